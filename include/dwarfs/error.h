@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * What went wrong: a code for programs, a message for people.
+ */
+#ifndef DWARFS_ERROR_H
+#define DWARFS_ERROR_H
+
+#include <dwarfs/api.h>
+
+DWARFS_BEGIN_DECLS
+
+/** Codes of failure. 0 is success; new codes may be added, so treat an unknown one as fatal. */
+enum dwarfs_error_code {
+	DWARFS_ERR_NOMEM = -1,       /**< memory is exhausted */
+	DWARFS_ERR_INVALID = -2,     /**< an argument, or a combination of options, makes no sense */
+	DWARFS_ERR_RANGE = -3,       /**< a value is outside its range */
+	DWARFS_ERR_IO = -4,          /**< the system could not read or write */
+	DWARFS_ERR_CORRUPT = -5,     /**< the image contradicts itself or its format */
+	DWARFS_ERR_CHECKSUM = -6,    /**< stored bytes do not match their hash */
+	DWARFS_ERR_NOT_IMAGE = -7,   /**< no file system found */
+	DWARFS_ERR_UNSUPPORTED = -8, /**< a version, feature or codec this library lacks */
+	DWARFS_ERR_NOT_FOUND = -9,   /**< no such entry, file or section */
+	DWARFS_ERR_NOT_DIR = -10,    /**< a directory is needed, and this is none */
+	DWARFS_ERR_IS_DIR = -11,     /**< a directory where none can be */
+	DWARFS_ERR_EXISTS = -12,     /**< the output is there already */
+	DWARFS_ERR_ACCESS = -13,     /**< the system denies permission */
+	DWARFS_ERR_NO_SPACE = -14,   /**< the disk or the quota is full */
+	DWARFS_ERR_CANCELLED = -15,  /**< the caller asked to stop */
+};
+
+/** Details of a failure. Belongs to whoever passed the pointer that it was stored in. */
+typedef struct dwarfs_error dwarfs_error;
+
+/**
+ * @param err  an error, or NULL
+ * @return its DWARFS_ERR_* code; 0 for NULL
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_error_code(const dwarfs_error *err);
+
+/**
+ * A sentence fragment for people: what was being done, to what, and why it failed.
+ *
+ * @param err  an error, or NULL
+ * @return text without a trailing newline; "no error" for NULL; borrowed from the error
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API const char *dwarfs_error_message(const dwarfs_error *err);
+
+/**
+ * The file the failure is about, if there is one: a path of the system or inside an image.
+ *
+ * @param err  an error, or NULL
+ * @return the path, borrowed from the error, or NULL
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API const char *dwarfs_error_path(const dwarfs_error *err);
+
+/**
+ * Where in its file the failure is.
+ *
+ * @param err         an error, or NULL
+ * @param offset_out  receives the offset in bytes; NULL to ask only whether there is one
+ * @return true if the error has a place
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API bool dwarfs_error_offset(const dwarfs_error *err, uint64_t *offset_out);
+
+/**
+ * @param err  an error, or NULL
+ * @return the errno of the system call that failed, or 0 if none did
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_error_errno(const dwarfs_error *err);
+
+/**
+ * A short name of a code, such as "corrupt image".
+ *
+ * @param code  0 or a DWARFS_ERR_* code
+ * @return text that lives for ever; "unknown error" for other values
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API const char *dwarfs_strerror(int code);
+
+/**
+ * Free an error.
+ *
+ * @param err  an error, or NULL
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API void dwarfs_error_free(dwarfs_error *err);
+
+DWARFS_END_DECLS
+
+#endif

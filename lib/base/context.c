@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base/context: the log, the number of workers and the shared block cache of a program.
+ *
+ * Counted, so that a context, its images and its builders may be freed in any order.
+ * Settings are frozen by the first user, so they can be read without a lock afterwards.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/context.h"
+
+#define DEFAULT_CACHE_BYTES (UINT64_C(512) << 20)
+#define MAX_WORKERS	    1024
+
+struct dwarfs_context {
+	atomic_uint references;
+	atomic_bool in_use;
+	uint32_t workers;
+	uint64_t cache_bytes;
+	int log_level;
+	dwarfs_log_fn log;
+	void *log_user;
+	pthread_mutex_t log_lock;
+	pthread_mutex_t shared_lock;
+	void *shared;
+	void (*shared_destroy)(void *object);
+};
+
+static uint32_t count_processors(void)
+{
+	long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (count < 1)
+		return 1;
+	return count > MAX_WORKERS ? MAX_WORKERS : (uint32_t)count;
+}
+
+int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err)
+{
+	dwarfs_context *context = dw_calloc(1, sizeof(*context));
+
+	if (!context)
+		return dw_fail_nomem(err);
+	if (pthread_mutex_init(&context->log_lock, NULL) != 0) {
+		free(context);
+		return dw_fail_nomem(err);
+	}
+	if (pthread_mutex_init(&context->shared_lock, NULL) != 0) {
+		pthread_mutex_destroy(&context->log_lock);
+		free(context);
+		return dw_fail_nomem(err);
+	}
+	atomic_init(&context->references, 1);
+	context->workers = count_processors();
+	context->cache_bytes = DEFAULT_CACHE_BYTES;
+	*context_out = context;
+	return 0;
+}
+
+void dwarfs_context_free(dwarfs_context *context)
+{
+	if (!context || atomic_fetch_sub(&context->references, 1) != 1)
+		return;
+	if (context->shared)
+		context->shared_destroy(context->shared);
+	pthread_mutex_destroy(&context->shared_lock);
+	pthread_mutex_destroy(&context->log_lock);
+	free(context);
+}
+
+int dw_context_use(dwarfs_context *context, dwarfs_context **used_out, dwarfs_error **err)
+{
+	if (!context) {
+		int ret = dwarfs_context_new(&context, err);
+
+		if (ret < 0)
+			return ret;
+	} else {
+		atomic_fetch_add(&context->references, 1);
+	}
+	atomic_store(&context->in_use, true);
+	*used_out = context;
+	return 0;
+}
+
+static int refuse_when_used(dwarfs_context *context, dwarfs_error **err)
+{
+	if (!atomic_load(&context->in_use))
+		return 0;
+	return dw_fail(err, DWARFS_ERR_INVALID,
+		       "a context cannot be changed once an image or builder uses it");
+}
+
+int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t bytes,
+				   dwarfs_error **err)
+{
+	int ret = refuse_when_used(context, err);
+
+	if (ret < 0)
+		return ret;
+	context->cache_bytes = bytes;
+	return 0;
+}
+
+int dwarfs_context_set_workers(dwarfs_context *context, uint32_t workers,
+			       dwarfs_error **err)
+{
+	int ret = refuse_when_used(context, err);
+
+	if (ret < 0)
+		return ret;
+	if (workers > MAX_WORKERS)
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "%" PRIu32 " workers: at most %d are possible", workers,
+			       MAX_WORKERS);
+	context->workers = workers;
+	return 0;
+}
+
+int dwarfs_context_set_log(dwarfs_context *context, int level, dwarfs_log_fn log,
+			   void *user, dwarfs_error **err)
+{
+	int ret = refuse_when_used(context, err);
+
+	if (ret < 0)
+		return ret;
+	if (level < DWARFS_LOG_FATAL || level > DWARFS_LOG_TRACE)
+		return dw_fail(err, DWARFS_ERR_RANGE, "log level %d does not exist",
+			       level);
+	context->log_level = level;
+	context->log = log;
+	context->log_user = user;
+	return 0;
+}
+
+uint32_t dw_context_workers(const dwarfs_context *context)
+{
+	return context->workers;
+}
+
+uint64_t dw_context_cache_bytes(const dwarfs_context *context)
+{
+	return context->cache_bytes;
+}
+
+int dw_context_shared(dwarfs_context *context,
+		      int (*make)(dwarfs_context *context, void **object_out,
+				  dwarfs_error **err),
+		      void (*destroy)(void *object), void **object_out,
+		      dwarfs_error **err)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&context->shared_lock);
+	if (!context->shared) {
+		ret = make(context, &context->shared, err);
+		context->shared_destroy = destroy;
+	}
+	if (ret == 0)
+		*object_out = context->shared;
+	pthread_mutex_unlock(&context->shared_lock);
+	return ret;
+}
+
+bool dw_log_wants(const dwarfs_context *context, int level)
+{
+	return context->log && level <= context->log_level;
+}
+
+void dw_log(dwarfs_context *context, int level, const char *format, ...)
+{
+	char short_text[512];
+	auto_free char *long_text = NULL;
+	const char *text = short_text;
+	va_list args;
+	int length;
+
+	if (!dw_log_wants(context, level))
+		return;
+	va_start(args, format);
+	length = vsnprintf(short_text, sizeof(short_text), format, args);
+	va_end(args);
+	if (length >= (int)sizeof(short_text)) {
+		long_text = malloc((size_t)length + 1);
+		if (long_text) {
+			va_start(args, format);
+			vsnprintf(long_text, (size_t)length + 1, format, args);
+			va_end(args);
+			text = long_text;
+		}
+	}
+	pthread_mutex_lock(&context->log_lock);
+	context->log(level, text, context->log_user);
+	pthread_mutex_unlock(&context->log_lock);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base/context: what images and builders share. See <dwarfs/context.h>.
+ */
+#ifndef DW_BASE_CONTEXT_H
+#define DW_BASE_CONTEXT_H
+
+#include <dwarfs/context.h>
+
+#include "base/memory.h"
+
+/* A counted reference; context may be NULL: then a private one is made. Freezes the
+ * settings. */
+int dw_context_use(dwarfs_context *context, dwarfs_context **used_out,
+		   dwarfs_error **err);
+static inline void dw_cleanup_context(dwarfs_context **context)
+{
+	dwarfs_context_free(*context);
+}
+#define auto_context DW_AUTO(context)
+
+uint32_t dw_context_workers(const dwarfs_context *context);
+uint64_t dw_context_cache_bytes(const dwarfs_context *context);
+
+/*
+ * One object that is shared by the users of the context and made at the first need, such
+ * as the block cache. make gives it, destroy ends it with the context.
+ */
+int dw_context_shared(dwarfs_context *context,
+		      int (*make)(dwarfs_context *context, void **object_out,
+				  dwarfs_error **err),
+		      void (*destroy)(void *object), void **object_out,
+		      dwarfs_error **err);
+
+/* Whether a message of this level would be passed on. */
+bool dw_log_wants(const dwarfs_context *context, int level);
+void dw_log(dwarfs_context *context, int level, const char *format, ...) DW_PRINTF(3, 4);
+
+#endif

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base/error: how a function says what went wrong.
+ *
+ * Takes a code and a printf format, gives a dwarfs_error. When there is no memory for
+ * one, a static error stands in, so reporting never fails.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+struct dwarfs_error {
+	int code;
+	int errnum;
+	bool has_offset;
+	uint64_t offset;
+	char *path;
+	char *message;
+};
+
+static dwarfs_error nomem_error = {
+	.code = DWARFS_ERR_NOMEM,
+	.message = (char *)"out of memory",
+};
+
+static const struct {
+	int code;
+	const char *text;
+} code_texts[] = {
+	{ 0, "no error" },
+	{ DWARFS_ERR_NOMEM, "out of memory" },
+	{ DWARFS_ERR_INVALID, "invalid argument" },
+	{ DWARFS_ERR_RANGE, "value out of range" },
+	{ DWARFS_ERR_IO, "input/output error" },
+	{ DWARFS_ERR_CORRUPT, "corrupt image" },
+	{ DWARFS_ERR_CHECKSUM, "checksum mismatch" },
+	{ DWARFS_ERR_NOT_IMAGE, "no filesystem found" },
+	{ DWARFS_ERR_UNSUPPORTED, "not supported" },
+	{ DWARFS_ERR_NOT_FOUND, "not found" },
+	{ DWARFS_ERR_NOT_DIR, "not a directory" },
+	{ DWARFS_ERR_IS_DIR, "is a directory" },
+	{ DWARFS_ERR_EXISTS, "already exists" },
+	{ DWARFS_ERR_ACCESS, "permission denied" },
+	{ DWARFS_ERR_NO_SPACE, "no space left" },
+	{ DWARFS_ERR_CANCELLED, "cancelled" },
+};
+
+const char *dwarfs_strerror(int code)
+{
+	for (size_t i = 0; i < sizeof(code_texts) / sizeof(code_texts[0]); i++)
+		if (code_texts[i].code == code)
+			return code_texts[i].text;
+	return "unknown error";
+}
+
+int dwarfs_error_code(const dwarfs_error *err)
+{
+	return err ? err->code : 0;
+}
+
+const char *dwarfs_error_message(const dwarfs_error *err)
+{
+	return err ? err->message : dwarfs_strerror(0);
+}
+
+const char *dwarfs_error_path(const dwarfs_error *err)
+{
+	return err ? err->path : NULL;
+}
+
+bool dwarfs_error_offset(const dwarfs_error *err, uint64_t *offset_out)
+{
+	if (!err || !err->has_offset)
+		return false;
+	if (offset_out)
+		*offset_out = err->offset;
+	return true;
+}
+
+int dwarfs_error_errno(const dwarfs_error *err)
+{
+	return err ? err->errnum : 0;
+}
+
+void dwarfs_error_free(dwarfs_error *err)
+{
+	if (!err || err == &nomem_error)
+		return;
+	free(err->path);
+	free(err->message);
+	free(err);
+}
+
+/* Format into memory of its own; NULL when there is none. */
+static char *format_text(const char *format, va_list args)
+{
+	va_list again;
+	int length;
+	char *text;
+
+	va_copy(again, args);
+	length = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	if (length < 0)
+		return NULL;
+	text = malloc((size_t)length + 1);
+	if (text)
+		vsnprintf(text, (size_t)length + 1, format, args);
+	return text;
+}
+
+static void replace(dwarfs_error **err, dwarfs_error *with)
+{
+	dwarfs_error_free(*err);
+	*err = with;
+}
+
+/* Takes message, which may be NULL when memory ran out. */
+static void set(dwarfs_error **err, int code, int errnum, char *message)
+{
+	dwarfs_error *error = message ? calloc(1, sizeof(*error)) : NULL;
+
+	if (!error) {
+		free(message);
+		replace(err, &nomem_error);
+		return;
+	}
+	error->code = code;
+	error->errnum = errnum;
+	error->message = message;
+	replace(err, error);
+}
+
+int dw_fail(dwarfs_error **err, int code, const char *format, ...)
+{
+	va_list args;
+
+	if (err) {
+		va_start(args, format);
+		set(err, code, 0, format_text(format, args));
+		va_end(args);
+	}
+	return code;
+}
+
+int dw_code_of_errno(int errnum)
+{
+	switch (errnum) {
+	case ENOMEM:
+		return DWARFS_ERR_NOMEM;
+	case ENOENT:
+	case ENXIO:
+		return DWARFS_ERR_NOT_FOUND;
+	case ENOTDIR:
+		return DWARFS_ERR_NOT_DIR;
+	case EISDIR:
+		return DWARFS_ERR_IS_DIR;
+	case EEXIST:
+	case ENOTEMPTY:
+		return DWARFS_ERR_EXISTS;
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return DWARFS_ERR_ACCESS;
+	case ENOSPC:
+	case EDQUOT:
+	case EFBIG:
+		return DWARFS_ERR_NO_SPACE;
+	case EINVAL:
+	case EBADF:
+	case ESPIPE:
+		return DWARFS_ERR_INVALID;
+	default:
+		return DWARFS_ERR_IO;
+	}
+}
+
+int dw_fail_errno(dwarfs_error **err, int errnum, const char *format, ...)
+{
+	int code = dw_code_of_errno(errnum);
+	char reason[128];
+	va_list args;
+	char *what;
+
+	if (!err)
+		return code;
+	va_start(args, format);
+	what = format_text(format, args);
+	va_end(args);
+	if (strerror_r(errnum, reason, sizeof(reason)) != 0)
+		snprintf(reason, sizeof(reason), "errno %d", errnum);
+	dw_fail(err, code, "%s: %s", what ? what : "", reason);
+	if (*err != &nomem_error)
+		(*err)->errnum = errnum;
+	free(what);
+	return code;
+}
+
+int dw_fail_nomem(dwarfs_error **err)
+{
+	if (err)
+		replace(err, &nomem_error);
+	return DWARFS_ERR_NOMEM;
+}
+
+int dw_explain(dwarfs_error **err, int code, const char *format, ...)
+{
+	va_list args;
+	char *what, *joined;
+	size_t room;
+
+	if (!err || !*err || *err == &nomem_error)
+		return code;
+	va_start(args, format);
+	what = format_text(format, args);
+	va_end(args);
+	if (!what)
+		return code;
+	room = strlen(what) + strlen((*err)->message) + 3;
+	joined = malloc(room);
+	if (joined) {
+		snprintf(joined, room, "%s: %s", what, (*err)->message);
+		free((*err)->message);
+		(*err)->message = joined;
+	}
+	free(what);
+	return code;
+}
+
+int dw_error_at_path(dwarfs_error **err, int code, const char *path)
+{
+	if (err && *err && *err != &nomem_error && !(*err)->path)
+		(*err)->path = strdup(path);
+	return code;
+}
+
+int dw_error_at_offset(dwarfs_error **err, int code, uint64_t offset)
+{
+	if (err && *err && *err != &nomem_error && !(*err)->has_offset) {
+		(*err)->has_offset = true;
+		(*err)->offset = offset;
+	}
+	return code;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base/error: how a function says what went wrong.
+ *
+ * The code is for programs, the message for people: what was being done, to what, and
+ * where. All functions accept err == NULL and return the code, so that they end a return
+ * statement.
+ */
+#ifndef DW_BASE_ERROR_H
+#define DW_BASE_ERROR_H
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include <dwarfs/error.h>
+
+#define DW_PRINTF(text, first) __attribute__((format(printf, text, first)))
+
+/* Replace *err by a new error. */
+int dw_fail(dwarfs_error **err, int code, const char *format, ...) DW_PRINTF(3, 4);
+
+/* As dw_fail for a failed system call: picks the code by errnum and appends its text. */
+int dw_fail_errno(dwarfs_error **err, int errnum, const char *format, ...)
+	DW_PRINTF(3, 4);
+
+/* Out of memory; allocates nothing. */
+int dw_fail_nomem(dwarfs_error **err);
+
+/* Put "what: " in front of the message of *err; returns code. */
+int dw_explain(dwarfs_error **err, int code, const char *format, ...) DW_PRINTF(3, 4);
+
+/* Add facts to *err, if there is one; they return code. */
+int dw_error_at_path(dwarfs_error **err, int code, const char *path);
+int dw_error_at_offset(dwarfs_error **err, int code, uint64_t offset);
+
+/* The code that stands for an errno value. */
+int dw_code_of_errno(int errnum);
+
+#endif

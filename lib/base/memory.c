@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base/memory: growable memory whose sizes cannot wrap.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+
+void *dw_calloc(size_t count, size_t size)
+{
+	return calloc(count ? count : 1, size ? size : 1);
+}
+
+int dw_grow_bytes(void **data, size_t *capacity, size_t need, size_t item_bytes,
+		  dwarfs_error **err)
+{
+	size_t items = *capacity, bytes;
+	void *grown;
+
+	if (need <= items)
+		return 0;
+	if (!dw_add(items, items / 2 + 8, &items) || items < need)
+		items = need;
+	if (!dw_mul(items, item_bytes, &bytes))
+		return dw_fail_nomem(err);
+	grown = realloc(*data, bytes);
+	if (!grown)
+		return dw_fail_nomem(err);
+	*data = grown;
+	*capacity = items;
+	return 0;
+}
+
+void dw_buffer_free(struct buffer *buffer)
+{
+	free(buffer->data);
+	*buffer = (struct buffer){ 0 };
+}
+
+int dw_buffer_reserve(struct buffer *buffer, size_t more, dwarfs_error **err)
+{
+	size_t need;
+
+	if (!dw_add(buffer->size, more, &need))
+		return dw_fail_nomem(err);
+	return dw_grow(&buffer->data, &buffer->capacity, need, err);
+}
+
+int dw_buffer_append(struct buffer *buffer, const void *data, size_t size,
+		     dwarfs_error **err)
+{
+	int ret = dw_buffer_reserve(buffer, size, err);
+
+	if (ret < 0)
+		return ret;
+	if (size)
+		memcpy(buffer->data + buffer->size, data, size);
+	buffer->size += size;
+	return 0;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base/memory: ownership of locals, growable memory, arithmetic that cannot wrap.
+ */
+#ifndef DW_BASE_MEMORY_H
+#define DW_BASE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+
+/* A local that releases itself: auto_free char *text = NULL; */
+#define auto_free __attribute__((cleanup(dw_cleanup_free)))
+static inline void dw_cleanup_free(void *pointer)
+{
+	free(*(void **)pointer);
+}
+
+/* Define dw_cleanup_NAME for DW_AUTO(NAME): calls the destructor, which accepts NULL. */
+#define DW_DEFINE_AUTO(name, type, destructor)                                           \
+	static inline void dw_cleanup_##name(type *pointer)                              \
+	{                                                                                \
+		destructor(*pointer);                                                    \
+	}
+#define DW_AUTO(name) __attribute__((cleanup(dw_cleanup_##name)))
+
+/* Take the value of a pointer and leave NULL. */
+#define dw_steal(pointer)                                                                \
+	({                                                                               \
+		__typeof__(pointer) dw_stolen = (pointer);                               \
+		(pointer) = NULL;                                                        \
+		dw_stolen;                                                               \
+	})
+
+DW_DEFINE_AUTO(error, dwarfs_error *, dwarfs_error_free)
+#define auto_error DW_AUTO(error)
+
+/* All three store the result and return false when it does not fit. */
+#define dw_add(a, b, result) (!__builtin_add_overflow(a, b, result))
+#define dw_sub(a, b, result) (!__builtin_sub_overflow(a, b, result))
+#define dw_mul(a, b, result) (!__builtin_mul_overflow(a, b, result))
+
+/* calloc for count * size bytes, at least one; NULL on overflow or exhaustion. */
+void *dw_calloc(size_t count, size_t size);
+
+/*
+ * Make room for at least need items in a growing array: *data is reallocated and
+ * *capacity (in items) raised, at least by half. Nothing changes on failure.
+ */
+int dw_grow_bytes(void **data, size_t *capacity, size_t need, size_t item_bytes,
+		  dwarfs_error **err);
+#define dw_grow(data, capacity, need, err)                                               \
+	dw_grow_bytes((void **)(data), (capacity), (need), sizeof(**(data)), (err))
+
+/* Borrowed bytes. */
+struct span {
+	const uint8_t *data;
+	size_t size;
+};
+
+/* Owned bytes that grow. All zero is an empty one. */
+struct buffer {
+	uint8_t *data;
+	size_t size;
+	size_t capacity;
+};
+
+void dw_buffer_free(struct buffer *buffer); /* frees the bytes, leaves an empty buffer */
+static inline void dw_cleanup_buffer(struct buffer *buffer)
+{
+	dw_buffer_free(buffer);
+}
+#define auto_buffer __attribute__((cleanup(dw_cleanup_buffer)))
+
+/* Room for more bytes behind the current ones; the size stays. */
+int dw_buffer_reserve(struct buffer *buffer, size_t more, dwarfs_error **err);
+int dw_buffer_append(struct buffer *buffer, const void *data, size_t size,
+		     dwarfs_error **err);
+
+static inline struct span dw_buffer_span(const struct buffer *buffer)
+{
+	return (struct span){ buffer->data, buffer->size };
+}
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base/progress: what a long operation tells its caller, and how it is stopped.
+ */
+#include <stdatomic.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/progress.h"
+
+#define INTERVAL_NS UINT64_C(100000000)
+
+struct dwarfs_cancel {
+	atomic_bool thrown;
+};
+
+int dwarfs_cancel_new(dwarfs_cancel **cancel_out, dwarfs_error **err)
+{
+	dwarfs_cancel *cancel = dw_calloc(1, sizeof(*cancel));
+
+	if (!cancel)
+		return dw_fail_nomem(err);
+	*cancel_out = cancel;
+	return 0;
+}
+
+void dwarfs_cancel_set(dwarfs_cancel *cancel)
+{
+	if (cancel)
+		atomic_store(&cancel->thrown, true);
+}
+
+bool dwarfs_cancel_is_set(const dwarfs_cancel *cancel)
+{
+	return cancel && atomic_load(&cancel->thrown);
+}
+
+void dwarfs_cancel_free(dwarfs_cancel *cancel)
+{
+	free(cancel);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now = { 0 };
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+void dw_progress_start(struct dwarfs_progress *progress, dwarfs_progress_fn call,
+		       void *user, const dwarfs_cancel *cancel)
+{
+	*progress = (struct dwarfs_progress){
+		.call = call,
+		.user = user,
+		.cancel = cancel,
+		.started_ns = now_ns(),
+		.last_phase = -1,
+	};
+}
+
+int dw_progress_tick(struct dwarfs_progress *progress, dwarfs_error **err)
+{
+	uint64_t now;
+
+	if (dwarfs_cancel_is_set(progress->cancel))
+		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
+	if (!progress->call)
+		return 0;
+	now = now_ns();
+	if (progress->phase == progress->last_phase &&
+	    now - progress->last_ns < INTERVAL_NS)
+		return 0;
+	progress->last_ns = now;
+	progress->last_phase = progress->phase;
+	if (progress->call(progress, progress->user) != 0)
+		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
+	return 0;
+}
+
+int dw_progress_enter(struct dwarfs_progress *progress, int phase, dwarfs_error **err)
+{
+	progress->phase = phase;
+	return dw_progress_tick(progress, err);
+}
+
+int dwarfs_progress_phase(const dwarfs_progress *progress)
+{
+	return progress->phase;
+}
+
+const char *dwarfs_phase_name(int phase)
+{
+	static const char *const names[] = {
+		[DWARFS_PHASE_SCAN] = "scanning",
+		[DWARFS_PHASE_HASH] = "hashing",
+		[DWARFS_PHASE_WRITE] = "writing",
+		[DWARFS_PHASE_METADATA] = "writing metadata",
+		[DWARFS_PHASE_CHECK] = "checking",
+		[DWARFS_PHASE_EXTRACT] = "extracting",
+		[DWARFS_PHASE_DONE] = "done",
+	};
+
+	if (phase < 0 || phase > DWARFS_PHASE_DONE)
+		return "working";
+	return names[phase];
+}
+
+uint64_t dwarfs_progress_bytes_done(const dwarfs_progress *progress)
+{
+	return progress->bytes_done;
+}
+
+uint64_t dwarfs_progress_bytes_total(const dwarfs_progress *progress)
+{
+	return progress->bytes_total;
+}
+
+uint64_t dwarfs_progress_bytes_out(const dwarfs_progress *progress)
+{
+	return progress->bytes_out;
+}
+
+uint64_t dwarfs_progress_items_done(const dwarfs_progress *progress)
+{
+	return progress->items_done;
+}
+
+uint64_t dwarfs_progress_items_total(const dwarfs_progress *progress)
+{
+	return progress->items_total;
+}
+
+uint64_t dwarfs_progress_elapsed_ns(const dwarfs_progress *progress)
+{
+	return now_ns() - progress->started_ns;
+}
+
+const char *dwarfs_progress_path(const dwarfs_progress *progress)
+{
+	return progress->path;
+}
