@@ -38,7 +38,7 @@ DWARFS_API int dwarfs_builder_new(dwarfs_context *context, dwarfs_builder **buil
 /** Free a builder; NULL is accepted. Since 0.1. */
 DWARFS_API void dwarfs_builder_free(dwarfs_builder *builder);
 
-/* -- how blocks are made ----------------------------------------------------------------- */
+/* -- how blocks are made ------------------------------------------------------------- */
 
 /**
  * Choose between speed and size. Sets the size of blocks, the codecs of all sections and the
@@ -134,7 +134,7 @@ DWARFS_API const char *dwarfs_codec_help(size_t index);
 DWARFS_API int dwarfs_builder_set_order(dwarfs_builder *builder, const char *order,
 					dwarfs_error **err);
 
-/* -- what is stored of each entry -------------------------------------------------------- */
+/* -- what is stored of each entry ---------------------------------------------------- */
 
 /** Store devices, or leave them out (default). Since 0.1. */
 DWARFS_API void dwarfs_builder_set_devices(dwarfs_builder *builder, bool store);
@@ -210,7 +210,7 @@ DWARFS_API int dwarfs_builder_set_time_resolution(dwarfs_builder *builder,
 /** Store access and change times, too, or only modification times (default). Since 0.1. */
 DWARFS_API void dwarfs_builder_set_keep_all_times(dwarfs_builder *builder, bool keep);
 
-/* -- what is stored of the image --------------------------------------------------------- */
+/* -- what is stored of the image ----------------------------------------------------- */
 
 /**
  * Set how tables are packed.
@@ -270,7 +270,7 @@ DWARFS_API int dwarfs_builder_add_history_argument(dwarfs_builder *builder,
 DWARFS_API int dwarfs_builder_set_header(dwarfs_builder *builder, const void *data,
 					 size_t bytes, dwarfs_error **err);
 
-/* -- input ------------------------------------------------------------------------------- */
+/* -- input --------------------------------------------------------------------------- */
 
 /**
  * Take a directory and everything below it; it becomes the root. It is read by the run.
@@ -286,7 +286,7 @@ DWARFS_API int dwarfs_builder_set_header(dwarfs_builder *builder, const void *da
 DWARFS_API int dwarfs_builder_add_directory(dwarfs_builder *builder, const char *path,
 					    dwarfs_error **err);
 
-/* -- run --------------------------------------------------------------------------------- */
+/* -- run ----------------------------------------------------------------------------- */
 
 /** Watch the run; progress may be NULL. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_progress(dwarfs_builder *builder, dwarfs_progress_fn progress,

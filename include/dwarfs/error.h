@@ -11,7 +11,7 @@
 DWARFS_BEGIN_DECLS
 
 /** Codes of failure. 0 is success; new codes may be added, so treat an unknown one as fatal. */
-enum dwarfs_error_code {
+enum dwarfs_code {
 	DWARFS_ERR_NOMEM = -1,       /**< memory is exhausted */
 	DWARFS_ERR_INVALID = -2,     /**< an argument, or a combination of options, makes no sense */
 	DWARFS_ERR_RANGE = -3,       /**< a value is outside its range */

@@ -103,7 +103,10 @@ DWARFS_API int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
  */
 DWARFS_API void dwarfs_image_free(dwarfs_image *image);
 
-/* -- identity ---------------------------------------------------------------------------- */
+/** @return the context that the image uses, borrowed from the image. Threads: any. Since 0.1. */
+DWARFS_API dwarfs_context *dwarfs_image_context(const dwarfs_image *image);
+
+/* -- identity ------------------------------------------------------------------------ */
 
 /** @return the minor format version, 0 to 6; the major one is 2. Threads: any. Since 0.1. */
 DWARFS_API uint32_t dwarfs_image_format_minor(const dwarfs_image *image);
@@ -198,7 +201,7 @@ DWARFS_API const char *dwarfs_image_category(const dwarfs_image *image, size_t i
  */
 DWARFS_API const char *dwarfs_image_packing(const dwarfs_image *image, size_t index);
 
-/* -- sections ---------------------------------------------------------------------------- */
+/* -- sections ------------------------------------------------------------------------ */
 
 /** Types of sections; images may hold others, too. */
 enum dwarfs_section_type {
@@ -254,7 +257,7 @@ DWARFS_API const char *dwarfs_section_type_name(uint32_t type);
 /** @return the format's name of a codec, such as "ZSTD"; "UNKNOWN". Since 0.1. */
 DWARFS_API const char *dwarfs_compression_name(uint32_t compression);
 
-/* -- checks ------------------------------------------------------------------------------ */
+/* -- checks -------------------------------------------------------------------------- */
 
 /** How much to check; each level includes those before it. */
 enum dwarfs_check_level {
@@ -300,20 +303,20 @@ DWARFS_API int dwarfs_image_check(const dwarfs_image *image, int level,
 				  dwarfs_finding_fn finding, dwarfs_progress_fn progress,
 				  void *user, uint64_t *errors_out, dwarfs_error **err);
 
-/* -- history ----------------------------------------------------------------------------- */
+/* -- history ------------------------------------------------------------------------- */
 
 /** Who wrote and rewrote an image. */
 typedef struct dwarfs_history dwarfs_history;
 
 /** Texts of a step of the history. */
-enum dwarfs_history_text {
+enum dwarfs_history_text_kind {
 	DWARFS_HISTORY_VERSION,  /**< of the program, such as "v0.9.10" */
 	DWARFS_HISTORY_SYSTEM,   /**< that it ran on */
 	DWARFS_HISTORY_COMPILER, /**< that it was built with */
 };
 
 /** Lists of texts of a step of the history. */
-enum dwarfs_history_list {
+enum dwarfs_history_list_kind {
 	DWARFS_HISTORY_ARGUMENTS, /**< its command line */
 	DWARFS_HISTORY_LIBRARIES, /**< with their versions */
 };
@@ -335,10 +338,10 @@ DWARFS_API int dwarfs_history_new(const dwarfs_image *image, dwarfs_history **hi
 /** @return how many steps there are, oldest first. Threads: any. Since 0.1. */
 DWARFS_API size_t dwarfs_history_count(const dwarfs_history *history);
 
-/** @return a dwarfs_history_text of a step; "" if there is none. Threads: any. Since 0.1. */
+/** @return a dwarfs_history_text_kind of a step; "" if there is none. Threads: any. Since 0.1. */
 DWARFS_API const char *dwarfs_history_text(const dwarfs_history *history, size_t step, int text);
 
-/** @return item of a dwarfs_history_list of a step; NULL past the last one. Since 0.1. */
+/** @return item of a dwarfs_history_list_kind of a step; NULL past the last one. Since 0.1. */
 DWARFS_API const char *dwarfs_history_item(const dwarfs_history *history, size_t step, int list,
 					   size_t item);
 

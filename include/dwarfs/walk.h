@@ -36,7 +36,7 @@ typedef uint32_t dwarfs_inode;
 /** Room for any target of a link, with its NUL. */
 #define DWARFS_LINK_ROOM 4097
 
-/* -- looking up -------------------------------------------------------------------------- */
+/* -- looking up ---------------------------------------------------------------------- */
 
 /**
  * Find the entry of a path.
@@ -151,7 +151,7 @@ DWARFS_API int dwarfs_link_read(const dwarfs_image *image, dwarfs_inode inode, c
 DWARFS_API int dwarfs_link_read_raw(const dwarfs_image *image, dwarfs_inode inode, char *buffer,
 				    size_t room, size_t *bytes_out, dwarfs_error **err);
 
-/* -- attributes -------------------------------------------------------------------------- */
+/* -- attributes ---------------------------------------------------------------------- */
 
 /** The attributes of one entry or inode; made once, filled as often as needed. */
 typedef struct dwarfs_stat dwarfs_stat;
@@ -223,7 +223,7 @@ DWARFS_API uint64_t dwarfs_stat_seconds(const dwarfs_stat *stat, int time);
 /** @return nanoseconds of a dwarfs_time, 0 to 999999999. Threads: any. Since 0.1. */
 DWARFS_API uint32_t dwarfs_stat_nanoseconds(const dwarfs_stat *stat, int time);
 
-/* -- walking ----------------------------------------------------------------------------- */
+/* -- walking ------------------------------------------------------------------------- */
 
 /** A walk over a tree, from entry to entry. */
 typedef struct dwarfs_walk dwarfs_walk;

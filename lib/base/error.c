@@ -135,7 +135,7 @@ static void set(dwarfs_error **err, int code, int errnum, char *message)
 	replace(err, error);
 }
 
-int dw_fail(dwarfs_error **err, int code, const char *format, ...)
+int dw_fail_text(dwarfs_error **err, int code, const char *format, ...)
 {
 	va_list args;
 
@@ -179,7 +179,32 @@ int dw_code_of_errno(int errnum)
 	}
 }
 
-int dw_fail_errno(dwarfs_error **err, int errnum, const char *format, ...)
+/* strerror_r() comes in two kinds: this one is called for that of POSIX and musl... */
+static __attribute__((unused)) void take_reason_int(int ret, int errnum, char *reason,
+						    size_t room)
+{
+	if (ret != 0)
+		snprintf(reason, room, "errno %d", errnum);
+}
+
+/* ... and this one for that of glibc, which may leave the buffer alone. */
+static __attribute__((unused)) void take_reason_text(const char *text, int errnum,
+						     char *reason, size_t room)
+{
+	(void)errnum;
+	if (text != reason)
+		snprintf(reason, room, "%s", text);
+}
+
+static void describe_errno(int errnum, char *reason, size_t room)
+{
+	_Generic(strerror_r(errnum, reason, room),
+		int: take_reason_int,
+		char *: take_reason_text)(strerror_r(errnum, reason, room), errnum,
+					  reason, room);
+}
+
+int dw_fail_system(dwarfs_error **err, int errnum, const char *format, ...)
 {
 	int code = dw_code_of_errno(errnum);
 	char reason[128];
@@ -191,8 +216,7 @@ int dw_fail_errno(dwarfs_error **err, int errnum, const char *format, ...)
 	va_start(args, format);
 	what = format_text(format, args);
 	va_end(args);
-	if (strerror_r(errnum, reason, sizeof(reason)) != 0)
-		snprintf(reason, sizeof(reason), "errno %d", errnum);
+	describe_errno(errnum, reason, sizeof(reason));
 	dw_fail(err, code, "%s: %s", what ? what : "", reason);
 	if (*err != &nomem_error)
 		(*err)->errnum = errnum;
@@ -200,7 +224,7 @@ int dw_fail_errno(dwarfs_error **err, int errnum, const char *format, ...)
 	return code;
 }
 
-int dw_fail_nomem(dwarfs_error **err)
+int dw_set_nomem(dwarfs_error **err)
 {
 	if (err)
 		replace(err, &nomem_error);

@@ -16,15 +16,25 @@
 
 #define DW_PRINTF(text, first) __attribute__((format(printf, text, first)))
 
+/* Codes are negative; knowing that, compilers see what is set after a success. */
+static inline int dw_negative(int code)
+{
+	if (code >= 0)
+		__builtin_unreachable();
+	return code;
+}
+
 /* Replace *err by a new error. */
-int dw_fail(dwarfs_error **err, int code, const char *format, ...) DW_PRINTF(3, 4);
+int dw_fail_text(dwarfs_error **err, int code, const char *format, ...) DW_PRINTF(3, 4);
+#define dw_fail(...) dw_negative(dw_fail_text(__VA_ARGS__))
 
 /* As dw_fail for a failed system call: picks the code by errnum and appends its text. */
-int dw_fail_errno(dwarfs_error **err, int errnum, const char *format, ...)
-	DW_PRINTF(3, 4);
+int dw_fail_system(dwarfs_error **err, int errnum, const char *format, ...) DW_PRINTF(3, 4);
+#define dw_fail_errno(...) dw_negative(dw_fail_system(__VA_ARGS__))
 
 /* Out of memory; allocates nothing. */
-int dw_fail_nomem(dwarfs_error **err);
+int dw_set_nomem(dwarfs_error **err);
+#define dw_fail_nomem(err) dw_negative(dw_set_nomem(err))
 
 /* Put "what: " in front of the message of *err; returns code. */
 int dw_explain(dwarfs_error **err, int code, const char *format, ...) DW_PRINTF(3, 4);

@@ -30,6 +30,10 @@ struct codec_spec {
 	bool long_matches;   /* zstd long */
 	bool extreme;	     /* lzma */
 	unsigned bcj;	     /* lzma: an LZMA_FILTER_* id as liblzma numbers them, or 0 */
+	unsigned mode;	     /* lzma: an LZMA_MODE_* number; 0 here and below: by level */
+	unsigned match_finder; /* lzma: an LZMA_MF_* number */
+	unsigned nice;	       /* lzma: a match this long, in bytes, is good enough */
+	unsigned depth;	       /* lzma: how many candidates the match finder looks at */
 };
 
 /* "null", "zstd", "zstd:level=19" ... ; DWARFS_ERR_INVALID, _RANGE or _UNSUPPORTED. */
@@ -39,8 +43,7 @@ int dw_codec_parse(const char *text, struct codec_spec *spec_out, dwarfs_error *
 bool dw_codec_can_unpack(uint32_t id);
 bool dw_codec_can_pack(enum codec_id id);
 
-/* -- unpacking
- * --------------------------------------------------------------------------- */
+/* -- unpacking ----------------------------------------------------------------------- */
 
 /*
  * The size that a payload announces, without unpacking it. Not to be trusted: check it
@@ -58,8 +61,7 @@ int dw_codec_unpacked_size(uint32_t id, struct span in, uint64_t *size_out,
 int dw_codec_unpack(uint32_t id, struct span in, uint8_t *out, size_t size,
 		    dwarfs_error **err);
 
-/* -- packing
- * ----------------------------------------------------------------------------- */
+/* -- packing ------------------------------------------------------------------------- */
 
 /* A compressor for blocks of one kind, with its working memory, to be used again and
  * again. */

@@ -28,8 +28,7 @@ enum thrift_type {
 	THRIFT_STRUCT = 12,
 };
 
-/* -- reading
- * ----------------------------------------------------------------------------- */
+/* -- reading ------------------------------------------------------------------------- */
 
 struct thrift_reader {
 	const uint8_t *at, *end;
@@ -81,8 +80,7 @@ void dw_thrift_skip(struct thrift_reader *reader, const struct thrift_field *fie
 /* An unsigned LEB128 number, as in front of brotli, FLAC and RICEPP payloads. */
 uint64_t dw_thrift_varint(struct thrift_reader *reader);
 
-/* -- writing
- * ----------------------------------------------------------------------------- */
+/* -- writing ------------------------------------------------------------------------- */
 
 /* Appends to a buffer; remembers whether memory ran out. Structs nest by a writer of
  * their own for the field ids: save and restore last_id, or use dw_thrift_put_begin/end.
@@ -111,6 +109,8 @@ void dw_thrift_put_end(struct thrift_writer *writer, int32_t saved);
 void dw_thrift_put_element_int(struct thrift_writer *writer, int64_t value);
 void dw_thrift_put_element_string(struct thrift_writer *writer, const void *data,
 				  size_t size);
+/* An unsigned LEB128 number, as dw_thrift_varint() reads it. */
+void dw_thrift_put_varint(struct thrift_writer *writer, uint64_t value);
 /* The stop byte of the outermost struct. */
 int dw_thrift_put_stop(struct thrift_writer *writer, dwarfs_error **err);
 

@@ -21,6 +21,7 @@ void dw_xxh3_free(struct xxh3 *state);
 void dw_xxh3_reset(struct xxh3 *state);
 void dw_xxh3_update(struct xxh3 *state, const void *data, size_t size);
 uint64_t dw_xxh3_finish_64(const struct xxh3 *state);
+/* Halves of 128 bits: the low one first. */
 void dw_xxh3_finish_128(const struct xxh3 *state, uint64_t out[2]);
 DW_DEFINE_AUTO(xxh3, struct xxh3 *, dw_xxh3_free)
 #define auto_xxh3 DW_AUTO(xxh3)

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * build/build: the story of a run.
+ *
+ * Directories become a tree, equal contents become one, contents get an order and go into
+ * blocks, blocks are packed and written; then what is known of all this becomes tables,
+ * and they are written, too.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "build/categorize/categorize.h"
+#include "build/dedupe.h"
+#include "build/metadata.h"
+#include "build/order/order.h"
+#include "build/scan.h"
+#include "format/history_write.h"
+
+/* Metadata stays as it is, so that opening is instant, when it is less of the image than
+ * this share, or too long to be unpacked quickly. */
+#define SMALL_METADATA_SHARE 50 /* one part in */
+#define LARGE_METADATA_BYTES ((uint64_t)8 << 20)
+
+/* What the stages give to each other. */
+struct build {
+	struct build_run run;
+	struct tree tree;
+	struct contents contents;
+	struct chunks chunks;
+	struct sections sections;
+	uint64_t now; /* seconds since 1970 */
+};
+
+static void free_build(struct build *build)
+{
+	dw_tree_free(&build->tree);
+	dw_contents_free(&build->contents);
+	dw_chunks_free(&build->chunks);
+	dw_sections_free(&build->sections);
+}
+#define auto_build __attribute__((cleanup(free_build)))
+
+void dw_build_complain(struct build_run *run, const char *path, int errnum,
+		       const char *what, const char *consequence)
+{
+	char reason[128] = "";
+
+	run->counts[DWARFS_COUNT_ERRORS]++;
+	if (errnum && strerror_r(errnum, reason, sizeof(reason)) != 0)
+		snprintf(reason, sizeof(reason), "errno %d", errnum);
+	dw_log(run->context, DWARFS_LOG_ERROR, "%s '%s%s%s': %s%s%s", what,
+	       run->root_path, *path ? "/" : "", path, reason, errnum ? ", " : "",
+	       consequence);
+}
+
+/* -- blocks -----------------------------------------------------------------------------
+ */
+
+static int write_category(struct build *build, uint32_t category,
+			  struct compressor *compressor, dwarfs_error **err)
+{
+	__attribute__((cleanup(dw_category_list_free))) struct category_list list = { 0 };
+	int ret;
+
+	if ((ret = dw_categorize(&build->contents, category, &list, err)) < 0 ||
+	    (ret = build->run.options->order->sort(&build->tree, &build->contents,
+						   list.numbers, list.count, err)) < 0)
+		return ret;
+	return dw_segment(&build->run, &build->tree, &build->contents, list.numbers,
+			  list.count, compressor, &build->chunks, err);
+}
+
+static void expect_contents(struct build *build)
+{
+	struct dwarfs_progress *progress = &build->run.progress;
+
+	progress->items_done = progress->bytes_done = 0;
+	progress->items_total = progress->bytes_total = 0;
+	for (size_t i = 0; i < build->contents.count; i++) {
+		progress->items_total += build->contents.list[i].size != 0;
+		progress->bytes_total += build->contents.list[i].size;
+	}
+}
+
+static int write_blocks(struct build *build, dwarfs_error **err)
+{
+	auto_compressor struct compressor *compressor = NULL;
+	int ret;
+
+	expect_contents(build);
+	if ((ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_WRITE, err)) <
+		    0 ||
+	    (ret = dw_compressor_new(&build->sections,
+				     &build->run.options->codecs[DWARFS_CODEC_BLOCKS],
+				     &compressor, err)) < 0)
+		return ret;
+	for (uint32_t category = 0; category < CATEGORY_COUNT; category++)
+		if ((ret = write_category(build, category, compressor, err)) < 0)
+			return ret;
+	return dw_compressor_finish(compressor, err);
+}
+
+/* -- metadata ---------------------------------------------------------------------------
+ */
+
+static struct codec_spec metadata_codec(const struct build *build, uint64_t bytes)
+{
+	const struct build_options *options = build->run.options;
+	struct codec_spec codec = options->codecs[DWARFS_CODEC_METADATA];
+
+	if (options->codec_was_set[DWARFS_CODEC_METADATA])
+		return codec;
+	if (bytes > LARGE_METADATA_BYTES ||
+	    bytes * SMALL_METADATA_SHARE < build->sections.bytes + bytes)
+		codec = (struct codec_spec){ .id = CODEC_NONE };
+	return codec;
+}
+
+static int write_metadata(struct build *build, dwarfs_error **err)
+{
+	struct metadata_input input = {
+		.run = &build->run,
+		.tree = &build->tree,
+		.contents = &build->contents,
+		.chunks = &build->chunks,
+		.block_count = (uint32_t)build->run.counts[DWARFS_COUNT_BLOCKS],
+		.has_create_timestamp = build->run.options->create_timestamp,
+		.create_timestamp = build->now,
+	};
+	auto_buffer struct buffer schema = { 0 }, data = { 0 };
+	struct codec_spec codec;
+	int ret;
+
+	if ((ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_METADATA, err)) <
+		    0 ||
+	    (ret = dw_metadata(&input, &schema, &data, err)) < 0)
+		return ret;
+	codec = metadata_codec(build, data.size);
+	ret = dw_sections_pack(&build->sections, DWARFS_SECTION_SCHEMA,
+			       &build->run.options->codecs[DWARFS_CODEC_SCHEMA],
+			       dw_buffer_span(&schema), NULL, err);
+	if (ret < 0)
+		return ret;
+	return dw_sections_pack(&build->sections, DWARFS_SECTION_METADATA, &codec,
+				dw_buffer_span(&data),
+				&build->run.counts[DWARFS_COUNT_BYTES_METADATA], err);
+}
+
+/* -- history ----------------------------------------------------------------------------
+ */
+
+static const char *compiler_id(void)
+{
+#if defined(__clang__)
+	return "Clang " __clang_version__;
+#else
+	return "GNU " __VERSION__;
+#endif
+}
+
+static int write_history(struct build *build, dwarfs_error **err)
+{
+	const struct build_options *options = build->run.options;
+	auto_buffer struct buffer data = { 0 };
+	struct utsname system = { 0 };
+	char system_id[sizeof(system) + 8], description[64];
+	struct history_record record = {
+		.major = DWARFS_VERSION_MAJOR,
+		.minor = DWARFS_VERSION_MINOR,
+		.patch = DWARFS_VERSION_PATCH,
+		.description = description,
+		.system_id = system_id,
+		.compiler_id = compiler_id(),
+		.arguments = (const char *const *)options->arguments,
+		.argument_count = options->argument_count,
+		.has_timestamp = options->history_timestamps,
+		.timestamp = build->now,
+	};
+	int ret;
+
+	if (!options->history)
+		return 0;
+	uname(&system);
+	snprintf(system_id, sizeof(system_id), "%s-%s [%s]", system.sysname,
+		 system.release, system.machine);
+	snprintf(description, sizeof(description), "libdwarfs %s",
+		 dwarfs_version_string());
+	if ((ret = dw_history_write(&record, &data, err)) < 0)
+		return ret;
+	return dw_sections_pack(&build->sections, DWARFS_SECTION_HISTORY,
+				&options->codecs[DWARFS_CODEC_HISTORY],
+				dw_buffer_span(&data), NULL, err);
+}
+
+/* -- the story --------------------------------------------------------------------------
+ */
+
+static int write_header(struct build *build, dwarfs_error **err)
+{
+	const struct buffer *header = &build->run.options->header;
+
+	return dw_output_write(build->run.output, header->data, header->size,
+			       &build->run.progress, err);
+}
+
+static int run_stages(struct build *build, dwarfs_error **err)
+{
+	int ret;
+
+	if ((ret = dw_scan(&build->run, &build->tree, err)) < 0 ||
+	    (ret = dw_dedupe(&build->run, &build->tree, &build->contents, err)) < 0 ||
+	    (ret = write_header(build, err)) < 0 ||
+	    (ret = write_blocks(build, err)) < 0 ||
+	    (ret = write_metadata(build, err)) < 0 ||
+	    (ret = write_history(build, err)) < 0)
+		return ret;
+	if (build->run.options->section_index &&
+	    (ret = dw_sections_write_index(&build->sections, err)) < 0)
+		return ret;
+	return dw_output_commit(build->run.output, err);
+}
+
+int dw_build(dwarfs_builder *builder, struct output *output, dwarfs_error **err)
+{
+	auto_build struct build build = {
+		.run = {
+			.context = builder->context,
+			.options = &builder->options,
+			.output = output,
+			.root_fd = builder->root_fd,
+			.root_path = builder->root_path,
+			.counts = builder->counts,
+		},
+		.now = (uint64_t)time(NULL),
+	};
+	int ret;
+
+	build.sections.run = &build.run;
+	dw_progress_start(&build.run.progress, builder->progress, builder->progress_user,
+			  builder->cancel);
+	if ((ret = run_stages(&build, err)) < 0)
+		return ret;
+	builder->counts[DWARFS_COUNT_BYTES_OUT] =
+		builder->options.header.size + build.sections.bytes;
+	/* The image is there, so it is too late to cancel. */
+	(void)dw_progress_enter(&build.run.progress, DWARFS_PHASE_DONE, NULL);
+	return 0;
+}

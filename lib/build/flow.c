@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * build/flow: a pool that is fed while the caller stays responsive.
+ */
+#include <time.h>
+
+#include "build/flow.h"
+
+/* First and longest time between two looks at the pool. Short jobs need short waits. */
+#define WAIT_NS	    50000
+#define WAIT_NS_MAX 10000000
+
+int dw_flow_init(struct flow *flow, const struct pool_ops *ops, void *shared,
+		 uint32_t workers, uint32_t limit, struct dwarfs_progress *progress,
+		 dwarfs_error **err)
+{
+	atomic_init(&flow->stop, false);
+	flow->progress = progress;
+	flow->limit = limit;
+	flow->under_way = 0;
+	flow->pool = NULL;
+	return dw_pool_new(ops, shared, workers, limit, &flow->pool, err);
+}
+
+void dw_flow_free(struct flow *flow)
+{
+	atomic_store(&flow->stop, true);
+	dw_pool_free(flow->pool);
+	flow->pool = NULL;
+}
+
+bool dw_flow_stopped(struct flow *flow)
+{
+	return atomic_load_explicit(&flow->stop, memory_order_relaxed) ||
+	       dwarfs_cancel_is_set(flow->progress->cancel);
+}
+
+/* Take results until at most this many jobs are under way. */
+static int wait_until(struct flow *flow, uint32_t under_way, dwarfs_error **err)
+{
+	long wait_ns = WAIT_NS;
+	int ret;
+
+	for (;;) {
+		uint32_t before = flow->under_way;
+		struct timespec pause = { 0 };
+
+		if ((ret = dw_pool_poll(flow->pool, err)) < 0 ||
+		    (ret = dw_progress_tick(flow->progress, err)) < 0)
+			return ret;
+		if (flow->under_way <= under_way)
+			return 0;
+		if (flow->under_way != before)
+			wait_ns = WAIT_NS;
+		pause.tv_nsec = wait_ns;
+		nanosleep(&pause, NULL);
+		if (wait_ns < WAIT_NS_MAX)
+			wait_ns *= 2;
+	}
+}
+
+int dw_flow_submit(struct flow *flow, void *job, dwarfs_error **err)
+{
+	/* The pool owns the job and frees it when told to stop, so it gets it first. */
+	flow->under_way++;
+	int ret = dw_pool_submit(flow->pool, job, err);
+
+	if (ret < 0)
+		return ret;
+	return wait_until(flow, flow->limit - 1, err);
+}
+
+int dw_flow_finish(struct flow *flow, dwarfs_error **err)
+{
+	int ret = wait_until(flow, 0, err);
+
+	if (ret < 0)
+		return ret;
+	return dw_pool_finish(flow->pool, err);
+}

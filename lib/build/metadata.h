@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * build/metadata: tree and chunks -> tables.
+ */
+#ifndef DW_BUILD_METADATA_H
+#define DW_BUILD_METADATA_H
+
+#include "build/segment.h"
+#include "format/freeze.h"
+
+struct metadata_input {
+	struct build_run *run;
+	struct tree *tree; /* inodes get their numbers */
+	const struct contents *contents;
+	const struct chunks *chunks;
+	uint32_t block_count;
+	bool has_create_timestamp;
+	uint64_t create_timestamp; /* seconds since 1970 */
+};
+
+/* Make the tables and freeze them: the contents of the METADATA and SCHEMA sections. */
+int dw_metadata(const struct metadata_input *input, struct buffer *schema_out,
+		struct buffer *data_out, dwarfs_error **err);
+
+#endif

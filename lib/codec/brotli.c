@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * codec/brotli: the size as a varint, then one brotli stream, perhaps with a large
+ * window.
+ *
+ * All memory of the library goes through a budget, since a stream can ask for more than
+ * its output needs.
+ */
+#include "config.h"
+
+#if HAVE_BROTLI
+
+#include <brotli/decode.h>
+#include <brotli/encode.h>
+
+#include "base/bytes.h"
+#include "codec/ops.h"
+#include "format/thrift.h"
+
+/* What the decoder takes besides its window: trees and tables of one meta-block. */
+#define DECODER_BASE_BYTES (UINT64_C(16) << 20)
+
+/* What the encoder takes besides its window, and for each byte within it, measured. */
+#define ENCODER_BASE_BYTES     (UINT64_C(48) << 20)
+#define ENCODER_BYTES_PER_BYTE 12
+#define WINDOW_GAP	       16 /* a window is this much smaller than its power of two */
+#define MAX_VARINT_BYTES       10
+
+/* Memory in front of each allocation, to know its size again. */
+union prefix {
+	size_t size;
+	max_align_t align;
+};
+
+struct budget {
+	uint64_t left;
+	bool refused;	/* more was asked for than left */
+	bool exhausted; /* the system had no memory */
+};
+
+static void *take(void *opaque, size_t size)
+{
+	struct budget *budget = opaque;
+	union prefix *memory;
+
+	if (size > SIZE_MAX - sizeof(*memory) || size > budget->left) {
+		budget->refused = true;
+		return NULL;
+	}
+	memory = malloc(sizeof(*memory) + size);
+	if (!memory) {
+		budget->exhausted = true;
+		return NULL;
+	}
+	memory->size = size;
+	budget->left -= size;
+	return memory + 1;
+}
+
+static void give_back(void *opaque, void *address)
+{
+	struct budget *budget = opaque;
+	union prefix *memory = address;
+
+	if (!memory)
+		return;
+	memory--;
+	budget->left += memory->size;
+	free(memory);
+}
+
+/* -- unpacking ----------------------------------------------------------------------- */
+
+static int decode(BrotliDecoderState *decoder, struct span in, uint8_t *out, size_t size,
+		  dwarfs_error **err)
+{
+	size_t room = size;
+	BrotliDecoderResult result;
+
+	BrotliDecoderSetParameter(decoder, BROTLI_DECODER_PARAM_LARGE_WINDOW, 1);
+	result = BrotliDecoderDecompressStream(decoder, &in.size, &in.data, &room, &out,
+					       NULL);
+	if (result == BROTLI_DECODER_RESULT_ERROR)
+		return dw_fail(
+			err, DWARFS_ERR_CORRUPT, "the data is damaged (%s)",
+			BrotliDecoderErrorString(BrotliDecoderGetErrorCode(decoder)));
+	if (result == BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT)
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "the data is cut off");
+	if (result != BROTLI_DECODER_RESULT_SUCCESS || room != 0)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "does not give the expected %zu bytes", size);
+	if (in.size != 0)
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "%zu bytes follow the data",
+			       in.size);
+	return 0;
+}
+
+static int decode_within(struct budget *budget, struct span in, uint8_t *out, size_t size,
+			 dwarfs_error **err)
+{
+	BrotliDecoderState *decoder =
+		BrotliDecoderCreateInstance(take, give_back, budget);
+	int ret;
+
+	if (!decoder)
+		return dw_fail_nomem(err);
+	ret = decode(decoder, in, out, size, err);
+	BrotliDecoderDestroyInstance(decoder);
+	if (ret < 0 && budget->exhausted)
+		return dw_fail_nomem(err);
+	return ret;
+}
+
+static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
+{
+	struct budget budget = { .left = 4 * (uint64_t)size + DECODER_BASE_BYTES };
+	struct thrift_reader reader;
+	uint64_t announced;
+	uint8_t nothing[1];
+
+	dw_thrift_start(&reader, in);
+	announced = dw_thrift_varint(&reader);
+	if (!dw_thrift_ok(&reader) || announced != size)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "announces %" PRIu64 " bytes where %zu are expected",
+			       announced, size);
+	in = (struct span){ reader.at, dw_thrift_left(&reader) };
+	return decode_within(&budget, in, out ? out : nothing, size, err);
+}
+
+/* -- packing ------------------------------------------------------------------------- */
+
+struct packer {
+	uint32_t quality, window;
+	size_t block_bytes;
+};
+
+/*
+ * No window is larger than a block needs. Only who asks for it gets one that needs the
+ * large-window extension.
+ */
+static uint32_t window_for(const struct codec_spec *spec, size_t block_bytes)
+{
+	uint32_t most = spec->window_log ? spec->window_log : BROTLI_MAX_WINDOW_BITS;
+	uint32_t needed = dw_bit_length((uint64_t)block_bytes + WINDOW_GAP - 1);
+
+	if (needed < BROTLI_MIN_WINDOW_BITS)
+		needed = BROTLI_MIN_WINDOW_BITS;
+	return needed < most ? needed : most;
+}
+
+static int open_packer(const struct codec_spec *spec, size_t block_bytes,
+		       void **state_out, dwarfs_error **err)
+{
+	struct packer *packer = dw_calloc(1, sizeof(*packer));
+
+	if (!packer)
+		return dw_fail_nomem(err);
+	packer->quality = (uint32_t)spec->level;
+	packer->window = window_for(spec, block_bytes);
+	*state_out = packer;
+	return 0;
+}
+
+/* Behind what is in out; its size stays when room is too little. */
+static bool encode(BrotliEncoderState *encoder, const struct packer *packer,
+		   struct span in, size_t room, struct buffer *out)
+{
+	uint8_t *to = out->data + out->size;
+	size_t left = room;
+	uint32_t hint = in.size < (1u << 30) ? (uint32_t)in.size : 1u << 30;
+
+	BrotliEncoderSetParameter(encoder, BROTLI_PARAM_QUALITY, packer->quality);
+	BrotliEncoderSetParameter(encoder, BROTLI_PARAM_LARGE_WINDOW,
+				  packer->window > BROTLI_MAX_WINDOW_BITS);
+	BrotliEncoderSetParameter(encoder, BROTLI_PARAM_LGWIN, packer->window);
+	BrotliEncoderSetParameter(encoder, BROTLI_PARAM_SIZE_HINT, hint);
+	if (!BrotliEncoderCompressStream(encoder, BROTLI_OPERATION_FINISH, &in.size,
+					 &in.data, &left, &to, NULL))
+		return false;
+	if (BrotliEncoderIsFinished(encoder))
+		out->size += room - left;
+	else
+		out->size = 0;
+	return true;
+}
+
+static int pack(void *state, struct span in, struct buffer *out, dwarfs_error **err)
+{
+	struct budget budget = { .left = UINT64_MAX };
+	BrotliEncoderState *encoder;
+	struct thrift_writer writer;
+	bool encoded;
+	int ret = dw_buffer_reserve(out, in.size + MAX_VARINT_BYTES, err);
+
+	if (ret < 0)
+		return ret;
+	dw_thrift_put_start(&writer, out);
+	dw_thrift_put_varint(&writer, in.size);
+	encoder = BrotliEncoderCreateInstance(take, give_back, &budget);
+	if (!encoder)
+		return dw_fail_nomem(err);
+	encoded = encode(encoder, state, in, in.size, out);
+	BrotliEncoderDestroyInstance(encoder);
+	if (encoded)
+		return 0;
+	if (budget.exhausted)
+		return dw_fail_nomem(err);
+	return dw_fail(err, DWARFS_ERR_INVALID, "the compressor has failed");
+}
+
+static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
+{
+	uint64_t window = UINT64_C(1) << window_for(spec, block_bytes);
+
+	return ENCODER_BASE_BYTES + ENCODER_BYTES_PER_BYTE * window;
+}
+
+static void set_window(struct codec_spec *spec, unsigned value)
+{
+	spec->window_log = value;
+}
+
+static const struct codec_option options[] = {
+	{ "quality", dw_codec_set_level, .min = BROTLI_MIN_QUALITY,
+	  .max = BROTLI_MAX_QUALITY },
+	{ "lgwin", set_window, .min = BROTLI_MIN_WINDOW_BITS,
+	  .max = BROTLI_LARGE_MAX_WINDOW_BITS },
+	{ NULL },
+};
+
+const struct codec_ops dw_codec_brotli = {
+	.help = "brotli  quality=0..11 (11), lgwin=10..30",
+	.defaults = { .id = CODEC_BROTLI, .level = BROTLI_MAX_QUALITY },
+	.options = options,
+	.unpacked_size = dw_codec_varint_size,
+	.unpack = unpack,
+	.packs_as = CODEC_BROTLI,
+	.open = open_packer,
+	.close = free,
+	.pack = pack,
+	.memory = memory,
+};
+
+#endif

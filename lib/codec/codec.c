@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * codec: what asks for a codec, by number or by text, gets the right one here.
+ *
+ * The only place that lists the codecs. Those that the library was built without have a
+ * name, for the message, but no functions.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <dwarfs/builder.h>
+#include <dwarfs/image.h>
+
+#include "config.h"
+#include "codec/ops.h"
+#include "format/thrift.h"
+
+#define MAX_TEXT 256 /* of a specification */
+
+struct member {
+	const char *name;	     /* as written on the command line */
+	const char *format_name;     /* as the format calls it */
+	const struct codec_ops *ops; /* NULL: not built in */
+};
+
+static const struct member members[] = {
+	[CODEC_NONE] = { "null", "NONE", &dw_codec_none },
+	[CODEC_LZMA] = { "lzma", "LZMA",
+#if HAVE_LZMA
+			 &dw_codec_lzma
+#endif
+	},
+	[CODEC_ZSTD] = { "zstd", "ZSTD",
+#if HAVE_ZSTD
+			 &dw_codec_zstd
+#endif
+	},
+	[CODEC_LZ4] = { "lz4", "LZ4",
+#if HAVE_LZ4
+			&dw_codec_lz4
+#endif
+	},
+	[CODEC_LZ4HC] = { "lz4hc", "LZ4HC",
+#if HAVE_LZ4
+			  &dw_codec_lz4hc
+#endif
+	},
+	[CODEC_BROTLI] = { "brotli", "BROTLI",
+#if HAVE_BROTLI
+			   &dw_codec_brotli
+#endif
+	},
+	[CODEC_FLAC] = { "flac", "FLAC",
+#if HAVE_FLAC
+			 &dw_codec_flac
+#endif
+	},
+	[CODEC_RICEPP] = { "ricepp", "RICEPP", &dw_codec_ricepp },
+};
+
+#define MEMBER_COUNT (sizeof(members) / sizeof(members[0]))
+
+struct codec {
+	const struct codec_ops *ops;
+	void *state;
+};
+
+/* The codecs that pack, in the order in which people see them. */
+static const enum codec_id writable[] = {
+	CODEC_NONE, CODEC_LZ4, CODEC_LZ4HC, CODEC_ZSTD, CODEC_LZMA, CODEC_BROTLI,
+};
+
+const char *dwarfs_compression_name(uint32_t compression)
+{
+	return compression < MEMBER_COUNT ? members[compression].format_name : "UNKNOWN";
+}
+
+const char *dwarfs_codec_help(size_t index)
+{
+	for (size_t i = 0; i < sizeof(writable) / sizeof(writable[0]); i++)
+		if (dw_codec_can_pack(writable[i]) && index-- == 0)
+			return members[writable[i]].ops->help;
+	return NULL;
+}
+
+bool dw_codec_can_unpack(uint32_t id)
+{
+	return id < MEMBER_COUNT && members[id].ops;
+}
+
+bool dw_codec_can_pack(enum codec_id id)
+{
+	return dw_codec_can_unpack(id) && members[id].ops->pack;
+}
+
+static int find(uint32_t id, const struct codec_ops **ops_out, dwarfs_error **err)
+{
+	if (id >= MEMBER_COUNT)
+		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
+			       "compression %" PRIu32 " is not known", id);
+	if (!members[id].ops)
+		return dw_fail(err, DWARFS_ERR_UNSUPPORTED, "%s is not built in",
+			       members[id].name);
+	*ops_out = members[id].ops;
+	return 0;
+}
+
+static int find_packer(enum codec_id id, const struct codec_ops **ops_out,
+		       dwarfs_error **err)
+{
+	int ret = find(id, ops_out, err);
+
+	if (ret < 0)
+		return ret;
+	if (!(*ops_out)->pack)
+		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
+			       "%s can be unpacked, but not be written",
+			       members[id].name);
+	return 0;
+}
+
+/* -- specifications ------------------------------------------------------------------ */
+
+void dw_codec_set_level(struct codec_spec *spec, unsigned value)
+{
+	spec->level = (int)value;
+}
+
+static bool is_number(const char *text)
+{
+	return *text && !text[strspn(text, "0123456789")];
+}
+
+/* Digits only; too many of them give UINT_MAX. */
+static unsigned number_of(const char *text)
+{
+	unsigned value = 0;
+
+	for (; *text; text++)
+		if (!dw_mul(value, 10u, &value) ||
+		    !dw_add(value, (unsigned)(*text - '0'), &value))
+			return UINT32_MAX;
+	return value;
+}
+
+static int set_number(const char *codec, const struct codec_option *option,
+		      const char *value, struct codec_spec *spec, dwarfs_error **err)
+{
+	if (!is_number(value))
+		return dw_fail(err, DWARFS_ERR_INVALID, "%s: '%s=%s' is not a number",
+			       codec, option->name, value);
+	if (number_of(value) < option->min || number_of(value) > option->max)
+		return dw_fail(err, DWARFS_ERR_RANGE, "%s: %s=%s is not within %u to %u",
+			       codec, option->name, value, option->min, option->max);
+	option->set(spec, number_of(value));
+	return 0;
+}
+
+static int set_word(const char *codec, const struct codec_option *option,
+		    const char *value, struct codec_spec *spec, dwarfs_error **err)
+{
+	for (const struct codec_word *word = option->words; word->text; word++) {
+		if (strcmp(word->text, value) == 0) {
+			option->set(spec, word->value);
+			return 0;
+		}
+	}
+	return dw_fail(err, DWARFS_ERR_INVALID, "%s: '%s' cannot be '%s'", codec,
+		       option->name, value);
+}
+
+static int set_option(const char *codec, const struct codec_option *option,
+		      const char *value, struct codec_spec *spec, dwarfs_error **err)
+{
+	if (option->is_flag && value)
+		return dw_fail(err, DWARFS_ERR_INVALID, "%s: '%s' takes no value", codec,
+			       option->name);
+	if (!option->is_flag && !value)
+		return dw_fail(err, DWARFS_ERR_INVALID, "%s: '%s' needs a value", codec,
+			       option->name);
+	if (option->is_flag) {
+		option->set(spec, 1);
+		return 0;
+	}
+	return option->words ? set_word(codec, option, value, spec, err)
+			     : set_number(codec, option, value, spec, err);
+}
+
+/* text is "name", "name=value", or a number alone, which is the first option's value. */
+static int parse_option(const char *codec, const struct codec_option *options, char *text,
+			struct codec_spec *spec, dwarfs_error **err)
+{
+	char *value = strchr(text, '=');
+
+	if (options && is_number(text))
+		return set_option(codec, options, text, spec, err);
+	if (value)
+		*value++ = '\0';
+	for (; options && options->name; options++)
+		if (strcmp(options->name, text) == 0)
+			return set_option(codec, options, value, spec, err);
+	return dw_fail(err, DWARFS_ERR_INVALID, "%s: there is no option '%s'", codec,
+		       text);
+}
+
+static int find_name(const char *name, enum codec_id *id_out, dwarfs_error **err)
+{
+	if (strcmp(name, "none") == 0)
+		name = members[CODEC_NONE].name;
+	for (size_t id = 0; id < MEMBER_COUNT; id++) {
+		if (strcmp(members[id].name, name) == 0) {
+			*id_out = (enum codec_id)id;
+			return 0;
+		}
+	}
+	return dw_fail(err, DWARFS_ERR_INVALID, "there is no compression '%s'", name);
+}
+
+int dw_codec_parse(const char *text, struct codec_spec *spec_out, dwarfs_error **err)
+{
+	const struct codec_ops *ops = NULL;
+	struct codec_spec spec;
+	enum codec_id id = CODEC_NONE;
+	char copy[MAX_TEXT], *rest = copy, *name;
+	int ret;
+
+	if (strlen(text) >= sizeof(copy))
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "a compression is named with more than %d characters",
+			       MAX_TEXT - 1);
+	memcpy(copy, text, strlen(text) + 1);
+	name = strsep(&rest, ":");
+	if ((ret = find_name(name, &id, err)) < 0 ||
+	    (ret = find_packer(id, &ops, err)) < 0)
+		return ret;
+	spec = ops->defaults;
+	spec.id = id;
+	while (rest) {
+		ret = parse_option(name, ops->options, strsep(&rest, ":"), &spec, err);
+		if (ret < 0)
+			return ret;
+	}
+	*spec_out = spec;
+	return 0;
+}
+
+/* -- unpacking ----------------------------------------------------------------------- */
+
+int dw_codec_varint_size(struct span in, uint64_t *size_out, dwarfs_error **err)
+{
+	struct thrift_reader reader;
+	uint64_t size;
+
+	dw_thrift_start(&reader, in);
+	size = dw_thrift_varint(&reader);
+	if (!dw_thrift_ok(&reader))
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "the size in front of the data is broken: %s",
+			       reader.error);
+	*size_out = size;
+	return 0;
+}
+
+int dw_codec_unpacked_size(uint32_t id, struct span in, uint64_t *size_out,
+			   dwarfs_error **err)
+{
+	const struct codec_ops *ops = NULL;
+	int ret = find(id, &ops, err);
+
+	if (ret < 0)
+		return ret;
+	ret = ops->unpacked_size(in, size_out, err);
+	return ret < 0 ? dw_explain(err, ret, "%s", members[id].name) : 0;
+}
+
+int dw_codec_unpack(uint32_t id, struct span in, uint8_t *out, size_t size,
+		    dwarfs_error **err)
+{
+	const struct codec_ops *ops = NULL;
+	int ret = find(id, &ops, err);
+
+	if (ret < 0)
+		return ret;
+	ret = ops->unpack(in, out, size, err);
+	return ret < 0 ? dw_explain(err, ret, "%s", members[id].name) : 0;
+}
+
+/* -- packing ------------------------------------------------------------------------- */
+
+int dw_codec_new(const struct codec_spec *spec, size_t block_bytes,
+		 struct codec **codec_out, dwarfs_error **err)
+{
+	const struct codec_ops *ops = NULL;
+	auto_codec struct codec *codec = NULL;
+	int ret = find_packer(spec->id, &ops, err);
+
+	if (ret < 0)
+		return ret;
+	codec = dw_calloc(1, sizeof(*codec));
+	if (!codec)
+		return dw_fail_nomem(err);
+	codec->ops = ops;
+	ret = ops->open ? ops->open(spec, block_bytes, &codec->state, err) : 0;
+	if (ret < 0)
+		return dw_explain(err, ret, "%s", members[spec->id].name);
+	*codec_out = dw_steal(codec);
+	return 0;
+}
+
+void dw_codec_free(struct codec *codec)
+{
+	if (!codec)
+		return;
+	if (codec->state)
+		codec->ops->close(codec->state);
+	free(codec);
+}
+
+int dw_codec_pack(struct codec *codec, struct span in, struct buffer *out,
+		  uint32_t *id_out, dwarfs_error **err)
+{
+	int ret = in.size ? codec->ops->pack(codec->state, in, out, err) : 0;
+
+	if (ret < 0) {
+		out->size = 0;
+		return dw_explain(err, ret, "%s", members[codec->ops->packs_as].name);
+	}
+	if (out->size == 0 || out->size >= in.size) {
+		out->size = 0;
+		*id_out = CODEC_NONE;
+		return 0;
+	}
+	*id_out = codec->ops->packs_as;
+	return 0;
+}
+
+uint64_t dw_codec_memory(const struct codec_spec *spec, size_t block_bytes)
+{
+	return dw_codec_can_pack(spec->id)
+		       ? members[spec->id].ops->memory(spec, block_bytes)
+		       : 0;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * codec/flac: PCM samples in a FLAC stream, behind the size and a header that says how
+ * samples were laid out in bytes. Unpacking only, by libFLAC.
+ */
+#include "config.h"
+
+#if HAVE_FLAC
+
+#include <string.h>
+
+#include <FLAC/stream_decoder.h>
+
+#include "codec/ops.h"
+#include "format/thrift.h"
+
+#define MIN_BITS     8
+#define MAX_BITS     32
+#define MAX_CHANNELS 8
+
+enum { H_CHANNELS = 1, H_BITS, H_FLAGS };
+
+#define FLAG_BIG_ENDIAN 0x80
+#define FLAG_SIGNED	0x40
+#define FLAG_LOW_PADDED 0x20
+#define FLAG_BYTES	0x03 /* bytes of a sample, minus one */
+
+struct header {
+	int64_t channels;
+	unsigned bits, flags;
+};
+
+struct unpacker {
+	unsigned channels, bits, bytes; /* of a sample */
+	bool big_endian;
+	uint32_t offset; /* makes signed samples unsigned */
+	unsigned shift;
+	struct span in; /* what is left */
+	uint8_t *out;
+	size_t left;	   /* room in out */
+	const char *error; /* what is wrong, or NULL */
+};
+
+static int read_header(struct thrift_reader *reader, struct header *header,
+		       dwarfs_error **err)
+{
+	struct thrift_field field = { 0 };
+
+	*header = (struct header){ 0 };
+	while (dw_thrift_field(reader, &field)) {
+		switch (field.id) {
+		case H_CHANNELS:
+			header->channels = dw_thrift_int(reader, &field, THRIFT_I16);
+			break;
+		case H_BITS:
+			header->bits = dw_thrift_byte(reader, &field);
+			break;
+		case H_FLAGS:
+			header->flags = dw_thrift_byte(reader, &field);
+			break;
+		default:
+			dw_thrift_skip(reader, &field);
+		}
+	}
+	if (!dw_thrift_ok(reader))
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "header: %s", reader->error);
+	if (header->channels < 1 || header->channels > MAX_CHANNELS ||
+	    header->bits < MIN_BITS || header->bits > MAX_BITS ||
+	    header->bits > 8 * ((header->flags & FLAG_BYTES) + 1))
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "the header has values that cannot be");
+	return 0;
+}
+
+/* -- samples ------------------------------------------------------------------------- */
+
+/* Always inlined, so that the loops below know bytes and order when compiled. */
+static inline __attribute__((always_inline)) void
+store_samples(const struct unpacker *unpacker, const FLAC__int32 *const channels[],
+	      size_t count, unsigned bytes, bool big_endian)
+{
+	uint8_t *to = unpacker->out;
+
+	for (size_t i = 0; i < count; i++) {
+		for (unsigned c = 0; c < unpacker->channels; c++) {
+			uint32_t value = ((uint32_t)channels[c][i] + unpacker->offset)
+					 << unpacker->shift;
+
+			for (unsigned b = 0; b < bytes; b++)
+				to[b] = (uint8_t)(value >>
+						  8 * (big_endian ? bytes - 1 - b : b));
+			to += bytes;
+		}
+	}
+}
+
+static void store(const struct unpacker *unpacker, const FLAC__int32 *const channels[],
+		  size_t count)
+{
+	switch (unpacker->bytes | (unpacker->big_endian ? FLAG_BIG_ENDIAN : 0)) {
+	case 1:
+	case 1 | FLAG_BIG_ENDIAN:
+		store_samples(unpacker, channels, count, 1, false);
+		return;
+	case 2:
+		store_samples(unpacker, channels, count, 2, false);
+		return;
+	case 2 | FLAG_BIG_ENDIAN:
+		store_samples(unpacker, channels, count, 2, true);
+		return;
+	case 3:
+		store_samples(unpacker, channels, count, 3, false);
+		return;
+	case 3 | FLAG_BIG_ENDIAN:
+		store_samples(unpacker, channels, count, 3, true);
+		return;
+	case 4:
+		store_samples(unpacker, channels, count, 4, false);
+		return;
+	default:
+		store_samples(unpacker, channels, count, 4, true);
+	}
+}
+
+/* -- what libFLAC calls -------------------------------------------------------------- */
+
+static FLAC__StreamDecoderReadStatus on_read(const FLAC__StreamDecoder *decoder,
+					     FLAC__byte buffer[], size_t *bytes,
+					     void *user)
+{
+	struct unpacker *unpacker = user;
+
+	if (*bytes > unpacker->in.size)
+		*bytes = unpacker->in.size;
+	if (*bytes == 0)
+		return FLAC__STREAM_DECODER_READ_STATUS_END_OF_STREAM;
+	memcpy(buffer, unpacker->in.data, *bytes);
+	unpacker->in.data += *bytes;
+	unpacker->in.size -= *bytes;
+	return FLAC__STREAM_DECODER_READ_STATUS_CONTINUE;
+}
+
+static FLAC__StreamDecoderWriteStatus on_write(const FLAC__StreamDecoder *decoder,
+					       const FLAC__Frame *frame,
+					       const FLAC__int32 *const channels[],
+					       void *user)
+{
+	struct unpacker *unpacker = user;
+	size_t size =
+		(size_t)frame->header.blocksize * unpacker->channels * unpacker->bytes;
+
+	if (unpacker->error)
+		return FLAC__STREAM_DECODER_WRITE_STATUS_ABORT;
+	if (frame->header.channels != unpacker->channels ||
+	    frame->header.bits_per_sample != unpacker->bits)
+		unpacker->error = "stream and header disagree about the samples";
+	else if (size > unpacker->left)
+		unpacker->error = "gives more bytes than expected";
+	if (unpacker->error)
+		return FLAC__STREAM_DECODER_WRITE_STATUS_ABORT;
+	store(unpacker, channels, frame->header.blocksize);
+	unpacker->out += size;
+	unpacker->left -= size;
+	return FLAC__STREAM_DECODER_WRITE_STATUS_CONTINUE;
+}
+
+static void on_error(const FLAC__StreamDecoder *decoder,
+		     FLAC__StreamDecoderErrorStatus status, void *user)
+{
+	struct unpacker *unpacker = user;
+
+	if (!unpacker->error)
+		unpacker->error = FLAC__StreamDecoderErrorStatusString[status];
+}
+
+/* -- unpacking ----------------------------------------------------------------------- */
+
+/* Frame by frame, so that the first error is the last. */
+static int decode(FLAC__StreamDecoder *decoder, struct unpacker *unpacker,
+		  dwarfs_error **err)
+{
+	FLAC__StreamDecoderState state;
+
+	if (FLAC__stream_decoder_init_stream(decoder, on_read, NULL, NULL, NULL, NULL,
+					     on_write, NULL, on_error, unpacker) !=
+	    FLAC__STREAM_DECODER_INIT_STATUS_OK)
+		return dw_fail_nomem(err);
+	do {
+		bool going = FLAC__stream_decoder_process_single(decoder);
+
+		state = FLAC__stream_decoder_get_state(decoder);
+		if (state == FLAC__STREAM_DECODER_MEMORY_ALLOCATION_ERROR)
+			return dw_fail_nomem(err);
+		if (unpacker->error)
+			return dw_fail(err, DWARFS_ERR_CORRUPT, "%s", unpacker->error);
+		if (!going)
+			return dw_fail(err, DWARFS_ERR_CORRUPT, "%s",
+				       FLAC__StreamDecoderStateString[state]);
+	} while (state != FLAC__STREAM_DECODER_END_OF_STREAM);
+	if (unpacker->left)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "gives %zu bytes less than expected", unpacker->left);
+	return 0;
+}
+
+static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
+{
+	struct unpacker unpacker = { .out = out, .left = size };
+	struct header header = { 0 };
+	FLAC__StreamDecoder *decoder;
+	struct thrift_reader reader;
+	uint64_t announced;
+	int ret;
+
+	dw_thrift_start(&reader, in);
+	announced = dw_thrift_varint(&reader);
+	ret = read_header(&reader, &header, err);
+	if (ret < 0)
+		return ret;
+	if (announced != size)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "announces %" PRIu64 " bytes where %zu are expected",
+			       announced, size);
+	unpacker.channels = (unsigned)header.channels;
+	unpacker.bits = header.bits;
+	unpacker.bytes = (header.flags & FLAG_BYTES) + 1;
+	unpacker.big_endian = header.flags & FLAG_BIG_ENDIAN;
+	unpacker.offset =
+		header.flags & FLAG_SIGNED ? 0 : UINT32_C(1) << (header.bits - 1);
+	unpacker.shift =
+		header.flags & FLAG_LOW_PADDED ? 8 * unpacker.bytes - header.bits : 0;
+	unpacker.in = (struct span){ reader.at, dw_thrift_left(&reader) };
+	decoder = FLAC__stream_decoder_new();
+	if (!decoder)
+		return dw_fail_nomem(err);
+	ret = decode(decoder, &unpacker, err);
+	FLAC__stream_decoder_delete(decoder);
+	return ret;
+}
+
+const struct codec_ops dw_codec_flac = {
+	.unpacked_size = dw_codec_varint_size,
+	.unpack = unpack,
+};
+
+#endif

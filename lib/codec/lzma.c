@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * codec/lzma: .xz streams of LZMA2, with a BCJ filter for machine code where that helps.
+ *
+ * Streams are taken apart here rather than by liblzma's stream decoder, so that the
+ * dictionary can be made as small as the expected size allows, whatever the stream asks
+ * for. The size of the contents stands in the index at the end of a stream.
+ */
+#include "config.h"
+
+#if HAVE_LZMA
+
+#include <lzma.h>
+
+#include "base/bytes.h"
+#include "codec/ops.h"
+
+#define DEFAULT_LEVEL	 9
+#define MAX_LEVEL	 9
+#define MIN_DICT_LOG	 12
+#define MAX_DICT_LOG	 30
+#define MAX_NICE	 273
+#define MAX_DEPTH	 (UINT32_C(1) << 20)
+#define PADDING_UNIT	 4
+#define MIN_RECORD_BYTES 2 /* of an index, for each block */
+
+static int fail(lzma_ret ret, dwarfs_error **err)
+{
+	switch (ret) {
+	case LZMA_MEM_ERROR:
+		return dw_fail_nomem(err);
+	case LZMA_OPTIONS_ERROR:
+		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
+			       "the stream needs what this liblzma does not have");
+	case LZMA_FORMAT_ERROR:
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "no .xz stream is here");
+	default:
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "the data is damaged or cut off");
+	}
+}
+
+static int fail_size(size_t size, dwarfs_error **err)
+{
+	return dw_fail(err, DWARFS_ERR_CORRUPT, "does not give the expected %zu bytes",
+		       size);
+}
+
+/* -- the size ------------------------------------------------------------------------ */
+
+/* Zeros in front of the end, in whole units. Also behind a stream that others follow. */
+static size_t without_padding(struct span in, size_t size)
+{
+	while (size >= PADDING_UNIT && dw_load32(in.data + size - PADDING_UNIT) == 0)
+		size -= PADDING_UNIT;
+	return size;
+}
+
+/* From the index in front of a footer at *end: add the size, move *end to the start. */
+static lzma_ret measure_stream(struct span in, size_t *end, uint64_t *size)
+{
+	lzma_stream_flags footer;
+	lzma_index *index = NULL;
+	size_t at, stop;
+	uint64_t limit;
+	lzma_ret ret;
+
+	if (*end < LZMA_STREAM_HEADER_SIZE)
+		return LZMA_DATA_ERROR;
+	stop = *end - LZMA_STREAM_HEADER_SIZE;
+	ret = lzma_stream_footer_decode(&footer, in.data + stop);
+	if (ret != LZMA_OK)
+		return ret;
+	if (footer.backward_size > stop)
+		return LZMA_DATA_ERROR;
+	at = stop - (size_t)footer.backward_size;
+	limit = lzma_index_memusage(1, footer.backward_size / MIN_RECORD_BYTES);
+	ret = lzma_index_buffer_decode(&index, &limit, NULL, in.data, &at, stop);
+	if (ret != LZMA_OK)
+		return ret;
+	if (at != stop || lzma_index_stream_size(index) > *end ||
+	    !dw_add(*size, lzma_index_uncompressed_size(index), size))
+		ret = LZMA_DATA_ERROR;
+	else
+		*end -= (size_t)lzma_index_stream_size(index);
+	lzma_index_end(index, NULL);
+	return ret;
+}
+
+static int unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err)
+{
+	size_t end = in.size;
+	uint64_t size = 0;
+
+	do {
+		lzma_ret ret;
+
+		end = without_padding(in, end);
+		ret = measure_stream(in, &end, &size);
+		if (ret != LZMA_OK)
+			return fail(ret, err);
+	} while (end > 0);
+	*size_out = size;
+	return 0;
+}
+
+/* -- unpacking ----------------------------------------------------------------------- */
+
+/* Where decoding stands in its input and output. */
+struct cursor {
+	struct span in;
+	size_t at;
+	uint8_t *out;
+	size_t out_at, out_size;
+};
+
+static size_t left(const struct cursor *cursor)
+{
+	return cursor->in.size - cursor->at;
+}
+
+/* The smallest dictionary, in a size that .xz can express, for this much data. */
+static uint32_t dictionary_for(uint64_t bytes)
+{
+	uint64_t size = LZMA_DICT_SIZE_MIN;
+
+	while (size < bytes && size < UINT32_MAX)
+		size = (size & (size - 1)) == 0 ? size + size / 2 : size / 3 * 4;
+	return size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
+}
+
+/* Matches cannot reach further back than the output does. */
+static void shrink_dictionary(lzma_filter *filters, size_t size)
+{
+	uint32_t enough = dictionary_for(size);
+
+	for (; filters->id != LZMA_VLI_UNKNOWN; filters++) {
+		lzma_options_lzma *options = filters->options;
+
+		if (filters->id == LZMA_FILTER_LZMA2 && options->dict_size > enough)
+			options->dict_size = enough;
+	}
+}
+
+static lzma_ret unpack_block(struct cursor *cursor, const lzma_stream_flags *flags,
+			     lzma_index_hash *hash)
+{
+	lzma_filter filters[LZMA_FILTERS_MAX + 1];
+	lzma_block block = { .version = 1, .check = flags->check, .filters = filters };
+	lzma_ret ret;
+
+	block.header_size = lzma_block_header_size_decode(cursor->in.data[cursor->at]);
+	if (block.header_size > left(cursor))
+		return LZMA_DATA_ERROR;
+	ret = lzma_block_header_decode(&block, NULL, cursor->in.data + cursor->at);
+	if (ret != LZMA_OK)
+		return ret;
+	cursor->at += block.header_size;
+	shrink_dictionary(filters, cursor->out_size);
+	ret = lzma_block_buffer_decode(&block, NULL, cursor->in.data, &cursor->at,
+				       cursor->in.size, cursor->out, &cursor->out_at,
+				       cursor->out_size);
+	lzma_filters_free(filters, NULL);
+	if (ret != LZMA_OK)
+		return ret;
+	return lzma_index_hash_append(hash, lzma_block_unpadded_size(&block),
+				      block.uncompressed_size);
+}
+
+/* A block header begins with its size, the index with a zero. */
+static lzma_ret unpack_blocks(struct cursor *cursor, const lzma_stream_flags *flags,
+			      lzma_index_hash *hash)
+{
+	while (left(cursor) > 0 && cursor->in.data[cursor->at] != 0) {
+		lzma_ret ret = unpack_block(cursor, flags, hash);
+
+		if (ret != LZMA_OK)
+			return ret;
+	}
+	return left(cursor) > 0 ? LZMA_OK : LZMA_DATA_ERROR;
+}
+
+static lzma_ret unpack_tail(struct cursor *cursor, const lzma_stream_flags *flags,
+			    lzma_index_hash *hash)
+{
+	lzma_stream_flags footer;
+	lzma_ret ret = lzma_index_hash_decode(hash, cursor->in.data, &cursor->at,
+					      cursor->in.size);
+
+	if (ret != LZMA_STREAM_END)
+		return ret == LZMA_OK ? LZMA_DATA_ERROR : ret;
+	if (left(cursor) < LZMA_STREAM_HEADER_SIZE)
+		return LZMA_DATA_ERROR;
+	ret = lzma_stream_footer_decode(&footer, cursor->in.data + cursor->at);
+	if (ret != LZMA_OK)
+		return ret;
+	cursor->at += LZMA_STREAM_HEADER_SIZE;
+	if (footer.backward_size != lzma_index_hash_size(hash))
+		return LZMA_DATA_ERROR;
+	return lzma_stream_flags_compare(flags, &footer);
+}
+
+static lzma_ret unpack_stream(struct cursor *cursor)
+{
+	lzma_stream_flags flags;
+	lzma_index_hash *hash;
+	lzma_ret ret;
+
+	if (left(cursor) < LZMA_STREAM_HEADER_SIZE)
+		return LZMA_DATA_ERROR;
+	ret = lzma_stream_header_decode(&flags, cursor->in.data + cursor->at);
+	if (ret != LZMA_OK)
+		return ret;
+	if (!lzma_check_is_supported(flags.check))
+		return LZMA_OPTIONS_ERROR;
+	cursor->at += LZMA_STREAM_HEADER_SIZE;
+	hash = lzma_index_hash_init(NULL, NULL);
+	if (!hash)
+		return LZMA_MEM_ERROR;
+	ret = unpack_blocks(cursor, &flags, hash);
+	if (ret == LZMA_OK)
+		ret = unpack_tail(cursor, &flags, hash);
+	lzma_index_hash_end(hash, NULL);
+	return ret;
+}
+
+static void skip_padding(struct cursor *cursor)
+{
+	while (left(cursor) >= PADDING_UNIT &&
+	       dw_load32(cursor->in.data + cursor->at) == 0)
+		cursor->at += PADDING_UNIT;
+}
+
+static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
+{
+	uint8_t nothing[1];
+	struct cursor cursor = { .in = in, .out = out ? out : nothing, .out_size = size };
+
+	do {
+		lzma_ret ret = unpack_stream(&cursor);
+
+		if (ret == LZMA_BUF_ERROR)
+			return fail_size(size, err);
+		if (ret != LZMA_OK)
+			return fail(ret, err);
+		skip_padding(&cursor);
+	} while (left(&cursor) > 0);
+	return cursor.out_at == size ? 0 : fail_size(size, err);
+}
+
+/* -- packing ------------------------------------------------------------------------- */
+
+struct packer {
+	lzma_stream stream; /* keeps its tables from block to block */
+	lzma_options_lzma options;
+	lzma_filter plain[2];
+	lzma_filter branch[3]; /* with a BCJ filter in front, when asked for */
+	bool try_branch;
+	struct buffer other; /* the second attempt */
+};
+
+static bool set_options(lzma_options_lzma *options, const struct codec_spec *spec,
+			size_t block_bytes)
+{
+	uint32_t preset =
+		(uint32_t)spec->level | (spec->extreme ? LZMA_PRESET_EXTREME : 0);
+	uint32_t enough = dictionary_for(block_bytes);
+
+	if (lzma_lzma_preset(options, preset))
+		return false;
+	if (spec->window_log)
+		options->dict_size = UINT32_C(1) << spec->window_log;
+	if (options->dict_size > enough)
+		options->dict_size = enough;
+	if (spec->mode)
+		options->mode = (lzma_mode)spec->mode;
+	if (spec->match_finder)
+		options->mf = (lzma_match_finder)spec->match_finder;
+	if (spec->nice)
+		options->nice_len = spec->nice;
+	if (spec->depth)
+		options->depth = spec->depth;
+	return true;
+}
+
+/* UINT64_MAX when the options do not go together. */
+static uint64_t set_filters(struct packer *packer, const struct codec_spec *spec,
+			    size_t block_bytes)
+{
+	const lzma_filter lzma2 = { LZMA_FILTER_LZMA2, &packer->options };
+	const lzma_filter last = { LZMA_VLI_UNKNOWN, NULL };
+
+	if (!set_options(&packer->options, spec, block_bytes))
+		return UINT64_MAX;
+	packer->plain[0] = packer->branch[1] = lzma2;
+	packer->plain[1] = packer->branch[2] = last;
+	packer->branch[0] = (lzma_filter){ spec->bcj, NULL };
+	packer->try_branch = spec->bcj != 0;
+	return lzma_raw_encoder_memusage(packer->try_branch ? packer->branch
+							    : packer->plain);
+}
+
+static void close_packer(void *state)
+{
+	struct packer *packer = state;
+
+	lzma_end(&packer->stream);
+	dw_buffer_free(&packer->other);
+	free(packer);
+}
+
+static int open_packer(const struct codec_spec *spec, size_t block_bytes,
+		       void **state_out, dwarfs_error **err)
+{
+	struct packer *packer = dw_calloc(1, sizeof(*packer));
+
+	if (!packer)
+		return dw_fail_nomem(err);
+	packer->stream = (lzma_stream)LZMA_STREAM_INIT;
+	if (set_filters(packer, spec, block_bytes) == UINT64_MAX) {
+		close_packer(packer);
+		return dw_fail(err, DWARFS_ERR_INVALID, "the options do not go together");
+	}
+	*state_out = packer;
+	return 0;
+}
+
+/* Pack into at most room bytes of out; its size stays 0 when they do not suffice. */
+static int pack_with(struct packer *packer, const lzma_filter *filters, struct span in,
+		     size_t room, struct buffer *out, dwarfs_error **err)
+{
+	lzma_stream *stream = &packer->stream;
+	lzma_ret ret;
+
+	out->size = 0;
+	if (dw_buffer_reserve(out, room, err) < 0)
+		return DWARFS_ERR_NOMEM;
+	ret = lzma_stream_encoder(stream, filters, LZMA_CHECK_CRC64);
+	stream->next_in = in.data;
+	stream->avail_in = in.size;
+	stream->next_out = out->data;
+	stream->avail_out = room;
+	while (ret == LZMA_OK && stream->avail_out > 0)
+		ret = lzma_code(stream, LZMA_FINISH);
+	if (ret == LZMA_MEM_ERROR)
+		return dw_fail_nomem(err);
+	if (ret == LZMA_STREAM_END)
+		out->size = room - stream->avail_out;
+	else if (ret != LZMA_OK && ret != LZMA_BUF_ERROR)
+		return dw_fail(err, DWARFS_ERR_INVALID, "the compressor has failed (%d)",
+			       (int)ret);
+	return 0;
+}
+
+static int pack(void *state, struct span in, struct buffer *out, dwarfs_error **err)
+{
+	struct packer *packer = state;
+	size_t room = in.size - 1;
+	int ret = pack_with(packer, packer->plain, in, room, out, err);
+
+	if (ret < 0 || !packer->try_branch)
+		return ret;
+	if (out->size)
+		room = out->size - 1;
+	ret = pack_with(packer, packer->branch, in, room, &packer->other, err);
+	if (ret < 0)
+		return ret;
+	if (packer->other.size) {
+		struct buffer worse = *out;
+
+		*out = packer->other;
+		packer->other = worse;
+	}
+	return 0;
+}
+
+static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
+{
+	struct packer packer = { .try_branch = false };
+	uint64_t bytes = set_filters(&packer, spec, block_bytes);
+
+	if (bytes == UINT64_MAX)
+		return 0;
+	return bytes + (packer.try_branch ? block_bytes : 0);
+}
+
+/* -- options ------------------------------------------------------------------------- */
+
+static void set_dictionary(struct codec_spec *spec, unsigned value)
+{
+	spec->window_log = value;
+}
+
+static void set_extreme(struct codec_spec *spec, unsigned value)
+{
+	spec->extreme = value;
+}
+
+static void set_bcj(struct codec_spec *spec, unsigned value)
+{
+	spec->bcj = value;
+}
+
+static void set_mode(struct codec_spec *spec, unsigned value)
+{
+	spec->mode = value;
+}
+
+static void set_match_finder(struct codec_spec *spec, unsigned value)
+{
+	spec->match_finder = value;
+}
+
+static void set_nice(struct codec_spec *spec, unsigned value)
+{
+	spec->nice = value;
+}
+
+static void set_depth(struct codec_spec *spec, unsigned value)
+{
+	spec->depth = value;
+}
+
+static const struct codec_word machines[] = {
+	{ "x86", LZMA_FILTER_X86 },
+	{ "powerpc", LZMA_FILTER_POWERPC },
+	{ "ia64", LZMA_FILTER_IA64 },
+	{ "arm", LZMA_FILTER_ARM },
+	{ "armthumb", LZMA_FILTER_ARMTHUMB },
+	{ "sparc", LZMA_FILTER_SPARC },
+	{ NULL },
+};
+
+static const struct codec_word modes[] = {
+	{ "fast", LZMA_MODE_FAST },
+	{ "normal", LZMA_MODE_NORMAL },
+	{ NULL },
+};
+
+static const struct codec_word match_finders[] = {
+	{ "hc3", LZMA_MF_HC3 }, { "hc4", LZMA_MF_HC4 }, { "bt2", LZMA_MF_BT2 },
+	{ "bt3", LZMA_MF_BT3 }, { "bt4", LZMA_MF_BT4 }, { NULL },
+};
+
+static const struct codec_option options[] = {
+	{ "level", dw_codec_set_level, .min = 0, .max = MAX_LEVEL },
+	{ "dict_size", set_dictionary, .min = MIN_DICT_LOG, .max = MAX_DICT_LOG },
+	{ "extreme", set_extreme, .is_flag = true },
+	{ "binary", set_bcj, .words = machines },
+	{ "mode", set_mode, .words = modes },
+	{ "mf", set_match_finder, .words = match_finders },
+	{ "nice", set_nice, .min = 0, .max = MAX_NICE },
+	{ "depth", set_depth, .min = 0, .max = MAX_DEPTH },
+	{ NULL },
+};
+
+const struct codec_ops dw_codec_lzma = {
+	.help = "lzma    level=0..9 (9), dict_size=12..30 (log2), extreme, "
+		"binary={x86,powerpc,ia64,arm,armthumb,sparc}, mode={fast,normal}, "
+		"mf={hc3,hc4,bt2,bt3,bt4}, nice=0..273, depth=N",
+	.defaults = { .id = CODEC_LZMA, .level = DEFAULT_LEVEL },
+	.options = options,
+	.unpacked_size = unpacked_size,
+	.unpack = unpack,
+	.packs_as = CODEC_LZMA,
+	.open = open_packer,
+	.close = close_packer,
+	.pack = pack,
+	.memory = memory,
+};
+
+#endif

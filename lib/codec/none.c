@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * codec/none: sections that hold their data as it is.
+ */
+#include <string.h>
+
+#include "codec/ops.h"
+
+static int unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err)
+{
+	*size_out = in.size;
+	return 0;
+}
+
+static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
+{
+	if (in.size != size)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "%zu bytes are stored where %zu are expected", in.size,
+			       size);
+	if (size)
+		memcpy(out, in.data, size);
+	return 0;
+}
+
+/* Nothing is smaller than the input, so the caller stores that. */
+static int pack(void *state, struct span in, struct buffer *out, dwarfs_error **err)
+{
+	return 0;
+}
+
+static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
+{
+	return 0;
+}
+
+const struct codec_ops dw_codec_none = {
+	.help = "null    no compression",
+	.defaults = { .id = CODEC_NONE },
+	.unpacked_size = unpacked_size,
+	.unpack = unpack,
+	.packs_as = CODEC_NONE,
+	.pack = pack,
+	.memory = memory,
+};

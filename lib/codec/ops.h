@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * codec/ops: the table of functions that each codec fills, in a file of its own.
+ *
+ * Only codec.c calls these, and has checked what they rely on.
+ */
+#ifndef DW_CODEC_OPS_H
+#define DW_CODEC_OPS_H
+
+#include "codec/codec.h"
+
+/* One of the words an option accepts. */
+struct codec_word {
+	const char *text;
+	unsigned value;
+};
+
+/* An option of a codec, as in "lzma:dict_size=20:extreme". */
+struct codec_option {
+	const char *name;
+	void (*set)(struct codec_spec *spec, unsigned value);
+	bool is_flag;			/* takes no value; set() gets 1 */
+	unsigned min, max;		/* of a number */
+	const struct codec_word *words; /* instead of a number; ends with a NULL text */
+};
+
+struct codec_ops {
+	/* For people: what can be written, and how; NULL when packing is not possible. */
+	const char *help;
+
+	/* What a text without options stands for, and the options; ends with a NULL name.
+	 */
+	struct codec_spec defaults;
+	const struct codec_option *options;
+
+	/* The size announced by a payload. */
+	int (*unpacked_size)(struct span in, uint64_t *size_out, dwarfs_error **err);
+
+	/* As dw_codec_unpack(). */
+	int (*unpack)(struct span in, uint8_t *out, size_t size, dwarfs_error **err);
+
+	/* What is packed carries this id. */
+	enum codec_id packs_as;
+
+	/* Make and free the working memory of a compressor; open may be NULL. */
+	int (*open)(const struct codec_spec *spec, size_t block_bytes, void **state_out,
+		    dwarfs_error **err);
+	void (*close)(void *state);
+
+	/* Append the packed form of a non-empty block to out, which is empty. The size
+	 * may be left at 0, or exceed that of the input, when packing does not help. */
+	int (*pack)(void *state, struct span in, struct buffer *out, dwarfs_error **err);
+
+	/* As dw_codec_memory(). */
+	uint64_t (*memory)(const struct codec_spec *spec, size_t block_bytes);
+};
+
+extern const struct codec_ops dw_codec_none;
+extern const struct codec_ops dw_codec_lzma;
+extern const struct codec_ops dw_codec_zstd;
+extern const struct codec_ops dw_codec_lz4;
+extern const struct codec_ops dw_codec_lz4hc;
+extern const struct codec_ops dw_codec_brotli;
+extern const struct codec_ops dw_codec_flac;
+extern const struct codec_ops dw_codec_ricepp;
+
+/* Setter of options named "level" or "quality". */
+void dw_codec_set_level(struct codec_spec *spec, unsigned value);
+
+/* The size that stands in front of a payload as a varint; see unpacked_size. */
+int dw_codec_varint_size(struct span in, uint64_t *size_out, dwarfs_error **err);
+
+#endif

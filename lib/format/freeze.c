@@ -1,0 +1,719 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * format/freeze: write the metadata of an image and the schema that describes it.
+ *
+ * Three steps: find how many bits each column needs, place everything, write the bits.
+ * Places depend on widths, and the width of a distance on places, so the first two are
+ * repeated until nothing grows any more. Columns without distances inside are looked
+ * through only once.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "format/freeze.h"
+#include "format/metadata.h"
+#include "format/thrift.h"
+
+/* Readers load whole words, so this much must follow the last object. */
+#define PADDING_BYTES 8
+
+/* More than the tree of layouts has. */
+#define MAX_NODES 512
+
+enum kind { KIND_U32, KIND_U64, KIND_BOOL, KIND_STRING, KIND_LIST, KIND_STRUCT };
+
+/* How a C type maps to a frozen one. */
+struct type {
+	enum kind kind;
+	size_t bytes;		      /* of one in memory */
+	bool plain;		      /* no string and no list inside */
+	const struct type *item;      /* list */
+	unsigned align;		      /* list: of the array of items, in bytes */
+	const struct member *members; /* struct: ascending by id */
+	size_t member_count;
+};
+
+struct member {
+	uint16_t id;
+	bool optional;
+	const struct type *type;
+	size_t at;	   /* offset in the struct */
+	size_t present_at; /* offset of its has_ member, if optional */
+};
+
+#define MEMBER(where, number, name, as)                                                  \
+	{                                                                                \
+		.id = (number), .type = &(as), .at = offsetof(struct where, name)        \
+	}
+#define MAYBE(where, number, name, as)                                                   \
+	{                                                                                \
+		.id = (number), .type = &(as), .at = offsetof(struct where, name),       \
+		.optional = true, .present_at = offsetof(struct where, has_##name)       \
+	}
+#define STRUCT(where, list, is_plain)                                                    \
+	{                                                                                \
+		.kind = KIND_STRUCT, .bytes = sizeof(struct where), .plain = (is_plain), \
+		.members = (list), .member_count = sizeof(list) / sizeof((list)[0])      \
+	}
+#define LIST(of, aligned)                                                                \
+	{                                                                                \
+		.kind = KIND_LIST, .bytes = sizeof(struct table), .item = &(of),         \
+		.align = (aligned)                                                       \
+	}
+
+static const struct type u32_type = { KIND_U32, sizeof(uint32_t), .plain = true };
+static const struct type u64_type = { KIND_U64, sizeof(uint64_t), .plain = true };
+static const struct type bool_type = { KIND_BOOL, sizeof(bool), .plain = true };
+static const struct type string_type = { KIND_STRING, sizeof(struct span) };
+static const struct type u32_list_type = LIST(u32_type, 1);
+static const struct type u64_list_type = LIST(u64_type, 1);
+static const struct type string_list_type = LIST(string_type, 1);
+
+static const struct member chunk_members[] = {
+	MEMBER(freeze_chunk, CHUNK_BLOCK, block, u32_type),
+	MEMBER(freeze_chunk, CHUNK_OFFSET, offset, u32_type),
+	MEMBER(freeze_chunk, CHUNK_SIZE, size, u32_type),
+};
+static const struct type chunk_type = STRUCT(freeze_chunk, chunk_members, true);
+static const struct type chunk_list_type = LIST(chunk_type, 1);
+
+static const struct member directory_members[] = {
+	MEMBER(freeze_directory, DIR_PARENT_ENTRY, parent_entry, u32_type),
+	MEMBER(freeze_directory, DIR_FIRST_ENTRY, first_entry, u32_type),
+	MEMBER(freeze_directory, DIR_SELF_ENTRY, self_entry, u32_type),
+};
+static const struct type directory_type =
+	STRUCT(freeze_directory, directory_members, true);
+static const struct type directory_list_type = LIST(directory_type, 1);
+
+static const struct member entry_members[] = {
+	MEMBER(freeze_entry, DE_NAME_INDEX, name_index, u32_type),
+	MEMBER(freeze_entry, DE_INODE_NUM, inode_num, u32_type),
+};
+static const struct type entry_type = STRUCT(freeze_entry, entry_members, true);
+static const struct type entry_list_type = LIST(entry_type, 1);
+
+static const struct member inode_members[] = {
+	MEMBER(freeze_inode, INODE_MODE_INDEX, mode_index, u32_type),
+	MEMBER(freeze_inode, INODE_OWNER_INDEX, owner_index, u32_type),
+	MEMBER(freeze_inode, INODE_GROUP_INDEX, group_index, u32_type),
+	MEMBER(freeze_inode, INODE_ATIME_OFFSET, atime_offset, u64_type),
+	MEMBER(freeze_inode, INODE_MTIME_OFFSET, mtime_offset, u64_type),
+	MEMBER(freeze_inode, INODE_CTIME_OFFSET, ctime_offset, u64_type),
+	MEMBER(freeze_inode, INODE_ATIME_SUBSEC, atime_subsec, u32_type),
+	MEMBER(freeze_inode, INODE_MTIME_SUBSEC, mtime_subsec, u32_type),
+	MEMBER(freeze_inode, INODE_CTIME_SUBSEC, ctime_subsec, u32_type),
+	MEMBER(freeze_inode, INODE_NLINK_MINUS_ONE, nlink_minus_one, u32_type),
+};
+static const struct type inode_type = STRUCT(freeze_inode, inode_members, true);
+static const struct type inode_list_type = LIST(inode_type, 1);
+
+static const struct member options_members[] = {
+	MEMBER(freeze_options, OPT_MTIME_ONLY, mtime_only, bool_type),
+	MAYBE(freeze_options, OPT_TIME_RESOLUTION_SEC, time_resolution_sec, u32_type),
+	MEMBER(freeze_options, OPT_PACKED_CHUNK_TABLE, packed_chunk_table, bool_type),
+	MEMBER(freeze_options, OPT_PACKED_DIRECTORIES, packed_directories, bool_type),
+	MEMBER(freeze_options, OPT_PACKED_SHARED_FILES_TABLE, packed_shared_files_table,
+	       bool_type),
+	MAYBE(freeze_options, OPT_SUBSECOND_MULTIPLIER, subsecond_multiplier, u32_type),
+	MEMBER(freeze_options, OPT_HAS_BTIME, has_btime, bool_type),
+	MEMBER(freeze_options, OPT_INODES_HAVE_NLINK, inodes_have_nlink, bool_type),
+};
+static const struct type options_type = STRUCT(freeze_options, options_members, true);
+
+static const struct member string_table_members[] = {
+	MEMBER(freeze_string_table, ST_BUFFER, buffer, string_type),
+	MAYBE(freeze_string_table, ST_SYMTAB, symtab, string_type),
+	MEMBER(freeze_string_table, ST_INDEX, index, u32_list_type),
+	MEMBER(freeze_string_table, ST_PACKED_INDEX, packed_index, bool_type),
+};
+static const struct type string_table_type =
+	STRUCT(freeze_string_table, string_table_members, false);
+
+/* The established writer aligns maps to their pairs, so we do. */
+static const struct member pair32_members[] = {
+	MEMBER(freeze_pair32, PAIR_FIRST, first, u32_type),
+	MEMBER(freeze_pair32, PAIR_SECOND, second, u32_type),
+};
+static const struct type pair32_type = STRUCT(freeze_pair32, pair32_members, true);
+static const struct type map32_type = LIST(pair32_type, 4);
+
+static const struct member pair64_members[] = {
+	MEMBER(freeze_pair64, PAIR_FIRST, first, u32_type),
+	MEMBER(freeze_pair64, PAIR_SECOND, second, u64_type),
+};
+static const struct type pair64_type = STRUCT(freeze_pair64, pair64_members, true);
+static const struct type map64_type = LIST(pair64_type, 8);
+
+static const struct member size_cache_members[] = {
+	MEMBER(freeze_size_cache, SC_SIZE_LOOKUP, size_lookup, map64_type),
+	MEMBER(freeze_size_cache, SC_MIN_CHUNK_COUNT, min_chunk_count, u64_type),
+	MEMBER(freeze_size_cache, SC_ALLOCATED_LOOKUP, allocated_lookup, map64_type),
+};
+static const struct type size_cache_type =
+	STRUCT(freeze_size_cache, size_cache_members, false);
+
+static const struct member history_members[] = {
+	MEMBER(freeze_history_entry, 1, major, u32_type),
+	MEMBER(freeze_history_entry, 2, minor, u32_type),
+	MAYBE(freeze_history_entry, 3, dwarfs_version, string_type),
+	MEMBER(freeze_history_entry, 4, block_size, u32_type),
+	MAYBE(freeze_history_entry, 5, options, options_type),
+};
+static const struct type history_type =
+	STRUCT(freeze_history_entry, history_members, false);
+static const struct type history_list_type = LIST(history_type, 1);
+
+static const struct member metadata_members[] = {
+	MEMBER(freeze_metadata, MD_CHUNKS, chunks, chunk_list_type),
+	MEMBER(freeze_metadata, MD_DIRECTORIES, directories, directory_list_type),
+	MEMBER(freeze_metadata, MD_INODES, inodes, inode_list_type),
+	MEMBER(freeze_metadata, MD_CHUNK_TABLE, chunk_table, u32_list_type),
+	MEMBER(freeze_metadata, MD_SYMLINK_TABLE, symlink_table, u32_list_type),
+	MEMBER(freeze_metadata, MD_UIDS, uids, u32_list_type),
+	MEMBER(freeze_metadata, MD_GIDS, gids, u32_list_type),
+	MEMBER(freeze_metadata, MD_MODES, modes, u32_list_type),
+	MEMBER(freeze_metadata, MD_NAMES, names, string_list_type),
+	MEMBER(freeze_metadata, MD_SYMLINKS, symlinks, string_list_type),
+	MEMBER(freeze_metadata, MD_TIMESTAMP_BASE, timestamp_base, u64_type),
+	MEMBER(freeze_metadata, MD_BLOCK_SIZE, block_size, u32_type),
+	MEMBER(freeze_metadata, MD_TOTAL_FS_SIZE, total_fs_size, u64_type),
+	MAYBE(freeze_metadata, MD_DEVICES, devices, u64_list_type),
+	MAYBE(freeze_metadata, MD_OPTIONS, options, options_type),
+	MAYBE(freeze_metadata, MD_DIR_ENTRIES, dir_entries, entry_list_type),
+	MAYBE(freeze_metadata, MD_SHARED_FILES_TABLE, shared_files_table, u32_list_type),
+	MAYBE(freeze_metadata, MD_TOTAL_HARDLINK_SIZE, total_hardlink_size, u64_type),
+	MAYBE(freeze_metadata, MD_DWARFS_VERSION, dwarfs_version, string_type),
+	MAYBE(freeze_metadata, MD_CREATE_TIMESTAMP, create_timestamp, u64_type),
+	MAYBE(freeze_metadata, MD_COMPACT_NAMES, compact_names, string_table_type),
+	MAYBE(freeze_metadata, MD_COMPACT_SYMLINKS, compact_symlinks, string_table_type),
+	MAYBE(freeze_metadata, MD_PREFERRED_PATH_SEPARATOR, preferred_path_separator,
+	      u32_type),
+	MAYBE(freeze_metadata, MD_FEATURES, features, string_list_type),
+	MAYBE(freeze_metadata, MD_CATEGORY_NAMES, category_names, string_list_type),
+	MAYBE(freeze_metadata, MD_BLOCK_CATEGORIES, block_categories, u32_list_type),
+	MAYBE(freeze_metadata, MD_REG_FILE_SIZE_CACHE, reg_file_size_cache,
+	      size_cache_type),
+	MAYBE(freeze_metadata, MD_CATEGORY_METADATA_JSON, category_metadata_json,
+	      string_list_type),
+	MAYBE(freeze_metadata, MD_BLOCK_CATEGORY_METADATA, block_category_metadata,
+	      map32_type),
+	MAYBE(freeze_metadata, MD_METADATA_VERSION_HISTORY, metadata_version_history,
+	      history_list_type),
+	MAYBE(freeze_metadata, MD_HOLE_BLOCK_INDEX, hole_block_index, u32_type),
+	MAYBE(freeze_metadata, MD_LARGE_HOLE_SIZE, large_hole_size, u64_list_type),
+	MAYBE(freeze_metadata, MD_TOTAL_ALLOCATED_FS_SIZE, total_allocated_fs_size,
+	      u64_type),
+};
+static const struct type metadata_type = STRUCT(freeze_metadata, metadata_members, false);
+
+/*
+ * The layout of one value in the tree of the schema. Children are in ascending order of
+ * id: isset and value, distance and count (and item), or members. An integer has none.
+ */
+enum node_kind { NODE_INTEGER, NODE_OPTIONAL, NODE_STRING, NODE_LIST, NODE_STRUCT };
+
+struct node {
+	enum node_kind kind;
+	const struct type *type; /* NULL for the numbers that lists are made of */
+	uint32_t id;		 /* in the parent */
+	uint64_t bits;
+	uint64_t offset; /* in bits from the start of the parent */
+	bool measured;	 /* widths can no longer change */
+	struct node *children;
+	unsigned child_count;
+};
+
+struct freezer {
+	struct node nodes[MAX_NODES];
+	unsigned node_count;
+	struct node *root;
+	uint64_t root_bytes;
+	uint64_t cursor; /* the next free byte */
+	bool grown;
+	uint8_t *out;
+	size_t out_bytes;
+};
+
+/* -- the tree of layouts ----------------------------------------------------------------
+ */
+
+static struct node *take_nodes(struct freezer *freezer, unsigned count)
+{
+	struct node *nodes = freezer->nodes + freezer->node_count;
+
+	assert(freezer->node_count + count <= MAX_NODES);
+	freezer->node_count += count;
+	return nodes;
+}
+
+static void plant(struct freezer *freezer, struct node *node, uint32_t id,
+		  const struct type *type);
+
+static void plant_member(struct freezer *freezer, struct node *node,
+			 const struct member *member)
+{
+	if (!member->optional) {
+		plant(freezer, node, member->id, member->type);
+		return;
+	}
+	node->kind = NODE_OPTIONAL;
+	node->id = member->id;
+	node->child_count = 2;
+	node->children = take_nodes(freezer, 2);
+	plant(freezer, &node->children[0], OPTIONAL_ISSET, NULL);
+	plant(freezer, &node->children[1], OPTIONAL_VALUE, member->type);
+}
+
+static void plant(struct freezer *freezer, struct node *node, uint32_t id,
+		  const struct type *type)
+{
+	node->id = id;
+	node->type = type;
+	node->kind = NODE_INTEGER;
+	if (!type)
+		return;
+	switch (type->kind) {
+	case KIND_U32:
+	case KIND_U64:
+	case KIND_BOOL:
+		return;
+	case KIND_STRING:
+	case KIND_LIST:
+		node->kind = type->kind == KIND_LIST ? NODE_LIST : NODE_STRING;
+		node->child_count = type->kind == KIND_LIST ? 3 : 2;
+		node->children = take_nodes(freezer, node->child_count);
+		plant(freezer, &node->children[0], LIST_DISTANCE, NULL);
+		plant(freezer, &node->children[1], LIST_COUNT, NULL);
+		if (type->kind == KIND_LIST)
+			plant(freezer, &node->children[2], LIST_ITEM, type->item);
+		return;
+	case KIND_STRUCT:
+		node->kind = NODE_STRUCT;
+		node->child_count = (unsigned)type->member_count;
+		node->children = take_nodes(freezer, node->child_count);
+		for (unsigned i = 0; i < node->child_count; i++)
+			plant_member(freezer, &node->children[i], &type->members[i]);
+		return;
+	}
+}
+
+/* -- measure and place ------------------------------------------------------------------
+ */
+
+static uint64_t load(const struct type *type, const uint8_t *value)
+{
+	if (type->kind == KIND_U64)
+		return *(const uint64_t *)(const void *)value;
+	if (type->kind == KIND_U32)
+		return *(const uint32_t *)(const void *)value;
+	return *(const bool *)value;
+}
+
+static void need(struct freezer *freezer, struct node *node, uint64_t bits)
+{
+	if (bits > node->bits) {
+		node->bits = bits;
+		freezer->grown = true;
+	}
+}
+
+/* Give a child its place at bit *at, and move on. */
+static void place(struct node *child, uint64_t *at)
+{
+	child->offset = *at;
+	*at += child->bits;
+}
+
+static void measure_number(struct freezer *freezer, struct node *child, uint64_t value,
+			   uint64_t *at)
+{
+	need(freezer, child, dw_bit_length(value));
+	place(child, at);
+}
+
+static uint64_t array_bytes(const struct node *item, size_t count)
+{
+	return (count * item->bits + 7) / 8;
+}
+
+/* Give the distance from base of the next bytes; the worst case of an alignment. */
+static uint64_t allocate(struct freezer *freezer, uint64_t base, uint64_t bytes,
+			 unsigned align)
+{
+	uint64_t distance;
+
+	if (bytes == 0)
+		return 0;
+	freezer->cursor += align - 1;
+	distance = freezer->cursor - base;
+	freezer->cursor += bytes;
+	return distance;
+}
+
+static void measure(struct freezer *freezer, struct node *node, const uint8_t *value,
+		    uint64_t base);
+
+static void measure_string(struct freezer *freezer, struct node *node,
+			   const struct span *string, uint64_t base)
+{
+	uint64_t at = 0;
+
+	if (string->size == 0)
+		return;
+	measure_number(freezer, &node->children[0],
+		       allocate(freezer, base, string->size, 1), &at);
+	measure_number(freezer, &node->children[1], string->size, &at);
+	need(freezer, node, at);
+}
+
+static void measure_list(struct freezer *freezer, struct node *node,
+			 const struct table *table, uint64_t base)
+{
+	struct node *item = &node->children[2];
+	const struct type *type = node->type->item;
+	uint64_t at = 0, distance;
+
+	measure_number(freezer, &node->children[1], table->count, &at);
+	distance = allocate(freezer, base, array_bytes(item, table->count),
+			    node->type->align);
+	measure_number(freezer, &node->children[0], distance, &at);
+	need(freezer, node, at);
+	if (item->measured)
+		return;
+	for (size_t i = 0; i < table->count; i++)
+		measure(freezer, item, (const uint8_t *)table->data + i * type->bytes,
+			base + distance);
+	item->offset = 0;
+	item->measured = type->plain;
+}
+
+static void measure_optional(struct freezer *freezer, struct node *node, bool present,
+			     const uint8_t *value, uint64_t base)
+{
+	uint64_t at = 0;
+
+	measure_number(freezer, &node->children[0], present, &at);
+	if (present) {
+		measure(freezer, &node->children[1], value, base);
+		place(&node->children[1], &at);
+	}
+	need(freezer, node, at);
+}
+
+static void measure_struct(struct freezer *freezer, struct node *node,
+			   const uint8_t *value, uint64_t base)
+{
+	uint64_t at = 0;
+
+	for (unsigned i = 0; i < node->child_count; i++) {
+		const struct member *member = &node->type->members[i];
+		struct node *child = &node->children[i];
+
+		if (member->optional)
+			measure_optional(freezer, child,
+					 *(const bool *)(value + member->present_at),
+					 value + member->at, base);
+		else
+			measure(freezer, child, value + member->at, base);
+		place(child, &at);
+	}
+	need(freezer, node, at);
+}
+
+/* base: the byte that distances inside count from. */
+static void measure(struct freezer *freezer, struct node *node, const uint8_t *value,
+		    uint64_t base)
+{
+	switch (node->kind) {
+	case NODE_INTEGER:
+		need(freezer, node, dw_bit_length(load(node->type, value)));
+		return;
+	case NODE_STRING:
+		measure_string(freezer, node, (const void *)value, base);
+		return;
+	case NODE_LIST:
+		measure_list(freezer, node, (const void *)value, base);
+		return;
+	case NODE_STRUCT:
+		measure_struct(freezer, node, value, base);
+		return;
+	case NODE_OPTIONAL:
+		break; /* by its parent, which knows whether it is set */
+	}
+}
+
+static void measure_all(struct freezer *freezer, const struct freeze_metadata *metadata)
+{
+	do {
+		freezer->grown = false;
+		freezer->cursor = freezer->root_bytes;
+		measure(freezer, freezer->root, (const void *)metadata, 0);
+		freezer->root_bytes = (freezer->root->bits + 7) / 8;
+	} while (freezer->grown);
+}
+
+/* -- write ------------------------------------------------------------------------------
+ */
+
+/* A place in the data: its bit, and the byte that distances count from. */
+struct spot {
+	uint64_t bit;
+	uint64_t base;
+};
+
+static struct spot spot_of(struct spot parent, const struct node *child)
+{
+	return (struct spot){ parent.bit + child->offset, parent.base };
+}
+
+static void put_bits(struct freezer *freezer, struct spot spot, const struct node *node,
+		     uint64_t value)
+{
+	uint64_t left = node->bits;
+	uint8_t *at = freezer->out + spot.bit / 8;
+	unsigned shift = spot.bit % 8, first = 8 - shift;
+
+	if (left == 0)
+		return;
+	assert((spot.bit + left + 7) / 8 <= freezer->out_bytes);
+	*at |= (uint8_t)(value << shift);
+	while (left > first) {
+		value >>= first;
+		left -= first;
+		*++at |= (uint8_t)value;
+		first = 8;
+	}
+}
+
+static void put_child(struct freezer *freezer, struct spot parent,
+		      const struct node *child, uint64_t value)
+{
+	put_bits(freezer, spot_of(parent, child), child, value);
+}
+
+/* The next bytes of the data, really aligned. */
+static uint64_t append(struct freezer *freezer, uint64_t bytes, unsigned align)
+{
+	uint64_t at = (freezer->cursor + align - 1) / align * align;
+
+	freezer->cursor = at + bytes;
+	assert(freezer->cursor <= freezer->out_bytes);
+	return at;
+}
+
+static void put(struct freezer *freezer, const struct node *node, const uint8_t *value,
+		struct spot spot);
+
+static void put_string(struct freezer *freezer, const struct node *node,
+		       const struct span *string, struct spot spot)
+{
+	uint64_t at;
+
+	if (string->size == 0)
+		return;
+	at = append(freezer, string->size, 1);
+	memcpy(freezer->out + at, string->data, string->size);
+	put_child(freezer, spot, &node->children[0], at - spot.base);
+	put_child(freezer, spot, &node->children[1], string->size);
+}
+
+static void put_list(struct freezer *freezer, const struct node *node,
+		     const struct table *table, struct spot spot)
+{
+	const struct node *item = &node->children[2];
+	const struct type *type = node->type->item;
+	uint64_t bytes = array_bytes(item, table->count), base = spot.base;
+
+	put_child(freezer, spot, &node->children[1], table->count);
+	if (bytes) {
+		base = append(freezer, bytes, node->type->align);
+		put_child(freezer, spot, &node->children[0], base - spot.base);
+	}
+	if (item->bits == 0)
+		return;
+	for (size_t i = 0; i < table->count; i++)
+		put(freezer, item, (const uint8_t *)table->data + i * type->bytes,
+		    (struct spot){ base * 8 + i * item->bits, base });
+}
+
+static void put_struct(struct freezer *freezer, const struct node *node,
+		       const uint8_t *value, struct spot spot)
+{
+	for (unsigned i = 0; i < node->child_count; i++) {
+		const struct member *member = &node->type->members[i];
+		const struct node *child = &node->children[i];
+		struct spot there = spot_of(spot, child);
+
+		if (!member->optional) {
+			put(freezer, child, value + member->at, there);
+			continue;
+		}
+		if (!*(const bool *)(value + member->present_at))
+			continue;
+		put_child(freezer, there, &child->children[0], 1);
+		put(freezer, &child->children[1], value + member->at,
+		    spot_of(there, &child->children[1]));
+	}
+}
+
+static void put(struct freezer *freezer, const struct node *node, const uint8_t *value,
+		struct spot spot)
+{
+	switch (node->kind) {
+	case NODE_INTEGER:
+		put_bits(freezer, spot, node, load(node->type, value));
+		return;
+	case NODE_STRING:
+		put_string(freezer, node, (const void *)value, spot);
+		return;
+	case NODE_LIST:
+		put_list(freezer, node, (const void *)value, spot);
+		return;
+	case NODE_STRUCT:
+		put_struct(freezer, node, value, spot);
+		return;
+	case NODE_OPTIONAL:
+		break; /* by its parent */
+	}
+}
+
+static int put_all(struct freezer *freezer, const struct freeze_metadata *metadata,
+		   struct buffer *out, dwarfs_error **err)
+{
+	size_t bytes = (size_t)freezer->cursor + PADDING_BYTES;
+	int ret = dw_buffer_reserve(out, bytes, err);
+
+	if (ret < 0)
+		return ret;
+	memset(out->data, 0, bytes);
+	freezer->out = out->data;
+	freezer->out_bytes = bytes;
+	freezer->cursor = freezer->root_bytes;
+	put(freezer, freezer->root, (const void *)metadata, (struct spot){ 0, 0 });
+	out->size = (size_t)freezer->cursor + PADDING_BYTES;
+	return 0;
+}
+
+/* -- the schema -------------------------------------------------------------------------
+ */
+
+struct schema_field {
+	uint32_t id, layout;
+	uint64_t offset;
+};
+
+struct schema_layout {
+	uint64_t bytes, bits;
+	unsigned first, count; /* of its fields */
+};
+
+/* Equal layouts are stored once. */
+struct schema {
+	struct schema_layout layouts[MAX_NODES];
+	struct schema_field fields[MAX_NODES];
+	unsigned layout_count, field_count;
+};
+
+static bool same_layout(const struct schema *schema, const struct schema_layout *a,
+			const struct schema_layout *b)
+{
+	if (a->bytes != b->bytes || a->bits != b->bits || a->count != b->count)
+		return false;
+	for (unsigned i = 0; i < a->count; i++) {
+		const struct schema_field *x = &schema->fields[a->first + i];
+		const struct schema_field *y = &schema->fields[b->first + i];
+
+		if (x->id != y->id || x->layout != y->layout || x->offset != y->offset)
+			return false;
+	}
+	return true;
+}
+
+static uint32_t save(struct schema *schema, const struct node *node, uint64_t bytes)
+{
+	struct schema_field fields[64];
+	struct schema_layout layout = { .bytes = bytes, .bits = node->bits };
+
+	assert(node->child_count <= sizeof(fields) / sizeof(fields[0]));
+	for (unsigned i = 0; i < node->child_count; i++) {
+		const struct node *child = &node->children[i];
+
+		if (child->bits == 0)
+			continue;
+		fields[layout.count++] = (struct schema_field){
+			.id = child->id,
+			.layout = save(schema, child, 0),
+			.offset = child->offset,
+		};
+	}
+	layout.first = schema->field_count;
+	memcpy(schema->fields + layout.first, fields, layout.count * sizeof(fields[0]));
+	for (unsigned i = 0; i < schema->layout_count; i++)
+		if (same_layout(schema, &schema->layouts[i], &layout))
+			return i;
+	schema->field_count += layout.count;
+	schema->layouts[schema->layout_count] = layout;
+	return schema->layout_count++;
+}
+
+static void put_layout(struct thrift_writer *writer, const struct schema *schema,
+		       const struct schema_layout *layout)
+{
+	int32_t saved = dw_thrift_put_begin(writer, 0);
+
+	dw_thrift_put_int(writer, 1, THRIFT_I32, (int64_t)layout->bytes);
+	dw_thrift_put_int(writer, 2, THRIFT_I16, (int64_t)layout->bits);
+	dw_thrift_put_map(writer, 3, THRIFT_I16, THRIFT_STRUCT, layout->count);
+	for (unsigned i = 0; i < layout->count; i++) {
+		const struct schema_field *field = &schema->fields[layout->first + i];
+		int32_t saved_field;
+
+		dw_thrift_put_element_int(writer, field->id);
+		saved_field = dw_thrift_put_begin(writer, 0);
+		dw_thrift_put_int(writer, 1, THRIFT_I16, field->layout);
+		dw_thrift_put_int(writer, 2, THRIFT_I16, -(int64_t)field->offset);
+		dw_thrift_put_end(writer, saved_field);
+	}
+	dw_thrift_put_string(writer, 4, "", 0);
+	dw_thrift_put_end(writer, saved);
+}
+
+static int put_schema(const struct freezer *freezer, struct buffer *out,
+		      dwarfs_error **err)
+{
+	auto_free struct schema *schema = dw_calloc(1, sizeof(*schema));
+	struct thrift_writer writer;
+	uint32_t root;
+
+	if (!schema)
+		return dw_fail_nomem(err);
+	root = save(schema, freezer->root, freezer->root_bytes);
+	dw_thrift_put_start(&writer, out);
+	dw_thrift_put_bool(&writer, 1, true);
+	dw_thrift_put_map(&writer, 2, THRIFT_I16, THRIFT_STRUCT, schema->layout_count);
+	for (unsigned i = 0; i < schema->layout_count; i++) {
+		dw_thrift_put_element_int(&writer, i);
+		put_layout(&writer, schema, &schema->layouts[i]);
+	}
+	dw_thrift_put_int(&writer, 3, THRIFT_I16, root);
+	dw_thrift_put_int(&writer, 4, THRIFT_I32, 1);
+	return dw_thrift_put_stop(&writer, err);
+}
+
+int dw_freeze(const struct freeze_metadata *metadata, struct buffer *schema_out,
+	      struct buffer *data_out, dwarfs_error **err)
+{
+	auto_free struct freezer *freezer = dw_calloc(1, sizeof(*freezer));
+	int ret;
+
+	if (!freezer)
+		return dw_fail_nomem(err);
+	freezer->root = take_nodes(freezer, 1);
+	plant(freezer, freezer->root, 0, &metadata_type);
+	measure_all(freezer, metadata);
+	if ((ret = put_all(freezer, metadata, data_out, err)) < 0)
+		return ret;
+	return put_schema(freezer, schema_out, err);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * format/history_write: the contents of a HISTORY section, as bytes.
+ */
+#ifndef DW_FORMAT_HISTORY_WRITE_H
+#define DW_FORMAT_HISTORY_WRITE_H
+
+#include "base/memory.h"
+
+/* Borrowed texts. */
+struct history_record {
+	uint16_t major, minor, patch;
+	bool is_release;
+	const char *description; /* name and version of the writer */
+	const char *system_id;
+	const char *compiler_id;
+	const char *const *arguments; /* left out when there are none */
+	size_t argument_count;
+	const char *const *library_versions; /* ascending; left out when there are none */
+	size_t library_count;
+	bool has_timestamp;
+	uint64_t timestamp; /* seconds since 1970 */
+};
+
+/* Append a history of one record. */
+int dw_history_write(const struct history_record *record, struct buffer *out,
+		     dwarfs_error **err);
+
+#endif

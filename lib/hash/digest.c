@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * hash/digest: digests of contents, by name. See <dwarfs/digest.h>.
+ *
+ * Takes a name as OpenSSL spells it, gives hexadecimal digits. The hashes are those of
+ * nettle, libxxhash and libb2; the table at the end of the first part lists them.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include <nettle/nettle-meta.h>
+
+#include "config.h"
+#include "hash/hash.h"
+
+#define MAX_BYTES ((DWARFS_DIGEST_HEX_MAX - 1) / 2)
+
+/* A digest can be started, and is started again by finish. */
+struct digest_ops {
+	void *(*make)(const struct nettle_hash *nettle); /* NULL: out of memory */
+	void (*update)(const struct nettle_hash *nettle, void *state, const void *data,
+		       size_t size);
+	/* Gives the number of bytes. */
+	size_t (*finish)(const struct nettle_hash *nettle, void *state, uint8_t *out);
+	void (*destroy)(void *state);
+};
+
+struct algorithm {
+	const char *name;
+	const struct digest_ops *ops;
+	const struct nettle_hash *nettle; /* for digests by nettle only */
+};
+
+struct dwarfs_digest {
+	const struct algorithm *algorithm;
+	void *state;
+};
+
+/* -- nettle -------------------------------------------------------------------------- */
+
+static void *nettle_make(const struct nettle_hash *nettle)
+{
+	void *state = dw_calloc(1, nettle->context_size);
+
+	if (state)
+		nettle->init(state);
+	return state;
+}
+
+static void nettle_update(const struct nettle_hash *nettle, void *state, const void *data,
+			  size_t size)
+{
+	nettle->update(state, size, data);
+}
+
+static size_t nettle_finish(const struct nettle_hash *nettle, void *state, uint8_t *out)
+{
+	nettle->digest(state, nettle->digest_size, out);
+	return nettle->digest_size;
+}
+
+static const struct digest_ops by_nettle = {
+	.make = nettle_make,
+	.update = nettle_update,
+	.finish = nettle_finish,
+	.destroy = free,
+};
+
+/* -- xxh3 ---------------------------------------------------------------------------- */
+
+static void *xxh3_make(const struct nettle_hash *nettle)
+{
+	struct xxh3 *state = NULL;
+
+	return dw_xxh3_new(&state, NULL) < 0 ? NULL : state;
+}
+
+static void xxh3_update(const struct nettle_hash *nettle, void *state, const void *data,
+			size_t size)
+{
+	dw_xxh3_update(state, data, size);
+}
+
+/* The canonical form of XXH3 is big-endian. */
+static void store_big_endian(uint8_t *out, uint64_t value)
+{
+	for (int i = 0; i < 8; i++)
+		out[i] = (uint8_t)(value >> (56 - 8 * i));
+}
+
+static size_t xxh3_finish_64(const struct nettle_hash *nettle, void *state, uint8_t *out)
+{
+	store_big_endian(out, dw_xxh3_finish_64(state));
+	dw_xxh3_reset(state);
+	return 8;
+}
+
+static size_t xxh3_finish_128(const struct nettle_hash *nettle, void *state, uint8_t *out)
+{
+	uint64_t halves[2];
+
+	dw_xxh3_finish_128(state, halves);
+	store_big_endian(out, halves[1]);
+	store_big_endian(out + 8, halves[0]);
+	dw_xxh3_reset(state);
+	return 16;
+}
+
+static void xxh3_destroy(void *state)
+{
+	dw_xxh3_free(state);
+}
+
+static const struct digest_ops by_xxh3_64 = {
+	.make = xxh3_make,
+	.update = xxh3_update,
+	.finish = xxh3_finish_64,
+	.destroy = xxh3_destroy,
+};
+
+static const struct digest_ops by_xxh3_128 = {
+	.make = xxh3_make,
+	.update = xxh3_update,
+	.finish = xxh3_finish_128,
+	.destroy = xxh3_destroy,
+};
+
+/* -- blake2 -------------------------------------------------------------------------- */
+
+#if HAVE_BLAKE2
+#include <blake2.h>
+
+/* Some builds of libb2 use vector instructions on their states. */
+#define STATE_ALIGNMENT 64
+
+static void *aligned(size_t size)
+{
+	void *memory = NULL;
+
+	return posix_memalign(&memory, STATE_ALIGNMENT, size) == 0 ? memory : NULL;
+}
+
+static void *blake2b_make(const struct nettle_hash *nettle)
+{
+	void *state = aligned(sizeof(blake2b_state));
+
+	if (state)
+		blake2b_init(state, BLAKE2B_OUTBYTES);
+	return state;
+}
+
+static void blake2b_add(const struct nettle_hash *nettle, void *state, const void *data,
+			size_t size)
+{
+	blake2b_update(state, data, size);
+}
+
+static size_t blake2b_finish(const struct nettle_hash *nettle, void *state, uint8_t *out)
+{
+	blake2b_final(state, out, BLAKE2B_OUTBYTES);
+	blake2b_init(state, BLAKE2B_OUTBYTES);
+	return BLAKE2B_OUTBYTES;
+}
+
+static void *blake2s_make(const struct nettle_hash *nettle)
+{
+	void *state = aligned(sizeof(blake2s_state));
+
+	if (state)
+		blake2s_init(state, BLAKE2S_OUTBYTES);
+	return state;
+}
+
+static void blake2s_add(const struct nettle_hash *nettle, void *state, const void *data,
+			size_t size)
+{
+	blake2s_update(state, data, size);
+}
+
+static size_t blake2s_finish(const struct nettle_hash *nettle, void *state, uint8_t *out)
+{
+	blake2s_final(state, out, BLAKE2S_OUTBYTES);
+	blake2s_init(state, BLAKE2S_OUTBYTES);
+	return BLAKE2S_OUTBYTES;
+}
+
+static const struct digest_ops by_blake2b = {
+	.make = blake2b_make,
+	.update = blake2b_add,
+	.finish = blake2b_finish,
+	.destroy = free,
+};
+
+static const struct digest_ops by_blake2s = {
+	.make = blake2s_make,
+	.update = blake2s_add,
+	.finish = blake2s_finish,
+	.destroy = free,
+};
+#endif
+
+/* -- the table ----------------------------------------------------------------------- */
+
+static const struct algorithm algorithms[] = {
+	{ "xxh3-64", &by_xxh3_64, NULL },
+	{ "xxh3-128", &by_xxh3_128, NULL },
+	{ "md5", &by_nettle, &nettle_md5 },
+	{ "sha1", &by_nettle, &nettle_sha1 },
+	{ "sha224", &by_nettle, &nettle_sha224 },
+	{ "sha256", &by_nettle, &nettle_sha256 },
+	{ "sha384", &by_nettle, &nettle_sha384 },
+	{ "sha512", &by_nettle, &nettle_sha512 },
+	{ "sha512-224", &by_nettle, &nettle_sha512_224 },
+	{ "sha512-256", &by_nettle, &nettle_sha512_256 },
+	{ "sha3-224", &by_nettle, &nettle_sha3_224 },
+	{ "sha3-256", &by_nettle, &nettle_sha3_256 },
+	{ "sha3-384", &by_nettle, &nettle_sha3_384 },
+	{ "sha3-512", &by_nettle, &nettle_sha3_512 },
+	{ "ripemd160", &by_nettle, &nettle_ripemd160 },
+#if HAVE_BLAKE2
+	{ "blake2b512", &by_blake2b, NULL },
+	{ "blake2s256", &by_blake2s, NULL },
+#endif
+};
+
+#define ALGORITHM_COUNT (sizeof(algorithms) / sizeof(algorithms[0]))
+
+/* -- the interface ------------------------------------------------------------------- */
+
+/* As OpenSSL does, letters of either case are taken. */
+static const struct algorithm *find(const char *name)
+{
+	for (size_t i = 0; i < ALGORITHM_COUNT; i++)
+		if (strcasecmp(algorithms[i].name, name) == 0)
+			return &algorithms[i];
+	return NULL;
+}
+
+const char *dwarfs_digest_name(size_t index)
+{
+	return index < ALGORITHM_COUNT ? algorithms[index].name : NULL;
+}
+
+int dwarfs_digest_new(const char *algorithm, dwarfs_digest **digest_out,
+		      dwarfs_error **err)
+{
+	const struct algorithm *found = find(algorithm);
+	auto_free dwarfs_digest *digest = NULL;
+
+	if (!found)
+		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
+			       "there is no hash algorithm '%s'", algorithm);
+	digest = dw_calloc(1, sizeof(*digest));
+	if (!digest)
+		return dw_fail_nomem(err);
+	digest->algorithm = found;
+	digest->state = found->ops->make(found->nettle);
+	if (!digest->state)
+		return dw_fail_nomem(err);
+	*digest_out = dw_steal(digest);
+	return 0;
+}
+
+void dwarfs_digest_update(dwarfs_digest *digest, const void *data, size_t bytes)
+{
+	const struct algorithm *algorithm = digest->algorithm;
+
+	if (bytes)
+		algorithm->ops->update(algorithm->nettle, digest->state, data, bytes);
+}
+
+void dwarfs_digest_finish(dwarfs_digest *digest, char *hex_out)
+{
+	static const char digits[] = "0123456789abcdef";
+	const struct algorithm *algorithm = digest->algorithm;
+	uint8_t bytes[MAX_BYTES];
+	size_t count = algorithm->ops->finish(algorithm->nettle, digest->state, bytes);
+
+	for (size_t i = 0; i < count; i++) {
+		*hex_out++ = digits[bytes[i] >> 4];
+		*hex_out++ = digits[bytes[i] & 0x0F];
+	}
+	*hex_out = '\0';
+}
+
+void dwarfs_digest_free(dwarfs_digest *digest)
+{
+	if (!digest)
+		return;
+	digest->algorithm->ops->destroy(digest->state);
+	free(digest);
+}

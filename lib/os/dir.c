@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * os/dir for POSIX, with the calls for holes that Linux, FreeBSD and macOS share.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "os/dir.h"
+#include "os/file.h"
+
+/* The longest piece of a path that is handed to the system at once. */
+#define PIECE_BYTES 4000
+
+void dw_os_names_free(struct os_names *names)
+{
+	dw_buffer_free(&names->text);
+	free(names->offsets);
+	*names = (struct os_names){ 0 };
+}
+
+static int open_again(int fd, const char *path, int flags)
+{
+	int opened;
+
+	do
+		opened = openat(fd, path, flags | O_CLOEXEC);
+	while (opened < 0 && errno == EINTR);
+	return opened < 0 ? -errno : opened;
+}
+
+/* Go down long paths piece by piece, since the system takes no path over PATH_MAX. */
+static int open_below(int fd, const char *path, int flags)
+{
+	auto_fd int at = -1;
+
+	while (strlen(path) > PIECE_BYTES) {
+		char piece[PIECE_BYTES + 1];
+		size_t length = PIECE_BYTES;
+		int next;
+
+		while (length > 0 && path[length] != '/')
+			length--;
+		if (length == 0)
+			return -ENAMETOOLONG;
+		memcpy(piece, path, length);
+		piece[length] = '\0';
+		next = open_again(at < 0 ? fd : at, piece, O_DIRECTORY | O_RDONLY);
+		if (next < 0)
+			return next;
+		dw_fd_close(at);
+		at = next;
+		path += length + 1;
+	}
+	return open_again(at < 0 ? fd : at, path, flags);
+}
+
+int dw_dir_open(const char *path, int *fd_out)
+{
+	int fd = open_again(AT_FDCWD, path, O_DIRECTORY | O_RDONLY);
+
+	if (fd < 0)
+		return fd;
+	*fd_out = fd;
+	return 0;
+}
+
+int dw_dir_open_at(int fd, const char *path, int *fd_out)
+{
+	int opened =
+		open_below(fd, *path ? path : ".", O_DIRECTORY | O_RDONLY | O_NOFOLLOW);
+
+	if (opened < 0)
+		return opened;
+	*fd_out = opened;
+	return 0;
+}
+
+static int add_name(struct os_names *names, const char *name)
+{
+	if (dw_grow(&names->offsets, &names->room, names->count + 1, NULL) < 0)
+		return -ENOMEM;
+	names->offsets[names->count++] = names->text.size;
+	if (dw_buffer_append(&names->text, name, strlen(name) + 1, NULL) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static int compare_names(const void *left, const void *right, void *text)
+{
+	const char *a = (const char *)text + *(const uint64_t *)left;
+	const char *b = (const char *)text + *(const uint64_t *)right;
+
+	return strcmp(a, b);
+}
+
+static void close_dir(DIR **dir)
+{
+	if (*dir)
+		closedir(*dir);
+}
+
+int dw_dir_list(int fd, struct os_names *names)
+{
+	__attribute__((cleanup(close_dir))) DIR *dir = NULL;
+	int copy = dw_fd_duplicate(fd);
+	struct dirent *entry;
+	int ret;
+
+	names->text.size = 0;
+	names->count = 0;
+	if (copy < 0)
+		return copy;
+	dir = fdopendir(copy);
+	if (!dir) {
+		ret = -errno;
+		dw_fd_close(copy);
+		return ret;
+	}
+	rewinddir(dir);
+	while (errno = 0, (entry = readdir(dir)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if ((ret = add_name(names, entry->d_name)) < 0)
+			return ret;
+	}
+	if (errno != 0)
+		return -errno;
+	if (names->count > 1)
+		qsort_r(names->offsets, names->count, sizeof(names->offsets[0]),
+			compare_names, names->text.data);
+	return 0;
+}
+
+static uint64_t linux_device(dev_t device)
+{
+	uint64_t high = major(device), low = minor(device);
+
+	return (low & 0xff) | (high & 0xfff) << 8 | (low & ~UINT64_C(0xff)) << 12 |
+	       (high & ~UINT64_C(0xfff)) << 32;
+}
+
+static struct os_time time_of(struct timespec from)
+{
+	return (struct os_time){ from.tv_sec, (uint32_t)from.tv_nsec };
+}
+
+static void fill(const struct stat *st, struct os_stat *stat_out)
+{
+	*stat_out = (struct os_stat){
+		.mode = st->st_mode,
+		.uid = st->st_uid,
+		.gid = st->st_gid,
+		.size = (uint64_t)st->st_size,
+		.device = st->st_dev,
+		.inode = st->st_ino,
+		.links = st->st_nlink,
+		.rdev = linux_device(st->st_rdev),
+		.atime = time_of(st->st_atim),
+		.mtime = time_of(st->st_mtim),
+		.ctime = time_of(st->st_ctim),
+	};
+}
+
+int dw_stat_at(int fd, const char *name, struct os_stat *stat_out)
+{
+	struct stat st;
+
+	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return -errno;
+	fill(&st, stat_out);
+	return 0;
+}
+
+int dw_stat_fd(int fd, struct os_stat *stat_out)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	fill(&st, stat_out);
+	return 0;
+}
+
+int dw_readlink_at(int fd, const char *name, struct buffer *target)
+{
+	size_t room = 256;
+
+	for (;; room *= 2) {
+		ssize_t length;
+
+		target->size = 0;
+		if (dw_buffer_reserve(target, room, NULL) < 0)
+			return -ENOMEM;
+		length = readlinkat(fd, name, (char *)target->data, room);
+		if (length < 0)
+			return -errno;
+		if ((size_t)length == room)
+			continue;
+		target->data[length] = '\0';
+		target->size = (size_t)length;
+		return 0;
+	}
+}
+
+int dw_open_at(int fd, const char *path, int *fd_out)
+{
+	int opened = open_below(fd, path, O_RDONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+
+	if (opened < 0)
+		return opened;
+	*fd_out = opened;
+	return 0;
+}
+
+int dw_next_data(int fd, uint64_t from, uint64_t end, uint64_t *start_out,
+		 uint64_t *end_out)
+{
+	off_t start = lseek(fd, (off_t)from, SEEK_DATA), stop;
+
+	if (start < 0 && errno == ENXIO) {
+		*start_out = *end_out = end;
+		return 0;
+	}
+	if (start < 0 && errno != EINVAL && errno != EOPNOTSUPP)
+		return -errno;
+	*start_out = start < 0 ? from : (uint64_t)start;
+	if (*start_out >= end) {
+		*start_out = *end_out = end;
+		return 0;
+	}
+	stop = lseek(fd, (off_t)*start_out, SEEK_HOLE);
+	*end_out = stop < 0 || (uint64_t)stop > end ? end : (uint64_t)stop;
+	return 0;
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * os/output: a file that appears whole or not at all.
+ *
+ * Where the system can, the file has no name until it is complete, so that even a killed
+ * process leaves nothing behind. Otherwise it has a temporary name beside its place.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/file.h"
+#include "os/output.h"
+
+#define PIECE_BYTES    ((size_t)1 << 20)
+#define WAIT_MS	       50
+#define MAX_NAME_TRIES 100
+
+struct output {
+	int fd;
+	bool owns_fd;
+	bool waits; /* a pipe or socket: poll before each piece */
+	bool overwrite;
+	char *path;	 /* where the file belongs; NULL when it is written in place */
+	char *temporary; /* its present name; NULL for none */
+	int (*write)(void *user, const void *data, size_t bytes);
+	void *user;
+	dev_t device;
+	ino_t inode;
+	bool regular;
+};
+
+static struct output *new_output(int fd)
+{
+	struct output *output = dw_calloc(1, sizeof(*output));
+
+	if (output)
+		output->fd = fd;
+	return output;
+}
+
+void dw_output_free(struct output *output)
+{
+	if (!output)
+		return;
+	if (output->owns_fd)
+		dw_fd_close(output->fd);
+	if (output->temporary)
+		unlink(output->temporary);
+	free(output->temporary);
+	free(output->path);
+	free(output);
+}
+
+static int fail_at(dwarfs_error **err, int errnum, const char *what, const char *path)
+{
+	return dw_error_at_path(err, dw_fail_errno(err, errnum, "%s '%s'", what, path),
+				path);
+}
+
+static int fail_exists(dwarfs_error **err, const char *path)
+{
+	return dw_error_at_path(
+		err,
+		dw_fail(err, DWARFS_ERR_EXISTS, "output file already exists: '%s'", path),
+		path);
+}
+
+static int remember(struct output *output, dwarfs_error **err)
+{
+	struct stat st;
+
+	if (fstat(output->fd, &st) != 0)
+		return dw_fail_errno(err, errno, "cannot inspect the output");
+	output->device = st.st_dev;
+	output->inode = st.st_ino;
+	output->regular = S_ISREG(st.st_mode);
+	output->waits = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode);
+	return 0;
+}
+
+/* The folder of a path; "." when it names none. */
+static char *folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return strdup(".");
+	return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+/* A name beside the path that nobody is likely to use. Always hidden. */
+static char *temporary_name(const char *path, unsigned attempt)
+{
+	auto_free char *folder = folder_of(path);
+	struct timespec now = { 0 };
+	size_t room;
+	char *name;
+
+	if (!folder)
+		return NULL;
+	clock_gettime(CLOCK_REALTIME, &now);
+	room = strlen(folder) + 64;
+	name = malloc(room);
+	if (name)
+		snprintf(name, room, "%s/.dwarfs-%ld-%lx-%u", folder, (long)getpid(),
+			 (unsigned long)now.tv_nsec, attempt);
+	return name;
+}
+
+static int open_named(struct output *output)
+{
+	for (unsigned attempt = 0; attempt < MAX_NAME_TRIES; attempt++) {
+		auto_free char *name = temporary_name(output->path, attempt);
+
+		if (!name)
+			return -ENOMEM;
+		output->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (output->fd >= 0) {
+			output->temporary = dw_steal(name);
+			return 0;
+		}
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -EEXIST;
+}
+
+/* The way by which an unnamed file can be given a name without privileges. */
+static void link_source(int fd, char *name, size_t room)
+{
+	snprintf(name, room, "/proc/self/fd/%d", fd);
+}
+
+static int open_unnamed(struct output *output)
+{
+#ifdef O_TMPFILE
+	auto_free char *folder = folder_of(output->path);
+	char source[64];
+
+	if (!folder)
+		return -ENOMEM;
+	output->fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+	if (output->fd < 0)
+		return -errno;
+	link_source(output->fd, source, sizeof(source));
+	if (access(source, F_OK) == 0)
+		return 0;
+	dw_fd_close(output->fd);
+	output->fd = -1;
+#endif
+	return -EOPNOTSUPP;
+}
+
+/* A replaced file keeps owner and mode, as far as we may say so. */
+static void take_over(int fd, const struct stat *old)
+{
+	if (fchown(fd, old->st_uid, old->st_gid) != 0 &&
+	    fchown(fd, (uid_t)-1, old->st_gid) != 0) {
+		/* The mode still matters. */
+	}
+	(void)fchmod(fd, old->st_mode & 0777);
+}
+
+static int open_beside(struct output *output, const struct stat *old, dwarfs_error **err)
+{
+	int ret = open_unnamed(output);
+
+	if (ret < 0 && ret != -ENOENT && ret != -ENOTDIR && ret != -EACCES)
+		ret = open_named(output);
+	if (ret < 0)
+		return fail_at(err, -ret, "cannot open output file", output->path);
+	output->owns_fd = true;
+	if (old)
+		take_over(output->fd, old);
+	return remember(output, err);
+}
+
+static int open_in_place(struct output *output, const char *path, dwarfs_error **err)
+{
+	do
+		output->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	while (output->fd < 0 && errno == EINTR);
+	if (output->fd < 0)
+		return fail_at(err, errno, "cannot open output file", path);
+	output->owns_fd = true;
+	return remember(output, err);
+}
+
+int dw_output_create(const char *path, bool overwrite, struct output **output_out,
+		     dwarfs_error **err)
+{
+	auto_output struct output *output = new_output(-1);
+	auto_free char *real = NULL;
+	struct stat st;
+	bool exists;
+	int ret;
+
+	if (!output)
+		return dw_fail_nomem(err);
+	exists = stat(path, &st) == 0;
+	if (!exists && errno != ENOENT)
+		return fail_at(err, errno, "cannot open output file", path);
+	if (exists && S_ISDIR(st.st_mode))
+		return fail_at(err, EISDIR, "cannot open output file", path);
+	if (exists && !S_ISREG(st.st_mode)) {
+		if ((ret = open_in_place(output, path, err)) < 0)
+			return ret;
+		*output_out = dw_steal(output);
+		return 0;
+	}
+	if (exists && !overwrite)
+		return fail_exists(err, path);
+	real = exists ? realpath(path, NULL) : NULL; /* replace what a link points to */
+	output->path = real ? dw_steal(real) : strdup(path);
+	output->overwrite = overwrite;
+	if (!output->path)
+		return dw_fail_nomem(err);
+	if ((ret = open_beside(output, exists ? &st : NULL, err)) < 0)
+		return ret;
+	*output_out = dw_steal(output);
+	return 0;
+}
+
+int dw_output_to_fd(int fd, struct output **output_out, dwarfs_error **err)
+{
+	auto_output struct output *output = new_output(fd);
+	int ret;
+
+	if (!output)
+		return dw_fail_nomem(err);
+	if ((ret = remember(output, err)) < 0)
+		return ret;
+	*output_out = dw_steal(output);
+	return 0;
+}
+
+int dw_output_to_function(int (*write)(void *user, const void *data, size_t bytes),
+			  void *user, struct output **output_out, dwarfs_error **err)
+{
+	struct output *output = new_output(-1);
+
+	if (!output)
+		return dw_fail_nomem(err);
+	output->write = write;
+	output->user = user;
+	*output_out = output;
+	return 0;
+}
+
+bool dw_output_is(const struct output *output, const struct os_stat *found)
+{
+	return output->regular && (found->mode & S_IFMT) == S_IFREG &&
+	       found->device == output->device && found->inode == output->inode;
+}
+
+/* Wait until a pipe takes bytes. A small piece then goes through without blocking. */
+static int wait_for_taker(struct output *output, struct dwarfs_progress *progress,
+			  dwarfs_error **err)
+{
+	for (;;) {
+		struct pollfd poller = { .fd = output->fd, .events = POLLOUT };
+		int ready = poll(&poller, 1, WAIT_MS), ret;
+
+		if (ready < 0 && errno != EINTR)
+			return dw_fail_errno(err, errno, "cannot write the image");
+		if ((ret = dw_progress_tick(progress, err)) < 0)
+			return ret;
+		if (ready > 0)
+			return 0;
+	}
+}
+
+static int write_piece(struct output *output, const void *data, size_t bytes)
+{
+	if (output->write)
+		return output->write(output->user, data, bytes);
+	return dw_fd_write(output->fd, data, bytes);
+}
+
+int dw_output_write(struct output *output, const void *data, size_t bytes,
+		    struct dwarfs_progress *progress, dwarfs_error **err)
+{
+	size_t limit = output->waits ? PIPE_BUF : PIECE_BYTES;
+
+	for (size_t done = 0; done < bytes;) {
+		size_t piece = bytes - done < limit ? bytes - done : limit;
+		int ret;
+
+		if (output->waits)
+			ret = wait_for_taker(output, progress, err);
+		else
+			ret = dw_progress_tick(progress, err);
+		if (ret < 0)
+			return ret;
+		ret = write_piece(output, (const uint8_t *)data + done, piece);
+		if (ret < 0 && output->path)
+			return fail_at(err, -ret, "cannot write", output->path);
+		if (ret < 0)
+			return dw_fail_errno(err, -ret, "cannot write the image");
+		done += piece;
+		progress->bytes_out += piece;
+	}
+	return 0;
+}
+
+/* Give an unnamed file a temporary name. */
+static int name_it(struct output *output)
+{
+	char source[64];
+
+	link_source(output->fd, source, sizeof(source));
+	for (unsigned attempt = 0; attempt < MAX_NAME_TRIES; attempt++) {
+		auto_free char *name = temporary_name(output->path, attempt);
+
+		if (!name)
+			return -ENOMEM;
+		if (linkat(AT_FDCWD, source, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
+			output->temporary = dw_steal(name);
+			return 0;
+		}
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -EEXIST;
+}
+
+/*
+ * Put the file at a path that must be free, with nothing in between that another process
+ * could use. Where there are no hard links, the place is taken by an empty file first.
+ */
+static int settle_new(struct output *output)
+{
+	int fd;
+
+	if (!output->temporary) {
+		char source[64];
+
+		link_source(output->fd, source, sizeof(source));
+		return linkat(AT_FDCWD, source, AT_FDCWD, output->path,
+			      AT_SYMLINK_FOLLOW) == 0
+			       ? 0
+			       : -errno;
+	}
+	if (link(output->temporary, output->path) == 0) {
+		unlink(output->temporary);
+		return 0;
+	}
+	if (errno == EEXIST)
+		return -EEXIST;
+	fd = open(output->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	dw_fd_close(fd);
+	return rename(output->temporary, output->path) == 0 ? 0 : -errno;
+}
+
+static int settle(struct output *output)
+{
+	int ret;
+
+	if (!output->overwrite)
+		return settle_new(output);
+	if (!output->temporary && (ret = name_it(output)) < 0)
+		return ret;
+	return rename(output->temporary, output->path) == 0 ? 0 : -errno;
+}
+
+/* A file system may report at the close what it could not write. */
+static int close_file(struct output *output, dwarfs_error **err)
+{
+	int closed = close(output->fd);
+
+	output->owns_fd = false;
+	output->fd = -1;
+	if (closed == 0 || errno == EINTR)
+		return 0;
+	return dw_fail_errno(err, errno, "failed to close output file");
+}
+
+int dw_output_commit(struct output *output, dwarfs_error **err)
+{
+	int ret = 0;
+
+	if (!output->owns_fd)
+		return 0;
+	if (output->temporary && (ret = close_file(output, err)) < 0)
+		return ret;
+	if (output->path)
+		ret = settle(output);
+	if (ret == -EEXIST && !output->overwrite)
+		return fail_exists(err, output->path);
+	if (ret < 0)
+		return fail_at(err, -ret, "cannot create output file", output->path);
+	free(output->temporary);
+	output->temporary = NULL;
+	return output->owns_fd ? close_file(output, err) : 0;
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pool: run jobs on worker threads, hand their results back in the order of submission.
+ *
+ * Jobs stand in a ring of slots, are started in order, and taken in order by the thread
+ * that submits. A failed job keeps its error in its slot until its turn comes, so callers
+ * see the same results and the same error for any number of workers. Knows nothing of
+ * what jobs do.
+ */
+#include <pthread.h>
+#include <signal.h>
+
+#include "pool/pool.h"
+
+#define STACK_BYTES (1u << 20) /* some systems start with far less */
+
+struct slot {
+	void *job;
+	bool finished;
+	int ret;
+	dwarfs_error *error;
+};
+
+/*
+ * Positions count jobs ever submitted; a position's slot is its remainder by slot_count.
+ * taken <= started <= submitted. The lock guards all that is not marked otherwise.
+ */
+struct pool {
+	/* constant */
+	const struct pool_ops *ops;
+	void *shared;
+	uint32_t slot_count;
+
+	/* of the submitting thread alone */
+	uint32_t worker_count; /* wanted; 0: inline */
+	bool threads_tried;
+	pthread_t *threads;
+	uint32_t thread_count;
+	void *inline_worker;
+	bool has_inline_worker;
+	int failed; /* the code of the first error, once its turn came */
+	dwarfs_error *error;
+
+	pthread_mutex_t lock;
+	pthread_cond_t work;	 /* there is something to start, or it is time to go */
+	pthread_cond_t progress; /* a job has finished */
+	struct slot *slots;
+	uint64_t taken, started, submitted;
+	bool halted; /* a job has failed: start no more */
+	bool leaving;
+};
+
+static struct slot *slot_at(struct pool *pool, uint64_t position)
+{
+	return &pool->slots[position % pool->slot_count];
+}
+
+/* -- on workers ---------------------------------------------------------------------- */
+
+/* A worker's own state is made for its first job. */
+static int run_job(struct pool *pool, void **worker, bool *has_worker, void *job,
+		   dwarfs_error **err)
+{
+	int ret = 0;
+
+	if (!*has_worker && pool->ops->worker_new)
+		ret = pool->ops->worker_new(pool->shared, worker, err);
+	if (ret < 0)
+		return ret;
+	*has_worker = true;
+	return pool->ops->run ? pool->ops->run(pool->shared, *worker, job, err) : 0;
+}
+
+static void drop_worker(struct pool *pool, void *worker, bool has_worker)
+{
+	if (has_worker && pool->ops->worker_free)
+		pool->ops->worker_free(worker);
+}
+
+/* Wait for a job that may be started; NULL when it is time to go. Called with the lock.
+ */
+static struct slot *next_slot(struct pool *pool)
+{
+	while (!pool->leaving && (pool->halted || pool->started == pool->submitted))
+		pthread_cond_wait(&pool->work, &pool->lock);
+	return pool->leaving ? NULL : slot_at(pool, pool->started++);
+}
+
+static void *work(void *argument)
+{
+	struct pool *pool = argument;
+	void *worker = NULL;
+	bool has_worker = false;
+	struct slot *slot;
+
+	pthread_mutex_lock(&pool->lock);
+	while ((slot = next_slot(pool)) != NULL) {
+		dwarfs_error *error = NULL;
+		void *job = slot->job;
+		int ret;
+
+		pthread_mutex_unlock(&pool->lock);
+		ret = run_job(pool, &worker, &has_worker, job, &error);
+		pthread_mutex_lock(&pool->lock);
+		slot->ret = ret;
+		slot->error = error;
+		slot->finished = true;
+		if (ret < 0)
+			pool->halted = true;
+		pthread_cond_signal(&pool->progress);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	drop_worker(pool, worker, has_worker);
+	return NULL;
+}
+
+/* -- on the submitting thread -------------------------------------------------------- */
+
+static bool start_thread(struct pool *pool, const pthread_attr_t *attributes)
+{
+	pthread_t *thread = &pool->threads[pool->thread_count];
+
+	if (pthread_create(thread, attributes, work, pool) != 0)
+		return false;
+	pool->thread_count++;
+	return true;
+}
+
+/*
+ * Signals are for the program's own threads, so workers start with all of them blocked.
+ * Where the system has no more threads to give, fewer do, and in the end none.
+ */
+static int start_threads(struct pool *pool, dwarfs_error **err)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+
+	if (pool->threads_tried || pool->worker_count == 0)
+		return 0;
+	pool->threads = dw_calloc(pool->worker_count, sizeof(*pool->threads));
+	if (!pool->threads || pthread_attr_init(&attributes) != 0)
+		return dw_fail_nomem(err);
+	pool->threads_tried = true;
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	for (uint32_t i = 0; i < pool->worker_count; i++)
+		if (!start_thread(pool, &attributes))
+			break;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return 0;
+}
+
+static void drop_job(struct pool *pool, void *job)
+{
+	if (pool->ops->drop)
+		pool->ops->drop(pool->shared, job);
+}
+
+/* Keep the first error; takes error, which may be NULL. */
+static void keep_error(struct pool *pool, int ret, dwarfs_error *error)
+{
+	if (pool->failed) {
+		dwarfs_error_free(error);
+		return;
+	}
+	pool->failed = ret;
+	pool->error = error;
+	if (!error)
+		dw_fail(&pool->error, ret, "a job failed: %s", dwarfs_strerror(ret));
+}
+
+/* The error for the caller. A copy stays for calls to come. */
+static int report(struct pool *pool, dwarfs_error **err)
+{
+	const char *path = dwarfs_error_path(pool->error);
+	dwarfs_error *copy = NULL;
+	uint64_t offset;
+
+	if (!pool->failed || !err)
+		return pool->failed;
+	dw_fail(&copy, pool->failed, "%s", dwarfs_error_message(pool->error));
+	if (path)
+		dw_error_at_path(&copy, pool->failed, path);
+	if (dwarfs_error_offset(pool->error, &offset))
+		dw_error_at_offset(&copy, pool->failed, offset);
+	dwarfs_error_free(*err);
+	*err = pool->error;
+	pool->error = copy;
+	return pool->failed;
+}
+
+/* Give the result of a job to the caller, unless the pool has failed; end the job. */
+static void hand_back(struct pool *pool, void *job, int ret, dwarfs_error *error)
+{
+	if (ret == 0 && !pool->failed && pool->ops->done)
+		ret = pool->ops->done(pool->shared, job, &error);
+	if (ret < 0)
+		keep_error(pool, ret, error);
+	else
+		dwarfs_error_free(error);
+	drop_job(pool, job);
+}
+
+/*
+ * Take the oldest job if it has finished, or wait for it. False when there is none, or
+ * none without waiting. Called with the lock, which is open while the caller's functions
+ * run.
+ */
+static bool take_oldest(struct pool *pool, bool wait)
+{
+	struct slot *slot = slot_at(pool, pool->taken), copy;
+
+	if (pool->taken == pool->submitted)
+		return false;
+	while (!slot->finished) {
+		/* Nobody will start it any more. */
+		if (pool->halted && pool->taken == pool->started)
+			break;
+		if (!wait)
+			return false;
+		pthread_cond_wait(&pool->progress, &pool->lock);
+	}
+	copy = *slot;
+	*slot = (struct slot){ 0 };
+	pool->taken++;
+	if (pool->started < pool->taken)
+		pool->started = pool->taken;
+	pthread_mutex_unlock(&pool->lock);
+	hand_back(pool, copy.job, copy.ret, copy.error);
+	pthread_mutex_lock(&pool->lock);
+	if (pool->failed)
+		pool->halted = true;
+	return true;
+}
+
+/* Take what is ready, wait until at most this many are left, all if one has failed. */
+static void take_results(struct pool *pool, uint64_t left)
+{
+	pthread_mutex_lock(&pool->lock);
+	while (take_oldest(pool, pool->halted || pool->submitted - pool->taken > left))
+		continue;
+	pthread_mutex_unlock(&pool->lock);
+}
+
+static void run_inline(struct pool *pool, void *job)
+{
+	dwarfs_error *error = NULL;
+	int ret = run_job(pool, &pool->inline_worker, &pool->has_inline_worker, job,
+			  &error);
+
+	hand_back(pool, job, ret, error);
+}
+
+static void enqueue(struct pool *pool, void *job)
+{
+	pthread_mutex_lock(&pool->lock);
+	*slot_at(pool, pool->submitted++) = (struct slot){ .job = job };
+	pthread_cond_signal(&pool->work);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+int dw_pool_submit(struct pool *pool, void *job, dwarfs_error **err)
+{
+	int ret = start_threads(pool, err);
+
+	if (ret < 0) {
+		drop_job(pool, job);
+		return ret;
+	}
+	take_results(pool, pool->slot_count - 1);
+	if (pool->failed) {
+		drop_job(pool, job);
+		return report(pool, err);
+	}
+	if (pool->thread_count == 0)
+		run_inline(pool, job);
+	else
+		enqueue(pool, job);
+	return report(pool, err);
+}
+
+int dw_pool_poll(struct pool *pool, dwarfs_error **err)
+{
+	pthread_mutex_lock(&pool->lock);
+	while (take_oldest(pool, false))
+		continue;
+	pthread_mutex_unlock(&pool->lock);
+	return report(pool, err);
+}
+
+int dw_pool_finish(struct pool *pool, dwarfs_error **err)
+{
+	take_results(pool, 0);
+	return report(pool, err);
+}
+
+/* -- birth and death ----------------------------------------------------------------- */
+
+static bool init_locks(struct pool *pool)
+{
+	if (pthread_mutex_init(&pool->lock, NULL) != 0)
+		return false;
+	if (pthread_cond_init(&pool->work, NULL) != 0) {
+		pthread_mutex_destroy(&pool->lock);
+		return false;
+	}
+	if (pthread_cond_init(&pool->progress, NULL) != 0) {
+		pthread_cond_destroy(&pool->work);
+		pthread_mutex_destroy(&pool->lock);
+		return false;
+	}
+	return true;
+}
+
+int dw_pool_new(const struct pool_ops *ops, void *shared, uint32_t workers,
+		uint32_t queue, struct pool **pool_out, dwarfs_error **err)
+{
+	auto_free struct pool *pool = dw_calloc(1, sizeof(*pool));
+	auto_free struct slot *slots = NULL;
+	uint32_t slot_count = queue ? queue : 1;
+
+	slots = dw_calloc(slot_count, sizeof(*slots));
+	if (!pool || !slots || !init_locks(pool))
+		return dw_fail_nomem(err);
+	pool->ops = ops;
+	pool->shared = shared;
+	pool->worker_count = workers;
+	pool->slot_count = slot_count;
+	pool->slots = dw_steal(slots);
+	*pool_out = dw_steal(pool);
+	return 0;
+}
+
+static void stop_threads(struct pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->leaving = true;
+	pthread_cond_broadcast(&pool->work);
+	pthread_mutex_unlock(&pool->lock);
+	for (uint32_t i = 0; i < pool->thread_count; i++)
+		pthread_join(pool->threads[i], NULL);
+}
+
+void dw_pool_free(struct pool *pool)
+{
+	if (!pool)
+		return;
+	stop_threads(pool);
+	for (; pool->taken < pool->submitted; pool->taken++) {
+		struct slot *slot = slot_at(pool, pool->taken);
+
+		dwarfs_error_free(slot->error);
+		drop_job(pool, slot->job);
+	}
+	drop_worker(pool, pool->inline_worker, pool->has_inline_worker);
+	pthread_cond_destroy(&pool->progress);
+	pthread_cond_destroy(&pool->work);
+	pthread_mutex_destroy(&pool->lock);
+	dwarfs_error_free(pool->error);
+	free(pool->threads);
+	free(pool->slots);
+	free(pool);
+}

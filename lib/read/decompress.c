@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/decompress: section -> bytes.
+ */
+#include "read/image.h"
+
+int dw_unpack_section(const struct dwarfs_image *image, uint32_t section,
+		      const struct stored *stored, uint64_t max_bytes, size_t padding,
+		      uint8_t **data_out, uint64_t *size_out, dwarfs_error **err)
+{
+	uint32_t codec = stored->header.compression;
+	struct span payload = dw_stored_payload(stored);
+	auto_free uint8_t *data = NULL;
+	uint64_t size, room;
+	int ret;
+
+	if ((ret = dw_codec_unpacked_size(codec, payload, &size, err)) == 0 &&
+	    size > max_bytes)
+		ret = dw_fail(err, DWARFS_ERR_CORRUPT,
+			      "it announces %" PRIu64 " bytes where at most %" PRIu64
+			      " are possible",
+			      size, max_bytes);
+	if (ret == 0) {
+		if (!dw_add(size, (uint64_t)padding, &room) || room > SIZE_MAX ||
+		    !(data = malloc(room ? (size_t)room : 1)))
+			return dw_fail_nomem(err);
+		ret = dw_codec_unpack(codec, payload, data, (size_t)size, err);
+	}
+	if (ret < 0)
+		return dw_explain(err, ret, "section %" PRIu32 " (%s)", section,
+				  dwarfs_section_type_name(stored->header.type));
+	memset(data + size, 0, padding);
+	*data_out = dw_steal(data);
+	*size_out = size;
+	return 0;
+}
+
+int dw_load_section(const struct dwarfs_image *image, uint32_t section,
+		    uint64_t max_bytes, size_t padding, uint8_t **data_out,
+		    uint64_t *size_out, dwarfs_error **err)
+{
+	auto_stored struct stored stored = { 0 };
+	int ret;
+
+	if ((ret = dw_stored_read(image, section, &stored, err)) < 0 ||
+	    (ret = dw_verify_xxh3(image, section, &stored, err)) < 0)
+		return ret;
+	return dw_unpack_section(image, section, &stored, max_bytes, padding, data_out,
+				 size_out, err);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/file: read the contents of a file. This is the other story of the reader:
+ *
+ *	chunk	 a range of the file -> runs of bytes in blocks, and holes
+ *	cache	 the block's bytes; read, verified and unpacked if they are not there yet
+ *	copy	 into the caller's memory
+ */
+#include <dwarfs/file.h>
+
+#include "read/chunk.h"
+#include "read/image.h"
+
+struct dwarfs_file {
+	dwarfs_image *image;
+	struct chunk_range range;
+	struct chunk_marks *marks;
+};
+
+/* Copy from one chunk; size is within it. */
+static int read_chunk(const dwarfs_image *image, const struct chunk *chunk, uint64_t skip,
+		      uint8_t *out, size_t size, dwarfs_error **err)
+{
+	dwarfs_image *mutable = (dwarfs_image *)image;
+	struct cached_block *block;
+	uint64_t from = chunk->offset + skip;
+	int ret;
+
+	if (chunk->is_hole) {
+		memset(out, 0, size);
+		return 0;
+	}
+	if (chunk->block >= image->block_count)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "metadata: a chunk is in block %" PRIu32 " of %" PRIu32,
+			       chunk->block, image->block_count);
+	if ((ret = dw_cache_get(mutable, chunk->block, &block, err)) < 0)
+		return ret;
+	if (from + size > block->size)
+		ret = dw_fail(err, DWARFS_ERR_CORRUPT,
+			      "metadata: a chunk ends behind the %" PRIu64
+			      " bytes of block %" PRIu32,
+			      block->size, chunk->block);
+	else
+		memcpy(out, block->data + from, size);
+	dw_cache_put(mutable, block);
+	return ret;
+}
+
+static int read_range(const dwarfs_image *image, struct chunk_range range,
+		      const struct chunk_marks *marks, uint8_t *out, size_t bytes,
+		      uint64_t offset, size_t *bytes_out, dwarfs_error **err)
+{
+	struct chunk_cursor cursor;
+	size_t done = 0;
+	int ret = dw_chunk_seek(image->view, range, marks, offset, &cursor, err);
+
+	if (ret < 0)
+		return ret;
+	while (done < bytes && cursor.index < range.end) {
+		struct chunk chunk;
+		uint64_t left;
+		size_t part;
+
+		if ((ret = dw_view_chunk(image->view, cursor.index, &chunk, err)) < 0)
+			return ret;
+		left = chunk.bytes - cursor.skip;
+		part = left < bytes - done ? (size_t)left : bytes - done;
+		ret = read_chunk(image, &chunk, cursor.skip, out + done, part, err);
+		if (ret < 0)
+			return ret;
+		done += part;
+		cursor.skip = 0;
+		cursor.index++;
+	}
+	*bytes_out = done;
+	return 0;
+}
+
+int dwarfs_read(const dwarfs_image *image, dwarfs_inode inode, void *buffer, size_t bytes,
+		uint64_t offset, size_t *bytes_out, dwarfs_error **err)
+{
+	struct chunk_range range;
+	int ret = dw_view_chunk_range(image->view, inode, &range, err);
+
+	if (ret < 0)
+		return ret;
+	return read_range(image, range, NULL, buffer, bytes, offset, bytes_out, err);
+}
+
+int dwarfs_file_open(const dwarfs_image *image, dwarfs_inode inode,
+		     dwarfs_file **file_out, dwarfs_error **err)
+{
+	auto_free struct chunk_marks *marks = NULL;
+	struct chunk_range range;
+	dwarfs_file *file;
+	int ret;
+
+	if ((ret = dw_view_chunk_range(image->view, inode, &range, err)) < 0 ||
+	    (ret = dw_chunk_marks_new(image->view, range, &marks, err)) < 0)
+		return ret;
+	file = dw_calloc(1, sizeof(*file));
+	if (!file)
+		return dw_fail_nomem(err);
+	file->image = dw_image_ref(image);
+	file->range = range;
+	file->marks = dw_steal(marks);
+	*file_out = file;
+	return 0;
+}
+
+void dwarfs_file_free(dwarfs_file *file)
+{
+	if (!file)
+		return;
+	dwarfs_image_free(file->image);
+	free(file->marks);
+	free(file);
+}
+
+uint64_t dwarfs_file_bytes(const dwarfs_file *file)
+{
+	return file->marks->bytes;
+}
+
+int dwarfs_file_read(const dwarfs_file *file, void *buffer, size_t bytes, uint64_t offset,
+		     size_t *bytes_out, dwarfs_error **err)
+{
+	return read_range(file->image, file->range, file->marks, buffer, bytes, offset,
+			  bytes_out, err);
+}
+
+/* The first place at or after offset that is (or is not) in a hole; the end of the file
+ * if none. */
+static int seek(const dwarfs_file *file, uint64_t offset, bool want_hole,
+		uint64_t *offset_out, dwarfs_error **err)
+{
+	const struct view *view = file->image->view;
+	struct chunk_cursor cursor;
+	int ret = dw_chunk_seek(view, file->range, file->marks, offset, &cursor, err);
+
+	if (ret < 0)
+		return ret;
+	for (; cursor.index < file->range.end; cursor.index++) {
+		struct chunk chunk;
+
+		if ((ret = dw_view_chunk(view, cursor.index, &chunk, err)) < 0)
+			return ret;
+		if (chunk.is_hole == want_hole)
+			break;
+		cursor.offset += chunk.bytes - cursor.skip;
+		cursor.skip = 0;
+	}
+	*offset_out = cursor.offset;
+	return 0;
+}
+
+static int fail_past(uint64_t offset, dwarfs_error **err)
+{
+	return dw_fail(err, DWARFS_ERR_NOT_FOUND, "nothing is found from %" PRIu64 " on",
+		       offset);
+}
+
+int dwarfs_file_seek_data(const dwarfs_file *file, uint64_t offset, uint64_t *offset_out,
+			  dwarfs_error **err)
+{
+	uint64_t found;
+	int ret;
+
+	if (offset >= file->marks->bytes)
+		return fail_past(offset, err);
+	if ((ret = seek(file, offset, false, &found, err)) < 0)
+		return ret;
+	if (found >= file->marks->bytes)
+		return fail_past(offset, err);
+	*offset_out = found;
+	return 0;
+}
+
+int dwarfs_file_seek_hole(const dwarfs_file *file, uint64_t offset, uint64_t *offset_out,
+			  dwarfs_error **err)
+{
+	if (offset >= file->marks->bytes)
+		return fail_past(offset, err);
+	return seek(file, offset, true, offset_out, err);
+}

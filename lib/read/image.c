@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/image: open an image. This is the story of the reader; read/file.c is the other
+ *one.
+ *
+ *	io	 where bytes come from
+ *	locate	 skip a prefix, find the sections by the index or by walking
+ *	verify	 the hash of a section's stored bytes, before its first byte is used
+ *	unpack	 section -> bytes
+ *	view	 the metadata in place: columns compiled once, each access checked
+ *
+ * Opening reads the index, the schema and the metadata. Images of version 1 have no
+ *hashes, so their tables are checked rule by rule at once. Afterwards nothing of an image
+ *changes, except the blocks that the context's cache holds for it.
+ */
+#include "base/context.h"
+#include "read/image.h"
+
+/* Compressed metadata may not claim more than this, or than so many times its stored
+ * size. */
+#define MIN_METADATA_LIMIT (UINT64_C(16) << 20)
+#define MAX_METADATA_RATIO 256
+
+struct dwarfs_image_options {
+	uint64_t offset, bytes;
+};
+
+int dwarfs_image_options_new(dwarfs_image_options **options_out, dwarfs_error **err)
+{
+	dwarfs_image_options *options = dw_calloc(1, sizeof(*options));
+
+	if (!options)
+		return dw_fail_nomem(err);
+	options->offset = DWARFS_OFFSET_AUTO;
+	options->bytes = DWARFS_SIZE_AUTO;
+	*options_out = options;
+	return 0;
+}
+
+void dwarfs_image_options_free(dwarfs_image_options *options)
+{
+	free(options);
+}
+
+void dwarfs_image_options_set_offset(dwarfs_image_options *options, uint64_t offset)
+{
+	options->offset = offset;
+}
+
+void dwarfs_image_options_set_bytes(dwarfs_image_options *options, uint64_t bytes)
+{
+	options->bytes = bytes;
+}
+
+dwarfs_image *dw_image_ref(const dwarfs_image *image)
+{
+	dwarfs_image *mutable = (dwarfs_image *)image;
+
+	atomic_fetch_add(&mutable->references, 1);
+	return mutable;
+}
+
+void dwarfs_image_free(dwarfs_image *image)
+{
+	if (!image || atomic_fetch_sub(&image->references, 1) != 1)
+		return;
+	if (image->cached)
+		dw_cache_forget(image);
+	free(image->cached);
+	dw_view_free(image->view);
+	free(image->blocks);
+	free(image->sections);
+	dwarfs_io_free(image->io);
+	dwarfs_context_free(image->context);
+	free(image);
+}
+
+dwarfs_context *dwarfs_image_context(const dwarfs_image *image)
+{
+	return image->context;
+}
+
+DW_DEFINE_AUTO(image, dwarfs_image *, dwarfs_image_free)
+#define auto_image DW_AUTO(image)
+
+static int set_range(dwarfs_image *image, const dwarfs_image_options *options,
+		     dwarfs_error **err)
+{
+	uint64_t size = dwarfs_io_bytes(image->io);
+	uint64_t offset = options ? options->offset : DWARFS_OFFSET_AUTO;
+	int ret;
+
+	if (offset == DWARFS_OFFSET_AUTO) {
+		if ((ret = dw_locate_start(image, err)) < 0)
+			return ret;
+	} else if (offset > size) {
+		return dw_fail(err, DWARFS_ERR_NOT_IMAGE,
+			       "no filesystem found: offset %" PRIu64
+			       " is behind the end at %" PRIu64,
+			       offset, size);
+	} else {
+		image->start = offset;
+	}
+	image->bytes = size - image->start;
+	if (!options || options->bytes == DWARFS_SIZE_AUTO)
+		return 0;
+	if (options->bytes > image->bytes)
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "an image of %" PRIu64
+			       " bytes cannot be at offset %" PRIu64 " of %" PRIu64
+			       " bytes",
+			       options->bytes, image->start, size);
+	image->bytes = options->bytes;
+	return 0;
+}
+
+static uint64_t metadata_limit(const dwarfs_image *image, uint32_t section)
+{
+	uint64_t stored = image->sections[section].room, limit;
+
+	if (!dw_mul(stored, (uint64_t)MAX_METADATA_RATIO, &limit))
+		return UINT64_MAX;
+	return limit < MIN_METADATA_LIMIT ? MIN_METADATA_LIMIT : limit;
+}
+
+static int load_view(dwarfs_image *image, dwarfs_error **err)
+{
+	auto_free uint8_t *schema = NULL;
+	uint8_t *metadata;
+	uint64_t schema_size, metadata_size;
+	int ret;
+
+	if ((ret = dw_load_section(image, image->schema, MIN_METADATA_LIMIT, 0, &schema,
+				   &schema_size, err)) < 0 ||
+	    (ret = dw_load_section(
+		     image, image->metadata, metadata_limit(image, image->metadata),
+		     DW_FROZEN_PADDING, &metadata, &metadata_size, err)) < 0)
+		return ret;
+	return dw_view_new((struct span){ schema, (size_t)schema_size }, metadata,
+			   metadata_size, image->block_count, &image->view, err);
+}
+
+/* Without hashes, only the rules of the format tell a good image from a bad one. */
+static int check_v1(dwarfs_image *image, dwarfs_error **err)
+{
+	if (!dw_image_is_v1(image))
+		return 0;
+	return dw_view_check(image->view, image->block_count, NULL, NULL, err);
+}
+
+int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
+			 const dwarfs_image_options *options, dwarfs_image **image_out,
+			 dwarfs_error **err)
+{
+	auto_image dwarfs_image *image = dw_calloc(1, sizeof(*image));
+	int ret;
+
+	if (!image)
+		return dw_fail_nomem(err);
+	atomic_init(&image->references, 1);
+	image->io = dw_io_ref(io);
+	if ((ret = dw_context_use(context, &image->context, err)) < 0 ||
+	    (ret = dw_cache_of(image->context, &image->cache, err)) < 0 ||
+	    (ret = set_range(image, options, err)) < 0 ||
+	    (ret = dw_locate_sections(image, err)) < 0 ||
+	    (ret = load_view(image, err)) < 0 || (ret = check_v1(image, err)) < 0)
+		return ret;
+	image->cached = dw_calloc(image->block_count, sizeof(struct cached_block *));
+	if (!image->cached)
+		return dw_fail_nomem(err);
+	*image_out = dw_steal(image);
+	return 0;
+}
+
+int dwarfs_image_open(dwarfs_context *context, const char *path,
+		      const dwarfs_image_options *options, dwarfs_image **image_out,
+		      dwarfs_error **err)
+{
+	auto_io dwarfs_io *io = NULL;
+	int ret;
+
+	if ((ret = dwarfs_io_open(path, &io, err)) < 0)
+		return ret;
+	ret = dwarfs_image_open_io(context, io, options, image_out, err);
+	if (ret < 0) {
+		dw_explain(err, ret, "'%s'", path);
+		dw_error_at_path(err, ret, path);
+	}
+	return ret;
+}
+
+/* -- identity ------------------------------------------------------------------------ */
+
+uint32_t dwarfs_image_format_minor(const dwarfs_image *image)
+{
+	return image->minor;
+}
+
+uint64_t dwarfs_image_offset(const dwarfs_image *image)
+{
+	return image->start;
+}
+
+uint64_t dwarfs_image_bytes(const dwarfs_image *image)
+{
+	return image->bytes;
+}
+
+int dwarfs_image_read_header(const dwarfs_image *image, void *buffer, size_t bytes,
+			     uint64_t offset, dwarfs_error **err)
+{
+	if (bytes > image->start || offset > image->start - bytes)
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "the header of the image has only %" PRIu64 " bytes",
+			       image->start);
+	return dwarfs_io_read(image->io, buffer, bytes, offset, err);
+}
+
+uint64_t dwarfs_image_block_bytes(const dwarfs_image *image)
+{
+	return image->view->block_size;
+}
+
+uint32_t dwarfs_image_block_count(const dwarfs_image *image)
+{
+	return image->block_count;
+}
+
+uint32_t dwarfs_image_inode_count(const dwarfs_image *image)
+{
+	return image->view->inode_count;
+}
+
+uint32_t dwarfs_image_entry_count(const dwarfs_image *image)
+{
+	return image->view->entry_count;
+}
+
+uint64_t dwarfs_image_original_bytes(const dwarfs_image *image)
+{
+	return image->view->total_fs_size;
+}
+
+uint64_t dwarfs_image_hardlink_bytes(const dwarfs_image *image)
+{
+	return image->view->total_hardlink_size;
+}
+
+const char *dwarfs_image_created_by(const dwarfs_image *image)
+{
+	return image->view->dwarfs_version;
+}
+
+bool dwarfs_image_created_on(const dwarfs_image *image, uint64_t *seconds_out)
+{
+	if (image->view->has_create_timestamp)
+		*seconds_out = image->view->create_timestamp;
+	return image->view->has_create_timestamp;
+}
+
+bool dwarfs_image_has_index(const dwarfs_image *image)
+{
+	return image->has_index;
+}
+
+bool dwarfs_image_is_mtime_only(const dwarfs_image *image)
+{
+	return image->view->mtime_only;
+}
+
+uint64_t dwarfs_image_time_resolution_ns(const dwarfs_image *image)
+{
+	if (image->view->subsecond_multiplier)
+		return image->view->subsecond_multiplier;
+	return image->view->time_resolution * UINT64_C(1000000000);
+}
+
+/* An item of a list that ends with NULL. */
+static const char *list_item(char *const *list, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (!list[i])
+			return NULL;
+	return list[index];
+}
+
+const char *dwarfs_image_feature(const dwarfs_image *image, size_t index)
+{
+	return list_item(image->view->features, index);
+}
+
+const char *dwarfs_image_category(const dwarfs_image *image, size_t index)
+{
+	return list_item(image->view->categories, index);
+}
+
+const char *dwarfs_image_packing(const dwarfs_image *image, size_t index)
+{
+	return list_item(image->view->packing, index);
+}
+
+/* -- sections ------------------------------------------------------------------------ */
+
+uint32_t dwarfs_image_section_count(const dwarfs_image *image)
+{
+	return image->section_count;
+}
+
+static int unpacked_bytes(const dwarfs_image *image, uint32_t section,
+			  const struct section_header *header, uint64_t *value_out,
+			  dwarfs_error **err)
+{
+	auto_stored struct stored stored = { 0 };
+	uint8_t start[64];
+	uint64_t size = header->length, at;
+	int ret;
+
+	/* The .xz format keeps the size at its end; the others announce it at the start.
+	 */
+	if (header->compression == CODEC_LZMA) {
+		if ((ret = dw_stored_read(image, section, &stored, err)) < 0)
+			return ret;
+		return dw_codec_unpacked_size(header->compression,
+					      dw_stored_payload(&stored), value_out, err);
+	}
+	if (header->compression == CODEC_NONE) {
+		*value_out = size;
+		return 0;
+	}
+	if (size > sizeof(start))
+		size = sizeof(start);
+	at = image->start + image->sections[section].offset +
+	     dw_image_header_bytes(image);
+	if ((ret = dwarfs_io_read(image->io, start, (size_t)size, at, err)) < 0)
+		return ret;
+	return dw_codec_unpacked_size(header->compression,
+				      (struct span){ start, (size_t)size }, value_out,
+				      err);
+}
+
+int dwarfs_image_section(const dwarfs_image *image, uint32_t section, int field,
+			 uint64_t *value_out, dwarfs_error **err)
+{
+	struct section_header header;
+	int ret;
+
+	if (section >= image->section_count)
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "section %" PRIu32 " of %" PRIu32 " does not exist",
+			       section, image->section_count);
+	switch (field) {
+	case DWARFS_SECTION_FIELD_TYPE:
+		*value_out = image->sections[section].type;
+		return 0;
+	case DWARFS_SECTION_FIELD_OFFSET:
+		*value_out = image->sections[section].offset;
+		return 0;
+	default:
+		break;
+	}
+	if ((ret = dw_locate_header(image, section, &header, err)) < 0)
+		return ret;
+	switch (field) {
+	case DWARFS_SECTION_FIELD_COMPRESSION:
+		*value_out = header.compression;
+		return 0;
+	case DWARFS_SECTION_FIELD_STORED_BYTES:
+		*value_out = header.length;
+		return 0;
+	case DWARFS_SECTION_FIELD_NUMBER:
+		*value_out = dw_image_is_v1(image) ? section : header.number;
+		return 0;
+	case DWARFS_SECTION_FIELD_BYTES:
+		return unpacked_bytes(image, section, &header, value_out, err);
+	default:
+		return dw_fail(err, DWARFS_ERR_RANGE, "section field %d does not exist",
+			       field);
+	}
+}
+
+int64_t dwarfs_image_block_category(const dwarfs_image *image, uint32_t block)
+{
+	const struct view *view = image->view;
+
+	if (block >= view->block_categories.count)
+		return -1;
+	return (int64_t)dw_column_get(&view->block_categories,
+				      view->block_categories_item, block);
+}
+
+const char *dwarfs_section_type_name(uint32_t type)
+{
+	switch (type) {
+	case DWARFS_SECTION_BLOCK:
+		return "BLOCK";
+	case DWARFS_SECTION_SCHEMA:
+		return "METADATA_V2_SCHEMA";
+	case DWARFS_SECTION_METADATA:
+		return "METADATA_V2";
+	case DWARFS_SECTION_INDEX:
+		return "SECTION_INDEX";
+	case DWARFS_SECTION_HISTORY:
+		return "HISTORY";
+	default:
+		return "UNKNOWN";
+	}
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/image: an open image, as the files of this room see it.
+ */
+#ifndef DW_READ_IMAGE_H
+#define DW_READ_IMAGE_H
+
+#include <stdatomic.h>
+
+#include <dwarfs/image.h>
+
+#include "base/context.h"
+#include "codec/codec.h"
+#include "format/section.h"
+#include "read/io.h"
+#include "read/view.h"
+
+struct cache;
+struct cached_block;
+
+/* A section, as far as it is known without reading its header. */
+struct section {
+	uint64_t offset; /* of its header, from the start of the image */
+	uint64_t room;	 /* bytes from there to the next section */
+	uint32_t type;
+};
+
+struct dwarfs_image {
+	atomic_uint references;
+	dwarfs_context *context;
+	dwarfs_io *io;
+	uint64_t start, bytes; /* the image within its source */
+	uint32_t minor;
+	bool has_index;
+
+	struct section *sections;
+	uint32_t section_count;
+	uint32_t *blocks; /* section of each block */
+	uint32_t block_count;
+	uint32_t schema, metadata; /* sections */
+
+	struct view *view;
+
+	struct cache *cache;	      /* the context's */
+	struct cached_block **cached; /* by block; under the lock of the cache */
+};
+
+static inline bool dw_image_is_v1(const struct dwarfs_image *image)
+{
+	return image->minor < 2;
+}
+static inline size_t dw_image_header_bytes(const struct dwarfs_image *image)
+{
+	return dw_image_is_v1(image) ? DW_V1_HEADER_BYTES : DW_HEADER_BYTES;
+}
+
+dwarfs_image *dw_image_ref(const dwarfs_image *image);
+
+/* -- locate.c ------------------------------------------------------------------------ */
+
+/* Find where the image starts: image->start, at or after 0. */
+int dw_locate_start(struct dwarfs_image *image, dwarfs_error **err);
+/* Check the version at image->start, and list the sections. */
+int dw_locate_sections(struct dwarfs_image *image, dwarfs_error **err);
+/* Read and check the header of a section against what is known of it. */
+int dw_locate_header(const struct dwarfs_image *image, uint32_t section,
+		     struct section_header *header_out, dwarfs_error **err);
+
+/* -- verify.c ------------------------------------------------------------------------ */
+
+/* The stored bytes of a section with its header in front, so that hashes need no copy. */
+struct stored {
+	struct section_header header;
+	uint8_t *bytes; /* owned; header, then header.length bytes */
+	size_t header_bytes;
+};
+void dw_stored_free(struct stored *stored);
+static inline void dw_cleanup_stored(struct stored *stored)
+{
+	dw_stored_free(stored);
+}
+#define auto_stored DW_AUTO(stored)
+static inline struct span dw_stored_payload(const struct stored *stored)
+{
+	return (struct span){ stored->bytes + stored->header_bytes,
+			      (size_t)stored->header.length };
+}
+
+/* Read a section, without any check of its hashes. */
+int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
+		   struct stored *stored_out, dwarfs_error **err);
+/* Compare hashes; images of version 1 have none. CHECKSUM on a mismatch. */
+int dw_verify_xxh3(const struct dwarfs_image *image, uint32_t section,
+		   const struct stored *stored, dwarfs_error **err);
+int dw_verify_sha(const struct dwarfs_image *image, uint32_t section,
+		  const struct stored *stored, dwarfs_error **err);
+
+/* -- decompress.c -------------------------------------------------------------------- */
+
+/*
+ * Unpack a section into new memory of at most max_bytes, with padding zero bytes behind
+ * it. The caller frees *data_out.
+ */
+int dw_unpack_section(const struct dwarfs_image *image, uint32_t section,
+		      const struct stored *stored, uint64_t max_bytes, size_t padding,
+		      uint8_t **data_out, uint64_t *size_out, dwarfs_error **err);
+/* Read, verify and unpack. */
+int dw_load_section(const struct dwarfs_image *image, uint32_t section,
+		    uint64_t max_bytes, size_t padding, uint8_t **data_out,
+		    uint64_t *size_out, dwarfs_error **err);
+
+/* -- cache.c ------------------------------------------------------------------------- */
+
+struct cached_block {
+	const uint8_t *data;
+	uint64_t size;
+	/* the rest is private to cache.c */
+};
+
+int dw_cache_of(dwarfs_context *context, struct cache **cache_out, dwarfs_error **err);
+/* A block's bytes, pinned until it is put back. */
+int dw_cache_get(struct dwarfs_image *image, uint32_t block,
+		 struct cached_block **block_out, dwarfs_error **err);
+void dw_cache_put(struct dwarfs_image *image, struct cached_block *block);
+/* Forget all blocks of an image that goes away. */
+void dw_cache_forget(struct dwarfs_image *image);
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/locate: skip what stands in front of an image, and find its sections.
+ *
+ * The section index is used where it is there and right; otherwise the headers are
+ * walked. Every offset stays within the source, and no count is believed before it is
+ * checked.
+ */
+#include "hash/hash.h"
+#include "read/image.h"
+
+#define SCAN_BYTES   ((size_t)1 << 20)
+#define NEEDLE_BYTES 7 /* magic and major version */
+
+static int read_at(const struct dwarfs_image *image, void *buffer, size_t size,
+		   uint64_t offset, dwarfs_error **err)
+{
+	return dwarfs_io_read(image->io, buffer, size, image->start + offset, err);
+}
+
+/* -- the start ----------------------------------------------------------------------- */
+
+/* A version 1 header at a place of the source; false when it does not fit. */
+static bool peek_v1(dwarfs_io *io, uint64_t offset, struct section_header *header)
+{
+	uint8_t bytes[DW_V1_HEADER_BYTES];
+
+	if (offset > dwarfs_io_bytes(io) ||
+	    dwarfs_io_read(io, bytes, sizeof(bytes), offset, NULL) < 0)
+		return false;
+	dw_section_header_parse_v1(bytes, header);
+	return true;
+}
+
+static bool peek_v2(dwarfs_io *io, uint64_t offset, struct section_header *header)
+{
+	uint8_t bytes[DW_HEADER_BYTES];
+
+	return offset <= dwarfs_io_bytes(io) &&
+	       dwarfs_io_read(io, bytes, sizeof(bytes), offset, NULL) == 0 &&
+	       dw_section_header_parse(bytes, header);
+}
+
+/* A second header must stand where the first one says: that rules out magics by accident.
+ */
+static bool starts_v1(dwarfs_io *io, uint64_t at)
+{
+	struct section_header first, second;
+	uint64_t next;
+
+	if (!peek_v1(io, at + DW_V1_FILE_HEADER_BYTES, &first) ||
+	    (first.type != DWARFS_SECTION_BLOCK && first.type != DWARFS_SECTION_SCHEMA) ||
+	    first.compression > CODEC_LZ4HC || first.length == 0)
+		return false;
+	next = at + DW_V1_FILE_HEADER_BYTES + DW_V1_HEADER_BYTES + first.length;
+	if (!peek_v1(io, next, &second) ||
+	    next + DW_V1_HEADER_BYTES >= dwarfs_io_bytes(io) ||
+	    second.compression > CODEC_LZ4HC || second.length == 0)
+		return false;
+	if (first.type == DWARFS_SECTION_SCHEMA)
+		return second.type == DWARFS_SECTION_METADATA;
+	return second.type == DWARFS_SECTION_BLOCK ||
+	       second.type == DWARFS_SECTION_SCHEMA;
+}
+
+static bool starts_v2(dwarfs_io *io, uint64_t at)
+{
+	struct section_header first, second;
+	uint64_t next;
+
+	if (!peek_v2(io, at, &first) || first.number != 0 ||
+	    !dw_add(at + DW_HEADER_BYTES, first.length, &next))
+		return false;
+	return peek_v2(io, next, &second) && second.number == 1 &&
+	       next + DW_HEADER_BYTES < dwarfs_io_bytes(io);
+}
+
+static bool starts_here(dwarfs_io *io, uint64_t at)
+{
+	uint8_t minor;
+
+	if (dwarfs_io_read(io, &minor, 1, at + NEEDLE_BYTES, NULL) < 0)
+		return false;
+	return minor < 2 ? starts_v1(io, at) : starts_v2(io, at);
+}
+
+int dw_locate_start(struct dwarfs_image *image, dwarfs_error **err)
+{
+	static const char needle[] = DW_MAGIC "\x02";
+	uint64_t end = dwarfs_io_bytes(image->io), at = 0;
+	auto_free uint8_t *window = malloc(SCAN_BYTES);
+
+	if (!window)
+		return dw_fail_nomem(err);
+	while (at < end) {
+		size_t size = end - at < SCAN_BYTES ? (size_t)(end - at) : SCAN_BYTES;
+		const uint8_t *hit = window;
+		int ret = dwarfs_io_read(image->io, window, size, at, err);
+
+		if (ret < 0)
+			return ret;
+		while ((hit = memmem(hit, size - (size_t)(hit - window), needle,
+				     NEEDLE_BYTES))) {
+			uint64_t place = at + (uint64_t)(hit - window);
+
+			if (starts_here(image->io, place)) {
+				image->start = place;
+				return 0;
+			}
+			hit += NEEDLE_BYTES;
+		}
+		if (size < SCAN_BYTES)
+			break;
+		at += size - (NEEDLE_BYTES - 1); /* a magic may lie across the border */
+	}
+	return dw_fail(err, DWARFS_ERR_NOT_IMAGE, "no filesystem found");
+}
+
+/* -- the sections -------------------------------------------------------------------- */
+
+static int check_version(struct dwarfs_image *image, dwarfs_error **err)
+{
+	uint8_t bytes[8];
+	int ret;
+
+	if (image->bytes < sizeof(bytes))
+		return dw_fail(err, DWARFS_ERR_NOT_IMAGE,
+			       "no filesystem found: %" PRIu64 " bytes are too few",
+			       image->bytes);
+	if ((ret = read_at(image, bytes, sizeof(bytes), 0, err)) < 0)
+		return ret;
+	if (memcmp(bytes, DW_MAGIC, DW_MAGIC_BYTES) != 0)
+		return dw_error_at_offset(
+			err,
+			dw_fail(err, DWARFS_ERR_NOT_IMAGE,
+				"no filesystem found at offset %" PRIu64, image->start),
+			image->start);
+	if (bytes[6] != DW_FORMAT_MAJOR || bytes[7] > DW_FORMAT_MINOR_MAX)
+		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
+			       "format version %u.%u is not supported", bytes[6],
+			       bytes[7]);
+	image->minor = bytes[7];
+	return 0;
+}
+
+static int parse_header(const struct dwarfs_image *image, const uint8_t *bytes,
+			struct section_header *header_out)
+{
+	if (dw_image_is_v1(image)) {
+		dw_section_header_parse_v1(bytes, header_out);
+		header_out->minor = image->minor;
+		return 0;
+	}
+	if (!dw_section_header_parse(bytes, header_out) ||
+	    header_out->minor != image->minor)
+		return DWARFS_ERR_CORRUPT;
+	return 0;
+}
+
+static int fail_header(const struct dwarfs_image *image, uint32_t section,
+		       uint64_t offset, const char *what, dwarfs_error **err)
+{
+	int ret = dw_fail(err, DWARFS_ERR_CORRUPT,
+			  "section %" PRIu32 " at offset %" PRIu64 ": %s", section,
+			  offset, what);
+
+	return dw_error_at_offset(err, ret, image->start + offset);
+}
+
+int dw_locate_header(const struct dwarfs_image *image, uint32_t section,
+		     struct section_header *header_out, dwarfs_error **err)
+{
+	const struct section *known = &image->sections[section];
+	size_t header_bytes = dw_image_header_bytes(image);
+	uint8_t bytes[DW_HEADER_BYTES];
+	int ret;
+
+	if ((ret = read_at(image, bytes, header_bytes, known->offset, err)) < 0)
+		return ret;
+	if (parse_header(image, bytes, header_out) < 0)
+		return fail_header(image, section, known->offset, "there is no header",
+				   err);
+	if (header_out->type != known->type)
+		return fail_header(image, section, known->offset,
+				   "its type is not that of the index", err);
+	/* Between the last listed section and the index may be more than the index lists.
+	 */
+	if (header_out->length > known->room - header_bytes ||
+	    (header_out->length != known->room - header_bytes &&
+	     section + 2 != image->section_count))
+		return fail_header(image, section, known->offset,
+				   "its length is not that of the index", err);
+	return 0;
+}
+
+static int add_section(struct dwarfs_image *image, size_t *capacity, uint64_t offset,
+		       uint64_t room, uint32_t type, dwarfs_error **err)
+{
+	int ret;
+
+	if (image->section_count == UINT32_MAX - 1)
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "too many sections");
+	ret = dw_grow(&image->sections, capacity, (size_t)image->section_count + 1, err);
+	if (ret < 0)
+		return ret;
+	image->sections[image->section_count++] =
+		(struct section){ .offset = offset, .room = room, .type = type };
+	return 0;
+}
+
+/* Follow the headers from the first section to the end of the image. */
+static int walk_headers(struct dwarfs_image *image, dwarfs_error **err)
+{
+	size_t header_bytes = dw_image_header_bytes(image), capacity = 0;
+	uint64_t at = dw_image_is_v1(image) ? DW_V1_FILE_HEADER_BYTES : 0;
+
+	while (at < image->bytes) {
+		struct section_header header;
+		uint8_t bytes[DW_HEADER_BYTES];
+		int ret;
+
+		if (image->bytes - at < header_bytes)
+			return fail_header(image, image->section_count, at,
+					   "the image ends within its header", err);
+		if ((ret = read_at(image, bytes, header_bytes, at, err)) < 0)
+			return ret;
+		if (parse_header(image, bytes, &header) < 0)
+			return fail_header(image, image->section_count, at,
+					   "there is no header", err);
+		if (header.length > image->bytes - at - header_bytes)
+			return fail_header(image, image->section_count, at,
+					   "it runs past the end of the image", err);
+		ret = add_section(image, &capacity, at, header_bytes + header.length,
+				  header.type, err);
+		if (ret < 0)
+			return ret;
+		at += header_bytes + header.length;
+	}
+	return 0;
+}
+
+/* Whether these offsets can be the sections of the image; sets up image->sections if so.
+ */
+static int take_index(struct dwarfs_image *image, const uint8_t *index, uint64_t count,
+		      dwarfs_error **err)
+{
+	size_t capacity = 0;
+
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t word = dw_load64(index + i * 8), next = image->bytes;
+		uint64_t offset = word & DW_INDEX_OFFSET_MASK;
+		int ret;
+
+		if (i + 1 < count)
+			next = dw_load64(index + (i + 1) * 8) & DW_INDEX_OFFSET_MASK;
+		if ((i == 0 && offset != 0) || offset > next || next > image->bytes ||
+		    next - offset < DW_HEADER_BYTES) {
+			free(image->sections);
+			image->sections = NULL;
+			image->section_count = 0;
+			return 0;
+		}
+		ret = add_section(image, &capacity, offset, next - offset,
+				  (uint32_t)(word >> DW_INDEX_OFFSET_BITS), err);
+		if (ret < 0)
+			return ret;
+	}
+	image->has_index = true;
+	return 0;
+}
+
+/* Use the section index if there is a good one; a bad one is as good as none. */
+static int try_index(struct dwarfs_image *image, dwarfs_error **err)
+{
+	auto_free uint8_t *section = NULL;
+	struct section_header header;
+	uint8_t last[8];
+	uint64_t word, offset, size;
+	int ret;
+
+	if (image->minor < 4 || image->bytes < DW_HEADER_BYTES + sizeof(last))
+		return 0;
+	if ((ret = read_at(image, last, sizeof(last), image->bytes - sizeof(last), err)) <
+	    0)
+		return ret;
+	word = dw_load64(last);
+	offset = word & DW_INDEX_OFFSET_MASK;
+	if (word >> DW_INDEX_OFFSET_BITS != DWARFS_SECTION_INDEX ||
+	    offset > image->bytes - DW_HEADER_BYTES)
+		return 0;
+	size = image->bytes - offset;
+	if ((size - DW_HEADER_BYTES) % 8 != 0 || size - DW_HEADER_BYTES < 3 * 8)
+		return 0;
+	/* Look at the header first: only then is the size worth memory. */
+	uint8_t bytes[DW_HEADER_BYTES];
+	if ((ret = read_at(image, bytes, sizeof(bytes), offset, err)) < 0)
+		return ret;
+	if (!dw_section_header_parse(bytes, &header) || header.minor != image->minor ||
+	    header.type != DWARFS_SECTION_INDEX || header.compression != CODEC_NONE ||
+	    header.length != size - DW_HEADER_BYTES)
+		return 0;
+	section = malloc((size_t)size);
+	if (!section)
+		return dw_fail_nomem(err);
+	if ((ret = read_at(image, section, (size_t)size, offset, err)) < 0)
+		return ret;
+	if (dw_xxh3_64(section + DW_HEADER_XXH3_FROM,
+		       (size_t)size - DW_HEADER_XXH3_FROM) != header.xxh3)
+		return 0;
+	return take_index(image, section + DW_HEADER_BYTES, header.length / 8, err);
+}
+
+/* Sort the sections into blocks, schema and metadata. */
+static int classify(struct dwarfs_image *image, dwarfs_error **err)
+{
+	uint32_t schemas = 0, metadatas = 0, blocks = 0;
+
+	for (uint32_t i = 0; i < image->section_count; i++)
+		blocks += image->sections[i].type == DWARFS_SECTION_BLOCK;
+	image->blocks = dw_calloc(blocks, sizeof(*image->blocks));
+	if (!image->blocks)
+		return dw_fail_nomem(err);
+	for (uint32_t i = 0; i < image->section_count; i++) {
+		switch (image->sections[i].type) {
+		case DWARFS_SECTION_BLOCK:
+			image->blocks[image->block_count++] = i;
+			break;
+		case DWARFS_SECTION_SCHEMA:
+			image->schema = i;
+			schemas++;
+			break;
+		case DWARFS_SECTION_METADATA:
+			image->metadata = i;
+			metadatas++;
+			break;
+		default:
+			if (dw_image_is_v1(image))
+				return dw_fail(err, DWARFS_ERR_CORRUPT,
+					       "section %" PRIu32
+					       " has the unknown type %" PRIu32,
+					       i, image->sections[i].type);
+		}
+	}
+	if (schemas != 1 || metadatas != 1)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "the image has %" PRIu32 " schema and %" PRIu32
+			       " metadata sections instead of one each",
+			       schemas, metadatas);
+	return 0;
+}
+
+int dw_locate_sections(struct dwarfs_image *image, dwarfs_error **err)
+{
+	int ret;
+
+	if ((ret = check_version(image, err)) < 0 || (ret = try_index(image, err)) < 0)
+		return ret;
+	if (!image->has_index && (ret = walk_headers(image, err)) < 0)
+		return ret;
+	return classify(image, err);
+}

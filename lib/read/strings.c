@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/strings: the names and link targets of an image, plain or compact, packed or not.
+ *
+ * Takes lists and tables that anybody may have written; every string is checked to lie
+ * within its bytes before it is handed out.
+ */
+#include "format/metadata.h"
+#include "read/strings.h"
+
+static int corrupt(dwarfs_error **err, const char *what)
+{
+	return dw_fail(err, DWARFS_ERR_CORRUPT, "metadata: %s", what);
+}
+
+void dw_strings_free(struct strings *strings)
+{
+	free(strings->offsets);
+	free(strings->decoder);
+	*strings = (struct strings){ 0 };
+}
+
+static int unpack_offsets(struct strings *strings, dwarfs_error **err)
+{
+	uint64_t sum = 0;
+
+	if (strings->index.count > 0 && strings->index_column.width == 0 &&
+	    strings->index.count > UINT32_MAX)
+		return corrupt(err, "a string table has too many strings");
+	strings->offsets = dw_calloc((size_t)strings->index.count + 1, sizeof(uint64_t));
+	if (!strings->offsets)
+		return dw_fail_nomem(err);
+	for (uint64_t i = 0; i < strings->index.count; i++) {
+		sum += dw_column_get(&strings->index, strings->index_column, i);
+		strings->offsets[i + 1] = sum;
+	}
+	if (sum != strings->buffer.size)
+		return corrupt(err,
+			       "the lengths of a string table do not fill its buffer");
+	return 0;
+}
+
+/* A string_table. max_count bounds the number of strings, before anything is allocated.
+ */
+static int load_compact(const struct frozen *frozen, struct frozen_node node,
+			uint64_t max_count, struct strings *strings, dwarfs_error **err)
+{
+	struct frozen_node symtab_node;
+	struct span symtab;
+	bool has_symtab;
+	int ret;
+
+	strings->is_compact = true;
+	if ((ret = dw_frozen_string(frozen, dw_frozen_child(frozen, node, ST_BUFFER),
+				    &strings->buffer, err)) < 0 ||
+	    (ret = dw_frozen_table(frozen, dw_frozen_child(frozen, node, ST_INDEX),
+				   &strings->index, err)) < 0 ||
+	    (ret = dw_frozen_column(frozen, &strings->index, 0, 32,
+				    &strings->index_column, err)) < 0 ||
+	    (ret = dw_frozen_bool(frozen, dw_frozen_child(frozen, node, ST_PACKED_INDEX),
+				  &strings->is_packed, err)) < 0 ||
+	    (ret = dw_frozen_optional(frozen, dw_frozen_child(frozen, node, ST_SYMTAB),
+				      &symtab_node, &has_symtab, err)) < 0)
+		return ret;
+	strings->count = strings->index.count;
+	if (!strings->is_packed && strings->count > 0)
+		strings->count--;
+	if (strings->count > max_count)
+		return corrupt(err, "a string table has more strings than can be used");
+	if (strings->is_packed && (ret = unpack_offsets(strings, err)) < 0)
+		return ret;
+	if (!has_symtab)
+		return 0;
+	if ((ret = dw_frozen_string(frozen, symtab_node, &symtab, err)) < 0)
+		return ret;
+	strings->decoder = dw_calloc(1, sizeof(*strings->decoder));
+	if (!strings->decoder)
+		return dw_fail_nomem(err);
+	return dw_fsst_decoder_init(strings->decoder, symtab, err);
+}
+
+int dw_strings_load(const struct frozen *frozen, int plain_id, int compact_id,
+		    uint64_t max_count, struct strings *strings, dwarfs_error **err)
+{
+	struct frozen_node root = dw_frozen_root(frozen), node;
+	bool is_compact;
+	int ret;
+
+	if ((ret = dw_frozen_optional(frozen, dw_frozen_child(frozen, root, compact_id),
+				      &node, &is_compact, err)) < 0 ||
+	    (ret = dw_frozen_table(frozen, dw_frozen_child(frozen, root, plain_id),
+				   &strings->plain, err)) < 0)
+		return ret;
+	if (is_compact) {
+		if (strings->plain.count != 0)
+			return corrupt(err, "strings are stored twice");
+		return load_compact(frozen, node, max_count, strings, err);
+	}
+	strings->count = strings->plain.count;
+	if (strings->count > max_count)
+		return corrupt(err, "a string list has more strings than can be used");
+	return dw_frozen_string_column(frozen, &strings->plain, &strings->plain_column,
+				       err);
+}
+
+int dw_strings_stored(const struct strings *strings, uint64_t index,
+		      struct span *stored_out, dwarfs_error **err)
+{
+	uint64_t first, end;
+
+	if (index >= strings->count)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "metadata: string %" PRIu64 " of %" PRIu64
+			       " does not exist",
+			       index, strings->count);
+	if (!strings->is_compact) {
+		if (!dw_column_string(&strings->plain, &strings->plain_column, index,
+				      stored_out))
+			return corrupt(err, "a string lies outside the data");
+		return 0;
+	}
+	if (strings->offsets) {
+		first = strings->offsets[index];
+		end = strings->offsets[index + 1];
+	} else {
+		first = dw_column_get(&strings->index, strings->index_column, index);
+		end = dw_column_get(&strings->index, strings->index_column, index + 1);
+	}
+	if (first > end || end > strings->buffer.size)
+		return corrupt(err, "a string lies outside its buffer");
+	*stored_out =
+		(struct span){ strings->buffer.data + first, (size_t)(end - first) };
+	return 0;
+}
+
+int dw_strings_get(const struct strings *strings, uint64_t index, char *out, size_t room,
+		   size_t *size_out, dwarfs_error **err)
+{
+	struct span stored;
+	size_t size;
+	int ret = dw_strings_stored(strings, index, &stored, err);
+
+	if (ret < 0)
+		return ret;
+	if (room == 0)
+		return dw_fail(err, DWARFS_ERR_RANGE, "no room for a string");
+	if (!strings->decoder) {
+		size = stored.size;
+		if (size < room)
+			memcpy(out, stored.data, size);
+	} else {
+		size = dw_fsst_decode(strings->decoder, stored, (uint8_t *)out, room - 1);
+		if (size == SIZE_MAX)
+			return corrupt(err, "a string has a broken code");
+	}
+	if (size >= room)
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "a string of %zu bytes needs more room", size);
+	out[size] = '\0';
+	*size_out = size;
+	return 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/strings: the names and link targets of an image.
+ */
+#ifndef DW_READ_STRINGS_H
+#define DW_READ_STRINGS_H
+
+#include "format/frozen.h"
+#include "format/fsst.h"
+
+/* A list of strings, as format 2.2 or 2.3 and later keep it. */
+struct strings {
+	uint64_t count;
+	bool is_compact;
+	bool is_packed; /* the index holds lengths */
+
+	struct table plain;
+	struct string_column plain_column;
+
+	struct span buffer;
+	struct table index;
+	struct column index_column;
+	uint64_t *offsets; /* count + 1 of them, when the index is packed; owned */
+	struct fsst_decoder
+		*decoder; /* owned; NULL when the strings are not compressed */
+};
+
+/*
+ * Find the strings of the metadata, in either form, by the numbers of the two fields.
+ * More than max_count are refused, before anything is allocated for them.
+ */
+int dw_strings_load(const struct frozen *frozen, int plain_id, int compact_id,
+		    uint64_t max_count, struct strings *strings, dwarfs_error **err);
+void dw_strings_free(struct strings *strings);
+
+/* Strings: written to out with a NUL; RANGE when room is too small. */
+int dw_strings_get(const struct strings *strings, uint64_t index, char *out, size_t room,
+		   size_t *size_out, dwarfs_error **err);
+/* The stored size of a string; CORRUPT when it lies outside its buffer. */
+int dw_strings_stored(const struct strings *strings, uint64_t index,
+		      struct span *stored_out, dwarfs_error **err);
+
+#endif

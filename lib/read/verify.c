@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/verify: the stored bytes of a section, and their hashes.
+ */
+#include "hash/hash.h"
+#include "read/image.h"
+
+void dw_stored_free(struct stored *stored)
+{
+	free(stored->bytes);
+	*stored = (struct stored){ 0 };
+}
+
+int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
+		   struct stored *stored_out, dwarfs_error **err)
+{
+	auto_stored struct stored stored = { .header_bytes =
+						     dw_image_header_bytes(image) };
+	uint64_t size;
+	int ret;
+
+	if ((ret = dw_locate_header(image, section, &stored.header, err)) < 0)
+		return ret;
+	/* The header was checked against the size of the source: this cannot be absurd.
+	 */
+	size = stored.header_bytes + stored.header.length;
+	if (size > SIZE_MAX || !(stored.bytes = malloc((size_t)size)))
+		return dw_fail_nomem(err);
+	ret = dwarfs_io_read(image->io, stored.bytes, (size_t)size,
+			     image->start + image->sections[section].offset, err);
+	if (ret < 0)
+		return ret;
+	*stored_out = stored;
+	stored.bytes = NULL;
+	return 0;
+}
+
+static int fail_hash(const struct dwarfs_image *image, uint32_t section, const char *hash,
+		     dwarfs_error **err)
+{
+	uint64_t offset = image->sections[section].offset;
+	int ret = dw_fail(
+		err, DWARFS_ERR_CHECKSUM,
+		"section %" PRIu32 " (%s) at offset %" PRIu64 ": %s does not match",
+		section, dwarfs_section_type_name(image->sections[section].type), offset,
+		hash);
+
+	return dw_error_at_offset(err, ret, image->start + offset);
+}
+
+int dw_verify_xxh3(const struct dwarfs_image *image, uint32_t section,
+		   const struct stored *stored, dwarfs_error **err)
+{
+	size_t covered;
+
+	if (dw_image_is_v1(image))
+		return 0;
+	covered = stored->header_bytes + (size_t)stored->header.length -
+		  DW_HEADER_XXH3_FROM;
+	if (dw_xxh3_64(stored->bytes + DW_HEADER_XXH3_FROM, covered) !=
+	    stored->header.xxh3)
+		return fail_hash(image, section, "XXH3", err);
+	return 0;
+}
+
+int dw_verify_sha(const struct dwarfs_image *image, uint32_t section,
+		  const struct stored *stored, dwarfs_error **err)
+{
+	uint8_t digest[DW_SHA512_256_BYTES];
+	struct span covered;
+
+	if (dw_image_is_v1(image))
+		return 0;
+	covered = (struct span){ stored->bytes + DW_HEADER_SHA_FROM,
+				 stored->header_bytes + (size_t)stored->header.length -
+					 DW_HEADER_SHA_FROM };
+	dw_sha512_256(covered, (struct span){ 0 }, digest);
+	if (memcmp(digest, stored->header.sha512_256, sizeof(digest)) != 0)
+		return fail_hash(image, section, "SHA-512/256", err);
+	return 0;
+}

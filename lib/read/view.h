@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/view: the metadata of an image, in place.
+ *
+ * Made once when an image is opened; afterwards it never changes and any number of
+ * threads may read it. The bounds of every column are checked when the view is made,
+ * every index when it is used, so opening needs no pass over the data.
+ */
+#ifndef DW_READ_VIEW_H
+#define DW_READ_VIEW_H
+
+#include <stdatomic.h>
+
+#include "format/frozen.h"
+#include "format/metadata.h"
+#include "read/strings.h"
+
+struct inode_columns {
+	struct column name_index, mode_index, inode, owner_index, group_index;
+	struct column offset[3], subsec[3]; /* by dwarfs_time */
+	struct column nlink_minus_one;
+};
+
+/* Where the pieces of a file are: chunks [first, end). */
+struct chunk_range {
+	uint64_t first, end;
+};
+
+/* A piece of a file: bytes of a block, or a hole. */
+struct chunk {
+	bool is_hole;
+	uint32_t block;
+	uint32_t offset;
+	uint64_t bytes;
+};
+
+/* Attributes of an entry or inode; what <dwarfs/walk.h> calls a dwarfs_stat. */
+struct dwarfs_stat {
+	uint32_t inode;
+	uint32_t mode;
+	uint32_t uid, gid;
+	uint32_t nlink;
+	uint32_t rdev_major, rdev_minor;
+	uint64_t bytes, allocated_bytes;
+	uint64_t seconds[3];
+	uint32_t nanoseconds[3];
+};
+
+struct view {
+	struct schema schema;
+	uint8_t *data; /* owned, padded */
+	struct frozen frozen;
+
+	bool has_dir_entries; /* format 2.3 and later */
+	uint32_t entry_count, inode_count, directory_count;
+	uint32_t first_of_class[CLASS_COUNT +
+				1]; /* inodes of class c: [c] to [c + 1] - 1 */
+
+	struct table chunks;
+	struct column chunk_block, chunk_offset, chunk_size;
+	struct table directories;
+	struct column dir_parent, dir_first, dir_self;
+	struct table inodes;
+	struct inode_columns inode;
+	struct table dir_entries;
+	struct column de_name, de_inode;
+	struct table chunk_table, entry_table, symlink_table, shared_files, devices;
+	struct column chunk_table_item, entry_table_item, symlink_table_item,
+		shared_files_item, devices_item;
+	struct table uids, gids, modes;
+	struct column uids_item, gids_item, modes_item;
+	struct table large_holes;
+	struct column large_holes_item;
+	struct table block_categories;
+	struct column block_categories_item;
+	struct table size_cache, allocated_cache;
+	struct column size_key, size_value, allocated_key, allocated_value;
+	struct strings names, symlinks;
+
+	/* Unpacked copies of packed tables; NULL when the table is not packed. Owned. */
+	uint32_t *unpacked_first_entry; /* directory_count + 1 */
+	uint64_t *unpacked_chunk_table; /* chunk_table.count */
+	uint32_t *unpacked_shared;	/* shared_count */
+	uint64_t shared_count;
+	uint64_t unique_files;
+
+	uint64_t timestamp_base;
+	uint64_t block_size;
+	uint64_t total_fs_size, total_hardlink_size;
+	uint64_t create_timestamp;
+	bool has_create_timestamp;
+	bool has_features_set;
+	uint64_t time_resolution, subsecond_multiplier;
+	bool mtime_only, has_nlink;
+	bool packed_chunk_table, packed_directories, packed_shared_files;
+	bool has_self_entries;
+	bool has_size_cache;
+	uint64_t size_cache_min_chunks;
+	uint64_t path_separator;
+	bool has_holes;
+	uint64_t hole_block;
+
+	char *dwarfs_version;	       /* owned; NULL when absent */
+	char **features, **categories; /* owned, ending with NULL */
+	char *packing[16];	       /* static words, ending with NULL */
+
+	/* Made at the first need, by whoever comes first. Owned. */
+	_Atomic(uint32_t *) parents; /* parent inode of each directory */
+	_Atomic(uint32_t *) nlinks;  /* of each regular file, when not stored */
+};
+
+/*
+ * Make a view. Takes metadata, malloc'ed with DW_FROZEN_PADDING bytes behind its size,
+ * also on failure. block_count: how many blocks the image has.
+ */
+int dw_view_new(struct span schema, uint8_t *metadata, uint64_t size,
+		uint32_t block_count, struct view **view_out, dwarfs_error **err);
+void dw_view_free(struct view *view);
+DW_DEFINE_AUTO(view, struct view *, dw_view_free)
+#define auto_view DW_AUTO(view)
+
+/* The inode's own number is checked by all of these. */
+int dw_view_entry_inode(const struct view *view, uint32_t entry, uint32_t *inode_out,
+			dwarfs_error **err);
+int dw_view_entry_name(const struct view *view, uint32_t entry, char *out, size_t room,
+		       size_t *size_out, dwarfs_error **err);
+int dw_view_dir_range(const struct view *view, uint32_t dir, uint32_t *first_out,
+		      uint32_t *count_out, dwarfs_error **err);
+int dw_view_dir_parent(struct view *view, uint32_t dir, uint32_t *parent_out,
+		       dwarfs_error **err);
+int dw_view_link(const struct view *view, uint32_t inode, char *out, size_t room,
+		 size_t *size_out, dwarfs_error **err);
+int dw_view_inode_stat(struct view *view, uint32_t inode, struct dwarfs_stat *stat,
+		       dwarfs_error **err);
+int dw_view_entry_stat(struct view *view, uint32_t entry, struct dwarfs_stat *stat,
+		       dwarfs_error **err);
+
+/* Where the attributes of an inode are, and the mode they have. */
+int dw_view_record(const struct view *view, uint32_t inode, uint64_t *record_out,
+		   dwarfs_error **err);
+int dw_view_record_mode(const struct view *view, uint64_t record, uint32_t *mode_out,
+			dwarfs_error **err);
+
+static inline uint32_t dw_view_class_count(const struct view *view,
+					   enum inode_class class)
+{
+	return view->first_of_class[class + 1] - view->first_of_class[class];
+}
+
+/* The class of an inode that exists. */
+enum inode_class dw_view_class(const struct view *view, uint32_t inode);
+
+/* Publish an array that was made by this thread, or take the one that somebody else made.
+ */
+static inline uint32_t *dw_view_publish(_Atomic(uint32_t *) *slot, uint32_t *made)
+{
+	uint32_t *expected = NULL;
+
+	if (atomic_compare_exchange_strong(slot, &expected, made))
+		return made;
+	free(made);
+	return expected;
+}
+
+/* The chunks of a regular file, and each of them. */
+int dw_view_chunk_range(const struct view *view, uint32_t inode,
+			struct chunk_range *range_out, dwarfs_error **err);
+int dw_view_chunk(const struct view *view, uint64_t index, struct chunk *chunk_out,
+		  dwarfs_error **err);
+
+/* Raw values, after unpacking; the index is the caller's promise. */
+uint64_t dw_view_first_entry(const struct view *view, uint64_t directory);
+uint64_t dw_view_chunk_table(const struct view *view, uint64_t index);
+uint64_t dw_view_shared(const struct view *view, uint64_t index);
+
+/* Every rule of the format for the tables; calls report for each that is broken. */
+typedef void (*dw_report_fn)(void *user, int severity, const char *message);
+int dw_view_check(struct view *view, uint32_t block_count, dw_report_fn report,
+		  void *user, dwarfs_error **err);
+
+#endif

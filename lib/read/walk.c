@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/walk: look up, list and walk what an image holds.
+ *
+ * Takes numbers and names, gives numbers and names; the view checks them. A walk visits
+ * each entry at most once: directories come after their parents in a valid image, and a
+ * walk that sees more entries than there are stops, so no image can make it run for ever.
+ */
+#include <dwarfs/walk.h>
+
+#include "read/image.h"
+
+/* -- looking up ---------------------------------------------------------------------- */
+
+static int compare_names(const char *a, size_t a_size, const char *b, size_t b_size)
+{
+	int order = memcmp(a, b, a_size < b_size ? a_size : b_size);
+
+	if (order != 0)
+		return order;
+	return (a_size > b_size) - (a_size < b_size);
+}
+
+int dwarfs_dir_find(const dwarfs_image *image, dwarfs_inode dir, const char *name,
+		    size_t bytes, dwarfs_entry *entry_out, dwarfs_error **err)
+{
+	uint32_t low, count, high;
+	int ret = dw_view_dir_range(image->view, dir, &low, &count, err);
+
+	if (ret < 0)
+		return ret;
+	high = low + count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		char found[DWARFS_NAME_ROOM];
+		size_t size;
+		int order;
+
+		ret = dw_view_entry_name(image->view, middle, found, sizeof(found), &size,
+					 err);
+		if (ret < 0)
+			return ret;
+		order = compare_names(name, bytes, found, size);
+		if (order == 0) {
+			*entry_out = middle;
+			return 0;
+		}
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return dw_fail(err, DWARFS_ERR_NOT_FOUND, "'%.*s' does not exist",
+		       bytes > 255 ? 255 : (int)bytes, name);
+}
+
+int dwarfs_dir_range(const dwarfs_image *image, dwarfs_inode dir, dwarfs_entry *first_out,
+		     uint32_t *count_out, dwarfs_error **err)
+{
+	return dw_view_dir_range(image->view, dir, first_out, count_out, err);
+}
+
+int dwarfs_dir_parent(const dwarfs_image *image, dwarfs_inode dir,
+		      dwarfs_inode *parent_out, dwarfs_error **err)
+{
+	return dw_view_dir_parent(image->view, dir, parent_out, err);
+}
+
+int dwarfs_entry_inode(const dwarfs_image *image, dwarfs_entry entry,
+		       dwarfs_inode *inode_out, dwarfs_error **err)
+{
+	return dw_view_entry_inode(image->view, entry, inode_out, err);
+}
+
+int dwarfs_entry_name(const dwarfs_image *image, dwarfs_entry entry, char *buffer,
+		      size_t room, size_t *bytes_out, dwarfs_error **err)
+{
+	size_t size;
+	int ret = dw_view_entry_name(image->view, entry, buffer, room, &size, err);
+
+	if (ret == 0 && bytes_out)
+		*bytes_out = size;
+	return ret;
+}
+
+/* The entry that names a directory: its parent has it. */
+static int dir_entry(const dwarfs_image *image, dwarfs_inode dir, dwarfs_entry *entry_out,
+		     dwarfs_error **err)
+{
+	uint32_t parent, first, count;
+	int ret;
+
+	*entry_out = DWARFS_ROOT;
+	if (dir == DWARFS_ROOT)
+		return 0;
+	if ((ret = dw_view_dir_parent(image->view, dir, &parent, err)) < 0 ||
+	    (ret = dw_view_dir_range(image->view, parent, &first, &count, err)) < 0)
+		return ret;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t inode;
+
+		if ((ret = dw_view_entry_inode(image->view, first + i, &inode, err)) < 0)
+			return ret;
+		if (inode == dir) {
+			*entry_out = first + i;
+			return 0;
+		}
+	}
+	return dw_fail(err, DWARFS_ERR_CORRUPT, "directory %" PRIu32 " has no entry",
+		       dir);
+}
+
+/* One step of a path. */
+static int step(const dwarfs_image *image, const char *name, size_t size,
+		dwarfs_entry *entry, dwarfs_error **err)
+{
+	dwarfs_inode inode, parent;
+	int ret;
+
+	if ((ret = dw_view_entry_inode(image->view, *entry, &inode, err)) < 0)
+		return ret;
+	if (size == 2 && name[0] == '.' && name[1] == '.') {
+		if ((ret = dw_view_dir_parent(image->view, inode, &parent, err)) < 0)
+			return ret;
+		return dir_entry(image, parent, entry, err);
+	}
+	if (size == 1 && name[0] == '.') {
+		uint32_t first, count;
+
+		return dw_view_dir_range(image->view, inode, &first, &count, err);
+	}
+	return dwarfs_dir_find(image, inode, name, size, entry, err);
+}
+
+int dwarfs_find(const dwarfs_image *image, const char *path, dwarfs_entry *entry_out,
+		dwarfs_error **err)
+{
+	dwarfs_entry entry = DWARFS_ROOT;
+	const char *at = path;
+
+	for (;;) {
+		size_t size;
+		int ret;
+
+		at += strspn(at, "/");
+		size = strcspn(at, "/");
+		if (size == 0)
+			break;
+		ret = step(image, at, size, &entry, err);
+		if (ret < 0) {
+			dw_explain(err, ret, "'%s'", path);
+			return dw_error_at_path(err, ret, path);
+		}
+		at += size;
+	}
+	*entry_out = entry;
+	return 0;
+}
+
+int dwarfs_link_read_raw(const dwarfs_image *image, dwarfs_inode inode, char *buffer,
+			 size_t room, size_t *bytes_out, dwarfs_error **err)
+{
+	size_t size;
+	int ret = dw_view_link(image->view, inode, buffer, room, &size, err);
+
+	if (ret == 0 && bytes_out)
+		*bytes_out = size;
+	return ret;
+}
+
+int dwarfs_link_read(const dwarfs_image *image, dwarfs_inode inode, char *buffer,
+		     size_t room, size_t *bytes_out, dwarfs_error **err)
+{
+	uint64_t separator = image->view->path_separator;
+	size_t size;
+	int ret = dw_view_link(image->view, inode, buffer, room, &size, err);
+
+	if (ret < 0)
+		return ret;
+	if (separator != '/' && separator < 128)
+		for (size_t i = 0; i < size; i++)
+			if (buffer[i] == (char)separator)
+				buffer[i] = '/';
+	if (bytes_out)
+		*bytes_out = size;
+	return 0;
+}
+
+/* -- attributes ---------------------------------------------------------------------- */
+
+int dwarfs_stat_new(dwarfs_stat **stat_out, dwarfs_error **err)
+{
+	dwarfs_stat *stat = dw_calloc(1, sizeof(*stat));
+
+	if (!stat)
+		return dw_fail_nomem(err);
+	*stat_out = stat;
+	return 0;
+}
+
+void dwarfs_stat_free(dwarfs_stat *stat)
+{
+	free(stat);
+}
+
+int dwarfs_entry_stat(const dwarfs_image *image, dwarfs_entry entry, dwarfs_stat *stat,
+		      dwarfs_error **err)
+{
+	return dw_view_entry_stat(image->view, entry, stat, err);
+}
+
+int dwarfs_inode_stat(const dwarfs_image *image, dwarfs_inode inode, dwarfs_stat *stat,
+		      dwarfs_error **err)
+{
+	return dw_view_inode_stat(image->view, inode, stat, err);
+}
+
+dwarfs_inode dwarfs_stat_inode(const dwarfs_stat *stat)
+{
+	return stat->inode;
+}
+
+uint32_t dwarfs_stat_mode(const dwarfs_stat *stat)
+{
+	return stat->mode;
+}
+
+uint32_t dwarfs_stat_uid(const dwarfs_stat *stat)
+{
+	return stat->uid;
+}
+
+uint32_t dwarfs_stat_gid(const dwarfs_stat *stat)
+{
+	return stat->gid;
+}
+
+uint64_t dwarfs_stat_bytes(const dwarfs_stat *stat)
+{
+	return stat->bytes;
+}
+
+uint64_t dwarfs_stat_allocated_bytes(const dwarfs_stat *stat)
+{
+	return stat->allocated_bytes;
+}
+
+uint32_t dwarfs_stat_nlink(const dwarfs_stat *stat)
+{
+	return stat->nlink;
+}
+
+uint32_t dwarfs_stat_rdev_major(const dwarfs_stat *stat)
+{
+	return stat->rdev_major;
+}
+
+uint32_t dwarfs_stat_rdev_minor(const dwarfs_stat *stat)
+{
+	return stat->rdev_minor;
+}
+
+static int time_index(int time)
+{
+	return time == DWARFS_ATIME || time == DWARFS_CTIME ? time : DWARFS_MTIME;
+}
+
+uint64_t dwarfs_stat_seconds(const dwarfs_stat *stat, int time)
+{
+	return stat->seconds[time_index(time)];
+}
+
+uint32_t dwarfs_stat_nanoseconds(const dwarfs_stat *stat, int time)
+{
+	return stat->nanoseconds[time_index(time)];
+}
+
+/* -- walking ------------------------------------------------------------------------- */
+
+/* A directory whose entries are being visited. */
+struct level {
+	uint32_t dir;
+	uint32_t next, end;
+	size_t path_size; /* of the directory, within the path */
+};
+
+/* An entry in data order. */
+struct visit {
+	uint32_t entry;
+	uint32_t parent; /* index of its directory in the same array */
+	uint32_t depth;
+};
+
+struct dwarfs_walk {
+	dwarfs_image *image;
+	dwarfs_entry start;
+	bool started, can_enter;
+	dwarfs_inode inode; /* of the entry the walk is at */
+	uint64_t visited;
+
+	struct level *levels;
+	size_t depth, level_capacity;
+
+	char *path;
+	size_t path_size, path_capacity;
+
+	/* Data order only. */
+	struct visit *visits; /* everything, in tree order */
+	uint32_t *order;      /* indices of visits, in the order to go */
+	size_t visit_count, visit_capacity, at;
+	bool is_data_order;
+	uint32_t current_depth;
+};
+
+void dwarfs_walk_free(dwarfs_walk *walk)
+{
+	if (!walk)
+		return;
+	free(walk->levels);
+	free(walk->path);
+	free(walk->visits);
+	free(walk->order);
+	dwarfs_image_free(walk->image);
+	free(walk);
+}
+
+DW_DEFINE_AUTO(walk, dwarfs_walk *, dwarfs_walk_free)
+#define auto_walk DW_AUTO(walk)
+
+/* Cut the path back to a directory and add a name to it. */
+static int set_path(dwarfs_walk *walk, size_t keep, dwarfs_entry entry,
+		    dwarfs_error **err)
+{
+	size_t size;
+	int ret = dw_grow(&walk->path, &walk->path_capacity, keep + 1 + DWARFS_NAME_ROOM,
+			  err);
+
+	if (ret < 0)
+		return ret;
+	if (keep > 0)
+		walk->path[keep++] = '/';
+	ret = dw_view_entry_name(walk->image->view, entry, walk->path + keep,
+				 DWARFS_NAME_ROOM, &size, err);
+	if (ret == 0)
+		walk->path_size = keep + size;
+	return ret;
+}
+
+static int enter(dwarfs_walk *walk, dwarfs_error **err)
+{
+	uint32_t first, count;
+	int ret;
+
+	if ((ret = dw_view_dir_range(walk->image->view, walk->inode, &first, &count,
+				     err)) < 0 ||
+	    (ret = dw_grow(&walk->levels, &walk->level_capacity, walk->depth + 1, err)) <
+		    0)
+		return ret;
+	walk->levels[walk->depth++] = (struct level){
+		.dir = walk->inode,
+		.next = first,
+		.end = first + count,
+		.path_size = walk->path_size,
+	};
+	return 0;
+}
+
+static int visit_start(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
+{
+	int ret = dw_view_entry_inode(walk->image->view, walk->start, &walk->inode, err);
+
+	if (ret < 0)
+		return ret;
+	walk->started = true;
+	walk->can_enter = walk->inode < walk->image->view->directory_count;
+	walk->visited = 1;
+	*entry_out = walk->start;
+	return 1;
+}
+
+static int next_in_tree(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
+{
+	const struct view *view = walk->image->view;
+	struct level *level;
+	dwarfs_entry entry;
+	int ret;
+
+	if (!walk->started)
+		return visit_start(walk, entry_out, err);
+	if (walk->can_enter && (ret = enter(walk, err)) < 0)
+		return ret;
+	walk->can_enter = false;
+	while (walk->depth > 0 &&
+	       walk->levels[walk->depth - 1].next == walk->levels[walk->depth - 1].end)
+		walk->depth--;
+	if (walk->depth == 0)
+		return 0;
+	level = &walk->levels[walk->depth - 1];
+	entry = level->next++;
+	if ((ret = dw_view_entry_inode(view, entry, &walk->inode, err)) < 0 ||
+	    (ret = set_path(walk, level->path_size, entry, err)) < 0)
+		return ret;
+	walk->can_enter = walk->inode < view->directory_count;
+	if ((walk->can_enter && walk->inode <= level->dir) ||
+	    ++walk->visited > view->entry_count)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "metadata: the directories are no tree, at '%s'",
+			       walk->path);
+	*entry_out = entry;
+	return 1;
+}
+
+/* -- data order ---------------------------------------------------------------------- */
+
+/* Where the contents of a visit begin; entries without contents come first. */
+struct place {
+	uint64_t block, offset;
+	uint32_t visit;
+};
+
+static int find_place(const struct view *view, uint32_t inode, struct place *place,
+		      dwarfs_error **err)
+{
+	struct chunk_range range;
+	int ret;
+
+	if (dw_view_class(view, inode) != CLASS_REG)
+		return 0;
+	place->block = 1;
+	if ((ret = dw_view_chunk_range(view, inode, &range, err)) < 0)
+		return ret;
+	for (uint64_t i = range.first; i < range.end; i++) {
+		struct chunk chunk;
+
+		if ((ret = dw_view_chunk(view, i, &chunk, err)) < 0)
+			return ret;
+		if (chunk.is_hole)
+			continue;
+		place->block = (uint64_t)chunk.block + 2;
+		place->offset = chunk.offset;
+		break;
+	}
+	return 0;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+	const struct place *a = left, *b = right;
+
+	if (a->block != b->block)
+		return a->block < b->block ? -1 : 1;
+	if (a->offset != b->offset)
+		return a->offset < b->offset ? -1 : 1;
+	return (a->visit > b->visit) - (a->visit < b->visit);
+}
+
+static int sort_visits(dwarfs_walk *walk, dwarfs_error **err)
+{
+	auto_free struct place *places = dw_calloc(walk->visit_count, sizeof(*places));
+
+	walk->order = dw_calloc(walk->visit_count, sizeof(*walk->order));
+	if (!places || !walk->order)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < walk->visit_count; i++) {
+		uint32_t inode;
+		int ret;
+
+		places[i].visit = (uint32_t)i;
+		if ((ret = dw_view_entry_inode(walk->image->view, walk->visits[i].entry,
+					       &inode, err)) < 0 ||
+		    (ret = find_place(walk->image->view, inode, &places[i], err)) < 0)
+			return ret;
+	}
+	qsort(places, walk->visit_count, sizeof(*places), compare_places);
+	for (size_t i = 0; i < walk->visit_count; i++)
+		walk->order[i] = places[i].visit;
+	return 0;
+}
+
+/* Walk the tree once, remember everything, and sort it. */
+static int collect(dwarfs_walk *walk, dwarfs_error **err)
+{
+	auto_free uint32_t *parents = NULL; /* visit of the directory at each depth */
+	size_t parent_capacity = 0;
+	dwarfs_entry entry;
+	int ret;
+
+	while ((ret = next_in_tree(walk, &entry, err)) > 0) {
+		uint32_t depth = (uint32_t)walk->depth;
+
+		if ((ret = dw_grow(&walk->visits, &walk->visit_capacity,
+				   walk->visit_count + 1, err)) < 0 ||
+		    (ret = dw_grow(&parents, &parent_capacity, (size_t)depth + 1, err)) <
+			    0)
+			return ret;
+		parents[depth] = (uint32_t)walk->visit_count;
+		walk->visits[walk->visit_count++] = (struct visit){
+			.entry = entry,
+			.parent = depth > 0 ? parents[depth - 1] : 0,
+			.depth = depth,
+		};
+	}
+	if (ret < 0)
+		return ret;
+	return sort_visits(walk, err);
+}
+
+/* The names from the start down to a visit. */
+static int path_of(dwarfs_walk *walk, uint32_t visit, dwarfs_error **err)
+{
+	uint32_t depth = walk->visits[visit].depth;
+	auto_free uint32_t *chain = dw_calloc(depth, sizeof(*chain));
+	int ret;
+
+	if (!chain)
+		return dw_fail_nomem(err);
+	for (uint32_t i = depth; i > 0; i--, visit = walk->visits[visit].parent)
+		chain[i - 1] = visit;
+	walk->path_size = 0;
+	walk->path[0] = '\0';
+	for (uint32_t i = 0; i < depth; i++) {
+		ret = set_path(walk, walk->path_size, walk->visits[chain[i]].entry, err);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int next_in_data(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
+{
+	uint32_t visit;
+	int ret;
+
+	if (!walk->order && (ret = collect(walk, err)) < 0)
+		return ret;
+	if (walk->at == walk->visit_count)
+		return 0;
+	visit = walk->order[walk->at];
+	if ((ret = path_of(walk, visit, err)) < 0)
+		return ret;
+	walk->at++;
+	walk->current_depth = walk->visits[visit].depth;
+	*entry_out = walk->visits[visit].entry;
+	return 1;
+}
+
+int dwarfs_walk_new(const dwarfs_image *image, dwarfs_entry start, int order,
+		    dwarfs_walk **walk_out, dwarfs_error **err)
+{
+	auto_walk dwarfs_walk *walk = NULL;
+	uint32_t inode;
+	int ret;
+
+	if (order != DWARFS_WALK_TREE && order != DWARFS_WALK_DATA)
+		return dw_fail(err, DWARFS_ERR_RANGE, "walk order %d does not exist",
+			       order);
+	if ((ret = dw_view_entry_inode(image->view, start, &inode, err)) < 0)
+		return ret;
+	walk = dw_calloc(1, sizeof(*walk));
+	if (!walk)
+		return dw_fail_nomem(err);
+	walk->image = dw_image_ref(image);
+	walk->start = start;
+	walk->is_data_order = order == DWARFS_WALK_DATA;
+	if ((ret = dw_grow(&walk->path, &walk->path_capacity, DWARFS_NAME_ROOM, err)) < 0)
+		return ret;
+	walk->path[0] = '\0';
+	*walk_out = dw_steal(walk);
+	return 0;
+}
+
+int dwarfs_walk_next(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
+{
+	return walk->is_data_order ? next_in_data(walk, entry_out, err)
+				   : next_in_tree(walk, entry_out, err);
+}
+
+const char *dwarfs_walk_path(const dwarfs_walk *walk)
+{
+	return walk->path;
+}
+
+uint32_t dwarfs_walk_depth(const dwarfs_walk *walk)
+{
+	return walk->is_data_order ? walk->current_depth : (uint32_t)walk->depth;
+}
+
+void dwarfs_walk_skip(dwarfs_walk *walk)
+{
+	if (!walk->is_data_order)
+		walk->can_enter = false;
+}
