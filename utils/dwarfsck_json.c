@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dwarfsck_json: what an image is, for programs.
+ */
+#include "dwarfsck.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* How many bytes of a well-formed UTF-8 character text begins with; 0 for none. */
+static size_t character_bytes(const unsigned char *text)
+{
+	static const struct {
+		unsigned char first_min, first_max, second_min, second_max, bytes;
+	} forms[] = {
+		{ 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
+		{ 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 },
+		{ 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
+		{ 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
+	};
+	size_t form;
+	size_t i;
+
+	if (text[0] < 0x80)
+		return 1;
+	for (form = 0; form < sizeof(forms) / sizeof(*forms); form++) {
+		if (text[0] >= forms[form].first_min && text[0] <= forms[form].first_max)
+			break;
+	}
+	if (form == sizeof(forms) / sizeof(*forms) || text[1] < forms[form].second_min ||
+	    text[1] > forms[form].second_max)
+		return 0;
+	for (i = 2; i < forms[form].bytes; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	return forms[form].bytes;
+}
+
+/* Text of any bytes; those that are not UTF-8 become U+FFFD. NULL becomes null. */
+static json_t *text_value(const char *text)
+{
+	const unsigned char *in = (const unsigned char *)text;
+	auto_free char *clean = NULL;
+	char *out;
+
+	if (!text)
+		return json_null();
+	out = clean = malloc(3 * strlen(text) + 1);
+	if (!clean)
+		return NULL;
+	while (*in) {
+		size_t bytes = character_bytes(in);
+
+		if (bytes == 0) {
+			memcpy(out, "\xef\xbf\xbd", 3);
+			out += 3;
+			in++;
+			continue;
+		}
+		memcpy(out, in, bytes);
+		out += bytes;
+		in += bytes;
+	}
+	*out = '\0';
+	return json_string(clean);
+}
+
+static json_t *number_value(uint64_t value)
+{
+	/* What does not fit is no size that a file can have. */
+	return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
+}
+
+static json_t *time_value(uint64_t seconds)
+{
+	const time_t time = (time_t)seconds;
+	struct tm parts;
+	char text[TOOL_TEXT_ROOM];
+
+	if (time < 0 || !gmtime_r(&time, &parts) ||
+	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+		return number_value(seconds);
+	return json_string(text);
+}
+
+/* All of these take the value, and return false when memory is exhausted. */
+static bool put(json_t *object, const char *key, json_t *value)
+{
+	return json_object_set_new(object, key, value) == 0;
+}
+
+static json_t *words_value(const dwarfs_image *image,
+			   const char *(*word)(const dwarfs_image *, size_t))
+{
+	json_t *array = json_array();
+	size_t i;
+
+	for (i = 0; array && word(image, i); i++) {
+		if (json_array_append_new(array, text_value(word(image, i))) < 0) {
+			json_decref(array);
+			return NULL;
+		}
+	}
+	return array;
+}
+
+/* The array with the item, or NULL and both gone. */
+static json_t *append(json_t *array, json_t *item)
+{
+	if (json_array_append_new(array, item) == 0)
+		return array;
+	json_decref(array);
+	return NULL;
+}
+
+static json_t *section_value(const dwarfs_image *image, uint32_t section, uint32_t block,
+			     const struct report *report)
+{
+	const uint32_t type =
+		(uint32_t)section_fact(image, section, DWARFS_SECTION_FIELD_TYPE);
+	const uint32_t codec =
+		(uint32_t)section_fact(image, section, DWARFS_SECTION_FIELD_COMPRESSION);
+	const int64_t category = type == DWARFS_SECTION_BLOCK
+					 ? dwarfs_image_block_category(image, block)
+					 : -1;
+	json_t *object = json_object();
+	bool ok;
+
+	if (!object)
+		return NULL;
+	ok = put(object, "number",
+		 number_value(
+			 section_fact(image, section, DWARFS_SECTION_FIELD_NUMBER))) &&
+	     put(object, "type", text_value(dwarfs_section_type_name(type))) &&
+	     put(object, "type_id", number_value(type)) &&
+	     put(object, "compression", text_value(dwarfs_compression_name(codec))) &&
+	     put(object, "offset",
+		 number_value(
+			 section_fact(image, section, DWARFS_SECTION_FIELD_OFFSET))) &&
+	     put(object, "compressed_size",
+		 number_value(section_fact(image, section,
+					   DWARFS_SECTION_FIELD_STORED_BYTES))) &&
+	     put(object, "size",
+		 number_value(section_fact(image, section, DWARFS_SECTION_FIELD_BYTES)));
+	if (ok && category >= 0)
+		ok = put(object, "category",
+			 text_value(dwarfs_image_category(image, (size_t)category)));
+	if (ok && report->level >= DWARFS_CHECK_CHECKSUMS)
+		ok = put(object, "checksum_ok",
+			 json_boolean(report_state(report, section) != SECTION_CHECKSUM));
+	if (ok)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+static json_t *sections_value(const dwarfs_image *image, const struct report *report)
+{
+	json_t *array = json_array();
+	uint32_t block = 0;
+	uint32_t i;
+
+	for (i = 0; array && i < dwarfs_image_section_count(image); i++) {
+		array = append(array, section_value(image, i, block, report));
+		block += section_fact(image, i, DWARFS_SECTION_FIELD_TYPE) ==
+			 DWARFS_SECTION_BLOCK;
+	}
+	return array;
+}
+
+static json_t *items_value(const dwarfs_history *history, size_t step, int list)
+{
+	json_t *array = json_array();
+	const char *item;
+	size_t i;
+
+	for (i = 0; array && (item = dwarfs_history_item(history, step, list, i)); i++)
+		array = append(array, text_value(item));
+	return array;
+}
+
+static json_t *step_value(const dwarfs_history *history, size_t step)
+{
+	json_t *object = json_object();
+	uint64_t seconds;
+	bool ok;
+
+	if (!object)
+		return NULL;
+	ok = put(object, "version",
+		 text_value(
+			 dwarfs_history_text(history, step, DWARFS_HISTORY_VERSION))) &&
+	     put(object, "system_id",
+		 text_value(dwarfs_history_text(history, step, DWARFS_HISTORY_SYSTEM))) &&
+	     put(object, "compiler_id",
+		 text_value(
+			 dwarfs_history_text(history, step, DWARFS_HISTORY_COMPILER))) &&
+	     put(object, "arguments",
+		 items_value(history, step, DWARFS_HISTORY_ARGUMENTS)) &&
+	     put(object, "library_versions",
+		 items_value(history, step, DWARFS_HISTORY_LIBRARIES));
+	if (ok && dwarfs_history_time(history, step, &seconds))
+		ok = put(object, "timestamp", number_value(seconds));
+	if (ok)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+/* A history that cannot be read is null; the findings say why. */
+static json_t *history_value(const dwarfs_image *image)
+{
+	auto_handle(dwarfs_history) *history = NULL;
+	json_t *array;
+	size_t step;
+
+	if (dwarfs_history_new(image, &history, NULL) < 0)
+		return json_null();
+	array = json_array();
+	for (step = 0; array && step < dwarfs_history_count(history); step++)
+		array = append(array, step_value(history, step));
+	return array;
+}
+
+static json_t *categories_value(const dwarfs_image *image)
+{
+	const uint32_t blocks = dwarfs_image_block_count(image);
+	json_t *array = json_array();
+	const char *name;
+	size_t i;
+
+	for (i = 0; array && (name = dwarfs_image_category(image, i)); i++) {
+		json_int_t count = 0;
+		uint32_t block;
+
+		for (block = 0; block < blocks; block++)
+			count += dwarfs_image_block_category(image, block) == (int64_t)i;
+		array = append(array, json_pack("{s:o, s:I}", "name", text_value(name),
+						"block_count", count));
+	}
+	return array;
+}
+
+static json_t *findings_value(const struct report *report)
+{
+	json_t *array = json_array();
+	size_t i;
+
+	for (i = 0; array && i < report->count; i++) {
+		const struct finding *finding = &report->findings[i];
+
+		array = append(array, json_pack("{s:s, s:I, s:o}", "severity",
+						finding->severity == DWARFS_FINDING_ERROR
+							? "error"
+							: "warning",
+						"section", (json_int_t)finding->section,
+						"message", text_value(finding->message)));
+	}
+	return array;
+}
+
+static json_t *counts_value(const struct inode_counts *counts)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "directories",
+			 (json_int_t)counts->directories, "files",
+			 (json_int_t)counts->files, "symlinks", (json_int_t)counts->links,
+			 "devices", (json_int_t)counts->devices, "specials",
+			 (json_int_t)counts->specials);
+}
+
+static bool put_identity(json_t *object, const dwarfs_image *image)
+{
+	uint64_t seconds;
+	bool ok;
+
+	ok = put(object, "version",
+		 json_pack("{s:i, s:I}", "major", 2, "minor",
+			   (json_int_t)dwarfs_image_format_minor(image))) &&
+	     put(object, "image_offset", number_value(dwarfs_image_offset(image))) &&
+	     put(object, "image_size", number_value(dwarfs_image_bytes(image)));
+	if (ok && dwarfs_image_created_by(image))
+		ok = put(object, "created_by",
+			 text_value(dwarfs_image_created_by(image)));
+	if (ok && dwarfs_image_created_on(image, &seconds))
+		ok = put(object, "created_on", time_value(seconds));
+	return ok;
+}
+
+static bool put_facts(json_t *object, const dwarfs_image *image,
+		      const struct inode_counts *counts)
+{
+	return put(object, "block_size", number_value(dwarfs_image_block_bytes(image))) &&
+	       put(object, "block_count",
+		   number_value(dwarfs_image_block_count(image))) &&
+	       put(object, "inode_count",
+		   number_value(dwarfs_image_inode_count(image))) &&
+	       put(object, "entry_count",
+		   number_value(dwarfs_image_entry_count(image))) &&
+	       put(object, "inodes_by_type", counts_value(counts)) &&
+	       put(object, "original_filesystem_size",
+		   number_value(dwarfs_image_original_bytes(image))) &&
+	       put(object, "hardlink_size",
+		   number_value(dwarfs_image_hardlink_bytes(image))) &&
+	       put(object, "valid_section_index",
+		   json_boolean(dwarfs_image_has_index(image))) &&
+	       put(object, "mtime_only",
+		   json_boolean(dwarfs_image_is_mtime_only(image))) &&
+	       put(object, "time_resolution_ns",
+		   number_value(dwarfs_image_time_resolution_ns(image))) &&
+	       put(object, "features", words_value(image, dwarfs_image_feature)) &&
+	       put(object, "packing", words_value(image, dwarfs_image_packing)) &&
+	       put(object, "categories", categories_value(image)) &&
+	       put(object, "history", history_value(image));
+}
+
+int print_json(const dwarfs_image *image, const struct report *report)
+{
+	struct inode_counts counts;
+	json_t *object;
+	int ret = 0;
+
+	if (count_inodes(image, &counts))
+		return 1;
+	object = json_object();
+	if (!object || !put_identity(object, image) ||
+	    !put_facts(object, image, &counts) ||
+	    !put(object, "sections", sections_value(image, report)) ||
+	    !put(object, "findings", findings_value(report)) ||
+	    !put(object, "errors", number_value(report->errors)))
+		ret = tool_error("out of memory");
+	else if (json_dumpf(object, stdout, JSON_INDENT(2)) == 0)
+		putchar('\n');
+	json_decref(object);
+	return ret;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dwarfsck_list: the entries of an image, one line each.
+ */
+#include "dwarfsck.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+void print_name(const char *name)
+{
+	static const char letters[] = "abtnvfr"; /* of the characters 7 to 13 */
+
+	for (; *name; name++) {
+		const unsigned char byte = (unsigned char)*name;
+
+		if (byte == '\\')
+			fputs("\\\\", stdout);
+		else if (byte >= 7 && byte <= 13)
+			printf("\\%c", letters[byte - 7]);
+		else if (byte < ' ' || byte == 127)
+			printf("\\%03o", byte);
+		else
+			putchar(byte);
+	}
+}
+
+/* Widths of columns: how the longest value is written. */
+struct widths {
+	int owner;
+	int size;
+};
+
+static int format_size(const dwarfs_stat *stat, char text[TOOL_TEXT_ROOM])
+{
+	const uint32_t mode = dwarfs_stat_mode(stat);
+
+	if (S_ISCHR(mode) || S_ISBLK(mode))
+		return snprintf(text, TOOL_TEXT_ROOM, "%" PRIu32 ",%" PRIu32,
+				dwarfs_stat_rdev_major(stat),
+				dwarfs_stat_rdev_minor(stat));
+	return snprintf(text, TOOL_TEXT_ROOM, "%" PRIu64,
+			S_ISREG(mode) ? dwarfs_stat_bytes(stat) : 0);
+}
+
+static int format_owner(const dwarfs_stat *stat, char text[TOOL_TEXT_ROOM])
+{
+	return snprintf(text, TOOL_TEXT_ROOM, "%" PRIu32 "/%" PRIu32,
+			dwarfs_stat_uid(stat), dwarfs_stat_gid(stat));
+}
+
+static void format_local_time(uint64_t seconds, char text[TOOL_TEXT_ROOM])
+{
+	const time_t time = (time_t)seconds;
+	struct tm parts;
+
+	if (time < 0 || !localtime_r(&time, &parts) ||
+	    strftime(text, TOOL_TEXT_ROOM, "%Y-%m-%d %H:%M", &parts) == 0)
+		snprintf(text, TOOL_TEXT_ROOM, "%" PRIu64, seconds);
+}
+
+static int measure(const dwarfs_image *image, dwarfs_stat *stat, struct widths *widths,
+		   dwarfs_error **err)
+{
+	char text[TOOL_TEXT_ROOM];
+	uint32_t inode;
+	int width;
+	int ret;
+
+	for (inode = 0; inode < dwarfs_image_inode_count(image); inode++) {
+		if ((ret = dwarfs_inode_stat(image, inode, stat, err)) < 0)
+			return ret;
+		if ((width = format_owner(stat, text)) > widths->owner)
+			widths->owner = width;
+		if ((width = format_size(stat, text)) > widths->size)
+			widths->size = width;
+	}
+	return 0;
+}
+
+static int print_attributes(const dwarfs_stat *stat, const struct widths *widths)
+{
+	char mode[TOOL_TEXT_ROOM];
+	char owner[TOOL_TEXT_ROOM];
+	char size[TOOL_TEXT_ROOM];
+	char time[TOOL_TEXT_ROOM];
+
+	format_owner(stat, owner);
+	format_size(stat, size);
+	format_local_time(dwarfs_stat_seconds(stat, DWARFS_MTIME), time);
+	return printf("%s %-*s %*s %s ", tool_format_mode(dwarfs_stat_mode(stat), mode),
+		      widths->owner, owner, widths->size, size, time);
+}
+
+static int print_target(const dwarfs_image *image, const dwarfs_stat *stat,
+			dwarfs_error **err)
+{
+	char target[DWARFS_LINK_ROOM];
+	int ret;
+
+	if (!S_ISLNK(dwarfs_stat_mode(stat)))
+		return 0;
+	ret = dwarfs_link_read(image, dwarfs_stat_inode(stat), target, sizeof(target),
+			       NULL, err);
+	if (ret < 0)
+		return ret;
+	fputs(" -> ", stdout);
+	print_name(target);
+	return 0;
+}
+
+static int print_entry(const dwarfs_image *image, dwarfs_entry entry, const char *path,
+		       dwarfs_stat *stat, const struct widths *widths, dwarfs_error **err)
+{
+	int ret;
+
+	if (!widths) {
+		print_name(path);
+		putchar('\n');
+		return 0;
+	}
+	if ((ret = dwarfs_entry_stat(image, entry, stat, err)) < 0)
+		return ret;
+	print_attributes(stat, widths);
+	print_name(path);
+	ret = print_target(image, stat, err);
+	putchar('\n');
+	return ret;
+}
+
+int print_list(const dwarfs_image *image, bool verbose)
+{
+	auto_handle(dwarfs_walk) *walk = NULL;
+	auto_handle(dwarfs_stat) *stat = NULL;
+	auto_handle(dwarfs_error) *err = NULL;
+	struct widths widths = { 0 };
+	dwarfs_entry entry;
+	int ret;
+
+	if (dwarfs_stat_new(&stat, &err) < 0 ||
+	    (verbose && measure(image, stat, &widths, &err) < 0) ||
+	    dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, &err) < 0)
+		return tool_fail(err, NULL);
+	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
+		const char *path = dwarfs_walk_path(walk);
+
+		/* The root has no name. */
+		if (!*path)
+			continue;
+		ret = print_entry(image, entry, path, stat, verbose ? &widths : NULL,
+				  &err);
+		if (ret < 0)
+			break;
+	}
+	return ret < 0 ? tool_fail(err, NULL) : 0;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * progress: a live display of a long operation on stderr.
+ *
+ * Takes the snapshots of the library, gives a line that is drawn over itself, or lines
+ * now and then. Knows nothing of the operation but its phase, its bytes and its items.
+ */
+#include "progress.h"
+
+#include <inttypes.h>
+#include <langinfo.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define SECOND 1000000000ull
+
+enum {
+	LINE_ROOM = 1024,
+	MAX_BAR = 40,
+	MIN_BAR = 6,
+};
+
+struct progress {
+	int mode;
+	struct tool_live live;
+	char line[LINE_ROOM];  /* drawn now; "" for nothing */
+	uint64_t next_line_ns; /* simple mode: when the next line is due */
+	int phase;
+	uint64_t sample_ns; /* when the rate was last measured, and at how many bytes */
+	uint64_t sample_bytes;
+	double rate; /* bytes per second, smoothed */
+};
+
+int progress_parse_mode(const char *text, int *mode_out)
+{
+	static const char *const names[] = { "none", "simple", "ascii", "unicode" };
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*mode_out = PROGRESS_NONE + (int)i;
+			return 0;
+		}
+	}
+	return tool_error(
+		"invalid progress mode '%s': one of none, simple, ascii, unicode", text);
+}
+
+static void clear_line(void *user)
+{
+	const struct progress *progress = user;
+
+	if (*progress->line)
+		fputs("\r\033[K", stderr);
+}
+
+static void draw_line(void *user)
+{
+	const struct progress *progress = user;
+
+	if (*progress->line) {
+		fputs(progress->line, stderr);
+		fflush(stderr);
+	}
+}
+
+static int choose_mode(int mode)
+{
+	if (tool_log_level() < DWARFS_LOG_INFO && mode == PROGRESS_AUTO)
+		return PROGRESS_NONE;
+	if (mode != PROGRESS_AUTO)
+		return mode;
+	if (!isatty(STDERR_FILENO))
+		return PROGRESS_SIMPLE;
+	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? PROGRESS_UNICODE
+							  : PROGRESS_ASCII;
+}
+
+struct progress *progress_new(int mode)
+{
+	struct progress *progress = calloc(1, sizeof(*progress));
+
+	if (!progress) {
+		tool_error("out of memory");
+		return NULL;
+	}
+	progress->mode = choose_mode(mode);
+	progress->next_line_ns = 2 * SECOND;
+	progress->phase = -1;
+	if (progress->mode == PROGRESS_ASCII || progress->mode == PROGRESS_UNICODE) {
+		progress->live = (struct tool_live){ clear_line, draw_line, progress };
+		tool_set_live(&progress->live);
+	}
+	return progress;
+}
+
+void progress_free(struct progress *progress)
+{
+	if (!progress)
+		return;
+	if (progress->live.clear) {
+		tool_set_live(NULL);
+		clear_line(progress);
+		fflush(stderr);
+	}
+	free(progress);
+}
+
+/* Measure the rate over half a second at least; a new phase starts anew. */
+static void measure(struct progress *progress, const dwarfs_progress *state)
+{
+	const uint64_t now = dwarfs_progress_elapsed_ns(state);
+	const uint64_t bytes = dwarfs_progress_bytes_done(state);
+	double rate;
+
+	if (progress->phase != dwarfs_progress_phase(state)) {
+		progress->phase = dwarfs_progress_phase(state);
+		progress->sample_ns = now;
+		progress->sample_bytes = bytes;
+		progress->rate = 0;
+		return;
+	}
+	if (now < progress->sample_ns + SECOND / 2 || bytes < progress->sample_bytes)
+		return;
+
+	rate = (double)(bytes - progress->sample_bytes) * 1e9 /
+	       (double)(now - progress->sample_ns);
+	progress->rate = progress->rate > 0 ? 0.75 * progress->rate + 0.25 * rate : rate;
+	progress->sample_ns = now;
+	progress->sample_bytes = bytes;
+}
+
+/* Bytes where there are any, else items: the share that is done, 0 to 1, or -1. */
+static double share_done(const dwarfs_progress *state)
+{
+	uint64_t done = dwarfs_progress_bytes_done(state);
+	uint64_t total = dwarfs_progress_bytes_total(state);
+
+	if (dwarfs_progress_phase(state) == DWARFS_PHASE_SCAN)
+		return -1;
+	if (total == 0) {
+		done = dwarfs_progress_items_done(state);
+		total = dwarfs_progress_items_total(state);
+	}
+	if (total == 0)
+		return -1;
+	return done < total ? (double)done / (double)total : 1;
+}
+
+static void append(char *text, size_t room, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+static void append(char *text, size_t room, const char *format, ...)
+{
+	const size_t used = strlen(text);
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text + used, room - used, format, arguments);
+	va_end(arguments);
+}
+
+/* What is known of the operation in words, behind the bar. */
+static void describe(const struct progress *progress, const dwarfs_progress *state,
+		     char *text, size_t room)
+{
+	const uint64_t done = dwarfs_progress_bytes_done(state);
+	const uint64_t total = dwarfs_progress_bytes_total(state);
+	const uint64_t out = dwarfs_progress_bytes_out(state);
+	const double share = share_done(state);
+	char a[TOOL_TEXT_ROOM];
+	char b[TOOL_TEXT_ROOM];
+
+	*text = '\0';
+	if (share >= 0)
+		append(text, room, "%5.1f%%", 100 * share);
+	if (dwarfs_progress_phase(state) == DWARFS_PHASE_SCAN)
+		append(text, room, "%" PRIu64 " files, %s",
+		       dwarfs_progress_items_done(state),
+		       tool_format_bytes(done > total ? done : total, a));
+	else if (total > 0)
+		append(text, room, "  %s of %s", tool_format_bytes(done, a),
+		       tool_format_bytes(total, b));
+	else if (share >= 0)
+		append(text, room, "  %" PRIu64 " of %" PRIu64,
+		       dwarfs_progress_items_done(state),
+		       dwarfs_progress_items_total(state));
+
+	if (share >= 0 && progress->rate > 0)
+		append(text, room, "  %s/s",
+		       tool_format_bytes((uint64_t)progress->rate, a));
+	if (out > 0 && done > 0)
+		append(text, room, "  ratio %.2f", (double)done / (double)out);
+	if (share >= 0 && progress->rate > 0 && total > done)
+		append(text, room, "  %s left",
+		       tool_format_duration(
+			       (uint64_t)((double)(total - done) * 1e9 / progress->rate),
+			       a));
+}
+
+static void append_bar(char *text, size_t room, double share, size_t width, bool unicode)
+{
+	static const char *const eighths[] = { "",
+					       "\xe2\x96\x8f",
+					       "\xe2\x96\x8e",
+					       "\xe2\x96\x8d",
+					       "\xe2\x96\x8c",
+					       "\xe2\x96\x8b",
+					       "\xe2\x96\x8a",
+					       "\xe2\x96\x89" };
+	const size_t steps = unicode ? 8 : 1;
+	const size_t filled = (size_t)(share * (double)(width * steps));
+	size_t i;
+
+	append(text, room, "[");
+	for (i = 0; i < width; i++) {
+		if (i < filled / steps)
+			append(text, room, "%s", unicode ? "\xe2\x96\x88" : "#");
+		else if (i == filled / steps && filled % steps)
+			append(text, room, "%s", eighths[filled % steps]);
+		else
+			append(text, room, "%s", unicode ? " " : "-");
+	}
+	append(text, room, "] ");
+}
+
+/* A path for a terminal: its end, in at most width columns, without control characters.
+ */
+static void append_path(char *text, size_t room, const char *path, size_t width)
+{
+	size_t length = strlen(path);
+
+	if (width < 8)
+		return;
+	append(text, room, "  ");
+	width -= 2;
+	if (length > width) {
+		append(text, room, "...");
+		path += length - (width - 3);
+	}
+	for (; *path; path++)
+		append(text, room, "%c", *path >= ' ' && *path <= '~' ? *path : '?');
+}
+
+static size_t terminal_width(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col < 20)
+		return 80;
+	return size.ws_col < 200 ? size.ws_col : 200;
+}
+
+static void show_live(struct progress *progress, const dwarfs_progress *state)
+{
+	const size_t width = terminal_width() - 1;
+	const char *name = dwarfs_phase_name(dwarfs_progress_phase(state));
+	const char *path = dwarfs_progress_path(state);
+	const double share = share_done(state);
+	char words[256];
+	char line[LINE_ROOM];
+	size_t used;
+
+	describe(progress, state, words, sizeof(words));
+	snprintf(line, sizeof(line), "%-10s ", name);
+	used = strlen(line) + strlen(words);
+	if (used > width) {
+		words[width > strlen(line) ? width - strlen(line) : 0] = '\0';
+		used = width;
+	}
+	if (share >= 0 && used + MIN_BAR + 3 <= width) {
+		const size_t room = width - used - 3;
+
+		append_bar(line, sizeof(line), share, room < MAX_BAR ? room : MAX_BAR,
+			   progress->mode == PROGRESS_UNICODE);
+		used += 3 + (room < MAX_BAR ? room : MAX_BAR);
+	}
+	append(line, sizeof(line), "%s", words);
+	if (path && used < width)
+		append_path(line, sizeof(line), path, width - used);
+
+	tool_lock();
+	clear_line(progress);
+	memcpy(progress->line, line, sizeof(line));
+	draw_line(progress);
+	tool_unlock();
+}
+
+static void show_simple(struct progress *progress, const dwarfs_progress *state)
+{
+	const uint64_t now = dwarfs_progress_elapsed_ns(state);
+	char words[256];
+
+	if (now < progress->next_line_ns)
+		return;
+	/* Every two seconds at first, seldom in a run that takes long. */
+	progress->next_line_ns = now + (now < 60 * SECOND ? 2 * SECOND : now / 30);
+	describe(progress, state, words, sizeof(words));
+	tool_log(DWARFS_LOG_INFO, "%s %s",
+		 dwarfs_phase_name(dwarfs_progress_phase(state)), words);
+}
+
+int progress_show(const dwarfs_progress *state, void *user)
+{
+	struct progress *progress = user;
+
+	if (!progress || progress->mode == PROGRESS_NONE ||
+	    dwarfs_progress_phase(state) == DWARFS_PHASE_DONE)
+		return 0;
+
+	measure(progress, state);
+	if (progress->mode == PROGRESS_SIMPLE)
+		show_simple(progress, state);
+	else
+		show_live(progress, state);
+	return 0;
+}
