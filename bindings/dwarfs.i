@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The C API for scripting languages: the headers as they are, with owners for the handles.
+ *
+ * Every language gets the same flat functions. What a language needs to turn arguments,
+ * results, errors and callbacks into its own (typemaps) is in a file of its own, which
+ * defines DWARFS_BLOCKING(declaration) for calls that may take long and must not hold the
+ * interpreter. A readable layer on top is written in the language itself.
+ */
+%module dwarfs
+
+%{
+#include <dwarfs/dwarfs.h>
+%}
+
+%include <stdint.i>
+
+#ifdef SWIGPYTHON
+%include "python/python.i"
+#endif
+
+/* Handles are opaque. The one that a function returns is freed with its owner. */
+%nodefaultctor;
+%define DWARFS_HANDLE(name)
+struct name {};
+DWARFS_BLOCKING(name::~name)
+%extend name {
+	~name()
+	{
+		name##_free($self);
+	}
+};
+%ignore name##_free;
+%enddef
+
+DWARFS_HANDLE(dwarfs_context)
+DWARFS_HANDLE(dwarfs_io)
+DWARFS_HANDLE(dwarfs_cancel)
+DWARFS_HANDLE(dwarfs_digest)
+DWARFS_HANDLE(dwarfs_image_options)
+DWARFS_HANDLE(dwarfs_image)
+DWARFS_HANDLE(dwarfs_history)
+DWARFS_HANDLE(dwarfs_stat)
+DWARFS_HANDLE(dwarfs_walk)
+DWARFS_HANDLE(dwarfs_file)
+DWARFS_HANDLE(dwarfs_builder)
+DWARFS_HANDLE(dwarfs_extract)
+
+/* Errors become exceptions, so nobody holds one. */
+%ignore dwarfs_error_code;
+%ignore dwarfs_error_message;
+%ignore dwarfs_error_path;
+%ignore dwarfs_error_offset;
+%ignore dwarfs_error_errno;
+%ignore dwarfs_error_free;
+
+/* Whatever reads, writes, compresses, waits or may write to the log. */
+DWARFS_BLOCKING(dwarfs_io_open)
+DWARFS_BLOCKING(dwarfs_io_from_fd)
+DWARFS_BLOCKING(dwarfs_io_read)
+DWARFS_BLOCKING(dwarfs_image_open)
+DWARFS_BLOCKING(dwarfs_image_open_io)
+DWARFS_BLOCKING(dwarfs_image_read_header)
+DWARFS_BLOCKING(dwarfs_image_section)
+DWARFS_BLOCKING(dwarfs_image_check)
+DWARFS_BLOCKING(dwarfs_history_new)
+DWARFS_BLOCKING(dwarfs_walk_new)
+DWARFS_BLOCKING(dwarfs_read)
+DWARFS_BLOCKING(dwarfs_file_open)
+DWARFS_BLOCKING(dwarfs_file_read)
+DWARFS_BLOCKING(dwarfs_file_seek_data)
+DWARFS_BLOCKING(dwarfs_file_seek_hole)
+DWARFS_BLOCKING(dwarfs_digest_update)
+DWARFS_BLOCKING(dwarfs_builder_add_directory)
+DWARFS_BLOCKING(dwarfs_builder_write_path)
+DWARFS_BLOCKING(dwarfs_builder_write_fd)
+DWARFS_BLOCKING(dwarfs_builder_write_callback)
+DWARFS_BLOCKING(dwarfs_extract_to_directory)
+
+/* Their values are no constants that SWIG could read. */
+%ignore DWARFS_OFFSET_AUTO;
+%ignore DWARFS_SIZE_AUTO;
+%ignore DWARFS_BEGIN_DECLS;
+%ignore DWARFS_END_DECLS;
+%ignore DWARFS_API;
+
+%include <dwarfs/api.h>
+%include <dwarfs/error.h>
+%include <dwarfs/context.h>
+%include <dwarfs/io.h>
+%include <dwarfs/progress.h>
+%include <dwarfs/digest.h>
+%include <dwarfs/image.h>
+%include <dwarfs/walk.h>
+%include <dwarfs/file.h>
+%include <dwarfs/builder.h>
+%include <dwarfs/extract.h>

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""DwarFS images: open, walk, read, check, extract and make them.
+
+    import dwarfs
+
+    with dwarfs.open("photos.dwarfs") as image:
+        for path in image:
+            print(path, path.stat().st_size)
+        text = (image / "notes" / "readme.txt").read_text()
+
+    dwarfs.pack("photos", "photos.dwarfs", level=5)
+
+Failures raise `dwarfs.Error`, which is an OSError; those that have a name in Python are that,
+too, so that `except FileNotFoundError` works. Any number of threads may use an image at once.
+"""
+from ._context import Context
+from ._errors import (
+    AccessError,
+    CancelledError,
+    CorruptError,
+    Error,
+    ErrorCode,
+    ExistsError,
+    InvalidError,
+    IsDirectoryError,
+    NotDirectoryError,
+    NotFoundError,
+)
+from ._image import CheckLevel, Finding, HistoryStep, Image, Section, open
+from ._pack import Counts, extract, pack
+from ._path import File, Path, Walk
+from ._progress import Phase, Progress
+from . import _dwarfs
+
+__version__: str = _dwarfs.dwarfs_version_string()
+
+__all__ = [
+    "AccessError",
+    "CancelledError",
+    "CheckLevel",
+    "Context",
+    "CorruptError",
+    "Counts",
+    "Error",
+    "ErrorCode",
+    "ExistsError",
+    "File",
+    "Finding",
+    "HistoryStep",
+    "Image",
+    "InvalidError",
+    "IsDirectoryError",
+    "NotDirectoryError",
+    "NotFoundError",
+    "Path",
+    "Phase",
+    "Progress",
+    "Section",
+    "Walk",
+    "extract",
+    "open",
+    "pack",
+]

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: MIT
+"""Images: open, describe, check."""
+from __future__ import annotations
+
+import builtins
+import os
+from datetime import datetime, timezone
+from enum import IntEnum
+from typing import Any, Callable, Iterator, NamedTuple, Optional
+
+from . import _dwarfs
+from ._context import Context, handle_of
+from ._errors import Error
+from ._path import Path, Walk
+from ._progress import ProgressCallback, watcher
+from ._source import Source, open_source
+
+
+class CheckLevel(IntEnum):
+    """How much Image.check() looks at; each level includes those before it."""
+
+    METADATA = _dwarfs.DWARFS_CHECK_METADATA
+    CHECKSUMS = _dwarfs.DWARFS_CHECK_CHECKSUMS
+    INTEGRITY = _dwarfs.DWARFS_CHECK_INTEGRITY
+
+
+class Finding(NamedTuple):
+    """Something that a check found."""
+
+    is_error: bool
+    section: Optional[int]
+    message: str
+
+
+class Section(NamedTuple):
+    """A part of the image as it is stored; bytes is what it decodes to."""
+
+    type: str
+    compression: str
+    offset: int
+    stored_bytes: int
+    bytes: int
+    number: int
+
+
+class HistoryStep(NamedTuple):
+    """Who wrote, or rewrote, the image."""
+
+    version: str
+    system: str
+    compiler: str
+    arguments: tuple[str, ...]
+    libraries: tuple[str, ...]
+    time: Optional[datetime]
+
+
+def _all(function: Callable[..., Optional[str]], *arguments: Any) -> tuple[str, ...]:
+    items = []
+    while (item := function(*arguments, len(items))) is not None:
+        items.append(item)
+    return tuple(items)
+
+
+def _utc(known: bool, seconds: int) -> datetime | None:
+    if not known:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, timezone.utc)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def open(source: Source, *, offset: int | None = None, size: int | None = None,
+         context: Context | None = None) -> Image:
+    """Open an image.
+
+    `source` is a path, an open descriptor, bytes (or anything else with the buffer protocol,
+    such as an mmap), or a binary file object that can read and seek; it must not change while
+    the image is open. `offset` is where the image starts; by default it is found, whatever
+    stands in front of it.
+    """
+    return Image(source, offset=offset, size=size, context=context)
+
+
+class Image:
+    """An open image. It never changes, and any number of threads may use it at once.
+
+    Iterating gives what is in the root directory; `image / "a/b"` is a Path. Closing gives up
+    the handle; files that were opened before stay usable.
+    """
+
+    def __init__(self, source: Source, *, offset: int | None = None, size: int | None = None,
+                 context: Context | None = None) -> None:
+        self._handle: Any = None
+        self._context = context  # its log is borrowed by the library
+        options = _dwarfs.dwarfs_image_options_new()
+        if offset is not None:
+            _dwarfs.dwarfs_image_options_set_offset(options, offset)
+        if size is not None:
+            _dwarfs.dwarfs_image_options_set_bytes(options, size)
+        self._handle = _dwarfs.dwarfs_image_open_io(handle_of(context), open_source(source),
+                                                    options)
+
+    def _use(self) -> Any:
+        if self._handle is None:
+            raise ValueError("the image is closed")
+        return self._handle
+
+    def close(self) -> None:
+        """Give up the image; it may be called twice."""
+        self._handle = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the image was closed."""
+        return self._handle is None
+
+    def __enter__(self) -> Image:
+        self._use()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # -- contents
+
+    @property
+    def root(self) -> Path:
+        """The root directory."""
+        return Path(self)
+
+    def path(self, *segments: str | builtins.bytes | os.PathLike[Any]) -> Path:
+        """A place in the image."""
+        return Path(self, *segments)
+
+    def __truediv__(self, segment: str | builtins.bytes | os.PathLike[Any]) -> Path:
+        return Path(self, segment)
+
+    def __iter__(self) -> Iterator[Path]:
+        return self.root.iterdir()
+
+    def __contains__(self, path: object) -> bool:
+        if isinstance(path, Path):
+            return path._image is self and path.exists(follow_symlinks=False)
+        if isinstance(path, (str, builtins.bytes, os.PathLike)):
+            return Path(self, path).exists(follow_symlinks=False)
+        return False
+
+    def walk(self, order: str = "tree") -> Walk:
+        """Everything from the root on down: in the order of the tree ("tree"), or files last
+        and in the order of their contents ("data"), which is the fast one to read them in."""
+        return self.root.walk(order)
+
+    # -- identity
+
+    @property
+    def format_version(self) -> tuple[int, int]:
+        """The version of the format."""
+        return 2, _dwarfs.dwarfs_image_format_minor(self._use())
+
+    @property
+    def offset(self) -> int:
+        """Where the image starts in its source."""
+        return _dwarfs.dwarfs_image_offset(self._use())
+
+    @property
+    def size(self) -> int:
+        """The size of the image in bytes, from its start to its end."""
+        return _dwarfs.dwarfs_image_bytes(self._use())
+
+    @property
+    def header(self) -> bytes:
+        """What stands in front of the image."""
+        data = bytearray(self.offset)
+        _dwarfs.dwarfs_image_read_header(self._use(), data, 0)
+        return bytes(data)
+
+    @property
+    def block_size(self) -> int:
+        """The largest size of a block before compression, in bytes."""
+        return _dwarfs.dwarfs_image_block_bytes(self._use())
+
+    @property
+    def block_count(self) -> int:
+        """How many blocks there are."""
+        return _dwarfs.dwarfs_image_block_count(self._use())
+
+    @property
+    def inode_count(self) -> int:
+        """How many inodes there are."""
+        return _dwarfs.dwarfs_image_inode_count(self._use())
+
+    @property
+    def entry_count(self) -> int:
+        """How many directory entries there are, the root included."""
+        return _dwarfs.dwarfs_image_entry_count(self._use())
+
+    @property
+    def original_size(self) -> int:
+        """Bytes of all files and links, as the image states them."""
+        return _dwarfs.dwarfs_image_original_bytes(self._use())
+
+    @property
+    def hardlink_size(self) -> int:
+        """Bytes that further hard links stand for, as the image states them."""
+        return _dwarfs.dwarfs_image_hardlink_bytes(self._use())
+
+    @property
+    def created_by(self) -> str | None:
+        """The program that wrote the image."""
+        return _dwarfs.dwarfs_image_created_by(self._use())
+
+    @property
+    def created_on(self) -> datetime | None:
+        """When the image was made."""
+        return _utc(*_dwarfs.dwarfs_image_created_on(self._use()))
+
+    @property
+    def has_index(self) -> bool:
+        """Whether there is a valid section index."""
+        return _dwarfs.dwarfs_image_has_index(self._use())
+
+    @property
+    def is_mtime_only(self) -> bool:
+        """Whether only modification times are stored."""
+        return _dwarfs.dwarfs_image_is_mtime_only(self._use())
+
+    @property
+    def time_resolution_ns(self) -> int:
+        """The step of stored times in nanoseconds."""
+        return _dwarfs.dwarfs_image_time_resolution_ns(self._use())
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The features that a reader needs."""
+        return _all(_dwarfs.dwarfs_image_feature, self._use())
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The categories that blocks belong to."""
+        return _all(_dwarfs.dwarfs_image_category, self._use())
+
+    @property
+    def packing(self) -> tuple[str, ...]:
+        """How the tables of the metadata are stored."""
+        return _all(_dwarfs.dwarfs_image_packing, self._use())
+
+    @property
+    def sections(self) -> list[Section]:
+        """The sections, as they follow each other."""
+        return [self._section(i)
+                for i in range(_dwarfs.dwarfs_image_section_count(self._use()))]
+
+    def _section(self, index: int) -> Section:
+        def ask(field: int) -> int:
+            return _dwarfs.dwarfs_image_section(self._use(), index, field)
+        return Section(
+            _dwarfs.dwarfs_section_type_name(ask(_dwarfs.DWARFS_SECTION_FIELD_TYPE)),
+            _dwarfs.dwarfs_compression_name(ask(_dwarfs.DWARFS_SECTION_FIELD_COMPRESSION)),
+            ask(_dwarfs.DWARFS_SECTION_FIELD_OFFSET),
+            ask(_dwarfs.DWARFS_SECTION_FIELD_STORED_BYTES),
+            ask(_dwarfs.DWARFS_SECTION_FIELD_BYTES),
+            ask(_dwarfs.DWARFS_SECTION_FIELD_NUMBER))
+
+    @property
+    def history(self) -> list[HistoryStep]:
+        """Who wrote the image, the oldest step first."""
+        history = _dwarfs.dwarfs_history_new(self._use())
+
+        def text(step: int, kind: int) -> str:
+            return _dwarfs.dwarfs_history_text(history, step, kind)
+
+        def items(step: int, kind: int) -> tuple[str, ...]:
+            return _all(_dwarfs.dwarfs_history_item, history, step, kind)
+        return [HistoryStep(text(step, _dwarfs.DWARFS_HISTORY_VERSION),
+                            text(step, _dwarfs.DWARFS_HISTORY_SYSTEM),
+                            text(step, _dwarfs.DWARFS_HISTORY_COMPILER),
+                            items(step, _dwarfs.DWARFS_HISTORY_ARGUMENTS),
+                            items(step, _dwarfs.DWARFS_HISTORY_LIBRARIES),
+                            _utc(*_dwarfs.dwarfs_history_time(history, step)))
+                for step in range(_dwarfs.dwarfs_history_count(history))]
+
+    # -- work
+
+    def check(self, level: CheckLevel = CheckLevel.CHECKSUMS, *,
+              progress: ProgressCallback | None = None) -> list[Finding]:
+        """Check the image, to the end, whatever is found.
+
+        Returns the warnings of a good image. Raises the first error of a bad one; all that
+        was found is then in `findings` of the exception.
+        """
+        findings: list[Finding] = []
+
+        def add(severity: int, section: int, message: str) -> None:
+            findings.append(Finding(severity == _dwarfs.DWARFS_FINDING_ERROR,
+                                    None if section < 0 else section, message))
+        try:
+            _dwarfs.dwarfs_image_check(self._use(), int(level), (add, watcher(progress)))
+        except Error as error:
+            error.findings = findings
+            raise
+        return findings
+
+    def extract(self, directory: str | os.PathLike[Any], *, skip_devices: bool = False,
+                skip_specials: bool = False, owners: bool | None = None,
+                progress: ProgressCallback | None = None) -> None:
+        """Write everything to disk, into a directory that is made if it is missing.
+
+        Stops at the first entry that cannot be written, and never overwrites. Owners are set
+        when the process is privileged, unless `owners` says. An exception in `progress` stops
+        the extraction.
+        """
+        extract = _dwarfs.dwarfs_extract_new(self._use())
+        _dwarfs.dwarfs_extract_set_skip_devices(extract, skip_devices)
+        _dwarfs.dwarfs_extract_set_skip_specials(extract, skip_specials)
+        if owners is not None:
+            _dwarfs.dwarfs_extract_set_owners(extract, owners)
+        watch = watcher(progress)  # borrowed by the extraction
+        _dwarfs.dwarfs_extract_set_progress(extract, watch)
+        _dwarfs.dwarfs_extract_to_directory(extract, directory)

@@ -1,0 +1,448 @@
+# SPDX-License-Identifier: MIT
+"""What is in an image, in the manner of pathlib."""
+from __future__ import annotations
+
+import errno
+import fnmatch
+import io
+import os
+import stat as stat_
+from typing import IO, TYPE_CHECKING, Any, Iterator
+
+from . import _dwarfs
+from ._errors import ErrorCode, make_error
+
+if TYPE_CHECKING:
+    from ._image import Image
+
+_MAX_LINKS = 40
+
+
+def _fail(code: ErrorCode, path: str, why: str, errnum: int = 0) -> Exception:
+    return make_error(code, f"'{path}': {why}", path, None, errnum)
+
+
+class File(io.RawIOBase):
+    """A file in an image, read in place: readinto() fills the caller's memory.
+
+    Reads give as many bytes as are asked for, up to the end of the file. seek() knows
+    os.SEEK_DATA and os.SEEK_HOLE. It stays usable when the image is closed. pread() can be
+    used by any number of threads at once.
+    """
+
+    def __init__(self, image: Image, inode: int, name: str) -> None:
+        super().__init__()
+        self._image = image  # the log of its context is borrowed
+        self._handle = _dwarfs.dwarfs_file_open(image._use(), inode)
+        self._size = _dwarfs.dwarfs_file_bytes(self._handle)
+        self._position = 0
+        self.name = name
+        self.mode = "rb"
+
+    def _use(self) -> Any:
+        if self._handle is None:
+            raise ValueError("I/O operation on closed file")
+        return self._handle
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return self._size
+
+    def readable(self) -> bool:
+        self._use()
+        return True
+
+    def seekable(self) -> bool:
+        self._use()
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = _dwarfs.dwarfs_file_read(self._use(), buffer, self._position)
+        self._position += count
+        return count
+
+    def readall(self) -> bytes:
+        data = self.pread(max(self._size - self._position, 0), self._position)
+        self._position += len(data)
+        return data
+
+    def pread(self, size: int, offset: int) -> bytes:
+        """Up to size bytes from offset on; the position stays."""
+        data = bytearray(min(size, max(self._size - offset, 0)))
+        count = _dwarfs.dwarfs_file_read(self._use(), data, offset)
+        return bytes(memoryview(data)[:count])
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._use()
+        if whence == os.SEEK_CUR:
+            offset += self._position
+        elif whence == os.SEEK_END:
+            offset += self._size
+        elif whence in (getattr(os, "SEEK_DATA", None), getattr(os, "SEEK_HOLE", None)):
+            offset = self._seek_extent(offset, whence)
+        elif whence != os.SEEK_SET:
+            raise ValueError(f"invalid whence ({whence})")
+        if offset < 0:
+            raise OSError(errno.EINVAL, f"negative seek position {offset}")
+        self._position = offset
+        return offset
+
+    def _seek_extent(self, offset: int, whence: int) -> int:
+        seek = (_dwarfs.dwarfs_file_seek_data if whence == os.SEEK_DATA
+                else _dwarfs.dwarfs_file_seek_hole)
+        if offset < 0:
+            raise OSError(errno.ENXIO, os.strerror(errno.ENXIO))
+        try:
+            return seek(self._handle, offset)
+        except FileNotFoundError:
+            raise OSError(errno.ENXIO, os.strerror(errno.ENXIO)) from None
+
+    def tell(self) -> int:
+        self._use()
+        return self._position
+
+    def close(self) -> None:
+        if not self.closed:
+            self._handle = None
+            super().close()
+
+
+class Path:
+    """A place in an image, whether or not there is something.
+
+    Works like a pathlib.Path that can only be read: links are followed unless a method says
+    otherwise, within the image; a link that leads out of it leads nowhere. Names are str with
+    the file system's encoding and its escapes; os.fsencode() gives their bytes.
+    """
+
+    __slots__ = ("_image", "_parts", "_entry")
+
+    def __init__(self, image: Image, *segments: str | bytes | os.PathLike[Any]) -> None:
+        self._image = image
+        self._parts = tuple(name for segment in segments
+                            for name in os.fsdecode(segment).split("/")
+                            if name not in ("", "."))
+        self._entry: int | None = None
+
+    @classmethod
+    def _make(cls, image: Image, parts: tuple[str, ...], entry: int | None = None) -> Path:
+        path = cls.__new__(cls)
+        path._image, path._parts, path._entry = image, parts, entry
+        return path
+
+    # -- the path itself
+
+    @property
+    def image(self) -> Image:
+        """The image it is in."""
+        return self._image
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names it consists of; none for the root."""
+        return self._parts
+
+    @property
+    def name(self) -> str:
+        """The last name; "" for the root."""
+        return self._parts[-1] if self._parts else ""
+
+    @property
+    def suffix(self) -> str:
+        """The end of the name from its last dot on."""
+        return os.path.splitext(self.name)[1]
+
+    @property
+    def stem(self) -> str:
+        """The name without its suffix."""
+        return os.path.splitext(self.name)[0]
+
+    @property
+    def parent(self) -> Path:
+        """The path without its last name; the root for the root."""
+        return self._make(self._image, self._parts[:-1])
+
+    def joinpath(self, *segments: str | bytes | os.PathLike[Any]) -> Path:
+        """A place below this one."""
+        more = Path(self._image, *segments)
+        more._parts = self._parts + more._parts
+        return more
+
+    def __truediv__(self, segment: str | bytes | os.PathLike[Any]) -> Path:
+        return self.joinpath(segment)
+
+    def __str__(self) -> str:
+        return "/".join(self._parts)
+
+    def __bytes__(self) -> bytes:
+        return os.fsencode(str(self))
+
+    def __repr__(self) -> str:
+        return f"<dwarfs.Path {str(self)!r}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Path):
+            return NotImplemented
+        return self._image is other._image and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        return hash((id(self._image), self._parts))
+
+    def __lt__(self, other: Path) -> bool:
+        return self._parts < other._parts
+
+    # -- finding what is there
+
+    def _find(self) -> int:
+        """The entry, with links followed on the way, but not at the end."""
+        image = self._image._use()
+        if self._entry is None:
+            try:
+                self._entry = _dwarfs.dwarfs_find(image, str(self))
+            except (FileNotFoundError, NotADirectoryError):
+                self._entry = self._find_through_links(False)
+        return self._entry
+
+    def _find_through_links(self, last: bool) -> int:
+        """The entry, with links followed; those at the end of the path only if last."""
+        try:
+            return self._step_through_links(last)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            why = ("does not exist" if error.errno == errno.ENOENT
+                   else "a part of the path is no directory")
+            raise _fail(ErrorCode(error.code), str(self), why) from None
+
+    def _step_through_links(self, last: bool) -> int:
+        image = self._image._use()
+        names = list(reversed(self._parts))
+        places = [0]  # the entries from the root down to here
+        links = 0
+        while names:
+            name = names.pop()
+            if name == "..":
+                if len(places) > 1:
+                    places.pop()
+                continue
+            entry = _dwarfs.dwarfs_dir_find(
+                image, _dwarfs.dwarfs_entry_inode(image, places[-1]), name)
+            inode = _dwarfs.dwarfs_entry_inode(image, entry)
+            if (not names and not last) or not self._is_link(inode):
+                places.append(entry)
+                continue
+            links += 1
+            if links > _MAX_LINKS:
+                raise _fail(ErrorCode.INVALID, str(self), "too many levels of links",
+                            errno.ELOOP)
+            target = _dwarfs.dwarfs_link_read(image, inode)
+            if target.startswith("/"):
+                raise _fail(ErrorCode.NOT_FOUND, str(self), "a link leads out of the image")
+            names += [part for part in reversed(target.split("/")) if part not in ("", ".")]
+        return places[-1]
+
+    def _is_link(self, inode: int) -> bool:
+        stat = _dwarfs.dwarfs_stat_new()
+        _dwarfs.dwarfs_inode_stat(self._image._use(), inode, stat)
+        return stat_.S_ISLNK(_dwarfs.dwarfs_stat_mode(stat))
+
+    def _inode(self, follow_symlinks: bool = True) -> int:
+        image = self._image._use()
+        inode = _dwarfs.dwarfs_entry_inode(image, self._find())
+        if follow_symlinks and self._is_link(inode):
+            inode = _dwarfs.dwarfs_entry_inode(image, self._find_through_links(True))
+        return inode
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        """The attributes, with the names that os.stat() gives them."""
+        image = self._image._use()
+        stat = _dwarfs.dwarfs_stat_new()
+        entry = self._find()
+        _dwarfs.dwarfs_entry_stat(image, entry, stat)
+        if follow_symlinks and stat_.S_ISLNK(_dwarfs.dwarfs_stat_mode(stat)):
+            _dwarfs.dwarfs_entry_stat(image, self._find_through_links(True), stat)
+        return _stat_result(stat, self._image.block_size)
+
+    def lstat(self) -> os.stat_result:
+        """The attributes; those of a link are its own."""
+        return self.stat(follow_symlinks=False)
+
+    def _mode(self, follow_symlinks: bool = True) -> int:
+        try:
+            return self.stat(follow_symlinks=follow_symlinks).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return 0
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                return 0
+            raise
+
+    def exists(self, *, follow_symlinks: bool = True) -> bool:
+        """Whether there is something."""
+        return self._mode(follow_symlinks) != 0
+
+    def is_dir(self) -> bool:
+        """Whether there is a directory."""
+        return stat_.S_ISDIR(self._mode())
+
+    def is_file(self) -> bool:
+        """Whether there is a regular file."""
+        return stat_.S_ISREG(self._mode())
+
+    def is_symlink(self) -> bool:
+        """Whether there is a symbolic link."""
+        return stat_.S_ISLNK(self._mode(False))
+
+    def is_fifo(self) -> bool:
+        """Whether there is a fifo."""
+        return stat_.S_ISFIFO(self._mode())
+
+    def is_socket(self) -> bool:
+        """Whether there is a socket."""
+        return stat_.S_ISSOCK(self._mode())
+
+    def is_block_device(self) -> bool:
+        """Whether there is a block device."""
+        return stat_.S_ISBLK(self._mode())
+
+    def is_char_device(self) -> bool:
+        """Whether there is a character device."""
+        return stat_.S_ISCHR(self._mode())
+
+    # -- what is in it
+
+    def iterdir(self) -> Iterator[Path]:
+        """What is in the directory, sorted by the bytes of the names."""
+        image = self._image._use()
+        first, count = _dwarfs.dwarfs_dir_range(image, self._inode())
+        return (self._make(self._image, self._parts + (_dwarfs.dwarfs_entry_name(image, entry),),
+                           entry)
+                for entry in range(first, first + count))
+
+    def walk(self, order: str = "tree") -> Walk:
+        """Everything from here on down; see Image.walk()."""
+        return Walk(self, order)
+
+    def glob(self, pattern: str) -> Iterator[Path]:
+        """What matches a pattern of names with *, ? and [...]; ** stands for any
+        directories. Links are not followed."""
+        parts = [part for part in pattern.split("/") if part not in ("", ".")]
+        if not parts:
+            raise ValueError("an empty pattern")
+        found: dict[Path, None] = {}
+        for path in _glob(self, parts):
+            if path not in found:
+                found[path] = None
+                yield path
+
+    def rglob(self, pattern: str) -> Iterator[Path]:
+        """As glob(), at any depth."""
+        return self.glob("**/" + pattern)
+
+    def readlink(self) -> str:
+        """The target of a symbolic link."""
+        image = self._image._use()
+        return _dwarfs.dwarfs_link_read(image, _dwarfs.dwarfs_entry_inode(image, self._find()))
+
+    def open(self, mode: str = "rb", buffering: int = -1, encoding: str | None = None,
+             errors: str | None = None, newline: str | None = None) -> IO[Any] | File:
+        """Open the file for reading, "rb" or "r"; without a buffer it is a File."""
+        if sorted(mode) not in (["b", "r"], ["r"], ["r", "t"]):
+            raise ValueError(f"invalid mode: {mode!r}; an image can only be read")
+        binary = "b" in mode
+        if binary and (encoding or errors or newline):
+            raise ValueError("binary mode takes no encoding, errors or newline argument")
+        if buffering == 0 and not binary:
+            raise ValueError("can't have unbuffered text I/O")
+        raw = File(self._image, self._inode(), str(self))
+        if buffering == 0:
+            return raw
+        buffered = io.BufferedReader(raw, buffering if buffering > 1 else 1 << 16)
+        if binary:
+            return buffered
+        return io.TextIOWrapper(buffered, encoding, errors, newline, buffering == 1)
+
+    def read_bytes(self) -> bytes:
+        """The contents."""
+        with File(self._image, self._inode(), str(self)) as file:
+            return file.readall()
+
+    def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
+        """The contents as text."""
+        with self.open("r", encoding=encoding, errors=errors) as file:
+            return file.read()
+
+
+class Walk(Iterator[Path]):
+    """An iterator over a path and everything below it.
+
+    Belongs to one thread at a time. `depth` and skip() are about the path that came last.
+    """
+
+    def __init__(self, start: Path, order: str = "tree") -> None:
+        try:
+            number = {"tree": _dwarfs.DWARFS_WALK_TREE, "data": _dwarfs.DWARFS_WALK_DATA}[order]
+        except KeyError:
+            raise ValueError(f"{order!r} is no order; 'tree' and 'data' are") from None
+        self._start = start
+        self._handle = _dwarfs.dwarfs_walk_new(start._image._use(), start._find(), number)
+
+    def __iter__(self) -> Walk:
+        return self
+
+    def __next__(self) -> Path:
+        more, entry = _dwarfs.dwarfs_walk_next(self._handle)
+        if not more:
+            raise StopIteration
+        below = _dwarfs.dwarfs_walk_path(self._handle)
+        parts = tuple(below.split("/")) if below else ()
+        return Path._make(self._start._image, self._start._parts + parts, entry)
+
+    @property
+    def depth(self) -> int:
+        """How many directories lie between the path and the start."""
+        return _dwarfs.dwarfs_walk_depth(self._handle)
+
+    def skip(self) -> None:
+        """Do not go into the directory (tree order only)."""
+        _dwarfs.dwarfs_walk_skip(self._handle)
+
+
+def _stat_result(stat: Any, block_size: int) -> os.stat_result:
+    times = (_dwarfs.DWARFS_ATIME, _dwarfs.DWARFS_MTIME, _dwarfs.DWARFS_CTIME)
+    seconds = [_dwarfs.dwarfs_stat_seconds(stat, time) for time in times]
+    ns = [whole * 10**9 + _dwarfs.dwarfs_stat_nanoseconds(stat, time)
+          for whole, time in zip(seconds, times)]
+    return os.stat_result(
+        (_dwarfs.dwarfs_stat_mode(stat), _dwarfs.dwarfs_stat_inode(stat), 0,
+         _dwarfs.dwarfs_stat_nlink(stat), _dwarfs.dwarfs_stat_uid(stat),
+         _dwarfs.dwarfs_stat_gid(stat), _dwarfs.dwarfs_stat_bytes(stat), *seconds),
+        {"st_atime": ns[0] / 1e9, "st_mtime": ns[1] / 1e9, "st_ctime": ns[2] / 1e9,
+         "st_atime_ns": ns[0], "st_mtime_ns": ns[1], "st_ctime_ns": ns[2],
+         "st_blksize": block_size,
+         "st_blocks": -(-_dwarfs.dwarfs_stat_allocated_bytes(stat) // 512),
+         "st_rdev": os.makedev(_dwarfs.dwarfs_stat_rdev_major(stat),
+                               _dwarfs.dwarfs_stat_rdev_minor(stat))})
+
+
+def _is_real_dir(path: Path) -> bool:
+    return stat_.S_ISDIR(path._mode(False))
+
+
+def _glob(path: Path, parts: list[str]) -> Iterator[Path]:
+    part, rest = parts[0], parts[1:]
+    if part == "**":
+        for below in [path, *path.iterdir()] if _is_real_dir(path) else []:
+            if below is path:
+                if rest:
+                    yield from _glob(path, rest)
+                else:
+                    yield path
+            elif _is_real_dir(below):
+                yield from _glob(below, parts)
+    elif _is_real_dir(path):
+        for below in path.iterdir():
+            if fnmatch.fnmatchcase(below.name, part):
+                if rest:
+                    yield from _glob(below, rest)
+                else:
+                    yield below

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What Python makes of the C API.
+ *
+ * - Functions that can fail return their outputs (nothing, one value, or a tuple) and raise
+ *   what the factory makes of a dwarfs_error; see set_error_factory().
+ * - Names and paths are str, bytes or os.PathLike on the way in, str on the way out, with
+ *   the file system encoding and its escapes, so that every byte survives.
+ * - Buffers are whatever has the buffer protocol; the library reads and writes them in place.
+ * - Blocking calls release the interpreter's lock. Callbacks come back through the
+ *   trampolines below, which take it. A callable is borrowed: the layer above keeps it alive
+ *   for as long as the handle it was given to.
+ */
+%header %{
+static PyObject *error_factory;
+
+/* The Python exception for a failure. Borrows err. */
+static void raise_error(const dwarfs_error *err, int code)
+{
+	const char *path = dwarfs_error_path(err);
+	uint64_t offset;
+	PyObject *where, *name, *error;
+
+	where = dwarfs_error_offset(err, &offset) ? PyLong_FromUnsignedLongLong(offset) :
+						    Py_NewRef(Py_None);
+	name = path ? PyUnicode_DecodeFSDefault(path) : Py_NewRef(Py_None);
+	error = where && name ?
+			PyObject_CallFunction(error_factory, "iO&OOi", code, decode_text,
+					      err ? dwarfs_error_message(err) :
+						    dwarfs_strerror(code),
+					      name, where, dwarfs_error_errno(err)) :
+			NULL;
+	Py_XDECREF(where);
+	Py_XDECREF(name);
+	if (error) {
+		PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+		Py_DECREF(error);
+	}
+}
+
+/*
+ * Raise what a callback left behind or, if the call failed, its error; *err is released.
+ * Returns whether there is an exception now.
+ */
+static int raise_failure(dwarfs_error **err, int code)
+{
+	if (code < 0 && !PyErr_Occurred())
+		raise_error(*err, code);
+	dwarfs_error_free(*err);
+	*err = NULL;
+	return PyErr_Occurred() != NULL;
+}
+
+/* Add an output: none, one, or a tuple of them. Takes both references. */
+static PyObject *append_output(PyObject *result, PyObject *output)
+{
+	PyObject *tuple, *joined;
+
+	if (!result || !output) {
+		Py_XDECREF(result);
+		Py_XDECREF(output);
+		return NULL;
+	}
+	if (result == Py_None) {
+		Py_DECREF(result);
+		return output;
+	}
+	tuple = PyTuple_Check(result) ? Py_NewRef(result) : PyTuple_Pack(1, result);
+	joined = PyTuple_Pack(1, output);
+	Py_DECREF(result);
+	Py_DECREF(output);
+	result = tuple && joined ? PySequence_Concat(tuple, joined) : NULL;
+	Py_XDECREF(tuple);
+	Py_XDECREF(joined);
+	return result;
+}
+
+/*
+ * The interpreter's lock and a clean slate for a callback. An exception that the thread holds
+ * already, from an earlier callback of the same call, is put back when this one returns.
+ */
+struct entered {
+	PyGILState_STATE lock;
+	PyObject *type, *value, *traceback;
+};
+
+static struct entered enter_python(void)
+{
+	struct entered entered = { .lock = PyGILState_Ensure() };
+
+	PyErr_Fetch(&entered.type, &entered.value, &entered.traceback);
+	return entered;
+}
+
+/* callable: for the report, when the exception has no call that it could be raised from. */
+static void leave_python(struct entered entered, bool own_thread, PyObject *callable)
+{
+	if (PyErr_Occurred() && (entered.type || !own_thread))
+		PyErr_WriteUnraisable(callable);
+	if (entered.type)
+		PyErr_Restore(entered.type, entered.value, entered.traceback);
+	PyGILState_Release(entered.lock);
+}
+
+/* Whether the library called back in a thread that Python itself called it from. */
+static bool is_python_thread(void)
+{
+	return PyGILState_GetThisThreadState() != NULL;
+}
+
+/* -- trampolines: user is the callable, or a tuple of them --------------------------------- */
+
+static int call_progress(const dwarfs_progress *progress, PyObject *callable)
+{
+	PyObject *handle, *result = NULL;
+
+	if (PyErr_CheckSignals() < 0)
+		return 1;
+	handle = SWIG_InternalNewPointerObj((void *)progress,
+					    SWIGTYPE_p_dwarfs_progress, 0);
+	if (handle)
+		result = PyObject_CallFunctionObjArgs(callable, handle, NULL);
+	Py_XDECREF(handle);
+	Py_XDECREF(result);
+	return result ? 0 : 1;
+}
+
+static int on_progress(const dwarfs_progress *progress, void *user)
+{
+	bool own = is_python_thread();
+	struct entered entered = enter_python();
+	int ret = entered.type ? 1 : call_progress(progress, user);
+
+	leave_python(entered, own, user);
+	return ret;
+}
+
+/* user is (finding, progress). */
+static int on_check_progress(const dwarfs_progress *progress, void *user)
+{
+	return on_progress(progress, PyTuple_GET_ITEM((PyObject *)user, 1));
+}
+
+static void on_finding(int severity, int64_t section, const char *message, void *user)
+{
+	PyObject *callable = PyTuple_GET_ITEM((PyObject *)user, 0), *result;
+	bool own = is_python_thread();
+	struct entered entered = enter_python();
+
+	result = PyObject_CallFunction(callable, "iLO&", severity, (long long)section,
+				       decode_text, message);
+	Py_XDECREF(result);
+	leave_python(entered, own, callable);
+}
+
+static void on_log(int level, const char *message, void *user)
+{
+	bool own = is_python_thread();
+	struct entered entered = enter_python();
+	PyObject *result;
+
+	result = PyObject_CallFunction(user, "iO&", level, decode_text, message);
+	Py_XDECREF(result);
+	leave_python(entered, own, user);
+}
+
+/*
+ * Lend memory to a callable for the length of a call: its result as a number, or -1 with an
+ * exception, also when it kept a part of the memory for itself.
+ */
+static int64_t call_with_memory(PyObject *callable, void *data, size_t bytes, int access,
+				const uint64_t *offset)
+{
+	PyObject *view = PyMemoryView_FromMemory(data, (Py_ssize_t)bytes, access);
+	PyObject *result, *released;
+	int64_t count = -1;
+
+	if (!view)
+		return -1;
+	result = offset ? PyObject_CallFunction(callable, "OK", view,
+						(unsigned long long)*offset) :
+			  PyObject_CallFunctionObjArgs(callable, view, NULL);
+	if (result) {
+		count = result == Py_None ? 0 : PyLong_AsLongLong(result);
+		released = PyObject_CallMethod(view, "release", NULL);
+		if (!released)
+			count = -1;
+		Py_XDECREF(released);
+	}
+	Py_XDECREF(result);
+	Py_DECREF(view);
+	return PyErr_Occurred() ? -1 : count;
+}
+
+/* The errno value of the exception at hand, negative. */
+static int64_t errno_of_exception(void)
+{
+	PyObject *type, *value, *traceback, *number = NULL;
+	long errnum = 0;
+
+	PyErr_Fetch(&type, &value, &traceback);
+	PyErr_NormalizeException(&type, &value, &traceback);
+	if (value && PyErr_GivenExceptionMatches(value, PyExc_OSError))
+		number = PyObject_GetAttrString(value, "errno");
+	if (number && PyLong_Check(number))
+		errnum = PyLong_AsLong(number);
+	Py_XDECREF(number);
+	PyErr_Clear();
+	PyErr_Restore(type, value, traceback);
+	return errnum > 0 && errnum < 4096 ? -errnum : -EIO;
+}
+
+static int64_t on_read(void *user, void *buffer, size_t bytes, uint64_t offset)
+{
+	bool own = is_python_thread();
+	struct entered entered = enter_python();
+	int64_t count;
+
+	count = call_with_memory(user, buffer, bytes, PyBUF_WRITE, &offset);
+	if (PyErr_Occurred())
+		count = errno_of_exception();
+	else if (count < 0 || (uint64_t)count > bytes)
+		count = -EIO;
+	leave_python(entered, own, user);
+	return count;
+}
+
+static int on_write(void *user, const void *data, size_t bytes)
+{
+	bool own = is_python_thread();
+	struct entered entered = enter_python();
+	int64_t ret = 0;
+
+	call_with_memory(user, (void *)data, bytes, PyBUF_READ, NULL);
+	if (PyErr_Occurred())
+		ret = errno_of_exception();
+	leave_python(entered, own, user);
+	return (int)ret;
+}
+
+static void on_close_object(void *user)
+{
+	PyGILState_STATE lock = PyGILState_Ensure();
+
+	Py_DECREF((PyObject *)user);
+	PyGILState_Release(lock);
+}
+
+static void on_close_buffer(void *user)
+{
+	PyGILState_STATE lock = PyGILState_Ensure();
+
+	PyBuffer_Release(user);
+	PyMem_Free(user);
+	PyGILState_Release(lock);
+}
+
+static bool is_callable(PyObject *object)
+{
+	if (PyCallable_Check(object))
+		return true;
+	PyErr_SetString(PyExc_TypeError, "a callable is needed");
+	return false;
+}
+%}
+
+/* Before everything else, as it is used by the code above. */
+%begin %{
+#include <errno.h>
+#include <stdbool.h>
+%}
+%runtime %{
+#if PY_VERSION_HEX < 0x030a0000
+static PyObject *Py_NewRef(PyObject *object)
+{
+	Py_INCREF(object);
+	return object;
+}
+#endif
+
+/* For the "O&" of a format: text of the library, which may quote any bytes. */
+static PyObject *decode_text(void *text)
+{
+	return PyUnicode_DecodeFSDefault(text);
+}
+%}
+
+/* -- blocking calls ------------------------------------------------------------------------ */
+
+%define DWARFS_BLOCKING(declaration)
+%exception declaration {
+	Py_BEGIN_ALLOW_THREADS
+	$action
+	Py_END_ALLOW_THREADS
+}
+%enddef
+
+/* -- results and errors -------------------------------------------------------------------- */
+
+%typemap(out) int "$result = Py_NewRef(Py_None);"
+%typemap(out) int dwarfs_walk_next, int dwarfs_progress_phase "$result = PyLong_FromLong($1);"
+
+%typemap(in, numinputs=0) dwarfs_error **err (dwarfs_error *error = NULL) "$1 = &error;"
+%typemap(argout) dwarfs_error **err {
+	if (raise_failure($1, result)) {
+		Py_CLEAR($result);
+		SWIG_fail;
+	}
+}
+
+%typemap(out) const char * {
+	$result = $1 ? PyUnicode_DecodeFSDefault($1) : Py_NewRef(Py_None);
+}
+
+%define DWARFS_OUTPUT(type, name, convert)
+%typemap(in, numinputs=0) type *name (type output = 0) "$1 = &output;"
+%typemap(argout) type *name {
+	$result = append_output($result, convert(*$1));
+	if (!$result)
+		SWIG_fail;
+}
+%enddef
+DWARFS_OUTPUT(uint64_t, seconds_out, PyLong_FromUnsignedLongLong)
+DWARFS_OUTPUT(uint64_t, offset_out, PyLong_FromUnsignedLongLong)
+DWARFS_OUTPUT(uint64_t, value_out, PyLong_FromUnsignedLongLong)
+DWARFS_OUTPUT(uint64_t, errors_out, PyLong_FromUnsignedLongLong)
+DWARFS_OUTPUT(size_t, bytes_out, PyLong_FromSize_t)
+DWARFS_OUTPUT(uint32_t, count_out, PyLong_FromUnsignedLong)
+DWARFS_OUTPUT(dwarfs_entry, entry_out, PyLong_FromUnsignedLong)
+DWARFS_OUTPUT(dwarfs_entry, first_out, PyLong_FromUnsignedLong)
+DWARFS_OUTPUT(dwarfs_inode, inode_out, PyLong_FromUnsignedLong)
+DWARFS_OUTPUT(dwarfs_inode, parent_out, PyLong_FromUnsignedLong)
+
+/* A handle that is not made owns nothing: its proxy must not outlive the failure. */
+%define DWARFS_OUTPUT_HANDLE(type, name)
+%typemap(in, numinputs=0) type **name (type *output = NULL) "$1 = &output;"
+%typemap(argout) type **name {
+	$result = append_output($result, *$1 ? SWIG_NewPointerObj(*$1, $*1_descriptor,
+								  SWIG_POINTER_OWN) :
+					       Py_NewRef(Py_None));
+	if (!$result)
+		SWIG_fail;
+}
+%enddef
+DWARFS_OUTPUT_HANDLE(dwarfs_context, context_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_io, io_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_cancel, cancel_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_digest, digest_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_image_options, options_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_image, image_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_history, history_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_stat, stat_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_walk, walk_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_file, file_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_builder, builder_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_extract, extract_out)
+
+/* -- strings and buffers ------------------------------------------------------------------- */
+
+%typemap(in) const char * (PyObject *bytes = NULL) {
+	if (!PyUnicode_FSConverter($input, &bytes))
+		SWIG_fail;
+	$1 = PyBytes_AS_STRING(bytes);
+}
+%typemap(freearg) const char * "Py_XDECREF(bytes$argnum);"
+
+%typemap(in) (const char *name, size_t bytes) (PyObject *encoded = NULL) {
+	if (!PyUnicode_FSConverter($input, &encoded))
+		SWIG_fail;
+	$1 = PyBytes_AS_STRING(encoded);
+	$2 = (size_t)PyBytes_GET_SIZE(encoded);
+}
+%typemap(freearg) (const char *name, size_t bytes) "Py_XDECREF(encoded$argnum);"
+
+/* Names and targets fit the larger of the two rooms. */
+%typemap(in, numinputs=0) (char *buffer, size_t room, size_t *bytes_out)
+	(char text[DWARFS_LINK_ROOM], size_t length = 0) {
+	$1 = text;
+	$2 = sizeof(text);
+	$3 = &length;
+}
+%typemap(argout) (char *buffer, size_t room, size_t *bytes_out) {
+	$result = append_output($result,
+				PyUnicode_DecodeFSDefaultAndSize($1, (Py_ssize_t)*$3));
+	if (!$result)
+		SWIG_fail;
+}
+
+%typemap(in) (void *buffer, size_t bytes) (Py_buffer view = { 0 }) {
+	if (PyObject_GetBuffer($input, &view, PyBUF_WRITABLE) < 0)
+		SWIG_fail;
+	$1 = view.buf;
+	$2 = (size_t)view.len;
+}
+%typemap(freearg) (void *buffer, size_t bytes) "PyBuffer_Release(&view$argnum);"
+
+%typemap(in) (const void *data, size_t bytes) (Py_buffer view = { 0 }) {
+	if (PyObject_GetBuffer($input, &view, PyBUF_SIMPLE) < 0)
+		SWIG_fail;
+	$1 = view.buf;
+	$2 = (size_t)view.len;
+}
+%typemap(freearg) (const void *data, size_t bytes) "PyBuffer_Release(&view$argnum);"
+
+%typemap(in, numinputs=0) char *hex_out (char text[DWARFS_DIGEST_HEX_MAX] = "") "$1 = text;"
+%typemap(argout) char *hex_out {
+	$result = append_output($result, PyUnicode_DecodeASCII($1, (Py_ssize_t)strlen($1), NULL));
+	if (!$result)
+		SWIG_fail;
+}
+
+/* -- sources: closed by the library, so they are kept alive until then --------------------- */
+
+/* A buffer, which stays exported. */
+%typemap(in) (const void *data, size_t bytes, dwarfs_io_close_fn close, void *user)
+	(Py_buffer *view = NULL) {
+	view = PyMem_Calloc(1, sizeof(*view));
+	if (!view) {
+		PyErr_NoMemory();
+		SWIG_fail;
+	}
+	if (PyObject_GetBuffer($input, view, PyBUF_SIMPLE) < 0) {
+		PyMem_Free(view);
+		view = NULL;
+		SWIG_fail;
+	}
+	$1 = view->buf;
+	$2 = (size_t)view->len;
+	$3 = on_close_buffer;
+	$4 = view;
+}
+%typemap(freearg) (const void *data, size_t bytes, dwarfs_io_close_fn close, void *user) {
+	if (view$argnum && !resultobj) {
+		PyBuffer_Release(view$argnum);
+		PyMem_Free(view$argnum);
+	}
+}
+
+/* A tuple of a callable, which gets (memoryview, offset) and returns a count, and a size. */
+%typemap(in) (dwarfs_io_read_fn read, uint64_t bytes, dwarfs_io_close_fn close, void *user)
+	(PyObject *callable = NULL) {
+	unsigned long long size;
+
+	if (!PyTuple_Check($input)) {
+		PyErr_SetString(PyExc_TypeError, "a tuple of a callable and a size is needed");
+		SWIG_fail;
+	}
+	if (!PyArg_ParseTuple($input, "OK", &callable, &size) || !is_callable(callable)) {
+		callable = NULL;
+		SWIG_fail;
+	}
+	$1 = on_read;
+	$2 = size;
+	$3 = on_close_object;
+	$4 = Py_NewRef(callable);
+}
+%typemap(freearg) (dwarfs_io_read_fn read, uint64_t bytes, dwarfs_io_close_fn close,
+		   void *user) {
+	if (callable$argnum && !resultobj)
+		Py_DECREF(callable$argnum);
+}
+
+/* -- callbacks ----------------------------------------------------------------------------- */
+
+%define DWARFS_CALLBACK(type, name, trampoline)
+%typemap(in) (type name, void *user) {
+	if ($input != Py_None && !is_callable($input))
+		SWIG_fail;
+	$1 = $input == Py_None ? NULL : trampoline;
+	$2 = $input;
+}
+%enddef
+DWARFS_CALLBACK(dwarfs_progress_fn, progress, on_progress)
+DWARFS_CALLBACK(dwarfs_log_fn, log, on_log)
+DWARFS_CALLBACK(dwarfs_write_fn, write, on_write)
+
+/* A tuple of two callables. */
+%typemap(in) (dwarfs_finding_fn finding, dwarfs_progress_fn progress, void *user) {
+	if (!PyTuple_Check($input) || PyTuple_GET_SIZE($input) != 2) {
+		PyErr_SetString(PyExc_TypeError, "a tuple of two callables is needed");
+		SWIG_fail;
+	}
+	if (!is_callable(PyTuple_GET_ITEM($input, 0)) ||
+	    !is_callable(PyTuple_GET_ITEM($input, 1)))
+		SWIG_fail;
+	$1 = on_finding;
+	$2 = on_check_progress;
+	$3 = $input;
+}
+
+/* None stands for NULL, which only contexts, options and switches may be. */
+%define DWARFS_NOT_NONE(name)
+%typemap(check) name *, const name * {
+	if (!$1) {
+		PyErr_SetString(PyExc_TypeError, "a " #name " is needed, not None");
+		SWIG_fail;
+	}
+}
+%enddef
+DWARFS_NOT_NONE(dwarfs_io)
+DWARFS_NOT_NONE(dwarfs_progress)
+DWARFS_NOT_NONE(dwarfs_digest)
+DWARFS_NOT_NONE(dwarfs_image)
+DWARFS_NOT_NONE(dwarfs_history)
+DWARFS_NOT_NONE(dwarfs_stat)
+DWARFS_NOT_NONE(dwarfs_walk)
+DWARFS_NOT_NONE(dwarfs_file)
+DWARFS_NOT_NONE(dwarfs_builder)
+DWARFS_NOT_NONE(dwarfs_extract)
+
+/* -- what the module adds ------------------------------------------------------------------ */
+
+%inline %{
+/* Tell how to make an exception: factory(code, message, path, offset, errno). */
+void set_error_factory(PyObject *factory)
+{
+	Py_INCREF(factory);
+	Py_XDECREF(error_factory);
+	error_factory = factory;
+}
+%}

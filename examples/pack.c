@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pack: make an image of a directory, and show how far it is.
+ *
+ *     pack DIRECTORY IMAGE
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <dwarfs/dwarfs.h>
+
+static int show(const dwarfs_progress *progress, void *user)
+{
+	fprintf((FILE *)user, "\r%-20s %" PRIu64 " of %" PRIu64 " bytes",
+		dwarfs_phase_name(dwarfs_progress_phase(progress)),
+		dwarfs_progress_bytes_done(progress),
+		dwarfs_progress_bytes_total(progress));
+	return 0; /* anything else would stop it */
+}
+
+static int pack(const char *directory, const char *image_path, dwarfs_error **err)
+{
+	dwarfs_builder *builder = NULL;
+	int ret;
+
+	if ((ret = dwarfs_builder_new(NULL, &builder, err)) < 0)
+		return ret;
+	dwarfs_builder_set_progress(builder, show, stderr);
+	if ((ret = dwarfs_builder_set_level(builder, 5, err)) == 0 &&
+	    (ret = dwarfs_builder_add_directory(builder, directory, err)) == 0 &&
+	    (ret = dwarfs_builder_write_path(builder, image_path, false, err)) == 0)
+		printf("\n%" PRIu64 " files, %" PRIu64 " bytes -> %" PRIu64 " bytes\n",
+		       dwarfs_builder_count(builder, DWARFS_COUNT_FILES),
+		       dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_IN),
+		       dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_OUT));
+	dwarfs_builder_free(builder);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	dwarfs_error *err = NULL;
+
+	if (argc != 3) {
+		fprintf(stderr, "usage: %s DIRECTORY IMAGE\n", argv[0]);
+		return 2;
+	}
+	if (pack(argv[1], argv[2], &err) == 0)
+		return 0;
+	fprintf(stderr, "\n%s: %s\n", argv[0], dwarfs_error_message(err));
+	dwarfs_error_free(err);
+	return 1;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_image: open an image from memory and ask it everything, through public headers
+ * alone.
+ *
+ * Takes bytes, gives nothing: it is there for what breaks on the way. Time and memory are
+ * bounded by the limits below, not by what the image says.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <dwarfs/dwarfs.h>
+
+#include "fuzz.h"
+
+#define MAX_ENTRIES    4096	    /* of a walk or a directory */
+#define MAX_READ_BYTES (1u << 22)   /* of all files together */
+#define MAX_FILE_BYTES (256u << 10) /* of one file */
+#define CACHE_BYTES    (1u << 20)
+
+struct tour {
+	const dwarfs_image *image;
+	dwarfs_stat *stat;
+	size_t bytes_left;
+	uint8_t buffer[16384];
+};
+
+static void describe(const dwarfs_image *image)
+{
+	uint64_t value;
+	size_t i;
+
+	dwarfs_image_format_minor(image);
+	dwarfs_image_offset(image);
+	dwarfs_image_bytes(image);
+	dwarfs_image_block_bytes(image);
+	dwarfs_image_original_bytes(image);
+	dwarfs_image_hardlink_bytes(image);
+	dwarfs_image_created_by(image);
+	dwarfs_image_created_on(image, &value);
+	dwarfs_image_has_index(image);
+	dwarfs_image_is_mtime_only(image);
+	fuzz_require(dwarfs_image_time_resolution_ns(image) > 0);
+	for (i = 0; dwarfs_image_feature(image, i); i++)
+		;
+	for (i = 0; dwarfs_image_category(image, i); i++)
+		;
+	for (i = 0; dwarfs_image_packing(image, i); i++)
+		;
+	for (i = 0; i < dwarfs_image_block_count(image) && i < MAX_ENTRIES; i++)
+		dwarfs_image_block_category(image, (uint32_t)i);
+}
+
+static void list_sections(const dwarfs_image *image)
+{
+	uint32_t count = dwarfs_image_section_count(image), i;
+	uint64_t value;
+	int field;
+
+	for (i = 0; i < count && i < MAX_ENTRIES; i++)
+		for (field = DWARFS_SECTION_FIELD_TYPE;
+		     field <= DWARFS_SECTION_FIELD_NUMBER; field++)
+			dwarfs_image_section(image, i, field, &value, NULL);
+	fuzz_require(dwarfs_image_section(image, count, 0, &value, NULL) < 0);
+}
+
+static void read_history(const dwarfs_image *image)
+{
+	dwarfs_history *history = NULL;
+	size_t step, item;
+	uint64_t seconds;
+	int kind;
+
+	if (dwarfs_history_new(image, &history, NULL) < 0)
+		return;
+	for (step = 0; step < dwarfs_history_count(history) && step < MAX_ENTRIES;
+	     step++) {
+		for (kind = DWARFS_HISTORY_VERSION; kind <= DWARFS_HISTORY_COMPILER;
+		     kind++)
+			fuzz_require(dwarfs_history_text(history, step, kind));
+		for (kind = DWARFS_HISTORY_ARGUMENTS; kind <= DWARFS_HISTORY_LIBRARIES;
+		     kind++)
+			for (item = 0; dwarfs_history_item(history, step, kind, item);
+			     item++)
+				;
+		dwarfs_history_time(history, step, &seconds);
+	}
+	dwarfs_history_free(history);
+}
+
+static void read_range(struct tour *tour, const dwarfs_file *file, uint64_t from,
+		       uint64_t to)
+{
+	size_t bytes;
+
+	while (from < to && tour->bytes_left > 0) {
+		if (dwarfs_file_read(file, tour->buffer, sizeof(tour->buffer), from,
+				     &bytes, NULL) < 0)
+			return;
+		fuzz_require(bytes > 0 && bytes <= sizeof(tour->buffer));
+		fuzz_use(tour->buffer, bytes);
+		tour->bytes_left -= bytes < tour->bytes_left ? bytes : tour->bytes_left;
+		from += bytes;
+	}
+}
+
+/* The start, the end, and the first extents. */
+static void read_file(struct tour *tour, dwarfs_inode inode)
+{
+	uint64_t size, data, hole = 0;
+	dwarfs_file *file = NULL;
+	size_t bytes;
+	int extents;
+
+	if (dwarfs_file_open(tour->image, inode, &file, NULL) < 0)
+		return;
+	size = dwarfs_file_bytes(file);
+	read_range(tour, file, 0, size < MAX_FILE_BYTES ? size : MAX_FILE_BYTES);
+	if (size > MAX_FILE_BYTES)
+		read_range(tour, file, size - 10, size);
+	for (extents = 0; extents < 16; extents++) {
+		if (dwarfs_file_seek_data(file, hole, &data, NULL) < 0 ||
+		    dwarfs_file_seek_hole(file, data, &hole, NULL) < 0)
+			break;
+		fuzz_require(hole > data && hole <= size);
+	}
+	if (dwarfs_read(tour->image, inode, tour->buffer, 1, size, &bytes, NULL) == 0)
+		fuzz_require(bytes == 0);
+	dwarfs_file_free(file);
+}
+
+static void list_dir(struct tour *tour, dwarfs_inode inode)
+{
+	char name[DWARFS_NAME_ROOM];
+	uint32_t count, i;
+	dwarfs_entry first, found;
+	dwarfs_inode parent;
+	size_t bytes;
+
+	dwarfs_dir_parent(tour->image, inode, &parent, NULL);
+	if (dwarfs_dir_range(tour->image, inode, &first, &count, NULL) < 0)
+		return;
+	for (i = 0; i < count && i < MAX_ENTRIES; i++)
+		if (dwarfs_entry_name(tour->image, first + i, name, sizeof(name), &bytes,
+				      NULL) == 0)
+			dwarfs_dir_find(tour->image, inode, name, bytes, &found, NULL);
+}
+
+static void visit(struct tour *tour, dwarfs_entry entry)
+{
+	char target[DWARFS_LINK_ROOM];
+	dwarfs_inode inode;
+	size_t bytes;
+
+	if (dwarfs_entry_inode(tour->image, entry, &inode, NULL) < 0)
+		return;
+	if (dwarfs_entry_stat(tour->image, entry, tour->stat, NULL) == 0) {
+		dwarfs_stat_allocated_bytes(tour->stat);
+		fuzz_require(dwarfs_stat_nanoseconds(tour->stat, DWARFS_MTIME) <
+			     1000000000);
+	}
+	dwarfs_inode_stat(tour->image, inode, tour->stat, NULL);
+	if (dwarfs_link_read(tour->image, inode, target, sizeof(target), &bytes, NULL) ==
+	    0)
+		fuzz_require(strlen(target) <= bytes);
+	dwarfs_link_read_raw(tour->image, inode, target, 3, &bytes, NULL);
+	list_dir(tour, inode);
+	if (tour->bytes_left > 0)
+		read_file(tour, inode);
+}
+
+static void walk(struct tour *tour, int order)
+{
+	dwarfs_walk *steps = NULL;
+	dwarfs_entry entry, found;
+	unsigned count;
+
+	if (dwarfs_walk_new(tour->image, DWARFS_ROOT, order, &steps, NULL) < 0)
+		return;
+	for (count = 0; count < MAX_ENTRIES; count++) {
+		if (dwarfs_walk_next(steps, &entry, NULL) <= 0)
+			break;
+		dwarfs_find(tour->image, dwarfs_walk_path(steps), &found, NULL);
+		dwarfs_walk_depth(steps);
+		visit(tour, entry);
+	}
+	dwarfs_walk_free(steps);
+}
+
+static void see_everything(const dwarfs_image *image)
+{
+	struct tour *tour = calloc(1, sizeof(*tour));
+	uint64_t errors;
+
+	if (tour && dwarfs_stat_new(&tour->stat, NULL) == 0) {
+		tour->image = image;
+		tour->bytes_left = MAX_READ_BYTES;
+		describe(image);
+		list_sections(image);
+		read_history(image);
+		walk(tour, DWARFS_WALK_TREE);
+		walk(tour, DWARFS_WALK_DATA);
+		dwarfs_image_check(image, DWARFS_CHECK_INTEGRITY, NULL, NULL, NULL,
+				   &errors, NULL);
+		dwarfs_stat_free(tour->stat);
+	}
+	free(tour);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	dwarfs_context *context = NULL;
+	dwarfs_image *image = NULL;
+	dwarfs_error *err = NULL;
+	dwarfs_io *io = NULL;
+
+	if (dwarfs_context_new(&context, NULL) == 0 &&
+	    dwarfs_context_set_workers(context, 0, NULL) == 0 &&
+	    dwarfs_context_set_cache_bytes(context, CACHE_BYTES, NULL) == 0 &&
+	    dwarfs_io_from_memory(data, size, NULL, NULL, &io, NULL) == 0) {
+		if (dwarfs_image_open_io(context, io, NULL, &image, &err) == 0)
+			see_everything(image);
+		else
+			fuzz_use(dwarfs_error_message(err),
+				 strlen(dwarfs_error_message(err)));
+	}
+	dwarfs_error_free(err);
+	dwarfs_image_free(image);
+	dwarfs_io_free(io);
+	dwarfs_context_free(context);
+	return 0;
+}
