@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Build in several ways, run the tests of each, and count.
+
+    check.py [BUILD...]     plain, address, thread, valgrind; all of them by default
+
+A test program that reports its cases (TAP, cmocka, unittest) counts as its cases, any other as
+one. What is skipped says why. The builds stay in build/check-*, so a second run is quick.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+JOBS = max(2, os.cpu_count() or 2)
+
+# Programs in C that are slow under valgrind, and seen by the sanitizers anyway.
+NOT_FOR_VALGRIND = re.compile(r"badfs|threads|slow")
+PARALLEL = re.compile(r"pool|thread|parallel|worker|compat threads|roundtrip workers|cache|"
+                      r"build|read|image|file")
+
+
+class Counts:
+    def __init__(self, passed=0, failed=0, skipped=0):
+        self.passed, self.failed, self.skipped = passed, failed, skipped
+        self.reasons = {}
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    def skip(self, reason, count=1):
+        self.skipped += count
+        self.reasons[reason] = self.reasons.get(reason, 0) + count
+
+    def __str__(self):
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def count_cases(record):
+    """The cases that a test program reported, or the program itself as one."""
+    counts = Counts()
+    text = record.get("stdout", "") + "\n" + record.get("stderr", "")
+    for line in text.splitlines():
+        tap = re.match(r"\s*(not )?ok\b[^#]*(#\s*SKIP\S*\s*(.*))?", line, re.I)
+        cmocka = re.match(r"\[  (?:     OK|FAILED |SKIPPED) \] (?!\d+ test)", line)
+        if tap:
+            if tap.group(2):
+                counts.skip(tap.group(3) or "no reason given")
+            elif tap.group(1):
+                counts.failed += 1
+            else:
+                counts.passed += 1
+        elif cmocka:
+            if "OK" in cmocka.group():
+                counts.passed += 1
+            elif "SKIPPED" in cmocka.group():
+                counts.skip("see the test's log")
+            else:
+                counts.failed += 1
+    ran = re.search(r"^Ran (\d+) tests? in", text, re.M)
+    if ran and not (counts.passed or counts.failed or counts.skipped):
+        ending = re.search(r"^(OK|FAILED)(?: \((.*)\))?$", text, re.M)
+        notes = dict(re.findall(r"(\w+)=(\d+)", ending.group(2) or "")) if ending else {}
+        counts.failed = int(notes.get("failures", 0)) + int(notes.get("errors", 0))
+        if int(notes.get("skipped", 0)):
+            counts.skip("see the test's log", int(notes["skipped"]))
+        counts.passed = max(0, int(ran.group(1)) - counts.failed - counts.skipped)
+    result = record["result"]
+    if result == "SKIP" and not (counts.passed or counts.skipped):
+        said = text.strip().split("\n")[-1].strip()
+        said = re.sub(r"^1\.\.0\s*#\s*SKIP\s*", "", said)
+        counts.skip(said or "no reason given")
+    elif result not in ("OK", "SKIP", "EXPECTEDFAIL") and not counts.failed:
+        counts.failed += 1
+    elif result == "OK" and not (counts.passed or counts.failed or counts.skipped):
+        counts.passed += 1
+    return counts
+
+
+class Build:
+    def __init__(self, name, options, environment=None):
+        self.name = name
+        self.folder = os.path.join(ROOT, "build", "check-" + name)
+        self.options = options
+        self.environment = dict(os.environ, **(environment or {}))
+
+    def compile(self):
+        if not os.path.exists(os.path.join(self.folder, "build.ninja")):
+            subprocess.run(["meson", "setup", self.folder, ROOT, *self.options], check=True,
+                           stdout=subprocess.DEVNULL, env=self.environment)
+        subprocess.run(["ninja", "-C", self.folder, "--quiet"], check=True)
+
+    def tests(self):
+        listed = subprocess.run(["meson", "introspect", self.folder, "--tests"], check=True,
+                                stdout=subprocess.PIPE)
+        return json.loads(listed.stdout)
+
+    def is_program(self, test):
+        """Is it one of our programs, and not a script that runs them?"""
+        return test["cmd"][0].startswith(self.folder + os.sep)
+
+    def run(self, chosen=None, setup=None, prefix=()):
+        """Run tests by their names (all, by default) and count their cases."""
+        command = [*prefix, "meson", "test", "-C", self.folder, "--no-rebuild",
+                   "--num-processes", str(JOBS), "--print-errorlogs"]
+        log = "testlog.json"
+        if setup:
+            command += ["--setup", setup]
+            log = f"testlog-{setup}.json"
+        if chosen is not None:
+            if not chosen:
+                return Counts()
+            command += sorted(set(chosen))
+        log = os.path.join(self.folder, "meson-logs", log)
+        if os.path.exists(log):
+            os.unlink(log)
+        done = subprocess.run(command, env=self.environment)
+        total = Counts()
+        if os.path.exists(log):
+            with open(log, encoding="utf-8", errors="replace") as lines:
+                for line in lines:
+                    record = json.loads(line)
+                    counts = count_cases(record)
+                    total.add(counts)
+                    for reason, count in counts.reasons.items():
+                        print(f"skipped: {record['name']}: {reason}"
+                              + (f" ({count} cases)" if count > 1 else ""))
+        if done.returncode and not total.failed:
+            total.failed = 1
+        return total
+
+
+def quiet_aslr():
+    """The thread sanitizer of older compilers cannot live with much address randomization."""
+    try:
+        if subprocess.run(["setarch", "-R", "true"], capture_output=True).returncode == 0:
+            return ("setarch", "-R")
+    except FileNotFoundError:
+        pass
+    return ()
+
+
+def plain():
+    build = Build("plain", ["--buildtype=debugoptimized", "-Dtests=enabled"])
+    build.compile()
+    return build.run()
+
+
+def address():
+    build = Build("address", ["-Db_sanitize=address,undefined", "-Db_lundef=false",
+                              "-Dpython=disabled", "-Dtests=enabled"])
+    build.compile()
+    chosen = [test["name"] for test in build.tests()
+              if build.is_program(test) or "compat" in test["suite"][-1]
+              or any(suite.endswith((":compat", ":badfs", ":cli")) for suite in test["suite"])
+              or test["name"] == "roundtrip level 0"]
+    return build.run(chosen)
+
+
+def thread():
+    build = Build("thread", ["-Db_sanitize=thread", "-Db_lundef=false", "-Dpython=disabled",
+                             "-Dtests=enabled"])
+    build.compile()
+    chosen = [test["name"] for test in build.tests()
+              if PARALLEL.search(test["name"]) and "badfs" not in test["name"]
+              and (build.is_program(test) or test["name"] == "roundtrip workers")]
+    return build.run(chosen, prefix=quiet_aslr())
+
+
+def valgrind():
+    build = Build("plain", ["--buildtype=debugoptimized", "-Dtests=enabled"])
+    build.compile()
+    chosen = [test["name"] for test in build.tests()
+              if build.is_program(test) and not NOT_FOR_VALGRIND.search(test["name"])]
+    return build.run(chosen, setup="valgrind")
+
+
+STEPS = {"plain": plain, "address": address, "thread": thread, "valgrind": valgrind}
+
+
+def main(names):
+    total = Counts()
+    lines = []
+    for name in names or STEPS:
+        print(f"\n== {name}", flush=True)
+        began = time.monotonic()
+        try:
+            counts = STEPS[name]()
+        except subprocess.CalledProcessError as error:
+            print(f"{' '.join(map(str, error.cmd))} ended with {error.returncode}")
+            counts = Counts(failed=1)
+        total.add(counts)
+        lines.append(f"{name}: {counts} in {time.monotonic() - began:.0f} s")
+    print("\n" + "\n".join(lines))
+    print(total)
+    return 1 if total.failed or not total.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

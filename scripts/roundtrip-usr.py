@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Pack a real tree at several levels, and bring it back by extraction and by mount.
+
+    roundtrip-usr.py BUILD [--bytes N] [--levels 0,3,5,7,9] [--source /usr] [--work DIRECTORY]
+
+Copies directories of /usr, in the order of their names, until the copy has N bytes (1.2 GB), packs
+the copy at each level, checks the image, and compares what comes back entry by entry and byte
+by byte. Too long for every day; prints a line for each step and fails at the first difference.
+"""
+import argparse
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+                                "tests", "support"))
+import mount  # noqa: E402
+import tap  # noqa: E402
+import walker  # noqa: E402
+
+NANO = 1000000000
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("build")
+    parser.add_argument("--bytes", type=int, default=1200000000)
+    parser.add_argument("--levels", default="0,3,5,7,9")
+    parser.add_argument("--source", default="/usr")
+    parser.add_argument("--work", default=None)
+    return parser.parse_args()
+
+
+def size_of(path):
+    done = subprocess.run(["du", "-sb", "--apparent-size", "-x", path], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True)
+    return int(done.stdout.split()[0])
+
+
+def copy_some(source, target, limit):
+    """Copy directories of the second level, whole, for as long as they fit."""
+    os.mkdir(target)
+    total = 0
+    for folder in sorted(os.listdir(source)):
+        path = os.path.join(source, folder)
+        if os.path.islink(path) or not os.path.isdir(path):
+            continue
+        for name in sorted(os.listdir(path)):
+            inside = os.path.join(path, name)
+            size = size_of(inside)
+            if total + size > limit:
+                continue
+            os.makedirs(os.path.join(target, folder), exist_ok=True)
+            subprocess.run(["cp", "-a", inside, os.path.join(target, folder)], check=True)
+            total += size
+    return total
+
+
+def step(name, began):
+    print(f"  {name}: {time.monotonic() - began:.1f} s", flush=True)
+
+
+def one_level(level, source, expected, input_bytes, scratch):
+    image = os.path.join(scratch, "image")
+    target = os.path.join(scratch, "target")
+    began = time.monotonic()
+    subprocess.run([tap.tool("MKDWARFS"), "-i", source, "-o", image, "-l", level, "-f",
+                    "--no-progress", "--log-level=warn"], check=True)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    image_bytes = os.path.getsize(image)
+    print(f"level {level}: {image_bytes} bytes, {input_bytes / image_bytes:.2f} : 1, "
+          f"largest child so far {peak >> 10} MiB")
+    step("packed", began)
+    began = time.monotonic()
+    subprocess.run([tap.tool("DWARFSCK"), "-i", image, "--check-integrity", "-q"], check=True)
+    step("checked", began)
+    began = time.monotonic()
+    subprocess.run([tap.tool("DWARFSEXTRACT"), "-i", image, "-o", target], check=True)
+    step("extracted", began)
+    walker.must_agree(expected, walker.describe(target), holes=True, resolution_ns=NANO)
+    shutil.rmtree(target)
+    began = time.monotonic()
+    with mount.mounted(image) as path:
+        actual = walker.describe(path)
+    step("mounted and read", began)
+    walker.must_agree(expected, actual, holes=True, resolution_ns=NANO)
+    os.unlink(image)
+
+
+def main():
+    arguments = parse()
+    for variable, name in (("MKDWARFS", "mkdwarfs"), ("DWARFSCK", "dwarfsck"),
+                           ("DWARFSEXTRACT", "dwarfsextract"), ("DWARFS", "dwarfs")):
+        os.environ[variable] = os.path.abspath(os.path.join(arguments.build, "utils", name))
+    with tempfile.TemporaryDirectory(prefix="dwarfs-usr-", dir=arguments.work) as scratch:
+        source = os.path.join(scratch, "source")
+        input_bytes = copy_some(arguments.source, source, arguments.bytes)
+        expected = walker.describe(source)
+        print(f"{input_bytes} bytes, {len(expected)} entries", flush=True)
+        for level in arguments.levels.split(","):
+            one_level(level, source, expected, input_bytes, scratch)
+    print("identical at every level, by extraction and by mount")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""The headers, the version map and the built libraries must tell the same story.
+
+test_abi.py SHARED_LIBRARY INTERNAL_LIBRARY CC [CXX]
+"""
+import fnmatch
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import tap
+
+# What a library has no business with: it prints nothing, ends nobody's process, and leaves
+# environment, locale, working directory, umask and signals alone.
+FORBIDDEN = """printf vprintf puts putchar perror fputs fputc fwrite fprintf vfprintf
+__printf_chk __vprintf_chk __fprintf_chk __vfprintf_chk stdout stderr stdin
+exit _exit _Exit quick_exit abort raise kill atexit
+getenv secure_getenv setenv putenv unsetenv setlocale chdir fchdir umask
+signal sigaction sigprocmask setitimer alarm system popen fork execv execve
+daemon syslog srand rand random strtok strerror getpwnam getpwuid""".split()
+
+root = os.environ["DWARFS_SOURCE_ROOT"]
+include = os.path.join(root, "include")
+shared, internal, cc, *cxx = sys.argv[1:]
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def headers():
+    folder = os.path.join(include, "dwarfs")
+    return sorted(name for name in os.listdir(folder) if name.endswith(".h"))
+
+
+def declared():
+    """Functions that the headers declare as public."""
+    names = set()
+    for header in headers():
+        with open(os.path.join(include, "dwarfs", header)) as source:
+            text = re.sub(r"/\*.*?\*/", "", source.read(), flags=re.S)
+        text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
+        for part in text.split("DWARFS_API")[1:]:
+            names.add(re.search(r"(\w+)\s*\(", part).group(1))
+    return names
+
+
+def exported():
+    """Symbols that the shared library offers, without the names of version nodes."""
+    found = {}
+    for line in run("nm", "-D", "--defined-only", shared).splitlines():
+        kind, name = line.split()[-2:]
+        if kind != "A":
+            found[name.split("@")[0]] = name
+    return found
+
+
+def mapped():
+    """Patterns of each node of the version map: name -> global patterns."""
+    with open(os.path.join(root, "lib", "libdwarfs.map")) as source:
+        text = re.sub(r"/\*.*?\*/", "", source.read(), flags=re.S)
+    nodes = {}
+    for name, body in re.findall(r"([\w.]+)\s*\{(.*?)\}", text, flags=re.S):
+        part = re.search(r"global:(.*?)(local:|$)", body, flags=re.S)
+        nodes[name] = re.findall(r"([\w*]+)\s*;", part.group(1)) if part else []
+    return nodes
+
+
+def self_contained(compiler, language, *flags):
+    with tempfile.TemporaryDirectory() as scratch:
+        for header in headers():
+            path = os.path.join(scratch, "try." + language)
+            with open(path, "w") as out:
+                out.write(f"#include <dwarfs/{header}>\n#include <dwarfs/{header}>\n"
+                          "int main(void) { return 0; }\n")
+            done = subprocess.run([compiler, *flags, "-Wall", "-Wextra", "-Werror",
+                                   "-pedantic-errors", "-I", include, "-fsyntax-only", path],
+                                  capture_output=True, text=True)
+            assert done.returncode == 0, f"{header}: {done.stderr}"
+
+
+def linkable():
+    """A program that takes the address of every declared function links with the library."""
+    names = sorted(declared())
+    with tempfile.TemporaryDirectory() as scratch:
+        path = os.path.join(scratch, "all.c")
+        with open(path, "w") as out:
+            out.write("#include <dwarfs/dwarfs.h>\ntypedef void (*any)(void);\n"
+                      "any all[] = {" + ", ".join(f"(any){name}" for name in names) + "};\n"
+                      "int main(void) { return all[0] == 0; }\n")
+        done = subprocess.run([cc, "-std=c11", "-I", include, path, shared,
+                               "-Wl,-rpath," + os.path.dirname(shared), "-o",
+                               os.path.join(scratch, "all")], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+def internal_symbols():
+    """(defined, wanted) symbols of our own objects."""
+    defined, wanted = set(), set()
+    for line in run("nm", "-g", internal).splitlines():
+        fields = line.split()
+        if len(fields) == 2 and fields[0] in "Uw":
+            wanted.add(fields[1])
+        elif len(fields) == 3:
+            defined.add(fields[2])
+    return defined, wanted
+
+
+def main():
+    for program in ("nm", cc):
+        if not shutil.which(program):
+            tap.skip_all(f"no {program}")
+    sanitized = "__asan_init" in run("nm", shared) or "__tsan_init" in run("nm", shared)
+    suite = tap.Suite()
+    with suite.case("every header is self-contained in C11"):
+        self_contained(cc, "c", "-std=c11")
+    with suite.case("every header is self-contained in C++"):
+        if not cxx or not shutil.which(cxx[0]):
+            raise tap.Skip("no C++ compiler")
+        self_contained(cxx[0], "cc", "-std=c++11")
+    with suite.case("dwarfs.h includes every header"):
+        with open(os.path.join(include, "dwarfs", "dwarfs.h")) as source:
+            included = set(re.findall(r"#include <dwarfs/(\w+\.h)>", source.read()))
+        assert included == set(headers()) - {"dwarfs.h"}, included ^ set(headers())
+    with suite.case("what the headers declare is what the library exports"):
+        only_declared = declared() - exported().keys()
+        only_exported = exported().keys() - declared()
+        assert not only_declared, f"declared, not exported: {sorted(only_declared)}"
+        assert not only_exported, f"exported, not declared: {sorted(only_exported)}"
+    with suite.case("every export has a node of the map"):
+        nodes = mapped()
+        assert nodes, "the map has no node"
+        for name, versioned in exported().items():
+            node = versioned.rpartition("@")[2]
+            assert node in nodes, f"{versioned}: no such node"
+            assert any(fnmatch.fnmatchcase(name, pattern) for pattern in nodes[node]), \
+                f"{name} is not global in {node}"
+    with suite.case("a program that uses every function links"):
+        if sanitized:
+            raise tap.Skip("the library needs a sanitizer's runtime")
+        linkable()
+    defined, wanted = internal_symbols()
+    with suite.case("what a static library shows begins with dwarfs_ or dw_"):
+        strangers = {name for name in defined if not name.startswith(("dwarfs_", "dw_"))
+                     and not name.startswith(("__asan", "__odr_asan", "__tsan", "_sub_"))}
+        assert not strangers, f"{sorted(strangers)}"
+    with suite.case("the library asks the system for nothing it must not touch"):
+        bad = {name.split("@")[0] for name in wanted} & set(FORBIDDEN)
+        assert not bad, f"{sorted(bad)}"
+    with suite.case("the library has the soname libdwarfs.so.0"):
+        dynamic = run("readelf", "-d", shared)
+        assert "[libdwarfs.so.0]" in dynamic, dynamic
+    with suite.case("no symbol of the library can be written from outside"):
+        kinds = {line.split()[-1]: line.split()[-2]
+                 for line in run("nm", "-D", "--defined-only", shared).splitlines()}
+        data = [name for name, kind in kinds.items() if kind in "BDVSG"]
+        assert not data, f"exported variables: {data}"
+    with suite.case("no file of the library keeps state of its own"):
+        if sanitized:
+            raise tap.Skip("a sanitizer adds its own")
+        state = [line for line in run("nm", internal).splitlines()
+                 if len(line.split()) == 3 and line.split()[1] in "bBC"]
+        assert not state, f"{state}"
+    suite.finish()
+
+
+main()

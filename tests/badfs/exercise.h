@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * exercise: do with an image whatever can be done with one, through public headers alone.
+ */
+#ifndef EXERCISE_H
+#define EXERCISE_H
+
+#include <dwarfs/dwarfs.h>
+
+/* What was refused, and what was found. */
+struct outcome {
+	int open;	    /* 0 or the code of the failure */
+	uint64_t structure; /* errors of each level of check, counted when it opens */
+	uint64_t checksums;
+	uint64_t integrity;
+	uint64_t reads; /* failures while walking and reading */
+};
+
+/* Open (offset auto), check at every level, list, stat, look up, and read, within bounds.
+ */
+void exercise(dwarfs_io *io, struct outcome *outcome);
+
+/* Does any of it say that the image is bad? */
+int outcome_is_bad(const struct outcome *outcome);
+
+#endif

@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What dwarfsck promises: messages, exit codes, and that what it tells is true."""
+import csv
+import glob
+import json
+import os
+import shutil
+import subprocess
+
+import cli
+from cli import run
+import tap
+
+KEYS = """created_by created_on block_size image_offset inode_count original_filesystem_size
+categories sections history valid_section_index""".split()
+
+
+def manifest(path):
+    """Rows of a manifest by path, without the root."""
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as table:
+        rows = csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE)
+        return {row["path"]: row for row in rows if row["path"] != "."}
+
+
+def shared_images():
+    """Pairs of an image by another writer and its manifest."""
+    root = tap.data("images")
+    pairs = []
+    for image in sorted(glob.glob(os.path.join(root, "**", "*.dwarfs"), recursive=True)):
+        name = os.path.basename(image)[:-len(".dwarfs")] + ".tsv"
+        for folder in (os.path.dirname(image), root):
+            table = os.path.join(folder, "manifests", name)
+            if os.path.exists(table):
+                pairs.append((image, table))
+                break
+    return pairs
+
+
+class Usage(cli.Case):
+    def test_help(self):
+        full = self.expect(run("DWARFSCK", "--help"), 0).out
+        for text in ("Usage: dwarfsck", "--check-integrity", "sha512-256", "xxh3-128"):
+            self.assertIn(text, full)
+        self.assertEqual(run("DWARFSCK", "-h").out, full)
+        self.assertEqual(run("DWARFSCK").out, full)
+
+    def test_every_option_of_the_help_is_in_the_manual(self):
+        root = os.environ.get("DWARFS_SOURCE_ROOT") or os.path.join(
+            os.path.dirname(os.path.abspath(__file__)), "..", "..")
+        with open(os.path.join(root, "man", "dwarfsck.1"), encoding="utf-8") as page:
+            manual = page.read()
+        names = {word.rstrip(",") for word in run("DWARFSCK", "-h").out.split()
+                 if word.startswith("--")}
+        self.assertGreater(len(names), 15)
+        for name in sorted(names):
+            self.assertRegex(manual, rf"(Fl|,) {name[1:]}\b")
+
+    def test_version(self):
+        self.assertRegex(self.expect(run("DWARFSCK", "--version"), 0).out,
+                         r"^dwarfsck \d+\.\d+\.\d+\n$")
+
+    def test_bad_command_lines(self):
+        image = self.pack()
+        for words, text in ((["--no-such-option"], "'--no-such-option'"),
+                            (["grmpf"], "unrecognized argument 'grmpf'"),
+                            (["--checksum=grmpf"], "checksum algorithm not available: grmpf"),
+                            (["--no-check", "--check-integrity"], "mutually exclusive"),
+                            (["-H", "--json"], "mutually exclusive"),
+                            (["-H", "--check-integrity"], "mutually exclusive"),
+                            (["-O", "grmpf"], "image-offset"),
+                            (["-s", "5x"], "cache-size"),
+                            (["-n", "x"], "num-workers"),
+                            (["-d", "8"], "--detail"),
+                            (["-d", "grmpf"], "--detail"),
+                            (["--log-level=grmpf"], "log-level")):
+            self.expect(run("DWARFSCK", image, *words), 1, text)
+        self.expect(run("DWARFSCK", "--json"), 1, "'--input' is required")
+
+    def test_refused_options_are_named(self):
+        image = self.pack()
+        for words, name in ((["--export-metadata=x"], "--export-metadata"),
+                            (["--log-with-context"], "--log-with-context"),
+                            (["-d", "7"], "--detail=7"),
+                            (["-d", "version,chunk_details"], "--detail=chunk_details")):
+            result = run("DWARFSCK", image, *words)
+            self.expect(result, 1, f"option '{name}' is not supported by this version")
+            self.assertEqual(result.out, "")
+
+    def test_no_image(self):
+        missing = self.path("missing")
+        self.expect(run("DWARFSCK", missing), 1, missing)
+        self.expect(run("DWARFSCK", self.dir), 1, self.dir)
+        for name, contents in (("empty", b""), ("text", b"no image\n" * 1000)):
+            path = self.write(name, contents)
+            result = run("DWARFSCK", path, "--json")
+            self.expect(result, 1, path)
+            self.assertEqual(result.out, "")
+
+
+class Telling(cli.Case):
+    def test_details(self):
+        image = self.pack()
+        self.assertEqual(self.expect(run("DWARFSCK", image, "-d", "0"), 0).out, "")
+        self.assertEqual(run("DWARFSCK", image, "-q").out, "")
+        default = self.expect(run("DWARFSCK", image), 0).out
+        self.assertEqual(run("DWARFSCK", "-i", image, "-d2").out, default)
+        told = [run("DWARFSCK", image, "-d", str(level)).out for level in range(5)]
+        for less, more in zip(told, told[1:]):
+            self.assertLess(len(less), len(more))
+            self.assertTrue(set(less.splitlines()) <= set(more.splitlines()))
+        for level, text in ((1, "DwarFS version 2.5"), (1, "block size: 64.0 KiB"),
+                            (2, "history:"), (3, "SECTION num=0, type=BLOCK"), (3, "[OK]"),
+                            (4, "b.sh")):
+            self.assertIn(text, told[level])
+            self.assertNotIn(text, told[level - 1])
+        named = run("DWARFSCK", image, "--detail=version,section_details").out
+        self.assertIn("SECTION num", named)
+        self.assertNotIn("history:", named)
+
+    def test_no_check_has_no_verdict(self):
+        out = self.expect(run("DWARFSCK", self.pack(), "--no-check", "-d3"), 0).out
+        self.assertIn("SECTION num", out)
+        self.assertNotIn("[OK]", out)
+
+    def test_json(self):
+        image = self.pack()
+        info = self.info(image)
+        for key in KEYS:
+            self.assertIn(key, info)
+        self.assertEqual(info["version"], {"major": 2, "minor": 5})
+        self.assertEqual(info["block_size"], 65536)
+        self.assertEqual(info["image_size"], os.path.getsize(image))
+        self.assertEqual(info["errors"], 0)
+        self.assertEqual(info["findings"], [])
+        types = [section["type"] for section in info["sections"]]
+        self.assertEqual(types[-4:], ["METADATA_V2_SCHEMA", "METADATA_V2", "HISTORY",
+                                      "SECTION_INDEX"])
+        self.assertEqual(set(types[:-4]), {"BLOCK"})
+        self.assertTrue(all(section["checksum_ok"] for section in info["sections"]))
+        at = 0
+        for number, section in enumerate(info["sections"]):
+            self.assertEqual((section["number"], section["offset"]), (number, at))
+            at += 64 + section["compressed_size"]
+        self.assertEqual(at, os.path.getsize(image))
+
+    def test_json_of_images_by_others(self):
+        for image, _ in shared_images():
+            if "future-features" in image:
+                continue
+            result = self.expect(run("DWARFSCK", "--json", image), 0)
+            info = json.loads(result.out)
+            self.assertEqual(len(info["sections"]) > 0, True)
+            self.assertGreater(info["inode_count"], 0)
+
+    def test_unknown_feature_is_named(self):
+        image = tap.data("images", "future-features.dwarfs")
+        known = json.load(open(tap.data("images", "images.json"), encoding="utf-8"))["images"]
+        features = [entry["features"] for entry in known
+                    if entry["file"] == "future-features.dwarfs"][0]
+        result = self.expect(run("DWARFSCK", image), 1)
+        self.assertTrue(any(feature in result.err for feature in features), result.err)
+
+    def test_header(self):
+        image = self.pack()
+        result = self.expect(run("DWARFSCK", "-H", image), 2, "no header")
+        self.assertEqual(result.out, "")
+        stub = os.urandom(100000)
+        with open(image, "rb") as old:
+            framed = self.write("framed", stub + old.read())
+        self.assertEqual(self.expect(run("DWARFSCK", "--print-header", framed), 0).raw, stub)
+        self.assertEqual(self.info(framed)["image_offset"], len(stub))
+        self.assertEqual(self.info(framed, "-O", "100000")["image_offset"], len(stub))
+        self.assertEqual(self.info(framed, "-Oauto")["image_offset"], len(stub))
+        self.expect(run("DWARFSCK", framed, "-O", "0"), 1)
+        self.expect(run("DWARFSCK", framed, "-O", "99999"), 1)
+        self.expect(run("DWARFSCK", framed, "-O", "99999999"), 1)
+
+
+class Lists(cli.Case):
+    def found(self, tree):
+        """Paths as they are shown: a directory, then what is in it, by bytes."""
+        paths = []
+
+        def visit(path):
+            for name in sorted(os.listdir(os.path.join(os.fsencode(tree), path))):
+                inner = os.path.join(path, name)
+                paths.append(inner.decode().replace("\\", "\\\\").replace("\n", "\\n"))
+                full = os.path.join(os.fsencode(tree), inner)
+                if os.path.isdir(full) and not os.path.islink(full):
+                    visit(inner)
+        visit(b"")
+        return paths
+
+    def test_list(self):
+        tree = self.tree()
+        image = self.pack(tree=tree)
+        lines = self.expect(run("DWARFSCK", "-l", image), 0).out.splitlines()
+        self.assertEqual(lines, self.found(tree))
+        self.assertEqual(run("DWARFSCK", "--list", "-i", image).out.splitlines(), lines)
+
+    def test_verbose_list_is_that_of_tar(self):
+        if not shutil.which("tar"):
+            raise tap.Skip("no tar")
+        tree = self.tree()
+        os.unlink(self.path("tree", "sub", "hard.txt"))
+        environment = {**os.environ, "TZ": "Europe/Berlin", "LC_ALL": "C"}
+        archive = self.path("x.tar")
+        subprocess.run(["tar", "-cf", archive, "-C", tree, "."], check=True)
+        listed = subprocess.run(["tar", "--numeric-owner", "-tvf", archive], check=True,
+                                env=environment, stdout=subprocess.PIPE).stdout.decode()
+        wanted = {tuple(line.replace(" ./", " ").rstrip("/").split())
+                  for line in listed.splitlines() if not line.endswith(" ./")}
+        result = run("DWARFSCK", "-lv", self.pack(tree=tree), env=environment)
+        self.assertEqual({tuple(line.split()) for line in result.out.splitlines()}, wanted)
+
+    def test_lists_of_images_by_others(self):
+        for image, table in shared_images():
+            if "future-features" in image:
+                continue
+            result = self.expect(run("DWARFSCK", "-l", image), 0)
+            self.assertEqual(len(result.out.splitlines()), len(manifest(table)), image)
+
+    def test_checksums_of_images_by_others(self):
+        for image, table in shared_images():
+            rows = manifest(table).values()
+            # Others of the same writer have the same files, with a hole of gigabytes.
+            if "future-features" in image or ("default" not in image and any(
+                    row["type"] == "f" and int(row["size"]) > 1 << 28 for row in rows)):
+                continue
+            result = self.expect(run("DWARFSCK", "--checksum=sha256", image), 0)
+            seen = dict(reversed(line.split("  ", 1)) for line in result.out.splitlines()
+                        if not line.startswith("\\"))
+            wanted = {path: row["sha256"] for path, row in manifest(table).items()
+                      if row["type"] == "f" and "\\" not in path}
+            self.assertEqual(seen, wanted, image)
+
+    def test_checksums_can_be_checked(self):
+        tree = self.tree()
+        image = self.pack(tree=tree)
+        for algorithm in ("sha256", "sha512", "md5"):
+            if not shutil.which(algorithm + "sum"):
+                raise tap.Skip("no " + algorithm + "sum")
+            sums = self.expect(run("DWARFSCK", "--checksum", algorithm, image), 0).raw
+            self.assertEqual(len(sums.splitlines()), 9)
+            check = [algorithm + "sum", "--check", "--strict"]
+            done = subprocess.run(check, cwd=tree, input=sums, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertEqual(done.stdout.count(b": OK"), 9)
+
+    def test_checksums_are_the_same_for_any_number_of_workers(self):
+        for i in range(700):
+            self.write(f"many/{i % 7}/{i}", b"%d\n" % i * i)
+        image = self.pack(tree=self.path("many"))
+        one = self.expect(run("DWARFSCK", "--checksum=xxh3-128", "-n1", image), 0).out
+        self.assertEqual(len(one.splitlines()), 700)
+        for workers in ("0", "2", "8"):
+            words = ["--checksum=xxh3-128", "-n", workers, "-s", "100k", image]
+            self.assertEqual(run("DWARFSCK", *words).out, one)
+
+    def test_full_output(self):
+        if not os.path.exists("/dev/full"):
+            raise tap.Skip("no /dev/full")
+        image = self.pack()
+        for words in (["-l"], ["--json"], ["--checksum=md5"], []):
+            with open("/dev/full", "wb") as full:
+                self.expect(run("DWARFSCK", image, *words, stdout=full), 1,
+                            "cannot write to standard output")
+
+
+class Damage(cli.Case):
+    """One flipped bit in each section."""
+
+    def flipped(self):
+        tree = self.tree()
+        image = self.pack(tree=tree)
+        with open(image, "rb") as packed:
+            contents = packed.read()
+        damaged = []
+        seen = set()
+        for section in self.info(image)["sections"]:
+            if section["type"] in seen:
+                continue
+            seen.add(section["type"])
+            copy = bytearray(contents)
+            copy[section["offset"] + 64 + section["compressed_size"] // 2] ^= 0x10
+            path = self.write(section["type"] + ".dwarfs", bytes(copy))
+            damaged.append((section["type"], section["number"], path))
+        self.assertEqual(len(damaged), 5)
+        return damaged
+
+    def test_flipped_bits(self):
+        for kind, number, image in self.flipped():
+            checked = run("DWARFSCK", image)
+            thorough = run("DWARFSCK", image, "--check-integrity", "-d3")
+            unchecked = run("DWARFSCK", image, "--no-check")
+            quiet = run("DWARFSCK", image, "-q")
+            described = run("DWARFSCK", image, "--json")
+            if kind.startswith("METADATA"):
+                for result in (checked, thorough, unchecked, quiet, described):
+                    self.expect(result, 1, kind)
+                continue
+
+            self.expect(unchecked, 0)
+            info = json.loads(described.out)
+            self.assertEqual([section["number"] for section in info["sections"]
+                              if not section["checksum_ok"]], [number])
+            self.assertIn("CHECKSUM ERROR", checked.out)
+            line = [line for line in thorough.out.splitlines() if "CHECKSUM ERROR" in line]
+            self.assertEqual(len(line), 1)
+            self.assertIn(f"num={number}, type={kind}", line[0])
+            if kind == "BLOCK":
+                for result in (checked, thorough, quiet, described):
+                    self.expect(result, 1, "BLOCK")
+                self.expect(checked, 1, "checksum error in section: BLOCK")
+                self.expect(thorough, 1, "integrity check error in section: BLOCK")
+                self.assertEqual(quiet.out, "")
+                self.assertEqual(info["errors"], 1)
+            else:
+                for result in (checked, thorough, described):
+                    self.expect(result, 0, "warning")
+                self.assertEqual((quiet.code, quiet.out, quiet.err), (0, "", ""))
+
+    def test_damaged_block_spares_other_files(self):
+        image = [path for kind, _, path in self.flipped() if kind == "BLOCK"][0]
+        result = self.expect(run("DWARFSCK", "--checksum=md5", image), 1)
+        lost = [line for line in result.err.splitlines() if line.startswith("dwarfsck: ")]
+        self.assertGreater(len(lost), 0)
+        self.assertGreater(len(result.out.splitlines()), 0)
+        self.assertEqual(len(lost) + len(result.out.splitlines()), 9)
+        self.expect(run("DWARFSCK", "-l", image), 0)
+
+    def test_truncated(self):
+        image = self.pack()
+        info = self.info(image)
+        end = [section["offset"] + 64 + section["compressed_size"]
+               for section in info["sections"] if section["type"] == "METADATA_V2"][0]
+        with open(image, "rb") as packed:
+            contents = packed.read()
+        for size in (0, 1, 63, 64, end // 2, end - 1):
+            self.expect(run("DWARFSCK", self.write("cut", contents[:size])), 1)
+
+
+if __name__ == "__main__":
+    cli.main()

@@ -1,0 +1,616 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What mkdwarfs promises: messages, exit codes, what each option does, and clean failure."""
+import os
+import pty
+import signal
+import stat
+import subprocess
+import time
+import unittest
+
+import cli
+from cli import run
+import tap
+
+REFUSED = """input-list log-with-context compress-niceness num-scanner-workers
+num-segmenter-workers memory-limit recompress rebuild-metadata change-block-size
+recompress-categories no-metadata-version-history no-check categorize max-similarity-size
+file-hash hollow remove-header max-lookback-blocks window-size window-step bloom-filter-size
+filter debug-filter remove-empty-dirs no-category-names no-category-metadata hotness-list
+incompressible-min-input-size incompressible-block-size incompressible-ratio
+incompressible-zstd-level incompressible-fragments""".split()
+
+IS_ROOT = os.geteuid() == 0
+
+
+class Usage(cli.Case):
+    def test_no_arguments(self):
+        result = self.expect(run("MKDWARFS"), 0)
+        self.assertIn("Usage: mkdwarfs", result.out)
+        self.assertEqual(result.err, "")
+
+    def test_help(self):
+        short = self.expect(run("MKDWARFS", "--help"), 0).out
+        self.assertIn("--compress-level", short)
+        self.assertNotIn("--time-resolution", short)
+        self.assertEqual(run("MKDWARFS", "-h").out, short)
+        full = self.expect(run("MKDWARFS", "--long-help"), 0).out
+        self.assertEqual(run("MKDWARFS", "-H").out, full)
+        for text in ("--time-resolution", "Levels:", "Codecs", "zstd"):
+            self.assertIn(text, full)
+
+    def test_every_option_of_the_help_is_in_the_manual(self):
+        root = os.environ.get("DWARFS_SOURCE_ROOT") or os.path.join(
+            os.path.dirname(os.path.abspath(__file__)), "..", "..")
+        with open(os.path.join(root, "man", "mkdwarfs.1"), encoding="utf-8") as page:
+            manual = page.read()
+        words = run("MKDWARFS", "-H").out.split()
+        names = {word.rstrip(",").split("=")[0] for word in words if word.startswith("--")}
+        self.assertGreater(len(names), 30)
+        for name in sorted(names) + ["--" + name for name in REFUSED]:
+            self.assertRegex(manual, rf"(Fl|,) {name[1:]}\b")
+
+    def test_version(self):
+        self.assertRegex(self.expect(run("MKDWARFS", "--version"), 0).out,
+                         r"^mkdwarfs \d+\.\d+\.\d+\n$")
+
+    def test_unknown_option(self):
+        self.expect(run("MKDWARFS", "--no-such-option"), 1, "'--no-such-option'")
+        self.expect(run("MKDWARFS", "-Z"), 1, "'-Z'")
+
+    def test_missing_argument(self):
+        self.expect(run("MKDWARFS", "-i"), 1, "needs an argument")
+        self.expect(run("MKDWARFS", "--no-history=x"), 1, "takes no argument")
+
+    def test_missing_options(self):
+        self.expect(run("MKDWARFS", "-o", self.path("x")), 1, "'--input' is required")
+        self.expect(run("MKDWARFS", "-i", self.dir), 1, "'--output' is required")
+
+    def test_stray_argument(self):
+        self.expect(run("MKDWARFS", "-i", self.dir, "-o", self.path("x"), "grmpf"), 1,
+                    "unrecognized argument 'grmpf'")
+
+    def test_refused_options_are_named(self):
+        for name in REFUSED:
+            for words in ([f"--{name}=1"], [f"--{name}"]):
+                self.expect(run("MKDWARFS", "-i", self.dir, "-o", self.path("x"), *words), 1,
+                            f"mkdwarfs: option '--{name}' is not supported by this version")
+        for letter in "BWwFL":
+            self.expect(run("MKDWARFS", "-i", self.dir, "-o", self.path("x"), f"-{letter}1"), 1,
+                        f"option '-{letter}'", "is not supported by this version")
+        for words in (["--order=similarity"], ["--order=nilsimsa"],
+                      ["--order", "explicit:file=x"], ["--order=x::path"],
+                      ["-C", "incompressible::null"]):
+            self.expect(run("MKDWARFS", "-i", self.dir, "-o", self.path("x"), *words), 1,
+                        "is not supported by this version")
+        self.assertFalse(os.path.exists(self.path("x")))
+
+    def test_bad_values(self):
+        for words, text in (
+                (["-l", "10"], "invalid compression level"),
+                (["-l", "x"], "invalid compression level"),
+                (["-S", "1"], "block size must be between"),
+                (["-S", "100"], "block size must be between"),
+                (["-S", "9"], "block size must be between"),
+                (["-S", "31"], "block size must be between"),
+                (["-C", "grmpf"], "unknown compression: grmpf"),
+                (["-C", "grmpf:level=3"], "unknown compression: grmpf"),
+                (["--schema-compression=grmpf"], "unknown compression: grmpf"),
+                (["--metadata-compression=grmpf"], "unknown compression: grmpf"),
+                (["--history-compression=grmpf"], "unknown compression: grmpf"),
+                (["-C", "zstd:level=99"], "--compression"),
+                (["-C", "zstd:grmpf=1"], "--compression"),
+                (["--order=grmpf"], "invalid inode order mode"),
+                (["--progress=grmpf"], "invalid progress mode"),
+                (["--log-level=grmpf"], "log-level"),
+                (["--set-time=grmpf"], "cannot parse time point"),
+                (["--set-time=2026-02-30"], "cannot parse time point"),
+                (["--set-time=2026-02-03T25:00"], "cannot parse time point"),
+                (["--set-time=-1"], "cannot parse time point"),
+                (["--set-time="], "cannot parse time point"),
+                (["--set-owner=-1"], "set-owner"),
+                (["--set-owner=no-such-user-here"], "no-such-user-here"),
+                (["--set-group=4294967296"], "set-group"),
+                (["--chmod=grmpf"], "invalid metadata option: "),
+                (["--chmod=99"], "invalid metadata option: "),
+                (["--chmod="], "invalid metadata option: "),
+                (["--time-resolution=0"], "must be nonzero"),
+                (["--time-resolution=0ms"], "must be nonzero"),
+                (["--time-resolution=3grmpf"], "time resolution"),
+                (["--time-resolution=300ms"], "time resolution"),
+                (["--time-resolution=1500ms"], "time resolution"),
+                (["--pack-metadata=grmpf"], "'--pack-metadata' is invalid"),
+                (["-P", "names,grmpf"], "'--pack-metadata' is invalid"),
+                (["-N", "x"], "num-workers"),
+                (["-N", "-1"], "num-workers"),
+                (["--header=" + self.path("missing")], "cannot open header file")):
+            with self.subTest(words=words):
+                self.expect(run("MKDWARFS", "-i", self.dir, "-o", self.path("x"), *words), 1, text)
+                self.assertFalse(os.path.exists(self.path("x")))
+
+
+class Files(cli.Case):
+    def test_input_must_be_a_directory(self):
+        for path in (self.write("file"), self.path("missing")):
+            self.expect(run("MKDWARFS", "-i", path, "-o", self.path("x")), 1,
+                        f"'{path}' must be a directory")
+        self.assertEqual(os.listdir(self.dir), ["file"])
+
+    def test_link_to_a_directory(self):
+        os.symlink(self.tree(), self.path("link"))
+        image = self.pack(tree=self.path("link"))
+        self.assertEqual(self.info(image)["inodes_by_type"]["directories"], 3)
+
+    def test_output_exists(self):
+        image = self.write("x.dwarfs", b"old")
+        tree = self.tree()
+        self.expect(run("MKDWARFS", "-i", tree, "-o", image), 1, "output file already exists")
+        with open(image, "rb") as old:
+            self.assertEqual(old.read(), b"old")
+        self.expect(run("MKDWARFS", "-i", tree, "-o", image, "-f", "-l1"), 0)
+        self.expect(run("MKDWARFS", "-i", tree, "-o", image, "--force", "-l1"), 0)
+        self.expect(run("DWARFSCK", "-q", image), 0)
+
+    def test_output_cannot_be_opened(self):
+        self.tree()
+        for path in ("missing/x", "tree/a.txt/x"):
+            self.expect(run("MKDWARFS", "-i", self.path("tree"), "-o", self.path(path)), 1,
+                        "cannot open output file")
+
+    def test_output_is_a_directory(self):
+        os.mkdir(self.path("x"))
+        self.tree()
+        self.expect(run("MKDWARFS", "-i", self.path("tree"), "-o", self.path("x"), "-f"), 1)
+        self.assertEqual(sorted(os.listdir(self.dir)), ["tree", "x"])
+
+    def test_output_inside_the_input(self):
+        tree = self.tree()
+        image = os.path.join(tree, "x.dwarfs")
+        self.expect(run("MKDWARFS", "-i", tree, "-o", image, "-l1"), 0)
+        self.assertFalse([line for line in run("DWARFSCK", "-l", image).out.splitlines()
+                          if "dwarfs" in line])
+
+    def test_mode_of_the_output_respects_the_umask(self):
+        tree = self.tree()
+        for mask in (0o022, 0o077):
+            image = self.path(f"{mask}")
+            self.expect(run("MKDWARFS", "-i", tree, "-o", image, "-l1", umask=mask), 0)
+            self.assertEqual(stat.S_IMODE(os.stat(image).st_mode), 0o666 & ~mask)
+
+    def test_stdout(self):
+        tree = self.tree()
+        words = ["-i", tree, "--no-history", "--no-create-timestamp", "-l", "4"]
+        piped = self.expect(run("MKDWARFS", *words, "-o", "-"), 0).raw
+        self.expect(run("MKDWARFS", *words, "-o", self.path("x")), 0)
+        with open(self.path("x"), "rb") as image:
+            self.assertEqual(piped, image.read())
+        with open(self.path("y"), "wb") as out:
+            self.expect(run("MKDWARFS", *words, "-o", "-", stdout=out), 0)
+        with open(self.path("y"), "rb") as image:
+            self.assertEqual(piped, image.read())
+        self.assertEqual(sorted(os.listdir(self.dir)), ["tree", "x", "y"])
+
+    def test_stdout_is_a_terminal(self):
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        result = run("MKDWARFS", "-i", self.tree(), "-o", "-", stdout=slave)
+        os.close(slave)
+        self.expect(result, 1, "not for a terminal")
+
+    def test_stdout_closes_early(self):
+        self.write("tree/noise", os.urandom(1 << 22))
+        with subprocess.Popen([tap.tool("MKDWARFS"), "-i", self.path("tree"), "-o", "-", "-l0"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+            child.stdout.read(10)
+            child.stdout.close()
+            self.assertNotEqual(child.wait(60), 0)
+
+
+class Image(cli.Case):
+    def test_empty(self):
+        os.mkdir(self.path("none"))
+        for words in ([], ["-l", "0"], ["-P", "all"], ["-P", "none"], ["--no-section-index"]):
+            image = self.pack(*words, tree=self.path("none"))
+            info = self.info(image)
+            self.assertEqual((info["inode_count"], info["entry_count"], info["block_count"]),
+                             (1, 1, 0))
+            self.expect(run("DWARFSCK", "-q", "--check-integrity", image), 0)
+
+    def test_same_for_any_number_of_workers(self):
+        tree = self.tree()
+        for level in ("0", "1", "3", "5", "7"):
+            images = set()
+            for workers in ("0", "1", "8", "8"):
+                images.add(run("MKDWARFS", "-i", tree, "-o", "-", "-l", level, "-N", workers,
+                               "-S", "12", "--no-history", "--no-create-timestamp").raw)
+            self.assertEqual(len(images), 1, level)
+            self.assertTrue(images.pop().startswith(b"DWARFS"))
+
+    def test_levels(self):
+        tree = self.tree()
+        bits = {0: 20, 1: 20, 2: 20, 3: 21, 4: 22, 5: 23, 6: 24, 7: 24, 8: 24, 9: 26}
+        for level, size in bits.items():
+            image = self.path("x")
+            self.expect(run("MKDWARFS", "-i", tree, "-o", image, "-f", "-l", str(level)), 0)
+            info = self.info(image)
+            self.assertEqual(info["block_size"], 1 << size)
+            codec = "NONE" if level == 0 else "LZ4" if level < 4 else \
+                "ZSTD" if level < 8 else "LZMA"
+            self.assertEqual({s["compression"] for s in info["sections"]
+                              if s["type"] == "BLOCK"}, {codec})
+
+    def test_default_level_is_7(self):
+        tree = self.tree()
+        words = ["-i", tree, "-o", "-", "--no-history", "--no-create-timestamp"]
+        self.assertEqual(run("MKDWARFS", *words).raw, run("MKDWARFS", *words, "-l", "7").raw)
+
+    def test_block_size_and_codecs(self):
+        image = self.pack("-S", "12", "-C", "zstd:level=3", "--metadata-compression", "lzma:1",
+                          "--schema-compression", "null", "--history-compression=lz4")
+        info = self.info(image)
+        self.assertEqual(info["block_size"], 4096)
+        by_type = {}
+        for section in info["sections"]:
+            by_type.setdefault(section["type"], set()).add(section["compression"])
+        self.assertIn("ZSTD", by_type["BLOCK"])
+        self.assertIn("NONE", by_type["BLOCK"])  # the noise
+        self.assertEqual(by_type["METADATA_V2_SCHEMA"], {"NONE"})
+        self.assertEqual(by_type["METADATA_V2"], {"LZMA"})
+        self.expect(run("DWARFSCK", "-q", "--check-integrity", image), 0)
+
+    def test_option_beats_level_wherever_it_stands(self):
+        tree = self.tree()
+        for words in (["-S", "13", "-l", "3"], ["-l", "3", "-S", "13"]):
+            run("MKDWARFS", "-i", tree, "-o", self.path("x"), "-f", *words)
+            self.assertEqual(self.info(self.path("x"))["block_size"], 8192)
+
+    def test_order(self):
+        for name in ("b/1", "a/2", "c/0"):
+            self.write("tree/" + name, name.encode() * 100)
+        for order, paths in (("path", ["a/2", "b/1", "c/0"]), ("revpath", ["c/0", "b/1", "a/2"])):
+            image = self.pack("--order", order, tree=self.path("tree"))
+            lines = run("DWARFSCK", "--checksum=xxh3-64", "-n", "1", image).out.splitlines()
+            self.assertEqual([line.split("  ")[1] for line in lines], paths)
+
+    def test_owner_group_time(self):
+        tree = self.tree()
+        image = self.pack("--set-owner", "70000", "--set-group=4000000000",
+                          "--set-time=2026-01-31T12:30:00Z", tree=tree)
+        for words in self.listing(image).values():
+            self.assertEqual(words[1], "70000/4000000000")
+        result = run("DWARFSCK", "-l", "-v", image, env={**os.environ, "TZ": "UTC"})
+        self.assertEqual({tuple(line.split()[3:5]) for line in result.out.splitlines()},
+                         {("2026-01-31", "12:30")})
+        image = self.pack("--set-owner=root", "--set-group", "root", tree=tree)
+        self.assertEqual({words[1] for words in self.listing(image).values()}, {"0/0"})
+
+    def test_time_points(self):
+        tree = self.tree()
+        for text, shown in (("epoch", "1970-01-01 00:00"), ("0", "1970-01-01 00:00"),
+                            ("1600000000", "2020-09-13 12:26"),
+                            ("2020-02-29", "2020-02-29 00:00"),
+                            ("2020-02-29 23:59", "2020-02-29 23:59"),
+                            ("2020-02-29T23:59:58.25", "2020-02-29 23:59"),
+                            ("20200229T2359", "2020-02-29 23:59"),
+                            ("2020-02-29T23:30:00+01:30", "2020-02-29 22:00"),
+                            ("2020-02-29T23:30:00-0130", "2020-03-01 01:00")):
+            image = self.pack("--set-time", text, tree=tree)
+            line = run("DWARFSCK", "-lv", image, env={**os.environ, "TZ": "UTC"}).out.split("\n")[0]
+            self.assertIn(shown, line, text)
+        before = time.time()
+        self.pack("--set-time=now", tree=tree)
+        line = run("DWARFSCK", "-lv", self.path("image.dwarfs")).out.split("\n")[0].split()
+        shown = time.mktime(time.strptime(" ".join(line[3:5]), "%Y-%m-%d %H:%M"))
+        self.assertLess(abs(shown - before), 200)
+
+    def test_chmod(self):
+        tree = self.tree()
+        for modes, directory, file in (("norm", "dr-xr-xr-x", "-r--r--r--"),
+                                       ("u=rwx,go=", "drwx------", "-rwx------"),
+                                       ("D0711,F0640", "drwx--x--x", "-rw-r-----"),
+                                       ("Fa-w,Dg+s", "drwxr-sr-x", "-r--r--r--"),
+                                       ("a=r", "dr--r--r--", "-r--r--r--"),
+                                       ("=rw", "drw-r--r--", "-rw-r--r--")):
+            image = self.path("x")
+            self.expect(run("MKDWARFS", "-i", tree, "-o", image, "-f", "-l1", "--chmod", modes,
+                            umask=0o022), 0)
+            listing = self.listing(image)
+            self.assertEqual((listing["sub"][0], listing["a.txt"][0]), (directory, file), modes)
+
+    def test_chmod_respects_the_umask_of_the_process(self):
+        tree = self.tree()
+        for mask, file in ((0o022, "-rwxr-xr-x"), (0o077, "-rwxr--r--"), (0, "-rwxrwxrwx")):
+            image = self.path(f"{mask}")
+            self.expect(run("MKDWARFS", "-i", tree, "-o", image, "-l1", "--chmod", "+wx",
+                            umask=mask), 0)
+            self.assertEqual(self.listing(image)["a.txt"][0], file)
+
+    def test_times(self):
+        tree = self.tree()
+        for words, step, only in (([], 10**9, True), (["--time-resolution=1ns"], 1, True),
+                                  (["--time-resolution", "250ms"], 250 * 10**6, True),
+                                  (["--time-resolution=60"], 60 * 10**9, True),
+                                  (["--time-resolution=1h"], 3600 * 10**9, True),
+                                  (["--time-resolution=2d"], 2 * 86400 * 10**9, True),
+                                  (["--keep-all-times"], 10**9, False)):
+            info = self.info(self.pack(*words, tree=tree))
+            self.assertEqual((info["time_resolution_ns"], info["mtime_only"]), (step, only))
+
+    def test_history(self):
+        tree = self.tree()
+        info = self.info(self.pack(tree=tree))
+        self.assertEqual(len(info["history"]), 1)
+        step = info["history"][0]
+        self.assertEqual(os.path.basename(step["arguments"][0]), "mkdwarfs")
+        self.assertIn("--no-progress", step["arguments"])
+        self.assertLess(abs(step["timestamp"] - time.time()), 300)
+        self.assertIn("created_on", info)
+        self.assertIn("created_by", info)
+
+        step = self.info(self.pack("--no-history-command-line", "--no-history-timestamps",
+                                   tree=tree))["history"][0]
+        self.assertEqual(step["arguments"], [])
+        self.assertNotIn("timestamp", step)
+
+        info = self.info(self.pack("--no-history", "--no-create-timestamp", tree=tree))
+        self.assertEqual(info["history"], [])
+        self.assertNotIn("created_on", info)
+        self.assertNotIn("HISTORY", {s["type"] for s in info["sections"]})
+
+    def test_odd_command_line_in_the_history(self):
+        tree = self.tree()
+        image = os.path.join(os.fsencode(self.dir), b"caf\xe9.dwarfs")
+        self.expect(run("MKDWARFS", "-i", tree, "-o", image, "-l1"), 0)
+        self.assertTrue(self.info(image)["history"][0]["arguments"][4].endswith(
+            "caf\N{REPLACEMENT CHARACTER}.dwarfs"))
+
+    def test_section_index(self):
+        tree = self.tree()
+        self.assertTrue(self.info(self.pack(tree=tree))["valid_section_index"])
+        info = self.info(self.pack("--no-section-index", tree=tree))
+        self.assertFalse(info["valid_section_index"])
+        self.assertNotIn("SECTION_INDEX", {s["type"] for s in info["sections"]})
+
+    def test_hardlink_table(self):
+        for words in ([], ["--no-hardlink-table"]):
+            image = self.pack(*words)
+            self.expect(run("DWARFSCK", "-q", image), 0)
+            info = self.info(image)
+            self.assertEqual(info["hardlink_size"], 6000)
+            self.assertEqual(info["entry_count"] - info["inode_count"], 1)
+            os.unlink(image)
+            subprocess.run(["rm", "-rf", self.path("tree")], check=True)
+
+    def test_pack_metadata(self):
+        tree = self.tree()
+        plain = self.info(self.pack("-P", "none", tree=tree))["packing"]
+        packed = self.info(self.pack("--pack-metadata=all", tree=tree))["packing"]
+        self.assertTrue({"packed_chunk_table", "packed_directories",
+                         "packed_shared_files_table"} <= set(packed), packed)
+        self.assertFalse({"packed_chunk_table", "packed_directories",
+                          "packed_shared_files_table"} & set(plain), plain)
+        for words in ("plain", "chunk_table,directories", "names,symlinks,force", "auto",
+                      "shared_files", "names_index,symlinks_index"):
+            self.expect(run("DWARFSCK", "-q", "--check-integrity",
+                            self.pack("-P", words, tree=tree)), 0)
+
+    def test_header(self):
+        header = self.write("stub", b"#!/bin/sh\nexit 1\n" + b"DWARFS\2\5" + bytes(5000))
+        tree = self.tree()
+        image = self.pack("--header", header, tree=tree)
+        with open(header, "rb") as stub, open(image, "rb") as packed:
+            stub = stub.read()
+            self.assertEqual(packed.read(len(stub)), stub)
+        self.assertEqual(self.expect(run("DWARFSCK", "-H", image), 0).raw, stub)
+        self.assertEqual(self.info(image)["image_offset"], len(stub))
+
+    def test_sparse_files(self):
+        tree = self.tree()
+        self.assertEqual(self.info(self.pack(tree=tree))["features"], ["sparsefiles"])
+        image = self.pack("--no-sparse-files", tree=tree)
+        self.assertEqual(self.info(image)["features"], [])
+        self.assertEqual(self.listing(image)["hole"][2], str(1 << 20))
+
+    def test_specials(self):
+        tree = self.tree()
+        os.mkfifo(self.path("tree", "fifo"))
+        self.assertNotIn("fifo", self.listing(self.pack(tree=tree)))
+        self.assertEqual(self.listing(self.pack("--with-specials", tree=tree))["fifo"][0][0], "p")
+
+    @unittest.skipUnless(IS_ROOT, "only root makes devices")
+    def test_devices(self):
+        tree = self.tree()
+        try:
+            os.mknod(self.path("tree", "null"), stat.S_IFCHR | 0o600, os.makedev(1, 3))
+        except PermissionError as error:
+            raise tap.Skip("devices cannot be made here") from error
+        self.assertNotIn("null", self.listing(self.pack(tree=tree)))
+        words = self.listing(self.pack("--with-devices", tree=tree))["null"]
+        self.assertEqual((words[0][0], words[2]), ("c", "1,3"))
+
+    def test_duplicates_and_hard_links(self):
+        info = self.info(self.pack())
+        self.assertEqual(info["inodes_by_type"], {"directories": 3, "files": 8, "symlinks": 1,
+                                                  "devices": 0, "specials": 0})
+
+
+class Unreadable(cli.Case):
+    """As somebody who may not read everything."""
+
+    def run_unprivileged(self, *arguments):
+        program = tap.tool("MKDWARFS")
+        options = {"user": 65534, "group": 65534, "extra_groups": []} if IS_ROOT else {}
+        if IS_ROOT:
+            os.chmod(self.dir, 0o777)
+            probe = subprocess.run([program, "--version"], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, check=False, **options)
+            if probe.returncode:
+                raise tap.Skip("the build is not readable for others")
+        return run("MKDWARFS", *arguments, **options)
+
+    def test_unreadable_file(self):
+        tree = self.tree()
+        os.chmod(self.path("tree", "a.txt"), 0)
+        result = self.run_unprivileged("-i", tree, "-o", self.path("x"), "-l1")
+        self.expect(result, 2, "a.txt", "creating empty inode", "filesystem created with 1 error")
+        self.expect(run("DWARFSCK", "-q", "--check-integrity", self.path("x")), 0)
+        listing = self.listing(self.path("x"))
+        self.assertEqual((listing["a.txt"][2], listing["sub/hard.txt"][2]), ("0", "0"))
+        self.assertEqual(listing["same.txt"][2], "6000")
+        result = self.run_unprivileged("-i", tree, "-o", self.path("y"), "-l1",
+                                       "--log-level=error")
+        self.expect(result, 2, "filesystem created with 1 error")
+
+    def test_unreadable_directory(self):
+        tree = self.tree()
+        os.chmod(self.path("tree", "sub"), 0)
+        result = self.run_unprivileged("-i", tree, "-o", self.path("x"), "-l1")
+        os.chmod(self.path("tree", "sub"), 0o755)
+        self.expect(result, 2, "sub", "filesystem created with")
+        self.expect(run("DWARFSCK", "-q", "--check-integrity", self.path("x")), 0)
+        self.assertIn("sub", self.listing(self.path("x")))
+
+    def test_unreadable_root(self):
+        tree = self.tree()
+        os.chmod(tree, 0)
+        result = self.run_unprivileged("-i", tree, "-o", self.path("x"), "-l1")
+        os.chmod(tree, 0o755)
+        self.expect(result, 1, "tree")
+        self.assertFalse(os.path.exists(self.path("x")))
+
+    def test_output_not_writable(self):
+        tree = self.tree()
+        os.mkdir(self.path("out"), 0o555)
+        result = self.run_unprivileged("-i", tree, "-o", self.path("out", "x"))
+        self.expect(result, 1, "cannot open output file")
+
+
+class Messages(cli.Case):
+    def test_summary(self):
+        result = run("MKDWARFS", "-i", self.tree(), "-o", self.path("x"), "-l1")
+        self.expect(result, 0, "3 directories", "9 files", "1 of them hard links",
+                    "1 symbolic links", "1 duplicates", "ratio")
+        self.assertEqual(result.out, "")
+
+    def test_log_level(self):
+        tree = self.tree()
+        for level in ("fatal", "error", "warn"):
+            result = run("MKDWARFS", "-i", tree, "-o", self.path(level), "--log-level", level)
+            self.assertEqual((result.code, result.out, result.err), (0, "", ""))
+        info = run("MKDWARFS", "-i", tree, "-o", self.path("i"), "--log-level=info").err
+        more = run("MKDWARFS", "-i", tree, "-o", self.path("v"), "--log-level=verbose").err
+        self.assertGreater(len(more), len(info))
+
+    def test_nothing_but_the_image_on_stdout(self):
+        result = run("MKDWARFS", "-i", self.tree(), "-o", "-", "-l1", "--log-level=trace",
+                     "--progress=ascii", "--no-history")
+        self.assertEqual(result.raw[:6], b"DWARFS")
+        with open(self.path("x"), "wb") as image:
+            image.write(result.raw)
+        self.expect(run("DWARFSCK", "-q", "--check-integrity", self.path("x")), 0)
+
+    def on_terminal(self, *words, env=None):
+        """What is drawn on a terminal that is stderr."""
+        master, slave = pty.openpty()
+        with subprocess.Popen([tap.tool("MKDWARFS"), "-i", self.path("tree"), "-o",
+                               self.path("x"), "-f", "-l5", *words], stderr=slave,
+                              env={**os.environ, **(env or {})}) as child:
+            os.close(slave)
+            seen = b""
+            while True:
+                try:
+                    part = os.read(master, 65536)
+                except OSError:
+                    break
+                if not part:
+                    break
+                seen += part
+            os.close(master)
+            self.assertEqual(child.wait(60), 0)
+        return seen.decode("utf-8")
+
+    def test_progress_on_a_terminal(self):
+        self.tree()
+        self.write("tree/much", b"".join(b"%d\n" % i for i in range(400000)))
+        drawn = self.on_terminal("--progress=ascii")
+        self.assertRegex(drawn, r"\[[#-]+\] +\d+\.\d%")
+        self.assertIn("\r\x1b[K", drawn)
+        self.assertIn("\u2588", self.on_terminal("--progress=unicode"))
+        self.assertRegex(self.on_terminal(env={"LC_ALL": "C"}), r"\[[#-]+\] +\d+\.\d%")
+        for words in (["--no-progress"], ["--progress=none"], ["--progress=simple"]):
+            self.assertNotIn("\x1b[K", self.on_terminal(*words))
+        # The last thing on the terminal is the summary, not a bar.
+        self.assertRegex(drawn.rstrip().splitlines()[-1], r"ratio")
+
+    def test_no_bar_without_a_terminal(self):
+        result = run("MKDWARFS", "-i", self.tree(), "-o", self.path("x"))
+        self.assertNotIn("\x1b", result.err)
+        self.assertNotIn("\r", result.err)
+
+
+class Atomic(cli.Case):
+    def interrupt(self, number, *words):
+        """Send a signal in the middle of the work."""
+        self.write("tree/noise", os.urandom(1 << 20) * 40)
+        os.mkdir(self.path("out"))
+        with subprocess.Popen([tap.tool("MKDWARFS"), "-i", self.path("tree"), "-l", "9", "-S",
+                               "20", "-o", *words], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as child:
+            time.sleep(0.5)
+            if child.poll() is not None:
+                raise tap.Skip("too fast to interrupt")
+            child.send_signal(number)
+            began = time.monotonic()
+            _, err = child.communicate(timeout=60)
+            self.assertEqual(child.returncode, 1, err)
+            self.assertIn(b"interrupted", err)
+            self.assertLess(time.monotonic() - began, 30)
+
+    def test_sigint_leaves_nothing(self):
+        self.interrupt(signal.SIGINT, self.path("out", "x"))
+        self.assertEqual(os.listdir(self.path("out")), [])
+
+    def test_sigterm_leaves_nothing(self):
+        self.interrupt(signal.SIGTERM, self.path("out", "x"))
+        self.assertEqual(os.listdir(self.path("out")), [])
+
+    def test_sigint_keeps_the_old_image(self):
+        self.write("old", b"old image")
+        self.interrupt(signal.SIGINT, self.path("old"), "-f")
+        with open(self.path("old"), "rb") as old:
+            self.assertEqual(old.read(), b"old image")
+        self.assertEqual(sorted(os.listdir(self.dir)), ["old", "out", "tree"])
+
+    @unittest.skipUnless(IS_ROOT, "only root can mount")
+    def test_full_disk(self):
+        self.write("tree/noise", os.urandom(1 << 20))
+        os.mkdir(self.path("small"))
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none",
+                                  self.path("small")], stderr=subprocess.DEVNULL, check=False)
+        if mounted.returncode:
+            raise tap.Skip("nothing can be mounted here")
+        try:
+            result = run("MKDWARFS", "-i", self.path("tree"), "-o", self.path("small", "x"))
+            self.expect(result, 1, "No space left on device")
+            self.assertEqual(os.listdir(self.path("small")), [])
+            with open(self.path("small", "x"), "wb") as out:
+                result = run("MKDWARFS", "-i", self.path("tree"), "-o", "-", stdout=out)
+            self.expect(result, 1, "No space left on device")
+        finally:
+            subprocess.run(["umount", self.path("small")], check=True)
+
+    def test_dev_full(self):
+        if not os.path.exists("/dev/full"):
+            raise tap.Skip("no /dev/full")
+        self.expect(run("MKDWARFS", "-i", self.tree(), "-o", "/dev/full", "-f"), 1,
+                    "No space left on device")
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/full").st_mode))
+
+    def test_dev_null(self):
+        self.expect(run("MKDWARFS", "-i", self.tree(), "-o", "/dev/null", "-f"), 0)
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
+
+
+if __name__ == "__main__":
+    cli.main()

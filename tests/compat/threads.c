@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * threads: many threads walk and read one image at once; each must see what one alone
+ * sees.
+ *
+ * threads IMAGE...
+ *
+ * The cache is set so small that blocks are thrown out while others read them.
+ */
+#include <dwarfs/dwarfs.h>
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define THREADS	  6
+#define PIECE	  70000u
+#define BYTES_MAX (8u << 20) /* of each file: enough to cross blocks, little of a hole   \
+			      */
+
+struct reader {
+	const dwarfs_image *image;
+	unsigned int number;
+	char hash[DWARFS_DIGEST_HEX_MAX];
+	char failure[256];
+};
+
+static int read_file(const dwarfs_image *image, dwarfs_inode inode, dwarfs_digest *digest,
+		     unsigned char *buffer, dwarfs_error **err)
+{
+	uint64_t offset = 0;
+	size_t got;
+	int ret;
+
+	do {
+		if ((ret = dwarfs_read(image, inode, buffer, PIECE, offset, &got, err)) <
+		    0)
+			return ret;
+		dwarfs_digest_update(digest, buffer, got);
+		offset += got;
+	} while (got > 0 && offset < BYTES_MAX);
+	return 0;
+}
+
+/* Entries are counted up or down, or from the middle, so that threads meet and part. */
+static int read_all(struct reader *reader, dwarfs_stat *stat, unsigned char *buffer,
+		    dwarfs_digest *whole, dwarfs_digest *one, dwarfs_error **err)
+{
+	uint32_t count = dwarfs_image_entry_count(reader->image);
+	char(*hashes)[DWARFS_DIGEST_HEX_MAX] = calloc(count, sizeof(*hashes));
+	char name[DWARFS_NAME_ROOM];
+	int ret = 0;
+	uint32_t i;
+
+	if (!hashes)
+		return DWARFS_ERR_NOMEM;
+	for (i = 0; i < count && ret == 0; i++) {
+		uint32_t entry = (reader->number % 2 ? count - 1 - i : i);
+		uint32_t mode;
+
+		entry = (entry + reader->number / 2 * (count / 3)) % count;
+		if ((ret = dwarfs_entry_stat(reader->image, entry, stat, err)) < 0 ||
+		    (ret = dwarfs_entry_name(reader->image, entry, name, sizeof(name),
+					     NULL, err)) < 0)
+			break;
+		mode = dwarfs_stat_mode(stat);
+		dwarfs_digest_update(one, name, strlen(name));
+		dwarfs_digest_update(one, &mode, sizeof(mode));
+		if (S_ISREG(mode))
+			ret = read_file(reader->image, dwarfs_stat_inode(stat), one,
+					buffer, err);
+		dwarfs_digest_finish(one, hashes[entry]);
+	}
+	for (i = 0; i < count; i++)
+		dwarfs_digest_update(whole, hashes[i], strlen(hashes[i]));
+	dwarfs_digest_finish(whole, reader->hash);
+	free(hashes);
+	return ret;
+}
+
+static void *run(void *argument)
+{
+	struct reader *reader = argument;
+	unsigned char *buffer = malloc(PIECE);
+	dwarfs_digest *whole = NULL;
+	dwarfs_digest *one = NULL;
+	dwarfs_stat *stat = NULL;
+	dwarfs_error *err = NULL;
+
+	if (!buffer || dwarfs_digest_new("sha256", &whole, &err) < 0 ||
+	    dwarfs_digest_new("sha256", &one, &err) < 0 ||
+	    dwarfs_stat_new(&stat, &err) < 0 ||
+	    read_all(reader, stat, buffer, whole, one, &err) < 0)
+		snprintf(reader->failure, sizeof(reader->failure), "%s",
+			 err ? dwarfs_error_message(err) : "out of memory");
+	dwarfs_error_free(err);
+	dwarfs_stat_free(stat);
+	dwarfs_digest_free(one);
+	dwarfs_digest_free(whole);
+	free(buffer);
+	return NULL;
+}
+
+static int try_image(const char *path)
+{
+	struct reader readers[THREADS + 1] = { 0 };
+	pthread_t threads[THREADS];
+	dwarfs_context *context = NULL;
+	dwarfs_image *image = NULL;
+	dwarfs_error *err = NULL;
+	int failures = 0;
+	size_t i;
+
+	if (dwarfs_context_new(&context, &err) < 0 ||
+	    dwarfs_context_set_cache_bytes(context, 1 << 20, &err) < 0 ||
+	    dwarfs_image_open(context, path, NULL, &image, &err) < 0) {
+		printf("# %s\n", dwarfs_error_message(err));
+		dwarfs_error_free(err);
+		dwarfs_context_free(context);
+		return 1;
+	}
+	dwarfs_context_free(context);
+	for (i = 0; i <= THREADS; i++)
+		readers[i] = (struct reader){ .image = image, .number = (unsigned int)i };
+	for (i = 0; i < THREADS; i++) {
+		if (pthread_create(&threads[i], NULL, run, &readers[i]) != 0)
+			exit(99);
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	run(&readers[THREADS]);
+	for (i = 0; i <= THREADS; i++) {
+		if (readers[i].failure[0]) {
+			printf("# thread %zu: %s\n", i, readers[i].failure);
+			failures++;
+		} else if (strcmp(readers[i].hash, readers[THREADS].hash) != 0) {
+			printf("# thread %zu sees something else\n", i);
+			failures++;
+		}
+	}
+	dwarfs_image_free(image);
+	return failures;
+}
+
+int main(int argc, char **argv)
+{
+	const char *data = getenv("DWARFS_TEST_DATA");
+	int failed = 0;
+	char path[4096];
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		FILE *file;
+		int failures;
+
+		snprintf(path, sizeof(path), "%s/images/%s.dwarfs", data ? data : ".",
+			 argv[i]);
+		file = fopen(path, "rb");
+		if (!file) {
+			printf("1..0 # SKIP no test data: set DWARFS_TEST_DATA\n");
+			return 77;
+		}
+		fclose(file);
+		failures = try_image(path);
+		printf("%sok %d - %d threads read %s\n", failures ? "not " : "", i,
+		       THREADS, argv[i]);
+		failed += failures != 0;
+	}
+	printf("1..%d\n", argc - 1);
+	return failed != 0;
+}

@@ -1,0 +1,400 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""dwarfs: what a mounted image answers, and how a mount begins and ends."""
+import concurrent.futures
+import contextlib
+import errno
+import json
+import os
+import random
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+
+import mount
+import tap
+
+NOBODY = 65534
+suite = tap.Suite()
+try:
+    DRIVER = mount.available()
+except tap.Skip as why:
+    tap.skip_all(str(why))
+scratch = tempfile.mkdtemp(prefix="dwarfs-mount-")
+os.chmod(scratch, 0o755)
+
+
+def place(name):
+    return os.path.join(scratch, name)
+
+
+def write(path, contents=b"", mode=0o644):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as out:
+        out.write(contents)
+    os.chmod(path, mode)
+
+
+def read(path):
+    with open(path, "rb") as source:
+        return source.read()
+
+
+def pack(tree, *options):
+    image = tree + ".dwarfs"
+    subprocess.run([tap.tool("MKDWARFS"), "-i", tree, "-o", image, "--force", "--no-progress",
+                    "--log-level=warn", *(options or ("-l1",))], check=True)
+    return image
+
+
+def run(*arguments, **how):
+    return subprocess.run([DRIVER, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, timeout=60, **how)
+
+
+def raises(number, function, *arguments):
+    try:
+        function(*arguments)
+    except OSError as error:
+        assert error.errno == number, (function, arguments, error)
+        return
+    raise AssertionError(f"{function}{arguments} works")
+
+
+def until(condition, what):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as status:
+            return status.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def mount_line(path):
+    """Source, place, type and options of a mount."""
+    with open("/proc/self/mounts") as mounts:
+        lines = [line.split() for line in mounts]
+    return [line[:4] for line in lines if line[1] == path][0]
+
+
+@contextlib.contextmanager
+def in_background(image, *options, **how):
+    """Mount as users do; gives the path and the pid of the driver."""
+    path = tempfile.mkdtemp(prefix="mnt-", dir=scratch)
+    done = run(image, path, *options, **how)
+    assert done.returncode == 0, done
+    pid = None
+    try:
+        assert os.path.ismount(path), "not mounted when the program returned"
+        pid = int(os.getxattr(path, "user.dwarfs.driver.pid"))
+        yield path, pid
+    finally:
+        if os.path.ismount(path):
+            subprocess.run(["fusermount3", "-u", "-z", path], check=True)
+        if pid:
+            until(lambda: not is_running(pid), "the driver did not end")
+
+
+def upstream(name):
+    return tap.data("images", name + ".dwarfs")
+
+
+def with_many():
+    """An image with a large directory and several blocks, made once."""
+    tap.tool("MKDWARFS")
+    tree = place("many")
+    if not os.path.exists(tree):
+        rng = random.Random(7)
+        os.makedirs(tree + "/dir")
+        for number in range(20000):
+            with open(f"{tree}/dir/an entry with a long name {number:05d}", "wb") as out:
+                out.write(b"%d\n" % number)
+        for number in range(40):
+            write(f"{tree}/files/{number}", rng.randbytes(rng.randrange(1, 700000)))
+        pack(tree)
+    return tree + ".dwarfs"
+
+
+# -- the command line -----------------------------------------------------------------------
+
+with suite.case("without arguments: usage on standard output, exit 1"):
+    done = run()
+    assert done.returncode == 1 and "usage: dwarfs" in done.stdout and not done.stderr, done
+
+with suite.case("help and version"):
+    assert "cachesize" in run("-h").stdout
+    assert run("--version").stdout.startswith("dwarfs ")
+
+with suite.case("options that do not work yet are refused by name"):
+    for option in ("workers=2", "readahead=1m", "mlock=must", "case_insensitive",
+                   "preload_all", "preload_category=hotness", "analysis_file=x",
+                   "tidy_strategy=time", "seq_detector=4", "decratio=0.5", "perfmon=fuse"):
+        done = run(upstream("data"), scratch, "-o", option)
+        name = option.split("=")[0]
+        assert done.returncode == 1, done
+        assert f"option '{name}' is not supported by this version" in done.stderr, done
+    done = run("--auto-mountpoint", upstream("data"))
+    assert done.returncode == 1 and "--auto-mountpoint" in done.stderr, done
+
+with suite.case("bad values, missing images and mount points are named"):
+    for option in ("cachesize=lots", "offset=here", "uid=no such user", "debuglevel=loud"):
+        done = run(upstream("data"), scratch, "-o", option)
+        assert done.returncode == 1 and option.split("=")[0] in done.stderr, done
+    done = run(place("nothing"), scratch)
+    assert done.returncode == 1 and place("nothing") in done.stderr, done
+    done = run(upstream("future-features"), scratch)
+    assert done.returncode == 1 and "this-feature-will-never-exist" in done.stderr, done
+    done = run(upstream("data"), place("no mount point"))
+    assert done.returncode == 1 and place("no mount point") in done.stderr, done
+    done = run(upstream("data"))
+    assert done.returncode == 1 and "mount point" in done.stderr, done
+
+with suite.case("options of older versions only warn"):
+    with mount.mounted(upstream("data"), "-o", "enable_nlink,cache_image,no_cache_image") as path:
+        assert os.listdir(path)
+
+# -- beginning and end ----------------------------------------------------------------------
+
+with suite.case("it is mounted when the program returns, and gone after the unmount"):
+    with in_background(upstream("data")) as (path, pid):
+        source, _, kind, options = mount_line(path)
+        assert source == upstream("data") and kind == "fuse.dwarfs", (source, kind)
+        assert "ro" in options.split(",") and "default_permissions" in options, options
+        subprocess.run(["fusermount3", "-u", path], check=True)
+        until(lambda: not is_running(pid), "the driver did not end")
+
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    with suite.case(f"{signal.Signals(number).name} unmounts"):
+        with in_background(upstream("data")) as (path, pid):
+            os.kill(pid, number)
+            until(lambda: not os.path.ismount(path), "still mounted")
+        path = tempfile.mkdtemp(prefix="mnt-", dir=scratch)
+        process = subprocess.Popen([DRIVER, upstream("data"), path, "-f"])
+        until(lambda: os.path.ismount(path), "not mounted")
+        process.send_signal(number)
+        assert process.wait(timeout=20) == 0
+        assert not os.path.ismount(path)
+
+with suite.case("a signal unmounts also while a file is open"):
+    with in_background(upstream("data")) as (path, pid):
+        name = next(os.path.join(folder, files[0]) for folder, _, files in os.walk(path) if files)
+        fd = os.open(name, os.O_RDONLY)
+        os.kill(pid, signal.SIGTERM)
+        until(lambda: not os.path.ismount(path), "still mounted")
+        with contextlib.suppress(OSError):  # nobody answers any more
+            os.close(fd)
+
+with suite.case("it works without standard descriptors"):
+    path = tempfile.mkdtemp(prefix="mnt-", dir=scratch)
+    subprocess.run(["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', DRIVER, upstream("data"), path],
+                   check=True, timeout=60)
+    try:
+        assert os.path.ismount(path)
+        assert read(path + "/format.sh")
+    finally:
+        subprocess.run(["fusermount3", "-u", path], check=True)
+
+with suite.case("commas and backslashes in the path of the image"):
+    name = place("a,b\\c,ro,x=y.dwarfs")
+    write(name, read(upstream("data")))
+    with in_background(name) as (path, _):
+        assert mount_line(path)[0] == name.replace("\\", "\\134"), mount_line(path)
+        assert read(path + "/format.sh")
+
+with suite.case("one request at a time, and with other ways to serve them"):
+    for options in (("-s",), ("-o", "clone_fd"), ("-o", "max_threads=2,max_idle_threads=1"),
+                    ("-o", "auto_unmount")):
+        with in_background(upstream("data"), *options) as (path, _):
+            assert read(path + "/format.sh")
+
+# -- answers --------------------------------------------------------------------------------
+
+with suite.case("statfs as the images say"):
+    checked = 0
+    with open(tap.data("images", "images.json")) as source:
+        records = json.load(source)["images"]
+    for record in records:
+        if "statvfs" not in record:
+            continue
+        with mount.mounted(tap.data("images", record["file"])) as path:
+            found = os.statvfs(path)
+            want = record["statvfs"]
+            got = {"bsize": found.f_bsize, "frsize": found.f_frsize, "blocks": found.f_blocks,
+                   "files": found.f_files}
+            assert {key: got[key] for key in want} == want, (record["file"], got, want)
+            assert found.f_bfree == 0 and found.f_flag & os.ST_RDONLY
+        checked += 1
+    assert checked >= 7, checked
+
+with suite.case("errors are those of a read-only file system"):
+    with mount.mounted(upstream("compat-v0.9.10")) as path:
+        raises(errno.EROFS, os.open, path + "/new", os.O_WRONLY | os.O_CREAT)
+        raises(errno.EROFS, os.open, path + "/format.sh", os.O_WRONLY)
+        raises(errno.EROFS, os.open, path + "/format.sh", os.O_RDWR)
+        raises(errno.EROFS, os.unlink, path + "/format.sh")
+        raises(errno.EROFS, os.mkdir, path + "/new")
+        raises(errno.EROFS, os.rename, path + "/format.sh", path + "/new")
+        raises(errno.EROFS, os.chmod, path + "/format.sh", 0o600)
+        raises(errno.EROFS, os.truncate, path + "/format.sh", 0)
+        raises(errno.EROFS, os.setxattr, path, "user.x", b"")
+        raises(errno.ENOENT, os.stat, path + "/missing")
+        raises(errno.ENOENT, os.stat, path + "/missing")  # now from the cache of the kernel
+        raises(errno.ENOTDIR, os.listdir, path + "/format.sh")
+        raises(errno.ENOTDIR, os.stat, path + "/format.sh/x")
+        raises(errno.EINVAL, os.readlink, path + "/format.sh")
+        raises(errno.ENAMETOOLONG, os.stat, path + "/" + "n" * 256)
+        raises(errno.ENOENT, os.stat, path + "/" + "n" * 255)
+        directory = os.open(path, os.O_RDONLY)
+        raises(errno.EISDIR, os.read, directory, 10)
+        os.close(directory)
+
+with suite.case("extended attributes"):
+    with in_background(upstream("compat-v0.9.10")) as (path, pid):
+        assert sorted(os.listxattr(path)) == ["user.dwarfs.driver.pid", "user.dwarfs.inodeinfo"]
+        assert os.listxattr(path + "/format.sh") == ["user.dwarfs.inodeinfo"]
+        raises(errno.ENODATA, os.getxattr, path + "/format.sh", "user.dwarfs.driver.pid")
+        raises(errno.ENODATA, os.getxattr, path, "user.other")
+        info = json.loads(os.getxattr(path + "/format.sh", "user.dwarfs.inodeinfo"))
+        found = os.stat(path + "/format.sh")
+        assert info["size"] == found.st_size and info["mode"] == found.st_mode
+        assert info["inode"] == found.st_ino - 1 and info["uid"] == found.st_uid
+        assert info["modestring"] == stat.filemode(found.st_mode)
+        assert is_running(pid)
+
+with suite.case("owner, group and write permissions can be replaced"):
+    with mount.mounted(upstream("data"), "-o", "uid=4242,gid=2323,readonly,blocksize=64k") as path:
+        for folder, directories, files in os.walk(path):
+            for name in directories + files:
+                found = os.lstat(os.path.join(folder, name))
+                assert (found.st_uid, found.st_gid) == (4242, 2323)
+                assert stat.S_ISLNK(found.st_mode) or not found.st_mode & 0o222
+                assert found.st_blksize == 65536
+
+with suite.case("permissions are checked for owner, group and others"):
+    if os.geteuid() != 0:
+        raise tap.Skip("needs root")
+    tree = place("permissions")
+    write(tree + "/owner", b"o", 0o400)
+    write(tree + "/group", b"g", 0o040)
+    write(tree + "/other", b"t", 0o004)
+    write(tree + "/none", b"n", 0o000)
+    os.chmod(tree, 0o755)
+    for name in os.listdir(tree):
+        os.chown(f"{tree}/{name}", 5001, 5002)
+    with mount.mounted(pack(tree), "-o", "allow_other") as path:
+        def readable(user, group):
+            code = ("import os,sys\n"
+                    "print(*[n for n in sorted(os.listdir(sys.argv[1]))"
+                    " if os.access(sys.argv[1] + '/' + n, os.R_OK)])")
+            done = subprocess.run(["python3", "-c", code, path], user=user, group=group,
+                                  extra_groups=[], capture_output=True, text=True, check=True)
+            return done.stdout.split()
+        assert readable(5001, 1) == ["owner"]
+        assert readable(1, 5002) == ["group"]
+        assert readable(1, 1) == ["other"]
+        assert readable(0, 0) == ["group", "none", "other", "owner"]
+
+with suite.case("a large directory is listed whole, from several places at once"):
+    with mount.mounted(with_many()) as path:
+        want = sorted(os.listdir(place("many/dir")))
+        assert sorted(os.listdir(path + "/dir")) == want
+        assert sorted(entry.name for entry in os.scandir(path + "/dir")) == want
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for names in pool.map(lambda _: os.listdir(path + "/dir"), range(16)):
+                assert sorted(names) == want
+        assert os.stat(path + "/dir").st_size == 20000
+        assert os.stat(path + "/dir").st_nlink == 1
+        assert read(path + "/dir/" + want[12345]) == read(place("many/dir/") + want[12345])
+
+with suite.case("many threads read, also with a small cache and without that of the kernel"):
+    image = with_many()
+    names = os.listdir(place("many/files"))
+    want = {name: read(f"{place('many')}/files/{name}") for name in names}
+    for options in ("cachesize=512m", "cachesize=1m,no_cache_files", "cachesize=0"):
+        with mount.mounted(image, "-o", options) as path:
+            def check(seed):
+                rng = random.Random(seed)
+                for _ in range(60):
+                    name = rng.choice(names)
+                    at = rng.randrange(len(want[name]))
+                    size = rng.randrange(1, 100000)
+                    with open(f"{path}/files/{name}", "rb") as source:
+                        source.seek(at)
+                        assert source.read(size) == want[name][at:at + size], (name, at, size)
+            with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                list(pool.map(check, range(8)))
+
+with suite.case("holes are found"):
+    tree = place("sparse")
+    os.mkdir(tree)
+    with open(tree + "/file", "wb") as out:
+        out.write(b"b" * 8192)
+        out.seek(1 << 30)
+        out.write(b"e" * 4096)
+        out.truncate(1 << 31)
+    for options in ("cache_sparse", "no_cache_sparse"):
+        with mount.mounted(pack(tree), "-o", options) as path:
+            fd = os.open(path + "/file", os.O_RDONLY)
+            assert os.fstat(fd).st_size == 1 << 31
+            assert os.fstat(fd).st_blocks * 512 < 1 << 20
+            assert os.lseek(fd, 0, os.SEEK_DATA) == 0
+            assert os.lseek(fd, 0, os.SEEK_HOLE) == 8192
+            assert os.lseek(fd, 8192, os.SEEK_DATA) == 1 << 30
+            assert os.lseek(fd, 1 << 30, os.SEEK_HOLE) == (1 << 30) + 4096
+            raises(errno.ENXIO, os.lseek, fd, (1 << 30) + 4096, os.SEEK_DATA)
+            raises(errno.ENXIO, os.lseek, fd, 1 << 31, os.SEEK_HOLE)
+            assert os.pread(fd, 4, (1 << 30) - 2) == b"\0\0ee"
+            os.close(fd)
+
+with suite.case("two images in one file, by offset and size; behind a prefix by itself"):
+    first, second = read(upstream("data")), read(upstream("unixlink"))
+    write(place("two"), first + second)
+    with mount.mounted(place("two"), "-o", f"imagesize={len(first)}") as path:
+        one = sorted(os.listdir(path))
+    with mount.mounted(place("two"), "-o", f"offset={len(first)}") as path:
+        two = sorted(os.listdir(path))
+    assert one != two
+    with mount.mounted(upstream("unixlink")) as path:
+        assert two == sorted(os.listdir(path))
+    write(place("prefixed"), b"#!/bin/sh\nexit\n" + first)
+    with mount.mounted(place("prefixed"), "-o", "offset=auto") as path:
+        assert one == sorted(os.listdir(path))
+    done = run(place("prefixed"), scratch)
+    assert done.returncode == 1, done
+
+with suite.case("an image inside a mounted image"):
+    with mount.mounted(upstream("datadata")) as outer:
+        inner = os.path.join(outer, os.listdir(outer)[0])
+        with mount.mounted(inner) as path, mount.mounted(upstream("data")) as same:
+            assert os.listdir(path) == os.listdir(same)
+            assert read(path + "/format.sh") == read(same + "/format.sh")
+
+with suite.case("a damaged block is an error of its files only"):
+    tree = place("damaged")
+    for number in range(6):
+        write(f"{tree}/file{number}", random.Random(number).randbytes(1 << 20))
+    image = pack(tree, "-l0")
+    where = read(image).find(read(tree + "/file3")[1000:1100])
+    assert where > 0
+    with open(image, "r+b") as file:
+        file.seek(where)
+        file.write(bytes([read(tree + "/file3")[1000] ^ 1]))
+    with mount.mounted(image) as path:
+        good = 0
+        raises(errno.EIO, read, path + "/file3")
+        for number in range(6):
+            with contextlib.suppress(OSError):
+                assert read(f"{path}/file{number}") == read(f"{tree}/file{number}")
+                good += 1
+        assert good >= 4, good
+
+subprocess.run(["rm", "-rf", "--one-file-system", scratch], check=False)
+suite.finish()

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: MIT
+"""A tree of every kind of thing, packed and brought back, must be the same tree.
+
+test_roundtrip.py levels N...   each level, by extraction and by mount
+test_roundtrip.py variants      options that change how things are stored
+test_roundtrip.py workers       the image does not depend on the number of workers
+"""
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import mount
+import tap
+import tree
+import walker
+
+NANO = 1000000000
+PRIVILEGED = os.geteuid() == 0
+SPECIALS = ["--with-devices", "--with-specials"]
+
+VARIANTS = {
+    "nanoseconds, all times": (["--time-resolution", "ns", "--keep-all-times"], 1),
+    "milliseconds": (["--time-resolution", "ms"], 1000000),
+    "minutes": (["--time-resolution", "min"], 60 * NANO),
+    "4 KiB blocks": (["-S", "12"], NANO),
+    "1 KiB blocks": (["-S", "10"], NANO),
+    "64 MiB blocks": (["-S", "26"], NANO),
+    "order none": (["--order", "none"], NANO),
+    "order revpath": (["--order", "revpath"], NANO),
+    "nothing packed": (["--pack-metadata", "none"], NANO),
+    "everything packed": (["--pack-metadata", "all,force"], NANO),
+    "plain names": (["--pack-metadata", "plain"], NANO),
+    "packed chunk table": (["--pack-metadata", "chunk_table"], NANO),
+    "packed directories": (["--pack-metadata", "directories"], NANO),
+    "packed shared files": (["--pack-metadata", "shared_files"], NANO),
+    "packed names": (["--pack-metadata", "names,names_index,force"], NANO),
+    "packed links": (["--pack-metadata", "symlinks,symlinks_index,force"], NANO),
+    "no index": (["--no-section-index"], NANO),
+    "no history": (["--no-history"], NANO),
+    "brotli": (["-C", "brotli:quality=3"], NANO),
+    "lzma metadata": (["--metadata-compression", "lzma:level=2"], NANO),
+}
+
+
+def pack(source, image, *options):
+    done = subprocess.run([tap.tool("MKDWARFS"), "-i", source, "-o", image, "--no-progress",
+                           *options], capture_output=True, text=True, errors="replace")
+    assert done.returncode == 0, f"mkdwarfs ended with {done.returncode}: {done.stderr}"
+
+
+def check_image(image):
+    done = subprocess.run([tap.tool("DWARFSCK"), "-i", image, "--check-integrity", "-q"],
+                          capture_output=True, text=True, errors="replace")
+    assert done.returncode == 0, f"dwarfsck ended with {done.returncode}: {done.stderr}"
+
+
+def columns(keep_all_times):
+    wanted = ["type", "mode", "mtime", "size", "nlink", "rdev", "target", "sha256"]
+    if PRIVILEGED:
+        wanted += ["uid", "gid"]
+    return wanted
+
+
+def agree_on_access_times(expected, actual):
+    """Of files only: that of a directory or a link moves when it is looked at."""
+    for path, row in expected.items():
+        if row["type"] == "f" and row["atime"] != actual[path]["atime"]:
+            raise AssertionError(f"{path!r}: atime is {actual[path]['atime']}, "
+                                 f"expected {row['atime']}")
+
+
+def extracted(image, expected, scratch, resolution_ns, all_times=False, holes=True):
+    target = os.path.join(scratch, "target")
+    try:
+        done = subprocess.run([tap.tool("DWARFSEXTRACT"), "-i", image, "-o", target],
+                              capture_output=True, text=True, errors="replace")
+        assert done.returncode == 0, f"dwarfsextract ended with {done.returncode}: {done.stderr}"
+        actual = walker.describe(target)
+        walker.must_agree(expected, actual, columns=columns(all_times), holes=holes,
+                          resolution_ns=resolution_ns)
+        if all_times:
+            agree_on_access_times(expected, actual)
+    finally:
+        shutil.rmtree(target, ignore_errors=True)
+
+
+def through_mount(image, expected, resolution_ns, all_times=False, holes=True):
+    with mount.mounted(image) as path:
+        actual = walker.describe(path)
+    names = columns(all_times)
+    if "uid" not in names:
+        names += ["uid", "gid"]  # a mount shows owners to everybody
+    walker.must_agree(expected, actual, columns=names, holes=holes, resolution_ns=resolution_ns)
+    if all_times:
+        for path, row in expected.items():
+            if row["type"] == "f" and row["ctime"] != actual[path]["ctime"]:
+                raise AssertionError(f"{path!r}: ctime is {actual[path]['ctime']}, "
+                                     f"expected {row['ctime']}")
+        agree_on_access_times(expected, actual)
+
+
+def levels(suite, source, expected, scratch, numbers):
+    for level in numbers:
+        image = os.path.join(scratch, "image")
+        with suite.case(f"level {level} packs and checks"):
+            pack(source, image, "-l", level, *SPECIALS)
+            check_image(image)
+        if not os.path.exists(image):
+            continue
+        with suite.case(f"level {level} by extraction"):
+            extracted(image, expected, scratch, NANO)
+        with suite.case(f"level {level} by mount"):
+            through_mount(image, expected, NANO)
+        os.unlink(image)
+
+
+def variants(suite, source, expected, scratch):
+    image = os.path.join(scratch, "image")
+    for name, (options, resolution_ns) in VARIANTS.items():
+        all_times = "--keep-all-times" in options
+        with suite.case(name + ", by extraction"):
+            # Reading the source for an earlier case may have moved its access times.
+            before = walker.describe(source) if all_times else expected
+            pack(source, image, "-l", "1", *SPECIALS, *options)
+            check_image(image)
+            extracted(image, before, scratch, resolution_ns, all_times)
+        if all_times and os.path.exists(image):
+            with suite.case(name + ", by mount"):
+                through_mount(image, before, resolution_ns, all_times)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(image)
+    with suite.case("holes as data"):
+        small = os.path.join(scratch, "small")
+        tree.make(small, huge=False)
+        without_holes = walker.describe(small)
+        pack(small, image, "-l", "1", "--no-sparse-files", *SPECIALS)
+        check_image(image)
+        extracted(image, without_holes, scratch, NANO, holes=False)
+        os.unlink(image)
+    with suite.case("devices and specials are left out unless asked for"):
+        plain = {path: row for path, row in expected.items() if row["type"] not in "cbps"}
+        pack(source, image, "-l", "1")
+        extracted(image, plain, scratch, NANO)
+        os.unlink(image)
+    with suite.case("a header in front"):
+        header = os.path.join(scratch, "header")
+        with open(header, "wb") as out:
+            out.write(b"#!/bin/sh\nexit 1\nDWARFS\2\5 is not here\n" * 7)
+        pack(source, image, "-l", "1", "--header", header, *SPECIALS)
+        with open(image, "rb") as made, open(header, "rb") as wanted:
+            start = wanted.read()
+            assert made.read(len(start)) == start, "the image does not start with the header"
+        check_image(image)
+        extracted(image, expected, scratch, NANO)
+        os.unlink(image)
+    with suite.case("an empty directory"):
+        empty = os.path.join(scratch, "empty")
+        os.mkdir(empty)
+        pack(empty, image)
+        check_image(image)
+        extracted(image, walker.describe(empty), scratch, NANO)
+        os.unlink(image)
+    with suite.case("one owner, one time, other modes"):
+        pack(source, image, "-l", "1", "--set-owner", "12", "--set-group", "34", "--set-time",
+             "1700000000", "--chmod", "norm", *SPECIALS)
+        changed = {}
+        for path, row in expected.items():
+            mode = 0o444 | (0o111 if row["type"] == "d" or row["mode"] & 0o111 else 0)
+            changed[path] = dict(row, uid=12, gid=34, mtime=1700000000 * NANO, mode=mode)
+            if row["type"] == "l":
+                changed[path]["mode"] = None
+        extracted(image, changed, scratch, NANO)
+        os.unlink(image)
+
+
+def workers(suite, source, scratch):
+    images = {}
+    for options in (["-l", "1"], ["-l", "4", "-S", "16"], ["-l", "7", "-S", "20"]):
+        with suite.case(" ".join(options) + " gives the same bytes with 0, 1 and 8 workers"):
+            for count in ("0", "1", "8"):
+                image = os.path.join(scratch, "image" + count)
+                pack(source, image, *options, "-N", count, "--no-history",
+                     "--no-create-timestamp", "-f", *SPECIALS)
+                with open(image, "rb") as made:
+                    images[count] = made.read()
+            assert images["0"] == images["1"], "1 worker gives another image than none"
+            assert images["0"] == images["8"], "8 workers give another image than none"
+    with suite.case("standard output gives the same bytes as a file"):
+        done = subprocess.run([tap.tool("MKDWARFS"), "-i", source, "-o", "-", "--no-progress",
+                               "-l", "1", "--no-history", "--no-create-timestamp", *SPECIALS],
+                              capture_output=True)
+        assert done.returncode == 0, f"mkdwarfs ended with {done.returncode}: {done.stderr}"
+        image = os.path.join(scratch, "image")
+        pack(source, image, "-l", "1", "--no-history", "--no-create-timestamp", *SPECIALS)
+        with open(image, "rb") as made:
+            assert made.read() == done.stdout, "they differ"
+
+
+def main(what, *arguments):
+    try:
+        tap.tool("MKDWARFS")
+        tap.tool("DWARFSCK")
+        tap.tool("DWARFSEXTRACT")
+    except tap.Skip as reason:
+        tap.skip_all(reason)
+    suite = tap.Suite()
+    with tempfile.TemporaryDirectory(prefix="dwarfs-roundtrip-") as scratch:
+        source = os.path.join(scratch, "source")
+        tree.make(source)
+        expected = walker.describe(source)
+        if what == "levels":
+            levels(suite, source, expected, scratch, arguments)
+        elif what == "variants":
+            variants(suite, source, expected, scratch)
+        elif what == "workers":
+            workers(suite, source, scratch)
+        else:
+            sys.exit(__doc__)
+    suite.finish()
+
+
+main(*sys.argv[1:])

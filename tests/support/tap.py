@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""Report the cases of a test program as TAP lines, which the build system counts.
+
+    suite = tap.Suite()
+    with suite.case("reads a file"):
+        assert ...
+    suite.finish()
+
+A case fails by any exception, and is skipped by tap.Skip("why").
+"""
+import os
+import sys
+import time
+import traceback
+
+SKIPPED = 77
+
+
+class Skip(Exception):
+    """What a case needs is not here."""
+
+
+class _Case:
+    def __init__(self, suite, name):
+        self.suite = suite
+        self.name = name
+
+    def __enter__(self):
+        self.began = time.monotonic()
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.suite._report(self.name, error, trace, time.monotonic() - self.began)
+        return kind is None or issubclass(kind, Exception)
+
+
+class Suite:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def case(self, name):
+        return _Case(self, name)
+
+    def _report(self, name, error, trace, seconds):
+        number = self.passed + self.failed + self.skipped + 1
+        if error is None:
+            self.passed += 1
+            print(f"ok {number} - {name}")
+        elif isinstance(error, Skip):
+            self.skipped += 1
+            print(f"ok {number} - {name} # SKIP {error}")
+        else:
+            self.failed += 1
+            print(f"not ok {number} - {name}")
+            text = "".join(traceback.format_exception(type(error), error, trace))
+            for line in text.encode("utf-8", "backslashreplace").decode().splitlines():
+                print(f"# {line}")
+        if seconds > 5:
+            print(f"# {seconds:.1f} s")
+        sys.stdout.flush()
+
+    def finish(self):
+        """Print the plan and leave."""
+        print(f"1..{self.passed + self.failed + self.skipped}")
+        if self.failed:
+            sys.exit(1)
+        sys.exit(SKIPPED if self.skipped and not self.passed else 0)
+
+
+def skip_all(reason):
+    """Leave at once: nothing here can be tested."""
+    print(f"1..0 # SKIP {reason}")
+    print(reason, file=sys.stderr)
+    sys.exit(SKIPPED)
+
+
+def tool(variable):
+    """The path of a program of ours, from the environment."""
+    path = os.environ.get(variable)
+    if not path or not os.access(path, os.X_OK):
+        raise Skip(f"{variable} is not built")
+    return path
+
+
+def data(*parts):
+    """A path in the folder of test data."""
+    root = os.environ.get("DWARFS_TEST_DATA", "")
+    path = os.path.join(root, *parts)
+    if not root or not os.path.exists(path):
+        raise Skip("no test data: set DWARFS_TEST_DATA")
+    return path
