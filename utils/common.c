@@ -38,6 +38,8 @@ void tool_start(const char *program)
 {
 	tool.name = program;
 	setlocale(LC_CTYPE, "");
+	/* A file that grows too large is an error to report, not a reason to die. */
+	signal(SIGXFSZ, SIG_IGN);
 }
 
 const char *tool_name(void)

@@ -41,7 +41,9 @@ void tool_cleanup_memory(void *pointer);
 
 /* -- the program and its messages ---------------------------------------------------- */
 
-/* Call first: sets the name for messages and the locale for characters (not for numbers).
+/*
+ * Call first: sets the name for messages and the locale for characters (not for numbers),
+ * and makes a limit of file sizes an error of writing instead of a signal.
  */
 void tool_start(const char *program);
 

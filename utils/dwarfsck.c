@@ -324,31 +324,32 @@ enum section_state report_state(const struct report *report, uint32_t section)
 /* What the callbacks of a check need. */
 struct checking {
 	const dwarfs_image *image;
+	const char *path;
 	struct report *report;
 	struct progress *progress;
 };
 
 static void print_finding(const struct checking *checking, const struct finding *finding)
 {
+	const char *what = "error";
 	const char *type;
 
 	if (finding->severity != DWARFS_FINDING_ERROR) {
-		tool_log(DWARFS_LOG_WARN, "%s", finding->message);
+		tool_log(DWARFS_LOG_WARN, "'%s': %s", checking->path, finding->message);
 		return;
 	}
 	if (finding->section < 0) {
-		tool_error("%s", finding->message);
+		tool_error("'%s': %s", checking->path, finding->message);
 		return;
 	}
+	if (checking->report->level == DWARFS_CHECK_INTEGRITY)
+		what = "integrity check error";
+	else if (finding->checksum)
+		what = "checksum error";
 	type = dwarfs_section_type_name((uint32_t)section_fact(
 		checking->image, (uint32_t)finding->section, DWARFS_SECTION_FIELD_TYPE));
-	if (checking->report->level == DWARFS_CHECK_INTEGRITY)
-		tool_error("integrity check error in section: %s: %s", type,
-			   finding->message);
-	else
-		tool_error("%s in section: %s: %s",
-			   finding->checksum ? "checksum error" : "error", type,
-			   finding->message);
+	tool_error("'%s': %s in section: %s: %s", checking->path, what, type,
+		   finding->message);
 }
 
 static void take_finding(int severity, int64_t section, const char *message, void *user)
@@ -386,18 +387,16 @@ static int show_progress(const dwarfs_progress *progress, void *user)
 }
 
 /* Returns the exit code, with all findings printed on stderr. */
-static int check_image(const dwarfs_image *image, const struct settings *s,
+static int check_image(const dwarfs_image *image, const struct settings *s, int level,
 		       struct report *report)
 {
 	auto_progress struct progress *progress = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 	const bool show = !s->quiet && isatty(STDERR_FILENO);
-	struct checking checking = { image, report, NULL };
+	struct checking checking = { image, s->input, report, NULL };
 	int ret;
 
-	report->level = s->integrity  ? DWARFS_CHECK_INTEGRITY
-			: s->no_check ? DWARFS_CHECK_METADATA
-				      : DWARFS_CHECK_CHECKSUMS;
+	report->level = level;
 	progress = progress_new(show ? PROGRESS_AUTO : PROGRESS_NONE);
 	if (!progress)
 		return 1;
@@ -462,11 +461,20 @@ static int print_header(const dwarfs_image *image)
 	return 0;
 }
 
+/* The level that was asked for, or that which suits what else was asked for. */
+static int check_level(const struct settings *s, int level)
+{
+	if (s->integrity)
+		return DWARFS_CHECK_INTEGRITY;
+	return s->no_check ? DWARFS_CHECK_METADATA : level;
+}
+
 /* Check, then tell; the worse exit code counts. */
 static int check_and_tell(const dwarfs_image *image, const struct settings *s)
 {
 	auto_report report = { .level = -1 };
-	const int checked = check_image(image, s, &report);
+	const int checked =
+		check_image(image, s, check_level(s, DWARFS_CHECK_CHECKSUMS), &report);
 	int told = 0;
 
 	if (s->json)
@@ -476,14 +484,14 @@ static int check_and_tell(const dwarfs_image *image, const struct settings *s)
 	return checked ? checked : told;
 }
 
+/* Checks the metadata unless more was asked for, and shows what is there in any case. */
 static int list_contents(const dwarfs_image *image, const struct settings *s)
 {
 	auto_report report = { .level = -1 };
-	int checked = 0;
+	const int checked =
+		check_image(image, s, check_level(s, DWARFS_CHECK_METADATA), &report);
 	int told;
 
-	if (s->integrity)
-		checked = check_image(image, s, &report);
 	told = s->list ? print_list(image, s->verbose)
 		       : print_checksums(image, s->checksum, s->workers);
 	return checked ? checked : told;

@@ -177,9 +177,6 @@ static int set_input(dwarfs_builder *builder, const struct settings *s)
 
 static int explain_failure(const struct settings *s, const dwarfs_error *err)
 {
-	const char *path = dwarfs_error_path(err);
-	const bool is_output = path && strcmp(path, s->output) == 0;
-
 	switch (dwarfs_error_code(err)) {
 	case DWARFS_ERR_EXISTS:
 		return tool_error(
@@ -187,15 +184,14 @@ static int explain_failure(const struct settings *s, const dwarfs_error *err)
 			s->output);
 	case DWARFS_ERR_CANCELLED:
 		return tool_error("interrupted, no image was made");
-	case DWARFS_ERR_NOT_FOUND:
-	case DWARFS_ERR_NOT_DIR:
-	case DWARFS_ERR_IS_DIR:
-	case DWARFS_ERR_ACCESS:
-		if (is_output)
-			return tool_fail(err, "cannot open output file");
-		/* fall through */
 	default:
-		return tool_fail(err, "no image was made");
+		/* Where it happened, unless the message says so itself. */
+		if (strcmp(s->output, "-") == 0)
+			return tool_fail(err, "standard output");
+		if (strstr(dwarfs_error_message(err), s->output) ||
+		    dwarfs_error_path(err))
+			return tool_fail(err, NULL);
+		return tool_fail(err, "'%s'", s->output);
 	}
 }
 

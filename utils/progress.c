@@ -19,8 +19,9 @@
 
 enum {
 	LINE_ROOM = 1024,
-	MAX_BAR = 40,
+	MAX_BAR = 30,
 	MIN_BAR = 6,
+	RATE_SECONDS = 30,
 };
 
 struct progress {
@@ -29,6 +30,7 @@ struct progress {
 	char line[LINE_ROOM];  /* drawn now; "" for nothing */
 	uint64_t next_line_ns; /* simple mode: when the next line is due */
 	int phase;
+	uint64_t phase_ns;  /* when the phase began */
 	uint64_t sample_ns; /* when the rate was last measured, and at how many bytes */
 	uint64_t sample_bytes;
 	double rate; /* bytes per second, smoothed */
@@ -88,7 +90,7 @@ struct progress *progress_new(int mode)
 		return NULL;
 	}
 	progress->mode = choose_mode(mode);
-	progress->next_line_ns = 2 * SECOND;
+	progress->next_line_ns = 3 * SECOND;
 	progress->phase = -1;
 	if (progress->mode == PROGRESS_ASCII || progress->mode == PROGRESS_UNICODE) {
 		progress->live = (struct tool_live){ clear_line, draw_line, progress };
@@ -109,15 +111,20 @@ void progress_free(struct progress *progress)
 	free(progress);
 }
 
-/* Measure the rate over half a second at least; a new phase starts anew. */
+/*
+ * The rate is the average since the phase began, later that of the last half minute or
+ * so: blocks are large, and come in bursts.
+ */
 static void measure(struct progress *progress, const dwarfs_progress *state)
 {
 	const uint64_t now = dwarfs_progress_elapsed_ns(state);
 	const uint64_t bytes = dwarfs_progress_bytes_done(state);
-	double rate;
+	double seconds;
+	double window;
 
 	if (progress->phase != dwarfs_progress_phase(state)) {
 		progress->phase = dwarfs_progress_phase(state);
+		progress->phase_ns = now;
 		progress->sample_ns = now;
 		progress->sample_bytes = bytes;
 		progress->rate = 0;
@@ -126,9 +133,13 @@ static void measure(struct progress *progress, const dwarfs_progress *state)
 	if (now < progress->sample_ns + SECOND / 2 || bytes < progress->sample_bytes)
 		return;
 
-	rate = (double)(bytes - progress->sample_bytes) * 1e9 /
-	       (double)(now - progress->sample_ns);
-	progress->rate = progress->rate > 0 ? 0.75 * progress->rate + 0.25 * rate : rate;
+	seconds = (double)(now - progress->sample_ns) / 1e9;
+	window = (double)(now - progress->phase_ns) / 1e9;
+	if (window > RATE_SECONDS)
+		window = RATE_SECONDS;
+	progress->rate +=
+		((double)(bytes - progress->sample_bytes) / seconds - progress->rate) *
+		(seconds < window ? seconds / window : 1);
 	progress->sample_ns = now;
 	progress->sample_bytes = bytes;
 }
@@ -162,7 +173,7 @@ static void append(char *text, size_t room, const char *format, ...)
 	va_end(arguments);
 }
 
-/* What is known of the operation in words, behind the bar. */
+/* What is known of the operation in words: how far, how fast, how long still. */
 static void describe(const struct progress *progress, const dwarfs_progress *state,
 		     char *text, size_t room)
 {
@@ -170,8 +181,7 @@ static void describe(const struct progress *progress, const dwarfs_progress *sta
 	const uint64_t total = dwarfs_progress_bytes_total(state);
 	const uint64_t out = dwarfs_progress_bytes_out(state);
 	const double share = share_done(state);
-	char a[TOOL_TEXT_ROOM];
-	char b[TOOL_TEXT_ROOM];
+	char number[TOOL_TEXT_ROOM];
 
 	*text = '\0';
 	if (share >= 0)
@@ -179,25 +189,37 @@ static void describe(const struct progress *progress, const dwarfs_progress *sta
 	if (dwarfs_progress_phase(state) == DWARFS_PHASE_SCAN)
 		append(text, room, "%" PRIu64 " files, %s",
 		       dwarfs_progress_items_done(state),
-		       tool_format_bytes(done > total ? done : total, a));
-	else if (total > 0)
-		append(text, room, "  %s of %s", tool_format_bytes(done, a),
-		       tool_format_bytes(total, b));
-	else if (share >= 0)
-		append(text, room, "  %" PRIu64 " of %" PRIu64,
-		       dwarfs_progress_items_done(state),
-		       dwarfs_progress_items_total(state));
-
+		       tool_format_bytes(done > total ? done : total, number));
 	if (share >= 0 && progress->rate > 0)
 		append(text, room, "  %s/s",
-		       tool_format_bytes((uint64_t)progress->rate, a));
+		       tool_format_bytes((uint64_t)progress->rate, number));
 	if (out > 0 && done > 0)
 		append(text, room, "  ratio %.2f", (double)done / (double)out);
 	if (share >= 0 && progress->rate > 0 && total > done)
 		append(text, room, "  %s left",
 		       tool_format_duration(
 			       (uint64_t)((double)(total - done) * 1e9 / progress->rate),
-			       a));
+			       number));
+}
+
+/* And how much, where there is room. */
+static void describe_amount(const dwarfs_progress *state, char *text, size_t room)
+{
+	const uint64_t items = dwarfs_progress_items_total(state);
+	const uint64_t bytes = dwarfs_progress_bytes_total(state);
+	char a[TOOL_TEXT_ROOM];
+	char b[TOOL_TEXT_ROOM];
+
+	*text = '\0';
+	if (dwarfs_progress_phase(state) == DWARFS_PHASE_SCAN)
+		return;
+	if (bytes > 0)
+		append(text, room, "  %s of %s",
+		       tool_format_bytes(dwarfs_progress_bytes_done(state), a),
+		       tool_format_bytes(bytes, b));
+	else if (items > 0)
+		append(text, room, "  %" PRIu64 " of %" PRIu64,
+		       dwarfs_progress_items_done(state), items);
 }
 
 static void append_bar(char *text, size_t room, double share, size_t width, bool unicode)
@@ -253,34 +275,46 @@ static size_t terminal_width(void)
 	return size.ws_col < 200 ? size.ws_col : 200;
 }
 
-static void show_live(struct progress *progress, const dwarfs_progress *state)
+/* The bar is as wide as the rest lets it, the amount and the path come if there is room.
+ */
+static void compose(const struct progress *progress, const dwarfs_progress *state,
+		    char *line, size_t room, size_t width)
 {
-	const size_t width = terminal_width() - 1;
-	const char *name = dwarfs_phase_name(dwarfs_progress_phase(state));
 	const char *path = dwarfs_progress_path(state);
 	const double share = share_done(state);
 	char words[256];
-	char line[LINE_ROOM];
+	char amount[128];
 	size_t used;
+	size_t bar = 0;
 
+	snprintf(line, room, "%-9s ", dwarfs_phase_name(dwarfs_progress_phase(state)));
 	describe(progress, state, words, sizeof(words));
-	snprintf(line, sizeof(line), "%-10s ", name);
+	describe_amount(state, amount, sizeof(amount));
 	used = strlen(line) + strlen(words);
 	if (used > width) {
 		words[width > strlen(line) ? width - strlen(line) : 0] = '\0';
 		used = width;
 	}
 	if (share >= 0 && used + MIN_BAR + 3 <= width) {
-		const size_t room = width - used - 3;
-
-		append_bar(line, sizeof(line), share, room < MAX_BAR ? room : MAX_BAR,
-			   progress->mode == PROGRESS_UNICODE);
-		used += 3 + (room < MAX_BAR ? room : MAX_BAR);
+		bar = width - used - 3;
+		bar = bar > MAX_BAR ? MAX_BAR : bar;
+		append_bar(line, room, share, bar, progress->mode == PROGRESS_UNICODE);
+		used += bar + 3;
 	}
-	append(line, sizeof(line), "%s", words);
-	if (path && used < width)
-		append_path(line, sizeof(line), path, width - used);
+	append(line, room, "%s", words);
+	if (used + strlen(amount) <= width) {
+		append(line, room, "%s", amount);
+		used += strlen(amount);
+	}
+	if (path)
+		append_path(line, room, path, width - used);
+}
 
+static void show_live(struct progress *progress, const dwarfs_progress *state)
+{
+	char line[LINE_ROOM];
+
+	compose(progress, state, line, sizeof(line), terminal_width() - 1);
 	tool_lock();
 	clear_line(progress);
 	memcpy(progress->line, line, sizeof(line));
@@ -292,14 +326,16 @@ static void show_simple(struct progress *progress, const dwarfs_progress *state)
 {
 	const uint64_t now = dwarfs_progress_elapsed_ns(state);
 	char words[256];
+	char amount[128];
 
 	if (now < progress->next_line_ns)
 		return;
-	/* Every two seconds at first, seldom in a run that takes long. */
-	progress->next_line_ns = now + (now < 60 * SECOND ? 2 * SECOND : now / 30);
+	/* Every five seconds at first, seldom in a run that takes long. */
+	progress->next_line_ns = now + (now < 60 * SECOND ? 5 * SECOND : now / 12);
 	describe(progress, state, words, sizeof(words));
-	tool_log(DWARFS_LOG_INFO, "%s %s",
-		 dwarfs_phase_name(dwarfs_progress_phase(state)), words);
+	describe_amount(state, amount, sizeof(amount));
+	tool_log(DWARFS_LOG_INFO, "%s %s%s",
+		 dwarfs_phase_name(dwarfs_progress_phase(state)), words, amount);
 }
 
 int progress_show(const dwarfs_progress *state, void *user)

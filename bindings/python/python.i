@@ -440,12 +440,19 @@ DWARFS_OUTPUT_HANDLE(dwarfs_extract, extract_out)
 %typemap(in) (dwarfs_io_read_fn read, uint64_t bytes, dwarfs_io_close_fn close, void *user)
 	(PyObject *callable = NULL) {
 	unsigned long long size;
+	PyObject *number;
 
 	if (!PyTuple_Check($input)) {
 		PyErr_SetString(PyExc_TypeError, "a tuple of a callable and a size is needed");
 		SWIG_fail;
 	}
-	if (!PyArg_ParseTuple($input, "OK", &callable, &size) || !is_callable(callable)) {
+	if (!PyArg_ParseTuple($input, "OO!", &callable, &PyLong_Type, &number) ||
+	    !is_callable(callable)) {
+		callable = NULL;
+		SWIG_fail;
+	}
+	size = PyLong_AsUnsignedLongLong(number);
+	if (PyErr_Occurred()) {
 		callable = NULL;
 		SWIG_fail;
 	}

@@ -270,7 +270,7 @@ DWARFS_API int dwarfs_walk_next(dwarfs_walk *walk, dwarfs_entry *entry_out, dwar
  */
 DWARFS_API const char *dwarfs_walk_path(const dwarfs_walk *walk);
 
-/** @return how many directories lie between the entry and the start. Threads: one. Since 0.1. */
+/** @return how deep the entry is: 0 for the start, 1 for what is in it. Threads: one. Since 0.1. */
 DWARFS_API uint32_t dwarfs_walk_depth(const dwarfs_walk *walk);
 
 /**

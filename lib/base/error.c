@@ -270,3 +270,10 @@ int dw_error_at_offset(dwarfs_error **err, int code, uint64_t offset)
 	}
 	return code;
 }
+
+int dw_error_as(dwarfs_error **err, int code)
+{
+	if (err && *err && *err != &nomem_error)
+		(*err)->code = code;
+	return code;
+}

@@ -43,6 +43,9 @@ int dw_explain(dwarfs_error **err, int code, const char *format, ...) DW_PRINTF(
 int dw_error_at_path(dwarfs_error **err, int code, const char *path);
 int dw_error_at_offset(dwarfs_error **err, int code, uint64_t offset);
 
+/* Let *err, if there is one, have another code; returns it. */
+int dw_error_as(dwarfs_error **err, int code);
+
 /* The code that stands for an errno value. */
 int dw_code_of_errno(int errnum);
 

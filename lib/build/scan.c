@@ -218,6 +218,8 @@ static int scan_name(struct scanner *scanner, int fd, uint32_t parent, const cha
 	class = dw_class_of_mode(stat.mode);
 	if (class == CLASS_LNK &&
 	    (ret = dw_readlink_at(fd, name, &scanner->target)) < 0) {
+		if (ret == -ENOMEM)
+			return dw_fail_nomem(err);
 		dw_build_complain(scanner->run, path, -ret, "cannot read link",
 				  "leaving it out");
 		return 0;

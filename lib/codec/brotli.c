@@ -3,12 +3,15 @@
  * codec/brotli: the size as a varint, then one brotli stream, perhaps with a large
  * window.
  *
- * All memory of the library goes through a budget, since a stream can ask for more than
- * its output needs.
+ * A stream can ask for more memory than its output needs, so the decoder gets a budget.
+ * The encoder, as it is mostly built, ends the process when an allocation fails; so ours
+ * never does: it jumps back to where packing began instead.
  */
 #include "config.h"
 
 #if HAVE_BROTLI
+
+#include <setjmp.h>
 
 #include <brotli/decode.h>
 #include <brotli/encode.h>
@@ -20,11 +23,10 @@
 /* What the decoder takes besides its window: trees and tables of one meta-block. */
 #define DECODER_BASE_BYTES (UINT64_C(16) << 20)
 
-/* What the encoder takes besides its window, and for each byte within it, measured. */
-#define ENCODER_BASE_BYTES     (UINT64_C(48) << 20)
-#define ENCODER_BYTES_PER_BYTE 12
-#define WINDOW_GAP	       16 /* a window is this much smaller than its power of two */
-#define MAX_VARINT_BYTES       10
+#define WINDOW_GAP	 16 /* a window is this much smaller than its power of two */
+#define MAX_VARINT_BYTES 10
+
+/* -- unpacking ---------------------------------------------------------------- */
 
 /* Memory in front of each allocation, to know its size again. */
 union prefix {
@@ -130,6 +132,54 @@ static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 
 /* -- packing ------------------------------------------------------------------------- */
 
+/* In front of each allocation of an encoder: all of them hang together. */
+union link {
+	struct {
+		union link *next, **from; /* from: what points here */
+	} chain;
+	max_align_t align;
+};
+
+struct heap {
+	union link *first;
+	jmp_buf exhausted;
+};
+
+static void *heap_take(void *opaque, size_t size)
+{
+	struct heap *heap = opaque;
+	union link *link =
+		size <= SIZE_MAX - sizeof(*link) ? malloc(sizeof(*link) + size) : NULL;
+
+	if (!link)
+		longjmp(heap->exhausted, 1);
+	link->chain.next = heap->first;
+	link->chain.from = &heap->first;
+	if (heap->first)
+		heap->first->chain.from = &link->chain.next;
+	heap->first = link;
+	return link + 1;
+}
+
+static void heap_give_back(void *opaque, void *address)
+{
+	union link *link = address;
+
+	if (!link)
+		return;
+	link--;
+	*link->chain.from = link->chain.next;
+	if (link->chain.next)
+		link->chain.next->chain.from = link->chain.from;
+	free(link);
+}
+
+static void heap_free(struct heap *heap)
+{
+	while (heap->first)
+		heap_give_back(heap, heap->first + 1);
+}
+
 struct packer {
 	uint32_t quality, window;
 	size_t block_bytes;
@@ -162,7 +212,7 @@ static int open_packer(const struct codec_spec *spec, size_t block_bytes,
 	return 0;
 }
 
-/* Behind what is in out; its size stays when room is too little. */
+/* Behind what is in out; its size becomes 0 when room is too little. */
 static bool encode(BrotliEncoderState *encoder, const struct packer *packer,
 		   struct span in, size_t room, struct buffer *out)
 {
@@ -178,42 +228,58 @@ static bool encode(BrotliEncoderState *encoder, const struct packer *packer,
 	if (!BrotliEncoderCompressStream(encoder, BROTLI_OPERATION_FINISH, &in.size,
 					 &in.data, &left, &to, NULL))
 		return false;
-	if (BrotliEncoderIsFinished(encoder))
-		out->size += room - left;
-	else
-		out->size = 0;
+	out->size = BrotliEncoderIsFinished(encoder) ? out->size + room - left : 0;
 	return true;
+}
+
+/* Everything that the encoder holds is on the heap, so nothing else is left behind. */
+static int encode_on(struct heap *heap, const struct packer *packer, struct span in,
+		     struct buffer *out, dwarfs_error **err)
+{
+	BrotliEncoderState *encoder;
+
+	if (setjmp(heap->exhausted))
+		return dw_fail_nomem(err);
+	encoder = BrotliEncoderCreateInstance(heap_take, heap_give_back, heap);
+	if (!encoder || !encode(encoder, packer, in, in.size, out))
+		return dw_fail(err, DWARFS_ERR_INVALID, "the compressor has failed");
+	return 0;
 }
 
 static int pack(void *state, struct span in, struct buffer *out, dwarfs_error **err)
 {
-	struct budget budget = { .left = UINT64_MAX };
-	BrotliEncoderState *encoder;
+	struct heap heap = { .first = NULL };
 	struct thrift_writer writer;
-	bool encoded;
 	int ret = dw_buffer_reserve(out, in.size + MAX_VARINT_BYTES, err);
 
 	if (ret < 0)
 		return ret;
 	dw_thrift_put_start(&writer, out);
 	dw_thrift_put_varint(&writer, in.size);
-	encoder = BrotliEncoderCreateInstance(take, give_back, &budget);
-	if (!encoder)
-		return dw_fail_nomem(err);
-	encoded = encode(encoder, state, in, in.size, out);
-	BrotliEncoderDestroyInstance(encoder);
-	if (encoded)
-		return 0;
-	if (budget.exhausted)
-		return dw_fail_nomem(err);
-	return dw_fail(err, DWARFS_ERR_INVALID, "the compressor has failed");
+	ret = encode_on(&heap, state, in, out, err);
+	heap_free(&heap);
+	return ret;
 }
+
+/* Measured: what an encoder takes at its peak, up to this quality. */
+static const struct {
+	int quality;
+	uint64_t base_bytes;
+	uint64_t half_bytes_per_byte; /* of the window */
+} measured[] = {
+	{ 4, UINT64_C(4) << 20, 4 },
+	{ 9, UINT64_C(36) << 20, 10 },
+	{ BROTLI_MAX_QUALITY, UINT64_C(16) << 20, 31 },
+};
 
 static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
 {
 	uint64_t window = UINT64_C(1) << window_for(spec, block_bytes);
+	size_t i = 0;
 
-	return ENCODER_BASE_BYTES + ENCODER_BYTES_PER_BYTE * window;
+	while (measured[i].quality < spec->level)
+		i++;
+	return measured[i].base_bytes + measured[i].half_bytes_per_byte * window / 2;
 }
 
 static void set_window(struct codec_spec *spec, unsigned value)

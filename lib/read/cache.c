@@ -2,8 +2,8 @@
 /*
  * read/cache: decoded blocks, shared by the images of a context.
  *
- * One budget in bytes for all of them. A block counts from the moment somebody starts to
- * load it (its stored bytes, too, while they are needed) to the moment it is freed.
+ * One budget in bytes for all of them. A block counts from the moment its size is known
+ * (its stored bytes, too, while they are needed) to the moment it is freed.
  * Blocks that somebody reads from are pinned; the others leave in the order of their last
  * use. When a block does not fit beside those that are pinned or being loaded, its loader
  * waits, unless there are none: so one block that is larger than the budget can be read
@@ -206,6 +206,7 @@ static int load_entered(struct cache *cache, struct block *block, dwarfs_error *
 		block->state = FAILED;
 		block->image->cached[block->number] = NULL;
 		block->image = NULL;
+		pthread_cond_broadcast(&cache->changed); /* others wait for this load */
 		unpin(cache, block);
 		return ret;
 	}

@@ -108,7 +108,14 @@ static int check_block(const struct check *check, uint32_t section,
 static int check_header(const struct check *check, uint32_t section,
 			const struct section_header *header, dwarfs_error **err)
 {
-	if (dw_image_is_v1(check->image) || header->number == section)
+	const dwarfs_image *image = check->image;
+
+	if (dw_image_is_v1(image) || header->number == section)
+		return 0;
+	/* Sections that the index does not list stand in front of it, and have numbers.
+	 */
+	if (image->has_index && section + 1 == image->section_count &&
+	    header->number > section)
 		return 0;
 	return dw_fail(err, DWARFS_ERR_CORRUPT,
 		       "section %" PRIu32 " has the number %" PRIu32, section,
@@ -263,7 +270,9 @@ int dwarfs_image_check(const dwarfs_image *image, int level, dwarfs_finding_fn f
 	check.progress.bytes_total = image->bytes;
 	if ((ret = dw_progress_enter(&check.progress, DWARFS_PHASE_CHECK, err)) < 0)
 		return ret;
-	dw_view_check(image->view, image->block_count, report_rule, &check, NULL);
+	ret = dw_view_check(image->view, image->block_count, report_rule, &check, NULL);
+	if (ret == DWARFS_ERR_NOMEM)
+		return dw_fail_nomem(err);
 	measure_blocks(&check);
 	check_repeats(&check);
 	if ((ret = check_sections(&check, err)) < 0)

@@ -30,6 +30,8 @@ int dw_view_entry_inode(const struct view *view, uint32_t entry, uint32_t *inode
 	return 0;
 }
 
+#define LINK_ROOM 4097 /* of any target, with its NUL */
+
 static bool is_good_name(const char *name, size_t size)
 {
 	if (size == 0 || memchr(name, '/', size) || memchr(name, '\0', size))
@@ -106,10 +108,15 @@ int dw_view_dir_range(const struct view *view, uint32_t dir, uint32_t *first_out
  */
 static int find_parents(const struct view *view, uint32_t *parents, dwarfs_error **err)
 {
+	uint64_t seen = 0;
+
 	for (uint32_t dir = 0; dir < view->directory_count; dir++) {
 		uint32_t first, count, inode;
 		int ret = dw_view_dir_range(view, dir, &first, &count, err);
 
+		/* Ranges that overlap would cost time without limit. */
+		if (ret == 0 && (seen += count) > view->entry_count)
+			return corrupt(err, "directories share entries");
 		for (uint32_t i = 0; ret == 0 && i < count; i++) {
 			ret = dw_view_entry_inode(view, first + i, &inode, err);
 			if (ret < 0 || inode >= view->directory_count)
@@ -165,7 +172,10 @@ int dw_view_link(const struct view *view, uint32_t inode, char *out, size_t room
 			       inode);
 	index = dw_column_get(&view->symlink_table, view->symlink_table_item,
 			      inode - view->first_of_class[CLASS_LNK]);
-	ret = dw_strings_get(&view->symlinks, index, out, room, size_out, err);
+	ret = dw_strings_get(&view->symlinks, index, out,
+			     room < LINK_ROOM ? room : LINK_ROOM, size_out, err);
+	if (ret == DWARFS_ERR_RANGE && room >= LINK_ROOM)
+		return corrupt(err, "the target of a link is too long");
 	if (ret < 0)
 		return ret;
 	if (memchr(out, '\0', *size_out))

@@ -9,7 +9,9 @@
 #include "format/thrift.h"
 #include "read/image.h"
 
-#define MAX_HISTORY_BYTES (UINT64_C(16) << 20)
+/* Over all sections: a list of empty texts takes forty times its bytes in memory. */
+#define MAX_HISTORY_BYTES (UINT64_C(4) << 20)
+#define MAX_STEPS	  65536
 
 enum { HISTORY_ENTRIES = 1 };
 enum {
@@ -168,7 +170,12 @@ static int parse_entries(struct thrift_reader *reader, const struct thrift_field
 
 	for (uint64_t i = 0; i < count && dw_thrift_ok(reader); i++) {
 		struct thrift_field inner = { 0 };
-		int ret = dw_grow(&history->entries, &history->capacity,
+		int ret;
+
+		if (history->count == MAX_STEPS)
+			return dw_fail(err, DWARFS_ERR_CORRUPT,
+				       "history: it has too many steps");
+		ret = dw_grow(&history->entries, &history->capacity,
 				  history->count + 1, err);
 
 		if (ret < 0)
@@ -210,6 +217,7 @@ int dwarfs_history_new(const dwarfs_image *image, dwarfs_history **history_out,
 		       dwarfs_error **err)
 {
 	auto_history dwarfs_history *history = dw_calloc(1, sizeof(*history));
+	uint64_t left = MAX_HISTORY_BYTES;
 
 	if (!history)
 		return dw_fail_nomem(err);
@@ -220,10 +228,10 @@ int dwarfs_history_new(const dwarfs_image *image, dwarfs_history **history_out,
 
 		if (image->sections[i].type != DWARFS_SECTION_HISTORY)
 			continue;
-		if ((ret = dw_load_section(image, i, MAX_HISTORY_BYTES, 0, &data, &size,
-					   err)) < 0 ||
+		if ((ret = dw_load_section(image, i, left, 0, &data, &size, err)) < 0 ||
 		    (ret = parse((struct span){ data, (size_t)size }, history, err)) < 0)
 			return ret;
+		left -= size;
 	}
 	*history_out = dw_steal(history);
 	return 0;

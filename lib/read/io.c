@@ -6,6 +6,7 @@
  * that no reader sees a request outside its size.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -156,8 +157,8 @@ static int fail_read(const dwarfs_io *io, int64_t got, uint64_t offset,
 	int ret;
 
 	if (got < 0)
-		ret = dw_fail_errno(err, (int)-got, "cannot read '%s' at %" PRIu64, path,
-				    offset);
+		ret = dw_fail_errno(err, got < -INT_MAX ? EIO : (int)-got,
+				    "cannot read '%s' at %" PRIu64, path, offset);
 	else
 		ret = dw_fail(err, DWARFS_ERR_IO, "'%s' ends early, at %" PRIu64, path,
 			      offset);
@@ -166,7 +167,7 @@ static int fail_read(const dwarfs_io *io, int64_t got, uint64_t offset,
 	dw_error_at_offset(err, ret, offset);
 	/* Whatever the source failed with, for the reader of an image it is input/output.
 	 */
-	return ret == DWARFS_ERR_NOMEM ? ret : DWARFS_ERR_IO;
+	return ret == DWARFS_ERR_NOMEM ? ret : dw_error_as(err, DWARFS_ERR_IO);
 }
 
 int dwarfs_io_read(dwarfs_io *io, void *buffer, size_t bytes, uint64_t offset,

@@ -20,41 +20,56 @@ static int read_at(const struct dwarfs_image *image, void *buffer, size_t size,
 
 /* -- the start ----------------------------------------------------------------------- */
 
+/* A source that is looked at here and there; a failure to read it ends the search. */
+struct peek {
+	dwarfs_io *io;
+	int failure; /* code of the first one, or 0 */
+	dwarfs_error **err;
+};
+
+static bool peek_bytes(struct peek *peek, uint64_t offset, void *bytes, size_t size)
+{
+	uint64_t end = dwarfs_io_bytes(peek->io);
+
+	if (peek->failure < 0 || offset > end || end - offset < size)
+		return false;
+	peek->failure = dwarfs_io_read(peek->io, bytes, size, offset, peek->err);
+	return peek->failure == 0;
+}
+
 /* A version 1 header at a place of the source; false when it does not fit. */
-static bool peek_v1(dwarfs_io *io, uint64_t offset, struct section_header *header)
+static bool peek_v1(struct peek *peek, uint64_t offset, struct section_header *header)
 {
 	uint8_t bytes[DW_V1_HEADER_BYTES];
 
-	if (offset > dwarfs_io_bytes(io) ||
-	    dwarfs_io_read(io, bytes, sizeof(bytes), offset, NULL) < 0)
+	if (!peek_bytes(peek, offset, bytes, sizeof(bytes)))
 		return false;
 	dw_section_header_parse_v1(bytes, header);
 	return true;
 }
 
-static bool peek_v2(dwarfs_io *io, uint64_t offset, struct section_header *header)
+static bool peek_v2(struct peek *peek, uint64_t offset, struct section_header *header)
 {
 	uint8_t bytes[DW_HEADER_BYTES];
 
-	return offset <= dwarfs_io_bytes(io) &&
-	       dwarfs_io_read(io, bytes, sizeof(bytes), offset, NULL) == 0 &&
+	return peek_bytes(peek, offset, bytes, sizeof(bytes)) &&
 	       dw_section_header_parse(bytes, header);
 }
 
 /* A second header must stand where the first one says: that rules out magics by accident.
  */
-static bool starts_v1(dwarfs_io *io, uint64_t at)
+static bool starts_v1(struct peek *peek, uint64_t at)
 {
 	struct section_header first, second;
 	uint64_t next;
 
-	if (!peek_v1(io, at + DW_V1_FILE_HEADER_BYTES, &first) ||
+	if (!peek_v1(peek, at + DW_V1_FILE_HEADER_BYTES, &first) ||
 	    (first.type != DWARFS_SECTION_BLOCK && first.type != DWARFS_SECTION_SCHEMA) ||
 	    first.compression > CODEC_LZ4HC || first.length == 0)
 		return false;
 	next = at + DW_V1_FILE_HEADER_BYTES + DW_V1_HEADER_BYTES + first.length;
-	if (!peek_v1(io, next, &second) ||
-	    next + DW_V1_HEADER_BYTES >= dwarfs_io_bytes(io) ||
+	if (!peek_v1(peek, next, &second) ||
+	    next + DW_V1_HEADER_BYTES >= dwarfs_io_bytes(peek->io) ||
 	    second.compression > CODEC_LZ4HC || second.length == 0)
 		return false;
 	if (first.type == DWARFS_SECTION_SCHEMA)
@@ -63,31 +78,32 @@ static bool starts_v1(dwarfs_io *io, uint64_t at)
 	       second.type == DWARFS_SECTION_SCHEMA;
 }
 
-static bool starts_v2(dwarfs_io *io, uint64_t at)
+static bool starts_v2(struct peek *peek, uint64_t at)
 {
 	struct section_header first, second;
 	uint64_t next;
 
-	if (!peek_v2(io, at, &first) || first.number != 0 ||
+	if (!peek_v2(peek, at, &first) || first.number != 0 ||
 	    !dw_add(at + DW_HEADER_BYTES, first.length, &next))
 		return false;
-	return peek_v2(io, next, &second) && second.number == 1 &&
-	       next + DW_HEADER_BYTES < dwarfs_io_bytes(io);
+	return peek_v2(peek, next, &second) && second.number == 1 &&
+	       next + DW_HEADER_BYTES < dwarfs_io_bytes(peek->io);
 }
 
-static bool starts_here(dwarfs_io *io, uint64_t at)
+static bool starts_here(struct peek *peek, uint64_t at)
 {
 	uint8_t minor;
 
-	if (dwarfs_io_read(io, &minor, 1, at + NEEDLE_BYTES, NULL) < 0)
+	if (!peek_bytes(peek, at + NEEDLE_BYTES, &minor, 1))
 		return false;
-	return minor < 2 ? starts_v1(io, at) : starts_v2(io, at);
+	return minor < 2 ? starts_v1(peek, at) : starts_v2(peek, at);
 }
 
 int dw_locate_start(struct dwarfs_image *image, dwarfs_error **err)
 {
 	static const char needle[] = DW_MAGIC "\x02";
 	uint64_t end = dwarfs_io_bytes(image->io), at = 0;
+	struct peek peek = { .io = image->io, .err = err };
 	auto_free uint8_t *window = malloc(SCAN_BYTES);
 
 	if (!window)
@@ -103,10 +119,12 @@ int dw_locate_start(struct dwarfs_image *image, dwarfs_error **err)
 				     NEEDLE_BYTES))) {
 			uint64_t place = at + (uint64_t)(hit - window);
 
-			if (starts_here(image->io, place)) {
+			if (starts_here(&peek, place)) {
 				image->start = place;
 				return 0;
 			}
+			if (peek.failure < 0)
+				return peek.failure;
 			hit += NEEDLE_BYTES;
 		}
 		if (size < SCAN_BYTES)
@@ -289,7 +307,8 @@ static int try_index(struct dwarfs_image *image, dwarfs_error **err)
 	    offset > image->bytes - DW_HEADER_BYTES)
 		return 0;
 	size = image->bytes - offset;
-	if ((size - DW_HEADER_BYTES) % 8 != 0 || size - DW_HEADER_BYTES < 3 * 8)
+	if ((size - DW_HEADER_BYTES) % 8 != 0 || size - DW_HEADER_BYTES < 3 * 8 ||
+	    size > SIZE_MAX)
 		return 0;
 	/* Look at the header first: only then is the size worth memory. */
 	uint8_t bytes[DW_HEADER_BYTES];

@@ -50,6 +50,10 @@ static bool broken_by(struct checker *checker, int code, dwarfs_error *error)
 {
 	const char *message = error ? dwarfs_error_message(error) : dwarfs_strerror(code);
 
+	if (code == DWARFS_ERR_NOMEM) { /* says nothing about the metadata */
+		checker->first_code = dw_fail_nomem(checker->err);
+		return false;
+	}
 	if (checker->report)
 		checker->report(checker->user, DWARFS_FINDING_ERROR, message);
 	if (checker->first_code == 0)
@@ -163,17 +167,12 @@ static bool check_references(struct checker *checker)
 
 static bool check_times(struct checker *checker)
 {
-	struct view *view = checker->view;
+	const struct view *view = checker->view;
 
-	for (uint32_t entry = 0; entry < view->entry_count; entry++) {
+	for (uint64_t record = 0; record < record_count(view); record++) {
 		auto_error dwarfs_error *error = NULL;
-		struct dwarfs_stat stat;
-		int ret;
+		int ret = dw_view_check_record(view, record, &error);
 
-		/* Files need their chunks for this, which have a rule of their own. */
-		if (!view->has_dir_entries && class_of_record(view, entry) == CLASS_REG)
-			continue;
-		ret = dw_view_entry_stat(view, entry, &stat, &error);
 		if (ret < 0)
 			return broken_by(checker, ret, error);
 	}
@@ -518,6 +517,28 @@ static bool check_chunks(struct checker *checker)
 	return true;
 }
 
+/* Once for each place in the table, however many files share it. */
+static bool check_file_sizes(struct checker *checker)
+{
+	const struct view *view = checker->view;
+
+	for (uint64_t file = 0; file + 1 < view->chunk_table.count; file++) {
+		uint64_t end = dw_view_chunk_table(view, file + 1), sum = 0;
+
+		for (uint64_t k = dw_view_chunk_table(view, file); k < end; k++) {
+			struct chunk chunk;
+
+			if (dw_view_chunk(view, k, &chunk, NULL) < 0)
+				return false;
+			sum += chunk.bytes;
+			if (sum > INT64_MAX)
+				return broken(checker, "file %" PRIu64 " is too large",
+					      file);
+		}
+	}
+	return true;
+}
+
 /* Sizes that are stored for files of many chunks. */
 static bool check_size_cache(struct checker *checker)
 {
@@ -594,10 +615,9 @@ int dw_view_check(struct view *view, uint32_t block_count, dw_report_fn report,
 	files = check_shared(&checker);
 	files = check_chunk_table(&checker) && files;
 	files = check_chunks(&checker) && files;
-	if (files) {
+	if (files && check_file_sizes(&checker))
 		check_size_cache(&checker);
-		check_times(&checker);
-	}
+	check_times(&checker);
 	check_categories(&checker);
 	return checker.first_code;
 }

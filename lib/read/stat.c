@@ -136,21 +136,19 @@ static int file_size(const struct view *view, uint32_t inode, struct dwarfs_stat
 	return 0;
 }
 
-static int count_links(struct view *view, uint32_t *nlinks, dwarfs_error **err)
+/* Entries that name no inode count for none. */
+static void count_links(const struct view *view, uint32_t *nlinks)
 {
 	uint32_t first = view->first_of_class[CLASS_REG],
 		 end = view->first_of_class[CLASS_DEV];
 
 	for (uint32_t entry = 0; entry < view->entry_count; entry++) {
 		uint32_t inode;
-		int ret = dw_view_entry_inode(view, entry, &inode, err);
 
-		if (ret < 0)
-			return ret;
-		if (inode >= first && inode < end)
+		if (dw_view_entry_inode(view, entry, &inode, NULL) == 0 &&
+		    inode >= first && inode < end)
 			nlinks[inode - first]++;
 	}
-	return 0;
 }
 
 static int file_nlink(struct view *view, uint32_t inode, uint64_t record,
@@ -166,15 +164,13 @@ static int file_nlink(struct view *view, uint32_t inode, uint64_t record,
 	}
 	nlinks = atomic_load(&view->nlinks);
 	if (!nlinks) {
-		auto_free uint32_t *made =
+		uint32_t *made =
 			dw_calloc(dw_view_class_count(view, CLASS_REG), sizeof(uint32_t));
-		int ret;
 
 		if (!made)
 			return dw_fail_nomem(err);
-		if ((ret = count_links(view, made, err)) < 0)
-			return ret;
-		nlinks = dw_view_publish(&view->nlinks, dw_steal(made));
+		count_links(view, made);
+		nlinks = dw_view_publish(&view->nlinks, made);
 	}
 	stat->nlink = nlinks[inode - view->first_of_class[CLASS_REG]];
 	return 0;
@@ -194,9 +190,13 @@ static int link_size(const struct view *view, uint32_t inode, struct dwarfs_stat
 		if ((ret = dw_strings_stored(&view->symlinks, index, &stored, err)) < 0)
 			return ret;
 		size = stored.size;
+		if (size >= sizeof(target))
+			return corrupt(err, "the target of a link is too long");
 	} else {
 		ret = dw_strings_get(&view->symlinks, index, target, sizeof(target),
 				     &size, err);
+		if (ret == DWARFS_ERR_RANGE)
+			return corrupt(err, "the target of a link is too long");
 		if (ret < 0)
 			return ret;
 	}
@@ -249,6 +249,13 @@ static int set_times(const struct view *view, uint64_t record, struct dwarfs_sta
 		stat->nanoseconds[time] = (uint32_t)nanoseconds;
 	}
 	return 0;
+}
+
+int dw_view_check_record(const struct view *view, uint64_t record, dwarfs_error **err)
+{
+	struct dwarfs_stat stat;
+
+	return set_times(view, record, &stat, err);
 }
 
 static int record_stat(struct view *view, uint32_t inode, uint64_t record,

@@ -24,8 +24,8 @@ static int unpack_offsets(struct strings *strings, dwarfs_error **err)
 {
 	uint64_t sum = 0;
 
-	if (strings->index.count > 0 && strings->index_column.width == 0 &&
-	    strings->index.count > UINT32_MAX)
+	/* Strings are not empty, so their bytes bound what is allocated. */
+	if (strings->index.count > strings->buffer.size + 1)
 		return corrupt(err, "a string table has too many strings");
 	strings->offsets = dw_calloc((size_t)strings->index.count + 1, sizeof(uint64_t));
 	if (!strings->offsets)

@@ -12,6 +12,7 @@
 #include "read/view.h"
 
 #define MAX_LISTED_STRINGS 4096
+#define MAX_LISTED_BYTES   1024 /* of each; they may overlap */
 #define MAX_BLOCK_SIZE	   (UINT64_C(1) << 31)
 
 static int corrupt(dwarfs_error **err, const char *what)
@@ -168,6 +169,8 @@ static int copy_strings(const struct view *view, struct frozen_node node,
 
 		if (!dw_column_string(&table, &column, i, &text))
 			return corrupt(err, "a name lies outside the data");
+		if (text.size > MAX_LISTED_BYTES)
+			return corrupt(err, "a feature or category has too long a name");
 		(*list_out)[i] = strndup((const char *)text.data, text.size);
 		if (!(*list_out)[i])
 			return dw_fail_nomem(err);
@@ -379,9 +382,15 @@ static int check_counts(struct view *view, dwarfs_error **err)
 {
 	uint64_t inodes =
 		view->has_dir_entries ? view->inodes.count : view->entry_table.count;
+	const struct table *entries =
+		view->has_dir_entries ? &view->dir_entries : &view->inodes;
 
 	if (inodes == 0 || inodes > view->entry_count)
 		return corrupt(err, "there are more inodes than entries, or none");
+	/* Each inode has an entry: without bits for its number, counts could be absurd
+	 * while the metadata is small. */
+	if (entries->stride < dw_bit_length(inodes - 1))
+		return corrupt(err, "there are more inodes than entries can name");
 	view->inode_count = (uint32_t)inodes;
 	if (view->directories.count < 2 || view->directories.count > inodes + 1)
 		return corrupt(err, "the number of directories is impossible");

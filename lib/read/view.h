@@ -147,6 +147,9 @@ static inline uint32_t dw_view_class_count(const struct view *view,
 	return view->first_of_class[class + 1] - view->first_of_class[class];
 }
 
+/* Whether the times of a record are possible. */
+int dw_view_check_record(const struct view *view, uint64_t record, dwarfs_error **err);
+
 /* The class of an inode that exists. */
 enum inode_class dw_view_class(const struct view *view, uint32_t inode);
 

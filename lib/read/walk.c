@@ -309,6 +309,7 @@ struct dwarfs_walk {
 	uint32_t *order;      /* indices of visits, in the order to go */
 	size_t visit_count, visit_capacity, at;
 	bool is_data_order;
+	int failed; /* why the visits could not be collected, or 0 */
 	uint32_t current_depth;
 };
 
@@ -400,17 +401,20 @@ static int next_in_tree(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error
 	if ((ret = dw_view_entry_inode(view, entry, &walk->inode, err)) < 0 ||
 	    (ret = set_path(walk, level->path_size, entry, err)) < 0)
 		return ret;
-	walk->can_enter = walk->inode < view->directory_count;
-	if ((walk->can_enter && walk->inode <= level->dir) ||
+	if ((walk->inode < view->directory_count && walk->inode <= level->dir) ||
 	    ++walk->visited > view->entry_count)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "metadata: the directories are no tree, at '%s'",
 			       walk->path);
+	walk->can_enter = walk->inode < view->directory_count;
 	*entry_out = entry;
 	return 1;
 }
 
 /* -- data order ---------------------------------------------------------------------- */
+
+/* So many chunks are looked at to find where the contents of a file begin. */
+#define CHUNKS_TO_LOOK_AT 16
 
 /* Where the contents of a visit begin; entries without contents come first. */
 struct place {
@@ -429,6 +433,8 @@ static int find_place(const struct view *view, uint32_t inode, struct place *pla
 	place->block = 1;
 	if ((ret = dw_view_chunk_range(view, inode, &range, err)) < 0)
 		return ret;
+	if (range.end - range.first > CHUNKS_TO_LOOK_AT)
+		range.end = range.first + CHUNKS_TO_LOOK_AT;
 	for (uint64_t i = range.first; i < range.end; i++) {
 		struct chunk chunk;
 
@@ -531,8 +537,10 @@ static int next_in_data(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error
 	uint32_t visit;
 	int ret;
 
+	if (walk->failed)
+		return dw_fail(err, walk->failed, "the walk has failed before");
 	if (!walk->order && (ret = collect(walk, err)) < 0)
-		return ret;
+		return walk->failed = ret;
 	if (walk->at == walk->visit_count)
 		return 0;
 	visit = walk->order[walk->at];

@@ -124,8 +124,8 @@ int fixture_setup(void **state)
 	assert_int_equal(chdir(back), 0);
 
 	builder = new_builder(fixture, NULL);
-	assert_success(dwarfs_builder_write_callback(builder, append_bytes, &fixture->image,
-						     &err),
+	assert_success(dwarfs_builder_write_callback(builder, append_bytes,
+						     &fixture->image, &err),
 		       err);
 	dwarfs_builder_free(builder);
 	store_path(fixture->path, fixture->image.data, fixture->image.size);
@@ -133,7 +133,8 @@ int fixture_setup(void **state)
 	return 0;
 }
 
-static int delete(const char *path, const struct stat *stat, int type, struct FTW *ftw)
+static int remove_entry(const char *path, const struct stat *stat, int type,
+			struct FTW *ftw)
 {
 	(void)stat;
 	(void)type;
@@ -145,7 +146,7 @@ int fixture_teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
-	nftw(fixture->dir, delete, 16, FTW_DEPTH | FTW_PHYS);
+	nftw(fixture->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 	free(fixture->image.data);
 	free(fixture);
 	return 0;
@@ -157,8 +158,8 @@ dwarfs_image *open_image(const struct fixture *fixture, dwarfs_context *context)
 	dwarfs_error *err = NULL;
 	dwarfs_io *io = NULL;
 
-	assert_success(dwarfs_io_from_memory(fixture->image.data, fixture->image.size, NULL,
-					     NULL, &io, &err),
+	assert_success(dwarfs_io_from_memory(fixture->image.data, fixture->image.size,
+					     NULL, NULL, &io, &err),
 		       err);
 	assert_success(dwarfs_image_open_io(context, io, NULL, &image, &err), err);
 	dwarfs_io_free(io);
@@ -179,7 +180,8 @@ dwarfs_inode find_inode(const dwarfs_image *image, const char *path)
 	dwarfs_inode inode = 0;
 	dwarfs_error *err = NULL;
 
-	assert_success(dwarfs_entry_inode(image, find_entry(image, path), &inode, &err), err);
+	assert_success(dwarfs_entry_inode(image, find_entry(image, path), &inode, &err),
+		       err);
 	return inode;
 }
 

@@ -2,8 +2,8 @@
 /*
  * api/support: a directory on disk and the image of it, which the tests of the API share.
  *
- * The image is made once for each test program, by the library itself, and kept in memory.
- * Public headers alone.
+ * The image is made once for each test program, by the library itself, and kept in
+ * memory. Public headers alone.
  */
 #ifndef TEST_API_SUPPORT_H
 #define TEST_API_SUPPORT_H
@@ -20,14 +20,14 @@
 
 #include <dwarfs/dwarfs.h>
 
-#define BIG_BYTES    (700 * 1024 + 13) /* several blocks, and some more */
-#define SPARSE_BYTES (1 << 20)
+#define BIG_BYTES	  (700 * 1024 + 13) /* several blocks, and some more */
+#define SPARSE_BYTES	  (1 << 20)
 #define SPARSE_DATA_AT	  (256 * 1024)
 #define SPARSE_DATA_BYTES 8192
-#define BLOCK_BITS   16
+#define BLOCK_BITS	  16
 
 /* What stands in the directory: see make_tree() in support.c. */
-#define TREE_ENTRIES 17 /* the root included */
+#define TREE_ENTRIES 16 /* the root included */
 #define TREE_FILES   8	/* each hard link counted */
 
 struct bytes {
@@ -36,9 +36,9 @@ struct bytes {
 };
 
 struct fixture {
-	char dir[64];	  /* a temporary directory */
-	char tree[80];	  /* dir/tree, which is packed */
-	char path[80];	  /* dir/image.dwarfs */
+	char dir[64];	    /* a temporary directory */
+	char tree[80];	    /* dir/tree, which is packed */
+	char path[80];	    /* dir/image.dwarfs */
 	struct bytes image; /* the same */
 };
 

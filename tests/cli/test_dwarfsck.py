@@ -331,6 +331,14 @@ class Damage(cli.Case):
         self.assertEqual(len(lost) + len(result.out.splitlines()), 9)
         self.expect(run("DWARFSCK", "-l", image), 0)
 
+    def test_bad_metadata_is_no_success_of_lists(self):
+        images = glob.glob(os.path.join(tap.data("badfs", "crafted"), "meta-*.dwarfs"))
+        self.assertGreater(len(images), 10)
+        for image in images:
+            for words in ([], ["-l"], ["--checksum=md5"], ["--json"]):
+                result = self.expect(run("DWARFSCK", image, *words), 1)
+                self.assertNotEqual(result.err, "", image)
+
     def test_truncated(self):
         image = self.pack()
         info = self.info(image)

@@ -3,6 +3,7 @@
 """What mkdwarfs promises: messages, exit codes, what each option does, and clean failure."""
 import os
 import pty
+import resource
 import signal
 import stat
 import subprocess
@@ -412,6 +413,30 @@ class Image(cli.Case):
         self.assertEqual(self.info(image)["features"], [])
         self.assertEqual(self.listing(image)["hole"][2], str(1 << 20))
 
+    def test_huge_hole(self):
+        os.mkdir(self.path("tree"))
+        with open(self.path("tree", "hole"), "wb") as out:
+            try:
+                out.truncate(1 << 40)
+            except OSError as error:
+                raise tap.Skip("no file can be this large here") from error
+            out.seek(1 << 39)
+            out.write(b"middle")
+        image = self.pack(tree=self.path("tree"))
+        self.assertEqual(self.listing(image)["hole"][2], str(1 << 40))
+        self.assertEqual(self.info(image)["original_filesystem_size"], 1 << 40)
+        self.assertLess(os.path.getsize(image), 100000)
+
+    def test_names_are_bytes(self):
+        os.mkdir(self.path("tree"))
+        name = b"caf\xe9\x01\xff"
+        with open(os.path.join(os.fsencode(self.path("tree")), name), "wb") as out:
+            out.write(b"x")
+        image = self.pack(tree=self.path("tree"))
+        self.assertEqual(run("DWARFSCK", "-l", image).raw, b"caf\xe9\\001\xff\n")
+        self.assertEqual(run("DWARFSCK", "--checksum=md5", image).raw.split(b"  ", 1)[1],
+                         name + b"\n")
+
     def test_specials(self):
         tree = self.tree()
         os.mkfifo(self.path("tree", "fifo"))
@@ -599,6 +624,15 @@ class Atomic(cli.Case):
             self.expect(result, 1, "No space left on device")
         finally:
             subprocess.run(["umount", self.path("small")], check=True)
+
+    def test_limit_of_file_sizes(self):
+        self.write("tree/noise", os.urandom(1 << 20))
+        os.mkdir(self.path("out"))
+        result = run("MKDWARFS", "-i", self.path("tree"), "-o", self.path("out", "x"),
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,
+                                                           (100000, 100000)))
+        self.expect(result, 1, "File too large")
+        self.assertEqual(os.listdir(self.path("out")), [])
 
     def test_dev_full(self):
         if not os.path.exists("/dev/full"):

@@ -399,7 +399,7 @@ class Walk(Iterator[Path]):
 
     @property
     def depth(self) -> int:
-        """How many directories lie between the path and the start."""
+        """How deep the path is: 0 for the start, 1 for what is in it."""
         return _dwarfs.dwarfs_walk_depth(self._handle)
 
     def skip(self) -> None:
@@ -409,15 +409,16 @@ class Walk(Iterator[Path]):
 
 def _stat_result(stat: Any, block_size: int) -> os.stat_result:
     times = (_dwarfs.DWARFS_ATIME, _dwarfs.DWARFS_MTIME, _dwarfs.DWARFS_CTIME)
-    seconds = [_dwarfs.dwarfs_stat_seconds(stat, time) for time in times]
-    ns = [whole * 10**9 + _dwarfs.dwarfs_stat_nanoseconds(stat, time)
-          for whole, time in zip(seconds, times)]
+    whole = [_dwarfs.dwarfs_stat_seconds(stat, time) for time in times]
+    rest = [_dwarfs.dwarfs_stat_nanoseconds(stat, time) for time in times]
+    exact = [seconds + 1e-9 * ns for seconds, ns in zip(whole, rest)]
+    all_ns = [seconds * 10**9 + ns for seconds, ns in zip(whole, rest)]
     return os.stat_result(
         (_dwarfs.dwarfs_stat_mode(stat), _dwarfs.dwarfs_stat_inode(stat), 0,
          _dwarfs.dwarfs_stat_nlink(stat), _dwarfs.dwarfs_stat_uid(stat),
-         _dwarfs.dwarfs_stat_gid(stat), _dwarfs.dwarfs_stat_bytes(stat), *seconds),
-        {"st_atime": ns[0] / 1e9, "st_mtime": ns[1] / 1e9, "st_ctime": ns[2] / 1e9,
-         "st_atime_ns": ns[0], "st_mtime_ns": ns[1], "st_ctime_ns": ns[2],
+         _dwarfs.dwarfs_stat_gid(stat), _dwarfs.dwarfs_stat_bytes(stat), *whole),
+        {"st_atime": exact[0], "st_mtime": exact[1], "st_ctime": exact[2],
+         "st_atime_ns": all_ns[0], "st_mtime_ns": all_ns[1], "st_ctime_ns": all_ns[2],
          "st_blksize": block_size,
          "st_blocks": -(-_dwarfs.dwarfs_stat_allocated_bytes(stat) // 512),
          "st_rdev": os.makedev(_dwarfs.dwarfs_stat_rdev_major(stat),

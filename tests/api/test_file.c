@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api/file: reads at any place, holes, and many threads at once.
+ */
+#include <pthread.h>
+
+#include "support.h"
+
+#define THREADS 8
+
+/* Read a range both ways and compare it with what is on disk. */
+static void assert_range(const dwarfs_image *image, const dwarfs_file *file,
+			 dwarfs_inode inode, const struct bytes *whole, uint64_t offset,
+			 size_t wanted)
+{
+	size_t left = offset < whole->size ? whole->size - (size_t)offset : 0;
+	size_t expected = wanted < left ? wanted : left, bytes = 77;
+	uint8_t *buffer = malloc(wanted + 1);
+	dwarfs_error *err = NULL;
+
+	assert_non_null(buffer);
+	buffer[wanted] = 0xa5;
+	assert_success(dwarfs_file_read(file, buffer, wanted, offset, &bytes, &err), err);
+	assert_int_equal(bytes, expected);
+	if (expected)
+		assert_memory_equal(buffer, whole->data + offset, expected);
+	memset(buffer, 0x5a, wanted);
+	assert_success(dwarfs_read(image, inode, buffer, wanted, offset, &bytes, &err),
+		       err);
+	assert_int_equal(bytes, expected);
+	if (expected)
+		assert_memory_equal(buffer, whole->data + offset, expected);
+	assert_int_equal(buffer[wanted], 0xa5);
+	free(buffer);
+}
+
+static void read_all_over(const struct fixture *fixture, const dwarfs_image *image,
+			  const char *path)
+{
+	static const size_t sizes[] = { 0, 1, 7, 4096, 65535, 65536, 65537, 200000 };
+	dwarfs_inode inode = find_inode(image, path);
+	struct bytes whole = load(fixture, path);
+	dwarfs_file *file = NULL;
+	dwarfs_error *err = NULL;
+	uint64_t offset;
+	size_t i;
+
+	assert_success(dwarfs_file_open(image, inode, &file, &err), err);
+	assert_int_equal(dwarfs_file_bytes(file), whole.size);
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (offset = 0; offset < whole.size + 65536; offset += 65521)
+			assert_range(image, file, inode, &whole, offset, sizes[i]);
+	assert_range(image, file, inode, &whole, 0, whole.size + 1);
+	assert_range(image, file, inode, &whole, whole.size - (whole.size > 0), 10);
+	assert_range(image, file, inode, &whole, whole.size, 10);
+	assert_range(image, file, inode, &whole, UINT64_MAX, 10);
+	assert_range(image, file, inode, &whole, UINT64_MAX - 5, 10);
+	dwarfs_file_free(file);
+	free(whole.data);
+}
+
+static void reads_give_what_is_on_disk_at_any_place(void **state)
+{
+	static const char *const paths[] = { "big",	  "dir/copy", "dir/hard",
+					     "sparse",	  "empty",    "dir/sub/deep",
+					     "\xff\xfe\n" };
+	static const uint64_t caches[] = { 0, 65536, 16 << 20 };
+	dwarfs_context *context = NULL;
+	dwarfs_error *err = NULL;
+	dwarfs_image *image;
+	size_t i, j;
+
+	for (i = 0; i < sizeof(caches) / sizeof(caches[0]); i++) {
+		assert_success(dwarfs_context_new(&context, &err), err);
+		assert_success(dwarfs_context_set_cache_bytes(context, caches[i], &err),
+			       err);
+		image = open_image(*state, context);
+		for (j = 0; j < sizeof(paths) / sizeof(paths[0]); j++)
+			read_all_over(*state, image, paths[j]);
+		dwarfs_image_free(image);
+		dwarfs_context_free(context);
+	}
+}
+
+static void only_files_have_contents(void **state)
+{
+	dwarfs_image *image = open_image(*state, NULL);
+	dwarfs_inode dir = find_inode(image, "dir"), link = find_inode(image, "link");
+	dwarfs_file *file = NULL;
+	dwarfs_error *err = NULL;
+	size_t bytes = 77;
+	char byte;
+
+	assert_failure(dwarfs_read(image, dir, &byte, 1, 0, &bytes, &err),
+		       DWARFS_ERR_IS_DIR, err);
+	assert_failure(dwarfs_read(image, link, &byte, 1, 0, &bytes, &err),
+		       DWARFS_ERR_INVALID, err);
+	assert_failure(dwarfs_read(image, UINT32_MAX, &byte, 1, 0, &bytes, &err),
+		       DWARFS_ERR_RANGE, err);
+	assert_failure(dwarfs_file_open(image, dir, &file, &err), DWARFS_ERR_IS_DIR, err);
+	assert_failure(dwarfs_file_open(image, link, &file, &err), DWARFS_ERR_INVALID,
+		       err);
+	assert_failure(dwarfs_file_open(image, UINT32_MAX, &file, &err), DWARFS_ERR_RANGE,
+		       err);
+	assert_int_equal(bytes, 77);
+	assert_null(file);
+	dwarfs_image_free(image);
+}
+
+static dwarfs_file *open_file(const dwarfs_image *image, const char *path)
+{
+	dwarfs_file *file = NULL;
+	dwarfs_error *err = NULL;
+
+	assert_success(dwarfs_file_open(image, find_inode(image, path), &file, &err),
+		       err);
+	return file;
+}
+
+static void holes_are_found(void **state)
+{
+	dwarfs_image *image = open_image(*state, NULL);
+	dwarfs_file *file = open_file(image, "sparse");
+	const uint64_t data = SPARSE_DATA_AT, end = SPARSE_DATA_AT + SPARSE_DATA_BYTES;
+	dwarfs_error *err = NULL;
+	uint64_t at = 77;
+
+	assert_success(dwarfs_file_seek_hole(file, 0, &at, &err), err);
+	assert_int_equal(at, 0);
+	assert_success(dwarfs_file_seek_data(file, 0, &at, &err), err);
+	assert_int_equal(at, data);
+	assert_success(dwarfs_file_seek_data(file, data + 1, &at, &err), err);
+	assert_int_equal(at, data + 1);
+	assert_success(dwarfs_file_seek_hole(file, data, &at, &err), err);
+	assert_int_equal(at, end);
+	assert_success(dwarfs_file_seek_hole(file, end + 100, &at, &err), err);
+	assert_int_equal(at, end + 100);
+	at = 77;
+	assert_failure(dwarfs_file_seek_data(file, end, &at, &err), DWARFS_ERR_NOT_FOUND,
+		       err);
+	assert_failure(dwarfs_file_seek_hole(file, SPARSE_BYTES, &at, &err),
+		       DWARFS_ERR_NOT_FOUND, err);
+	assert_failure(dwarfs_file_seek_data(file, UINT64_MAX, &at, &err),
+		       DWARFS_ERR_NOT_FOUND, err);
+	assert_int_equal(at, 77);
+	dwarfs_file_free(file);
+	dwarfs_image_free(image);
+}
+
+static void a_file_without_holes_has_one_at_its_end(void **state)
+{
+	dwarfs_image *image = open_image(*state, NULL);
+	dwarfs_file *file = open_file(image, "big");
+	dwarfs_error *err = NULL;
+	uint64_t at;
+
+	assert_success(dwarfs_file_seek_data(file, 5, &at, &err), err);
+	assert_int_equal(at, 5);
+	assert_success(dwarfs_file_seek_hole(file, 5, &at, &err), err);
+	assert_int_equal(at, BIG_BYTES);
+	dwarfs_file_free(file);
+	file = open_file(image, "empty");
+	assert_failure(dwarfs_file_seek_data(file, 0, &at, &err), DWARFS_ERR_NOT_FOUND,
+		       err);
+	assert_failure(dwarfs_file_seek_hole(file, 0, &at, &err), DWARFS_ERR_NOT_FOUND,
+		       err);
+	dwarfs_file_free(file);
+	dwarfs_image_free(image);
+}
+
+static void a_damaged_block_is_never_handed_out(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct fixture damaged = *fixture;
+	struct bytes whole = load(fixture, "big"), copy = { 0 };
+	uint64_t offset, stored;
+	dwarfs_error *err = NULL;
+	dwarfs_image *image;
+	uint8_t buffer[4096];
+	size_t bytes, bad = 0, at;
+	uint32_t i;
+
+	append_bytes(&copy, fixture->image.data, fixture->image.size);
+	damaged.image = copy;
+	image = open_image(fixture, NULL);
+	for (i = 0; i < dwarfs_image_block_count(image); i++) {
+		dwarfs_image_section(image, i, DWARFS_SECTION_FIELD_OFFSET, &offset,
+				     NULL);
+		dwarfs_image_section(image, i, DWARFS_SECTION_FIELD_STORED_BYTES, &stored,
+				     NULL);
+		copy.data[offset + 64 + stored / 2] ^= 0x10;
+	}
+	dwarfs_image_free(image);
+	image = open_image(&damaged, NULL);
+	for (at = 0; at < whole.size; at += sizeof(buffer)) {
+		if (dwarfs_read(image, find_inode(image, "big"), buffer, sizeof(buffer),
+				at, &bytes, &err) == 0)
+			assert_memory_equal(buffer, whole.data + at, bytes);
+		else
+			bad++;
+	}
+	assert_true(bad > 0);
+	assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_CHECKSUM);
+	dwarfs_error_free(err);
+	dwarfs_image_free(image);
+	free(copy.data);
+	free(whole.data);
+}
+
+/* -- many threads
+ * -------------------------------------------------------------------------- */
+
+/* What a thread needs; it reports instead of asserting, as cmocka knows one thread only.
+ */
+struct reader {
+	pthread_t thread;
+	const dwarfs_image *image;
+	const dwarfs_file *file; /* shared by all */
+	const struct bytes *big, *sparse;
+	dwarfs_inode big_inode, sparse_inode;
+	unsigned seed;
+	const char *failure;
+};
+
+static const char *read_one(struct reader *reader, uint8_t *buffer, size_t room)
+{
+	unsigned random = reader->seed = reader->seed * 1103515245 + 12345;
+	bool sparse = random >> 16 & 1;
+	const struct bytes *whole = sparse ? reader->sparse : reader->big;
+	size_t offset = (random >> 3) % whole->size, wanted = random % room, bytes;
+	int ret;
+
+	if (!sparse && random >> 17 & 1)
+		ret = dwarfs_file_read(reader->file, buffer, wanted, offset, &bytes,
+				       NULL);
+	else
+		ret = dwarfs_read(reader->image,
+				  sparse ? reader->sparse_inode : reader->big_inode,
+				  buffer, wanted, offset, &bytes, NULL);
+	if (ret < 0)
+		return dwarfs_strerror(ret);
+	if (bytes != (wanted < whole->size - offset ? wanted : whole->size - offset))
+		return "a wrong number of bytes";
+	return memcmp(buffer, whole->data + offset, bytes) == 0 ? NULL : "wrong bytes";
+}
+
+static void *read_much(void *user)
+{
+	struct reader *reader = user;
+	const size_t room = 150000;
+	uint8_t *buffer = malloc(room);
+	dwarfs_walk *walk = NULL;
+	dwarfs_entry entry;
+	int i;
+
+	if (!buffer ||
+	    dwarfs_walk_new(reader->image, 0, DWARFS_WALK_DATA, &walk, NULL) < 0)
+		reader->failure = "no walk";
+	for (i = 0; i < 150 && !reader->failure; i++) {
+		reader->failure = read_one(reader, buffer, room);
+		if (dwarfs_walk_next(walk, &entry, NULL) < 0)
+			reader->failure = "the walk failed";
+	}
+	dwarfs_walk_free(walk);
+	free(buffer);
+	return NULL;
+}
+
+static void read_with_threads(const struct fixture *fixture, uint64_t cache_bytes)
+{
+	struct bytes big = load(fixture, "big"), sparse = load(fixture, "sparse");
+	struct reader readers[THREADS];
+	dwarfs_context *context = NULL;
+	dwarfs_error *err = NULL;
+	dwarfs_image *image;
+	dwarfs_file *file;
+	unsigned i;
+
+	assert_success(dwarfs_context_new(&context, &err), err);
+	assert_success(dwarfs_context_set_cache_bytes(context, cache_bytes, &err), err);
+	image = open_image(fixture, context);
+	file = open_file(image, "big");
+	for (i = 0; i < THREADS; i++) {
+		readers[i] = (struct reader){ .image = image,
+					      .file = file,
+					      .big = &big,
+					      .sparse = &sparse,
+					      .big_inode = find_inode(image, "big"),
+					      .sparse_inode = find_inode(image, "sparse"),
+					      .seed = i };
+		assert_int_equal(
+			pthread_create(&readers[i].thread, NULL, read_much, &readers[i]),
+			0);
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(readers[i].thread, NULL);
+	for (i = 0; i < THREADS; i++)
+		if (readers[i].failure)
+			fail_msg("thread %u: %s", i, readers[i].failure);
+	dwarfs_file_free(file);
+	dwarfs_image_free(image);
+	dwarfs_context_free(context);
+	free(big.data);
+	free(sparse.data);
+}
+
+static void threads_read_at_once_without_a_cache(void **state)
+{
+	read_with_threads(*state, 0);
+}
+
+static void threads_read_at_once_with_room_for_one_block(void **state)
+{
+	read_with_threads(*state, 65536);
+}
+
+static void threads_read_at_once_with_room_for_all(void **state)
+{
+	read_with_threads(*state, 64 << 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_give_what_is_on_disk_at_any_place),
+		cmocka_unit_test(only_files_have_contents),
+		cmocka_unit_test(holes_are_found),
+		cmocka_unit_test(a_file_without_holes_has_one_at_its_end),
+		cmocka_unit_test(a_damaged_block_is_never_handed_out),
+		cmocka_unit_test(threads_read_at_once_without_a_cache),
+		cmocka_unit_test(threads_read_at_once_with_room_for_one_block),
+		cmocka_unit_test(threads_read_at_once_with_room_for_all),
+	};
+
+	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api/nomem: memory that runs out, at every place in turn.
+ *
+ * Linked with the library's objects and --wrap, so that the allocations of the library
+ * (not those of the codecs' libraries) can fail. Whatever fails must come out as
+ * DWARFS_ERR_NOMEM, or be done without; the sanitizers see what leaks.
+ */
+#include <stdatomic.h>
+
+#include "support.h"
+
+#define MAX_POINTS 1500 /* of failure for each operation; more are sampled */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *data, size_t size);
+char *__real_strdup(const char *text);
+int __real_posix_memalign(void **data, size_t alignment, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *data, size_t size);
+char *__wrap_strdup(const char *text);
+int __wrap_posix_memalign(void **data, size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+
+/* Count down; at 0 this one fails, and all after it if told so. */
+static atomic_long countdown = -1;
+static atomic_bool for_good;
+static atomic_long count;
+
+static bool fails(void)
+{
+	long left;
+
+	atomic_fetch_add(&count, 1);
+	left = atomic_load(&countdown);
+	if (left < 0)
+		return false;
+	left = atomic_fetch_sub(&countdown, 1);
+	if (left > 0)
+		return false;
+	if (atomic_load(&for_good)) {
+		atomic_store(&countdown, 0);
+		return true;
+	}
+	return left == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *data, size_t size)
+{
+	return fails() ? NULL : __real_realloc(data, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+	return fails() ? NULL : __real_strdup(text);
+}
+
+int __wrap_posix_memalign(void **data, size_t alignment, size_t size)
+{
+	return fails() ? 12 /* ENOMEM */ : __real_posix_memalign(data, alignment, size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+	return fails() ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+/* -- operations: 0 or the code of the failure, all of their own freed
+ * ------------------------- */
+
+typedef int (*operation)(const struct fixture *fixture, dwarfs_error **err);
+
+static int read_everything(const dwarfs_image *image, dwarfs_error **err)
+{
+	dwarfs_walk *walk = NULL;
+	dwarfs_file *file = NULL;
+	dwarfs_stat *stat = NULL;
+	dwarfs_entry entry;
+	dwarfs_inode inode;
+	static char buffer[BIG_BYTES];
+	size_t bytes;
+	int ret;
+
+	if ((ret = dwarfs_stat_new(&stat, err)) == 0 &&
+	    (ret = dwarfs_walk_new(image, 0, DWARFS_WALK_DATA, &walk, err)) == 0)
+		while ((ret = dwarfs_walk_next(walk, &entry, err)) > 0) {
+			if ((ret = dwarfs_entry_stat(image, entry, stat, err)) < 0 ||
+			    (ret = dwarfs_entry_inode(image, entry, &inode, err)) < 0)
+				break;
+			if ((dwarfs_stat_mode(stat) & 0170000) != 0100000)
+				continue;
+			ret = dwarfs_file_open(image, inode, &file, err);
+			if (ret == 0)
+				ret = dwarfs_file_read(file, buffer, sizeof(buffer), 0,
+						       &bytes, err);
+			if (ret == 0)
+				ret = dwarfs_read(image, inode, buffer, 10, 5, &bytes,
+						  err);
+			dwarfs_file_free(file);
+			file = NULL;
+			if (ret < 0)
+				break;
+		}
+	dwarfs_stat_free(stat);
+	dwarfs_walk_free(walk);
+	return ret;
+}
+
+static int open_and_read(const struct fixture *fixture, dwarfs_error **err)
+{
+	dwarfs_context *context = NULL;
+	dwarfs_history *history = NULL;
+	dwarfs_image *image = NULL;
+	dwarfs_io *io = NULL;
+	dwarfs_inode parent;
+	int ret;
+
+	if ((ret = dwarfs_context_new(&context, err)) == 0 &&
+	    (ret = dwarfs_context_set_cache_bytes(context, 1 << 18, err)) == 0 &&
+	    (ret = dwarfs_io_open(fixture->path, &io, err)) == 0 &&
+	    (ret = dwarfs_image_open_io(context, io, NULL, &image, err)) == 0 &&
+	    (ret = dwarfs_dir_parent(image, 0, &parent, err)) == 0 &&
+	    (ret = dwarfs_history_new(image, &history, err)) == 0)
+		ret = read_everything(image, err);
+	dwarfs_history_free(history);
+	dwarfs_image_free(image);
+	dwarfs_io_free(io);
+	dwarfs_context_free(context);
+	return ret;
+}
+
+static int open_and_check(const struct fixture *fixture, dwarfs_error **err)
+{
+	dwarfs_image *image = NULL;
+	int ret;
+
+	if ((ret = dwarfs_image_open(NULL, fixture->path, NULL, &image, err)) == 0)
+		ret = dwarfs_image_check(image, DWARFS_CHECK_INTEGRITY, NULL, NULL, NULL,
+					 NULL, err);
+	dwarfs_image_free(image);
+	return ret;
+}
+
+static int discard(void *user, const void *data, size_t bytes)
+{
+	(void)user;
+	(void)data;
+	(void)bytes;
+	return 0;
+}
+
+static int build_with(const struct fixture *fixture, uint32_t workers, dwarfs_error **err)
+{
+	dwarfs_context *context = NULL;
+	dwarfs_builder *builder = NULL;
+	int ret;
+
+	if ((ret = dwarfs_context_new(&context, err)) == 0 &&
+	    (ret = dwarfs_context_set_workers(context, workers, err)) == 0 &&
+	    (ret = dwarfs_builder_new(context, &builder, err)) == 0 &&
+	    (ret = dwarfs_builder_set_level(builder, 1, err)) == 0 &&
+	    (ret = dwarfs_builder_set_block_bits(builder, BLOCK_BITS, err)) == 0 &&
+	    (ret = dwarfs_builder_set_chmod(builder, "norm", err)) == 0 &&
+	    (ret = dwarfs_builder_add_history_argument(builder, "x", err)) == 0 &&
+	    (ret = dwarfs_builder_set_header(builder, "#!", 2, err)) == 0 &&
+	    (ret = dwarfs_builder_add_directory(builder, fixture->tree, err)) == 0 &&
+	    (ret = dwarfs_builder_write_callback(builder, discard, NULL, err)) == 0 &&
+	    dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS) > 0)
+		fail_msg("memory that ran out was taken for a file that cannot be read");
+	dwarfs_builder_free(builder);
+	dwarfs_context_free(context);
+	return ret;
+}
+
+static int build_alone(const struct fixture *fixture, dwarfs_error **err)
+{
+	return build_with(fixture, 0, err);
+}
+
+static int build_with_workers(const struct fixture *fixture, dwarfs_error **err)
+{
+	return build_with(fixture, 2, err);
+}
+
+/* -- the test
+ * ------------------------------------------------------------------------------ */
+
+static void fail_everywhere(const struct fixture *fixture, operation run, bool all)
+{
+	dwarfs_error *err = NULL;
+	long total, n, step;
+	int ret, failed = 0;
+
+	atomic_store(&countdown, -1);
+	atomic_store(&count, 0);
+	assert_success(run(fixture, &err), err);
+	total = atomic_load(&count);
+	assert_true(total > 5);
+	step = total / MAX_POINTS + 1;
+	for (n = 0; n < total; n += n < MAX_POINTS / 2 ? 1 : step) {
+		atomic_store(&for_good, all);
+		atomic_store(&countdown, n);
+		ret = run(fixture, &err);
+		atomic_store(&countdown, -1);
+		if (ret < 0 && ret != DWARFS_ERR_NOMEM)
+			fail_msg("allocation %ld of %ld: %d, %s", n, total, ret,
+				 dwarfs_error_message(err));
+		failed += ret < 0;
+		if (ret < 0)
+			assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_NOMEM);
+		dwarfs_error_free(err);
+		err = NULL;
+	}
+	assert_true(failed > 5);
+}
+
+static void reading_survives_one_failure(void **state)
+{
+	fail_everywhere(*state, open_and_read, false);
+}
+
+static void reading_survives_the_end_of_memory(void **state)
+{
+	fail_everywhere(*state, open_and_read, true);
+}
+
+static void checking_survives(void **state)
+{
+	fail_everywhere(*state, open_and_check, false);
+}
+
+static void building_survives_one_failure(void **state)
+{
+	fail_everywhere(*state, build_alone, false);
+}
+
+static void building_survives_the_end_of_memory(void **state)
+{
+	fail_everywhere(*state, build_alone, true);
+}
+
+static void building_with_workers_survives(void **state)
+{
+	fail_everywhere(*state, build_with_workers, false);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reading_survives_one_failure),
+		cmocka_unit_test(reading_survives_the_end_of_memory),
+		cmocka_unit_test(checking_survives),
+		cmocka_unit_test(building_survives_one_failure),
+		cmocka_unit_test(building_survives_the_end_of_memory),
+		cmocka_unit_test(building_with_workers_survives),
+	};
+
+	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}

@@ -1,0 +1,658 @@
+# SPDX-License-Identifier: MIT
+"""The Python package, as a program would use it."""
+import ctypes
+import datetime
+import gc
+import io
+import logging
+import mmap
+import os
+import pathlib
+import pickle
+import shutil
+import stat
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+try:
+    import dwarfs
+except ImportError as error:
+    print(f"the Python package is not built: {error}")
+    sys.exit(77)
+
+BIG = bytes(range(256)) * 4000 + b"tail"
+TEXT = "first line\nzweite Zeile: ß\n"
+
+
+def make_tree(root):
+    (root / "dir" / "sub").mkdir(parents=True)
+    (root / "none").mkdir()
+    (root / "big").write_bytes(BIG)
+    (root / "dir" / "text.txt").write_text(TEXT, encoding="utf-8")
+    (root / "dir" / "sub" / "data.tar.gz").write_bytes(b"data")
+    (root / os.fsdecode(b"\xff\xfe")).write_bytes(b"odd")
+    os.symlink("dir/sub", root / "link")
+    os.symlink("../../link/data.tar.gz", root / "dir" / "sub" / "round")
+    os.symlink("/etc/passwd", root / "outside")
+    os.symlink("loop", root / "loop")
+    os.link(root / "big", root / "dir" / "hard")
+    with open(root / "sparse", "wb") as file:
+        file.truncate(1 << 20)
+        file.seek(256 << 10)
+        file.write(b"x" * 4096)
+    os.utime(root / "big", ns=(1_500_000_000_123_456_789, 1_600_000_000_987_654_321))
+    os.chmod(root / "big", 0o4751)
+
+
+class Case(unittest.TestCase):
+    """A directory, and the image of it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = pathlib.Path(tempfile.mkdtemp(prefix="dwarfs-python-"))
+        cls.tree = cls.dir / "tree"
+        cls.tree.mkdir()
+        make_tree(cls.tree)
+        cls.file = cls.dir / "image.dwarfs"
+        cls.counts = dwarfs.pack(cls.tree, cls.file, level=1, block_bits=16,
+                                 time_resolution_ns=1, keep_all_times=True)
+        cls.data = cls.file.read_bytes()
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.dir)
+
+    def setUp(self):
+        self.image = dwarfs.open(self.file)
+
+
+class Opening(Case):
+    def assert_works(self, image):
+        self.assertEqual((image / "big").read_bytes(), BIG)
+        self.assertEqual(sorted(map(str, image)), sorted(os.listdir(self.tree)))
+
+    def test_from_whatever_has_bytes(self):
+        self.assert_works(dwarfs.open(str(self.file)))
+        self.assert_works(dwarfs.open(self.file))
+        self.assert_works(dwarfs.open(self.data))
+        self.assert_works(dwarfs.open(bytearray(self.data)))
+        self.assert_works(dwarfs.open(memoryview(b"xx" + self.data)[2:]))
+        self.assert_works(dwarfs.open(io.BytesIO(self.data)))
+        with open(self.file, "rb") as file:
+            image = dwarfs.open(file)
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+                mapped_image = dwarfs.open(mapped)
+                self.assert_works(mapped_image)
+                del mapped_image
+                gc.collect()
+            by_descriptor = dwarfs.open(file.fileno())
+        self.assert_works(image)
+        self.assert_works(by_descriptor)
+
+    def test_memory_stays_locked_until_the_last_user_is_gone(self):
+        data = bytearray(self.data)
+        image = dwarfs.open(data)
+        file = (image / "big").open(buffering=0)
+        del image
+        with self.assertRaises(BufferError):
+            data.append(0)
+        file.close()
+        del file
+        gc.collect()
+        data.append(0)
+
+    def test_a_reader_without_readinto(self):
+        class Plain:
+            def __init__(self, data):
+                self.file = io.BytesIO(data)
+
+            def read(self, size):
+                return self.file.read(min(size, 1000))
+
+            def seek(self, offset, whence=0):
+                return self.file.seek(offset, whence)
+        self.assert_works(dwarfs.open(Plain(self.data)))
+
+    def test_offsets(self):
+        prefix = b"#!/bin/sh\n" * 7
+        data = prefix + self.data
+        image = dwarfs.open(data)
+        self.assertEqual((image.offset, image.size), (len(prefix), len(self.data)))
+        self.assertEqual(image.header, prefix)
+        self.assert_works(dwarfs.open(data, offset=len(prefix)))
+        self.assert_works(dwarfs.open(data + b"behind", offset=len(prefix),
+                                      size=len(self.data)))
+        with self.assertRaises(dwarfs.CorruptError):
+            dwarfs.open(data, offset=3)
+        for bad in (-1, 1 << 64, "1"):
+            with self.assertRaises((OverflowError, TypeError)):
+                dwarfs.open(data, offset=bad)
+
+    def test_what_is_no_source(self):
+        for source in (None, 1.5, object(), io.StringIO("text"), [1]):
+            with self.assertRaises(TypeError):
+                dwarfs.open(source)
+        with self.assertRaises(ValueError):
+            dwarfs.open("a\0b")
+
+    def test_errors(self):
+        with self.assertRaises(FileNotFoundError) as caught:
+            dwarfs.open("/no/such/image")
+        error = caught.exception
+        self.assertIsInstance(error, dwarfs.Error)
+        self.assertEqual(error.code, dwarfs.ErrorCode.NOT_FOUND)
+        self.assertEqual((error.path, error.filename), ("/no/such/image",) * 2)
+        self.assertEqual(error.errno, 2)
+        again = pickle.loads(pickle.dumps(error))
+        self.assertEqual((type(again), str(again), again.code, again.path),
+                         (type(error), str(error), error.code, error.path))
+        with self.assertRaises(dwarfs.CorruptError) as caught:
+            dwarfs.open(b"rubbish" * 100)
+        self.assertEqual(caught.exception.code, dwarfs.ErrorCode.NOT_IMAGE)
+        with self.assertRaises(IsADirectoryError):
+            dwarfs.open("/")
+
+    def test_an_exception_of_the_reader_comes_out(self):
+        class Failing(io.BytesIO):
+            fail = None
+
+            def readinto(self, room):
+                if self.fail:
+                    raise self.fail
+                return super().readinto(room)
+        source = Failing(self.data)
+        image = dwarfs.open(source, context=dwarfs.Context(cache_bytes=0))
+        source.fail = RuntimeError("boom")
+        with self.assertRaisesRegex(RuntimeError, "boom"):
+            (image / "big").read_bytes()
+        source.fail = None
+        self.assert_works(image)
+
+    def test_a_reader_cannot_keep_the_memory(self):
+        kept = []
+
+        class Keeping(io.BytesIO):
+            keep = kept.append
+
+            def readinto(self, room):
+                type(self).keep(room)
+                return super().readinto(room)
+        self.assert_works(dwarfs.open(Keeping(self.data)))
+        with self.assertRaises(ValueError):
+            kept[0][0]
+        kept.clear()
+        Keeping.keep = lambda room: kept.append(ctypes.c_char.from_buffer(room))
+        with self.assertRaises(BufferError):
+            dwarfs.open(Keeping(self.data))
+
+    def test_closing(self):
+        with self.image as image:
+            file = (image / "big").open()
+            path = image / "big"
+            walk = image.walk()
+        self.assertTrue(image.closed)
+        image.close()
+        self.assertEqual(file.read(), BIG)
+        self.assertEqual(str(next(walk)), "")
+        for use in (path.stat, path.read_bytes, lambda: image.size, lambda: list(image),
+                    image.check, lambda: image.__enter__()):
+            with self.assertRaises(ValueError):
+                use()
+        self.assertEqual(file.read(), b"")
+
+
+class Describing(Case):
+    def test_properties(self):
+        image = self.image
+        self.assertEqual(image.format_version, (2, 5))
+        self.assertEqual((image.offset, image.size, image.header), (0, len(self.data), b""))
+        self.assertEqual(image.block_size, 65536)
+        self.assertGreater(image.block_count, 0)
+        self.assertEqual(image.entry_count, 1 + len(list(self.tree.rglob("*"))))
+        self.assertIn("libdwarfs", image.created_by)
+        age = datetime.datetime.now(datetime.timezone.utc) - image.created_on
+        self.assertLess(abs(age.total_seconds()), 3600)
+        self.assertTrue(image.has_index)
+        self.assertFalse(image.is_mtime_only)
+        self.assertEqual(image.time_resolution_ns, 1)
+        self.assertEqual(image.features, ("sparsefiles",))
+        self.assertEqual(image.categories, ())
+        self.assertEqual(image.hardlink_size, len(BIG))
+        self.assertTrue(all(isinstance(word, str) for word in image.packing))
+
+    def test_sections(self):
+        sections = self.image.sections
+        self.assertEqual([s.number for s in sections], list(range(len(sections))))
+        self.assertEqual(sections[-1].type, "SECTION_INDEX")
+        self.assertEqual(sections[-1].offset + 64 + sections[-1].stored_bytes,
+                         len(self.data))
+
+    def test_history(self):
+        step, = self.image.history
+        self.assertIn(dwarfs.__version__, step.version)
+        self.assertEqual(step.arguments, ())
+        self.assertIsInstance(step.time, datetime.datetime)
+
+    def test_check(self):
+        self.assertEqual(self.image.check(), [])
+        seen = []
+        self.assertEqual(self.image.check(dwarfs.CheckLevel.INTEGRITY, progress=seen.append),
+                         [])
+        self.assertEqual(seen[-1].phase, dwarfs.Phase.DONE)
+        bad = bytearray(self.data)
+        bad[100] ^= 1
+        with self.assertRaises(dwarfs.CorruptError) as caught:
+            dwarfs.open(bad).check()
+        finding, = caught.exception.findings
+        self.assertTrue(finding.is_error)
+        self.assertEqual(finding.section, 0)
+
+    def test_a_check_stops_by_an_exception(self):
+        def stop(progress):
+            raise KeyError("stop")
+        with self.assertRaises(KeyError):
+            self.image.check(progress=stop)
+
+
+class Paths(Case):
+    def test_joining(self):
+        root = self.image.root
+        path = root / "dir" / "sub/data.tar.gz"
+        self.assertEqual(str(path), "dir/sub/data.tar.gz")
+        self.assertEqual(path, self.image.path("dir", "sub", "data.tar.gz"))
+        self.assertEqual(path, self.image / b"dir//./sub/data.tar.gz")
+        self.assertEqual(path, root.joinpath(pathlib.PurePath("dir/sub"), "data.tar.gz"))
+        self.assertEqual(hash(path), hash(self.image / "dir/sub/data.tar.gz"))
+        self.assertNotEqual(path, dwarfs.open(self.data) / "dir/sub/data.tar.gz")
+        self.assertEqual((path.name, path.suffix, path.stem),
+                         ("data.tar.gz", ".gz", "data.tar"))
+        self.assertEqual(path.parts, ("dir", "sub", "data.tar.gz"))
+        self.assertEqual(path.parent, self.image / "dir/sub")
+        self.assertEqual(root.parent, root)
+        self.assertEqual((root.name, str(root)), ("", ""))
+        self.assertIn("dir/sub", self.image)
+        self.assertNotIn("dir/nope", self.image)
+        self.assertEqual(bytes(self.image / os.fsdecode(b"\xff\xfe")), b"\xff\xfe")
+        self.assertEqual((self.image / b"\xff\xfe").read_bytes(), b"odd")
+
+    def test_stat_is_that_of_the_disk(self):
+        self.assertEqual(len(list(self.image.walk())), self.image.entry_count)
+        for path in self.image.walk():
+            want, got = (self.tree / str(path)).lstat(), path.lstat()
+            for name in ("st_mode", "st_uid", "st_gid", "st_mtime_ns", "st_mtime"):
+                self.assertEqual(getattr(got, name), getattr(want, name), (path, name))
+            if not stat.S_ISDIR(got.st_mode):
+                self.assertEqual(got.st_size, want.st_size)
+                self.assertEqual(got.st_nlink, want.st_nlink)
+        big = (self.image / "big").stat()
+        self.assertEqual(big.st_mtime_ns, 1_600_000_000_987_654_321)
+        self.assertEqual(big.st_atime_ns, 1_500_000_000_123_456_789)
+        self.assertEqual(big.st_mtime, 1_600_000_000.987654321)
+        self.assertEqual(big.st_ino, (self.image / "dir/hard").stat().st_ino)
+        self.assertEqual((self.image / "sparse").stat().st_blocks, 8)
+
+    def test_kinds(self):
+        image = self.image
+        self.assertTrue((image / "dir").is_dir())
+        self.assertTrue((image / "big").is_file())
+        self.assertTrue((image / "link").is_symlink())
+        self.assertTrue((image / "link").is_dir())
+        self.assertFalse((image / "nope").exists())
+        self.assertFalse((image / "big/nope").exists())
+        self.assertFalse((image / "loop").exists())
+        self.assertTrue((image / "loop").exists(follow_symlinks=False))
+        self.assertFalse((image / "outside").exists())
+        self.assertFalse((image / "nope").is_dir())
+
+    def test_links(self):
+        image = self.image
+        self.assertEqual((image / "link").readlink(), "dir/sub")
+        self.assertEqual((image / "link/data.tar.gz").read_bytes(), b"data")
+        self.assertEqual((image / "dir/sub/round").read_bytes(), b"data")
+        self.assertEqual((image / "link/../text.txt").read_text("utf-8"), TEXT)
+        self.assertEqual((image / "link/round").stat().st_size, 4)
+        self.assertEqual([p.name for p in (image / "link").iterdir()],
+                         ["data.tar.gz", "round"])
+        with self.assertRaises(OSError) as caught:
+            (image / "loop").stat()
+        self.assertEqual(caught.exception.errno, 40)
+        with self.assertRaises(FileNotFoundError):
+            (image / "outside").read_bytes()
+        with self.assertRaises(dwarfs.InvalidError):
+            (image / "big").readlink()
+
+    def test_errors_are_those_of_python(self):
+        image = self.image
+        with self.assertRaises(FileNotFoundError) as caught:
+            (image / "dir/nope").stat()
+        self.assertEqual(caught.exception.path, "dir/nope")
+        with self.assertRaises(NotADirectoryError):
+            (image / "big/nope").stat()
+        with self.assertRaises(NotADirectoryError):
+            (image / "big").iterdir()
+        with self.assertRaises(IsADirectoryError):
+            (image / "dir").read_bytes()
+
+    def test_walking(self):
+        walked = [str(path) for path in self.image.walk()]
+        self.assertEqual(walked[0], "")
+        self.assertEqual(sorted(walked[1:]),
+                         sorted(str(p.relative_to(self.tree)) for p in self.tree.rglob("*")))
+        self.assertEqual(sorted(map(str, self.image.walk("data"))), sorted(walked))
+        walk, seen = self.image.walk(), []
+        for path in walk:
+            seen.append(str(path))
+            self.assertEqual(walk.depth, len(path.parts))
+            if path.name == "dir":
+                walk.skip()
+        self.assertEqual(seen, [p for p in walked if not p.startswith("dir/")])
+        below = [str(path) for path in (self.image / "dir").walk()]
+        self.assertEqual(below, [p for p in walked if p.split("/")[0] == "dir"])
+        with self.assertRaises(ValueError):
+            self.image.walk("random")
+
+    def test_globs(self):
+        def glob(pattern):
+            return [str(path) for path in self.image.root.glob(pattern)]
+        self.assertEqual(glob("dir/*.txt"), ["dir/text.txt"])
+        self.assertEqual(glob("**/*.gz"), ["dir/sub/data.tar.gz"])
+        self.assertEqual(glob("*/sub"), ["dir/sub"])
+        self.assertEqual(glob("**"), ["", "dir", "dir/sub", "none"])
+        self.assertEqual(sorted(glob("**/*")), sorted(map(str, self.image.walk()))[1:])
+        self.assertEqual([str(p) for p in self.image.root.rglob("h?rd")], ["dir/hard"])
+
+
+class Files(Case):
+    def test_raw(self):
+        with (self.image / "big").open(buffering=0) as file:
+            self.assertIsInstance(file, io.RawIOBase)
+            self.assertTrue(file.readable() and file.seekable() and not file.writable())
+            room = bytearray(10)
+            self.assertEqual(file.readinto(room), 10)
+            self.assertEqual(room, BIG[:10])
+            room = memoryview(bytearray(300_000))
+            self.assertEqual(file.readinto(room[1000:200_001]), 199_001)
+            self.assertEqual(room[1000:200_001], BIG[10:199_011])
+            self.assertEqual(file.tell(), 199_011)
+            self.assertEqual(file.seek(-4, os.SEEK_END), len(BIG) - 4)
+            self.assertEqual(file.read(), b"tail")
+            self.assertEqual(file.read(5), b"")
+            self.assertEqual(file.pread(6, 2), BIG[2:8])
+            self.assertEqual(file.pread(6, len(BIG) + 10), b"")
+            self.assertEqual(file.seek(5), 5)
+            self.assertEqual(file.seek(5, os.SEEK_CUR), 10)
+            self.assertEqual(file.size, len(BIG))
+            with self.assertRaises(OSError):
+                file.seek(-1)
+            with self.assertRaises((TypeError, BufferError)):
+                file.readinto(b"read-only")
+            with self.assertRaises(OSError):
+                file.fileno()
+        self.assertTrue(file.closed)
+        for use in (file.tell, file.read, lambda: file.seek(0), lambda: file.pread(1, 0)):
+            with self.assertRaises(ValueError):
+                use()
+        file.close()
+
+    def test_buffered_and_text(self):
+        text = self.image / "dir/text.txt"
+        with text.open() as file:
+            self.assertEqual(file.readlines(), TEXT.encode().splitlines(True))
+        with text.open("r", encoding="utf-8") as file:
+            self.assertEqual(list(file), TEXT.splitlines(True))
+        self.assertEqual(text.read_text("utf-8"), TEXT)
+        for mode in ("w", "rb+", "x", "", "rw"):
+            with self.assertRaises(ValueError):
+                text.open(mode)
+        with self.assertRaises(ValueError):
+            text.open("r", 0)
+        with self.assertRaises(ValueError):
+            text.open("rb", encoding="utf-8")
+
+    def test_holes(self):
+        with (self.image / "sparse").open(buffering=0) as file:
+            self.assertEqual(file.seek(0, os.SEEK_DATA), 256 << 10)
+            self.assertEqual(file.seek(256 << 10, os.SEEK_HOLE), (256 << 10) + 4096)
+            with self.assertRaises(OSError) as caught:
+                file.seek(1 << 20, os.SEEK_DATA)
+            self.assertEqual(caught.exception.errno, 6)
+
+    def test_threads(self):
+        image = dwarfs.open(self.data, context=dwarfs.Context(cache_bytes=1 << 16))
+        failures = []
+
+        def work(seed):
+            try:
+                with (image / "big").open(buffering=0) as file:
+                    for i in range(60):
+                        at = (seed * 7919 + i * 104729) % len(BIG)
+                        if file.pread(50_000, at) != BIG[at:at + 50_000]:
+                            failures.append(at)
+                        for path in image.walk():
+                            path.lstat()
+            except Exception as error:
+                failures.append(error)
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+    def test_threads_over_a_python_reader(self):
+        image = dwarfs.open(io.BytesIO(self.data), context=dwarfs.Context(cache_bytes=0))
+        results = [None] * 4
+
+        def work(i):
+            results[i] = (image / "big").read_bytes() == BIG
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(results, [True] * 4)
+
+
+class Packing(Case):
+    def output(self):
+        return self.dir / "out.dwarfs"
+
+    def tearDown(self):
+        self.output().unlink(missing_ok=True)
+        # Whatever went wrong, there is no temporary file.
+        self.assertLessEqual(set(os.listdir(self.dir)), {"tree", "image.dwarfs", "back"})
+
+    def test_counts(self):
+        self.assertEqual(self.counts.bytes_out, len(self.data))
+        self.assertEqual(self.counts.directories, 4)
+        self.assertEqual(self.counts.links, 4)
+        self.assertEqual(self.counts.hardlinks, 1)
+        self.assertEqual(self.counts.errors, 0)
+
+    def test_options(self):
+        dwarfs.pack(self.tree, self.output(), level=3, compression="zstd:level=3",
+                    order="path", owner=7, group=8, time=1234567890.5, chmod="D750,F640",
+                    time_resolution_ns=10**6, history_arguments=["a", "b"],
+                    header=b"head", create_timestamp=False, section_index=False,
+                    sparse_files=False)
+        image = dwarfs.open(self.output())
+        attributes = (image / "big").stat()
+        self.assertEqual((attributes.st_uid, attributes.st_gid), (7, 8))
+        self.assertEqual(attributes.st_mtime_ns, 1234567890_500_000_000)
+        self.assertEqual(attributes.st_mode, stat.S_IFREG | 0o640)
+        self.assertEqual((image.header, image.created_on), (b"head", None))
+        self.assertFalse(image.has_index)
+        self.assertEqual(image.history[0].arguments, ("a", "b"))
+        self.assertEqual(image.features, ())
+
+    def test_bad_options(self):
+        for options in (dict(level=10), dict(compression="zip"), dict(order="odd"),
+                        dict(chmod="zz"), dict(block_bits=5)):
+            with self.assertRaises(ValueError) as caught:
+                dwarfs.pack(self.tree, self.output(), **options)
+            self.assertIsInstance(caught.exception, dwarfs.Error)
+        for options in (dict(level=-1), dict(level="7"), dict(owner=1 << 32),
+                        dict(compression=5), dict(header="text"), dict(levle=1)):
+            with self.assertRaises((TypeError, OverflowError)):
+                dwarfs.pack(self.tree, self.output(), **options)
+        with self.assertRaises(TypeError):
+            dwarfs.pack(self.tree, None)
+        with self.assertRaises(FileNotFoundError):
+            dwarfs.pack(self.tree / "nope", self.output())
+        with self.assertRaises(NotADirectoryError):
+            dwarfs.pack(self.tree / "big", self.output())
+
+    def test_outputs(self):
+        options = dict(level=0, history=False, create_timestamp=False)
+        dwarfs.pack(self.tree, self.output(), **options)
+        expected = self.output().read_bytes()
+        with self.assertRaises(FileExistsError):
+            dwarfs.pack(self.tree, self.output(), **options)
+        dwarfs.pack(self.tree, self.output(), overwrite=True, **options)
+        memory = io.BytesIO()
+        dwarfs.pack(self.tree, memory, **options)
+        self.assertEqual(memory.getvalue(), expected)
+        with open(self.output(), "wb", buffering=0) as file:
+            dwarfs.pack(self.tree, file, **options)
+        self.assertEqual(self.output().read_bytes(), expected)
+        with open(self.output(), "wb") as file:
+            dwarfs.pack(self.tree, file.fileno(), **options)
+        self.assertEqual(self.output().read_bytes(), expected)
+
+    def test_a_writer_that_fails(self):
+        class Full(io.RawIOBase):
+            def write(self, data):
+                raise ZeroDivisionError("full")
+        with self.assertRaises(ZeroDivisionError):
+            dwarfs.pack(self.tree, Full(), level=0)
+        if os.path.exists("/dev/full"):
+            with open("/dev/full", "wb", buffering=0) as full:
+                with self.assertRaises(OSError) as caught:
+                    dwarfs.pack(self.tree, full, level=0)
+            self.assertEqual(caught.exception.errno, 28)
+
+    def test_progress(self):
+        seen = []
+        dwarfs.pack(self.tree, self.output(), level=0, progress=seen.append)
+        self.assertEqual(seen[-1].phase, dwarfs.Phase.DONE)
+        self.assertEqual(seen[-1].bytes_done, seen[-1].bytes_total)
+        self.assertEqual(seen[-1].bytes_out, self.output().stat().st_size)
+        self.assertTrue(str(seen[0].phase))
+
+    def test_an_exception_stops_it(self):
+        def stop(progress):
+            raise KeyboardInterrupt
+        with self.assertRaises(KeyboardInterrupt):
+            dwarfs.pack(self.tree, self.output(), level=0, progress=stop)
+        self.assertFalse(self.output().exists())
+
+    def test_other_threads_run_meanwhile(self):
+        ticks, ended = [], threading.Event()
+
+        def tick():
+            while not ended.is_set():
+                ticks.append(time.monotonic())
+                time.sleep(0.001)
+        thread = threading.Thread(target=tick)
+        thread.start()
+        begun = time.monotonic()
+        dwarfs.pack(self.tree, self.output(), compression="lzma:level=9", block_bits=22,
+                    context=dwarfs.Context(workers=0))
+        done = time.monotonic()
+        ended.set()
+        thread.join()
+        during = [t for t in ticks if begun < t < done]
+        self.assertGreater(len(during), (done - begun) / 0.05)
+
+    def test_the_log(self):
+        messages = []
+        logger = logging.getLogger("dwarfs-test")
+        logger.propagate = False
+        logger.setLevel(1)
+
+        class Keep(logging.Handler):
+            def emit(self, record):
+                messages.append((record.levelno, record.getMessage()))
+        logger.addHandler(Keep())
+        for log in (logger, lambda level, text: messages.append((level, text))):
+            messages.clear()
+            vanishing = self.tree / "vanishing"
+            vanishing.write_text("here")
+            try:
+                counts = dwarfs.pack(
+                    self.tree, io.BytesIO(), level=0,
+                    context=dwarfs.Context(log=log, workers=0),
+                    progress=lambda p: vanishing.unlink(missing_ok=True)
+                    if p.phase != dwarfs.Phase.SCAN else None)
+            finally:
+                vanishing.unlink(missing_ok=True)
+            self.assertEqual(counts.errors, 1)
+            self.assertTrue(any("vanishing" in text and level >= logging.WARNING
+                                for level, text in messages), messages)
+
+    def test_extracting(self):
+        back = self.dir / "back"
+        seen = []
+        self.image.extract(back, progress=seen.append)
+        try:
+            self.assertEqual(seen[-1].phase, dwarfs.Phase.DONE)
+            for path in self.image.walk():
+                want, got = (self.tree / str(path)).lstat(), (back / str(path)).lstat()
+                self.assertEqual((want.st_mode, want.st_mtime_ns),
+                                 (got.st_mode, got.st_mtime_ns), path)
+            self.assertEqual((back / "big").read_bytes(), BIG)
+            with self.assertRaises(FileExistsError):
+                dwarfs.extract(self.file, back)
+        finally:
+            shutil.rmtree(back)
+        with self.assertRaises(FileNotFoundError):
+            dwarfs.extract(self.data, self.dir / "no" / "parent")
+
+
+class Contexts(Case):
+    def test_settings(self):
+        for options in (dict(workers=5000), dict(workers=-1), dict(cache_bytes=-1)):
+            with self.assertRaises((ValueError, OverflowError, TypeError)):
+                dwarfs.Context(**options)
+        context = dwarfs.Context(cache_bytes=1 << 20, workers=2)
+        images = [dwarfs.open(self.file, context=context) for _ in range(3)]
+        del context
+        gc.collect()
+        for image in images:
+            self.assertEqual((image / "big").read_bytes(), BIG)
+
+    def test_nothing_leaks_a_reference(self):
+        if not hasattr(sys, "getrefcount"):
+            self.skipTest("no reference counts here")
+        data = bytearray(self.data)
+        before = sys.getrefcount(data)
+        for _ in range(5):
+            image = dwarfs.open(data)
+            (image / "big").read_bytes()
+            list(image.walk())
+            with self.assertRaises(FileNotFoundError):
+                (image / "nope").stat()
+            with self.assertRaises(dwarfs.Error):
+                dwarfs.open(data, offset=1)
+        del image
+        gc.collect()
+        self.assertEqual(sys.getrefcount(data), before)
+        data.append(0)
+
+    def test_the_interface_below_refuses_nonsense(self):
+        low = dwarfs._image._dwarfs
+        for call in (lambda: low.dwarfs_image_bytes(None), lambda: low.dwarfs_stat_new(1),
+                     lambda: low.dwarfs_io_new(1), lambda: low.dwarfs_io_new((1, 2)),
+                     lambda: low.dwarfs_io_new((print, -1)),
+                     lambda: low.dwarfs_image_check(self.image._handle, 0, None),
+                     lambda: low.dwarfs_io_from_memory("text"),
+                     lambda: low.dwarfs_find(self.image._handle, 5)):
+            with self.assertRaises((TypeError, OverflowError)):
+                call()
+
+
+if __name__ == "__main__":
+    unittest.main()
