@@ -48,7 +48,9 @@ tools=$PWD/$build/utils
 
 scratch=$(mktemp -d)
 image=$scratch/image.dwarfs
-input_bytes=$(du -sb --apparent-size "$directory" 2>/dev/null | cut -f1)
+# Bytes of files and links, hard links once, as mkdwarfs counts them.
+input_bytes=$(find "$directory" \( -type f -o -type l \) -printf '%D:%i %s\n' 2>/dev/null |
+  sort -u | awk '{ sum += $2 } END { printf "%.0f", sum }')
 level=7
 [ "$input_bytes" -lt 67108864 ] || level=4
 [ "$input_bytes" -lt 1073741824 ] || level=1

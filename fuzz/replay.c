@@ -19,6 +19,7 @@
 #include "fuzz.h"
 
 #define MAX_BYTES   (4u << 20) /* larger files are left out */
+#define MAX_MUTATED (32u << 10)
 #define GROWTH	    64
 #define MAX_CHANGES 4
 
@@ -124,7 +125,7 @@ static int replay_file(const char *path, const struct stat *stat, int type,
 	} else {
 		replay.files++;
 		run(data, size);
-		for (i = 0; i < replay.mutations; i++)
+		for (i = 0; i < replay.mutations && size <= MAX_MUTATED; i++)
 			run_mutated(data, size, changed);
 	}
 	if (file)

@@ -165,31 +165,26 @@ static void on_log(int level, const char *message, void *user)
 }
 
 /*
- * Lend memory to a callable for the length of a call: its result as a number, or -1 with an
- * exception, also when it kept a part of the memory for itself.
+ * Let a callable fill memory of its own, which it may keep, and copy what it says it has
+ * read; -1 with an exception.
  */
-static int64_t call_with_memory(PyObject *callable, void *data, size_t bytes, int access,
-				const uint64_t *offset)
+static int64_t call_reader(PyObject *callable, void *buffer, size_t bytes, uint64_t offset)
 {
-	PyObject *view = PyMemoryView_FromMemory(data, (Py_ssize_t)bytes, access);
-	PyObject *result, *released;
+	PyObject *room = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)bytes);
+	PyObject *view = room ? PyMemoryView_FromObject(room) : NULL, *result = NULL;
 	int64_t count = -1;
 
-	if (!view)
-		return -1;
-	result = offset ? PyObject_CallFunction(callable, "OK", view,
-						(unsigned long long)*offset) :
-			  PyObject_CallFunctionObjArgs(callable, view, NULL);
-	if (result) {
-		count = result == Py_None ? 0 : PyLong_AsLongLong(result);
-		released = PyObject_CallMethod(view, "release", NULL);
-		if (!released)
-			count = -1;
-		Py_XDECREF(released);
-	}
+	if (view)
+		result = PyObject_CallFunction(callable, "OK", view,
+					       (unsigned long long)offset);
+	if (result)
+		count = PyLong_AsLongLong(result);
+	if (count > 0 && (uint64_t)count <= bytes)
+		memcpy(buffer, PyByteArray_AS_STRING(room), (size_t)count);
 	Py_XDECREF(result);
-	Py_DECREF(view);
-	return PyErr_Occurred() ? -1 : count;
+	Py_XDECREF(view);
+	Py_XDECREF(room);
+	return count;
 }
 
 /* The errno value of the exception at hand, negative. */
@@ -214,9 +209,8 @@ static int64_t on_read(void *user, void *buffer, size_t bytes, uint64_t offset)
 {
 	bool own = is_python_thread();
 	struct entered entered = enter_python();
-	int64_t count;
+	int64_t count = call_reader(user, buffer, bytes, offset);
 
-	count = call_with_memory(user, buffer, bytes, PyBUF_WRITE, &offset);
 	if (PyErr_Occurred())
 		count = errno_of_exception();
 	else if (count < 0 || (uint64_t)count > bytes)
@@ -229,13 +223,17 @@ static int on_write(void *user, const void *data, size_t bytes)
 {
 	bool own = is_python_thread();
 	struct entered entered = enter_python();
-	int64_t ret = 0;
+	PyObject *piece = PyBytes_FromStringAndSize(data, (Py_ssize_t)bytes), *result = NULL;
+	int ret = 0;
 
-	call_with_memory(user, (void *)data, bytes, PyBUF_READ, NULL);
+	if (piece)
+		result = PyObject_CallFunctionObjArgs(user, piece, NULL);
+	Py_XDECREF(piece);
+	Py_XDECREF(result);
 	if (PyErr_Occurred())
-		ret = errno_of_exception();
+		ret = (int)errno_of_exception();
 	leave_python(entered, own, user);
-	return (int)ret;
+	return ret;
 }
 
 static void on_close_object(void *user)

@@ -7,6 +7,11 @@
  * and specials come back as they were. Nothing is written outside the target, whatever the
  * image says: names are taken one at a time, relative to open directories, and no symbolic
  * link is ever followed.
+ *
+ * Without privileges a file keeps its setuid and setgid bits only when it belongs to the owner
+ * or group they are about. In formats up to 2.2 entries that share an inode become hard links
+ * when all their attributes are equal, and files of their own otherwise. Where the disk allows
+ * no (more) hard links, files are copied. A file is written whole or not at all.
  */
 #ifndef DWARFS_EXTRACT_H
 #define DWARFS_EXTRACT_H
@@ -40,7 +45,7 @@ DWARFS_API void dwarfs_extract_set_skip_devices(dwarfs_extract *extract, bool sk
 DWARFS_API void dwarfs_extract_set_skip_specials(dwarfs_extract *extract, bool skip);
 
 /**
- * Set owners and groups. By default they are set when the process is privileged.
+ * Set owners and groups, or not. By default they are set when the process is privileged.
  *
  * Threads: one. Since 0.1.
  */
@@ -66,7 +71,8 @@ DWARFS_API void dwarfs_extract_set_cancel(dwarfs_extract *extract, dwarfs_cancel
  *
  * The directory is made if it is missing (its parents are not). The root of the image becomes
  * the directory itself, with its mode, owner and times. An entry whose name is taken already
- * is an error, except that directories are merged; nothing is ever overwritten.
+ * is an error, except that directories are merged; nothing is ever overwritten. A directory
+ * that was there and belongs to someone else keeps its attributes, with a warning in the log.
  *
  * @param extract  an extraction
  * @param path     the directory

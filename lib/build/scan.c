@@ -269,7 +269,8 @@ static int scan_names(struct scanner *scanner, int fd, uint32_t entry, dwarfs_er
 		if ((ret = dw_progress_tick(progress, err)) < 0)
 			return ret;
 	}
-	reverse(scanner->stack + before, scanner->stack_count - before);
+	if (scanner->stack_count > before)
+		reverse(scanner->stack + before, scanner->stack_count - before);
 	return 0;
 }
 

@@ -262,11 +262,14 @@ static int store_all(struct segmenter *segmenter, const uint32_t *numbers, size_
 		     dwarfs_error **err)
 {
 	struct dwarfs_progress *progress = &segmenter->run->progress;
+	uint64_t bytes_done = progress->bytes_done;
 	int ret;
 
 	for (size_t i = 0; i < count; i++) {
+		bytes_done += segmenter->contents->list[numbers[i]].size;
 		if ((ret = store_content(segmenter, numbers[i], err)) < 0)
 			return ret;
+		progress->bytes_done = bytes_done; /* also what could not be read */
 		progress->items_done++;
 		if ((ret = dw_progress_tick(progress, err)) < 0)
 			return ret;

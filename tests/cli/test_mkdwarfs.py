@@ -575,6 +575,16 @@ class Messages(cli.Case):
 
 
 class Atomic(cli.Case):
+    def wait_for_handler(self, child, number):
+        """Until the program catches the signal: then the work is about to begin."""
+        until = time.monotonic() + 30
+        while child.poll() is None and time.monotonic() < until:
+            with open(f"/proc/{child.pid}/status", encoding="ascii", errors="replace") as status:
+                caught = [line.split()[1] for line in status if line.startswith("SigCgt:")]
+            if caught and int(caught[0], 16) >> (number - 1) & 1:
+                return
+            time.sleep(0.01)
+
     def interrupt(self, number, *words):
         """Send a signal in the middle of the work."""
         self.write("tree/noise", os.urandom(1 << 20) * 40)
@@ -582,7 +592,8 @@ class Atomic(cli.Case):
         with subprocess.Popen([tap.tool("MKDWARFS"), "-i", self.path("tree"), "-l", "9", "-S",
                                "20", "-o", *words], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as child:
-            time.sleep(0.5)
+            self.wait_for_handler(child, number)
+            time.sleep(0.2)
             if child.poll() is not None:
                 raise tap.Skip("too fast to interrupt")
             child.send_signal(number)

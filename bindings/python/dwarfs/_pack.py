@@ -137,15 +137,13 @@ def _write(builder: Any, output: Any, overwrite: bool) -> None:
                         f"write(), not to {type(output).__name__}")
 
 
-def _write_all(file: Any, data: memoryview) -> None:
+def _write_all(file: Any, data: bytes) -> None:
     """Write all of it, also to a raw file that takes less at a time."""
-    done = 0
+    count = file.write(data)
+    done = len(data) if count is None else count
     while done < len(data):
-        with data[done:] as rest:
-            count = file.write(rest)
-        if count is None or count == len(data) - done:
-            return
-        if count == 0:
+        count = file.write(memoryview(data)[done:])
+        if not count:
             raise BlockingIOError("the output takes no more")
         done += count
 
