@@ -352,12 +352,13 @@ static void print_finding(const struct checking *checking, const struct finding 
 		   finding->message);
 }
 
-static void take_finding(int severity, int64_t section, const char *message, void *user)
+static void take_finding(int severity, int code, int64_t section, const char *message,
+			 void *user)
 {
 	struct checking *checking = user;
 	struct report *report = checking->report;
 	struct finding finding = { severity, section,
-				   strstr(message, "does not match") != NULL,
+				   code == DWARFS_ERR_CHECKSUM,
 				   strdup(message) };
 	struct finding *grown;
 

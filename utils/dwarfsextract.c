@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEFAULT_WORKERS 4
 
 enum {
 	OPT_SKIP_DEVICES = 256,
@@ -43,7 +42,6 @@ static const struct tool_option option_table[] = {
 	  "write as much as possible; exit with 1 all the same", TOOL_BASIC },
 	{ OPT_STDOUT_PROGRESS, "stdout-progress", NULL,
 	  "print the share that is done on stdout", TOOL_BASIC },
-	{ 'n', "num-workers", "N", "threads for unpacking; default 4", TOOL_BASIC },
 	{ 's', "cache-size", "SIZE", "decoded blocks to keep in memory; default 512m",
 	  TOOL_BASIC },
 	{ OPT_LOG_LEVEL, "log-level", "LEVEL",
@@ -56,6 +54,7 @@ static const struct tool_option option_table[] = {
 	REFUSED(0, "format-options"),
 	REFUSED(0, "pattern"),
 	REFUSED(0, "disable-integrity-check"),
+	REFUSED('n', "num-workers"),
 	REFUSED(0, "num-disk-writers"),
 	REFUSED(0, "log-with-context"),
 	REFUSED(0, "perfmon"),
@@ -65,7 +64,7 @@ static const struct tool_option option_table[] = {
 
 struct settings {
 	const char *input, *output;
-	uint64_t offset, cache_bytes, workers;
+	uint64_t offset, cache_bytes;
 	bool skip_devices, skip_specials, continue_on_error, stdout_progress;
 	bool done; /* the help or the version was asked for and printed */
 };
@@ -101,9 +100,6 @@ static int take_option(struct settings *settings, int id, const char *value)
 		return 0;
 	case 'O':
 		return tool_parse_offset("--image-offset", value, &settings->offset);
-	case 'n':
-		return tool_parse_number("--num-workers", value, 0, 1024,
-					 &settings->workers);
 	case 's':
 		return tool_parse_bytes("--cache-size", value, &settings->cache_bytes);
 	case OPT_SKIP_DEVICES:
@@ -199,7 +195,7 @@ static dwarfs_image *open_image(const struct settings *settings)
 	auto_handle(dwarfs_image_options) *how = NULL;
 	dwarfs_image *image;
 
-	context = tool_context_new(settings->workers, settings->cache_bytes);
+	context = tool_context_new(0, settings->cache_bytes);
 	if (!context)
 		return NULL;
 	if (dwarfs_image_options_new(&how, &err) < 0) {
@@ -249,7 +245,6 @@ int main(int argc, char **argv)
 		.output = ".",
 		.offset = DWARFS_OFFSET_AUTO,
 		.cache_bytes = TOOL_DEFAULT,
-		.workers = DEFAULT_WORKERS,
 	};
 	struct watch watch = { .printed = -1 };
 	auto_handle(dwarfs_error) *err = NULL;

@@ -141,13 +141,14 @@ static int on_check_progress(const dwarfs_progress *progress, void *user)
 	return on_progress(progress, PyTuple_GET_ITEM((PyObject *)user, 1));
 }
 
-static void on_finding(int severity, int64_t section, const char *message, void *user)
+static void on_finding(int severity, int code, int64_t section, const char *message,
+		       void *user)
 {
 	PyObject *callable = PyTuple_GET_ITEM((PyObject *)user, 0), *result;
 	bool own = is_python_thread();
 	struct entered entered = enter_python();
 
-	result = PyObject_CallFunction(callable, "iLO&", severity, (long long)section,
+	result = PyObject_CallFunction(callable, "iiLO&", severity, code, (long long)section,
 				       decode_text, message);
 	Py_XDECREF(result);
 	leave_python(entered, own, callable);

@@ -103,6 +103,16 @@ DWARFS_API int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
  */
 DWARFS_API void dwarfs_image_free(dwarfs_image *image);
 
+/**
+ * Hold an image a second time.
+ *
+ * @param image  an image
+ * @return the same image; free it once more with dwarfs_image_free()
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API dwarfs_image *dwarfs_image_ref(const dwarfs_image *image);
+
 /** @return the context that the image uses, borrowed from the image. Threads: any. Since 0.1. */
 DWARFS_API dwarfs_context *dwarfs_image_context(const dwarfs_image *image);
 
@@ -276,13 +286,15 @@ enum dwarfs_finding {
  * Receives the findings of a check, in order.
  *
  * @param severity  a dwarfs_finding
+ * @param code      the DWARFS_ERR_* code that fits it, 0 for what is only odd
  * @param section   index of the section it is about, or -1
  * @param message   text without a newline, valid during the call
  * @param user      as given to dwarfs_image_check()
  *
  * Threads: called by the thread that runs the check.
  */
-typedef void (*dwarfs_finding_fn)(int severity, int64_t section, const char *message, void *user);
+typedef void (*dwarfs_finding_fn)(int severity, int code, int64_t section,
+				  const char *message, void *user);
 
 /**
  * Check an image, to the end, whatever is found.

@@ -99,7 +99,11 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 	for (uint32_t category = 0; category < CATEGORY_COUNT; category++)
 		if ((ret = write_category(build, category, compressor, err)) < 0)
 			return ret;
-	return dw_compressor_finish(compressor, err);
+	if ((ret = dw_compressor_finish(compressor, err)) < 0)
+		return ret;
+	/* What could not be read is done, too. */
+	build->run.progress.bytes_done = build->run.progress.bytes_total;
+	return 0;
 }
 
 /* -- metadata ---------------------------------------------------------------------------

@@ -645,17 +645,19 @@ static void choose_resolution(struct tables *tables)
 
 static int make_tables(struct tables *tables, dwarfs_error **err)
 {
-	int ret;
+	static int (*const steps[])(struct tables * tables, dwarfs_error * *err) = {
+		number_inodes, fill_strings,	       fill_inodes, fill_directories,
+		fill_entries,  fill_links_and_devices, fill_chunks, fill_shared,
+	};
 
 	choose_resolution(tables);
-	if ((ret = number_inodes(tables, err)) < 0 ||
-	    (ret = fill_strings(tables, err)) < 0 ||
-	    (ret = fill_inodes(tables, err)) < 0 ||
-	    (ret = fill_directories(tables, err)) < 0 ||
-	    (ret = fill_entries(tables, err)) < 0 ||
-	    (ret = fill_links_and_devices(tables, err)) < 0 ||
-	    (ret = fill_chunks(tables, err)) < 0 || (ret = fill_shared(tables, err)) < 0)
-		return ret;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		int ret = steps[i](tables, err);
+
+		if (ret < 0 ||
+		    (ret = dw_progress_tick(&tables->in->run->progress, err)) < 0)
+			return ret;
+	}
 	fill_totals(tables);
 	fill_holes(tables);
 	fill_options(tables);

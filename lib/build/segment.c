@@ -136,7 +136,6 @@ static int read_run(struct segmenter *segmenter, struct content *content,
 		if ((ret = add_data(segmenter, content, (size_t)got, err)) < 0)
 			return ret;
 		from += (uint64_t)got;
-		progress->bytes_done += (uint64_t)got;
 		if ((ret = dw_progress_tick(progress, err)) < 0)
 			return ret;
 		if ((size_t)got < want) {
@@ -262,14 +261,11 @@ static int store_all(struct segmenter *segmenter, const uint32_t *numbers, size_
 		     dwarfs_error **err)
 {
 	struct dwarfs_progress *progress = &segmenter->run->progress;
-	uint64_t bytes_done = progress->bytes_done;
 	int ret;
 
 	for (size_t i = 0; i < count; i++) {
-		bytes_done += segmenter->contents->list[numbers[i]].size;
 		if ((ret = store_content(segmenter, numbers[i], err)) < 0)
 			return ret;
-		progress->bytes_done = bytes_done; /* also what could not be read */
 		progress->items_done++;
 		if ((ret = dw_progress_tick(progress, err)) < 0)
 			return ret;

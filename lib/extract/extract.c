@@ -22,8 +22,7 @@
 #include "os/file.h"
 
 struct dwarfs_extract {
-	const dwarfs_image *image;
-	dwarfs_walk *holder; /* keeps the image alive */
+	dwarfs_image *image;
 	bool skip_devices, skip_specials, continue_on_error;
 	bool owners_given, owners;
 	dwarfs_progress_fn progress;
@@ -60,15 +59,10 @@ int dwarfs_extract_new(const dwarfs_image *image, dwarfs_extract **extract_out,
 {
 	DW_AUTO(extract_handle)
 	dwarfs_extract *extract = dw_calloc(1, sizeof(*extract));
-	int ret;
 
 	if (!extract)
 		return dw_fail_nomem(err);
-	extract->image = image;
-	ret = dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &extract->holder,
-			      err);
-	if (ret < 0)
-		return ret;
+	extract->image = dwarfs_image_ref(image);
 	*extract_out = dw_steal(extract);
 	return 0;
 }
@@ -77,7 +71,7 @@ void dwarfs_extract_free(dwarfs_extract *extract)
 {
 	if (!extract)
 		return;
-	dwarfs_walk_free(extract->holder);
+	dwarfs_image_free(extract->image);
 	free(extract);
 }
 

@@ -36,7 +36,7 @@ static void report(struct check *check, int severity, int64_t section, int code,
 		   const char *message)
 {
 	if (check->finding)
-		check->finding(severity, section, message, check->user);
+		check->finding(severity, code, section, message, check->user);
 	if (severity != DWARFS_FINDING_ERROR)
 		return;
 	check->errors++;

@@ -102,7 +102,7 @@ int dwarfs_file_open(const dwarfs_image *image, dwarfs_inode inode,
 	file = dw_calloc(1, sizeof(*file));
 	if (!file)
 		return dw_fail_nomem(err);
-	file->image = dw_image_ref(image);
+	file->image = dwarfs_image_ref(image);
 	file->range = range;
 	file->marks = dw_steal(marks);
 	*file_out = file;

@@ -52,7 +52,7 @@ void dwarfs_image_options_set_bytes(dwarfs_image_options *options, uint64_t byte
 	options->bytes = bytes;
 }
 
-dwarfs_image *dw_image_ref(const dwarfs_image *image)
+dwarfs_image *dwarfs_image_ref(const dwarfs_image *image)
 {
 	dwarfs_image *mutable = (dwarfs_image *)image;
 

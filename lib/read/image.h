@@ -54,8 +54,6 @@ static inline size_t dw_image_header_bytes(const struct dwarfs_image *image)
 	return dw_image_is_v1(image) ? DW_V1_HEADER_BYTES : DW_HEADER_BYTES;
 }
 
-dwarfs_image *dw_image_ref(const dwarfs_image *image);
-
 /* -- locate.c ------------------------------------------------------------------------ */
 
 /* Find where the image starts: image->start, at or after 0. */

@@ -567,7 +567,7 @@ int dwarfs_walk_new(const dwarfs_image *image, dwarfs_entry start, int order,
 	walk = dw_calloc(1, sizeof(*walk));
 	if (!walk)
 		return dw_fail_nomem(err);
-	walk->image = dw_image_ref(image);
+	walk->image = dwarfs_image_ref(image);
 	walk->start = start;
 	walk->is_data_order = order == DWARFS_WALK_DATA;
 	if ((ret = dw_grow(&walk->path, &walk->path_capacity, DWARFS_NAME_ROOM, err)) < 0)

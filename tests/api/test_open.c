@@ -549,7 +549,8 @@ struct findings {
 	int64_t section;
 };
 
-static void note_finding(int severity, int64_t section, const char *message, void *user)
+static void note_finding(int severity, int code, int64_t section, const char *message,
+			 void *user)
 {
 	struct findings *findings = user;
 

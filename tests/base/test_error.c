@@ -2,11 +2,12 @@
 /*
  * base/error: what an error says, and that reporting never fails.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>

@@ -132,7 +132,8 @@ int build(dwarfs_builder *builder, const struct place *place)
 	return ret;
 }
 
-static void print_finding(int severity, int64_t section, const char *message, void *user)
+static void print_finding(int severity, int code, int64_t section, const char *message,
+			  void *user)
 {
 	print_message("%s\n", message);
 }

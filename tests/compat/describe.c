@@ -427,7 +427,8 @@ static void print_tree(const dwarfs_image *image, const char *image_path)
 	dwarfs_digest_free(digest);
 }
 
-static void finding(int severity, int64_t section, const char *message, void *user)
+static void finding(int severity, int code, int64_t section, const char *message,
+		    void *user)
 {
 	(void)section;
 	(void)user;

@@ -103,7 +103,7 @@ with suite.case("help and version"):
     assert extract("--version").stdout.startswith("dwarfsextract ")
 
 with suite.case("what is not there yet is refused by name"):
-    for option in ("--format=tar", "-ftar", "--pattern=x", "--num-disk-writers=2",
+    for option in ("--format=tar", "-ftar", "--pattern=x", "--num-disk-writers=2", "--num-workers=2",
                    "--disable-integrity-check", "--perfmon=x"):
         must_fail(extract("-i", "x", option), option[:2] if option[1] != "-" else
                   option.split("=")[0], "not supported by this version")

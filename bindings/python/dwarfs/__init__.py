@@ -26,9 +26,10 @@ from ._errors import (
     NotDirectoryError,
     NotFoundError,
 )
+from ._file import File
 from ._image import CheckLevel, Finding, HistoryStep, Image, Section, open
 from ._pack import Counts, extract, pack
-from ._path import File, Path, Walk
+from ._path import Path, Walk
 from ._progress import Phase, Progress
 from . import _dwarfs
 

@@ -34,12 +34,13 @@ class Error(OSError):
 
     `code` says how for programs, `str()` says what, where and why for people. `path` is the
     file it is about, inside the image or outside, and `offset` the place in it, if known;
-    `errno` is set whenever one fits.
+    `errno` is set whenever one fits. `findings` is what Image.check() had found.
     """
 
     code: int
     path: str | None
     offset: int | None
+    findings: list[Any] = []
 
     def __init__(self, code: int, message: str, path: str | None = None,
                  offset: int | None = None, errno: int = 0) -> None:
@@ -91,7 +92,7 @@ class CancelledError(Error):
     """The caller asked to stop."""
 
 
-_ERRNOS = {
+_ERRNOS: dict[int, int] = {
     ErrorCode.NOMEM: _errno.ENOMEM,
     ErrorCode.INVALID: _errno.EINVAL,
     ErrorCode.RANGE: _errno.EINVAL,
@@ -109,7 +110,7 @@ _ERRNOS = {
     ErrorCode.CANCELLED: _errno.ECANCELED,
 }
 
-_CLASSES = {
+_CLASSES: dict[int, type[Error]] = {
     ErrorCode.INVALID: InvalidError,
     ErrorCode.RANGE: InvalidError,
     ErrorCode.CORRUPT: CorruptError,

@@ -28,6 +28,7 @@ class Finding(NamedTuple):
     """Something that a check found."""
 
     is_error: bool
+    code: int
     section: Optional[int]
     message: str
 
@@ -55,7 +56,7 @@ class HistoryStep(NamedTuple):
 
 
 def _all(function: Callable[..., Optional[str]], *arguments: Any) -> tuple[str, ...]:
-    items = []
+    items: list[str] = []
     while (item := function(*arguments, len(items))) is not None:
         items.append(item)
     return tuple(items)
@@ -291,8 +292,8 @@ class Image:
         """
         findings: list[Finding] = []
 
-        def add(severity: int, section: int, message: str) -> None:
-            findings.append(Finding(severity == _dwarfs.DWARFS_FINDING_ERROR,
+        def add(severity: int, code: int, section: int, message: str) -> None:
+            findings.append(Finding(severity == _dwarfs.DWARFS_FINDING_ERROR, code,
                                     None if section < 0 else section, message))
         try:
             _dwarfs.dwarfs_image_check(self._use(), int(level), (add, watcher(progress)))

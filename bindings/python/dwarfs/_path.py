@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Iterator
 
 from . import _dwarfs
 from ._errors import ErrorCode, make_error
+from ._file import File
 
 if TYPE_CHECKING:
     from ._image import Image
@@ -20,92 +21,6 @@ _MAX_LINKS = 40
 
 def _fail(code: ErrorCode, path: str, why: str, errnum: int = 0) -> Exception:
     return make_error(code, f"'{path}': {why}", path, None, errnum)
-
-
-class File(io.RawIOBase):
-    """A file in an image, read in place: readinto() fills the caller's memory.
-
-    Reads give as many bytes as are asked for, up to the end of the file. seek() knows
-    os.SEEK_DATA and os.SEEK_HOLE. It stays usable when the image is closed. pread() can be
-    used by any number of threads at once.
-    """
-
-    def __init__(self, image: Image, inode: int, name: str) -> None:
-        super().__init__()
-        self._image = image  # the log of its context is borrowed
-        self._handle = _dwarfs.dwarfs_file_open(image._use(), inode)
-        self._size = _dwarfs.dwarfs_file_bytes(self._handle)
-        self._position = 0
-        self.name = name
-        self.mode = "rb"
-
-    def _use(self) -> Any:
-        if self._handle is None:
-            raise ValueError("I/O operation on closed file")
-        return self._handle
-
-    @property
-    def size(self) -> int:
-        """The size in bytes."""
-        return self._size
-
-    def readable(self) -> bool:
-        self._use()
-        return True
-
-    def seekable(self) -> bool:
-        self._use()
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        count = _dwarfs.dwarfs_file_read(self._use(), buffer, self._position)
-        self._position += count
-        return count
-
-    def readall(self) -> bytes:
-        data = self.pread(max(self._size - self._position, 0), self._position)
-        self._position += len(data)
-        return data
-
-    def pread(self, size: int, offset: int) -> bytes:
-        """Up to size bytes from offset on; the position stays."""
-        data = bytearray(min(size, max(self._size - offset, 0)))
-        count = _dwarfs.dwarfs_file_read(self._use(), data, offset)
-        return bytes(memoryview(data)[:count])
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        self._use()
-        if whence == os.SEEK_CUR:
-            offset += self._position
-        elif whence == os.SEEK_END:
-            offset += self._size
-        elif whence in (getattr(os, "SEEK_DATA", None), getattr(os, "SEEK_HOLE", None)):
-            offset = self._seek_extent(offset, whence)
-        elif whence != os.SEEK_SET:
-            raise ValueError(f"invalid whence ({whence})")
-        if offset < 0:
-            raise OSError(errno.EINVAL, f"negative seek position {offset}")
-        self._position = offset
-        return offset
-
-    def _seek_extent(self, offset: int, whence: int) -> int:
-        seek = (_dwarfs.dwarfs_file_seek_data if whence == os.SEEK_DATA
-                else _dwarfs.dwarfs_file_seek_hole)
-        if offset < 0:
-            raise OSError(errno.ENXIO, os.strerror(errno.ENXIO))
-        try:
-            return seek(self._handle, offset)
-        except FileNotFoundError:
-            raise OSError(errno.ENXIO, os.strerror(errno.ENXIO)) from None
-
-    def tell(self) -> int:
-        self._use()
-        return self._position
-
-    def close(self) -> None:
-        if not self.closed:
-            self._handle = None
-            super().close()
 
 
 class Path:
@@ -209,9 +124,10 @@ class Path:
         try:
             return self._step_through_links(last)
         except (FileNotFoundError, NotADirectoryError) as error:
-            why = ("does not exist" if error.errno == errno.ENOENT
-                   else "a part of the path is no directory")
-            raise _fail(ErrorCode(error.code), str(self), why) from None
+            if isinstance(error, FileNotFoundError):
+                raise _fail(ErrorCode.NOT_FOUND, str(self), "does not exist") from None
+            raise _fail(ErrorCode.NOT_DIR, str(self),
+                        "a part of the path is no directory") from None
 
     def _step_through_links(self, last: bool) -> int:
         image = self._image._use()
@@ -369,7 +285,7 @@ class Path:
     def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
         """The contents as text."""
         with self.open("r", encoding=encoding, errors=errors) as file:
-            return file.read()
+            return str(file.read())
 
 
 class Walk(Iterator[Path]):
