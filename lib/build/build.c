@@ -55,8 +55,7 @@ void dw_build_complain(struct build_run *run, const char *path, int errnum,
 	       consequence);
 }
 
-/* -- blocks -----------------------------------------------------------------------------
- */
+/* -- blocks ---------------------------------------------------------------------- */
 
 static int write_category(struct build *build, uint32_t category,
 			  struct compressor *compressor, dwarfs_error **err)
@@ -106,8 +105,7 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 	return 0;
 }
 
-/* -- metadata ---------------------------------------------------------------------------
- */
+/* -- metadata -------------------------------------------------------------------- */
 
 static struct codec_spec metadata_codec(const struct build *build, uint64_t bytes)
 {
@@ -152,8 +150,7 @@ static int write_metadata(struct build *build, dwarfs_error **err)
 				&build->run.counts[DWARFS_COUNT_BYTES_METADATA], err);
 }
 
-/* -- history ----------------------------------------------------------------------------
- */
+/* -- history --------------------------------------------------------------------- */
 
 static const char *compiler_id(void)
 {
@@ -198,8 +195,7 @@ static int write_history(struct build *build, dwarfs_error **err)
 				dw_buffer_span(&data), NULL, err);
 }
 
-/* -- the story --------------------------------------------------------------------------
- */
+/* -- the story ------------------------------------------------------------------- */
 
 static int write_header(struct build *build, dwarfs_error **err)
 {

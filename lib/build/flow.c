@@ -61,11 +61,10 @@ static int wait_until(struct flow *flow, uint32_t under_way, dwarfs_error **err)
 
 int dw_flow_submit(struct flow *flow, void *job, dwarfs_error **err)
 {
-	/* The pool owns the job and frees it when told to stop, so it gets it first. */
-	flow->under_way++;
-	int ret = dw_pool_submit(flow->pool, job, err);
+	int ret;
 
-	if (ret < 0)
+	flow->under_way++; /* before it can be taken */
+	if ((ret = dw_pool_submit(flow->pool, job, err)) < 0)
 		return ret;
 	return wait_until(flow, flow->limit - 1, err);
 }

@@ -227,8 +227,6 @@ int dw_next_data(int fd, uint64_t from, uint64_t end, uint64_t *start_out,
 		*start_out = *end_out = end;
 		return 0;
 	}
-	if (start < 0 && errno != EINVAL && errno != EOPNOTSUPP)
-		return -errno;
 	*start_out = start < 0 ? from : (uint64_t)start;
 	if (*start_out >= end) {
 		*start_out = *end_out = end;

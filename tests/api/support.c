@@ -142,11 +142,16 @@ static int remove_entry(const char *path, const struct stat *stat, int type,
 	return remove(path);
 }
 
+void remove_tree(const char *path)
+{
+	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 int fixture_teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
-	nftw(fixture->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	remove_tree(fixture->dir);
 	free(fixture->image.data);
 	free(fixture);
 	return 0;

@@ -62,6 +62,7 @@ dwarfs_inode find_inode(const dwarfs_image *image, const char *path);
 /* A file of the tree as it is on disk; free data. */
 struct bytes load(const struct fixture *fixture, const char *path);
 struct bytes load_path(const char *path);
+void remove_tree(const char *path);
 void store_path(const char *path, const void *data, size_t size);
 
 /* Succeed, or show the message and fail. */

@@ -155,6 +155,23 @@ static int open_and_check(const struct fixture *fixture, dwarfs_error **err)
 	return ret;
 }
 
+static int extract(const struct fixture *fixture, dwarfs_error **err)
+{
+	dwarfs_extract *extraction = NULL;
+	dwarfs_image *image = NULL;
+	char target[100];
+	int ret;
+
+	snprintf(target, sizeof(target), "%s/out", fixture->dir);
+	if ((ret = dwarfs_image_open(NULL, fixture->path, NULL, &image, err)) == 0 &&
+	    (ret = dwarfs_extract_new(image, &extraction, err)) == 0)
+		ret = dwarfs_extract_to_directory(extraction, target, err);
+	dwarfs_extract_free(extraction);
+	dwarfs_image_free(image);
+	remove_tree(target);
+	return ret;
+}
+
 static int discard(void *user, const void *data, size_t bytes)
 {
 	(void)user;
@@ -243,6 +260,16 @@ static void checking_survives(void **state)
 	fail_everywhere(*state, open_and_check, false);
 }
 
+static void extracting_survives_one_failure(void **state)
+{
+	fail_everywhere(*state, extract, false);
+}
+
+static void extracting_survives_the_end_of_memory(void **state)
+{
+	fail_everywhere(*state, extract, true);
+}
+
 static void building_survives_one_failure(void **state)
 {
 	fail_everywhere(*state, build_alone, false);
@@ -264,6 +291,8 @@ int main(void)
 		cmocka_unit_test(reading_survives_one_failure),
 		cmocka_unit_test(reading_survives_the_end_of_memory),
 		cmocka_unit_test(checking_survives),
+		cmocka_unit_test(extracting_survives_one_failure),
+		cmocka_unit_test(extracting_survives_the_end_of_memory),
 		cmocka_unit_test(building_survives_one_failure),
 		cmocka_unit_test(building_survives_the_end_of_memory),
 		cmocka_unit_test(building_with_workers_survives),

@@ -222,7 +222,10 @@ static int open_with(const struct craft_chunk *chunks, uint32_t count,
 
 	craft_section(&craft, DWARFS_SECTION_BLOCK, 0, bytes, 30);
 	craft_files(&craft, chunks, table, 1, BLOCK_BYTES, hole_block);
-	image = craft_open(&craft, NULL);
+	/* Chunks without any bits are refused at once. */
+	*check_out = craft_try(craft.bytes.data, craft.bytes.size, NULL, &image, NULL);
+	if (*check_out < 0)
+		return *check_out;
 	*check_out = dwarfs_image_check(image, DWARFS_CHECK_CHECKSUMS, NULL, NULL, NULL,
 					NULL, NULL);
 	ret = dwarfs_read(image, 1, bytes, sizeof(bytes), 0, &got, NULL);
