@@ -55,7 +55,7 @@ void dw_build_complain(struct build_run *run, const char *path, int errnum,
 	       consequence);
 }
 
-/* -- blocks ---------------------------------------------------------------------- */
+/* -- blocks -------------------------------------------------------------------------- */
 
 static int write_category(struct build *build, uint32_t category,
 			  struct compressor *compressor, dwarfs_error **err)
@@ -105,7 +105,7 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 	return 0;
 }
 
-/* -- metadata -------------------------------------------------------------------- */
+/* -- metadata ------------------------------------------------------------------------ */
 
 static struct codec_spec metadata_codec(const struct build *build, uint64_t bytes)
 {
@@ -150,7 +150,7 @@ static int write_metadata(struct build *build, dwarfs_error **err)
 				&build->run.counts[DWARFS_COUNT_BYTES_METADATA], err);
 }
 
-/* -- history --------------------------------------------------------------------- */
+/* -- history ------------------------------------------------------------------------- */
 
 static const char *compiler_id(void)
 {
@@ -161,11 +161,40 @@ static const char *compiler_id(void)
 #endif
 }
 
+#define MAX_LIBRARIES 16
+
+/* The compressors' libraries, by name. */
+struct libraries {
+	char text[MAX_LIBRARIES][32];
+	const char *list[MAX_LIBRARIES];
+	size_t count;
+};
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void list_libraries(struct libraries *libraries)
+{
+	size_t *count = &libraries->count;
+
+	for (*count = 0; *count < MAX_LIBRARIES; ++*count) {
+		char *text = libraries->text[*count];
+
+		if (!dw_codec_library(*count, text, sizeof(libraries->text[0])))
+			break;
+		libraries->list[*count] = text;
+	}
+	qsort(libraries->list, *count, sizeof(libraries->list[0]), compare_texts);
+}
+
 static int write_history(struct build *build, dwarfs_error **err)
 {
 	const struct build_options *options = build->run.options;
 	auto_buffer struct buffer data = { 0 };
 	struct utsname system = { 0 };
+	struct libraries libraries;
 	char system_id[sizeof(system) + 8], description[64];
 	struct history_record record = {
 		.major = DWARFS_VERSION_MAJOR,
@@ -183,6 +212,9 @@ static int write_history(struct build *build, dwarfs_error **err)
 
 	if (!options->history)
 		return 0;
+	list_libraries(&libraries);
+	record.library_versions = libraries.list;
+	record.library_count = libraries.count;
 	uname(&system);
 	snprintf(system_id, sizeof(system_id), "%s-%s [%s]", system.sysname,
 		 system.release, system.machine);
@@ -195,7 +227,7 @@ static int write_history(struct build *build, dwarfs_error **err)
 				dw_buffer_span(&data), NULL, err);
 }
 
-/* -- the story ------------------------------------------------------------------- */
+/* -- the story ----------------------------------------------------------------------- */
 
 static int write_header(struct build *build, dwarfs_error **err)
 {

@@ -19,7 +19,7 @@
 #define DEFAULT_UMASK	   022
 #define MAX_RESOLUTION_SEC UINT32_MAX
 
-/* -- levels ---------------------------------------------------------------------- */
+/* -- levels -------------------------------------------------------------------------- */
 
 /* Codecs from best to worst: the first that was built in is taken. */
 struct codec_chain {
@@ -107,7 +107,7 @@ static void apply_level(dwarfs_builder *builder)
 			options->codecs[use] = first_built_in(chains[use]);
 }
 
-/* -- life ------------------------------------------------------------------------ */
+/* -- life ---------------------------------------------------------------------------- */
 
 int dwarfs_builder_new(dwarfs_context *context, dwarfs_builder **builder_out,
 		       dwarfs_error **err)
@@ -156,7 +156,7 @@ void dwarfs_builder_free(dwarfs_builder *builder)
 	free(builder);
 }
 
-/* -- how blocks are made --------------------------------------------------------- */
+/* -- how blocks are made ------------------------------------------------------------- */
 
 int dwarfs_builder_set_level(dwarfs_builder *builder, uint32_t level, dwarfs_error **err)
 {
@@ -208,7 +208,7 @@ int dwarfs_builder_set_order(dwarfs_builder *builder, const char *order,
 	return 0;
 }
 
-/* -- what is stored of each entry ------------------------------------------------ */
+/* -- what is stored of each entry ---------------------------------------------------- */
 
 void dwarfs_builder_set_devices(dwarfs_builder *builder, bool store)
 {
@@ -302,7 +302,7 @@ void dwarfs_builder_set_keep_all_times(dwarfs_builder *builder, bool keep)
 	builder->options.keep_all_times = keep;
 }
 
-/* -- what is stored of the image ------------------------------------------------- */
+/* -- what is stored of the image ----------------------------------------------------- */
 
 static const struct build_packing pack_auto = { .names = true, .symlinks = true };
 static const struct build_packing pack_all = {
@@ -429,7 +429,7 @@ int dwarfs_builder_set_header(dwarfs_builder *builder, const void *data, size_t 
 	return 0;
 }
 
-/* -- input ----------------------------------------------------------------------- */
+/* -- input --------------------------------------------------------------------------- */
 
 int dwarfs_builder_add_directory(dwarfs_builder *builder, const char *path,
 				 dwarfs_error **err)
@@ -458,7 +458,7 @@ int dwarfs_builder_add_directory(dwarfs_builder *builder, const char *path,
 	return 0;
 }
 
-/* -- run ------------------------------------------------------------------------- */
+/* -- run ----------------------------------------------------------------------------- */
 
 void dwarfs_builder_set_progress(dwarfs_builder *builder, dwarfs_progress_fn progress,
 				 void *user)

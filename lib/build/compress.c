@@ -36,7 +36,7 @@ struct pack_worker {
 	struct xxh3 *hash;
 };
 
-/* -- on a worker ----------------------------------------------------------------- */
+/* -- on a worker --------------------------------------------------------------------- */
 
 static void free_worker(void *pointer)
 {
@@ -89,7 +89,7 @@ static int pack(void *shared, void *pointer, void *job_pointer, dwarfs_error **e
 	return 0;
 }
 
-/* -- on the thread of the run ---------------------------------------------------- */
+/* -- on the thread of the run -------------------------------------------------------- */
 
 static int write_block(void *shared, void *job_pointer, dwarfs_error **err)
 {

@@ -74,7 +74,7 @@ int dw_contents_add(struct contents *contents, struct tree *tree, uint32_t inode
 	return 0;
 }
 
-/* -- hashing one file, on a worker ----------------------------------------------- */
+/* -- hashing one file, on a worker --------------------------------------------------- */
 
 static void free_worker(void *pointer)
 {
@@ -235,7 +235,7 @@ static int run_job(void *shared, void *worker, void *pointer, dwarfs_error **err
 	return 0;
 }
 
-/* -- hashing all files that need it ---------------------------------------------- */
+/* -- hashing all files that need it -------------------------------------------------- */
 
 static int take_job(void *shared, void *pointer, dwarfs_error **err)
 {
@@ -318,7 +318,7 @@ static int hash_all(struct build_run *run, const struct tree *tree,
 	return ret;
 }
 
-/* -- which files are equal ------------------------------------------------------- */
+/* -- which files are equal ----------------------------------------------------------- */
 
 static int compare_sizes(const void *left, const void *right)
 {

@@ -40,7 +40,7 @@ static void free_scanner(struct scanner *scanner)
 }
 #define auto_scanner __attribute__((cleanup(free_scanner)))
 
-/* -- hard links ------------------------------------------------------------------ */
+/* -- hard links ---------------------------------------------------------------------- */
 
 static struct seen *find_seen(const struct scanner *scanner, uint64_t device,
 			      uint64_t inode)
@@ -103,7 +103,7 @@ static int inode_of_file(struct scanner *scanner, const struct os_stat *stat,
 	return 0;
 }
 
-/* -- entries --------------------------------------------------------------------- */
+/* -- entries ------------------------------------------------------------------------- */
 
 /* What the options make of the attributes that were found. Times stay as they are until
  * the metadata is made, since they also show whether a file has changed. */

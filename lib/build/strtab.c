@@ -7,7 +7,7 @@
 #include "build/strtab.h"
 #include "format/fsst.h"
 
-/* -- sorting --------------------------------------------------------------------- */
+/* -- sorting ------------------------------------------------------------------------- */
 
 static int compare_spans(struct span a, struct span b)
 {
@@ -56,7 +56,7 @@ void dw_sorted_strings_free(struct sorted_strings *sorted)
 	*sorted = (struct sorted_strings){ 0 };
 }
 
-/* -- tables ---------------------------------------------------------------------- */
+/* -- tables -------------------------------------------------------------------------- */
 
 void dw_strtab_free(struct strtab *strtab)
 {

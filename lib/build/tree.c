@@ -10,7 +10,7 @@
 /* More would not fit the numbers of the format. */
 #define MAX_ITEMS (UINT32_MAX - 1)
 
-/* -- strings --------------------------------------------------------------------- */
+/* -- strings ------------------------------------------------------------------------- */
 
 void dw_texts_free(struct texts *strings)
 {
@@ -88,7 +88,7 @@ int dw_texts_add(struct texts *strings, struct span string, uint32_t *number_out
 	return 0;
 }
 
-/* -- numbers --------------------------------------------------------------------- */
+/* -- numbers ------------------------------------------------------------------------- */
 
 void dw_numbers_free(struct numbers *numbers)
 {
@@ -116,7 +116,7 @@ int dw_numbers_add(struct numbers *numbers, uint32_t value, uint32_t *index_out,
 	return 0;
 }
 
-/* -- tree ------------------------------------------------------------------------ */
+/* -- tree ---------------------------------------------------------------------------- */
 
 void dw_tree_free(struct tree *tree)
 {

@@ -7,6 +7,7 @@
  * The encoder, as it is mostly built, ends the process when an allocation fails; so ours
  * never does: it jumps back to where packing began instead.
  */
+#include <stdio.h>
 #include "config.h"
 
 #if HAVE_BROTLI
@@ -26,7 +27,7 @@
 #define WINDOW_GAP	 16 /* a window is this much smaller than its power of two */
 #define MAX_VARINT_BYTES 10
 
-/* -- unpacking ---------------------------------------------------------------- */
+/* -- unpacking ----------------------------------------------------------------------- */
 
 /* Memory in front of each allocation, to know its size again. */
 union prefix {
@@ -295,7 +296,16 @@ static const struct codec_option options[] = {
 	{ NULL },
 };
 
+static void library(char *out, size_t room)
+{
+	uint32_t version = BrotliEncoderVersion();
+
+	snprintf(out, room, "brotli-%u.%u.%u", version >> 24, version >> 12 & 0xFFF,
+		 version & 0xFFF);
+}
+
 const struct codec_ops dw_codec_brotli = {
+	.library = library,
 	.help = "brotli  quality=0..11 (11), lgwin=10..30",
 	.defaults = { .id = CODEC_BROTLI, .level = BROTLI_MAX_QUALITY },
 	.options = options,

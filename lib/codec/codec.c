@@ -83,6 +83,19 @@ const char *dwarfs_codec_help(size_t index)
 	return NULL;
 }
 
+bool dw_codec_library(size_t index, char *out, size_t room)
+{
+	for (size_t id = 0; id < MEMBER_COUNT; id++) {
+		if (!members[id].ops || !members[id].ops->library)
+			continue;
+		if (index-- == 0) {
+			members[id].ops->library(out, room);
+			return true;
+		}
+	}
+	return false;
+}
+
 bool dw_codec_can_unpack(uint32_t id)
 {
 	return id < MEMBER_COUNT && members[id].ops;

@@ -43,6 +43,12 @@ int dw_codec_parse(const char *text, struct codec_spec *spec_out, dwarfs_error *
 bool dw_codec_can_unpack(uint32_t id);
 bool dw_codec_can_pack(enum codec_id id);
 
+/*
+ * Name and version of a compressor's library, such as "zstd-1.5.4", for an index from 0.
+ * False past the last one.
+ */
+bool dw_codec_library(size_t index, char *out, size_t room);
+
 /* -- unpacking ----------------------------------------------------------------------- */
 
 /*

@@ -3,6 +3,7 @@
  * codec/flac: PCM samples in a FLAC stream, behind the size and a header that says how
  * samples were laid out in bytes. Unpacking only, by libFLAC.
  */
+#include <stdio.h>
 #include "config.h"
 
 #if HAVE_FLAC
@@ -238,7 +239,13 @@ static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 	return ret;
 }
 
+static void library(char *out, size_t room)
+{
+	snprintf(out, room, "FLAC-%s", FLAC__VERSION_STRING);
+}
+
 const struct codec_ops dw_codec_flac = {
+	.library = library,
 	.unpacked_size = dw_codec_varint_size,
 	.unpack = unpack,
 };

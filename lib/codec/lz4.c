@@ -3,6 +3,7 @@
  * codec/lz4: the size in 32 bits, then one raw LZ4 block. lz4 and lz4hc differ only in
  * how hard they look for matches; what both write carries the id of lz4.
  */
+#include <stdio.h>
 #include "config.h"
 
 #if HAVE_LZ4
@@ -143,7 +144,13 @@ static const struct codec_option hc_options[] = {
 	{ NULL },
 };
 
+static void library(char *out, size_t room)
+{
+	snprintf(out, room, "lz4-%s", LZ4_versionString());
+}
+
 const struct codec_ops dw_codec_lz4 = {
+	.library = library,
 	.help = "lz4     no options",
 	.defaults = { .id = CODEC_LZ4 },
 	.unpacked_size = unpacked_size,

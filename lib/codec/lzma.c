@@ -6,6 +6,7 @@
  * dictionary can be made as small as the expected size allows, whatever the stream asks
  * for. The size of the contents stands in the index at the end of a stream.
  */
+#include <stdio.h>
 #include "config.h"
 
 #if HAVE_LZMA
@@ -453,7 +454,13 @@ static const struct codec_option options[] = {
 	{ NULL },
 };
 
+static void library(char *out, size_t room)
+{
+	snprintf(out, room, "lzma-%s", lzma_version_string());
+}
+
 const struct codec_ops dw_codec_lzma = {
+	.library = library,
 	.help = "lzma    level=0..9 (9), dict_size=12..30 (log2), extreme, "
 		"binary={x86,powerpc,ia64,arm,armthumb,sparc}, mode={fast,normal}, "
 		"mf={hc3,hc4,bt2,bt3,bt4}, nice=0..273, depth=N",

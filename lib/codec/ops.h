@@ -33,6 +33,10 @@ struct codec_ops {
 	struct codec_spec defaults;
 	const struct codec_option *options;
 
+	/* Name and version of the library that does the work, such as "zstd-1.5.4"; NULL
+	 * when it is this one, or another member names it. */
+	void (*library)(char *out, size_t room);
+
 	/* The size announced by a payload. */
 	int (*unpacked_size)(struct span in, uint64_t *size_out, dwarfs_error **err);
 

@@ -3,6 +3,7 @@
  * codec/zstd: one zstd frame that knows its content size and has no checksum of its own,
  * since sections have better ones.
  */
+#include <stdio.h>
 #include "config.h"
 
 #if HAVE_ZSTD
@@ -151,7 +152,13 @@ static const struct codec_option options[] = {
 	{ NULL },
 };
 
+static void library(char *out, size_t room)
+{
+	snprintf(out, room, "zstd-%s", ZSTD_versionString());
+}
+
 const struct codec_ops dw_codec_zstd = {
+	.library = library,
 	.help = "zstd    level=1..22 (22), long",
 	.defaults = { .id = CODEC_ZSTD, .level = MAX_LEVEL },
 	.options = options,

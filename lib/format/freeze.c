@@ -49,7 +49,7 @@ struct freezer {
 	size_t out_bytes;
 };
 
-/* -- the tree of layouts --------------------------------------------------------- */
+/* -- the tree of layouts ------------------------------------------------------------- */
 
 static struct node *take_nodes(struct freezer *freezer, unsigned count)
 {
@@ -111,7 +111,7 @@ static void plant(struct freezer *freezer, struct node *node, uint32_t id,
 	}
 }
 
-/* -- measure and place ----------------------------------------------------------- */
+/* -- measure and place --------------------------------------------------------------- */
 
 static uint64_t load(const struct freeze_type *type, const uint8_t *value)
 {
@@ -265,7 +265,7 @@ static void measure_all(struct freezer *freezer, const struct freeze_metadata *m
 	} while (freezer->grown);
 }
 
-/* -- write ----------------------------------------------------------------------- */
+/* -- write --------------------------------------------------------------------------- */
 
 /* A place in the data: its bit, and the byte that distances count from. */
 struct spot {
@@ -406,7 +406,7 @@ static int put_all(struct freezer *freezer, const struct freeze_metadata *metada
 	return 0;
 }
 
-/* -- the schema ------------------------------------------------------------------ */
+/* -- the schema ---------------------------------------------------------------------- */
 
 struct schema_field {
 	uint32_t id, layout;

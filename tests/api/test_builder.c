@@ -10,8 +10,7 @@
 
 #include "support.h"
 
-/* -- options
- * ------------------------------------------------------------------------------- */
+/* -- options ------------------------------------------------------------------------- */
 
 static void options_outside_their_range_are_refused(void **state)
 {
@@ -205,8 +204,7 @@ static void a_run_counts(void **state)
 	free(bytes.data);
 }
 
-/* -- misuse
- * -------------------------------------------------------------------------------- */
+/* -- misuse -------------------------------------------------------------------------- */
 
 static void a_builder_takes_one_input_and_runs_once(void **state)
 {
@@ -237,8 +235,7 @@ static void a_builder_takes_one_input_and_runs_once(void **state)
 	free(bytes.data);
 }
 
-/* -- outputs
- * ------------------------------------------------------------------------------- */
+/* -- outputs ------------------------------------------------------------------------- */
 
 static int count_files(const char *dir)
 {
@@ -396,8 +393,7 @@ static void a_failing_write_callback_ends_the_run(void **state)
 	dwarfs_error_free(err);
 }
 
-/* -- watching and stopping
- * --------------------------------------------------------------------- */
+/* -- watching and stopping ----------------------------------------------------------- */
 
 struct watch {
 	int calls, stop_at, last_phase;
@@ -541,8 +537,7 @@ static void a_file_that_vanishes_is_logged_and_counted(void **state)
 	free(bytes.data);
 }
 
-/* -- extraction
- * ---------------------------------------------------------------------------- */
+/* -- extraction ---------------------------------------------------------------------- */
 
 static void what_was_packed_comes_back(void **state)
 {
@@ -581,8 +576,7 @@ static void what_was_packed_comes_back(void **state)
 	dwarfs_extract_free(extract);
 }
 
-/* -- digests
- * ------------------------------------------------------------------------------- */
+/* -- digests ------------------------------------------------------------------------- */
 
 static void digests_are_known_by_name(void **state)
 {

@@ -207,8 +207,7 @@ static void a_damaged_block_is_never_handed_out(void **state)
 	free(whole.data);
 }
 
-/* -- many threads
- * -------------------------------------------------------------------------- */
+/* -- many threads -------------------------------------------------------------------- */
 
 /* What a thread needs; it reports instead of asserting, as cmocka knows one thread only.
  */

@@ -79,8 +79,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size)
 	return fails() ? NULL : __real_aligned_alloc(alignment, size);
 }
 
-/* -- operations: 0 or the code of the failure, all of their own freed
- * ------------------------- */
+/* -- operations: 0 or the code of the failure, all of their own freed ---------------- */
 
 typedef int (*operation)(const struct fixture *fixture, dwarfs_error **err);
 
@@ -213,8 +212,7 @@ static int build_with_workers(const struct fixture *fixture, dwarfs_error **err)
 	return build_with(fixture, 2, err);
 }
 
-/* -- the test
- * ------------------------------------------------------------------------------ */
+/* -- the test ------------------------------------------------------------------------ */
 
 static void fail_everywhere(const struct fixture *fixture, operation run, bool all)
 {

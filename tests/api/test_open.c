@@ -8,8 +8,7 @@
 
 #include "support.h"
 
-/* -- errors and NULL
- * ----------------------------------------------------------------------- */
+/* -- errors and NULL ----------------------------------------------------------------- */
 
 static void no_error_is_an_answer_too(void **state)
 {
@@ -87,8 +86,7 @@ static void details_may_be_declined(void **state)
 	assert_null(image);
 }
 
-/* -- contexts
- * ------------------------------------------------------------------------------ */
+/* -- contexts ------------------------------------------------------------------------ */
 
 static void a_context_in_use_does_not_change(void **state)
 {
@@ -116,8 +114,7 @@ static void a_context_in_use_does_not_change(void **state)
 	dwarfs_context_free(context);
 }
 
-/* -- sources
- * ------------------------------------------------------------------------------- */
+/* -- sources ------------------------------------------------------------------------- */
 
 /* It is our image: everything in it is found. */
 static void assert_whole(const dwarfs_image *image)
@@ -347,8 +344,7 @@ static void a_source_that_lies_is_an_error(void **state)
 	}
 }
 
-/* -- where the image is in its source
- * -------------------------------------------------------- */
+/* -- where the image is in its source ------------------------------------------------ */
 
 static int open_bytes(const struct bytes *bytes, uint64_t offset, uint64_t size,
 		      dwarfs_image **image_out, dwarfs_error **err)
@@ -453,8 +449,7 @@ static void what_is_no_image_is_none(void **state)
 	assert_null(image);
 }
 
-/* -- identity
- * ------------------------------------------------------------------------------ */
+/* -- identity ------------------------------------------------------------------------ */
 
 static void an_image_says_what_it_is(void **state)
 {
@@ -541,8 +536,7 @@ static void history_outlives_its_image(void **state)
 	dwarfs_history_free(history);
 }
 
-/* -- checks
- * -------------------------------------------------------------------------------- */
+/* -- checks -------------------------------------------------------------------------- */
 
 struct findings {
 	int errors, warnings, calls, stop_at;
@@ -612,8 +606,7 @@ static void a_check_can_be_stopped(void **state)
 	dwarfs_image_free(image);
 }
 
-/* -- who keeps whom alive
- * -------------------------------------------------------------------- */
+/* -- who keeps whom alive ------------------------------------------------------------ */
 
 static void things_may_be_freed_in_any_order(void **state)
 {

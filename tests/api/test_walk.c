@@ -6,8 +6,7 @@
 
 #include "support.h"
 
-/* -- looking up
- * ---------------------------------------------------------------------------- */
+/* -- looking up ---------------------------------------------------------------------- */
 
 static void a_path_may_be_written_in_many_ways(void **state)
 {
@@ -192,8 +191,7 @@ static void links_are_read(void **state)
 	dwarfs_image_free(image);
 }
 
-/* -- attributes
- * ---------------------------------------------------------------------------- */
+/* -- attributes ---------------------------------------------------------------------- */
 
 static void assert_as_on_disk(const struct fixture *fixture, const char *path,
 			      const dwarfs_stat *got)
@@ -261,8 +259,7 @@ static void attributes_are_those_on_disk(void **state)
 	dwarfs_image_free(image);
 }
 
-/* -- walks
- * --------------------------------------------------------------------------------- */
+/* -- walks --------------------------------------------------------------------------- */
 
 static dwarfs_walk *new_walk(const dwarfs_image *image, const char *start, int order)
 {

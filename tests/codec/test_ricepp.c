@@ -63,7 +63,7 @@ static void damage_is_survived(void **state)
 	}
 }
 
-/* -- an encoder --------------------------------------------------------------- */
+/* -- an encoder ---------------------------------------------------------------------- */
 
 struct shape {
 	unsigned block, components, unused_bits;

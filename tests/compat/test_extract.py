@@ -2,13 +2,13 @@
 """Every image by another writer through an extraction, against its manifest."""
 import errno
 import os
-import shutil
 import stat
 import subprocess
 import tempfile
 
 import images
 import tap
+import tree
 import walker
 
 PRIVILEGED = os.geteuid() == 0
@@ -74,7 +74,7 @@ def check(tool, image, scratch, devices):
                     for folder, _, names in os.walk(target) for name in names)
         assert usage < 256 << 20, f"the holes were written: {usage} bytes in use"
     finally:
-        shutil.rmtree(target, ignore_errors=True)
+        tree.remove(target)
 
 
 def main():

@@ -7,7 +7,6 @@ test_roundtrip.py workers       the image does not depend on the number of worke
 """
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -84,7 +83,7 @@ def extracted(image, expected, scratch, resolution_ns, all_times=False, holes=Tr
         if all_times:
             agree_on_access_times(expected, actual)
     finally:
-        shutil.rmtree(target, ignore_errors=True)
+        tree.remove(target)
 
 
 def through_mount(image, expected, resolution_ns, all_times=False, holes=True):

@@ -13,6 +13,7 @@ UTF-8. --no-huge leaves out the file of 3 GiB, which is all hole but for its end
 import argparse
 import os
 import random
+import shutil
 import socket
 import stat
 
@@ -220,6 +221,16 @@ class Tree:
 def make(root, plain=False, huge=True):
     """Make the tree at a path that does not exist yet."""
     Tree(root, plain, huge).make()
+
+
+def remove(root):
+    """Remove a tree whose directories may not be writable; nothing happens without it."""
+    for folder, directories, _ in os.walk(root):
+        for name in directories:
+            path = os.path.join(folder, name)
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)
+    shutil.rmtree(root, ignore_errors=True)
 
 
 if __name__ == "__main__":
