@@ -206,7 +206,7 @@ static int64_t errno_of_exception(void)
 	return errnum > 0 && errnum < 4096 ? -errnum : -EIO;
 }
 
-static int64_t on_read(void *user, void *buffer, size_t bytes, uint64_t offset)
+static int64_t on_read(void *buffer, size_t bytes, uint64_t offset, void *user)
 {
 	bool own = is_python_thread();
 	struct entered entered = enter_python();
@@ -220,7 +220,7 @@ static int64_t on_read(void *user, void *buffer, size_t bytes, uint64_t offset)
 	return count;
 }
 
-static int on_write(void *user, const void *data, size_t bytes)
+static int on_write(const void *data, size_t bytes, void *user)
 {
 	bool own = is_python_thread();
 	struct entered entered = enter_python();

@@ -332,11 +332,14 @@ DWARFS_API int dwarfs_builder_write_fd(dwarfs_builder *builder, int fd, dwarfs_e
 /**
  * Takes the next bytes of the image.
  *
+ * @param data   valid during the call
+ * @param bytes  how many, at least 1
+ * @param user   as given to dwarfs_builder_write_callback()
  * @return 0, or a negative errno value
  *
  * Threads: called by the thread that runs the builder.
  */
-typedef int (*dwarfs_write_fn)(void *user, const void *data, size_t bytes);
+typedef int (*dwarfs_write_fn)(const void *data, size_t bytes, void *user);
 
 /**
  * Write the image through a callback, from first byte to last.

@@ -16,16 +16,16 @@ typedef struct dwarfs_io dwarfs_io;
 /**
  * Reads at a place.
  *
- * @param user    as given to dwarfs_io_new()
  * @param buffer  room for bytes
  * @param bytes   how many are wanted, at least 1
  * @param offset  where, in bytes from the start; offset + bytes is within the size
+ * @param user    as given to dwarfs_io_new()
  * @return how many bytes were read, 1 to bytes; 0 at an unexpected end; a negative errno value
  *         on failure
  *
  * Threads: called from any thread, several at once.
  */
-typedef int64_t (*dwarfs_io_read_fn)(void *user, void *buffer, size_t bytes, uint64_t offset);
+typedef int64_t (*dwarfs_io_read_fn)(void *buffer, size_t bytes, uint64_t offset, void *user);
 
 /** Called once, when the last user of the source is gone. */
 typedef void (*dwarfs_io_close_fn)(void *user);

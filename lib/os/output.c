@@ -29,7 +29,7 @@ struct output {
 	bool overwrite;
 	char *path;	 /* where the file belongs; NULL when it is written in place */
 	char *temporary; /* its present name; NULL for none */
-	int (*write)(void *user, const void *data, size_t bytes);
+	int (*write)(const void *data, size_t bytes, void *user);
 	void *user;
 	dev_t device;
 	ino_t inode;
@@ -241,7 +241,7 @@ int dw_output_to_fd(int fd, struct output **output_out, dwarfs_error **err)
 	return 0;
 }
 
-int dw_output_to_function(int (*write)(void *user, const void *data, size_t bytes),
+int dw_output_to_function(int (*write)(const void *data, size_t bytes, void *user),
 			  void *user, struct output **output_out, dwarfs_error **err)
 {
 	struct output *output = new_output(-1);
@@ -280,7 +280,7 @@ static int wait_for_taker(struct output *output, struct dwarfs_progress *progres
 static int write_piece(struct output *output, const void *data, size_t bytes)
 {
 	if (output->write)
-		return output->write(output->user, data, bytes);
+		return output->write(data, bytes, output->user);
 	return dw_fd_write(output->fd, data, bytes);
 }
 

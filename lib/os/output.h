@@ -23,7 +23,7 @@ int dw_output_create(const char *path, bool overwrite, struct output **output_ou
 int dw_output_to_fd(int fd, struct output **output_out, dwarfs_error **err);
 
 /* Bytes into a function, which gives 0 or a negative errno value. */
-int dw_output_to_function(int (*write)(void *user, const void *data, size_t bytes),
+int dw_output_to_function(int (*write)(const void *data, size_t bytes, void *user),
 			  void *user, struct output **output_out, dwarfs_error **err);
 
 /* Append. Ticks progress now and then, so that a slow taker can be given up. */

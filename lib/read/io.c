@@ -52,14 +52,14 @@ static dwarfs_io *new_io(void)
 	return io;
 }
 
-static int64_t read_descriptor(void *user, void *buffer, size_t bytes, uint64_t offset)
+static int64_t read_descriptor(void *buffer, size_t bytes, uint64_t offset, void *user)
 {
 	const dwarfs_io *io = user;
 
 	return dw_fd_read_at(io->fd, buffer, bytes, offset);
 }
 
-static int64_t read_memory(void *user, void *buffer, size_t bytes, uint64_t offset)
+static int64_t read_memory(void *buffer, size_t bytes, uint64_t offset, void *user)
 {
 	const dwarfs_io *io = user;
 
@@ -183,8 +183,8 @@ int dwarfs_io_read(dwarfs_io *io, void *buffer, size_t bytes, uint64_t offset,
 			       "%zu bytes at %" PRIu64 " run past the end at %" PRIu64,
 			       bytes, offset, io->bytes);
 	while (done < bytes) {
-		int64_t got = io->read(user, (uint8_t *)buffer + done, bytes - done,
-				       offset + done);
+		int64_t got = io->read((uint8_t *)buffer + done, bytes - done,
+				       offset + done, user);
 
 		if (got == -EINTR)
 			continue;

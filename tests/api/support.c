@@ -80,7 +80,7 @@ static void make_tree(void)
 	free(big);
 }
 
-int append_bytes(void *user, const void *data, size_t bytes)
+int append_bytes(const void *data, size_t bytes, void *user)
 {
 	struct bytes *to = user;
 	uint8_t *grown = realloc(to->data, to->size + bytes);

@@ -47,7 +47,7 @@ int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
 /* A callback for dwarfs_builder_write_callback() that appends to a struct bytes. */
-int append_bytes(void *user, const void *data, size_t bytes);
+int append_bytes(const void *data, size_t bytes, void *user);
 
 /* A builder for the tree, with small blocks and quick codecs. */
 dwarfs_builder *new_builder(const struct fixture *fixture, dwarfs_context *context);

@@ -306,7 +306,7 @@ static void *read_pipe(void *user)
 	ssize_t count;
 
 	while ((count = read(reader->fd, buffer, sizeof(buffer))) > 0)
-		append_bytes(&reader->bytes, buffer, (size_t)count);
+		append_bytes(buffer, (size_t)count, &reader->bytes);
 	return NULL;
 }
 
@@ -361,7 +361,7 @@ struct failing_output {
 	int calls, fail_at;
 };
 
-static int fail_to_write(void *user, const void *data, size_t bytes)
+static int fail_to_write(const void *data, size_t bytes, void *user)
 {
 	struct failing_output *output = user;
 

@@ -180,7 +180,7 @@ static void a_damaged_block_is_never_handed_out(void **state)
 	size_t bytes, bad = 0, at;
 	uint32_t i;
 
-	append_bytes(&copy, fixture->image.data, fixture->image.size);
+	append_bytes(fixture->image.data, fixture->image.size, &copy);
 	damaged.image = copy;
 	image = open_image(fixture, NULL);
 	for (i = 0; i < dwarfs_image_block_count(image); i++) {

@@ -171,7 +171,7 @@ static int extract(const struct fixture *fixture, dwarfs_error **err)
 	return ret;
 }
 
-static int discard(void *user, const void *data, size_t bytes)
+static int discard(const void *data, size_t bytes, void *user)
 {
 	(void)user;
 	(void)data;

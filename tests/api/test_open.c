@@ -247,7 +247,7 @@ struct slow {
 	int closed;
 };
 
-static int64_t slow_read(void *user, void *buffer, size_t bytes, uint64_t offset)
+static int64_t slow_read(void *buffer, size_t bytes, uint64_t offset, void *user)
 {
 	struct slow *slow = user;
 
@@ -377,8 +377,8 @@ static void an_image_is_found_behind_a_prefix(void **state)
 	uint64_t at[] = { DWARFS_OFFSET_AUTO, prefix };
 	size_t i;
 
-	append_bytes(&bytes, PREFIX, prefix);
-	append_bytes(&bytes, fixture->image.data, fixture->image.size);
+	append_bytes(PREFIX, prefix, &bytes);
+	append_bytes(fixture->image.data, fixture->image.size, &bytes);
 	for (i = 0; i < 2; i++) {
 		assert_success(open_bytes(&bytes, at[i], DWARFS_SIZE_AUTO, &image, &err),
 			       err);
@@ -414,8 +414,8 @@ static void what_stands_behind_an_image_is_cut_off_by_its_size(void **state)
 	dwarfs_image *image = NULL;
 	dwarfs_error *err = NULL;
 
-	append_bytes(&bytes, fixture->image.data, fixture->image.size);
-	append_bytes(&bytes, "rubbish", 7);
+	append_bytes(fixture->image.data, fixture->image.size, &bytes);
+	append_bytes("rubbish", 7, &bytes);
 	assert_success(open_bytes(&bytes, 0, fixture->image.size, &image, &err), err);
 	assert_int_equal(dwarfs_image_bytes(image), fixture->image.size);
 	assert_whole(image);
@@ -575,7 +575,7 @@ static void a_flipped_bit_is_found_and_named(void **state)
 	dwarfs_error *err = NULL;
 	dwarfs_image *image;
 
-	append_bytes(&copy, fixture->image.data, fixture->image.size);
+	append_bytes(fixture->image.data, fixture->image.size, &copy);
 	copy.data[100] ^= 1; /* in the first block */
 	damaged.image = copy;
 	image = open_image(&damaged, NULL);

@@ -123,9 +123,9 @@ static void the_shared_object_is_made_once(void **state)
 	atomic_store(&objects_made, 0);
 	atomic_store(&objects_ended, 0);
 	assert_int_equal(dwarfs_context_new(&context, NULL), 0);
-	assert_int_equal(dw_context_shared(context, make_nothing, end_object, &none,
-					   NULL),
-			 DWARFS_ERR_IO);
+	assert_int_equal(
+		dw_context_shared(context, make_nothing, end_object, &none, NULL),
+		DWARFS_ERR_IO);
 	assert_ptr_equal(none, &none);
 	for (int i = 0; i < 8; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, share, context), 0);

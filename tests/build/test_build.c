@@ -437,7 +437,7 @@ struct taken {
 	size_t bytes, limit;
 };
 
-static int take(void *user, const void *data, size_t bytes)
+static int take(const void *data, size_t bytes, void *user)
 {
 	struct taken *taken = user;
 

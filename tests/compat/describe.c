@@ -432,6 +432,8 @@ static void finding(int severity, int code, int64_t section, const char *message
 {
 	(void)section;
 	(void)user;
+	if (severity == DWARFS_FINDING_ERROR && code >= 0)
+		die("an error without a code", message, NULL);
 	print_fact(severity == DWARFS_FINDING_ERROR ? "error" : "warning", message);
 }
 

@@ -16,10 +16,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define THREADS	  6
-#define PIECE	  70000u
-#define BYTES_MAX (8u << 20) /* of each file: enough to cross blocks, little of a hole   \
-			      */
+#define THREADS 6
+#define PIECE	70000u
+#define BYTES_MAX                                                                        \
+	(8u << 20) /* of each file: enough to cross blocks, little of a hole             \
+		    */
 
 struct reader {
 	const dwarfs_image *image;

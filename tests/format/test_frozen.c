@@ -26,7 +26,7 @@ static uint64_t next_random(uint64_t *state)
 static void put_bits(uint8_t *data, uint64_t bit, unsigned width, uint64_t value)
 {
 	for (unsigned i = 0; i < width; i++, bit++) {
-		data[bit / 8] &= (uint8_t)~(1u << bit % 8);
+		data[bit / 8] &= (uint8_t) ~(1u << bit % 8);
 		data[bit / 8] |= (uint8_t)((value >> i & 1) << bit % 8);
 	}
 }
@@ -107,7 +107,7 @@ static void check_width(unsigned width, unsigned shift, unsigned spare, uint64_t
 	struct column column;
 	struct table table;
 
-	make_schema(&made, width, (int16_t)-(int)shift, 0, stride);
+	make_schema(&made, width, (int16_t) - (int)shift, 0, stride);
 	for (uint64_t i = 0; i < count; i++)
 		values[i] = next_random(random) & mask(width);
 	for (uint64_t i = ROOT_BYTES; i < size; i++)
@@ -178,13 +178,13 @@ static void lists_outside_the_data_are_refused(void **state)
 		uint64_t distance, count;
 		int expected;
 	} cases[] = {
-		{ 16, 8, 0 },			      /* fills the data exactly */
-		{ 16, 9, DWARFS_ERR_CORRUPT },	      /* one item too many */
-		{ 17, 8, DWARFS_ERR_CORRUPT },	      /* one byte too far */
-		{ 24, 1, DWARFS_ERR_CORRUPT },	      /* starts at the end */
-		{ 24, 0, 0 },			      /* empty: the distance means nothing */
-		{ UINT64_MAX, 0, 0 },		      /* also this one */
-		{ 25, 1, DWARFS_ERR_CORRUPT },	      /* starts behind the end */
+		{ 16, 8, 0 },		       /* fills the data exactly */
+		{ 16, 9, DWARFS_ERR_CORRUPT }, /* one item too many */
+		{ 17, 8, DWARFS_ERR_CORRUPT }, /* one byte too far */
+		{ 24, 1, DWARFS_ERR_CORRUPT }, /* starts at the end */
+		{ 24, 0, 0 },		       /* empty: the distance means nothing */
+		{ UINT64_MAX, 0, 0 },	       /* also this one */
+		{ 25, 1, DWARFS_ERR_CORRUPT }, /* starts behind the end */
 		{ UINT64_MAX, 1, DWARFS_ERR_CORRUPT },
 		{ UINT64_MAX - 7, 1, DWARFS_ERR_CORRUPT },
 		{ 16, UINT64_MAX, DWARFS_ERR_CORRUPT },
@@ -193,7 +193,8 @@ static void lists_outside_the_data_are_refused(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		auto_free uint8_t *data = make_data(24, cases[i].distance, cases[i].count);
+		auto_free uint8_t *data =
+			make_data(24, cases[i].distance, cases[i].count);
 		struct list_schema made;
 		struct frozen frozen = { &made.schema, data, 24 };
 		struct table table;
@@ -399,15 +400,16 @@ static void a_string_field(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		auto_free uint8_t *data = make_data(24, cases[i].distance, cases[i].count);
+		auto_free uint8_t *data =
+			make_data(24, cases[i].distance, cases[i].count);
 		struct list_schema made;
 		struct frozen frozen = { &made.schema, data, 24 };
 		struct span text;
 
 		make_string_schema(&made, 0);
-		assert_int_equal(dw_frozen_string(&frozen, dw_frozen_root(&frozen), &text,
-						  NULL),
-				 cases[i].expected);
+		assert_int_equal(
+			dw_frozen_string(&frozen, dw_frozen_root(&frozen), &text, NULL),
+			cases[i].expected);
 		if (cases[i].expected == 0)
 			assert_true(text.size == cases[i].count);
 	}

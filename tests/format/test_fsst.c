@@ -28,10 +28,9 @@ static void the_known_string_is_decoded(void **state)
 	struct fsst_decoder decoder;
 	char text[32] = { 0 };
 
-	assert_int_equal(dw_fsst_decoder_init(&decoder,
-					      (struct span){ known_table,
-							     sizeof(known_table) },
-					      NULL),
+	assert_int_equal(dw_fsst_decoder_init(
+				 &decoder,
+				 (struct span){ known_table, sizeof(known_table) }, NULL),
 			 0);
 	assert_int_equal(decoder.count, 20);
 	assert_int_equal(dw_fsst_decode(&decoder,
@@ -48,19 +47,18 @@ static void small_rooms_are_not_left(void **state)
 {
 	struct fsst_decoder decoder;
 
-	assert_int_equal(dw_fsst_decoder_init(&decoder,
-					      (struct span){ known_table,
-							     sizeof(known_table) },
-					      NULL),
+	assert_int_equal(dw_fsst_decoder_init(
+				 &decoder,
+				 (struct span){ known_table, sizeof(known_table) }, NULL),
 			 0);
 	for (size_t room = 0; room <= 12; room++) {
 		auto_free uint8_t *text = malloc(room ? room : 1);
 
-		assert_int_equal(dw_fsst_decode(&decoder,
-						(struct span){ known_codes,
-							       sizeof(known_codes) },
-						text, room),
-				 12);
+		assert_int_equal(
+			dw_fsst_decode(&decoder,
+				       (struct span){ known_codes, sizeof(known_codes) },
+				       text, room),
+			12);
 		assert_memory_equal(text, "Makefile.txt", room);
 	}
 }
@@ -72,9 +70,9 @@ static void every_truncated_table_is_refused(void **state)
 		struct fsst_decoder decoder;
 
 		memcpy(copy, known_table, size);
-		assert_int_equal(dw_fsst_decoder_init(&decoder,
-						      (struct span){ copy, size }, NULL),
-				 DWARFS_ERR_CORRUPT);
+		assert_int_equal(
+			dw_fsst_decoder_init(&decoder, (struct span){ copy, size }, NULL),
+			DWARFS_ERR_CORRUPT);
 	}
 }
 
@@ -127,10 +125,10 @@ static void only_the_known_version_is_taken(void **state)
 
 		memcpy(table, known_table, sizeof(table));
 		table[i] ^= 0x10;
-		assert_int_equal(dw_fsst_decoder_init(
-					 &decoder, (struct span){ table, sizeof(table) },
-					 NULL),
-				 DWARFS_ERR_CORRUPT);
+		assert_int_equal(
+			dw_fsst_decoder_init(&decoder,
+					     (struct span){ table, sizeof(table) }, NULL),
+			DWARFS_ERR_CORRUPT);
 	}
 }
 
@@ -178,10 +176,9 @@ static void broken_codes_are_refused(void **state)
 	struct fsst_decoder decoder;
 	uint8_t text[32];
 
-	assert_int_equal(dw_fsst_decoder_init(&decoder,
-					      (struct span){ known_table,
-							     sizeof(known_table) },
-					      NULL),
+	assert_int_equal(dw_fsst_decoder_init(
+				 &decoder,
+				 (struct span){ known_table, sizeof(known_table) }, NULL),
 			 0);
 	assert_true(dw_fsst_decode(&decoder, (struct span){ unknown, 2 }, text, 32) ==
 		    SIZE_MAX);
@@ -229,9 +226,8 @@ static void names_come_back(void **state)
 	size_t total = 0;
 
 	for (size_t i = 0; i < 2000; i++) {
-		int size = snprintf(texts[i], sizeof(texts[i]),
-				    "lib%zu/module_%zu.%s", i % 37, i,
-				    i % 3 ? "html" : "c");
+		int size = snprintf(texts[i], sizeof(texts[i]), "lib%zu/module_%zu.%s",
+				    i % 37, i, i % 3 ? "html" : "c");
 
 		strings[i] = (struct span){ (const uint8_t *)texts[i], (size_t)size };
 		total += (size_t)size;
@@ -247,7 +243,8 @@ static void any_bytes_come_back(void **state)
 
 	for (size_t i = 0; i < 300; i++) {
 		for (size_t k = 0; k < i; k++) {
-			random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+			random = random * UINT64_C(6364136223846793005) +
+				 1442695040888963407;
 			bytes[i][k] = (uint8_t)(random >> 56);
 		}
 		strings[i] = (struct span){ bytes[i], i };

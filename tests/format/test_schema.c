@@ -199,18 +199,18 @@ static void hostile_schemas_are_refused(void **state)
 		size_t count;
 		int64_t root;
 	} cases[] = {
-		{ { { 0 } }, 0, 0 },				     /* nothing at all */
-		{ { { 0, 0, 1, 0, { { 0 } } } }, 1, 1 },	     /* no such root */
-		{ { { 0, 0, 1, 0, { { 0 } } } }, 1, -1 },	     /* no such root */
-		{ { { 1, 0, 1, 0, { { 0 } } } }, 1, 0 },	     /* key too large */
-		{ { { -1, 0, 1, 0, { { 0 } } } }, 1, 0 },	     /* key negative */
+		{ { { 0 } }, 0, 0 },			  /* nothing at all */
+		{ { { 0, 0, 1, 0, { { 0 } } } }, 1, 1 },  /* no such root */
+		{ { { 0, 0, 1, 0, { { 0 } } } }, 1, -1 }, /* no such root */
+		{ { { 1, 0, 1, 0, { { 0 } } } }, 1, 0 },  /* key too large */
+		{ { { -1, 0, 1, 0, { { 0 } } } }, 1, 0 }, /* key negative */
 		{ { { 0, 0, 1, 0, { { 0 } } }, { 0, 0, 1, 0, { { 0 } } } }, 2, 0 },
-		{ { { 0, -1, 1, 0, { { 0 } } } }, 1, 0 },	     /* size negative */
-		{ { { 0, 0, -1, 0, { { 0 } } } }, 1, 0 },	     /* bits negative */
-		{ { { 0, 0, 1, 1, { { 1, 1, 0 } } } }, 1, 0 },	     /* no such layout */
-		{ { { 0, 0, 1, 1, { { 1, -1, 0 } } } }, 1, 0 },	     /* no such layout */
-		{ { { 0, 0, 1, 1, { { 1, 0, 40000 } } } }, 1, 0 },   /* offset too large */
-		{ { { 0, 0, 40000, 0, { { 0 } } } }, 1, 0 },	     /* bits too many */
+		{ { { 0, -1, 1, 0, { { 0 } } } }, 1, 0 },	   /* size negative */
+		{ { { 0, 0, -1, 0, { { 0 } } } }, 1, 0 },	   /* bits negative */
+		{ { { 0, 0, 1, 1, { { 1, 1, 0 } } } }, 1, 0 },	   /* no such layout */
+		{ { { 0, 0, 1, 1, { { 1, -1, 0 } } } }, 1, 0 },	   /* no such layout */
+		{ { { 0, 0, 1, 1, { { 1, 0, 40000 } } } }, 1, 0 }, /* offset too large */
+		{ { { 0, 0, 40000, 0, { { 0 } } } }, 1, 0 },	   /* bits too many */
 		{ { { 0, INT64_C(1) << 31, 1, 0, { { 0 } } } }, 1, 0 },
 	};
 
@@ -235,8 +235,8 @@ static void later_versions_are_not_supported(void **state)
 static void counts_are_not_believed(void **state)
 {
 	/* A map of 2^40 layouts, and one of 40000 that are not there. */
-	static const uint8_t many[] = { 0x2b, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20, 0x4c,
-					0x00, 0x00 };
+	static const uint8_t many[] = { 0x2b, 0x80, 0x80, 0x80, 0x80,
+					0x80, 0x20, 0x4c, 0x00, 0x00 };
 	static const uint8_t some[] = { 0x2b, 0xc0, 0xb8, 0x02, 0x4c, 0x00, 0x00 };
 	struct schema schema;
 
@@ -270,9 +270,9 @@ static void a_second_map_of_layouts_is_refused(void **state)
 			dw_buffer_append(&twice, "\x0b\x04", 2, NULL);
 			dw_buffer_append(&twice, out.data + i + 1, out.size - i - 1,
 					 NULL);
-			assert_int_equal(dw_schema_parse(dw_buffer_span(&twice), &schema,
-							 NULL),
-					 DWARFS_ERR_CORRUPT);
+			assert_int_equal(
+				dw_schema_parse(dw_buffer_span(&twice), &schema, NULL),
+				DWARFS_ERR_CORRUPT);
 			return;
 		}
 	fail();

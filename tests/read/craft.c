@@ -21,9 +21,9 @@ static void set_hashes(uint8_t *section, size_t size)
 {
 	dw_store64(section + DW_HEADER_XXH3_AT,
 		   dw_xxh3_64(section + DW_HEADER_XXH3_FROM, size - DW_HEADER_XXH3_FROM));
-	dw_sha512_256((struct span){ section + DW_HEADER_SHA_FROM,
-				     size - DW_HEADER_SHA_FROM },
-		      (struct span){ 0 }, section + DW_HEADER_SHA_AT);
+	dw_sha512_256(
+		(struct span){ section + DW_HEADER_SHA_FROM, size - DW_HEADER_SHA_FROM },
+		(struct span){ 0 }, section + DW_HEADER_SHA_AT);
 }
 
 void craft_section(struct craft *craft, uint32_t type, uint32_t compression,
@@ -68,15 +68,20 @@ void craft_metadata(struct craft *craft, const struct freeze_metadata *metadata)
 	craft_section(craft, DWARFS_SECTION_METADATA, 0, data.data, data.size);
 }
 
-#define TABLE(array, items) { (array), (items) }
+#define TABLE(array, items)                                                              \
+	{                                                                                \
+		(array), (items)                                                         \
+	}
 
-void craft_files(struct craft *craft, const struct craft_chunk *chunks, const uint32_t *table,
-		 uint32_t files, uint32_t block_bytes, uint32_t hole_block)
+void craft_files(struct craft *craft, const struct craft_chunk *chunks,
+		 const uint32_t *table, uint32_t files, uint32_t block_bytes,
+		 uint32_t hole_block)
 {
 	static const uint32_t modes[] = { 0040755, 0100644 };
 	static const uint32_t nobody[] = { 0 };
 	static const uint64_t large_holes[] = { UINT64_C(21474836480) };
-	const struct freeze_directory directories[] = { { 0, 1, 0 }, { 0, files + 1, 0 } };
+	const struct freeze_directory directories[] = { { 0, 1, 0 },
+							{ 0, files + 1, 0 } };
 	auto_free struct freeze_inode *inodes = calloc(files + 1, sizeof(*inodes));
 	auto_free struct freeze_entry *entries = calloc(files + 1, sizeof(*entries));
 	auto_free struct span *names = calloc(files + 1, sizeof(*names));

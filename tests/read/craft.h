@@ -44,8 +44,9 @@ void craft_metadata(struct craft *craft, const struct freeze_metadata *metadata)
 struct craft_chunk {
 	uint32_t block, offset, size;
 };
-void craft_files(struct craft *craft, const struct craft_chunk *chunks, const uint32_t *table,
-		 uint32_t files, uint32_t block_bytes, uint32_t hole_block);
+void craft_files(struct craft *craft, const struct craft_chunk *chunks,
+		 const uint32_t *table, uint32_t files, uint32_t block_bytes,
+		 uint32_t hole_block);
 
 /* Walk the sections of an image of version 2 and set both hashes of each. */
 void craft_rehash(uint8_t *image, size_t size);

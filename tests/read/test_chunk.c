@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/chunk and read/file: places in files of many chunks, against plain sums, and holes.
+ * read/chunk and read/file: places in files of many chunks, against plain sums, and
+ * holes.
  */
 #include "craft.h"
 #include "read/chunk.h"
@@ -47,8 +48,9 @@ static void check_seek(const struct view *view, struct chunk_range range,
 
 static void places_agree_with_plain_sums(void **state)
 {
-	static const uint32_t counts[] = { 1,	2,   63,  64,  65,  127,
-					   128, 129, 640, 641, 3000 };
+	static const uint32_t counts[] = {
+		1, 2, 63, 64, 65, 127, 128, 129, 640, 641, 3000
+	};
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		auto_craft struct craft craft = { 0 };
@@ -243,18 +245,18 @@ static void impossible_chunks_are_refused(void **state)
 		struct craft_chunk chunk;
 		uint32_t hole_block;
 	} cases[] = {
-		{ { 0, 0, 0 }, 0 },			     /* empty */
-		{ { 0, 0, 31 }, 0 },			     /* ends behind the block */
-		{ { 0, 29, 2 }, 0 },			     /* the same */
-		{ { 0, 30, 1 }, 0 },			     /* starts there */
-		{ { 0, 0, UINT32_MAX }, 0 },		     /* larger than any block */
-		{ { 0, UINT32_MAX, UINT32_MAX }, 0 },	     /* wraps in 32 bits */
-		{ { 0, UINT32_MAX, 2 }, 0 },		     /* the same */
-		{ { 0, BLOCK_BYTES, 1 }, 0 },		     /* offset too large */
-		{ { 1, 0, 1 }, 0 },			     /* no such block */
-		{ { UINT32_MAX, 0, 1 }, 0 },		     /* no such block */
-		{ { 2, 0, 1 }, HOLE_BLOCK },		     /* no such block, nor a hole */
-		{ { HOLE_BLOCK, 0, 0 }, HOLE_BLOCK },	     /* empty hole */
+		{ { 0, 0, 0 }, 0 },		      /* empty */
+		{ { 0, 0, 31 }, 0 },		      /* ends behind the block */
+		{ { 0, 29, 2 }, 0 },		      /* the same */
+		{ { 0, 30, 1 }, 0 },		      /* starts there */
+		{ { 0, 0, UINT32_MAX }, 0 },	      /* larger than any block */
+		{ { 0, UINT32_MAX, UINT32_MAX }, 0 }, /* wraps in 32 bits */
+		{ { 0, UINT32_MAX, 2 }, 0 },	      /* the same */
+		{ { 0, BLOCK_BYTES, 1 }, 0 },	      /* offset too large */
+		{ { 1, 0, 1 }, 0 },		      /* no such block */
+		{ { UINT32_MAX, 0, 1 }, 0 },	      /* no such block */
+		{ { 2, 0, 1 }, HOLE_BLOCK },	      /* no such block, nor a hole */
+		{ { HOLE_BLOCK, 0, 0 }, HOLE_BLOCK }, /* empty hole */
 		{ { HOLE_BLOCK, BLOCK_BYTES, 1 }, HOLE_BLOCK },
 		{ { HOLE_BLOCK, UINT32_MAX, 1 }, HOLE_BLOCK }, /* no such large hole */
 		{ { HOLE_BLOCK, UINT32_MAX, UINT32_MAX }, HOLE_BLOCK },
@@ -263,9 +265,9 @@ static void impossible_chunks_are_refused(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		int check;
 
-		assert_int_equal(open_with(&cases[i].chunk, 1, cases[i].hole_block,
-					   &check),
-				 DWARFS_ERR_CORRUPT);
+		assert_int_equal(
+			open_with(&cases[i].chunk, 1, cases[i].hole_block, &check),
+			DWARFS_ERR_CORRUPT);
 		assert_int_equal(check, DWARFS_ERR_CORRUPT);
 	}
 }

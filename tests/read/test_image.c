@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "craft.h"
+#include "format/thrift.h"
 #include "one_file.h"
 
 #include <dwarfs/walk.h>
@@ -307,12 +308,115 @@ static void its_history_is_empty(void **state)
 	dwarfs_history_free(NULL);
 }
 
+/* The sections of the known image, but for its index. */
+static const struct {
+	uint32_t type;
+	size_t at, size;
+} parts[] = {
+	{ DWARFS_SECTION_BLOCK, 64, 3 },
+	{ DWARFS_SECTION_SCHEMA, ONE_FILE_SCHEMA + 64, 552 },
+	{ DWARFS_SECTION_METADATA, ONE_FILE_METADATA + 64, 36 },
+};
+
+static void add_part(struct craft *craft, int part)
+{
+	craft_section(craft, parts[part].type, 0, one_file + parts[part].at,
+		      parts[part].size);
+}
+
+/* A history with so many steps; each has a text of so many bytes, if any. */
+static void add_history(struct craft *craft, uint64_t steps, size_t text)
+{
+	auto_buffer struct buffer out = { 0 };
+	auto_free char *bytes = calloc(text + 1, 1);
+	struct thrift_writer writer;
+
+	memset(bytes, 't', text);
+	dw_thrift_put_start(&writer, &out);
+	dw_thrift_put_list(&writer, 1, THRIFT_LIST, THRIFT_STRUCT, steps);
+	for (uint64_t i = 0; i < steps; i++) {
+		int32_t saved = dw_thrift_put_begin(&writer, 0);
+
+		if (text)
+			dw_thrift_put_string(&writer, 2, bytes, text);
+		dw_thrift_put_end(&writer, saved);
+	}
+	assert_int_equal(dw_thrift_put_stop(&writer, NULL), 0);
+	craft_section(craft, DWARFS_SECTION_HISTORY, 0, out.data, out.size);
+}
+
+static int read_history(const struct craft *craft, size_t *count_out)
+{
+	auto_test_image dwarfs_image *image = craft_open(craft, NULL);
+	dwarfs_history *history = NULL;
+	int ret = dwarfs_history_new(image, &history, NULL);
+
+	if (ret < 0)
+		return ret;
+	*count_out = dwarfs_history_count(history);
+	assert_string_equal(
+		dwarfs_history_text(history, *count_out - 1, DWARFS_HISTORY_SYSTEM),
+		"ttt");
+	assert_null(dwarfs_history_item(history, 0, DWARFS_HISTORY_ARGUMENTS, 0));
+	assert_string_equal(dwarfs_history_text(history, *count_out, 0), "");
+	dwarfs_history_free(history);
+	return 0;
+}
+
+static void histories_are_joined_and_bounded(void **state)
+{
+	auto_craft struct craft craft = { 0 };
+	size_t count = 0;
+
+	for (int part = 0; part < 3; part++)
+		add_part(&craft, part);
+	add_history(&craft, 0, 0);
+	add_history(&craft, 2, 0);
+	add_history(&craft, 20, 3);
+	assert_int_equal(read_history(&craft, &count), 0);
+	assert_int_equal(count, 22);
+	/* Steps of one byte each, and then more bytes than a history may have. */
+	add_history(&craft, 60000, 0);
+	add_history(&craft, 1, 3);
+	assert_int_equal(read_history(&craft, &count), 0);
+	assert_int_equal(count, 60023);
+	add_history(&craft, 6000, 0);
+	assert_int_equal(read_history(&craft, &count), DWARFS_ERR_CORRUPT);
+}
+
+static void large_histories_are_refused_together(void **state)
+{
+	auto_craft struct craft craft = { 0 };
+	size_t count;
+
+	for (int part = 0; part < 3; part++)
+		add_part(&craft, part);
+	for (int i = 0; i < 5; i++)
+		add_history(&craft, 1, 1 << 20);
+	assert_int_equal(read_history(&craft, &count), DWARFS_ERR_CORRUPT);
+}
+
+static void broken_histories_are_refused(void **state)
+{
+	/* A list of 2^40 steps; one of 3 that are not there; an unexpected type. */
+	static const char *const bad[] = { "ü ", "<", "x", "" };
+
+	for (size_t i = 0; i < 4; i++) {
+		auto_craft struct craft craft = { 0 };
+		size_t count;
+
+		for (int part = 0; part < 3; part++)
+			add_part(&craft, part);
+		craft_section(&craft, DWARFS_SECTION_HISTORY, 0, bad[i], strlen(bad[i]));
+		assert_int_equal(read_history(&craft, &count), DWARFS_ERR_CORRUPT);
+	}
+}
+
 struct findings {
 	int warnings, errors, silent;
 };
 
-static void find(int severity, int code, int64_t section, const char *message,
-		 void *user)
+static void find(int severity, int code, int64_t section, const char *message, void *user)
 {
 	struct findings *findings = user;
 
@@ -344,9 +448,9 @@ static void its_check(void **state)
 	assert_int_equal(dwarfs_image_check(image, 0, NULL, NULL, NULL, NULL, NULL), 0);
 	assert_int_equal(dwarfs_image_check(image, 3, NULL, NULL, NULL, NULL, NULL),
 			 DWARFS_ERR_RANGE);
-	assert_int_equal(dwarfs_image_check(image, 0, NULL, stop_at_once, NULL, &errors,
-					    &err),
-			 DWARFS_ERR_CANCELLED);
+	assert_int_equal(
+		dwarfs_image_check(image, 0, NULL, stop_at_once, NULL, &errors, &err),
+		DWARFS_ERR_CANCELLED);
 	assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_CANCELLED);
 }
 
@@ -487,7 +591,8 @@ static void no_changed_byte_does_harm(void **state)
 			memcpy(copy, one_file, sizeof(one_file));
 			copy[at] ^= changes[i];
 			craft_rehash(copy, sizeof(one_file));
-			if (craft_try(copy, sizeof(one_file), context, &image, NULL) == 0) {
+			if (craft_try(copy, sizeof(one_file), context, &image, NULL) ==
+			    0) {
 				exercise(image);
 				opened++;
 			}
@@ -498,22 +603,6 @@ static void no_changed_byte_does_harm(void **state)
 }
 
 /* -- sections ------------------------------------------------------------------------ */
-
-/* The sections of the known image, but for its index. */
-static const struct {
-	uint32_t type;
-	size_t at, size;
-} parts[] = {
-	{ DWARFS_SECTION_BLOCK, 64, 3 },
-	{ DWARFS_SECTION_SCHEMA, ONE_FILE_SCHEMA + 64, 552 },
-	{ DWARFS_SECTION_METADATA, ONE_FILE_METADATA + 64, 36 },
-};
-
-static void add_part(struct craft *craft, int part)
-{
-	craft_section(craft, parts[part].type, 0, one_file + parts[part].at,
-		      parts[part].size);
-}
 
 static void assert_reads_hi(const dwarfs_image *image)
 {
@@ -605,8 +694,10 @@ static void side_sections_are_passed_over(void **state)
 
 static void schema_and_metadata_are_needed_once(void **state)
 {
-	static const int wrong[][4] = { { 0, 1, -1, -1 }, { 0, 2, -1, -1 },
-					{ 0, 1, 1, 2 },	  { 0, 1, 2, 2 },
+	static const int wrong[][4] = { { 0, 1, -1, -1 },
+					{ 0, 2, -1, -1 },
+					{ 0, 1, 1, 2 },
+					{ 0, 1, 2, 2 },
 					{ 0, -1, -1, -1 } };
 
 	for (size_t i = 0; i < 10; i++) {
@@ -618,9 +709,9 @@ static void schema_and_metadata_are_needed_once(void **state)
 		craft_section(&craft, 12, 0, "x", 1);
 		if (i % 2)
 			craft_index(&craft, 0);
-		assert_int_equal(craft_try(craft.bytes.data, craft.bytes.size, NULL,
-					   &image, NULL),
-				 DWARFS_ERR_CORRUPT);
+		assert_int_equal(
+			craft_try(craft.bytes.data, craft.bytes.size, NULL, &image, NULL),
+			DWARFS_ERR_CORRUPT);
 		assert_null(image);
 	}
 }
@@ -650,8 +741,18 @@ static void a_damaged_index_is_ignored(void **state)
 static void a_lying_index_does_no_harm(void **state)
 {
 	static const uint64_t words[] = {
-		0, 1, 63, 64, ONE_FILE_SCHEMA - 1, ONE_FILE_SCHEMA + 1, ONE_FILE_INDEX,
-		878, 879, 880, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFC0,
+		0,
+		1,
+		63,
+		64,
+		ONE_FILE_SCHEMA - 1,
+		ONE_FILE_SCHEMA + 1,
+		ONE_FILE_INDEX,
+		878,
+		879,
+		880,
+		0xFFFFFFFFFFFF,
+		0xFFFFFFFFFFC0,
 	};
 	dwarfs_context *context = quiet_context();
 
@@ -667,8 +768,8 @@ static void a_lying_index_does_no_harm(void **state)
 					copy[ONE_FILE_INDEX + 64 + entry * 8 + k] =
 						(uint8_t)(word >> 8 * k);
 				craft_rehash(copy, sizeof(copy));
-				if (craft_try(copy, sizeof(copy), context, &image, NULL) ==
-				    0)
+				if (craft_try(copy, sizeof(copy), context, &image,
+					      NULL) == 0)
 					exercise(image);
 			}
 	dwarfs_context_free(context);
@@ -700,14 +801,8 @@ static void versions_up_to_the_known_one(void **state)
 static void add_short(struct buffer *out, uint32_t type, uint8_t compression,
 		      const void *data, size_t size)
 {
-	uint8_t header[8] = { (uint8_t)type,
-			      (uint8_t)(type >> 8),
-			      compression,
-			      0,
-			      (uint8_t)size,
-			      (uint8_t)(size >> 8),
-			      0,
-			      0 };
+	uint8_t header[8] = { (uint8_t)type, (uint8_t)(type >> 8), compression, 0,
+			      (uint8_t)size, (uint8_t)(size >> 8), 0,		0 };
 
 	assert_int_equal(dw_buffer_append(out, header, 8, NULL), 0);
 	assert_int_equal(dw_buffer_append(out, data, size, NULL), 0);
@@ -804,10 +899,10 @@ static void a_prefix_with_decoys_is_skipped(void **state)
 	char text[9] = { 0 };
 	uint8_t byte;
 
-	assert_int_equal(dw_buffer_append(&bytes, "#!/bin/sh DWARFS\2\5 DWARFS\2", 27,
-					  NULL),
-			 0);
-	/* A first section with nothing behind it; one whose length wraps; a second one. */
+	assert_int_equal(
+		dw_buffer_append(&bytes, "#!/bin/sh DWARFS\2\5 DWARFS\2", 27, NULL), 0);
+	/* A first section with nothing behind it; one whose length wraps; a second one.
+	 */
 	memcpy(decoy, one_file, 64);
 	assert_int_equal(dw_buffer_append(&bytes, decoy, 64, NULL), 0);
 	memset(decoy + 0x38, 0xff, 8);
@@ -860,9 +955,8 @@ static int open_at(struct span bytes, uint64_t offset, uint64_t size,
 	assert_int_equal(dwarfs_image_options_new(&options, NULL), 0);
 	dwarfs_image_options_set_offset(options, offset);
 	dwarfs_image_options_set_bytes(options, size);
-	assert_int_equal(dwarfs_io_from_memory(bytes.data, bytes.size, NULL, NULL, &io,
-					       NULL),
-			 0);
+	assert_int_equal(
+		dwarfs_io_from_memory(bytes.data, bytes.size, NULL, NULL, &io, NULL), 0);
 	ret = dwarfs_image_open_io(NULL, io, options, image_out, NULL);
 	dwarfs_io_free(io);
 	dwarfs_image_options_free(options);
@@ -908,7 +1002,7 @@ struct source {
 	uint64_t fails_from;
 };
 
-static int64_t read_source(void *user, void *buffer, size_t bytes, uint64_t offset)
+static int64_t read_source(void *buffer, size_t bytes, uint64_t offset, void *user)
 {
 	struct source *source = user;
 
@@ -963,7 +1057,10 @@ static void failing_callbacks_are_input_output_errors(void **state)
 	static const struct {
 		int64_t returned;
 		int errnum;
-	} cases[] = { { -EIO, EIO }, { -ENOENT, ENOENT }, { -EACCES, EACCES }, { 0, 0 },
+	} cases[] = { { -EIO, EIO },
+		      { -ENOENT, ENOENT },
+		      { -EACCES, EACCES },
+		      { 0, 0 },
 		      { INT64_MIN, EIO } };
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -1009,9 +1106,9 @@ static void files_that_are_not_there_are_named(void **state)
 	dwarfs_image *image = NULL;
 	int ret;
 
-	assert_int_equal(dwarfs_image_open(NULL, "/nonexistent/x.dwarfs", NULL, &image,
-					   &err),
-			 DWARFS_ERR_NOT_FOUND);
+	assert_int_equal(
+		dwarfs_image_open(NULL, "/nonexistent/x.dwarfs", NULL, &image, &err),
+		DWARFS_ERR_NOT_FOUND);
 	assert_string_equal(dwarfs_error_path(err), "/nonexistent/x.dwarfs");
 	assert_int_equal(dwarfs_error_errno(err), ENOENT);
 	assert_int_equal(dwarfs_image_open(NULL, "/", NULL, &image, &err),
@@ -1034,6 +1131,9 @@ int main(void)
 		cmocka_unit_test(a_walk_needs_an_entry_and_an_order),
 		cmocka_unit_test(its_contents),
 		cmocka_unit_test(its_history_is_empty),
+		cmocka_unit_test(histories_are_joined_and_bounded),
+		cmocka_unit_test(large_histories_are_refused_together),
+		cmocka_unit_test(broken_histories_are_refused),
 		cmocka_unit_test(its_check),
 		cmocka_unit_test(every_truncation_is_refused),
 		cmocka_unit_test(every_changed_byte_is_noticed),

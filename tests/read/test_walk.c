@@ -9,9 +9,15 @@
 
 #include <dwarfs/walk.h>
 
-#define TABLE(array, items) { (array), (items) }
-#define COUNT(array)	    (sizeof(array) / sizeof((array)[0]))
-#define TEXT(literal)	    { (const uint8_t *)(literal), sizeof(literal) - 1 }
+#define TABLE(array, items)                                                              \
+	{                                                                                \
+		(array), (items)                                                         \
+	}
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define TEXT(literal)                                                                    \
+	{                                                                                \
+		(const uint8_t *)(literal), sizeof(literal) - 1                          \
+	}
 
 /* Modes 0 to 4 of all images here: directory, link, file, device, fifo. */
 static const uint32_t modes[] = { 0040755, 0120777, 0100640, 0020666, 0010600 };
@@ -31,10 +37,10 @@ static const struct span tree_names[] = { TEXT("deep"), TEXT("dir"),  TEXT("fifo
 					  TEXT("file"), TEXT("link"), TEXT("null"),
 					  TEXT("other") };
 static const struct freeze_entry tree_entries[] = {
-	{ 0, 0 },			      /* root */
+	{ 0, 0 },				/* root */
 	{ 1, 1 }, { 2, 7 }, { 3, 4 }, { 5, 6 }, /* dir fifo file null */
-	{ 0, 2 }, { 4, 3 }, { 6, 5 },	      /* deep link other */
-	{ 3, 4 },			      /* file */
+	{ 0, 2 }, { 4, 3 }, { 6, 5 },		/* deep link other */
+	{ 3, 4 },				/* file */
 };
 static const struct freeze_directory tree_directories[] = {
 	{ 0, 1, 0 }, { 0, 5, 1 }, { 1, 8, 5 }, { 0, 9, 0 }
@@ -247,17 +253,17 @@ static void expect_walk(const dwarfs_image *image, dwarfs_entry start, int order
 
 static void walks_go_in_their_order(void **state)
 {
-	static const char *const in_tree[] = { "",	   "dir",      "dir/deep",
-					       "dir/deep/file", "dir/link", "dir/other",
-					       "fifo",	   "file",     "null",
-					       NULL };
+	static const char *const in_tree[] = {
+		"",	     "dir",  "dir/deep", "dir/deep/file", "dir/link",
+		"dir/other", "fifo", "file",	 "null",	  NULL
+	};
 	/* "other" stands before "file" in the block. */
-	static const char *const in_data[] = { "",	    "dir",  "dir/deep",
-					       "dir/link",  "fifo", "null",
-					       "dir/other", "dir/deep/file",
-					       "file",	    NULL };
-	static const char *const below[] = { "", "deep", "deep/file", "link", "other",
-					     NULL };
+	static const char *const in_data[] = { "",	    "dir",	     "dir/deep",
+					       "dir/link",  "fifo",	     "null",
+					       "dir/other", "dir/deep/file", "file",
+					       NULL };
+	static const char *const below[] = { "",     "deep",  "deep/file",
+					     "link", "other", NULL };
 	auto_craft struct craft craft = { 0 };
 	struct freeze_metadata metadata = tree();
 	auto_test_image dwarfs_image *image = open_metadata(&craft, &metadata);
@@ -429,7 +435,8 @@ static void many_names_of_a_large_file(void **state)
 	auto_free struct freeze_chunk *chunks = calloc(CHUNKS, sizeof(*chunks));
 	auto_free struct span *names = calloc(NAMES, sizeof(*names));
 	auto_free char *text = calloc(NAMES, 8);
-	const struct freeze_directory directories[] = { { 0, 1, 0 }, { 0, NAMES + 1, 0 } };
+	const struct freeze_directory directories[] = { { 0, 1, 0 },
+							{ 0, NAMES + 1, 0 } };
 	const uint32_t two_modes[] = { 0040755, 0100644 }, table[] = { 0, CHUNKS };
 	const struct freeze_inode inodes[] = { { .mode_index = 0 }, { .mode_index = 1 } };
 	struct freeze_metadata metadata = {
@@ -535,12 +542,12 @@ static void targets_that_are_too_long_are_refused(void **state)
 
 		metadata.symlinks.data = targets;
 		image = open_metadata(&craft, &metadata);
-		assert_int_equal(dwarfs_link_read(image, 3, text, DWARFS_LINK_ROOM, NULL,
-						  NULL),
-				 expected);
-		assert_int_equal(dwarfs_link_read(image, 3, text, sizeof(text), NULL,
-						  NULL),
-				 expected);
+		assert_int_equal(
+			dwarfs_link_read(image, 3, text, DWARFS_LINK_ROOM, NULL, NULL),
+			expected);
+		assert_int_equal(
+			dwarfs_link_read(image, 3, text, sizeof(text), NULL, NULL),
+			expected);
 		assert_int_equal(dwarfs_stat_new(&stat, NULL), 0);
 		assert_int_equal(dwarfs_inode_stat(image, 3, stat, NULL), expected);
 		dwarfs_stat_free(stat);
@@ -558,27 +565,62 @@ static void counts_that_contradict_each_other_are_refused(void **state)
 		int expected = DWARFS_ERR_CORRUPT, name, check;
 
 		switch (i) {
-		case 0: metadata.inodes.count--; break;
-		case 1: metadata.directories.count--; break;
-		case 2: metadata.directories.count = 0; break;
-		case 3: metadata.chunk_table.count--; break;
-		case 4: metadata.chunk_table.count = 0; break;
-		case 5: metadata.symlink_table.count = 0; break;
-		case 6: metadata.devices.count = 0; break;
-		case 7: metadata.has_devices = false; break;
-		case 8: metadata.dir_entries.count = 0; break;
-		case 9: metadata.dir_entries.count = 7; break;
-		case 10: metadata.modes.count = 0; break;
-		case 11: metadata.modes.count = 3; break;
-		case 12: metadata.modes = (struct table)TABLE(many_modes, 9); break;
-		case 13: metadata.block_size = 1000; break;
-		case 14: metadata.block_size = 0; break;
-		case 15: metadata.names.count = 50; metadata.names.data = NULL; break;
+		case 0:
+			metadata.inodes.count -= 2;
+			break; /* fifo and device */
+		case 1:
+			metadata.directories.count--;
+			break;
+		case 2:
+			metadata.directories.count = 0;
+			break;
+		case 3:
+			metadata.chunk_table.count--;
+			break;
+		case 4:
+			metadata.chunk_table.count = 0;
+			break;
+		case 5:
+			metadata.symlink_table.count = 0;
+			break;
+		case 6:
+			metadata.devices.count = 0;
+			break;
+		case 7:
+			metadata.has_devices = false;
+			break;
+		case 8:
+			metadata.dir_entries.count = 0;
+			break;
+		case 9:
+			metadata.dir_entries.count = 7;
+			break;
+		case 10:
+			metadata.modes.count = 0;
+			break;
+		case 11:
+			metadata.modes.count = 3;
+			break;
+		case 12:
+			metadata.modes = (struct table)TABLE(many_modes, 9);
+			break;
+		case 13:
+			metadata.block_size = 1000;
+			break;
+		case 14:
+			metadata.block_size = 0;
+			break;
+		case 15:
+			metadata.names.count = 50;
+			metadata.names.data = NULL;
+			break;
 		case 16:
 			metadata.has_features = true;
 			metadata.features = (struct table)TABLE(features, 1);
 			break;
-		case 17: metadata.has_hole_block_index = true; break;
+		case 17:
+			metadata.has_hole_block_index = true;
+			break;
 		case 18:
 			metadata.has_features = true;
 			metadata.features = (struct table)TABLE(unknown, 1);
@@ -591,8 +633,11 @@ static void counts_that_contradict_each_other_are_refused(void **state)
 			metadata.options.has_subsecond_multiplier = true;
 			metadata.options.subsecond_multiplier = 1000000000;
 			break;
-		case 21: metadata.inodes.count = 0; break;
-		default: return;
+		case 21:
+			metadata.inodes.count = 0;
+			break;
+		default:
+			return;
 		}
 		if (i == 15) { /* more names than entries */
 			static struct span names[50];
@@ -603,6 +648,41 @@ static void counts_that_contradict_each_other_are_refused(void **state)
 		}
 		if (open_changed(&metadata, &name, &check) != expected)
 			fail_msg("case %d is opened", i);
+	}
+}
+
+/* Entries of one bit cannot name so many inodes: what is allocated for those would have
+ * nothing to do with the bytes there are. */
+static void more_inodes_than_entries_can_name(void **state)
+{
+	enum { ENTRIES = 1000 };
+	static struct freeze_entry entries[ENTRIES];
+	static struct freeze_inode inodes[ENTRIES];
+	static const struct freeze_directory directories[] = { { 0, 1, 0 },
+							       { 0, ENTRIES, 0 } };
+
+	static const uint32_t two_modes[] = { 0040755, 0010600 }, nothing[] = { 0 };
+
+	for (uint32_t i = 1; i < ENTRIES; i++)
+		inodes[i].mode_index = 1;
+	for (uint32_t bits = 1; bits < 14; bits++) {
+		struct freeze_metadata metadata = {
+			.directories = TABLE(directories, 2),
+			.inodes = TABLE(inodes, ENTRIES),
+			.chunk_table = TABLE(nothing, 1),
+			.modes = TABLE(two_modes, 2),
+			.names = TABLE(tree_names, COUNT(tree_names)),
+			.block_size = 1024,
+			.has_dir_entries = true,
+			.dir_entries = TABLE(entries, ENTRIES),
+		};
+		int name, check;
+
+		entries[1].inode_num = (1u << bits) - 1;
+		assert_int_equal(open_changed(&metadata, &name, &check),
+				 bits < 10 ? DWARFS_ERR_CORRUPT : 0);
+		if (bits >= 10) /* all the same, most inodes have no name */
+			assert_int_equal(check, DWARFS_ERR_CORRUPT);
 	}
 }
 
@@ -626,29 +706,76 @@ static void broken_rules_are_found(void **state)
 		metadata.directories.data = directories;
 		metadata.chunk_table.data = table;
 		switch (i) {
-		case 0: inodes[4].owner_index = 2; break;
-		case 1: inodes[4].group_index = 9; break;
-		case 2: inodes[5].mtime_offset = UINT64_MAX; break;
-		case 3: inodes[5].mtime_offset = UINT64_MAX - 999; break;
-		case 4: entries[2].name_index = 7; break;
-		case 5: entries[2].inode_num = 4; break;  /* nobody names the fifo */
-		case 6: entries[8].inode_num = 6; break;  /* a device with two names */
-		case 7: entries[0].inode_num = 4; break;  /* the root is a file */
-		case 8: directories[0].first_entry = 0; break;
-		case 9: directories[0].first_entry = 2; break;
-		case 10: directories[3].first_entry = 8; break;
-		case 11: directories[1].first_entry = 9; break;
-		case 12: directories[2].parent_entry = 5; break;
-		case 13: directories[2].self_entry = 1; break;
-		case 14: directories[0].parent_entry = 1; break;
-		case 15: entries[2].name_index = 3; entries[3].name_index = 2; break;
-		case 16: entries[2].name_index = 3; break; /* a name twice */
-		case 17: table[1] = 2; table[2] = 1; break;
-		case 18: table[0] = 1; break;
-		case 19: table[2] = 3; break;
-		case 20: table[2] = 1; break;
-		case 21: metadata.symlinks.count = 0; break;
-		default: return;
+		case 0:
+			inodes[4].owner_index = 2;
+			break;
+		case 1:
+			inodes[4].group_index = 9;
+			break;
+		case 2:
+			inodes[5].mtime_offset = UINT64_MAX;
+			break;
+		case 3:
+			inodes[5].mtime_offset = UINT64_MAX - 999;
+			break;
+		case 4:
+			entries[2].name_index = 7;
+			break;
+		case 5:
+			entries[2].inode_num = 4;
+			break; /* nobody names the fifo */
+		case 6:
+			entries[8].inode_num = 6;
+			break; /* a device with two names */
+		case 7:
+			entries[0].inode_num = 4;
+			break; /* the root is a file */
+		case 8:
+			directories[0].first_entry = 0;
+			break;
+		case 9:
+			directories[0].first_entry = 2;
+			break;
+		case 10:
+			directories[3].first_entry = 8;
+			break;
+		case 11:
+			directories[1].first_entry = 9;
+			break;
+		case 12:
+			directories[2].parent_entry = 5;
+			break;
+		case 13:
+			directories[2].self_entry = 1;
+			break;
+		case 14:
+			directories[0].parent_entry = 1;
+			break;
+		case 15:
+			entries[2].name_index = 3;
+			entries[3].name_index = 2;
+			break;
+		case 16:
+			entries[2].name_index = 3;
+			break; /* a name twice */
+		case 17:
+			table[1] = 2;
+			table[2] = 1;
+			break;
+		case 18:
+			table[0] = 1;
+			break;
+		case 19:
+			table[2] = 3;
+			break;
+		case 20:
+			table[2] = 1;
+			break;
+		case 21:
+			metadata.symlinks.count = 0;
+			break;
+		default:
+			return;
 		}
 		assert_int_equal(open_changed(&metadata, &name, &check), 0);
 		if (check != DWARFS_ERR_CORRUPT)
@@ -673,6 +800,7 @@ int main(void)
 		cmocka_unit_test(impossible_names_are_refused),
 		cmocka_unit_test(targets_that_are_too_long_are_refused),
 		cmocka_unit_test(counts_that_contradict_each_other_are_refused),
+		cmocka_unit_test(more_inodes_than_entries_can_name),
 		cmocka_unit_test(broken_rules_are_found),
 	};
 

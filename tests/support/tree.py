@@ -225,6 +225,8 @@ def make(root, plain=False, huge=True):
 
 def remove(root):
     """Remove a tree whose directories may not be writable; nothing happens without it."""
+    if os.path.isdir(root):
+        os.chmod(root, 0o700)
     for folder, directories, _ in os.walk(root):
         for name in directories:
             path = os.path.join(folder, name)
