@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/find: look up, list and describe what an image holds.
+ *
+ * Takes numbers and names, gives numbers, names and attributes; the view checks them.
+ */
+#include <dwarfs/walk.h>
+
+#include "read/image.h"
+
+/* -- looking up ---------------------------------------------------------------------- */
+
+static int compare_names(const char *a, size_t a_size, const char *b, size_t b_size)
+{
+	int order = memcmp(a, b, a_size < b_size ? a_size : b_size);
+
+	if (order != 0)
+		return order;
+	return (a_size > b_size) - (a_size < b_size);
+}
+
+int dwarfs_dir_find(const dwarfs_image *image, dwarfs_inode dir, const char *name,
+		    size_t bytes, dwarfs_entry *entry_out, dwarfs_error **err)
+{
+	uint32_t low, count, high;
+	int ret = dw_view_dir_range(image->view, dir, &low, &count, err);
+
+	if (ret < 0)
+		return ret;
+	high = low + count;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		char found[DWARFS_NAME_ROOM];
+		size_t size;
+		int order;
+
+		ret = dw_view_entry_name(image->view, middle, found, sizeof(found), &size,
+					 err);
+		if (ret < 0)
+			return ret;
+		order = compare_names(name, bytes, found, size);
+		if (order == 0) {
+			*entry_out = middle;
+			return 0;
+		}
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return dw_fail(err, DWARFS_ERR_NOT_FOUND, "'%.*s' does not exist",
+		       bytes > 255 ? 255 : (int)bytes, name);
+}
+
+int dwarfs_dir_range(const dwarfs_image *image, dwarfs_inode dir, dwarfs_entry *first_out,
+		     uint32_t *count_out, dwarfs_error **err)
+{
+	return dw_view_dir_range(image->view, dir, first_out, count_out, err);
+}
+
+int dwarfs_dir_parent(const dwarfs_image *image, dwarfs_inode dir,
+		      dwarfs_inode *parent_out, dwarfs_error **err)
+{
+	return dw_view_dir_parent(image->view, dir, parent_out, err);
+}
+
+int dwarfs_entry_inode(const dwarfs_image *image, dwarfs_entry entry,
+		       dwarfs_inode *inode_out, dwarfs_error **err)
+{
+	return dw_view_entry_inode(image->view, entry, inode_out, err);
+}
+
+int dwarfs_entry_name(const dwarfs_image *image, dwarfs_entry entry, char *buffer,
+		      size_t room, size_t *bytes_out, dwarfs_error **err)
+{
+	size_t size;
+	int ret = dw_view_entry_name(image->view, entry, buffer, room, &size, err);
+
+	if (ret == 0 && bytes_out)
+		*bytes_out = size;
+	return ret;
+}
+
+/* The entry that names a directory: its parent has it. */
+static int dir_entry(const dwarfs_image *image, dwarfs_inode dir, dwarfs_entry *entry_out,
+		     dwarfs_error **err)
+{
+	uint32_t parent, first, count;
+	int ret;
+
+	*entry_out = DWARFS_ROOT;
+	if (dir == DWARFS_ROOT)
+		return 0;
+	if ((ret = dw_view_dir_parent(image->view, dir, &parent, err)) < 0 ||
+	    (ret = dw_view_dir_range(image->view, parent, &first, &count, err)) < 0)
+		return ret;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t inode;
+
+		if ((ret = dw_view_entry_inode(image->view, first + i, &inode, err)) < 0)
+			return ret;
+		if (inode == dir) {
+			*entry_out = first + i;
+			return 0;
+		}
+	}
+	return dw_fail(err, DWARFS_ERR_CORRUPT, "directory %" PRIu32 " has no entry",
+		       dir);
+}
+
+/* One step of a path. */
+static int step(const dwarfs_image *image, const char *name, size_t size,
+		dwarfs_entry *entry, dwarfs_error **err)
+{
+	dwarfs_inode inode, parent;
+	int ret;
+
+	if ((ret = dw_view_entry_inode(image->view, *entry, &inode, err)) < 0)
+		return ret;
+	if (size == 2 && name[0] == '.' && name[1] == '.') {
+		if ((ret = dw_view_dir_parent(image->view, inode, &parent, err)) < 0)
+			return ret;
+		return dir_entry(image, parent, entry, err);
+	}
+	if (size == 1 && name[0] == '.') {
+		uint32_t first, count;
+
+		return dw_view_dir_range(image->view, inode, &first, &count, err);
+	}
+	return dwarfs_dir_find(image, inode, name, size, entry, err);
+}
+
+int dwarfs_find(const dwarfs_image *image, const char *path, dwarfs_entry *entry_out,
+		dwarfs_error **err)
+{
+	dwarfs_entry entry = DWARFS_ROOT;
+	const char *at = path;
+
+	for (;;) {
+		size_t size;
+		int ret;
+
+		at += strspn(at, "/");
+		size = strcspn(at, "/");
+		if (size == 0)
+			break;
+		ret = step(image, at, size, &entry, err);
+		if (ret < 0) {
+			dw_explain(err, ret, "'%s'", path);
+			return dw_error_at_path(err, ret, path);
+		}
+		at += size;
+	}
+	*entry_out = entry;
+	return 0;
+}
+
+int dwarfs_link_read_raw(const dwarfs_image *image, dwarfs_inode inode, char *buffer,
+			 size_t room, size_t *bytes_out, dwarfs_error **err)
+{
+	size_t size;
+	int ret = dw_view_link(image->view, inode, buffer, room, &size, err);
+
+	if (ret == 0 && bytes_out)
+		*bytes_out = size;
+	return ret;
+}
+
+int dwarfs_link_read(const dwarfs_image *image, dwarfs_inode inode, char *buffer,
+		     size_t room, size_t *bytes_out, dwarfs_error **err)
+{
+	uint64_t separator = image->view->path_separator;
+	size_t size;
+	int ret = dw_view_link(image->view, inode, buffer, room, &size, err);
+
+	if (ret < 0)
+		return ret;
+	if (separator != '/' && separator < 128)
+		for (size_t i = 0; i < size; i++)
+			if (buffer[i] == (char)separator)
+				buffer[i] = '/';
+	if (bytes_out)
+		*bytes_out = size;
+	return 0;
+}
+
+/* -- attributes ---------------------------------------------------------------------- */
+
+int dwarfs_stat_new(dwarfs_stat **stat_out, dwarfs_error **err)
+{
+	dwarfs_stat *stat = dw_calloc(1, sizeof(*stat));
+
+	if (!stat)
+		return dw_fail_nomem(err);
+	*stat_out = stat;
+	return 0;
+}
+
+void dwarfs_stat_free(dwarfs_stat *stat)
+{
+	free(stat);
+}
+
+int dwarfs_entry_stat(const dwarfs_image *image, dwarfs_entry entry, dwarfs_stat *stat,
+		      dwarfs_error **err)
+{
+	return dw_view_entry_stat(image->view, entry, stat, err);
+}
+
+int dwarfs_inode_stat(const dwarfs_image *image, dwarfs_inode inode, dwarfs_stat *stat,
+		      dwarfs_error **err)
+{
+	return dw_view_inode_stat(image->view, inode, stat, err);
+}
+
+dwarfs_inode dwarfs_stat_inode(const dwarfs_stat *stat)
+{
+	return stat->inode;
+}
+
+uint32_t dwarfs_stat_mode(const dwarfs_stat *stat)
+{
+	return stat->mode;
+}
+
+uint32_t dwarfs_stat_uid(const dwarfs_stat *stat)
+{
+	return stat->uid;
+}
+
+uint32_t dwarfs_stat_gid(const dwarfs_stat *stat)
+{
+	return stat->gid;
+}
+
+uint64_t dwarfs_stat_bytes(const dwarfs_stat *stat)
+{
+	return stat->bytes;
+}
+
+uint64_t dwarfs_stat_allocated_bytes(const dwarfs_stat *stat)
+{
+	return stat->allocated_bytes;
+}
+
+uint32_t dwarfs_stat_nlink(const dwarfs_stat *stat)
+{
+	return stat->nlink;
+}
+
+uint32_t dwarfs_stat_rdev_major(const dwarfs_stat *stat)
+{
+	return stat->rdev_major;
+}
+
+uint32_t dwarfs_stat_rdev_minor(const dwarfs_stat *stat)
+{
+	return stat->rdev_minor;
+}
+
+static int time_index(int time)
+{
+	return time == DWARFS_ATIME || time == DWARFS_CTIME ? time : DWARFS_MTIME;
+}
+
+uint64_t dwarfs_stat_seconds(const dwarfs_stat *stat, int time)
+{
+	return stat->seconds[time_index(time)];
+}
+
+uint32_t dwarfs_stat_nanoseconds(const dwarfs_stat *stat, int time)
+{
+	return stat->nanoseconds[time_index(time)];
+}
