@@ -5,6 +5,15 @@
 #include "hash/hash.h"
 #include "read/image.h"
 
+/* No codec makes more of a block than this: what claims to be larger is not worth the
+ * memory. */
+static bool is_absurd(const struct dwarfs_image *image,
+		      const struct section_header *header)
+{
+	return header->type == DWARFS_SECTION_BLOCK && image->view &&
+	       header->length > 2 * image->view->block_size + 65536;
+}
+
 void dw_stored_free(struct stored *stored)
 {
 	free(stored->bytes);
@@ -21,8 +30,12 @@ int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
 
 	if ((ret = dw_locate_header(image, section, &stored.header, err)) < 0)
 		return ret;
-	/* The header was checked against the size of the source: this cannot be absurd.
-	 */
+	if (is_absurd(image, &stored.header))
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "section %" PRIu32 " (BLOCK) has %" PRIu64
+			       " bytes, too many for a block of %" PRIu64,
+			       section, stored.header.length, image->view->block_size);
+	/* The header was checked against the size of the source. */
 	size = stored.header_bytes + stored.header.length;
 	if (size > SIZE_MAX || !(stored.bytes = malloc((size_t)size)))
 		return dw_fail_nomem(err);

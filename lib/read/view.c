@@ -184,7 +184,7 @@ static int load_options(struct view *view, dwarfs_error **err)
 {
 	struct frozen_node options;
 	uint64_t resolution = 1, multiplier = 0;
-	bool is_set, has_resolution, has_multiplier;
+	bool is_set, has_resolution = false, has_multiplier = false;
 	int ret;
 
 	if ((ret = optional(view, MD_OPTIONS, &options, &is_set, err)) < 0 ||

@@ -353,6 +353,51 @@ static void a_block_that_is_too_large_is_refused(void **state)
 			 DWARFS_ERR_CORRUPT);
 }
 
+struct huge {
+	struct craft craft;
+	size_t largest; /* bytes asked for at once */
+};
+
+static int64_t read_huge(void *buffer, size_t bytes, uint64_t offset, void *user)
+{
+	struct huge *huge = user;
+
+	if (bytes > huge->largest)
+		huge->largest = bytes;
+	memcpy(buffer, huge->craft.bytes.data + offset, bytes);
+	return (int64_t)bytes;
+}
+
+/* It is not even read: that alone could take all memory. */
+static void an_absurd_block_is_not_read(void **state)
+{
+	enum { HUGE = 1 << 20 };
+	static const struct craft_chunk chunk = { 0, 0, 10 };
+	static const uint32_t table[] = { 0, 1 };
+	auto_free uint8_t *block = calloc(1, HUGE);
+	struct huge huge = { 0 };
+	dwarfs_image *image = NULL;
+	dwarfs_io *io = NULL;
+	size_t got;
+
+	craft_section(&huge.craft, DWARFS_SECTION_BLOCK, CODEC_LZMA, block, HUGE);
+	craft_files(&huge.craft, &chunk, table, 1, BLOCK_BYTES, 0);
+	assert_int_equal(
+		dwarfs_io_new(read_huge, huge.craft.bytes.size, NULL, &huge, &io, NULL),
+		0);
+	assert_int_equal(dwarfs_image_open_io(NULL, io, NULL, &image, NULL), 0);
+	dwarfs_io_free(io);
+	huge.largest = 0;
+	assert_int_equal(dwarfs_read(image, 1, block, 10, 0, &got, NULL),
+			 DWARFS_ERR_CORRUPT);
+	assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_INTEGRITY, NULL, NULL,
+					    NULL, NULL, NULL),
+			 DWARFS_ERR_CORRUPT);
+	assert_true(huge.largest < 65536);
+	dwarfs_image_free(image);
+	craft_free(&huge.craft);
+}
+
 static void an_unknown_codec_costs_only_its_block(void **state)
 {
 	auto_craft struct craft craft = { 0 };
@@ -650,6 +695,7 @@ int main(void)
 		cmocka_unit_test(damage_is_found_at_each_read),
 		cmocka_unit_test(failures_cost_no_budget),
 		cmocka_unit_test(a_block_that_is_too_large_is_refused),
+		cmocka_unit_test(an_absurd_block_is_not_read),
 		cmocka_unit_test(an_unknown_codec_costs_only_its_block),
 		cmocka_unit_test(one_block_is_loaded_once_for_all),
 		cmocka_unit_test(any_budget_serves_many_threads),
