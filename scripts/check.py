@@ -156,9 +156,9 @@ def address():
                               "-Dpython=disabled", "-Dtests=enabled"])
     build.compile()
     chosen = [test["name"] for test in build.tests()
-              if build.is_program(test) or "compat" in test["suite"][-1]
+              if build.is_program(test)
               or any(suite.endswith((":compat", ":badfs", ":cli")) for suite in test["suite"])
-              or test["name"] == "roundtrip level 0"]
+              or test["name"] in ("roundtrip level 0", "roundtrip variants")]
     return build.run(chosen)
 
 

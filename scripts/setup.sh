@@ -14,7 +14,7 @@ setup_packages_build="gcc libc6-dev meson ninja-build pkg-config python3 libxxha
   libzstd-dev liblz4-dev liblzma-dev libbrotli-dev libflac-dev libb2-dev libjansson-dev
   libfuse3-dev fuse3"
 setup_packages_check="g++ clang libcmocka-dev swig python3-dev valgrind mandoc binutils
-  util-linux procps ca-certificates"
+  util-linux ca-certificates"
 setup_packages_cargo="cargo-web rustc-web"
 
 setup_is_installed() {

@@ -370,11 +370,15 @@ static int classify(struct dwarfs_image *image, dwarfs_error **err)
 
 int dw_locate_sections(struct dwarfs_image *image, dwarfs_error **err)
 {
+	struct section_header first;
 	int ret;
 
 	if ((ret = check_version(image, err)) < 0 || (ret = try_index(image, err)) < 0)
 		return ret;
 	if (!image->has_index && (ret = walk_headers(image, err)) < 0)
+		return ret;
+	/* With an index nobody has looked at the first header yet, unless for the start. */
+	if (image->has_index && (ret = dw_locate_header(image, 0, &first, err)) < 0)
 		return ret;
 	return classify(image, err);
 }

@@ -355,15 +355,17 @@ static void a_block_that_is_too_large_is_refused(void **state)
 
 struct huge {
 	struct craft craft;
-	size_t largest; /* bytes asked for at once */
+	atomic_size_t largest; /* bytes asked for at once */
 };
 
 static int64_t read_huge(void *buffer, size_t bytes, uint64_t offset, void *user)
 {
 	struct huge *huge = user;
+	size_t largest = atomic_load(&huge->largest);
 
-	if (bytes > huge->largest)
-		huge->largest = bytes;
+	while (bytes > largest &&
+	       !atomic_compare_exchange_weak(&huge->largest, &largest, bytes))
+		;
 	memcpy(buffer, huge->craft.bytes.data + offset, bytes);
 	return (int64_t)bytes;
 }
@@ -387,13 +389,13 @@ static void an_absurd_block_is_not_read(void **state)
 		0);
 	assert_int_equal(dwarfs_image_open_io(NULL, io, NULL, &image, NULL), 0);
 	dwarfs_io_free(io);
-	huge.largest = 0;
+	atomic_store(&huge.largest, 0);
 	assert_int_equal(dwarfs_read(image, 1, block, 10, 0, &got, NULL),
 			 DWARFS_ERR_CORRUPT);
 	assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_INTEGRITY, NULL, NULL,
 					    NULL, NULL, NULL),
 			 DWARFS_ERR_CORRUPT);
-	assert_true(huge.largest < 65536);
+	assert_true(atomic_load(&huge.largest) < 65536);
 	dwarfs_image_free(image);
 	craft_free(&huge.craft);
 }

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""Damaged images through the programs: an answer that names the image, in time and memory.
+
+A signal, a hang, silence, or anything written beside the target is a failure.
+"""
+import csv
+import os
+import subprocess
+import tempfile
+import time
+
+import tap
+import tree
+
+SECONDS_EACH = 30
+RESIDENT_MAX = 64 << 20
+
+
+class Run:
+    """A program with its output and its peak memory."""
+
+    def __init__(self, *command):
+        with tempfile.TemporaryFile() as log:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
+                                       stderr=log)
+            deadline = time.monotonic() + SECONDS_EACH
+            while True:
+                pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+                if pid:
+                    break
+                if time.monotonic() > deadline:
+                    process.kill()
+                    process.wait()
+                    raise AssertionError(f"{command} hangs")
+                time.sleep(0.0005)
+            process.returncode = self.code = os.waitstatus_to_exitcode(status)
+            self.resident = usage.ru_maxrss << 10
+            log.seek(0)
+            self.text = log.read().decode("utf-8", "replace")
+
+
+def is_sanitized(program):
+    with open(program, "rb") as source:
+        contents = source.read()
+    return b"__asan_init" in contents or b"__tsan_init" in contents
+
+
+def images():
+    """(path, when the damage shows) of every damaged image."""
+    folder = tap.data("badfs", "files")
+    for name in sorted(os.listdir(folder)):
+        yield os.path.join(folder, name), "open or check"
+    with open(tap.data("badfs", "crafted.tsv"), newline="") as source:
+        for row in csv.DictReader(source, delimiter="\t"):
+            yield tap.data("badfs", "crafted", row["name"]), row["detected_by"]
+
+
+def check(dwarfsck, limit):
+    for path, _ in images():
+        run = Run(dwarfsck, "--check-integrity", "-d", "4", path)
+        name = os.path.basename(path)
+        assert run.code == 1, f"{name}: ended with {run.code}: {run.text}"
+        assert name in run.text, f"{name}: the image is not named: {run.text}"
+        assert run.resident < limit, f"{name}: {run.resident >> 10} KiB"
+
+
+def extract(dwarfsextract, limit):
+    with tempfile.TemporaryDirectory(prefix="dwarfs-bad-") as scratch:
+        for path, detected_by in images():
+            name = os.path.basename(path)
+            target = os.path.join(scratch, "target")
+            run = Run(dwarfsextract, "-i", path, "-o", target)
+            assert run.code in (0, 1), f"{name}: ended with {run.code}: {run.text}"
+            if detected_by in ("open", "data"):
+                assert run.code == 1, f"{name}: extracts as if it were whole"
+            if run.code == 1:
+                # The image, or the entry that could not be made of what it says.
+                assert name in run.text or target in run.text, f"{name}: {run.text}"
+            assert run.resident < limit, f"{name}: {run.resident >> 10} KiB"
+            assert set(os.listdir(scratch)) <= {"target"}, f"{name}: {os.listdir(scratch)}"
+            tree.remove(target)
+
+
+def mount(dwarfs, limit):
+    """Those that do not open are not mounted."""
+    with tempfile.TemporaryDirectory(prefix="dwarfs-bad-") as scratch:
+        for path, detected_by in images():
+            if detected_by != "open":
+                continue
+            name = os.path.basename(path)
+            try:
+                run = Run(dwarfs, path, scratch, "-f")
+            finally:
+                if os.path.ismount(scratch):
+                    subprocess.run(["fusermount3", "-u", "-z", scratch])
+            assert run.code == 1, f"{name}: ended with {run.code}: {run.text}"
+            assert name in run.text, f"{name}: the image is not named: {run.text}"
+            assert run.resident < limit, f"{name}: {run.resident >> 10} KiB"
+
+
+def main():
+    try:
+        tools = [tap.tool("DWARFSCK"), tap.tool("DWARFSEXTRACT")]
+        tap.data("badfs", "files")
+    except tap.Skip as reason:
+        tap.skip_all(reason)
+    limit = 1 << 40 if is_sanitized(tools[0]) else RESIDENT_MAX
+    suite = tap.Suite()
+    with suite.case("dwarfsck finds the damage and names the image"):
+        check(tools[0], limit)
+    with suite.case("dwarfsextract refuses, or extracts what there is"):
+        extract(tools[1], limit)
+    with suite.case("dwarfs mounts nothing that does not open"):
+        mount(tap.tool("DWARFS"), limit)
+    suite.finish()
+
+
+main()
