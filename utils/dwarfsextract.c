@@ -234,7 +234,8 @@ static int extract_image(const struct settings *settings, const dwarfs_image *im
 		return 0;
 	failures = dwarfs_extract_failures(extract);
 	if (ret == DWARFS_ERR_CANCELLED || !settings->continue_on_error || failures == 0)
-		return tool_fail(err, "extraction aborted");
+		return tool_fail(err, "%s: extraction aborted",
+				 settings->input);
 	return tool_error("extraction finished with %llu error%s",
 			  (unsigned long long)failures, failures == 1 ? "" : "s");
 }

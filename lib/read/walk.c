@@ -43,7 +43,9 @@ struct dwarfs_walk {
 	uint32_t *order;      /* indices of visits, in the order to go */
 	size_t visit_count, visit_capacity, at;
 	bool is_data_order;
-	int failed; /* why the visits could not be collected, or 0 */
+	int failed;	      /* why the walk cannot go on, or 0 */
+	uint32_t named;	      /* the visit whose path this is */
+	size_t dir_path_size; /* of its directory's path, at the start of its own */
 	uint32_t current_depth;
 };
 
@@ -245,8 +247,8 @@ static int collect(dwarfs_walk *walk, dwarfs_error **err)
 	return sort_visits(walk, err);
 }
 
-/* The names from the start down to a visit. */
-static int path_of(dwarfs_walk *walk, uint32_t visit, dwarfs_error **err)
+/* The names from the start down to a directory, from nothing. */
+static int path_of_dir(dwarfs_walk *walk, uint32_t visit, dwarfs_error **err)
 {
 	uint32_t depth = walk->visits[visit].depth;
 	auto_free uint32_t *chain = dw_calloc(depth, sizeof(*chain));
@@ -266,6 +268,32 @@ static int path_of(dwarfs_walk *walk, uint32_t visit, dwarfs_error **err)
 	return 0;
 }
 
+/* The path of a visit. Most often its directory is that of the last one, or the last one.
+ */
+static int path_of(dwarfs_walk *walk, uint32_t visit, dwarfs_error **err)
+{
+	uint32_t dir = walk->visits[visit].parent;
+	int ret;
+
+	if (visit == 0) { /* the start, at the beginning of the walk */
+		walk->path_size = walk->dir_path_size = 0;
+		walk->path[0] = '\0';
+	} else {
+		if (dir == walk->named)
+			walk->dir_path_size = walk->path_size;
+		else if (dir != walk->visits[walk->named].parent || walk->named == 0) {
+			if ((ret = path_of_dir(walk, dir, err)) < 0)
+				return ret;
+			walk->dir_path_size = walk->path_size;
+		}
+		ret = set_path(walk, walk->dir_path_size, walk->visits[visit].entry, err);
+		if (ret < 0)
+			return ret;
+	}
+	walk->named = visit;
+	return 0;
+}
+
 static int next_in_data(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
 {
 	uint32_t visit;
@@ -279,7 +307,7 @@ static int next_in_data(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error
 		return 0;
 	visit = walk->order[walk->at];
 	if ((ret = path_of(walk, visit, err)) < 0)
-		return ret;
+		return walk->failed = ret;
 	walk->at++;
 	walk->current_depth = walk->visits[visit].depth;
 	*entry_out = walk->visits[visit].entry;
