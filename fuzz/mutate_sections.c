@@ -72,7 +72,7 @@ static size_t change(uint8_t *data, size_t size, size_t room, struct section *se
 {
 	size_t from = section->at + HEADER_BYTES, behind = size - from - section->length;
 	size_t most = section->length + (room - size), length;
-	uint8_t *payload = malloc(most);
+	uint8_t *payload = calloc(1, most);
 
 	if (!payload)
 		return size;

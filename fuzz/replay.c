@@ -117,7 +117,7 @@ static int replay_file(const char *path, const struct stat *stat, int type,
 		return 0;
 	size = (size_t)stat->st_size;
 	data = malloc(size + 1);
-	changed = malloc(size + GROWTH);
+	changed = calloc(1, size + GROWTH);
 	file = fopen(path, "rb");
 	if (!data || !changed || !file || fread(data, 1, size, file) != size) {
 		fprintf(stderr, "%s: %s\n", path, strerror(errno));

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEFAULT_BLOCK_BYTES (UINT64_C(512) << 10)
@@ -283,6 +284,17 @@ static int mount_and_serve(struct fuse_args *args,
 
 /* -- main ---------------------------------------------------------------------------- */
 
+/* The kernel would put the root directory of an image even over a file. */
+static int check_mount_point(const char *path)
+{
+	struct stat st;
+
+	/* "/dev/fd/N" is a mount that another program made for us. */
+	if (!strncmp(path, "/dev/fd/", 8) || stat(path, &st) != 0 || S_ISDIR(st.st_mode))
+		return 0; /* what is missing or unreadable is left to libfuse to report */
+	return tool_error("'%s' must be a directory", path);
+}
+
 static int run(struct fuse_args *args, struct options *options,
 	       struct fuse_cmdline_opts *cmdline)
 {
@@ -310,6 +322,8 @@ static int run(struct fuse_args *args, struct options *options,
 		return tool_error("no image given");
 	if (!cmdline->mountpoint)
 		return tool_error("no mount point given");
+	if (check_mount_point(cmdline->mountpoint) != 0)
+		return 1;
 	if (choose_log_level(options, cmdline->foreground) ||
 	    add_mount_options(args, options) != 0)
 		return 1;

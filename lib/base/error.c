@@ -196,7 +196,7 @@ static __attribute__((unused)) void take_reason_text(const char *text, int errnu
 		snprintf(reason, room, "%s", text);
 }
 
-static void describe_errno(int errnum, char *reason, size_t room)
+void dw_describe_errno(int errnum, char *reason, size_t room)
 {
 	_Generic(strerror_r(errnum, reason, room),
 		int: take_reason_int,
@@ -216,7 +216,7 @@ int dw_fail_system(dwarfs_error **err, int errnum, const char *format, ...)
 	va_start(args, format);
 	what = format_text(format, args);
 	va_end(args);
-	describe_errno(errnum, reason, sizeof(reason));
+	dw_describe_errno(errnum, reason, sizeof(reason));
 	dw_fail(err, code, "%s: %s", what ? what : "", reason);
 	if (*err != &nomem_error)
 		(*err)->errnum = errnum;

@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 
 #include <dwarfs/error.h>
 
@@ -48,5 +49,8 @@ int dw_error_as(dwarfs_error **err, int code);
 
 /* The code that stands for an errno value. */
 int dw_code_of_errno(int errnum);
+
+/* The text that stands for an errno value, as in "Permission denied". */
+void dw_describe_errno(int errnum, char *reason, size_t room);
 
 #endif

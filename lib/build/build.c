@@ -48,8 +48,8 @@ void dw_build_complain(struct build_run *run, const char *path, int errnum,
 	char reason[128] = "";
 
 	run->counts[DWARFS_COUNT_ERRORS]++;
-	if (errnum && strerror_r(errnum, reason, sizeof(reason)) != 0)
-		snprintf(reason, sizeof(reason), "errno %d", errnum);
+	if (errnum)
+		dw_describe_errno(errnum, reason, sizeof(reason));
 	dw_log(run->context, DWARFS_LOG_ERROR, "%s '%s%s%s': %s%s%s", what,
 	       run->root_path, *path ? "/" : "", path, reason, errnum ? ", " : "",
 	       consequence);

@@ -32,7 +32,8 @@ def run(program, *arguments, **options):
     options.setdefault("stdin", subprocess.DEVNULL)
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)
-    done = subprocess.run([tap.tool(program), *arguments], **options)
+    find = tap.tool_for_anybody if "user" in options else tap.tool
+    done = subprocess.run([find(program), *arguments], **options)
     if done.stdout is None:
         done.stdout = b""
     return Result(done)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """What mkdwarfs promises: messages, exit codes, what each option does, and clean failure."""
 import os
-import pty
 import resource
 import signal
 import stat
@@ -193,7 +192,7 @@ class Files(cli.Case):
         self.assertEqual(sorted(os.listdir(self.dir)), ["tree", "x", "y"])
 
     def test_stdout_is_a_terminal(self):
-        master, slave = pty.openpty()
+        master, slave = tap.terminal()
         self.addCleanup(os.close, master)
         result = run("MKDWARFS", "-i", self.tree(), "-o", "-", stdout=slave)
         os.close(slave)
@@ -464,14 +463,9 @@ class Unreadable(cli.Case):
     """As somebody who may not read everything."""
 
     def run_unprivileged(self, *arguments):
-        program = tap.tool("MKDWARFS")
         options = {"user": 65534, "group": 65534, "extra_groups": []} if IS_ROOT else {}
         if IS_ROOT:
             os.chmod(self.dir, 0o777)
-            probe = subprocess.run([program, "--version"], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, check=False, **options)
-            if probe.returncode:
-                raise tap.Skip("the build is not readable for others")
         return run("MKDWARFS", *arguments, **options)
 
     def test_unreadable_file(self):
@@ -537,7 +531,7 @@ class Messages(cli.Case):
 
     def on_terminal(self, *words, env=None):
         """What is drawn on a terminal that is stderr."""
-        master, slave = pty.openpty()
+        master, slave = tap.terminal()
         with subprocess.Popen([tap.tool("MKDWARFS"), "-i", self.path("tree"), "-o",
                                self.path("x"), "-f", "-l5", *words], stderr=slave,
                               env={**os.environ, **(env or {})}) as child:

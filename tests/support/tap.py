@@ -8,8 +8,12 @@
 
 A case fails by any exception, and is skipped by tap.Skip("why").
 """
+import atexit
 import os
+import pty
+import shutil
 import sys
+import tempfile
 import time
 import traceback
 
@@ -80,6 +84,32 @@ def tool(variable):
     if not path or not os.access(path, os.X_OK):
         raise Skip(f"{variable} is not built")
     return path
+
+
+def tool_for_anybody(variable):
+    """The same for a user who may not go where it was built: a copy then, with its library."""
+    path = os.path.realpath(tool(variable))
+    parents = path.split("/")[:-1]
+    if all(os.stat("/".join(parents[:n]) or "/").st_mode & 1 for n in range(1, len(parents) + 1)):
+        return path
+    copies = tempfile.mkdtemp(prefix="dwarfs-tools-")
+    atexit.register(shutil.rmtree, copies, ignore_errors=True)
+    os.chmod(copies, 0o755)
+    build = os.path.dirname(os.path.dirname(path))
+    for folder in "utils", "lib":
+        os.mkdir(os.path.join(copies, folder), 0o755)
+    for name in os.listdir(os.path.join(build, "lib")):
+        if ".so" in name and not name.endswith((".p", ".symbols")):
+            shutil.copy(os.path.join(build, "lib", name), os.path.join(copies, "lib"))
+    return shutil.copy(path, os.path.join(copies, "utils"))
+
+
+def terminal():
+    """A pseudo-terminal: master and slave descriptor."""
+    try:
+        return pty.openpty()
+    except OSError as error:
+        raise Skip(f"no pseudo-terminals here: {error}") from error
 
 
 def data(*parts):
