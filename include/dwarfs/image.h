@@ -286,7 +286,7 @@ enum dwarfs_finding {
  * Receives the findings of a check, in order.
  *
  * @param severity  a dwarfs_finding
- * @param code      the DWARFS_ERR_* code that fits it, 0 for what is only odd
+ * @param code      the DWARFS_ERR_* code that fits it, also of a warning; 0 when none does
  * @param section   index of the section it is about, or -1
  * @param message   text without a newline, valid during the call
  * @param user      as given to dwarfs_image_check()

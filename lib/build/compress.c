@@ -29,6 +29,7 @@ struct compressor {
 	struct block_job *open; /* being filled, or NULL */
 	struct block_job *free_jobs;
 	uint32_t next_number;
+	atomic_bool stop; /* what is being packed is not wanted any more */
 };
 
 struct pack_worker {
@@ -62,6 +63,7 @@ static int new_worker(void *shared, void **worker_out, dwarfs_error **err)
 				&worker->codec, err)) < 0 ||
 	    (ret = dw_xxh3_new(&worker->hash, err)) < 0)
 		return ret;
+	dw_codec_set_stop(worker->codec, &compressor->stop);
 	*worker_out = dw_steal(worker);
 	return 0;
 }
@@ -160,6 +162,7 @@ void dw_compressor_free(struct compressor *compressor)
 {
 	if (!compressor)
 		return;
+	atomic_store(&compressor->stop, true);
 	dw_flow_free(&compressor->flow);
 	free_job(compressor->open);
 	while (compressor->free_jobs) {

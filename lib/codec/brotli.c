@@ -214,8 +214,9 @@ static int open_packer(const struct codec_spec *spec, size_t block_bytes,
 }
 
 /* Behind what is in out; its size becomes 0 when room is too little. */
-static bool encode(BrotliEncoderState *encoder, const struct packer *packer,
-		   struct span in, size_t room, struct buffer *out)
+static int encode(BrotliEncoderState *encoder, const struct packer *packer,
+		  struct span in, size_t room, struct buffer *out,
+		  const atomic_bool *stop, dwarfs_error **err)
 {
 	uint8_t *to = out->data + out->size;
 	size_t left = room;
@@ -226,28 +227,47 @@ static bool encode(BrotliEncoderState *encoder, const struct packer *packer,
 				  packer->window > BROTLI_MAX_WINDOW_BITS);
 	BrotliEncoderSetParameter(encoder, BROTLI_PARAM_LGWIN, packer->window);
 	BrotliEncoderSetParameter(encoder, BROTLI_PARAM_SIZE_HINT, hint);
-	if (!BrotliEncoderCompressStream(encoder, BROTLI_OPERATION_FINISH, &in.size,
-					 &in.data, &left, &to, NULL))
-		return false;
+	do {
+		size_t slice =
+			in.size < DW_CODEC_SLICE_BYTES ? in.size : DW_CODEC_SLICE_BYTES;
+		bool last = slice == in.size;
+		int ret = dw_codec_go_on(stop, err);
+
+		if (ret < 0)
+			return ret;
+		in.size -= slice;
+		while (slice > 0 || last) {
+			if (!BrotliEncoderCompressStream(encoder,
+							 last ? BROTLI_OPERATION_FINISH
+							      : BROTLI_OPERATION_PROCESS,
+							 &slice, &in.data, &left, &to,
+							 NULL))
+				return dw_fail(err, DWARFS_ERR_INVALID,
+					       "the compressor has failed");
+			if (BrotliEncoderIsFinished(encoder) || left == 0)
+				break;
+		}
+	} while (in.size > 0 && left > 0);
 	out->size = BrotliEncoderIsFinished(encoder) ? out->size + room - left : 0;
-	return true;
+	return 0;
 }
 
 /* Everything that the encoder holds is on the heap, so nothing else is left behind. */
 static int encode_on(struct heap *heap, const struct packer *packer, struct span in,
-		     struct buffer *out, dwarfs_error **err)
+		     struct buffer *out, const atomic_bool *stop, dwarfs_error **err)
 {
 	BrotliEncoderState *encoder;
 
 	if (setjmp(heap->exhausted))
 		return dw_fail_nomem(err);
 	encoder = BrotliEncoderCreateInstance(heap_take, heap_give_back, heap);
-	if (!encoder || !encode(encoder, packer, in, in.size, out))
+	if (!encoder)
 		return dw_fail(err, DWARFS_ERR_INVALID, "the compressor has failed");
-	return 0;
+	return encode(encoder, packer, in, in.size, out, stop, err);
 }
 
-static int pack(void *state, struct span in, struct buffer *out, dwarfs_error **err)
+static int pack(void *state, struct span in, struct buffer *out, const atomic_bool *stop,
+		dwarfs_error **err)
 {
 	struct heap heap = { .first = NULL };
 	struct thrift_writer writer;
@@ -257,7 +277,7 @@ static int pack(void *state, struct span in, struct buffer *out, dwarfs_error **
 		return ret;
 	dw_thrift_put_start(&writer, out);
 	dw_thrift_put_varint(&writer, in.size);
-	ret = encode_on(&heap, state, in, out, err);
+	ret = encode_on(&heap, state, in, out, stop, err);
 	heap_free(&heap);
 	return ret;
 }

@@ -63,6 +63,7 @@ static const struct member members[] = {
 struct codec {
 	const struct codec_ops *ops;
 	void *state;
+	const atomic_bool *stop;
 };
 
 /* The codecs that pack, in the order in which people see them. */
@@ -329,10 +330,22 @@ void dw_codec_free(struct codec *codec)
 	free(codec);
 }
 
+void dw_codec_set_stop(struct codec *codec, const atomic_bool *stop)
+{
+	codec->stop = stop;
+}
+
+int dw_codec_go_on(const atomic_bool *stop, dwarfs_error **err)
+{
+	if (stop && atomic_load_explicit(stop, memory_order_relaxed))
+		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
+	return 0;
+}
+
 int dw_codec_pack(struct codec *codec, struct span in, struct buffer *out,
 		  uint32_t *id_out, dwarfs_error **err)
 {
-	int ret = in.size ? codec->ops->pack(codec->state, in, out, err) : 0;
+	int ret = in.size ? codec->ops->pack(codec->state, in, out, codec->stop, err) : 0;
 
 	if (ret < 0) {
 		out->size = 0;

@@ -8,6 +8,8 @@
 #ifndef DW_CODEC_CODEC_H
 #define DW_CODEC_CODEC_H
 
+#include <stdatomic.h>
+
 #include "base/memory.h"
 
 /* As stored in section headers. */
@@ -88,6 +90,12 @@ DW_DEFINE_AUTO(codec, struct codec *, dw_codec_free)
  */
 int dw_codec_pack(struct codec *codec, struct span in, struct buffer *out,
 		  uint32_t *id_out, dwarfs_error **err);
+
+/*
+ * Let a switch end dw_codec_pack() early, with CANCELLED. It is looked at between slices
+ * of the input, by all codecs that are slow. stop outlives the codec; NULL for none.
+ */
+void dw_codec_set_stop(struct codec *codec, const atomic_bool *stop);
 
 /* Working memory that one such compressor takes, about, in bytes. */
 uint64_t dw_codec_memory(const struct codec_spec *spec, size_t block_bytes);

@@ -101,7 +101,8 @@ static int end(struct buffer *out, int got, dwarfs_error **err)
 	return 0;
 }
 
-static int pack_fast(void *state, struct span in, struct buffer *out, dwarfs_error **err)
+static int pack_fast(void *state, struct span in, struct buffer *out,
+		     const atomic_bool *stop, dwarfs_error **err)
 {
 	struct packer *packer = state;
 	int room, ret = begin(in, out, &room, err);
@@ -115,7 +116,8 @@ static int pack_fast(void *state, struct span in, struct buffer *out, dwarfs_err
 		   err);
 }
 
-static int pack_hc(void *state, struct span in, struct buffer *out, dwarfs_error **err)
+static int pack_hc(void *state, struct span in, struct buffer *out,
+		   const atomic_bool *stop, dwarfs_error **err)
 {
 	struct packer *packer = state;
 	int room, ret = begin(in, out, &room, err);

@@ -327,7 +327,8 @@ static int open_packer(const struct codec_spec *spec, size_t block_bytes,
 
 /* Pack into at most room bytes of out; its size stays 0 when they do not suffice. */
 static int pack_with(struct packer *packer, const lzma_filter *filters, struct span in,
-		     size_t room, struct buffer *out, dwarfs_error **err)
+		     size_t room, struct buffer *out, const atomic_bool *stop,
+		     dwarfs_error **err)
 {
 	lzma_stream *stream = &packer->stream;
 	lzma_ret ret;
@@ -337,11 +338,22 @@ static int pack_with(struct packer *packer, const lzma_filter *filters, struct s
 		return DWARFS_ERR_NOMEM;
 	ret = lzma_stream_encoder(stream, filters, LZMA_CHECK_CRC64);
 	stream->next_in = in.data;
-	stream->avail_in = in.size;
+	stream->avail_in = 0;
 	stream->next_out = out->data;
 	stream->avail_out = room;
-	while (ret == LZMA_OK && stream->avail_out > 0)
-		ret = lzma_code(stream, LZMA_FINISH);
+	while (ret == LZMA_OK && stream->avail_out > 0) {
+		if (stream->avail_in == 0) {
+			int go_on = dw_codec_go_on(stop, err);
+
+			if (go_on < 0)
+				return go_on;
+			stream->avail_in = in.size < DW_CODEC_SLICE_BYTES
+						   ? in.size
+						   : DW_CODEC_SLICE_BYTES;
+			in.size -= stream->avail_in;
+		}
+		ret = lzma_code(stream, in.size ? LZMA_RUN : LZMA_FINISH);
+	}
 	if (ret == LZMA_MEM_ERROR)
 		return dw_fail_nomem(err);
 	if (ret == LZMA_STREAM_END)
@@ -352,17 +364,18 @@ static int pack_with(struct packer *packer, const lzma_filter *filters, struct s
 	return 0;
 }
 
-static int pack(void *state, struct span in, struct buffer *out, dwarfs_error **err)
+static int pack(void *state, struct span in, struct buffer *out, const atomic_bool *stop,
+		dwarfs_error **err)
 {
 	struct packer *packer = state;
 	size_t room = in.size - 1;
-	int ret = pack_with(packer, packer->plain, in, room, out, err);
+	int ret = pack_with(packer, packer->plain, in, room, out, stop, err);
 
 	if (ret < 0 || !packer->try_branch)
 		return ret;
 	if (out->size)
 		room = out->size - 1;
-	ret = pack_with(packer, packer->branch, in, room, &packer->other, err);
+	ret = pack_with(packer, packer->branch, in, room, &packer->other, stop, err);
 	if (ret < 0)
 		return ret;
 	if (packer->other.size) {

@@ -52,8 +52,10 @@ struct codec_ops {
 	void (*close)(void *state);
 
 	/* Append the packed form of a non-empty block to out, which is empty. The size
-	 * may be left at 0, or exceed that of the input, when packing does not help. */
-	int (*pack)(void *state, struct span in, struct buffer *out, dwarfs_error **err);
+	 * may be left at 0, or exceed that of the input, when packing does not help. A
+	 * codec that is slow asks dw_codec_go_on() before each slice. */
+	int (*pack)(void *state, struct span in, struct buffer *out,
+		    const atomic_bool *stop, dwarfs_error **err);
 
 	/* As dw_codec_memory(). */
 	uint64_t (*memory)(const struct codec_spec *spec, size_t block_bytes);
@@ -67,6 +69,12 @@ extern const struct codec_ops dw_codec_lz4hc;
 extern const struct codec_ops dw_codec_brotli;
 extern const struct codec_ops dw_codec_flac;
 extern const struct codec_ops dw_codec_ricepp;
+
+/* What a slow codec packs before it looks at the switch again: about 100 ms at worst. */
+#define DW_CODEC_SLICE_BYTES ((size_t)128 << 10)
+
+/* 0, or CANCELLED when the switch was thrown; stop may be NULL. */
+int dw_codec_go_on(const atomic_bool *stop, dwarfs_error **err);
 
 /* Setter of options named "level" or "quality". */
 void dw_codec_set_level(struct codec_spec *spec, unsigned value);

@@ -108,20 +108,45 @@ static void close_packer(void *state)
 	ZSTD_freeCCtx(state);
 }
 
-static int pack(void *state, struct span in, struct buffer *out, dwarfs_error **err)
+/* Pack the next slice of the input; the last one ends the frame. */
+static size_t add_slice(ZSTD_CCtx *context, size_t total, ZSTD_inBuffer *source,
+			ZSTD_outBuffer *target)
+{
+	size_t left = total - source->size, got;
+	bool last = left <= DW_CODEC_SLICE_BYTES;
+
+	source->size += last ? left : DW_CODEC_SLICE_BYTES;
+	do
+		got = ZSTD_compressStream2(context, target, source,
+					   last ? ZSTD_e_end : ZSTD_e_continue);
+	while (!ZSTD_isError(got) && (last ? got > 0 : source->pos < source->size));
+	return got;
+}
+
+static int pack(void *state, struct span in, struct buffer *out, const atomic_bool *stop,
+		dwarfs_error **err)
 {
 	size_t room = ZSTD_compressBound(in.size), got;
+	ZSTD_inBuffer source = { in.data, 0, 0 };
+	ZSTD_outBuffer target = { NULL, room, 0 };
 	int ret;
 
 	if (ZSTD_isError(room))
 		return fail(room, DWARFS_ERR_RANGE, err);
-	ret = dw_buffer_reserve(out, room, err);
-	if (ret < 0)
+	if ((ret = dw_buffer_reserve(out, room, err)) < 0)
 		return ret;
-	got = ZSTD_compress2(state, out->data, room, in.data, in.size);
+	target.dst = out->data;
+	got = ZSTD_CCtx_reset(state, ZSTD_reset_session_only);
+	if (!ZSTD_isError(got))
+		got = ZSTD_CCtx_setPledgedSrcSize(state, in.size);
+	while (!ZSTD_isError(got) && source.size < in.size) {
+		if ((ret = dw_codec_go_on(stop, err)) < 0)
+			return ret;
+		got = add_slice(state, in.size, &source, &target);
+	}
 	if (ZSTD_isError(got))
 		return fail(got, DWARFS_ERR_RANGE, err);
-	out->size = got;
+	out->size = target.pos;
 	return 0;
 }
 
@@ -133,7 +158,7 @@ static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
 	size_t bytes;
 
 	parameters.windowLog = (unsigned)window;
-	bytes = ZSTD_estimateCCtxSize_usingCParams(parameters);
+	bytes = ZSTD_estimateCStreamSize_usingCParams(parameters);
 	if (ZSTD_isError(bytes))
 		return ESTIMATE_FAIL;
 	if (spec->long_matches && window > LONG_RATE)

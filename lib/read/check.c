@@ -48,7 +48,8 @@ static void report_rule(void *user, int severity, const char *message)
 {
 	struct check *check = user;
 
-	report(check, severity, check->image->metadata, DWARFS_ERR_CORRUPT, message);
+	report(check, severity, check->image->metadata,
+	       severity == DWARFS_FINDING_ERROR ? DWARFS_ERR_CORRUPT : 0, message);
 }
 
 /* How far the chunks reach into each block; the rules were checked before. */

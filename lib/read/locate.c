@@ -363,8 +363,12 @@ static int classify(struct dwarfs_image *image, dwarfs_error **err)
 	if (schemas != 1 || metadatas != 1)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "the image has %" PRIu32 " schema and %" PRIu32
-			       " metadata sections instead of one each",
-			       schemas, metadatas);
+			       " metadata sections instead of one each%s",
+			       schemas, metadatas,
+			       schemas > 1 && metadatas > 1
+				       ? "; if several images follow each other, say "
+					 "how many bytes the one that is meant has"
+				       : "");
 	return 0;
 }
 
@@ -377,7 +381,8 @@ int dw_locate_sections(struct dwarfs_image *image, dwarfs_error **err)
 		return ret;
 	if (!image->has_index && (ret = walk_headers(image, err)) < 0)
 		return ret;
-	/* With an index nobody has looked at the first header yet, unless for the start. */
+	/* With an index nobody has looked at the first header yet, unless for the start.
+	 */
 	if (image->has_index && (ret = dw_locate_header(image, 0, &first, err)) < 0)
 		return ret;
 	return classify(image, err);

@@ -141,6 +141,36 @@ static void packing_is_deterministic(void **state)
 	}
 }
 
+/* A switch ends the slow codecs, and what was begun leaves no trace in the next block. */
+static void a_switch_ends_packing(void **state)
+{
+	static const char *const slow[] = { "zstd:level=3", "lzma:level=1",
+					    "brotli:quality=3" };
+	enum { SIZE = 300000 };
+	auto_free uint8_t *data = exactly(SIZE);
+	struct span in = { data, SIZE };
+
+	fill(data, SIZE, KIND_TEXT);
+	for (size_t i = 0; i < sizeof(slow) / sizeof(slow[0]); i++) {
+		auto_codec struct codec *codec = NULL;
+		auto_buffer struct buffer out = { 0 };
+		atomic_bool stop = true;
+		struct codec_spec spec;
+		uint32_t id = 99;
+
+		if (!parse(slow[i], &spec))
+			continue;
+		assert_int_equal(dw_codec_new(&spec, SIZE, &codec, NULL), 0);
+		dw_codec_set_stop(codec, &stop);
+		assert_int_equal(dw_codec_pack(codec, in, &out, &id, NULL),
+				 DWARFS_ERR_CANCELLED);
+		assert_int_equal(out.size, 0);
+		atomic_store(&stop, false);
+		assert_int_equal(dw_codec_pack(codec, in, &out, &id, NULL), 0);
+		check_packed(in, &out, id);
+	}
+}
+
 static void an_empty_block_stays_as_it_is(void **state)
 {
 	for (size_t i = 0; i < SPEC_COUNT; i++) {
@@ -401,6 +431,7 @@ int main(void)
 		cmocka_unit_test(what_is_packed_comes_back),
 		cmocka_unit_test(all_zstd_levels_work),
 		cmocka_unit_test(packing_is_deterministic),
+		cmocka_unit_test(a_switch_ends_packing),
 		cmocka_unit_test(an_empty_block_stays_as_it_is),
 		cmocka_unit_test(xz_streams_may_be_joined),
 		cmocka_unit_test(sizes_that_lie_are_refused),
