@@ -46,7 +46,9 @@ static int set_codecs(dwarfs_builder *builder, const struct settings *s)
 
 		if (!codec || dwarfs_builder_set_codec(builder, use, codec, &err) == 0)
 			continue;
-		if (dwarfs_error_code(err) != DWARFS_ERR_NOMEM && is_unknown_codec(codec))
+		if (dwarfs_error_code(err) != DWARFS_ERR_NOMEM &&
+		    dwarfs_error_code(err) != DWARFS_ERR_UNSUPPORTED &&
+		    is_unknown_codec(codec))
 			return tool_error("unknown compression: %.*s",
 					  (int)strcspn(codec, ":"), codec);
 		return tool_fail(err, "invalid --%s '%s'", names[use], codec);
@@ -168,7 +170,9 @@ static int set_input(dwarfs_builder *builder, const struct settings *s)
 	auto_handle(dwarfs_error) *err = NULL;
 	int ret = dwarfs_builder_add_directory(builder, s->input, &err);
 
-	if (ret == DWARFS_ERR_NOT_FOUND || ret == DWARFS_ERR_NOT_DIR)
+	if (ret == DWARFS_ERR_NOT_DIR)
+		return tool_fail(err, NULL);
+	if (ret == DWARFS_ERR_NOT_FOUND)
 		return tool_fail(err, "'%s' must be a directory", s->input);
 	if (ret < 0)
 		return tool_fail(err, "cannot read input");

@@ -130,6 +130,36 @@ static const struct tool_option options[] = {
 	{ 0 },
 };
 
+static bool is_built_in(const char *codec)
+{
+	const char *help;
+	size_t i;
+
+	for (i = 0; (help = dwarfs_codec_help(i)); i++) {
+		if (strcspn(help, " ") == strlen(codec) &&
+		    strncmp(help, codec, strlen(codec)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What the table of levels cannot know. */
+static void print_absent_codecs(void)
+{
+	static const char *const names[] = { "lz4", "lz4hc", "zstd", "lzma", "brotli" };
+	const char *between = "\nNot built in: ";
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (is_built_in(names[i]))
+			continue;
+		printf("%s%s", between, names[i]);
+		between = ", ";
+	}
+	if (*between == ',')
+		printf("; a level uses the nearest codec that is, or null.\n");
+}
+
 static void print_usage(bool all)
 {
 	size_t i;
@@ -152,6 +182,7 @@ static void print_usage(bool all)
 	       "      7  16 MiB  zstd:22  zstd:16          zstd:22   path\n"
 	       "      8  16 MiB  lzma:9   zstd:16          lzma:9    path\n"
 	       "      9  64 MiB  lzma:9   zstd:16          lzma:9    path\n");
+	print_absent_codecs();
 	printf("\nCodecs (CODEC is a name with options, such as zstd:level=19):\n");
 	for (i = 0; dwarfs_codec_help(i); i++)
 		printf("  %s\n", dwarfs_codec_help(i));

@@ -10,6 +10,7 @@ import subprocess
 
 import cli
 from cli import run
+import absent
 import tap
 
 KEYS = """created_by created_on block_size image_offset inode_count original_filesystem_size
@@ -24,7 +25,7 @@ def manifest(path):
 
 
 def shared_images():
-    """Pairs of an image by another writer and its manifest."""
+    """Pairs of an image by another writer and its manifest; those that can be read here."""
     root = tap.data("images")
     pairs = []
     for image in sorted(glob.glob(os.path.join(root, "**", "*.dwarfs"), recursive=True)):
@@ -32,8 +33,10 @@ def shared_images():
         for folder in (os.path.dirname(image), root):
             table = os.path.join(folder, "manifests", name)
             if os.path.exists(table):
-                pairs.append((image, table))
+                if absent.can_read(image):
+                    pairs.append((image, table))
                 break
+    assert len(pairs) > 10, pairs
     return pairs
 
 
@@ -155,6 +158,7 @@ class Telling(cli.Case):
 
     def test_unknown_feature_is_named(self):
         image = tap.data("images", "future-features.dwarfs")
+        absent.need_for_image(image)
         known = json.load(open(tap.data("images", "images.json"), encoding="utf-8"))["images"]
         features = [entry["features"] for entry in known
                     if entry["file"] == "future-features.dwarfs"][0]

@@ -6,6 +6,7 @@ import stat
 import subprocess
 import tempfile
 
+import absent
 import images
 import tap
 import tree
@@ -90,6 +91,7 @@ def main():
             print("# devices are left out: they cannot be made here")
         for image in every_image:
             with suite.case(image.name):
+                absent.need_for_image(image.path)
                 if image.refused:
                     target = os.path.join(scratch, "refused")
                     done = extract(tool, image, target, devices)

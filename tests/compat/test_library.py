@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 
+import absent
 import images
 import tap
 import walker
@@ -132,6 +133,7 @@ def behind_prefixes(suite, every_image):
     with tempfile.TemporaryDirectory() as scratch:
         for image in chosen:
             with suite.case(f"{image.name} behind prefixes"):
+                absent.need_for_image(image.path)
                 contents = open(image.path, "rb").read()
                 plain = described(image.path)[image.path][1]
                 for name, prefix in prefixes.items():
@@ -163,11 +165,13 @@ def main():
     except tap.Skip as reason:
         tap.skip_all(reason)
     # One process reads them all, so that the large file is hashed over its hole once.
-    together = [image.path for image in every_image if not image.refused]
+    together = [image.path for image in every_image
+                if not image.refused and absent.can_read(image.path)]
     done = run(*together)
     found = images.parse_description(done.stdout) if done.returncode == 0 else {}
     for image in every_image:
         with suite.case(image.name):
+            absent.need_for_image(image.path)
             if image.refused:
                 done = run(image.path)
                 assert done.returncode == 1, f"describe ended with {done.returncode}"

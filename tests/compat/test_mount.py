@@ -2,6 +2,7 @@
 """Every image by another writer through a mount, against its manifest."""
 import os
 
+import absent
 import images
 import mount
 import tap
@@ -76,6 +77,7 @@ def main():
         tap.skip_all(reason)
     for image in every_image:
         with suite.case(image.name):
+            absent.need_for_image(image.path)
             if image.refused:
                 try:
                     with mount.mounted(image.path):

@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,24 @@ static void *run(void *argument)
 	return NULL;
 }
 
+/* Whether a message tells of a codec that the library was built without; the build says
+ * which these are. */
+static bool is_absence(const char *message)
+{
+	const char *absent = getenv("DWARFS_CODECS_ABSENT");
+	char text[64];
+	size_t length;
+
+	for (; absent && *absent; absent += length + (absent[length] == ',')) {
+		length = strcspn(absent, ",");
+		snprintf(text, sizeof(text), "%.*s is not built in", (int)length, absent);
+		if (strstr(message, text))
+			return true;
+	}
+	return false;
+}
+
+/* How many threads fail, or -1 for an image that needs a codec that is not there. */
 static int try_image(const char *path)
 {
 	struct reader readers[THREADS + 1] = { 0 };
@@ -118,10 +137,11 @@ static int try_image(const char *path)
 	if (dwarfs_context_new(&context, &err) < 0 ||
 	    dwarfs_context_set_cache_bytes(context, 1 << 20, &err) < 0 ||
 	    dwarfs_image_open(context, path, NULL, &image, &err) < 0) {
+		failures = is_absence(dwarfs_error_message(err)) ? -1 : 1;
 		printf("# %s\n", dwarfs_error_message(err));
 		dwarfs_error_free(err);
 		dwarfs_context_free(context);
-		return 1;
+		return failures;
 	}
 	dwarfs_context_free(context);
 	for (i = 0; i <= THREADS; i++)
@@ -162,13 +182,13 @@ int main(int argc, char **argv)
 		file = fopen(path, "rb");
 		if (!file) {
 			printf("1..0 # SKIP no test data: set DWARFS_TEST_DATA\n");
-			return 77;
+			return 0;
 		}
 		fclose(file);
 		failures = try_image(path);
-		printf("%sok %d - %d threads read %s\n", failures ? "not " : "", i,
-		       THREADS, argv[i]);
-		failed += failures != 0;
+		printf("%sok %d - %d threads read %s%s\n", failures > 0 ? "not " : "", i,
+		       THREADS, argv[i], failures < 0 ? " # SKIP a codec is absent" : "");
+		failed += failures > 0;
 	}
 	printf("1..%d\n", argc - 1);
 	return failed != 0;

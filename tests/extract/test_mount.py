@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import time
 
+import absent
 import mount
 import tap
 
@@ -150,12 +151,27 @@ with suite.case("bad values, missing images and mount points are named"):
         assert done.returncode == 1 and option.split("=")[0] in done.stderr, done
     done = run(place("nothing"), scratch)
     assert done.returncode == 1 and place("nothing") in done.stderr, done
-    done = run(upstream("future-features"), scratch)
-    assert done.returncode == 1 and "this-feature-will-never-exist" in done.stderr, done
     done = run(upstream("data"), place("no mount point"))
     assert done.returncode == 1 and place("no mount point") in done.stderr, done
     done = run(upstream("data"))
     assert done.returncode == 1 and "mount point" in done.stderr, done
+
+with suite.case("a mount point that is a file is refused, and nothing is mounted on it"):
+    write(place("file"), b"still here")
+    done = run(upstream("data"), place("file"))
+    try:
+        assert done.returncode == 1, done
+        assert f"'{place('file')}' must be a directory" in done.stderr, done
+        assert not os.path.ismount(place("file")), done
+        assert read(place("file")) == b"still here"
+    finally:
+        if os.path.ismount(place("file")):
+            subprocess.run(["fusermount3", "-u", "-z", place("file")], check=False)
+
+with suite.case("an unknown feature is named"):
+    absent.need_for_image(upstream("future-features"))
+    done = run(upstream("future-features"), scratch)
+    assert done.returncode == 1 and "this-feature-will-never-exist" in done.stderr, done
 
 with suite.case("options of older versions only warn"):
     with mount.mounted(upstream("data"), "-o", "enable_nlink,cache_image,no_cache_image") as path:

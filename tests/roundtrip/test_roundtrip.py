@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+import absent
 import mount
 import tap
 import tree
@@ -121,6 +122,7 @@ def variants(suite, source, expected, scratch):
     for name, (options, resolution_ns) in VARIANTS.items():
         all_times = "--keep-all-times" in options
         with suite.case(name + ", by extraction"):
+            absent.need_for_options(options)
             # Reading the source for an earlier case may have moved its access times.
             before = walker.describe(source) if all_times else expected
             pack(source, image, "-l", "1", *SPECIALS, *options)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""What the library was built without, so that a case that needs it can be skipped.
+
+The build says so by DWARFS_CODECS_ABSENT, a list with commas; without it, all are there.
+"""
+import os
+
+import tap
+
+ABSENT = frozenset(filter(None, os.environ.get("DWARFS_CODECS_ABSENT", "").split(",")))
+_NAMES = ("null", "lzma", "zstd", "lz4", "lz4hc", "brotli", "flac", "ricepp")
+
+
+def need(*names):
+    """Skip the case if one of these is not there."""
+    missing = sorted(ABSENT.intersection(names))
+    if missing:
+        raise tap.Skip(f"built without {', '.join(missing)}")
+
+
+def need_for_options(options):
+    """The same for options of mkdwarfs: a codec is a word of them, with or without options."""
+    need(*(word.split(":")[0] for word in options))
+
+
+def _sections(contents, at):
+    """The compressions of the sections from a place on; None unless they end with the file."""
+    found = set()
+    is_old = contents[at + 7] < 2
+    header = 8 if is_old else 64
+    at += 8 if is_old else 0
+    while at < len(contents):
+        if is_old:
+            compression = contents[at + 2]
+            length = int.from_bytes(contents[at + 4:at + 8], "little")
+        else:
+            if contents[at:at + 6] != b"DWARFS":
+                return None
+            compression = int.from_bytes(contents[at + 54:at + 56], "little")
+            length = int.from_bytes(contents[at + 56:at + 64], "little")
+        found.add(compression)
+        at += header + length
+    return found if at == len(contents) else None
+
+
+def of_image(path):
+    """The names of the codecs of an undamaged image, which may stand behind a header."""
+    with open(path, "rb") as image:
+        contents = image.read()
+    at = contents.find(b"DWARFS\2")
+    while at >= 0:
+        found = _sections(contents, at)
+        if found:
+            return {_NAMES[number] for number in found}
+        at = contents.find(b"DWARFS\2", at + 1)
+    raise AssertionError(f"{path} is no image")
+
+
+def can_read(path):
+    return not ABSENT.intersection(of_image(path))
+
+
+def need_for_image(path):
+    if ABSENT:
+        need(*of_image(path))
