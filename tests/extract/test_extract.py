@@ -11,35 +11,9 @@ import tempfile
 
 import tap
 import walker
+from scratch import NOBODY, pack, place, read, scratch, write
 
-NOBODY = 65534
 suite = tap.Suite()
-scratch = tempfile.mkdtemp(prefix="dwarfs-extract-")
-os.chmod(scratch, 0o755)
-
-
-def place(name):
-    return os.path.join(scratch, name)
-
-
-def write(path, contents=b"", mode=0o644):
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "wb") as out:
-        out.write(contents)
-    os.chmod(path, mode)
-
-
-def read(path):
-    with open(path, "rb") as source:
-        return source.read()
-
-
-def pack(tree, *options):
-    """The image of a tree, beside it."""
-    image = tree + ".dwarfs"
-    subprocess.run([tap.tool("MKDWARFS"), "-i", tree, "-o", image, "--force", "--no-progress",
-                    "--log-level=warn", *(options or ("-l1",))], check=True)
-    return image
 
 
 def extract(*arguments, **how):
