@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Make the seeds in fuzz/seeds: small images, payloads and texts.
+"""Make the seeds in fuzz/seeds: small images, payloads, texts, files with headers.
 
     PYTHONPATH=BUILD/bindings/python fuzz/make_seeds.py
 
@@ -9,6 +9,7 @@ each in their blocks. The result is the same every time.
 """
 import os
 import pathlib
+import struct
 import tempfile
 
 import dwarfs
@@ -93,6 +94,85 @@ def make_texts():
     (SEEDS / "fsst" / "names").write_bytes(b"".join(bytes([len(n)]) + n for n in names))
 
 
+GUID = bytes.fromhex("f3acd3118cd100c04f8edb8a")
+
+
+def wav():
+    form = struct.pack("<HHIIHHHHI", 0xfffe, 2, 48000, 288000, 6, 24, 22, 20, 3)
+    form += bytes.fromhex("0100000000001000800000aa00389b71")
+    data = bytes(range(18))
+    body = b"WAVELIST" + struct.pack("<I", 3) + b"abc\0"
+    body += b"fmt " + struct.pack("<I", len(form)) + form
+    body += b"data" + struct.pack("<I", len(data)) + data + b"more"
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def w64():
+    form = struct.pack("<HHIIHHHIH", 1, 1, 48000, 48000, 1, 8, 0, 0, 0)
+    body = b"wave" + GUID + b"fmt " + GUID + struct.pack("<Q", 24 + 18) + form
+    body += b"data" + GUID + struct.pack("<Q", 24 + 5) + b"\x80\x81\x7f\x80\x80"
+    riff = b"riff" + bytes.fromhex("2e91cf11a5d628db04c10000")
+    return riff + struct.pack("<Q", 24 + len(body)) + body
+
+
+def aiff(kind):
+    common = struct.pack(">HIH", 1, 4, 16) + bytes(10) + kind
+    body = (b"AIFC" if kind else b"AIFF") + b"SSND" + struct.pack(">III", 18, 2, 0)
+    body += bytes(range(10)) + b"COMM" + struct.pack(">I", len(common)) + common
+    return b"FORM" + struct.pack(">I", len(body)) + body
+
+
+def caf():
+    form = struct.pack(">d4sIIIII", 48000, b"lpcm", 2, 4, 1, 2, 16)
+    data = bytes(range(13))
+    return (b"caff\0\1\0\0desc" + struct.pack(">q", len(form)) + form + b"free" +
+            struct.pack(">q", 2) + b"  data" + struct.pack(">q", -1) + bytes(4) + data)
+
+
+def fits():
+    def unit(data, *lines):
+        header = b"".join(line.ljust(80).encode() for line in (*lines, "END"))
+        return header.ljust(2880) + data
+
+    first = unit(struct.pack(">6H", *range(0, 60, 10)).ljust(2880, b"\0"),
+                 "SIMPLE  = T", "BITPIX  = 16", "NAXIS   = 2", "NAXIS1  = 2",
+                 "NAXIS2  = 3", "BAYERPAT= 'RGGB    '")
+    return first + unit(struct.pack(">2H", 4, 8), "XTENSION= 'IMAGE   '", "BITPIX  = 16",
+                        "NAXIS   = 1", "NAXIS1  = 2", "PCOUNT  = 0", "GCOUNT  = 1")
+
+
+def elf():
+    return (b"\x7fELF\2\1\1" + bytes(9) +
+            struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 1, 64, 1, 0))
+
+
+def pe():
+    return (b"MZ" + bytes(58) + struct.pack("<I", 64) + b"PE\0\0" +
+            struct.pack("<HHIIIHHH", 0x8664, 3, 0, 0, 0, 240, 0, 0x20b))
+
+
+def macho(cpu):
+    return struct.pack("<IIIIIIIII", 0xfeedface, cpu, 3, 2, 1, 8, 0, 2, 8)
+
+
+def fat(magic, item):
+    table = b"".join(struct.pack(item, cpu, 3, offset, 36, 0)
+                     for cpu, offset in ((7, 80), (12, 120)))
+    head = struct.pack(">II", magic, 2) + table
+    return head.ljust(80, b"\0") + macho(7) + b"gap " + macho(12) + b"end"
+
+
+def make_files():
+    """Files that categorizers know by their headers."""
+    folder = SEEDS / "categorize"
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {"wav": wav(), "w64": w64(), "aiff": aiff(b""), "aifc": aiff(b"sowt\0\0"),
+             "caf": caf(), "fits": fits(), "elf": elf(), "pe": pe(), "macho": macho(7),
+             "fat": fat(0xcafebabe, ">IIIII"), "fat64": fat(0xcafebabf, ">IIQQQ")}
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder) / "tree"
@@ -100,6 +180,7 @@ def main():
         make_images(root)
     make_payloads()
     make_texts()
+    make_files()
 
 
 if __name__ == "__main__":

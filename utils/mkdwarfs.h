@@ -8,16 +8,64 @@
 #include "common.h"
 #include "progress.h"
 
+/* What a choice, which may be for one category, is about. */
+enum choice_id {
+	CHOICE_CODEC,
+	CHOICE_ORDER,
+	CHOICE_LOOKBACK,
+	CHOICE_WINDOW,
+	CHOICE_STEP,
+	CHOICE_FILTER, /* never for a category */
+};
+
+struct choice {
+	int id;		   /* of choice_id */
+	char *category;	   /* NULL: those that have no choice of their own */
+	const char *value; /* text behind the category */
+	uint32_t number;   /* the same, where it is one */
+};
+
+/* What --debug-filter prints. */
+struct filter_report {
+	bool included;
+	bool excluded;
+	bool files_only;
+	const char *root; /* absolute */
+};
+
 /* Everything is checked for its form; NULL, TOOL_DEFAULT or false is "not given". */
 struct settings {
 	const char *input;
+	const char *input_list;
 	const char *output;
 	bool force;
 	uint64_t level;
 	uint64_t block_bits;
 	uint64_t workers;
-	const char *codecs[4]; /* by dwarfs_codec_use */
-	const char *order;
+	uint64_t scan_workers;
+	uint64_t niceness;
+	uint64_t memory_limit;	/* 0: auto */
+	struct choice *choices; /* in the order of the command line */
+	size_t choice_count;
+	const char *codecs[4]; /* by dwarfs_codec_use, without that of blocks */
+	uint64_t max_similarity_bytes;
+	const char *file_hash;
+
+	const char *categorizers;
+	const char *hotness_list;
+	bool has_probe;
+	uint64_t probe_min_bytes, probe_block_bytes;
+	double probe_ratio;
+	int probe_zstd_level;
+	bool probe_fragments;
+	bool no_category_names;
+	bool no_category_metadata;
+
+	bool has_filter;
+	bool debug_filter;
+	struct filter_report report;
+	bool remove_empty_directories;
+
 	const char *chmod;
 	const char *pack_metadata;
 	const char *header;
@@ -33,6 +81,7 @@ struct settings {
 	bool with_devices;
 	bool with_specials;
 	bool no_sparse_files;
+	bool hollow;
 	bool no_history;
 	bool no_history_timestamps;
 	bool no_history_command_line;
@@ -49,6 +98,29 @@ enum settings_result { SETTINGS_RUN, SETTINGS_DONE, SETTINGS_BAD };
  * SETTINGS_BAD when it is wrong, and why was printed.
  */
 int settings_parse(struct settings *settings, int argc, char **argv);
+
+void settings_free(struct settings *settings);
+
+/* What the long help has besides options: levels, codecs, categories. */
+void print_tables(void);
+
+/* Give the settings to a builder. Returns 0, or 1 after printing what is wrong. */
+int settings_apply(const struct settings *settings, char **argv, dwarfs_builder *builder);
+
+/* Open the input, and the list of what is to be taken from it; the same results. */
+int input_apply(const struct settings *settings, dwarfs_builder *builder);
+
+/* Run the rules only, and print what they do; the same results. */
+int filter_show(const struct settings *settings, dwarfs_builder *builder);
+
+/*
+ * Lines of a text file, or of standard input for "-", without empty ones. Returns 0, or 1
+ * after printing "cannot open|read what 'path'"; free lines and text.
+ */
+int read_lines(const char *what, const char *path, char ***lines_out, char **text_out);
+
+/* Print what a run that succeeded has made of its input, and what it cost. */
+void summarize(const dwarfs_builder *builder, uint64_t elapsed_ns);
 
 /* "now", "epoch", seconds since 1970, or a date and time. Returns 0, or 1 after printing.
  */

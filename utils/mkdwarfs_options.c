@@ -8,6 +8,7 @@
 #include "mkdwarfs.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -36,6 +37,25 @@ enum {
 	OPT_LOG_LEVEL,
 	OPT_PROGRESS,
 	OPT_NO_PROGRESS,
+	OPT_INPUT_LIST,
+	OPT_NICENESS,
+	OPT_SCANNERS,
+	OPT_SEGMENTERS,
+	OPT_CATEGORIZE,
+	OPT_SIMILARITY,
+	OPT_FILE_HASH,
+	OPT_HOLLOW,
+	OPT_BLOOM,
+	OPT_DEBUG_FILTER,
+	OPT_REMOVE_EMPTY,
+	OPT_NO_CATEGORY_NAMES,
+	OPT_NO_CATEGORY_METADATA,
+	OPT_HOTNESS,
+	OPT_MIN_INPUT,
+	OPT_PROBE_BLOCK,
+	OPT_RATIO,
+	OPT_ZSTD_LEVEL,
+	OPT_FRAGMENTS,
 };
 
 #define REFUSED(id, name)                                                                \
@@ -45,17 +65,69 @@ enum {
 
 static const struct tool_option options[] = {
 	{ 'i', "input", "DIRECTORY", "what to pack; required", TOOL_BASIC },
+	{ OPT_INPUT_LIST, "input-list", "FILE",
+	  "pack what the lines of FILE, or - for stdin, name;\nrelative to --input or "
+	  "the "
+	  "current directory" },
 	{ 'o', "output", "FILE", "the image to make, or - for stdout; required",
 	  TOOL_BASIC },
 	{ 'f', "force", NULL, "replace an existing image", TOOL_BASIC },
 	{ 'l', "compress-level", "N", "0 (fast) to 9 (small); default 7", TOOL_BASIC },
 	{ 'S', "block-size-bits", "N", "size of blocks: 2^N bytes, N from 10 to 30" },
 	{ 'N', "num-workers", "N", "threads; default: one for each processor" },
-	{ 'C', "compression", "CODEC", "of blocks: see below" },
+	{ OPT_SCANNERS, "num-scanner-workers", "N",
+	  "threads that read the input; default: as many" },
+	{ OPT_SEGMENTERS, "num-segmenter-workers", "N", "has no effect here" },
+	{ OPT_NICENESS, "compress-niceness", "N",
+	  "nice value of threads that compress; default 5" },
+	{ 'L', "memory-limit", "SIZE",
+	  "of the whole process, or auto: a quarter of the\nmemory, by fewer threads "
+	  "only" },
+	{ 'C', "compression", "[CATEGORY::]CODEC", "of blocks: see below" },
 	{ OPT_SCHEMA, "schema-compression", "CODEC", "of the metadata's layout" },
 	{ OPT_METADATA, "metadata-compression", "CODEC", "of the metadata" },
 	{ OPT_HISTORY, "history-compression", "CODEC", "of the history" },
-	{ OPT_ORDER, "order", "ORDER", "of files in blocks: none, path, revpath" },
+	{ OPT_ORDER, "order", "[CATEGORY::]ORDER",
+	  "of files in blocks: none, path, revpath, auto,\nsimilarity, nilsimsa, "
+	  "explicit:file=FILE" },
+	{ OPT_SIMILARITY, "max-similarity-size", "SIZE",
+	  "larger files come first, by size, not by resemblance" },
+	{ 'W', "window-size", "[CATEGORY::]N",
+	  "store parts of files once from 2^N bytes on; 0: do not" },
+	{ 'w', "window-step", "[CATEGORY::]N",
+	  "look at 2^N places in each such part, N from 0 to 8" },
+	{ 'B', "max-lookback-blocks", "[CATEGORY::]N",
+	  "only in the last N blocks; default: in all" },
+	{ OPT_BLOOM, "bloom-filter-size", "[CATEGORY::]N", "has no effect here" },
+	{ OPT_FILE_HASH, "file-hash", "NAME",
+	  "that finds equal files; none: store each; default\nxxh3-128" },
+	{ OPT_CATEGORIZE, "categorize", "LIST",
+	  "treat kinds of files by what they are: see below;\nwithout LIST fits,pcmaudio,"
+	  "binary,incompressible",
+	  TOOL_OPTIONAL },
+	{ OPT_HOTNESS, "hotness-list", "FILE",
+	  "paths for the categorizer hotness, the first first" },
+	{ OPT_MIN_INPUT, "incompressible-min-input-size", "SIZE",
+	  "smaller files are not probed; default 256" },
+	{ OPT_PROBE_BLOCK, "incompressible-block-size", "SIZE",
+	  "bytes that are probed at a time; default 1m" },
+	{ OPT_RATIO, "incompressible-ratio", "R",
+	  "what packs to R or more is incompressible; default 0.99" },
+	{ OPT_ZSTD_LEVEL, "incompressible-zstd-level", "N", "of the probe; default -1" },
+	{ OPT_FRAGMENTS, "incompressible-fragments", NULL,
+	  "find incompressible parts of files, too" },
+	{ OPT_NO_CATEGORY_NAMES, "no-category-names", NULL,
+	  "store no names of categories" },
+	{ OPT_NO_CATEGORY_METADATA, "no-category-metadata", NULL,
+	  "store nothing about the samples of categories" },
+	{ 'F', "filter", "RULE",
+	  "take (+ PATTERN) or leave out (- PATTERN), or read\nrules (. FILE); the first "
+	  "that matches counts" },
+	{ OPT_DEBUG_FILTER, "debug-filter", "MODE",
+	  "only show what the rules do: all (default), files,\nincluded, included-files, "
+	  "excluded, excluded-files",
+	  TOOL_OPTIONAL },
+	{ OPT_REMOVE_EMPTY, "remove-empty-dirs", NULL, "leave out empty directories" },
 	{ OPT_OWNER, "set-owner", "USER", "give everything one owner" },
 	{ OPT_GROUP, "set-group", "GROUP", "give everything one group" },
 	{ OPT_TIME, "set-time", "TIME",
@@ -84,6 +156,8 @@ static const struct tool_option options[] = {
 	  "shared_files, names, names_index, symlinks,\n"
 	  "symlinks_index, force, plain; default auto" },
 	{ OPT_NO_SPARSE, "no-sparse-files", NULL, "store holes as zeros" },
+	{ OPT_HOLLOW, "hollow", NULL,
+	  "store sizes instead of contents: zeros on reading" },
 	{ OPT_DEVICES, "with-devices", NULL, "store devices" },
 	{ OPT_SPECIALS, "with-specials", NULL, "store fifos and sockets" },
 	{ OPT_LOG_LEVEL, "log-level", "LEVEL",
@@ -95,112 +169,157 @@ static const struct tool_option options[] = {
 	{ 'H', "long-help", NULL, "all options, levels and codecs", TOOL_BASIC },
 	{ OPT_MAN, "man", NULL, "show the manual page", TOOL_BASIC },
 	{ OPT_VERSION, "version", NULL, "show the version", TOOL_BASIC },
-	REFUSED(0, "input-list"),
 	REFUSED(0, "log-with-context"),
-	REFUSED(0, "compress-niceness"),
-	REFUSED(0, "num-scanner-workers"),
-	REFUSED(0, "num-segmenter-workers"),
-	REFUSED('L', "memory-limit"),
 	REFUSED(0, "recompress"),
 	REFUSED(0, "rebuild-metadata"),
 	REFUSED(0, "change-block-size"),
 	REFUSED(0, "recompress-categories"),
 	REFUSED(0, "no-metadata-version-history"),
 	REFUSED(0, "no-check"),
-	REFUSED(0, "categorize"),
-	REFUSED(0, "max-similarity-size"),
-	REFUSED(0, "file-hash"),
-	REFUSED(0, "hollow"),
 	REFUSED(0, "remove-header"),
-	REFUSED('B', "max-lookback-blocks"),
-	REFUSED('W', "window-size"),
-	REFUSED('w', "window-step"),
-	REFUSED(0, "bloom-filter-size"),
-	REFUSED('F', "filter"),
-	REFUSED(0, "debug-filter"),
-	REFUSED(0, "remove-empty-dirs"),
-	REFUSED(0, "no-category-names"),
-	REFUSED(0, "no-category-metadata"),
-	REFUSED(0, "hotness-list"),
-	REFUSED(0, "incompressible-min-input-size"),
-	REFUSED(0, "incompressible-block-size"),
-	REFUSED(0, "incompressible-ratio"),
-	REFUSED(0, "incompressible-zstd-level"),
-	REFUSED(0, "incompressible-fragments"),
 	{ 0 },
 };
 
-static bool is_built_in(const char *codec)
+/* Where "category::value" goes on behind the colons; NULL when it names no category. */
+static const char *behind_category(const char *text)
 {
-	const char *help;
-	size_t i;
+	const char *colons = strstr(text, "::");
 
-	for (i = 0; (help = dwarfs_codec_help(i)); i++) {
-		if (strcspn(help, " ") == strlen(codec) &&
-		    strncmp(help, codec, strlen(codec)) == 0)
-			return true;
-	}
-	return false;
+	/* explicit:file=a::b has none */
+	return colons && strcspn(text, ":=") == (size_t)(colons - text) ? colons + 2
+									: NULL;
 }
 
-/* What the table of levels cannot know. */
-static void print_absent_codecs(void)
+static int add_choice(struct settings *s, int id, const char *category, size_t length,
+		      const char *value)
 {
-	static const char *const names[] = { "lz4", "lz4hc", "zstd", "lzma", "brotli" };
-	const char *between = "\nNot built in: ";
-	size_t i;
+	struct choice *list = realloc(s->choices, (s->choice_count + 1) * sizeof(*list));
+	char *copy = NULL;
 
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (is_built_in(names[i]))
-			continue;
-		printf("%s%s", between, names[i]);
-		between = ", ";
-	}
-	if (*between == ',')
-		printf("; a level uses the nearest codec that is, or null.\n");
+	if (!list)
+		return tool_error("out of memory");
+	s->choices = list;
+	if (category && !(copy = strndup(category, length)))
+		return tool_error("out of memory");
+	list[s->choice_count++] =
+		(struct choice){ .id = id, .category = copy, .value = value };
+	return 0;
 }
 
-static void print_usage(bool all)
+/* "value" or "category::value" */
+static int parse_choice(struct settings *s, int id, const char *option, const char *text)
 {
-	size_t i;
+	const char *value = behind_category(text);
 
-	printf("Usage: mkdwarfs -i DIRECTORY -o FILE [options]\n\n"
-	       "Pack a directory into a DwarFS image.\n\n");
-	tool_print_options(stdout, options, all);
-	if (!all)
-		return;
-
-	printf("\nLevels:\n"
-	       "  level  block    blocks   schema, history  metadata  order\n"
-	       "      0   1 MiB  null     null             null      none\n"
-	       "      1   1 MiB  lz4      zstd:16          null      path\n"
-	       "      2   1 MiB  lz4hc:9  zstd:16          null      path\n"
-	       "      3   2 MiB  lz4hc:9  zstd:16          null      path\n"
-	       "      4   4 MiB  zstd:11  zstd:16          null      path\n"
-	       "      5   8 MiB  zstd:19  zstd:16          null      path\n"
-	       "      6  16 MiB  zstd:22  zstd:16          null      path\n"
-	       "      7  16 MiB  zstd:22  zstd:16          zstd:22   path\n"
-	       "      8  16 MiB  lzma:9   zstd:16          lzma:9    path\n"
-	       "      9  64 MiB  lzma:9   zstd:16          lzma:9    path\n");
-	print_absent_codecs();
-	printf("\nCodecs (CODEC is a name with options, such as zstd:level=19):\n");
-	for (i = 0; dwarfs_codec_help(i); i++)
-		printf("  %s\n", dwarfs_codec_help(i));
+	if (!value)
+		return add_choice(s, id, NULL, 0, text);
+	if (value - text == 2)
+		return tool_error("invalid --%s '%s': no category before '::'", option,
+				  text);
+	return add_choice(s, id, text, (size_t)(value - text) - 2, value);
 }
 
-static int refuse_categories(const char *option, const char *value)
+static int parse_number_choice(struct settings *s, int id, const char *option,
+			       const char *text, uint64_t max)
 {
-	if (!strstr(value, "::"))
+	uint64_t number;
+
+	if (parse_choice(s, id, option, text) ||
+	    tool_parse_number(option, s->choices[s->choice_count - 1].value, 0, max,
+			      &number))
+		return 1;
+	s->choices[s->choice_count - 1].number = (uint32_t)number;
+	return 0;
+}
+
+static int parse_bloom_filter(const char *text)
+{
+	const char *value = behind_category(text);
+	uint64_t bits;
+
+	if (tool_parse_number("bloom-filter-size", value ? value : text, 0, 10, &bits))
+		return 1;
+	tool_log(DWARFS_LOG_WARN, "--bloom-filter-size has no effect: all places of the "
+				  "image are looked up in an index");
+	return 0;
+}
+
+static int parse_segmenters(const char *text)
+{
+	uint64_t count;
+
+	if (tool_parse_number("num-segmenter-workers", text, 0, 1024, &count))
+		return 1;
+	tool_log(DWARFS_LOG_WARN, "--num-segmenter-workers has no effect: one thread "
+				  "keeps up with all that compress");
+	return 0;
+}
+
+static int parse_memory_limit(const char *text, uint64_t *bytes_out)
+{
+	if (strcmp(text, "auto") == 0) {
+		*bytes_out = 0;
 		return 0;
-	return tool_error(
-		"option '--%s' for a category ('%s') is not supported by this version",
-		option, value);
+	}
+	if (tool_parse_bytes("memory-limit", text, bytes_out))
+		return 1;
+	if (*bytes_out == 0)
+		return tool_error("invalid size '%s' for --memory-limit: a size above 0, "
+				  "or auto",
+				  text);
+	return 0;
 }
 
-static int parse_codec(const char *option, const char *value, const char **codec_out)
+static int parse_ratio(const char *text, double *ratio_out)
 {
-	*codec_out = value;
-	return refuse_categories(option, value);
+	char *end;
+
+	*ratio_out = strtod(text, &end);
+	if (end == text || *end || !(*ratio_out > 0 && *ratio_out <= 1))
+		return tool_error("invalid number '%s' for --incompressible-ratio: above "
+				  "0 and up to 1",
+				  text);
+	return 0;
+}
+
+static int parse_zstd_level(const char *text, int *level_out)
+{
+	const bool negative = *text == '-';
+	uint64_t level;
+
+	if (tool_parse_number("incompressible-zstd-level", text + negative, 0,
+			      negative ? 131072 : 22, &level))
+		return 1;
+	*level_out = negative ? -(int)level : (int)level;
+	return 0;
+}
+
+static int parse_debug_filter(const char *text, struct settings *s)
+{
+	static const struct {
+		const char *name;
+		struct filter_report report;
+	} modes[] = {
+		{ "all", { .included = true, .excluded = true } },
+		{ "files", { .included = true, .excluded = true, .files_only = true } },
+		{ "included", { .included = true } },
+		{ "included-files", { .included = true, .files_only = true } },
+		{ "excluded", { .excluded = true } },
+		{ "excluded-files", { .excluded = true, .files_only = true } },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+		if (strcmp(text ? text : "all", modes[i].name) != 0)
+			continue;
+		s->debug_filter = true;
+		s->report = modes[i].report;
+		return 0;
+	}
+	return tool_error(
+		"invalid mode for --debug-filter: '%s': one of all, files, included, "
+		"included-files, excluded, excluded-files",
+		text);
 }
 
 static int parse_level(const char *value, uint64_t *level_out)
@@ -220,29 +339,6 @@ static int parse_block_bits(const char *value, uint64_t *bits_out)
 		return tool_error("block size must be between 2^10 and 2^30 bytes: "
 				  "--block-size-bits %s",
 				  value);
-	return 0;
-}
-
-static int parse_order(const char *value, const char **order_out)
-{
-	static const char *const later[] = { "similarity", "nilsimsa", "explicit" };
-	size_t i;
-
-	if (refuse_categories("order", value))
-		return 1;
-	for (i = 0; i < sizeof(later) / sizeof(*later); i++) {
-		if (strncmp(value, later[i], strcspn(value, ":")) == 0 &&
-		    strlen(later[i]) == strcspn(value, ":"))
-			return tool_error(
-				"option '--order=%s' is not supported by this version",
-				value);
-	}
-	if (strcmp(value, "none") != 0 && strcmp(value, "path") != 0 &&
-	    strcmp(value, "revpath") != 0)
-		return tool_error(
-			"invalid inode order mode '%s': one of none, path, revpath",
-			value);
-	*order_out = value;
 	return 0;
 }
 
@@ -294,11 +390,74 @@ static int parse_flag(struct settings *s, int id)
 		return set(&s->with_devices);
 	case OPT_SPECIALS:
 		return set(&s->with_specials);
+	case OPT_HOLLOW:
+		return set(&s->hollow);
+	case OPT_REMOVE_EMPTY:
+		return set(&s->remove_empty_directories);
+	case OPT_NO_CATEGORY_NAMES:
+		return set(&s->no_category_names);
+	case OPT_NO_CATEGORY_METADATA:
+		return set(&s->no_category_metadata);
+	case OPT_FRAGMENTS:
+		s->has_probe = true;
+		return set(&s->probe_fragments);
 	case OPT_NO_PROGRESS:
 		s->progress_mode = PROGRESS_NONE;
 		return 0;
 	default:
 		return tool_error("option %d is not handled", id);
+	}
+}
+
+/* Options that can be given for a category, and rules: their order counts. */
+static int parse_repeated(struct settings *s, int id, const char *value)
+{
+	switch (id) {
+	case 'C':
+		return parse_choice(s, CHOICE_CODEC, "compression", value);
+	case OPT_ORDER:
+		return parse_choice(s, CHOICE_ORDER, "order", value);
+	case 'B':
+		return parse_number_choice(s, CHOICE_LOOKBACK, "max-lookback-blocks",
+					   value, UINT32_MAX);
+	case 'W':
+		return parse_number_choice(s, CHOICE_WINDOW, "window-size", value, 24);
+	case 'w':
+		return parse_number_choice(s, CHOICE_STEP, "window-step", value, 8);
+	case OPT_BLOOM:
+		return parse_bloom_filter(value);
+	case 'F':
+		s->has_filter = true;
+		return add_choice(s, CHOICE_FILTER, NULL, 0, value);
+	default:
+		return parse_flag(s, id);
+	}
+}
+
+static int parse_categorizers(struct settings *s, int id, const char *value)
+{
+	switch (id) {
+	case OPT_CATEGORIZE:
+		return set_text(&s->categorizers,
+				value ? value : "fits,pcmaudio,binary,incompressible");
+	case OPT_HOTNESS:
+		return set_text(&s->hotness_list, value);
+	case OPT_MIN_INPUT:
+		s->has_probe = true;
+		return tool_parse_bytes("incompressible-min-input-size", value,
+					&s->probe_min_bytes);
+	case OPT_PROBE_BLOCK:
+		s->has_probe = true;
+		return tool_parse_bytes("incompressible-block-size", value,
+					&s->probe_block_bytes);
+	case OPT_RATIO:
+		s->has_probe = true;
+		return parse_ratio(value, &s->probe_ratio);
+	case OPT_ZSTD_LEVEL:
+		s->has_probe = true;
+		return parse_zstd_level(value, &s->probe_zstd_level);
+	default:
+		return parse_repeated(s, id, value);
 	}
 }
 
@@ -315,19 +474,26 @@ static int parse_option(struct settings *s, int id, const char *value)
 		return parse_block_bits(value, &s->block_bits);
 	case 'N':
 		return tool_parse_number("num-workers", value, 0, 1024, &s->workers);
-	case 'C':
-		return parse_codec("compression", value, &s->codecs[DWARFS_CODEC_BLOCKS]);
+	case 'L':
+		return parse_memory_limit(value, &s->memory_limit);
+	case OPT_SCANNERS:
+		return tool_parse_number("num-scanner-workers", value, 0, 1024,
+					 &s->scan_workers);
+	case OPT_SEGMENTERS:
+		return parse_segmenters(value);
+	case OPT_NICENESS:
+		return tool_parse_number("compress-niceness", value, 0, 19, &s->niceness);
 	case OPT_SCHEMA:
-		return parse_codec("schema-compression", value,
-				   &s->codecs[DWARFS_CODEC_SCHEMA]);
+		return set_text(&s->codecs[DWARFS_CODEC_SCHEMA], value);
 	case OPT_METADATA:
-		return parse_codec("metadata-compression", value,
-				   &s->codecs[DWARFS_CODEC_METADATA]);
+		return set_text(&s->codecs[DWARFS_CODEC_METADATA], value);
 	case OPT_HISTORY:
-		return parse_codec("history-compression", value,
-				   &s->codecs[DWARFS_CODEC_HISTORY]);
-	case OPT_ORDER:
-		return parse_order(value, &s->order);
+		return set_text(&s->codecs[DWARFS_CODEC_HISTORY], value);
+	case OPT_SIMILARITY:
+		return tool_parse_bytes("max-similarity-size", value,
+					&s->max_similarity_bytes);
+	case OPT_FILE_HASH:
+		return set_text(&s->file_hash, value);
 	case OPT_OWNER:
 		s->has_owner = true;
 		return tool_parse_user("set-owner", value, &s->owner);
@@ -349,8 +515,12 @@ static int parse_option(struct settings *s, int id, const char *value)
 		return set_log_level(value);
 	case OPT_PROGRESS:
 		return progress_parse_mode(value, &s->progress_mode);
+	case OPT_INPUT_LIST:
+		return set_text(&s->input_list, value);
+	case OPT_DEBUG_FILTER:
+		return parse_debug_filter(value, s);
 	default:
-		return parse_flag(s, id);
+		return parse_categorizers(s, id, value);
 	}
 }
 
@@ -364,30 +534,92 @@ static int show_help(int id)
 		tool_show_man();
 		return SETTINGS_BAD;
 	default:
-		print_usage(id == 'H');
+		printf("Usage: mkdwarfs -i DIRECTORY -o FILE [options]\n\n"
+		       "Pack a directory into a DwarFS image.\n\n");
+		tool_print_options(stdout, options, id == 'H');
+		if (id == 'H')
+			print_tables();
 		return SETTINGS_DONE;
 	}
 }
 
-static int check_required(const struct settings *s)
+static int exclude(bool first, const char *name, bool second, const char *other)
 {
-	if (!s->input)
+	if (!first || !second)
+		return 0;
+	return tool_error("options are mutually exclusive: --%s excludes --%s", name,
+			  other);
+}
+
+static bool has_categorizer(const struct settings *s, const char *name)
+{
+	const size_t length = strlen(name);
+	const char *word;
+
+	for (word = s->categorizers; word; word = strchr(word, ',')) {
+		word += *word == ',';
+		if (strncmp(word, name, length) == 0 &&
+		    (!word[length] || word[length] == ','))
+			return true;
+	}
+	return false;
+}
+
+static int check_together(struct settings *s)
+{
+	if (!s->input && !s->input_list)
 		return tool_error("option '--input' is required");
-	if (!s->output)
+	if (!s->output && !s->debug_filter)
 		return tool_error("option '--output' is required");
+	if (exclude(s->hollow, "hollow", s->no_sparse_files, "no-sparse-files") ||
+	    exclude(s->input_list, "input-list", s->has_filter, "filter") ||
+	    exclude(s->input_list, "input-list", s->debug_filter, "debug-filter"))
+		return 1;
+	if (s->hotness_list && !has_categorizer(s, "hotness"))
+		tool_log(DWARFS_LOG_WARN, "--hotness-list has no effect without "
+					  "--categorize=hotness");
+	if (s->has_probe && !has_categorizer(s, "incompressible"))
+		tool_log(DWARFS_LOG_WARN, "--incompressible-... has no effect without "
+					  "--categorize=incompressible");
 	return 0;
+}
+
+static int read_options(struct settings *settings, struct tool_args *args)
+{
+	const char *stray;
+	int id;
+
+	while ((id = tool_args_next(args)) != TOOL_ARGS_END) {
+		if (id == TOOL_ARGS_BAD)
+			return SETTINGS_BAD;
+		if (id == 'h' || id == 'H' || id == OPT_MAN || id == OPT_VERSION)
+			return show_help(id);
+		if (parse_option(settings, id, args->value))
+			return SETTINGS_BAD;
+	}
+	if ((stray = tool_args_positional(args))) {
+		tool_error("unrecognized argument '%s'", stray);
+		return SETTINGS_BAD;
+	}
+	return check_together(settings) ? SETTINGS_BAD : SETTINGS_RUN;
 }
 
 int settings_parse(struct settings *settings, int argc, char **argv)
 {
 	auto_args args = { 0 };
-	const char *stray;
-	int id;
 
 	*settings = (struct settings){
 		.level = TOOL_DEFAULT,
 		.block_bits = TOOL_DEFAULT,
 		.workers = TOOL_DEFAULT,
+		.scan_workers = TOOL_DEFAULT,
+		.niceness = 5,
+		.memory_limit = TOOL_DEFAULT,
+		.max_similarity_bytes = TOOL_DEFAULT,
+		.probe_min_bytes = 256,
+		.probe_block_bytes = 1 << 20,
+		.probe_ratio = 0.99,
+		.probe_zstd_level = -1,
 		.time_resolution_ns = TOOL_DEFAULT,
 		.progress_mode = PROGRESS_AUTO,
 	};
@@ -395,18 +627,14 @@ int settings_parse(struct settings *settings, int argc, char **argv)
 		return show_help('h');
 	if (tool_args_init(&args, argc, argv, options))
 		return SETTINGS_BAD;
+	return read_options(settings, &args);
+}
 
-	while ((id = tool_args_next(&args)) != TOOL_ARGS_END) {
-		if (id == TOOL_ARGS_BAD)
-			return SETTINGS_BAD;
-		if (id == 'h' || id == 'H' || id == OPT_MAN || id == OPT_VERSION)
-			return show_help(id);
-		if (parse_option(settings, id, args.value))
-			return SETTINGS_BAD;
-	}
-	if ((stray = tool_args_positional(&args))) {
-		tool_error("unrecognized argument '%s'", stray);
-		return SETTINGS_BAD;
-	}
-	return check_required(settings) ? SETTINGS_BAD : SETTINGS_RUN;
+void settings_free(struct settings *settings)
+{
+	size_t i;
+
+	for (i = 0; i < settings->choice_count; i++)
+		free(settings->choices[i].category);
+	free(settings->choices);
 }

@@ -90,7 +90,7 @@ struct progress *progress_new(int mode)
 		return NULL;
 	}
 	progress->mode = choose_mode(mode);
-	progress->next_line_ns = 3 * SECOND;
+	progress->next_line_ns = SECOND;
 	progress->phase = -1;
 	if (progress->mode == PROGRESS_ASCII || progress->mode == PROGRESS_UNICODE) {
 		progress->live = (struct tool_live){ clear_line, draw_line, progress };
@@ -173,6 +173,25 @@ static void append(char *text, size_t room, const char *format, ...)
 	va_end(arguments);
 }
 
+/*
+ * How long it still takes, in nanoseconds; UINT64_MAX if nobody knows. The library knows
+ * best where what is read and what is compressed are not the same.
+ */
+static uint64_t time_left(const struct progress *progress, const dwarfs_progress *state)
+{
+	const uint64_t done = dwarfs_progress_bytes_done(state);
+	const uint64_t total = dwarfs_progress_bytes_total(state);
+	const uint64_t known = dwarfs_progress_remaining_ns(state);
+	const int phase = dwarfs_progress_phase(state);
+
+	if (known != UINT64_MAX ||
+	    (phase != DWARFS_PHASE_CHECK && phase != DWARFS_PHASE_EXTRACT))
+		return known;
+	if (total <= done || progress->rate <= 0)
+		return UINT64_MAX;
+	return (uint64_t)((double)(total - done) * 1e9 / progress->rate);
+}
+
 /* What is known of the operation in words: how far, how fast, how long still. */
 static void describe(const struct progress *progress, const dwarfs_progress *state,
 		     char *text, size_t room)
@@ -180,6 +199,8 @@ static void describe(const struct progress *progress, const dwarfs_progress *sta
 	const uint64_t done = dwarfs_progress_bytes_done(state);
 	const uint64_t total = dwarfs_progress_bytes_total(state);
 	const uint64_t out = dwarfs_progress_bytes_out(state);
+	const uint64_t saved = dwarfs_progress_bytes_saved(state);
+	const uint64_t left = time_left(progress, state);
 	const double share = share_done(state);
 	char number[TOOL_TEXT_ROOM];
 
@@ -195,11 +216,10 @@ static void describe(const struct progress *progress, const dwarfs_progress *sta
 		       tool_format_bytes((uint64_t)progress->rate, number));
 	if (out > 0 && done > 0)
 		append(text, room, "  ratio %.2f", (double)done / (double)out);
-	if (share >= 0 && progress->rate > 0 && total > done)
-		append(text, room, "  %s left",
-		       tool_format_duration(
-			       (uint64_t)((double)(total - done) * 1e9 / progress->rate),
-			       number));
+	if (saved > 0)
+		append(text, room, "  %s saved", tool_format_bytes(saved, number));
+	if (left != UINT64_MAX)
+		append(text, room, "  %s left", tool_format_duration(left, number));
 }
 
 /* And how much, where there is room. */
@@ -322,6 +342,17 @@ static void show_live(struct progress *progress, const dwarfs_progress *state)
 	tool_unlock();
 }
 
+/* Until the next line: seldom in a run that takes long, but more often near its end. */
+static uint64_t pause_ns(const struct progress *progress, const dwarfs_progress *state)
+{
+	const uint64_t left = time_left(progress, state);
+	uint64_t pause = dwarfs_progress_elapsed_ns(state) / 12;
+
+	if (left != UINT64_MAX && pause > left / 6)
+		pause = left / 6;
+	return pause > SECOND ? pause : SECOND;
+}
+
 static void show_simple(struct progress *progress, const dwarfs_progress *state)
 {
 	const uint64_t now = dwarfs_progress_elapsed_ns(state);
@@ -330,8 +361,7 @@ static void show_simple(struct progress *progress, const dwarfs_progress *state)
 
 	if (now < progress->next_line_ns)
 		return;
-	/* Every five seconds at first, seldom in a run that takes long. */
-	progress->next_line_ns = now + (now < 60 * SECOND ? 5 * SECOND : now / 12);
+	progress->next_line_ns = now + pause_ns(progress, state);
 	describe(progress, state, words, sizeof(words));
 	describe_amount(state, amount, sizeof(amount));
 	tool_log(DWARFS_LOG_INFO, "%s %s%s",

@@ -135,6 +135,78 @@ static int on_progress(const dwarfs_progress *progress, void *user)
 	return ret;
 }
 
+/* What a callable makes of a handle, which is only valid meanwhile; NULL with an exception. */
+static PyObject *call_with_handle(PyObject *callable, const void *pointer,
+				  swig_type_info *type)
+{
+	PyObject *handle = SWIG_InternalNewPointerObj((void *)pointer, type, 0);
+	PyObject *result = NULL;
+
+	if (handle)
+		result = PyObject_CallFunctionObjArgs(callable, handle, NULL);
+	Py_XDECREF(handle);
+	return result;
+}
+
+static int on_include(const dwarfs_input *input, void *user)
+{
+	bool own = is_python_thread();
+	struct entered entered = enter_python();
+	PyObject *result = entered.type ? NULL :
+					  call_with_handle(user, input,
+							   SWIGTYPE_p_dwarfs_input);
+	int ret = result ? PyObject_IsTrue(result) : -1;
+
+	Py_XDECREF(result);
+	leave_python(entered, own, user);
+	return ret;
+}
+
+/* user is [callable, name]: the name that was given last lives there. */
+static const char *on_category(const dwarfs_input *input, void *user)
+{
+	bool own = is_python_thread();
+	struct entered entered = enter_python();
+	PyObject *callable = PyList_GET_ITEM((PyObject *)user, 0), *name = NULL;
+	PyObject *result = entered.type ? NULL :
+					  call_with_handle(callable, input,
+							   SWIGTYPE_p_dwarfs_input);
+
+	if (result && result != Py_None && PyUnicode_FSConverter(result, &name))
+		PyList_SetItem(user, 1, name);
+	Py_XDECREF(result);
+	leave_python(entered, own, callable);
+	return name ? PyBytes_AS_STRING(name) : NULL;
+}
+
+static int on_order(dwarfs_order_list *files, void *user)
+{
+	bool own = is_python_thread();
+	struct entered entered = enter_python();
+	PyObject *result = entered.type ? NULL :
+					  call_with_handle(user, files,
+							   SWIGTYPE_p_dwarfs_order_list);
+
+	Py_XDECREF(result);
+	leave_python(entered, own, user);
+	return result ? 0 : -1;
+}
+
+static int on_filter_report(const char *path, bool is_directory, bool included, void *user)
+{
+	bool own = is_python_thread();
+	struct entered entered = enter_python();
+	PyObject *result = NULL;
+
+	if (!entered.type)
+		result = PyObject_CallFunction(user, "O&OO", decode_text, path,
+					       is_directory ? Py_True : Py_False,
+					       included ? Py_True : Py_False);
+	Py_XDECREF(result);
+	leave_python(entered, own, user);
+	return result ? 0 : -1;
+}
+
 /* user is (finding, progress). */
 static int on_check_progress(const dwarfs_progress *progress, void *user)
 {
@@ -299,6 +371,14 @@ static PyObject *decode_text(void *text)
 %typemap(out) int "$result = Py_NewRef(Py_None);"
 %typemap(out) int dwarfs_walk_next, int dwarfs_progress_phase "$result = PyLong_FromLong($1);"
 
+%typemap(out) int dwarfs_builder_category_bytes {
+	if ($1 < 0) {
+		PyErr_SetString(PyExc_IndexError, "no such category");
+		SWIG_fail;
+	}
+	$result = Py_NewRef(Py_None);
+}
+
 %typemap(in, numinputs=0) dwarfs_error **err (dwarfs_error *error = NULL) "$1 = &error;"
 %typemap(argout) dwarfs_error **err {
 	if (raise_failure($1, result)) {
@@ -323,6 +403,9 @@ DWARFS_OUTPUT(uint64_t, seconds_out, PyLong_FromUnsignedLongLong)
 DWARFS_OUTPUT(uint64_t, offset_out, PyLong_FromUnsignedLongLong)
 DWARFS_OUTPUT(uint64_t, value_out, PyLong_FromUnsignedLongLong)
 DWARFS_OUTPUT(uint64_t, errors_out, PyLong_FromUnsignedLongLong)
+DWARFS_OUTPUT(uint64_t, in_out, PyLong_FromUnsignedLongLong)
+DWARFS_OUTPUT(uint64_t, stored_out, PyLong_FromUnsignedLongLong)
+DWARFS_OUTPUT(uint64_t, packed_out, PyLong_FromUnsignedLongLong)
 DWARFS_OUTPUT(size_t, bytes_out, PyLong_FromSize_t)
 DWARFS_OUTPUT(uint32_t, count_out, PyLong_FromUnsignedLong)
 DWARFS_OUTPUT(dwarfs_entry, entry_out, PyLong_FromUnsignedLong)
@@ -362,6 +445,16 @@ DWARFS_OUTPUT_HANDLE(dwarfs_extract, extract_out)
 	$1 = PyBytes_AS_STRING(bytes);
 }
 %typemap(freearg) const char * "Py_XDECREF(bytes$argnum);"
+
+/* None is NULL: all categories. */
+%typemap(in) const char *category (PyObject *bytes = NULL) {
+	if ($input != Py_None) {
+		if (!PyUnicode_FSConverter($input, &bytes))
+			SWIG_fail;
+		$1 = PyBytes_AS_STRING(bytes);
+	}
+}
+%typemap(freearg) const char *category "Py_XDECREF(bytes$argnum);"
 
 %typemap(in) (const char *name, size_t bytes) (PyObject *encoded = NULL) {
 	if (!PyUnicode_FSConverter($input, &encoded))
@@ -479,6 +572,21 @@ DWARFS_OUTPUT_HANDLE(dwarfs_extract, extract_out)
 DWARFS_CALLBACK(dwarfs_progress_fn, progress, on_progress)
 DWARFS_CALLBACK(dwarfs_log_fn, log, on_log)
 DWARFS_CALLBACK(dwarfs_write_fn, write, on_write)
+DWARFS_CALLBACK(dwarfs_include_fn, include, on_include)
+DWARFS_CALLBACK(dwarfs_order_fn, order, on_order)
+DWARFS_CALLBACK(dwarfs_filter_report_fn, report, on_filter_report)
+
+/* A list of a callable and None, or None. */
+%typemap(in) (dwarfs_category_fn category, void *user) {
+	if ($input != Py_None && (!PyList_Check($input) || PyList_GET_SIZE($input) != 2)) {
+		PyErr_SetString(PyExc_TypeError, "a list of a callable and None is needed");
+		SWIG_fail;
+	}
+	if ($input != Py_None && !is_callable(PyList_GET_ITEM($input, 0)))
+		SWIG_fail;
+	$1 = $input == Py_None ? NULL : on_category;
+	$2 = $input;
+}
 
 /* A tuple of two callables. */
 %typemap(in) (dwarfs_finding_fn finding, dwarfs_progress_fn progress, void *user) {
@@ -513,6 +621,8 @@ DWARFS_NOT_NONE(dwarfs_walk)
 DWARFS_NOT_NONE(dwarfs_file)
 DWARFS_NOT_NONE(dwarfs_builder)
 DWARFS_NOT_NONE(dwarfs_extract)
+DWARFS_NOT_NONE(dwarfs_input)
+DWARFS_NOT_NONE(dwarfs_order_list)
 
 /* -- what the module adds ------------------------------------------------------------------ */
 

@@ -122,17 +122,359 @@ DWARFS_API int dwarfs_builder_set_codec(dwarfs_builder *builder, int use, const 
 DWARFS_API const char *dwarfs_codec_help(size_t index);
 
 /**
+ * Set the codec for the blocks of one category, which takes precedence over that of
+ * dwarfs_builder_set_codec() and of the level.
+ *
+ * @param builder   a builder that has not run yet
+ * @param category  a name such as "incompressible" or "pcmaudio/waveform"; NULL for all
+ *                  categories that have none of their own
+ * @param codec     as for dwarfs_builder_set_codec(); also "flac:level=5" for
+ *                  "pcmaudio/waveform" and "ricepp:block_size=128" for "fits/image"
+ * @param err       receives the details on failure; may be NULL
+ * @return as dwarfs_builder_set_codec(); DWARFS_ERR_INVALID also for an unknown category
+ *
+ * Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_set_category_codec(dwarfs_builder *builder,
+						 const char *category, const char *codec,
+						 dwarfs_error **err);
+
+/**
  * Set the order in which files are stored.
  *
+ * | order      | files are stored |
+ * |------------|------------------|
+ * | none       | as found |
+ * | path       | by path |
+ * | revpath    | by path, read from its end |
+ * | auto       | by path, or files that resemble each other together, or the versions of a file
+ *                in directories alike together, whichever is found to be smaller on a sample |
+ * | similarity | by a hash of which bytes they have |
+ * | nilsimsa   | by their nilsimsa digests; "nilsimsa:max-children=N:max-cluster-size=N", both
+ *                16384 by default |
+ * | explicit   | "explicit:file=F": as listed in that file, one path on each line, relative to
+ *                the root or absolute; files that are not listed follow by path |
+ *
  * @param builder  a builder that has not run yet
- * @param order    "none" (as found), "path" (by path) or "revpath" (by reversed path)
+ * @param order    one of these
  * @param err      receives the details on failure; may be NULL
- * @return 0, or DWARFS_ERR_INVALID
+ * @return 0; DWARFS_ERR_INVALID; for "explicit", what opening the list gives
  *
  * Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_order(dwarfs_builder *builder, const char *order,
 					dwarfs_error **err);
+
+/** As dwarfs_builder_set_order(), for one category; NULL for all without one. Since 0.1. */
+DWARFS_API int dwarfs_builder_set_category_order(dwarfs_builder *builder,
+						 const char *category, const char *order,
+						 dwarfs_error **err);
+
+/**
+ * Set how long a run of bytes must be to be worth a reference to where it is stored already.
+ *
+ * @param builder   a builder that has not run yet
+ * @param category  a category; NULL for all that have no value of their own
+ * @param bits      log2 of the shortest run, 0..24, in bytes; in "pcmaudio/waveform" and
+ *                  "fits/image" in frames of one sample for each channel; 0: none is looked
+ *                  for. Default: by level
+ * @param err       receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_RANGE, or DWARFS_ERR_INVALID for an unknown category
+ *
+ * Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_set_window(dwarfs_builder *builder, const char *category,
+					 uint32_t bits, dwarfs_error **err);
+
+/**
+ * Set how dense the places are where repeated runs are recognized: about one in each
+ * window >> bits bytes. Denser ones find more and cost memory.
+ *
+ * @param builder   a builder that has not run yet
+ * @param category  a category; NULL for all that have no value of their own
+ * @param bits      0..8. Default: by level
+ * @param err       receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_RANGE, or DWARFS_ERR_INVALID for an unknown category
+ *
+ * Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_set_window_step(dwarfs_builder *builder,
+					      const char *category, uint32_t bits,
+					      dwarfs_error **err);
+
+/**
+ * Set how many blocks back a run may be that is referred to.
+ *
+ * @param builder   a builder that has not run yet
+ * @param category  a category; NULL for all that have no value of their own
+ * @param blocks    0: none is looked for; 1: only the block being filled; UINT32_MAX: all
+ *                  blocks, the default
+ * @param err       receives the details on failure; may be NULL
+ * @return 0, or DWARFS_ERR_INVALID for an unknown category
+ *
+ * Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *category,
+					   uint32_t blocks, dwarfs_error **err);
+
+/**
+ * Limit the memory of the process while the builder runs.
+ *
+ * A given limit is kept by using fewer workers, then a coarser index, then compressors with
+ * less memory, then smaller blocks, in this order; the log says which. Without one, a quarter
+ * of the machine's memory may only reduce the number of workers, so that the image does not
+ * depend on the machine.
+ *
+ * @param builder  a builder that has not run yet
+ * @param bytes    the resident size of the whole process at its peak; 0 for the default
+ * @param err      receives the details on failure; may be NULL
+ * @return 0. The run fails with DWARFS_ERR_LIMIT when not even one worker has room; the message
+ *         says what would do
+ *
+ * Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_set_memory_limit(dwarfs_builder *builder, uint64_t bytes,
+					       dwarfs_error **err);
+
+/**
+ * Let compression give way to other programs, and to the reading of the input.
+ *
+ * @param builder   a builder that has not run yet
+ * @param niceness  0..19, as for nice(1); default 0. Threads of the library only: without
+ *                  workers nothing changes
+ * @param err       receives the details on failure; may be NULL
+ * @return 0, or DWARFS_ERR_RANGE
+ *
+ * Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_set_compress_niceness(dwarfs_builder *builder, int niceness,
+						    dwarfs_error **err);
+
+/** Store the names of categories (default), or not. Since 0.1. */
+DWARFS_API void dwarfs_builder_set_category_names(dwarfs_builder *builder, bool store);
+
+/** Store what codecs were told of categories (default), or not. Since 0.1. */
+DWARFS_API void dwarfs_builder_set_category_metadata(dwarfs_builder *builder, bool store);
+
+/* -- callbacks ------------------------------------------------------------------------- */
+
+/** An entry of the input; valid during the callback that is given it. */
+typedef struct dwarfs_input dwarfs_input;
+
+/** @return the path below the root, "" for the root; valid as long as the entry. Since 0.1. */
+DWARFS_API const char *dwarfs_input_path(const dwarfs_input *input);
+
+/** @return type and permissions, as st_mode has them. Since 0.1. */
+DWARFS_API uint32_t dwarfs_input_mode(const dwarfs_input *input);
+
+/** @return bytes of a file, 0 for anything else. Since 0.1. */
+DWARFS_API uint64_t dwarfs_input_size(const dwarfs_input *input);
+
+/** @return the owner. Since 0.1. */
+DWARFS_API uint32_t dwarfs_input_uid(const dwarfs_input *input);
+
+/** @return the group. Since 0.1. */
+DWARFS_API uint32_t dwarfs_input_gid(const dwarfs_input *input);
+
+/** @return when it was modified, in seconds since 1970. Since 0.1. */
+DWARFS_API int64_t dwarfs_input_mtime(const dwarfs_input *input);
+
+/**
+ * Decides whether an entry is taken.
+ *
+ * @param input  the entry; of a directory that is left out, nothing is taken
+ * @param user   as given to dwarfs_builder_set_include()
+ * @return 1 to take it, 0 to leave it out, a negative number to stop the run, which then
+ *         fails with DWARFS_ERR_CANCELLED
+ *
+ * Threads: called by the thread that runs the builder.
+ */
+typedef int (*dwarfs_include_fn)(const dwarfs_input *input, void *user);
+
+/**
+ * Names the category of a file.
+ *
+ * @param input  the file
+ * @param user   as given to dwarfs_builder_set_category_callback()
+ * @return the name of a category, valid until the callback is called again; NULL to let the
+ *         categorizers decide
+ *
+ * Threads: called by the thread that runs the builder, before the file is read.
+ */
+typedef const char *(*dwarfs_category_fn)(const dwarfs_input *input, void *user);
+
+/**
+ * Receives what the filter rules make of an entry.
+ *
+ * @param path          below the root
+ * @param is_directory  whether it is one
+ * @param included      whether it is taken
+ * @param user          as given to dwarfs_builder_set_filter_report()
+ * @return 0 to go on, anything else to stop
+ *
+ * Threads: called by the thread that runs the builder.
+ */
+typedef int (*dwarfs_filter_report_fn)(const char *path, bool is_directory, bool included,
+				       void *user);
+
+/** The files of one category, to be put in order; valid during the callback. */
+typedef struct dwarfs_order_list dwarfs_order_list;
+
+/** @return how many files there are. Since 0.1. */
+DWARFS_API size_t dwarfs_order_list_count(const dwarfs_order_list *list);
+
+/** @return the name of the category they are of; lives as long as the builder. Since 0.1. */
+DWARFS_API const char *dwarfs_order_list_category(const dwarfs_order_list *list);
+
+/** @return the path of a file below the root, the first one when there are several; valid
+ * until the next call. NULL past the last file. Since 0.1. */
+DWARFS_API const char *dwarfs_order_list_path(dwarfs_order_list *list, size_t index);
+
+/** @return how many of its bytes are of this category. Since 0.1. */
+DWARFS_API uint64_t dwarfs_order_list_size(const dwarfs_order_list *list, size_t index);
+
+/**
+ * Give a file its rank: the lowest comes first. Files of the same rank, and behind all others
+ * those that are given none, stay in the order they had.
+ *
+ * @param list   as given to the callback
+ * @param index  of the file, below dwarfs_order_list_count()
+ * @param rank   any number
+ *
+ * Since 0.1.
+ */
+DWARFS_API void dwarfs_order_list_set_rank(dwarfs_order_list *list, size_t index,
+					   uint64_t rank);
+
+/**
+ * Gives each file of a category its rank: see dwarfs_order_list_set_rank().
+ *
+ * @param files  the files with distinct contents, in the order they have without it
+ * @param user   as given to dwarfs_builder_set_order_callback()
+ * @return 0, or anything else to stop the run, which then fails with DWARFS_ERR_CANCELLED
+ *
+ * Threads: called by the thread that runs the builder, once for each category; where the
+ * samples of a category lie in several ways, once for each of them.
+ */
+typedef int (*dwarfs_order_fn)(dwarfs_order_list *files, void *user);
+
+/**
+ * Let a callback put the files of each category in order, after the order that is set did.
+ *
+ * @param builder  a builder that has not run yet
+ * @param order    the callback; NULL for none (default)
+ * @param user     handed to order
+ *
+ * Since 0.1.
+ */
+DWARFS_API void dwarfs_builder_set_order_callback(dwarfs_builder *builder,
+						  dwarfs_order_fn order, void *user);
+
+/**
+ * Set which files take part when files that resemble each other are brought together.
+ * Larger ones come first, by descending size. For the orders that look at contents.
+ *
+ * @param builder  a builder that has not run yet
+ * @param bytes    the largest of them; UINT64_MAX, the default: all take part
+ *
+ * Since 0.1.
+ */
+DWARFS_API void dwarfs_builder_set_max_similarity_size(dwarfs_builder *builder,
+						       uint64_t bytes);
+
+/* -- categories ---------------------------------------------------------------------- */
+
+/**
+ * Choose who looks for kinds of contents that are better kept apart: each category has
+ * blocks of its own, with its own order, codec and search for repeats.
+ *
+ * | categorizer    | categories                                                         |
+ * |----------------|--------------------------------------------------------------------|
+ * | fits           | fits/image (of 16 bits), fits/metadata                             |
+ * | pcmaudio       | pcmaudio/waveform (of WAV, W64, AIFF, CAF), pcmaudio/metadata      |
+ * | binary         | binary/elf, /pe, /macho-section, /macho-header, by processor       |
+ * | incompressible | incompressible: see dwarfs_builder_set_incompressible()            |
+ * | hotness        | hotness: see dwarfs_builder_add_hot_path()                         |
+ *
+ * Everything else is of the category "<default>".
+ *
+ * @param builder  a builder that has not run yet
+ * @param names    separated by commas, asked in this order: the first that knows a file
+ *                 decides; "" for none (default)
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_INVALID for one that does not exist or is given twice, or
+ *         DWARFS_ERR_UNSUPPORTED for one that this build lacks a codec for
+ *
+ * Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_set_categorizers(dwarfs_builder *builder, const char *names,
+					       dwarfs_error **err);
+
+/**
+ * Add a file to the list of the categorizer "hotness". Listed files are stored next to each
+ * other, in the order of the list, so that few blocks have to be read for them.
+ *
+ * @param builder  a builder that has not run yet
+ * @param path     below the root; "/" or "./" in front makes no difference; need not exist
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_INVALID for a path that is empty or listed already, or
+ *         DWARFS_ERR_NOMEM
+ *
+ * Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_add_hot_path(dwarfs_builder *builder, const char *path,
+					   dwarfs_error **err);
+
+/**
+ * Set what the categorizer "incompressible" takes for incompressible.
+ *
+ * It packs contents with a fast compressor, of large ones samples. Contents of less than
+ * 4 KiB must also have bytes that look random: short texts shrink among others.
+ *
+ * @param builder          a builder that has not run yet
+ * @param min_input_bytes  smaller files are not looked at; default 256
+ * @param block_bytes      packed at a time, 1 KiB to 1 GiB; default 1 MiB
+ * @param ratio            packed size through size that is no gain, above 0 and at most 1;
+ *                         default 0.99
+ * @param zstd_level       of the compressor, -131072..22; default -1. Without zstd, lz4 is
+ *                         used and this means nothing
+ * @param fragments        decide for each block_bytes of a file apart, or for all of it
+ *                         (default)
+ * @param err              receives the details on failure; may be NULL
+ * @return 0, or DWARFS_ERR_RANGE, and then the old values are kept
+ *
+ * Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_set_incompressible(dwarfs_builder *builder,
+						 uint64_t min_input_bytes,
+						 uint64_t block_bytes, double ratio,
+						 int zstd_level, bool fragments,
+						 dwarfs_error **err);
+
+/**
+ * Add a category of your own, for the callback and for per-category settings.
+ *
+ * @param builder  a builder that has not run yet
+ * @param name     up to 255 bytes, without spaces and any of ",:!<>"; is copied
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_INVALID for a name that cannot be or exists, or DWARFS_ERR_NOMEM
+ *
+ * Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_add_category(dwarfs_builder *builder, const char *name,
+					   dwarfs_error **err);
+
+/**
+ * Let a callback name the categories of files; categorizers are asked about the rest.
+ *
+ * @param builder   a builder that has not run yet
+ * @param category  called for each file; NULL for none (default)
+ * @param user      handed to category
+ *
+ * Since 0.1.
+ */
+DWARFS_API void dwarfs_builder_set_category_callback(dwarfs_builder *builder,
+						     dwarfs_category_fn category, void *user);
 
 /* -- what is stored of each entry ---------------------------------------------------- */
 
@@ -286,6 +628,117 @@ DWARFS_API int dwarfs_builder_set_header(dwarfs_builder *builder, const void *da
 DWARFS_API int dwarfs_builder_add_directory(dwarfs_builder *builder, const char *path,
 					    dwarfs_error **err);
 
+/**
+ * Take only this path of the directory, and those added like it, instead of all that is in
+ * it. The directories that lead to it are taken, too; what is in a directory is not.
+ *
+ * Devices, fifos and sockets that are listed are stored. A path that does not exist is an
+ * error in the log and counted; one that is given twice, or an absolute one that is not
+ * below the directory, is left out with a warning. With the order "none" files stay in the
+ * order in which they were added.
+ *
+ * @param builder  a builder that has not run yet
+ * @param path     relative to the directory, with or without "./" in front; or absolute, when
+ *                 the directory was given by an absolute path. "" is the directory itself
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, or DWARFS_ERR_NOMEM. The run fails with DWARFS_ERR_INVALID when a path is
+ *         absolute and the directory is not, or when there are filter rules as well
+ *
+ * Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_add_path(dwarfs_builder *builder, const char *path,
+				       dwarfs_error **err);
+
+/**
+ * Add a rule for which entries are taken.
+ *
+ *     + pattern   take what matches
+ *     - pattern   leave out what matches; a directory with everything below it
+ *     . file      rules from a file, one a line; empty lines and those that begin with #
+ *                 are skipped
+ *
+ * The first rule that matches an entry decides; what none matches is taken. A pattern with /
+ * at its end matches directories only, any other one everything but directories: so these
+ * are left even when nothing in them is, see dwarfs_builder_set_remove_empty_directories().
+ *
+ * A pattern with / at its beginning is matched against the whole path below the root, any
+ * other one against its last names, as many as it takes. In it ? stands for one character,
+ * * for any number of them within a name, ** for any number of them, [a-z] for one of a
+ * set, [!a-z] for one outside of it, and \ takes the next one as it is. The letter i behind
+ * the sign ignores the case of ASCII letters: "-i *.bak".
+ *
+ * @param builder  a builder that has not run yet
+ * @param rule     the rule
+ * @param err      receives the details on failure; may be NULL
+ * @return 0; DWARFS_ERR_INVALID; for a file that cannot be read, DWARFS_ERR_NOT_FOUND and the
+ *         like; DWARFS_ERR_NOMEM
+ *
+ * Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_add_filter(dwarfs_builder *builder, const char *rule,
+					 dwarfs_error **err);
+
+/**
+ * Have a callback told what the rules make of each entry. Entries below a directory that is
+ * left out are not looked at. NULL for none.
+ *
+ * Since 0.1.
+ */
+DWARFS_API void dwarfs_builder_set_filter_report(dwarfs_builder *builder,
+						 dwarfs_filter_report_fn report, void *user);
+
+/**
+ * Have a callback decide about each entry that the rules take, but for the root. NULL for
+ * none.
+ *
+ * Since 0.1.
+ */
+DWARFS_API void dwarfs_builder_set_include(dwarfs_builder *builder, dwarfs_include_fn include,
+					   void *user);
+
+/** Leave out directories with nothing in them but such directories, or store them (default).
+ * Since 0.1. */
+DWARFS_API void dwarfs_builder_set_remove_empty_directories(dwarfs_builder *builder,
+							    bool remove);
+
+/**
+ * Choose the hash by which equal files are found.
+ *
+ * @param builder  a builder that has not run yet
+ * @param name     one of those that dwarfs_digest_name() lists, or "none": then each file is
+ *                 stored on its own. Default "xxh3-128", which is fast and meets no two
+ *                 different files of the same hash by chance; where somebody may have made
+ *                 such files on purpose, "sha256" or "blake2b512" is better
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, or DWARFS_ERR_INVALID
+ *
+ * Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_set_file_hash(dwarfs_builder *builder, const char *name,
+					    dwarfs_error **err);
+
+/**
+ * Store the size of files, but not their contents (default: store them). Files are not
+ * opened, and read back as zeros. Without effect on what else is stored of them.
+ *
+ * Since 0.1.
+ */
+DWARFS_API void dwarfs_builder_set_hollow(dwarfs_builder *builder, bool hollow);
+
+/**
+ * Set how many worker threads list directories, and read files for the first time.
+ *
+ * @param builder  a builder that has not run yet
+ * @param workers  0 to do it in the thread of the caller, up to 1024; default: as many as the
+ *                 context has
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, or DWARFS_ERR_RANGE
+ *
+ * The image does not depend on it. Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_set_scan_workers(dwarfs_builder *builder, uint32_t workers,
+					       dwarfs_error **err);
+
 /* -- run ----------------------------------------------------------------------------- */
 
 /** Watch the run; progress may be NULL. Since 0.1. */
@@ -355,6 +808,19 @@ typedef int (*dwarfs_write_fn)(const void *data, size_t bytes, void *user);
 DWARFS_API int dwarfs_builder_write_callback(dwarfs_builder *builder, dwarfs_write_fn write,
 					     void *user, dwarfs_error **err);
 
+/**
+ * Only look at what the input has, to see what the filter rules make of it: no file is read
+ * and no image made. Entries are counted as by a run, and this is the one run of a builder.
+ *
+ * @param builder  a builder with its input and options
+ * @param err      receives the details on failure; may be NULL
+ * @return 0; DWARFS_ERR_INVALID without input, or when the builder has run; DWARFS_ERR_CANCELLED;
+ *         DWARFS_ERR_NOMEM
+ *
+ * Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_scan(dwarfs_builder *builder, dwarfs_error **err);
+
 /** What a run counts. */
 enum dwarfs_count {
 	DWARFS_COUNT_DIRECTORIES,
@@ -375,6 +841,8 @@ enum dwarfs_count {
 	DWARFS_COUNT_BYTES_OUT,       /**< size of the image with its header */
 	DWARFS_COUNT_BLOCKS,
 	DWARFS_COUNT_CHUNKS,
+	DWARFS_COUNT_SEGMENTS,        /**< runs of bytes that were stored already elsewhere */
+	DWARFS_COUNT_BYTES_SEGMENTS,  /**< size of these */
 };
 
 /**
@@ -387,6 +855,30 @@ enum dwarfs_count {
  * Since 0.1.
  */
 DWARFS_API uint64_t dwarfs_builder_count(const dwarfs_builder *builder, int count);
+
+/** @return how many categories there are in a builder that has run. Since 0.1. */
+DWARFS_API size_t dwarfs_builder_category_count(const dwarfs_builder *builder);
+
+/** @return the name of a category, from 0; lives as long as the builder; NULL past the last
+ * one. Since 0.1. */
+DWARFS_API const char *dwarfs_builder_category_name(const dwarfs_builder *builder,
+						    size_t index);
+
+/**
+ * Ask what became of the bytes of a category.
+ *
+ * @param builder     a builder that has run
+ * @param index       the category, from 0
+ * @param in_out      receives the bytes of its files, equal ones counted once
+ * @param stored_out  receives the size of its blocks before compression
+ * @param packed_out  receives the size of its blocks as written
+ * @return 0, or DWARFS_ERR_RANGE
+ *
+ * Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_category_bytes(const dwarfs_builder *builder, size_t index,
+					     uint64_t *in_out, uint64_t *stored_out,
+					     uint64_t *packed_out);
 
 DWARFS_END_DECLS
 

@@ -27,6 +27,7 @@ enum dwarfs_code {
 	DWARFS_ERR_ACCESS = -13,     /**< the system denies permission */
 	DWARFS_ERR_NO_SPACE = -14,   /**< the disk or the quota is full */
 	DWARFS_ERR_CANCELLED = -15,  /**< the caller asked to stop */
+	DWARFS_ERR_LIMIT = -16,      /**< a limit that was set leaves too little */
 };
 
 /** Details of a failure. Belongs to whoever passed the pointer that it was stored in. */

@@ -52,6 +52,18 @@ DWARFS_API uint64_t dwarfs_progress_bytes_total(const dwarfs_progress *progress)
 /** @return bytes written to the output so far. Threads: one. Since 0.1. */
 DWARFS_API uint64_t dwarfs_progress_bytes_out(const dwarfs_progress *progress);
 
+/** @return bytes that were found to be stored already, in equal files and in parts of others.
+ * Threads: one. Since 0.1. */
+DWARFS_API uint64_t dwarfs_progress_bytes_saved(const dwarfs_progress *progress);
+
+/**
+ * @return nanoseconds the operation is thought to take from now on; UINT64_MAX as long as
+ *         nothing can be said.
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API uint64_t dwarfs_progress_remaining_ns(const dwarfs_progress *progress);
+
 /** @return files (or sections, in a check) dealt with so far. Threads: one. Since 0.1. */
 DWARFS_API uint64_t dwarfs_progress_items_done(const dwarfs_progress *progress);
 

@@ -47,6 +47,7 @@ static const struct {
 	{ DWARFS_ERR_ACCESS, "permission denied" },
 	{ DWARFS_ERR_NO_SPACE, "no space left" },
 	{ DWARFS_ERR_CANCELLED, "cancelled" },
+	{ DWARFS_ERR_LIMIT, "limit too low" },
 };
 
 const char *dwarfs_strerror(int code)

@@ -10,6 +10,9 @@
 
 #define INTERVAL_NS UINT64_C(100000000)
 
+/* Before that, how long the rest will take is not worth guessing. */
+#define MIN_ELAPSED_NS UINT64_C(500000000)
+
 struct dwarfs_cancel {
 	atomic_bool thrown;
 };
@@ -82,6 +85,8 @@ int dw_progress_tick(struct dwarfs_progress *progress, dwarfs_error **err)
 int dw_progress_enter(struct dwarfs_progress *progress, int phase, dwarfs_error **err)
 {
 	progress->phase = phase;
+	progress->phase_started_ns = now_ns();
+	progress->phase_started_bytes = progress->bytes_done;
 	return dw_progress_tick(progress, err);
 }
 
@@ -120,6 +125,30 @@ uint64_t dwarfs_progress_bytes_total(const dwarfs_progress *progress)
 uint64_t dwarfs_progress_bytes_out(const dwarfs_progress *progress)
 {
 	return progress->bytes_out;
+}
+
+uint64_t dwarfs_progress_bytes_saved(const dwarfs_progress *progress)
+{
+	return progress->bytes_saved;
+}
+
+/* The rest takes as long for each byte as the phase did so far. Phases that come before
+ * the totals are known, and those without bytes, say nothing. */
+uint64_t dwarfs_progress_remaining_ns(const dwarfs_progress *progress)
+{
+	uint64_t elapsed = now_ns() - progress->phase_started_ns, done, left;
+
+	if (progress->phase == DWARFS_PHASE_DONE)
+		return 0;
+	if (progress->phase == DWARFS_PHASE_SCAN || progress->phase == DWARFS_PHASE_HASH ||
+	    progress->bytes_done <= progress->phase_started_bytes ||
+	    elapsed < MIN_ELAPSED_NS)
+		return UINT64_MAX;
+	done = progress->bytes_done - progress->phase_started_bytes;
+	left = progress->bytes_total > progress->bytes_done
+		       ? progress->bytes_total - progress->bytes_done
+		       : 0;
+	return (uint64_t)((double)elapsed * (double)left / (double)done);
 }
 
 uint64_t dwarfs_progress_items_done(const dwarfs_progress *progress)

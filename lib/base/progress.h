@@ -20,11 +20,13 @@ struct dwarfs_progress {
 	const dwarfs_cancel *cancel; /* may be NULL */
 	int phase;
 	uint64_t bytes_done, bytes_total, bytes_out;
+	uint64_t bytes_saved; /* equal files and segments that are not stored again */
 	uint64_t items_done, items_total;
 	const char *path;
 
 	/* private to base/progress.c */
 	uint64_t started_ns, last_ns;
+	uint64_t phase_started_ns, phase_started_bytes;
 	int last_phase;
 };
 

@@ -12,7 +12,8 @@
 #include <time.h>
 
 #include "build/categorize/categorize.h"
-#include "build/dedupe.h"
+#include "build/inspect.h"
+#include "build/source.h"
 #include "build/metadata.h"
 #include "build/order/order.h"
 #include "build/scan.h"
@@ -26,9 +27,12 @@
 /* What the stages give to each other. */
 struct build {
 	struct build_run run;
+	dwarfs_builder *builder;
+	struct budget budget;
 	struct tree tree;
 	struct contents contents;
 	struct chunks chunks;
+	struct block_streams block_streams;
 	struct sections sections;
 	uint64_t now; /* seconds since 1970 */
 };
@@ -38,6 +42,8 @@ static void free_build(struct build *build)
 	dw_tree_free(&build->tree);
 	dw_contents_free(&build->contents);
 	dw_chunks_free(&build->chunks);
+	dw_block_streams_free(&build->block_streams);
+	dw_sources_free(build->run.sources);
 	dw_sections_free(&build->sections);
 }
 #define auto_build __attribute__((cleanup(free_build)))
@@ -57,18 +63,39 @@ void dw_build_complain(struct build_run *run, const char *path, int errnum,
 
 /* -- blocks -------------------------------------------------------------------------- */
 
-static int write_category(struct build *build, uint32_t category,
-			  struct compressor *compressor, dwarfs_error **err)
+/* The fragments of a stream from a number on. */
+static int write_stream(struct build *build, uint32_t stream, size_t from,
+			struct compressor *compressor, dwarfs_error **err)
 {
-	__attribute__((cleanup(dw_category_list_free))) struct category_list list = { 0 };
-	int ret;
+	__attribute__((cleanup(dw_fragment_list_free))) struct fragment_list list = { 0 };
+	const struct stream *of = &build->contents.streams.list[stream];
+	struct order_input order = {
+		.run = &build->run,
+		.tree = &build->tree,
+		.contents = &build->contents,
+		.spec = &build->run.settings[of->category].order,
+		.block_bytes = dw_block_bytes(build->run.options, of),
+	};
+	struct segment_input segment = {
+		.run = &build->run,
+		.tree = &build->tree,
+		.contents = &build->contents,
+		.stream = stream,
+		.settings = &build->run.settings[of->category],
+		.budget = &build->budget,
+	};
+	int ret = dw_fragments_of(&build->contents, stream, from, &list, err);
 
-	if ((ret = dw_categorize(&build->contents, category, &list, err)) < 0 ||
-	    (ret = build->run.options->order->sort(&build->tree, &build->contents,
-						   list.numbers, list.count, err)) < 0)
+	if (ret < 0)
 		return ret;
-	return dw_segment(&build->run, &build->tree, &build->contents, list.numbers,
-			  list.count, compressor, &build->chunks, err);
+	for (size_t i = 0; i < list.count; i++)
+		build->run.totals[of->category].in +=
+			build->contents.fragments[list.numbers[i]].size;
+	if ((ret = dw_order_sort(&order, list.numbers, list.count, err)) < 0)
+		return ret;
+	segment.numbers = list.numbers;
+	segment.count = list.count;
+	return list.count ? dw_segment(&segment, compressor, &build->chunks, err) : 0;
 }
 
 static void expect_contents(struct build *build)
@@ -76,10 +103,42 @@ static void expect_contents(struct build *build)
 	struct dwarfs_progress *progress = &build->run.progress;
 
 	progress->items_done = progress->bytes_done = 0;
-	progress->items_total = progress->bytes_total = 0;
-	for (size_t i = 0; i < build->contents.count; i++) {
-		progress->items_total += build->contents.list[i].size != 0;
-		progress->bytes_total += build->contents.list[i].size;
+	progress->items_total = build->contents.fragment_count;
+	progress->bytes_total = 0;
+	for (size_t i = 0; i < build->contents.fragment_count; i++)
+		progress->bytes_total += build->contents.fragments[i].size;
+}
+
+/* All streams; then, in the default stream, what turned out to differ from what it was
+ * thought to be equal to. */
+static int write_streams(struct build *build, struct compressor *compressor,
+			 dwarfs_error **err)
+{
+	size_t from = 0, end = build->contents.fragment_count;
+	int ret;
+
+	for (uint32_t stream = 0; stream < build->contents.streams.count; stream++)
+		if ((ret = write_stream(build, stream, 0, compressor, err)) < 0)
+			return ret;
+	while (end < build->contents.fragment_count) {
+		from = end;
+		end = build->contents.fragment_count;
+		if ((ret = write_stream(build, 0, from, compressor, err)) < 0)
+			return ret;
+	}
+	return 0;
+}
+
+/* Contents are as long as what was stored of them. */
+static void add_up_sizes(struct contents *contents)
+{
+	for (size_t i = 0; i < contents->count; i++) {
+		struct content *content = &contents->list[i];
+
+		content->size = 0;
+		for (uint32_t j = 0; j < content->fragment_count; j++)
+			content->size +=
+				contents->fragments[content->first_fragment + j].size;
 	}
 }
 
@@ -91,15 +150,14 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 	expect_contents(build);
 	if ((ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_WRITE, err)) <
 		    0 ||
-	    (ret = dw_compressor_new(&build->sections,
-				     &build->run.options->codecs[DWARFS_CODEC_BLOCKS],
-				     &compressor, err)) < 0)
+	    (ret = dw_budget_plan(build->builder, &build->contents, &build->budget,
+				  err)) < 0 ||
+	    (ret = dw_compressor_new(&build->sections, &build->budget,
+				     &build->block_streams, &compressor, err)) < 0 ||
+	    (ret = write_streams(build, compressor, err)) < 0 ||
+	    (ret = dw_compressor_finish(compressor, err)) < 0)
 		return ret;
-	for (uint32_t category = 0; category < CATEGORY_COUNT; category++)
-		if ((ret = write_category(build, category, compressor, err)) < 0)
-			return ret;
-	if ((ret = dw_compressor_finish(compressor, err)) < 0)
-		return ret;
+	add_up_sizes(&build->contents);
 	/* What could not be read is done, too. */
 	build->run.progress.bytes_done = build->run.progress.bytes_total;
 	return 0;
@@ -120,6 +178,21 @@ static struct codec_spec metadata_codec(const struct build *build, uint64_t byte
 	return codec;
 }
 
+static int pack_metadata(struct build *build, const struct codec_spec *codec,
+			 const struct buffer *schema, const struct buffer *data,
+			 dwarfs_error **err)
+{
+	int ret = dw_sections_pack(&build->sections, DWARFS_SECTION_SCHEMA,
+				   &build->run.options->codecs[DWARFS_CODEC_SCHEMA],
+				   dw_buffer_span(schema), NULL, err);
+
+	if (ret < 0)
+		return ret;
+	return dw_sections_pack(&build->sections, DWARFS_SECTION_METADATA, codec,
+				dw_buffer_span(data),
+				&build->run.counts[DWARFS_COUNT_BYTES_METADATA], err);
+}
+
 static int write_metadata(struct build *build, dwarfs_error **err)
 {
 	struct metadata_input input = {
@@ -127,6 +200,7 @@ static int write_metadata(struct build *build, dwarfs_error **err)
 		.tree = &build->tree,
 		.contents = &build->contents,
 		.chunks = &build->chunks,
+		.block_streams = &build->block_streams,
 		.block_count = (uint32_t)build->run.counts[DWARFS_COUNT_BLOCKS],
 		.has_create_timestamp = build->run.options->create_timestamp,
 		.create_timestamp = build->now,
@@ -140,14 +214,14 @@ static int write_metadata(struct build *build, dwarfs_error **err)
 	    (ret = dw_metadata(&input, &schema, &data, err)) < 0)
 		return ret;
 	codec = metadata_codec(build, data.size);
-	ret = dw_sections_pack(&build->sections, DWARFS_SECTION_SCHEMA,
-			       &build->run.options->codecs[DWARFS_CODEC_SCHEMA],
-			       dw_buffer_span(&schema), NULL, err);
-	if (ret < 0)
+	if (codec.id == CODEC_NONE)
+		return pack_metadata(build, &codec, &schema, &data, err);
+	dw_buffer_free(&schema);
+	dw_buffer_free(&data);
+	input.compressed = true;
+	if ((ret = dw_metadata(&input, &schema, &data, err)) < 0)
 		return ret;
-	return dw_sections_pack(&build->sections, DWARFS_SECTION_METADATA, &codec,
-				dw_buffer_span(&data),
-				&build->run.counts[DWARFS_COUNT_BYTES_METADATA], err);
+	return pack_metadata(build, &codec, &schema, &data, err);
 }
 
 /* -- history ------------------------------------------------------------------------- */
@@ -242,7 +316,7 @@ static int run_stages(struct build *build, dwarfs_error **err)
 	int ret;
 
 	if ((ret = dw_scan(&build->run, &build->tree, err)) < 0 ||
-	    (ret = dw_dedupe(&build->run, &build->tree, &build->contents, err)) < 0 ||
+	    (ret = dw_inspect(&build->run, &build->tree, &build->contents, err)) < 0 ||
 	    (ret = write_header(build, err)) < 0 ||
 	    (ret = write_blocks(build, err)) < 0 ||
 	    (ret = write_metadata(build, err)) < 0 ||
@@ -252,6 +326,23 @@ static int run_stages(struct build *build, dwarfs_error **err)
 	    (ret = dw_sections_write_index(&build->sections, err)) < 0)
 		return ret;
 	return dw_output_commit(build->run.output, err);
+}
+
+int dw_build_scan(dwarfs_builder *builder, dwarfs_error **err)
+{
+	auto_build struct build build = {
+		.run = {
+			.context = builder->context,
+			.options = &builder->options,
+			.root_fd = builder->root_fd,
+			.root_path = builder->root_path,
+			.counts = builder->counts,
+		},
+	};
+
+	dw_progress_start(&build.run.progress, builder->progress, builder->progress_user,
+			  builder->cancel);
+	return dw_scan(&build.run, &build.tree, err);
 }
 
 int dw_build(dwarfs_builder *builder, struct output *output, dwarfs_error **err)
@@ -264,7 +355,10 @@ int dw_build(dwarfs_builder *builder, struct output *output, dwarfs_error **err)
 			.root_fd = builder->root_fd,
 			.root_path = builder->root_path,
 			.counts = builder->counts,
+			.totals = builder->totals,
+			.settings = builder->settings,
 		},
+		.builder = builder,
 		.now = (uint64_t)time(NULL),
 	};
 	int ret;

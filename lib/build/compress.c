@@ -8,14 +8,20 @@
  */
 #include "build/compress.h"
 #include "build/flow.h"
+#include "os/memory.h"
+#include "os/pages.h"
 
-/* Blocks that wait for a worker, so that none is idle while the next one is read. Small
- * blocks are packed so fast that more of them are needed. */
-#define WAITING_BYTES  ((uint64_t)4 << 20)
-#define WAITING_BLOCKS 1
+/* How the blocks of a stream are packed. */
+struct setup {
+	struct codec_spec codec;
+	size_t block_bytes;
+	uint32_t stream, category;
+	struct setup *before;
+};
 
 struct block_job {
-	struct block block; /* first: the caller sees only this */
+	struct block *block;
+	const struct setup *setup;
 	struct section_header header;
 	struct buffer packed;
 	struct block_job *next_free;
@@ -23,16 +29,19 @@ struct block_job {
 
 struct compressor {
 	struct sections *sections;
-	struct codec_spec codec;
-	size_t block_bytes;
+	struct block_streams *streams;
 	struct flow flow;
-	struct block_job *open; /* being filled, or NULL */
+	struct setup *setup; /* of the stream at hand, which knows those before */
 	struct block_job *free_jobs;
+	struct block *free_blocks; /* of the size of the stream at hand */
 	uint32_t next_number;
+	bool has_threads; /* the thread of the run packs nothing itself */
 	atomic_bool stop; /* what is being packed is not wanted any more */
 };
 
+/* Packs for one stream after the other. */
 struct pack_worker {
+	const struct setup *setup;
 	struct codec *codec;
 	struct xxh3 *hash;
 };
@@ -59,12 +68,28 @@ static int new_worker(void *shared, void **worker_out, dwarfs_error **err)
 
 	if (!worker)
 		return dw_fail_nomem(err);
-	if ((ret = dw_codec_new(&compressor->codec, compressor->block_bytes,
-				&worker->codec, err)) < 0 ||
-	    (ret = dw_xxh3_new(&worker->hash, err)) < 0)
+	if ((ret = dw_xxh3_new(&worker->hash, err)) < 0)
+		return ret;
+	if (compressor->has_threads)
+		dw_os_be_nice(compressor->sections->run->options->compress_niceness);
+	*worker_out = dw_steal(worker);
+	return 0;
+}
+
+static int set_up(struct compressor *compressor, struct pack_worker *worker,
+		  const struct setup *setup, dwarfs_error **err)
+{
+	int ret;
+
+	if (worker->setup == setup)
+		return 0;
+	dw_codec_free(dw_steal(worker->codec));
+	worker->setup = NULL;
+	ret = dw_codec_new(&setup->codec, setup->block_bytes, &worker->codec, err);
+	if (ret < 0)
 		return ret;
 	dw_codec_set_stop(worker->codec, &compressor->stop);
-	*worker_out = dw_steal(worker);
+	worker->setup = setup;
 	return 0;
 }
 
@@ -72,64 +97,88 @@ static struct span stored(const struct block_job *job)
 {
 	if (job->header.compression != CODEC_NONE)
 		return dw_buffer_span(&job->packed);
-	return (struct span){ job->block.data, job->block.size };
+	return (struct span){ job->block->data, job->block->size };
 }
 
 static int pack(void *shared, void *pointer, void *job_pointer, dwarfs_error **err)
 {
 	struct pack_worker *worker = pointer;
 	struct block_job *job = job_pointer;
-	struct span in = { job->block.data, job->block.size };
-	int ret;
+	struct span in = { job->block->data, job->block->size };
+	int ret = set_up(shared, worker, job->setup, err);
 
+	if (ret < 0)
+		return ret;
 	job->packed.size = 0;
 	ret = dw_codec_pack(worker->codec, in, &job->packed, &job->header.compression,
 			    err);
 	if (ret < 0)
-		return dw_explain(err, ret, "packing block %" PRIu32, job->block.number);
+		return dw_explain(err, ret, "packing block %" PRIu32, job->block->number);
 	dw_section_seal(&job->header, stored(job), worker->hash);
 	return 0;
 }
 
 /* -- on the thread of the run -------------------------------------------------------- */
 
+static void free_block(struct block *block)
+{
+	if (!block)
+		return;
+	dw_pages_free(block->data, block->room);
+	free(block);
+}
+
+void dw_block_keep(struct block *block)
+{
+	block->keepers++;
+}
+
+void dw_block_release(struct compressor *compressor, struct block *block)
+{
+	if (!block || --block->keepers > 0)
+		return;
+	block->next_free = compressor->free_blocks;
+	compressor->free_blocks = block;
+}
+
 static int write_block(void *shared, void *job_pointer, dwarfs_error **err)
 {
 	struct compressor *compressor = shared;
 	struct block_job *job = job_pointer;
-	uint64_t *counts = compressor->sections->run->counts;
+	struct build_run *run = compressor->sections->run;
+	struct category_total *total = &run->totals[job->setup->category];
 	struct span data = stored(job);
 
 	dw_flow_taken(&compressor->flow);
-	/* Bytes are done when their block is, which is what takes the time. */
-	compressor->sections->run->progress.bytes_done += job->block.size;
-	counts[DWARFS_COUNT_BLOCKS]++;
-	counts[DWARFS_COUNT_BYTES_STORED] += job->block.size;
-	counts[DWARFS_COUNT_BYTES_BLOCKS] += data.size;
+	run->counts[DWARFS_COUNT_BLOCKS]++;
+	run->counts[DWARFS_COUNT_BYTES_STORED] += job->block->size;
+	run->counts[DWARFS_COUNT_BYTES_BLOCKS] += data.size;
+	total->stored += job->block->size;
+	total->packed += data.size;
+	run->progress.bytes_done += job->block->input_bytes;
 	return dw_sections_write(compressor->sections, &job->header, data, err);
 }
 
-static void free_job(struct block_job *job)
-{
-	if (!job)
-		return;
-	free(job->block.data);
-	dw_buffer_free(&job->packed);
-	free(job);
-}
-
-/* Data and packed bytes stay, for the next block. */
+/* Packed bytes stay, for the next block. */
 static void keep_job(void *shared, void *job_pointer)
 {
 	struct compressor *compressor = shared;
 	struct block_job *job = job_pointer;
 
+	dw_block_release(compressor, dw_steal(job->block));
 	job->next_free = compressor->free_jobs;
 	compressor->free_jobs = job;
 }
 
-int dw_compressor_new(struct sections *sections, const struct codec_spec *codec,
-		      struct compressor **compressor_out, dwarfs_error **err)
+static void free_job(struct block_job *job)
+{
+	dw_buffer_free(&job->packed);
+	free(job);
+}
+
+int dw_compressor_new(struct sections *sections, const struct budget *budget,
+		      struct block_streams *streams, struct compressor **compressor_out,
+		      dwarfs_error **err)
 {
 	static const struct pool_ops ops = {
 		.worker_new = new_worker,
@@ -140,22 +189,39 @@ int dw_compressor_new(struct sections *sections, const struct codec_spec *codec,
 	};
 	auto_compressor struct compressor *compressor = dw_calloc(1, sizeof(*compressor));
 	struct build_run *run = sections->run;
-	uint32_t workers = dw_context_workers(run->context), waiting;
 	int ret;
 
 	if (!compressor)
 		return dw_fail_nomem(err);
 	compressor->sections = sections;
-	compressor->codec = *codec;
-	compressor->block_bytes = (size_t)1 << run->options->block_bits;
-	waiting = WAITING_BLOCKS + (uint32_t)(WAITING_BYTES / compressor->block_bytes);
-	if (waiting > 64)
-		waiting = 64;
-	if ((ret = dw_flow_init(&compressor->flow, &ops, compressor, workers,
-				workers + waiting, &run->progress, err)) < 0)
+	compressor->streams = streams;
+	compressor->has_threads = budget->workers > 0;
+	if ((ret = dw_flow_init(&compressor->flow, &ops, compressor, budget->workers,
+				budget->workers + budget->waiting, &run->progress,
+				err)) < 0)
 		return ret;
 	*compressor_out = dw_steal(compressor);
 	return 0;
+}
+
+static void free_free_blocks(struct compressor *compressor)
+{
+	while (compressor->free_blocks) {
+		struct block *block = compressor->free_blocks;
+
+		compressor->free_blocks = block->next_free;
+		free_block(block);
+	}
+}
+
+static void free_free_jobs(struct compressor *compressor)
+{
+	while (compressor->free_jobs) {
+		struct block_job *job = compressor->free_jobs;
+
+		compressor->free_jobs = job->next_free;
+		free_job(job);
+	}
 }
 
 void dw_compressor_free(struct compressor *compressor)
@@ -164,61 +230,104 @@ void dw_compressor_free(struct compressor *compressor)
 		return;
 	atomic_store(&compressor->stop, true);
 	dw_flow_free(&compressor->flow);
-	free_job(compressor->open);
-	while (compressor->free_jobs) {
-		struct block_job *job = compressor->free_jobs;
+	free_free_blocks(compressor);
+	free_free_jobs(compressor);
+	while (compressor->setup) {
+		struct setup *setup = compressor->setup;
 
-		compressor->free_jobs = job->next_free;
-		free_job(job);
+		compressor->setup = setup->before;
+		free(setup);
 	}
 	free(compressor);
 }
 
-static struct block_job *new_job(size_t block_bytes)
+int dw_compressor_turn(struct compressor *compressor, uint32_t stream, uint32_t category,
+		       const struct codec_spec *codec, size_t block_bytes,
+		       dwarfs_error **err)
 {
-	struct block_job *job = dw_calloc(1, sizeof(*job));
+	struct setup *setup = dw_calloc(1, sizeof(*setup));
+	int ret;
 
-	if (job && !(job->block.data = malloc(block_bytes))) {
-		free(job);
+	if (!setup)
+		return dw_fail_nomem(err);
+	*setup = (struct setup){ *codec, block_bytes, stream, category,
+				 compressor->setup };
+	/* Memory of blocks is used again by the next stream only when they are as large;
+	 * so nothing may be under way. */
+	if (compressor->setup && compressor->setup->block_bytes != block_bytes &&
+	    (ret = dw_flow_finish(&compressor->flow, err)) < 0) {
+		free(setup);
+		return ret;
+	}
+	if (compressor->setup && compressor->setup->block_bytes != block_bytes)
+		free_free_blocks(compressor);
+	compressor->setup = setup;
+	return 0;
+}
+
+static struct block *new_block(size_t block_bytes)
+{
+	struct block *block = dw_calloc(1, sizeof(*block));
+
+	if (!block)
+		return NULL;
+	block->room = block_bytes;
+	if (!(block->data = dw_pages_new(block_bytes))) {
+		free(block);
 		return NULL;
 	}
-	return job;
+	return block;
 }
 
 int dw_compressor_open(struct compressor *compressor, struct block **block_out,
 		       dwarfs_error **err)
 {
-	struct block_job *job = compressor->free_jobs;
+	struct block_streams *streams = compressor->streams;
+	struct block *block = compressor->free_blocks;
+	int ret;
 
 	if (compressor->next_number == UINT32_MAX)
 		return dw_fail(err, DWARFS_ERR_RANGE, "too many blocks for one image");
-	if (job)
-		compressor->free_jobs = job->next_free;
+	if ((ret = dw_grow(&streams->list, &streams->room, streams->count + 1, err)) < 0)
+		return ret;
+	if (block)
+		compressor->free_blocks = block->next_free;
 	else
-		job = new_job(compressor->block_bytes);
-	if (!job)
+		block = new_block(compressor->setup->block_bytes);
+	if (!block)
 		return dw_fail_nomem(err);
-	job->block.number = compressor->next_number++;
-	job->block.size = 0;
-	job->header = (struct section_header){
-		.type = DWARFS_SECTION_BLOCK,
-		.number = job->block.number, /* blocks are the first sections */
-	};
-	compressor->open = job;
-	*block_out = &job->block;
+	block->number = compressor->next_number++;
+	block->size = 0;
+	block->input_bytes = 0;
+	block->keepers = 1;
+	streams->list[streams->count++] = compressor->setup->stream;
+	*block_out = block;
 	return 0;
 }
 
 int dw_compressor_close(struct compressor *compressor, struct block *block,
 			dwarfs_error **err)
 {
-	struct block_job *job = dw_steal(compressor->open);
+	struct block_job *job = compressor->free_jobs;
 
 	if (block->size == 0) { /* nothing came of the file it was opened for */
 		compressor->next_number--;
-		keep_job(compressor, job);
+		compressor->streams->count--;
+		dw_block_release(compressor, block);
 		return 0;
 	}
+	if (job)
+		compressor->free_jobs = job->next_free;
+	else if (!(job = dw_calloc(1, sizeof(*job)))) {
+		dw_block_release(compressor, block);
+		return dw_fail_nomem(err);
+	}
+	job->block = block;
+	job->setup = compressor->setup;
+	job->header = (struct section_header){
+		.type = DWARFS_SECTION_BLOCK,
+		.number = block->number, /* blocks are the first sections */
+	};
 	return dw_flow_submit(&compressor->flow, job, err);
 }
 

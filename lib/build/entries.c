@@ -6,7 +6,7 @@
 
 static int fill_strings(struct tables *tables, dwarfs_error **err)
 {
-	const struct build_packing *packing = &tables->options->packing;
+	const struct build_packing *packing = &tables->packing;
 	struct strtab_packing names = { packing->names, packing->force,
 					packing->names_index };
 	struct strtab_packing targets = { packing->symlinks, packing->force,
@@ -49,7 +49,7 @@ static int fill_directories(struct tables *tables, dwarfs_error **err)
 					  : tree->directories[i].first_entry;
 
 		out->first_entry = first;
-		if (tables->options->packing.directories) {
+		if (tables->packing.directories) {
 			out->first_entry = first - before;
 			before = first;
 		} else if (!sentinel) {

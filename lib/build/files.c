@@ -65,12 +65,13 @@ static int fill_chunk(struct tables *tables, const struct chunk *from,
 	return 0;
 }
 
-static int cache_size(struct tables *tables, uint32_t place, dwarfs_error **err)
+static int cache_size(struct tables *tables, uint32_t place, uint32_t chunk_count,
+		      dwarfs_error **err)
 {
 	const struct content *content = dw_tables_content(tables, place);
 	int ret;
 
-	if (content->chunk_count < CACHED_CHUNKS)
+	if (chunk_count < CACHED_CHUNKS)
 		return 0;
 	if ((ret = dw_grow(&tables->sizes, &tables->size_room, tables->size_count + 1,
 			   err)) < 0)
@@ -87,11 +88,33 @@ static int cache_size(struct tables *tables, uint32_t place, dwarfs_error **err)
 	return 0;
 }
 
+/* The chunks of all fragments of some contents, in their order. */
+static int fill_content(struct tables *tables, const struct content *content,
+			uint64_t inline_max, uint32_t *next, dwarfs_error **err)
+{
+	const struct chunk *chunks = tables->in->chunks->list;
+
+	for (uint32_t i = 0; i < content->fragment_count; i++) {
+		const struct fragment *fragment =
+			&tables->in->contents->fragments[content->first_fragment + i];
+
+		for (uint32_t j = 0; j < fragment->chunk_count; j++) {
+			int ret = fill_chunk(tables, &chunks[fragment->first_chunk + j],
+					     inline_max, &tables->chunks[*next], err);
+
+			if (ret < 0)
+				return ret;
+			++*next;
+		}
+	}
+	return 0;
+}
+
 static int fill_chunks(struct tables *tables, dwarfs_error **err)
 {
 	const struct chunks *chunks = tables->in->chunks;
 	uint64_t inline_max = longest_inline_hole(tables);
-	bool pack = tables->options->packing.chunk_table;
+	bool pack = tables->packing.chunk_table;
 	uint32_t next = 0;
 	int ret;
 
@@ -100,15 +123,14 @@ static int fill_chunks(struct tables *tables, dwarfs_error **err)
 	if (!tables->chunks || !tables->chunk_table)
 		return dw_fail_nomem(err);
 	for (uint32_t place = 0; place < tables->file_count; place++) {
-		const struct content *content = dw_tables_content(tables, place);
+		uint32_t first = next;
 
-		for (uint32_t i = 0; i < content->chunk_count; i++)
-			if ((ret = fill_chunk(
-				     tables, &chunks->list[content->first_chunk + i],
-				     inline_max, &tables->chunks[next++], err)) < 0)
-				return ret;
-		tables->chunk_table[place + 1] = pack ? content->chunk_count : next;
-		if ((ret = cache_size(tables, place, err)) < 0)
+		ret = fill_content(tables, dw_tables_content(tables, place), inline_max,
+				   &next, err);
+		if (ret < 0)
+			return ret;
+		tables->chunk_table[place + 1] = pack ? next - first : next;
+		if ((ret = cache_size(tables, place, next - first, err)) < 0)
 			return ret;
 	}
 	tables->out.chunks = (struct table){ tables->chunks, next };
@@ -121,7 +143,7 @@ static int fill_chunks(struct tables *tables, dwarfs_error **err)
 static int fill_shared(struct tables *tables, dwarfs_error **err)
 {
 	const struct tree *tree = tables->in->tree;
-	bool pack = tables->options->packing.shared_files;
+	bool pack = tables->packing.shared_files;
 
 	tables->shared = dw_calloc(tree->inode_count, sizeof(*tables->shared));
 	if (!tables->shared)
@@ -152,6 +174,8 @@ static void fill_totals(struct tables *tables)
 	struct freeze_metadata *out = &tables->out;
 	uint64_t *counts = tables->in->run->counts, holes = 0;
 
+	counts[DWARFS_COUNT_BYTES_HOLES] = counts[DWARFS_COUNT_DUPLICATES] =
+		counts[DWARFS_COUNT_BYTES_DUPLICATE] = 0;
 	for (uint32_t place = 0; place < tables->file_count; place++) {
 		const struct content *content = dw_tables_content(tables, place);
 

@@ -2,13 +2,10 @@
 /*
  * build/flow: a pool that is fed while the caller stays responsive.
  */
-#include <time.h>
-
 #include "build/flow.h"
 
-/* First and longest time between two looks at the pool. Short jobs need short waits. */
-#define WAIT_NS	    50000
-#define WAIT_NS_MAX 10000000
+/* The longest time between two looks at the pool: until a cancellation is seen. */
+#define WAIT_NS 20000000
 
 int dw_flow_init(struct flow *flow, const struct pool_ops *ops, void *shared,
 		 uint32_t workers, uint32_t limit, struct dwarfs_progress *progress,
@@ -19,6 +16,7 @@ int dw_flow_init(struct flow *flow, const struct pool_ops *ops, void *shared,
 	flow->limit = limit;
 	flow->under_way = 0;
 	flow->pool = NULL;
+	flow->refresh = NULL;
 	return dw_pool_new(ops, shared, workers, limit, &flow->pool, err);
 }
 
@@ -38,24 +36,18 @@ bool dw_flow_stopped(struct flow *flow)
 /* Take results until at most this many jobs are under way. */
 static int wait_until(struct flow *flow, uint32_t under_way, dwarfs_error **err)
 {
-	long wait_ns = WAIT_NS;
 	int ret;
 
 	for (;;) {
-		uint32_t before = flow->under_way;
-		struct timespec pause = { 0 };
-
-		if ((ret = dw_pool_poll(flow->pool, err)) < 0 ||
-		    (ret = dw_progress_tick(flow->progress, err)) < 0)
+		if ((ret = dw_pool_poll(flow->pool, err)) < 0)
+			return ret;
+		if (flow->refresh)
+			flow->refresh(flow->refresh_user);
+		if ((ret = dw_progress_tick(flow->progress, err)) < 0)
 			return ret;
 		if (flow->under_way <= under_way)
 			return 0;
-		if (flow->under_way != before)
-			wait_ns = WAIT_NS;
-		pause.tv_nsec = wait_ns;
-		nanosleep(&pause, NULL);
-		if (wait_ns < WAIT_NS_MAX)
-			wait_ns *= 2;
+		dw_pool_wait(flow->pool, WAIT_NS);
 	}
 }
 

@@ -19,6 +19,10 @@ struct flow {
 	uint32_t limit;	    /* jobs under way at most */
 	uint32_t under_way; /* submitted, not yet taken */
 	atomic_bool stop;   /* for long jobs to look at */
+
+	/* Called before the progress is shown; may be NULL. */
+	void (*refresh)(void *user);
+	void *refresh_user;
 };
 
 /* ops->done must call dw_flow_taken(). */

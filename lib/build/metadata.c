@@ -34,6 +34,10 @@ static void free_tables(struct tables *tables)
 	free(tables->large_holes);
 	free(tables->sizes);
 	free(tables->allocated);
+	free(tables->category_names);
+	free(tables->category_metadata);
+	free(tables->block_categories);
+	free(tables->block_metadata);
 }
 #define auto_tables __attribute__((cleanup(free_tables)))
 
@@ -49,9 +53,9 @@ static void fill_options(struct tables *tables)
 		.time_resolution_sec = (uint32_t)tables->seconds_per_unit,
 		.has_subsecond_multiplier = tables->ns_per_part != 0,
 		.subsecond_multiplier = tables->ns_per_part,
-		.packed_chunk_table = options->packing.chunk_table,
-		.packed_directories = options->packing.directories,
-		.packed_shared_files_table = options->packing.shared_files,
+		.packed_chunk_table = tables->packing.chunk_table,
+		.packed_directories = tables->packing.directories,
+		.packed_shared_files_table = tables->packing.shared_files,
 		.inodes_have_nlink = options->hardlink_table,
 	};
 }
@@ -86,6 +90,7 @@ static int make_tables(struct tables *tables, dwarfs_error **err)
 		dw_tables_fill_inodes,
 		dw_tables_fill_entries,
 		dw_tables_fill_files,
+		dw_tables_fill_kinds,
 	};
 
 	choose_resolution(tables);
@@ -106,13 +111,17 @@ int dw_metadata(const struct metadata_input *input, struct buffer *schema_out,
 	auto_tables struct tables tables = {
 		.in = input,
 		.options = input->run->options,
+		.packing = input->run->options->packing,
 	};
 	char version[64];
 	int ret;
 
+	/* Small numbers in ascending lists; they must be unpacked before use, as the rest. */
+	if (tables.packing.is_auto && input->compressed)
+		tables.packing.chunk_table = tables.packing.directories = true;
 	if ((ret = make_tables(&tables, err)) < 0)
 		return ret;
 	snprintf(version, sizeof(version), WRITER_NAME "%s", dwarfs_version_string());
 	fill_facts(&tables, version);
-	return dw_freeze(&tables.out, schema_out, data_out, err);
+	return dw_freeze(&tables.out, input->compressed, schema_out, data_out, err);
 }

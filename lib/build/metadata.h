@@ -13,7 +13,9 @@ struct metadata_input {
 	struct tree *tree; /* inodes get their numbers */
 	const struct contents *contents;
 	const struct chunks *chunks;
+	const struct block_streams *block_streams;
 	uint32_t block_count;
+	bool compressed; /* what is made will be, so it is made for that */
 	bool has_create_timestamp;
 	uint64_t create_timestamp; /* seconds since 1970 */
 };

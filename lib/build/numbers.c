@@ -29,6 +29,14 @@ static int compare_places(const void *left, const void *right)
 	return a->number < b->number ? -1 : a->number > b->number;
 }
 
+static uint64_t first_chunk(const struct contents *contents,
+			    const struct content *content)
+{
+	if (content->fragment_count == 0)
+		return 0;
+	return contents->fragments[content->first_fragment].first_chunk;
+}
+
 /* What one file has comes first, then what several share; each as it was stored. */
 static int place_files(struct tables *tables, dwarfs_error **err)
 {
@@ -41,7 +49,7 @@ static int place_files(struct tables *tables, dwarfs_error **err)
 	tables->file_count = (uint32_t)contents->count;
 	for (uint32_t i = 0; i < tables->file_count; i++)
 		places[i] = (struct by_place){
-			contents->list[i].first_chunk,
+			first_chunk(contents, &contents->list[i]),
 			i,
 			is_shared(tables, &contents->list[i]),
 		};

@@ -2,127 +2,117 @@
 /*
  * build/scan: directories -> tree.
  *
- * Takes the input directory, gives the tree, without recursion and with one directory
- * open at a time. Looks at names, attributes and link targets; reads no contents.
+ * Takes the input directory, gives the tree. Other threads list directories ahead of the
+ * one that puts the tree together, which takes them in one order always. No recursion,
+ * and few directories open at a time. Looks at names, attributes and link targets; reads
+ * no contents.
  */
 #include <errno.h>
 #include <string.h>
 
+#include "build/listing.h"
+#include "build/paths.h"
 #include "build/scan.h"
+#include "build/taker.h"
 #include "format/metadata.h"
-#include "os/file.h"
 
-/* A file with several names, to be found again. */
-struct seen {
-	uint64_t device, inode;
-	uint32_t number; /* of tree.inodes, + 1; 0 for an empty slot */
+/* Directories that are listed ahead, for each thread, and all that may be. */
+#define AHEAD_PER_WORKER 4
+#define AHEAD_MAX	 64
+
+/* Between two looks at the progress while others list a directory. */
+#define WAIT_NS 20000000
+
+/* A directory yet to be taken. */
+struct pending {
+	uint32_t entry;
+	struct listing *listing; /* once it was offered, or NULL */
 };
 
 struct scanner {
 	struct build_run *run;
 	struct tree *tree;
-	struct seen *seen; /* open addressing */
-	size_t seen_count, seen_room;
-	uint32_t *stack; /* entries of directories yet to be read, the next one last */
+	struct taker taker;
+	struct tasks *tasks;
+	uint32_t workers;
+	struct folders folders;
+	struct pending *stack; /* the next one last */
 	size_t stack_count, stack_room;
-	struct os_names names;
-	struct buffer path, target;
-	size_t path_bytes; /* of the directory being read */
+	size_t ahead; /* listings that stand in the stack */
+	struct buffer path;
+	size_t path_bytes; /* of the directory being taken */
 };
 
 static void free_scanner(struct scanner *scanner)
 {
-	free(scanner->seen);
+	dw_tasks_free(scanner->tasks);
+	for (size_t i = 0; i < scanner->stack_count; i++)
+		dw_listing_free(scanner->stack[i].listing);
 	free(scanner->stack);
-	dw_os_names_free(&scanner->names);
+	dw_folders_free(&scanner->folders);
+	dw_taker_free(&scanner->taker);
 	dw_buffer_free(&scanner->path);
-	dw_buffer_free(&scanner->target);
 }
 #define auto_scanner __attribute__((cleanup(free_scanner)))
 
-/* -- hard links ---------------------------------------------------------------------- */
+/* -- listing ahead ---------------------------------------------------------------------
+ */
 
-static struct seen *find_seen(const struct scanner *scanner, uint64_t device,
-			      uint64_t inode)
+static int new_listing(struct scanner *scanner, uint32_t entry,
+		       struct listing **listing_out, dwarfs_error **err)
 {
-	size_t mask = scanner->seen_room - 1;
-	size_t slot =
-		(size_t)((inode ^ device << 32) * UINT64_C(0x9E3779B97F4A7C15) >> 20);
-
-	for (slot &= mask;; slot = (slot + 1) & mask) {
-		struct seen *seen = &scanner->seen[slot];
-
-		if (seen->number == 0 || (seen->device == device && seen->inode == inode))
-			return seen;
-	}
-}
-
-static int grow_seen(struct scanner *scanner, dwarfs_error **err)
-{
-	struct seen *old = scanner->seen;
-	size_t old_room = scanner->seen_room;
-
-	scanner->seen_room = old_room ? old_room * 2 : 64;
-	scanner->seen = dw_calloc(scanner->seen_room, sizeof(*scanner->seen));
-	if (!scanner->seen) {
-		scanner->seen = old;
-		scanner->seen_room = old_room;
-		return dw_fail_nomem(err);
-	}
-	for (size_t i = 0; i < old_room; i++)
-		if (old[i].number != 0)
-			*find_seen(scanner, old[i].device, old[i].inode) = old[i];
-	free(old);
-	return 0;
-}
-
-/* The inode of a file: a new one, or that of an earlier name. */
-static int inode_of_file(struct scanner *scanner, const struct os_stat *stat,
-			 uint32_t *inode_out, dwarfs_error **err)
-{
-	bool keep_times = scanner->run->options->keep_all_times;
-	struct seen *seen;
+	const struct filter *filter = scanner->run->options->input.filter;
+	auto_buffer struct buffer whole = { 0 };
+	struct folder *above = NULL;
+	const char *path = "";
 	int ret;
 
-	if (stat->links < 2)
-		return dw_tree_add_inode(scanner->tree, stat, keep_times, inode_out, err);
-	if (scanner->seen_count * 2 >= scanner->seen_room &&
-	    (ret = grow_seen(scanner, err)) < 0)
+	if (entry != 0 &&
+	    (ret = dw_folders_above(&scanner->folders, entry, &above, &path, err)) < 0)
 		return ret;
-	seen = find_seen(scanner, stat->device, stat->inode);
-	if (seen->number != 0) {
-		*inode_out = seen->number - 1;
-		scanner->run->counts[DWARFS_COUNT_HARDLINKS]++;
-		return 0;
+	if (filter && (ret = dw_tree_path(scanner->tree, entry, &whole, err)) < 0)
+		return ret;
+	*listing_out = dw_listing_new(scanner->run->root_fd, above, path, filter,
+				      (const char *)whole.data);
+	return *listing_out ? 0 : dw_fail_nomem(err);
+}
+
+/* Offer those that come next; the first of them last, so that it is started first. */
+static int offer_next(struct scanner *scanner, dwarfs_error **err)
+{
+	size_t count = (size_t)scanner->workers * AHEAD_PER_WORKER;
+	int ret;
+
+	if (count > scanner->stack_count)
+		count = scanner->stack_count;
+	for (size_t i = scanner->stack_count - count; i < scanner->stack_count; i++) {
+		struct pending *pending = &scanner->stack[i];
+
+		if (pending->listing || scanner->ahead >= AHEAD_MAX)
+			continue;
+		if ((ret = new_listing(scanner, pending->entry, &pending->listing, err)) <
+		    0)
+			return ret;
+		scanner->ahead++;
+		ret = dw_tasks_offer(scanner->tasks, &pending->listing->task, err);
+		if (ret < 0)
+			return ret;
 	}
-	if ((ret = dw_tree_add_inode(scanner->tree, stat, keep_times, inode_out, err)) <
-	    0)
-		return ret;
-	*seen = (struct seen){ stat->device, stat->inode, *inode_out + 1 };
-	scanner->seen_count++;
 	return 0;
 }
 
-/* -- entries ------------------------------------------------------------------------- */
-
-/* What the options make of the attributes that were found. Times stay as they are until
- * the metadata is made, since they also show whether a file has changed. */
-static void adjust(struct scanner *scanner, struct os_stat *stat, const char *path)
+static int wait_for(struct scanner *scanner, struct task *task, dwarfs_error **err)
 {
-	const struct build_options *options = scanner->run->options;
+	int ret = 0;
 
-	if ((stat->mode & DW_S_IFMT) != DW_S_IFLNK)
-		stat->mode =
-			dw_mode_change_apply(&options->chmod, stat->mode, options->umask);
-	if (options->set_uid)
-		stat->uid = options->uid;
-	if (options->set_gid)
-		stat->gid = options->gid;
-	if (stat->mtime.seconds < 0 && !options->set_time)
-		dw_log(scanner->run->context, DWARFS_LOG_WARN,
-		       "'%s/%s': time before 1970 is stored as 1970",
-		       scanner->run->root_path, path);
+	while (!dw_tasks_wait(scanner->tasks, task, WAIT_NS))
+		if (ret == 0)
+			ret = dw_progress_tick(&scanner->run->progress, err);
+	return ret;
 }
+
+/* -- entries ---------------------------------------------------------------------------
+ */
 
 static const char *path_of_child(struct scanner *scanner, const char *name,
 				 dwarfs_error **err)
@@ -134,132 +124,85 @@ static const char *path_of_child(struct scanner *scanner, const char *name,
 	return (const char *)scanner->path.data;
 }
 
-static bool is_left_out(struct scanner *scanner, const struct os_stat *stat,
-			const char *path)
+static int push(struct scanner *scanner, uint32_t entry, dwarfs_error **err)
 {
-	const struct build_options *options = scanner->run->options;
-	int class = dw_class_of_mode(stat->mode);
-	const char *what = NULL;
+	int ret = dw_grow(&scanner->stack, &scanner->stack_room, scanner->stack_count + 1,
+			  err);
 
-	if (class == CLASS_DEV && !options->devices)
-		what = "device";
-	else if (class == CLASS_OTH && !options->specials)
-		what = "fifo or socket";
-	else if (class < 0)
-		what = "file of unknown type";
-	else if (dw_output_is(scanner->run->output, stat))
-		what = "the output itself";
-	if (!what)
-		return false;
-	dw_log(scanner->run->context, DWARFS_LOG_VERBOSE, "skipping '%s/%s': %s",
-	       scanner->run->root_path, path, what);
-	scanner->run->counts[DWARFS_COUNT_SKIPPED]++;
-	return true;
-}
-
-static int add_inode(struct scanner *scanner, int class, const struct os_stat *stat,
-		     uint32_t *inode_out, dwarfs_error **err)
-{
-	struct tree *tree = scanner->tree;
-	struct tree_inode *inode;
-	int ret;
-
-	if (class == CLASS_REG)
-		return inode_of_file(scanner, stat, inode_out, err);
-	ret = dw_tree_add_inode(tree, stat, scanner->run->options->keep_all_times,
-				inode_out, err);
 	if (ret < 0)
 		return ret;
-	inode = &tree->inodes[*inode_out];
-	inode->size = class == CLASS_DEV ? stat->rdev : 0;
-	if (class != CLASS_LNK)
-		return 0;
-	return dw_texts_add(&tree->targets, dw_buffer_span(&scanner->target),
-			    &inode->target, err);
-}
-
-static void count_entry(struct scanner *scanner, int class, const struct os_stat *stat,
-			bool is_new)
-{
-	static const int kinds[] = {
-		[CLASS_DIR] = DWARFS_COUNT_DIRECTORIES,
-		[CLASS_LNK] = DWARFS_COUNT_LINKS,
-		[CLASS_REG] = DWARFS_COUNT_FILES,
-		[CLASS_DEV] = DWARFS_COUNT_DEVICES,
-		[CLASS_OTH] = DWARFS_COUNT_SPECIALS,
-	};
-
-	scanner->run->counts[kinds[class]]++;
-	if (class == CLASS_REG && is_new)
-		scanner->run->counts[DWARFS_COUNT_BYTES_IN] += stat->size;
-}
-
-/* One name of the directory that is open. */
-static int scan_name(struct scanner *scanner, int fd, uint32_t parent, const char *name,
-		     dwarfs_error **err)
-{
-	struct tree *tree = scanner->tree;
-	struct os_stat stat;
-	uint32_t inode = 0, entry = (uint32_t)tree->entry_count;
-	const char *path = path_of_child(scanner, name, err);
-	int class, ret;
-
-	if (!path)
-		return DWARFS_ERR_NOMEM;
-	if ((ret = dw_stat_at(fd, name, &stat)) < 0) {
-		dw_build_complain(scanner->run, path, -ret, "cannot inspect",
-				  "leaving it out");
-		return 0;
-	}
-	if (is_left_out(scanner, &stat, path))
-		return 0;
-	class = dw_class_of_mode(stat.mode);
-	if (class == CLASS_LNK &&
-	    (ret = dw_readlink_at(fd, name, &scanner->target)) < 0) {
-		if (ret == -ENOMEM)
-			return dw_fail_nomem(err);
-		dw_build_complain(scanner->run, path, -ret, "cannot read link",
-				  "leaving it out");
-		return 0;
-	}
-	adjust(scanner, &stat, path);
-	if ((ret = add_inode(scanner, class, &stat, &inode, err)) < 0 ||
-	    (ret = dw_tree_add_entry(tree, parent,
-				     (struct span){ (const uint8_t *)name, strlen(name) },
-				     inode, err)) < 0)
-		return ret;
-	count_entry(scanner, class, &stat, tree->inodes[inode].links == 1);
-	if (class != CLASS_DIR)
-		return 0;
-	if ((ret = dw_grow(&scanner->stack, &scanner->stack_room,
-			   scanner->stack_count + 1, err)) < 0)
-		return ret;
-	scanner->stack[scanner->stack_count++] = entry;
+	scanner->stack[scanner->stack_count++] = (struct pending){ .entry = entry };
 	return 0;
 }
 
-/* The stack gives directories from its end, so the first of them must stand there. */
-static void reverse(uint32_t *list, size_t count)
+/* Tell the callback what the filter made of an entry. */
+static int report(struct scanner *scanner, const struct listed *listed, const char *path,
+		  dwarfs_error **err)
 {
-	for (size_t i = 0; i < count / 2; i++) {
-		uint32_t kept = list[i];
+	const struct input_options *options = &scanner->run->options->input;
+	bool is_directory = (listed->stat.mode & DW_S_IFMT) == DW_S_IFDIR;
 
-		list[i] = list[count - 1 - i];
-		list[count - 1 - i] = kept;
-	}
+	if (!options->report || listed->errnum != 0)
+		return 0;
+	if (options->report(path, is_directory, listed->is_taken, options->report_user) !=
+	    0)
+		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
+	return 0;
 }
 
-static int scan_names(struct scanner *scanner, int fd, uint32_t entry, dwarfs_error **err)
+static int take_entry(struct scanner *scanner, uint32_t parent, const char *name,
+		      const struct listing_part *part, const struct listed *listed,
+		      dwarfs_error **err)
 {
-	struct dwarfs_progress *progress = &scanner->run->progress;
-	size_t before = scanner->stack_count;
+	struct tree *tree = scanner->tree;
+	struct found found = { .stat = listed->stat,
+			       .path = path_of_child(scanner, name, err) };
+	bool is_link = (listed->stat.mode & DW_S_IFMT) == DW_S_IFLNK;
+	uint32_t inode, entry = (uint32_t)tree->entry_count;
 	int ret;
 
-	for (size_t i = 0; i < scanner->names.count; i++) {
-		const char *name = (const char *)scanner->names.text.data +
-				   scanner->names.offsets[i];
+	if (!found.path)
+		return DWARFS_ERR_NOMEM;
+	if ((ret = report(scanner, listed, found.path, err)) < 0 || !listed->is_taken)
+		return ret;
+	if (listed->errnum) {
+		dw_build_complain(scanner->run, found.path, listed->errnum,
+				  is_link ? "cannot read link" : "cannot inspect",
+				  "leaving it out");
+		return 0;
+	}
+	if (is_link)
+		found.target.data = part->targets.data + listed->target;
+	if (is_link)
+		found.target.size = strlen((const char *)found.target.data);
+	if ((ret = dw_take(&scanner->taker, &found, &inode, err)) < 0 || inode == DW_NONE)
+		return ret;
+	if ((ret = dw_tree_add_entry(tree, parent,
+				     (struct span){ (const uint8_t *)name, strlen(name) },
+				     inode, err)) < 0)
+		return ret;
+	if ((listed->stat.mode & DW_S_IFMT) == DW_S_IFDIR)
+		return push(scanner, entry, err);
+	return 0;
+}
 
-		if ((ret = scan_name(scanner, fd, entry, name, err)) < 0)
+/* -- directories -----------------------------------------------------------------------
+ */
+
+static int take_part(struct scanner *scanner, uint32_t entry, struct listing_part *part,
+		     dwarfs_error **err)
+{
+	struct dwarfs_progress *progress = &scanner->run->progress;
+	const struct os_names *names = &part->listing->names;
+	int ret;
+
+	if (part->no_memory)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < part->count; i++) {
+		const char *name = dw_os_name(names, part->first + i);
+
+		ret = take_entry(scanner, entry, name, part, &part->list[i], err);
+		if (ret < 0)
 			return ret;
 		progress->items_done = scanner->tree->entry_count;
 		progress->bytes_done = scanner->run->counts[DWARFS_COUNT_BYTES_IN];
@@ -267,67 +210,148 @@ static int scan_names(struct scanner *scanner, int fd, uint32_t entry, dwarfs_er
 		if ((ret = dw_progress_tick(progress, err)) < 0)
 			return ret;
 	}
-	if (scanner->stack_count > before)
-		reverse(scanner->stack + before, scanner->stack_count - before);
+	dw_listing_drop_part(part);
 	return 0;
 }
 
-static int scan_directory(struct scanner *scanner, uint32_t entry, dwarfs_error **err)
+/* The first part was done with the listing. */
+static int take_parts(struct scanner *scanner, uint32_t entry, struct listing *listing,
+		      dwarfs_error **err)
 {
-	struct tree *tree = scanner->tree;
-	auto_fd int fd = -1;
 	int ret;
 
-	if ((ret = dw_grow(&tree->directories, &tree->directory_room,
-			   tree->directory_count + 1, err)) < 0 ||
-	    (ret = dw_tree_path(tree, entry, &scanner->path, err)) < 0)
-		return ret;
-	tree->directories[tree->directory_count++] =
-		(struct tree_directory){ entry, (uint32_t)tree->entry_count };
-	scanner->path_bytes = scanner->path.size;
-	ret = dw_dir_open_at(scanner->run->root_fd, (const char *)scanner->path.data,
-			     &fd);
-	if (ret == 0)
-		ret = dw_dir_list(fd, &scanner->names);
-	if (ret == -ENOMEM)
-		return dw_fail_nomem(err);
-	if (ret < 0) {
-		dw_build_complain(scanner->run, (const char *)scanner->path.data, -ret,
-				  "cannot read directory", "storing it empty");
-		return 0;
+	listing->offered = 1;
+	for (size_t i = 0; i < listing->part_count; i++) {
+		while (listing->offered < listing->part_count &&
+		       listing->offered <= i + scanner->workers) {
+			struct listing_part *part = &listing->parts[listing->offered++];
+
+			if ((ret = dw_tasks_offer(scanner->tasks, &part->task, err)) < 0)
+				return ret;
+		}
+		if (i > 0 && (ret = wait_for(scanner, &listing->parts[i].task, err)) < 0)
+			return ret;
+		if ((ret = take_part(scanner, entry, &listing->parts[i], err)) < 0)
+			return ret;
 	}
-	return scan_names(scanner, fd, entry, err);
+	return 0;
 }
 
-static int add_root(struct scanner *scanner, dwarfs_error **err)
+/* The stack gives directories from its end, so the first of them must stand there. */
+static void reverse(struct pending *list, size_t count)
 {
-	struct os_stat stat;
-	uint32_t inode;
+	for (size_t i = 0; i < count / 2; i++) {
+		struct pending kept = list[i];
+
+		list[i] = list[count - 1 - i];
+		list[count - 1 - i] = kept;
+	}
+}
+
+static int take_listing(struct scanner *scanner, uint32_t entry, struct listing *listing,
+			dwarfs_error **err)
+{
+	size_t before = scanner->stack_count;
 	int ret;
 
-	if ((ret = dw_stat_fd(scanner->run->root_fd, &stat)) < 0)
-		return dw_fail_errno(err, -ret, "cannot inspect '%s'",
-				     scanner->run->root_path);
-	adjust(scanner, &stat, "");
-	if ((ret = add_inode(scanner, CLASS_DIR, &stat, &inode, err)) < 0)
+	if (listing->errnum == ENOMEM)
+		return dw_fail_nomem(err);
+	if (listing->errnum) {
+		dw_build_complain(scanner->run, (const char *)scanner->path.data,
+				  listing->errnum, "cannot read directory",
+				  "storing it empty");
+		return 0;
+	}
+	if ((ret = take_parts(scanner, entry, listing, err)) < 0)
 		return ret;
-	count_entry(scanner, CLASS_DIR, &stat, true);
-	return dw_tree_add_entry(scanner->tree, 0, (struct span){ 0 }, inode, err);
+	if (scanner->stack_count == before)
+		return 0;
+	reverse(scanner->stack + before, scanner->stack_count - before);
+	ret = entry == 0 ? 0
+			 : dw_folders_keep(&scanner->folders, entry, listing->fd, err);
+	if (entry != 0)
+		listing->fd = -1;
+	return ret;
+}
+
+/* Parts of it may still be worked on when something goes wrong. */
+static void end_listing(struct scanner *scanner, struct listing *listing, int ret)
+{
+	for (size_t i = 1; ret < 0 && i < listing->offered; i++)
+		while (!dw_tasks_wait(scanner->tasks, &listing->parts[i].task, WAIT_NS))
+			continue;
+	dw_listing_free(listing);
+}
+
+static int take_directory(struct scanner *scanner, struct pending *next,
+			  dwarfs_error **err)
+{
+	struct tree *tree = scanner->tree;
+	uint32_t entry = next->entry;
+	struct listing *listing = next->listing;
+	int ret;
+
+	if (!listing && (ret = new_listing(scanner, entry, &listing, err)) < 0)
+		return ret;
+	ret = wait_for(scanner, &listing->task, err);
+	if (ret == 0)
+		ret = dw_grow(&tree->directories, &tree->directory_room,
+			      tree->directory_count + 1, err);
+	if (ret == 0)
+		ret = dw_tree_path(tree, entry, &scanner->path, err);
+	if (ret == 0) {
+		tree->directories[tree->directory_count++] =
+			(struct tree_directory){ entry, (uint32_t)tree->entry_count };
+		scanner->path_bytes = scanner->path.size;
+		ret = take_listing(scanner, entry, listing, err);
+	}
+	end_listing(scanner, listing, ret);
+	return ret;
+}
+
+static int scan(struct scanner *scanner, dwarfs_error **err)
+{
+	int ret;
+
+	if ((ret = dw_take_root(&scanner->taker, err)) < 0 ||
+	    (ret = push(scanner, 0, err)) < 0)
+		return ret;
+	while (scanner->stack_count > 0) {
+		struct pending next;
+
+		if ((ret = offer_next(scanner, err)) < 0)
+			return ret;
+		next = scanner->stack[--scanner->stack_count];
+		scanner->ahead -= next.listing != NULL;
+		if ((ret = take_directory(scanner, &next, err)) < 0)
+			return ret;
+	}
+	return 0;
 }
 
 int dw_scan(struct build_run *run, struct tree *tree, dwarfs_error **err)
 {
-	auto_scanner struct scanner scanner = { .run = run, .tree = tree };
+	const struct build_options *options = run->options;
+	auto_scanner struct scanner scanner = {
+		.run = run,
+		.tree = tree,
+		.workers = dw_input_workers(run),
+		.taker = { .run = run,
+			   .tree = tree,
+			   .devices = options->devices,
+			   .specials = options->specials },
+	};
 	int ret;
 
-	if ((ret = dw_progress_enter(&run->progress, DWARFS_PHASE_SCAN, err)) < 0 ||
-	    (ret = add_root(&scanner, err)) < 0 ||
-	    (ret = scan_directory(&scanner, 0, err)) < 0)
+	if ((ret = dw_progress_enter(&run->progress, DWARFS_PHASE_SCAN, err)) < 0)
 		return ret;
-	while (scanner.stack_count > 0)
-		if ((ret = scan_directory(&scanner, scanner.stack[--scanner.stack_count],
-					  err)) < 0)
-			break;
+	dw_folders_init(&scanner.folders, run->root_fd, tree, FOLDER_SLOTS);
+	if ((ret = dw_tasks_new(scanner.workers, &scanner.tasks, err)) < 0)
+		return ret;
+	ret = options->input.paths ? dw_paths(run, tree, err) : scan(&scanner, err);
 	run->progress.path = NULL;
+	if (ret == 0 && options->input.remove_empty_directories)
+		ret = dw_tree_prune(tree, err);
+	run->counts[DWARFS_COUNT_DIRECTORIES] = tree->directory_count;
 	return ret;
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * build/segment: files -> chunks in blocks.
+ * build/segment: fragments -> chunks in blocks.
  */
 #ifndef DW_BUILD_SEGMENT_H
 #define DW_BUILD_SEGMENT_H
 
+#include "build/budget.h"
 #include "build/compress.h"
 #include "build/contents.h"
 
-/* A run of bytes of some contents: in a block, or zeros that are stored nowhere. */
+/* A run of bytes of a fragment: in a block, or zeros that are stored nowhere. */
 struct chunk {
 	uint32_t block; /* DW_NONE: a hole */
 	uint32_t offset;
@@ -26,13 +27,30 @@ static inline void dw_chunks_free(struct chunks *chunks)
 	*chunks = (struct chunks){ 0 };
 }
 
+/* The fragments of one stream. */
+struct segment_input {
+	struct build_run *run;
+	struct tree *tree;
+	struct contents *contents;
+	uint32_t stream;
+	const struct stream_settings *settings;
+	const struct budget *budget;
+	const uint32_t *numbers; /* in this order */
+	size_t count;
+};
+
 /*
- * Store the contents with these numbers in this order. Contents get their chunks, size
- * and holes as read. When a file turns out to differ from those that shared its contents,
- * they get contents of their own.
+ * Store fragments. They get their chunks, and their size as read. When a file turns out to
+ * differ from those that shared its contents, these get contents of their own, in the
+ * default stream, at the end of the list.
  */
-int dw_segment(struct build_run *run, struct tree *tree, struct contents *contents,
-	       const uint32_t *numbers, size_t count, struct compressor *compressor,
+int dw_segment(const struct segment_input *input, struct compressor *compressor,
 	       struct chunks *chunks, dwarfs_error **err);
+
+/* The bytes of a block of a stream: whole frames, where it has samples. */
+size_t dw_block_bytes(const struct build_options *options, const struct stream *stream);
+
+/* An anchor for the segmenter is in about 2^shift bytes. */
+unsigned dw_anchor_shift(const struct stream_settings *settings);
 
 #endif

@@ -1,38 +1,258 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * build/source: the bytes of the files of the input, read when they are needed.
+ * build/source: the bytes of the files of the input.
  *
- * No descriptor is kept from one stage to the next, so files may change in between. That
- * is found by comparing size and time.
+ * No descriptor of a file is kept from one stage to the next, so files may change in
+ * between. That is found by comparing size and time.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <string.h>
 
+#include "build/folders.h"
 #include "build/source.h"
 #include "format/metadata.h"
+#include "os/file.h"
+#include "os/pages.h"
 
-int dw_source_open(int root_fd, const char *path, int *fd_out)
+/* Small files without holes are common, and worth a question less. */
+#define MAY_HIDE_HOLES KEPT_FILE_BYTES
+
+struct sources {
+	atomic_size_t slab_count;
+	struct kept *kept; /* ascending by contents */
+	size_t kept_count;
+
+	pthread_mutex_t lock;
+	struct folders folders; /* behind the lock */
+};
+
+/* -- kept bytes ---------------------------------------------------------------------- */
+
+int dw_sources_new(struct sources **sources_out, const struct build_run *run,
+		   const struct tree *tree, dwarfs_error **err)
 {
-	struct os_stat stat;
-	auto_fd int fd = -1;
-	int ret;
+	struct sources *sources = dw_calloc(1, sizeof(*sources));
 
-	if ((ret = dw_open_at(root_fd, path, &fd)) < 0 ||
-	    (ret = dw_stat_fd(fd, &stat)) < 0)
-		return ret;
-	if ((stat.mode & DW_S_IFMT) != DW_S_IFREG)
-		return -ESTALE;
-	*fd_out = fd;
-	fd = -1;
+	if (!sources)
+		return dw_fail_nomem(err);
+	if (pthread_mutex_init(&sources->lock, NULL) != 0) {
+		free(sources);
+		return dw_fail_nomem(err);
+	}
+	atomic_init(&sources->slab_count, 0);
+	dw_folders_init(&sources->folders, run->root_fd, tree, FOLDER_SLOTS);
+	*sources_out = sources;
 	return 0;
 }
 
-int dw_source_is_unchanged(int fd, const struct source_mark *mark)
+void dw_sources_free(struct sources *sources)
+{
+	if (!sources)
+		return;
+	dw_kept_free(sources->kept, sources->kept_count);
+	dw_folders_free(&sources->folders);
+	pthread_mutex_destroy(&sources->lock);
+	free(sources);
+}
+
+uint64_t dw_sources_kept_bytes(const struct sources *sources)
+{
+	return sources ? atomic_load(&sources->slab_count) * (uint64_t)KEPT_SLAB_BYTES
+		       : 0;
+}
+
+static void free_slab(struct kept_slab *slab)
+{
+	dw_pages_free(slab->data, KEPT_SLAB_BYTES);
+	atomic_fetch_sub(&slab->sources->slab_count, 1);
+	free(slab);
+}
+
+struct kept_slab *dw_kept_slab_new(struct sources *sources)
+{
+	size_t count = atomic_fetch_add(&sources->slab_count, 1);
+	struct kept_slab *slab = NULL;
+
+	if (count < KEPT_TOTAL_BYTES / KEPT_SLAB_BYTES)
+		slab = dw_calloc(1, sizeof(*slab));
+	if (!slab) {
+		atomic_fetch_sub(&sources->slab_count, 1);
+		return NULL;
+	}
+	slab->sources = sources;
+	atomic_init(&slab->users, 1);
+	if (!(slab->data = dw_pages_new(KEPT_SLAB_BYTES))) {
+		free_slab(slab);
+		return NULL;
+	}
+	return slab;
+}
+
+void dw_kept_slab_release(struct kept_slab *slab)
+{
+	if (slab && atomic_fetch_sub(&slab->users, 1) == 1)
+		free_slab(slab);
+}
+
+void dw_kept_free(struct kept *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		dw_kept_slab_release(list[i].slab);
+	free(list);
+}
+
+void dw_sources_set_kept(struct sources *sources, struct kept *list, size_t count)
+{
+	sources->kept = list;
+	sources->kept_count = count;
+}
+
+static struct kept *find_kept(const struct sources *sources, uint32_t content)
+{
+	size_t from = 0, to = sources ? sources->kept_count : 0;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (sources->kept[middle].content == content)
+			return &sources->kept[middle];
+		if (sources->kept[middle].content < content)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return NULL;
+}
+
+/* -- one file ------------------------------------------------------------------------ */
+
+static int open_file(const struct build_run *run, uint32_t entry, int *fd_out)
+{
+	struct sources *sources = run->sources;
+	int ret;
+
+	pthread_mutex_lock(&sources->lock);
+	ret = dw_folders_open_file(&sources->folders, entry, fd_out);
+	pthread_mutex_unlock(&sources->lock);
+	return ret;
+}
+
+/* An open file that turns out to be none is closed by the caller. */
+static int look_at(struct source *source)
 {
 	struct os_stat stat;
-	int ret = dw_stat_fd(fd, &stat);
+	int ret = dw_stat_fd(source->fd, &stat);
 
 	if (ret < 0)
 		return ret;
-	return stat.size == mark->size && stat.mtime.seconds == mark->mtime &&
-	       stat.mtime.nanoseconds == mark->mtime_ns;
+	if ((stat.mode & DW_S_IFMT) != DW_S_IFREG)
+		return -ESTALE;
+	source->is_shorter = stat.size < source->size;
+	if (source->is_shorter)
+		source->size = stat.size;
+	source->may_have_holes = stat.allocated < stat.size || stat.size > MAY_HIDE_HOLES;
+	return 0;
+}
+
+int dw_source_begin(struct build_run *run, const struct tree *tree,
+		    const struct contents *contents, uint32_t content,
+		    struct source *source)
+{
+	const struct tree_inode *inode = &tree->inodes[contents->list[content].inode];
+	struct kept *kept = find_kept(run->sources, content);
+	int ret;
+
+	*source = (struct source){
+		.size = inode->size,
+		.fd = -1,
+		.mark = dw_source_mark(inode),
+		.is_hollow = run->options->input.hollow,
+	};
+	if (source->is_hollow)
+		return 0;
+	if (kept && kept->slab) {
+		source->slab = dw_steal(kept->slab);
+		source->kept =
+			(struct span){ source->slab->data + kept->offset, kept->size };
+		return 0;
+	}
+	if ((ret = open_file(run, inode->entry, &source->fd)) < 0)
+		return ret;
+	if ((ret = look_at(source)) < 0) {
+		dw_source_end(source);
+		return ret;
+	}
+	source->may_have_holes &= run->options->sparse_files;
+	return 0;
+}
+
+int64_t dw_source_read_at(struct source *source, void *buffer, size_t size,
+			  uint64_t offset)
+{
+	if (source->fd >= 0)
+		return dw_fd_read_at(source->fd, buffer, size, offset);
+	if (offset >= source->size)
+		return 0;
+	if (size > source->size - offset)
+		size = (size_t)(source->size - offset);
+	if (source->is_hollow)
+		memset(buffer, 0, size);
+	else
+		memcpy(buffer, source->kept.data + offset, size);
+	return (int64_t)size;
+}
+
+int dw_source_next_data(struct source *source, uint64_t from, uint64_t end,
+			uint64_t *start_out, uint64_t *end_out)
+{
+	if (source->may_have_holes)
+		return dw_next_data(source->fd, from, end, start_out, end_out);
+	*start_out = source->is_hollow ? end : from;
+	*end_out = end;
+	return 0;
+}
+
+int dw_source_is_unchanged(const struct source *source)
+{
+	struct os_stat stat;
+	int ret;
+
+	if (source->fd < 0)
+		return 1;
+	if ((ret = dw_stat_fd(source->fd, &stat)) < 0)
+		return ret;
+	return dw_source_matches(&source->mark, &stat);
+}
+
+void dw_source_end(struct source *source)
+{
+	dw_fd_close(source->fd);
+	source->fd = -1;
+	source->kept = (struct span){ 0 };
+	dw_kept_slab_release(dw_steal(source->slab));
+}
+
+int64_t dw_source_peek(struct build_run *run, const struct tree *tree,
+		       const struct contents *contents, uint32_t content, void *buffer,
+		       size_t size, uint64_t offset)
+{
+	const struct kept *kept = find_kept(run->sources, content);
+	struct source source;
+	int64_t got;
+	int ret;
+
+	if (kept && kept->slab) {
+		if (offset >= kept->size)
+			return 0;
+		if (size > kept->size - offset)
+			size = (size_t)(kept->size - offset);
+		memcpy(buffer, kept->slab->data + kept->offset + offset, size);
+		return (int64_t)size;
+	}
+	if ((ret = dw_source_begin(run, tree, contents, content, &source)) < 0)
+		return ret;
+	got = dw_source_read_at(&source, buffer, size, offset);
+	dw_source_end(&source);
+	return got;
 }

@@ -3,7 +3,7 @@
  * build/tables: the tables of the metadata while they are being filled.
  *
  * Private to metadata.c and those who fill a part each: numbers.c, attributes.c,
- * entries.c and files.c, in this order.
+ * entries.c, files.c and kinds.c, in this order.
  */
 #ifndef DW_BUILD_TABLES_H
 #define DW_BUILD_TABLES_H
@@ -15,6 +15,7 @@
 struct tables {
 	const struct metadata_input *in;
 	const struct build_options *options;
+	struct build_packing packing;
 	uint64_t seconds_per_unit;	 /* of stored times */
 	uint32_t ns_per_part;		 /* of their fractions; 0 for none */
 	uint32_t first[CLASS_COUNT + 1]; /* number of the first inode of each class */
@@ -37,6 +38,9 @@ struct tables {
 	struct freeze_pair64 *sizes, *allocated;
 	size_t size_count, size_room, allocated_count, allocated_room;
 	struct span feature;
+	struct span *category_names, *category_metadata;
+	uint32_t *block_categories;
+	struct freeze_pair32 *block_metadata;
 	struct freeze_metadata out;
 };
 
@@ -58,5 +62,8 @@ int dw_tables_fill_entries(struct tables *tables, dwarfs_error **err);
 
 /* Chunks, holes, sizes, and who shares what; also counts them for the caller. */
 int dw_tables_fill_files(struct tables *tables, dwarfs_error **err);
+
+/* Categories of blocks, where there are any. */
+int dw_tables_fill_kinds(struct tables *tables, dwarfs_error **err);
 
 #endif

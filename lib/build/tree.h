@@ -92,6 +92,10 @@ int dw_tree_add_entry(struct tree *tree, uint32_t parent, struct span name,
 /* Number of entries below a directory: from first_entry on. */
 uint32_t dw_tree_last_entry(const struct tree *tree, size_t directory);
 
+/* Remove directories without entries, and those that have none but such; never the root.
+ */
+int dw_tree_prune(struct tree *tree, dwarfs_error **err);
+
 /* The path of an entry below the root, with a NUL; "" for the root. */
 int dw_tree_path(const struct tree *tree, uint32_t entry, struct buffer *path,
 		 dwarfs_error **err);

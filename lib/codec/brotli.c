@@ -24,7 +24,6 @@
 /* What the decoder takes besides its window: trees and tables of one meta-block. */
 #define DECODER_BASE_BYTES (UINT64_C(16) << 20)
 
-#define WINDOW_GAP	 16 /* a window is this much smaller than its power of two */
 #define MAX_VARINT_BYTES 10
 
 /* -- unpacking ----------------------------------------------------------------------- */
@@ -187,13 +186,15 @@ struct packer {
 };
 
 /*
- * No window is larger than a block needs. Only who asks for it gets one that needs the
- * large-window extension.
+ * No window is larger than a block, but for the few bytes that a window lacks to its
+ * power of two: the next one would take twice the memory. Only who asks for it gets one
+ * that needs the large-window extension.
  */
 static uint32_t window_for(const struct codec_spec *spec, size_t block_bytes)
 {
-	uint32_t most = spec->window_log ? spec->window_log : BROTLI_MAX_WINDOW_BITS;
-	uint32_t needed = dw_bit_length((uint64_t)block_bytes + WINDOW_GAP - 1);
+	uint32_t most =
+		spec->window_log ? (uint32_t)spec->window_log : BROTLI_MAX_WINDOW_BITS;
+	uint32_t needed = block_bytes > 1 ? dw_bit_length(block_bytes - 1) : 0;
 
 	if (needed < BROTLI_MIN_WINDOW_BITS)
 		needed = BROTLI_MIN_WINDOW_BITS;
@@ -263,7 +264,7 @@ static int encode_on(struct heap *heap, const struct packer *packer, struct span
 	encoder = BrotliEncoderCreateInstance(heap_take, heap_give_back, heap);
 	if (!encoder)
 		return dw_fail(err, DWARFS_ERR_INVALID, "the compressor has failed");
-	return encode(encoder, packer, in, in.size, out, stop, err);
+	return encode(encoder, packer, in, in.size - out->size, out, stop, err);
 }
 
 static int pack(void *state, struct span in, struct buffer *out, const atomic_bool *stop,
@@ -271,9 +272,11 @@ static int pack(void *state, struct span in, struct buffer *out, const atomic_bo
 {
 	struct heap heap = { .first = NULL };
 	struct thrift_writer writer;
-	int ret = dw_buffer_reserve(out, in.size + MAX_VARINT_BYTES, err);
+	int ret;
 
-	if (ret < 0)
+	if (in.size < MAX_VARINT_BYTES)
+		return 0;
+	if ((ret = dw_buffer_reserve(out, in.size, err)) < 0)
 		return ret;
 	dw_thrift_put_start(&writer, out);
 	dw_thrift_put_varint(&writer, in.size);
@@ -282,36 +285,52 @@ static int pack(void *state, struct span in, struct buffer *out, const atomic_bo
 	return ret;
 }
 
-/* Measured: what an encoder takes at its peak, up to this quality. */
+/*
+ * Measured, and rounded up: what an encoder takes at its peak, up to this quality. It
+ * depends on the data, so most take less.
+ */
 static const struct {
 	int quality;
-	uint64_t base_bytes;
-	uint64_t half_bytes_per_byte; /* of the window */
+	uint32_t base_kib;
+	uint32_t eighths; /* of a byte, for each byte that is in work at a time */
 } measured[] = {
-	{ 4, UINT64_C(4) << 20, 4 },
-	{ 9, UINT64_C(36) << 20, 10 },
-	{ BROTLI_MAX_QUALITY, UINT64_C(16) << 20, 31 },
+	{ 0, 1024, 0 },	  { 1, 2048, 0 },     { 3, 2560, 34 },	  { 4, 9728, 34 },
+	{ 5, 6656, 48 },  { 6, 8704, 48 },    { 7, 12800, 48 },	  { 8, 20992, 48 },
+	{ 9, 39424, 48 }, { 11, 12288, 184 }, { 11, 37888, 112 },
 };
 
-static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
+static uint64_t line(size_t i, uint64_t bytes)
 {
-	uint64_t window = UINT64_C(1) << window_for(spec, block_bytes);
-	size_t i = 0;
-
-	while (measured[i].quality < spec->level)
-		i++;
-	return measured[i].base_bytes + measured[i].half_bytes_per_byte * window / 2;
+	return ((uint64_t)measured[i].base_kib << 10) + measured[i].eighths * bytes / 8;
 }
 
-static void set_window(struct codec_spec *spec, unsigned value)
+/* In work is the block, or when it is larger than that twice the window. */
+static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
 {
-	spec->window_log = value;
+	uint64_t bytes = UINT64_C(2) << window_for(spec, block_bytes), estimate;
+	size_t i = 0;
+
+	if (bytes > block_bytes)
+		bytes = block_bytes;
+	while (measured[i].quality < spec->level)
+		i++;
+	estimate = line(i, bytes);
+	/* Where there is another line, the lower one holds. */
+	if (measured[i].quality == BROTLI_MAX_QUALITY && line(i + 1, bytes) < estimate)
+		return line(i + 1, bytes);
+	return estimate;
+}
+
+static bool shrink(struct codec_spec *spec, size_t block_bytes)
+{
+	spec->window_log = (int)window_for(spec, block_bytes) - 1;
+	return spec->window_log >= BROTLI_MIN_WINDOW_BITS;
 }
 
 static const struct codec_option options[] = {
-	{ "quality", dw_codec_set_level, .min = BROTLI_MIN_QUALITY,
+	{ "quality", DW_CODEC_FIELD(level), .min = BROTLI_MIN_QUALITY,
 	  .max = BROTLI_MAX_QUALITY },
-	{ "lgwin", set_window, .min = BROTLI_MIN_WINDOW_BITS,
+	{ "lgwin", DW_CODEC_FIELD(window_log), .min = BROTLI_MIN_WINDOW_BITS,
 	  .max = BROTLI_LARGE_MAX_WINDOW_BITS },
 	{ NULL },
 };
@@ -336,6 +355,7 @@ const struct codec_ops dw_codec_brotli = {
 	.close = free,
 	.pack = pack,
 	.memory = memory,
+	.shrink = shrink,
 };
 
 #endif

@@ -15,7 +15,9 @@
 #include "codec/ops.h"
 #include "format/thrift.h"
 
-#define MAX_TEXT 256 /* of a specification */
+#define MAX_TEXT     256		  /* of a specification */
+#define LEAST_BYTES  (UINT64_C(16) << 10) /* for small objects, and pages not filled */
+#define LITTLE_BYTES (UINT64_C(4) << 20)  /* memory that is not worth a worse ratio */
 
 struct member {
 	const char *name;	     /* as written on the command line */
@@ -68,7 +70,8 @@ struct codec {
 
 /* The codecs that pack, in the order in which people see them. */
 static const enum codec_id writable[] = {
-	CODEC_NONE, CODEC_LZ4, CODEC_LZ4HC, CODEC_ZSTD, CODEC_LZMA, CODEC_BROTLI,
+	CODEC_NONE, CODEC_LZ4,	  CODEC_LZ4HC, CODEC_ZSTD,
+	CODEC_LZMA, CODEC_BROTLI, CODEC_FLAC,  CODEC_RICEPP,
 };
 
 const char *dwarfs_compression_name(uint32_t compression)
@@ -102,9 +105,15 @@ bool dw_codec_can_unpack(uint32_t id)
 	return id < MEMBER_COUNT && members[id].ops;
 }
 
+/* How samples lie is kept as JSON; without it no block of them can be written. */
+static bool lacks_json(enum codec_id id)
+{
+	return !HAVE_JANSSON && (id == CODEC_FLAC || id == CODEC_RICEPP);
+}
+
 bool dw_codec_can_pack(enum codec_id id)
 {
-	return dw_codec_can_unpack(id) && members[id].ops->pack;
+	return dw_codec_can_unpack(id) && members[id].ops->pack && !lacks_json(id);
 }
 
 static int find(uint32_t id, const struct codec_ops **ops_out, dwarfs_error **err)
@@ -126,7 +135,7 @@ static int find_packer(enum codec_id id, const struct codec_ops **ops_out,
 
 	if (ret < 0)
 		return ret;
-	if (!(*ops_out)->pack)
+	if (!dw_codec_can_pack(id))
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
 			       "%s can be unpacked, but not be written",
 			       members[id].name);
@@ -135,38 +144,26 @@ static int find_packer(enum codec_id id, const struct codec_ops **ops_out,
 
 /* -- specifications ------------------------------------------------------------------ */
 
-void dw_codec_set_level(struct codec_spec *spec, unsigned value)
-{
-	spec->level = (int)value;
-}
-
+/* Digits, perhaps behind a sign. */
 static bool is_number(const char *text)
 {
+	text += *text == '-';
 	return *text && !text[strspn(text, "0123456789")];
-}
-
-/* Digits only; too many of them give UINT_MAX. */
-static unsigned number_of(const char *text)
-{
-	unsigned value = 0;
-
-	for (; *text; text++)
-		if (!dw_mul(value, 10u, &value) ||
-		    !dw_add(value, (unsigned)(*text - '0'), &value))
-			return UINT32_MAX;
-	return value;
 }
 
 static int set_number(const char *codec, const struct codec_option *option,
 		      const char *value, struct codec_spec *spec, dwarfs_error **err)
 {
+	long long number;
+
 	if (!is_number(value))
 		return dw_fail(err, DWARFS_ERR_INVALID, "%s: '%s=%s' is not a number",
 			       codec, option->name, value);
-	if (number_of(value) < option->min || number_of(value) > option->max)
-		return dw_fail(err, DWARFS_ERR_RANGE, "%s: %s=%s is not within %u to %u",
+	number = strtoll(value, NULL, 10); /* the nearest one when it does not fit */
+	if (number < option->min || number > option->max)
+		return dw_fail(err, DWARFS_ERR_RANGE, "%s: %s=%s is not within %d to %d",
 			       codec, option->name, value, option->min, option->max);
-	option->set(spec, number_of(value));
+	*dw_codec_number(spec, option->field) = (int)number;
 	return 0;
 }
 
@@ -175,7 +172,7 @@ static int set_word(const char *codec, const struct codec_option *option,
 {
 	for (const struct codec_word *word = option->words; word->text; word++) {
 		if (strcmp(word->text, value) == 0) {
-			option->set(spec, word->value);
+			*dw_codec_number(spec, option->field) = word->value;
 			return 0;
 		}
 	}
@@ -193,7 +190,7 @@ static int set_option(const char *codec, const struct codec_option *option,
 		return dw_fail(err, DWARFS_ERR_INVALID, "%s: '%s' needs a value", codec,
 			       option->name);
 	if (option->is_flag) {
-		option->set(spec, 1);
+		*((bool *)((char *)spec + option->field)) = true;
 		return 0;
 	}
 	return option->words ? set_word(codec, option, value, spec, err)
@@ -227,7 +224,7 @@ static int find_name(const char *name, enum codec_id *id_out, dwarfs_error **err
 			return 0;
 		}
 	}
-	return dw_fail(err, DWARFS_ERR_INVALID, "there is no compression '%s'", name);
+	return dw_fail(err, DWARFS_ERR_INVALID, "unknown compression: %s", name);
 }
 
 int dw_codec_parse(const char *text, struct codec_spec *spec_out, dwarfs_error **err)
@@ -301,6 +298,37 @@ int dw_codec_unpack(uint32_t id, struct span in, uint8_t *out, size_t size,
 
 /* -- packing ------------------------------------------------------------------------- */
 
+static bool are_sound(const struct codec_samples *samples)
+{
+	return samples->bytes_per_sample >= 1 && samples->bytes_per_sample <= 4 &&
+	       samples->bits_per_sample >= 8 &&
+	       samples->bits_per_sample <= 8 * samples->bytes_per_sample &&
+	       samples->channels >= 1 && samples->channels <= 8;
+}
+
+static bool are_pixels(const struct codec_samples *samples)
+{
+	return samples->bytes_per_sample == 2 && samples->unused_lsb_count <= 8 &&
+	       samples->channels >= 1 && samples->channels <= 2;
+}
+
+int dw_samples_check(enum codec_id id, const struct codec_samples *samples,
+		     dwarfs_error **err)
+{
+	if (id != CODEC_FLAC && id != CODEC_RICEPP)
+		return 0;
+	if (!samples->is_known)
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "packs samples, but their layout is not known");
+	if (id == CODEC_FLAC ? !are_sound(samples) : !are_pixels(samples))
+		return dw_fail(
+			err, DWARFS_ERR_INVALID,
+			"cannot pack %u channels of samples of %u bits in %u bytes",
+			samples->channels, samples->bits_per_sample,
+			samples->bytes_per_sample);
+	return 0;
+}
+
 int dw_codec_new(const struct codec_spec *spec, size_t block_bytes,
 		 struct codec **codec_out, dwarfs_error **err)
 {
@@ -314,7 +342,9 @@ int dw_codec_new(const struct codec_spec *spec, size_t block_bytes,
 	if (!codec)
 		return dw_fail_nomem(err);
 	codec->ops = ops;
-	ret = ops->open ? ops->open(spec, block_bytes, &codec->state, err) : 0;
+	ret = dw_samples_check(spec->id, &spec->samples, err);
+	if (ret == 0)
+		ret = ops->open ? ops->open(spec, block_bytes, &codec->state, err) : 0;
 	if (ret < 0)
 		return dw_explain(err, ret, "%s", members[spec->id].name);
 	*codec_out = dw_steal(codec);
@@ -362,7 +392,20 @@ int dw_codec_pack(struct codec *codec, struct span in, struct buffer *out,
 
 uint64_t dw_codec_memory(const struct codec_spec *spec, size_t block_bytes)
 {
-	return dw_codec_can_pack(spec->id)
-		       ? members[spec->id].ops->memory(spec, block_bytes)
-		       : 0;
+	if (!dw_codec_can_pack(spec->id))
+		return 0;
+	return LEAST_BYTES + members[spec->id].ops->memory(spec, block_bytes);
+}
+
+bool dw_codec_shrink(struct codec_spec *spec, size_t block_bytes)
+{
+	uint64_t before = dw_codec_memory(spec, block_bytes);
+	struct codec_spec smaller = *spec;
+
+	if (before <= LITTLE_BYTES || !members[spec->id].ops->shrink ||
+	    !members[spec->id].ops->shrink(&smaller, block_bytes) ||
+	    dw_codec_memory(&smaller, block_bytes) >= before)
+		return false;
+	*spec = smaller;
+	return true;
 }

@@ -24,18 +24,48 @@ enum codec_id {
 	CODEC_RICEPP = 7,
 };
 
-/* What a text such as "zstd:level=19:long" asks for. Plain data: copy it as you like. */
+/*
+ * How the samples of a block lie: of sound for FLAC, of images for RICEPP. No other codec
+ * looks at it. A block holds whole frames: one sample of each channel.
+ */
+struct codec_samples {
+	bool is_known;
+	bool big_endian;
+	bool is_unsigned;	  /* FLAC */
+	bool lsb_padding;	  /* FLAC: unused bits are the low ones */
+	uint8_t bytes_per_sample; /* FLAC 1..4, RICEPP 2 */
+	uint8_t bits_per_sample;  /* FLAC: 8..32 */
+	uint8_t unused_lsb_count; /* RICEPP: low bits that are always 0 */
+	uint16_t channels;	  /* FLAC: channels; RICEPP: components */
+};
+
+/*
+ * What a text such as "zstd:level=19:long" asks for. Plain data: copy it as you like.
+ * Where a number is 0 it follows from the level, as the codec's library has it.
+ */
 struct codec_spec {
 	enum codec_id id;
-	int level;	     /* level or quality */
-	unsigned window_log; /* lzma dict_size, brotli lgwin; 0: the codec's default */
-	bool long_matches;   /* zstd long */
-	bool extreme;	     /* lzma */
-	unsigned bcj;	     /* lzma: an LZMA_FILTER_* id as liblzma numbers them, or 0 */
-	unsigned mode;	     /* lzma: an LZMA_MODE_* number; 0 here and below: by level */
-	unsigned match_finder; /* lzma: an LZMA_MF_* number */
-	unsigned nice;	       /* lzma: a match this long, in bytes, is good enough */
-	unsigned depth;	       /* lzma: how many candidates the match finder looks at */
+	struct codec_samples samples; /* not from the text: what the input is */
+	int level;		      /* level or quality; 0 is a level */
+	int window_log;	   /* zstd wlog, lzma dict_size, brotli lgwin: log2 of bytes */
+	bool extreme;	   /* lzma */
+	bool exhaustive;   /* flac */
+	int block_samples; /* ricepp: samples that share a parameter */
+
+	/* zstd: log2 of entries, of tries; bytes; how hard to search */
+	int hash_log, chain_log, search_log;
+	int min_match, target_length, strategy;
+
+	/* zstd: matches far away, found by a table of their own */
+	bool long_matches;
+	int long_hash_log, long_min_match, long_bucket_log, long_rate_log;
+
+	/* lzma */
+	int bcj;	  /* an LZMA_FILTER_* id as liblzma numbers them */
+	int mode;	  /* an LZMA_MODE_* number */
+	int match_finder; /* an LZMA_MF_* number */
+	int nice;	  /* a match this long, in bytes, is good enough */
+	int depth;	  /* how many candidates the match finder looks at */
 };
 
 /* "null", "zstd", "zstd:level=19" ... ; DWARFS_ERR_INVALID, _RANGE or _UNSUPPORTED. */
@@ -75,7 +105,17 @@ int dw_codec_unpack(uint32_t id, struct span in, uint8_t *out, size_t size,
  * again. */
 struct codec;
 
-/* block_bytes: the largest input it will be given; it sizes windows and tables. */
+/*
+ * Whether a codec can pack such samples: 0, or INVALID and why. Any do for a codec that
+ * is not for samples.
+ */
+int dw_samples_check(enum codec_id id, const struct codec_samples *samples,
+		     dwarfs_error **err);
+
+/*
+ * block_bytes: the largest input it will be given; it sizes windows and tables. INVALID
+ * for options that do not go together, and for samples that dw_samples_check() refuses.
+ */
 int dw_codec_new(const struct codec_spec *spec, size_t block_bytes,
 		 struct codec **codec_out, dwarfs_error **err);
 void dw_codec_free(struct codec *codec);
@@ -97,7 +137,34 @@ int dw_codec_pack(struct codec *codec, struct span in, struct buffer *out,
  */
 void dw_codec_set_stop(struct codec *codec, const atomic_bool *stop);
 
-/* Working memory that one such compressor takes, about, in bytes. */
+/*
+ * What one such compressor takes at most, in bytes, when it packs blocks of this size:
+ * besides the block itself and the room for the result, which is never larger than that.
+ */
 uint64_t dw_codec_memory(const struct codec_spec *spec, size_t block_bytes);
+
+/*
+ * Make do with less memory: one step, the one that costs least in ratio. False, and
+ * nothing changes, when there is no step left that gains anything worth it.
+ */
+bool dw_codec_shrink(struct codec_spec *spec, size_t block_bytes);
+
+/* -- samples, as images describe them (samples.c; the writer's half)
+ * --------------------- */
+
+/*
+ * The JSON text of a layout, compact and with sorted keys, appended to out; a NUL
+ * follows, which does not count. INVALID for another codec than FLAC and RICEPP or an
+ * unknown layout.
+ */
+int dw_samples_to_json(enum codec_id id, const struct codec_samples *samples,
+		       struct buffer *out, dwarfs_error **err);
+
+/*
+ * And back. CORRUPT for a text that is not exactly such an object, or that describes
+ * samples that the codec cannot take.
+ */
+int dw_samples_from_json(enum codec_id id, struct span text,
+			 struct codec_samples *samples_out, dwarfs_error **err);
 
 #endif

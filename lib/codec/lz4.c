@@ -78,7 +78,10 @@ static int open_hc(const struct codec_spec *spec, size_t block_bytes, void **sta
 	return open_with((size_t)LZ4_sizeofStateHC(), spec->level, state_out, err);
 }
 
-/* Write the size, give the room behind it. */
+/*
+ * Write the size, give the room behind it: what does not fit there is of no use. None for
+ * inputs of a few bytes.
+ */
 static int begin(struct span in, struct buffer *out, int *room_out, dwarfs_error **err)
 {
 	int ret;
@@ -86,19 +89,18 @@ static int begin(struct span in, struct buffer *out, int *room_out, dwarfs_error
 	if (in.size > LZ4_MAX_INPUT_SIZE)
 		return dw_fail(err, DWARFS_ERR_RANGE, "a block of %zu bytes is too large",
 			       in.size);
-	*room_out = LZ4_compressBound((int)in.size);
-	ret = dw_buffer_reserve(out, SIZE_BYTES + (size_t)*room_out, err);
-	if (ret == 0)
-		dw_store32(out->data, (uint32_t)in.size);
-	return ret;
+	if ((ret = dw_buffer_reserve(out, in.size < SIZE_BYTES ? SIZE_BYTES : in.size,
+				     err)) < 0)
+		return ret;
+	dw_store32(out->data, (uint32_t)in.size);
+	*room_out = in.size > SIZE_BYTES ? (int)(in.size - SIZE_BYTES) : 0;
+	return 0;
 }
 
-static int end(struct buffer *out, int got, dwarfs_error **err)
+/* 0 bytes: there was not enough room. */
+static void end(struct buffer *out, int got)
 {
-	if (got <= 0)
-		return dw_fail(err, DWARFS_ERR_INVALID, "the compressor has failed");
-	out->size = SIZE_BYTES + (size_t)got;
-	return 0;
+	out->size = got > 0 ? SIZE_BYTES + (size_t)got : 0;
 }
 
 static int pack_fast(void *state, struct span in, struct buffer *out,
@@ -109,11 +111,10 @@ static int pack_fast(void *state, struct span in, struct buffer *out,
 
 	if (ret < 0)
 		return ret;
-	return end(out,
-		   LZ4_compress_fast_extState(packer->tables, (const char *)in.data,
-					      (char *)out->data + SIZE_BYTES,
-					      (int)in.size, room, 1),
-		   err);
+	end(out, LZ4_compress_fast_extState(packer->tables, (const char *)in.data,
+					    (char *)out->data + SIZE_BYTES, (int)in.size,
+					    room, 1));
+	return 0;
 }
 
 static int pack_hc(void *state, struct span in, struct buffer *out,
@@ -124,11 +125,10 @@ static int pack_hc(void *state, struct span in, struct buffer *out,
 
 	if (ret < 0)
 		return ret;
-	return end(out,
-		   LZ4_compress_HC_extStateHC(packer->tables, (const char *)in.data,
-					      (char *)out->data + SIZE_BYTES,
-					      (int)in.size, room, packer->level),
-		   err);
+	end(out, LZ4_compress_HC_extStateHC(packer->tables, (const char *)in.data,
+					    (char *)out->data + SIZE_BYTES, (int)in.size,
+					    room, packer->level));
+	return 0;
 }
 
 static uint64_t memory_fast(const struct codec_spec *spec, size_t block_bytes)
@@ -142,7 +142,7 @@ static uint64_t memory_hc(const struct codec_spec *spec, size_t block_bytes)
 }
 
 static const struct codec_option hc_options[] = {
-	{ "level", dw_codec_set_level, .min = 0, .max = LZ4HC_CLEVEL_MAX },
+	{ "level", DW_CODEC_FIELD(level), .min = 0, .max = LZ4HC_CLEVEL_MAX },
 	{ NULL },
 };
 

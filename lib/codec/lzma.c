@@ -21,7 +21,7 @@
 #define MIN_DICT_LOG	 12
 #define MAX_DICT_LOG	 30
 #define MAX_NICE	 273
-#define MAX_DEPTH	 (UINT32_C(1) << 20)
+#define MAX_DEPTH	 (1 << 20)
 #define PADDING_UNIT	 4
 #define MIN_RECORD_BYTES 2 /* of an index, for each block */
 
@@ -250,12 +250,31 @@ static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 
 /* -- packing ------------------------------------------------------------------------- */
 
-struct packer {
+/*
+ * Where machine code is to be expected, a sample of a large block tells whether a BCJ
+ * filter helps: pieces at equal distances, packed both ways, fast and with a small
+ * dictionary. The filter works on the code around it, so pieces say what the whole would.
+ */
+#define PIECE_BYTES ((size_t)128 << 10)
+#define PIECE_COUNT 16
+#define SMALL_BYTES (PIECE_BYTES * PIECE_COUNT) /* packed both ways as a whole */
+#define PROBE_DICT  ((uint32_t)256 << 10)
+
+#define STREAM_BYTES ((uint64_t)64 << 10) /* of memory, for what is around the filters   \
+					   */
+
+struct attempt {
 	lzma_stream stream; /* keeps its tables from block to block */
 	lzma_options_lzma options;
 	lzma_filter plain[2];
 	lzma_filter branch[3]; /* with a BCJ filter in front, when asked for */
+};
+
+struct packer {
+	struct attempt best;
+	struct attempt probe;
 	bool try_branch;
+	struct buffer sample;
 	struct buffer other; /* the second attempt */
 };
 
@@ -277,34 +296,42 @@ static bool set_options(lzma_options_lzma *options, const struct codec_spec *spe
 	if (spec->match_finder)
 		options->mf = (lzma_match_finder)spec->match_finder;
 	if (spec->nice)
-		options->nice_len = spec->nice;
+		options->nice_len = (uint32_t)spec->nice;
 	if (spec->depth)
-		options->depth = spec->depth;
+		options->depth = (uint32_t)spec->depth;
 	return true;
 }
 
-/* UINT64_MAX when the options do not go together. */
-static uint64_t set_filters(struct packer *packer, const struct codec_spec *spec,
+/* What an attempt takes in memory; UINT64_MAX when the options do not go together. */
+static uint64_t set_filters(struct attempt *attempt, const struct codec_spec *spec,
 			    size_t block_bytes)
 {
-	const lzma_filter lzma2 = { LZMA_FILTER_LZMA2, &packer->options };
+	const lzma_filter lzma2 = { LZMA_FILTER_LZMA2, &attempt->options };
 	const lzma_filter last = { LZMA_VLI_UNKNOWN, NULL };
 
-	if (!set_options(&packer->options, spec, block_bytes))
+	if (!set_options(&attempt->options, spec, block_bytes))
 		return UINT64_MAX;
-	packer->plain[0] = packer->branch[1] = lzma2;
-	packer->plain[1] = packer->branch[2] = last;
-	packer->branch[0] = (lzma_filter){ spec->bcj, NULL };
-	packer->try_branch = spec->bcj != 0;
-	return lzma_raw_encoder_memusage(packer->try_branch ? packer->branch
-							    : packer->plain);
+	attempt->stream = (lzma_stream)LZMA_STREAM_INIT;
+	attempt->plain[0] = attempt->branch[1] = lzma2;
+	attempt->plain[1] = attempt->branch[2] = last;
+	attempt->branch[0] = (lzma_filter){ (lzma_vli)spec->bcj, NULL };
+	return lzma_raw_encoder_memusage(spec->bcj ? attempt->branch : attempt->plain);
+}
+
+static uint64_t set_probe(struct attempt *probe, int bcj)
+{
+	struct codec_spec spec = { .bcj = bcj, .level = 1 };
+
+	return set_filters(probe, &spec, PROBE_DICT);
 }
 
 static void close_packer(void *state)
 {
 	struct packer *packer = state;
 
-	lzma_end(&packer->stream);
+	lzma_end(&packer->best.stream);
+	lzma_end(&packer->probe.stream);
+	dw_buffer_free(&packer->sample);
 	dw_buffer_free(&packer->other);
 	free(packer);
 }
@@ -316,9 +343,10 @@ static int open_packer(const struct codec_spec *spec, size_t block_bytes,
 
 	if (!packer)
 		return dw_fail_nomem(err);
-	packer->stream = (lzma_stream)LZMA_STREAM_INIT;
-	if (set_filters(packer, spec, block_bytes) == UINT64_MAX) {
-		close_packer(packer);
+	packer->try_branch = spec->bcj != 0;
+	if (set_filters(&packer->best, spec, block_bytes) == UINT64_MAX ||
+	    set_probe(&packer->probe, spec->bcj) == UINT64_MAX) {
+		free(packer);
 		return dw_fail(err, DWARFS_ERR_INVALID, "the options do not go together");
 	}
 	*state_out = packer;
@@ -326,11 +354,10 @@ static int open_packer(const struct codec_spec *spec, size_t block_bytes,
 }
 
 /* Pack into at most room bytes of out; its size stays 0 when they do not suffice. */
-static int pack_with(struct packer *packer, const lzma_filter *filters, struct span in,
+static int pack_with(lzma_stream *stream, const lzma_filter *filters, struct span in,
 		     size_t room, struct buffer *out, const atomic_bool *stop,
 		     dwarfs_error **err)
 {
-	lzma_stream *stream = &packer->stream;
 	lzma_ret ret;
 
 	out->size = 0;
@@ -364,21 +391,24 @@ static int pack_with(struct packer *packer, const lzma_filter *filters, struct s
 	return 0;
 }
 
-static int pack(void *state, struct span in, struct buffer *out, const atomic_bool *stop,
-		dwarfs_error **err)
+/* Pack both ways and keep the smaller result; without a filter when they are equal. */
+static int pack_both(struct packer *packer, struct attempt *attempt, struct span in,
+		     struct buffer *out, bool *branch_out, const atomic_bool *stop,
+		     dwarfs_error **err)
 {
-	struct packer *packer = state;
 	size_t room = in.size - 1;
-	int ret = pack_with(packer, packer->plain, in, room, out, stop, err);
+	int ret = pack_with(&attempt->stream, attempt->plain, in, room, out, stop, err);
 
-	if (ret < 0 || !packer->try_branch)
+	if (ret < 0)
 		return ret;
 	if (out->size)
 		room = out->size - 1;
-	ret = pack_with(packer, packer->branch, in, room, &packer->other, stop, err);
+	ret = pack_with(&attempt->stream, attempt->branch, in, room, &packer->other, stop,
+			err);
 	if (ret < 0)
 		return ret;
-	if (packer->other.size) {
+	*branch_out = packer->other.size > 0;
+	if (*branch_out) {
 		struct buffer worse = *out;
 
 		*out = packer->other;
@@ -387,52 +417,73 @@ static int pack(void *state, struct span in, struct buffer *out, const atomic_bo
 	return 0;
 }
 
+/* Of a block larger than SMALL_BYTES. */
+static int take_sample(struct packer *packer, struct span in, dwarfs_error **err)
+{
+	size_t distance = in.size / PIECE_COUNT;
+	int ret;
+
+	packer->sample.size = 0;
+	ret = dw_buffer_reserve(&packer->sample, SMALL_BYTES, err);
+	for (size_t i = 0; ret == 0 && i < PIECE_COUNT; i++)
+		ret = dw_buffer_append(&packer->sample, in.data + i * distance,
+				       PIECE_BYTES, err);
+	return ret;
+}
+
+static int pack(void *state, struct span in, struct buffer *out, const atomic_bool *stop,
+		dwarfs_error **err)
+{
+	struct packer *packer = state;
+	struct attempt *best = &packer->best;
+	bool branch = false;
+	int ret;
+
+	if (packer->try_branch && in.size <= SMALL_BYTES)
+		return pack_both(packer, best, in, out, &branch, stop, err);
+	if (packer->try_branch &&
+	    ((ret = take_sample(packer, in, err)) < 0 ||
+	     (ret = pack_both(packer, &packer->probe, dw_buffer_span(&packer->sample),
+			      out, &branch, stop, err)) < 0))
+		return ret;
+	return pack_with(&best->stream, branch ? best->branch : best->plain, in,
+			 in.size - 1, out, stop, err);
+}
+
+/* The second attempt: on a small block, or on a sample. */
+static uint64_t memory_of_branch(const struct codec_spec *spec, size_t block_bytes)
+{
+	struct attempt probe;
+
+	if (!spec->bcj)
+		return 0;
+	if (block_bytes <= SMALL_BYTES)
+		return block_bytes;
+	return set_probe(&probe, spec->bcj) + 2 * SMALL_BYTES;
+}
+
 static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
 {
-	struct packer packer = { .try_branch = false };
-	uint64_t bytes = set_filters(&packer, spec, block_bytes);
+	struct attempt attempt;
+	uint64_t bytes = set_filters(&attempt, spec, block_bytes);
 
 	if (bytes == UINT64_MAX)
 		return 0;
-	return bytes + (packer.try_branch ? block_bytes : 0);
+	return sizeof(struct packer) + STREAM_BYTES + bytes +
+	       memory_of_branch(spec, block_bytes);
+}
+
+static bool shrink(struct codec_spec *spec, size_t block_bytes)
+{
+	lzma_options_lzma options;
+
+	if (!set_options(&options, spec, block_bytes))
+		return false;
+	spec->window_log = (int)dw_bit_length(options.dict_size - 1) - 1;
+	return spec->window_log >= MIN_DICT_LOG;
 }
 
 /* -- options ------------------------------------------------------------------------- */
-
-static void set_dictionary(struct codec_spec *spec, unsigned value)
-{
-	spec->window_log = value;
-}
-
-static void set_extreme(struct codec_spec *spec, unsigned value)
-{
-	spec->extreme = value;
-}
-
-static void set_bcj(struct codec_spec *spec, unsigned value)
-{
-	spec->bcj = value;
-}
-
-static void set_mode(struct codec_spec *spec, unsigned value)
-{
-	spec->mode = value;
-}
-
-static void set_match_finder(struct codec_spec *spec, unsigned value)
-{
-	spec->match_finder = value;
-}
-
-static void set_nice(struct codec_spec *spec, unsigned value)
-{
-	spec->nice = value;
-}
-
-static void set_depth(struct codec_spec *spec, unsigned value)
-{
-	spec->depth = value;
-}
 
 static const struct codec_word machines[] = {
 	{ "x86", LZMA_FILTER_X86 },
@@ -456,14 +507,15 @@ static const struct codec_word match_finders[] = {
 };
 
 static const struct codec_option options[] = {
-	{ "level", dw_codec_set_level, .min = 0, .max = MAX_LEVEL },
-	{ "dict_size", set_dictionary, .min = MIN_DICT_LOG, .max = MAX_DICT_LOG },
-	{ "extreme", set_extreme, .is_flag = true },
-	{ "binary", set_bcj, .words = machines },
-	{ "mode", set_mode, .words = modes },
-	{ "mf", set_match_finder, .words = match_finders },
-	{ "nice", set_nice, .min = 0, .max = MAX_NICE },
-	{ "depth", set_depth, .min = 0, .max = MAX_DEPTH },
+	{ "level", DW_CODEC_FIELD(level), .min = 0, .max = MAX_LEVEL },
+	{ "dict_size", DW_CODEC_FIELD(window_log), .min = MIN_DICT_LOG,
+	  .max = MAX_DICT_LOG },
+	{ "extreme", DW_CODEC_FIELD(extreme), .is_flag = true },
+	{ "binary", DW_CODEC_FIELD(bcj), .words = machines },
+	{ "mode", DW_CODEC_FIELD(mode), .words = modes },
+	{ "mf", DW_CODEC_FIELD(match_finder), .words = match_finders },
+	{ "nice", DW_CODEC_FIELD(nice), .min = 0, .max = MAX_NICE },
+	{ "depth", DW_CODEC_FIELD(depth), .min = 0, .max = MAX_DEPTH },
 	{ NULL },
 };
 
@@ -486,6 +538,7 @@ const struct codec_ops dw_codec_lzma = {
 	.close = close_packer,
 	.pack = pack,
 	.memory = memory,
+	.shrink = shrink,
 };
 
 #endif

@@ -12,17 +12,26 @@
 /* One of the words an option accepts. */
 struct codec_word {
 	const char *text;
-	unsigned value;
+	int value;
 };
 
-/* An option of a codec, as in "lzma:dict_size=20:extreme". */
+/*
+ * An option of a codec, as in "lzma:dict_size=20:extreme", and the field of struct
+ * codec_spec that it sets: an int, or for a flag a bool.
+ */
 struct codec_option {
 	const char *name;
-	void (*set)(struct codec_spec *spec, unsigned value);
-	bool is_flag;			/* takes no value; set() gets 1 */
-	unsigned min, max;		/* of a number */
+	size_t field;			/* offset */
+	bool is_flag;			/* takes no value */
+	int min, max;			/* of a number */
 	const struct codec_word *words; /* instead of a number; ends with a NULL text */
 };
+#define DW_CODEC_FIELD(name) offsetof(struct codec_spec, name)
+
+static inline int *dw_codec_number(struct codec_spec *spec, size_t field)
+{
+	return (int *)((char *)spec + field);
+}
 
 struct codec_ops {
 	/* For people: what can be written, and how; NULL when packing is not possible. */
@@ -59,6 +68,9 @@ struct codec_ops {
 
 	/* As dw_codec_memory(). */
 	uint64_t (*memory)(const struct codec_spec *spec, size_t block_bytes);
+
+	/* As dw_codec_shrink(), which checks that it helped; NULL when nothing can. */
+	bool (*shrink)(struct codec_spec *spec, size_t block_bytes);
 };
 
 extern const struct codec_ops dw_codec_none;
@@ -75,9 +87,6 @@ extern const struct codec_ops dw_codec_ricepp;
 
 /* 0, or CANCELLED when the switch was thrown; stop may be NULL. */
 int dw_codec_go_on(const atomic_bool *stop, dwarfs_error **err);
-
-/* Setter of options named "level" or "quality". */
-void dw_codec_set_level(struct codec_spec *spec, unsigned value);
 
 /* The size that stands in front of a payload as a varint; see unpacked_size. */
 int dw_codec_varint_size(struct span in, uint64_t *size_out, dwarfs_error **err);

@@ -13,7 +13,9 @@
 
 #define VERSION		1
 #define MAX_COMPONENTS	2
+#define MIN_BLOCK	16 /* as an option */
 #define MAX_BLOCK	512
+#define DEFAULT_BLOCK	128
 #define MAX_UNUSED_BITS 8
 #define SAMPLE_BYTES	2
 #define SAMPLE_BITS	16
@@ -21,6 +23,7 @@
 #define K_CONSTANT	0
 #define K_STORED	15
 #define MAX_QUOTIENT	65535u
+#define MAX_LOW_BITS	13
 #define PEEK_BITS	57 /* sure to be there in one load, whatever the bit position */
 
 enum { H_BLOCK = 1, H_COMPONENTS, H_BYTES, H_UNUSED, H_BIG_ENDIAN, H_VERSION };
@@ -281,7 +284,277 @@ static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 	return unpack_words(&decoder, size / SAMPLE_BYTES, err);
 }
 
+/* -- packing ------------------------------------------------------------------------- */
+
+#define HEADER_BYTES 32 /* more than size, thrift struct and first samples take */
+#define SLICE_WORDS  ((size_t)1 << 20) /* after which the switch is looked at */
+
+struct packer {
+	struct header header;
+};
+
+/* Bits go out in units of 8 bytes. */
+struct encoder {
+	struct header header;
+	const uint8_t *data;
+	uint8_t *out; /* where the next unit goes */
+	uint8_t *end; /* of the room */
+	uint64_t bits;
+	unsigned used; /* of bits, less than 64 */
+	uint16_t last[MAX_COMPONENTS];
+};
+
+/* At most 32 bits. */
+static inline void put_bits(struct encoder *encoder, uint64_t value, unsigned count)
+{
+	unsigned used = encoder->used;
+
+	encoder->bits |= value << used;
+	if (used + count >= 64) {
+		dw_store64(encoder->out, encoder->bits);
+		encoder->out += 8;
+		encoder->bits = value >> (63 - used) >> 1;
+		used -= 64;
+	}
+	encoder->used = used + count;
+}
+
+static void put_zeros(struct encoder *encoder, unsigned count)
+{
+	for (; count > 32; count -= 32)
+		put_bits(encoder, 0, 32);
+	put_bits(encoder, 0, count);
+}
+
+/* The last bytes, as few as possible. */
+static void put_rest(struct encoder *encoder)
+{
+	for (unsigned at = 0; at < encoder->used; at += 8)
+		*encoder->out++ = (uint8_t)(encoder->bits >> at);
+}
+
+/* Bits of a block with that many low bits for each sample. */
+static inline uint32_t cost_of(const uint16_t *coded, unsigned count, unsigned low_bits)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < count; i++)
+		sum += coded[i] >> low_bits;
+	return sum + count * (1 + low_bits);
+}
+
+/*
+ * The number of low bits that costs least. The cost has one minimum only, since each bit
+ * more saves less than the one before; the mean of the differences tells about where.
+ */
+static unsigned choose_low_bits(const uint16_t *coded, unsigned count, uint32_t *cost_out)
+{
+	uint32_t sum = cost_of(coded, count, 0) - count, cost, next;
+	unsigned low_bits = dw_bit_length(sum / count);
+	bool is_lower = false;
+
+	low_bits = low_bits > 1 ? low_bits - 1 : 0;
+	if (low_bits > MAX_LOW_BITS)
+		low_bits = MAX_LOW_BITS;
+	cost = cost_of(coded, count, low_bits);
+	while (low_bits > 0 && (next = cost_of(coded, count, low_bits - 1)) < cost) {
+		cost = next;
+		low_bits--;
+		is_lower = true;
+	}
+	while (!is_lower && low_bits < MAX_LOW_BITS &&
+	       (next = cost_of(coded, count, low_bits + 1)) < cost) {
+		cost = next;
+		low_bits++;
+	}
+	*cost_out = cost;
+	return low_bits;
+}
+
+static void put_coded(struct encoder *encoder, const uint16_t *coded, unsigned count,
+		      unsigned low_bits)
+{
+	const uint32_t mask = (UINT32_C(1) << low_bits) - 1;
+
+	put_bits(encoder, low_bits + 1, K_BITS);
+	for (unsigned i = 0; i < count; i++) {
+		uint32_t quotient = coded[i] >> low_bits;
+		uint64_t tail = (uint64_t)(coded[i] & mask) << 1 | 1;
+
+		if (__builtin_expect(quotient + 1 + low_bits <= 32, 1)) {
+			put_bits(encoder, tail << quotient, quotient + 1 + low_bits);
+		} else {
+			put_zeros(encoder, quotient);
+			put_bits(encoder, tail, 1 + low_bits);
+		}
+	}
+}
+
+static void put_stored(struct encoder *encoder, struct words words)
+{
+	put_bits(encoder, K_STORED, K_BITS);
+	for (size_t i = words.at; i < words.end; i += words.step)
+		put_bits(encoder, dw_load16(encoder->data + SAMPLE_BYTES * i),
+			 SAMPLE_BITS);
+}
+
+/* The differences, and all of them or'ed together. False: bits that are not unused. */
+static bool take_differences(struct encoder *encoder, struct words words, unsigned c,
+			     uint16_t *coded, unsigned *count_out, uint16_t *any_out)
+{
+	const struct header header = encoder->header;
+	const uint16_t unused = (uint16_t)((1u << header.unused_bits) - 1);
+	uint16_t last = encoder->last[c], any = 0, wrong = 0;
+	unsigned count = 0;
+
+	for (size_t i = words.at; i < words.end; i += words.step) {
+		uint16_t word = dw_load16(encoder->data + SAMPLE_BYTES * i);
+		uint16_t value = value_of(&header, word);
+		uint16_t step = (uint16_t)(value - last);
+
+		wrong |= swap_if(word, header.big_endian) & unused;
+		coded[count] = (uint16_t)(step << 1 ^ -(step >> 15));
+		any |= coded[count++];
+		last = value;
+	}
+	encoder->last[c] = last;
+	*count_out = count;
+	*any_out = any;
+	return !wrong;
+}
+
+/* False when the samples are not as the header says, or the room does not suffice. */
+static bool pack_component(struct encoder *encoder, struct words words, unsigned c)
+{
+	uint16_t coded[MAX_BLOCK], any;
+	unsigned count, low_bits = 0;
+	uint32_t cost = 0;
+	bool is_stored;
+
+	if (!take_differences(encoder, words, c, coded, &count, &any))
+		return false;
+	if (any)
+		low_bits = choose_low_bits(coded, count, &cost);
+	is_stored = cost >= count * SAMPLE_BITS;
+	if (is_stored)
+		cost = count * SAMPLE_BITS;
+	if (cost / 8 + 2 * sizeof(encoder->bits) > (size_t)(encoder->end - encoder->out))
+		return false;
+	if (!any)
+		put_bits(encoder, K_CONSTANT, K_BITS);
+	else if (is_stored)
+		put_stored(encoder, words);
+	else
+		put_coded(encoder, coded, count, low_bits);
+	return true;
+}
+
+/* *fits_out: whether everything could be packed, and into the room. */
+static int pack_words(struct encoder *encoder, size_t count, bool *fits_out,
+		      const atomic_bool *stop, dwarfs_error **err)
+{
+	const unsigned components = (unsigned)encoder->header.components;
+	const size_t step = components * (size_t)encoder->header.block;
+
+	for (unsigned c = 0; c < components; c++) {
+		encoder->last[c] = value_of(&encoder->header,
+					    dw_load16(encoder->data + SAMPLE_BYTES * c));
+		put_bits(encoder, encoder->last[c], SAMPLE_BITS);
+	}
+	for (size_t at = 0; at < count; at += step) {
+		size_t end = count - at < step ? count : at + step;
+		int ret = at % SLICE_WORDS < step ? dw_codec_go_on(stop, err) : 0;
+
+		if (ret < 0)
+			return ret;
+		for (unsigned c = 0; c < components; c++)
+			if (!pack_component(encoder,
+					    (struct words){ at + c, end, components }, c))
+				return 0;
+	}
+	put_rest(encoder);
+	*fits_out = true;
+	return 0;
+}
+
+static int put_header(const struct header *header, size_t size, struct buffer *out,
+		      dwarfs_error **err)
+{
+	struct thrift_writer writer;
+
+	dw_thrift_put_start(&writer, out);
+	dw_thrift_put_varint(&writer, size);
+	dw_thrift_put_int(&writer, H_BLOCK, THRIFT_I32, header->block);
+	dw_thrift_put_int(&writer, H_COMPONENTS, THRIFT_I16, header->components);
+	dw_thrift_put_byte(&writer, H_BYTES, (uint8_t)header->sample_bytes);
+	dw_thrift_put_byte(&writer, H_UNUSED, (uint8_t)header->unused_bits);
+	dw_thrift_put_bool(&writer, H_BIG_ENDIAN, header->big_endian);
+	dw_thrift_put_int(&writer, H_VERSION, THRIFT_I16, header->version);
+	return dw_thrift_put_stop(&writer, err);
+}
+
+static int pack(void *state, struct span in, struct buffer *out, const atomic_bool *stop,
+		dwarfs_error **err)
+{
+	const struct packer *packer = state;
+	struct encoder encoder = { .header = packer->header, .data = in.data };
+	bool fits = false;
+	int ret;
+
+	if (in.size % (SAMPLE_BYTES * (size_t)encoder.header.components) != 0)
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "%zu bytes are no whole number of samples", in.size);
+	if (in.size < HEADER_BYTES)
+		return 0;
+	if ((ret = dw_buffer_reserve(out, in.size, err)) < 0 ||
+	    (ret = put_header(&encoder.header, in.size, out, err)) < 0)
+		return ret;
+	encoder.out = out->data + out->size;
+	encoder.end = out->data + in.size;
+	ret = pack_words(&encoder, in.size / SAMPLE_BYTES, &fits, stop, err);
+	out->size = ret == 0 && fits ? (size_t)(encoder.out - out->data) : 0;
+	return ret;
+}
+
+static int open_packer(const struct codec_spec *spec, size_t block_bytes,
+		       void **state_out, dwarfs_error **err)
+{
+	struct packer *packer = dw_calloc(1, sizeof(*packer));
+
+	if (!packer)
+		return dw_fail_nomem(err);
+	packer->header = (struct header){
+		.block = spec->block_samples,
+		.components = spec->samples.channels,
+		.version = VERSION,
+		.sample_bytes = spec->samples.bytes_per_sample,
+		.unused_bits = spec->samples.unused_lsb_count,
+		.big_endian = spec->samples.big_endian,
+	};
+	*state_out = packer;
+	return 0;
+}
+
+static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
+{
+	return sizeof(struct packer);
+}
+
+static const struct codec_option options[] = {
+	{ "block_size", DW_CODEC_FIELD(block_samples), .min = MIN_BLOCK,
+	  .max = MAX_BLOCK },
+	{ NULL },
+};
+
 const struct codec_ops dw_codec_ricepp = {
+	.help = "ricepp  block_size=16..512 (128); for images of the sky (fits/image)",
+	.defaults = { .id = CODEC_RICEPP, .block_samples = DEFAULT_BLOCK },
+	.options = options,
 	.unpacked_size = dw_codec_varint_size,
 	.unpack = unpack,
+	.packs_as = CODEC_RICEPP,
+	.open = open_packer,
+	.close = free,
+	.pack = pack,
+	.memory = memory,
 };

@@ -45,6 +45,7 @@ struct freezer {
 	uint64_t root_bytes;
 	uint64_t cursor; /* the next free byte */
 	bool grown;
+	bool whole_bytes;
 	uint8_t *out;
 	size_t out_bytes;
 };
@@ -233,13 +234,20 @@ static void measure_struct(struct freezer *freezer, struct node *node,
 	need(freezer, node, at);
 }
 
+static uint64_t width(const struct freezer *freezer, uint64_t value)
+{
+	uint64_t bits = dw_bit_length(value);
+
+	return freezer->whole_bytes ? (bits + 7) / 8 * 8 : bits;
+}
+
 /* base: the byte that distances inside count from. */
 static void measure(struct freezer *freezer, struct node *node, const uint8_t *value,
 		    uint64_t base)
 {
 	switch (node->kind) {
 	case NODE_INTEGER:
-		need(freezer, node, dw_bit_length(load(node->type, value)));
+		need(freezer, node, width(freezer, load(node->type, value)));
 		return;
 	case NODE_STRING:
 		measure_string(freezer, node, (const void *)value, base);
@@ -511,14 +519,15 @@ static int put_schema(const struct freezer *freezer, struct buffer *out,
 	return dw_thrift_put_stop(&writer, err);
 }
 
-int dw_freeze(const struct freeze_metadata *metadata, struct buffer *schema_out,
-	      struct buffer *data_out, dwarfs_error **err)
+int dw_freeze(const struct freeze_metadata *metadata, bool whole_bytes,
+	      struct buffer *schema_out, struct buffer *data_out, dwarfs_error **err)
 {
 	auto_free struct freezer *freezer = dw_calloc(1, sizeof(*freezer));
 	int ret;
 
 	if (!freezer)
 		return dw_fail_nomem(err);
+	freezer->whole_bytes = whole_bytes;
 	freezer->root = take_nodes(freezer, 1);
 	plant(freezer, freezer->root, 0, &dw_freeze_metadata_type);
 	measure_all(freezer, metadata);

@@ -136,8 +136,12 @@ struct freeze_metadata {
 	uint64_t total_allocated_fs_size;
 };
 
-/* Both buffers must be empty. */
-int dw_freeze(const struct freeze_metadata *metadata, struct buffer *schema_out,
-	      struct buffer *data_out, dwarfs_error **err);
+/*
+ * Both buffers must be empty. Columns are as wide as their widest value, in bits; with
+ * whole_bytes, in bytes: that takes more room, but less after compression, since codecs
+ * find repeated records only where they begin at bytes.
+ */
+int dw_freeze(const struct freeze_metadata *metadata, bool whole_bytes,
+	      struct buffer *schema_out, struct buffer *data_out, dwarfs_error **err);
 
 #endif

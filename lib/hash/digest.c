@@ -13,8 +13,6 @@
 #include "config.h"
 #include "hash/hash.h"
 
-#define MAX_BYTES ((DWARFS_DIGEST_HEX_MAX - 1) / 2)
-
 /* A digest can be started, and is started again by finish. */
 struct digest_ops {
 	void *(*make)(const struct nettle_hash *nettle); /* NULL: out of memory */
@@ -269,12 +267,18 @@ void dwarfs_digest_update(dwarfs_digest *digest, const void *data, size_t bytes)
 		algorithm->ops->update(algorithm->nettle, digest->state, data, bytes);
 }
 
+size_t dw_digest_finish(dwarfs_digest *digest, uint8_t out[DW_DIGEST_BYTES_MAX])
+{
+	const struct algorithm *algorithm = digest->algorithm;
+
+	return algorithm->ops->finish(algorithm->nettle, digest->state, out);
+}
+
 void dwarfs_digest_finish(dwarfs_digest *digest, char *hex_out)
 {
 	static const char digits[] = "0123456789abcdef";
-	const struct algorithm *algorithm = digest->algorithm;
-	uint8_t bytes[MAX_BYTES];
-	size_t count = algorithm->ops->finish(algorithm->nettle, digest->state, bytes);
+	uint8_t bytes[DW_DIGEST_BYTES_MAX];
+	size_t count = dw_digest_finish(digest, bytes);
 
 	for (size_t i = 0; i < count; i++) {
 		*hex_out++ = digits[bytes[i] >> 4];

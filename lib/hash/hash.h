@@ -29,6 +29,10 @@ DW_DEFINE_AUTO(xxh3, struct xxh3 *, dw_xxh3_free)
 /* XXH3 with 128 bits of one piece. */
 void dw_xxh3_128(const void *data, size_t size, uint64_t out[2]);
 
+/* As dwarfs_digest_finish(), but the bytes themselves: gives their number. */
+#define DW_DIGEST_BYTES_MAX ((DWARFS_DIGEST_HEX_MAX - 1) / 2)
+size_t dw_digest_finish(dwarfs_digest *digest, uint8_t out[DW_DIGEST_BYTES_MAX]);
+
 /* SHA-512/256 (FIPS 180-4) of two pieces, one after the other; either may be empty. */
 void dw_sha512_256(struct span first, struct span second,
 		   uint8_t out[DW_SHA512_256_BYTES]);

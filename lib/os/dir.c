@@ -17,6 +17,15 @@
 /* The longest piece of a path that is handed to the system at once. */
 #define PIECE_BYTES 4000
 
+/* How to open a directory only to go on from there. */
+#if defined(O_PATH)
+#define PASS_ONLY O_PATH
+#elif defined(O_SEARCH)
+#define PASS_ONLY O_SEARCH
+#else
+#define PASS_ONLY O_RDONLY
+#endif
+
 void dw_os_names_free(struct os_names *names)
 {
 	dw_buffer_free(&names->text);
@@ -50,7 +59,7 @@ static int open_below(int fd, const char *path, int flags)
 			return -ENAMETOOLONG;
 		memcpy(piece, path, length);
 		piece[length] = '\0';
-		next = open_again(at < 0 ? fd : at, piece, O_DIRECTORY | O_RDONLY);
+		next = open_again(at < 0 ? fd : at, piece, O_DIRECTORY | PASS_ONLY);
 		if (next < 0)
 			return next;
 		dw_fd_close(at);
@@ -81,12 +90,33 @@ int dw_dir_open_at(int fd, const char *path, int *fd_out)
 	return 0;
 }
 
-static int add_name(struct os_names *names, const char *name)
+int dw_dir_pass_at(int fd, const char *path, int *fd_out)
 {
-	if (dw_grow(&names->offsets, &names->room, names->count + 1, NULL) < 0)
+	int opened = open_below(fd, path, O_DIRECTORY | O_NOFOLLOW | PASS_ONLY);
+
+	if (opened < 0)
+		return opened;
+	*fd_out = opened;
+	return 0;
+}
+
+static uint8_t kind_of(const struct dirent *entry)
+{
+	if (entry->d_type == DT_UNKNOWN)
+		return OS_KIND_UNKNOWN;
+	return entry->d_type == DT_DIR ? OS_KIND_DIRECTORY : OS_KIND_OTHER;
+}
+
+static int add_name(struct os_names *names, const struct dirent *entry)
+{
+	uint8_t kind = kind_of(entry);
+
+	if (dw_grow(&names->offsets, &names->room, names->count + 1, NULL) < 0 ||
+	    dw_buffer_append(&names->text, &kind, 1, NULL) < 0)
 		return -ENOMEM;
 	names->offsets[names->count++] = names->text.size;
-	if (dw_buffer_append(&names->text, name, strlen(name) + 1, NULL) < 0)
+	if (dw_buffer_append(&names->text, entry->d_name, strlen(entry->d_name) + 1,
+			     NULL) < 0)
 		return -ENOMEM;
 	return 0;
 }
@@ -126,7 +156,7 @@ int dw_dir_list(int fd, struct os_names *names)
 	while (errno = 0, (entry = readdir(dir)) != NULL) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		if ((ret = add_name(names, entry->d_name)) < 0)
+		if ((ret = add_name(names, entry)) < 0)
 			return ret;
 	}
 	if (errno != 0)
@@ -157,6 +187,7 @@ static void fill(const struct stat *st, struct os_stat *stat_out)
 		.uid = st->st_uid,
 		.gid = st->st_gid,
 		.size = (uint64_t)st->st_size,
+		.allocated = (uint64_t)st->st_blocks * 512,
 		.device = st->st_dev,
 		.inode = st->st_ino,
 		.links = st->st_nlink,

@@ -19,14 +19,19 @@ struct os_stat {
 	uint32_t mode; /* with the bits of the type, as the format stores it */
 	uint32_t uid, gid;
 	uint64_t size;
+	uint64_t allocated;	/* bytes that take room on disk */
 	uint64_t device, inode; /* what tells files apart */
 	uint64_t links;
 	uint64_t rdev; /* of a device file, in the encoding of Linux */
 	struct os_time atime, mtime, ctime;
 };
 
-/* Names without "." and "..", one after the other with a NUL each; offsets are sorted by
- * the bytes of the names. All zero is an empty list. */
+/* What a list of names tells of an entry, if the file system does. */
+enum os_kind { OS_KIND_UNKNOWN, OS_KIND_DIRECTORY, OS_KIND_OTHER };
+
+/* Names without "." and "..", one after the other with a NUL each, and one byte with the
+ * kind in front; offsets are sorted by the bytes of the names. All zero is an empty list.
+ */
 struct os_names {
 	struct buffer text;
 	uint64_t *offsets;
@@ -40,6 +45,16 @@ static inline void dw_cleanup_os_names(struct os_names *names)
 }
 #define auto_os_names __attribute__((cleanup(dw_cleanup_os_names)))
 
+static inline const char *dw_os_name(const struct os_names *names, size_t i)
+{
+	return (const char *)names->text.data + names->offsets[i];
+}
+
+static inline enum os_kind dw_os_name_kind(const struct os_names *names, size_t i)
+{
+	return (enum os_kind)names->text.data[names->offsets[i] - 1];
+}
+
 /* All of these give 0 or a negative errno value (-ENOMEM too). */
 
 /* A directory by a path of the system, which may be a symbolic link to it. */
@@ -47,6 +62,10 @@ int dw_dir_open(const char *path, int *fd_out);
 
 /* A directory by its path below fd; "" is fd itself (another descriptor of it). */
 int dw_dir_open_at(int fd, const char *path, int *fd_out);
+
+/* Likewise, only to open what is below it: that is cheaper, and takes directories that
+ * may be searched but not read. */
+int dw_dir_pass_at(int fd, const char *path, int *fd_out);
 
 /* Read the names of an open directory, from its start. names may hold an earlier list. */
 int dw_dir_list(int fd, struct os_names *names);

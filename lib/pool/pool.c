@@ -7,12 +7,8 @@
  * see the same results and the same error for any number of workers. Knows nothing of
  * what jobs do.
  */
-#include <pthread.h>
-#include <signal.h>
-
 #include "pool/pool.h"
-
-#define STACK_BYTES (1u << 20) /* some systems start with far less */
+#include "pool/threads.h"
 
 struct slot {
 	void *job;
@@ -34,8 +30,7 @@ struct pool {
 	/* of the submitting thread alone */
 	uint32_t worker_count; /* wanted; 0: inline */
 	bool threads_tried;
-	pthread_t *threads;
-	uint32_t thread_count;
+	struct threads threads;
 	void *inline_worker;
 	bool has_inline_worker;
 	int failed; /* the code of the first error, once its turn came */
@@ -116,40 +111,12 @@ static void *work(void *argument)
 
 /* -- on the submitting thread -------------------------------------------------------- */
 
-static bool start_thread(struct pool *pool, const pthread_attr_t *attributes)
-{
-	pthread_t *thread = &pool->threads[pool->thread_count];
-
-	if (pthread_create(thread, attributes, work, pool) != 0)
-		return false;
-	pool->thread_count++;
-	return true;
-}
-
-/*
- * Signals are for the program's own threads, so workers start with all of them blocked.
- * Where the system has no more threads to give, fewer do, and in the end none.
- */
 static int start_threads(struct pool *pool, dwarfs_error **err)
 {
-	pthread_attr_t attributes;
-	sigset_t all, before;
-
 	if (pool->threads_tried || pool->worker_count == 0)
 		return 0;
-	pool->threads = dw_calloc(pool->worker_count, sizeof(*pool->threads));
-	if (!pool->threads || pthread_attr_init(&attributes) != 0)
-		return dw_fail_nomem(err);
 	pool->threads_tried = true;
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before);
-	for (uint32_t i = 0; i < pool->worker_count; i++)
-		if (!start_thread(pool, &attributes))
-			break;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return 0;
+	return dw_threads_start(&pool->threads, pool->worker_count, work, pool, err);
 }
 
 static void drop_job(struct pool *pool, void *job)
@@ -274,7 +241,7 @@ int dw_pool_submit(struct pool *pool, void *job, dwarfs_error **err)
 		drop_job(pool, job);
 		return report(pool, err);
 	}
-	if (pool->thread_count == 0)
+	if (pool->threads.count == 0)
 		run_inline(pool, job);
 	else
 		enqueue(pool, job);
@@ -288,6 +255,18 @@ int dw_pool_poll(struct pool *pool, dwarfs_error **err)
 		continue;
 	pthread_mutex_unlock(&pool->lock);
 	return report(pool, err);
+}
+
+void dw_pool_wait(struct pool *pool, uint32_t wait_ns)
+{
+	struct timespec until = dw_time_from_now(wait_ns);
+
+	pthread_mutex_lock(&pool->lock);
+	while (pool->taken < pool->submitted && !slot_at(pool, pool->taken)->finished &&
+	       !(pool->halted && pool->taken == pool->started))
+		if (!dw_condition_wait(&pool->progress, &pool->lock, &until))
+			break;
+	pthread_mutex_unlock(&pool->lock);
 }
 
 int dw_pool_finish(struct pool *pool, dwarfs_error **err)
@@ -306,7 +285,7 @@ static bool init_locks(struct pool *pool)
 		pthread_mutex_destroy(&pool->lock);
 		return false;
 	}
-	if (pthread_cond_init(&pool->progress, NULL) != 0) {
+	if (dw_condition_init(&pool->progress) != 0) {
 		pthread_cond_destroy(&pool->work);
 		pthread_mutex_destroy(&pool->lock);
 		return false;
@@ -339,8 +318,7 @@ static void stop_threads(struct pool *pool)
 	pool->leaving = true;
 	pthread_cond_broadcast(&pool->work);
 	pthread_mutex_unlock(&pool->lock);
-	for (uint32_t i = 0; i < pool->thread_count; i++)
-		pthread_join(pool->threads[i], NULL);
+	dw_threads_join(&pool->threads);
 }
 
 void dw_pool_free(struct pool *pool)
@@ -359,7 +337,6 @@ void dw_pool_free(struct pool *pool)
 	pthread_cond_destroy(&pool->work);
 	pthread_mutex_destroy(&pool->lock);
 	dwarfs_error_free(pool->error);
-	free(pool->threads);
 	free(pool->slots);
 	free(pool);
 }

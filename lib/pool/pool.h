@@ -47,6 +47,9 @@ int dw_pool_submit(struct pool *pool, void *job, dwarfs_error **err);
 /* Take those results that are ready in order, without waiting. */
 int dw_pool_poll(struct pool *pool, dwarfs_error **err);
 
+/* Wait until there is a result for poll to take, or this time has passed. */
+void dw_pool_wait(struct pool *pool, uint32_t wait_ns);
+
 /* Wait for everything, taking results in order. The pool can be used again afterwards. */
 int dw_pool_finish(struct pool *pool, dwarfs_error **err);
 

@@ -11,6 +11,7 @@ import pathlib
 import pickle
 import shutil
 import stat
+import subprocess
 import sys
 import tempfile
 import threading
@@ -656,6 +657,178 @@ class Contexts(Case):
                      lambda: low.dwarfs_find(self.image._handle, 5)):
             with self.assertRaises((TypeError, OverflowError)):
                 call()
+
+
+class Deciding(unittest.TestCase):
+    """Callbacks that choose, sort and name what is packed."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="dwarfs-python-")
+        self.addCleanup(folder.cleanup)
+        self.dir = pathlib.Path(folder.name)
+        self.tree = self.dir / "tree"
+        self.output = self.dir / "out"
+        for number, name in enumerate(("b/one.c", "a/two.h", "a/three.c", "c/sub/four.log",
+                                       "five~", "six.log")):
+            path = self.tree / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(os.urandom(1000 + number))
+            os.utime(path, (5, 1000 + number))
+        os.symlink("five~", self.tree / "link")
+
+    def pack(self, **options):
+        options.setdefault("level", 0)
+        counts = dwarfs.pack(self.tree, self.output, overwrite=True, history=False,
+                             create_timestamp=False, **options)
+        return counts, dwarfs.open(self.output)
+
+    def names(self, image):
+        return sorted(str(path) for path in image.walk() if str(path))
+
+    def stored(self, image):
+        return [str(path) for path in image.walk("data") if path.lstat().st_size > 900]
+
+    def assert_stops(self, **options):
+        """With whatever exception a callback raises, and without an image."""
+        for error in (ZeroDivisionError, KeyboardInterrupt):
+            def fail(*arguments):
+                raise error("stop")
+            for workers in (0, 2):
+                for name in options:
+                    with self.assertRaises(error):
+                        self.pack(context=dwarfs.Context(workers=workers), **{name: fail})
+                    self.assertEqual(os.listdir(self.dir), ["tree"])
+
+    def test_include(self):
+        seen = {}
+
+        def include(entry):
+            seen[entry.path] = entry
+            return not entry.path.endswith("~") and entry.path != "c"
+        counts, image = self.pack(include=include)
+        self.assertEqual(self.names(image),
+                         ["a", "a/three.c", "a/two.h", "b", "b/one.c", "link", "six.log"])
+        self.assertEqual(counts.files, 4)
+        self.assertNotIn("c/sub", seen)
+        entry = seen["a/two.h"]
+        self.assertEqual((entry.size, entry.mtime, entry.uid, stat.S_IFMT(entry.mode)),
+                         (1001, 1001, os.getuid(), stat.S_IFREG))
+        self.assertTrue(stat.S_ISDIR(seen["a"].mode))
+        self.assertTrue(stat.S_ISLNK(seen["link"].mode))
+
+    def test_category(self):
+        seen = []
+
+        def category(file):
+            seen.append(file.path)
+            return "logs" if file.path.endswith(".log") else None
+        counts, image = self.pack(category=category, categories=["logs"],
+                                  compression={"logs": "null", None: "null"})
+        self.assertEqual(image.categories, ("<default>", "logs"))
+        self.assertEqual({part.name: part.bytes_in for part in counts.categories},
+                         {"<default>": 4007, "logs": 2008})
+        self.assertEqual(sorted(seen), ["a/three.c", "a/two.h", "b/one.c", "c/sub/four.log",
+                                        "five~", "six.log"])
+        for name in ("nowhere", ""):
+            with self.assertRaises(ValueError):
+                self.pack(category=lambda file: name)
+        with self.assertRaises(TypeError):
+            self.pack(category=lambda file: 5)
+
+    def test_order(self):
+        def by_kind(files):
+            return sorted(files, key=lambda file: os.path.splitext(file.path)[::-1])
+        images = set()
+        for workers in (0, 8):
+            _, image = self.pack(order=by_kind, context=dwarfs.Context(workers=workers))
+            self.assertEqual(self.stored(image), ["five~", "a/three.c", "b/one.c", "a/two.h",
+                                                  "c/sub/four.log", "six.log"])
+            images.add(self.output.read_bytes())
+        self.assertEqual(len(images), 1)
+
+    def test_order_of_some(self):
+        sizes = {}
+
+        def order(files):
+            sizes.update((file.path, file.size) for file in files)
+            return [file for file in files[::-1] if file.path.endswith(".c")]
+        _, image = self.pack(order=order, level=1)
+        self.assertEqual(self.stored(image)[:2], ["b/one.c", "a/three.c"])
+        self.assertEqual(len(self.stored(image)), 6)
+        self.assertEqual(sizes["six.log"], 1005)
+
+    def test_order_of_each_category(self):
+        lists = []
+
+        def order(files):
+            lists.append(sorted(file.path for file in files))
+            return files
+        self.pack(order=order, categories=["logs"],
+                  category=lambda file: "logs" if file.path.endswith("log") else None)
+        self.assertEqual(sorted(lists), [["a/three.c", "a/two.h", "b/one.c", "five~"],
+                                         ["c/sub/four.log", "six.log"]])
+
+    def test_an_exception_stops_it_and_comes_out(self):
+        self.assert_stops(include=None, category=None, order=None)
+
+    def test_what_is_no_callable(self):
+        for options in (dict(include=5), dict(category=5), dict(order=5)):
+            with self.assertRaises((TypeError, AttributeError)):
+                self.pack(**options)
+
+    def test_rules_and_lists(self):
+        _, image = self.pack(filters=["- *.log", "- /a/"])
+        self.assertEqual(self.names(image),
+                         ["b", "b/one.c", "c", "c/sub", "five~", "link"])
+        _, image = self.pack(filters=["- *.log"], remove_empty_directories=True)
+        self.assertNotIn("c", self.names(image))
+        _, image = self.pack(paths=["six.log", pathlib.Path("a/two.h")], order="none")
+        self.assertEqual(self.stored(image), ["six.log", "a/two.h"])
+        with self.assertRaises(ValueError):
+            self.pack(filters=["*.c"])
+
+    def test_blocks(self):
+        noise = os.urandom(60000)
+        (self.tree / "x").write_bytes(noise)
+        (self.tree / "y").write_bytes(b"shifted" + noise)
+        counts, _ = self.pack(window=10, window_step=2, order="path")
+        self.assertGreater(counts.bytes_segments, 55000)
+        self.assertGreater(counts.segments, 0)
+        for options in (dict(window={None: 0}), dict(window=10, lookback=0)):
+            self.assertEqual(self.pack(**options)[0].segments, 0)
+        counts, image = self.pack(categorize=["incompressible"], order={"incompressible": "path"},
+                                  category_metadata=False, compress_niceness=3, scan_workers=2,
+                                  memory_limit=1 << 30, file_hash="sha256",
+                                  max_similarity_bytes=100, hot_paths=["x"])
+        self.assertIn("incompressible", image.categories)
+        self.assertEqual((image / "y").read_bytes(), b"shifted" + noise)
+        _, image = self.pack(hollow=True)
+        self.assertEqual((image / "x").read_bytes(), bytes(60000))
+        for options in (dict(categorize="odd"), dict(file_hash="odd"), dict(window=25),
+                        dict(compression={"odd": "null"}), dict(order={"odd": "path"})):
+            with self.assertRaises(ValueError):
+                self.pack(**options)
+
+    def test_progress_has_what_was_saved(self):
+        (self.tree / "x").write_bytes(bytes(range(256)) * 1000)
+        (self.tree / "y").write_bytes(bytes(range(256)) * 1000)
+        seen = []
+        self.pack(progress=seen.append)
+        self.assertGreaterEqual(seen[-1].bytes_saved, 256000)
+        self.assertTrue(all(p.remaining is None or p.remaining >= 0 for p in seen))
+
+    def test_the_example(self):
+        script = pathlib.Path(__file__).parents[2] / "examples" / "own_order.py"
+        done = subprocess.run([sys.executable, script, self.tree, self.output],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        image = dwarfs.open(self.output)
+        self.assertNotIn("five~", self.names(image))
+        self.assertEqual(self.stored(image)[:3], ["b/one.c", "a/three.c", "a/two.h"])
+        self.assertRegex(done.stdout, r"logs: 2008 bytes became \d+\n")
+        done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("own_order.py", done.stderr)
 
 
 if __name__ == "__main__":

@@ -110,7 +110,7 @@ static void one_file_is_as_described(void **state)
 	};
 	auto_buffer struct buffer schema = { 0 }, data = { 0 };
 
-	assert_int_equal(dw_freeze(&metadata, &schema, &data, NULL), 0);
+	assert_int_equal(dw_freeze(&metadata, false, &schema, &data, NULL), 0);
 	assert_int_equal(data.size, sizeof(one_file_data));
 	assert_memory_equal(data.data, one_file_data, sizeof(one_file_data));
 	assert_int_equal(schema.size, sizeof(one_file_schema));
@@ -127,7 +127,7 @@ static void nothing_takes_no_space(void **state)
 	const struct freeze_metadata metadata = { 0 };
 	auto_buffer struct buffer schema = { 0 }, data = { 0 };
 
-	assert_int_equal(dw_freeze(&metadata, &schema, &data, NULL), 0);
+	assert_int_equal(dw_freeze(&metadata, false, &schema, &data, NULL), 0);
 	assert_int_equal(data.size, sizeof(padding));
 	assert_memory_equal(data.data, padding, sizeof(padding));
 	assert_int_equal(schema.size, sizeof(expected));
@@ -148,7 +148,7 @@ static void wide_numbers_keep_all_bits(void **state)
 	auto_buffer struct buffer schema = { 0 }, data = { 0 };
 	uint64_t value = 0;
 
-	assert_int_equal(dw_freeze(&metadata, &schema, &data, NULL), 0);
+	assert_int_equal(dw_freeze(&metadata, false, &schema, &data, NULL), 0);
 	/* timestamp_base at bit 0, block_size at 64, total_fs_size at 65. */
 	for (unsigned bit = 0; bit < 64; bit++) {
 		assert_true(data.data[bit / 8] >> (bit % 8) & 1);

@@ -42,6 +42,11 @@ void *realloc(void *memory, size_t size)
 
 enum { SIZE = 8000, MOST = 10000 };
 
+/* Bytes as stereo sound of 16 bits, or as the lines of two images. */
+static const struct codec_samples samples = {
+	.is_known = true, .bytes_per_sample = 2, .bits_per_sample = 16, .channels = 2
+};
+
 static int pack(const struct codec_spec *spec, struct span in, struct buffer *out,
 		uint32_t *id, dwarfs_error **err)
 {
@@ -81,6 +86,7 @@ static void check_codec(const char *text, const uint8_t *data)
 	if (ret == DWARFS_ERR_UNSUPPORTED)
 		return;
 	assert_int_equal(ret, 0);
+	spec.samples = samples;
 	ret = DWARFS_ERR_NOMEM;
 	for (long count = 0; ret != 0; count++) {
 		auto_buffer struct buffer out = { 0 };
@@ -100,6 +106,40 @@ static void check_codec(const char *text, const uint8_t *data)
 	assert_memory_equal(back, data, SIZE);
 }
 
+static void every_allocation_may_fail_with_samples(void **state)
+{
+	auto_free uint8_t *data = exactly(SIZE);
+
+	for (unsigned i = 0; i < SIZE; i++)
+		data[i] = i % 2 ? 0 : (uint8_t)(i % 400 / 4);
+	check_codec("flac", data);
+	check_codec("ricepp", data);
+}
+
+static void texts_of_samples_may_fail(void **state)
+{
+	int ret = DWARFS_ERR_NOMEM;
+
+	if (!dw_codec_can_pack(CODEC_RICEPP))
+		return;
+	for (long count = 0; ret != 0; count++) {
+		auto_buffer struct buffer out = { 0 };
+		struct codec_samples back;
+
+		assert_true(count < MOST);
+		allowed = count;
+		ret = dw_samples_to_json(CODEC_RICEPP, &samples, &out, NULL);
+		assert_true(ret == 0 || ret == DWARFS_ERR_NOMEM);
+		if (ret == 0)
+			ret = dw_samples_from_json(CODEC_RICEPP, dw_buffer_span(&out),
+						   &back, NULL);
+		allowed = -1;
+		/* The parser cannot always tell. */
+		assert_true(ret == 0 || ret == DWARFS_ERR_NOMEM ||
+			    ret == DWARFS_ERR_CORRUPT);
+	}
+}
+
 static void every_allocation_may_fail(void **state)
 {
 	static const char *const each[] = { "lz4",    "lz4hc",
@@ -117,6 +157,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_allocation_may_fail),
+		cmocka_unit_test(every_allocation_may_fail_with_samples),
+		cmocka_unit_test(texts_of_samples_may_fail),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,8 @@ static void the_known_payload_decodes(void **state)
 	refuse_other_sizes(CODEC_RICEPP, vector, sizeof(vector), 96);
 }
 
-/* Zeros may be missing up to a multiple of 8 bytes, and such zeros are constant blocks. */
+/* Zeros may be missing up to a multiple of 8 bytes, and such zeros are constant blocks.
+ */
 static void damage_is_survived(void **state)
 {
 	uint8_t out[96];

@@ -4,7 +4,8 @@
 test_interop.py BUILD_DIRECTORY
 
 The crate is an independent reader. It knows formats 2.3 to 2.5, no holes, whole seconds, and
-names in UTF-8; it misreads a packed shared-files table. What is packed here keeps to that.
+names in UTF-8; it misreads a packed shared-files table, and it reads no FLAC and no RICEPP. What is
+packed here keeps to that.
 """
 import os
 import shutil
@@ -13,6 +14,7 @@ import sys
 import tempfile
 
 import absent
+import rich
 import tap
 import tree
 import walker
@@ -39,6 +41,26 @@ VARIANTS.update({
     "all times": ["-l", "1", "--keep-all-times"],
     "one owner and time": ["-l", "1", "--set-owner", "33", "--set-group", "44", "--set-time",
                            "1700000000"],
+})
+
+# On a tree that has much to find; {list} is a list of some of its files.
+PLAIN_SAMPLES = ["-C", "pcmaudio/waveform::zstd:level=3", "-C", "fits/image::lzma:level=1"]
+RICH_VARIANTS = {f"segments, level {level}": ["-l", str(level)] for level in (1, 3, 7, 9)}
+RICH_VARIANTS.update({
+    "short segments": ["-l", "3", "-W", "6", "-w", "1", "-S", "14"],
+    "segments of one block": ["-l", "3", "-W", "10", "-B", "1", "-S", "16"],
+    "order auto": ["-l", "1", "--order", "auto", "-W", "12"],
+    "order similarity": ["-l", "1", "--order", "similarity"],
+    "order nilsimsa": ["-l", "1", "--order", "nilsimsa:max-children=32", "-W", "10"],
+    "order explicit": ["-l", "1", "--order", "explicit:file={list}"],
+    "categories": ["-l", "3", "--categorize", *PLAIN_SAMPLES],
+    "categories with segments in small blocks": [
+        "-l", "3", "--categorize", "-S", "13", "-W", "8", "-W", "pcmaudio/waveform::6",
+        "-W", "incompressible::10", "--incompressible-fragments", *PLAIN_SAMPLES],
+    "categories without names": ["-l", "3", "--categorize", "--no-category-names",
+                                 *PLAIN_SAMPLES],
+    "no hash": ["-l", "3", "--file-hash", "none"],
+    "little memory": ["-l", "5", "-L", "256m"],
 })
 
 
@@ -120,6 +142,21 @@ def main():
             empty = os.path.join(scratch, "empty")
             os.mkdir(empty)
             check(mkdwarfs, reader, empty, walker.describe(empty), image, [])
+        rich_tree = os.path.join(scratch, "rich")
+        inputs = os.path.join(os.environ.get("DWARFS_TEST_DATA", ""), "inputs")
+        rich.make(rich_tree, inputs if os.path.isdir(inputs) else None, plain=True)
+        expected = walker.describe(rich_tree)
+        listed = os.path.join(scratch, "list")
+        with open(listed, "w", encoding="utf-8") as out:
+            out.writelines(f"{path}\n" for path in sorted(map(os.fsdecode, expected))[::-2]
+                           if "\n" not in path)
+        for name, options in RICH_VARIANTS.items():
+            with suite.case(name):
+                absent.need_for_options(options)
+                check(mkdwarfs, reader, rich_tree, expected, image,
+                      [word.replace("{list}", listed) for word in options])
+            if os.path.exists(image):
+                os.unlink(image)
     suite.finish()
 
 

@@ -63,7 +63,7 @@ void craft_metadata(struct craft *craft, const struct freeze_metadata *metadata)
 {
 	auto_buffer struct buffer schema = { 0 }, data = { 0 };
 
-	assert_int_equal(dw_freeze(metadata, &schema, &data, NULL), 0);
+	assert_int_equal(dw_freeze(metadata, false, &schema, &data, NULL), 0);
 	craft_section(craft, DWARFS_SECTION_SCHEMA, 0, schema.data, schema.size);
 	craft_section(craft, DWARFS_SECTION_METADATA, 0, data.data, data.size);
 }

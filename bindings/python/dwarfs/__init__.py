@@ -13,6 +13,7 @@
 Failures raise `dwarfs.Error`, which is an OSError; those that have a name in Python are that,
 too, so that `except FileNotFoundError` works. Any number of threads may use an image at once.
 """
+from ._callbacks import InputFile, OrderedFile
 from ._context import Context
 from ._errors import (
     AccessError,
@@ -28,7 +29,7 @@ from ._errors import (
 )
 from ._file import File
 from ._image import CheckLevel, Finding, HistoryStep, Image, Section, open
-from ._pack import Counts, extract, pack
+from ._pack import CategoryCount, Counts, extract, pack
 from ._path import Path, Walk
 from ._progress import Phase, Progress
 from . import _dwarfs
@@ -38,6 +39,7 @@ __version__: str = _dwarfs.dwarfs_version_string()
 __all__ = [
     "AccessError",
     "CancelledError",
+    "CategoryCount",
     "CheckLevel",
     "Context",
     "CorruptError",
@@ -49,10 +51,12 @@ __all__ = [
     "Finding",
     "HistoryStep",
     "Image",
+    "InputFile",
     "InvalidError",
     "IsDirectoryError",
     "NotDirectoryError",
     "NotFoundError",
+    "OrderedFile",
     "Path",
     "Phase",
     "Progress",

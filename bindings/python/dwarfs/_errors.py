@@ -27,6 +27,7 @@ class ErrorCode(IntEnum):
     ACCESS = _dwarfs.DWARFS_ERR_ACCESS
     NO_SPACE = _dwarfs.DWARFS_ERR_NO_SPACE
     CANCELLED = _dwarfs.DWARFS_ERR_CANCELLED
+    LIMIT = _dwarfs.DWARFS_ERR_LIMIT
 
 
 class Error(OSError):
@@ -108,6 +109,7 @@ _ERRNOS: dict[int, int] = {
     ErrorCode.ACCESS: _errno.EACCES,
     ErrorCode.NO_SPACE: _errno.ENOSPC,
     ErrorCode.CANCELLED: _errno.ECANCELED,
+    ErrorCode.LIMIT: _errno.ENOMEM,
 }
 
 _CLASSES: dict[int, type[Error]] = {

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
-from typing import Any, Iterable, NamedTuple, Union
+from typing import Any, Iterable, Mapping, NamedTuple, Optional, Union
 
 from . import _dwarfs
+from ._callbacks import (
+    CategoryCallback, IncludeCallback, OrderCallback, category_teller, includer, orderer)
 from ._context import Context, handle_of
 from ._image import Image
 from ._progress import ProgressCallback, watcher
 from ._source import Source
+
+# One value for everything, or one for each category by its name; None is what has no other.
+PerCategory = Union[str, int, Mapping[Optional[str], Any], None]
+
+
+class CategoryCount(NamedTuple):
+    """What became of the files of a category, in bytes."""
+
+    name: str
+    bytes_in: int
+    bytes_stored: int  # before compression
+    bytes_packed: int
 
 
 class Counts(NamedTuple):
@@ -34,6 +48,10 @@ class Counts(NamedTuple):
     bytes_out: int
     blocks: int
     chunks: int
+    segments: int
+    bytes_segments: int
+    # those that have files
+    categories: tuple[CategoryCount, ...]
 
 
 def _split_time(time: int | float | datetime) -> tuple[int, int]:
@@ -43,15 +61,47 @@ def _split_time(time: int | float | datetime) -> tuple[int, int]:
     return seconds, int((time - seconds) * 10**9)
 
 
+def _each(choice: PerCategory) -> Iterable[tuple[str | None, Any]]:
+    """Pairs of a category, or None, and a value."""
+    if choice is None:
+        return ()
+    if isinstance(choice, Mapping):
+        return choice.items()
+    return ((None, choice),)
+
+
+def _text(words: str | Iterable[str]) -> str:
+    return words if isinstance(words, str) else ",".join(words)
+
+
 def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any], int, Any], *,
          overwrite: bool = False,
          level: int | None = None,
          block_bits: int | None = None,
-         compression: str | None = None,
+         compression: str | Mapping[str | None, str] | None = None,
          metadata_compression: str | None = None,
          schema_compression: str | None = None,
          history_compression: str | None = None,
-         order: str | None = None,
+         order: str | Mapping[str | None, str] | OrderCallback | None = None,
+         max_similarity_bytes: int | None = None,
+         window: int | Mapping[str | None, int] | None = None,
+         window_step: int | Mapping[str | None, int] | None = None,
+         lookback: int | Mapping[str | None, int] | None = None,
+         categorize: str | Iterable[str] | None = None,
+         category: CategoryCallback | None = None,
+         categories: Iterable[str] = (),
+         category_names: bool = True,
+         category_metadata: bool = True,
+         hot_paths: Iterable[str | os.PathLike[Any]] = (),
+         include: IncludeCallback | None = None,
+         filters: Iterable[str] = (),
+         paths: Iterable[str | os.PathLike[Any]] | None = None,
+         remove_empty_directories: bool = False,
+         file_hash: str | None = None,
+         hollow: bool = False,
+         memory_limit: int | None = None,
+         scan_workers: int | None = None,
+         compress_niceness: int | None = None,
          devices: bool = False,
          specials: bool = False,
          sparse_files: bool = True,
@@ -77,7 +127,19 @@ def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any],
     `output` is a path, which appears whole or not at all; an open descriptor; or an object
     with write(), which gets the image from first byte to last. `level` is 0 (fast) to 9
     (small), 7 by default; the other options override what it chooses. They are those of
-    mkdwarfs(1). An exception in `progress` stops the run.
+    mkdwarfs(1). `compression`, `order`, `window`, `window_step` and `lookback` may be mappings
+    from the name of a category, or None for all that have no value of their own.
+
+    Three callbacks let a program decide; they get InputFile objects:
+
+    - `include(entry)` says whether an entry is taken; nothing is taken below a directory that
+      is left out.
+    - `category(file)` names a category, one of `categories` or of the categorizers, or returns
+      None. Each category has blocks, an order and a codec of its own.
+    - `order(files)` returns the files of one category in the order in which they are to be
+      stored. Those that it leaves out come last.
+
+    An exception in one of them, or in `progress`, stops the run and is raised.
 
     A file that cannot be read is stored as far as it could be, logged, and counted in
     `errors` of the result.
@@ -88,13 +150,51 @@ def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any],
         if values[-1] is not None:
             setter(builder, *values)
 
+    def use_each(setter: Any, choice: PerCategory) -> None:
+        for name, value in _each(choice):
+            setter(builder, name, value)
+
     use(_dwarfs.dwarfs_builder_set_level, level)
     use(_dwarfs.dwarfs_builder_set_block_bits, block_bits)
-    use(_dwarfs.dwarfs_builder_set_codec, _dwarfs.DWARFS_CODEC_BLOCKS, compression)
+    for name in categories:
+        _dwarfs.dwarfs_builder_add_category(builder, name)
+    if categorize is not None:
+        _dwarfs.dwarfs_builder_set_categorizers(builder, _text(categorize))
+    for name, codec in _each(compression):
+        if name is None:
+            use(_dwarfs.dwarfs_builder_set_codec, _dwarfs.DWARFS_CODEC_BLOCKS, codec)
+        else:
+            _dwarfs.dwarfs_builder_set_category_codec(builder, name, codec)
     use(_dwarfs.dwarfs_builder_set_codec, _dwarfs.DWARFS_CODEC_METADATA, metadata_compression)
     use(_dwarfs.dwarfs_builder_set_codec, _dwarfs.DWARFS_CODEC_SCHEMA, schema_compression)
     use(_dwarfs.dwarfs_builder_set_codec, _dwarfs.DWARFS_CODEC_HISTORY, history_compression)
-    use(_dwarfs.dwarfs_builder_set_order, order)
+    ordering = orderer(order) if callable(order) else None  # borrowed by the builder
+    _dwarfs.dwarfs_builder_set_order_callback(builder, ordering)
+    for name, mode in () if callable(order) else _each(order):
+        if name is None:
+            use(_dwarfs.dwarfs_builder_set_order, mode)
+        else:
+            _dwarfs.dwarfs_builder_set_category_order(builder, name, mode)
+    use(_dwarfs.dwarfs_builder_set_max_similarity_size, max_similarity_bytes)
+    use_each(_dwarfs.dwarfs_builder_set_window, window)
+    use_each(_dwarfs.dwarfs_builder_set_window_step, window_step)
+    use_each(_dwarfs.dwarfs_builder_set_lookback, lookback)
+    telling = None if category is None else [category_teller(category), None]  # borrowed
+    _dwarfs.dwarfs_builder_set_category_callback(builder, telling)
+    use(_dwarfs.dwarfs_builder_set_category_names, category_names)
+    use(_dwarfs.dwarfs_builder_set_category_metadata, category_metadata)
+    for path in hot_paths:
+        _dwarfs.dwarfs_builder_add_hot_path(builder, path)
+    including = None if include is None else includer(include)  # borrowed
+    _dwarfs.dwarfs_builder_set_include(builder, including)
+    for rule in filters:
+        _dwarfs.dwarfs_builder_add_filter(builder, rule)
+    use(_dwarfs.dwarfs_builder_set_remove_empty_directories, remove_empty_directories)
+    use(_dwarfs.dwarfs_builder_set_file_hash, file_hash)
+    use(_dwarfs.dwarfs_builder_set_hollow, hollow)
+    use(_dwarfs.dwarfs_builder_set_memory_limit, memory_limit)
+    use(_dwarfs.dwarfs_builder_set_scan_workers, scan_workers)
+    use(_dwarfs.dwarfs_builder_set_compress_niceness, compress_niceness)
     use(_dwarfs.dwarfs_builder_set_devices, devices)
     use(_dwarfs.dwarfs_builder_set_specials, specials)
     use(_dwarfs.dwarfs_builder_set_sparse_files, sparse_files)
@@ -119,10 +219,21 @@ def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any],
     _dwarfs.dwarfs_builder_set_progress(builder, watch)
 
     _dwarfs.dwarfs_builder_add_directory(builder, directory)
+    for path in () if paths is None else paths:
+        _dwarfs.dwarfs_builder_add_path(builder, path)
     _write(builder, output, overwrite)
-    return Counts(*(_dwarfs.dwarfs_builder_count(builder,
-                                                 getattr(_dwarfs, "DWARFS_COUNT_" + name.upper()))
-                    for name in Counts._fields))
+    return _counts(builder)
+
+
+def _counts(builder: Any) -> Counts:
+    numbers = {name: _dwarfs.dwarfs_builder_count(
+                   builder, getattr(_dwarfs, "DWARFS_COUNT_" + name.upper()))
+               for name in Counts._fields if name != "categories"}
+    categories = (
+        CategoryCount(_dwarfs.dwarfs_builder_category_name(builder, number),
+                      *_dwarfs.dwarfs_builder_category_bytes(builder, number))
+        for number in range(_dwarfs.dwarfs_builder_category_count(builder)))
+    return Counts(**numbers, categories=tuple(part for part in categories if part.bytes_in))
 
 
 def _write(builder: Any, output: Any, overwrite: bool) -> None:

@@ -34,7 +34,11 @@ class Progress(NamedTuple):
     items_total: int
     elapsed: float
     path: Optional[str]
+    bytes_saved: int = 0  # of contents that were stored already
+    remaining: Optional[float] = None  # seconds, as far as the library can tell
 
+
+_UNKNOWN = 2**64 - 1
 
 ProgressCallback = Callable[[Progress], object]
 
@@ -45,6 +49,7 @@ def snapshot(handle: Any) -> Progress:
         number = Phase(number)
     except ValueError:
         pass
+    remaining = _dwarfs.dwarfs_progress_remaining_ns(handle)
     return Progress(
         number,
         _dwarfs.dwarfs_progress_bytes_done(handle),
@@ -54,6 +59,8 @@ def snapshot(handle: Any) -> Progress:
         _dwarfs.dwarfs_progress_items_total(handle),
         _dwarfs.dwarfs_progress_elapsed_ns(handle) / 1e9,
         _dwarfs.dwarfs_progress_path(handle),
+        _dwarfs.dwarfs_progress_bytes_saved(handle),
+        None if remaining == _UNKNOWN else remaining / 1e9,
     )
 
 

@@ -9,17 +9,18 @@
 
 #include "build/order/order.h"
 
-/* The number of a directory by its entry, since entries do not say. */
-static uint32_t *number_directories(const struct tree *tree)
+int dw_order_directories(const struct tree *tree, uint32_t **numbers_out,
+			 dwarfs_error **err)
 {
 	uint32_t *numbers = dw_calloc(tree->entry_count, sizeof(*numbers));
 
 	if (!numbers)
-		return NULL;
+		return dw_fail_nomem(err);
 	memset(numbers, 0xff, tree->entry_count * sizeof(*numbers));
 	for (size_t i = 0; i < tree->directory_count; i++)
 		numbers[tree->directories[i].entry] = (uint32_t)i;
-	return numbers;
+	*numbers_out = numbers;
+	return 0;
 }
 
 /* Where the walk stands in a directory. */
@@ -55,18 +56,31 @@ static int rank_entries(const struct tree *tree, const uint32_t *directory_of,
 	}
 }
 
-static int sort(const struct tree *tree, const struct contents *contents,
-		uint32_t *numbers, size_t count, dwarfs_error **err)
+int dw_order_path_ranks(const struct tree *tree, uint32_t **ranks_out, dwarfs_error **err)
 {
-	auto_free uint32_t *directory_of = number_directories(tree);
+	auto_free uint32_t *directory_of = NULL;
 	auto_free uint32_t *ranks = dw_calloc(tree->entry_count, sizeof(*ranks));
 	int ret;
 
-	if (!directory_of || !ranks)
+	if (!ranks)
 		return dw_fail_nomem(err);
+	if ((ret = dw_order_directories(tree, &directory_of, err)) < 0)
+		return ret;
 	if ((ret = rank_entries(tree, directory_of, ranks, err)) < 0)
 		return ret;
-	return dw_order_by_rank(tree, contents, ranks, numbers, count, err);
+	*ranks_out = dw_steal(ranks);
+	return 0;
 }
 
-const struct order_ops dw_order_path = { "path", sort };
+static int sort(const struct order_input *input, uint32_t *numbers, size_t count,
+		dwarfs_error **err)
+{
+	auto_free uint32_t *ranks = NULL;
+	int ret = dw_order_path_ranks(input->tree, &ranks, err);
+
+	if (ret < 0)
+		return ret;
+	return dw_order_by_rank(input, ranks, numbers, count, err);
+}
+
+const struct order_ops dw_order_path = { .name = "path", .sort = sort };

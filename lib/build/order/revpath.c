@@ -5,11 +5,6 @@
  */
 #include "build/order/order.h"
 
-struct sorting {
-	const struct tree *tree;
-	const struct contents *contents;
-};
-
 /* Reads a path backwards, one byte at a time. */
 struct backwards {
 	const struct tree *tree;
@@ -18,10 +13,10 @@ struct backwards {
 	size_t left; /* of the name */
 };
 
-static struct backwards start(const struct sorting *sorting, uint32_t number)
+static struct backwards start(const struct order_input *input, uint32_t number)
 {
-	const struct tree *tree = sorting->tree;
-	uint32_t entry = tree->inodes[sorting->contents->list[number].inode].entry;
+	const struct tree *tree = input->tree;
+	uint32_t entry = dw_order_entry(input, number);
 	struct span name = dw_texts_at(&tree->names, tree->entries[entry].name);
 
 	return (struct backwards){ tree, entry, name, name.size };
@@ -43,28 +38,26 @@ static int step(struct backwards *path)
 
 static int compare(const void *left, const void *right, void *user)
 {
-	const struct sorting *sorting = user;
-	struct backwards a = start(sorting, *(const uint32_t *)left);
-	struct backwards b = start(sorting, *(const uint32_t *)right);
+	const uint32_t *numbers[] = { left, right };
+	struct backwards a = start(user, *numbers[0]);
+	struct backwards b = start(user, *numbers[1]);
 
 	for (;;) {
 		int x = step(&a), y = step(&b);
 
 		if (x != y)
 			return x < y ? -1 : 1;
-		if (x < 0)
-			return 0;
+		if (x < 0) /* the same file */
+			return *numbers[0] < *numbers[1] ? -1 : 1;
 	}
 }
 
-static int sort(const struct tree *tree, const struct contents *contents,
-		uint32_t *numbers, size_t count, dwarfs_error **err)
+static int sort(const struct order_input *input, uint32_t *numbers, size_t count,
+		dwarfs_error **err)
 {
-	struct sorting sorting = { tree, contents };
-
 	if (count > 1)
-		qsort_r(numbers, count, sizeof(numbers[0]), compare, &sorting);
+		qsort_r(numbers, count, sizeof(numbers[0]), compare, (void *)input);
 	return 0;
 }
 
-const struct order_ops dw_order_revpath = { "revpath", sort };
+const struct order_ops dw_order_revpath = { .name = "revpath", .sort = sort };

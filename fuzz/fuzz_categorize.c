@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_categorize: the parsers of the categorizers, over a file of any bytes.
+ *
+ * The last byte says whether what is behind the head must be read.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "build/categorize/categorize.h"
+#include "fuzz.h"
+#include "os/file.h"
+
+/* As the samples of a part must be, for its codec. */
+static void check_part(const struct category_part *part)
+{
+	const struct codec_samples *samples = &part->samples;
+	uint64_t frame = (uint64_t)samples->channels * samples->bytes_per_sample;
+
+	fuzz_require(part->size > 0 && part->category < CATEGORY_COUNT);
+	fuzz_require(samples->is_known == (part->category == CATEGORY_PCM_WAVEFORM ||
+					   part->category == CATEGORY_FITS_IMAGE));
+	if (!samples->is_known)
+		return;
+	fuzz_require(dw_samples_check(part->category == CATEGORY_PCM_WAVEFORM
+					      ? CODEC_FLAC
+					      : CODEC_RICEPP,
+				      samples, NULL) == 0);
+	fuzz_require(part->size % frame == 0);
+}
+
+static void run(const struct categorizers *categorizers, dwarfs_context *context,
+		const struct category_file *file)
+{
+	struct category_parts parts = { 0 };
+	uint64_t covered = 0;
+
+	fuzz_require(dw_categorize(categorizers, context, file, &parts, NULL) == 0);
+	for (size_t i = 0; i < parts.count; i++) {
+		check_part(&parts.list[i]);
+		covered += parts.list[i].size;
+	}
+	fuzz_require(parts.count == 0 || covered == file->size);
+	dw_category_parts_free(&parts);
+}
+
+static void on_log(int level, const char *message, void *user)
+{
+	fuzz_use(message, strlen(message));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct category_file file = { .path = "file", .size = size };
+	struct categorizers *categorizers = NULL;
+	dwarfs_context *context = NULL;
+	dwarfs_builder *builder = NULL;
+	FILE *stream = tmpfile();
+	uint8_t *head;
+
+	if (size == 0 || !stream || fwrite(data, 1, size, stream) != size ||
+	    fflush(stream) != 0) {
+		if (stream)
+			fclose(stream);
+		return 0;
+	}
+	file.fd = fileno(stream);
+	file.head.size = size > CATEGORY_HEAD_BYTES && data[size - 1] & 1
+				 ? CATEGORY_HEAD_BYTES
+				 : size;
+	head = malloc(file.head.size); /* exactly, so that reading past it is found */
+	if (head && dwarfs_context_new(&context, NULL) == 0 &&
+	    dwarfs_context_set_log(context, DWARFS_LOG_TRACE, on_log, NULL, NULL) == 0 &&
+	    dwarfs_builder_new(context, &builder, NULL) == 0 &&
+	    dwarfs_builder_set_categorizers(builder, "fits,pcmaudio,binary", NULL) == 0 &&
+	    dw_categorizers_new(&builder->options, &categorizers, NULL) == 0) {
+		memcpy(head, data, file.head.size);
+		file.head.data = head;
+		run(categorizers, context, &file);
+	}
+	dw_categorizers_free(categorizers);
+	dwarfs_builder_free(builder);
+	dwarfs_context_free(context);
+	free(head);
+	fclose(stream);
+	return 0;
+}

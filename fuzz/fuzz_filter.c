@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_filter: filter rules and paths to match, a line each; rules come first, and the
+ * first line that is none begins the paths.
+ *
+ * Rules that name files are left out, as they would read from the system.
+ */
+#include <string.h>
+
+#include "build/filter.h"
+
+#include "fuzz.h"
+
+static void match(const struct filter *filter, const char *path)
+{
+	size_t length = strlen(path);
+	bool as_file = dw_filter_takes(filter, path, length, false);
+
+	/* What is in the filter does not change by being asked. */
+	fuzz_require(dw_filter_takes(filter, path, length, false) == as_file);
+	dw_filter_takes(filter, path, length, true);
+}
+
+static bool add(struct filter *filter, const char *rule)
+{
+	dwarfs_error *err = NULL;
+	int ret;
+
+	if (rule[strspn(rule, " \t")] == '.')
+		return true;
+	ret = dw_filter_add(filter, rule, &err);
+	fuzz_require((ret < 0) == (err != NULL));
+	if (ret < 0)
+		fuzz_use(dwarfs_error_message(err), strlen(dwarfs_error_message(err)));
+	dwarfs_error_free(err);
+	return ret == 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct filter *filter = NULL;
+	char *text = strndup((const char *)data, size), *rest = text, *line;
+	bool are_rules = true;
+
+	if (!text || dw_filter_new(&filter, NULL) < 0) {
+		free(text);
+		return 0;
+	}
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		are_rules = are_rules && add(filter, line);
+		if (!are_rules)
+			match(filter, line);
+	}
+	dw_filter_free(filter);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * categorize/pcm_wav: WAV and W64, which differ in ids, sizes and padding only.
+ */
+#include <string.h>
+
+#include "base/bytes.h"
+#include "build/categorize/pcm.h"
+
+#define ID_BYTES_W64 16
+
+static const uint8_t w64_riff[ID_BYTES_W64] = { 'r',  'i',  'f',  'f',	0x2e, 0x91,
+						0xcf, 0x11, 0xa5, 0xd6, 0x28, 0xdb,
+						0x04, 0xc1, 0x00, 0x00 };
+/* Behind the four letters of all other ids. */
+static const uint8_t w64_tail[ID_BYTES_W64 - 4] = { 0xf3, 0xac, 0xd3, 0x11, 0x8c, 0xd1,
+						    0x00, 0xc0, 0x4f, 0x8e, 0xdb, 0x8a };
+
+#define WAV_FORM_AT    8
+#define WAV_FIRST      12
+#define W64_FORM_AT    24
+#define W64_FIRST      40
+#define W64_ALIGNMENT  8
+#define WAV_ALIGNMENT  2
+#define UNSIGNED_BITS  8 /* up to these samples are unsigned */
+#define MIN_BITS_KNOWN 1
+
+/* The chunk that says how samples lie. */
+#define FORMAT_BYTES	      16
+#define FORMAT_BYTES_EXTENDED 40
+#define FORMAT_TAG	      0
+#define FORMAT_CHANNELS	      2
+#define FORMAT_FRAME_BYTES    12
+#define FORMAT_BITS	      14
+#define FORMAT_VALID_BITS     18
+#define FORMAT_SUBFORMAT      24
+#define TAG_PCM		      1
+#define TAG_EXTENSIBLE	      0xfffe
+
+static const uint8_t subformat_pcm[16] = {
+	0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x10, 0x00,
+	0x80, 0x00, 0x00, 0xaa, 0x00, 0x38, 0x9b, 0x71
+};
+
+static bool is_wav(struct span head)
+{
+	return head.size >= WAV_FIRST && memcmp(head.data, "RIFF", 4) == 0 &&
+	       memcmp(head.data + WAV_FORM_AT, "WAVE", 4) == 0;
+}
+
+static bool is_w64_id(const uint8_t *id, const char *letters)
+{
+	return memcmp(id, letters, 4) == 0 &&
+	       memcmp(id + 4, w64_tail, sizeof(w64_tail)) == 0;
+}
+
+static bool is_w64(struct span head)
+{
+	return head.size >= W64_FIRST &&
+	       memcmp(head.data, w64_riff, sizeof(w64_riff)) == 0 &&
+	       is_w64_id(head.data + W64_FORM_AT, "wave");
+}
+
+static bool is_id(const struct pcm_chunks *chunks, const struct pcm_chunk *chunk,
+		  const char *letters)
+{
+	return chunks->id_bytes == 4 ? memcmp(chunk->id, letters, 4) == 0
+				     : is_w64_id(chunk->id, letters);
+}
+
+/* In the extended form the bits are those of the room, and others say what is used. */
+static void set_layout(struct pcm *pcm, const uint8_t format[FORMAT_BYTES_EXTENDED])
+{
+	uint32_t channels = dw_load16(format + FORMAT_CHANNELS);
+	uint32_t bits = dw_load16(format + FORMAT_BITS);
+	uint32_t frame = dw_load16(format + FORMAT_FRAME_BYTES);
+
+	if (dw_load16(format + FORMAT_TAG) == TAG_EXTENSIBLE) {
+		uint32_t valid = dw_load16(format + FORMAT_VALID_BITS);
+
+		if (valid > bits)
+			pcm->problem = "more bits are used than there are";
+		else if (valid >= MIN_BITS_KNOWN)
+			bits = valid;
+	}
+	if (channels && frame % channels != 0)
+		pcm->problem = "frames are no whole number of samples";
+	if (!pcm->problem)
+		dw_pcm_layout(pcm, channels, bits, channels ? frame / channels : 0);
+	pcm->samples.is_unsigned = bits <= UNSIGNED_BITS;
+}
+
+static int read_format(const struct pcm_chunks *chunks, const struct pcm_chunk *chunk,
+		       struct pcm *pcm, dwarfs_error **err)
+{
+	uint8_t format[FORMAT_BYTES_EXTENDED] = { 0 };
+	size_t size = chunk->bytes < sizeof(format) ? FORMAT_BYTES : sizeof(format);
+	int ret = dw_pcm_read(chunks, chunk, format, size, pcm, err);
+	uint32_t tag = dw_load16(format + FORMAT_TAG);
+
+	if (ret < 0 || pcm->problem)
+		return ret;
+	if (tag == TAG_EXTENSIBLE && size < sizeof(format))
+		pcm->problem = "the description of its samples is cut off";
+	else if (tag != TAG_PCM && (tag != TAG_EXTENSIBLE ||
+				    memcmp(format + FORMAT_SUBFORMAT, subformat_pcm,
+					   sizeof(subformat_pcm)) != 0))
+		pcm->is_foreign = true;
+	else
+		set_layout(pcm, format);
+	return 0;
+}
+
+static int parse(struct pcm_chunks *chunks, struct pcm *pcm, dwarfs_error **err)
+{
+	struct pcm_chunk chunk;
+	bool has_format = false;
+	int ret;
+
+	while ((ret = dw_pcm_next(chunks, &chunk, pcm, err)) > 0) {
+		if (is_id(chunks, &chunk, "data")) {
+			if (!has_format)
+				pcm->problem = "samples come before their description";
+			pcm->start = chunk.start;
+			pcm->bytes = chunk.bytes;
+			return 0;
+		}
+		if (!is_id(chunks, &chunk, "fmt "))
+			continue;
+		if (has_format)
+			pcm->problem = "there are two descriptions of its samples";
+		else
+			ret = read_format(chunks, &chunk, pcm, err);
+		if (ret < 0 || pcm->problem || pcm->is_foreign)
+			return ret < 0 ? ret : 0;
+		has_format = true;
+	}
+	if (ret == 0 && !pcm->problem)
+		pcm->problem = "there are no samples";
+	return ret;
+}
+
+static int parse_wav(const struct category_file *file, struct pcm *pcm,
+		     dwarfs_error **err)
+{
+	struct pcm_chunks chunks = { .file = file,
+				     .id_bytes = 4,
+				     .size_bytes = 4,
+				     .alignment = WAV_ALIGNMENT,
+				     .at = WAV_FIRST };
+
+	return parse(&chunks, pcm, err);
+}
+
+static int parse_w64(const struct category_file *file, struct pcm *pcm,
+		     dwarfs_error **err)
+{
+	struct pcm_chunks chunks = { .file = file,
+				     .id_bytes = ID_BYTES_W64,
+				     .size_bytes = 8,
+				     .alignment = W64_ALIGNMENT,
+				     .counts_header = true,
+				     .at = W64_FIRST };
+
+	return parse(&chunks, pcm, err);
+}
+
+const struct pcm_format dw_pcm_wav = { "WAV", is_wav, parse_wav };
+const struct pcm_format dw_pcm_w64 = { "W64", is_w64, parse_w64 };

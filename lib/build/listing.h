@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * build/listing: what stands in one directory, found out on any thread.
+ *
+ * Private to scan.c.
+ */
+#ifndef DW_BUILD_LISTING_H
+#define DW_BUILD_LISTING_H
+
+#include "build/filter.h"
+#include "build/folders.h"
+#include "pool/tasks.h"
+
+/* Entries are looked at in parts of this many, so that a huge directory needs no more
+ * memory than its names do. */
+#define LISTING_PART 1024
+
+/* One entry. */
+struct listed {
+	bool is_taken; /* by the filter */
+	int errnum;    /* why stat is not known, or the target of a link */
+	size_t target; /* of a link: of targets */
+	struct os_stat stat;
+};
+
+/* Some entries of a listing, in order. All of the task's until it is done. */
+struct listing_part {
+	struct task task;
+	struct listing *listing;
+	size_t first, count;
+	struct listed *list;
+	struct buffer targets; /* with a NUL each */
+	bool no_memory;
+};
+
+/* A directory. All of the task's until it is done. */
+struct listing {
+	struct task task;
+	const struct filter *filter; /* NULL: take all */
+	struct folder *above;	     /* the path begins here; NULL: at the root */
+	int root_fd;
+	char *path;	  /* from above */
+	char *whole_path; /* from the root, for the filter; NULL without one */
+	size_t whole_path_bytes;
+
+	int errnum;
+	int fd; /* of the directory, or -1 */
+	struct os_names names;
+	struct listing_part *parts;
+	size_t part_count;
+	size_t offered; /* parts, for the caller; the first one belongs to the listing */
+};
+
+/* Takes over nothing: paths are copied, folders shared. */
+struct listing *dw_listing_new(int root_fd, struct folder *above, const char *path,
+			       const struct filter *filter, const char *whole_path);
+void dw_listing_free(struct listing *listing);
+DW_DEFINE_AUTO(listing, struct listing *, dw_listing_free)
+
+/* What a part found is no longer needed. */
+void dw_listing_drop_part(struct listing_part *part);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * build/look: reading one file of the input once, for all that is wanted of it.
+ *
+ * Private to inspect.c.
+ */
+#ifndef DW_BUILD_LOOK_H
+#define DW_BUILD_LOOK_H
+
+#include "build/distinct.h"
+#include "build/flow.h"
+#include "build/hasher.h"
+#include "build/order/order.h"
+
+enum subject_state {
+	SUBJECT_NEW,
+	SUBJECT_DONE,
+	SUBJECT_UNREADABLE,
+	SUBJECT_CHANGED, /* compared with no other; the segmenter reports it */
+};
+
+/* A file that is not empty. */
+struct subject {
+	uint32_t inode;
+	uint32_t distinct; /* its contents, once they are known; or DW_NONE */
+	uint8_t state;
+	bool wants_hash;
+};
+
+/* What all workers share. Constant, but for the set and the fields of a job's subjects.
+ */
+struct look {
+	struct build_run *run;
+	const struct tree *tree;
+	struct flow *flow;
+	struct subject *subjects;
+	const struct categorizers *categorizers; /* NULL: none */
+	const uint8_t *kinds;			 /* of fingerprint, for each category */
+	const uint32_t *forced; /* category of each subject, or CATEGORY_DEFAULT */
+	bool goes_by_path;	/* equal files may be of different categories */
+	struct distinct_set set;
+	atomic_uint_fast64_t bytes_done;
+};
+
+#define LOOK_JOB_SUBJECTS 256
+
+struct look_failure {
+	uint32_t subject;
+	int errnum;
+};
+
+/* A number of files, and what could not be read of them. */
+struct look_job {
+	uint32_t list[LOOK_JOB_SUBJECTS];
+	size_t count;
+	struct look_failure *failures;
+	size_t failure_count, failure_room;
+};
+
+struct look_worker;
+int dw_look_worker_new(struct look *look, struct look_worker **worker_out,
+		       dwarfs_error **err);
+void dw_look_worker_free(struct look_worker *worker);
+
+/* Look at the files of a job. What is wrong with a file is no error of the run. */
+int dw_look_run(struct look *look, struct look_worker *worker, struct look_job *job,
+		dwarfs_error **err);
+
+/* How long the hashes are that this algorithm gives. */
+int dw_look_digest_bytes(const char *algorithm, size_t *bytes_out, dwarfs_error **err);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * build/taker: one entry of the input -> one entry of the tree.
+ *
+ * Files are the same when device and inode number are: other file systems may be mounted
+ * below the root, and number their files as they like.
+ */
+#include <string.h>
+
+#include "build/taker.h"
+#include "format/metadata.h"
+
+struct seen_file {
+	uint64_t device, inode;
+	uint32_t number; /* of tree.inodes, + 1; 0 for an empty slot */
+};
+
+void dw_taker_free(struct taker *taker)
+{
+	free(taker->seen);
+}
+
+/* -- hard links ---------------------------------------------------------------------- */
+
+static struct seen_file *find_seen(const struct taker *taker, uint64_t device,
+				   uint64_t inode)
+{
+	size_t mask = taker->seen_room - 1;
+	size_t slot =
+		(size_t)((inode ^ device << 32) * UINT64_C(0x9E3779B97F4A7C15) >> 20);
+
+	for (slot &= mask;; slot = (slot + 1) & mask) {
+		struct seen_file *seen = &taker->seen[slot];
+
+		if (seen->number == 0 || (seen->device == device && seen->inode == inode))
+			return seen;
+	}
+}
+
+static int grow_seen(struct taker *taker, dwarfs_error **err)
+{
+	struct seen_file *old = taker->seen;
+	size_t old_room = taker->seen_room;
+
+	taker->seen_room = old_room ? old_room * 2 : 64;
+	taker->seen = dw_calloc(taker->seen_room, sizeof(*taker->seen));
+	if (!taker->seen) {
+		taker->seen = old;
+		taker->seen_room = old_room;
+		return dw_fail_nomem(err);
+	}
+	for (size_t i = 0; i < old_room; i++)
+		if (old[i].number != 0)
+			*find_seen(taker, old[i].device, old[i].inode) = old[i];
+	free(old);
+	return 0;
+}
+
+/* The inode of a file: a new one, or that of an earlier name. */
+static int inode_of_file(struct taker *taker, const struct os_stat *stat,
+			 uint32_t *inode_out, bool *is_new_out, dwarfs_error **err)
+{
+	bool keep_times = taker->run->options->keep_all_times;
+	struct seen_file *seen;
+	int ret;
+
+	*is_new_out = true;
+	if (stat->links < 2)
+		return dw_tree_add_inode(taker->tree, stat, keep_times, inode_out, err);
+	if (taker->seen_count * 2 >= taker->seen_room &&
+	    (ret = grow_seen(taker, err)) < 0)
+		return ret;
+	seen = find_seen(taker, stat->device, stat->inode);
+	if (seen->number != 0) {
+		*inode_out = seen->number - 1;
+		*is_new_out = false;
+		taker->run->counts[DWARFS_COUNT_HARDLINKS]++;
+		return 0;
+	}
+	if ((ret = dw_tree_add_inode(taker->tree, stat, keep_times, inode_out, err)) < 0)
+		return ret;
+	*seen = (struct seen_file){ stat->device, stat->inode, *inode_out + 1 };
+	taker->seen_count++;
+	return 0;
+}
+
+/* -- entries ------------------------------------------------------------------------- */
+
+/* What the options make of the attributes that were found. Times stay as they are until
+ * the metadata is made, since they also show whether a file has changed. */
+static void adjust(struct taker *taker, struct os_stat *stat, const char *path)
+{
+	const struct build_options *options = taker->run->options;
+
+	if ((stat->mode & DW_S_IFMT) != DW_S_IFLNK)
+		stat->mode =
+			dw_mode_change_apply(&options->chmod, stat->mode, options->umask);
+	if (options->set_uid)
+		stat->uid = options->uid;
+	if (options->set_gid)
+		stat->gid = options->gid;
+	if (stat->mtime.seconds < 0 && !options->set_time)
+		dw_log(taker->run->context, DWARFS_LOG_WARN,
+		       "'%s/%s': time before 1970 is stored as 1970",
+		       taker->run->root_path, path);
+}
+
+static bool is_left_out(struct taker *taker, const struct found *found)
+{
+	int class = dw_class_of_mode(found->stat.mode);
+	const char *what = NULL;
+
+	if (class == CLASS_DEV && !taker->devices)
+		what = "device";
+	else if (class == CLASS_OTH && !taker->specials)
+		what = "fifo or socket";
+	else if (class < 0)
+		what = "file of unknown type";
+	else if (taker->run->output && dw_output_is(taker->run->output, &found->stat))
+		what = "the output itself";
+	if (!what)
+		return false;
+	dw_log(taker->run->context, DWARFS_LOG_VERBOSE, "skipping '%s/%s': %s",
+	       taker->run->root_path, found->path, what);
+	taker->run->counts[DWARFS_COUNT_SKIPPED]++;
+	return true;
+}
+
+static void count_entry(struct taker *taker, const struct os_stat *stat, bool is_new)
+{
+	static const int kinds[] = {
+		[CLASS_DIR] = DWARFS_COUNT_DIRECTORIES,
+		[CLASS_LNK] = DWARFS_COUNT_LINKS,
+		[CLASS_REG] = DWARFS_COUNT_FILES,
+		[CLASS_DEV] = DWARFS_COUNT_DEVICES,
+		[CLASS_OTH] = DWARFS_COUNT_SPECIALS,
+	};
+	int class = dw_class_of_mode(stat->mode);
+
+	taker->run->counts[kinds[class]]++;
+	if (class == CLASS_REG && is_new)
+		taker->run->counts[DWARFS_COUNT_BYTES_IN] += stat->size;
+}
+
+static int add_inode(struct taker *taker, const struct os_stat *stat, struct span target,
+		     uint32_t *inode_out, bool *is_new_out, dwarfs_error **err)
+{
+	struct tree *tree = taker->tree;
+	int class = dw_class_of_mode(stat->mode);
+	struct tree_inode *inode;
+	int ret;
+
+	*is_new_out = true;
+	if (class == CLASS_REG)
+		return inode_of_file(taker, stat, inode_out, is_new_out, err);
+	ret = dw_tree_add_inode(tree, stat, taker->run->options->keep_all_times,
+				inode_out, err);
+	if (ret < 0)
+		return ret;
+	inode = &tree->inodes[*inode_out];
+	inode->size = class == CLASS_DEV ? stat->rdev : 0;
+	if (class != CLASS_LNK)
+		return 0;
+	return dw_texts_add(&tree->targets, target, &inode->target, err);
+}
+
+/* Ask the callback. */
+static int ask(struct taker *taker, const struct found *found, bool *is_taken_out,
+	       dwarfs_error **err)
+{
+	const struct input_options *options = &taker->run->options->input;
+	struct dwarfs_input input = {
+		.path = found->path,
+		.size = dw_class_of_mode(found->stat.mode) == CLASS_REG ? found->stat.size
+									: 0,
+		.mtime = found->stat.mtime.seconds,
+		.mode = found->stat.mode,
+		.uid = found->stat.uid,
+		.gid = found->stat.gid,
+	};
+	int answer = 1;
+
+	if (options->include)
+		answer = options->include(&input, options->include_user);
+	if (answer < 0)
+		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
+	*is_taken_out = answer != 0;
+	return 0;
+}
+
+int dw_take(struct taker *taker, const struct found *found, uint32_t *inode_out,
+	    dwarfs_error **err)
+{
+	struct os_stat stat = found->stat;
+	bool is_taken, is_new;
+	int ret;
+
+	*inode_out = DW_NONE;
+	if (is_left_out(taker, found))
+		return 0;
+	if ((ret = ask(taker, found, &is_taken, err)) < 0 || !is_taken)
+		return ret;
+	adjust(taker, &stat, found->path);
+	if ((ret = add_inode(taker, &stat, found->target, inode_out, &is_new, err)) < 0)
+		return ret;
+	count_entry(taker, &stat, is_new);
+	return 0;
+}
+
+int dw_take_root(struct taker *taker, dwarfs_error **err)
+{
+	struct os_stat stat;
+	uint32_t inode;
+	bool is_new;
+	int ret;
+
+	if ((ret = dw_stat_fd(taker->run->root_fd, &stat)) < 0)
+		return dw_fail_errno(err, -ret, "cannot inspect '%s'",
+				     taker->run->root_path);
+	adjust(taker, &stat, "");
+	if ((ret = add_inode(taker, &stat, (struct span){ 0 }, &inode, &is_new, err)) < 0)
+		return ret;
+	count_entry(taker, &stat, true);
+	return dw_tree_add_entry(taker->tree, 0, (struct span){ 0 }, inode, err);
+}

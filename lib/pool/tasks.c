@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pool/tasks: work that is likely to be wanted soon, done ahead by other threads.
+ */
+#include "pool/tasks.h"
+#include "pool/threads.h"
+
+struct tasks {
+	uint32_t thread_count; /* wanted */
+	bool threads_tried;
+	struct threads threads;
+
+	pthread_mutex_t lock;
+	pthread_cond_t work;	 /* a task was offered, or it is time to go */
+	pthread_cond_t progress; /* a task is done */
+	struct task *top;	 /* of those that were offered and not started */
+	uint32_t offered;	 /* how many they are */
+	uint32_t idle;		 /* threads that wait for work */
+	bool is_awaited;	 /* somebody waits for progress */
+	bool leaving;
+};
+
+/* To wake a thread takes longer than a short task, so there must be some for it to do. */
+#define WORTH_WAKING 3
+
+/* Take a task from the stack. Called with the lock. */
+static void start(struct tasks *tasks, struct task *task)
+{
+	if (task->above)
+		task->above->below = task->below;
+	else
+		tasks->top = task->below;
+	if (task->below)
+		task->below->above = task->above;
+	task->above = task->below = NULL;
+	task->state = TASK_RUNNING;
+	tasks->offered--;
+}
+
+/* Do a task that was just started. Called with the lock, which is open meanwhile. */
+static void run(struct tasks *tasks, struct task *task)
+{
+	pthread_mutex_unlock(&tasks->lock);
+	task->run(task);
+	pthread_mutex_lock(&tasks->lock);
+	task->state = TASK_DONE;
+}
+
+static void *work(void *argument)
+{
+	struct tasks *tasks = argument;
+
+	pthread_mutex_lock(&tasks->lock);
+	while (!tasks->leaving) {
+		struct task *task = tasks->top;
+
+		if (!task) {
+			tasks->idle++;
+			pthread_cond_wait(&tasks->work, &tasks->lock);
+			tasks->idle--;
+			continue;
+		}
+		start(tasks, task);
+		run(tasks, task);
+		if (tasks->is_awaited)
+			pthread_cond_signal(&tasks->progress);
+	}
+	pthread_mutex_unlock(&tasks->lock);
+	return NULL;
+}
+
+int dw_tasks_offer(struct tasks *tasks, struct task *task, dwarfs_error **err)
+{
+	int ret;
+
+	if (!tasks->threads_tried && tasks->thread_count > 0) {
+		tasks->threads_tried = true;
+		ret = dw_threads_start(&tasks->threads, tasks->thread_count, work, tasks,
+				       err);
+		if (ret < 0)
+			return ret;
+	}
+	if (tasks->threads.count == 0)
+		return 0;
+	pthread_mutex_lock(&tasks->lock);
+	task->state = TASK_OFFERED;
+	task->below = tasks->top;
+	if (task->below)
+		task->below->above = task;
+	tasks->top = task;
+	tasks->offered++;
+	if (tasks->idle > 0 && tasks->offered >= WORTH_WAKING)
+		pthread_cond_signal(&tasks->work);
+	pthread_mutex_unlock(&tasks->lock);
+	return 0;
+}
+
+bool dw_tasks_wait(struct tasks *tasks, struct task *task, uint32_t wait_ns)
+{
+	struct timespec until = { 0 };
+	bool is_late = false;
+
+	pthread_mutex_lock(&tasks->lock);
+	if (task->state == TASK_NEW) {
+		run(tasks, task);
+	} else if (task->state == TASK_OFFERED) {
+		start(tasks, task);
+		run(tasks, task);
+	}
+	while (task->state == TASK_RUNNING && !is_late) {
+		struct task *other = tasks->top;
+
+		if (other) { /* better than to wait */
+			start(tasks, other);
+			run(tasks, other);
+			continue;
+		}
+		if (until.tv_sec == 0)
+			until = dw_time_from_now(wait_ns);
+		tasks->is_awaited = true;
+		is_late = !dw_condition_wait(&tasks->progress, &tasks->lock, &until);
+		tasks->is_awaited = false;
+	}
+	pthread_mutex_unlock(&tasks->lock);
+	return !is_late;
+}
+
+static bool init_locks(struct tasks *tasks)
+{
+	if (pthread_mutex_init(&tasks->lock, NULL) != 0)
+		return false;
+	if (pthread_cond_init(&tasks->work, NULL) != 0) {
+		pthread_mutex_destroy(&tasks->lock);
+		return false;
+	}
+	if (dw_condition_init(&tasks->progress) != 0) {
+		pthread_cond_destroy(&tasks->work);
+		pthread_mutex_destroy(&tasks->lock);
+		return false;
+	}
+	return true;
+}
+
+int dw_tasks_new(uint32_t threads, struct tasks **tasks_out, dwarfs_error **err)
+{
+	auto_free struct tasks *tasks = dw_calloc(1, sizeof(*tasks));
+
+	if (!tasks || !init_locks(tasks))
+		return dw_fail_nomem(err);
+	tasks->thread_count = threads;
+	*tasks_out = dw_steal(tasks);
+	return 0;
+}
+
+void dw_tasks_free(struct tasks *tasks)
+{
+	if (!tasks)
+		return;
+	pthread_mutex_lock(&tasks->lock);
+	tasks->leaving = true;
+	pthread_cond_broadcast(&tasks->work);
+	pthread_mutex_unlock(&tasks->lock);
+	dw_threads_join(&tasks->threads);
+	pthread_cond_destroy(&tasks->progress);
+	pthread_cond_destroy(&tasks->work);
+	pthread_mutex_destroy(&tasks->lock);
+	free(tasks);
+}

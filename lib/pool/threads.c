@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pool/threads for POSIX.
+ */
+#include <signal.h>
+#include <time.h>
+
+#include "pool/threads.h"
+
+#define STACK_BYTES   (1u << 20) /* some systems start with far less */
+#define NS_PER_SECOND 1000000000
+
+int dw_threads_start(struct threads *threads, uint32_t count, void *(*run)(void *),
+		     void *argument, dwarfs_error **err)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+
+	threads->list = dw_calloc(count, sizeof(*threads->list));
+	if (!threads->list)
+		return dw_fail_nomem(err);
+	if (pthread_attr_init(&attributes) != 0)
+		return dw_fail_nomem(err);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	while (threads->count < count && pthread_create(&threads->list[threads->count],
+							&attributes, run, argument) == 0)
+		threads->count++;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return 0;
+}
+
+void dw_threads_join(struct threads *threads)
+{
+	for (uint32_t i = 0; i < threads->count; i++)
+		pthread_join(threads->list[i], NULL);
+	free(threads->list);
+	*threads = (struct threads){ 0 };
+}
+
+int dw_condition_init(pthread_cond_t *condition)
+{
+	pthread_condattr_t attributes;
+	int ret = pthread_condattr_init(&attributes);
+
+	if (ret != 0)
+		return ret;
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	ret = pthread_cond_init(condition, &attributes);
+	pthread_condattr_destroy(&attributes);
+	return ret;
+}
+
+bool dw_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock,
+		       const struct timespec *until)
+{
+	return pthread_cond_timedwait(condition, lock, until) == 0;
+}
+
+struct timespec dw_time_from_now(uint32_t wait_ns)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += wait_ns;
+	until.tv_sec += until.tv_nsec / NS_PER_SECOND;
+	until.tv_nsec %= NS_PER_SECOND;
+	return until;
+}

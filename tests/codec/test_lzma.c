@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * codec/lzma: the filter for machine code is used where it helps, on small blocks and on
+ * large ones, of which a sample is looked at.
+ */
+#include "codec/data.h"
+
+#include <stdio.h>
+
+#include "base/bytes.h"
+
+enum { SMALL = 200000, LARGE = 5 << 20 };
+
+/* Calls of few functions from everywhere, as x86 has them, and other bytes in between. */
+static void fill_with_code(uint8_t *data, size_t size)
+{
+	uint32_t random = 77;
+
+	fill(data, size, KIND_RANDOM);
+	for (size_t at = 0; at + 64 <= size;) {
+		uint32_t number = next_random(&random);
+		uint32_t target = 4096 * (number % 40);
+
+		memcpy(data + at, "\x55\x48\x89\xe5\x48\x83\xec\x10", 8);
+		data[at + 8] = (uint8_t)(number >> 24);
+		data[at + 9] = 0xE8;
+		dw_store32(data + at + 10, target - (uint32_t)(at + 14));
+		at += 14;
+	}
+}
+
+static size_t pack(const char *text, struct span in, struct buffer *out)
+{
+	auto_codec struct codec *codec = NULL;
+	auto_free uint8_t *back = exactly(in.size);
+	struct codec_spec spec;
+	uint32_t id;
+
+	out->size = 0;
+	assert_int_equal(dw_codec_parse(text, &spec, NULL), 0);
+	assert_int_equal(dw_codec_new(&spec, in.size, &codec, NULL), 0);
+	assert_int_equal(dw_codec_pack(codec, in, out, &id, NULL), 0);
+	assert_int_equal(id, CODEC_LZMA);
+	assert_int_equal(dw_codec_unpack(id, dw_buffer_span(out), back, in.size, NULL),
+			 0);
+	assert_memory_equal(back, in.data, in.size);
+	return out->size;
+}
+
+static void code_is_filtered(void **state)
+{
+	static const size_t sizes[] = { SMALL, LARGE };
+	auto_free uint8_t *data = exactly(LARGE);
+	auto_buffer struct buffer out = { 0 };
+
+	fill_with_code(data, LARGE);
+	for (int i = 0; i < 2; i++) {
+		struct span in = { data, sizes[i] };
+		size_t plain = pack("lzma:1", in, &out);
+
+		assert_true(pack("lzma:1:binary=x86", in, &out) < plain / 10 * 9);
+		/* Not for this machine: the calls stay as they are. */
+		assert_int_equal(pack("lzma:1:binary=sparc", in, &out), plain);
+	}
+}
+
+/* Where it does not help it is left out, so the result is the same. */
+static void text_is_not_filtered(void **state)
+{
+	static const size_t sizes[] = { SMALL, LARGE };
+	auto_free uint8_t *data = exactly(LARGE);
+	auto_buffer struct buffer plain = { 0 }, tried = { 0 };
+
+	fill(data, LARGE, KIND_TEXT);
+	for (int i = 0; i < 2; i++) {
+		struct span in = { data, sizes[i] };
+
+		pack("lzma:1", in, &plain);
+		pack("lzma:1:binary=x86", in, &tried);
+		assert_int_equal(plain.size, tried.size);
+		assert_memory_equal(plain.data, tried.data, plain.size);
+	}
+}
+
+static void every_machine_has_a_filter(void **state)
+{
+	static const char *const names[] = { "x86", "powerpc",	"ia64",
+					     "arm", "armthumb", "sparc" };
+	auto_free uint8_t *data = exactly(LARGE);
+	auto_buffer struct buffer out = { 0 };
+	char text[64];
+
+	fill_with_code(data, LARGE);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(text, sizeof(text), "lzma:0:binary=%s", names[i]);
+		pack(text, (struct span){ data, SMALL }, &out);
+		pack(text, (struct span){ data, LARGE }, &out);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(code_is_filtered),
+		cmocka_unit_test(text_is_not_filtered),
+		cmocka_unit_test(every_machine_has_a_filter),
+	};
+
+	if (!dw_codec_can_pack(CODEC_LZMA)) {
+		puts("this library was built without lzma");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * codec/zstd: packing block by block gives what packing at once would, in as much as all
+ * parameters reach the library, and can be ended soon.
+ */
+#include "codec/data.h"
+
+#include <stdio.h>
+
+#include "config.h"
+
+#if HAVE_ZSTD
+
+#include <pthread.h>
+#include <time.h>
+#include <zstd.h>
+
+enum { SIZE = 1 << 20 };
+
+static size_t pack(const char *text, struct span in, struct buffer *out)
+{
+	auto_codec struct codec *codec = NULL;
+	struct codec_spec spec;
+	uint32_t id;
+
+	out->size = 0;
+	assert_int_equal(dw_codec_parse(text, &spec, NULL), 0);
+	assert_int_equal(dw_codec_new(&spec, in.size, &codec, NULL), 0);
+	assert_int_equal(dw_codec_pack(codec, in, out, &id, NULL), 0);
+	return out->size;
+}
+
+struct setting {
+	ZSTD_cParameter id;
+	int value;
+};
+
+/* Pack in one call, with the same parameters, and compare. */
+static void expect_same(const char *text, const struct setting *settings, struct span in)
+{
+	auto_buffer struct buffer out = { 0 };
+	size_t room = ZSTD_compressBound(in.size), got;
+	auto_free uint8_t *whole = exactly(room);
+	ZSTD_CCtx *context = ZSTD_createCCtx();
+
+	for (; settings->value; settings++)
+		assert_false(ZSTD_isError(
+			ZSTD_CCtx_setParameter(context, settings->id, settings->value)));
+	got = ZSTD_compress2(context, whole, room, in.data, in.size);
+	assert_false(ZSTD_isError(got));
+	ZSTD_freeCCtx(context);
+	assert_int_equal(pack(text, in, &out), got);
+	assert_memory_equal(out.data, whole, got);
+}
+
+static void packing_is_the_same_as_at_once(void **state)
+{
+	static const struct setting fast[] = { { ZSTD_c_compressionLevel, 3 },
+					       { ZSTD_c_windowLog, 20 },
+					       { 0 } };
+	static const struct setting high[] = { { ZSTD_c_compressionLevel, 19 },
+					       { ZSTD_c_windowLog, 20 },
+					       { ZSTD_c_chainLog, 18 },
+					       { ZSTD_c_hashLog, 17 },
+					       { 0 } };
+	static const struct setting most[] = { { ZSTD_c_compressionLevel, 22 },
+					       { ZSTD_c_windowLog, 19 },
+					       { ZSTD_c_searchLog, 4 },
+					       { ZSTD_c_minMatch, 4 },
+					       { ZSTD_c_targetLength, 64 },
+					       { ZSTD_c_strategy, 8 },
+					       { 0 } };
+	static const struct setting far[] = { { ZSTD_c_compressionLevel, 2 },
+					      { ZSTD_c_windowLog, 20 },
+					      { ZSTD_c_enableLongDistanceMatching, 1 },
+					      { ZSTD_c_ldmHashLog, 14 },
+					      { ZSTD_c_ldmMinMatch, 32 },
+					      { ZSTD_c_ldmBucketSizeLog, 2 },
+					      { ZSTD_c_ldmHashRateLog, 4 },
+					      { 0 } };
+	auto_free uint8_t *data = exactly(SIZE);
+
+	for (int kind = 0; kind < KIND_COUNT; kind++) {
+		struct span in = { data, SIZE - 54321 };
+
+		if (kind == KIND_RANDOM)
+			continue;
+		fill(data, SIZE, kind);
+		expect_same("zstd:3", fast, in);
+		expect_same("zstd:19:clog=18:hlog=17", high, in);
+		expect_same("zstd:wlog=19:slog=4:mml=4:tlen=64:strat=8", most, in);
+		expect_same("zstd:2:long:lhlog=14:lmml=32:lblog=2:lhrlog=4", far, in);
+	}
+}
+
+/* Without a window of its own it reaches over the whole block: a copy costs nothing. */
+static void windows_reach_over_the_block(void **state)
+{
+	auto_free uint8_t *data = exactly(2 * SIZE);
+	auto_buffer struct buffer out = { 0 };
+	struct span in = { data, 2 * SIZE };
+
+	fill(data, SIZE, KIND_RANDOM);
+	memcpy(data + SIZE, data, SIZE);
+	assert_true(pack("zstd:1", in, &out) < SIZE + SIZE / 50);
+	assert_true(pack("zstd:1:wlog=21", in, &out) < SIZE + SIZE / 50);
+	assert_true(pack("zstd:1:wlog=31", in, &out) < SIZE + SIZE / 50);
+	/* Hence it is stored when the window is too small for the copy. */
+	assert_int_equal(pack("zstd:1:wlog=19", in, &out), 0);
+}
+
+/* -- the switch ------------------------------------------------------------------------
+ */
+
+static void nap(long ms)
+{
+	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
+}
+
+static void *throw_switch(void *stop)
+{
+	nap(30);
+	atomic_store((atomic_bool *)stop, true);
+	return NULL;
+}
+
+/* In the middle of a block; what comes next is as if that had not been. */
+static void a_switch_ends_packing_midway(void **state)
+{
+	enum { LARGE = 16 << 20 };
+	auto_codec struct codec *codec = NULL;
+	auto_buffer struct buffer out = { 0 }, other = { 0 };
+	auto_free uint8_t *data = exactly(LARGE);
+	atomic_bool stop = false;
+	struct codec_spec spec;
+	pthread_t thread;
+	uint32_t id;
+
+	fill(data, LARGE, KIND_TEXT);
+	assert_int_equal(dw_codec_parse("zstd:19", &spec, NULL), 0);
+	assert_int_equal(dw_codec_new(&spec, LARGE, &codec, NULL), 0);
+	dw_codec_set_stop(codec, &stop);
+	assert_int_equal(pthread_create(&thread, NULL, throw_switch, &stop), 0);
+	assert_int_equal(
+		dw_codec_pack(codec, (struct span){ data, LARGE }, &out, &id, NULL),
+		DWARFS_ERR_CANCELLED);
+	assert_int_equal(out.size, 0);
+	pthread_join(thread, NULL);
+	atomic_store(&stop, false);
+	assert_int_equal(
+		dw_codec_pack(codec, (struct span){ data, 300000 }, &out, &id, NULL), 0);
+	dw_codec_free(dw_steal(codec));
+	assert_int_equal(dw_codec_new(&spec, LARGE, &codec, NULL), 0);
+	assert_int_equal(
+		dw_codec_pack(codec, (struct span){ data, 300000 }, &other, &id, NULL),
+		0);
+	assert_int_equal(out.size, other.size);
+	assert_memory_equal(out.data, other.data, out.size);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(packing_is_the_same_as_at_once),
+		cmocka_unit_test(windows_reach_over_the_block),
+		cmocka_unit_test(a_switch_ends_packing_midway),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+int main(void)
+{
+	puts("this library was built without zstd");
+	return 77;
+}
+
+#endif

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""Options against each other: every image comes back, is checked, and does not depend on threads.
+
+test_matrix.py [NUMBER]
+
+Any three values of different options meet in at least one image (any two, if the number is 2). Each
+image is made with a different number of workers twice, which must give the same bytes, is checked,
+and is extracted by the library; what comes back must be the tree of rich.py.
+"""
+import itertools
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+import absent
+import rich
+import tap
+import tree
+import walker
+
+COLUMNS = ["type", "mode", "mtime", "size", "nlink", "rdev", "target", "sha256"]
+WORKERS = (("0", "8"), ("1", "8"), ("0", "1"))
+
+AXES = {
+    "codec": [["-C", codec] for codec in ("null", "lz4", "lz4hc:level=3", "zstd:level=1",
+                                          "zstd:level=5:long", "lzma:level=1", "brotli:quality=2")],
+    "block": [["-S", bits] for bits in ("12", "20", "27")],
+    "order": [["--order", order] for order in ("none", "path", "revpath", "auto", "similarity",
+                                               "nilsimsa:max-children=16:max-cluster-size=32",
+                                               "explicit:file={list}")],
+    "categories": [[], ["--categorize"],
+                   ["--categorize=pcmaudio,incompressible", "--incompressible-fragments"]],
+    "window": [["-W", "0"], ["-W", "6", "-w", "1"], ["-W", "12", "-w", "3"],
+               ["-W", "10", "-w", "0", "-B", "1"]],
+    "more": [[], ["--file-hash=none"], ["--no-sparse-files"], ["-L", "2g"],
+             ["--max-similarity-size", "50k"], ["--no-category-names"]],
+}
+
+
+def covering(axes, strength):
+    """Few rows of one value for each axis, in which any values of so many axes meet."""
+    rng = random.Random(27182)
+    sizes = [len(values) for values in axes.values()]
+    missing = {tuple(zip(chosen, values))
+               for chosen in itertools.combinations(range(len(sizes)), strength)
+               for values in itertools.product(*(range(sizes[axis]) for axis in chosen))}
+    rows = []
+    while missing:
+        best, most = None, -1
+        first = min(missing)
+        for _ in range(40):
+            row = [rng.randrange(size) for size in sizes]
+            for axis, value in first:
+                row[axis] = value
+            met = sum(tuple((axis, row[axis]) for axis in chosen) in missing
+                      for chosen in itertools.combinations(range(len(sizes)), strength))
+            if met > most:
+                best, most = row, met
+        missing -= {tuple((axis, best[axis]) for axis in chosen)
+                    for chosen in itertools.combinations(range(len(sizes)), strength)}
+        rows.append([values[number] for values, number in zip(axes.values(), best)])
+    return rows
+
+
+def run(variable, *words):
+    done = subprocess.run([tap.tool(variable), *words], capture_output=True, text=True,
+                          errors="replace")
+    assert done.returncode == 0, f"{variable} ended with {done.returncode}: {done.stderr}"
+
+
+def pack(source, image, workers, options):
+    run("MKDWARFS", "-i", source, "-o", image, "-f", "-l", "3", "--no-progress", "-N", workers,
+        "--num-scanner-workers", workers, "--no-history", "--no-create-timestamp",
+        "--log-level=error", *options)
+    with open(image, "rb") as made:
+        return made.read()
+
+
+def explicit_list(expected, path):
+    """Some of the files, in an order of no sense, and some that are not there."""
+    files = [name for name, row in expected.items() if row["type"] == "f"]
+    files = [name for name in files if b"\n" not in os.fsencode(name)]
+    random.Random(5).shuffle(files)
+    with open(path, "wb") as out:
+        for name in files[:len(files) // 2] + ["not/there"]:
+            out.write(os.fsencode(name) + b"\n")
+
+
+def check(source, expected, scratch, workers, options):
+    image = os.path.join(scratch, "image")
+    target = os.path.join(scratch, "target")
+    one, other = (pack(source, image, count, options) for count in workers)
+    assert one == other, f"{workers[0]} and {workers[1]} workers give different images"
+    run("DWARFSCK", "-q", "--check-integrity", image)
+    try:
+        run("DWARFSEXTRACT", "-i", image, "-o", target)
+        walker.must_agree(expected, walker.describe(target), columns=COLUMNS,
+                          holes="--no-sparse-files" not in options, resolution_ns=10**9)
+    finally:
+        tree.remove(target)
+
+
+def main(strength=3):
+    for variable in ("MKDWARFS", "DWARFSCK", "DWARFSEXTRACT"):
+        try:
+            tap.tool(variable)
+        except tap.Skip as reason:
+            tap.skip_all(reason)
+    inputs = os.path.join(os.environ.get("DWARFS_TEST_DATA", ""), "inputs")
+    suite = tap.Suite()
+    with tempfile.TemporaryDirectory(prefix="dwarfs-matrix-") as scratch:
+        source = os.path.join(scratch, "source")
+        rich.make(source, inputs if os.path.isdir(inputs) else None)
+        expected = walker.describe(source)
+        listed = os.path.join(scratch, "list")
+        explicit_list(expected, listed)
+        for number, row in enumerate(covering(AXES, int(strength))):
+            options = [word for words in row for word in words]
+            with suite.case(" ".join(options)):
+                absent.need_for_options(options)
+                check(source, expected, scratch, WORKERS[number % 3],
+                      [word.replace("{list}", listed) for word in options])
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

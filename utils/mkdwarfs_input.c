@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mkdwarfs_input: what is packed: a directory, lists of paths, and what rules make of it.
+ */
+#include "mkdwarfs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* All of a stream; *text_out is set even when 1 is returned. */
+static int read_all(FILE *in, char **text_out)
+{
+	size_t room = 1 << 16;
+	size_t used = 0;
+	char *text = malloc(room);
+
+	while (text) {
+		char *larger;
+
+		used += fread(text + used, 1, room - used - 1, in);
+		if (used < room - 1)
+			break;
+		room *= 2;
+		larger = realloc(text, room);
+		if (!larger)
+			free(text);
+		text = larger;
+	}
+	*text_out = text;
+	if (!text)
+		return ENOMEM;
+	text[used] = '\0';
+	/* A name has no zero bytes, so the text has none either. */
+	return ferror(in) ? EIO : strlen(text) != used ? EINVAL : 0;
+}
+
+/* The lines of a text, cut up in place; NULL without memory. */
+static char **split_lines(char *text)
+{
+	size_t count = 1;
+	char **lines;
+	char *at;
+
+	for (at = text; *at; at++)
+		count += *at == '\n';
+	lines = calloc(count + 1, sizeof(*lines));
+	if (!lines)
+		return NULL;
+	count = 0;
+	while (text) {
+		char *line = strsep(&text, "\n");
+
+		if (*line)
+			lines[count++] = line;
+	}
+	return lines;
+}
+
+int read_lines(const char *what, const char *path, char ***lines_out, char **text_out)
+{
+	const bool is_stdin = strcmp(path, "-") == 0;
+	FILE *in = is_stdin ? stdin : fopen(path, "re");
+	int error;
+
+	if (!in)
+		return tool_error("cannot open %s '%s': %s", what, path, strerror(errno));
+	error = read_all(in, text_out);
+	if (!is_stdin)
+		fclose(in);
+	if (error == 0 && !(*lines_out = split_lines(*text_out)))
+		error = ENOMEM;
+	if (error)
+		return tool_error("cannot read %s '%s': %s", what, path, strerror(error));
+	return 0;
+}
+
+/* -- the input -------------------------------------------------------------------------
+ */
+
+static int add_directory(dwarfs_builder *builder, const char *path)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	int ret = dwarfs_builder_add_directory(builder, path, &err);
+
+	if (ret == DWARFS_ERR_NOT_DIR)
+		return tool_fail(err, NULL);
+	if (ret == DWARFS_ERR_NOT_FOUND)
+		return tool_fail(err, "'%s' must be a directory", path);
+	if (ret < 0)
+		return tool_fail(err, "cannot read input");
+	return 0;
+}
+
+static int add_list(dwarfs_builder *builder, const char *list)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	auto_free char **lines = NULL;
+	auto_free char *text = NULL;
+	char **line;
+
+	if (read_lines("input list", list, &lines, &text))
+		return 1;
+	/* Nothing listed is nothing taken but the root. */
+	if (!*lines && dwarfs_builder_add_path(builder, "", &err) < 0)
+		return tool_fail(err, NULL);
+	for (line = lines; *line; line++) {
+		if (dwarfs_builder_add_path(builder, *line, &err) < 0)
+			return tool_fail(err, "input list");
+	}
+	return 0;
+}
+
+int input_apply(const struct settings *settings, dwarfs_builder *builder)
+{
+	dwarfs_builder_set_remove_empty_directories(builder,
+						    settings->remove_empty_directories);
+	dwarfs_builder_set_devices(builder, settings->with_devices);
+	dwarfs_builder_set_specials(builder, settings->with_specials);
+	if (add_directory(builder, settings->input ? settings->input : "."))
+		return 1;
+	return settings->input_list ? add_list(builder, settings->input_list) : 0;
+}
+
+/* -- rules -----------------------------------------------------------------------------
+ */
+
+static int show_entry(const char *path, bool is_directory, bool included, void *user)
+{
+	const struct filter_report *report = user;
+	const char *sign = included ? "+ " : "- ";
+
+	if (!*path || (included && !report->included) ||
+	    (!included && !report->excluded) || (is_directory && report->files_only))
+		return 0;
+	if (!report->included || !report->excluded)
+		sign = "";
+	return printf("%s%s/%s%s\n", sign, report->root, path, is_directory ? "/" : "") <
+	       0;
+}
+
+int filter_show(const struct settings *settings, dwarfs_builder *builder)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	auto_free char *root = realpath(settings->input, NULL);
+	struct filter_report report = settings->report;
+	int ret;
+
+	if (!root)
+		return tool_error("cannot read input: '%s': %s", settings->input,
+				  strerror(errno));
+	report.root = strcmp(root, "/") == 0 ? "" : root;
+	dwarfs_builder_set_filter_report(builder, show_entry, &report);
+	ret = dwarfs_builder_scan(builder, &err);
+	if (ret < 0 && dwarfs_error_code(err) != DWARFS_ERR_CANCELLED)
+		return tool_fail(err, NULL);
+	return tool_finish(0);
+}
