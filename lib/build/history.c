@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "build/history.h"
+#include "os/pages.h"
 
 #define PAGE_BYTES ((size_t)64 << 10)
 #define PAGE_COUNT 64
@@ -39,6 +40,7 @@ struct history {
 	struct run *runs;
 	size_t run_count, run_room;
 	struct page pages[PAGE_COUNT];
+	uint8_t *page_bytes; /* of all of them */
 };
 
 int dw_history_new(struct build_run *run, const struct tree *tree,
@@ -56,11 +58,15 @@ int dw_history_new(struct build_run *run, const struct tree *tree,
 	history->compressor = compressor;
 	history->block_bytes = block_bytes;
 	history->ram_blocks = (size_t)(ram_bytes / block_bytes) + 1;
-	for (size_t i = 0; i < PAGE_COUNT; i++)
-		history->pages[i].number = UINT64_MAX;
 	history->ring = dw_calloc(history->ram_blocks, sizeof(struct block *));
-	if (!history->ring)
+	history->page_bytes = dw_pages_new(PAGE_COUNT * PAGE_BYTES);
+	if (!history->ring || !history->page_bytes)
 		return dw_fail_nomem(err);
+	for (size_t i = 0; i < PAGE_COUNT; i++)
+		history->pages[i] = (struct page){
+			.data = history->page_bytes + i * PAGE_BYTES,
+			.number = UINT64_MAX,
+		};
 	*history_out = dw_steal(history);
 	return 0;
 }
@@ -71,8 +77,7 @@ void dw_history_free(struct history *history)
 		return;
 	for (size_t i = 0; history->ring && i < history->ram_blocks; i++)
 		dw_block_release(history->compressor, history->ring[i]);
-	for (size_t i = 0; i < PAGE_COUNT; i++)
-		free(history->pages[i].data);
+	dw_pages_free(history->page_bytes, PAGE_COUNT * PAGE_BYTES);
 	free(history->ring);
 	free(history->runs);
 	free(history);
@@ -186,11 +191,8 @@ static const struct page *page_of(struct history *history, uint64_t place)
 {
 	struct page *page = &history->pages[place / PAGE_BYTES % PAGE_COUNT];
 
-	if (page->number != place / PAGE_BYTES) {
-		if (!page->data && !(page->data = malloc(PAGE_BYTES)))
-			return NULL;
+	if (page->number != place / PAGE_BYTES)
 		fill(history, page, place);
-	}
 	return page;
 }
 

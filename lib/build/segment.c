@@ -441,6 +441,8 @@ static int store_fragment(struct segmenter *segmenter, uint32_t number, bool *di
 		if (ret < 0)
 			return ret;
 	}
+	if (storing.errnum == ENOMEM)
+		return dw_fail_nomem(err);
 	*differs_out = complain(segmenter, &storing, unchanged);
 	if (*differs_out) /* what could not be read is dealt with, too */
 		segmenter->input_bytes = end_of_input;

@@ -107,7 +107,7 @@ def read(reader, image):
 
 
 def check(mkdwarfs, reader, source, expected, image, options):
-    done = subprocess.run([mkdwarfs, "-i", source, "-o", image, "--no-sparse-files",
+    done = subprocess.run([mkdwarfs, "-i", source, "-o", image, "-f", "--no-sparse-files",
                            "--with-devices", "--with-specials", "--no-progress", *options],
                           capture_output=True, text=True, errors="replace")
     assert done.returncode == 0, f"mkdwarfs ended with {done.returncode}: {done.stderr}"
