@@ -90,6 +90,12 @@ def make_texts():
              (3, "revpath")]
     for i, (option, text) in enumerate(texts):
         (SEEDS / "options" / f"{i}").write_bytes(bytes([option]) + text.encode())
+    (SEEDS / "filter").mkdir(parents=True, exist_ok=True)
+    (SEEDS / "filter" / "rules").write_text(
+        "+ File/Spec/[EM]*.pm\n- unicore/**.pl\n+ *.pl\n-i *.BAK\n- /dir/\n- *\n\n"
+        "lib/File/Spec/Mac.pm\nlib/unicore/a/b.pl\nx.bak\ndir\n")
+    (SEEDS / "filter" / "stars").write_text(
+        "- [!a-z\\]]?*\u00e9\n+ a*a*a*a*b\n- **/x/**\n\n" + "a" * 24 + "\na/x/b\nA?\u00e9\n")
     names = [b"a name with parts in common %02d" % i for i in range(20)]
     (SEEDS / "fsst" / "names").write_bytes(b"".join(bytes([len(n)]) + n for n in names))
 

@@ -20,6 +20,7 @@
 
 struct sources {
 	atomic_size_t slab_count;
+	size_t slab_limit;
 	struct kept *kept; /* ascending by contents */
 	size_t kept_count;
 
@@ -28,6 +29,16 @@ struct sources {
 };
 
 /* -- kept bytes ---------------------------------------------------------------------- */
+
+/* A limit that was set leaves less for it; without one it is 0. */
+static size_t slab_limit(uint64_t memory_limit)
+{
+	uint64_t bytes = KEPT_TOTAL_BYTES;
+
+	if (memory_limit != 0 && memory_limit / KEPT_SHARE < bytes)
+		bytes = memory_limit / KEPT_SHARE;
+	return (size_t)(bytes / KEPT_SLAB_BYTES);
+}
 
 int dw_sources_new(struct sources **sources_out, const struct build_run *run,
 		   const struct tree *tree, dwarfs_error **err)
@@ -41,6 +52,7 @@ int dw_sources_new(struct sources **sources_out, const struct build_run *run,
 		return dw_fail_nomem(err);
 	}
 	atomic_init(&sources->slab_count, 0);
+	sources->slab_limit = slab_limit(run->options->memory_limit);
 	dw_folders_init(&sources->folders, run->root_fd, tree, FOLDER_SLOTS);
 	*sources_out = sources;
 	return 0;
@@ -74,7 +86,7 @@ struct kept_slab *dw_kept_slab_new(struct sources *sources)
 	size_t count = atomic_fetch_add(&sources->slab_count, 1);
 	struct kept_slab *slab = NULL;
 
-	if (count < KEPT_TOTAL_BYTES / KEPT_SLAB_BYTES)
+	if (count < sources->slab_limit)
 		slab = dw_calloc(1, sizeof(*slab));
 	if (!slab) {
 		atomic_fetch_sub(&sources->slab_count, 1);

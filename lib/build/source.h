@@ -85,7 +85,6 @@ int64_t dw_source_peek(struct build_run *run, const struct tree *tree,
 		       const struct contents *contents, uint32_t content, void *buffer,
 		       size_t size, uint64_t offset);
 
-
 /* -- all files of a run
  * ------------------------------------------------------------------ */
 
@@ -93,6 +92,7 @@ int64_t dw_source_peek(struct build_run *run, const struct tree *tree,
 #define KEPT_FILE_BYTES	 ((size_t)64 << 10) /* the largest file that is kept */
 #define KEPT_SLAB_BYTES	 ((size_t)1 << 20)
 #define KEPT_TOTAL_BYTES ((size_t)32 << 20)
+#define KEPT_SHARE	 16 /* one part of the memory limit in, when that is less */
 
 /* What a run knows of them: run->sources, made by dw_inspect(). */
 struct sources;

@@ -568,7 +568,7 @@ static void file_systems_are_kept_apart(void **state)
 	put_dir(place, "one");
 	put_dir(place, "two");
 	if (unshare(CLONE_NEWNS) != 0 ||
-	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0 ||
 	    mount("tmpfs", in(place, "one"), "tmpfs", 0, NULL) != 0)
 		skip();
 	assert_int_equal(mount("tmpfs", in(place, "two"), "tmpfs", 0, NULL), 0);

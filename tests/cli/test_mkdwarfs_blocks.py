@@ -331,7 +331,7 @@ class Telling(Blocks):
                      "--progress=simple", "-N1")
         self.expect(result, 0)
         size = r"[\d.]+ ([KMGT]i)?B"
-        form = re.compile(rf"mkdwarfs: (\w+) +[\d.]+%(  {size}/s)?(  ratio [\d.]+)?"
+        form = re.compile(rf"mkdwarfs: [a-z]+( [a-z]+)? +[\d.]+%(  {size}/s)?(  ratio [\d.]+)?"
                           rf"(  {size} saved)?(  [\dhms.]+ left)?(  {size} of {size})?$")
         lines = [line for line in result.err.splitlines() if "%" in line]
         self.assertTrue(lines, result.err)
