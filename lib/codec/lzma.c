@@ -260,8 +260,8 @@ static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 #define SMALL_BYTES (PIECE_BYTES * PIECE_COUNT) /* packed both ways as a whole */
 #define PROBE_DICT  ((uint32_t)256 << 10)
 
-#define STREAM_BYTES ((uint64_t)64 << 10) /* of memory, for what is around the filters   \
-					   */
+/* In memory, what is around the filters. */
+#define STREAM_BYTES ((uint64_t)64 << 10)
 
 struct attempt {
 	lzma_stream stream; /* keeps its tables from block to block */
