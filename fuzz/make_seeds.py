@@ -113,6 +113,20 @@ def wav():
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
+def rf64():
+    form = struct.pack("<HHIIHH", 1, 1, 48000, 96000, 2, 16)
+    body = b"WAVEds64" + struct.pack("<IQQQI", 28, 92, 8, 4, 0)
+    body += b"fmt " + struct.pack("<I", len(form)) + form
+    body += b"data" + struct.pack("<I", 0xffffffff) + bytes(range(8)) + b"more"
+    return b"RF64" + struct.pack("<I", 0xffffffff) + body
+
+
+def rifx():
+    form = struct.pack(">HHIIHH", 1, 1, 48000, 96000, 2, 16)
+    body = b"WAVEfmt " + struct.pack(">I", len(form)) + form
+    return b"RIFX" + struct.pack(">I", 36) + body + b"data" + bytes(4) + bytes(range(8))
+
+
 def w64():
     form = struct.pack("<HHIIHHHIH", 1, 1, 48000, 48000, 1, 8, 0, 0, 0)
     body = b"wave" + GUID + b"fmt " + GUID + struct.pack("<Q", 24 + 18) + form
@@ -172,7 +186,8 @@ def make_files():
     """Files that categorizers know by their headers."""
     folder = SEEDS / "categorize"
     folder.mkdir(parents=True, exist_ok=True)
-    files = {"wav": wav(), "w64": w64(), "aiff": aiff(b""), "aifc": aiff(b"sowt\0\0"),
+    files = {"wav": wav(), "w64": w64(), "rf64": rf64(), "rifx": rifx(),
+             "aiff": aiff(b""), "aifc": aiff(b"sowt\0\0"),
              "caf": caf(), "fits": fits(), "elf": elf(), "pe": pe(), "macho": macho(7),
              "fat": fat(0xcafebabe, ">IIIII"), "fat64": fat(0xcafebabf, ">IIQQQ")}
     for name, data in files.items():

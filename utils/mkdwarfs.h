@@ -114,9 +114,12 @@ int input_apply(const struct settings *settings, dwarfs_builder *builder);
 int filter_show(const struct settings *settings, dwarfs_builder *builder);
 
 /*
- * Lines of a text file, or of standard input for "-", without empty ones. Returns 0, or 1
- * after printing "cannot open|read what 'path'"; free lines and text.
+ * All of a file, or of standard input for "-". Returns 0, or 1 after printing "cannot
+ * open|read what 'path'"; free the data in both cases.
  */
+int read_file(const char *what, const char *path, char **data_out, size_t *bytes_out);
+
+/* Its lines, without empty ones, likewise; free lines and text. */
 int read_lines(const char *what, const char *path, char ***lines_out, char **text_out);
 
 /* Print what a run that succeeded has made of its input, and what it cost. */

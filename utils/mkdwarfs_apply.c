@@ -8,7 +8,6 @@
 #include "mkdwarfs.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -238,34 +237,6 @@ static int set_categories(dwarfs_builder *builder, const struct settings *s)
 	return set_hot_paths(builder, s->hotness_list);
 }
 
-/* The whole of a file in memory. */
-static int read_file(const char *path, char **data_out, size_t *bytes_out)
-{
-	auto_handle(dwarfs_error) *err = NULL;
-	dwarfs_io *io = NULL;
-	char *data;
-	uint64_t bytes;
-	int ret;
-
-	if (dwarfs_io_open(path, &io, &err) < 0)
-		return tool_fail(err, "cannot open header file");
-	bytes = dwarfs_io_bytes(io);
-	data = bytes < SIZE_MAX ? malloc(bytes + 1) : NULL;
-	if (!data) {
-		dwarfs_io_free(io);
-		return tool_error("cannot read header file '%s': out of memory", path);
-	}
-	ret = bytes ? dwarfs_io_read(io, data, bytes, 0, &err) : 0;
-	dwarfs_io_free(io);
-	if (ret < 0) {
-		free(data);
-		return tool_fail(err, "cannot read header file");
-	}
-	*data_out = data;
-	*bytes_out = bytes;
-	return 0;
-}
-
 static int set_header(dwarfs_builder *builder, const struct settings *s)
 {
 	auto_handle(dwarfs_error) *err = NULL;
@@ -274,7 +245,7 @@ static int set_header(dwarfs_builder *builder, const struct settings *s)
 
 	if (!s->header)
 		return 0;
-	if (read_file(s->header, &data, &bytes))
+	if (read_file("header file", s->header, &data, &bytes))
 		return 1;
 	if (dwarfs_builder_set_header(builder, data, bytes, &err) < 0)
 		return tool_fail(err, NULL);

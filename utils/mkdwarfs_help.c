@@ -44,14 +44,18 @@ static void print_levels(void)
 	       "      0   1 MiB  null     null     null      off     none\n"
 	       "      1   1 MiB  lz4      zstd:16  null      off     path\n"
 	       "      2   1 MiB  lz4hc:9  zstd:16  null      off     path\n"
-	       "      3   2 MiB  lz4hc:9  zstd:16  null      9/1     auto\n"
-	       "      4   4 MiB  zstd:11  zstd:16  null      9/1     auto\n"
-	       "      5   8 MiB  zstd:19  zstd:16  null      9/1     auto\n"
-	       "      6  16 MiB  zstd:19  zstd:16  null      9/1     auto\n"
-	       "      7  16 MiB  zstd:19  zstd:16  zstd:22   9/1     auto\n"
-	       "      8  16 MiB  lzma:9   zstd:16  lzma:9    9/1     auto\n"
-	       "      9  64 MiB  lzma:9   zstd:16  lzma:9    9/1     auto\n");
-	printf("Levels 6 and 7 use zstd:level=19:wlog=24:clog=24:hlog=23.\n");
+	       "      3   2 MiB  lz4hc:9  zstd:16  null      8/0     auto\n"
+	       "      4   4 MiB  zstd:11  zstd:16  null      8/0     auto\n"
+	       "      5   8 MiB  zstd:19  zstd:16  null      8/0     auto\n"
+	       "      6  16 MiB  zstd:19  zstd:16  null      8/0     auto\n"
+	       "      7  16 MiB  zstd:19  zstd:16  zstd:22   8/0     auto\n"
+	       "      8  16 MiB  lzma:9   zstd:16  lzma:9    8/0     auto\n"
+	       "      9  64 MiB  lzma:9   zstd:16  lzma:9    8/0     auto\n");
+	printf("Levels 6 and 7 use zstd:level=19:wlog=24:clog=24:hlog=21:slog=5,\n"
+	       "and lzma:level=6 for blocks that get very small.\n"
+	       "Level 8 uses lzma:level=9:binary=auto:nice=128,\n"
+	       "and lzma:level=9:binary=auto:nice=273 for blocks that get very small.\n"
+	       "Level 9 uses lzma:level=9:binary=auto:nice=273.\n");
 	print_absent_codecs();
 }
 

@@ -8,31 +8,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All of a stream; *text_out is set even when 1 is returned. */
-static int read_all(FILE *in, char **text_out)
+/* All of a stream, with a zero byte behind it; *data_out is set even when it fails. */
+static int read_all(FILE *in, char **data_out, size_t *bytes_out)
 {
 	size_t room = 1 << 16;
 	size_t used = 0;
-	char *text = malloc(room);
+	char *data = malloc(room);
 
-	while (text) {
+	while (data) {
 		char *larger;
 
-		used += fread(text + used, 1, room - used - 1, in);
+		used += fread(data + used, 1, room - used - 1, in);
 		if (used < room - 1)
 			break;
 		room *= 2;
-		larger = realloc(text, room);
+		larger = realloc(data, room);
 		if (!larger)
-			free(text);
-		text = larger;
+			free(data);
+		data = larger;
 	}
-	*text_out = text;
-	if (!text)
+	*data_out = data;
+	*bytes_out = used;
+	if (!data)
 		return ENOMEM;
-	text[used] = '\0';
-	/* A name has no zero bytes, so the text has none either. */
-	return ferror(in) ? EIO : strlen(text) != used ? EINVAL : 0;
+	data[used] = '\0';
+	return ferror(in) ? EIO : 0;
+}
+
+int read_file(const char *what, const char *path, char **data_out, size_t *bytes_out)
+{
+	const bool is_stdin = strcmp(path, "-") == 0;
+	FILE *in = is_stdin ? stdin : fopen(path, "re");
+	int error;
+
+	if (!in)
+		return tool_error("cannot open %s '%s': %s", what, path, strerror(errno));
+	error = read_all(in, data_out, bytes_out);
+	if (!is_stdin)
+		fclose(in);
+	if (error)
+		return tool_error("cannot read %s '%s': %s", what, path, strerror(error));
+	return 0;
 }
 
 /* The lines of a text, cut up in place; NULL without memory. */
@@ -59,19 +75,16 @@ static char **split_lines(char *text)
 
 int read_lines(const char *what, const char *path, char ***lines_out, char **text_out)
 {
-	const bool is_stdin = strcmp(path, "-") == 0;
-	FILE *in = is_stdin ? stdin : fopen(path, "re");
-	int error;
+	size_t bytes;
 
-	if (!in)
-		return tool_error("cannot open %s '%s': %s", what, path, strerror(errno));
-	error = read_all(in, text_out);
-	if (!is_stdin)
-		fclose(in);
-	if (error == 0 && !(*lines_out = split_lines(*text_out)))
-		error = ENOMEM;
-	if (error)
-		return tool_error("cannot read %s '%s': %s", what, path, strerror(error));
+	if (read_file(what, path, text_out, &bytes))
+		return 1;
+	/* A name has no zero bytes, so the text has none either. */
+	if (strlen(*text_out) != bytes)
+		return tool_error("cannot read %s '%s': %s", what, path,
+				  strerror(EINVAL));
+	if (!(*lines_out = split_lines(*text_out)))
+		return tool_error("cannot read %s '%s': out of memory", what, path);
 	return 0;
 }
 

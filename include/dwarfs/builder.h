@@ -41,21 +41,29 @@ DWARFS_API void dwarfs_builder_free(dwarfs_builder *builder);
 /* -- how blocks are made ------------------------------------------------------------- */
 
 /**
- * Choose between speed and size. Sets the size of blocks, the codecs of all sections and the
- * order; a setter that is called afterwards, or was called before, takes precedence.
+ * Choose between speed and size. Sets the size of blocks, the codecs of all sections, the order
+ * and the search for repeats, as window/step; a setter that is called afterwards, or was called
+ * before, takes precedence.
  *
- * | level | block  | blocks    | metadata | order |
- * |-------|--------|-----------|----------|-------|
- * | 0     | 1 MiB  | null      | null     | none  |
- * | 1     | 1 MiB  | lz4       | null     | path  |
- * | 2     | 1 MiB  | lz4hc:9   | null     | path  |
- * | 3     | 2 MiB  | lz4hc:9   | null     | path  |
- * | 4     | 4 MiB  | zstd:11   | null     | path  |
- * | 5     | 8 MiB  | zstd:19   | null     | path  |
- * | 6     | 16 MiB | zstd:22   | null     | path  |
- * | 7     | 16 MiB | zstd:22   | zstd:22  | path  |
- * | 8     | 16 MiB | lzma:9    | lzma:9   | path  |
- * | 9     | 64 MiB | lzma:9    | lzma:9   | path  |
+ * | level | block  | blocks    | metadata | order | window |
+ * |-------|--------|-----------|----------|-------|--------|
+ * | 0     | 1 MiB  | null      | null     | none  | off    |
+ * | 1     | 1 MiB  | lz4       | null     | path  | off    |
+ * | 2     | 1 MiB  | lz4hc:9   | null     | path  | off    |
+ * | 3     | 2 MiB  | lz4hc:9   | null     | auto  | 8/0    |
+ * | 4     | 4 MiB  | zstd:11   | null     | auto  | 8/0    |
+ * | 5     | 8 MiB  | zstd:19   | null     | auto  | 8/0    |
+ * | 6     | 16 MiB | zstd:19   | null     | auto  | 8/0    |
+ * | 7     | 16 MiB | zstd:19   | zstd:22  | auto  | 8/0    |
+ * | 8     | 16 MiB | lzma:9    | lzma:9   | auto  | 8/0    |
+ * | 9     | 64 MiB | lzma:9    | lzma:9   | auto  | 8/0    |
+ *
+ * At levels 6 and 7 zstd has tables that reach over a block, and blocks that get very small are
+ * packed with lzma, which unpacks those fast enough; at levels 8 and 9 lzma has a filter for
+ * programs where that is smaller. Categories: what is incompressible is stored, samples of sound
+ * are flac, pictures of the sky ricepp, both by the reversed path. A block of sound that the
+ * codec of all other blocks makes smaller, such as one of loops, is left to that, unless the
+ * category has a codec of its own.
  *
  * Schema and history are zstd:16, null at level 0. Metadata that is under 2 % of the image or
  * over 8 MB stays uncompressed unless its codec was set, so that opening is instant. A codec
@@ -220,8 +228,9 @@ DWARFS_API int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *
 /**
  * Limit the memory of the process while the builder runs.
  *
- * A given limit is kept by using fewer workers, then a coarser index, then compressors with
- * less memory, then smaller blocks, in this order; the log says which. Without one, a quarter
+ * A given limit is kept by using fewer workers, then fewer blocks that wait, then a coarser
+ * index, then compressors with less memory, then smaller blocks, in this order; the log says
+ * which. The same limit gives the same image for any number of workers. Without one, a quarter
  * of the machine's memory may only reduce the number of workers, so that the image does not
  * depend on the machine.
  *
@@ -296,8 +305,10 @@ typedef int (*dwarfs_include_fn)(const dwarfs_input *input, void *user);
  *
  * @param input  the file
  * @param user   as given to dwarfs_builder_set_category_callback()
- * @return the name of a category, valid until the callback is called again; NULL to let the
- *         categorizers decide
+ * @return the name of a category, valid until the callback is called again; "<default>" for
+ *         that of everything else, whatever the categorizers would say; NULL to let them
+ *         decide. A name that does not exist ends the run with DWARFS_ERR_INVALID, and so
+ *         does one whose blocks need a layout of samples ("pcmaudio/waveform", "fits/image")
  *
  * Threads: called by the thread that runs the builder, before the file is read.
  */
@@ -788,7 +799,7 @@ DWARFS_API int dwarfs_builder_write_fd(dwarfs_builder *builder, int fd, dwarfs_e
  * @param data   valid during the call
  * @param bytes  how many, at least 1
  * @param user   as given to dwarfs_builder_write_callback()
- * @return 0, or a negative errno value
+ * @return 0, or a negative errno value; anything else counts as -EIO
  *
  * Threads: called by the thread that runs the builder.
  */

@@ -63,6 +63,16 @@ void dw_progress_start(struct dwarfs_progress *progress, dwarfs_progress_fn call
 	};
 }
 
+void dw_progress_refresh(struct dwarfs_progress *progress, uint64_t now)
+{
+	if (progress->refresh)
+		progress->refresh(progress, progress->refresh_user);
+	if (progress->work_known == 0 || progress->work_started_ns != 0)
+		return;
+	progress->work_started_ns = now;
+	progress->work_started = progress->work_done;
+}
+
 int dw_progress_tick(struct dwarfs_progress *progress, dwarfs_error **err)
 {
 	uint64_t now;
@@ -77,6 +87,7 @@ int dw_progress_tick(struct dwarfs_progress *progress, dwarfs_error **err)
 		return 0;
 	progress->last_ns = now;
 	progress->last_phase = progress->phase;
+	dw_progress_refresh(progress, now);
 	if (progress->call(progress, progress->user) != 0)
 		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
 	return 0;
@@ -87,6 +98,8 @@ int dw_progress_enter(struct dwarfs_progress *progress, int phase, dwarfs_error 
 	progress->phase = phase;
 	progress->phase_started_ns = now_ns();
 	progress->phase_started_bytes = progress->bytes_done;
+	progress->work_done = progress->work_known = progress->work_known_bytes = 0;
+	progress->work_started_ns = 0;
 	return dw_progress_tick(progress, err);
 }
 
@@ -132,23 +145,44 @@ uint64_t dwarfs_progress_bytes_saved(const dwarfs_progress *progress)
 	return progress->bytes_saved;
 }
 
-/* The rest takes as long for each byte as the phase did so far. Phases that come before
- * the totals are known, and those without bytes, say nothing. */
-uint64_t dwarfs_progress_remaining_ns(const dwarfs_progress *progress)
+/* The rest takes as long for each unit as what was done since some time. */
+static uint64_t rest(uint64_t elapsed_ns, double done, double left)
 {
-	uint64_t elapsed = now_ns() - progress->phase_started_ns, done, left;
+	if (elapsed_ns < MIN_ELAPSED_NS || done <= 0)
+		return UINT64_MAX;
+	return left > 0 ? (uint64_t)((double)elapsed_ns * left / done) : 0;
+}
 
+/* Bytes that were not looked at yet make as much work as others did. */
+static double work_left(const struct dwarfs_progress *progress)
+{
+	uint64_t total = progress->bytes_total, known = progress->work_known_bytes;
+	double all = (double)progress->work_known;
+
+	if (known > 0 && total > known)
+		all *= (double)total / (double)known;
+	return all - (double)progress->work_done;
+}
+
+/* Phases that come before the totals are known, and those without bytes, say nothing. */
+uint64_t dw_progress_remaining(const struct dwarfs_progress *progress, uint64_t now)
+{
 	if (progress->phase == DWARFS_PHASE_DONE)
 		return 0;
-	if (progress->phase == DWARFS_PHASE_SCAN || progress->phase == DWARFS_PHASE_HASH ||
-	    progress->bytes_done <= progress->phase_started_bytes ||
-	    elapsed < MIN_ELAPSED_NS)
+	if (progress->phase == DWARFS_PHASE_SCAN || progress->phase == DWARFS_PHASE_HASH)
 		return UINT64_MAX;
-	done = progress->bytes_done - progress->phase_started_bytes;
-	left = progress->bytes_total > progress->bytes_done
-		       ? progress->bytes_total - progress->bytes_done
-		       : 0;
-	return (uint64_t)((double)elapsed * (double)left / (double)done);
+	if (progress->work_known > 0)
+		return rest(now - progress->work_started_ns,
+			    (double)progress->work_done - (double)progress->work_started,
+			    work_left(progress));
+	return rest(now - progress->phase_started_ns,
+		    (double)progress->bytes_done - (double)progress->phase_started_bytes,
+		    (double)progress->bytes_total - (double)progress->bytes_done);
+}
+
+uint64_t dwarfs_progress_remaining_ns(const dwarfs_progress *progress)
+{
+	return dw_progress_remaining(progress, now_ns());
 }
 
 uint64_t dwarfs_progress_items_done(const dwarfs_progress *progress)

@@ -24,9 +24,21 @@ struct dwarfs_progress {
 	uint64_t items_done, items_total;
 	const char *path;
 
+	/*
+	 * Where most of the time goes to something else than the bytes of files: how much
+	 * of it is done, and how much there is for so many of these bytes. All 0 where it
+	 * does not.
+	 */
+	uint64_t work_done, work_known, work_known_bytes;
+
+	/* Called before the callback is, to bring the numbers up to date; may be NULL. */
+	void (*refresh)(struct dwarfs_progress *progress, void *user);
+	void *refresh_user;
+
 	/* private to base/progress.c */
 	uint64_t started_ns, last_ns;
 	uint64_t phase_started_ns, phase_started_bytes;
+	uint64_t work_started_ns, work_started; /* when there was some first */
 	int last_phase;
 };
 
@@ -36,5 +48,11 @@ void dw_progress_start(struct dwarfs_progress *progress, dwarfs_progress_fn call
 /* 0, or DWARFS_ERR_CANCELLED when the caller wants to stop. */
 int dw_progress_tick(struct dwarfs_progress *progress, dwarfs_error **err);
 int dw_progress_enter(struct dwarfs_progress *progress, int phase, dwarfs_error **err);
+
+/* dwarfs_progress_remaining_ns() at some time, on the clock of started_ns. */
+uint64_t dw_progress_remaining(const struct dwarfs_progress *progress, uint64_t now_ns);
+
+/* Bring the numbers up to date, and note since when there is work. */
+void dw_progress_refresh(struct dwarfs_progress *progress, uint64_t now_ns);
 
 #endif

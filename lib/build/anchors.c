@@ -18,7 +18,8 @@
 #define TRIGGER_K2    0x7F4B
 #define TRIGGER_K3    0xC2B3
 
-/* -- triggers, one place at a time ---------------------------------------------------- */
+/* -- triggers, one place at a time ----------------------------------------------------
+ */
 
 static bool is_trigger(const uint8_t *at, uint16_t mask)
 {
@@ -48,39 +49,40 @@ static size_t scan_plain(const uint8_t *data, size_t size, uint16_t mask, uint32
 	return scan_from(data, size, 0, 0, mask, out, 0);
 }
 
-/* -- triggers, as many at a time as a vector has bytes --------------------------------- */
+/* -- triggers, as many at a time as a vector has bytes ---------------------------------
+ */
 
 /*
  * The hashes of the even and of the odd places, compared with zero, give a mask of one
  * byte for each place. Lanes are read in memory order, so this is for little-endian
  * processors only.
  */
-#define TRIGGERS(vector, data, wide_mask)                                                 \
-	({                                                                                \
-		vector even = (wide_mask), odd = (wide_mask), words;                      \
-		vector even_sum = {}, odd_sum = {};                                       \
-                                                                                          \
-		even_sum += TRIGGER_START;                                                \
-		odd_sum += TRIGGER_START;                                                 \
-		memcpy(&words, (data) + 0, sizeof(words));                                \
-		even_sum += words * TRIGGER_K0;                                           \
-		memcpy(&words, (data) + 1, sizeof(words));                                \
-		odd_sum += words * TRIGGER_K0;                                            \
-		memcpy(&words, (data) + 2, sizeof(words));                                \
-		even_sum += words * TRIGGER_K1;                                           \
-		memcpy(&words, (data) + 3, sizeof(words));                                \
-		odd_sum += words * TRIGGER_K1;                                            \
-		memcpy(&words, (data) + 4, sizeof(words));                                \
-		even_sum += words * TRIGGER_K2;                                           \
-		memcpy(&words, (data) + 5, sizeof(words));                                \
-		odd_sum += words * TRIGGER_K2;                                            \
-		memcpy(&words, (data) + 6, sizeof(words));                                \
-		even_sum += words * TRIGGER_K3;                                           \
-		memcpy(&words, (data) + 7, sizeof(words));                                \
-		odd_sum += words * TRIGGER_K3;                                            \
-		even = (vector)((even_sum & even) == 0) & 0x00FF;                         \
-		odd = (vector)((odd_sum & odd) == 0) & 0xFF00;                            \
-		even | odd;                                                               \
+#define TRIGGERS(vector, data, wide_mask)                                                \
+	({                                                                               \
+		vector even = (wide_mask), odd = (wide_mask), words;                     \
+		vector even_sum = {}, odd_sum = {};                                      \
+                                                                                         \
+		even_sum += TRIGGER_START;                                               \
+		odd_sum += TRIGGER_START;                                                \
+		memcpy(&words, (data) + 0, sizeof(words));                               \
+		even_sum += words * TRIGGER_K0;                                          \
+		memcpy(&words, (data) + 1, sizeof(words));                               \
+		odd_sum += words * TRIGGER_K0;                                           \
+		memcpy(&words, (data) + 2, sizeof(words));                               \
+		even_sum += words * TRIGGER_K1;                                          \
+		memcpy(&words, (data) + 3, sizeof(words));                               \
+		odd_sum += words * TRIGGER_K1;                                           \
+		memcpy(&words, (data) + 4, sizeof(words));                               \
+		even_sum += words * TRIGGER_K2;                                          \
+		memcpy(&words, (data) + 5, sizeof(words));                               \
+		odd_sum += words * TRIGGER_K2;                                           \
+		memcpy(&words, (data) + 6, sizeof(words));                               \
+		even_sum += words * TRIGGER_K3;                                          \
+		memcpy(&words, (data) + 7, sizeof(words));                               \
+		odd_sum += words * TRIGGER_K3;                                           \
+		even = (vector)((even_sum & even) == 0) & 0x00FF;                        \
+		odd = (vector)((odd_sum & odd) == 0) & 0xFF00;                           \
+		even | odd;                                                              \
 	})
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
@@ -125,8 +127,8 @@ static size_t scan_16(const uint8_t *data, size_t size, uint16_t mask, uint32_t 
 
 typedef uint16_t vector32 __attribute__((vector_size(32)));
 
-__attribute__((target("avx2"))) static size_t
-scan_avx2(const uint8_t *data, size_t size, uint16_t mask, uint32_t *out)
+__attribute__((target("avx2"))) static size_t scan_avx2(const uint8_t *data, size_t size,
+							uint16_t mask, uint32_t *out)
 {
 	vector32 wide_mask = {};
 	size_t at = 0, next = 0, count = 0;
@@ -192,7 +194,8 @@ size_t dw_triggers_find(const uint8_t *data, size_t size, unsigned shift, uint32
 	return best_scanner()(data, size, (uint16_t)(UINT32_C(0xFFFF0000) >> shift), out);
 }
 
-/* -- anchors --------------------------------------------------------------------------- */
+/* -- anchors ---------------------------------------------------------------------------
+ */
 
 static uint64_t fold(uint64_t a, uint64_t b)
 {
@@ -218,6 +221,42 @@ uint64_t dw_anchor_hash(const uint8_t *window)
 
 #define RECENT_HASHES 4
 
+struct finder {
+	const uint8_t *data;
+	struct anchor *out;
+	size_t count;
+	size_t last; /* where the last anchor is, or the data begins */
+};
+
+/*
+ * Of the places that follow, the one whose window has the smallest hash: where data has a
+ * short period, that is the same window everywhere.
+ */
+static struct anchor smallest_hash(const uint8_t *data, size_t at)
+{
+	struct anchor smallest = { (uint32_t)at, dw_anchor_hash(data + at) };
+
+	for (size_t i = at + 1; i < at + ANCHOR_LULL_PLACES; i++) {
+		uint64_t hash = dw_anchor_hash(data + i);
+
+		if (hash < smallest.hash)
+			smallest = (struct anchor){ (uint32_t)i, hash };
+	}
+	return smallest;
+}
+
+/* Put anchors into a stretch that has none. */
+static void fill_lull(struct finder *finder, size_t end)
+{
+	while (end - finder->last >= ANCHOR_LULL + ANCHOR_LULL_PLACES + ANCHOR_WINDOW) {
+		struct anchor anchor =
+			smallest_hash(finder->data, finder->last + ANCHOR_LULL);
+
+		finder->out[finder->count++] = anchor;
+		finder->last = anchor.at;
+	}
+}
+
 size_t dw_anchors_find(const uint8_t *data, size_t size, unsigned shift,
 		       struct anchor *out)
 {
@@ -226,7 +265,8 @@ size_t dw_anchors_find(const uint8_t *data, size_t size, unsigned shift,
 	 * written. */
 	uint32_t *places = (uint32_t *)(void *)out + 3 * dw_anchors_room(size);
 	uint64_t recent[RECENT_HASHES] = { 0 };
-	size_t triggers, count = 0;
+	struct finder finder = { .data = data, .out = out };
+	size_t triggers;
 
 	if (size < ANCHOR_WINDOW)
 		return 0;
@@ -242,8 +282,13 @@ size_t dw_anchors_find(const uint8_t *data, size_t size, unsigned shift,
 		for (size_t j = 0; j < RECENT_HASHES; j++)
 			is_recent |= recent[j] == hash;
 		recent[i % RECENT_HASHES] = hash;
-		if (!is_recent)
-			out[count++] = (struct anchor){ at, hash };
+		if (is_recent)
+			continue;
+		if (at - finder.last > ANCHOR_LULL)
+			fill_lull(&finder, at);
+		finder.out[finder.count++] = (struct anchor){ at, hash };
+		finder.last = at;
 	}
-	return count;
+	fill_lull(&finder, size);
+	return finder.count;
 }

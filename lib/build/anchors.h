@@ -2,11 +2,13 @@
 /*
  * build/anchors: places in data that are chosen by the data alone.
  *
- * A place is a trigger when a hash of the 8 bytes from there has its top bits all zero, so
- * the same bytes have the same triggers wherever they stand. It becomes an anchor with a
- * hash of the 64 bytes from there. Anchors are at least ANCHOR_GAP bytes apart, and those
- * with the hash of one of the last few before them are left out, since runs and periodic
- * data have the same bytes at every trigger.
+ * A place is a trigger when a hash of the 8 bytes from there has its top bits all zero,
+ * so the same bytes have the same triggers wherever they stand. It becomes an anchor with
+ * a hash of the 64 bytes from there. Anchors are at least ANCHOR_GAP bytes apart, and
+ * those with the hash of one of the last few before them are left out, since runs and
+ * periodic data have the same bytes at every trigger. Where that leaves a long stretch
+ * without anchors, it gets some that are chosen among the places at hand, such that data
+ * of a short period has the same hash at each.
  *
  * Pure functions of their input, the same on every processor.
  */
@@ -17,6 +19,9 @@
 
 #define ANCHOR_GAP    32 /* bytes between two anchors, at least */
 #define ANCHOR_WINDOW 64 /* bytes that are hashed */
+
+#define ANCHOR_LULL	   ((size_t)128 << 10) /* a stretch without anchors is this long */
+#define ANCHOR_LULL_PLACES 256		       /* among which one is chosen then */
 
 struct anchor {
 	uint32_t at; /* the window starts here */

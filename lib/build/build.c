@@ -12,12 +12,15 @@
 #include <time.h>
 
 #include "build/categorize/categorize.h"
+#include "build/inputs.h"
 #include "build/inspect.h"
+#include "build/needs.h"
 #include "build/source.h"
 #include "build/metadata.h"
 #include "build/order/order.h"
 #include "build/scan.h"
 #include "format/history_write.h"
+#include "os/memory.h"
 
 /* Metadata stays as it is, so that opening is instant, when it is less of the image than
  * this share, or too long to be unpacked quickly. */
@@ -28,19 +31,30 @@
 struct build {
 	struct build_run run;
 	dwarfs_builder *builder;
+	struct load load;
 	struct budget budget;
 	struct tree tree;
 	struct contents contents;
+	struct fragment_list *lists; /* of each stream, in their order */
+	size_t list_count;
 	struct chunks chunks;
 	struct block_streams block_streams;
 	struct sections sections;
 	uint64_t now; /* seconds since 1970 */
 };
 
+static void free_lists(struct build *build)
+{
+	while (build->list_count > 0)
+		dw_fragment_list_free(&build->lists[--build->list_count]);
+	free(dw_steal(build->lists));
+}
+
 static void free_build(struct build *build)
 {
 	dw_tree_free(&build->tree);
 	dw_contents_free(&build->contents);
+	free_lists(build);
 	dw_chunks_free(&build->chunks);
 	dw_block_streams_free(&build->block_streams);
 	dw_sources_free(build->run.sources);
@@ -63,11 +77,10 @@ void dw_build_complain(struct build_run *run, const char *path, int errnum,
 
 /* -- blocks -------------------------------------------------------------------------- */
 
-/* The fragments of a stream from a number on. */
-static int write_stream(struct build *build, uint32_t stream, size_t from,
-			struct compressor *compressor, dwarfs_error **err)
+/* The fragments of a stream from a number on, in their order. */
+static int order_stream(struct build *build, uint32_t stream, size_t from,
+			struct fragment_list *list, dwarfs_error **err)
 {
-	__attribute__((cleanup(dw_fragment_list_free))) struct fragment_list list = { 0 };
 	const struct stream *of = &build->contents.streams.list[stream];
 	struct order_input order = {
 		.run = &build->run,
@@ -76,6 +89,37 @@ static int write_stream(struct build *build, uint32_t stream, size_t from,
 		.spec = &build->run.settings[of->category].order,
 		.block_bytes = dw_block_bytes(build->run.options, of),
 	};
+	int ret = dw_fragments_of(&build->contents, stream, from, list, err);
+
+	if (ret < 0)
+		return ret;
+	return dw_order_sort(&order, list->numbers, list->count, err);
+}
+
+/* All at once, since samples must be gone before there are blocks. */
+static int order_streams(struct build *build, dwarfs_error **err)
+{
+	size_t count = build->contents.streams.count;
+	int ret;
+
+	if (!(build->lists = dw_calloc(count, sizeof(*build->lists))))
+		return dw_fail_nomem(err);
+	while (build->list_count < count) {
+		size_t stream = build->list_count++; /* from now on freed with the rest */
+
+		if ((ret = order_stream(build, (uint32_t)stream, 0, &build->lists[stream],
+					err)) < 0)
+			return ret;
+	}
+	dw_os_trim();
+	return 0;
+}
+
+static int write_stream(struct build *build, uint32_t stream,
+			const struct fragment_list *list, struct compressor *compressor,
+			dwarfs_error **err)
+{
+	const struct stream *of = &build->contents.streams.list[stream];
 	struct segment_input segment = {
 		.run = &build->run,
 		.tree = &build->tree,
@@ -83,19 +127,14 @@ static int write_stream(struct build *build, uint32_t stream, size_t from,
 		.stream = stream,
 		.settings = &build->run.settings[of->category],
 		.budget = &build->budget,
+		.numbers = list->numbers,
+		.count = list->count,
 	};
-	int ret = dw_fragments_of(&build->contents, stream, from, &list, err);
 
-	if (ret < 0)
-		return ret;
-	for (size_t i = 0; i < list.count; i++)
+	for (size_t i = 0; i < list->count; i++)
 		build->run.totals[of->category].in +=
-			build->contents.fragments[list.numbers[i]].size;
-	if ((ret = dw_order_sort(&order, list.numbers, list.count, err)) < 0)
-		return ret;
-	segment.numbers = list.numbers;
-	segment.count = list.count;
-	return list.count ? dw_segment(&segment, compressor, &build->chunks, err) : 0;
+			build->contents.fragments[list->numbers[i]].size;
+	return list->count ? dw_segment(&segment, compressor, &build->chunks, err) : 0;
 }
 
 static void expect_contents(struct build *build)
@@ -118,12 +157,19 @@ static int write_streams(struct build *build, struct compressor *compressor,
 	int ret;
 
 	for (uint32_t stream = 0; stream < build->contents.streams.count; stream++)
-		if ((ret = write_stream(build, stream, 0, compressor, err)) < 0)
+		if ((ret = write_stream(build, stream, &build->lists[stream], compressor,
+					err)) < 0)
 			return ret;
+	/* There is no room for another sample, and few will ever be here. */
+	build->budget.sample_bytes = 0;
 	while (end < build->contents.fragment_count) {
+		__attribute__((cleanup(
+			dw_fragment_list_free))) struct fragment_list list = { 0 };
+
 		from = end;
 		end = build->contents.fragment_count;
-		if ((ret = write_stream(build, 0, from, compressor, err)) < 0)
+		if ((ret = order_stream(build, 0, from, &list, err)) < 0 ||
+		    (ret = write_stream(build, 0, &list, compressor, err)) < 0)
 			return ret;
 	}
 	return 0;
@@ -150,13 +196,17 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 	expect_contents(build);
 	if ((ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_WRITE, err)) <
 		    0 ||
-	    (ret = dw_budget_plan(build->builder, &build->contents, &build->budget,
-				  err)) < 0 ||
+	    (ret = dw_budget_plan(build->builder, &build->load, &build->contents,
+				  &build->budget, err)) < 0 ||
+	    (ret = order_streams(build, err)) < 0 ||
 	    (ret = dw_compressor_new(&build->sections, &build->budget,
 				     &build->block_streams, &compressor, err)) < 0 ||
 	    (ret = write_streams(build, compressor, err)) < 0 ||
 	    (ret = dw_compressor_finish(compressor, err)) < 0)
 		return ret;
+	dw_compressor_free(dw_steal(compressor));
+	free_lists(build);
+	dw_os_trim();
 	add_up_sizes(&build->contents);
 	/* What could not be read is done, too. */
 	build->run.progress.bytes_done = build->run.progress.bytes_total;
@@ -176,6 +226,25 @@ static struct codec_spec metadata_codec(const struct build *build, uint64_t byte
 	    bytes * SMALL_METADATA_SHARE < build->sections.bytes + bytes)
 		codec = (struct codec_spec){ .id = CODEC_NONE };
 	return codec;
+}
+
+static void fit_metadata_codec(const struct build *build, uint64_t bytes,
+			       struct codec_spec *codec)
+{
+	const char *what = "is compressed with less memory";
+	uint64_t before = dw_codec_memory(codec, (size_t)bytes);
+
+	if (codec->id == CODEC_NONE)
+		return;
+	if (!dw_budget_metadata_codec(&build->budget, bytes, codec)) {
+		what = "is not compressed";
+		*codec = (struct codec_spec){ .id = CODEC_NONE };
+	} else if (dw_codec_memory(codec, (size_t)bytes) == before) {
+		return;
+	}
+	dw_log(build->run.context, DWARFS_LOG_WARN,
+	       "memory limit of %" PRIu64 " MiB: metadata %s",
+	       build->run.options->memory_limit >> 20, what);
 }
 
 static int pack_metadata(struct build *build, const struct codec_spec *codec,
@@ -214,6 +283,7 @@ static int write_metadata(struct build *build, dwarfs_error **err)
 	    (ret = dw_metadata(&input, &schema, &data, err)) < 0)
 		return ret;
 	codec = metadata_codec(build, data.size);
+	fit_metadata_codec(build, data.size, &codec);
 	if (codec.id == CODEC_NONE)
 		return pack_metadata(build, &codec, &schema, &data, err);
 	dw_buffer_free(&schema);
@@ -311,12 +381,36 @@ static int write_header(struct build *build, dwarfs_error **err)
 			       &build->run.progress, err);
 }
 
+/* Scan, and plan for what is there. */
+static int scan(struct build *build, dwarfs_error **err)
+{
+	int ret;
+
+	build->run.base_bytes = dw_needs_base();
+	if ((ret = dw_scan(&build->run, &build->tree, err)) < 0)
+		return ret;
+	build->load = dw_load_of_tree(&build->run, &build->tree);
+	build->run.budget = &build->budget;
+	return dw_budget_begin(build->builder, &build->load,
+			       dw_input_workers(&build->run), &build->budget, err);
+}
+
+static int inspect(struct build *build, dwarfs_error **err)
+{
+	int ret = dw_inspect(&build->run, &build->tree, &build->contents, err);
+
+	if (ret < 0)
+		return ret;
+	dw_load_refine(&build->load, &build->contents);
+	dw_os_trim();
+	return 0;
+}
+
 static int run_stages(struct build *build, dwarfs_error **err)
 {
 	int ret;
 
-	if ((ret = dw_scan(&build->run, &build->tree, err)) < 0 ||
-	    (ret = dw_inspect(&build->run, &build->tree, &build->contents, err)) < 0 ||
+	if ((ret = scan(build, err)) < 0 || (ret = inspect(build, err)) < 0 ||
 	    (ret = write_header(build, err)) < 0 ||
 	    (ret = write_blocks(build, err)) < 0 ||
 	    (ret = write_metadata(build, err)) < 0 ||

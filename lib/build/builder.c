@@ -12,6 +12,7 @@
 #include "build/categorize/categorize.h"
 #include "build/inputs.h"
 #include "build/order/order.h"
+#include "build/packer.h"
 #include "os/file.h"
 
 #define DEFAULT_LEVEL	   7
@@ -23,6 +24,12 @@
 #define MAX_WINDOW_BITS	   24
 #define MAX_STEP_BITS	   8
 #define MAX_NICENESS	   19
+
+/* As many blocks fit the cache of a reader anyway; from then on a directory may not be in
+ * more than a few besides its own. */
+#define NEAR_BYTES	   (UINT64_C(256) << 20)
+#define FOREIGN_BYTES	   (UINT64_C(32) << 20)
+#define MIN_FOREIGN_BLOCKS 2
 
 /* -- levels -------------------------------------------------------------------------- */
 
@@ -37,90 +44,120 @@ static const struct codec_chain schema_chain = { { "zstd:level=16", "lzma:level=
 static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "null" } };
 
 /* zstd 19 with tables for a whole block of 16 MiB: within 0.3 % of level 22 in size, at
- * six tenths of its time and four tenths of its memory. */
-#define ZSTD_BEST "zstd:level=19:wlog=24:clog=24:hlog=23"
+ * half of its time and three tenths of its memory. A larger hash table or more searches
+ * gain less than 0.1 %. */
+#define ZSTD_BEST "zstd:level=19:wlog=24:clog=24:hlog=21:slog=5"
+
+/* lzma gains 1 % on text from following matches of up to 128 bytes to the end, another
+ * 1 % from 273, and 8 % on logs; the last takes up to three times as long. */
+#define LZMA_GOOD "lzma:level=9:binary=auto:nice=128"
+#define LZMA_BEST "lzma:level=9:binary=auto:nice=273"
+
+/* On what gets very small, less than half of the time of the best zstd, and 15 % smaller.
+ */
+#define LZMA_DENSE "lzma:level=6"
 
 struct level {
 	uint32_t block_bits;
 	struct codec_chain blocks, metadata, waveform;
+	const char *dense; /* codec for blocks that get very small, or NULL */
 	const char *order;
 	uint32_t window_bits, step_bits, waveform_window_bits;
 };
 
 static const struct level levels[MAX_LEVEL + 1] = {
-	{ 20, { { "null" } }, { { "null" } }, { { "null" } }, "none", 0, 0, 0 },
-	{ 20,
-	  { { "lz4", "zstd:level=1", "lzma:level=1", "null" } },
-	  { { "null" } },
-	  { { "flac:level=3", "zstd:level=3", "null" } },
-	  "path",
-	  0,
-	  0,
-	  0 },
-	{ 20,
-	  { { "lz4hc:level=9", "zstd:level=4", "lzma:level=2", "null" } },
-	  { { "null" } },
-	  { { "flac:level=3", "zstd:level=3", "null" } },
-	  "path",
-	  0,
-	  0,
-	  0 },
-	{ 21,
-	  { { "lz4hc:level=9", "zstd:level=7", "lzma:level=3", "null" } },
-	  { { "null" } },
-	  { { "flac:level=3", "zstd:level=3", "null" } },
-	  "auto",
-	  9,
-	  1,
-	  0 },
-	{ 22,
-	  { { "zstd:level=11", "lzma:level=3", "lz4hc:level=9", "null" } },
-	  { { "null" } },
-	  { { "flac:level=3", "zstd:level=3", "null" } },
-	  "auto",
-	  9,
-	  1,
-	  0 },
-	{ 23,
-	  { { "zstd:level=19", "lzma:level=4", "lz4hc:level=9", "null" } },
-	  { { "null" } },
-	  { { "flac:level=5", "zstd:level=5", "null" } },
-	  "auto",
-	  9,
-	  1,
-	  20 },
-	{ 24,
-	  { { ZSTD_BEST, "lzma:level=5", "lz4hc:level=9", "null" } },
-	  { { "null" } },
-	  { { "flac:level=5", "zstd:level=5", "null" } },
-	  "auto",
-	  9,
-	  1,
-	  20 },
-	{ 24,
-	  { { ZSTD_BEST, "lzma:level=8", "lz4hc:level=9", "null" } },
-	  { { "zstd:level=22", "lzma:level=9", "null" } },
-	  { { "flac:level=5", "zstd:level=5", "null" } },
-	  "auto",
-	  9,
-	  1,
-	  20 },
-	{ 24,
-	  { { "lzma:level=9", "zstd:level=22", "lz4hc:level=9", "null" } },
-	  { { "lzma:level=9", "zstd:level=22", "null" } },
-	  { { "flac:level=8", "zstd:level=8", "null" } },
-	  "auto",
-	  9,
-	  1,
-	  16 },
-	{ 26,
-	  { { "lzma:level=9", "zstd:level=22", "lz4hc:level=9", "null" } },
-	  { { "lzma:level=9", "zstd:level=22", "null" } },
-	  { { "flac:level=8", "zstd:level=8", "null" } },
-	  "auto",
-	  9,
-	  1,
-	  16 },
+	[0] = {
+		.block_bits = 20,
+		.blocks = { { "null" } },
+		.metadata = { { "null" } },
+		.waveform = { { "null" } },
+		.order = "none",
+	},
+	[1] = {
+		.block_bits = 20,
+		.blocks = { { "lz4", "zstd:level=1", "lzma:level=1", "null" } },
+		.metadata = { { "null" } },
+		.waveform = { { "flac:level=3", "zstd:level=3", "null" } },
+		.order = "path",
+	},
+	[2] = {
+		.block_bits = 20,
+		.blocks = { { "lz4hc:level=9", "zstd:level=4", "lzma:level=2", "null" } },
+		.metadata = { { "null" } },
+		.waveform = { { "flac:level=3", "zstd:level=3", "null" } },
+		.order = "path",
+	},
+	[3] = {
+		.block_bits = 21,
+		.blocks = { { "lz4hc:level=9", "zstd:level=7", "lzma:level=3", "null" } },
+		.metadata = { { "null" } },
+		.waveform = { { "flac:level=3", "zstd:level=3", "null" } },
+		.order = "auto",
+		.window_bits = 8,
+		.step_bits = 0,
+	},
+	[4] = {
+		.block_bits = 22,
+		.blocks = { { "zstd:level=11", "lzma:level=3", "lz4hc:level=9", "null" } },
+		.metadata = { { "null" } },
+		.waveform = { { "flac:level=3", "zstd:level=3", "null" } },
+		.order = "auto",
+		.window_bits = 8,
+		.step_bits = 0,
+	},
+	[5] = {
+		.block_bits = 23,
+		.blocks = { { "zstd:level=19", "lzma:level=4", "lz4hc:level=9", "null" } },
+		.metadata = { { "null" } },
+		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
+		.order = "auto",
+		.window_bits = 8,
+		.step_bits = 0,
+		.waveform_window_bits = 20,
+	},
+	[6] = {
+		.block_bits = 24,
+		.blocks = { { ZSTD_BEST, "lzma:level=5", "lz4hc:level=9", "null" } },
+		.dense = LZMA_DENSE,
+		.metadata = { { "null" } },
+		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
+		.order = "auto",
+		.window_bits = 8,
+		.step_bits = 0,
+		.waveform_window_bits = 20,
+	},
+	[7] = {
+		.block_bits = 24,
+		.blocks = { { ZSTD_BEST, "lzma:level=8", "lz4hc:level=9", "null" } },
+		.dense = LZMA_DENSE,
+		.metadata = { { "zstd:level=22", "lzma:level=9", "null" } },
+		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
+		.order = "auto",
+		.window_bits = 8,
+		.step_bits = 0,
+		.waveform_window_bits = 20,
+	},
+	[8] = {
+		.block_bits = 24,
+		.blocks = { { LZMA_GOOD, "zstd:level=22", "lz4hc:level=9", "null" } },
+		.dense = LZMA_BEST,
+		.metadata = { { "lzma:level=9", "zstd:level=22", "null" } },
+		.waveform = { { "flac:level=8", "zstd:level=8", "null" } },
+		.order = "auto",
+		.window_bits = 8,
+		.step_bits = 0,
+		.waveform_window_bits = 16,
+	},
+	[9] = {
+		.block_bits = 26,
+		.blocks = { { LZMA_BEST, "zstd:level=22", "lz4hc:level=9", "null" } },
+		.metadata = { { "lzma:level=9", "zstd:level=22", "null" } },
+		.waveform = { { "flac:level=8", "zstd:level=8", "null" } },
+		.order = "auto",
+		.window_bits = 8,
+		.step_bits = 0,
+		.waveform_window_bits = 16,
+	},
 };
 
 static struct codec_spec first_built_in(const struct codec_chain *chain)
@@ -133,7 +170,8 @@ static struct codec_spec first_built_in(const struct codec_chain *chain)
 	return (struct codec_spec){ .id = CODEC_NONE };
 }
 
-/* -- settings of the categories -------------------------------------------------------- */
+/* -- settings of the categories --------------------------------------------------------
+ */
 
 static struct settings_override *find_override(const struct build_options *options,
 					       uint32_t category)
@@ -171,8 +209,10 @@ static void apply_override(const struct settings_override *override,
 {
 	if (!override)
 		return;
-	if (override->was_set[SETTING_CODEC])
+	if (override->was_set[SETTING_CODEC]) {
 		settings->codec = override->values.codec;
+		settings->falls_back = settings->has_dense = false;
+	}
 	if (override->was_set[SETTING_ORDER])
 		settings->order = override->values.order;
 	if (override->was_set[SETTING_WINDOW])
@@ -189,22 +229,38 @@ static void apply_category_level(const dwarfs_builder *builder, uint32_t categor
 {
 	const struct level *level = &levels[builder->level];
 
-	if (category == CATEGORY_INCOMPRESSIBLE)
+	if (category == CATEGORY_INCOMPRESSIBLE) {
 		settings->codec = (struct codec_spec){ .id = CODEC_NONE };
+		settings->has_dense = false;
+	}
 	if (category == CATEGORY_HOTNESS)
 		settings->order = (struct order_spec){ .ops = &dw_order_hotness };
 	if (builder->level == 0)
 		return;
 	if (category == CATEGORY_PCM_WAVEFORM) {
 		settings->codec = first_built_in(&level->waveform);
+		settings->has_dense = false;
+		settings->falls_back =
+			settings->codec.id == CODEC_FLAC && dw_packing_can_choose();
 		settings->order = (struct order_spec){ .ops = &dw_order_revpath };
 		settings->window_bits = level->waveform_window_bits;
 	}
 	if (category == CATEGORY_FITS_IMAGE) {
 		settings->codec = first_built_in(&ricepp_chain);
+		settings->has_dense = false;
 		settings->order = (struct order_spec){ .ops = &dw_order_revpath };
 		settings->window_bits = 0;
 	}
+}
+
+/* How many blocks a directory may be in besides its own. */
+static uint32_t foreign_blocks(const dwarfs_builder *builder)
+{
+	uint32_t blocks = (uint32_t)(builder->options.foreign_bytes >> builder->options.block_bits);
+
+	if (builder->level == MAX_LEVEL)
+		return UINT32_MAX;
+	return blocks > MIN_FOREIGN_BLOCKS ? blocks : MIN_FOREIGN_BLOCKS;
 }
 
 static struct stream_settings settings_of(const dwarfs_builder *builder,
@@ -217,8 +273,13 @@ static struct stream_settings settings_of(const dwarfs_builder *builder,
 		.window_bits = level->window_bits,
 		.step_bits = level->step_bits,
 		.lookback = UINT32_MAX,
+		.foreign_blocks = foreign_blocks(builder),
 	};
 
+	settings.has_dense = level->dense &&
+			     !options->codec_was_set[DWARFS_CODEC_BLOCKS] &&
+			     dw_packing_can_choose() &&
+			     dw_codec_parse(level->dense, &settings.dense, NULL) == 0;
 	/* An order of a level has no options, so it owns nothing. */
 	(void)dw_order_parse(level->order, &settings.order, NULL);
 	apply_override(find_override(options, DW_ANY_CATEGORY), &settings);
@@ -263,6 +324,8 @@ static int resolve_settings(dwarfs_builder *builder, dwarfs_error **err)
 		return dw_fail_nomem(err);
 	for (uint32_t category = 0; category < count; category++) {
 		builder->settings[category] = settings_of(builder, category);
+		builder->settings[category].fallback =
+			builder->settings[CATEGORY_DEFAULT].codec;
 		ret = check_settings(builder, category, &builder->settings[category],
 				     err);
 		if (ret < 0)
@@ -323,6 +386,8 @@ int dwarfs_builder_new(dwarfs_context *context, dwarfs_builder **builder_out,
 		.category_names = true,
 		.category_metadata = true,
 		.max_similarity_bytes = UINT64_MAX,
+		.near_bytes = NEAR_BYTES,
+		.foreign_bytes = FOREIGN_BYTES,
 		.input = {
 			.file_hash = "xxh3-128",
 			.workers = UINT32_MAX,

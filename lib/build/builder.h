@@ -18,6 +18,7 @@
 
 #define DW_NS_PER_SECOND UINT64_C(1000000000)
 
+struct budget;
 struct order_ops;
 struct filter;
 struct sources;
@@ -33,10 +34,15 @@ struct order_spec {
 /* How the fragments of a stream are made into blocks. */
 struct stream_settings {
 	struct codec_spec codec;
+	struct codec_spec dense; /* for blocks that get very small */
+	bool has_dense;
+	bool falls_back;	    /* on another codec, where it packs better: */
+	struct codec_spec fallback; /* that of the default category */
 	struct order_spec order;
-	uint32_t window_bits; /* log2 of the shortest match; 0: look for none */
-	uint32_t step_bits;   /* anchors are this much denser than matches are long */
-	uint32_t lookback;    /* blocks that may be referred to; UINT32_MAX: all */
+	uint32_t window_bits;	 /* log2 of the shortest match; 0: look for none */
+	uint32_t step_bits;	 /* anchors are this much denser than matches are long */
+	uint32_t lookback;	 /* blocks that may be referred to; UINT32_MAX: all */
+	uint32_t foreign_blocks; /* that a directory may be in; UINT32_MAX: any number */
 };
 
 /* Which of them were set by the user. */
@@ -119,7 +125,9 @@ struct build_options {
 	dwarfs_order_fn order_callback;
 	void *order_callback_user;
 	int compress_niceness;
-	uint64_t memory_limit; /* 0: a quarter of the machine */
+	uint64_t memory_limit;	/* 0: a quarter of the machine */
+	uint64_t near_bytes;	/* a stream may refer to any of its first bytes */
+	uint64_t foreign_bytes; /* in blocks that a directory may be in besides its own */
 	bool category_names, category_metadata;
 
 	bool devices, specials, sparse_files;
@@ -161,12 +169,22 @@ struct category_total {
 	uint64_t in, stored, packed;
 };
 
+/* What was not taken into a tree that got too large, to know how large it would be. */
+struct untaken {
+	bool is_full; /* from now on directories are taken only */
+	uint64_t entries, files, name_bytes;
+	uint64_t bytes, small_bytes; /* of contents, and of files that may be kept */
+};
+
 /* What the stages of a run share. */
 struct build_run {
 	dwarfs_context *context;
 	const struct build_options *options;
 	struct dwarfs_progress progress;
 	struct output *output;
+	uint64_t base_bytes; /* that the process had before */
+	struct untaken untaken;
+	const struct budget *budget;
 	struct sources *sources; /* made by dw_inspect(); freed with the run */
 	int root_fd;
 	const char *root_path;

@@ -13,7 +13,7 @@
 
 /* How the blocks of a stream are packed. */
 struct setup {
-	struct codec_spec codec;
+	struct packing packing;
 	size_t block_bytes;
 	uint32_t stream, category;
 	struct setup *before;
@@ -36,13 +36,16 @@ struct compressor {
 	struct block *free_blocks; /* of the size of the stream at hand */
 	uint32_t next_number;
 	bool has_threads; /* the thread of the run packs nothing itself */
+	uint64_t written_input, written_bytes; /* before and after the segmenter */
+	uint64_t given_input, given_bytes;     /* likewise, handed in */
+	atomic_uint_fast64_t packed;	       /* of the latter */
 	atomic_bool stop; /* what is being packed is not wanted any more */
 };
 
 /* Packs for one stream after the other. */
 struct pack_worker {
 	const struct setup *setup;
-	struct codec *codec;
+	struct packer *packer;
 	struct xxh3 *hash;
 };
 
@@ -54,7 +57,7 @@ static void free_worker(void *pointer)
 
 	if (!worker)
 		return;
-	dw_codec_free(worker->codec);
+	dw_packer_free(worker->packer);
 	dw_xxh3_free(worker->hash);
 	free(worker);
 }
@@ -83,12 +86,15 @@ static int set_up(struct compressor *compressor, struct pack_worker *worker,
 
 	if (worker->setup == setup)
 		return 0;
-	dw_codec_free(dw_steal(worker->codec));
+	dw_packer_free(dw_steal(worker->packer));
+	if (worker->setup)
+		dw_os_trim(); /* the next one may fit nowhere into what it leaves */
 	worker->setup = NULL;
-	ret = dw_codec_new(&setup->codec, setup->block_bytes, &worker->codec, err);
+	ret = dw_packer_new(&setup->packing, setup->block_bytes, &compressor->stop,
+			    &worker->packer, err);
 	if (ret < 0)
 		return ret;
-	dw_codec_set_stop(worker->codec, &compressor->stop);
+	dw_packer_set_meter(worker->packer, &compressor->packed);
 	worker->setup = setup;
 	return 0;
 }
@@ -110,8 +116,8 @@ static int pack(void *shared, void *pointer, void *job_pointer, dwarfs_error **e
 	if (ret < 0)
 		return ret;
 	job->packed.size = 0;
-	ret = dw_codec_pack(worker->codec, in, &job->packed, &job->header.compression,
-			    err);
+	ret = dw_packer_pack(worker->packer, in, &job->packed, &job->header.compression,
+			     err);
 	if (ret < 0)
 		return dw_explain(err, ret, "packing block %" PRIu32, job->block->number);
 	dw_section_seal(&job->header, stored(job), worker->hash);
@@ -155,8 +161,31 @@ static int write_block(void *shared, void *job_pointer, dwarfs_error **err)
 	run->counts[DWARFS_COUNT_BYTES_BLOCKS] += data.size;
 	total->stored += job->block->size;
 	total->packed += data.size;
-	run->progress.bytes_done += job->block->input_bytes;
+	compressor->written_input += job->block->input_bytes;
+	compressor->written_bytes += job->block->size;
 	return dw_sections_write(compressor->sections, &job->header, data, err);
+}
+
+/* What is being packed counts in proportion, so that large blocks do not come as leaps.
+ */
+static void show_progress(struct dwarfs_progress *progress, void *user)
+{
+	struct compressor *compressor = user;
+	uint64_t packed = atomic_load_explicit(&compressor->packed, memory_order_relaxed);
+	uint64_t under_way = compressor->given_bytes - compressor->written_bytes;
+	uint64_t input = compressor->written_input;
+
+	if (packed > compressor->given_bytes)
+		packed = compressor->given_bytes;
+	if (under_way > 0 && packed > compressor->written_bytes)
+		input += (uint64_t)((double)(compressor->given_input - input) *
+				    (double)(packed - compressor->written_bytes) /
+				    (double)under_way);
+	if (input > progress->bytes_done)
+		progress->bytes_done = input;
+	progress->work_done = packed;
+	progress->work_known = compressor->given_bytes;
+	progress->work_known_bytes = compressor->given_input;
 }
 
 /* Packed bytes stay, for the next block. */
@@ -189,6 +218,7 @@ int dw_compressor_new(struct sections *sections, const struct budget *budget,
 	};
 	auto_compressor struct compressor *compressor = dw_calloc(1, sizeof(*compressor));
 	struct build_run *run = sections->run;
+	uint32_t under_way = budget->workers + budget->waiting;
 	int ret;
 
 	if (!compressor)
@@ -197,9 +227,10 @@ int dw_compressor_new(struct sections *sections, const struct budget *budget,
 	compressor->streams = streams;
 	compressor->has_threads = budget->workers > 0;
 	if ((ret = dw_flow_init(&compressor->flow, &ops, compressor, budget->workers,
-				budget->workers + budget->waiting, &run->progress,
-				err)) < 0)
+				under_way ? under_way : 1, &run->progress, err)) < 0)
 		return ret;
+	run->progress.refresh_user = compressor;
+	run->progress.refresh = show_progress;
 	*compressor_out = dw_steal(compressor);
 	return 0;
 }
@@ -228,6 +259,7 @@ void dw_compressor_free(struct compressor *compressor)
 {
 	if (!compressor)
 		return;
+	compressor->sections->run->progress.refresh = NULL;
 	atomic_store(&compressor->stop, true);
 	dw_flow_free(&compressor->flow);
 	free_free_blocks(compressor);
@@ -242,7 +274,7 @@ void dw_compressor_free(struct compressor *compressor)
 }
 
 int dw_compressor_turn(struct compressor *compressor, uint32_t stream, uint32_t category,
-		       const struct codec_spec *codec, size_t block_bytes,
+		       const struct packing *packing, size_t block_bytes,
 		       dwarfs_error **err)
 {
 	struct setup *setup = dw_calloc(1, sizeof(*setup));
@@ -250,7 +282,7 @@ int dw_compressor_turn(struct compressor *compressor, uint32_t stream, uint32_t 
 
 	if (!setup)
 		return dw_fail_nomem(err);
-	*setup = (struct setup){ *codec, block_bytes, stream, category,
+	*setup = (struct setup){ *packing, block_bytes, stream, category,
 				 compressor->setup };
 	/* Memory of blocks is used again by the next stream only when they are as large;
 	 * so nothing may be under way. */
@@ -322,6 +354,8 @@ int dw_compressor_close(struct compressor *compressor, struct block *block,
 		dw_block_release(compressor, block);
 		return dw_fail_nomem(err);
 	}
+	compressor->given_input += block->input_bytes;
+	compressor->given_bytes += block->size;
 	job->block = block;
 	job->setup = compressor->setup;
 	job->header = (struct section_header){

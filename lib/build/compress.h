@@ -6,6 +6,7 @@
 #define DW_BUILD_COMPRESS_H
 
 #include "build/budget.h"
+#include "build/packer.h"
 #include "build/sections.h"
 
 struct compressor;
@@ -42,7 +43,7 @@ DW_DEFINE_AUTO(compressor, struct compressor *, dw_compressor_free)
 
 /* What follows are blocks of this stream, packed like that. */
 int dw_compressor_turn(struct compressor *compressor, uint32_t stream, uint32_t category,
-		       const struct codec_spec *codec, size_t block_bytes,
+		       const struct packing *packing, size_t block_bytes,
 		       dwarfs_error **err);
 
 /* The next block, empty, kept by the caller. */

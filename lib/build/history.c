@@ -14,6 +14,11 @@
 #define PAGE_BYTES ((size_t)64 << 10)
 #define PAGE_COUNT 64
 
+/* As bytes compared: what opening a file takes, and how many bytes are read in the time
+ * of one. */
+#define WORK_OF_OPEN 4096
+#define WORK_OF_READ 8
+
 struct run {
 	uint64_t place;
 	uint64_t offset; /* in the contents */
@@ -25,6 +30,7 @@ struct page {
 	uint8_t *data;
 	uint64_t number; /* place / PAGE_BYTES; UINT64_MAX for none */
 	size_t from, to; /* what is good of it */
+	uint64_t limit; /* what was stored at this place and beyond was still in memory */
 };
 
 struct history {
@@ -41,6 +47,7 @@ struct history {
 	size_t run_count, run_room;
 	struct page pages[PAGE_COUNT];
 	uint8_t *page_bytes; /* of all of them */
+	uint64_t work;
 };
 
 int dw_history_new(struct build_run *run, const struct tree *tree,
@@ -122,7 +129,8 @@ int dw_history_note(struct history *history, uint32_t content, uint64_t offset,
 	return 0;
 }
 
-/* -- reading again --------------------------------------------------------------------- */
+/* -- reading again ---------------------------------------------------------------------
+ */
 
 /* The run that a place is in. */
 static size_t find_run(const struct history *history, uint64_t place)
@@ -147,6 +155,7 @@ static bool read_again(struct history *history, uint32_t content, uint64_t offse
 	struct source source;
 	bool is_good = false;
 
+	history->work += WORK_OF_OPEN + size / WORK_OF_READ;
 	if (dw_source_begin(history->run, history->tree, history->contents, content,
 			    &source) < 0)
 		return false;
@@ -156,21 +165,31 @@ static bool read_again(struct history *history, uint32_t content, uint64_t offse
 	return is_good;
 }
 
+/* Where the blocks that are still in memory begin: what is there may yet change. */
+static uint64_t start_of_ram(const struct history *history)
+{
+	uint64_t blocks = history->turns < history->ram_blocks ? history->turns
+							       : history->ram_blocks;
+
+	return (history->turns - blocks) * history->block_bytes;
+}
+
 /* Fill a page with the runs around a place, as far as they can be read. */
 static void fill(struct history *history, struct page *page, uint64_t place)
 {
 	uint64_t start = place / PAGE_BYTES * PAGE_BYTES, stop = start + PAGE_BYTES;
-	uint64_t end = end_of(history), at = start;
+	uint64_t end = start_of_ram(history), at = start;
 
 	page->number = start / PAGE_BYTES;
+	page->limit = end;
 	page->from = page->to = 0;
 	for (size_t i = find_run(history, start); i < history->run_count; i++) {
 		const struct run *run = &history->runs[i];
-		uint64_t run_end =
-			i + 1 < history->run_count ? run[1].place : end;
+		uint64_t run_end = i + 1 < history->run_count ? run[1].place : end;
 		uint64_t from = run->place > start ? run->place : start;
 		uint64_t to = run_end < stop ? run_end : stop;
 
+		to = to < end ? to : end;
 		if (from >= stop)
 			break;
 		if (from != at || to <= from)
@@ -191,12 +210,18 @@ static const struct page *page_of(struct history *history, uint64_t place)
 {
 	struct page *page = &history->pages[place / PAGE_BYTES % PAGE_COUNT];
 
-	if (page->number != place / PAGE_BYTES)
+	if (page->number != place / PAGE_BYTES || place >= page->limit)
 		fill(history, page, place);
 	return page;
 }
 
-/* -- looking --------------------------------------------------------------------------- */
+uint64_t dw_history_work(const struct history *history)
+{
+	return history->work;
+}
+
+/* -- looking ---------------------------------------------------------------------------
+ */
 
 /* The block that is still in memory, or NULL. */
 static const struct block *block_in_ram(const struct history *history, uint64_t number)
@@ -234,8 +259,7 @@ const uint8_t *dw_history_before(struct history *history, uint64_t place,
 				 size_t *size_out)
 {
 	size_t offset = (size_t)(place % history->block_bytes), in_page;
-	const struct block *block =
-		block_in_ram(history, place / history->block_bytes);
+	const struct block *block = block_in_ram(history, place / history->block_bytes);
 	const struct page *page;
 
 	if (offset == 0)

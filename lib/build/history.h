@@ -34,6 +34,10 @@ int dw_history_note(struct history *history, uint32_t content, uint64_t offset,
  */
 const uint8_t *dw_history_at(struct history *history, uint64_t place, size_t *size_out);
 
+/* What reading bytes again has cost so far, in bytes that could have been compared
+ * instead. */
+uint64_t dw_history_work(const struct history *history);
+
 /* Bytes that end before a place, likewise: the pointer is to the place. */
 const uint8_t *dw_history_before(struct history *history, uint64_t place,
 				 size_t *size_out);

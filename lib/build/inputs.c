@@ -53,6 +53,12 @@ static int find_category(const struct build_options *options, const char *name,
 	*category_out = dw_category_find(&options->categorize, name, strlen(name));
 	if (*category_out == DW_ANY_CATEGORY)
 		return dw_fail(err, DWARFS_ERR_INVALID, "unknown category: %s", name);
+	if (*category_out == CATEGORY_PCM_WAVEFORM ||
+	    *category_out == CATEGORY_FITS_IMAGE)
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "category '%s' is only for its categorizer, which knows the "
+			       "layout of samples",
+			       name);
 	return 0;
 }
 
@@ -76,7 +82,7 @@ int dw_input_category(struct build_run *run, const struct tree *tree, uint32_t i
 		return ret;
 	input.path = (const char *)path.data;
 	name = options->callback(&input, options->callback_user);
-	*category_out = CATEGORY_DEFAULT;
+	*category_out = DW_ANY_CATEGORY;
 	return name ? find_category(run->options, name, category_out, err) : 0;
 }
 

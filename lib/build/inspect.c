@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "build/budget.h"
 #include "build/flow.h"
 #include "build/inputs.h"
 #include "build/inspect.h"
@@ -312,7 +313,7 @@ static int look_at_all(struct stage *stage, dwarfs_error **err)
 		.drop = drop_batch,
 	};
 	struct dwarfs_progress *progress = &stage->run->progress;
-	uint32_t workers = dw_input_workers(stage->run);
+	uint32_t workers = stage->run->budget->readers;
 	int ret;
 
 	progress->items_done = progress->bytes_done = 0;
@@ -405,9 +406,10 @@ static int add_fragments(struct stage *stage, struct contents *contents, size_t 
 {
 	const struct distinct_set *set = &stage->look.set;
 	uint32_t number = stage->subjects[i].distinct;
+	bool decided = stage->forced && stage->forced[i] != DW_ANY_CATEGORY;
 	struct category_part whole = {
 		.size = size_of(stage, i),
-		.category = stage->forced ? stage->forced[i] : CATEGORY_DEFAULT,
+		.category = decided ? stage->forced[i] : CATEGORY_DEFAULT,
 	};
 	const struct category_parts *parts = NULL;
 	uint64_t covered = 0;
@@ -417,7 +419,7 @@ static int add_fragments(struct stage *stage, struct contents *contents, size_t 
 		parts = &set->parts[set->list[number].parts - 1];
 	for (size_t p = 0; parts && p < parts->count; p++)
 		covered += parts->list[p].size;
-	if (!parts || covered != whole.size || whole.category != CATEGORY_DEFAULT)
+	if (!parts || covered != whole.size || decided)
 		return add_part(contents, &whole, err);
 	for (size_t p = 0; p < parts->count; p++)
 		if ((ret = add_part(contents, &parts->list[p], err)) < 0)
@@ -494,9 +496,15 @@ static void give_kept(struct stage *stage)
 {
 	struct distinct_set *set = &stage->look.set;
 
-	for (size_t i = 0; i < set->kept_count; i++)
-		set->kept[i].content =
-			content_of(stage, &set->list[set->kept[i].content]);
+	for (size_t i = 0; i < set->kept_count; i++) {
+		const struct distinct *distinct = &set->list[set->kept[i].content];
+
+		/* Holes are those of the first file, whoever was read first. */
+		if (stage->run->options->sparse_files && distinct->first != DW_NONE &&
+		    stage->subjects[distinct->first].may_have_holes)
+			dw_kept_slab_release(dw_steal(set->kept[i].slab));
+		set->kept[i].content = content_of(stage, distinct);
+	}
 	if (set->kept_count > 1)
 		qsort(set->kept, set->kept_count, sizeof(set->kept[0]), compare_kept);
 	dw_sources_set_kept(stage->run->sources, dw_steal(set->kept), set->kept_count);

@@ -119,29 +119,36 @@ static enum fingerprint_kind kind_of(const struct look *look, const struct sight
 	return look->kinds[category];
 }
 
-static uint32_t forced_category(const struct look *look, const struct sight *sight)
+/* Whether the callback has decided; categorizers are not asked then. */
+static bool is_decided(const struct look *look, const struct sight *sight)
 {
-	return look->forced ? look->forced[sight->subject] : CATEGORY_DEFAULT;
+	return look->forced && look->forced[sight->subject] != DW_ANY_CATEGORY;
+}
+
+/* The category of what no categorizer claims. */
+static uint32_t base_category(const struct look *look, const struct sight *sight)
+{
+	return is_decided(look, sight) ? look->forced[sight->subject] : CATEGORY_DEFAULT;
 }
 
 /* The category that most bytes are of; of those, the one that comes first. */
-static uint32_t main_category(const struct category_parts *parts, uint32_t fallback)
+static int main_category(const struct category_parts *parts, uint32_t fallback,
+			 uint32_t *category_out)
 {
-	uint64_t most = 0;
-	uint32_t category = fallback;
+	auto_free uint64_t *bytes = NULL;
+	uint32_t last = 0;
 
-	for (size_t i = 0; i < parts->count; i++) {
-		uint64_t bytes = 0;
-
-		for (size_t j = i; j < parts->count; j++)
-			if (parts->list[j].category == parts->list[i].category)
-				bytes += parts->list[j].size;
-		if (bytes > most) {
-			most = bytes;
-			category = parts->list[i].category;
-		}
-	}
-	return category;
+	*category_out = fallback;
+	for (size_t i = 0; i < parts->count; i++)
+		last = parts->list[i].category > last ? parts->list[i].category : last;
+	if (!(bytes = dw_calloc((size_t)last + 1, sizeof(*bytes))))
+		return -ENOMEM;
+	for (size_t i = 0; i < parts->count; i++)
+		bytes[parts->list[i].category] += parts->list[i].size;
+	for (size_t i = 0; i < parts->count; i++)
+		if (i == 0 || bytes[parts->list[i].category] > bytes[*category_out])
+			*category_out = parts->list[i].category;
+	return 0;
 }
 
 /* -- bytes --------------------------------------------------------------------------- */
@@ -265,7 +272,7 @@ static void hash_small(struct look_worker *worker, const struct sight *sight,
 static int hash_large(struct look_worker *worker, struct sight *sight, uint8_t *digest)
 {
 	const struct look *look = worker->look;
-	enum fingerprint_kind kind = kind_of(look, sight, forced_category(look, sight));
+	enum fingerprint_kind kind = kind_of(look, sight, base_category(look, sight));
 	struct pass pass = { .hasher = worker->hasher };
 	int ret;
 
@@ -298,7 +305,7 @@ static int categorize(struct look_worker *worker, const struct sight *sight,
 	int64_t got;
 	int ret;
 
-	if (!look->categorizers || forced_category(look, sight) != CATEGORY_DEFAULT)
+	if (!look->categorizers || is_decided(look, sight))
 		return 0;
 	if (!sight->small.data) {
 		got = dw_fd_read_at(sight->fd, worker->buffer, CATEGORY_HEAD_BYTES, 0);
@@ -334,11 +341,13 @@ static int describe(struct look_worker *worker, struct sight *sight, uint32_t nu
 	__attribute__((
 		cleanup(dw_category_parts_free))) struct category_parts parts = { 0 };
 	enum fingerprint_kind kind;
+	uint32_t category;
 	int ret;
 
-	if (categorize(worker, sight, &parts, NULL) < 0)
+	if (categorize(worker, sight, &parts, NULL) < 0 ||
+	    main_category(&parts, base_category(look, sight), &category) < 0)
 		return -ENOMEM;
-	kind = kind_of(look, sight, main_category(&parts, forced_category(look, sight)));
+	kind = kind_of(look, sight, category);
 	if (kind != FINGERPRINT_NONE && kind != sight->kind) {
 		ret = sight->small.data ? fingerprint_small(worker, sight, kind)
 					: fingerprint_large(worker, sight, kind);
@@ -374,6 +383,7 @@ static int begin(struct look_worker *worker, struct sight *sight)
 	if (!dw_source_matches(&mark, &stat))
 		return 1;
 	sight->may_have_holes = stat.allocated < stat.size;
+	worker->look->subjects[sight->subject].may_have_holes = sight->may_have_holes;
 	if (mark.size > KEPT_FILE_BYTES)
 		return 0;
 	room = small_room(worker, sight, (size_t)mark.size);

@@ -24,7 +24,7 @@ struct subject {
 	uint32_t inode;
 	uint32_t distinct; /* its contents, once they are known; or DW_NONE */
 	uint8_t state;
-	bool wants_hash;
+	bool wants_hash, may_have_holes;
 };
 
 /* What all workers share. Constant, but for the set and the fields of a job's subjects.
@@ -36,7 +36,7 @@ struct look {
 	struct subject *subjects;
 	const struct categorizers *categorizers; /* NULL: none */
 	const uint8_t *kinds;			 /* of fingerprint, for each category */
-	const uint32_t *forced; /* category of each subject, or CATEGORY_DEFAULT */
+	const uint32_t *forced; /* by the callback, of each subject; or DW_ANY_CATEGORY */
 	bool goes_by_path;	/* equal files may be of different categories */
 	struct distinct_set set;
 	atomic_uint_fast64_t bytes_done;

@@ -6,6 +6,8 @@
  * candidate is compared byte by byte, forward and backward. Bytes compared in vain are
  * paid from a credit that grows with the data, which keeps the time linear.
  */
+#include <string.h>
+
 #include "base/bytes.h"
 #include "build/matcher.h"
 
@@ -13,7 +15,7 @@
 #define CREDIT_PER_BYTE 4
 #define MAX_CREDIT	((int64_t)1 << 20)
 
-/* What opening a file to compare with it costs, in bytes compared. */
+/* What a look costs at least, in bytes compared. */
 #define COST_OF_LOOK 64
 
 /* A match this long is taken without looking for a longer one. */
@@ -29,6 +31,7 @@ struct matcher {
 	size_t size;
 	uint64_t fragment_offset; /* of the piece */
 	int64_t credit;
+	uint64_t compared; /* bytes so far */
 };
 
 int dw_matcher_new(const struct matcher_options *options, struct history *history,
@@ -41,8 +44,8 @@ int dw_matcher_new(const struct matcher_options *options, struct history *histor
 		return dw_fail_nomem(err);
 	matcher->options = *options;
 	matcher->history = history;
-	matcher->anchors = dw_calloc(dw_anchors_room(MATCH_PIECE_BYTES),
-				     sizeof(*matcher->anchors));
+	matcher->anchors =
+		dw_calloc(dw_anchors_room(MATCH_PIECE_BYTES), sizeof(*matcher->anchors));
 	if (!matcher->anchors)
 		return dw_fail_nomem(err);
 	if ((ret = dw_index_new(options->total_bytes >> options->shift,
@@ -90,7 +93,8 @@ bool dw_matcher_next(struct matcher *matcher, size_t from, size_t *at_out)
 	return false;
 }
 
-/* -- comparing ------------------------------------------------------------------------- */
+/* -- comparing -------------------------------------------------------------------------
+ */
 
 static size_t equal_forward(const uint8_t *a, const uint8_t *b, size_t size)
 {
@@ -113,8 +117,7 @@ static size_t equal_backward(const uint8_t *a, const uint8_t *b, size_t size)
 	size_t count = 0;
 
 	for (; count + 8 <= size; count += 8) {
-		uint64_t differs =
-			dw_load64(a - count - 8) ^ dw_load64(b - count - 8);
+		uint64_t differs = dw_load64(a - count - 8) ^ dw_load64(b - count - 8);
 
 		if (differs != 0)
 			return count + (size_t)__builtin_clzll(differs) / 8;
@@ -137,6 +140,7 @@ size_t dw_matcher_extend(struct matcher *matcher, uint64_t place, const uint8_t 
 			break;
 		room = room < size - done ? room : size - done;
 		equal = equal_forward(old, data + done, room);
+		matcher->compared += equal;
 		done += equal;
 		if (equal < room)
 			break;
@@ -158,6 +162,7 @@ static size_t extend_back(struct matcher *matcher, uint64_t place, const uint8_t
 			break;
 		room = room < size - done ? room : size - done;
 		equal = equal_backward(old, data - done, room);
+		matcher->compared += equal;
 		done += equal;
 		if (equal < room)
 			break;
@@ -165,7 +170,13 @@ static size_t extend_back(struct matcher *matcher, uint64_t place, const uint8_t
 	return done;
 }
 
-/* -- candidates ------------------------------------------------------------------------ */
+uint64_t dw_matcher_work(const struct matcher *matcher)
+{
+	return matcher->compared + dw_history_work(matcher->history);
+}
+
+/* -- candidates ------------------------------------------------------------------------
+ */
 
 /* Begin and end where frames do, both here and there. */
 static void align(const struct matcher *matcher, size_t at, struct match *match)
@@ -187,7 +198,8 @@ static void align(const struct matcher *matcher, size_t at, struct match *match)
 	match->size -= match->size % grain;
 }
 
-/* The end of a match in the next block may be too short to be worth a chunk of its own. */
+/* The end of a match in the next block may be too short to be worth a chunk of its own.
+ */
 static void trim(const struct matcher *matcher, struct match *match)
 {
 	uint64_t block_bytes = matcher->options.block_bytes;
@@ -205,15 +217,29 @@ static bool may_refer(const struct matcher *matcher, uint64_t place, uint64_t st
 	return block == current || current - block < matcher->options.lookback;
 }
 
+/*
+ * Whether data goes on as a repeat of what was stored last. It would take a chunk for
+ * each period, so more of it is stored until there is a longer run to refer to.
+ */
+static bool is_short_period(const struct matcher *matcher, size_t at, uint64_t distance)
+{
+	return distance < LONG_ENOUGH && matcher->size - at >= distance + ANCHOR_WINDOW &&
+	       memcmp(matcher->data + at, matcher->data + at + distance, ANCHOR_WINDOW) ==
+		       0;
+}
+
 /* What there is around a candidate; false when it is not worth a chunk. */
 static bool measure(struct matcher *matcher, size_t at, uint64_t place, uint64_t stored,
 		    size_t back, struct match *match)
 {
 	uint64_t block_bytes = matcher->options.block_bytes;
 	bool is_near = place / block_bytes == stored / block_bytes;
-	size_t forward = dw_matcher_extend(matcher, place, matcher->data + at,
-					   matcher->size - at);
+	size_t forward;
 
+	if (is_short_period(matcher, at, stored - place))
+		return false;
+	forward =
+		dw_matcher_extend(matcher, place, matcher->data + at, matcher->size - at);
 	if (forward == 0)
 		return false;
 	if (back > place % block_bytes)
@@ -225,8 +251,8 @@ static bool measure(struct matcher *matcher, size_t at, uint64_t place, uint64_t
 	*match = (struct match){ place - back, back + forward, back };
 	align(matcher, at, match);
 	trim(matcher, match);
-	return match->size >= (is_near ? matcher->options.near_minimum
-				       : matcher->options.far_minimum);
+	return match->size >=
+	       (is_near ? matcher->options.near_minimum : matcher->options.far_minimum);
 }
 
 static bool best_match(struct matcher *matcher, const struct anchor *anchor,
@@ -234,6 +260,7 @@ static bool best_match(struct matcher *matcher, const struct anchor *anchor,
 {
 	uint64_t places[INDEX_WAYS];
 	size_t count = dw_index_find(matcher->index, anchor->hash, places);
+	uint64_t work = dw_matcher_work(matcher);
 
 	best->size = 0;
 	for (size_t i = 0; i < count && matcher->credit > 0; i++) {
@@ -246,11 +273,12 @@ static bool best_match(struct matcher *matcher, const struct anchor *anchor,
 				*best = match;
 			if (match.size >= LONG_ENOUGH)
 				break;
-		} else {
-			matcher->credit -=
-				(int64_t)(COST_OF_LOOK + matcher->options.near_minimum);
 		}
+		matcher->credit -= COST_OF_LOOK;
 	}
+	work = dw_matcher_work(matcher) - work;
+	if (work > best->size)
+		matcher->credit -= (int64_t)(work - best->size);
 	return best->size > 0;
 }
 
@@ -265,4 +293,15 @@ bool dw_matcher_look(struct matcher *matcher, uint64_t stored, size_t back,
 		return true;
 	dw_index_add(matcher->index, anchor->hash, stored);
 	return false;
+}
+
+void dw_matcher_note(struct matcher *matcher, const uint8_t *data, size_t size,
+		     uint64_t stored)
+{
+	matcher->anchor_count =
+		dw_anchors_find(data, size, matcher->options.shift, matcher->anchors);
+	for (size_t i = 0; i < matcher->anchor_count; i++)
+		dw_index_add(matcher->index, matcher->anchors[i].hash,
+			     stored + matcher->anchors[i].at);
+	matcher->next_anchor = matcher->anchor_count;
 }

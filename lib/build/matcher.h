@@ -2,9 +2,9 @@
 /*
  * build/matcher: bytes that are stored already.
  *
- * Looks at data piece by piece, in the order in which it is stored, and says which runs of
- * it are stored already and where. Compares bytes, not hashes. Time is linear in the size
- * of the data, whatever it holds.
+ * Looks at data piece by piece, in the order in which it is stored, and says which runs
+ * of it are stored already and where. Compares bytes, not hashes. Time is linear in the
+ * size of the data, whatever it holds.
  */
 #ifndef DW_BUILD_MATCHER_H
 #define DW_BUILD_MATCHER_H
@@ -20,13 +20,13 @@ struct matcher;
 
 struct matcher_options {
 	size_t block_bytes;
-	size_t granularity;   /* matches begin and end at multiples of it */
-	uint64_t far_minimum; /* shortest match worth a chunk: in another block */
+	size_t granularity;    /* matches begin and end at multiples of it */
+	uint64_t far_minimum;  /* shortest match worth a chunk: in another block */
 	uint64_t near_minimum; /* in the block being filled */
-	unsigned shift;	      /* an anchor about every 2^shift bytes */
-	uint64_t total_bytes; /* of all data, at most */
-	uint64_t index_bytes; /* memory for the index, at most */
-	uint32_t lookback;    /* blocks that may be referred to; UINT32_MAX: all */
+	unsigned shift;	       /* an anchor about every 2^shift bytes */
+	uint64_t total_bytes;  /* of all data, at most */
+	uint64_t index_bytes;  /* memory for the index, at most */
+	uint32_t lookback;     /* blocks that may be referred to; UINT32_MAX: all */
 };
 
 int dw_matcher_new(const struct matcher_options *options, struct history *history,
@@ -52,11 +52,20 @@ bool dw_matcher_next(struct matcher *matcher, size_t from, size_t *at_out);
 /*
  * Whether a match begins around the anchor that dw_matcher_next() gave. All bytes before
  * it are stored or matched; it would itself be stored at `stored`, and as many bytes
- * before it as `back` could be taken back. When there is none, the anchor is noted at that
- * place, so it must be stored there.
+ * before it as `back` could be taken back. When there is none, the anchor is noted at
+ * that place, so it must be stored there.
  */
 bool dw_matcher_look(struct matcher *matcher, uint64_t stored, size_t back,
 		     struct match *match_out);
+
+/* Remember the anchors of data that is stored at a place without a look; any size up to a
+ * piece. It is a piece of its own, so begin anew afterwards. */
+void dw_matcher_note(struct matcher *matcher, const uint8_t *data, size_t size,
+		     uint64_t stored);
+
+/* Bytes that were compared or read to be compared, and files that were opened for it:
+ * what the work was, for tests. */
+uint64_t dw_matcher_work(const struct matcher *matcher);
 
 /* How many of these bytes are stored from a place on. */
 size_t dw_matcher_extend(struct matcher *matcher, uint64_t place, const uint8_t *data,

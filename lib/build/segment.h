@@ -40,8 +40,8 @@ struct segment_input {
 };
 
 /*
- * Store fragments. They get their chunks, and their size as read. When a file turns out to
- * differ from those that shared its contents, these get contents of their own, in the
+ * Store fragments. They get their chunks, and their size as read. When a file turns out
+ * to differ from those that shared its contents, these get contents of their own, in the
  * default stream, at the end of the list.
  */
 int dw_segment(const struct segment_input *input, struct compressor *compressor,

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "build/budget.h"
 #include "build/folders.h"
 #include "build/source.h"
 #include "format/metadata.h"
@@ -30,16 +31,6 @@ struct sources {
 
 /* -- kept bytes ---------------------------------------------------------------------- */
 
-/* A limit that was set leaves less for it; without one it is 0. */
-static size_t slab_limit(uint64_t memory_limit)
-{
-	uint64_t bytes = KEPT_TOTAL_BYTES;
-
-	if (memory_limit != 0 && memory_limit / KEPT_SHARE < bytes)
-		bytes = memory_limit / KEPT_SHARE;
-	return (size_t)(bytes / KEPT_SLAB_BYTES);
-}
-
 int dw_sources_new(struct sources **sources_out, const struct build_run *run,
 		   const struct tree *tree, dwarfs_error **err)
 {
@@ -52,7 +43,7 @@ int dw_sources_new(struct sources **sources_out, const struct build_run *run,
 		return dw_fail_nomem(err);
 	}
 	atomic_init(&sources->slab_count, 0);
-	sources->slab_limit = slab_limit(run->options->memory_limit);
+	sources->slab_limit = (size_t)(run->budget->kept_bytes / KEPT_SLAB_BYTES);
 	dw_folders_init(&sources->folders, run->root_fd, tree, FOLDER_SLOTS);
 	*sources_out = sources;
 	return 0;
@@ -218,8 +209,21 @@ int64_t dw_source_read_at(struct source *source, void *buffer, size_t size,
 int dw_source_next_data(struct source *source, uint64_t from, uint64_t end,
 			uint64_t *start_out, uint64_t *end_out)
 {
-	if (source->may_have_holes)
-		return dw_next_data(source->fd, from, end, start_out, end_out);
+	int ret;
+
+	if (source->may_have_holes &&
+	    (from < source->run_from || from >= source->run_to)) {
+		ret = dw_next_data(source->fd, from, source->size, &source->run_from,
+				   &source->run_to);
+		if (ret < 0)
+			return ret;
+	}
+	if (source->may_have_holes) {
+		*start_out = source->run_from > from ? source->run_from : from;
+		*start_out = *start_out < end ? *start_out : end;
+		*end_out = source->run_to < end ? source->run_to : end;
+		return 0;
+	}
 	*start_out = source->is_hollow ? end : from;
 	*end_out = end;
 	return 0;

@@ -45,6 +45,7 @@ struct source {
 	/* private to source.c */
 	int fd; /* -1: kept or hollow */
 	bool is_hollow, may_have_holes;
+	uint64_t run_from, run_to; /* data without holes, as far as is known */
 	struct source_mark mark;
 	struct kept_slab *slab;
 };

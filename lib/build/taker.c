@@ -7,6 +7,8 @@
  */
 #include <string.h>
 
+#include "build/needs.h"
+#include "build/source.h"
 #include "build/taker.h"
 #include "format/metadata.h"
 
@@ -188,6 +190,30 @@ static int ask(struct taker *taker, const struct found *found, bool *is_taken_ou
 	return 0;
 }
 
+/* Entries of a tree that is too large for the limit are counted only, so that the message
+ * can say what would do; directories are needed to find them. */
+static bool is_only_counted(struct taker *taker, const struct found *found)
+{
+	struct untaken *untaken = &taker->run->untaken;
+	int class = dw_class_of_mode(found->stat.mode);
+	const char *name = strrchr(found->path, '/');
+
+	/* Without an output all is counted, and nothing else. */
+	if (!untaken->is_full && taker->run->output)
+		untaken->is_full = dw_needs_too_much(taker->run, taker->tree);
+	if (!untaken->is_full || class == CLASS_DIR)
+		return false;
+	untaken->entries++;
+	untaken->name_bytes += strlen(name ? name : found->path) + found->target.size;
+	if (class != CLASS_REG || found->stat.size == 0)
+		return true;
+	untaken->files++;
+	untaken->bytes += found->stat.size;
+	if (found->stat.size <= KEPT_FILE_BYTES)
+		untaken->small_bytes += found->stat.size;
+	return true;
+}
+
 int dw_take(struct taker *taker, const struct found *found, uint32_t *inode_out,
 	    dwarfs_error **err)
 {
@@ -200,6 +226,8 @@ int dw_take(struct taker *taker, const struct found *found, uint32_t *inode_out,
 		return 0;
 	if ((ret = ask(taker, found, &is_taken, err)) < 0 || !is_taken)
 		return ret;
+	if (is_only_counted(taker, found))
+		return 0;
 	adjust(taker, &stat, found->path);
 	if ((ret = add_inode(taker, &stat, found->target, inode_out, &is_new, err)) < 0)
 		return ret;

@@ -217,10 +217,10 @@ static int open_packer(const struct codec_spec *spec, size_t block_bytes,
 /* Behind what is in out; its size becomes 0 when room is too little. */
 static int encode(BrotliEncoderState *encoder, const struct packer *packer,
 		  struct span in, size_t room, struct buffer *out,
-		  const atomic_bool *stop, dwarfs_error **err)
+		  struct codec_watch *watch, dwarfs_error **err)
 {
 	uint8_t *to = out->data + out->size;
-	size_t left = room;
+	size_t left = room, all = in.size;
 	uint32_t hint = in.size < (1u << 30) ? (uint32_t)in.size : 1u << 30;
 
 	BrotliEncoderSetParameter(encoder, BROTLI_PARAM_QUALITY, packer->quality);
@@ -232,7 +232,7 @@ static int encode(BrotliEncoderState *encoder, const struct packer *packer,
 		size_t slice =
 			in.size < DW_CODEC_SLICE_BYTES ? in.size : DW_CODEC_SLICE_BYTES;
 		bool last = slice == in.size;
-		int ret = dw_codec_go_on(stop, err);
+		int ret = dw_codec_go_on(watch, all - in.size, err);
 
 		if (ret < 0)
 			return ret;
@@ -255,7 +255,7 @@ static int encode(BrotliEncoderState *encoder, const struct packer *packer,
 
 /* Everything that the encoder holds is on the heap, so nothing else is left behind. */
 static int encode_on(struct heap *heap, const struct packer *packer, struct span in,
-		     struct buffer *out, const atomic_bool *stop, dwarfs_error **err)
+		     struct buffer *out, struct codec_watch *watch, dwarfs_error **err)
 {
 	BrotliEncoderState *encoder;
 
@@ -264,11 +264,11 @@ static int encode_on(struct heap *heap, const struct packer *packer, struct span
 	encoder = BrotliEncoderCreateInstance(heap_take, heap_give_back, heap);
 	if (!encoder)
 		return dw_fail(err, DWARFS_ERR_INVALID, "the compressor has failed");
-	return encode(encoder, packer, in, in.size - out->size, out, stop, err);
+	return encode(encoder, packer, in, in.size - out->size, out, watch, err);
 }
 
-static int pack(void *state, struct span in, struct buffer *out, const atomic_bool *stop,
-		dwarfs_error **err)
+static int pack(void *state, struct span in, struct buffer *out,
+		struct codec_watch *watch, dwarfs_error **err)
 {
 	struct heap heap = { .first = NULL };
 	struct thrift_writer writer;
@@ -280,7 +280,7 @@ static int pack(void *state, struct span in, struct buffer *out, const atomic_bo
 		return ret;
 	dw_thrift_put_start(&writer, out);
 	dw_thrift_put_varint(&writer, in.size);
-	ret = encode_on(&heap, state, in, out, stop, err);
+	ret = encode_on(&heap, state, in, out, watch, err);
 	heap_free(&heap);
 	return ret;
 }

@@ -65,7 +65,7 @@ static const struct member members[] = {
 struct codec {
 	const struct codec_ops *ops;
 	void *state;
-	const atomic_bool *stop;
+	struct codec_watch watch;
 };
 
 /* The codecs that pack, in the order in which people see them. */
@@ -362,11 +362,29 @@ void dw_codec_free(struct codec *codec)
 
 void dw_codec_set_stop(struct codec *codec, const atomic_bool *stop)
 {
-	codec->stop = stop;
+	codec->watch.stop = stop;
 }
 
-int dw_codec_go_on(const atomic_bool *stop, dwarfs_error **err)
+void dw_codec_set_meter(struct codec *codec, atomic_uint_fast64_t *meter)
 {
+	codec->watch.meter = meter;
+}
+
+/* A second look at the input counts only where it gets further than the first. */
+static void show(struct codec_watch *watch, size_t done)
+{
+	if (!watch->meter || done <= watch->shown)
+		return;
+	atomic_fetch_add_explicit(watch->meter, done - watch->shown,
+				  memory_order_relaxed);
+	watch->shown = done;
+}
+
+int dw_codec_go_on(struct codec_watch *watch, size_t done, dwarfs_error **err)
+{
+	const atomic_bool *stop = watch->stop;
+
+	show(watch, done);
 	if (stop && atomic_load_explicit(stop, memory_order_relaxed))
 		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
 	return 0;
@@ -375,8 +393,11 @@ int dw_codec_go_on(const atomic_bool *stop, dwarfs_error **err)
 int dw_codec_pack(struct codec *codec, struct span in, struct buffer *out,
 		  uint32_t *id_out, dwarfs_error **err)
 {
-	int ret = in.size ? codec->ops->pack(codec->state, in, out, codec->stop, err) : 0;
+	int ret;
 
+	codec->watch.shown = 0;
+	ret = in.size ? codec->ops->pack(codec->state, in, out, &codec->watch, err) : 0;
+	show(&codec->watch, in.size);
 	if (ret < 0) {
 		out->size = 0;
 		return dw_explain(err, ret, "%s", members[codec->ops->packs_as].name);

@@ -61,8 +61,8 @@ struct codec_spec {
 	int long_hash_log, long_min_match, long_bucket_log, long_rate_log;
 
 	/* lzma */
-	int bcj;	  /* an LZMA_FILTER_* id as liblzma numbers them */
-	int mode;	  /* an LZMA_MODE_* number */
+	int bcj;  /* an LZMA_FILTER_* id as liblzma numbers them; 1: by the data */
+	int mode; /* an LZMA_MODE_* number */
 	int match_finder; /* an LZMA_MF_* number */
 	int nice;	  /* a match this long, in bytes, is good enough */
 	int depth;	  /* how many candidates the match finder looks at */
@@ -136,6 +136,12 @@ int dw_codec_pack(struct codec *codec, struct span in, struct buffer *out,
  * of the input, by all codecs that are slow. stop outlives the codec; NULL for none.
  */
 void dw_codec_set_stop(struct codec *codec, const atomic_bool *stop);
+
+/*
+ * Have dw_codec_pack() add to a number the bytes of its input, as they get done; all of
+ * them by its end. meter outlives the codec; NULL for none.
+ */
+void dw_codec_set_meter(struct codec *codec, atomic_uint_fast64_t *meter);
 
 /*
  * What one such compressor takes at most, in bytes, when it packs blocks of this size:

@@ -367,7 +367,7 @@ static int fail_encoder(const FLAC__StreamEncoder *encoder, const struct sink *s
 /* Frame by frame; *fits_out tells whether everything could be represented in the room. */
 static int encode(FLAC__StreamEncoder *encoder, const struct packer *packer,
 		  struct span in, struct sink *sink, bool *fits_out,
-		  const atomic_bool *stop, dwarfs_error **err)
+		  struct codec_watch *watch, dwarfs_error **err)
 {
 	const struct codec_samples *layout = &packer->layout;
 	const size_t frame_bytes = (size_t)layout->channels * layout->bytes_per_sample;
@@ -375,7 +375,7 @@ static int encode(FLAC__StreamEncoder *encoder, const struct packer *packer,
 	FLAC__int32 samples[SLICE_SAMPLES];
 
 	for (size_t left = in.size / frame_bytes, count; left > 0; left -= count) {
-		int ret = dw_codec_go_on(stop, err);
+		int ret = dw_codec_go_on(watch, in.size - left * frame_bytes, err);
 
 		if (ret < 0)
 			return ret;
@@ -411,8 +411,8 @@ static int put_header(const struct codec_samples *layout, size_t size, struct bu
 	return dw_thrift_put_stop(&writer, err);
 }
 
-static int pack(void *state, struct span in, struct buffer *out, const atomic_bool *stop,
-		dwarfs_error **err)
+static int pack(void *state, struct span in, struct buffer *out,
+		struct codec_watch *watch, dwarfs_error **err)
 {
 	struct packer *packer = state;
 	size_t frame_bytes =
@@ -439,7 +439,7 @@ static int pack(void *state, struct span in, struct buffer *out, const atomic_bo
 		    FLAC__STREAM_ENCODER_INIT_STATUS_OK)
 		ret = sink.is_full ? 0 : fail_encoder(encoder, &sink, err);
 	else
-		ret = encode(encoder, packer, in, &sink, &fits, stop, err);
+		ret = encode(encoder, packer, in, &sink, &fits, watch, err);
 	FLAC__stream_encoder_delete(encoder); /* writes its rest, unless finished */
 	if (!fits)
 		out->size = 0;

@@ -9,6 +9,7 @@
 #if HAVE_LZ4
 
 #include <limits.h>
+#include <string.h>
 #include <lz4.h>
 #include <lz4hc.h>
 
@@ -18,9 +19,14 @@
 #define SIZE_BYTES	 4
 #define DEFAULT_HC_LEVEL 9
 
+/* What lz4hc packs before it looks at the switch: its slowest level may need a second for
+ * a MiB. Each end of a slice costs some ten bytes. */
+#define HC_SLICE_BYTES	 ((size_t)256 << 10)
+#define HC_SCRATCH_BYTES LZ4_COMPRESSBOUND(HC_SLICE_BYTES)
+
 struct packer {
 	int level;
-	_Alignas(max_align_t) uint8_t tables[];
+	_Alignas(max_align_t) uint8_t tables[]; /* of lz4hc, and then a packed slice */
 };
 
 static int unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err)
@@ -75,7 +81,8 @@ static int open_fast(const struct codec_spec *spec, size_t block_bytes, void **s
 static int open_hc(const struct codec_spec *spec, size_t block_bytes, void **state_out,
 		   dwarfs_error **err)
 {
-	return open_with((size_t)LZ4_sizeofStateHC(), spec->level, state_out, err);
+	return open_with((size_t)LZ4_sizeofStateHC() + HC_SCRATCH_BYTES, spec->level,
+			 state_out, err);
 }
 
 /*
@@ -104,7 +111,7 @@ static void end(struct buffer *out, int got)
 }
 
 static int pack_fast(void *state, struct span in, struct buffer *out,
-		     const atomic_bool *stop, dwarfs_error **err)
+		     struct codec_watch *watch, dwarfs_error **err)
 {
 	struct packer *packer = state;
 	int room, ret = begin(in, out, &room, err);
@@ -117,17 +124,128 @@ static int pack_fast(void *state, struct span in, struct buffer *out,
 	return 0;
 }
 
+/* -- lz4hc in slices ----------------------------------------------------------------- */
+
+/*
+ * A raw block is a row of sequences: literals, then a match; the last one has literals
+ * only. Each slice becomes such a block, with matches in those before. They are joined by
+ * giving the literals at the end of one slice to the first sequence of the next.
+ */
+#define MATCH_OFFSET_BYTES 2
+#define NIBBLE_MAX	   15 /* of a length; more follows in bytes */
+#define LENGTH_BYTE_MAX	   255
+
+struct joined {
+	uint8_t *at, *end;
+	const uint8_t *literals; /* not written yet, in the input */
+	size_t literal_count;
+};
+
+static size_t read_length(const uint8_t **at, unsigned nibble)
+{
+	size_t length = nibble;
+
+	if (nibble < NIBBLE_MAX)
+		return length;
+	do
+		length += **at;
+	while (*(*at)++ == LENGTH_BYTE_MAX);
+	return length;
+}
+
+/* False when there is no room left. */
+static bool put_bytes(struct joined *joined, const uint8_t *data, size_t size)
+{
+	if (size > (size_t)(joined->end - joined->at))
+		return false;
+	memcpy(joined->at, data, size);
+	joined->at += size;
+	return true;
+}
+
+/* The literals, and of the match what shares a byte with their number. */
+static bool put_literals(struct joined *joined, unsigned match_nibble)
+{
+	size_t count = joined->literal_count, rest = count;
+	uint8_t byte;
+
+	byte = (uint8_t)((count < NIBBLE_MAX ? count : NIBBLE_MAX) << 4 | match_nibble);
+	if (!put_bytes(joined, &byte, 1))
+		return false;
+	if (count >= NIBBLE_MAX) {
+		for (rest -= NIBBLE_MAX; rest >= LENGTH_BYTE_MAX;
+		     rest -= LENGTH_BYTE_MAX) {
+			byte = LENGTH_BYTE_MAX;
+			if (!put_bytes(joined, &byte, 1))
+				return false;
+		}
+		byte = (uint8_t)rest;
+		if (!put_bytes(joined, &byte, 1))
+			return false;
+	}
+	return put_bytes(joined, joined->literals, count);
+}
+
+/* Append a packed slice, but for the literals at its end, that of the input included. */
+static bool join(struct joined *joined, struct span packed, const uint8_t *input_end)
+{
+	const uint8_t *at = packed.data, *end = packed.data + packed.size, *rest, *last;
+	uint8_t token = *at++;
+	size_t count = read_length(&at, token >> 4);
+
+	joined->literal_count += count;
+	at += count;
+	if (at == end)
+		return true;
+	if (!put_literals(joined, token & NIBBLE_MAX))
+		return false;
+	rest = at;
+	do {
+		at += MATCH_OFFSET_BYTES;
+		read_length(&at, token & NIBBLE_MAX);
+		last = at;
+		token = *at++;
+		count = read_length(&at, token >> 4);
+		at += count;
+	} while (at < end);
+	joined->literals = input_end - count;
+	joined->literal_count = count;
+	return put_bytes(joined, rest, (size_t)(last - rest));
+}
+
 static int pack_hc(void *state, struct span in, struct buffer *out,
-		   const atomic_bool *stop, dwarfs_error **err)
+		   struct codec_watch *watch, dwarfs_error **err)
 {
 	struct packer *packer = state;
+	uint8_t *scratch = packer->tables + LZ4_sizeofStateHC();
+	struct joined joined = { .literals = in.data };
+	LZ4_streamHC_t *stream;
+	size_t all = in.size;
 	int room, ret = begin(in, out, &room, err);
 
 	if (ret < 0)
 		return ret;
-	end(out, LZ4_compress_HC_extStateHC(packer->tables, (const char *)in.data,
-					    (char *)out->data + SIZE_BYTES, (int)in.size,
-					    room, packer->level));
+	joined.at = out->data + SIZE_BYTES;
+	joined.end = joined.at + room;
+	stream = LZ4_initStreamHC(packer->tables, (size_t)LZ4_sizeofStateHC());
+	LZ4_resetStreamHC_fast(stream, packer->level);
+	for (size_t left = in.size, size; left > 0; left -= size, in.data += size) {
+		int got;
+
+		if ((ret = dw_codec_go_on(watch, all - left, err)) < 0)
+			return ret;
+		size = left < HC_SLICE_BYTES ? left : HC_SLICE_BYTES;
+		got = LZ4_compress_HC_continue(stream, (const char *)in.data,
+					       (char *)scratch, (int)size,
+					       (int)HC_SCRATCH_BYTES);
+		if (got <= 0)
+			return dw_fail(err, DWARFS_ERR_INVALID,
+				       "the compressor has failed");
+		if (!join(&joined, (struct span){ scratch, (size_t)got }, in.data + size))
+			return 0;
+	}
+	if (put_literals(&joined, 0))
+		out->size = (size_t)(joined.at - out->data);
 	return 0;
 }
 
@@ -138,7 +256,7 @@ static uint64_t memory_fast(const struct codec_spec *spec, size_t block_bytes)
 
 static uint64_t memory_hc(const struct codec_spec *spec, size_t block_bytes)
 {
-	return sizeof(struct packer) + (uint64_t)LZ4_sizeofStateHC();
+	return sizeof(struct packer) + (uint64_t)LZ4_sizeofStateHC() + HC_SCRATCH_BYTES;
 }
 
 static const struct codec_option hc_options[] = {

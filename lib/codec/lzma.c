@@ -260,6 +260,9 @@ static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 #define SMALL_BYTES (PIECE_BYTES * PIECE_COUNT) /* packed both ways as a whole */
 #define PROBE_DICT  ((uint32_t)256 << 10)
 
+/* Asks for the filter that the code in a block looks like. */
+#define ANY_MACHINE 1
+
 /* In memory, what is around the filters. */
 #define STREAM_BYTES ((uint64_t)64 << 10)
 
@@ -273,7 +276,7 @@ struct attempt {
 struct packer {
 	struct attempt best;
 	struct attempt probe;
-	bool try_branch;
+	int bcj; /* that is asked for: 0, ANY_MACHINE, or a filter */
 	struct buffer sample;
 	struct buffer other; /* the second attempt */
 };
@@ -314,7 +317,9 @@ static uint64_t set_filters(struct attempt *attempt, const struct codec_spec *sp
 	attempt->stream = (lzma_stream)LZMA_STREAM_INIT;
 	attempt->plain[0] = attempt->branch[1] = lzma2;
 	attempt->plain[1] = attempt->branch[2] = last;
-	attempt->branch[0] = (lzma_filter){ (lzma_vli)spec->bcj, NULL };
+	attempt->branch[0] = (lzma_filter){ LZMA_FILTER_X86, NULL };
+	if (spec->bcj != ANY_MACHINE)
+		attempt->branch[0].id = (lzma_vli)spec->bcj;
 	return lzma_raw_encoder_memusage(spec->bcj ? attempt->branch : attempt->plain);
 }
 
@@ -343,7 +348,7 @@ static int open_packer(const struct codec_spec *spec, size_t block_bytes,
 
 	if (!packer)
 		return dw_fail_nomem(err);
-	packer->try_branch = spec->bcj != 0;
+	packer->bcj = spec->bcj;
 	if (set_filters(&packer->best, spec, block_bytes) == UINT64_MAX ||
 	    set_probe(&packer->probe, spec->bcj) == UINT64_MAX) {
 		free(packer);
@@ -355,9 +360,10 @@ static int open_packer(const struct codec_spec *spec, size_t block_bytes,
 
 /* Pack into at most room bytes of out; its size stays 0 when they do not suffice. */
 static int pack_with(lzma_stream *stream, const lzma_filter *filters, struct span in,
-		     size_t room, struct buffer *out, const atomic_bool *stop,
+		     size_t room, struct buffer *out, struct codec_watch *watch,
 		     dwarfs_error **err)
 {
+	size_t all = in.size;
 	lzma_ret ret;
 
 	out->size = 0;
@@ -370,7 +376,7 @@ static int pack_with(lzma_stream *stream, const lzma_filter *filters, struct spa
 	stream->avail_out = room;
 	while (ret == LZMA_OK && stream->avail_out > 0) {
 		if (stream->avail_in == 0) {
-			int go_on = dw_codec_go_on(stop, err);
+			int go_on = dw_codec_go_on(watch, all - in.size, err);
 
 			if (go_on < 0)
 				return go_on;
@@ -393,18 +399,18 @@ static int pack_with(lzma_stream *stream, const lzma_filter *filters, struct spa
 
 /* Pack both ways and keep the smaller result; without a filter when they are equal. */
 static int pack_both(struct packer *packer, struct attempt *attempt, struct span in,
-		     struct buffer *out, bool *branch_out, const atomic_bool *stop,
+		     struct buffer *out, bool *branch_out, struct codec_watch *watch,
 		     dwarfs_error **err)
 {
 	size_t room = in.size - 1;
-	int ret = pack_with(&attempt->stream, attempt->plain, in, room, out, stop, err);
+	int ret = pack_with(&attempt->stream, attempt->plain, in, room, out, watch, err);
 
 	if (ret < 0)
 		return ret;
 	if (out->size)
 		room = out->size - 1;
-	ret = pack_with(&attempt->stream, attempt->branch, in, room, &packer->other, stop,
-			err);
+	ret = pack_with(&attempt->stream, attempt->branch, in, room, &packer->other,
+			watch, err);
 	if (ret < 0)
 		return ret;
 	*branch_out = packer->other.size > 0;
@@ -431,23 +437,72 @@ static int take_sample(struct packer *packer, struct span in, dwarfs_error **err
 	return ret;
 }
 
-static int pack(void *state, struct span in, struct buffer *out, const atomic_bool *stop,
-		dwarfs_error **err)
+static struct span sample_or_all(const struct packer *packer, struct span in)
+{
+	return in.size <= SMALL_BYTES ? in : dw_buffer_span(&packer->sample);
+}
+
+/*
+ * The filter for the machine whose calls are most frequent, 0 when they are too few. A
+ * call has a byte or two that tell it from others, and near targets are the most likely:
+ * its highest byte is 0 or 255 on x86. In random data there are 0.006 % of these, 0.4 %
+ * of words that look like a call of ARM, and 0.1 % of pairs that look like one of Thumb.
+ */
+static lzma_vli likely_machine(struct span in)
+{
+	const uint8_t *data = in.data;
+	size_t x86 = 0, arm = 0, thumb = 0;
+
+	for (size_t i = 0; i + 4 < in.size; i++)
+		x86 += (data[i] & 0xfe) == 0xe8 && (uint8_t)(data[i + 4] + 1) <= 1;
+	for (size_t i = 3; i < in.size; i += 4)
+		arm += data[i] == 0xeb;
+	for (size_t i = 3; i < in.size; i += 2)
+		thumb += (data[i - 2] & 0xf8) == 0xf0 && (data[i] & 0xf8) == 0xf8;
+	if (x86 > in.size / 1024)
+		return LZMA_FILTER_X86;
+	if (arm > in.size / 4 / 64 || thumb > in.size / 2 / 64)
+		return arm >= thumb ? LZMA_FILTER_ARM : LZMA_FILTER_ARMTHUMB;
+	return 0;
+}
+
+/* Whether a filter may help with a block, and which one. */
+static int choose_branch(struct packer *packer, struct span in, bool *try_out,
+			 dwarfs_error **err)
+{
+	lzma_vli filter = (lzma_vli)packer->bcj;
+	int ret;
+
+	*try_out = false;
+	if (filter == 0)
+		return 0;
+	if (in.size > SMALL_BYTES && (ret = take_sample(packer, in, err)) < 0)
+		return ret;
+	if (filter == ANY_MACHINE)
+		filter = likely_machine(sample_or_all(packer, in));
+	packer->best.branch[0].id = packer->probe.branch[0].id = filter;
+	*try_out = filter != 0;
+	return 0;
+}
+
+static int pack(void *state, struct span in, struct buffer *out,
+		struct codec_watch *watch, dwarfs_error **err)
 {
 	struct packer *packer = state;
 	struct attempt *best = &packer->best;
-	bool branch = false;
-	int ret;
+	bool try_branch, branch = false;
+	int ret = choose_branch(packer, in, &try_branch, err);
 
-	if (packer->try_branch && in.size <= SMALL_BYTES)
-		return pack_both(packer, best, in, out, &branch, stop, err);
-	if (packer->try_branch &&
-	    ((ret = take_sample(packer, in, err)) < 0 ||
-	     (ret = pack_both(packer, &packer->probe, dw_buffer_span(&packer->sample),
-			      out, &branch, stop, err)) < 0))
+	if (ret < 0)
+		return ret;
+	if (try_branch && in.size <= SMALL_BYTES)
+		return pack_both(packer, best, in, out, &branch, watch, err);
+	if (try_branch &&
+	    (ret = pack_both(packer, &packer->probe, dw_buffer_span(&packer->sample), out,
+			     &branch, watch, err)) < 0)
 		return ret;
 	return pack_with(&best->stream, branch ? best->branch : best->plain, in,
-			 in.size - 1, out, stop, err);
+			 in.size - 1, out, watch, err);
 }
 
 /* The second attempt: on a small block, or on a sample. */
@@ -486,6 +541,7 @@ static bool shrink(struct codec_spec *spec, size_t block_bytes)
 /* -- options ------------------------------------------------------------------------- */
 
 static const struct codec_word machines[] = {
+	{ "auto", ANY_MACHINE },
 	{ "x86", LZMA_FILTER_X86 },
 	{ "powerpc", LZMA_FILTER_POWERPC },
 	{ "ia64", LZMA_FILTER_IA64 },
@@ -527,7 +583,7 @@ static void library(char *out, size_t room)
 const struct codec_ops dw_codec_lzma = {
 	.library = library,
 	.help = "lzma    level=0..9 (9), dict_size=12..30 (log2), extreme, "
-		"binary={x86,powerpc,ia64,arm,armthumb,sparc}, mode={fast,normal}, "
+		"binary={auto,x86,powerpc,ia64,arm,armthumb,sparc}, mode={fast,normal}, "
 		"mf={hc3,hc4,bt2,bt3,bt4}, nice=0..273, depth=N",
 	.defaults = { .id = CODEC_LZMA, .level = DEFAULT_LEVEL },
 	.options = options,

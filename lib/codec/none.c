@@ -24,8 +24,8 @@ static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 }
 
 /* Nothing is smaller than the input, so the caller stores that. */
-static int pack(void *state, struct span in, struct buffer *out, const atomic_bool *stop,
-		dwarfs_error **err)
+static int pack(void *state, struct span in, struct buffer *out,
+		struct codec_watch *watch, dwarfs_error **err)
 {
 	return 0;
 }

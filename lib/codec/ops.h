@@ -33,6 +33,13 @@ static inline int *dw_codec_number(struct codec_spec *spec, size_t field)
 	return (int *)((char *)spec + field);
 }
 
+/* Who may end packing early, and who wants to know how far it is. */
+struct codec_watch {
+	const atomic_bool *stop;     /* NULL for none */
+	atomic_uint_fast64_t *meter; /* likewise */
+	size_t shown;		     /* of the present input, on the meter */
+};
+
 struct codec_ops {
 	/* For people: what can be written, and how; NULL when packing is not possible. */
 	const char *help;
@@ -64,7 +71,7 @@ struct codec_ops {
 	 * may be left at 0, or exceed that of the input, when packing does not help. A
 	 * codec that is slow asks dw_codec_go_on() before each slice. */
 	int (*pack)(void *state, struct span in, struct buffer *out,
-		    const atomic_bool *stop, dwarfs_error **err);
+		    struct codec_watch *watch, dwarfs_error **err);
 
 	/* As dw_codec_memory(). */
 	uint64_t (*memory)(const struct codec_spec *spec, size_t block_bytes);
@@ -85,8 +92,8 @@ extern const struct codec_ops dw_codec_ricepp;
 /* What a slow codec packs before it looks at the switch again: about 100 ms at worst. */
 #define DW_CODEC_SLICE_BYTES ((size_t)128 << 10)
 
-/* 0, or CANCELLED when the switch was thrown; stop may be NULL. */
-int dw_codec_go_on(const atomic_bool *stop, dwarfs_error **err);
+/* Say how much of the input is done. 0, or CANCELLED when the switch was thrown. */
+int dw_codec_go_on(struct codec_watch *watch, size_t done, dwarfs_error **err);
 
 /* The size that stands in front of a payload as a varint; see unpacked_size. */
 int dw_codec_varint_size(struct span in, uint64_t *size_out, dwarfs_error **err);

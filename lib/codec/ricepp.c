@@ -451,7 +451,7 @@ static bool pack_component(struct encoder *encoder, struct words words, unsigned
 
 /* *fits_out: whether everything could be packed, and into the room. */
 static int pack_words(struct encoder *encoder, size_t count, bool *fits_out,
-		      const atomic_bool *stop, dwarfs_error **err)
+		      struct codec_watch *watch, dwarfs_error **err)
 {
 	const unsigned components = (unsigned)encoder->header.components;
 	const size_t step = components * (size_t)encoder->header.block;
@@ -463,7 +463,9 @@ static int pack_words(struct encoder *encoder, size_t count, bool *fits_out,
 	}
 	for (size_t at = 0; at < count; at += step) {
 		size_t end = count - at < step ? count : at + step;
-		int ret = at % SLICE_WORDS < step ? dw_codec_go_on(stop, err) : 0;
+		int ret = at % SLICE_WORDS < step
+				  ? dw_codec_go_on(watch, at * SAMPLE_BYTES, err)
+				  : 0;
 
 		if (ret < 0)
 			return ret;
@@ -493,8 +495,8 @@ static int put_header(const struct header *header, size_t size, struct buffer *o
 	return dw_thrift_put_stop(&writer, err);
 }
 
-static int pack(void *state, struct span in, struct buffer *out, const atomic_bool *stop,
-		dwarfs_error **err)
+static int pack(void *state, struct span in, struct buffer *out,
+		struct codec_watch *watch, dwarfs_error **err)
 {
 	const struct packer *packer = state;
 	struct encoder encoder = { .header = packer->header, .data = in.data };
@@ -511,7 +513,7 @@ static int pack(void *state, struct span in, struct buffer *out, const atomic_bo
 		return ret;
 	encoder.out = out->data + out->size;
 	encoder.end = out->data + in.size;
-	ret = pack_words(&encoder, in.size / SAMPLE_BYTES, &fits, stop, err);
+	ret = pack_words(&encoder, in.size / SAMPLE_BYTES, &fits, watch, err);
 	out->size = ret == 0 && fits ? (size_t)(encoder.out - out->data) : 0;
 	return ret;
 }

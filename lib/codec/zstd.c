@@ -229,8 +229,8 @@ static void close_packer(void *state)
  * The input is there as a whole; it is the little room for output that makes zstd come
  * back between its blocks. What does not fit into less than the input is given up.
  */
-static int pack(void *state, struct span in, struct buffer *out, const atomic_bool *stop,
-		dwarfs_error **err)
+static int pack(void *state, struct span in, struct buffer *out,
+		struct codec_watch *watch, dwarfs_error **err)
 {
 	const size_t room = in.size - 1;
 	ZSTD_inBuffer source = { in.data, in.size, 0 };
@@ -247,7 +247,7 @@ static int pack(void *state, struct span in, struct buffer *out, const atomic_bo
 	if (ZSTD_isError(got))
 		return fail(got, DWARFS_ERR_RANGE, err);
 	do {
-		if ((ret = dw_codec_go_on(stop, err)) < 0)
+		if ((ret = dw_codec_go_on(watch, source.pos, err)) < 0)
 			return ret;
 		if (target.pos == room)
 			return 0;

@@ -3,6 +3,9 @@
  * os/memory: how much memory there is, and how much of it this process has.
  */
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -36,6 +39,13 @@ uint64_t dw_os_resident_bytes(void)
 	text[got] = '\0';
 	second = strchr(text, ' ');
 	return second ? strtoull(second, NULL, 10) * (uint64_t)page_bytes : 0;
+}
+
+void dw_os_trim(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
 }
 
 void dw_os_be_nice(int niceness)

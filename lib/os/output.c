@@ -34,6 +34,9 @@ struct output {
 	dev_t device;
 	ino_t inode;
 	bool regular;
+	bool replaces; /* a file that is this: */
+	dev_t old_device;
+	ino_t old_inode;
 };
 
 static struct output *new_output(int fd)
@@ -177,8 +180,12 @@ static int open_beside(struct output *output, const struct stat *old, dwarfs_err
 	if (ret < 0)
 		return fail_at(err, -ret, "cannot open output file", output->path);
 	output->owns_fd = true;
-	if (old)
+	if (old) {
 		take_over(output->fd, old);
+		output->replaces = true;
+		output->old_device = old->st_dev;
+		output->old_inode = old->st_ino;
+	}
 	return remember(output, err);
 }
 
@@ -256,8 +263,12 @@ int dw_output_to_function(int (*write)(const void *data, size_t bytes, void *use
 
 bool dw_output_is(const struct output *output, const struct os_stat *found)
 {
-	return output->regular && (found->mode & S_IFMT) == S_IFREG &&
-	       found->device == output->device && found->inode == output->inode;
+	if ((found->mode & S_IFMT) != S_IFREG)
+		return false;
+	return (output->regular && found->device == output->device &&
+		found->inode == output->inode) ||
+	       (output->replaces && found->device == output->old_device &&
+		found->inode == output->old_inode);
 }
 
 /* Wait until a pipe takes bytes. A small piece then goes through without blocking. */
@@ -279,8 +290,11 @@ static int wait_for_taker(struct output *output, struct dwarfs_progress *progres
 
 static int write_piece(struct output *output, const void *data, size_t bytes)
 {
-	if (output->write)
-		return output->write(data, bytes, output->user);
+	if (output->write) {
+		int ret = output->write(data, bytes, output->user);
+
+		return ret <= 0 && ret > -INT_MAX ? ret : -EIO;
+	}
 	return dw_fd_write(output->fd, data, bytes);
 }
 
@@ -384,13 +398,24 @@ static int close_file(struct output *output, dwarfs_error **err)
 	return dw_fail_errno(err, errno, "failed to close output file");
 }
 
+/* The same report for a file without a name, which must stay open until it has one. */
+static int close_copy(const struct output *output, dwarfs_error **err)
+{
+	int copy = fcntl(output->fd, F_DUPFD_CLOEXEC, 0);
+
+	if (copy < 0 || (close(copy) < 0 && errno != EINTR))
+		return dw_fail_errno(err, errno, "failed to close output file");
+	return 0;
+}
+
 int dw_output_commit(struct output *output, dwarfs_error **err)
 {
 	int ret = 0;
 
 	if (!output->owns_fd)
 		return 0;
-	if (output->temporary && (ret = close_file(output, err)) < 0)
+	ret = output->temporary ? close_file(output, err) : close_copy(output, err);
+	if (ret < 0)
 		return ret;
 	if (output->path)
 		ret = settle(output);

@@ -30,7 +30,7 @@ int dw_output_to_function(int (*write)(const void *data, size_t bytes, void *use
 int dw_output_write(struct output *output, const void *data, size_t bytes,
 		    struct dwarfs_progress *progress, dwarfs_error **err);
 
-/* Whether a file that was found is the one being written. */
+/* Whether a file that was found is the one being written, or the one it replaces. */
 bool dw_output_is(const struct output *output, const struct os_stat *found);
 
 /* Give the file its name. The output takes no more bytes then. */

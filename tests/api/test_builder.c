@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -421,6 +422,29 @@ static int fail_to_write(const void *data, size_t bytes, void *user)
 	return ++output->calls == output->fail_at ? -EDQUOT : 0;
 }
 
+static int answer_nonsense(const void *data, size_t bytes, void *user)
+{
+	return *(const int *)user;
+}
+
+/* What is no negative errno value is a failure of input/output. */
+static void a_write_callback_that_answers_nonsense(void **state)
+{
+	static const int answers[] = { 1, INT_MAX, INT_MIN };
+
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		dwarfs_builder *b = new_builder(*state, NULL);
+		int answer = answers[i];
+		dwarfs_error *err = NULL;
+
+		assert_int_equal(
+			dwarfs_builder_write_callback(b, answer_nonsense, &answer, &err),
+			DWARFS_ERR_IO);
+		dwarfs_error_free(err);
+		dwarfs_builder_free(b);
+	}
+}
+
 /* Whichever call fails, its errno comes out, and there is no call after it. */
 static void a_failing_write_callback_ends_the_run(void **state)
 {
@@ -676,6 +700,7 @@ int main(void)
 		cmocka_unit_test(a_pipe_gets_the_same_image),
 		cmocka_unit_test(a_full_or_closed_output_is_reported),
 		cmocka_unit_test(a_failing_write_callback_ends_the_run),
+		cmocka_unit_test(a_write_callback_that_answers_nonsense),
 		cmocka_unit_test(a_run_can_be_watched),
 		cmocka_unit_test(a_run_can_be_stopped_at_any_call),
 		cmocka_unit_test(a_switch_stops_a_run),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/progress: how often the callback is called, and the two ways to stop.
+ * base/progress: how often the callback is called, the two ways to stop, and how long it
+ * still takes.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -143,6 +144,99 @@ static void a_signal_handler_can_stop(void **state)
 	dwarfs_cancel_free(cancel_of_signal);
 }
 
+#define SECOND UINT64_C(1000000000)
+
+static void nothing_is_known_before_there_are_totals(void **state)
+{
+	struct dwarfs_progress progress = { .bytes_done = 50, .bytes_total = 100 };
+
+	for (int phase = DWARFS_PHASE_SCAN; phase <= DWARFS_PHASE_HASH; phase++) {
+		progress.phase = phase;
+		assert_true(dw_progress_remaining(&progress, 10 * SECOND) == UINT64_MAX);
+	}
+	progress.phase = DWARFS_PHASE_EXTRACT;
+	assert_true(dw_progress_remaining(&progress, SECOND / 10) == UINT64_MAX);
+	progress.bytes_done = 0;
+	assert_true(dw_progress_remaining(&progress, 10 * SECOND) == UINT64_MAX);
+	progress.phase = DWARFS_PHASE_DONE;
+	assert_int_equal(dw_progress_remaining(&progress, 10 * SECOND), 0);
+}
+
+static void bytes_go_on_as_fast_as_in_their_phase(void **state)
+{
+	struct dwarfs_progress progress = {
+		.phase = DWARFS_PHASE_EXTRACT,
+		.phase_started_ns = 100 * SECOND,
+		.phase_started_bytes = 1000,
+		.bytes_done = 1200,
+		.bytes_total = 2000,
+	};
+
+	assert_int_equal(dw_progress_remaining(&progress, 110 * SECOND), 40 * SECOND);
+	progress.bytes_done = 2000;
+	assert_int_equal(dw_progress_remaining(&progress, 110 * SECOND), 0);
+}
+
+/* Half of the input was looked at, and left a fifth of it to be packed. */
+static void work_counts_where_there_is_some(void **state)
+{
+	struct dwarfs_progress progress = {
+		.phase = DWARFS_PHASE_WRITE,
+		.bytes_done = 400,
+		.bytes_total = 1000,
+		.work_known = 100,
+		.work_known_bytes = 500,
+	};
+
+	dw_progress_refresh(&progress, 50 * SECOND); /* that is when it began */
+	progress.work_done = 40;
+	dw_progress_refresh(&progress, 54 * SECOND);
+	assert_int_equal(dw_progress_remaining(&progress, 54 * SECOND), 16 * SECOND);
+	progress.work_known = 120;
+	progress.work_known_bytes = 1000;
+	assert_int_equal(dw_progress_remaining(&progress, 54 * SECOND), 8 * SECOND);
+	progress.work_done = 120;
+	assert_int_equal(dw_progress_remaining(&progress, 62 * SECOND), 0);
+}
+
+static void add_work(struct dwarfs_progress *progress, void *user)
+{
+	progress->work_known = progress->work_known_bytes = 1000;
+	progress->work_done += *(uint64_t *)user;
+}
+
+/* Steadily packed blocks: what is announced is true all the time. */
+static void a_steady_build_is_foreseen(void **state)
+{
+	uint64_t step = 5;
+	struct dwarfs_progress progress = {
+		.phase = DWARFS_PHASE_WRITE,
+		.bytes_total = 1000,
+		.refresh = add_work,
+		.refresh_user = &step,
+	};
+
+	for (uint64_t at = 1; at <= 200; at++) {
+		uint64_t left;
+
+		dw_progress_refresh(&progress, at * SECOND);
+		left = dw_progress_remaining(&progress, at * SECOND);
+		if (at > 1)
+			assert_int_equal(left, (200 - at) * SECOND);
+	}
+}
+
+static void a_phase_begins_without_work(void **state)
+{
+	struct dwarfs_progress progress;
+
+	dw_progress_start(&progress, NULL, NULL, NULL);
+	progress.work_known = progress.work_known_bytes = progress.work_done = 7;
+	assert_int_equal(dw_progress_enter(&progress, DWARFS_PHASE_METADATA, NULL), 0);
+	assert_int_equal(progress.work_known, 0);
+	assert_int_equal(progress.work_done, 0);
+}
+
 static void phases_have_names(void **state)
 {
 	for (int phase = DWARFS_PHASE_SCAN; phase <= DWARFS_PHASE_DONE; phase++)
@@ -160,6 +254,11 @@ int main(void)
 		cmocka_unit_test(the_callback_can_stop),
 		cmocka_unit_test(the_switch_stops_without_a_callback),
 		cmocka_unit_test(a_signal_handler_can_stop),
+		cmocka_unit_test(nothing_is_known_before_there_are_totals),
+		cmocka_unit_test(bytes_go_on_as_fast_as_in_their_phase),
+		cmocka_unit_test(work_counts_where_there_is_some),
+		cmocka_unit_test(a_steady_build_is_foreseen),
+		cmocka_unit_test(a_phase_begins_without_work),
 		cmocka_unit_test(phases_have_names),
 	};
 

@@ -768,8 +768,141 @@ class Deciding(unittest.TestCase):
         self.assertEqual(sorted(lists), [["a/three.c", "a/two.h", "b/one.c", "five~"],
                                          ["c/sub/four.log", "six.log"]])
 
+    def test_an_order_knows_the_category(self):
+        seen = {}
+
+        def order(files):
+            seen.update((file.path, file.category) for file in files)
+            return files
+        self.pack(order=order, categories=["logs"],
+                  category=lambda file: "logs" if file.path.endswith("log") else None)
+        self.assertEqual((seen["six.log"], seen["five~"]), ("logs", "<default>"))
+
     def test_an_exception_stops_it_and_comes_out(self):
-        self.assert_stops(include=None, category=None, order=None)
+        self.assert_stops(include=None, category=None, order=None, filter_report=None,
+                          progress=None)
+
+    def test_an_exception_later_on_comes_out_as_well(self):
+        for name in ("include", "category", "order", "filter_report"):
+            calls = []
+
+            def fail_at_the_second(*arguments):
+                calls.append(arguments)
+                if len(calls) == 2:
+                    raise KeyError(name)
+                return None if name == "category" else True
+            if name == "order":
+                def fail_at_the_second(files):
+                    yield files[0]
+                    raise KeyError(name)
+            with self.assertRaises(KeyError) as caught:
+                self.pack(**{name: fail_at_the_second})
+            self.assertEqual(caught.exception.args, (name,))
+            self.assertEqual(os.listdir(self.dir), ["tree"])
+
+    def test_what_an_order_returns_instead_of_files(self):
+        for answer in (None, 5, [1], ["six.log"]):
+            with self.assertRaises((TypeError, AttributeError)):
+                self.pack(order=lambda files: answer)
+        _, image = self.pack(order=lambda files: files + files[::-1])
+        self.assertEqual(len(self.stored(image)), 6)
+
+    def test_a_failure_of_the_library_after_callbacks(self):
+        with self.assertRaises(FileNotFoundError):
+            dwarfs.pack(self.tree, self.dir / "no" / "out", include=lambda entry: True)
+
+    def test_nobody_keeps_the_callbacks(self):
+        def include(entry):
+            return not entry.path.endswith("~")
+
+        def category(file):
+            return "logs" if file.path.endswith("log") else None
+
+        def order(files):
+            return files[::-1]
+
+        def report(path, is_directory, is_included):
+            reported.append(path)
+
+        def fail(files):
+            raise KeyError("stop")
+        reported = []
+        functions = (include, category, order, report, fail)
+        before = [sys.getrefcount(function) for function in functions]
+        for _ in range(20):
+            self.pack(include=include, category=category, order=order, filter_report=report,
+                      categories=["logs"])
+            with self.assertRaises(KeyError):
+                self.pack(include=include, category=category, order=fail, categories=["logs"])
+        gc.collect()
+        self.assertEqual([sys.getrefcount(function) for function in functions], before)
+
+    def test_callbacks_of_several_threads(self):
+        results = [None] * 4
+
+        def work(number):
+            seen = []
+
+            def include(entry):
+                seen.append(entry.path)
+                return entry.path != "six.log"
+            memory = io.BytesIO()
+            dwarfs.pack(self.tree, memory, level=0, include=include,
+                        order=lambda files: files[::-1], history=False, create_timestamp=False)
+            results[number] = (sorted(seen), memory.getvalue())
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertIsNotNone(results[0])
+        self.assertEqual(results, [results[0]] * 4)
+
+    def test_a_callback_may_use_the_library(self):
+        self.pack()
+        image = dwarfs.open(self.output)
+        _, smaller = self.pack(include=lambda entry: entry.path not in image
+                               or (image / entry.path).lstat().st_size != 1004)
+        self.assertNotIn("five~", self.names(smaller))
+
+    def test_odd_names(self):
+        (self.tree / os.fsdecode(b"\xff\xfe")).write_bytes(b"odd")
+        seen, reported = [], []
+        self.pack(include=lambda entry: seen.append(entry.path) or True,
+                  order=lambda files: sorted(files, key=lambda file: os.fsencode(file.path)),
+                  filter_report=lambda *decision: reported.append(decision))
+        self.assertIn(os.fsdecode(b"\xff\xfe"), seen)
+        self.assertIn((os.fsdecode(b"\xff\xfe"), False, True), reported)
+
+    def test_what_the_rules_do(self):
+        rules = ["- *.log", "- /a/"]
+        reported = []
+        self.pack(filters=rules, filter_report=lambda *decision: reported.append(decision))
+        self.assertIn(("six.log", False, False), reported)
+        self.assertIn(("a", True, False), reported)
+        self.assertIn(("five~", False, True), reported)
+        self.assertEqual(sorted(dwarfs.preview(self.tree, rules)), sorted(reported))
+        self.assertEqual({entry.path: entry.is_included for entry in dwarfs.preview(
+            self.tree, ["- *"]) if not entry.is_directory},
+            {name: False for name in ("b/one.c", "a/two.h", "a/three.c", "c/sub/four.log",
+                                      "five~", "six.log", "link")})
+        with self.assertRaises(ValueError):
+            dwarfs.preview(self.tree, ["*.c"])
+        with self.assertRaises(FileNotFoundError):
+            dwarfs.preview(self.tree / "nope", [])
+
+    def test_a_probe(self):
+        (self.tree / "half").write_bytes(b"text " * 8000 + os.urandom(40000))
+        for probe, most in ((None, 0), (dwarfs.Probe(ratio=0.4), 80000),
+                            (dwarfs.Probe(fragments=True, block_bytes=4096), 42000)):
+            counts, _ = self.pack(categorize="incompressible", incompressible=probe,
+                                  include=lambda entry: entry.path == "half")
+            found = sum(part.bytes_in for part in counts.categories
+                        if part.name == "incompressible")
+            self.assertLessEqual(found, most)
+            self.assertGreaterEqual(found, most // 2)
+        with self.assertRaises(ValueError):
+            self.pack(categorize="incompressible", incompressible=dwarfs.Probe(ratio=2))
 
     def test_what_is_no_callable(self):
         for options in (dict(include=5), dict(category=5), dict(order=5)):

@@ -28,13 +28,27 @@ static void fill(uint8_t *data, size_t size, int kind)
 		uint32_t random = next(&state) >> 16;
 
 		switch (kind) {
-		case 0: data[i] = (uint8_t)random; break;
-		case 1: data[i] = 0; break;
-		case 2: data[i] = i % 2 ? 0xff : 'G'; break;
-		case 3: data[i] = (uint8_t)(i % 251); break;
-		case 4: data[i] = letters[random % 4]; break;
-		case 5: data[i] = random % 16 ? 0 : (uint8_t)random; break;
-		default: data[i] = (uint8_t)(i / 997 * 13 + i % 31); break;
+		case 0:
+			data[i] = (uint8_t)random;
+			break;
+		case 1:
+			data[i] = 0;
+			break;
+		case 2:
+			data[i] = i % 2 ? 0xff : 'G';
+			break;
+		case 3:
+			data[i] = (uint8_t)(i % 251);
+			break;
+		case 4:
+			data[i] = letters[random % 4];
+			break;
+		case 5:
+			data[i] = random % 16 ? 0 : (uint8_t)random;
+			break;
+		default:
+			data[i] = (uint8_t)(i / 997 * 13 + i % 31);
+			break;
 		}
 	}
 }
@@ -88,8 +102,9 @@ static void anchors_ascend_with_gaps(void **state)
 			assert_true(count <= dw_anchors_room(SIZE));
 			for (size_t i = 0; i < count; i++) {
 				assert_true(anchors[i].at + ANCHOR_WINDOW <= SIZE);
-				assert_true(i == 0 || anchors[i].at >=
-							      anchors[i - 1].at + ANCHOR_GAP);
+				assert_true(i == 0 ||
+					    anchors[i].at >=
+						    anchors[i - 1].at + ANCHOR_GAP);
 				assert_int_equal(anchors[i].hash,
 						 dw_anchor_hash(data + anchors[i].at));
 			}
@@ -136,7 +151,7 @@ static void runs_have_few_anchors(void **state)
 	assert_true(data && anchors);
 	for (int byte = 0; byte < 256; byte++) {
 		memset(data, byte, SIZE);
-		assert_true(dw_anchors_find(data, SIZE, 6, anchors) <= 1);
+		assert_true(dw_anchors_find(data, SIZE, 6, anchors) <= 2);
 	}
 	fill(data, SIZE, 2);
 	assert_true(dw_anchors_find(data, SIZE, 6, anchors) <= 4);
@@ -144,7 +159,35 @@ static void runs_have_few_anchors(void **state)
 	free(anchors);
 }
 
-/* -- index ---------------------------------------------------------------------------- */
+/* Where there are none for long some are made, the same ones for a short period. */
+static void a_long_lull_has_anchors(void **state)
+{
+	size_t size = 8 * ANCHOR_LULL;
+	uint8_t *data = malloc(size);
+	struct anchor *anchors = malloc(dw_anchors_room(size) * sizeof(*anchors));
+
+	(void)state;
+	assert_true(data && anchors);
+	for (size_t period = 1; period <= ANCHOR_LULL_PLACES; period++) {
+		size_t count;
+
+		for (size_t i = 0; i < size; i++)
+			data[i] = (uint8_t)(i % period * 37 + (i % period) / 7);
+		count = dw_anchors_find(data, size, 16, anchors);
+		assert_in_range(count, 7, 7 + period);
+		for (size_t i = count - 5; i < count; i++)
+			assert_int_equal(anchors[i].hash, anchors[i - 1].hash);
+		for (size_t i = 0; i < count; i++) {
+			assert_true(anchors[i].at + ANCHOR_WINDOW <= size);
+			assert_true(i == 0 || anchors[i].at > anchors[i - 1].at);
+		}
+	}
+	free(data);
+	free(anchors);
+}
+
+/* -- index ----------------------------------------------------------------------------
+ */
 
 static void an_index_remembers(void **state)
 {
@@ -220,6 +263,7 @@ int main(void)
 		cmocka_unit_test(anchors_ascend_with_gaps),
 		cmocka_unit_test(anchors_move_with_their_data),
 		cmocka_unit_test(runs_have_few_anchors),
+		cmocka_unit_test(a_long_lull_has_anchors),
 		cmocka_unit_test(an_index_remembers),
 		cmocka_unit_test(the_first_and_the_last_place_stay_known),
 		cmocka_unit_test(a_full_index_thins_out),

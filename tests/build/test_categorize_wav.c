@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "categorized.h"
 
 static int setup(void **state)
@@ -229,6 +230,141 @@ static void other_samples_are_left_alone(void **state)
 	}
 }
 
+/* -- RIFX, RF64, and what was written to a pipe ---------------------------------------
+ */
+
+/* As make_wav(), with everything big-endian. */
+static void make_rifx(uint32_t bits, bool extensible, uint32_t data_bytes,
+		      struct bytes *out)
+{
+	uint32_t frame = 2 * ((bits + 7) / 8);
+
+	out->size = 0;
+	put_text(out, "RIFX");
+	put_big(out, (extensible ? 60 : 36) + data_bytes, 4);
+	put_text(out, "WAVEfmt ");
+	put_big(out, extensible ? 40 : 16, 4);
+	put_big(out, extensible ? 0xfffe : 1, 2);
+	put_big(out, 2, 2);
+	put_big(out, 48000, 4);
+	put_big(out, 48000 * frame, 4);
+	put_big(out, frame, 2);
+	put_big(out, bits, 2);
+	if (extensible) {
+		put_big(out, 22, 2);
+		put_big(out, bits - 4, 2);
+		put_big(out, 3, 4);
+		put(out, "\0\0\0\x01\0\0\0\x10\x80\0\0\xaa\0\x38\x9b\x71", 16);
+	}
+	put_text(out, "data");
+	put_big(out, data_bytes, 4);
+	put_zeros(out, data_bytes);
+}
+
+static void big_endian_wav_is_taken(void **state)
+{
+	struct categorized *all = *state;
+	struct bytes bytes;
+
+	make_rifx(16, false, 40, &bytes);
+	assert_parts(all, &bytes, "pcmaudio/metadata 44, pcmaudio/waveform 40");
+	assert_true(samples_of(all)->big_endian);
+	assert_int_equal(samples_of(all)->bits_per_sample, 16);
+	assert_int_equal(samples_of(all)->channels, 2);
+	assert_no_prefix(all, &bytes);
+	make_rifx(24, true, 42, &bytes);
+	assert_parts(all, &bytes, "pcmaudio/metadata 68, pcmaudio/waveform 42");
+	assert_true(samples_of(all)->big_endian);
+	assert_int_equal(samples_of(all)->bits_per_sample, 20);
+	make_rifx(8, false, 40, &bytes);
+	assert_parts(all, &bytes, "pcmaudio/metadata 44, pcmaudio/waveform 40");
+	assert_true(samples_of(all)->is_unsigned);
+
+	make_rifx(16, false, 40, &bytes);
+	memcpy(bytes.data, "RIFF", 4); /* sizes make no sense */
+	assert_malformed(all, &bytes, "runs past its end");
+}
+
+/* 12 bytes of samples, 6 behind them; sizes_data is what the chunk of sizes says. */
+static void make_rf64(const char *name, uint32_t data_size, uint64_t sizes_data,
+		      uint32_t sizes_bytes, struct bytes *out)
+{
+	out->size = 0;
+	put_text(out, name);
+	put_little(out, UINT32_MAX, 4);
+	put_text(out, "WAVEds64");
+	put_little(out, sizes_bytes, 4);
+	put_little(out, 98, 8);
+	put_little(out, sizes_data, sizes_bytes < 16 ? 4 : 8);
+	if (sizes_bytes > 16)
+		put_zeros(out, sizes_bytes - 16);
+	put_text(out, "fmt ");
+	put_little(out, 16, 4);
+	put(out, "\1\0\1\0\x44\xac\0\0\x88\x58\1\0\2\0\x10\0", 16);
+	put_text(out, "data");
+	put_little(out, data_size, 4);
+	put_zeros(out, 12);
+	put_text(out, "behind");
+}
+
+static void large_wav_is_taken(void **state)
+{
+	static const char *const names[] = { "RF64", "BW64" };
+	struct categorized *all = *state;
+	struct bytes bytes;
+
+	for (size_t i = 0; i < 2; i++) {
+		make_rf64(names[i], UINT32_MAX, 12, 28, &bytes);
+		assert_parts(all, &bytes,
+			     "pcmaudio/metadata 80, pcmaudio/waveform 12, "
+			     "pcmaudio/metadata 6");
+		make_rf64(names[i], 12, 0, 28, &bytes); /* small after all */
+		assert_parts(all, &bytes,
+			     "pcmaudio/metadata 80, pcmaudio/waveform 12, "
+			     "pcmaudio/metadata 6");
+		make_rf64(names[i], UINT32_MAX, 0, 28, &bytes); /* nobody knows */
+		assert_parts(all, &bytes, "pcmaudio/metadata 80, pcmaudio/waveform 18");
+		make_rf64(names[i], UINT32_MAX, UINT64_MAX, 28, &bytes);
+		assert_parts(all, &bytes, "pcmaudio/metadata 80, pcmaudio/waveform 18");
+		make_rf64(names[i], UINT32_MAX, 19, 28, &bytes);
+		assert_malformed(all, &bytes, "runs past its end");
+		make_rf64(names[i], 19, 12, 28, &bytes);
+		assert_malformed(all, &bytes, "runs past its end");
+		make_rf64(names[i], UINT32_MAX, 12, 12, &bytes);
+		assert_malformed(all, &bytes, "cut off");
+	}
+}
+
+static void sizes_may_be_missing(void **state)
+{
+	static const struct {
+		uint32_t riff, data;
+	} open[] = { { UINT32_MAX, UINT32_MAX },
+		     { 0, 0 },
+		     { 36, 0 },
+		     { UINT32_MAX, 0 },
+		     { 0x7ffff024, 0x7ffff000 },
+		     { 0x7fffffff, 0x7fffff00 } };
+	struct categorized *all = *state;
+	struct bytes bytes;
+
+	make_wav(&(struct wav){ .tag = 1, .channels = 1, .bits = 16, .data_bytes = 8 },
+		 &bytes);
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
+		dw_store32(bytes.data + 4, open[i].riff);
+		dw_store32(bytes.data + 40, open[i].data);
+		assert_parts(all, &bytes, "pcmaudio/metadata 44, pcmaudio/waveform 8");
+	}
+	/* There are none, and what follows is known to be something else. */
+	dw_store32(bytes.data + 4, 44);
+	dw_store32(bytes.data + 40, 0);
+	assert_nothing(all, &bytes);
+	/* Only of samples. */
+	dw_store32(bytes.data + 4, UINT32_MAX);
+	dw_store32(bytes.data + 16, UINT32_MAX);
+	assert_malformed(all, &bytes, "no samples");
+}
+
 static void endless_chunks_come_to_an_end(void **state)
 {
 	static struct bytes bytes;
@@ -303,6 +439,9 @@ int main(void)
 		TEST(wav_that_is_cut_off_is_no_wav),
 		TEST(other_samples_are_left_alone),
 		TEST(endless_chunks_come_to_an_end),
+		TEST(big_endian_wav_is_taken),
+		TEST(large_wav_is_taken),
+		TEST(sizes_may_be_missing),
 		TEST(w64_is_taken_as_described),
 	};
 

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: MIT
 """What mkdwarfs promises: messages, exit codes, what each option does, and clean failure."""
 import os
+import random
 import re
 import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -258,6 +260,41 @@ class Files(cli.Case):
             self.assertNotEqual(child.wait(60), 0)
 
 
+    @unittest.skipIf(os.environ.get("DWARFS_SANITIZED"), "a sanitizer must be loaded first")
+    def test_output_that_fails_at_its_end(self):
+        """As a disk on the network does: only the last call says that it is full."""
+        source = self.write("fail.c", b"""
+            #define _GNU_SOURCE
+            #include <dlfcn.h>
+            #include <errno.h>
+            #include <fcntl.h>
+            #include <sys/stat.h>
+
+            int close(int fd)
+            {
+                int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "close");
+                int writes = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+                struct stat st;
+                int fails = writes && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+
+                real(fd);
+                errno = EDQUOT;
+                return fails ? -1 : 0;
+            }
+            """)
+        compiler = shutil.which("cc")
+        if not compiler:
+            raise tap.Skip("no compiler")
+        subprocess.run([compiler, "-shared", "-fPIC", "-w", "-o", self.path("fail.so"), source,
+                        "-ldl"], check=True)
+        tree = self.tree()
+        os.mkdir(self.path("out"))
+        self.expect(run("MKDWARFS", "-i", tree, "-o", self.path("out", "x"), "-l0",
+                        env={**os.environ, "LD_PRELOAD": self.path("fail.so")}), 1,
+                    "failed to close output file", "Disk quota exceeded")
+        self.assertEqual(os.listdir(self.path("out")), [])
+
+
 class Image(cli.Case):
     def test_empty(self):
         os.mkdir(self.path("none"))
@@ -279,7 +316,9 @@ class Image(cli.Case):
             self.assertTrue(images.pop().startswith(b"DWARFS"))
 
     def test_levels(self):
-        tree = self.tree()
+        rng = random.Random(3)
+        self.write("tree/x", b"%d\n" * 3000 % tuple(rng.randrange(10**6) for _ in range(3000)))
+        tree = self.path("tree")
         bits = {0: 20, 1: 20, 2: 20, 3: 21, 4: 22, 5: 23, 6: 24, 7: 24, 8: 24, 9: 26}
         for level, size in bits.items():
             image = self.path("x")
@@ -483,6 +522,12 @@ class Image(cli.Case):
             self.assertEqual(packed.read(len(stub)), stub)
         self.assertEqual(self.expect(run("DWARFSCK", "-H", image), 0).raw, stub)
         self.assertEqual(self.info(image)["image_offset"], len(stub))
+        with open(header, "rb") as stub:
+            piped = run("MKDWARFS", "-i", tree, "-o", self.path("x"), "--header=-", "-l0",
+                        stdin=stub)
+        self.expect(piped, 0)
+        self.assertEqual(self.info(self.path("x"))["image_offset"], os.path.getsize(header))
+        self.assertEqual(self.info(self.pack("--header=/dev/null", tree=tree))["image_offset"], 0)
 
     def test_sparse_files(self):
         tree = self.tree()
@@ -631,7 +676,7 @@ class Messages(cli.Case):
 
     def test_progress_on_a_terminal(self):
         self.tree()
-        self.write("tree/much", b"".join(b"%d\n" % i for i in range(400000)))
+        self.write("tree/much", b"".join(b"%d\n" % i for i in range(120000)))
         drawn = self.on_terminal("--progress=ascii")
         self.assertRegex(drawn, r"\[[#-]+\] +\d+\.\d%")
         self.assertIn("\r\x1b[K", drawn)

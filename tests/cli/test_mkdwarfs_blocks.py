@@ -6,6 +6,7 @@ import os
 import random
 import re
 import resource
+import struct
 import subprocess
 import unittest
 
@@ -326,7 +327,7 @@ class Telling(Blocks):
 
     def test_simple_progress_has_the_form_of_the_manual(self):
         rng = random.Random(5)
-        self.write("tree/x", b"".join(b"%d\n" % rng.randrange(10**6) for _ in range(2500000)))
+        self.write("tree/x", b"".join(b"%d\n" % rng.randrange(10**6) for _ in range(1200000)))
         result = run("MKDWARFS", "-i", self.path("tree"), "-o", self.path("x"), "-l7", "-S20",
                      "--progress=simple", "-N1")
         self.expect(result, 0)
@@ -350,6 +351,84 @@ class Telling(Blocks):
                                r"\d+ segments")
         self.assertRegex(told, r"image .*, ratio \d\.\d+, in [\d.]+s "
                                r"\([\d.]+s of processor time\), peak memory [\d.]+ MiB")
+
+
+class Difficult(Blocks):
+    """Inputs on which bytes could get lost."""
+
+    def expect_same(self, image):
+        wanted = {}
+        for parent, _, files in os.walk(self.path("tree")):
+            for name in files:
+                path = os.path.join(parent, name)
+                with open(path, "rb") as file:
+                    wanted[os.path.relpath(path, self.path("tree"))] = \
+                        hashlib.sha256(file.read()).hexdigest()
+        self.assertEqual(self.digests(image), wanted)
+
+    @staticmethod
+    def wav(samples, channels, bits):
+        frame = channels * bits // 8
+        return (b"RIFF" + struct.pack("<I", 36 + len(samples)) + b"WAVEfmt " +
+                struct.pack("<IHHIIHH", 16, 1, channels, 44100, 44100 * frame, frame, bits) +
+                b"data" + struct.pack("<I", len(samples)) + samples)
+
+    def test_holes_between_the_bytes_of_a_frame(self):
+        samples = b"".join(struct.pack("<i", i * 7919 % 65536)[:3] * 2 for i in range(100000))
+        path = self.write("tree/sound.wav", self.wav(samples, 2, 24))
+        with open(path, "r+b") as file:  # a hole from page to page, as a copy makes them
+            contents = file.read()
+            file.seek(0)
+            file.truncate(0)
+            file.write(contents[:40960])
+            file.seek(122880)
+            file.write(contents[122880:])
+        for words in ((), ("--no-sparse-files",)):
+            with self.subTest(words=words):
+                image, _ = self.pack("-l7", "--categorize", *words)
+                self.expect_same(image)
+
+    def test_long_windows_of_sound_find_what_is_repeated(self):
+        samples = random.Random(5).randbytes(6 << 20)
+        self.write("tree/a.wav", self.wav(samples, 2, 16))
+        self.write("tree/b.wav", self.wav(b"\1\2\3\4" * 100 + samples, 2, 16))
+        image, _ = self.pack("-l7", "--categorize=pcmaudio")
+        self.assertLess(self.stored(image), 8 << 20)
+        self.expect_same(image)
+
+    def test_the_first_of_equal_files_says_where_holes_are(self):
+        for i in range(100):
+            self.write(f"tree/a{i:03}", random.Random(i).randbytes(8000))
+        with open(self.path("tree/b"), "wb") as file:
+            file.write(b"x" * 10)
+            file.truncate(16000)
+        self.write("tree/c", b"x" * 10 + bytes(15990))
+        images = set()
+        for workers in ("1", "2", "8", "8", "8"):
+            image, _ = self.pack("-l7", "-N", workers)
+            with open(image, "rb") as file:
+                images.add(file.read())
+        self.assertEqual(len(images), 1)
+
+    def test_the_image_that_is_replaced_is_not_packed(self):
+        self.tree()
+        inside = self.path("tree", "old.dwarfs")
+        sizes = []
+        for _ in range(3):
+            self.expect(run("MKDWARFS", "-i", self.path("tree"), "-o", inside, "-f", "-l2",
+                            *QUIET), 0)
+            self.assertNotIn("old.dwarfs", run("DWARFSCK", "-l", inside).out)
+            sizes.append(os.path.getsize(inside))
+        self.assertEqual(sizes[1], sizes[2])  # the first has other times
+
+    def test_many_fragments(self):
+        """Twice as many take about twice as long, not four times; here they just end."""
+        noise = random.Random(2).randbytes(1 << 20)
+        self.write("tree/mixed", b"".join(noise[i:i + 1024] + b"text" * 256
+                                          for i in range(0, len(noise), 1024)))
+        image, _ = self.pack("-l3", "--categorize=incompressible", "--incompressible-fragments",
+                             "--incompressible-block-size=1k")
+        self.expect_same(image)
 
 
 if __name__ == "__main__":

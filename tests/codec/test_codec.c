@@ -149,7 +149,7 @@ static void packing_is_deterministic(void **state)
 static void a_switch_ends_packing(void **state)
 {
 	static const char *const slow[] = { "zstd:level=3", "lzma:level=1",
-					    "brotli:quality=3" };
+					    "brotli:quality=3", "lz4hc:level=9" };
 	enum { SIZE = 300000 };
 	auto_free uint8_t *data = exactly(SIZE);
 	struct span in = { data, SIZE };

@@ -98,12 +98,98 @@ static void every_machine_has_a_filter(void **state)
 	}
 }
 
+/* A call from one place to another, as the machine has it. */
+static void put_call(uint8_t *data, uint32_t at, uint32_t to, const char *machine)
+{
+	uint32_t distance = to - at, word = 0;
+	uint64_t bundle;
+
+	if (strcmp(machine, "arm") == 0) {
+		dw_store32(data + at, 0xeb000000 | ((distance - 8) >> 2 & 0xffffff));
+	} else if (strcmp(machine, "armthumb") == 0) {
+		distance -= 4;
+		word = 0xf000 | (distance >> 12 & 0x7ff);
+		dw_store32(data + at, word | (0xf800 | (distance >> 1 & 0x7ff)) << 16);
+	} else if (strcmp(machine, "powerpc") == 0) {
+		word = 0x48000001 | (distance & 0x03fffffc);
+		dw_store32(data + at, __builtin_bswap32(word));
+	} else if (strcmp(machine, "sparc") == 0) {
+		word = 0x40000000 | (distance >> 2 & 0x3fffffff);
+		dw_store32(data + at, __builtin_bswap32(word));
+	} else { /* ia64: the last of three in 16 bytes */
+		bundle = UINT64_C(5) << 37 | (uint64_t)(distance >> 4 & 0xfffff) << 13 |
+			 (uint64_t)(distance >> 24 & 1) << 36;
+		data[at] = 0x10;
+		dw_store64(data + at + 8, bundle << 23);
+	}
+}
+
+/* Where it is smaller it is used, so what comes back has been through it. */
+static void every_filter_helps_its_machine(void **state)
+{
+	static const char *const machines[] = { "arm", "armthumb", "powerpc", "sparc",
+						"ia64" };
+	auto_free uint8_t *data = exactly(SMALL);
+	auto_buffer struct buffer out = { 0 };
+	struct span in = { data, SMALL };
+	char text[64];
+
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+		fill(data, SMALL, KIND_TEXT);
+		for (uint32_t at = 0; at + 16 <= SMALL; at += 32)
+			put_call(data, at, at / 1024 % 7 * 4096, machines[i]);
+		snprintf(text, sizeof(text), "lzma:1:binary=%s", machines[i]);
+		assert_true(pack(text, in, &out) < pack("lzma:1", in, &out));
+	}
+}
+
+static void expect_same(const char *codec, const char *other, struct span in)
+{
+	auto_buffer struct buffer a = { 0 }, b = { 0 };
+
+	pack(codec, in, &a);
+	pack(other, in, &b);
+	assert_int_equal(a.size, b.size);
+	assert_memory_equal(a.data, b.data, a.size);
+}
+
+static void auto_finds_the_machine(void **state)
+{
+	static const size_t sizes[] = { SMALL, LARGE };
+	auto_free uint8_t *code = exactly(LARGE), *text = exactly(LARGE);
+	auto_free uint8_t *arm = exactly(LARGE);
+	auto_buffer struct buffer out = { 0 };
+
+	fill_with_code(code, LARGE);
+	fill(text, LARGE, KIND_TEXT);
+	/* Calls of ARM to the same few places, between other words. */
+	fill(arm, LARGE, KIND_TEXT);
+	for (uint32_t at = 0; at + 4 <= LARGE; at += 16) {
+		uint32_t to = at / 4096 % 7 * 1024, words = (to - at - 8) / 4;
+
+		dw_store32(arm + at, 0xeb000000 | (words & 0xffffff));
+	}
+	for (int i = 0; i < 2; i++) {
+		struct span in = { arm, sizes[i] };
+
+		expect_same("lzma:1:binary=auto", "lzma:1:binary=x86",
+			    (struct span){ code, sizes[i] });
+		expect_same("lzma:1:binary=auto", "lzma:1",
+			    (struct span){ text, sizes[i] });
+		expect_same("lzma:1:binary=auto", "lzma:1:binary=arm", in);
+		assert_true(pack("lzma:1:binary=auto", in, &out) <
+			    pack("lzma:1", in, &out));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(auto_finds_the_machine),
 		cmocka_unit_test(code_is_filtered),
 		cmocka_unit_test(text_is_not_filtered),
 		cmocka_unit_test(every_machine_has_a_filter),
+		cmocka_unit_test(every_filter_helps_its_machine),
 	};
 
 	if (!dw_codec_can_pack(CODEC_LZMA)) {

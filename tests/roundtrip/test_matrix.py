@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Options against each other: every image comes back, is checked, and does not depend on threads.
 
-test_matrix.py [NUMBER]
+test_matrix.py [pairs]
 
-Any three values of different options meet in at least one image (any two, if the number is 2). Each
-image is made with a different number of workers twice, which must give the same bytes, is checked,
+Any two values of different options meet in at least one image, and any three of those in TRIPLES,
+unless only pairs are asked for. Each image is made with a different number of workers twice, which must give the same bytes, is checked,
 and is extracted by the library; what comes back must be the tree of rich.py.
 """
 import itertools
@@ -39,27 +39,35 @@ AXES = {
 }
 
 
-def covering(axes, strength):
-    """Few rows of one value for each axis, in which any values of so many axes meet."""
+# What acts on each other: what is in a block and how it is packed; what is told apart before it.
+TRIPLES = [("codec", "block", "order"), ("order", "categories", "window"),
+           ("block", "categories", "window")]
+
+
+def covering(axes, triples):
+    """Few rows of one value for each axis, in which all pairs and the triples meet."""
     rng = random.Random(27182)
+    names = list(axes)
     sizes = [len(values) for values in axes.values()]
-    missing = {tuple(zip(chosen, values))
-               for chosen in itertools.combinations(range(len(sizes)), strength)
-               for values in itertools.product(*(range(sizes[axis]) for axis in chosen))}
+    groups = list(itertools.combinations(range(len(sizes)), 2))
+    groups += [tuple(sorted(map(names.index, triple))) for triple in triples]
+    missing = {tuple(zip(group, values)) for group in groups
+               for values in itertools.product(*(range(sizes[axis]) for axis in group))}
     rows = []
+
+    def met(row):
+        return {tuple((axis, row[axis]) for axis in group) for group in groups}
     while missing:
         best, most = None, -1
-        first = min(missing)
+        first = max(missing, key=lambda wanted: (len(wanted), wanted))
         for _ in range(40):
             row = [rng.randrange(size) for size in sizes]
             for axis, value in first:
                 row[axis] = value
-            met = sum(tuple((axis, row[axis]) for axis in chosen) in missing
-                      for chosen in itertools.combinations(range(len(sizes)), strength))
-            if met > most:
-                best, most = row, met
-        missing -= {tuple((axis, best[axis]) for axis in chosen)
-                    for chosen in itertools.combinations(range(len(sizes)), strength)}
+            new = len(met(row) & missing)
+            if new > most:
+                best, most = row, new
+        missing -= met(best)
         rows.append([values[number] for values, number in zip(axes.values(), best)])
     return rows
 
@@ -102,7 +110,7 @@ def check(source, expected, scratch, workers, options):
         tree.remove(target)
 
 
-def main(strength=3):
+def main(triples="triples"):
     for variable in ("MKDWARFS", "DWARFSCK", "DWARFSEXTRACT"):
         try:
             tap.tool(variable)
@@ -116,7 +124,7 @@ def main(strength=3):
         expected = walker.describe(source)
         listed = os.path.join(scratch, "list")
         explicit_list(expected, listed)
-        for number, row in enumerate(covering(AXES, int(strength))):
+        for number, row in enumerate(covering(AXES, TRIPLES if triples == "triples" else [])):
             options = [word for words in row for word in words]
             with suite.case(" ".join(options)):
                 absent.need_for_options(options)

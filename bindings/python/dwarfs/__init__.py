@@ -29,7 +29,7 @@ from ._errors import (
 )
 from ._file import File
 from ._image import CheckLevel, Finding, HistoryStep, Image, Section, open
-from ._pack import CategoryCount, Counts, extract, pack
+from ._pack import CategoryCount, Counts, Decision, Probe, extract, pack, preview
 from ._path import Path, Walk
 from ._progress import Phase, Progress
 from . import _dwarfs
@@ -44,6 +44,7 @@ __all__ = [
     "Context",
     "CorruptError",
     "Counts",
+    "Decision",
     "Error",
     "ErrorCode",
     "ExistsError",
@@ -59,10 +60,12 @@ __all__ = [
     "OrderedFile",
     "Path",
     "Phase",
+    "Probe",
     "Progress",
     "Section",
     "Walk",
     "extract",
     "open",
     "pack",
+    "preview",
 ]

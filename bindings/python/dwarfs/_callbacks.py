@@ -24,11 +24,14 @@ class OrderedFile(NamedTuple):
     path: str
     size: int
     number: int  # its place in the order it has now
+    category: str
 
 
 IncludeCallback = Callable[[InputFile], object]
 CategoryCallback = Callable[[InputFile], Optional[str]]
 OrderCallback = Callable[[Sequence[OrderedFile]], Iterable[OrderedFile]]
+# path, is_directory, is_included
+FilterReport = Callable[[str, bool, bool], object]
 
 
 def _input(handle: Any) -> InputFile:
@@ -52,8 +55,9 @@ def category_teller(category: CategoryCallback) -> Callable[[Any], Optional[str]
 
 def orderer(order: OrderCallback) -> Callable[[Any], None]:
     def arrange(handle: Any) -> None:
+        category = _dwarfs.dwarfs_order_list_category(handle)
         files = [OrderedFile(_dwarfs.dwarfs_order_list_path(handle, number),
-                             _dwarfs.dwarfs_order_list_size(handle, number), number)
+                             _dwarfs.dwarfs_order_list_size(handle, number), number, category)
                  for number in range(_dwarfs.dwarfs_order_list_count(handle))]
         ranks = {file.number: rank for rank, file in enumerate(order(files))}
         for file in files:

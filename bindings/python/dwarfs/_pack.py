@@ -8,7 +8,8 @@ from typing import Any, Iterable, Mapping, NamedTuple, Optional, Union
 
 from . import _dwarfs
 from ._callbacks import (
-    CategoryCallback, IncludeCallback, OrderCallback, category_teller, includer, orderer)
+    CategoryCallback, FilterReport, IncludeCallback, OrderCallback, category_teller, includer,
+    orderer)
 from ._context import Context, handle_of
 from ._image import Image
 from ._progress import ProgressCallback, watcher
@@ -25,6 +26,24 @@ class CategoryCount(NamedTuple):
     bytes_in: int
     bytes_stored: int  # before compression
     bytes_packed: int
+
+
+class Probe(NamedTuple):
+    """How the categorizer incompressible looks at files; see mkdwarfs(1)."""
+
+    min_input_bytes: int = 256
+    block_bytes: int = 1 << 20
+    ratio: float = 0.99
+    zstd_level: int = -1
+    fragments: bool = False
+
+
+class Decision(NamedTuple):
+    """What filter rules make of an entry. The path is that below the root."""
+
+    path: str
+    is_directory: bool
+    is_included: bool
 
 
 class Counts(NamedTuple):
@@ -92,9 +111,11 @@ def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any],
          categories: Iterable[str] = (),
          category_names: bool = True,
          category_metadata: bool = True,
+         incompressible: Probe | None = None,
          hot_paths: Iterable[str | os.PathLike[Any]] = (),
          include: IncludeCallback | None = None,
          filters: Iterable[str] = (),
+         filter_report: FilterReport | None = None,
          paths: Iterable[str | os.PathLike[Any]] | None = None,
          remove_empty_directories: bool = False,
          file_hash: str | None = None,
@@ -130,16 +151,17 @@ def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any],
     mkdwarfs(1). `compression`, `order`, `window`, `window_step` and `lookback` may be mappings
     from the name of a category, or None for all that have no value of their own.
 
-    Three callbacks let a program decide; they get InputFile objects:
+    Three callbacks let a program decide:
 
-    - `include(entry)` says whether an entry is taken; nothing is taken below a directory that
-      is left out.
-    - `category(file)` names a category, one of `categories` or of the categorizers, or returns
-      None. Each category has blocks, an order and a codec of its own.
-    - `order(files)` returns the files of one category in the order in which they are to be
-      stored. Those that it leaves out come last.
+    - `include(entry)` says of an InputFile whether it is taken; nothing is taken below a
+      directory that is left out.
+    - `category(file)` names the category of an InputFile, one of `categories` or of the
+      categorizers, or returns None. Each category has blocks, an order and a codec of its own.
+    - `order(files)` returns the files of one category, a list of OrderedFile, in the order in
+      which they are to be stored. Those that it leaves out come last.
 
-    An exception in one of them, or in `progress`, stops the run and is raised.
+    `filter_report(path, is_directory, is_included)` is told what the `filters` make of each
+    entry. An exception in one of these, or in `progress`, stops the run and is raised.
 
     A file that cannot be read is stored as far as it could be, logged, and counted in
     `errors` of the result.
@@ -156,8 +178,8 @@ def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any],
 
     use(_dwarfs.dwarfs_builder_set_level, level)
     use(_dwarfs.dwarfs_builder_set_block_bits, block_bits)
-    for name in categories:
-        _dwarfs.dwarfs_builder_add_category(builder, name)
+    for own in categories:
+        _dwarfs.dwarfs_builder_add_category(builder, own)
     if categorize is not None:
         _dwarfs.dwarfs_builder_set_categorizers(builder, _text(categorize))
     for name, codec in _each(compression):
@@ -183,12 +205,15 @@ def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any],
     _dwarfs.dwarfs_builder_set_category_callback(builder, telling)
     use(_dwarfs.dwarfs_builder_set_category_names, category_names)
     use(_dwarfs.dwarfs_builder_set_category_metadata, category_metadata)
+    if incompressible is not None:
+        _dwarfs.dwarfs_builder_set_incompressible(builder, *incompressible)
     for path in hot_paths:
         _dwarfs.dwarfs_builder_add_hot_path(builder, path)
     including = None if include is None else includer(include)  # borrowed
     _dwarfs.dwarfs_builder_set_include(builder, including)
     for rule in filters:
         _dwarfs.dwarfs_builder_add_filter(builder, rule)
+    _dwarfs.dwarfs_builder_set_filter_report(builder, filter_report)  # borrowed, too
     use(_dwarfs.dwarfs_builder_set_remove_empty_directories, remove_empty_directories)
     use(_dwarfs.dwarfs_builder_set_file_hash, file_hash)
     use(_dwarfs.dwarfs_builder_set_hollow, hollow)
@@ -223,6 +248,25 @@ def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any],
         _dwarfs.dwarfs_builder_add_path(builder, path)
     _write(builder, output, overwrite)
     return _counts(builder)
+
+
+def preview(directory: str | os.PathLike[Any], filters: Iterable[str], *,
+            context: Context | None = None) -> list[Decision]:
+    """What filter rules make of each entry of a directory, without making an image.
+
+    What is below a directory that is left out is not looked at.
+    """
+    decisions: list[Decision] = []
+
+    def report(path: str, is_directory: bool, is_included: bool) -> None:
+        decisions.append(Decision(path, is_directory, is_included))
+    builder = _dwarfs.dwarfs_builder_new(handle_of(context))
+    for rule in filters:
+        _dwarfs.dwarfs_builder_add_filter(builder, rule)
+    _dwarfs.dwarfs_builder_set_filter_report(builder, report)
+    _dwarfs.dwarfs_builder_add_directory(builder, directory)
+    _dwarfs.dwarfs_builder_scan(builder)
+    return decisions
 
 
 def _counts(builder: Any) -> Counts:

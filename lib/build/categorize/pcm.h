@@ -44,7 +44,9 @@ struct pcm_chunks {
 	uint8_t alignment; /* of chunks, counted from the first byte of the file */
 	bool big_endian;
 	bool counts_header; /* sizes are those of id, size and data */
-	bool has_open_end;  /* a size of all ones: up to the end of the file */
+	/* A size of at least this that runs past the end of the file is that of a writer
+	 * who could not know it, and means up to the end; 0: there are none. */
+	uint64_t open_bytes;
 	uint64_t at;
 	uint32_t count;
 };
@@ -52,7 +54,11 @@ struct pcm_chunks {
 struct pcm_chunk {
 	uint8_t id[16];
 	uint64_t start, bytes; /* of the data; within the file */
+	bool is_open;	       /* up to the end of the file, see open_bytes */
 };
+
+/* A size as the headers of chunks have it. */
+uint64_t dw_pcm_size(const struct pcm_chunks *chunks, const uint8_t *from);
 
 /*
  * The next chunk: 1, 0 at the end of the file, or negative when it cannot be read. Sets

@@ -69,7 +69,7 @@ static int parse(const struct category_file *file, struct pcm *pcm, dwarfs_error
 				     .size_bytes = 8,
 				     .alignment = 1,
 				     .big_endian = true,
-				     .has_open_end = true,
+				     .open_bytes = UINT64_MAX,
 				     .at = FIRST };
 	bool has_description = false;
 	struct pcm_chunk chunk;

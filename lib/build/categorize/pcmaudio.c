@@ -44,7 +44,7 @@ void dw_pcm_layout(struct pcm *pcm, uint32_t channels, uint32_t bits, uint64_t b
 
 /* -- chunks -------------------------------------------------------------------------- */
 
-static uint64_t load_size(const struct pcm_chunks *chunks, const uint8_t *from)
+uint64_t dw_pcm_size(const struct pcm_chunks *chunks, const uint8_t *from)
 {
 	if (chunks->size_bytes == 4)
 		return chunks->big_endian ? __builtin_bswap32(dw_load32(from))
@@ -70,9 +70,10 @@ int dw_pcm_next(struct pcm_chunks *chunks, struct pcm_chunk *chunk, struct pcm *
 			got < header_bytes ? "it is cut off" : "it has too many chunks";
 		return 0;
 	}
-	size = load_size(chunks, header + chunks->id_bytes);
+	size = dw_pcm_size(chunks, header + chunks->id_bytes);
 	left = chunks->file->size - chunks->at - header_bytes;
-	if (chunks->has_open_end && size == UINT64_MAX)
+	chunk->is_open = chunks->open_bytes && size >= chunks->open_bytes && size > left;
+	if (chunk->is_open)
 		size = left;
 	else if (chunks->counts_header && !dw_sub(size, header_bytes, &size))
 		size = UINT64_MAX;

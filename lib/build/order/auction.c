@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/context.h"
+#include "build/budget.h"
 #include "build/order/sample.h"
 #include "codec/codec.h"
 
@@ -34,16 +35,21 @@ static bool packs_quickly(const struct codec_spec *codec)
 	}
 }
 
+uint64_t dw_auction_sample_bytes(const struct codec_spec *codec)
+{
+	return packs_quickly(codec) ? QUICK_BYTES : SAMPLE_BYTES;
+}
+
 static uint64_t sample_bytes(const struct order_input *input, uint32_t number)
 {
 	const struct contents *contents = input->contents;
 	uint32_t stream = contents->fragments[number].stream;
 	uint32_t category = contents->streams.list[stream].category;
 	const struct stream_settings *settings = dw_stream_settings(input->run, category);
-	uint64_t limit = input->run->options->memory_limit;
-	uint64_t bytes = packs_quickly(&settings->codec) ? QUICK_BYTES : SAMPLE_BYTES;
+	uint64_t limit = input->run->budget->sample_bytes;
+	uint64_t bytes = dw_auction_sample_bytes(&settings->codec);
 
-	return limit && limit / 4 < bytes ? limit / 4 : bytes;
+	return limit < bytes ? limit : bytes;
 }
 
 /* -- spread
@@ -185,7 +191,7 @@ int dw_auction(const struct order_input *input, struct candidate *candidates,
 	int ret;
 
 	*winner_out = 0;
-	if (!parse_codec(&spec))
+	if (input->run->budget->sample_bytes == 0 || !parse_codec(&spec))
 		return 0;
 	if ((ret = dw_sample_take(input, candidates, candidate_count, count,
 				  sample_bytes(input, candidates[0].numbers[0]), &sample,

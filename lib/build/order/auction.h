@@ -23,6 +23,9 @@ struct candidate {
  * difference. Files are read by way of the run's sources. Its winner does not depend on
  * the number of workers. Without a codec that is fast enough it is the first.
  */
+/* Bytes of a sample for a stream with this codec. */
+uint64_t dw_auction_sample_bytes(const struct codec_spec *codec);
+
 int dw_auction(const struct order_input *input, struct candidate *candidates,
 	       size_t candidate_count, size_t count, size_t *winner_out,
 	       dwarfs_error **err);

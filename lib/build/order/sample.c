@@ -15,10 +15,11 @@
 #include "build/source.h"
 #include "codec/codec.h"
 
-#define PIECE_BYTES	((uint64_t)1 << 20) /* of a fragment at most */
-#define RUN_BYTES	((uint64_t)1 << 20)
-#define MIN_BLOCK_BYTES ((size_t)1 << 20)
-#define ANCHOR_SHIFT	7
+#define PIECE_BYTES	 ((uint64_t)1 << 20) /* of a fragment at most */
+#define RUN_BYTES	 ((uint64_t)1 << 20)
+#define MIN_BLOCK_BYTES	 ((size_t)1 << 20)
+#define ANCHOR_SHIFT	 7
+#define BYTES_PER_ANCHOR 64 /* at least, so that their memory is bounded */
 
 void dw_sample_free(struct sample *sample)
 {
@@ -88,19 +89,15 @@ static int add_piece(const struct order_input *input, uint32_t number,
 {
 	const struct contents *contents = input->contents;
 	const struct fragment *fragment = &contents->fragments[number];
-	uint64_t offset = 0;
-	size_t size = (size_t)piece_bytes(input, number);
+	size_t size = (size_t)piece_bytes(input, number), most;
 	struct sample_piece *piece;
 	int64_t got;
 	int ret;
 
-	for (uint32_t i = contents->list[fragment->content].first_fragment; i < number;
-	     i++)
-		offset += contents->fragments[i].size;
 	if (size > room - sample->size)
 		size = room - sample->size;
 	got = dw_source_peek(input->run, input->tree, contents, fragment->content,
-			     sample->bytes + sample->size, size, offset);
+			     sample->bytes + sample->size, size, fragment->offset);
 	if (got <= 0)
 		return 0;
 	if ((ret = dw_grow(&sample->pieces, &sample->piece_room, sample->piece_count + 1,
@@ -117,6 +114,10 @@ static int add_piece(const struct order_input *input, uint32_t number,
 	piece->anchor_count = (uint32_t)dw_anchors_find(
 		sample->bytes + sample->size, (size_t)got, ANCHOR_SHIFT,
 		sample->anchors + sample->anchor_count);
+	/* Data that is made for it has many more than others. */
+	most = (sample->size + (size_t)got) / BYTES_PER_ANCHOR;
+	if (piece->anchor_count > most - sample->anchor_count)
+		piece->anchor_count = (uint32_t)(most - sample->anchor_count);
 	sample->anchor_count += piece->anchor_count;
 	sample->size += (size_t)got;
 	sample->piece_of[number] = (uint32_t)sample->piece_count++;
@@ -161,7 +162,7 @@ int dw_sample_take(const struct order_input *input, const struct candidate *cand
  * ------------------------------------------------------------------- */
 
 /* As the segmenter has them, about. */
-#define MIN_FAR_MATCH  512
+#define MIN_FAR_MATCH  256
 #define MIN_NEAR_MATCH 2048
 #define MATCH_COST     10 /* packed bytes of two more chunks */
 #define PROBES	       4

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * build/needs: what the stages of a run take in memory.
+ *
+ * All of it follows from the input and from what was asked for, so that it is the same
+ * each time; numbers are upper bounds.
+ */
+#ifndef DW_BUILD_NEEDS_H
+#define DW_BUILD_NEEDS_H
+
+#include "build/builder.h"
+#include "build/contents.h"
+
+/* What there is to deal with. */
+struct load {
+	uint64_t base; /* bytes that the process has before the run */
+	uint64_t entries, inodes, directories;
+	uint64_t names, name_bytes;	     /* of links, too */
+	uint64_t files, contents, fragments; /* without empty ones */
+	uint64_t bytes;			     /* of contents */
+	uint64_t small_bytes;		     /* of files that may be kept */
+	bool all_times;
+};
+
+/* The bytes that the process has now, coarse enough not to differ by chance. */
+uint64_t dw_needs_base(void);
+
+/* Before files were read: no two of them may be equal. */
+struct load dw_load_of_tree(const struct build_run *run, const struct tree *tree);
+
+/* While a tree grows: look now and then whether it alone is too large for the limit. */
+bool dw_needs_too_much(const struct build_run *run, const struct tree *tree);
+
+/* Once it is known which are. */
+void dw_load_refine(struct load *load, const struct contents *contents);
+
+/* Tree and contents, base included: what is there from reading files on. */
+uint64_t dw_needs_records(const struct load *load);
+
+/* The process while so many threads read files, without what is kept of these. */
+uint64_t dw_needs_reading(const struct build_options *options, const struct load *load,
+			  uint32_t readers);
+
+/* While fragments are put in order, with a sample of so many bytes. */
+uint64_t dw_needs_order(const struct load *load, uint64_t sample_bytes,
+			uint64_t block_bytes);
+
+/* While tables are made of so many chunks. */
+uint64_t dw_needs_metadata(const struct load *load, uint64_t chunks);
+
+/* What a chunk takes while blocks are made. */
+#define NEEDS_PER_CHUNK UINT64_C(64)
+
+#endif
