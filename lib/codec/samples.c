@@ -12,25 +12,31 @@
 #if HAVE_JANSSON
 
 #include <jansson.h>
+#include <stdio.h>
 
 #define MAX_TEXT_BYTES 4096
 
 /* -- writing ------------------------------------------------------------------------- */
 
-static json_t *describe(enum codec_id id, const struct codec_samples *samples)
+/* Compact, with sorted keys; all values are numbers or words, so nothing is escaped. */
+static void describe(enum codec_id id, const struct codec_samples *samples, char *text,
+		     size_t room)
 {
 	const char *endianness = samples->big_endian ? "big" : "little";
 
 	if (id == CODEC_RICEPP)
-		return json_pack("{s:i, s:i, s:s, s:i}", "bytes_per_sample",
-				 samples->bytes_per_sample, "component_count",
-				 samples->channels, "endianness", endianness,
-				 "unused_lsb_count", samples->unused_lsb_count);
-	return json_pack("{s:i, s:i, s:s, s:i, s:s, s:s}", "bits_per_sample",
-			 samples->bits_per_sample, "bytes_per_sample",
-			 samples->bytes_per_sample, "endianness", endianness,
-			 "number_of_channels", samples->channels, "padding",
-			 samples->lsb_padding ? "lsb" : "msb", "signedness",
+		snprintf(text, room,
+			 "{\"bytes_per_sample\":%d,\"component_count\":%d,"
+			 "\"endianness\":\"%s\",\"unused_lsb_count\":%d}",
+			 samples->bytes_per_sample, samples->channels, endianness,
+			 samples->unused_lsb_count);
+	else
+		snprintf(text, room,
+			 "{\"bits_per_sample\":%d,\"bytes_per_sample\":%d,"
+			 "\"endianness\":\"%s\",\"number_of_channels\":%d,"
+			 "\"padding\":\"%s\",\"signedness\":\"%s\"}",
+			 samples->bits_per_sample, samples->bytes_per_sample, endianness,
+			 samples->channels, samples->lsb_padding ? "lsb" : "msb",
 			 samples->is_unsigned ? "unsigned" : "signed");
 }
 
@@ -42,8 +48,7 @@ static int fail_codec(dwarfs_error **err)
 int dw_samples_to_json(enum codec_id id, const struct codec_samples *samples,
 		       struct buffer *out, dwarfs_error **err)
 {
-	json_t *object;
-	char *text;
+	char text[256];
 	int ret;
 
 	if (id != CODEC_FLAC && id != CODEC_RICEPP)
@@ -51,15 +56,10 @@ int dw_samples_to_json(enum codec_id id, const struct codec_samples *samples,
 	ret = dw_samples_check(id, samples, err);
 	if (ret < 0)
 		return ret;
-	object = describe(id, samples);
-	text = object ? json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-	json_decref(object);
-	if (!text)
-		return dw_fail_nomem(err);
+	describe(id, samples, text, sizeof(text));
 	ret = dw_buffer_append(out, text, strlen(text) + 1, err);
 	if (ret == 0)
 		out->size--;
-	free(text);
 	return ret;
 }
 
