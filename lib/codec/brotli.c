@@ -73,61 +73,85 @@ static void give_back(void *opaque, void *address)
 
 /* -- unpacking ----------------------------------------------------------------------- */
 
-static int decode(BrotliDecoderState *decoder, struct span in, uint8_t *out, size_t size,
-		  dwarfs_error **err)
-{
-	size_t room = size;
-	BrotliDecoderResult result;
+struct unpacker {
+	BrotliDecoderState *brotli;
+	struct budget budget;
+	struct span in; /* what is left */
+};
 
-	BrotliDecoderSetParameter(decoder, BROTLI_DECODER_PARAM_LARGE_WINDOW, 1);
-	result = BrotliDecoderDecompressStream(decoder, &in.size, &in.data, &room, &out,
-					       NULL);
-	if (result == BROTLI_DECODER_RESULT_ERROR)
-		return dw_fail(
-			err, DWARFS_ERR_CORRUPT, "the data is damaged (%s)",
-			BrotliDecoderErrorString(BrotliDecoderGetErrorCode(decoder)));
-	if (result == BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT)
-		return dw_fail(err, DWARFS_ERR_CORRUPT, "the data is cut off");
-	if (result != BROTLI_DECODER_RESULT_SUCCESS || room != 0)
+static void stop(struct decoder *decoder)
+{
+	struct unpacker *unpacker = decoder->state;
+
+	BrotliDecoderDestroyInstance(unpacker->brotli);
+	free(unpacker);
+}
+
+static int start(struct decoder *decoder, dwarfs_error **err)
+{
+	struct unpacker *unpacker;
+	struct thrift_reader reader;
+	uint64_t announced;
+
+	dw_thrift_start(&reader, decoder->in);
+	announced = dw_thrift_varint(&reader);
+	if (!dw_thrift_ok(&reader) || announced != decoder->size)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
-			       "does not give the expected %zu bytes", size);
-	if (in.size != 0)
-		return dw_fail(err, DWARFS_ERR_CORRUPT, "%zu bytes follow the data",
-			       in.size);
+			       "announces %" PRIu64 " bytes where %zu are expected",
+			       announced, decoder->size);
+	unpacker = dw_calloc(1, sizeof(*unpacker));
+	if (!unpacker)
+		return dw_fail_nomem(err);
+	unpacker->in = (struct span){ reader.at, dw_thrift_left(&reader) };
+	unpacker->budget.left = 4 * (uint64_t)decoder->size + DECODER_BASE_BYTES;
+	unpacker->brotli =
+		BrotliDecoderCreateInstance(take, give_back, &unpacker->budget);
+	if (!unpacker->brotli) {
+		free(unpacker);
+		return dw_fail_nomem(err);
+	}
+	BrotliDecoderSetParameter(unpacker->brotli, BROTLI_DECODER_PARAM_LARGE_WINDOW, 1);
+	decoder->state = unpacker;
+	decoder->fixed = DECODER_BASE_BYTES;
+	decoder->window = 2 * (uint64_t)decoder->size;
 	return 0;
 }
 
-static int decode_within(struct budget *budget, struct span in, uint8_t *out, size_t size,
-			 dwarfs_error **err)
+static int check_end(const struct decoder *decoder, BrotliDecoderResult result,
+		     dwarfs_error **err)
 {
-	BrotliDecoderState *decoder =
-		BrotliDecoderCreateInstance(take, give_back, budget);
-	int ret;
+	const struct unpacker *unpacker = decoder->state;
 
-	if (!decoder)
-		return dw_fail_nomem(err);
-	ret = decode(decoder, in, out, size, err);
-	BrotliDecoderDestroyInstance(decoder);
-	if (ret < 0 && budget->exhausted)
-		return dw_fail_nomem(err);
-	return ret;
+	if (result != BROTLI_DECODER_RESULT_SUCCESS || decoder->done != decoder->size)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "does not give the expected %zu bytes", decoder->size);
+	if (unpacker->in.size != 0)
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "%zu bytes follow the data",
+			       unpacker->in.size);
+	return 0;
 }
 
-static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
+static int step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 {
-	struct budget budget = { .left = 4 * (uint64_t)size + DECODER_BASE_BYTES };
-	struct thrift_reader reader;
-	uint64_t announced;
-	uint8_t nothing[1];
+	struct unpacker *unpacker = decoder->state;
+	uint8_t *out = decoder->out + decoder->done;
+	size_t room = upto - decoder->done;
+	BrotliDecoderResult result =
+		BrotliDecoderDecompressStream(unpacker->brotli, &unpacker->in.size,
+					      &unpacker->in.data, &room, &out, NULL);
 
-	dw_thrift_start(&reader, in);
-	announced = dw_thrift_varint(&reader);
-	if (!dw_thrift_ok(&reader) || announced != size)
-		return dw_fail(err, DWARFS_ERR_CORRUPT,
-			       "announces %" PRIu64 " bytes where %zu are expected",
-			       announced, size);
-	in = (struct span){ reader.at, dw_thrift_left(&reader) };
-	return decode_within(&budget, in, out ? out : nothing, size, err);
+	decoder->done = upto - room;
+	if (result == BROTLI_DECODER_RESULT_ERROR && unpacker->budget.exhausted)
+		return dw_fail_nomem(err);
+	if (result == BROTLI_DECODER_RESULT_ERROR)
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "the data is damaged (%s)",
+			       BrotliDecoderErrorString(
+				       BrotliDecoderGetErrorCode(unpacker->brotli)));
+	if (result == BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT)
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "the data is cut off");
+	if (decoder->done == decoder->size || result == BROTLI_DECODER_RESULT_SUCCESS)
+		return check_end(decoder, result, err);
+	return 0;
 }
 
 /* -- packing ------------------------------------------------------------------------- */
@@ -349,7 +373,9 @@ const struct codec_ops dw_codec_brotli = {
 	.defaults = { .id = CODEC_BROTLI, .level = BROTLI_MAX_QUALITY },
 	.options = options,
 	.unpacked_size = dw_codec_varint_size,
-	.unpack = unpack,
+	.start = start,
+	.step = step,
+	.stop = stop,
 	.packs_as = CODEC_BROTLI,
 	.open = open_packer,
 	.close = free,

@@ -284,6 +284,15 @@ int dw_codec_unpacked_size(uint32_t id, struct span in, uint64_t *size_out,
 	return ret < 0 ? dw_explain(err, ret, "%s", members[id].name) : 0;
 }
 
+static int unpack_in_steps(uint32_t id, struct span in, uint8_t *out, size_t size,
+			   dwarfs_error **err)
+{
+	auto_decoder struct decoder *decoder = NULL;
+	int ret = dw_decoder_new(id, in, out, size, &decoder, err);
+
+	return ret < 0 ? ret : dw_decoder_run(decoder, size, err);
+}
+
 int dw_codec_unpack(uint32_t id, struct span in, uint8_t *out, size_t size,
 		    dwarfs_error **err)
 {
@@ -292,8 +301,80 @@ int dw_codec_unpack(uint32_t id, struct span in, uint8_t *out, size_t size,
 
 	if (ret < 0)
 		return ret;
+	if (!ops->unpack)
+		return unpack_in_steps(id, in, out, size, err);
 	ret = ops->unpack(in, out, size, err);
 	return ret < 0 ? dw_explain(err, ret, "%s", members[id].name) : 0;
+}
+
+/* -- unpacking step by step ------------------------------------------------------------
+ */
+
+int dw_decoder_new(uint32_t id, struct span in, uint8_t *out, size_t size,
+		   struct decoder **decoder_out, dwarfs_error **err)
+{
+	auto_decoder struct decoder *decoder = dw_calloc(1, sizeof(*decoder));
+	const struct codec_ops *ops;
+	int ret;
+
+	if (!decoder)
+		return dw_fail_nomem(err);
+	if ((ret = find(id, &ops, err)) < 0)
+		return ret;
+	*decoder = (struct decoder){
+		.name = members[id].name,
+		.in = in,
+		.out = out ? out : decoder->nothing,
+		.size = size,
+	};
+	if (ops->start && (ret = ops->start(decoder, err)) < 0)
+		return dw_explain(err, ret, "%s", decoder->name);
+	decoder->ops = ops;
+	*decoder_out = dw_steal(decoder);
+	return 0;
+}
+
+void dw_decoder_free(struct decoder *decoder)
+{
+	if (!decoder)
+		return;
+	if (decoder->ops && decoder->ops->stop)
+		decoder->ops->stop(decoder);
+	free(decoder);
+}
+
+static int run_whole(struct decoder *decoder, dwarfs_error **err)
+{
+	int ret = decoder->ops->unpack(decoder->in, decoder->out, decoder->size, err);
+
+	if (ret == 0)
+		decoder->done = decoder->size;
+	return ret;
+}
+
+int dw_decoder_run(struct decoder *decoder, size_t upto, dwarfs_error **err)
+{
+	int ret = 0;
+
+	if (decoder->failed)
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "%s: unpacking has failed before",
+			       decoder->name);
+	if (upto <= decoder->done && (upto > 0 || decoder->size > 0))
+		return 0;
+	ret = decoder->ops->step ? decoder->ops->step(decoder, upto, err)
+				 : run_whole(decoder, err);
+	decoder->failed = ret < 0;
+	return ret < 0 ? dw_explain(err, ret, "%s", decoder->name) : 0;
+}
+
+size_t dw_decoder_done(const struct decoder *decoder)
+{
+	return decoder->done;
+}
+
+uint64_t dw_decoder_memory(const struct decoder *decoder, size_t done)
+{
+	return decoder->fixed + (done < decoder->window ? done : decoder->window);
 }
 
 /* -- packing ------------------------------------------------------------------------- */

@@ -99,6 +99,38 @@ int dw_codec_unpacked_size(uint32_t id, struct span in, uint64_t *size_out,
 int dw_codec_unpack(uint32_t id, struct span in, uint8_t *out, size_t size,
 		    dwarfs_error **err);
 
+/* -- unpacking step by step ------------------------------------------------------------
+ */
+
+/* Unpacks a payload from its start as far as is asked for, and goes on from there later.
+ * One thread at a time. */
+struct decoder;
+
+/*
+ * in, and out with room for size bytes, stay the caller's and outlive the decoder; out is
+ * not to be changed meanwhile. Errors are those of dw_codec_unpack(), of which some come
+ * up only in dw_decoder_run().
+ */
+int dw_decoder_new(uint32_t id, struct span in, uint8_t *out, size_t size,
+		   struct decoder **decoder_out, dwarfs_error **err);
+void dw_decoder_free(struct decoder *decoder);
+DW_DEFINE_AUTO(decoder, struct decoder *, dw_decoder_free)
+#define auto_decoder DW_AUTO(decoder)
+
+/*
+ * Go on until upto bytes are there, or a few more: upto is at most size. Some codecs only
+ * know all or nothing. What is checked is what was needed for these bytes; all of it when
+ * upto is size. After an error every further call fails.
+ */
+int dw_decoder_run(struct decoder *decoder, size_t upto, dwarfs_error **err);
+
+/* How many bytes of out are there. */
+size_t dw_decoder_done(const struct decoder *decoder);
+
+/* What the decoder takes when that much is done, in bytes and at most, besides in and
+ * out. */
+uint64_t dw_decoder_memory(const struct decoder *decoder, size_t done);
+
 /* -- packing ------------------------------------------------------------------------- */
 
 /* A compressor for blocks of one kind, with its working memory, to be used again and

@@ -25,8 +25,9 @@
 
 #define DEFAULT_LEVEL 5
 #define MAX_LEVEL     8
-#define SAMPLE_RATE   48000 /* of no consequence */
-#define HEADER_BYTES  32    /* more than the thrift struct takes */
+#define SAMPLE_RATE   48000		  /* of no consequence */
+#define HEADER_BYTES  32		  /* more than the thrift struct takes */
+#define STATE_BYTES   ((uint64_t)1 << 20) /* of a decoder, at most */
 
 /* libFLAC packs samples of 32 bits since 1.4. */
 #if FLAC_API_VERSION_CURRENT >= 12
@@ -54,7 +55,8 @@ struct unpacker {
 	unsigned shift;
 	struct span in; /* what is left */
 	uint8_t *out;
-	size_t left;	   /* room in out */
+	size_t left; /* room in out */
+	FLAC__StreamDecoder *flac;
 	const char *error; /* what is wrong, or NULL */
 };
 
@@ -192,20 +194,77 @@ static void on_error(const FLAC__StreamDecoder *decoder,
 
 /* -- unpacking ----------------------------------------------------------------------- */
 
-/* Frame by frame, so that the first error is the last. */
-static int decode(FLAC__StreamDecoder *decoder, struct unpacker *unpacker,
-		  dwarfs_error **err)
+static void stop(struct decoder *decoder)
 {
+	struct unpacker *unpacker = decoder->state;
+
+	FLAC__stream_decoder_delete(unpacker->flac);
+	free(unpacker);
+}
+
+static int read_size_and_header(struct decoder *decoder, struct unpacker *unpacker,
+				dwarfs_error **err)
+{
+	struct header header = { 0 };
+	struct thrift_reader reader;
+	uint64_t announced;
+	int ret;
+
+	dw_thrift_start(&reader, decoder->in);
+	announced = dw_thrift_varint(&reader);
+	ret = read_header(&reader, &header, err);
+	if (ret < 0)
+		return ret;
+	if (announced != decoder->size)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "announces %" PRIu64 " bytes where %zu are expected",
+			       announced, decoder->size);
+	unpacker->channels = (unsigned)header.channels;
+	unpacker->bits = header.bits;
+	unpacker->bytes = (header.flags & FLAG_BYTES) + 1;
+	unpacker->big_endian = header.flags & FLAG_BIG_ENDIAN;
+	unpacker->offset =
+		header.flags & FLAG_SIGNED ? 0 : UINT32_C(1) << (header.bits - 1);
+	unpacker->shift =
+		header.flags & FLAG_LOW_PADDED ? 8 * unpacker->bytes - header.bits : 0;
+	unpacker->in = (struct span){ reader.at, dw_thrift_left(&reader) };
+	return 0;
+}
+
+static int start(struct decoder *decoder, dwarfs_error **err)
+{
+	auto_free struct unpacker *unpacker = dw_calloc(1, sizeof(*unpacker));
+	int ret;
+
+	if (!unpacker)
+		return dw_fail_nomem(err);
+	unpacker->out = decoder->out;
+	unpacker->left = decoder->size;
+	if ((ret = read_size_and_header(decoder, unpacker, err)) < 0)
+		return ret;
+	if (!(unpacker->flac = FLAC__stream_decoder_new()))
+		return dw_fail_nomem(err);
+	if (FLAC__stream_decoder_init_stream(unpacker->flac, on_read, NULL, NULL, NULL,
+					     NULL, on_write, NULL, on_error, unpacker) !=
+	    FLAC__STREAM_DECODER_INIT_STATUS_OK) {
+		FLAC__stream_decoder_delete(unpacker->flac);
+		return dw_fail_nomem(err);
+	}
+	decoder->fixed = STATE_BYTES;
+	decoder->state = dw_steal(unpacker);
+	return 0;
+}
+
+/* Frame by frame, so that the first error is the last. */
+static int step(struct decoder *decoder, size_t upto, dwarfs_error **err)
+{
+	struct unpacker *unpacker = decoder->state;
 	FLAC__StreamDecoderState state;
 
-	if (FLAC__stream_decoder_init_stream(decoder, on_read, NULL, NULL, NULL, NULL,
-					     on_write, NULL, on_error, unpacker) !=
-	    FLAC__STREAM_DECODER_INIT_STATUS_OK)
-		return dw_fail_nomem(err);
 	do {
-		bool going = FLAC__stream_decoder_process_single(decoder);
+		bool going = FLAC__stream_decoder_process_single(unpacker->flac);
 
-		state = FLAC__stream_decoder_get_state(decoder);
+		state = FLAC__stream_decoder_get_state(unpacker->flac);
 		if (state == FLAC__STREAM_DECODER_MEMORY_ALLOCATION_ERROR)
 			return dw_fail_nomem(err);
 		if (unpacker->error)
@@ -213,46 +272,13 @@ static int decode(FLAC__StreamDecoder *decoder, struct unpacker *unpacker,
 		if (!going)
 			return dw_fail(err, DWARFS_ERR_CORRUPT, "%s",
 				       FLAC__StreamDecoderStateString[state]);
-	} while (state != FLAC__STREAM_DECODER_END_OF_STREAM);
-	if (unpacker->left)
+		decoder->done = decoder->size - unpacker->left;
+	} while (state != FLAC__STREAM_DECODER_END_OF_STREAM &&
+		 (decoder->done < upto || unpacker->left == 0));
+	if (state == FLAC__STREAM_DECODER_END_OF_STREAM && unpacker->left)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "gives %zu bytes less than expected", unpacker->left);
 	return 0;
-}
-
-static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
-{
-	struct unpacker unpacker = { .out = out, .left = size };
-	struct header header = { 0 };
-	FLAC__StreamDecoder *decoder;
-	struct thrift_reader reader;
-	uint64_t announced;
-	int ret;
-
-	dw_thrift_start(&reader, in);
-	announced = dw_thrift_varint(&reader);
-	ret = read_header(&reader, &header, err);
-	if (ret < 0)
-		return ret;
-	if (announced != size)
-		return dw_fail(err, DWARFS_ERR_CORRUPT,
-			       "announces %" PRIu64 " bytes where %zu are expected",
-			       announced, size);
-	unpacker.channels = (unsigned)header.channels;
-	unpacker.bits = header.bits;
-	unpacker.bytes = (header.flags & FLAG_BYTES) + 1;
-	unpacker.big_endian = header.flags & FLAG_BIG_ENDIAN;
-	unpacker.offset =
-		header.flags & FLAG_SIGNED ? 0 : UINT32_C(1) << (header.bits - 1);
-	unpacker.shift =
-		header.flags & FLAG_LOW_PADDED ? 8 * unpacker.bytes - header.bits : 0;
-	unpacker.in = (struct span){ reader.at, dw_thrift_left(&reader) };
-	decoder = FLAC__stream_decoder_new();
-	if (!decoder)
-		return dw_fail_nomem(err);
-	ret = decode(decoder, &unpacker, err);
-	FLAC__stream_decoder_delete(decoder);
-	return ret;
 }
 
 /* -- packing ------------------------------------------------------------------------- */
@@ -494,7 +520,9 @@ const struct codec_ops dw_codec_flac = {
 	.defaults = { .id = CODEC_FLAC, .level = DEFAULT_LEVEL },
 	.options = options,
 	.unpacked_size = dw_codec_varint_size,
-	.unpack = unpack,
+	.start = start,
+	.step = step,
+	.stop = stop,
 	.packs_as = CODEC_FLAC,
 	.open = open_packer,
 	.close = free,

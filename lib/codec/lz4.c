@@ -61,6 +61,42 @@ static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 	return 0;
 }
 
+/*
+ * There is no state to go on with, so each step begins at the start. As each goes twice
+ * as far as the one before, all of them together cost no more than twice the last.
+ */
+static int step(struct decoder *decoder, size_t upto, dwarfs_error **err)
+{
+	size_t target = upto / 2 < decoder->done ? 2 * decoder->done : upto;
+	int got, ret;
+
+	if (target > decoder->size / 2 || decoder->size > LZ4_MAX_INPUT_SIZE ||
+	    decoder->in.size > INT_MAX) {
+		ret = unpack(decoder->in, decoder->out, decoder->size, err);
+		decoder->done = ret < 0 ? 0 : decoder->size;
+		return ret;
+	}
+	got = LZ4_decompress_safe_partial(
+		(const char *)decoder->in.data + SIZE_BYTES, (char *)decoder->out,
+		(int)(decoder->in.size - SIZE_BYTES), (int)target, (int)decoder->size);
+	if (got < 0 || (size_t)got < upto)
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "the data is damaged");
+	decoder->done = (size_t)got;
+	return 0;
+}
+
+static int start(struct decoder *decoder, dwarfs_error **err)
+{
+	uint64_t announced = 0;
+	int ret = unpacked_size(decoder->in, &announced, err);
+
+	if (ret == 0 && announced != decoder->size)
+		ret = dw_fail(err, DWARFS_ERR_CORRUPT,
+			      "announces %" PRIu64 " bytes where %zu are expected",
+			      announced, decoder->size);
+	return ret;
+}
+
 static int open_with(size_t table_bytes, int level, void **state_out, dwarfs_error **err)
 {
 	struct packer *packer = malloc(sizeof(*packer) + table_bytes);
@@ -275,6 +311,8 @@ const struct codec_ops dw_codec_lz4 = {
 	.defaults = { .id = CODEC_LZ4 },
 	.unpacked_size = unpacked_size,
 	.unpack = unpack,
+	.start = start,
+	.step = step,
 	.packs_as = CODEC_LZ4,
 	.open = open_fast,
 	.close = free,
@@ -288,6 +326,8 @@ const struct codec_ops dw_codec_lz4hc = {
 	.options = hc_options,
 	.unpacked_size = unpacked_size,
 	.unpack = unpack,
+	.start = start,
+	.step = step,
 	.packs_as = CODEC_LZ4,
 	.open = open_hc,
 	.close = free,

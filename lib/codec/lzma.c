@@ -23,7 +23,8 @@
 #define MAX_NICE	 273
 #define MAX_DEPTH	 (1 << 20)
 #define PADDING_UNIT	 4
-#define MIN_RECORD_BYTES 2 /* of an index, for each block */
+#define MIN_RECORD_BYTES 2		      /* of an index, for each block */
+#define DECODER_BYTES	 ((uint64_t)64 << 10) /* besides the dictionary */
 
 static int fail(lzma_ret ret, dwarfs_error **err)
 {
@@ -106,17 +107,31 @@ static int unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err)
 
 /* -- unpacking ----------------------------------------------------------------------- */
 
-/* Where decoding stands in its input and output. */
-struct cursor {
-	struct span in;
-	size_t at;
-	uint8_t *out;
-	size_t out_at, out_size;
+/* What of a stream comes next. */
+enum part { STREAM_HEADER, BLOCK_HEADER, BLOCK, INDEX };
+
+struct unpacker {
+	size_t at; /* in the input */
+	enum part part;
+	lzma_stream_flags flags;
+	lzma_stream stream;
+	lzma_block block;
+	lzma_filter filters[LZMA_FILTERS_MAX + 1];
+	lzma_index_hash *hash; /* of the blocks that the index must list */
 };
 
-static size_t left(const struct cursor *cursor)
+static size_t left(const struct decoder *decoder)
 {
-	return cursor->in.size - cursor->at;
+	const struct unpacker *unpacker = decoder->state;
+
+	return decoder->in.size - unpacker->at;
+}
+
+static const uint8_t *here(const struct decoder *decoder)
+{
+	const struct unpacker *unpacker = decoder->state;
+
+	return decoder->in.data + unpacker->at;
 }
 
 /* The smallest dictionary, in a size that .xz can express, for this much data. */
@@ -142,110 +157,182 @@ static void shrink_dictionary(lzma_filter *filters, size_t size)
 	}
 }
 
-static lzma_ret unpack_block(struct cursor *cursor, const lzma_stream_flags *flags,
-			     lzma_index_hash *hash)
+static lzma_ret begin_stream(struct decoder *decoder)
 {
-	lzma_filter filters[LZMA_FILTERS_MAX + 1];
-	lzma_block block = { .version = 1, .check = flags->check, .filters = filters };
+	struct unpacker *unpacker = decoder->state;
 	lzma_ret ret;
 
-	block.header_size = lzma_block_header_size_decode(cursor->in.data[cursor->at]);
-	if (block.header_size > left(cursor))
+	if (left(decoder) < LZMA_STREAM_HEADER_SIZE)
 		return LZMA_DATA_ERROR;
-	ret = lzma_block_header_decode(&block, NULL, cursor->in.data + cursor->at);
+	ret = lzma_stream_header_decode(&unpacker->flags, here(decoder));
 	if (ret != LZMA_OK)
 		return ret;
-	cursor->at += block.header_size;
-	shrink_dictionary(filters, cursor->out_size);
-	ret = lzma_block_buffer_decode(&block, NULL, cursor->in.data, &cursor->at,
-				       cursor->in.size, cursor->out, &cursor->out_at,
-				       cursor->out_size);
-	lzma_filters_free(filters, NULL);
-	if (ret != LZMA_OK)
-		return ret;
-	return lzma_index_hash_append(hash, lzma_block_unpadded_size(&block),
-				      block.uncompressed_size);
+	if (!lzma_check_is_supported(unpacker->flags.check))
+		return LZMA_OPTIONS_ERROR;
+	unpacker->at += LZMA_STREAM_HEADER_SIZE;
+	unpacker->hash = lzma_index_hash_init(unpacker->hash, NULL);
+	unpacker->part = BLOCK_HEADER;
+	return unpacker->hash ? LZMA_OK : LZMA_MEM_ERROR;
+}
+
+/* What the dictionary will take, which is at most as large as all of the output. */
+static void note_window(struct decoder *decoder)
+{
+	struct unpacker *unpacker = decoder->state;
+	const lzma_filter *filter = unpacker->filters;
+
+	for (; filter->id != LZMA_VLI_UNKNOWN; filter++) {
+		const lzma_options_lzma *options = filter->options;
+
+		if (filter->id == LZMA_FILTER_LZMA2 &&
+		    options->dict_size > decoder->window)
+			decoder->window = options->dict_size;
+	}
 }
 
 /* A block header begins with its size, the index with a zero. */
-static lzma_ret unpack_blocks(struct cursor *cursor, const lzma_stream_flags *flags,
-			      lzma_index_hash *hash)
+static lzma_ret begin_block(struct decoder *decoder)
 {
-	while (left(cursor) > 0 && cursor->in.data[cursor->at] != 0) {
-		lzma_ret ret = unpack_block(cursor, flags, hash);
-
-		if (ret != LZMA_OK)
-			return ret;
-	}
-	return left(cursor) > 0 ? LZMA_OK : LZMA_DATA_ERROR;
-}
-
-static lzma_ret unpack_tail(struct cursor *cursor, const lzma_stream_flags *flags,
-			    lzma_index_hash *hash)
-{
-	lzma_stream_flags footer;
-	lzma_ret ret = lzma_index_hash_decode(hash, cursor->in.data, &cursor->at,
-					      cursor->in.size);
-
-	if (ret != LZMA_STREAM_END)
-		return ret == LZMA_OK ? LZMA_DATA_ERROR : ret;
-	if (left(cursor) < LZMA_STREAM_HEADER_SIZE)
-		return LZMA_DATA_ERROR;
-	ret = lzma_stream_footer_decode(&footer, cursor->in.data + cursor->at);
-	if (ret != LZMA_OK)
-		return ret;
-	cursor->at += LZMA_STREAM_HEADER_SIZE;
-	if (footer.backward_size != lzma_index_hash_size(hash))
-		return LZMA_DATA_ERROR;
-	return lzma_stream_flags_compare(flags, &footer);
-}
-
-static lzma_ret unpack_stream(struct cursor *cursor)
-{
-	lzma_stream_flags flags;
-	lzma_index_hash *hash;
+	struct unpacker *unpacker = decoder->state;
+	lzma_block *block = &unpacker->block;
 	lzma_ret ret;
 
-	if (left(cursor) < LZMA_STREAM_HEADER_SIZE)
+	if (left(decoder) == 0)
 		return LZMA_DATA_ERROR;
-	ret = lzma_stream_header_decode(&flags, cursor->in.data + cursor->at);
+	if (*here(decoder) == 0) {
+		unpacker->part = INDEX;
+		return LZMA_OK;
+	}
+	*block = (lzma_block){
+		.version = 1,
+		.check = unpacker->flags.check,
+		.filters = unpacker->filters,
+		.header_size = lzma_block_header_size_decode(*here(decoder)),
+	};
+	if (block->header_size > left(decoder))
+		return LZMA_DATA_ERROR;
+	ret = lzma_block_header_decode(block, NULL, here(decoder));
 	if (ret != LZMA_OK)
 		return ret;
-	if (!lzma_check_is_supported(flags.check))
-		return LZMA_OPTIONS_ERROR;
-	cursor->at += LZMA_STREAM_HEADER_SIZE;
-	hash = lzma_index_hash_init(NULL, NULL);
-	if (!hash)
-		return LZMA_MEM_ERROR;
-	ret = unpack_blocks(cursor, &flags, hash);
-	if (ret == LZMA_OK)
-		ret = unpack_tail(cursor, &flags, hash);
-	lzma_index_hash_end(hash, NULL);
+	unpacker->at += block->header_size;
+	shrink_dictionary(unpacker->filters, decoder->size);
+	note_window(decoder);
+	ret = lzma_block_decoder(&unpacker->stream, block);
+	lzma_filters_free(unpacker->filters, NULL);
+	unpacker->part = BLOCK;
 	return ret;
 }
 
-static void skip_padding(struct cursor *cursor)
+/* Output up to that place, or to the end of the block. */
+static lzma_ret go_on_with_block(struct decoder *decoder, size_t upto)
 {
-	while (left(cursor) >= PADDING_UNIT &&
-	       dw_load32(cursor->in.data + cursor->at) == 0)
-		cursor->at += PADDING_UNIT;
+	struct unpacker *unpacker = decoder->state;
+	lzma_stream *stream = &unpacker->stream;
+	lzma_ret ret;
+
+	stream->next_in = here(decoder);
+	stream->avail_in = left(decoder);
+	stream->next_out = decoder->out + decoder->done;
+	stream->avail_out = upto - decoder->done;
+	ret = lzma_code(stream, LZMA_RUN);
+	unpacker->at = decoder->in.size - stream->avail_in;
+	decoder->done = upto - stream->avail_out;
+	if (ret != LZMA_STREAM_END)
+		return ret;
+	unpacker->part = BLOCK_HEADER;
+	return lzma_index_hash_append(unpacker->hash,
+				      lzma_block_unpadded_size(&unpacker->block),
+				      unpacker->block.uncompressed_size);
 }
 
-static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
+static void skip_padding(struct decoder *decoder)
 {
-	uint8_t nothing[1];
-	struct cursor cursor = { .in = in, .out = out ? out : nothing, .out_size = size };
+	struct unpacker *unpacker = decoder->state;
 
-	do {
-		lzma_ret ret = unpack_stream(&cursor);
+	while (left(decoder) >= PADDING_UNIT && dw_load32(here(decoder)) == 0)
+		unpacker->at += PADDING_UNIT;
+}
 
-		if (ret == LZMA_BUF_ERROR)
-			return fail_size(size, err);
+static lzma_ret end_stream(struct decoder *decoder)
+{
+	struct unpacker *unpacker = decoder->state;
+	lzma_stream_flags footer;
+	lzma_ret ret = lzma_index_hash_decode(unpacker->hash, decoder->in.data,
+					      &unpacker->at, decoder->in.size);
+
+	if (ret != LZMA_STREAM_END)
+		return ret == LZMA_OK ? LZMA_DATA_ERROR : ret;
+	if (left(decoder) < LZMA_STREAM_HEADER_SIZE)
+		return LZMA_DATA_ERROR;
+	ret = lzma_stream_footer_decode(&footer, here(decoder));
+	if (ret != LZMA_OK)
+		return ret;
+	unpacker->at += LZMA_STREAM_HEADER_SIZE;
+	if (footer.backward_size != lzma_index_hash_size(unpacker->hash))
+		return LZMA_DATA_ERROR;
+	ret = lzma_stream_flags_compare(&unpacker->flags, &footer);
+	skip_padding(decoder);
+	unpacker->part = STREAM_HEADER;
+	return ret;
+}
+
+static lzma_ret go_on(struct decoder *decoder, size_t upto)
+{
+	const struct unpacker *unpacker = decoder->state;
+
+	switch (unpacker->part) {
+	case STREAM_HEADER:
+		return begin_stream(decoder);
+	case BLOCK_HEADER:
+		return begin_block(decoder);
+	case BLOCK:
+		return go_on_with_block(decoder, upto);
+	default:
+		return end_stream(decoder);
+	}
+}
+
+static bool is_at_end(const struct decoder *decoder)
+{
+	const struct unpacker *unpacker = decoder->state;
+
+	return unpacker->part == STREAM_HEADER && unpacker->at > 0 && left(decoder) == 0;
+}
+
+static int step(struct decoder *decoder, size_t upto, dwarfs_error **err)
+{
+	/* When all is there, the end of the payload must be, too. */
+	while (!is_at_end(decoder) &&
+	       (decoder->done < upto || decoder->done == decoder->size)) {
+		lzma_ret ret = go_on(decoder, upto);
+
+		if (ret == LZMA_BUF_ERROR && decoder->done == decoder->size)
+			return fail_size(decoder->size, err);
 		if (ret != LZMA_OK)
 			return fail(ret, err);
-		skip_padding(&cursor);
-	} while (left(&cursor) > 0);
-	return cursor.out_at == size ? 0 : fail_size(size, err);
+	}
+	return decoder->done < upto ? fail_size(decoder->size, err) : 0;
+}
+
+static void stop(struct decoder *decoder)
+{
+	struct unpacker *unpacker = decoder->state;
+
+	lzma_end(&unpacker->stream);
+	lzma_index_hash_end(unpacker->hash, NULL);
+	free(unpacker);
+}
+
+static int start(struct decoder *decoder, dwarfs_error **err)
+{
+	struct unpacker *unpacker = dw_calloc(1, sizeof(*unpacker));
+
+	if (!unpacker)
+		return dw_fail_nomem(err);
+	unpacker->stream = (lzma_stream)LZMA_STREAM_INIT;
+	decoder->state = unpacker;
+	decoder->fixed = DECODER_BYTES;
+	return 0;
 }
 
 /* -- packing ------------------------------------------------------------------------- */
@@ -588,7 +675,9 @@ const struct codec_ops dw_codec_lzma = {
 	.defaults = { .id = CODEC_LZMA, .level = DEFAULT_LEVEL },
 	.options = options,
 	.unpacked_size = unpacked_size,
-	.unpack = unpack,
+	.start = start,
+	.step = step,
+	.stop = stop,
 	.packs_as = CODEC_LZMA,
 	.open = open_packer,
 	.close = close_packer,

@@ -40,6 +40,20 @@ struct codec_watch {
 	size_t shown;		     /* of the present input, on the meter */
 };
 
+/* A payload that is being unpacked; see codec.h. */
+struct decoder {
+	const struct codec_ops *ops;
+	const char *name; /* of the codec */
+	struct span in;
+	uint8_t *out; /* never NULL */
+	size_t size, done;
+	uint64_t fixed;	 /* bytes of state, whatever is done */
+	uint64_t window; /* and that grow with what is done, at most */
+	void *state;
+	bool failed;
+	uint8_t nothing[1]; /* where the bytes of an empty payload go */
+};
+
 struct codec_ops {
 	/* For people: what can be written, and how; NULL when packing is not possible. */
 	const char *help;
@@ -56,8 +70,19 @@ struct codec_ops {
 	/* The size announced by a payload. */
 	int (*unpacked_size)(struct span in, uint64_t *size_out, dwarfs_error **err);
 
-	/* As dw_codec_unpack(). */
+	/* As dw_codec_unpack(); NULL when the steps below do it as well. */
 	int (*unpack)(struct span in, uint8_t *out, size_t size, dwarfs_error **err);
+
+	/*
+	 * Unpacking step by step, for a codec that can; NULL for one that cannot. start
+	 * makes decoder->state, or nothing when it fails, and sets decoder->fixed and
+	 * ->window. step goes on to upto bytes of output at least and sets decoder->done;
+	 * when all are done it also checks that the payload ends there. It is not called
+	 * again after an error, nor when all is done. stop frees the state.
+	 */
+	int (*start)(struct decoder *decoder, dwarfs_error **err);
+	int (*step)(struct decoder *decoder, size_t upto, dwarfs_error **err);
+	void (*stop)(struct decoder *decoder);
 
 	/* What is packed carries this id. */
 	enum codec_id packs_as;

@@ -34,7 +34,7 @@ struct header {
 	bool big_endian;
 };
 
-struct decoder {
+struct rice_reader {
 	struct header header;
 	const uint8_t *data;
 	size_t size;
@@ -98,7 +98,7 @@ static int check_header(const struct header *header, size_t size, dwarfs_error *
 /* -- bits ---------------------------------------------------------------------------- */
 
 /* The 8 bytes from a position on; zeros past the end. */
-static uint64_t load_near_end(const struct decoder *decoder, uint64_t at)
+static uint64_t load_near_end(const struct rice_reader *decoder, uint64_t at)
 {
 	uint64_t value = 0;
 
@@ -108,7 +108,7 @@ static uint64_t load_near_end(const struct decoder *decoder, uint64_t at)
 }
 
 /* At least PEEK_BITS bits from the current position on. */
-static inline uint64_t peek(const struct decoder *decoder)
+static inline uint64_t peek(const struct rice_reader *decoder)
 {
 	uint64_t at = decoder->bit / 8;
 	uint64_t value = decoder->size >= 8 && at <= decoder->size - 8
@@ -118,7 +118,7 @@ static inline uint64_t peek(const struct decoder *decoder)
 	return value >> (decoder->bit % 8);
 }
 
-static inline uint32_t take_bits(struct decoder *decoder, unsigned count)
+static inline uint32_t take_bits(struct rice_reader *decoder, unsigned count)
 {
 	uint32_t value = (uint32_t)(peek(decoder) & ((UINT64_C(1) << count) - 1));
 
@@ -127,7 +127,7 @@ static inline uint32_t take_bits(struct decoder *decoder, unsigned count)
 }
 
 /* Encoders work in units of 8 bytes, and may leave out the zeros of the last one. */
-static bool past_end(const struct decoder *decoder)
+static bool past_end(const struct rice_reader *decoder)
 {
 	uint64_t units = ((uint64_t)decoder->size + 7) / 8;
 
@@ -135,7 +135,7 @@ static bool past_end(const struct decoder *decoder)
 }
 
 /* Zeros before the next one, which may be far away; more than MAX_QUOTIENT: broken. */
-static uint32_t take_unary(struct decoder *decoder)
+static uint32_t take_unary(struct rice_reader *decoder)
 {
 	uint32_t zeros = 0;
 
@@ -175,7 +175,7 @@ struct words {
 	size_t at, end, step;
 };
 
-static void unpack_constant(struct decoder *decoder, struct words words, unsigned c)
+static void unpack_constant(struct rice_reader *decoder, struct words words, unsigned c)
 {
 	uint16_t word = word_of(&decoder->header, decoder->last[c]);
 
@@ -183,7 +183,7 @@ static void unpack_constant(struct decoder *decoder, struct words words, unsigne
 		dw_store16(decoder->out + SAMPLE_BYTES * i, word);
 }
 
-static void unpack_stored(struct decoder *decoder, struct words words, unsigned c)
+static void unpack_stored(struct rice_reader *decoder, struct words words, unsigned c)
 {
 	uint16_t word = 0;
 
@@ -195,7 +195,7 @@ static void unpack_stored(struct decoder *decoder, struct words words, unsigned 
 }
 
 /* Differences: even ones stand for 0, 1, 2 ..., odd ones for -1, -2 ... */
-static bool unpack_coded(struct decoder *decoder, struct words words, unsigned c,
+static bool unpack_coded(struct rice_reader *decoder, struct words words, unsigned c,
 			 unsigned low_bits)
 {
 	const struct header header = decoder->header;
@@ -225,7 +225,7 @@ static bool unpack_coded(struct decoder *decoder, struct words words, unsigned c
 	return true;
 }
 
-static bool unpack_component(struct decoder *decoder, struct words words, unsigned c)
+static bool unpack_component(struct rice_reader *decoder, struct words words, unsigned c)
 {
 	unsigned k = take_bits(decoder, K_BITS);
 
@@ -238,7 +238,7 @@ static bool unpack_component(struct decoder *decoder, struct words words, unsign
 	return !past_end(decoder);
 }
 
-static int unpack_words(struct decoder *decoder, size_t count, dwarfs_error **err)
+static int unpack_words(struct rice_reader *decoder, size_t count, dwarfs_error **err)
 {
 	const unsigned components = (unsigned)decoder->header.components;
 	const size_t step = components * (size_t)decoder->header.block;
@@ -262,7 +262,7 @@ static int unpack_words(struct decoder *decoder, size_t count, dwarfs_error **er
 
 static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 {
-	struct decoder decoder = { .out = out };
+	struct rice_reader decoder = { .out = out };
 	struct thrift_reader reader;
 	uint64_t announced;
 	int ret;

@@ -59,6 +59,150 @@ static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 	return 0;
 }
 
+/* -- unpacking step by step ------------------------------------------------------------
+ */
+
+/*
+ * The frame is given to zstd block by block, straight into the output, which zstd also
+ * takes as its window. Blocks have a header of three bytes: 1 bit for the last one, 2 for
+ * the kind, 21 for the size (RFC 8878, 3.1.1.2).
+ */
+#define BLOCK_HEADER_BYTES 3
+#define CHECKSUM_BYTES	   4
+#define BLOCK_BYTES	   ((uint64_t)128 << 10)
+#define STATE_BYTES	   (BLOCK_BYTES + ((uint64_t)100 << 10))
+enum { BLOCK_RAW, BLOCK_RLE, BLOCK_COMPRESSED };
+
+struct walker {
+	ZSTD_DCtx *context;
+	size_t at; /* in the input: the next block */
+	bool ended, has_checksum;
+};
+
+static void stop(struct decoder *decoder)
+{
+	struct walker *walker = decoder->state;
+
+	ZSTD_freeDCtx(walker->context);
+	free(walker);
+}
+
+static int fail_cut(dwarfs_error **err)
+{
+	return dw_fail(err, DWARFS_ERR_CORRUPT, "the frame is cut off");
+}
+
+/* Give zstd that many bytes of input, all of which it has to take. */
+static int feed(struct decoder *decoder, size_t bytes, dwarfs_error **err)
+{
+	struct walker *walker = decoder->state;
+	ZSTD_inBuffer in = { decoder->in.data + walker->at, bytes, 0 };
+	ZSTD_outBuffer out = { decoder->out, decoder->size, decoder->done };
+
+	if (bytes > decoder->in.size - walker->at)
+		return fail_cut(err);
+	while (in.pos < in.size) {
+		size_t before = in.pos, had = out.pos;
+		size_t code = ZSTD_decompressStream(walker->context, &out, &in);
+
+		if (ZSTD_isError(code))
+			return fail(code, DWARFS_ERR_CORRUPT, err);
+		if (in.pos == before && out.pos == had)
+			return dw_fail(err, DWARFS_ERR_CORRUPT,
+				       "gives more than the expected %zu bytes",
+				       decoder->size);
+	}
+	walker->at += bytes;
+	decoder->done = out.pos;
+	return 0;
+}
+
+static int start_walk(struct decoder *decoder, dwarfs_error **err)
+{
+	struct walker *walker = decoder->state;
+	ZSTD_frameHeader header;
+	size_t code = ZSTD_getFrameHeader(&header, decoder->in.data, decoder->in.size);
+
+	if (ZSTD_isError(code))
+		return fail(code, DWARFS_ERR_CORRUPT, err);
+	if (code > 0)
+		return fail_cut(err);
+	if (header.frameType != ZSTD_frame || header.frameContentSize != decoder->size)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "does not announce the expected %zu bytes", decoder->size);
+	walker->has_checksum = header.checksumFlag;
+	ZSTD_DCtx_setParameter(walker->context, ZSTD_d_windowLogMax, ZSTD_WINDOWLOG_MAX);
+	code = ZSTD_DCtx_setParameter(walker->context, ZSTD_d_stableOutBuffer, 1);
+	if (ZSTD_isError(code))
+		return fail(code, DWARFS_ERR_UNSUPPORTED, err);
+	return feed(decoder, header.headerSize, err);
+}
+
+static int start(struct decoder *decoder, dwarfs_error **err)
+{
+	struct walker *walker = dw_calloc(1, sizeof(*walker));
+	int ret;
+
+	if (!walker)
+		return dw_fail_nomem(err);
+	if (!(walker->context = ZSTD_createDCtx())) {
+		free(walker);
+		return dw_fail_nomem(err);
+	}
+	decoder->state = walker;
+	decoder->fixed = STATE_BYTES;
+	if ((ret = start_walk(decoder, err)) < 0)
+		stop(decoder);
+	return ret;
+}
+
+static int walk_block(struct decoder *decoder, dwarfs_error **err)
+{
+	struct walker *walker = decoder->state;
+	const uint8_t *at = decoder->in.data + walker->at;
+	uint32_t header, bytes;
+
+	if (decoder->in.size - walker->at < BLOCK_HEADER_BYTES)
+		return fail_cut(err);
+	header = at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16;
+	bytes = (header >> 1 & 3) == BLOCK_RLE ? 1 : header >> 3;
+	walker->ended = header & 1;
+	if (walker->ended && walker->has_checksum)
+		bytes += CHECKSUM_BYTES;
+	return feed(decoder, BLOCK_HEADER_BYTES + (size_t)bytes, err);
+}
+
+/* What follows the frame must not give anything, as when all is unpacked at once. */
+static int check_rest(const struct decoder *decoder, dwarfs_error **err)
+{
+	const struct walker *walker = decoder->state;
+	uint8_t nothing[1];
+	size_t code = ZSTD_decompress(nothing, 0, decoder->in.data + walker->at,
+				      decoder->in.size - walker->at);
+
+	if (ZSTD_isError(code))
+		return fail(code, DWARFS_ERR_CORRUPT, err);
+	return 0;
+}
+
+static int step(struct decoder *decoder, size_t upto, dwarfs_error **err)
+{
+	struct walker *walker = decoder->state;
+	int ret;
+
+	/* The last block may be an empty one. */
+	while (!walker->ended && (decoder->done < upto || decoder->done == decoder->size))
+		if ((ret = walk_block(decoder, err)) < 0)
+			return ret;
+	if (!walker->ended)
+		return 0;
+	if (decoder->done != decoder->size)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "gives %zu bytes where %zu are expected", decoder->done,
+			       decoder->size);
+	return check_rest(decoder, err);
+}
+
 /* -- parameters ---------------------------------------------------------------------- */
 
 /* What a specification may set besides level and window. */
@@ -326,6 +470,9 @@ const struct codec_ops dw_codec_zstd = {
 	.options = options,
 	.unpacked_size = unpacked_size,
 	.unpack = unpack,
+	.start = start,
+	.step = step,
+	.stop = stop,
 	.packs_as = CODEC_ZSTD,
 	.open = open_packer,
 	.close = close_packer,

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * codec/decoder: unpacking step by step gives what unpacking at once gives, for good
+ * payloads and for bad ones.
+ */
+#include "codec/data.h"
+
+#include "config.h"
+
+#if HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+enum { LARGE = 3 << 20 };
+
+static const char *const codecs[] = {
+	"null",		"lz4",		"lz4hc:level=9",	   "zstd:level=1",
+	"zstd:level=9", "lzma:level=0", "lzma:level=1:binary=x86", "brotli:quality=5",
+};
+
+static const size_t sizes[] = { 1, 2, 4095, 131072, 131073, 400000, LARGE };
+
+/* Pack, or give up on a codec that was not built in. */
+static bool pack(const char *text, struct span in, struct buffer *out, uint32_t *id)
+{
+	auto_codec struct codec *codec = NULL;
+	struct codec_spec spec;
+
+	out->size = 0;
+	if (dw_codec_parse(text, &spec, NULL) < 0)
+		return false;
+	assert_int_equal(dw_codec_new(&spec, in.size, &codec, NULL), 0);
+	assert_int_equal(dw_codec_pack(codec, in, out, id, NULL), 0);
+	if (*id == CODEC_NONE)
+		assert_int_equal(dw_buffer_append(out, in.data, in.size, NULL), 0);
+	return true;
+}
+
+/* Unpack in steps of random sizes. */
+static int unpack_in_steps(uint32_t id, struct span packed, uint8_t *out, size_t size,
+			   uint32_t *random, size_t *steps_out)
+{
+	auto_decoder struct decoder *decoder = NULL;
+	int ret = dw_decoder_new(id, packed, out, size, &decoder, NULL);
+
+	*steps_out = 0;
+	if (ret < 0)
+		return ret;
+	assert_int_equal(dw_decoder_done(decoder), 0);
+	do {
+		size_t before = dw_decoder_done(decoder);
+		size_t upto = before + next_random(random) % (size / 4 + 2);
+
+		if (upto > size)
+			upto = size;
+		if ((ret = dw_decoder_run(decoder, upto, NULL)) < 0) {
+			assert_int_equal(dw_decoder_run(decoder, size, NULL),
+					 DWARFS_ERR_CORRUPT);
+			return ret;
+		}
+		assert_true(dw_decoder_done(decoder) >= upto);
+		assert_true(dw_decoder_done(decoder) >= before);
+		assert_true(dw_decoder_done(decoder) <= size);
+		assert_true(dw_decoder_memory(decoder, before) <=
+			    dw_decoder_memory(decoder, size));
+		++*steps_out;
+	} while (dw_decoder_done(decoder) < size);
+	return 0;
+}
+
+static void steps_give_the_same(void **state)
+{
+	auto_buffer struct buffer packed = { 0 };
+	uint32_t random = 4711;
+
+	for (size_t c = 0; c < sizeof(codecs) / sizeof(codecs[0]); c++) {
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+			for (int kind = 0; kind < KIND_COUNT; kind++) {
+				auto_free uint8_t *data = exactly(sizes[i]);
+				auto_free uint8_t *out = exactly(sizes[i]);
+				struct span in = { data, sizes[i] };
+				uint32_t id;
+				size_t steps;
+
+				fill(data, sizes[i], kind);
+				if (!pack(codecs[c], in, &packed, &id))
+					continue;
+				assert_int_equal(
+					unpack_in_steps(id, dw_buffer_span(&packed), out,
+							in.size, &random, &steps),
+					0);
+				assert_memory_equal(out, data, in.size);
+			}
+		}
+	}
+}
+
+/* A little of a large block costs a little of the work. */
+static void a_prefix_is_enough(void **state)
+{
+	static const char *const names[] = { "zstd:level=3", "lzma:level=1",
+					     "brotli:quality=5", "lz4" };
+	auto_free uint8_t *data = exactly(LARGE), *out = exactly(LARGE);
+	auto_buffer struct buffer packed = { 0 };
+	struct span in = { data, LARGE };
+
+	fill(data, LARGE, KIND_TEXT);
+	for (size_t c = 0; c < sizeof(names) / sizeof(names[0]); c++) {
+		auto_decoder struct decoder *decoder = NULL;
+		uint32_t id;
+
+		if (!pack(names[c], in, &packed, &id))
+			continue;
+		memset(out, 0xaa, LARGE);
+		assert_int_equal(dw_decoder_new(id, dw_buffer_span(&packed), out, LARGE,
+						&decoder, NULL),
+				 0);
+		assert_int_equal(dw_decoder_run(decoder, 1000, NULL), 0);
+		assert_true(dw_decoder_done(decoder) >= 1000);
+		assert_true(dw_decoder_done(decoder) <= 1000 + (128 << 10));
+		assert_memory_equal(out, data, dw_decoder_done(decoder));
+		assert_int_equal(out[LARGE - 1], 0xaa);
+	}
+}
+
+/* Both ways agree on what is good, and no way reads or writes what is not there. */
+static void damage_is_found(void **state)
+{
+	enum { SIZE = 300000 };
+	auto_free uint8_t *data = exactly(SIZE);
+	auto_buffer struct buffer packed = { 0 };
+	struct span in = { data, SIZE };
+	uint32_t random = 99;
+
+	fill(data, SIZE, KIND_TEXT);
+	for (size_t c = 0; c < sizeof(codecs) / sizeof(codecs[0]); c++) {
+		uint32_t id;
+
+		if (!pack(codecs[c], in, &packed, &id) || id == CODEC_NONE)
+			continue;
+		for (int round = 0; round < 60; round++) {
+			auto_free uint8_t *bad = copy_of(packed.data, packed.size);
+			auto_free uint8_t *out = exactly(SIZE), *other = exactly(SIZE);
+			size_t size = packed.size, steps;
+			int at_once, stepwise;
+
+			if (round % 3 == 0)
+				size = next_random(&random) % packed.size;
+			else
+				bad[next_random(&random) % packed.size] ^=
+					(uint8_t)(1u << next_random(&random) % 8);
+			at_once = dw_codec_unpack(id, (struct span){ bad, size }, out,
+						  SIZE, NULL);
+			stepwise = unpack_in_steps(id, (struct span){ bad, size }, other,
+						   SIZE, &random, &steps);
+			assert_int_equal(at_once < 0, stepwise < 0);
+			if (at_once == 0)
+				assert_memory_equal(out, other, SIZE);
+		}
+		/* And a size that is not that of the block. */
+		for (int wrong = -1; wrong <= 1; wrong += 2) {
+			auto_free uint8_t *out = exactly((size_t)(SIZE + wrong));
+			size_t steps;
+
+			assert_true(unpack_in_steps(id, dw_buffer_span(&packed), out,
+						    (size_t)(SIZE + wrong), &random,
+						    &steps) < 0);
+		}
+	}
+}
+
+#if HAVE_ZSTD
+/* Frames as others write them: with a checksum, followed by others that give nothing. */
+static void other_frames(void **state)
+{
+	static const uint8_t skippable[] = {
+		0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3
+	};
+	auto_free uint8_t *data = exactly(LARGE), *out = exactly(LARGE);
+	size_t room = ZSTD_compressBound(LARGE), size, steps;
+	auto_free uint8_t *frame = exactly(room + sizeof(skippable));
+	ZSTD_CCtx *context = ZSTD_createCCtx();
+	uint32_t random = 5;
+
+	fill(data, LARGE, KIND_TEXT);
+	memset(data + LARGE / 2, 7, LARGE / 4); /* blocks that are runs */
+	ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+	size = ZSTD_compress2(context, frame, room, data, LARGE);
+	ZSTD_freeCCtx(context);
+	assert_int_equal(unpack_in_steps(CODEC_ZSTD, (struct span){ frame, size }, out,
+					 LARGE, &random, &steps),
+			 0);
+	assert_memory_equal(out, data, LARGE);
+	memcpy(frame + size, skippable, sizeof(skippable));
+	assert_int_equal(unpack_in_steps(CODEC_ZSTD,
+					 (struct span){ frame, size + sizeof(skippable) },
+					 out, LARGE, &random, &steps),
+			 0);
+	/* What is cut off at the end is found, too. */
+	for (size_t less = 1; less < 12; less++)
+		assert_true(
+			unpack_in_steps(
+				CODEC_ZSTD,
+				(struct span){ frame, size + sizeof(skippable) - less },
+				out, LARGE, &random, &steps) < 0 ||
+			less == sizeof(skippable));
+	frame[size - 1] ^= 1; /* the checksum */
+	assert_true(unpack_in_steps(CODEC_ZSTD, (struct span){ frame, size }, out, LARGE,
+				    &random, &steps) < 0);
+}
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(steps_give_the_same),
+		cmocka_unit_test(a_prefix_is_enough),
+		cmocka_unit_test(damage_is_found),
+#if HAVE_ZSTD
+		cmocka_unit_test(other_frames),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
