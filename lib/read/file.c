@@ -17,13 +17,16 @@ struct dwarfs_file {
 	struct chunk_marks *marks;
 };
 
-/* Copy from one chunk; size is within it. */
+/* Copy from one chunk; size is within it. What follows in it is likely to be read next.
+ */
 static int read_chunk(const dwarfs_image *image, const struct chunk *chunk, uint64_t skip,
 		      uint8_t *out, size_t size, dwarfs_error **err)
 {
 	dwarfs_image *mutable = (dwarfs_image *)image;
-	struct cached_block *block;
-	uint64_t from = chunk->offset + skip;
+	struct range range = { chunk->offset + skip, size };
+	struct range rest = { range.from, chunk->bytes - skip };
+	struct wants wants = { &rest, 1 };
+	struct cached cached;
 	int ret;
 
 	if (chunk->is_hole) {
@@ -34,17 +37,11 @@ static int read_chunk(const dwarfs_image *image, const struct chunk *chunk, uint
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "metadata: a chunk is in block %" PRIu32 " of %" PRIu32,
 			       chunk->block, image->block_count);
-	if ((ret = dw_cache_get(mutable, chunk->block, &block, err)) < 0)
+	if ((ret = dw_cache_get(mutable, chunk->block, range, &wants, &cached, err)) < 0)
 		return ret;
-	if (from + size > block->size)
-		ret = dw_fail(err, DWARFS_ERR_CORRUPT,
-			      "metadata: a chunk ends behind the %" PRIu64
-			      " bytes of block %" PRIu32,
-			      block->size, chunk->block);
-	else
-		memcpy(out, block->data + from, size);
-	dw_cache_put(mutable, block);
-	return ret;
+	memcpy(out, cached.data, size);
+	dw_cache_put(mutable, &cached);
+	return 0;
 }
 
 static int read_range(const dwarfs_image *image, struct chunk_range range,

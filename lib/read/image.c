@@ -64,9 +64,9 @@ void dwarfs_image_free(dwarfs_image *image)
 {
 	if (!image || atomic_fetch_sub(&image->references, 1) != 1)
 		return;
-	if (image->cached)
+	if (image->slots)
 		dw_cache_forget(image);
-	free(image->cached);
+	free(image->slots);
 	dw_view_free(image->view);
 	free(image->blocks);
 	free(image->sections);
@@ -165,8 +165,8 @@ int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
 	    (ret = dw_locate_sections(image, err)) < 0 ||
 	    (ret = load_view(image, err)) < 0 || (ret = check_v1(image, err)) < 0)
 		return ret;
-	image->cached = dw_calloc(image->block_count, sizeof(struct cached_block *));
-	if (!image->cached)
+	image->slots = dw_calloc(image->block_count, sizeof(*image->slots));
+	if (!image->slots)
 		return dw_fail_nomem(err);
 	*image_out = dw_steal(image);
 	return 0;

@@ -12,11 +12,9 @@
 #include "base/context.h"
 #include "codec/codec.h"
 #include "format/section.h"
+#include "read/cache.h"
 #include "read/io.h"
 #include "read/view.h"
-
-struct cache;
-struct cached_block;
 
 /* A section, as far as it is known without reading its header. */
 struct section {
@@ -41,8 +39,8 @@ struct dwarfs_image {
 
 	struct view *view;
 
-	struct cache *cache;	      /* the context's */
-	struct cached_block **cached; /* by block; under the lock of the cache */
+	struct cache *cache; /* the context's */
+	struct slot *slots;  /* by block; for the cache */
 };
 
 static inline bool dw_image_is_v1(const struct dwarfs_image *image)
@@ -106,21 +104,5 @@ int dw_unpack_section(const struct dwarfs_image *image, uint32_t section,
 int dw_load_section(const struct dwarfs_image *image, uint32_t section,
 		    uint64_t max_bytes, size_t padding, uint8_t **data_out,
 		    uint64_t *size_out, dwarfs_error **err);
-
-/* -- cache.c ------------------------------------------------------------------------- */
-
-struct cached_block {
-	const uint8_t *data;
-	uint64_t size;
-	/* the rest is private to cache.c */
-};
-
-int dw_cache_of(dwarfs_context *context, struct cache **cache_out, dwarfs_error **err);
-/* A block's bytes, pinned until it is put back. */
-int dw_cache_get(struct dwarfs_image *image, uint32_t block,
-		 struct cached_block **block_out, dwarfs_error **err);
-void dw_cache_put(struct dwarfs_image *image, struct cached_block *block);
-/* Forget all blocks of an image that goes away. */
-void dw_cache_forget(struct dwarfs_image *image);
 
 #endif

@@ -198,8 +198,8 @@ static void a_budget_of_one_block_keeps_the_last(void **state)
 	dwarfs_image_free(image);
 }
 
-/* Loading takes twice a block here: once as stored, once unpacked. */
-static void the_least_recently_used_leaves_first(void **state)
+/* What was read again later stays when others are read once. */
+static void what_is_read_again_stays(void **state)
 {
 	auto_world struct world world;
 	dwarfs_context *context = context_with(4 * BLOCK_BYTES);
@@ -208,18 +208,46 @@ static void the_least_recently_used_leaves_first(void **state)
 	make_world(&world);
 	image = open_world(&world, context);
 	dwarfs_context_free(context);
-	for (uint32_t i = 0; i < 3; i++)
+	for (int round = 0; round < 3; round++)
+		for (uint32_t i = 0; i < 2; i++)
+			assert_int_equal(read_block(image, i), 0);
+	for (uint32_t i = 2; i < BLOCKS; i++)
 		assert_int_equal(read_block(image, i), 0);
-	assert_int_equal(read_block(image, 0), 0);
-	expect_loads(&world, 0, 1);
-	/* Beside 1, 2, 0 there is room for one that is loaded: two must be free. */
-	assert_int_equal(read_block(image, 3), 0);
-	assert_int_equal(read_block(image, 0), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(read_block(image, i), 0);
+		expect_loads(&world, i, 1);
+	}
 	assert_int_equal(read_block(image, 2), 0);
-	expect_loads(&world, 0, 1);
-	expect_loads(&world, 2, 1);
-	assert_int_equal(read_block(image, 1), 0);
-	expect_loads(&world, 1, 2);
+	expect_loads(&world, 2, 2);
+	dwarfs_image_free(image);
+}
+
+/* A block that is read in one go, piece by piece, is not one that is read again. */
+static void a_scan_leaves_what_is_in_use(void **state)
+{
+	auto_world struct world world;
+	dwarfs_context *context = context_with(4 * BLOCK_BYTES);
+	dwarfs_image *image;
+	uint8_t bytes[64];
+	size_t got;
+
+	make_world(&world);
+	image = open_world(&world, context);
+	dwarfs_context_free(context);
+	for (int round = 0; round < 3; round++)
+		for (uint32_t i = 0; i < 2; i++)
+			assert_int_equal(read_block(image, i), 0);
+	for (uint32_t i = 2; i < BLOCKS; i++)
+		for (uint32_t at = 0; at < BLOCK_BYTES; at += sizeof(bytes))
+			assert_int_equal(dwarfs_read(image, i + 1, bytes, sizeof(bytes),
+						     at, &got, NULL),
+					 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		assert_int_equal(read_block(image, i), 0);
+		expect_loads(&world, i, 1);
+	}
+	for (uint32_t i = 2; i < BLOCKS; i++)
+		expect_loads(&world, i, 1);
 	dwarfs_image_free(image);
 }
 
@@ -235,13 +263,9 @@ static void images_share_one_budget(void **state)
 	second = open_world(&two, context);
 	dwarfs_context_free(context);
 	assert_int_equal(read_block(first, 0), 0);
-	assert_int_equal(read_block(second, 0), 0);
-	assert_int_equal(read_block(first, 0), 0);
-	assert_int_equal(read_block(second, 0), 0);
-	expect_loads(&one, 0, 1);
-	expect_loads(&two, 0, 1);
-	for (uint32_t i = 1; i < BLOCKS; i++)
-		assert_int_equal(read_block(second, i), 0);
+	for (int round = 0; round < 2; round++)
+		for (uint32_t i = 0; i < 6; i++)
+			assert_int_equal(read_block(second, i), 0);
 	assert_int_equal(read_block(first, 0), 0);
 	expect_loads(&one, 0, 2);
 	/* What an image held is free when it goes, and the other one goes on. */
@@ -253,21 +277,23 @@ static void images_share_one_budget(void **state)
 
 static void a_pinned_block_stays(void **state)
 {
+	static const struct range all = { 0, BLOCK_BYTES };
 	auto_world struct world world;
 	dwarfs_context *context = context_with(BLOCK_BYTES);
-	struct cached_block *pinned = NULL, *again = NULL;
+	struct cached pinned = { 0 }, again = { 0 };
 	dwarfs_image *image;
 
 	make_world(&world);
 	image = open_world(&world, context);
 	dwarfs_context_free(context);
-	assert_int_equal(dw_cache_get(image, 3, &pinned, NULL), 0);
-	assert_int_equal(pinned->size, BLOCK_BYTES);
-	assert_int_equal(dw_cache_get(image, 3, &again, NULL), 0);
-	assert_ptr_equal(pinned, again);
-	dw_cache_put(image, again);
-	assert_int_equal(pinned->data[77], byte_of(3, 77));
-	dw_cache_put(image, pinned);
+	assert_int_equal(dw_cache_get(image, 3, all, NULL, &pinned, NULL), 0);
+	assert_int_equal(dw_cache_get(image, 3, all, NULL, &again, NULL), 0);
+	assert_ptr_equal(pinned.data, again.data);
+	dw_cache_put(image, &again);
+	assert_int_equal(pinned.data[77], byte_of(3, 77));
+	assert_int_equal(read_block(image, 4), 0); /* there is no room for both */
+	assert_int_equal(pinned.data[77], byte_of(3, 77));
+	dw_cache_put(image, &pinned);
 	expect_loads(&world, 3, 1);
 	dwarfs_image_free(image);
 }
@@ -279,16 +305,17 @@ static void a_failed_load_can_be_tried_again(void **state)
 	auto_world struct world world;
 	dwarfs_context *context = context_with(4 * BLOCK_BYTES);
 	auto_error dwarfs_error *err = NULL;
-	struct cached_block *block = (void *)&world;
+	static const struct range all = { 0, BLOCK_BYTES };
+	struct cached cached = { 0 };
 	dwarfs_image *image;
 
 	make_world(&world);
 	image = open_world(&world, context);
 	dwarfs_context_free(context);
 	atomic_store(&world.fail_next[2], 2);
-	assert_int_equal(dw_cache_get(image, 2, &block, &err), DWARFS_ERR_IO);
+	assert_int_equal(dw_cache_get(image, 2, all, NULL, &cached, &err), DWARFS_ERR_IO);
 	assert_int_equal(dwarfs_error_errno(err), EIO);
-	assert_ptr_equal(block, &world);
+	assert_null(cached.data);
 	assert_int_equal(read_block(image, 2), DWARFS_ERR_IO);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(read_block(image, 2), 0);
@@ -533,7 +560,7 @@ static void any_budget_serves_many_threads(void **state)
 	}
 }
 
-/* Those who wait for a load that fails are told, and find out for themselves. */
+/* Those who wait for a load that fails are told; who comes later tries again. */
 static void waiting_for_a_failure_ends(void **state)
 {
 	for (int failures = 1; failures <= THREADS; failures++) {
@@ -549,7 +576,10 @@ static void waiting_for_a_failure_ends(void **state)
 		atomic_store(&world.fail_next[3], failures);
 		read_together(&world, &image, 1, 3, false, 1, results);
 		assert_int_equal(results[0] + results[2], THREADS);
-		assert_int_equal(results[2], failures);
+		assert_true(results[2] >= 1);
+		/* At most one failure for each thread was used up. */
+		for (int i = atomic_load(&world.fail_next[3]); i > 0; i--)
+			assert_int_equal(read_block(image, 3), DWARFS_ERR_IO);
 		assert_int_equal(read_block(image, 3), 0);
 		dwarfs_image_free(image);
 	}
@@ -570,7 +600,7 @@ static void failures_and_evictions_together(void **state)
 		atomic_store(&world.fail_next[i], 5);
 	read_together(&world, &image, 1, 0, true, 400, results);
 	assert_int_equal(results[1], 0);
-	assert_true(results[2] > 0 && results[2] <= 5 * (int)BLOCKS);
+	assert_true(results[2] > 0 && results[2] <= 5 * (int)BLOCKS * THREADS);
 	assert_true(results[3] > 0);
 	for (uint32_t i = 0; i < BLOCKS; i++)
 		assert_int_equal(read_block(image, i), i == 9 ? DWARFS_ERR_CHECKSUM : 0);
@@ -690,7 +720,8 @@ int main(void)
 		cmocka_unit_test(blocks_are_loaded_once_when_there_is_room),
 		cmocka_unit_test(without_a_budget_nothing_is_kept),
 		cmocka_unit_test(a_budget_of_one_block_keeps_the_last),
-		cmocka_unit_test(the_least_recently_used_leaves_first),
+		cmocka_unit_test(what_is_read_again_stays),
+		cmocka_unit_test(a_scan_leaves_what_is_in_use),
 		cmocka_unit_test(images_share_one_budget),
 		cmocka_unit_test(a_pinned_block_stays),
 		cmocka_unit_test(a_failed_load_can_be_tried_again),
