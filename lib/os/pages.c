@@ -3,6 +3,7 @@
  * os/pages for POSIX.
  */
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "os/pages.h"
 
@@ -18,4 +19,46 @@ void dw_pages_free(void *pages, size_t bytes)
 {
 	if (pages)
 		munmap(pages, bytes);
+}
+
+const uint8_t *dw_pages_map(int fd, uint64_t bytes)
+{
+	void *pages;
+
+	if (bytes == 0 || bytes > SIZE_MAX / 4)
+		return NULL;
+	pages = mmap(NULL, (size_t)bytes, PROT_READ, MAP_SHARED, fd, 0);
+	return pages == MAP_FAILED ? NULL : pages;
+}
+
+void dw_pages_unmap(const uint8_t *pages, uint64_t bytes)
+{
+	if (pages)
+		munmap((void *)pages, (size_t)bytes);
+}
+
+#ifdef MADV_POPULATE_READ
+bool dw_pages_populate(const uint8_t *from, size_t bytes)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)from / page * page;
+
+	return madvise((void *)start, (uintptr_t)from + bytes - start,
+		       MADV_POPULATE_READ) == 0;
+}
+#else
+bool dw_pages_populate(const uint8_t *from, size_t bytes)
+{
+	return false;
+}
+#endif
+
+void dw_pages_drop(const uint8_t *from, size_t bytes)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = ((uintptr_t)from + page - 1) / page * page;
+	uintptr_t end = ((uintptr_t)from + bytes) / page * page;
+
+	if (start < end)
+		madvise((void *)start, end - start, MADV_DONTNEED);
 }

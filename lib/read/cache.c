@@ -746,8 +746,10 @@ static int do_work(struct cache *cache, struct dwarfs_image *image, uint32_t num
 	}
 	cache->running--;
 	end_work(cache, slot, &work, ret, problem);
-	if (ret < 0 && err)
+	if (ret < 0 && err) {
+		dwarfs_error_free(*err);
 		*err = dw_steal(problem);
+	}
 	return ret;
 }
 

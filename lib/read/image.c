@@ -68,6 +68,8 @@ void dwarfs_image_free(dwarfs_image *image)
 		dw_cache_forget(image);
 	free(image->slots);
 	dw_view_free(image->view);
+	dw_stored_free(&image->metadata_stored);
+	free(image->metadata_owned);
 	free(image->blocks);
 	free(image->sections);
 	dwarfs_io_free(image->io);
@@ -123,21 +125,53 @@ static uint64_t metadata_limit(const dwarfs_image *image, uint32_t section)
 	return limit < MIN_METADATA_LIMIT ? MIN_METADATA_LIMIT : limit;
 }
 
+/* Whether metadata can be used where it is: as a reader may look at a few bytes behind
+ * it, these must be there. */
+static bool stays_in_place(const dwarfs_image *image, const struct stored *stored)
+{
+	uint64_t end = image->start + image->sections[image->metadata].offset +
+		       stored->header_bytes + stored->header.length;
+
+	return stored->header.compression == CODEC_NONE && !stored->owned &&
+	       dwarfs_io_bytes(image->io) - end >= DW_FROZEN_PADDING;
+}
+
+static int load_metadata(dwarfs_image *image, struct span *metadata_out,
+			 dwarfs_error **err)
+{
+	struct stored *stored = &image->metadata_stored;
+	uint64_t size;
+	int ret;
+
+	if ((ret = dw_stored_read(image, image->metadata, stored, err)) < 0 ||
+	    (ret = dw_verify_xxh3(image, image->metadata, stored, err)) < 0)
+		return ret;
+	if (stays_in_place(image, stored)) {
+		*metadata_out = dw_stored_payload(stored);
+		return 0;
+	}
+	ret = dw_unpack_section(image, image->metadata, stored,
+				metadata_limit(image, image->metadata), DW_FROZEN_PADDING,
+				&image->metadata_owned, &size, err);
+	dw_stored_free(stored);
+	if (ret == 0)
+		*metadata_out = (struct span){ image->metadata_owned, (size_t)size };
+	return ret;
+}
+
 static int load_view(dwarfs_image *image, dwarfs_error **err)
 {
 	auto_free uint8_t *schema = NULL;
-	uint8_t *metadata;
-	uint64_t schema_size, metadata_size;
+	struct span metadata;
+	uint64_t schema_size;
 	int ret;
 
 	if ((ret = dw_load_section(image, image->schema, MIN_METADATA_LIMIT, 0, &schema,
 				   &schema_size, err)) < 0 ||
-	    (ret = dw_load_section(
-		     image, image->metadata, metadata_limit(image, image->metadata),
-		     DW_FROZEN_PADDING, &metadata, &metadata_size, err)) < 0)
+	    (ret = load_metadata(image, &metadata, err)) < 0)
 		return ret;
 	return dw_view_new((struct span){ schema, (size_t)schema_size }, metadata,
-			   metadata_size, image->block_count, &image->view, err);
+			   image->block_count, &image->view, err);
 }
 
 /* Without hashes, only the rules of the format tell a good image from a bad one. */

@@ -23,6 +23,15 @@ struct section {
 	uint32_t type;
 };
 
+/* The stored bytes of a section with its header in front, so that hashes need no copy. */
+struct stored {
+	struct section_header header;
+	const uint8_t *bytes; /* header, then header.length bytes */
+	size_t header_bytes;
+	uint8_t *owned; /* NULL: they are those of the source */
+	dwarfs_io *io;	/* which outlives this */
+};
+
 struct dwarfs_image {
 	atomic_uint references;
 	dwarfs_context *context;
@@ -38,6 +47,8 @@ struct dwarfs_image {
 	uint32_t schema, metadata; /* sections */
 
 	struct view *view;
+	struct stored metadata_stored; /* when the view looks at it */
+	uint8_t *metadata_owned;       /* else */
 
 	struct cache *cache; /* the context's */
 	struct slot *slots;  /* by block; for the cache */
@@ -64,12 +75,6 @@ int dw_locate_header(const struct dwarfs_image *image, uint32_t section,
 
 /* -- verify.c ------------------------------------------------------------------------ */
 
-/* The stored bytes of a section with its header in front, so that hashes need no copy. */
-struct stored {
-	struct section_header header;
-	uint8_t *bytes; /* owned; header, then header.length bytes */
-	size_t header_bytes;
-};
 void dw_stored_free(struct stored *stored);
 static inline void dw_cleanup_stored(struct stored *stored)
 {
@@ -82,7 +87,8 @@ static inline struct span dw_stored_payload(const struct stored *stored)
 			      (size_t)stored->header.length };
 }
 
-/* Read a section, without any check of its hashes. */
+/* Read a section, without any check of its hashes; of a source that is in memory, only
+ * see where it is. */
 int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
 		   struct stored *stored_out, dwarfs_error **err);
 /* Compare hashes; images of version 1 have none. CHECKSUM on a mismatch. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "os/file.h"
+#include "os/pages.h"
 #include "read/io.h"
 
 struct dwarfs_io {
@@ -21,6 +22,7 @@ struct dwarfs_io {
 	uint64_t bytes;
 	const uint8_t *memory; /* of a source in memory */
 	int fd;		       /* of a source that has one, else -1 */
+	const uint8_t *mapped; /* all of it, or NULL */
 	char *path;	       /* for messages; may be NULL */
 };
 
@@ -36,6 +38,7 @@ void dwarfs_io_free(dwarfs_io *io)
 		return;
 	if (io->close)
 		io->close(io->user);
+	dw_pages_unmap(io->mapped, io->bytes);
 	dw_fd_close(io->fd);
 	free(io->path);
 	free(io);
@@ -84,6 +87,7 @@ static int from_descriptor(int fd, const char *path, dwarfs_io **io_out,
 		return dw_fail_nomem(err);
 	if ((ret = dw_fd_bytes(fd, &io->bytes, err)) < 0)
 		return ret;
+	io->mapped = dw_pages_map(fd, io->bytes);
 	*io_out = dw_steal(io);
 	return 0;
 }
@@ -143,6 +147,23 @@ int dwarfs_io_new(dwarfs_io_read_fn read, uint64_t bytes, dwarfs_io_close_fn clo
 	io->user = user;
 	*io_out = io;
 	return 0;
+}
+
+const uint8_t *dw_io_map(dwarfs_io *io, size_t bytes, uint64_t offset)
+{
+	if (bytes > io->bytes || offset > io->bytes - bytes)
+		return NULL;
+	if (io->memory)
+		return io->memory + offset;
+	if (!io->mapped || !dw_pages_populate(io->mapped + offset, bytes))
+		return NULL;
+	return io->mapped + offset;
+}
+
+void dw_io_unmap(dwarfs_io *io, const uint8_t *data, size_t bytes)
+{
+	if (io->mapped)
+		dw_pages_drop(data, bytes);
 }
 
 uint64_t dwarfs_io_bytes(const dwarfs_io *io)

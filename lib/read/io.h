@@ -10,6 +10,13 @@
 #include "base/memory.h"
 
 dwarfs_io *dw_io_ref(dwarfs_io *io);
+
+/*
+ * Bytes of a source that are in memory, or a file that can be mapped: where they are, or
+ * NULL, and dwarfs_io_read() has to do. Given back by dw_io_unmap().
+ */
+const uint8_t *dw_io_map(dwarfs_io *io, size_t bytes, uint64_t offset);
+void dw_io_unmap(dwarfs_io *io, const uint8_t *data, size_t bytes);
 DW_DEFINE_AUTO(io, dwarfs_io *, dwarfs_io_free)
 #define auto_io DW_AUTO(io)
 

@@ -16,16 +16,21 @@ static bool is_absurd(const struct dwarfs_image *image,
 
 void dw_stored_free(struct stored *stored)
 {
-	free(stored->bytes);
+	if (stored->bytes && !stored->owned)
+		dw_io_unmap(stored->io, stored->bytes,
+			    stored->header_bytes + (size_t)stored->header.length);
+	free(stored->owned);
 	*stored = (struct stored){ 0 };
 }
 
 int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
 		   struct stored *stored_out, dwarfs_error **err)
 {
-	auto_stored struct stored stored = { .header_bytes =
-						     dw_image_header_bytes(image) };
-	uint64_t size;
+	auto_stored struct stored stored = {
+		.header_bytes = dw_image_header_bytes(image),
+		.io = image->io,
+	};
+	uint64_t size, offset = image->start + image->sections[section].offset;
 	int ret;
 
 	if ((ret = dw_locate_header(image, section, &stored.header, err)) < 0)
@@ -37,14 +42,19 @@ int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
 			       section, stored.header.length, image->view->block_size);
 	/* The header was checked against the size of the source. */
 	size = stored.header_bytes + stored.header.length;
-	if (size > SIZE_MAX || !(stored.bytes = malloc((size_t)size)))
+	if (size > SIZE_MAX)
 		return dw_fail_nomem(err);
-	ret = dwarfs_io_read(image->io, stored.bytes, (size_t)size,
-			     image->start + image->sections[section].offset, err);
-	if (ret < 0)
-		return ret;
+	stored.bytes = dw_io_map(image->io, (size_t)size, offset);
+	if (!stored.bytes) {
+		if (!(stored.owned = malloc((size_t)size)))
+			return dw_fail_nomem(err);
+		stored.bytes = stored.owned;
+		if ((ret = dwarfs_io_read(image->io, stored.owned, (size_t)size, offset,
+					  err)) < 0)
+			return ret;
+	}
 	*stored_out = stored;
-	stored.bytes = NULL;
+	stored = (struct stored){ 0 };
 	return 0;
 }
 

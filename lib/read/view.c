@@ -32,7 +32,6 @@ void dw_view_free(struct view *view)
 	if (!view)
 		return;
 	dw_schema_free(&view->schema);
-	free(view->data);
 	dw_strings_free(&view->names);
 	dw_strings_free(&view->symlinks);
 	free(view->unpacked_first_entry);
@@ -633,24 +632,21 @@ static int load(struct view *view, uint32_t block_count, dwarfs_error **err)
 	return 0;
 }
 
-int dw_view_new(struct span schema, uint8_t *metadata, uint64_t size,
-		uint32_t block_count, struct view **view_out, dwarfs_error **err)
+int dw_view_new(struct span schema, struct span metadata, uint32_t block_count,
+		struct view **view_out, dwarfs_error **err)
 {
 	auto_view struct view *view = dw_calloc(1, sizeof(*view));
 	const struct schema_layout *root;
 	int ret;
 
-	if (!view) {
-		free(metadata);
+	if (!view)
 		return dw_fail_nomem(err);
-	}
-	view->data = metadata;
 	if ((ret = dw_schema_parse(schema, &view->schema, err)) < 0)
 		return ret;
 	root = &view->schema.layouts[view->schema.root];
-	if (root->size > size || (root->bits + 7) / 8 > size)
+	if (root->size > metadata.size || (root->bits + 7) / 8 > metadata.size)
 		return corrupt(err, "it is smaller than its schema says");
-	view->frozen = (struct frozen){ &view->schema, metadata, size };
+	view->frozen = (struct frozen){ &view->schema, metadata.data, metadata.size };
 	if ((ret = load(view, block_count, err)) < 0)
 		return ret;
 	*view_out = dw_steal(view);

@@ -48,7 +48,6 @@ struct dwarfs_stat {
 
 struct view {
 	struct schema schema;
-	uint8_t *data; /* owned, padded */
 	struct frozen frozen;
 
 	bool has_dir_entries; /* format 2.3 and later */
@@ -110,11 +109,11 @@ struct view {
 };
 
 /*
- * Make a view. Takes metadata, malloc'ed with DW_FROZEN_PADDING bytes behind its size,
- * also on failure. block_count: how many blocks the image has.
+ * Make a view of metadata, which stays the caller's, outlives the view, and has
+ * DW_FROZEN_PADDING readable bytes behind it. block_count: how many blocks the image has.
  */
-int dw_view_new(struct span schema, uint8_t *metadata, uint64_t size,
-		uint32_t block_count, struct view **view_out, dwarfs_error **err);
+int dw_view_new(struct span schema, struct span metadata, uint32_t block_count,
+		struct view **view_out, dwarfs_error **err);
 void dw_view_free(struct view *view);
 DW_DEFINE_AUTO(view, struct view *, dw_view_free)
 #define auto_view DW_AUTO(view)
