@@ -54,6 +54,15 @@ DWARFS_HANDLE(dwarfs_extract)
 %ignore dwarfs_error_errno;
 %ignore dwarfs_error_free;
 
+/* Bytes of the library where they are: not for a language that keeps what it gets. */
+%ignore dwarfs_borrowed;
+%ignore dwarfs_file_borrow;
+%ignore dwarfs_borrowed_count;
+%ignore dwarfs_borrowed_part;
+%ignore dwarfs_borrowed_bytes;
+%ignore dwarfs_borrowed_free;
+%ignore dwarfs_read_in_order;
+
 /* Whatever reads, writes, compresses, waits or may write to the log. */
 DWARFS_BLOCKING(dwarfs_io_open)
 DWARFS_BLOCKING(dwarfs_io_from_fd)
@@ -70,6 +79,8 @@ DWARFS_BLOCKING(dwarfs_file_open)
 DWARFS_BLOCKING(dwarfs_file_read)
 DWARFS_BLOCKING(dwarfs_file_seek_data)
 DWARFS_BLOCKING(dwarfs_file_seek_hole)
+DWARFS_BLOCKING(dwarfs_prefetch)
+DWARFS_BLOCKING(dwarfs_context_trim)
 DWARFS_BLOCKING(dwarfs_digest_update)
 DWARFS_BLOCKING(dwarfs_builder_add_directory)
 DWARFS_BLOCKING(dwarfs_builder_scan)

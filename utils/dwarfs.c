@@ -2,205 +2,139 @@
 /*
  * dwarfs: mount an image.
  *
- * Takes a command line as mount programs have it, opens the image, mounts it, goes into
- * the background and answers the kernel until the file system is unmounted or a signal
- * ends it. What the kernel asks is answered in dwarfs_ops.c.
+ * This is the story: the command line (dwarfs_options), a process in the background
+ * (dwarfs_background), the image and what goes with it, the mount, and answers until it
+ * is unmounted or a signal ends it (dwarfs_ops, dwarfs_files, dwarfs_xattr).
  */
-#include "dwarfs_ops.h"
-
 #include <fcntl.h>
 #include <limits.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define DEFAULT_BLOCK_BYTES (UINT64_C(512) << 10)
-
-struct options {
-	char *image, *cache_size, *block_size, *offset, *image_size, *uid, *gid, *level;
-	int readonly, no_cache_files, cache_sparse, man;
-	bool has_fsname, has_subtype, bad;
-};
-
-enum { KEY_UNSUPPORTED, KEY_IGNORED, KEY_FSNAME, KEY_SUBTYPE };
-
-#define VALUE(text, member)                                                              \
-	{                                                                                \
-		text, offsetof(struct options, member), 0                                \
-	}
-#define SWITCH(text, member, value)                                                      \
-	{                                                                                \
-		text, offsetof(struct options, member), value                            \
-	}
-
-static const struct fuse_opt option_table[] = {
-	VALUE("cachesize=%s", cache_size),
-	VALUE("blocksize=%s", block_size),
-	VALUE("offset=%s", offset),
-	VALUE("imagesize=%s", image_size),
-	VALUE("uid=%s", uid),
-	VALUE("gid=%s", gid),
-	VALUE("debuglevel=%s", level),
-	SWITCH("readonly", readonly, 1),
-	SWITCH("cache_files", no_cache_files, 0),
-	SWITCH("no_cache_files", no_cache_files, 1),
-	SWITCH("cache_sparse", cache_sparse, 1),
-	SWITCH("no_cache_sparse", cache_sparse, 0),
-	FUSE_OPT_KEY("enable_nlink", KEY_IGNORED),
-	FUSE_OPT_KEY("cache_image", KEY_IGNORED),
-	FUSE_OPT_KEY("no_cache_image", KEY_IGNORED),
-	FUSE_OPT_KEY("fsname=", KEY_FSNAME),
-	FUSE_OPT_KEY("subtype=", KEY_SUBTYPE),
-	FUSE_OPT_KEY("readahead=", KEY_UNSUPPORTED),
-	FUSE_OPT_KEY("workers=", KEY_UNSUPPORTED),
-	FUSE_OPT_KEY("mlock=", KEY_UNSUPPORTED),
-	FUSE_OPT_KEY("decratio=", KEY_UNSUPPORTED),
-	FUSE_OPT_KEY("case_insensitive", KEY_UNSUPPORTED),
-	FUSE_OPT_KEY("preload_category=", KEY_UNSUPPORTED),
-	FUSE_OPT_KEY("preload_all", KEY_UNSUPPORTED),
-	FUSE_OPT_KEY("analysis_file=", KEY_UNSUPPORTED),
-	FUSE_OPT_KEY("tidy_strategy=", KEY_UNSUPPORTED),
-	FUSE_OPT_KEY("tidy_interval=", KEY_UNSUPPORTED),
-	FUSE_OPT_KEY("tidy_max_age=", KEY_UNSUPPORTED),
-	FUSE_OPT_KEY("block_allocator=", KEY_UNSUPPORTED),
-	FUSE_OPT_KEY("seq_detector=", KEY_UNSUPPORTED),
-	FUSE_OPT_KEY("perfmon=", KEY_UNSUPPORTED),
-	FUSE_OPT_KEY("perfmon_trace=", KEY_UNSUPPORTED),
-	FUSE_OPT_KEY("--auto-mountpoint", KEY_UNSUPPORTED),
-	SWITCH("--man", man, 1),
-	FUSE_OPT_END,
-};
+#include "dwarfs_mount.h"
 
 static const char usage_text[] =
 	"usage: dwarfs IMAGE MOUNTPOINT [options]\n"
+	"       dwarfs --auto-mountpoint IMAGE [options]\n"
 	"\n"
-	"    -f                    stay in the foreground\n"
-	"    -d                    print every request, in the foreground\n"
-	"    -s                    answer one request at a time\n"
-	"    -h, --help            print this text\n"
-	"    --man                 show the manual page\n"
-	"    -V, --version         print the version\n"
-	"    -o cachesize=SIZE     decoded blocks to keep in memory (512m)\n"
-	"    -o blocksize=SIZE     preferred size of reads, st_blksize (512k)\n"
-	"    -o offset=N|auto      where the image starts in its file (0)\n"
-	"    -o imagesize=N        size of the image (to the end of the file)\n"
-	"    -o uid=N, -o gid=N    owner and group of everything (as in the image)\n"
-	"    -o readonly           show no write permissions\n"
-	"    -o (no_)cache_files   let the kernel cache contents, or not (on)\n"
-	"    -o (no_)cache_sparse  also of files with holes, or not (off)\n"
-	"    -o debuglevel=LEVEL   fatal, error, warn, info, verbose, debug or trace\n"
-	"                          (info in the foreground, else warn)\n"
-	"    -o allow_other, -o allow_root, -o auto_unmount, -o clone_fd,\n"
+	"    -f                      stay in the foreground\n"
+	"    -d                      print every request, in the foreground\n"
+	"    -s                      answer one request at a time\n"
+	"    -h, --help              print this text\n"
+	"    --man                   show the manual page\n"
+	"    -V, --version           print the version\n"
+	"    --auto-mountpoint       mount beside the image, without its extension\n"
+	"\n"
+	"  the image\n"
+	"    -o offset=N|auto        where it starts in its file (0)\n"
+	"    -o imagesize=N          its size (to the end of the file)\n"
+	"    -o verify=eager|lazy    check hashes before use, or not to wait for that "
+	"(eager)\n"
+	"\n"
+	"  memory and speed\n"
+	"    -o cachesize=SIZE       decoded blocks to keep in memory (512m)\n"
+	"    -o workers=N            threads that decode ahead (2)\n"
+	"    -o seq_detector=N       reads in a row that start decoding ahead; 0: none "
+	"(4)\n"
+	"    -o readahead=SIZE       bytes to decode ahead after every read (0)\n"
+	"    -o decratio=R           decode the rest of a block when so much is decoded "
+	"(1)\n"
+	"    -o preload_all          decode all blocks that fit into the cache\n"
+	"    -o preload_category=C   decode the blocks of a category\n"
+	"    -o tidy_strategy=none|time|swap\n"
+	"                            give back blocks that were not read for a while "
+	"(none)\n"
+	"    -o tidy_interval=TIME   how often to look for them (5m)\n"
+	"    -o tidy_max_age=TIME    how long a while is (10m)\n"
+	"    -o mlock=none|try|must  keep the metadata in memory (none)\n"
+	"    -o (no_)cache_files     let the kernel cache contents, or not (on)\n"
+	"    -o (no_)cache_sparse    also of files with holes, or not (off)\n"
+	"    -o block_allocator=malloc|mmap\n"
+	"                            no difference here: always mapped memory\n"
+	"\n"
+	"  what is shown\n"
+	"    -o uid=N, -o gid=N      owner and group of everything (as in the image)\n"
+	"    -o readonly             no write permissions\n"
+	"    -o case_insensitive     find names whatever their case is\n"
+	"    -o blocksize=SIZE       preferred size of reads, st_blksize (512k)\n"
+	"\n"
+	"  what is reported\n"
+	"    -o debuglevel=LEVEL     fatal, error, warn, info, verbose, debug or trace\n"
+	"                            (info in the foreground, else warn)\n"
+	"    -o analysis_file=FILE   write which files were opened, in order, at the "
+	"end\n"
+	"    -o perfmon=PART+...     take times: fuse, filesystem_v2, inode_reader_v2,\n"
+	"                            block_cache; see user.dwarfs.driver.perfmon\n"
+	"    -o perfmon_trace=FILE   write each of them, as trace events in JSON\n"
+	"\n"
+	"    -o auto_unmount         unmount also when this program is killed\n"
+	"    -o allow_other, -o allow_root, -o clone_fd,\n"
 	"    -o max_threads=N, -o max_idle_threads=N\n"
-	"                          as for every FUSE file system\n"
+	"                            as for every FUSE file system\n"
 	"\n"
 	"Unmount with: fusermount3 -u MOUNTPOINT, or umount MOUNTPOINT\n";
 
-/* -- options ------------------------------------------------------------------------- */
-
-static int take_option(void *data, const char *text, int key, struct fuse_args *args)
-{
-	struct options *options = data;
-
-	(void)args;
-	switch (key) {
-	case KEY_UNSUPPORTED:
-		tool_error("option '%.*s' is not supported by this version",
-			   (int)strcspn(text, "="), text);
-		options->bad = true;
-		return 0;
-	case KEY_IGNORED:
-		tool_log(DWARFS_LOG_WARN, "option '%s' has no effect any more", text);
-		return 0;
-	case KEY_FSNAME:
-		options->has_fsname = true;
-		return 1;
-	case KEY_SUBTYPE:
-		options->has_subtype = true;
-		return 1;
-	case FUSE_OPT_KEY_NONOPT:
-		if (options->image)
-			return 1; /* the mount point */
-		options->image = strdup(text);
-		return options->image ? 0 : -1;
-	default:
-		return 1;
-	}
-}
-
-static void free_options(struct options *options)
-{
-	free(options->image);
-	free(options->cache_size);
-	free(options->block_size);
-	free(options->offset);
-	free(options->image_size);
-	free(options->uid);
-	free(options->gid);
-	free(options->level);
-}
-
-/* Parse what is not a plain switch; text may be NULL for "not given". */
-static int parse_values(const struct options *options, struct mounted *mounted,
-			uint64_t *cache_bytes, uint64_t *offset, uint64_t *image_bytes)
-{
-	mounted->readonly = options->readonly;
-	mounted->cache_files = !options->no_cache_files;
-	mounted->cache_sparse = options->cache_sparse;
-	mounted->set_uid = options->uid;
-	mounted->set_gid = options->gid;
-	return (options->cache_size &&
-		tool_parse_bytes("cachesize", options->cache_size, cache_bytes)) ||
-	       (options->block_size && tool_parse_bytes("blocksize", options->block_size,
-							&mounted->block_bytes)) ||
-	       (options->offset &&
-		tool_parse_offset("offset", options->offset, offset)) ||
-	       (options->image_size &&
-		tool_parse_number("imagesize", options->image_size, 0, UINT64_MAX - 1,
-				  image_bytes)) ||
-	       (options->uid && tool_parse_user("uid", options->uid, &mounted->uid)) ||
-	       (options->gid && tool_parse_group("gid", options->gid, &mounted->gid));
-}
-
-static int choose_log_level(const struct options *options, bool foreground)
-{
-	int level = foreground ? DWARFS_LOG_INFO : DWARFS_LOG_WARN;
-
-	if (options->level && tool_parse_log_level("debuglevel", options->level, &level))
-		return 1;
-	tool_set_log_level(level);
-	return 0;
-}
-
 /* -- the image ----------------------------------------------------------------------- */
 
-/* Open the image as the options say; NULL after printing why not. */
-static dwarfs_image *open_image(const struct options *options, struct mounted *mounted)
+/* Open the image as the settings say; NULL after printing why not. */
+static dwarfs_image *open_image(const struct settings *settings)
 {
 	auto_handle(dwarfs_error) *err = NULL;
-	auto_handle(dwarfs_context) *context = NULL;
+	auto_handle(dwarfs_image) *image = NULL;
 	auto_handle(dwarfs_image_options) *how = NULL;
-	uint64_t cache_bytes = TOOL_DEFAULT, offset = 0, bytes = DWARFS_SIZE_AUTO;
-	dwarfs_image *image;
+	auto_handle(dwarfs_context) *context =
+		tool_context_new(settings->workers, settings->cache_bytes);
+	dwarfs_image *opened;
 
-	if (parse_values(options, mounted, &cache_bytes, &offset, &bytes))
-		return NULL;
-	context = tool_context_new(TOOL_DEFAULT, cache_bytes);
 	if (!context)
 		return NULL;
-	if (dwarfs_image_options_new(&how, &err) < 0) {
+	if (dwarfs_context_set_finish_percent(context, settings->finish_percent, &err) <
+		    0 ||
+	    dwarfs_image_options_new(&how, &err) < 0) {
 		tool_fail(err, NULL);
 		return NULL;
 	}
-	dwarfs_image_options_set_offset(how, offset);
-	dwarfs_image_options_set_bytes(how, bytes);
-	if (dwarfs_image_open(context, options->image, how, &image, &err) < 0) {
+	dwarfs_image_options_set_offset(how, settings->offset);
+	dwarfs_image_options_set_bytes(how, settings->image_bytes);
+	dwarfs_image_options_set_verify(how, settings->verify);
+	if (dwarfs_image_open(context, settings->image, how, &image, &err) < 0) {
 		tool_fail(err, NULL);
 		return NULL;
 	}
-	return image;
+	if (settings->lock != LOCK_NONE && dwarfs_image_lock_metadata(image, &err) < 0) {
+		if (settings->lock == LOCK_MUST) {
+			tool_fail(err, "mlock=must");
+			return NULL;
+		}
+		tool_log(DWARFS_LOG_WARN, "mlock=try: %s", dwarfs_error_message(err));
+	}
+	opened = image;
+	image = NULL;
+	return opened;
+}
+
+/* What the settings ask for besides; 0, or 1 after printing why it cannot be had. */
+static int prepare(struct mounted *mounted)
+{
+	const struct settings *settings = mounted->settings;
+
+	return files_new(&mounted->files) || ahead_new(mounted, &mounted->ahead) ||
+	       (settings->fold && folded_new(mounted->image, &mounted->folded)) ||
+	       (settings->perfmon &&
+		perfmon_new(settings->perfmon, settings->perfmon_trace,
+			    &mounted->perfmon)) ||
+	       (settings->analysis_file &&
+		opened_new(mounted->image, settings->analysis_file, &mounted->opened));
+}
+
+static void finish(struct mounted *mounted)
+{
+	ahead_free(mounted->ahead);
+	files_free(mounted->files);
+	folded_free(mounted->folded);
+	opened_finish(mounted->opened);
+	perfmon_free(mounted->perfmon);
 }
 
 /* -- the session --------------------------------------------------------------------- */
@@ -221,13 +155,14 @@ static int add_option(struct fuse_args *args, const char *text, const char *valu
 	return 0;
 }
 
-static int add_mount_options(struct fuse_args *args, const struct options *options)
+static int add_mount_options(struct fuse_args *args, const struct command *command)
 {
-	auto_free char *source = realpath(options->image, NULL);
+	const char *image = command->settings.image;
+	auto_free char *source = realpath(image, NULL);
 
-	if ((!options->has_fsname &&
-	     add_option(args, "fsname=", source ? source : options->image) != 0) ||
-	    (!options->has_subtype && add_option(args, "subtype=", "dwarfs") != 0) ||
+	if ((!command->has_fsname &&
+	     add_option(args, "fsname=", source ? source : image) != 0) ||
+	    (!command->has_subtype && add_option(args, "subtype=", "dwarfs") != 0) ||
 	    add_option(args, "default_permissions", "") != 0 ||
 	    add_option(args, "ro", "") != 0)
 		return tool_error("out of memory");
@@ -259,9 +194,10 @@ static int serve(struct fuse_session *session, const struct fuse_cmdline_opts *c
 	return ret < 0 ? tool_error("serving requests: %s", strerror(-ret)) : 0;
 }
 
-static int mount_and_serve(struct fuse_args *args,
-			   const struct fuse_cmdline_opts *cmdline,
-			   struct mounted *mounted)
+/* Mount, and tell the parent; background is -1 in the foreground. */
+static int mount_and_serve(struct fuse_args *args, const struct command *command,
+			   struct mounted *mounted, const struct guard *guard,
+			   int background)
 {
 	struct fuse_session *session =
 		fuse_session_new(args, &dwarfs_ops, sizeof(dwarfs_ops), mounted);
@@ -270,68 +206,83 @@ static int mount_and_serve(struct fuse_args *args,
 	if (!session)
 		return 1; /* libfuse said why */
 	if (fuse_set_signal_handlers(session) == 0) {
-		if (fuse_session_mount(session, cmdline->mountpoint) == 0) {
-			/* The image is open: the change of directory does no harm. */
-			if (fuse_daemonize(cmdline->foreground) == 0)
-				code = serve(session, cmdline);
+		if (fuse_session_mount(session, command->fuse.mountpoint) == 0) {
+			if (command->settings.cache_files)
+				kernel_read_ahead(command->fuse.mountpoint);
+			/* All is open: the change of directory does no harm. */
+			if (guard_mounted(guard) == 0 &&
+			    (background < 0 || background_ready(background) == 0) &&
+			    ahead_start(mounted->ahead) == 0)
+				code = serve(session, &command->fuse);
 			fuse_session_unmount(session);
 		}
 		fuse_remove_signal_handlers(session);
 	}
+	/* Nobody is left who asks; the threads may still be at it. */
 	fuse_session_destroy(session);
 	return code;
 }
 
 /* -- main ---------------------------------------------------------------------------- */
 
-/* The kernel would put the root directory of an image even over a file. */
-static int check_mount_point(const char *path)
+static int run_mounted(struct fuse_args *args, const struct command *command,
+		       const struct guard *guard, int background)
 {
-	struct stat st;
+	auto_handle(dwarfs_image) *image = open_image(&command->settings);
+	struct mounted mounted = {
+		.settings = &command->settings,
+		.image = image,
+	};
+	int code;
 
-	/* "/dev/fd/N" is a mount that another program made for us. */
-	if (!strncmp(path, "/dev/fd/", 8) || stat(path, &st) != 0 || S_ISDIR(st.st_mode))
-		return 0; /* what is missing or unreadable is left to libfuse to report */
-	return tool_error("'%s' must be a directory", path);
+	if (!image)
+		return 1;
+	code = prepare(&mounted);
+	if (code == 0)
+		code = mount_and_serve(args, command, &mounted, guard, background);
+	finish(&mounted);
+	return code;
 }
 
-static int run(struct fuse_args *args, struct options *options,
-	       struct fuse_cmdline_opts *cmdline)
+static int run(struct fuse_args *args, struct command *command)
 {
-	auto_handle(dwarfs_image) *image = NULL;
-	struct mounted mounted = { .block_bytes = DEFAULT_BLOCK_BYTES };
+	struct settings *settings = &command->settings;
+	bool foreground;
+	int background = -1, code;
+	struct guard guard = { .pipe = -1 };
 
-	if (fuse_opt_parse(args, options, option_table, take_option) != 0)
+	if (command_parse(command, args) != 0)
 		return 1;
-	if (options->bad)
-		return 1;
-	if (options->man)
+	if (command->man)
 		return tool_show_man();
-	if (fuse_parse_cmdline(args, cmdline) != 0)
-		return 1;
-	if (cmdline->show_help) {
+	if (command->fuse.show_help) {
 		fputs(usage_text, stdout);
 		return tool_finish(0);
 	}
-	if (cmdline->show_version) {
+	if (command->fuse.show_version) {
 		tool_print_version();
 		printf("libfuse %s\n", fuse_pkgversion());
 		return tool_finish(0);
 	}
-	if (!options->image)
-		return tool_error("no image given");
-	if (!cmdline->mountpoint)
-		return tool_error("no mount point given");
-	if (check_mount_point(cmdline->mountpoint) != 0)
+	if (command->fake)
+		return 0;
+	foreground = command->fuse.foreground;
+	if (settings->log_level < 0)
+		settings->log_level = foreground ? DWARFS_LOG_INFO : DWARFS_LOG_WARN;
+	tool_set_log_level(settings->log_level);
+	if (add_mount_options(args, command) != 0)
 		return 1;
-	if (choose_log_level(options, cmdline->foreground) ||
-	    add_mount_options(args, options) != 0)
+	if (!foreground && background_start(&background, &code)) {
+		/* The directory is the child's now, or was removed by it. */
+		free(command->made_mount_point);
+		command->made_mount_point = NULL;
+		return code;
+	}
+	if (command->auto_unmount && guard_start(&guard, command->fuse.mountpoint) != 0)
 		return 1;
-	image = open_image(options, &mounted);
-	if (!image)
-		return 1;
-	mounted.image = image;
-	return mount_and_serve(args, cmdline, &mounted);
+	code = run_mounted(args, command, &guard, background);
+	guard_end(&guard);
+	return code;
 }
 
 /*
@@ -353,10 +304,9 @@ static int fill_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
-	struct fuse_args args = FUSE_ARGS_INIT(argc, argv);
-	struct fuse_cmdline_opts cmdline = { 0 };
-	struct options options = { 0 };
-	int code;
+	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+	struct command command = { 0 };
+	int code = 0;
 
 	if (fill_standard_descriptors() != 0)
 		return 1;
@@ -366,9 +316,15 @@ int main(int argc, char **argv)
 		tool_finish(0);
 		return 1;
 	}
-	code = run(&args, &options, &cmdline);
-	free(cmdline.mountpoint);
-	free_options(&options);
+	for (int i = 0; i < argc && code == 0; i++)
+		if (fuse_opt_add_arg(&args, argv[i]) != 0)
+			code = 1;
+	if (code == 0)
+		code = run(&args, &command);
+	/* As mount(8) has it: the mount failed. */
+	if (code != 0 && command.is_helper)
+		code = 32;
+	command_free(&command);
 	fuse_opt_free_args(&args);
 	return code;
 }

@@ -357,8 +357,7 @@ static void take_finding(int severity, int code, int64_t section, const char *me
 {
 	struct checking *checking = user;
 	struct report *report = checking->report;
-	struct finding finding = { severity, section,
-				   code == DWARFS_ERR_CHECKSUM,
+	struct finding finding = { severity, section, code == DWARFS_ERR_CHECKSUM,
 				   strdup(message) };
 	struct finding *grown;
 

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 enum {
 	OPT_SKIP_DEVICES = 256,
 	OPT_SKIP_SPECIALS,
@@ -42,6 +41,8 @@ static const struct tool_option option_table[] = {
 	  "write as much as possible; exit with 1 all the same", TOOL_BASIC },
 	{ OPT_STDOUT_PROGRESS, "stdout-progress", NULL,
 	  "print the share that is done on stdout", TOOL_BASIC },
+	{ 'n', "num-workers", "N",
+	  "threads that unpack blocks; default: one for each\nprocessor", TOOL_BASIC },
 	{ 's', "cache-size", "SIZE", "decoded blocks to keep in memory; default 512m",
 	  TOOL_BASIC },
 	{ OPT_LOG_LEVEL, "log-level", "LEVEL",
@@ -54,7 +55,6 @@ static const struct tool_option option_table[] = {
 	REFUSED(0, "format-options"),
 	REFUSED(0, "pattern"),
 	REFUSED(0, "disable-integrity-check"),
-	REFUSED('n', "num-workers"),
 	REFUSED(0, "num-disk-writers"),
 	REFUSED(0, "log-with-context"),
 	REFUSED(0, "perfmon"),
@@ -64,7 +64,7 @@ static const struct tool_option option_table[] = {
 
 struct settings {
 	const char *input, *output;
-	uint64_t offset, cache_bytes;
+	uint64_t offset, cache_bytes, workers;
 	bool skip_devices, skip_specials, continue_on_error, stdout_progress;
 	bool done; /* the help or the version was asked for and printed */
 };
@@ -102,6 +102,9 @@ static int take_option(struct settings *settings, int id, const char *value)
 		return tool_parse_offset("--image-offset", value, &settings->offset);
 	case 's':
 		return tool_parse_bytes("--cache-size", value, &settings->cache_bytes);
+	case 'n':
+		return tool_parse_number("--num-workers", value, 0, 1024,
+					 &settings->workers);
 	case OPT_SKIP_DEVICES:
 		settings->skip_devices = true;
 		return 0;
@@ -195,7 +198,7 @@ static dwarfs_image *open_image(const struct settings *settings)
 	auto_handle(dwarfs_image_options) *how = NULL;
 	dwarfs_image *image;
 
-	context = tool_context_new(0, settings->cache_bytes);
+	context = tool_context_new(settings->workers, settings->cache_bytes);
 	if (!context)
 		return NULL;
 	if (dwarfs_image_options_new(&how, &err) < 0) {
@@ -234,8 +237,7 @@ static int extract_image(const struct settings *settings, const dwarfs_image *im
 		return 0;
 	failures = dwarfs_extract_failures(extract);
 	if (ret == DWARFS_ERR_CANCELLED || !settings->continue_on_error || failures == 0)
-		return tool_fail(err, "%s: extraction aborted",
-				 settings->input);
+		return tool_fail(err, "%s: extraction aborted", settings->input);
 	return tool_error("extraction finished with %llu error%s",
 			  (unsigned long long)failures, failures == 1 ? "" : "s");
 }
@@ -246,6 +248,7 @@ int main(int argc, char **argv)
 		.output = ".",
 		.offset = DWARFS_OFFSET_AUTO,
 		.cache_bytes = TOOL_DEFAULT,
+		.workers = TOOL_DEFAULT,
 	};
 	struct watch watch = { .printed = -1 };
 	auto_handle(dwarfs_error) *err = NULL;

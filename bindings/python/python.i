@@ -369,7 +369,8 @@ static PyObject *decode_text(void *text)
 /* -- results and errors -------------------------------------------------------------------- */
 
 %typemap(out) int "$result = Py_NewRef(Py_None);"
-%typemap(out) int dwarfs_walk_next, int dwarfs_progress_phase "$result = PyLong_FromLong($1);"
+%typemap(out) int dwarfs_walk_next, int dwarfs_progress_phase, int dwarfs_prefetch
+	"$result = PyLong_FromLong($1);"
 
 %typemap(out) int dwarfs_builder_category_bytes {
 	if ($1 < 0) {
@@ -504,6 +505,29 @@ DWARFS_OUTPUT_HANDLE(dwarfs_extract, extract_out)
 /* -- sources: closed by the library, so they are kept alive until then --------------------- */
 
 /* A buffer, which stays exported. */
+/* A list of numbers. */
+%typemap(in) (const dwarfs_inode *inodes, size_t count) (dwarfs_inode *list = NULL) {
+	if (!PyList_Check($input)) {
+		PyErr_SetString(PyExc_TypeError, "a list of inodes is needed");
+		SWIG_fail;
+	}
+	$2 = (size_t)PyList_GET_SIZE($input);
+	list = PyMem_Calloc($2 + 1, sizeof(*list));
+	if (!list) {
+		PyErr_NoMemory();
+		SWIG_fail;
+	}
+	for (size_t i = 0; i < $2; i++) {
+		unsigned long inode = PyLong_AsUnsignedLong(PyList_GET_ITEM($input, i));
+
+		if (PyErr_Occurred())
+			SWIG_fail;
+		list[i] = inode > UINT32_MAX ? UINT32_MAX : (dwarfs_inode)inode;
+	}
+	$1 = list;
+}
+%typemap(freearg) (const dwarfs_inode *inodes, size_t count) "PyMem_Free(list$argnum);"
+
 %typemap(in) (const void *data, size_t bytes, dwarfs_io_close_fn close, void *user)
 	(Py_buffer *view = NULL) {
 	view = PyMem_Calloc(1, sizeof(*view));

@@ -61,7 +61,8 @@ DWARFS_API void dwarfs_context_free(dwarfs_context *context);
 
 /**
  * Set how many bytes of decoded blocks are kept for reading again, over all images of the
- * context. When one block alone is larger, it may exceed the budget while it is in use.
+ * context: decoded bytes, the state of decoders, and stored bytes while they are decoded. When
+ * one block alone is larger, one at a time may exceed the budget while it is in use.
  *
  * @param context  not in use yet
  * @param bytes    0 or more; default 512 MiB
@@ -72,6 +73,21 @@ DWARFS_API void dwarfs_context_free(dwarfs_context *context);
  */
 DWARFS_API int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t bytes,
 					      dwarfs_error **err);
+
+/**
+ * Set when a block that is decoded in part is decoded to its end at once: that takes memory,
+ * and gives the memory of its decoder back.
+ *
+ * @param context  not in use yet
+ * @param percent  how much of a block a read must need for that, 0 to 100; default 100, which
+ *                 means that no more is decoded than is read
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_RANGE, or DWARFS_ERR_INVALID when the context is in use already
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_context_set_finish_percent(dwarfs_context *context, uint32_t percent,
+						 dwarfs_error **err);
 
 /**
  * Set how many worker threads a long operation starts.
@@ -101,6 +117,43 @@ DWARFS_API int dwarfs_context_set_workers(dwarfs_context *context, uint32_t work
  */
 DWARFS_API int dwarfs_context_set_log(dwarfs_context *context, int level, dwarfs_log_fn log,
 				      void *user, dwarfs_error **err);
+
+/** Numbers of the block cache, for dwarfs_context_cache_count(). */
+enum dwarfs_cache_number {
+	DWARFS_CACHE_BUDGET,	    /**< bytes that it may take */
+	DWARFS_CACHE_USED,	    /**< bytes that it takes now, decoders and stored bytes too */
+	DWARFS_CACHE_MOST_USED,	    /**< the most that it ever took */
+	DWARFS_CACHE_BLOCKS,	    /**< blocks that are there now, whole or in part */
+	DWARFS_CACHE_EXTENTS,	    /**< parts of other blocks that are there now */
+	DWARFS_CACHE_HITS,	    /**< reads whose bytes were there */
+	DWARFS_CACHE_MISSES,	    /**< times that a block had to be decoded, or decoded further */
+	DWARFS_CACHE_EVICTIONS,	    /**< blocks that left to make room */
+	DWARFS_CACHE_DECODED_BYTES, /**< bytes that were decoded into the cache */
+};
+
+/**
+ * Ask for a number of the block cache, which all images of a context share.
+ *
+ * @param context  a context
+ * @param what     a dwarfs_cache_number
+ * @return the number as it is now; 0 for one that does not exist, and, except for the budget,
+ *         before the first image was opened
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API uint64_t dwarfs_context_cache_count(const dwarfs_context *context, int what);
+
+/**
+ * Give memory of the block cache back to the system: that of all blocks that nobody has read
+ * from for a while. What is being read stays.
+ *
+ * @param context     a context
+ * @param max_age_ms  how long, in milliseconds; 0 for all blocks
+ * @return 0; it cannot fail
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_context_trim(dwarfs_context *context, uint64_t max_age_ms);
 
 DWARFS_END_DECLS
 

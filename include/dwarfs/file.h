@@ -4,7 +4,11 @@
  * Read the contents of files.
  *
  * dwarfs_read() needs nothing but an inode; a dwarfs_file remembers where the pieces of a
- * large file are, and answers for holes.
+ * large file are, and answers for holes. What is read comes from the block cache of the
+ * context; dwarfs_prefetch() puts there what will be read soon.
+ *
+ * dwarfs_file_borrow() gives the bytes where they are, without a copy. dwarfs_read_in_order()
+ * reads whole files, many of them, in the order in which they are stored.
  */
 #ifndef DWARFS_FILE_H
 #define DWARFS_FILE_H
@@ -88,6 +92,131 @@ DWARFS_API int dwarfs_file_seek_hole(const dwarfs_file *file, uint64_t offset,
 
 /** Close a file; NULL is accepted. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_file_free(dwarfs_file *file);
+
+/* -- without a copy ------------------------------------------------------------------ */
+
+/** Bytes of a file, in one or more parts, that stay in memory until they are given back. */
+typedef struct dwarfs_borrowed dwarfs_borrowed;
+
+/**
+ * Read from an open file without a copy, where that is possible: the bytes stay where they are
+ * decoded. Where keeping them there would leave too little of the cache's budget for others,
+ * they are copied all the same, which does not show.
+ *
+ * @param file    a file
+ * @param bytes   how many are wanted
+ * @param offset  from the start of the file
+ * @param out     receives the bytes, fewer than wanted only at the end of the file; give them
+ *                back with dwarfs_borrowed_free(), soon
+ * @param err     receives the details on failure; may be NULL
+ * @return as dwarfs_read()
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_file_borrow(const dwarfs_file *file, size_t bytes, uint64_t offset,
+				  dwarfs_borrowed **out, dwarfs_error **err);
+
+/** @return how many parts there are; 0 past the end of the file. Threads: any. Since 0.1. */
+DWARFS_API size_t dwarfs_borrowed_count(const dwarfs_borrowed *borrowed);
+
+/**
+ * One of the parts, in the order of the file.
+ *
+ * @param borrowed   borrowed bytes
+ * @param index      from 0; less than dwarfs_borrowed_count()
+ * @param bytes_out  receives the size of the part, at least 1
+ * @return its bytes, until dwarfs_borrowed_free(); NULL for an index that does not exist
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API const void *dwarfs_borrowed_part(const dwarfs_borrowed *borrowed, size_t index,
+					    size_t *bytes_out);
+
+/** @return the size of all parts together. Threads: any. Since 0.1. */
+DWARFS_API size_t dwarfs_borrowed_bytes(const dwarfs_borrowed *borrowed);
+
+/** Give borrowed bytes back; NULL is accepted. Threads: one. Since 0.1. */
+DWARFS_API void dwarfs_borrowed_free(dwarfs_borrowed *borrowed);
+
+/* -- many files ---------------------------------------------------------------------- */
+
+/**
+ * Put into the cache what some files need, as far as they fit into its budget: they get half
+ * of that, or a quarter where one block takes most of it. Where the files lie all over blocks
+ * that are too large to stay, each block is decoded once, and what the files need of it stays.
+ * What is read as quickly without being here is left out. Files that cannot be read are passed
+ * over: that shows when they are read.
+ *
+ * Meant for what will be read soon and in this order, such as the other files of a directory.
+ * The workers of the context help.
+ *
+ * @param image   an image
+ * @param inodes  of regular files; others are passed over
+ * @param count   how many
+ * @param err     receives the details on failure; may be NULL
+ * @return how many of the files, from the first on, are in the cache now; or DWARFS_ERR_RANGE
+ *         for a bad inode, or DWARFS_ERR_NOMEM
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_prefetch(const dwarfs_image *image, const dwarfs_inode *inodes,
+			       size_t count, dwarfs_error **err);
+
+/**
+ * Receives pieces of files.
+ *
+ * The pieces of a file do not overlap and cover all of it. Most often they come in the order
+ * of the file, but where parts of a file are stored elsewhere they need not. After its last
+ * piece one call with bytes 0 and, as offset, the size tells that the file is complete; for an
+ * empty file that is the only call.
+ *
+ * @param inode   the file
+ * @param data    the bytes, valid during the call; NULL for a hole and for the last call
+ * @param bytes   how many
+ * @param offset  from the start of the file
+ * @param user    as given to dwarfs_read_in_order()
+ * @return 0; anything else stops, and is then returned by dwarfs_read_in_order()
+ *
+ * Threads: that which called dwarfs_read_in_order().
+ */
+typedef int (*dwarfs_piece_fn)(dwarfs_inode inode, const void *data, size_t bytes,
+			       uint64_t offset, void *user);
+
+/**
+ * Is told that a file cannot be read; no more pieces of it come.
+ *
+ * @param inode  the file
+ * @param why    what went wrong, valid during the call
+ * @param user   as given to dwarfs_read_in_order()
+ * @return 0 to go on with the other files; anything else stops, and is then returned by
+ *         dwarfs_read_in_order()
+ *
+ * Threads: that which called dwarfs_read_in_order().
+ */
+typedef int (*dwarfs_piece_fail_fn)(dwarfs_inode inode, const dwarfs_error *why, void *user);
+
+/**
+ * Read whole files, many of them, in the order in which they are stored: every block is read
+ * and decoded once, by the workers of the context, which run ahead. Takes the memory of one
+ * block for each worker and one more, and 32 bytes for each chunk of the files; the cache is
+ * used for what it has, and stays as it is.
+ *
+ * @param image   an image
+ * @param inodes  of regular files, others cannot be read; what is in here twice is read once
+ * @param count   how many
+ * @param piece   called for each piece, block by block, and within a block in the order of
+ *                inodes and of the file
+ * @param failed  called for each file that cannot be read; NULL to stop at the first
+ * @param user    handed to both
+ * @param err     receives the details on failure; may be NULL
+ * @return 0, what a callback returned, or as dwarfs_read()
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_read_in_order(const dwarfs_image *image, const dwarfs_inode *inodes,
+				    size_t count, dwarfs_piece_fn piece,
+				    dwarfs_piece_fail_fn failed, void *user,
+				    dwarfs_error **err);
 
 DWARFS_END_DECLS
 

@@ -60,6 +60,37 @@ DWARFS_API void dwarfs_image_options_set_offset(dwarfs_image_options *options, u
  */
 DWARFS_API void dwarfs_image_options_set_bytes(dwarfs_image_options *options, uint64_t bytes);
 
+/** When the hashes of an image's sections are looked at. */
+enum dwarfs_verify {
+	DWARFS_VERIFY_EAGER, /**< before the first byte of a section is used; the default */
+	DWARFS_VERIFY_LAZY,  /**< later, see dwarfs_image_options_set_verify() */
+};
+
+/**
+ * Set when the hashes of an image's sections are looked at. Meant for images on slow or remote
+ * sources that are known to be good.
+ *
+ * With DWARFS_VERIFY_EAGER whoever gets a byte of the image can rely on it. With
+ * DWARFS_VERIFY_LAZY, opening does not wait for the hash of the metadata: where this is stored
+ * uncompressed and can be used in place, only what is asked for is read, and a thread of the
+ * image computes the hash meanwhile. Until it is known to match (dwarfs_image_verify() finds out), names
+ * and attributes may be wrong; once it is known not to match, all that look at the metadata fail
+ * with DWARFS_ERR_CHECKSUM. A block is hashed when its last byte was decoded: until then, what
+ * was read of it may be wrong, and of a block that is never decoded to its end nobody will know.
+ * If the hash does not match, readers of the block get DWARFS_ERR_CHECKSUM from then on. Blocks
+ * that are stored uncompressed are hashed before they are used all the same. In no mode can
+ * damaged metadata make a reader look outside the image's bytes.
+ *
+ * A file is mapped: if it shrinks or cannot be read while it is open, touching metadata that was
+ * not read yet raises SIGBUS.
+ *
+ * @param options  the options
+ * @param mode     a dwarfs_verify; whatever else counts as DWARFS_VERIFY_EAGER
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API void dwarfs_image_options_set_verify(dwarfs_image_options *options, int mode);
+
 /**
  * Open the image in a file.
  *
@@ -117,6 +148,19 @@ DWARFS_API dwarfs_image *dwarfs_image_ref(const dwarfs_image *image);
 DWARFS_API dwarfs_context *dwarfs_image_context(const dwarfs_image *image);
 
 /* -- identity ------------------------------------------------------------------------ */
+
+/**
+ * See that the hash of the metadata matches, if that is not known yet. With DWARFS_VERIFY_EAGER
+ * it is known since the image was opened.
+ *
+ * @param image  an image
+ * @param err    receives the details on failure; may be NULL
+ * @return 0, also in format version 1, which has no hashes; or DWARFS_ERR_CHECKSUM, and then all
+ *         that look at the metadata fail so from now on
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_image_verify(const dwarfs_image *image, dwarfs_error **err);
 
 /** @return the minor format version, 0 to 6; the major one is 2. Threads: any. Since 0.1. */
 DWARFS_API uint32_t dwarfs_image_format_minor(const dwarfs_image *image);
@@ -266,6 +310,34 @@ DWARFS_API const char *dwarfs_section_type_name(uint32_t type);
 
 /** @return the format's name of a codec, such as "ZSTD"; "UNKNOWN". Since 0.1. */
 DWARFS_API const char *dwarfs_compression_name(uint32_t compression);
+
+/* -- memory -------------------------------------------------------------------------- */
+
+/**
+ * Decode a whole block, so that reading it later finds it in the cache of the context. Of one
+ * that does not fit there nothing is kept.
+ *
+ * @param image  an image
+ * @param block  0 to dwarfs_image_block_count() - 1
+ * @param err    receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_RANGE, or why the block cannot be decoded
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_image_preload_block(const dwarfs_image *image, uint32_t block,
+					  dwarfs_error **err);
+
+/**
+ * Have the metadata in memory, and keep the system from swapping it out or dropping it for as
+ * long as the image is open.
+ *
+ * @param image  an image
+ * @param err    receives the details on failure; may be NULL
+ * @return 0; DWARFS_ERR_NOMEM or DWARFS_ERR_ACCESS where the limits of the process are too low
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_image_lock_metadata(const dwarfs_image *image, dwarfs_error **err);
 
 /* -- checks -------------------------------------------------------------------------- */
 

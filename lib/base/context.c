@@ -20,6 +20,7 @@ struct dwarfs_context {
 	atomic_bool in_use;
 	uint32_t workers;
 	uint64_t cache_bytes;
+	uint32_t finish_percent;
 	int log_level;
 	dwarfs_log_fn log;
 	void *log_user;
@@ -56,6 +57,7 @@ int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err)
 	atomic_init(&context->references, 1);
 	context->workers = count_processors();
 	context->cache_bytes = DEFAULT_CACHE_BYTES;
+	context->finish_percent = 100;
 	*context_out = context;
 	return 0;
 }
@@ -105,6 +107,20 @@ int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t bytes,
 	return 0;
 }
 
+int dwarfs_context_set_finish_percent(dwarfs_context *context, uint32_t percent,
+				      dwarfs_error **err)
+{
+	int ret = refuse_when_used(context, err);
+
+	if (ret < 0)
+		return ret;
+	if (percent > 100)
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "%" PRIu32 " percent: at most 100 are possible", percent);
+	context->finish_percent = percent;
+	return 0;
+}
+
 int dwarfs_context_set_workers(dwarfs_context *context, uint32_t workers,
 			       dwarfs_error **err)
 {
@@ -136,6 +152,11 @@ int dwarfs_context_set_log(dwarfs_context *context, int level, dwarfs_log_fn log
 	return 0;
 }
 
+uint32_t dw_context_finish_percent(const dwarfs_context *context)
+{
+	return context->finish_percent;
+}
+
 uint32_t dw_context_workers(const dwarfs_context *context)
 {
 	return context->workers;
@@ -163,6 +184,17 @@ int dw_context_shared(dwarfs_context *context,
 		*object_out = context->shared;
 	pthread_mutex_unlock(&context->shared_lock);
 	return ret;
+}
+
+void *dw_context_peek(const dwarfs_context *context)
+{
+	dwarfs_context *mutable = (dwarfs_context *)context;
+	void *object;
+
+	pthread_mutex_lock(&mutable->shared_lock);
+	object = mutable->shared;
+	pthread_mutex_unlock(&mutable->shared_lock);
+	return object;
 }
 
 bool dw_log_wants(const dwarfs_context *context, int level)

@@ -21,6 +21,7 @@ static inline void dw_cleanup_context(dwarfs_context **context)
 
 uint32_t dw_context_workers(const dwarfs_context *context);
 uint64_t dw_context_cache_bytes(const dwarfs_context *context);
+uint32_t dw_context_finish_percent(const dwarfs_context *context);
 
 /*
  * One object that is shared by the users of the context and made at the first need, such
@@ -31,6 +32,9 @@ int dw_context_shared(dwarfs_context *context,
 				  dwarfs_error **err),
 		      void (*destroy)(void *object), void **object_out,
 		      dwarfs_error **err);
+
+/* That object, or NULL when nobody has needed it yet. */
+void *dw_context_peek(const dwarfs_context *context);
 
 /* Whether a message of this level would be passed on. */
 bool dw_log_wants(const dwarfs_context *context, int level);

@@ -61,41 +61,265 @@ static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 	return 0;
 }
 
-/*
- * There is no state to go on with, so each step begins at the start. As each goes twice
- * as far as the one before, all of them together cost no more than twice the last.
+/* -- unpacking step by step -----------------------------------------------------------
  */
+
+/*
+ * The library cannot go on where it has stopped, and beginning again would write over
+ * what others read already: so here is the format once more, a row of sequences. Nothing
+ * before decoder->done is ever written.
+ */
+#define MATCH_OFFSET_BYTES 2
+#define MATCH_MIN	   4
+#define LAST_LITERALS	   5  /* at least so many are at the end */
+#define LAST_MATCH	   12 /* from the end: no match begins later */
+#define NIBBLE_MAX	   15 /* of a length; more follows in bytes */
+#define LENGTH_BYTE_MAX	   255
+#define STRIDE		   16 /* bytes that are copied at once, where there is room */
+
+/* Where the next step begins. */
+struct place {
+	size_t at;	 /* in the payload */
+	size_t literals; /* of this sequence, still to be copied */
+	size_t match;	 /* and then these, from offset bytes back */
+	size_t offset;
+	unsigned match_nibble;
+	bool wants_match; /* it is read when the literals are done */
+};
+
+static int fail_damaged(dwarfs_error **err)
+{
+	return dw_fail(err, DWARFS_ERR_CORRUPT, "the data is damaged");
+}
+
+static bool read_more(const struct decoder *decoder, struct place *place, unsigned nibble,
+		      size_t *length_out)
+{
+	size_t length = nibble;
+	uint8_t byte;
+
+	if (nibble == NIBBLE_MAX)
+		do {
+			if (place->at >= decoder->in.size || length > decoder->size)
+				return false;
+			byte = decoder->in.data[place->at++];
+			length += byte;
+		} while (byte == LENGTH_BYTE_MAX);
+	*length_out = length;
+	return true;
+}
+
+/* The literals of the next sequence. */
+static bool read_sequence(const struct decoder *decoder, struct place *place)
+{
+	uint8_t token;
+
+	if (place->at >= decoder->in.size)
+		return false;
+	token = decoder->in.data[place->at++];
+	place->match_nibble = token & NIBBLE_MAX;
+	place->wants_match = true;
+	return read_more(decoder, place, token >> 4, &place->literals) &&
+	       place->literals <= decoder->in.size - place->at &&
+	       place->literals <= decoder->size - decoder->done;
+}
+
+/* Its match; in the last sequence there is none. */
+static bool read_match(const struct decoder *decoder, struct place *place)
+{
+	const uint8_t *data = decoder->in.data + place->at;
+
+	place->wants_match = false;
+	if (place->at == decoder->in.size)
+		return decoder->done == decoder->size;
+	if (decoder->in.size - place->at < MATCH_OFFSET_BYTES + 1 + LAST_LITERALS ||
+	    decoder->size - decoder->done < LAST_MATCH)
+		return false;
+	place->offset = (size_t)data[0] | (size_t)data[1] << 8;
+	place->at += MATCH_OFFSET_BYTES;
+	if (place->offset == 0 || place->offset > decoder->done ||
+	    !read_more(decoder, place, place->match_nibble, &place->match))
+		return false;
+	place->match += MATCH_MIN;
+	return place->match <= decoder->size - decoder->done - LAST_LITERALS;
+}
+
+static void copy_literals(struct decoder *decoder, struct place *place, size_t count)
+{
+	const uint8_t *from = decoder->in.data + place->at;
+	uint8_t *to = decoder->out + decoder->done;
+
+	if (count <= STRIDE && decoder->in.size - place->at >= STRIDE &&
+	    decoder->size - decoder->done >= STRIDE)
+		memcpy(to, from, STRIDE);
+	else
+		memcpy(to, from, count);
+	place->at += count;
+	place->literals -= count;
+	decoder->done += count;
+}
+
+static void copy_match(struct decoder *decoder, struct place *place, size_t count)
+{
+	uint8_t *to = decoder->out + decoder->done, *end = to + count;
+	const uint8_t *from = to - place->offset;
+
+	place->match -= count;
+	if (place->offset >= STRIDE && decoder->size - decoder->done >= count + STRIDE) {
+		for (; to < end; to += STRIDE, from += STRIDE)
+			memcpy(to, from, STRIDE);
+	} else {
+		/* What was copied is part of the pattern, so each time there is more. */
+		while (to < end) {
+			size_t part = (size_t)(to - from), left = (size_t)(end - to);
+
+			memcpy(to, from, part < left ? part : left);
+			to += part < left ? part : left;
+		}
+	}
+	decoder->done += count;
+}
+
+/* True when there is something to copy, or the end is reached as it should be. */
+static bool advance(const struct decoder *decoder, struct place *place)
+{
+	while (place->literals == 0 && place->match == 0) {
+		if (place->wants_match) {
+			if (!read_match(decoder, place))
+				return false;
+			if (place->match == 0)
+				return true; /* the end */
+		} else if (!read_sequence(decoder, place)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Lengths of up to two bytes, which are most of them, and what is copied too much. */
+#define FAST_IN	 (1 + 2 * (1 + NIBBLE_MAX + LENGTH_BYTE_MAX) + MATCH_OFFSET_BYTES + STRIDE)
+#define FAST_OUT (2 * (NIBBLE_MAX + LENGTH_BYTE_MAX + STRIDE) + MATCH_MIN)
+
+static void copy_strides(uint8_t *to, const uint8_t *from, size_t count)
+{
+	const uint8_t *end = to + count;
+
+	do {
+		memcpy(to, from, STRIDE);
+		to += STRIDE;
+		from += STRIDE;
+	} while (to < end);
+}
+
+/* Whole sequences of the usual kind, as long as there is room around; the others, bad
+ * ones too, and what is left are for those who look closely. */
+static void run_fast(struct decoder *decoder, struct place *place, size_t upto)
+{
+	const uint8_t *in = decoder->in.data + place->at;
+	const uint8_t *in_end = decoder->in.data + decoder->in.size;
+	uint8_t *out = decoder->out + decoder->done, *out_end = decoder->out + upto;
+
+	while (in_end - in >= FAST_IN && out_end - out >= FAST_OUT) {
+		const uint8_t *at = in;
+		uint8_t *to = out;
+		unsigned token = *at++, count = token >> 4;
+		size_t offset;
+
+		if (count == NIBBLE_MAX) {
+			count += *at;
+			if (*at++ == LENGTH_BYTE_MAX)
+				break;
+		}
+		copy_strides(to, at, count);
+		to += count;
+		at += count;
+		offset = (size_t)at[0] | (size_t)at[1] << 8;
+		at += MATCH_OFFSET_BYTES;
+		count = token & NIBBLE_MAX;
+		if (count == NIBBLE_MAX) {
+			count += *at;
+			if (*at++ == LENGTH_BYTE_MAX)
+				break;
+		}
+		count += MATCH_MIN;
+		if (offset < STRIDE || offset > (size_t)(to - decoder->out))
+			break;
+		copy_strides(to, to - offset, count);
+		in = at;
+		out = to + count;
+	}
+	place->at = (size_t)(in - decoder->in.data);
+	decoder->done = (size_t)(out - decoder->out);
+}
+
+static int go_on(struct decoder *decoder, struct place *place, size_t upto,
+		 dwarfs_error **err)
+{
+	while (decoder->done < upto) {
+		size_t left;
+
+		if (place->literals == 0 && place->match == 0 && !place->wants_match)
+			run_fast(decoder, place, upto);
+		left = upto - decoder->done;
+		if (!advance(decoder, place) ||
+		    (place->literals == 0 && place->match == 0))
+			return fail_damaged(err);
+		if (place->literals > 0)
+			copy_literals(decoder, place,
+				      place->literals < left ? place->literals : left);
+		else
+			copy_match(decoder, place,
+				   place->match < left ? place->match : left);
+	}
+	/* All of it has been checked when all is done. */
+	if (upto == decoder->size &&
+	    (!advance(decoder, place) || place->literals > 0 || place->match > 0))
+		return fail_damaged(err);
+	return 0;
+}
+
 static int step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 {
-	size_t target = upto / 2 < decoder->done ? 2 * decoder->done : upto;
-	int got, ret;
+	int ret;
 
-	if (target > decoder->size / 2 || decoder->size > LZ4_MAX_INPUT_SIZE ||
-	    decoder->in.size > INT_MAX) {
+	/* All at once is faster, as long as nobody reads. */
+	if ((decoder->done == 0 && upto > decoder->size / 2) ||
+	    decoder->size > LZ4_MAX_INPUT_SIZE || decoder->in.size > INT_MAX) {
 		ret = unpack(decoder->in, decoder->out, decoder->size, err);
 		decoder->done = ret < 0 ? 0 : decoder->size;
 		return ret;
 	}
-	got = LZ4_decompress_safe_partial(
-		(const char *)decoder->in.data + SIZE_BYTES, (char *)decoder->out,
-		(int)(decoder->in.size - SIZE_BYTES), (int)target, (int)decoder->size);
-	if (got < 0 || (size_t)got < upto)
-		return dw_fail(err, DWARFS_ERR_CORRUPT, "the data is damaged");
-	decoder->done = (size_t)got;
-	return 0;
+	return go_on(decoder, decoder->state, upto, err);
 }
 
 static int start(struct decoder *decoder, dwarfs_error **err)
 {
 	uint64_t announced = 0;
+	struct place *place;
 	int ret = unpacked_size(decoder->in, &announced, err);
 
 	if (ret == 0 && announced != decoder->size)
 		ret = dw_fail(err, DWARFS_ERR_CORRUPT,
 			      "announces %" PRIu64 " bytes where %zu are expected",
 			      announced, decoder->size);
-	return ret;
+	if (ret < 0)
+		return ret;
+	place = dw_calloc(1, sizeof(*place));
+	if (!place)
+		return dw_fail_nomem(err);
+	place->at = SIZE_BYTES;
+	decoder->state = place;
+	decoder->fixed = sizeof(*place);
+	return 0;
 }
+
+static void stop(struct decoder *decoder)
+{
+	free(decoder->state);
+}
+
+/* -- packing --------------------------------------------------------------------------
+ */
 
 static int open_with(size_t table_bytes, int level, void **state_out, dwarfs_error **err)
 {
@@ -167,10 +391,6 @@ static int pack_fast(void *state, struct span in, struct buffer *out,
  * only. Each slice becomes such a block, with matches in those before. They are joined by
  * giving the literals at the end of one slice to the first sequence of the next.
  */
-#define MATCH_OFFSET_BYTES 2
-#define NIBBLE_MAX	   15 /* of a length; more follows in bytes */
-#define LENGTH_BYTE_MAX	   255
-
 struct joined {
 	uint8_t *at, *end;
 	const uint8_t *literals; /* not written yet, in the input */
@@ -313,6 +533,7 @@ const struct codec_ops dw_codec_lz4 = {
 	.unpack = unpack,
 	.start = start,
 	.step = step,
+	.stop = stop,
 	.packs_as = CODEC_LZ4,
 	.open = open_fast,
 	.close = free,
@@ -328,6 +549,7 @@ const struct codec_ops dw_codec_lz4hc = {
 	.unpack = unpack,
 	.start = start,
 	.step = step,
+	.stop = stop,
 	.packs_as = CODEC_LZ4,
 	.open = open_hc,
 	.close = free,

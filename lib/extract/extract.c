@@ -2,8 +2,9 @@
 /*
  * extract: write what an image holds to disk.
  *
- * The story: directories, links, devices and specials in tree order, then the files in
- * the order of their data, then the attributes of the directories, deepest first. Takes
+ * The story: directories, links, devices and specials in tree order; the files, piece by
+ * piece in the order of their data (extract/files); further names of these; then the
+ * attributes of the directories, deepest first. Takes
  * an image and a path, leaves alone whatever is there already. See <dwarfs/extract.h>.
  */
 #include <errno.h>
@@ -14,42 +15,9 @@
 #include <dwarfs/file.h>
 
 #include "base/context.h"
-#include "base/progress.h"
 #include "extract/contents.h"
-#include "extract/links.h"
-#include "extract/plan.h"
-#include "os/create.h"
+#include "extract/job.h"
 #include "os/file.h"
-
-struct dwarfs_extract {
-	dwarfs_image *image;
-	bool skip_devices, skip_specials, continue_on_error;
-	bool owners_given, owners;
-	dwarfs_progress_fn progress;
-	void *progress_user;
-	const dwarfs_cancel *cancel;
-	uint64_t failures;
-};
-
-/* One run. */
-struct job {
-	dwarfs_extract *extract;
-	const dwarfs_image *image;
-	const char *target;
-	int root_fd;
-	bool set_owner;
-	bool stopped; /* a failure that ends the run */
-	struct plan plan;
-	struct cursor here;  /* where entries are made */
-	struct cursor there; /* where hard links point to */
-	struct links links;
-	dwarfs_stat *stat;
-	void *buffer;
-	char *path; /* as shown in the progress */
-	struct dwarfs_progress progress;
-	int first_code; /* of the first failure */
-	dwarfs_error *first;
-};
 
 DW_DEFINE_AUTO(extract_handle, dwarfs_extract *, dwarfs_extract_free)
 DW_DEFINE_AUTO(extract_walk, dwarfs_walk *, dwarfs_walk_free)
@@ -121,9 +89,7 @@ static bool is_fatal(int code)
 	return code == DWARFS_ERR_CANCELLED || code == DWARFS_ERR_NOMEM;
 }
 
-/* Count the failure of an entry, tell the log, and stop unless told to go on. Takes why.
- */
-static void note_failure(struct job *job, dwarfs_entry entry, int code, dwarfs_error *why)
+void dw_job_fail(struct job *job, dwarfs_entry entry, int code, dwarfs_error *why)
 {
 	auto_free char *path = dw_plan_path(&job->plan, job->target, entry);
 
@@ -155,7 +121,7 @@ static struct timespec time_of(const dwarfs_stat *stat, int time)
 	};
 }
 
-static struct attributes attributes_of(const struct job *job)
+struct attributes dw_job_attributes(const struct job *job)
 {
 	return (struct attributes){
 		.mode = dwarfs_stat_mode(job->stat),
@@ -169,7 +135,7 @@ static struct attributes attributes_of(const struct job *job)
 
 static int restore_at(struct job *job, int dir_fd, const char *name, dwarfs_error **err)
 {
-	struct attributes attributes = attributes_of(job);
+	struct attributes attributes = dw_job_attributes(job);
 	const char *what;
 	int ret = dw_restore_at(dir_fd, name, &attributes, &what);
 
@@ -244,10 +210,10 @@ static int make_node(struct job *job, int dir_fd, const char *name, dwarfs_error
 	return restore_at(job, dir_fd, name, err);
 }
 
-/* Write a file of its own, whole or not at all. */
+/* Write a file of its own, whole or not at all, while no other one is. */
 static int make_copy(struct job *job, int dir_fd, const char *name, dwarfs_error **err)
 {
-	struct attributes attributes = attributes_of(job);
+	struct attributes attributes = dw_job_attributes(job);
 	int fd = dw_create_file(dir_fd, name), ret, restored, closed;
 	const char *what;
 
@@ -299,19 +265,41 @@ static int make_link(struct job *job, int dir_fd, const char *name, dwarfs_error
 	return 1;
 }
 
-static int make_file(struct job *job, dwarfs_entry entry, int dir_fd, const char *name,
-		     dwarfs_error **err)
+/* Another name of an inode that has been written, or failed to be. */
+static int make_other_name(struct job *job, dwarfs_entry entry, dwarfs_error **err)
 {
-	bool shared = dwarfs_stat_nlink(job->stat) > 1;
-	int ret = shared ? make_link(job, dir_fd, name, err) : 0;
+	char name[DWARFS_NAME_ROOM];
+	uint32_t dir;
+	int ret, dir_fd;
 
-	if (ret != 0)
-		return ret < 0 ? ret : 0;
-	if ((ret = make_copy(job, dir_fd, name, err)) < 0)
+	if ((ret = dwarfs_entry_stat(job->image, entry, job->stat, err)) < 0 ||
+	    (ret = dw_plan_dir_of(&job->plan, entry, &dir, err)) < 0 ||
+	    (ret = dw_plan_name(&job->plan, entry, name, err)) < 0 ||
+	    (ret = dw_cursor_go(&job->here, dir, &dir_fd, err)) < 0 ||
+	    (ret = make_link(job, dir_fd, name, err)) < 0)
 		return ret;
-	if (shared)
+	if (ret == 0 && (ret = make_copy(job, dir_fd, name, err)) == 0)
 		dw_links_add(&job->links, job->stat, entry);
-	return 0;
+	return ret < 0 ? ret : 0;
+}
+
+static void make_other_names(struct job *job)
+{
+	for (size_t i = 0; i < job->files.other_count && !job->stopped; i++) {
+		dwarfs_entry entry = job->files.others[i];
+		uint64_t bytes_done = job->progress.bytes_done;
+		dwarfs_error *why = NULL;
+		int ret;
+
+		dw_job_show(job, entry);
+		ret = dw_progress_tick(&job->progress, &why);
+		if (ret == 0)
+			ret = make_other_name(job, entry, &why);
+		if (ret < 0)
+			dw_job_fail(job, entry, ret, why);
+		job->progress.items_done++;
+		job->progress.bytes_done = bytes_done + dwarfs_stat_bytes(job->stat);
+	}
 }
 
 /* Anything but a directory. */
@@ -329,10 +317,11 @@ static int make_other(struct job *job, dwarfs_entry entry, dwarfs_error **err)
 		job->extract->failures++;
 		return 0;
 	}
+	if (S_ISREG(mode))
+		return dw_files_add(&job->files, job->image, entry,
+				    dwarfs_stat_inode(job->stat), err);
 	if ((ret = dw_cursor_go(&job->here, dir, &dir_fd, err)) < 0)
 		return ret;
-	if (S_ISREG(mode))
-		return make_file(job, entry, dir_fd, name, err);
 	if (S_ISLNK(mode))
 		return make_symlink(job, dir_fd, name, err);
 	if (S_ISBLK(mode) || S_ISCHR(mode) || S_ISFIFO(mode) || S_ISSOCK(mode))
@@ -341,7 +330,7 @@ static int make_other(struct job *job, dwarfs_entry entry, dwarfs_error **err)
 		       mode);
 }
 
-static void show_path(struct job *job, dwarfs_entry entry)
+void dw_job_show(struct job *job, dwarfs_entry entry)
 {
 	if (!job->progress.call)
 		return;
@@ -353,13 +342,10 @@ static void show_path(struct job *job, dwarfs_entry entry)
 
 static void visit(struct job *job, dwarfs_entry entry)
 {
-	uint64_t bytes_done = job->progress.bytes_done;
 	dwarfs_error *why = NULL;
 	int ret = dwarfs_entry_stat(job->image, entry, job->stat, &why);
 	uint32_t mode = ret < 0 ? 0 : dwarfs_stat_mode(job->stat);
 
-	if (ret == 0 && S_ISREG(mode))
-		show_path(job, entry);
 	if (ret == 0)
 		ret = dw_progress_tick(&job->progress, &why);
 	if (ret == 0 && entry == DWARFS_ROOT && !S_ISDIR(mode))
@@ -368,13 +354,9 @@ static void visit(struct job *job, dwarfs_entry entry)
 		ret = S_ISDIR(mode) ? make_dir(job, entry, &why)
 				    : make_other(job, entry, &why);
 	if (ret < 0)
-		note_failure(job, entry, ret, why);
+		dw_job_fail(job, entry, ret, why);
 	if (job->plan.dir_count == 0)
 		job->stopped = true; /* nothing can be made without a root */
-	if (S_ISREG(mode)) {
-		job->progress.items_done++;
-		job->progress.bytes_done = bytes_done + dwarfs_stat_bytes(job->stat);
-	}
 }
 
 /* -- the run ------------------------------------------------------------------------- */
@@ -400,7 +382,7 @@ static int restore_dir(struct job *job, const struct dir *dir, int fd, dwarfs_er
 
 	if (ret < 0)
 		return ret;
-	attributes = attributes_of(job);
+	attributes = dw_job_attributes(job);
 	ret = dw_restore_fd(fd, &attributes, &what);
 	if (ret == -EPERM && dir->existed) {
 		auto_free char *path = dw_plan_path(&job->plan, job->target, dir->entry);
@@ -431,7 +413,7 @@ static void restore_dirs(struct job *job)
 		if (ret == 0)
 			ret = restore_dir(job, dir, fd, &why);
 		if (ret < 0)
-			note_failure(job, dir->entry, ret, why);
+			dw_job_fail(job, dir->entry, ret, why);
 		if (is_fatal(ret))
 			return;
 	}
@@ -489,6 +471,7 @@ static void close_job(struct job *job)
 {
 	dw_cursor_release(&job->there);
 	dw_cursor_release(&job->here);
+	dw_files_release(&job->files);
 	dw_links_release(&job->links);
 	dw_plan_release(&job->plan);
 	dwarfs_stat_free(job->stat);
@@ -507,6 +490,10 @@ static int run(struct job *job, dwarfs_error **err)
 	    (ret = dw_progress_enter(&job->progress, DWARFS_PHASE_EXTRACT, err)) < 0)
 		return ret;
 	ret = walk(job, err);
+	if (ret == 0 && !job->stopped)
+		ret = dw_files_write(job, err);
+	if (ret == 0)
+		make_other_names(job);
 	if (job->plan.dir_count > 0)
 		job->plan.dirs[0].existed = existed;
 	if (!is_fatal(job->first_code) && !is_fatal(ret))

@@ -50,7 +50,7 @@ static int read_bits(const struct frozen *frozen, struct frozen_node node, unsig
 	    !dw_add(bit, (uint64_t)width, &end) || end > frozen->size * 8)
 		return corrupt(err, "a number lies outside the data");
 	single = (struct table){ .data = frozen->data, .address = bit / 8 };
-	column = (struct column){ .bit = bit % 8, .width = (uint8_t)width };
+	column = dw_column(bit % 8, width);
 	*value_out = dw_column_get(&single, column, 0);
 	return 0;
 }
@@ -174,7 +174,7 @@ static int place_column(const struct table *table, uint64_t bit, uint32_t width,
 	end = table->address * 8 + (table->count - 1) * table->stride + bit + width;
 	if (bit > UINT32_MAX || end > table->size * 8)
 		return corrupt(err, "a column lies outside the data");
-	*column_out = (struct column){ .bit = (uint32_t)bit, .width = (uint8_t)width };
+	*column_out = dw_column(bit, width);
 	return 0;
 }
 

@@ -65,9 +65,19 @@ struct table {
 
 /* A field of the items; all zero is one that is absent: its value is 0 everywhere. */
 struct column {
-	uint32_t bit; /* from the start of the item */
+	uint64_t mask; /* as many ones as it is wide */
+	uint32_t bit;  /* from the start of the item */
 	uint8_t width;
 };
+
+static inline struct column dw_column(uint64_t bit, unsigned width)
+{
+	return (struct column){
+		.mask = width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1,
+		.bit = (uint32_t)bit,
+		.width = (uint8_t)width,
+	};
+}
 
 int dw_frozen_table(const struct frozen *frozen, struct frozen_node node,
 		    struct table *table_out, dwarfs_error **err);
@@ -83,7 +93,7 @@ struct string_column {
 int dw_frozen_string_column(const struct frozen *frozen, const struct table *table,
 			    struct string_column *column_out, dwarfs_error **err);
 
-/* index < table->count is the caller's promise. */
+/* index < table->count is the caller's promise; an absent column is read, and ignored. */
 static inline uint64_t dw_column_get(const struct table *table, struct column column,
 				     uint64_t index)
 {
@@ -92,12 +102,16 @@ static inline uint64_t dw_column_get(const struct table *table, struct column co
 	unsigned shift = at & 7;
 	uint64_t value;
 
-	if (column.width == 0)
-		return 0;
 	value = dw_load64(from) >> shift;
-	if (shift + column.width > 64)
+	if (__builtin_expect(shift + column.width > 64, 0))
 		value |= (uint64_t)from[8] << (64 - shift);
-	return column.width == 64 ? value : value & ((UINT64_C(1) << column.width) - 1);
+	return value & column.mask;
+}
+
+/* Have an item on its way, without looking at it. */
+static inline void dw_table_prefetch(const struct table *table, uint64_t index)
+{
+	__builtin_prefetch(table->data + table->address + index * table->stride / 8);
 }
 
 /* A string item; false when it lies outside the data. */

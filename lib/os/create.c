@@ -87,6 +87,11 @@ int dw_create_file(int dir, const char *name)
 			  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
 }
 
+int dw_create_open_file(int dir, const char *name)
+{
+	return open_again(dir, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+}
+
 int dw_create_write(int fd, const void *data, size_t size, uint64_t offset)
 {
 	size_t done = 0;

@@ -34,6 +34,9 @@ int dw_create_dir(int dir, const char *name);
 /* Make a file that only its owner can use for now: a descriptor for writing. */
 int dw_create_file(int dir, const char *name);
 
+/* Open a file again that dw_create_file() made. */
+int dw_create_open_file(int dir, const char *name);
+
 /* pwrite() all of it. */
 int dw_create_write(int fd, const void *data, size_t size, uint64_t offset);
 

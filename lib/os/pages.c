@@ -2,6 +2,7 @@
 /*
  * os/pages for POSIX.
  */
+#include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -61,4 +62,9 @@ void dw_pages_drop(const uint8_t *from, size_t bytes)
 
 	if (start < end)
 		madvise((void *)start, end - start, MADV_DONTNEED);
+}
+
+int dw_pages_lock(const void *from, size_t bytes)
+{
+	return bytes > 0 && mlock(from, bytes) != 0 ? errno : 0;
 }

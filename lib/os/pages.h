@@ -26,4 +26,7 @@ bool dw_pages_populate(const uint8_t *from, size_t bytes);
 /* The part is not needed any more; what shares its first and last page stays. */
 void dw_pages_drop(const uint8_t *from, size_t bytes);
 
+/* Keep pages from being swapped out or dropped, until they are unmapped: 0 or an errno. */
+int dw_pages_lock(const void *from, size_t bytes);
+
 #endif

@@ -4,6 +4,7 @@
  */
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "pool/threads.h"
 
@@ -19,6 +20,7 @@ int dw_threads_start(struct threads *threads, uint32_t count, void *(*run)(void 
 	threads->list = dw_calloc(count, sizeof(*threads->list));
 	if (!threads->list)
 		return dw_fail_nomem(err);
+	threads->process = getpid();
 	if (pthread_attr_init(&attributes) != 0)
 		return dw_fail_nomem(err);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
@@ -32,9 +34,16 @@ int dw_threads_start(struct threads *threads, uint32_t count, void *(*run)(void 
 	return 0;
 }
 
+bool dw_threads_are_here(const struct threads *threads)
+{
+	return threads->count > 0 && threads->process == getpid();
+}
+
 void dw_threads_join(struct threads *threads)
 {
-	for (uint32_t i = 0; i < threads->count; i++)
+	bool are_here = dw_threads_are_here(threads);
+
+	for (uint32_t i = 0; are_here && i < threads->count; i++)
 		pthread_join(threads->list[i], NULL);
 	free(threads->list);
 	*threads = (struct threads){ 0 };

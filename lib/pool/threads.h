@@ -16,6 +16,7 @@
 struct threads {
 	pthread_t *list;
 	uint32_t count;
+	long process; /* that they run in; a fork of it does not have them */
 };
 
 /* Start up to this many, each of which runs the function. */
@@ -24,6 +25,9 @@ int dw_threads_start(struct threads *threads, uint32_t count, void *(*run)(void 
 
 /* Wait for all to end. */
 void dw_threads_join(struct threads *threads);
+
+/* Whether they run in this process, and not only in the one that it is a fork of. */
+bool dw_threads_are_here(const struct threads *threads);
 
 /* A condition whose timed waits go by a clock that nobody sets: 0 or an errno value. */
 int dw_condition_init(pthread_cond_t *condition);

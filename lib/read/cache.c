@@ -5,8 +5,9 @@
  * A block is decoded only as far as somebody reads (a resident), by whoever comes first;
  * others wait for their own place in it. One budget in bytes counts what is decoded, the
  * state of decoders and the stored bytes that they still need. Where a block alone does
- * not fit, one at a time is decoded all the same; of that only what is wanted soon is
- * kept (extents).
+ * not fit, one at a time is decoded all the same, while no other work is under way; who
+ * waits for it gets his bytes, and then it is gone (it passes). Of that only what is
+ * wanted soon is kept (extents).
  *
  * A hit takes no lock: it pins the block by an atomic add, and a block is evicted by a
  * compare and swap that fails while there are pins. What leaves first is chosen as in
@@ -19,6 +20,7 @@
 #include <time.h>
 
 #include "os/pages.h"
+#include "pool/threads.h"
 #include "read/cache.h"
 #include "read/image.h"
 
@@ -29,9 +31,11 @@
 #define STEP_BYTES	((size_t)128 << 10) /* decoded before others are told */
 #define RESERVE_BYTES	((size_t)1 << 20)   /* at a time */
 #define PROBATION_SHARE 10		    /* of the budget: one part in */
-#define EXTENT_SHARE	2
+#define EXTENT_SHARE	2		    /* of the budget, for all extents */
+#define WANT_SHARE	4		    /* and for what follows one read */
 #define MAX_USES	3
-#define PATIENCE_NS	(5 * 1000 * 1000) /* for readers that are about to unpin */
+#define PAGES_BYTES	((size_t)64 << 10) /* extents from here on are pages */
+#define GLANCE_NS	(2 * 1000 * 1000) /* how often those are looked at who only read */
 
 struct queue {
 	struct resident *oldest, *newest;
@@ -47,12 +51,15 @@ struct resident {
 	const uint8_t *bytes;
 	atomic_size_t ready; /* so many of the bytes are there */
 	uint8_t *pages;	     /* NULL: what is stored is what is read */
+	size_t page_bytes;
 	struct stored stored;
 	struct decoder *decoder; /* NULL: all is there */
 	uint64_t charged;
 	uint8_t worth; /* rounds that it stays because it is slow to decode */
 	atomic_uchar uses;
 	_Atomic uint64_t last_ms; /* when it was read last */
+	uint32_t lent;		  /* pins that may stay for long; under the lock */
+	uint32_t passed;	  /* to so many, in its last moments; under the lock */
 	struct queue *queue;
 	struct resident *older, *newer;
 };
@@ -65,32 +72,50 @@ struct extent {
 	struct extent *next_in_slot;
 	struct extent *older, *newer;
 	uint64_t last_ms;
-	uint8_t bytes[];
+	uint8_t *bytes;
+	uint8_t *pages; /* NULL: they follow this */
 };
 
 /* Somebody decodes a block; on his stack, under the lock. */
 struct work {
-	uint64_t upto;	  /* how far, for all who wait */
+	uint64_t need;	  /* what the block will take in the end, as far as is known */
+	uint64_t end;	  /* how far, for himself */
+	uint64_t upto;	  /* and for all who wait, if the block cannot stay */
 	uint32_t waiters; /* who look at what follows when it has ended */
+	pthread_cond_t moved;	   /* it went on, ended, or it is its turn */
+	struct work *next_in_line; /* of those that wait until they are alone */
+	bool idle;		   /* it waits for its turn: the block may be evicted */
+	bool alone;		   /* no other one is under way */
+	bool harvest;		   /* for the extents only */
+	bool made;		   /* the resident */
 	bool ended;
 	int code; /* 0 or why it failed */
 	char message[256];
-	struct range *wants; /* to be kept when the block cannot be */
+	struct resident *passing; /* that they may still read from */
+	struct range *wants;	  /* to be kept when the block cannot be */
 	size_t want_count, want_room;
 };
 
 struct cache {
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* a work went on or ended, or memory was given back */
+	uint32_t finish_percent; /* of a block: then it is decoded to its end */
+	pthread_cond_t changed;	 /* memory was given back, or works gave up */
+	pthread_cond_t gate;	 /* works may begin again */
 	uint64_t budget, used, most_used;
-	uint32_t running, waiting; /* works, and those of them that wait for memory */
+	uint32_t running;		     /* works under way */
+	uint32_t waiting;		     /* those of them that wait for memory */
+	uint32_t gated;			     /* those that wait until they may begin */
+	struct work *line_first, *line_last; /* those that wait until they are alone */
+	bool alone;			     /* one is */
 	struct queue probation, main;
 	struct extent *oldest_extent, *newest_extent;
 	uint64_t extent_bytes;
 	uint32_t extent_count;
-	uint64_t clock; /* bytes that were ever taken in */
+	uint32_t loose; /* what is read from, but has no place: extents, passing blocks */
+	uint64_t lent_bytes, largest_block;
+	uint64_t clock;		      /* bytes that were ever taken in */
 	struct slot *_Atomic touched; /* the block that was read last */
-	atomic_bool thirsty; /* somebody waits for a pin to go */
+	atomic_uint thirsty;	      /* so many wait for a pin to go */
 	uint64_t misses, evictions, decoded_bytes;
 	_Atomic uint64_t hits;
 };
@@ -110,6 +135,7 @@ static void cache_free(void *object)
 	struct cache *cache = object;
 
 	/* All images are gone, and each has taken its blocks along. */
+	pthread_cond_destroy(&cache->gate);
 	pthread_cond_destroy(&cache->changed);
 	pthread_mutex_destroy(&cache->lock);
 	free(cache);
@@ -125,12 +151,19 @@ static int cache_new(dwarfs_context *context, void **cache_out, dwarfs_error **e
 		free(cache);
 		return dw_fail_nomem(err);
 	}
-	if (pthread_cond_init(&cache->changed, NULL) != 0) {
+	if (dw_condition_init(&cache->changed) != 0) {
+		pthread_mutex_destroy(&cache->lock);
+		free(cache);
+		return dw_fail_nomem(err);
+	}
+	if (pthread_cond_init(&cache->gate, NULL) != 0) {
+		pthread_cond_destroy(&cache->changed);
 		pthread_mutex_destroy(&cache->lock);
 		free(cache);
 		return dw_fail_nomem(err);
 	}
 	cache->budget = dw_context_cache_bytes(context);
+	cache->finish_percent = dw_context_finish_percent(context);
 	*cache_out = cache;
 	return 0;
 }
@@ -159,7 +192,7 @@ static struct resident *pin(struct slot *slot)
 static void unpin(struct cache *cache, struct slot *slot)
 {
 	atomic_fetch_sub(&slot->state, PIN);
-	if (!atomic_load(&cache->thirsty))
+	if (atomic_load(&cache->thirsty) == 0)
 		return;
 	pthread_mutex_lock(&cache->lock);
 	pthread_cond_broadcast(&cache->changed);
@@ -244,13 +277,14 @@ static void free_resident(struct cache *cache, struct resident *resident)
 	dequeue(resident);
 	dw_decoder_free(resident->decoder);
 	dw_stored_free(&resident->stored);
-	dw_pages_free(resident->pages, (size_t)resident->size);
+	dw_pages_free(resident->pages, resident->page_bytes);
 	free(resident);
 }
 
 static void free_extent(struct cache *cache, struct extent *extent)
 {
 	cache->used -= extent->range.size;
+	dw_pages_free(extent->pages, (size_t)extent->range.size);
 	free(extent);
 }
 
@@ -275,55 +309,70 @@ static void drop_extent(struct cache *cache, struct extent *extent)
 	cache->extent_count--;
 	if (extent->pins == 0)
 		free_extent(cache, extent);
+	else
+		cache->loose++;
 }
 
-/* One that may leave; *any_pinned_out: others could not. */
-static struct resident *victim_of(struct cache *cache, struct queue *queue,
-				  bool *any_pinned)
+static bool is_being_worked_at(const struct resident *resident)
 {
-	uint32_t rounds = queue->count * (MAX_USES + 1);
+	return resident->slot->work && !resident->slot->work->idle;
+}
+
+/* One that may leave now; unless forced, those that were read again get their rounds. */
+static struct resident *victim_of(struct cache *cache, struct queue *queue, bool forced)
+{
+	uint32_t rounds = forced ? queue->count : queue->count * (MAX_USES + 1);
 
 	for (uint32_t i = 0; i < rounds && queue->oldest; i++) {
 		struct resident *resident = queue->oldest;
 		unsigned uses = atomic_load(&resident->uses);
 
 		dequeue(resident);
-		if (uses > 0) {
+		if (!forced && uses > 0) {
 			uses = queue == &cache->probation ? 0 : uses - 1;
 			atomic_store(&resident->uses, (unsigned char)uses);
 			enqueue(&cache->main, resident);
 			continue;
 		}
-		if (resident->worth > 0) {
+		if (!forced && resident->worth > 0) {
 			resident->worth--;
 			enqueue(queue, resident);
 			continue;
 		}
-		if (!resident->slot->work && detach(resident, 0))
+		if (!is_being_worked_at(resident) && detach(resident, 0))
 			return resident;
-		*any_pinned |= !resident->slot->work;
 		enqueue(queue, resident);
 	}
 	return NULL;
 }
 
-static bool evict_one(struct cache *cache, bool *any_pinned)
+static struct resident *pick_victim(struct cache *cache)
 {
 	struct queue *first = &cache->main, *second = &cache->probation;
+	struct resident *victim = NULL;
+
+	if (cache->probation.bytes > cache->budget / PROBATION_SHARE ||
+	    !cache->main.oldest) {
+		first = &cache->probation;
+		second = &cache->main;
+	}
+	for (int forced = 0; forced <= 1 && !victim; forced++) {
+		victim = victim_of(cache, first, forced);
+		if (!victim)
+			victim = victim_of(cache, second, forced);
+	}
+	return victim;
+}
+
+static bool evict_one(struct cache *cache)
+{
 	struct resident *victim;
 
 	if (cache->oldest_extent && cache->extent_bytes > cache->budget / EXTENT_SHARE) {
 		drop_extent(cache, cache->oldest_extent);
 		return true;
 	}
-	if (cache->probation.bytes > cache->budget / PROBATION_SHARE ||
-	    !cache->main.oldest) {
-		first = &cache->probation;
-		second = &cache->main;
-	}
-	victim = victim_of(cache, first, any_pinned);
-	if (!victim)
-		victim = victim_of(cache, second, any_pinned);
+	victim = pick_victim(cache);
 	if (victim) {
 		victim->slot->left_at = cache->clock;
 		cache->evictions++;
@@ -336,80 +385,129 @@ static bool evict_one(struct cache *cache, bool *any_pinned)
 	return true;
 }
 
-/* False when some of what is there could not leave, because it is being read. */
-static bool evict_to(struct cache *cache, uint64_t limit)
+static void evict_to(struct cache *cache, uint64_t limit)
 {
-	bool any_pinned = false;
-
-	while (cache->used > limit && evict_one(cache, &any_pinned))
+	while (cache->used > limit && evict_one(cache))
 		;
-	return cache->used <= limit || !any_pinned;
 }
 
-static void wait_for(struct cache *cache, long patience_ns)
+/* Whether somebody has pins in this queue who will be done with them in a moment, or is
+ * by now. */
+static bool has_readers(const struct queue *queue)
 {
-	struct timespec until;
+	for (const struct resident *resident = queue->oldest; resident;
+	     resident = resident->newer) {
+		unsigned pins = atomic_load(&resident->slot->state) / PIN;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += patience_ns;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	pthread_cond_timedwait(&cache->changed, &cache->lock, &until);
+		if (!is_being_worked_at(resident) &&
+		    (pins == 0 || pins != resident->lent))
+			return true;
+	}
+	return false;
+}
+
+/* Something will be given back without anybody's work. */
+static bool will_be_given_back(const struct cache *cache)
+{
+	return cache->loose > 0 || has_readers(&cache->probation) ||
+	       has_readers(&cache->main);
+}
+
+static void wait_a_little(struct cache *cache)
+{
+	struct timespec until = dw_time_from_now(GLANCE_NS);
+
+	dw_condition_wait(&cache->changed, &cache->lock, &until);
 }
 
 /*
- * Room for so many bytes more. A work that is alone gets it in any case; else false, when
- * all works wait for memory: the caller then gives back what it has.
+ * Room for so many bytes more, besides those that the work has. What does not fit into
+ * the whole budget is let through when it is alone, and what others keep stays within the
+ * budget. False when all works wait for memory: the caller then gives back what it has.
  */
-static bool reserve(struct cache *cache, uint64_t bytes)
+static bool find_room(struct cache *cache, struct work *work, uint64_t own,
+		      uint64_t bytes)
 {
-	uint64_t limit = bytes < cache->budget ? cache->budget - bytes : 0;
+	for (;;) {
+		bool fits = own + bytes <= cache->budget && work->need <= cache->budget;
+		uint64_t limit = fits ? cache->budget - bytes : cache->budget + own;
+		bool is_last = work->alone || cache->running == 1;
 
-	for (bool patient = true;; patient = false) {
-		bool done = evict_to(cache, limit);
-
-		if (cache->used <= limit)
+		evict_to(cache, limit);
+		if (cache->used <= limit && (fits || is_last)) {
+			if (!fits)
+				work->alone = cache->alone = true;
 			return true;
-		if (cache->running == 1 && (done || !patient))
-			return true;
-		if (cache->running == 1) {
-			atomic_store(&cache->thirsty, true);
-			wait_for(cache, PATIENCE_NS);
-			atomic_store(&cache->thirsty, false);
+		}
+		if (is_last) {
+			work->alone = cache->alone = true;
+			/* What is lent for long is all that can be in the way then. */
+			if (!will_be_given_back(cache))
+				return true;
+			wait_a_little(cache);
 			continue;
 		}
 		if (cache->waiting + 1 >= cache->running)
 			return false;
 		cache->waiting++;
-		wait_for(cache, 10 * PATIENCE_NS);
+		wait_a_little(cache);
 		cache->waiting--;
 	}
+}
+
+static bool reserve(struct cache *cache, struct work *work, uint64_t own, uint64_t bytes)
+{
+	bool found;
+
+	if (own + bytes <= cache->budget && work->need <= cache->budget) {
+		evict_to(cache, cache->budget - bytes);
+		if (cache->used <= cache->budget - bytes)
+			return true;
+	}
+	atomic_fetch_add(&cache->thirsty, 1);
+	found = find_room(cache, work, own, bytes);
+	atomic_fetch_sub(&cache->thirsty, 1);
+	return found;
 }
 
 /* -- extents; all under the lock -------------------------------------------------------
  */
 
-/* Keep a copy, which may already be there. own: also when it does not fit. */
-static struct extent *keep_extent(struct cache *cache, struct resident *resident,
-				  struct range range, bool own)
+static struct extent *new_extent(const struct resident *resident, struct range range)
+{
+	size_t size = (size_t)range.size;
+	bool large = size >= PAGES_BYTES;
+	struct extent *extent = malloc(sizeof(*extent) + (large ? 0 : size));
+
+	if (!extent)
+		return NULL;
+	*extent = (struct extent){ .range = range, .last_ms = now_ms() };
+	extent->bytes = (uint8_t *)(extent + 1);
+	if (large && !(extent->bytes = extent->pages = dw_pages_new(size))) {
+		free(extent);
+		return NULL;
+	}
+	memcpy(extent->bytes, resident->bytes + range.from, size);
+	return extent;
+}
+
+/* Keep a copy of a part, if there is room for it within so many bytes in all. */
+static void keep_extent(struct cache *cache, const struct resident *resident,
+			struct range range, uint64_t limit)
 {
 	struct slot *slot = resident->slot;
 	struct extent *extent;
 
-	if (!own && cache->used + range.size > cache->budget + resident->charged)
-		return NULL;
-	extent = malloc(sizeof(*extent) + (size_t)range.size);
-	if (!extent)
-		return NULL;
-	memset(extent, 0, sizeof(*extent));
-	extent->range = range;
-	extent->last_ms = now_ms();
-	memcpy(extent->bytes, resident->bytes + range.from, (size_t)range.size);
+	if (range.size == 0 || range.size > cache->budget / EXTENT_SHARE)
+		return;
+	while (cache->extent_bytes + range.size > cache->budget / EXTENT_SHARE)
+		drop_extent(cache, cache->oldest_extent);
+	evict_to(cache, limit - range.size);
+	if (cache->used + range.size > limit || !(extent = new_extent(resident, range)))
+		return;
 	cache->used += range.size;
 	if (cache->used > cache->most_used)
 		cache->most_used = cache->used;
-	if (cache->used > cache->budget + resident->charged)
-		return extent; /* the caller's alone */
 	extent->slot = slot;
 	extent->next_in_slot = slot->extents;
 	slot->extents = extent;
@@ -421,7 +519,6 @@ static struct extent *keep_extent(struct cache *cache, struct resident *resident
 	cache->newest_extent = extent;
 	cache->extent_bytes += range.size;
 	cache->extent_count++;
-	return extent;
 }
 
 static bool covers(struct range whole, struct range part)
@@ -430,15 +527,11 @@ static bool covers(struct range whole, struct range part)
 	       part.from + part.size <= whole.from + whole.size;
 }
 
-static struct extent *find_extent(struct slot *slot, struct range range)
+static struct extent *find_extent(const struct slot *slot, struct range range)
 {
-	for (struct extent *extent = slot->extents; extent;
-	     extent = extent->next_in_slot) {
-		if (covers(extent->range, range)) {
-			extent->last_ms = now_ms();
+	for (struct extent *extent = slot->extents; extent; extent = extent->next_in_slot)
+		if (covers(extent->range, range))
 			return extent;
-		}
-	}
 	return NULL;
 }
 
@@ -446,10 +539,11 @@ static void give_extent(struct extent *extent, struct slot *slot, struct range r
 			struct cached *cached_out)
 {
 	extent->pins++;
+	extent->last_ms = now_ms();
 	*cached_out = (struct cached){
-		extent->bytes + (range.from - extent->range.from),
-		slot,
-		extent,
+		.data = extent->bytes + (range.from - extent->range.from),
+		.slot = slot,
+		.extent = extent,
 	};
 }
 
@@ -468,9 +562,12 @@ static int add_want(struct work *work, struct range range, dwarfs_error **err)
 {
 	int ret = dw_grow(&work->wants, &work->want_room, work->want_count + 1, err);
 
-	if (ret == 0)
-		work->wants[work->want_count++] = range;
-	return ret;
+	if (ret < 0)
+		return ret;
+	work->wants[work->want_count++] = range;
+	if (work->upto < range.from + range.size)
+		work->upto = range.from + range.size;
+	return 0;
 }
 
 /* How many rounds a block stays, by what it costs to decode. */
@@ -508,8 +605,8 @@ static int start_decoding(struct dwarfs_image *image, struct resident *resident,
 		return 0;
 	}
 	if (ret == 0) {
-		resident->pages =
-			dw_pages_new(resident->size ? (size_t)resident->size : 1);
+		resident->page_bytes = resident->size ? (size_t)resident->size : 1;
+		resident->pages = dw_pages_new(resident->page_bytes);
 		if (!resident->pages)
 			return dw_fail_nomem(err);
 		resident->bytes = resident->pages;
@@ -519,33 +616,50 @@ static int start_decoding(struct dwarfs_image *image, struct resident *resident,
 	return ret < 0 ? dw_explain(err, ret, "section %" PRIu32 " (BLOCK)", section) : 0;
 }
 
-/* What a resident takes when so much of it is decoded. */
-static uint64_t bytes_for(const struct resident *resident, uint64_t ready)
+/* What a resident takes while it is decoded so far. */
+static uint64_t bytes_until(const struct resident *resident, uint64_t ready)
 {
 	uint64_t bytes = resident->pages ? ready : 0;
 
-	if (resident->decoder && ready < resident->size)
+	if (resident->decoder)
 		bytes += dw_decoder_memory(resident->decoder, (size_t)ready);
-	if (resident->stored.bytes && (!resident->pages || ready < resident->size))
+	if (resident->stored.bytes)
 		bytes += resident->stored.header.length;
 	return bytes;
 }
 
+/* And afterwards: when all is there, what only the decoder needs can go. */
+static uint64_t bytes_after(const struct resident *resident, uint64_t ready)
+{
+	if (resident->pages && ready >= resident->size)
+		return resident->size;
+	return bytes_until(resident, ready);
+}
+
 /* Charge for it before it is taken; false: give up, and try again when nobody works. */
-static bool claim(struct cache *cache, struct resident *resident, uint64_t bytes)
+static bool claim(struct cache *cache, struct work *work, struct resident *resident,
+		  uint64_t bytes)
 {
 	if (bytes > resident->charged) {
-		if (!reserve(cache, bytes - resident->charged))
+		if (!reserve(cache, work, resident->charged, bytes - resident->charged))
 			return false;
 		charge(cache, resident, bytes);
 	}
 	return true;
 }
 
+/* Whether the hash is looked at when all is decoded, and not before. */
+static bool is_verified_late(const struct dwarfs_image *image,
+			     const struct resident *resident)
+{
+	return image->is_lazy && !resident->slot->is_damaged &&
+	       resident->stored.header.compression != CODEC_NONE;
+}
+
 /* Read a block's stored bytes and get ready to decode them. The lock is held but for the
  * time that takes. 1: no memory now. */
 static int open_block(struct cache *cache, struct dwarfs_image *image, uint32_t number,
-		      struct resident *resident, dwarfs_error **err)
+		      struct work *work, struct resident *resident, dwarfs_error **err)
 {
 	uint32_t section = image->blocks[number];
 	struct section_header header;
@@ -557,11 +671,12 @@ static int open_block(struct cache *cache, struct dwarfs_image *image, uint32_t 
 	if (ret < 0)
 		return ret;
 	if (header.length <= 2 * image->view->block_size + 65536 &&
-	    !claim(cache, resident, header.length))
+	    !claim(cache, work, resident, header.length))
 		return 1;
 	pthread_mutex_unlock(&cache->lock);
 	if ((ret = dw_stored_read(image, section, &resident->stored, err)) == 0 &&
-	    (ret = dw_verify_xxh3(image, section, &resident->stored, err)) == 0)
+	    (is_verified_late(image, resident) ||
+	     (ret = dw_verify_xxh3(image, section, &resident->stored, err)) == 0))
 		ret = start_decoding(image, resident, section, err);
 	pthread_mutex_lock(&cache->lock);
 	if (ret < 0)
@@ -574,24 +689,32 @@ static int open_block(struct cache *cache, struct dwarfs_image *image, uint32_t 
 
 /* Decode a little more. As open_block(). */
 static int decode_step(struct cache *cache, struct dwarfs_image *image, uint32_t number,
-		       struct resident *resident, uint64_t upto, dwarfs_error **err)
+		       struct work *work, struct resident *resident, uint64_t upto,
+		       dwarfs_error **err)
 {
 	size_t ready = atomic_load(&resident->ready), target = ready + STEP_BYTES;
 	uint64_t ahead = ready + RESERVE_BYTES;
-	int ret;
+	int ret, bad = 0;
 
 	if (target > resident->size)
 		target = (size_t)resident->size;
 	if (ahead > upto)
 		ahead = upto > target ? upto : target;
 	/* Step by step when there is no room for more at once. */
-	if (cache->used + bytes_for(resident, ahead) - resident->charged > cache->budget)
+	if (cache->used + bytes_until(resident, ahead) - resident->charged >
+	    cache->budget)
 		ahead = target;
-	if (!claim(cache, resident, bytes_for(resident, ahead)))
+	if (!claim(cache, work, resident, bytes_until(resident, ahead)))
 		return 1;
 	pthread_mutex_unlock(&cache->lock);
 	ret = dw_decoder_run(resident->decoder, target, err);
+	if (ret == 0 && dw_decoder_done(resident->decoder) == resident->size &&
+	    is_verified_late(image, resident))
+		bad = ret = dw_verify_xxh3(image, image->blocks[number],
+					   &resident->stored, err);
 	pthread_mutex_lock(&cache->lock);
+	if (bad < 0)
+		resident->slot->is_damaged = true;
 	if (ret < 0)
 		return dw_explain(err, ret, "section %" PRIu32 " (BLOCK)",
 				  image->blocks[number]);
@@ -601,90 +724,201 @@ static int decode_step(struct cache *cache, struct dwarfs_image *image, uint32_t
 	return 0;
 }
 
-/* All is there: what only the decoder needed can go. */
-static void settle(struct cache *cache, struct resident *resident)
+/* All is there, or nobody will go on: what only the decoder needed can go. */
+static void settle(struct cache *cache, struct resident *resident, bool is_last)
 {
 	uint64_t ready = atomic_load(&resident->ready);
 
-	if (ready == resident->size && resident->decoder) {
+	if (resident->decoder && (ready == resident->size || is_last)) {
 		dw_decoder_free(dw_steal(resident->decoder));
 		dw_stored_free(&resident->stored);
 	}
-	charge(cache, resident, bytes_for(resident, ready));
+	charge(cache, resident, bytes_after(resident, ready));
 }
 
-/* The block goes on to what all who wait want. The lock is held on entry and exit. 1:
- * no memory now; the resident is gone, and *resident is NULL. */
+/* The block is there from now on, as far as it is; the caller has a pin. */
+static void attach(struct cache *cache, struct resident *resident)
+{
+	struct slot *slot = resident->slot;
+	bool comes_back = slot->left_at && cache->clock - slot->left_at < cache->budget;
+
+	atomic_store(&cache->touched, slot);
+	atomic_store(&resident->last_ms, now_ms());
+	slot->resident = resident;
+	enqueue(comes_back ? &cache->main : &cache->probation, resident);
+	atomic_fetch_add(&slot->state, PIN | IS_RESIDENT);
+}
+
+/* How far to go: for those who wait, and for what follows, only when that is lost
+ * otherwise. */
+static uint64_t target_of(const struct cache *cache, const struct work *work,
+			  const struct resident *resident)
+{
+	uint64_t end = work->end;
+
+	if (work->upto > end && bytes_after(resident, end) > cache->budget)
+		end = work->upto;
+	/* Little is left, and nothing but the budget speaks against it. */
+	if (cache->finish_percent < 100 && resident->size <= cache->budget &&
+	    end > resident->size / 100 * cache->finish_percent)
+		end = resident->size;
+	return end < resident->size ? end : resident->size;
+}
+
+/* The block goes on to what is wanted. The lock is held on entry and exit. 1: no memory
+ * now. */
 static int go_on(struct cache *cache, struct dwarfs_image *image, uint32_t number,
 		 struct work *work, struct resident **resident, dwarfs_error **err)
 {
-	struct slot *slot = &image->slots[number];
+	uint64_t target;
 	int ret = 0;
 
 	if (!*resident) {
 		*resident = dw_calloc(1, sizeof(**resident));
 		if (!*resident)
 			return dw_fail_nomem(err);
-		(*resident)->slot = slot;
-		ret = open_block(cache, image, number, *resident, err);
+		(*resident)->slot = &image->slots[number];
+		ret = open_block(cache, image, number, work, *resident, err);
 		if (ret != 0) {
 			free_resident(cache, dw_steal(*resident));
 			return ret;
 		}
-		atomic_store(&cache->touched, slot);
-		atomic_store(&(*resident)->last_ms, now_ms());
-		slot->resident = *resident;
-		atomic_fetch_add(&slot->state, PIN | IS_RESIDENT);
-		enqueue(slot->left_at && cache->clock - slot->left_at < cache->budget
-				? &cache->main
-				: &cache->probation,
-			*resident);
-		pthread_cond_broadcast(&cache->changed);
+		attach(cache, *resident);
+		work->made = true;
 	}
-	while (ret == 0 && atomic_load(&(*resident)->ready) < (*resident)->size &&
-	       atomic_load(&(*resident)->ready) < work->upto) {
-		ret = decode_step(cache, image, number, *resident, work->upto, err);
+	while (ret == 0 && (target = target_of(cache, work, *resident)) >
+				   atomic_load(&(*resident)->ready)) {
+		work->need = bytes_until(*resident, target);
+		ret = decode_step(cache, image, number, work, *resident, target, err);
 		if (work->waiters > 0)
-			pthread_cond_broadcast(&cache->changed);
+			pthread_cond_broadcast(&work->moved);
 	}
 	return ret;
 }
 
-/* The block is over the budget: keep what is wanted of it, and give it back. */
-static void reduce(struct cache *cache, struct work *work, struct resident *resident,
-		   struct range range, struct cached *cached_out)
+/* Keep what is wanted soon, as far as it is there. */
+static void keep_wants(struct cache *cache, const struct work *work,
+		       const struct resident *resident, uint64_t limit)
 {
-	struct slot *slot = resident->slot;
 	size_t ready = atomic_load(&resident->ready);
-	struct extent *own = NULL;
 
-	if (range.from + range.size <= ready) {
-		struct range most = range;
+	for (size_t i = 0; i < work->want_count; i++) {
+		struct range range = work->wants[i];
 
-		for (size_t i = 0; i < work->want_count; i++)
-			if (covers(work->wants[i], most) &&
-			    work->wants[i].from + work->wants[i].size <= ready)
-				most = work->wants[i];
-		if (most.size > cache->budget / EXTENT_SHARE)
-			most = range;
-		own = keep_extent(cache, resident, most, true);
+		if (range.from >= ready)
+			continue;
+		if (range.size > ready - range.from)
+			range.size = ready - range.from;
+		if (!find_extent(resident->slot, range))
+			keep_extent(cache, resident, range, limit);
 	}
-	if (!own) /* no memory for the copy: the block stays until it is put back */
-		return;
-	give_extent(own, slot, range, cached_out);
-	for (size_t i = 0; i < work->want_count; i++)
-		if (work->wants[i].from + work->wants[i].size <= ready &&
-		    !find_extent(slot, work->wants[i]))
-			keep_extent(cache, resident, work->wants[i], false);
 }
 
-/* Drop the worker's pin, and the block with it when it cannot stay. */
+/* Drop the worker's pin, and the block with it unless somebody reads from it. */
 static void release(struct cache *cache, struct resident *resident, bool drop)
 {
 	if (drop && detach(resident, 1))
 		free_resident(cache, resident);
 	else
 		atomic_fetch_sub(&resident->slot->state, PIN);
+}
+
+/* The block leaves its slot; who waits for the work may still read from it. False when
+ * it cannot leave. Ends the worker's pin in any case. */
+static bool pass(struct cache *cache, struct work *work, struct resident *resident)
+{
+	struct slot *slot = resident->slot;
+
+	if (resident->lent > 0) {
+		release(cache, resident, false);
+		return false;
+	}
+	atomic_fetch_add(&cache->thirsty, 1);
+	atomic_fetch_and(&slot->state, ~IS_RESIDENT);
+	while (atomic_load(&slot->state) != PIN)
+		wait_a_little(cache);
+	atomic_fetch_sub(&cache->thirsty, 1);
+	atomic_fetch_sub(&slot->state, PIN);
+	settle(cache, resident, true);
+	dequeue(resident);
+	cache->loose++;
+	work->passing = resident;
+	return true;
+}
+
+/* One reader less of a block that passes. */
+static void put_passing(struct cache *cache, struct resident *resident)
+{
+	if (--resident->passed > 0)
+		return;
+	cache->loose--;
+	free_resident(cache, resident);
+	pthread_cond_broadcast(&cache->changed);
+}
+
+/* The bytes of a block that passes, or one reader less of it. */
+static void take_passing(struct cache *cache, struct resident *resident,
+			 struct range range, struct cached *cached_out)
+{
+	if (range.from + range.size > atomic_load(&resident->ready)) {
+		put_passing(cache, resident);
+		return;
+	}
+	*cached_out = (struct cached){
+		.data = resident->bytes + range.from,
+		.passing = resident,
+	};
+}
+
+/* Nobody begins while a work is alone, or some wait for that. */
+static void enter(struct cache *cache, struct work *work)
+{
+	work->idle = true;
+	cache->gated++;
+	while (cache->alone || cache->line_first)
+		pthread_cond_wait(&cache->gate, &cache->lock);
+	cache->gated--;
+	work->idle = false;
+	cache->running++;
+}
+
+/* All others have left: it is the turn of the first in line. */
+static void call_next(struct cache *cache)
+{
+	struct work *next = cache->line_first;
+
+	if (next && cache->running == 0) {
+		cache->line_first = next->next_in_line;
+		cache->running = 1;
+		next->alone = cache->alone = true;
+		pthread_cond_broadcast(&next->moved);
+	} else if (!next && !cache->alone && cache->gated > 0) {
+		pthread_cond_broadcast(&cache->gate);
+	}
+}
+
+static void leave(struct cache *cache, struct work *work)
+{
+	cache->running--;
+	if (work->alone)
+		work->alone = cache->alone = false;
+	call_next(cache);
+	pthread_cond_broadcast(&cache->changed);
+}
+
+static void enter_alone(struct cache *cache, struct work *work)
+{
+	work->idle = true;
+	work->next_in_line = NULL;
+	if (cache->line_first)
+		cache->line_last->next_in_line = work;
+	else
+		cache->line_first = work;
+	cache->line_last = work;
+	leave(cache, work);
+	while (!work->alone)
+		pthread_cond_wait(&work->moved, &cache->lock);
+	work->idle = false;
 }
 
 static void end_work(struct cache *cache, struct slot *slot, struct work *work, int code,
@@ -694,11 +928,57 @@ static void end_work(struct cache *cache, struct slot *slot, struct work *work, 
 	work->code = code;
 	snprintf(work->message, sizeof(work->message), "%s",
 		 problem ? dwarfs_error_message(problem) : "");
+	if (work->passing)
+		work->passing->passed = 1 + work->waiters;
 	slot->work = NULL;
-	pthread_cond_broadcast(&cache->changed);
+	leave(cache, work);
+	pthread_cond_broadcast(&work->moved);
 	while (work->waiters > 0)
-		pthread_cond_wait(&cache->changed, &cache->lock);
+		pthread_cond_wait(&work->moved, &cache->lock);
+	pthread_cond_destroy(&work->moved);
 	free(work->wants);
+}
+
+/* Decode, and begin again alone when there is no memory otherwise. */
+static int decode_block(struct cache *cache, struct dwarfs_image *image, uint32_t number,
+			struct work *work, struct resident **resident_out,
+			dwarfs_error **err)
+{
+	struct slot *slot = &image->slots[number];
+	struct resident *resident;
+	int ret;
+
+	enter(cache, work);
+	resident = pin(slot);
+	while ((ret = go_on(cache, image, number, work, &resident, err)) == 1) {
+		if (resident)
+			release(cache, dw_steal(resident), true);
+		enter_alone(cache, work);
+		resident = pin(slot);
+	}
+	*resident_out = resident;
+	return ret;
+}
+
+/* What is decoded stays, or not. */
+static void finish(struct cache *cache, struct work *work, struct resident *resident,
+		   int code)
+{
+	settle(cache, resident, false);
+	if (code < 0) {
+		release(cache, resident, true);
+		return;
+	}
+	if (resident->charged <= cache->budget)
+		evict_to(cache, cache->budget);
+	if (cache->used > cache->budget) {
+		keep_wants(cache, work, resident, cache->budget + resident->charged);
+		pass(cache, work, resident);
+		return;
+	}
+	if (work->harvest)
+		keep_wants(cache, work, resident, cache->budget);
+	release(cache, resident, work->harvest && work->made);
 }
 
 /*
@@ -707,45 +987,43 @@ static void end_work(struct cache *cache, struct slot *slot, struct work *work, 
  * otherwise the block has it.
  */
 static int do_work(struct cache *cache, struct dwarfs_image *image, uint32_t number,
-		   struct range range, const struct wants *wants,
+		   struct range range, const struct wants *wants, bool harvest,
 		   struct cached *cached_out, dwarfs_error **err)
 {
+	struct work work = { .end = range.from + range.size, .harvest = harvest };
 	struct slot *slot = &image->slots[number];
-	struct work work = { .upto = range.from + range.size };
 	auto_error dwarfs_error *problem = NULL;
-	struct resident *resident = pin(slot);
+	struct resident *resident = NULL;
+	uint64_t size = 0;
 	int ret = 0;
 
+	if (pthread_cond_init(&work.moved, NULL) != 0)
+		return dw_fail_nomem(err);
 	slot->work = &work;
 	cache->misses++;
-	cache->running++;
-	for (size_t i = 0; wants && i < wants->count && ret == 0; i++)
-		ret = add_want(&work, wants->list[i], &problem);
-	while (ret == 0 &&
-	       (ret = go_on(cache, image, number, &work, &resident, &problem)) == 1) {
-		/* All works wait for memory: this one begins again when it is alone. */
-		if (resident)
-			release(cache, dw_steal(resident), true);
-		cache->running--;
-		pthread_cond_broadcast(&cache->changed);
-		while (cache->running > 0)
-			pthread_cond_wait(&cache->changed, &cache->lock);
-		cache->running++;
-		resident = pin(slot);
-		ret = 0;
+	if (cache->largest_block < image->view->block_size)
+		cache->largest_block = image->view->block_size;
+	for (size_t i = 0; wants && i < wants->count && ret == 0; i++) {
+		struct range want = wants->list[i];
+
+		/* What stands behind it in the block is likely to be read next, too. */
+		if (!harvest)
+			want.size = cache->budget / WANT_SHARE;
+		ret = add_want(&work, want, &problem);
 	}
+	if (ret == 0)
+		ret = decode_block(cache, image, number, &work, &resident, &problem);
+	else
+		enter(cache, &work);
 	if (resident) {
-		settle(cache, resident);
-		if (ret == 0 && range.from + range.size > resident->size)
-			ret = fail_range(resident->size, number, &problem);
-		else if (ret == 0 && (cache->used > cache->budget))
-			(void)evict_to(cache, cache->budget);
-		if (ret == 0 && cache->used > cache->budget)
-			reduce(cache, &work, resident, range, cached_out);
-		release(cache, resident, ret < 0 || cached_out->extent);
+		size = resident->size;
+		finish(cache, &work, resident, ret);
 	}
-	cache->running--;
 	end_work(cache, slot, &work, ret, problem);
+	if (work.passing)
+		take_passing(cache, work.passing, range, cached_out);
+	if (ret == 0 && range.from + range.size > size)
+		ret = fail_range(size, number, &problem);
 	if (ret < 0 && err) {
 		dwarfs_error_free(*err);
 		*err = dw_steal(problem);
@@ -753,33 +1031,38 @@ static int do_work(struct cache *cache, struct dwarfs_image *image, uint32_t num
 	return ret;
 }
 
-/* Somebody else is at it: tell what we need, and wait for that. */
+/* Whether somebody's bytes are there while the block is worked at. */
+static bool has_come(struct slot *slot, struct range range)
+{
+	struct resident *resident = pin(slot);
+	bool is_there =
+		resident && range.from + range.size <= atomic_load(&resident->ready);
+
+	if (resident)
+		atomic_fetch_sub(&slot->state, PIN);
+	return is_there;
+}
+
+/* Somebody else is at it: tell what we need, and wait for that, or until he is done. */
 static int wait_for_work(struct cache *cache, struct slot *slot, struct range range,
-			 dwarfs_error **err)
+			 bool to_the_end, struct cached *cached_out, dwarfs_error **err)
 {
 	struct work *work = slot->work;
 	int ret = add_want(work, range, err);
 
 	if (ret < 0)
 		return ret;
-	if (work->upto < range.from + range.size)
-		work->upto = range.from + range.size;
 	work->waiters++;
-	while (!work->ended) {
-		struct resident *resident = pin(slot);
-		bool ready = resident &&
-			     atomic_load(&resident->ready) >= range.from + range.size;
-
-		if (resident)
-			atomic_fetch_sub(&slot->state, PIN);
-		if (ready)
-			break;
-		pthread_cond_wait(&cache->changed, &cache->lock);
-	}
+	while (!work->ended && (to_the_end || !has_come(slot, range)))
+		pthread_cond_wait(&work->moved, &cache->lock);
 	if (work->ended && work->code < 0)
 		ret = dw_fail(err, work->code, "%s", work->message);
+	if (work->ended && work->passing && ret == 0)
+		take_passing(cache, work->passing, range, cached_out);
+	else if (work->ended && work->passing)
+		put_passing(cache, work->passing);
 	if (--work->waiters == 0)
-		pthread_cond_broadcast(&cache->changed);
+		pthread_cond_broadcast(&work->moved);
 	return ret;
 }
 
@@ -793,11 +1076,33 @@ static bool take_resident(struct cache *cache, struct slot *slot, struct range r
 		return false;
 	if (range.from + range.size <= atomic_load(&resident->ready)) {
 		touch(cache, resident);
-		*cached_out = (struct cached){ resident->bytes + range.from, slot, NULL };
+		*cached_out = (struct cached){
+			.data = resident->bytes + range.from,
+			.slot = slot,
+		};
 		return true;
 	}
 	atomic_fetch_sub(&slot->state, PIN);
 	return false;
+}
+
+/* Under the lock. */
+static bool take(struct cache *cache, struct slot *slot, struct range range,
+		 struct cached *cached_out)
+{
+	struct extent *extent;
+
+	if (take_resident(cache, slot, range, cached_out))
+		return true;
+	if (!(extent = find_extent(slot, range)))
+		return false;
+	give_extent(extent, slot, range, cached_out);
+	return true;
+}
+
+static void count_hit(struct cache *cache)
+{
+	atomic_fetch_add_explicit(&cache->hits, 1, memory_order_relaxed);
 }
 
 int dw_cache_get(struct dwarfs_image *image, uint32_t block, struct range range,
@@ -806,23 +1111,21 @@ int dw_cache_get(struct dwarfs_image *image, uint32_t block, struct range range,
 	struct cache *cache = image->cache;
 	struct slot *slot = &image->slots[block];
 	struct cached cached = { 0 };
-	struct extent *extent;
 	int ret = 0;
 
 	if (take_resident(cache, slot, range, cached_out)) {
-		atomic_fetch_add_explicit(&cache->hits, 1, memory_order_relaxed);
+		count_hit(cache);
 		return 0;
 	}
 	pthread_mutex_lock(&cache->lock);
-	while (ret == 0 && !cached.data) {
-		if (take_resident(cache, slot, range, &cached))
-			break;
-		if ((extent = find_extent(slot, range)))
-			give_extent(extent, slot, range, &cached);
-		else if (slot->work)
-			ret = wait_for_work(cache, slot, range, err);
+	if (take(cache, slot, range, &cached))
+		count_hit(cache);
+	while (ret == 0 && !cached.data && !take(cache, slot, range, &cached)) {
+		if (slot->work)
+			ret = wait_for_work(cache, slot, range, false, &cached, err);
 		else
-			ret = do_work(cache, image, block, range, wants, &cached, err);
+			ret = do_work(cache, image, block, range, wants, false, &cached,
+				      err);
 	}
 	pthread_mutex_unlock(&cache->lock);
 	if (ret == 0)
@@ -830,21 +1133,135 @@ int dw_cache_get(struct dwarfs_image *image, uint32_t block, struct range range,
 	return ret;
 }
 
+bool dw_cache_peek(struct dwarfs_image *image, uint32_t block, struct range range,
+		   struct cached *cached_out)
+{
+	struct cache *cache = image->cache;
+	struct slot *slot = &image->slots[block];
+	bool is_there;
+
+	if (take_resident(cache, slot, range, cached_out))
+		return true;
+	pthread_mutex_lock(&cache->lock);
+	is_there = take(cache, slot, range, cached_out);
+	pthread_mutex_unlock(&cache->lock);
+	return is_there;
+}
+
+static void put_locked(struct cache *cache, struct cached *cached)
+{
+	struct extent *extent = cached->extent;
+
+	if (cached->passing) {
+		put_passing(cache, cached->passing);
+		return;
+	}
+	if (!extent) {
+		cached->slot->resident->lent--;
+		cache->lent_bytes -= cached->held;
+		atomic_fetch_sub(&cached->slot->state, PIN);
+		pthread_cond_broadcast(&cache->changed);
+		return;
+	}
+	if (--extent->pins == 0 && !extent->slot) {
+		cache->loose--;
+		free_extent(cache, extent);
+		pthread_cond_broadcast(&cache->changed);
+	}
+}
+
 void dw_cache_put(struct dwarfs_image *image, struct cached *cached)
 {
 	struct cache *cache = image->cache;
-	struct extent *extent = cached->extent;
 
-	if (!extent) {
+	if (!cached->extent && !cached->passing && !cached->held) {
 		unpin(cache, cached->slot);
 		return;
 	}
 	pthread_mutex_lock(&cache->lock);
-	if (--extent->pins == 0 && !extent->slot) {
-		free_extent(cache, extent);
-		pthread_cond_broadcast(&cache->changed);
+	put_locked(cache, cached);
+	pthread_mutex_unlock(&cache->lock);
+}
+
+bool dw_cache_hold(struct dwarfs_image *image, struct cached *cached)
+{
+	struct cache *cache = image->cache;
+	bool held = false;
+
+	if (cached->extent || cached->passing)
+		return false;
+	pthread_mutex_lock(&cache->lock);
+	/* What is lent leaves room for decoding any other block. */
+	if (cache->lent_bytes + 3 * cache->largest_block <= cache->budget &&
+	    (atomic_load(&cached->slot->state) & IS_RESIDENT)) {
+		cached->held = cache->largest_block;
+		cache->lent_bytes += cached->held;
+		cached->slot->resident->lent++;
+		held = true;
 	}
 	pthread_mutex_unlock(&cache->lock);
+	return held;
+}
+
+/* -- parts of blocks -------------------------------------------------------------------
+ */
+
+uint64_t dw_cache_extent_room(const struct cache *cache)
+{
+	return cache->budget / EXTENT_SHARE;
+}
+
+bool dw_cache_has(struct dwarfs_image *image, uint32_t block, struct range range)
+{
+	struct slot *slot = &image->slots[block];
+	bool is_there;
+
+	if (has_come(slot, range))
+		return true;
+	pthread_mutex_lock(&image->cache->lock);
+	is_there = find_extent(slot, range) != NULL;
+	pthread_mutex_unlock(&image->cache->lock);
+	return is_there;
+}
+
+/* How far a block has to be decoded for what is not there; 0 when all is. */
+static uint64_t missing_end(struct slot *slot, const struct wants *wants)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < wants->count; i++) {
+		uint64_t own = wants->list[i].from + wants->list[i].size;
+
+		if (own > end && !find_extent(slot, wants->list[i]))
+			end = own;
+	}
+	return end;
+}
+
+int dw_cache_harvest(struct dwarfs_image *image, uint32_t block,
+		     const struct wants *wants, dwarfs_error **err)
+{
+	struct cache *cache = image->cache;
+	struct slot *slot = &image->slots[block];
+	struct cached cached = { 0 };
+	uint64_t end;
+	int ret = 0;
+
+	pthread_mutex_lock(&cache->lock);
+	while (ret == 0 && slot->work && missing_end(slot, wants) > 0) {
+		ret = wait_for_work(cache, slot, wants->list[0], true, &cached, err);
+		if (cached.data)
+			put_locked(cache, &cached);
+		cached = (struct cached){ 0 };
+	}
+	end = missing_end(slot, wants);
+	if (ret == 0 && end > 0)
+		ret = do_work(cache, image, block, (struct range){ end, 0 }, wants, true,
+			      &cached, err);
+	if (cached.data)
+		put_locked(cache, &cached);
+	pthread_mutex_unlock(&cache->lock);
+	return ret;
 }
 
 /* -- memory that is given back ---------------------------------------------------------
@@ -855,6 +1272,7 @@ void dw_cache_forget(struct dwarfs_image *image)
 	struct cache *cache = image->cache;
 
 	pthread_mutex_lock(&cache->lock);
+	/* Nobody reads from it any more. */
 	for (uint32_t i = 0; i < image->block_count; i++) {
 		struct slot *slot = &image->slots[i];
 
@@ -911,4 +1329,47 @@ void dw_cache_count(struct cache *cache, struct cache_counts *counts_out)
 		.extents = cache->extent_count,
 	};
 	pthread_mutex_unlock(&cache->lock);
+}
+
+/* -- <dwarfs/context.h> ----------------------------------------------------------------
+ */
+
+uint64_t dwarfs_context_cache_count(const dwarfs_context *context, int what)
+{
+	struct cache *cache = dw_context_peek(context);
+	struct cache_counts counts = { .budget = dw_context_cache_bytes(context) };
+
+	if (cache)
+		dw_cache_count(cache, &counts);
+	switch (what) {
+	case DWARFS_CACHE_BUDGET:
+		return counts.budget;
+	case DWARFS_CACHE_USED:
+		return counts.used;
+	case DWARFS_CACHE_MOST_USED:
+		return counts.most_used;
+	case DWARFS_CACHE_BLOCKS:
+		return counts.blocks;
+	case DWARFS_CACHE_EXTENTS:
+		return counts.extents;
+	case DWARFS_CACHE_HITS:
+		return counts.hits;
+	case DWARFS_CACHE_MISSES:
+		return counts.misses;
+	case DWARFS_CACHE_EVICTIONS:
+		return counts.evictions;
+	case DWARFS_CACHE_DECODED_BYTES:
+		return counts.decoded_bytes;
+	default:
+		return 0;
+	}
+}
+
+int dwarfs_context_trim(dwarfs_context *context, uint64_t max_age_ms)
+{
+	struct cache *cache = dw_context_peek(context);
+
+	if (cache)
+		dw_cache_trim(cache, max_age_ms);
+	return 0;
 }

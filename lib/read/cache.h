@@ -23,6 +23,7 @@ struct slot {
 	struct work *work;	   /* somebody is at it; under the lock */
 	struct extent *extents;	   /* parts that were kept; under the lock */
 	uint64_t left_at;	   /* when it was evicted last; 0: never */
+	bool is_damaged;	   /* its hash was looked at late and does not match */
 };
 
 /* Bytes of a block. */
@@ -34,7 +35,10 @@ struct range {
 struct cached {
 	const uint8_t *data;
 	struct slot *slot;
-	struct extent *extent; /* NULL: it is the block itself that is pinned */
+	struct extent *extent; /* when it is that which is pinned */
+	struct resident
+		*passing; /* or a block that could not stay; else the slot's own */
+	uint64_t held;	  /* bytes that count as lent; see dw_cache_hold() */
 };
 
 /*
@@ -50,12 +54,36 @@ struct wants {
 int dw_cache_of(dwarfs_context *context, struct cache **cache_out, dwarfs_error **err);
 
 /*
- * Bytes of a block; CORRUPT when it does not have them. wants may be NULL. Threads: any.
+ * Bytes of a block; CORRUPT when it does not have them. wants may be NULL. To be put back
+ * soon, and before another is got by the same thread. Threads: any.
  */
 int dw_cache_get(struct dwarfs_image *image, uint32_t block, struct range range,
 		 const struct wants *wants, struct cached *cached_out,
 		 dwarfs_error **err);
 void dw_cache_put(struct dwarfs_image *image, struct cached *cached);
+
+/* As dw_cache_get(), but false when the bytes are not there. */
+bool dw_cache_peek(struct dwarfs_image *image, uint32_t block, struct range range,
+		   struct cached *cached_out);
+
+/*
+ * Keep bytes until they are put back, for however long that takes, and meanwhile get
+ * others. False when that would leave too little for others: then nothing changed, and
+ * they are to be copied.
+ */
+bool dw_cache_hold(struct dwarfs_image *image, struct cached *cached);
+
+/*
+ * Have the wanted parts of a block decoded and kept as extents, but for those that are
+ * there already. They fit into dw_cache_extent_room() together with those of other
+ * blocks, or some of them will leave.
+ */
+int dw_cache_harvest(struct dwarfs_image *image, uint32_t block,
+		     const struct wants *wants, dwarfs_error **err);
+uint64_t dw_cache_extent_room(const struct cache *cache);
+
+/* Whether a range could be had without decoding. */
+bool dw_cache_has(struct dwarfs_image *image, uint32_t block, struct range range);
 
 /* Forget all blocks of an image that goes away. */
 void dw_cache_forget(struct dwarfs_image *image);

@@ -14,6 +14,8 @@ int dw_view_entry_inode(const struct view *view, uint32_t entry, uint32_t *inode
 {
 	uint64_t inode;
 
+	if (dw_view_is_bad(view))
+		return dw_view_fail(view, err);
 	if (entry >= view->entry_count)
 		return dw_fail(err, DWARFS_ERR_RANGE, "entry %" PRIu32 " does not exist",
 			       entry);
@@ -32,9 +34,41 @@ int dw_view_entry_inode(const struct view *view, uint32_t entry, uint32_t *inode
 
 #define LINK_ROOM 4097 /* of any target, with its NUL */
 
-static bool is_good_name(const char *name, size_t size)
+#define ONES	UINT64_C(0x0101010101010101)
+#define TOPS	(ONES << 7)
+#define SLASHES (ONES * '/')
+
+/* Not zero when a byte of the word is. */
+static uint64_t zero_bytes(uint64_t word)
 {
-	if (size == 0 || memchr(name, '/', size) || memchr(name, '\0', size))
+	return (word - ONES) & ~word & TOPS;
+}
+
+/* A slash or NUL among the bytes; eight at once, the last eight perhaps twice. */
+static bool has_separator(const char *name, size_t size)
+{
+	size_t i = 0;
+
+	for (; i + 8 <= size; i += 8) {
+		uint64_t word = dw_load64(name + i);
+
+		if (zero_bytes(word) | zero_bytes(word ^ SLASHES))
+			return true;
+	}
+	if (i < size && size >= 8) {
+		uint64_t word = dw_load64(name + size - 8);
+
+		return (zero_bytes(word) | zero_bytes(word ^ SLASHES)) != 0;
+	}
+	for (; i < size; i++)
+		if (name[i] == '/' || name[i] == '\0')
+			return true;
+	return false;
+}
+
+bool dw_is_name(const char *name, size_t size)
+{
+	if (size == 0 || size > 255 || has_separator(name, size))
 		return false;
 	return !(name[0] == '.' && (size == 1 || (size == 2 && name[1] == '.')));
 }
@@ -46,6 +80,8 @@ int dw_view_entry_name(const struct view *view, uint32_t entry, char *out, size_
 	uint64_t index;
 	int ret;
 
+	if (dw_view_is_bad(view))
+		return dw_view_fail(view, err);
 	if (entry >= view->entry_count)
 		return dw_fail(err, DWARFS_ERR_RANGE, "entry %" PRIu32 " does not exist",
 			       entry);
@@ -73,7 +109,7 @@ int dw_view_entry_name(const struct view *view, uint32_t entry, char *out, size_
 	}
 	if (ret < 0)
 		return ret;
-	if (!is_good_name(out, *size_out))
+	if (!dw_is_name(out, *size_out))
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "metadata: the name of entry %" PRIu32 " cannot be a name",
 			       entry);
@@ -84,13 +120,18 @@ int dw_view_dir_range(const struct view *view, uint32_t dir, uint32_t *first_out
 		      uint32_t *count_out, dwarfs_error **err)
 {
 	uint64_t first, end;
+	int ret;
 
+	if (dw_view_is_bad(view))
+		return dw_view_fail(view, err);
 	if (dir >= view->inode_count)
 		return dw_fail(err, DWARFS_ERR_RANGE, "inode %" PRIu32 " does not exist",
 			       dir);
 	if (dir >= view->directory_count)
 		return dw_fail(err, DWARFS_ERR_NOT_DIR,
 			       "inode %" PRIu32 " is no directory", dir);
+	if ((ret = dw_view_need_directories(view, err)) < 0)
+		return ret;
 	first = dw_view_first_entry(view, dir);
 	end = dw_view_first_entry(view, (uint64_t)dir + 1);
 	if (first == 0 || first > end || end > view->entry_count)
@@ -106,10 +147,15 @@ int dw_view_dir_range(const struct view *view, uint32_t dir, uint32_t *first_out
  * Stored parents cannot be trusted (and need not be stored), so they are found by one
  * pass. A directory comes after its parent in every valid image, which rules out circles.
  */
-static int find_parents(const struct view *view, uint32_t *parents, dwarfs_error **err)
+static int find_parents(const void *owner, uint32_t **items_out, dwarfs_error **err)
 {
+	const struct view *view = owner;
+	auto_free uint32_t *parents = dw_calloc(view->directory_count, sizeof(*parents));
+
+	if (!parents)
+		return dw_fail_nomem(err);
 	for (uint32_t dir = 0; dir < view->directory_count; dir++) {
-		uint32_t first, count, inode;
+		uint32_t first, count, inode = 0;
 		int ret = dw_view_dir_range(view, dir, &first, &count, err);
 
 		for (uint32_t i = 0; ret == 0 && i < count; i++) {
@@ -124,32 +170,26 @@ static int find_parents(const struct view *view, uint32_t *parents, dwarfs_error
 		if (ret < 0)
 			return ret;
 	}
+	*items_out = dw_steal(parents);
 	return 0;
 }
 
-int dw_view_dir_parent(struct view *view, uint32_t dir, uint32_t *parent_out,
+int dw_view_dir_parent(const struct view *view, uint32_t dir, uint32_t *parent_out,
 		       dwarfs_error **err)
 {
-	uint32_t *parents = atomic_load(&view->parents);
+	int ret;
 
+	if (dw_view_is_bad(view))
+		return dw_view_fail(view, err);
 	if (dir >= view->inode_count)
 		return dw_fail(err, DWARFS_ERR_RANGE, "inode %" PRIu32 " does not exist",
 			       dir);
 	if (dir >= view->directory_count)
 		return dw_fail(err, DWARFS_ERR_NOT_DIR,
 			       "inode %" PRIu32 " is no directory", dir);
-	if (!parents) {
-		auto_free uint32_t *made =
-			dw_calloc(view->directory_count, sizeof(uint32_t));
-		int ret;
-
-		if (!made)
-			return dw_fail_nomem(err);
-		if ((ret = find_parents(view, made, err)) < 0)
-			return ret;
-		parents = dw_view_publish(&view->parents, dw_steal(made));
-	}
-	*parent_out = parents[dir];
+	if ((ret = dw_lazy_need(&view->parents, find_parents, view, err)) < 0)
+		return ret;
+	*parent_out = dw_lazy_items(&view->parents)[dir];
 	return 0;
 }
 
@@ -159,6 +199,8 @@ int dw_view_link(const struct view *view, uint32_t inode, char *out, size_t room
 	uint64_t index;
 	int ret;
 
+	if (dw_view_is_bad(view))
+		return dw_view_fail(view, err);
 	if (inode >= view->inode_count)
 		return dw_fail(err, DWARFS_ERR_RANGE, "inode %" PRIu32 " does not exist",
 			       inode);

@@ -6,26 +6,28 @@
  *	cache	 the block's bytes; read, verified and unpacked if they are not there yet
  *	copy	 into the caller's memory
  */
-#include <dwarfs/file.h>
+#include "read/file.h"
 
-#include "read/chunk.h"
-#include "read/image.h"
-
-struct dwarfs_file {
-	dwarfs_image *image;
-	struct chunk_range range;
-	struct chunk_marks *marks;
-};
-
-/* Copy from one chunk; size is within it. What follows in it is likely to be read next.
- */
-static int read_chunk(const dwarfs_image *image, const struct chunk *chunk, uint64_t skip,
-		      uint8_t *out, size_t size, dwarfs_error **err)
+/* What follows in the chunk is likely to be read next. */
+int dw_chunk_get(const dwarfs_image *image, const struct chunk *chunk, uint64_t skip,
+		 size_t size, struct cached *cached_out, dwarfs_error **err)
 {
-	dwarfs_image *mutable = (dwarfs_image *)image;
 	struct range range = { chunk->offset + skip, size };
 	struct range rest = { range.from, chunk->bytes - skip };
 	struct wants wants = { &rest, 1 };
+
+	if (chunk->block >= image->block_count)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "metadata: a chunk is in block %" PRIu32 " of %" PRIu32,
+			       chunk->block, image->block_count);
+	return dw_cache_get((dwarfs_image *)image, chunk->block, range, &wants,
+			    cached_out, err);
+}
+
+/* Copy from one chunk; size is within it. */
+static int read_chunk(const dwarfs_image *image, const struct chunk *chunk, uint64_t skip,
+		      uint8_t *out, size_t size, dwarfs_error **err)
+{
 	struct cached cached;
 	int ret;
 
@@ -33,14 +35,10 @@ static int read_chunk(const dwarfs_image *image, const struct chunk *chunk, uint
 		memset(out, 0, size);
 		return 0;
 	}
-	if (chunk->block >= image->block_count)
-		return dw_fail(err, DWARFS_ERR_CORRUPT,
-			       "metadata: a chunk is in block %" PRIu32 " of %" PRIu32,
-			       chunk->block, image->block_count);
-	if ((ret = dw_cache_get(mutable, chunk->block, range, &wants, &cached, err)) < 0)
+	if ((ret = dw_chunk_get(image, chunk, skip, size, &cached, err)) < 0)
 		return ret;
 	memcpy(out, cached.data, size);
-	dw_cache_put(mutable, &cached);
+	dw_cache_put((dwarfs_image *)image, &cached);
 	return 0;
 }
 

@@ -10,46 +10,15 @@
 
 /* -- looking up ---------------------------------------------------------------------- */
 
-static int compare_names(const char *a, size_t a_size, const char *b, size_t b_size)
-{
-	int order = memcmp(a, b, a_size < b_size ? a_size : b_size);
-
-	if (order != 0)
-		return order;
-	return (a_size > b_size) - (a_size < b_size);
-}
-
 int dwarfs_dir_find(const dwarfs_image *image, dwarfs_inode dir, const char *name,
 		    size_t bytes, dwarfs_entry *entry_out, dwarfs_error **err)
 {
-	uint32_t low, count, high;
-	int ret = dw_view_dir_range(image->view, dir, &low, &count, err);
+	uint32_t first, count;
+	int ret = dw_view_dir_range(image->view, dir, &first, &count, err);
 
 	if (ret < 0)
 		return ret;
-	high = low + count;
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		char found[DWARFS_NAME_ROOM];
-		size_t size;
-		int order;
-
-		ret = dw_view_entry_name(image->view, middle, found, sizeof(found), &size,
-					 err);
-		if (ret < 0)
-			return ret;
-		order = compare_names(name, bytes, found, size);
-		if (order == 0) {
-			*entry_out = middle;
-			return 0;
-		}
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return dw_fail(err, DWARFS_ERR_NOT_FOUND, "'%.*s' does not exist",
-		       bytes > 255 ? 255 : (int)bytes, name);
+	return dw_view_find_name(image->view, first, count, name, bytes, entry_out, err);
 }
 
 int dwarfs_dir_range(const dwarfs_image *image, dwarfs_inode dir, dwarfs_entry *first_out,

@@ -5,7 +5,8 @@
  *
  *	io	 where bytes come from
  *	locate	 skip a prefix, find the sections by the index or by walking
- *	verify	 the hash of a section's stored bytes, before its first byte is used
+ *	verify	 the hash of a section's stored bytes, before its first byte is used, or
+ *		 (lazily) after its last
  *	unpack	 section -> bytes
  *	view	 the metadata in place: columns compiled once, each access checked
  *
@@ -23,6 +24,7 @@
 
 struct dwarfs_image_options {
 	uint64_t offset, bytes;
+	bool is_lazy;
 };
 
 int dwarfs_image_options_new(dwarfs_image_options **options_out, dwarfs_error **err)
@@ -52,6 +54,11 @@ void dwarfs_image_options_set_bytes(dwarfs_image_options *options, uint64_t byte
 	options->bytes = bytes;
 }
 
+void dwarfs_image_options_set_verify(dwarfs_image_options *options, int mode)
+{
+	options->is_lazy = mode == DWARFS_VERIFY_LAZY;
+}
+
 dwarfs_image *dwarfs_image_ref(const dwarfs_image *image)
 {
 	dwarfs_image *mutable = (dwarfs_image *)image;
@@ -67,6 +74,7 @@ void dwarfs_image_free(dwarfs_image *image)
 	if (image->slots)
 		dw_cache_forget(image);
 	free(image->slots);
+	dw_verifier_free(&image->verifier);
 	dw_view_free(image->view);
 	dw_stored_free(&image->metadata_stored);
 	free(image->metadata_owned);
@@ -140,13 +148,19 @@ static int load_metadata(dwarfs_image *image, struct span *metadata_out,
 			 dwarfs_error **err)
 {
 	struct stored *stored = &image->metadata_stored;
+	bool in_place;
 	uint64_t size;
 	int ret;
 
-	if ((ret = dw_stored_read(image, image->metadata, stored, err)) < 0 ||
+	ret = image->is_lazy ? dw_stored_look(image, image->metadata, stored, err)
+			     : dw_stored_read(image, image->metadata, stored, err);
+	if (ret < 0)
+		return ret;
+	in_place = stays_in_place(image, stored);
+	if (!(in_place && image->is_lazy) &&
 	    (ret = dw_verify_xxh3(image, image->metadata, stored, err)) < 0)
 		return ret;
-	if (stays_in_place(image, stored)) {
+	if (in_place) {
 		*metadata_out = dw_stored_payload(stored);
 		return 0;
 	}
@@ -193,6 +207,7 @@ int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
 		return dw_fail_nomem(err);
 	atomic_init(&image->references, 1);
 	image->io = dw_io_ref(io);
+	image->is_lazy = options && options->is_lazy;
 	if ((ret = dw_context_use(context, &image->context, err)) < 0 ||
 	    (ret = dw_cache_of(image->context, &image->cache, err)) < 0 ||
 	    (ret = set_range(image, options, err)) < 0 ||
@@ -202,6 +217,9 @@ int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
 	image->slots = dw_calloc(image->block_count, sizeof(*image->slots));
 	if (!image->slots)
 		return dw_fail_nomem(err);
+	if (image->is_lazy && !dw_image_is_v1(image) && image->metadata_stored.bytes &&
+	    (ret = dw_verifier_start(image, err)) < 0)
+		return ret;
 	*image_out = dw_steal(image);
 	return 0;
 }

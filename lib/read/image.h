@@ -12,6 +12,7 @@
 #include "base/context.h"
 #include "codec/codec.h"
 #include "format/section.h"
+#include "pool/threads.h"
 #include "read/cache.h"
 #include "read/io.h"
 #include "read/view.h"
@@ -32,6 +33,13 @@ struct stored {
 	dwarfs_io *io;	/* which outlives this */
 };
 
+/* The hash of the metadata, when it is computed while the image is in use. */
+struct verifier {
+	struct threads threads; /* one, or none */
+	atomic_bool stop;
+	atomic_int state; /* 1: not known yet, 0: it matches, < 0: it does not */
+};
+
 struct dwarfs_image {
 	atomic_uint references;
 	dwarfs_context *context;
@@ -49,6 +57,8 @@ struct dwarfs_image {
 	struct view *view;
 	struct stored metadata_stored; /* when the view looks at it */
 	uint8_t *metadata_owned;       /* else */
+	bool is_lazy;		       /* hashes are looked at late */
+	struct verifier verifier;
 
 	struct cache *cache; /* the context's */
 	struct slot *slots;  /* by block; for the cache */
@@ -91,11 +101,19 @@ static inline struct span dw_stored_payload(const struct stored *stored)
  * see where it is. */
 int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
 		   struct stored *stored_out, dwarfs_error **err);
+/* The same, but of a file nothing is read yet that can be mapped. */
+int dw_stored_look(const struct dwarfs_image *image, uint32_t section,
+		   struct stored *stored_out, dwarfs_error **err);
 /* Compare hashes; images of version 1 have none. CHECKSUM on a mismatch. */
 int dw_verify_xxh3(const struct dwarfs_image *image, uint32_t section,
 		   const struct stored *stored, dwarfs_error **err);
 int dw_verify_sha(const struct dwarfs_image *image, uint32_t section,
 		  const struct stored *stored, dwarfs_error **err);
+
+/* Compare the XXH3 of image->metadata_stored in the background, and tell the view if it
+ * does not match. */
+int dw_verifier_start(struct dwarfs_image *image, dwarfs_error **err);
+void dw_verifier_free(struct verifier *verifier);
 
 /* -- decompress.c -------------------------------------------------------------------- */
 

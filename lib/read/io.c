@@ -149,15 +149,22 @@ int dwarfs_io_new(dwarfs_io_read_fn read, uint64_t bytes, dwarfs_io_close_fn clo
 	return 0;
 }
 
-const uint8_t *dw_io_map(dwarfs_io *io, size_t bytes, uint64_t offset)
+const uint8_t *dw_io_map_unread(dwarfs_io *io, size_t bytes, uint64_t offset)
 {
 	if (bytes > io->bytes || offset > io->bytes - bytes)
 		return NULL;
 	if (io->memory)
 		return io->memory + offset;
-	if (!io->mapped || !dw_pages_populate(io->mapped + offset, bytes))
+	return io->mapped ? io->mapped + offset : NULL;
+}
+
+const uint8_t *dw_io_map(dwarfs_io *io, size_t bytes, uint64_t offset)
+{
+	const uint8_t *data = dw_io_map_unread(io, bytes, offset);
+
+	if (data && !io->memory && !dw_pages_populate(data, bytes))
 		return NULL;
-	return io->mapped + offset;
+	return data;
 }
 
 void dw_io_unmap(dwarfs_io *io, const uint8_t *data, size_t bytes)

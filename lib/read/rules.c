@@ -321,7 +321,7 @@ static bool check_string_index(struct checker *checker, const struct strings *st
 {
 	uint64_t previous = 0;
 
-	if (strings->offsets)
+	if (strings->is_packed)
 		return true; /* the sums were checked when it was unpacked */
 	if (strings->index.count == 0 ||
 	    dw_column_get(&strings->index, strings->index_column, 0) != 0)
@@ -593,6 +593,15 @@ static bool check_categories(struct checker *checker)
 	return true;
 }
 
+/* Packed tables can be unpacked. */
+static bool check_packed(struct checker *checker)
+{
+	auto_error dwarfs_error *error = NULL;
+	int ret = dw_view_unpack(checker->view, &error);
+
+	return ret == 0 || broken_by(checker, ret, error);
+}
+
 int dw_view_check(struct view *view, uint32_t block_count, dw_report_fn report,
 		  void *user, dwarfs_error **err)
 {
@@ -606,8 +615,8 @@ int dw_view_check(struct view *view, uint32_t block_count, dw_report_fn report,
 	bool files;
 
 	/* What comes later takes for granted what was checked before. */
-	if (!check_records(&checker) || !check_numbering(&checker) ||
-	    !check_references(&checker))
+	if (!check_packed(&checker) || !check_records(&checker) ||
+	    !check_numbering(&checker) || !check_references(&checker))
 		return checker.first_code;
 	if (check_directories(&checker))
 		check_names(&checker);

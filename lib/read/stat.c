@@ -4,6 +4,8 @@
  *
  * Indices that the metadata holds are checked here, at each use.
  */
+#include <dwarfs/walk.h>
+
 #include "read/view.h"
 
 static int corrupt(dwarfs_error **err, const char *what)
@@ -24,8 +26,8 @@ int dw_view_record(const struct view *view, uint32_t inode, uint64_t *record_out
 	return 0;
 }
 
-int dw_view_record_mode(const struct view *view, uint64_t record, uint32_t *mode_out,
-			dwarfs_error **err)
+static inline int record_mode(const struct view *view, uint64_t record,
+			      uint32_t *mode_out, dwarfs_error **err)
 {
 	uint64_t index = dw_column_get(&view->inodes, view->inode.mode_index, record);
 
@@ -33,6 +35,12 @@ int dw_view_record_mode(const struct view *view, uint64_t record, uint32_t *mode
 		return corrupt(err, "an inode has a mode that does not exist");
 	*mode_out = (uint32_t)dw_column_get(&view->modes, view->modes_item, index);
 	return 0;
+}
+
+int dw_view_record_mode(const struct view *view, uint64_t record, uint32_t *mode_out,
+			dwarfs_error **err)
+{
+	return record_mode(view, record, mode_out, err);
 }
 
 enum inode_class dw_view_class(const struct view *view, uint32_t inode)
@@ -44,11 +52,49 @@ enum inode_class dw_view_class(const struct view *view, uint32_t inode)
 	return class;
 }
 
+/* The place of a regular file in the chunk table. */
+static inline int file_place(const struct view *view, uint32_t inode, uint64_t *place_out,
+			     dwarfs_error **err)
+{
+	uint64_t place = inode - view->first_of_class[CLASS_REG];
+	int ret;
+
+	if (place >= view->unique_files) {
+		if ((ret = dw_view_need_shared(view, err)) < 0)
+			return ret;
+		place = view->unique_files +
+			dw_view_shared(view, place - view->unique_files);
+	}
+	if (place + 1 >= view->chunk_table.count)
+		return corrupt(err, "a file has no chunks in the table");
+	*place_out = place;
+	return 0;
+}
+
+static inline int place_range(const struct view *view, uint64_t place,
+			      struct chunk_range *range_out, dwarfs_error **err)
+{
+	uint64_t first, end;
+	int ret = dw_view_need_chunk_table(view, err);
+
+	if (ret < 0)
+		return ret;
+	first = dw_view_chunk_table(view, place);
+	end = dw_view_chunk_table(view, place + 1);
+	if (first > end || end > view->chunks.count)
+		return corrupt(err, "a file has impossible chunks");
+	*range_out = (struct chunk_range){ first, end };
+	return 0;
+}
+
 int dw_view_chunk_range(const struct view *view, uint32_t inode,
 			struct chunk_range *range_out, dwarfs_error **err)
 {
-	uint64_t file, first, end;
+	uint64_t place;
+	int ret;
 
+	if (dw_view_is_bad(view))
+		return dw_view_fail(view, err);
 	if (inode >= view->inode_count)
 		return dw_fail(err, DWARFS_ERR_RANGE, "inode %" PRIu32 " does not exist",
 			       inode);
@@ -62,22 +108,13 @@ int dw_view_chunk_range(const struct view *view, uint32_t inode,
 		return dw_fail(err, DWARFS_ERR_INVALID, "inode %" PRIu32 " is no file",
 			       inode);
 	}
-	file = inode - view->first_of_class[CLASS_REG];
-	if (file >= view->unique_files)
-		file = view->unique_files +
-		       dw_view_shared(view, file - view->unique_files);
-	if (file + 1 >= view->chunk_table.count)
-		return corrupt(err, "a file has no chunks in the table");
-	first = dw_view_chunk_table(view, file);
-	end = dw_view_chunk_table(view, file + 1);
-	if (first > end || end > view->chunks.count)
-		return corrupt(err, "a file has impossible chunks");
-	*range_out = (struct chunk_range){ first, end };
-	return 0;
+	if ((ret = file_place(view, inode, &place, err)) < 0)
+		return ret;
+	return place_range(view, place, range_out, err);
 }
 
-int dw_view_chunk(const struct view *view, uint64_t index, struct chunk *chunk_out,
-		  dwarfs_error **err)
+static inline int chunk_at(const struct view *view, uint64_t index,
+			   struct chunk *chunk_out, dwarfs_error **err)
 {
 	uint64_t block = dw_column_get(&view->chunks, view->chunk_block, index);
 	uint64_t offset = dw_column_get(&view->chunks, view->chunk_offset, index);
@@ -110,19 +147,66 @@ int dw_view_chunk(const struct view *view, uint64_t index, struct chunk *chunk_o
 	return 0;
 }
 
-static int file_size(const struct view *view, uint32_t inode, struct dwarfs_stat *stat,
-		     dwarfs_error **err)
+int dw_view_chunk(const struct view *view, uint64_t index, struct chunk *chunk_out,
+		  dwarfs_error **err)
 {
-	struct chunk_range range;
-	uint64_t bytes = 0, allocated = 0;
-	int ret = dw_view_chunk_range(view, inode, &range, err);
+	return chunk_at(view, index, chunk_out, err);
+}
 
-	if (ret < 0)
-		return ret;
+/* The value for a key of a map that is sorted by its keys. */
+static bool find_pair(const struct table *table, struct column key, struct column value,
+		      uint64_t wanted, uint64_t *value_out)
+{
+	uint64_t low = 0, high = table->count;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+		uint64_t found = dw_column_get(table, key, middle);
+
+		if (found == wanted) {
+			*value_out = dw_column_get(table, value, middle);
+			return true;
+		}
+		if (found < wanted)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+/* The sizes of files with many chunks are stored. They are believed as far as they are
+ * possible for so many chunks; a check compares them with the chunks. */
+static bool find_size(const struct view *view, uint64_t place, uint64_t chunks,
+		      struct dwarfs_stat *stat)
+{
+	uint64_t bytes, allocated, most;
+
+	if (!find_pair(&view->size_cache, view->size_key, view->size_value, place,
+		       &bytes))
+		return false;
+	if (!dw_mul(chunks, view->block_size, &most) || bytes < chunks ||
+	    bytes > INT64_MAX || (!view->has_holes && bytes > most))
+		return false;
+	if (!find_pair(&view->allocated_cache, view->allocated_key, view->allocated_value,
+		       place, &allocated))
+		allocated = bytes;
+	if (allocated > bytes || allocated > most)
+		return false;
+	stat->bytes = bytes;
+	stat->allocated_bytes = allocated;
+	return true;
+}
+
+static int sum_size(const struct view *view, struct chunk_range range,
+		    struct dwarfs_stat *stat, dwarfs_error **err)
+{
+	uint64_t bytes = 0, allocated = 0;
+
 	for (uint64_t i = range.first; i < range.end; i++) {
 		struct chunk chunk;
+		int ret = chunk_at(view, i, &chunk, err);
 
-		ret = dw_view_chunk(view, i, &chunk, err);
 		if (ret < 0)
 			return ret;
 		bytes += chunk.bytes;
@@ -136,12 +220,33 @@ static int file_size(const struct view *view, uint32_t inode, struct dwarfs_stat
 	return 0;
 }
 
-/* Entries that name no inode count for none. */
-static void count_links(const struct view *view, uint32_t *nlinks)
+static int file_size(const struct view *view, uint32_t inode, struct dwarfs_stat *stat,
+		     dwarfs_error **err)
 {
+	struct chunk_range range;
+	uint64_t place, chunks;
+	int ret;
+
+	if ((ret = file_place(view, inode, &place, err)) < 0 ||
+	    (ret = place_range(view, place, &range, err)) < 0)
+		return ret;
+	chunks = range.end - range.first;
+	if (__builtin_expect(chunks >= view->size_cache_min_chunks, 0) && chunks > 1 &&
+	    find_size(view, place, chunks, stat))
+		return 0;
+	return sum_size(view, range, stat, err);
+}
+
+/* Entries that name no inode count for none. */
+static int count_links(const void *owner, uint32_t **items_out, dwarfs_error **err)
+{
+	const struct view *view = owner;
 	uint32_t first = view->first_of_class[CLASS_REG],
 		 end = view->first_of_class[CLASS_DEV];
+	uint32_t *nlinks = dw_calloc(end - first, sizeof(*nlinks));
 
+	if (!nlinks)
+		return dw_fail_nomem(err);
 	for (uint32_t entry = 0; entry < view->entry_count; entry++) {
 		uint32_t inode;
 
@@ -149,12 +254,14 @@ static void count_links(const struct view *view, uint32_t *nlinks)
 		    inode >= first && inode < end)
 			nlinks[inode - first]++;
 	}
+	*items_out = nlinks;
+	return 0;
 }
 
-static int file_nlink(struct view *view, uint32_t inode, uint64_t record,
+static int file_nlink(const struct view *view, uint32_t inode, uint64_t record,
 		      struct dwarfs_stat *stat, dwarfs_error **err)
 {
-	uint32_t *nlinks;
+	int ret;
 
 	if (view->has_nlink) {
 		stat->nlink =
@@ -162,17 +269,10 @@ static int file_nlink(struct view *view, uint32_t inode, uint64_t record,
 						    view->inode.nlink_minus_one, record);
 		return 0;
 	}
-	nlinks = atomic_load(&view->nlinks);
-	if (!nlinks) {
-		uint32_t *made =
-			dw_calloc(dw_view_class_count(view, CLASS_REG), sizeof(uint32_t));
-
-		if (!made)
-			return dw_fail_nomem(err);
-		count_links(view, made);
-		nlinks = dw_view_publish(&view->nlinks, made);
-	}
-	stat->nlink = nlinks[inode - view->first_of_class[CLASS_REG]];
+	if ((ret = dw_lazy_need(&view->nlinks, count_links, view, err)) < 0)
+		return ret;
+	stat->nlink =
+		dw_lazy_items(&view->nlinks)[inode - view->first_of_class[CLASS_REG]];
 	return 0;
 }
 
@@ -228,27 +328,38 @@ static int owner(const struct table *ids, struct column item, uint64_t index,
 	return 0;
 }
 
+static inline int set_time(const struct view *view, uint64_t record, int time,
+			   struct dwarfs_stat *stat, dwarfs_error **err)
+{
+	uint64_t offset = dw_column_get(&view->inodes, view->inode.offset[time], record);
+	uint64_t subsec = dw_column_get(&view->inodes, view->inode.subsec[time], record);
+	uint64_t seconds, nanoseconds;
+
+	if (!dw_add(view->timestamp_base, offset, &seconds) ||
+	    !dw_mul(seconds, view->time_resolution, &seconds) || seconds > INT64_MAX ||
+	    !dw_mul(subsec, view->subsecond_multiplier, &nanoseconds) ||
+	    nanoseconds >= 1000000000)
+		return corrupt(err, "an inode has an impossible time");
+	stat->seconds[time] = seconds;
+	stat->nanoseconds[time] = (uint32_t)nanoseconds;
+	return 0;
+}
+
 static int set_times(const struct view *view, uint64_t record, struct dwarfs_stat *stat,
 		     dwarfs_error **err)
 {
-	for (int time = 0; time < 3; time++) {
-		int from = view->mtime_only ? 1 : time;
-		uint64_t offset =
-			dw_column_get(&view->inodes, view->inode.offset[from], record);
-		uint64_t subsec =
-			dw_column_get(&view->inodes, view->inode.subsec[from], record);
-		uint64_t seconds, nanoseconds;
+	int ret;
 
-		if (!dw_add(view->timestamp_base, offset, &seconds) ||
-		    !dw_mul(seconds, view->time_resolution, &seconds) ||
-		    seconds > INT64_MAX ||
-		    !dw_mul(subsec, view->subsecond_multiplier, &nanoseconds) ||
-		    nanoseconds >= 1000000000)
-			return corrupt(err, "an inode has an impossible time");
-		stat->seconds[time] = seconds;
-		stat->nanoseconds[time] = (uint32_t)nanoseconds;
+	if ((ret = set_time(view, record, DWARFS_MTIME, stat, err)) < 0)
+		return ret;
+	if (view->mtime_only) {
+		stat->seconds[0] = stat->seconds[2] = stat->seconds[1];
+		stat->nanoseconds[0] = stat->nanoseconds[2] = stat->nanoseconds[1];
+		return 0;
 	}
-	return 0;
+	if ((ret = set_time(view, record, DWARFS_ATIME, stat, err)) < 0)
+		return ret;
+	return set_time(view, record, DWARFS_CTIME, stat, err);
 }
 
 int dw_view_check_record(const struct view *view, uint64_t record, dwarfs_error **err)
@@ -258,17 +369,49 @@ int dw_view_check_record(const struct view *view, uint64_t record, dwarfs_error 
 	return set_times(view, record, &stat, err);
 }
 
-static int record_stat(struct view *view, uint32_t inode, uint64_t record,
+/* What only one class of inodes has. */
+static int class_stat(const struct view *view, uint32_t inode, uint64_t record,
+		      enum inode_class class, struct dwarfs_stat *stat,
+		      dwarfs_error **err)
+{
+	uint32_t first, count;
+	int ret;
+
+	stat->nlink = 1;
+	switch (class) {
+	case CLASS_REG:
+		if ((ret = file_size(view, inode, stat, err)) < 0)
+			return ret;
+		return file_nlink(view, inode, record, stat, err);
+	case CLASS_DIR:
+		if ((ret = dw_view_dir_range(view, inode, &first, &count, err)) < 0)
+			return ret;
+		stat->bytes = stat->allocated_bytes = count;
+		return 0;
+	case CLASS_LNK:
+		return link_size(view, inode, stat, err);
+	case CLASS_DEV:
+		set_device(view, inode, stat);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* The sizes of files come first: their numbers lie farthest from each other in memory,
+ * and what follows is done while they are on their way. */
+static int record_stat(const struct view *view, uint32_t inode, uint64_t record,
 		       struct dwarfs_stat *stat_out, dwarfs_error **err)
 {
-	struct dwarfs_stat stat = { .inode = inode, .nlink = 1 };
+	struct dwarfs_stat stat = { .inode = inode };
 	const struct inode_columns *c = &view->inode;
 	const struct table *inodes = &view->inodes;
 	enum inode_class class = dw_view_class(view, inode);
-	uint32_t first;
 	int ret;
 
-	if ((ret = dw_view_record_mode(view, record, &stat.mode, err)) < 0 ||
+	dw_table_prefetch(inodes, record);
+	if ((ret = class_stat(view, inode, record, class, &stat, err)) < 0 ||
+	    (ret = record_mode(view, record, &stat.mode, err)) < 0 ||
 	    (ret = owner(&view->uids, view->uids_item,
 			 dw_column_get(inodes, c->owner_index, record), &stat.uid, err)) <
 		    0 ||
@@ -279,37 +422,18 @@ static int record_stat(struct view *view, uint32_t inode, uint64_t record,
 		return ret;
 	if (dw_class_of_mode(stat.mode) != (int)class)
 		return corrupt(err, "an inode has the number of another file type");
-	switch (class) {
-	case CLASS_DIR:
-		ret = dw_view_dir_range(view, inode, &first, &stat.nlink, err);
-		stat.bytes = stat.allocated_bytes = stat.nlink;
-		stat.nlink = 1;
-		break;
-	case CLASS_LNK:
-		ret = link_size(view, inode, &stat, err);
-		break;
-	case CLASS_REG:
-		ret = file_size(view, inode, &stat, err);
-		if (ret == 0)
-			ret = file_nlink(view, inode, record, &stat, err);
-		break;
-	case CLASS_DEV:
-		set_device(view, inode, &stat);
-		break;
-	default:
-		break;
-	}
-	if (ret == 0)
-		*stat_out = stat;
-	return ret;
+	*stat_out = stat;
+	return 0;
 }
 
-int dw_view_inode_stat(struct view *view, uint32_t inode, struct dwarfs_stat *stat,
+int dw_view_inode_stat(const struct view *view, uint32_t inode, struct dwarfs_stat *stat,
 		       dwarfs_error **err)
 {
 	uint64_t record;
 	int ret;
 
+	if (dw_view_is_bad(view))
+		return dw_view_fail(view, err);
 	if (inode >= view->inode_count)
 		return dw_fail(err, DWARFS_ERR_RANGE, "inode %" PRIu32 " does not exist",
 			       inode);
@@ -318,7 +442,7 @@ int dw_view_inode_stat(struct view *view, uint32_t inode, struct dwarfs_stat *st
 	return record_stat(view, inode, record, stat, err);
 }
 
-int dw_view_entry_stat(struct view *view, uint32_t entry, struct dwarfs_stat *stat,
+int dw_view_entry_stat(const struct view *view, uint32_t entry, struct dwarfs_stat *stat,
 		       dwarfs_error **err)
 {
 	uint32_t inode;

@@ -15,29 +15,49 @@ static int corrupt(dwarfs_error **err, const char *what)
 
 void dw_strings_free(struct strings *strings)
 {
-	free(strings->offsets);
+	dw_lazy_free(&strings->offsets);
 	free(strings->decoder);
 	*strings = (struct strings){ 0 };
 }
 
-static int unpack_offsets(struct strings *strings, dwarfs_error **err)
+/* Before anything is allocated for it. */
+static int check_packed(const struct strings *strings, dwarfs_error **err)
 {
-	uint64_t sum = 0;
-
 	/* Strings are not empty, so their bytes bound what is allocated. */
 	if (strings->index.count > strings->buffer.size + 1)
 		return corrupt(err, "a string table has too many strings");
-	strings->offsets = dw_calloc((size_t)strings->index.count + 1, sizeof(uint64_t));
-	if (!strings->offsets)
+	if (strings->buffer.size > UINT32_MAX)
+		return corrupt(err, "a string table is too large");
+	return 0;
+}
+
+static int unpack_offsets(const void *owner, uint32_t **items_out, dwarfs_error **err)
+{
+	const struct strings *strings = owner;
+	auto_free uint32_t *offsets = NULL;
+	uint64_t sum = 0;
+
+	offsets = malloc(((size_t)strings->index.count + 1) * sizeof(*offsets));
+	if (!offsets)
 		return dw_fail_nomem(err);
+	offsets[0] = 0;
 	for (uint64_t i = 0; i < strings->index.count; i++) {
 		sum += dw_column_get(&strings->index, strings->index_column, i);
-		strings->offsets[i + 1] = sum;
+		offsets[i + 1] = (uint32_t)sum;
 	}
+	/* They grow, so with the last all are right. */
 	if (sum != strings->buffer.size)
 		return corrupt(err,
 			       "the lengths of a string table do not fill its buffer");
+	*items_out = dw_steal(offsets);
 	return 0;
+}
+
+int dw_strings_unpack(const struct strings *strings, dwarfs_error **err)
+{
+	if (!strings->is_packed)
+		return 0;
+	return dw_lazy_need(&strings->offsets, unpack_offsets, strings, err);
 }
 
 /* A string_table. max_count bounds the number of strings, before anything is allocated.
@@ -67,7 +87,7 @@ static int load_compact(const struct frozen *frozen, struct frozen_node node,
 		strings->count--;
 	if (strings->count > max_count)
 		return corrupt(err, "a string table has more strings than can be used");
-	if (strings->is_packed && (ret = unpack_offsets(strings, err)) < 0)
+	if (strings->is_packed && (ret = check_packed(strings, err)) < 0)
 		return ret;
 	if (!has_symtab)
 		return 0;
@@ -86,7 +106,8 @@ int dw_strings_load(const struct frozen *frozen, int plain_id, int compact_id,
 	bool is_compact;
 	int ret;
 
-	if ((ret = dw_frozen_optional(frozen, dw_frozen_child(frozen, root, compact_id),
+	if ((ret = dw_lazy_init(&strings->offsets, err)) < 0 ||
+	    (ret = dw_frozen_optional(frozen, dw_frozen_child(frozen, root, compact_id),
 				      &node, &is_compact, err)) < 0 ||
 	    (ret = dw_frozen_table(frozen, dw_frozen_child(frozen, root, plain_id),
 				   &strings->plain, err)) < 0)
@@ -119,9 +140,15 @@ int dw_strings_stored(const struct strings *strings, uint64_t index,
 			return corrupt(err, "a string lies outside the data");
 		return 0;
 	}
-	if (strings->offsets) {
-		first = strings->offsets[index];
-		end = strings->offsets[index + 1];
+	if (strings->is_packed) {
+		const uint32_t *offsets;
+		int ret = dw_strings_unpack(strings, err);
+
+		if (ret < 0)
+			return ret;
+		offsets = dw_lazy_items(&strings->offsets);
+		first = offsets[index];
+		end = offsets[index + 1];
 	} else {
 		first = dw_column_get(&strings->index, strings->index_column, index);
 		end = dw_column_get(&strings->index, strings->index_column, index + 1);

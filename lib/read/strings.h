@@ -7,6 +7,7 @@
 
 #include "format/frozen.h"
 #include "format/fsst.h"
+#include "read/lazy.h"
 
 /* A list of strings, as format 2.2 or 2.3 and later keep it. */
 struct strings {
@@ -20,7 +21,7 @@ struct strings {
 	struct span buffer;
 	struct table index;
 	struct column index_column;
-	uint64_t *offsets; /* count + 1 of them, when the index is packed; owned */
+	struct lazy offsets; /* count + 1 of them, when the index is packed */
 	struct fsst_decoder
 		*decoder; /* owned; NULL when the strings are not compressed */
 };
@@ -32,6 +33,10 @@ struct strings {
 int dw_strings_load(const struct frozen *frozen, int plain_id, int compact_id,
 		    uint64_t max_count, struct strings *strings, dwarfs_error **err);
 void dw_strings_free(struct strings *strings);
+
+/* Unpack what is packed; done by all who need it, and here for who wants to see it fail.
+ */
+int dw_strings_unpack(const struct strings *strings, dwarfs_error **err);
 
 /* Strings: written to out with a NUL; RANGE when room is too small. */
 int dw_strings_get(const struct strings *strings, uint64_t index, char *out, size_t room,

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * read/verify: the stored bytes of a section, and their hashes.
+ *
+ * Those of the metadata can be hashed while the image is in use already: by a thread of
+ * its own, which starts when the view is there and ends with the image. Where there is no
+ * thread to be had, who starts it does the work. A fork of the process does not have the
+ * thread.
  */
+#include <dwarfs/image.h>
+
 #include "hash/hash.h"
 #include "read/image.h"
 
@@ -23,8 +30,8 @@ void dw_stored_free(struct stored *stored)
 	*stored = (struct stored){ 0 };
 }
 
-int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
-		   struct stored *stored_out, dwarfs_error **err)
+static int read_stored(const struct dwarfs_image *image, uint32_t section, bool is_read,
+		       struct stored *stored_out, dwarfs_error **err)
 {
 	auto_stored struct stored stored = {
 		.header_bytes = dw_image_header_bytes(image),
@@ -44,7 +51,8 @@ int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
 	size = stored.header_bytes + stored.header.length;
 	if (size > SIZE_MAX)
 		return dw_fail_nomem(err);
-	stored.bytes = dw_io_map(image->io, (size_t)size, offset);
+	stored.bytes = is_read ? dw_io_map(image->io, (size_t)size, offset)
+			       : dw_io_map_unread(image->io, (size_t)size, offset);
 	if (!stored.bytes) {
 		if (!(stored.owned = malloc((size_t)size)))
 			return dw_fail_nomem(err);
@@ -56,6 +64,18 @@ int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
 	*stored_out = stored;
 	stored = (struct stored){ 0 };
 	return 0;
+}
+
+int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
+		   struct stored *stored_out, dwarfs_error **err)
+{
+	return read_stored(image, section, true, stored_out, err);
+}
+
+int dw_stored_look(const struct dwarfs_image *image, uint32_t section,
+		   struct stored *stored_out, dwarfs_error **err)
+{
+	return read_stored(image, section, false, stored_out, err);
 }
 
 static int fail_hash(const struct dwarfs_image *image, uint32_t section, const char *hash,
@@ -101,4 +121,85 @@ int dw_verify_sha(const struct dwarfs_image *image, uint32_t section,
 	if (memcmp(digest, stored->header.sha512_256, sizeof(digest)) != 0)
 		return fail_hash(image, section, "SHA-512/256", err);
 	return 0;
+}
+
+/* -- in the background --------------------------------------------------------------- */
+
+#define PIECE_BYTES ((size_t)1 << 20) /* between two looks at whether to stop */
+
+/* 1: it was stopped. */
+static int hash_in_pieces(struct dwarfs_image *image, struct xxh3 *state)
+{
+	const struct stored *stored = &image->metadata_stored;
+	const uint8_t *at = stored->bytes + DW_HEADER_XXH3_FROM;
+	size_t left = stored->header_bytes + (size_t)stored->header.length -
+		      DW_HEADER_XXH3_FROM;
+
+	while (left > 0) {
+		size_t size = left < PIECE_BYTES ? left : PIECE_BYTES;
+
+		if (atomic_load(&image->verifier.stop))
+			return 1;
+		dw_xxh3_update(state, at, size);
+		at += size;
+		left -= size;
+	}
+	return dw_xxh3_finish_64(state) == stored->header.xxh3 ? 0 : DWARFS_ERR_CHECKSUM;
+}
+
+static void set_state(struct dwarfs_image *image, int state)
+{
+	if (state < 0)
+		atomic_store(&image->view->failure, "metadata: its XXH3 does not match");
+	atomic_store(&image->verifier.state, state);
+}
+
+static void *verify_in_background(void *argument)
+{
+	struct dwarfs_image *image = argument;
+	auto_xxh3 struct xxh3 *state = NULL;
+	int ret;
+
+	if (dw_xxh3_new(&state, NULL) == 0) {
+		dw_xxh3_reset(state);
+		ret = hash_in_pieces(image, state);
+	} else {
+		ret = dw_verify_xxh3(image, image->metadata, &image->metadata_stored,
+				     NULL);
+	}
+	if (ret <= 0)
+		set_state(image, ret);
+	return NULL;
+}
+
+int dw_verifier_start(struct dwarfs_image *image, dwarfs_error **err)
+{
+	struct verifier *verifier = &image->verifier;
+	int ret;
+
+	atomic_store(&verifier->state, 1);
+	ret = dw_threads_start(&verifier->threads, 1, verify_in_background, image, err);
+	if (ret < 0)
+		return ret;
+	if (verifier->threads.count == 0)
+		verify_in_background(image);
+	return 0;
+}
+
+void dw_verifier_free(struct verifier *verifier)
+{
+	atomic_store(&verifier->stop, true);
+	dw_threads_join(&verifier->threads);
+}
+
+/* Who asks does not wait for the thread, which a fork may not have, but hashes himself.
+ */
+int dwarfs_image_verify(const dwarfs_image *image, dwarfs_error **err)
+{
+	dwarfs_image *mutable = (dwarfs_image *)image;
+
+	if (atomic_load(&mutable->verifier.state) == 1)
+		set_state(mutable, dw_verify_xxh3(image, image->metadata,
+						  &image->metadata_stored, NULL));
+	return dw_view_is_bad(image->view) ? dw_view_fail(image->view, err) : 0;
 }

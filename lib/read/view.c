@@ -4,8 +4,8 @@
  *
  * Takes schema and metadata as somebody wrote them, finds the tables, compiles their
  * columns, and compares their sizes with each other (so that every count is bounded by
- * the bytes there are). Packed tables are unpacked here; nothing else is read before it
- * is asked for.
+ * the bytes there are). Nothing else is read before it is asked for; packed tables are
+ * unpacked then.
  */
 #include <stdio.h>
 
@@ -34,14 +34,15 @@ void dw_view_free(struct view *view)
 	dw_schema_free(&view->schema);
 	dw_strings_free(&view->names);
 	dw_strings_free(&view->symlinks);
-	free(view->unpacked_first_entry);
-	free(view->unpacked_chunk_table);
-	free(view->unpacked_shared);
+	dw_lazy_free(&view->first_entries);
+	dw_lazy_free(&view->chunk_numbers);
+	dw_lazy_free(&view->shared_numbers);
 	free(view->dwarfs_version);
 	list_free(view->features);
 	list_free(view->categories);
-	free(atomic_load(&view->parents));
-	free(atomic_load(&view->nlinks));
+	dw_lazy_free(&view->parents);
+	dw_lazy_free(&view->nlinks);
+	dw_lazy_free(&view->prints);
 	free(view);
 }
 
@@ -318,6 +319,8 @@ static int load_size_cache(struct view *view, dwarfs_error **err)
 	    (ret = pairs(view, dw_frozen_child(frozen, cache, SC_SIZE_LOOKUP), 64,
 			 &view->size_cache, &view->size_key, &view->size_value, err)) < 0)
 		return ret;
+	if (view->size_cache.count == 0)
+		view->size_cache_min_chunks = UINT64_MAX; /* nothing to look up */
 	return pairs(view, dw_frozen_child(frozen, cache, SC_ALLOCATED_LOOKUP), 64,
 		     &view->allocated_cache, &view->allocated_key, &view->allocated_value,
 		     err);
@@ -450,106 +453,133 @@ static int find_classes(struct view *view, dwarfs_error **err)
 
 /* -- unpacking ----------------------------------------------------------------------- */
 
-static int unpack_directories(struct view *view, dwarfs_error **err)
+/* Sums of the differences that a column holds, none above the limit. */
+static int unpack_sums(const struct table *table, struct column column, uint64_t limit,
+		       const char *broken, uint32_t **items_out, dwarfs_error **err)
 {
+	auto_free uint32_t *items = dw_calloc((size_t)table->count, sizeof(*items));
 	uint64_t sum = 0;
 
-	view->unpacked_first_entry = dw_calloc(view->directories.count, sizeof(uint32_t));
-	if (!view->unpacked_first_entry)
+	if (!items)
 		return dw_fail_nomem(err);
-	for (uint64_t i = 0; i < view->directories.count; i++) {
-		sum += dw_column_get(&view->directories, view->dir_first, i);
-		if (sum > view->entry_count)
-			return corrupt(err,
-				       "directories have more entries than there are");
-		view->unpacked_first_entry[i] = (uint32_t)sum;
-	}
-	return 0;
-}
-
-static int unpack_chunk_table(struct view *view, dwarfs_error **err)
-{
-	uint64_t sum = 0;
-
-	view->unpacked_chunk_table = dw_calloc(view->chunk_table.count, sizeof(uint64_t));
-	if (!view->unpacked_chunk_table)
-		return dw_fail_nomem(err);
-	for (uint64_t i = 0; i < view->chunk_table.count; i++) {
-		sum += dw_column_get(&view->chunk_table, view->chunk_table_item, i);
-		if (sum > view->chunks.count)
-			return corrupt(err, "files have more chunks than there are");
-		view->unpacked_chunk_table[i] = sum;
-	}
-	return 0;
-}
-
-static int unpack_shared(struct view *view, uint64_t max_count, dwarfs_error **err)
-{
-	const struct table *table = &view->shared_files;
-	uint64_t total = 0, at = 0;
-
-	if (table->count > max_count)
-		return corrupt(err, "more files are shared than there are");
 	for (uint64_t i = 0; i < table->count; i++) {
-		total += dw_column_get(table, view->shared_files_item, i) + 2;
-		if (total > max_count)
-			return corrupt(err, "more files are shared than there are");
+		sum += dw_column_get(table, column, i);
+		if (sum > limit)
+			return corrupt(err, broken);
+		items[i] = (uint32_t)sum;
 	}
-	view->unpacked_shared = dw_calloc((size_t)total, sizeof(uint32_t));
-	if (!view->unpacked_shared)
-		return dw_fail_nomem(err);
-	for (uint64_t i = 0; i < table->count; i++)
-		for (uint64_t n = dw_column_get(table, view->shared_files_item, i) + 2; n;
-		     n--)
-			view->unpacked_shared[at++] = (uint32_t)i;
-	view->shared_count = total;
+	*items_out = dw_steal(items);
 	return 0;
 }
 
-uint64_t dw_view_first_entry(const struct view *view, uint64_t directory)
+static int unpack_directories(const void *owner, uint32_t **items_out, dwarfs_error **err)
 {
-	return view->unpacked_first_entry
-		       ? view->unpacked_first_entry[directory]
-		       : dw_column_get(&view->directories, view->dir_first, directory);
+	const struct view *view = owner;
+
+	return unpack_sums(&view->directories, view->dir_first, view->entry_count,
+			   "directories have more entries than there are", items_out,
+			   err);
 }
 
-uint64_t dw_view_chunk_table(const struct view *view, uint64_t index)
+static int unpack_chunk_table(const void *owner, uint32_t **items_out, dwarfs_error **err)
 {
-	return view->unpacked_chunk_table
-		       ? view->unpacked_chunk_table[index]
-		       : dw_column_get(&view->chunk_table, view->chunk_table_item, index);
+	const struct view *view = owner;
+	uint64_t limit = view->chunks.count;
+
+	return unpack_sums(&view->chunk_table, view->chunk_table_item,
+			   limit < UINT32_MAX ? limit : UINT32_MAX,
+			   "files have more chunks than there are", items_out, err);
 }
 
-uint64_t dw_view_shared(const struct view *view, uint64_t index)
+/* Each place of the table stands for two files and more. */
+static int unpack_shared(const void *owner, uint32_t **items_out, dwarfs_error **err)
 {
-	return view->unpacked_shared ? view->unpacked_shared[index]
-				     : dw_column_get(&view->shared_files,
-						     view->shared_files_item, index);
+	const struct view *view = owner;
+	const struct table *table = &view->shared_files;
+	auto_free uint32_t *items = dw_calloc((size_t)view->shared_count, sizeof(*items));
+	uint64_t at = 0;
+
+	if (!items)
+		return dw_fail_nomem(err);
+	for (uint64_t i = 0; i < table->count; i++) {
+		uint64_t n = dw_column_get(table, view->shared_files_item, i) + 2;
+
+		if (n > view->shared_count - at)
+			return corrupt(err, "more files are shared than there are");
+		for (; n > 0; n--)
+			items[at++] = (uint32_t)i;
+	}
+	if (at != view->shared_count)
+		return corrupt(err, "the chunk table does not fit the number of files");
+	*items_out = dw_steal(items);
+	return 0;
 }
 
-static int unpack(struct view *view, dwarfs_error **err)
+int dw_view_make_directories(const struct view *view, dwarfs_error **err)
 {
-	uint64_t files = dw_view_class_count(view, CLASS_REG), distinct = 0;
+	return dw_lazy_make(&view->first_entries, unpack_directories, view, err);
+}
+
+int dw_view_make_chunk_table(const struct view *view, dwarfs_error **err)
+{
+	return dw_lazy_make(&view->chunk_numbers, unpack_chunk_table, view, err);
+}
+
+int dw_view_make_shared(const struct view *view, dwarfs_error **err)
+{
+	return dw_lazy_make(&view->shared_numbers, unpack_shared, view, err);
+}
+
+int dw_view_unpack(const struct view *view, dwarfs_error **err)
+{
 	int ret;
+
+	if ((ret = dw_view_need_directories(view, err)) < 0 ||
+	    (ret = dw_view_need_chunk_table(view, err)) < 0 ||
+	    (ret = dw_view_need_shared(view, err)) < 0 ||
+	    (ret = dw_strings_unpack(&view->names, err)) < 0)
+		return ret;
+	return dw_strings_unpack(&view->symlinks, err);
+}
+
+int dw_view_fail(const struct view *view, dwarfs_error **err)
+{
+	return dw_fail(err, DWARFS_ERR_CHECKSUM, "%s",
+		       atomic_load(&((struct view *)view)->failure));
+}
+
+/* How many files share their contents with others. What is packed is not summed up for
+ * that: the chunk table has a place for each file that does not, for each content that
+ * is shared, and one more. */
+static int count_shared(struct view *view, dwarfs_error **err)
+{
+	uint64_t files = dw_view_class_count(view, CLASS_REG);
+	uint64_t shared = view->shared_files.count, distinct = 0;
 
 	if (!view->has_dir_entries &&
 	    (view->packed_chunk_table || view->packed_directories ||
 	     view->packed_shared_files))
 		return corrupt(err, "tables are packed in a format without packing");
-	if (view->packed_directories && (ret = unpack_directories(view, err)) < 0)
-		return ret;
-	if (view->packed_chunk_table && (ret = unpack_chunk_table(view, err)) < 0)
-		return ret;
-	if (view->packed_shared_files && (ret = unpack_shared(view, files, err)) < 0)
-		return ret;
-	if (!view->packed_shared_files)
-		view->shared_count = view->shared_files.count;
-	if (view->shared_count > files)
+	if (shared > files)
 		return corrupt(err, "more files are shared than there are");
-	view->unique_files = files - view->shared_count;
-	/* The table is sorted, so its last value is the largest. */
-	if (view->shared_count > 0)
-		distinct = dw_view_shared(view, view->shared_count - 1) + 1;
+	if (view->packed_shared_files) {
+		distinct = shared;
+		if (view->chunk_table.count < distinct + 1 ||
+		    view->chunk_table.count - distinct - 1 > files)
+			return corrupt(
+				err, "the chunk table does not fit the number of files");
+		shared = files - (view->chunk_table.count - distinct - 1);
+		if (shared < 2 * distinct || (shared > 0 && distinct == 0))
+			return corrupt(
+				err, "the chunk table does not fit the number of files");
+	} else if (shared > 0) {
+		/* The table is sorted, so its last value is the largest. */
+		distinct = dw_column_get(&view->shared_files, view->shared_files_item,
+					 shared - 1) +
+			   1;
+	}
+	view->shared_count = shared;
+	view->unique_files = files - shared;
 	if (view->chunk_table.count != view->unique_files + distinct + 1)
 		return corrupt(err, "the chunk table does not fit the number of files");
 	return 0;
@@ -623,7 +653,7 @@ static int load(struct view *view, uint32_t block_count, dwarfs_error **err)
 	    (ret = dw_strings_load(&view->frozen, MD_SYMLINKS, MD_COMPACT_SYMLINKS,
 				   view->inode_count, &view->symlinks, err)) < 0 ||
 	    (ret = find_classes(view, err)) < 0 || (ret = check_classes(view, err)) < 0 ||
-	    (ret = unpack(view, err)) < 0)
+	    (ret = count_shared(view, err)) < 0)
 		return ret;
 	files = dw_view_class_count(view, CLASS_REG);
 	if (view->size_cache.count > files || view->allocated_cache.count > files)
@@ -641,7 +671,13 @@ int dw_view_new(struct span schema, struct span metadata, uint32_t block_count,
 
 	if (!view)
 		return dw_fail_nomem(err);
-	if ((ret = dw_schema_parse(schema, &view->schema, err)) < 0)
+	if ((ret = dw_lazy_init(&view->first_entries, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->chunk_numbers, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->shared_numbers, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->parents, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->nlinks, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->prints, err)) < 0 ||
+	    (ret = dw_schema_parse(schema, &view->schema, err)) < 0)
 		return ret;
 	root = &view->schema.layouts[view->schema.root];
 	if (root->size > metadata.size || (root->bits + 7) / 8 > metadata.size)

@@ -4,7 +4,8 @@
  *
  * Made once when an image is opened; afterwards it never changes and any number of
  * threads may read it. The bounds of every column are checked when the view is made,
- * every index when it is used, so opening needs no pass over the data.
+ * every index when it is used, and packed tables are unpacked at their first use, so
+ * opening needs no pass over the data.
  */
 #ifndef DW_READ_VIEW_H
 #define DW_READ_VIEW_H
@@ -76,10 +77,10 @@ struct view {
 	struct column size_key, size_value, allocated_key, allocated_value;
 	struct strings names, symlinks;
 
-	/* Unpacked copies of packed tables; NULL when the table is not packed. Owned. */
-	uint32_t *unpacked_first_entry; /* directory_count + 1 */
-	uint64_t *unpacked_chunk_table; /* chunk_table.count */
-	uint32_t *unpacked_shared;	/* shared_count */
+	/* Copies of packed tables. */
+	struct lazy first_entries;  /* directory_count + 1 */
+	struct lazy chunk_numbers;  /* chunk_table.count */
+	struct lazy shared_numbers; /* shared_count */
 	uint64_t shared_count;
 	uint64_t unique_files;
 
@@ -103,9 +104,12 @@ struct view {
 	char **features, **categories; /* owned, ending with NULL */
 	char *packing[16];	       /* static words, ending with NULL */
 
-	/* Made at the first need, by whoever comes first. Owned. */
-	_Atomic(uint32_t *) parents; /* parent inode of each directory */
-	_Atomic(uint32_t *) nlinks;  /* of each regular file, when not stored */
+	struct lazy parents; /* parent inode of each directory */
+	struct lazy nlinks;  /* of each regular file, when not stored */
+	struct lazy prints;  /* of names; see lookup.c */
+
+	/* Set when the metadata turns out to be damaged after it was opened: why. */
+	_Atomic(const char *) failure;
 };
 
 /*
@@ -118,6 +122,26 @@ void dw_view_free(struct view *view);
 DW_DEFINE_AUTO(view, struct view *, dw_view_free)
 #define auto_view DW_AUTO(view)
 
+/* Unpack all packed tables. Each function that needs one does it by itself. */
+int dw_view_unpack(const struct view *view, dwarfs_error **err);
+
+/* Whether the metadata is known to be damaged; then dw_view_fail() says so. */
+static inline bool dw_view_is_bad(const struct view *view)
+{
+	return __builtin_expect(atomic_load_explicit(&((struct view *)view)->failure,
+						     memory_order_acquire) != NULL,
+				0);
+}
+int dw_view_fail(const struct view *view, dwarfs_error **err);
+
+/* Whether bytes can be the name of an entry. */
+bool dw_is_name(const char *name, size_t size);
+
+/* The entry of this name among those of a directory; NOT_FOUND. */
+int dw_view_find_name(const struct view *view, uint32_t first, uint32_t count,
+		      const char *name, size_t bytes, uint32_t *entry_out,
+		      dwarfs_error **err);
+
 /* The inode's own number is checked by all of these. */
 int dw_view_entry_inode(const struct view *view, uint32_t entry, uint32_t *inode_out,
 			dwarfs_error **err);
@@ -125,13 +149,13 @@ int dw_view_entry_name(const struct view *view, uint32_t entry, char *out, size_
 		       size_t *size_out, dwarfs_error **err);
 int dw_view_dir_range(const struct view *view, uint32_t dir, uint32_t *first_out,
 		      uint32_t *count_out, dwarfs_error **err);
-int dw_view_dir_parent(struct view *view, uint32_t dir, uint32_t *parent_out,
+int dw_view_dir_parent(const struct view *view, uint32_t dir, uint32_t *parent_out,
 		       dwarfs_error **err);
 int dw_view_link(const struct view *view, uint32_t inode, char *out, size_t room,
 		 size_t *size_out, dwarfs_error **err);
-int dw_view_inode_stat(struct view *view, uint32_t inode, struct dwarfs_stat *stat,
+int dw_view_inode_stat(const struct view *view, uint32_t inode, struct dwarfs_stat *stat,
 		       dwarfs_error **err);
-int dw_view_entry_stat(struct view *view, uint32_t entry, struct dwarfs_stat *stat,
+int dw_view_entry_stat(const struct view *view, uint32_t entry, struct dwarfs_stat *stat,
 		       dwarfs_error **err);
 
 /* Where the attributes of an inode are, and the mode they have. */
@@ -152,28 +176,54 @@ int dw_view_check_record(const struct view *view, uint64_t record, dwarfs_error 
 /* The class of an inode that exists. */
 enum inode_class dw_view_class(const struct view *view, uint32_t inode);
 
-/* Publish an array that was made by this thread, or take the one that somebody else made.
- */
-static inline uint32_t *dw_view_publish(_Atomic(uint32_t *) *slot, uint32_t *made)
-{
-	uint32_t *expected = NULL;
-
-	if (atomic_compare_exchange_strong(slot, &expected, made))
-		return made;
-	free(made);
-	return expected;
-}
-
 /* The chunks of a regular file, and each of them. */
 int dw_view_chunk_range(const struct view *view, uint32_t inode,
 			struct chunk_range *range_out, dwarfs_error **err);
 int dw_view_chunk(const struct view *view, uint64_t index, struct chunk *chunk_out,
 		  dwarfs_error **err);
 
-/* Raw values, after unpacking; the index is the caller's promise. */
-uint64_t dw_view_first_entry(const struct view *view, uint64_t directory);
-uint64_t dw_view_chunk_table(const struct view *view, uint64_t index);
-uint64_t dw_view_shared(const struct view *view, uint64_t index);
+/* See that a table is unpacked, if it is packed. */
+int dw_view_make_directories(const struct view *view, dwarfs_error **err);
+int dw_view_make_chunk_table(const struct view *view, dwarfs_error **err);
+int dw_view_make_shared(const struct view *view, dwarfs_error **err);
+static inline int dw_view_need_directories(const struct view *view, dwarfs_error **err)
+{
+	if (!view->packed_directories || dw_lazy_items(&view->first_entries))
+		return 0;
+	return dw_view_make_directories(view, err);
+}
+static inline int dw_view_need_chunk_table(const struct view *view, dwarfs_error **err)
+{
+	if (!view->packed_chunk_table || dw_lazy_items(&view->chunk_numbers))
+		return 0;
+	return dw_view_make_chunk_table(view, err);
+}
+static inline int dw_view_need_shared(const struct view *view, dwarfs_error **err)
+{
+	if (!view->packed_shared_files || dw_lazy_items(&view->shared_numbers))
+		return 0;
+	return dw_view_make_shared(view, err);
+}
+
+/* Raw values, after the above; the index is the caller's promise. */
+static inline uint64_t dw_view_first_entry(const struct view *view, uint64_t directory)
+{
+	if (view->packed_directories)
+		return dw_lazy_items(&view->first_entries)[directory];
+	return dw_column_get(&view->directories, view->dir_first, directory);
+}
+static inline uint64_t dw_view_chunk_table(const struct view *view, uint64_t index)
+{
+	if (view->packed_chunk_table)
+		return dw_lazy_items(&view->chunk_numbers)[index];
+	return dw_column_get(&view->chunk_table, view->chunk_table_item, index);
+}
+static inline uint64_t dw_view_shared(const struct view *view, uint64_t index)
+{
+	if (view->packed_shared_files)
+		return dw_lazy_items(&view->shared_numbers)[index];
+	return dw_column_get(&view->shared_files, view->shared_files_item, index);
+}
 
 /* Every rule of the format for the tables; calls report for each that is broken. */
 typedef void (*dw_report_fn)(void *user, int severity, const char *message);

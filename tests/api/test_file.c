@@ -207,6 +207,118 @@ static void a_damaged_block_is_never_handed_out(void **state)
 	free(whole.data);
 }
 
+/* -- without a copy, and many files -------------------------------------------------- */
+
+static void borrowed_bytes_are_those_of_the_file(void **state)
+{
+	static const uint64_t caches[] = { 0, 65536, 16 << 20 };
+	dwarfs_context *context = NULL;
+	dwarfs_error *err = NULL;
+	struct bytes whole = load(*state, "big");
+	dwarfs_image *image;
+	size_t i, k, part, total;
+
+	for (i = 0; i < sizeof(caches) / sizeof(caches[0]); i++) {
+		dwarfs_borrowed *borrowed = NULL;
+		dwarfs_file *file;
+
+		assert_success(dwarfs_context_new(&context, &err), err);
+		assert_success(dwarfs_context_set_cache_bytes(context, caches[i], &err),
+			       err);
+		image = open_image(*state, context);
+		file = open_file(image, "big");
+		assert_success(dwarfs_file_borrow(file, whole.size, 77, &borrowed, &err),
+			       err);
+		dwarfs_file_free(file);
+		dwarfs_image_free(image);
+		total = 0;
+		for (k = 0; k < dwarfs_borrowed_count(borrowed); k++) {
+			const void *data = dwarfs_borrowed_part(borrowed, k, &part);
+
+			assert_memory_equal(data, whole.data + 77 + total, part);
+			total += part;
+		}
+		assert_int_equal(total, whole.size - 77);
+		assert_int_equal(dwarfs_borrowed_bytes(borrowed), total);
+		dwarfs_borrowed_free(borrowed);
+		dwarfs_context_free(context);
+	}
+	dwarfs_borrowed_free(NULL);
+	free(whole.data);
+}
+
+static const char *const many[] = { "big",   "dir/copy",     "sparse",
+				    "empty", "dir/sub/deep", "\xff\xfe\n" };
+#define MANY (sizeof(many) / sizeof(many[0]))
+
+struct gathered {
+	dwarfs_inode inodes[MANY];
+	struct bytes files[MANY];
+	int complete[MANY];
+};
+
+static int gather(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
+		  void *user)
+{
+	struct gathered *gathered = user;
+	size_t i;
+
+	for (i = 0; i < MANY; i++) {
+		struct bytes *file = &gathered->files[i];
+
+		if (gathered->inodes[i] != inode)
+			continue;
+		if (offset + bytes > file->size)
+			return 5;
+		if (data && memcmp(file->data + offset, data, bytes) != 0)
+			return 6;
+		while (!data && bytes > 0)
+			if (file->data[offset + --bytes] != 0)
+				return 7;
+		gathered->complete[i] += offset == file->size;
+	}
+	return 0;
+}
+
+static void many_files_are_read_in_the_order_of_their_data(void **state)
+{
+	struct gathered gathered = { { 0 } };
+	dwarfs_context *context = NULL;
+	dwarfs_error *err = NULL;
+	dwarfs_image *image;
+	size_t i;
+
+	assert_success(dwarfs_context_new(&context, &err), err);
+	assert_int_equal(dwarfs_context_cache_count(context, DWARFS_CACHE_BUDGET),
+			 512 << 20);
+	assert_int_equal(dwarfs_context_cache_count(context, DWARFS_CACHE_USED), 0);
+	image = open_image(*state, context);
+	for (i = 0; i < MANY; i++) {
+		gathered.inodes[i] = find_inode(image, many[i]);
+		gathered.files[i] = load(*state, many[i]);
+	}
+	assert_int_equal(dwarfs_read_in_order(image, gathered.inodes, MANY, gather, NULL,
+					      &gathered, &err),
+			 0);
+	for (i = 0; i < MANY; i++)
+		assert_true(gathered.complete[i] >= 1);
+	/* That left the cache alone; this does not. */
+	assert_int_equal(dwarfs_context_cache_count(context, DWARFS_CACHE_MISSES), 0);
+	assert_int_equal(dwarfs_prefetch(image, gathered.inodes, MANY, &err), MANY);
+	assert_true(dwarfs_context_cache_count(context, DWARFS_CACHE_MISSES) > 0);
+	assert_true(dwarfs_context_cache_count(context, DWARFS_CACHE_BLOCKS) > 0);
+	assert_success(dwarfs_context_trim(context, 1000000), err);
+	assert_true(dwarfs_context_cache_count(context, DWARFS_CACHE_BLOCKS) > 0);
+	assert_success(dwarfs_context_trim(context, 0), err);
+	assert_int_equal(dwarfs_context_cache_count(context, DWARFS_CACHE_BLOCKS), 0);
+	assert_int_equal(dwarfs_context_cache_count(context, DWARFS_CACHE_USED), 0);
+	assert_int_equal(dwarfs_context_cache_count(context, 1000), 0);
+	for (i = 0; i < MANY; i++)
+		free(gathered.files[i].data);
+	dwarfs_image_free(image);
+	dwarfs_context_free(context);
+}
+
 /* -- many threads -------------------------------------------------------------------- */
 
 /* What a thread needs; it reports instead of asserting, as cmocka knows one thread only.
@@ -326,6 +438,8 @@ int main(void)
 		cmocka_unit_test(holes_are_found),
 		cmocka_unit_test(a_file_without_holes_has_one_at_its_end),
 		cmocka_unit_test(a_damaged_block_is_never_handed_out),
+		cmocka_unit_test(borrowed_bytes_are_those_of_the_file),
+		cmocka_unit_test(many_files_are_read_in_the_order_of_their_data),
 		cmocka_unit_test(threads_read_at_once_without_a_cache),
 		cmocka_unit_test(threads_read_at_once_with_room_for_one_block),
 		cmocka_unit_test(threads_read_at_once_with_room_for_all),

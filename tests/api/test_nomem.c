@@ -171,6 +171,64 @@ static int extract(const struct fixture *fixture, dwarfs_error **err)
 	return ret;
 }
 
+static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
+		      void *user)
+{
+	uint64_t *total = user;
+
+	(void)inode;
+	(void)data;
+	(void)offset;
+	*total += bytes;
+	return 0;
+}
+
+/* The ways to read many files, and to read without a copy; with a cache that has no room
+ * for blocks, or has. */
+static int read_in_bulk(const struct fixture *fixture, uint64_t cache_bytes,
+			dwarfs_error **err)
+{
+	dwarfs_context *context = NULL;
+	dwarfs_borrowed *borrowed = NULL;
+	dwarfs_image *image = NULL;
+	dwarfs_file *file = NULL;
+	dwarfs_inode inodes[3];
+	dwarfs_entry entry;
+	uint64_t total = 0;
+	int ret;
+
+	if ((ret = dwarfs_context_new(&context, err)) == 0 &&
+	    (ret = dwarfs_context_set_workers(context, 2, err)) == 0 &&
+	    (ret = dwarfs_context_set_cache_bytes(context, cache_bytes, err)) == 0 &&
+	    (ret = dwarfs_image_open(context, fixture->path, NULL, &image, err)) == 0 &&
+	    (ret = dwarfs_find(image, "big", &entry, err)) == 0 &&
+	    (ret = dwarfs_entry_inode(image, entry, &inodes[0], err)) == 0 &&
+	    (ret = dwarfs_find(image, "sparse", &entry, err)) == 0 &&
+	    (ret = dwarfs_entry_inode(image, entry, &inodes[1], err)) == 0 &&
+	    (ret = dwarfs_find(image, "dir/sub/deep", &entry, err)) == 0 &&
+	    (ret = dwarfs_entry_inode(image, entry, &inodes[2], err)) == 0 &&
+	    (ret = dwarfs_prefetch(image, inodes, 3, err)) >= 0 &&
+	    (ret = dwarfs_file_open(image, inodes[0], &file, err)) == 0 &&
+	    (ret = dwarfs_file_borrow(file, BIG_BYTES, 0, &borrowed, err)) == 0)
+		ret = dwarfs_read_in_order(image, inodes, 3, take_piece, NULL, &total,
+					   err);
+	dwarfs_borrowed_free(borrowed);
+	dwarfs_file_free(file);
+	dwarfs_image_free(image);
+	dwarfs_context_free(context);
+	return ret;
+}
+
+static int read_in_bulk_with_little(const struct fixture *fixture, dwarfs_error **err)
+{
+	return read_in_bulk(fixture, 100000, err);
+}
+
+static int read_in_bulk_with_much(const struct fixture *fixture, dwarfs_error **err)
+{
+	return read_in_bulk(fixture, 16 << 20, err);
+}
+
 static int discard(const void *data, size_t bytes, void *user)
 {
 	(void)user;
@@ -253,6 +311,13 @@ static void reading_survives_the_end_of_memory(void **state)
 	fail_everywhere(*state, open_and_read, true);
 }
 
+static void reading_in_bulk_survives(void **state)
+{
+	fail_everywhere(*state, read_in_bulk_with_little, false);
+	fail_everywhere(*state, read_in_bulk_with_much, false);
+	fail_everywhere(*state, read_in_bulk_with_much, true);
+}
+
 static void checking_survives(void **state)
 {
 	fail_everywhere(*state, open_and_check, false);
@@ -288,6 +353,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reading_survives_one_failure),
 		cmocka_unit_test(reading_survives_the_end_of_memory),
+		cmocka_unit_test(reading_in_bulk_survives),
 		cmocka_unit_test(checking_survives),
 		cmocka_unit_test(extracting_survives_one_failure),
 		cmocka_unit_test(extracting_survives_the_end_of_memory),

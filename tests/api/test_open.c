@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "support.h"
@@ -99,6 +100,9 @@ static void a_context_in_use_does_not_change(void **state)
 	assert_success(dwarfs_context_set_workers(context, 1024, &err), err);
 	assert_failure(dwarfs_context_set_workers(context, 1025, &err), DWARFS_ERR_RANGE,
 		       err);
+	assert_success(dwarfs_context_set_finish_percent(context, 100, &err), err);
+	assert_failure(dwarfs_context_set_finish_percent(context, 101, &err),
+		       DWARFS_ERR_RANGE, err);
 	assert_failure(dwarfs_context_set_log(context, 7, NULL, NULL, &err),
 		       DWARFS_ERR_RANGE, err);
 	assert_failure(dwarfs_context_set_log(context, -1, NULL, NULL, &err),
@@ -108,10 +112,89 @@ static void a_context_in_use_does_not_change(void **state)
 		       DWARFS_ERR_INVALID, err);
 	assert_failure(dwarfs_context_set_workers(context, 1, &err), DWARFS_ERR_INVALID,
 		       err);
+	assert_failure(dwarfs_context_set_finish_percent(context, 1, &err),
+		       DWARFS_ERR_INVALID, err);
 	assert_failure(dwarfs_context_set_log(context, 0, NULL, NULL, &err),
 		       DWARFS_ERR_INVALID, err);
 	dwarfs_image_free(image);
 	dwarfs_context_free(context);
+}
+
+/* -- memory -------------------------------------------------------------------------- */
+
+/* An image in a context with this setting. */
+static dwarfs_image *open_with_finish(void **state, uint32_t percent)
+{
+	dwarfs_context *context = NULL;
+	dwarfs_image *image;
+
+	assert_int_equal(dwarfs_context_new(&context, NULL), 0);
+	assert_int_equal(dwarfs_context_set_finish_percent(context, percent, NULL), 0);
+	image = open_image(*state, context);
+	dwarfs_context_free(context);
+	return image;
+}
+
+static uint64_t count_of(const dwarfs_image *image, int what)
+{
+	return dwarfs_context_cache_count(dwarfs_image_context(image), what);
+}
+
+static void a_block_is_decoded_as_far_as_is_wanted(void **state)
+{
+	uint64_t decoded[2];
+
+	for (int i = 0; i < 2; i++) {
+		dwarfs_image *image = open_with_finish(state, i ? 0 : 100);
+		dwarfs_inode inode = find_inode(image, "big");
+		size_t got;
+		char byte;
+
+		assert_int_equal(dwarfs_read(image, inode, &byte, 1, 0, &got, NULL), 0);
+		assert_int_equal(got, 1);
+		decoded[i] = count_of(image, DWARFS_CACHE_DECODED_BYTES);
+		dwarfs_image_free(image);
+	}
+	assert_true(decoded[0] <= decoded[1]);
+	assert_int_equal(decoded[1], 1 << BLOCK_BITS);
+}
+
+static void loaded_blocks_are_not_decoded_again(void **state)
+{
+	dwarfs_error *err = NULL;
+	dwarfs_image *image = open_with_finish(state, 100);
+	dwarfs_inode inode = find_inode(image, "big");
+	uint64_t decoded, misses;
+	char *buffer = malloc(BIG_BYTES);
+	size_t got;
+
+	assert_non_null(buffer);
+	for (uint32_t i = 0; i < dwarfs_image_block_count(image); i++)
+		assert_success(dwarfs_image_preload_block(image, i, &err), err);
+	assert_failure(
+		dwarfs_image_preload_block(image, dwarfs_image_block_count(image), &err),
+		DWARFS_ERR_RANGE, err);
+	decoded = count_of(image, DWARFS_CACHE_DECODED_BYTES);
+	misses = count_of(image, DWARFS_CACHE_MISSES);
+	assert_true(decoded > 0);
+	assert_success(dwarfs_read(image, inode, buffer, BIG_BYTES, 0, &got, &err), err);
+	assert_int_equal(got, BIG_BYTES);
+	assert_int_equal(count_of(image, DWARFS_CACHE_DECODED_BYTES), decoded);
+	assert_int_equal(count_of(image, DWARFS_CACHE_MISSES), misses);
+	free(buffer);
+	dwarfs_image_free(image);
+}
+
+static void metadata_is_locked_or_there_is_a_reason(void **state)
+{
+	dwarfs_error *err = NULL;
+	dwarfs_image *image = open_image(*state, NULL);
+	int ret = dwarfs_image_lock_metadata(image, &err);
+
+	assert_true(ret == 0 || ret == DWARFS_ERR_NOMEM || ret == DWARFS_ERR_ACCESS);
+	assert_int_equal(ret, dwarfs_error_code(err));
+	dwarfs_error_free(err);
+	dwarfs_image_free(image);
 }
 
 /* -- sources ------------------------------------------------------------------------- */
@@ -145,6 +228,96 @@ static void opens_a_path(void **state)
 	assert_success(dwarfs_image_open(NULL, fixture->path, NULL, &image, &err), err);
 	assert_whole(image);
 	dwarfs_image_free(image);
+}
+
+/* -- when hashes are looked at ------------------------------------------------------- */
+
+static int open_lazily(const char *path, dwarfs_image **image_out, dwarfs_error **err)
+{
+	dwarfs_image_options *options;
+	int ret;
+
+	assert_int_equal(dwarfs_image_options_new(&options, NULL), 0);
+	dwarfs_image_options_set_verify(options, DWARFS_VERIFY_LAZY);
+	ret = dwarfs_image_open(NULL, path, options, image_out, err);
+	dwarfs_image_options_free(options);
+	return ret;
+}
+
+static void a_good_image_may_be_verified_late(void **state)
+{
+	const struct fixture *fixture = *state;
+	dwarfs_error *err = NULL;
+	dwarfs_image *image;
+
+	assert_success(open_lazily(fixture->path, &image, &err), err);
+	assert_whole(image);
+	assert_success(dwarfs_image_verify(image, &err), err);
+	assert_whole(image);
+	dwarfs_image_free(image);
+	/* It may go away while it is being verified. */
+	for (int i = 0; i < 50; i++) {
+		assert_success(open_lazily(fixture->path, &image, &err), err);
+		dwarfs_image_free(image);
+	}
+}
+
+/* A copy of the image whose metadata is stored as it is, and does not match its hash. */
+static void store_damaged(const struct fixture *fixture, const char *path)
+{
+	dwarfs_builder *builder = new_builder(fixture, NULL);
+	struct bytes image = { 0 };
+	dwarfs_image *opened;
+	dwarfs_io *io;
+	uint64_t type, offset;
+
+	assert_int_equal(
+		dwarfs_builder_set_codec(builder, DWARFS_CODEC_METADATA, "null", NULL),
+		0);
+	assert_int_equal(
+		dwarfs_builder_write_callback(builder, append_bytes, &image, NULL), 0);
+	dwarfs_builder_free(builder);
+	assert_int_equal(
+		dwarfs_io_from_memory(image.data, image.size, NULL, NULL, &io, NULL), 0);
+	assert_int_equal(dwarfs_image_open_io(NULL, io, NULL, &opened, NULL), 0);
+	dwarfs_io_free(io);
+	for (uint32_t i = 0; i < dwarfs_image_section_count(opened); i++) {
+		assert_int_equal(dwarfs_image_section(opened, i,
+						      DWARFS_SECTION_FIELD_TYPE, &type,
+						      NULL),
+				 0);
+		assert_int_equal(dwarfs_image_section(opened, i,
+						      DWARFS_SECTION_FIELD_OFFSET,
+						      &offset, NULL),
+				 0);
+		if (type == DWARFS_SECTION_METADATA)
+			image.data[offset + 0x28] ^= 1; /* of the hash itself */
+	}
+	dwarfs_image_free(opened);
+	store_path(path, image.data, image.size);
+	free(image.data);
+}
+
+static void damage_shows_at_once_or_late(void **state)
+{
+	const struct fixture *fixture = *state;
+	dwarfs_error *err = NULL;
+	dwarfs_image *image = NULL;
+	dwarfs_entry entry;
+	char path[100];
+
+	snprintf(path, sizeof(path), "%s/damaged.dwarfs", fixture->dir);
+	store_damaged(fixture, path);
+	assert_failure(dwarfs_image_open(NULL, path, NULL, &image, &err),
+		       DWARFS_ERR_CHECKSUM, err);
+	assert_success(open_lazily(path, &image, &err), err);
+	/* The thread finds it, too. */
+	while (dwarfs_find(image, "big", &entry, NULL) == 0)
+		sched_yield();
+	assert_failure(dwarfs_image_verify(image, &err), DWARFS_ERR_CHECKSUM, err);
+	assert_failure(dwarfs_find(image, "big", &entry, &err), DWARFS_ERR_CHECKSUM, err);
+	dwarfs_image_free(image);
+	remove(path);
 }
 
 static void opens_a_descriptor_wherever_it_stands(void **state)
@@ -651,7 +824,12 @@ int main(void)
 		cmocka_unit_test(an_earlier_error_is_replaced_and_success_leaves_it),
 		cmocka_unit_test(details_may_be_declined),
 		cmocka_unit_test(a_context_in_use_does_not_change),
+		cmocka_unit_test(a_block_is_decoded_as_far_as_is_wanted),
+		cmocka_unit_test(loaded_blocks_are_not_decoded_again),
+		cmocka_unit_test(metadata_is_locked_or_there_is_a_reason),
 		cmocka_unit_test(opens_a_path),
+		cmocka_unit_test(a_good_image_may_be_verified_late),
+		cmocka_unit_test(damage_shows_at_once_or_late),
 		cmocka_unit_test(opens_a_descriptor_wherever_it_stands),
 		cmocka_unit_test(memory_is_closed_once_by_its_last_user),
 		cmocka_unit_test(a_source_reads_ranges_within_it),

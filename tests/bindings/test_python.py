@@ -93,6 +93,30 @@ class Opening(Case):
         self.assert_works(image)
         self.assert_works(by_descriptor)
 
+    def test_files_can_be_had_ready(self):
+        context = dwarfs.Context(cache_bytes=16 << 20, workers=2)
+        image = dwarfs.open(io.BytesIO(self.data), context=context)
+        self.assertEqual(context.cache_numbers()["blocks"], 0)
+        self.assertEqual(image.prefetch(["big", image / "big"]), 2)
+        numbers = context.cache_numbers()
+        self.assertEqual(numbers["budget"], 16 << 20)
+        self.assertGreater(numbers["misses"], 0)
+        self.assertGreater(numbers["blocks"], 0)
+        self.assert_works(image)
+        self.assertEqual(context.cache_numbers()["misses"], numbers["misses"])
+        context.trim(1000)
+        self.assertGreater(context.cache_numbers()["blocks"], 0)
+        context.trim()
+        self.assertEqual(context.cache_numbers()["used"], 0)
+        self.assertEqual(image.prefetch([]), 0)
+        with self.assertRaises(dwarfs.Error):
+            image.prefetch(["missing"])
+
+    def test_hashes_may_be_looked_at_late(self):
+        image = dwarfs.open(self.file, lazy=True)
+        image.verify()
+        self.assert_works(image)
+
     def test_memory_stays_locked_until_the_last_user_is_gone(self):
         data = bytearray(self.data)
         image = dwarfs.open(data)

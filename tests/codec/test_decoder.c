@@ -5,6 +5,9 @@
  */
 #include "codec/data.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "config.h"
 
 #if HAVE_ZSTD
@@ -123,6 +126,45 @@ static void a_prefix_is_enough(void **state)
 	}
 }
 
+/* Others read what is done while more of it is unpacked: it is not written again. */
+static void what_is_done_is_left_alone(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	auto_free uint8_t *data = exactly(LARGE);
+	auto_buffer struct buffer packed = { 0 };
+	struct span in = { data, LARGE };
+	uint32_t random = 17, id;
+
+	for (size_t c = 0; c < sizeof(codecs) / sizeof(codecs[0]); c++) {
+		for (int kind = 0; kind < KIND_COUNT; kind++) {
+			auto_decoder struct decoder *decoder = NULL;
+			uint8_t *out = mmap(NULL, LARGE, PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+			assert_true(out != MAP_FAILED);
+			fill(data, LARGE, kind);
+			if (!pack(codecs[c], in, &packed, &id)) {
+				munmap(out, LARGE);
+				continue;
+			}
+			assert_int_equal(dw_decoder_new(id, dw_buffer_span(&packed), out,
+							LARGE, &decoder, NULL),
+					 0);
+			for (size_t upto = 0; upto < LARGE;) {
+				size_t done = dw_decoder_done(decoder);
+
+				assert_int_equal(
+					mprotect(out, done / page * page, PROT_READ), 0);
+				upto = done + 1 + next_random(&random) % 200000;
+				upto = upto < LARGE ? upto : LARGE;
+				assert_int_equal(dw_decoder_run(decoder, upto, NULL), 0);
+			}
+			assert_memory_equal(out, data, LARGE);
+			munmap(out, LARGE);
+		}
+	}
+}
+
 /* Both ways agree on what is good, and no way reads or writes what is not there. */
 static void damage_is_found(void **state)
 {
@@ -215,6 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps_give_the_same),
 		cmocka_unit_test(a_prefix_is_enough),
+		cmocka_unit_test(what_is_done_is_left_alone),
 		cmocka_unit_test(damage_is_found),
 #if HAVE_ZSTD
 		cmocka_unit_test(other_frames),

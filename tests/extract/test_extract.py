@@ -78,7 +78,7 @@ with suite.case("help and version"):
     assert extract("--version").stdout.startswith("dwarfsextract ")
 
 with suite.case("what is not there yet is refused by name"):
-    for option in ("--format=tar", "-ftar", "--pattern=x", "--num-disk-writers=2", "--num-workers=2",
+    for option in ("--format=tar", "-ftar", "--pattern=x", "--num-disk-writers=2",
                    "--disable-integrity-check", "--perfmon=x"):
         must_fail(extract("-i", "x", option), option[:2] if option[1] != "-" else
                   option.split("=")[0], "not supported by this version")
@@ -350,6 +350,57 @@ with suite.case("more hard links than the disk allows become copies"):
     image = pack(tree)
     must_work(extract("-i", image, "-o", place("many links out")))
     assert os.stat(place("many links out/0")).st_nlink == limit
+
+with suite.case("the result is the same for any number of workers and any cache"):
+    tree = place("workers")
+    common = os.urandom(150000)
+    for index in range(40):
+        # Parts of the first file come up again, so that files are spread over blocks.
+        write(f"{tree}/{index % 7}/{index}", common[index * 1000:index * 1000 + 60000] +
+              os.urandom(5000 + index * 777) + common[:30000])
+    write(tree + "/first", common)
+    write(tree + "/empty")
+    with open(tree + "/holes", "wb") as out:
+        out.truncate(3 << 20)
+        out.seek(1 << 20)
+        out.write(common)
+    os.link(tree + "/first", tree + "/5/again")
+    image = pack(tree, "-l1", "-S17")
+    for words in (["-n0"], ["-n", "1"], ["--num-workers=5"], ["-n3", "-s", "0"], ["-s100k"]):
+        target = place("workers " + "".join(words))
+        must_work(extract("-i", image, "-o", target, *words))
+        walker.must_agree(walker.describe(tree), walker.describe(target),
+                          resolution_ns=10**9)
+        assert os.stat(target + "/first").st_nlink == 2
+        assert os.stat(target + "/holes").st_blocks * 512 < 1 << 20
+    must_fail(extract("-i", image, "-n", "x"), "num-workers")
+
+with suite.case("files that are spread over blocks are whole, or not there"):
+    with open(image, "r+b") as file:
+        file.seek(400000)
+        byte = file.read(1)
+        file.seek(400000)
+        file.write(bytes([byte[0] ^ 1]))
+    target = place("workers damaged")
+    done = extract("-i", image, "-o", target, "--continue-on-error", "-n2")
+    must_fail(done, "extraction finished with")
+    lost = 0
+    for path, dirs, names in os.walk(tree):
+        for name in names:
+            full = os.path.join(path, name)
+            made = target + full[len(tree):]
+            if os.path.exists(made):
+                assert read(full) == read(made), made
+            else:
+                assert made in done.stderr, done.stderr
+                lost += 1
+    assert 0 < lost < 40, lost
+    target = place("workers stopped")
+    must_fail(extract("-i", image, "-o", target, "-n2"), "extraction aborted")
+    for path, dirs, names in os.walk(target):
+        for name in names:
+            made = os.path.join(path, name)
+            assert read(made) == read(tree + made[len(target):]), made
 
 with suite.case("a damaged block costs its files only"):
     tree = place("damaged")

@@ -109,19 +109,13 @@ with suite.case("help and version"):
     assert "cachesize" in run("-h").stdout
     assert run("--version").stdout.startswith("dwarfs ")
 
-with suite.case("options that do not work yet are refused by name"):
-    for option in ("workers=2", "readahead=1m", "mlock=must", "case_insensitive",
-                   "preload_all", "preload_category=hotness", "analysis_file=x",
-                   "tidy_strategy=time", "seq_detector=4", "decratio=0.5", "perfmon=fuse"):
-        done = run(upstream("data"), scratch, "-o", option)
-        name = option.split("=")[0]
-        assert done.returncode == 1, done
-        assert f"option '{name}' is not supported by this version" in done.stderr, done
-    done = run("--auto-mountpoint", upstream("data"))
-    assert done.returncode == 1 and "--auto-mountpoint" in done.stderr, done
-
 with suite.case("bad values, missing images and mount points are named"):
-    for option in ("cachesize=lots", "offset=here", "uid=no such user", "debuglevel=loud"):
+    for option in ("cachesize=lots", "offset=here", "uid=no such user", "debuglevel=loud",
+                   "workers=many", "readahead=-1", "mlock=perhaps", "decratio=1.5",
+                   "tidy_strategy=never", "tidy_interval=5x", "tidy_max_age=soon",
+                   "block_allocator=stack", "seq_detector=no", "perfmon=fuse+cpu",
+                   "verify=never", "preload_category=no such category",
+                   "analysis_file=/no/such/directory/file"):
         done = run(upstream("data"), scratch, "-o", option)
         assert done.returncode == 1 and option.split("=")[0] in done.stderr, done
     done = run(place("nothing"), scratch)
@@ -250,7 +244,8 @@ with suite.case("errors are those of a read-only file system"):
 
 with suite.case("extended attributes"):
     with in_background(upstream("compat-v0.9.10")) as (path, pid):
-        assert sorted(os.listxattr(path)) == ["user.dwarfs.driver.pid", "user.dwarfs.inodeinfo"]
+        assert sorted(os.listxattr(path)) == [
+            "user.dwarfs.driver.perfmon", "user.dwarfs.driver.pid", "user.dwarfs.inodeinfo"]
         assert os.listxattr(path + "/format.sh") == ["user.dwarfs.inodeinfo"]
         raises(errno.ENODATA, os.getxattr, path + "/format.sh", "user.dwarfs.driver.pid")
         raises(errno.ENODATA, os.getxattr, path, "user.other")

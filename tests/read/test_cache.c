@@ -275,27 +275,42 @@ static void images_share_one_budget(void **state)
 	dwarfs_image_free(second);
 }
 
-static void a_pinned_block_stays(void **state)
+/* What is held stays, and others can still be had; what cannot be held is to be copied. */
+static void a_held_block_stays(void **state)
 {
 	static const struct range all = { 0, BLOCK_BYTES };
 	auto_world struct world world;
-	dwarfs_context *context = context_with(BLOCK_BYTES);
-	struct cached pinned = { 0 }, again = { 0 };
+	dwarfs_context *context = context_with(3 * BLOCK_BYTES);
+	struct cached held = { 0 }, again = { 0 }, other = { 0 };
 	dwarfs_image *image;
 
+	craft_expect_end(60);
 	make_world(&world);
 	image = open_world(&world, context);
-	dwarfs_context_free(context);
-	assert_int_equal(dw_cache_get(image, 3, all, NULL, &pinned, NULL), 0);
+	assert_int_equal(dw_cache_get(image, 3, all, NULL, &held, NULL), 0);
+	assert_true(dw_cache_hold(image, &held));
 	assert_int_equal(dw_cache_get(image, 3, all, NULL, &again, NULL), 0);
-	assert_ptr_equal(pinned.data, again.data);
+	assert_ptr_equal(held.data, again.data);
 	dw_cache_put(image, &again);
-	assert_int_equal(pinned.data[77], byte_of(3, 77));
-	assert_int_equal(read_block(image, 4), 0); /* there is no room for both */
-	assert_int_equal(pinned.data[77], byte_of(3, 77));
-	dw_cache_put(image, &pinned);
+	for (uint32_t i = 0; i < BLOCKS; i++) {
+		assert_int_equal(dw_cache_get(image, i, all, NULL, &other, NULL), 0);
+		if (i != 3) /* there would be too little left */
+			assert_false(dw_cache_hold(image, &other));
+		dw_cache_put(image, &other);
+	}
+	dwarfs_context_trim(context, 0);
+	assert_int_equal(dwarfs_context_cache_count(context, DWARFS_CACHE_BLOCKS), 1);
+	for (uint32_t k = 0; k < BLOCK_BYTES; k++)
+		assert_int_equal(held.data[k], byte_of(3, k));
+	dw_cache_put(image, &held);
 	expect_loads(&world, 3, 1);
+	assert_true(dwarfs_context_cache_count(context, DWARFS_CACHE_MOST_USED) <=
+		    3 * BLOCK_BYTES);
+	dwarfs_context_trim(context, 0);
+	assert_int_equal(dwarfs_context_cache_count(context, DWARFS_CACHE_USED), 0);
+	dwarfs_context_free(context);
 	dwarfs_image_free(image);
+	craft_expect_end(0);
 }
 
 /* -- failures ------------------------------------------------------------------------ */
@@ -723,7 +738,7 @@ int main(void)
 		cmocka_unit_test(what_is_read_again_stays),
 		cmocka_unit_test(a_scan_leaves_what_is_in_use),
 		cmocka_unit_test(images_share_one_budget),
-		cmocka_unit_test(a_pinned_block_stays),
+		cmocka_unit_test(a_held_block_stays),
 		cmocka_unit_test(a_failed_load_can_be_tried_again),
 		cmocka_unit_test(damage_is_found_at_each_read),
 		cmocka_unit_test(failures_cost_no_budget),

@@ -20,6 +20,10 @@ _LEVELS = (
     (_dwarfs.DWARFS_LOG_TRACE, logging.DEBUG - 5),
 )
 _TO_PYTHON = dict(_LEVELS)
+_CACHE_NUMBERS = tuple(
+    (name, getattr(_dwarfs, "DWARFS_CACHE_" + name.upper()))
+    for name in ("budget", "used", "most_used", "blocks", "extents", "hits", "misses",
+                 "evictions", "decoded_bytes"))
 
 
 class Context:
@@ -46,6 +50,15 @@ class Context:
             level = max((ours for ours, python in _LEVELS if python >= log_level),
                         default=_dwarfs.DWARFS_LOG_FATAL)
             _dwarfs.dwarfs_context_set_log(self._handle, level, self._log)
+
+    def trim(self, max_age: float = 0) -> None:
+        """Give back the memory of blocks that nobody has read from for so many seconds."""
+        _dwarfs.dwarfs_context_trim(self._handle, int(max_age * 1000))
+
+    def cache_numbers(self) -> dict[str, int]:
+        """What the block cache has and has done: bytes, and how often."""
+        return {name: _dwarfs.dwarfs_context_cache_count(self._handle, number)
+                for name, number in _CACHE_NUMBERS}
 
 
 def handle_of(context: Context | None) -> object:

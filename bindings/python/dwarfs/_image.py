@@ -6,7 +6,7 @@ import builtins
 import os
 from datetime import datetime, timezone
 from enum import IntEnum
-from typing import Any, Callable, Iterator, NamedTuple, Optional
+from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional
 
 from . import _dwarfs
 from ._context import Context, handle_of
@@ -72,15 +72,16 @@ def _utc(known: bool, seconds: int) -> datetime | None:
 
 
 def open(source: Source, *, offset: int | None = None, size: int | None = None,
-         context: Context | None = None) -> Image:
+         context: Context | None = None, lazy: bool = False) -> Image:
     """Open an image.
 
     `source` is a path, an open descriptor, bytes (or anything else with the buffer protocol,
     such as an mmap), or a binary file object that can read and seek; it must not change while
     the image is open. `offset` is where the image starts; by default it is found, whatever
-    stands in front of it.
+    stands in front of it. A `lazy` image is there sooner, and looks at hashes while it is in
+    use: damage shows late, or (of blocks that are never read to their end) not at all.
     """
-    return Image(source, offset=offset, size=size, context=context)
+    return Image(source, offset=offset, size=size, context=context, lazy=lazy)
 
 
 class Image:
@@ -91,7 +92,7 @@ class Image:
     """
 
     def __init__(self, source: Source, *, offset: int | None = None, size: int | None = None,
-                 context: Context | None = None) -> None:
+                 context: Context | None = None, lazy: bool = False) -> None:
         self._handle: Any = None
         self._context = context  # its log is borrowed by the library
         options = _dwarfs.dwarfs_image_options_new()
@@ -99,6 +100,8 @@ class Image:
             _dwarfs.dwarfs_image_options_set_offset(options, offset)
         if size is not None:
             _dwarfs.dwarfs_image_options_set_bytes(options, size)
+        if lazy:
+            _dwarfs.dwarfs_image_options_set_verify(options, _dwarfs.DWARFS_VERIFY_LAZY)
         self._handle = _dwarfs.dwarfs_image_open_io(handle_of(context), open_source(source),
                                                     options)
 
@@ -115,6 +118,10 @@ class Image:
     def closed(self) -> bool:
         """Whether the image was closed."""
         return self._handle is None
+
+    def verify(self) -> None:
+        """Make sure that the hash of the metadata matches; of use for lazy images."""
+        _dwarfs.dwarfs_image_verify(self._use())
 
     def __enter__(self) -> Image:
         self._use()
@@ -151,6 +158,15 @@ class Image:
         """Everything from the root on down: in the order of the tree ("tree"), or files last
         and in the order of their contents ("data"), which is the fast one to read them in."""
         return self.root.walk(order)
+
+    def prefetch(self, paths: Iterable[str | builtins.bytes | os.PathLike[Any]]) -> int:
+        """Put into the cache what these files need, in one go.
+
+        Each block is decoded once. Gives how many of the files, from the first on, are there
+        now: no more than a part of the cache is used for them.
+        """
+        return _dwarfs.dwarfs_prefetch(self._use(), [
+            (path if isinstance(path, Path) else self.path(path))._inode() for path in paths])
 
     # -- identity
 

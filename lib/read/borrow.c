@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/borrow: bytes of a file where they are. See <dwarfs/file.h>.
+ *
+ * Takes a range of a file, gives parts: of blocks that stay in the cache until they are
+ * given back, of the one page of zeros that all holes have, and copies of what the cache
+ * cannot hold for long.
+ */
+#include "read/file.h"
+
+#define ZERO_BYTES 65536
+
+static const uint8_t zeros[ZERO_BYTES];
+
+struct part {
+	const uint8_t *data;
+	size_t bytes;
+	struct cached cached; /* when it is held */
+	uint8_t *copy;	      /* or this; else a hole */
+};
+
+struct dwarfs_borrowed {
+	dwarfs_image *image;
+	size_t count, room, bytes;
+	struct part *parts;
+};
+
+DW_DEFINE_AUTO(borrowed, dwarfs_borrowed *, dwarfs_borrowed_free)
+
+static int add_part(dwarfs_borrowed *borrowed, struct part part, dwarfs_error **err)
+{
+	int ret = dw_grow(&borrowed->parts, &borrowed->room, borrowed->count + 1, err);
+
+	if (ret < 0)
+		return ret;
+	borrowed->parts[borrowed->count++] = part;
+	borrowed->bytes += part.bytes;
+	return 0;
+}
+
+static int add_hole(dwarfs_borrowed *borrowed, size_t bytes, dwarfs_error **err)
+{
+	int ret = 0;
+
+	while (bytes > 0 && ret == 0) {
+		struct part part = { zeros, bytes < ZERO_BYTES ? bytes : ZERO_BYTES };
+
+		ret = add_part(borrowed, part, err);
+		bytes -= part.bytes;
+	}
+	return ret;
+}
+
+static int add_data(dwarfs_borrowed *borrowed, const struct chunk *chunk, uint64_t skip,
+		    size_t bytes, dwarfs_error **err)
+{
+	struct part part = { .bytes = bytes };
+	int ret = dw_chunk_get(borrowed->image, chunk, skip, bytes, &part.cached, err);
+
+	if (ret < 0)
+		return ret;
+	part.data = part.cached.data;
+	if (!dw_cache_hold(borrowed->image, &part.cached)) {
+		part.copy = malloc(bytes);
+		if (part.copy)
+			memcpy(part.copy, part.cached.data, bytes);
+		dw_cache_put(borrowed->image, &part.cached);
+		part.cached = (struct cached){ 0 };
+		part.data = part.copy;
+		if (!part.copy)
+			return dw_fail_nomem(err);
+	}
+	if ((ret = add_part(borrowed, part, err)) < 0) {
+		if (!part.copy)
+			dw_cache_put(borrowed->image, &part.cached);
+		free(part.copy);
+	}
+	return ret;
+}
+
+int dwarfs_file_borrow(const dwarfs_file *file, size_t bytes, uint64_t offset,
+		       dwarfs_borrowed **out, dwarfs_error **err)
+{
+	DW_AUTO(borrowed) dwarfs_borrowed *borrowed = dw_calloc(1, sizeof(*borrowed));
+	const struct view *view = file->image->view;
+	struct chunk_cursor cursor;
+	int ret;
+
+	if (!borrowed)
+		return dw_fail_nomem(err);
+	borrowed->image = dwarfs_image_ref(file->image);
+	if ((ret = dw_chunk_seek(view, file->range, file->marks, offset, &cursor, err)) <
+	    0)
+		return ret;
+	while (borrowed->bytes < bytes && cursor.index < file->range.end) {
+		struct chunk chunk;
+		size_t part = bytes - borrowed->bytes;
+
+		if ((ret = dw_view_chunk(view, cursor.index, &chunk, err)) < 0)
+			return ret;
+		if (part > chunk.bytes - cursor.skip)
+			part = (size_t)(chunk.bytes - cursor.skip);
+		if (chunk.is_hole)
+			ret = add_hole(borrowed, part, err);
+		else if (part > 0)
+			ret = add_data(borrowed, &chunk, cursor.skip, part, err);
+		if (ret < 0)
+			return ret;
+		cursor.skip = 0;
+		cursor.index++;
+	}
+	*out = dw_steal(borrowed);
+	return 0;
+}
+
+size_t dwarfs_borrowed_count(const dwarfs_borrowed *borrowed)
+{
+	return borrowed->count;
+}
+
+const void *dwarfs_borrowed_part(const dwarfs_borrowed *borrowed, size_t index,
+				 size_t *bytes_out)
+{
+	if (index >= borrowed->count)
+		return NULL;
+	*bytes_out = borrowed->parts[index].bytes;
+	return borrowed->parts[index].data;
+}
+
+size_t dwarfs_borrowed_bytes(const dwarfs_borrowed *borrowed)
+{
+	return borrowed->bytes;
+}
+
+void dwarfs_borrowed_free(dwarfs_borrowed *borrowed)
+{
+	if (!borrowed)
+		return;
+	for (size_t i = 0; i < borrowed->count; i++) {
+		struct part *part = &borrowed->parts[i];
+
+		if (part->cached.data)
+			dw_cache_put(borrowed->image, &part->cached);
+		free(part->copy);
+	}
+	free(borrowed->parts);
+	dwarfs_image_free(borrowed->image);
+	free(borrowed);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/preload: have parts of an image in memory before they are asked for.
+ *
+ * Takes an open image; what it loads is the cache's or the view's, and stays theirs.
+ */
+#include <errno.h>
+
+#include "os/pages.h"
+#include "read/image.h"
+
+int dwarfs_image_preload_block(const dwarfs_image *image, uint32_t block,
+			       dwarfs_error **err)
+{
+	dwarfs_image *mutable = (dwarfs_image *)image;
+	struct cached cached;
+	uint64_t bytes;
+	int ret;
+
+	if (block >= image->block_count)
+		return dw_fail(err, DWARFS_ERR_RANGE, "block %" PRIu32 " of %" PRIu32,
+			       block, image->block_count);
+	ret = dwarfs_image_section(image, image->blocks[block],
+				   DWARFS_SECTION_FIELD_BYTES, &bytes, err);
+	if (ret < 0 || bytes == 0)
+		return ret;
+	ret = dw_cache_get(mutable, block, (struct range){ 0, bytes }, NULL, &cached,
+			   err);
+	if (ret == 0)
+		dw_cache_put(mutable, &cached);
+	return ret;
+}
+
+int dwarfs_image_lock_metadata(const dwarfs_image *image, dwarfs_error **err)
+{
+	const struct frozen *frozen = &image->view->frozen;
+	int errnum = dw_pages_lock(frozen->data, (size_t)frozen->size);
+
+	if (errnum != 0)
+		return dw_fail_errno(err, errnum,
+				     "locking %" PRIu64 " bytes of metadata in memory",
+				     frozen->size);
+	return 0;
+}

@@ -1,0 +1,552 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""dwarfs: that every option does what it says, and that the kernel is spared requests."""
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import mount
+import tap
+from scratch import pack, place, read, scratch, write
+
+suite = tap.Suite()
+try:
+    DRIVER = mount.available()
+    tap.tool("MKDWARFS")
+except tap.Skip as why:
+    tap.skip_all(str(why))
+ROOT = os.geteuid() == 0
+
+
+def run(*arguments, program=DRIVER, **how):
+    return subprocess.run([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, timeout=60, **how)
+
+
+def until(condition, what):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+
+
+def need_root():
+    if not ROOT:
+        raise tap.Skip("needs root")
+
+
+def raises(number, function, *arguments):
+    try:
+        function(*arguments)
+    except OSError as error:
+        assert error.errno == number, (function, arguments, error)
+        return
+    raise AssertionError(f"{function}{arguments} works")
+
+
+def statistics(path):
+    return json.loads(os.getxattr(path, "user.dwarfs.driver.perfmon"))
+
+
+def settled(path):
+    """The statistics, once no request is being answered: each is counted after its answer."""
+    before, after = None, statistics(path)
+    while before != after:
+        time.sleep(0.02)
+        before, after = after, statistics(path)
+        for known in (before, after):
+            known.get("fuse", {}).pop("getxattr", None)
+    return after
+
+
+def count(path, part, name):
+    return statistics(path).get(part, {}).get(name, {}).get("count", 0)
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as status:
+            return status.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def command_of(pid):
+    try:
+        return os.fsdecode(read(f"/proc/{pid}/cmdline"))
+    except OSError:
+        return ""
+
+
+@contextlib.contextmanager
+def unmounted_after(path):
+    try:
+        yield
+    finally:
+        if os.path.ismount(path):
+            subprocess.run(["fusermount3", "-u", "-z", path], check=False)
+
+
+def drop_caches():
+    need_root()
+    os.sync()
+    try:
+        with open("/proc/sys/vm/drop_caches", "w") as control:
+            control.write("3\n")
+    except OSError as error:
+        raise tap.Skip(f"cannot drop caches: {error}")
+
+
+def the_tree():
+    """A tree of text, with a link and a hole-free large file; and its image."""
+    tree = place("tree")
+    if not os.path.exists(tree):
+        rng = random.Random(3)
+        words = [rng.randbytes(7).hex().encode() for _ in range(3000)]
+        for folder in range(8):
+            for number in range(60):
+                write(f"{tree}/dir{folder}/file{number:03}",
+                      b" ".join(rng.choices(words, k=rng.randrange(1, 2000))))
+        write(tree + "/large", b"\n".join(rng.choices(words, k=500000)))
+        os.symlink("dir0/file000", tree + "/link")
+        pack(tree, "-l4", "-S16")
+    return tree
+
+
+TREE = the_tree()
+IMAGE = TREE + ".dwarfs"
+
+
+def check_all(path):
+    for folder, _, files in os.walk(TREE):
+        for name in files:
+            where = os.path.relpath(os.path.join(folder, name), TREE)
+            assert read(os.path.join(path, where)) == read(os.path.join(TREE, where)), where
+
+
+# -- all of them ----------------------------------------------------------------------------
+
+with suite.case("contents are right with each option"):
+    for option in ("cachesize=1m", "cachesize=0", "workers=0", "workers=5", "readahead=300k",
+                   "mlock=none", "mlock=try", "decratio=0", "decratio=0.5", "decratio=1",
+                   "preload_all", "preload_all,workers=0", "case_insensitive",
+                   "tidy_strategy=time,tidy_interval=1ms,tidy_max_age=0",
+                   "tidy_strategy=swap,tidy_interval=1ms", "block_allocator=malloc",
+                   "block_allocator=mmap", "seq_detector=0", "seq_detector=1",
+                   "seq_detector=1,cachesize=1m,no_cache_files",
+                   "perfmon=fuse+filesystem_v2+inode_reader_v2+block_cache", "verify=lazy",
+                   "verify=eager", "no_cache_files", "cache_sparse", "offset=auto"):
+        with mount.mounted(IMAGE, "-o", option) as path:
+            check_all(path)
+
+with suite.case("words of fstab for mount(8) are accepted, unknown ones are not"):
+    words = "rw,defaults,noauto,nofail,_netdev,user,x-systemd.automount,relatime,comment=x"
+    with mount.mounted(IMAGE, "-o", words) as path:
+        raises(errno.EROFS, os.mkdir, path + "/new")
+    done = run(IMAGE, tempfile.mkdtemp(dir=scratch), "-o", "no_such_option")
+    assert done.returncode == 1 and "no_such_option" in done.stderr, done
+
+with suite.case("what has no effect is said"):
+    path = tempfile.mkdtemp(dir=scratch)
+    for option, warns in (("block_allocator=malloc", True), ("block_allocator=mmap", False),
+                          ("cache_image", True)):
+        with unmounted_after(path):
+            done = run(IMAGE, path, "-o", option)
+            assert done.returncode == 0 and ("has no effect" in done.stderr) == warns, done
+            subprocess.run(["fusermount3", "-u", path], check=True)
+
+with suite.case("options that exclude or need each other"):
+    for options, words in (("preload_all,preload_category=x", ("preload_category", "exclude")),
+                           ("perfmon_trace=/dev/null", ("perfmon_trace needs perfmon",)),
+                           ("tidy_strategy=time,tidy_interval=0", ("tidy_interval",))):
+        done = run(IMAGE, tempfile.mkdtemp(dir=scratch), "-o", options)
+        assert done.returncode == 1, done
+        assert all(word in done.stderr for word in words), done
+
+# -- requests that are not made -------------------------------------------------------------
+
+with suite.case("listing a tree with attributes needs no look-ups"):
+    with mount.mounted(IMAGE, "-o", "perfmon=fuse") as path:
+        found = sum(1 for _, folders, files in os.walk(path) for _ in folders + files)
+        assert found == 8 * 60 + 8 + 2
+        for folder, _, files in os.walk(path):
+            for name in files:
+                os.lstat(os.path.join(folder, name))
+        made = {name: timer["count"] for name, timer in settled(path)["fuse"].items()}
+        assert made["readdirplus"] > 0 and "readdir" not in made, made
+        assert made.get("lookup", 0) <= 1, made  # of what the link leads to
+        assert made.get("getattr", 0) <= 1, made
+
+with suite.case("listings, links, attributes, contents and missing names are asked for once"):
+    with mount.mounted(IMAGE, "-o", "perfmon=fuse,seq_detector=0") as path:
+        def visit():
+            os.listdir(path + "/dir1")
+            os.readlink(path + "/link")
+            os.stat(path + "/dir2/file003")
+            read(path + "/dir2/file003")
+            raises(errno.ENOENT, os.stat, path + "/missing")
+            raises(errno.ENOENT, os.stat, path + "/dir2/missing")
+        visit()
+        before = settled(path)["fuse"]
+        visit()
+        after = settled(path)["fuse"]
+        for name in after:
+            assert after[name]["count"] == before[name]["count"], (name, before, after)
+
+with suite.case("files are opened without a request, unless that decides something"):
+    tree = place("with-hole")
+    os.makedirs(tree)
+    with open(tree + "/file", "wb") as out:
+        out.truncate(1 << 20)
+    write(tree + "/other", b"other")
+    pack(tree)
+    for image, options, asks in ((IMAGE, "cache_files", False), (IMAGE, "cache_sparse", False),
+                                 (IMAGE, "no_cache_files", True),
+                                 (IMAGE, "analysis_file=" + place("list"), True),
+                                 (tree + ".dwarfs", "no_cache_sparse", True),
+                                 (tree + ".dwarfs", "cache_sparse", False)):
+        with mount.mounted(image, "-o", "perfmon=fuse," + options) as path:
+            names = [entry.path for folder, _, files in os.walk(path)
+                     for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False)]
+            for name in names:
+                os.close(os.open(name, os.O_RDONLY))
+            opens = settled(path)["fuse"].get("open", {"count": 0})["count"]
+            assert opens == len(names) if asks else opens <= 1, (options, opens, len(names))
+            raises(errno.EROFS, os.open, names[0], os.O_RDWR)
+            raises(errno.EROFS, os.open, names[0], os.O_WRONLY)
+
+with suite.case("the kernel reads more at a time than by itself"):
+    need_root()
+    with mount.mounted(IMAGE) as path:
+        device = os.stat(path).st_dev
+        control = f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb"
+        if not os.access(control, os.W_OK):
+            raise tap.Skip("read_ahead_kb cannot be set here")
+        assert read(control) == b"1024\n"
+
+with suite.case("as lower layer of an overlay"):
+    need_root()
+    with mount.mounted(IMAGE) as path, tempfile.TemporaryDirectory(dir=scratch) as base:
+        for name in ("upper", "work", "all"):
+            os.mkdir(f"{base}/{name}")
+        done = run("-t", "overlay", "overlay", "-o",
+                   f"lowerdir={path},upperdir={base}/upper,workdir={base}/work", base + "/all",
+                   program="mount")
+        if done.returncode != 0:
+            # Some file systems cannot be the upper layer: have one without.
+            write(base + "/more/extra", b"extra")
+            done = run("-t", "overlay", "overlay", "-o", f"lowerdir={path}:{base}/more",
+                       base + "/all", program="mount")
+        if done.returncode != 0:
+            raise tap.Skip("no overlays here: " + done.stderr.strip())
+        try:
+            check_all(base + "/all")
+            assert os.readlink(base + "/all/link") == "dir0/file000"
+            assert len(os.listdir(base + "/all/dir3")) == 60
+            for _ in range(2):
+                assert read(base + "/all/dir4/file005") == read(TREE + "/dir4/file005")
+            if not os.path.exists(base + "/more"):
+                with open(base + "/all/dir5/file005", "ab") as file:
+                    file.write(b"more")
+                assert read(base + "/all/dir5/file005") == read(TREE + "/dir5/file005") + b"more"
+                os.unlink(base + "/all/dir5/file006")
+                assert len(os.listdir(base + "/all/dir5")) == 59
+                os.mkdir(base + "/all/dir5/new")
+        finally:
+            subprocess.run(["umount", base + "/all"], check=True)
+
+# -- decoding ahead -------------------------------------------------------------------------
+
+with suite.case("files that are read in order are decoded ahead, others are not"):
+    names = sorted(f"dir{folder}/file{number:03}" for folder in (2, 3) for number in range(60))
+    for options, order, ahead in (("seq_detector=4", names, True),
+                                  ("seq_detector=0", names, False),
+                                  ("workers=0", names, False),
+                                  ("seq_detector=4", names[::-1], False)):
+        with mount.mounted(IMAGE, "-o", "perfmon=fuse+block_cache," + options) as path:
+            for folder in ("dir2", "dir3"):
+                list(os.scandir(f"{path}/{folder}"))
+            for name in order:
+                assert read(f"{path}/{name}") == read(f"{TREE}/{name}")
+            if ahead:
+                until(lambda: count(path, "block_cache", "prefetch") > 0, "nothing is prefetched")
+            else:
+                assert count(path, "block_cache", "prefetch") == 0, (options, order[0])
+
+with suite.case("a large file that is read in order is decoded ahead"):
+    for options, ahead in (("seq_detector=2", True), ("seq_detector=0", False),
+                           ("seq_detector=0,readahead=1m", True)):
+        with mount.mounted(IMAGE, "-o", "perfmon=block_cache," + options) as path:
+            assert read(path + "/large") == read(TREE + "/large")
+            if ahead:
+                until(lambda: count(path, "block_cache", "readahead") > 0, "nothing is read ahead")
+            else:
+                assert count(path, "block_cache", "readahead") == 0
+
+with suite.case("blocks are loaded at the start: all, or those of a category"):
+    with mount.mounted(IMAGE, "-o", "preload_all,perfmon=block_cache") as path:
+        until(lambda: statistics(path)["cache"]["decoded_bytes"] > 5_000_000, "nothing is loaded")
+    with mount.mounted(IMAGE) as path:
+        assert statistics(path)["cache"]["decoded_bytes"] == 0
+    with mount.mounted(IMAGE, "-o", "preload_all,cachesize=1m,perfmon=block_cache") as path:
+        until(lambda: statistics(path)["cache"]["decoded_bytes"] > 500_000, "nothing is loaded")
+        assert statistics(path)["cache"]["most_used_bytes"] <= 1 << 20
+    tree = place("mixed")
+    write(tree + "/noise", random.Random(1).randbytes(3 << 20))
+    write(tree + "/text", b"text and more text\n" * 300000)
+    image = pack(tree, "-l4", "-S18", "--categorize=incompressible")
+    with mount.mounted(image, "-o", "preload_category=incompressible,perfmon=block_cache") as path:
+        until(lambda: statistics(path)["cache"]["blocks"] >= 12, "nothing is loaded")
+        time.sleep(0.05)
+        assert statistics(path)["cache"]["blocks"] == 12  # of 256 KiB each: none of the text
+        assert read(path + "/noise") == read(tree + "/noise")
+
+# -- memory ---------------------------------------------------------------------------------
+
+with suite.case("blocks that nobody reads are given back"):
+    with mount.mounted(IMAGE, "-o", "tidy_strategy=time,tidy_interval=20ms,tidy_max_age=20ms"
+                       ",perfmon=block_cache") as path:
+        check_all(path)
+        until(lambda: statistics(path)["cache"]["used_bytes"] == 0, "memory is kept")
+        assert count(path, "block_cache", "trim") > 0
+        assert read(path + "/large") == read(TREE + "/large")
+
+with suite.case("metadata is kept in memory"):
+    if os.environ.get("DWARFS_SANITIZED"):
+        raise tap.Skip("sanitizers do not lock memory")
+    with mount.mounted(IMAGE, "-o", "mlock=try") as path:
+        pid = os.getxattr(path, "user.dwarfs.driver.pid").decode()
+        with open(f"/proc/{pid}/status") as status:
+            locked = int(re.search(r"VmLck:\s*(\d+)", status.read()).group(1))
+        assert locked > 0 or not ROOT, locked
+
+# -- names ----------------------------------------------------------------------------------
+
+with suite.case("names whatever their case is"):
+    tree = place("cases")
+    write(tree + "/Readme.TXT", b"readme")
+    write(tree + "/Ärger/ΣΊΣΥΦΟΣ/Straße", b"deep")
+    write(tree + "/ЖУК", b"beetle")
+    write(os.fsdecode(os.fsencode(tree) + b"/RAW\xff\xc3"), b"raw")
+    pack(tree)
+    with mount.mounted(tree + ".dwarfs", "-o", "case_insensitive") as path:
+        assert read(path + "/README.txt") == read(path + "/Readme.TXT") == b"readme"
+        assert read(path + "/äRGER/σίσυφος/sTRAßE") == b"deep"
+        assert read(path + "/жук") == b"beetle"
+        assert read(os.fsdecode(os.fsencode(path) + b"/raw\xff\xc3")) == b"raw"
+        raises(errno.ENOENT, os.stat, path + "/readme")
+        raises(errno.ENOENT, os.stat, path + "/ärger/missing")
+        raises(errno.ENOTDIR, os.stat, path + "/README.TXT/x")
+        assert sorted(os.listdir(path)) == sorted(os.listdir(tree))
+    with mount.mounted(tree + ".dwarfs") as path:
+        raises(errno.ENOENT, os.stat, path + "/README.txt")
+    write(tree + "/Ärger/clash", b"1")
+    write(tree + "/Ärger/CLASH", b"2")
+    done = run(pack(tree), tempfile.mkdtemp(dir=scratch), "-o", "case_insensitive")
+    assert done.returncode == 1 and "'CLASH' and 'clash'" in done.stderr, done
+
+# -- what is reported -----------------------------------------------------------------------
+
+with suite.case("the list of opened files, in order"):
+    target = place("opened.txt")
+    with mount.mounted(IMAGE, "-o", f"analysis_file={target}") as path:
+        for name in ("dir3/file007", "large", "link", "dir1/file001", "dir3/file007"):
+            read(f"{path}/{name}")
+        os.listdir(path + "/dir5")
+    assert read(target) == b"dir3/file007\nlarge\ndir0/file000\ndir1/file001\n", read(target)
+
+with suite.case("times and numbers"):
+    trace = place("trace.json")
+    with mount.mounted(IMAGE, "-o", f"perfmon=fuse+inode_reader_v2,perfmon_trace={trace}") as path:
+        check_all(path)
+        found = statistics(path)
+    assert set(found) == {"cache", "fuse", "inode_reader_v2"}
+    assert found["cache"]["decoded_bytes"] > 0 and found["cache"]["budget_bytes"] == 512 << 20
+    for part in ("fuse", "inode_reader_v2"):
+        timer = found[part]["read"]
+        assert timer["count"] == sum(number for _, number in timer["histogram"]) > 0
+        assert 0 < timer["p50_ns"] <= timer["p90_ns"] <= timer["p99_ns"]
+        assert timer["max_ns"] <= timer["histogram"][-1][0] and timer["total_ns"] > 0
+    with open(trace) as source:
+        events = json.load(source)["traceEvents"]
+    assert {event["cat"] for event in events} == {"fuse", "inode_reader_v2"}
+    assert sum(event["name"] == "read" for event in events) >= 2 * found["fuse"]["read"]["count"]
+    with mount.mounted(IMAGE) as path:
+        assert set(statistics(path)) == {"cache"}
+
+# -- beginning and end ----------------------------------------------------------------------
+
+with suite.case("a mount point beside the image"):
+    image = place("beside.dwarfs")
+    shutil.copyfile(IMAGE, image)
+    path = place("beside")
+    with unmounted_after(path):
+        done = run("--auto-mountpoint", image)
+        assert done.returncode == 0 and os.path.ismount(path), done
+        assert read(path + "/dir0/file000") == read(TREE + "/dir0/file000")
+        subprocess.run(["fusermount3", "-u", path], check=True)
+        until(lambda: not os.path.exists(path), "the directory is left behind")
+        os.mkdir(path)
+        done = run("--auto-mountpoint", image, "-o", "cachesize=1m")
+        assert done.returncode == 0 and os.path.ismount(path), done
+        pid = int(os.getxattr(path, "user.dwarfs.driver.pid"))
+        subprocess.run(["fusermount3", "-u", path], check=True)
+        until(lambda: not is_running(pid), "the driver did not end")
+        assert os.listdir(path) == []  # it was there before, and stays
+        os.rmdir(path)
+    write(place("no image.dwarfs"), b"no image")
+    done = run("--auto-mountpoint", place("no image.dwarfs"))
+    assert done.returncode == 1 and not os.path.exists(place("no image")), done
+    shutil.copyfile(IMAGE, place("extensionless"))
+    for arguments, word in ((("--auto-mountpoint", place("extensionless")), "extension"),
+                            (("--auto-mountpoint", image, scratch), "exclude"),
+                            (("--auto-mountpoint", place("nothing.dwarfs")), "nothing.dwarfs")):
+        done = run(*arguments)
+        assert done.returncode == 1 and word in done.stderr, done
+    assert not os.path.exists(place("nothing"))
+    write(path, b"a file")
+    done = run("--auto-mountpoint", image)
+    assert done.returncode == 1 and "must be a directory" in done.stderr, done
+    assert read(path) == b"a file"
+
+with suite.case("as mount(8) calls it"):
+    helper = place("mount.dwarfs")
+    os.symlink(DRIVER, helper)
+    path = tempfile.mkdtemp(dir=scratch)
+    with unmounted_after(path):
+        done = run(IMAGE, path, "-sfnv", "-o", "rw", program=helper)
+        assert done.returncode == 0 and not os.path.ismount(path), done
+        done = run(IMAGE, path, "-n", "-v", "-s", "-o", "rw,noauto,nofail,cachesize=64m,uid=77",
+                   "-t", "dwarfs", program=helper)
+        assert done.returncode == 0 and os.path.ismount(path), done
+        assert os.stat(path + "/large").st_uid == 77
+        check_all(path)
+        subprocess.run(["fusermount3", "-u", path], check=True)
+    done = run(place("nothing"), path, "-o", "rw", program=helper)
+    assert done.returncode == 32 and "nothing" in done.stderr, done
+    done = run(IMAGE, path, "-N", "1", "-o", "rw", program=helper)
+    assert done.returncode == 32, done
+
+with suite.case("by mount(8) itself, from a line of fstab"):
+    need_root()
+    base = tempfile.mkdtemp(dir=scratch)
+    for name in ("sbin", "mnt"):
+        os.mkdir(f"{base}/{name}")
+    for name in ("mount.dwarfs", "dwarfs"):
+        os.symlink(DRIVER, f"{base}/sbin/{name}")
+    write(base + "/fstab", f"{IMAGE} {base}/mnt dwarfs noauto,nofail,user,gid=4242,nosuid 0 0\n".encode())
+    # In a place of its own, where the link is in /sbin, and nobody else sees it.
+    script = (f"mount -t overlay overlay -o lowerdir={base}/sbin:/sbin /sbin || exit 77\n"
+              f"mount -T {base}/fstab {base}/mnt || exit 1\n"
+              f"grep ' {base}/mnt ' /proc/self/mounts\n"
+              f"stat -c %g {base}/mnt/large; cat {base}/mnt/dir0/file000 | cksum\n"
+              f"umount {base}/mnt\n"
+              f"test -x /sbin/mount.fuse || exit 0\n"
+              f"mount -t fuse 'dwarfs#{IMAGE}' {base}/mnt -o uid=77,nosuid || exit 1\n"
+              f"stat -c %u {base}/mnt/large; umount {base}/mnt\n")
+    done = run("-m", "sh", "-c", script, program="unshare")
+    if done.returncode == 77 or "unshare" in done.stderr:
+        raise tap.Skip("no place of its own: " + done.stderr.strip())
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and len(lines) in (3, 4) and lines[3:] in ([], ["77"]), done
+    assert " fuse.dwarfs ro,nosuid" in lines[0] and lines[1] == "4242", done
+    assert lines[2] == run(TREE + "/dir0/file000", program="cksum").stdout.split("/")[0].strip()
+
+with suite.case("a mount that is detached while a file is open ends when that is closed"):
+    path = tempfile.mkdtemp(dir=scratch)
+    with unmounted_after(path):
+        assert run(IMAGE, path).returncode == 0
+        pid = int(os.getxattr(path, "user.dwarfs.driver.pid"))
+        with open(path + "/large", "rb") as source:
+            subprocess.run(["umount", "-l", path] if ROOT else ["fusermount3", "-u", "-z", path],
+                           check=True)
+            assert not os.path.ismount(path)
+            assert source.read() == read(TREE + "/large")
+            assert is_running(pid)
+        until(lambda: not is_running(pid), "the driver did not end")
+
+with suite.case("a driver that is killed under auto_unmount leaves no mount and no process"):
+    path = tempfile.mkdtemp(prefix="with space ", dir=scratch)
+
+    def is_gone():
+        with open("/proc/self/mounts") as mounts:
+            return not any(line.split()[1] == path.replace(" ", "\\040") for line in mounts)
+
+    def is_unwatched():
+        return not any(path in command_of(pid) for pid in os.listdir("/proc") if pid.isdigit())
+
+    with unmounted_after(path):
+        for how in (signal.SIGKILL, signal.SIGTERM, None):
+            assert run(IMAGE, path, "-o", "auto_unmount").returncode == 0
+            assert not is_gone() and not is_unwatched()
+            if how:
+                os.kill(int(os.getxattr(path, "user.dwarfs.driver.pid")), how)
+            else:
+                subprocess.run(["fusermount3", "-u", path], check=True)
+            until(is_gone, "still mounted")
+            until(is_unwatched, "the other process did not end")
+    done = run(place("nothing"), path, "-o", "auto_unmount")
+    assert done.returncode == 1, done
+    until(is_unwatched, "the other process did not end")
+
+with suite.case("a reader that is killed leaves nothing behind"):
+    with mount.mounted(IMAGE, "-o", "no_cache_files,cachesize=1m") as path:
+        for number in range(20):
+            reader = subprocess.Popen(["cat", path + "/large", path + "/dir1/file001"],
+                                      stdout=subprocess.DEVNULL)
+            time.sleep(0.001 * number)
+            reader.kill()
+            reader.wait()
+        check_all(path)
+        until(lambda: statistics(path)["cache"]["used_bytes"] <= 1 << 20, "memory is held")
+
+# -- handles --------------------------------------------------------------------------------
+
+
+class Handle(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_uint), ("type", ctypes.c_int), ("data", ctypes.c_ubyte * 128)]
+
+
+with suite.case("files are found again by their handles, as for NFS"):
+    need_root()
+    libc = ctypes.CDLL(None, use_errno=True)
+    with mount.mounted(IMAGE) as path:
+        handles = {}
+        for name in ("", "dir3", "dir3/file011", "large", "dir7/file059"):
+            handle, number = Handle(bytes=128), ctypes.c_int()
+            done = libc.name_to_handle_at(-100, os.fsencode(f"{path}/{name}"),
+                                          ctypes.byref(handle), ctypes.byref(number), 0)
+            assert done == 0, (name, os.strerror(ctypes.get_errno()))
+            handles[name] = handle
+        drop_caches()
+        root = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            for name, handle in reversed(handles.items()):
+                fd = libc.open_by_handle_at(root, ctypes.byref(handle), os.O_RDONLY)
+                assert fd >= 0, (name, os.strerror(ctypes.get_errno()))
+                try:
+                    if os.path.isdir(f"{TREE}/{name}"):
+                        assert sorted(os.listdir(fd)) == sorted(os.listdir(f"{TREE}/{name}"))
+                        assert os.readlink(f"/proc/self/fd/{fd}") == f"{path}/{name}".rstrip("/")
+                    else:
+                        assert os.pread(fd, 1 << 24, 0) == read(f"{TREE}/{name}")
+                finally:
+                    os.close(fd)
+            last = handles["large"]
+            ctypes.memset(ctypes.addressof(last) + 8, 0xee, 4)
+            assert libc.open_by_handle_at(root, ctypes.byref(last), os.O_RDONLY) < 0
+            assert ctypes.get_errno() == errno.ESTALE
+        finally:
+            os.close(root)
+
+subprocess.run(["rm", "-rf", "--one-file-system", scratch], check=False)
+suite.finish()
