@@ -233,7 +233,9 @@ static int plan(struct prefetch *prefetch, uint64_t room, size_t *count,
 	struct pieces *pieces = &prefetch->pieces;
 	auto_free uint64_t *ends = dw_calloc(image->block_count, sizeof(*ends));
 	uint64_t needed = 0, changes = 0, blocks = 0;
+	uint64_t budget = 2 * dw_cache_extent_room(image->cache);
 	size_t fitting = 0;
+	bool stays = true;
 
 	if (!ends)
 		return dw_fail_nomem(err);
@@ -251,8 +253,10 @@ static int plan(struct prefetch *prefetch, uint64_t room, size_t *count,
 		}
 		if (needed <= room)
 			fitting = i + 1;
+		/* A block that cannot stay is decoded anew by each who reads from it. */
+		stays &= 2 * *end + image->view->block_size / 4 <= budget;
 	}
-	prefetch->whole = needed <= room || changes <= blocks + blocks / 2;
+	prefetch->whole = needed <= room || (stays && changes <= blocks + blocks / 2);
 	if (needed > room && prefetch->whole) {
 		*count = pieces->list[fitting].file;
 		while (fitting > 0 && pieces->list[fitting - 1].file == *count)
