@@ -212,8 +212,7 @@ static void run_stream(struct ahead *ahead, const struct job *job)
 	}
 }
 
-/* -- the rest of the work; the lock is not held ----------------------------------------
- */
+/* -- the rest of the work; the lock is not held ------------------------------------- */
 
 static void run_range(struct ahead *ahead, const struct job *job)
 {

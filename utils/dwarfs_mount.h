@@ -29,8 +29,7 @@ struct mounted {
 	struct opened *opened;	 /* NULL: nobody wants to know what was opened */
 };
 
-/* -- dwarfs_ops.c: directories, attributes and links; dwarfs_files.c: contents ----------
- */
+/* -- dwarfs_ops.c: directories, attributes and links; dwarfs_files.c: contents ------ */
 
 /* The user data of the session is a struct mounted. */
 extern const struct fuse_lowlevel_ops dwarfs_ops;
@@ -71,14 +70,12 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t offset,
 void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
 	      struct fuse_file_info *info);
 
-/* -- dwarfs_xattr.c -------------------------------------------------------------------
- */
+/* -- dwarfs_xattr.c ----------------------------------------------------------------- */
 
 void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room);
 void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t room);
 
-/* -- dwarfs_ahead.c: threads that decode what will be read soon ------------------------
- */
+/* -- dwarfs_ahead.c: threads that decode what will be read soon --------------------- */
 
 /* 0, or 1 after printing what is wrong with the settings. */
 int ahead_new(struct mounted *mounted, struct ahead **ahead_out);
@@ -96,8 +93,7 @@ void ahead_want(struct ahead *ahead, dwarfs_inode inode, uint64_t offset, uint64
 /* How far ahead of a reader of one file it is worth to decode. */
 uint64_t ahead_window(const struct ahead *ahead);
 
-/* -- dwarfs_order.c: files that are read in the order of their directory ---------------
- */
+/* -- dwarfs_order.c: files that are read in the order of their directory ------------ */
 
 #define ORDER_STREAMS 16
 
@@ -127,8 +123,7 @@ void order_init(struct order *order, uint64_t most_bytes, uint32_t most_readers)
  */
 size_t order_note(struct order *order, dwarfs_entry entry, bool *wants_more_out);
 
-/* -- dwarfs_fold.c: names whatever their case ------------------------------------------
- */
+/* -- dwarfs_fold.c: names whatever their case --------------------------------------- */
 
 /* 0, or 1 after printing which names differ only in case, or another failure. */
 int folded_new(const dwarfs_image *image, struct folded **folded_out);
@@ -137,8 +132,7 @@ void folded_free(struct folded *folded);
 int folded_find(const struct folded *folded, dwarfs_inode dir, const char *name,
 		dwarfs_entry *entry_out, dwarfs_error **err);
 
-/* -- dwarfs_opened.c: which files were opened, in order --------------------------------
- */
+/* -- dwarfs_opened.c: which files were opened, in order ----------------------------- */
 
 /* 0, or 1 after printing why the file cannot be written. */
 int opened_new(const dwarfs_image *image, const char *path, struct opened **opened_out);
@@ -146,8 +140,7 @@ void opened_note(struct opened *opened, dwarfs_inode inode);
 /* Write the paths, and free it. NULL is accepted. */
 void opened_finish(struct opened *opened);
 
-/* -- dwarfs_perfmon.c: how long things take --------------------------------------------
- */
+/* -- dwarfs_perfmon.c: how long things take ----------------------------------------- */
 
 enum perf_timer {
 	PERF_LOOKUP,
@@ -198,8 +191,7 @@ void perf_end(struct perf_span *span);
 	__attribute__((cleanup(perf_end), unused)) struct perf_span PERF_JOIN(           \
 		span_, __LINE__) = perf_begin(perfmon, timer, inode)
 
-/* -- dwarfs_kernel.c --------------------------------------------------------------------
- */
+/* -- dwarfs_kernel.c ---------------------------------------------------------------- */
 
 /* The number of a file system, as stat() has it in st_dev. */
 struct mount_device {
@@ -213,8 +205,7 @@ bool kernel_find_mount(const char *path, struct mount_device *device_out);
  * depends on it. */
 void kernel_read_ahead(const char *path);
 
-/* -- dwarfs_background.c: a process of its own ------------------------------------------
- */
+/* -- dwarfs_background.c: a process of its own -------------------------------------- */
 
 /*
  * Go on in a child process; the parent waits for background_ready() of the child, and
@@ -224,8 +215,7 @@ bool background_start(int *pipe_out, int *code_out);
 /* All is well: let go of the terminal and the parent. */
 int background_ready(int pipe);
 
-/* -- dwarfs_guard.c ---------------------------------------------------------------------
- */
+/* -- dwarfs_guard.c ----------------------------------------------------------------- */
 
 /* Another process, which removes the mount when this one is killed. */
 struct guard {

@@ -88,8 +88,7 @@ int read_lines(const char *what, const char *path, char ***lines_out, char **tex
 	return 0;
 }
 
-/* -- the input -------------------------------------------------------------------------
- */
+/* -- the input ---------------------------------------------------------------------- */
 
 static int add_directory(dwarfs_builder *builder, const char *path)
 {
@@ -135,8 +134,7 @@ int input_apply(const struct settings *settings, dwarfs_builder *builder)
 	return settings->input_list ? add_list(builder, settings->input_list) : 0;
 }
 
-/* -- rules -----------------------------------------------------------------------------
- */
+/* -- rules -------------------------------------------------------------------------- */
 
 static int show_entry(const char *path, bool is_directory, bool included, void *user)
 {

@@ -18,8 +18,7 @@
 #define TRIGGER_K2    0x7F4B
 #define TRIGGER_K3    0xC2B3
 
-/* -- triggers, one place at a time ----------------------------------------------------
- */
+/* -- triggers, one place at a time -------------------------------------------------- */
 
 static bool is_trigger(const uint8_t *at, uint16_t mask)
 {
@@ -49,8 +48,7 @@ static size_t scan_plain(const uint8_t *data, size_t size, uint16_t mask, uint32
 	return scan_from(data, size, 0, 0, mask, out, 0);
 }
 
-/* -- triggers, as many at a time as a vector has bytes ---------------------------------
- */
+/* -- triggers, as many at a time as a vector has bytes ------------------------------ */
 
 /*
  * The hashes of the even and of the odd places, compared with zero, give a mask of one
@@ -194,8 +192,7 @@ size_t dw_triggers_find(const uint8_t *data, size_t size, unsigned shift, uint32
 	return best_scanner()(data, size, (uint16_t)(UINT32_C(0xFFFF0000) >> shift), out);
 }
 
-/* -- anchors ---------------------------------------------------------------------------
- */
+/* -- anchors ------------------------------------------------------------------------ */
 
 static uint64_t fold(uint64_t a, uint64_t b)
 {

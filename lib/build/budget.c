@@ -121,8 +121,7 @@ static uint64_t least_chunks(const struct plan *plan)
 	       least_of(plan->load.bytes / MOST_CHUNK_BYTES, MAX_LEAST_CHUNKS) + 1024;
 }
 
-/* -- making do with less ---------------------------------------------------------------
- */
+/* -- making do with less ------------------------------------------------------------ */
 
 static bool wait_less(struct plan *plan)
 {

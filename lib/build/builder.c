@@ -170,8 +170,7 @@ static struct codec_spec first_built_in(const struct codec_chain *chain)
 	return (struct codec_spec){ .id = CODEC_NONE };
 }
 
-/* -- settings of the categories --------------------------------------------------------
- */
+/* -- settings of the categories ----------------------------------------------------- */
 
 static struct settings_override *find_override(const struct build_options *options,
 					       uint32_t category)

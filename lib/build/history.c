@@ -129,8 +129,7 @@ int dw_history_note(struct history *history, uint32_t content, uint64_t offset,
 	return 0;
 }
 
-/* -- reading again ---------------------------------------------------------------------
- */
+/* -- reading again ------------------------------------------------------------------ */
 
 /* The run that a place is in. */
 static size_t find_run(const struct history *history, uint64_t place)
@@ -220,8 +219,7 @@ uint64_t dw_history_work(const struct history *history)
 	return history->work;
 }
 
-/* -- looking ---------------------------------------------------------------------------
- */
+/* -- looking ------------------------------------------------------------------------ */
 
 /* The block that is still in memory, or NULL. */
 static const struct block *block_in_ram(const struct history *history, uint64_t number)

@@ -52,8 +52,7 @@ static void free_stage(struct stage *stage)
 	free(stage->forced);
 }
 
-/* -- which files, and what is wanted of them -------------------------------------------
- */
+/* -- which files, and what is wanted of them ---------------------------------------- */
 
 static bool is_file(const struct tree_inode *inode)
 {
@@ -189,8 +188,7 @@ static int prepare(struct stage *stage, dwarfs_error **err)
 	return 0;
 }
 
-/* -- the jobs --------------------------------------------------------------------------
- */
+/* -- the jobs ----------------------------------------------------------------------- */
 
 static bool is_wanted(const struct stage *stage, size_t i)
 {
@@ -336,8 +334,7 @@ static int look_at_all(struct stage *stage, dwarfs_error **err)
 	return 0;
 }
 
-/* -- the contents ----------------------------------------------------------------------
- */
+/* -- the contents ------------------------------------------------------------------- */
 
 /* Put a file behind those it equals. False when it is the first of them. */
 static bool is_follower(struct stage *stage, struct subject *subject, uint32_t number)
@@ -455,8 +452,7 @@ static int add_contents(struct stage *stage, struct contents *contents,
 	return 0;
 }
 
-/* -- what else is known of them --------------------------------------------------------
- */
+/* -- what else is known of them ----------------------------------------------------- */
 
 static uint32_t content_of(const struct stage *stage, const struct distinct *distinct)
 {

@@ -13,8 +13,7 @@
 #include "format/metadata.h"
 #include "os/file.h"
 
-/* -- one entry -------------------------------------------------------------------------
- */
+/* -- one entry ---------------------------------------------------------------------- */
 
 static bool is_directory(const struct os_stat *stat)
 {
@@ -82,8 +81,7 @@ static void look_at(struct listing_part *part, size_t i, struct buffer *path,
 		read_target(part, name, listed, target);
 }
 
-/* -- tasks -----------------------------------------------------------------------------
- */
+/* -- tasks -------------------------------------------------------------------------- */
 
 static void run_part(struct task *task)
 {
@@ -150,8 +148,7 @@ static void run_listing(struct task *task)
 	}
 }
 
-/* -- life ------------------------------------------------------------------------------
- */
+/* -- life --------------------------------------------------------------------------- */
 
 void dw_listing_drop_part(struct listing_part *part)
 {

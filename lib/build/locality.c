@@ -36,8 +36,7 @@ struct locality {
 	size_t share_count, share_room;
 };
 
-/* -- units ------------------------------------------------------------------------------
- */
+/* -- units -------------------------------------------------------------------------- */
 
 /* The directory that has an entry: the last one that begins there or before. */
 static size_t directory_of(const struct tree *tree, uint32_t entry)
@@ -125,8 +124,7 @@ uint32_t dw_locality_unit(const struct locality *locality, uint32_t content)
 	return locality->unit_of[directory_of_content(locality, content)];
 }
 
-/* -- blocks of a unit -------------------------------------------------------------------
- */
+/* -- blocks of a unit --------------------------------------------------------------- */
 
 /* Where a block is in the list of a unit, or would be. */
 static size_t find_block(const struct unit *unit, uint32_t block)
@@ -206,8 +204,7 @@ static size_t allowance(const struct locality *locality, const struct unit *unit
 	return allowed > unit->foreign ? (size_t)(allowed - unit->foreign) : 0;
 }
 
-/* -- shares -----------------------------------------------------------------------------
- */
+/* -- shares ------------------------------------------------------------------------- */
 
 static int by_block(const void *a, const void *b)
 {
@@ -258,8 +255,7 @@ static void join_shares(struct locality *locality)
 	qsort(shares, count, sizeof(*shares), by_bytes);
 }
 
-/* -- judging ----------------------------------------------------------------------------
- */
+/* -- judging ------------------------------------------------------------------------ */
 
 static bool is_foreign(const struct locality_batch *batch, const struct unit *unit,
 		       const struct chunk *chunk)

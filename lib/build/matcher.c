@@ -93,8 +93,7 @@ bool dw_matcher_next(struct matcher *matcher, size_t from, size_t *at_out)
 	return false;
 }
 
-/* -- comparing -------------------------------------------------------------------------
- */
+/* -- comparing ---------------------------------------------------------------------- */
 
 static size_t equal_forward(const uint8_t *a, const uint8_t *b, size_t size)
 {
@@ -175,8 +174,7 @@ uint64_t dw_matcher_work(const struct matcher *matcher)
 	return matcher->compared + dw_history_work(matcher->history);
 }
 
-/* -- candidates ------------------------------------------------------------------------
- */
+/* -- candidates --------------------------------------------------------------------- */
 
 /* Begin and end where frames do, both here and there. */
 static void align(const struct matcher *matcher, size_t at, struct match *match)

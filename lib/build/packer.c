@@ -132,8 +132,7 @@ void dw_packer_set_meter(struct packer *packer, atomic_uint_fast64_t *meter)
 	packer->meter = meter;
 }
 
-/* -- dense blocks ----------------------------------------------------------------------
- */
+/* -- dense blocks ------------------------------------------------------------------- */
 
 static int is_dense(struct packer *packer, struct span in, bool *dense_out,
 		    dwarfs_error **err)
@@ -186,8 +185,7 @@ static int choose(struct packer *packer, struct span in, struct codec **codec_ou
 	return ret;
 }
 
-/* -- fallback --------------------------------------------------------------------------
- */
+/* -- fallback ----------------------------------------------------------------------- */
 
 /* Let another codec try; what it makes replaces what there is when it is smaller. */
 static int improve(struct packer *packer, struct codec *codec, struct span in,

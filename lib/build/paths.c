@@ -47,8 +47,7 @@ static void free_builder(struct builder *builder)
 	dw_fd_close(builder->open_fd);
 }
 
-/* -- parts of paths --------------------------------------------------------------------
- */
+/* -- parts of paths ----------------------------------------------------------------- */
 
 /* The next name of a path, without those that are "."; empty at its end. */
 static struct span next_name(const char **path)
@@ -105,8 +104,7 @@ static int below_root(const struct builder *builder, const char **path,
 	return !climbs(given);
 }
 
-/* -- nodes -----------------------------------------------------------------------------
- */
+/* -- nodes -------------------------------------------------------------------------- */
 
 static size_t find_slot(const struct builder *builder, uint32_t parent, uint32_t name)
 {
@@ -289,8 +287,7 @@ static int add_paths(struct builder *builder, dwarfs_error **err)
 	return 0;
 }
 
-/* -- entries ---------------------------------------------------------------------------
- */
+/* -- entries ------------------------------------------------------------------------ */
 
 /* Nodes by directory and name, and where those of each directory begin. */
 struct sorted {

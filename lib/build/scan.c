@@ -55,8 +55,7 @@ static void free_scanner(struct scanner *scanner)
 }
 #define auto_scanner __attribute__((cleanup(free_scanner)))
 
-/* -- listing ahead ---------------------------------------------------------------------
- */
+/* -- listing ahead ------------------------------------------------------------------ */
 
 static int new_listing(struct scanner *scanner, uint32_t entry,
 		       struct listing **listing_out, dwarfs_error **err)
@@ -111,8 +110,7 @@ static int wait_for(struct scanner *scanner, struct task *task, dwarfs_error **e
 	return ret;
 }
 
-/* -- entries ---------------------------------------------------------------------------
- */
+/* -- entries ------------------------------------------------------------------------ */
 
 static const char *path_of_child(struct scanner *scanner, const char *name,
 				 dwarfs_error **err)
@@ -186,8 +184,7 @@ static int take_entry(struct scanner *scanner, uint32_t parent, const char *name
 	return 0;
 }
 
-/* -- directories -----------------------------------------------------------------------
- */
+/* -- directories -------------------------------------------------------------------- */
 
 static int take_part(struct scanner *scanner, uint32_t entry, struct listing_part *part,
 		     dwarfs_error **err)

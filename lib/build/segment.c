@@ -88,8 +88,7 @@ unsigned dw_anchor_shift(const struct stream_settings *settings)
 	return shift < MIN_SHIFT ? MIN_SHIFT : shift > MAX_SHIFT ? MAX_SHIFT : shift;
 }
 
-/* -- chunks ----------------------------------------------------------------------------
- */
+/* -- chunks ------------------------------------------------------------------------- */
 
 static struct chunk *last_chunk(const struct segmenter *segmenter,
 				const struct fragment *fragment)
@@ -136,8 +135,7 @@ static int add_hole(struct segmenter *segmenter, struct storing *storing, uint64
 	return add_chunk(segmenter, storing->fragment, hole, err);
 }
 
-/* -- blocks ----------------------------------------------------------------------------
- */
+/* -- blocks ------------------------------------------------------------------------- */
 
 static int close_block(struct segmenter *segmenter, dwarfs_error **err)
 {
@@ -301,8 +299,7 @@ static int add_match(struct segmenter *segmenter, struct storing *storing, uint6
 	return ret;
 }
 
-/* -- pieces ----------------------------------------------------------------------------
- */
+/* -- pieces ------------------------------------------------------------------------- */
 
 /* A match that reached the end of the last piece may go on in this one. */
 static int go_on_with_match(struct segmenter *segmenter, struct storing *storing,
@@ -368,8 +365,7 @@ static int store_piece(struct segmenter *segmenter, struct storing *storing,
 	return dw_progress_tick(&segmenter->run->progress, err);
 }
 
-/* -- reading ---------------------------------------------------------------------------
- */
+/* -- reading ------------------------------------------------------------------------ */
 
 /* A run of data of the file. */
 static int store_run(struct segmenter *segmenter, struct storing *storing, uint64_t from,
@@ -536,8 +532,7 @@ static int store_fragment(struct segmenter *segmenter, uint32_t number, bool *di
 	return 0;
 }
 
-/* -- locality ---------------------------------------------------------------------------
- */
+/* -- locality ----------------------------------------------------------------------- */
 
 /* How much is stored before it is looked where it is spread, in blocks. */
 #define BATCH_BLOCKS 4
@@ -790,8 +785,7 @@ static int turn_batch(struct segmenter *segmenter, size_t at, dwarfs_error **err
 	return 0;
 }
 
-/* -- fragments -------------------------------------------------------------------------
- */
+/* -- fragments ---------------------------------------------------------------------- */
 
 /* The file that follows no longer shares the contents of one that changed. */
 static int part_from(struct segmenter *segmenter, uint32_t inode, dwarfs_error **err)

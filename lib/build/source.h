@@ -14,8 +14,7 @@
 #include "build/contents.h"
 #include "os/dir.h"
 
-/* -- one file, while it is read
- * ---------------------------------------------------------- */
+/* -- one file, while it is read ----------------------------------------------------- */
 
 /* What was seen of a file by the scan, to be compared with later. */
 struct source_mark {
@@ -86,8 +85,7 @@ int64_t dw_source_peek(struct build_run *run, const struct tree *tree,
 		       const struct contents *contents, uint32_t content, void *buffer,
 		       size_t size, uint64_t offset);
 
-/* -- all files of a run
- * ------------------------------------------------------------------ */
+/* -- all files of a run ------------------------------------------------------------- */
 
 /* Bytes of small files that are kept in memory between inspection and segmenting. */
 #define KEPT_FILE_BYTES	 ((size_t)64 << 10) /* the largest file that is kept */
@@ -105,8 +103,7 @@ void dw_sources_free(struct sources *sources); /* NULL is accepted */
 /* Memory that is in use for kept bytes now. On any thread. */
 uint64_t dw_sources_kept_bytes(const struct sources *sources);
 
-/* -- keeping bytes, for inspect.c
- * -------------------------------------------------------- */
+/* -- keeping bytes, for inspect.c --------------------------------------------------- */
 
 /* A place for kept bytes: of the worker that fills it, then of the files in it. */
 struct kept_slab {

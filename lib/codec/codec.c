@@ -307,8 +307,7 @@ int dw_codec_unpack(uint32_t id, struct span in, uint8_t *out, size_t size,
 	return ret < 0 ? dw_explain(err, ret, "%s", members[id].name) : 0;
 }
 
-/* -- unpacking step by step ------------------------------------------------------------
- */
+/* -- unpacking step by step --------------------------------------------------------- */
 
 int dw_decoder_new(uint32_t id, struct span in, uint8_t *out, size_t size,
 		   struct decoder **decoder_out, dwarfs_error **err)

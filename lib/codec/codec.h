@@ -99,8 +99,7 @@ int dw_codec_unpacked_size(uint32_t id, struct span in, uint64_t *size_out,
 int dw_codec_unpack(uint32_t id, struct span in, uint8_t *out, size_t size,
 		    dwarfs_error **err);
 
-/* -- unpacking step by step ------------------------------------------------------------
- */
+/* -- unpacking step by step --------------------------------------------------------- */
 
 /* Unpacks a payload from its start as far as is asked for, and goes on from there later.
  * One thread at a time. */
@@ -187,8 +186,7 @@ uint64_t dw_codec_memory(const struct codec_spec *spec, size_t block_bytes);
  */
 bool dw_codec_shrink(struct codec_spec *spec, size_t block_bytes);
 
-/* -- samples, as images describe them (samples.c; the writer's half)
- * --------------------- */
+/* -- samples, as images describe them (samples.c; the writer's half) ---------------- */
 
 /*
  * The JSON text of a layout, compact and with sorted keys, appended to out; a NUL

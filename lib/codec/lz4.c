@@ -61,8 +61,7 @@ static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 	return 0;
 }
 
-/* -- unpacking step by step -----------------------------------------------------------
- */
+/* -- unpacking step by step --------------------------------------------------------- */
 
 /*
  * The library cannot go on where it has stopped, and beginning again would write over
@@ -318,8 +317,7 @@ static void stop(struct decoder *decoder)
 	free(decoder->state);
 }
 
-/* -- packing --------------------------------------------------------------------------
- */
+/* -- packing ------------------------------------------------------------------------ */
 
 static int open_with(size_t table_bytes, int level, void **state_out, dwarfs_error **err)
 {

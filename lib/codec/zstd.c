@@ -59,8 +59,7 @@ static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 	return 0;
 }
 
-/* -- unpacking step by step ------------------------------------------------------------
- */
+/* -- unpacking step by step --------------------------------------------------------- */
 
 /*
  * The frame is given to zstd block by block, straight into the output, which zstd also

@@ -224,8 +224,7 @@ static void touch(struct cache *cache, struct resident *resident)
 				      memory_order_relaxed);
 }
 
-/* -- the budget; all under the lock ----------------------------------------------------
- */
+/* -- the budget; all under the lock ------------------------------------------------- */
 
 static void charge(struct cache *cache, struct resident *resident, uint64_t bytes)
 {
@@ -470,8 +469,7 @@ static bool reserve(struct cache *cache, struct work *work, uint64_t own, uint64
 	return found;
 }
 
-/* -- extents; all under the lock -------------------------------------------------------
- */
+/* -- extents; all under the lock ---------------------------------------------------- */
 
 static struct extent *new_extent(const struct resident *resident, struct range range)
 {
@@ -547,8 +545,7 @@ static void give_extent(struct extent *extent, struct slot *slot, struct range r
 	};
 }
 
-/* -- work ------------------------------------------------------------------------------
- */
+/* -- work --------------------------------------------------------------------------- */
 
 static int fail_range(uint64_t size, uint32_t number, dwarfs_error **err)
 {
@@ -1203,8 +1200,7 @@ bool dw_cache_hold(struct dwarfs_image *image, struct cached *cached)
 	return held;
 }
 
-/* -- parts of blocks -------------------------------------------------------------------
- */
+/* -- parts of blocks ---------------------------------------------------------------- */
 
 uint64_t dw_cache_extent_room(const struct cache *cache)
 {
@@ -1264,8 +1260,7 @@ int dw_cache_harvest(struct dwarfs_image *image, uint32_t block,
 	return ret;
 }
 
-/* -- memory that is given back ---------------------------------------------------------
- */
+/* -- memory that is given back ------------------------------------------------------ */
 
 void dw_cache_forget(struct dwarfs_image *image)
 {
@@ -1331,8 +1326,7 @@ void dw_cache_count(struct cache *cache, struct cache_counts *counts_out)
 	pthread_mutex_unlock(&cache->lock);
 }
 
-/* -- <dwarfs/context.h> ----------------------------------------------------------------
- */
+/* -- <dwarfs/context.h> ------------------------------------------------------------- */
 
 uint64_t dwarfs_context_cache_count(const dwarfs_context *context, int what)
 {

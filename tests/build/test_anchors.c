@@ -186,8 +186,7 @@ static void a_long_lull_has_anchors(void **state)
 	free(anchors);
 }
 
-/* -- index ----------------------------------------------------------------------------
- */
+/* -- index -------------------------------------------------------------------------- */
 
 static void an_index_remembers(void **state)
 {

@@ -38,8 +38,7 @@ static void assert_refused(int ret, int code, dwarfs_error *err, const char *mes
 	dwarfs_error_free(err);
 }
 
-/* -- options --------------------------------------------------------------------------
- */
+/* -- options ------------------------------------------------------------------------ */
 
 static void categorizers_are_taken_by_name(void **state)
 {
@@ -135,8 +134,7 @@ static void categories_have_names(void **state)
 			 DWARFS_ERR_INVALID);
 }
 
-/* -- hotness --------------------------------------------------------------------------
- */
+/* -- hotness ------------------------------------------------------------------------ */
 
 static void hot_paths_have_ranks(void **state)
 {
@@ -206,8 +204,7 @@ static void the_first_categorizer_decides(void **state)
 			    "binary/elf 52");
 }
 
-/* -- incompressible -------------------------------------------------------------------
- */
+/* -- incompressible ----------------------------------------------------------------- */
 
 /* Skips the test in a build that has no fast compressor. */
 static struct categorized *with_probes(void **state)
@@ -379,8 +376,7 @@ static void memory_is_told(void **state)
 	assert_in_range(dw_categorizers_memory(options), 2 * MIB, 32 * MIB);
 }
 
-/* -- fragments of a stream ------------------------------------------------------------
- */
+/* -- fragments of a stream ---------------------------------------------------------- */
 
 static void fragments_are_gathered_by_stream(void **state)
 {

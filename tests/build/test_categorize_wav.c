@@ -230,8 +230,7 @@ static void other_samples_are_left_alone(void **state)
 	}
 }
 
-/* -- RIFX, RF64, and what was written to a pipe ---------------------------------------
- */
+/* -- RIFX, RF64, and what was written to a pipe ------------------------------------- */
 
 /* As make_wav(), with everything big-endian. */
 static void make_rifx(uint32_t bits, bool extensible, uint32_t data_bytes,

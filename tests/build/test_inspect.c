@@ -19,8 +19,7 @@
 #include "build/hasher.h"
 #include "support.h"
 
-/* -- hashes
- * ------------------------------------------------------------------------------ */
+/* -- hashes ------------------------------------------------------------------------- */
 
 static uint64_t duplicates_with(const struct place *place, const char *hash)
 {
@@ -137,8 +136,7 @@ static void zeros_count_by_their_place(void **state)
 	assert_memory_not_equal(of_a, of_b, sizeof(of_a));
 }
 
-/* -- small files
- * ------------------------------------------------------------------------- */
+/* -- small files -------------------------------------------------------------------- */
 
 static void fill(uint8_t *data, size_t size, unsigned seed)
 {
@@ -222,8 +220,7 @@ static void small_files_keep_their_holes(void **state)
 	dwarfs_image_free(image);
 }
 
-/* -- files that change
- * ------------------------------------------------------------------- */
+/* -- files that change -------------------------------------------------------------- */
 
 struct mischief {
 	const struct place *place;
@@ -283,8 +280,7 @@ static void files_that_change_after_the_scan(void **state)
 	}
 }
 
-/* -- hollow
- * ------------------------------------------------------------------------------ */
+/* -- hollow ------------------------------------------------------------------------- */
 
 static void remove_big(const struct place *place)
 {
@@ -318,8 +314,7 @@ static void hollow_images_have_sizes_only(void **state)
 	dwarfs_image_free(image);
 }
 
-/* -- categories of equal files
- * ----------------------------------------------------------- */
+/* -- categories of equal files ------------------------------------------------------ */
 
 static const char *by_name(const dwarfs_input *input, void *user)
 {

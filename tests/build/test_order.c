@@ -19,8 +19,7 @@
 #include "build/order/order.h"
 #include "build/order/sort.h"
 
-/* -- a tree without files ---------------------------------------------------------------
- */
+/* -- a tree without files ----------------------------------------------------------- */
 
 struct place {
 	struct tree tree;
@@ -172,8 +171,7 @@ static struct place *small_tree(void)
 	return place;
 }
 
-/* -- orders
- * ------------------------------------------------------------------------------- */
+/* -- orders ------------------------------------------------------------------------- */
 
 static void simple_orders_give_exactly_that_order(void **state)
 {
@@ -326,8 +324,7 @@ static void nilsimsa_chains_the_nearest(void **state)
 	free_place(place);
 }
 
-/* -- callback
- * ------------------------------------------------------------------------------- */
+/* -- callback ----------------------------------------------------------------------- */
 
 static int last_first(dwarfs_order_list *list, void *user)
 {
@@ -363,8 +360,7 @@ static void a_callback_has_the_last_word(void **state)
 	free_place(place);
 }
 
-/* -- many files
- * ----------------------------------------------------------------------------- */
+/* -- many files --------------------------------------------------------------------- */
 
 #define MANY 20000
 
@@ -435,8 +431,7 @@ static void keyed_numbers_are_sorted_stably(void **state)
 	dw_sort_keyed(list, spare, 0);
 }
 
-/* -- fingerprints
- * --------------------------------------------------------------------------- */
+/* -- fingerprints ------------------------------------------------------------------- */
 
 static void fingerprints_do_not_depend_on_pieces(void **state)
 {

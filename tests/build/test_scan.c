@@ -141,8 +141,7 @@ static void a_pruned_image_is_that_of_a_clean_tree(void **state)
 	assert_int_equal(pclose(pipe), 0);
 }
 
-/* -- the report ------------------------------------------------------------------------
- */
+/* -- the report --------------------------------------------------------------------- */
 
 struct reported {
 	char text[1024];
@@ -189,8 +188,7 @@ static void the_report_can_stop_the_run(void **state)
 	dwarfs_builder_free(builder);
 }
 
-/* -- the callback ----------------------------------------------------------------------
- */
+/* -- the callback ------------------------------------------------------------------- */
 
 static int take_small_ones(const dwarfs_input *input, void *user)
 {
@@ -250,8 +248,7 @@ static void a_callback_stops_the_run(void **state)
 	assert_int_equal(count_entries(place->outputs), 0);
 }
 
-/* -- lists of paths --------------------------------------------------------------------
- */
+/* -- lists of paths ----------------------------------------------------------------- */
 
 static void add_paths(dwarfs_builder *builder, const char *const *paths)
 {
@@ -395,8 +392,7 @@ static void a_list_of_everything_is_a_scan(void **state)
 	assert_int_equal(system(command), 0);
 }
 
-/* -- shapes
- * ------------------------------------------------------------------------------ */
+/* -- shapes ------------------------------------------------------------------------- */
 
 static void make_deep(const struct place *place, int levels)
 {
@@ -540,8 +536,7 @@ static void a_cancelled_scan_ends(void **state)
 	dwarfs_builder_free(builder);
 }
 
-/* -- other file systems
- * ------------------------------------------------------------------ */
+/* -- other file systems ------------------------------------------------------------- */
 
 static ino_t put_linked(const struct place *place, const char *folder, const char *text)
 {

@@ -190,8 +190,7 @@ static void what_follows_a_match_is_known_by_its_own_file(void **state)
 	free(rest);
 }
 
-/* -- locality --------------------------------------------------------------------------
- */
+/* -- locality ----------------------------------------------------------------------- */
 
 #define SOURCES 12
 

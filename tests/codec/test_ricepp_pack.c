@@ -154,8 +154,7 @@ static void extremes_come_back(void **state)
 	}
 }
 
-/* -- as short as can be ----------------------------------------------------------------
- */
+/* -- as short as can be ------------------------------------------------------------- */
 
 static uint64_t shortest(const struct shape *shape, const uint8_t *data, size_t from,
 			 size_t end, uint16_t *last)
@@ -228,8 +227,7 @@ static void no_choice_of_parameters_is_shorter(void **state)
 		}
 }
 
-/* -- what is stored or refused ----------------------------------------------------------
- */
+/* -- what is stored or refused ------------------------------------------------------ */
 
 static void noise_and_used_bits_are_stored(void **state)
 {

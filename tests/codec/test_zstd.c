@@ -109,8 +109,7 @@ static void windows_reach_over_the_block(void **state)
 	assert_int_equal(pack("zstd:1:wlog=19", in, &out), 0);
 }
 
-/* -- the switch ------------------------------------------------------------------------
- */
+/* -- the switch --------------------------------------------------------------------- */
 
 static void nap(long ms)
 {

@@ -122,8 +122,7 @@ int dw_categorize(const struct categorizers *categorizers, dwarfs_context *conte
 		  const struct category_file *file, struct category_parts *parts,
 		  dwarfs_error **err);
 
-/* -- fragments of one stream -----------------------------------------------------------
- */
+/* -- fragments of one stream -------------------------------------------------------- */
 
 struct fragment_list {
 	uint32_t *numbers;

@@ -52,8 +52,7 @@ static uint64_t sample_bytes(const struct order_input *input, uint32_t number)
 	return limit < bytes ? limit : bytes;
 }
 
-/* -- spread
- * ------------------------------------------------------------------------------ */
+/* -- spread ------------------------------------------------------------------------- */
 
 /* What is likely read together: the files of a directory, or of the directory above it
  * that holds as much as a block. */
@@ -119,8 +118,7 @@ static uint64_t count_spread(const struct order_input *input, struct units *unit
 	return spread;
 }
 
-/* -- the auction
- * ------------------------------------------------------------------------- */
+/* -- the auction -------------------------------------------------------------------- */
 
 static bool parse_codec(struct codec_spec *spec)
 {

@@ -11,8 +11,7 @@
 
 #include "build/order/order.h"
 
-/* -- the list
- * ---------------------------------------------------------------------------- */
+/* -- the list ----------------------------------------------------------------------- */
 
 static void close_list(FILE **list)
 {
@@ -61,8 +60,7 @@ static int parse(const char *options, struct order_spec *spec, dwarfs_error **er
 	return read_list(options + strlen(file), spec, err);
 }
 
-/* -- its paths in the tree
- * --------------------------------------------------------------- */
+/* -- its paths in the tree ---------------------------------------------------------- */
 
 static int compare_name(struct span a, struct span b)
 {
@@ -127,8 +125,7 @@ static const char *below(const char *root, const char *path)
 	return path + length + 1;
 }
 
-/* -- the order
- * --------------------------------------------------------------------------- */
+/* -- the order ---------------------------------------------------------------------- */
 
 static int sort(const struct order_input *input, uint32_t *numbers, size_t count,
 		dwarfs_error **err)

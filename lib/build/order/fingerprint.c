@@ -12,8 +12,7 @@
 #include "build/anchors.h"
 #include "build/order/order.h"
 
-/* -- minhash ----------------------------------------------------------------------------
- */
+/* -- minhash ------------------------------------------------------------------------ */
 
 /*
  * Of the shingles that begin at triggers, each falls into one of 16 slots by its hash,
@@ -143,8 +142,7 @@ unsigned dw_minhash_common(const struct fingerprint *a, const struct fingerprint
 	return common;
 }
 
-/* -- similarity -------------------------------------------------------------------------
- */
+/* -- similarity --------------------------------------------------------------------- */
 
 /* The numbers of the fullest bins of a histogram of hashes of four bytes, from the
  * fullest on. Two histograms are filled in turn, as runs would wait for one. */
@@ -195,8 +193,7 @@ static void finish_histogram(struct histogram *histogram, struct fingerprint *ou
 	}
 }
 
-/* -- nilsimsa ---------------------------------------------------------------------------
- */
+/* -- nilsimsa ----------------------------------------------------------------------- */
 
 /*
  * A locality-sensitive code: each byte makes eight triples with the four before it, each
@@ -318,8 +315,7 @@ static void finish_nilsimsa(const struct nilsimsa *nilsimsa, struct fingerprint 
 			out->bytes[i / 8] |= (uint8_t)(1 << i % 8);
 }
 
-/* -- any of them ------------------------------------------------------------------------
- */
+/* -- any of them -------------------------------------------------------------------- */
 
 struct fingerprinter {
 	enum fingerprint_kind kind;

@@ -22,8 +22,7 @@
 #define COMPARISONS ((size_t)1 << 26)
 #define LEAST_BOUND 32
 
-/* -- options
- * ----------------------------------------------------------------------------- */
+/* -- options ------------------------------------------------------------------------ */
 
 static int parse_number(const char *text, const char *name, const char *value,
 			size_t length, uint32_t *out, dwarfs_error **err)
@@ -82,8 +81,7 @@ static int parse(const char *options, struct order_spec *spec, dwarfs_error **er
 	return 0;
 }
 
-/* -- codes
- * ------------------------------------------------------------------------------- */
+/* -- codes -------------------------------------------------------------------------- */
 
 #define CODE_WORDS (FINGERPRINT_BYTES / 8)
 
@@ -251,8 +249,7 @@ static int cluster(struct clustering *clustering, size_t begin, size_t end,
 	return 0;
 }
 
-/* -- files
- * ------------------------------------------------------------------------------- */
+/* -- files -------------------------------------------------------------------------- */
 
 static size_t bound(uint32_t option, size_t count)
 {

@@ -94,8 +94,7 @@ int dw_order_directories(const struct tree *tree, uint32_t **numbers_out,
 int dw_order_resemble(const struct order_input *input, unsigned band, uint64_t max_bytes,
 		      uint32_t *numbers, size_t count, dwarfs_error **err);
 
-/* -- fingerprints, on a worker while a file is read -----------------------------------
- */
+/* -- fingerprints, on a worker while a file is read --------------------------------- */
 
 /* Makes fingerprints, one after the other; belongs to one thread. */
 struct fingerprinter;

@@ -30,8 +30,7 @@ void dw_sample_free(struct sample *sample)
 	*sample = (struct sample){ 0 };
 }
 
-/* -- what is taken
- * ----------------------------------------------------------------------- */
+/* -- what is taken ------------------------------------------------------------------ */
 
 static uint64_t piece_bytes(const struct order_input *input, uint32_t number)
 {
@@ -158,8 +157,7 @@ int dw_sample_take(const struct order_input *input, const struct candidate *cand
 	return 0;
 }
 
-/* -- how small it gets
- * ------------------------------------------------------------------- */
+/* -- how small it gets -------------------------------------------------------------- */
 
 /* As the segmenter has them, about. */
 #define MIN_FAR_MATCH  256

@@ -67,8 +67,7 @@ static void free_merge(struct merge *merge)
 	free(merge->stack);
 }
 
-/* -- what is known of the tree ---------------------------------------------------------
- */
+/* -- what is known of the tree ------------------------------------------------------ */
 
 static int compare_names(const void *left, const void *right, void *user)
 {
@@ -112,8 +111,7 @@ static int weigh(struct merge *merge, dwarfs_error **err)
 	return 0;
 }
 
-/* -- directories alike -----------------------------------------------------------------
- */
+/* -- directories alike -------------------------------------------------------------- */
 
 static uint32_t name_of(const struct merge *merge, uint32_t entry)
 {
@@ -346,8 +344,7 @@ static int classify(const struct merge *merge, struct item *items, size_t count,
 	return 0;
 }
 
-/* -- ranks ------------------------------------------------------------------------------
- */
+/* -- ranks -------------------------------------------------------------------------- */
 
 static int compare_items(const void *left, const void *right)
 {
