@@ -4,14 +4,18 @@
 
     flatness.py SETS [--programs BUILD/utils] [--days 1,4,16,32] [--levels 7,9]
                 [--blocks 20,22,24,26] [--cache 32m,512m] [--rounds N] [--results FILE] [--report]
+                [--picture FILE]
 
-SETS/logs is what datasets.py makes. Images are kept in SETS/flat, so that a second run only reads.
-Each figure is the least of --rounds (3) runs of `grep -r` for what is nowhere, on a fresh mount;
-the image itself is in the page cache. squashfs is mounted by the kernel, its caches dropped before
-each run, and by squashfuse where that is installed. Needs root, FUSE and loop devices.
+SETS/logs and SETS/releases are what datasets.py makes. Images are kept in SETS/flat, so that a
+second run only reads. Each figure is the least of --rounds (3) runs of `grep -r` for what is
+nowhere, on a fresh mount; the image itself is in the page cache. squashfs is mounted by the
+kernel, its caches dropped before each run, and by squashfuse where that is installed. The last
+release is read from an image of itself and from one of all. Of our program, the most memory that
+it had is shown, too. Needs root, FUSE and loop devices.
 """
 import argparse
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -20,6 +24,7 @@ import tempfile
 import time
 
 DAYS = 32
+RELEASE = "5.2.19"
 
 
 def call(*words, **options):
@@ -41,6 +46,16 @@ class Images:
     def input(self, days):
         """A directory with links to so many days, the last ones when it is not all."""
         return [os.path.join(self.logs, day_name(day)) for day in range(1, days + 1)]
+
+    def releases(self, level, alone):
+        name = RELEASE if alone else "all"
+        path = os.path.join(self.place, f"releases-{name}-l{level}.dwarfs")
+        if not os.path.exists(path):
+            top = os.path.join(os.path.dirname(self.logs), "releases")
+            call(os.path.join(self.programs, "mkdwarfs"), "-i",
+                 os.path.join(top, RELEASE) if alone else top, "-o", path, "-l", str(level), "-f",
+                 "--no-progress", "--no-history")
+        return path
 
     def dwarfs(self, days, level, bits):
         path = os.path.join(self.place, f"l{level}-s{bits}-d{days}.dwarfs")
@@ -72,9 +87,19 @@ def warm(path):
             pass
 
 
-def grep(mount, day):
+def most_memory(mount):
+    """Of the program that serves a mount, in MiB."""
+    process = os.getxattr(mount, "user.dwarfs.driver.pid").decode().strip()
+    with open(f"/proc/{process}/status") as status:
+        for line in status:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    return None
+
+
+def grep(mount, place):
     began = time.monotonic()
-    done = subprocess.run(["grep", "-r", "this is nowhere", os.path.join(mount, day_name(day))],
+    done = subprocess.run(["grep", "-r", "this is nowhere", os.path.join(mount, place)],
                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     if done.returncode != 1 or done.stderr:
         sys.exit(f"grep failed: {done.stderr.decode()}")
@@ -110,12 +135,32 @@ class Mount:
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
-def least(rounds, day, *mount, **options):
-    times = []
+def least(rounds, place, kind, image, **options):
+    """Seconds, and the most memory in MiB of our program."""
+    times, memory = [], []
     for _ in range(rounds):
-        with Mount(*mount, **options) as place:
-            times.append(grep(place, day))
-    return min(times)
+        with Mount(kind, image, **options) as mount:
+            times.append(grep(mount, place))
+            if kind == "dwarfs":
+                memory.append(most_memory(mount))
+    return [min(times), max(memory, default=None)]
+
+
+def measure_releases(arguments, images, results):
+    for level in arguments.levels:
+        for alone in (True, False):
+            key = f"release l{level} {'alone' if alone else 'of all'}"
+            if key not in results:
+                results[key] = least(arguments.rounds, "" if alone else RELEASE, "dwarfs",
+                                     images.releases(level, alone), cache="32m",
+                                     programs=arguments.programs)
+                print(f"# {key}: {results[key][0]:.3f} s", file=sys.stderr, flush=True)
+
+
+def save(arguments, results):
+    if arguments.results:
+        with open(arguments.results, "w") as out:
+            json.dump(results, out, indent=1, sort_keys=True)
 
 
 def measure(arguments, images, results):
@@ -124,43 +169,100 @@ def measure(arguments, images, results):
         for day in sorted({1, (days + 1) // 2, days}):
             for kind in ("squashfs", "squashfuse"):
                 if kind == "squashfs" or shutil.which(kind):
-                    results.setdefault(f"{kind} {day}/{days}", least(
-                        arguments.rounds, day, kind, images.squashfs(days)))
+                    key = f"{kind} {day}/{days}"
+                    if key not in results:
+                        results[key] = least(arguments.rounds, day_name(day), kind,
+                                             images.squashfs(days))
             for level in arguments.levels:
                 for bits in arguments.blocks:
                     for cache in arguments.cache:
                         key = f"l{level} S{bits} {cache} {day}/{days}"
                         if key in results:
                             continue
-                        results[key] = least(arguments.rounds, day, "dwarfs",
+                        results[key] = least(arguments.rounds, day_name(day), "dwarfs",
                                              images.dwarfs(days, level, bits),
                                              programs=programs, cache=cache)
-                        print(f"# {key}: {results[key]:.3f} s", file=sys.stderr, flush=True)
-        if arguments.results:
-            with open(arguments.results, "w") as out:
-                json.dump(results, out, indent=1, sort_keys=True)
+                        print(f"# {key}: {results[key][0]:.3f} s", file=sys.stderr, flush=True)
+        save(arguments, results)
+    measure_releases(arguments, images, results)
+    save(arguments, results)
+
+
+def cells_of(arguments):
+    return [f"{day}/{days}" for days in arguments.days
+            for day in sorted({1, (days + 1) // 2, days})]
+
+
+def rows_of(arguments):
+    return ["squashfs", "squashfuse"] + [f"l{level} S{bits} {cache}" for level in arguments.levels
+                                         for bits in arguments.blocks for cache in arguments.cache]
 
 
 def report(arguments, results):
-    alone = "1/1"
-    print("| image | day of days: " + " | ".join(
-        f"{day}/{days}" for days in arguments.days for day in sorted({1, (days + 1) // 2, days}))
-        + " | worst : 1/1 |")
-    kinds = ["squashfs", "squashfuse"] + [f"l{level} S{bits} {cache}"
-                                          for level in arguments.levels
-                                          for bits in arguments.blocks
-                                          for cache in arguments.cache]
-    cells = [f"{day}/{days}" for days in arguments.days
-             for day in sorted({1, (days + 1) // 2, days})]
-    print("|---|" + "---:|" * (len(cells) + 1))
-    for kind in kinds:
-        times = [results.get(f"{kind} {cell}") for cell in cells]
-        if not any(times):
+    cells = cells_of(arguments)
+    print("| seconds, day of days: | " + " | ".join(cells) +
+          " | day 1, worst : alone | any day, worst : alone | MiB |")
+    print("|---|" + "---:|" * (len(cells) + 3))
+    for row in rows_of(arguments):
+        found = {cell: results[f"{row} {cell}"] for cell in cells if f"{row} {cell}" in results}
+        if not found:
             continue
-        base = results.get(f"{kind} {alone}")
-        worst = max(time for time in times if time) / base if base else None
-        print(f"| {kind} | " + " | ".join(f"{time:.3f}" if time else "" for time in times) +
-              (f" | {worst:.2f} |" if worst else " | |"))
+        alone = found.get("1/1", [None])[0]
+        first = max(found[cell][0] for cell in found if cell.startswith("1/"))
+        worst = max(seconds for seconds, _ in found.values())
+        memory = max((most for _, most in found.values() if most), default=None)
+        print(f"| {row} | " +
+              " | ".join(f"{found[cell][0]:.3f}" if cell in found else "" for cell in cells) +
+              (f" | {first / alone:.2f} | {worst / alone:.2f}" if alone else " | | ") +
+              (f" | {memory:.0f} |" if memory else " | |"))
+    print()
+    for level in arguments.levels:
+        alone, of_all = (results.get(f"release l{level} {which}") for which in ("alone", "of all"))
+        if alone and of_all:
+            print(f"release {RELEASE}, level {level}: {alone[0]:.3f} s alone, {of_all[0]:.3f} s of "
+                  f"all: {of_all[0] / alone[0]:.2f} times; {of_all[1]:.0f} MiB")
+
+
+def picture(arguments, results):
+    """Seconds for the first day, by how many days there are; both scales by doublings."""
+    width, height, left, top, right, bottom = 760, 420, 60, 20, 200, 40
+    colours = ["#888888", "#444444", "#1b6ca8", "#2a9d8f", "#8ab17d", "#6a4c93", "#e76f51",
+               "#e9c46a", "#b5179e", "#d00000"]
+    lines = {}
+    for row in rows_of(arguments):
+        points = [(days, results[f"{row} 1/{days}"][0]) for days in arguments.days
+                  if f"{row} 1/{days}" in results]
+        if len(points) > 1 and not row.endswith("512m"):
+            lines[row] = points
+    seconds = [second for points in lines.values() for _, second in points]
+    low, high = math.log2(min(seconds)) - 0.2, math.log2(max(seconds)) + 0.2
+    last = math.log2(max(arguments.days))
+
+    def place(days, second):
+        return (left + (width - left - right) * math.log2(days) / last,
+                top + (height - top - bottom) * (high - math.log2(second)) / (high - low))
+
+    parts = [f'<text x="{left}" y="{height - 8}">days of logs in the image (seconds to read the '
+             f'first, cache 32 MiB)</text>']
+    for days in arguments.days:
+        x, _ = place(days, min(seconds))
+        parts.append(f'<text x="{x:.0f}" y="{height - 24}" text-anchor="middle">{days}</text>')
+    for power in range(math.ceil(low), math.floor(high) + 1):
+        _, y = place(1, 2.0 ** power)
+        parts.append(f'<line x1="{left}" x2="{width - right}" y1="{y:.0f}" y2="{y:.0f}" '
+                     f'stroke="#dddddd"/><text x="{left - 6}" y="{y + 4:.0f}" '
+                     f'text-anchor="end">{2.0 ** power:.3g}</text>')
+    for number, (row, points) in enumerate(lines.items()):
+        colour = colours[number % len(colours)]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (place(*point) for point in points))
+        y = top + 18 * number + 10
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" '
+                     f'stroke-width="2"/><line x1="{width - right + 16}" x2="{width - right + 40}" '
+                     f'y1="{y - 4}" y2="{y - 4}" stroke="{colour}" stroke-width="2"/>'
+                     f'<text x="{width - right + 46}" y="{y}">{row.replace(" 32m", "")}</text>')
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" '
+            f'fill="white"/>' + "\n".join(parts) + "</svg>\n")
 
 
 def main():
@@ -177,6 +279,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--results", metavar="FILE")
     parser.add_argument("--report", action="store_true", help="measure nothing")
+    parser.add_argument("--picture", metavar="FILE", help="an SVG to be written")
     arguments = parser.parse_args()
     results = {}
     if arguments.results and os.path.exists(arguments.results):
@@ -185,6 +288,9 @@ def main():
     if not arguments.report:
         measure(arguments, Images(arguments.sets, arguments.programs), results)
     report(arguments, results)
+    if arguments.picture:
+        with open(arguments.picture, "w") as out:
+            out.write(picture(arguments, results))
 
 
 if __name__ == "__main__":

@@ -62,6 +62,8 @@ DWARFS_HANDLE(dwarfs_extract)
 %ignore dwarfs_borrowed_bytes;
 %ignore dwarfs_borrowed_free;
 %ignore dwarfs_read_in_order;
+/* Quantiles say enough there. */
+%ignore dwarfs_context_latency_bucket;
 
 /* Whatever reads, writes, compresses, waits or may write to the log. */
 DWARFS_BLOCKING(dwarfs_io_open)

@@ -14,16 +14,24 @@ static void decode(const uint8_t *data, size_t size)
 {
 	size_t table = data[0] < size - 1 ? data[0] : size - 1, length;
 	struct fsst_decoder decoder;
-	uint8_t out[300];
+	uint8_t out[300], text[300] = { 0 };
+	struct span codes;
+	size_t known;
+	int order = 0;
 
 	if (dw_fsst_decoder_init(&decoder, (struct span){ data + 1, table }, NULL) < 0)
 		return;
-	length = dw_fsst_decode(&decoder,
-				(struct span){ data + 1 + table, size - 1 - table }, out,
-				sizeof(out));
-	fuzz_use(out, length < sizeof(out) ? length
-		      : length == SIZE_MAX ? 0
-					   : sizeof(out));
+	codes = (struct span){ data + 1 + table, size - 1 - table };
+	length = dw_fsst_decode(&decoder, codes, out, sizeof(out));
+	known = length < sizeof(out) ? length : length == SIZE_MAX ? 0 : sizeof(out);
+	fuzz_use(out, known);
+	if (known > sizeof(text) - 8)
+		return;
+	memcpy(text, out, known);
+	if (!dw_fsst_compare(&decoder, codes, text, known, &order))
+		fuzz_require(length == SIZE_MAX);
+	else
+		fuzz_require(length == SIZE_MAX || order == 0);
 }
 
 static size_t split(const uint8_t *data, size_t size, struct span *strings)

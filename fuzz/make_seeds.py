@@ -80,6 +80,22 @@ def make_payloads():
                     bytes([CODECS[section.compression]]) + payload)
 
 
+def make_parts():
+    """An .xz stream of several Blocks, which takes a block larger than those of the images."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = pathlib.Path(folder) / "tree"
+        tree.mkdir()
+        (tree / "file").write_bytes(b"".join(b"%d of many lines\n" % i for i in range(700)))
+        image = pathlib.Path(folder) / "image"
+        dwarfs.pack(tree, image,
+                    **{**PLAIN, "block_bits": 16, "compression": "lzma:level=1:block_size=12"})
+        with dwarfs.open(image) as opened:
+            section = opened.sections[0]
+            start = opened.offset + section.offset + 64
+            payload = image.read_bytes()[start:start + section.stored_bytes]
+    (SEEDS / "codec" / "lzma-parts").write_bytes(bytes([CODECS["LZMA"]]) + payload)
+
+
 def make_texts():
     (SEEDS / "options").mkdir(parents=True, exist_ok=True)
     (SEEDS / "fsst").mkdir(parents=True, exist_ok=True)
@@ -200,6 +216,7 @@ def main():
         make_tree(root)
         make_images(root)
     make_payloads()
+    make_parts()
     make_texts()
     make_files()
 

@@ -8,6 +8,7 @@
  */
 #include <fcntl.h>
 #include <limits.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,6 +92,8 @@ static dwarfs_image *open_image(const struct settings *settings)
 		return NULL;
 	if (dwarfs_context_set_finish_percent(context, settings->finish_percent, &err) <
 		    0 ||
+	    dwarfs_context_set_timing(context, settings->perfmon >> PERF_CACHE & 1,
+				      &err) < 0 ||
 	    dwarfs_image_options_new(&how, &err) < 0) {
 		tool_fail(err, NULL);
 		return NULL;
@@ -225,6 +228,25 @@ static int mount_and_serve(struct fuse_args *args, const struct command *command
 
 /* -- main ---------------------------------------------------------------------------- */
 
+#define ARENAS 2
+/* From here on an allocation goes back to the system when it is freed. */
+#define LARGE_BYTES (2 << 20)
+/* So much of an arena may stay unused. */
+#define UNUSED_BYTES (4 << 20)
+
+/*
+ * Left to itself, malloc has an arena for each thread and learns to keep what was freed,
+ * up to 64 MiB in each. What is to be kept here is in the cache, within its budget.
+ */
+static void keep_little(void)
+{
+#ifdef __GLIBC__
+	mallopt(M_ARENA_MAX, ARENAS);
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+	mallopt(M_TRIM_THRESHOLD, UNUSED_BYTES);
+#endif
+}
+
 static int run_mounted(struct fuse_args *args, const struct command *command,
 		       const struct guard *guard, int background)
 {
@@ -310,6 +332,7 @@ int main(int argc, char **argv)
 
 	if (fill_standard_descriptors() != 0)
 		return 1;
+	keep_little();
 	tool_start("dwarfs");
 	if (argc <= 1) {
 		fputs(usage_text, stdout);

@@ -3,8 +3,9 @@
  * dwarfs_perfmon: how long things take.
  *
  * Every timer has a histogram with four steps for each doubling of the time, counted
- * without a lock. On request each span is also written to a file, in the JSON format for
- * trace events that browsers and Perfetto show.
+ * without a lock; the library has its own for what happens within it. On request each
+ * span is also written to a file, in the JSON format for trace events that browsers and
+ * Perfetto show.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -20,6 +21,9 @@
 
 #define STEPS	4
 #define BUCKETS (64 * STEPS)
+
+/* An attribute has at most 64 KiB, and this one grows from one look at it to the next. */
+#define MOST_TEXT 56000
 
 struct timer {
 	_Atomic uint64_t count, total_ns, most_ns;
@@ -252,14 +256,60 @@ static json_t *describe_cache(const dwarfs_context *context)
 	return numbers;
 }
 
+static json_t *describe_latency(const dwarfs_context *context, int what)
+{
+	json_t *histogram = json_array();
+	uint64_t from, until = 1;
+
+	for (uint32_t i = 0; until > 0; i++) {
+		uint64_t times =
+			dwarfs_context_latency_bucket(context, what, i, &from, &until);
+
+		if (times)
+			json_array_append_new(histogram,
+					      json_pack("[I, I]", (json_int_t)until,
+							(json_int_t)times));
+	}
+	return json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "count",
+		(json_int_t)dwarfs_context_latency(context, what, DWARFS_LATENCY_TIMES),
+		"total_ns",
+		(json_int_t)dwarfs_context_latency(context, what, DWARFS_LATENCY_SUM_NS),
+		"min_ns",
+		(json_int_t)dwarfs_context_latency(context, what,
+						   DWARFS_LATENCY_LEAST_NS),
+		"max_ns",
+		(json_int_t)dwarfs_context_latency(context, what, DWARFS_LATENCY_MOST_NS),
+		"p50_ns", (json_int_t)dwarfs_context_latency_quantile(context, what, 500),
+		"p90_ns", (json_int_t)dwarfs_context_latency_quantile(context, what, 900),
+		"p99_ns", (json_int_t)dwarfs_context_latency_quantile(context, what, 990),
+		"histogram", histogram);
+}
+
+/* What the library has measured, to the block cache. */
+static void describe_latencies(const dwarfs_context *context, json_t *all)
+{
+	static const char *const names[] = {
+		[DWARFS_LATENCY_READ] = "read",
+		[DWARFS_LATENCY_WAIT] = "wait",
+		[DWARFS_LATENCY_DECODE] = "decode",
+		[DWARFS_LATENCY_LOAD] = "load",
+	};
+	json_t *part = json_object_get(all, part_names[PERF_CACHE]);
+
+	for (int i = 0; part && i < (int)(sizeof(names) / sizeof(*names)); i++)
+		if (dwarfs_context_latency(context, i, DWARFS_LATENCY_TIMES) > 0)
+			json_object_set_new(part, names[i], describe_latency(context, i));
+}
+
 char *perfmon_describe(const struct mounted *mounted)
 {
 	struct perfmon *perfmon = mounted->perfmon;
+	const dwarfs_context *context = dwarfs_image_context(mounted->image);
 	json_t *all = json_object();
 	char *text;
 
-	json_object_set_new(all, "cache",
-			    describe_cache(dwarfs_image_context(mounted->image)));
+	json_object_set_new(all, "cache", describe_cache(context));
 	for (int part = 0; perfmon && part < PERF_PART_COUNT; part++)
 		if (perfmon->parts >> part & 1)
 			json_object_set_new(all, part_names[part], json_object());
@@ -268,7 +318,12 @@ char *perfmon_describe(const struct mounted *mounted)
 			json_object_set_new(
 				json_object_get(all, part_names[timers[i].part]),
 				timers[i].name, describe_timer(&perfmon->timers[i]));
+	describe_latencies(context, all);
 	text = json_dumps(all, JSON_INDENT(2));
+	if (text && strlen(text) > MOST_TEXT) {
+		free(text);
+		text = json_dumps(all, JSON_COMPACT);
+	}
 	json_decref(all);
 	return text;
 }

@@ -52,7 +52,7 @@ static void print_levels(void)
 	       "      8  16 MiB  lzma:9   zstd:16  lzma:9    8/0     auto\n"
 	       "      9  64 MiB  lzma:9   zstd:16  lzma:9    8/0     auto\n");
 	printf("Levels 6 and 7 use zstd:level=19:wlog=24:clog=24:hlog=21:slog=5,\n"
-	       "and lzma:level=6 for blocks that get very small.\n"
+	       "and lzma:level=6:block_size=21:check=none for blocks that get very small.\n"
 	       "Level 8 uses lzma:level=9:binary=auto:nice=128,\n"
 	       "and lzma:level=9:binary=auto:nice=273 for blocks that get very small.\n"
 	       "Level 9 uses lzma:level=9:binary=auto:nice=273.\n");

@@ -59,11 +59,11 @@ DWARFS_API void dwarfs_builder_free(dwarfs_builder *builder);
  * | 9     | 64 MiB | lzma:9    | lzma:9   | auto  | 8/0    |
  *
  * At levels 6 and 7 zstd has tables that reach over a block, and blocks that get very small are
- * packed with lzma, which unpacks those fast enough; at levels 8 and 9 lzma has a filter for
- * programs where that is smaller. Categories: what is incompressible is stored, samples of sound
- * are flac, pictures of the sky ricepp, both by the reversed path. A block of sound that the
- * codec of all other blocks makes smaller, such as one of loops, is left to that, unless the
- * category has a codec of its own.
+ * packed with lzma, in parts of 2 MiB, which unpack fast enough; at levels 8 and 9 lzma has a
+ * filter for programs where that is smaller. Categories: what is incompressible is stored,
+ * samples of sound are flac, pictures of the sky ricepp, both by the reversed path. A block of
+ * sound that the codec of all other blocks makes smaller, such as one of loops, is left to that,
+ * unless the category has a codec of its own.
  *
  * Schema and history are zstd:16, null at level 0. Metadata that is under 2 % of the image or
  * over 8 MB stays uncompressed unless its codec was set, so that opening is instant. A codec
@@ -109,6 +109,7 @@ enum dwarfs_codec_use {
  * @param use      a dwarfs_codec_use
  * @param codec    a name with options: "null", "lz4", "lz4hc:level=9", "zstd:level=19",
  *                 "zstd:level=19:long", "lzma:level=9:dict_size=24:extreme:binary=x86",
+ *                 "lzma:level=6:block_size=21:check=none" (in parts of 2 MiB),
  *                 "brotli:quality=11:lgwin=24"; a bare number stands for level or quality
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID for a codec or option that does not exist, DWARFS_ERR_RANGE for

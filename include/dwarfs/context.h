@@ -155,6 +155,87 @@ DWARFS_API uint64_t dwarfs_context_cache_count(const dwarfs_context *context, in
  */
 DWARFS_API int dwarfs_context_trim(dwarfs_context *context, uint64_t max_age_ms);
 
+/**
+ * Set whether the library takes the times of what dwarfs_context_latency() tells about: two
+ * looks at the clock for each. Otherwise that costs nothing.
+ *
+ * @param context  not in use yet
+ * @param on       whether to; default false
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_NOMEM, or DWARFS_ERR_INVALID when the context is in use already
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_context_set_timing(dwarfs_context *context, bool on,
+					 dwarfs_error **err);
+
+/**
+ * What takes time, for dwarfs_context_latency(). Reads wait and decode, once for each block
+ * that they need and that is not there; what is done ahead decodes, too.
+ */
+enum dwarfs_latency {
+	DWARFS_LATENCY_READ,   /**< reading or borrowing a range of one file */
+	DWARFS_LATENCY_WAIT,   /**< waiting for bytes that another thread decodes */
+	DWARFS_LATENCY_DECODE, /**< bringing a block so far as is asked for, by who decodes it:
+				    waiting for memory, its stored bytes, decoding */
+	DWARFS_LATENCY_LOAD,   /**< reading the stored bytes of a block, and checking its hash */
+	DWARFS_LATENCY_COUNT,  /**< so many there are; more may come */
+};
+
+/** Numbers of a latency, for dwarfs_context_latency(). */
+enum dwarfs_latency_number {
+	DWARFS_LATENCY_TIMES,	 /**< how often it happened */
+	DWARFS_LATENCY_SUM_NS,	 /**< how long it took in all, in nanoseconds */
+	DWARFS_LATENCY_LEAST_NS, /**< the shortest time */
+	DWARFS_LATENCY_MOST_NS,	 /**< the longest time */
+};
+
+/**
+ * Ask how often something happened, and how long it took, over all images of a context.
+ *
+ * @param context  a context
+ * @param what     a dwarfs_latency
+ * @param number   a dwarfs_latency_number
+ * @return the number as it is now; 0 for one that does not exist, before it happened first,
+ *         and when no times are taken
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API uint64_t dwarfs_context_latency(const dwarfs_context *context, int what,
+					   int number);
+
+/**
+ * Ask how long something took at most, in so many of all cases: 500 is for the median, 990 for
+ * 99 %.
+ *
+ * @param context   a context
+ * @param what      a dwarfs_latency
+ * @param permille  0 to 1000; what is above is as 1000
+ * @return nanoseconds, at most an eighth too many; 0 as for dwarfs_context_latency()
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API uint64_t dwarfs_context_latency_quantile(const dwarfs_context *context, int what,
+						    uint32_t permille);
+
+/**
+ * Ask how often something took a time within certain bounds: one step of its histogram, of
+ * which there are eight for each doubling of the time.
+ *
+ * @param context       a context
+ * @param what          a dwarfs_latency
+ * @param index         of the step, from 0
+ * @param from_ns_out   receives the shortest time of that step
+ * @param until_ns_out  receives the first time that is past it; 0 when there is no such step:
+ *                      all are known then
+ * @return how often; 0 as for dwarfs_context_latency()
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API uint64_t dwarfs_context_latency_bucket(const dwarfs_context *context, int what,
+						  uint32_t index, uint64_t *from_ns_out,
+						  uint64_t *until_ns_out);
+
 DWARFS_END_DECLS
 
 #endif

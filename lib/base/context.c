@@ -21,6 +21,7 @@ struct dwarfs_context {
 	uint32_t workers;
 	uint64_t cache_bytes;
 	uint32_t finish_percent;
+	struct latency *latency; /* NULL: no times are taken */
 	int log_level;
 	dwarfs_log_fn log;
 	void *log_user;
@@ -70,6 +71,7 @@ void dwarfs_context_free(dwarfs_context *context)
 		context->shared_destroy(context->shared);
 	pthread_mutex_destroy(&context->shared_lock);
 	pthread_mutex_destroy(&context->log_lock);
+	dw_latency_free(context->latency);
 	free(context);
 }
 
@@ -136,6 +138,19 @@ int dwarfs_context_set_workers(dwarfs_context *context, uint32_t workers,
 	return 0;
 }
 
+int dwarfs_context_set_timing(dwarfs_context *context, bool on, dwarfs_error **err)
+{
+	int ret = refuse_when_used(context, err);
+
+	if (ret < 0 || on == (context->latency != NULL))
+		return ret;
+	if (!on)
+		dw_latency_free(dw_steal(context->latency));
+	else if (!(context->latency = dw_latency_new()))
+		return dw_fail_nomem(err);
+	return 0;
+}
+
 int dwarfs_context_set_log(dwarfs_context *context, int level, dwarfs_log_fn log,
 			   void *user, dwarfs_error **err)
 {
@@ -150,6 +165,30 @@ int dwarfs_context_set_log(dwarfs_context *context, int level, dwarfs_log_fn log
 	context->log = log;
 	context->log_user = user;
 	return 0;
+}
+
+struct latency *dw_context_latency(const dwarfs_context *context)
+{
+	return context->latency;
+}
+
+uint64_t dwarfs_context_latency(const dwarfs_context *context, int what, int number)
+{
+	return dw_latency_number(context->latency, what, number);
+}
+
+uint64_t dwarfs_context_latency_quantile(const dwarfs_context *context, int what,
+					 uint32_t permille)
+{
+	return dw_latency_quantile(context->latency, what, permille);
+}
+
+uint64_t dwarfs_context_latency_bucket(const dwarfs_context *context, int what,
+				       uint32_t index, uint64_t *from_ns_out,
+				       uint64_t *until_ns_out)
+{
+	return dw_latency_bucket(context->latency, what, index, from_ns_out,
+				 until_ns_out);
 }
 
 uint32_t dw_context_finish_percent(const dwarfs_context *context)

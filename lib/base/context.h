@@ -7,6 +7,7 @@
 
 #include <dwarfs/context.h>
 
+#include "base/latency.h"
 #include "base/memory.h"
 
 /* A counted reference; context may be NULL: then a private one is made. Freezes the
@@ -22,6 +23,8 @@ static inline void dw_cleanup_context(dwarfs_context **context)
 uint32_t dw_context_workers(const dwarfs_context *context);
 uint64_t dw_context_cache_bytes(const dwarfs_context *context);
 uint32_t dw_context_finish_percent(const dwarfs_context *context);
+/* NULL: no times are taken. */
+struct latency *dw_context_latency(const dwarfs_context *context);
 
 /*
  * One object that is shared by the users of the context and made at the first need, such

@@ -272,6 +272,21 @@ int dw_error_at_offset(dwarfs_error **err, int code, uint64_t offset)
 	return code;
 }
 
+int dw_error_copy(dwarfs_error **err, int code, const dwarfs_error *from)
+{
+	if (!from || from == &nomem_error)
+		return code == DWARFS_ERR_NOMEM
+			       ? dw_fail_nomem(err)
+			       : dw_fail(err, code, "%s", dwarfs_strerror(code));
+	dw_fail(err, code, "%s", from->message);
+	if (!err || *err == &nomem_error)
+		return code;
+	(*err)->errnum = from->errnum;
+	if (from->has_offset)
+		dw_error_at_offset(err, code, from->offset);
+	return from->path ? dw_error_at_path(err, code, from->path) : code;
+}
+
 int dw_error_as(dwarfs_error **err, int code)
 {
 	if (err && *err && *err != &nomem_error)

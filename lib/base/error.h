@@ -44,6 +44,10 @@ int dw_explain(dwarfs_error **err, int code, const char *format, ...) DW_PRINTF(
 int dw_error_at_path(dwarfs_error **err, int code, const char *path);
 int dw_error_at_offset(dwarfs_error **err, int code, uint64_t offset);
 
+/* Replace *err by a copy of another error, of which NULL is one that says nothing; returns
+ * code. */
+int dw_error_copy(dwarfs_error **err, int code, const dwarfs_error *from);
+
 /* Let *err, if there is one, have another code; returns it. */
 int dw_error_as(dwarfs_error **err, int code);
 

@@ -54,8 +54,10 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
 #define LZMA_BEST "lzma:level=9:binary=auto:nice=273"
 
 /* On what gets very small, less than half of the time of the best zstd, and 15 % smaller.
- */
-#define LZMA_DENSE "lzma:level=6"
+ * It is read in parts of 2 MiB, which on logs makes it 0.3 % larger than in one piece; with
+ * the hash of the section it does without the check in the stream, which would take 7 %
+ * of the time of unpacking. */
+#define LZMA_DENSE "lzma:level=6:block_size=21:check=none"
 
 struct level {
 	uint32_t block_bits;

@@ -309,23 +309,33 @@ int dw_codec_unpack(uint32_t id, struct span in, uint8_t *out, size_t size,
 
 /* -- unpacking step by step --------------------------------------------------------- */
 
+static struct decoder *make_decoder(const char *name, struct span in, uint8_t *out,
+				    size_t size)
+{
+	struct decoder *decoder = dw_calloc(1, sizeof(*decoder));
+
+	if (decoder)
+		*decoder = (struct decoder){
+			.name = name,
+			.in = in,
+			.out = out ? out : decoder->nothing,
+			.size = size,
+		};
+	return decoder;
+}
+
 int dw_decoder_new(uint32_t id, struct span in, uint8_t *out, size_t size,
 		   struct decoder **decoder_out, dwarfs_error **err)
 {
-	auto_decoder struct decoder *decoder = dw_calloc(1, sizeof(*decoder));
+	auto_decoder struct decoder *decoder = NULL;
 	const struct codec_ops *ops;
-	int ret;
+	int ret = find(id, &ops, err);
 
+	if (ret < 0)
+		return ret;
+	decoder = make_decoder(members[id].name, in, out, size);
 	if (!decoder)
 		return dw_fail_nomem(err);
-	if ((ret = find(id, &ops, err)) < 0)
-		return ret;
-	*decoder = (struct decoder){
-		.name = members[id].name,
-		.in = in,
-		.out = out ? out : decoder->nothing,
-		.size = size,
-	};
 	if (ops->start && (ret = ops->start(decoder, err)) < 0)
 		return dw_explain(err, ret, "%s", decoder->name);
 	decoder->ops = ops;
@@ -374,6 +384,40 @@ size_t dw_decoder_done(const struct decoder *decoder)
 uint64_t dw_decoder_memory(const struct decoder *decoder, size_t done)
 {
 	return decoder->fixed + (done < decoder->window ? done : decoder->window);
+}
+
+/* -- parts --------------------------------------------------------------------------- */
+
+int dw_codec_parts(uint32_t id, struct span in, struct codec_part **parts_out,
+		   size_t *count_out, dwarfs_error **err)
+{
+	*parts_out = NULL;
+	*count_out = 0;
+	if (!dw_codec_can_unpack(id) || !members[id].ops->parts)
+		return 0;
+	return members[id].ops->parts(in, parts_out, count_out, err);
+}
+
+bool dw_codec_may_have_parts(uint32_t id)
+{
+	return dw_codec_can_unpack(id) && members[id].ops->parts;
+}
+
+int dw_decoder_new_part(uint32_t id, struct span in, const struct codec_part *part,
+			uint8_t *out, struct decoder **decoder_out, dwarfs_error **err)
+{
+	auto_decoder struct decoder *decoder = NULL;
+	const struct codec_ops *ops = members[id].ops;
+	int ret;
+
+	decoder = make_decoder(members[id].name, in, out, (size_t)part->size);
+	if (!decoder)
+		return dw_fail_nomem(err);
+	if ((ret = ops->start_part(decoder, part, err)) < 0)
+		return dw_explain(err, ret, "%s", decoder->name);
+	decoder->ops = ops;
+	*decoder_out = dw_steal(decoder);
+	return 0;
 }
 
 /* -- packing ------------------------------------------------------------------------- */

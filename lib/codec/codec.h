@@ -64,6 +64,8 @@ struct codec_spec {
 	int bcj;  /* an LZMA_FILTER_* id as liblzma numbers them; 1: by the data */
 	int mode; /* an LZMA_MODE_* number */
 	int match_finder; /* an LZMA_MF_* number */
+	int check;	  /* an LZMA_CHECK_* number */
+	int part_log;	  /* log2 of bytes that are unpacked without the rest; 0: all */
 	int nice;	  /* a match this long, in bytes, is good enough */
 	int depth;	  /* how many candidates the match finder looks at */
 };
@@ -129,6 +131,39 @@ size_t dw_decoder_done(const struct decoder *decoder);
 /* What the decoder takes when that much is done, in bytes and at most, besides in and
  * out. */
 uint64_t dw_decoder_memory(const struct decoder *decoder, size_t done);
+
+/* -- parts of a payload -------------------------------------------------------------- */
+
+/* What can be unpacked without the rest of its payload. */
+struct codec_part {
+	uint64_t stored_from, stored_size; /* in the payload; without what fills it up */
+	uint64_t from, size;		   /* of what is unpacked */
+};
+
+/*
+ * The parts of a payload, in order and without gaps, none of them empty: the Blocks of an
+ * .xz stream that has an index of several. Together they are what
+ * dw_codec_unpacked_size() announces. None, *count_out 0 and *parts_out NULL, where a
+ * payload is in one piece, or its index is not what it should be: it is then unpacked as
+ * a whole, which also says what is wrong. Only NOMEM fails. free() them.
+ *
+ * They are what the payload says, and proved only by unpacking them. When that goes well
+ * for all of them, so it does for the whole, with the same result.
+ */
+int dw_codec_parts(uint32_t id, struct span in, struct codec_part **parts_out,
+		   size_t *count_out, dwarfs_error **err);
+
+/* Whether there are payloads of a codec that have parts. */
+bool dw_codec_may_have_parts(uint32_t id);
+
+/*
+ * As dw_decoder_new(), for a part of the payload in; out has room for part->size bytes.
+ * in is the whole payload, at the same place as before or at another one, but of it only
+ * the first bytes and the part are read. Threads: decoders of the same payload are
+ * independent of each other.
+ */
+int dw_decoder_new_part(uint32_t id, struct span in, const struct codec_part *part,
+			uint8_t *out, struct decoder **decoder_out, dwarfs_error **err);
 
 /* -- packing ------------------------------------------------------------------------- */
 

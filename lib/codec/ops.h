@@ -76,13 +76,21 @@ struct codec_ops {
 	/*
 	 * Unpacking step by step, for a codec that can; NULL for one that cannot. start
 	 * makes decoder->state, or nothing when it fails, and sets decoder->fixed and
-	 * ->window. step goes on to upto bytes of output at least and sets decoder->done;
-	 * when all are done it also checks that the payload ends there. It is not called
-	 * again after an error, nor when all is done. stop frees the state.
+	 * ->window. step goes on
+	 * to upto bytes of output at least and sets decoder->done; when all are done it
+	 * also checks that the payload ends there. It is not called again after an error,
+	 * nor when all is done. stop frees the state.
 	 */
 	int (*start)(struct decoder *decoder, dwarfs_error **err);
 	int (*step)(struct decoder *decoder, size_t upto, dwarfs_error **err);
 	void (*stop)(struct decoder *decoder);
+
+	/* As dw_codec_parts(), and start for one of them: decoder->out and ->size are
+	 * those of the part. NULL when payloads are in one piece. */
+	int (*parts)(struct span in, struct codec_part **parts_out, size_t *count_out,
+		     dwarfs_error **err);
+	int (*start_part)(struct decoder *decoder, const struct codec_part *part,
+			  dwarfs_error **err);
 
 	/* What is packed carries this id. */
 	enum codec_id packs_as;

@@ -49,7 +49,7 @@ static int read_bits(const struct frozen *frozen, struct frozen_node node, unsig
 	if (!dw_mul(node.start, UINT64_C(8), &bit) || !dw_add(bit, node.bit, &bit) ||
 	    !dw_add(bit, (uint64_t)width, &end) || end > frozen->size * 8)
 		return corrupt(err, "a number lies outside the data");
-	single = (struct table){ .data = frozen->data, .address = bit / 8 };
+	single = (struct table){ .first = frozen->data + bit / 8 };
 	column = dw_column(bit % 8, width);
 	*value_out = dw_column_get(&single, column, 0);
 	return 0;
@@ -144,6 +144,7 @@ int dw_frozen_table(const struct frozen *frozen, struct frozen_node node,
 
 	if (ret < 0)
 		return ret;
+	table.first = table.data + table.address;
 	if (node.layout)
 		item = dw_schema_field(frozen->schema, node.layout, LIST_ITEM);
 	if (item) {

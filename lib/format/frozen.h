@@ -55,8 +55,9 @@ int dw_frozen_string(const struct frozen *frozen, struct frozen_node node,
 /* A list, set or map. All zero is an empty one. */
 struct table {
 	const uint8_t *data;
-	uint64_t size;	  /* of the data */
-	uint64_t address; /* byte address of the first item */
+	uint64_t size;	      /* of the data */
+	uint64_t address;     /* byte address of the first item */
+	const uint8_t *first; /* which is here */
 	uint64_t count;
 	uint32_t stride;       /* bits from item to item */
 	uint32_t stride_bytes; /* the same in bytes when items are byte-sized, else 0 */
@@ -97,21 +98,30 @@ int dw_frozen_string_column(const struct frozen *frozen, const struct table *tab
 static inline uint64_t dw_column_get(const struct table *table, struct column column,
 				     uint64_t index)
 {
-	uint64_t at = table->address * 8 + index * table->stride + column.bit;
-	const uint8_t *from = table->data + (at >> 3);
+	uint64_t at = index * table->stride + column.bit;
+	const uint8_t *from = table->first + (at >> 3);
 	unsigned shift = at & 7;
-	uint64_t value;
+	uint64_t value = dw_load64(from) >> shift;
 
-	value = dw_load64(from) >> shift;
 	if (__builtin_expect(shift + column.width > 64, 0))
 		value |= (uint64_t)from[8] << (64 - shift);
 	return value & column.mask;
 }
 
+/* The same for a column of 32 bits at most, which one word holds wherever it begins. */
+static inline uint32_t dw_column_get32(const struct table *table, struct column column,
+				       uint64_t index)
+{
+	uint64_t at = index * table->stride + column.bit;
+
+	return (uint32_t)((dw_load64(table->first + (at >> 3)) >> (at & 7)) &
+			  column.mask);
+}
+
 /* Have an item on its way, without looking at it. */
 static inline void dw_table_prefetch(const struct table *table, uint64_t index)
 {
-	__builtin_prefetch(table->data + table->address + index * table->stride / 8);
+	__builtin_prefetch(table->first + index * table->stride / 8);
 }
 
 /* A string item; false when it lies outside the data. */

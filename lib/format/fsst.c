@@ -92,3 +92,41 @@ size_t dw_fsst_decode(const struct fsst_decoder *decoder, struct span in, uint8_
 	}
 	return size;
 }
+
+/* Which of two words comes first, by their lowest byte that differs. */
+static int order_of(uint64_t a, uint64_t b)
+{
+	unsigned shift = (unsigned)__builtin_ctzll(a ^ b) & ~7u;
+
+	return (int)(a >> shift & 0xFF) - (int)(b >> shift & 0xFF);
+}
+
+bool dw_fsst_compare(const struct fsst_decoder *decoder, struct span codes,
+		     const uint8_t *text, size_t size, int *order_out)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < codes.size && at <= size; i++) {
+		unsigned code = codes.data[i], length = 1;
+		uint64_t symbol, word;
+
+		if (code == ESCAPE) {
+			if (++i == codes.size)
+				return false;
+			symbol = codes.data[i];
+		} else if (code < decoder->count) {
+			symbol = decoder->symbol[code];
+			length = decoder->length[code];
+		} else {
+			return false;
+		}
+		word = dw_load64(text + at) & UINT64_MAX >> (64 - 8 * length);
+		if (word != symbol) {
+			*order_out = order_of(word, symbol);
+			return true;
+		}
+		at += length;
+	}
+	*order_out = (at < size) - (at > size);
+	return true;
+}

@@ -32,6 +32,14 @@ size_t dw_fsst_decode(const struct fsst_decoder *decoder, struct span in, uint8_
 		      size_t room);
 
 /*
+ * Compare a text with the string that codes stand for, as memcmp() does; a shorter one
+ * comes first. Zeros follow the text, 8 at least. False for a broken code in front of the
+ * first difference.
+ */
+bool dw_fsst_compare(const struct fsst_decoder *decoder, struct span codes,
+		     const uint8_t *text, size_t size, int *order_out);
+
+/*
  * Train a symbol table on strings and compress them with it. symtab receives the table,
  * out the strings one after the other, and lengths[i] the compressed length of string i.
  * The result is the same on every machine.

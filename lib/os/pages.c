@@ -16,6 +16,16 @@ void *dw_pages_new(size_t bytes)
 	return pages == MAP_FAILED ? NULL : pages;
 }
 
+void dw_pages_prepare(void *from, size_t bytes)
+{
+#ifdef MADV_POPULATE_WRITE
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)from / page * page;
+
+	madvise((void *)start, (uintptr_t)from + bytes - start, MADV_POPULATE_WRITE);
+#endif
+}
+
 void dw_pages_free(void *pages, size_t bytes)
 {
 	if (pages)

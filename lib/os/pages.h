@@ -10,6 +10,9 @@
 /* Zeroed memory, or NULL. */
 void *dw_pages_new(size_t bytes);
 
+/* A part of it is about to be written: have it there at once and not page by page. */
+void dw_pages_prepare(void *from, size_t bytes);
+
 /* Give it back, with the same size. NULL is accepted. */
 void dw_pages_free(void *pages, size_t bytes);
 

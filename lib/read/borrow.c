@@ -54,16 +54,17 @@ static int add_hole(dwarfs_borrowed *borrowed, size_t bytes, dwarfs_error **err)
 static int add_data(dwarfs_borrowed *borrowed, const struct chunk *chunk, uint64_t skip,
 		    size_t bytes, dwarfs_error **err)
 {
-	struct part part = { .bytes = bytes };
+	struct part part = { 0 };
 	int ret = dw_chunk_get(borrowed->image, chunk, skip, bytes, &part.cached, err);
 
 	if (ret < 0)
 		return ret;
 	part.data = part.cached.data;
+	part.bytes = part.cached.size;
 	if (!dw_cache_hold(borrowed->image, &part.cached)) {
-		part.copy = malloc(bytes);
+		part.copy = malloc(part.bytes);
 		if (part.copy)
-			memcpy(part.copy, part.cached.data, bytes);
+			memcpy(part.copy, part.cached.data, part.bytes);
 		dw_cache_put(borrowed->image, &part.cached);
 		part.cached = (struct cached){ 0 };
 		part.data = part.copy;
@@ -81,6 +82,7 @@ static int add_data(dwarfs_borrowed *borrowed, const struct chunk *chunk, uint64
 int dwarfs_file_borrow(const dwarfs_file *file, size_t bytes, uint64_t offset,
 		       dwarfs_borrowed **out, dwarfs_error **err)
 {
+	DW_LATENCY_SPAN(file->image->latency, DWARFS_LATENCY_READ);
 	DW_AUTO(borrowed) dwarfs_borrowed *borrowed = dw_calloc(1, sizeof(*borrowed));
 	const struct view *view = file->image->view;
 	struct chunk_cursor cursor;
@@ -94,7 +96,7 @@ int dwarfs_file_borrow(const dwarfs_file *file, size_t bytes, uint64_t offset,
 		return ret;
 	while (borrowed->bytes < bytes && cursor.index < file->range.end) {
 		struct chunk chunk;
-		size_t part = bytes - borrowed->bytes;
+		size_t before = borrowed->bytes, part = bytes - before;
 
 		if ((ret = dw_view_chunk(view, cursor.index, &chunk, err)) < 0)
 			return ret;
@@ -106,8 +108,11 @@ int dwarfs_file_borrow(const dwarfs_file *file, size_t bytes, uint64_t offset,
 			ret = add_data(borrowed, &chunk, cursor.skip, part, err);
 		if (ret < 0)
 			return ret;
-		cursor.skip = 0;
-		cursor.index++;
+		cursor.skip += borrowed->bytes - before;
+		if (cursor.skip == chunk.bytes) {
+			cursor.skip = 0;
+			cursor.index++;
+		}
 	}
 	*out = dw_steal(borrowed);
 	return 0;

@@ -86,6 +86,7 @@ static int unpack(const dwarfs_image *image, struct job *job, dwarfs_error **err
 static int load(dwarfs_image *image, uint32_t block, struct job *job, dwarfs_error **err)
 {
 	uint32_t section = image->blocks[block];
+	uint64_t began;
 	int ret;
 
 	if (dw_cache_peek(image, block, (struct range){ 0, job->need }, &job->cached)) {
@@ -96,8 +97,12 @@ static int load(dwarfs_image *image, uint32_t block, struct job *job, dwarfs_err
 		dw_cache_put(image, &job->cached);
 		job->cached = (struct cached){ 0 };
 	}
-	if ((ret = dw_stored_read(image, section, &job->stored, err)) < 0 ||
-	    (ret = dw_verify_xxh3(image, section, &job->stored, err)) < 0)
+	DW_LATENCY_SPAN(image->latency, DWARFS_LATENCY_DECODE);
+	began = dw_latency_begin(image->latency);
+	if ((ret = dw_stored_read(image, section, &job->stored, err)) == 0)
+		ret = dw_verify_xxh3(image, section, &job->stored, err);
+	dw_latency_end(image->latency, DWARFS_LATENCY_LOAD, began);
+	if (ret < 0)
 		return ret;
 	if ((ret = unpack(image, job, err)) < 0)
 		return dw_explain(err, ret, "section %" PRIu32 " (BLOCK)", section);

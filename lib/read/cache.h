@@ -13,17 +13,21 @@
 struct dwarfs_image;
 struct cache;
 struct extent;
+struct parts;
 struct resident;
 struct work;
 
-/* What the cache knows of a block, whether it is there or not. All zero at first. */
+/* What the cache knows of a block, or of a part of one, whether it is there or not. All
+ * zero at first. */
 struct slot {
-	atomic_uint state;	   /* pins, and whether there is a resident */
-	struct resident *resident; /* while the state says so */
-	struct work *work;	   /* somebody is at it; under the lock */
-	struct extent *extents;	   /* parts that were kept; under the lock */
-	uint64_t left_at;	   /* when it was evicted last; 0: never */
-	bool is_damaged;	   /* its hash was looked at late and does not match */
+	atomic_uint state;	     /* pins, and whether there is a resident */
+	struct resident *resident;   /* while the state says so */
+	struct work *work;	     /* somebody is at it; under the lock */
+	struct extent *extents;	     /* parts that were kept; under the lock */
+	uint64_t left_at;	     /* when it was evicted last; 0: never */
+	struct parts *_Atomic parts; /* of a block that is not decoded as a whole */
+	bool is_whole;	 /* a block was seen to have no parts; under the lock */
+	bool is_damaged; /* its hash was looked at late and does not match */
 };
 
 /* Bytes of a block. */
@@ -34,6 +38,7 @@ struct range {
 /* Bytes of a block that stay where they are until they are put back. */
 struct cached {
 	const uint8_t *data;
+	size_t size;
 	struct slot *slot;
 	struct extent *extent; /* when it is that which is pinned */
 	struct resident
@@ -41,10 +46,7 @@ struct cached {
 	uint64_t held;	  /* bytes that count as lent; see dw_cache_hold() */
 };
 
-/*
- * What else of a block will be wanted soon, in no order. It is kept when the block itself
- * cannot be, and so need not be decoded again.
- */
+/* Ranges of one block, in order. */
 struct wants {
 	const struct range *list;
 	size_t count;
@@ -54,15 +56,16 @@ struct wants {
 int dw_cache_of(dwarfs_context *context, struct cache **cache_out, dwarfs_error **err);
 
 /*
- * Bytes of a block; CORRUPT when it does not have them. wants may be NULL. To be put back
- * soon, and before another is got by the same thread. Threads: any.
+ * Bytes of a block, as many as are in one piece: cached_out->size, less than asked for
+ * where a part of the block ends. CORRUPT when it does not have them. To be put back
+ * soon, and before others are got by the same thread. Threads: any.
  */
 int dw_cache_get(struct dwarfs_image *image, uint32_t block, struct range range,
-		 const struct wants *wants, struct cached *cached_out,
-		 dwarfs_error **err);
+		 struct cached *cached_out, dwarfs_error **err);
 void dw_cache_put(struct dwarfs_image *image, struct cached *cached);
 
-/* As dw_cache_get(), but false when the bytes are not there. */
+/* As dw_cache_get(), but false when the bytes are not there, in one piece of a block that
+ * stays. */
 bool dw_cache_peek(struct dwarfs_image *image, uint32_t block, struct range range,
 		   struct cached *cached_out);
 
@@ -74,13 +77,21 @@ bool dw_cache_peek(struct dwarfs_image *image, uint32_t block, struct range rang
 bool dw_cache_hold(struct dwarfs_image *image, struct cached *cached);
 
 /*
- * Have the wanted parts of a block decoded and kept as extents, but for those that are
- * there already. They fit into dw_cache_extent_room() together with those of other
- * blocks, or some of them will leave.
+ * Have ranges of a block decoded and kept as extents, but for those that are there
+ * already: the block itself need not stay then, nor be decoded again. They fit into
+ * dw_cache_extent_room() together with those of other blocks, or some of them will leave.
  */
 int dw_cache_harvest(struct dwarfs_image *image, uint32_t block,
 		     const struct wants *wants, dwarfs_error **err);
 uint64_t dw_cache_extent_room(const struct cache *cache);
+
+/*
+ * The part of a block that has an offset and is decoded without the rest; of a block that
+ * has no parts, all that it might have. Looks at what is stored when that is not known
+ * yet.
+ */
+int dw_cache_unit(struct dwarfs_image *image, uint32_t block, uint64_t offset,
+		  struct range *unit_out, dwarfs_error **err);
 
 /* Whether a range could be had without decoding. */
 bool dw_cache_has(struct dwarfs_image *image, uint32_t block, struct range range);

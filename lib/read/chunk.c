@@ -3,6 +3,7 @@
  * read/chunk: from a range of a file to the chunks that hold it.
  */
 #include "read/chunk.h"
+#include "read/sums.h"
 
 int dw_chunk_marks_new(const struct view *view, struct chunk_range range,
 		       struct chunk_marks **marks_out, dwarfs_error **err)
@@ -51,6 +52,8 @@ int dw_chunk_seek(const struct view *view, struct chunk_range range,
 		}
 		index += (uint64_t)low * DW_CHUNKS_PER_MARK;
 		at = marks->offset[low];
+	} else if (range.end - range.first >= DW_MANY_CHUNKS) {
+		dw_sums_seek(view, range, offset, &index, &at);
 	}
 	for (; index < range.end; index++) {
 		struct chunk chunk;

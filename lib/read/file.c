@@ -8,20 +8,16 @@
  */
 #include "read/file.h"
 
-/* What follows in the chunk is likely to be read next. */
 int dw_chunk_get(const dwarfs_image *image, const struct chunk *chunk, uint64_t skip,
 		 size_t size, struct cached *cached_out, dwarfs_error **err)
 {
 	struct range range = { chunk->offset + skip, size };
-	struct range rest = { range.from, chunk->bytes - skip };
-	struct wants wants = { &rest, 1 };
 
 	if (chunk->block >= image->block_count)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "metadata: a chunk is in block %" PRIu32 " of %" PRIu32,
 			       chunk->block, image->block_count);
-	return dw_cache_get((dwarfs_image *)image, chunk->block, range, &wants,
-			    cached_out, err);
+	return dw_cache_get((dwarfs_image *)image, chunk->block, range, cached_out, err);
 }
 
 /* Copy from one chunk; size is within it. */
@@ -35,10 +31,13 @@ static int read_chunk(const dwarfs_image *image, const struct chunk *chunk, uint
 		memset(out, 0, size);
 		return 0;
 	}
-	if ((ret = dw_chunk_get(image, chunk, skip, size, &cached, err)) < 0)
-		return ret;
-	memcpy(out, cached.data, size);
-	dw_cache_put((dwarfs_image *)image, &cached);
+	for (size_t done = 0; done < size; done += cached.size) {
+		ret = dw_chunk_get(image, chunk, skip + done, size - done, &cached, err);
+		if (ret < 0)
+			return ret;
+		memcpy(out + done, cached.data, cached.size);
+		dw_cache_put((dwarfs_image *)image, &cached);
+	}
 	return 0;
 }
 
@@ -46,6 +45,7 @@ static int read_range(const dwarfs_image *image, struct chunk_range range,
 		      const struct chunk_marks *marks, uint8_t *out, size_t bytes,
 		      uint64_t offset, size_t *bytes_out, dwarfs_error **err)
 {
+	DW_LATENCY_SPAN(image->latency, DWARFS_LATENCY_READ);
 	struct chunk_cursor cursor;
 	size_t done = 0;
 	int ret = dw_chunk_seek(image->view, range, marks, offset, &cursor, err);

@@ -16,7 +16,8 @@ struct dwarfs_file {
 	struct chunk_marks *marks;
 };
 
-/* Bytes of a chunk that is no hole, from the cache; size is within it. Put them back. */
+/* Bytes of a chunk that is no hole, from the cache, as dw_cache_get() has them; size is
+ * within it. Put them back. */
 int dw_chunk_get(const dwarfs_image *image, const struct chunk *chunk, uint64_t skip,
 		 size_t size, struct cached *cached_out, dwarfs_error **err);
 

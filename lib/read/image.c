@@ -214,6 +214,7 @@ int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
 	    (ret = dw_locate_sections(image, err)) < 0 ||
 	    (ret = load_view(image, err)) < 0 || (ret = check_v1(image, err)) < 0)
 		return ret;
+	image->latency = dw_context_latency(image->context);
 	image->slots = dw_calloc(image->block_count, sizeof(*image->slots));
 	if (!image->slots)
 		return dw_fail_nomem(err);

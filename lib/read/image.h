@@ -60,8 +60,9 @@ struct dwarfs_image {
 	bool is_lazy;		       /* hashes are looked at late */
 	struct verifier verifier;
 
-	struct cache *cache; /* the context's */
-	struct slot *slots;  /* by block; for the cache */
+	struct cache *cache;	 /* the context's */
+	struct latency *latency; /* the context's; NULL: no times are taken */
+	struct slot *slots;	 /* by block; for the cache */
 };
 
 static inline bool dw_image_is_v1(const struct dwarfs_image *image)

@@ -4,14 +4,22 @@
  *
  * Names are sorted, but each that is compared on the way costs the time of three places
  * in memory that nobody has looked at lately: the entry, where its name is, and the name.
- * So where names are looked up again and again, one byte of a hash of each name is kept,
- * its print. Prints are made for groups of entries, when a group is searched for the
- * second time. What is found by its print is compared before it is believed; without
- * prints the names are searched by halves.
+ * So there are two ways around.
  *
- * The prints of a group belong to the thread that makes them until it says that they are
- * there; others search by halves meanwhile.
+ * All names of an image together are sorted as well, where they are as its writer had
+ * them; then a name is found there, and the entry by the number of the name. That is
+ * guessing: what is found is right for sure, and what is not found is believed when the
+ * entries on both sides of where it would be say so. If they do not, nothing is guessed
+ * any more. See pivots.h.
+ *
+ * Where names are looked up again and again, one byte of a hash of each name is kept, its
+ * print. Prints are made for groups of entries, when a group has been searched often
+ * enough to be worth it. What is found by its print is compared before it is believed.
+ *
+ * Without either the names are searched by halves. The prints of a group belong to the
+ * thread that makes them until it says that they are there.
  */
+#include "read/pivots.h"
 #include "read/view.h"
 
 #define GROUP_BITS    6
@@ -19,11 +27,13 @@
 #define NEAR_ENTRIES  256 /* so many prints are looked through */
 #define FEW_ENTRIES   8	  /* so few need none */
 #define STORED_BYTES  510 /* of a name, at most: each byte may take two */
+#define LINE_BITS     512 /* of memory that come together */
+#define UNKNOWN	      2	  /* whether there is such a name */
 
+/* Smaller states count how often a group was searched. */
 enum group_state {
-	GROUP_NEW,
-	GROUP_SEEN,  /* it was searched once */
-	GROUP_TAKEN, /* somebody makes its prints */
+	GROUP_SEARCHED = 16, /* to make its prints is worth while: it costs as much */
+	GROUP_TAKEN,	     /* somebody makes its prints */
 	GROUP_READY,
 	GROUP_BROKEN, /* it has a name that cannot be read */
 };
@@ -42,11 +52,11 @@ static int make_prints(const void *owner, uint32_t **items_out, dwarfs_error **e
 	return *items_out ? 0 : dw_fail_nomem(err);
 }
 
-static uint64_t name_index(const struct view *view, uint32_t entry)
+static inline uint32_t name_index(const struct view *view, uint32_t entry)
 {
 	if (view->has_dir_entries)
-		return dw_column_get(&view->dir_entries, view->de_name, entry);
-	return dw_column_get(&view->inodes, view->inode.name_index, entry);
+		return dw_column_get32(&view->dir_entries, view->de_name, entry);
+	return dw_column_get32(&view->inodes, view->inode.name_index, entry);
 }
 
 static bool is_compressed(const struct view *view)
@@ -74,33 +84,23 @@ static int name_of(const struct view *view, uint32_t entry, char room[256],
 	return ret;
 }
 
-static int compare(struct span a, struct span b)
+static int compare(const struct view *view, uint32_t entry, const struct key *key,
+		   int *order_out, dwarfs_error **err)
 {
-	int order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
-
-	if (order != 0)
-		return order;
-	return (a.size > b.size) - (a.size < b.size);
-}
-
-static bool is_equal(struct span a, struct span b)
-{
-	return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+	return dw_strings_compare(&view->names, name_index(view, entry), key, order_out,
+				  err);
 }
 
 /* Halve [*low, *high) until at most few are left, or the name is found: 1. */
-static int halve(const struct view *view, struct span name, uint32_t few, uint32_t *low,
-		 uint32_t *high, dwarfs_error **err)
+static int halve(const struct view *view, const struct key *key, uint32_t few,
+		 uint32_t *low, uint32_t *high, dwarfs_error **err)
 {
 	while (*high - *low > few) {
 		uint32_t middle = *low + (*high - *low) / 2;
-		struct span found;
-		char room[256];
-		int order, ret = name_of(view, middle, room, &found, err);
+		int order, ret = compare(view, middle, key, &order, err);
 
 		if (ret < 0)
 			return ret;
-		order = compare(name, found);
 		if (order == 0) {
 			*low = middle;
 			return 1;
@@ -111,6 +111,77 @@ static int halve(const struct view *view, struct span name, uint32_t few, uint32
 			*low = middle + 1;
 	}
 	return 0;
+}
+
+/* -- guessing ------------------------------------------------------------------------ */
+
+/* The first of the entries whose names have this number or a larger one. */
+static uint32_t first_from(const struct view *view, uint64_t number, uint32_t low,
+			   uint32_t high)
+{
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (name_index(view, middle) < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void prefetch_entries(const struct view *view, uint32_t low, uint32_t high)
+{
+	const struct table *table =
+		view->has_dir_entries ? &view->dir_entries : &view->inodes;
+	uint32_t step = table->stride ? LINE_BITS / table->stride + 1 : 1;
+
+	for (uint32_t entry = low; entry < high; entry += step)
+		dw_table_prefetch(table, entry);
+}
+
+/* Whether the name is between two entries that are neighbours: 0. Or it is one of them
+ * itself: 1. */
+static int look_around(const struct view *view, const struct key *key, uint32_t entry,
+		       uint32_t low, uint32_t high, uint32_t *entry_out)
+{
+	int before = 1, after = -1;
+
+	if ((entry > low && compare(view, entry - 1, key, &before, NULL) < 0) ||
+	    (entry < high && compare(view, entry, key, &after, NULL) < 0))
+		return UNKNOWN;
+	if (before > 0 && after < 0)
+		return 0;
+	if (before != 0 && after != 0)
+		return UNKNOWN;
+	*entry_out = after == 0 ? entry : entry - 1;
+	return 1;
+}
+
+/* 1: found; 0: there is no such name; or UNKNOWN. */
+static int guess(const struct view *view, const struct key *key, uint32_t low,
+		 uint32_t high, uint32_t *entry_out)
+{
+	uint64_t number;
+	uint32_t entry;
+	int found;
+
+	if (!dw_pivots_are_usable(view))
+		return UNKNOWN;
+	if (high - low <= NEAR_ENTRIES)
+		prefetch_entries(view, low, high);
+	found = dw_pivots_find(view, key, &number);
+	if (found < 0)
+		return UNKNOWN;
+	entry = first_from(view, number, low, high);
+	if (found && entry < high && name_index(view, entry) == number) {
+		*entry_out = entry;
+		return 1;
+	}
+	found = look_around(view, key, entry, low, high, entry_out);
+	if (found == UNKNOWN)
+		dw_pivots_give_up(view);
+	return found;
 }
 
 /* -- prints -------------------------------------------------------------------------- */
@@ -178,11 +249,11 @@ static bool group_is_ready(const struct view *view, struct prints *prints, size_
 
 	if (__builtin_expect(now == GROUP_READY, 1))
 		return true;
-	if (now == GROUP_NEW) {
-		atomic_compare_exchange_strong(state, &now, GROUP_SEEN);
+	if (now < (dw_pivots_are_usable(view) ? GROUP_SEARCHED : 1)) {
+		atomic_compare_exchange_strong(state, &now, (uint8_t)(now + 1));
 		return false;
 	}
-	if (now != GROUP_SEEN ||
+	if (now > GROUP_SEARCHED ||
 	    !atomic_compare_exchange_strong(state, &now, GROUP_TAKEN))
 		return false;
 	if (!fill_group(view, group, prints->prints)) {
@@ -193,7 +264,7 @@ static bool group_is_ready(const struct view *view, struct prints *prints, size_
 	return true;
 }
 
-/* All groups are looked at, so that each is seen. */
+/* All groups are looked at, so that each counts. */
 static bool are_ready(const struct view *view, struct prints *prints, uint32_t low,
 		      uint32_t high)
 {
@@ -204,23 +275,20 @@ static bool are_ready(const struct view *view, struct prints *prints, uint32_t l
 	return all;
 }
 
-/* 1: found, it is *entry_out. */
-static int search_prints(const struct view *view, const struct prints *prints,
-			 struct span name, uint32_t low, uint32_t high,
-			 uint32_t *entry_out, dwarfs_error **err)
+static int look_through(const struct view *view, const struct prints *prints,
+			const struct key *key, uint32_t low, uint32_t high,
+			uint32_t *entry_out, dwarfs_error **err)
 {
 	const uint8_t *at = prints->prints + low, *end = prints->prints + high;
-	uint8_t print = print_of(name);
+	uint8_t print = print_of((struct span){ key->bytes, key->size });
 
 	while ((at = memchr(at, print, (size_t)(end - at)))) {
 		uint32_t entry = (uint32_t)(at - prints->prints);
-		struct span found;
-		char room[256];
-		int ret = name_of(view, entry, room, &found, err);
+		int order, ret = compare(view, entry, key, &order, err);
 
 		if (ret < 0)
 			return ret;
-		if (is_equal(name, found)) {
+		if (order == 0) {
 			*entry_out = entry;
 			return 1;
 		}
@@ -229,23 +297,43 @@ static int search_prints(const struct view *view, const struct prints *prints,
 	return 0;
 }
 
+/* 1: found; 0: there is no such name; or UNKNOWN. */
+static int search_prints(const struct view *view, const struct key *key, uint32_t low,
+			 uint32_t high, uint32_t *entry_out, dwarfs_error **err)
+{
+	struct prints prints;
+
+	if (high - low <= FEW_ENTRIES || high - low > NEAR_ENTRIES ||
+	    dw_lazy_need(&view->prints, make_prints, view, NULL) < 0)
+		return UNKNOWN;
+	prints = prints_of(view);
+	if (!are_ready(view, &prints, low, high))
+		return UNKNOWN;
+	return look_through(view, &prints, key, low, high, entry_out, err);
+}
+
 /* -- all of it ----------------------------------------------------------------------- */
 
-static int search(const struct view *view, struct span name, uint32_t low, uint32_t high,
-		  uint32_t *entry_out, dwarfs_error **err)
+/* 1: found, it is *entry_out; 0: there is no such name. */
+static int search(const struct view *view, const struct key *key, uint32_t low,
+		  uint32_t high, uint32_t *entry_out, dwarfs_error **err)
 {
-	int ret = halve(view, name, NEAR_ENTRIES, &low, &high, err);
+	int ret = search_prints(view, key, low, high, entry_out, err);
 
-	if (ret == 0 && high - low > FEW_ENTRIES &&
-	    dw_lazy_need(&view->prints, make_prints, view, NULL) == 0) {
-		struct prints prints = prints_of(view);
-
-		if (are_ready(view, &prints, low, high))
-			return search_prints(view, &prints, name, low, high, entry_out,
-					     err);
+	if (ret == UNKNOWN && high - low > FEW_ENTRIES)
+		ret = guess(view, key, low, high, entry_out);
+	if (ret != UNKNOWN)
+		return ret;
+	if (high - low > NEAR_ENTRIES) {
+		ret = halve(view, key, NEAR_ENTRIES, &low, &high, err);
+		if (ret == 0)
+			ret = search_prints(view, key, low, high, entry_out, err);
+		else if (ret == 1)
+			*entry_out = low;
+		if (ret != UNKNOWN)
+			return ret;
 	}
-	if (ret == 0)
-		ret = halve(view, name, 0, &low, &high, err);
+	ret = halve(view, key, 0, &low, &high, err);
 	if (ret == 1)
 		*entry_out = low;
 	return ret;
@@ -255,12 +343,14 @@ int dw_view_find_name(const struct view *view, uint32_t first, uint32_t count,
 		      const char *name, size_t bytes, uint32_t *entry_out,
 		      dwarfs_error **err)
 {
+	struct key key;
 	int ret = 0;
 
 	/* What cannot be a name is none, whatever the metadata says. */
-	if (dw_is_name(name, bytes))
-		ret = search(view, (struct span){ (const uint8_t *)name, bytes }, first,
-			     first + count, entry_out, err);
+	if (dw_is_name(name, bytes)) {
+		dw_key_init(&key, (struct span){ (const uint8_t *)name, bytes });
+		ret = search(view, &key, first, first + count, entry_out, err);
+	}
 	if (ret < 0)
 		return ret;
 	if (ret == 1)

@@ -24,11 +24,14 @@ int dwarfs_image_preload_block(const dwarfs_image *image, uint32_t block,
 				   DWARFS_SECTION_FIELD_BYTES, &bytes, err);
 	if (ret < 0 || bytes == 0)
 		return ret;
-	ret = dw_cache_get(mutable, block, (struct range){ 0, bytes }, NULL, &cached,
-			   err);
-	if (ret == 0)
+	for (uint64_t done = 0; done < bytes; done += cached.size) {
+		struct range rest = { done, bytes - done };
+
+		if ((ret = dw_cache_get(mutable, block, rest, &cached, err)) < 0)
+			return ret;
 		dw_cache_put(mutable, &cached);
-	return ret;
+	}
+	return 0;
 }
 
 int dwarfs_image_lock_metadata(const dwarfs_image *image, dwarfs_error **err)

@@ -6,6 +6,7 @@
  */
 #include <dwarfs/walk.h>
 
+#include "read/sums.h"
 #include "read/view.h"
 
 static int corrupt(dwarfs_error **err, const char *what)
@@ -19,7 +20,8 @@ int dw_view_record(const struct view *view, uint32_t inode, uint64_t *record_out
 	uint64_t record = inode;
 
 	if (!view->has_dir_entries)
-		record = dw_column_get(&view->entry_table, view->entry_table_item, inode);
+		record = dw_column_get32(&view->entry_table, view->entry_table_item,
+					 inode);
 	if (record >= view->inodes.count)
 		return corrupt(err, "an inode has no record");
 	*record_out = record;
@@ -29,11 +31,11 @@ int dw_view_record(const struct view *view, uint32_t inode, uint64_t *record_out
 static inline int record_mode(const struct view *view, uint64_t record,
 			      uint32_t *mode_out, dwarfs_error **err)
 {
-	uint64_t index = dw_column_get(&view->inodes, view->inode.mode_index, record);
+	uint64_t index = dw_column_get32(&view->inodes, view->inode.mode_index, record);
 
 	if (index >= view->modes.count)
 		return corrupt(err, "an inode has a mode that does not exist");
-	*mode_out = (uint32_t)dw_column_get(&view->modes, view->modes_item, index);
+	*mode_out = dw_column_get32(&view->modes, view->modes_item, index);
 	return 0;
 }
 
@@ -116,9 +118,9 @@ int dw_view_chunk_range(const struct view *view, uint32_t inode,
 static inline int chunk_at(const struct view *view, uint64_t index,
 			   struct chunk *chunk_out, dwarfs_error **err)
 {
-	uint64_t block = dw_column_get(&view->chunks, view->chunk_block, index);
-	uint64_t offset = dw_column_get(&view->chunks, view->chunk_offset, index);
-	uint64_t size = dw_column_get(&view->chunks, view->chunk_size, index);
+	uint64_t block = dw_column_get32(&view->chunks, view->chunk_block, index);
+	uint64_t offset = dw_column_get32(&view->chunks, view->chunk_offset, index);
+	uint64_t size = dw_column_get32(&view->chunks, view->chunk_size, index);
 
 	*chunk_out = (struct chunk){ .block = (uint32_t)block };
 	if (!view->has_holes || block != view->hole_block) {
@@ -175,10 +177,17 @@ static bool find_pair(const struct table *table, struct column key, struct colum
 	return false;
 }
 
+/* What only some classes of inodes have. */
+struct extent {
+	uint64_t bytes, allocated_bytes;
+	uint32_t nlink;
+	uint32_t rdev_major, rdev_minor;
+};
+
 /* The sizes of files with many chunks are stored. They are believed as far as they are
  * possible for so many chunks; a check compares them with the chunks. */
 static bool find_size(const struct view *view, uint64_t place, uint64_t chunks,
-		      struct dwarfs_stat *stat)
+		      struct extent *extent)
 {
 	uint64_t bytes, allocated, most;
 
@@ -193,13 +202,13 @@ static bool find_size(const struct view *view, uint64_t place, uint64_t chunks,
 		allocated = bytes;
 	if (allocated > bytes || allocated > most)
 		return false;
-	stat->bytes = bytes;
-	stat->allocated_bytes = allocated;
+	extent->bytes = bytes;
+	extent->allocated_bytes = allocated;
 	return true;
 }
 
-static int sum_size(const struct view *view, struct chunk_range range,
-		    struct dwarfs_stat *stat, dwarfs_error **err)
+static inline int sum_size(const struct view *view, struct chunk_range range,
+			   struct extent *extent, dwarfs_error **err)
 {
 	uint64_t bytes = 0, allocated = 0;
 
@@ -215,13 +224,25 @@ static int sum_size(const struct view *view, struct chunk_range range,
 		if (!chunk.is_hole)
 			allocated += chunk.bytes;
 	}
-	stat->bytes = bytes;
-	stat->allocated_bytes = allocated;
+	extent->bytes = bytes;
+	extent->allocated_bytes = allocated;
 	return 0;
 }
 
-static int file_size(const struct view *view, uint32_t inode, struct dwarfs_stat *stat,
-		     dwarfs_error **err)
+/* Files with very many chunks, as images have them that store no sizes. */
+static bool add_up(const struct view *view, struct chunk_range range,
+		   struct extent *extent)
+{
+	uint64_t bytes;
+
+	if (view->has_holes || !dw_sums_between(view, range, &bytes) || bytes > INT64_MAX)
+		return false;
+	extent->bytes = extent->allocated_bytes = bytes;
+	return true;
+}
+
+static inline int file_size(const struct view *view, uint32_t inode,
+			    struct extent *extent, dwarfs_error **err)
 {
 	struct chunk_range range;
 	uint64_t place, chunks;
@@ -232,9 +253,11 @@ static int file_size(const struct view *view, uint32_t inode, struct dwarfs_stat
 		return ret;
 	chunks = range.end - range.first;
 	if (__builtin_expect(chunks >= view->size_cache_min_chunks, 0) && chunks > 1 &&
-	    find_size(view, place, chunks, stat))
+	    find_size(view, place, chunks, extent))
 		return 0;
-	return sum_size(view, range, stat, err);
+	if (__builtin_expect(chunks >= DW_MANY_CHUNKS, 0) && add_up(view, range, extent))
+		return 0;
+	return sum_size(view, range, extent, err);
 }
 
 /* Entries that name no inode count for none. */
@@ -258,25 +281,25 @@ static int count_links(const void *owner, uint32_t **items_out, dwarfs_error **e
 	return 0;
 }
 
-static int file_nlink(const struct view *view, uint32_t inode, uint64_t record,
-		      struct dwarfs_stat *stat, dwarfs_error **err)
+static inline int file_nlink(const struct view *view, uint32_t inode, uint64_t record,
+			     struct extent *extent, dwarfs_error **err)
 {
 	int ret;
 
 	if (view->has_nlink) {
-		stat->nlink =
-			1 + (uint32_t)dw_column_get(&view->inodes,
-						    view->inode.nlink_minus_one, record);
+		if (view->inode.nlink_minus_one.mask)
+			extent->nlink += dw_column_get32(
+				&view->inodes, view->inode.nlink_minus_one, record);
 		return 0;
 	}
 	if ((ret = dw_lazy_need(&view->nlinks, count_links, view, err)) < 0)
 		return ret;
-	stat->nlink =
+	extent->nlink =
 		dw_lazy_items(&view->nlinks)[inode - view->first_of_class[CLASS_REG]];
 	return 0;
 }
 
-static int link_size(const struct view *view, uint32_t inode, struct dwarfs_stat *stat,
+static int link_size(const struct view *view, uint32_t inode, struct extent *extent,
 		     dwarfs_error **err)
 {
 	uint64_t index = dw_column_get(&view->symlink_table, view->symlink_table_item,
@@ -300,129 +323,158 @@ static int link_size(const struct view *view, uint32_t inode, struct dwarfs_stat
 		if (ret < 0)
 			return ret;
 	}
-	stat->bytes = stat->allocated_bytes = size;
+	extent->bytes = extent->allocated_bytes = size;
 	return 0;
 }
 
-static void set_device(const struct view *view, uint32_t inode, struct dwarfs_stat *stat)
+static void set_device(const struct view *view, uint32_t inode, struct extent *extent)
 {
 	uint64_t device = dw_column_get(&view->devices, view->devices_item,
 					inode - view->first_of_class[CLASS_DEV]);
 
-	stat->rdev_major =
+	extent->rdev_major =
 		(uint32_t)(((device >> 8) & 0xFFF) | ((device >> 32) & ~UINT64_C(0xFFF)));
-	stat->rdev_minor =
+	extent->rdev_minor =
 		(uint32_t)((device & 0xFF) | ((device >> 12) & ~UINT64_C(0xFF)));
 }
 
-static int owner(const struct table *ids, struct column item, uint64_t index,
-		 uint32_t *id_out, dwarfs_error **err)
+/* Most often all have one owner: then there is no column for it. */
+static inline int owner(const struct view *view, const struct table *ids,
+			struct column item, struct column column, uint64_t record,
+			uint32_t *id_out, dwarfs_error **err)
 {
+	uint32_t index = 0;
+
+	if (column.mask)
+		index = dw_column_get32(&view->inodes, column, record);
 	if (ids->count == 0) {
-		*id_out = (uint32_t)index;
+		*id_out = index;
 		return 0;
 	}
 	if (index >= ids->count)
 		return corrupt(err, "an inode has an owner or group that does not exist");
-	*id_out = (uint32_t)dw_column_get(ids, item, index);
+	*id_out = item.mask ? dw_column_get32(ids, item, index) : 0;
 	return 0;
 }
 
-static inline int set_time(const struct view *view, uint64_t record, int time,
-			   struct dwarfs_stat *stat, dwarfs_error **err)
+struct moment {
+	uint64_t seconds;
+	uint32_t nanoseconds;
+};
+
+static inline int get_time(const struct view *view, uint64_t record, int time,
+			   struct moment *moment_out, dwarfs_error **err)
 {
+	struct column subsec = view->inode.subsec[time];
 	uint64_t offset = dw_column_get(&view->inodes, view->inode.offset[time], record);
-	uint64_t subsec = dw_column_get(&view->inodes, view->inode.subsec[time], record);
-	uint64_t seconds, nanoseconds;
+	uint64_t seconds, nanoseconds = 0;
 
 	if (!dw_add(view->timestamp_base, offset, &seconds) ||
-	    !dw_mul(seconds, view->time_resolution, &seconds) || seconds > INT64_MAX ||
-	    !dw_mul(subsec, view->subsecond_multiplier, &nanoseconds) ||
-	    nanoseconds >= 1000000000)
+	    !dw_mul(seconds, view->time_resolution, &seconds) || seconds > INT64_MAX)
 		return corrupt(err, "an inode has an impossible time");
-	stat->seconds[time] = seconds;
-	stat->nanoseconds[time] = (uint32_t)nanoseconds;
+	if (subsec.mask && (!dw_mul(dw_column_get(&view->inodes, subsec, record),
+				    view->subsecond_multiplier, &nanoseconds) ||
+			    nanoseconds >= 1000000000))
+		return corrupt(err, "an inode has an impossible time");
+	moment_out->seconds = seconds;
+	moment_out->nanoseconds = (uint32_t)nanoseconds;
 	return 0;
 }
 
-static int set_times(const struct view *view, uint64_t record, struct dwarfs_stat *stat,
-		     dwarfs_error **err)
+static inline int get_times(const struct view *view, uint64_t record,
+			    struct moment moments[3], dwarfs_error **err)
 {
 	int ret;
 
-	if ((ret = set_time(view, record, DWARFS_MTIME, stat, err)) < 0)
+	if ((ret = get_time(view, record, DWARFS_MTIME, &moments[DWARFS_MTIME], err)) < 0)
 		return ret;
 	if (view->mtime_only) {
-		stat->seconds[0] = stat->seconds[2] = stat->seconds[1];
-		stat->nanoseconds[0] = stat->nanoseconds[2] = stat->nanoseconds[1];
+		moments[DWARFS_ATIME] = moments[DWARFS_CTIME] = moments[DWARFS_MTIME];
 		return 0;
 	}
-	if ((ret = set_time(view, record, DWARFS_ATIME, stat, err)) < 0)
+	if ((ret = get_time(view, record, DWARFS_ATIME, &moments[DWARFS_ATIME], err)) < 0)
 		return ret;
-	return set_time(view, record, DWARFS_CTIME, stat, err);
+	return get_time(view, record, DWARFS_CTIME, &moments[DWARFS_CTIME], err);
 }
 
 int dw_view_check_record(const struct view *view, uint64_t record, dwarfs_error **err)
 {
-	struct dwarfs_stat stat;
+	struct moment moments[3];
 
-	return set_times(view, record, &stat, err);
+	return get_times(view, record, moments, err);
 }
 
-/* What only one class of inodes has. */
-static int class_stat(const struct view *view, uint32_t inode, uint64_t record,
-		      enum inode_class class, struct dwarfs_stat *stat,
-		      dwarfs_error **err)
+static int other_extent(const struct view *view, uint32_t inode, enum inode_class class,
+			struct extent *extent, dwarfs_error **err)
 {
 	uint32_t first, count;
 	int ret;
 
-	stat->nlink = 1;
 	switch (class) {
-	case CLASS_REG:
-		if ((ret = file_size(view, inode, stat, err)) < 0)
-			return ret;
-		return file_nlink(view, inode, record, stat, err);
 	case CLASS_DIR:
 		if ((ret = dw_view_dir_range(view, inode, &first, &count, err)) < 0)
 			return ret;
-		stat->bytes = stat->allocated_bytes = count;
+		extent->bytes = extent->allocated_bytes = count;
 		return 0;
 	case CLASS_LNK:
-		return link_size(view, inode, stat, err);
+		return link_size(view, inode, extent, err);
 	case CLASS_DEV:
-		set_device(view, inode, stat);
+		set_device(view, inode, extent);
 		return 0;
 	default:
 		return 0;
 	}
 }
 
-/* The sizes of files come first: their numbers lie farthest from each other in memory,
- * and what follows is done while they are on their way. */
-static int record_stat(const struct view *view, uint32_t inode, uint64_t record,
-		       struct dwarfs_stat *stat_out, dwarfs_error **err)
+static inline int get_extent(const struct view *view, uint32_t inode, uint64_t record,
+			     enum inode_class class, struct extent *extent,
+			     dwarfs_error **err)
 {
-	struct dwarfs_stat stat = { .inode = inode };
-	const struct inode_columns *c = &view->inode;
-	const struct table *inodes = &view->inodes;
-	enum inode_class class = dw_view_class(view, inode);
 	int ret;
 
-	dw_table_prefetch(inodes, record);
-	if ((ret = class_stat(view, inode, record, class, &stat, err)) < 0 ||
-	    (ret = record_mode(view, record, &stat.mode, err)) < 0 ||
-	    (ret = owner(&view->uids, view->uids_item,
-			 dw_column_get(inodes, c->owner_index, record), &stat.uid, err)) <
-		    0 ||
-	    (ret = owner(&view->gids, view->gids_item,
-			 dw_column_get(inodes, c->group_index, record), &stat.gid, err)) <
-		    0 ||
-	    (ret = set_times(view, record, &stat, err)) < 0)
+	if (__builtin_expect(class != CLASS_REG, 0))
+		return other_extent(view, inode, class, extent, err);
+	if ((ret = file_size(view, inode, extent, err)) < 0)
 		return ret;
-	if (dw_class_of_mode(stat.mode) != (int)class)
+	return file_nlink(view, inode, record, extent, err);
+}
+
+/* The sizes of files come first: their numbers lie farthest from each other in memory,
+ * and what follows is done while they are on their way. */
+static inline int record_stat(const struct view *view, uint32_t inode, uint64_t record,
+			      struct dwarfs_stat *stat_out, dwarfs_error **err)
+{
+	enum inode_class class = dw_view_class(view, inode);
+	struct extent extent = { .nlink = 1 };
+	struct moment times[3];
+	uint32_t mode, uid, gid;
+	int ret;
+
+	dw_table_prefetch(&view->inodes, record);
+	if ((ret = get_extent(view, inode, record, class, &extent, err)) < 0 ||
+	    (ret = record_mode(view, record, &mode, err)) < 0 ||
+	    (ret = owner(view, &view->uids, view->uids_item, view->inode.owner_index,
+			 record, &uid, err)) < 0 ||
+	    (ret = owner(view, &view->gids, view->gids_item, view->inode.group_index,
+			 record, &gid, err)) < 0 ||
+	    (ret = get_times(view, record, times, err)) < 0)
+		return ret;
+	if (dw_class_of_mode(mode) != (int)class)
 		return corrupt(err, "an inode has the number of another file type");
-	*stat_out = stat;
+	*stat_out = (struct dwarfs_stat){
+		.inode = inode,
+		.mode = mode,
+		.uid = uid,
+		.gid = gid,
+		.nlink = extent.nlink,
+		.rdev_major = extent.rdev_major,
+		.rdev_minor = extent.rdev_minor,
+		.bytes = extent.bytes,
+		.allocated_bytes = extent.allocated_bytes,
+		.seconds = { times[0].seconds, times[1].seconds, times[2].seconds },
+		.nanoseconds = { times[0].nanoseconds, times[1].nanoseconds,
+				 times[2].nanoseconds },
+	};
 	return 0;
 }
 

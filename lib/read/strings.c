@@ -150,8 +150,8 @@ int dw_strings_stored(const struct strings *strings, uint64_t index,
 		first = offsets[index];
 		end = offsets[index + 1];
 	} else {
-		first = dw_column_get(&strings->index, strings->index_column, index);
-		end = dw_column_get(&strings->index, strings->index_column, index + 1);
+		first = dw_column_get32(&strings->index, strings->index_column, index);
+		end = dw_column_get32(&strings->index, strings->index_column, index + 1);
 	}
 	if (first > end || end > strings->buffer.size)
 		return corrupt(err, "a string lies outside its buffer");
@@ -186,4 +186,44 @@ int dw_strings_get(const struct strings *strings, uint64_t index, char *out, siz
 	out[size] = '\0';
 	*size_out = size;
 	return 0;
+}
+
+/* -- comparing ----------------------------------------------------------------------- */
+
+void dw_key_init(struct key *key, struct span text)
+{
+	memset(key->bytes, 0, 32);
+	memcpy(key->bytes, text.data, text.size);
+	memset(key->bytes + text.size, 0, 9);
+	key->size = text.size;
+}
+
+int dw_strings_compare_stored(const struct strings *strings, struct span stored,
+			      const struct key *key, int *order_out, dwarfs_error **err)
+{
+	size_t shorter = stored.size < key->size ? stored.size : key->size;
+	int order;
+
+	if (strings->decoder) {
+		if (!dw_fsst_compare(strings->decoder, stored, key->bytes, key->size,
+				     order_out))
+			return corrupt(err, "a string has a broken code");
+		return 0;
+	}
+	order = memcmp(key->bytes, stored.data, shorter);
+	if (order == 0)
+		order = (key->size > stored.size) - (key->size < stored.size);
+	*order_out = order;
+	return 0;
+}
+
+int dw_strings_compare(const struct strings *strings, uint64_t index,
+		       const struct key *key, int *order_out, dwarfs_error **err)
+{
+	struct span stored;
+	int ret = dw_strings_stored(strings, index, &stored, err);
+
+	if (ret < 0)
+		return ret;
+	return dw_strings_compare_stored(strings, stored, key, order_out, err);
 }

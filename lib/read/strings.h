@@ -45,4 +45,20 @@ int dw_strings_get(const struct strings *strings, uint64_t index, char *out, siz
 int dw_strings_stored(const struct strings *strings, uint64_t index,
 		      struct span *stored_out, dwarfs_error **err);
 
+/* A text to compare strings with: zeros follow it, as many as may be looked at. */
+#define DW_KEY_BYTES 255
+struct key {
+	size_t size;
+	uint8_t bytes[DW_KEY_BYTES + 9];
+};
+void dw_key_init(struct key *key, struct span text); /* of at most DW_KEY_BYTES */
+
+/* How the key and a string are ordered, as by memcmp(); a shorter one comes first. What
+ * is behind the first difference is not looked at. */
+int dw_strings_compare(const struct strings *strings, uint64_t index,
+		       const struct key *key, int *order_out, dwarfs_error **err);
+/* The same for the stored form of a string. */
+int dw_strings_compare_stored(const struct strings *strings, struct span stored,
+			      const struct key *key, int *order_out, dwarfs_error **err);
+
 #endif

@@ -42,7 +42,9 @@ void dw_view_free(struct view *view)
 	list_free(view->categories);
 	dw_lazy_free(&view->parents);
 	dw_lazy_free(&view->nlinks);
+	dw_lazy_free(&view->sums);
 	dw_lazy_free(&view->prints);
+	dw_lazy_free(&view->pivots);
 	free(view);
 }
 
@@ -676,7 +678,9 @@ int dw_view_new(struct span schema, struct span metadata, uint32_t block_count,
 	    (ret = dw_lazy_init(&view->shared_numbers, err)) < 0 ||
 	    (ret = dw_lazy_init(&view->parents, err)) < 0 ||
 	    (ret = dw_lazy_init(&view->nlinks, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->sums, err)) < 0 ||
 	    (ret = dw_lazy_init(&view->prints, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->pivots, err)) < 0 ||
 	    (ret = dw_schema_parse(schema, &view->schema, err)) < 0)
 		return ret;
 	root = &view->schema.layouts[view->schema.root];

@@ -104,9 +104,12 @@ struct view {
 	char **features, **categories; /* owned, ending with NULL */
 	char *packing[16];	       /* static words, ending with NULL */
 
-	struct lazy parents; /* parent inode of each directory */
-	struct lazy nlinks;  /* of each regular file, when not stored */
-	struct lazy prints;  /* of names; see lookup.c */
+	struct lazy parents;	     /* parent inode of each directory */
+	struct lazy nlinks;	     /* of each regular file, when not stored */
+	struct lazy sums;	     /* of bytes of chunks; see sums.h */
+	struct lazy prints;	     /* of names; see lookup.c */
+	struct lazy pivots;	     /* among names; see pivots.h */
+	atomic_bool names_are_mixed; /* not sorted */
 
 	/* Set when the metadata turns out to be damaged after it was opened: why. */
 	_Atomic(const char *) failure;
@@ -210,19 +213,19 @@ static inline uint64_t dw_view_first_entry(const struct view *view, uint64_t dir
 {
 	if (view->packed_directories)
 		return dw_lazy_items(&view->first_entries)[directory];
-	return dw_column_get(&view->directories, view->dir_first, directory);
+	return dw_column_get32(&view->directories, view->dir_first, directory);
 }
 static inline uint64_t dw_view_chunk_table(const struct view *view, uint64_t index)
 {
 	if (view->packed_chunk_table)
 		return dw_lazy_items(&view->chunk_numbers)[index];
-	return dw_column_get(&view->chunk_table, view->chunk_table_item, index);
+	return dw_column_get32(&view->chunk_table, view->chunk_table_item, index);
 }
 static inline uint64_t dw_view_shared(const struct view *view, uint64_t index)
 {
 	if (view->packed_shared_files)
 		return dw_lazy_items(&view->shared_numbers)[index];
-	return dw_column_get(&view->shared_files, view->shared_files_item, index);
+	return dw_column_get32(&view->shared_files, view->shared_files_item, index);
 }
 
 /* Every rule of the format for the tables; calls report for each that is broken. */

@@ -69,6 +69,14 @@ def mapped():
     return nodes
 
 
+def in_manual():
+    """Functions that have an entry in the list of the library's manual page."""
+    with open(os.path.join(root, "man", "libdwarfs.3")) as source:
+        text = source.read()
+    part = re.search(r"^\.Sh FUNCTIONS$(.*?)^\.Sh ", text, flags=re.S | re.M)
+    return re.findall(r"^\.It Fn (\w+)$", part.group(1), flags=re.M) if part else []
+
+
 def self_contained(compiler, language, *flags):
     with tempfile.TemporaryDirectory() as scratch:
         for header in headers():
@@ -130,6 +138,10 @@ def main():
         only_exported = exported().keys() - declared()
         assert not only_declared, f"declared, not exported: {sorted(only_declared)}"
         assert not only_exported, f"exported, not declared: {sorted(only_exported)}"
+    with suite.case("the manual lists every function, once"):
+        listed = in_manual()
+        assert set(listed) == declared(), f"{sorted(set(listed) ^ declared())}"
+        assert len(listed) == len(set(listed)), "some are listed twice"
     with suite.case("every export has a node of the map"):
         nodes = mapped()
         assert nodes, "the map has no node"

@@ -319,6 +319,59 @@ static void many_files_are_read_in_the_order_of_their_data(void **state)
 	dwarfs_context_free(context);
 }
 
+static uint64_t times_of(const dwarfs_context *context, int what)
+{
+	uint64_t sum = 0, from, until = 1;
+
+	for (uint32_t i = 0; until > 0; i++)
+		sum += dwarfs_context_latency_bucket(context, what, i, &from, &until);
+	assert_int_equal(sum,
+			 dwarfs_context_latency(context, what, DWARFS_LATENCY_TIMES));
+	return sum;
+}
+
+/* What is there already is read without decoding, and all is timed or nothing. */
+static void reads_are_timed_when_asked(void **state)
+{
+	for (int timed = 0; timed <= 1; timed++) {
+		dwarfs_context *context = NULL;
+		dwarfs_error *err = NULL;
+		uint64_t decodes = 0;
+		dwarfs_image *image;
+		char buffer[100];
+		size_t got;
+
+		assert_success(dwarfs_context_new(&context, &err), err);
+		assert_success(dwarfs_context_set_timing(context, timed, &err), err);
+		image = open_image(*state, context);
+		assert_int_equal(dwarfs_context_set_timing(context, true, NULL),
+				 DWARFS_ERR_INVALID);
+		for (uint64_t i = 1; i <= 5; i++) {
+			assert_success(dwarfs_read(image, find_inode(image, many[0]),
+						   buffer, sizeof(buffer), 0, &got, &err),
+				       err);
+			assert_int_equal(times_of(context, DWARFS_LATENCY_READ),
+					 timed ? i : 0);
+			if (i == 1)
+				decodes = times_of(context, DWARFS_LATENCY_DECODE);
+		}
+		assert_true(timed ? decodes > 0 : decodes == 0);
+		assert_int_equal(times_of(context, DWARFS_LATENCY_DECODE), decodes);
+		assert_int_equal(times_of(context, DWARFS_LATENCY_LOAD), decodes);
+		assert_int_equal(times_of(context, DWARFS_LATENCY_WAIT), 0);
+		assert_true(dwarfs_context_latency(context, DWARFS_LATENCY_READ,
+						   DWARFS_LATENCY_SUM_NS) >=
+			    dwarfs_context_latency(context, DWARFS_LATENCY_DECODE,
+						   DWARFS_LATENCY_SUM_NS));
+		assert_true(dwarfs_context_latency_quantile(context, DWARFS_LATENCY_READ,
+							    500) <=
+			    dwarfs_context_latency(context, DWARFS_LATENCY_READ,
+						   DWARFS_LATENCY_MOST_NS));
+		dwarfs_image_free(image);
+		dwarfs_context_free(context);
+	}
+}
+
 /* -- many threads -------------------------------------------------------------------- */
 
 /* What a thread needs; it reports instead of asserting, as cmocka knows one thread only.
@@ -440,6 +493,7 @@ int main(void)
 		cmocka_unit_test(a_damaged_block_is_never_handed_out),
 		cmocka_unit_test(borrowed_bytes_are_those_of_the_file),
 		cmocka_unit_test(many_files_are_read_in_the_order_of_their_data),
+		cmocka_unit_test(reads_are_timed_when_asked),
 		cmocka_unit_test(threads_read_at_once_without_a_cache),
 		cmocka_unit_test(threads_read_at_once_with_room_for_one_block),
 		cmocka_unit_test(threads_read_at_once_with_room_for_all),

@@ -112,6 +112,22 @@ class Opening(Case):
         with self.assertRaises(dwarfs.Error):
             image.prefetch(["missing"])
 
+    def test_times_are_taken_when_asked(self):
+        for timing in (False, True):
+            context = dwarfs.Context(workers=2, timing=timing)
+            self.assert_works(dwarfs.open(io.BytesIO(self.data), context=context))
+            found = context.latencies()
+            self.assertEqual(set(found), {"read", "wait", "decode", "load"})
+            for name in ("read", "decode", "load"):
+                numbers = found[name]
+                self.assertEqual(numbers["times"] > 0, timing)
+                self.assertEqual(numbers["sum_ns"] > 0, timing)
+                self.assertLessEqual(numbers["least_ns"], numbers["p50_ns"])
+                self.assertLessEqual(numbers["p50_ns"], numbers["p90_ns"])
+                self.assertLessEqual(numbers["p90_ns"], numbers["p99_ns"])
+                self.assertLessEqual(numbers["p99_ns"], numbers["most_ns"])
+            self.assertGreaterEqual(found["decode"]["sum_ns"], found["load"]["sum_ns"])
+
     def test_hashes_may_be_looked_at_late(self):
         image = dwarfs.open(self.file, lazy=True)
         image.verify()

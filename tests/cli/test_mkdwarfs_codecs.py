@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Codecs as users write them, settings of one category, and what the levels are made of."""
+import lzma
 import os
 import random
 import re
@@ -26,6 +27,8 @@ lzma:level=1:dict_size=16:extreme:binary=x86 lzma:level=0:binary=powerpc lzma:le
 lzma:level=0:binary=arm lzma:level=0:binary=armthumb lzma:level=0:binary=sparc
 lzma:level=1:mode=fast:mf=hc3:nice=273:depth=100 lzma:level=1:mode=normal:mf=bt2
 lzma:level=1:mf=hc4 lzma:level=1:mf=bt3 lzma:level=1:mf=bt4:nice=64
+lzma:level=1:block_size=12 lzma:level=1:block_size=30 lzma:level=1:block_size=17:binary=x86
+lzma:level=1:check=none lzma:level=1:check=crc32:block_size=16 lzma:level=1:check=crc64
 brotli:quality=0 brotli:quality=2:lgwin=10 brotli:quality=5:lgwin=24 brotli:quality=1:lgwin=30
 brotli:3
 """.split()
@@ -37,6 +40,7 @@ zstd:level=23 zstd:level=x zstd:level= zstd:level zstd:long=1 zstd:quality=3
 zstd:wlog=9 zstd:wlog=32 zstd:strat=10 zstd:strat=0 zstd:mml=2 zstd:mml=8 zstd:23 zstd:
 lzma:level=10 lzma:level=-1 lzma:dict_size=11 lzma:dict_size=31 lzma:binary=mips lzma:binary=
 lzma:extreme=1 lzma:mode=slow lzma:mf=bt5 lzma:nice=274 lzma:nice=-1 lzma:depth=x lzma:long
+lzma:block_size=11 lzma:block_size=31 lzma:block_size=1m lzma:check=sha1 lzma:check= lzma:check=4
 brotli:quality=12 brotli:quality=-1 brotli:lgwin=9 brotli:lgwin=31 brotli:level=3
 """.split()
 
@@ -129,6 +133,29 @@ class Options(Codecs):
         words = ["-l1", "-W0", "-S22", "-i", self.path("far")]
         self.assertGreater(self.packed_size(*words, "-C", "zstd:level=1:wlog=18"), 2900000)
         self.assertLess(self.packed_size(*words, "-C", "zstd:level=1:long"), 1600000)
+
+    def payloads(self, image):
+        with open(image, "rb") as file:
+            for section in self.sections(image):
+                file.seek(section["offset"] + 64)
+                yield section["compression"], file.read(section["compressed_size"])
+
+    def test_what_gets_very_small_is_stored_in_parts(self):
+        absent.need("lzma")
+        absent.need("zstd")
+        lines = b"".join(b"%010d  GET /a/page/of/some/length/%d HTTP/1.1  200  %d bytes\n"
+                         % (i, i % 7, i % 3) * 20 for i in range(4500))
+        self.write("logs/log", lines)
+        for level in ("6", "7"):
+            [(name, payload)] = self.payloads(self.pack("-l", level, "-W0",
+                                                        tree=self.path("logs")))
+            self.assertEqual(name, "LZMA")
+            self.assertEqual(lzma.decompress(payload), lines)
+            # An index in front of 12 bytes, whose length they tell: a zero, then how many.
+            length = 4 * (int.from_bytes(payload[-8:-4], "little") + 1)
+            self.assertEqual(payload[-12 - length], 0)
+            self.assertEqual(payload[-12 - length + 1], -(-len(lines) // (2 << 20)))
+            self.assertLess(len(payload), len(lines) // 20)
 
     def test_filters_for_programs_are_used_where_they_help(self):
         absent.need("lzma")

@@ -32,6 +32,9 @@ static const char *const specs[] = {
 	"lzma:9",
 	"lzma:level=3:dict_size=16:binary=x86",
 	"lzma:1:binary=arm",
+	"lzma:1:block_size=12",
+	"lzma:3:block_size=14:binary=auto:check=none",
+	"lzma:0:check=crc32",
 	"lzma:5:mf=bt3:mode=normal:nice=64:depth=20",
 	"brotli:0",
 	"brotli:quality=5:lgwin=16",
@@ -149,6 +152,7 @@ static void packing_is_deterministic(void **state)
 static void a_switch_ends_packing(void **state)
 {
 	static const char *const slow[] = { "zstd:level=3", "lzma:level=1",
+					    "lzma:level=1:block_size=16",
 					    "brotli:quality=3", "lz4hc:level=9" };
 	enum { SIZE = 300000 };
 	auto_free uint8_t *data = exactly(SIZE);
@@ -203,6 +207,7 @@ static void damage_is_survived(void **state)
 					    "lzma:3",
 					    "brotli:5",
 					    "brotli:5:lgwin=30",
+					    "lzma:1:block_size=12:check=none",
 					    "lzma:1:binary=x86" };
 
 	fill(data, SIZE, KIND_TEXT);
@@ -328,6 +333,8 @@ static void bad_specifications_are_refused_by_name(void **state)
 	if (dw_codec_can_pack(CODEC_LZMA)) {
 		expect_refusal("lzma:binary=vax", DWARFS_ERR_INVALID, "vax");
 		expect_refusal("lzma:dict_size=11", DWARFS_ERR_RANGE, "dict_size=11");
+		expect_refusal("lzma:block_size=11", DWARFS_ERR_RANGE, "block_size=11");
+		expect_refusal("lzma:check=md5", DWARFS_ERR_INVALID, "md5");
 		expect_refusal("lzma:dict_size=31", DWARFS_ERR_RANGE, "dict_size=31");
 	}
 }

@@ -17,8 +17,16 @@
 enum { LARGE = 3 << 20 };
 
 static const char *const codecs[] = {
-	"null",		"lz4",		"lz4hc:level=9",	   "zstd:level=1",
-	"zstd:level=9", "lzma:level=0", "lzma:level=1:binary=x86", "brotli:quality=5",
+	"null",
+	"lz4",
+	"lz4hc:level=9",
+	"zstd:level=1",
+	"zstd:level=9",
+	"lzma:level=0",
+	"lzma:level=1:binary=x86",
+	"brotli:quality=5",
+	"lzma:level=1:block_size=17",
+	"lzma:level=1:block_size=16:check=none",
 };
 
 static const size_t sizes[] = { 1, 2, 4095, 131072, 131073, 400000, LARGE };

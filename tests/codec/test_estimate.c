@@ -130,6 +130,8 @@ static void estimates_hold(void **state)
 		{ "lzma:6", 25 },
 		{ "lzma:9:extreme", 25 },
 		{ "lzma:6:dict_size=20", 25 },
+		{ "lzma:6:block_size=18", 25 },
+		{ "lzma:6:block_size=20:check=none:binary=x86", 25 },
 		{ "lzma:6:binary=x86", 25 },
 		{ "lzma:4:mf=hc3:mode=fast:nice=100", 25 },
 		{ "brotli:0", 100 },
@@ -196,8 +198,13 @@ static void samples_take_what_was_said(void **state)
 /* Step by step to the least, each with less memory, and packing still works there. */
 static void less_memory_will_do(void **state)
 {
-	static const char *const each[] = { "zstd:22", "zstd:3", "zstd:9:long",
-					    "zstd:15", "lzma:9", "lzma:6:binary=x86",
+	static const char *const each[] = { "zstd:22",
+					    "zstd:3",
+					    "zstd:9:long",
+					    "zstd:15",
+					    "lzma:9",
+					    "lzma:6:binary=x86",
+					    "lzma:6:block_size=22",
 					    "brotli:5" };
 	enum { SIZE = 1 << 20, LARGE = 64 << 20, LEAST = 12 << 20, STEPS = 60 };
 	auto_free uint8_t *data = exactly(SIZE);

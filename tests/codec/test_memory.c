@@ -76,6 +76,42 @@ static void check_unpacking(uint32_t id, struct span packed, uint8_t *out)
 	}
 }
 
+static int unpack_parts(uint32_t id, struct span packed, uint8_t *out, size_t *count_out,
+			dwarfs_error **err)
+{
+	auto_free struct codec_part *parts = NULL;
+	int ret = dw_codec_parts(id, packed, &parts, count_out, err);
+
+	for (size_t i = 0; ret == 0 && i < *count_out; i++) {
+		auto_decoder struct decoder *decoder = NULL;
+
+		ret = dw_decoder_new_part(id, packed, &parts[i], out + parts[i].from,
+					  &decoder, err);
+		if (ret == 0)
+			ret = dw_decoder_run(decoder, (size_t)parts[i].size, err);
+	}
+	return ret;
+}
+
+static void check_parts(uint32_t id, struct span packed, uint8_t *out, bool has_parts)
+{
+	int ret = DWARFS_ERR_NOMEM;
+	size_t parts = 0;
+
+	for (long count = 0; ret != 0; count++) {
+		dwarfs_error *err = NULL;
+
+		assert_true(count < MOST);
+		allowed = count;
+		ret = unpack_parts(id, packed, out, &parts, &err);
+		allowed = -1;
+		assert_true(ret == 0 || ret == DWARFS_ERR_NOMEM);
+		assert_int_equal(dwarfs_error_code(err), ret);
+		dwarfs_error_free(err);
+	}
+	assert_int_equal(parts > 1, has_parts);
+}
+
 static void check_codec(const char *text, const uint8_t *data)
 {
 	struct span in = { data, SIZE };
@@ -100,8 +136,12 @@ static void check_codec(const char *text, const uint8_t *data)
 		assert_true(ret == 0 || ret == DWARFS_ERR_NOMEM);
 		assert_int_equal(dwarfs_error_code(err), ret);
 		dwarfs_error_free(err);
-		if (ret == 0)
+		if (ret == 0) {
 			check_unpacking(id, dw_buffer_span(&out), back);
+			assert_memory_equal(back, data, SIZE);
+			memset(back, 0, spec.part_log ? SIZE : 0);
+			check_parts(id, dw_buffer_span(&out), back, spec.part_log != 0);
+		}
 	}
 	assert_memory_equal(back, data, SIZE);
 }
@@ -142,10 +182,15 @@ static void texts_of_samples_may_fail(void **state)
 
 static void every_allocation_may_fail(void **state)
 {
-	static const char *const each[] = { "lz4",    "lz4hc",
-					    "zstd:1", "zstd",
-					    "lzma:1", "lzma:1:binary=x86",
-					    "brotli", "brotli:quality=5" };
+	static const char *const each[] = { "lz4",
+					    "lz4hc",
+					    "zstd:1",
+					    "zstd",
+					    "lzma:1",
+					    "lzma:1:binary=x86",
+					    "lzma:1:block_size=12",
+					    "brotli",
+					    "brotli:quality=5" };
 	auto_free uint8_t *data = exactly(SIZE);
 
 	fill(data, SIZE, KIND_TEXT);

@@ -383,5 +383,41 @@ with suite.case("a damaged block is an error of its files only"):
                 good += 1
         assert good >= 4, good
 
+with suite.case("a damaged block that is compressed, whenever its hash is looked at"):
+    tree = place("harmed")
+    rng = random.Random(11)
+    for number in range(6):
+        write(f"{tree}/file{number}",
+              b"".join(b"%d %d\n" % (number, rng.randrange(100)) for _ in range(70000)))
+    image = pack(tree, "-l1", "-S19")
+    info = json.loads(subprocess.run([tap.tool("DWARFSCK"), image, "--json"],
+                                     capture_output=True, check=True, text=True).stdout)
+    blocks = [section for section in info["sections"] if section["type"] == "BLOCK"]
+    assert len(blocks) >= 4, blocks
+    contents = bytearray(read(image))
+    contents[blocks[2]["offset"] + 64 + blocks[2]["compressed_size"] // 2] ^= 0x10
+    write(image, contents)
+    for options in ("verify=eager", "verify=eager,cachesize=1m,no_cache_files",
+                    "verify=lazy,no_cache_files", "verify=lazy,no_cache_files,cachesize=0"):
+        with mount.mounted(image, "-o", options) as path:
+            for attempt in range(4):  # neither an error nor what is right is forgotten
+                failed = set()
+
+                def compare(number):
+                    name = f"file{number % 6}"
+                    try:
+                        found = read(f"{path}/{name}")
+                    except OSError as error:
+                        assert error.errno == errno.EIO, error
+                        failed.add(name)
+                        return
+                    # Late, the hash tells when all of the block has been decoded.
+                    if attempt > 0 or "eager" in options:
+                        assert found == read(f"{tree}/{name}"), (options, name)
+                with concurrent.futures.ThreadPoolExecutor(8) as pool:
+                    list(pool.map(compare, range(24)))
+                if attempt > 0 or "eager" in options:
+                    assert 1 <= len(failed) <= 3, (options, failed)
+
 subprocess.run(["rm", "-rf", "--one-file-system", scratch], check=False)
 suite.finish()

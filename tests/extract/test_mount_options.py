@@ -10,10 +10,12 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 
+import absent
 import mount
 import tap
 from scratch import pack, place, read, scratch, write
@@ -78,6 +80,10 @@ def is_running(pid):
             return status.read().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return False
+
+
+def command_maps(pid):
+    return os.fsdecode(read(f"/proc/{pid}/maps"))
 
 
 def command_of(pid):
@@ -383,6 +389,36 @@ with suite.case("times and numbers"):
     with mount.mounted(IMAGE) as path:
         assert set(statistics(path)) == {"cache"}
 
+with suite.case("statistics that grow between the question for their size and that for them"):
+    libc = ctypes.CDLL(None, use_errno=True)
+    name = b"user.dwarfs.driver.perfmon"
+    every = "fuse+filesystem_v2+inode_reader_v2+block_cache"
+    with mount.mounted(IMAGE, "-o", "perfmon=" + every) as path:
+        size = libc.getxattr(os.fsencode(path), name, None, 0)
+        check_all(path)
+        assert size > 0
+        for _ in range(50):
+            size = libc.getxattr(os.fsencode(path), name, None, 0)
+            os.listdir(path)
+            assert 0 < size <= 65536, size
+            room = ctypes.create_string_buffer(size)
+            got = libc.getxattr(os.fsencode(path), name, room, size)
+            assert 0 < got <= size, (got, size, os.strerror(ctypes.get_errno()))
+            assert set(json.loads(room.raw[:got])) == {"cache", *every.split("+")}
+
+with suite.case("times of the library"):
+    with mount.mounted(IMAGE, "-o", "perfmon=block_cache,cachesize=1m") as path:
+        check_all(path)
+        found = settled(path)
+    assert set(found) == {"cache", "block_cache"}
+    for name in ("read", "decode", "load"):
+        timer = found["block_cache"][name]
+        assert timer["count"] == sum(number for _, number in timer["histogram"]) > 0, timer
+        assert timer["min_ns"] <= timer["p50_ns"] <= timer["p90_ns"] <= timer["p99_ns"], timer
+        assert timer["p99_ns"] <= timer["max_ns"] < timer["histogram"][-1][0], timer
+        assert timer["max_ns"] <= timer["total_ns"], timer
+    assert found["block_cache"]["decode"]["count"] == found["cache"]["misses"], found
+
 # -- beginning and end ----------------------------------------------------------------------
 
 with suite.case("a mount point beside the image"):
@@ -499,15 +535,57 @@ with suite.case("a driver that is killed under auto_unmount leaves no mount and 
     until(is_unwatched, "the other process did not end")
 
 with suite.case("a reader that is killed leaves nothing behind"):
-    with mount.mounted(IMAGE, "-o", "no_cache_files,cachesize=1m") as path:
-        for number in range(20):
-            reader = subprocess.Popen(["cat", path + "/large", path + "/dir1/file001"],
-                                      stdout=subprocess.DEVNULL)
-            time.sleep(0.001 * number)
-            reader.kill()
-            reader.wait()
-        check_all(path)
-        until(lambda: statistics(path)["cache"]["used_bytes"] <= 1 << 20, "memory is held")
+    absent.need("lzma")
+    with open(TREE + "/large", "rb") as source:
+        whole = source.read()
+    subprocess.run([tap.tool("MKDWARFS"), "-i", TREE, "-o", place("slow.dwarfs"), "-l1", "-S26",
+                    "-C", "lzma:level=6", "--no-progress", "--log-level=warn"], check=True)
+    # The first are killed while the only block is decoded for all of them.
+    for options in ("cachesize=1m", "cachesize=1m,no_cache_files", "cachesize=64m,workers=0",
+                    "tidy_strategy=time,tidy_interval=10ms,tidy_max_age=0"):
+        with mount.mounted(place("slow.dwarfs"), "-o", options) as path:
+            waiting = f"/sys/fs/fuse/connections/{os.minor(os.stat(path).st_dev)}/waiting"
+            for number in range(25):
+                readers = [subprocess.Popen(["tail", "-c", "100000", path + name],
+                                            stdout=subprocess.DEVNULL)
+                           for name in ("/large", "/dir7/file059", "/dir1/file001")]
+                time.sleep(0.0015 * number)
+                for reader in readers:
+                    reader.kill()
+                for reader in readers:
+                    reader.wait()
+            if os.path.exists(waiting):  # where somebody mounted the fusectl file system
+                until(lambda: int(read(waiting)) == 0, "requests are stuck")
+            assert read(path + "/large") == whole
+            check_all(path)
+            if "tidy" in options:
+                until(lambda: statistics(path)["cache"]["used_bytes"] == 0, "a block is pinned")
+            else:
+                budget = statistics(path)["cache"]["budget_bytes"]
+                until(lambda: statistics(path)["cache"]["used_bytes"] <= budget,
+                      "memory is held")
+
+# -- memory ---------------------------------------------------------------------------------
+
+
+def resident(pid, what):
+    with open(f"/proc/{pid}/status") as status:
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith(what))
+
+
+with suite.case("memory stays within the cache and 64 MiB, and is given back"):
+    for size, threads in ((1, 4), (8, 32), (64, 8)):
+        with mount.mounted(IMAGE, "-o", f"cachesize={size}m,no_cache_files,tidy_strategy=time,"
+                           "tidy_interval=1s,tidy_max_age=1s") as path:
+            pid = int(os.getxattr(path, "user.dwarfs.driver.pid"))
+            if any(tool in command_maps(pid) for tool in ("libasan", "libtsan", "libubsan")):
+                raise tap.Skip("a sanitizer has memory of its own")
+            readers = [subprocess.Popen(["sh", "-c", f"cat {path}/large {path}/dir*/*"],
+                                        stdout=subprocess.DEVNULL) for _ in range(threads)]
+            for reader in readers:
+                assert reader.wait() == 0
+            assert resident(pid, "VmHWM") <= (size + 64) << 20, resident(pid, "VmHWM")
+            until(lambda: resident(pid, "VmRSS") <= 64 << 20, "memory is held")
 
 # -- handles --------------------------------------------------------------------------------
 
@@ -547,6 +625,62 @@ with suite.case("files are found again by their handles, as for NFS"):
             assert ctypes.get_errno() == errno.ESTALE
         finally:
             os.close(root)
+
+NFS_SERVER = """
+NFS_CORE_PARAM {{ NFS_Protocols = 4; NFS_Port = {port}; Bind_addr = 127.0.0.1;
+                  Enable_NLM = false; Enable_RQUOTA = false; }}
+NFSV4 {{ Graceless = true; RecoveryBackend = fs; }}
+EXPORT {{ Export_Id = 1; Path = {path}; Pseudo = /image; Access_Type = RO; Protocols = 4;
+         Transports = TCP; SecType = sys; Squash = No_Root_Squash; Filesystem_Id = 4711.1;
+         FSAL {{ Name = VFS; }} }}
+"""
+
+
+@contextlib.contextmanager
+def exported(path):
+    """Have an NFS server that finds files by their handles export a mount; gives the URL."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = place("nfs.log")
+    write(place("nfs.conf"), NFS_SERVER.format(path=path, port=port).encode())
+    write(log)
+    os.makedirs("/run/ganesha", exist_ok=True)
+    os.makedirs("/var/lib/nfs/ganesha", exist_ok=True)
+    server = subprocess.Popen(["ganesha.nfsd", "-F", "-f", place("nfs.conf"), "-L", log,
+                               "-p", place("nfs.pid"), "-N", "EVENT"])
+    try:
+        deadline = time.monotonic() + 15
+        while b"NFS SERVER INITIALIZED" not in read(log):
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise tap.Skip("the NFS server does not start here")
+            time.sleep(0.05)
+        yield lambda name: f"nfs://127.0.0.1/image/{name}?version=4&nfsport={port}"
+    finally:
+        server.terminate()
+        try:
+            server.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+with suite.case("exported by an NFS server"):
+    need_root()
+    for needed in ("ganesha.nfsd", "nfs-ls", "nfs-cat"):
+        if not shutil.which(needed):
+            raise tap.Skip(f"no {needed}")
+    with mount.mounted(IMAGE) as path, exported(path) as url:
+        for _ in range(2):
+            listed = subprocess.run(["nfs-ls", url("dir3")], stdout=subprocess.PIPE, check=True,
+                                    text=True).stdout.splitlines()
+            assert sorted(line.split()[-1] for line in listed) == sorted(os.listdir(
+                TREE + "/dir3")), listed
+            for name in ("large", "dir3/file011", "dir7/file059"):
+                contents = subprocess.run(["nfs-cat", url(name)], stdout=subprocess.PIPE,
+                                          check=True).stdout
+                assert contents == read(f"{TREE}/{name}"), name
+            drop_caches()  # the handles that the server has are all that is known of the files
 
 subprocess.run(["rm", "-rf", "--one-file-system", scratch], check=False)
 suite.finish()

@@ -175,6 +175,7 @@ static void broken_codes_are_refused(void **state)
 	static const uint8_t cut[] = { 0x01, 0xff };
 	struct fsst_decoder decoder;
 	uint8_t text[32];
+	int order;
 
 	assert_int_equal(dw_fsst_decoder_init(
 				 &decoder,
@@ -184,9 +185,39 @@ static void broken_codes_are_refused(void **state)
 		    SIZE_MAX);
 	assert_true(dw_fsst_decode(&decoder, (struct span){ cut, 2 }, text, 32) ==
 		    SIZE_MAX);
+	memset(text, 0, sizeof(text));
+	assert_int_equal(dw_fsst_decode(&decoder, (struct span){ unknown, 1 }, text, 32),
+			 1);
+	assert_false(
+		dw_fsst_compare(&decoder, (struct span){ unknown, 2 }, text, 1, &order));
+	assert_false(dw_fsst_compare(&decoder, (struct span){ cut, 2 }, text, 1, &order));
 }
 
 /* -- there and back ------------------------------------------------------------------ */
+
+static int sign(int number)
+{
+	return (number > 0) - (number < 0);
+}
+
+static int order_of(struct span a, struct span b)
+{
+	int order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
+
+	return order ? sign(order) : (a.size > b.size) - (a.size < b.size);
+}
+
+/* Codes are compared with a text as what they stand for is. */
+static void compare(const struct fsst_decoder *decoder, struct span codes,
+		    struct span string, struct span other)
+{
+	auto_free uint8_t *text = calloc(other.size + 8, 1);
+	int order = 9;
+
+	memcpy(text, other.data, other.size);
+	assert_true(dw_fsst_compare(decoder, codes, text, other.size, &order));
+	assert_int_equal(sign(order), order_of(other, string));
+}
 
 static size_t compressed_size(const struct span *strings, size_t count)
 {
@@ -213,6 +244,15 @@ static size_t compressed_size(const struct span *strings, size_t count)
 				 strings[i].size);
 		if (strings[i].size)
 			assert_memory_equal(text, strings[i].data, strings[i].size);
+		compare(&decoder, (struct span){ codes, lengths[i] }, strings[i],
+			strings[i]);
+		compare(&decoder, (struct span){ codes, lengths[i] }, strings[i],
+			strings[(i + 1) % count]);
+		compare(&decoder, (struct span){ codes, lengths[i] }, strings[i],
+			strings[i * 7 % count]);
+		if (strings[i].size) /* a prefix */
+			compare(&decoder, (struct span){ codes, lengths[i] }, strings[i],
+				(struct span){ strings[i].data, strings[i].size - 1 });
 		at += lengths[i];
 	}
 	assert_int_equal(at, packed.size);

@@ -36,6 +36,8 @@ VARIANTS.update({
     "no index, no history": ["-l", "1", "--no-section-index", "--no-history"],
     "lz4": ["-C", "lz4"],
     "lzma": ["-C", "lzma:level=5"],
+    "lzma in parts": ["-C", "lzma:level=5:block_size=16"],
+    "lzma in parts, no check": ["-C", "lzma:level=1:block_size=16:check=none"],
     "zstd metadata": ["-l", "1", "--metadata-compression", "zstd:level=3"],
     "lzma metadata": ["-l", "1", "--metadata-compression", "lzma:level=3"],
     "all times": ["-l", "1", "--keep-all-times"],

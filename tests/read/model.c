@@ -123,7 +123,7 @@ void model_craft(const struct model *model, struct craft *craft)
 
 struct span model_name(const struct model *model, uint32_t file)
 {
-	return model->names[file + 1];
+	return model->names[model->entries[file + 2].name_index];
 }
 
 void model_break(struct model *model, enum model_break what)
@@ -148,6 +148,18 @@ void model_break(struct model *model, enum model_break what)
 		model->metadata.chunk_table.count = 2;
 		break;
 	}
+}
+
+void model_mix(struct model *model)
+{
+	for (int i = 0, k = FILES; i < k; i++, k--) {
+		struct span name = model->names[i];
+
+		model->names[i] = model->names[k];
+		model->names[k] = name;
+	}
+	for (int i = 1; i < FILES + 2; i++)
+		model->entries[i].name_index = FILES - model->entries[i].name_index;
 }
 
 void model_store_size(struct model *model, uint64_t bytes, uint64_t min_chunks)

@@ -40,6 +40,9 @@ enum model_break {
 };
 void model_break(struct model *model, enum model_break what);
 
+/* Number the names the other way round: only a plain model. */
+void model_mix(struct model *model);
+
 /* Say how large the first file is, for files with so many chunks. */
 void model_store_size(struct model *model, uint64_t bytes, uint64_t min_chunks);
 

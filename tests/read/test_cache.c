@@ -287,13 +287,13 @@ static void a_held_block_stays(void **state)
 	craft_expect_end(60);
 	make_world(&world);
 	image = open_world(&world, context);
-	assert_int_equal(dw_cache_get(image, 3, all, NULL, &held, NULL), 0);
+	assert_int_equal(dw_cache_get(image, 3, all, &held, NULL), 0);
 	assert_true(dw_cache_hold(image, &held));
-	assert_int_equal(dw_cache_get(image, 3, all, NULL, &again, NULL), 0);
+	assert_int_equal(dw_cache_get(image, 3, all, &again, NULL), 0);
 	assert_ptr_equal(held.data, again.data);
 	dw_cache_put(image, &again);
 	for (uint32_t i = 0; i < BLOCKS; i++) {
-		assert_int_equal(dw_cache_get(image, i, all, NULL, &other, NULL), 0);
+		assert_int_equal(dw_cache_get(image, i, all, &other, NULL), 0);
 		if (i != 3) /* there would be too little left */
 			assert_false(dw_cache_hold(image, &other));
 		dw_cache_put(image, &other);
@@ -328,7 +328,7 @@ static void a_failed_load_can_be_tried_again(void **state)
 	image = open_world(&world, context);
 	dwarfs_context_free(context);
 	atomic_store(&world.fail_next[2], 2);
-	assert_int_equal(dw_cache_get(image, 2, all, NULL, &cached, &err), DWARFS_ERR_IO);
+	assert_int_equal(dw_cache_get(image, 2, all, &cached, &err), DWARFS_ERR_IO);
 	assert_int_equal(dwarfs_error_errno(err), EIO);
 	assert_null(cached.data);
 	assert_int_equal(read_block(image, 2), DWARFS_ERR_IO);

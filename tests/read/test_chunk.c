@@ -298,6 +298,41 @@ static void a_file_that_is_too_large_is_refused(void **state)
 	dwarfs_stat_free(stat);
 }
 
+/* Then there are no sums of all, and places are found by adding up. */
+static void a_broken_chunk_elsewhere_does_no_harm(void **state)
+{
+	enum { COUNT = 2000 };
+	static struct craft_chunk chunks[COUNT + 1];
+	static uint8_t block[BLOCK_BYTES];
+	const uint32_t table[] = { 0, COUNT, COUNT + 1 };
+	auto_craft struct craft craft = { 0 };
+	auto_test_image dwarfs_image *image = NULL;
+	struct dwarfs_stat stat;
+	uint64_t offset = 0;
+
+	for (uint32_t i = 0; i < BLOCK_BYTES; i++)
+		block[i] = (uint8_t)(i * 7 + (i >> 8));
+	for (uint32_t i = 0; i < COUNT; i++)
+		chunks[i] = (struct craft_chunk){ 0, i * 13, 1 + i % 5 };
+	craft_section(&craft, DWARFS_SECTION_BLOCK, 0, block, BLOCK_BYTES);
+	craft_files(&craft, chunks, table, 2, BLOCK_BYTES, 0);
+	image = craft_open(&craft, NULL);
+	for (uint32_t i = 0; i < COUNT; i++) {
+		uint8_t byte;
+		size_t got;
+
+		assert_int_equal(dwarfs_read(image, 1, &byte, 1, offset, &got, NULL), 0);
+		assert_int_equal(got, 1);
+		assert_int_equal(byte, block[i * 13]);
+		offset += 1 + i % 5;
+	}
+	assert_null(dw_lazy_items(&image->view->sums));
+	assert_int_equal(dw_view_inode_stat(image->view, 1, &stat, NULL), 0);
+	assert_int_equal(stat.bytes, offset);
+	assert_int_equal(dw_view_inode_stat(image->view, 2, &stat, NULL),
+			 DWARFS_ERR_CORRUPT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -307,6 +342,7 @@ int main(void)
 		cmocka_unit_test(holes_are_found_and_read_as_zeros),
 		cmocka_unit_test(impossible_chunks_are_refused),
 		cmocka_unit_test(a_file_that_is_too_large_is_refused),
+		cmocka_unit_test(a_broken_chunk_elsewhere_does_no_harm),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

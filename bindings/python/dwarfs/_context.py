@@ -25,6 +25,14 @@ _CACHE_NUMBERS = tuple(
     for name in ("budget", "used", "most_used", "blocks", "extents", "hits", "misses",
                  "evictions", "decoded_bytes"))
 
+_LATENCIES = tuple((name, getattr(_dwarfs, "DWARFS_LATENCY_" + name.upper()))
+                   for name in ("read", "wait", "decode", "load"))
+_LATENCY_NUMBERS = (("times", _dwarfs.DWARFS_LATENCY_TIMES),
+                    ("sum_ns", _dwarfs.DWARFS_LATENCY_SUM_NS),
+                    ("least_ns", _dwarfs.DWARFS_LATENCY_LEAST_NS),
+                    ("most_ns", _dwarfs.DWARFS_LATENCY_MOST_NS))
+_QUANTILES = (("p50_ns", 500), ("p90_ns", 900), ("p99_ns", 990))
+
 
 class Context:
     """A log, worker threads, and one cache for the blocks of all images that use it.
@@ -33,16 +41,20 @@ class Context:
     from any thread; `log_level` is the least important level of that module to pass on. An
     exception in the callable is raised by the call that logged, or reported by
     sys.unraisablehook when a thread of the library did.
+
+    With `timing` the times of reads are taken, for latencies().
     """
 
     def __init__(self, *, cache_bytes: int | None = None, workers: int | None = None,
                  log: Union[logging.Logger, LogCallback, None] = None,
-                 log_level: int = logging.WARNING) -> None:
+                 log_level: int = logging.WARNING, timing: bool = False) -> None:
         self._handle = _dwarfs.dwarfs_context_new()
         if cache_bytes is not None:
             _dwarfs.dwarfs_context_set_cache_bytes(self._handle, cache_bytes)
         if workers is not None:
             _dwarfs.dwarfs_context_set_workers(self._handle, workers)
+        if timing:
+            _dwarfs.dwarfs_context_set_timing(self._handle, True)
         if log is not None:
             call = log.log if isinstance(log, logging.Logger) else log
             # The library borrows it: whatever has the handle keeps this object, too.
@@ -59,6 +71,17 @@ class Context:
         """What the block cache has and has done: bytes, and how often."""
         return {name: _dwarfs.dwarfs_context_cache_count(self._handle, number)
                 for name, number in _CACHE_NUMBERS}
+
+    def latencies(self) -> dict[str, dict[str, int]]:
+        """How often something happened and how long it took, by what it was: reads of files,
+        waiting for what another thread decodes, decoding of a block, and within that getting
+        its stored bytes. All 0 without timing."""
+        ask, quantile = _dwarfs.dwarfs_context_latency, _dwarfs.dwarfs_context_latency_quantile
+        return {name: {**{key: ask(self._handle, what, number)
+                          for key, number in _LATENCY_NUMBERS},
+                       **{key: quantile(self._handle, what, permille)
+                          for key, permille in _QUANTILES}}
+                for name, what in _LATENCIES}
 
 
 def handle_of(context: Context | None) -> object:

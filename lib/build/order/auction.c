@@ -19,7 +19,8 @@
 #define QUICK_BYTES	  ((uint64_t)16 << 20) /* when packing is quick, too */
 #define QUICK_ZSTD_LEVEL  12
 #define CACHED_BYTES	  ((uint64_t)256 << 20)
-#define AMPLIFICATION_FEE 0.01	/* share of the size */
+#define UNIT_BYTES	  ((uint64_t)4 << 20)
+#define AMPLIFICATION_FEE 0.02	/* share of the size */
 #define WORTH_IT	  0.998 /* of the score of a candidate that is preferred */
 
 static bool packs_quickly(const struct codec_spec *codec)
@@ -55,7 +56,7 @@ static uint64_t sample_bytes(const struct order_input *input, uint32_t number)
 /* -- spread ------------------------------------------------------------------------- */
 
 /* What is likely read together: the files of a directory, or of the directory above it
- * that holds as much as a block. */
+ * that holds as much as a block, or as UNIT_BYTES where blocks are larger than that. */
 struct units {
 	uint32_t *of_entry;
 	uint32_t *last_block; /* of each entry that is a unit, + 1 */
@@ -71,6 +72,8 @@ static int find_units(const struct order_input *input, const uint32_t *numbers,
 		      size_t count, struct units *units, dwarfs_error **err)
 {
 	const struct tree *tree = input->tree;
+	uint64_t least =
+		input->block_bytes < UNIT_BYTES ? input->block_bytes : UNIT_BYTES;
 	auto_free uint64_t *bytes = dw_calloc(tree->entry_count, sizeof(*bytes));
 
 	units->of_entry = dw_calloc(tree->entry_count, sizeof(*units->of_entry));
@@ -84,7 +87,7 @@ static int find_units(const struct order_input *input, const uint32_t *numbers,
 	for (size_t i = tree->entry_count; i-- > 1;)
 		bytes[tree->entries[i].parent] += bytes[i];
 	for (size_t i = 1; i < tree->entry_count; i++)
-		units->of_entry[i] = bytes[i] >= input->block_bytes
+		units->of_entry[i] = bytes[i] >= least
 					     ? (uint32_t)i
 					     : units->of_entry[tree->entries[i].parent];
 	return 0;

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""Fresh mounts for measurements, by our program and by its peers, and the images for them."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any, Callable
+
+KINDS = ("dwarfs", "squashfs", "erofs", "squashfuse", "erofsfuse")
+IMAGES = {"dwarfs": "dwarfs", "squashfs": "squashfs", "squashfuse": "squashfs",
+          "erofs": "erofs", "erofsfuse": "erofs"}
+
+
+def call(*words: str) -> None:
+    done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(words)}: {done.stderr.decode(errors='replace')}")
+
+
+def available(kind: str) -> bool:
+    """Whether this machine can mount that."""
+    if kind in ("squashfs", "erofs"):
+        with open("/proc/filesystems", encoding="ascii") as known:
+            return kind in known.read().split() and os.geteuid() == 0
+    return kind == "dwarfs" or shutil.which(kind) is not None
+
+
+def make(kind: str, tree: str, image: str, programs: str, options: list[str]) -> str:
+    """The image of a tree, unless it is there already."""
+    if not os.path.exists(image):
+        print(f"# making {image}", file=sys.stderr, flush=True)
+        partial = image + ".partial"
+        if kind == "dwarfs":
+            call(os.path.join(programs, "mkdwarfs"), "-i", tree, "-o", partial, "-f",
+                 "--no-progress", "--with-devices", "--with-specials", *options)
+        elif kind == "squashfs":
+            call("mksquashfs", tree, partial, "-comp", "zstd", "-noappend", "-no-progress",
+                 "-quiet", *options)
+        else:
+            call("mkfs.erofs", "-zlz4hc,12", "-C65536", *options, partial, tree)
+        os.rename(partial, image)
+    return image
+
+
+def drop_caches() -> None:
+    os.sync()
+    with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as control:
+        control.write("3")
+
+
+def warm(path: str) -> None:
+    """Have a file in the page cache."""
+    with open(path, "rb", buffering=0) as file:
+        while file.read(1 << 22):
+            pass
+
+
+class Fresh:
+    """A new mount with nothing in the kernel's caches but the image, find, and what ready uses."""
+
+    def __init__(self, kind: str, image: str, programs: str, options: str = "",
+                 ready: Callable[[], object] | None = None) -> None:
+        self.image, self.ready = image, ready
+        self.words = {
+            "dwarfs": [os.path.join(programs, "dwarfs"), image, "DIR",
+                       *(["-o", options] if options else [])],
+            "squashfs": ["mount", "-t", "squashfs", "-o", "loop,ro", image, "DIR"],
+            "erofs": ["mount", "-t", "erofs", "-o", "loop,ro", image, "DIR"],
+            "squashfuse": ["squashfuse", image, "DIR"],
+            "erofsfuse": ["erofsfuse", image, "DIR"],
+        }[kind]
+
+    def __enter__(self) -> str:
+        self.dir = tempfile.mkdtemp(prefix="bench-")
+        drop_caches()
+        warm(self.image)
+        call("find", self.dir, "-ls")
+        if self.ready:
+            self.ready()
+        call(*[self.dir if word == "DIR" else word for word in self.words])
+        return self.dir
+
+    def __exit__(self, *_: object) -> None:
+        for _attempt in range(100):
+            if not os.path.ismount(self.dir):
+                break
+            subprocess.run(["umount", self.dir], stderr=subprocess.DEVNULL, check=False)
+            time.sleep(0.05)
+        os.rmdir(self.dir)
+
+
+def seconds(function: Callable[[], object]) -> float:
+    began = time.monotonic()
+    function()
+    return time.monotonic() - began
+
+
+def cold_and_warm(rounds: int, mount: Callable[[], Fresh],
+                  function: Callable[[str], float]) -> tuple[float, float]:
+    """The least of some first and of some second times, each pair on a mount of its own."""
+    times = []
+    for _ in range(rounds):
+        with mount() as directory:
+            times.append((function(directory), function(directory)))
+    return min(pair[0] for pair in times), min(pair[1] for pair in times)
+
+
+def save(path: str | None, results: dict[str, Any]) -> None:
+    if path:
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(results, out, indent=1, sort_keys=True)
+
+
+def ratios(title: str, rows: list[str], results: dict[str, dict[str, float]], columns: list[str],
+           base: str) -> None:
+    """A table: seconds of the base, and how many times as long the others take."""
+    print(f"| {title} | " + " | ".join(
+        f"{name}, s" if name == base else f"{name} : {base}" for name in columns) + " |")
+    print("|---|" + "---:|" * len(columns))
+    for row in rows:
+        cells = []
+        for name in columns:
+            value, unit = results.get(name, {}).get(row), results.get(base, {}).get(row)
+            if value is None or not unit:
+                cells.append("")
+            else:
+                cells.append(f"{value:.3f}" if name == base else f"{value / unit:.2f}")
+        print(f"| {row} | " + " | ".join(cells) + " |")

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/cache_inner: what the files of the cache share.
+ *
+ *	cache.c		who asks: hits, parts of blocks, what is lent
+ *	cache_work.c	who decodes, and who waits for that
+ *	cache_room.c	what is kept: the budget, what leaves first, extents
+ */
+#ifndef DW_READ_CACHE_INNER_H
+#define DW_READ_CACHE_INNER_H
+
+#include <pthread.h>
+
+#include "read/cache.h"
+#include "read/image.h"
+
+/* Of slot.state. */
+#define IS_RESIDENT 1u
+#define PIN	    2u
+
+/* Of resident.uses. */
+#define MAX_USES 3
+
+/* What is decoded for itself: a block, or a part of one. */
+struct unit {
+	struct dwarfs_image *image;
+	uint32_t block;
+	const struct codec_part *part; /* NULL: the whole block */
+	struct slot *slot;
+};
+
+/* A block that consists of parts: they have slots of their own. */
+struct parts {
+	size_t count;
+	struct codec_part *list;
+	struct slot *slots;
+};
+
+struct queue {
+	struct resident *oldest, *newest;
+	uint64_t bytes;
+	uint32_t count;
+};
+
+/* A unit as far as it is decoded. What is not atomic is the worker's, or, when there is
+ * none, under the lock. */
+struct resident {
+	struct slot *slot;
+	uint64_t size;
+	const uint8_t *bytes;
+	atomic_size_t ready; /* so many of the bytes are there */
+	uint8_t *pages;	     /* NULL: what is stored is what is read */
+	size_t page_bytes;
+	struct stored stored;
+	struct decoder *decoder; /* NULL: all is there */
+	uint64_t charged;
+	bool is_trusted; /* its hash is looked at when all is decoded */
+	uint8_t worth;	 /* rounds that it stays because it is slow to decode */
+	atomic_uchar uses;
+	_Atomic uint64_t last_ms; /* when it was read last */
+	uint32_t lent;		  /* pins that may stay for long; under the lock */
+	uint32_t passed;	  /* to so many, in its last moments; under the lock */
+	struct queue *queue;
+	struct resident *older, *newer;
+};
+
+/* A copy of some bytes of a unit. Under the lock, but for the bytes. */
+struct extent {
+	struct range range;
+	uint32_t pins;
+	uint32_t batch;	   /* those that were made at the same time */
+	uint64_t given;	   /* bytes, to readers */
+	struct slot *slot; /* NULL: it is kept no longer */
+	struct extent *next_in_slot;
+	struct extent *older, *newer;
+	uint64_t last_ms;
+	uint8_t *bytes;
+	uint8_t *pages; /* NULL: they follow this */
+};
+
+/* Bytes to be kept when the unit cannot be, or in any case. */
+struct want {
+	struct range range;
+	bool in_any_case;
+};
+
+/* Somebody decodes a unit; on his stack, under the lock. */
+struct work {
+	uint64_t need;	      /* what the unit will take in the end, as far as is known */
+	uint64_t whole;	      /* and if it were decoded to its end */
+	uint64_t end;	      /* how far */
+	uint64_t upto;	      /* and if the unit cannot stay */
+	uint64_t began;	      /* how far it was before */
+	uint32_t waiters;     /* who look at what follows when it has ended */
+	pthread_cond_t moved; /* it went on, ended, or it is its turn */
+	struct work *next_in_line; /* of those that wait until they are alone */
+	bool idle;		   /* it waits for its turn: the unit may be evicted */
+	bool alone;		   /* no other one is under way */
+	bool comes_back; /* the unit left not long ago, and will leave again soon */
+	bool made;	 /* the resident */
+	bool divided;	 /* the block turned out to have parts */
+	bool harvests;	 /* for extents only */
+	bool ended;
+	int code; /* 0 or why it failed */
+	const dwarfs_error *problem;
+	struct resident *passing; /* that they may still read from */
+	struct want *wants;
+	size_t want_count, want_room;
+};
+
+struct cache {
+	pthread_mutex_t lock;
+	uint32_t finish_percent; /* of a unit: then it is decoded to its end */
+	pthread_cond_t changed;	 /* memory was given back, or works gave up */
+	pthread_cond_t gate;	 /* works may begin again */
+	uint64_t budget, used, most_used;
+	uint32_t running;		     /* works under way */
+	uint32_t waiting;		     /* those of them that wait for memory */
+	uint32_t gated;			     /* those that wait until they may begin */
+	struct work *line_first, *line_last; /* those that wait until they are alone */
+	bool alone;			     /* one is */
+	struct queue probation, main;
+	struct extent *oldest_extent, *newest_extent;
+	uint64_t extent_bytes,
+		unread_bytes; /* of all, and of those not read to the end */
+	uint32_t extent_count, batch;
+	uint64_t kept_at; /* on the clock: when the last of them was made */
+	uint32_t loose; /* what is read from, but has no place: extents, passing units */
+	uint64_t lent_bytes, largest_block;
+	uint64_t passed_at;	      /* on the clock: when a unit could not stay last */
+	uint64_t clock;		      /* bytes that were ever taken in */
+	struct slot *_Atomic touched; /* the unit that was read last */
+	atomic_uint thirsty;	      /* so many wait for a pin to go */
+	uint64_t misses, evictions, decoded_bytes;
+	_Atomic uint64_t hits;
+};
+
+/* -- cache.c ------------------------------------------------------------------------- */
+
+uint64_t dw_cache_now_ms(void);
+
+/* The resident of a slot, pinned; NULL when there is none. Any thread. */
+struct resident *dw_cache_pin(struct slot *slot);
+
+/* The pin goes, for somebody who has the lock. */
+static inline void dw_cache_unpin(struct slot *slot)
+{
+	atomic_fetch_sub(&slot->state, PIN);
+}
+
+/* As dw_cache_get(), within a unit; false when the bytes are not there. */
+bool dw_cache_take(struct cache *cache, struct slot *slot, struct range range,
+		   struct cached *cached_out);
+
+/* -- cache_work.c; all under the lock, which is given up meanwhile ------------------- */
+
+/*
+ * Decode a unit as far as is needed, for this caller and all who come meanwhile. Nobody
+ * works at it. When it cannot stay *cached_out has the range, when that is not empty;
+ * otherwise the unit has it, or turned out to have parts.
+ */
+int dw_cache_decode(struct cache *cache, const struct unit *unit, struct range range,
+		    struct cached *cached_out, dwarfs_error **err);
+
+/* Somebody works at it: say what else is needed, and wait for that or until he is done.
+ * Afterwards it is there, or *cached_out has it, or it has to be tried again. */
+int dw_cache_wait(struct cache *cache, const struct unit *unit, struct range range,
+		  struct cached *cached_out, dwarfs_error **err);
+
+/* Decode for these ranges, to be kept as extents; or wait until somebody did, and then
+ * try again. */
+int dw_cache_decode_parts(struct cache *cache, const struct unit *unit,
+			  const struct wants *wants, dwarfs_error **err);
+
+/* Whether somebody's bytes are there while the unit is worked at. */
+bool dw_cache_has_come(struct slot *slot, struct range range);
+
+/* One reader less of a unit that passes. */
+void dw_cache_put_passing(struct cache *cache, struct resident *resident);
+
+/* -- cache_room.c; all under the lock ------------------------------------------------ */
+
+/* Take the resident out of its slot, unless somebody else than the caller has pinned it.
+ */
+bool dw_cache_detach(struct resident *resident, unsigned own_pins);
+
+/* Whether a unit left not long ago. */
+bool dw_cache_comes_back(const struct cache *cache, const struct slot *slot);
+
+/* The unit is there from now on, as far as it is; the caller has a pin. */
+void dw_cache_attach(struct cache *cache, struct resident *resident);
+
+/* Out of its queue, but not freed. */
+void dw_cache_dequeue(struct resident *resident);
+
+/* It is detached, so nobody reads from it. */
+void dw_cache_free_resident(struct cache *cache, struct resident *resident);
+
+/* What it takes is so much now. */
+void dw_cache_charge(struct cache *cache, struct resident *resident, uint64_t bytes);
+
+/* Let go of what is worth least. */
+void dw_cache_evict_to(struct cache *cache, uint64_t limit);
+
+/*
+ * Room for so many bytes more, besides those that the work has. What does not fit into
+ * the whole budget is let through when it is alone, and what others keep stays within the
+ * budget. False when all works wait for memory: the caller then gives back what it has.
+ */
+bool dw_cache_reserve(struct cache *cache, struct work *work, uint64_t own,
+		      uint64_t bytes);
+
+/* Until memory may have been given back. */
+void dw_cache_wait_a_little(struct cache *cache);
+
+/*
+ * What a work may take for its unit before that counts as one that cannot stay: of one
+ * that is larger than the budget less, when somebody is about to read extents.
+ */
+uint64_t dw_cache_limit(const struct cache *cache, const struct work *work);
+
+/* What all extents together may take. */
+uint64_t dw_cache_room_for_extents(const struct cache *cache);
+
+/* Keep copies of what is wanted of a resident, as far as it is there: all, or only what
+ * is to be kept in any case. What is kept in all stays within so many bytes. */
+void dw_cache_keep_wants(struct cache *cache, const struct resident *resident,
+			 const struct want *wants, size_t count, bool all,
+			 uint64_t limit);
+
+/* One that has the first of these bytes. */
+struct extent *dw_cache_find_extent(const struct slot *slot, struct range range);
+void dw_cache_give_extent(struct cache *cache, struct extent *extent, struct range range,
+			  struct cached *cached_out);
+/* Somebody got these bytes from elsewhere: where they are in extents, too, they count as
+ * read. */
+void dw_cache_credit(struct cache *cache, const struct slot *slot, struct range range);
+/* Whether there are extents for all of it. */
+bool dw_cache_has_extents(const struct slot *slot, struct range range);
+void dw_cache_put_extent(struct cache *cache, struct extent *extent);
+void dw_cache_drop_extent(struct cache *cache, struct extent *extent);
+
+#endif
