@@ -196,7 +196,7 @@ static void run_stream(struct ahead *ahead, const struct job *job)
 	pthread_mutex_lock(&ahead->lock);
 	if (stream->turn == job->turn) {
 		/* What is too large now may fit next time. */
-		stream->mark = from + (to - from) / 2;
+		stream->mark = from;
 		if (stream->ahead < to)
 			stream->ahead = to;
 		stream->window = window < ahead->share / 4 ? window * 4 : ahead->share;

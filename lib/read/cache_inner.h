@@ -124,7 +124,10 @@ struct cache {
 	uint64_t extent_bytes,
 		unread_bytes; /* of all, and of those not read to the end */
 	uint32_t extent_count, batch;
-	uint64_t kept_at; /* on the clock: when the last of them was made */
+	uint32_t narrow;      /* a batch may take the room, halved so often */
+	uint32_t narrowed_at; /* the batch from which on that holds */
+	uint32_t used_up;     /* extents since then that were read to the end */
+	uint64_t kept_at;     /* on the clock: when the last of them was made */
 	uint32_t loose; /* what is read from, but has no place: extents, passing units */
 	uint64_t lent_bytes, largest_block;
 	uint64_t passed_at;	      /* on the clock: when a unit could not stay last */
@@ -232,6 +235,8 @@ void dw_cache_keep_wants(struct cache *cache, const struct resident *resident,
 struct extent *dw_cache_find_extent(const struct slot *slot, struct range range);
 void dw_cache_give_extent(struct cache *cache, struct extent *extent, struct range range,
 			  struct cached *cached_out);
+/* Where those will go on who are about to be through with an extent; so many at most. */
+size_t dw_cache_next_reads(const struct slot *slot, uint64_t *places, size_t most);
 /* Somebody got these bytes from elsewhere: where they are in extents, too, they count as
  * read. */
 void dw_cache_credit(struct cache *cache, const struct slot *slot, struct range range);

@@ -20,7 +20,8 @@
 #define OVERSIZE_SHARE	8		    /* what they leave, when units cannot stay */
 #define RECENT_BUDGETS	32		    /* taken in since one could not */
 #define FRESH_BUDGETS	8		    /* taken in since extents were made */
-#define BATCH_SHARE	4		    /* of the room for extents, for new ones */
+#define MAX_NARROW	6		    /* so often the room for a batch is halved */
+#define TRY_AGAIN	8u		    /* batches that are read in time, and more */
 #define PAGES_BYTES	((size_t)64 << 10)  /* extents from here on are pages */
 #define GLANCE_NS	(2 * 1000 * 1000) /* how often those are looked at who only read */
 
@@ -112,11 +113,15 @@ void dw_cache_free_resident(struct cache *cache, struct resident *resident)
 
 uint64_t dw_cache_room_for_extents(const struct cache *cache)
 {
-	/* When units cannot stay, extents are what the cache is for. */
-	if (cache->passed_at &&
-	    cache->clock - cache->passed_at <= RECENT_BUDGETS * cache->budget)
-		return cache->budget - cache->budget / OVERSIZE_SHARE;
-	return cache->budget / EXTENT_SHARE;
+	uint64_t least = cache->budget / EXTENT_SHARE;
+	uint64_t most = cache->budget - cache->budget / OVERSIZE_SHARE;
+
+	/* When units cannot stay, extents are what the cache is for, besides what is
+	 * read again and again. */
+	if (!cache->passed_at ||
+	    cache->clock - cache->passed_at > RECENT_BUDGETS * cache->budget)
+		return least;
+	return most > least + cache->main.bytes ? most - cache->main.bytes : least;
 }
 
 /* Of the extents, so much stays while others need memory: somebody is about to read it.
@@ -160,6 +165,29 @@ static void free_extent(struct cache *cache, struct extent *extent)
 	free(extent);
 }
 
+/* An extent left before it was read: there are more readers than there is room for such
+ * long ones. */
+static void note_lost(struct cache *cache, const struct extent *extent)
+{
+	if (extent->batch < cache->narrowed_at || cache->narrow >= MAX_NARROW)
+		return;
+	cache->narrow++;
+	cache->narrowed_at = cache->batch + 1;
+	cache->used_up = 0;
+}
+
+/* One was read in time: after some of them, longer ones are tried again. */
+static void note_used_up(struct cache *cache, const struct extent *extent)
+{
+	if (extent->batch < cache->narrowed_at || cache->narrow == 0)
+		return;
+	if (++cache->used_up < TRY_AGAIN << cache->narrow)
+		return;
+	cache->used_up = 0;
+	cache->narrow--;
+	cache->narrowed_at = cache->batch + 1;
+}
+
 /* Out of its slot and the list; freed when nobody reads from it. */
 void dw_cache_drop_extent(struct cache *cache, struct extent *extent)
 {
@@ -171,8 +199,10 @@ void dw_cache_drop_extent(struct cache *cache, struct extent *extent)
 	unlink_extent(cache, extent);
 	extent->slot = NULL;
 	cache->extent_bytes -= extent->range.size;
-	if (is_unread(extent))
+	if (is_unread(extent)) {
 		cache->unread_bytes -= extent->range.size;
+		note_lost(cache, extent);
+	}
 	cache->extent_count--;
 	if (extent->pins == 0)
 		free_extent(cache, extent);
@@ -192,6 +222,24 @@ struct extent *dw_cache_find_extent(const struct slot *slot, struct range range)
 		if (has(extent, range.from))
 			return extent;
 	return NULL;
+}
+
+size_t dw_cache_next_reads(const struct slot *slot, uint64_t *places, size_t most)
+{
+	size_t count = 0, tries = 2 * most;
+
+	for (const struct extent *extent = slot->extents; extent && count < most;
+	     extent = extent->next_in_slot) {
+		uint64_t end = extent->range.from + extent->range.size;
+
+		if (extent->given < extent->range.size - extent->range.size / 4)
+			continue;
+		if (tries-- == 0)
+			break;
+		if (!dw_cache_find_extent(slot, (struct range){ end, 1 }))
+			places[count++] = end;
+	}
+	return count;
 }
 
 /* How much of a range stands in an extent that has its beginning. */
@@ -249,6 +297,7 @@ static void note_given(struct cache *cache, struct extent *extent, uint64_t byte
 		return;
 	unlink_extent(cache, extent);
 	if (was_unread) {
+		note_used_up(cache, extent);
 		cache->unread_bytes -= extent->range.size;
 		link_oldest(cache, extent);
 	} else {
@@ -349,6 +398,9 @@ static bool keep_extent(struct cache *cache, const struct resident *resident,
 	if (!make_extent_room(cache, range.size))
 		return false;
 	dw_cache_evict_to(cache, limit - range.size);
+	while (cache->used > limit - range.size && cache->oldest_extent &&
+	       cache->oldest_extent->batch != cache->batch)
+		dw_cache_drop_extent(cache, pick_extent(cache));
 	if (cache->used + range.size > limit || !(extent = new_extent(resident, range)))
 		return false;
 	cache->used += range.size;
@@ -401,13 +453,8 @@ static struct range clip(const struct resident *resident, struct range range,
 static uint64_t fair_share(const struct cache *cache, const struct resident *resident,
 			   const struct want *wants, size_t count, bool all)
 {
-	uint64_t room = dw_cache_room_for_extents(cache), share, sum;
-
-	/* What others are about to read stays, but for some of it. */
-	room = room / BATCH_SHARE + cache->unread_bytes < room
-		       ? room - cache->unread_bytes
-		       : room / BATCH_SHARE;
-	share = room;
+	uint64_t room = dw_cache_room_for_extents(cache);
+	uint64_t share = room >> cache->narrow, sum;
 
 	do {
 		sum = 0;

@@ -16,6 +16,7 @@
 
 #define STEP_BYTES    ((size_t)128 << 10) /* decoded before others are told */
 #define RESERVE_BYTES ((size_t)1 << 20)	  /* at a time */
+#define MAX_OTHERS    16
 #define WINDOW_SHARE  4 /* of the budget, behind what is read: one part in */
 
 /* How a step of the work ends, when it does not fail. */
@@ -78,13 +79,9 @@ static int add_reader(const struct cache *cache, struct work *work, struct range
 		      dwarfs_error **err)
 {
 	uint64_t before = range.from > work->began ? range.from - work->began : 0;
-	uint64_t least = cache->budget / WINDOW_SHARE, most = cache->budget;
+	uint64_t least = cache->budget / WINDOW_SHARE >> cache->narrow;
+	uint64_t most = cache->budget >> cache->narrow;
 	uint64_t window = before + before / 2;
-
-	if (work->comes_back) {
-		least = RESERVE_BYTES;
-		window = before;
-	}
 
 	if (window < least)
 		window = least;
@@ -93,6 +90,22 @@ static int add_reader(const struct cache *cache, struct work *work, struct range
 	if (window > range.size)
 		range.size = window;
 	return add_want(work, range, false, err);
+}
+
+/* When a unit has to be decoded again, others who go through it will need it soon: have
+ * all of them go on at once. */
+static int add_others(struct work *work, const struct slot *slot, dwarfs_error **err)
+{
+	uint64_t places[MAX_OTHERS], from = work->wants[0].range.from;
+	uint64_t window = work->wants[0].range.size;
+	size_t count = dw_cache_next_reads(slot, places, MAX_OTHERS);
+	int ret = 0;
+
+	for (size_t i = 0; i < count && ret == 0; i++)
+		if (places[i] < from || places[i] - from >= window)
+			ret = add_want(work, (struct range){ places[i], window }, false,
+				       err);
+	return ret;
 }
 
 static int add_wants(struct work *work, const struct wants *wants, dwarfs_error **err)
@@ -432,7 +445,7 @@ static void pass(struct cache *cache, struct work *work, struct resident *reside
 {
 	struct slot *slot = resident->slot;
 
-	cache->passed_at = cache->clock;
+	cache->passed_at = slot->left_at = cache->clock;
 	if (resident->lent > 0) {
 		release(cache, resident, false);
 		return;
@@ -570,8 +583,12 @@ static void finish(struct cache *cache, struct work *work, struct resident *resi
 	}
 	if (resident->charged <= cache->budget)
 		dw_cache_evict_to(cache, cache->budget);
-	if (cache->used > cache->budget) {
+	if (cache->used > cache->budget ||
+	    (work->comes_back && work->whole > cache->budget)) {
 		cache->passed_at = cache->clock;
+		/* It takes no room from what is kept. */
+		if (resident->lent == 0)
+			dw_cache_dequeue(resident);
 		dw_cache_keep_wants(cache, resident, work->wants, work->want_count, true,
 				    limit);
 		pass(cache, work, resident);
@@ -618,6 +635,8 @@ static int run(struct cache *cache, const struct unit *unit, struct range range,
 		cache->largest_block = unit->image->view->block_size;
 	work.code = wants ? add_wants(&work, wants, &problem)
 			  : add_reader(cache, &work, range, &problem);
+	if (work.code == 0 && work.comes_back && !wants)
+		work.code = add_others(&work, unit->slot, &problem);
 	resident = NULL;
 	if (work.code == 0)
 		work.code = decode(cache, unit, &work, &resident, &problem);
