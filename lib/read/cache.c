@@ -308,23 +308,34 @@ void dw_cache_put(struct dwarfs_image *image, struct cached *cached)
 	pthread_mutex_unlock(&cache->lock);
 }
 
+/* The lock is held. */
+static bool hold(struct cache *cache, struct cached *cached)
+{
+	uint64_t bytes;
+
+	if (!(atomic_load(&cached->slot->state) & IS_RESIDENT))
+		return false;
+	/* Others may go on with it meanwhile. */
+	bytes = cached->slot->resident->most;
+	if (cache->largest_work < bytes)
+		cache->largest_work = bytes;
+	if (cache->lent_bytes + bytes + 2 * cache->largest_work > cache->budget)
+		return false;
+	cached->held = bytes;
+	cache->lent_bytes += bytes;
+	cached->slot->resident->lent++;
+	return true;
+}
+
 bool dw_cache_hold(struct dwarfs_image *image, struct cached *cached)
 {
-	struct cache *cache = image->cache;
-	bool held = false;
+	bool held;
 
 	if (cached->extent || cached->passing)
 		return false;
-	pthread_mutex_lock(&cache->lock);
-	/* What is lent leaves room for decoding any other block. */
-	if (cache->lent_bytes + 3 * cache->largest_block <= cache->budget &&
-	    (atomic_load(&cached->slot->state) & IS_RESIDENT)) {
-		cached->held = cache->largest_block;
-		cache->lent_bytes += cached->held;
-		cached->slot->resident->lent++;
-		held = true;
-	}
-	pthread_mutex_unlock(&cache->lock);
+	pthread_mutex_lock(&image->cache->lock);
+	held = hold(image->cache, cached);
+	pthread_mutex_unlock(&image->cache->lock);
 	return held;
 }
 

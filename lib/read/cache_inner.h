@@ -54,6 +54,7 @@ struct resident {
 	struct stored stored;
 	struct decoder *decoder; /* NULL: all is there */
 	uint64_t charged;
+	uint64_t most;	 /* so much it will take at most, from now on; under the lock */
 	bool is_trusted; /* its hash is looked at when all is decoded */
 	uint8_t worth;	 /* rounds that it stays because it is slow to decode */
 	atomic_uchar uses;
@@ -129,7 +130,8 @@ struct cache {
 	uint32_t used_up;     /* extents since then that were read to the end */
 	uint64_t kept_at;     /* on the clock: when the last of them was made */
 	uint32_t loose; /* what is read from, but has no place: extents, passing units */
-	uint64_t lent_bytes, largest_block;
+	uint64_t lent_bytes;	      /* what all that is lent may take in the end */
+	uint64_t largest_work;	      /* the most that a unit takes while it is decoded */
 	uint64_t passed_at;	      /* on the clock: when a unit could not stay last */
 	uint64_t clock;		      /* bytes that were ever taken in */
 	struct slot *_Atomic touched; /* the unit that was read last */

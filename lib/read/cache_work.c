@@ -364,6 +364,7 @@ static void settle(struct cache *cache, struct resident *resident)
 		dw_decoder_free(dw_steal(resident->decoder));
 		dw_stored_free(&resident->stored);
 	}
+	resident->most = bytes_until(resident, resident->size);
 	dw_cache_charge(cache, resident, bytes_after(resident, ready));
 }
 
@@ -386,14 +387,15 @@ static uint64_t target_of(const struct cache *cache, const struct work *work,
 
 /* What the unit will take. Before the first step its decoder can only guess, and no more
  * than that step counts. */
-static void foresee(struct work *work, const struct resident *resident, uint64_t target)
+static void foresee(struct work *work, struct resident *resident, uint64_t target)
 {
 	bool begins = resident->decoder && atomic_load(&resident->ready) == 0;
 
 	if (begins && target > STEP_BYTES)
 		target = STEP_BYTES;
 	work->need = bytes_until(resident, target);
-	work->whole = begins ? work->need : bytes_until(resident, resident->size);
+	resident->most = bytes_until(resident, resident->size);
+	work->whole = begins ? work->need : resident->most;
 }
 
 /* The unit goes on to what is wanted; an outcome. The lock is held on entry and exit. */
@@ -568,11 +570,23 @@ static int decode(struct cache *cache, const struct unit *unit, struct work *wor
 	return ret < 0 ? ret : 0;
 }
 
+/* Whether there are extents for all that is wanted in any case. */
+static bool has_all(const struct work *work, const struct resident *resident)
+{
+	for (size_t i = 0; i < work->want_count; i++)
+		if (work->wants[i].in_any_case &&
+		    !dw_cache_has_extents(resident->slot, work->wants[i].range))
+			return false;
+	return true;
+}
+
 /* What is decoded stays, or not. */
 static void finish(struct cache *cache, struct work *work, struct resident *resident)
 {
 	uint64_t limit = cache->budget;
 
+	if (cache->largest_work < work->whole)
+		cache->largest_work = work->whole;
 	settle(cache, resident);
 	/* What it has itself does not count then. */
 	if (work->whole > cache->budget)
@@ -596,7 +610,9 @@ static void finish(struct cache *cache, struct work *work, struct resident *resi
 	}
 	dw_cache_keep_wants(cache, resident, work->wants, work->want_count,
 			    work->comes_back, cache->budget);
-	release(cache, resident, work->harvests && work->made && work->waiters == 0);
+	release(cache, resident,
+		work->harvests && work->made && work->waiters == 0 &&
+			has_all(work, resident));
 }
 
 /* Those who wait take what they need of it, before its memory goes. */
@@ -631,8 +647,6 @@ static int run(struct cache *cache, const struct unit *unit, struct range range,
 	if (pthread_cond_init(&work.moved, NULL) != 0)
 		return dw_fail_nomem(err);
 	unit->slot->work = &work;
-	if (cache->largest_block < unit->image->view->block_size)
-		cache->largest_block = unit->image->view->block_size;
 	work.code = wants ? add_wants(&work, wants, &problem)
 			  : add_reader(cache, &work, range, &problem);
 	if (work.code == 0 && work.comes_back && !wants)

@@ -1171,6 +1171,66 @@ static void any_budget_serves_all_kinds_of_readers(void **state)
 	}
 }
 
+/* Blocks that are lent can still be decoded further: that counts from the beginning. */
+static void what_is_lent_may_grow_within_the_budget(void **state)
+{
+	static const struct block_spec specs[MAX_BLOCKS] = {
+		{ CODEC_LZMA, 0 }, { CODEC_LZMA, 0 }, { CODEC_LZMA, 0 },
+		{ CODEC_LZMA, 0 }, { CODEC_LZMA, 0 }, { CODEC_LZMA, 0 },
+		{ CODEC_LZMA, 0 }, { CODEC_LZMA, 0 },
+	};
+	const uint64_t budget = UINT64_C(8) << 20;
+	dwarfs_context *context = context_with(budget);
+	dwarfs_borrowed *borrowed[MAX_BLOCKS] = { NULL };
+	auto_world struct world world;
+	dwarfs_image *image;
+
+	make_world(&world, specs, MAX_BLOCKS, 1 << 20);
+	image = craft_open(&world.craft, context);
+	for (uint32_t i = 0; i < MAX_BLOCKS; i++) {
+		dwarfs_file *file = NULL;
+
+		assert_int_equal(dwarfs_file_open(image, i + 1, &file, NULL), 0);
+		assert_int_equal(dwarfs_file_borrow(file, 10, 0, &borrowed[i], NULL), 0);
+		dwarfs_file_free(file);
+	}
+	for (uint32_t i = 0; i < MAX_BLOCKS; i++)
+		assert_int_equal(try_read(&world, image, i, (1 << 20) - 4096, 10), 0);
+	assert_true(count_of(context, DWARFS_CACHE_MOST_USED) <= budget);
+	for (uint32_t i = 0; i < MAX_BLOCKS; i++)
+		dwarfs_borrowed_free(borrowed[i]);
+	dwarfs_image_free(image);
+	dwarfs_context_free(context);
+}
+
+/* What there is no room for beside the block is read from the block: it stays. */
+static void a_harvest_that_is_cut_short_is_not_lost(void **state)
+{
+	static const struct range list[] = { { 0, 280 << 10 },
+					     { 300 << 10, 280 << 10 },
+					     { 600 << 10, 280 << 10 } };
+	static const struct block_spec spec = { CODEC_ZSTD, 0 };
+	const struct wants wants = { list, 3 };
+	dwarfs_context *context = context_with(3 << 19);
+	auto_world struct world world;
+	dwarfs_image *image;
+	uint64_t before;
+
+	make_world(&world, &spec, 1, 1 << 20);
+	image = craft_open(&world.craft, context);
+	assert_int_equal(dw_cache_harvest(image, 0, &wants, NULL), 0);
+	assert_true(count_of(context, DWARFS_CACHE_EXTENTS) > 0);
+	before = decoded(context);
+	for (size_t i = 0; i < wants.count; i++)
+		assert_int_equal(
+			try_read(&world, image, 0, list[i].from, (size_t)list[i].size),
+			0);
+	assert_int_equal(decoded(context), before);
+	assert_true(count_of(context, DWARFS_CACHE_MOST_USED) <= 3 << 19);
+	dwarfs_image_free(image);
+	dwarfs_context_free(context);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1189,6 +1249,8 @@ int main(void)
 		cmocka_unit_test(too_many_readers),
 		cmocka_unit_test(readers_that_stop_are_forgotten),
 		cmocka_unit_test(what_is_hot_stays),
+		cmocka_unit_test(what_is_lent_may_grow_within_the_budget),
+		cmocka_unit_test(a_harvest_that_is_cut_short_is_not_lost),
 		cmocka_unit_test(all_who_wait_get_the_same_error),
 		cmocka_unit_test(any_budget_serves_all_kinds_of_readers),
 	};
