@@ -28,6 +28,9 @@
 #define PIECE_BYTES  ((uint64_t)256 << 10)
 #define MOST_AHEAD   ((uint64_t)4 << 20) /* of a reader of one file */
 #define BUDGET_SHARE 4			 /* of the cache: one part in */
+#define MOST_WASTE   4	  /* so many times what is wanted may be decoded for it */
+#define LEAST_REST   4096 /* files without a look ahead, when it was more */
+#define MOST_REST    ((uint32_t)1 << 20)
 
 /* A part of a file, or, with bytes 0, files for a stream. */
 struct job {
@@ -51,6 +54,7 @@ struct ahead {
 	struct order order;
 	bool all_fits; /* the whole image, in the cache: no block has to be given up */
 	bool busy[ORDER_STREAMS]; /* a job for it is waiting or running */
+	uint32_t resting, rest;	  /* so many files are not looked ahead of; next time */
 	/* By the inode's low bits: inode, and above it the entry that names it. */
 	_Atomic uint64_t *names;
 	uint32_t next_block; /* to load; the count of blocks: none */
@@ -121,7 +125,9 @@ void ahead_note_start(struct ahead *ahead, dwarfs_inode inode)
 	pthread_mutex_lock(&ahead->lock);
 	job.stream = order_note(&ahead->order, (dwarfs_entry)(known >> 32), &wants_more);
 	job.turn = ahead->order.streams[job.stream].turn;
-	if (wants_more && !ahead->busy[job.stream])
+	if (ahead->resting > 0)
+		ahead->resting--;
+	else if (wants_more && !ahead->busy[job.stream])
 		ahead->busy[job.stream] = add_job(ahead, &job);
 	pthread_mutex_unlock(&ahead->lock);
 }
@@ -167,15 +173,44 @@ static size_t list_files(const dwarfs_image *image, dwarfs_entry *entry, uint64_
 	return count;
 }
 
-/* Whether the reader still goes the way that the job was for. */
+/* Whether the reader still goes the way that the job was for, and that is worth it. */
 static bool is_current(struct ahead *ahead, const struct job *job)
 {
 	bool current;
 
 	pthread_mutex_lock(&ahead->lock);
-	current = ahead->order.streams[job->stream].turn == job->turn;
+	current = ahead->order.streams[job->stream].turn == job->turn &&
+		  ahead->resting == 0;
 	pthread_mutex_unlock(&ahead->lock);
 	return current && !atomic_load(&ahead->ending);
+}
+
+static uint64_t decoded_bytes(const struct ahead *ahead)
+{
+	return dwarfs_context_cache_count(ahead->context, DWARFS_CACHE_DECODED_BYTES);
+}
+
+/*
+ * Have the cache decode some files. Where these need a little of many blocks that do not
+ * stay, looking ahead costs more than it gives: the cache itself keeps what a directory
+ * needs of a block that it decodes again.
+ */
+static void prefetch(struct ahead *ahead, const dwarfs_inode *inodes, size_t count,
+		     uint64_t window)
+{
+	const dwarfs_image *image = ahead->mounted->image;
+	uint64_t before = decoded_bytes(ahead);
+	uint64_t most = MOST_WASTE * window + dwarfs_image_block_bytes(image);
+
+	PERF_SPAN(ahead->mounted->perfmon, PERF_CACHE_PREFETCH, inodes[0]);
+	dwarfs_prefetch(image, inodes, count, NULL);
+	if (decoded_bytes(ahead) - before <= most)
+		return;
+	pthread_mutex_lock(&ahead->lock);
+	ahead->resting = ahead->rest;
+	if (ahead->rest < MOST_REST)
+		ahead->rest *= 2;
+	pthread_mutex_unlock(&ahead->lock);
 }
 
 /* Decode what comes next; the lock is not held. */
@@ -202,10 +237,8 @@ static void run_stream(struct ahead *ahead, const struct job *job)
 		stream->window = window < ahead->share / 4 ? window * 4 : ahead->share;
 	}
 	pthread_mutex_unlock(&ahead->lock);
-	if (!ahead->all_fits && count > 0 && is_current(ahead, job)) {
-		PERF_SPAN(ahead->mounted->perfmon, PERF_CACHE_PREFETCH, inodes[0]);
-		dwarfs_prefetch(image, inodes, count, NULL);
-	}
+	if (!ahead->all_fits && count > 0 && is_current(ahead, job))
+		prefetch(ahead, inodes, count, window);
 	for (size_t i = 0; ahead->all_fits && i < count && is_current(ahead, job); i++) {
 		PERF_SPAN(ahead->mounted->perfmon, PERF_CACHE_PREFETCH, inodes[i]);
 		warm_range(ahead, inodes[i], 0, window);
@@ -389,6 +422,7 @@ int ahead_new(struct mounted *mounted, struct ahead **ahead_out)
 	ahead->mounted = mounted;
 	ahead->context = dwarfs_image_context(mounted->image);
 	ahead->share = settings->cache_bytes / BUDGET_SHARE;
+	ahead->rest = LEAST_REST;
 	pthread_mutex_init(&ahead->lock, NULL);
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);

@@ -51,11 +51,13 @@ static int add_hole(dwarfs_borrowed *borrowed, size_t bytes, dwarfs_error **err)
 	return ret;
 }
 
-static int add_data(dwarfs_borrowed *borrowed, const struct chunk *chunk, uint64_t skip,
-		    size_t bytes, dwarfs_error **err)
+static int add_data(dwarfs_borrowed *borrowed, dwarfs_inode inode,
+		    const struct chunk *chunk, uint64_t skip, size_t bytes,
+		    dwarfs_error **err)
 {
 	struct part part = { 0 };
-	int ret = dw_chunk_get(borrowed->image, chunk, skip, bytes, &part.cached, err);
+	int ret = dw_chunk_get(borrowed->image, inode, chunk, skip, bytes, &part.cached,
+			       err);
 
 	if (ret < 0)
 		return ret;
@@ -105,7 +107,8 @@ int dwarfs_file_borrow(const dwarfs_file *file, size_t bytes, uint64_t offset,
 		if (chunk.is_hole)
 			ret = add_hole(borrowed, part, err);
 		else if (part > 0)
-			ret = add_data(borrowed, &chunk, cursor.skip, part, err);
+			ret = add_data(borrowed, file->inode, &chunk, cursor.skip, part,
+				       err);
 		if (ret < 0)
 			return ret;
 		cursor.skip += borrowed->bytes - before;

@@ -14,6 +14,9 @@
 
 #include "pool/threads.h"
 #include "read/cache_inner.h"
+#include "read/siblings.h"
+
+#define NO_INODE UINT32_MAX
 
 uint64_t dw_cache_now_ms(void)
 {
@@ -160,7 +163,7 @@ static int open_block(struct cache *cache, const struct unit *unit, dwarfs_error
 			ret = dw_cache_wait(cache, unit, (struct range){ 0, 1 }, &unused,
 					    err);
 		else
-			ret = dw_cache_decode(cache, unit, (struct range){ 0, 0 },
+			ret = dw_cache_decode(cache, unit, (struct range){ 0, 0 }, NULL,
 					      &unused, err);
 		if (unused.passing)
 			dw_cache_put_passing(cache, unused.passing);
@@ -231,10 +234,39 @@ static void count_hit(struct cache *cache)
 	atomic_fetch_add_explicit(&cache->hits, 1, memory_order_relaxed);
 }
 
-/* Have it decoded, by whom ever. The lock is held on entry and exit. */
-static int get_slowly(struct cache *cache, struct dwarfs_image *image, uint32_t block,
-		      struct range range, struct cached *cached, dwarfs_error **err)
+/* How much of what its neighbours need may be kept of all blocks, besides one that is
+ * being decoded. */
+static uint64_t room_for_neighbours(const struct cache *cache)
 {
+	uint64_t budget = cache->budget, work = cache->largest_work;
+	uint64_t room = dw_cache_room_for_extents(cache);
+
+	if (work < budget && room > budget - work)
+		room = budget - work > budget / 8 ? budget - work : budget / 8;
+	return room;
+}
+
+/* What else to keep of a block that a file needs. The lock is held on entry and exit. */
+static int find_wants(struct cache *cache, struct dwarfs_image *image, uint32_t block,
+		      dwarfs_inode inode, uint64_t from, struct range **list_out,
+		      size_t *count_out, dwarfs_error **err)
+{
+	uint64_t room = room_for_neighbours(cache);
+	int ret;
+
+	pthread_mutex_unlock(&cache->lock);
+	ret = dw_siblings_in(image, inode, block, from, room, list_out, count_out, err);
+	pthread_mutex_lock(&cache->lock);
+	return ret;
+}
+
+/* Have it decoded, by whom ever. The lock is held on entry and exit. */
+static int get_slowly(struct cache *cache, struct dwarfs_image *image, dwarfs_inode inode,
+		      uint32_t block, struct range range, struct cached *cached,
+		      dwarfs_error **err)
+{
+	auto_free struct range *list = NULL;
+	struct wants wants = { 0 };
 	int ret = 0;
 
 	for (bool is_first = true; ret == 0; is_first = false) {
@@ -247,10 +279,20 @@ static int get_slowly(struct cache *cache, struct dwarfs_image *image, uint32_t 
 				count_hit(cache);
 			return 0;
 		}
+		if (!list && inode != NO_INODE && !unit.part && !unit.slot->work &&
+		    dw_cache_is_missed(cache, unit.slot)) {
+			ret = find_wants(cache, image, block, inode, range.from, &list,
+					 &wants.count, err);
+			inode = NO_INODE;
+			wants.list = list;
+			continue;
+		}
 		if (unit.slot->work)
 			ret = dw_cache_wait(cache, &unit, part, cached, err);
 		else
-			ret = dw_cache_decode(cache, &unit, part, cached, err);
+			ret = dw_cache_decode(cache, &unit, part,
+					      wants.count && !unit.part ? &wants : NULL,
+					      cached, err);
 		if (ret == 0 && cached->data)
 			return 0;
 	}
@@ -259,6 +301,12 @@ static int get_slowly(struct cache *cache, struct dwarfs_image *image, uint32_t 
 
 int dw_cache_get(struct dwarfs_image *image, uint32_t block, struct range range,
 		 struct cached *cached_out, dwarfs_error **err)
+{
+	return dw_cache_get_for(image, NO_INODE, block, range, cached_out, err);
+}
+
+int dw_cache_get_for(struct dwarfs_image *image, dwarfs_inode inode, uint32_t block,
+		     struct range range, struct cached *cached_out, dwarfs_error **err)
 {
 	struct cache *cache = image->cache;
 	struct unit unit = unit_at(image, block, range.from);
@@ -270,7 +318,7 @@ int dw_cache_get(struct dwarfs_image *image, uint32_t block, struct range range,
 		return 0;
 	}
 	pthread_mutex_lock(&cache->lock);
-	ret = get_slowly(cache, image, block, range, &cached, err);
+	ret = get_slowly(cache, image, inode, block, range, &cached, err);
 	pthread_mutex_unlock(&cache->lock);
 	if (ret == 0)
 		*cached_out = cached;

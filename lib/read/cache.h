@@ -7,6 +7,8 @@
 
 #include <stdatomic.h>
 
+#include <dwarfs/walk.h>
+
 #include "base/context.h"
 #include "base/memory.h"
 
@@ -27,6 +29,7 @@ struct slot {
 	uint64_t left_at;	     /* when it was evicted last; 0: never */
 	struct parts *_Atomic parts; /* of a block that is not decoded as a whole */
 	bool is_whole;	 /* a block was seen to have no parts; under the lock */
+	bool is_large;	 /* and that it cannot stay; likewise */
 	bool is_damaged; /* its hash was looked at late and does not match */
 };
 
@@ -63,6 +66,13 @@ int dw_cache_of(dwarfs_context *context, struct cache **cache_out, dwarfs_error 
 int dw_cache_get(struct dwarfs_image *image, uint32_t block, struct range range,
 		 struct cached *cached_out, dwarfs_error **err);
 void dw_cache_put(struct dwarfs_image *image, struct cached *cached);
+
+/*
+ * The same for a file. When its block has to be decoded again and again, what the files
+ * behind it need is kept, too, see read/siblings.h.
+ */
+int dw_cache_get_for(struct dwarfs_image *image, dwarfs_inode inode, uint32_t block,
+		     struct range range, struct cached *cached_out, dwarfs_error **err);
 
 /* As dw_cache_get(), but false when the bytes are not there, in one piece of a block that
  * stays. */

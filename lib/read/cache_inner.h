@@ -161,11 +161,13 @@ bool dw_cache_take(struct cache *cache, struct slot *slot, struct range range,
 
 /*
  * Decode a unit as far as is needed, for this caller and all who come meanwhile. Nobody
- * works at it. When it cannot stay *cached_out has the range, when that is not empty;
- * otherwise the unit has it, or turned out to have parts.
+ * works at it. When it cannot stay *cached_out has the range, when that is not empty; *
+ * otherwise the unit has it, or turned out to have parts. wants, which may be NULL, are
+ * decoded as well, and kept as extents in any case.
  */
 int dw_cache_decode(struct cache *cache, const struct unit *unit, struct range range,
-		    struct cached *cached_out, dwarfs_error **err);
+		    const struct wants *wants, struct cached *cached_out,
+		    dwarfs_error **err);
 
 /* Somebody works at it: say what else is needed, and wait for that or until he is done.
  * Afterwards it is there, or *cached_out has it, or it has to be tried again. */
@@ -188,6 +190,9 @@ void dw_cache_put_passing(struct cache *cache, struct resident *resident);
 /* Take the resident out of its slot, unless somebody else than the caller has pinned it.
  */
 bool dw_cache_detach(struct resident *resident, unsigned own_pins);
+
+/* Whether a unit left that could have stayed, and may be asked for again and again. */
+bool dw_cache_is_missed(const struct cache *cache, const struct slot *slot);
 
 /* Whether a unit left not long ago. */
 bool dw_cache_comes_back(const struct cache *cache, const struct slot *slot);

@@ -19,6 +19,7 @@
 #define EXTENT_BYTES	((uint64_t)1 << 20) /* of one at most */
 #define OVERSIZE_SHARE	8		    /* what they leave, when units cannot stay */
 #define RECENT_BUDGETS	32		    /* taken in since one could not */
+#define MISSED_BUDGETS	8		    /* taken in since a unit left */
 #define FRESH_BUDGETS	8		    /* taken in since extents were made */
 #define MAX_NARROW	6		    /* so often the room for a batch is halved */
 #define TRY_AGAIN	8u		    /* batches that are read in time, and more */
@@ -80,6 +81,12 @@ void dw_cache_dequeue(struct resident *resident)
 	queue->bytes -= resident->charged;
 	queue->count--;
 	resident->queue = NULL;
+}
+
+bool dw_cache_is_missed(const struct cache *cache, const struct slot *slot)
+{
+	return slot->left_at && !slot->is_large &&
+	       cache->clock - slot->left_at < MISSED_BUDGETS * cache->budget;
 }
 
 bool dw_cache_comes_back(const struct cache *cache, const struct slot *slot)

@@ -71,7 +71,7 @@ static int add_want(struct work *work, struct range range, bool in_any_case,
 
 /*
  * A range that somebody reads, with what stands behind it: that is kept if the unit
- * cannot * be, so there is more of it where much has to be decoded before it, which at
+ * cannot be, so there is more of it where much has to be decoded before it, which at
  * most doubles or so what there is to do. Of a unit that comes back there is less, since
  * it might stay this time.
  */
@@ -446,8 +446,8 @@ static void release(struct cache *cache, struct resident *resident, bool drop)
 static void pass(struct cache *cache, struct work *work, struct resident *resident)
 {
 	struct slot *slot = resident->slot;
-
 	cache->passed_at = slot->left_at = cache->clock;
+	slot->is_large = work->whole > cache->budget;
 	if (resident->lent > 0) {
 		release(cache, resident, false);
 		return;
@@ -634,7 +634,10 @@ static int run(struct cache *cache, const struct unit *unit, struct range range,
 	       const struct wants *wants, struct cached *cached_out, dwarfs_error **err)
 {
 	DW_LATENCY_SPAN(unit->image->latency, DWARFS_LATENCY_DECODE);
-	struct work work = { .end = range.from + range.size, .harvests = wants != NULL };
+	struct work work = {
+		.end = range.from + range.size,
+		.harvests = wants && range.size == 0,
+	};
 	auto_error dwarfs_error *problem = NULL;
 	struct resident *resident = dw_cache_pin(unit->slot);
 	uint64_t size = UINT64_MAX;
@@ -647,8 +650,10 @@ static int run(struct cache *cache, const struct unit *unit, struct range range,
 	if (pthread_cond_init(&work.moved, NULL) != 0)
 		return dw_fail_nomem(err);
 	unit->slot->work = &work;
-	work.code = wants ? add_wants(&work, wants, &problem)
-			  : add_reader(cache, &work, range, &problem);
+	if (!wants)
+		work.code = add_reader(cache, &work, range, &problem);
+	else if ((work.code = add_want(&work, range, false, &problem)) == 0)
+		work.code = add_wants(&work, wants, &problem);
 	if (work.code == 0 && work.comes_back && !wants)
 		work.code = add_others(&work, unit->slot, &problem);
 	resident = NULL;
@@ -673,17 +678,20 @@ static int run(struct cache *cache, const struct unit *unit, struct range range,
 	if (work.passing)
 		take_passing(cache, work.passing, range, cached_out);
 	if (work.code < 0) {
-		if (err)
+		if (err) {
+			dwarfs_error_free(*err);
 			*err = dw_steal(problem);
+		}
 		return work.code;
 	}
 	return range.from + range.size > size ? fail_range(unit, size, err) : 0;
 }
 
 int dw_cache_decode(struct cache *cache, const struct unit *unit, struct range range,
-		    struct cached *cached_out, dwarfs_error **err)
+		    const struct wants *wants, struct cached *cached_out,
+		    dwarfs_error **err)
 {
-	return run(cache, unit, range, NULL, cached_out, err);
+	return run(cache, unit, range, wants, cached_out, err);
 }
 
 /* -- waiting ------------------------------------------------------------------------- */

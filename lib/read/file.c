@@ -8,8 +8,9 @@
  */
 #include "read/file.h"
 
-int dw_chunk_get(const dwarfs_image *image, const struct chunk *chunk, uint64_t skip,
-		 size_t size, struct cached *cached_out, dwarfs_error **err)
+int dw_chunk_get(const dwarfs_image *image, dwarfs_inode inode, const struct chunk *chunk,
+		 uint64_t skip, size_t size, struct cached *cached_out,
+		 dwarfs_error **err)
 {
 	struct range range = { chunk->offset + skip, size };
 
@@ -17,12 +18,14 @@ int dw_chunk_get(const dwarfs_image *image, const struct chunk *chunk, uint64_t 
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "metadata: a chunk is in block %" PRIu32 " of %" PRIu32,
 			       chunk->block, image->block_count);
-	return dw_cache_get((dwarfs_image *)image, chunk->block, range, cached_out, err);
+	return dw_cache_get_for((dwarfs_image *)image, inode, chunk->block, range,
+				cached_out, err);
 }
 
 /* Copy from one chunk; size is within it. */
-static int read_chunk(const dwarfs_image *image, const struct chunk *chunk, uint64_t skip,
-		      uint8_t *out, size_t size, dwarfs_error **err)
+static int read_chunk(const dwarfs_image *image, dwarfs_inode inode,
+		      const struct chunk *chunk, uint64_t skip, uint8_t *out, size_t size,
+		      dwarfs_error **err)
 {
 	struct cached cached;
 	int ret;
@@ -32,7 +35,8 @@ static int read_chunk(const dwarfs_image *image, const struct chunk *chunk, uint
 		return 0;
 	}
 	for (size_t done = 0; done < size; done += cached.size) {
-		ret = dw_chunk_get(image, chunk, skip + done, size - done, &cached, err);
+		ret = dw_chunk_get(image, inode, chunk, skip + done, size - done, &cached,
+				   err);
 		if (ret < 0)
 			return ret;
 		memcpy(out + done, cached.data, cached.size);
@@ -41,9 +45,10 @@ static int read_chunk(const dwarfs_image *image, const struct chunk *chunk, uint
 	return 0;
 }
 
-static int read_range(const dwarfs_image *image, struct chunk_range range,
-		      const struct chunk_marks *marks, uint8_t *out, size_t bytes,
-		      uint64_t offset, size_t *bytes_out, dwarfs_error **err)
+static int read_range(const dwarfs_image *image, dwarfs_inode inode,
+		      struct chunk_range range, const struct chunk_marks *marks,
+		      uint8_t *out, size_t bytes, uint64_t offset, size_t *bytes_out,
+		      dwarfs_error **err)
 {
 	DW_LATENCY_SPAN(image->latency, DWARFS_LATENCY_READ);
 	struct chunk_cursor cursor;
@@ -61,7 +66,8 @@ static int read_range(const dwarfs_image *image, struct chunk_range range,
 			return ret;
 		left = chunk.bytes - cursor.skip;
 		part = left < bytes - done ? (size_t)left : bytes - done;
-		ret = read_chunk(image, &chunk, cursor.skip, out + done, part, err);
+		ret = read_chunk(image, inode, &chunk, cursor.skip, out + done, part,
+				 err);
 		if (ret < 0)
 			return ret;
 		done += part;
@@ -80,7 +86,8 @@ int dwarfs_read(const dwarfs_image *image, dwarfs_inode inode, void *buffer, siz
 
 	if (ret < 0)
 		return ret;
-	return read_range(image, range, NULL, buffer, bytes, offset, bytes_out, err);
+	return read_range(image, inode, range, NULL, buffer, bytes, offset, bytes_out,
+			  err);
 }
 
 int dwarfs_file_open(const dwarfs_image *image, dwarfs_inode inode,
@@ -98,6 +105,7 @@ int dwarfs_file_open(const dwarfs_image *image, dwarfs_inode inode,
 	if (!file)
 		return dw_fail_nomem(err);
 	file->image = dwarfs_image_ref(image);
+	file->inode = inode;
 	file->range = range;
 	file->marks = dw_steal(marks);
 	*file_out = file;
@@ -121,8 +129,8 @@ uint64_t dwarfs_file_bytes(const dwarfs_file *file)
 int dwarfs_file_read(const dwarfs_file *file, void *buffer, size_t bytes, uint64_t offset,
 		     size_t *bytes_out, dwarfs_error **err)
 {
-	return read_range(file->image, file->range, file->marks, buffer, bytes, offset,
-			  bytes_out, err);
+	return read_range(file->image, file->inode, file->range, file->marks, buffer,
+			  bytes, offset, bytes_out, err);
 }
 
 /* The first place at or after offset that is (or is not) in a hole; the end of the file

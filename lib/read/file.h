@@ -12,13 +12,15 @@
 
 struct dwarfs_file {
 	dwarfs_image *image;
+	dwarfs_inode inode;
 	struct chunk_range range;
 	struct chunk_marks *marks;
 };
 
 /* Bytes of a chunk that is no hole, from the cache, as dw_cache_get() has them; size is
  * within it. Put them back. */
-int dw_chunk_get(const dwarfs_image *image, const struct chunk *chunk, uint64_t skip,
-		 size_t size, struct cached *cached_out, dwarfs_error **err);
+int dw_chunk_get(const dwarfs_image *image, dwarfs_inode inode, const struct chunk *chunk,
+		 uint64_t skip, size_t size, struct cached *cached_out,
+		 dwarfs_error **err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * read/image: open an image. This is the story of the reader; read/file.c is the other
- *one.
+ * one.
  *
  *	io	 where bytes come from
  *	locate	 skip a prefix, find the sections by the index or by walking
@@ -11,8 +11,8 @@
  *	view	 the metadata in place: columns compiled once, each access checked
  *
  * Opening reads the index, the schema and the metadata. Images of version 1 have no
- *hashes, so their tables are checked rule by rule at once. Afterwards nothing of an image
- *changes, except the blocks that the context's cache holds for it.
+ * hashes, so their tables are checked rule by rule at once. Afterwards nothing of an
+ * image changes, except the blocks that the context's cache holds for it.
  */
 #include "base/context.h"
 #include "read/image.h"

@@ -108,6 +108,7 @@ struct view {
 	struct lazy nlinks;	     /* of each regular file, when not stored */
 	struct lazy sums;	     /* of bytes of chunks; see sums.h */
 	struct lazy prints;	     /* of names; see lookup.c */
+	struct lazy entries;	     /* of each inode one; see siblings.c */
 	struct lazy pivots;	     /* among names; see pivots.h */
 	atomic_bool names_are_mixed; /* not sorted */
 

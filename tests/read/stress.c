@@ -5,11 +5,11 @@
  *	stress [SECONDS [THREADS]]
  *
  * Makes a tree whose contents follow from a number for each file, packs it in several
- *ways, damages one block of one image, and then reads at random, in every way there is,
- *while images are opened and closed and caches are emptied. Whatever is read must be
- *right; what lies in the damaged block must fail, always, and nothing else. One context
- *has a budget that is far too small. Neither may ever take more than its budget, and when
- *all is given back nothing may be left.
+ * ways, damages one block of one image, and then reads at random, in every way there is,
+ * while images are opened and closed and caches are emptied. Whatever is read must be
+ * right; what lies in the damaged block must fail, always, and nothing else. One context
+ * has a budget that is far too small. Neither may ever take more than its budget, and
+ * when all is given back nothing may be left.
  *
  * Without SECONDS, those of DWARFS_STRESS_SECONDS, or 3. Uses public headers only.
  */

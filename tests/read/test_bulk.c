@@ -430,6 +430,28 @@ static void files_all_over_the_blocks_are_harvested(void **state)
 	}
 }
 
+/* Nobody says what comes next: a block that is decoded again gives what the files behind
+ * the one that is read need of it. */
+static void neighbours_are_kept_when_blocks_come_again(void **state)
+{
+	auto_world struct world world;
+	uint64_t budget = SMALL * SMALL_BYTES + 100000, decoded;
+	dwarfs_context *context = context_with(budget, 1);
+	dwarfs_image *image;
+
+	make_world(&world, false);
+	image = open_world(&world, context);
+	for (uint32_t i = 0; i < SMALL; i++)
+		read_small(&world, image, i);
+	decoded = count_of(context, DWARFS_CACHE_DECODED_BYTES);
+	print_message("          %d blocks: %.1f times decoded\n", BLOCKS,
+		      (double)decoded / BLOCKS / BLOCK_BYTES);
+	assert_true(decoded <= UINT64_C(3) * BLOCKS * BLOCK_BYTES);
+	assert_true(count_of(context, DWARFS_CACHE_MOST_USED) <= budget + ALONE_BYTES);
+	dwarfs_context_free(context);
+	dwarfs_image_free(image);
+}
+
 /* Blocks of which hardly one fits are decoded once, too, if reading goes to and fro. */
 static void blocks_that_are_too_large_are_harvested(void **state)
 {
@@ -748,6 +770,7 @@ int main(void)
 		cmocka_unit_test(damage_costs_its_files_only),
 		cmocka_unit_test(a_callback_can_stop),
 		cmocka_unit_test(files_all_over_the_blocks_are_harvested),
+		cmocka_unit_test(neighbours_are_kept_when_blocks_come_again),
 		cmocka_unit_test(blocks_that_are_too_large_are_harvested),
 		cmocka_unit_test(what_is_in_order_is_left_alone),
 		cmocka_unit_test(what_fits_is_prefetched_whole),
