@@ -209,7 +209,8 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
 		opened_note(mounted->opened, inode_of(ino));
 	info->fh = (uintptr_t)file;
 	info->keep_cache = cache;
-	info->direct_io = !cache;
+	/* Files with holes can be mapped all the same, until they are opened again. */
+	info->direct_io = !mounted->settings->cache_files;
 	/* When the caller is gone already, no release follows. */
 	if (fuse_reply_open(req, info) == 0)
 		file = NULL;

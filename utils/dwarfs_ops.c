@@ -46,7 +46,7 @@ void reply_failure(fuse_req_t req, fuse_ino_t ino, int code, const dwarfs_error 
 
 	if (errnum == EIO || errnum == ENOMEM)
 		tool_log(DWARFS_LOG_ERROR, "inode %" PRIu32 ": %s", inode_of(ino),
-			 dwarfs_error_message(err));
+			 err ? dwarfs_error_message(err) : dwarfs_strerror(code));
 	fuse_reply_err(req, errnum);
 }
 

@@ -247,12 +247,20 @@ static int parse_words_of(const struct words *words, struct settings *settings)
 	return 0;
 }
 
+static int check_block_bytes(const struct settings *settings)
+{
+	if (settings->block_bytes <= UINT32_MAX)
+		return 0;
+	return tool_error("blocksize: at most 4g less one byte can be shown");
+}
+
 static int parse_sizes(const struct words *words, struct settings *settings)
 {
 	return (words->cache_size && tool_parse_bytes("cachesize", words->cache_size,
 						      &settings->cache_bytes)) ||
 	       (words->block_size && tool_parse_bytes("blocksize", words->block_size,
 						      &settings->block_bytes)) ||
+	       check_block_bytes(settings) ||
 	       (words->readahead && tool_parse_bytes("readahead", words->readahead,
 						     &settings->readahead_bytes)) ||
 	       (words->offset &&

@@ -154,8 +154,9 @@ DWARFS_API void dwarfs_borrowed_free(dwarfs_borrowed *borrowed);
  * @param inodes  of regular files; others are passed over
  * @param count   how many
  * @param err     receives the details on failure; may be NULL
- * @return how many of the files, from the first on, are in the cache now; or DWARFS_ERR_RANGE
- *         for a bad inode, or DWARFS_ERR_NOMEM
+ * @return how many of the inodes, from the first on, were dealt with: what they need is in the
+ *         cache now, unless they were passed over or left out; or DWARFS_ERR_RANGE for a bad
+ *         inode, or DWARFS_ERR_NOMEM
  *
  * Threads: any. Since 0.1.
  */

@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import errno
 import json
+import mmap
 import os
 import random
 import signal
@@ -339,6 +340,8 @@ with suite.case("holes are found"):
             raises(errno.ENXIO, os.lseek, fd, (1 << 30) + 4096, os.SEEK_DATA)
             raises(errno.ENXIO, os.lseek, fd, 1 << 31, os.SEEK_HOLE)
             assert os.pread(fd, 4, (1 << 30) - 2) == b"\0\0ee"
+            with mmap.mmap(fd, 0, mmap.MAP_SHARED, mmap.PROT_READ) as mapped:
+                assert mapped[8190:8194] == b"bb\0\0" and mapped[1 << 30] == ord("e")
             os.close(fd)
 
 with suite.case("two images in one file, by offset and size; behind a prefix by itself"):
