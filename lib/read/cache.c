@@ -16,7 +16,8 @@
 #include "read/cache_inner.h"
 #include "read/siblings.h"
 
-#define NO_INODE UINT32_MAX
+#define NO_INODE	UINT32_MAX
+#define SCATTERED_SHARE 2
 
 uint64_t dw_cache_now_ms(void)
 {
@@ -246,7 +247,24 @@ static uint64_t room_for_neighbours(const struct cache *cache)
 	return room;
 }
 
-/* What else to keep of a block that a file needs. The lock is held on entry and exit. */
+/* Whether most of what is between them is nobody's. */
+static bool are_scattered(const struct range *list, size_t count)
+{
+	uint64_t bytes = 0, span;
+
+	if (count < 2)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		bytes += list[i].size;
+	span = list[count - 1].from + list[count - 1].size - list[0].from;
+	return span / SCATTERED_SHARE > bytes;
+}
+
+/*
+ * What else to keep of a block that a file needs. Of one that cannot stay, what stands
+ * behind the place is kept anyhow; nothing is added where that is the same. The lock is
+ * held on entry and exit.
+ */
 static int find_wants(struct cache *cache, struct dwarfs_image *image, uint32_t block,
 		      dwarfs_inode inode, uint64_t from, struct range **list_out,
 		      size_t *count_out, dwarfs_error **err)
@@ -257,6 +275,8 @@ static int find_wants(struct cache *cache, struct dwarfs_image *image, uint32_t 
 	pthread_mutex_unlock(&cache->lock);
 	ret = dw_siblings_in(image, inode, block, from, room, list_out, count_out, err);
 	pthread_mutex_lock(&cache->lock);
+	if (image->slots[block].is_large && !are_scattered(*list_out, *count_out))
+		*count_out = 0;
 	return ret;
 }
 

@@ -191,7 +191,7 @@ void dw_cache_put_passing(struct cache *cache, struct resident *resident);
  */
 bool dw_cache_detach(struct resident *resident, unsigned own_pins);
 
-/* Whether a unit left that could have stayed, and may be asked for again and again. */
+/* Whether a unit left that may be asked for again and again. */
 bool dw_cache_is_missed(const struct cache *cache, const struct slot *slot);
 
 /* Whether a unit left not long ago. */

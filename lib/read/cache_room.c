@@ -85,7 +85,7 @@ void dw_cache_dequeue(struct resident *resident)
 
 bool dw_cache_is_missed(const struct cache *cache, const struct slot *slot)
 {
-	return slot->left_at && !slot->is_large &&
+	return slot->left_at &&
 	       cache->clock - slot->left_at < MISSED_BUDGETS * cache->budget;
 }
 
