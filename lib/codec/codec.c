@@ -366,13 +366,13 @@ int dw_decoder_run(struct decoder *decoder, size_t upto, dwarfs_error **err)
 	int ret = 0;
 
 	if (decoder->failed)
-		return dw_fail(err, DWARFS_ERR_CORRUPT, "%s: unpacking has failed before",
+		return dw_fail(err, decoder->failed, "%s: unpacking has failed before",
 			       decoder->name);
 	if (upto <= decoder->done && (upto > 0 || decoder->size > 0))
 		return 0;
 	ret = decoder->ops->step ? decoder->ops->step(decoder, upto, err)
 				 : run_whole(decoder, err);
-	decoder->failed = ret < 0;
+	decoder->failed = ret < 0 ? ret : 0;
 	return ret < 0 ? dw_explain(err, ret, "%s", decoder->name) : 0;
 }
 

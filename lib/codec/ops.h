@@ -50,7 +50,7 @@ struct decoder {
 	uint64_t fixed;	 /* bytes of state, whatever is done */
 	uint64_t window; /* and that grow with what is done, at most */
 	void *state;
-	bool failed;
+	int failed; /* 0, or how; it goes no further then */
 	uint8_t nothing[1]; /* where the bytes of an empty payload go */
 };
 

@@ -37,7 +37,7 @@ struct bulk {
 /* A block under way. */
 struct job {
 	size_t first, end; /* its pieces */
-	uint64_t need;	   /* how far it has to be unpacked */
+	uint64_t need;	   /* how far it has to be unpacked; at most as far as it goes */
 	const uint8_t *bytes;
 	struct stored stored;
 	uint8_t *pages;
@@ -63,11 +63,11 @@ static int unpack(const dwarfs_image *image, struct job *job, dwarfs_error **err
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "it announces %" PRIu64 " bytes where at most %" PRIu64
 			       " are possible",
-			       size, image->view->block_size);
+			       size,
+			       image->view->block_size); /* Who wants more of it fails,
+							    and nobody else. */
 	if (size < job->need)
-		return dw_fail(err, DWARFS_ERR_CORRUPT,
-			       "it has %" PRIu64 " bytes, and files need %" PRIu64, size,
-			       job->need);
+		job->need = size;
 	if (codec == CODEC_NONE) {
 		job->bytes = payload.data;
 		return 0;
@@ -179,6 +179,28 @@ static int deliver(struct bulk *bulk, const struct piece *piece, const uint8_t *
 	return ret;
 }
 
+/* As the cache has it. */
+static int fail_range(const struct job *job, const struct piece *piece,
+		      dwarfs_error **err)
+{
+	return dw_fail(err, DWARFS_ERR_CORRUPT,
+		       "metadata: a chunk ends behind the %" PRIu64
+		       " bytes of block %" PRIu32,
+		       job->need, piece->block);
+}
+
+/* What a block that is there has of a piece. */
+static int hand_over(struct bulk *bulk, const struct job *job, const struct piece *piece,
+		     dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+
+	if (piece->is_hole || piece->offset + piece->bytes <= job->need)
+		return deliver(bulk, piece, job->bytes, err);
+	fail_range(job, piece, &why);
+	return give_up(bulk, &bulk->targets[piece->file], DWARFS_ERR_CORRUPT, why, err);
+}
+
 static int done(void *shared, void *item, dwarfs_error **err)
 {
 	struct bulk *bulk = shared;
@@ -192,7 +214,7 @@ static int done(void *shared, void *item, dwarfs_error **err)
 			ret = give_up(bulk, &bulk->targets[piece->file], job->code,
 				      job->error, err);
 		else
-			ret = deliver(bulk, piece, job->bytes, err);
+			ret = hand_over(bulk, job, piece, err);
 	}
 	return ret;
 }

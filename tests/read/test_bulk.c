@@ -27,6 +27,11 @@
 
 #define BAD 4u /* the block that is damaged where one is to be */
 
+/* What is wrong with a world. */
+#define DAMAGED	    1
+#define SHORT	    2 /* its last block has only so many bytes: */
+#define SHORT_BYTES 190000u
+
 struct world {
 	struct craft craft;
 	uint64_t block_at[BLOCKS];
@@ -57,7 +62,7 @@ static uint32_t codec_of(uint32_t block)
 	return dw_codec_can_pack(id) && dw_codec_can_unpack(id) ? id : CODEC_NONE;
 }
 
-static void add_block(struct world *world, uint32_t block)
+static void add_block(struct world *world, uint32_t block, uint32_t size)
 {
 	struct codec_spec spec = { .id = codec_of(block), .level = 3 };
 	auto_free uint8_t *bytes = malloc(BLOCK_BYTES);
@@ -70,14 +75,14 @@ static void add_block(struct world *world, uint32_t block)
 		bytes[k] = byte_of(block, k);
 	if (spec.id != CODEC_NONE) {
 		assert_int_equal(dw_codec_new(&spec, BLOCK_BYTES, &codec, NULL), 0);
-		assert_int_equal(dw_codec_pack(codec, (struct span){ bytes, BLOCK_BYTES },
+		assert_int_equal(dw_codec_pack(codec, (struct span){ bytes, size },
 					       &packed, &id, NULL),
 				 0);
 		assert_int_equal(id, spec.id);
 	}
 	world->block_at[block] = world->craft.bytes.size;
 	if (id == CODEC_NONE)
-		craft_section(&world->craft, DWARFS_SECTION_BLOCK, 0, bytes, BLOCK_BYTES);
+		craft_section(&world->craft, DWARFS_SECTION_BLOCK, 0, bytes, size);
 	else
 		craft_section(&world->craft, DWARFS_SECTION_BLOCK, id, packed.data,
 			      packed.size);
@@ -89,13 +94,15 @@ static void add_chunk(struct world *world, uint32_t *count, struct craft_chunk c
 }
 
 /* Neighbours among the small files are in different blocks. */
-static void make_world(struct world *world, bool damaged)
+static void make_world(struct world *world, int trouble)
 {
 	uint32_t count = 0;
 
 	memset(world, 0, sizeof(*world));
 	for (uint32_t i = 0; i < BLOCKS; i++)
-		add_block(world, i);
+		add_block(world, i,
+			  trouble == SHORT && i == BLOCKS - 1 ? SHORT_BYTES
+							      : BLOCK_BYTES);
 	for (uint32_t i = 0; i < FILES; i++) {
 		world->table[i] = count;
 		if (i < SMALL) {
@@ -131,7 +138,7 @@ static void make_world(struct world *world, bool damaged)
 	craft_files(&world->craft, world->chunks, world->table, FILES, BLOCK_BYTES,
 		    HOLE_BLOCK);
 	craft_index(&world->craft, 0);
-	if (damaged)
+	if (trouble == DAMAGED)
 		world->craft.bytes.data[world->block_at[BAD] + 64 + 100] ^= 1;
 }
 
@@ -210,6 +217,7 @@ static uint64_t count_of(const dwarfs_context *context, int what)
 /* -- in the order of data ------------------------------------------------------------ */
 
 struct reading {
+	int code; /* of failures; 0: CHECKSUM */
 	const struct world *world;
 	uint64_t got[FILES];
 	int complete[FILES], failed[FILES];
@@ -260,7 +268,8 @@ static int take_failure(dwarfs_inode inode, const dwarfs_error *why, void *user)
 	}
 	reading->failed[inode - 1]++;
 	reading->wrong |= reading->complete[inode - 1] ||
-			  dwarfs_error_code(why) != DWARFS_ERR_CHECKSUM;
+			  dwarfs_error_code(why) !=
+				  (reading->code ? reading->code : DWARFS_ERR_CHECKSUM);
 	return 0;
 }
 
@@ -289,7 +298,7 @@ static void all_pieces_come_in_order(void **state)
 			size_t count = list_all(inodes);
 			dwarfs_image *image;
 
-			make_world(&world, false);
+			make_world(&world, 0);
 			image = open_world(&world, context);
 			if (b == 2) /* some of it is there already */
 				assert_true(dwarfs_prefetch(image, inodes, 20, NULL) ==
@@ -310,6 +319,41 @@ static void all_pieces_come_in_order(void **state)
 	}
 }
 
+/* A block that is shorter than some files would have it. */
+static void chunks_behind_the_end_cost_their_files_only(void **state)
+{
+	for (uint32_t workers = 0; workers < 3; workers++) {
+		auto_world struct world world;
+		dwarfs_context *context = context_with(0, workers);
+		struct reading reading = { .world = &world, .code = DWARFS_ERR_CORRUPT };
+		dwarfs_inode inodes[2 * FILES];
+		size_t count = list_all(inodes);
+		uint32_t failed = 0;
+		dwarfs_image *image;
+
+		make_world(&world, SHORT);
+		image = open_world(&world, context);
+		assert_int_equal(dwarfs_read_in_order(image, inodes, count, take_piece,
+						      take_failure, &reading, NULL),
+				 0);
+		assert_false(reading.wrong);
+		for (uint32_t i = 0; i < FILES; i++) {
+			bool bad = false;
+
+			for (uint32_t k = world.table[i]; k < world.table[i + 1]; k++)
+				bad |= world.chunks[k].block == BLOCKS - 1 &&
+				       world.chunks[k].offset + world.chunks[k].size >
+					       SHORT_BYTES;
+			assert_int_equal(reading.failed[i], bad);
+			assert_int_equal(reading.complete[i], !bad);
+			failed += bad;
+		}
+		assert_true(failed >= 2 && failed < SMALL / BLOCKS);
+		dwarfs_context_free(context);
+		dwarfs_image_free(image);
+	}
+}
+
 static void damage_costs_its_files_only(void **state)
 {
 	for (uint32_t workers = 0; workers < 4; workers++) {
@@ -321,7 +365,7 @@ static void damage_costs_its_files_only(void **state)
 		size_t count = list_all(inodes);
 		dwarfs_image *image;
 
-		make_world(&world, true);
+		make_world(&world, DAMAGED);
 		image = open_world(&world, context);
 		inodes[count++] = 0;	   /* a directory */
 		inodes[count++] = 1000000; /* nothing */
@@ -362,7 +406,7 @@ static void a_callback_can_stop(void **state)
 		size_t count = list_all(inodes);
 		dwarfs_image *image;
 
-		make_world(&world, false);
+		make_world(&world, 0);
 		image = open_world(&world, context);
 		assert_int_equal(dwarfs_read_in_order(image, inodes, count, take_piece,
 						      take_failure, &reading, &err),
@@ -402,7 +446,7 @@ static void files_all_over_the_blocks_are_harvested(void **state)
 		dwarfs_image *image;
 		uint32_t first = 0;
 
-		make_world(&world, false);
+		make_world(&world, 0);
 		image = open_world(&world, context);
 		for (uint32_t i = 0; i < SMALL; i++)
 			inodes[i] = i + 1;
@@ -439,7 +483,7 @@ static void neighbours_are_kept_when_blocks_come_again(void **state)
 	dwarfs_context *context = context_with(budget, 1);
 	dwarfs_image *image;
 
-	make_world(&world, false);
+	make_world(&world, 0);
 	image = open_world(&world, context);
 	for (uint32_t i = 0; i < SMALL; i++)
 		read_small(&world, image, i);
@@ -462,7 +506,7 @@ static void blocks_that_are_too_large_are_harvested(void **state)
 				   first + BLOCKS + 2 };
 	dwarfs_image *image;
 
-	make_world(&world, false);
+	make_world(&world, 0);
 	image = open_world(&world, context);
 	assert_int_equal(dwarfs_prefetch(image, inodes, 4, NULL), 4);
 	assert_int_equal(count_of(context, DWARFS_CACHE_MISSES), 2);
@@ -484,7 +528,7 @@ static void what_is_in_order_is_left_alone(void **state)
 	dwarfs_image *image;
 	int ready;
 
-	make_world(&world, false);
+	make_world(&world, 0);
 	image = open_world(&world, context);
 	ready = dwarfs_prefetch(image, inodes, 5, NULL);
 	assert_in_range(ready, 0, 4);
@@ -500,7 +544,7 @@ static void what_fits_is_prefetched_whole(void **state)
 	dwarfs_inode inodes[SMALL + 2];
 	dwarfs_image *image;
 
-	make_world(&world, true);
+	make_world(&world, DAMAGED);
 	image = open_world(&world, context);
 	for (uint32_t i = 0; i < SMALL; i++)
 		inodes[i] = i + 1;
@@ -528,7 +572,7 @@ static void without_a_budget_nothing_is_prefetched(void **state)
 	dwarfs_inode inodes[] = { 1, 2, WHOLE + 1 };
 	dwarfs_image *image;
 
-	make_world(&world, false);
+	make_world(&world, 0);
 	image = open_world(&world, context);
 	assert_true(dwarfs_prefetch(image, inodes, 3, NULL) >= 0);
 	assert_int_equal(count_of(context, DWARFS_CACHE_MISSES), 0);
@@ -574,7 +618,7 @@ static void borrowed_bytes_are_right(void **state)
 		dwarfs_image *image;
 
 		craft_expect_end(120);
-		make_world(&world, false);
+		make_world(&world, 0);
 		image = open_world(&world, context);
 		assert_borrowed(&world, image, WHOLE, 2 * BLOCK_BYTES, BLOCK_BYTES / 2);
 		assert_borrowed(&world, image, WHOLE, SIZE_MAX, 7);
@@ -602,7 +646,7 @@ static void borrowed_bytes_are_not_copied(void **state)
 	dwarfs_image *image;
 	size_t bytes;
 
-	make_world(&world, false);
+	make_world(&world, 0);
 	image = open_world(&world, context);
 	assert_int_equal(dwarfs_file_open(image, 1, &file, NULL), 0);
 	assert_int_equal(dwarfs_file_borrow(file, 5000, 0, &one, NULL), 0);
@@ -726,7 +770,7 @@ static void any_budget_serves_many_readers(void **state)
 		int failed = 0;
 
 		craft_expect_end(280);
-		make_world(&world, true);
+		make_world(&world, DAMAGED);
 		image = open_world(&world, context);
 		pthread_barrier_init(&start, NULL, THREADS);
 		for (uint32_t i = 0; i < THREADS; i++) {
@@ -767,6 +811,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_pieces_come_in_order),
+		cmocka_unit_test(chunks_behind_the_end_cost_their_files_only),
 		cmocka_unit_test(damage_costs_its_files_only),
 		cmocka_unit_test(a_callback_can_stop),
 		cmocka_unit_test(files_all_over_the_blocks_are_harvested),
