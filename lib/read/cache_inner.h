@@ -4,6 +4,7 @@
  *
  *	cache.c		who asks: hits, parts of blocks, what is lent
  *	cache_work.c	who decodes, and who waits for that
+ *	cache_decode.c	how a unit is opened and decoded
  *	cache_room.c	what is kept: the budget, what leaves first, extents
  */
 #ifndef DW_READ_CACHE_INNER_H
@@ -184,6 +185,26 @@ bool dw_cache_has_come(struct slot *slot, struct range range);
 
 /* One reader less of a unit that passes. */
 void dw_cache_put_passing(struct cache *cache, struct resident *resident);
+
+/* -- cache_decode.c; all under the lock, which is given up meanwhile ------------------
+ */
+
+/* How a step of the work ends, when it does not fail. */
+enum outcome {
+	DONE,
+	NO_ROOM, /* now; it has to be tried again when nobody else works */
+	DIVIDED, /* the block has parts */
+};
+
+/* Open a unit when there is no resident yet, and decode to what is wanted; an outcome. */
+int dw_cache_go_on(struct cache *cache, const struct unit *unit, struct work *work,
+		   struct resident **resident, dwarfs_error **err);
+
+/* All is there, or nobody will go on: what only the decoder needed can go. */
+void dw_cache_settle(struct cache *cache, struct resident *resident);
+
+/* What a resident takes while it is decoded so far. */
+uint64_t dw_cache_bytes_until(const struct resident *resident, uint64_t ready);
 
 /* -- cache_room.c; all under the lock ------------------------------------------------ */
 
