@@ -186,8 +186,7 @@ bool dw_cache_has_come(struct slot *slot, struct range range);
 /* One reader less of a unit that passes. */
 void dw_cache_put_passing(struct cache *cache, struct resident *resident);
 
-/* -- cache_decode.c; all under the lock, which is given up meanwhile ------------------
- */
+/* -- cache_decode.c; all under the lock, which is given up meanwhile ----------------- */
 
 /* How a step of the work ends, when it does not fail. */
 enum outcome {
