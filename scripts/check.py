@@ -17,8 +17,9 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 JOBS = max(2, os.cpu_count() or 2)
 
-# Programs in C that are slow under valgrind, and seen by the sanitizers anyway.
-NOT_FOR_VALGRIND = re.compile(r"badfs|threads|slow")
+# Programs in C that are slow under valgrind, and one that counts pages by the faults they cause,
+# which valgrind takes for errors. All are seen by the sanitizers.
+NOT_FOR_VALGRIND = re.compile(r"badfs|threads|slow|read-lazy")
 PARALLEL = re.compile(r"pool|thread|parallel|worker|compat threads|roundtrip workers|cache|"
                       r"build|read|image|file")
 

@@ -101,7 +101,7 @@ static void assert_nothing_made(const struct view *view)
 		&view->first_entries, &view->chunk_numbers,    &view->shared_numbers,
 		&view->names.offsets, &view->symlinks.offsets, &view->parents,
 		&view->sums,	      &view->nlinks,	       &view->prints,
-		&view->pivots
+		&view->pivots,	      &view->entries,
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
