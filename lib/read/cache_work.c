@@ -44,8 +44,7 @@ static int add_want(struct work *work, struct range range, bool in_any_case,
 /*
  * A range that somebody reads, with what stands behind it: that is kept if the unit
  * cannot be, so there is more of it where much has to be decoded before it, which at
- * most doubles or so what there is to do. Of a unit that comes back there is less, since
- * it might stay this time.
+ * most doubles or so what there is to do; and less, the more readers there are.
  */
 static int add_reader(const struct cache *cache, struct work *work, struct range range,
 		      dwarfs_error **err)
