@@ -170,10 +170,11 @@ with suite.case("what has no effect is said"):
             assert done.returncode == 0 and ("has no effect" in done.stderr) == warns, done
             subprocess.run(["fusermount3", "-u", path], check=True)
 
-with suite.case("options that exclude or need each other"):
+with suite.case("options that exclude or need each other, or are too much"):
     for options, words in (("preload_all,preload_category=x", ("preload_category", "exclude")),
                            ("perfmon_trace=/dev/null", ("perfmon_trace needs perfmon",)),
-                           ("tidy_strategy=time,tidy_interval=0", ("tidy_interval",))):
+                           ("tidy_strategy=time,tidy_interval=0", ("tidy_interval",)),
+                           ("blocksize=4g", ("blocksize", "at most"))):
         done = run(IMAGE, tempfile.mkdtemp(dir=scratch), "-o", options)
         assert done.returncode == 1, done
         assert all(word in done.stderr for word in words), done
