@@ -138,6 +138,7 @@ static void list_dir(struct tour *tour, dwarfs_inode inode)
 	size_t bytes;
 
 	dwarfs_dir_parent(tour->image, inode, &parent, NULL);
+	dwarfs_entry_dir(tour->image, inode, &parent, NULL);
 	if (dwarfs_dir_range(tour->image, inode, &first, &count, NULL) < 0)
 		return;
 	for (i = 0; i < count && i < MAX_ENTRIES; i++)

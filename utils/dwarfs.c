@@ -230,9 +230,9 @@ static int mount_and_serve(struct fuse_args *args, const struct command *command
 
 #define ARENAS 2
 /* From here on an allocation goes back to the system when it is freed. */
-#define LARGE_BYTES (2 << 20)
+#define LARGE_BYTES (3 << 20)
 /* So much of an arena may stay unused. */
-#define UNUSED_BYTES (4 << 20)
+#define UNUSED_BYTES (6 << 20)
 
 /*
  * Left to itself, malloc has an arena for each thread and learns to keep what was freed,

@@ -150,8 +150,10 @@ static void warm_range(struct ahead *ahead, dwarfs_inode inode, uint64_t offset,
 
 /* -- files of a directory ------------------------------------------------------------ */
 
-/* Regular files of the entries from *entry on, of so many bytes. */
+/* Regular files of the entries from *entry on, of so many bytes, and of so many at most
+ * from the entry end on. */
 static size_t list_files(const dwarfs_image *image, dwarfs_entry *entry, uint64_t window,
+			 dwarfs_entry end, uint64_t beyond,
 			 dwarfs_inode inodes[BATCH_FILES])
 {
 	auto_handle(dwarfs_stat) *stat = NULL;
@@ -162,6 +164,10 @@ static size_t list_files(const dwarfs_image *image, dwarfs_entry *entry, uint64_
 	if (dwarfs_stat_new(&stat, NULL) < 0)
 		return 0;
 	for (; *entry < entries && count < BATCH_FILES; (*entry)++) {
+		if (*entry >= end && window - bytes > beyond) {
+			window = bytes + beyond;
+			end = entries;
+		}
 		if (dwarfs_entry_stat(image, *entry, stat, NULL) < 0 ||
 		    !S_ISREG(dwarfs_stat_mode(stat)))
 			continue;
@@ -171,6 +177,19 @@ static size_t list_files(const dwarfs_image *image, dwarfs_entry *entry, uint64_
 		inodes[count++] = dwarfs_stat_inode(stat);
 	}
 	return count;
+}
+
+/* The entry behind the last one of the directory that an entry stands in. */
+static dwarfs_entry end_of_dir(const dwarfs_image *image, dwarfs_entry entry)
+{
+	dwarfs_entry first;
+	dwarfs_inode dir;
+	uint32_t count;
+
+	if (dwarfs_entry_dir(image, entry, &dir, NULL) < 0 ||
+	    dwarfs_dir_range(image, dir, &first, &count, NULL) < 0)
+		return entry + 1;
+	return first + count;
 }
 
 /* Whether the reader still goes the way that the job was for, and that is worth it. */
@@ -219,19 +238,22 @@ static void run_stream(struct ahead *ahead, const struct job *job)
 	const dwarfs_image *image = ahead->mounted->image;
 	struct stream *stream = &ahead->order.streams[job->stream];
 	dwarfs_inode inodes[BATCH_FILES];
-	dwarfs_entry from, to;
-	uint64_t window;
+	dwarfs_entry from, to, end;
+	uint64_t window, beyond;
 	size_t count;
 
 	pthread_mutex_lock(&ahead->lock);
 	from = to = stream->ahead;
 	window = stream->window;
+	end = end_of_dir(image, stream->last);
+	beyond = order_beyond(stream);
 	pthread_mutex_unlock(&ahead->lock);
-	count = list_files(image, &to, window, inodes);
+	count = list_files(image, &to, window, end, beyond, inodes);
 	pthread_mutex_lock(&ahead->lock);
 	if (stream->turn == job->turn) {
+		stream->dir_end = end;
 		/* What is too large now may fit next time. */
-		stream->mark = from;
+		stream->mark = from - (from - stream->last) / 2;
 		if (stream->ahead < to)
 			stream->ahead = to;
 		stream->window = window < ahead->share / 4 ? window * 4 : ahead->share;

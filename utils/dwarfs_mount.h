@@ -105,7 +105,9 @@ struct stream {
 	uint32_t run;	    /* files in a row, without the first */
 	uint32_t turn;	    /* counts the directions that this place has been used for */
 	uint64_t used_at;
-	uint64_t window; /* bytes to decode ahead next time */
+	uint64_t window;      /* bytes to decode ahead next time */
+	dwarfs_entry dir_end; /* where the directory of last ends; 0: not known */
+	uint32_t crossings;   /* ends of directories that the reader went past */
 };
 
 struct order {
@@ -122,6 +124,9 @@ void order_init(struct order *order, uint64_t most_bytes, uint32_t most_readers)
  * direction gets another turn.
  */
 size_t order_note(struct order *order, dwarfs_entry entry, bool *wants_more_out);
+/* How many bytes to decode ahead behind the end of the reader's directory: few, unless he
+ * went through such ends before. */
+uint64_t order_beyond(const struct stream *stream);
 
 /* -- dwarfs_fold.c: names whatever their case --------------------------------------- */
 

@@ -10,7 +10,8 @@
 
 #define MAX_GAP	     64 /* entries that are not read: directories, links, other kinds */
 #define RECENT_READS 256
-#define FIRST_WINDOW ((uint64_t)1 << 20)
+#define FIRST_WINDOW ((uint64_t)2 << 20)
+#define WALKED	     2 /* directories: the reader goes through a tree */
 
 void order_init(struct order *order, uint64_t most_bytes, uint32_t most_readers)
 {
@@ -65,6 +66,11 @@ static uint64_t count_readers(const struct order *order)
 	return count > 0 ? count : 1;
 }
 
+uint64_t order_beyond(const struct stream *stream)
+{
+	return stream->crossings < WALKED ? FIRST_WINDOW / 2 : UINT64_MAX;
+}
+
 size_t order_note(struct order *order, dwarfs_entry entry, bool *wants_more_out)
 {
 	struct stream *stream = find_stream(order, entry);
@@ -86,6 +92,10 @@ size_t order_note(struct order *order, dwarfs_entry entry, bool *wants_more_out)
 		stream->run++;
 		if (stream->ahead <= entry)
 			stream->ahead = entry + 1;
+		if (stream->dir_end && entry >= stream->dir_end) {
+			stream->crossings++;
+			stream->dir_end = 0;
+		}
 		*wants_more_out = entry >= stream->mark;
 	}
 	stream->used_at = order->clock;

@@ -102,6 +102,20 @@ DWARFS_API int dwarfs_dir_parent(const dwarfs_image *image, dwarfs_inode dir,
 				 dwarfs_inode *parent_out, dwarfs_error **err);
 
 /**
+ * The directory that an entry stands in; that of the root's entry is the root.
+ *
+ * @param image    an image
+ * @param entry    an entry
+ * @param dir_out  receives the inode of the directory
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_RANGE, DWARFS_ERR_CORRUPT or DWARFS_ERR_NOMEM
+ *
+ * A search by halves among all directories. Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_entry_dir(const dwarfs_image *image, dwarfs_entry entry,
+				dwarfs_inode *dir_out, dwarfs_error **err);
+
+/**
  * What an entry names.
  *
  * @param image      an image

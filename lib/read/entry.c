@@ -143,6 +143,21 @@ int dw_view_dir_range(const struct view *view, uint32_t dir, uint32_t *first_out
 	return 0;
 }
 
+uint32_t dw_view_directory_of(const struct view *view, uint32_t entry)
+{
+	uint32_t low = 0, high = view->directory_count;
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (dw_view_first_entry(view, middle) <= entry)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /*
  * Stored parents cannot be trusted (and need not be stored), so they are found by one
  * pass. A directory comes after its parent in every valid image, which rules out circles.

@@ -33,6 +33,31 @@ int dwarfs_dir_parent(const dwarfs_image *image, dwarfs_inode dir,
 	return dw_view_dir_parent(image->view, dir, parent_out, err);
 }
 
+int dwarfs_entry_dir(const dwarfs_image *image, dwarfs_entry entry, dwarfs_inode *dir_out,
+		     dwarfs_error **err)
+{
+	const struct view *view = image->view;
+	uint32_t dir, first, count;
+	int ret;
+
+	if (entry >= view->entry_count)
+		return dw_fail(err, DWARFS_ERR_RANGE, "entry %" PRIu32 " does not exist",
+			       entry);
+	*dir_out = DWARFS_ROOT;
+	if (entry == 0)
+		return 0;
+	if ((ret = dw_view_need_directories(view, err)) < 0)
+		return ret;
+	dir = dw_view_directory_of(view, entry);
+	if ((ret = dw_view_dir_range(view, dir, &first, &count, err)) < 0)
+		return ret;
+	if (entry < first || entry - first >= count)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "metadata: entry %" PRIu32 " is in no directory", entry);
+	*dir_out = dir;
+	return 0;
+}
+
 int dwarfs_entry_inode(const dwarfs_image *image, dwarfs_entry entry,
 		       dwarfs_inode *inode_out, dwarfs_error **err)
 {

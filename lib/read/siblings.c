@@ -42,22 +42,6 @@ static int map_entries(const void *owner, uint32_t **items_out, dwarfs_error **e
 	return 0;
 }
 
-/* The directory that an entry is in. */
-static uint32_t directory_of(const struct view *view, uint32_t entry)
-{
-	uint32_t low = 0, high = view->directory_count;
-
-	while (high - low > 1) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (dw_view_first_entry(view, middle) <= entry)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static bool enter(struct place *place, uint32_t dir)
 {
 	uint32_t first, count;
@@ -203,7 +187,7 @@ int dw_siblings_in(const dwarfs_image *image, dwarfs_inode inode, uint32_t block
 		return ret == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
 	place.entry_of = dw_lazy_items(&view->entries);
 	entry = place.entry_of[inode];
-	if (entry == 0 || !enter(&place, directory_of(view, entry)) ||
+	if (entry == 0 || !enter(&place, dw_view_directory_of(view, entry)) ||
 	    entry < place.entry || entry >= place.end)
 		return 0;
 	place.entry = entry;

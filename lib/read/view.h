@@ -155,6 +155,9 @@ int dw_view_dir_range(const struct view *view, uint32_t dir, uint32_t *first_out
 		      uint32_t *count_out, dwarfs_error **err);
 int dw_view_dir_parent(const struct view *view, uint32_t dir, uint32_t *parent_out,
 		       dwarfs_error **err);
+/* The directory whose entries this one is of; the entries' order is not checked. After
+ * dw_view_need_directories(). */
+uint32_t dw_view_directory_of(const struct view *view, uint32_t entry);
 int dw_view_link(const struct view *view, uint32_t inode, char *out, size_t room,
 		 size_t *size_out, dwarfs_error **err);
 int dw_view_inode_stat(const struct view *view, uint32_t inode, struct dwarfs_stat *stat,

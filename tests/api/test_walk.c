@@ -138,6 +138,34 @@ static void directories_know_their_parents(void **state)
 	dwarfs_image_free(image);
 }
 
+static void an_entry_stands_in_a_directory(void **state)
+{
+	dwarfs_image *image = open_image(*state, NULL);
+	dwarfs_error *err = NULL;
+	dwarfs_inode dir;
+	dwarfs_entry first;
+	uint32_t count, listed = 0;
+
+	assert_success(dwarfs_entry_dir(image, find_entry(image, "dir/sub"), &dir, &err),
+		       err);
+	assert_int_equal(dir, find_inode(image, "dir"));
+	assert_success(dwarfs_entry_dir(image, DWARFS_ROOT, &dir, &err), err);
+	assert_int_equal(dir, DWARFS_ROOT);
+	for (dwarfs_inode each = 0;
+	     dwarfs_dir_range(image, each, &first, &count, NULL) == 0;
+	     each++, listed += count)
+		for (dwarfs_entry entry = first; entry < first + count; entry++) {
+			assert_success(dwarfs_entry_dir(image, entry, &dir, &err), err);
+			assert_int_equal(dir, each);
+		}
+	assert_int_equal(listed, TREE_ENTRIES - 1);
+	dir = 77;
+	assert_failure(dwarfs_entry_dir(image, TREE_ENTRIES, &dir, &err),
+		       DWARFS_ERR_RANGE, err);
+	assert_int_equal(dir, 77);
+	dwarfs_image_free(image);
+}
+
 static void a_name_needs_room(void **state)
 {
 	dwarfs_image *image = open_image(*state, NULL);
@@ -392,6 +420,7 @@ int main(void)
 		cmocka_unit_test(a_directory_finds_names_by_their_bytes),
 		cmocka_unit_test(entries_of_a_directory_are_sorted),
 		cmocka_unit_test(directories_know_their_parents),
+		cmocka_unit_test(an_entry_stands_in_a_directory),
 		cmocka_unit_test(a_name_needs_room),
 		cmocka_unit_test(links_are_read),
 		cmocka_unit_test(attributes_are_those_on_disk),

@@ -90,6 +90,7 @@ static void visit_entry(struct visit *visit, dwarfs_entry entry)
 			     dwarfs_dir_range(visit->image, inode, &found, &count, &err));
 			note(visit,
 			     dwarfs_dir_parent(visit->image, inode, &parent, &err));
+			dwarfs_entry_dir(visit->image, inode, &parent, NULL);
 			dwarfs_dir_find(visit->image, inode, "no such name", 12, &found,
 					NULL);
 		} else if (S_ISLNK(mode)) {
