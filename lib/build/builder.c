@@ -59,6 +59,10 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
  * of the time of unpacking. */
 #define LZMA_DENSE "lzma:level=6:block_size=21:check=none"
 
+/* Where blocks are larger than that, parts that a small cache can hold cost half of a
+ * percent. */
+#define LZMA_BEST_DENSE LZMA_BEST ":block_size=24:check=none"
+
 struct level {
 	uint32_t block_bits;
 	struct codec_chain blocks, metadata, waveform;
@@ -153,6 +157,7 @@ static const struct level levels[MAX_LEVEL + 1] = {
 	[9] = {
 		.block_bits = 26,
 		.blocks = { { LZMA_BEST, "zstd:level=22", "lz4hc:level=9", "null" } },
+		.dense = LZMA_BEST_DENSE,
 		.metadata = { { "lzma:level=9", "zstd:level=22", "null" } },
 		.waveform = { { "flac:level=8", "zstd:level=8", "null" } },
 		.order = "auto",

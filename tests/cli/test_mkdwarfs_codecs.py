@@ -145,8 +145,10 @@ class Options(Codecs):
         absent.need("zstd")
         lines = b"".join(b"%010d  GET /a/page/of/some/length/%d HTTP/1.1  200  %d bytes\n"
                          % (i, i % 7, i % 3) * 20 for i in range(4500))
-        self.write("logs/log", lines)
-        for level in ("6", "7"):
+        for level, part in (("6", 2 << 20), ("7", 2 << 20), ("9", 16 << 20)):
+            if level == "9":
+                lines = (lines * (part // len(lines) + 2))[:part + 100000]
+            self.write("logs/log", lines)
             [(name, payload)] = self.payloads(self.pack("-l", level, "-W0",
                                                         tree=self.path("logs")))
             self.assertEqual(name, "LZMA")
@@ -154,7 +156,7 @@ class Options(Codecs):
             # An index in front of 12 bytes, whose length they tell: a zero, then how many.
             length = 4 * (int.from_bytes(payload[-8:-4], "little") + 1)
             self.assertEqual(payload[-12 - length], 0)
-            self.assertEqual(payload[-12 - length + 1], -(-len(lines) // (2 << 20)))
+            self.assertEqual(payload[-12 - length + 1], -(-len(lines) // part))
             self.assertLess(len(payload), len(lines) // 20)
 
     def test_filters_for_programs_are_used_where_they_help(self):
