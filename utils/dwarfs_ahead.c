@@ -23,8 +23,9 @@
 
 #define MAX_THREADS  2 /* each has the workers of the context besides */
 #define QUEUE_ROOM   64
-#define KNOWN_NAMES  ((size_t)1 << 16)
+#define MOST_NAMES   ((uint32_t)1 << 20)
 #define BATCH_FILES  256
+#define MOST_LOOKED  16384 /* entries, for as many files */
 #define PIECE_BYTES  ((uint64_t)256 << 10)
 #define MOST_AHEAD   ((uint64_t)4 << 20) /* of a reader of one file */
 #define BUDGET_SHARE 4			 /* of the cache: one part in */
@@ -55,8 +56,9 @@ struct ahead {
 	bool all_fits; /* the whole image, in the cache: no block has to be given up */
 	bool busy[ORDER_STREAMS]; /* a job for it is waiting or running */
 	uint32_t resting, rest;	  /* so many files are not looked ahead of; next time */
-	/* By the inode's low bits: inode, and above it the entry that names it. */
+	/* By the inode's rest: inode, and above it the entry that names it. */
 	_Atomic uint64_t *names;
+	uint32_t name_count;
 	uint32_t next_block; /* to load; the count of blocks: none */
 	int64_t category;    /* -1: all */
 	uint64_t tidy_at_ms; /* 0: never */
@@ -105,7 +107,7 @@ void ahead_want(struct ahead *ahead, dwarfs_inode inode, uint64_t offset, uint64
 void ahead_note_entry(struct ahead *ahead, dwarfs_inode inode, dwarfs_entry entry)
 {
 	if (ahead->names)
-		atomic_store_explicit(&ahead->names[inode % KNOWN_NAMES],
+		atomic_store_explicit(&ahead->names[inode % ahead->name_count],
 				      (uint64_t)entry << 32 | inode,
 				      memory_order_relaxed);
 }
@@ -118,7 +120,7 @@ void ahead_note_start(struct ahead *ahead, dwarfs_inode inode)
 
 	if (!ahead->names)
 		return;
-	known = atomic_load_explicit(&ahead->names[inode % KNOWN_NAMES],
+	known = atomic_load_explicit(&ahead->names[inode % ahead->name_count],
 				     memory_order_relaxed);
 	if ((dwarfs_inode)known != inode)
 		return;
@@ -163,10 +165,12 @@ static size_t list_files(const dwarfs_image *image, dwarfs_entry *entry, uint64_
 
 	if (dwarfs_stat_new(&stat, NULL) < 0)
 		return 0;
+	if (entries - *entry > MOST_LOOKED)
+		entries = *entry + MOST_LOOKED;
 	for (; *entry < entries && count < BATCH_FILES; (*entry)++) {
 		if (*entry >= end && window - bytes > beyond) {
 			window = bytes + beyond;
-			end = entries;
+			end = UINT32_MAX;
 		}
 		if (dwarfs_entry_stat(image, *entry, stat, NULL) < 0 ||
 		    !S_ISREG(dwarfs_stat_mode(stat)))
@@ -238,16 +242,17 @@ static void run_stream(struct ahead *ahead, const struct job *job)
 	const dwarfs_image *image = ahead->mounted->image;
 	struct stream *stream = &ahead->order.streams[job->stream];
 	dwarfs_inode inodes[BATCH_FILES];
-	dwarfs_entry from, to, end;
+	dwarfs_entry from, to, last, end;
 	uint64_t window, beyond;
 	size_t count;
 
 	pthread_mutex_lock(&ahead->lock);
 	from = to = stream->ahead;
+	last = stream->last;
 	window = stream->window;
-	end = end_of_dir(image, stream->last);
 	beyond = order_beyond(stream);
 	pthread_mutex_unlock(&ahead->lock);
+	end = end_of_dir(image, last);
 	count = list_files(image, &to, window, end, beyond, inodes);
 	pthread_mutex_lock(&ahead->lock);
 	if (stream->turn == job->turn) {
@@ -461,7 +466,10 @@ int ahead_new(struct mounted *mounted, struct ahead **ahead_out)
 	ahead->wanted_threads =
 		settings->workers < MAX_THREADS ? settings->workers : MAX_THREADS;
 	if (ahead->wanted_threads > 0 && settings->sequence > 0 && ahead->share > 0) {
-		ahead->names = calloc(KNOWN_NAMES, sizeof(*ahead->names));
+		ahead->name_count = dwarfs_image_inode_count(mounted->image);
+		if (ahead->name_count > MOST_NAMES)
+			ahead->name_count = MOST_NAMES;
+		ahead->names = calloc(ahead->name_count, sizeof(*ahead->names));
 		if (!ahead->names) {
 			ahead_free(ahead);
 			return tool_error("out of memory");

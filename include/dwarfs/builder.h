@@ -61,7 +61,7 @@ DWARFS_API void dwarfs_builder_free(dwarfs_builder *builder);
  * At levels 6 and 7 zstd has tables that reach over a block, and blocks that get very small are
  * packed with lzma, in parts of 2 MiB, which unpack fast enough; at levels 8 and 9 lzma has a
  * filter for programs where that is smaller, and at level 9 blocks that get very small are in
- * parts of 16 MiB. Categories: what is incompressible is stored, samples of sound are flac, pictures of the sky ricepp, both by the reversed path. A block of
+ * parts of 8 MiB. Categories: what is incompressible is stored, samples of sound are flac, pictures of the sky ricepp, both by the reversed path. A block of
  * sound that the codec of all other blocks makes smaller, such as one of loops, is left to that,
  * unless the category has a codec of its own.
  *

@@ -59,9 +59,8 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
  * of the time of unpacking. */
 #define LZMA_DENSE "lzma:level=6:block_size=21:check=none"
 
-/* Where blocks are larger than that, parts that a small cache can hold cost half of a
- * percent. */
-#define LZMA_BEST_DENSE LZMA_BEST ":block_size=24:check=none"
+/* Parts that a small cache can hold together with what lzma needs to unpack one. */
+#define LZMA_BEST_DENSE LZMA_BEST ":block_size=23:check=none"
 
 struct level {
 	uint32_t block_bits;

@@ -165,9 +165,15 @@ static void unlink_extent(struct cache *cache, struct extent *extent)
 		cache->newest_extent = extent->older;
 }
 
+/* What an extent takes, with what the allocator adds. */
+static uint64_t bytes_of_extent(uint64_t size)
+{
+	return size < PAGES_BYTES ? size + sizeof(struct extent) + 16 : size;
+}
+
 static void free_extent(struct cache *cache, struct extent *extent)
 {
-	cache->used -= extent->range.size;
+	cache->used -= bytes_of_extent(extent->range.size);
 	dw_pages_free(extent->pages, (size_t)extent->range.size);
 	free(extent);
 }
@@ -205,7 +211,7 @@ void dw_cache_drop_extent(struct cache *cache, struct extent *extent)
 	*at = extent->next_in_slot;
 	unlink_extent(cache, extent);
 	extent->slot = NULL;
-	cache->extent_bytes -= extent->range.size;
+	cache->extent_bytes -= bytes_of_extent(extent->range.size);
 	if (is_unread(extent)) {
 		cache->unread_bytes -= extent->range.size;
 		note_lost(cache, extent);
@@ -400,24 +406,25 @@ static bool keep_extent(struct cache *cache, const struct resident *resident,
 			struct range range, uint64_t limit)
 {
 	struct slot *slot = resident->slot;
+	uint64_t bytes = bytes_of_extent(range.size);
 	struct extent *extent;
 
-	if (!make_extent_room(cache, range.size))
+	if (bytes > limit || !make_extent_room(cache, bytes))
 		return false;
-	dw_cache_evict_to(cache, limit - range.size);
-	while (cache->used > limit - range.size && cache->oldest_extent &&
+	dw_cache_evict_to(cache, limit - bytes);
+	while (cache->used > limit - bytes && cache->oldest_extent &&
 	       cache->oldest_extent->batch != cache->batch)
 		dw_cache_drop_extent(cache, pick_extent(cache));
-	if (cache->used + range.size > limit || !(extent = new_extent(resident, range)))
+	if (cache->used + bytes > limit || !(extent = new_extent(resident, range)))
 		return false;
-	cache->used += range.size;
+	cache->used += bytes;
 	note_use(cache);
 	extent->batch = cache->batch;
 	extent->slot = slot;
 	extent->next_in_slot = slot->extents;
 	slot->extents = extent;
 	link_newest(cache, extent);
-	cache->extent_bytes += range.size;
+	cache->extent_bytes += bytes;
 	cache->unread_bytes += range.size;
 	cache->extent_count++;
 	return true;

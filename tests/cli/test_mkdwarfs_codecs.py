@@ -145,7 +145,7 @@ class Options(Codecs):
         absent.need("zstd")
         lines = b"".join(b"%010d  GET /a/page/of/some/length/%d HTTP/1.1  200  %d bytes\n"
                          % (i, i % 7, i % 3) * 20 for i in range(4500))
-        for level, part in (("6", 2 << 20), ("7", 2 << 20), ("9", 16 << 20)):
+        for level, part in (("6", 2 << 20), ("7", 2 << 20), ("9", 8 << 20)):
             if level == "9":
                 lines = (lines * (part // len(lines) + 2))[:part + 100000]
             self.write("logs/log", lines)
