@@ -44,7 +44,19 @@ DWARFS_HANDLE(dwarfs_stat)
 DWARFS_HANDLE(dwarfs_walk)
 DWARFS_HANDLE(dwarfs_file)
 DWARFS_HANDLE(dwarfs_builder)
+DWARFS_HANDLE(dwarfs_item)
 DWARFS_HANDLE(dwarfs_extract)
+DWARFS_HANDLE(dwarfs_compare)
+DWARFS_HANDLE(dwarfs_archive_import)
+DWARFS_HANDLE(dwarfs_archive_export)
+
+/* A difference comes as the arguments of a callback. */
+%ignore dwarfs_difference_kind;
+%ignore dwarfs_difference_path;
+%ignore dwarfs_difference_name;
+%ignore dwarfs_difference_value;
+/* What has no names is for programs that know what they look for. */
+%ignore dwarfs_salvage_blocks;
 
 /* Errors become exceptions, so nobody holds one. */
 %ignore dwarfs_error_code;
@@ -62,6 +74,26 @@ DWARFS_HANDLE(dwarfs_extract)
 %ignore dwarfs_borrowed_bytes;
 %ignore dwarfs_borrowed_free;
 %ignore dwarfs_read_in_order;
+/* Callbacks come from threads that no interpreter knows. */
+%ignore dwarfs_part;
+%ignore dwarfs_part_inode;
+%ignore dwarfs_part_file_bytes;
+%ignore dwarfs_part_is_last;
+%ignore dwarfs_part_count;
+%ignore dwarfs_part_piece;
+%ignore dwarfs_read_parallel;
+%ignore dwarfs_read_parallel_threads;
+%ignore dwarfs_context_set_span;
+/* What a language gives must be there when the item is added: each has its own way. */
+%ignore dwarfs_item_set_memory;
+%ignore dwarfs_item_set_reader;
+/* Names and values of attributes: each language has a way of its own to give them. */
+%ignore dwarfs_xattr_list;
+%ignore dwarfs_xattr_get;
+%ignore dwarfs_xattr_at;
+%ignore dwarfs_image_xattr_name;
+/* The error names the first entry; the others are in the log. */
+%ignore dwarfs_archive_export_set_report;
 /* Quantiles say enough there. */
 %ignore dwarfs_context_latency_bucket;
 
@@ -85,11 +117,20 @@ DWARFS_BLOCKING(dwarfs_prefetch)
 DWARFS_BLOCKING(dwarfs_context_trim)
 DWARFS_BLOCKING(dwarfs_digest_update)
 DWARFS_BLOCKING(dwarfs_builder_add_directory)
+DWARFS_BLOCKING(dwarfs_builder_add_item)
+DWARFS_BLOCKING(dwarfs_builder_add_tree)
 DWARFS_BLOCKING(dwarfs_builder_scan)
 DWARFS_BLOCKING(dwarfs_builder_write_path)
 DWARFS_BLOCKING(dwarfs_builder_write_fd)
 DWARFS_BLOCKING(dwarfs_builder_write_callback)
 DWARFS_BLOCKING(dwarfs_extract_to_directory)
+DWARFS_BLOCKING(dwarfs_compare_set_path)
+DWARFS_BLOCKING(dwarfs_compare_run)
+DWARFS_BLOCKING(dwarfs_archive_import_path)
+DWARFS_BLOCKING(dwarfs_archive_import_fd)
+DWARFS_BLOCKING(dwarfs_archive_import_memory)
+DWARFS_BLOCKING(dwarfs_archive_export_to_path)
+DWARFS_BLOCKING(dwarfs_archive_export_to_fd)
 
 /* Their values are no constants that SWIG could read. */
 %ignore DWARFS_OFFSET_AUTO;
@@ -106,6 +147,11 @@ DWARFS_BLOCKING(dwarfs_extract_to_directory)
 %include <dwarfs/digest.h>
 %include <dwarfs/image.h>
 %include <dwarfs/walk.h>
+%include <dwarfs/xattr.h>
 %include <dwarfs/file.h>
 %include <dwarfs/builder.h>
+%include <dwarfs/item.h>
 %include <dwarfs/extract.h>
+%include <dwarfs/salvage.h>
+%include <dwarfs/compare.h>
+%include <dwarfs/archive.h>

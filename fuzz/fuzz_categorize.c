@@ -51,7 +51,8 @@ static void on_log(int level, const char *message, void *user)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct category_file file = { .path = "file", .size = size };
+	struct raw raw = RAW_NONE;
+	struct category_file file = { .path = "file", .size = size, .raw = &raw };
 	struct categorizers *categorizers = NULL;
 	dwarfs_context *context = NULL;
 	dwarfs_builder *builder = NULL;
@@ -64,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			fclose(stream);
 		return 0;
 	}
-	file.fd = fileno(stream);
+	raw.fd = fileno(stream);
 	file.head.size = size > CATEGORY_HEAD_BYTES && data[size - 1] & 1
 				 ? CATEGORY_HEAD_BYTES
 				 : size;

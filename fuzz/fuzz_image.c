@@ -27,6 +27,7 @@ struct tour {
 
 static void describe(const dwarfs_image *image)
 {
+	const char *name;
 	uint64_t value;
 	size_t i;
 
@@ -47,6 +48,9 @@ static void describe(const dwarfs_image *image)
 		;
 	for (i = 0; dwarfs_image_packing(image, i); i++)
 		;
+	for (i = 0; i < MAX_ENTRIES && dwarfs_image_xattr_name(image, i, &name, NULL) > 0;
+	     i++)
+		fuzz_use(name, strlen(name));
 	for (i = 0; i < dwarfs_image_block_count(image) && i < MAX_ENTRIES; i++)
 		dwarfs_image_block_category(image, (uint32_t)i);
 }
@@ -138,13 +142,35 @@ static void list_dir(struct tour *tour, dwarfs_inode inode)
 	size_t bytes;
 
 	dwarfs_dir_parent(tour->image, inode, &parent, NULL);
-	dwarfs_entry_dir(tour->image, inode, &parent, NULL);
 	if (dwarfs_dir_range(tour->image, inode, &first, &count, NULL) < 0)
 		return;
-	for (i = 0; i < count && i < MAX_ENTRIES; i++)
+	for (i = 0; i < count && i < MAX_ENTRIES; i++) {
+		dwarfs_entry_dir(tour->image, first + i, &parent, NULL);
 		if (dwarfs_entry_name(tour->image, first + i, name, sizeof(name), &bytes,
 				      NULL) == 0)
 			dwarfs_dir_find(tour->image, inode, name, bytes, &found, NULL);
+	}
+}
+
+static void list_xattrs(struct tour *tour, dwarfs_inode inode)
+{
+	const char *name;
+	const void *value;
+	size_t bytes, again, names = 0;
+
+	for (size_t i = 0;
+	     dwarfs_xattr_at(tour->image, inode, i, &name, &value, &bytes, NULL) > 0;
+	     i++) {
+		fuzz_require(i < MAX_ENTRIES && strlen(name) < DWARFS_XATTR_NAME_ROOM);
+		fuzz_use(value, bytes);
+		names += strlen(name) + 1;
+		fuzz_require(dwarfs_xattr_get(tour->image, inode, name, NULL, 0, &again,
+					      NULL) == 0 &&
+			     again == bytes);
+	}
+	if (dwarfs_xattr_list(tour->image, inode, (char *)tour->buffer,
+			      sizeof(tour->buffer), &bytes, NULL) == 0)
+		fuzz_require(bytes == names);
 }
 
 static void visit(struct tour *tour, dwarfs_entry entry)
@@ -166,6 +192,7 @@ static void visit(struct tour *tour, dwarfs_entry entry)
 		fuzz_require(strlen(target) <= bytes);
 	dwarfs_link_read_raw(tour->image, inode, target, 3, &bytes, NULL);
 	list_dir(tour, inode);
+	list_xattrs(tour, inode);
 	if (tour->bytes_left > 0)
 		read_file(tour, inode);
 }

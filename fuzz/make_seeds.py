@@ -7,10 +7,14 @@
 Images have their metadata uncompressed, so that a fuzzer reaches the tables, and one codec
 each in their blocks. The result is the same every time.
 """
+import gzip
+import io
 import os
 import pathlib
 import struct
+import tarfile
 import tempfile
+import zipfile
 
 import dwarfs
 
@@ -60,6 +64,19 @@ def make_images(root):
     for name, options in variants.items():
         dwarfs.pack(root, folder / f"{name}.dwarfs", overwrite=True, specials=True,
                     **{**PLAIN, **options})
+    make_attributes(folder)
+
+
+def make_attributes(folder):
+    """Runs of inodes with the same extended attributes, and inodes that all differ."""
+    for name, each in ("xattrs-runs", 10), ("xattrs-each", 1):
+        builder = dwarfs.Builder(compression="lz4", keep_birth_times=True,
+                                 **{**PLAIN, "time": None})
+        for i in range(40):
+            builder.add(f"{i:02}", b"%d" % i, btime=1_600_000_000 + i, xattrs={
+                "user.comment": b"comment %d" % (i // each), "user.empty": b"",
+                "security.selinux": b"system_u:object_r:etc_t:s0\0"} if i % 20 else None)
+        builder.write(folder / f"{name}.dwarfs", overwrite=True)
 
 
 CODECS = {"NONE": 0, "LZMA": 1, "ZSTD": 2, "LZ4": 3, "LZ4HC": 4, "BROTLI": 5, "FLAC": 6,
@@ -210,6 +227,69 @@ def make_files():
         (folder / name).write_bytes(data)
 
 
+def newc(name, mode, data=b"", links=1, number=0):
+    head = b"070701" + b"".join(b"%08x" % value for value in (
+        number, mode, 0, 0, links, 1600000000, len(data), 0, 0, 0, 0, len(name) + 1, 0))
+    padded = (head + name + b"\0").ljust(-(-(len(head) + len(name) + 1) // 4) * 4, b"\0")
+    return padded + data.ljust(-(-len(data) // 4) * 4, b"\0")
+
+
+def pax(*records):
+    """An extended header of records, each of 10 to 99 bytes."""
+    body = b"".join(b"%d %s\n" % (len(record) + 4, record) for record in records)
+    info = tarfile.TarInfo("pax")
+    info.type, info.size = tarfile.XHDTYPE, len(body)
+    return info.tobuf(tarfile.USTAR_FORMAT) + body.ljust(-(-len(body) // 512) * 512, b"\0")
+
+
+def tar(form):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=form) as archive:
+        for name, kind, link in (("d", tarfile.DIRTYPE, ""), ("d/f", tarfile.REGTYPE, ""),
+                                 ("d/.wh.f", tarfile.REGTYPE, ""), ("l", tarfile.SYMTYPE, "d/f"),
+                                 ("h", tarfile.LNKTYPE, "d/f"), ("n", tarfile.CHRTYPE, ""),
+                                 ("p", tarfile.FIFOTYPE, ""), ("long/" * 24 + "x", tarfile.REGTYPE, ""),
+                                 ("d/.wh..wh..opq", tarfile.REGTYPE, "")):
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname, info.mtime = kind, link, 1600000000.5
+            info.devmajor, info.devminor = 1, 3
+            info.size = 600 if name == "d/f" else 0
+            archive.addfile(info, io.BytesIO(b"x" * info.size))
+    data = out.getvalue().rstrip(b"\0")
+    return data.ljust(-(-len(data) // 512) * 512, b"\0") + bytes(1024)
+
+
+def make_archives():
+    """A byte of options, then an archive."""
+    folder = SEEDS / "archive"
+    folder.mkdir(parents=True, exist_ok=True)
+    plain = tarfile.TarInfo("f").tobuf(tarfile.USTAR_FORMAT)
+    sparse = tarfile.TarInfo("s")
+    sparse.size = 512
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, mode in (("d/f", 0o100644), ("l", 0o120777)):
+            info = zipfile.ZipInfo(name)
+            info.create_system, info.external_attr = 3, mode << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, b"text " * 30)
+    seeds = {
+        "ustar": tar(tarfile.USTAR_FORMAT), "gnu": tar(tarfile.GNU_FORMAT),
+        "pax": tar(tarfile.PAX_FORMAT), "gzip": gzip.compress(tar(tarfile.USTAR_FORMAT), mtime=0),
+        "xattr": pax(b"SCHILY.xattr.user.x=value") + plain + bytes(1024),
+        "acl": pax(b"SCHILY.acl.access=user::rw-,user:5:r--,group::r--,other::---") + plain +
+        pax(b"SCHILY.acl.default=user::rwx,group::r-x,other::r-x") + plain + bytes(1024),
+        "sparse": pax(b"GNU.sparse.map=4096,512", b"GNU.sparse.size=70000") +
+        sparse.tobuf(tarfile.USTAR_FORMAT) + b"y" * 512 + bytes(1024),
+        "newc": newc(b"d", 0o40755, links=2, number=1) + newc(b"a", 0o100644, links=2, number=2) +
+        newc(b"b", 0o100644, b"text", links=2, number=2) + newc(b"TRAILER!!!", 0),
+        "ar": b"!<arch>\n" + b"a/              1600000000  7     8     100600  2         `\nxy",
+        "zip": zipped.getvalue(),
+    }
+    for number, (name, data) in enumerate(seeds.items()):
+        (folder / name).write_bytes(bytes([number * 5 % 32]) + data)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder) / "tree"
@@ -219,6 +299,7 @@ def main():
     make_parts()
     make_texts()
     make_files()
+    make_archives()
 
 
 if __name__ == "__main__":

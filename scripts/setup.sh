@@ -12,9 +12,9 @@
 # The one list of dependencies; CONTRIBUTING.md explains them.
 setup_packages_build="gcc libc6-dev meson ninja-build pkg-config python3 libxxhash-dev nettle-dev
   libzstd-dev liblz4-dev liblzma-dev libbrotli-dev libflac-dev libb2-dev libjansson-dev
-  libfuse3-dev fuse3"
+  libfuse3-dev fuse3 libarchive-dev"
 setup_packages_check="g++ clang libcmocka-dev swig python3-dev valgrind mandoc binutils
-  util-linux ca-certificates"
+  util-linux ca-certificates acl libacl1-dev libbz2-dev libxml2-dev zlib1g-dev attr libcap2-bin libarchive-tools cpio unzip dosfstools libpython3.11-testsuite"
 setup_packages_cargo="cargo-web rustc-web"
 
 setup_is_installed() {

@@ -14,6 +14,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct {
@@ -22,6 +24,8 @@ static struct {
 	pthread_mutex_t lock;
 	struct tool_live live;
 	bool has_live;
+	bool has_context;
+	uint64_t started; /* monotonic, ns */
 	dwarfs_cancel *_Atomic cancel;
 } tool = {
 	.name = "dwarfs",
@@ -66,14 +70,38 @@ void tool_set_live(const struct tool_live *live)
 	tool_unlock();
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void tool_set_log_context(bool on)
+{
+	tool.has_context = on;
+	tool.started = now_ns();
+}
+
+/* What stands in front of a message. */
+static void print_context(void)
+{
+	fprintf(stderr, "%s: ", tool.name);
+	if (tool.has_context)
+		fprintf(stderr, "[%.6f %ld] ", (double)(now_ns() - tool.started) / 1e9,
+			(long)syscall(SYS_gettid));
+}
+
 /* One line on stderr, above what is drawn there. */
 static void print_line(const char *kind, const char *message, const char *reason)
 {
 	tool_lock();
 	if (tool.has_live)
 		tool.live.clear(tool.live.user);
-	fprintf(stderr, "%s: %s%s%s%s\n", tool.name, kind, message,
-		*message && *reason ? ": " : "", reason);
+	print_context();
+	fprintf(stderr, "%s%s%s%s\n", kind, message, *message && *reason ? ": " : "",
+		reason);
 	if (tool.has_live)
 		tool.live.draw(tool.live.user);
 	tool_unlock();

@@ -33,6 +33,7 @@ TOOL_DEFINE_AUTO(dwarfs_digest, dwarfs_digest)
 TOOL_DEFINE_AUTO(dwarfs_builder, dwarfs_builder)
 TOOL_DEFINE_AUTO(dwarfs_extract, dwarfs_extract)
 TOOL_DEFINE_AUTO(dwarfs_cancel, dwarfs_cancel)
+TOOL_DEFINE_AUTO(dwarfs_compare, dwarfs_compare)
 /* auto_handle(dwarfs_image) *image = NULL; */
 #define auto_handle(type) __attribute__((cleanup(tool_cleanup_##type))) type
 
@@ -64,6 +65,9 @@ void tool_log(int level, const char *format, ...) __attribute__((format(printf, 
 /* Default is DWARFS_LOG_INFO. Errors of tool_error() are printed at every level. */
 void tool_set_log_level(int level);
 int tool_log_level(void);
+
+/* Say with each message how many seconds after the start which thread has written it. */
+void tool_set_log_context(bool on);
 
 /* A dwarfs_log_fn that prints as tool_log() does; user is not used. */
 void tool_log_callback(int level, const char *message, void *user);
@@ -161,6 +165,9 @@ int tool_parse_offset(const char *option, const char *text, uint64_t *value_out)
 
 /* A name of a dwarfs_log_level ("info" and so on). */
 int tool_parse_log_level(const char *option, const char *text, int *level_out);
+
+/* A number with a unit from ns to d, or the unit alone; seconds without one. */
+int tool_parse_time_resolution(const char *text, uint64_t *ns_out);
 
 /* A number, or the name of a user or a group of this system. */
 int tool_parse_user(const char *option, const char *text, uint32_t *uid_out);

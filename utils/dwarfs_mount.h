@@ -74,6 +74,8 @@ void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
 
 void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room);
 void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t room);
+/* Whether any entry of an image has a list of who may do what. */
+bool has_access_lists(const dwarfs_image *image);
 
 /* -- dwarfs_ahead.c: threads that decode what will be read soon --------------------- */
 

@@ -390,6 +390,9 @@ static void op_init(void *user, struct fuse_conn_info *connection)
 
 	connection->want |= connection->capable & wanted;
 	connection->want &= ~unwanted;
+	/* Where it does, the kernel asks for the list of each entry, and obeys it. */
+	if (has_access_lists(mounted->image))
+		connection->want |= connection->capable & FUSE_CAP_POSIX_ACL;
 	/* The kernel takes the smaller of this and its own, see dwarfs_kernel.c. */
 	connection->max_readahead = UINT32_MAX;
 	/* Without a capability the error would reach who opens a file. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfs_xattr: what is known of an inode and of the driver, as extended attributes.
+ * dwarfs_xattr: extended attributes: those of the image, and what is known of an inode
+ * and of the driver, as such.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -43,6 +44,10 @@ static char *describe(const dwarfs_image *image, const dwarfs_stat *stat)
 		"ctime", json_time(stat, DWARFS_CTIME));
 	char *text;
 
+	/* There is no other way to show it, as this file system is not asked for it. */
+	if (dwarfs_stat_seconds(stat, DWARFS_BTIME) ||
+	    dwarfs_stat_nanoseconds(stat, DWARFS_BTIME))
+		json_object_set_new(info, "btime", json_time(stat, DWARFS_BTIME));
 	if (S_ISCHR(bits) || S_ISBLK(bits))
 		json_object_set_new(info, "rdev",
 				    json_pack("{s:I, s:I}", "major",
@@ -66,6 +71,33 @@ static void reply_bytes(fuse_req_t req, const char *data, size_t size, size_t ro
 		fuse_reply_err(req, ERANGE);
 	else
 		fuse_reply_buf(req, data, size);
+}
+
+/* What the image has. */
+static void reply_stored(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	const dwarfs_image *image = mounted_of(req)->image;
+	const char *attribute;
+	const void *value;
+	size_t bytes;
+	int ret = 0;
+
+	if (!dwarfs_image_has_xattrs(image)) {
+		fuse_reply_err(req, ENODATA);
+		return;
+	}
+	for (size_t i = 0; (ret = dwarfs_xattr_at(image, inode_of(ino), i, &attribute,
+						  &value, &bytes, &err)) > 0;
+	     i++)
+		if (strcmp(attribute, name) == 0)
+			break;
+	if (ret > 0)
+		reply_bytes(req, value, bytes, room);
+	else if (ret == 0)
+		fuse_reply_err(req, ENODATA);
+	else
+		reply_failure(req, ino, ret, err);
 }
 
 void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room)
@@ -96,7 +128,7 @@ void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room)
 		return;
 	}
 	if (strcmp(name, XATTR_INODEINFO) != 0) {
-		fuse_reply_err(req, ENODATA);
+		reply_stored(req, ino, name, room);
 		return;
 	}
 	if ((ret = dwarfs_stat_new(&stat, &err)) < 0 ||
@@ -113,9 +145,43 @@ void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room)
 
 void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t room)
 {
-	static const char names[] = XATTR_INODEINFO "\0" XATTR_PID "\0" XATTR_PERFMON;
+	static const char ours[] = XATTR_INODEINFO "\0" XATTR_PID "\0" XATTR_PERFMON;
+	auto_handle(dwarfs_error) *err = NULL;
+	const dwarfs_image *image = mounted_of(req)->image;
+	size_t size = ino == FUSE_ROOT_ID ? sizeof(ours) : sizeof(XATTR_INODEINFO);
+	auto_free char *names = NULL;
+	size_t stored;
+	int ret;
 
 	PERF_SPAN(mounted_of(req)->perfmon, PERF_LISTXATTR, ino);
-	reply_bytes(req, names,
-		    ino == FUSE_ROOT_ID ? sizeof(names) : sizeof(XATTR_INODEINFO), room);
+	if (!dwarfs_image_has_xattrs(image)) {
+		reply_bytes(req, ours, size, room);
+		return;
+	}
+	if ((ret = dwarfs_xattr_list(image, inode_of(ino), NULL, 0, &stored, &err)) < 0) {
+		reply_failure(req, ino, ret, err);
+		return;
+	}
+	names = malloc(size + stored);
+	if (!names) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	memcpy(names, ours, size);
+	if ((ret = dwarfs_xattr_list(image, inode_of(ino), names + size, stored, NULL,
+				     &err)) < 0)
+		reply_failure(req, ino, ret, err);
+	else
+		reply_bytes(req, names, size + stored, room);
+}
+
+/* An image that cannot tell has none: who asks for them will get the error. */
+bool has_access_lists(const dwarfs_image *image)
+{
+	const char *name;
+
+	for (size_t i = 0; dwarfs_image_xattr_name(image, i, &name, NULL) > 0; i++)
+		if (strncmp(name, "system.posix_acl_", 17) == 0)
+			return true;
+	return false;
 }

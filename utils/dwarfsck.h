@@ -17,6 +17,45 @@ enum detail {
 	DETAIL_TREE = 1 << 5,
 };
 
+/* What is asked for. */
+struct settings {
+	const char *input;
+	const char *input_b; /* the other side of --diff */
+	unsigned details;
+	bool quiet;
+	bool verbose;
+	uint64_t offset;
+	bool print_header;
+	bool list;
+	const char *checksum;
+	const char **cats; /* paths to print */
+	size_t cat_count;
+	bool diff;
+	unsigned ignored; /* bits of dwarfs_compare_kind */
+	uint64_t resolution_ns;
+	const char *salvage; /* a directory */
+	bool zeros;
+	uint64_t workers;
+	uint64_t cache_bytes;
+	bool integrity;
+	bool no_check;
+	bool json;
+	bool done; /* help was printed */
+};
+
+/* The command line. Returns 0, or 1 after printing; free the settings in any case. */
+int settings_parse(struct settings *settings, int argc, char **argv);
+void settings_free(struct settings *settings);
+
+static inline void settings_cleanup(struct settings *settings)
+{
+	settings_free(settings);
+}
+#define auto_settings __attribute__((cleanup(settings_cleanup))) struct settings
+
+/* For opening an image; NULL after printing. */
+dwarfs_image_options *image_options_new(const struct settings *settings);
+
 struct finding {
 	int severity;	 /* a dwarfs_finding */
 	int64_t section; /* or -1 */
@@ -36,6 +75,10 @@ struct report {
 
 void report_free(struct report *report);
 #define auto_report __attribute__((cleanup(report_free))) struct report
+
+/* Check an image: the exit code, with all findings printed on stderr. */
+int check_image(const dwarfs_image *image, const struct settings *s, int level,
+		struct report *report);
 
 /* What the findings say of a section. */
 enum section_state { SECTION_GOOD, SECTION_ODD, SECTION_DAMAGED, SECTION_CHECKSUM };
@@ -59,6 +102,14 @@ int print_info(const dwarfs_image *image, unsigned details, const struct report 
 int print_json(const dwarfs_image *image, const struct report *report);
 int print_list(const dwarfs_image *image, bool verbose);
 int print_checksums(const dwarfs_image *image, const char *algorithm, uint64_t workers);
+
+int print_files(const dwarfs_image *image, const char *const *paths, size_t count);
+
+/* Compare two things and print what differs: 0, 1 for differences, 2 for trouble. */
+int print_differences(const struct settings *settings);
+
+/* Extract what is intact: 0 when all of it is, else 1. */
+int salvage(const struct settings *settings);
 
 /* A name for one line of a terminal: control characters and backslashes as tar shows
  * them. */

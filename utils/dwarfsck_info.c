@@ -189,15 +189,40 @@ static void print_categories(const dwarfs_image *image)
 	}
 }
 
+/* One that cannot be read was a finding. */
+static void print_xattrs(const dwarfs_image *image)
+{
+	const char *name;
+
+	for (size_t i = 0; dwarfs_image_xattr_name(image, i, &name, NULL) > 0; i++) {
+		fputs(i == 0 ? "extended attributes: " : ", ", stdout);
+		print_name(name);
+	}
+	if (dwarfs_image_xattr_name(image, 0, &name, NULL) > 0)
+		putchar('\n');
+}
+
+static bool has_births(const dwarfs_image *image)
+{
+	const char *word;
+
+	for (size_t i = 0; (word = dwarfs_image_packing(image, i)); i++)
+		if (strcmp(word, "has_btime") == 0)
+			return true;
+	return false;
+}
+
 static void print_metadata(const dwarfs_image *image)
 {
 	printf("section index: %s\n", dwarfs_image_has_index(image) ? "yes" : "no");
-	printf("stored times: %s, in steps of %" PRIu64 " ns\n",
+	printf("stored times: %s%s, in steps of %" PRIu64 " ns\n",
 	       dwarfs_image_is_mtime_only(image) ? "modification"
 						 : "access, modification, change",
+	       has_births(image) ? ", birth" : "",
 	       dwarfs_image_time_resolution_ns(image));
 	print_bytes("further hard links stand for", dwarfs_image_hardlink_bytes(image));
 	print_categories(image);
+	print_xattrs(image);
 }
 
 /* The category of a block, by how many sections before it are blocks; NULL if it has

@@ -272,6 +272,18 @@ static json_t *counts_value(const struct inode_counts *counts)
 			 (json_int_t)counts->specials);
 }
 
+/* One that cannot be read was a finding. */
+static json_t *xattrs_value(const dwarfs_image *image)
+{
+	json_t *array = json_array();
+	const char *name;
+	size_t i;
+
+	for (i = 0; array && dwarfs_image_xattr_name(image, i, &name, NULL) > 0; i++)
+		array = append(array, text_value(name));
+	return array;
+}
+
 static bool put_identity(json_t *object, const dwarfs_image *image)
 {
 	uint64_t seconds;
@@ -314,6 +326,7 @@ static bool put_facts(json_t *object, const dwarfs_image *image,
 	       put(object, "features", words_value(image, dwarfs_image_feature)) &&
 	       put(object, "packing", words_value(image, dwarfs_image_packing)) &&
 	       put(object, "categories", categories_value(image)) &&
+	       put(object, "xattr_names", xattrs_value(image)) &&
 	       put(object, "history", history_value(image));
 }
 

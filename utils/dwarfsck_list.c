@@ -111,6 +111,51 @@ static int print_target(const dwarfs_image *image, const dwarfs_stat *stat,
 	return 0;
 }
 
+/* As getfattr(1) does: text in quotes, other bytes in hexadecimal. */
+static void print_value(const unsigned char *value, size_t bytes)
+{
+	bool is_text = true;
+
+	for (size_t i = 0; i < bytes; i++)
+		is_text = is_text && value[i] >= ' ' && value[i] < 127;
+	fputs(is_text ? "\"" : "0x", stdout);
+	for (size_t i = 0; i < bytes; i++) {
+		if (!is_text)
+			printf("%02x", value[i]);
+		else if (value[i] == '"' || value[i] == '\\')
+			printf("\\%c", value[i]);
+		else
+			putchar(value[i]);
+	}
+	if (is_text)
+		putchar('"');
+}
+
+/* What does not fit the line of an entry. A section of attributes that cannot be read was
+ * a finding. */
+static void print_more(const dwarfs_image *image, const dwarfs_stat *stat)
+{
+	uint64_t born = dwarfs_stat_seconds(stat, DWARFS_BTIME);
+	char time[TOOL_TEXT_ROOM];
+	const void *value;
+	const char *name;
+	size_t bytes;
+
+	if (born || dwarfs_stat_nanoseconds(stat, DWARFS_BTIME)) {
+		format_local_time(born, time);
+		printf("    born %s\n", time);
+	}
+	for (size_t i = 0; dwarfs_xattr_at(image, dwarfs_stat_inode(stat), i, &name,
+					   &value, &bytes, NULL) > 0;
+	     i++) {
+		fputs("    ", stdout);
+		print_name(name);
+		putchar('=');
+		print_value(value, bytes);
+		putchar('\n');
+	}
+}
+
 static int print_entry(const dwarfs_image *image, dwarfs_entry entry, const char *path,
 		       dwarfs_stat *stat, const struct widths *widths, dwarfs_error **err)
 {
@@ -127,6 +172,7 @@ static int print_entry(const dwarfs_image *image, dwarfs_entry entry, const char
 	print_name(path);
 	ret = print_target(image, stat, err);
 	putchar('\n');
+	print_more(image, stat);
 	return ret;
 }
 

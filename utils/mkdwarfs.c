@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mkdwarfs: pack a directory into an image.
+ * mkdwarfs: pack a directory or archives into an image.
  *
  * Gives the settings to a builder, shows its progress, and says what came out. Exits with
  * 0, with 1 when no image was made, or with 2 when one was made but something was not
@@ -36,35 +36,51 @@ static int explain_failure(const struct settings *s, const dwarfs_error *err)
 	}
 }
 
-static int write_image(dwarfs_builder *builder, const struct settings *s)
+static int write_image(dwarfs_builder *builder, const struct settings *s,
+		       struct watch *watch)
 {
-	auto_handle(dwarfs_cancel) *cancel = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
-	auto_progress struct progress *progress = NULL;
 	int ret;
 
-	if (dwarfs_cancel_new(&cancel, &err) < 0)
-		return tool_fail(err, NULL);
-	if (!(progress = progress_new(s->progress_mode)))
-		return 1;
-	dwarfs_builder_set_progress(builder, progress_show, progress);
-	dwarfs_builder_set_cancel(builder, cancel);
-
-	tool_catch_signals(cancel);
+	dwarfs_builder_set_progress(builder, progress_show, watch->progress);
 	if (strcmp(s->output, "-") == 0)
 		ret = dwarfs_builder_write_fd(builder, STDOUT_FILENO, &err);
 	else
 		ret = dwarfs_builder_write_path(builder, s->output, s->force, &err);
-	tool_catch_signals(NULL);
-
-	dwarfs_builder_set_cancel(builder, NULL);
 	dwarfs_builder_set_progress(builder, NULL, NULL);
-	if (ret < 0) {
-		progress_free(progress);
-		progress = NULL;
-		return explain_failure(s, err);
+	progress_free(watch->progress);
+	watch->progress = NULL;
+	return ret < 0 ? explain_failure(s, err) : 0;
+}
+
+/* The rest of a run, in which signals are caught. */
+static int fill_and_write(dwarfs_builder *builder, const struct settings *s,
+			  struct watch *watch)
+{
+	if (input_apply(s, builder, watch))
+		return 1;
+	return s->debug_filter ? filter_show(s, builder) : write_image(builder, s, watch);
+}
+
+static int watched(dwarfs_builder *builder, const struct settings *s, struct watch *watch)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	int code;
+
+	if (dwarfs_cancel_new(&watch->cancel, &err) < 0)
+		return tool_fail(err, NULL);
+	if (!s->debug_filter && !(watch->progress = progress_new(s->progress_mode))) {
+		dwarfs_cancel_free(watch->cancel);
+		return 1;
 	}
-	return 0;
+	dwarfs_builder_set_cancel(builder, watch->cancel);
+	tool_catch_signals(watch->cancel);
+	code = fill_and_write(builder, s, watch);
+	tool_catch_signals(NULL);
+	dwarfs_builder_set_cancel(builder, NULL);
+	dwarfs_cancel_free(watch->cancel);
+	progress_free(watch->progress);
+	return code;
 }
 
 static uint64_t now_ns(void)
@@ -81,21 +97,22 @@ static int make_image(const struct settings *s, char **argv)
 	auto_handle(dwarfs_builder) *builder = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 	const uint64_t start = now_ns();
+	struct watch watch = { 0 };
 	uint64_t errors;
+	int code;
 
 	if (!context)
 		return 1;
 	if (dwarfs_builder_new(context, &builder, &err) < 0)
 		return tool_fail(err, NULL);
-	if (settings_apply(s, argv, builder) || input_apply(s, builder))
+	if (settings_apply(s, argv, builder))
 		return 1;
-	if (s->debug_filter)
-		return filter_show(s, builder);
-	if (write_image(builder, s))
-		return 1;
+	code = watched(builder, s, &watch);
+	if (code || s->debug_filter)
+		return code;
 
 	summarize(builder, now_ns() - start);
-	errors = dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS);
+	errors = dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS) + watch.warnings;
 	if (errors) {
 		tool_error("filesystem created with %" PRIu64 " error%s", errors,
 			   errors == 1 ? "" : "s");

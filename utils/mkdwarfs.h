@@ -15,7 +15,9 @@ enum choice_id {
 	CHOICE_LOOKBACK,
 	CHOICE_WINDOW,
 	CHOICE_STEP,
-	CHOICE_FILTER, /* never for a category */
+	CHOICE_FILTER, /* this and the rest: never for a category */
+	CHOICE_XATTRS_INCLUDE,
+	CHOICE_XATTRS_EXCLUDE,
 };
 
 struct choice {
@@ -35,7 +37,13 @@ struct filter_report {
 
 /* Everything is checked for its form; NULL, TOOL_DEFAULT or false is "not given". */
 struct settings {
-	const char *input;
+	const char **inputs; /* directories and archives, in this order */
+	size_t input_count;
+	const char *input_format; /* of archives */
+	uint64_t strip;
+	const char *prefix;
+	bool whiteouts;
+	const char *spool_dir;
 	const char *input_list;
 	const char *output;
 	bool force;
@@ -78,6 +86,8 @@ struct settings {
 	uint32_t time_nanoseconds;
 	uint64_t time_resolution_ns;
 	bool keep_all_times;
+	bool keep_birth_times;
+	bool no_xattrs;
 	bool with_devices;
 	bool with_specials;
 	bool no_sparse_files;
@@ -101,14 +111,30 @@ int settings_parse(struct settings *settings, int argc, char **argv);
 
 void settings_free(struct settings *settings);
 
-/* What the long help has besides options: levels, codecs, categories. */
+/* What the long help has besides options: levels, codecs, categories, formats. */
 void print_tables(void);
 
 /* Give the settings to a builder. Returns 0, or 1 after printing what is wrong. */
 int settings_apply(const struct settings *settings, char **argv, dwarfs_builder *builder);
 
-/* Open the input, and the list of what is to be taken from it; the same results. */
-int input_apply(const struct settings *settings, dwarfs_builder *builder);
+/* Who looks on while a builder is filled and runs, and what was seen. */
+struct watch {
+	dwarfs_cancel *cancel;
+	struct progress *progress; /* NULL for none */
+	uint64_t warnings;	   /* entries of archives that lost something */
+};
+
+/* Open the input, and the list of what is to be taken from it, or read archives; the same
+ * results. */
+int input_apply(const struct settings *settings, dwarfs_builder *builder,
+		struct watch *watch);
+
+/* Whether the input is one directory that becomes the root, and nothing else. */
+bool input_is_tree(const struct settings *settings);
+
+/* Merge all inputs into items; the same results. */
+int inputs_merge(const struct settings *settings, dwarfs_builder *builder,
+		 struct watch *watch);
 
 /* Run the rules only, and print what they do; the same results. */
 int filter_show(const struct settings *settings, dwarfs_builder *builder);
@@ -128,9 +154,5 @@ void summarize(const dwarfs_builder *builder, uint64_t elapsed_ns);
 /* "now", "epoch", seconds since 1970, or a date and time. Returns 0, or 1 after printing.
  */
 int parse_time_point(const char *text, uint64_t *seconds_out, uint32_t *nanoseconds_out);
-
-/* A number with a unit from ns to d; seconds without one. Returns 0, or 1 after printing.
- */
-int parse_time_resolution(const char *text, uint64_t *ns_out);
 
 #endif

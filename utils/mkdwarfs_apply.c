@@ -74,6 +74,10 @@ static int set_choice(dwarfs_builder *builder, const struct choice *choice,
 	case CHOICE_WINDOW:
 		return dwarfs_builder_set_window(builder, choice->category,
 						 choice->number, err);
+	case CHOICE_XATTRS_INCLUDE:
+	case CHOICE_XATTRS_EXCLUDE:
+		return dwarfs_builder_add_xattr_rule(
+			builder, choice->id == CHOICE_XATTRS_INCLUDE, choice->value, err);
 	case CHOICE_STEP:
 		return dwarfs_builder_set_window_step(builder, choice->category,
 						      choice->number, err);
@@ -91,6 +95,8 @@ static int refuse_choice(const struct choice *choice, const dwarfs_error *err)
 		[CHOICE_WINDOW] = "window-size",
 		[CHOICE_STEP] = "window-step",
 		[CHOICE_FILTER] = "filter",
+		[CHOICE_XATTRS_INCLUDE] = "xattrs-include",
+		[CHOICE_XATTRS_EXCLUDE] = "xattrs-exclude",
 	};
 
 	if (choice->id == CHOICE_CODEC && !choice->category)
@@ -136,6 +142,8 @@ static int set_attributes(dwarfs_builder *builder, const struct settings *s)
 	    dwarfs_builder_set_time_resolution(builder, s->time_resolution_ns, &err) < 0)
 		return tool_fail(err, "invalid time resolution");
 	dwarfs_builder_set_keep_all_times(builder, s->keep_all_times);
+	dwarfs_builder_set_keep_birth_times(builder, s->keep_birth_times);
+	dwarfs_builder_set_xattrs(builder, !s->no_xattrs);
 	dwarfs_builder_set_sparse_files(builder, !s->no_sparse_files);
 	dwarfs_builder_set_hollow(builder, s->hollow);
 	return 0;

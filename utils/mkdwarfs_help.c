@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mkdwarfs_help: the tables of the long help: levels, codecs, categories.
+ * mkdwarfs_help: the tables of the long help: levels, codecs, categories, formats.
  */
 #include "mkdwarfs.h"
 
@@ -52,7 +52,8 @@ static void print_levels(void)
 	       "      8  16 MiB  lzma:9   zstd:16  lzma:9    8/0     auto\n"
 	       "      9  64 MiB  lzma:9   zstd:16  lzma:9    8/0     auto\n");
 	printf("Levels 6 and 7 use zstd:level=19:wlog=24:clog=24:hlog=21:slog=5,\n"
-	       "and lzma:level=6:block_size=21:check=none for blocks that get very small.\n"
+	       "and lzma:level=6:block_size=21:check=none for blocks that get very "
+	       "small.\n"
 	       "Level 8 uses lzma:level=9:binary=auto:nice=128,\n"
 	       "and lzma:level=9:binary=auto:nice=273 for blocks that get very small.\n"
 	       "Level 9 uses lzma:level=9:binary=auto:nice=273.\n");
@@ -78,6 +79,18 @@ static void print_categories(void)
 		printf("  %-14s  %s\n", table[i].name, table[i].categories);
 }
 
+static void print_formats(void)
+{
+	const char *help;
+	size_t i;
+
+	printf("\nFormats of archives, with any compression around them:\n");
+	for (i = 0; (help = dwarfs_archive_import_format_help(i)); i++)
+		printf("  %s\n", help);
+	if (i == 0)
+		printf("  none: archives were not built in\n");
+}
+
 void print_tables(void)
 {
 	size_t i;
@@ -87,4 +100,5 @@ void print_tables(void)
 	for (i = 0; dwarfs_codec_help(i); i++)
 		printf("  %s\n", dwarfs_codec_help(i));
 	print_categories();
+	print_formats();
 }

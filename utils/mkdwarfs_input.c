@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mkdwarfs_input: what is packed: a directory, lists of paths, and what rules make of it.
+ * mkdwarfs_input: what is packed: a directory, lists of paths, and what rules make of it;
+ * what is more than that goes to mkdwarfs_archive.c.
  */
 #include "mkdwarfs.h"
 
@@ -123,13 +124,16 @@ static int add_list(dwarfs_builder *builder, const char *list)
 	return 0;
 }
 
-int input_apply(const struct settings *settings, dwarfs_builder *builder)
+int input_apply(const struct settings *settings, dwarfs_builder *builder,
+		struct watch *watch)
 {
 	dwarfs_builder_set_remove_empty_directories(builder,
 						    settings->remove_empty_directories);
 	dwarfs_builder_set_devices(builder, settings->with_devices);
 	dwarfs_builder_set_specials(builder, settings->with_specials);
-	if (add_directory(builder, settings->input ? settings->input : "."))
+	if (!input_is_tree(settings))
+		return inputs_merge(settings, builder, watch);
+	if (add_directory(builder, settings->input_count ? settings->inputs[0] : "."))
 		return 1;
 	return settings->input_list ? add_list(builder, settings->input_list) : 0;
 }
@@ -153,14 +157,14 @@ static int show_entry(const char *path, bool is_directory, bool included, void *
 int filter_show(const struct settings *settings, dwarfs_builder *builder)
 {
 	auto_handle(dwarfs_error) *err = NULL;
-	auto_free char *root = realpath(settings->input, NULL);
+	auto_free char *root = NULL;
 	struct filter_report report = settings->report;
 	int ret;
 
-	if (!root)
-		return tool_error("cannot read input: '%s': %s", settings->input,
+	if (input_is_tree(settings) && !(root = realpath(settings->inputs[0], NULL)))
+		return tool_error("cannot read input: '%s': %s", settings->inputs[0],
 				  strerror(errno));
-	report.root = strcmp(root, "/") == 0 ? "" : root;
+	report.root = !root || strcmp(root, "/") == 0 ? "" : root;
 	dwarfs_builder_set_filter_report(builder, show_entry, &report);
 	ret = dwarfs_builder_scan(builder, &err);
 	if (ret < 0 && dwarfs_error_code(err) != DWARFS_ERR_CANCELLED)

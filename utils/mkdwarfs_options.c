@@ -24,6 +24,10 @@ enum {
 	OPT_CHMOD,
 	OPT_RESOLUTION,
 	OPT_ALL_TIMES,
+	OPT_BIRTH_TIMES,
+	OPT_NO_XATTRS,
+	OPT_XATTRS_INCLUDE,
+	OPT_XATTRS_EXCLUDE,
 	OPT_NO_HISTORY,
 	OPT_NO_HISTORY_TIMESTAMPS,
 	OPT_NO_HISTORY_COMMAND_LINE,
@@ -38,6 +42,11 @@ enum {
 	OPT_PROGRESS,
 	OPT_NO_PROGRESS,
 	OPT_INPUT_LIST,
+	OPT_INPUT_FORMAT,
+	OPT_STRIP,
+	OPT_PREFIX,
+	OPT_WHITEOUTS,
+	OPT_SPOOL,
 	OPT_NICENESS,
 	OPT_SCANNERS,
 	OPT_SEGMENTERS,
@@ -64,11 +73,25 @@ enum {
 	}
 
 static const struct tool_option options[] = {
-	{ 'i', "input", "DIRECTORY", "what to pack; required", TOOL_BASIC },
+	{ 'i', "input", "PATH",
+	  "a directory or an archive, or - for an archive from\nstdin; several are "
+	  "merged "
+	  "in order; required",
+	  TOOL_BASIC },
 	{ OPT_INPUT_LIST, "input-list", "FILE",
 	  "pack what the lines of FILE, or - for stdin, name;\nrelative to --input or "
 	  "the "
 	  "current directory" },
+	{ OPT_INPUT_FORMAT, "input-format", "FORMAT",
+	  "of archives: see below; default: recognized" },
+	{ OPT_STRIP, "strip-components", "N",
+	  "leave out N names at the beginning of each path in\narchives" },
+	{ OPT_PREFIX, "prefix", "PATH",
+	  "put the input into this directory of the image" },
+	{ OPT_WHITEOUTS, "whiteouts", NULL,
+	  "archives are layers of a container image: .wh. files\nhide what is below" },
+	{ OPT_SPOOL, "spool-dir", "DIRECTORY",
+	  "for what does not fit into memory of archives; default\n/tmp" },
 	{ 'o', "output", "FILE", "the image to make, or - for stdout; required",
 	  TOOL_BASIC },
 	{ 'f', "force", NULL, "replace an existing image", TOOL_BASIC },
@@ -139,6 +162,13 @@ static const struct tool_option options[] = {
 	{ OPT_RESOLUTION, "time-resolution", "N[UNIT]",
 	  "step of times: ns, us, ms, s, m, h, d; default 1s" },
 	{ OPT_ALL_TIMES, "keep-all-times", NULL, "store access and change times, too" },
+	{ OPT_BIRTH_TIMES, "keep-birth-times", NULL,
+	  "store when files were born, where that is known" },
+	{ OPT_NO_XATTRS, "no-xattrs", NULL, "store no extended attributes" },
+	{ OPT_XATTRS_INCLUDE, "xattrs-include", "GLOB",
+	  "store only extended attributes with such names;\nmay be repeated" },
+	{ OPT_XATTRS_EXCLUDE, "xattrs-exclude", "GLOB",
+	  "store no extended attributes with such names;\nmay be repeated" },
 	{ OPT_NO_HISTORY, "no-history", NULL, "store no history" },
 	{ OPT_NO_HISTORY_TIMESTAMPS, "no-history-timestamps", NULL,
 	  "store no time in the history" },
@@ -372,6 +402,10 @@ static int parse_flag(struct settings *s, int id)
 		return set(&s->force);
 	case OPT_ALL_TIMES:
 		return set(&s->keep_all_times);
+	case OPT_BIRTH_TIMES:
+		return set(&s->keep_birth_times);
+	case OPT_NO_XATTRS:
+		return set(&s->no_xattrs);
 	case OPT_NO_HISTORY:
 		return set(&s->no_history);
 	case OPT_NO_HISTORY_TIMESTAMPS:
@@ -409,6 +443,38 @@ static int parse_flag(struct settings *s, int id)
 	}
 }
 
+static int add_input(struct settings *s, const char *value)
+{
+	const size_t bytes = (s->input_count + 1) * sizeof(*s->inputs);
+	const char **list = realloc(s->inputs, bytes);
+
+	if (!list)
+		return tool_error("out of memory");
+	s->inputs = list;
+	list[s->input_count++] = value;
+	return 0;
+}
+
+/* What is about archives. */
+static int parse_archive_option(struct settings *s, int id, const char *value)
+{
+	switch (id) {
+	case OPT_INPUT_FORMAT:
+		return set_text(&s->input_format, value);
+	case OPT_STRIP:
+		return tool_parse_number("strip-components", value, 0, UINT32_MAX,
+					 &s->strip);
+	case OPT_PREFIX:
+		return set_text(&s->prefix, value);
+	case OPT_SPOOL:
+		return set_text(&s->spool_dir, value);
+	case OPT_WHITEOUTS:
+		return set(&s->whiteouts);
+	default:
+		return parse_flag(s, id);
+	}
+}
+
 /* Options that can be given for a category, and rules: their order counts. */
 static int parse_repeated(struct settings *s, int id, const char *value)
 {
@@ -426,11 +492,15 @@ static int parse_repeated(struct settings *s, int id, const char *value)
 		return parse_number_choice(s, CHOICE_STEP, "window-step", value, 8);
 	case OPT_BLOOM:
 		return parse_bloom_filter(value);
+	case OPT_XATTRS_INCLUDE:
+		return add_choice(s, CHOICE_XATTRS_INCLUDE, NULL, 0, value);
+	case OPT_XATTRS_EXCLUDE:
+		return add_choice(s, CHOICE_XATTRS_EXCLUDE, NULL, 0, value);
 	case 'F':
 		s->has_filter = true;
 		return add_choice(s, CHOICE_FILTER, NULL, 0, value);
 	default:
-		return parse_flag(s, id);
+		return parse_archive_option(s, id, value);
 	}
 }
 
@@ -465,7 +535,7 @@ static int parse_option(struct settings *s, int id, const char *value)
 {
 	switch (id) {
 	case 'i':
-		return set_text(&s->input, value);
+		return add_input(s, value);
 	case 'o':
 		return set_text(&s->output, value);
 	case 'l':
@@ -506,7 +576,7 @@ static int parse_option(struct settings *s, int id, const char *value)
 	case OPT_CHMOD:
 		return set_text(&s->chmod, value);
 	case OPT_RESOLUTION:
-		return parse_time_resolution(value, &s->time_resolution_ns);
+		return tool_parse_time_resolution(value, &s->time_resolution_ns);
 	case OPT_HEADER:
 		return set_text(&s->header, value);
 	case 'P':
@@ -534,8 +604,8 @@ static int show_help(int id)
 		tool_show_man();
 		return SETTINGS_BAD;
 	default:
-		printf("Usage: mkdwarfs -i DIRECTORY -o FILE [options]\n\n"
-		       "Pack a directory into a DwarFS image.\n\n");
+		printf("Usage: mkdwarfs -i PATH -o FILE [options]\n\n"
+		       "Pack a directory or an archive into a DwarFS image.\n\n");
 		tool_print_options(stdout, options, id == 'H');
 		if (id == 'H')
 			print_tables();
@@ -565,15 +635,32 @@ static bool has_categorizer(const struct settings *s, const char *name)
 	return false;
 }
 
+/* Each can be read once. */
+static int check_stdin(const struct settings *s)
+{
+	size_t users = s->header && strcmp(s->header, "-") == 0;
+	size_t i;
+
+	users += s->input_list && strcmp(s->input_list, "-") == 0;
+	for (i = 0; i < s->input_count; i++)
+		users += strcmp(s->inputs[i], "-") == 0;
+	if (users > 1)
+		return tool_error("standard input can be read for one thing only");
+	if (s->input_list && !input_is_tree(s))
+		return tool_error("--input-list needs one directory as input");
+	return 0;
+}
+
 static int check_together(struct settings *s)
 {
-	if (!s->input && !s->input_list)
+	if (!s->input_count && !s->input_list)
 		return tool_error("option '--input' is required");
 	if (!s->output && !s->debug_filter)
 		return tool_error("option '--output' is required");
 	if (exclude(s->hollow, "hollow", s->no_sparse_files, "no-sparse-files") ||
 	    exclude(s->input_list, "input-list", s->has_filter, "filter") ||
-	    exclude(s->input_list, "input-list", s->debug_filter, "debug-filter"))
+	    exclude(s->input_list, "input-list", s->debug_filter, "debug-filter") ||
+	    check_stdin(s))
 		return 1;
 	if (s->hotness_list && !has_categorizer(s, "hotness"))
 		tool_log(DWARFS_LOG_WARN, "--hotness-list has no effect without "
@@ -637,4 +724,5 @@ void settings_free(struct settings *settings)
 	for (i = 0; i < settings->choice_count; i++)
 		free(settings->choices[i].category);
 	free(settings->choices);
+	free(settings->inputs);
 }

@@ -231,3 +231,43 @@ const char *tool_format_mode(uint32_t mode, char buffer[TOOL_TEXT_ROOM])
 	buffer[10] = '\0';
 	return buffer;
 }
+
+/* -- steps of time ------------------------------------------------------------------- */
+
+int tool_parse_time_resolution(const char *text, uint64_t *ns_out)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {
+		{ "", 1000000000 },	 { "ns", 1 },
+		{ "us", 1000 },		 { "ms", 1000000 },
+		{ "s", 1000000000 },	 { "sec", 1000000000 },
+		{ "m", 60000000000 },	 { "min", 60000000000 },
+		{ "h", 3600000000000 },	 { "hour", 3600000000000 },
+		{ "d", 86400000000000 }, { "day", 86400000000000 },
+	};
+	char *end = (char *)text;
+	uint64_t count = 1;
+	size_t i;
+
+	errno = 0;
+	if (isdigit((unsigned char)*text))
+		count = strtoull(text, &end, 10);
+	else if (!*text)
+		return tool_error("invalid time resolution ''");
+
+	for (i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		if (strcmp(end, units[i].name) == 0)
+			break;
+	}
+	if (errno || i == sizeof(units) / sizeof(*units) ||
+	    __builtin_mul_overflow(count, units[i].ns, ns_out))
+		return tool_error(
+			"invalid time resolution '%s': a number with one of ns, us, "
+			"ms, s, m, h, d",
+			text);
+	if (*ns_out == 0)
+		return tool_error("invalid time resolution '%s': must be nonzero", text);
+	return 0;
+}

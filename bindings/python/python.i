@@ -226,6 +226,27 @@ static void on_finding(int severity, int code, int64_t section, const char *mess
 	leave_python(entered, own, callable);
 }
 
+static int on_difference(const dwarfs_difference *difference, void *user)
+{
+	bool own = is_python_thread();
+	struct entered entered = enter_python();
+	PyObject *result = NULL;
+	const char *values[2];
+	size_t bytes[2] = { 0, 0 };
+
+	for (int side = 0; side < 2; side++)
+		values[side] = dwarfs_difference_value(difference, side, &bytes[side]);
+	if (!entered.type)
+		result = PyObject_CallFunction(
+			user, "iO&yy#y#", dwarfs_difference_kind(difference), decode_text,
+			dwarfs_difference_path(difference),
+			dwarfs_difference_name(difference), values[0],
+			(Py_ssize_t)bytes[0], values[1], (Py_ssize_t)bytes[1]);
+	Py_XDECREF(result);
+	leave_python(entered, own, user);
+	return result ? 0 : -1;
+}
+
 static void on_log(int level, const char *message, void *user)
 {
 	bool own = is_python_thread();
@@ -276,6 +297,59 @@ static int64_t errno_of_exception(void)
 	PyErr_Clear();
 	PyErr_Restore(type, value, traceback);
 	return errnum > 0 && errnum < 4096 ? -errnum : -EIO;
+}
+
+/* Pieces of contents: a callable that gives them, and the one that was given last. */
+struct pieces {
+	PyObject *callable;
+	Py_buffer view;
+	bool is_held;
+};
+
+static void drop_piece(struct pieces *pieces)
+{
+	if (pieces->is_held)
+		PyBuffer_Release(&pieces->view);
+	pieces->is_held = false;
+}
+
+/* A buffer, or a tuple of an offset and a buffer. */
+static bool hold_piece(struct pieces *pieces, PyObject *result, uint64_t *offset_out)
+{
+	if (PyTuple_Check(result)) {
+		unsigned long long offset;
+		PyObject *piece;
+
+		if (!PyArg_ParseTuple(result, "KO", &offset, &piece))
+			return false;
+		*offset_out = offset;
+		result = piece;
+	}
+	pieces->is_held = PyObject_GetBuffer(result, &pieces->view, PyBUF_SIMPLE) == 0;
+	return pieces->is_held;
+}
+
+static int on_piece(void *user, const void **data_out, size_t *bytes_out,
+		    uint64_t *offset_out, dwarfs_error **err)
+{
+	struct pieces *pieces = user;
+	bool own = is_python_thread();
+	struct entered entered = enter_python();
+	PyObject *result;
+	int ret = DWARFS_ERR_CANCELLED;
+
+	drop_piece(pieces);
+	result = PyObject_CallNoArgs(pieces->callable);
+	if (result == Py_None) {
+		ret = 0;
+	} else if (result && hold_piece(pieces, result, offset_out)) {
+		*data_out = pieces->view.buf;
+		*bytes_out = (size_t)pieces->view.len;
+		ret = 1;
+	}
+	Py_XDECREF(result);
+	leave_python(entered, own, pieces->callable);
+	return ret;
 }
 
 static int64_t on_read(void *buffer, size_t bytes, uint64_t offset, void *user)
@@ -409,6 +483,7 @@ DWARFS_OUTPUT(uint64_t, stored_out, PyLong_FromUnsignedLongLong)
 DWARFS_OUTPUT(uint64_t, packed_out, PyLong_FromUnsignedLongLong)
 DWARFS_OUTPUT(size_t, bytes_out, PyLong_FromSize_t)
 DWARFS_OUTPUT(uint32_t, count_out, PyLong_FromUnsignedLong)
+DWARFS_OUTPUT(uint64_t, count_out, PyLong_FromUnsignedLongLong)
 DWARFS_OUTPUT(dwarfs_entry, entry_out, PyLong_FromUnsignedLong)
 DWARFS_OUTPUT(dwarfs_entry, first_out, PyLong_FromUnsignedLong)
 DWARFS_OUTPUT(dwarfs_inode, inode_out, PyLong_FromUnsignedLong)
@@ -436,7 +511,11 @@ DWARFS_OUTPUT_HANDLE(dwarfs_stat, stat_out)
 DWARFS_OUTPUT_HANDLE(dwarfs_walk, walk_out)
 DWARFS_OUTPUT_HANDLE(dwarfs_file, file_out)
 DWARFS_OUTPUT_HANDLE(dwarfs_builder, builder_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_item, item_out)
 DWARFS_OUTPUT_HANDLE(dwarfs_extract, extract_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_compare, compare_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_archive_import, import_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_archive_export, export_out)
 
 /* -- strings and buffers ------------------------------------------------------------------- */
 
@@ -464,6 +543,21 @@ DWARFS_OUTPUT_HANDLE(dwarfs_extract, extract_out)
 	$2 = (size_t)PyBytes_GET_SIZE(encoded);
 }
 %typemap(freearg) (const char *name, size_t bytes) "Py_XDECREF(encoded$argnum);"
+%apply (const char *name, size_t bytes) {
+	(const char *path, size_t bytes),
+	(const char *prefix, size_t bytes),
+	(const char *target, size_t bytes)
+};
+
+/* None is NULL: the default. */
+%typemap(in) const char *directory_or_none (PyObject *bytes = NULL) {
+	if ($input != Py_None) {
+		if (!PyUnicode_FSConverter($input, &bytes))
+			SWIG_fail;
+		$1 = PyBytes_AS_STRING(bytes);
+	}
+}
+%typemap(freearg) const char *directory_or_none "Py_XDECREF(bytes$argnum);"
 
 /* Names and targets fit the larger of the two rooms. */
 %typemap(in, numinputs=0) (char *buffer, size_t room, size_t *bytes_out)
@@ -494,6 +588,7 @@ DWARFS_OUTPUT_HANDLE(dwarfs_extract, extract_out)
 	$2 = (size_t)view.len;
 }
 %typemap(freearg) (const void *data, size_t bytes) "PyBuffer_Release(&view$argnum);"
+%apply (const void *data, size_t bytes) { (const void *value, size_t bytes) };
 
 %typemap(in, numinputs=0) char *hex_out (char text[DWARFS_DIGEST_HEX_MAX] = "") "$1 = text;"
 %typemap(argout) char *hex_out {
@@ -599,6 +694,7 @@ DWARFS_CALLBACK(dwarfs_write_fn, write, on_write)
 DWARFS_CALLBACK(dwarfs_include_fn, include, on_include)
 DWARFS_CALLBACK(dwarfs_order_fn, order, on_order)
 DWARFS_CALLBACK(dwarfs_filter_report_fn, report, on_filter_report)
+DWARFS_CALLBACK(dwarfs_difference_fn, difference, on_difference)
 
 /* A list of a callable and None, or None. */
 %typemap(in) (dwarfs_category_fn category, void *user) {
@@ -644,13 +740,95 @@ DWARFS_NOT_NONE(dwarfs_stat)
 DWARFS_NOT_NONE(dwarfs_walk)
 DWARFS_NOT_NONE(dwarfs_file)
 DWARFS_NOT_NONE(dwarfs_builder)
+DWARFS_NOT_NONE(dwarfs_item)
 DWARFS_NOT_NONE(dwarfs_extract)
+DWARFS_NOT_NONE(dwarfs_compare)
+DWARFS_NOT_NONE(dwarfs_archive_import)
+DWARFS_NOT_NONE(dwarfs_archive_export)
 DWARFS_NOT_NONE(dwarfs_input)
 DWARFS_NOT_NONE(dwarfs_order_list)
 
 /* -- what the module adds ------------------------------------------------------------------ */
 
 %inline %{
+/*
+ * Add an item with contents that a callable gives: a buffer, a tuple of an offset and a
+ * buffer, or None at the end.
+ */
+int dwarfs_builder_add_pieces(dwarfs_builder *builder, const char *path, size_t bytes,
+			      dwarfs_item *item, uint64_t size, PyObject *callable,
+			      dwarfs_error **err)
+{
+	struct pieces pieces = { .callable = callable };
+	int ret = dwarfs_item_set_reader(item, size, on_piece, &pieces, err);
+
+	if (ret < 0)
+		return ret;
+	Py_BEGIN_ALLOW_THREADS
+	ret = dwarfs_builder_add_item(builder, path, bytes, item, err);
+	Py_END_ALLOW_THREADS
+	drop_piece(&pieces);
+	dwarfs_item_set_memory(item, NULL, 0, NULL); /* pieces are gone */
+	return ret;
+}
+
+/* As dwarfs_builder_set_spool(). */
+int dwarfs_builder_set_spool_or_default(dwarfs_builder *builder,
+					const char *directory_or_none,
+					uint64_t memory_bytes, dwarfs_error **err)
+{
+	return dwarfs_builder_set_spool(builder, directory_or_none, memory_bytes, err);
+}
+
+/* Add the extended attributes of an inode to a dict. */
+int dwarfs_xattrs_into(const dwarfs_image *image, dwarfs_inode inode, PyObject *dict,
+		       dwarfs_error **err)
+{
+	const char *name;
+	const void *data;
+	size_t bytes;
+	int ret;
+
+	Py_BEGIN_ALLOW_THREADS
+	ret = dwarfs_xattr_list(image, inode, NULL, 0, NULL, err);
+	Py_END_ALLOW_THREADS
+	for (size_t i = 0; ret == 0; i++) {
+		PyObject *key, *value;
+
+		ret = dwarfs_xattr_at(image, inode, i, &name, &data, &bytes, err);
+		if (ret <= 0)
+			return ret;
+		key = PyUnicode_DecodeFSDefault(name);
+		value = PyBytes_FromStringAndSize(data, (Py_ssize_t)bytes);
+		ret = key && value ? PyDict_SetItem(dict, key, value) : -1;
+		Py_XDECREF(key);
+		Py_XDECREF(value);
+	}
+	return ret; /* with the exception, if there is one */
+}
+
+/* The names of all extended attributes, to the end of a list. */
+int dwarfs_xattr_names_into(const dwarfs_image *image, PyObject *list, dwarfs_error **err)
+{
+	const char *name;
+	int ret;
+
+	Py_BEGIN_ALLOW_THREADS
+	ret = dwarfs_image_xattr_name(image, 0, &name, err);
+	Py_END_ALLOW_THREADS
+	for (size_t i = 0; ret >= 0; i++) {
+		PyObject *item;
+
+		ret = dwarfs_image_xattr_name(image, i, &name, err);
+		if (ret <= 0)
+			return ret;
+		item = PyUnicode_DecodeFSDefault(name);
+		ret = item ? PyList_Append(list, item) : -1;
+		Py_XDECREF(item);
+	}
+	return ret;
+}
+
 /* Tell how to make an exception: factory(code, message, path, offset, errno). */
 void set_error_factory(PyObject *factory)
 {

@@ -38,6 +38,10 @@ DWARFS_API int dwarfs_builder_new(dwarfs_context *context, dwarfs_builder **buil
 /** Free a builder; NULL is accepted. Since 0.1. */
 DWARFS_API void dwarfs_builder_free(dwarfs_builder *builder);
 
+/** @return the context that the builder uses; borrowed, lives as long as the builder. Since 0.1.
+ */
+DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder);
+
 /* -- how blocks are made ------------------------------------------------------------- */
 
 /**
@@ -564,6 +568,41 @@ DWARFS_API int dwarfs_builder_set_time_resolution(dwarfs_builder *builder,
 /** Store access and change times, too, or only modification times (default). Since 0.1. */
 DWARFS_API void dwarfs_builder_set_keep_all_times(dwarfs_builder *builder, bool keep);
 
+/**
+ * Keep when files were born, too, where the file system knows it, or not (default). See
+ * DWARFS_BTIME. It takes a system call for each entry.
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API void dwarfs_builder_set_keep_birth_times(dwarfs_builder *builder, bool keep);
+
+/**
+ * Keep extended attributes (default), or none. All namespaces are kept that the process can
+ * read: user, trusted, security with capabilities and labels, and access control lists. Not
+ * kept are the attributes that a mounted image makes up ("user.dwarfs.*"), and what else
+ * "system.*" holds. See <dwarfs/xattr.h>. What cannot be read is logged and counted
+ * (DWARFS_COUNT_ERRORS).
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API void dwarfs_builder_set_xattrs(dwarfs_builder *builder, bool keep);
+
+/**
+ * Keep only some extended attributes: with rules to include, those that one of them matches;
+ * with rules to exclude, those that none of them matches; with both, those that pass both.
+ *
+ * @param builder  a builder that has not run yet
+ * @param include  whether to include or to exclude
+ * @param glob     a pattern for whole names with their namespace, as "user.*": "*" stands for
+ *                 any bytes, "?" for one, "[...]" for one of some; "\" takes away such meanings
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_INVALID for an empty pattern, or DWARFS_ERR_NOMEM
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_add_xattr_rule(dwarfs_builder *builder, bool include,
+					     const char *glob, dwarfs_error **err);
+
 /* -- what is stored of the image ----------------------------------------------------- */
 
 /**
@@ -775,6 +814,7 @@ DWARFS_API void dwarfs_builder_set_cancel(dwarfs_builder *builder, dwarfs_cancel
  * @param err        receives the details on failure; may be NULL
  * @return 0; DWARFS_ERR_EXISTS; DWARFS_ERR_NO_SPACE, _ACCESS or _IO; DWARFS_ERR_CANCELLED;
  *         DWARFS_ERR_INVALID for options that contradict each other, or a second run;
+ *         DWARFS_ERR_RANGE for more entries, names or bytes than an image can have;
  *         DWARFS_ERR_NOMEM
  *
  * Since 0.1.

@@ -219,6 +219,33 @@ DWARFS_API uint64_t dwarfs_context_latency_quantile(const dwarfs_context *contex
 						    uint32_t permille);
 
 /**
+ * Is told of something that took time.
+ *
+ * @param what      a dwarfs_latency
+ * @param start_ns  when it began, on the monotonic clock of the system
+ * @param ns        how long it took
+ * @param user      as given to dwarfs_context_set_span()
+ *
+ * Threads: any, several at once: those that did it. It should be quick.
+ */
+typedef void (*dwarfs_span_fn)(int what, uint64_t start_ns, uint64_t ns, void *user);
+
+/**
+ * Have each single time told that the library takes, for a trace. Turns timing on, as
+ * dwarfs_context_set_timing() does; turning that off afterwards ends it.
+ *
+ * @param context  not in use yet
+ * @param span     called for each; NULL for none
+ * @param user     handed to span
+ * @param err      receives the details on failure; may be NULL
+ * @return as dwarfs_context_set_timing()
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_context_set_span(dwarfs_context *context, dwarfs_span_fn span,
+				       void *user, dwarfs_error **err);
+
+/**
  * Ask how often something took a time within certain bounds: one step of its histogram, of
  * which there are eight for each doubling of the time.
  *

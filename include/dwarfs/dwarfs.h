@@ -14,8 +14,13 @@
 #include <dwarfs/digest.h>
 #include <dwarfs/image.h>
 #include <dwarfs/walk.h>
+#include <dwarfs/xattr.h>
 #include <dwarfs/file.h>
 #include <dwarfs/builder.h>
+#include <dwarfs/item.h>
+#include <dwarfs/archive.h>
 #include <dwarfs/extract.h>
+#include <dwarfs/salvage.h>
+#include <dwarfs/compare.h>
 
 #endif

@@ -11,7 +11,12 @@
  * Without privileges a file keeps its setuid and setgid bits only when it belongs to the owner
  * or group they are about. In formats up to 2.2 entries that share an inode become hard links
  * when all their attributes are equal, and files of their own otherwise. Where the disk allows
- * no (more) hard links, files are copied. A file is written whole or not at all.
+ * no (more) hard links, files are copied.
+ *
+ * The workers of the image's context decode blocks and write what they hold, each file whole or
+ * not at all: one that is larger than 1 MiB or does not come at once has a temporary name
+ * (".dwarfs-" and numbers) beside its place until it is complete. Of a process that is killed
+ * such files remain, and for each thread at most one small file may be short.
  */
 #ifndef DWARFS_EXTRACT_H
 #define DWARFS_EXTRACT_H
@@ -38,6 +43,26 @@ DWARFS_API int dwarfs_extract_new(const dwarfs_image *image, dwarfs_extract **ex
 /** Free an extraction; NULL is accepted. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_extract_free(dwarfs_extract *extract);
 
+/**
+ * Extract only what a pattern matches, with the directories above it; more patterns may be
+ * added. A directory that is matched comes with everything in it. By default all is extracted.
+ *
+ * A pattern is matched against the whole path in the image: ? is one character, * any number
+ * within a name, ** any number, [a-z] or [!a-z] one of a set, {one,two} either of them, and
+ * a backslash takes the next character as it is. Where ** is a name of its own it may stand for
+ * none, so that a pattern beginning with it matches at the top, too. "i:" in front lets the
+ * pattern ignore the case of ASCII letters. A slash at the end is for directories only.
+ *
+ * @param extract  an extraction
+ * @param pattern  the pattern
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_INVALID when it makes no sense, or DWARFS_ERR_NOMEM
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_extract_add_pattern(dwarfs_extract *extract, const char *pattern,
+					  dwarfs_error **err);
+
 /** Leave out block and character devices, or not (default). Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_extract_set_skip_devices(dwarfs_extract *extract, bool skip);
 
@@ -50,6 +75,34 @@ DWARFS_API void dwarfs_extract_set_skip_specials(dwarfs_extract *extract, bool s
  * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_extract_set_owners(dwarfs_extract *extract, bool set);
+
+/**
+ * Let everything belong to one user, instead of the owners in the image. Files of other owners
+ * lose their setuid bits. Without privileges only one's own number can be set.
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API void dwarfs_extract_set_uid(dwarfs_extract *extract, uint32_t uid);
+
+/** As dwarfs_extract_set_uid(), for the group and setgid bits. Threads: one. Since 0.1. */
+DWARFS_API void dwarfs_extract_set_gid(dwarfs_extract *extract, uint32_t gid);
+
+/** Set extended attributes (default), or leave them out. Threads: one. Since 0.1. */
+DWARFS_API void dwarfs_extract_set_xattrs(dwarfs_extract *extract, bool set);
+
+/**
+ * Set how many threads write, besides the workers of the image's context: useful for a target
+ * that answers slowly, as over a network.
+ *
+ * @param extract  an extraction
+ * @param writers  0 (default) to 1024
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, or DWARFS_ERR_RANGE
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_extract_set_writers(dwarfs_extract *extract, uint32_t writers,
+					  dwarfs_error **err);
 
 /**
  * Go on after an entry that cannot be written: each is reported to the log of the image's

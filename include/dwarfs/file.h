@@ -219,6 +219,119 @@ DWARFS_API int dwarfs_read_in_order(const dwarfs_image *image, const dwarfs_inod
 				    dwarfs_piece_fail_fn failed, void *user,
 				    dwarfs_error **err);
 
+/**
+ * What one block has of a file: one or more pieces, or a call with none that says that the
+ * file is complete.
+ */
+typedef struct dwarfs_part dwarfs_part;
+
+/** @return the file. Threads: any. Since 0.1. */
+DWARFS_API dwarfs_inode dwarfs_part_inode(const dwarfs_part *part);
+
+/** @return the size of the whole file in bytes. Threads: any. Since 0.1. */
+DWARFS_API uint64_t dwarfs_part_file_bytes(const dwarfs_part *part);
+
+/**
+ * Whether the file is complete with this: all its other parts, if there are any, have been
+ * taken. Only a file that is in one block as a whole has this part as its first and last one;
+ * of other files the last one has no pieces.
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API bool dwarfs_part_is_last(const dwarfs_part *part);
+
+/** @return how many pieces there are. Holes are none. Threads: any. Since 0.1. */
+DWARFS_API size_t dwarfs_part_count(const dwarfs_part *part);
+
+/**
+ * One of the pieces, in the order of the file.
+ *
+ * @param part        a part
+ * @param index       from 0; less than dwarfs_part_count()
+ * @param bytes_out   receives its size, at least 1
+ * @param offset_out  receives where it is in the file
+ * @return its bytes, valid during the call; NULL for an index that does not exist
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API const void *dwarfs_part_piece(const dwarfs_part *part, size_t index,
+					 size_t *bytes_out, uint64_t *offset_out);
+
+/**
+ * Receives a part of a file.
+ *
+ * @param part    the part, valid during the call
+ * @param thread  a number of the thread that calls, less than dwarfs_read_parallel_threads()
+ * @param user    as given to dwarfs_read_parallel()
+ * @return 0; anything else stops, and is then returned by dwarfs_read_parallel()
+ *
+ * Threads: any, several at once; calls with the same number come one after the other.
+ */
+typedef int (*dwarfs_part_fn)(const dwarfs_part *part, uint32_t thread, void *user);
+
+/**
+ * Is told that a file cannot be read, once for each. Parts of it may still come, but not its
+ * last one.
+ *
+ * @param inode   the file
+ * @param why     what went wrong, valid during the call
+ * @param thread  as for dwarfs_part_fn
+ * @param user    as given to dwarfs_read_parallel()
+ * @return 0 to go on with the other files; anything else stops, and is then returned by
+ *         dwarfs_read_parallel()
+ *
+ * Threads: as for dwarfs_part_fn.
+ */
+typedef int (*dwarfs_part_fail_fn)(dwarfs_inode inode, const dwarfs_error *why,
+				   uint32_t thread, void *user);
+
+/**
+ * Called about ten times a second while others work, or between files where the same thread
+ * does all the work.
+ *
+ * @param user  as given to dwarfs_read_parallel()
+ * @return 0; anything else stops, and is then returned by dwarfs_read_parallel()
+ *
+ * Threads: that which called dwarfs_read_parallel().
+ */
+typedef int (*dwarfs_look_fn)(void *user);
+
+/**
+ * How many threads dwarfs_read_parallel() uses at most.
+ *
+ * @param image  an image
+ * @param more   as for dwarfs_read_parallel()
+ * @return the number, at least 1
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API uint32_t dwarfs_read_parallel_threads(const dwarfs_image *image, uint32_t more);
+
+/**
+ * Read whole files, many of them, as dwarfs_read_in_order() does, but hand them out in the
+ * threads that decode: the workers of the context, and more if wanted. Parts of one file may
+ * come in any order and at the same time. Blocks are taken in their order, and what one has of
+ * files in the order of inodes. Takes the memory of one block for each worker and one more.
+ *
+ * @param image   an image
+ * @param inodes  of regular files, others cannot be read; what is in here twice is read once
+ * @param count   how many
+ * @param more    threads besides the workers of the context, which hand out what these have
+ *                decoded: useful where who takes it has to wait; what is above 1024 is as 1024
+ * @param part    called for each part
+ * @param failed  called for each file that cannot be read
+ * @param look    called from time to time; may be NULL
+ * @param user    handed to these
+ * @param err     receives the details on failure; may be NULL
+ * @return 0, what a callback returned, or as dwarfs_read()
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_read_parallel(const dwarfs_image *image, const dwarfs_inode *inodes,
+				    size_t count, uint32_t more, dwarfs_part_fn part,
+				    dwarfs_part_fail_fn failed, dwarfs_look_fn look,
+				    void *user, dwarfs_error **err);
+
 DWARFS_END_DECLS
 
 #endif

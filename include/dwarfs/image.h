@@ -64,6 +64,7 @@ DWARFS_API void dwarfs_image_options_set_bytes(dwarfs_image_options *options, ui
 enum dwarfs_verify {
 	DWARFS_VERIFY_EAGER, /**< before the first byte of a section is used; the default */
 	DWARFS_VERIFY_LAZY,  /**< later, see dwarfs_image_options_set_verify() */
+	DWARFS_VERIFY_NO_BLOCKS, /**< as EAGER, but those of blocks never */
 };
 
 /**
@@ -80,6 +81,10 @@ enum dwarfs_verify {
  * If the hash does not match, readers of the block get DWARFS_ERR_CHECKSUM from then on. Blocks
  * that are stored uncompressed are hashed before they are used all the same. In no mode can
  * damaged metadata make a reader look outside the image's bytes.
+ *
+ * With DWARFS_VERIFY_NO_BLOCKS the hashes of blocks are not looked at: what is read of a damaged
+ * block is whatever its decoder makes of it, which may be wrong, or an error. Meant for saving
+ * what can be saved.
  *
  * A file is mapped: if it shrinks or cannot be read while it is open, touching metadata that was
  * not read yet raises SIGBUS.
@@ -264,6 +269,7 @@ enum dwarfs_section_type {
 	DWARFS_SECTION_METADATA = 8,
 	DWARFS_SECTION_INDEX = 9,
 	DWARFS_SECTION_HISTORY = 10,
+	DWARFS_SECTION_XATTRS = 0xD000, /**< extended attributes; see dwarfs-format(5) */
 };
 
 /** What to ask of a section. */
@@ -276,7 +282,8 @@ enum dwarfs_section_field {
 	DWARFS_SECTION_FIELD_NUMBER,       /**< as its header says; its index if it says nothing */
 };
 
-/** @return how many sections there are. Threads: any. Since 0.1. */
+/** @return how many sections there are, with those that the index leaves out. Threads: any.
+ * Since 0.1. */
 DWARFS_API uint32_t dwarfs_image_section_count(const dwarfs_image *image);
 
 /**

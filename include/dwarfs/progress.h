@@ -21,6 +21,7 @@ enum dwarfs_phase {
 	DWARFS_PHASE_METADATA, /**< writing the tables and the index */
 	DWARFS_PHASE_CHECK,    /**< verifying sections */
 	DWARFS_PHASE_EXTRACT,  /**< writing files to disk */
+	DWARFS_PHASE_IMPORT,   /**< reading an archive; bytes are as it is stored, items entries */
 	DWARFS_PHASE_DONE,     /**< the last call of an operation that succeeded */
 };
 

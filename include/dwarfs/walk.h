@@ -55,6 +55,22 @@ DWARFS_API int dwarfs_find(const dwarfs_image *image, const char *path, dwarfs_e
 			   dwarfs_error **err);
 
 /**
+ * Find the entry of a path as a system would that has the image as its root: symbolic links in
+ * it are followed, absolute ones from the root of the image, and never out of it.
+ *
+ * @param image      an image
+ * @param path       as for dwarfs_find()
+ * @param entry_out  receives the entry; it is no symbolic link
+ * @param err        receives the details on failure; may be NULL
+ * @return as dwarfs_find(); DWARFS_ERR_INVALID when more than 40 links lead to each other; or
+ *         DWARFS_ERR_NOMEM
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_find_followed(const dwarfs_image *image, const char *path,
+				    dwarfs_entry *entry_out, dwarfs_error **err);
+
+/**
  * Find a name in a directory.
  *
  * @param image      an image
@@ -170,8 +186,9 @@ DWARFS_API int dwarfs_link_read_raw(const dwarfs_image *image, dwarfs_inode inod
 /** The attributes of one entry or inode; made once, filled as often as needed. */
 typedef struct dwarfs_stat dwarfs_stat;
 
-/** The times of an entry. */
-enum dwarfs_time { DWARFS_ATIME, DWARFS_MTIME, DWARFS_CTIME };
+/** The times of an entry: of its last access, of the last change of its contents and of its
+ * attributes, and of its birth. */
+enum dwarfs_time { DWARFS_ATIME, DWARFS_MTIME, DWARFS_CTIME, DWARFS_BTIME };
 
 /**
  * @param stat_out  receives an empty dwarfs_stat; free it with dwarfs_stat_free()
@@ -231,7 +248,8 @@ DWARFS_API uint32_t dwarfs_stat_rdev_major(const dwarfs_stat *stat);
 /** @return minor number of a device, else 0. Threads: any. Since 0.1. */
 DWARFS_API uint32_t dwarfs_stat_rdev_minor(const dwarfs_stat *stat);
 
-/** @return seconds since 1970 of a dwarfs_time; without it the mtime. Since 0.1. */
+/** @return seconds since 1970 of a dwarfs_time; without it the mtime, but a birth time that is
+ * not known is 0. Since 0.1. */
 DWARFS_API uint64_t dwarfs_stat_seconds(const dwarfs_stat *stat, int time);
 
 /** @return nanoseconds of a dwarfs_time, 0 to 999999999. Threads: any. Since 0.1. */

@@ -167,6 +167,17 @@ int dwarfs_context_set_log(dwarfs_context *context, int level, dwarfs_log_fn log
 	return 0;
 }
 
+int dwarfs_context_set_span(dwarfs_context *context, dwarfs_span_fn span, void *user,
+			    dwarfs_error **err)
+{
+	int ret = dwarfs_context_set_timing(context, true, err);
+
+	if (ret < 0)
+		return ret;
+	dw_latency_tell(context->latency, span, user);
+	return 0;
+}
+
 struct latency *dw_context_latency(const dwarfs_context *context)
 {
 	return context->latency;

@@ -23,6 +23,8 @@ struct histogram {
 };
 
 struct latency {
+	dwarfs_span_fn tell; /* may be NULL */
+	void *user;
 	struct histogram histograms[DWARFS_LATENCY_COUNT];
 };
 
@@ -93,6 +95,21 @@ void dw_latency_add(struct latency *latency, int what, uint64_t ns)
 		;
 	atomic_fetch_add_explicit(&histogram->buckets[bucket_of(ns)], 1,
 				  memory_order_relaxed);
+}
+
+void dw_latency_tell(struct latency *latency, dwarfs_span_fn tell, void *user)
+{
+	latency->tell = tell;
+	latency->user = user;
+}
+
+void dw_latency_note(struct latency *latency, int what, uint64_t began)
+{
+	uint64_t ns = dw_latency_now() - began;
+
+	dw_latency_add(latency, what, ns);
+	if (latency->tell)
+		latency->tell(what, began, ns, latency->user);
 }
 
 /* -- asking -------------------------------------------------------------------------- */

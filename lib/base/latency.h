@@ -24,6 +24,12 @@ uint64_t dw_latency_quantile(const struct latency *latency, int what, uint32_t p
 uint64_t dw_latency_bucket(const struct latency *latency, int what, uint32_t index,
 			   uint64_t *from_ns_out, uint64_t *until_ns_out);
 
+/* Let somebody know of each of them; before the first. */
+void dw_latency_tell(struct latency *latency, dwarfs_span_fn tell, void *user);
+
+/* Something began at a time, and ends now. */
+void dw_latency_note(struct latency *latency, int what, uint64_t began);
+
 /* The monotonic clock; never 0. */
 uint64_t dw_latency_now(void);
 
@@ -36,7 +42,7 @@ static inline uint64_t dw_latency_begin(const struct latency *latency)
 static inline void dw_latency_end(struct latency *latency, int what, uint64_t began)
 {
 	if (began)
-		dw_latency_add(latency, what, dw_latency_now() - began);
+		dw_latency_note(latency, what, began);
 }
 
 /* The time from here to the end of the block. */

@@ -117,6 +117,7 @@ const char *dwarfs_phase_name(int phase)
 		[DWARFS_PHASE_METADATA] = "writing metadata",
 		[DWARFS_PHASE_CHECK] = "checking",
 		[DWARFS_PHASE_EXTRACT] = "extracting",
+		[DWARFS_PHASE_IMPORT] = "reading",
 		[DWARFS_PHASE_DONE] = "done",
 	};
 

@@ -24,18 +24,25 @@ static uint32_t parts(const struct tables *tables, struct os_time time)
 	return tables->ns_per_part ? time.nanoseconds / tables->ns_per_part : 0;
 }
 
-/* The times of an inode as they are stored: modification, access, change. */
-static void times_of(const struct tables *tables, uint32_t inode, struct os_time times[3])
+/* The times of an inode as they are stored: modification, access, change, birth. What is
+ * not stored is as the first, which makes no difference. */
+#define TIMES 4
+
+static void times_of(const struct tables *tables, uint32_t inode,
+		     struct os_time times[TIMES])
 {
+	const struct build_options *options = tables->options;
 	const struct tree *tree = tables->in->tree;
 	const struct tree_inode *from = &tree->inodes[inode];
 
 	times[0] = adjusted(tables, (struct os_time){ from->mtime, from->mtime_ns });
-	times[1] = times[2] = times[0];
-	if (!tables->options->keep_all_times)
-		return;
-	times[1] = adjusted(tables, tree->times[inode].atime);
-	times[2] = adjusted(tables, tree->times[inode].ctime);
+	times[1] = times[2] = times[3] = times[0];
+	if (options->keep_all_times) {
+		times[1] = adjusted(tables, tree->times[inode].atime);
+		times[2] = adjusted(tables, tree->times[inode].ctime);
+	}
+	if (options->keep_birth_times)
+		times[3] = adjusted(tables, tree->times[inode].btime);
 }
 
 static uint64_t earliest(const struct tables *tables)
@@ -43,10 +50,10 @@ static uint64_t earliest(const struct tables *tables)
 	uint64_t base = UINT64_MAX;
 
 	for (size_t i = 0; i < tables->in->tree->inode_count; i++) {
-		struct os_time times[3];
+		struct os_time times[TIMES];
 
 		times_of(tables, (uint32_t)i, times);
-		for (int t = 0; t < 3; t++)
+		for (int t = 0; t < TIMES; t++)
 			if (units(tables, times[t]) < base)
 				base = units(tables, times[t]);
 	}
@@ -57,17 +64,21 @@ static void fill_times(const struct tables *tables, uint32_t inode,
 		       struct freeze_inode *out)
 {
 	uint64_t base = tables->out.timestamp_base;
-	struct os_time times[3];
+	struct os_time times[TIMES];
 
 	times_of(tables, inode, times);
 	out->mtime_offset = units(tables, times[0]) - base;
 	out->mtime_subsec = parts(tables, times[0]);
-	if (!tables->options->keep_all_times)
-		return;
-	out->atime_offset = units(tables, times[1]) - base;
-	out->atime_subsec = parts(tables, times[1]);
-	out->ctime_offset = units(tables, times[2]) - base;
-	out->ctime_subsec = parts(tables, times[2]);
+	if (tables->options->keep_all_times) {
+		out->atime_offset = units(tables, times[1]) - base;
+		out->atime_subsec = parts(tables, times[1]);
+		out->ctime_offset = units(tables, times[2]) - base;
+		out->ctime_subsec = parts(tables, times[2]);
+	}
+	if (tables->options->keep_birth_times) {
+		out->btime_offset = units(tables, times[3]) - base;
+		out->btime_subsec = parts(tables, times[3]);
+	}
 }
 
 static int fill_inode(struct tables *tables, uint32_t inode, dwarfs_error **err)

@@ -19,6 +19,7 @@
 #include "build/metadata.h"
 #include "build/order/order.h"
 #include "build/scan.h"
+#include "build/xattr_section.h"
 #include "format/history_write.h"
 #include "os/memory.h"
 
@@ -294,6 +295,24 @@ static int write_metadata(struct build *build, dwarfs_error **err)
 	return pack_metadata(build, &codec, &schema, &data, err);
 }
 
+/* -- extended attributes ------------------------------------------------------------- */
+
+/* As the metadata, but never left as it is for its size alone: it is read only when it is
+ * asked for. */
+static int write_xattrs(struct build *build, dwarfs_error **err)
+{
+	struct codec_spec codec = build->run.options->codecs[DWARFS_CODEC_METADATA];
+	auto_buffer struct buffer data = { 0 };
+	int ret =
+		dw_xattr_section(&build->tree, build->sections.metadata_xxh3, &data, err);
+
+	if (ret < 0 || data.size == 0)
+		return ret;
+	fit_metadata_codec(build, data.size, &codec);
+	return dw_sections_pack(&build->sections, DWARFS_SECTION_XATTRS, &codec,
+				dw_buffer_span(&data), NULL, err);
+}
+
 /* -- history ------------------------------------------------------------------------- */
 
 static const char *compiler_id(void)
@@ -414,7 +433,7 @@ static int run_stages(struct build *build, dwarfs_error **err)
 	    (ret = write_header(build, err)) < 0 ||
 	    (ret = write_blocks(build, err)) < 0 ||
 	    (ret = write_metadata(build, err)) < 0 ||
-	    (ret = write_history(build, err)) < 0)
+	    (ret = write_history(build, err)) < 0 || (ret = write_xattrs(build, err)) < 0)
 		return ret;
 	if (build->run.options->section_index &&
 	    (ret = dw_sections_write_index(&build->sections, err)) < 0)
@@ -428,8 +447,9 @@ int dw_build_scan(dwarfs_builder *builder, dwarfs_error **err)
 		.run = {
 			.context = builder->context,
 			.options = &builder->options,
+			.assembly = builder->assembly,
 			.root_fd = builder->root_fd,
-			.root_path = builder->root_path,
+			.root_path = builder->root_path ? builder->root_path : "",
 			.counts = builder->counts,
 		},
 	};
@@ -446,8 +466,9 @@ int dw_build(dwarfs_builder *builder, struct output *output, dwarfs_error **err)
 			.context = builder->context,
 			.options = &builder->options,
 			.output = output,
+			.assembly = builder->assembly,
 			.root_fd = builder->root_fd,
-			.root_path = builder->root_path,
+			.root_path = builder->root_path ? builder->root_path : "",
 			.counts = builder->counts,
 			.totals = builder->totals,
 			.settings = builder->settings,

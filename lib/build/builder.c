@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "build/assembly.h"
 #include "build/builder.h"
 #include "build/categorize/categorize.h"
 #include "build/inputs.h"
@@ -377,6 +378,7 @@ int dwarfs_builder_new(dwarfs_context *context, dwarfs_builder **builder_out,
 		return ret;
 	}
 	builder->root_fd = -1;
+	builder->spool_bytes = UINT64_MAX;
 	builder->level = DEFAULT_LEVEL;
 	builder->options = (struct build_options){
 		.sparse_files = true,
@@ -403,6 +405,11 @@ int dwarfs_builder_new(dwarfs_context *context, dwarfs_builder **builder_out,
 	return 0;
 }
 
+dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
+{
+	return builder->context;
+}
+
 void dwarfs_builder_free(dwarfs_builder *builder)
 {
 	struct build_options *options;
@@ -411,6 +418,7 @@ void dwarfs_builder_free(dwarfs_builder *builder)
 		return;
 	options = &builder->options;
 	dw_mode_change_free(&options->chmod);
+	dw_xattr_rules_free(&options->xattrs);
 	for (size_t i = 0; i < options->argument_count; i++)
 		free(options->arguments[i]);
 	free(options->arguments);
@@ -422,6 +430,8 @@ void dwarfs_builder_free(dwarfs_builder *builder)
 	dw_buffer_free(&options->header);
 	free(builder->settings);
 	free(builder->totals);
+	dw_assembly_free(builder->assembly);
+	free(builder->spool_directory);
 	dw_fd_close(builder->root_fd);
 	free(builder->root_path);
 	dwarfs_context_free(builder->context);
@@ -672,6 +682,22 @@ void dwarfs_builder_set_keep_all_times(dwarfs_builder *builder, bool keep)
 	builder->options.keep_all_times = keep;
 }
 
+void dwarfs_builder_set_keep_birth_times(dwarfs_builder *builder, bool keep)
+{
+	builder->options.keep_birth_times = keep;
+}
+
+void dwarfs_builder_set_xattrs(dwarfs_builder *builder, bool keep)
+{
+	builder->options.xattrs.drop = !keep;
+}
+
+int dwarfs_builder_add_xattr_rule(dwarfs_builder *builder, bool include, const char *glob,
+				  dwarfs_error **err)
+{
+	return dw_xattr_rules_add(&builder->options.xattrs, include, glob, err);
+}
+
 /* -- what is stored of the image ----------------------------------------------------- */
 
 static const struct build_packing pack_all = {
@@ -812,6 +838,8 @@ int dwarfs_builder_add_directory(dwarfs_builder *builder, const char *path,
 	if (builder->root_fd >= 0)
 		return dw_fail(err, DWARFS_ERR_INVALID, "there is an input already: '%s'",
 			       builder->root_path);
+	if (builder->assembly)
+		return dw_fail(err, DWARFS_ERR_INVALID, "there are items already");
 	ret = dw_dir_open(path, &fd);
 	if (ret == -ENOTDIR)
 		ret = dw_fail(err, DWARFS_ERR_NOT_DIR, "'%s' must be a directory", path);
@@ -843,8 +871,11 @@ void dwarfs_builder_set_cancel(dwarfs_builder *builder, dwarfs_cancel *cancel)
 
 static int begin(dwarfs_builder *builder, dwarfs_error **err)
 {
-	if (builder->root_fd < 0)
+	if (builder->root_fd < 0 && !builder->assembly)
 		return dw_fail(err, DWARFS_ERR_INVALID, "there is no input");
+	if (builder->assembly && builder->options.input.paths)
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "a list of paths needs a directory");
 	if (builder->ran)
 		return dw_fail(err, DWARFS_ERR_INVALID, "a builder runs only once");
 	apply_level(builder);

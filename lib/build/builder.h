@@ -10,6 +10,7 @@
 #include "base/context.h"
 #include "base/progress.h"
 #include "build/chmod.h"
+#include "build/xattr_rules.h"
 #include "codec/codec.h"
 #include "os/output.h"
 
@@ -20,6 +21,7 @@
 
 struct budget;
 struct order_ops;
+struct assembly;
 struct filter;
 struct sources;
 
@@ -137,7 +139,8 @@ struct build_options {
 	struct mode_change chmod;
 	uint32_t umask;
 	uint64_t resolution_ns;
-	bool keep_all_times;
+	bool keep_all_times, keep_birth_times;
+	struct xattr_rules xattrs;
 
 	struct build_packing packing;
 	bool hardlink_table, section_index, create_timestamp;
@@ -154,6 +157,9 @@ struct dwarfs_builder {
 	bool block_bits_was_set;
 	int root_fd;	 /* the input, or -1 */
 	char *root_path; /* for messages */
+	struct assembly *assembly; /* or items that were added instead */
+	char *spool_directory;	   /* NULL: the default */
+	uint64_t spool_bytes;
 	bool ran;
 	dwarfs_progress_fn progress;
 	void *progress_user;
@@ -186,6 +192,7 @@ struct build_run {
 	struct untaken untaken;
 	const struct budget *budget;
 	struct sources *sources; /* made by dw_inspect(); freed with the run */
+	struct assembly *assembly; /* NULL: the input is a directory */
 	int root_fd;
 	const char *root_path;
 	uint64_t *counts;

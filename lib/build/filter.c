@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "build/filter.h"
-#include "build/pattern.h"
+#include "base/pattern.h"
 #include "os/dir.h"
 
 #define MAX_DEPTH 64 /* of files that name files */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "build/collect.h"
 #include "build/listing.h"
 #include "format/metadata.h"
 #include "os/file.h"
@@ -79,6 +80,10 @@ static void look_at(struct listing_part *part, size_t i, struct buffer *path,
 					 &part->no_memory);
 	if (listed->is_taken && (listed->stat.mode & DW_S_IFMT) == DW_S_IFLNK)
 		read_target(part, name, listed, target);
+	if (listed->is_taken && listed->errnum == 0 &&
+	    dw_collect_extras(listing->options, listing->fd, name, &listed->stat,
+			      &part->xattrs, &listed->xattrs_errnum) < 0)
+		part->no_memory = true;
 }
 
 /* -- tasks -------------------------------------------------------------------------- */
@@ -94,8 +99,10 @@ static void run_part(struct task *task)
 	if (listing->filter && dw_buffer_append(&path, listing->whole_path,
 						listing->whole_path_bytes, NULL) < 0)
 		part->no_memory = true;
-	for (size_t i = 0; i < part->count && !part->no_memory; i++)
+	for (size_t i = 0; i < part->count && !part->no_memory; i++) {
 		look_at(part, i, &path, &target);
+		part->list[i].xattrs_end = part->xattrs.size;
+	}
 }
 
 static int read_names(struct listing *listing)
@@ -155,6 +162,7 @@ void dw_listing_drop_part(struct listing_part *part)
 	free(part->list);
 	part->list = NULL;
 	dw_buffer_free(&part->targets);
+	dw_buffer_free(&part->xattrs);
 }
 
 void dw_listing_free(struct listing *listing)
@@ -172,9 +180,11 @@ void dw_listing_free(struct listing *listing)
 	free(listing);
 }
 
-struct listing *dw_listing_new(int root_fd, struct folder *above, const char *path,
-			       const struct filter *filter, const char *whole_path)
+struct listing *dw_listing_new(const struct build_options *options, int root_fd,
+			       struct folder *above, const char *path,
+			       const char *whole_path)
 {
+	const struct filter *filter = options->input.filter;
 	DW_AUTO(listing) struct listing *listing = dw_calloc(1, sizeof(*listing));
 
 	if (!listing)
@@ -182,6 +192,7 @@ struct listing *dw_listing_new(int root_fd, struct folder *above, const char *pa
 	listing->task.run = run_listing;
 	listing->fd = -1;
 	listing->root_fd = root_fd;
+	listing->options = options;
 	listing->filter = filter;
 	if (!(listing->path = strdup(path)))
 		return NULL;

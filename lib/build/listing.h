@@ -7,6 +7,7 @@
 #ifndef DW_BUILD_LISTING_H
 #define DW_BUILD_LISTING_H
 
+#include "build/builder.h"
 #include "build/filter.h"
 #include "build/folders.h"
 #include "pool/tasks.h"
@@ -17,9 +18,11 @@
 
 /* One entry. */
 struct listed {
-	bool is_taken; /* by the filter */
-	int errnum;    /* why stat is not known, or the target of a link */
-	size_t target; /* of a link: of targets */
+	bool is_taken;	   /* by the filter */
+	int errnum;	   /* why stat is not known, or the target of a link */
+	size_t target;	   /* of a link: of targets */
+	size_t xattrs_end; /* in xattrs; they begin where those of the one before end */
+	int xattrs_errnum; /* why some of them are missing, or 0 */
 	struct os_stat stat;
 };
 
@@ -30,13 +33,15 @@ struct listing_part {
 	size_t first, count;
 	struct listed *list;
 	struct buffer targets; /* with a NUL each */
+	struct buffer xattrs;  /* one list after the other */
 	bool no_memory;
 };
 
 /* A directory. All of the task's until it is done. */
 struct listing {
 	struct task task;
-	const struct filter *filter; /* NULL: take all */
+	const struct build_options *options;
+	const struct filter *filter; /* of these; NULL: take all */
 	struct folder *above;	     /* the path begins here; NULL: at the root */
 	int root_fd;
 	char *path;	  /* from above */
@@ -52,10 +57,20 @@ struct listing {
 };
 
 /* Takes over nothing: paths are copied, folders shared. */
-struct listing *dw_listing_new(int root_fd, struct folder *above, const char *path,
-			       const struct filter *filter, const char *whole_path);
+struct listing *dw_listing_new(const struct build_options *options, int root_fd,
+			       struct folder *above, const char *path,
+			       const char *whole_path);
 void dw_listing_free(struct listing *listing);
 DW_DEFINE_AUTO(listing, struct listing *, dw_listing_free)
+
+/* The extended attributes of an entry, until the part is dropped. */
+static inline struct span dw_listed_xattrs(const struct listing_part *part,
+					   const struct listed *listed)
+{
+	size_t start = listed > part->list ? listed[-1].xattrs_end : 0;
+
+	return (struct span){ part->xattrs.data + start, listed->xattrs_end - start };
+}
 
 /* What a part found is no longer needed. */
 void dw_listing_drop_part(struct listing_part *part);

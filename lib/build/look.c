@@ -12,7 +12,6 @@
 #include "build/folders.h"
 #include "build/look.h"
 #include "format/metadata.h"
-#include "os/file.h"
 
 #define PIECE_BYTES    ((size_t)256 << 10)
 #define WORKER_FOLDERS 8
@@ -33,7 +32,7 @@ struct look_worker {
 struct sight {
 	uint32_t subject;
 	const struct tree_inode *inode;
-	int fd;
+	struct raw raw;
 	bool may_have_holes;
 	struct span small; /* all of it, or nothing when it is large */
 	struct kept_slab *slab;
@@ -180,12 +179,12 @@ static void add_bytes(const struct pass *pass, const uint8_t *data, size_t size,
 
 /* A run of data, widened to whole pages: 0, 1 when the file is shorter now, or a negative
  * errno value. */
-static int read_run(struct look_worker *worker, const struct pass *pass, int fd,
-		    uint64_t from, uint64_t to)
+static int read_run(struct look_worker *worker, const struct pass *pass,
+		    const struct raw *raw, uint64_t from, uint64_t to)
 {
 	while (from < to) {
 		size_t want = to - from < PIECE_BYTES ? (size_t)(to - from) : PIECE_BYTES;
-		int64_t got = dw_fd_read_at(fd, worker->buffer, want, from);
+		int64_t got = dw_raw_read_at(raw, worker->buffer, want, from);
 
 		if (got < 0)
 			return (int)got;
@@ -209,7 +208,7 @@ static int read_runs(struct look_worker *worker, const struct pass *pass,
 	int ret;
 
 	while (at < size) {
-		if ((ret = dw_next_data(sight->fd, at, size, &from, &to)) < 0)
+		if ((ret = dw_raw_next_data(&sight->raw, at, size, &from, &to)) < 0)
 			return ret;
 		from = from / HASHER_PAGE_BYTES * HASHER_PAGE_BYTES;
 		from = from < at ? at : from;
@@ -217,7 +216,7 @@ static int read_runs(struct look_worker *worker, const struct pass *pass,
 		to = to > size ? size : to;
 		if (pass->hasher)
 			dw_hasher_add_zeros(pass->hasher, at, from);
-		if ((ret = read_run(worker, pass, sight->fd, from, to)) != 0)
+		if ((ret = read_run(worker, pass, &sight->raw, from, to)) != 0)
 			return ret;
 		at = to;
 	}
@@ -298,7 +297,7 @@ static int categorize(struct look_worker *worker, const struct sight *sight,
 	const struct look *look = worker->look;
 	struct category_file file = {
 		.size = sight->inode->size,
-		.fd = sight->fd,
+		.raw = &sight->raw,
 		.head = sight->small,
 	};
 	auto_error dwarfs_error *ignored = NULL;
@@ -308,7 +307,8 @@ static int categorize(struct look_worker *worker, const struct sight *sight,
 	if (!look->categorizers || is_decided(look, sight))
 		return 0;
 	if (!sight->small.data) {
-		got = dw_fd_read_at(sight->fd, worker->buffer, CATEGORY_HEAD_BYTES, 0);
+		got = dw_raw_read_at(&sight->raw, worker->buffer,
+				     CATEGORY_HEAD_BYTES, 0);
 		if (got < CATEGORY_HEAD_BYTES)
 			return 0;
 		file.head = (struct span){ worker->buffer, (size_t)got };
@@ -364,34 +364,39 @@ static int describe(struct look_worker *worker, struct sight *sight, uint32_t nu
 
 /* -- one file ------------------------------------------------------------------------ */
 
+static int open_below(void *user, uint32_t entry, int *fd_out)
+{
+	return dw_folders_open_file(user, entry, fd_out);
+}
+
 /* Open it, and read it when it is small: 0, 1 when it has changed, or a negative errno
  * value. */
 static int begin(struct look_worker *worker, struct sight *sight)
 {
-	struct source_mark mark = dw_source_mark(sight->inode);
+	const struct raw_mark *mark = &sight->raw.mark;
 	struct os_stat stat;
 	uint8_t *room;
 	int64_t got;
 	int ret;
 
-	if ((ret = dw_folders_open_file(&worker->folders, sight->inode->entry,
-					&sight->fd)) < 0 ||
-	    (ret = dw_stat_fd(sight->fd, &stat)) < 0)
+	if ((ret = dw_raw_open(worker->look->run, sight->inode, open_below,
+			       &worker->folders, &sight->raw)) < 0 ||
+	    (ret = dw_raw_stat(&sight->raw, &stat)) < 0)
 		return ret;
 	if ((stat.mode & DW_S_IFMT) != DW_S_IFREG)
 		return -ESTALE;
-	if (!dw_source_matches(&mark, &stat))
+	if (!dw_raw_matches(&sight->raw, &stat))
 		return 1;
 	sight->may_have_holes = stat.allocated < stat.size;
 	worker->look->subjects[sight->subject].may_have_holes = sight->may_have_holes;
-	if (mark.size > KEPT_FILE_BYTES)
+	if (mark->size > KEPT_FILE_BYTES)
 		return 0;
-	room = small_room(worker, sight, (size_t)mark.size);
-	got = dw_fd_read_at(sight->fd, room, (size_t)mark.size, 0);
+	room = small_room(worker, sight, (size_t)mark->size);
+	got = dw_raw_read_at(&sight->raw, room, (size_t)mark->size, 0);
 	if (got < 0)
 		return (int)got;
 	sight->small = (struct span){ room, (size_t)got };
-	return (uint64_t)got != mark.size;
+	return (uint64_t)got != mark->size;
 }
 
 /* Find out which contents it has: as above. */
@@ -467,13 +472,13 @@ int dw_look_run(struct look *look, struct look_worker *worker, struct look_job *
 		struct sight sight = {
 			.subject = job->list[i],
 			.inode = &look->tree->inodes[subject->inode],
-			.fd = -1,
+			.raw = RAW_NONE,
 		};
 		int ret;
 
 		worker->shown = 0;
 		ret = look_at(worker, &sight);
-		dw_fd_close(sight.fd);
+		dw_raw_close(&sight.raw);
 		show_rest(worker, sight.inode->size);
 		if (ret == -ENOMEM)
 			return dw_fail_nomem(err);

@@ -49,6 +49,7 @@ static void fill_options(struct tables *tables)
 	out->has_options = true;
 	out->options = (struct freeze_options){
 		.mtime_only = !options->keep_all_times,
+		.has_btime = options->keep_birth_times,
 		.has_time_resolution_sec = tables->seconds_per_unit > 1,
 		.time_resolution_sec = (uint32_t)tables->seconds_per_unit,
 		.has_subsecond_multiplier = tables->ns_per_part != 0,

@@ -53,7 +53,9 @@ static struct load records_of(const struct build_run *run, const struct tree *tr
 		.directories = tree->directory_count,
 		.names = tree->names.count + tree->targets.count,
 		.name_bytes = tree->names.text.size + tree->targets.text.size,
-		.all_times = run->options->keep_all_times,
+		.all_times =
+			run->options->keep_all_times || run->options->keep_birth_times,
+		.xattr_bytes = dw_xattrs_bytes(&tree->xattrs),
 	};
 }
 
@@ -99,7 +101,7 @@ static uint64_t tree_bytes(const struct load *load)
 	       load->inodes * (sizeof(struct tree_inode) +
 			       (load->all_times ? sizeof(struct tree_times) : 0)) +
 	       load->directories * sizeof(struct tree_directory) + load->name_bytes +
-	       load->names * (sizeof(uint64_t) + SLOT_BYTES);
+	       load->xattr_bytes + load->names * (sizeof(uint64_t) + SLOT_BYTES);
 }
 
 static uint64_t contents_bytes(const struct load *load)

@@ -20,6 +20,7 @@ struct load {
 	uint64_t bytes;			     /* of contents */
 	uint64_t small_bytes;		     /* of files that may be kept */
 	bool all_times;
+	uint64_t xattr_bytes; /* the sets of extended attributes */
 };
 
 /* The bytes that the process has now, coarse enough not to differ by chance. */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "build/collect.h"
 #include "build/paths.h"
 #include "build/taker.h"
 #include "format/metadata.h"
@@ -31,7 +32,7 @@ struct builder {
 	size_t node_count, node_room;
 	uint32_t *slots; /* by parent and name: number + 1, 0 for empty */
 	size_t slot_count;
-	struct buffer path, target;
+	struct buffer path, target, xattrs;
 	uint32_t open_node; /* whose directory is open */
 	int open_fd;
 };
@@ -44,6 +45,7 @@ static void free_builder(struct builder *builder)
 	free(builder->slots);
 	dw_buffer_free(&builder->path);
 	dw_buffer_free(&builder->target);
+	dw_buffer_free(&builder->xattrs);
 	dw_fd_close(builder->open_fd);
 }
 
@@ -195,7 +197,12 @@ static int inspect(struct builder *builder, uint32_t parent, size_t at,
 	if ((found->stat.mode & DW_S_IFMT) == DW_S_IFLNK &&
 	    (ret = dw_readlink_at(fd, path + at, &builder->target)) < 0)
 		return ret;
+	builder->xattrs.size = 0;
+	if ((ret = dw_collect_extras(builder->run->options, fd, path + at, &found->stat,
+				     &builder->xattrs, &found->xattrs_errnum)) < 0)
+		return ret;
 	found->target = dw_buffer_span(&builder->target);
+	found->xattrs = dw_buffer_span(&builder->xattrs);
 	found->path = path;
 	return 0;
 }

@@ -2,7 +2,8 @@
 /*
  * build/scan: directories -> tree.
  *
- * Takes the input directory, gives the tree. Other threads list directories ahead of the
+ * Takes the input directory, gives the tree; lists and items are turned over to paths.c
+ * and assemble.c. Other threads list directories ahead of the
  * one that puts the tree together, which takes them in one order always. No recursion,
  * and few directories open at a time. Looks at names, attributes and link targets; reads
  * no contents.
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "build/assembly.h"
 #include "build/listing.h"
 #include "build/paths.h"
 #include "build/scan.h"
@@ -71,8 +73,8 @@ static int new_listing(struct scanner *scanner, uint32_t entry,
 		return ret;
 	if (filter && (ret = dw_tree_path(scanner->tree, entry, &whole, err)) < 0)
 		return ret;
-	*listing_out = dw_listing_new(scanner->run->root_fd, above, path, filter,
-				      (const char *)whole.data);
+	*listing_out = dw_listing_new(scanner->run->options, scanner->run->root_fd, above,
+				      path, (const char *)whole.data);
 	return *listing_out ? 0 : dw_fail_nomem(err);
 }
 
@@ -173,6 +175,8 @@ static int take_entry(struct scanner *scanner, uint32_t parent, const char *name
 		found.target.data = part->targets.data + listed->target;
 	if (is_link)
 		found.target.size = strlen((const char *)found.target.data);
+	found.xattrs = dw_listed_xattrs(part, listed);
+	found.xattrs_errnum = listed->xattrs_errnum;
 	if ((ret = dw_take(&scanner->taker, &found, &inode, err)) < 0 || inode == DW_NONE)
 		return ret;
 	if ((ret = dw_tree_add_entry(tree, parent,
@@ -345,7 +349,11 @@ int dw_scan(struct build_run *run, struct tree *tree, dwarfs_error **err)
 	dw_folders_init(&scanner.folders, run->root_fd, tree, FOLDER_SLOTS);
 	if ((ret = dw_tasks_new(scanner.workers, &scanner.tasks, err)) < 0)
 		return ret;
-	ret = options->input.paths ? dw_paths(run, tree, err) : scan(&scanner, err);
+	if (run->assembly)
+		ret = dw_assemble(run, tree, &scanner.taker, err);
+	else
+		ret = options->input.paths ? dw_paths(run, tree, err)
+					   : scan(&scanner, err);
 	run->progress.path = NULL;
 	if (ret == 0 && options->input.remove_empty_directories)
 		ret = dw_tree_prune(tree, err);

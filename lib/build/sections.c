@@ -6,6 +6,7 @@
  * output. Knows nothing of what is in them.
  */
 #include "build/sections.h"
+#include "format/side.h"
 
 void dw_sections_free(struct sections *sections)
 {
@@ -54,19 +55,28 @@ static int write_header(struct sections *sections, const struct section_header *
 	return dw_output_write(run->output, bytes, sizeof(bytes), &run->progress, err);
 }
 
-int dw_sections_write(struct sections *sections, const struct section_header *header,
-		      struct span data, dwarfs_error **err)
+static int write_section(struct sections *sections, const struct section_header *header,
+			 struct span data, dwarfs_error **err)
 {
 	struct build_run *run = sections->run;
 	int ret;
 
-	if ((ret = add_to_index(sections, header->type, err)) < 0 ||
-	    (ret = write_header(sections, header, err)) < 0 ||
+	if ((ret = write_header(sections, header, err)) < 0 ||
 	    (ret = dw_output_write(run->output, data.data, data.size, &run->progress,
 				   err)) < 0)
 		return ret;
 	sections->bytes += DW_HEADER_BYTES + data.size;
+	if (header->type == DWARFS_SECTION_METADATA)
+		sections->metadata_xxh3 = header->xxh3;
 	return 0;
+}
+
+int dw_sections_write(struct sections *sections, const struct section_header *header,
+		      struct span data, dwarfs_error **err)
+{
+	int ret = add_to_index(sections, header->type, err);
+
+	return ret < 0 ? ret : write_section(sections, header, data, err);
 }
 
 static int seal_and_write(struct sections *sections, uint32_t type, uint32_t compression,
@@ -75,7 +85,7 @@ static int seal_and_write(struct sections *sections, uint32_t type, uint32_t com
 	struct section_header header = {
 		.type = type,
 		.compression = compression,
-		.number = (uint32_t)sections->count,
+		.number = (uint32_t)sections->count + sections->unlisted,
 	};
 	auto_xxh3 struct xxh3 *hash = NULL;
 	int ret = dw_xxh3_new(&hash, err);
@@ -83,7 +93,10 @@ static int seal_and_write(struct sections *sections, uint32_t type, uint32_t com
 	if (ret < 0)
 		return ret;
 	dw_section_seal(&header, data, hash);
-	return dw_sections_write(sections, &header, data, err);
+	if (!dw_side_name(type))
+		return dw_sections_write(sections, &header, data, err);
+	sections->unlisted++;
+	return write_section(sections, &header, data, err);
 }
 
 int dw_sections_pack(struct sections *sections, uint32_t type,

@@ -14,7 +14,9 @@ struct sections {
 	struct build_run *run;
 	uint64_t *index; /* an entry of the section index for each */
 	size_t count, room;
-	uint64_t bytes; /* from the start of the image */
+	uint32_t unlisted; /* sections that it leaves out, behind the others */
+	uint64_t bytes;	   /* from the start of the image */
+	uint64_t metadata_xxh3;
 };
 
 void dw_sections_free(struct sections *sections);
@@ -29,7 +31,8 @@ void dw_section_seal(struct section_header *header, struct span data, struct xxh
 int dw_sections_write(struct sections *sections, const struct section_header *header,
 		      struct span data, dwarfs_error **err);
 
-/* Pack, seal and write a section other than a block. */
+/* Pack, seal and write a section other than a block. Those of our own, which the index
+ * does not list, must come last. */
 int dw_sections_pack(struct sections *sections, uint32_t type,
 		     const struct codec_spec *codec, struct span data,
 		     uint64_t *stored_out, dwarfs_error **err);

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "build/budget.h"
-#include "build/folders.h"
 #include "build/source.h"
 #include "format/metadata.h"
 #include "os/file.h"
@@ -130,9 +129,9 @@ static struct kept *find_kept(const struct sources *sources, uint32_t content)
 
 /* -- one file ------------------------------------------------------------------------ */
 
-static int open_file(const struct build_run *run, uint32_t entry, int *fd_out)
+static int open_below(void *user, uint32_t entry, int *fd_out)
 {
-	struct sources *sources = run->sources;
+	struct sources *sources = user;
 	int ret;
 
 	pthread_mutex_lock(&sources->lock);
@@ -145,7 +144,7 @@ static int open_file(const struct build_run *run, uint32_t entry, int *fd_out)
 static int look_at(struct source *source)
 {
 	struct os_stat stat;
-	int ret = dw_stat_fd(source->fd, &stat);
+	int ret = dw_raw_stat(&source->raw, &stat);
 
 	if (ret < 0)
 		return ret;
@@ -168,8 +167,7 @@ int dw_source_begin(struct build_run *run, const struct tree *tree,
 
 	*source = (struct source){
 		.size = inode->size,
-		.fd = -1,
-		.mark = dw_source_mark(inode),
+		.raw = RAW_NONE,
 		.is_hollow = run->options->input.hollow,
 	};
 	if (source->is_hollow)
@@ -180,8 +178,10 @@ int dw_source_begin(struct build_run *run, const struct tree *tree,
 			(struct span){ source->slab->data + kept->offset, kept->size };
 		return 0;
 	}
-	if ((ret = open_file(run, inode->entry, &source->fd)) < 0)
+	ret = dw_raw_open(run, inode, open_below, run->sources, &source->raw);
+	if (ret < 0)
 		return ret;
+	source->is_open = true;
 	if ((ret = look_at(source)) < 0) {
 		dw_source_end(source);
 		return ret;
@@ -193,8 +193,8 @@ int dw_source_begin(struct build_run *run, const struct tree *tree,
 int64_t dw_source_read_at(struct source *source, void *buffer, size_t size,
 			  uint64_t offset)
 {
-	if (source->fd >= 0)
-		return dw_fd_read_at(source->fd, buffer, size, offset);
+	if (source->is_open)
+		return dw_raw_read_at(&source->raw, buffer, size, offset);
 	if (offset >= source->size)
 		return 0;
 	if (size > source->size - offset)
@@ -213,8 +213,8 @@ int dw_source_next_data(struct source *source, uint64_t from, uint64_t end,
 
 	if (source->may_have_holes &&
 	    (from < source->run_from || from >= source->run_to)) {
-		ret = dw_next_data(source->fd, from, source->size, &source->run_from,
-				   &source->run_to);
+		ret = dw_raw_next_data(&source->raw, from, source->size,
+				       &source->run_from, &source->run_to);
 		if (ret < 0)
 			return ret;
 	}
@@ -234,17 +234,17 @@ int dw_source_is_unchanged(const struct source *source)
 	struct os_stat stat;
 	int ret;
 
-	if (source->fd < 0)
+	if (!source->is_open)
 		return 1;
-	if ((ret = dw_stat_fd(source->fd, &stat)) < 0)
+	if ((ret = dw_raw_stat(&source->raw, &stat)) < 0)
 		return ret;
-	return dw_source_matches(&source->mark, &stat);
+	return dw_raw_matches(&source->raw, &stat);
 }
 
 void dw_source_end(struct source *source)
 {
-	dw_fd_close(source->fd);
-	source->fd = -1;
+	dw_raw_close(&source->raw);
+	source->is_open = false;
 	source->kept = (struct span){ 0 };
 	dw_kept_slab_release(dw_steal(source->slab));
 }

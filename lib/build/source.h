@@ -12,28 +12,9 @@
 
 #include "build/builder.h"
 #include "build/contents.h"
-#include "os/dir.h"
+#include "build/raw.h"
 
 /* -- one file, while it is read ----------------------------------------------------- */
-
-/* What was seen of a file by the scan, to be compared with later. */
-struct source_mark {
-	uint64_t size;
-	int64_t mtime;
-	uint32_t mtime_ns;
-};
-
-static inline struct source_mark dw_source_mark(const struct tree_inode *inode)
-{
-	return (struct source_mark){ inode->size, inode->mtime, inode->mtime_ns };
-}
-
-static inline bool dw_source_matches(const struct source_mark *mark,
-				     const struct os_stat *stat)
-{
-	return stat->size == mark->size && stat->mtime.seconds == mark->mtime &&
-	       stat->mtime.nanoseconds == mark->mtime_ns;
-}
 
 /* What is being read. Local to one thread; end what was begun. */
 struct source {
@@ -42,10 +23,9 @@ struct source {
 	bool is_shorter;  /* fewer */
 
 	/* private to source.c */
-	int fd; /* -1: kept or hollow */
-	bool is_hollow, may_have_holes;
+	struct raw raw; /* unless it is kept or hollow */
+	bool is_open, is_hollow, may_have_holes;
 	uint64_t run_from, run_to; /* data without holes, as far as is known */
-	struct source_mark mark;
 	struct kept_slab *slab;
 };
 

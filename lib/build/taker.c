@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "build/collect.h"
 #include "build/needs.h"
 #include "build/source.h"
 #include "build/taker.h"
@@ -62,7 +63,7 @@ static int grow_seen(struct taker *taker, dwarfs_error **err)
 static int inode_of_file(struct taker *taker, const struct os_stat *stat,
 			 uint32_t *inode_out, bool *is_new_out, dwarfs_error **err)
 {
-	bool keep_times = taker->run->options->keep_all_times;
+	bool keep_times = dw_keeps_times(taker->run->options);
 	struct seen_file *seen;
 	int ret;
 
@@ -128,7 +129,9 @@ static bool is_left_out(struct taker *taker, const struct found *found)
 	return true;
 }
 
-static void count_entry(struct taker *taker, const struct os_stat *stat, bool is_new)
+/* Holes may make files as large as numbers go; sums of sizes must not wrap. */
+static int count_entry(struct taker *taker, const struct os_stat *stat, bool is_new,
+		       dwarfs_error **err)
 {
 	static const int kinds[] = {
 		[CLASS_DIR] = DWARFS_COUNT_DIRECTORIES,
@@ -137,11 +140,19 @@ static void count_entry(struct taker *taker, const struct os_stat *stat, bool is
 		[CLASS_DEV] = DWARFS_COUNT_DEVICES,
 		[CLASS_OTH] = DWARFS_COUNT_SPECIALS,
 	};
+	uint64_t *bytes = &taker->run->counts[DWARFS_COUNT_BYTES_IN];
 	int class = dw_class_of_mode(stat->mode);
 
+	if (class < 0) /* such were left out before */
+		return 0;
 	taker->run->counts[kinds[class]]++;
-	if (class == CLASS_REG && is_new)
-		taker->run->counts[DWARFS_COUNT_BYTES_IN] += stat->size;
+	if (class != CLASS_REG || !is_new)
+		return 0;
+	if (stat->size > INT64_MAX - *bytes)
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "the files have more than 2^63 bytes in all");
+	*bytes += stat->size;
+	return 0;
 }
 
 static int add_inode(struct taker *taker, const struct os_stat *stat, struct span target,
@@ -155,7 +166,7 @@ static int add_inode(struct taker *taker, const struct os_stat *stat, struct spa
 	*is_new_out = true;
 	if (class == CLASS_REG)
 		return inode_of_file(taker, stat, inode_out, is_new_out, err);
-	ret = dw_tree_add_inode(tree, stat, taker->run->options->keep_all_times,
+	ret = dw_tree_add_inode(tree, stat, dw_keeps_times(taker->run->options),
 				inode_out, err);
 	if (ret < 0)
 		return ret;
@@ -214,6 +225,22 @@ static bool is_only_counted(struct taker *taker, const struct found *found)
 	return true;
 }
 
+/* Further names of a file come with the same attributes, so the first one has told all.
+ * Those of items were not looked at yet. */
+static int take_xattrs(struct taker *taker, const struct found *found, uint32_t inode,
+		       dwarfs_error **err)
+{
+	struct tree *tree = taker->tree;
+
+	if (found->xattrs_errnum)
+		dw_build_complain(taker->run, found->path, found->xattrs_errnum,
+				  "cannot read all extended attributes of",
+				  "storing those that can be read");
+	return dw_xattrs_add_list(&tree->xattrs, found->xattrs,
+				  found->is_item ? &taker->run->options->xattrs : NULL,
+				  &tree->inodes[inode].xattrs, err);
+}
+
 int dw_take(struct taker *taker, const struct found *found, uint32_t *inode_out,
 	    dwarfs_error **err)
 {
@@ -228,26 +255,49 @@ int dw_take(struct taker *taker, const struct found *found, uint32_t *inode_out,
 		return ret;
 	if (is_only_counted(taker, found))
 		return 0;
+	if (found->is_item) {
+		stat.device = UINT64_MAX;
+		stat.inode = found->record;
+	}
 	adjust(taker, &stat, found->path);
 	if ((ret = add_inode(taker, &stat, found->target, inode_out, &is_new, err)) < 0)
 		return ret;
-	count_entry(taker, &stat, is_new);
-	return 0;
+	if (found->is_item && dw_class_of_mode(stat.mode) == CLASS_REG)
+		taker->tree->inodes[*inode_out].record = found->record;
+	if ((ret = count_entry(taker, &stat, is_new, err)) < 0)
+		return ret;
+	return is_new ? take_xattrs(taker, found, *inode_out, err) : 0;
 }
 
 int dw_take_root(struct taker *taker, dwarfs_error **err)
 {
-	struct os_stat stat;
+	int fd = taker->run->root_fd;
+	auto_buffer struct buffer xattrs = { 0 };
+	struct found root = { .path = "" };
+	int ret = dw_stat_fd(fd, &root.stat);
+
+	if (ret < 0)
+		return dw_fail_errno(err, -ret, "cannot inspect '%s'",
+				     taker->run->root_path);
+	if (dw_collect_extras(taker->run->options, fd, "", &root.stat, &xattrs,
+			      &root.xattrs_errnum) < 0)
+		return dw_fail_nomem(err);
+	root.xattrs = dw_buffer_span(&xattrs);
+	return dw_take_found_root(taker, &root, err);
+}
+
+int dw_take_found_root(struct taker *taker, const struct found *found, dwarfs_error **err)
+{
+	struct os_stat stat = found->stat;
 	uint32_t inode;
 	bool is_new;
 	int ret;
 
-	if ((ret = dw_stat_fd(taker->run->root_fd, &stat)) < 0)
-		return dw_fail_errno(err, -ret, "cannot inspect '%s'",
-				     taker->run->root_path);
 	adjust(taker, &stat, "");
 	if ((ret = add_inode(taker, &stat, (struct span){ 0 }, &inode, &is_new, err)) < 0)
 		return ret;
-	count_entry(taker, &stat, true);
+	if ((ret = count_entry(taker, &stat, true, err)) < 0 ||
+	    (ret = take_xattrs(taker, found, inode, err)) < 0)
+		return ret;
 	return dw_tree_add_entry(taker->tree, 0, (struct span){ 0 }, inode, err);
 }

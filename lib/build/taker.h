@@ -2,7 +2,7 @@
 /*
  * build/taker: one entry of the input -> one entry of the tree.
  *
- * Private to those who find entries: scan.c and paths.c. Of one thread.
+ * Private to those who find entries: scan.c, paths.c and assemble.c. Of one thread.
  */
 #ifndef DW_BUILD_TAKER_H
 #define DW_BUILD_TAKER_H
@@ -26,6 +26,10 @@ struct found {
 	struct os_stat stat;
 	const char *path; /* below the root */
 	struct span target;
+	struct span xattrs; /* as by dw_xattr_list_append() */
+	int xattrs_errnum;  /* why some of them are missing, or 0 */
+	bool is_item;	    /* it was given by itself: files are the same when this is */
+	uint32_t record;    /* of the assembly */
 };
 
 /*
@@ -35,7 +39,9 @@ struct found {
 int dw_take(struct taker *taker, const struct found *found, uint32_t *inode_out,
 	    dwarfs_error **err);
 
-/* The root of the tree, from the directory that is open. */
+/* The root of the tree, from the directory that is open; or as it was found. */
 int dw_take_root(struct taker *taker, dwarfs_error **err);
+int dw_take_found_root(struct taker *taker, const struct found *found,
+		       dwarfs_error **err);
 
 #endif

@@ -8,36 +8,11 @@
 #ifndef DW_BUILD_TREE_H
 #define DW_BUILD_TREE_H
 
-#include "base/memory.h"
+#include "build/texts.h"
+#include "build/xattrs.h"
 #include "os/dir.h"
 
 #define DW_NONE UINT32_MAX
-
-/* Distinct strings, numbered from 0 in order of their first use. */
-struct texts {
-	struct buffer text;
-	uint64_t *offsets; /* count + 1 of them */
-	size_t count, room;
-	uint32_t *slots; /* open addressing: number + 1, 0 for empty */
-	size_t slot_count;
-};
-
-void dw_texts_free(struct texts *strings);
-int dw_texts_add(struct texts *strings, struct span string, uint32_t *number_out,
-		 dwarfs_error **err);
-struct span dw_texts_at(const struct texts *strings, uint32_t number);
-
-/* Distinct numbers, likewise. */
-struct numbers {
-	struct texts strings; /* each of four bytes */
-	uint32_t last;	      /* the one used last, a guess for the next */
-};
-
-void dw_numbers_free(struct numbers *numbers);
-int dw_numbers_add(struct numbers *numbers, uint32_t value, uint32_t *index_out,
-		   dwarfs_error **err);
-/* numbers->strings.count of them. */
-const uint32_t *dw_numbers_list(const struct numbers *numbers);
 
 struct tree_entry {
 	uint32_t parent; /* entry of the directory it is in; the root is its own */
@@ -51,17 +26,24 @@ struct tree_inode {
 	int64_t mtime;
 	uint32_t mtime_ns;
 	uint32_t mode, uid, gid;
-	uint32_t links;	  /* entries that refer to it */
-	uint32_t entry;	  /* the first of them */
-	uint32_t target;  /* of a symbolic link: of tree.targets */
-	uint32_t next;	  /* of a file: another with the same contents, or DW_NONE */
+	uint32_t links; /* entries that refer to it */
+	uint32_t entry; /* the first of them */
+	union {
+		uint32_t target; /* of a symbolic link: of tree.targets */
+		uint32_t next; /* of a file: another with the same contents, or DW_NONE */
+	};
 	uint32_t content; /* of a file: of the contents */
-	uint32_t number;  /* in the image */
+	union {
+		uint32_t number; /* in the image */
+		uint32_t record; /* of a file that was an item, until numbers are given */
+	};
+	uint32_t xattrs; /* set of tree.xattrs, or DW_NO_XATTRS */
 };
 
-/* Kept only when all times are. */
+/* Kept only when any of them is wanted. */
 struct tree_times {
 	struct os_time atime, ctime;
+	struct os_time btime; /* all zero: not known */
 };
 
 struct tree_directory {
@@ -79,12 +61,13 @@ struct tree {
 	size_t times_room;
 	struct tree_directory *directories; /* in the order of their numbers */
 	size_t directory_count, directory_room;
+	struct xattr_sets xattrs;
 };
 
 void dw_tree_free(struct tree *tree);
 
 /* Add an inode without entries, and an entry of an inode. */
-int dw_tree_add_inode(struct tree *tree, const struct os_stat *stat, bool keep_all_times,
+int dw_tree_add_inode(struct tree *tree, const struct os_stat *stat, bool keep_times,
 		      uint32_t *inode_out, dwarfs_error **err);
 int dw_tree_add_entry(struct tree *tree, uint32_t parent, struct span name,
 		      uint32_t inode, dwarfs_error **err);

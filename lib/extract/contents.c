@@ -9,6 +9,8 @@
 #include "extract/contents.h"
 #include "os/create.h"
 
+#define BUFFER_BYTES ((size_t)1 << 20)
+
 DW_DEFINE_AUTO(contents_file, dwarfs_file *, dwarfs_file_free)
 
 /* The next stretch of data at or after *from_inout; *to_out is *from_inout at the end. */
@@ -35,13 +37,15 @@ static int next_data(const dwarfs_file *file, uint64_t *from_inout, uint64_t *to
 	return 0;
 }
 
-static int copy(const dwarfs_file *file, uint64_t from, uint64_t to, int fd, void *buffer,
-		struct dwarfs_progress *progress, uint64_t before, dwarfs_error **err)
+static int copy(struct job *job, const dwarfs_file *file, uint64_t from, uint64_t to,
+		int fd, void *buffer, dwarfs_error **err)
 {
 	while (from < to) {
-		size_t part = CONTENTS_BUFFER_BYTES, got;
+		size_t part = BUFFER_BYTES, got;
 		int ret;
 
+		if (!dw_job_goes_on(job))
+			return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
 		if (part > to - from)
 			part = (size_t)(to - from);
 		ret = dwarfs_file_read(file, buffer, part, from, &got, err);
@@ -54,30 +58,29 @@ static int copy(const dwarfs_file *file, uint64_t from, uint64_t to, int fd, voi
 		if ((ret = dw_create_write(fd, buffer, got, from)) < 0)
 			return dw_fail_errno(err, -ret, "cannot write the file");
 		from += got;
-		progress->bytes_done = before + from;
-		progress->bytes_out += got;
-		if ((ret = dw_progress_tick(progress, err)) < 0)
-			return ret;
+		atomic_fetch_add(&job->counts.bytes_done, got);
+		atomic_fetch_add(&job->counts.bytes_out, got);
 	}
 	return 0;
 }
 
-int dw_contents_write(const dwarfs_image *image, dwarfs_inode inode, int fd, void *buffer,
-		      struct dwarfs_progress *progress, dwarfs_error **err)
+int dw_contents_write(struct job *job, dwarfs_inode inode, int fd, dwarfs_error **err)
 {
 	DW_AUTO(contents_file) dwarfs_file *file = NULL;
-	uint64_t before = progress->bytes_done, at = 0, written = 0, size;
-	int ret = dwarfs_file_open(image, inode, &file, err);
+	auto_free void *buffer = malloc(BUFFER_BYTES);
+	uint64_t at = 0, written = 0, size;
+	int ret;
 
-	if (ret < 0)
+	if (!buffer)
+		return dw_fail_nomem(err);
+	if ((ret = dwarfs_file_open(job->image, inode, &file, err)) < 0)
 		return ret;
 	size = dwarfs_file_bytes(file);
 	while (at < size) {
 		uint64_t to;
 
 		if ((ret = next_data(file, &at, &to, err)) < 0 ||
-		    (ret = copy(file, at, to, fd, buffer, progress, before, err)) < 0 ||
-		    (ret = dw_progress_tick(progress, err)) < 0)
+		    (ret = copy(job, file, at, to, fd, buffer, err)) < 0)
 			return ret;
 		if (to > at)
 			written = to;

@@ -12,14 +12,12 @@
 #include "extract/plan.h"
 #include "os/file.h"
 
-#define OPEN_LEVELS 48
-
 int dw_cursor_init(struct cursor *cursor, const struct plan *plan, int root_fd,
-		   dwarfs_error **err)
+		   size_t most_open, dwarfs_error **err)
 {
 	int ret;
 
-	*cursor = (struct cursor){ .plan = plan };
+	*cursor = (struct cursor){ .plan = plan, .most_open = most_open };
 	if ((ret = dw_grow(&cursor->levels, &cursor->level_capacity, 1, err)) < 0)
 		return ret;
 	cursor->levels[0] = (struct level){ .dir = 0, .fd = root_fd };
@@ -54,6 +52,20 @@ static int fail_at(const struct cursor *cursor, const struct level *level, int e
 	return dw_fail_errno(err, errnum, "cannot open directory '%s'", name);
 }
 
+/* Close a level that is to be found again. */
+static int rest(struct cursor *cursor, size_t depth, dwarfs_error **err)
+{
+	struct level *level = &cursor->levels[depth];
+	int ret;
+
+	if (level->fd < 0)
+		return 0;
+	if ((ret = dw_create_identify(level->fd, &level->identity)) < 0)
+		return fail_at(cursor, level, -ret, err);
+	close_level(level);
+	return 0;
+}
+
 /* Open a level inside the one above it, which is open. */
 static int open_level(struct cursor *cursor, size_t depth, dwarfs_error **err)
 {
@@ -64,13 +76,12 @@ static int open_level(struct cursor *cursor, size_t depth, dwarfs_error **err)
 	ret = dw_plan_name(cursor->plan, cursor->plan->dirs[level->dir].entry, name, err);
 	if (ret < 0)
 		return ret;
-	ret = dw_create_open_dir(level[-1].fd, name, &level->identity);
+	ret = dw_create_open_dir(level[-1].fd, name);
 	if (ret < 0)
 		return fail_at(cursor, level, -ret, err);
 	level->fd = ret;
-	if (depth > OPEN_LEVELS)
-		close_level(&cursor->levels[depth - OPEN_LEVELS]);
-	return 0;
+	return depth > cursor->most_open ? rest(cursor, depth - cursor->most_open, err)
+					 : 0;
 }
 
 /* Open the level at depth, which is closed, from the lowest open one below it. */

@@ -1,169 +1,287 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/files: the contents of all files, piece by piece in the order of their data.
+ * extract/files: the contents of all files, part by part in the order of their data.
  *
- * Takes the files that the walk has found, and blocks as they come from the workers of
- * the context. A file that is spread over blocks is closed when another one comes, and
- * opened again. Holes are never written; zeros that are stored as data are.
+ * Takes the regular files of the plan, and parts of them as the threads that decode hand
+ * them out. A small file that comes at once is written under its name. Any other one has
+ * a temporary name beside its place until it is complete, and any thread may write a part
+ * of it. Holes are never written; zeros that are stored as data are.
  */
-#include "base/context.h"
-#include "extract/job.h"
+#include <errno.h>
+#include <stdio.h>
+
+#include "extract/attributes.h"
+#include "extract/files.h"
 #include "os/create.h"
 #include "os/file.h"
+
+/* So much is written at once, and a file that is no larger has no temporary name. */
+#define PIECE_BYTES ((size_t)1 << 20)
 
 struct file {
 	dwarfs_entry entry;
 	dwarfs_inode inode;
-	enum { FILE_NEW, FILE_MADE, FILE_WRITTEN, FILE_LOST } state;
-	bool has_holes;
+	_Atomic enum { FILE_NEW, FILE_MADE, FILE_WRITTEN, FILE_LOST } state;
 };
 
-int dw_files_add(struct files *files, const dwarfs_image *image, dwarfs_entry entry,
-		 dwarfs_inode inode, dwarfs_error **err)
+void dw_files_init(struct files *files)
 {
-	uint32_t inodes = dwarfs_image_inode_count(image);
-	int ret;
-
-	if (!files->file_of &&
-	    !(files->file_of = dw_calloc(inodes, sizeof(*files->file_of))))
-		return dw_fail_nomem(err);
-	if (inode >= inodes)
-		return dw_fail(err, DWARFS_ERR_CORRUPT, "inode %" PRIu32 " of %" PRIu32,
-			       inode, inodes);
-	if (files->file_of[inode] != 0) {
-		ret = dw_grow(&files->others, &files->other_room, files->other_count + 1,
-			      err);
-		if (ret == 0)
-			files->others[files->other_count++] = entry;
-		return ret;
-	}
-	if ((ret = dw_grow(&files->list, &files->room, files->count + 1, err)) < 0)
-		return ret;
-	files->list[files->count++] = (struct file){ .entry = entry, .inode = inode };
-	files->file_of[inode] = (uint32_t)files->count;
-	return 0;
+	*files = (struct files){ 0 };
+	for (size_t i = 0; i < FILES_LOCKS; i++)
+		pthread_mutex_init(&files->locks[i], NULL);
 }
 
 void dw_files_release(struct files *files)
 {
 	free(files->list);
 	free(files->file_of);
-	free(files->others);
-	*files = (struct files){ 0 };
+	free(files->others.list);
+	for (size_t i = 0; i < FILES_LOCKS; i++)
+		pthread_mutex_destroy(&files->locks[i]);
 }
 
-/* -- one file ------------------------------------------------------------------------ */
+void dw_files_temporary(const struct job *job, dwarfs_inode inode,
+			char name[FILES_NAME_ROOM])
+{
+	snprintf(name, FILES_NAME_ROOM, ".dwarfs-%016" PRIx64 "-%" PRIx32, job->token,
+		 inode);
+}
 
-/* Where it stands; the descriptor is good until the next call. */
-static int place_of(struct job *job, const struct file *file, int *dir_fd_out,
-		    char name[DWARFS_NAME_ROOM], dwarfs_error **err)
+/* -- places -------------------------------------------------------------------------- */
+
+/* Where a file stands. The directory is good until the thread goes to another one. */
+struct place {
+	int dir;
+	char name[DWARFS_NAME_ROOM];
+	char temporary[FILES_NAME_ROOM]; /* "" for none */
+};
+
+static int find_place(struct job *job, struct hand *hand, const struct file *file,
+		      bool is_temporary, struct place *place, dwarfs_error **err)
 {
 	uint32_t dir;
 	int ret;
 
 	if ((ret = dw_plan_dir_of(&job->plan, file->entry, &dir, err)) < 0 ||
-	    (ret = dw_plan_name(&job->plan, file->entry, name, err)) < 0)
+	    (ret = dw_plan_name(&job->plan, file->entry, place->name, err)) < 0)
 		return ret;
-	return dw_cursor_go(&job->here, dir, dir_fd_out, err);
+	place->temporary[0] = '\0';
+	if (is_temporary)
+		dw_files_temporary(job, file->inode, place->temporary);
+	return dw_cursor_go(&hand->here, dir, &place->dir, err);
 }
 
-static int close_current(struct files *files, dwarfs_error **err)
+/* What it is called now. */
+static const char *name_of(const struct place *place)
 {
-	int ret = files->current ? dw_create_close(files->fd) : 0;
-
-	files->current = NULL;
-	files->fd = -1;
-	return ret < 0 ? dw_fail_errno(err, -ret, "cannot write the file") : 0;
+	return place->temporary[0] ? place->temporary : place->name;
 }
 
-/* It is as if it had never been. */
-static void lose(struct job *job, struct file *file, int code, dwarfs_error *why)
+static int make(const struct place *place, uint32_t mode, int *fd_out, dwarfs_error **err)
 {
-	char name[DWARFS_NAME_ROOM];
-	int dir_fd;
+	int ret = 0;
 
-	if (job->files.current == file)
-		close_current(&job->files, NULL);
-	if (file->state == FILE_MADE && place_of(job, file, &dir_fd, name, NULL) == 0)
-		dw_create_undo_file(dir_fd, name);
-	file->state = FILE_LOST;
-	job->progress.items_done++;
-	dw_job_fail(job, file->entry, code, why);
-}
-
-/* The one that was open may fail now, too. */
-static void leave_current(struct job *job)
-{
-	struct file *file = job->files.current;
-	dwarfs_error *why = NULL;
-	int ret = close_current(&job->files, &why);
-
+	/* What is there is left alone; better to know that soon. */
+	if (place->temporary[0] && (ret = dw_create_is_there(place->dir, place->name)))
+		return dw_fail_errno(err, ret > 0 ? EEXIST : -ret,
+				     "cannot make the file");
+	ret = dw_create_file(place->dir, name_of(place), mode);
 	if (ret < 0)
-		lose(job, file, ret, why);
-}
-
-static int open_file(struct job *job, struct file *file, dwarfs_error **err)
-{
-	struct files *files = &job->files;
-	char name[DWARFS_NAME_ROOM];
-	int dir_fd, fd, ret;
-
-	if (files->current == file)
-		return 0;
-	leave_current(job);
-	dw_job_show(job, file->entry);
-	if ((ret = place_of(job, file, &dir_fd, name, err)) < 0)
-		return ret;
-	if (file->state == FILE_NEW) {
-		if ((fd = dw_create_file(dir_fd, name)) < 0)
-			return dw_fail_errno(err, -fd, "cannot make the file");
-		file->state = FILE_MADE;
-	} else if ((fd = dw_create_open_file(dir_fd, name)) < 0) {
-		return dw_fail_errno(err, -fd, "cannot write the file");
-	}
-	files->current = file;
-	files->fd = fd;
+		return dw_fail_errno(err, -ret, "cannot make the file");
+	*fd_out = ret;
 	return 0;
 }
 
-static int write_piece(struct job *job, struct file *file, const void *data, size_t bytes,
+/* -- writing ------------------------------------------------------------------------- */
+
+static int write_piece(struct job *job, int fd, const char *data, size_t bytes,
 		       uint64_t offset, dwarfs_error **err)
+{
+	while (bytes > 0) {
+		size_t part = bytes < PIECE_BYTES ? bytes : PIECE_BYTES;
+		int ret = dw_create_write(fd, data, part, offset);
+
+		if (ret < 0)
+			return dw_fail_errno(err, -ret, "cannot write the file");
+		atomic_fetch_add_explicit(&job->counts.bytes_done, part,
+					  memory_order_relaxed);
+		atomic_fetch_add_explicit(&job->counts.bytes_out, part,
+					  memory_order_relaxed);
+		data += part;
+		bytes -= part;
+		offset += part;
+		if (bytes > 0 && !dw_job_goes_on(job))
+			return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
+	}
+	return 0;
+}
+
+/* Gives where the last one ends. */
+static int write_pieces(struct job *job, int fd, const dwarfs_part *part,
+			uint64_t *end_out, dwarfs_error **err)
+{
+	uint64_t offset, end = 0;
+	const void *data;
+	size_t bytes;
+	int ret = 0;
+
+	for (size_t i = 0;
+	     ret == 0 && (data = dwarfs_part_piece(part, i, &bytes, &offset)); i++) {
+		ret = write_piece(job, fd, data, bytes, offset, err);
+		end = offset + bytes;
+	}
+	*end_out = end;
+	return ret;
+}
+
+/* close(), which is where some file systems report that a write failed. */
+static int close_file(int fd, int ret, dwarfs_error **err)
+{
+	int closed = dw_create_close(fd);
+
+	if (ret < 0 || closed == 0)
+		return ret;
+	return dw_fail_errno(err, -closed, "cannot write the file");
+}
+
+/* All contents are there: attributes, and the name. Without its attributes a file stays
+ * all the same. Closes it. */
+static int complete(struct job *job, struct hand *hand, struct file *file,
+		    const struct place *place, int fd, dwarfs_error **err)
+{
+	struct attributes attributes = dw_job_attributes(job, hand->stat);
+	int restored = dw_attributes_restore(job, file->inode, fd, "", &attributes, err);
+	int ret = dw_create_close(fd);
+
+	if (ret < 0)
+		return dw_fail_errno(err, -ret, "cannot write the file");
+	if (place->temporary[0]) {
+		ret = dw_create_rename(place->dir, place->temporary, place->name);
+		if (ret < 0)
+			return dw_fail_errno(err, -ret, "cannot make the file");
+	}
+	atomic_fetch_add(&job->counts.bytes_done,
+			 dwarfs_stat_bytes(hand->stat) -
+				 dwarfs_stat_allocated_bytes(hand->stat));
+	atomic_store(&file->state, FILE_WRITTEN);
+	dw_links_add(&job->links, hand->stat, file->entry);
+	return restored;
+}
+
+/* A file that comes at once. */
+static int write_whole(struct job *job, struct hand *hand, struct file *file,
+		       const dwarfs_part *part, dwarfs_error **err)
+{
+	uint64_t size = dwarfs_part_file_bytes(part), end;
+	struct attributes attributes;
+	struct place place;
+	int ret, fd;
+
+	if ((ret = dwarfs_entry_stat(job->image, file->entry, hand->stat, err)) < 0 ||
+	    (ret = find_place(job, hand, file, size > PIECE_BYTES, &place, err)) < 0)
+		return ret;
+	attributes = dw_job_attributes(job, hand->stat);
+	if ((ret = make(&place, dw_create_mode(&attributes), &fd, err)) < 0)
+		return ret;
+	ret = write_pieces(job, fd, part, &end, err);
+	if (ret == 0 && end < size && (ret = dw_create_resize(fd, size)) < 0)
+		ret = dw_fail_errno(err, -ret, "cannot set the size of the file");
+	if (ret == 0)
+		ret = complete(job, hand, file, &place, fd, err);
+	else
+		close_file(fd, ret, err);
+	if (ret < 0 && file->state != FILE_WRITTEN)
+		dw_create_undo_file(place.dir, name_of(&place));
+	return ret;
+}
+
+/* -- files of several parts ---------------------------------------------------------- */
+
+static pthread_mutex_t *lock_of(struct job *job, const struct file *file)
+{
+	return &job->files.locks[file->inode % FILES_LOCKS];
+}
+
+/* Under its lock. */
+static int open_shared(const struct place *place, struct file *file, int *fd_out,
+		       dwarfs_error **err)
 {
 	int ret;
 
-	job->progress.bytes_done += bytes;
-	if (!data) {
-		file->has_holes = true;
-		return 0;
+	if (file->state == FILE_NEW) {
+		if ((ret = make(place, 0600, fd_out, err)) == 0)
+			file->state = FILE_MADE;
+		return ret;
 	}
-	ret = dw_create_write(job->files.fd, data, bytes, offset);
+	ret = dw_create_open_file(place->dir, place->temporary);
 	if (ret < 0)
 		return dw_fail_errno(err, -ret, "cannot write the file");
-	job->progress.bytes_out += bytes;
+	*fd_out = ret;
 	return 0;
 }
 
-/* All pieces are there. Without its attributes a file stays all the same. */
-static int complete(struct job *job, struct file *file, uint64_t size, dwarfs_error **err)
+/* 1: it is lost already. */
+static int open_part(struct job *job, struct hand *hand, struct file *file,
+		     struct place *place, int *fd_out, dwarfs_error **err)
 {
-	struct attributes attributes;
-	const char *what;
-	int ret, restored;
+	int ret = find_place(job, hand, file, true, place, err);
 
-	if ((ret = dwarfs_entry_stat(job->image, file->entry, job->stat, err)) < 0)
+	if (ret < 0)
 		return ret;
-	if (file->has_holes && (ret = dw_create_resize(job->files.fd, size)) < 0)
-		return dw_fail_errno(err, -ret, "cannot set the size of the file");
-	attributes = dw_job_attributes(job);
-	restored = dw_restore_fd(job->files.fd, &attributes, &what);
-	if ((ret = close_current(&job->files, err)) < 0)
-		return ret;
-	file->state = FILE_WRITTEN;
-	job->progress.items_done++;
-	if (restored < 0)
-		return dw_fail_errno(err, -restored, "cannot set the %s", what);
-	dw_links_add(&job->links, job->stat, file->entry);
-	return 0;
+	pthread_mutex_lock(lock_of(job, file));
+	ret = file->state == FILE_LOST ? 1 : open_shared(place, file, fd_out, err);
+	pthread_mutex_unlock(lock_of(job, file));
+	return ret;
+}
+
+static int write_part(struct job *job, struct hand *hand, struct file *file,
+		      const dwarfs_part *part, dwarfs_error **err)
+{
+	struct place place;
+	uint64_t end;
+	int fd, ret = open_part(job, hand, file, &place, &fd, err);
+
+	if (ret != 0)
+		return ret < 0 ? ret : 0;
+	ret = write_pieces(job, fd, part, &end, err);
+	return close_file(fd, ret, err);
+}
+
+/* All parts are written. */
+static int write_end(struct job *job, struct hand *hand, struct file *file,
+		     const dwarfs_part *part, dwarfs_error **err)
+{
+	struct place place;
+	int fd, ret;
+
+	if ((ret = dwarfs_entry_stat(job->image, file->entry, hand->stat, err)) < 0 ||
+	    (ret = open_part(job, hand, file, &place, &fd, err)) != 0)
+		return ret < 0 ? ret : 0;
+	if ((ret = dw_create_resize(fd, dwarfs_part_file_bytes(part))) < 0) {
+		ret = dw_fail_errno(err, -ret, "cannot set the size of the file");
+		return close_file(fd, ret, err);
+	}
+	return complete(job, hand, file, &place, fd, err);
+}
+
+/* It is as if it had never been. Takes why. */
+static void lose(struct job *job, struct hand *hand, struct file *file, int code,
+		 dwarfs_error *why)
+{
+	struct place place;
+	int before;
+
+	pthread_mutex_lock(lock_of(job, file));
+	before = atomic_exchange(&file->state, FILE_LOST);
+	if (before == FILE_MADE && find_place(job, hand, file, true, &place, NULL) == 0)
+		dw_create_undo_file(place.dir, place.temporary);
+	pthread_mutex_unlock(lock_of(job, file));
+	if (before == FILE_LOST) {
+		dwarfs_error_free(why);
+		return;
+	}
+	atomic_fetch_add(&job->counts.items_done, 1);
+	dw_job_fail(job, file->entry, code, why);
 }
 
 /* -- all of them --------------------------------------------------------------------- */
@@ -173,72 +291,120 @@ static struct file *file_of(const struct job *job, dwarfs_inode inode)
 	return &job->files.list[job->files.file_of[inode] - 1];
 }
 
-static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
-		      void *user)
+static int take_part(const dwarfs_part *part, uint32_t thread, void *user)
 {
 	struct job *job = user;
-	struct file *file = file_of(job, inode);
+	struct file *file = file_of(job, dwarfs_part_inode(part));
+	struct hand *hand = &job->hands[thread];
+	bool is_last = dwarfs_part_is_last(part);
 	dwarfs_error *why = NULL;
 	int ret;
 
 	if (file->state == FILE_LOST)
-		return job->stopped;
-	if ((ret = open_file(job, file, &why)) == 0 &&
-	    (ret = bytes > 0 ? write_piece(job, file, data, bytes, offset, &why)
-			     : complete(job, file, offset, &why)) == 0)
-		ret = dw_progress_tick(&job->progress, &why);
+		return atomic_load(&job->stopped);
+	atomic_store_explicit(&job->counts.shown, file->entry, memory_order_relaxed);
+	if (!is_last)
+		ret = write_part(job, hand, file, part, &why);
+	else if (file->state == FILE_NEW)
+		ret = write_whole(job, hand, file, part, &why);
+	else
+		ret = write_end(job, hand, file, part, &why);
 	if (ret < 0 && file->state == FILE_WRITTEN)
 		dw_job_fail(job, file->entry, ret, why);
 	else if (ret < 0)
-		lose(job, file, ret, why);
-	return job->stopped;
+		lose(job, hand, file, ret, why);
+	if (is_last && file->state == FILE_WRITTEN)
+		atomic_fetch_add_explicit(&job->counts.items_done, 1,
+					  memory_order_relaxed);
+	return atomic_load(&job->stopped);
 }
 
-static int take_failure(dwarfs_inode inode, const dwarfs_error *cause, void *user)
+static int take_failure(dwarfs_inode inode, const dwarfs_error *cause, uint32_t thread,
+			void *user)
 {
 	struct job *job = user;
-	struct file *file = file_of(job, inode);
 	dwarfs_error *why = NULL;
 
-	if (file->state != FILE_LOST) {
-		dw_fail(&why, dwarfs_error_code(cause), "cannot read the contents: %s",
-			dwarfs_error_message(cause));
-		lose(job, file, dwarfs_error_code(cause), why);
-	}
-	return job->stopped;
+	dw_error_copy(&why, dwarfs_error_code(cause), cause);
+	dw_explain(&why, dwarfs_error_code(cause), "cannot read the contents");
+	lose(job, &job->hands[thread], file_of(job, inode), dwarfs_error_code(cause),
+	     why);
+	return atomic_load(&job->stopped);
+}
+
+static int look(void *user)
+{
+	struct job *job = user;
+
+	dw_job_look(job);
+	return atomic_load(&job->stopped);
 }
 
 /* What was not completed when the run was stopped does not stay. */
 static void clean_up(struct job *job)
 {
-	struct files *files = &job->files;
+	for (size_t i = 0; i < job->files.count; i++) {
+		struct file *file = &job->files.list[i];
+		struct place place;
 
-	close_current(files, NULL);
-	for (size_t i = 0; i < files->count; i++) {
-		char name[DWARFS_NAME_ROOM];
-		int dir_fd;
-
-		if (files->list[i].state == FILE_MADE &&
-		    place_of(job, &files->list[i], &dir_fd, name, NULL) == 0)
-			dw_create_undo_file(dir_fd, name);
+		if (file->state == FILE_MADE &&
+		    find_place(job, &job->hands[0], file, true, &place, NULL) == 0)
+			dw_create_undo_file(place.dir, place.temporary);
 	}
+}
+
+/* Let each inode have one file, and find its further names. */
+static int add(struct job *job, dwarfs_entry entry, dwarfs_error **err)
+{
+	struct files *files = &job->files;
+	dwarfs_inode inode;
+	int ret = dwarfs_entry_inode(job->image, entry, &inode, err);
+
+	if (ret < 0)
+		return ret;
+	if (files->file_of[inode] != 0)
+		return dw_entries_add(&files->others, entry, err);
+	if ((ret = dw_grow(&files->list, &files->room, files->count + 1, err)) < 0)
+		return ret;
+	files->list[files->count++] = (struct file){ .entry = entry, .inode = inode };
+	files->file_of[inode] = (uint32_t)files->count;
+	return 0;
+}
+
+static int list_files(struct job *job, dwarfs_error **err)
+{
+	const struct entries *regular = &job->plan.regular;
+	int ret = 0;
+
+	job->files.file_of = dw_calloc(dwarfs_image_inode_count(job->image),
+				       sizeof(*job->files.file_of));
+	if (!job->files.file_of)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < regular->count && ret == 0; i++) {
+		if (dw_plan_is_lost(&job->plan, regular->list[i]))
+			dw_job_miss(job);
+		else
+			ret = add(job, regular->list[i], err);
+	}
+	return ret;
 }
 
 int dw_files_write(struct job *job, dwarfs_error **err)
 {
 	struct files *files = &job->files;
-	auto_free dwarfs_inode *inodes = dw_calloc(files->count, sizeof(*inodes));
-	int ret;
+	auto_free dwarfs_inode *inodes = NULL;
+	int ret = list_files(job, err);
 
-	if (files->count == 0)
-		return 0;
+	if (ret < 0 || files->count == 0)
+		return ret;
+	inodes = dw_calloc(files->count, sizeof(*inodes));
 	if (!inodes)
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < files->count; i++)
 		inodes[i] = files->list[i].inode;
-	files->fd = -1;
-	ret = dwarfs_read_in_order(job->image, inodes, files->count, take_piece,
-				   take_failure, job, err);
+	ret = dwarfs_read_parallel(job->image, inodes, files->count,
+				   job->extract->writers, take_part, take_failure, look,
+				   job, err);
 	clean_up(job);
 	return ret < 0 ? ret : 0;
 }

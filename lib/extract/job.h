@@ -5,21 +5,42 @@
 #ifndef DW_EXTRACT_JOB_H
 #define DW_EXTRACT_JOB_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include <dwarfs/extract.h>
 
+#include "base/patterns.h"
 #include "base/progress.h"
 #include "extract/files.h"
 #include "extract/links.h"
 #include "extract/plan.h"
+#include "extract/xattrs.h"
 
 struct dwarfs_extract {
 	dwarfs_image *image;
 	bool skip_devices, skip_specials, continue_on_error;
 	bool owners_given, owners;
+	bool uid_given, gid_given, no_xattrs;
+	uint32_t uid, gid;
+	uint32_t writers;
+	struct patterns *patterns;
 	dwarfs_progress_fn progress;
 	void *progress_user;
 	const dwarfs_cancel *cancel;
 	uint64_t failures;
+};
+
+/* What one thread has for itself. */
+struct hand {
+	struct cursor here;
+	dwarfs_stat *stat;
+};
+
+/* Numbers for the progress, from all threads. */
+struct counts {
+	atomic_uint_least64_t bytes_done, bytes_out, items_done, failures;
+	_Atomic dwarfs_entry shown;
 };
 
 /* One run. */
@@ -29,28 +50,48 @@ struct job {
 	const char *target;
 	int root_fd;
 	bool set_owner;
-	bool stopped; /* a failure that ends the run */
+	pthread_t caller;
+	atomic_bool stopped;   /* by a failure that ends the run */
+	atomic_bool abandoned; /* at once, without attributes of directories */
+	bool finishing;	       /* nothing stops but what abandons */
 	struct plan plan;
-	struct cursor here;  /* where entries are made */
-	struct cursor there; /* where hard links point to */
-	struct links links;
 	struct files files;
-	dwarfs_stat *stat;
-	void *buffer;
-	char *path; /* as shown in the progress */
+	struct links links;
+	struct entries others; /* neither files nor directories */
+	size_t level_from;     /* where a depth of directories begins */
+	struct hand *hands;
+	uint32_t hand_count;
+	struct cursor there; /* where hard links point to */
+	char *path;	     /* as shown in the progress */
 	struct dwarfs_progress progress;
-	int first_code; /* of the first failure */
+	struct counts counts;
+	uint64_t token; /* of names of files under way */
+	struct xattr_losses losses;
+
+	pthread_mutex_t lock; /* of what follows */
+	int first_code;	      /* of the first failure */
 	dwarfs_error *first;
 };
 
 /* Count the failure of an entry, tell the log, and stop unless told to go on. Takes why.
- */
+ * Threads: any. */
 void dw_job_fail(struct job *job, dwarfs_entry entry, int code, dwarfs_error *why);
 
-/* What job->stat says. */
-struct attributes dw_job_attributes(const struct job *job);
+/* Count an entry that cannot be made because of a failure that was told already. */
+void dw_job_miss(struct job *job);
 
-/* Let the progress have the path of an entry. */
-void dw_job_show(struct job *job, dwarfs_entry entry);
+/* Let those who watch know, and see whether they want to stop; only from the thread of
+ * the caller. */
+void dw_job_look(struct job *job);
+
+/* Whether to go on with the next entry. */
+bool dw_job_goes_on(struct job *job);
+
+/*
+ * Do something for all numbers below count, in several threads when they are many. Those
+ * that are near each other are most often done by the same thread.
+ */
+typedef void (*job_fn)(struct job *job, struct hand *hand, size_t number);
+int dw_job_each(struct job *job, size_t count, job_fn fn, dwarfs_error **err);
 
 #endif

@@ -20,6 +20,9 @@ void dw_plan_release(struct plan *plan)
 {
 	free(plan->dirs);
 	free(plan->dir_of);
+	free(plan->regular.list);
+	free(plan->by_depth);
+	free(plan->level_ends);
 	*plan = (struct plan){ 0 };
 }
 
@@ -65,6 +68,53 @@ int dw_plan_add_dir(struct plan *plan, dwarfs_entry entry, dwarfs_inode inode,
 	*dir_out = (uint32_t)plan->dir_count;
 	plan->dirs[plan->dir_count++] = dir;
 	return 0;
+}
+
+bool dw_plan_is_lost(const struct plan *plan, dwarfs_entry entry)
+{
+	uint32_t dir;
+
+	return dw_plan_dir_of(plan, entry, &dir, NULL) == 0 && plan->dirs[dir].lost;
+}
+
+void dw_plan_need(struct plan *plan, uint32_t dir)
+{
+	while (!plan->dirs[dir].needed) {
+		plan->dirs[dir].needed = true;
+		dir = plan->dirs[dir].parent;
+	}
+}
+
+int dw_plan_sort(struct plan *plan, dwarfs_error **err)
+{
+	size_t *ends;
+
+	for (size_t i = 0; i < plan->dir_count; i++)
+		if (plan->dirs[i].needed && plan->dirs[i].depth > plan->depth)
+			plan->depth = plan->dirs[i].depth;
+	plan->by_depth = dw_calloc(plan->dir_count, sizeof(*plan->by_depth));
+	plan->level_ends = ends = dw_calloc((size_t)plan->depth + 2, sizeof(*ends));
+	if (!plan->by_depth || !ends)
+		return dw_fail_nomem(err);
+	/* Where each depth begins, and then, as it is filled, ends. */
+	for (size_t i = 1; i < plan->dir_count; i++)
+		if (plan->dirs[i].needed)
+			ends[plan->dirs[i].depth + 1]++;
+	for (uint32_t depth = 1; depth <= plan->depth + 1; depth++)
+		ends[depth] += ends[depth - 1];
+	for (size_t i = 1; i < plan->dir_count; i++)
+		if (plan->dirs[i].needed)
+			plan->by_depth[ends[plan->dirs[i].depth]++] = (uint32_t)i;
+	return 0;
+}
+
+int dw_entries_add(struct entries *entries, dwarfs_entry entry, dwarfs_error **err)
+{
+	int ret = dw_grow(&entries->list, &entries->room, entries->count + 1, err);
+
+	if (ret == 0)
+		entries->list[entries->count++] = entry;
+	return ret;
 }
 
 int dw_plan_name(const struct plan *plan, dwarfs_entry entry, char name[DWARFS_NAME_ROOM],

@@ -16,8 +16,16 @@ struct dir {
 	dwarfs_entry entry;
 	dwarfs_inode inode;
 	uint32_t parent, depth;
+	bool wanted;  /* all that is in it was asked for */
+	bool needed;  /* for itself, or for something in it */
 	bool existed; /* it was there before */
 	bool lost;    /* it could not be made, so nothing in it can be */
+};
+
+/* Some entries, one after the other. */
+struct entries {
+	dwarfs_entry *list;
+	size_t count, room;
 };
 
 struct plan {
@@ -25,6 +33,13 @@ struct plan {
 	struct dir *dirs;
 	size_t dir_count, dir_capacity;
 	uint32_t *dir_of; /* by entry: its directory plus 1, 0 when not seen */
+	struct entries regular;
+
+	/* Those directories that are needed, but for the root, by their depth from 1 on:
+	   those of depth d end at level_ends[d]. */
+	uint32_t *by_depth;
+	size_t *level_ends;
+	uint32_t depth; /* of the deepest */
 };
 
 int dw_plan_init(struct plan *plan, const dwarfs_image *image, dwarfs_error **err);
@@ -35,9 +50,20 @@ void dw_plan_release(struct plan *plan);
 int dw_plan_add_dir(struct plan *plan, dwarfs_entry entry, dwarfs_inode inode,
 		    uint32_t *dir_out, dwarfs_error **err);
 
+/* Something in a directory is to be made, so it and those above it are, too. */
+void dw_plan_need(struct plan *plan, uint32_t dir);
+
+/* When all directories are known: bring them into the order of their depth. */
+int dw_plan_sort(struct plan *plan, dwarfs_error **err);
+
+int dw_entries_add(struct entries *entries, dwarfs_entry entry, dwarfs_error **err);
+
 /* The directory of an entry other than the root. */
 int dw_plan_dir_of(const struct plan *plan, dwarfs_entry entry, uint32_t *dir_out,
 		   dwarfs_error **err);
+
+/* Whether the directory of an entry could not be made. */
+bool dw_plan_is_lost(const struct plan *plan, dwarfs_entry entry);
 
 /* A name that is one component of a path and nothing else. */
 int dw_plan_name(const struct plan *plan, dwarfs_entry entry, char name[DWARFS_NAME_ROOM],
@@ -48,21 +74,22 @@ char *dw_plan_path(const struct plan *plan, const char *target, dwarfs_entry ent
 
 struct level {
 	uint32_t dir;
-	int fd; /* -1 when closed for now */
-	struct file_identity identity;
+	int fd;			       /* -1 when closed for now */
+	struct file_identity identity; /* once it was closed */
 };
 
 struct cursor {
 	const struct plan *plan;
 	struct level *levels; /* from the root down, by depth */
 	size_t level_count, level_capacity;
-	uint32_t *way; /* scratch of dw_cursor_go() */
+	size_t most_open; /* levels that stay open, besides the root */
+	uint32_t *way;	  /* scratch of dw_cursor_go() */
 	size_t way_capacity;
 };
 
-/* root_fd stays the caller's. */
+/* root_fd stays the caller's. At least two levels stay open. */
 int dw_cursor_init(struct cursor *cursor, const struct plan *plan, int root_fd,
-		   dwarfs_error **err);
+		   size_t most_open, dwarfs_error **err);
 void dw_cursor_release(struct cursor *cursor);
 
 /* Go to a directory that exists on disk: its descriptor, which stays the cursor's and is

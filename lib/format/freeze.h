@@ -30,8 +30,8 @@ struct freeze_entry {
 };
 
 struct freeze_inode {
-	uint64_t atime_offset, mtime_offset, ctime_offset;
-	uint32_t atime_subsec, mtime_subsec, ctime_subsec;
+	uint64_t atime_offset, mtime_offset, ctime_offset, btime_offset;
+	uint32_t atime_subsec, mtime_subsec, ctime_subsec, btime_subsec;
 	uint32_t mode_index, owner_index, group_index;
 	uint32_t nlink_minus_one;
 };

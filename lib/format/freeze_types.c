@@ -66,9 +66,11 @@ static const struct freeze_member inode_members[] = {
 	MEMBER(freeze_inode, INODE_ATIME_OFFSET, atime_offset, u64_type),
 	MEMBER(freeze_inode, INODE_MTIME_OFFSET, mtime_offset, u64_type),
 	MEMBER(freeze_inode, INODE_CTIME_OFFSET, ctime_offset, u64_type),
+	MEMBER(freeze_inode, INODE_BTIME_OFFSET, btime_offset, u64_type),
 	MEMBER(freeze_inode, INODE_ATIME_SUBSEC, atime_subsec, u32_type),
 	MEMBER(freeze_inode, INODE_MTIME_SUBSEC, mtime_subsec, u32_type),
 	MEMBER(freeze_inode, INODE_CTIME_SUBSEC, ctime_subsec, u32_type),
+	MEMBER(freeze_inode, INODE_BTIME_SUBSEC, btime_subsec, u32_type),
 	MEMBER(freeze_inode, INODE_NLINK_MINUS_ONE, nlink_minus_one, u32_type),
 };
 static const struct freeze_type inode_type = STRUCT(freeze_inode, inode_members, true);

@@ -4,6 +4,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 #include "os/create.h"
 #include "os/file.h"
 
+#define ANY_MODE  UINT32_MAX
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
 /* 0 or a negative errno value, from the result of a system call. */
@@ -19,14 +22,19 @@ static int result(int ret)
 	return ret < 0 ? -errno : 0;
 }
 
-static int open_again(int dir, const char *name, int flags)
+static int open_with(int dir, const char *name, int flags, mode_t mode)
 {
 	int fd;
 
 	do
-		fd = openat(dir, name, flags, 0600);
+		fd = openat(dir, name, flags, mode);
 	while (fd < 0 && errno == EINTR);
 	return fd < 0 ? -errno : fd;
+}
+
+static int open_again(int dir, const char *name, int flags)
+{
+	return open_with(dir, name, flags, 0);
 }
 
 int dw_create_open_root(const char *path, bool *made_out)
@@ -37,26 +45,19 @@ int dw_create_open_root(const char *path, bool *made_out)
 	return open_again(AT_FDCWD, path, DIR_FLAGS);
 }
 
-static int identify(int fd, struct file_identity *identity_out)
+int dw_create_identify(int dir, struct file_identity *identity_out)
 {
 	struct stat st;
 
-	if (fstat(fd, &st) != 0)
+	if (fstat(dir, &st) != 0)
 		return -errno;
 	*identity_out = (struct file_identity){ st.st_dev, st.st_ino };
 	return 0;
 }
 
-int dw_create_open_dir(int dir, const char *name, struct file_identity *identity_out)
+int dw_create_open_dir(int dir, const char *name)
 {
-	auto_fd int fd = open_again(dir, name, DIR_FLAGS | O_NOFOLLOW);
-	int ret;
-
-	if (fd >= 0 && identity_out && (ret = identify(fd, identity_out)) < 0)
-		return ret;
-	ret = fd;
-	fd = -1;
-	return ret;
+	return open_again(dir, name, DIR_FLAGS | O_NOFOLLOW);
 }
 
 int dw_create_open_parent(int dir, const struct file_identity *expected)
@@ -67,7 +68,7 @@ int dw_create_open_parent(int dir, const struct file_identity *expected)
 
 	if (fd < 0)
 		return fd;
-	if ((ret = identify(fd, &found)) < 0)
+	if ((ret = dw_create_identify(fd, &found)) < 0)
 		return ret;
 	if (found.device != expected->device || found.inode != expected->inode)
 		return -ESTALE;
@@ -76,15 +77,71 @@ int dw_create_open_parent(int dir, const struct file_identity *expected)
 	return ret;
 }
 
-int dw_create_dir(int dir, const char *name)
+uint32_t dw_create_most_open(void)
 {
-	return result(mkdirat(dir, name, 0700));
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > UINT32_MAX)
+		return UINT32_MAX;
+	return (uint32_t)limit.rlim_cur;
 }
 
-int dw_create_file(int dir, const char *name)
+int dw_create_dir(int dir, const char *name, uint32_t mode)
 {
-	return open_again(dir, name,
-			  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC);
+	return result(mkdirat(dir, name, (mode & 0777) | 0700));
+}
+
+int dw_create_file(int dir, const char *name, uint32_t mode)
+{
+	return open_with(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			 mode & 0777);
+}
+
+int dw_create_is_there(int dir, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return 1;
+	return errno == ENOENT ? 0 : -errno;
+}
+
+/* For file systems that cannot do it in one step. */
+static int link_and_unlink(int dir, const char *from, const char *to)
+{
+	int ret = result(linkat(dir, from, dir, to, 0));
+
+	if (ret == 0)
+		return result(unlinkat(dir, from, 0));
+	if (ret == -EEXIST)
+		return ret;
+	ret = dw_create_is_there(dir, to);
+	if (ret != 0)
+		return ret > 0 ? -EEXIST : ret;
+	return result(renameat(dir, from, dir, to));
+}
+
+int dw_create_rename(int dir, const char *from, const char *to)
+{
+#ifdef RENAME_NOREPLACE
+	if (renameat2(dir, from, dir, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+#endif
+	return link_and_unlink(dir, from, to);
+}
+
+uint64_t dw_create_token(void)
+{
+	struct timespec now = { 0 };
+	uint64_t token;
+
+	if (getentropy(&token, sizeof(token)) == 0)
+		return token;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec ^
+	       (uint64_t)getpid() << 40;
 }
 
 int dw_create_open_file(int dir, const char *name)
@@ -150,33 +207,121 @@ void dw_create_undo_file(int dir, const char *name)
 	unlinkat(dir, name, 0);
 }
 
-/* The permission bits to set on what st describes. */
-static mode_t safe_mode(const struct attributes *attributes, const struct stat *st)
+uint32_t dw_create_mode(const struct attributes *attributes)
+{
+	bool stays = !attributes->set_owner ||
+		     (attributes->uid == geteuid() && attributes->gid == getegid());
+
+	return attributes->mode & (stays ? 0777 : 0700);
+}
+
+static struct owned owned_by(const struct stat *st)
+{
+	return (struct owned){ st->st_mode, st->st_uid, st->st_gid };
+}
+
+static bool has_owner(const struct attributes *attributes, const struct owned *owned)
+{
+	return !attributes->set_owner ||
+	       (owned->uid == attributes->uid && owned->gid == attributes->gid);
+}
+
+/* The permission bits to set. */
+static mode_t safe_mode(const struct attributes *attributes, const struct owned *owned)
 {
 	mode_t mode = attributes->mode & 07777;
 
 	if (S_ISDIR(attributes->mode))
 		return mode;
-	if (st->st_uid != attributes->uid)
+	if (owned->uid != attributes->uid || attributes->drop_setuid)
 		mode &= ~(mode_t)S_ISUID;
-	if (st->st_gid != attributes->gid)
+	if (owned->gid != attributes->gid || attributes->drop_setgid)
 		mode &= ~(mode_t)S_ISGID;
 	return mode;
 }
 
-int dw_restore_fd(int fd, const struct attributes *attributes, const char **what_out)
+static bool has_mode(const struct attributes *attributes, const struct owned *owned)
 {
-	struct timespec times[2] = { attributes->atime, attributes->mtime };
+	return S_ISLNK(attributes->mode) ||
+	       (owned->mode != ANY_MODE &&
+		(owned->mode & 07777) == safe_mode(attributes, owned));
+}
+
+void dw_owned_forget_mode(struct owned *owned)
+{
+	owned->mode = ANY_MODE;
+}
+
+bool dw_restore_is_right(const struct attributes *attributes, const struct owned *owned)
+{
+	return (attributes->mode & S_IFMT) == (owned->mode & S_IFMT) &&
+	       has_owner(attributes, owned) && has_mode(attributes, owned);
+}
+
+/* After the owner was set; that takes setuid and setgid bits away. */
+static void note_owner(const struct attributes *attributes, struct owned *owned)
+{
+	owned->uid = attributes->uid;
+	owned->gid = attributes->gid;
+	owned->mode &= ~(uint32_t)(S_ISUID | S_ISGID);
+}
+
+int dw_restore_owner(int fd, const struct attributes *attributes, struct owned *owned_out)
+{
 	struct stat st;
 
-	*what_out = "owner";
-	if (attributes->set_owner && fchown(fd, attributes->uid, attributes->gid) != 0)
+	if (fstat(fd, &st) != 0)
 		return -errno;
-	*what_out = "mode";
-	if (fstat(fd, &st) != 0 || fchmod(fd, safe_mode(attributes, &st)) != 0)
+	*owned_out = owned_by(&st);
+	if (has_owner(attributes, owned_out))
+		return 0;
+	if (fchown(fd, attributes->uid, attributes->gid) != 0)
 		return -errno;
-	*what_out = "times";
+	note_owner(attributes, owned_out);
+	return 0;
+}
+
+int dw_restore_mode(int fd, const struct attributes *attributes,
+		    const struct owned *owned)
+{
+	if (has_mode(attributes, owned))
+		return 0;
+	return result(fchmod(fd, safe_mode(attributes, owned)));
+}
+
+int dw_restore_times(int fd, const struct attributes *attributes)
+{
+	struct timespec times[2] = { attributes->atime, attributes->mtime };
+
 	return result(futimens(fd, times));
+}
+
+int dw_owned_at(int dir, const char *name, struct owned *owned_out)
+{
+	struct stat st;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return -errno;
+	*owned_out = owned_by(&st);
+	return 0;
+}
+
+int dw_restore_owner_at(int dir, const char *name, const struct attributes *attributes,
+			struct owned *owned_out)
+{
+	int ret = dw_owned_at(dir, name, owned_out);
+
+	if (ret < 0)
+		return ret;
+	if ((owned_out->mode & S_IFMT) != (attributes->mode & S_IFMT))
+		return -ESTALE;
+	if (has_owner(attributes, owned_out))
+		return 0;
+	if (fchownat(dir, name, attributes->uid, attributes->gid, AT_SYMLINK_NOFOLLOW) !=
+	    0)
+		return -errno;
+	note_owner(attributes, owned_out);
+	return 0;
 }
 
 /* fchmodat() that follows no link, also where neither the kernel nor /proc helps. */
@@ -195,25 +340,18 @@ static int set_mode_at(int dir, const char *name, mode_t mode)
 	return result(fchmodat(dir, name, mode, 0));
 }
 
-int dw_restore_at(int dir, const char *name, const struct attributes *attributes,
-		  const char **what_out)
+int dw_restore_mode_at(int dir, const char *name, const struct attributes *attributes,
+		       const struct owned *owned)
+{
+	if (has_mode(attributes, owned))
+		return 0;
+	return set_mode_at(dir, name, safe_mode(attributes, owned));
+}
+
+int dw_restore_times_at(int dir, const char *name, const struct attributes *attributes)
 {
 	struct timespec times[2] = { attributes->atime, attributes->mtime };
-	struct stat st;
-	int ret;
 
-	*what_out = "owner";
-	if (attributes->set_owner && fchownat(dir, name, attributes->uid, attributes->gid,
-					      AT_SYMLINK_NOFOLLOW) != 0)
-		return -errno;
-	*what_out = "mode";
-	if (!S_ISLNK(attributes->mode)) {
-		if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-			return -errno;
-		if ((ret = set_mode_at(dir, name, safe_mode(attributes, &st))) < 0)
-			return ret;
-	}
-	*what_out = "times";
 	return result(utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW));
 }
 

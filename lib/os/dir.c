@@ -218,6 +218,27 @@ int dw_stat_fd(int fd, struct os_stat *stat_out)
 	return 0;
 }
 
+#ifdef STATX_BTIME
+int dw_birth_at(int fd, const char *name, struct os_time *btime_out)
+{
+	struct statx stx;
+
+	*btime_out = (struct os_time){ 0 };
+	if (statx(fd, name, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, STATX_BTIME, &stx) != 0)
+		return errno == ENOSYS ? 0 : -errno;
+	if (stx.stx_mask & STATX_BTIME)
+		*btime_out =
+			(struct os_time){ stx.stx_btime.tv_sec, stx.stx_btime.tv_nsec };
+	return 0;
+}
+#else
+int dw_birth_at(int fd, const char *name, struct os_time *btime_out)
+{
+	*btime_out = (struct os_time){ 0 };
+	return 0;
+}
+#endif
+
 int dw_readlink_at(int fd, const char *name, struct buffer *target)
 {
 	size_t room = 256;

@@ -24,6 +24,7 @@ struct os_stat {
 	uint64_t links;
 	uint64_t rdev; /* of a device file, in the encoding of Linux */
 	struct os_time atime, mtime, ctime;
+	struct os_time btime; /* all zero: not known, or not asked for */
 };
 
 /* What a list of names tells of an entry, if the file system does. */
@@ -72,6 +73,9 @@ int dw_dir_list(int fd, struct os_names *names);
 
 int dw_stat_at(int fd, const char *name, struct os_stat *stat_out);
 int dw_stat_fd(int fd, struct os_stat *stat_out);
+
+/* When a file was born, where the file system knows it; all zero where not. "" is fd. */
+int dw_birth_at(int fd, const char *name, struct os_time *btime_out);
 
 /* The target of a symbolic link, with a NUL; target may hold an earlier one. */
 int dw_readlink_at(int fd, const char *name, struct buffer *target);

@@ -280,7 +280,7 @@ static int wait_for_taker(struct output *output, struct dwarfs_progress *progres
 		int ready = poll(&poller, 1, WAIT_MS), ret;
 
 		if (ready < 0 && errno != EINTR)
-			return dw_fail_errno(err, errno, "cannot write the image");
+			return dw_fail_errno(err, errno, "cannot write the output");
 		if ((ret = dw_progress_tick(progress, err)) < 0)
 			return ret;
 		if (ready > 0)
@@ -317,7 +317,7 @@ int dw_output_write(struct output *output, const void *data, size_t bytes,
 		if (ret < 0 && output->path)
 			return fail_at(err, -ret, "cannot write", output->path);
 		if (ret < 0)
-			return dw_fail_errno(err, -ret, "cannot write the image");
+			return dw_fail_errno(err, -ret, "cannot write the output");
 		done += piece;
 		progress->bytes_out += piece;
 	}

@@ -9,10 +9,10 @@
  * A block is unpacked once, as far as its files need it, into memory of its own; what the
  * cache has is taken from there.
  */
-#include "os/pages.h"
 #include "pool/pool.h"
 #include "read/file.h"
 #include "read/pieces.h"
+#include "read/whole.h"
 
 #define FAILED UINT32_MAX
 
@@ -37,79 +37,12 @@ struct bulk {
 /* A block under way. */
 struct job {
 	size_t first, end; /* its pieces */
-	uint64_t need;	   /* how far it has to be unpacked; at most as far as it goes */
-	const uint8_t *bytes;
-	struct stored stored;
-	uint8_t *pages;
-	size_t page_bytes;
-	struct cached cached; /* held, when it has data */
+	struct whole whole;
 	int code;
 	dwarfs_error *error;
 };
 
 /* -- unpacking, on any thread -------------------------------------------------------- */
-
-static int unpack(const dwarfs_image *image, struct job *job, dwarfs_error **err)
-{
-	struct span payload = dw_stored_payload(&job->stored);
-	uint32_t codec = job->stored.header.compression;
-	auto_decoder struct decoder *decoder = NULL;
-	uint64_t size;
-	int ret = dw_codec_unpacked_size(codec, payload, &size, err);
-
-	if (ret < 0)
-		return ret;
-	if (size > image->view->block_size)
-		return dw_fail(err, DWARFS_ERR_CORRUPT,
-			       "it announces %" PRIu64 " bytes where at most %" PRIu64
-			       " are possible",
-			       size,
-			       image->view->block_size); /* Who wants more of it fails,
-							    and nobody else. */
-	if (size < job->need)
-		job->need = size;
-	if (codec == CODEC_NONE) {
-		job->bytes = payload.data;
-		return 0;
-	}
-	job->page_bytes = size ? (size_t)size : 1;
-	job->pages = dw_pages_new(job->page_bytes);
-	if (!job->pages)
-		return dw_fail_nomem(err);
-	job->bytes = job->pages;
-	if ((ret = dw_decoder_new(codec, payload, job->pages, (size_t)size, &decoder,
-				  err)) < 0)
-		return ret;
-	return dw_decoder_run(decoder, (size_t)job->need, err);
-}
-
-static int load(dwarfs_image *image, uint32_t block, struct job *job, dwarfs_error **err)
-{
-	uint32_t section = image->blocks[block];
-	uint64_t began;
-	int ret;
-
-	if (dw_cache_peek(image, block, (struct range){ 0, job->need }, &job->cached)) {
-		if (dw_cache_hold(image, &job->cached)) {
-			job->bytes = job->cached.data;
-			return 0;
-		}
-		dw_cache_put(image, &job->cached);
-		job->cached = (struct cached){ 0 };
-	}
-	DW_LATENCY_SPAN(image->latency, DWARFS_LATENCY_DECODE);
-	began = dw_latency_begin(image->latency);
-	if ((ret = dw_stored_read(image, section, &job->stored, err)) == 0)
-		ret = dw_verify_xxh3(image, section, &job->stored, err);
-	dw_latency_end(image->latency, DWARFS_LATENCY_LOAD, began);
-	if (ret < 0)
-		return ret;
-	if ((ret = unpack(image, job, err)) < 0)
-		return dw_explain(err, ret, "section %" PRIu32 " (BLOCK)", section);
-	if (job->pages)
-		dw_stored_free(&job->stored);
-	return 0;
-}
 
 static int run(void *shared, void *worker, void *item, dwarfs_error **err)
 {
@@ -117,7 +50,7 @@ static int run(void *shared, void *worker, void *item, dwarfs_error **err)
 	struct job *job = item;
 	uint32_t block = bulk->pieces.list[job->first].block;
 
-	job->code = load(bulk->image, block, job, &job->error);
+	job->code = dw_whole_load(bulk->image, block, &job->whole, &job->error);
 	return job->code == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
 }
 
@@ -126,10 +59,7 @@ static void drop(void *shared, void *item)
 	struct bulk *bulk = shared;
 	struct job *job = item;
 
-	if (job->cached.data)
-		dw_cache_put(bulk->image, &job->cached);
-	dw_pages_free(job->pages, job->page_bytes);
-	dw_stored_free(&job->stored);
+	dw_whole_release(bulk->image, &job->whole);
 	dwarfs_error_free(job->error);
 	free(job);
 }
@@ -179,25 +109,14 @@ static int deliver(struct bulk *bulk, const struct piece *piece, const uint8_t *
 	return ret;
 }
 
-/* As the cache has it. */
-static int fail_range(const struct job *job, const struct piece *piece,
-		      dwarfs_error **err)
-{
-	return dw_fail(err, DWARFS_ERR_CORRUPT,
-		       "metadata: a chunk ends behind the %" PRIu64
-		       " bytes of block %" PRIu32,
-		       job->need, piece->block);
-}
-
 /* What a block that is there has of a piece. */
 static int hand_over(struct bulk *bulk, const struct job *job, const struct piece *piece,
 		     dwarfs_error **err)
 {
 	auto_error dwarfs_error *why = NULL;
 
-	if (piece->is_hole || piece->offset + piece->bytes <= job->need)
-		return deliver(bulk, piece, job->bytes, err);
-	fail_range(job, piece, &why);
+	if (dw_whole_has(&job->whole, piece, &why) == 0)
+		return deliver(bulk, piece, job->whole.bytes, err);
 	return give_up(bulk, &bulk->targets[piece->file], DWARFS_ERR_CORRUPT, why, err);
 }
 
@@ -286,12 +205,7 @@ static struct job *new_job(const struct bulk *bulk, size_t first, size_t end)
 		return NULL;
 	job->first = first;
 	job->end = end;
-	for (size_t i = first; i < end; i++) {
-		const struct piece *piece = &bulk->pieces.list[i];
-
-		if (!piece->is_hole && piece->offset + piece->bytes > job->need)
-			job->need = piece->offset + piece->bytes;
-	}
+	job->whole.need = dw_pieces_need(&bulk->pieces, first, end);
 	return job;
 }
 

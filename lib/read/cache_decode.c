@@ -152,7 +152,7 @@ static int load(const struct unit *unit, struct resident *resident, dwarfs_error
 
 	resident->is_trusted = ret == 0 && may_verify_late(unit, resident);
 	if (ret == 0 && !resident->is_trusted)
-		ret = dw_verify_xxh3(unit->image, section, &resident->stored, err);
+		ret = dw_verify_block(unit->image, section, &resident->stored, err);
 	return ret;
 }
 
@@ -246,7 +246,7 @@ static int decode_step(struct cache *cache, const struct unit *unit, struct work
 		ret = dw_decoder_run(resident->decoder, target, err);
 	done = dw_decoder_done(resident->decoder);
 	if (ret == 0 && resident->is_trusted && (was_damaged || done == resident->size))
-		ret = dw_verify_xxh3(unit->image, section_of(unit), &resident->stored,
+		ret = dw_verify_block(unit->image, section_of(unit), &resident->stored,
 				     err);
 	if (ret == 0 && was_damaged)
 		ret = dw_decoder_run(resident->decoder, target, err);

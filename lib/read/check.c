@@ -7,6 +7,7 @@
  * sections.
  */
 #include "base/progress.h"
+#include "format/side.h"
 #include "pool/pool.h"
 #include "read/image.h"
 
@@ -129,6 +130,9 @@ static int check_section(const struct check *check, struct job *job, dwarfs_erro
 	auto_stored struct stored stored = { 0 };
 	int ret;
 
+	if (image->sections[job->section].type == DWARFS_SECTION_XATTRS &&
+	    (ret = dw_image_need_xattrs(image, err)) < 0)
+		return dw_explain(err, ret, "section %" PRIu32 " (XATTRS)", job->section);
 	if (check->level == DWARFS_CHECK_METADATA) {
 		struct section_header header;
 
@@ -168,7 +172,7 @@ static int run(void *shared, void *worker, void *item, dwarfs_error **err)
 static bool is_optional(uint32_t type)
 {
 	return type != DWARFS_SECTION_BLOCK && type != DWARFS_SECTION_SCHEMA &&
-	       type != DWARFS_SECTION_METADATA;
+	       type != DWARFS_SECTION_METADATA && !dw_side_name(type);
 }
 
 static bool is_known(uint32_t type)

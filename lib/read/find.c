@@ -43,9 +43,10 @@ int dwarfs_entry_dir(const dwarfs_image *image, dwarfs_entry entry, dwarfs_inode
 	if (entry >= view->entry_count)
 		return dw_fail(err, DWARFS_ERR_RANGE, "entry %" PRIu32 " does not exist",
 			       entry);
-	*dir_out = DWARFS_ROOT;
-	if (entry == 0)
+	if (entry == 0) {
+		*dir_out = DWARFS_ROOT;
 		return 0;
+	}
 	if ((ret = dw_view_need_directories(view, err)) < 0)
 		return ret;
 	dir = dw_view_directory_of(view, entry);
@@ -103,8 +104,8 @@ static int dir_entry(const dwarfs_image *image, dwarfs_inode dir, dwarfs_entry *
 }
 
 /* One step of a path. */
-static int step(const dwarfs_image *image, const char *name, size_t size,
-		dwarfs_entry *entry, dwarfs_error **err)
+int dw_find_step(const dwarfs_image *image, const char *name, size_t size,
+		 dwarfs_entry *entry, dwarfs_error **err)
 {
 	dwarfs_inode inode, parent;
 	int ret;
@@ -138,7 +139,7 @@ int dwarfs_find(const dwarfs_image *image, const char *path, dwarfs_entry *entry
 		size = strcspn(at, "/");
 		if (size == 0)
 			break;
-		ret = step(image, at, size, &entry, err);
+		ret = dw_find_step(image, at, size, &entry, err);
 		if (ret < 0) {
 			dw_explain(err, ret, "'%s'", path);
 			return dw_error_at_path(err, ret, path);
@@ -254,7 +255,7 @@ uint32_t dwarfs_stat_rdev_minor(const dwarfs_stat *stat)
 
 static int time_index(int time)
 {
-	return time == DWARFS_ATIME || time == DWARFS_CTIME ? time : DWARFS_MTIME;
+	return time >= DWARFS_ATIME && time <= DWARFS_BTIME ? time : DWARFS_MTIME;
 }
 
 uint64_t dwarfs_stat_seconds(const dwarfs_stat *stat, int time)

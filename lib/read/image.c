@@ -15,7 +15,9 @@
  * image changes, except the blocks that the context's cache holds for it.
  */
 #include "base/context.h"
+#include "format/side.h"
 #include "read/image.h"
+#include "read/salvage.h"
 
 /* Compressed metadata may not claim more than this, or than so many times its stored
  * size. */
@@ -24,7 +26,8 @@
 
 struct dwarfs_image_options {
 	uint64_t offset, bytes;
-	bool is_lazy;
+	bool is_lazy, trusts_blocks;
+	int salvage;
 };
 
 int dwarfs_image_options_new(dwarfs_image_options **options_out, dwarfs_error **err)
@@ -57,6 +60,15 @@ void dwarfs_image_options_set_bytes(dwarfs_image_options *options, uint64_t byte
 void dwarfs_image_options_set_verify(dwarfs_image_options *options, int mode)
 {
 	options->is_lazy = mode == DWARFS_VERIFY_LAZY;
+	options->trusts_blocks = mode == DWARFS_VERIFY_NO_BLOCKS;
+}
+
+void dwarfs_image_options_set_salvage(dwarfs_image_options *options, int mode)
+{
+	const bool is_known = mode == DWARFS_SALVAGE_INTACT ||
+			      mode == DWARFS_SALVAGE_ZEROS;
+
+	options->salvage = is_known ? mode : DWARFS_SALVAGE_OFF;
 }
 
 dwarfs_image *dwarfs_image_ref(const dwarfs_image *image)
@@ -74,12 +86,14 @@ void dwarfs_image_free(dwarfs_image *image)
 	if (image->slots)
 		dw_cache_forget(image);
 	free(image->slots);
+	dw_image_free_xattrs(image);
 	dw_verifier_free(&image->verifier);
 	dw_view_free(image->view);
 	dw_stored_free(&image->metadata_stored);
 	free(image->metadata_owned);
 	free(image->blocks);
 	free(image->sections);
+	dw_salvage_free(image->salvage);
 	dwarfs_io_free(image->io);
 	dwarfs_context_free(image->context);
 	free(image);
@@ -101,7 +115,9 @@ static int set_range(dwarfs_image *image, const dwarfs_image_options *options,
 	int ret;
 
 	if (offset == DWARFS_OFFSET_AUTO) {
-		if ((ret = dw_locate_start(image, err)) < 0)
+		ret = image->salvage ? dw_salvage_start(image, err)
+				     : dw_locate_start(image, err);
+		if (ret < 0)
 			return ret;
 	} else if (offset > size) {
 		return dw_fail(err, DWARFS_ERR_NOT_IMAGE,
@@ -180,6 +196,8 @@ static int load_view(dwarfs_image *image, dwarfs_error **err)
 	uint64_t schema_size;
 	int ret;
 
+	if (image->schema == DW_SECTION_LOST || image->metadata == DW_SECTION_LOST)
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "the metadata is lost");
 	if ((ret = dw_load_section(image, image->schema, MIN_METADATA_LIMIT, 0, &schema,
 				   &schema_size, err)) < 0 ||
 	    (ret = load_metadata(image, &metadata, err)) < 0)
@@ -191,14 +209,14 @@ static int load_view(dwarfs_image *image, dwarfs_error **err)
 /* Without hashes, only the rules of the format tell a good image from a bad one. */
 static int check_v1(dwarfs_image *image, dwarfs_error **err)
 {
-	if (!dw_image_is_v1(image))
+	if (!dw_image_is_v1(image) || image->salvage)
 		return 0;
 	return dw_view_check(image->view, image->block_count, NULL, NULL, err);
 }
 
-int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
-			 const dwarfs_image_options *options, dwarfs_image **image_out,
-			 dwarfs_error **err)
+int dw_image_begin(dwarfs_context *context, dwarfs_io *io,
+		   const dwarfs_image_options *options, int salvage,
+		   dwarfs_image **image_out, dwarfs_error **err)
 {
 	auto_image dwarfs_image *image = dw_calloc(1, sizeof(*image));
 	int ret;
@@ -207,14 +225,34 @@ int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
 		return dw_fail_nomem(err);
 	atomic_init(&image->references, 1);
 	image->io = dw_io_ref(io);
-	image->is_lazy = options && options->is_lazy;
+	if (salvage != DWARFS_SALVAGE_OFF && !(image->salvage = dw_salvage_new(salvage)))
+		return dw_fail_nomem(err);
+	image->is_lazy = options && options->is_lazy && !image->salvage;
+	image->trusts_blocks = options && options->trusts_blocks;
 	if ((ret = dw_context_use(context, &image->context, err)) < 0 ||
 	    (ret = dw_cache_of(image->context, &image->cache, err)) < 0 ||
 	    (ret = set_range(image, options, err)) < 0 ||
-	    (ret = dw_locate_sections(image, err)) < 0 ||
+	    (ret = dw_locate_sections(image, err)) < 0)
+		return ret;
+	*image_out = dw_steal(image);
+	return 0;
+}
+
+int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
+			 const dwarfs_image_options *options, dwarfs_image **image_out,
+			 dwarfs_error **err)
+{
+	const int salvage = options ? options->salvage : DWARFS_SALVAGE_OFF;
+	auto_image dwarfs_image *image = NULL;
+	int ret;
+
+	if ((ret = dw_image_begin(context, io, options, salvage, &image, err)) < 0 ||
 	    (ret = load_view(image, err)) < 0 || (ret = check_v1(image, err)) < 0)
 		return ret;
 	image->latency = dw_context_latency(image->context);
+	if ((ret = dw_image_find_xattrs(image, err)) < 0 ||
+	    (ret = dw_salvage_xattrs(image, err)) < 0)
+		return ret;
 	image->slots = dw_calloc(image->block_count, sizeof(*image->slots));
 	if (!image->slots)
 		return dw_fail_nomem(err);
@@ -455,6 +493,6 @@ const char *dwarfs_section_type_name(uint32_t type)
 	case DWARFS_SECTION_HISTORY:
 		return "HISTORY";
 	default:
-		return "UNKNOWN";
+		return dw_side_name(type) ? dw_side_name(type) : "UNKNOWN";
 	}
 }

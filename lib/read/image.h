@@ -31,6 +31,7 @@ struct stored {
 	size_t header_bytes;
 	uint8_t *owned; /* NULL: they are those of the source */
 	dwarfs_io *io;	/* which outlives this */
+	bool is_proved; /* its hashes need no look any more */
 };
 
 /* The hash of the metadata, when it is computed while the image is in use. */
@@ -54,11 +55,17 @@ struct dwarfs_image {
 	uint32_t block_count;
 	uint32_t schema, metadata; /* sections */
 
+	uint32_t xattr_sections; /* how many; there should be one at most */
+	uint32_t xattr_section;	 /* the last of them */
+	struct lazy xattrs;	 /* its bytes, once they were checked */
+
 	struct view *view;
 	struct stored metadata_stored; /* when the view looks at it */
 	uint8_t *metadata_owned;       /* else */
 	bool is_lazy;		       /* hashes are looked at late */
+	bool trusts_blocks;	       /* their hashes are not looked at */
 	struct verifier verifier;
+	struct salvage *salvage; /* NULL: damage is an error */
 
 	struct cache *cache;	 /* the context's */
 	struct latency *latency; /* the context's; NULL: no times are taken */
@@ -73,6 +80,13 @@ static inline size_t dw_image_header_bytes(const struct dwarfs_image *image)
 {
 	return dw_image_is_v1(image) ? DW_V1_HEADER_BYTES : DW_HEADER_BYTES;
 }
+
+/* -- image.c ------------------------------------------------------------------------- */
+
+/* The first half of opening: everything but the metadata. */
+int dw_image_begin(dwarfs_context *context, dwarfs_io *io,
+		   const dwarfs_image_options *options, int salvage,
+		   struct dwarfs_image **image_out, dwarfs_error **err);
 
 /* -- locate.c ------------------------------------------------------------------------ */
 
@@ -108,6 +122,9 @@ int dw_stored_look(const struct dwarfs_image *image, uint32_t section,
 /* Compare hashes; images of version 1 have none. CHECKSUM on a mismatch. */
 int dw_verify_xxh3(const struct dwarfs_image *image, uint32_t section,
 		   const struct stored *stored, dwarfs_error **err);
+/* The same for a block, unless the opener wants no such check. */
+int dw_verify_block(const struct dwarfs_image *image, uint32_t section,
+		    const struct stored *stored, dwarfs_error **err);
 int dw_verify_sha(const struct dwarfs_image *image, uint32_t section,
 		  const struct stored *stored, dwarfs_error **err);
 
@@ -115,6 +132,20 @@ int dw_verify_sha(const struct dwarfs_image *image, uint32_t section,
  * does not match. */
 int dw_verifier_start(struct dwarfs_image *image, dwarfs_error **err);
 void dw_verifier_free(struct verifier *verifier);
+
+/* -- xattr.c ------------------------------------------------------------------------- */
+
+/* See where the section of extended attributes is; it is read when it is needed. */
+int dw_image_find_xattrs(struct dwarfs_image *image, dwarfs_error **err);
+void dw_image_free_xattrs(struct dwarfs_image *image);
+/* See that it is read, if there is one: whatever is wrong with it comes out. */
+int dw_image_need_xattrs(const struct dwarfs_image *image, dwarfs_error **err);
+
+/* -- find.c -------------------------------------------------------------------------- */
+
+/* Go from the entry of a directory to that of a name in it, which may be "." or "..". */
+int dw_find_step(const dwarfs_image *image, const char *name, size_t size,
+		 uint32_t *entry, dwarfs_error **err);
 
 /* -- decompress.c -------------------------------------------------------------------- */
 

@@ -41,6 +41,8 @@ static int make_once(struct lazy *lazy, dw_lazy_fn make, const void *owner,
 		}
 		if (ret == DWARFS_ERR_NOMEM)
 			return dw_fail_nomem(err);
+		if (ret == DWARFS_ERR_IO) /* it may be read another time */
+			return dw_error_copy(err, ret, error);
 		lazy->failed = ret;
 		lazy->message = strdup(dwarfs_error_message(error));
 	}

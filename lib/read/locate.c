@@ -6,11 +6,16 @@
  * walked. Every offset stays within the source, and no count is believed before it is
  * checked.
  */
+#include "format/side.h"
 #include "hash/hash.h"
 #include "read/image.h"
+#include "read/salvage.h"
 
 #define SCAN_BYTES   ((size_t)1 << 20)
 #define NEEDLE_BYTES 7 /* magic and major version */
+
+/* More than anybody puts between the last section that the index lists and the index. */
+#define MAX_GAP_SECTIONS 64
 
 static int read_at(const struct dwarfs_image *image, void *buffer, size_t size,
 		   uint64_t offset, dwarfs_error **err)
@@ -193,6 +198,8 @@ int dw_locate_header(const struct dwarfs_image *image, uint32_t section,
 	uint8_t bytes[DW_HEADER_BYTES];
 	int ret;
 
+	if (image->salvage)
+		return dw_salvage_header(image, section, header_out, err);
 	if ((ret = read_at(image, bytes, header_bytes, known->offset, err)) < 0)
 		return ret;
 	if (parse_header(image, bytes, header_out) < 0)
@@ -257,6 +264,76 @@ static int walk_headers(struct dwarfs_image *image, dwarfs_error **err)
 	return 0;
 }
 
+/* -- what the index leaves out ------------------------------------------------------- */
+
+/*
+ * The sections between the last one that the index lists and the index: all of them, or
+ * none when there is anything that is no section of another type than those the index has
+ * to list. Gives how many, and where they begin.
+ */
+static int walk_gap(const struct dwarfs_image *image, uint64_t *start_out,
+		    uint32_t *count_out, dwarfs_error **err)
+{
+	const struct section *last = &image->sections[image->section_count - 2];
+	uint64_t at = last->offset, end = last->offset + last->room;
+	uint32_t count = 0;
+
+	*count_out = 0;
+	while (at < end) {
+		struct section_header header;
+		uint8_t bytes[DW_HEADER_BYTES];
+		int ret;
+
+		if (end - at < sizeof(bytes))
+			return 0;
+		if ((ret = read_at(image, bytes, sizeof(bytes), at, err)) < 0)
+			return ret;
+		if (parse_header(image, bytes, &header) < 0 ||
+		    header.length > end - at - sizeof(bytes) ||
+		    (at != last->offset && dw_is_core_type(header.type)))
+			return 0;
+		at += sizeof(bytes) + header.length;
+		if (count++ == 0)
+			*start_out = at;
+		if (count > MAX_GAP_SECTIONS)
+			return 0;
+	}
+	*count_out = count - 1;
+	return 0;
+}
+
+/* Put them where they stand: in front of the index. */
+static int list_gap(struct dwarfs_image *image, size_t *capacity, dwarfs_error **err)
+{
+	struct section index = image->sections[image->section_count - 1];
+	struct section *last = &image->sections[image->section_count - 2];
+	uint64_t at = 0;
+	uint32_t count;
+	int ret = walk_gap(image, &at, &count, err);
+
+	if (ret < 0 || count == 0)
+		return ret;
+	last->room = at - last->offset;
+	image->section_count--;
+	while (at < index.offset) {
+		struct section_header header;
+		uint8_t bytes[DW_HEADER_BYTES];
+
+		if ((ret = read_at(image, bytes, sizeof(bytes), at, err)) < 0)
+			return ret;
+		if (parse_header(image, bytes, &header) < 0 ||
+		    header.length > index.offset - at - sizeof(bytes))
+			return fail_header(image, image->section_count, at,
+					   "it has changed", err);
+		ret = add_section(image, capacity, at, sizeof(bytes) + header.length,
+				  header.type, err);
+		if (ret < 0)
+			return ret;
+		at += sizeof(bytes) + header.length;
+	}
+	return add_section(image, capacity, index.offset, index.room, index.type, err);
+}
+
 /* Whether these offsets can be the sections of the image; sets up image->sections if so.
  */
 static int take_index(struct dwarfs_image *image, const uint8_t *index, uint64_t count,
@@ -284,7 +361,7 @@ static int take_index(struct dwarfs_image *image, const uint8_t *index, uint64_t
 			return ret;
 	}
 	image->has_index = true;
-	return 0;
+	return list_gap(image, &capacity, err);
 }
 
 /* Use the section index if there is a good one; a bad one is as good as none. */
@@ -360,7 +437,12 @@ static int classify(struct dwarfs_image *image, dwarfs_error **err)
 					       i, image->sections[i].type);
 		}
 	}
-	if (schemas != 1 || metadatas != 1)
+	if (schemas == 0)
+		image->schema = DW_SECTION_LOST;
+	if (metadatas == 0)
+		image->metadata = DW_SECTION_LOST;
+	/* Of several the last ones are taken. */
+	if (!image->salvage && (schemas != 1 || metadatas != 1))
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "the image has %" PRIu32 " schema and %" PRIu32
 			       " metadata sections instead of one each%s",
@@ -372,11 +454,32 @@ static int classify(struct dwarfs_image *image, dwarfs_error **err)
 	return 0;
 }
 
+/* For salvage: whatever there is. */
+static int find_sections(struct dwarfs_image *image, dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+	int ret = check_version(image, &why);
+
+	if (ret == DWARFS_ERR_NOMEM)
+		return dw_fail_nomem(err);
+	if (ret < 0 && (ret = dw_salvage_version(image, err)) < 0)
+		return ret;
+	if (try_index(image, &why) == DWARFS_ERR_NOMEM)
+		return dw_fail_nomem(err);
+	if (!image->has_index && (ret = dw_salvage_walk(image, err)) < 0)
+		return ret;
+	if ((ret = classify(image, err)) < 0)
+		return ret;
+	return dw_salvage_ready(image, err);
+}
+
 int dw_locate_sections(struct dwarfs_image *image, dwarfs_error **err)
 {
 	struct section_header first;
 	int ret;
 
+	if (image->salvage)
+		return find_sections(image, err);
 	if ((ret = check_version(image, err)) < 0 || (ret = try_index(image, err)) < 0)
 		return ret;
 	if (!image->has_index && (ret = walk_headers(image, err)) < 0)

@@ -150,3 +150,16 @@ size_t dw_pieces_end_of_block(const struct pieces *pieces, size_t first)
 		end++;
 	return end;
 }
+
+uint64_t dw_pieces_need(const struct pieces *pieces, size_t first, size_t end)
+{
+	uint64_t need = 0;
+
+	for (size_t i = first; i < end; i++) {
+		const struct piece *piece = &pieces->list[i];
+
+		if (!piece->is_hole && piece->offset + piece->bytes > need)
+			need = piece->offset + piece->bytes;
+	}
+	return need;
+}

@@ -47,4 +47,7 @@ void dw_pieces_sort_by_offset(struct pieces *pieces);
 /* The end of the pieces that are in the block of the first. */
 size_t dw_pieces_end_of_block(const struct pieces *pieces, size_t first);
 
+/* How far the block of these pieces has to be unpacked. */
+uint64_t dw_pieces_need(const struct pieces *pieces, size_t first, size_t end);
+
 #endif

@@ -381,12 +381,17 @@ static inline int get_time(const struct view *view, uint64_t record, int time,
 	return 0;
 }
 
+/* A birth at the start of 1970 is one that is not known. */
 static inline int get_times(const struct view *view, uint64_t record,
-			    struct moment moments[3], dwarfs_error **err)
+			    struct moment moments[4], dwarfs_error **err)
 {
 	int ret;
 
 	if ((ret = get_time(view, record, DWARFS_MTIME, &moments[DWARFS_MTIME], err)) < 0)
+		return ret;
+	moments[DWARFS_BTIME] = (struct moment){ 0 };
+	if (view->has_btime &&
+	    (ret = get_time(view, record, DWARFS_BTIME, &moments[DWARFS_BTIME], err)) < 0)
 		return ret;
 	if (view->mtime_only) {
 		moments[DWARFS_ATIME] = moments[DWARFS_CTIME] = moments[DWARFS_MTIME];
@@ -399,7 +404,7 @@ static inline int get_times(const struct view *view, uint64_t record,
 
 int dw_view_check_record(const struct view *view, uint64_t record, dwarfs_error **err)
 {
-	struct moment moments[3];
+	struct moment moments[4];
 
 	return get_times(view, record, moments, err);
 }
@@ -446,7 +451,7 @@ static inline int record_stat(const struct view *view, uint32_t inode, uint64_t 
 {
 	enum inode_class class = dw_view_class(view, inode);
 	struct extent extent = { .nlink = 1 };
-	struct moment times[3];
+	struct moment times[4];
 	uint32_t mode, uid, gid;
 	int ret;
 
@@ -471,9 +476,10 @@ static inline int record_stat(const struct view *view, uint32_t inode, uint64_t 
 		.rdev_minor = extent.rdev_minor,
 		.bytes = extent.bytes,
 		.allocated_bytes = extent.allocated_bytes,
-		.seconds = { times[0].seconds, times[1].seconds, times[2].seconds },
+		.seconds = { times[0].seconds, times[1].seconds, times[2].seconds,
+			     times[3].seconds },
 		.nanoseconds = { times[0].nanoseconds, times[1].nanoseconds,
-				 times[2].nanoseconds },
+				 times[2].nanoseconds, times[3].nanoseconds },
 	};
 	return 0;
 }

@@ -11,6 +11,7 @@
 
 #include "hash/hash.h"
 #include "read/image.h"
+#include "read/salvage.h"
 
 /* No codec makes more of a block than this: what claims to be larger is not worth the
  * memory. */
@@ -40,6 +41,8 @@ static int read_stored(const struct dwarfs_image *image, uint32_t section, bool 
 	uint64_t size, offset = image->start + image->sections[section].offset;
 	int ret;
 
+	if (image->salvage)
+		return dw_salvage_read(image, section, stored_out, err);
 	if ((ret = dw_locate_header(image, section, &stored.header, err)) < 0)
 		return ret;
 	if (is_absurd(image, &stored.header))
@@ -96,7 +99,7 @@ int dw_verify_xxh3(const struct dwarfs_image *image, uint32_t section,
 {
 	size_t covered;
 
-	if (dw_image_is_v1(image))
+	if (dw_image_is_v1(image) || stored->is_proved)
 		return 0;
 	covered = stored->header_bytes + (size_t)stored->header.length -
 		  DW_HEADER_XXH3_FROM;
@@ -104,6 +107,12 @@ int dw_verify_xxh3(const struct dwarfs_image *image, uint32_t section,
 	    stored->header.xxh3)
 		return fail_hash(image, section, "XXH3", err);
 	return 0;
+}
+
+int dw_verify_block(const struct dwarfs_image *image, uint32_t section,
+		    const struct stored *stored, dwarfs_error **err)
+{
+	return image->trusts_blocks ? 0 : dw_verify_xxh3(image, section, stored, err);
 }
 
 int dw_verify_sha(const struct dwarfs_image *image, uint32_t section,

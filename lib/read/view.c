@@ -202,6 +202,7 @@ static int load_options(struct view *view, dwarfs_error **err)
 			&view->packed_shared_files, err)) < 0 ||
 	    (ret = optional_number(view, options, OPT_SUBSECOND_MULTIPLIER, 32,
 				   &multiplier, &has_multiplier, err)) < 0 ||
+	    (ret = flag(view, options, OPT_HAS_BTIME, &view->has_btime, err)) < 0 ||
 	    (ret = flag(view, options, OPT_INODES_HAVE_NLINK, &view->has_nlink, err)) < 0)
 		return ret;
 	if (resolution == 0)
@@ -225,9 +226,11 @@ static int load_inodes(struct view *view, dwarfs_error **err)
 		{ INODE_ATIME_OFFSET, 64, &view->inode.offset[0] },
 		{ INODE_MTIME_OFFSET, 64, &view->inode.offset[1] },
 		{ INODE_CTIME_OFFSET, 64, &view->inode.offset[2] },
+		{ INODE_BTIME_OFFSET, 64, &view->inode.offset[3] },
 		{ INODE_ATIME_SUBSEC, 64, &view->inode.subsec[0] },
 		{ INODE_MTIME_SUBSEC, 64, &view->inode.subsec[1] },
 		{ INODE_CTIME_SUBSEC, 64, &view->inode.subsec[2] },
+		{ INODE_BTIME_SUBSEC, 64, &view->inode.subsec[3] },
 		{ INODE_NLINK_MINUS_ONE, 32, &view->inode.nlink_minus_one },
 		{ 0 },
 	};
@@ -610,6 +613,7 @@ static void describe_packing(struct view *view)
 		{ view->packed_chunk_table, "packed_chunk_table" },
 		{ view->packed_directories, "packed_directories" },
 		{ view->packed_shared_files, "packed_shared_files_table" },
+		{ view->has_btime, "has_btime" },
 		{ view->has_nlink, "inodes_have_nlink" },
 		{ view->names.is_compact, "compact_names" },
 		{ view->names.decoder != NULL, "packed_names" },

@@ -18,7 +18,7 @@
 
 struct inode_columns {
 	struct column name_index, mode_index, inode, owner_index, group_index;
-	struct column offset[3], subsec[3]; /* by dwarfs_time */
+	struct column offset[4], subsec[4]; /* by dwarfs_time */
 	struct column nlink_minus_one;
 };
 
@@ -43,8 +43,8 @@ struct dwarfs_stat {
 	uint32_t nlink;
 	uint32_t rdev_major, rdev_minor;
 	uint64_t bytes, allocated_bytes;
-	uint64_t seconds[3];
-	uint32_t nanoseconds[3];
+	uint64_t seconds[4]; /* by dwarfs_time */
+	uint32_t nanoseconds[4];
 };
 
 struct view {
@@ -91,7 +91,7 @@ struct view {
 	bool has_create_timestamp;
 	bool has_features_set;
 	uint64_t time_resolution, subsecond_multiplier;
-	bool mtime_only, has_nlink;
+	bool mtime_only, has_btime, has_nlink;
 	bool packed_chunk_table, packed_directories, packed_shared_files;
 	bool has_self_entries;
 	bool has_size_cache;

@@ -115,7 +115,7 @@ static int visit_start(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error 
 	return 1;
 }
 
-static int next_in_tree(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
+static int step(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
 {
 	const struct view *view = walk->image->view;
 	struct level *level;
@@ -124,9 +124,11 @@ static int next_in_tree(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error
 
 	if (!walk->started)
 		return visit_start(walk, entry_out, err);
-	if (walk->can_enter && (ret = enter(walk, err)) < 0)
-		return ret;
-	walk->can_enter = false;
+	if (walk->can_enter) {
+		walk->can_enter = false;
+		if ((ret = enter(walk, err)) < 0)
+			return ret;
+	}
 	while (walk->depth > 0 &&
 	       walk->levels[walk->depth - 1].next == walk->levels[walk->depth - 1].end)
 		walk->depth--;
@@ -145,6 +147,23 @@ static int next_in_tree(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error
 	walk->can_enter = walk->inode < view->directory_count;
 	*entry_out = entry;
 	return 1;
+}
+
+/* For salvage what is damaged is passed over. */
+static int next_in_tree(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
+{
+	for (;;) {
+		auto_error dwarfs_error *why = NULL;
+		int ret = step(walk, entry_out, &why);
+
+		if (ret >= 0)
+			return ret;
+		if (ret == DWARFS_ERR_NOMEM || !walk->image->salvage || !walk->started ||
+		    walk->visited > walk->image->view->entry_count)
+			return dw_error_copy(err, ret, why);
+		dw_log(walk->image->context, DWARFS_LOG_WARN, "an entry is lost: %s",
+		       dwarfs_error_message(why));
+	}
 }
 
 /* -- data order ---------------------------------------------------------------------- */
@@ -204,13 +223,15 @@ static int sort_visits(dwarfs_walk *walk, dwarfs_error **err)
 	if (!places || !walk->order)
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < walk->visit_count; i++) {
+		dwarfs_error **why = walk->image->salvage ? NULL : err;
 		uint32_t inode;
 		int ret;
 
 		places[i].visit = (uint32_t)i;
 		if ((ret = dw_view_entry_inode(walk->image->view, walk->visits[i].entry,
 					       &inode, err)) < 0 ||
-		    (ret = find_place(walk->image->view, inode, &places[i], err)) < 0)
+		    ((ret = find_place(walk->image->view, inode, &places[i], why)) < 0 &&
+		     !walk->image->salvage))
 			return ret;
 	}
 	qsort(places, walk->visit_count, sizeof(*places), compare_places);

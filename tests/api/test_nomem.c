@@ -7,6 +7,7 @@
  * DWARFS_ERR_NOMEM, or be done without; the sanitizers see what leaks.
  */
 #include <stdatomic.h>
+#include <sys/xattr.h>
 
 #include "support.h"
 
@@ -98,7 +99,9 @@ static int read_everything(const dwarfs_image *image, dwarfs_error **err)
 	    (ret = dwarfs_walk_new(image, 0, DWARFS_WALK_DATA, &walk, err)) == 0)
 		while ((ret = dwarfs_walk_next(walk, &entry, err)) > 0) {
 			if ((ret = dwarfs_entry_stat(image, entry, stat, err)) < 0 ||
-			    (ret = dwarfs_entry_inode(image, entry, &inode, err)) < 0)
+			    (ret = dwarfs_entry_inode(image, entry, &inode, err)) < 0 ||
+			    (ret = dwarfs_xattr_list(image, inode, NULL, 0, &bytes,
+						     err)) < 0)
 				break;
 			if ((dwarfs_stat_mode(stat) & 0170000) != 0100000)
 				continue;
@@ -168,6 +171,51 @@ static int extract(const struct fixture *fixture, dwarfs_error **err)
 	dwarfs_extract_free(extraction);
 	dwarfs_image_free(image);
 	remove_tree(target);
+	return ret;
+}
+
+/* An image with itself as an archive would be too much; with its directory it is not. */
+static int compare(const struct fixture *fixture, dwarfs_error **err)
+{
+	dwarfs_compare *comparison = NULL;
+	int ret;
+
+	if ((ret = dwarfs_compare_new(NULL, &comparison, err)) == 0 &&
+	    (ret = dwarfs_compare_set_path(comparison, DWARFS_COMPARE_A, fixture->path,
+					   NULL, err)) == 0 &&
+	    (ret = dwarfs_compare_set_path(comparison, DWARFS_COMPARE_B, fixture->tree,
+					   NULL, err)) == 0)
+		ret = dwarfs_compare_run(comparison, NULL, NULL, NULL, err);
+	dwarfs_compare_free(comparison);
+	return ret;
+}
+
+/* Without the end, and with a damaged header. */
+static int salvage(const struct fixture *fixture, dwarfs_error **err)
+{
+	static uint8_t bytes[1 << 22];
+	dwarfs_image_options *options = NULL;
+	dwarfs_image *image = NULL;
+	dwarfs_io *io = NULL;
+	const size_t size = fixture->image.size - 10;
+	int ret;
+
+	if (size > sizeof(bytes))
+		return -1;
+	memcpy(bytes, fixture->image.data, size);
+	bytes[0] ^= 1;
+	if ((ret = dwarfs_image_options_new(&options, err)) == 0)
+		dwarfs_image_options_set_salvage(options, DWARFS_SALVAGE_ZEROS);
+	if (ret == 0 &&
+	    (ret = dwarfs_io_from_memory(bytes, size, NULL, NULL, &io, err)) == 0 &&
+	    (ret = dwarfs_image_open_io(NULL, io, options, &image, err)) == 0)
+		ret = read_everything(image, err);
+	dwarfs_image_free(image);
+	dwarfs_io_free(io);
+	dwarfs_image_options_free(options);
+	/* What could not be proved for want of memory is lost. */
+	if (ret == DWARFS_ERR_CORRUPT || ret == DWARFS_ERR_NOT_IMAGE)
+		ret = 0;
 	return ret;
 }
 
@@ -250,6 +298,7 @@ static int build_with(const struct fixture *fixture, uint32_t workers, dwarfs_er
 	    (ret = dwarfs_builder_set_block_bits(builder, BLOCK_BITS, err)) == 0 &&
 	    (ret = dwarfs_builder_set_chmod(builder, "norm", err)) == 0 &&
 	    (ret = dwarfs_builder_add_history_argument(builder, "x", err)) == 0 &&
+	    (ret = dwarfs_builder_add_xattr_rule(builder, true, "user.*", err)) == 0 &&
 	    (ret = dwarfs_builder_set_header(builder, "#!", 2, err)) == 0 &&
 	    (ret = dwarfs_builder_add_directory(builder, fixture->tree, err)) == 0 &&
 	    (ret = dwarfs_builder_write_callback(builder, discard, NULL, err)) == 0 &&
@@ -268,6 +317,83 @@ static int build_alone(const struct fixture *fixture, dwarfs_error **err)
 static int build_with_workers(const struct fixture *fixture, dwarfs_error **err)
 {
 	return build_with(fixture, 2, err);
+}
+
+/* -- items --------------------------------------------------------------------------- */
+
+static int read_twice(void *user, const void **data_out, size_t *bytes_out,
+		      uint64_t *offset_out, dwarfs_error **err)
+{
+	static const char text[] = "some text that is given twice";
+	int *left = user;
+
+	(void)err;
+	(void)offset_out;
+	if ((*left)-- == 0)
+		return 0;
+	*data_out = text;
+	*bytes_out = sizeof(text);
+	return 1;
+}
+
+static int add_contents(dwarfs_builder *builder, const struct fixture *fixture,
+			dwarfs_item *item, dwarfs_error **err)
+{
+	static uint8_t much[600000];
+	int left = 2, ret;
+
+	memset(much, 'm', sizeof(much));
+	if ((ret = dwarfs_item_add_xattr(item, "user.a", "1", 1, err)) < 0 ||
+	    (ret = dwarfs_item_add_xattr(item, "user.a", "2", 1, err)) < 0 ||
+	    (ret = dwarfs_item_set_reader(item, UINT64_MAX, read_twice, &left, err)) <
+		    0 ||
+	    (ret = dwarfs_builder_add_item(builder, "a/b/read", 8, item, err)) < 0 ||
+	    (ret = dwarfs_item_set_path(item, fixture->path, err)) < 0 ||
+	    (ret = dwarfs_builder_add_item(builder, "a/path", 6, item, err)) < 0 ||
+	    (ret = dwarfs_item_set_memory(item, much, sizeof(much), err)) < 0 ||
+	    (ret = dwarfs_builder_add_item(builder, "memory", 6, item, err)) < 0 ||
+	    (ret = dwarfs_builder_add_item(builder, "a/path", 6, item, err)) < 0)
+		return ret;
+	return 0;
+}
+
+static int add_links(dwarfs_builder *builder, dwarfs_item *item, dwarfs_error **err)
+{
+	int ret;
+
+	if ((ret = dwarfs_item_set_hard_link(item, "z", 1, err)) < 0 ||
+	    (ret = dwarfs_builder_add_item(builder, "later", 5, item, err)) < 0 ||
+	    (ret = dwarfs_item_set_hard_link(item, "memory", 6, err)) < 0 ||
+	    (ret = dwarfs_builder_add_item(builder, "z", 1, item, err)) < 0)
+		return ret;
+	return dwarfs_builder_remove_item(builder, "a/b", 3, false, err);
+}
+
+static int build_items(const struct fixture *fixture, dwarfs_error **err)
+{
+	dwarfs_context *context = NULL;
+	dwarfs_builder *builder = NULL;
+	dwarfs_item *item = NULL;
+	int ret;
+
+	if ((ret = dwarfs_context_new(&context, err)) == 0 &&
+	    (ret = dwarfs_context_set_workers(context, 0, err)) == 0 &&
+	    (ret = dwarfs_builder_new(context, &builder, err)) == 0 &&
+	    (ret = dwarfs_builder_set_level(builder, 1, err)) == 0 &&
+	    (ret = dwarfs_builder_set_block_bits(builder, BLOCK_BITS, err)) == 0 &&
+	    (ret = dwarfs_builder_set_spool(builder, fixture->dir, 0, err)) == 0 &&
+	    (ret = dwarfs_builder_add_tree(builder, fixture->tree, "tree", 4, err)) ==
+		    0 &&
+	    (ret = dwarfs_item_new(0100644, &item, err)) == 0 &&
+	    (ret = add_contents(builder, fixture, item, err)) == 0 &&
+	    (ret = add_links(builder, item, err)) == 0 &&
+	    (ret = dwarfs_builder_write_callback(builder, discard, NULL, err)) == 0 &&
+	    dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS) > 0)
+		fail_msg("memory that ran out was taken for a file that cannot be read");
+	dwarfs_item_free(item);
+	dwarfs_builder_free(builder);
+	dwarfs_context_free(context);
+	return ret;
 }
 
 /* -- the test ------------------------------------------------------------------------ */
@@ -323,6 +449,18 @@ static void checking_survives(void **state)
 	fail_everywhere(*state, open_and_check, false);
 }
 
+static void comparing_survives(void **state)
+{
+	fail_everywhere(*state, compare, false);
+	fail_everywhere(*state, compare, true);
+}
+
+static void salvaging_survives(void **state)
+{
+	fail_everywhere(*state, salvage, false);
+	fail_everywhere(*state, salvage, true);
+}
+
 static void extracting_survives_one_failure(void **state)
 {
 	fail_everywhere(*state, extract, false);
@@ -348,6 +486,34 @@ static void building_with_workers_survives(void **state)
 	fail_everywhere(*state, build_with_workers, false);
 }
 
+static void building_of_items_survives(void **state)
+{
+	fail_everywhere(*state, build_items, false);
+	fail_everywhere(*state, build_items, true);
+}
+
+/* The image of the directory, with extended attributes where the file system has them. */
+static int setup(void **state)
+{
+	const struct fixture *fixture;
+	dwarfs_builder *builder;
+	char path[200];
+	int ret = fixture_setup(state);
+
+	if (ret != 0)
+		return ret;
+	fixture = *state;
+	snprintf(path, sizeof(path), "%s/dir/copy", fixture->tree);
+	(void)setxattr(path, "user.one", "1", 1, 0);
+	(void)setxattr(path, "user.two", "", 0, 0);
+	snprintf(path, sizeof(path), "%s/dir/sub", fixture->tree);
+	(void)setxattr(path, "user.one", "1", 1, 0);
+	builder = new_builder(fixture, NULL);
+	ret = dwarfs_builder_write_path(builder, fixture->path, true, NULL);
+	dwarfs_builder_free(builder);
+	return ret;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -355,12 +521,15 @@ int main(void)
 		cmocka_unit_test(reading_survives_the_end_of_memory),
 		cmocka_unit_test(reading_in_bulk_survives),
 		cmocka_unit_test(checking_survives),
+		cmocka_unit_test(comparing_survives),
+		cmocka_unit_test(salvaging_survives),
 		cmocka_unit_test(extracting_survives_one_failure),
 		cmocka_unit_test(extracting_survives_the_end_of_memory),
 		cmocka_unit_test(building_survives_one_failure),
 		cmocka_unit_test(building_survives_the_end_of_memory),
 		cmocka_unit_test(building_with_workers_survives),
+		cmocka_unit_test(building_of_items_survives),
 	};
 
-	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+	return cmocka_run_group_tests(tests, setup, fixture_teardown);
 }

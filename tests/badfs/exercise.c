@@ -84,13 +84,15 @@ static void visit_entry(struct visit *visit, dwarfs_entry entry)
 	note(visit, ret);
 	if (ret == 0) {
 		inode = dwarfs_stat_inode(visit->stat);
+		note(visit, dwarfs_xattr_list(visit->image, inode, text, sizeof(text),
+					      NULL, &err));
+		note(visit, dwarfs_entry_dir(visit->image, entry, &parent, &err));
 		mode = dwarfs_stat_mode(visit->stat);
 		if (S_ISDIR(mode)) {
 			note(visit,
 			     dwarfs_dir_range(visit->image, inode, &found, &count, &err));
 			note(visit,
 			     dwarfs_dir_parent(visit->image, inode, &parent, &err));
-			dwarfs_entry_dir(visit->image, inode, &parent, NULL);
 			dwarfs_dir_find(visit->image, inode, "no such name", 12, &found,
 					NULL);
 		} else if (S_ISLNK(mode)) {

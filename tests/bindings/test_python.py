@@ -13,6 +13,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 import time
@@ -68,6 +69,201 @@ class Case(unittest.TestCase):
 
     def setUp(self):
         self.image = dwarfs.open(self.file)
+
+
+class Adding(unittest.TestCase):
+    """Images of entries that are added one by one."""
+
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="dwarfs-python-"))
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.builder = dwarfs.Builder(level=1, history=False, create_timestamp=False,
+                                      time_resolution_ns=1, devices=True, specials=True)
+
+    def build(self):
+        output = io.BytesIO()
+        self.counts = self.builder.write(output)
+        return dwarfs.open(output.getvalue())
+
+    def test_contents_from_anywhere(self):
+        file = self.dir / "file"
+        file.write_bytes(BIG)
+        numbers = (str(i).encode() for i in range(100))
+        self.builder.add("a/bytes", b"some bytes")
+        self.builder.add("a/view", memoryview(bytearray(BIG))[3:])
+        self.builder.add("a/path", file)
+        with open(file, "rb") as opened:
+            opened.seek(1000)
+            self.builder.add("a/file", opened)
+            self.builder.add("a/descriptor", opened.fileno())
+        self.builder.add("a/object", io.BytesIO(BIG))
+        self.builder.add("a/iterator", numbers)
+        self.builder.add("a/nothing")
+        image = self.build()
+        self.assertEqual((image / "a/bytes").read_bytes(), b"some bytes")
+        self.assertEqual((image / "a/view").read_bytes(), BIG[3:])
+        self.assertEqual((image / "a/path").read_bytes(), BIG)
+        self.assertEqual((image / "a/file").read_bytes(), BIG[1000:])
+        self.assertEqual((image / "a/descriptor").read_bytes(), BIG)
+        self.assertEqual((image / "a/object").read_bytes(), BIG)
+        self.assertEqual((image / "a/iterator").read_bytes(),
+                         b"".join(str(i).encode() for i in range(100)))
+        self.assertEqual((image / "a/nothing").read_bytes(), b"")
+        self.assertEqual(self.counts.files, 8)
+        self.assertEqual(self.counts.duplicates, 2)
+
+    def test_pieces_with_holes(self):
+        self.builder.add("sparse", [(1 << 20, b"one"), b"two", (3 << 20, b"three")],
+                         size=4 << 20)
+        self.builder.add("hole", size=1 << 40)
+        image = self.build()
+        expected = (b"\0" * (1 << 20) + b"onetwo").ljust(3 << 20, b"\0") + b"three"
+        self.assertEqual((image / "sparse").read_bytes(), expected.ljust(4 << 20, b"\0"))
+        self.assertEqual((image / "hole").stat().st_size, 1 << 40)
+
+    def test_attributes(self):
+        self.builder.add("", mode=stat.S_IFDIR | 0o711)
+        self.builder.add("file", b"x", mode=0o4751, uid=1, gid=2, mtime=(12, 345678901))
+        self.builder.add("null", mode=stat.S_IFCHR | 0o666, device=(1, 3))
+        self.builder.add("fifo", mode=stat.S_IFIFO | 0o600,
+                         mtime=datetime.datetime.fromtimestamp(7, datetime.timezone.utc))
+        self.builder.add("link", target="d/e")
+        self.builder.add(b"\xff", b"odd name")
+        self.builder.add("d", mode=stat.S_IFDIR | 0o700)
+        self.builder.add("d/hard", link="file")
+        self.builder.add("attributed", b"", xattrs={"user.a": b"b\0c", "user.d": b""})
+        image = self.build()
+        self.assertEqual((image / "attributed").xattrs(), {"user.a": b"b\0c", "user.d": b""})
+        found = (image / "file").stat()
+        self.assertEqual(found.st_mode, stat.S_IFREG | 0o4751)
+        self.assertEqual((found.st_uid, found.st_gid), (1, 2))
+        self.assertEqual(found.st_mtime_ns, 12345678901)
+        self.assertEqual(found.st_nlink, 2)
+        self.assertEqual((image / "d/hard").stat().st_ino, found.st_ino)
+        self.assertEqual((image / "fifo").stat().st_mtime, 7)
+        self.assertTrue(stat.S_ISCHR((image / "null").stat().st_mode))
+        self.assertEqual(str((image / "link").readlink()), "d/e")
+        self.assertEqual((image / os.fsdecode(b"\xff")).read_bytes(), b"odd name")
+        self.assertEqual((image / "d").stat().st_mode, stat.S_IFDIR | 0o700)
+
+    def test_trees_and_removing(self):
+        tree = self.dir / "tree"
+        tree.mkdir()
+        make_tree(tree)
+        self.builder.add("opt/before", b"before")
+        self.builder.add_tree(tree, "opt/tree")
+        self.builder.remove("opt/tree/dir/sub", contents_only=True)
+        self.builder.remove("opt/tree/big")
+        with self.assertRaises(FileNotFoundError):
+            self.builder.remove("opt/tree/big")
+        image = self.build()
+        self.assertEqual((image / "opt/tree/dir/hard").read_bytes(), BIG)
+        self.assertEqual(list((image / "opt/tree/dir/sub").iterdir()), [])
+        self.assertEqual((image / "opt/before").read_bytes(), b"before")
+
+    def test_archives(self):
+        output = io.BytesIO()
+        with tarfile.open(fileobj=output, mode="w:gz") as archive:
+            for name, data in (("top/a", b"first"), ("top/b", b"second")):
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                archive.addfile(info, io.BytesIO(data))
+        (self.dir / "x.tgz").write_bytes(output.getvalue())
+        try:
+            self.assertEqual(self.builder.add_archive(self.dir / "x.tgz"), 0)
+        except dwarfs.Error as error:
+            self.assertEqual(error.code, dwarfs.ErrorCode.UNSUPPORTED)
+            self.skipTest(str(error))
+        self.builder.add_archive(output.getvalue(), "tar", strip_components=1, prefix="in/it")
+        with open(self.dir / "x.tgz", "rb") as opened:
+            self.builder.add_archive(opened.fileno(), prefix="again")
+        self.builder.add("top/a", b"replaced")
+        with self.assertRaises(dwarfs.Error) as caught:
+            self.builder.add_archive(b"no archive")
+        self.assertEqual(caught.exception.code, dwarfs.ErrorCode.UNSUPPORTED)
+        with self.assertRaises(dwarfs.CorruptError):
+            self.builder.add_archive(output.getvalue()[:50])
+        with self.assertRaises(KeyError):
+            self.builder.add_archive(output.getvalue(), progress=lambda state: {}["no more"])
+        image = self.build()
+        self.assertEqual((image / "top/a").read_bytes(), b"replaced")
+        self.assertEqual((image / "in/it/b").read_bytes(), b"second")
+        self.assertEqual((image / "again/top/a").read_bytes(), b"first")
+
+    def test_what_fails(self):
+        def broken():
+            yield b"some"
+            raise KeyError("no more")
+
+        self.builder.set_spool(self.dir, 1 << 20)
+        with self.assertRaises(KeyError):
+            self.builder.add("broken", broken())
+        with self.assertRaises(TypeError):
+            self.builder.add("text", "no bytes")
+        with self.assertRaises(TypeError):
+            self.builder.add("numbers", [1, 2])
+        with self.assertRaises(TypeError):
+            self.builder.add("text", io.StringIO("no bytes"))
+        for path in ("/a", "a//b", "../a", "a/."):
+            with self.assertRaises(dwarfs.InvalidError):
+                self.builder.add(path, b"x")
+        with self.assertRaises(dwarfs.InvalidError):
+            self.builder.add("back", [(10, b"x"), (5, b"y")])
+        with self.assertRaises(FileNotFoundError):
+            self.builder.add("missing", self.dir / "missing")
+        with self.assertRaises(TypeError):
+            dwarfs.Builder(colour="green")
+        self.builder.add("good", b"good")
+        with self.assertRaises(NotADirectoryError):
+            self.builder.add("good/bad", b"x")
+        image = self.build()
+        self.assertEqual([str(path) for path in image], ["good"])
+        with self.assertRaises(dwarfs.InvalidError):
+            self.builder.add("late", b"x")
+
+    def test_the_spool_is_used(self):
+        self.builder.set_spool(self.dir, 0)
+        for i in range(20):
+            self.builder.add(f"f{i}", os.urandom(100_000) + bytes([i]))
+        image = self.build()
+        self.assertEqual((image / "f7").read_bytes()[-1], 7)
+        self.assertEqual(os.listdir(self.dir), [])
+
+
+class Comparing(unittest.TestCase):
+    """What differs between two trees."""
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="compare-")
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+        self.tree = os.path.join(self.dir, "tree")
+        os.mkdir(self.tree)
+        for name in ("a", "b"):
+            with open(os.path.join(self.tree, name), "wb") as out:
+                out.write(b"contents of " + name.encode())
+        self.image = os.path.join(self.dir, "image")
+        dwarfs.pack(self.tree, self.image, level=1)
+
+    def test_equal(self):
+        self.assertEqual(dwarfs.compare(self.image, self.tree), [])
+        with dwarfs.open(self.image) as image:
+            self.assertEqual(dwarfs.compare(image, image, time_resolution_ns=1), [])
+
+    def test_differences(self):
+        os.chmod(os.path.join(self.tree, "a"), 0o700)
+        os.rename(os.path.join(self.tree, "b"), os.path.join(self.tree, "c"))
+        found = dwarfs.compare(self.image, self.tree, ignore=["mtime"])
+        self.assertEqual([(one.kind, one.path) for one in found],
+                         [("mode", "a"), ("only-a", "b"), ("only-b", "c")])
+        self.assertEqual((found[0].name, found[0].b, found[1].b), (None, b"0700", None))
+        self.assertEqual(dwarfs.compare(self.image, self.tree,
+                                        ignore=["mtime", "mode", "only-a", "only-b"]), [])
+
+    def test_what_fails(self):
+        with self.assertRaises(ValueError):
+            dwarfs.compare(self.tree, self.tree, ignore=["grmpf"])
+        with self.assertRaises(FileNotFoundError):
+            dwarfs.compare(self.tree, os.path.join(self.dir, "missing"))
 
 
 class Opening(Case):
@@ -267,6 +463,42 @@ class Describing(Case):
         self.assertEqual(image.categories, ())
         self.assertEqual(image.hardlink_size, len(BIG))
         self.assertTrue(all(isinstance(word, str) for word in image.packing))
+
+    def test_extended_attributes(self):
+        tree = self.dir / "attributes"
+        tree.mkdir(exist_ok=True)
+        (tree / "file").write_bytes(b"contents")
+        (tree / "none").write_bytes(b"")
+        os.symlink("file", tree / "link")
+        try:
+            os.setxattr(tree / "file", "user.comment", b"a\0b")
+            os.setxattr(tree / "file", b"user.\xff", b"")
+        except OSError as error:
+            self.skipTest(f"no extended attributes here: {error}")
+        output = io.BytesIO()
+        dwarfs.pack(tree, output, keep_birth_times=True)
+        image = dwarfs.open(output.getvalue())
+        expected = {"user.comment": b"a\0b", "user.\udcff": b""}
+        self.assertEqual((image / "file").xattrs(), expected)
+        self.assertEqual((image / "link").xattrs(), expected)
+        self.assertEqual((image / "link").xattrs(follow_symlinks=False), {})
+        self.assertEqual((image / "none").xattrs(), {})
+        self.assertEqual(image.xattr_names, tuple(expected))
+        born = (image / "file").birth_time_ns()
+        self.assertTrue(born is None or abs(born / 1e9 - time.time()) < 1e6)
+        with self.assertRaises(FileNotFoundError):
+            (image / "nothing").xattrs()
+        output = io.BytesIO()
+        dwarfs.pack(tree, output, xattrs_include=["user.c*"])
+        image = dwarfs.open(output.getvalue())
+        self.assertEqual((image / "file").xattrs(), {"user.comment": b"a\0b"})
+        self.assertIsNone((image / "file").birth_time_ns())
+        self.assertEqual(self.image.xattr_names, ())
+        damaged = bytearray(output.getvalue())
+        section, = [s for s in image.sections if s.type == "XATTRS"]
+        damaged[section.offset + 64] ^= 1
+        with self.assertRaises(dwarfs.CorruptError):
+            (dwarfs.open(bytes(damaged)) / "file").xattrs()
 
     def test_sections(self):
         sections = self.image.sections
@@ -655,6 +887,41 @@ class Packing(Case):
             shutil.rmtree(back)
         with self.assertRaises(FileNotFoundError):
             dwarfs.extract(self.data, self.dir / "no" / "parent")
+        some = self.dir / "some"
+        self.image.extract(some, patterns=["i:BI?"], writers=2, xattrs=False)
+        try:
+            self.assertEqual([path.name for path in some.iterdir()], ["big"])
+            self.assertEqual((some / "big").read_bytes(), BIG)
+            with self.assertRaises(ValueError):
+                self.image.extract(some, patterns=["[a"])
+        finally:
+            shutil.rmtree(some)
+
+    def test_exporting(self):
+        target = self.dir / "out.tar.gz"
+        self.addCleanup(target.unlink, missing_ok=True)
+        seen = []
+        try:
+            self.image.export(target, progress=seen.append)
+        except dwarfs.Error as error:
+            if error.code != dwarfs.ErrorCode.UNSUPPORTED:
+                raise
+            self.skipTest(str(error))
+        self.assertEqual(seen[-1].phase, dwarfs.Phase.DONE)
+        with tarfile.open(target, "r:gz", errors="surrogateescape") as archive:
+            names = {os.fsencode(member.name) for member in archive}
+            self.assertEqual(names, {os.fsencode(str(path)) or b"." for path in self.image.walk()})
+            self.assertEqual(archive.extractfile("big").read(), BIG)
+        with open(target, "wb") as out:
+            self.image.export(out.fileno(), "newc", filters=["zstd"], patterns=["i:BI?"],
+                              options="compression-level=1", xattrs=False, tree_order=True)
+        self.assertEqual(target.read_bytes()[:4], b"\x28\xb5\x2f\xfd")
+        with self.assertRaisesRegex(ValueError, "No such format"):
+            self.image.export(target, "nothing")
+        target.unlink()
+        with self.assertRaises(dwarfs.Error):
+            self.image.export(target, "arbsd")
+        self.assertFalse(target.exists())
 
 
 class Contexts(Case):

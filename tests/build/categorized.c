@@ -102,7 +102,7 @@ static const char *run_open(struct categorized *all, const char *name, int fd,
 	return run(all, &(struct category_file){
 				.path = name,
 				.size = size,
-				.fd = fd,
+				.raw = &(struct raw){ .fd = fd },
 				.head = { head, head_bytes },
 			});
 }

@@ -333,12 +333,13 @@ static void a_file_may_end_before_its_size(void **state)
 	struct categorized *all = with_probes(state);
 	auto_categorizers struct categorizers *categorizers = NULL;
 	auto_category_parts struct category_parts parts = { 0 };
-	struct category_file file = { .path = "shrunk", .size = 64 * MIB };
+	struct raw raw = RAW_NONE;
+	struct category_file file = { .path = "shrunk", .size = 64 * MIB, .raw = &raw };
 	FILE *stream = tmpfile();
 	uint64_t sum = 0;
 
 	assert_non_null(stream);
-	file.fd = fileno(stream);
+	raw.fd = fileno(stream);
 	assert_int_equal(dw_categorizers_new(&all->builder->options, &categorizers, NULL),
 			 0);
 	assert_true(dw_categorizers_any(categorizers));
@@ -356,7 +357,8 @@ static void what_cannot_be_read_is_an_error(void **state)
 	auto_categorizers struct categorizers *categorizers = NULL;
 	auto_category_parts struct category_parts parts = { 0 };
 	auto_error dwarfs_error *err = NULL;
-	struct category_file file = { .path = "gone", .size = MIB, .fd = -1 };
+	struct raw none = RAW_NONE;
+	struct category_file file = { .path = "gone", .size = MIB, .raw = &none };
 
 	assert_int_equal(dw_categorizers_new(&all->builder->options, &categorizers, NULL),
 			 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * build/filter, build/pattern: what rules match, which of them decides, and what is no
+ * build/filter, base/pattern: what rules match, which of them decides, and what is no
  * rule.
  */
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "build/filter.h"
-#include "build/pattern.h"
+#include "base/pattern.h"
 
 /* -- patterns ------------------------------------------------------------------------ */
 

@@ -63,8 +63,20 @@ def main():
                 done = subprocess.run([FOLDER / f"example-cat{SUFFIX}", image, "dir/big"],
                                       stdout=full, stderr=subprocess.PIPE)
             assert done.returncode == 1 and done.stderr, done
+        with suite.case("items makes an image of arguments and of a pipe"):
+            made = root / "items.dwarfs"
+            done = subprocess.run([FOLDER / f"example-items{SUFFIX}", made, "a/b=text", "c="],
+                                  input=b"from a pipe", capture_output=True)
+            assert done.returncode == 0, done.stderr
+            for path, text in (("a/b", b"text"), ("c", b""), ("stdin", b"from a pipe")):
+                done = run("cat", made, path)
+                assert (done.returncode, done.stdout) == (0, text), done
+        with suite.case("items says what cannot be"):
+            done = run("items", root / "none.dwarfs", "../a=text")
+            assert done.returncode == 1 and b"../a" in done.stderr, done
+            assert not (root / "none.dwarfs").exists()
         with suite.case("wrong arguments give the usage"):
-            for name in "list", "cat", "pack":
+            for name in "list", "cat", "pack", "items":
                 done = run(name)
                 assert done.returncode == 2 and done.stderr.startswith(b"usage: "), done
     suite.finish()

@@ -2,7 +2,10 @@
 """A folder for trees and images that a test of the programs makes, and removes at its end."""
 import atexit
 import contextlib
+import ctypes
+import ctypes.util
 import os
+import struct
 import subprocess
 import tempfile
 
@@ -41,3 +44,36 @@ def pack(tree, *options):
     subprocess.run([tap.tool("MKDWARFS"), "-i", tree, "-o", image, "--force", "--no-progress",
                     "--log-level=warn", *(options or ("-l1",))], check=True)
     return image
+
+
+def remove_tree():
+    """At the end of a test, with whatever it has left in it."""
+    subprocess.run(["chmod", "-R", "u+rwx", scratch], check=False, stderr=subprocess.DEVNULL)
+    subprocess.run(["rm", "-rf", scratch], check=False)
+
+
+def with_names(image, changes):
+    """A copy of an image of which names in the metadata are replaced, with the right hash."""
+    try:
+        xxh3 = ctypes.CDLL(ctypes.util.find_library("xxhash") or "libxxhash.so.0").XXH3_64bits
+    except OSError:
+        raise tap.Skip("no libxxhash") from None
+    xxh3.restype = ctypes.c_uint64
+    xxh3.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    contents, at = bytearray(read(image)), 0
+    while at < len(contents):
+        kind, packing, length = struct.unpack_from("<HHQ", contents, at + 0x34)
+        end = at + 64 + length
+        if kind == 8:
+            assert packing == 0, "the metadata is compressed"
+            for old, new in changes.items():
+                assert contents.count(old, at, end) == 1, old
+                place_of = contents.index(old, at, end)
+                contents[place_of:place_of + len(old)] = new
+            covered = bytes(contents[at + 0x30:end])
+            struct.pack_into("<Q", contents, at + 0x28, xxh3(covered, len(covered)))
+        at = end
+    changed = image + ".changed"
+    with open(changed, "wb") as out:
+        out.write(contents)
+    return changed

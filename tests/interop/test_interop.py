@@ -7,10 +7,12 @@ The crate is an independent reader. It knows formats 2.3 to 2.5, no holes, whole
 names in UTF-8; it misreads a packed shared-files table, and it reads no FLAC and no RICEPP. What is
 packed here keeps to that.
 """
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 import absent
@@ -41,6 +43,8 @@ VARIANTS.update({
     "zstd metadata": ["-l", "1", "--metadata-compression", "zstd:level=3"],
     "lzma metadata": ["-l", "1", "--metadata-compression", "lzma:level=3"],
     "all times": ["-l", "1", "--keep-all-times"],
+    "births": ["-l", "1", "--keep-birth-times"],
+    "no extended attributes": ["-l", "1", "--no-xattrs"],
     "one owner and time": ["-l", "1", "--set-owner", "33", "--set-group", "44", "--set-time",
                            "1700000000"],
 })
@@ -84,6 +88,18 @@ def build(directory):
     subprocess.run([cargo, "build", "--release", "--offline", "--quiet"], cwd=crate,
                    env=environment, check=True)
     return os.path.join(directory, "cargo", "release", "interop")
+
+
+def label(source):
+    """Give some entries extended attributes, which the reader passes over in all variants."""
+    labelled = 0
+    for number, (parent, _, files) in enumerate(sorted(os.walk(source))):
+        for name in [".", *sorted(files)]:
+            with contextlib.suppress(OSError):
+                os.setxattr(os.path.join(parent, name), "user.number", b"%d" % (number % 3),
+                            follow_symlinks=False)
+                labelled += 1
+    return labelled
 
 
 def unescape(field):
@@ -132,6 +148,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="dwarfs-interop-") as scratch:
         source = os.path.join(scratch, "source")
         tree.make(source, plain=True, huge=False)
+        labelled = label(source)
         expected = walker.describe(source)
         image = os.path.join(scratch, "image")
         for name, options in VARIANTS.items():
@@ -140,6 +157,23 @@ def main():
                 check(mkdwarfs, reader, source, expected, image, options)
             if os.path.exists(image):
                 os.unlink(image)
+        with suite.case("there are extended attributes in these images"):
+            if not labelled:
+                raise tap.Skip("no extended attributes where temporary files are")
+            subprocess.run([mkdwarfs, "-i", source, "-o", image, "--no-progress"], check=True,
+                           capture_output=True)
+            done = subprocess.run([tap.tool("DWARFSCK"), "-j", image], check=True,
+                                  capture_output=True, text=True)
+            assert '"XATTRS"' in done.stdout, done.stdout
+            os.unlink(image)
+        with suite.case("from an archive"):
+            archive = os.path.join(scratch, "archive")
+            with tarfile.open(archive, "w", format=tarfile.PAX_FORMAT) as out:
+                out.add(source, ".")
+            check(mkdwarfs, reader, archive,
+                  {path: row for path, row in expected.items() if row["type"] != "s"}, image,
+                  ["-l", "1"])
+            os.unlink(archive)
         with suite.case("an empty directory"):
             empty = os.path.join(scratch, "empty")
             os.mkdir(empty)

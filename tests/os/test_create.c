@@ -47,7 +47,7 @@ static int leave(void **state)
 
 static void make_file(int dir, const char *name)
 {
-	int fd = dw_create_file(dir, name);
+	int fd = dw_create_file(dir, name, 0600);
 
 	assert_true(fd >= 0);
 	assert_int_equal(dw_create_close(fd), 0);
@@ -58,10 +58,10 @@ static void nothing_is_replaced(void **state)
 	int dir = ((struct place *)*state)->fd;
 
 	make_file(dir, "file");
-	assert_int_equal(dw_create_dir(dir, "dir"), 0);
-	assert_int_equal(dw_create_file(dir, "file"), -EEXIST);
-	assert_int_equal(dw_create_file(dir, "dir"), -EEXIST);
-	assert_int_equal(dw_create_dir(dir, "file"), -EEXIST);
+	assert_int_equal(dw_create_dir(dir, "dir", 0700), 0);
+	assert_int_equal(dw_create_file(dir, "file", 0600), -EEXIST);
+	assert_int_equal(dw_create_file(dir, "dir", 0600), -EEXIST);
+	assert_int_equal(dw_create_dir(dir, "file", 0700), -EEXIST);
 	assert_int_equal(dw_create_symlink(dir, "file", "x"), -EEXIST);
 	assert_int_equal(dw_create_node(dir, "file", S_IFIFO, 0, 0), -EEXIST);
 	assert_int_equal(dw_create_hard_link(dir, "file", dir, "dir"), -EEXIST);
@@ -73,13 +73,13 @@ static void links_are_not_followed(void **state)
 	struct stat st;
 	int ret;
 
-	assert_int_equal(dw_create_dir(dir, "real"), 0);
+	assert_int_equal(dw_create_dir(dir, "real", 0700), 0);
 	assert_int_equal(dw_create_symlink(dir, "to dir", "real"), 0);
 	assert_int_equal(dw_create_symlink(dir, "to nothing", "nothing"), 0);
-	ret = dw_create_open_dir(dir, "to dir", NULL);
+	ret = dw_create_open_dir(dir, "to dir");
 	assert_true(ret == -ELOOP || ret == -ENOTDIR);
-	assert_int_equal(dw_create_file(dir, "to nothing"), -EEXIST);
-	assert_int_equal(dw_create_dir(dir, "to nothing"), -EEXIST);
+	assert_int_equal(dw_create_file(dir, "to nothing", 0600), -EEXIST);
+	assert_int_equal(dw_create_dir(dir, "to nothing", 0700), -EEXIST);
 	assert_int_not_equal(fstatat(dir, "nothing", &st, 0), 0);
 
 	/* A hard link to a link is another link, not another name of its target. */
@@ -94,11 +94,12 @@ static void a_moved_directory_is_noticed(void **state)
 	struct file_identity outer;
 	int outer_fd, inner_fd, found;
 
-	assert_int_equal(dw_create_dir(dir, "outer"), 0);
-	outer_fd = dw_create_open_dir(dir, "outer", &outer);
+	assert_int_equal(dw_create_dir(dir, "outer", 0700), 0);
+	outer_fd = dw_create_open_dir(dir, "outer");
 	assert_true(outer_fd >= 0);
-	assert_int_equal(dw_create_dir(outer_fd, "inner"), 0);
-	inner_fd = dw_create_open_dir(outer_fd, "inner", NULL);
+	assert_int_equal(dw_create_identify(outer_fd, &outer), 0);
+	assert_int_equal(dw_create_dir(outer_fd, "inner", 0700), 0);
+	inner_fd = dw_create_open_dir(outer_fd, "inner");
 	assert_true(inner_fd >= 0);
 
 	found = dw_create_open_parent(inner_fd, &outer);
@@ -129,18 +130,50 @@ static void check_times(const struct stat *st)
 	assert_int_equal(st->st_mtim.tv_nsec, 987654321);
 }
 
+/* All three, in their order; *what_out says which of them failed. */
+static int restore_fd(int fd, const struct attributes *attributes, const char **what_out)
+{
+	struct owned owned;
+	int ret;
+
+	*what_out = "owner";
+	if ((ret = dw_restore_owner(fd, attributes, &owned)) < 0)
+		return ret;
+	*what_out = "mode";
+	if ((ret = dw_restore_mode(fd, attributes, &owned)) < 0)
+		return ret;
+	*what_out = "times";
+	return dw_restore_times(fd, attributes);
+}
+
+static int restore_at(int dir, const char *name, const struct attributes *attributes,
+		      const char **what_out)
+{
+	struct owned owned;
+	int ret;
+
+	*what_out = "owner";
+	if ((ret = dw_restore_owner_at(dir, name, attributes, &owned)) < 0)
+		return ret;
+	*what_out = "mode";
+	if ((ret = dw_restore_mode_at(dir, name, attributes, &owned)) < 0)
+		return ret;
+	*what_out = "times";
+	return dw_restore_times_at(dir, name, attributes);
+}
+
 static void attributes_arrive(void **state)
 {
 	int dir = ((struct place *)*state)->fd;
 	struct attributes attributes = some_attributes(S_IFREG | 0400);
 	const char *what;
 	struct stat st;
-	int fd = dw_create_file(dir, "file");
+	int fd = dw_create_file(dir, "file", 0600);
 
 	assert_true(fd >= 0);
 	assert_int_equal(dw_create_write(fd, "abc", 3, 1 << 20), 0);
 	assert_int_equal(dw_create_resize(fd, 2 << 20), 0);
-	assert_int_equal(dw_restore_fd(fd, &attributes, &what), 0);
+	assert_int_equal(restore_fd(fd, &attributes, &what), 0);
 	assert_int_equal(dw_create_close(fd), 0);
 	assert_int_equal(fstatat(dir, "file", &st, 0), 0);
 	assert_int_equal(st.st_mode, S_IFREG | 0400);
@@ -150,7 +183,7 @@ static void attributes_arrive(void **state)
 
 	attributes = some_attributes(S_IFIFO | 0612);
 	assert_int_equal(dw_create_node(dir, "fifo", S_IFIFO | 0612, 0, 0), 0);
-	assert_int_equal(dw_restore_at(dir, "fifo", &attributes, &what), 0);
+	assert_int_equal(restore_at(dir, "fifo", &attributes, &what), 0);
 	assert_int_equal(fstatat(dir, "fifo", &st, 0), 0);
 	assert_int_equal(st.st_mode, S_IFIFO | 0612);
 	check_times(&st);
@@ -166,7 +199,7 @@ static void attributes_of_a_link_are_its_own(void **state)
 	make_file(dir, "file");
 	assert_int_equal(dw_create_symlink(dir, "link", "file"), 0);
 	assert_int_equal(fstatat(dir, "file", &before, 0), 0);
-	assert_int_equal(dw_restore_at(dir, "link", &attributes, &what), 0);
+	assert_int_equal(restore_at(dir, "link", &attributes, &what), 0);
 	assert_int_equal(fstatat(dir, "file", &after, 0), 0);
 	assert_int_equal(fstatat(dir, "link", &link, AT_SYMLINK_NOFOLLOW), 0);
 	check_times(&link);
@@ -175,8 +208,8 @@ static void attributes_of_a_link_are_its_own(void **state)
 
 	/* A link where something else is expected does not lead to its target. */
 	attributes = some_attributes(S_IFIFO | 0777);
-	assert_true(dw_restore_at(dir, "link", &attributes, &what) < 0);
-	assert_string_equal(what, "mode");
+	assert_int_equal(restore_at(dir, "link", &attributes, &what), -ESTALE);
+	assert_string_equal(what, "owner");
 	assert_int_equal(fstatat(dir, "file", &after, 0), 0);
 	assert_int_equal(before.st_mode, after.st_mode);
 }
@@ -185,24 +218,30 @@ static void setuid_needs_the_right_owner(void **state)
 {
 	int dir = ((struct place *)*state)->fd;
 	struct attributes attributes = some_attributes(S_IFREG | 06755);
-	int fd = dw_create_file(dir, "file");
+	int fd = dw_create_file(dir, "file", 0600);
 	const char *what;
 	struct stat st;
 
 	assert_true(fd >= 0);
-	assert_int_equal(dw_restore_fd(fd, &attributes, &what), 0);
+	assert_int_equal(restore_fd(fd, &attributes, &what), 0);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 06755);
 
+	attributes.drop_setuid = true;
+	assert_int_equal(restore_fd(fd, &attributes, &what), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 02755);
+	attributes.drop_setuid = false;
+
 	attributes.uid++;
 	attributes.gid++;
-	assert_int_equal(dw_restore_fd(fd, &attributes, &what), 0);
+	assert_int_equal(restore_fd(fd, &attributes, &what), 0);
 	assert_int_equal(fstat(fd, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0755);
 
 	if (dw_may_set_owners()) {
 		attributes.set_owner = true;
-		assert_int_equal(dw_restore_fd(fd, &attributes, &what), 0);
+		assert_int_equal(restore_fd(fd, &attributes, &what), 0);
 		assert_int_equal(fstat(fd, &st), 0);
 		assert_int_equal(st.st_mode & 07777, 06755);
 		assert_int_equal(st.st_uid, attributes.uid);
@@ -210,6 +249,48 @@ static void setuid_needs_the_right_owner(void **state)
 		check_times(&st);
 	}
 	assert_int_equal(dw_create_close(fd), 0);
+}
+
+static void a_name_is_given_once(void **state)
+{
+	int dir = ((struct place *)*state)->fd;
+
+	make_file(dir, "temporary");
+	assert_int_equal(dw_create_is_there(dir, "file"), 0);
+	assert_int_equal(dw_create_rename(dir, "temporary", "file"), 0);
+	assert_int_equal(dw_create_is_there(dir, "temporary"), 0);
+	assert_int_equal(dw_create_is_there(dir, "file"), 1);
+	make_file(dir, "temporary");
+	assert_int_equal(dw_create_rename(dir, "temporary", "file"), -EEXIST);
+	assert_int_equal(dw_create_is_there(dir, "temporary"), 1);
+	assert_int_equal(dw_create_symlink(dir, "link", "nothing"), 0);
+	assert_int_equal(dw_create_rename(dir, "temporary", "link"), -EEXIST);
+	assert_true(dw_create_token() != dw_create_token());
+}
+
+static void what_is_right_is_known(void **state)
+{
+	int dir = ((struct place *)*state)->fd;
+	struct attributes attributes = some_attributes(S_IFREG | 0600);
+	struct owned owned;
+
+	make_file(dir, "file");
+	assert_int_equal(dw_owned_at(dir, "file", &owned), 0);
+	assert_true(dw_restore_is_right(&attributes, &owned));
+	dw_owned_forget_mode(&owned);
+	assert_false(dw_restore_is_right(&attributes, &owned));
+	assert_int_equal(dw_owned_at(dir, "file", &owned), 0);
+	attributes.mode = S_IFREG | 0640;
+	assert_false(dw_restore_is_right(&attributes, &owned));
+	attributes.mode = S_IFDIR | 0600;
+	assert_false(dw_restore_is_right(&attributes, &owned));
+	attributes = some_attributes(S_IFREG | 04755);
+	assert_int_equal(dw_create_mode(&attributes), 0755);
+	attributes.set_owner = true;
+	assert_int_equal(dw_create_mode(&attributes), 0755);
+	attributes.uid++;
+	assert_int_equal(dw_create_mode(&attributes), 0700);
+	assert_false(dw_restore_is_right(&attributes, &owned));
 }
 
 #define IN_A_PLACE(test) cmocka_unit_test_setup_teardown(test, enter, leave)
@@ -223,6 +304,8 @@ int main(void)
 		IN_A_PLACE(attributes_arrive),
 		IN_A_PLACE(attributes_of_a_link_are_its_own),
 		IN_A_PLACE(setuid_needs_the_right_owner),
+		IN_A_PLACE(a_name_is_given_once),
+		IN_A_PLACE(what_is_right_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

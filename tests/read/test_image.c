@@ -81,7 +81,8 @@ static void its_sections(void **state)
 			 DWARFS_ERR_RANGE);
 	assert_int_equal(value, 77);
 	assert_string_equal(dwarfs_section_type_name(8), "METADATA_V2");
-	assert_string_equal(dwarfs_section_type_name(0xD000), "UNKNOWN");
+	assert_string_equal(dwarfs_section_type_name(0xD000), "XATTRS");
+	assert_string_equal(dwarfs_section_type_name(0xDFFF), "UNKNOWN");
 	assert_string_equal(dwarfs_compression_name(0), "NONE");
 	assert_string_equal(dwarfs_compression_name(2), "ZSTD");
 	assert_string_equal(dwarfs_compression_name(77), "UNKNOWN");
@@ -681,7 +682,7 @@ static void side_sections_are_passed_over(void **state)
 		for (int part = 0; part < 3; part++)
 			add_part(&craft, part);
 		for (uint32_t i = 0; i < hidden; i++)
-			craft_section(&craft, 0xD000 + i, 0, "beside", 6);
+			craft_section(&craft, 0xD100 + i, 0, "beside", 6);
 		craft_index(&craft, hidden);
 		image = craft_open(&craft, NULL);
 		assert_true(dwarfs_image_has_index(image));

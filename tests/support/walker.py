@@ -4,7 +4,8 @@
 
 Knows nothing of images: looks at what the system shows. A description is a dict from path
 (bytes, b"." for the root) to a dict of columns, as in the manifests of the test images; times
-are in nanoseconds, and None stands for what is not known or does not apply.
+are in nanoseconds, extended attributes (which are compared only where the column is asked for)
+are a dict, and None stands for what is not known or does not apply.
 
     walker.py DIRECTORY [DIRECTORY]
 
@@ -103,6 +104,17 @@ def _contents(path, size):
         os.close(fd)
 
 
+def _attributes(path):
+    """Extended attributes by name, those of access control lists among them."""
+    try:
+        return {name: os.getxattr(path, name, follow_symlinks=False)
+                for name in os.listxattr(path, follow_symlinks=False)}
+    except OSError as error:
+        if error.errno in (errno.ENOTSUP, errno.EPERM, errno.EACCES):
+            return {}
+        raise
+
+
 def _describe(path):
     status = os.lstat(path)
     kind = TYPES[stat.S_IFMT(status.st_mode)]
@@ -110,7 +122,7 @@ def _describe(path):
            "gid": status.st_gid, "mtime": status.st_mtime_ns, "atime": status.st_atime_ns,
            "ctime": status.st_ctime_ns, "size": status.st_size, "nlink": status.st_nlink,
            "inode": (status.st_dev, status.st_ino), "rdev": None, "target": None,
-           "sha256": None, "extents": None}
+           "sha256": None, "extents": None, "xattrs": _attributes(path)}
     if kind in "cb":
         row["rdev"] = (os.major(status.st_rdev), os.minor(status.st_rdev))
     if kind == "l":

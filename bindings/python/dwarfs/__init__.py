@@ -13,7 +13,9 @@
 Failures raise `dwarfs.Error`, which is an OSError; those that have a name in Python are that,
 too, so that `except FileNotFoundError` works. Any number of threads may use an image at once.
 """
+from ._builder import Builder, CategoryCount, Counts
 from ._callbacks import InputFile, OrderedFile
+from ._compare import Difference, compare
 from ._context import Context
 from ._errors import (
     AccessError,
@@ -29,7 +31,8 @@ from ._errors import (
 )
 from ._file import File
 from ._image import CheckLevel, Finding, HistoryStep, Image, Section, open
-from ._pack import CategoryCount, Counts, Decision, Probe, extract, pack, preview
+from ._options import Probe
+from ._pack import Decision, extract, pack, preview
 from ._path import Path, Walk
 from ._progress import Phase, Progress
 from . import _dwarfs
@@ -38,6 +41,7 @@ __version__: str = _dwarfs.dwarfs_version_string()
 
 __all__ = [
     "AccessError",
+    "Builder",
     "CancelledError",
     "CategoryCount",
     "CheckLevel",
@@ -45,6 +49,7 @@ __all__ = [
     "CorruptError",
     "Counts",
     "Decision",
+    "Difference",
     "Error",
     "ErrorCode",
     "ExistsError",
@@ -64,6 +69,7 @@ __all__ = [
     "Progress",
     "Section",
     "Walk",
+    "compare",
     "extract",
     "open",
     "pack",

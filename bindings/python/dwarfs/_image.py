@@ -253,6 +253,13 @@ class Image:
         return _all(_dwarfs.dwarfs_image_feature, self._use())
 
     @property
+    def xattr_names(self) -> tuple[str, ...]:
+        """The names of all extended attributes that anything in the image has."""
+        names: list[str] = []
+        _dwarfs.dwarfs_xattr_names_into(self._use(), names)
+        return tuple(names)
+
+    @property
     def categories(self) -> tuple[str, ...]:
         """The categories that blocks belong to."""
         return _all(_dwarfs.dwarfs_image_category, self._use())
@@ -320,18 +327,62 @@ class Image:
 
     def extract(self, directory: str | os.PathLike[Any], *, skip_devices: bool = False,
                 skip_specials: bool = False, owners: bool | None = None,
+                patterns: Iterable[str | builtins.bytes] = (), xattrs: bool = True, writers: int = 0,
                 progress: ProgressCallback | None = None) -> None:
         """Write everything to disk, into a directory that is made if it is missing.
 
         Stops at the first entry that cannot be written, and never overwrites. Owners are set
-        when the process is privileged, unless `owners` says. An exception in `progress` stops
-        the extraction.
+        when the process is privileged, unless `owners` says. With `patterns` only what one of
+        them matches is written, as "src/**/*.c", "i:*.jpg" or "doc/" (a directory with all that
+        is in it), below the directories it stands in. `writers` are threads that write, besides
+        the workers of the context. An exception in `progress` stops the extraction.
         """
         extract = _dwarfs.dwarfs_extract_new(self._use())
         _dwarfs.dwarfs_extract_set_skip_devices(extract, skip_devices)
         _dwarfs.dwarfs_extract_set_skip_specials(extract, skip_specials)
         if owners is not None:
             _dwarfs.dwarfs_extract_set_owners(extract, owners)
+        for pattern in patterns:
+            _dwarfs.dwarfs_extract_add_pattern(extract, pattern)
+        _dwarfs.dwarfs_extract_set_xattrs(extract, xattrs)
+        _dwarfs.dwarfs_extract_set_writers(extract, writers)
         watch = watcher(progress)  # borrowed by the extraction
         _dwarfs.dwarfs_extract_set_progress(extract, watch)
         _dwarfs.dwarfs_extract_to_directory(extract, directory)
+
+    def export(self, target: str | os.PathLike[Any] | int, format: str = "auto", *,
+               filters: Iterable[str] = (), options: str = "",
+               patterns: Iterable[str | builtins.bytes] = (), tree_order: bool = False,
+               skip_devices: bool = False, skip_specials: bool = False, xattrs: bool = True,
+               continue_on_error: bool = False,
+               progress: ProgressCallback | None = None) -> None:
+        """Write everything as an archive, to a path or a file descriptor.
+
+        "auto" takes format and filters from the name of the file, as "x.tar.zst". Others are
+        "tar" (which is "pax" and loses nothing), "newc", "zip", "7zip" and what else libarchive
+        writes; `filters` such as "gzip", "xz" or "zstd", and `options` as libarchive has them,
+        such as "compression-level=19". Files are in the order of their data, or, with
+        `tree_order`, behind their directory.
+
+        Stops at the first entry that the format cannot hold or that cannot be read, and then
+        leaves no file; with `continue_on_error` such entries are left out, and the error comes
+        at the end. `patterns` are as for extract(). An exception in `progress` stops it.
+        """
+        export = _dwarfs.dwarfs_archive_export_new(self._use())
+        _dwarfs.dwarfs_archive_export_set_format(export, format)
+        _dwarfs.dwarfs_archive_export_set_filters(export, ",".join(filters))
+        _dwarfs.dwarfs_archive_export_set_options(export, options)
+        for pattern in patterns:
+            _dwarfs.dwarfs_archive_export_add_pattern(export, pattern)
+        _dwarfs.dwarfs_archive_export_set_order(
+            export, _dwarfs.DWARFS_WALK_TREE if tree_order else _dwarfs.DWARFS_WALK_DATA)
+        _dwarfs.dwarfs_archive_export_set_skip_devices(export, skip_devices)
+        _dwarfs.dwarfs_archive_export_set_skip_specials(export, skip_specials)
+        _dwarfs.dwarfs_archive_export_set_xattrs(export, xattrs)
+        _dwarfs.dwarfs_archive_export_set_continue_on_error(export, continue_on_error)
+        watch = watcher(progress)  # borrowed by the export
+        _dwarfs.dwarfs_archive_export_set_progress(export, watch)
+        if isinstance(target, int):
+            _dwarfs.dwarfs_archive_export_to_fd(export, target)
+        else:
+            _dwarfs.dwarfs_archive_export_to_path(export, target)

@@ -254,6 +254,21 @@ class Path:
         """As glob(), at any depth."""
         return self.glob("**/" + pattern)
 
+    def xattrs(self, *, follow_symlinks: bool = True) -> dict[str, bytes]:
+        """The extended attributes, by their names with namespaces ("user.comment")."""
+        found: dict[str, bytes] = {}
+        _dwarfs.dwarfs_xattrs_into(self._image._use(), self._inode(follow_symlinks), found)
+        return found
+
+    def birth_time_ns(self, *, follow_symlinks: bool = True) -> int | None:
+        """When it was born, in nanoseconds since 1970; None where that is not known."""
+        stat = _dwarfs.dwarfs_stat_new()
+        _dwarfs.dwarfs_inode_stat(self._image._use(), self._inode(follow_symlinks), stat)
+        born = _dwarfs.DWARFS_BTIME
+        ns = (_dwarfs.dwarfs_stat_seconds(stat, born) * 10**9 +
+              _dwarfs.dwarfs_stat_nanoseconds(stat, born))
+        return ns or None
+
     def readlink(self) -> str:
         """The target of a symbolic link."""
         image = self._image._use()

@@ -17,6 +17,7 @@ class Phase(IntEnum):
     METADATA = _dwarfs.DWARFS_PHASE_METADATA
     CHECK = _dwarfs.DWARFS_PHASE_CHECK
     EXTRACT = _dwarfs.DWARFS_PHASE_EXTRACT
+    IMPORT = _dwarfs.DWARFS_PHASE_IMPORT
     DONE = _dwarfs.DWARFS_PHASE_DONE
 
     def __str__(self) -> str:

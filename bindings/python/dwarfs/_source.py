@@ -47,7 +47,7 @@ def open_source(source: Source) -> Any:
         return _dwarfs.dwarfs_io_open(source)
     if isinstance(source, int):
         return _dwarfs.dwarfs_io_from_fd(source)
-    if _is_buffer(source):
+    if is_buffer(source):
         return _dwarfs.dwarfs_io_from_memory(source)
     if isinstance(source, io.TextIOBase):
         raise TypeError("the file must be open in binary mode")
@@ -61,7 +61,8 @@ def open_source(source: Source) -> Any:
                     f"with read() and seek(), not from {type(source).__name__}")
 
 
-def _is_buffer(source: Any) -> bool:
+def is_buffer(source: Any) -> bool:
+    """Whether it has the buffer protocol."""
     try:
         memoryview(source).release()
     except (TypeError, BufferError):

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "build/categorize/ops.h"
-#include "os/file.h"
 
 static const char *const names[CATEGORY_COUNT] = {
 	[CATEGORY_DEFAULT] = "<default>",
@@ -157,7 +156,7 @@ int dw_category_read(const struct category_file *file, uint64_t offset, void *to
 		*got_out = size;
 		return 0;
 	}
-	got = dw_fd_read_at(file->fd, to, size, offset);
+	got = dw_raw_read_at(file->raw, to, size, offset);
 	if (got < 0) {
 		dw_fail_errno(err, (int)-got, "'%s': reading", file->path);
 		return dw_error_as(err, DWARFS_ERR_IO);

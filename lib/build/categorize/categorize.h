@@ -10,6 +10,7 @@
 
 #include "build/builder.h"
 #include "build/contents.h"
+#include "build/raw.h"
 
 /*
  * All categories; a new one is a line here and one in the table of categorize.c. Those
@@ -69,7 +70,7 @@ uint32_t dw_hotness_rank(const struct categorize_options *options, const char *p
 struct category_file {
 	const char *path; /* below the root */
 	uint64_t size;
-	int fd;
+	const struct raw *raw; /* open */
 
 	/* Its first bytes, all of them when it is small; at least
 	 * CATEGORY_HEAD_BYTES or the whole file. */

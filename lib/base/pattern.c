@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * build/pattern: a pattern of paths.
+ * base/pattern: a pattern of paths.
  *
  * A pattern is a row of items that take one character each; bit n of the state says that
  * n of them have been matched so far. A star takes nothing by itself: it lets the state
@@ -10,7 +10,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "build/pattern.h"
+#include "base/pattern.h"
 
 #define MAX_ITEMS 4095
 #define BYTES	  256

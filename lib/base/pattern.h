@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * build/pattern: a pattern of paths, as filter rules have it.
+ * base/pattern: a pattern of paths, as filter rules have it.
  *
  * ? is one character, * any number within a name, ** any number, [a-z] or [!a-z] one of a
  * set, and \ takes the next one as it is. With / at its beginning the pattern is matched
  * against the whole path, otherwise against its last names; what is at its end is for the
  * caller. Characters are those of UTF-8, or bytes in paths that are none.
  */
-#ifndef DW_BUILD_PATTERN_H
-#define DW_BUILD_PATTERN_H
+#ifndef DW_BASE_PATTERN_H
+#define DW_BASE_PATTERN_H
 
 #include "base/memory.h"
 

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: MIT
+"""An image of entries that are added one by one."""
+from __future__ import annotations
+
+import io
+import os
+import stat
+from datetime import datetime
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Union
+
+from . import _dwarfs
+from ._context import Context, handle_of
+from ._options import configure, split_time
+from ._progress import ProgressCallback, watcher
+from ._source import is_buffer
+
+#: Where the contents of a file come from.
+Content = Union[bytes, bytearray, memoryview, "os.PathLike[Any]", int, io.IOBase,
+                Iterable[Any], None]
+#: Seconds since 1970, also as a tuple with nanoseconds.
+Time = Union[int, float, datetime, "tuple[int, int]"]
+
+_PIECE = 1 << 18
+_UNKNOWN = (1 << 64) - 1
+
+
+class CategoryCount(NamedTuple):
+    """What became of the files of a category, in bytes."""
+
+    name: str
+    bytes_in: int
+    bytes_stored: int  # before compression
+    bytes_packed: int
+
+
+class Counts(NamedTuple):
+    """What pack() has counted; the bytes_* are sizes."""
+
+    directories: int
+    files: int
+    links: int
+    devices: int
+    specials: int
+    hardlinks: int
+    duplicates: int
+    skipped: int
+    errors: int
+    bytes_in: int
+    bytes_duplicate: int
+    bytes_holes: int
+    bytes_stored: int
+    bytes_blocks: int
+    bytes_metadata: int
+    bytes_out: int
+    blocks: int
+    chunks: int
+    segments: int
+    bytes_segments: int
+    # those that have files
+    categories: tuple[CategoryCount, ...]
+
+
+class Builder:
+    """Makes an image of what is added to it, in any order.
+
+        builder = dwarfs.Builder(level=5)
+        builder.add("etc/motd", b"hello\\n", mtime=1234567890)
+        builder.add("bin/tool", pathlib.Path("out/tool"), mode=0o755)
+        builder.add("bin/alias", target="tool")
+        builder.add_tree("share", "usr/share")
+        builder.write("tool.dwarfs")
+
+    Paths are relative to the root and use "/"; "" is the root. Directories on the way are
+    made as needed. It takes the options of pack() but for `paths`, and writes once.
+    """
+
+    def __init__(self, *, context: Context | None = None,
+                 progress: ProgressCallback | None = None, **options: Any) -> None:
+        self._handle = _dwarfs.dwarfs_builder_new(handle_of(context))
+        self._borrowed = configure(self._handle, **options)
+        watch = watcher(progress)
+        self._borrowed.append(watch)
+        _dwarfs.dwarfs_builder_set_progress(self._handle, watch)
+
+    def set_spool(self, directory: str | os.PathLike[Any] | None = None,
+                  memory_bytes: int | None = None) -> None:
+        """Choose where contents are kept that cannot be read twice: in memory up to a size,
+        the rest in a temporary file without a name. Before the first of them is added."""
+        _dwarfs.dwarfs_builder_set_spool_or_default(
+            self._handle, directory, _UNKNOWN if memory_bytes is None else memory_bytes)
+
+    def add(self, path: str | bytes | os.PathLike[Any], content: Content = None, *,
+            mode: int | None = None,
+            uid: int = 0, gid: int = 0,
+            mtime: Time = 0, atime: Time | None = None, ctime: Time | None = None,
+            btime: Time | None = None,
+            target: str | bytes | os.PathLike[Any] | None = None,
+            link: str | bytes | os.PathLike[Any] | None = None,
+            device: tuple[int, int] | None = None,
+            xattrs: Mapping[str, bytes] | None = None,
+            size: int | None = None) -> None:
+        """Add an entry, or replace one.
+
+        The content of a file is a buffer; a path, as pathlib.Path, of a file that is read by
+        write(); a descriptor; a file object, read from where it stands; or an iterable of
+        buffers, or of tuples of an offset and a buffer, ascending: what is between them is a
+        hole. `size` makes such a file end later than its last piece. All but a path are read
+        at once.
+
+        `target` makes a symbolic link and `link` a further name of another entry, added
+        before or later. `mode` is as st_mode; without type bits it is a file, or a link when
+        there is a target; without any, 0o644. Directories are stat.S_IFDIR | 0o755, and get
+        their attributes from the last that is added.
+        """
+        item = _dwarfs.dwarfs_item_new(_mode(mode, target))
+        _dwarfs.dwarfs_item_set_owner(item, uid, gid)
+        for which, time in ((_dwarfs.DWARFS_MTIME, mtime), (_dwarfs.DWARFS_ATIME, atime),
+                            (_dwarfs.DWARFS_CTIME, ctime), (_dwarfs.DWARFS_BTIME, btime)):
+            if time is not None:
+                _dwarfs.dwarfs_item_set_time(item, which, *_time(time))
+        if device is not None:
+            _dwarfs.dwarfs_item_set_device(item, *device)
+        for name, value in (xattrs or {}).items():
+            _dwarfs.dwarfs_item_add_xattr(item, name, value)
+        if target is not None:
+            _dwarfs.dwarfs_item_set_target(item, target)
+        if link is not None:
+            _dwarfs.dwarfs_item_set_hard_link(item, link)
+        self._add_item(path, item, content, size)
+
+    def add_tree(self, directory: str | os.PathLike[Any],
+                 prefix: str | bytes | os.PathLike[Any] = "") -> None:
+        """Add a directory of the system and all below it; contents are read by write()."""
+        _dwarfs.dwarfs_builder_add_tree(self._handle, directory, prefix)
+
+    def add_archive(self, source: str | os.PathLike[Any] | int | bytes | bytearray | memoryview,
+                    format: str = "auto", *, strip_components: int = 0,
+                    prefix: str | os.PathLike[Any] = "", whiteouts: bool = False,
+                    progress: ProgressCallback | None = None) -> int:
+        """Add what an archive holds: tar, cpio, zip and what else libarchive reads, whatever it
+        is compressed with, from a path, a descriptor, or a buffer.
+
+        What is there already is replaced. `strip_components` leaves out names at the beginning
+        of each path, `prefix` puts all below a directory of the image. With `whiteouts` the
+        archive is a layer of a container image: files ".wh.NAME" hide what was there before.
+        Returns how many entries lost an attribute; each was named in the log.
+        """
+        archive = _dwarfs.dwarfs_archive_import_new(self._handle)
+        _dwarfs.dwarfs_archive_import_set_format(archive, format)
+        _dwarfs.dwarfs_archive_import_set_strip_components(archive, strip_components)
+        _dwarfs.dwarfs_archive_import_set_prefix(archive, prefix)
+        _dwarfs.dwarfs_archive_import_set_whiteouts(archive, whiteouts)
+        watch = watcher(progress)  # borrowed by the import
+        _dwarfs.dwarfs_archive_import_set_progress(archive, watch)
+        if isinstance(source, int):
+            _dwarfs.dwarfs_archive_import_fd(archive, source)
+        elif is_buffer(source):
+            _dwarfs.dwarfs_archive_import_memory(archive, source)
+        else:
+            _dwarfs.dwarfs_archive_import_path(archive, source)
+        return int(_dwarfs.dwarfs_archive_import_warnings(archive))
+
+    def remove(self, path: str | bytes | os.PathLike[Any], *,
+               contents_only: bool = False) -> None:
+        """Take an entry back, with all below it, or only what is in a directory. Further
+        names of a file stay."""
+        _dwarfs.dwarfs_builder_remove_item(self._handle, path, contents_only)
+
+    def write(self, output: Union[str, os.PathLike[Any], int, Any], *,
+              overwrite: bool = False) -> Counts:
+        """Write the image, as pack() does; once."""
+        _write(self._handle, output, overwrite)
+        return _counts(self._handle)
+
+    def _add_directory(self, directory: Any, paths: Iterable[Any] | None) -> None:
+        _dwarfs.dwarfs_builder_add_directory(self._handle, directory)
+        for path in () if paths is None else paths:
+            _dwarfs.dwarfs_builder_add_path(self._handle, path)
+
+    def _add_item(self, path: Any, item: Any, content: Any, size: int | None) -> None:
+        if content is None and size is None:
+            _dwarfs.dwarfs_builder_add_item(self._handle, path, item)
+        elif isinstance(content, os.PathLike):
+            _dwarfs.dwarfs_item_set_path(item, content)
+            _dwarfs.dwarfs_builder_add_item(self._handle, path, item)
+        elif isinstance(content, int):
+            _dwarfs.dwarfs_item_set_fd(item, content)
+            _dwarfs.dwarfs_builder_add_item(self._handle, path, item)
+        else:
+            pieces = _pieces(content)
+            _dwarfs.dwarfs_builder_add_pieces(self._handle, path, item,
+                                              _UNKNOWN if size is None else size,
+                                              lambda: next(pieces, None))
+
+
+def _mode(mode: int | None, target: Any) -> int:
+    if mode is None:
+        mode = 0o777 if target is not None else 0o644
+    if stat.S_IFMT(mode) == 0:
+        mode |= stat.S_IFLNK if target is not None else stat.S_IFREG
+    return mode
+
+
+def _time(time: Time) -> tuple[int, int]:
+    return time if isinstance(time, tuple) else split_time(time)
+
+
+def _pieces(content: Any) -> Iterator[Any]:
+    if content is None:
+        return iter(())
+    if isinstance(content, str):
+        raise TypeError("text must be encoded, and the path of a file be a pathlib.Path")
+    if is_buffer(content):
+        return iter((content,))
+    if isinstance(content, io.TextIOBase):
+        raise TypeError("the file must be open in binary mode")
+    if hasattr(content, "read"):
+        return iter(lambda: content.read(_PIECE) or None, None)
+    return iter(content)
+
+
+def _counts(builder: Any) -> Counts:
+    numbers = {name: _dwarfs.dwarfs_builder_count(
+                   builder, getattr(_dwarfs, "DWARFS_COUNT_" + name.upper()))
+               for name in Counts._fields if name != "categories"}
+    categories = (
+        CategoryCount(_dwarfs.dwarfs_builder_category_name(builder, number),
+                      *_dwarfs.dwarfs_builder_category_bytes(builder, number))
+        for number in range(_dwarfs.dwarfs_builder_category_count(builder)))
+    return Counts(**numbers, categories=tuple(part for part in categories if part.bytes_in))
+
+
+def _write(builder: Any, output: Any, overwrite: bool) -> None:
+    if isinstance(output, (str, bytes, os.PathLike)):
+        _dwarfs.dwarfs_builder_write_path(builder, output, overwrite)
+    elif isinstance(output, int):
+        _dwarfs.dwarfs_builder_write_fd(builder, output)
+    elif hasattr(output, "write"):
+        _dwarfs.dwarfs_builder_write_callback(builder, lambda data: _write_all(output, data))
+    else:
+        raise TypeError("an image is written to a path, a descriptor, or an object with "
+                        f"write(), not to {type(output).__name__}")
+
+
+def _write_all(file: Any, data: bytes) -> None:
+    """Write all of it, also to a raw file that takes less at a time."""
+    count = file.write(data)
+    done = len(data) if count is None else count
+    while done < len(data):
+        count = file.write(memoryview(data)[done:])
+        if not count:
+            raise BlockingIOError("the output takes no more")
+        done += count

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz_archive: an archive from memory, as entries of an image.
+ *
+ * The first byte chooses options, the rest is the archive, of any format that is
+ * recognized. What was taken is written as an image, until that gets too large.
+ */
+#include <string.h>
+
+#include <dwarfs/dwarfs.h>
+
+#include "fuzz.h"
+
+#define MAX_IMAGE_BYTES (1u << 22) /* of contents; else no image is made */
+#define MAX_ENTRIES	4096
+#define SPOOL_BYTES	(1u << 22)
+
+struct limits {
+	uint64_t entries;
+};
+
+/* Archives that unpack to more than the harness has time for are given up. */
+static int watch(const dwarfs_progress *progress, void *user)
+{
+	struct limits *limits = user;
+
+	limits->entries = dwarfs_progress_items_done(progress);
+	return limits->entries > MAX_ENTRIES;
+}
+
+static int drop(const void *data, size_t bytes, void *user)
+{
+	size_t *left = user;
+
+	fuzz_use(data, bytes);
+	if (bytes > *left)
+		return -1;
+	*left -= bytes;
+	return 0;
+}
+
+static int import(dwarfs_builder *builder, uint8_t options, const uint8_t *data,
+		  size_t size)
+{
+	dwarfs_archive_import *import = NULL;
+	struct limits limits = { 0 };
+	dwarfs_error *err = NULL;
+	int ret = dwarfs_archive_import_new(builder, &import, &err);
+
+	if (ret < 0) {
+		dwarfs_error_free(err);
+		return ret;
+	}
+	dwarfs_archive_import_set_strip_components(import, options & 3);
+	dwarfs_archive_import_set_whiteouts(import, options & 4);
+	dwarfs_archive_import_set_progress(import, watch, &limits);
+	if (options & 8)
+		fuzz_require(dwarfs_archive_import_set_prefix(import, "a/b", NULL) == 0);
+	/* Half of it first, which mostly fails, and leaves what it has added. */
+	if (options & 16)
+		dwarfs_archive_import_memory(import, data, size / 2, NULL);
+	ret = dwarfs_archive_import_memory(import, data, size, &err);
+	fuzz_require((ret < 0) == (err != NULL));
+	if (ret < 0)
+		fuzz_use(dwarfs_error_message(err), strlen(dwarfs_error_message(err)));
+	dwarfs_error_free(err);
+	dwarfs_archive_import_free(import);
+	return ret;
+}
+
+/* Whatever was taken can be written, unless it is too much. */
+static void write_image(dwarfs_builder *builder)
+{
+	size_t left = MAX_IMAGE_BYTES;
+	dwarfs_error *err = NULL;
+	int ret;
+
+	if (dwarfs_builder_set_level(builder, 0, NULL) < 0)
+		return;
+	ret = dwarfs_builder_write_callback(builder, drop, &left, &err);
+	fuzz_require((ret < 0) == (err != NULL));
+	dwarfs_error_free(err);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	dwarfs_context *context = NULL;
+	dwarfs_builder *builder = NULL;
+
+	if (size > 0 && dwarfs_context_new(&context, NULL) == 0 &&
+	    dwarfs_context_set_workers(context, 0, NULL) == 0 &&
+	    dwarfs_builder_new(context, &builder, NULL) == 0 &&
+	    dwarfs_builder_set_spool(builder, "/tmp", SPOOL_BYTES, NULL) == 0 &&
+	    import(builder, data[0], data + 1, size - 1) == 0)
+		write_image(builder);
+	dwarfs_builder_free(builder);
+	dwarfs_context_free(context);
+	return 0;
+}

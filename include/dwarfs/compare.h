@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * What differs between two trees, each of them an image, a directory or an archive.
+ *
+ * Entries are matched by their paths and compared: type, mode, owner, group, modification time,
+ * size, contents, target of a symbolic link, device, hard links, extended attributes. Contents
+ * count as equal when their sizes and XXH3-128 are; nothing is read of files whose sizes differ.
+ * Files of an image are read in the order of their data, each block decoded once; those of a
+ * directory by the workers of the context; an archive is read once, from its start to its end.
+ *
+ * What one of the two cannot say is not compared: the modes of symbolic links, sizes of
+ * directories, hard links in formats up to 2.2 (where equal files share an inode), the attributes
+ * of a directory that an archive does not mention, or of its root. Times are compared in the
+ * coarsest of the resolutions of both and of the one that was set; an archive of which no entry
+ * has a fraction of a second counts as one of seconds.
+ */
+#ifndef DWARFS_COMPARE_H
+#define DWARFS_COMPARE_H
+
+#include <dwarfs/image.h>
+
+DWARFS_BEGIN_DECLS
+
+typedef struct dwarfs_compare dwarfs_compare;
+
+/** The two sides. */
+enum dwarfs_compare_side { DWARFS_COMPARE_A, DWARFS_COMPARE_B };
+
+/** What can differ. */
+enum dwarfs_compare_kind {
+	DWARFS_DIFFERENCE_ONLY_A,   /**< there is nothing of this path in B */
+	DWARFS_DIFFERENCE_ONLY_B,   /**< there is nothing of this path in A */
+	DWARFS_DIFFERENCE_TYPE,	    /**< nothing else of the two is compared then */
+	DWARFS_DIFFERENCE_MODE,	    /**< permissions, setuid, setgid, sticky */
+	DWARFS_DIFFERENCE_OWNER,    /**< the owner's number */
+	DWARFS_DIFFERENCE_GROUP,    /**< the group's number */
+	DWARFS_DIFFERENCE_MTIME,    /**< when it was modified */
+	DWARFS_DIFFERENCE_SIZE,	    /**< of a file */
+	DWARFS_DIFFERENCE_CONTENTS, /**< of a file, of the same size */
+	DWARFS_DIFFERENCE_TARGET,   /**< of a symbolic link */
+	DWARFS_DIFFERENCE_DEVICE,   /**< the numbers of a device */
+	DWARFS_DIFFERENCE_LINKS,    /**< which other paths are hard links to the same file */
+	DWARFS_DIFFERENCE_XATTR,    /**< one extended attribute */
+	DWARFS_DIFFERENCE_TROUBLE,  /**< one of the two cannot be read */
+	DWARFS_DIFFERENCE_KINDS,    /**< so many there are; more may come */
+};
+
+/** A difference; valid during the call that tells about it. */
+typedef struct dwarfs_difference dwarfs_difference;
+
+/** @return a dwarfs_compare_kind. Threads: one. Since 0.1. */
+DWARFS_API int dwarfs_difference_kind(const dwarfs_difference *difference);
+
+/** @return a word for a kind, such as "mode"; NULL for none. Threads: any. Since 0.1. */
+DWARFS_API const char *dwarfs_difference_word(int kind);
+
+/** @return the path, names joined by "/"; "" for the root. Threads: one. Since 0.1. */
+DWARFS_API const char *dwarfs_difference_path(const dwarfs_difference *difference);
+
+/** @return the name of an extended attribute; NULL for other kinds. Threads: one. Since 0.1. */
+DWARFS_API const char *dwarfs_difference_name(const dwarfs_difference *difference);
+
+/**
+ * What one side has: "file", "directory" and so on for a type and for what only one side has, an
+ * octal number for a mode, a number for an owner, a group or a size, "2026-05-09 07:29:33" in UTC
+ * for a time, "major,minor" for a device, bytes for a target and for the value of an attribute,
+ * the first path that is the same file for links, and a message for trouble.
+ *
+ * @param difference  a difference
+ * @param side        a dwarfs_compare_side
+ * @param bytes_out   receives the length, without the NUL that is behind it; may be NULL
+ * @return the value; NULL where the side has none
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API const char *dwarfs_difference_value(const dwarfs_difference *difference, int side,
+					       size_t *bytes_out);
+
+/**
+ * Receives the differences, in the order of the paths: a directory, then what is in it, by the
+ * bytes of the names.
+ *
+ * @param difference  valid during the call
+ * @param user        as given to dwarfs_compare_run()
+ * @return 0; anything else stops, and is then returned by dwarfs_compare_run()
+ *
+ * Threads: that which called dwarfs_compare_run().
+ */
+typedef int (*dwarfs_difference_fn)(const dwarfs_difference *difference, void *user);
+
+/**
+ * Prepare to compare.
+ *
+ * @param context      whose workers help, and that images are opened with; NULL for a private one
+ * @param compare_out  receives the comparison; free it with dwarfs_compare_free()
+ * @param err          receives the details on failure; may be NULL
+ * @return 0, or DWARFS_ERR_NOMEM
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_compare_new(dwarfs_context *context, dwarfs_compare **compare_out,
+				  dwarfs_error **err);
+
+/** Free a comparison; NULL is accepted. Threads: one. Since 0.1. */
+DWARFS_API void dwarfs_compare_free(dwarfs_compare *compare);
+
+/**
+ * Let a side be an image.
+ *
+ * @param compare  a comparison; it keeps the image alive
+ * @param side     a dwarfs_compare_side; what was set for it before is forgotten
+ * @param image    an image
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, or DWARFS_ERR_RANGE for a side that does not exist
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_compare_set_image(dwarfs_compare *compare, int side,
+					const dwarfs_image *image, dwarfs_error **err);
+
+/**
+ * Let a side be a directory.
+ *
+ * @param compare  a comparison
+ * @param side     a dwarfs_compare_side
+ * @param path     the directory, or a symbolic link to it; opened now
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_RANGE, DWARFS_ERR_NOT_FOUND, _NOT_DIR, _ACCESS, _IO or _NOMEM
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_compare_set_directory(dwarfs_compare *compare, int side,
+					    const char *path, dwarfs_error **err);
+
+/**
+ * Let a side be an archive: whatever <dwarfs/archive.h> imports. What is wrong with it shows in
+ * dwarfs_compare_run().
+ *
+ * @param compare  a comparison
+ * @param side     a dwarfs_compare_side
+ * @param fd       an open descriptor, which stays the caller's and must stay open; may be a pipe;
+ *                 it is read from where it is
+ * @param name     what messages call it; copied
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_RANGE, _NOMEM; DWARFS_ERR_UNSUPPORTED where archives are not built in
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_compare_set_archive(dwarfs_compare *compare, int side, int fd,
+					  const char *name, dwarfs_error **err);
+
+/**
+ * Let a side be whatever is there: a directory, an archive, or an image, whose start is searched
+ * for behind what stands in front of it unless the file is an archive as a whole.
+ *
+ * @param compare  a comparison
+ * @param side     a dwarfs_compare_side
+ * @param path     the directory or file; what can be read once only, such as a fifo, is an archive
+ * @param options  to open an image with; NULL for the defaults
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_RANGE, or as dwarfs_compare_set_directory(), dwarfs_image_open() or
+ *         dwarfs_compare_set_archive()
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_compare_set_path(dwarfs_compare *compare, int side, const char *path,
+				       const dwarfs_image_options *options, dwarfs_error **err);
+
+/**
+ * Do not report differences of a kind. Without DWARFS_DIFFERENCE_CONTENTS no contents are read.
+ *
+ * @param compare  a comparison
+ * @param kind     a dwarfs_compare_kind other than DWARFS_DIFFERENCE_TROUBLE
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, or DWARFS_ERR_RANGE
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_compare_ignore(dwarfs_compare *compare, int kind, dwarfs_error **err);
+
+/**
+ * Set how exactly times are compared.
+ *
+ * @param compare  a comparison
+ * @param ns       nanoseconds, at least 1; default 1000000000, a second
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, or DWARFS_ERR_RANGE
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_compare_set_time_resolution(dwarfs_compare *compare, uint64_t ns,
+						  dwarfs_error **err);
+
+/** Watch the comparison; progress may be NULL. Threads: one. Since 0.1. */
+DWARFS_API void dwarfs_compare_set_progress(dwarfs_compare *compare,
+					    dwarfs_progress_fn progress, void *user);
+
+/** Let a switch stop the comparison; it stays the caller's. Threads: one. Since 0.1. */
+DWARFS_API void dwarfs_compare_set_cancel(dwarfs_compare *compare, dwarfs_cancel *cancel);
+
+/**
+ * Compare.
+ *
+ * @param compare    a comparison of which both sides are set
+ * @param difference called for each difference; may be NULL
+ * @param user       handed to it
+ * @param count_out  receives how many differences there are, trouble among them; may be NULL
+ * @param err        receives the details on failure; may be NULL
+ * @return 0 when all was compared, whether equal or not; DWARFS_ERR_INVALID when a side is
+ *         missing; what the callback returned; DWARFS_ERR_CANCELLED; or why a side as a whole
+ *         cannot be read
+ *
+ * An archive can be compared once only. Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_compare_run(dwarfs_compare *compare, dwarfs_difference_fn difference,
+				  void *user, uint64_t *count_out, dwarfs_error **err);
+
+/** @return how many differences of a kind the last run found. Threads: one. Since 0.1. */
+DWARFS_API uint64_t dwarfs_compare_count(const dwarfs_compare *compare, int kind);
+
+/** @return how many entries a side had in the last run, its root too. Threads: one. Since 0.1. */
+DWARFS_API uint64_t dwarfs_compare_entries(const dwarfs_compare *compare, int side);
+
+DWARFS_END_DECLS
+
+#endif

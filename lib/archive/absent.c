@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/absent: in place of all others where the library is built without libarchive.
+ *
+ * No handle is ever made, so what takes one has nothing to do.
+ */
+#include <dwarfs/archive.h>
+
+#include "base/memory.h"
+
+static int refuse(dwarfs_error **err)
+{
+	return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
+		       "archives were not built in (they need libarchive)");
+}
+
+/* -- import ---------------------------------------------------------------------- */
+
+int dwarfs_archive_import_new(dwarfs_builder *builder, dwarfs_archive_import **import_out,
+			      dwarfs_error **err)
+{
+	(void)builder;
+	(void)import_out;
+	return refuse(err);
+}
+
+void dwarfs_archive_import_free(dwarfs_archive_import *import)
+{
+	(void)import;
+}
+
+const char *dwarfs_archive_import_format_help(size_t index)
+{
+	(void)index;
+	return NULL;
+}
+
+int dwarfs_archive_import_set_format(dwarfs_archive_import *import, const char *format,
+				     dwarfs_error **err)
+{
+	(void)import;
+	(void)format;
+	return refuse(err);
+}
+
+void dwarfs_archive_import_set_strip_components(dwarfs_archive_import *import,
+						uint32_t count)
+{
+	(void)import;
+	(void)count;
+}
+
+int dwarfs_archive_import_set_prefix(dwarfs_archive_import *import, const char *prefix,
+				     dwarfs_error **err)
+{
+	(void)import;
+	(void)prefix;
+	return refuse(err);
+}
+
+void dwarfs_archive_import_set_whiteouts(dwarfs_archive_import *import, bool obey)
+{
+	(void)import;
+	(void)obey;
+}
+
+int dwarfs_archive_import_set_spool(dwarfs_archive_import *import, const char *directory,
+				    dwarfs_error **err)
+{
+	(void)import;
+	(void)directory;
+	return refuse(err);
+}
+
+void dwarfs_archive_import_set_progress(dwarfs_archive_import *import,
+					dwarfs_progress_fn progress, void *user)
+{
+	(void)import;
+	(void)progress;
+	(void)user;
+}
+
+void dwarfs_archive_import_set_cancel(dwarfs_archive_import *import,
+				      dwarfs_cancel *cancel)
+{
+	(void)import;
+	(void)cancel;
+}
+
+int dwarfs_archive_import_path(dwarfs_archive_import *import, const char *path,
+			       dwarfs_error **err)
+{
+	(void)import;
+	(void)path;
+	return refuse(err);
+}
+
+int dwarfs_archive_import_fd(dwarfs_archive_import *import, int fd, dwarfs_error **err)
+{
+	(void)import;
+	(void)fd;
+	return refuse(err);
+}
+
+int dwarfs_archive_import_memory(dwarfs_archive_import *import, const void *data,
+				 size_t bytes, dwarfs_error **err)
+{
+	(void)import;
+	(void)data;
+	(void)bytes;
+	return refuse(err);
+}
+
+uint64_t dwarfs_archive_import_warnings(const dwarfs_archive_import *import)
+{
+	(void)import;
+	return 0;
+}
+
+/* -- export ---------------------------------------------------------------------- */
+
+int dwarfs_archive_export_new(const dwarfs_image *image,
+			      dwarfs_archive_export **export_out, dwarfs_error **err)
+{
+	return refuse(err);
+}
+
+void dwarfs_archive_export_free(dwarfs_archive_export *export)
+{
+}
+
+const char *dwarfs_archive_export_format_help(size_t index)
+{
+	return NULL;
+}
+
+const char *dwarfs_archive_export_filter_name(size_t index)
+{
+	return NULL;
+}
+
+int dwarfs_archive_export_set_format(dwarfs_archive_export *export, const char *format,
+				     dwarfs_error **err)
+{
+	return refuse(err);
+}
+
+int dwarfs_archive_export_set_filters(dwarfs_archive_export *export, const char *filters,
+				      dwarfs_error **err)
+{
+	return refuse(err);
+}
+
+int dwarfs_archive_export_set_options(dwarfs_archive_export *export, const char *options,
+				      dwarfs_error **err)
+{
+	return refuse(err);
+}
+
+int dwarfs_archive_export_add_pattern(dwarfs_archive_export *export, const char *pattern,
+				      dwarfs_error **err)
+{
+	return refuse(err);
+}
+
+int dwarfs_archive_export_set_order(dwarfs_archive_export *export, int order,
+				    dwarfs_error **err)
+{
+	return refuse(err);
+}
+
+void dwarfs_archive_export_set_skip_devices(dwarfs_archive_export *export, bool skip)
+{
+}
+
+void dwarfs_archive_export_set_skip_specials(dwarfs_archive_export *export, bool skip)
+{
+}
+
+void dwarfs_archive_export_set_xattrs(dwarfs_archive_export *export, bool keep)
+{
+}
+
+void dwarfs_archive_export_set_uid(dwarfs_archive_export *export, uint32_t uid)
+{
+}
+
+void dwarfs_archive_export_set_gid(dwarfs_archive_export *export, uint32_t gid)
+{
+}
+
+void dwarfs_archive_export_set_continue_on_error(dwarfs_archive_export *export,
+						 bool go_on)
+{
+}
+
+void dwarfs_archive_export_set_report(dwarfs_archive_export *export,
+				      dwarfs_export_report_fn report, void *user)
+{
+}
+
+void dwarfs_archive_export_set_progress(dwarfs_archive_export *export,
+					dwarfs_progress_fn progress, void *user)
+{
+}
+
+void dwarfs_archive_export_set_cancel(dwarfs_archive_export *export,
+				      dwarfs_cancel *cancel)
+{
+}
+
+int dwarfs_archive_export_to_path(dwarfs_archive_export *export, const char *path,
+				  dwarfs_error **err)
+{
+	return refuse(err);
+}
+
+int dwarfs_archive_export_to_fd(dwarfs_archive_export *export, int fd, dwarfs_error **err)
+{
+	return refuse(err);
+}
+
+bool dwarfs_archive_export_is_complete(const dwarfs_archive_export *export)
+{
+	return false;
+}
+
+uint64_t dwarfs_archive_export_failures(const dwarfs_archive_export *export)
+{
+	return 0;
+}

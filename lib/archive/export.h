@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/export: one run, as the files that write archives see it.
+ */
+#ifndef DW_ARCHIVE_EXPORT_H
+#define DW_ARCHIVE_EXPORT_H
+
+#include <dwarfs/archive.h>
+#include <dwarfs/file.h>
+
+#include "archive/locale.h"
+#include "base/patterns.h"
+#include "base/progress.h"
+#include "os/output.h"
+
+struct archive;
+struct archive_entry;
+
+/* -- formats ------------------------------------------------------------------------- */
+
+/* How further names of a file are written. */
+enum export_links {
+	LINKS_NONE,    /* as files of their own */
+	LINKS_BY_PATH, /* as links to the path of the first */
+	LINKS_ONCE,    /* with its number, the first has the contents */
+	LINKS_EACH,    /* with its number, each has the contents */
+};
+
+/* What a format has that libarchive writes; and what it would spoil without a word. */
+struct export_format {
+	const char *help;    /* its first word is the name */
+	const char *aliases; /* other names, each with a space behind it */
+	const char *options; /* that let it lose less; may be NULL */
+	enum export_links links;
+	bool utf8_names;    /* names must be UTF-8 */
+	bool xml_names;	    /* and without control characters */
+	bool no_devices;    /* they would lose their numbers */
+	bool no_set_ids;    /* set-id and sticky bits are lost */
+	bool holes;	    /* holes stay holes */
+	bool xattrs, acls;  /* extended attributes, and lists of access as such */
+	bool root;	    /* the root directory is an entry, "." */
+	bool warns_only;    /* libarchive calls what it leaves out a warning */
+	bool late;	    /* it is put together when it is closed */
+	uint32_t most_id;   /* of owners and groups; 0: any */
+	uint32_t most_dirs; /* in a path; 0: any */
+	uint32_t most_link; /* bytes of a link: see link_bytes(); 0: any */
+};
+
+/* NULL when there is none of this name. */
+const struct export_format *dw_export_format_find(const char *name);
+
+/* The format by the end of a file's name, and the filters as a list with commas, to be
+ * freed: NULL for none. INVALID when it says nothing. */
+int dw_export_format_by_path(const char *path, const struct export_format **format_out,
+			     char **filters_out, dwarfs_error **err);
+
+/* Such as "pax, paxr, ustar"; to be freed, NULL when memory is short. */
+char *dw_export_format_list(void);
+
+/* Whether all names of a list with commas are filters; otherwise *length_out bytes from
+ * *bad_out on are the one that is not. */
+bool dw_export_filters_exist(const char *filters, const char **bad_out,
+			     size_t *length_out);
+
+/* Format, filters and options of a new archive; odd_xattrs: see struct selection. */
+int dw_export_format_apply(struct archive *archive, const struct export_format *format,
+			   const char *filters, const char *options, bool odd_xattrs,
+			   dwarfs_error **err);
+
+/* What libarchive says about its last failure. */
+int dw_export_fail_text(struct archive *archive, dwarfs_error **err);
+
+/* -- the handle ---------------------------------------------------------------------- */
+
+struct dwarfs_archive_export {
+	dwarfs_image *image;
+	const struct export_format *format; /* NULL: by the name of the output */
+	char *filters, *options;	    /* may be NULL */
+	struct patterns *patterns;
+	int order;
+	bool skip_devices, skip_specials, no_xattrs, continue_on_error;
+	bool has_uid, has_gid;
+	uint32_t uid, gid; /* of everything */
+	dwarfs_export_report_fn report;
+	void *report_user;
+	dwarfs_progress_fn progress;
+	void *progress_user;
+	dwarfs_cancel *cancel;
+	uint64_t failures;
+	bool is_complete; /* the archive of the last run */
+};
+
+/* -- a run --------------------------------------------------------------------------- */
+
+/* Which entries are taken: a bit for each; and by how many of these a file is named. */
+struct selection {
+	uint8_t *taken;
+	uint32_t *names; /* by inode */
+	uint64_t entries, bytes;
+	bool has_odd_xattrs; /* names that a tar holds encoded only */
+};
+
+/* An entry that is about to be written. */
+struct export_item {
+	dwarfs_entry entry;
+	dwarfs_inode inode;
+	size_t path; /* where it begins in the paths of the window */
+	bool is_file;
+};
+
+/* Entries that follow one another, and the files whose contents they need. */
+struct window {
+	struct export_item *items;
+	size_t count, room;
+	struct buffer paths; /* each with a NUL */
+	dwarfs_inode *files;
+	size_t file_count, file_room;
+	uint64_t bytes; /* of these */
+	bool is_ready;	/* or was never fetched */
+};
+
+struct export_run {
+	struct dwarfs_archive_export *export;
+	const dwarfs_image *image;
+	const struct export_format *format;
+	struct output *output;
+	struct archive *archive;
+	struct archive_entry *entry;
+	struct text_locale locale;
+	struct dwarfs_progress progress;
+	struct selection selection;
+	char **first_paths; /* by inode: where a file with more names was written; or NULL
+			     */
+	uint64_t window_bytes;
+	dwarfs_stat *stat;
+	void *buffer;	      /* of EXPORT_BUFFER_BYTES */
+	void *zeros;	      /* the same */
+	dwarfs_error *failed; /* why the output takes no more */
+	bool is_left;	      /* an entry failed that ends the run */
+	bool is_broken;	      /* the archive: a call of libarchive has failed */
+	int first_code;	      /* of the first failure of an entry */
+	dwarfs_error *first;
+	uint64_t lost_xattrs; /* entries that are there without them */
+};
+
+#define EXPORT_BUFFER_BYTES ((size_t)1 << 20)
+
+/* export_select.c: what is to be written, and how much that is. */
+int dw_export_select(struct export_run *run, dwarfs_error **err);
+void dw_export_select_release(struct selection *selection);
+static inline bool dw_export_takes(const struct selection *selection, dwarfs_entry entry)
+{
+	return selection->taken[entry / 8] & 1u << entry % 8;
+}
+
+/* export_window.c: entries in their order, what they need decoded ahead; write is called
+ * for each. */
+int dw_export_windows(struct export_run *run,
+		      int (*write)(struct export_run *run, const struct export_item *item,
+				   const char *path, dwarfs_error **err),
+		      dwarfs_error **err);
+
+/*
+ * export_entry.c: what run->stat says, as an entry of libarchive. first is the path that
+ * a hard link leads to, or NULL. UNSUPPORTED for what the format cannot hold, as far as
+ * libarchive would not say so itself. *reduced_out is what the format has no place for,
+ * or stays NULL.
+ */
+int dw_export_describe(struct export_run *run, const char *path, const char *first,
+		       const char **reduced_out, dwarfs_error **err);
+
+/* export_attributes.c: whether run->stat is of an entry that has extended attributes with
+ * a name that libarchive encodes. */
+bool dw_export_has_odd_xattrs(const struct export_run *run);
+
+/* Its extended attributes and lists of access. */
+int dw_export_attributes(struct export_run *run, const char **reduced_out,
+			 dwarfs_error **err);
+
+/* export_contents.c: the bytes of one file. */
+struct export_contents {
+	uint64_t bytes;
+	bool has_holes;
+	const void *whole; /* of a small file; NULL for the others */
+	dwarfs_file *file;
+	dwarfs_borrowed *borrowed; /* the whole of it; NULL: it is read piece by piece */
+};
+
+/* Everything that can fail without a trace in the archive: the file that run->stat is of
+ * is read, if it is not too large. */
+int dw_export_contents_open(struct export_run *run, struct export_contents *contents,
+			    dwarfs_error **err);
+void dw_export_contents_release(struct export_contents *contents);
+
+/* Into the archive, behind the header. *is_cut_out: the fault is that of the image. */
+int dw_export_contents_write(struct export_run *run, struct export_contents *contents,
+			     bool *is_cut_out, dwarfs_error **err);
+
+/* Bytes of the current entry, or zeros; tells the progress. */
+int dw_export_data(struct export_run *run, const void *data, uint64_t bytes,
+		   dwarfs_error **err);
+
+/* The error of a call of libarchive that said no. */
+int dw_export_fail(struct export_run *run, dwarfs_error **err);
+
+/* Whether bytes are UTF-8. */
+bool dw_export_is_utf8(const char *text);
+
+/* export_run.c: the story. *is_complete_out: the archive ends as it should, even if
+ * entries have failed. */
+int dw_export_run(struct dwarfs_archive_export *export, struct output *output,
+		  const struct export_format *format, const char *filters,
+		  bool *is_complete_out, dwarfs_error **err);
+
+#endif

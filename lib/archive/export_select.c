@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/export_select: which entries of an image are to be written.
+ *
+ * Takes the patterns and what is left out, gives a bit for each entry, by how many names
+ * each file is written, and how much there is to write. Reads metadata only.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "archive/export.h"
+
+DW_DEFINE_AUTO(select_walk, dwarfs_walk *, dwarfs_walk_free)
+
+/* The directories above where the walk is. */
+struct above {
+	dwarfs_entry *entries; /* by depth */
+	size_t room;
+	uint32_t from; /* what is deeper than this is taken; UINT32_MAX for none */
+};
+
+void dw_export_select_release(struct selection *selection)
+{
+	free(selection->taken);
+	free(selection->names);
+	*selection = (struct selection){ 0 };
+}
+
+static bool is_left_out(const struct dwarfs_archive_export *export, uint32_t mode)
+{
+	if (S_ISBLK(mode) || S_ISCHR(mode))
+		return export->skip_devices;
+	return (S_ISFIFO(mode) || S_ISSOCK(mode)) && export->skip_specials;
+}
+
+static void take(struct selection *selection, dwarfs_entry entry)
+{
+	if (!dw_export_takes(selection, entry))
+		selection->entries++;
+	selection->taken[entry / 8] |= (uint8_t)(1u << entry % 8);
+}
+
+/* Whether an entry, or a directory that it is in, was asked for. */
+static bool is_asked_for(const struct export_run *run, const dwarfs_walk *walk,
+			 struct above *above, bool is_dir)
+{
+	const char *path = dwarfs_walk_path(walk);
+	uint32_t depth = dwarfs_walk_depth(walk);
+
+	if (depth <= above->from)
+		above->from = UINT32_MAX;
+	if (above->from != UINT32_MAX)
+		return true;
+	if (!dw_patterns_are_none(run->export->patterns) &&
+	    (depth == 0 ||
+	     !dw_patterns_match(run->export->patterns, path, strlen(path), is_dir)))
+		return false;
+	if (is_dir)
+		above->from = depth;
+	return true;
+}
+
+/* A file is stored for each of its names, or for the first only. */
+static void count(struct export_run *run)
+{
+	struct selection *selection = &run->selection;
+	dwarfs_inode inode = dwarfs_stat_inode(run->stat);
+	bool is_shared =
+		run->format->links == LINKS_BY_PATH || run->format->links == LINKS_ONCE;
+
+	if (selection->names[inode] == 0 || !is_shared)
+		selection->bytes += dwarfs_stat_bytes(run->stat);
+	selection->names[inode]++;
+}
+
+static int visit(struct export_run *run, const dwarfs_walk *walk, dwarfs_entry entry,
+		 struct above *above, dwarfs_error **err)
+{
+	uint32_t depth = dwarfs_walk_depth(walk), mode;
+	int ret;
+
+	if ((ret = dwarfs_entry_stat(run->image, entry, run->stat, err)) < 0 ||
+	    (ret = dw_grow(&above->entries, &above->room, depth + 1, err)) < 0)
+		return ret;
+	above->entries[depth] = entry;
+	mode = dwarfs_stat_mode(run->stat);
+	if (!is_asked_for(run, walk, above, S_ISDIR(mode)) ||
+	    is_left_out(run->export, mode))
+		return 0;
+	for (uint32_t i = 0; i <= depth; i++)
+		take(&run->selection, above->entries[i]);
+	if (S_ISREG(mode))
+		count(run);
+	if (!run->selection.has_odd_xattrs && run->format->xattrs)
+		run->selection.has_odd_xattrs = dw_export_has_odd_xattrs(run);
+	return 0;
+}
+
+static int walk_tree(struct export_run *run, struct above *above, dwarfs_error **err)
+{
+	DW_AUTO(select_walk) dwarfs_walk *walk = NULL;
+	dwarfs_entry entry;
+	int ret = dwarfs_walk_new(run->image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, err);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = dwarfs_walk_next(walk, &entry, err)) > 0)
+		if ((ret = visit(run, walk, entry, above, err)) < 0 ||
+		    (ret = dw_progress_tick(&run->progress, err)) < 0)
+			return ret;
+	return ret;
+}
+
+int dw_export_select(struct export_run *run, dwarfs_error **err)
+{
+	size_t entries = dwarfs_image_entry_count(run->image);
+	size_t inodes = dwarfs_image_inode_count(run->image);
+	struct selection *selection = &run->selection;
+	struct above above = { .from = UINT32_MAX };
+	int ret;
+
+	selection->taken = dw_calloc(entries / 8 + 1, 1);
+	selection->names = dw_calloc(inodes, sizeof(*selection->names));
+	if (!selection->taken || !selection->names)
+		return dw_fail_nomem(err);
+	ret = walk_tree(run, &above, err);
+	free(above.entries);
+	run->progress.items_total = selection->entries;
+	run->progress.bytes_total = selection->bytes;
+	return ret;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/import: what the files of the import share. See <dwarfs/archive.h>.
+ */
+#ifndef DW_ARCHIVE_IMPORT_H
+#define DW_ARCHIVE_IMPORT_H
+
+#include <archive_entry.h>
+#include <dwarfs/archive.h>
+
+#include "archive/feed.h"
+#include "archive/formats.h"
+
+struct dwarfs_archive_import {
+	dwarfs_builder *builder;
+	const struct archive_format *format; /* NULL: auto */
+	uint32_t strip;
+	struct buffer prefix; /* names joined by "/" */
+	bool whiteouts;
+	char *spool; /* NULL: the default */
+	dwarfs_progress_fn progress;
+	void *progress_user;
+	dwarfs_cancel *cancel;
+	uint64_t warnings;
+};
+
+/*
+ * A file of a cpio archive with several names, of which only the last one has contents:
+ * nothing of it is added before these come.
+ */
+struct late_file {
+	char *key;	    /* as the archive calls it */
+	struct buffer path; /* in the image */
+	dwarfs_item *item;
+	struct buffer names; /* further ones, each with a NUL */
+};
+
+/* One archive while it is read. */
+struct import_job {
+	dwarfs_archive_import *import;
+	struct archive *archive;
+	struct archive_entry *entry;
+	struct feed feed;
+	struct text_locale locale;
+	struct dwarfs_progress progress;
+	const char *shown; /* the path as the archive has it */
+	struct buffer path;
+	bool is_cpio;
+	struct late_file *late;
+	size_t late_count, late_room;
+
+	/* contents of the entry, as they are read */
+	uint64_t size; /* UINT64_MAX: not known */
+	uint64_t end;  /* of what was read */
+};
+
+/* -- import.c -------------------------------------------------------------------- */
+
+/* Say in the log what an entry loses, and count it. */
+void dw_import_warn(struct import_job *job, const char *format, ...) DW_PRINTF(2, 3);
+
+/* Add what is in an item, or what it is a hard link to. */
+int dw_import_add(struct import_job *job, const struct buffer *path,
+		  const dwarfs_item *item, dwarfs_error **err);
+
+/* Enter the locale and open the archive whose bytes the feed has; leave and free both. */
+int dw_import_open(struct import_job *job, dwarfs_error **err);
+
+/* Whether the end of an archive that was read is where it should be. */
+int dw_import_check_end(struct import_job *job, dwarfs_error **err);
+
+/* -- import_entry.c -------------------------------------------------------------- */
+
+/* Take the entry that job->entry is. */
+int dw_import_entry(struct import_job *job, dwarfs_error **err);
+
+/* Have the contents of the entry taken for those of an item. */
+int dw_import_set_contents(struct import_job *job, dwarfs_item *item, dwarfs_error **err);
+
+/* -- import_attributes.c --------------------------------------------------------- */
+
+/* An item with the type and all attributes of the entry, but without contents. */
+int dw_import_item(struct import_job *job, dwarfs_item **item_out, dwarfs_error **err);
+
+/* -- import_acl.c ---------------------------------------------------------------- */
+
+/*
+ * The access control lists of the entry, as extended attributes. The bits of the group in
+ * *mode are set to what the list allows at most, as a file system shows them.
+ */
+int dw_import_acls(struct import_job *job, dwarfs_item *item, dwarfs_error **err);
+uint32_t dw_import_mode(struct import_job *job);
+
+/* One of the lists as such an attribute; empty when the entry has none. */
+int dw_import_acl_value(struct import_job *job, int type, struct buffer *value,
+			dwarfs_error **err);
+
+/* -- import_links.c -------------------------------------------------------------- */
+
+/* A further name: the entry at job->path is what the archive calls target. */
+int dw_import_link(struct import_job *job, const char *target, dwarfs_error **err);
+
+/* Put off an entry of a cpio archive until its contents come. */
+int dw_import_defer(struct import_job *job, dwarfs_error **err);
+
+/* Add what was put off, and has no contents. */
+int dw_import_add_late(struct import_job *job, dwarfs_error **err);
+void dw_import_free_late(struct import_job *job);
+
+/* -- import_path.c --------------------------------------------------------------- */
+
+/*
+ * A path of an archive as one of the image: without the first names, below the prefix. 1,
+ * or 0 when there is nothing left of it, or INVALID. out is overwritten; a NUL is behind
+ * it.
+ */
+int dw_import_path(const dwarfs_archive_import *import, const char *text,
+		   struct buffer *out, dwarfs_error **err);
+
+/* Names joined by "/", without ".", with a NUL behind them; ".." is INVALID. The first
+ * ones are left out; the number of those that were there is returned. */
+int64_t dw_import_append_names(const char *text, uint32_t skip, struct buffer *out,
+			       dwarfs_error **err);
+
+#endif

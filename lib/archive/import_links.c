@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/import_links: files with several names.
+ *
+ * In most formats the first name has the contents and all others refer to it. In some
+ * cpio archives the last one has them: such a file waits until they come.
+ */
+#include <string.h>
+
+#include "archive/import.h"
+
+/* -- files that wait ------------------------------------------------------------- */
+
+static void free_late(struct late_file *late)
+{
+	free(late->key);
+	dw_buffer_free(&late->path);
+	dw_buffer_free(&late->names);
+	dwarfs_item_free(late->item);
+	*late = (struct late_file){ 0 };
+}
+
+void dw_import_free_late(struct import_job *job)
+{
+	size_t i;
+
+	for (i = 0; i < job->late_count; i++)
+		free_late(&job->late[i]);
+	free(dw_steal(job->late));
+	job->late_count = job->late_room = 0;
+}
+
+int dw_import_defer(struct import_job *job, dwarfs_error **err)
+{
+	struct late_file late = { .key = strdup(job->shown) };
+	int ret;
+
+	if (!late.key)
+		return dw_fail_nomem(err);
+	if ((ret = dw_buffer_append(&late.path, job->path.data, job->path.size, err)) <
+		    0 ||
+	    (ret = dw_import_item(job, &late.item, err)) < 0 ||
+	    (ret = dw_grow(&job->late, &job->late_room, job->late_count + 1, err)) < 0) {
+		free_late(&late);
+		return ret;
+	}
+	job->late[job->late_count++] = late;
+	return 0;
+}
+
+/* The one that came last, as what belongs together is close together. */
+static struct late_file *find_late(struct import_job *job, const char *key)
+{
+	size_t i;
+
+	for (i = job->late_count; i-- > 0;) {
+		if (strcmp(job->late[i].key, key) == 0)
+			return &job->late[i];
+	}
+	return NULL;
+}
+
+static int add_link(struct import_job *job, const struct buffer *path,
+		    const struct buffer *target, dwarfs_error **err)
+{
+	dwarfs_item *item = NULL;
+	int ret = dwarfs_item_new(AE_IFREG | 0644, &item, err);
+
+	if (ret < 0)
+		return ret;
+	ret = dwarfs_item_set_hard_link(item, (const char *)target->data, target->size,
+					err);
+	if (ret == 0)
+		ret = dw_import_add(job, path, item, err);
+	dwarfs_item_free(item);
+	return ret;
+}
+
+/* With the contents that its item has by now, and all its names. */
+static int add_late(struct import_job *job, struct late_file *late, dwarfs_error **err)
+{
+	size_t at = 0;
+	int ret = dw_import_add(job, &late->path, late->item, err);
+
+	while (ret == 0 && at < late->names.size) {
+		const size_t bytes = strlen((const char *)late->names.data + at);
+		const struct buffer name = { late->names.data + at, bytes, 0 };
+
+		ret = add_link(job, &name, &late->path, err);
+		at += bytes + 1;
+	}
+	return ret;
+}
+
+int dw_import_add_late(struct import_job *job, dwarfs_error **err)
+{
+	size_t i;
+	int ret = 0;
+
+	for (i = 0; i < job->late_count && ret == 0; i++)
+		ret = add_late(job, &job->late[i], err);
+	dw_import_free_late(job);
+	return ret;
+}
+
+/* One more name of a file that waits, and maybe the contents. */
+static int link_late(struct import_job *job, struct late_file *late, dwarfs_error **err)
+{
+	int ret = dw_buffer_append(&late->names, job->path.data, job->path.size, err);
+
+	if (ret == 0)
+		ret = dw_buffer_append(&late->names, "", 1, err);
+	if (ret < 0 || archive_entry_size(job->entry) == 0)
+		return ret;
+	if ((ret = dw_import_set_contents(job, late->item, err)) == 0)
+		ret = add_late(job, late, err);
+	free_late(late);
+	*late = job->late[--job->late_count];
+	return ret;
+}
+
+/* -- names of what is there ------------------------------------------------------ */
+
+static bool is_there(struct import_job *job, const struct buffer *path)
+{
+	return dwarfs_builder_has_item(job->import->builder, (const char *)path->data,
+				       path->size);
+}
+
+/* Some archives have the contents with each name, so that each can be unpacked alone. */
+static int add_as_file(struct import_job *job, dwarfs_error **err)
+{
+	dwarfs_item *item = NULL;
+	int ret;
+
+	if ((ret = dw_import_item(job, &item, err)) < 0)
+		return ret;
+	if ((ret = dw_import_set_contents(job, item, err)) == 0)
+		ret = dw_import_add(job, &job->path, item, err);
+	dwarfs_item_free(item);
+	return ret;
+}
+
+int dw_import_link(struct import_job *job, const char *target, dwarfs_error **err)
+{
+	struct late_file *late = find_late(job, target);
+	auto_buffer struct buffer to = { 0 };
+	const bool has_contents = archive_entry_filetype(job->entry) == AE_IFREG &&
+				  archive_entry_size(job->entry) > 0;
+	int ret;
+
+	if (late)
+		return link_late(job, late, err);
+	if ((ret = dw_import_path(job->import, target, &to, err)) < 0)
+		return dw_explain(err, ret, "target '%s' of the hard link", target);
+	if (has_contents && (ret == 0 || !is_there(job, &to)))
+		return add_as_file(job, err);
+	if (ret == 0)
+		return dw_fail(err, DWARFS_ERR_NOT_FOUND,
+			       "is a hard link to '%s', which is left out", target);
+	if (to.size != job->path.size || memcmp(to.data, job->path.data, to.size) != 0)
+		return add_link(job, &job->path, &to, err);
+	/* A file that was archived twice in one go. */
+	if (is_there(job, &to))
+		return 0;
+	return dw_fail(err, DWARFS_ERR_NOT_FOUND, "is a hard link to itself");
+}

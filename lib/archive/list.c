@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/list: go through an archive, from its start to its end.
+ *
+ * Takes a descriptor, gives entries, attributes and contents to callbacks. Writes
+ * nothing.
+ */
+#include <string.h>
+
+#include "archive/import.h"
+#include "archive/list.h"
+
+struct list {
+	const struct archive_list_fns *fns;
+	void *user;
+	struct import_job job; /* of an import that adds nothing */
+	dwarfs_archive_import import;
+	struct buffer link, value;
+};
+
+static int fail_read(struct list *list, dwarfs_error **err)
+{
+	int ret = dw_feed_failure(&list->job.feed, err);
+
+	return ret < 0 ? ret : dw_archive_fail(list->job.archive, err);
+}
+
+/* -- contents ------------------------------------------------------------------------ */
+
+static int read_contents(struct list *list, dwarfs_error **err)
+{
+	struct archive *archive = list->job.archive;
+	struct archive_entry *entry = list->job.entry;
+	uint64_t size = 0;
+	int ret;
+
+	for (;;) {
+		const void *data = NULL;
+		la_int64_t offset = 0;
+		size_t bytes = 0;
+		const int got = archive_read_data_block(archive, &data, &bytes, &offset);
+
+		if (got != ARCHIVE_OK && got != ARCHIVE_EOF)
+			return fail_read(list, err);
+		if (offset < 0 || (uint64_t)offset > INT64_MAX - bytes)
+			return dw_fail(err, DWARFS_ERR_CORRUPT,
+				       "has contents out of its reach");
+		if ((uint64_t)offset + bytes > size)
+			size = (uint64_t)offset + bytes;
+		if (got == ARCHIVE_EOF)
+			break;
+		if ((ret = list->fns->data(list->user, data, bytes, (uint64_t)offset,
+					   err)) < 0)
+			return ret;
+	}
+	/* What is missing at the end is a hole, or missing. */
+	if (archive_entry_size_is_set(entry) && archive_entry_size(entry) > 0 &&
+	    (uint64_t)archive_entry_size(entry) > size)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "has %" PRIu64 " bytes of contents, not %" PRId64, size,
+			       (int64_t)archive_entry_size(entry));
+	return list->fns->end(list->user, size, err);
+}
+
+/* -- attributes ---------------------------------------------------------------------- */
+
+static int give_acl(struct list *list, int type, const char *name, dwarfs_error **err)
+{
+	int ret = dw_import_acl_value(&list->job, type, &list->value, err);
+
+	if (ret < 0 || list->value.size == 0)
+		return ret;
+	return list->fns->xattr(list->user, name, list->value.data, list->value.size,
+				err);
+}
+
+static bool has_xattr(struct archive_entry *entry, const char *wanted)
+{
+	const char *name;
+	const void *value;
+	size_t bytes;
+
+	archive_entry_xattr_reset(entry);
+	while (archive_entry_xattr_next(entry, &name, &value, &bytes) == ARCHIVE_OK)
+		if (name && strcmp(name, wanted) == 0)
+			return true;
+	return false;
+}
+
+/* An attribute that is spelled out counts more than a list. */
+static int give_acls(struct list *list, dwarfs_error **err)
+{
+	static const struct {
+		int type;
+		const char *name;
+	} acls[] = {
+		{ ARCHIVE_ENTRY_ACL_TYPE_ACCESS, "system.posix_acl_access" },
+		{ ARCHIVE_ENTRY_ACL_TYPE_DEFAULT, "system.posix_acl_default" },
+	};
+	const int types = archive_entry_acl_types(list->job.entry);
+
+	for (size_t i = 0; i < sizeof(acls) / sizeof(*acls); i++) {
+		int ret;
+
+		if (!(types & acls[i].type) || (types & ARCHIVE_ENTRY_ACL_TYPE_NFS4) ||
+		    has_xattr(list->job.entry, acls[i].name))
+			continue;
+		if ((ret = give_acl(list, acls[i].type, acls[i].name, err)) < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int give_xattrs(struct list *list, dwarfs_error **err)
+{
+	const char *name;
+	const void *value;
+	size_t bytes;
+	int ret;
+
+	if ((ret = give_acls(list, err)) < 0)
+		return ret;
+	archive_entry_xattr_reset(list->job.entry);
+	while (archive_entry_xattr_next(list->job.entry, &name, &value, &bytes) ==
+	       ARCHIVE_OK)
+		if (name &&
+		    (ret = list->fns->xattr(list->user, name, value, bytes, err)) < 0)
+			return ret;
+	return 0;
+}
+
+/* -- an entry ------------------------------------------------------------------------ */
+
+static struct archive_listed describe(struct list *list)
+{
+	struct archive_entry *entry = list->job.entry;
+	const long nanoseconds = archive_entry_mtime_nsec(entry);
+	struct archive_listed listed = {
+		.path = (const char *)list->job.path.data,
+		.path_bytes = list->job.path.size,
+		.mode = archive_entry_filetype(entry) | dw_import_mode(&list->job),
+		.uid = (uint32_t)archive_entry_uid(entry),
+		.gid = (uint32_t)archive_entry_gid(entry),
+		.has_time = archive_entry_mtime_is_set(entry) != 0,
+		.seconds = archive_entry_mtime(entry),
+		.nanoseconds = nanoseconds > 0 && nanoseconds < 1000000000
+				       ? (uint32_t)nanoseconds
+				       : 0,
+		.major = (uint32_t)archive_entry_rdevmajor(entry),
+		.minor = (uint32_t)archive_entry_rdevminor(entry),
+	};
+
+	if (archive_entry_filetype(entry) == AE_IFLNK)
+		listed.target = archive_entry_symlink(entry);
+	return listed;
+}
+
+static int take_entry(struct list *list, dwarfs_error **err)
+{
+	struct archive_entry *entry = list->job.entry;
+	const char *link = archive_entry_hardlink(entry);
+	struct archive_listed listed;
+	int64_t count;
+	int ret;
+
+	list->job.path.size = list->link.size = 0;
+	count = dw_import_append_names(list->job.shown, 0, &list->job.path, err);
+	if (count < 0)
+		return (int)count;
+	listed = describe(list);
+	if (link && archive_entry_filetype(entry) != AE_IFDIR) {
+		if ((count = dw_import_append_names(link, 0, &list->link, err)) < 0)
+			return (int)count;
+		listed.hard_link = (const char *)list->link.data;
+		listed.mode = AE_IFREG | (listed.mode & 07777);
+	}
+	if ((ret = list->fns->entry(list->user, &listed, err)) < 0 ||
+	    (ret = give_xattrs(list, err)) < 0)
+		return ret;
+	if (!link && archive_entry_filetype(entry) != AE_IFREG)
+		return 0;
+	if (archive_entry_is_data_encrypted(entry))
+		return dw_fail(err, DWARFS_ERR_UNSUPPORTED, "is encrypted");
+	return read_contents(list, err);
+}
+
+/* -- the archive --------------------------------------------------------------------- */
+
+/* 1, 0 at the end, or why there is no next entry. */
+static int next_entry(struct list *list, dwarfs_error **err)
+{
+	const int got = archive_read_next_header(list->job.archive, &list->job.entry);
+
+	if (got == ARCHIVE_EOF)
+		return 0;
+	if (got != ARCHIVE_OK && got != ARCHIVE_WARN)
+		return fail_read(list, err);
+	list->job.shown = archive_entry_pathname(list->job.entry);
+	if (!list->job.shown)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "an entry has no name that can be read");
+	return 1;
+}
+
+static int read_all(struct list *list, dwarfs_error **err)
+{
+	int ret;
+
+	while ((ret = next_entry(list, err)) > 0) {
+		if ((ret = take_entry(list, err)) < 0)
+			return dw_explain(err, ret, "entry '%s'", list->job.shown);
+	}
+	return ret < 0 ? ret : dw_import_check_end(&list->job, err);
+}
+
+static int begin(struct list *list, int fd, struct dwarfs_progress *progress,
+		 dwarfs_error **err)
+{
+	list->job.import = &list->import;
+	list->job.feed.fd = list->job.feed.spill_fd = -1;
+	list->job.feed.progress = progress;
+	list->job.feed.locale = &list->job.locale;
+	return dw_feed_fd(&list->job.feed, fd, err);
+}
+
+static void end(struct list *list)
+{
+	archive_read_free(list->job.archive);
+	dw_locale_leave(&list->job.locale);
+	dw_feed_release(&list->job.feed);
+	dw_buffer_free(&list->job.path);
+	dw_buffer_free(&list->link);
+	dw_buffer_free(&list->value);
+}
+
+int dw_archive_list(int fd, const struct archive_list_fns *fns, void *user,
+		    struct dwarfs_progress *progress, dwarfs_error **err)
+{
+	struct list list = { .fns = fns, .user = user };
+	int ret = begin(&list, fd, progress, err);
+
+	if (ret == 0)
+		ret = dw_import_open(&list.job, err);
+	if (ret == 0)
+		ret = read_all(&list, err);
+	end(&list);
+	return ret;
+}
+
+int dw_archive_is_one(int fd, dwarfs_error **err)
+{
+	struct dwarfs_progress progress = { 0 };
+	struct list list = { 0 };
+	auto_error dwarfs_error *why = NULL;
+	int ret;
+
+	dw_progress_start(&progress, NULL, NULL, NULL);
+	ret = begin(&list, fd, &progress, &why);
+	if (ret == 0)
+		ret = dw_import_open(&list.job, &why);
+	if (ret == 0)
+		ret = next_entry(&list, &why);
+	end(&list);
+	if (ret == DWARFS_ERR_NOMEM)
+		return dw_fail_nomem(err);
+	return ret > 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/list: go through an archive, from its start to its end.
+ *
+ * Needs no builder. Names and attributes are as the import sees them.
+ */
+#ifndef DW_ARCHIVE_LIST_H
+#define DW_ARCHIVE_LIST_H
+
+#include "base/progress.h"
+
+/* An entry, valid during the call. */
+struct archive_listed {
+	const char *path; /* names joined by "/", "" for the root */
+	size_t path_bytes;
+	uint32_t mode;
+	uint32_t uid, gid;
+	int64_t seconds;
+	uint32_t nanoseconds;
+	bool has_time;
+	uint32_t major, minor;
+	const char *target;    /* of a symbolic link, or NULL */
+	const char *hard_link; /* path of what it is another name of, or NULL */
+};
+
+/* What is called for each entry: entry, then xattr for each attribute, and for regular
+ * files data for each piece that is no hole, ascending, and end with the size. */
+struct archive_list_fns {
+	int (*entry)(void *user, const struct archive_listed *listed, dwarfs_error **err);
+	int (*xattr)(void *user, const char *name, const void *value, size_t bytes,
+		     dwarfs_error **err);
+	int (*data)(void *user, const void *data, size_t bytes, uint64_t offset,
+		    dwarfs_error **err);
+	int (*end)(void *user, uint64_t size, dwarfs_error **err);
+};
+
+/* Read an archive from where the descriptor stands; one that has to be read from its end
+ * goes to a file without a name in /tmp first if it is a stream. */
+int dw_archive_list(int fd, const struct archive_list_fns *fns, void *user,
+		    struct dwarfs_progress *progress, dwarfs_error **err);
+
+/* Whether a file that can seek is an archive, by its first entry: 1, 0 or NOMEM. */
+int dw_archive_is_one(int fd, dwarfs_error **err);
+
+#endif

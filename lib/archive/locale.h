@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/locale: a locale in which libarchive leaves names as they are.
+ *
+ * In the C locale libarchive loses every name that is not ASCII. These give the calling
+ * thread, and no other, one where text is UTF-8, for as long as archives are handled, and
+ * then back what it had. Names that are no UTF-8 pass through it byte for byte.
+ */
+#ifndef DW_ARCHIVE_LOCALE_H
+#define DW_ARCHIVE_LOCALE_H
+
+#include <locale.h>
+
+#include "base/memory.h"
+
+/* All zero: the thread has its own locale. */
+struct text_locale {
+	locale_t other;	 /* owned; (locale_t)0: none */
+	locale_t before; /* what the thread had */
+	bool is_on;
+};
+
+/* Change the locale of this thread; leave it in the same thread. */
+int dw_locale_enter(struct text_locale *locale, dwarfs_error **err);
+
+/*
+ * The same, to one where text is ASCII, if the system refuses to convert anything else to
+ * that. libarchive brings UTF-8 into another form ("composed"), where it can convert it,
+ * but takes the names of a tar as they are, where it cannot.
+ */
+int dw_locale_enter_plain(struct text_locale *locale, dwarfs_error **err);
+void dw_locale_leave(struct text_locale *locale);
+#define auto_locale __attribute__((cleanup(dw_locale_leave))) struct text_locale
+
+/* Give the thread its own locale for the time of a callback. */
+void dw_locale_pause(struct text_locale *locale);
+void dw_locale_resume(struct text_locale *locale);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/spill: a stream that must be read from its end goes to disk first.
+ *
+ * Takes a feed of a stream, leaves it one of a file.
+ */
+#include "archive/feed.h"
+#include "os/scratch.h"
+
+static int copy(struct feed *feed, int fd, const char *directory, dwarfs_error **err)
+{
+	int64_t got = (int64_t)feed->ahead;
+	uint64_t size = 0;
+	int ret = 0;
+
+	if (got == 0)
+		got = dw_feed_more(feed, feed->buffer, FEED_BYTES, err);
+	while (got > 0 && ret == 0) {
+		ret = dw_scratch_write(fd, feed->buffer, (size_t)got, size);
+		size += (uint64_t)got;
+		if (ret == 0)
+			got = dw_feed_more(feed, feed->buffer, FEED_BYTES, err);
+	}
+	if (ret < 0)
+		return dw_fail_errno(err, -ret, "cannot keep the archive in '%s'",
+				     directory);
+	if (got < 0)
+		return (int)got;
+	feed->bytes = size;
+	return 0;
+}
+
+int dw_feed_spill(struct feed *feed, const char *directory, dwarfs_error **err)
+{
+	int ret;
+
+	if ((ret = dw_scratch_open(directory, &feed->spill_fd)) < 0)
+		return dw_fail_errno(err, -ret, "cannot keep the archive in '%s'",
+				     directory);
+	if ((ret = copy(feed, feed->spill_fd, directory, err)) < 0)
+		return ret;
+	feed->fd = feed->spill_fd;
+	feed->can_seek = true;
+	feed->start = 0;
+	feed->ahead = 0;
+	feed->progress->bytes_total += feed->bytes;
+	return 0;
+}

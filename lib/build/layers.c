@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * build/layers: items that come in layers, as those of container images do.
+ *
+ * A layer may hide what was there before it, but not what it brings itself, in whatever
+ * order its entries come: so every node knows the layer that touched it last. See
+ * <dwarfs/item.h>.
+ */
+#include <string.h>
+
+#include "build/assembly.h"
+#include "build/item.h"
+
+int dwarfs_builder_begin_layer(dwarfs_builder *builder, dwarfs_error **err)
+{
+	struct assembly *assembly;
+	int ret = dw_assembly_of(builder, &assembly, err);
+
+	if (ret < 0)
+		return ret;
+	assembly->layer++;
+	return 0;
+}
+
+bool dwarfs_builder_has_item(const dwarfs_builder *builder, const char *path,
+			     size_t bytes)
+{
+	const struct span span = { (const uint8_t *)path, bytes };
+
+	return builder->assembly && dw_item_check_path(span, NULL) == 0 &&
+	       dw_assembly_find(builder->assembly, span) != DW_NONE;
+}
+
+/* -- removing -------------------------------------------------------------------- */
+
+/* What a layer touches, it also touches the directories of. */
+static void clear_older(struct assembly *assembly, uint32_t top)
+{
+	uint32_t at = assembly->nodes[top].child;
+	uint32_t parent = top;
+
+	while (at != DW_NONE) {
+		const uint32_t next = assembly->nodes[at].next;
+
+		if (assembly->nodes[at].layer != assembly->layer) {
+			dw_assembly_remove(assembly, at);
+			at = next;
+		} else if (assembly->nodes[at].child != DW_NONE) {
+			parent = at;
+			at = assembly->nodes[at].child;
+		} else {
+			at = next;
+		}
+		for (; at == DW_NONE && parent != top;
+		     parent = assembly->nodes[parent].parent)
+			at = assembly->nodes[parent].next;
+	}
+}
+
+int dwarfs_builder_remove_older(dwarfs_builder *builder, const char *path, size_t bytes,
+				bool contents_only, dwarfs_error **err)
+{
+	const struct span span = { (const uint8_t *)path, bytes };
+	struct assembly *assembly;
+	uint32_t node;
+	int ret;
+
+	if ((ret = dw_assembly_of(builder, &assembly, err)) < 0 ||
+	    (ret = dw_item_check_path(span, err)) < 0)
+		return ret;
+	node = dw_assembly_find(assembly, span);
+	if (node == DW_NONE)
+		return dw_fail(err, DWARFS_ERR_NOT_FOUND, "'%.*s' is not there",
+			       (int)bytes, path);
+	if (contents_only && !dw_assembly_is_directory(assembly, node))
+		return dw_fail(err, DWARFS_ERR_NOT_DIR, "'%.*s' is not a directory",
+			       (int)bytes, path);
+	if (!contents_only && node != 0 && assembly->nodes[node].layer != assembly->layer)
+		dw_assembly_remove(assembly, node);
+	else
+		clear_older(assembly, node);
+	return 0;
+}
+
+/* -- hard links ------------------------------------------------------------------ */
+
+static int check_link(const struct assembly *assembly, uint32_t node, dwarfs_error **err)
+{
+	const struct record *record = &assembly->records[assembly->nodes[node].record];
+	const struct span to = dw_texts_at(&assembly->texts, record->source);
+	const uint32_t target = dw_assembly_find(assembly, to);
+	auto_buffer struct buffer path = { 0 };
+	const bool is_there = target != DW_NONE;
+	int ret;
+
+	if (is_there && !dw_assembly_is_directory(assembly, target))
+		return 0;
+	if ((ret = dw_assembly_path(assembly, node, &path, err)) < 0)
+		return ret;
+	ret = dw_fail(err, is_there ? DWARFS_ERR_INVALID : DWARFS_ERR_NOT_FOUND,
+		      "'%s' is a hard link to '%.*s', which is %s",
+		      (const char *)path.data, (int)to.size, (const char *)to.data,
+		      is_there ? "a directory" : "not there");
+	return dw_error_at_path(err, ret, (const char *)path.data);
+}
+
+int dwarfs_builder_check_links(const dwarfs_builder *builder, dwarfs_error **err)
+{
+	const struct assembly *assembly = builder->assembly;
+	uint32_t i;
+	int ret = 0;
+
+	if (!assembly || assembly->link_count == 0)
+		return 0;
+	for (i = 0; i < assembly->node_count && ret == 0; i++) {
+		const uint32_t record = assembly->nodes[i].record;
+
+		if (record != DW_NONE && assembly->records[record].kind == RECORD_LINK)
+			ret = check_link(assembly, i, err);
+	}
+	return ret;
+}

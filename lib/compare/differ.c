@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * compare/differ: what differs between two listings.
+ *
+ * Takes two sorted listings, and sums of the files that both have; goes through them side
+ * by side and tells each difference. Reads nothing.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "compare/differ.h"
+
+/* Room for the text of any number or time. */
+#define VALUE_ROOM 64
+
+#define NS_PER_SECOND 1000000000
+
+struct dwarfs_difference {
+	int kind;
+	const char *path;
+	const char *name;
+	const char *values[2];
+	size_t bytes[2];
+};
+
+int dwarfs_difference_kind(const dwarfs_difference *difference)
+{
+	return difference->kind;
+}
+
+const char *dwarfs_difference_path(const dwarfs_difference *difference)
+{
+	return difference->path;
+}
+
+const char *dwarfs_difference_name(const dwarfs_difference *difference)
+{
+	return difference->name;
+}
+
+const char *dwarfs_difference_value(const dwarfs_difference *difference, int side,
+				    size_t *bytes_out)
+{
+	if (side != DWARFS_COMPARE_A && side != DWARFS_COMPARE_B)
+		return NULL;
+	if (bytes_out)
+		*bytes_out = difference->bytes[side];
+	return difference->values[side];
+}
+
+const char *dwarfs_difference_word(int kind)
+{
+	static const char *const words[] = {
+		[DWARFS_DIFFERENCE_ONLY_A] = "only-a",
+		[DWARFS_DIFFERENCE_ONLY_B] = "only-b",
+		[DWARFS_DIFFERENCE_TYPE] = "type",
+		[DWARFS_DIFFERENCE_MODE] = "mode",
+		[DWARFS_DIFFERENCE_OWNER] = "owner",
+		[DWARFS_DIFFERENCE_GROUP] = "group",
+		[DWARFS_DIFFERENCE_MTIME] = "mtime",
+		[DWARFS_DIFFERENCE_SIZE] = "size",
+		[DWARFS_DIFFERENCE_CONTENTS] = "contents",
+		[DWARFS_DIFFERENCE_TARGET] = "target",
+		[DWARFS_DIFFERENCE_DEVICE] = "device",
+		[DWARFS_DIFFERENCE_LINKS] = "links",
+		[DWARFS_DIFFERENCE_XATTR] = "xattr",
+		[DWARFS_DIFFERENCE_TROUBLE] = "trouble",
+	};
+
+	if (kind < 0 || kind >= DWARFS_DIFFERENCE_KINDS)
+		return NULL;
+	return words[kind];
+}
+
+/* -- telling ------------------------------------------------------------------------- */
+
+static int tell(struct differ *differ, const dwarfs_difference *difference,
+		dwarfs_error **err)
+{
+	if (differ->ignored & 1u << difference->kind)
+		return 0;
+	differ->counts[difference->kind]++;
+	if (differ->call &&
+	    (differ->stopped = differ->call(difference, differ->user)) != 0)
+		return dw_fail(err, DWARFS_ERR_CANCELLED, "the caller has stopped");
+	return 0;
+}
+
+/* Two texts with a NUL, of which either may be NULL. */
+static int tell_texts(struct differ *differ, int kind, const char *path, const char *a,
+		      const char *b, dwarfs_error **err)
+{
+	const dwarfs_difference difference = {
+		.kind = kind,
+		.path = path,
+		.values = { a, b },
+		.bytes = { a ? strlen(a) : 0, b ? strlen(b) : 0 },
+	};
+
+	return tell(differ, &difference, err);
+}
+
+static int tell_numbers(struct differ *differ, int kind, const char *path, uint64_t a,
+			uint64_t b, dwarfs_error **err)
+{
+	const char *format = kind == DWARFS_DIFFERENCE_MODE ? "%04" PRIo64 : "%" PRIu64;
+	char left[VALUE_ROOM], right[VALUE_ROOM];
+
+	if (a == b)
+		return 0;
+	snprintf(left, sizeof(left), format, a);
+	snprintf(right, sizeof(right), format, b);
+	return tell_texts(differ, kind, path, left, right, err);
+}
+
+static const char *type_name(uint32_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return "directory";
+	case S_IFREG:
+		return "file";
+	case S_IFLNK:
+		return "symbolic link";
+	case S_IFBLK:
+		return "block device";
+	case S_IFCHR:
+		return "character device";
+	case S_IFIFO:
+		return "fifo";
+	case S_IFSOCK:
+		return "socket";
+	default:
+		return "unknown";
+	}
+}
+
+/* -- one entry that both have -------------------------------------------------------- */
+
+/* Two entries of the same path. */
+struct pair {
+	const struct listed *entries[2];
+	const char *path;
+};
+
+static bool both_know(const struct pair *pair, uint32_t what)
+{
+	return pair->entries[0]->known & pair->entries[1]->known & what;
+}
+
+/* To the start of its step. */
+static void round_time(int64_t *seconds, uint32_t *nanoseconds, uint64_t resolution_ns)
+{
+	const int64_t step = (int64_t)(resolution_ns / NS_PER_SECOND);
+	int64_t over;
+
+	if (resolution_ns < NS_PER_SECOND) {
+		*nanoseconds -= *nanoseconds % (uint32_t)resolution_ns;
+		return;
+	}
+	*nanoseconds = 0;
+	over = *seconds % step;
+	*seconds -= over < 0 ? over + step : over;
+}
+
+static void format_time(char text[VALUE_ROOM], int64_t seconds, uint32_t nanoseconds,
+			bool has_fraction)
+{
+	const time_t time = (time_t)seconds;
+	struct tm parts;
+	size_t length = 0;
+
+	if (gmtime_r(&time, &parts))
+		length = strftime(text, VALUE_ROOM, "%Y-%m-%d %H:%M:%S", &parts);
+	if (length == 0)
+		length = (size_t)snprintf(text, VALUE_ROOM, "%" PRId64, seconds);
+	if (has_fraction)
+		snprintf(text + length, VALUE_ROOM - length, ".%09" PRIu32, nanoseconds);
+}
+
+static int compare_times(struct differ *differ, const struct pair *pair,
+			 dwarfs_error **err)
+{
+	const bool has_fraction = differ->resolution_ns < NS_PER_SECOND;
+	char texts[2][VALUE_ROOM];
+	int64_t seconds[2];
+	uint32_t ns[2];
+
+	if (!both_know(pair, KNOWN_TIME))
+		return 0;
+	for (int i = 0; i < 2; i++) {
+		seconds[i] = pair->entries[i]->seconds;
+		ns[i] = pair->entries[i]->nanoseconds;
+		round_time(&seconds[i], &ns[i], differ->resolution_ns);
+		format_time(texts[i], seconds[i], ns[i], has_fraction);
+	}
+	if (seconds[0] == seconds[1] && ns[0] == ns[1])
+		return 0;
+	return tell_texts(differ, DWARFS_DIFFERENCE_MTIME, pair->path, texts[0], texts[1],
+			  err);
+}
+
+static int compare_attributes(struct differ *differ, const struct pair *pair,
+			      dwarfs_error **err)
+{
+	const struct listed *a = pair->entries[0], *b = pair->entries[1];
+	int ret = 0;
+
+	if (both_know(pair, KNOWN_MODE) && !S_ISLNK(a->mode))
+		ret = tell_numbers(differ, DWARFS_DIFFERENCE_MODE, pair->path,
+				   a->mode & 07777, b->mode & 07777, err);
+	if (ret == 0 && both_know(pair, KNOWN_OWNER))
+		ret = tell_numbers(differ, DWARFS_DIFFERENCE_OWNER, pair->path, a->uid,
+				   b->uid, err);
+	if (ret == 0 && both_know(pair, KNOWN_GROUP))
+		ret = tell_numbers(differ, DWARFS_DIFFERENCE_GROUP, pair->path, a->gid,
+				   b->gid, err);
+	return ret < 0 ? ret : compare_times(differ, pair, err);
+}
+
+static int compare_targets(struct differ *differ, const struct pair *pair,
+			   dwarfs_error **err)
+{
+	dwarfs_difference difference = {
+		.kind = DWARFS_DIFFERENCE_TARGET,
+		.path = pair->path,
+	};
+
+	for (int i = 0; i < 2; i++) {
+		difference.values[i] =
+			dw_listed_at(differ->sides[i], pair->entries[i]->target);
+		difference.bytes[i] = pair->entries[i]->target_bytes;
+	}
+	if (difference.bytes[0] == difference.bytes[1] &&
+	    memcmp(difference.values[0], difference.values[1], difference.bytes[0]) == 0)
+		return 0;
+	return tell(differ, &difference, err);
+}
+
+static int compare_devices(struct differ *differ, const struct pair *pair,
+			   dwarfs_error **err)
+{
+	const struct listed *const *entries = pair->entries;
+	char texts[2][VALUE_ROOM];
+
+	if (entries[0]->major == entries[1]->major &&
+	    entries[0]->minor == entries[1]->minor)
+		return 0;
+	for (int i = 0; i < 2; i++)
+		snprintf(texts[i], VALUE_ROOM, "%" PRIu32 ",%" PRIu32, entries[i]->major,
+			 entries[i]->minor);
+	return tell_texts(differ, DWARFS_DIFFERENCE_DEVICE, pair->path, texts[0],
+			  texts[1], err);
+}
+
+static const struct contents *contents_of(const struct differ *differ,
+					  const struct pair *pair, int side)
+{
+	return &differ->sides[side]->files[pair->entries[side]->file];
+}
+
+static int compare_contents(struct differ *differ, const struct pair *pair,
+			    dwarfs_error **err)
+{
+	const struct contents *a = contents_of(differ, pair, 0);
+	const struct contents *b = contents_of(differ, pair, 1);
+	const char *why[2] = { NULL, NULL };
+
+	if (a->size != b->size)
+		return tell_numbers(differ, DWARFS_DIFFERENCE_SIZE, pair->path, a->size,
+				    b->size, err);
+	if (differ->ignored & 1u << DWARFS_DIFFERENCE_CONTENTS)
+		return 0;
+	for (int i = 0; i < 2; i++) {
+		const struct contents *one = contents_of(differ, pair, i);
+
+		if (one->trouble != NO_TEXT)
+			why[i] = dw_listed_at(differ->sides[i], one->trouble);
+	}
+	if (why[0] || why[1])
+		return tell_texts(differ, DWARFS_DIFFERENCE_TROUBLE, pair->path, why[0],
+				  why[1], err);
+	if (a->has_sum && b->has_sum &&
+	    (a->sum[0] != b->sum[0] || a->sum[1] != b->sum[1]))
+		return tell_texts(differ, DWARFS_DIFFERENCE_CONTENTS, pair->path, NULL,
+				  NULL, err);
+	return 0;
+}
+
+/* The first path that is the same file and that both sides have; NULL when it is this
+ * one. */
+static const char *first_name(const struct differ *differ, const struct pair *pair,
+			      int side)
+{
+	const struct listing *listing = differ->sides[side];
+	const uint64_t first = contents_of(differ, pair, side)->first;
+	const char *path;
+
+	if (first >= listing->count)
+		return NULL;
+	path = dw_listed_at(listing, listing->list[first].path);
+	return strcmp(path, pair->path) == 0 ? NULL : path;
+}
+
+static int compare_links(struct differ *differ, const struct pair *pair,
+			 dwarfs_error **err)
+{
+	const char *a, *b;
+
+	if (!differ->sides[0]->has_links || !differ->sides[1]->has_links)
+		return 0;
+	a = first_name(differ, pair, 0);
+	b = first_name(differ, pair, 1);
+	if (a == b || (a && b && strcmp(a, b) == 0))
+		return 0;
+	return tell_texts(differ, DWARFS_DIFFERENCE_LINKS, pair->path, a, b, err);
+}
+
+/* -- extended attributes ------------------------------------------------------------- */
+
+static int tell_xattr(struct differ *differ, const struct pair *pair,
+		      const struct listed_xattr *a, const struct listed_xattr *b,
+		      dwarfs_error **err)
+{
+	const dwarfs_difference difference = {
+		.kind = DWARFS_DIFFERENCE_XATTR,
+		.path = pair->path,
+		.name = a ? a->name : b->name,
+		.values = { a ? a->value : NULL, b ? b->value : NULL },
+		.bytes = { a ? a->bytes : 0, b ? b->bytes : 0 },
+	};
+
+	if (a && b && a->bytes == b->bytes && memcmp(a->value, b->value, a->bytes) == 0)
+		return 0;
+	return tell(differ, &difference, err);
+}
+
+static int compare_xattrs(struct differ *differ, const struct pair *pair,
+			  dwarfs_error **err)
+{
+	struct listed_xattr next[2];
+	uint32_t at[2] = { 0, 0 };
+	bool has[2];
+
+	if (!both_know(pair, KNOWN_XATTRS))
+		return 0;
+	for (int i = 0; i < 2; i++)
+		has[i] = dw_listed_xattr(differ->sides[i], pair->entries[i], &at[i],
+					 &next[i]);
+	while (has[0] || has[1]) {
+		int order = !has[0]   ? 1
+			    : !has[1] ? -1
+				      : strcmp(next[0].name, next[1].name);
+		int ret = tell_xattr(differ, pair, order <= 0 ? &next[0] : NULL,
+				     order >= 0 ? &next[1] : NULL, err);
+
+		if (ret < 0)
+			return ret;
+		if (order <= 0)
+			has[0] = dw_listed_xattr(differ->sides[0], pair->entries[0],
+						 &at[0], &next[0]);
+		if (order >= 0)
+			has[1] = dw_listed_xattr(differ->sides[1], pair->entries[1],
+						 &at[1], &next[1]);
+	}
+	return 0;
+}
+
+/* -- side by side -------------------------------------------------------------------- */
+
+static int compare_pair(struct differ *differ, const struct pair *pair,
+			dwarfs_error **err)
+{
+	const uint32_t mode = pair->entries[0]->mode;
+	int ret;
+
+	if (((mode ^ pair->entries[1]->mode) & S_IFMT) != 0)
+		return tell_texts(differ, DWARFS_DIFFERENCE_TYPE, pair->path,
+				  type_name(mode), type_name(pair->entries[1]->mode),
+				  err);
+	if ((ret = compare_attributes(differ, pair, err)) < 0)
+		return ret;
+	if (S_ISLNK(mode))
+		ret = compare_targets(differ, pair, err);
+	else if (S_ISBLK(mode) || S_ISCHR(mode))
+		ret = compare_devices(differ, pair, err);
+	else if (S_ISREG(mode) && (ret = compare_contents(differ, pair, err)) == 0)
+		ret = compare_links(differ, pair, err);
+	return ret < 0 ? ret : compare_xattrs(differ, pair, err);
+}
+
+/* Go on in the two listings: what comes next, of which one may be NULL. */
+static bool next_pair(const struct listing *const sides[2], size_t at[2],
+		      struct pair *pair)
+{
+	const struct listed *left = NULL, *right = NULL;
+	int order = 0;
+
+	if (at[0] < sides[0]->count)
+		left = &sides[0]->list[at[0]];
+	if (at[1] < sides[1]->count)
+		right = &sides[1]->list[at[1]];
+	if (!left && !right)
+		return false;
+	if (left && right)
+		order = dw_listed_compare_paths(dw_listed_at(sides[0], left->path),
+						dw_listed_at(sides[1], right->path));
+	if (left && order <= 0)
+		at[0]++;
+	else
+		left = NULL;
+	if (right && order >= 0)
+		at[1]++;
+	else
+		right = NULL;
+	*pair = (struct pair){ { left, right },
+			       left ? dw_listed_at(sides[0], left->path)
+				    : dw_listed_at(sides[1], right->path) };
+	return true;
+}
+
+void dw_differ_want(struct listing *a, struct listing *b, uint64_t *files_out,
+		    uint64_t *bytes_out)
+{
+	const struct listing *const sides[2] = { a, b };
+	size_t at[2] = { 0, 0 };
+	struct pair pair;
+
+	*files_out = *bytes_out = 0;
+	while (next_pair(sides, at, &pair)) {
+		struct contents *left, *right;
+
+		if (!pair.entries[0] || !pair.entries[1] ||
+		    !S_ISREG(pair.entries[0]->mode) || !S_ISREG(pair.entries[1]->mode))
+			continue;
+		left = &a->files[pair.entries[0]->file];
+		right = &b->files[pair.entries[1]->file];
+		if (left->first == UINT64_MAX)
+			left->first = (uint64_t)(pair.entries[0] - a->list);
+		if (right->first == UINT64_MAX)
+			right->first = (uint64_t)(pair.entries[1] - b->list);
+		if (left->size != right->size || left->size == 0)
+			continue;
+		*files_out += !left->is_wanted + !right->is_wanted;
+		*bytes_out += left->is_wanted ? 0 : left->size;
+		*bytes_out += right->is_wanted ? 0 : right->size;
+		left->is_wanted = right->is_wanted = true;
+	}
+}
+
+int dw_differ_run(struct differ *differ, dwarfs_error **err)
+{
+	size_t at[2] = { 0, 0 };
+	struct pair pair;
+	int ret = 0;
+
+	while (ret == 0 && next_pair(differ->sides, at, &pair)) {
+		const struct listed *a = pair.entries[0], *b = pair.entries[1];
+
+		if (a && b)
+			ret = compare_pair(differ, &pair, err);
+		else if (a)
+			ret = tell_texts(differ, DWARFS_DIFFERENCE_ONLY_A, pair.path,
+					 type_name(a->mode), NULL, err);
+		else
+			ret = tell_texts(differ, DWARFS_DIFFERENCE_ONLY_B, pair.path,
+					 NULL, type_name(b->mode), err);
+		if (ret == 0)
+			ret = dw_progress_tick(differ->progress, err);
+	}
+	return ret;
+}

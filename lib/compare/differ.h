@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * compare/differ: what differs between two listings.
+ */
+#ifndef DW_COMPARE_DIFFER_H
+#define DW_COMPARE_DIFFER_H
+
+#include <dwarfs/compare.h>
+
+#include "base/progress.h"
+#include "compare/listing.h"
+
+struct differ {
+	const struct listing *sides[2];
+	uint32_t ignored; /* bits of kinds */
+	uint64_t resolution_ns;
+	dwarfs_difference_fn call; /* may be NULL */
+	void *user;
+	struct dwarfs_progress *progress;
+	uint64_t counts[DWARFS_DIFFERENCE_KINDS];
+	int stopped; /* what the callback returned */
+};
+
+/* Mark the files that both have with the same size, and say how many bytes they are in
+ * all; let the files know their first entry, for hard links. */
+void dw_differ_want(struct listing *a, struct listing *b, uint64_t *files_out,
+		    uint64_t *bytes_out);
+
+/* Tell all of them. CANCELLED when stopped. */
+int dw_differ_run(struct differ *differ, dwarfs_error **err);
+
+#endif

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * compare/from_directory: the entries below a directory, and sums of its files.
+ *
+ * Takes an open directory; every path is taken relative to it, of any length, and no
+ * symbolic link is followed. The workers of the context read the files.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/context.h"
+#include "compare/side.h"
+#include "compare/sum.h"
+#include "os/dir.h"
+#include "os/file.h"
+#include "os/xattr.h"
+#include "pool/pool.h"
+
+#define READ_BYTES ((size_t)1 << 18)
+
+/* A file with several names. */
+struct named {
+	uint64_t device, inode;
+	uint32_t number; /* of its entry */
+};
+
+struct listing_run {
+	struct side *side;
+	struct dwarfs_progress *progress;
+	uint64_t *dirs; /* paths that are still to be read */
+	size_t dir_count, dir_room;
+	struct named *named;
+	size_t named_count, named_room;
+	struct os_names names;
+	struct buffer path, text, value;
+};
+
+/* -- entries ------------------------------------------------------------------------- */
+
+static struct listed describe(const struct os_stat *st)
+{
+	return (struct listed){
+		.target = NO_TEXT,
+		.xattrs = NO_TEXT,
+		.size = S_ISREG(st->mode) ? st->size : 0,
+		.seconds = st->mtime.seconds,
+		.nanoseconds = st->mtime.nanoseconds,
+		.mode = st->mode,
+		.uid = st->uid,
+		.gid = st->gid,
+		.major = (uint32_t)(st->rdev >> 8 & 0xfff) |
+			 (uint32_t)(st->rdev >> 32 & ~UINT64_C(0xfff)),
+		.minor = (uint32_t)(st->rdev & 0xff) |
+			 (uint32_t)(st->rdev >> 12 & ~UINT64_C(0xff)),
+		.file = NO_FILE,
+		.known = KNOWN_ALL,
+	};
+}
+
+static int fail_entry(const struct listing_run *run, uint64_t path, int errnum,
+		      const char *what, dwarfs_error **err)
+{
+	const char *shown = dw_listed_at(&run->side->listing, path);
+
+	return dw_fail_errno(err, errnum, "'%s': cannot %s", *shown ? shown : ".", what);
+}
+
+static int add_xattrs(struct listing_run *run, int dir, const char *name, uint64_t path,
+		      dwarfs_error **err)
+{
+	int ret = dw_xattr_list_at(dir, name, &run->text);
+
+	if (ret == -ENOTSUP)
+		return 0;
+	if (ret < 0)
+		return fail_entry(run, path, -ret, "list its attributes", err);
+	for (size_t at = 0; at < run->text.size;) {
+		const char *attribute = (const char *)run->text.data + at;
+
+		at += strlen(attribute) + 1;
+		ret = dw_xattr_get_at(dir, name, attribute, &run->value);
+		if (ret == -ENODATA || ret == -ENOTSUP)
+			continue;
+		if (ret < 0)
+			return fail_entry(run, path, -ret, "read an attribute", err);
+		ret = dw_listed_add_xattr(&run->side->listing, attribute, run->value.data,
+					  run->value.size, err);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int add_target(struct listing_run *run, int dir, const char *name,
+		      struct listed *listed, dwarfs_error **err)
+{
+	int ret = dw_readlink_at(dir, name, &run->text);
+
+	if (ret < 0)
+		return fail_entry(run, listed->path, -ret, "read the link", err);
+	listed->target_bytes = (uint32_t)run->text.size;
+	return dw_listed_text(&run->side->listing, run->text.data, run->text.size,
+			      &listed->target, err);
+}
+
+static int add_file(struct listing_run *run, const struct os_stat *st,
+		    struct listed *listed, dwarfs_error **err)
+{
+	int ret = dw_listed_add_file(&run->side->listing, st->size, listed->path,
+				     &listed->file, err);
+
+	if (ret < 0 || st->links < 2)
+		return ret;
+	ret = dw_grow(&run->named, &run->named_room, run->named_count + 1, err);
+	if (ret == 0)
+		run->named[run->named_count++] =
+			(struct named){ st->device, st->inode, listed->number };
+	return ret;
+}
+
+/* name is "" for the directory itself. */
+static int add_entry(struct listing_run *run, int dir, const char *name,
+		     const struct os_stat *st, dwarfs_error **err)
+{
+	const struct listed entry = describe(st);
+	struct listed *listed;
+	uint64_t path;
+	int ret = dw_listed_add(&run->side->listing, (const char *)run->path.data,
+				run->path.size, &entry, &listed, err);
+
+	if (ret < 0)
+		return ret;
+	path = listed->path;
+	if (S_ISLNK(st->mode))
+		ret = add_target(run, dir, name, listed, err);
+	else if (S_ISREG(st->mode))
+		ret = add_file(run, st, listed, err);
+	else if (S_ISDIR(st->mode) && *name &&
+		 (ret = dw_grow(&run->dirs, &run->dir_room, run->dir_count + 1, err)) ==
+			 0)
+		run->dirs[run->dir_count++] = path;
+	if (ret == 0 && !run->side->is_bare)
+		ret = add_xattrs(run, dir, name, path, err);
+	return ret;
+}
+
+/* "dir/name", or the name alone in the root. */
+static int set_path(struct listing_run *run, uint64_t dir, const char *name,
+		    dwarfs_error **err)
+{
+	const char *above = dw_listed_at(&run->side->listing, dir);
+	int ret;
+
+	run->path.size = 0;
+	if (*above &&
+	    ((ret = dw_buffer_append(&run->path, above, strlen(above), err)) < 0 ||
+	     (ret = dw_buffer_append(&run->path, "/", 1, err)) < 0))
+		return ret;
+	return dw_buffer_append(&run->path, name, strlen(name), err);
+}
+
+static int read_dir(struct listing_run *run, uint64_t path, dwarfs_error **err)
+{
+	auto_fd int fd = -1;
+	int ret;
+
+	ret = dw_dir_open_at(run->side->fd, dw_listed_at(&run->side->listing, path), &fd);
+	if (ret == 0)
+		ret = dw_dir_list(fd, &run->names);
+	if (ret < 0)
+		return fail_entry(run, path, -ret, "read the directory", err);
+	for (size_t i = 0; i < run->names.count; i++) {
+		const char *name = dw_os_name(&run->names, i);
+		struct os_stat st;
+
+		if ((ret = set_path(run, path, name, err)) < 0)
+			return ret;
+		if ((ret = dw_stat_at(fd, name, &st)) < 0)
+			return dw_fail_errno(err, -ret, "'%s/%s': cannot be read",
+					     dw_listed_at(&run->side->listing, path),
+					     name);
+		if ((ret = add_entry(run, fd, name, &st, err)) < 0 ||
+		    (ret = dw_progress_tick(run->progress, err)) < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int compare_named(const void *left, const void *right)
+{
+	const struct named *a = left, *b = right;
+
+	if (a->device != b->device)
+		return a->device < b->device ? -1 : 1;
+	if (a->inode != b->inode)
+		return a->inode < b->inode ? -1 : 1;
+	return (a->number > b->number) - (a->number < b->number);
+}
+
+/* Names of the same file share it. Nothing is sorted yet: a number is a place. */
+static void join_links(struct listing_run *run)
+{
+	struct listed *list = run->side->listing.list;
+	const struct named *named = run->named;
+
+	if (run->named_count > 1)
+		qsort(run->named, run->named_count, sizeof(*run->named), compare_named);
+	for (size_t i = 1; i < run->named_count; i++)
+		if (named[i].device == named[i - 1].device &&
+		    named[i].inode == named[i - 1].inode)
+			list[named[i].number].file = list[named[i - 1].number].file;
+}
+
+static int list_all(struct listing_run *run, dwarfs_error **err)
+{
+	struct os_stat st;
+	int ret = dw_stat_fd(run->side->fd, &st);
+
+	if (ret < 0)
+		return dw_fail_errno(err, -ret, "cannot read the directory");
+	if ((ret = dw_buffer_reserve(&run->path, 1, err)) < 0 ||
+	    (ret = add_entry(run, run->side->fd, "", &st, err)) < 0 ||
+	    (ret = read_dir(run, run->side->listing.list[0].path, err)) < 0)
+		return ret;
+	while (run->dir_count > 0)
+		if ((ret = read_dir(run, run->dirs[--run->dir_count], err)) < 0)
+			return ret;
+	join_links(run);
+	return 0;
+}
+
+int dw_list_directory(struct side *side, struct dwarfs_progress *progress,
+		      dwarfs_error **err)
+{
+	struct listing_run run = { .side = side, .progress = progress };
+	int ret;
+
+	side->listing.resolution_ns = 1;
+	side->listing.has_links = true;
+	ret = list_all(&run, err);
+	dw_os_names_free(&run.names);
+	dw_buffer_free(&run.path);
+	dw_buffer_free(&run.text);
+	dw_buffer_free(&run.value);
+	free(run.dirs);
+	free(run.named);
+	return ret;
+}
+
+/* -- sums ---------------------------------------------------------------------------- */
+
+/* Why a file cannot be read. */
+struct failure {
+	uint32_t file;
+	dwarfs_error *error;
+};
+
+struct summing {
+	struct side *side;
+	struct dwarfs_progress *progress;
+	struct failure *failures;
+	size_t failure_count, failure_room;
+};
+
+struct worker {
+	struct sum *sum;
+	uint8_t *buffer;
+};
+
+struct job {
+	uint32_t file;
+	int code;
+	dwarfs_error *error;
+	uint64_t bytes;
+};
+
+static void worker_free(void *item)
+{
+	struct worker *worker = item;
+
+	if (!worker)
+		return;
+	dw_sum_free(worker->sum);
+	free(worker->buffer);
+	free(worker);
+}
+
+static int worker_new(void *shared, void **worker_out, dwarfs_error **err)
+{
+	struct worker *worker = dw_calloc(1, sizeof(*worker));
+	int ret;
+
+	(void)shared;
+	if (!worker || !(worker->buffer = malloc(READ_BYTES))) {
+		worker_free(worker);
+		return dw_fail_nomem(err);
+	}
+	if ((ret = dw_sum_new(&worker->sum, err)) < 0) {
+		worker_free(worker);
+		return ret;
+	}
+	*worker_out = worker;
+	return 0;
+}
+
+/* A run of data, then what is a hole behind the last one. */
+static int read_data(int fd, uint64_t size, struct worker *worker, dwarfs_error **err)
+{
+	uint64_t at = 0, end = 0;
+	int ret;
+
+	while (at < size) {
+		int64_t got;
+
+		if (at == end) {
+			uint64_t start;
+
+			ret = dw_next_data(fd, at, size, &start, &end);
+			if (ret < 0)
+				return dw_fail_errno(err, -ret, "cannot read the file");
+			dw_sum_hole(worker->sum, start - at);
+			at = start;
+			continue;
+		}
+		got = dw_fd_read_at(
+			fd, worker->buffer,
+			end - at < READ_BYTES ? (size_t)(end - at) : READ_BYTES, at);
+		if (got < 0)
+			return dw_fail_errno(err, (int)-got, "cannot read the file");
+		if (got == 0)
+			return dw_fail(err, DWARFS_ERR_IO,
+				       "the file became shorter while it was read");
+		dw_sum_data(worker->sum, worker->buffer, (size_t)got);
+		at += (uint64_t)got;
+	}
+	return 0;
+}
+
+static int read_file(struct side *side, const struct contents *contents,
+		     struct worker *worker, dwarfs_error **err)
+{
+	auto_fd int fd = -1;
+	struct os_stat st;
+	int ret = dw_open_at(side->fd, dw_listed_at(&side->listing, contents->id), &fd);
+
+	if (ret == 0)
+		ret = dw_stat_fd(fd, &st);
+	if (ret < 0)
+		return dw_fail_errno(err, -ret, "cannot open the file");
+	if (!S_ISREG(st.mode) || st.size != contents->size)
+		return dw_fail(err, DWARFS_ERR_IO, "the file changed while it was read");
+	return read_data(fd, st.size, worker, err);
+}
+
+static int run(void *shared, void *item, void *work, dwarfs_error **err)
+{
+	struct summing *summing = shared;
+	struct worker *worker = item;
+	struct job *job = work;
+	struct contents *contents = &summing->side->listing.files[job->file];
+
+	job->code = read_file(summing->side, contents, worker, &job->error);
+	job->bytes = contents->size;
+	dw_sum_finish(worker->sum, contents->sum);
+	contents->has_sum = job->code == 0;
+	return job->code == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
+}
+
+static int done(void *shared, void *work, dwarfs_error **err)
+{
+	struct summing *summing = shared;
+	struct job *job = work;
+	int ret;
+
+	/* The text must not move while workers look at paths in it. */
+	if (job->code < 0) {
+		ret = dw_grow(&summing->failures, &summing->failure_room,
+			      summing->failure_count + 1, err);
+		if (ret < 0)
+			return ret;
+		summing->failures[summing->failure_count++] =
+			(struct failure){ job->file, dw_steal(job->error) };
+	}
+	summing->progress->items_done++;
+	summing->progress->bytes_done += job->bytes;
+	return dw_progress_tick(summing->progress, err);
+}
+
+static void drop(void *shared, void *work)
+{
+	struct job *job = work;
+
+	(void)shared;
+	dwarfs_error_free(job->error);
+	free(job);
+}
+
+static int read_files(struct summing *summing, dwarfs_error **err)
+{
+	static const struct pool_ops ops = {
+		.worker_new = worker_new,
+		.worker_free = worker_free,
+		.run = run,
+		.done = done,
+		.drop = drop,
+	};
+	struct listing *listing = &summing->side->listing;
+	const uint32_t workers = dw_context_workers(summing->side->context);
+	auto_pool struct pool *pool = NULL;
+	int ret = dw_pool_new(&ops, summing, workers, 4 * workers + 1, &pool, err);
+
+	for (size_t i = 0; i < listing->file_count && ret == 0; i++) {
+		struct job *job;
+
+		if (!listing->files[i].is_wanted)
+			continue;
+		if (!(job = dw_calloc(1, sizeof(*job))))
+			return dw_fail_nomem(err);
+		job->file = (uint32_t)i;
+		ret = dw_pool_submit(pool, job, err);
+	}
+	return ret == 0 ? dw_pool_finish(pool, err) : ret;
+}
+
+int dw_sum_directory(struct side *side, struct dwarfs_progress *progress,
+		     dwarfs_error **err)
+{
+	struct summing summing = { .side = side, .progress = progress };
+	int ret = read_files(&summing, err);
+
+	for (size_t i = 0; i < summing.failure_count; i++) {
+		struct failure *failure = &summing.failures[i];
+
+		if (ret == 0)
+			ret = dw_listed_trouble(&side->listing, failure->file,
+						dwarfs_error_message(failure->error),
+						err);
+		dwarfs_error_free(failure->error);
+	}
+	free(summing.failures);
+	return ret;
+}

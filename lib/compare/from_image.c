@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * compare/from_image: the entries of an image, and sums of its files.
+ *
+ * Files are summed up while they come in the order of their data. As parts of them may
+ * be stored far apart, so many may be under way at once; those that would be too many
+ * wait for the next round, and those whose parts come out of order are read alone.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include <dwarfs/file.h>
+#include <dwarfs/xattr.h>
+
+#include "compare/side.h"
+#include "compare/sum.h"
+
+/* The last minor version of the format in which equal files share an inode. */
+#define LAST_WITH_SHARED_INODES 2
+#define MOST_UNDER_WAY		((size_t)8192)
+#define READ_BYTES		((size_t)1 << 20)
+
+DW_DEFINE_AUTO(compare_walk, dwarfs_walk *, dwarfs_walk_free)
+DW_DEFINE_AUTO(compare_stat, dwarfs_stat *, dwarfs_stat_free)
+DW_DEFINE_AUTO(compare_file, dwarfs_file *, dwarfs_file_free)
+
+/* -- entries ------------------------------------------------------------------------- */
+
+static struct listed describe(const dwarfs_stat *stat)
+{
+	return (struct listed){
+		.target = NO_TEXT,
+		.xattrs = NO_TEXT,
+		.size = dwarfs_stat_bytes(stat),
+		.seconds = (int64_t)dwarfs_stat_seconds(stat, DWARFS_MTIME),
+		.nanoseconds = dwarfs_stat_nanoseconds(stat, DWARFS_MTIME),
+		.mode = dwarfs_stat_mode(stat),
+		.uid = dwarfs_stat_uid(stat),
+		.gid = dwarfs_stat_gid(stat),
+		.major = dwarfs_stat_rdev_major(stat),
+		.minor = dwarfs_stat_rdev_minor(stat),
+		.file = NO_FILE,
+		.known = KNOWN_ALL,
+	};
+}
+
+static int add_target(struct side *side, dwarfs_inode inode, struct listed *listed,
+		      dwarfs_error **err)
+{
+	char target[DWARFS_LINK_ROOM];
+	size_t bytes;
+	int ret =
+		dwarfs_link_read(side->image, inode, target, sizeof(target), &bytes, err);
+
+	if (ret < 0)
+		return ret;
+	listed->target_bytes = (uint32_t)bytes;
+	return dw_listed_text(&side->listing, target, bytes, &listed->target, err);
+}
+
+static int add_xattrs(struct side *side, dwarfs_inode inode, dwarfs_error **err)
+{
+	for (size_t i = 0;; i++) {
+		const char *name;
+		const void *value;
+		size_t bytes;
+		int ret = dwarfs_xattr_at(side->image, inode, i, &name, &value, &bytes,
+					  err);
+
+		if (ret <= 0)
+			return ret;
+		ret = dw_listed_add_xattr(&side->listing, name, value, bytes, err);
+		if (ret < 0)
+			return ret;
+	}
+}
+
+/* The file of an inode, made at its first name. */
+static int file_of(struct side *side, uint32_t *files, const dwarfs_stat *stat,
+		   uint32_t *file_out, dwarfs_error **err)
+{
+	const dwarfs_inode inode = dwarfs_stat_inode(stat);
+	int ret;
+
+	if (inode >= dwarfs_image_inode_count(side->image))
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "inode %" PRIu32, inode);
+	if (files[inode] == NO_FILE &&
+	    (ret = dw_listed_add_file(&side->listing, dwarfs_stat_bytes(stat), inode,
+				      &files[inode], err)) < 0)
+		return ret;
+	*file_out = files[inode];
+	return 0;
+}
+
+static int add_entry(struct side *side, const char *path, const dwarfs_stat *stat,
+		     uint32_t *files, dwarfs_error **err)
+{
+	const struct listed entry = describe(stat);
+	const dwarfs_inode inode = dwarfs_stat_inode(stat);
+	struct listed *listed;
+	int ret = dw_listed_add(&side->listing, path, strlen(path), &entry, &listed, err);
+
+	if (ret == 0 && S_ISLNK(entry.mode))
+		ret = add_target(side, inode, listed, err);
+	if (ret == 0 && S_ISREG(entry.mode))
+		ret = file_of(side, files, stat, &listed->file, err);
+	if (ret == 0 && !side->is_bare && dwarfs_image_has_xattrs(side->image))
+		ret = add_xattrs(side, inode, err);
+	return ret;
+}
+
+int dw_list_image(struct side *side, struct dwarfs_progress *progress, dwarfs_error **err)
+{
+	const uint32_t inodes = dwarfs_image_inode_count(side->image);
+	auto_free uint32_t *files = dw_calloc(inodes, sizeof(*files));
+	DW_AUTO(compare_walk) dwarfs_walk *walk = NULL;
+	DW_AUTO(compare_stat) dwarfs_stat *stat = NULL;
+	dwarfs_entry entry;
+	int ret;
+
+	if (!files)
+		return dw_fail_nomem(err);
+	memset(files, 0xff, inodes * sizeof(*files));
+	side->listing.resolution_ns = dwarfs_image_time_resolution_ns(side->image);
+	side->listing.has_links =
+		dwarfs_image_format_minor(side->image) > LAST_WITH_SHARED_INODES;
+	if ((ret = dwarfs_stat_new(&stat, err)) < 0 ||
+	    (ret = dwarfs_walk_new(side->image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk,
+				   err)) < 0)
+		return ret;
+	while ((ret = dwarfs_walk_next(walk, &entry, err)) > 0) {
+		if ((ret = dwarfs_entry_stat(side->image, entry, stat, err)) < 0 ||
+		    (ret = add_entry(side, dwarfs_walk_path(walk), stat, files, err)) <
+			    0 ||
+		    (ret = dw_progress_tick(progress, err)) < 0)
+			return ret;
+	}
+	return ret;
+}
+
+/* -- sums ---------------------------------------------------------------------------- */
+
+struct summing {
+	struct side *side;
+	struct dwarfs_progress *progress;
+	struct sum **sums; /* by file, of those under way */
+	struct sum **free; /* that can be used again */
+	size_t under_way, free_count, free_room;
+	uint32_t *file_of; /* by inode */
+	uint32_t *later;   /* files for the next round */
+	size_t later_count, later_room;
+	uint32_t *alone; /* files to be read alone */
+	size_t alone_count, alone_room;
+	dwarfs_error *error;
+	int code;
+};
+
+static int fail(struct summing *summing, int code)
+{
+	summing->code = code;
+	return 1;
+}
+
+static int put_back(struct summing *summing, uint32_t file)
+{
+	int ret = dw_grow(&summing->free, &summing->free_room, summing->free_count + 1,
+			  &summing->error);
+
+	if (ret < 0)
+		return ret;
+	summing->free[summing->free_count++] = dw_steal(summing->sums[file]);
+	summing->under_way--;
+	return 0;
+}
+
+static int take_sum(struct summing *summing, uint32_t file)
+{
+	int ret;
+
+	if (summing->free_count > 0)
+		summing->sums[file] = summing->free[--summing->free_count];
+	else if ((ret = dw_sum_new(&summing->sums[file], &summing->error)) < 0)
+		return ret;
+	summing->under_way++;
+	return 0;
+}
+
+/* It has to wait: for the next round, or until it is read alone. */
+static int set_aside(struct summing *summing, uint32_t file, bool is_alone)
+{
+	uint32_t **list = is_alone ? &summing->alone : &summing->later;
+	size_t *count = is_alone ? &summing->alone_count : &summing->later_count;
+	size_t *room = is_alone ? &summing->alone_room : &summing->later_room;
+	int ret = dw_grow(list, room, *count + 1, &summing->error);
+
+	if (ret == 0)
+		(*list)[(*count)++] = file;
+	return ret;
+}
+
+/* A piece of a file that is not under way: its first one, or it was set aside. */
+static int begin_file(struct summing *summing, uint32_t file, uint64_t offset)
+{
+	struct contents *contents = &summing->side->listing.files[file];
+
+	if (!contents->is_wanted)
+		return 0;
+	if (offset == 0 && summing->under_way < MOST_UNDER_WAY)
+		return take_sum(summing, file);
+	contents->is_wanted = false;
+	return set_aside(summing, file, offset != 0);
+}
+
+static int end_file(struct summing *summing, uint32_t file)
+{
+	struct contents *contents = &summing->side->listing.files[file];
+
+	dw_sum_finish(summing->sums[file], contents->sum);
+	contents->has_sum = true;
+	contents->is_wanted = false;
+	summing->progress->items_done++;
+	return put_back(summing, file);
+}
+
+static int take_bytes(struct summing *summing, uint32_t file, const void *data,
+		      size_t bytes, uint64_t offset)
+{
+	struct sum *sum = summing->sums[file];
+	uint64_t none[2];
+
+	if (dw_sum_bytes(sum) != offset) {
+		summing->side->listing.files[file].is_wanted = false;
+		dw_sum_finish(sum, none);
+		if (put_back(summing, file) < 0)
+			return DWARFS_ERR_NOMEM;
+		return set_aside(summing, file, true);
+	}
+	if (bytes == 0)
+		return end_file(summing, file);
+	if (data)
+		dw_sum_data(sum, data, bytes);
+	else
+		dw_sum_hole(sum, bytes);
+	summing->progress->bytes_done += bytes;
+	return 0;
+}
+
+static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
+		      void *user)
+{
+	struct summing *summing = user;
+	const uint32_t file = summing->file_of[inode];
+	int ret = 0;
+
+	if (!summing->sums[file])
+		ret = begin_file(summing, file, offset);
+	if (ret == 0 && summing->sums[file])
+		ret = take_bytes(summing, file, data, bytes, offset);
+	if (ret == 0)
+		ret = dw_progress_tick(summing->progress, &summing->error);
+	return ret < 0 ? fail(summing, ret) : 0;
+}
+
+static int take_failure(dwarfs_inode inode, const dwarfs_error *why, void *user)
+{
+	struct summing *summing = user;
+	const uint32_t file = summing->file_of[inode];
+	uint64_t none[2];
+	int ret = dw_listed_trouble(&summing->side->listing, file,
+				    dwarfs_error_message(why), &summing->error);
+
+	summing->side->listing.files[file].is_wanted = false;
+	if (ret == 0 && summing->sums[file]) {
+		dw_sum_finish(summing->sums[file], none);
+		ret = put_back(summing, file);
+	}
+	return ret < 0 ? fail(summing, ret) : 0;
+}
+
+/* As many of these files as may be under way. */
+static int read_round(struct summing *summing, const uint32_t *files, size_t count,
+		      dwarfs_error **err)
+{
+	struct listing *listing = &summing->side->listing;
+	auto_free dwarfs_inode *inodes = dw_calloc(count + 1, sizeof(*inodes));
+	int ret;
+
+	if (!inodes)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < count; i++) {
+		listing->files[files[i]].is_wanted = true;
+		inodes[i] = (dwarfs_inode)listing->files[files[i]].id;
+		summing->file_of[inodes[i]] = files[i];
+	}
+	ret = dwarfs_read_in_order(summing->side->image, inodes, count, take_piece,
+				   take_failure, summing, err);
+	if (ret <= 0)
+		return ret;
+	return dw_error_copy(err, summing->code, summing->error);
+}
+
+static int read_alone(struct summing *summing, uint32_t file, void *buffer,
+		      struct sum *sum, dwarfs_error **err)
+{
+	struct contents *contents = &summing->side->listing.files[file];
+	DW_AUTO(compare_file) dwarfs_file *opened = NULL;
+	auto_error dwarfs_error *why = NULL;
+	size_t got = 1;
+	int ret = dwarfs_file_open(summing->side->image, (dwarfs_inode)contents->id,
+				   &opened, &why);
+
+	while (ret == 0 && got > 0) {
+		ret = dwarfs_file_read(opened, buffer, READ_BYTES, dw_sum_bytes(sum),
+				       &got, &why);
+		if (ret == 0)
+			dw_sum_data(sum, buffer, got);
+		if (ret == 0 && (ret = dw_progress_tick(summing->progress, err)) < 0)
+			return ret;
+	}
+	dw_sum_finish(sum, contents->sum);
+	contents->has_sum = ret == 0;
+	if (ret == DWARFS_ERR_NOMEM)
+		return dw_fail_nomem(err);
+	if (ret < 0)
+		return dw_listed_trouble(&summing->side->listing, file,
+					 dwarfs_error_message(why), err);
+	return 0;
+}
+
+static int read_all_alone(struct summing *summing, dwarfs_error **err)
+{
+	auto_free void *buffer = NULL;
+	auto_sum struct sum *sum = NULL;
+	int ret;
+
+	if (summing->alone_count == 0)
+		return 0;
+	if (!(buffer = malloc(READ_BYTES)))
+		return dw_fail_nomem(err);
+	ret = dw_sum_new(&sum, err);
+	for (size_t i = 0; i < summing->alone_count && ret == 0; i++)
+		ret = read_alone(summing, summing->alone[i], buffer, sum, err);
+	return ret;
+}
+
+static int read_all(struct summing *summing, dwarfs_error **err)
+{
+	struct listing *listing = &summing->side->listing;
+	auto_free uint32_t *round = NULL;
+	size_t count = 0;
+	int ret = 0;
+
+	summing->sums = dw_calloc(listing->file_count, sizeof(*summing->sums));
+	summing->file_of = dw_calloc(dwarfs_image_inode_count(summing->side->image),
+				     sizeof(*summing->file_of));
+	round = dw_calloc(listing->file_count, sizeof(*round));
+	if (!summing->sums || !summing->file_of || !round)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < listing->file_count; i++)
+		if (listing->files[i].is_wanted)
+			round[count++] = (uint32_t)i;
+	while (count > 0 && ret == 0) {
+		summing->later_count = 0;
+		ret = read_round(summing, round, count, err);
+		free(round);
+		round = dw_steal(summing->later);
+		count = summing->later_count;
+		summing->later_room = 0;
+	}
+	return ret == 0 ? read_all_alone(summing, err) : ret;
+}
+
+int dw_sum_image(struct side *side, struct dwarfs_progress *progress, dwarfs_error **err)
+{
+	struct summing summing = { .side = side, .progress = progress };
+	const size_t files = side->listing.file_count;
+	int ret = read_all(&summing, err);
+
+	for (size_t i = 0; summing.sums && i < files; i++)
+		dw_sum_free(summing.sums[i]);
+	for (size_t i = 0; i < summing.free_count; i++)
+		dw_sum_free(summing.free[i]);
+	free(summing.sums);
+	free(summing.free);
+	free(summing.file_of);
+	free(summing.later);
+	free(summing.alone);
+	dwarfs_error_free(summing.error);
+	return ret;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * compare/no_archive: in place of from_archive where libarchive is not built in.
+ */
+#include "compare/side.h"
+
+bool dw_can_list_archives(void)
+{
+	return false;
+}
+
+int dw_is_archive(int fd, dwarfs_error **err)
+{
+	(void)fd;
+	(void)err;
+	return 0;
+}
+
+int dw_list_archive(struct side *side, struct dwarfs_progress *progress,
+		    dwarfs_error **err)
+{
+	(void)side;
+	(void)progress;
+	return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
+		       "archives were not built in (they need libarchive)");
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * compare/side: one of the two trees, and how to list it and to sum up its files.
+ */
+#ifndef DW_COMPARE_SIDE_H
+#define DW_COMPARE_SIDE_H
+
+#include <dwarfs/compare.h>
+
+#include "base/progress.h"
+#include "compare/listing.h"
+
+enum side_kind { SIDE_NONE, SIDE_IMAGE, SIDE_DIRECTORY, SIDE_ARCHIVE };
+
+struct side {
+	enum side_kind kind;
+	dwarfs_image *image;
+	int fd; /* of a directory or an archive */
+	bool owns_fd;
+	char *name;	/* of an archive */
+	bool is_read;	/* an archive can be read once */
+	bool is_unread; /* nothing asks for the contents of an archive */
+	bool is_bare;	/* nor for extended attributes */
+	dwarfs_context *context;
+	struct listing listing;
+};
+
+/* What a side is made of. Sorts nothing. */
+int dw_list_image(struct side *side, struct dwarfs_progress *progress,
+		  dwarfs_error **err);
+int dw_list_directory(struct side *side, struct dwarfs_progress *progress,
+		      dwarfs_error **err);
+/* This one sums up all files, too, and sorts. */
+int dw_list_archive(struct side *side, struct dwarfs_progress *progress,
+		    dwarfs_error **err);
+
+/* Whether archives are built in, and whether a file is one: 1, 0 or NOMEM. */
+bool dw_can_list_archives(void);
+int dw_is_archive(int fd, dwarfs_error **err);
+
+/* Sum up the files that are wanted; what cannot be read is noted as trouble. */
+int dw_sum_image(struct side *side, struct dwarfs_progress *progress, dwarfs_error **err);
+int dw_sum_directory(struct side *side, struct dwarfs_progress *progress,
+		     dwarfs_error **err);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * extract/folders: the directories on disk, before and after all that is in them.
+ */
+#ifndef DW_EXTRACT_FOLDERS_H
+#define DW_EXTRACT_FOLDERS_H
+
+#include "extract/job.h"
+
+/* Make the directories that are needed, or accept those that are there. */
+int dw_folders_make(struct job *job, dwarfs_error **err);
+
+/* Give them their attributes. */
+int dw_folders_finish(struct job *job, dwarfs_error **err);
+
+#endif

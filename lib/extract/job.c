@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * extract/job: failures, progress and threads of one run.
+ *
+ * Takes what is to be done for each of many entries, and shares it out among threads. The
+ * thread of the caller looks after them, or does everything by itself.
+ */
+#include "base/context.h"
+#include "extract/job.h"
+#include "pool/crew.h"
+
+/* So many are done by one thread before it asks for more. */
+#define RUN 32
+
+/* Fewer than this are not worth a thread. */
+#define FEW 256
+
+/* -- failures ------------------------------------------------------------------------ */
+
+/* Whether a run can go on after an entry that failed with this code. */
+static bool is_fatal(int code)
+{
+	return code == DWARFS_ERR_CANCELLED || code == DWARFS_ERR_NOMEM;
+}
+
+/* Takes why. */
+static void note(struct job *job, int code, dwarfs_error *why)
+{
+	atomic_fetch_add(&job->counts.failures, 1);
+	if (is_fatal(code))
+		atomic_store(&job->abandoned, true);
+	if (is_fatal(code) || !job->extract->continue_on_error)
+		atomic_store(&job->stopped, true);
+	else
+		dw_log(dwarfs_image_context(job->image), DWARFS_LOG_ERROR, "%s",
+		       dwarfs_error_message(why));
+	pthread_mutex_lock(&job->lock);
+	if (job->first_code == 0) {
+		job->first_code = code;
+		job->first = dw_steal(why);
+	}
+	pthread_mutex_unlock(&job->lock);
+	dwarfs_error_free(why);
+}
+
+void dw_job_fail(struct job *job, dwarfs_entry entry, int code, dwarfs_error *why)
+{
+	auto_free char *path = NULL;
+
+	if (!is_fatal(code))
+		path = dw_plan_path(&job->plan, job->target, entry);
+	if (path) {
+		dw_explain(&why, code, "%s", path);
+		dw_error_at_path(&why, code, path);
+	}
+	note(job, code, why);
+}
+
+void dw_job_miss(struct job *job)
+{
+	atomic_fetch_add(&job->counts.failures, 1);
+}
+
+/* -- those who watch ----------------------------------------------------------------- */
+
+void dw_job_look(struct job *job)
+{
+	dwarfs_error *why = NULL;
+	int ret = dw_progress_tick(&job->progress, &why);
+
+	if (ret == 0)
+		return;
+	if (atomic_load(&job->abandoned))
+		dwarfs_error_free(why);
+	else
+		note(job, ret, why);
+}
+
+bool dw_job_goes_on(struct job *job)
+{
+	if (pthread_equal(job->caller, pthread_self()))
+		dw_job_look(job);
+	return !atomic_load_explicit(job->finishing ? &job->abandoned : &job->stopped,
+				     memory_order_relaxed);
+}
+
+/* -- many ---------------------------------------------------------------------------- */
+
+struct each {
+	struct job *job;
+	job_fn fn;
+	size_t count;
+	atomic_size_t next;
+};
+
+static void work(void *user, uint32_t member)
+{
+	struct each *each = user;
+	struct hand *hand = &each->job->hands[member];
+	size_t from;
+
+	while ((from = atomic_fetch_add(&each->next, RUN)) < each->count) {
+		size_t end = each->count - from < RUN ? each->count : from + RUN;
+
+		for (; from < end; from++) {
+			if (!dw_job_goes_on(each->job))
+				return;
+			each->fn(each->job, hand, from);
+		}
+	}
+}
+
+static void look(void *user)
+{
+	struct each *each = user;
+
+	dw_job_look(each->job);
+}
+
+int dw_job_each(struct job *job, size_t count, job_fn fn, dwarfs_error **err)
+{
+	static const struct crew_ops ops = { .work = work, .look = look };
+	struct each each = { .job = job, .fn = fn, .count = count };
+	uint32_t threads = count < FEW || job->hand_count == 1 ? 0 : job->hand_count;
+
+	return dw_crew_run(&ops, &each, threads, err);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * extract/leaves: links, devices and specials, and further names of files.
+ *
+ * Where the disk allows no hard link, or not one more, a file is written once more.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "extract/attributes.h"
+#include "extract/contents.h"
+#include "extract/leaves.h"
+#include "os/create.h"
+
+/* Where an entry stands. */
+static int find_place(struct job *job, struct hand *hand, dwarfs_entry entry,
+		      int *dir_fd_out, char name[DWARFS_NAME_ROOM], dwarfs_error **err)
+{
+	uint32_t dir;
+	int ret;
+
+	if ((ret = dw_plan_dir_of(&job->plan, entry, &dir, err)) < 0 ||
+	    (ret = dw_plan_name(&job->plan, entry, name, err)) < 0 ||
+	    (ret = dw_cursor_go(&hand->here, dir, dir_fd_out, err)) < 0)
+		return ret;
+	return 0;
+}
+
+/* -- neither files nor directories --------------------------------------------------- */
+
+static int make_symlink(struct job *job, const struct hand *hand, int dir_fd,
+			const char *name, dwarfs_error **err)
+{
+	char target[DWARFS_LINK_ROOM];
+	size_t bytes;
+	int ret = dwarfs_link_read(job->image, dwarfs_stat_inode(hand->stat), target,
+				   sizeof(target), &bytes, err);
+
+	if (ret < 0)
+		return ret;
+	if (strlen(target) != bytes)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "the target of the symbolic link has a NUL");
+	if ((ret = dw_create_symlink(dir_fd, name, target)) < 0)
+		return dw_fail_errno(err, -ret, "cannot make the symbolic link");
+	return 0;
+}
+
+static const char *type_name(uint32_t mode)
+{
+	if (S_ISBLK(mode) || S_ISCHR(mode))
+		return "device";
+	return S_ISFIFO(mode) ? "fifo" : "socket";
+}
+
+static int make_leaf(struct job *job, struct hand *hand, dwarfs_entry entry,
+		     dwarfs_error **err)
+{
+	struct attributes attributes;
+	char name[DWARFS_NAME_ROOM];
+	int ret, dir_fd;
+
+	if ((ret = dwarfs_entry_stat(job->image, entry, hand->stat, err)) < 0 ||
+	    (ret = find_place(job, hand, entry, &dir_fd, name, err)) < 0)
+		return ret;
+	attributes = dw_job_attributes(job, hand->stat);
+	if (S_ISLNK(attributes.mode)) {
+		ret = make_symlink(job, hand, dir_fd, name, err);
+	} else {
+		ret = dw_create_node(dir_fd, name, attributes.mode,
+				     dwarfs_stat_rdev_major(hand->stat),
+				     dwarfs_stat_rdev_minor(hand->stat));
+		if (ret < 0)
+			ret = dw_fail_errno(err, -ret, "cannot make the %s",
+					    type_name(attributes.mode));
+	}
+	if (ret < 0)
+		return ret;
+	return dw_attributes_restore(job, dwarfs_stat_inode(hand->stat), dir_fd, name,
+				     &attributes, err);
+}
+
+static void make_one(struct job *job, struct hand *hand, size_t number)
+{
+	dwarfs_entry entry = job->others.list[number];
+	dwarfs_error *why = NULL;
+	int ret;
+
+	if (dw_plan_is_lost(&job->plan, entry)) {
+		dw_job_miss(job);
+		return;
+	}
+	ret = make_leaf(job, hand, entry, &why);
+	if (ret < 0)
+		dw_job_fail(job, entry, ret, why);
+}
+
+int dw_leaves_make(struct job *job, dwarfs_error **err)
+{
+	return dw_job_each(job, job->others.count, make_one, err);
+}
+
+/* -- further names ------------------------------------------------------------------- */
+
+static int give_name(int dir_fd, int fd, const char *temporary, const char *name,
+		     dwarfs_error **err)
+{
+	int ret = dw_create_close(fd);
+
+	if (ret < 0)
+		return dw_fail_errno(err, -ret, "cannot write the file");
+	if ((ret = dw_create_rename(dir_fd, temporary, name)) < 0)
+		return dw_fail_errno(err, -ret, "cannot make the file");
+	return 0;
+}
+
+/* Write a file of its own, whole or not at all. */
+static int make_copy(struct job *job, struct hand *hand, int dir_fd, const char *name,
+		     dwarfs_error **err)
+{
+	struct attributes attributes = dw_job_attributes(job, hand->stat);
+	dwarfs_inode inode = dwarfs_stat_inode(hand->stat);
+	char temporary[FILES_NAME_ROOM];
+	int fd, ret, restored = 0;
+
+	if ((ret = dw_create_is_there(dir_fd, name)) != 0)
+		return dw_fail_errno(err, ret > 0 ? EEXIST : -ret,
+				     "cannot make the file");
+	dw_files_temporary(job, inode, temporary);
+	fd = dw_create_file(dir_fd, temporary, 0600);
+	if (fd < 0)
+		return dw_fail_errno(err, -fd, "cannot make the file");
+	ret = dw_contents_write(job, inode, fd, err);
+	if (ret == 0)
+		restored = dw_attributes_restore(job, inode, fd, "", &attributes, err);
+	if (ret == 0)
+		ret = give_name(dir_fd, fd, temporary, name, err);
+	else
+		dw_create_close(fd);
+	if (ret < 0)
+		dw_create_undo_file(dir_fd, temporary);
+	return ret < 0 ? ret : restored;
+}
+
+/* Whether a failed link() may be made up for by a copy. */
+static bool links_are_refused(int errnum)
+{
+	return errnum == EMLINK || errnum == EPERM || errnum == EOPNOTSUPP ||
+	       errnum == ENOSYS || errnum == EXDEV;
+}
+
+/* 1 when the name was linked to what was written already, 0 when it needs a copy. */
+static int make_link(struct job *job, struct hand *hand, int dir_fd, const char *name,
+		     dwarfs_error **err)
+{
+	char first_name[DWARFS_NAME_ROOM];
+	dwarfs_entry first;
+	int ret, first_fd;
+	uint32_t dir;
+
+	ret = dw_links_find(&job->links, hand->stat, &first, err);
+	if (ret < 0 || first == DWARFS_ROOT)
+		return ret;
+	if ((ret = dw_plan_dir_of(&job->plan, first, &dir, err)) < 0 ||
+	    (ret = dw_plan_name(&job->plan, first, first_name, err)) < 0 ||
+	    (ret = dw_cursor_go(&job->there, dir, &first_fd, err)) < 0)
+		return ret;
+	ret = dw_create_hard_link(first_fd, first_name, dir_fd, name);
+	if (ret < 0 && links_are_refused(-ret))
+		return 0;
+	if (ret < 0)
+		return dw_fail_errno(err, -ret, "cannot make the hard link");
+	return 1;
+}
+
+/* Another name of an inode that has been written, or failed to be. */
+static int make_other_name(struct job *job, struct hand *hand, dwarfs_entry entry,
+			   dwarfs_error **err)
+{
+	char name[DWARFS_NAME_ROOM];
+	int ret, dir_fd;
+
+	if ((ret = dwarfs_entry_stat(job->image, entry, hand->stat, err)) < 0 ||
+	    (ret = find_place(job, hand, entry, &dir_fd, name, err)) < 0 ||
+	    (ret = make_link(job, hand, dir_fd, name, err)) < 0)
+		return ret;
+	if (ret == 0 && (ret = make_copy(job, hand, dir_fd, name, err)) == 0)
+		dw_links_add(&job->links, hand->stat, entry);
+	return ret < 0 ? ret : 0;
+}
+
+void dw_leaves_make_other_names(struct job *job)
+{
+	const struct entries *others = &job->files.others;
+	struct hand *hand = &job->hands[0];
+
+	for (size_t i = 0; i < others->count && dw_job_goes_on(job); i++) {
+		dwarfs_entry entry = others->list[i];
+		dwarfs_error *why = NULL;
+		uint64_t before = atomic_load(&job->counts.bytes_done);
+		int ret;
+
+		atomic_store(&job->counts.shown, entry);
+		ret = make_other_name(job, hand, entry, &why);
+		if (ret < 0)
+			dw_job_fail(job, entry, ret, why);
+		atomic_store(&job->counts.bytes_done,
+			     before + dwarfs_stat_bytes(hand->stat));
+		atomic_fetch_add(&job->counts.items_done, 1);
+	}
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * extract/survey: what there is to be made.
+ *
+ * Takes the image and what was asked for, gives directories, regular files and the rest,
+ * each in the order of the tree. Of directories that nobody asked for only those are
+ * needed that something else stands in.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "extract/survey.h"
+
+/* A directory whose entries are being looked at. */
+struct folder {
+	dwarfs_entry next, end;
+	size_t path_size; /* of the directory, within the path */
+};
+
+struct survey {
+	struct job *job;
+	struct folder *levels;
+	size_t depth, level_room;
+	char *path; /* of the entry; only kept where patterns want it */
+	size_t path_size, path_room;
+	bool wants_path;
+};
+
+static void survey_release(struct survey *survey)
+{
+	free(survey->levels);
+	free(survey->path);
+}
+
+/* The path of an entry in the directory at the end of the levels. */
+static int set_path(struct survey *survey, dwarfs_entry entry, dwarfs_error **err)
+{
+	size_t keep = survey->levels[survey->depth - 1].path_size;
+	int ret = dw_grow(&survey->path, &survey->path_room, keep + 1 + DWARFS_NAME_ROOM,
+			  err);
+
+	if (ret < 0)
+		return ret;
+	if (keep > 0)
+		survey->path[keep++] = '/';
+	ret = dw_plan_name(&survey->job->plan, entry, survey->path + keep, err);
+	if (ret == 0)
+		survey->path_size = keep + strlen(survey->path + keep);
+	return ret;
+}
+
+/* Whether an entry is to be made for itself: 1 or 0. */
+static int is_wanted(struct survey *survey, dwarfs_entry entry, uint32_t parent,
+		     bool is_dir, dwarfs_error **err)
+{
+	int ret;
+
+	if (!survey->wants_path || survey->job->plan.dirs[parent].wanted)
+		return 1;
+	if ((ret = set_path(survey, entry, err)) < 0)
+		return ret;
+	return dw_patterns_match(survey->job->extract->patterns, survey->path,
+				 survey->path_size, is_dir);
+}
+
+/* Look at what is in a directory next. */
+static int enter(struct survey *survey, dwarfs_inode inode, dwarfs_error **err)
+{
+	dwarfs_entry first;
+	uint32_t count;
+	int ret;
+
+	if ((ret = dwarfs_dir_range(survey->job->image, inode, &first, &count, err)) <
+		    0 ||
+	    (ret = dw_grow(&survey->levels, &survey->level_room, survey->depth + 1,
+			   err)) < 0)
+		return ret;
+	survey->levels[survey->depth++] =
+		(struct folder){ first, first + count, survey->path_size };
+	return 0;
+}
+
+static int take_dir(struct survey *survey, dwarfs_entry entry, const dwarfs_stat *stat,
+		    dwarfs_error **err)
+{
+	struct plan *plan = &survey->job->plan;
+	dwarfs_inode inode = dwarfs_stat_inode(stat);
+	uint32_t dir;
+	int ret = dw_plan_add_dir(plan, entry, inode, &dir, err);
+
+	if (ret < 0)
+		return ret;
+	if (entry == DWARFS_ROOT) {
+		plan->dirs[dir].needed = true;
+		plan->dirs[dir].wanted = !survey->wants_path;
+		return enter(survey, inode, err);
+	}
+	ret = is_wanted(survey, entry, plan->dirs[dir].parent, true, err);
+	if (ret < 0)
+		return ret;
+	plan->dirs[dir].wanted = ret;
+	if (ret)
+		dw_plan_need(plan, dir);
+	return enter(survey, inode, err);
+}
+
+/* Whether entries of a type are left out. */
+static int is_skipped(const struct job *job, uint32_t mode, dwarfs_error **err)
+{
+	if (S_ISREG(mode) || S_ISLNK(mode))
+		return 0;
+	if (S_ISBLK(mode) || S_ISCHR(mode))
+		return job->extract->skip_devices;
+	if (S_ISFIFO(mode) || S_ISSOCK(mode))
+		return job->extract->skip_specials;
+	return dw_fail(err, DWARFS_ERR_CORRUPT, "mode %" PRIo32 " has no known type",
+		       mode);
+}
+
+static int take_other(struct survey *survey, dwarfs_entry entry, const dwarfs_stat *stat,
+		      dwarfs_error **err)
+{
+	struct job *job = survey->job;
+	uint32_t mode = dwarfs_stat_mode(stat), dir;
+	int ret;
+
+	if ((ret = dw_plan_dir_of(&job->plan, entry, &dir, err)) < 0 ||
+	    (ret = is_skipped(job, mode, err)) != 0)
+		return ret < 0 ? ret : 0;
+	if ((ret = is_wanted(survey, entry, dir, false, err)) <= 0)
+		return ret;
+	dw_plan_need(&job->plan, dir);
+	if (!S_ISREG(mode))
+		return dw_entries_add(&job->others, entry, err);
+	job->progress.items_total++;
+	job->progress.bytes_total += dwarfs_stat_bytes(stat);
+	return dw_entries_add(&job->plan.regular, entry, err);
+}
+
+static void take(struct survey *survey, dwarfs_entry entry)
+{
+	struct job *job = survey->job;
+	dwarfs_stat *stat = job->hands[0].stat;
+	dwarfs_error *why = NULL;
+	int ret = dwarfs_entry_stat(job->image, entry, stat, &why);
+	bool is_dir = ret == 0 && S_ISDIR(dwarfs_stat_mode(stat));
+
+	if (ret == 0 && entry == DWARFS_ROOT && !is_dir)
+		ret = dw_fail(&why, DWARFS_ERR_CORRUPT, "the root is not a directory");
+	else if (ret == 0)
+		ret = is_dir ? take_dir(survey, entry, stat, &why)
+			     : take_other(survey, entry, stat, &why);
+	if (ret < 0)
+		dw_job_fail(job, entry, ret, why);
+}
+
+/* Each entry is taken at most once: a directory whose entries belong to another one is
+ * refused. */
+static void take_all(struct survey *survey)
+{
+	take(survey, DWARFS_ROOT);
+	while (survey->depth > 0 && dw_job_goes_on(survey->job)) {
+		struct folder *level = &survey->levels[survey->depth - 1];
+
+		if (level->next == level->end)
+			survey->depth--;
+		else
+			take(survey, level->next++);
+	}
+}
+
+int dw_survey(struct job *job, dwarfs_error **err)
+{
+	struct survey survey = {
+		.job = job,
+		.wants_path = !dw_patterns_are_none(job->extract->patterns),
+	};
+	int ret = dw_progress_enter(&job->progress, DWARFS_PHASE_SCAN, err);
+
+	if (ret < 0)
+		return ret;
+	take_all(&survey);
+	survey_release(&survey);
+	if (job->plan.dir_count > 0)
+		return dw_plan_sort(&job->plan, err);
+	/* Nothing can be made without a root. */
+	atomic_store(&job->stopped, true);
+	return 0;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * format/side: the types of sections that are our own, in one table.
+ *
+ * They hold what the format has no place for, and stand behind the last section that the
+ * index lists, in front of the index. See dwarfs-format(5).
+ */
+#ifndef DW_FORMAT_SIDE_H
+#define DW_FORMAT_SIDE_H
+
+#include <dwarfs/image.h>
+
+/* All types of ours, those to come too. */
+#define DW_SIDE_FIRST 0xD000
+#define DW_SIDE_LAST  0xDFFF
+
+/* Name of a type, as tools show it; NULL for one that is not known. */
+const char *dw_side_name(uint32_t type);
+
+/* Whether the format itself defines a type. */
+static inline bool dw_is_core_type(uint32_t type)
+{
+	switch (type) {
+	case DWARFS_SECTION_BLOCK:
+	case DWARFS_SECTION_SCHEMA:
+	case DWARFS_SECTION_METADATA:
+	case DWARFS_SECTION_INDEX:
+	case DWARFS_SECTION_HISTORY:
+		return true;
+	default:
+		return false;
+	}
+}
+
+#endif

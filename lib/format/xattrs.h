@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * format/xattrs: the contents of an XATTRS section, as bytes.
+ *
+ *	header, then tables without gaps:
+ *	ends of names, of values (bytes), and of sets (pairs)	u32 each
+ *	pairs: numbers of a name and a value			2 * u32 each
+ *	first inodes of runs					u32 each
+ *	sets of runs, or of all inodes when there are no runs	1, 2 or 4 bytes each
+ *	names, each with a NUL; values
+ *
+ * Set 0 is empty; inodes in front of the first run have it. All is little-endian.
+ */
+#ifndef DW_FORMAT_XATTRS_H
+#define DW_FORMAT_XATTRS_H
+
+#include "base/bytes.h"
+#include "base/memory.h"
+
+#define DW_XATTRS_VERSION      1
+#define DW_XATTRS_HEADER_BYTES 48
+#define DW_XATTR_NAME_MAX      255
+
+/* Where the fields of the header are. */
+enum {
+	XATTRS_AT_VERSION = 0,
+	XATTRS_AT_INODE_COUNT = 4,
+	XATTRS_AT_METADATA_XXH3 = 8, /* u64, the others are u32 */
+	XATTRS_AT_NAME_COUNT = 16,
+	XATTRS_AT_VALUE_COUNT = 20,
+	XATTRS_AT_SET_COUNT = 24,
+	XATTRS_AT_PAIR_COUNT = 28,
+	XATTRS_AT_RUN_COUNT = 32,
+	XATTRS_AT_NAME_BYTES = 36,
+	XATTRS_AT_VALUE_BYTES = 40,
+	XATTRS_AT_SET_WIDTH = 44,
+};
+
+/* -- reading ------------------------------------------------------------------------- */
+
+/* Where everything is. */
+struct xattr_table {
+	uint64_t metadata_xxh3;
+	uint32_t inode_count;
+	uint32_t name_count, value_count, set_count, pair_count, run_count;
+	uint32_t name_bytes, value_bytes;
+	uint32_t set_width;
+	const uint8_t *name_ends, *value_ends, *set_ends, *pairs, *run_firsts, *sets;
+	const uint8_t *names, *values;
+};
+
+/* Find the tables in bytes that were checked before. */
+struct xattr_table dw_xattr_table_look(const uint8_t *data);
+
+/* Find them in bytes of anybody, and check every one: CORRUPT, or UNSUPPORTED for another
+ * version. What it belongs to is for the caller to see. */
+int dw_xattr_table_check(struct span data, struct xattr_table *table_out,
+			 dwarfs_error **err);
+
+/* All of these believe the table. */
+
+/* The pairs of an inode, which exists: [*first_out, *end_out). */
+void dw_xattr_table_pairs(const struct xattr_table *table, uint32_t inode,
+			  uint32_t *first_out, uint32_t *end_out);
+/* The name of a pair; with the NUL, which the size does not count. */
+struct span dw_xattr_table_name(const struct xattr_table *table, uint32_t pair);
+struct span dw_xattr_table_value(const struct xattr_table *table, uint32_t pair);
+
+/* The name of a number, with its NUL. */
+const char *dw_xattr_table_any_name(const struct xattr_table *table, uint32_t name);
+
+/* -- writing ------------------------------------------------------------------------- */
+
+struct xattr_ref {
+	uint32_t name, value;
+};
+
+/* What is to be written; all borrowed. */
+struct xattr_tables {
+	uint64_t metadata_xxh3;
+	const struct span *names, *values; /* names sorted by their bytes */
+	uint32_t name_count, value_count;
+	const struct xattr_ref *pairs; /* of one set after the other, sorted by name */
+	uint32_t pair_count;
+	const uint32_t *set_ends; /* in pairs */
+	uint32_t set_count;
+	const uint32_t *sets; /* of each inode: 0, or the number of one plus 1 */
+	uint32_t inode_count;
+};
+
+/* Append the contents of a section. RANGE when they are too large. */
+int dw_xattr_tables_write(const struct xattr_tables *tables, struct buffer *out,
+			  dwarfs_error **err);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * os/scratch for POSIX, with the calls that Linux has for files without names, and for
+ * giving room back.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os/scratch.h"
+
+#define TEMPLATE "/.dwarfs-XXXXXX"
+
+#ifdef O_TMPFILE
+static int open_nameless(const char *directory)
+{
+	int fd;
+
+	do
+		fd = open(directory, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+	while (fd < 0 && errno == EINTR);
+	return fd;
+}
+#else
+static int open_nameless(const char *directory)
+{
+	(void)directory;
+	errno = EOPNOTSUPP;
+	return -1;
+}
+#endif
+
+static int open_and_unlink(const char *directory, int *fd_out)
+{
+	size_t length = strlen(directory);
+	auto_free char *path = malloc(length + sizeof(TEMPLATE));
+	int fd;
+
+	if (!path)
+		return -ENOMEM;
+	memcpy(path, directory, length);
+	memcpy(path + length, TEMPLATE, sizeof(TEMPLATE));
+	if ((fd = mkostemp(path, O_CLOEXEC)) < 0)
+		return -errno;
+	unlink(path);
+	*fd_out = fd;
+	return 0;
+}
+
+int dw_scratch_open(const char *directory, int *fd_out)
+{
+	int fd = open_nameless(directory);
+
+	if (fd >= 0) {
+		*fd_out = fd;
+		return 0;
+	}
+	/* Those that do not know the flag say so in one of three ways. */
+	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
+		return -errno;
+	return open_and_unlink(directory, fd_out);
+}
+
+int dw_scratch_write(int fd, const void *data, size_t size, uint64_t offset)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t put = pwrite(fd, (const char *)data + done, size - done,
+				     (off_t)(offset + done));
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		if (put == 0)
+			return -EIO;
+		done += (size_t)put;
+	}
+	return 0;
+}
+
+void dw_scratch_cut(int fd, uint64_t bytes)
+{
+	while (ftruncate(fd, (off_t)bytes) < 0 && errno == EINTR)
+		continue;
+}
+
+void dw_scratch_drop(int fd, uint64_t offset, uint64_t bytes)
+{
+#ifdef FALLOC_FL_PUNCH_HOLE
+	(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+			(off_t)bytes);
+#else
+	(void)fd;
+	(void)offset;
+	(void)bytes;
+#endif
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/follow: look up a path as a system does that has the image as its root.
+ *
+ * Takes a path, follows the symbolic links in it, gives an entry. What is still to be
+ * walked is kept as text; a link puts its target in front of that.
+ */
+#include <dwarfs/walk.h>
+
+#include "read/image.h"
+
+#define MOST_LINKS 40 /* as Linux has it */
+
+struct follow {
+	const dwarfs_image *image;
+	dwarfs_entry entry; /* as far as it was walked */
+	dwarfs_entry dir;   /* what that stands in */
+	struct buffer rest; /* with a NUL */
+	unsigned links;
+};
+
+static int set_rest(struct follow *follow, const char *target, const char *behind,
+		    dwarfs_error **err)
+{
+	auto_buffer struct buffer rest = { 0 };
+	int ret;
+
+	if ((ret = dw_buffer_append(&rest, target, strlen(target), err)) < 0 ||
+	    (ret = dw_buffer_append(&rest, "/", 1, err)) < 0 ||
+	    (ret = dw_buffer_append(&rest, behind, strlen(behind) + 1, err)) < 0)
+		return ret;
+	dw_buffer_free(&follow->rest);
+	follow->rest = rest;
+	rest = (struct buffer){ 0 };
+	return 0;
+}
+
+static int follow_link(struct follow *follow, dwarfs_inode inode, const char *behind,
+		       dwarfs_error **err)
+{
+	char target[DWARFS_LINK_ROOM];
+	int ret;
+
+	if (++follow->links > MOST_LINKS)
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "more than %d symbolic links lead to each other",
+			       MOST_LINKS);
+	ret = dwarfs_link_read(follow->image, inode, target, sizeof(target), NULL, err);
+	if (ret < 0)
+		return ret;
+	follow->entry = target[0] == '/' ? DWARFS_ROOT : follow->dir;
+	return set_rest(follow, target, behind, err);
+}
+
+/* The next name of the rest; what was walked of that is cut off. */
+static int take_name(struct follow *follow, size_t skip, size_t bytes, dwarfs_error **err)
+{
+	char *rest = (char *)follow->rest.data;
+	const char *behind = rest + skip + bytes;
+	dwarfs_inode inode;
+	int ret;
+
+	follow->dir = follow->entry;
+	if ((ret = dw_find_step(follow->image, rest + skip, bytes, &follow->entry, err)) <
+		    0 ||
+	    (ret = dwarfs_entry_inode(follow->image, follow->entry, &inode, err)) < 0)
+		return ret;
+	if (dw_view_class(follow->image->view, inode) == CLASS_LNK)
+		return follow_link(follow, inode, behind, err);
+	memmove(rest, behind, strlen(behind) + 1);
+	return 0;
+}
+
+static int walk(struct follow *follow, dwarfs_error **err)
+{
+	for (;;) {
+		const char *rest = (const char *)follow->rest.data;
+		const size_t skip = strspn(rest, "/");
+		const size_t bytes = strcspn(rest + skip, "/");
+		int ret;
+
+		if (bytes == 0)
+			return 0;
+		if ((ret = take_name(follow, skip, bytes, err)) < 0)
+			return ret;
+	}
+}
+
+int dwarfs_find_followed(const dwarfs_image *image, const char *path,
+			 dwarfs_entry *entry_out, dwarfs_error **err)
+{
+	struct follow follow = { .image = image, .entry = DWARFS_ROOT };
+	int ret = dw_buffer_append(&follow.rest, path, strlen(path) + 1, err);
+
+	if (ret == 0 && (ret = walk(&follow, err)) < 0) {
+		dw_explain(err, ret, "'%s'", path);
+		dw_error_at_path(err, ret, path);
+	}
+	dw_buffer_free(&follow.rest);
+	if (ret == 0)
+		*entry_out = follow.entry;
+	return ret;
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api/archive_import: the handle that reads archives. What becomes of their entries is
+ * looked at by tests/cli/test_mkdwarfs_archive.py.
+ */
+#include <fcntl.h>
+#include <locale.h>
+#include <unistd.h>
+
+#include "support.h"
+
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
+
+#define BLOCK 512
+
+/* -- archives -------------------------------------------------------------------- */
+
+static void append(struct bytes *archive, const void *data, size_t size, size_t padded)
+{
+	archive->data = realloc(archive->data, archive->size + padded);
+	assert_non_null(archive->data);
+	memset(archive->data + archive->size, 0, padded);
+	memcpy(archive->data + archive->size, data, size);
+	archive->size += padded;
+}
+
+/* An entry of ustar with a short text. */
+static void add_entry(struct bytes *archive, char kind, const char *name,
+		      const char *target, const char *text)
+{
+	char block[BLOCK] = { 0 };
+	unsigned sum = 0;
+	size_t i;
+
+	snprintf(block, 100, "%s", name);
+	memcpy(block + 100, "0000644\0000000000\0000000000\0", 24);
+	snprintf(block + 124, 12, "%011o", (unsigned)strlen(text) & 0777);
+	memcpy(block + 136, "00000000001\0        ", 20);
+	block[156] = kind;
+	snprintf(block + 157, 100, "%s", target);
+	memcpy(block + 257, "ustar\00000", 8);
+	for (i = 0; i < BLOCK; i++)
+		sum += (unsigned char)block[i];
+	snprintf(block + 148, 8, "%06o", sum);
+	append(archive, block, BLOCK, BLOCK);
+	if (*text)
+		append(archive, text, strlen(text), BLOCK);
+}
+
+static void add_end(struct bytes *archive)
+{
+	append(archive, "", 0, 2 * BLOCK);
+}
+
+static struct bytes one_file(const char *name, const char *text)
+{
+	struct bytes archive = { 0 };
+
+	add_entry(&archive, '0', name, "", text);
+	add_end(&archive);
+	return archive;
+}
+
+/* -- help ------------------------------------------------------------------------ */
+
+struct import {
+	dwarfs_builder *builder;
+	dwarfs_archive_import *import;
+	struct bytes image;
+};
+
+static struct import begin(dwarfs_context *context)
+{
+	struct import import = { 0 };
+	dwarfs_error *err = NULL;
+	int ret;
+
+	assert_success(dwarfs_builder_new(context, &import.builder, &err), err);
+	assert_success(dwarfs_builder_set_level(import.builder, 0, &err), err);
+	ret = dwarfs_archive_import_new(import.builder, &import.import, &err);
+	if (ret == DWARFS_ERR_UNSUPPORTED) {
+		dwarfs_error_free(err);
+		dwarfs_builder_free(import.builder);
+		skip();
+	}
+	assert_success(ret, err);
+	return import;
+}
+
+static void end(struct import *import)
+{
+	dwarfs_archive_import_free(import->import);
+	dwarfs_builder_free(import->builder);
+	free(import->image.data);
+}
+
+static dwarfs_image *open_result(struct import *import)
+{
+	dwarfs_image *image = NULL;
+	dwarfs_error *err = NULL;
+	dwarfs_io *io = NULL;
+
+	assert_success(dwarfs_builder_write_callback(import->builder, append_bytes,
+						     &import->image, &err),
+		       err);
+	assert_success(dwarfs_io_from_memory(import->image.data, import->image.size, NULL,
+					     NULL, &io, &err),
+		       err);
+	assert_success(dwarfs_image_open_io(NULL, io, NULL, &image, &err), err);
+	dwarfs_io_free(io);
+	return image;
+}
+
+static void must_hold(const dwarfs_image *image, const char *path, const char *text)
+{
+	dwarfs_error *err = NULL;
+	char buffer[100] = { 0 };
+	size_t bytes;
+
+	assert_success(dwarfs_read(image, find_inode(image, path), buffer, sizeof(buffer),
+				   0, &bytes, &err),
+		       err);
+	assert_int_equal(bytes, strlen(text));
+	assert_string_equal(buffer, text);
+}
+
+static int take(struct import *import, const struct bytes *archive, dwarfs_error **err)
+{
+	return dwarfs_archive_import_memory(import->import, archive->data, archive->size,
+					    err);
+}
+
+/* -- cases ----------------------------------------------------------------------- */
+
+static void formats_are_listed_and_checked(void **state)
+{
+	struct import import = begin(NULL);
+	dwarfs_error *err = NULL;
+	const char *help;
+	size_t i;
+
+	(void)state;
+	for (i = 0; (help = dwarfs_archive_import_format_help(i)); i++) {
+		char name[32] = { 0 };
+		int ret;
+
+		memcpy(name, help, strcspn(help, " "));
+		ret = dwarfs_archive_import_set_format(import.import, name, &err);
+		assert_true(ret == 0 || ret == DWARFS_ERR_UNSUPPORTED);
+	}
+	assert_true(i >= 10);
+	assert_success(dwarfs_archive_import_set_format(import.import, "auto", &err),
+		       err);
+	assert_failure(dwarfs_archive_import_set_format(import.import, "ta", &err),
+		       DWARFS_ERR_INVALID, err);
+	assert_failure(dwarfs_archive_import_set_prefix(import.import, "a/../b", &err),
+		       DWARFS_ERR_INVALID, err);
+	end(&import);
+}
+
+static void several_are_merged(void **state)
+{
+	struct bytes first = one_file("./a", "first");
+	struct bytes second = one_file("top/b", "second");
+	struct bytes third = one_file("/a", "third");
+	struct import import = begin(NULL);
+	dwarfs_error *err = NULL;
+	dwarfs_image *image;
+
+	(void)state;
+	assert_success(take(&import, &first, &err), err);
+	dwarfs_archive_import_set_strip_components(import.import, 1);
+	assert_success(dwarfs_archive_import_set_prefix(import.import, "/d/e/", &err),
+		       err);
+	assert_success(take(&import, &second, &err), err);
+	dwarfs_archive_import_set_strip_components(import.import, 0);
+	assert_success(dwarfs_archive_import_set_prefix(import.import, "", &err), err);
+	assert_success(take(&import, &third, &err), err);
+	assert_int_equal(dwarfs_archive_import_warnings(import.import), 0);
+	image = open_result(&import);
+	must_hold(image, "a", "third");
+	must_hold(image, "d/e/b", "second");
+	dwarfs_image_free(image);
+	end(&import);
+	free(first.data);
+	free(second.data);
+	free(third.data);
+}
+
+static void a_file_is_read_from_where_it_stands(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct bytes archive = { 0 };
+	struct import import = begin(NULL);
+	dwarfs_error *err = NULL;
+	dwarfs_image *image;
+	char path[120];
+	int fd;
+
+	append(&archive, "in front", 8, BLOCK + 3);
+	add_entry(&archive, '0', "f", "", "text");
+	add_end(&archive);
+	snprintf(path, sizeof(path), "%s/archive", fixture->dir);
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, archive.data, archive.size), archive.size);
+	assert_int_equal(lseek(fd, BLOCK + 3, SEEK_SET), BLOCK + 3);
+	assert_success(dwarfs_archive_import_fd(import.import, fd, &err), err);
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), BLOCK + 3);
+	close(fd);
+	unlink(path);
+	assert_failure(dwarfs_archive_import_path(import.import, path, &err),
+		       DWARFS_ERR_NOT_FOUND, err);
+	image = open_result(&import);
+	must_hold(image, "f", "text");
+	dwarfs_image_free(image);
+	end(&import);
+	free(archive.data);
+}
+
+static void errors_have_codes(void **state)
+{
+	struct bytes good = one_file("f", "text");
+	struct bytes links = { 0 };
+	struct bytes out = one_file("../f", "");
+	struct bytes cut = { good.data, BLOCK + 100 };
+	struct bytes no_end = { good.data, 2 * BLOCK };
+	struct bytes other = { (uint8_t *)"no archive", 10 };
+	struct import import = begin(NULL);
+	dwarfs_error *err = NULL;
+
+	(void)state;
+	add_entry(&links, '1', "l", "gone", "");
+	add_end(&links);
+	assert_failure(take(&import, &cut, &err), DWARFS_ERR_CORRUPT, err);
+	assert_failure(take(&import, &no_end, &err), DWARFS_ERR_CORRUPT, err);
+	assert_failure(take(&import, &other, &err), DWARFS_ERR_UNSUPPORTED, err);
+	assert_int_equal(take(&import, &out, &err), DWARFS_ERR_INVALID);
+	assert_string_equal(dwarfs_error_path(err), "../f");
+	assert_int_equal(take(&import, &links, &err), DWARFS_ERR_NOT_FOUND);
+	assert_string_equal(dwarfs_error_path(err), "l");
+	dwarfs_error_free(err);
+	end(&import);
+	free(good.data);
+	free(links.data);
+	free(out.data);
+}
+
+static void layers_hide_what_is_older(void **state)
+{
+	struct import import = begin(NULL);
+	struct bytes lower = { 0 };
+	struct bytes upper = { 0 };
+	dwarfs_error *err = NULL;
+	dwarfs_entry entry;
+	dwarfs_image *image;
+
+	(void)state;
+	add_entry(&lower, '0', "d/old", "", "1");
+	add_entry(&lower, '0', "gone", "", "1");
+	add_end(&lower);
+	add_entry(&upper, '0', "d/new", "", "2");
+	add_entry(&upper, '0', "d/.wh..wh..opq", "", "");
+	add_entry(&upper, '0', ".wh.gone", "", "");
+	add_end(&upper);
+	dwarfs_archive_import_set_whiteouts(import.import, true);
+	assert_success(take(&import, &lower, &err), err);
+	assert_true(dwarfs_builder_has_item(import.builder, "d/old", 5));
+	assert_success(take(&import, &upper, &err), err);
+	assert_false(dwarfs_builder_has_item(import.builder, "d/old", 5));
+	image = open_result(&import);
+	must_hold(image, "d/new", "2");
+	assert_int_equal(dwarfs_find(image, "gone", &entry, NULL), DWARFS_ERR_NOT_FOUND);
+	dwarfs_image_free(image);
+	end(&import);
+	free(lower.data);
+	free(upper.data);
+}
+
+struct watch {
+	locale_t locale;
+	int calls;
+	int stop;
+};
+
+static int watch_locale(const dwarfs_progress *progress, void *user)
+{
+	struct watch *watch = user;
+
+	assert_int_equal(dwarfs_progress_phase(progress), DWARFS_PHASE_IMPORT);
+	assert_true(uselocale((locale_t)0) == watch->locale);
+	watch->calls++;
+	return watch->stop;
+}
+
+static void the_locale_is_that_of_the_caller(void **state)
+{
+	const locale_t mine = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	struct bytes archive = one_file("\xff name", "text");
+	struct import import = begin(NULL);
+	dwarfs_error *err = NULL;
+	struct watch watch = { .locale = mine };
+
+	(void)state;
+	uselocale(mine);
+	dwarfs_archive_import_set_progress(import.import, watch_locale, &watch);
+	assert_success(take(&import, &archive, &err), err);
+	assert_true(watch.calls > 0);
+	assert_true(uselocale((locale_t)0) == mine);
+	watch.stop = 1;
+	assert_failure(take(&import, &archive, &err), DWARFS_ERR_CANCELLED, err);
+	assert_true(uselocale((locale_t)0) == mine);
+	uselocale(LC_GLOBAL_LOCALE);
+	freelocale(mine);
+	assert_true(dwarfs_builder_has_item(import.builder, "\xff name", 6));
+	end(&import);
+	free(archive.data);
+}
+
+static void a_switch_stops_it(void **state)
+{
+	struct bytes archive = one_file("f", "text");
+	struct import import = begin(NULL);
+	dwarfs_cancel *cancel = NULL;
+	dwarfs_error *err = NULL;
+
+	(void)state;
+	assert_success(dwarfs_cancel_new(&cancel, &err), err);
+	dwarfs_cancel_set(cancel);
+	dwarfs_archive_import_set_cancel(import.import, cancel);
+	assert_failure(take(&import, &archive, &err), DWARFS_ERR_CANCELLED, err);
+	end(&import);
+	dwarfs_cancel_free(cancel);
+	free(archive.data);
+}
+
+static void a_builder_with_a_directory_takes_none(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct bytes archive = one_file("f", "text");
+	struct import import = begin(NULL);
+	dwarfs_error *err = NULL;
+
+	assert_success(dwarfs_builder_add_directory(import.builder, fixture->tree, &err),
+		       err);
+	assert_failure(take(&import, &archive, &err), DWARFS_ERR_INVALID, err);
+	end(&import);
+	free(archive.data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(formats_are_listed_and_checked),
+		cmocka_unit_test(several_are_merged),
+		cmocka_unit_test(a_file_is_read_from_where_it_stands),
+		cmocka_unit_test(errors_have_codes),
+		cmocka_unit_test(layers_hide_what_is_older),
+		cmocka_unit_test(the_locale_is_that_of_the_caller),
+		cmocka_unit_test(a_switch_stops_it),
+		cmocka_unit_test(a_builder_with_a_directory_takes_none),
+	};
+
+	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}

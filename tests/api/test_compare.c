@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api/compare: what <dwarfs/compare.h> and <dwarfs/salvage.h> promise.
+ */
+#include "support.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct seen {
+	char lines[64][300];
+	size_t count;
+	size_t stop_after; /* 0: never */
+};
+
+static int note(const dwarfs_difference *difference, void *user)
+{
+	struct seen *seen = user;
+	const char *a = dwarfs_difference_value(difference, DWARFS_COMPARE_A, NULL);
+	const char *b = dwarfs_difference_value(difference, DWARFS_COMPARE_B, NULL);
+
+	assert_true(seen->count < 64);
+	snprintf(seen->lines[seen->count++], sizeof(seen->lines[0]), "%s %s %s %s",
+		 dwarfs_difference_word(dwarfs_difference_kind(difference)),
+		 dwarfs_difference_path(difference), a ? a : "-", b ? b : "-");
+	return seen->count == seen->stop_after ? 42 : 0;
+}
+
+static dwarfs_compare *new_compare(void)
+{
+	dwarfs_compare *compare = NULL;
+	dwarfs_error *err = NULL;
+
+	assert_success(dwarfs_compare_new(NULL, &compare, &err), err);
+	return compare;
+}
+
+/* The image of the fixture, and its directory. */
+static dwarfs_compare *image_and_directory(const struct fixture *fixture)
+{
+	dwarfs_compare *compare = new_compare();
+	dwarfs_image *image = open_image(fixture, NULL);
+	dwarfs_error *err = NULL;
+
+	assert_success(dwarfs_compare_set_image(compare, DWARFS_COMPARE_A, image, &err),
+		       err);
+	dwarfs_image_free(image);
+	assert_success(dwarfs_compare_set_directory(compare, DWARFS_COMPARE_B,
+						    fixture->tree, &err),
+		       err);
+	return compare;
+}
+
+static void an_image_is_what_its_directory_is(void **state)
+{
+	dwarfs_compare *compare = image_and_directory(*state);
+	struct seen seen = { 0 };
+	dwarfs_error *err = NULL;
+	uint64_t count = 1;
+
+	assert_success(dwarfs_compare_run(compare, note, &seen, &count, &err), err);
+	assert_int_equal(count, 0);
+	assert_int_equal(seen.count, 0);
+	assert_int_equal(dwarfs_compare_entries(compare, DWARFS_COMPARE_A), TREE_ENTRIES);
+	assert_int_equal(dwarfs_compare_entries(compare, DWARFS_COMPARE_B), TREE_ENTRIES);
+	/* And again, without anybody who listens. */
+	assert_success(dwarfs_compare_run(compare, NULL, NULL, NULL, &err), err);
+	dwarfs_compare_free(compare);
+}
+
+static void differences_are_told_and_counted(void **state)
+{
+	const struct fixture *fixture = *state;
+	dwarfs_compare *compare = image_and_directory(fixture);
+	struct seen seen = { 0 };
+	dwarfs_error *err = NULL;
+	uint64_t count;
+	char path[200];
+
+	snprintf(path, sizeof(path), "%s/zz new", fixture->tree);
+	store_path(path, "new", 3);
+	assert_success(dwarfs_compare_ignore(compare, DWARFS_DIFFERENCE_MTIME, &err),
+		       err);
+	assert_success(dwarfs_compare_run(compare, note, &seen, &count, &err), err);
+	assert_int_equal(count, 1);
+	assert_string_equal(seen.lines[0], "only-b zz new - file");
+	assert_int_equal(dwarfs_compare_count(compare, DWARFS_DIFFERENCE_ONLY_B), 1);
+	assert_int_equal(dwarfs_compare_count(compare, DWARFS_DIFFERENCE_ONLY_A), 0);
+	assert_int_equal(dwarfs_compare_count(compare, -1), 0);
+
+	assert_success(dwarfs_compare_ignore(compare, DWARFS_DIFFERENCE_ONLY_B, &err),
+		       err);
+	assert_success(dwarfs_compare_run(compare, note, &seen, &count, &err), err);
+	assert_int_equal(count, 0);
+	unlink(path);
+	dwarfs_compare_free(compare);
+}
+
+static void a_callback_may_stop(void **state)
+{
+	const struct fixture *fixture = *state;
+	dwarfs_compare *compare = image_and_directory(fixture);
+	struct seen seen = { .stop_after = 2 };
+	dwarfs_error *err = NULL;
+	char empty[100];
+
+	snprintf(empty, sizeof(empty), "%s/empty", fixture->dir);
+	assert_int_equal(mkdir(empty, 0755), 0);
+	/* Everything but the root is missing. */
+	assert_success(
+		dwarfs_compare_set_directory(compare, DWARFS_COMPARE_B, empty, &err),
+		err);
+	rmdir(empty);
+	assert_int_equal(dwarfs_compare_run(compare, note, &seen, NULL, &err), 42);
+	assert_null(err);
+	assert_int_equal(seen.count, 2);
+	dwarfs_compare_free(compare);
+}
+
+static int stop_at_once(const dwarfs_progress *progress, void *user)
+{
+	(void)progress;
+	(void)user;
+	return 1;
+}
+
+static void it_can_be_cancelled(void **state)
+{
+	dwarfs_compare *compare = image_and_directory(*state);
+	dwarfs_cancel *cancel = NULL;
+	dwarfs_error *err = NULL;
+
+	dwarfs_compare_set_progress(compare, stop_at_once, NULL);
+	assert_failure(dwarfs_compare_run(compare, NULL, NULL, NULL, &err),
+		       DWARFS_ERR_CANCELLED, err);
+	dwarfs_compare_set_progress(compare, NULL, NULL);
+	assert_success(dwarfs_cancel_new(&cancel, &err), err);
+	dwarfs_compare_set_cancel(compare, cancel);
+	dwarfs_cancel_set(cancel);
+	assert_failure(dwarfs_compare_run(compare, NULL, NULL, NULL, &err),
+		       DWARFS_ERR_CANCELLED, err);
+	dwarfs_compare_free(compare);
+	dwarfs_cancel_free(cancel);
+}
+
+static void bad_calls_fail(void **state)
+{
+	const struct fixture *fixture = *state;
+	dwarfs_compare *compare = new_compare();
+	dwarfs_error *err = NULL;
+	char path[100];
+
+	assert_failure(dwarfs_compare_run(compare, NULL, NULL, NULL, &err),
+		       DWARFS_ERR_INVALID, err);
+	assert_failure(dwarfs_compare_set_directory(compare, 2, fixture->tree, &err),
+		       DWARFS_ERR_RANGE, err);
+	assert_failure(dwarfs_compare_set_directory(compare, 0, "/no/such", &err),
+		       DWARFS_ERR_NOT_FOUND, err);
+	snprintf(path, sizeof(path), "%s/big", fixture->tree);
+	assert_failure(dwarfs_compare_set_directory(compare, 0, path, &err),
+		       DWARFS_ERR_NOT_DIR, err);
+	assert_failure(dwarfs_compare_set_path(compare, 0, "/no/such", NULL, &err),
+		       DWARFS_ERR_NOT_FOUND, err);
+	assert_failure(dwarfs_compare_ignore(compare, DWARFS_DIFFERENCE_TROUBLE, &err),
+		       DWARFS_ERR_RANGE, err);
+	assert_failure(dwarfs_compare_ignore(compare, -1, &err), DWARFS_ERR_RANGE, err);
+	assert_failure(dwarfs_compare_set_time_resolution(compare, 0, &err),
+		       DWARFS_ERR_RANGE, err);
+	assert_null(dwarfs_difference_word(DWARFS_DIFFERENCE_KINDS));
+	assert_null(dwarfs_difference_word(-1));
+	dwarfs_compare_free(compare);
+	dwarfs_compare_free(NULL);
+}
+
+/* -- salvage ------------------------------------------------------------------------- */
+
+static int open_damaged(const struct bytes *bytes, int mode, dwarfs_image **image_out,
+			dwarfs_error **err)
+{
+	dwarfs_image_options *options = NULL;
+	dwarfs_io *io = NULL;
+	int ret;
+
+	if ((ret = dwarfs_image_options_new(&options, err)) == 0 &&
+	    (ret = dwarfs_io_from_memory(bytes->data, bytes->size, NULL, NULL, &io,
+					 err)) == 0) {
+		dwarfs_image_options_set_salvage(options, mode);
+		ret = dwarfs_image_open_io(NULL, io, options, image_out, err);
+	}
+	dwarfs_io_free(io);
+	dwarfs_image_options_free(options);
+	return ret;
+}
+
+/* The image with its first block damaged. */
+static struct bytes damage(const struct fixture *fixture)
+{
+	struct bytes copy = { malloc(fixture->image.size), fixture->image.size };
+
+	assert_non_null(copy.data);
+	memcpy(copy.data, fixture->image.data, copy.size);
+	copy.data[200] ^= 1;
+	return copy;
+}
+
+static void a_lost_block_costs_its_files(void **state)
+{
+	struct bytes copy = damage(*state);
+	dwarfs_image *image = NULL;
+	dwarfs_error *err = NULL;
+	dwarfs_inode inode;
+	uint64_t lost;
+	uint32_t i, blocks = 0;
+	char buffer[4096];
+	size_t got;
+
+	assert_success(open_damaged(&copy, DWARFS_SALVAGE_INTACT, &image, &err), err);
+	assert_false(dwarfs_image_metadata_is_damaged(image));
+	assert_false(dwarfs_image_block_is_lost(image, 0));
+	(void)dwarfs_image_check(image, DWARFS_CHECK_INTEGRITY, NULL, NULL, NULL, NULL,
+				 NULL);
+	for (i = 0; i < dwarfs_image_block_count(image); i++)
+		blocks += dwarfs_image_block_is_lost(image, i);
+	assert_int_equal(blocks, 1);
+	assert_true(dwarfs_image_block_is_lost(image, 0));
+	assert_false(dwarfs_image_block_is_lost(image, UINT32_MAX));
+
+	inode = find_inode(image, "big");
+	assert_success(dwarfs_file_lost_bytes(image, inode, &lost, &err), err);
+	assert_true(lost < BIG_BYTES);
+	if (lost > 0) {
+		dwarfs_file *file = NULL;
+		uint64_t at, failed = 0;
+
+		assert_success(dwarfs_file_open(image, inode, &file, &err), err);
+		for (at = 0; at < BIG_BYTES; at += sizeof(buffer))
+			failed += dwarfs_file_read(file, buffer, sizeof(buffer), at, &got,
+						   NULL) < 0;
+		assert_true(failed * sizeof(buffer) >= lost);
+		dwarfs_file_free(file);
+	}
+	assert_failure(dwarfs_file_lost_bytes(image, DWARFS_ROOT, &lost, &err),
+		       DWARFS_ERR_IS_DIR, err);
+	dwarfs_image_free(image);
+	free(copy.data);
+}
+
+static void zeros_stand_for_what_is_lost(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct bytes copy = damage(fixture), whole = load(fixture, "big");
+	uint8_t *read = malloc(whole.size);
+	dwarfs_image *image = NULL;
+	dwarfs_error *err = NULL;
+	uint64_t lost, differ = 0;
+	dwarfs_inode inode;
+	size_t got, i;
+
+	assert_non_null(read);
+	assert_success(open_damaged(&copy, DWARFS_SALVAGE_ZEROS, &image, &err), err);
+	inode = find_inode(image, "big");
+	assert_success(dwarfs_read(image, inode, read, whole.size, 0, &got, &err), err);
+	assert_int_equal(got, whole.size);
+	assert_success(dwarfs_file_lost_bytes(image, inode, &lost, &err), err);
+	for (i = 0; i < whole.size; i++) {
+		differ += read[i] != whole.data[i];
+		assert_true(read[i] == whole.data[i] || read[i] == 0);
+	}
+	assert_true(differ <= lost);
+	dwarfs_image_free(image);
+	free(read);
+	free(whole.data);
+	free(copy.data);
+}
+
+static void without_salvage_damage_is_an_error(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct bytes cut = { fixture->image.data, fixture->image.size };
+	struct bytes copy = damage(fixture);
+	dwarfs_image *image = NULL;
+	dwarfs_error *err = NULL;
+	uint64_t lost = 1;
+
+	copy.data[0] ^= 1;
+	assert_failure(open_damaged(&copy, DWARFS_SALVAGE_OFF, &image, &err),
+		       DWARFS_ERR_NOT_IMAGE, err);
+	assert_failure(open_damaged(&copy, 77, &image, &err), DWARFS_ERR_NOT_IMAGE, err);
+	assert_success(open_damaged(&copy, DWARFS_SALVAGE_INTACT, &image, &err), err);
+	dwarfs_image_free(image);
+	/* Of what is good nothing is lost. */
+	assert_success(open_damaged(&cut, DWARFS_SALVAGE_OFF, &image, &err), err);
+	assert_success(
+		dwarfs_file_lost_bytes(image, find_inode(image, "big"), &lost, &err),
+		err);
+	assert_int_equal(lost, 0);
+	dwarfs_image_free(image);
+	/* And without metadata nothing has a name. */
+	cut.size = 1000;
+	assert_int_equal(open_damaged(&cut, DWARFS_SALVAGE_INTACT, &image, NULL) < 0, 1);
+	free(copy.data);
+}
+
+struct blocks {
+	uint32_t good, lost, stop_after;
+};
+
+static int take_block(uint32_t block, const void *data, size_t bytes,
+		      const dwarfs_error *why, void *user)
+{
+	struct blocks *blocks = user;
+
+	assert_int_equal(block, blocks->good + blocks->lost);
+	assert_int_equal(data == NULL, why != NULL);
+	assert_true(why || bytes > 0);
+	blocks->good += data != NULL;
+	blocks->lost += data == NULL;
+	return blocks->good + blocks->lost == blocks->stop_after ? 7 : 0;
+}
+
+static void blocks_come_without_metadata(void **state)
+{
+	const struct fixture *fixture = *state;
+	struct bytes copy = damage(fixture);
+	dwarfs_image *image = open_image(fixture, NULL);
+	const uint32_t count = dwarfs_image_block_count(image);
+	struct blocks blocks = { 0 }, first = { .stop_after = 1 };
+	dwarfs_error *err = NULL;
+	char path[100];
+
+	snprintf(path, sizeof(path), "%s/cut", fixture->dir);
+	/* The index and the history are gone, and part of the metadata. */
+	store_path(path, copy.data, copy.size - 1500);
+	assert_success(dwarfs_salvage_blocks(NULL, path, NULL, take_block, &blocks, &err),
+		       err);
+	assert_int_equal(blocks.lost, 1);
+	assert_int_equal(blocks.good, count - 1);
+	assert_int_equal(
+		dwarfs_salvage_blocks(NULL, path, NULL, take_block, &first, &err), 7);
+	assert_failure(
+		dwarfs_salvage_blocks(NULL, "/no/such", NULL, take_block, &blocks, &err),
+		DWARFS_ERR_NOT_FOUND, err);
+	unlink(path);
+	dwarfs_image_free(image);
+	free(copy.data);
+}
+
+/* -- following links ----------------------------------------------------------------- */
+
+static void links_are_followed_within_the_image(void **state)
+{
+	dwarfs_image *image = open_image(*state, NULL);
+	dwarfs_entry entry;
+	dwarfs_error *err = NULL;
+
+	assert_success(
+		dwarfs_find_followed(image, "/dir/../dir/./sub//deep", &entry, &err),
+		err);
+	assert_int_equal(entry, find_entry(image, "dir/sub/deep"));
+	assert_success(dwarfs_find_followed(image, "../../..", &entry, &err), err);
+	assert_int_equal(entry, DWARFS_ROOT);
+	assert_failure(dwarfs_find_followed(image, "no/such", &entry, &err),
+		       DWARFS_ERR_NOT_FOUND, err);
+	assert_failure(dwarfs_find_followed(image, "big/x", &entry, &err),
+		       DWARFS_ERR_NOT_DIR, err);
+	dwarfs_image_free(image);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_image_is_what_its_directory_is),
+		cmocka_unit_test(differences_are_told_and_counted),
+		cmocka_unit_test(a_callback_may_stop),
+		cmocka_unit_test(it_can_be_cancelled),
+		cmocka_unit_test(bad_calls_fail),
+		cmocka_unit_test(a_lost_block_costs_its_files),
+		cmocka_unit_test(zeros_stand_for_what_is_lost),
+		cmocka_unit_test(without_salvage_damage_is_an_error),
+		cmocka_unit_test(blocks_come_without_metadata),
+		cmocka_unit_test(links_are_followed_within_the_image),
+	};
+
+	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}
