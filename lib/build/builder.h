@@ -115,6 +115,11 @@ struct build_packing {
 	bool plain; /* lists of strings instead of tables */
 };
 
+static inline struct build_packing dw_packing_auto(void)
+{
+	return (struct build_packing){ .is_auto = true, .names = true, .symlinks = true };
+}
+
 struct build_options {
 	uint32_t block_bits;
 	struct codec_spec codecs[DW_CODEC_USES];
@@ -155,8 +160,8 @@ struct dwarfs_builder {
 	struct build_options options;
 	uint32_t level;
 	bool block_bits_was_set;
-	int root_fd;	 /* the input, or -1 */
-	char *root_path; /* for messages */
+	int root_fd;		   /* the input, or -1 */
+	char *root_path;	   /* for messages */
 	struct assembly *assembly; /* or items that were added instead */
 	char *spool_directory;	   /* NULL: the default */
 	uint64_t spool_bytes;
@@ -191,7 +196,7 @@ struct build_run {
 	uint64_t base_bytes; /* that the process had before */
 	struct untaken untaken;
 	const struct budget *budget;
-	struct sources *sources; /* made by dw_inspect(); freed with the run */
+	struct sources *sources;   /* made by dw_inspect(); freed with the run */
 	struct assembly *assembly; /* NULL: the input is a directory */
 	int root_fd;
 	const char *root_path;
@@ -203,6 +208,9 @@ struct build_run {
 /* How the streams of a category are made. */
 const struct stream_settings *dw_stream_settings(const struct build_run *run,
 						 uint32_t category);
+
+/* build/settings.c: what the level chooses and what was set, for each category. */
+int dw_settings_resolve(dwarfs_builder *builder, dwarfs_error **err);
 
 /* build/build.c: read the input, write the image. Counts up to failure too. */
 int dw_build(dwarfs_builder *builder, struct output *output, dwarfs_error **err);
