@@ -126,6 +126,9 @@ void dw_view_free(struct view *view);
 DW_DEFINE_AUTO(view, struct view *, dw_view_free)
 #define auto_view DW_AUTO(view)
 
+/* view_load.c, for dw_view_new(): find the tables, and see that they fit together. */
+int dw_view_load(struct view *view, uint32_t block_count, dwarfs_error **err);
+
 /* Unpack all packed tables. Each function that needs one does it by itself. */
 int dw_view_unpack(const struct view *view, dwarfs_error **err);
 
