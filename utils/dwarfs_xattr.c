@@ -143,6 +143,16 @@ void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room)
 		fuse_reply_err(req, ENOMEM);
 }
 
+/* The kernel lets nobody read attributes of users but of files and directories. */
+static bool has_ours(const dwarfs_image *image, fuse_ino_t ino)
+{
+	auto_handle(dwarfs_stat) *stat = NULL;
+
+	return dwarfs_stat_new(&stat, NULL) == 0 &&
+	       dwarfs_inode_stat(image, inode_of(ino), stat, NULL) == 0 &&
+	       (S_ISREG(dwarfs_stat_mode(stat)) || S_ISDIR(dwarfs_stat_mode(stat)));
+}
+
 void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t room)
 {
 	static const char ours[] = XATTR_INODEINFO "\0" XATTR_PID "\0" XATTR_PERFMON;
@@ -154,6 +164,8 @@ void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t room)
 	int ret;
 
 	PERF_SPAN(mounted_of(req)->perfmon, PERF_LISTXATTR, ino);
+	if (!has_ours(image, ino))
+		size = 0;
 	if (!dwarfs_image_has_xattrs(image)) {
 		reply_bytes(req, ours, size, room);
 		return;

@@ -105,10 +105,12 @@ def _contents(path, size):
 
 
 def _attributes(path):
-    """Extended attributes by name, those of access control lists among them."""
+    """Extended attributes by name, those of access control lists among them, but not those by
+    which a mount tells about itself."""
     try:
         return {name: os.getxattr(path, name, follow_symlinks=False)
-                for name in os.listxattr(path, follow_symlinks=False)}
+                for name in os.listxattr(path, follow_symlinks=False)
+                if not name.startswith("user.dwarfs.")}
     except OSError as error:
         if error.errno in (errno.ENOTSUP, errno.EPERM, errno.EACCES):
             return {}
