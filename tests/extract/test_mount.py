@@ -248,6 +248,8 @@ with suite.case("extended attributes"):
         assert sorted(os.listxattr(path)) == [
             "user.dwarfs.driver.perfmon", "user.dwarfs.driver.pid", "user.dwarfs.inodeinfo"]
         assert os.listxattr(path + "/format.sh") == ["user.dwarfs.inodeinfo"]
+        # The kernel would refuse to read those of a link.
+        assert os.listxattr(path + "/foo/bad", follow_symlinks=False) == []
         raises(errno.ENODATA, os.getxattr, path + "/format.sh", "user.dwarfs.driver.pid")
         raises(errno.ENODATA, os.getxattr, path, "user.other")
         info = json.loads(os.getxattr(path + "/format.sh", "user.dwarfs.inodeinfo"))
