@@ -11,12 +11,14 @@ import tarfile
 import tempfile
 import zipfile
 
+import absent
 import tap
 import tree
 import walker
 from scratch import pack, place, read, scratch, with_names, write
 
 os.environ["LC_ALL"] = "C"
+absent.need_all("archive")
 suite = tap.Suite()
 
 MAGIC = {"tar": b"ustar", "gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "xz": b"\xfd7zXZ",

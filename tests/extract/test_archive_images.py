@@ -94,6 +94,7 @@ def check(image):
 
 
 def main():
+    absent.need_all("archive")
     suite = tap.Suite()
     try:
         tap.tool("DWARFSEXTRACT")

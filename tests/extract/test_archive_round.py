@@ -10,12 +10,14 @@ import struct
 import subprocess
 import tarfile
 
+import absent
 import tap
 import tree
 import walker
 from scratch import place, scratch, write
 
 os.environ["LC_ALL"] = "C"
+absent.need_all("archive")
 suite = tap.Suite()
 
 # A version, then tag, permissions and number of each line.

@@ -3,6 +3,7 @@
 """dwarfsextract: what it does to a disk, and what it never does."""
 import contextlib
 import os
+import re
 import resource
 import signal
 import stat
@@ -427,16 +428,17 @@ with suite.case("a signal stops it, and the file in hand is removed"):
     tree = place("slow")
     os.mkdir(tree)
     with open(tree + "/zeros", "wb") as out:
-        out.truncate(1 << 30)
+        out.truncate(1 << 31)
     image = pack(tree, "-l1", "--no-sparse-files")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         out = place(f"slow {number}")
         with subprocess.Popen([tap.tool("DWARFSEXTRACT"), "-i", image, "-o", out,
                                "--stdout-progress"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as process:
-            first = b""
-            while b"  2%" not in first:
-                first += process.stdout.read(1)
+            first = byte = process.stdout.read(1)
+            while byte and not re.search(rb" [1-9][0-9]?%", first):
+                byte = process.stdout.read(1)
+                first += byte
             process.send_signal(number)
             errors = process.stderr.read()
             code = process.wait(timeout=20)

@@ -18,6 +18,14 @@ def need(*names):
         raise tap.Skip(f"built without {', '.join(missing)}")
 
 
+def need_all(*names):
+    """Skip the whole program if one of these is not there."""
+    try:
+        need(*names)
+    except tap.Skip as reason:
+        tap.skip_all(reason)
+
+
 def need_for_options(options):
     """The same for options of mkdwarfs: a codec is a word of them, with or without options."""
     need(*(word.split(":")[0] for word in options))
