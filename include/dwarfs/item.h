@@ -220,7 +220,8 @@ DWARFS_API int dwarfs_item_set_reader(dwarfs_item *item, uint64_t bytes,
  *         symbolic link without target, a hard link to a directory or to itself, or pieces
  *         that are out of order or do not fit the size; DWARFS_ERR_NOT_DIR; DWARFS_ERR_RANGE
  *         for a name that is too long; DWARFS_ERR_NO_SPACE when the disk is full; what
- *         opening a file or reading it gives; DWARFS_ERR_CANCELLED; DWARFS_ERR_NOMEM. After a
+ *         opening a file or reading it gives; DWARFS_ERR_LIMIT when names and attributes take
+ *         more than half of the memory limit; DWARFS_ERR_CANCELLED; DWARFS_ERR_NOMEM. After a
  *         failure the entries are as they were before, but for directories that were made
  *
  * Since 0.1.

@@ -274,13 +274,13 @@ static int apply_filters(struct archive *archive, const char *filters, dwarfs_er
 static int apply_defaults(struct archive *archive, const struct export_format *format,
 			  bool odd_xattrs, dwarfs_error **err)
 {
-	const char *xattrs = odd_xattrs ? "LIBARCHIVE" : "SCHILY";
+	const char *xattrs = odd_xattrs ? "ALL" : "SCHILY";
 
 	if (format->options &&
 	    archive_write_set_options(archive, format->options) != ARCHIVE_OK)
 		return dw_export_fail_text(archive, err);
-	/* Once is enough, in the way that most programs read. An old libarchive writes
-	 * both. */
+	/* Once is enough, in the way that most programs read, as long as that holds all
+	 * names. An old libarchive writes both. */
 	if (format->acls && archive_write_set_format_option(archive, NULL, "xattrheader",
 							    xattrs) == ARCHIVE_FATAL)
 		return dw_export_fail_text(archive, err);

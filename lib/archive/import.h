@@ -122,4 +122,18 @@ int dw_import_path(const dwarfs_archive_import *import, const char *text,
 int64_t dw_import_append_names(const char *text, uint32_t skip, struct buffer *out,
 			       dwarfs_error **err);
 
+/* An extended attribute of an entry; what it points to is the entry's. */
+struct import_xattr {
+	const char *name;
+	const void *value;
+	size_t bytes;
+	size_t number;	 /* as they stand in the archive */
+	bool is_encoded; /* private to import_xattrs.c */
+};
+
+/* All that an entry has, each name once, the last one of it; the list is the caller's.
+ * Those without a name are only counted. */
+int dw_import_xattrs(struct archive_entry *entry, struct import_xattr **list_out,
+		     size_t *count_out, size_t *nameless_out, dwarfs_error **err);
+
 #endif

@@ -71,21 +71,22 @@ static int set_target(struct archive_entry *entry, dwarfs_item *item, dwarfs_err
 
 static int set_xattrs(struct import_job *job, dwarfs_item *item, dwarfs_error **err)
 {
-	const char *name;
-	const void *value;
-	size_t bytes;
+	auto_free struct import_xattr *list = NULL;
+	size_t count, nameless;
 	int ret;
 
 	/* An attribute that is spelled out counts more than a list. */
-	if ((ret = dw_import_acls(job, item, err)) < 0)
+	if ((ret = dw_import_acls(job, item, err)) < 0 ||
+	    (ret = dw_import_xattrs(job->entry, &list, &count, &nameless, err)) < 0)
 		return ret;
-	archive_entry_xattr_reset(job->entry);
-	while (archive_entry_xattr_next(job->entry, &name, &value, &bytes) ==
-	       ARCHIVE_OK) {
-		if (!name)
-			dw_import_warn(job, "an extended attribute has no name");
-		else if ((ret = dwarfs_item_add_xattr(item, name, value, bytes, err)) < 0)
-			return dw_explain(err, ret, "extended attribute '%s'", name);
+	if (nameless > 0)
+		dw_import_warn(job, "an extended attribute has no name");
+	for (size_t i = 0; i < count; i++) {
+		ret = dwarfs_item_add_xattr(item, list[i].name, list[i].value,
+					    list[i].bytes, err);
+		if (ret < 0)
+			return dw_explain(err, ret, "extended attribute '%s'",
+					  list[i].name);
 	}
 	return 0;
 }

@@ -102,6 +102,8 @@ static int obey_whiteout(struct import_job *job, dwarfs_error **err)
 		return 0;
 	if (!is_all && strncmp(name, WHITEOUT_OWN, strlen(WHITEOUT_OWN)) == 0)
 		return 1;
+	if (!is_all && !name[skip])
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "is a whiteout of nothing");
 	if (is_all) {
 		job->path.size -= strlen(name) + (slash != NULL);
 		job->path.data[job->path.size] = '\0';

@@ -113,19 +113,20 @@ static int give_acls(struct list *list, dwarfs_error **err)
 
 static int give_xattrs(struct list *list, dwarfs_error **err)
 {
-	const char *name;
-	const void *value;
-	size_t bytes;
+	auto_free struct import_xattr *xattrs = NULL;
+	size_t count, nameless;
 	int ret;
 
-	if ((ret = give_acls(list, err)) < 0)
+	if ((ret = give_acls(list, err)) < 0 ||
+	    (ret = dw_import_xattrs(list->job.entry, &xattrs, &count, &nameless, err)) <
+		    0)
 		return ret;
-	archive_entry_xattr_reset(list->job.entry);
-	while (archive_entry_xattr_next(list->job.entry, &name, &value, &bytes) ==
-	       ARCHIVE_OK)
-		if (name &&
-		    (ret = list->fns->xattr(list->user, name, value, bytes, err)) < 0)
+	for (size_t i = 0; i < count; i++) {
+		ret = list->fns->xattr(list->user, xattrs[i].name, xattrs[i].value,
+				       xattrs[i].bytes, err);
+		if (ret < 0)
 			return ret;
+	}
 	return 0;
 }
 

@@ -396,11 +396,36 @@ static int fail_at(struct span path, int ret, dwarfs_error **err)
 	return dw_error_at_path(err, ret, shown);
 }
 
+static uint64_t bytes_of(const struct assembly *assembly)
+{
+	return assembly->texts.text.size + assembly->xattrs.text.size +
+	       assembly->node_count * sizeof(*assembly->nodes) +
+	       assembly->record_count * sizeof(*assembly->records);
+}
+
+/* What is known of the entries is there twice in the end, so it is refused as soon as it
+ * cannot fit. */
+static int check_limit(const dwarfs_builder *builder, dwarfs_error **err)
+{
+	uint64_t limit = builder->options.memory_limit;
+	uint64_t bytes = builder->assembly ? bytes_of(builder->assembly) : 0;
+
+	if (limit == 0 || bytes <= limit / 2)
+		return 0;
+	return dw_fail(err, DWARFS_ERR_LIMIT,
+		       "memory limit of %" PRIu64 " MiB is too low: names and attributes "
+		       "of the entries so far take %" PRIu64 " MiB",
+		       limit >> 20, bytes >> 20);
+}
+
 int dwarfs_builder_add_item(dwarfs_builder *builder, const char *path, size_t bytes,
 			    const dwarfs_item *item, dwarfs_error **err)
 {
 	struct span span = { (const uint8_t *)path, bytes };
+	int ret = check_limit(builder, err);
 
+	if (ret < 0)
+		return ret;
 	return fail_at(span, add(builder, span, item, err), err);
 }
 

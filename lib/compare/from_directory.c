@@ -79,6 +79,9 @@ static int add_xattrs(struct listing_run *run, int dir, const char *name, uint64
 		const char *attribute = (const char *)run->text.data + at;
 
 		at += strlen(attribute) + 1;
+		/* By these a mounted image tells about itself. */
+		if (strncmp(attribute, "user.dwarfs.", 12) == 0)
+			continue;
 		ret = dw_xattr_get_at(dir, name, attribute, &run->value);
 		if (ret == -ENODATA || ret == -ENOTSUP)
 			continue;

@@ -168,7 +168,8 @@ static void finish_one(struct job *job, struct hand *hand, size_t number)
 	dwarfs_error *why = NULL;
 	int ret;
 
-	if (dir->lost)
+	/* A run that failed leaves alone what was there before. */
+	if (dir->lost || (dir->existed && atomic_load(&job->stopped)))
 		return;
 	ret = finish_dir(job, hand, dir, &why);
 	if (ret < 0)
@@ -200,7 +201,8 @@ int dw_folders_finish(struct job *job, dwarfs_error **err)
 			return 0;
 		ret = each_of_depth(job, depth, finish_one, err);
 	}
-	if (ret == 0 && !atomic_load(&job->abandoned))
+	if (ret == 0 && !atomic_load(&job->abandoned) &&
+	    !(job->plan.dirs[0].existed && atomic_load(&job->stopped)))
 		finish_root(job);
 	return ret;
 }

@@ -300,6 +300,26 @@ class Archives(Case):
         self.need_archives(path)
         return path
 
+    def test_attributes_that_are_written_twice(self):
+        """As some programs do, for the readers of both ways; one of them encodes names."""
+        def twice(archive):
+            add(archive, "file", pax_headers={
+                "SCHILY.xattr.user.a": "1", "LIBARCHIVE.xattr.user.a": "MQ",
+                "SCHILY.xattr.user.b%20c": "2", "LIBARCHIVE.xattr.user.b%20c": "Mg"})
+
+        def once(archive):
+            add(archive, "file", pax_headers={
+                "LIBARCHIVE.xattr.user.a": "MQ", "LIBARCHIVE.xattr.user.b%20c": "Mg"})
+
+        def other(archive):
+            add(archive, "file", pax_headers={"LIBARCHIVE.xattr.user.a": "MQ"})
+        a, b = self.archive("a.tar", twice), self.archive("b.tar", once)
+        image = self.image(a)
+        for right in (b, image):
+            self.expect(differ(a, right), 0)
+        self.assertEqual(self.expect(differ(image, self.archive("c.tar", other)), 1).out,
+                         '! file: xattr user.b c: "2" -> none\n')
+
     def test_the_last_entry_of_a_path_counts(self):
         def twice(archive):
             add(archive, "./file", b"old")

@@ -656,6 +656,18 @@ class Merging(Archives):
             self.merge([lower, tar(upper)], "--whiteouts")
             self.assertEqual(self.names(), ["d", "d/sub", "d/sub/new", "e", "e/new"])
 
+    def test_attributes_beyond_the_memory_limit(self):
+        big = [pax((b"SCHILY.xattr.user.big", os.urandom(60000))) + header(b"f%d" % number)
+               for number in range(600)]
+        result = self.put(b"".join(big) + END, "-L64m", code=1)
+        self.assertIn("memory limit of 64 MiB is too low", result.err)
+        self.put(b"".join(big[:100]) + END, "-L64m")
+
+    def test_a_whiteout_of_nothing(self):
+        for name in (".wh.", "d/.wh."):
+            result = self.put(tar([entry("d/a", b"1"), entry(name)]), "--whiteouts", code=1)
+            self.assertIn("whiteout of nothing", result.err)
+
     def test_whiteouts_are_files_otherwise(self):
         self.put(tar([entry("a", b"1"), entry(".wh.a")]))
         self.assertEqual(self.names(), [".wh.a", "a"])

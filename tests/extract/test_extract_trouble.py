@@ -55,7 +55,7 @@ def disk(options, kind="tmpfs", source="tmpfs"):
     done = subprocess.run(["mount", "-t", kind, "-o", options, source, path],
                           capture_output=True, text=True)
     if done.returncode:
-        raise tap.Skip(f"cannot mount {kind}: " + done.stderr.strip())
+        raise tap.Skip(f"cannot mount {kind}: " + done.stderr.strip().split("\n")[0])
     try:
         yield path
     finally:
@@ -99,6 +99,25 @@ with suite.case("the same tree with 1 to 8 threads, and with more that write"):
         walker.must_agree(want, got, holes=True)
     walker.must_agree(walker.describe(tree), want, columns=["type", "mode", "size", "sha256",
                                                             "target", "mtime"])
+
+with suite.case("a run that fails leaves alone what was there before"):
+    tree, target = place("newer"), place("was there")
+    write(tree + "/sub/dir/file", b"new")
+    os.chmod(tree + "/sub", 0o755)
+    write(target + "/sub/dir/file", b"old")
+    os.chmod(target, 0o751)
+    os.chmod(target + "/sub", 0o740)
+    os.utime(target + "/sub", (5, 5))
+    image = pack(tree)
+    must_fail(extract("-i", image, "-o", target), "sub/dir/file")
+    found = os.stat(target + "/sub")
+    assert (found.st_mode & 0o7777, found.st_mtime) == (0o740, 5), found
+    assert os.stat(target).st_mode & 0o7777 == 0o751
+    with open(target + "/sub/dir/file", "rb") as file:
+        assert file.read() == b"old"
+    # Who goes on takes the attributes of what could be merged.
+    must_fail(extract("-i", image, "-o", target, "--continue-on-error"), "sub/dir/file")
+    assert os.stat(target + "/sub").st_mode & 0o7777 == 0o755
 
 with suite.case("many directories, so that they are made by several threads"):
     tree = place("wide")
