@@ -25,16 +25,28 @@ def export(image, *options):
                           capture_output=True, env=dict(os.environ, LC_ALL="C"))
 
 
+_digests = {}  # of large files, by what is in them besides holes
+
+
 def digest_of(archive, member):
-    """The hash of a file; the holes of large ones are known to be zeros."""
-    digest = hashlib.sha256()
-    if member.size <= 256 << 20:
-        digest.update(archive.extractfile(member).read())
-        return digest.hexdigest()
+    """The hash of a file. Large ones with the same data at the same places are read once."""
     source = archive.extractfile(member)
-    while part := source.read(1 << 22):
-        digest.update(part)
-    return digest.hexdigest()
+    key = None
+    if member.size > 256 << 20 and member.issparse():
+        data = hashlib.sha256(b"%d" % member.size)
+        for offset, size in member.sparse:
+            source.seek(offset)
+            data.update(b"@%d+%d:" % (offset, size) + source.read(size))
+        key = data.digest()
+        source.seek(0)
+    if key not in _digests:
+        digest = hashlib.sha256()
+        while part := source.read(1 << 22):
+            digest.update(part)
+        if not key:
+            return digest.hexdigest()
+        _digests[key] = digest.hexdigest()
+    return _digests[key]
 
 
 def time_of(member, name):
