@@ -6,6 +6,7 @@
  */
 #include "archive/feed.h"
 #include "os/scratch.h"
+#include "os/file.h"
 
 static int copy(struct feed *feed, int fd, const char *directory, dwarfs_error **err)
 {
@@ -16,7 +17,7 @@ static int copy(struct feed *feed, int fd, const char *directory, dwarfs_error *
 	if (got == 0)
 		got = dw_feed_more(feed, feed->buffer, FEED_BYTES, err);
 	while (got > 0 && ret == 0) {
-		ret = dw_scratch_write(fd, feed->buffer, (size_t)got, size);
+		ret = dw_fd_write_at(fd, feed->buffer, (size_t)got, size);
 		size += (uint64_t)got;
 		if (ret == 0)
 			got = dw_feed_more(feed, feed->buffer, FEED_BYTES, err);

@@ -123,7 +123,7 @@ static int flush(struct spool *spool, dwarfs_error **err)
 
 	if (spool->end <= spool->memory_bytes || spool->written == spool->end)
 		return 0;
-	ret = dw_scratch_write(spool->fd, spool->buffer,
+	ret = dw_fd_write_at(spool->fd, spool->buffer,
 			       (size_t)(spool->end - spool->written),
 			       spool->written - spool->memory_bytes);
 	if (ret < 0)

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "extract/contents.h"
 #include "os/create.h"
+#include "os/file.h"
 
 #define BUFFER_BYTES ((size_t)1 << 20)
 
@@ -55,7 +56,7 @@ static int copy(struct job *job, const dwarfs_file *file, uint64_t from, uint64_
 			return dw_fail(err, DWARFS_ERR_CORRUPT,
 				       "the contents end at %" PRIu64 ", before the file",
 				       from);
-		if ((ret = dw_create_write(fd, buffer, got, from)) < 0)
+		if ((ret = dw_fd_write_at(fd, buffer, got, from)) < 0)
 			return dw_fail_errno(err, -ret, "cannot write the file");
 		from += got;
 		atomic_fetch_add(&job->counts.bytes_done, got);

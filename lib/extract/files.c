@@ -99,7 +99,7 @@ static int write_piece(struct job *job, int fd, const char *data, size_t bytes,
 {
 	while (bytes > 0) {
 		size_t part = bytes < PIECE_BYTES ? bytes : PIECE_BYTES;
-		int ret = dw_create_write(fd, data, part, offset);
+		int ret = dw_fd_write_at(fd, data, part, offset);
 
 		if (ret < 0)
 			return dw_fail_errno(err, -ret, "cannot write the file");

@@ -149,25 +149,6 @@ int dw_create_open_file(int dir, const char *name)
 	return open_again(dir, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-int dw_create_write(int fd, const void *data, size_t size, uint64_t offset)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t put = pwrite(fd, (const char *)data + done, size - done,
-				     (off_t)(offset + done));
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return -errno;
-		if (put == 0)
-			return -EIO;
-		done += (size_t)put;
-	}
-	return 0;
-}
-
 int dw_create_resize(int fd, uint64_t size)
 {
 	int ret;

@@ -55,9 +55,6 @@ int dw_create_rename(int dir, const char *from, const char *to);
 /* Eight bytes that nobody can guess, for names. */
 uint64_t dw_create_token(void);
 
-/* pwrite() all of it. */
-int dw_create_write(int fd, const void *data, size_t size, uint64_t offset);
-
 /* Set the size of a file; what was not written is a hole. */
 int dw_create_resize(int fd, uint64_t size);
 

@@ -79,6 +79,25 @@ int64_t dw_fd_read_at(int fd, void *buffer, size_t size, uint64_t offset)
 	return (int64_t)done;
 }
 
+int dw_fd_write_at(int fd, const void *data, size_t size, uint64_t offset)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t put = pwrite(fd, (const char *)data + done, size - done,
+				     (off_t)(offset + done));
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		if (put == 0)
+			return -EIO;
+		done += (size_t)put;
+	}
+	return 0;
+}
+
 int dw_fd_write(int fd, const void *data, size_t size)
 {
 	size_t done = 0;

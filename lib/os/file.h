@@ -25,6 +25,9 @@ int dw_fd_bytes(int fd, uint64_t *bytes_out, dwarfs_error **err);
 /* pread() until size bytes or the end: bytes read, or a negative errno value. */
 int64_t dw_fd_read_at(int fd, void *buffer, size_t size, uint64_t offset);
 
+/* pwrite() all of it: 0, or a negative errno value. */
+int dw_fd_write_at(int fd, const void *data, size_t size, uint64_t offset);
+
 /* write() all of it: 0, or a negative errno value. */
 int dw_fd_write(int fd, const void *data, size_t size);
 

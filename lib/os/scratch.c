@@ -63,25 +63,6 @@ int dw_scratch_open(const char *directory, int *fd_out)
 	return open_and_unlink(directory, fd_out);
 }
 
-int dw_scratch_write(int fd, const void *data, size_t size, uint64_t offset)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		ssize_t put = pwrite(fd, (const char *)data + done, size - done,
-				     (off_t)(offset + done));
-
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put < 0)
-			return -errno;
-		if (put == 0)
-			return -EIO;
-		done += (size_t)put;
-	}
-	return 0;
-}
-
 void dw_scratch_cut(int fd, uint64_t bytes)
 {
 	while (ftruncate(fd, (off_t)bytes) < 0 && errno == EINTR)

@@ -10,9 +10,6 @@
 /* Make one in a directory, to be written and read: 0 or a negative errno value. */
 int dw_scratch_open(const char *directory, int *fd_out);
 
-/* pwrite() all of it: 0 or a negative errno value. */
-int dw_scratch_write(int fd, const void *data, size_t size, uint64_t offset);
-
 /* What is behind an offset is no longer needed, or a part of the file; where the file
  * system cannot give the room back, it does not. */
 void dw_scratch_cut(int fd, uint64_t bytes);

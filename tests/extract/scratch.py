@@ -46,6 +46,28 @@ def pack(tree, *options):
     return image
 
 
+def extract(*arguments, **how):
+    """Run it; standard output and error come back as text."""
+    find = tap.tool_for_anybody if "user" in how else tap.tool
+    return subprocess.run([find("DWARFSEXTRACT"), *arguments], capture_output=True,
+                          text=True, timeout=300, **how)
+
+
+def must_fail(done, *texts):
+    assert done.returncode == 1, done
+    for text in texts:
+        assert text in done.stderr, done.stderr
+
+
+def must_work(done):
+    assert done.returncode == 0 and not done.stderr, done
+
+
+def need_root():
+    if os.geteuid() != 0:
+        raise tap.Skip("needs root")
+
+
 def remove_tree():
     """At the end of a test, with whatever it has left in it."""
     subprocess.run(["chmod", "-R", "u+rwx", scratch], check=False, stderr=subprocess.DEVNULL)

@@ -12,31 +12,10 @@ import tempfile
 
 import tap
 import walker
-from scratch import NOBODY, pack, place, read, scratch, write
+from scratch import (NOBODY, extract, must_fail, must_work, need_root, pack, place, read,
+                     scratch, write)
 
 suite = tap.Suite()
-
-
-def extract(*arguments, **how):
-    """Run it; standard output and error come back as text."""
-    find = tap.tool_for_anybody if "user" in how else tap.tool
-    return subprocess.run([find("DWARFSEXTRACT"), *arguments], capture_output=True,
-                          text=True, timeout=120, **how)
-
-
-def must_fail(done, *texts):
-    assert done.returncode == 1, done
-    for text in texts:
-        assert text in done.stderr, done.stderr
-
-
-def must_work(done):
-    assert done.returncode == 0 and not done.stderr, done
-
-
-def need_root():
-    if os.geteuid() != 0:
-        raise tap.Skip("needs root")
 
 
 def simple_image():

@@ -17,32 +17,11 @@ import time
 import rich
 import tap
 import walker
-from scratch import NOBODY, pack, place, read, remove_tree, scratch, with_names, write
+from scratch import (NOBODY, extract, must_fail, must_work, need_root, pack, place, read,
+                     remove_tree, scratch, with_names, write)
 
 suite = tap.Suite()
 WHOLE = 1 << 20  # a larger file has a temporary name until it is complete
-
-
-def extract(*arguments, **how):
-    find = tap.tool_for_anybody if "user" in how else tap.tool
-    return subprocess.run([find("DWARFSEXTRACT"), *arguments], capture_output=True,
-                          text=True, timeout=300, **how)
-
-
-def must_fail(done, *texts):
-    assert done.returncode == 1, done
-    for text in texts:
-        assert text in done.stderr, done.stderr
-
-
-def must_work(done):
-    assert done.returncode == 0 and not done.stderr, done
-
-
-def need_root():
-    if os.geteuid() != 0:
-        raise tap.Skip("needs root")
-
 
 AS_NOBODY = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 

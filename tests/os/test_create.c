@@ -171,7 +171,7 @@ static void attributes_arrive(void **state)
 	int fd = dw_create_file(dir, "file", 0600);
 
 	assert_true(fd >= 0);
-	assert_int_equal(dw_create_write(fd, "abc", 3, 1 << 20), 0);
+	assert_int_equal(dw_fd_write_at(fd, "abc", 3, 1 << 20), 0);
 	assert_int_equal(dw_create_resize(fd, 2 << 20), 0);
 	assert_int_equal(restore_fd(fd, &attributes, &what), 0);
 	assert_int_equal(dw_create_close(fd), 0);
