@@ -68,6 +68,21 @@ def need_root():
         raise tap.Skip("needs root")
 
 
+@contextlib.contextmanager
+def file_system(options, kind="tmpfs", source="tmpfs"):
+    """A small file system of its own."""
+    need_root()
+    path = tempfile.mkdtemp(prefix="disk-", dir=scratch)
+    done = subprocess.run(["mount", "-t", kind, "-o", options, source, path],
+                          capture_output=True, text=True)
+    if done.returncode:
+        raise tap.Skip(f"cannot mount {kind}: " + done.stderr.strip().split("\n")[0])
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", "-l", path], check=True)
+
+
 def remove_tree():
     """At the end of a test, with whatever it has left in it."""
     subprocess.run(["chmod", "-R", "u+rwx", scratch], check=False, stderr=subprocess.DEVNULL)

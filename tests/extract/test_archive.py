@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """dwarfsextract --format: what is in the archives, read by other programs; LC_ALL=C."""
-import contextlib
 import hashlib
 import os
 import shutil
@@ -15,7 +14,7 @@ import absent
 import tap
 import tree
 import walker
-from scratch import pack, place, read, scratch, with_names, write
+from scratch import file_system, need_root, pack, place, read, scratch, with_names, write
 
 os.environ["LC_ALL"] = "C"
 absent.need_all("archive")
@@ -44,11 +43,6 @@ def must_work(done):
 def need(program):
     if not shutil.which(program):
         raise tap.Skip(f"{program} is not installed")
-
-
-def need_root():
-    if os.geteuid() != 0:
-        raise tap.Skip("needs root")
 
 
 def keep_all(image_tree):
@@ -511,23 +505,9 @@ with suite.case("a full device is an error"):
         must_fail(done, "No space left on device")
 
 
-@contextlib.contextmanager
-def small_disk(size):
-    need_root()
-    path = tempfile.mkdtemp(prefix="disk-", dir=scratch)
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", path],
-                          capture_output=True, text=True)
-    if done.returncode:
-        raise tap.Skip("cannot mount a tmpfs: " + done.stderr.strip())
-    try:
-        yield path
-    finally:
-        subprocess.run(["umount", "-l", path], check=True)
-
-
 with suite.case("a full disk: an error, no file, and what was there stays"):
     rich_tree()
-    with small_disk("2m") as disk:
+    with file_system("size=2m") as disk:
         must_fail(export("-i", place("rich.dwarfs"), "-f", "tar", "-o", disk + "/x.tar",
                          "--continue-on-error"), "No space left on device")
         assert os.listdir(disk) == [], os.listdir(disk)

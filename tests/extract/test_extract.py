@@ -1,19 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """dwarfsextract: what it does to a disk, and what it never does."""
-import contextlib
 import os
 import re
 import resource
 import signal
 import stat
 import subprocess
-import tempfile
 
 import tap
 import walker
-from scratch import (NOBODY, extract, must_fail, must_work, need_root, pack, place, read,
-                     scratch, write)
+from scratch import (NOBODY, extract, file_system, must_fail, must_work, need_root, pack,
+                     place, read, scratch, write)
 
 suite = tap.Suite()
 
@@ -30,20 +28,6 @@ def simple_image():
         os.symlink("a/one", tree + "/link")
         pack(tree)
     return tree + ".dwarfs"
-
-
-@contextlib.contextmanager
-def small_disk(size):
-    need_root()
-    path = tempfile.mkdtemp(prefix="disk-", dir=scratch)
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", path],
-                          capture_output=True, text=True)
-    if done.returncode:
-        raise tap.Skip("cannot mount a tmpfs: " + done.stderr.strip())
-    try:
-        yield path
-    finally:
-        subprocess.run(["umount", "-l", path], check=True)
 
 
 # -- the command line -----------------------------------------------------------------------
@@ -313,7 +297,7 @@ with suite.case("a full disk is reported with the file, which is not left half w
     for number in range(8):
         write(f"{tree}/file{number}", os.urandom(300000))
     image = pack(tree, "-l0")
-    with small_disk("1m") as disk:
+    with file_system("size=1m") as disk:
         done = extract("-i", image, "-o", disk)
         must_fail(done, "No space left on device", disk + "/file")
         for name in os.listdir(disk):

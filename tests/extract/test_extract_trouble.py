@@ -10,35 +10,19 @@ import resource
 import signal
 import stat
 import subprocess
-import tempfile
 import threading
 import time
 
 import rich
 import tap
 import walker
-from scratch import (NOBODY, extract, must_fail, must_work, need_root, pack, place, read,
-                     remove_tree, scratch, with_names, write)
+from scratch import (NOBODY, extract, file_system, must_fail, must_work, need_root, pack,
+                     place, read, remove_tree, scratch, with_names, write)
 
 suite = tap.Suite()
 WHOLE = 1 << 20  # a larger file has a temporary name until it is complete
 
 AS_NOBODY = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-
-
-@contextlib.contextmanager
-def disk(options, kind="tmpfs", source="tmpfs"):
-    """A small file system of its own."""
-    need_root()
-    path = tempfile.mkdtemp(prefix="disk-", dir=scratch)
-    done = subprocess.run(["mount", "-t", kind, "-o", options, source, path],
-                          capture_output=True, text=True)
-    if done.returncode:
-        raise tap.Skip(f"cannot mount {kind}: " + done.stderr.strip().split("\n")[0])
-    try:
-        yield path
-    finally:
-        subprocess.run(["umount", "-l", path], check=True)
 
 
 def files_below(root):
@@ -182,14 +166,14 @@ with suite.case("a disk that gets full: what is there is whole"):
     tree = spread_tree()
     for size in ("3m", "9m"):
         for words in (["-n1"], ["-n4"], ["-n4", "--continue-on-error"]):
-            with disk(f"size={size}") as target:
+            with file_system(f"size={size}") as target:
                 done = extract("-i", tree + ".dwarfs", "-o", target, *words)
                 must_fail(done, "No space left on device", target + "/")
                 for path in files_below(target):
                     assert read(path) == read(tree + path[len(target):]), path
 
 with suite.case("a disk without room for more names"):
-    with disk("nr_inodes=40") as target:
+    with file_system("nr_inodes=40") as target:
         done = extract("-i", spread_tree() + ".dwarfs", "-o", target)
         must_fail(done, "No space left on device", "cannot make the")
         for path in files_below(target):
@@ -205,7 +189,7 @@ with suite.case("a limit for the size of files"):
     assert left == {path[len(tree):] for path in files_below(tree) if "large" not in path}
 
 with suite.case("a target that cannot be written to"):
-    with disk("ro") as target:
+    with file_system("ro") as target:
         must_fail(extract("-i", spread_tree() + ".dwarfs", "-o", target),
                   "Read-only file system")
         must_fail(extract("-i", spread_tree() + ".dwarfs", "-o", target + "/new"),
@@ -242,7 +226,7 @@ with suite.case("names that the target cannot hold"):
         subprocess.run(["mkfs.vfat", store], check=True, capture_output=True)
     except FileNotFoundError:
         raise tap.Skip("no mkfs.vfat") from None
-    with disk("loop", kind="vfat", source=store) as target:
+    with file_system("loop", kind="vfat", source=store) as target:
         done = extract("-i", image, "-o", target, "--continue-on-error", "--no-same-owner")
         must_fail(done, target + "/colon:in it", target + "/star*", target + "/link")
         assert read(target + "/plain") == b"plain"
