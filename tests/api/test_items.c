@@ -109,7 +109,7 @@ static void an_image_may_have_nothing_but_its_root(void **state)
 
 /* -- the same as a directory --------------------------------------------------------- */
 
-static struct bytes image_of_directory(const struct fixture *fixture, bool births)
+static struct bytes image_of(const struct fixture *fixture, bool births)
 {
 	dwarfs_builder *builder = new_plain_builder();
 	dwarfs_error *err = NULL;
@@ -121,6 +121,13 @@ static struct bytes image_of_directory(const struct fixture *fixture, bool birth
 	image = run(builder);
 	dwarfs_builder_free(builder);
 	return image;
+}
+
+/* What is read after a change gets another access time, once: before it is compared. */
+static struct bytes image_of_directory(const struct fixture *fixture, bool births)
+{
+	free(image_of(fixture, births).data);
+	return image_of(fixture, births);
 }
 
 static void a_tree_is_the_same_as_a_directory(void **state)
@@ -240,11 +247,11 @@ static void items_are_the_same_as_a_directory(void **state)
 	struct bytes image, expected;
 
 	remove_xattrs(fixture); /* which also counts as a change */
+	expected = image_of_directory(fixture, false);
 	image = image_of_items(fixture, FROM_PATH);
-	expected = image_of_directory(fixture, false);
 	expect_same(&image, &expected);
-	image = image_of_items(fixture, FROM_FD);
 	expected = image_of_directory(fixture, false);
+	image = image_of_items(fixture, FROM_FD);
 	expect_same(&image, &expected);
 }
 
