@@ -18,9 +18,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 JOBS = max(2, os.cpu_count() or 2)
 
 # Programs in C that are slow under valgrind, one that counts pages by the faults they cause, which
-# valgrind takes for errors, and one that limits the memory of its process, most of which is
-# valgrind's then. All are seen by the sanitizers.
-NOT_FOR_VALGRIND = re.compile(r"badfs|threads|slow|read-lazy|item_contents")
+# valgrind takes for errors, and two that measure what malloc or the process takes, which is
+# valgrind's own business then. All are seen by the sanitizers.
+NOT_FOR_VALGRIND = re.compile(r"badfs|threads|slow|read-lazy|item_contents|codec-estimate")
 PARALLEL = re.compile(r"pool|thread|parallel|worker|compat threads|roundtrip workers|cache|"
                       r"build|read|image|file")
 
