@@ -132,6 +132,9 @@ int input_apply(const struct settings *settings, dwarfs_builder *builder,
 /* Whether the input is one directory that becomes the root, and nothing else. */
 bool input_is_tree(const struct settings *settings);
 
+/* 0, or 1 after printing which option is for archives where there is none. */
+int inputs_check(const struct settings *settings);
+
 /* Merge all inputs into items; the same results. */
 int inputs_merge(const struct settings *settings, dwarfs_builder *builder,
 		 struct watch *watch);

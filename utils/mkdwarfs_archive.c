@@ -28,6 +28,32 @@ static bool is_directory(const char *input)
 	return !is_stdin(input) && stat(input, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+static bool has_archives(const struct settings *settings)
+{
+	size_t i;
+
+	for (i = 0; i < settings->input_count; i++) {
+		if (!is_directory(settings->inputs[i]))
+			return true;
+	}
+	return false;
+}
+
+int inputs_check(const struct settings *settings)
+{
+	const char *option = NULL;
+
+	if (settings->input_format)
+		option = "input-format";
+	else if (settings->strip)
+		option = "strip-components";
+	else if (settings->whiteouts)
+		option = "whiteouts";
+	if (!option || has_archives(settings))
+		return 0;
+	return tool_error("option '--%s' is for archives, and no input is one", option);
+}
+
 bool input_is_tree(const struct settings *settings)
 {
 	if (settings->input_count == 0)
@@ -132,17 +158,6 @@ static int new_import(const struct settings *settings, dwarfs_builder *builder,
 	dwarfs_archive_import_set_progress(import, progress_show, watch->progress);
 	dwarfs_archive_import_set_cancel(import, watch->cancel);
 	return 0;
-}
-
-static bool has_archives(const struct settings *settings)
-{
-	size_t i;
-
-	for (i = 0; i < settings->input_count; i++) {
-		if (!is_directory(settings->inputs[i]))
-			return true;
-	}
-	return false;
 }
 
 int inputs_merge(const struct settings *settings, dwarfs_builder *builder,

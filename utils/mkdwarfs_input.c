@@ -127,6 +127,8 @@ static int add_list(dwarfs_builder *builder, const char *list)
 int input_apply(const struct settings *settings, dwarfs_builder *builder,
 		struct watch *watch)
 {
+	if (inputs_check(settings))
+		return 1;
 	dwarfs_builder_set_remove_empty_directories(builder,
 						    settings->remove_empty_directories);
 	dwarfs_builder_set_devices(builder, settings->with_devices);

@@ -656,6 +656,14 @@ class Merging(Archives):
             self.merge([lower, tar(upper)], "--whiteouts")
             self.assertEqual(self.names(), ["d", "d/sub", "d/sub/new", "e", "e/new"])
 
+    def test_options_for_archives_need_one(self):
+        os.mkdir(self.path("only"))
+        for option in ("--strip-components=1", "--whiteouts", "--input-format=tar"):
+            result = self.expect(run("MKDWARFS", "-i", self.path("only"), "-o", self.path("x"),
+                                     "--no-progress", option), 1)
+            self.assertIn(f"option '{option.split('=')[0]}' is for archives", result.err)
+            self.assertFalse(os.path.exists(self.path("x")))
+
     def test_attributes_beyond_the_memory_limit(self):
         big = [pax((b"SCHILY.xattr.user.big", os.urandom(60000))) + header(b"f%d" % number)
                for number in range(600)]
