@@ -2,9 +2,10 @@
 /*
  * codec/lzma_decode: unpacking .xz streams, from their start or a Block alone.
  *
- * Streams are taken apart here rather than by liblzma's stream decoder, so that the
- * dictionary can be made as small as the expected size allows, whatever the stream asks
- * for. The size of the contents stands in the index at the end of a stream.
+ * Streams are taken apart here rather than by liblzma's stream decoder, so that their
+ * Blocks can be unpacked with as little memory as the expected size allows, whatever the
+ * stream asks for; see lzma_block. The size of the contents stands in the index at the
+ * end of a stream.
  *
  * Where a payload is one stream of several Blocks, its index says where they are, and
  * they are its parts. It is only believed where the stream would be found good by going
@@ -15,10 +16,9 @@
 
 #if HAVE_LZMA
 
-#include <lzma.h>
-
 #include "base/bytes.h"
 #include "codec/lzma.h"
+#include "codec/lzma_block.h"
 
 #define PADDING_UNIT	4
 #define MIN_BLOCK_BYTES 10   /* packed, with its entry in the index */
@@ -135,11 +135,8 @@ struct unpacker {
 	size_t at; /* in the input */
 	enum stage stage;
 	bool is_part; /* one Block, and not the stream around it */
-	bool knows_window;
 	lzma_stream_flags flags;
-	lzma_stream stream;
-	lzma_block block;
-	lzma_filter filters[LZMA_FILTERS_MAX + 1];
+	struct lzma_run run;
 	lzma_index_hash *hash; /* of the blocks that the index must list */
 };
 
@@ -155,28 +152,6 @@ static const uint8_t *here(const struct decoder *decoder)
 	const struct unpacker *unpacker = decoder->state;
 
 	return decoder->in.data + unpacker->at;
-}
-
-uint32_t dw_lzma_dictionary_for(uint64_t bytes)
-{
-	uint64_t size = LZMA_DICT_SIZE_MIN;
-
-	while (size < bytes && size < UINT32_MAX)
-		size = (size & (size - 1)) == 0 ? size + size / 2 : size / 3 * 4;
-	return size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
-}
-
-/* Matches cannot reach further back than the output does. */
-static void shrink_dictionary(lzma_filter *filters, size_t size)
-{
-	uint32_t enough = dw_lzma_dictionary_for(size);
-
-	for (; filters->id != LZMA_VLI_UNKNOWN; filters++) {
-		lzma_options_lzma *options = filters->options;
-
-		if (filters->id == LZMA_FILTER_LZMA2 && options->dict_size > enough)
-			options->dict_size = enough;
-	}
 }
 
 static lzma_ret begin_stream(struct decoder *decoder)
@@ -197,60 +172,13 @@ static lzma_ret begin_stream(struct decoder *decoder)
 	return unpacker->hash ? LZMA_OK : LZMA_MEM_ERROR;
 }
 
-/* What the dictionary takes: the largest so far, when the first one is known. */
-static void note_window(struct decoder *decoder)
-{
-	struct unpacker *unpacker = decoder->state;
-	const lzma_filter *filter = unpacker->filters;
-
-	if (!unpacker->knows_window)
-		decoder->window = 0;
-	unpacker->knows_window = true;
-	for (; filter->id != LZMA_VLI_UNKNOWN; filter++) {
-		const lzma_options_lzma *options = filter->options;
-
-		if (filter->id == LZMA_FILTER_LZMA2 &&
-		    options->dict_size > decoder->window)
-			decoder->window = options->dict_size;
-	}
-}
-
-/* The header of a Block, which begins with its size. */
-static lzma_ret read_block_header(struct decoder *decoder)
-{
-	struct unpacker *unpacker = decoder->state;
-	lzma_block *block = &unpacker->block;
-	lzma_ret ret;
-
-	*block = (lzma_block){
-		.version = 1,
-		.check = unpacker->flags.check,
-		.filters = unpacker->filters,
-		.header_size = lzma_block_header_size_decode(*here(decoder)),
-	};
-	if (block->header_size > left(decoder))
-		return LZMA_DATA_ERROR;
-	ret = lzma_block_header_decode(block, NULL, here(decoder));
-	if (ret == LZMA_OK)
-		unpacker->at += block->header_size;
-	return ret;
-}
-
-/* What it says comes next; the header has been read. */
+/* What a header says comes next. */
 static lzma_ret open_block(struct decoder *decoder)
 {
 	struct unpacker *unpacker = decoder->state;
-	lzma_block *block = &unpacker->block;
-	lzma_ret ret;
 
-	shrink_dictionary(unpacker->filters, block->uncompressed_size < decoder->size
-						     ? block->uncompressed_size
-						     : decoder->size);
-	note_window(decoder);
-	ret = lzma_block_decoder(&unpacker->stream, block);
-	lzma_filters_free(unpacker->filters, NULL);
 	unpacker->stage = BLOCK;
-	return ret;
+	return dw_lzma_open_block(&unpacker->run, decoder, unpacker->at);
 }
 
 /* The index, which comes behind the last Block, begins with a zero. */
@@ -265,7 +193,8 @@ static lzma_ret begin_block(struct decoder *decoder)
 		unpacker->stage = INDEX;
 		return LZMA_OK;
 	}
-	ret = read_block_header(decoder);
+	ret = dw_lzma_read_header(&unpacker->run, decoder->in, &unpacker->at,
+				  unpacker->flags.check);
 	return ret == LZMA_OK ? open_block(decoder) : ret;
 }
 
@@ -273,7 +202,7 @@ static lzma_ret begin_block(struct decoder *decoder)
 static lzma_ret end_block(struct decoder *decoder)
 {
 	struct unpacker *unpacker = decoder->state;
-	const lzma_block *block = &unpacker->block;
+	const lzma_block *block = &unpacker->run.block;
 
 	if (unpacker->is_part) {
 		unpacker->stage = NOTHING;
@@ -290,16 +219,8 @@ static lzma_ret end_block(struct decoder *decoder)
 static lzma_ret go_on_with_block(struct decoder *decoder, size_t upto)
 {
 	struct unpacker *unpacker = decoder->state;
-	lzma_stream *stream = &unpacker->stream;
-	lzma_ret ret;
+	lzma_ret ret = dw_lzma_run_block(&unpacker->run, decoder, &unpacker->at, upto);
 
-	stream->next_in = here(decoder);
-	stream->avail_in = left(decoder);
-	stream->next_out = decoder->out + decoder->done;
-	stream->avail_out = upto - decoder->done;
-	ret = lzma_code(stream, LZMA_RUN);
-	unpacker->at = decoder->in.size - stream->avail_in;
-	decoder->done = upto - stream->avail_out;
 	return ret == LZMA_STREAM_END ? end_block(decoder) : ret;
 }
 
@@ -361,12 +282,15 @@ static bool is_at_end(const struct decoder *decoder)
 
 int dw_lzma_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 {
+	const struct unpacker *unpacker = decoder->state;
+
 	/* When all is there, the end of the payload must be, too. */
 	while (!is_at_end(decoder) &&
 	       (decoder->done < upto || decoder->done == decoder->size)) {
 		lzma_ret ret = go_on(decoder, upto);
 
-		if (ret == LZMA_BUF_ERROR && decoder->done == decoder->size)
+		decoder->window = unpacker->run.window;
+		if (ret == LZMA_BUF_ERROR)
 			return fail_size(decoder->size, err);
 		if (ret != LZMA_OK)
 			return fail(ret, err);
@@ -378,7 +302,7 @@ void dw_lzma_stop(struct decoder *decoder)
 {
 	struct unpacker *unpacker = decoder->state;
 
-	lzma_end(&unpacker->stream);
+	dw_lzma_end_run(&unpacker->run);
 	lzma_index_hash_end(unpacker->hash, NULL);
 	free(unpacker);
 }
@@ -389,16 +313,28 @@ static int new_unpacker(struct decoder *decoder, dwarfs_error **err)
 
 	if (!unpacker)
 		return dw_fail_nomem(err);
-	unpacker->stream = (lzma_stream)LZMA_STREAM_INIT;
+	unpacker->run.stream = (lzma_stream)LZMA_STREAM_INIT;
 	decoder->state = unpacker;
 	decoder->fixed = DECODER_BYTES;
-	decoder->window = dw_lzma_dictionary_for(decoder->size);
 	return 0;
 }
 
+/* The first Block says what memory it takes. */
 int dw_lzma_start(struct decoder *decoder, dwarfs_error **err)
 {
-	return new_unpacker(decoder, err);
+	int ret = new_unpacker(decoder, err);
+	const struct unpacker *unpacker = decoder->state;
+	lzma_ret begun = LZMA_OK;
+
+	while (ret == 0 && begun == LZMA_OK && unpacker->stage < BLOCK)
+		begun = go_on(decoder, 0);
+	if (ret < 0)
+		return ret;
+	decoder->window = unpacker->run.window;
+	if (begun == LZMA_OK)
+		return 0;
+	dw_lzma_stop(decoder);
+	return fail(begun, err);
 }
 
 /* -- where the parts are ------------------------------------------------------------- */
@@ -468,8 +404,9 @@ int dw_lzma_parts(struct span in, struct codec_part **parts_out, size_t *count_o
 static lzma_ret read_part_header(struct decoder *decoder, const struct codec_part *part)
 {
 	struct unpacker *unpacker = decoder->state;
-	lzma_block *block = &unpacker->block;
-	lzma_ret ret = read_block_header(decoder);
+	lzma_block *block = &unpacker->run.block;
+	lzma_ret ret = dw_lzma_read_header(&unpacker->run, decoder->in, &unpacker->at,
+					   unpacker->flags.check);
 
 	if (ret != LZMA_OK)
 		return ret;
@@ -479,7 +416,7 @@ static lzma_ret read_part_header(struct decoder *decoder, const struct codec_par
 	if (ret == LZMA_OK && block->uncompressed_size != part->size)
 		ret = LZMA_DATA_ERROR;
 	if (ret != LZMA_OK)
-		lzma_filters_free(unpacker->filters, NULL);
+		dw_lzma_drop_header(&unpacker->run);
 	return ret;
 }
 
@@ -513,6 +450,7 @@ int dw_lzma_start_part(struct decoder *decoder, const struct codec_part *part,
 	if (ret < 0)
 		return ret;
 	begun = begin_part(decoder, part);
+	decoder->window = ((struct unpacker *)decoder->state)->run.window;
 	if (begun == LZMA_OK)
 		return 0;
 	dw_lzma_stop(decoder);

@@ -47,6 +47,36 @@ static size_t pack(const char *text, struct span in, struct buffer *out)
 	return out->size;
 }
 
+/* What the decoder takes for what it unpacks, in bytes. */
+static uint64_t window_of(const struct buffer *packed, size_t size)
+{
+	auto_decoder struct decoder *decoder = NULL;
+	auto_free uint8_t *out = exactly(size);
+	uint64_t before;
+
+	assert_int_equal(dw_decoder_new(CODEC_LZMA, dw_buffer_span(packed), out, size,
+					&decoder, NULL),
+			 0);
+	before = dw_decoder_memory(decoder, 0);
+	assert_int_equal(dw_decoder_run(decoder, size, NULL), 0);
+	return dw_decoder_memory(decoder, size) - before;
+}
+
+/* Behind a filter the dictionary has other bytes than the output. */
+static void only_a_filter_needs_a_window(void **state)
+{
+	auto_free uint8_t *data = exactly(SMALL);
+	auto_buffer struct buffer out = { 0 };
+	struct span in = { data, SMALL };
+
+	(void)state;
+	fill_with_code(data, SMALL);
+	pack("lzma:1", in, &out);
+	assert_int_equal(window_of(&out, SMALL), 0);
+	pack("lzma:9:binary=x86", in, &out);
+	assert_int_equal(window_of(&out, SMALL), SMALL);
+}
+
 static void code_is_filtered(void **state)
 {
 	static const size_t sizes[] = { SMALL, LARGE };
@@ -187,6 +217,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(auto_finds_the_machine),
 		cmocka_unit_test(code_is_filtered),
+		cmocka_unit_test(only_a_filter_needs_a_window),
 		cmocka_unit_test(text_is_not_filtered),
 		cmocka_unit_test(every_machine_has_a_filter),
 		cmocka_unit_test(every_filter_helps_its_machine),

@@ -91,7 +91,7 @@ static int unpack_part(struct span in, const struct codec_part *part, uint8_t *o
 		if (ret < 0)
 			assert_true(dw_decoder_run(decoder, upto, NULL) < 0);
 		else
-			assert_int_equal(dw_decoder_done(decoder), upto);
+			assert_in_range(dw_decoder_done(decoder), upto, part->size);
 	}
 	return ret;
 }
@@ -185,23 +185,22 @@ static void threads_do_not_meet(void **state)
 	assert_memory_equal(out, fixture->data, SIZE);
 }
 
-/* The window is that of the part, not that of the block. */
+/* It is unpacked into its place, not by way of a window. */
 static void a_part_takes_little(void **state)
 {
 	struct fixture *fixture = *state;
 	auto_decoder struct decoder *decoder = NULL;
 	auto_free uint8_t *out = exactly(PART);
-	uint64_t before, after;
+	uint64_t before;
 
 	pack_as(fixture, "lzma:9:block_size=16", KIND_TEXT, SIZE);
 	assert_int_equal(dw_decoder_new_part(CODEC_LZMA, dw_buffer_span(&fixture->packed),
 					     &fixture->parts[1], out, &decoder, NULL),
 			 0);
 	before = dw_decoder_memory(decoder, 0);
-	after = dw_decoder_memory(decoder, PART);
-	assert_int_equal(after - before, PART);
+	assert_int_equal(dw_decoder_memory(decoder, PART), before);
 	assert_int_equal(dw_decoder_run(decoder, PART, NULL), 0);
-	assert_int_equal(dw_decoder_memory(decoder, PART), after);
+	assert_int_equal(dw_decoder_memory(decoder, PART), before);
 }
 
 static void small_parts_pack_in_little_memory(void **state)
