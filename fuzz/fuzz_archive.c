@@ -39,11 +39,21 @@ static int drop(const void *data, size_t bytes, void *user)
 	return 0;
 }
 
+static void note(int what, const char *path, const char *why, void *user)
+{
+	uint64_t *left_out = user;
+
+	fuzz_use(path, strlen(path));
+	fuzz_use(why, strlen(why));
+	*left_out += what == DWARFS_IMPORT_LEFT_OUT;
+}
+
 static int import(dwarfs_builder *builder, uint8_t options, const uint8_t *data,
 		  size_t size)
 {
 	dwarfs_archive_import *import = NULL;
 	struct limits limits = { 0 };
+	uint64_t left_out = 0;
 	dwarfs_error *err = NULL;
 	int ret = dwarfs_archive_import_new(builder, &import, &err);
 
@@ -53,6 +63,8 @@ static int import(dwarfs_builder *builder, uint8_t options, const uint8_t *data,
 	}
 	dwarfs_archive_import_set_strip_components(import, options & 3);
 	dwarfs_archive_import_set_whiteouts(import, options & 4);
+	dwarfs_archive_import_set_continue_on_error(import, options & 32);
+	dwarfs_archive_import_set_report(import, note, &left_out);
 	dwarfs_archive_import_set_progress(import, watch, &limits);
 	if (options & 8)
 		fuzz_require(dwarfs_archive_import_set_prefix(import, "a/b", NULL) == 0);
@@ -61,8 +73,13 @@ static int import(dwarfs_builder *builder, uint8_t options, const uint8_t *data,
 		dwarfs_archive_import_memory(import, data, size / 2, NULL);
 	ret = dwarfs_archive_import_memory(import, data, size, &err);
 	fuzz_require((ret < 0) == (err != NULL));
+	fuzz_require(left_out == dwarfs_archive_import_failures(import));
+	if (ret < 0 && dwarfs_archive_import_is_complete(import))
+		fuzz_require(options & 32);
 	if (ret < 0)
 		fuzz_use(dwarfs_error_message(err), strlen(dwarfs_error_message(err)));
+	if (dwarfs_archive_import_is_complete(import))
+		ret = 0;
 	dwarfs_error_free(err);
 	dwarfs_archive_import_free(import);
 	return ret;

@@ -22,7 +22,7 @@ JOBS = max(2, os.cpu_count() or 2)
 # valgrind's own business then. All are seen by the sanitizers.
 NOT_FOR_VALGRIND = re.compile(r"badfs|threads|slow|read-lazy|item_contents|codec-estimate")
 PARALLEL = re.compile(r"pool|thread|parallel|worker|compat threads|roundtrip workers|cache|"
-                      r"build|read|image|file")
+                      r"build|read|image|file|item|archive")
 
 
 class Counts:

@@ -14,6 +14,7 @@ enum {
 	OPT_INTEGRITY,
 	OPT_NO_CHECK,
 	OPT_LOG_LEVEL,
+	OPT_LOG_CONTEXT,
 	OPT_DIFF,
 	OPT_DIFF_IGNORE,
 	OPT_DIFF_RESOLUTION,
@@ -65,11 +66,12 @@ static const struct tool_option options[] = {
 	{ 'j', "json", NULL, "print everything as JSON", TOOL_BASIC },
 	{ OPT_LOG_LEVEL, "log-level", "LEVEL",
 	  "fatal, error, warn, info, verbose, debug, trace;\ndefault info", TOOL_BASIC },
+	{ OPT_LOG_CONTEXT, "log-with-context", NULL,
+	  "begin messages with the time and the thread", TOOL_BASIC },
 	{ 'h', "help", NULL, "show this", TOOL_BASIC },
 	{ OPT_MAN, "man", NULL, "show the manual page", TOOL_BASIC },
 	{ OPT_VERSION, "version", NULL, "show the version", TOOL_BASIC },
 	{ 0, "export-metadata", "FILE", NULL, TOOL_UNSUPPORTED },
-	{ 0, "log-with-context", NULL, NULL, TOOL_UNSUPPORTED },
 	{ 0 },
 };
 
@@ -276,6 +278,9 @@ static int parse_option(struct settings *s, int id, const char *value)
 		return set(&s->json);
 	case OPT_LOG_LEVEL:
 		return set_log_level(value);
+	case OPT_LOG_CONTEXT:
+		tool_set_log_context(true);
+		return 0;
 	default:
 		return parse_action(s, id, value);
 	}

@@ -112,7 +112,13 @@ static int make_image(const struct settings *s, char **argv)
 		return code;
 
 	summarize(builder, now_ns() - start);
-	errors = dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS) + watch.warnings;
+	if (watch.failures)
+		tool_error("%" PRIu64 " entr%s of archives could not be stored, and %s "
+			   "left out",
+			   watch.failures, watch.failures == 1 ? "y" : "ies",
+			   watch.failures == 1 ? "was" : "were");
+	errors = dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS) + watch.warnings +
+		 watch.failures;
 	if (errors) {
 		tool_error("filesystem created with %" PRIu64 " error%s", errors,
 			   errors == 1 ? "" : "s");

@@ -43,6 +43,7 @@ struct settings {
 	uint64_t strip;
 	const char *prefix;
 	bool whiteouts;
+	bool continue_on_error; /* past entries of archives */
 	const char *spool_dir;
 	const char *input_list;
 	const char *output;
@@ -122,6 +123,7 @@ struct watch {
 	dwarfs_cancel *cancel;
 	struct progress *progress; /* NULL for none */
 	uint64_t warnings;	   /* entries of archives that lost something */
+	uint64_t failures;	   /* those that were left out */
 };
 
 /* Open the input, and the list of what is to be taken from it, or read archives; the same

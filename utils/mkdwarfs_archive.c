@@ -49,6 +49,8 @@ int inputs_check(const struct settings *settings)
 		option = "strip-components";
 	else if (settings->whiteouts)
 		option = "whiteouts";
+	else if (settings->continue_on_error)
+		option = "continue-on-error";
 	if (!option || has_archives(settings))
 		return 0;
 	return tool_error("option '--%s' is for archives, and no input is one", option);
@@ -132,7 +134,10 @@ static int add_archive(dwarfs_archive_import *import, const struct settings *set
 				  strerror(errno));
 	ret = is_stdin(input) ? dwarfs_archive_import_fd(import, STDIN_FILENO, &err)
 			      : dwarfs_archive_import_path(import, input, &err);
-	return ret < 0 ? explain_failure(settings, input, err) : 0;
+	/* What was left out has been named. */
+	if (ret < 0 && !dwarfs_archive_import_is_complete(import))
+		return explain_failure(settings, input, err);
+	return 0;
 }
 
 static int new_import(const struct settings *settings, dwarfs_builder *builder,
@@ -155,6 +160,7 @@ static int new_import(const struct settings *settings, dwarfs_builder *builder,
 		return tool_fail(err, NULL);
 	dwarfs_archive_import_set_strip_components(import, (uint32_t)settings->strip);
 	dwarfs_archive_import_set_whiteouts(import, settings->whiteouts);
+	dwarfs_archive_import_set_continue_on_error(import, settings->continue_on_error);
 	dwarfs_archive_import_set_progress(import, progress_show, watch->progress);
 	dwarfs_archive_import_set_cancel(import, watch->cancel);
 	return 0;
@@ -181,7 +187,9 @@ int inputs_merge(const struct settings *settings, dwarfs_builder *builder,
 		code = is_directory(input) ? add_tree(builder, settings, input)
 					   : add_archive(import, settings, input);
 	}
-	if (import)
-		watch->warnings += dwarfs_archive_import_warnings(import);
+	if (!import)
+		return code;
+	watch->warnings += dwarfs_archive_import_warnings(import);
+	watch->failures += dwarfs_archive_import_failures(import);
 	return code;
 }

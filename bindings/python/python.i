@@ -247,6 +247,20 @@ static int on_difference(const dwarfs_difference *difference, void *user)
 	return result ? 0 : -1;
 }
 
+/* Of an export or an import: what, path, why. Not after an exception, which ends the run. */
+static void on_report(int what, const char *path, const char *why, void *user)
+{
+	bool own = is_python_thread();
+	struct entered entered = enter_python();
+	PyObject *result = NULL;
+
+	if (!entered.type)
+		result = PyObject_CallFunction(user, "iO&O&", what, decode_text, path,
+					       decode_text, why);
+	Py_XDECREF(result);
+	leave_python(entered, own, user);
+}
+
 static void on_log(int level, const char *message, void *user)
 {
 	bool own = is_python_thread();
@@ -695,6 +709,8 @@ DWARFS_CALLBACK(dwarfs_include_fn, include, on_include)
 DWARFS_CALLBACK(dwarfs_order_fn, order, on_order)
 DWARFS_CALLBACK(dwarfs_filter_report_fn, report, on_filter_report)
 DWARFS_CALLBACK(dwarfs_difference_fn, difference, on_difference)
+DWARFS_CALLBACK(dwarfs_export_report_fn, report, on_report)
+DWARFS_CALLBACK(dwarfs_import_report_fn, report, on_report)
 
 /* A list of a callable and None, or None. */
 %typemap(in) (dwarfs_category_fn category, void *user) {

@@ -28,10 +28,44 @@ DWARFS_BEGIN_DECLS
  * are taken byte for byte, whatever the locale is.
  *
  * Several archives are merged in the order in which they are given: what comes later replaces
- * what is there, as it does within one archive. A leading "/" or "./" of a name is dropped. A
- * name with ".." in it, or one that an image cannot hold, is an error.
+ * what is there, as it does within one archive; a directory that comes twice only gets the later
+ * attributes. Where something else comes in place of a directory that is not empty, all that is
+ * in it goes, and that is said: see DWARFS_IMPORT_REPLACED.
+ *
+ * A leading "/" or "./" of a name is dropped. An entry that an image cannot hold is an error, and
+ * nothing more of the archive is added, unless dwarfs_archive_import_set_continue_on_error() says
+ * otherwise:
+ *
+ * - a name with ".." in it, none, or one that is too long; a path through something that is no
+ *   directory;
+ * - a type that images do not have, a number of an owner, a group or a device that is too large;
+ * - contents that are encrypted, packed in a way that is not known, or fail their checksum;
+ * - a symbolic link to nothing, a hard link to what is not there.
  */
 typedef struct dwarfs_archive_import dwarfs_archive_import;
+
+/** What became of an entry, for a dwarfs_import_report_fn. */
+enum dwarfs_import_report {
+	DWARFS_IMPORT_LEFT_OUT, /**< it is not in the builder; this is a failure */
+	DWARFS_IMPORT_REDUCED,	/**< it is there without an attribute, or may be: a warning */
+	DWARFS_IMPORT_REPLACED, /**< it came in place of a directory, and all that was in it is
+				     gone. With dwarfs_archive_import_set_whiteouts() only where
+				     some of that came from the same archive */
+};
+
+/**
+ * Is told about an entry that is not in a builder as it is in its archive, or that cost others.
+ *
+ * @param what  a dwarfs_import_report; more may come
+ * @param path  of the entry, as the archive has it, or as the image would if it is not at hand
+ *              any more; "" if it has none; valid during the call
+ * @param why   text without a newline, valid during the call
+ * @param user  as given to dwarfs_archive_import_set_report()
+ *
+ * Threads: that which runs the import. The callback must not use the import or its builder.
+ */
+typedef void (*dwarfs_import_report_fn)(int what, const char *path, const char *why,
+					void *user);
 
 /**
  * Prepare to add archives to a builder.
@@ -124,6 +158,24 @@ DWARFS_API int dwarfs_archive_import_set_spool(dwarfs_archive_import *import,
 					       const char *directory, dwarfs_error **err);
 
 /**
+ * Go on after an entry that an image cannot hold: each is reported to the log of the builder's
+ * context and counted, and the call that reads the archive fails at its end, with all other
+ * entries added: see dwarfs_archive_import_is_complete(). By default it stops at the first.
+ *
+ * An archive that is damaged, cut off, or not known ends the call in any case, and so does want
+ * of memory or room.
+ *
+ * Since 0.1.
+ */
+DWARFS_API void
+dwarfs_archive_import_set_continue_on_error(dwarfs_archive_import *import, bool go_on);
+
+/** Hear about entries that are not in the builder as they are in an archive; report may be NULL.
+ * All are in the log, too. Since 0.1. */
+DWARFS_API void dwarfs_archive_import_set_report(dwarfs_archive_import *import,
+						 dwarfs_import_report_fn report, void *user);
+
+/**
  * Watch the reading of archives: its phase is DWARFS_PHASE_SCAN, bytes are those of the archive
  * as it is stored. NULL for nobody. Since 0.1.
  */
@@ -147,7 +199,8 @@ DWARFS_API void dwarfs_archive_import_set_cancel(dwarfs_archive_import *import,
  *         DWARFS_ERR_NOT_FOUND for a hard link to what is not there, or to itself by way of
  *         others; DWARFS_ERR_RANGE for what an image cannot hold; DWARFS_ERR_NO_SPACE when
  *         contents do not fit on the disk; DWARFS_ERR_CANCELLED; DWARFS_ERR_NOMEM. After a
- *         failure the builder has some of the entries, and its image should not be made
+ *         failure the builder has some of the entries, and its image should not be made unless
+ *         dwarfs_archive_import_is_complete() says that it has all that it can have
  *
  * Since 0.1.
  */
@@ -181,6 +234,16 @@ DWARFS_API int dwarfs_archive_import_fd(dwarfs_archive_import *import, int fd,
  */
 DWARFS_API int dwarfs_archive_import_memory(dwarfs_archive_import *import, const void *data,
 					    size_t bytes, dwarfs_error **err);
+
+/**
+ * @return whether the last archive was read to its end, and is in the builder but for the entries
+ *         that failed. Since 0.1.
+ */
+DWARFS_API bool
+dwarfs_archive_import_is_complete(const dwarfs_archive_import *import);
+
+/** @return how many entries failed, in all archives so far. Since 0.1. */
+DWARFS_API uint64_t dwarfs_archive_import_failures(const dwarfs_archive_import *import);
 
 /**
  * @return how many entries lost something: an attribute that could not be read, or that an
@@ -218,13 +281,16 @@ enum dwarfs_export_report {
 	DWARFS_EXPORT_CUT,	/**< its contents could not be read to the end, and the rest of it
 				     is zeros; this is a failure */
 	DWARFS_EXPORT_REDUCED,	/**< it is there without what the format has no place for */
+	DWARFS_EXPORT_ALTERED,	/**< it is there, but libarchive warns that it is not as it
+				     should be; this is a failure */
 };
 
 /**
  * Is told about an entry that is not in an archive as it is in the image.
  *
  * @param what  a dwarfs_export_report; more may come
- * @param path  of the entry, "." for the root; valid during the call
+ * @param path  of the entry, "." for the root, "?" in place of a name that the image has damaged;
+ *              valid during the call
  * @param why   text without a newline, valid during the call
  * @param user  as given to dwarfs_archive_export_set_report()
  *

@@ -87,7 +87,12 @@ DWARFS_API void dwarfs_extract_set_uid(dwarfs_extract *extract, uint32_t uid);
 /** As dwarfs_extract_set_uid(), for the group and setgid bits. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_extract_set_gid(dwarfs_extract *extract, uint32_t gid);
 
-/** Set extended attributes (default), or leave them out. Threads: one. Since 0.1. */
+/**
+ * Set extended attributes (default), or leave them out. When they are set, what is made in a
+ * directory that has a default access control list keeps nothing of what it inherits of that.
+ *
+ * Threads: one. Since 0.1.
+ */
 DWARFS_API void dwarfs_extract_set_xattrs(dwarfs_extract *extract, bool set);
 
 /**

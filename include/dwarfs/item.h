@@ -56,7 +56,8 @@ DWARFS_API void dwarfs_item_set_owner(dwarfs_item *item, uint32_t uid, uint32_t 
  *
  * @param item         an item
  * @param which        a dwarfs_time; an unknown one changes nothing
- * @param seconds      since 1970; what is before is stored as 1970
+ * @param seconds      since 1970; what is before is stored as 1970, and one warning in the
+ *                     log of the context says of how many entries
  * @param nanoseconds  0..999999999; more counts as 999999999
  *
  * Since 0.1.
@@ -203,7 +204,8 @@ DWARFS_API int dwarfs_item_set_reader(dwarfs_item *item, uint64_t bytes,
  * dwarfs_item_set_path()) are copied now: see dwarfs_builder_set_spool(). Directories on the
  * way are made (mode 0755, owner, group and times 0) and stay so unless they are added
  * themselves, before or later. An entry that exists is replaced, and with a directory all
- * that is in it, unless both are directories: then only its attributes are. A path that leads
+ * that is in it, unless both are directories: then only its attributes are; see
+ * dwarfs_builder_count_below(). A path that leads
  * through something else than a directory is refused.
  *
  * Filter rules, callbacks and options of the builder are applied by the run, as to the
@@ -301,10 +303,53 @@ DWARFS_API int dwarfs_builder_remove_older(dwarfs_builder *builder, const char *
 DWARFS_API int dwarfs_builder_check_links(const dwarfs_builder *builder, dwarfs_error **err);
 
 /**
+ * Is told about a hard link that leads nowhere.
+ *
+ * @param path  of the link, relative to the root; valid during the call
+ * @param why   text without a newline; lives for ever
+ * @param user  as given to dwarfs_builder_resolve_links()
+ *
+ * Must not use the builder.
+ */
+typedef void (*dwarfs_lost_link_fn)(const char *path, const char *why, void *user);
+
+/**
+ * Let all hard links be names of what they lead to, as the run does; what they lead to may be
+ * replaced or removed from then on. Those that lead nowhere, to a directory or to themselves are
+ * taken back.
+ *
+ * @param builder  a builder that has not run yet and has no directory
+ * @param lost     is told each link that is taken back; may be NULL
+ * @param user     for the callback
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, also when links were lost; DWARFS_ERR_INVALID or DWARFS_ERR_NOMEM
+ *
+ * Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_resolve_links(dwarfs_builder *builder, dwarfs_lost_link_fn lost,
+					    void *user, dwarfs_error **err);
+
+/**
+ * How many entries go when this one is replaced by something that is no directory, or removed.
+ *
+ * @param builder   a builder
+ * @param path      as for dwarfs_builder_add_item()
+ * @param bytes     length of the path
+ * @param of_layer  count only what was added, or led to what was added, since the present layer
+ *                  began: see dwarfs_builder_begin_layer()
+ * @return the number of entries below a directory; 0 for what is none, or is not there
+ *
+ * Since 0.1.
+ */
+DWARFS_API uint64_t dwarfs_builder_count_below(const dwarfs_builder *builder, const char *path,
+					       size_t bytes, bool of_layer);
+
+/**
  * Add a directory of the system and everything below it, as if each entry were added by
  * dwarfs_builder_add_item() with its attributes. Names are read now, contents when the
  * builder runs. Hard links within the directory stay so. What cannot be read is logged,
- * counted (DWARFS_COUNT_ERRORS) and left out. Times of birth and extended attributes are read as
+ * counted (DWARFS_COUNT_ERRORS) and left out. An entry that comes in place of a directory with
+ * something in it is named in the log, as a warning. Times of birth and extended attributes are read as
  * far as the options of the builder want them by now.
  *
  * @param builder    a builder that has not run yet and has no directory

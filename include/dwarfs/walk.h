@@ -290,6 +290,11 @@ DWARFS_API int dwarfs_walk_new(const dwarfs_image *image, dwarfs_entry start, in
  * @param err        receives the details on failure; may be NULL
  * @return 1 when there is an entry, 0 at the end, DWARFS_ERR_CORRUPT or DWARFS_ERR_NOMEM
  *
+ * A walk in tree order that has given one entry at least can be gone on with after
+ * DWARFS_ERR_CORRUPT: the next call passes over what is damaged. Until then dwarfs_walk_path()
+ * is the path of that, with "?" for a name that cannot be one. Only a tree without end is an
+ * error at every step that is left: count them.
+ *
  * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_walk_next(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err);

@@ -87,6 +87,33 @@ void dwarfs_archive_import_set_cancel(dwarfs_archive_import *import,
 	(void)cancel;
 }
 
+void dwarfs_archive_import_set_continue_on_error(dwarfs_archive_import *import,
+						 bool go_on)
+{
+	(void)import;
+	(void)go_on;
+}
+
+void dwarfs_archive_import_set_report(dwarfs_archive_import *import,
+				      dwarfs_import_report_fn report, void *user)
+{
+	(void)import;
+	(void)report;
+	(void)user;
+}
+
+bool dwarfs_archive_import_is_complete(const dwarfs_archive_import *import)
+{
+	(void)import;
+	return false;
+}
+
+uint64_t dwarfs_archive_import_failures(const dwarfs_archive_import *import)
+{
+	(void)import;
+	return 0;
+}
+
 int dwarfs_archive_import_path(dwarfs_archive_import *import, const char *path,
 			       dwarfs_error **err)
 {

@@ -32,18 +32,21 @@ struct export_format {
 	const char *aliases; /* other names, each with a space behind it */
 	const char *options; /* that let it lose less; may be NULL */
 	enum export_links links;
-	bool utf8_names;    /* names must be UTF-8 */
-	bool xml_names;	    /* and without control characters */
-	bool no_devices;    /* they would lose their numbers */
-	bool no_set_ids;    /* set-id and sticky bits are lost */
-	bool holes;	    /* holes stay holes */
-	bool xattrs, acls;  /* extended attributes, and lists of access as such */
-	bool root;	    /* the root directory is an entry, "." */
-	bool warns_only;    /* libarchive calls what it leaves out a warning */
-	bool late;	    /* it is put together when it is closed */
-	uint32_t most_id;   /* of owners and groups; 0: any */
-	uint32_t most_dirs; /* in a path; 0: any */
-	uint32_t most_link; /* bytes of a link: see link_bytes(); 0: any */
+	bool utf8_names;     /* names must be UTF-8 */
+	bool xml_names;	     /* and without control characters */
+	bool no_devices;     /* they would lose their numbers */
+	bool no_set_ids;     /* set-id and sticky bits are lost */
+	bool holes;	     /* holes stay holes */
+	bool xattrs, acls;   /* extended attributes, and lists of access as such */
+	bool root;	     /* the root directory is an entry, "." */
+	bool warns_only;     /* libarchive calls what it leaves out a warning */
+	bool late;	     /* it is put together when it is closed */
+	bool joliet;	     /* paths are limited, unless told otherwise */
+	uint32_t most_id;    /* of owners and groups; 0: any */
+	uint32_t most_dirs;  /* in a path; 0: any */
+	uint32_t most_link;  /* bytes of a link: see link_bytes(); 0: any */
+	uint64_t most_bytes; /* of a file, unless an option lifts that; 0: any */
+	const char *lifts;   /* that option */
 };
 
 /* NULL when there is none of this name. */
@@ -66,6 +69,10 @@ bool dw_export_filters_exist(const char *filters, const char **bad_out,
 int dw_export_format_apply(struct archive *archive, const struct export_format *format,
 			   const char *filters, const char *options, bool odd_xattrs,
 			   dwarfs_error **err);
+
+/* How many units of UTF-16 of a name the Joliet tree of an archive with these options
+ * has; 0 when there is none. */
+uint32_t dw_export_joliet_units(const char *options);
 
 /* What libarchive says about its last failure. */
 int dw_export_fail_text(struct archive *archive, dwarfs_error **err);
@@ -140,12 +147,26 @@ struct export_run {
 	bool is_broken;	      /* the archive: a call of libarchive has failed */
 	int first_code;	      /* of the first failure of an entry */
 	dwarfs_error *first;
-	uint64_t lost_xattrs; /* entries that are there without them */
+	uint64_t lost_xattrs;  /* entries that are there without them */
+	uint32_t joliet_units; /* see dw_export_joliet_units() */
+	bool is_damaged;       /* the tree: entries of it were passed over */
 };
 
 #define EXPORT_BUFFER_BYTES ((size_t)1 << 20)
 
-/* export_select.c: what is to be written, and how much that is. */
+/* An entry has failed: what is a dwarfs_export_report. Takes why; 0 to go on or to end
+ * here, as run->is_left says. */
+int dw_export_lose(struct export_run *run, int what, const char *path, int code,
+		   dwarfs_error *why, dwarfs_error **err);
+
+/* Whether a failure is none of an entry, but ends the run. */
+static inline bool dw_export_is_fatal(int code)
+{
+	return code == DWARFS_ERR_CANCELLED || code == DWARFS_ERR_NOMEM;
+}
+
+/* export_select.c: what is to be written, and how much that is. Damaged entries are lost.
+ */
 int dw_export_select(struct export_run *run, dwarfs_error **err);
 void dw_export_select_release(struct selection *selection);
 static inline bool dw_export_takes(const struct selection *selection, dwarfs_entry entry)
@@ -168,6 +189,13 @@ int dw_export_windows(struct export_run *run,
  */
 int dw_export_describe(struct export_run *run, const char *path, const char *first,
 		       const char **reduced_out, dwarfs_error **err);
+
+/* What the format cannot hold of the entry that libarchive has just refused, if that is
+ * known better than by what libarchive says: an error, or 0. */
+int dw_export_explain(const struct export_run *run, dwarfs_error **err);
+
+/* Whether libarchive's warning is about a name that is no UTF-8, and nothing else. */
+bool dw_export_is_about_name(const struct export_run *run);
 
 /* export_attributes.c: whether run->stat is of an entry that has extended attributes with
  * a name that libarchive encodes. */

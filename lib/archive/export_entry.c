@@ -12,6 +12,9 @@
 
 #include "archive/export.h"
 
+/* Bytes of a path with the slash before it; its names may be shortened. */
+#define MOST_JOLIET 240
+
 static size_t name_length(const struct export_format *format)
 {
 	return strcspn(format->help, " ");
@@ -108,6 +111,41 @@ static int check_depth(const struct export_run *run, const char *path, dwarfs_er
 		dirs += *path == '/';
 	return most > 0 && dirs > most ? refuse(run, "so many directories in a path", err)
 				       : 0;
+}
+
+/* Bytes of the units of UTF-16 that a name begins with. A character that is cut in two
+ * counts. */
+static size_t joliet_bytes(const char *name, size_t length, uint32_t units)
+{
+	size_t at = 0;
+
+	while (at < length && units > 0) {
+		int more = more_bytes((unsigned char)name[at]);
+
+		at += (size_t)(more < 0 ? 0 : more) + 1;
+		units -= more == 3 && units > 1 ? 2 : 1;
+	}
+	return at < length ? at : length;
+}
+
+/* libarchive notices only when all is written: names, shortened, each with a slash. */
+static int check_joliet(const struct export_run *run, const char *path,
+			dwarfs_error **err)
+{
+	size_t total = 0;
+
+	for (const char *name = path; run->joliet_units > 0 && *name;) {
+		size_t length = strcspn(name, "/");
+
+		total += joliet_bytes(name, length, run->joliet_units) + 1;
+		name += length + (name[length] == '/');
+	}
+	if (total <= MOST_JOLIET)
+		return 0;
+	return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
+		       "its path takes %zu bytes, of which Joliet holds %d; with the "
+		       "option !joliet there is no such limit",
+		       total, MOST_JOLIET);
 }
 
 static time_t seconds_of(const dwarfs_stat *stat, int time)
@@ -255,7 +293,49 @@ int dw_export_describe(struct export_run *run, const char *path, const char *fir
 	archive_entry_set_ino64(run->entry, (int64_t)dwarfs_stat_inode(run->stat) + 1);
 	set_times(run);
 	if ((ret = check_text(run, path, "a name", err)) < 0 ||
-	    (ret = check_depth(run, path, err)) < 0 || (ret = set_ids(run, err)) < 0)
+	    (ret = check_depth(run, path, err)) < 0 ||
+	    (ret = check_joliet(run, path, err)) < 0 || (ret = set_ids(run, err)) < 0)
 		return ret;
 	return set_by_type(run, first, reduced_out, err);
+}
+
+/* -- what libarchive says ------------------------------------------------------------ */
+
+int dw_export_explain(const struct export_run *run, dwarfs_error **err)
+{
+	const struct export_format *format = run->format;
+	uint64_t bytes = (uint64_t)archive_entry_size(run->entry);
+
+	if (format->most_bytes == 0 || bytes <= format->most_bytes)
+		return 0;
+	return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
+		       "a file of %" PRIu64
+		       " bytes: the %.*s format cannot hold more than "
+		       "%" PRIu64 ", but with the option %s",
+		       bytes, (int)name_length(format), format->help, format->most_bytes,
+		       format->lifts);
+}
+
+/* Pax has such a name byte for byte all the same. The text is that of the last warning,
+ * and names come first. */
+bool dw_export_is_about_name(const struct export_run *run)
+{
+	static const char *const begins[] = {
+		"Can't translate pathname '",
+		"Can't translate linkname '",
+		"Can't translate symlink '",
+		"Can't translate hardlink '",
+	};
+	const char *text = archive_error_string(run->archive);
+	const char *link = archive_entry_hardlink(run->entry);
+
+	if (!link)
+		link = archive_entry_symlink(run->entry);
+	if (!text || (dw_export_is_utf8(archive_entry_pathname(run->entry)) &&
+		      (!link || dw_export_is_utf8(link))))
+		return false;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
+		if (strncmp(text, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
 }

@@ -14,6 +14,10 @@
 
 #include "archive/export.h"
 
+/* Units of UTF-16. */
+#define JOLIET	    64
+#define JOLIET_LONG 103
+
 #define TAR .links = LINKS_BY_PATH, .root = true
 
 static const struct export_format formats[] = {
@@ -39,7 +43,8 @@ static const struct export_format formats[] = {
 	   directories, or to cut the target of a link. */
 	{ "iso9660  an ISO 9660 image with Rock Ridge and Joliet", "iso cd9660 ",
 	  .links = LINKS_BY_PATH, .utf8_names = true, .warns_only = true, .most_dirs = 7,
-	  .most_link = 100, .options = "rockridge=strict", .late = true },
+	  .most_link = 100, .options = "rockridge=strict", .late = true, .joliet = true,
+	  .most_bytes = UINT32_MAX, .lifts = "iso-level=3" },
 	{ "xar  xar", "", .links = LINKS_BY_PATH, .utf8_names = true, .xml_names = true,
 	  .xattrs = true, .warns_only = true, .no_set_ids = true, .most_id = INT32_MAX,
 	  .late = true },
@@ -237,6 +242,37 @@ int dw_export_format_by_path(const char *path, const struct export_format **form
 }
 
 /* -- libarchive ---------------------------------------------------------------------- */
+
+/* One of a list of options: "[module:]name[=value]", or "!name" for none. */
+static uint32_t joliet_units(const char *option, size_t length, uint32_t before)
+{
+	bool is_off = memchr(option, '!', length);
+	size_t start = 0;
+
+	for (size_t i = 0; i < length && option[i] != '='; i++)
+		if (option[i] == ':' || option[i] == '!')
+			start = i + 1;
+	option += start;
+	length -= start;
+	if (length >= 11 && memcmp(option, "joliet=long", 11) == 0)
+		return JOLIET_LONG;
+	if (length < 6 || memcmp(option, "joliet", 6) != 0)
+		return before;
+	return is_off ? 0 : JOLIET;
+}
+
+uint32_t dw_export_joliet_units(const char *options)
+{
+	uint32_t units = JOLIET;
+
+	while (options && *options) {
+		size_t length = strcspn(options, ",");
+
+		units = joliet_units(options, length, units);
+		options += length + (options[length] == ',');
+	}
+	return units;
+}
 
 int dw_export_fail_text(struct archive *archive, dwarfs_error **err)
 {

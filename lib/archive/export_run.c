@@ -42,16 +42,10 @@ static void report(const struct export_run *run, int what, const char *path,
 		run->export->report(what, path, why, run->export->report_user);
 }
 
-static bool is_fatal(int code)
+int dw_export_lose(struct export_run *run, int what, const char *path, int code,
+		   dwarfs_error *why, dwarfs_error **err)
 {
-	return code == DWARFS_ERR_CANCELLED || code == DWARFS_ERR_NOMEM;
-}
-
-/* An entry has failed. Takes why; 0 to go on or to end here, as run->is_left says. */
-static int lose(struct export_run *run, int what, const char *path, int code,
-		dwarfs_error *why, dwarfs_error **err)
-{
-	if (is_fatal(code)) {
+	if (dw_export_is_fatal(code)) {
 		dw_error_copy(err, code, why);
 		dwarfs_error_free(why);
 		return code;
@@ -78,19 +72,8 @@ static int lose(struct export_run *run, int what, const char *path, int code,
 
 /* -- one entry ----------------------------------------------------------------------- */
 
-/* Whether libarchive's warning is about the name: pax has it byte for byte all the same.
- */
-static bool is_about_names(struct export_run *run)
-{
-	const char *link = archive_entry_hardlink(run->entry);
-
-	if (!link)
-		link = archive_entry_symlink(run->entry);
-	return !dw_export_is_utf8(archive_entry_pathname(run->entry)) ||
-	       (link && !dw_export_is_utf8(link));
-}
-
-/* 0, what ends the run, or a positive number when the entry is not in the archive. */
+/* 0 with *why when libarchive warns, what ends the run, or a positive number when the
+ * entry is not in the archive. */
 static int write_header(struct export_run *run, dwarfs_error **why, dwarfs_error **err)
 {
 	int ret, code;
@@ -100,12 +83,17 @@ static int write_header(struct export_run *run, dwarfs_error **why, dwarfs_error
 	dw_locale_pause(&run->locale);
 	if (ret == ARCHIVE_OK)
 		return 0;
-	if (ret == ARCHIVE_WARN && !run->format->warns_only && is_about_names(run))
-		return 0;
 	if (run->failed || ret == ARCHIVE_FATAL)
 		return dw_export_fail(run, err);
-	code = dw_export_fail_text(run->archive, why);
-	return is_fatal(code) ? dw_fail_nomem(err) : -code;
+	if (ret == ARCHIVE_WARN && !run->format->warns_only &&
+	    dw_export_is_about_name(run))
+		return 0;
+	code = dw_export_explain(run, why);
+	if (code == 0)
+		code = dw_export_fail_text(run->archive, why);
+	if (dw_export_is_fatal(code))
+		return dw_fail_nomem(err);
+	return ret == ARCHIVE_WARN && !run->format->warns_only ? 0 : -code;
 }
 
 static int finish_entry(struct export_run *run, dwarfs_error **err)
@@ -148,12 +136,14 @@ static int write_contents(struct export_run *run, const char *path,
 	if (ret < 0 && !is_cut)
 		return dw_error_copy(err, ret, why);
 	if (ret < 0 && !run->export->continue_on_error)
-		return lose(run, DWARFS_EXPORT_CUT, path, ret, dw_steal(why), err);
+		return dw_export_lose(run, DWARFS_EXPORT_CUT, path, ret, dw_steal(why),
+				      err);
 	/* What is missing becomes zeros. */
 	if ((finished = finish_entry(run, err)) < 0)
 		return finished;
 	if (ret < 0)
-		return lose(run, DWARFS_EXPORT_CUT, path, ret, dw_steal(why), err);
+		return dw_export_lose(run, DWARFS_EXPORT_CUT, path, ret, dw_steal(why),
+				      err);
 	return remember(run, path, err);
 }
 
@@ -167,10 +157,13 @@ static int write_opened(struct export_run *run, const char *path, const char *fi
 
 	if ((ret = dw_export_describe(run, path, first, &reduced, &why)) < 0 ||
 	    (ret = dw_export_attributes(run, &stripped, &why)) < 0)
-		return lose(run, DWARFS_EXPORT_LEFT_OUT, path, ret, why, err);
+		return dw_export_lose(run, DWARFS_EXPORT_LEFT_OUT, path, ret, why, err);
 	if ((ret = write_header(run, &why, err)) > 0)
-		return lose(run, DWARFS_EXPORT_LEFT_OUT, path, -ret, why, err);
-	if (ret < 0)
+		return dw_export_lose(run, DWARFS_EXPORT_LEFT_OUT, path, -ret, why, err);
+	if (ret == 0 && why)
+		ret = dw_export_lose(run, DWARFS_EXPORT_ALTERED, path,
+				     dwarfs_error_code(why), why, err);
+	if (ret < 0 || run->is_left)
 		return ret;
 	note(run, path, reduced);
 	note(run, path, stripped);
@@ -187,7 +180,7 @@ static int write_file(struct export_run *run, const char *path, dwarfs_error **e
 	int ret = first ? 0 : dw_export_contents_open(run, &contents, &why);
 
 	if (ret < 0)
-		ret = lose(run, DWARFS_EXPORT_LEFT_OUT, path, ret, why, err);
+		ret = dw_export_lose(run, DWARFS_EXPORT_LEFT_OUT, path, ret, why, err);
 	else
 		ret = write_opened(run, path, first, &contents, err);
 	dw_export_contents_release(&contents);
@@ -279,6 +272,8 @@ static int open_run(struct export_run *run, dwarfs_error **err)
 	run->window_bytes = window < LEAST_WINDOW  ? LEAST_WINDOW
 			    : window > MOST_WINDOW ? MOST_WINDOW
 						   : window;
+	if (run->format->joliet)
+		run->joliet_units = dw_export_joliet_units(run->export->options);
 	run->buffer = malloc(EXPORT_BUFFER_BYTES);
 	run->zeros = dw_calloc(EXPORT_BUFFER_BYTES, 1);
 	if (!run->buffer || !run->zeros)
@@ -339,8 +334,11 @@ static int write_archive(struct export_run *run, const char *filters, bool *is_c
 {
 	int ret;
 
-	if ((ret = open_run(run, err)) < 0 || (ret = dw_export_select(run, err)) < 0 ||
-	    (ret = dw_locale_enter(&run->locale, err)) < 0)
+	if ((ret = open_run(run, err)) < 0 || (ret = dw_export_select(run, err)) < 0)
+		return ret;
+	if (run->is_left)
+		return dw_error_copy(err, run->first_code, run->first);
+	if ((ret = dw_locale_enter(&run->locale, err)) < 0)
 		return ret;
 	ret = open_archive(run, filters, err);
 	dw_locale_pause(&run->locale);

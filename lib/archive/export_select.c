@@ -79,8 +79,12 @@ static int visit(struct export_run *run, const dwarfs_walk *walk, dwarfs_entry e
 	uint32_t depth = dwarfs_walk_depth(walk), mode;
 	int ret;
 
-	if ((ret = dwarfs_entry_stat(run->image, entry, run->stat, err)) < 0 ||
-	    (ret = dw_grow(&above->entries, &above->room, depth + 1, err)) < 0)
+	ret = dw_grow(&above->entries, &above->room, depth + 1, err);
+	if (ret < 0)
+		return ret;
+	above->entries[depth] = DWARFS_ROOT; /* if this one is damaged */
+	ret = dwarfs_entry_stat(run->image, entry, run->stat, err);
+	if (ret < 0)
 		return ret;
 	above->entries[depth] = entry;
 	mode = dwarfs_stat_mode(run->stat);
@@ -96,6 +100,20 @@ static int visit(struct export_run *run, const dwarfs_walk *walk, dwarfs_entry e
 	return 0;
 }
 
+/* What is damaged; but not the root, nor a tree that has no end. Takes why. */
+static int pass_over(struct export_run *run, const dwarfs_walk *walk, int code,
+		     dwarfs_error *why, dwarfs_error **err)
+{
+	const char *path = dwarfs_walk_path(walk);
+
+	run->is_damaged = true;
+	if (*path && run->export->failures < dwarfs_image_entry_count(run->image))
+		return dw_export_lose(run, DWARFS_EXPORT_LEFT_OUT, path, code, why, err);
+	dw_error_copy(err, code, why);
+	dwarfs_error_free(why);
+	return code;
+}
+
 static int walk_tree(struct export_run *run, struct above *above, dwarfs_error **err)
 {
 	DW_AUTO(select_walk) dwarfs_walk *walk = NULL;
@@ -104,10 +122,17 @@ static int walk_tree(struct export_run *run, struct above *above, dwarfs_error *
 
 	if (ret < 0)
 		return ret;
-	while ((ret = dwarfs_walk_next(walk, &entry, err)) > 0)
-		if ((ret = visit(run, walk, entry, above, err)) < 0 ||
-		    (ret = dw_progress_tick(&run->progress, err)) < 0)
-			return ret;
+	while (ret == 0 && !run->is_left) {
+		dwarfs_error *why = NULL;
+
+		ret = dwarfs_walk_next(walk, &entry, &why);
+		if (ret == 0)
+			break;
+		if (ret > 0)
+			ret = visit(run, walk, entry, above, &why);
+		ret = ret < 0 ? pass_over(run, walk, ret, why, err)
+			      : dw_progress_tick(&run->progress, err);
+	}
 	return ret;
 }
 

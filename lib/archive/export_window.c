@@ -16,14 +16,15 @@
 #define MOST_ITEMS 4096
 #define WAIT_NS	   50000000
 
-DW_DEFINE_AUTO(window_walk, dwarfs_walk *, dwarfs_walk_free)
-
 struct windows {
 	struct export_run *run;
 	dwarfs_walk *walk;
 	struct window list[2]; /* the one that is written, and the next */
 	struct pool *pool;
 	bool is_end;
+	bool is_begun;	 /* there was an entry */
+	bool is_lenient; /* the walk is one in tree order, and passes over what is damaged
+			  */
 };
 
 static void release(struct window *window)
@@ -34,6 +35,40 @@ static void release(struct window *window)
 }
 
 /* -- gathering ----------------------------------------------------------------------- */
+
+static int start_walk(struct windows *windows, int order, dwarfs_error **err)
+{
+	dwarfs_walk_free(windows->walk);
+	windows->walk = NULL;
+	windows->is_lenient = order == DWARFS_WALK_TREE;
+	return dwarfs_walk_new(windows->run->image, DWARFS_ROOT, order, &windows->walk,
+			       err);
+}
+
+/* The order of the data is that of all entries; where these are damaged it is that of the
+ * tree. What is damaged was noticed when entries were chosen, or will be when they are
+ * read. */
+static int next_entry(struct windows *windows, dwarfs_entry *entry_out,
+		      dwarfs_error **err)
+{
+	uint64_t left = dwarfs_image_entry_count(windows->run->image);
+	int ret = 0;
+
+	for (; ret == 0; left--) {
+		auto_error dwarfs_error *why = NULL;
+
+		ret = dwarfs_walk_next(windows->walk, entry_out, &why);
+		windows->is_begun |= ret > 0;
+		if (ret >= 0)
+			return ret;
+		if (ret == DWARFS_ERR_NOMEM || left == 0 ||
+		    windows->is_begun != windows->is_lenient)
+			return dw_error_copy(err, ret, why);
+		ret = windows->is_lenient ? 0
+					  : start_walk(windows, DWARFS_WALK_TREE, err);
+	}
+	return ret;
+}
 
 /* Files that are read piece by piece are not for the cache. */
 static int add_file(struct export_run *run, struct window *window, dwarfs_inode inode,
@@ -84,7 +119,7 @@ static int gather(struct windows *windows, struct window *window, dwarfs_error *
 	window->bytes = 0;
 	while (added == 0 && window->count < MOST_ITEMS &&
 	       window->bytes < run->window_bytes) {
-		if ((ret = dwarfs_walk_next(windows->walk, &entry, err)) <= 0)
+		if ((ret = next_entry(windows, &entry, err)) <= 0)
 			break;
 		if (dw_export_takes(&run->selection, entry))
 			added = add_item(windows, window, entry, err);
@@ -188,16 +223,15 @@ int dw_export_windows(struct export_run *run,
 	static const struct pool_ops ops = { .run = fetch, .done = set_ready };
 	uint32_t workers = dw_context_workers(dwarfs_image_context(run->image));
 	struct windows windows = { .run = run };
-	DW_AUTO(window_walk) dwarfs_walk *walk = NULL;
-	int ret;
+	int ret = start_walk(
+		&windows, run->is_damaged ? DWARFS_WALK_TREE : run->export->order, err);
 
-	if ((ret = dwarfs_walk_new(run->image, DWARFS_ROOT, run->export->order, &walk,
-				   err)) < 0 ||
-	    (ret = dw_pool_new(&ops, &windows, workers > 0, 2, &windows.pool, err)) < 0)
-		return ret;
-	windows.walk = walk;
-	ret = go(&windows, write, err);
+	if (ret == 0)
+		ret = dw_pool_new(&ops, &windows, workers > 0, 2, &windows.pool, err);
+	if (ret == 0)
+		ret = go(&windows, write, err);
 	dw_pool_free(windows.pool);
+	dwarfs_walk_free(windows.walk);
 	release(&windows.list[0]);
 	release(&windows.list[1]);
 	return ret;

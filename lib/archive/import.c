@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "archive/import.h"
-#include "base/context.h"
 #include "os/file.h"
 
 #define DEFAULT_SPOOL "/tmp"
@@ -93,6 +92,29 @@ void dwarfs_archive_import_set_cancel(dwarfs_archive_import *import,
 	import->cancel = cancel;
 }
 
+void dwarfs_archive_import_set_continue_on_error(dwarfs_archive_import *import,
+						 bool go_on)
+{
+	import->continue_on_error = go_on;
+}
+
+void dwarfs_archive_import_set_report(dwarfs_archive_import *import,
+				      dwarfs_import_report_fn report, void *user)
+{
+	import->report = report;
+	import->report_user = user;
+}
+
+bool dwarfs_archive_import_is_complete(const dwarfs_archive_import *import)
+{
+	return import->is_complete;
+}
+
+uint64_t dwarfs_archive_import_failures(const dwarfs_archive_import *import)
+{
+	return import->failures;
+}
+
 uint64_t dwarfs_archive_import_warnings(const dwarfs_archive_import *import)
 {
 	return import->warnings;
@@ -100,28 +122,23 @@ uint64_t dwarfs_archive_import_warnings(const dwarfs_archive_import *import)
 
 /* -- what the other files need --------------------------------------------------- */
 
-void dw_import_warn(struct import_job *job, const char *format, ...)
-{
-	char text[512];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	job->import->warnings++;
-	if (!job->import->builder)
-		return;
-	dw_locale_pause(&job->locale);
-	dw_log(dwarfs_builder_context(job->import->builder), DWARFS_LOG_WARN,
-	       "entry '%s': %s", job->shown ? job->shown : "", text);
-	dw_locale_resume(&job->locale);
-}
-
 int dw_import_add(struct import_job *job, const struct buffer *path,
 		  const dwarfs_item *item, dwarfs_error **err)
 {
-	return dwarfs_builder_add_item(job->import->builder, (const char *)path->data,
-				       path->size, item, err);
+	dwarfs_builder *builder = job->import->builder;
+	const char *text = (const char *)path->data;
+	/* What an earlier layer had may be replaced. */
+	const uint64_t count = dwarfs_builder_count_below(builder, text, path->size,
+							  job->import->whiteouts);
+	auto_free char *copy = NULL;
+	int ret;
+
+	if (count > 0 && !(copy = strndup(text, path->size)))
+		return dw_fail_nomem(err);
+	ret = dwarfs_builder_add_item(builder, text, path->size, item, err);
+	if (ret == 0 && count > 0)
+		dw_import_tell_replaced(job, copy, count);
+	return ret;
 }
 
 /* -- one archive ----------------------------------------------------------------- */
@@ -263,14 +280,17 @@ static int read_archive(struct import_job *job, dwarfs_error **err)
 		return ret;
 	if ((ret = dwarfs_builder_begin_layer(builder, err)) < 0 ||
 	    (ret = dw_import_open(job, err)) < 0 || (ret = read_entries(job, err)) < 0 ||
-	    (ret = dw_import_check_end(job, err)) < 0)
+	    (ret = dw_import_check_end(job, err)) < 0 ||
+	    (ret = dw_import_check_links(job, err)) < 0)
 		return ret;
-	return dwarfs_builder_check_links(builder, err);
+	job->import->is_complete = true;
+	return job->first_code ? dw_error_copy(err, job->first_code, job->first) : 0;
 }
 
 static void begin(struct import_job *job, dwarfs_archive_import *import)
 {
 	*job = (struct import_job){ .import = import };
+	import->is_complete = false;
 	job->feed.fd = job->feed.spill_fd = -1;
 	job->feed.progress = &job->progress;
 	job->feed.locale = &job->locale;
@@ -285,6 +305,7 @@ static int end(struct import_job *job, int ret)
 	dw_locale_leave(&job->locale);
 	dw_feed_release(&job->feed);
 	dw_buffer_free(&job->path);
+	dwarfs_error_free(job->first);
 	return ret;
 }
 
@@ -315,8 +336,10 @@ int dwarfs_archive_import_path(dwarfs_archive_import *import, const char *path,
 			       dwarfs_error **err)
 {
 	auto_fd int fd = -1;
-	int ret = dw_fd_open_read(path, &fd, err);
+	int ret;
 
+	import->is_complete = false;
+	ret = dw_fd_open_read(path, &fd, err);
 	if (ret < 0)
 		return ret;
 	ret = dwarfs_archive_import_fd(import, fd, err);

@@ -21,7 +21,11 @@ struct dwarfs_archive_import {
 	dwarfs_progress_fn progress;
 	void *progress_user;
 	dwarfs_cancel *cancel;
-	uint64_t warnings;
+	bool continue_on_error;
+	dwarfs_import_report_fn report;
+	void *report_user;
+	uint64_t warnings, failures;
+	bool is_complete; /* the last archive was read to its end */
 };
 
 /*
@@ -48,6 +52,10 @@ struct import_job {
 	bool is_cpio;
 	struct late_file *late;
 	size_t late_count, late_room;
+	bool is_broken; /* the archive: nothing more can be read of it */
+	bool is_left;	/* an entry failed that ends the import */
+	int first_code; /* of the first entry that was left out */
+	dwarfs_error *first;
 
 	/* contents of the entry, as they are read */
 	uint64_t size; /* UINT64_MAX: not known */
@@ -56,10 +64,8 @@ struct import_job {
 
 /* -- import.c -------------------------------------------------------------------- */
 
-/* Say in the log what an entry loses, and count it. */
-void dw_import_warn(struct import_job *job, const char *format, ...) DW_PRINTF(2, 3);
-
-/* Add what is in an item, or what it is a hard link to. */
+/* Add what is in an item that is no directory, or what it is a hard link to, and tell
+ * when a directory goes for it. */
 int dw_import_add(struct import_job *job, const struct buffer *path,
 		  const dwarfs_item *item, dwarfs_error **err);
 
@@ -68,6 +74,25 @@ int dw_import_open(struct import_job *job, dwarfs_error **err);
 
 /* Whether the end of an archive that was read is where it should be. */
 int dw_import_check_end(struct import_job *job, dwarfs_error **err);
+
+/* -- import_report.c ------------------------------------------------------------- */
+
+/* Say what an entry loses, and count it. */
+void dw_import_warn(struct import_job *job, const char *format, ...) DW_PRINTF(2, 3);
+
+/* Say that an entry came in place of a directory that was not empty. */
+void dw_import_tell_replaced(struct import_job *job, const char *path, uint64_t count);
+
+/*
+ * An entry has failed: tell it, and count it. Takes why. 0 to go on without the entry, or
+ * the code, with *err.
+ */
+int dw_import_lose(struct import_job *job, const char *path, int code, dwarfs_error *why,
+		   dwarfs_error **err);
+
+/* Whether hard links lead to something, as far as that is not known from the start; when
+ * the import goes on, those that do not are lost. */
+int dw_import_check_links(struct import_job *job, dwarfs_error **err);
 
 /* -- import_entry.c -------------------------------------------------------------- */
 

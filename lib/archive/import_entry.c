@@ -15,10 +15,12 @@
 
 /* -- contents -------------------------------------------------------------------- */
 
-static int fail_read(struct import_job *job, dwarfs_error **err)
+static int fail_read(struct import_job *job, int got, dwarfs_error **err)
 {
 	int ret = dw_feed_failure(&job->feed, err);
 
+	if (ret < 0 || got == ARCHIVE_FATAL)
+		job->is_broken = true;
 	return ret < 0 ? ret : dw_archive_fail(job->archive, err);
 }
 
@@ -43,7 +45,7 @@ static int read_piece(void *user, const void **data_out, size_t *bytes_out,
 	const int got = archive_read_data_block(job->archive, &data, &bytes, &offset);
 
 	if (got != ARCHIVE_OK && got != ARCHIVE_EOF)
-		return fail_read(job, err);
+		return fail_read(job, got, err);
 	if (offset < 0 || (uint64_t)offset > INT64_MAX - bytes)
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "has contents out of its reach");
 	if (got == ARCHIVE_EOF)
@@ -133,7 +135,11 @@ static int add(struct import_job *job, dwarfs_error **err)
 		return ret;
 	if (archive_entry_filetype(job->entry) == AE_IFREG)
 		ret = dw_import_set_contents(job, item, err);
-	if (ret == 0)
+	if (ret == 0 && archive_entry_filetype(job->entry) == AE_IFDIR)
+		ret = dwarfs_builder_add_item(job->import->builder,
+					      (const char *)job->path.data,
+					      job->path.size, item, err);
+	else if (ret == 0)
 		ret = dw_import_add(job, &job->path, item, err);
 	dwarfs_item_free(item);
 	return ret;
@@ -158,18 +164,17 @@ static int take(struct import_job *job, dwarfs_error **err)
 
 int dw_import_entry(struct import_job *job, dwarfs_error **err)
 {
+	dwarfs_error *why = NULL;
 	int ret;
 
 	job->shown = archive_entry_pathname(job->entry);
-	if (!job->shown)
-		return dw_fail(err, DWARFS_ERR_CORRUPT,
-			       "entry %" PRIu64 " has no name that can be read",
-			       job->progress.items_done + 1);
-	ret = take(job, err);
-	/* The builder names the entry itself. */
-	if (ret < 0 && ret != DWARFS_ERR_CANCELLED && !(err && dwarfs_error_path(*err))) {
-		dw_explain(err, ret, "entry '%s'", job->shown);
-		dw_error_at_path(err, ret, job->shown);
-	}
-	return ret;
+	if (job->shown)
+		ret = take(job, &why);
+	else
+		ret = dw_fail(&why, DWARFS_ERR_CORRUPT,
+			      "number %" PRIu64 " has no name that can be read",
+			      job->progress.items_done + 1);
+	if (ret == 0)
+		return 0;
+	return dw_import_lose(job, job->shown ? job->shown : "", ret, why, err);
 }

@@ -76,18 +76,53 @@ static int add_link(struct import_job *job, const struct buffer *path,
 	return ret;
 }
 
+/* The next of the further names, or NULL. */
+static const char *next_name(const struct late_file *late, size_t *at)
+{
+	const char *name = (const char *)late->names.data + *at;
+
+	if (*at >= late->names.size)
+		return NULL;
+	*at += strlen(name) + 1;
+	return name;
+}
+
+/* The file cannot be added, so all its names are lost. Takes why. */
+static int lose_late(struct import_job *job, const struct late_file *late, int code,
+		     dwarfs_error *why, dwarfs_error **err)
+{
+	dwarfs_error *copy = NULL;
+	const char *name;
+	size_t at = 0;
+	int ret;
+
+	dw_error_copy(&copy, code, why);
+	ret = dw_import_lose(job, late->key, code, copy, err);
+	while (ret == 0 && (name = next_name(late, &at))) {
+		copy = NULL;
+		dw_fail(&copy, code, "is a name of '%s', which is left out: %s",
+			late->key, dwarfs_error_message(why));
+		ret = dw_import_lose(job, name, code, copy, err);
+	}
+	dwarfs_error_free(why);
+	return ret;
+}
+
 /* With the contents that its item has by now, and all its names. */
 static int add_late(struct import_job *job, struct late_file *late, dwarfs_error **err)
 {
+	dwarfs_error *why = NULL;
+	const char *text;
 	size_t at = 0;
-	int ret = dw_import_add(job, &late->path, late->item, err);
+	int ret = dw_import_add(job, &late->path, late->item, &why);
 
-	while (ret == 0 && at < late->names.size) {
-		const size_t bytes = strlen((const char *)late->names.data + at);
-		const struct buffer name = { late->names.data + at, bytes, 0 };
+	if (ret < 0)
+		return lose_late(job, late, ret, why, err);
+	while (ret == 0 && (text = next_name(late, &at))) {
+		const struct buffer name = { (uint8_t *)text, strlen(text), 0 };
 
-		ret = add_link(job, &name, &late->path, err);
-		at += bytes + 1;
+		if ((ret = add_link(job, &name, &late->path, &why)) < 0)
+			ret = dw_import_lose(job, text, ret, dw_steal(why), err);
 	}
 	return ret;
 }
@@ -106,14 +141,17 @@ int dw_import_add_late(struct import_job *job, dwarfs_error **err)
 /* One more name of a file that waits, and maybe the contents. */
 static int link_late(struct import_job *job, struct late_file *late, dwarfs_error **err)
 {
+	dwarfs_error *why = NULL;
 	int ret = dw_buffer_append(&late->names, job->path.data, job->path.size, err);
 
 	if (ret == 0)
 		ret = dw_buffer_append(&late->names, "", 1, err);
 	if (ret < 0 || archive_entry_size(job->entry) == 0)
 		return ret;
-	if ((ret = dw_import_set_contents(job, late->item, err)) == 0)
+	if ((ret = dw_import_set_contents(job, late->item, &why)) == 0)
 		ret = add_late(job, late, err);
+	else
+		ret = lose_late(job, late, ret, why, err);
 	free_late(late);
 	*late = job->late[--job->late_count];
 	return ret;

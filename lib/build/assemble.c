@@ -11,6 +11,7 @@
 #include "build/assembly.h"
 #include "build/filter.h"
 #include "build/taker.h"
+#include "build/trail.h"
 #include "format/metadata.h"
 #include "os/memory.h"
 
@@ -24,125 +25,37 @@ struct assembler {
 	struct tree *tree;
 	struct taker *taker;
 	struct assembly *assembly;
-	uint32_t *stamps;   /* of nodes: the walk that came by last; NULL: no links */
 	uint32_t *children; /* of the directory being added, by name */
 	size_t child_count, child_room;
 	struct pending *stack; /* the next one last */
 	size_t stack_count, stack_room;
-	struct buffer path;
+	struct trail trail;
 	size_t path_bytes; /* of the directory being added */
 };
 
 static void free_assembler(struct assembler *assembler)
 {
-	free(assembler->stamps);
 	free(assembler->children);
 	free(assembler->stack);
-	dw_buffer_free(&assembler->path);
+	dw_trail_free(&assembler->trail);
 }
 
 /* -- hard links ---------------------------------------------------------------------- */
 
-static struct record *record_of(const struct assembly *assembly, uint32_t node)
+static void complain_about_link(const char *path, const char *why, void *user)
 {
-	uint32_t record = assembly->nodes[node].record;
-
-	return record == DW_NONE ? NULL : &assembly->records[record];
-}
-
-static uint32_t target_of(const struct assembly *assembly, const struct record *record)
-{
-	return dw_assembly_find(assembly, dw_texts_at(&assembly->texts, record->source));
-}
-
-/* What a chain of links leads to: a record, or DW_NONE and why. */
-static uint32_t follow(struct assembler *assembler, uint32_t node, uint32_t stamp,
-		       const char **why_out)
-{
-	const struct assembly *assembly = assembler->assembly;
-
-	for (;;) {
-		const struct record *record = record_of(assembly, node);
-
-		*why_out = "what it leads to was left out";
-		if (!record)
-			return DW_NONE;
-		*why_out = "it leads to a directory";
-		if (dw_assembly_is_directory(assembly, node))
-			return DW_NONE;
-		if (record->kind != RECORD_LINK)
-			return assembly->nodes[node].record;
-		*why_out = "it leads to itself";
-		if (assembler->stamps[node] == stamp)
-			return DW_NONE;
-		assembler->stamps[node] = stamp;
-		*why_out = "what it leads to is not there";
-		if ((node = target_of(assembly, record)) == DW_NONE)
-			return DW_NONE;
-	}
-}
-
-static int leave_out(struct assembler *assembler, uint32_t node, const char *why,
-		     dwarfs_error **err)
-{
-	int ret = dw_assembly_path(assembler->assembly, node, &assembler->path, err);
 	char what[80];
 
-	if (ret < 0)
-		return ret;
 	snprintf(what, sizeof(what), "hard link: %s", why);
-	dw_build_complain(assembler->run, (const char *)assembler->path.data, 0, what,
-			  "leaving it out");
-	return 0;
-}
-
-/* All links of a chain have the record from then on, so that each is followed once. */
-static int resolve_chain(struct assembler *assembler, uint32_t node, uint32_t stamp,
-			 dwarfs_error **err)
-{
-	struct assembly *assembly = assembler->assembly;
-	const char *why;
-	uint32_t record = follow(assembler, node, stamp, &why);
-	int ret;
-
-	while (node != DW_NONE) {
-		const struct record *link = record_of(assembly, node);
-		uint32_t next;
-
-		if (!link || link->kind != RECORD_LINK)
-			return 0;
-		next = target_of(assembly, link);
-		if (record == DW_NONE && (ret = leave_out(assembler, node, why, err)) < 0)
-			return ret;
-		dw_assembly_set_record(assembly, node, record);
-		node = next;
-	}
-	return 0;
-}
-
-static int resolve_links(struct assembler *assembler, dwarfs_error **err)
-{
-	struct assembly *assembly = assembler->assembly;
-	uint32_t stamp = 0;
-	int ret;
-
-	if (assembly->link_count == 0)
-		return 0;
-	assembler->stamps = dw_calloc(assembly->node_count, sizeof(uint32_t));
-	if (!assembler->stamps)
-		return dw_fail_nomem(err);
-	for (uint32_t i = 1; i < assembly->node_count; i++) {
-		const struct record *record = record_of(assembly, i);
-
-		if (record && record->kind == RECORD_LINK &&
-		    (ret = resolve_chain(assembler, i, ++stamp, err)) < 0)
-			return ret;
-	}
-	free(dw_steal(assembler->stamps));
-	return 0;
+	dw_build_complain(user, path, 0, what, "leaving it out");
 }
 
 /* -- entries ------------------------------------------------------------------------- */
+
+static const struct record *record_of(const struct assembly *assembly, uint32_t node)
+{
+	return &assembly->records[assembly->nodes[node].record];
+}
 
 static struct span name_of(const struct assembly *assembly, uint32_t node)
 {
@@ -170,8 +83,6 @@ static int list_children(struct assembler *assembler, uint32_t directory,
 
 	assembler->child_count = 0;
 	for (; node != DW_NONE; node = assembly->nodes[node].next) {
-		if (assembly->nodes[node].record == DW_NONE)
-			continue;
 		if ((ret = dw_grow(&assembler->children, &assembler->child_room,
 				   assembler->child_count + 1, err)) < 0)
 			return ret;
@@ -227,7 +138,7 @@ static int pass_filter(struct assembler *assembler, const struct found *found,
 
 	*is_taken_out = !options->filter ||
 			dw_filter_takes(options->filter, found->path,
-					assembler->path.size - 1, is_directory);
+					assembler->trail.path.size - 1, is_directory);
 	if (!options->report)
 		return 0;
 	if (options->report(found->path, is_directory, *is_taken_out,
@@ -238,7 +149,7 @@ static int pass_filter(struct assembler *assembler, const struct found *found,
 
 static int append_name(struct assembler *assembler, struct span name, dwarfs_error **err)
 {
-	struct buffer *path = &assembler->path;
+	struct buffer *path = &assembler->trail.path;
 	int ret;
 
 	path->size = assembler->path_bytes;
@@ -274,7 +185,7 @@ static int add_child(struct assembler *assembler, uint32_t directory, uint32_t n
 	if ((ret = append_name(assembler, name, err)) < 0)
 		return ret;
 	describe(assembler->assembly, node, &found);
-	found.path = (const char *)assembler->path.data;
+	found.path = (const char *)assembler->trail.path.data;
 	if ((ret = pass_filter(assembler, &found, &is_taken, err)) < 0 || !is_taken)
 		return ret;
 	if ((ret = dw_take(assembler->taker, &found, &inode, err)) < 0 ||
@@ -311,7 +222,7 @@ static int add_children(struct assembler *assembler, uint32_t directory,
 			return ret;
 		progress->items_done = assembler->tree->entry_count;
 		progress->bytes_done = assembler->run->counts[DWARFS_COUNT_BYTES_IN];
-		progress->path = (const char *)assembler->path.data;
+		progress->path = (const char *)assembler->trail.path.data;
 		if ((ret = dw_progress_tick(progress, err)) < 0)
 			return ret;
 	}
@@ -329,11 +240,11 @@ static int add_directory(struct assembler *assembler, struct pending next,
 	if ((ret = dw_grow(&tree->directories, &tree->directory_room,
 			   tree->directory_count + 1, err)) < 0 ||
 	    (ret = list_children(assembler, next.node, err)) < 0 ||
-	    (ret = dw_tree_path(tree, next.entry, &assembler->path, err)) < 0)
+	    (ret = dw_trail_go(&assembler->trail, tree, next.entry, err)) < 0)
 		return ret;
 	tree->directories[tree->directory_count++] =
 		(struct tree_directory){ next.entry, (uint32_t)tree->entry_count };
-	assembler->path_bytes = assembler->path.size;
+	assembler->path_bytes = assembler->trail.path.size;
 	return add_children(assembler, next.entry, err);
 }
 
@@ -369,7 +280,8 @@ int dw_assemble(struct build_run *run, struct tree *tree, struct taker *taker,
 
 	if ((run->assembly->spool &&
 	     (ret = dw_spool_finish(run->assembly->spool, err)) < 0) ||
-	    (ret = resolve_links(&assembler, err)) < 0 ||
+	    (ret = dw_assembly_resolve(run->assembly, complain_about_link, run, err)) <
+		    0 ||
 	    (ret = add_all(&assembler, err)) < 0)
 		return ret;
 	dw_assembly_drop_nodes(run->assembly);

@@ -10,6 +10,7 @@
 #include "build/item.h"
 #include "format/metadata.h"
 #include "hash/hash.h"
+#include "os/file.h"
 
 #define MADE_MODE  (DW_S_IFDIR | 0755)
 #define MAX_ITEMS  (UINT32_MAX - 1)
@@ -33,6 +34,7 @@ int dw_assembly_new(struct assembly **assembly_out, dwarfs_error **err)
 	if (!assembly)
 		return dw_fail_nomem(err);
 	assembly->free_node = assembly->free_record = DW_NONE;
+	assembly->disk_fd = -1;
 	if ((ret = dw_assembly_add_record(assembly, &made_directory, &record, err)) < 0 ||
 	    (ret = dw_grow(&assembly->nodes, &assembly->node_room, 1, err)) < 0)
 		return ret;
@@ -54,6 +56,7 @@ void dw_assembly_drop_nodes(struct assembly *assembly)
 	free(dw_steal(assembly->nodes));
 	free(dw_steal(assembly->buckets));
 	free(dw_steal(assembly->times));
+	dw_way_free(&assembly->way);
 	assembly->node_count = assembly->node_room = 0;
 	assembly->bucket_count = 0;
 	assembly->time_count = assembly->time_room = 0;
@@ -67,6 +70,8 @@ void dw_assembly_free(struct assembly *assembly)
 	dw_texts_free(&assembly->texts);
 	free(assembly->records);
 	free(assembly->files);
+	dw_tree_free(&assembly->disk);
+	dw_fd_close(assembly->disk_fd);
 	dw_spool_free(assembly->spool);
 	free(assembly);
 }
@@ -147,10 +152,23 @@ uint32_t dw_assembly_child(const struct assembly *assembly, uint32_t parent,
 	return DW_NONE;
 }
 
+uint32_t dw_assembly_start(const struct assembly *assembly, struct span path,
+			   size_t *from_out)
+{
+	const struct way *way = &assembly->way;
+	size_t steps = dw_way_common(way, path);
+
+	*from_out = steps ? way->steps[steps - 1].end + 1 : 0;
+	return steps ? way->steps[steps - 1].node : 0;
+}
+
 uint32_t dw_assembly_find(const struct assembly *assembly, struct span path)
 {
-	uint32_t node = 0;
+	size_t from;
+	uint32_t node = dw_assembly_start(assembly, path, &from);
 
+	path.data += from;
+	path.size -= from;
 	while (path.size > 0 && node != DW_NONE)
 		node = dw_assembly_child(assembly, node, dw_item_next_name(&path));
 	return node;
@@ -285,6 +303,7 @@ static void remove_leaf(struct assembly *assembly, uint32_t node)
 	struct assembly_node *leaf = &assembly->nodes[node];
 
 	leave_bucket(assembly, node);
+	dw_way_forget(&assembly->way);
 	if (leaf->next != DW_NONE)
 		assembly->nodes[leaf->next].previous = leaf->previous;
 	if (leaf->previous != DW_NONE)
@@ -310,6 +329,27 @@ void dw_assembly_clear(struct assembly *assembly, uint32_t node)
 		remove_leaf(assembly, at);
 		at = parent;
 	}
+}
+
+uint64_t dw_assembly_count_below(const struct assembly *assembly, uint32_t node,
+				 bool of_layer)
+{
+	const struct assembly_node *nodes = assembly->nodes;
+	uint32_t at = nodes[node].child, parent = node;
+	uint64_t count = 0;
+
+	while (at != DW_NONE) {
+		count += !of_layer || nodes[at].layer == assembly->layer;
+		if (nodes[at].child != DW_NONE) {
+			parent = at;
+			at = nodes[at].child;
+			continue;
+		}
+		at = nodes[at].next;
+		for (; at == DW_NONE && parent != node; parent = nodes[parent].parent)
+			at = nodes[parent].next;
+	}
+	return count;
 }
 
 void dw_assembly_remove(struct assembly *assembly, uint32_t node)
@@ -365,6 +405,30 @@ static int step_into(struct assembly *assembly, uint32_t parent, struct span nam
 	return ret;
 }
 
+/* To the directory of a path, and its last name. */
+static int go_to_parent(struct assembly *assembly, struct span path, uint32_t *parent_out,
+			struct span *name_out, dwarfs_error **err)
+{
+	size_t steps = dw_way_common(&assembly->way, path), from;
+	uint32_t parent = dw_assembly_start(assembly, path, &from);
+	struct span rest = { path.data + from, path.size - from }, name;
+	int ret;
+
+	name = dw_item_next_name(&rest);
+	while (rest.size > 0) {
+		size_t end = (size_t)(name.data - path.data) + name.size;
+
+		if ((ret = step_into(assembly, parent, name, &parent, err)) < 0 ||
+		    (ret = dw_way_add(&assembly->way, steps++, path, end, parent, err)) <
+			    0)
+			return ret;
+		name = dw_item_next_name(&rest);
+	}
+	*parent_out = parent;
+	*name_out = name;
+	return 0;
+}
+
 static bool stays(const struct assembly *assembly, uint32_t node, uint32_t record)
 {
 	const struct record *new = &assembly->records[record];
@@ -377,8 +441,10 @@ static void replace(struct assembly *assembly, uint32_t node, uint32_t record)
 {
 	/* It may be one of what goes. */
 	assembly->records[record].names++;
-	if (!stays(assembly, node, record))
+	if (!stays(assembly, node, record)) {
 		dw_assembly_clear(assembly, node);
+		dw_way_forget(&assembly->way);
+	}
 	dw_assembly_set_record(assembly, node, record);
 	assembly->records[record].names--;
 }
@@ -386,17 +452,12 @@ static void replace(struct assembly *assembly, uint32_t node, uint32_t record)
 int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record,
 		    uint32_t *node_out, dwarfs_error **err)
 {
-	uint32_t parent = 0, node = 0;
-	struct span name = { 0 };
+	uint32_t parent, node = 0;
+	struct span name;
 	int ret;
 
-	while (path.size > 0) {
-		name = dw_item_next_name(&path);
-		if (path.size == 0)
-			break;
-		if ((ret = step_into(assembly, parent, name, &parent, err)) < 0)
-			return ret;
-	}
+	if ((ret = go_to_parent(assembly, path, &parent, &name, err)) < 0)
+		return ret;
 	if (name.size > 0)
 		node = dw_assembly_child(assembly, parent, name);
 	if (node == DW_NONE) {

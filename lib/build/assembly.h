@@ -10,8 +10,11 @@
 #ifndef DW_BUILD_ASSEMBLY_H
 #define DW_BUILD_ASSEMBLY_H
 
+#include <dwarfs/item.h>
+
 #include "build/builder.h"
 #include "build/spool.h"
+#include "build/trail.h"
 #include "build/tree.h"
 
 enum record_kind {
@@ -44,14 +47,14 @@ struct record_file {
 	uint64_t size;
 	int64_t mtime;
 	uint32_t mtime_ns;
-	uint32_t directory, name; /* of texts */
+	uint32_t place; /* entry of disk */
 };
 
 /* The root is node 0, its own parent. */
 struct assembly_node {
 	uint32_t parent;
 	uint32_t name;	 /* of texts */
-	uint32_t record; /* DW_NONE: free, or left out */
+	uint32_t record; /* DW_NONE: free */
 	uint32_t child;	 /* the one added last, or DW_NONE */
 	uint32_t next,
 		previous; /* in the same directory; of a free one, the next free one */
@@ -60,11 +63,12 @@ struct assembly_node {
 };
 
 struct assembly {
-	struct texts texts;  /* names, targets, directories of files */
+	struct texts texts;  /* names and targets */
 	struct texts xattrs; /* lists as by dw_xattr_list_append() */
 	struct assembly_node *nodes;
 	size_t node_count, node_room;
 	uint32_t free_node; /* or DW_NONE */
+	struct way way;	    /* that the last path has led */
 	uint32_t *buckets;
 	size_t bucket_count;
 	struct record *records;
@@ -76,6 +80,8 @@ struct assembly {
 	size_t time_count, time_room;
 	struct record_file *files;
 	size_t file_count, file_room;
+	struct tree disk;    /* names and entries only: where files are, below "/" */
+	int disk_fd;	     /* of "/", once there are any; or -1 */
 	struct spool *spool; /* made when it is needed first */
 };
 
@@ -98,6 +104,10 @@ void dw_assembly_drop_record(struct assembly *assembly, uint32_t number);
 /* The node of a path, or DW_NONE. The path is one that dw_item_check_path() takes. */
 uint32_t dw_assembly_find(const struct assembly *assembly, struct span path);
 
+/* The directory from which to look on for a path; *from_out bytes of it lead there. */
+uint32_t dw_assembly_start(const struct assembly *assembly, struct span path,
+			   size_t *from_out);
+
 /* A child of a directory by its name, or DW_NONE. */
 uint32_t dw_assembly_child(const struct assembly *assembly, uint32_t parent,
 			   struct span name);
@@ -117,11 +127,30 @@ void dw_assembly_set_record(struct assembly *assembly, uint32_t node, uint32_t r
 void dw_assembly_clear(struct assembly *assembly, uint32_t node);
 void dw_assembly_remove(struct assembly *assembly, uint32_t node);
 
+/*
+ * How many entries are below a node if it is a directory, and none otherwise; of_layer:
+ * only those that the present layer has touched.
+ */
+uint64_t dw_assembly_count_below(const struct assembly *assembly, uint32_t node,
+				 bool of_layer);
+
 bool dw_assembly_is_directory(const struct assembly *assembly, uint32_t node);
 
 /* The path of a node, with a NUL. */
 int dw_assembly_path(const struct assembly *assembly, uint32_t node, struct buffer *path,
 		     dwarfs_error **err);
+
+/* Links get the records of what they lead to, in links.c; those that lead nowhere are
+ * told (lost may be NULL), and go. */
+int dw_assembly_resolve(struct assembly *assembly, dwarfs_lost_link_fn lost, void *user,
+			dwarfs_error **err);
+
+/* -- places, in places.c ------------------------------------------------------------- */
+
+/* A place on disk by that of its directory, 0 for "/", and its name, which may be more
+ * than one with slashes in between; none: the directory itself. */
+int dw_assembly_add_place(struct assembly *assembly, uint32_t directory, struct span name,
+			  uint32_t *place_out, dwarfs_error **err);
 
 /* -- of a builder, in items.c -------------------------------------------------------- */
 
@@ -133,9 +162,10 @@ int dw_assembly_of(dwarfs_builder *builder, struct assembly **assembly_out,
  * the builder runs: a record. */
 struct disk_entry {
 	struct os_stat stat;
-	struct span directory, name; /* of a regular file */
-	struct span target;	     /* of a symbolic link */
-	struct span xattrs;	     /* as by dw_xattr_list_append() */
+	uint32_t directory; /* place of that it is in */
+	struct span name;   /* of a regular file */
+	struct span target; /* of a symbolic link */
+	struct span xattrs; /* as by dw_xattr_list_append() */
 };
 int dw_assembly_add_disk_entry(struct assembly *assembly, const struct disk_entry *entry,
 			       uint32_t *record_out, dwarfs_error **err);

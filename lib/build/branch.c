@@ -4,13 +4,14 @@
  * <dwarfs/item.h>.
  *
  * Looks at names, attributes and link targets; contents are read by the run. No
- * recursion, and one directory open at a time.
+ * recursion, and few directories open at a time: depth.c.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "build/assembly.h"
 #include "build/collect.h"
+#include "build/depth.h"
 #include "build/item.h"
 #include "format/metadata.h"
 #include "os/file.h"
@@ -21,31 +22,37 @@ struct seen {
 	uint32_t node; /* + 1; 0 for an empty slot */
 };
 
+/* A directory yet to be added. What is above it is on the way to the present one. */
+struct pending {
+	size_t below;	/* bytes of the path of the directory that it is in */
+	uint32_t place; /* of that */
+	size_t name;	/* of names */
+};
+
 struct branch {
 	dwarfs_builder *builder;
 	struct assembly *assembly;
 	struct build_run run; /* for messages */
-	int root_fd;
-	struct buffer disk;  /* path of the directory on disk, without a NUL */
-	size_t disk_root;    /* bytes of it that are the root */
-	struct buffer path;  /* in the image */
-	size_t prefix_bytes; /* of it */
+	struct depth depth;   /* directories that are open */
+	uint32_t place;	      /* of the directory being added */
+	struct buffer path;   /* in the image */
+	size_t prefix_bytes;  /* of it */
+	size_t below; /* bytes of it below the prefix: the directory being added */
 	struct buffer target, xattrs;
-	struct buffer *stack; /* paths below the root of directories yet to be added */
+	struct pending *stack; /* the next one last */
 	size_t stack_count, stack_room;
-	struct seen *seen; /* open addressing */
+	struct buffer names; /* of these, each with a NUL */
+	struct seen *seen;   /* open addressing */
 	size_t seen_count, seen_room;
 };
 
 static void free_branch(struct branch *branch)
 {
-	dw_fd_close(branch->root_fd);
-	dw_buffer_free(&branch->disk);
+	dw_depth_free(&branch->depth);
 	dw_buffer_free(&branch->path);
 	dw_buffer_free(&branch->target);
 	dw_buffer_free(&branch->xattrs);
-	while (branch->stack_count > 0)
-		dw_buffer_free(&branch->stack[--branch->stack_count]);
+	dw_buffer_free(&branch->names);
 	free(branch->stack);
 	free(branch->seen);
 }
@@ -96,35 +103,59 @@ static void complain(struct branch *branch, int errnum, const char *what,
 	dw_build_complain(&branch->run, path ? path : "", errnum, what, consequence);
 }
 
-/* The path of an entry of the image, with a NUL that does not count. */
-static int set_path(struct branch *branch, struct span below, const char *name,
+/* Bytes of a path that are a root and so many below it. */
+static size_t bytes_with(size_t root, size_t below)
+{
+	return root + below + (root > 0 && below > 0);
+}
+
+/* Bytes, then a name, with a slash between them and a NUL that does not count. */
+static int set_name(struct buffer *path, size_t bytes, const char *name,
 		    dwarfs_error **err)
 {
-	struct buffer *path = &branch->path;
-	struct span parts[2] = { below, { (const uint8_t *)name, strlen(name) } };
 	int ret;
 
-	path->size = branch->prefix_bytes;
-	for (int i = 0; i < 2; i++) {
-		if (parts[i].size == 0)
-			continue;
-		if ((path->size > 0 && (ret = dw_buffer_append(path, "/", 1, err)) < 0) ||
-		    (ret = dw_buffer_append(path, parts[i].data, parts[i].size, err)) < 0)
-			return ret;
-	}
-	if ((ret = dw_buffer_append(path, "", 1, err)) == 0)
+	path->size = bytes;
+	if (*name && bytes > 0 && (ret = dw_buffer_append(path, "/", 1, err)) < 0)
+		return ret;
+	if ((ret = dw_buffer_append(path, name, strlen(name) + 1, err)) == 0)
 		path->size--;
 	return ret;
+}
+
+/* The path in the image of what is in the present directory; "": of itself. */
+static int set_path(struct branch *branch, const char *name, dwarfs_error **err)
+{
+	return set_name(&branch->path, bytes_with(branch->prefix_bytes, branch->below),
+			name, err);
+}
+
+/* What goes when something that is no directory comes to the present path. */
+static uint64_t count_replaced(const struct branch *branch, uint32_t record)
+{
+	struct assembly *assembly = branch->assembly;
+	uint32_t node;
+
+	if ((assembly->records[record].mode & DW_S_IFMT) == DW_S_IFDIR)
+		return 0;
+	node = dw_assembly_find(assembly, dw_buffer_span(&branch->path));
+	return node == DW_NONE ? 0 : dw_assembly_count_below(assembly, node, false);
 }
 
 static int put(struct branch *branch, uint32_t record, uint32_t *node_out,
 	       dwarfs_error **err)
 {
+	uint64_t replaced = count_replaced(branch, record);
 	int ret = dw_assembly_put(branch->assembly, dw_buffer_span(&branch->path), record,
 				  node_out, err);
 
 	if (ret < 0 && branch->assembly->records[record].names == 0)
 		dw_assembly_drop_record(branch->assembly, record);
+	if (ret == 0 && replaced > 0)
+		dw_log(branch->run.context, DWARFS_LOG_WARN,
+		       "entry '%s': replaces a directory with %" PRIu64 " entr%s",
+		       (const char *)branch->path.data, replaced,
+		       replaced == 1 ? "y" : "ies");
 	return ret;
 }
 
@@ -150,7 +181,7 @@ static int add_new(struct branch *branch, int fd, const char *name,
 {
 	struct disk_entry entry = {
 		.stat = *stat,
-		.directory = dw_buffer_span(&branch->disk),
+		.directory = branch->place,
 		.name = { (const uint8_t *)name, strlen(name) },
 	};
 	uint32_t record;
@@ -199,26 +230,20 @@ static int add_name(struct branch *branch, int fd, const char *name,
 	return 0;
 }
 
-static int push(struct branch *branch, struct span below, const char *name,
-		dwarfs_error **err)
+static int push(struct branch *branch, const char *name, dwarfs_error **err)
 {
-	auto_buffer struct buffer path = { 0 };
+	struct pending pending = { branch->below, branch->place, branch->names.size };
 	int ret = dw_grow(&branch->stack, &branch->stack_room, branch->stack_count + 1,
 			  err);
 
-	if (ret < 0 || (ret = dw_buffer_append(&path, below.data, below.size, err)) < 0)
+	if (ret < 0 ||
+	    (ret = dw_buffer_append(&branch->names, name, strlen(name) + 1, err)) < 0)
 		return ret;
-	if ((below.size > 0 && (ret = dw_buffer_append(&path, "/", 1, err)) < 0) ||
-	    (ret = dw_buffer_append(&path, name, strlen(name) + 1, err)) < 0)
-		return ret;
-	path.size--;
-	branch->stack[branch->stack_count++] = path;
-	path = (struct buffer){ 0 };
+	branch->stack[branch->stack_count++] = pending;
 	return 0;
 }
 
-static int add_entry(struct branch *branch, int fd, struct span below, const char *name,
-		     dwarfs_error **err)
+static int add_entry(struct branch *branch, int fd, const char *name, dwarfs_error **err)
 {
 	struct os_stat stat;
 	uint32_t node;
@@ -226,7 +251,7 @@ static int add_entry(struct branch *branch, int fd, struct span below, const cha
 
 	if (dwarfs_cancel_is_set(branch->builder->cancel))
 		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
-	if ((ret = set_path(branch, below, name, err)) < 0)
+	if ((ret = set_path(branch, name, err)) < 0)
 		return ret;
 	if ((ret = dw_stat_at(fd, name, &stat)) < 0) {
 		complain(branch, -ret, "cannot inspect", "leaving it out");
@@ -239,36 +264,22 @@ static int add_entry(struct branch *branch, int fd, struct span below, const cha
 	if ((ret = add_new(branch, fd, name, &stat, &node, err)) < 0)
 		return ret;
 	if ((stat.mode & DW_S_IFMT) == DW_S_IFDIR)
-		return push(branch, below, name, err);
+		return push(branch, name, err);
 	return 0;
 }
 
 /* -- directories --------------------------------------------------------------------- */
 
-/* Where the files of a directory are. */
-static int set_disk(struct branch *branch, struct span below, dwarfs_error **err)
-{
-	int ret;
-
-	branch->disk.size = branch->disk_root;
-	if (below.size == 0)
-		return 0;
-	if ((ret = dw_buffer_append(&branch->disk, "/", 1, err)) < 0)
-		return ret;
-	return dw_buffer_append(&branch->disk, below.data, below.size, err);
-}
-
-static int add_directory(struct branch *branch, struct span below, dwarfs_error **err)
+static int add_directory(struct branch *branch, dwarfs_error **err)
 {
 	auto_os_names struct os_names names = { 0 };
-	const char *path = below.size ? (const char *)below.data : "";
-	auto_fd int fd = -1;
-	int ret;
+	char *path;
+	int fd, ret;
 
-	if ((ret = set_disk(branch, below, err)) < 0 ||
-	    (ret = set_path(branch, below, "", err)) < 0)
+	if ((ret = set_path(branch, "", err)) < 0)
 		return ret;
-	if ((ret = dw_dir_open_at(branch->root_fd, path, &fd)) == 0)
+	path = (char *)branch->path.data + branch->path.size - branch->below;
+	if ((ret = dw_depth_open(&branch->depth, path, branch->below, &fd)) == 0)
 		ret = dw_dir_list(fd, &names);
 	if (ret == -ENOMEM)
 		return dw_fail_nomem(err);
@@ -277,7 +288,7 @@ static int add_directory(struct branch *branch, struct span below, dwarfs_error 
 		return 0;
 	}
 	for (size_t i = 0; i < names.count; i++)
-		if ((ret = add_entry(branch, fd, below, dw_os_name(&names, i), err)) < 0)
+		if ((ret = add_entry(branch, fd, dw_os_name(&names, i), err)) < 0)
 			return ret;
 	return 0;
 }
@@ -286,47 +297,61 @@ static int add_root(struct branch *branch, dwarfs_error **err)
 {
 	struct disk_entry entry = { 0 };
 	uint32_t record, node;
-	int ret = dw_stat_fd(branch->root_fd, &entry.stat);
+	int ret = dw_stat_fd(branch->depth.root_fd, &entry.stat);
 
 	if (ret < 0)
 		return dw_fail_errno(err, -ret, "cannot inspect the directory");
-	if ((ret = set_path(branch, (struct span){ 0 }, "", err)) < 0 ||
-	    (ret = add_record(branch, branch->root_fd, "", &entry, &record, err)) < 0 ||
+	if ((ret = set_path(branch, "", err)) < 0 ||
+	    (ret = add_record(branch, branch->depth.root_fd, "", &entry, &record, err)) <
+		    0 ||
 	    (ret = put(branch, record, &node, err)) < 0)
 		return ret;
-	return add_directory(branch, (struct span){ 0 }, err);
+	return add_directory(branch, err);
+}
+
+/* Go to the next directory: the path begins with what it is in. */
+static int turn_to_next(struct branch *branch, dwarfs_error **err)
+{
+	struct pending next = branch->stack[--branch->stack_count];
+	const char *name = (const char *)branch->names.data + next.name;
+	int ret;
+
+	branch->below = next.below;
+	if ((ret = set_path(branch, name, err)) < 0)
+		return ret;
+	if ((ret = dw_assembly_add_place(
+		     branch->assembly, next.place,
+		     (struct span){ (const uint8_t *)name, strlen(name) }, &branch->place,
+		     err)) < 0)
+		return ret;
+	branch->below = bytes_with(next.below, strlen(name));
+	branch->names.size = next.name;
+	return 0;
 }
 
 static int add_all(struct branch *branch, dwarfs_error **err)
 {
 	int ret = add_root(branch, err);
 
-	while (ret == 0 && branch->stack_count > 0) {
-		auto_buffer struct buffer below = branch->stack[--branch->stack_count];
-
-		ret = add_directory(branch, dw_buffer_span(&below), err);
-	}
+	while (ret == 0 && branch->stack_count > 0)
+		if ((ret = turn_to_next(branch, err)) == 0)
+			ret = add_directory(branch, err);
 	return ret;
 }
 
 /* Its path must stand, whatever becomes of the working directory. */
-static int open_root(struct branch *branch, const char *directory, dwarfs_error **err)
+static int open_root(struct branch *branch, const char *directory, char **real_out,
+		     dwarfs_error **err)
 {
-	auto_free char *real = realpath(directory, NULL);
-	int ret = real ? dw_dir_open(real, &branch->root_fd) : -errno;
-	size_t length = real ? strlen(real) : 0;
+	char *real = *real_out = realpath(directory, NULL);
+	int ret = real ? dw_dir_open(real, &branch->depth.root_fd) : -errno;
 
 	if (ret == -ENOTDIR)
 		ret = dw_fail(err, DWARFS_ERR_NOT_DIR, "'%s' must be a directory",
 			      directory);
 	else if (ret < 0)
 		ret = dw_fail_errno(err, -ret, "cannot open '%s'", directory);
-	if (ret < 0)
-		return dw_error_at_path(err, ret, directory);
-	if (length == 1) /* "/": a name follows behind the slash that is put there */
-		length = 0;
-	branch->disk_root = length;
-	return dw_buffer_append(&branch->disk, real, length, err);
+	return ret < 0 ? dw_error_at_path(err, ret, directory) : 0;
 }
 
 int dwarfs_builder_add_tree(dwarfs_builder *builder, const char *directory,
@@ -334,7 +359,7 @@ int dwarfs_builder_add_tree(dwarfs_builder *builder, const char *directory,
 {
 	__attribute__((cleanup(free_branch))) struct branch branch = {
 		.builder = builder,
-		.root_fd = -1,
+		.depth.root_fd = -1,
 		.prefix_bytes = bytes,
 		.run = {
 			.context = builder->context,
@@ -342,13 +367,18 @@ int dwarfs_builder_add_tree(dwarfs_builder *builder, const char *directory,
 			.counts = builder->counts,
 		},
 	};
-	struct span span = { (const uint8_t *)prefix, bytes };
+	struct span span = { (const uint8_t *)prefix, bytes }, below_slash;
+	auto_free char *real = NULL;
 	int ret;
 
 	if ((ret = dw_item_check_path(span, err)) < 0 ||
-	    (ret = open_root(&branch, directory, err)) < 0 ||
+	    (ret = open_root(&branch, directory, &real, err)) < 0 ||
 	    (ret = dw_assembly_of(builder, &branch.assembly, err)) < 0 ||
 	    (ret = dw_buffer_append(&branch.path, prefix, bytes, err)) < 0)
+		return ret;
+	below_slash = (struct span){ (const uint8_t *)real + 1, strlen(real + 1) };
+	if ((ret = dw_assembly_add_place(branch.assembly, 0, below_slash, &branch.place,
+					 err)) < 0)
 		return ret;
 	return add_all(&branch, err);
 }

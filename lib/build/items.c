@@ -142,7 +142,7 @@ static int describe(struct assembly *assembly, const dwarfs_item *item,
 }
 
 static int add_file(struct assembly *assembly, struct record *record,
-		    const struct os_stat *stat, struct span directory, struct span name,
+		    const struct os_stat *stat, uint32_t directory, struct span name,
 		    dwarfs_error **err)
 {
 	struct record_file file = {
@@ -154,8 +154,8 @@ static int add_file(struct assembly *assembly, struct record *record,
 	};
 	int ret;
 
-	if ((ret = dw_texts_add(&assembly->texts, directory, &file.directory, err)) < 0 ||
-	    (ret = dw_texts_add(&assembly->texts, name, &file.name, err)) < 0 ||
+	if ((ret = dw_assembly_add_place(assembly, directory, name, &file.place, err)) <
+		    0 ||
 	    (ret = dw_grow(&assembly->files, &assembly->file_room,
 			   assembly->file_count + 1, err)) < 0)
 		return ret;
@@ -197,6 +197,28 @@ int dw_assembly_add_disk_entry(struct assembly *assembly, const struct disk_entr
 
 /* -- contents ------------------------------------------------------------------------ */
 
+/* The place of a directory, which is often that of the file before. */
+static int add_directory(struct assembly *assembly, struct span path, uint32_t *place_out,
+			 dwarfs_error **err)
+{
+	const struct tree *disk = &assembly->disk;
+	const struct record_file *last = assembly->files + assembly->file_count;
+	uint32_t near = 0;
+
+	if (assembly->file_count > 0)
+		near = disk->entries[last[-1].place].parent;
+	if (near != 0 && disk->entries[near].parent == 0) {
+		struct span known = dw_texts_at(&disk->names, disk->entries[near].name);
+
+		if (known.size == path.size &&
+		    memcmp(known.data, path.data, path.size) == 0) {
+			*place_out = near;
+			return 0;
+		}
+	}
+	return dw_assembly_add_place(assembly, 0, path, place_out, err);
+}
+
 /* The file that a path leads to now, without links: its directory and its name. */
 static int add_path(struct assembly *assembly, const char *path, struct record *record,
 		    dwarfs_error **err)
@@ -205,6 +227,7 @@ static int add_path(struct assembly *assembly, const char *path, struct record *
 	struct span directory, name;
 	struct os_stat stat;
 	const char *slash;
+	uint32_t place;
 	int ret;
 
 	if (!real) {
@@ -221,9 +244,14 @@ static int add_path(struct assembly *assembly, const char *path, struct record *
 								     : DWARFS_ERR_INVALID,
 			       "'%s' is no regular file", path);
 	slash = strrchr(real, '/');
-	directory = (struct span){ (const uint8_t *)real, (size_t)(slash - real) };
+	directory = (struct span){ (const uint8_t *)real + 1,
+				   slash > real ? (size_t)(slash - real) - 1 : 0 };
 	name = (struct span){ (const uint8_t *)slash + 1, strlen(slash + 1) };
-	return stat.size ? add_file(assembly, record, &stat, directory, name, err) : 0;
+	if (stat.size == 0)
+		return 0;
+	if ((ret = add_directory(assembly, directory, &place, err)) < 0)
+		return ret;
+	return add_file(assembly, record, &stat, place, name, err);
 }
 
 static int take_stream(struct intake *intake, const dwarfs_item *item, dwarfs_error **err)
@@ -341,8 +369,10 @@ static int add_record(dwarfs_builder *builder, struct span path, const dwarfs_it
 static int check_place(const struct assembly *assembly, struct span path,
 		       const dwarfs_item *item, dwarfs_error **err)
 {
-	struct span rest = path, above = { path.data, 0 };
-	uint32_t node = 0;
+	size_t from;
+	uint32_t node = dw_assembly_start(assembly, path, &from);
+	struct span rest = { path.data + from, path.size - from };
+	struct span above = { path.data, from ? from - 1 : 0 };
 
 	if (path.size == 0 &&
 	    (item->is_hard_link || dw_class_of_mode(item->mode) != CLASS_DIR))
@@ -399,6 +429,8 @@ static int fail_at(struct span path, int ret, dwarfs_error **err)
 static uint64_t bytes_of(const struct assembly *assembly)
 {
 	return assembly->texts.text.size + assembly->xattrs.text.size +
+	       assembly->disk.names.text.size +
+	       assembly->disk.entry_count * sizeof(*assembly->disk.entries) +
 	       assembly->node_count * sizeof(*assembly->nodes) +
 	       assembly->record_count * sizeof(*assembly->records);
 }

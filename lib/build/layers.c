@@ -19,6 +19,7 @@ int dwarfs_builder_begin_layer(dwarfs_builder *builder, dwarfs_error **err)
 	if (ret < 0)
 		return ret;
 	assembly->layer++;
+	dw_way_forget(&assembly->way);
 	return 0;
 }
 
@@ -29,6 +30,18 @@ bool dwarfs_builder_has_item(const dwarfs_builder *builder, const char *path,
 
 	return builder->assembly && dw_item_check_path(span, NULL) == 0 &&
 	       dw_assembly_find(builder->assembly, span) != DW_NONE;
+}
+
+uint64_t dwarfs_builder_count_below(const dwarfs_builder *builder, const char *path,
+				    size_t bytes, bool of_layer)
+{
+	const struct span span = { (const uint8_t *)path, bytes };
+	uint32_t node;
+
+	if (!builder->assembly || dw_item_check_path(span, NULL) < 0 ||
+	    (node = dw_assembly_find(builder->assembly, span)) == DW_NONE)
+		return 0;
+	return dw_assembly_count_below(builder->assembly, node, of_layer);
 }
 
 /* -- removing -------------------------------------------------------------------- */
@@ -80,43 +93,4 @@ int dwarfs_builder_remove_older(dwarfs_builder *builder, const char *path, size_
 	else
 		clear_older(assembly, node);
 	return 0;
-}
-
-/* -- hard links ------------------------------------------------------------------ */
-
-static int check_link(const struct assembly *assembly, uint32_t node, dwarfs_error **err)
-{
-	const struct record *record = &assembly->records[assembly->nodes[node].record];
-	const struct span to = dw_texts_at(&assembly->texts, record->source);
-	const uint32_t target = dw_assembly_find(assembly, to);
-	auto_buffer struct buffer path = { 0 };
-	const bool is_there = target != DW_NONE;
-	int ret;
-
-	if (is_there && !dw_assembly_is_directory(assembly, target))
-		return 0;
-	if ((ret = dw_assembly_path(assembly, node, &path, err)) < 0)
-		return ret;
-	ret = dw_fail(err, is_there ? DWARFS_ERR_INVALID : DWARFS_ERR_NOT_FOUND,
-		      "'%s' is a hard link to '%.*s', which is %s",
-		      (const char *)path.data, (int)to.size, (const char *)to.data,
-		      is_there ? "a directory" : "not there");
-	return dw_error_at_path(err, ret, (const char *)path.data);
-}
-
-int dwarfs_builder_check_links(const dwarfs_builder *builder, dwarfs_error **err)
-{
-	const struct assembly *assembly = builder->assembly;
-	uint32_t i;
-	int ret = 0;
-
-	if (!assembly || assembly->link_count == 0)
-		return 0;
-	for (i = 0; i < assembly->node_count && ret == 0; i++) {
-		const uint32_t record = assembly->nodes[i].record;
-
-		if (record != DW_NONE && assembly->records[record].kind == RECORD_LINK)
-			ret = check_link(assembly, i, err);
-	}
-	return ret;
 }

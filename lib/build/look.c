@@ -11,6 +11,7 @@
 
 #include "build/folders.h"
 #include "build/look.h"
+#include "build/trail.h"
 #include "format/metadata.h"
 
 #define PIECE_BYTES    ((size_t)256 << 10)
@@ -24,7 +25,7 @@ struct look_worker {
 	struct kept_slab *slab; /* being filled, or NULL */
 	bool has_no_slab;	/* there is no room for more */
 	uint8_t *buffer;	/* PIECE_BYTES */
-	struct buffer path;
+	struct trail trail;
 	uint64_t shown; /* bytes of the present file that are in look->bytes_done */
 };
 
@@ -63,7 +64,7 @@ void dw_look_worker_free(struct look_worker *worker)
 	dw_hasher_free(worker->hasher);
 	dw_fingerprinter_free(worker->maker);
 	dw_kept_slab_release(worker->slab);
-	dw_buffer_free(&worker->path);
+	dw_trail_free(&worker->trail);
 	free(worker->buffer);
 	free(worker);
 }
@@ -79,7 +80,7 @@ int dw_look_worker_new(struct look *look, struct look_worker **worker_out,
 	if (!worker || !(worker->buffer = malloc(PIECE_BYTES)))
 		return dw_fail_nomem(err);
 	worker->look = look;
-	dw_folders_init(&worker->folders, look->run->root_fd, look->tree, WORKER_FOLDERS);
+	dw_raw_init_folders(&worker->folders, look->run, look->tree, WORKER_FOLDERS);
 	if (algorithm && (ret = dw_hasher_new(algorithm, &worker->hasher, err)) < 0)
 		return ret;
 	if (look->set.wants_fingerprints &&
@@ -307,15 +308,14 @@ static int categorize(struct look_worker *worker, const struct sight *sight,
 	if (!look->categorizers || is_decided(look, sight))
 		return 0;
 	if (!sight->small.data) {
-		got = dw_raw_read_at(&sight->raw, worker->buffer,
-				     CATEGORY_HEAD_BYTES, 0);
+		got = dw_raw_read_at(&sight->raw, worker->buffer, CATEGORY_HEAD_BYTES, 0);
 		if (got < CATEGORY_HEAD_BYTES)
 			return 0;
 		file.head = (struct span){ worker->buffer, (size_t)got };
 	}
-	if ((ret = dw_tree_path(look->tree, sight->inode->entry, &worker->path, err)) < 0)
+	if ((ret = dw_trail_go(&worker->trail, look->tree, sight->inode->entry, err)) < 0)
 		return ret;
-	file.path = (const char *)worker->path.data;
+	file.path = (const char *)worker->trail.path.data;
 	ret = dw_categorize(look->categorizers, look->run->context, &file, parts,
 			    &ignored);
 	if (ret == DWARFS_ERR_NOMEM)

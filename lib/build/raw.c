@@ -3,7 +3,6 @@
  * build/raw: the bytes of a file of the input, wherever they are.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "build/assembly.h"
@@ -31,21 +30,13 @@ struct raw_mark dw_raw_mark(const struct build_run *run, const struct tree_inode
 	return (struct raw_mark){ file->size, file->mtime, file->mtime_ns };
 }
 
-/* A file that was given by its path, which has no symbolic link at its end. */
-static int open_file(const struct assembly *assembly, const struct record_file *file,
-		     int *fd_out)
+void dw_raw_init_folders(struct folders *folders, const struct build_run *run,
+			 const struct tree *tree, uint32_t slot_count)
 {
-	struct span directory = dw_texts_at(&assembly->texts, file->directory);
-	struct span name = dw_texts_at(&assembly->texts, file->name);
-	auto_free char *path = malloc(directory.size + name.size + 2);
+	const struct assembly *assembly = run->assembly;
 
-	if (!path)
-		return -ENOMEM;
-	memcpy(path, directory.data, directory.size);
-	path[directory.size] = '/';
-	memcpy(path + directory.size + 1, name.data, name.size);
-	path[directory.size + 1 + name.size] = '\0';
-	return dw_open_at(AT_FDCWD, path, fd_out);
+	dw_folders_init(folders, assembly ? assembly->disk_fd : run->root_fd,
+			assembly ? &assembly->disk : tree, slot_count);
 }
 
 int dw_raw_open(const struct build_run *run, const struct tree_inode *inode,
@@ -60,8 +51,7 @@ int dw_raw_open(const struct build_run *run, const struct tree_inode *inode,
 		return open(user, inode->entry, &raw_out->fd);
 	record = record_of(run, inode);
 	if (record->kind == RECORD_FILE)
-		return open_file(assembly, &assembly->files[record->source],
-				 &raw_out->fd);
+		return open(user, assembly->files[record->source].place, &raw_out->fd);
 	if (record->kind != RECORD_SPOOLED)
 		return -ESTALE; /* a file without contents is never opened */
 	raw_out->spool = assembly->spool;

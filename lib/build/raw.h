@@ -33,8 +33,12 @@ struct raw {
 
 struct raw_mark dw_raw_mark(const struct build_run *run, const struct tree_inode *inode);
 
-/* How a file is opened that is below the root: as dw_folders_open_file(). */
+/* How a file is opened that is below the root, or at a place: dw_folders_open_file(). */
 typedef int (*raw_open_fn)(void *user, uint32_t entry, int *fd_out);
+
+/* Folders for that: of the tree, or of the places of an assembly. */
+void dw_raw_init_folders(struct folders *folders, const struct build_run *run,
+			 const struct tree *tree, uint32_t slot_count);
 
 /* All give 0, or more, or a negative errno value. On any thread. */
 

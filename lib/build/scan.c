@@ -16,6 +16,7 @@
 #include "build/paths.h"
 #include "build/scan.h"
 #include "build/taker.h"
+#include "build/trail.h"
 #include "format/metadata.h"
 
 /* Directories that are listed ahead, for each thread, and all that may be. */
@@ -41,7 +42,7 @@ struct scanner {
 	struct pending *stack; /* the next one last */
 	size_t stack_count, stack_room;
 	size_t ahead; /* listings that stand in the stack */
-	struct buffer path;
+	struct trail trail, ahead_trail;
 	size_t path_bytes; /* of the directory being taken */
 };
 
@@ -53,7 +54,8 @@ static void free_scanner(struct scanner *scanner)
 	free(scanner->stack);
 	dw_folders_free(&scanner->folders);
 	dw_taker_free(&scanner->taker);
-	dw_buffer_free(&scanner->path);
+	dw_trail_free(&scanner->trail);
+	dw_trail_free(&scanner->ahead_trail);
 }
 #define auto_scanner __attribute__((cleanup(free_scanner)))
 
@@ -63,7 +65,6 @@ static int new_listing(struct scanner *scanner, uint32_t entry,
 		       struct listing **listing_out, dwarfs_error **err)
 {
 	const struct filter *filter = scanner->run->options->input.filter;
-	auto_buffer struct buffer whole = { 0 };
 	struct folder *above = NULL;
 	const char *path = "";
 	int ret;
@@ -71,10 +72,11 @@ static int new_listing(struct scanner *scanner, uint32_t entry,
 	if (entry != 0 &&
 	    (ret = dw_folders_above(&scanner->folders, entry, &above, &path, err)) < 0)
 		return ret;
-	if (filter && (ret = dw_tree_path(scanner->tree, entry, &whole, err)) < 0)
+	if (filter &&
+	    (ret = dw_trail_go(&scanner->ahead_trail, scanner->tree, entry, err)) < 0)
 		return ret;
 	*listing_out = dw_listing_new(scanner->run->options, scanner->run->root_fd, above,
-				      path, (const char *)whole.data);
+				      path, (const char *)scanner->ahead_trail.path.data);
 	return *listing_out ? 0 : dw_fail_nomem(err);
 }
 
@@ -117,11 +119,13 @@ static int wait_for(struct scanner *scanner, struct task *task, dwarfs_error **e
 static const char *path_of_child(struct scanner *scanner, const char *name,
 				 dwarfs_error **err)
 {
-	scanner->path.size = scanner->path_bytes;
-	if ((scanner->path_bytes && dw_buffer_append(&scanner->path, "/", 1, err) < 0) ||
-	    dw_buffer_append(&scanner->path, name, strlen(name) + 1, err) < 0)
+	struct buffer *path = &scanner->trail.path;
+
+	path->size = scanner->path_bytes;
+	if ((scanner->path_bytes && dw_buffer_append(path, "/", 1, err) < 0) ||
+	    dw_buffer_append(path, name, strlen(name) + 1, err) < 0)
 		return NULL;
-	return (const char *)scanner->path.data;
+	return (const char *)path->data;
 }
 
 static int push(struct scanner *scanner, uint32_t entry, dwarfs_error **err)
@@ -207,7 +211,7 @@ static int take_part(struct scanner *scanner, uint32_t entry, struct listing_par
 			return ret;
 		progress->items_done = scanner->tree->entry_count;
 		progress->bytes_done = scanner->run->counts[DWARFS_COUNT_BYTES_IN];
-		progress->path = (const char *)scanner->path.data;
+		progress->path = (const char *)scanner->trail.path.data;
 		if ((ret = dw_progress_tick(progress, err)) < 0)
 			return ret;
 	}
@@ -258,7 +262,7 @@ static int take_listing(struct scanner *scanner, uint32_t entry, struct listing 
 	if (listing->errnum == ENOMEM)
 		return dw_fail_nomem(err);
 	if (listing->errnum) {
-		dw_build_complain(scanner->run, (const char *)scanner->path.data,
+		dw_build_complain(scanner->run, (const char *)scanner->trail.path.data,
 				  listing->errnum, "cannot read directory",
 				  "storing it empty");
 		return 0;
@@ -299,11 +303,11 @@ static int take_directory(struct scanner *scanner, struct pending *next,
 		ret = dw_grow(&tree->directories, &tree->directory_room,
 			      tree->directory_count + 1, err);
 	if (ret == 0)
-		ret = dw_tree_path(tree, entry, &scanner->path, err);
+		ret = dw_trail_go(&scanner->trail, tree, entry, err);
 	if (ret == 0) {
 		tree->directories[tree->directory_count++] =
 			(struct tree_directory){ entry, (uint32_t)tree->entry_count };
-		scanner->path_bytes = scanner->path.size;
+		scanner->path_bytes = scanner->trail.path.size;
 		ret = take_listing(scanner, entry, listing, err);
 	}
 	end_listing(scanner, listing, ret);

@@ -13,6 +13,7 @@
 
 #include "build/density.h"
 #include "build/gatherer.h"
+#include "build/trail.h"
 
 /* An anchor in 2^shift bytes. */
 #define MIN_SHIFT 4
@@ -35,7 +36,7 @@ struct segmenter {
 	struct gatherer *gatherer; /* NULL: any block may be referred to */
 	size_t granularity;
 	uint8_t *piece;
-	struct buffer path;	 /* of the file being read */
+	struct trail trail;	 /* to the file being read */
 	struct source source;	 /* of the contents being read, if any */
 	uint32_t source_content; /* DW_NONE: none is begun */
 };
@@ -253,7 +254,7 @@ static int store_runs(struct segmenter *segmenter, struct storing *storing, uint
 static bool complain(struct segmenter *segmenter, const struct storing *storing,
 		     int unchanged)
 {
-	const char *path = (const char *)segmenter->path.data;
+	const char *path = (const char *)segmenter->trail.path.data;
 	struct content *content = storing->content;
 	bool is_known = content->differs;
 
@@ -314,10 +315,10 @@ static int store_fragment(struct segmenter *segmenter, uint32_t number, bool *di
 	struct tree *tree = segmenter->tree;
 	int ret, unchanged = 1;
 
-	if ((ret = dw_tree_path(tree, tree->inodes[storing.content->inode].entry,
-				&segmenter->path, err)) < 0)
+	if ((ret = dw_trail_go(&segmenter->trail, tree,
+			       tree->inodes[storing.content->inode].entry, err)) < 0)
 		return ret;
-	segmenter->run->progress.path = (const char *)segmenter->path.data;
+	segmenter->run->progress.path = (const char *)segmenter->trail.path.data;
 	fragment->size = 0;
 	fragment->chunk_count = 0;
 	fragment->first_chunk = segmenter->placer.chunks->count;
@@ -482,7 +483,7 @@ static void free_segmenter(struct segmenter *segmenter)
 	dw_history_free(segmenter->placer.history);
 	dw_block_release(segmenter->placer.compressor, segmenter->placer.block);
 	free(segmenter->piece);
-	dw_buffer_free(&segmenter->path);
+	dw_trail_free(&segmenter->trail);
 }
 
 int dw_segment(const struct segment_input *in, struct compressor *compressor,

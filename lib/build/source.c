@@ -43,7 +43,7 @@ int dw_sources_new(struct sources **sources_out, const struct build_run *run,
 	}
 	atomic_init(&sources->slab_count, 0);
 	sources->slab_limit = (size_t)(run->budget->kept_bytes / KEPT_SLAB_BYTES);
-	dw_folders_init(&sources->folders, run->root_fd, tree, FOLDER_SLOTS);
+	dw_raw_init_folders(&sources->folders, run, tree, FOLDER_SLOTS);
 	*sources_out = sources;
 	return 0;
 }

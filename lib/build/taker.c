@@ -103,7 +103,7 @@ static void adjust(struct taker *taker, struct os_stat *stat, const char *path)
 	if (options->set_gid)
 		stat->gid = options->gid;
 	if (stat->mtime.seconds < 0 && !options->set_time)
-		dw_log(taker->run->context, DWARFS_LOG_WARN,
+		dw_log(taker->run->context, DWARFS_LOG_VERBOSE,
 		       "'%s/%s': time before 1970 is stored as 1970",
 		       taker->run->root_path, path);
 }

@@ -158,6 +158,8 @@ static int run(struct job *job, dwarfs_error **err)
 	    (ret = dw_progress_enter(&job->progress, DWARFS_PHASE_EXTRACT, err)) < 0)
 		return ret;
 	job->plan.dirs[0].existed = existed;
+	if ((ret = dw_folders_begin(job, err)) < 0)
+		return ret;
 	ret = make_all(job, err);
 	job->finishing = true;
 	if (ret == 0 && !atomic_load(&job->abandoned))

@@ -54,6 +54,7 @@ struct place {
 	int dir;
 	char name[DWARFS_NAME_ROOM];
 	char temporary[FILES_NAME_ROOM]; /* "" for none */
+	bool bequeaths;
 };
 
 static int find_place(struct job *job, struct hand *hand, const struct file *file,
@@ -65,6 +66,7 @@ static int find_place(struct job *job, struct hand *hand, const struct file *fil
 	if ((ret = dw_plan_dir_of(&job->plan, file->entry, &dir, err)) < 0 ||
 	    (ret = dw_plan_name(&job->plan, file->entry, place->name, err)) < 0)
 		return ret;
+	place->bequeaths = job->plan.dirs[dir].bequeaths;
 	place->temporary[0] = '\0';
 	if (is_temporary)
 		dw_files_temporary(job, file->inode, place->temporary);
@@ -89,7 +91,12 @@ static int make(const struct place *place, uint32_t mode, int *fd_out, dwarfs_er
 	if (ret < 0)
 		return dw_fail_errno(err, -ret, "cannot make the file");
 	*fd_out = ret;
-	return 0;
+	if (!place->bequeaths ||
+	    (ret = dw_xattrs_disinherit(*fd_out, "", false, err)) == 0)
+		return 0;
+	dw_create_close(*fd_out);
+	dw_create_undo_file(place->dir, name_of(place));
+	return ret;
 }
 
 /* -- writing ------------------------------------------------------------------------- */

@@ -31,12 +31,16 @@ static int find_place(struct job *job, struct hand *hand, const struct dir *dir,
 /* -- before -------------------------------------------------------------------------- */
 
 /* What is there has to be a directory, and no link to one. */
-static int accept_dir(const struct place *place, dwarfs_error **err)
+static int accept_dir(const struct job *job, const struct place *place,
+		      bool *bequeaths_out, dwarfs_error **err)
 {
 	auto_fd int existing = dw_create_open_dir(place->parent, place->name);
 
-	if (existing >= 0)
+	if (existing >= 0) {
+		*bequeaths_out =
+			!job->extract->no_xattrs && dw_xattrs_are_inherited(existing, "");
 		return 0;
+	}
 	if (existing == -ELOOP || existing == -ENOTDIR)
 		return dw_fail_errno(err, EEXIST, "cannot make the directory");
 	return dw_fail_errno(err, -existing, "cannot open the directory");
@@ -56,11 +60,13 @@ static int make_dir(struct job *job, struct hand *hand, struct dir *dir,
 	ret = dw_create_dir(place.parent, place.name, dw_create_mode(&attributes));
 	if (ret == -EEXIST) {
 		dir->existed = true;
-		return accept_dir(&place, err);
+		return accept_dir(job, &place, &dir->bequeaths, err);
 	}
 	if (ret < 0)
 		return dw_fail_errno(err, -ret, "cannot make the directory");
-	return 0;
+	if (!job->plan.dirs[dir->parent].bequeaths)
+		return 0;
+	return dw_xattrs_disinherit(place.parent, place.name, true, err);
 }
 
 /* A depth, as it is worked on. */
@@ -88,6 +94,18 @@ static int each_of_depth(struct job *job, uint32_t depth, job_fn fn, dwarfs_erro
 
 	job->level_from = plan->level_ends[depth - 1];
 	return dw_job_each(job, plan->level_ends[depth] - job->level_from, fn, err);
+}
+
+int dw_folders_begin(struct job *job, dwarfs_error **err)
+{
+	struct dir *root = &job->plan.dirs[0];
+
+	if (job->extract->no_xattrs || !dw_xattrs_are_inherited(job->root_fd, ""))
+		return 0;
+	if (!root->existed)
+		return dw_xattrs_disinherit(job->root_fd, "", true, err);
+	root->bequeaths = true;
+	return 0;
 }
 
 int dw_folders_make(struct job *job, dwarfs_error **err)

@@ -7,6 +7,9 @@
 
 #include "extract/job.h"
 
+/* See what the target hands down to what is made in it, and has inherited itself. */
+int dw_folders_begin(struct job *job, dwarfs_error **err);
+
 /* Make the directories that are needed, or accept those that are there. */
 int dw_folders_make(struct job *job, dwarfs_error **err);
 

@@ -54,6 +54,20 @@ static const char *type_name(uint32_t mode)
 	return S_ISFIFO(mode) ? "fifo" : "socket";
 }
 
+static int make_node(struct job *job, const struct hand *hand, dwarfs_entry entry,
+		     int dir_fd, const char *name, dwarfs_error **err)
+{
+	uint32_t mode = dwarfs_stat_mode(hand->stat);
+	int ret = dw_create_node(dir_fd, name, mode, dwarfs_stat_rdev_major(hand->stat),
+				 dwarfs_stat_rdev_minor(hand->stat));
+
+	if (ret < 0)
+		return dw_fail_errno(err, -ret, "cannot make the %s", type_name(mode));
+	return dw_plan_bequeaths(&job->plan, entry)
+		       ? dw_xattrs_disinherit(dir_fd, name, false, err)
+		       : 0;
+}
+
 static int make_leaf(struct job *job, struct hand *hand, dwarfs_entry entry,
 		     dwarfs_error **err)
 {
@@ -65,16 +79,8 @@ static int make_leaf(struct job *job, struct hand *hand, dwarfs_entry entry,
 	    (ret = find_place(job, hand, entry, &dir_fd, name, err)) < 0)
 		return ret;
 	attributes = dw_job_attributes(job, hand->stat);
-	if (S_ISLNK(attributes.mode)) {
-		ret = make_symlink(job, hand, dir_fd, name, err);
-	} else {
-		ret = dw_create_node(dir_fd, name, attributes.mode,
-				     dwarfs_stat_rdev_major(hand->stat),
-				     dwarfs_stat_rdev_minor(hand->stat));
-		if (ret < 0)
-			ret = dw_fail_errno(err, -ret, "cannot make the %s",
-					    type_name(attributes.mode));
-	}
+	ret = S_ISLNK(attributes.mode) ? make_symlink(job, hand, dir_fd, name, err)
+				       : make_node(job, hand, entry, dir_fd, name, err);
 	if (ret < 0)
 		return ret;
 	return dw_attributes_restore(job, dwarfs_stat_inode(hand->stat), dir_fd, name,
@@ -116,8 +122,8 @@ static int give_name(int dir_fd, int fd, const char *temporary, const char *name
 }
 
 /* Write a file of its own, whole or not at all. */
-static int make_copy(struct job *job, struct hand *hand, int dir_fd, const char *name,
-		     dwarfs_error **err)
+static int make_copy(struct job *job, struct hand *hand, dwarfs_entry entry, int dir_fd,
+		     const char *name, dwarfs_error **err)
 {
 	struct attributes attributes = dw_job_attributes(job, hand->stat);
 	dwarfs_inode inode = dwarfs_stat_inode(hand->stat);
@@ -131,7 +137,10 @@ static int make_copy(struct job *job, struct hand *hand, int dir_fd, const char 
 	fd = dw_create_file(dir_fd, temporary, 0600);
 	if (fd < 0)
 		return dw_fail_errno(err, -fd, "cannot make the file");
-	ret = dw_contents_write(job, inode, fd, err);
+	if (dw_plan_bequeaths(&job->plan, entry))
+		ret = dw_xattrs_disinherit(fd, "", false, err);
+	if (ret == 0)
+		ret = dw_contents_write(job, inode, fd, err);
 	if (ret == 0)
 		restored = dw_attributes_restore(job, inode, fd, "", &attributes, err);
 	if (ret == 0)
@@ -185,7 +194,7 @@ static int make_other_name(struct job *job, struct hand *hand, dwarfs_entry entr
 	    (ret = find_place(job, hand, entry, &dir_fd, name, err)) < 0 ||
 	    (ret = make_link(job, hand, dir_fd, name, err)) < 0)
 		return ret;
-	if (ret == 0 && (ret = make_copy(job, hand, dir_fd, name, err)) == 0)
+	if (ret == 0 && (ret = make_copy(job, hand, entry, dir_fd, name, err)) == 0)
 		dw_links_add(&job->links, hand->stat, entry);
 	return ret < 0 ? ret : 0;
 }

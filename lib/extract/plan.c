@@ -77,6 +77,13 @@ bool dw_plan_is_lost(const struct plan *plan, dwarfs_entry entry)
 	return dw_plan_dir_of(plan, entry, &dir, NULL) == 0 && plan->dirs[dir].lost;
 }
 
+bool dw_plan_bequeaths(const struct plan *plan, dwarfs_entry entry)
+{
+	uint32_t dir;
+
+	return dw_plan_dir_of(plan, entry, &dir, NULL) == 0 && plan->dirs[dir].bequeaths;
+}
+
 void dw_plan_need(struct plan *plan, uint32_t dir)
 {
 	while (!plan->dirs[dir].needed) {

@@ -16,10 +16,11 @@ struct dir {
 	dwarfs_entry entry;
 	dwarfs_inode inode;
 	uint32_t parent, depth;
-	bool wanted;  /* all that is in it was asked for */
-	bool needed;  /* for itself, or for something in it */
-	bool existed; /* it was there before */
-	bool lost;    /* it could not be made, so nothing in it can be */
+	bool wanted;	/* all that is in it was asked for */
+	bool needed;	/* for itself, or for something in it */
+	bool existed;	/* it was there before */
+	bool bequeaths; /* what is made in it inherits a list of access */
+	bool lost;	/* it could not be made, so nothing in it can be */
 };
 
 /* Some entries, one after the other. */
@@ -64,6 +65,9 @@ int dw_plan_dir_of(const struct plan *plan, dwarfs_entry entry, uint32_t *dir_ou
 
 /* Whether the directory of an entry could not be made. */
 bool dw_plan_is_lost(const struct plan *plan, dwarfs_entry entry);
+
+/* Whether what is made there inherits a list of access. */
+bool dw_plan_bequeaths(const struct plan *plan, dwarfs_entry entry);
 
 /* A name that is one component of a path and nothing else. */
 int dw_plan_name(const struct plan *plan, dwarfs_entry entry, char name[DWARFS_NAME_ROOM],

@@ -9,6 +9,9 @@
 #include "extract/xattrs.h"
 #include "os/xattr.h"
 
+static const char acl_access[] = "system.posix_acl_access";
+static const char acl_default[] = "system.posix_acl_default";
+
 static const char *const space_names[XATTR_SPACE_COUNT] = {
 	[XATTR_SPACE_USER] = "user",	     [XATTR_SPACE_TRUSTED] = "trusted",
 	[XATTR_SPACE_SECURITY] = "security", [XATTR_SPACE_ACL] = "system",
@@ -95,6 +98,31 @@ int dw_xattrs_restore(const dwarfs_image *image, dwarfs_inode inode, int dir,
 			lose(image, name, attribute, -ret, losses);
 	}
 	return ret;
+}
+
+bool dw_xattrs_are_inherited(int dir, const char *name)
+{
+	auto_buffer struct buffer value = { 0 };
+
+	return dw_xattr_get_at(dir, name, acl_default, &value) == 0;
+}
+
+static int take_away(int dir, const char *name, const char *attribute, dwarfs_error **err)
+{
+	int ret = dw_xattr_remove_at(dir, name, attribute);
+
+	if (ret == 0 || ret == -ENODATA || ret == -ENOTSUP)
+		return 0;
+	return dw_fail_errno(err, -ret,
+			     "cannot take away the inherited access control list");
+}
+
+/* The mode stays, as far as the list allowed it. */
+int dw_xattrs_disinherit(int dir, const char *name, bool is_dir, dwarfs_error **err)
+{
+	int ret = is_dir ? take_away(dir, name, acl_default, err) : 0;
+
+	return ret < 0 ? ret : take_away(dir, name, acl_access, err);
 }
 
 uint64_t dw_xattr_losses_tell(const struct xattr_losses *losses,

@@ -39,6 +39,15 @@ int dw_xattrs_restore(const dwarfs_image *image, dwarfs_inode inode, int dir,
 		      const char *name, struct owned *owned, struct xattr_losses *losses,
 		      dwarfs_error **err);
 
+/*
+ * A directory may have a list of access that all which is made in it inherits. Whether
+ * it has one; name is as above. Where that cannot be told, it has none.
+ */
+bool dw_xattrs_are_inherited(int dir, const char *name);
+
+/* Take away what something new has inherited. */
+int dw_xattrs_disinherit(int dir, const char *name, bool is_dir, dwarfs_error **err);
+
 /* How many were lost; each namespace is logged once. After the last of the above. */
 uint64_t dw_xattr_losses_tell(const struct xattr_losses *losses,
 			      const dwarfs_image *image);

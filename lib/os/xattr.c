@@ -21,9 +21,10 @@
 
 /* The same on all machines. */
 #ifndef SYS_setxattrat
-#define SYS_setxattrat	463
-#define SYS_getxattrat	464
-#define SYS_listxattrat 465
+#define SYS_setxattrat	  463
+#define SYS_getxattrat	  464
+#define SYS_listxattrat	  465
+#define SYS_removexattrat 466
 #endif
 
 #define FIRST_ROOM 512
@@ -36,8 +37,8 @@ struct xattr_arguments {
 	uint32_t flags;
 };
 
-/* One of the three things to be done. */
-enum action { ACTION_LIST, ACTION_GET, ACTION_SET };
+/* One of the things to be done. */
+enum action { ACTION_LIST, ACTION_GET, ACTION_SET, ACTION_REMOVE };
 
 struct call {
 	enum action action;
@@ -60,6 +61,8 @@ static ssize_t call_at(const struct call *call, int dir, const char *name)
 	case ACTION_GET:
 		return syscall(SYS_getxattrat, dir, name, flags, call->attribute,
 			       &arguments, sizeof(arguments));
+	case ACTION_REMOVE:
+		return syscall(SYS_removexattrat, dir, name, flags, call->attribute);
 	default:
 		return syscall(SYS_setxattrat, dir, name, flags, call->attribute,
 			       &arguments, sizeof(arguments));
@@ -73,6 +76,8 @@ static ssize_t call_fd(const struct call *call, int fd)
 		return flistxattr(fd, call->data, call->size);
 	case ACTION_GET:
 		return fgetxattr(fd, call->attribute, call->data, call->size);
+	case ACTION_REMOVE:
+		return fremovexattr(fd, call->attribute);
 	default:
 		return fsetxattr(fd, call->attribute, call->data, call->size, 0);
 	}
@@ -85,6 +90,8 @@ static ssize_t call_path(const struct call *call, const char *path)
 		return llistxattr(path, call->data, call->size);
 	case ACTION_GET:
 		return lgetxattr(path, call->attribute, call->data, call->size);
+	case ACTION_REMOVE:
+		return lremovexattr(path, call->attribute);
 	default:
 		return lsetxattr(path, call->attribute, call->data, call->size, 0);
 	}
@@ -193,6 +200,13 @@ int dw_xattr_set_at(int dir, const char *name, const char *attribute, struct spa
 			     .attribute = attribute,
 			     .data = (void *)(uintptr_t)value.data,
 			     .size = value.size };
+
+	return (int)run(&call, dir, name);
+}
+
+int dw_xattr_remove_at(int dir, const char *name, const char *attribute)
+{
+	struct call call = { .action = ACTION_REMOVE, .attribute = attribute };
 
 	return (int)run(&call, dir, name);
 }

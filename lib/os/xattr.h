@@ -23,6 +23,9 @@ int dw_xattr_get_at(int dir, const char *name, const char *attribute,
 /* Make an attribute, or replace it. */
 int dw_xattr_set_at(int dir, const char *name, const char *attribute, struct span value);
 
+/* Take an attribute away. */
+int dw_xattr_remove_at(int dir, const char *name, const char *attribute);
+
 /*
  * Let the owner write to a file or directory, without which he may not set its
  * attributes: *mode_out is what it has now. -EACCES when that is so already.

@@ -64,7 +64,7 @@ void dwarfs_walk_free(dwarfs_walk *walk)
 DW_DEFINE_AUTO(walk, dwarfs_walk *, dwarfs_walk_free)
 #define auto_walk DW_AUTO(walk)
 
-/* Cut the path back to a directory and add a name to it. */
+/* Cut the path back to a directory and add a name to it; "?" for one that cannot be. */
 static int set_path(dwarfs_walk *walk, size_t keep, dwarfs_entry entry,
 		    dwarfs_error **err)
 {
@@ -78,8 +78,11 @@ static int set_path(dwarfs_walk *walk, size_t keep, dwarfs_entry entry,
 		walk->path[keep++] = '/';
 	ret = dw_view_entry_name(walk->image->view, entry, walk->path + keep,
 				 DWARFS_NAME_ROOM, &size, err);
-	if (ret == 0)
-		walk->path_size = keep + size;
+	if (ret < 0) {
+		size = 1;
+		memcpy(walk->path + keep, "?", sizeof("?"));
+	}
+	walk->path_size = keep + size;
 	return ret;
 }
 
@@ -136,8 +139,8 @@ static int step(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
 		return 0;
 	level = &walk->levels[walk->depth - 1];
 	entry = level->next++;
-	if ((ret = dw_view_entry_inode(view, entry, &walk->inode, err)) < 0 ||
-	    (ret = set_path(walk, level->path_size, entry, err)) < 0)
+	if ((ret = set_path(walk, level->path_size, entry, err)) < 0 ||
+	    (ret = dw_view_entry_inode(view, entry, &walk->inode, err)) < 0)
 		return ret;
 	if ((walk->inode < view->directory_count && walk->inode <= level->dir) ||
 	    ++walk->visited > view->entry_count)

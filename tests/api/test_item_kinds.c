@@ -309,6 +309,84 @@ static void hard_links_to_nothing_are_left_out(void **state)
 	end(image, &bytes);
 }
 
+struct lost {
+	int count;
+	char last[100];
+};
+
+static void note_lost(const char *path, const char *why, void *user)
+{
+	struct lost *lost = user;
+
+	lost->count++;
+	snprintf(lost->last, sizeof(lost->last), "%s: %s", path, why);
+}
+
+static void links_that_lead_nowhere_are_taken_back(void **state)
+{
+	dwarfs_builder *builder = new_plain_builder();
+	struct lost lost = { 0 };
+	struct bytes bytes = { 0 };
+	dwarfs_error *err = NULL;
+	dwarfs_image *image;
+
+	(void)state;
+	hard_link(builder, "d/early", "file");
+	hard_link(builder, "chain", "d/early");
+	hard_link(builder, "x", "y");
+	hard_link(builder, "w", "x");
+	add_text(builder, "file", "text");
+	assert_success(dwarfs_builder_resolve_links(builder, note_lost, &lost, &err),
+		       err);
+	assert_int_equal(lost.count, 2);
+	assert_string_equal(lost.last, "w: what it leads to was left out");
+	assert_false(dwarfs_builder_has_item(builder, "x", 1));
+	assert_success(dwarfs_builder_check_links(builder, &err), err);
+	assert_success(dwarfs_builder_resolve_links(builder, note_lost, &lost, &err),
+		       err);
+	assert_int_equal(lost.count, 2);
+	add_text(builder, "file", "another");
+	hard_link(builder, "x", "y");
+	assert_success(dwarfs_builder_resolve_links(builder, NULL, NULL, &err), err);
+
+	image = finish(builder, &bytes);
+	expect_text(image, "chain", "text");
+	expect_text(image, "d/early", "text");
+	expect_text(image, "file", "another");
+	assert_false(exists(image, "x"));
+	assert_false(exists(image, "w"));
+	end(image, &bytes);
+}
+
+static uint64_t below(const dwarfs_builder *builder, const char *path, bool of_layer)
+{
+	return dwarfs_builder_count_below(builder, path, strlen(path), of_layer);
+}
+
+static void entries_below_are_counted(void **state)
+{
+	dwarfs_builder *builder = new_plain_builder();
+	dwarfs_error *err = NULL;
+
+	(void)state;
+	assert_int_equal(below(builder, "", false), 0);
+	add_text(builder, "d/a", "1");
+	add_text(builder, "d/sub/b", "2");
+	add_text(builder, "e", "3");
+	assert_int_equal(below(builder, "", false), 5);
+	assert_int_equal(below(builder, "d", false), 3);
+	assert_int_equal(below(builder, "d/sub", false), 1);
+	assert_int_equal(below(builder, "e", false), 0);
+	assert_int_equal(below(builder, "gone", false), 0);
+	assert_int_equal(below(builder, "d/../e", false), 0);
+	assert_success(dwarfs_builder_begin_layer(builder, &err), err);
+	assert_int_equal(below(builder, "d", true), 0);
+	add_text(builder, "d/sub/new", "4");
+	assert_int_equal(below(builder, "d", true), 2); /* with what leads there */
+	assert_int_equal(below(builder, "d", false), 4);
+	dwarfs_builder_free(builder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +399,8 @@ int main(void)
 		cmocka_unit_test(hard_links_lead_forwards_and_backwards),
 		cmocka_unit_test(a_hard_link_keeps_what_is_replaced),
 		cmocka_unit_test(hard_links_to_nothing_are_left_out),
+		cmocka_unit_test(links_that_lead_nowhere_are_taken_back),
+		cmocka_unit_test(entries_below_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

@@ -1,88 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/nomem: memory that runs out, at every place in turn.
- *
- * Linked with the library's objects and --wrap, so that the allocations of the library
- * (not those of the codecs' libraries) can fail. Whatever fails must come out as
- * DWARFS_ERR_NOMEM, or be done without; the sanitizers see what leaks.
+ * api/test_nomem: memory that runs out while images are read, extracted, compared and
+ * made.
  */
-#include <stdatomic.h>
 #include <sys/xattr.h>
 
-#include "support.h"
-
-#define MAX_POINTS 1500 /* of failure for each operation; more are sampled */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *data, size_t size);
-char *__real_strdup(const char *text);
-int __real_posix_memalign(void **data, size_t alignment, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *data, size_t size);
-char *__wrap_strdup(const char *text);
-int __wrap_posix_memalign(void **data, size_t alignment, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-
-/* Count down; at 0 this one fails, and all after it if told so. */
-static atomic_long countdown = -1;
-static atomic_bool for_good;
-static atomic_long count;
-
-static bool fails(void)
-{
-	long left;
-
-	atomic_fetch_add(&count, 1);
-	left = atomic_load(&countdown);
-	if (left < 0)
-		return false;
-	left = atomic_fetch_sub(&countdown, 1);
-	if (left > 0)
-		return false;
-	if (atomic_load(&for_good)) {
-		atomic_store(&countdown, 0);
-		return true;
-	}
-	return left == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *data, size_t size)
-{
-	return fails() ? NULL : __real_realloc(data, size);
-}
-
-char *__wrap_strdup(const char *text)
-{
-	return fails() ? NULL : __real_strdup(text);
-}
-
-int __wrap_posix_memalign(void **data, size_t alignment, size_t size)
-{
-	return fails() ? 12 /* ENOMEM */ : __real_posix_memalign(data, alignment, size);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
-{
-	return fails() ? NULL : __real_aligned_alloc(alignment, size);
-}
+#include "nomem.h"
 
 /* -- operations: 0 or the code of the failure, all of their own freed ---------------- */
-
-typedef int (*operation)(const struct fixture *fixture, dwarfs_error **err);
 
 static int read_everything(const dwarfs_image *image, dwarfs_error **err)
 {
@@ -398,98 +323,69 @@ static int build_items(const struct fixture *fixture, dwarfs_error **err)
 
 /* -- the test ------------------------------------------------------------------------ */
 
-static void fail_everywhere(const struct fixture *fixture, operation run, bool all)
-{
-	dwarfs_error *err = NULL;
-	long total, n, step;
-	int ret, failed = 0;
-
-	atomic_store(&countdown, -1);
-	atomic_store(&count, 0);
-	assert_success(run(fixture, &err), err);
-	total = atomic_load(&count);
-	assert_true(total > 5);
-	step = total / MAX_POINTS + 1;
-	for (n = 0; n < total; n += n < MAX_POINTS / 2 ? 1 : step) {
-		atomic_store(&for_good, all);
-		atomic_store(&countdown, n);
-		ret = run(fixture, &err);
-		atomic_store(&countdown, -1);
-		if (ret < 0 && ret != DWARFS_ERR_NOMEM)
-			fail_msg("allocation %ld of %ld: %d, %s", n, total, ret,
-				 dwarfs_error_message(err));
-		failed += ret < 0;
-		if (ret < 0)
-			assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_NOMEM);
-		dwarfs_error_free(err);
-		err = NULL;
-	}
-	assert_true(failed > 5);
-}
-
 static void reading_survives_one_failure(void **state)
 {
-	fail_everywhere(*state, open_and_read, false);
+	nomem_everywhere(*state, open_and_read, false);
 }
 
 static void reading_survives_the_end_of_memory(void **state)
 {
-	fail_everywhere(*state, open_and_read, true);
+	nomem_everywhere(*state, open_and_read, true);
 }
 
 static void reading_in_bulk_survives(void **state)
 {
-	fail_everywhere(*state, read_in_bulk_with_little, false);
-	fail_everywhere(*state, read_in_bulk_with_much, false);
-	fail_everywhere(*state, read_in_bulk_with_much, true);
+	nomem_everywhere(*state, read_in_bulk_with_little, false);
+	nomem_everywhere(*state, read_in_bulk_with_much, false);
+	nomem_everywhere(*state, read_in_bulk_with_much, true);
 }
 
 static void checking_survives(void **state)
 {
-	fail_everywhere(*state, open_and_check, false);
+	nomem_everywhere(*state, open_and_check, false);
 }
 
 static void comparing_survives(void **state)
 {
-	fail_everywhere(*state, compare, false);
-	fail_everywhere(*state, compare, true);
+	nomem_everywhere(*state, compare, false);
+	nomem_everywhere(*state, compare, true);
 }
 
 static void salvaging_survives(void **state)
 {
-	fail_everywhere(*state, salvage, false);
-	fail_everywhere(*state, salvage, true);
+	nomem_everywhere(*state, salvage, false);
+	nomem_everywhere(*state, salvage, true);
 }
 
 static void extracting_survives_one_failure(void **state)
 {
-	fail_everywhere(*state, extract, false);
+	nomem_everywhere(*state, extract, false);
 }
 
 static void extracting_survives_the_end_of_memory(void **state)
 {
-	fail_everywhere(*state, extract, true);
+	nomem_everywhere(*state, extract, true);
 }
 
 static void building_survives_one_failure(void **state)
 {
-	fail_everywhere(*state, build_alone, false);
+	nomem_everywhere(*state, build_alone, false);
 }
 
 static void building_survives_the_end_of_memory(void **state)
 {
-	fail_everywhere(*state, build_alone, true);
+	nomem_everywhere(*state, build_alone, true);
 }
 
 static void building_with_workers_survives(void **state)
 {
-	fail_everywhere(*state, build_with_workers, false);
+	nomem_everywhere(*state, build_with_workers, false);
 }
 
 static void building_of_items_survives(void **state)
 {
-	fail_everywhere(*state, build_items, false);
-	fail_everywhere(*state, build_items, true);
+	nomem_everywhere(*state, build_items, false);
+	nomem_everywhere(*state, build_items, true);
 }
 
 /* The image of the directory, with extended attributes where the file system has them. */

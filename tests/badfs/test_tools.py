@@ -5,38 +5,13 @@ A signal, a hang, silence, or anything written beside the target is a failure.
 """
 import csv
 import os
-import subprocess
 import tempfile
-import time
 
+from measured import Run
 import tap
 import tree
 
-SECONDS_EACH = 30
 RESIDENT_MAX = 64 << 20
-
-
-class Run:
-    """A program with its output and its peak memory."""
-
-    def __init__(self, *command):
-        with tempfile.TemporaryFile() as log:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
-                                       stderr=log)
-            deadline = time.monotonic() + SECONDS_EACH
-            while True:
-                pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-                if pid:
-                    break
-                if time.monotonic() > deadline:
-                    process.kill()
-                    process.wait()
-                    raise AssertionError(f"{command} hangs")
-                time.sleep(0.0005)
-            process.returncode = self.code = os.waitstatus_to_exitcode(status)
-            self.resident = usage.ru_maxrss << 10
-            log.seek(0)
-            self.text = log.read().decode("utf-8", "replace")
 
 
 def is_sanitized(program):

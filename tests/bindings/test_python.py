@@ -190,6 +190,55 @@ class Adding(unittest.TestCase):
         self.assertEqual((image / "in/it/b").read_bytes(), b"second")
         self.assertEqual((image / "again/top/a").read_bytes(), b"first")
 
+    def tar(self, *entries):
+        """Of names and contents."""
+        output = io.BytesIO()
+        with tarfile.open(fileobj=output, mode="w", errors="surrogateescape",
+                          encoding="utf-8") as archive:
+            for name, data in entries:
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                archive.addfile(info, io.BytesIO(data))
+        return output.getvalue()
+
+    def test_entries_of_archives_that_cannot_be(self):
+        data = self.tar(("d/a", b"1"), ("x/../\udcff", b""), ("d", b"file"), ("d/below", b""),
+                        ("last", b"2"))
+        seen = []
+
+        def report(what, path, why):
+            seen.append((what, path, why))
+        with self.assertRaises(dwarfs.Error) as caught:
+            self.builder.add_archive(data, report=report)
+        if caught.exception.code == dwarfs.ErrorCode.UNSUPPORTED:
+            self.skipTest(str(caught.exception))
+        self.assertIsInstance(caught.exception, dwarfs.InvalidError)
+        left_out = dwarfs.ImportReport.LEFT_OUT
+        self.assertEqual(seen, [(left_out, "x/../\udcff", "has '..' in its path")])
+        self.assertIsInstance(seen[0][0], dwarfs.ImportReport)
+
+        seen.clear()
+        self.builder = dwarfs.Builder(level=1)
+        self.assertEqual(self.builder.add_archive(data, continue_on_error=True, report=report), 2)
+        self.assertEqual([(what.name, path) for what, path, why in seen],
+                         [("LEFT_OUT", "x/../\udcff"), ("REPLACED", "d"), ("LEFT_OUT", "d/below")])
+        self.assertEqual(seen[1][2], "replaces a directory with 1 entry")
+        # What is wrong with the archive is raised all the same.
+        with self.assertRaises(dwarfs.CorruptError):
+            self.builder.add_archive(data[:600], continue_on_error=True)
+        image = self.build()
+        self.assertEqual((image / "d").read_bytes(), b"file")
+        self.assertEqual((image / "last").read_bytes(), b"2")
+
+        def refuse(what, path, why):
+            seen.append(path)
+            raise LookupError(path)
+        for go_on in (False, True):
+            seen.clear()
+            with self.assertRaisesRegex(LookupError, r"x/\.\./"):
+                dwarfs.Builder().add_archive(data, continue_on_error=go_on, report=refuse)
+            self.assertEqual(len(seen), 1)
+
     def test_what_fails(self):
         def broken():
             yield b"some"
@@ -921,6 +970,41 @@ class Packing(Case):
         target.unlink()
         with self.assertRaises(dwarfs.Error):
             self.image.export(target, "arbsd")
+        self.assertFalse(target.exists())
+
+    def test_reports_of_exporting(self):
+        target = self.dir / "out"
+        self.addCleanup(target.unlink, missing_ok=True)
+        seen = []
+
+        def report(what, path, why):
+            seen.append((what, path, why))
+        with self.assertRaises(dwarfs.Error) as caught:
+            self.image.export(target, "arbsd", report=report)
+        if "not built in" in str(caught.exception):
+            self.skipTest(str(caught.exception))
+        self.assertEqual(len(seen), 1)
+        self.assertIs(seen[0][0], dwarfs.ExportReport.LEFT_OUT)
+        seen.clear()
+        with self.assertRaises(dwarfs.Error):
+            self.image.export(target, "arbsd", continue_on_error=True, report=report)
+        self.assertTrue(target.exists())
+        lost = {path for what, path, why in seen if what == dwarfs.ExportReport.LEFT_OUT}
+        self.assertTrue({str(path) for path in self.image.walk() if path.is_dir()} - {"", "."}
+                        <= lost)
+        self.assertTrue(all(why and path for what, path, why in seen))
+        seen.clear()
+        self.image.export(target, "zip", patterns=["dir/hard", "big"], report=report)
+        self.assertIn((dwarfs.ExportReport.REDUCED, "big"), [part[:2] for part in seen])
+        target.unlink()
+
+        def refuse(what, path, why):
+            seen.append(path)
+            raise LookupError(path)
+        seen.clear()
+        with self.assertRaises(LookupError):
+            self.image.export(target, "arbsd", continue_on_error=True, report=refuse)
+        self.assertEqual(len(seen), 1)
         self.assertFalse(target.exists())
 
 

@@ -17,6 +17,10 @@ import tap  # noqa: E402
 
 FIRST_TIME = 1600000000
 
+# Sanitizers and valgrind take memory of their own, which counts for limits of memory.
+IS_NATIVE = not os.environ.get("DWARFS_SANITIZED") and "vgpreload" not in os.environ.get(
+    "LD_PRELOAD", "")
+
 
 class Result:
     def __init__(self, done):

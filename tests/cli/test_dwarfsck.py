@@ -5,6 +5,7 @@ import csv
 import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -83,12 +84,24 @@ class Usage(cli.Case):
     def test_refused_options_are_named(self):
         image = self.pack()
         for words, name in ((["--export-metadata=x"], "--export-metadata"),
-                            (["--log-with-context"], "--log-with-context"),
                             (["-d", "7"], "--detail=7"),
                             (["-d", "version,chunk_details"], "--detail=chunk_details")):
             result = run("DWARFSCK", image, *words)
             self.expect(result, 1, f"option '{name}' is not supported by this version")
             self.assertEqual(result.out, "")
+
+    def test_messages_with_the_time_and_the_thread(self):
+        image = self.pack()
+        with open(image, "r+b") as file:
+            file.seek(200)
+            file.write(b"damage")
+        plain = self.expect(run("DWARFSCK", image, "--check-integrity"), 1)
+        result = self.expect(run("DWARFSCK", image, "--check-integrity", "--log-with-context"), 1)
+        context = re.compile(r"^dwarfsck: \[\d+\.\d{6} \d+\] (?=.)", re.MULTILINE)
+        self.assertTrue(plain.err)
+        self.assertEqual(len(context.findall(result.err)), result.err.count("\n"))
+        self.assertEqual(context.sub("dwarfsck: ", result.err), plain.err)
+        self.assertEqual(result.out, plain.out)
 
     def test_no_image(self):
         missing = self.path("missing")

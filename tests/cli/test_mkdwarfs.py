@@ -17,7 +17,7 @@ from cli import run
 import absent
 import tap
 
-REFUSED = """log-with-context recompress rebuild-metadata change-block-size
+REFUSED = """recompress rebuild-metadata change-block-size
 recompress-categories no-metadata-version-history no-check remove-header""".split()
 
 IS_ROOT = os.geteuid() == 0
@@ -421,6 +421,33 @@ class Image(cli.Case):
         line = run("DWARFSCK", "-lv", self.path("image.dwarfs")).out.split("\n")[0].split()
         shown = time.mktime(time.strptime(" ".join(line[3:5]), "%Y-%m-%d %H:%M"))
         self.assertLess(abs(shown - before), 200)
+
+    def test_times_before_1970(self):
+        """The format has none: one warning says how many there are."""
+        tree = self.tree()
+        os.utime(self.path("tree", "sub", "noise"), ns=(5, -1))
+        os.utime(self.path("tree", "empty"), (-10**8, -10**8))
+        if os.stat(self.path("tree", "empty")).st_mtime >= 0:
+            self.skipTest("the file system has none either")
+
+        def pack(*options):
+            return self.expect(run("MKDWARFS", "-i", tree, "-o", self.path("x"), "-f", "-l1",
+                                   "--no-progress", *options), 0).err
+
+        told = pack()
+        self.assertEqual(told.count("before 1970"), 1, told)
+        self.assertIn("warning: times before 1970 are stored as 1970, which the format begins "
+                      "with: those of 2 entries", told)
+        listed = run("DWARFSCK", "-lv", self.path("x"), env={**os.environ, "TZ": "UTC"}).out
+        for name in "sub/noise", "empty":
+            line = next(line for line in listed.splitlines() if line.endswith(" " + name))
+            self.assertIn("1970-01-01 00:00", line)
+        os.utime(self.path("tree", "sub", "c.bin"), (-7, 7))
+        self.assertIn("those of 3 entries", pack("--keep-all-times"))
+        self.assertNotIn("1970", pack("--set-time=now", "--keep-all-times"))
+        self.assertIn(f"'{tree}/sub/noise': time before 1970", pack("--log-level=verbose"))
+        os.utime(self.path("tree", "empty"), (0, 0))
+        self.assertIn("those of 1 entry", pack("--metadata-compression=null"))
 
     def test_chmod(self):
         tree = self.tree()

@@ -19,13 +19,11 @@ import zipfile
 os.environ["LC_ALL"] = "C"
 
 import cli  # noqa: E402
-from cli import run  # noqa: E402
+from cli import IS_NATIVE, run  # noqa: E402
 from archives import (END, IS_ROOT, Archives, base256, directory, entry, everything,  # noqa: E402
                       header, link, pax, symlink, tar)
 import tap  # noqa: E402
 
-IS_NATIVE = not os.environ.get("DWARFS_SANITIZED") and "vgpreload" not in os.environ.get(
-    "LD_PRELOAD", "")
 BLOCK = 512
 
 

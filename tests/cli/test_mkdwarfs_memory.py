@@ -15,13 +15,11 @@ import sys
 import unittest
 
 import cli
-from cli import run
+from cli import IS_NATIVE, run
 import absent
 import tap
 
 QUIET = ("--progress=none", "--no-history", "--no-create-timestamp")
-IS_NATIVE = not os.environ.get("DWARFS_SANITIZED") and "vgpreload" not in os.environ.get(
-    "LD_PRELOAD", "")
 
 # In a process of its own, as a child counts what its parent had before it began.
 MEASURE = ("import resource, subprocess, sys; code = subprocess.call(sys.argv[1:]); "

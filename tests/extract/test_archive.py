@@ -398,6 +398,40 @@ for name, options, resolution, lost in (
         walker.must_agree(expected, got, resolution_ns=resolution, links=name != "7zip")
         os.unlink(place("rich." + name))
 
+with suite.case("iso9660: paths that are too long for Joliet are named, and nothing else"):
+    where = place("long paths")
+    long_part, cut = "d" * 60, "\u00e9" * 62 + "\U0001f409" * 4  # of which Joliet has 64 units
+    fits = [f"{'/'.join([long_part] * 3)}/{'f' * 56}", f"{cut}/{'b' * 54}/{'c' * 55}", "short"]
+    breaks = [f"{'/'.join([long_part] * 3)}/{'g' * 57}", f"{cut}/{'b' * 54}/{'c' * 56}"]
+    for name in fits + breaks:
+        write(f"{where}/{name}", name.encode())
+    image = pack(where)
+    done = export("-i", image, "-f", "iso9660", "-o", place("long.iso"), "--continue-on-error")
+    must_fail(done, *breaks, "its path takes 241 bytes, of which Joliet holds 240",
+              "finished with 2 errors")
+    if shutil.which("bsdtar"):
+        got = subprocess.run(["bsdtar", "-tf", place("long.iso")], capture_output=True, check=True,
+                             env={**os.environ, "LC_ALL": "C.UTF-8"}).stdout.decode().splitlines()
+        assert set(fits) <= set(got) and not set(breaks) & set(got), got
+    for options in "!joliet", "iso9660:!joliet":
+        must_work(export("-i", image, "-f", "iso9660", "-o", place("long.iso"),
+                         "--format-options=" + options))
+    must_fail(export("-i", image, "-f", "iso9660", "-o", place("long.iso"),
+                     "--format-options=joliet=long"), "Joliet holds 240", "extraction aborted")
+
+with suite.case("iso9660: a file that is too large, with its size"):
+    where = place("too large")
+    write(where + "/small", b"small")
+    with open(where + "/large", "wb") as out:
+        out.truncate((1 << 32) + 5)
+    image = pack(where)
+    done = export("-i", image, "-f", "iso9660", "-o", place("large.iso"))
+    must_fail(done, "large: a file of 4294967301 bytes: the iso9660 format cannot hold more than "
+              "4294967295, but with the option iso-level=3", "extraction aborted")
+    done = export("-i", image, "-f", "iso9660", "-o", place("large.iso"), "--continue-on-error")
+    must_fail(done, "large: a file of 4294967301 bytes", "finished with 1 error")
+    assert os.path.getsize(place("large.iso")) < 1 << 20
+
 with suite.case("an odd name of an attribute costs GNU tar none of the others"):
     tree_path = place("odd attributes")
     write(tree_path + "/one", b"1")
@@ -555,9 +589,51 @@ with suite.case("names that would lead whoever unpacks it elsewhere are refused"
     for name in ("Q1", "W2/inner", "good", "dir/good"):
         write(f"{where}/{name}", name.encode())
     image = with_names(pack(where, "-l1", "--pack-metadata=none"), {b"Q1": b"..", b"W2": b".."})
-    done = export("-i", image, "-f", "tar", "-o", place("evil.tar"), "--continue-on-error")
+    done = export("-i", image, "-f", "tar", "-o", place("evil.tar"))
     must_fail(done, "cannot be a name", "extraction aborted")
     assert not os.path.exists(place("evil.tar"))
+    for words in ([], ["--archive-order=tree"], ["-n0"], ["--pattern=**"]):
+        done = export("-i", image, "-f", "tar", "-o", place("evil.tar"), "--continue-on-error",
+                      *words)
+        must_fail(done, "?: metadata: the name of entry", "cannot be a name",
+                  "finished with 2 errors")
+        with tarfile.open(place("evil.tar")) as archive:
+            assert sorted(archive.getnames()) == [".", "dir", "dir/good", "good"]
+            for name in "good", "dir/good":
+                assert archive.extractfile(name).read() == name.encode()
+
+with suite.case("a name deeper down that cannot be one: its directory is said"):
+    where = place("evil below")
+    for name in ("some/where/Q1", "some/where/z", "some/zz"):
+        write(f"{where}/{name}", name.encode())
+    image = with_names(pack(where, "-l1", "--pack-metadata=none"), {b"Q1": b"./"})
+    done = export("-i", image, "-f", "zip", "-o", place("evil.zip"), "--continue-on-error")
+    must_fail(done, "some/where/?: metadata", "finished with 1 error")
+    with zipfile.ZipFile(place("evil.zip")) as archive:
+        assert archive.read("some/where/z") == b"some/where/z"
+        assert sorted(archive.namelist()) == ["some/", "some/where/", "some/where/z", "some/zz"]
+
+with suite.case("a directory whose attributes are damaged: what is in it is there"):
+    image = tap.data("badfs", "crafted", "meta-inode-group-index-out-of-range.dwarfs")
+    for words, want in ((["--pattern=foo/bar"], {"foo/bar"}),
+                        (["--pattern=**"], {"foo/bar", "foo/1/fmt.sh", "empty"})):
+        done = export("-i", image, "-f", "tar", "-o", place("group.tar"), "--continue-on-error",
+                      "--skip-devices", *words)
+        must_fail(done, "foo: metadata", "finished with 1 error")
+        with tarfile.open(place("group.tar")) as archive:
+            names = set(archive.getnames())
+        assert want <= names and "foo" not in names, names
+        assert "empty" in want or names == {".", "foo/bar"}, names
+
+with suite.case("files whose chunks are damaged are named, in any order"):
+    image = tap.data("badfs", "crafted", "meta-chunk-block-out-of-range.dwarfs")
+    for words in ([], ["--archive-order=tree"]):
+        done = export("-i", image, "-f", "tar", "-o", place("chunk.tar"), "--continue-on-error",
+                      "--skip-devices", *words)
+        must_fail(done, "foo/1/2/3/4/5/6/7/8/9/b: metadata: a chunk", "finished with 1 error")
+        with tarfile.open(place("chunk.tar")) as archive:
+            names = set(archive.getnames())
+        assert "perl-exec.sh" in names and "foo/1/2/3/4/5/6/7/8/9/b" not in names, names
 
 shutil.rmtree(scratch, ignore_errors=True)
 suite.finish()

@@ -35,6 +35,7 @@ from ._options import Probe
 from ._pack import Decision, extract, pack, preview
 from ._path import Path, Walk
 from ._progress import Phase, Progress
+from ._report import ExportReport, ImportReport
 from . import _dwarfs
 
 __version__: str = _dwarfs.dwarfs_version_string()
@@ -53,10 +54,12 @@ __all__ = [
     "Error",
     "ErrorCode",
     "ExistsError",
+    "ExportReport",
     "File",
     "Finding",
     "HistoryStep",
     "Image",
+    "ImportReport",
     "InputFile",
     "InvalidError",
     "IsDirectoryError",

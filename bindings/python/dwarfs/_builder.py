@@ -10,8 +10,10 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Union
 
 from . import _dwarfs
 from ._context import Context, handle_of
+from ._errors import Error
 from ._options import configure, split_time
 from ._progress import ProgressCallback, watcher
+from ._report import ImportReport, ImportReportCallback, Reporter
 from ._source import is_buffer
 
 #: Where the contents of a file come from.
@@ -136,6 +138,8 @@ class Builder:
     def add_archive(self, source: str | os.PathLike[Any] | int | bytes | bytearray | memoryview,
                     format: str = "auto", *, strip_components: int = 0,
                     prefix: str | os.PathLike[Any] = "", whiteouts: bool = False,
+                    continue_on_error: bool = False,
+                    report: ImportReportCallback | None = None,
                     progress: ProgressCallback | None = None) -> int:
         """Add what an archive holds: tar, cpio, zip and what else libarchive reads, whatever it
         is compressed with, from a path, a descriptor, or a buffer.
@@ -143,22 +147,36 @@ class Builder:
         What is there already is replaced. `strip_components` leaves out names at the beginning
         of each path, `prefix` puts all below a directory of the image. With `whiteouts` the
         archive is a layer of a container image: files ".wh.NAME" hide what was there before.
-        Returns how many entries lost an attribute; each was named in the log.
+
+        Stops at the first entry that an image cannot hold, such as one with ".." in its path, and
+        the image should not be made then. With `continue_on_error` such entries are left out;
+        what is wrong with the archive as such is raised all the same.
+
+        `report(what, path, why)` is told about each entry that is lost, is there without an
+        attribute, or came in place of a directory with something in it: what became of it, an
+        ImportReport, its path, and the reason as text. An exception in it, or in `progress`,
+        stops the import and is raised.
+
+        Returns how many entries lost an attribute or were left out; each was named in the log.
         """
         archive = _dwarfs.dwarfs_archive_import_new(self._handle)
         _dwarfs.dwarfs_archive_import_set_format(archive, format)
         _dwarfs.dwarfs_archive_import_set_strip_components(archive, strip_components)
         _dwarfs.dwarfs_archive_import_set_prefix(archive, prefix)
         _dwarfs.dwarfs_archive_import_set_whiteouts(archive, whiteouts)
-        watch = watcher(progress)  # borrowed by the import
+        _dwarfs.dwarfs_archive_import_set_continue_on_error(archive, continue_on_error)
+        reporter = Reporter(report, ImportReport)  # borrowed by the import
+        _dwarfs.dwarfs_archive_import_set_report(archive, reporter.callback)
+        _dwarfs.dwarfs_archive_import_set_cancel(archive, reporter.cancel)
+        watch = watcher(progress)  # likewise
         _dwarfs.dwarfs_archive_import_set_progress(archive, watch)
-        if isinstance(source, int):
-            _dwarfs.dwarfs_archive_import_fd(archive, source)
-        elif is_buffer(source):
-            _dwarfs.dwarfs_archive_import_memory(archive, source)
-        else:
-            _dwarfs.dwarfs_archive_import_path(archive, source)
-        return int(_dwarfs.dwarfs_archive_import_warnings(archive))
+        try:
+            _import(archive, source)
+        except Error:
+            if not _dwarfs.dwarfs_archive_import_is_complete(archive):
+                raise
+        return int(_dwarfs.dwarfs_archive_import_warnings(archive) +
+                   _dwarfs.dwarfs_archive_import_failures(archive))
 
     def remove(self, path: str | bytes | os.PathLike[Any], *,
                contents_only: bool = False) -> None:
@@ -191,6 +209,15 @@ class Builder:
             _dwarfs.dwarfs_builder_add_pieces(self._handle, path, item,
                                               _UNKNOWN if size is None else size,
                                               lambda: next(pieces, None))
+
+
+def _import(archive: Any, source: Any) -> None:
+    if isinstance(source, int):
+        _dwarfs.dwarfs_archive_import_fd(archive, source)
+    elif is_buffer(source):
+        _dwarfs.dwarfs_archive_import_memory(archive, source)
+    else:
+        _dwarfs.dwarfs_archive_import_path(archive, source)
 
 
 def _mode(mode: int | None, target: Any) -> int:

@@ -13,6 +13,7 @@ from ._context import Context, handle_of
 from ._errors import Error
 from ._path import Path, Walk
 from ._progress import ProgressCallback, watcher
+from ._report import ExportReport, ExportReportCallback, Reporter
 from ._source import Source, open_source
 
 
@@ -355,6 +356,7 @@ class Image:
                patterns: Iterable[str | builtins.bytes] = (), tree_order: bool = False,
                skip_devices: bool = False, skip_specials: bool = False, xattrs: bool = True,
                continue_on_error: bool = False,
+               report: ExportReportCallback | None = None,
                progress: ProgressCallback | None = None) -> None:
         """Write everything as an archive, to a path or a file descriptor.
 
@@ -366,7 +368,11 @@ class Image:
 
         Stops at the first entry that the format cannot hold or that cannot be read, and then
         leaves no file; with `continue_on_error` such entries are left out, and the error comes
-        at the end. `patterns` are as for extract(). An exception in `progress` stops it.
+        at the end. `patterns` are as for extract().
+
+        `report(what, path, why)` is told about each entry that is not in the archive as it is in
+        the image: what became of it, an ExportReport, its path, and the reason as text. An
+        exception in it, or in `progress`, stops the export and is raised.
         """
         export = _dwarfs.dwarfs_archive_export_new(self._use())
         _dwarfs.dwarfs_archive_export_set_format(export, format)
@@ -380,7 +386,10 @@ class Image:
         _dwarfs.dwarfs_archive_export_set_skip_specials(export, skip_specials)
         _dwarfs.dwarfs_archive_export_set_xattrs(export, xattrs)
         _dwarfs.dwarfs_archive_export_set_continue_on_error(export, continue_on_error)
-        watch = watcher(progress)  # borrowed by the export
+        reporter = Reporter(report, ExportReport)  # borrowed by the export
+        _dwarfs.dwarfs_archive_export_set_report(export, reporter.callback)
+        _dwarfs.dwarfs_archive_export_set_cancel(export, reporter.cancel)
+        watch = watcher(progress)  # likewise
         _dwarfs.dwarfs_archive_export_set_progress(export, watch)
         if isinstance(target, int):
             _dwarfs.dwarfs_archive_export_to_fd(export, target)

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api/nomem: memory that runs out, at every place in turn.
+ */
+#include <stdatomic.h>
+
+#include "nomem.h"
+
+#define MAX_POINTS 1500 /* of failure for each operation; more are sampled */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *data, size_t size);
+char *__real_strdup(const char *text);
+int __real_posix_memalign(void **data, size_t alignment, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *data, size_t size);
+char *__wrap_strdup(const char *text);
+int __wrap_posix_memalign(void **data, size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+
+/* Count down; at 0 this one fails, and all after it if told so. */
+static atomic_long countdown = -1;
+static atomic_bool for_good;
+static atomic_long count;
+
+static bool fails(void)
+{
+	long left;
+
+	atomic_fetch_add(&count, 1);
+	left = atomic_load(&countdown);
+	if (left < 0)
+		return false;
+	left = atomic_fetch_sub(&countdown, 1);
+	if (left > 0)
+		return false;
+	if (atomic_load(&for_good)) {
+		atomic_store(&countdown, 0);
+		return true;
+	}
+	return left == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *data, size_t size)
+{
+	return fails() ? NULL : __real_realloc(data, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+	return fails() ? NULL : __real_strdup(text);
+}
+
+int __wrap_posix_memalign(void **data, size_t alignment, size_t size)
+{
+	return fails() ? 12 /* ENOMEM */ : __real_posix_memalign(data, alignment, size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+	return fails() ? NULL : __real_aligned_alloc(alignment, size);
+}
+
+/* -- the test ------------------------------------------------------------------------ */
+
+void nomem_everywhere(const struct fixture *fixture, nomem_operation run, bool all)
+{
+	dwarfs_error *err = NULL;
+	long total, n, step;
+	int ret, failed = 0;
+
+	atomic_store(&countdown, -1);
+	atomic_store(&count, 0);
+	assert_success(run(fixture, &err), err);
+	total = atomic_load(&count);
+	assert_true(total > 5);
+	step = total / MAX_POINTS + 1;
+	for (n = 0; n < total; n += n < MAX_POINTS / 2 ? 1 : step) {
+		atomic_store(&for_good, all);
+		atomic_store(&countdown, n);
+		ret = run(fixture, &err);
+		atomic_store(&countdown, -1);
+		if (ret < 0 && ret != DWARFS_ERR_NOMEM)
+			fail_msg("allocation %ld of %ld: %d, %s", n, total, ret,
+				 dwarfs_error_message(err));
+		failed += ret < 0;
+		if (ret < 0)
+			assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_NOMEM);
+		dwarfs_error_free(err);
+		err = NULL;
+	}
+	assert_true(failed > 5);
+}

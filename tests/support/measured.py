@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""Run a program on what may be made to harm: how it ends, what it says, its peak of memory."""
+import os
+import subprocess
+import tempfile
+import time
+
+SECONDS_EACH = 30
+
+
+class Run:
+    """A program that has ended, with its output (.text) and its peak of memory (.resident)."""
+
+    def __init__(self, *command):
+        with tempfile.TemporaryFile() as log:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
+                                       stderr=log)
+            deadline = time.monotonic() + SECONDS_EACH
+            while True:
+                pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+                if pid:
+                    break
+                if time.monotonic() > deadline:
+                    process.kill()
+                    process.wait()
+                    raise AssertionError(f"{command} hangs")
+                time.sleep(0.0005)
+            process.returncode = self.code = os.waitstatus_to_exitcode(status)
+            self.resident = usage.ru_maxrss << 10
+            log.seek(0)
+            self.text = log.read().decode("utf-8", "replace")
