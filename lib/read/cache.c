@@ -98,12 +98,30 @@ static void unpin(struct cache *cache, struct slot *slot)
 	pthread_mutex_unlock(&cache->lock);
 }
 
+/* Where somebody reads who goes through a unit: what is behind that he has not had yet.
+ */
+static void note_head(struct resident *resident, struct range range)
+{
+	unsigned at = 0;
+
+	while (at < HEADS && atomic_load_explicit(&resident->heads[at],
+						  memory_order_relaxed) != range.from)
+		at++;
+	if (at == HEADS)
+		at = atomic_fetch_add_explicit(&resident->next_head, 1,
+					       memory_order_relaxed) %
+		     HEADS;
+	atomic_store_explicit(&resident->heads[at], range.from + range.size,
+			      memory_order_relaxed);
+}
+
 /* Reads in one go, with none of another unit between them, count once. */
-static void touch(struct cache *cache, struct resident *resident)
+static void touch(struct cache *cache, struct resident *resident, struct range range)
 {
 	struct slot *slot = resident->slot;
 	unsigned uses;
 
+	note_head(resident, range);
 	atomic_store_explicit(&resident->last_ms, dw_cache_now_ms(),
 			      memory_order_relaxed);
 	if (atomic_load_explicit(&cache->touched, memory_order_relaxed) == slot)
@@ -204,7 +222,7 @@ static bool take_resident(struct cache *cache, struct slot *slot, struct range r
 	if (!resident)
 		return false;
 	if (range.from + range.size <= atomic_load(&resident->ready)) {
-		touch(cache, resident);
+		touch(cache, resident, range);
 		*cached_out = (struct cached){
 			.data = resident->bytes + range.from,
 			.size = (size_t)range.size,
@@ -235,18 +253,6 @@ static void count_hit(struct cache *cache)
 	atomic_fetch_add_explicit(&cache->hits, 1, memory_order_relaxed);
 }
 
-/* How much of what its neighbours need may be kept of all blocks, besides one that is
- * being decoded. */
-static uint64_t room_for_neighbours(const struct cache *cache)
-{
-	uint64_t budget = cache->budget, work = cache->largest_work;
-	uint64_t room = dw_cache_room_for_extents(cache);
-
-	if (work < budget && room > budget - work)
-		room = budget - work > budget / 8 ? budget - work : budget / 8;
-	return room;
-}
-
 /* Whether most of what is between them is nobody's. */
 static bool are_scattered(const struct range *list, size_t count)
 {
@@ -267,17 +273,23 @@ static bool are_scattered(const struct range *list, size_t count)
  */
 static int find_wants(struct cache *cache, struct dwarfs_image *image, uint32_t block,
 		      dwarfs_inode inode, uint64_t from, struct range **list_out,
-		      size_t *count_out, dwarfs_error **err)
+		      struct wants *wants_out, dwarfs_error **err)
 {
-	uint64_t room = room_for_neighbours(cache);
+	uint64_t room = dw_cache_room_beside(cache);
+	size_t count;
 	int ret;
 
 	pthread_mutex_unlock(&cache->lock);
-	ret = dw_siblings_in(image, inode, block, from, room, list_out, count_out, err);
+	ret = dw_siblings_in(image, inode, block, from, room, list_out, &count, err);
 	pthread_mutex_lock(&cache->lock);
-	if (image->slots[block].is_large && !are_scattered(*list_out, *count_out))
-		*count_out = 0;
-	return ret;
+	if (ret < 0)
+		return ret;
+	wants_out->in_row = !are_scattered(*list_out, count);
+	if (image->slots[block].is_large && wants_out->in_row)
+		count = 0;
+	wants_out->list = *list_out;
+	wants_out->count = count;
+	return 0;
 }
 
 /* Have it decoded, by whom ever. The lock is held on entry and exit. */
@@ -302,9 +314,8 @@ static int get_slowly(struct cache *cache, struct dwarfs_image *image, dwarfs_in
 		if (!list && inode != NO_INODE && !unit.part && !unit.slot->work &&
 		    dw_cache_is_missed(cache, unit.slot)) {
 			ret = find_wants(cache, image, block, inode, range.from, &list,
-					 &wants.count, err);
+					 &wants, err);
 			inode = NO_INODE;
-			wants.list = list;
 			continue;
 		}
 		if (unit.slot->work)
@@ -480,7 +491,7 @@ static int split(struct dwarfs_image *image, uint32_t block, const struct wants 
 static int harvest_unit(struct cache *cache, const struct unit *unit,
 			const struct wants *wants, struct range *room, dwarfs_error **err)
 {
-	struct wants left = { room, missing(unit, wants, room) };
+	struct wants left = { .list = room, .count = missing(unit, wants, room) };
 	int ret = 0;
 
 	/* Twice: what another one was at need not have been what is wanted here. */
@@ -510,7 +521,7 @@ int dw_cache_harvest(struct dwarfs_image *image, uint32_t block,
 	pthread_mutex_lock(&cache->lock);
 	for (size_t i = 0, end = 0; i < count && ret == 0; i = end) {
 		struct unit unit = unit_at(image, block, list[i].from);
-		struct wants own = { list + i, 0 };
+		struct wants own = { .list = list + i };
 
 		while (end < count &&
 		       unit_at(image, block, list[end].from).slot == unit.slot)
@@ -545,6 +556,7 @@ void dw_cache_forget(struct dwarfs_image *image)
 		for (size_t j = 0; parts && j < parts->count; j++)
 			forget_slot(cache, &parts->slots[j]);
 		if (parts) {
+			free(atomic_load(&parts->proof));
 			free(parts->slots);
 			free(parts->list);
 			free(parts);
@@ -575,8 +587,8 @@ void dw_cache_trim(struct cache *cache, uint64_t max_age_ms)
 	pthread_mutex_lock(&cache->lock);
 	trim_queue(cache, &cache->probation, before);
 	trim_queue(cache, &cache->main, before);
-	for (struct extent *extent = cache->oldest_extent; extent; extent = next) {
-		next = extent->newer;
+	for (struct extent *extent = cache->first_extent; extent; extent = next) {
+		next = extent->next;
 		if (extent->last_ms <= before)
 			dw_cache_drop_extent(cache, extent);
 	}

@@ -25,7 +25,8 @@ struct slot {
 	atomic_uint state;	     /* pins, and whether there is a resident */
 	struct resident *resident;   /* while the state says so */
 	struct work *work;	     /* somebody is at it; under the lock */
-	struct extent *extents;	     /* parts that were kept; under the lock */
+	struct extent *extents;	     /* parts that were kept: a tree; under the lock */
+	struct extent *nearly_read;  /* those that somebody is about to be through with */
 	uint64_t left_at;	     /* when it was evicted last; 0: never */
 	struct parts *_Atomic parts; /* of a block that is not decoded as a whole */
 	bool is_whole;	 /* a block was seen to have no parts; under the lock */
@@ -53,6 +54,7 @@ struct cached {
 struct wants {
 	const struct range *list;
 	size_t count;
+	bool in_row; /* there is little between them: no copies are made */
 };
 
 /* The cache of a context, made when it is asked for first. */

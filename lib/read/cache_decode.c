@@ -7,10 +7,13 @@
  */
 #include <string.h>
 
+#include "hash/hash.h"
 #include "os/pages.h"
 #include "read/cache_inner.h"
 
 #define STEP_BYTES    ((size_t)128 << 10) /* decoded before others are told */
+#define FIRST_BYTES   ((size_t)16 << 10)  /* at least, of a unit that is begun */
+#define BEYOND_BYTES  ((size_t)128 << 10) /* that a step may give more, at most */
 #define RESERVE_BYTES ((size_t)1 << 20)	  /* at a time */
 
 static uint32_t section_of(const struct unit *unit)
@@ -27,6 +30,74 @@ static struct slot *slot_of_block(const struct unit *unit)
 static int explain(const struct unit *unit, int ret, dwarfs_error **err)
 {
 	return dw_explain(err, ret, "section %" PRIu32 " (BLOCK)", section_of(unit));
+}
+
+/* -- what is stored ------------------------------------------------------------------ */
+
+/* What is stored of a part, with what fills it up. */
+static struct range stored_range(const struct codec_part *part)
+{
+	return (struct range){ part->stored_from,
+			       (part->stored_size + 3) & ~UINT64_C(3) };
+}
+
+/* The hash of a block was found to match: note what its parts are to be like. Others may
+ * do the same. */
+static int prove(const struct unit *unit, struct parts *parts,
+		 const struct stored *stored, dwarfs_error **err)
+{
+	struct span payload = dw_stored_payload(stored);
+	auto_free struct proof *proof = NULL;
+	struct proof *none = NULL;
+
+	if (stored->is_proved || payload.size < HEAD_BYTES || atomic_load(&parts->proof))
+		return 0;
+	proof = dw_calloc(1, sizeof(*proof) + parts->count * sizeof(proof->xxh3[0]));
+	if (!proof)
+		return dw_fail_nomem(err);
+	proof->header = stored->header;
+	memcpy(proof->head, payload.data, HEAD_BYTES);
+	for (size_t i = 0; i < parts->count && dw_verifies_blocks(unit->image); i++) {
+		struct range range = stored_range(&parts->list[i]);
+		uint64_t rest;
+
+		/* It is not that in which the parts were found. */
+		if (range.from > payload.size)
+			return dw_fail(err, DWARFS_ERR_CORRUPT, "its size has changed");
+		rest = payload.size - range.from;
+		proof->xxh3[i] = dw_xxh3_64(payload.data + range.from,
+					    range.size < rest ? range.size : rest);
+	}
+	if (atomic_compare_exchange_strong(&parts->proof, &none, proof))
+		proof = NULL;
+	return 0;
+}
+
+static struct proof *proof_of(const struct unit *unit)
+{
+	struct parts *parts = atomic_load(&slot_of_block(unit)->parts);
+
+	return unit->part ? atomic_load(&parts->proof) : NULL;
+}
+
+/* Look at the hash of a unit, or of its block. Without the lock. */
+static int verify(const struct unit *unit, struct resident *resident, dwarfs_error **err)
+{
+	const struct stored *stored = &resident->stored;
+	struct parts *parts = atomic_load(&slot_of_block(unit)->parts);
+	const struct proof *proof;
+	int ret;
+
+	if (resident->is_taken_out) {
+		proof = atomic_load(&parts->proof);
+		return dw_verifies_blocks(unit->image)
+			       ? dw_verify_part(unit->image, section_of(unit), stored,
+						proof->xxh3[unit->part - parts->list],
+						err)
+			       : 0;
+	}
+	ret = dw_verify_block(unit->image, section_of(unit), stored, err);
+	return ret == 0 && parts ? prove(unit, parts, stored, err) : ret;
 }
 
 /* -- opening a unit ------------------------------------------------------------------ */
@@ -66,6 +137,30 @@ static int divide(uint32_t codec, struct span payload, uint64_t size,
 	return 0;
 }
 
+static int new_pages(struct resident *resident, dwarfs_error **err)
+{
+	resident->page_bytes = resident->size ? (size_t)resident->size : 1;
+	resident->pages = dw_pages_new(resident->page_bytes);
+	resident->bytes = resident->pages;
+	return resident->pages ? 0 : dw_fail_nomem(err);
+}
+
+/* Without the lock. */
+static int start_part(const struct unit *unit, struct resident *resident,
+		      dwarfs_error **err)
+{
+	uint32_t codec = resident->stored.header.compression;
+	int ret;
+
+	resident->size = unit->part->size;
+	if (!dw_codec_may_have_parts(codec))
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "its compression has changed");
+	if ((ret = new_pages(resident, err)) < 0)
+		return ret;
+	return dw_decoder_new_part(codec, dw_stored_payload(&resident->stored),
+				   unit->part, resident->pages, &resident->decoder, err);
+}
+
 /* Without the lock. */
 static int start_decoding(const struct unit *unit, struct resident *resident,
 			  struct parts **parts_out, dwarfs_error **err)
@@ -74,8 +169,11 @@ static int start_decoding(const struct unit *unit, struct resident *resident,
 	struct span payload = dw_stored_payload(stored);
 	uint32_t codec = stored->header.compression;
 	uint64_t most = unit->image->view->block_size;
-	int ret = dw_codec_unpacked_size(codec, payload, &resident->size, err);
+	int ret = 0;
 
+	if (unit->part)
+		return start_part(unit, resident, err);
+	ret = dw_codec_unpacked_size(codec, payload, &resident->size, err);
 	if (ret == 0 && resident->size > most)
 		ret = dw_fail(err, DWARFS_ERR_CORRUPT,
 			      "it announces %" PRIu64 " bytes where at most %" PRIu64
@@ -85,20 +183,14 @@ static int start_decoding(const struct unit *unit, struct resident *resident,
 		resident->bytes = payload.data;
 		return 0;
 	}
-	if (ret == 0 && !unit->part && !unit->slot->is_whole)
+	if (ret == 0 && !unit->slot->is_whole)
 		ret = divide(codec, payload, resident->size, parts_out, err);
+	if (ret == 0 && *parts_out && !resident->is_trusted)
+		ret = prove(unit, *parts_out, stored, err);
 	if (ret < 0 || *parts_out)
 		return ret;
-	if (unit->part)
-		resident->size = unit->part->size;
-	resident->page_bytes = resident->size ? (size_t)resident->size : 1;
-	resident->pages = dw_pages_new(resident->page_bytes);
-	if (!resident->pages)
-		return dw_fail_nomem(err);
-	resident->bytes = resident->pages;
-	if (unit->part)
-		return dw_decoder_new_part(codec, payload, unit->part, resident->pages,
-					   &resident->decoder, err);
+	if ((ret = new_pages(resident, err)) < 0)
+		return ret;
 	return dw_decoder_new(codec, payload, resident->pages, (size_t)resident->size,
 			      &resident->decoder, err);
 }
@@ -111,7 +203,7 @@ uint64_t dw_cache_bytes_until(const struct resident *resident, uint64_t ready)
 	if (resident->decoder)
 		bytes += dw_decoder_memory(resident->decoder, (size_t)ready);
 	if (resident->stored.bytes)
-		bytes += resident->stored.header.length;
+		bytes += resident->stored.taken.size;
 	return bytes;
 }
 
@@ -147,12 +239,38 @@ static bool may_verify_late(const struct unit *unit, const struct resident *resi
 static int load(const struct unit *unit, struct resident *resident, dwarfs_error **err)
 {
 	DW_LATENCY_SPAN(unit->image->latency, DWARFS_LATENCY_LOAD);
+	const struct proof *proof = proof_of(unit);
 	uint32_t section = section_of(unit);
-	int ret = dw_stored_read(unit->image, section, &resident->stored, err);
+	int ret;
 
-	resident->is_trusted = ret == 0 && may_verify_late(unit, resident);
+	resident->is_taken_out = proof != NULL;
+	if (proof)
+		ret = dw_stored_read_part(unit->image, section, &proof->header,
+					  (struct span){ proof->head, HEAD_BYTES },
+					  stored_range(unit->part), &resident->stored,
+					  err);
+	else
+		ret = dw_stored_read(unit->image, section, &resident->stored, err);
+	resident->is_trusted = ret == 0 && !proof && may_verify_late(unit, resident);
 	if (ret == 0 && !resident->is_trusted)
-		ret = dw_verify_block(unit->image, section, &resident->stored, err);
+		ret = verify(unit, resident, err);
+	return ret;
+}
+
+/* How much of what is stored will be read. Without the lock. */
+static int measure_stored(const struct unit *unit, uint64_t *bytes_out,
+			  dwarfs_error **err)
+{
+	struct section_header header;
+	int ret;
+
+	if (proof_of(unit)) {
+		*bytes_out = stored_range(unit->part).size;
+		return 0;
+	}
+	ret = dw_locate_header(unit->image, section_of(unit), &header, err);
+	if (ret == 0)
+		*bytes_out = header.length;
 	return ret;
 }
 
@@ -161,18 +279,16 @@ static int load(const struct unit *unit, struct resident *resident, dwarfs_error
 static int open_unit(struct cache *cache, const struct unit *unit, struct work *work,
 		     struct resident *resident, dwarfs_error **err)
 {
-	uint64_t block_size = unit->image->view->block_size;
-	struct section_header header;
+	uint64_t most = 2 * unit->image->view->block_size + 65536, stored = 0;
 	struct parts *parts = NULL;
 	int ret;
 
 	pthread_mutex_unlock(&cache->lock);
-	ret = dw_locate_header(unit->image, section_of(unit), &header, err);
+	ret = measure_stored(unit, &stored, err);
 	pthread_mutex_lock(&cache->lock);
 	if (ret < 0)
 		return ret;
-	if (header.length <= 2 * block_size + 65536 &&
-	    !claim(cache, work, resident, header.length))
+	if (stored <= most && !claim(cache, work, resident, stored))
 		return NO_ROOM;
 	pthread_mutex_unlock(&cache->lock);
 	if ((ret = load(unit, resident, err)) == 0 &&
@@ -221,23 +337,45 @@ static void distrust(struct cache *cache, const struct unit *unit)
 		distrust_slot(cache, &parts->slots[i]);
 }
 
+/*
+ * Where a step ends. Who needs little of a large unit does not wait for much more: what
+ * is decoded beyond it is no more than there was before, so that somebody who goes on
+ * through the unit soon goes in full steps.
+ */
+static size_t end_of_step(const struct resident *resident, size_t ready, uint64_t upto)
+{
+	size_t more = ready < FIRST_BYTES ? FIRST_BYTES : ready;
+	uint64_t end = ready + (uint64_t)more;
+
+	if (end < upto || resident->size <= STEP_BYTES)
+		end = resident->size <= STEP_BYTES ? resident->size : upto;
+	if (end > (uint64_t)ready + STEP_BYTES)
+		end = (uint64_t)ready + STEP_BYTES;
+	return (size_t)(end < resident->size ? end : resident->size);
+}
+
 /* Decode a little more; an outcome. The lock is held but for the time that takes. */
 static int decode_step(struct cache *cache, const struct unit *unit, struct work *work,
 		       struct resident *resident, uint64_t upto, dwarfs_error **err)
 {
-	size_t ready = atomic_load(&resident->ready), target = ready + STEP_BYTES, done;
+	size_t ready = atomic_load(&resident->ready), done;
+	size_t target = end_of_step(resident, ready, upto);
+	/* Some codecs go on to the end of a block of their own. */
+	uint64_t least = target + (uint64_t)BEYOND_BYTES < resident->size
+				 ? target + (uint64_t)BEYOND_BYTES
+				 : resident->size;
 	uint64_t ahead = ready + RESERVE_BYTES;
 	bool was_damaged = resident->is_trusted && slot_of_block(unit)->is_damaged;
 	int ret = 0;
 
-	if (target > resident->size)
-		target = (size_t)resident->size;
 	if (ahead > upto)
-		ahead = upto > target ? upto : target;
+		ahead = upto;
+	if (ahead < least)
+		ahead = least;
 	/* Step by step when there is no room for more at once. */
 	if (cache->used + dw_cache_bytes_until(resident, ahead) - resident->charged >
 	    cache->budget)
-		ahead = target;
+		ahead = least;
 	if (!claim(cache, work, resident, dw_cache_bytes_until(resident, ahead)))
 		return NO_ROOM;
 	pthread_mutex_unlock(&cache->lock);
@@ -246,8 +384,7 @@ static int decode_step(struct cache *cache, const struct unit *unit, struct work
 		ret = dw_decoder_run(resident->decoder, target, err);
 	done = dw_decoder_done(resident->decoder);
 	if (ret == 0 && resident->is_trusted && (was_damaged || done == resident->size))
-		ret = dw_verify_block(unit->image, section_of(unit), &resident->stored,
-				     err);
+		ret = verify(unit, resident, err);
 	if (ret == 0 && was_damaged)
 		ret = dw_decoder_run(resident->decoder, target, err);
 	pthread_mutex_lock(&cache->lock);

@@ -5,7 +5,8 @@
  *	cache.c		who asks: hits, parts of blocks, what is lent
  *	cache_work.c	who decodes, and who waits for that
  *	cache_decode.c	how a unit is opened and decoded
- *	cache_room.c	what is kept: the budget, what leaves first, extents
+ *	cache_room.c	what is kept: the budget, what leaves first
+ *	cache_extent.c	copies of parts of what is not kept
  */
 #ifndef DW_READ_CACHE_INNER_H
 #define DW_READ_CACHE_INNER_H
@@ -22,6 +23,9 @@
 /* Of resident.uses. */
 #define MAX_USES 3
 
+/* So many readers of a resident are told from each other. */
+#define HEADS 4
+
 /* What is decoded for itself: a block, or a part of one. */
 struct unit {
 	struct dwarfs_image *image;
@@ -30,11 +34,28 @@ struct unit {
 	struct slot *slot;
 };
 
+/* What parts need of the beginning of a block's payload. */
+#define HEAD_BYTES 12
+
+/*
+ * What was found to be good of a block with parts. The hash in its header is one of all
+ * that is stored. To look at it again for each part would take longer than decoding does,
+ * so when it is found to match, each part gets a hash of its own, of the same bytes. From
+ * then on no more is read than a part, and what is read is compared with that, wherever
+ * it comes from: what a source gives the second time need not be what it gave the first.
+ */
+struct proof {
+	struct section_header header;
+	uint8_t head[HEAD_BYTES];
+	uint64_t xxh3[]; /* by part; 0 where hashes are not looked at */
+};
+
 /* A block that consists of parts: they have slots of their own. */
 struct parts {
 	size_t count;
 	struct codec_part *list;
 	struct slot *slots;
+	struct proof *_Atomic proof; /* NULL: there is none yet */
 };
 
 struct queue {
@@ -55,13 +76,17 @@ struct resident {
 	struct stored stored;
 	struct decoder *decoder; /* NULL: all is there */
 	uint64_t charged;
-	uint64_t most;	 /* so much it will take at most, from now on; under the lock */
-	bool is_trusted; /* its hash is looked at when all is decoded */
-	uint8_t worth;	 /* rounds that it stays because it is slow to decode */
+	uint64_t most;	   /* so much it will take at most, from now on; under the lock */
+	bool is_trusted;   /* its hash is looked at when all is decoded */
+	bool is_taken_out; /* of what is stored of its block only this part was read */
+	uint8_t worth;	   /* rounds that it stays because it is slow to decode */
 	atomic_uchar uses;
-	_Atomic uint64_t last_ms; /* when it was read last */
-	uint32_t lent;		  /* pins that may stay for long; under the lock */
-	uint32_t passed;	  /* to so many, in its last moments; under the lock */
+	_Atomic uint64_t last_ms;      /* when it was read last */
+	_Atomic uint64_t heads[HEADS]; /* and up to where, by each who goes through it */
+	atomic_uchar next_head;
+	bool comes_back; /* it was decoded before, and left not long ago */
+	uint32_t lent;	 /* pins that may stay for long; under the lock */
+	uint32_t passed; /* to so many, in its last moments; under the lock */
 	struct queue *queue;
 	struct resident *older, *newer;
 };
@@ -70,14 +95,14 @@ struct resident {
 struct extent {
 	struct range range;
 	uint32_t pins;
-	uint32_t batch;	   /* those that were made at the same time */
-	uint64_t given;	   /* bytes, to readers */
-	struct slot *slot; /* NULL: it is kept no longer */
-	struct extent *next_in_slot;
-	struct extent *older, *newer;
+	uint32_t batch;			/* those that were made at the same time */
+	uint64_t given;			/* bytes, to readers */
+	struct slot *slot;		/* NULL: it is kept no longer */
+	struct extent *before, *behind; /* by place, in the slot */
+	struct extent *previous, *next; /* by when they leave */
+	struct extent *next_nearly_read, **nearly_read_at;
 	uint64_t last_ms;
-	uint8_t *bytes;
-	uint8_t *pages; /* NULL: they follow this */
+	uint8_t *bytes; /* pages, or they follow this */
 };
 
 /* Bytes to be kept when the unit cannot be, or in any case. */
@@ -122,7 +147,8 @@ struct cache {
 	struct work *line_first, *line_last; /* those that wait until they are alone */
 	bool alone;			     /* one is */
 	struct queue probation, main;
-	struct extent *oldest_extent, *newest_extent;
+	struct extent *first_extent, *last_extent; /* to leave */
+	struct extent *batch_extent; /* in front of it goes the next one of a batch */
 	uint64_t extent_bytes,
 		unread_bytes; /* of all, and of those not read to the end */
 	uint32_t extent_count, batch;
@@ -229,6 +255,12 @@ void dw_cache_free_resident(struct cache *cache, struct resident *resident);
 /* What it takes is so much now. */
 void dw_cache_charge(struct cache *cache, struct resident *resident, uint64_t bytes);
 
+static inline void dw_cache_note_use(struct cache *cache)
+{
+	if (cache->used > cache->most_used)
+		cache->most_used = cache->used;
+}
+
 /* Let go of what is worth least. */
 void dw_cache_evict_to(struct cache *cache, uint64_t limit);
 
@@ -252,13 +284,25 @@ uint64_t dw_cache_limit(const struct cache *cache, const struct work *work);
 /* What all extents together may take. */
 uint64_t dw_cache_room_for_extents(const struct cache *cache);
 
+/* And beside a block that is being decoded. */
+uint64_t dw_cache_room_beside(const struct cache *cache);
+
+/* -- cache_extent.c; all under the lock ---------------------------------------------- */
+
 /* Keep copies of what is wanted of a resident, as far as it is there: all, or only what
  * is to be kept in any case. What is kept in all stays within so many bytes. */
 void dw_cache_keep_wants(struct cache *cache, const struct resident *resident,
 			 const struct want *wants, size_t count, bool all,
 			 uint64_t limit);
 
-/* One that has the first of these bytes. */
+/*
+ * A unit leaves, which nobody reads from any more: of what stands behind the places where
+ * it was read, so much stays at most, in the pages where it is. The rest of it is still
+ * to be freed.
+ */
+void dw_cache_leave_behind(struct cache *cache, struct resident *resident, uint64_t most);
+
+/* The one that has the first of these bytes. */
 struct extent *dw_cache_find_extent(const struct slot *slot, struct range range);
 void dw_cache_give_extent(struct cache *cache, struct extent *extent, struct range range,
 			  struct cached *cached_out);

@@ -44,10 +44,11 @@ static int add_want(struct work *work, struct range range, bool in_any_case,
 /*
  * A range that somebody reads, with what stands behind it: that is kept if the unit
  * cannot be, so there is more of it where much has to be decoded before it, which at
- * most doubles or so what there is to do; and less, the more readers there are.
+ * most doubles or so what there is to do; and less, the more readers there are, and when
+ * it is known that nothing is needed from some place on.
  */
 static int add_reader(const struct cache *cache, struct work *work, struct range range,
-		      dwarfs_error **err)
+		      uint64_t end, dwarfs_error **err)
 {
 	uint64_t before = range.from > work->began ? range.from - work->began : 0;
 	uint64_t least = cache->budget / WINDOW_SHARE >> cache->narrow;
@@ -58,6 +59,8 @@ static int add_reader(const struct cache *cache, struct work *work, struct range
 		window = least;
 	if (window > most)
 		window = most;
+	if (window > end - range.from)
+		window = end - range.from;
 	if (window > range.size)
 		range.size = window;
 	return add_want(work, range, false, err);
@@ -266,8 +269,10 @@ static void finish(struct cache *cache, struct work *work, struct resident *resi
 		pass(cache, work, resident);
 		return;
 	}
-	dw_cache_keep_wants(cache, resident, work->wants, work->want_count,
-			    work->comes_back, cache->budget);
+	/* What else is wanted of one that comes back it leaves behind. */
+	resident->comes_back |= work->comes_back;
+	dw_cache_keep_wants(cache, resident, work->wants, work->want_count, false,
+			    cache->budget);
 	release(cache, resident,
 		work->harvests && work->made && work->waiters == 0 &&
 			has_all(work, resident));
@@ -288,6 +293,30 @@ static void end_work(struct cache *cache, struct slot *slot, struct work *work)
 	free(work->wants);
 }
 
+/* What is wanted from the beginning: nothing is decoded yet. */
+static int begin(const struct cache *cache, const struct unit *unit, struct work *work,
+		 struct range range, const struct wants *wants, dwarfs_error **err)
+{
+	uint64_t end = UINT64_MAX;
+	int ret;
+
+	if (wants && !wants->in_row) {
+		ret = add_want(work, range, false, err);
+		return ret < 0 ? ret : add_wants(work, wants, err);
+	}
+	if (wants) {
+		const struct range *last = &wants->list[wants->count - 1];
+
+		end = last->from + last->size;
+		if (end < range.from + range.size)
+			end = range.from + range.size;
+	}
+	ret = add_reader(cache, work, range, end, err);
+	if (ret == 0 && work->comes_back)
+		ret = add_others(work, unit->slot, err);
+	return ret;
+}
+
 static int run(struct cache *cache, const struct unit *unit, struct range range,
 	       const struct wants *wants, struct cached *cached_out, dwarfs_error **err)
 {
@@ -300,7 +329,8 @@ static int run(struct cache *cache, const struct unit *unit, struct range range,
 	struct resident *resident = dw_cache_pin(unit->slot);
 	uint64_t size = UINT64_MAX;
 
-	work.comes_back = !resident && dw_cache_comes_back(cache, unit->slot);
+	work.comes_back = !resident && ((wants && wants->in_row) ||
+					dw_cache_comes_back(cache, unit->slot));
 	if (resident) {
 		work.began = atomic_load(&resident->ready);
 		dw_cache_unpin(unit->slot);
@@ -308,12 +338,7 @@ static int run(struct cache *cache, const struct unit *unit, struct range range,
 	if (pthread_cond_init(&work.moved, NULL) != 0)
 		return dw_fail_nomem(err);
 	unit->slot->work = &work;
-	if (!wants)
-		work.code = add_reader(cache, &work, range, &problem);
-	else if ((work.code = add_want(&work, range, false, &problem)) == 0)
-		work.code = add_wants(&work, wants, &problem);
-	if (work.code == 0 && work.comes_back && !wants)
-		work.code = add_others(&work, unit->slot, &problem);
+	work.code = begin(cache, unit, &work, range, wants, &problem);
 	resident = NULL;
 	if (work.code == 0)
 		work.code = decode(cache, unit, &work, &resident, &problem);
@@ -388,7 +413,7 @@ static int wait_for(struct cache *cache, const struct unit *unit, struct range r
 int dw_cache_wait(struct cache *cache, const struct unit *unit, struct range range,
 		  struct cached *cached_out, dwarfs_error **err)
 {
-	int ret = add_reader(cache, unit->slot->work, range, err);
+	int ret = add_reader(cache, unit->slot->work, range, UINT64_MAX, err);
 
 	return ret < 0 ? ret : wait_for(cache, unit, range, cached_out, err);
 }

@@ -29,9 +29,11 @@ struct stored {
 	struct section_header header;
 	const uint8_t *bytes; /* header, then header.length bytes */
 	size_t header_bytes;
-	uint8_t *owned; /* NULL: they are those of the source */
-	dwarfs_io *io;	/* which outlives this */
-	bool is_proved; /* its hashes need no look any more */
+	struct range taken; /* of them, behind the header: all, or what was asked for */
+	uint8_t *owned;	    /* NULL: they are those of the source, or: */
+	uint8_t *pages;	    /* nothing else of them is there than what was asked for */
+	dwarfs_io *io;	    /* which outlives this */
+	bool is_proved;	    /* its hashes need no look any more */
 };
 
 /* The hash of the metadata, when it is computed while the image is in use. */
@@ -116,7 +118,15 @@ static inline struct span dw_stored_payload(const struct stored *stored)
  * see where it is. */
 int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
 		   struct stored *stored_out, dwarfs_error **err);
-/* The same, but of a file nothing is read yet that can be mapped. */
+/*
+ * The same, but of a block whose header is known only what one of its parts needs: its
+ * first bytes, which are known, too, and a range, which may be cut off at the end. All
+ * else is not to be looked at.
+ */
+int dw_stored_read_part(const struct dwarfs_image *image, uint32_t section,
+			const struct section_header *header, struct span head,
+			struct range part, struct stored *stored_out, dwarfs_error **err);
+/* The same as dw_stored_read(), but of a file nothing is read yet that can be mapped. */
 int dw_stored_look(const struct dwarfs_image *image, uint32_t section,
 		   struct stored *stored_out, dwarfs_error **err);
 /* Compare hashes; images of version 1 have none. CHECKSUM on a mismatch. */
@@ -125,6 +135,11 @@ int dw_verify_xxh3(const struct dwarfs_image *image, uint32_t section,
 /* The same for a block, unless the opener wants no such check. */
 int dw_verify_block(const struct dwarfs_image *image, uint32_t section,
 		    const struct stored *stored, dwarfs_error **err);
+/* Whether that looks at anything. */
+bool dw_verifies_blocks(const struct dwarfs_image *image);
+/* Compare what was taken of a block with an XXH3 of it. */
+int dw_verify_part(const struct dwarfs_image *image, uint32_t section,
+		   const struct stored *stored, uint64_t xxh3, dwarfs_error **err);
 int dw_verify_sha(const struct dwarfs_image *image, uint32_t section,
 		  const struct stored *stored, dwarfs_error **err);
 

@@ -355,6 +355,7 @@ int dw_salvage_read(const struct dwarfs_image *image, uint32_t section,
 	if (ret < 0)
 		return ret;
 	stored.is_proved = true;
+	stored.taken.size = stored.header.length;
 	*stored_out = stored;
 	stored = (struct stored){ 0 };
 	return 0;

@@ -10,6 +10,7 @@
 #include <dwarfs/image.h>
 
 #include "hash/hash.h"
+#include "os/pages.h"
 #include "read/image.h"
 #include "read/salvage.h"
 
@@ -24,9 +25,13 @@ static bool is_absurd(const struct dwarfs_image *image,
 
 void dw_stored_free(struct stored *stored)
 {
-	if (stored->bytes && !stored->owned)
-		dw_io_unmap(stored->io, stored->bytes,
-			    stored->header_bytes + (size_t)stored->header.length);
+	const size_t size = stored->header_bytes + (size_t)stored->header.length;
+
+	if (stored->bytes && !stored->owned && !stored->pages)
+		dw_io_unmap(stored->io,
+			    stored->bytes + stored->header_bytes + stored->taken.from,
+			    (size_t)stored->taken.size);
+	dw_pages_free(stored->pages, size);
 	free(stored->owned);
 	*stored = (struct stored){ 0 };
 }
@@ -51,6 +56,7 @@ static int read_stored(const struct dwarfs_image *image, uint32_t section, bool 
 			       " bytes, too many for a block of %" PRIu64,
 			       section, stored.header.length, image->view->block_size);
 	/* The header was checked against the size of the source. */
+	stored.taken.size = stored.header.length;
 	size = stored.header_bytes + stored.header.length;
 	if (size > SIZE_MAX)
 		return dw_fail_nomem(err);
@@ -79,6 +85,54 @@ int dw_stored_look(const struct dwarfs_image *image, uint32_t section,
 		   struct stored *stored_out, dwarfs_error **err)
 {
 	return read_stored(image, section, false, stored_out, err);
+}
+
+/* Into pages, so that what is not read takes no memory. */
+static int read_into_pages(struct stored *stored, uint64_t offset, struct span head,
+			   dwarfs_error **err)
+{
+	struct range taken = stored->taken;
+	size_t size = stored->header_bytes + (size_t)stored->header.length;
+	uint8_t *payload;
+
+	if (!(stored->pages = dw_pages_new(size)))
+		return dw_fail_nomem(err);
+	stored->bytes = stored->pages;
+	payload = stored->pages + stored->header_bytes;
+	memcpy(payload, head.data, head.size);
+	return dwarfs_io_read(stored->io, payload + taken.from, (size_t)taken.size,
+			      offset + stored->header_bytes + taken.from, err);
+}
+
+int dw_stored_read_part(const struct dwarfs_image *image, uint32_t section,
+			const struct section_header *header, struct span head,
+			struct range part, struct stored *stored_out, dwarfs_error **err)
+{
+	auto_stored struct stored stored = {
+		.header = *header,
+		.header_bytes = dw_image_header_bytes(image),
+		.taken = part,
+		.io = image->io,
+	};
+	uint64_t offset = image->start + image->sections[section].offset;
+	size_t size = stored.header_bytes + (size_t)header->length;
+	int ret;
+
+	if (part.from > header->length)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "section %" PRIu32 ": its size has changed", section);
+	if (part.size > header->length - part.from)
+		stored.taken.size = header->length - part.from;
+	part = stored.taken;
+	if (dw_io_map(image->io, stored.header_bytes + head.size, offset) &&
+	    dw_io_map(image->io, (size_t)part.size,
+		      offset + stored.header_bytes + part.from))
+		stored.bytes = dw_io_map_unread(image->io, size, offset);
+	if (!stored.bytes && (ret = read_into_pages(&stored, offset, head, err)) < 0)
+		return ret;
+	*stored_out = stored;
+	stored = (struct stored){ 0 };
+	return 0;
 }
 
 static int fail_hash(const struct dwarfs_image *image, uint32_t section, const char *hash,
@@ -113,6 +167,21 @@ int dw_verify_block(const struct dwarfs_image *image, uint32_t section,
 		    const struct stored *stored, dwarfs_error **err)
 {
 	return image->trusts_blocks ? 0 : dw_verify_xxh3(image, section, stored, err);
+}
+
+bool dw_verifies_blocks(const struct dwarfs_image *image)
+{
+	return !image->trusts_blocks && !dw_image_is_v1(image);
+}
+
+int dw_verify_part(const struct dwarfs_image *image, uint32_t section,
+		   const struct stored *stored, uint64_t xxh3, dwarfs_error **err)
+{
+	const uint8_t *bytes = stored->bytes + stored->header_bytes + stored->taken.from;
+
+	if (dw_xxh3_64(bytes, (size_t)stored->taken.size) != xxh3)
+		return fail_hash(image, section, "what is stored now", err);
+	return 0;
 }
 
 int dw_verify_sha(const struct dwarfs_image *image, uint32_t section,
