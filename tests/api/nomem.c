@@ -3,6 +3,7 @@
  * api/nomem: memory that runs out, at every place in turn.
  */
 #include <stdatomic.h>
+#include <sys/xattr.h>
 
 #include "nomem.h"
 
@@ -104,4 +105,25 @@ void nomem_everywhere(const struct fixture *fixture, nomem_operation run, bool a
 		err = NULL;
 	}
 	assert_true(failed > 5);
+}
+
+int nomem_setup(void **state)
+{
+	const struct fixture *fixture;
+	dwarfs_builder *builder;
+	char path[200];
+	int ret = fixture_setup(state);
+
+	if (ret != 0)
+		return ret;
+	fixture = *state;
+	snprintf(path, sizeof(path), "%s/dir/copy", fixture->tree);
+	(void)setxattr(path, "user.one", "1", 1, 0);
+	(void)setxattr(path, "user.two", "", 0, 0);
+	snprintf(path, sizeof(path), "%s/dir/sub", fixture->tree);
+	(void)setxattr(path, "user.one", "1", 1, 0);
+	builder = new_builder(fixture, NULL);
+	ret = dwarfs_builder_write_path(builder, fixture->path, true, NULL);
+	dwarfs_builder_free(builder);
+	return ret;
 }

@@ -11,6 +11,10 @@
 
 #include "support.h"
 
+/* As fixture_setup(), with the image of its directory, which has extended attributes
+ * where the file system has them. */
+int nomem_setup(void **state);
+
 /* 0 or the code of the failure, all of its own freed. */
 typedef int (*nomem_operation)(const struct fixture *fixture, dwarfs_error **err);
 

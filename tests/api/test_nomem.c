@@ -3,7 +3,6 @@
  * api/test_nomem: memory that runs out while images are read, extracted, compared and
  * made.
  */
-#include <sys/xattr.h>
 
 #include "nomem.h"
 
@@ -388,28 +387,6 @@ static void building_of_items_survives(void **state)
 	nomem_everywhere(*state, build_items, true);
 }
 
-/* The image of the directory, with extended attributes where the file system has them. */
-static int setup(void **state)
-{
-	const struct fixture *fixture;
-	dwarfs_builder *builder;
-	char path[200];
-	int ret = fixture_setup(state);
-
-	if (ret != 0)
-		return ret;
-	fixture = *state;
-	snprintf(path, sizeof(path), "%s/dir/copy", fixture->tree);
-	(void)setxattr(path, "user.one", "1", 1, 0);
-	(void)setxattr(path, "user.two", "", 0, 0);
-	snprintf(path, sizeof(path), "%s/dir/sub", fixture->tree);
-	(void)setxattr(path, "user.one", "1", 1, 0);
-	builder = new_builder(fixture, NULL);
-	ret = dwarfs_builder_write_path(builder, fixture->path, true, NULL);
-	dwarfs_builder_free(builder);
-	return ret;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,5 +404,5 @@ int main(void)
 		cmocka_unit_test(building_of_items_survives),
 	};
 
-	return cmocka_run_group_tests(tests, setup, fixture_teardown);
+	return cmocka_run_group_tests(tests, nomem_setup, fixture_teardown);
 }

@@ -5,7 +5,6 @@
  * The allocations of libarchive itself do not fail here: it is a library of its own, out
  * of the reach of --wrap.
  */
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "nomem.h"
@@ -128,25 +127,6 @@ static void formats_by_name_survive(void **state)
 	nomem_everywhere(*state, export_by_name, true);
 }
 
-/* The image of the directory, with extended attributes where the file system has them. */
-static int setup(void **state)
-{
-	const struct fixture *fixture;
-	dwarfs_builder *builder;
-	char path[200];
-	int ret = fixture_setup(state);
-
-	if (ret != 0)
-		return ret;
-	fixture = *state;
-	snprintf(path, sizeof(path), "%s/dir/copy", fixture->tree);
-	(void)setxattr(path, "user.one", "1", 1, 0);
-	builder = new_builder(fixture, NULL);
-	ret = dwarfs_builder_write_path(builder, fixture->path, true, NULL);
-	dwarfs_builder_free(builder);
-	return ret;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -156,5 +136,5 @@ int main(void)
 		cmocka_unit_test(formats_by_name_survive),
 	};
 
-	return cmocka_run_group_tests(tests, setup, fixture_teardown);
+	return cmocka_run_group_tests(tests, nomem_setup, fixture_teardown);
 }
