@@ -161,6 +161,8 @@ DWARFS_API int dwarfs_archive_import_set_spool(dwarfs_archive_import *import,
  * Go on after an entry that an image cannot hold: each is reported to the log of the builder's
  * context and counted, and the call that reads the archive fails at its end, with all other
  * entries added: see dwarfs_archive_import_is_complete(). By default it stops at the first.
+ * What was at the path of such an entry before stays; hard links of the archive to it fail, too,
+ * also where the link itself has replaced something by then.
  *
  * An archive that is damaged, cut off, or not known ends the call in any case, and so does want
  * of memory or room.

@@ -42,6 +42,14 @@ static void report(const struct export_run *run, int what, const char *path,
 		run->export->report(what, path, why, run->export->report_user);
 }
 
+/* libarchive does in some of its messages. */
+static bool names(const char *message, const char *path)
+{
+	const size_t length = strlen(path);
+
+	return strncmp(message, path, length) == 0 && message[length] == ':';
+}
+
 int dw_export_lose(struct export_run *run, int what, const char *path, int code,
 		   dwarfs_error *why, dwarfs_error **err)
 {
@@ -51,8 +59,7 @@ int dw_export_lose(struct export_run *run, int what, const char *path, int code,
 		return code;
 	}
 	report(run, what, path, dwarfs_error_message(why));
-	/* libarchive names some, too. */
-	if (strncmp(dwarfs_error_message(why), path, strlen(path)) != 0)
+	if (!names(dwarfs_error_message(why), path))
 		dw_explain(&why, code, "%s", path);
 	dw_error_at_path(&why, code, path);
 	run->export->failures++;

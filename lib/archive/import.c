@@ -138,7 +138,7 @@ int dw_import_add(struct import_job *job, const struct buffer *path,
 	ret = dwarfs_builder_add_item(builder, text, path->size, item, err);
 	if (ret == 0 && count > 0)
 		dw_import_tell_replaced(job, copy, count);
-	return ret;
+	return ret < 0 ? ret : dw_import_note_lost(job, path, false, err);
 }
 
 /* -- one archive ----------------------------------------------------------------- */
@@ -301,6 +301,7 @@ static void begin(struct import_job *job, dwarfs_archive_import *import)
 static int end(struct import_job *job, int ret)
 {
 	dw_import_free_late(job);
+	free(dw_steal(job->lost));
 	archive_read_free(job->archive);
 	dw_locale_leave(&job->locale);
 	dw_feed_release(&job->feed);

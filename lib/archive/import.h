@@ -33,10 +33,16 @@ struct dwarfs_archive_import {
  * nothing of it is added before these come.
  */
 struct late_file {
-	char *key;	    /* as the archive calls it */
-	struct buffer path; /* in the image */
+	char *key;     /* its first name, as the archive has it */
+	bool is_named; /* that is the first of the names, too */
 	dwarfs_item *item;
-	struct buffer names; /* further ones, each with a NUL */
+	struct buffer names; /* in the image, each with a NUL */
+};
+
+/* Whether what is at a path of the image should be something else; by the path's hash. */
+struct lost_path {
+	uint64_t hash; /* 0: the place is free */
+	bool is_lost;
 };
 
 /* One archive while it is read. */
@@ -52,6 +58,8 @@ struct import_job {
 	bool is_cpio;
 	struct late_file *late;
 	size_t late_count, late_room;
+	struct lost_path *lost; /* a table of lost_room places, a power of two */
+	size_t lost_count, lost_room;
 	bool is_broken; /* the archive: nothing more can be read of it */
 	bool is_left;	/* an entry failed that ends the import */
 	int first_code; /* of the first entry that was left out */
@@ -125,12 +133,29 @@ int dw_import_acl_value(struct import_job *job, int type, struct buffer *value,
 /* A further name: the entry at job->path is what the archive calls target. */
 int dw_import_link(struct import_job *job, const char *target, dwarfs_error **err);
 
+/* The file that waits for its contents under that name, or NULL. */
+struct late_file *dw_import_find_late(struct import_job *job, const char *target);
+
+/* The entry is a further name of it, at job->path if it is named, and may have the
+ * contents; then late is gone. */
+int dw_import_link_late(struct import_job *job, struct late_file *late, bool is_named,
+			dwarfs_error **err);
+
 /* Put off an entry of a cpio archive until its contents come. */
-int dw_import_defer(struct import_job *job, dwarfs_error **err);
+int dw_import_defer(struct import_job *job, bool is_named, dwarfs_error **err);
 
 /* Add what was put off, and has no contents. */
 int dw_import_add_late(struct import_job *job, dwarfs_error **err);
 void dw_import_free_late(struct import_job *job);
+
+/* -- import_lost.c --------------------------------------------------------------- */
+
+/* Note that an entry of this archive is not where it should be, or that one is. */
+int dw_import_note_lost(struct import_job *job, const struct buffer *path, bool is_lost,
+			dwarfs_error **err);
+
+/* Whether what is at the path of the image, if anything, is from before such an entry. */
+bool dw_import_is_lost(const struct import_job *job, const struct buffer *path);
 
 /* -- import_path.c --------------------------------------------------------------- */
 

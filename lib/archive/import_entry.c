@@ -145,36 +145,59 @@ static int add(struct import_job *job, dwarfs_error **err)
 	return ret;
 }
 
-static int take(struct import_job *job, dwarfs_error **err)
+/* An entry that has a place in the image. */
+static int take_named(struct import_job *job, const char *target, dwarfs_error **err)
 {
-	const char *target = archive_entry_hardlink(job->entry);
 	int ret;
 
-	if ((ret = dw_import_path(job->import, job->shown, &job->path, err)) <= 0)
-		return ret;
 	if (job->import->whiteouts && (ret = obey_whiteout(job, err)) != 0)
 		return ret < 0 ? ret : 0;
-	/* Some cpio archives give all directories one number. */
-	if (target && archive_entry_filetype(job->entry) != AE_IFDIR)
+	if (target)
 		return dw_import_link(job, target, err);
 	if (has_late_contents(job))
-		return dw_import_defer(job, err);
+		return dw_import_defer(job, true, err);
 	return add(job, err);
+}
+
+/* named: whether it has such a place. Contents that others wait for count even if not. */
+static int take(struct import_job *job, bool named, dwarfs_error **err)
+{
+	const char *target = archive_entry_hardlink(job->entry);
+	struct late_file *late;
+
+	/* Some cpio archives give all directories one number. */
+	if (archive_entry_filetype(job->entry) == AE_IFDIR)
+		target = NULL;
+	if (target && (late = dw_import_find_late(job, target)))
+		return dw_import_link_late(job, late, named, err);
+	if (named)
+		return take_named(job, target, err);
+	return !target && has_late_contents(job) ? dw_import_defer(job, false, err) : 0;
+}
+
+static int lose(struct import_job *job, int code, dwarfs_error *why, dwarfs_error **err)
+{
+	return dw_import_lose(job, job->shown ? job->shown : "", code, why, err);
 }
 
 int dw_import_entry(struct import_job *job, dwarfs_error **err)
 {
 	dwarfs_error *why = NULL;
-	int ret;
+	int named, ret;
 
 	job->shown = archive_entry_pathname(job->entry);
-	if (job->shown)
-		ret = take(job, &why);
-	else
+	if (!job->shown) {
 		ret = dw_fail(&why, DWARFS_ERR_CORRUPT,
 			      "number %" PRIu64 " has no name that can be read",
 			      job->progress.items_done + 1);
-	if (ret == 0)
+		return lose(job, ret, why, err);
+	}
+	named = dw_import_path(job->import, job->shown, &job->path, &why);
+	if (named < 0 && (ret = lose(job, named, dw_steal(why), err)) < 0)
+		return ret;
+	if ((ret = take(job, named > 0, &why)) == 0)
 		return 0;
-	return dw_import_lose(job, job->shown ? job->shown : "", ret, why, err);
+	if ((ret = lose(job, ret, why, err)) < 0 || named <= 0)
+		return ret;
+	return dw_import_note_lost(job, &job->path, true, err);
 }

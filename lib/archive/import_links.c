@@ -14,7 +14,6 @@
 static void free_late(struct late_file *late)
 {
 	free(late->key);
-	dw_buffer_free(&late->path);
 	dw_buffer_free(&late->names);
 	dwarfs_item_free(late->item);
 	*late = (struct late_file){ 0 };
@@ -30,15 +29,21 @@ void dw_import_free_late(struct import_job *job)
 	job->late_count = job->late_room = 0;
 }
 
-int dw_import_defer(struct import_job *job, dwarfs_error **err)
+static int add_name(struct import_job *job, struct late_file *late, dwarfs_error **err)
 {
-	struct late_file late = { .key = strdup(job->shown) };
+	int ret = dw_buffer_append(&late->names, job->path.data, job->path.size, err);
+
+	return ret < 0 ? ret : dw_buffer_append(&late->names, "", 1, err);
+}
+
+int dw_import_defer(struct import_job *job, bool is_named, dwarfs_error **err)
+{
+	struct late_file late = { .key = strdup(job->shown), .is_named = is_named };
 	int ret;
 
 	if (!late.key)
 		return dw_fail_nomem(err);
-	if ((ret = dw_buffer_append(&late.path, job->path.data, job->path.size, err)) <
-		    0 ||
+	if ((is_named && (ret = add_name(job, &late, err)) < 0) ||
 	    (ret = dw_import_item(job, &late.item, err)) < 0 ||
 	    (ret = dw_grow(&job->late, &job->late_room, job->late_count + 1, err)) < 0) {
 		free_late(&late);
@@ -49,12 +54,12 @@ int dw_import_defer(struct import_job *job, dwarfs_error **err)
 }
 
 /* The one that came last, as what belongs together is close together. */
-static struct late_file *find_late(struct import_job *job, const char *key)
+struct late_file *dw_import_find_late(struct import_job *job, const char *target)
 {
 	size_t i;
 
 	for (i = job->late_count; i-- > 0;) {
-		if (strcmp(job->late[i].key, key) == 0)
+		if (strcmp(job->late[i].key, target) == 0)
 			return &job->late[i];
 	}
 	return NULL;
@@ -76,14 +81,16 @@ static int add_link(struct import_job *job, const struct buffer *path,
 	return ret;
 }
 
-/* The next of the further names, or NULL. */
-static const char *next_name(const struct late_file *late, size_t *at)
+/* The next of the names, which is empty behind the last one. */
+static struct buffer next_name(const struct late_file *late, size_t *at)
 {
-	const char *name = (const char *)late->names.data + *at;
+	struct buffer name = { 0 };
 
-	if (*at >= late->names.size)
-		return NULL;
-	*at += strlen(name) + 1;
+	if (*at < late->names.size) {
+		name.data = late->names.data + *at;
+		name.size = strlen((const char *)name.data);
+		*at += name.size + 1;
+	}
 	return name;
 }
 
@@ -92,17 +99,22 @@ static int lose_late(struct import_job *job, const struct late_file *late, int c
 		     dwarfs_error *why, dwarfs_error **err)
 {
 	dwarfs_error *copy = NULL;
-	const char *name;
+	struct buffer name;
 	size_t at = 0;
 	int ret;
 
 	dw_error_copy(&copy, code, why);
 	ret = dw_import_lose(job, late->key, code, copy, err);
-	while (ret == 0 && (name = next_name(late, &at))) {
+	while (ret == 0 && (name = next_name(late, &at)).size > 0) {
+		const bool is_first = name.data == late->names.data;
+
+		ret = dw_import_note_lost(job, &name, true, err);
+		if (ret < 0 || (is_first && late->is_named))
+			continue;
 		copy = NULL;
 		dw_fail(&copy, code, "is a name of '%s', which is left out: %s",
 			late->key, dwarfs_error_message(why));
-		ret = dw_import_lose(job, name, code, copy, err);
+		ret = dw_import_lose(job, (const char *)name.data, code, copy, err);
 	}
 	dwarfs_error_free(why);
 	return ret;
@@ -112,17 +124,18 @@ static int lose_late(struct import_job *job, const struct late_file *late, int c
 static int add_late(struct import_job *job, struct late_file *late, dwarfs_error **err)
 {
 	dwarfs_error *why = NULL;
-	const char *text;
 	size_t at = 0;
-	int ret = dw_import_add(job, &late->path, late->item, &why);
+	struct buffer first = next_name(late, &at), name;
+	int ret;
 
-	if (ret < 0)
+	if (first.size == 0)
+		return 0;
+	if ((ret = dw_import_add(job, &first, late->item, &why)) < 0)
 		return lose_late(job, late, ret, why, err);
-	while (ret == 0 && (text = next_name(late, &at))) {
-		const struct buffer name = { (uint8_t *)text, strlen(text), 0 };
-
-		if ((ret = add_link(job, &name, &late->path, &why)) < 0)
-			ret = dw_import_lose(job, text, ret, dw_steal(why), err);
+	while (ret == 0 && (name = next_name(late, &at)).size > 0) {
+		if ((ret = add_link(job, &name, &first, &why)) < 0)
+			ret = dw_import_lose(job, (const char *)name.data, ret,
+					     dw_steal(why), err);
 	}
 	return ret;
 }
@@ -138,14 +151,12 @@ int dw_import_add_late(struct import_job *job, dwarfs_error **err)
 	return ret;
 }
 
-/* One more name of a file that waits, and maybe the contents. */
-static int link_late(struct import_job *job, struct late_file *late, dwarfs_error **err)
+int dw_import_link_late(struct import_job *job, struct late_file *late, bool is_named,
+			dwarfs_error **err)
 {
 	dwarfs_error *why = NULL;
-	int ret = dw_buffer_append(&late->names, job->path.data, job->path.size, err);
+	int ret = is_named ? add_name(job, late, err) : 0;
 
-	if (ret == 0)
-		ret = dw_buffer_append(&late->names, "", 1, err);
 	if (ret < 0 || archive_entry_size(job->entry) == 0)
 		return ret;
 	if ((ret = dw_import_set_contents(job, late->item, &why)) == 0)
@@ -181,19 +192,18 @@ static int add_as_file(struct import_job *job, dwarfs_error **err)
 
 int dw_import_link(struct import_job *job, const char *target, dwarfs_error **err)
 {
-	struct late_file *late = find_late(job, target);
 	auto_buffer struct buffer to = { 0 };
 	const bool has_contents = archive_entry_filetype(job->entry) == AE_IFREG &&
 				  archive_entry_size(job->entry) > 0;
-	int ret;
+	int ret = dw_import_path(job->import, target, &to, err);
+	bool is_left_out;
 
-	if (late)
-		return link_late(job, late, err);
-	if ((ret = dw_import_path(job->import, target, &to, err)) < 0)
+	if (ret < 0)
 		return dw_explain(err, ret, "target '%s' of the hard link", target);
-	if (has_contents && (ret == 0 || !is_there(job, &to)))
+	is_left_out = ret == 0 || dw_import_is_lost(job, &to);
+	if (has_contents && (is_left_out || !is_there(job, &to)))
 		return add_as_file(job, err);
-	if (ret == 0)
+	if (is_left_out)
 		return dw_fail(err, DWARFS_ERR_NOT_FOUND,
 			       "is a hard link to '%s', which is left out", target);
 	if (to.size != job->path.size || memcmp(to.data, job->path.data, to.size) != 0)

@@ -287,7 +287,12 @@ int dw_lzma_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 	/* When all is there, the end of the payload must be, too. */
 	while (!is_at_end(decoder) &&
 	       (decoder->done < upto || decoder->done == decoder->size)) {
-		lzma_ret ret = go_on(decoder, upto);
+		lzma_ret ret;
+
+		/* A step may have gone beyond its end, up to that of the output. */
+		if (upto < decoder->done)
+			upto = decoder->done;
+		ret = go_on(decoder, upto);
 
 		decoder->window = unpacker->run.window;
 		if (ret == LZMA_BUF_ERROR)

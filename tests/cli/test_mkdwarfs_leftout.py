@@ -124,6 +124,44 @@ class LeftOut(Archives):
         self.lose(data, "last/p", "'q'")
         self.assertEqual(self.names(), ["d", "d/first", "last"])
 
+    def test_late_contents_with_a_name_that_cannot_be(self):
+        good = [newc(b"d", 0o40755), newc(b"d/first", 0o100644, b"1"),
+                newc(b"last", 0o100644, b"2")]
+        trailer = newc(b"TRAILER!!!", 0)
+        for bad in (0, 1, 2):
+            names = [b"p", b"q", b"r"]
+            names[bad] = b"../bad"
+            data = [newc(name, 0o100644, b"text" if number == 2 else b"", 3, 9)
+                    for number, name in enumerate(names)]
+            self.lose(b"".join([*good, *data, trailer]), "'../bad'")
+            for name in names[:bad] + names[bad + 1:]:
+                self.assertEqual(self.contents(name.decode()), b"text")
+
+    def test_late_contents_with_a_name_that_is_stripped(self):
+        trailer = newc(b"TRAILER!!!", 0)
+        for names, kept in (((b"p", b"s/q", b"s/r"), ["q", "r"]),
+                            ((b"s/p", b"s/q", b"r"), ["p", "q"]), ((b"p", b"q", b"r"), [])):
+            data = [newc(name, 0o100644, b"text" if number == 2 else b"", 3, 9)
+                    for number, name in enumerate(names)]
+            self.put(b"".join([*data, trailer]), "--strip-components=1")
+            self.assertEqual(self.names(), kept)
+            for name in kept:
+                self.assertEqual(self.contents(name), b"text")
+
+    def test_a_hard_link_does_not_lead_to_what_is_older(self):
+        lost = header(b"f", gid=b"\x80\0\0\1\0\0\0\0")
+        links = header(b"g", kind=b"1", linkname=b"f") + header(b"h", kind=b"1", linkname=b"g")
+        older = tar([entry("f", b"old")])
+        result = self.merge([older, lost + links + END], ON, code=2)
+        self.assertRegex(result.err, "'g': is a hard link to 'f', which is left out")
+        self.assertRegex(result.err, "'h': is a hard link to 'g', which is left out")
+        self.assertEqual(self.names(), ["f"])
+        self.assertEqual(self.contents("f"), b"old")
+        newer = tar([entry("f", b"new")], tarfile.USTAR_FORMAT)[:1024]
+        self.merge([older, lost + newer + links + END], ON, code=2)
+        self.assertEqual(self.names(), ["f", "g", "h"])
+        self.assertEqual(self.contents("h"), b"new")
+
     def test_attributes_that_cannot_be(self):
         data = between(pax((b"SCHILY.xattr." + b"n" * 300, b"v")) + header(b"a"))
         self.lose(data, "'a'")
