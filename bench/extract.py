@@ -3,7 +3,7 @@
 """Extraction into memory: dwarfsextract against unsquashfs, tar and wimapply, in one run.
 
     extract.py SETS WORK [--only releases,rootfs,logs] [--programs BUILD/utils] [--rounds N]
-               [--target DIRECTORY] [--results FILE]
+               [--target DIRECTORY] [--without xz,wim] [--results FILE]
 
 SETS is what datasets.py makes. Each set is packed once, into WORK: by mkdwarfs at level 7 and with
 zstd, by mksquashfs with blocks of 1 MiB, zstd -19 and xz, by wimcapture, and as
@@ -34,6 +34,7 @@ def parse():
     parser.add_argument("--only", default=SETS)
     parser.add_argument("--programs", default=os.path.join(ROOT, "build", "utils"))
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--without", default="", help="no way whose name has one of these")
     parser.add_argument("--target", help="where to extract to; default: a tmpfs")
     parser.add_argument("--results", help="write all figures to this file, as JSON")
     return parser.parse_args()
@@ -126,6 +127,8 @@ def measure(arguments, name, target, scratch):
     tree = os.path.join(arguments.sets, name)
     figures, files = {}, {}
     for way in ways(arguments.programs):
+        if any(word in way.name for word in arguments.without.split(",") if word):
+            continue
         if way.needed():
             print(f"# {way.name}: no {', '.join(way.needed())}", file=sys.stderr)
             continue
