@@ -166,6 +166,9 @@ int tool_parse_offset(const char *option, const char *text, uint64_t *value_out)
 /* A name of a dwarfs_log_level ("info" and so on). */
 int tool_parse_log_level(const char *option, const char *text, int *level_out);
 
+/* What --log-level says: the level of all messages from then on. */
+int tool_take_log_level(const char *text);
+
 /* A number with a unit from ns to d, or the unit alone; seconds without one. */
 int tool_parse_time_resolution(const char *text, uint64_t *ns_out);
 

@@ -208,16 +208,6 @@ static int add_cat(struct settings *s, const char *path)
 	return 0;
 }
 
-static int set_log_level(const char *value)
-{
-	int level;
-
-	if (tool_parse_log_level("log-level", value, &level))
-		return 1;
-	tool_set_log_level(level);
-	return 0;
-}
-
 static int set(bool *flag)
 {
 	*flag = true;
@@ -277,7 +267,7 @@ static int parse_option(struct settings *s, int id, const char *value)
 	case 'j':
 		return set(&s->json);
 	case OPT_LOG_LEVEL:
-		return set_log_level(value);
+		return tool_take_log_level(value);
 	case OPT_LOG_CONTEXT:
 		tool_set_log_context(true);
 		return 0;

@@ -117,16 +117,6 @@ static int add_pattern(struct settings *settings, const char *text)
 	return 0;
 }
 
-static int take_log_level(const char *text)
-{
-	int level;
-
-	if (tool_parse_log_level("--log-level", text, &level))
-		return 1;
-	tool_set_log_level(level);
-	return 0;
-}
-
 static int take_owner(struct settings *settings, int id, const char *value)
 {
 	switch (id) {
@@ -187,7 +177,7 @@ static int take_word(struct settings *settings, int id, const char *value)
 		settings->trace = value;
 		return 0;
 	case OPT_LOG_LEVEL:
-		return take_log_level(value);
+		return tool_take_log_level(value);
 	default:
 		return add_pattern(settings, value);
 	}

@@ -184,16 +184,6 @@ static int set_text(const char **text, const char *value)
 	return 0;
 }
 
-static int set_log_level(const char *value)
-{
-	int level;
-
-	if (tool_parse_log_level("log-level", value, &level))
-		return 1;
-	tool_set_log_level(level);
-	return 0;
-}
-
 /* Options that stand for one flag each. */
 static int parse_flag(struct settings *s, int id)
 {
@@ -398,7 +388,7 @@ int settings_set(struct settings *settings, int id, const char *value)
 	case 'P':
 		return set_text(&s->pack_metadata, value);
 	case OPT_LOG_LEVEL:
-		return set_log_level(value);
+		return tool_take_log_level(value);
 	case OPT_PROGRESS:
 		return progress_parse_mode(value, &s->progress_mode);
 	case OPT_INPUT_LIST:

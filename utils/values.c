@@ -106,6 +106,16 @@ int tool_parse_log_level(const char *option, const char *text, int *level_out)
 			  text, option);
 }
 
+int tool_take_log_level(const char *text)
+{
+	int level;
+
+	if (tool_parse_log_level("log-level", text, &level))
+		return 1;
+	tool_set_log_level(level);
+	return 0;
+}
+
 int tool_parse_user(const char *option, const char *text, uint32_t *uid_out)
 {
 	const struct passwd *user = getpwnam(text);
