@@ -236,9 +236,9 @@ static void orders_are_kept(void **state)
 		     "4444");
 	expect_order(place, "revpath",
 		     "22"
-		     "4444"
 		     "1"
-		     "333");
+		     "333"
+		     "4444");
 }
 
 static void workers_do_not_change_the_image(void **state)

@@ -182,7 +182,7 @@ static void simple_orders_give_exactly_that_order(void **state)
 	sort_by(place, "path");
 	expect_paths(place, "a/x.txt a/y.bin b.txt c/w.bin c/x.txt d.bin");
 	sort_by(place, "revpath");
-	expect_paths(place, "d.bin c/w.bin a/y.bin b.txt a/x.txt c/x.txt");
+	expect_paths(place, "b.txt d.bin c/w.bin a/x.txt c/x.txt a/y.bin");
 	sort_by(place, "auto"); /* all in one block: as by path */
 	expect_paths(place, "a/x.txt a/y.bin b.txt c/w.bin c/x.txt d.bin");
 	free_place(place);

@@ -58,7 +58,7 @@ class Orders(Blocks):
         self.scattered()
         listed = self.write("list", b"c/0\nz\nno/such/file\na/2\nb/1\na/10\n")
         for order, paths in (("path", ["a/10", "a/2", "b/1", "c/0", "z"]),
-                             ("revpath", ["c/0", "a/10", "b/1", "a/2", "z"]),
+                             ("revpath", ["c/0", "b/1", "a/10", "a/2", "z"]),
                              ("explicit:file=" + listed, ["c/0", "z", "a/2", "b/1", "a/10"])):
             image, _ = self.pack("--order", order, "-W0")
             self.assertEqual(self.stored_order(image), paths, order)
@@ -92,7 +92,7 @@ class Orders(Blocks):
         self.scattered()
         image, _ = self.pack("--categorize=incompressible", "--order=path",
                              "--order=incompressible::revpath", "-W0")
-        self.assertEqual(self.stored_order(image), ["c/0", "a/10", "b/1", "a/2", "z"])
+        self.assertEqual(self.stored_order(image), ["c/0", "b/1", "a/10", "a/2", "z"])
 
 
 class Segments(Blocks):

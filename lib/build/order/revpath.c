@@ -1,55 +1,48 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/revpath: by the path read from its end, so that files with the same ending, then
- * the same name, come together.
+ * order/revpath: by file name, then by the names of the directories above it from the
+ * lowest to the highest, so that files with the same name are stored side by side.
  */
+#include <string.h>
+
 #include "build/order/order.h"
 
-/* Reads a path backwards, one byte at a time. */
-struct backwards {
-	const struct tree *tree;
-	uint32_t entry; /* 0: the path is at its end */
-	struct span name;
-	size_t left; /* of the name */
-};
-
-static struct backwards start(const struct order_input *input, uint32_t number)
+static int compare_names(const struct tree *tree, const struct tree_entry *left,
+			 const struct tree_entry *right)
 {
-	const struct tree *tree = input->tree;
-	uint32_t entry = dw_order_entry(input, number);
-	struct span name = dw_texts_at(&tree->names, tree->entries[entry].name);
+	struct span a, b;
+	int order;
 
-	return (struct backwards){ tree, entry, name, name.size };
-}
-
-/* The byte before; -1 at the start of the path. */
-static int step(struct backwards *path)
-{
-	if (path->left > 0)
-		return path->name.data[--path->left];
-	path->entry = path->tree->entries[path->entry].parent;
-	if (path->entry == 0)
-		return -1;
-	path->name =
-		dw_texts_at(&path->tree->names, path->tree->entries[path->entry].name);
-	path->left = path->name.size;
-	return '/';
+	if (left->name == right->name)
+		return 0;
+	a = dw_texts_at(&tree->names, left->name);
+	b = dw_texts_at(&tree->names, right->name);
+	order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
+	if (order != 0)
+		return order;
+	return a.size < b.size ? -1 : a.size > b.size;
 }
 
 static int compare(const void *left, const void *right, void *user)
 {
+	const struct order_input *input = user;
+	const struct tree *tree = input->tree;
 	const uint32_t *numbers[] = { left, right };
-	struct backwards a = start(user, *numbers[0]);
-	struct backwards b = start(user, *numbers[1]);
+	uint32_t a = dw_order_entry(input, *numbers[0]);
+	uint32_t b = dw_order_entry(input, *numbers[1]);
 
-	for (;;) {
-		int x = step(&a), y = step(&b);
+	/* Entry 0 is the root, which has no name. */
+	while (a != b && a != 0 && b != 0) {
+		int order = compare_names(tree, &tree->entries[a], &tree->entries[b]);
 
-		if (x != y)
-			return x < y ? -1 : 1;
-		if (x < 0) /* the same file */
-			return *numbers[0] < *numbers[1] ? -1 : 1;
+		if (order != 0)
+			return order;
+		a = tree->entries[a].parent;
+		b = tree->entries[b].parent;
 	}
+	if (a != b)
+		return a == 0 ? -1 : 1;
+	return *numbers[0] < *numbers[1] ? -1 : *numbers[0] > *numbers[1];
 }
 
 static int sort(const struct order_input *input, uint32_t *numbers, size_t count,
