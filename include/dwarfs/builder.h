@@ -159,7 +159,7 @@ DWARFS_API int dwarfs_builder_set_category_codec(dwarfs_builder *builder,
  * |------------|------------------|
  * | none       | as found |
  * | path       | by path |
- * | revpath    | by path, read from its end |
+ * | revpath    | by file name, then by the names of the directories above from the lowest up |
  * | auto       | by path, or files that resemble each other together, or the versions of a file
  *                in directories alike together, whichever is found to be smaller on a sample |
  * | similarity | by a hash of which bytes they have |
@@ -683,17 +683,17 @@ DWARFS_API int dwarfs_builder_add_directory(dwarfs_builder *builder, const char 
  * Take only this path of the directory, and those added like it, instead of all that is in
  * it. The directories that lead to it are taken, too; what is in a directory is not.
  *
- * Devices, fifos and sockets that are listed are stored. A path that does not exist is an
- * error in the log and counted; one that is given twice, or an absolute one that is not
- * below the directory, is left out with a warning. With the order "none" files stay in the
- * order in which they were added.
+ * Devices, fifos and sockets that are listed are stored. A path that does not exist, or is
+ * not below the directory, is an error in the log, counted and left out; one that is given
+ * twice is taken once, with a warning. With the order "none" files stay in the order in which
+ * they were added.
  *
  * @param builder  a builder that has not run yet
- * @param path     relative to the directory, with or without "./" in front; or absolute, when
- *                 the directory was given by an absolute path. "" is the directory itself
+ * @param path     relative to the directory, with or without "./" in front; or absolute, by
+ *                 whatever names lead to the directory. "" is the directory itself
  * @param err      receives the details on failure; may be NULL
- * @return 0, or DWARFS_ERR_NOMEM. The run fails with DWARFS_ERR_INVALID when a path is
- *         absolute and the directory is not, or when there are filter rules as well
+ * @return 0, or DWARFS_ERR_NOMEM. The run fails with DWARFS_ERR_INVALID when there are filter
+ *         rules as well
  *
  * Since 0.1.
  */
@@ -705,18 +705,23 @@ DWARFS_API int dwarfs_builder_add_path(dwarfs_builder *builder, const char *path
  *
  *     + pattern   take what matches
  *     - pattern   leave out what matches; a directory with everything below it
- *     . file      rules from a file, one a line; empty lines and those that begin with #
- *                 are skipped
+ *     . file      rules from a file, one a line; empty lines, lines of spaces and those that
+ *                 begin with # are skipped
  *
- * The first rule that matches an entry decides; what none matches is taken. A pattern with /
- * at its end matches directories only, any other one everything but directories: so these
- * are left even when nothing in them is, see dwarfs_builder_set_remove_empty_directories().
+ * The first rule that matches an entry decides; what none matches is taken. The path of a
+ * directory has / at its end here: a pattern with / at its end matches directories only, one
+ * with ** at its end both, any other one everything but directories. So directories are left
+ * even when nothing in them is, see dwarfs_builder_set_remove_empty_directories(). "/a/"
+ * followed by ** matches the directory a and everything below it; with a further / at the end
+ * it matches the directories below a only.
  *
  * A pattern with / at its beginning is matched against the whole path below the root, any
  * other one against its last names, as many as it takes. In it ? stands for one character,
  * * for any number of them within a name, ** for any number of them, [a-z] for one of a
- * set, [!a-z] for one outside of it, and \ takes the next one as it is. The letter i behind
- * the sign ignores the case of ASCII letters: "-i *.bak".
+ * set, [!a-z] or [^a-z] for one outside of it, {c,h} for one of these alternatives, and \
+ * takes the next character as it is. A set may contain classes of ASCII characters, such as
+ * [[:digit:]]; an unknown class is refused. Alternatives may be nested; one alone, {1}, stands
+ * for itself. The letter i after the sign ignores the case of ASCII letters: "-i *.bak".
  *
  * @param builder  a builder that has not run yet
  * @param rule     the rule

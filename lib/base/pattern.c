@@ -128,27 +128,78 @@ static int set_member(struct parser *parser, unsigned char *member_out)
 	return 0;
 }
 
+/* Classes of ASCII characters, as in "[[:digit:]]". */
+static const struct {
+	const char *name;
+	int (*has)(int character);
+} classes[] = {
+	{ "alnum", isalnum }, { "alpha", isalpha }, { "blank", isblank },
+	{ "cntrl", iscntrl }, { "digit", isdigit }, { "graph", isgraph },
+	{ "lower", islower }, { "print", isprint }, { "punct", ispunct },
+	{ "space", isspace }, { "upper", isupper }, { "xdigit", isxdigit },
+};
+
+static bool begins_class(const struct parser *parser)
+{
+	return parser->end - parser->at >= 2 && parser->at[0] == '[' &&
+	       strchr(":.=", parser->at[1]) != NULL;
+}
+
+/* "[:name:]" within a set. */
+static int set_class(struct parser *parser, bool *members)
+{
+	const char *name = parser->at + 2, *end = name;
+
+	while (end < parser->end && *end >= 'a' && *end <= 'z')
+		end++;
+	if (parser->at[1] != ':' || parser->end - end < 2 || memcmp(end, ":]", 2) != 0)
+		return bad_set(parser, "[: without :], or [. or [= (write \\[ for the "
+				       "character) between [ and ]");
+	parser->at = end + 2;
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+		if (strlen(classes[i].name) != (size_t)(end - name) ||
+		    memcmp(classes[i].name, name, (size_t)(end - name)) != 0)
+			continue;
+		for (int byte = 0; byte < 0x80; byte++)
+			members[byte] = members[byte] || classes[i].has(byte);
+		return 0;
+	}
+	return dw_fail(parser->err, DWARFS_ERR_INVALID,
+		       "unknown character class [:%.*s:] in filter pattern",
+		       (int)(end - name), name);
+}
+
+static int set_range(struct parser *parser, bool *members)
+{
+	unsigned char from, to;
+	int ret = set_member(parser, &from);
+
+	if (ret < 0)
+		return ret;
+	to = from;
+	if (parser->end - parser->at >= 2 && parser->at[0] == '-' &&
+	    parser->at[1] != ']') {
+		parser->at++;
+		if ((ret = set_member(parser, &to)) < 0)
+			return ret;
+	}
+	if (to < from)
+		return bad_set(parser, "a range that ends before it begins");
+	for (unsigned byte = from; byte <= to; byte++)
+		members[byte] = true;
+	return 0;
+}
+
 static int set_members(struct parser *parser, bool *members)
 {
 	const char *first = parser->at;
 
 	while (parser->at == first || parser->at == parser->end || *parser->at != ']') {
-		unsigned char from, to;
-		int ret = set_member(parser, &from);
+		int ret = begins_class(parser) ? set_class(parser, members)
+					       : set_range(parser, members);
 
 		if (ret < 0)
 			return ret;
-		to = from;
-		if (parser->end - parser->at >= 2 && parser->at[0] == '-' &&
-		    parser->at[1] != ']') {
-			parser->at++;
-			if ((ret = set_member(parser, &to)) < 0)
-				return ret;
-		}
-		if (to < from)
-			return bad_set(parser, "a range that ends before it begins");
-		for (unsigned byte = from; byte <= to; byte++)
-			members[byte] = true;
 	}
 	parser->at++;
 	return 0;
@@ -250,10 +301,12 @@ static bool is_utf8(const unsigned char *text, size_t length)
 	return true;
 }
 
-/* The path from its last names on, as many as the pattern has. */
-static size_t skip_names(const struct pattern *pattern, const char *path, size_t length)
+/* The path from its last names on, as many as the pattern has; slashes are those after
+ * the path that the pattern has to match, too. */
+static size_t skip_names(const struct pattern *pattern, const char *path, size_t length,
+			 uint32_t slashes)
 {
-	uint32_t names = 0;
+	uint32_t names = slashes;
 
 	for (size_t at = length; at > 0; at--)
 		if (path[at - 1] == '/' && names++ == pattern->slashes)
@@ -292,37 +345,61 @@ static bool has(const uint64_t *states, uint32_t state)
 	return states[state / WORD_BITS] >> state % WORD_BITS & 1;
 }
 
-static bool run(const struct matcher *matcher, uint64_t *states, const char *path,
+static void take(const struct matcher *matcher, uint64_t *states, unsigned char byte)
+{
+	uint64_t carry = 0;
+
+	for (size_t word = 0; word < matcher->pattern->words; word++)
+		states[word] = step(matcher, word, states[word], byte, &carry);
+}
+
+static void run(const struct matcher *matcher, uint64_t *states, const char *path,
 		size_t length)
 {
 	const struct pattern *pattern = matcher->pattern;
 	bool floats = !pattern->is_anchored && pattern->crosses_slashes;
 
+	memset(states, 0, pattern->words * sizeof(states[0]));
 	states[0] = 1;
 	for (size_t i = 0; i < length; i++) {
-		uint64_t carry = 0;
-
-		for (size_t word = 0; word < pattern->words; word++)
-			states[word] = step(matcher, word, states[word],
-					    (unsigned char)path[i], &carry);
+		take(matcher, states, (unsigned char)path[i]);
 		if (floats && path[i] == '/')
 			states[0] |= 1;
 	}
-	return has(states, pattern->items);
+}
+
+static bool ends_in_name_star(const struct pattern *pattern)
+{
+	return has(set_of(pattern, STAY_IN_NAME), pattern->items) &&
+	       !has(set_of(pattern, STAY_ALWAYS), pattern->items);
 }
 
 bool dw_pattern_matches(const struct pattern *pattern, const char *path, size_t length)
+{
+	return dw_pattern_matches_entry(pattern, path, length, false);
+}
+
+bool dw_pattern_matches_entry(const struct pattern *pattern, const char *path,
+			      size_t length, bool is_directory)
 {
 	uint64_t states[MAX_ITEMS / WORD_BITS + 2];
 	struct matcher matcher = { pattern,
 				   is_utf8((const unsigned char *)path, length) };
 
+	/* "a/" followed by * is what is in a: no name is empty. */
+	if (is_directory && ends_in_name_star(pattern))
+		return false;
 	if (!pattern->is_anchored && !pattern->crosses_slashes) {
-		size_t skipped = skip_names(pattern, path, length);
+		size_t skipped;
 
+		if (pattern->slashes < is_directory)
+			return false;
+		skipped = skip_names(pattern, path, length, is_directory);
 		path += skipped;
 		length -= skipped;
 	}
-	memset(states, 0, pattern->words * sizeof(states[0]));
-	return run(&matcher, states, path, length);
+	run(&matcher, states, path, length);
+	if (is_directory)
+		take(&matcher, states, '/');
+	return has(states, pattern->items);
 }

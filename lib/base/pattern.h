@@ -2,10 +2,11 @@
 /*
  * base/pattern: a pattern of paths, as filter rules have it.
  *
- * ? is one character, * any number within a name, ** any number, [a-z] or [!a-z] one of a
- * set, and \ takes the next one as it is. With / at its beginning the pattern is matched
- * against the whole path, otherwise against its last names; what is at its end is for the
- * caller. Characters are those of UTF-8, or bytes in paths that are none.
+ * ? is one character, * any number within a name, ** any number, and \ takes the next one
+ * as it is. [a-z] is one of a set, [!a-z] or [^a-z] one outside of it; a set may have classes
+ * of ASCII characters such as [:digit:]. With / at its beginning the pattern is matched
+ * against the whole path, otherwise against its last names. Characters are those of UTF-8,
+ * or bytes in paths that are not UTF-8.
  */
 #ifndef DW_BASE_PATTERN_H
 #define DW_BASE_PATTERN_H
@@ -21,5 +22,9 @@ void dw_pattern_free(struct pattern *pattern); /* NULL is accepted */
 
 /* Takes time in proportion to the length of the path, whatever the pattern. */
 bool dw_pattern_matches(const struct pattern *pattern, const char *path, size_t length);
+
+/* The same, where the path of a directory has a / at its end (not in the path given). */
+bool dw_pattern_matches_entry(const struct pattern *pattern, const char *path,
+			      size_t length, bool is_directory);
 
 #endif

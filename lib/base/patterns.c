@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/braces.h"
 #include "base/pattern.h"
 #include "base/patterns.h"
 
@@ -93,91 +94,32 @@ static int add_plain(struct adder *adder, const char *text)
 	return 0;
 }
 
-/* Behind what is one thing: an escaped character, a set, or any other character. */
-static const char *skip_one(const char *at)
+/* Every "**" followed by a slash that is a name of its own also stands for none. */
+static int expand_stars(struct adder *adder, const char *text, size_t from)
 {
-	const char *end = at + 1;
+	for (const char *at = text + from; *at; at = dw_braces_skip(at)) {
+		auto_free char *without = NULL;
+		int ret;
 
-	if (*at == '\\')
-		return *end ? end + 1 : end;
-	if (*at != '[')
-		return end;
-	if (*end == '!' || *end == '^')
-		end++;
-	if (*end == ']')
-		end++;
-	for (; *end && *end != ']'; end++)
-		if (*end == '\\' && end[1])
-			end++;
-	return *end ? end + 1 : at + 1; /* if it has no end, it is for others to refuse */
-}
-
-/* The } of a {, or the next comma between these; NULL for none. */
-static const char *end_of_alternative(const char *at)
-{
-	size_t depth = 0;
-
-	for (; *at; at = skip_one(at)) {
-		if (depth == 0 && (*at == ',' || *at == '}'))
-			return at;
-		if (*at == '{')
-			depth++;
-		else if (*at == '}')
-			depth--;
-	}
-	return NULL;
-}
-
-static int expand(struct adder *adder, const char *text, size_t from);
-
-/* The text with what is between begin and end replaced. */
-static int expand_with(struct adder *adder, const char *text, const char *begin,
-		       const char *end, const char *by, size_t by_length)
-{
-	size_t before = (size_t)(begin - text), behind = strlen(end) + 1;
-	auto_free char *made = malloc(before + by_length + behind);
-
-	if (!made)
-		return dw_fail_nomem(adder->err);
-	memcpy(made, text, before);
-	memcpy(made + before, by, by_length);
-	memcpy(made + before + by_length, end, behind);
-	return expand(adder, made, before);
-}
-
-static int expand_braces(struct adder *adder, const char *text, const char *open)
-{
-	const char *close = open + 1, *at = open + 1, *end;
-	int ret = 0;
-
-	while ((close = end_of_alternative(close)) && *close == ',')
-		close++;
-	if (!close)
-		return dw_fail(adder->err, DWARFS_ERR_INVALID,
-			       "unmatched { in filter pattern");
-	for (; ret == 0 && at <= close; at = end + 1) {
-		end = end_of_alternative(at);
-		ret = expand_with(adder, text, open, close + 1, at, (size_t)(end - at));
-	}
-	return ret;
-}
-
-/* Everything before from has no alternatives. */
-static int expand(struct adder *adder, const char *text, size_t from)
-{
-	for (const char *at = text + from; *at; at = skip_one(at)) {
-		if (*at == '{')
-			return expand_braces(adder, text, at);
-		if (at > text && strncmp(at, "**/", 3) == 0 && at[-1] == '/' &&
-		    (at - text < 2 || at[-2] != '\\')) {
-			int ret = expand_with(adder, text, at, at + 3, "", 0);
-
-			if (ret < 0)
-				return ret;
-			at += 2;
-		}
+		if (at == text || strncmp(at, "**/", 3) != 0 || at[-1] != '/' ||
+		    (at - text >= 2 && at[-2] == '\\'))
+			continue;
+		if (!(without = strdup(text)))
+			return dw_fail_nomem(adder->err);
+		memmove(without + (at - text), at + 3, strlen(at + 3) + 1);
+		if ((ret = expand_stars(adder, without, (size_t)(at - text))) < 0)
+			return ret;
+		at += 2;
 	}
 	return add_plain(adder, text);
+}
+
+static int add_variant(const char *variant, void *user, dwarfs_error **err)
+{
+	struct adder *adder = user;
+
+	adder->err = err;
+	return expand_stars(adder, variant, 1);
 }
 
 int dw_patterns_add(struct patterns *patterns, const char *text, dwarfs_error **err)
@@ -203,7 +145,7 @@ int dw_patterns_add(struct patterns *patterns, const char *text, dwarfs_error **
 		return dw_fail_nomem(err);
 	rooted[0] = '/';
 	memcpy(rooted + 1, at, length + 1);
-	ret = expand(&adder, rooted, 1);
+	ret = dw_braces_expand(rooted, MOST_VARIANTS, add_variant, &adder, err);
 	if (ret < 0) {
 		drop(patterns, before);
 		return dw_explain(err, ret, "'%s'", text);

@@ -10,14 +10,16 @@
 #include <string.h>
 
 #include "build/filter.h"
+#include "base/braces.h"
 #include "base/pattern.h"
 #include "os/dir.h"
 
-#define MAX_DEPTH 64 /* of files that name files */
+#define MAX_DEPTH    64 /* of files that name files */
+#define MAX_VARIANTS 4096 /* of one pattern with alternatives */
+#define MAX_BYTES    4096 /* of one rule */
 
 struct rule {
 	bool takes;
-	bool of_directories;
 	struct pattern *pattern;
 };
 
@@ -67,12 +69,31 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t';
 }
 
+/* A rule whose alternatives are written out. */
+struct addition {
+	struct filter *filter;
+	bool takes, ignore_case;
+};
+
+static int add_variant(const char *variant, void *user, dwarfs_error **err)
+{
+	const struct addition *addition = user;
+	struct filter *filter = addition->filter;
+	struct rule rule = { .takes = addition->takes };
+	int ret;
+
+	if ((ret = dw_grow(&filter->rules, &filter->room, filter->count + 1, err)) < 0 ||
+	    (ret = dw_pattern_new(variant, strlen(variant), addition->ignore_case,
+				  &rule.pattern, err)) < 0)
+		return ret;
+	filter->rules[filter->count++] = rule;
+	return 0;
+}
+
 static int add_pattern(struct filter *filter, const char *rule, dwarfs_error **err)
 {
-	struct rule added = { .takes = *rule == '+' };
+	struct addition addition = { .filter = filter, .takes = *rule == '+' };
 	const char *at = rule + 1;
-	bool ignore_case = false;
-	size_t length;
 	int ret;
 
 	for (; *at && !is_space(*at); at++) {
@@ -80,24 +101,18 @@ static int add_pattern(struct filter *filter, const char *rule, dwarfs_error **e
 			return dw_fail(err, DWARFS_ERR_INVALID,
 				       "unknown option '%c' in filter rule: '%s'", *at,
 				       rule);
-		ignore_case = true;
+		addition.ignore_case = true;
 	}
 	while (is_space(*at))
 		at++;
 	if (*at == '\0')
 		return dw_fail(err, DWARFS_ERR_INVALID, "no pattern in filter rule: '%s'",
 			       rule);
-	length = strlen(at);
-	if (at[length - 1] == '/') {
-		added.of_directories = true;
-		length--;
-	}
-	if ((ret = dw_grow(&filter->rules, &filter->room, filter->count + 1, err)) < 0)
-		return ret;
-	if ((ret = dw_pattern_new(at, length, ignore_case, &added.pattern, err)) < 0)
-		return dw_explain(err, ret, "'%s'", rule);
-	filter->rules[filter->count++] = added;
-	return 0;
+	if (strlen(at) > MAX_BYTES)
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "a filter pattern of over %d bytes", MAX_BYTES);
+	ret = dw_braces_expand(at, MAX_VARIANTS, add_variant, &addition, err);
+	return ret < 0 ? dw_explain(err, ret, "'%s'", rule) : 0;
 }
 
 static int add_file(struct filter *filter, const char *path, const struct reading *outer,
@@ -147,7 +162,7 @@ static int add_lines(struct filter *filter, FILE *file, const char *path,
 		while (length > 0 &&
 		       (line[length - 1] == '\n' || line[length - 1] == '\r'))
 			line[--length] = '\0';
-		if (length == 0 || *line == '#')
+		if ((size_t)length == strspn(line, " \t") || *line == '#')
 			continue;
 		if (strlen(line) != (size_t)length)
 			ret = dw_fail(err, DWARFS_ERR_INVALID, "a NUL in a filter rule");
@@ -211,8 +226,7 @@ bool dw_filter_takes(const struct filter *filter, const char *path, size_t lengt
 	for (size_t i = 0; i < filter->count; i++) {
 		const struct rule *rule = &filter->rules[i];
 
-		if (rule->of_directories == is_directory &&
-		    dw_pattern_matches(rule->pattern, path, length))
+		if (dw_pattern_matches_entry(rule->pattern, path, length, is_directory))
 			return rule->takes;
 	}
 	return true;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "build/collect.h"
+#include "build/list_path.h"
 #include "build/paths.h"
 #include "build/taker.h"
 #include "format/metadata.h"
@@ -26,6 +27,7 @@ struct node {
 struct builder {
 	struct build_run *run;
 	struct tree *tree;
+	struct list_root root;
 	struct taker taker;
 	struct texts names;
 	struct node *nodes;
@@ -39,6 +41,7 @@ struct builder {
 
 static void free_builder(struct builder *builder)
 {
+	dw_list_root_free(&builder->root);
 	dw_taker_free(&builder->taker);
 	dw_texts_free(&builder->names);
 	free(builder->nodes);
@@ -47,63 +50,6 @@ static void free_builder(struct builder *builder)
 	dw_buffer_free(&builder->target);
 	dw_buffer_free(&builder->xattrs);
 	dw_fd_close(builder->open_fd);
-}
-
-/* -- parts of paths ----------------------------------------------------------------- */
-
-/* The next name of a path, without those that are "."; empty at its end. */
-static struct span next_name(const char **path)
-{
-	struct span name = { 0 };
-
-	while (name.size == 0 && **path) {
-		while (**path == '/')
-			++*path;
-		name.data = (const uint8_t *)*path;
-		while (**path && **path != '/')
-			++*path;
-		name.size = (size_t)((const uint8_t *)*path - name.data);
-		if (name.size == 1 && *name.data == '.')
-			name.size = 0;
-	}
-	return name;
-}
-
-static bool same(struct span a, struct span b)
-{
-	return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
-}
-
-static bool climbs(const char *path)
-{
-	struct span name;
-
-	while ((name = next_name(&path)).size > 0)
-		if (name.size == 2 && memcmp(name.data, "..", 2) == 0)
-			return true;
-	return false;
-}
-
-/* What is behind the root in an absolute path: 1, or 0 when it is not below the root. */
-static int below_root(const struct builder *builder, const char **path,
-		      dwarfs_error **err)
-{
-	const char *root = builder->run->root_path, *given = *path;
-	struct span name;
-
-	if (*given != '/')
-		return !climbs(given);
-	if (*root != '/')
-		return dw_fail(
-			err, DWARFS_ERR_INVALID,
-			"absolute paths in input list require absolute input path: "
-			"'%s' is not",
-			root);
-	while ((name = next_name(&root)).size > 0)
-		if (!same(name, next_name(&given)))
-			return 0;
-	*path = given;
-	return !climbs(given);
 }
 
 /* -- nodes -------------------------------------------------------------------------- */
@@ -254,17 +200,19 @@ static int add_path(struct builder *builder, const char *path, dwarfs_error **er
 	const char *given = path;
 	uint32_t node = 0;
 	struct span name;
-	int ret = below_root(builder, &path, err);
+	int ret = dw_list_path_below(&builder->root, &path, err);
 
 	if (ret < 0)
 		return ret;
 	if (ret == 0) {
-		dw_log(builder->run->context, DWARFS_LOG_WARN,
-		       "ignoring path '%s' not below input path", given);
+		builder->run->counts[DWARFS_COUNT_ERRORS]++;
+		dw_log(builder->run->context, DWARFS_LOG_ERROR,
+		       "ignoring path '%s' not below input path '%s'", given,
+		       builder->run->root_path);
 		return 0;
 	}
 	builder->path.size = 0;
-	while ((name = next_name(&path)).size > 0) {
+	while ((name = dw_list_next_name(&path)).size > 0) {
 		if ((ret = step_down(builder, node, name, &node, err)) < 0)
 			return ret;
 		if (node == DW_NONE || builder->nodes[node].inode == DW_NONE)
@@ -430,6 +378,7 @@ int dw_paths(struct build_run *run, struct tree *tree, dwarfs_error **err)
 	__attribute__((cleanup(free_builder))) struct builder builder = {
 		.run = run,
 		.tree = tree,
+		.root = { .fd = run->root_fd, .path = run->root_path },
 		.taker = { .run = run, .tree = tree, .devices = true, .specials = true },
 		.open_node = DW_NONE,
 		.open_fd = -1,

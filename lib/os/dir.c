@@ -208,6 +208,14 @@ int dw_stat_at(int fd, const char *name, struct os_stat *stat_out)
 	return 0;
 }
 
+bool dw_dir_is(int fd, const char *path)
+{
+	struct stat one, other;
+
+	return fstat(fd, &one) == 0 && stat(path, &other) == 0 &&
+	       one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
 int dw_stat_fd(int fd, struct os_stat *stat_out)
 {
 	struct stat st;

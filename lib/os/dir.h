@@ -71,6 +71,9 @@ int dw_dir_pass_at(int fd, const char *path, int *fd_out);
 /* Read the names of an open directory, from its start. names may hold an earlier list. */
 int dw_dir_list(int fd, struct os_names *names);
 
+/* Whether a path of the system, whose symbolic links are followed, is this directory. */
+bool dw_dir_is(int fd, const char *path);
+
 int dw_stat_at(int fd, const char *name, struct os_stat *stat_out);
 int dw_stat_fd(int fd, struct os_stat *stat_out);
 

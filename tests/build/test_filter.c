@@ -111,6 +111,24 @@ static void sets_take_one_of_them(void **state)
 	assert_true(matches("[\\]a]", "a"));
 	assert_false(matches("a[!x]b", "a/b"));
 	assert_false(matches("/a[/]b", "a/b"));
+	assert_false(matches("x[^0-9]y", "x5y"));
+	assert_true(matches("[a^]", "^"));
+}
+
+static void sets_know_classes(void **state)
+{
+	assert_true(matches("x[[:digit:]]y", "x5y"));
+	assert_false(matches("x[[:digit:]]y", "xay"));
+	assert_true(matches("[[:alpha:]_0-3]", "_"));
+	assert_true(matches("[[:alpha:]_0-3]", "2"));
+	assert_false(matches("[[:alpha:]_0-3]", "4"));
+	assert_false(matches("[![:space:]]", " "));
+	assert_true(matches("[![:space:]]", "\xC3\xA9"));
+	assert_true(matches("[]:]", ":"));
+	assert_true(matches("[:a]", ":"));
+	assert_true(matches("[\\[:]", "["));
+	assert_false(matches("[[:upper:]]", "a"));
+	assert_true(matches_as("[[:upper:]]", "a", true));
 }
 
 static void a_backslash_takes_the_next_one_as_it_is(void **state)
@@ -191,15 +209,48 @@ static bool slow_anywhere(const char *p, const char *t)
 	for (const char *at = t;; at++) {
 		if (slow(p, at))
 			return true;
-		if (!(at = strchr(at, '/')))
+		/* There is no name after the slash of a directory. */
+		if (!(at = strchr(at, '/')) || !at[1])
 			return false;
 	}
+}
+
+static bool matches_directory(const char *text, const char *path)
+{
+	struct pattern *pattern = NULL;
+	bool matches;
+
+	assert_int_equal(dw_pattern_new(text, strlen(text), false, &pattern, NULL), 0);
+	matches = dw_pattern_matches_entry(pattern, path, strlen(path), true);
+	dw_pattern_free(pattern);
+	return matches;
+}
+
+static bool ends_in_one_star(const char *text)
+{
+	size_t length = strlen(text);
+
+	return text[length - 1] == '*' && (length == 1 || text[length - 2] != '*');
+}
+
+/* The path without doubled slashes and those at its ends, as paths of entries are. */
+static void clean(char *path)
+{
+	char *to = path;
+
+	for (const char *from = path; *from; from++)
+		if (*from != '/' || (to > path && to[-1] != '/'))
+			*to++ = *from;
+	while (to > path && to[-1] == '/')
+		to--;
+	*to = '\0';
 }
 
 static void random_patterns_match_as_they_should(void **state)
 {
 	static const char pattern_letters[] = "ab/*?*", path_letters[] = "ab/";
-	unsigned seed = 1, matched = 0;
+	unsigned seed = 1, matched = 0, directories = 0;
+	bool as_directory;
 
 	for (int i = 0; i < 200000; i++) {
 		char text[10] = "", path[12] = "";
@@ -212,12 +263,19 @@ static void random_patterns_match_as_they_should(void **state)
 			path[c] = path_letters[(seed >> 16) % 3];
 		}
 		/* Three stars are two; the slow way sees two and one. */
-		if (strstr(text, "***"))
+		clean(path);
+		if (strstr(text, "***") || !*path)
 			continue;
 		if (matches(text, path) != slow_anywhere(text, path))
 			fail_msg("'%s' against '%s'", text, path);
 		matched += slow_anywhere(text, path);
+		as_directory = matches_directory(text, path);
+		strcat(path, "/");
+		if (as_directory != (!ends_in_one_star(text) && slow_anywhere(text, path)))
+			fail_msg("'%s' against directory '%s'", text, path);
+		directories += as_directory;
 	}
+	assert_true(directories > 1000);
 	assert_true(matched > 5000);
 }
 
@@ -281,6 +339,73 @@ static void a_slash_at_the_end_means_directories(void **state)
 	dw_filter_free(filter);
 }
 
+static void two_stars_at_the_end_match_directories(void **state)
+{
+	static const char *const all[] = { "- **", NULL };
+	static const char *const below[] = { "- /a/**", NULL };
+	static const char *const keep[] = { "+ /src/**", "- */", NULL };
+	static const char *const directories[] = { "- a/**/", NULL };
+	struct filter *filter = filter_of(all);
+
+	assert_false(takes_dir(filter, "a"));
+	assert_false(takes(filter, "a/b"));
+	dw_filter_free(filter);
+	filter = filter_of(below);
+	assert_false(takes_dir(filter, "a"));
+	assert_false(takes_dir(filter, "a/b"));
+	assert_true(takes(filter, "a"));
+	assert_true(takes_dir(filter, "b/a/c"));
+	dw_filter_free(filter);
+	filter = filter_of(keep);
+	assert_true(takes_dir(filter, "src"));
+	assert_true(takes_dir(filter, "src/a/b"));
+	assert_false(takes_dir(filter, "doc"));
+	assert_true(takes(filter, "doc"));
+	dw_filter_free(filter);
+	filter = filter_of(directories);
+	assert_true(takes_dir(filter, "a"));
+	assert_true(takes_dir(filter, "x/a"));
+	assert_false(takes_dir(filter, "a/b"));
+	assert_false(takes_dir(filter, "x/a/b/c"));
+	assert_true(takes(filter, "a/b"));
+	dw_filter_free(filter);
+}
+
+static void one_star_matches_no_directory(void **state)
+{
+	static const char *const rules[] = { "- *", "- /a/*", NULL };
+	static const char *const all[] = { "- */", NULL };
+	struct filter *filter = filter_of(rules);
+
+	assert_true(takes_dir(filter, "a"));
+	assert_true(takes_dir(filter, "a/b"));
+	assert_false(takes(filter, "a/b"));
+	dw_filter_free(filter);
+	filter = filter_of(all);
+	assert_false(takes_dir(filter, "a"));
+	assert_true(takes(filter, "a"));
+	dw_filter_free(filter);
+}
+
+static void braces_are_alternatives(void **state)
+{
+	static const char *const rules[] = { "- *.{c,h}", "-i /{Doc/,x{1}}", "- {[,],\\{}z",
+					     NULL };
+	struct filter *filter = filter_of(rules);
+
+	assert_false(takes(filter, "a/b.c"));
+	assert_false(takes(filter, "b.h"));
+	assert_true(takes(filter, "b.{c,h}"));
+	assert_true(takes(filter, "b.o"));
+	assert_false(takes_dir(filter, "doc"));
+	assert_true(takes(filter, "doc"));
+	assert_false(takes(filter, "X1"));
+	assert_true(takes(filter, "x{1}"));
+	assert_false(takes(filter, ",z"));
+	assert_false(takes(filter, "{z"));
+	dw_filter_free(filter);
+}
+
 static void letters_behind_the_sign_are_options(void **state)
 {
 	static const char *const rules[] = { "-i *.BAK", "-\t  x y", NULL };
@@ -318,6 +443,12 @@ static void nonsense_is_refused(void **state)
 	expect_error("- [ab", "unmatched [");
 	expect_error("- [b-a]", "a range that ends before it begins");
 	expect_error("- a\\", "nothing behind \\");
+	expect_error("- *.{c,h", "unmatched {");
+	expect_error("- [[:letter:]]", "unknown character class [:letter:]");
+	expect_error("- [[:alpha]", "[: without :]");
+	expect_error("- [[.a.]]", "[. or [=");
+	expect_error("- {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}",
+		     "more than 4096 alternatives");
 	expect_error(". /nonexistent/rules", "cannot open filter file");
 	expect_error(". /", "cannot read filter rules");
 }
@@ -360,7 +491,7 @@ static void files_are_merged_where_they_stand(void **state)
 	char text[256];
 	struct filter *filter = NULL;
 
-	snprintf(text, sizeof(text), "# keep these\n+ *.c\r\n\n. %s\n- *",
+	snprintf(text, sizeof(text), "# keep these\n+ *.c\r\n\n \t \n. %s\n- *",
 		 file_of("inner", "+ *.h\n"));
 	assert_int_equal(dw_filter_new(&filter, NULL), 0);
 	assert_int_equal(dw_filter_add(filter, "- secret.c", NULL), 0);
@@ -411,6 +542,7 @@ int main(void)
 		TEST(two_stars_cross_slashes),
 		TEST(a_question_mark_is_a_character),
 		TEST(sets_take_one_of_them),
+		TEST(sets_know_classes),
 		TEST(a_backslash_takes_the_next_one_as_it_is),
 		TEST(case_is_ignored_where_asked_for),
 		TEST(long_patterns_match),
@@ -419,6 +551,9 @@ int main(void)
 		TEST(the_first_rule_decides),
 		TEST(without_rules_all_is_taken),
 		TEST(a_slash_at_the_end_means_directories),
+		TEST(two_stars_at_the_end_match_directories),
+		TEST(one_star_matches_no_directory),
+		TEST(braces_are_alternatives),
 		TEST(letters_behind_the_sign_are_options),
 		TEST(nonsense_is_refused),
 		TEST_FILES(files_are_merged_where_they_stand),

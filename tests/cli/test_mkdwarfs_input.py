@@ -74,18 +74,19 @@ class Lists(Inputs):
     def test_not_below_the_input(self):
         root = self.small()
         for outside in ("/etc/passwd", root + "x/y", os.path.dirname(root)):
-            image, result = self.pack_list([outside, "b/4"], root=root)
+            image, result = self.pack_list([outside, "b/4"], root=root, code=2)
             self.assertIn(f"ignoring path '{outside}' not below input path", result.err)
             self.assertEqual(self.names(image), ["b", "b/4"])
 
-    def test_absolute_paths_need_an_absolute_input(self):
+    def test_absolute_paths_with_a_relative_input_or_none(self):
         root = self.small()
-        text = os.path.join(root, "a/1").encode() + b"\n"
-        for words in (["-i", "tree"], []):
-            result = run("MKDWARFS", *words, "--input-list=-", "-o", self.path("x"), cwd=self.dir,
-                         stdin=None, input=text)
-            self.expect(result, 1, "absolute paths in input list require absolute input path")
-            self.assertFalse(os.path.exists(self.path("x")))
+        lines = [os.path.join(root, "a/1"), "b/4", root]
+        for where, cwd in (("tree", self.dir), (".", root), (None, root)):
+            image, result = self.pack_list(lines, root=where, cwd=cwd)
+            self.assertEqual(self.names(image), ["a", "a/1", "b", "b/4"])
+            self.assertNotIn("ignoring", result.err)
+        _, result = self.pack_list(lines + [self.dir], cwd=root, code=2)
+        self.assertIn(f"ignoring path '{self.dir}' not below input path", result.err)
 
     def test_missing_entries_are_reported(self):
         root = self.small()
@@ -136,7 +137,13 @@ class Rules(Inputs):
                 (["-i TOP"], everything[:-1]),
                 (["+ /a/1", "- *"], ["a", "a/1", "a/deep", "b", "c", "c/d"]),
                 (["+ b/", "- /*/"], ["b", "b/4", "top"]),
-                (["- a/**"], ["a", "a/deep", "b", "b/4", "c", "c/d", "top"])):
+                (["- a/**"], ["b", "b/4", "c", "c/d", "top"]),
+                (["- a/**/"], ["a", "a/1", "a/2", "b", "b/4", "c", "c/d", "top"]),
+                (["- **"], []),
+                (["+ /a/**", "- */"], ["a", "a/1", "a/2", "a/deep", "a/deep/3", "top"]),
+                (["- {1,top}"], [n for n in everything if n not in ("a/1", "top")]),
+                (["- [[:digit:]]"], [n for n in everything if n[-1] not in "1234"]),
+                (["- [^[:alpha:]]"], [n for n in everything if n[-1] not in "1234"])):
             with self.subTest(rules=rules):
                 self.assertEqual(self.both(*rules), names)
 
