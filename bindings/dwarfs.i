@@ -87,6 +87,28 @@ DWARFS_HANDLE(dwarfs_archive_export)
 /* What a language gives must be there when the item is added: each has its own way. */
 %ignore dwarfs_item_set_memory;
 %ignore dwarfs_item_set_reader;
+/* Columns and tables as they are stored: dwarfsck exports them as JSON. */
+%ignore dwarfs_metadata;
+%ignore dwarfs_metadata_new;
+%ignore dwarfs_metadata_free;
+%ignore dwarfs_metadata_next;
+%ignore dwarfs_metadata_skip;
+%ignore dwarfs_metadata_leave;
+%ignore dwarfs_metadata_depth;
+%ignore dwarfs_metadata_name;
+%ignore dwarfs_metadata_field;
+%ignore dwarfs_metadata_type;
+%ignore dwarfs_metadata_number;
+%ignore dwarfs_metadata_count;
+%ignore dwarfs_metadata_bytes;
+%ignore dwarfs_metadata_bits;
+%ignore dwarfs_metadata_position;
+%ignore dwarfs_metadata_layout;
+%ignore dwarfs_metadata_total_bytes;
+%ignore dwarfs_schema_count;
+%ignore dwarfs_schema_root;
+%ignore dwarfs_schema_layout;
+%ignore dwarfs_schema_field;
 /* Names and values of attributes: each language has a way of its own to give them. */
 %ignore dwarfs_xattr_list;
 %ignore dwarfs_xattr_get;

@@ -27,6 +27,7 @@ TOOL_DEFINE_AUTO(dwarfs_context, dwarfs_context)
 TOOL_DEFINE_AUTO(dwarfs_image_options, dwarfs_image_options)
 TOOL_DEFINE_AUTO(dwarfs_image, dwarfs_image)
 TOOL_DEFINE_AUTO(dwarfs_history, dwarfs_history)
+TOOL_DEFINE_AUTO(dwarfs_metadata, dwarfs_metadata)
 TOOL_DEFINE_AUTO(dwarfs_walk, dwarfs_walk)
 TOOL_DEFINE_AUTO(dwarfs_stat, dwarfs_stat)
 TOOL_DEFINE_AUTO(dwarfs_digest, dwarfs_digest)
@@ -191,6 +192,13 @@ const char *tool_format_time(uint64_t seconds, char buffer[TOOL_TEXT_ROOM]);
 
 /* "-rwxr-xr-x" of st_mode; returns buffer. */
 const char *tool_format_mode(uint32_t mode, char buffer[TOOL_TEXT_ROOM]);
+
+/* -- names, which may be any bytes --------------------------------------------------- */
+
+/* How many bytes the well-formed UTF-8 character at the start of a text has; 0 for none. */
+size_t tool_character_bytes(const unsigned char *text, size_t left);
+
+bool tool_is_utf8(const void *text, size_t bytes);
 
 /* -- the end ------------------------------------------------------------------------- */
 

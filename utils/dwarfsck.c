@@ -89,16 +89,23 @@ static int check_and_tell(const dwarfs_image *image, const struct settings *s)
 	return checked ? checked : told;
 }
 
+static int tell_contents(const dwarfs_image *image, const struct settings *s)
+{
+	if (s->list)
+		return print_list(image, s->verbose);
+	if (s->export_to)
+		return export_metadata(image, s->export_to);
+	return print_checksums(image, s->checksum, s->workers);
+}
+
 /* Checks the metadata unless more was asked for, and shows what is there in any case. */
 static int list_contents(const dwarfs_image *image, const struct settings *s)
 {
 	auto_report report = { .level = -1 };
 	const int checked =
 		check_image(image, s, check_level(s, DWARFS_CHECK_METADATA), &report);
-	int told;
+	const int told = tell_contents(image, s);
 
-	told = s->list ? print_list(image, s->verbose)
-		       : print_checksums(image, s->checksum, s->workers);
 	return checked ? checked : told;
 }
 
@@ -117,7 +124,7 @@ static int run(const struct settings *s)
 		return print_files(image, s->cats, s->cat_count);
 	if (s->print_header)
 		return print_header(image);
-	if (s->list || s->checksum)
+	if (s->list || s->checksum || s->export_to)
 		return list_contents(image, s);
 	return check_and_tell(image, s);
 }

@@ -28,6 +28,7 @@ struct settings {
 	bool print_header;
 	bool list;
 	const char *checksum;
+	const char *export_to; /* a path, or "-" */
 	const char **cats; /* paths to print */
 	size_t cat_count;
 	bool diff;
@@ -104,6 +105,10 @@ int print_list(const dwarfs_image *image, bool verbose);
 int print_checksums(const dwarfs_image *image, const char *algorithm, uint64_t workers);
 
 int print_files(const dwarfs_image *image, const char *const *paths, size_t count);
+
+/* The tables of the metadata as JSON, to a file or ("-") stdout; or to an open file. */
+int export_metadata(const dwarfs_image *image, const char *path);
+int print_tables(const dwarfs_image *image, FILE *out);
 
 /* Compare two things and print what differs: 0, 1 for differences, 2 for trouble. */
 int print_differences(const struct settings *settings);

@@ -10,50 +10,22 @@
 #include <string.h>
 #include <time.h>
 
-/* How many bytes of a well-formed UTF-8 character text begins with; 0 for none. */
-static size_t character_bytes(const unsigned char *text)
-{
-	static const struct {
-		unsigned char first_min, first_max, second_min, second_max, bytes;
-	} forms[] = {
-		{ 0xc2, 0xdf, 0x80, 0xbf, 2 }, { 0xe0, 0xe0, 0xa0, 0xbf, 3 },
-		{ 0xe1, 0xec, 0x80, 0xbf, 3 }, { 0xed, 0xed, 0x80, 0x9f, 3 },
-		{ 0xee, 0xef, 0x80, 0xbf, 3 }, { 0xf0, 0xf0, 0x90, 0xbf, 4 },
-		{ 0xf1, 0xf3, 0x80, 0xbf, 4 }, { 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
-	size_t form;
-	size_t i;
-
-	if (text[0] < 0x80)
-		return 1;
-	for (form = 0; form < sizeof(forms) / sizeof(*forms); form++) {
-		if (text[0] >= forms[form].first_min && text[0] <= forms[form].first_max)
-			break;
-	}
-	if (form == sizeof(forms) / sizeof(*forms) || text[1] < forms[form].second_min ||
-	    text[1] > forms[form].second_max)
-		return 0;
-	for (i = 2; i < forms[form].bytes; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	return forms[form].bytes;
-}
-
 /* Text of any bytes; those that are not UTF-8 become U+FFFD. NULL becomes null. */
 static json_t *text_value(const char *text)
 {
 	const unsigned char *in = (const unsigned char *)text;
+	const unsigned char *end = in;
 	auto_free char *clean = NULL;
 	char *out;
 
 	if (!text)
 		return json_null();
+	end += strlen(text);
 	out = clean = malloc(3 * strlen(text) + 1);
 	if (!clean)
 		return NULL;
 	while (*in) {
-		size_t bytes = character_bytes(in);
+		const size_t bytes = tool_character_bytes(in, (size_t)(end - in));
 
 		if (bytes == 0) {
 			memcpy(out, "\xef\xbf\xbd", 3);

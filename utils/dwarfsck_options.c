@@ -21,6 +21,7 @@ enum {
 	OPT_CAT,
 	OPT_SALVAGE,
 	OPT_SALVAGE_ZEROS,
+	OPT_EXPORT,
 };
 
 static const struct tool_option options[] = {
@@ -64,6 +65,8 @@ static const struct tool_option options[] = {
 	  "check SHA-512/256 and decode every block", TOOL_BASIC },
 	{ OPT_NO_CHECK, "no-check", NULL, "check the metadata only", TOOL_BASIC },
 	{ 'j', "json", NULL, "print everything as JSON", TOOL_BASIC },
+	{ OPT_EXPORT, "export-metadata", "FILE",
+	  "write the tables of the metadata as JSON;\n\"-\" is stdout", TOOL_BASIC },
 	{ OPT_LOG_LEVEL, "log-level", "LEVEL",
 	  "fatal, error, warn, info, verbose, debug, trace;\ndefault info", TOOL_BASIC },
 	{ OPT_LOG_CONTEXT, "log-with-context", NULL,
@@ -71,7 +74,6 @@ static const struct tool_option options[] = {
 	{ 'h', "help", NULL, "show this", TOOL_BASIC },
 	{ OPT_MAN, "man", NULL, "show the manual page", TOOL_BASIC },
 	{ OPT_VERSION, "version", NULL, "show the version", TOOL_BASIC },
-	{ 0, "export-metadata", "FILE", NULL, TOOL_UNSUPPORTED },
 	{ 0 },
 };
 
@@ -231,6 +233,9 @@ static int parse_action(struct settings *s, int id, const char *value)
 		return 0;
 	case OPT_SALVAGE_ZEROS:
 		return set(&s->zeros);
+	case OPT_EXPORT:
+		s->export_to = value;
+		return 0;
 	default:
 		return tool_error("option %d is not handled", id);
 	}
@@ -297,18 +302,19 @@ static int check_settings(const struct settings *s)
 	if (s->no_check && s->integrity)
 		return tool_error(
 			"--no-check and --check-integrity are mutually exclusive");
-	if (s->print_header && (s->json || s->integrity))
-		return tool_error("--print-header is mutually exclusive with --json and "
-				  "--check-integrity");
+	if (s->print_header && (s->json || s->integrity || s->export_to))
+		return tool_error("--print-header is mutually exclusive with --json, "
+				  "--export-metadata and --check-integrity");
 	if (s->zeros && !s->salvage)
 		return tool_error("--salvage-zeros needs --salvage");
 	if ((s->ignored || s->resolution_ns) && !s->diff)
 		return tool_error("--diff-ignore and --diff-resolution need --diff");
 	if (s->print_header + s->list + s->json + s->diff + (s->checksum != NULL) +
-		    (s->salvage != NULL) + (s->cat_count > 0) >
+		    (s->export_to != NULL) + (s->salvage != NULL) + (s->cat_count > 0) >
 	    1)
 		return tool_error("--print-header, --list, --checksum, --cat, --diff, "
-				  "--salvage and --json are mutually exclusive");
+				  "--salvage, --json and --export-metadata are mutually "
+				  "exclusive");
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include <dwarfs/progress.h>
 #include <dwarfs/digest.h>
 #include <dwarfs/image.h>
+#include <dwarfs/metadata.h>
 #include <dwarfs/walk.h>
 #include <dwarfs/xattr.h>
 #include <dwarfs/file.h>

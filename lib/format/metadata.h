@@ -20,6 +20,8 @@ enum metadata_field {
 	MD_NAMES = 10,			  /* list of string */
 	MD_SYMLINKS = 11,		  /* list of string */
 	MD_TIMESTAMP_BASE = 12,		  /* u64 */
+	MD_CHUNK_INODE_OFFSET = 13,	  /* u32; not reliable, never written */
+	MD_LINK_INODE_OFFSET = 14,	  /* the same */
 	MD_BLOCK_SIZE = 15,		  /* u32 */
 	MD_TOTAL_FS_SIZE = 16,		  /* u64 */
 	MD_DEVICES = 17,		  /* optional list of u64 */

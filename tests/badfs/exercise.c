@@ -159,6 +159,32 @@ static void ask_about_image(const dwarfs_image *image)
 	dwarfs_history_free(history);
 }
 
+/* Every value of the metadata as it is stored: there cannot be many more than bits. */
+static void read_tables(const dwarfs_image *image)
+{
+	const uint64_t most = 64 * (dwarfs_metadata_total_bytes(image) +
+				    dwarfs_image_block_count(image) + 100);
+	dwarfs_metadata *metadata = NULL;
+	uint64_t steps = 0;
+	uint64_t sum = 0;
+	size_t bytes;
+	int kind;
+
+	if (dwarfs_metadata_new(image, &metadata, NULL) < 0)
+		return;
+	while (dwarfs_metadata_next(metadata, &kind, NULL) > 0) {
+		const unsigned char *data = dwarfs_metadata_bytes(metadata, &bytes);
+
+		if (bytes > 0)
+			sum += data[0] + data[bytes - 1];
+		sum += dwarfs_metadata_number(metadata) + dwarfs_metadata_bits(metadata);
+		if (++steps > most)
+			abort(); /* more than the bytes can hold */
+	}
+	piece[0] = (unsigned char)sum;
+	dwarfs_metadata_free(metadata);
+}
+
 static void check(const dwarfs_image *image, int level, uint64_t *errors)
 {
 	dwarfs_error *err = NULL;
@@ -190,6 +216,7 @@ void exercise(dwarfs_io *io, struct outcome *outcome)
 	check(image, DWARFS_CHECK_CHECKSUMS, &outcome->checksums);
 	check(image, DWARFS_CHECK_INTEGRITY, &outcome->integrity);
 	ask_about_image(image);
+	read_tables(image);
 	visit.image = image;
 	if (dwarfs_stat_new(&visit.stat, NULL) == 0) {
 		walk(&visit, DWARFS_WALK_TREE);
