@@ -1,21 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Make the three data sets of the comparison below a directory.
+"""Make the data sets of the comparison below a directory.
 
-    bench/datasets.py DIRECTORY [--only releases,rootfs,logs]
+    bench/datasets.py DIRECTORY [--only releases,rootfs,logs,...]
 
-releases  24 releases of Django, each wheel unpacked into a directory named by its version, with
-          times and modes like those unpacking leaves, but always the same. Fetched by pip as it
-          is set up on this machine.
-rootfs    a Debian bookworm made by debootstrap (minbase, gcc, python3, libcap2-bin), without
-          package lists and archives, with its device nodes: needs root.
-logs      32 days of synthetic XML and CSV logs, from data/genlogs.py in the directory named by
-          DWARFS_TEST_DATA (../shared beside the source root if that is not set).
+releases   24 releases of Django, each wheel unpacked into a directory named by its version
+rootfs     a Debian bookworm made by debootstrap (minbase, gcc, python3, libcap2-bin), without
+           package lists and archives, with its device nodes: needs root
+logs       32 days of synthetic XML and CSV logs, from data/genlogs.py in the directory named by
+           DWARFS_TEST_DATA (../shared beside the source root if that is not set)
+bundles    6 releases of monaco-editor: bundled and minified scripts, and their source maps
+tools      8 releases of a compiler written in Rust (@swc/core-linux-x64-gnu): native programs
+icons      9 releases of bootstrap-icons: many small drawings as text
+wheels     6 releases of pandas for CPython 3.11: native libraries and Python
+disk       two raw ext4 images of rootfs (which must be there), the second with files added,
+           removed and touched: needs mke2fs and root
+generated  16 releases of nearly equal large text files, see generate.py
+mail       a mail spool, see records.py
+table      CSV files and an SQLite database, see records.py
+photos     pictures, small and large, and sounds, of two of Debian's packages
+git        a tree of C and C++ sources (grpc) with its history in packs
 
-A set is made under a temporary name and gets its own when it is complete: a second run makes what
-is missing and leaves the rest alone. Wheels stay in DIRECTORY/wheels.
+What is fetched comes through npm, pip and apt-get as they are set up on this machine, and stays in
+DIRECTORY/fetched. Times of files are set as unpacking leaves them, but always the same. A set is
+made under a temporary name and gets its own when it is complete: a second run makes what is missing
+and leaves the rest alone.
 """
 import argparse
+import functools
 import os
 import shutil
 import stat
@@ -23,23 +35,23 @@ import subprocess
 import sys
 import time
 import zipfile
-import zlib
+from collections.abc import Callable
+
+import fetched
+import generate
+import records
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-VERSIONS = ("2.0.13 2.1.15 2.2.28 3.0.14 3.1.14 3.2.1 3.2.10 3.2.18 3.2.25 4.0.1 4.0.10 4.1.1 "
-            "4.1.7 4.1.13 4.2.1 4.2.10 4.2.20 4.2.30 5.0.1 5.0.14 5.1.1 5.1.15 5.2.1 "
-            "5.2.19").split()
 PACKAGES = "gcc,python3,libcap2-bin"
-EXPECTED = {"releases": 85341}
+EXPECTED = {"releases": 85341, "bundles": 7615, "tools": 25, "icons": 15864, "wheels": 9086}
 DAYS = 32
-BEGAN = 1_750_000_000_000_000_000  # ns: when the first file was unpacked, so to speak
-STEP = 400_000  # ns from one file to the next
+DISK_BYTES = 700_000_000 // 4096 * 4096
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("directory")
-    parser.add_argument("--only", default="releases,rootfs,logs", help="sets to make, by comma")
+    parser.add_argument("--only", default=",".join(MAKERS), help="sets to make, by comma")
     return parser.parse_args()
 
 
@@ -57,49 +69,6 @@ def contents(directory: str) -> tuple[int, int]:
                 files += 1
                 size += status.st_size
     return files, size
-
-
-def wheel(directory: str, version: str) -> str:
-    """The path of one release's wheel, fetched if it is not there."""
-    def have() -> list[str]:
-        return [name for name in os.listdir(directory)
-                if name.lower().startswith(f"django-{version}-") and name.endswith(".whl")]
-    os.makedirs(directory, exist_ok=True)
-    if not have():
-        say(f"releases: fetching {version}")
-        subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps",
-                        "--only-binary=:all:", "--ignore-requires-python", "--dest", directory,
-                        f"Django=={version}"], check=True)
-    return os.path.join(directory, have()[0])
-
-
-def stamp(path: str, mode: int, number: int) -> None:
-    """The mode and time unpacking leaves: one entry after another, at uneven distances."""
-    when = BEGAN + number * STEP + zlib.crc32(os.fsencode(os.path.basename(path))) % STEP
-    os.chmod(path, mode)
-    os.utime(path, ns=(when, when))
-
-
-def stamp_all(directory: str) -> None:
-    """The same modes and times for everybody who makes the set, in the order of the versions."""
-    number = 0
-    for version in VERSIONS:
-        for path, below, names in os.walk(os.path.join(directory, version), topdown=True):
-            below.sort()
-            for name in sorted(names):
-                stamp(os.path.join(path, name), 0o644, number)
-                number += 1
-        for path, _, _ in os.walk(os.path.join(directory, version)):
-            stamp(path, 0o755, number)
-    stamp(directory, 0o755, number)
-
-
-def make_releases(directory: str, top: str) -> None:
-    os.makedirs(directory)
-    for version in VERSIONS:
-        with zipfile.ZipFile(wheel(os.path.join(top, "wheels"), version)) as source:
-            source.extractall(os.path.join(directory, version))
-    stamp_all(directory)
 
 
 def make_rootfs(directory: str, _top: str) -> None:
@@ -128,7 +97,70 @@ def make_logs(directory: str, _top: str) -> None:
         sys.exit(f"logs: {directory} has not {DAYS} days")
 
 
-MAKERS = {"releases": make_releases, "rootfs": make_rootfs, "logs": make_logs}
+def make_filesystem(source: str, image: str) -> None:
+    """An ext4 file system of a tree, the same for the same tree."""
+    settings = {"E2FSPROGS_FAKE_TIME": str(fetched.BEGAN // 10**9),
+                "PATH": os.environ.get("PATH", "") + ":/usr/sbin:/sbin"}
+    number = "d9a3b6c0-0000-4000-8000-000000000012"
+    subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-U", number, "-E",
+                    f"hash_seed={number},lazy_itable_init=0", "-L", "root", "-d", source, image,
+                    f"{DISK_BYTES // 1024}k"], check=True, env=os.environ | settings,
+                   stdout=subprocess.DEVNULL)
+    inodes = sum(1 + len(below) + len(names) for _, below, names in os.walk(source)) + 12
+    changes = [f"set_inode_field <{inode}> {field} @{fetched.BEGAN // 10**9}\n"
+               for inode in (2, *range(11, inodes)) for field in ("atime", "ctime")]
+    subprocess.run(["debugfs", "-w", "-f", "/dev/stdin", image], check=True, text=True,
+                   input="".join(changes), env=os.environ | settings, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+
+
+def change(root: str, top: str) -> None:
+    """What a few weeks do to a system: a package more, documents less, some files touched."""
+    archive = fetched.wheel(top, "Django", fetched.DJANGO[-1], [])
+    added = os.path.join(root, "usr", "lib", "python3", "dist-packages")
+    with zipfile.ZipFile(archive) as source:
+        source.extractall(added)
+    shutil.rmtree(os.path.join(root, "usr", "share", "doc"))
+    with open(os.path.join(root, "etc", "hosts"), "a", encoding="ascii") as out:
+        out.write("10.0.0.1 router\n" * 40)
+    fetched.stamp_all(added, sorted(os.listdir(added)))
+    for number, name in enumerate(("usr/share", "etc", "etc/hosts", "etc/passwd", "usr/bin/gcc-12",
+                                   "usr/bin/python3.11", "var/log/dpkg.log")):
+        path = os.path.join(root, name)
+        fetched.stamp(path, os.stat(path).st_mode & 0o7777, number)
+
+
+def make_disk(directory: str, top: str) -> None:
+    if os.geteuid() != 0:
+        sys.exit("disk: a tree with device nodes needs root")
+    rootfs = os.path.join(top, "rootfs")
+    if not os.path.isdir(rootfs):
+        sys.exit("disk: made of rootfs, which is not there")
+    os.makedirs(directory)
+    make_filesystem(rootfs, os.path.join(directory, "before.img"))
+    copy = os.path.join(directory, "copy")
+    subprocess.run(["cp", "-a", rootfs, copy], check=True)
+    change(copy, top)
+    make_filesystem(copy, os.path.join(directory, "after.img"))
+    shutil.rmtree(copy)
+    fetched.stamp_all(directory, ["before.img", "after.img"])
+
+
+def make_generated(directory: str, _top: str) -> None:
+    fetched.stamp_all(directory, generate.generate(directory))
+
+
+def make_records(directory: str, top: str, name: str) -> None:
+    {"mail": records.make_mail, "table": records.make_table}[name](directory, top)
+    fetched.stamp_all(directory, sorted(os.listdir(directory)))
+
+
+MAKERS: dict[str, Callable[[str, str], None]] = {
+    "releases": fetched.make_releases, "rootfs": make_rootfs, "logs": make_logs,
+    **{name: functools.partial(fetched.make_npm, name=name) for name in fetched.NPM},
+    "wheels": fetched.make_pandas, "disk": make_disk, "generated": make_generated,
+    **{name: functools.partial(make_records, name=name) for name in ("mail", "table")},
+    "photos": fetched.make_pictures, "git": fetched.make_git}
 
 
 def discard(directory: str) -> None:
