@@ -152,7 +152,11 @@ void tool_print_version(void);
 /* Become man(1) with the page of the program; returns 1 after printing that it cannot. */
 int tool_show_man(void);
 
-/* -- values; all return 0, or 1 after printing "invalid ... 'text' for --option" ----- */
+/*
+ * -- values; all return 0, or 1 after printing "invalid ... 'text' for --option" -------
+ *
+ * An option that begins with a dash is printed as it is, as in "-o cachesize".
+ */
 
 int tool_parse_number(const char *option, const char *text, uint64_t min, uint64_t max,
 		      uint64_t *value_out);

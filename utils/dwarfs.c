@@ -6,9 +6,12 @@
  * (dwarfs_background), the image and what goes with it, the mount, and answers until it
  * is unmounted or a signal ends it (dwarfs_ops, dwarfs_files, dwarfs_xattr).
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <malloc.h>
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -107,10 +110,10 @@ static dwarfs_image *open_image(const struct settings *settings)
 	}
 	if (settings->lock != LOCK_NONE && dwarfs_image_lock_metadata(image, &err) < 0) {
 		if (settings->lock == LOCK_MUST) {
-			tool_fail(err, "mlock=must");
+			tool_fail(err, "-o mlock=must");
 			return NULL;
 		}
-		tool_log(DWARFS_LOG_WARN, "mlock=try: %s", dwarfs_error_message(err));
+		tool_log(DWARFS_LOG_WARN, "-o mlock=try: %s", dwarfs_error_message(err));
 	}
 	opened = image;
 	image = NULL;
@@ -172,27 +175,58 @@ static int add_mount_options(struct fuse_args *args, const struct command *comma
 	return 0;
 }
 
+/*
+ * libfuse tries to start one more thread whenever all are busy, and says each time that
+ * it cannot: once is enough.
+ */
+static void take_message(enum fuse_log_level level, const char *format,
+			 va_list arguments)
+{
+	static atomic_bool is_told;
+
+	(void)level;
+	if (strstr(format, "error creating thread")) {
+		if (!atomic_exchange(&is_told, true))
+			tool_log(DWARFS_LOG_WARN, "the system has no more threads to "
+						  "give: going on with fewer");
+		return;
+	}
+	vfprintf(stderr, format, arguments);
+}
+
+static int serve_by_threads(struct fuse_session *session,
+			    const struct fuse_cmdline_opts *cmdline)
+{
+	struct fuse_loop_config *config = fuse_loop_cfg_create();
+	int ret;
+
+	if (!config)
+		return -ENOMEM;
+	fuse_loop_cfg_set_clone_fd(config, (unsigned)cmdline->clone_fd);
+	/* What was not given is at its maximum, and keeps libfuse's default. */
+	if (cmdline->max_idle_threads != UINT_MAX)
+		fuse_loop_cfg_set_idle_threads(config, cmdline->max_idle_threads);
+	if (cmdline->max_threads != UINT_MAX)
+		fuse_loop_cfg_set_max_threads(config, cmdline->max_threads);
+	fuse_set_log_func(take_message);
+	ret = fuse_session_loop_mt(session, config);
+	fuse_loop_cfg_destroy(config);
+	return ret;
+}
+
+/* What fuse_session_loop_mt() returns when it could not start even one thread; errors of
+ * the session are errno values that it cannot have. */
+#define NO_THREAD (-1)
+
 /* Answer requests until the end: 0, or 1 after printing why it ended badly. */
 static int serve(struct fuse_session *session, const struct fuse_cmdline_opts *cmdline)
 {
-	struct fuse_loop_config *config;
-	int ret;
+	int ret = NO_THREAD;
 
-	if (cmdline->singlethread) {
+	if (!cmdline->singlethread)
+		ret = serve_by_threads(session, cmdline);
+	if (ret == NO_THREAD)
 		ret = fuse_session_loop(session);
-	} else {
-		config = fuse_loop_cfg_create();
-		if (!config)
-			return tool_error("out of memory");
-		fuse_loop_cfg_set_clone_fd(config, (unsigned)cmdline->clone_fd);
-		/* What was not given is at its maximum, and keeps libfuse's default. */
-		if (cmdline->max_idle_threads != UINT_MAX)
-			fuse_loop_cfg_set_idle_threads(config, cmdline->max_idle_threads);
-		if (cmdline->max_threads != UINT_MAX)
-			fuse_loop_cfg_set_max_threads(config, cmdline->max_threads);
-		ret = fuse_session_loop_mt(session, config);
-		fuse_loop_cfg_destroy(config);
-	}
 	/* Above 0 it is the signal that asked for the end. */
 	return ret < 0 ? tool_error("serving requests: %s", strerror(-ret)) : 0;
 }
@@ -207,17 +241,19 @@ static int mount_and_serve(struct fuse_args *args, const struct command *command
 	int code = 1;
 
 	if (!session)
-		return 1; /* libfuse said why */
+		return EXIT_BAD_OPTION; /* libfuse said why */
 	if (fuse_set_signal_handlers(session) == 0) {
 		if (fuse_session_mount(session, command->fuse.mountpoint) == 0) {
 			if (command->settings.cache_files)
 				kernel_read_ahead(command->fuse.mountpoint);
+			ahead_start(mounted->ahead);
 			/* All is open: the change of directory does no harm. */
 			if (guard_mounted(guard) == 0 &&
-			    (background < 0 || background_ready(background) == 0) &&
-			    ahead_start(mounted->ahead) == 0)
+			    (background < 0 || background_ready(background) == 0))
 				code = serve(session, &command->fuse);
 			fuse_session_unmount(session);
+		} else {
+			code = EXIT_BAD_MOUNT_POINT; /* libfuse said why */
 		}
 		fuse_remove_signal_handlers(session);
 	}
@@ -273,8 +309,9 @@ static int run(struct fuse_args *args, struct command *command)
 	int background = -1, code;
 	struct guard guard = { .pipe = -1 };
 
-	if (command_parse(command, args) != 0)
-		return 1;
+	code = command_parse(command, args);
+	if (code != 0)
+		return code;
 	if (command->man)
 		return tool_show_man();
 	if (command->fuse.show_help) {

@@ -432,7 +432,8 @@ static int plan_loading(struct ahead *ahead)
 			ahead->category = (int64_t)i;
 	}
 	if (ahead->category < 0)
-		return tool_error("preload_category: the image has no category '%s'",
+		return tool_error("invalid value '%s' for -o preload_category: the image "
+				  "has no such category",
 				  category);
 	ahead->next_block = 0;
 	return 0;
@@ -481,7 +482,17 @@ int ahead_new(struct mounted *mounted, struct ahead **ahead_out)
 	return 0;
 }
 
-int ahead_start(struct ahead *ahead)
+/* Without a thread nobody does the work: take no more of it. */
+static void do_without(struct ahead *ahead)
+{
+	ahead->wanted_threads = 0;
+	free(ahead->names);
+	ahead->names = NULL;
+	ahead->tidy_at_ms = 0;
+	ahead->next_block = dwarfs_image_block_count(ahead->mounted->image);
+}
+
+void ahead_start(struct ahead *ahead)
 {
 	const struct settings *settings = ahead->mounted->settings;
 	uint32_t count = ahead->wanted_threads;
@@ -501,7 +512,16 @@ int ahead_start(struct ahead *ahead)
 			      ahead) == 0)
 		ahead->thread_count++;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return ahead->thread_count < count ? tool_error("starting a thread failed") : 0;
+	if (ahead->thread_count == count)
+		return;
+	tool_log(DWARFS_LOG_WARN,
+		 "the system gives %" PRIu32 " of %" PRIu32 " threads%s",
+		 ahead->thread_count, count,
+		 ahead->thread_count > 0
+			 ? ""
+			 : ": nothing is decoded ahead, preloaded or tidied");
+	if (ahead->thread_count == 0)
+		do_without(ahead);
 }
 
 void ahead_free(struct ahead *ahead)

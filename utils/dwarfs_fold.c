@@ -125,7 +125,7 @@ static int report_clash(const struct folded *folded, dwarfs_entry a, dwarfs_entr
 
 	dwarfs_entry_name(folded->image, a, first, sizeof(first), NULL, NULL);
 	dwarfs_entry_name(folded->image, b, second, sizeof(second), NULL, NULL);
-	return tool_error("case_insensitive: '%s' and '%s' in the same directory differ "
+	return tool_error("-o case_insensitive: '%s' and '%s' in the same directory differ "
 			  "only in case",
 			  first, second);
 }
@@ -185,7 +185,7 @@ static int sort_all(struct folded *folded)
 		if (ret < 0)
 			return tool_fail(err, "case_insensitive");
 		if (first > entries || count > entries - first)
-			return tool_error("case_insensitive: directory %" PRIu32
+			return tool_error("-o case_insensitive: directory %" PRIu32
 					  " has impossible entries",
 					  inode);
 		if (sort_directory(folded, first, count) != 0)

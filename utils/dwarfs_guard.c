@@ -77,7 +77,7 @@ int guard_start(struct guard *guard, const char *path)
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) != 0 || (guard->process = fork()) < 0)
-		return tool_error("auto_unmount: %s", strerror(errno));
+		return tool_error("-o auto_unmount: %s", strerror(errno));
 	if (guard->process == 0) {
 		close(ends[1]);
 		watch(ends[0], path);
@@ -95,10 +95,10 @@ int guard_mounted(const struct guard *guard)
 	if (guard->pipe < 0)
 		return 0;
 	if (!kernel_find_mount(guard->path, &device))
-		return tool_error("auto_unmount: '%s' is not in /proc/self/mountinfo",
+		return tool_error("-o auto_unmount: '%s' is not in /proc/self/mountinfo",
 				  guard->path);
 	if (write(guard->pipe, &device, sizeof(device)) != (ssize_t)sizeof(device))
-		return tool_error("auto_unmount: %s", strerror(errno));
+		return tool_error("-o auto_unmount: %s", strerror(errno));
 	return 0;
 }
 

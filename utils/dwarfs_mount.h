@@ -81,8 +81,9 @@ bool has_access_lists(const dwarfs_image *image);
 
 /* 0, or 1 after printing what is wrong with the settings. */
 int ahead_new(struct mounted *mounted, struct ahead **ahead_out);
-/* Start the threads, once it is mounted; 0, or 1 after printing why not. */
-int ahead_start(struct ahead *ahead);
+/* Start the threads, once it is mounted; those that the system has no room for are done
+ * without. */
+void ahead_start(struct ahead *ahead);
 /* End them, in the middle of a file if need be. */
 void ahead_free(struct ahead *ahead);
 

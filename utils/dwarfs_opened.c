@@ -47,7 +47,7 @@ int opened_new(const dwarfs_image *image, const char *path, struct opened **open
 	 */
 	opened->file = fopen(path, "we");
 	if (!opened->file) {
-		tool_error("analysis_file: writing '%s': %s", path, strerror(errno));
+		tool_error("-o analysis_file: cannot write '%s': %s", path, strerror(errno));
 		opened_free(opened);
 		return 1;
 	}

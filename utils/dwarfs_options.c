@@ -8,7 +8,9 @@
 #include "dwarfs_options.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
@@ -166,19 +168,37 @@ static int parse_duration(const char *name, const char *text, uint64_t *ms_out)
 				*ms_out = value * units[i].ms;
 				return 0;
 			}
-	return tool_error("invalid duration '%s' for --%s", text, name);
+	return tool_error("invalid duration '%s' for %s: use a number of seconds, or one "
+			  "with ms, s, m, h or d",
+			  text, name);
+}
+
+/* "none, time or swap" of a list that ends with NULL. */
+static void list_words(const char *const *words, char *out, size_t room)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; words[i] && used < room; i++)
+		used += (size_t)snprintf(out + used, room - used, "%s%s",
+					 i == 0	       ? ""
+					 : words[i + 1] ? ", "
+							: " or ",
+					 words[i]);
 }
 
 /* One of the words of a list that ends with NULL. */
 static int parse_word(const char *name, const char *text, const char *const *words,
 		      int *out)
 {
+	char all[128];
+
 	for (int i = 0; words[i]; i++)
 		if (strcmp(text, words[i]) == 0) {
 			*out = i;
 			return 0;
 		}
-	return tool_error("invalid value '%s' for --%s", text, name);
+	list_words(words, all, sizeof(all));
+	return tool_error("invalid value '%s' for %s: use %s", text, name, all);
 }
 
 static int parse_ratio(const char *text, uint32_t *percent_out)
@@ -187,7 +207,7 @@ static int parse_ratio(const char *text, uint32_t *percent_out)
 	double ratio = strtod(text, &end);
 
 	if (end == text || *end || !(ratio >= 0 && ratio <= 1))
-		return tool_error("invalid ratio '%s' for --decratio: must be between 0 "
+		return tool_error("invalid ratio '%s' for -o decratio: must be between 0 "
 				  "and 1",
 				  text);
 	*percent_out = (uint32_t)(ratio * 100 + 0.5);
@@ -204,7 +224,7 @@ static int parse_parts(char *text, unsigned *parts_out)
 	for (char *word; (word = strsep(&rest, "+"));) {
 		int part = 0;
 
-		if (parse_word("perfmon", word, words, &part) != 0)
+		if (parse_word("-o perfmon", word, words, &part) != 0)
 			return 1;
 		*parts_out |= 1u << part;
 	}
@@ -220,22 +240,22 @@ static int parse_words_of(const struct words *words, struct settings *settings)
 	int word = 0;
 
 	if (words->lock) {
-		if (parse_word("mlock", words->lock, locks, &word) != 0)
+		if (parse_word("-o mlock", words->lock, locks, &word) != 0)
 			return 1;
 		settings->lock = (enum lock_mode)word;
 	}
 	if (words->tidy) {
-		if (parse_word("tidy_strategy", words->tidy, tidies, &word) != 0)
+		if (parse_word("-o tidy_strategy", words->tidy, tidies, &word) != 0)
 			return 1;
 		settings->tidy = (enum tidy_mode)word;
 	}
 	if (words->verify) {
-		if (parse_word("verify", words->verify, verifies, &word) != 0)
+		if (parse_word("-o verify", words->verify, verifies, &word) != 0)
 			return 1;
 		settings->verify = word ? DWARFS_VERIFY_LAZY : DWARFS_VERIFY_EAGER;
 	}
 	if (words->allocator) {
-		if (parse_word("block_allocator", words->allocator, allocators, &word) !=
+		if (parse_word("-o block_allocator", words->allocator, allocators, &word) !=
 		    0)
 			return 1;
 		if (strcmp(words->allocator, "mmap") != 0)
@@ -251,52 +271,56 @@ static int check_block_bytes(const struct settings *settings)
 {
 	if (settings->block_bytes <= UINT32_MAX)
 		return 0;
-	return tool_error("blocksize: at most 4g less one byte can be shown");
+	return tool_error("invalid size '%" PRIu64 "' for -o blocksize: must be at most "
+			  "%" PRIu32,
+			  settings->block_bytes, UINT32_MAX);
 }
 
 static int parse_sizes(const struct words *words, struct settings *settings)
 {
-	return (words->cache_size && tool_parse_bytes("cachesize", words->cache_size,
+	return (words->cache_size && tool_parse_bytes("-o cachesize", words->cache_size,
 						      &settings->cache_bytes)) ||
-	       (words->block_size && tool_parse_bytes("blocksize", words->block_size,
+	       (words->block_size && tool_parse_bytes("-o blocksize", words->block_size,
 						      &settings->block_bytes)) ||
 	       check_block_bytes(settings) ||
-	       (words->readahead && tool_parse_bytes("readahead", words->readahead,
+	       (words->readahead && tool_parse_bytes("-o readahead", words->readahead,
 						     &settings->readahead_bytes)) ||
 	       (words->offset &&
-		tool_parse_offset("offset", words->offset, &settings->offset)) ||
+		tool_parse_offset("-o offset", words->offset, &settings->offset)) ||
 	       (words->image_size &&
-		tool_parse_number("imagesize", words->image_size, 0, UINT64_MAX - 1,
+		tool_parse_number("-o imagesize", words->image_size, 0, UINT64_MAX - 1,
 				  &settings->image_bytes));
 }
 
 static int parse_numbers(const struct words *words, struct settings *settings)
 {
-	return (words->uid && tool_parse_user("uid", words->uid, &settings->uid)) ||
-	       (words->gid && tool_parse_group("gid", words->gid, &settings->gid)) ||
-	       (words->workers && parse_count("workers", words->workers, MAX_WORKERS,
+	return (words->uid && tool_parse_user("-o uid", words->uid, &settings->uid)) ||
+	       (words->gid && tool_parse_group("-o gid", words->gid, &settings->gid)) ||
+	       (words->workers && parse_count("-o workers", words->workers, MAX_WORKERS,
 					      &settings->workers)) ||
-	       (words->sequence && parse_count("seq_detector", words->sequence,
+	       (words->sequence && parse_count("-o seq_detector", words->sequence,
 					       UINT32_MAX, &settings->sequence)) ||
 	       (words->ratio && parse_ratio(words->ratio, &settings->finish_percent)) ||
 	       (words->tidy_interval &&
-		parse_duration("tidy_interval", words->tidy_interval,
+		parse_duration("-o tidy_interval", words->tidy_interval,
 			       &settings->tidy_interval_ms)) ||
-	       (words->tidy_age && parse_duration("tidy_max_age", words->tidy_age,
+	       (words->tidy_age && parse_duration("-o tidy_max_age", words->tidy_age,
 						  &settings->tidy_age_ms)) ||
 	       (words->level &&
-		tool_parse_log_level("debuglevel", words->level, &settings->log_level));
+		tool_parse_log_level("-o debuglevel", words->level, &settings->log_level));
 }
 
 /* Options that need each other, or exclude each other. */
 static int check_together(const struct settings *settings)
 {
 	if (settings->preload_all && settings->preload_category)
-		return tool_error("preload_all and preload_category exclude each other");
+		return tool_error("-o preload_all and -o preload_category exclude each "
+				  "other");
 	if (settings->perfmon_trace && !settings->perfmon)
-		return tool_error("perfmon_trace needs perfmon");
+		return tool_error("-o perfmon_trace needs -o perfmon");
 	if (settings->tidy != TIDY_NONE && settings->tidy_interval_ms == 0)
-		return tool_error("tidy_interval must not be 0");
+		return tool_error("invalid duration '0' for -o tidy_interval: must not be "
+				  "0 with -o tidy_strategy");
 	return 0;
 }
 
@@ -387,29 +411,104 @@ static char *path_without_extension(const char *image)
 	return dot && dot > name && dot[1] ? strndup(image, (size_t)(dot - image)) : NULL;
 }
 
+static int bad_option(int code)
+{
+	return code == 1 ? EXIT_BAD_OPTION : code;
+}
+
+static int bad_mount_point(int code)
+{
+	return code == 1 ? EXIT_BAD_MOUNT_POINT : code;
+}
+
+/* The mount point among the arguments, or NULL. */
+static const char *given_mount_point(const struct fuse_args *args)
+{
+	for (int i = 1; i < args->argc; i++)
+		if (strcmp(args->argv[i], "-o") == 0)
+			i++;
+		else if (args->argv[i][0] != '-')
+			return args->argv[i];
+	return NULL;
+}
+
+/* Whether something is mounted on a directory. Where the kernel does not tell, its parent
+ * is on another file system then, or it is a root itself. */
+static bool is_mount_point(const char *path, const struct stat *st)
+{
+	auto_free char *up = NULL;
+	struct stat parent;
+	struct statx told;
+
+	if (statx(AT_FDCWD, path, 0, 0, &told) == 0 &&
+	    (told.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT))
+		return told.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+	if (asprintf(&up, "%s/..", path) < 0) {
+		up = NULL;
+		return false;
+	}
+	return stat(up, &parent) == 0 &&
+	       (parent.st_dev != st->st_dev || parent.st_ino == st->st_ino);
+}
+
+static bool is_empty(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	bool empty = true;
+
+	if (!dir)
+		return false;
+	while (empty && (entry = readdir(dir)))
+		empty = strcmp(entry->d_name, ".") == 0 ||
+			strcmp(entry->d_name, "..") == 0;
+	closedir(dir);
+	return empty;
+}
+
+/* Nobody has asked for this very directory, so that nothing of his may be hidden. */
+static int check_auto_mount_point(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return tool_error("--auto-mountpoint: '%s': %s", path, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return tool_error("--auto-mountpoint: '%s' must be a directory", path);
+	if (is_mount_point(path, &st))
+		return tool_error("--auto-mountpoint: '%s' is already a mount point",
+				  path);
+	if (!is_empty(path))
+		return tool_error("--auto-mountpoint: the directory '%s' is not empty",
+				  path);
+	return 0;
+}
+
 /* Add the directory beside the image to the arguments; make it when it is not there. */
 static int add_auto_mount_point(struct command *command, struct fuse_args *args)
 {
 	auto_free char *path = NULL;
 	struct stat st;
 
-	for (int i = 1; i < args->argc; i++)
-		if (strcmp(args->argv[i], "-o") == 0)
-			i++;
-		else if (args->argv[i][0] != '-')
-			return tool_error("--auto-mountpoint and a mount point exclude "
-					  "each other");
+	if (given_mount_point(args))
+		return bad_option(tool_error("--auto-mountpoint and a mount point "
+					     "exclude each other"));
 	path = path_without_extension(command->settings.image);
 	if (!path)
-		return tool_error("--auto-mountpoint: the name of '%s' has no extension "
-				  "to remove",
-				  command->settings.image);
+		return bad_mount_point(tool_error("--auto-mountpoint: the name of '%s' "
+						  "has no extension to remove",
+						  command->settings.image));
 	if (stat(command->settings.image, &st) != 0)
 		return tool_error("'%s': %s", command->settings.image, strerror(errno));
 	if (mkdir(path, 0755) == 0)
 		command->made_mount_point = realpath(path, NULL);
 	else if (errno != EEXIST)
-		return tool_error("making the directory '%s': %s", path, strerror(errno));
+		return bad_mount_point(
+			tool_error("--auto-mountpoint: cannot make the directory '%s': "
+				   "%s",
+				   path, strerror(errno)));
+	else if (check_auto_mount_point(path) != 0)
+		return EXIT_BAD_MOUNT_POINT;
 	return fuse_opt_add_arg(args, path) != 0 ? tool_error("out of memory") : 0;
 }
 
@@ -419,9 +518,13 @@ static int check_mount_point(const char *path)
 	struct stat st;
 
 	/* "/dev/fd/N" is a mount that another program made for us. */
-	if (!strncmp(path, "/dev/fd/", 8) || stat(path, &st) != 0 || S_ISDIR(st.st_mode))
-		return 0; /* what is missing or unreadable is left to libfuse to report */
-	return tool_error("'%s' must be a directory", path);
+	if (strncmp(path, "/dev/fd/", 8) == 0)
+		return 0;
+	if (stat(path, &st) != 0)
+		return tool_error("cannot mount on '%s': %s", path, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return tool_error("cannot mount: '%s' must be a directory", path);
+	return 0;
 }
 
 /* -- all of it ----------------------------------------------------------------------- */
@@ -429,6 +532,7 @@ static int check_mount_point(const char *path)
 static int parse_fuse(struct command *command, struct fuse_args *args, bool automatic)
 {
 	bool asks = false;
+	int code = 0;
 
 	for (int i = 1; i < args->argc; i++)
 		asks |= !strcmp(args->argv[i], "-h") ||
@@ -437,15 +541,19 @@ static int parse_fuse(struct command *command, struct fuse_args *args, bool auto
 			!strcmp(args->argv[i], "--version");
 	if (!asks && !command->settings.image)
 		return tool_error("no image given");
-	if (!asks && automatic && add_auto_mount_point(command, args) != 0)
-		return 1;
+	if (!asks && automatic)
+		code = add_auto_mount_point(command, args);
+	if (!asks && code == 0 && given_mount_point(args))
+		code = bad_mount_point(check_mount_point(given_mount_point(args)));
+	if (code != 0)
+		return code;
 	if (fuse_parse_cmdline(args, &command->fuse) != 0)
-		return 1;
+		return EXIT_BAD_OPTION; /* libfuse said why */
 	if (command->fuse.show_help || command->fuse.show_version)
 		return 0;
 	if (!command->fuse.mountpoint)
 		return tool_error("no mount point given");
-	return check_mount_point(command->fuse.mountpoint);
+	return 0;
 }
 
 int command_parse(struct command *command, struct fuse_args *args)
@@ -474,11 +582,11 @@ int command_parse(struct command *command, struct fuse_args *args)
 		free(words.analysis_file);
 		free(words.perfmon_trace);
 		free_words(&words);
-		return 1;
+		return EXIT_BAD_OPTION;
 	}
 	command->man = words.man;
 	command->auto_unmount = words.auto_unmount;
-	code = take_words(&words, settings);
+	code = bad_option(take_words(&words, settings));
 	free_words(&words);
 	if (code != 0 || command->man)
 		return code;

@@ -56,9 +56,12 @@ struct command {
 	bool is_helper; /* called by mount(8) */
 };
 
+/* Codes of failure besides 1. */
+enum { EXIT_BAD_OPTION = 3, EXIT_BAD_MOUNT_POINT = 4 };
+
 /*
- * Parse the arguments; what remains in args is for libfuse. 0, or 1 after printing what
- * is wrong. Free the command either way.
+ * Parse the arguments; what remains in args is for libfuse. 0, or the exit code after
+ * printing what is wrong. Free the command either way.
  */
 int command_parse(struct command *command, struct fuse_args *args);
 void command_free(struct command *command);

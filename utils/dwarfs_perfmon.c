@@ -181,7 +181,7 @@ int perfmon_new(unsigned parts, const char *trace, struct perfmon **perfmon_out)
 		perfmon->trace_path = strdup(trace);
 		perfmon->trace = fopen(trace, "we");
 		if (!perfmon->trace || !perfmon->trace_path) {
-			tool_error("perfmon_trace: writing '%s': %s", trace,
+			tool_error("-o perfmon_trace: cannot write '%s': %s", trace,
 				   strerror(errno));
 			perfmon_free(perfmon);
 			return 1;

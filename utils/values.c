@@ -15,6 +15,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
+/* What stands in front of the name of an option; one with its dash is as it was typed. */
+static const char *dashes(const char *option)
+{
+	return *option == '-' ? "" : "--";
+}
+
 /* Digits only, no sign and no space; *end_out is where they stop. */
 static bool parse_digits(const char *text, uint64_t *value_out, const char **end_out)
 {
@@ -35,11 +41,12 @@ int tool_parse_number(const char *option, const char *text, uint64_t min, uint64
 	uint64_t value;
 
 	if (!parse_digits(text, &value, &end) || *end)
-		return tool_error("invalid number '%s' for --%s", text, option);
+		return tool_error("invalid number '%s' for %s%s", text, dashes(option),
+				  option);
 	if (value < min || value > max)
-		return tool_error("invalid number '%s' for --%s: must be between %" PRIu64
+		return tool_error("invalid number '%s' for %s%s: must be between %" PRIu64
 				  " and %" PRIu64,
-				  text, option, min, max);
+				  text, dashes(option), option, min, max);
 	*value_out = value;
 	return 0;
 }
@@ -68,7 +75,9 @@ int tool_parse_bytes(const char *option, const char *text, uint64_t *value_out)
 
 	if (!parse_digits(text, &value, &end) || (power = suffix_power(end)) < 0 ||
 	    value > UINT64_MAX >> (10 * power))
-		return tool_error("invalid size '%s' for --%s", text, option);
+		return tool_error("invalid size '%s' for %s%s: use a number of bytes, or "
+				  "one with k, m, g or t",
+				  text, dashes(option), option);
 	*value_out = value << (10 * power);
 	return 0;
 }
@@ -84,8 +93,8 @@ int tool_parse_offset(const char *option, const char *text, uint64_t *value_out)
 	if (!parse_digits(text, value_out, &end) || *end ||
 	    *value_out == DWARFS_OFFSET_AUTO)
 		return tool_error(
-			"invalid offset '%s' for --%s: a number of bytes or 'auto'", text,
-			option);
+			"invalid offset '%s' for %s%s: use a number of bytes or 'auto'",
+			text, dashes(option), option);
 	return 0;
 }
 
@@ -101,9 +110,9 @@ int tool_parse_log_level(const char *option, const char *text, int *level_out)
 			return 0;
 		}
 	}
-	return tool_error("invalid level '%s' for --%s: one of fatal, error, warn, info, "
-			  "verbose, debug, trace",
-			  text, option);
+	return tool_error("invalid level '%s' for %s%s: use fatal, error, warn, info, "
+			  "verbose, debug or trace",
+			  text, dashes(option), option);
 }
 
 int tool_take_log_level(const char *text)
@@ -126,8 +135,10 @@ int tool_parse_user(const char *option, const char *text, uint32_t *uid_out)
 		return 0;
 	}
 	if (*text && !isdigit((unsigned char)*text))
-		return tool_error("unknown user '%s' for --%s", text, option);
-	if (tool_parse_number(option, text, 0, UINT32_MAX, &value))
+		return tool_error("unknown user '%s' for %s%s", text, dashes(option),
+				  option);
+	/* The greatest number of all is no user: to chown(2) it means none. */
+	if (tool_parse_number(option, text, 0, UINT32_MAX - 1, &value))
 		return 1;
 	*uid_out = (uint32_t)value;
 	return 0;
@@ -143,8 +154,10 @@ int tool_parse_group(const char *option, const char *text, uint32_t *gid_out)
 		return 0;
 	}
 	if (*text && !isdigit((unsigned char)*text))
-		return tool_error("unknown group '%s' for --%s", text, option);
-	if (tool_parse_number(option, text, 0, UINT32_MAX, &value))
+		return tool_error("unknown group '%s' for %s%s", text, dashes(option),
+				  option);
+	/* The greatest number of all is no group: to chown(2) it means none. */
+	if (tool_parse_number(option, text, 0, UINT32_MAX - 1, &value))
 		return 1;
 	*gid_out = (uint32_t)value;
 	return 0;

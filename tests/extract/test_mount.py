@@ -115,14 +115,28 @@ with suite.case("bad values, missing images and mount points are named"):
                    "workers=many", "readahead=-1", "mlock=perhaps", "decratio=1.5",
                    "tidy_strategy=never", "tidy_interval=5x", "tidy_max_age=soon",
                    "block_allocator=stack", "seq_detector=no", "perfmon=fuse+cpu",
-                   "verify=never", "preload_category=no such category",
+                   "verify=never", "uid=4294967295", "gid=4294967295"):
+        done = run(upstream("data"), scratch, "-o", option)
+        name, value = option.split("=")
+        assert done.returncode == 3, done
+        assert f"'{value.split('+')[-1]}' for -o {name}" in done.stderr, done
+    for option in ("preload_category=no such category",
                    "analysis_file=/no/such/directory/file"):
         done = run(upstream("data"), scratch, "-o", option)
-        assert done.returncode == 1 and option.split("=")[0] in done.stderr, done
+        assert done.returncode == 1 and "-o " + option.split("=")[0] in done.stderr, done
+    for option, words in (("tidy_strategy=never", "use none, time or swap"),
+                          ("verify=never", "use eager or lazy"),
+                          ("perfmon=cpu", "filesystem_v2, inode_reader_v2 or block_cache"),
+                          ("tidy_interval=5x", "seconds, or one with ms, s, m, h or d"),
+                          ("cachesize=lots", "bytes, or one with k, m, g or t")):
+        done = run(upstream("data"), scratch, "-o", option)
+        assert words in done.stderr, done
     done = run(place("nothing"), scratch)
     assert done.returncode == 1 and place("nothing") in done.stderr, done
     done = run(upstream("data"), place("no mount point"))
-    assert done.returncode == 1 and place("no mount point") in done.stderr, done
+    assert done.returncode == 4, done
+    assert f"'{place('no mount point')}': No such file or directory" in done.stderr, done
+    assert not os.path.ismount(scratch)
     done = run(upstream("data"))
     assert done.returncode == 1 and "mount point" in done.stderr, done
 
@@ -130,7 +144,7 @@ with suite.case("a mount point that is a file is refused, and nothing is mounted
     write(place("file"), b"still here")
     done = run(upstream("data"), place("file"))
     try:
-        assert done.returncode == 1, done
+        assert done.returncode == 4, done
         assert f"'{place('file')}' must be a directory" in done.stderr, done
         assert not os.path.ismount(place("file")), done
         assert read(place("file")) == b"still here"

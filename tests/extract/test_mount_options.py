@@ -159,7 +159,7 @@ with suite.case("words of fstab for mount(8) are accepted, unknown ones are not"
     with mount.mounted(IMAGE, "-o", words) as path:
         raises(errno.EROFS, os.mkdir, path + "/new")
     done = run(IMAGE, tempfile.mkdtemp(dir=scratch), "-o", "no_such_option")
-    assert done.returncode == 1 and "no_such_option" in done.stderr, done
+    assert done.returncode == 3 and "no_such_option" in done.stderr, done
 
 with suite.case("what has no effect is said"):
     path = tempfile.mkdtemp(dir=scratch)
@@ -172,11 +172,11 @@ with suite.case("what has no effect is said"):
 
 with suite.case("options that exclude or need each other, or are too much"):
     for options, words in (("preload_all,preload_category=x", ("preload_category", "exclude")),
-                           ("perfmon_trace=/dev/null", ("perfmon_trace needs perfmon",)),
+                           ("perfmon_trace=/dev/null", ("-o perfmon_trace needs -o perfmon",)),
                            ("tidy_strategy=time,tidy_interval=0", ("tidy_interval",)),
                            ("blocksize=4g", ("blocksize", "at most"))):
         done = run(IMAGE, tempfile.mkdtemp(dir=scratch), "-o", options)
-        assert done.returncode == 1, done
+        assert done.returncode == 3, done
         assert all(word in done.stderr for word in words), done
 
 # -- requests that are not made -------------------------------------------------------------
@@ -444,16 +444,50 @@ with suite.case("a mount point beside the image"):
     done = run("--auto-mountpoint", place("no image.dwarfs"))
     assert done.returncode == 1 and not os.path.exists(place("no image")), done
     shutil.copyfile(IMAGE, place("extensionless"))
-    for arguments, word in ((("--auto-mountpoint", place("extensionless")), "extension"),
-                            (("--auto-mountpoint", image, scratch), "exclude"),
-                            (("--auto-mountpoint", place("nothing.dwarfs")), "nothing.dwarfs")):
+    for arguments, word, code in (
+            (("--auto-mountpoint", place("extensionless")), "extension", 4),
+            (("--auto-mountpoint", image, scratch), "exclude", 3),
+            (("--auto-mountpoint", place("nothing.dwarfs")), "nothing.dwarfs", 1)):
         done = run(*arguments)
-        assert done.returncode == 1 and word in done.stderr, done
+        assert done.returncode == code and word in done.stderr, done
     assert not os.path.exists(place("nothing"))
     write(path, b"a file")
     done = run("--auto-mountpoint", image)
-    assert done.returncode == 1 and "must be a directory" in done.stderr, done
+    assert done.returncode == 4 and "must be a directory" in done.stderr, done
     assert read(path) == b"a file"
+
+with suite.case("a directory beside the image that is in use is not mounted on"):
+    image = place("used.dwarfs")
+    shutil.copyfile(IMAGE, image)
+    path = place("used")
+    write(path + "/mine", b"mine")
+    done = run("--auto-mountpoint", image)
+    assert done.returncode == 4 and f"'{path}' is not empty" in done.stderr, done
+    assert not os.path.ismount(path) and read(path + "/mine") == b"mine"
+    os.unlink(path + "/mine")
+    with unmounted_after(path):
+        assert run("--auto-mountpoint", image).returncode == 0
+        done = run("--auto-mountpoint", image)
+        assert done.returncode == 4, done
+        assert f"'{path}' is already a mount point" in done.stderr, done
+        assert read(path + "/dir0/file000") == read(TREE + "/dir0/file000")
+        subprocess.run(["fusermount3", "-u", path], check=True)
+
+with suite.case("a mount point that the system refuses"):
+    need_root()
+    image = place("readable.dwarfs")
+    shutil.copyfile(IMAGE, image)
+    path = tempfile.mkdtemp(dir=scratch)
+    for name in (scratch, path, image):
+        os.chmod(name, 0o755)
+
+    def become_somebody():
+        os.setgroups([])
+        os.setgid(54321)
+        os.setuid(54321)
+
+    done = run(image, path, preexec_fn=become_somebody, program=tap.tool_for_anybody("DWARFS"))
+    assert done.returncode == 4 and not os.path.ismount(path), done
 
 with suite.case("as mount(8) calls it"):
     helper = place("mount.dwarfs")
