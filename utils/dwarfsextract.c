@@ -137,6 +137,7 @@ static struct archive_settings archive_of(const struct settings *settings)
 		.skip_specials = settings->skip_specials,
 		.no_xattrs = settings->no_xattrs,
 		.continue_on_error = settings->continue_on_error,
+		.no_sync = settings->no_sync,
 		.uid_given = settings->uid_given,
 		.gid_given = settings->gid_given,
 		.uid = settings->uid,

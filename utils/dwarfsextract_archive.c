@@ -67,6 +67,7 @@ static int configure(const struct archive_settings *settings, dwarfs_archive_exp
 	dwarfs_archive_export_set_skip_specials(out, settings->skip_specials);
 	dwarfs_archive_export_set_xattrs(out, !settings->no_xattrs);
 	dwarfs_archive_export_set_continue_on_error(out, settings->continue_on_error);
+	dwarfs_archive_export_set_sync(out, !settings->no_sync);
 	if (settings->uid_given)
 		dwarfs_archive_export_set_uid(out, settings->uid);
 	if (settings->gid_given)

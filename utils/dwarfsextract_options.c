@@ -23,6 +23,7 @@ enum {
 	OPT_FILTERS,
 	OPT_FORMAT_OPTIONS,
 	OPT_ORDER,
+	OPT_NO_SYNC,
 	OPT_LOG_LEVEL,
 	OPT_LOG_CONTEXT,
 	OPT_PERFMON,
@@ -69,6 +70,8 @@ static const struct tool_option option_table[] = {
 	{ OPT_SET_GROUP, "set-group", "GROUP", "likewise for the group", TOOL_BASIC },
 	{ OPT_CONTINUE, "continue-on-error", NULL,
 	  "write as much as possible; exit with 1 all the same", TOOL_BASIC },
+	{ OPT_NO_SYNC, "no-sync", NULL,
+	  "do not wait until an archive is on disk", TOOL_BASIC },
 	{ OPT_NO_CHECK, "disable-integrity-check", NULL,
 	  "do not look at the hashes of blocks: dangerous", TOOL_BASIC },
 	{ OPT_STDOUT_PROGRESS, "stdout-progress", NULL,
@@ -195,6 +198,8 @@ static bool take_switch(struct settings *settings, int id)
 		return settings->no_xattrs = true;
 	case OPT_CONTINUE:
 		return settings->continue_on_error = true;
+	case OPT_NO_SYNC:
+		return settings->no_sync = true;
 	case OPT_NO_CHECK:
 		return settings->no_check = true;
 	case OPT_STDOUT_PROGRESS:
@@ -252,6 +257,9 @@ static int check(const struct settings *settings)
 		    settings->order_given)
 			return tool_error("--format-filters, --format-options and "
 					  "--archive-order need --format");
+		if (settings->no_sync)
+			return tool_error("--no-sync needs --format: files in a directory "
+					  "are not synchronized in any case");
 		if (settings->output && strcmp(settings->output, "-") == 0)
 			return tool_error("writing to '-' needs --format");
 		return 0;

@@ -43,6 +43,7 @@ static int write_image(dwarfs_builder *builder, const struct settings *s,
 	int ret;
 
 	dwarfs_builder_set_progress(builder, progress_show, watch->progress);
+	dwarfs_builder_set_sync(builder, !s->no_sync);
 	if (strcmp(s->output, "-") == 0)
 		ret = dwarfs_builder_write_fd(builder, STDOUT_FILENO, &err);
 	else

@@ -48,6 +48,7 @@ struct settings {
 	const char *input_list;
 	const char *output;
 	bool force;
+	bool no_sync;
 	uint64_t level;
 	uint64_t block_bits;
 	uint64_t workers;

@@ -41,6 +41,7 @@ static const struct tool_option options[] = {
 	{ 'o', "output", "FILE", "the image to make, or - for stdout; required",
 	  TOOL_BASIC },
 	{ 'f', "force", NULL, "replace an existing image", TOOL_BASIC },
+	{ OPT_NO_SYNC, "no-sync", NULL, "do not wait until the image is on disk" },
 	{ 'l', "compress-level", "N", "0 (fast) to 9 (small); default 7", TOOL_BASIC },
 	{ 'S', "block-size-bits", "N", "size of blocks: 2^N bytes, N from 10 to 30" },
 	{ 'N', "num-workers", "N", "threads; default: one for each processor" },

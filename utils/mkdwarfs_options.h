@@ -65,6 +65,7 @@ enum option_id {
 	OPT_RATIO,
 	OPT_ZSTD_LEVEL,
 	OPT_FRAGMENTS,
+	OPT_NO_SYNC,
 };
 
 /* Put one option into the settings. 0, or 1 after printing what is wrong with its value.

@@ -190,6 +190,8 @@ static int parse_flag(struct settings *s, int id)
 	switch (id) {
 	case 'f':
 		return set(&s->force);
+	case OPT_NO_SYNC:
+		return set(&s->no_sync);
 	case OPT_ALL_TIMES:
 		return set(&s->keep_all_times);
 	case OPT_BIRTH_TIMES:

@@ -445,6 +445,14 @@ DWARFS_API void dwarfs_archive_export_set_gid(dwarfs_archive_export *archive_exp
 DWARFS_API void
 dwarfs_archive_export_set_continue_on_error(dwarfs_archive_export *archive_export, bool go_on);
 
+/**
+ * Wait until an archive in a regular file is on disk, with its name (default), or leave that to
+ * the system, which is faster.
+ *
+ * Since 0.1.
+ */
+DWARFS_API void dwarfs_archive_export_set_sync(dwarfs_archive_export *archive_export, bool sync);
+
 /** Hear about entries that are not in the archive as they are in the image; report may be NULL.
  * Since 0.1. */
 DWARFS_API void dwarfs_archive_export_set_report(dwarfs_archive_export *archive_export,

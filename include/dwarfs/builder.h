@@ -805,6 +805,16 @@ DWARFS_API void dwarfs_builder_set_progress(dwarfs_builder *builder, dwarfs_prog
 DWARFS_API void dwarfs_builder_set_cancel(dwarfs_builder *builder, dwarfs_cancel *cancel);
 
 /**
+ * Wait until the image is on disk (default), or leave that to the system, which is faster. It
+ * concerns regular files: the file is synchronized before it gets its name, the directory
+ * that it is in afterwards. Without this, a power failure soon after the run may leave an
+ * incomplete image, or none where an older one was replaced.
+ *
+ * Since 0.1.
+ */
+DWARFS_API void dwarfs_builder_set_sync(dwarfs_builder *builder, bool sync);
+
+/**
  * Write the image to a file.
  *
  * The file appears whole or not at all: it is written under a temporary name beside its place

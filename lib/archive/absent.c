@@ -216,6 +216,10 @@ void dwarfs_archive_export_set_gid(dwarfs_archive_export *export, uint32_t gid)
 {
 }
 
+void dwarfs_archive_export_set_sync(dwarfs_archive_export *export, bool sync)
+{
+}
+
 void dwarfs_archive_export_set_continue_on_error(dwarfs_archive_export *export,
 						 bool go_on)
 {

@@ -127,6 +127,11 @@ void dwarfs_archive_export_set_gid(dwarfs_archive_export *export, uint32_t gid)
 	export->gid = gid;
 }
 
+void dwarfs_archive_export_set_sync(dwarfs_archive_export *export, bool sync)
+{
+	export->no_sync = !sync;
+}
+
 void dwarfs_archive_export_set_continue_on_error(dwarfs_archive_export *export,
 						 bool go_on)
 {
@@ -220,6 +225,7 @@ int dwarfs_archive_export_to_path(dwarfs_archive_export *export, const char *pat
 	if ((ret = join_filters(named, export->filters, &filters, err)) < 0 ||
 	    (ret = dw_output_create(path, true, &output, err)) < 0)
 		return ret;
+	dw_output_set_sync(output, !export->no_sync);
 	return run_and_commit(export, output, format, filters, err);
 }
 
@@ -235,5 +241,6 @@ int dwarfs_archive_export_to_fd(dwarfs_archive_export *export, int fd, dwarfs_er
 			       "the format of an archive without a name must be given");
 	if ((ret = dw_output_to_fd(fd, &output, err)) < 0)
 		return ret;
+	dw_output_set_sync(output, !export->no_sync);
 	return run_and_commit(export, output, export->format, export->filters, err);
 }

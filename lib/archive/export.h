@@ -86,6 +86,7 @@ struct dwarfs_archive_export {
 	struct patterns *patterns;
 	int order;
 	bool skip_devices, skip_specials, no_xattrs, continue_on_error;
+	bool no_sync; /* of an archive in a regular file */
 	bool has_uid, has_gid;
 	uint32_t uid, gid; /* of everything */
 	dwarfs_export_report_fn report;

@@ -136,6 +136,11 @@ void dwarfs_builder_set_progress(dwarfs_builder *builder, dwarfs_progress_fn pro
 	builder->progress_user = user;
 }
 
+void dwarfs_builder_set_sync(dwarfs_builder *builder, bool sync)
+{
+	builder->options.no_sync = !sync;
+}
+
 void dwarfs_builder_set_cancel(dwarfs_builder *builder, dwarfs_cancel *cancel)
 {
 	builder->cancel = cancel;
@@ -168,6 +173,7 @@ int dwarfs_builder_write_path(dwarfs_builder *builder, const char *path, bool ov
 	if ((ret = begin(builder, err)) < 0 ||
 	    (ret = dw_output_create(path, overwrite, &output, err)) < 0)
 		return ret;
+	dw_output_set_sync(output, !builder->options.no_sync);
 	return run(builder, output, err);
 }
 
@@ -179,6 +185,7 @@ int dwarfs_builder_write_fd(dwarfs_builder *builder, int fd, dwarfs_error **err)
 	if ((ret = begin(builder, err)) < 0 ||
 	    (ret = dw_output_to_fd(fd, &output, err)) < 0)
 		return ret;
+	dw_output_set_sync(output, !builder->options.no_sync);
 	return run(builder, output, err);
 }
 

@@ -121,6 +121,7 @@ static inline struct build_packing dw_packing_auto(void)
 }
 
 struct build_options {
+	bool no_sync; /* of an image in a regular file */
 	uint32_t block_bits;
 	struct codec_spec codecs[DW_CODEC_USES];
 	bool codec_was_set[DW_CODEC_USES];

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "extract/attributes.h"
 #include "extract/files.h"
@@ -271,17 +272,42 @@ static int write_end(struct job *job, struct hand *hand, struct file *file,
 	return complete(job, hand, file, &place, fd, err);
 }
 
+/*
+ * Remove a file that is not complete. When its directory cannot be opened any more, by its
+ * path: nobody else has such a name, so nothing else is lost wherever that leads.
+ */
+static void take_back(struct job *job, struct hand *hand, const struct file *file)
+{
+	auto_free char *path = NULL, *at = NULL;
+	struct place place;
+	char *end;
+
+	if (find_place(job, hand, file, true, &place, NULL) == 0) {
+		dw_create_undo_file(place.dir, place.temporary);
+		return;
+	}
+	path = dw_plan_path(&job->plan, ".", file->entry);
+	if (!path || !(end = strrchr(path, '/')))
+		return;
+	end[1] = '\0';
+	at = malloc(strlen(path) + FILES_NAME_ROOM);
+	if (!at)
+		return;
+	strcpy(at, path);
+	dw_files_temporary(job, file->inode, at + strlen(path));
+	dw_create_undo_file(job->root_fd, at);
+}
+
 /* It is as if it had never been. Takes why. */
 static void lose(struct job *job, struct hand *hand, struct file *file, int code,
 		 dwarfs_error *why)
 {
-	struct place place;
 	int before;
 
 	pthread_mutex_lock(lock_of(job, file));
 	before = atomic_exchange(&file->state, FILE_LOST);
-	if (before == FILE_MADE && find_place(job, hand, file, true, &place, NULL) == 0)
-		dw_create_undo_file(place.dir, place.temporary);
+	if (before == FILE_MADE)
+		take_back(job, hand, file);
 	pthread_mutex_unlock(lock_of(job, file));
 	if (before == FILE_LOST) {
 		dwarfs_error_free(why);
@@ -352,11 +378,9 @@ static void clean_up(struct job *job)
 {
 	for (size_t i = 0; i < job->files.count; i++) {
 		struct file *file = &job->files.list[i];
-		struct place place;
 
-		if (file->state == FILE_MADE &&
-		    find_place(job, &job->hands[0], file, true, &place, NULL) == 0)
-			dw_create_undo_file(place.dir, place.temporary);
+		if (file->state == FILE_MADE)
+			take_back(job, &job->hands[0], file);
 	}
 }
 

@@ -34,6 +34,7 @@ struct output {
 	dev_t device;
 	ino_t inode;
 	bool regular;
+	bool sync; /* before the file gets its name, and the folder after it */
 	bool replaces; /* a file that is this: */
 	dev_t old_device;
 	ino_t old_inode;
@@ -345,45 +346,25 @@ static int name_it(struct output *output)
 	return -EEXIST;
 }
 
-/*
- * Put the file at a path that must be free, with nothing in between that another process
- * could use. Where there are no hard links, the place is taken by an empty file first.
- */
-static int settle_new(struct output *output)
+/* -- before the file has its name ---------------------------------------------------- */
+
+/* Not every file system, and no pipe, knows how. */
+static bool cannot_sync(int errnum)
 {
-	int fd;
-
-	if (!output->temporary) {
-		char source[64];
-
-		link_source(output->fd, source, sizeof(source));
-		return linkat(AT_FDCWD, source, AT_FDCWD, output->path,
-			      AT_SYMLINK_FOLLOW) == 0
-			       ? 0
-			       : -errno;
-	}
-	if (link(output->temporary, output->path) == 0) {
-		unlink(output->temporary);
-		return 0;
-	}
-	if (errno == EEXIST)
-		return -EEXIST;
-	fd = open(output->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return -errno;
-	dw_fd_close(fd);
-	return rename(output->temporary, output->path) == 0 ? 0 : -errno;
+	return errnum == EINVAL || errnum == EROFS || errnum == ENOTSUP;
 }
 
-static int settle(struct output *output)
+static int sync_file(const struct output *output, dwarfs_error **err)
 {
 	int ret;
 
-	if (!output->overwrite)
-		return settle_new(output);
-	if (!output->temporary && (ret = name_it(output)) < 0)
-		return ret;
-	return rename(output->temporary, output->path) == 0 ? 0 : -errno;
+	do
+		ret = fsync(output->fd);
+	while (ret != 0 && errno == EINTR);
+	if (ret == 0 || cannot_sync(errno))
+		return 0;
+	return output->path ? fail_at(err, errno, "cannot write", output->path)
+			    : dw_fail_errno(err, errno, "cannot write the output");
 }
 
 /* A file system may report at the close what it could not write. */
@@ -408,22 +389,110 @@ static int close_copy(const struct output *output, dwarfs_error **err)
 	return 0;
 }
 
-int dw_output_commit(struct output *output, dwarfs_error **err)
-{
-	int ret = 0;
+/* -- the name ------------------------------------------------------------------------ */
 
-	if (!output->owns_fd)
+static int fail_settling(const struct output *output, int errnum, dwarfs_error **err)
+{
+	return errnum == EEXIST && !output->overwrite
+		       ? fail_exists(err, output->path)
+		       : fail_at(err, errnum, "cannot create output file", output->path);
+}
+
+/*
+ * Put a closed file at a path that must be free, with nothing in between that another
+ * process could use. Where there are no hard links, the place is taken by an empty file
+ * first.
+ */
+static int settle_new(const struct output *output)
+{
+	int fd;
+
+	if (link(output->temporary, output->path) == 0) {
+		unlink(output->temporary);
 		return 0;
-	ret = output->temporary ? close_file(output, err) : close_copy(output, err);
+	}
+	if (errno == EEXIST)
+		return -EEXIST;
+	fd = open(output->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return -errno;
+	dw_fd_close(fd);
+	if (rename(output->temporary, output->path) == 0)
+		return 0;
+	fd = -errno;
+	unlink(output->path);
+	return fd;
+}
+
+/* Close the file, which has a temporary name, and give it its own. */
+static int settle_named(struct output *output, dwarfs_error **err)
+{
+	int ret = close_file(output, err);
+
 	if (ret < 0)
 		return ret;
-	if (output->path)
-		ret = settle(output);
-	if (ret == -EEXIST && !output->overwrite)
-		return fail_exists(err, output->path);
+	if (!output->overwrite)
+		ret = settle_new(output);
+	else if (rename(output->temporary, output->path) != 0)
+		ret = -errno;
 	if (ret < 0)
-		return fail_at(err, -ret, "cannot create output file", output->path);
+		return fail_settling(output, -ret, err);
 	free(output->temporary);
 	output->temporary = NULL;
-	return output->owns_fd ? close_file(output, err) : 0;
+	return 0;
+}
+
+/* Give a file without a name its own at once, so that nothing ever stays under another
+ * one; the close comes after that. */
+static int settle_unnamed(struct output *output, dwarfs_error **err)
+{
+	char source[64];
+	struct stat st;
+	int ret = close_copy(output, err);
+
+	if (ret < 0)
+		return ret;
+	link_source(output->fd, source, sizeof(source));
+	if (linkat(AT_FDCWD, source, AT_FDCWD, output->path, AT_SYMLINK_FOLLOW) != 0)
+		return fail_settling(output, errno, err);
+	ret = close_file(output, err);
+	if (ret < 0 && lstat(output->path, &st) == 0 && st.st_dev == output->device &&
+	    st.st_ino == output->inode)
+		unlink(output->path);
+	return ret;
+}
+
+/* The name is on disk, too. The file is complete in any case. */
+static void sync_folder(const struct output *output)
+{
+	auto_free char *folder = folder_of(output->path);
+	int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd < 0)
+		return;
+	(void)fsync(fd);
+	dw_fd_close(fd);
+}
+
+int dw_output_commit(struct output *output, dwarfs_error **err)
+{
+	int ret;
+
+	if (output->sync && output->regular && (ret = sync_file(output, err)) < 0)
+		return ret;
+	if (!output->owns_fd)
+		return 0;
+	if (!output->path)
+		return close_file(output, err);
+	if (output->overwrite && !output->temporary && (ret = name_it(output)) < 0)
+		return fail_settling(output, -ret, err);
+	ret = output->temporary ? settle_named(output, err) : settle_unnamed(output, err);
+	if (ret == 0 && output->sync)
+		sync_folder(output);
+	return ret;
+}
+
+void dw_output_set_sync(struct output *output, bool sync)
+{
+	output->sync = sync;
 }

@@ -26,6 +26,10 @@ int dw_output_to_fd(int fd, struct output **output_out, dwarfs_error **err);
 int dw_output_to_function(int (*write)(const void *data, size_t bytes, void *user),
 			  void *user, struct output **output_out, dwarfs_error **err);
 
+/* Whether a regular file is on disk once it is committed, and its name too; it is not when
+ * this is not called. */
+void dw_output_set_sync(struct output *output, bool sync);
+
 /* Append. Ticks progress now and then, so that a slow taker can be given up. */
 int dw_output_write(struct output *output, const void *data, size_t bytes,
 		    struct dwarfs_progress *progress, dwarfs_error **err);

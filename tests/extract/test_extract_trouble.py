@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 
+import faults
 import rich
 import tap
 import walker
@@ -62,6 +63,23 @@ with suite.case("the same tree with 1 to 8 threads, and with more that write"):
         walker.must_agree(want, got, holes=True)
     walker.must_agree(walker.describe(tree), want, columns=["type", "mode", "size", "sha256",
                                                             "target", "mtime"])
+
+with suite.case("nothing stays under a temporary name when no directory can be opened"):
+    tree = place("faulty")
+    write(tree + "/a/b/c/large", os.urandom(3 << 20))
+    write(tree + "/a/b/other", os.urandom(3 << 20))
+    write(tree + "/d/small", b"small")
+    image, lost = pack(tree, "-l0", "-S16"), 0
+    for number in [*range(1, 40), 1000000]:
+        target = place(f"out {number}")
+        done = extract("-i", image, "-o", target, "-n2", "--continue-on-error",
+                       env=faults.environment(place(""), f"openat:{number}"))
+        assert done.returncode in (0, 1), done
+        lost += done.returncode == 1
+        for path in files_below(target):
+            assert not os.path.basename(path).startswith(".dwarfs-"), (number, path)
+            assert read(path) == read(path.replace(target, tree)), (number, path)
+    assert 5 < lost < 40, lost
 
 with suite.case("a run that fails leaves alone what was there before"):
     tree, target = place("newer"), place("was there")

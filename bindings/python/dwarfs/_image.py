@@ -355,7 +355,7 @@ class Image:
                filters: Iterable[str] = (), options: str = "",
                patterns: Iterable[str | builtins.bytes] = (), tree_order: bool = False,
                skip_devices: bool = False, skip_specials: bool = False, xattrs: bool = True,
-               continue_on_error: bool = False,
+               continue_on_error: bool = False, sync: bool = True,
                report: ExportReportCallback | None = None,
                progress: ProgressCallback | None = None) -> None:
         """Write everything as an archive, to a path or a file descriptor.
@@ -368,7 +368,8 @@ class Image:
 
         Stops at the first entry that the format cannot hold or that cannot be read, and then
         leaves no file; with `continue_on_error` such entries are left out, and the error comes
-        at the end. `patterns` are as for extract().
+        at the end. `patterns` are as for extract(). A file is on disk when this returns, unless
+        `sync` is false.
 
         `report(what, path, why)` is told about each entry that is not in the archive as it is in
         the image: what became of it, an ExportReport, its path, and the reason as text. An
@@ -386,6 +387,7 @@ class Image:
         _dwarfs.dwarfs_archive_export_set_skip_specials(export, skip_specials)
         _dwarfs.dwarfs_archive_export_set_xattrs(export, xattrs)
         _dwarfs.dwarfs_archive_export_set_continue_on_error(export, continue_on_error)
+        _dwarfs.dwarfs_archive_export_set_sync(export, sync)
         reporter = Reporter(report, ExportReport)  # borrowed by the export
         _dwarfs.dwarfs_archive_export_set_report(export, reporter.callback)
         _dwarfs.dwarfs_archive_export_set_cancel(export, reporter.cancel)

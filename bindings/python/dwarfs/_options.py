@@ -95,7 +95,8 @@ def configure(builder: Any, *,
               history: bool = True,
               history_timestamps: bool = True,
               history_arguments: Iterable[str] = (),
-              header: bytes | None = None) -> list[Any]:
+              header: bytes | None = None,
+              sync: bool = True) -> list[Any]:
     """Give a builder its options, and return what it borrows."""
 
     def use(setter: Any, *values: Any) -> None:
@@ -176,6 +177,7 @@ def configure(builder: Any, *,
     for argument in history_arguments:
         _dwarfs.dwarfs_builder_add_history_argument(builder, argument)
     use(_dwarfs.dwarfs_builder_set_header, header)
+    use(_dwarfs.dwarfs_builder_set_sync, sync)
     return [ordering, telling, including, filter_report]
 
 

@@ -76,6 +76,7 @@ def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any],
          history_timestamps: bool = True,
          history_arguments: Iterable[str] = (),
          header: bytes | None = None,
+         sync: bool = True,
          context: Context | None = None,
          progress: ProgressCallback | None = None) -> Counts:
     """Make an image of a directory.

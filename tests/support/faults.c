@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * faults: calls of the system that fail, and a record of those that matter for an output.
+ * To be loaded before the C library.
+ *
+ * DWARFS_FAULT is a list of words: "close:N" lets the Nth close of a regular file that was
+ * open for writing fail, 0 each of them; "fsync:N" the Nth fsync; "openat:N" all openat
+ * from the Nth on; "O_TMPFILE" refuses files without a name. DWARFS_FAULT_LOG is a file
+ * that gets a line for each call of these, and for link and rename.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define REAL(type, name) ((type)dlsym(RTLD_NEXT, name))
+
+/* The number after a word of DWARFS_FAULT; -1 when it is not there. */
+static int fault(const char *word)
+{
+	const char *text = getenv("DWARFS_FAULT");
+	const char *at = text ? strstr(text, word) : NULL;
+
+	return at ? atoi(at + strlen(word)) : -1;
+}
+
+static void record(const char *line)
+{
+	const char *path = getenv("DWARFS_FAULT_LOG");
+	FILE *log = path ? fopen(path, "ae") : NULL;
+
+	if (!log)
+		return;
+	fprintf(log, "%s\n", line);
+	fclose(log);
+}
+
+static int is_written_file(int fd)
+{
+	struct stat st;
+
+	return fcntl(fd, F_GETFD) >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY &&
+	       fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+int close(int fd)
+{
+	static atomic_int count;
+	int written = is_written_file(fd), wanted = fault("close:");
+	int fails = written && wanted >= 0;
+	int number = written ? atomic_fetch_add(&count, 1) + 1 : 0;
+
+	REAL(int (*)(int), "close")(fd);
+	if (written)
+		record("close");
+	if (!fails || (wanted != 0 && wanted != number))
+		return 0;
+	errno = EDQUOT;
+	return -1;
+}
+
+int fsync(int fd)
+{
+	static atomic_int count;
+	struct stat st;
+
+	record(fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) ? "fsync directory"
+							   : "fsync file");
+	if (atomic_fetch_add(&count, 1) + 1 == fault("fsync:")) {
+		errno = EIO;
+		return -1;
+	}
+	return REAL(int (*)(int), "fsync")(fd);
+}
+
+int rename(const char *from, const char *to)
+{
+	record("rename");
+	return REAL(int (*)(const char *, const char *), "rename")(from, to);
+}
+
+int link(const char *from, const char *to)
+{
+	record("link");
+	return REAL(int (*)(const char *, const char *), "link")(from, to);
+}
+
+int linkat(int from_dir, const char *from, int dir, const char *to, int flags)
+{
+	record("link");
+	return REAL(int (*)(int, const char *, int, const char *, int), "linkat")(
+		from_dir, from, dir, to, flags);
+}
+
+static mode_t mode_of(int flags, va_list arguments)
+{
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE
+		       ? va_arg(arguments, mode_t)
+		       : 0;
+}
+
+static int open_with(const char *name, const char *path, int flags, mode_t mode)
+{
+	if ((flags & O_TMPFILE) == O_TMPFILE && fault("O_TMPFILE") >= 0) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
+	return REAL(int (*)(const char *, int, mode_t), name)(path, flags, mode);
+}
+
+static int openat_with(const char *name, int dir, const char *path, int flags,
+		       mode_t mode)
+{
+	static atomic_int count;
+	int from = fault("openat:");
+
+	if (atomic_fetch_add(&count, 1) + 1 >= from && from > 0) {
+		errno = EMFILE;
+		return -1;
+	}
+	return REAL(int (*)(int, const char *, int, mode_t), name)(dir, path, flags,
+								   mode);
+}
+
+#define OPEN(name)                                                                       \
+	int name(const char *path, int flags, ...)                                       \
+	{                                                                                \
+		va_list arguments;                                                       \
+		mode_t mode;                                                             \
+                                                                                         \
+		va_start(arguments, flags);                                              \
+		mode = mode_of(flags, arguments);                                        \
+		va_end(arguments);                                                       \
+		return open_with(#name, path, flags, mode);                              \
+	}
+OPEN(open)
+OPEN(open64)
+
+#define OPENAT(name)                                                                     \
+	int name(int dir, const char *path, int flags, ...)                              \
+	{                                                                                \
+		va_list arguments;                                                       \
+		mode_t mode;                                                             \
+                                                                                         \
+		va_start(arguments, flags);                                              \
+		mode = mode_of(flags, arguments);                                        \
+		va_end(arguments);                                                       \
+		return openat_with(#name, dir, path, flags, mode);                       \
+	}
+OPENAT(openat)
+OPENAT(openat64)

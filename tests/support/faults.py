@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+"""Let calls of the system fail in a program, or record them: see faults.c."""
+import os
+import shutil
+import subprocess
+
+import tap
+
+
+def environment(directory, faults="", log=None):
+    """The environment of a program in which these fail; the library is made in directory."""
+    if os.environ.get("DWARFS_SANITIZED"):
+        raise tap.Skip("a sanitizer must be loaded first")
+    compiler = shutil.which("cc")
+    if not compiler:
+        raise tap.Skip("no compiler")
+    library = os.path.join(directory, "faults.so")
+    if not os.path.exists(library):
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "faults.c")
+        subprocess.run([compiler, "-shared", "-fPIC", "-w", "-o", library, source, "-ldl"],
+                       check=True)
+    return {**os.environ, "LD_PRELOAD": library, "DWARFS_FAULT": faults,
+            **({"DWARFS_FAULT_LOG": log} if log else {})}
