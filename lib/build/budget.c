@@ -33,9 +33,10 @@
 #define MIN_SAMPLE     (4 * MIB)
 
 /* Chunks of so many bytes on average have room, and at least of so many; the first within
- * a share of the limit. */
+ * a share of the limit. What is left of the limit is for smaller ones. */
 #define CHUNK_BYTES	 1024
 #define CHUNK_SHARE	 8
+#define LEAST_CHUNK_BYTES 256
 #define MOST_CHUNK_BYTES 65536
 #define MAX_LEAST_CHUNKS (UINT64_C(1) << 20)
 
@@ -205,17 +206,30 @@ static bool shrink_blocks(struct plan *plan)
 	return true;
 }
 
-/* In the order in which they are taken; the first two leave the image as it is. */
-static const struct step {
+struct step {
 	bool (*take)(struct plan *plan);
 	const char *text;
-} steps[] = {
+};
+
+/* In the order in which they are taken. These leave the image as it is: */
+static const struct step of_speed[] = {
 	{ drop_worker, "fewer workers" },
 	{ wait_less, "fewer blocks that wait" },
+	{ NULL, NULL },
+};
+
+/* Of these, the only one when nobody has asked for a limit. */
+static const struct step of_workers[] = {
+	{ drop_worker, "fewer workers" },
+	{ NULL, NULL },
+};
+
+static const struct step of_size[] = {
 	{ shrink_index, "a coarser index of repeated bytes" },
 	{ shrink_codecs, "compressors with less memory" },
 	{ shrink_blocks, "smaller blocks" },
 	{ shrink_chunks, "fewer repeated bytes" },
+	{ NULL, NULL },
 };
 
 static void tell(dwarfs_context *context, const struct plan *plan, uint64_t limit,
@@ -229,17 +243,27 @@ static void tell(dwarfs_context *context, const struct plan *plan, uint64_t limi
 }
 
 /* Take steps until the limit holds. Without a context nothing is told. */
-static void fit(struct plan *plan, dwarfs_context *context, uint64_t limit, size_t count)
+static void fit(struct plan *plan, dwarfs_context *context, uint64_t limit,
+		const struct step *steps, int log_level)
 {
-	for (size_t i = 0; i < count; i++) {
+	for (; steps->take; steps++) {
 		bool taken = false;
 
-		while (cost(plan) > limit && steps[i].take(plan))
+		while (cost(plan) > limit && steps->take(plan))
 			taken = true;
 		if (taken && context)
-			tell(context, plan, limit,
-			     i < 2 ? DWARFS_LOG_VERBOSE : DWARFS_LOG_WARN, steps[i].text);
+			tell(context, plan, limit, log_level, steps->text);
 	}
+}
+
+/* The same plan for one worker, by which everything is decided that shapes the image. */
+static struct plan lean_plan(const struct plan *plan)
+{
+	struct plan lean = *plan;
+
+	lean.budget.workers = least_of(lean.budget.workers, 1);
+	lean.budget.waiting = 0;
+	return lean;
 }
 
 /* A plan that takes as little as can be: what the most demanding stage takes then. */
@@ -247,7 +271,7 @@ static uint64_t least_bytes(const struct plan *plan, dwarfs_error **err)
 {
 	auto_free struct stream_settings *settings =
 		dw_calloc(plan->category_count, sizeof(*settings));
-	struct plan least = *plan;
+	struct plan least = lean_plan(plan);
 	uint64_t bytes;
 
 	if (!settings) {
@@ -258,7 +282,7 @@ static uint64_t least_bytes(const struct plan *plan, dwarfs_error **err)
 		settings[i] = plan->settings[i];
 	least.settings = settings;
 	least.budget.kept_bytes = 0;
-	fit(&least, NULL, 0, sizeof(steps) / sizeof(steps[0]));
+	fit(&least, NULL, 0, of_size, 0);
 	bytes = most_of(cost(&least), dw_needs_reading(plan->options, &plan->load, 1));
 	bytes = most_of(bytes, dw_needs_order(&plan->load, 0, 0));
 	return most_of(bytes, dw_needs_metadata(&plan->load, least_chunks(plan)));
@@ -403,13 +427,42 @@ static void plan_chunks(struct plan *plan, uint64_t limit)
 		continue;
 }
 
+/* Let there be more chunks, in half of what is left: the rest is for workers. */
+static void raise_chunks(struct plan *plan, uint64_t limit)
+{
+	struct budget *budget = &plan->budget;
+	uint64_t most = plan->load.fragments + plan->load.bytes / LEAST_CHUNK_BYTES;
+	uint64_t blocks = cost(plan);
+	uint64_t metadata = dw_needs_metadata(&plan->load, budget->max_chunks);
+	uint64_t each = dw_needs_metadata(&plan->load, budget->max_chunks + 1) - metadata;
+	uint64_t room;
+
+	if (blocks >= limit || metadata >= limit || budget->max_chunks >= most)
+		return;
+	room = least_of((limit - blocks) / NEEDS_PER_CHUNK, (limit - metadata) / each);
+	budget->max_chunks = least_of(most, budget->max_chunks + room / 2);
+}
+
+/* What shapes the image, as it would be with one worker. */
+static void plan_size(struct plan *plan, dwarfs_context *context, uint64_t limit)
+{
+	struct plan lean = lean_plan(plan);
+
+	fit(&lean, context, limit, of_size, DWARFS_LOG_WARN);
+	raise_chunks(&lean, limit);
+	lean.budget.workers = plan->budget.workers;
+	lean.budget.waiting = plan->budget.waiting;
+	*plan = lean;
+}
+
 static int plan_for_limit(struct plan *plan, dwarfs_context *context, uint64_t limit,
 			  dwarfs_error **err)
 {
 	uint64_t needed;
 
 	plan_chunks(plan, limit);
-	fit(plan, context, limit, sizeof(steps) / sizeof(steps[0]));
+	plan_size(plan, context, limit);
+	fit(plan, context, limit, of_speed, DWARFS_LOG_VERBOSE);
 	needed = most_of(cost(plan),
 			 dw_needs_metadata(&plan->load, plan->budget.max_chunks));
 	if (needed > limit) {
@@ -419,8 +472,7 @@ static int plan_for_limit(struct plan *plan, dwarfs_context *context, uint64_t l
 		return refuse(limit, most_of(needed, limit + MIB), err);
 	}
 	plan_sample(plan, context, limit);
-	plan->budget.metadata_bytes = limit - dw_needs_records(&plan->load) -
-				      plan->budget.max_chunks * sizeof(struct chunk);
+	plan->budget.metadata_bytes = limit - dw_needs_records(&plan->load);
 	return 0;
 }
 
@@ -445,7 +497,8 @@ int dw_budget_plan(dwarfs_builder *builder, const struct load *load,
 	if (limit == 0) {
 		limit = dw_os_machine_bytes() / DEFAULT_SHARE;
 		if (limit != 0)
-			fit(&plan, builder->context, limit, 1);
+			fit(&plan, builder->context, limit, of_workers,
+			    DWARFS_LOG_VERBOSE);
 		plan.budget.max_chunks = UINT64_MAX;
 	} else if ((ret = plan_for_limit(&plan, builder->context, limit, err)) < 0) {
 		return ret;
@@ -455,13 +508,16 @@ int dw_budget_plan(dwarfs_builder *builder, const struct load *load,
 	return 0;
 }
 
-bool dw_budget_metadata_codec(const struct budget *budget, uint64_t bytes,
-			      struct codec_spec *codec)
+bool dw_budget_metadata_codec(const struct budget *budget, uint64_t chunks,
+			      uint64_t bytes, struct codec_spec *codec)
 {
+	uint64_t taken = chunks * sizeof(struct chunk);
+	uint64_t room = budget->metadata_bytes - least_of(taken, budget->metadata_bytes);
+
 	if (budget->metadata_bytes == UINT64_MAX)
 		return true;
 	/* The tables as they are, and packed. */
-	while (2 * bytes + dw_codec_memory(codec, (size_t)bytes) > budget->metadata_bytes)
+	while (2 * bytes + dw_codec_memory(codec, (size_t)bytes) > room)
 		if (!dw_codec_shrink(codec, (size_t)bytes))
 			return false;
 	return true;

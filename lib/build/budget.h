@@ -23,7 +23,7 @@ struct budget {
 	uint64_t index_bytes;	/* for anchors, at most */
 	uint64_t history_bytes; /* of stored bytes that are kept to be compared with */
 	uint64_t max_chunks; /* when there are so many, no more matches are looked for */
-	uint64_t metadata_bytes; /* for packing the metadata; UINT64_MAX: no limit */
+	uint64_t metadata_bytes; /* for chunks and packing the metadata; UINT64_MAX: no limit */
 };
 
 /*
@@ -45,9 +45,9 @@ int dw_budget_plan(dwarfs_builder *builder, const struct load *load,
 		   const struct contents *contents, struct budget *budget,
 		   dwarfs_error **err);
 
-/* Shrink a codec until there is room to pack so much metadata; false when there is none.
- */
-bool dw_budget_metadata_codec(const struct budget *budget, uint64_t bytes,
-			      struct codec_spec *codec);
+/* Shrink a codec until there is room to pack so much metadata besides so many chunks; false
+ * when there is none. */
+bool dw_budget_metadata_codec(const struct budget *budget, uint64_t chunks,
+			      uint64_t bytes, struct codec_spec *codec);
 
 #endif

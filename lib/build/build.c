@@ -237,7 +237,8 @@ static void fit_metadata_codec(const struct build *build, uint64_t bytes,
 
 	if (codec->id == CODEC_NONE)
 		return;
-	if (!dw_budget_metadata_codec(&build->budget, bytes, codec)) {
+	if (!dw_budget_metadata_codec(&build->budget, build->chunks.count, bytes,
+				      codec)) {
 		what = "is not compressed";
 		*codec = (struct codec_spec){ .id = CODEC_NONE };
 	} else if (dw_codec_memory(codec, (size_t)bytes) == before) {

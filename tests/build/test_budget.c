@@ -104,6 +104,36 @@ static void workers_go_first(void **state)
 	dwarfs_context_free(fixture.context);
 }
 
+/* The text files of a few programs, of which a chunk has 700 bytes on average, need 90 MiB:
+ * a limit of 150 MiB and more takes nothing from them, whatever the number of workers. */
+static void a_limit_that_suffices_costs_nothing(void **state)
+{
+	for (uint32_t workers = 0; workers <= 4; workers++) {
+		struct fixture fixture;
+		struct budget budget;
+
+		set_up(&fixture, workers, 150 * MIB);
+		fixture.builder.options.block_bits = 21;
+		for (size_t i = 0; i < CATEGORY_COUNT; i++) {
+			fixture.settings[i].window_bits = 8;
+			fixture.settings[i].step_bits = 0;
+		}
+		fixture.load.entries = fixture.load.inodes = 142637;
+		fixture.load.names = 5000;
+		fixture.load.directories = 57296;
+		fixture.load.files = 85341;
+		fixture.load.fragments = fixture.load.contents = 16125;
+		fixture.load.bytes = 141 * MIB;
+		assert_int_equal(plan(&fixture, &budget, NULL), 0);
+		assert_true(budget.max_chunks >= 200000);
+		assert_true(budget.max_chunks < UINT64_MAX);
+		assert_true(budget.index_bytes >= 256 * MIB);
+		assert_true(budget.history_bytes >= 48 * MIB);
+		assert_int_equal(fixture.builder.options.block_bits, 21);
+		dwarfs_context_free(fixture.context);
+	}
+}
+
 /* Whatever shapes the image is the same. */
 static void plans_do_not_depend_on_workers(void **state)
 {
@@ -178,15 +208,15 @@ static void metadata_makes_do(void **state)
 	struct codec_spec codec;
 
 	assert_int_equal(dw_codec_parse("null", &codec, NULL), 0);
-	assert_true(dw_budget_metadata_codec(&budget, MIB, &codec));
-	assert_false(dw_budget_metadata_codec(&budget, 13 * MIB, &codec));
+	assert_true(dw_budget_metadata_codec(&budget, 0, MIB, &codec));
+	assert_false(dw_budget_metadata_codec(&budget, 0, 13 * MIB, &codec));
 	budget.metadata_bytes = UINT64_MAX;
-	assert_true(dw_budget_metadata_codec(&budget, 13 * MIB, &codec));
+	assert_true(dw_budget_metadata_codec(&budget, 0, 13 * MIB, &codec));
 	if (dw_codec_parse("zstd:level=22", &codec, NULL) < 0)
 		return;
 	budget.metadata_bytes = 24 * MIB;
 	assert_true(dw_codec_memory(&codec, 4 * MIB) > 24 * MIB);
-	assert_true(dw_budget_metadata_codec(&budget, 4 * MIB, &codec));
+	assert_true(dw_budget_metadata_codec(&budget, 0, 4 * MIB, &codec));
 	assert_true(dw_codec_memory(&codec, 4 * MIB) <= 16 * MIB);
 }
 
@@ -195,6 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_limit_nothing_is_bounded),
 		cmocka_unit_test(workers_go_first),
+		cmocka_unit_test(a_limit_that_suffices_costs_nothing),
 		cmocka_unit_test(plans_do_not_depend_on_workers),
 		cmocka_unit_test(the_amount_that_is_named_does),
 		cmocka_unit_test(records_alone_can_be_too_much),
