@@ -35,6 +35,7 @@ static const char usage_text[] =
 	"    -o imagesize=N          its size (to the end of the file)\n"
 	"    -o verify=eager|lazy    check hashes before use, or not to wait for that "
 	"(eager)\n"
+	"    -o mmap                 use the file in place; it must not shrink (no_mmap)\n"
 	"\n"
 	"  memory and speed\n"
 	"    -o cachesize=SIZE       decoded blocks to keep in memory (512m)\n"
@@ -104,6 +105,7 @@ static dwarfs_image *open_image(const struct settings *settings)
 	dwarfs_image_options_set_offset(how, settings->offset);
 	dwarfs_image_options_set_bytes(how, settings->image_bytes);
 	dwarfs_image_options_set_verify(how, settings->verify);
+	dwarfs_image_options_set_mapped(how, settings->mapped);
 	if (dwarfs_image_open(context, settings->image, how, &image, &err) < 0) {
 		tool_fail(err, NULL);
 		return NULL;

@@ -33,7 +33,7 @@ struct words {
 	char *readahead, *workers, *lock, *ratio, *tidy, *tidy_interval, *tidy_age;
 	char *allocator, *sequence, *perfmon, *verify;
 	char *preload_category, *analysis_file, *perfmon_trace;
-	int readonly, fold, preload_all, no_cache_files, cache_sparse;
+	int readonly, fold, preload_all, no_cache_files, cache_sparse, mapped;
 	int man, auto_mount_point, auto_unmount;
 };
 
@@ -73,6 +73,8 @@ static const struct fuse_opt option_table[] = {
 	SWITCH("readonly", readonly, 1),
 	SWITCH("case_insensitive", fold, 1),
 	SWITCH("preload_all", preload_all, 1),
+	SWITCH("mmap", mapped, 1),
+	SWITCH("no_mmap", mapped, 0),
 	SWITCH("cache_files", no_cache_files, 0),
 	SWITCH("no_cache_files", no_cache_files, 1),
 	SWITCH("cache_sparse", cache_sparse, 1),
@@ -331,6 +333,7 @@ static int take_words(struct words *words, struct settings *settings)
 	settings->cache_files = !words->no_cache_files;
 	settings->cache_sparse = words->cache_sparse;
 	settings->preload_all = words->preload_all;
+	settings->mapped = words->mapped;
 	settings->set_uid = words->uid;
 	settings->set_gid = words->gid;
 	settings->preload_category = words->preload_category;

@@ -25,6 +25,7 @@ struct settings {
 	uint32_t sequence;	 /* reads in a row that make it decode ahead; 0: never */
 	uint32_t finish_percent; /* of a block: decode the rest, too */
 	int verify;
+	bool mapped; /* use the image in place */
 	enum lock_mode lock;
 	enum tidy_mode tidy;
 	uint64_t tidy_interval_ms, tidy_age_ms;

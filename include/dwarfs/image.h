@@ -73,8 +73,8 @@ enum dwarfs_verify {
  *
  * With DWARFS_VERIFY_EAGER whoever gets a byte of the image can rely on it. With
  * DWARFS_VERIFY_LAZY, opening does not wait for the hash of the metadata: where this is stored
- * uncompressed and can be used in place, only what is asked for is read, and a thread of the
- * image computes the hash meanwhile. Until it is known to match (dwarfs_image_verify() finds out), names
+ * uncompressed, a thread of the image computes the hash meanwhile (and where it can be used in
+ * place, see dwarfs_image_options_set_mapped(), only what is asked for is read). Until it is known to match (dwarfs_image_verify() finds out), names
  * and attributes may be wrong; once it is known not to match, all that look at the metadata fail
  * with DWARFS_ERR_CHECKSUM. A block is hashed when its last byte was decoded: until then, what
  * was read of it may be wrong, and of a block that is never decoded to its end nobody will know.
@@ -86,15 +86,34 @@ enum dwarfs_verify {
  * block is whatever its decoder makes of it, which may be wrong, or an error. Meant for saving
  * what can be saved.
  *
- * A file is mapped: if it shrinks or cannot be read while it is open, touching metadata that was
- * not read yet raises SIGBUS.
- *
  * @param options  the options
  * @param mode     a dwarfs_verify; whatever else counts as DWARFS_VERIFY_EAGER
  *
  * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_image_options_set_verify(dwarfs_image_options *options, int mode);
+
+/**
+ * Set whether the image may be used in place, through a mapping of its file.
+ *
+ * Without a mapping, sections are read into memory of the library: bytes are verified there and
+ * used there, and a file that shrinks, or that a device or network no longer delivers, gives
+ * DWARFS_ERR_IO or _CHECKSUM. With a mapping, metadata and blocks that are stored uncompressed
+ * are used where they are, shared with all processes that map the file, and take no memory of
+ * this one. But then the file has to stay as it is for as long as the image and bytes borrowed
+ * from it are in use: touching a page of a file that has become shorter, or that cannot be read,
+ * raises SIGBUS, which by default ends the process, and bytes that change after they were
+ * verified are not verified again.
+ *
+ * A file that cannot be mapped is read. Without effect on images in memory (which are always
+ * used in place) and behind callbacks (which are always read).
+ *
+ * @param options    the options
+ * @param is_mapped  the default is false
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API void dwarfs_image_options_set_mapped(dwarfs_image_options *options, bool is_mapped);
 
 /**
  * Open the image in a file.

@@ -31,12 +31,13 @@ typedef int64_t (*dwarfs_io_read_fn)(void *buffer, size_t bytes, uint64_t offset
 typedef void (*dwarfs_io_close_fn)(void *user);
 
 /**
- * Read from a file (or block device) of the system.
+ * Read from a file (or block device) of the system. What has no bytes at places (a named pipe, a
+ * socket, a character device) is refused without being opened.
  *
  * @param path    the file; opened now, read with pread() later
  * @param io_out  receives the source; free it with dwarfs_io_free()
  * @param err     receives the details on failure; may be NULL
- * @return 0, or DWARFS_ERR_NOT_FOUND, _ACCESS, _IS_DIR, _IO or _NOMEM
+ * @return 0, or DWARFS_ERR_NOT_FOUND, _ACCESS, _IS_DIR, _INVALID, _IO or _NOMEM
  *
  * Threads: any. Since 0.1.
  */

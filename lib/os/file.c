@@ -18,19 +18,89 @@ void dw_fd_close(int fd)
 	errno = saved;
 }
 
-int dw_fd_open_read(const char *path, int *fd_out, dwarfs_error **err)
+static int fail_open(const char *path, dwarfs_error **err)
+{
+	int ret = dw_fail_errno(err, errno, "cannot open '%s'", path);
+
+	return dw_error_at_path(err, ret, path);
+}
+
+static int open_for_reading(const char *path, int flags, int *fd_out, dwarfs_error **err)
 {
 	int fd;
 
 	do
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | flags);
 	while (fd < 0 && errno == EINTR);
-	if (fd < 0) {
-		int ret = dw_fail_errno(err, errno, "cannot open '%s'", path);
-
-		return dw_error_at_path(err, ret, path);
-	}
+	if (fd < 0)
+		return fail_open(path, err);
 	*fd_out = fd;
+	return 0;
+}
+
+/* Back to a descriptor that waits, unless it is of a pipe, whose readers poll. */
+static int let_wait(int fd, const char *path, dwarfs_error **err)
+{
+	struct stat st;
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || fstat(fd, &st) != 0)
+		return fail_open(path, err);
+	if (!S_ISFIFO(st.st_mode) && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
+		return fail_open(path, err);
+	return 0;
+}
+
+int dw_fd_open_read(const char *path, int *fd_out, dwarfs_error **err)
+{
+	auto_fd int fd = -1;
+	int ret = open_for_reading(path, O_NONBLOCK, &fd, err);
+
+	if (ret < 0 || (ret = let_wait(fd, path, err)) < 0)
+		return ret;
+	*fd_out = fd;
+	fd = -1;
+	return 0;
+}
+
+/* Whether bytes of this can be read at a place. */
+static int check_kind(mode_t mode, dwarfs_error **err)
+{
+	const char *what = "neither a regular file nor a block device";
+
+	if (S_ISREG(mode) || S_ISBLK(mode))
+		return 0;
+	if (S_ISDIR(mode))
+		return dw_fail(err, DWARFS_ERR_IS_DIR, "is a directory");
+	if (S_ISFIFO(mode))
+		what = "a pipe, not a regular file or block device";
+	else if (S_ISSOCK(mode))
+		what = "a socket, not a regular file or block device";
+	else if (S_ISCHR(mode))
+		what = "a character device, not a regular file or block device";
+	return dw_fail(err, DWARFS_ERR_INVALID, "is %s", what);
+}
+
+int dw_fd_open_places(const char *path, int *fd_out, dwarfs_error **err)
+{
+	auto_fd int fd = -1;
+	struct stat st;
+	int ret;
+
+	/* Opening some devices does something. */
+	if (stat(path, &st) != 0)
+		return fail_open(path, err);
+	if ((ret = check_kind(st.st_mode, err)) < 0 ||
+	    (ret = open_for_reading(path, O_NONBLOCK, &fd, err)) < 0)
+		return ret;
+	/* Something else may have come there meanwhile. */
+	if (fstat(fd, &st) != 0)
+		return fail_open(path, err);
+	if ((ret = check_kind(st.st_mode, err)) < 0 ||
+	    (ret = let_wait(fd, path, err)) < 0)
+		return ret;
+	*fd_out = fd;
+	fd = -1;
 	return 0;
 }
 
@@ -38,18 +108,16 @@ int dw_fd_bytes(int fd, uint64_t *bytes_out, dwarfs_error **err)
 {
 	struct stat st;
 	off_t end;
+	int ret;
 
 	if (fstat(fd, &st) != 0)
 		return dw_fail_errno(err, errno, "cannot get the size of the file");
-	if (S_ISDIR(st.st_mode))
-		return dw_fail(err, DWARFS_ERR_IS_DIR, "is a directory");
+	if ((ret = check_kind(st.st_mode, err)) < 0)
+		return ret;
 	if (S_ISREG(st.st_mode)) {
 		*bytes_out = (uint64_t)st.st_size;
 		return 0;
 	}
-	if (!S_ISBLK(st.st_mode))
-		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "neither a regular file nor a block device");
 	end = lseek(fd, 0, SEEK_END);
 	if (end < 0)
 		return dw_fail_errno(err, errno, "cannot get the size of the device");

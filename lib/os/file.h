@@ -15,8 +15,17 @@ static inline void dw_cleanup_fd(int *fd)
 }
 #define auto_fd __attribute__((cleanup(dw_cleanup_fd)))
 
-/* Open for reading, close-on-exec. The error names the path. */
+/*
+ * Open for reading, close-on-exec. The error names the path. A pipe does not have to have
+ * a writer yet: dw_stream_read() waits for one.
+ */
 int dw_fd_open_read(const char *path, int *fd_out, dwarfs_error **err);
+
+/*
+ * The same, of what can be read at a place: IS_DIR or INVALID for all else, which is not
+ * even opened, so that a pipe without a writer makes nobody wait.
+ */
+int dw_fd_open_places(const char *path, int *fd_out, dwarfs_error **err);
 
 /* Size of a regular file or block device; IS_DIR or INVALID for what cannot be read at a
  * place. */

@@ -26,7 +26,7 @@
 
 struct dwarfs_image_options {
 	uint64_t offset, bytes;
-	bool is_lazy, trusts_blocks;
+	bool is_lazy, trusts_blocks, is_mapped;
 	int salvage;
 };
 
@@ -61,6 +61,11 @@ void dwarfs_image_options_set_verify(dwarfs_image_options *options, int mode)
 {
 	options->is_lazy = mode == DWARFS_VERIFY_LAZY;
 	options->trusts_blocks = mode == DWARFS_VERIFY_NO_BLOCKS;
+}
+
+void dwarfs_image_options_set_mapped(dwarfs_image_options *options, bool is_mapped)
+{
+	options->is_mapped = is_mapped;
 }
 
 void dwarfs_image_options_set_salvage(dwarfs_image_options *options, int mode)
@@ -149,15 +154,16 @@ static uint64_t metadata_limit(const dwarfs_image *image, uint32_t section)
 	return limit < MIN_METADATA_LIMIT ? MIN_METADATA_LIMIT : limit;
 }
 
-/* Whether metadata can be used where it is: as a reader may look at a few bytes behind
- * it, these must be there. */
+/* Whether metadata can be used where it is, without a second copy: as a reader may look
+ * at a few bytes behind it, these must be there. */
 static bool stays_in_place(const dwarfs_image *image, const struct stored *stored)
 {
 	uint64_t end = image->start + image->sections[image->metadata].offset +
 		       stored->header_bytes + stored->header.length;
 
-	return stored->header.compression == CODEC_NONE && !stored->owned &&
-	       dwarfs_io_bytes(image->io) - end >= DW_FROZEN_PADDING;
+	return stored->header.compression == CODEC_NONE &&
+	       (stored->owned ||
+		dwarfs_io_bytes(image->io) - end >= DW_FROZEN_PADDING);
 }
 
 static int load_metadata(dwarfs_image *image, struct span *metadata_out,
@@ -229,6 +235,9 @@ int dw_image_begin(dwarfs_context *context, dwarfs_io *io,
 		return dw_fail_nomem(err);
 	image->is_lazy = options && options->is_lazy && !image->salvage;
 	image->trusts_blocks = options && options->trusts_blocks;
+	image->is_mapped = options && options->is_mapped;
+	if (image->is_mapped)
+		dw_io_make_map(io);
 	if ((ret = dw_context_use(context, &image->context, err)) < 0 ||
 	    (ret = dw_cache_of(image->context, &image->cache, err)) < 0 ||
 	    (ret = set_range(image, options, err)) < 0 ||

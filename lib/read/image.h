@@ -30,7 +30,8 @@ struct stored {
 	const uint8_t *bytes; /* header, then header.length bytes */
 	size_t header_bytes;
 	struct range taken; /* of them, behind the header: all, or what was asked for */
-	uint8_t *owned;	    /* NULL: they are those of the source, or: */
+	uint8_t *owned;	    /* read, with DW_FROZEN_PADDING bytes behind; NULL: they are
+			     * those of the source, or: */
 	uint8_t *pages;	    /* nothing else of them is there than what was asked for */
 	dwarfs_io *io;	    /* which outlives this */
 	bool is_proved;	    /* its hashes need no look any more */
@@ -65,6 +66,7 @@ struct dwarfs_image {
 	struct stored metadata_stored; /* when the view looks at it */
 	uint8_t *metadata_owned;       /* else */
 	bool is_lazy;		       /* hashes are looked at late */
+	bool is_mapped;		       /* the pages of a file are used, not copies */
 	bool trusts_blocks;	       /* their hashes are not looked at */
 	struct verifier verifier;
 	struct salvage *salvage; /* NULL: damage is an error */
@@ -99,6 +101,10 @@ int dw_locate_sections(struct dwarfs_image *image, dwarfs_error **err);
 /* Read and check the header of a section against what is known of it. */
 int dw_locate_header(const struct dwarfs_image *image, uint32_t section,
 		     struct section_header *header_out, dwarfs_error **err);
+/* The same, of a header that was read. */
+int dw_locate_parse(const struct dwarfs_image *image, uint32_t section,
+		    const uint8_t *bytes, struct section_header *header_out,
+		    dwarfs_error **err);
 
 /* -- verify.c ------------------------------------------------------------------------ */
 
@@ -114,8 +120,8 @@ static inline struct span dw_stored_payload(const struct stored *stored)
 			      (size_t)stored->header.length };
 }
 
-/* Read a section, without any check of its hashes; of a source that is in memory, only
- * see where it is. */
+/* Read a section, without any check of its hashes; of a source that is in memory or
+ * mapped, only see where it is. */
 int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
 		   struct stored *stored_out, dwarfs_error **err);
 /*
@@ -126,7 +132,7 @@ int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
 int dw_stored_read_part(const struct dwarfs_image *image, uint32_t section,
 			const struct section_header *header, struct span head,
 			struct range part, struct stored *stored_out, dwarfs_error **err);
-/* The same as dw_stored_read(), but of a file nothing is read yet that can be mapped. */
+/* The same as dw_stored_read(), but of a mapped file nothing is read yet. */
 int dw_stored_look(const struct dwarfs_image *image, uint32_t section,
 		   struct stored *stored_out, dwarfs_error **err);
 /* Compare hashes; images of version 1 have none. CHECKSUM on a mismatch. */
@@ -147,6 +153,12 @@ int dw_verify_sha(const struct dwarfs_image *image, uint32_t section,
  * does not match. */
 int dw_verifier_start(struct dwarfs_image *image, dwarfs_error **err);
 void dw_verifier_free(struct verifier *verifier);
+
+/* -- history.c ----------------------------------------------------------------------- */
+
+/* Whether one section of history can be decoded. */
+int dw_history_check(const struct dwarfs_image *image, uint32_t section,
+		     dwarfs_error **err);
 
 /* -- xattr.c ------------------------------------------------------------------------- */
 

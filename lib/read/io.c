@@ -22,8 +22,8 @@ struct dwarfs_io {
 	uint64_t bytes;
 	const uint8_t *memory; /* of a source in memory */
 	int fd;		       /* of a source that has one, else -1 */
-	const uint8_t *mapped; /* all of it, or NULL */
 	char *path;	       /* for messages; may be NULL */
+	const uint8_t *_Atomic mapped; /* all of the file; NULL: nobody asked for that */
 };
 
 dwarfs_io *dw_io_ref(dwarfs_io *io)
@@ -38,7 +38,7 @@ void dwarfs_io_free(dwarfs_io *io)
 		return;
 	if (io->close)
 		io->close(io->user);
-	dw_pages_unmap(io->mapped, io->bytes);
+	dw_pages_unmap(atomic_load(&io->mapped), io->bytes);
 	dw_fd_close(io->fd);
 	free(io->path);
 	free(io);
@@ -50,6 +50,7 @@ static dwarfs_io *new_io(void)
 
 	if (io) {
 		atomic_init(&io->references, 1);
+		atomic_init(&io->mapped, NULL);
 		io->fd = -1;
 	}
 	return io;
@@ -87,18 +88,19 @@ static int from_descriptor(int fd, const char *path, dwarfs_io **io_out,
 		return dw_fail_nomem(err);
 	if ((ret = dw_fd_bytes(fd, &io->bytes, err)) < 0)
 		return ret;
-	io->mapped = dw_pages_map(fd, io->bytes);
 	*io_out = dw_steal(io);
 	return 0;
 }
 
 int dwarfs_io_open(const char *path, dwarfs_io **io_out, dwarfs_error **err)
 {
-	int fd, ret;
+	int fd, ret = dw_fd_open_places(path, &fd, err);
 
-	if ((ret = dw_fd_open_read(path, &fd, err)) < 0)
+	/* Other failures to open it name it already. */
+	if (ret < 0 && ret != DWARFS_ERR_IS_DIR && ret != DWARFS_ERR_INVALID)
 		return ret;
-	ret = from_descriptor(fd, path, io_out, err);
+	if (ret == 0)
+		ret = from_descriptor(fd, path, io_out, err);
 	if (ret < 0) {
 		dw_explain(err, ret, "'%s'", path);
 		return dw_error_at_path(err, ret, path);
@@ -149,18 +151,32 @@ int dwarfs_io_new(dwarfs_io_read_fn read, uint64_t bytes, dwarfs_io_close_fn clo
 	return 0;
 }
 
-const uint8_t *dw_io_map_unread(dwarfs_io *io, size_t bytes, uint64_t offset)
+void dw_io_make_map(dwarfs_io *io)
 {
+	const uint8_t *none = NULL, *mapped;
+
+	if (io->fd < 0 || atomic_load(&io->mapped))
+		return;
+	mapped = dw_pages_map(io->fd, io->bytes);
+	if (mapped && !atomic_compare_exchange_strong(&io->mapped, &none, mapped))
+		dw_pages_unmap(mapped, io->bytes);
+}
+
+const uint8_t *dw_io_map_unread(dwarfs_io *io, bool is_mapped, size_t bytes,
+				uint64_t offset)
+{
+	const uint8_t *file = is_mapped ? atomic_load(&io->mapped) : NULL;
+
 	if (bytes > io->bytes || offset > io->bytes - bytes)
 		return NULL;
 	if (io->memory)
 		return io->memory + offset;
-	return io->mapped ? io->mapped + offset : NULL;
+	return file ? file + offset : NULL;
 }
 
-const uint8_t *dw_io_map(dwarfs_io *io, size_t bytes, uint64_t offset)
+const uint8_t *dw_io_map(dwarfs_io *io, bool is_mapped, size_t bytes, uint64_t offset)
 {
-	const uint8_t *data = dw_io_map_unread(io, bytes, offset);
+	const uint8_t *data = dw_io_map_unread(io, is_mapped, bytes, offset);
 
 	if (data && !io->memory && !dw_pages_populate(data, bytes))
 		return NULL;
@@ -169,7 +185,7 @@ const uint8_t *dw_io_map(dwarfs_io *io, size_t bytes, uint64_t offset)
 
 void dw_io_unmap(dwarfs_io *io, const uint8_t *data, size_t bytes)
 {
-	if (io->mapped)
+	if (!io->memory)
 		dw_pages_drop(data, bytes);
 }
 

@@ -190,18 +190,13 @@ static int fail_header(const struct dwarfs_image *image, uint32_t section,
 	return dw_error_at_offset(err, ret, image->start + offset);
 }
 
-int dw_locate_header(const struct dwarfs_image *image, uint32_t section,
-		     struct section_header *header_out, dwarfs_error **err)
+int dw_locate_parse(const struct dwarfs_image *image, uint32_t section,
+		    const uint8_t *bytes, struct section_header *header_out,
+		    dwarfs_error **err)
 {
 	const struct section *known = &image->sections[section];
 	size_t header_bytes = dw_image_header_bytes(image);
-	uint8_t bytes[DW_HEADER_BYTES];
-	int ret;
 
-	if (image->salvage)
-		return dw_salvage_header(image, section, header_out, err);
-	if ((ret = read_at(image, bytes, header_bytes, known->offset, err)) < 0)
-		return ret;
 	if (parse_header(image, bytes, header_out) < 0)
 		return fail_header(image, section, known->offset, "there is no header",
 				   err);
@@ -216,6 +211,20 @@ int dw_locate_header(const struct dwarfs_image *image, uint32_t section,
 		return fail_header(image, section, known->offset,
 				   "its length is not that of the index", err);
 	return 0;
+}
+
+int dw_locate_header(const struct dwarfs_image *image, uint32_t section,
+		     struct section_header *header_out, dwarfs_error **err)
+{
+	uint8_t bytes[DW_HEADER_BYTES];
+	int ret;
+
+	if (image->salvage)
+		return dw_salvage_header(image, section, header_out, err);
+	if ((ret = read_at(image, bytes, dw_image_header_bytes(image),
+			   image->sections[section].offset, err)) < 0)
+		return ret;
+	return dw_locate_parse(image, section, bytes, header_out, err);
 }
 
 static int add_section(struct dwarfs_image *image, size_t *capacity, uint64_t offset,

@@ -212,13 +212,14 @@ static int read_bytes(const struct dwarfs_image *image, uint32_t number,
 	stored->header_bytes = dw_image_header_bytes(image);
 	stored->io = image->io;
 	if (section->room < stored->header_bytes || is_absurd(image, section) ||
-	    section->room > SIZE_MAX)
+	    section->room > SIZE_MAX - DW_FROZEN_PADDING)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "section %" PRIu32 " was not found", number);
-	stored->owned = malloc((size_t)section->room);
+	stored->owned = malloc((size_t)section->room + DW_FROZEN_PADDING);
 	if (!stored->owned)
 		return dw_fail_nomem(err);
 	stored->bytes = stored->owned;
+	memset(stored->owned + section->room, 0, DW_FROZEN_PADDING);
 	return dwarfs_io_read(image->io, stored->owned, (size_t)section->room,
 			      image->start + section->offset, err);
 }

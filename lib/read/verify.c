@@ -36,6 +36,29 @@ void dw_stored_free(struct stored *stored)
 	*stored = (struct stored){ 0 };
 }
 
+/* What is used and verified is what is read here, the header as well: the one that said
+ * how much there is may have been another one. */
+static int read_into_memory(const struct dwarfs_image *image, uint32_t section,
+			    struct stored *stored, uint64_t offset, dwarfs_error **err)
+{
+	const uint64_t length = stored->header.length;
+	const size_t size = stored->header_bytes + (size_t)length;
+	int ret;
+
+	if (!(stored->owned = malloc(size + DW_FROZEN_PADDING)))
+		return dw_fail_nomem(err);
+	stored->bytes = stored->owned;
+	memset(stored->owned + size, 0, DW_FROZEN_PADDING);
+	if ((ret = dwarfs_io_read(image->io, stored->owned, size, offset, err)) < 0 ||
+	    (ret = dw_locate_parse(image, section, stored->owned, &stored->header, err)) <
+		    0)
+		return ret;
+	if (stored->header.length != length)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "section %" PRIu32 ": its size has changed", section);
+	return 0;
+}
+
 static int read_stored(const struct dwarfs_image *image, uint32_t section, bool is_read,
 		       struct stored *stored_out, dwarfs_error **err)
 {
@@ -58,18 +81,13 @@ static int read_stored(const struct dwarfs_image *image, uint32_t section, bool 
 	/* The header was checked against the size of the source. */
 	stored.taken.size = stored.header.length;
 	size = stored.header_bytes + stored.header.length;
-	if (size > SIZE_MAX)
+	if (size > SIZE_MAX - DW_FROZEN_PADDING)
 		return dw_fail_nomem(err);
-	stored.bytes = is_read ? dw_io_map(image->io, (size_t)size, offset)
-			       : dw_io_map_unread(image->io, (size_t)size, offset);
-	if (!stored.bytes) {
-		if (!(stored.owned = malloc((size_t)size)))
-			return dw_fail_nomem(err);
-		stored.bytes = stored.owned;
-		if ((ret = dwarfs_io_read(image->io, stored.owned, (size_t)size, offset,
-					  err)) < 0)
-			return ret;
-	}
+	stored.bytes = (is_read ? dw_io_map : dw_io_map_unread)(
+		image->io, image->is_mapped, (size_t)size, offset);
+	if (!stored.bytes &&
+	    (ret = read_into_memory(image, section, &stored, offset, err)) < 0)
+		return ret;
 	*stored_out = stored;
 	stored = (struct stored){ 0 };
 	return 0;
@@ -124,10 +142,12 @@ int dw_stored_read_part(const struct dwarfs_image *image, uint32_t section,
 	if (part.size > header->length - part.from)
 		stored.taken.size = header->length - part.from;
 	part = stored.taken;
-	if (dw_io_map(image->io, stored.header_bytes + head.size, offset) &&
-	    dw_io_map(image->io, (size_t)part.size,
+	if (dw_io_map(image->io, image->is_mapped, stored.header_bytes + head.size,
+		      offset) &&
+	    dw_io_map(image->io, image->is_mapped, (size_t)part.size,
 		      offset + stored.header_bytes + part.from))
-		stored.bytes = dw_io_map_unread(image->io, size, offset);
+		stored.bytes = dw_io_map_unread(image->io, image->is_mapped, size,
+						offset);
 	if (!stored.bytes && (ret = read_into_pages(&stored, offset, head, err)) < 0)
 		return ret;
 	*stored_out = stored;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support.h"
@@ -401,10 +402,26 @@ static void sources_that_are_none_are_refused(void **state)
 	struct fixture *fixture = *state;
 	dwarfs_error *err = NULL;
 	dwarfs_io *io = NULL;
+	char path[128];
+	int ends[2];
 
 	assert_failure(dwarfs_io_open("/no/such/file", &io, &err), DWARFS_ERR_NOT_FOUND,
 		       err);
 	assert_failure(dwarfs_io_open(fixture->dir, &io, &err), DWARFS_ERR_IS_DIR, err);
+	assert_failure(dwarfs_io_open("/dev/null", &io, &err), DWARFS_ERR_INVALID, err);
+	snprintf(path, sizeof(path), "%s/pipe", fixture->dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	/* Nobody writes to it, so an open() that waits would do so for ever. */
+	assert_failure(dwarfs_io_open(path, &io, &err), DWARFS_ERR_INVALID, err);
+	assert_int_equal(dwarfs_io_open(path, &io, &err), DWARFS_ERR_INVALID);
+	assert_non_null(strstr(dwarfs_error_message(err), "pipe"));
+	assert_string_equal(dwarfs_error_path(err), path);
+	dwarfs_error_free(err);
+	err = NULL;
+	assert_int_equal(pipe(ends), 0);
+	assert_failure(dwarfs_io_from_fd(ends[0], &io, &err), DWARFS_ERR_INVALID, err);
+	close(ends[0]);
+	close(ends[1]);
 	assert_failure(dwarfs_io_new(NULL, 10, NULL, NULL, &io, &err), DWARFS_ERR_INVALID,
 		       err);
 	assert_null(io);

@@ -12,10 +12,12 @@ import io
 import lzma
 import os
 import shutil
+import signal
 import stat
 import struct
 import subprocess
 import tarfile
+import time
 import zipfile
 
 os.environ["LC_ALL"] = "C"
@@ -241,6 +243,19 @@ class Formats(Archives):
             error = process.communicate(timeout=60)[1]
         self.assertEqual(process.returncode, 0, error)
         self.assertEqual(self.names(), ["a"])
+
+    def test_fifo_without_a_writer(self):
+        """It is waited for, and a signal ends that."""
+        os.mkfifo(self.path("pipe"))
+        with subprocess.Popen([tap.tool("MKDWARFS"), "-i", self.path("pipe"), "-o",
+                               self.path("image"), "-l1", "--no-progress"],
+                              stderr=subprocess.PIPE) as process:
+            time.sleep(0.3)
+            self.assertIsNone(process.poll())
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=60)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertEqual(os.listdir(self.dir), ["pipe"])
 
     def test_samples_of_python(self):
         """What tarfile reads out of its own sample, an image of it has."""

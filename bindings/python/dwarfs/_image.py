@@ -73,16 +73,18 @@ def _utc(known: bool, seconds: int) -> datetime | None:
 
 
 def open(source: Source, *, offset: int | None = None, size: int | None = None,
-         context: Context | None = None, lazy: bool = False) -> Image:
+         context: Context | None = None, lazy: bool = False, mapped: bool = False) -> Image:
     """Open an image.
 
     `source` is a path, an open descriptor, bytes (or anything else with the buffer protocol,
     such as an mmap), or a binary file object that can read and seek; it must not change while
     the image is open. `offset` is where the image starts; by default it is found, whatever
     stands in front of it. A `lazy` image is there sooner, and looks at hashes while it is in
-    use: damage shows late, or (of blocks that are never read to their end) not at all.
+    use: damage shows late, or (of blocks that are never read to their end) not at all. Of a
+    `mapped` file, what is not compressed is used in place and takes no memory of the process,
+    which a signal (SIGBUS) ends if the file shrinks.
     """
-    return Image(source, offset=offset, size=size, context=context, lazy=lazy)
+    return Image(source, offset=offset, size=size, context=context, lazy=lazy, mapped=mapped)
 
 
 class Image:
@@ -93,7 +95,8 @@ class Image:
     """
 
     def __init__(self, source: Source, *, offset: int | None = None, size: int | None = None,
-                 context: Context | None = None, lazy: bool = False) -> None:
+                 context: Context | None = None, lazy: bool = False,
+                 mapped: bool = False) -> None:
         self._handle: Any = None
         self._context = context  # its log is borrowed by the library
         options = _dwarfs.dwarfs_image_options_new()
@@ -103,6 +106,7 @@ class Image:
             _dwarfs.dwarfs_image_options_set_bytes(options, size)
         if lazy:
             _dwarfs.dwarfs_image_options_set_verify(options, _dwarfs.DWARFS_VERIFY_LAZY)
+        _dwarfs.dwarfs_image_options_set_mapped(options, mapped)
         self._handle = _dwarfs.dwarfs_image_open_io(handle_of(context), open_source(source),
                                                     options)
 
