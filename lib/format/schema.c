@@ -107,6 +107,8 @@ static int parse_layout(struct thrift_reader *reader, struct schema *schema,
 			bits = dw_thrift_int(reader, &field, THRIFT_I16);
 			break;
 		case LAYOUT_FIELDS:
+			if (schema->field_count > layout->first_field)
+				return corrupt(err, "a layout has two lists of fields");
 			ret = parse_fields(reader, &field, schema, err);
 			break;
 		default:
@@ -151,10 +153,44 @@ static int parse_layouts(struct thrift_reader *reader, const struct thrift_field
 	return 0;
 }
 
+static int compare_ids(const void *left, const void *right)
+{
+	return *(const int16_t *)left - *(const int16_t *)right;
+}
+
+/* No field of a layout may be there twice: readers would take either. */
+static int check_ids(const struct schema *schema, const struct schema_layout *layout,
+		     dwarfs_error **err)
+{
+	const struct schema_field *fields = schema->fields + layout->first_field;
+	auto_free int16_t *ids = NULL;
+	uint32_t i = 1;
+
+	while (i < layout->field_count && fields[i - 1].id < fields[i].id)
+		i++;
+	if (i >= layout->field_count)
+		return 0;
+	if (!(ids = dw_calloc(layout->field_count, sizeof(*ids))))
+		return dw_fail_nomem(err);
+	for (i = 0; i < layout->field_count; i++)
+		ids[i] = fields[i].id;
+	qsort(ids, layout->field_count, sizeof(*ids), compare_ids);
+	for (i = 1; i < layout->field_count; i++)
+		if (ids[i - 1] == ids[i])
+			return corrupt(err, "a layout has a field twice");
+	return 0;
+}
+
 static int check_references(const struct schema *schema, int64_t root, dwarfs_error **err)
 {
 	if (root < 0 || (uint64_t)root >= schema->layout_count)
 		return corrupt(err, "the root layout is missing");
+	for (size_t i = 0; i < schema->layout_count; i++) {
+		int ret = check_ids(schema, &schema->layouts[i], err);
+
+		if (ret < 0)
+			return ret;
+	}
 	for (size_t i = 0; i < schema->field_count; i++)
 		if (schema->fields[i].layout >= schema->layout_count)
 			return corrupt(err, "a field refers to a layout that is missing");

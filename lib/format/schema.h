@@ -16,7 +16,7 @@ struct schema_field {
 struct schema_layout {
 	uint32_t size; /* bytes, or 0 when it is laid out in bits */
 	uint32_t bits;
-	uint32_t first_field, field_count; /* in schema.fields, by ascending id */
+	uint32_t first_field, field_count; /* in schema.fields, in any order */
 };
 
 struct schema {

@@ -6,6 +6,8 @@
  * unpacked, several at once on the pool, and the findings reported in the order of the
  * sections.
  */
+#include <dwarfs/metadata.h>
+
 #include "base/progress.h"
 #include "format/side.h"
 #include "pool/pool.h"
@@ -152,6 +154,8 @@ static int check_section(const struct check *check, struct job *job, dwarfs_erro
 		return ret;
 	if (check->block_of_section[job->section] != UINT32_MAX)
 		return check_block(check, job->section, &stored, err);
+	if (image->sections[job->section].type == DWARFS_SECTION_HISTORY)
+		return dw_history_check(image, job->section, err);
 	return 0;
 }
 
@@ -168,17 +172,9 @@ static int run(void *shared, void *worker, void *item, dwarfs_error **err)
 
 /* -- the results, in order ----------------------------------------------------------- */
 
-/* Whether a file system can do without what a section holds. */
-static bool is_optional(uint32_t type)
-{
-	return type != DWARFS_SECTION_BLOCK && type != DWARFS_SECTION_SCHEMA &&
-	       type != DWARFS_SECTION_METADATA && !dw_side_name(type);
-}
-
 static bool is_known(uint32_t type)
 {
-	return !is_optional(type) || type == DWARFS_SECTION_INDEX ||
-	       type == DWARFS_SECTION_HISTORY;
+	return dw_is_core_type(type) || dw_side_name(type);
 }
 
 static int done(void *shared, void *item, dwarfs_error **err)
@@ -188,10 +184,8 @@ static int done(void *shared, void *item, dwarfs_error **err)
 	uint32_t type = check->image->sections[job->section].type;
 
 	if (job->code < 0) {
-		bool harmless = is_optional(type) && job->code == DWARFS_ERR_CHECKSUM;
-
-		report(check, harmless ? DWARFS_FINDING_WARNING : DWARFS_FINDING_ERROR,
-		       job->section, job->code, dwarfs_error_message(job->error));
+		report(check, DWARFS_FINDING_ERROR, job->section, job->code,
+		       dwarfs_error_message(job->error));
 	} else if (!is_known(type)) {
 		report(check, DWARFS_FINDING_WARNING, job->section, 0,
 		       "a section of unknown type is ignored");
@@ -230,16 +224,58 @@ static int check_sections(struct check *check, dwarfs_error **err)
 	return dw_pool_finish(pool, err);
 }
 
-/* Schema and metadata were counted when the image was opened; the index must be one. */
-static void check_repeats(struct check *check)
+/* Schema and metadata were counted when the image was opened; the index must be one, and
+ * one that opening could use. */
+static void check_index(struct check *check)
 {
+	const dwarfs_image *image = check->image;
 	uint32_t indexes = 0;
 
-	for (uint32_t i = 0; i < check->image->section_count; i++)
-		indexes += check->image->sections[i].type == DWARFS_SECTION_INDEX;
+	for (uint32_t i = 0; i < image->section_count; i++)
+		indexes += image->sections[i].type == DWARFS_SECTION_INDEX;
 	if (indexes > 1)
 		report(check, DWARFS_FINDING_ERROR, -1, DWARFS_ERR_CORRUPT,
 		       "there is more than one section index");
+	if (indexes > 0 && !image->has_index && !image->salvage &&
+	    check->level > DWARFS_CHECK_METADATA)
+		report(check, DWARFS_FINDING_ERROR, -1, DWARFS_ERR_CORRUPT,
+		       "the section index is damaged and was not used");
+}
+
+/* The rules look at the tables; what else there is lies within the data at least. */
+static int check_values(struct check *check)
+{
+	auto_error dwarfs_error *error = NULL;
+	dwarfs_metadata *values = NULL;
+	int kind, ret = dwarfs_metadata_new(check->image, &values, &error);
+
+	while (ret >= 0 && (ret = dwarfs_metadata_next(values, &kind, &error)) > 0)
+		if (dwarfs_metadata_depth(values) == 1 &&
+		    dwarfs_metadata_field(values) <= MD_COMPACT_SYMLINKS)
+			dwarfs_metadata_skip(values);
+	dwarfs_metadata_free(values);
+	if (ret < 0 && ret != DWARFS_ERR_NOMEM)
+		report(check, DWARFS_FINDING_ERROR, check->image->metadata, ret,
+		       dwarfs_error_message(error));
+	return ret == DWARFS_ERR_NOMEM ? ret : 0;
+}
+
+/* Each of them was decoded by itself; together they have limits. */
+static int check_history(struct check *check)
+{
+	auto_error dwarfs_error *error = NULL;
+	dwarfs_history *history = NULL;
+	uint32_t count = 0;
+	int ret = 0;
+
+	for (uint32_t i = 0; i < check->image->section_count; i++)
+		count += check->image->sections[i].type == DWARFS_SECTION_HISTORY;
+	if (count > 1 && check->errors == 0 && check->level > DWARFS_CHECK_METADATA)
+		ret = dwarfs_history_new(check->image, &history, &error);
+	dwarfs_history_free(history);
+	if (ret < 0 && ret != DWARFS_ERR_NOMEM)
+		report(check, DWARFS_FINDING_ERROR, -1, ret, dwarfs_error_message(error));
+	return ret == DWARFS_ERR_NOMEM ? ret : 0;
 }
 
 int dwarfs_image_check(const dwarfs_image *image, int level, dwarfs_finding_fn finding,
@@ -278,10 +314,14 @@ int dwarfs_image_check(const dwarfs_image *image, int level, dwarfs_finding_fn f
 	ret = dw_view_check(image->view, image->block_count, report_rule, &check, NULL);
 	if (ret == DWARFS_ERR_NOMEM)
 		return dw_fail_nomem(err);
+	if (check.errors == 0 && check_values(&check) < 0)
+		return dw_fail_nomem(err);
 	measure_blocks(&check);
-	check_repeats(&check);
+	check_index(&check);
 	if ((ret = check_sections(&check, err)) < 0)
 		return ret;
+	if (check_history(&check) < 0)
+		return dw_fail_nomem(err);
 	if (check.first_code == 0)
 		ret = dw_progress_enter(&check.progress, DWARFS_PHASE_DONE, err);
 	if (ret < 0)

@@ -213,6 +213,30 @@ static int parse(struct span bytes, dwarfs_history *history, dwarfs_error **err)
 	return 0;
 }
 
+/* Add what a section has, of at most *left bytes. */
+static int take_section(const dwarfs_image *image, uint32_t section, uint64_t *left,
+			dwarfs_history *history, dwarfs_error **err)
+{
+	auto_free uint8_t *data = NULL;
+	uint64_t size;
+	int ret = dw_load_section(image, section, *left, 0, &data, &size, err);
+
+	if (ret < 0)
+		return ret;
+	*left -= size;
+	return parse((struct span){ data, (size_t)size }, history, err);
+}
+
+int dw_history_check(const struct dwarfs_image *image, uint32_t section,
+		     dwarfs_error **err)
+{
+	auto_history dwarfs_history *history = dw_calloc(1, sizeof(*history));
+	uint64_t left = MAX_HISTORY_BYTES;
+
+	return history ? take_section(image, section, &left, history, err)
+		       : dw_fail_nomem(err);
+}
+
 int dwarfs_history_new(const dwarfs_image *image, dwarfs_history **history_out,
 		       dwarfs_error **err)
 {
@@ -222,16 +246,11 @@ int dwarfs_history_new(const dwarfs_image *image, dwarfs_history **history_out,
 	if (!history)
 		return dw_fail_nomem(err);
 	for (uint32_t i = 0; i < image->section_count; i++) {
-		auto_free uint8_t *data = NULL;
-		uint64_t size;
 		int ret;
 
-		if (image->sections[i].type != DWARFS_SECTION_HISTORY)
-			continue;
-		if ((ret = dw_load_section(image, i, left, 0, &data, &size, err)) < 0 ||
-		    (ret = parse((struct span){ data, (size_t)size }, history, err)) < 0)
+		if (image->sections[i].type == DWARFS_SECTION_HISTORY &&
+		    (ret = take_section(image, i, &left, history, err)) < 0)
 			return ret;
-		left -= size;
 	}
 	*history_out = dw_steal(history);
 	return 0;

@@ -11,11 +11,13 @@
 
 #include <dwarfs/image.h>
 
+#include "read/rules_categories.h"
 #include "read/view.h"
 
 #define MAX_NAME_BYTES	      255
-#define MAX_LINK_BYTES	      4096
+#define MAX_LINK_BYTES	      4095 /* what symlink() takes */
 #define MAX_STORED_NAME_BYTES 512
+#define MAX_STORED_LINK_BYTES 8190
 
 struct checker {
 	struct view *view;
@@ -432,25 +434,46 @@ static bool check_names(struct checker *checker)
 	return true;
 }
 
+/* No system has links to nowhere, or longer ones. */
+static bool check_targets(struct checker *checker)
+{
+	const struct strings *links = &checker->view->symlinks;
+
+	for (uint64_t i = 0; i < links->count; i++) {
+		auto_error dwarfs_error *error = NULL;
+		char target[MAX_LINK_BYTES + 1];
+		size_t size = 0;
+		int ret = dw_strings_get(links, i, target, sizeof(target), &size, &error);
+
+		if (ret == DWARFS_ERR_RANGE)
+			return broken(checker,
+				      "the target of link %" PRIu64
+				      " has more than %d bytes",
+				      i, MAX_LINK_BYTES);
+		if (ret < 0)
+			return broken_by(checker, ret, error);
+		if (size == 0)
+			return broken(checker, "the target of link %" PRIu64 " is empty",
+				      i);
+		if (memchr(target, '\0', size))
+			return broken(checker,
+				      "the target of link %" PRIu64 " contains a NUL", i);
+	}
+	return true;
+}
+
 static bool check_links(struct checker *checker)
 {
 	const struct view *view = checker->view;
 	uint64_t used = 0;
 
-	if (!check_strings(checker, &view->symlinks, MAX_LINK_BYTES, "links"))
+	if (!check_strings(checker, &view->symlinks, MAX_STORED_LINK_BYTES, "links") ||
+	    !check_targets(checker))
 		return false;
 	for (uint64_t i = 0; i < view->symlink_table.count; i++) {
-		auto_error dwarfs_error *error = NULL;
-		char target[MAX_LINK_BYTES + 1];
 		uint64_t index =
 			dw_column_get(&view->symlink_table, view->symlink_table_item, i);
-		size_t size;
-		int ret =
-			dw_view_link(view, view->first_of_class[CLASS_LNK] + (uint32_t)i,
-				     target, sizeof(target), &size, &error);
 
-		if (ret < 0)
-			return broken_by(checker, ret, error);
 		if (index + 1 > used)
 			used = index + 1;
 	}
@@ -593,6 +616,15 @@ static bool check_categories(struct checker *checker)
 	return true;
 }
 
+static bool check_category_metadata(struct checker *checker)
+{
+	auto_error dwarfs_error *error = NULL;
+	int ret = dw_rules_check_category_metadata(checker->view, checker->block_count,
+						   &error);
+
+	return ret == 0 || broken_by(checker, ret, error);
+}
+
 /* Packed tables can be unpacked. */
 static bool check_packed(struct checker *checker)
 {
@@ -628,5 +660,6 @@ int dw_view_check(struct view *view, uint32_t block_count, dw_report_fn report,
 		check_size_cache(&checker);
 	check_times(&checker);
 	check_categories(&checker);
+	check_category_metadata(&checker);
 	return checker.first_code;
 }

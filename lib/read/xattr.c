@@ -23,13 +23,12 @@ int dw_image_find_xattrs(struct dwarfs_image *image, dwarfs_error **err)
 		image->xattr_section = i;
 		image->xattr_sections++;
 	}
-	return image->xattr_sections ? dw_lazy_init(&image->xattrs, err) : 0;
+	return dw_lazy_init(&image->xattrs, err);
 }
 
 void dw_image_free_xattrs(struct dwarfs_image *image)
 {
-	if (image->xattr_sections)
-		dw_lazy_free(&image->xattrs);
+	dw_lazy_free(&image->xattrs);
 }
 
 /* -- loading ------------------------------------------------------------------------- */

@@ -326,17 +326,14 @@ class Damage(cli.Case):
             line = [line for line in thorough.out.splitlines() if "CHECKSUM ERROR" in line]
             self.assertEqual(len(line), 1)
             self.assertIn(f"num={number}, type={kind}", line[0])
-            if kind == "BLOCK":
-                for result in (checked, thorough, quiet, described):
-                    self.expect(result, 1, "BLOCK")
-                self.expect(checked, 1, "checksum error in section: BLOCK")
-                self.expect(thorough, 1, "integrity check error in section: BLOCK")
-                self.assertEqual(quiet.out, "")
-                self.assertEqual(info["errors"], 1)
-            else:
-                for result in (checked, thorough, described):
-                    self.expect(result, 0, "warning")
-                self.assertEqual((quiet.code, quiet.out, quiet.err), (0, "", ""))
+            for result in (checked, thorough, quiet, described):
+                self.expect(result, 1, kind)
+            self.expect(checked, 1, f"checksum error in section: {kind}")
+            self.expect(thorough, 1, f"integrity check error in section: {kind}")
+            self.expect(run("DWARFSCK", image, "-q", "--check-integrity"), 1, kind)
+            self.assertEqual(quiet.out, "")
+            self.assertEqual(info["errors"], 2 if kind == "SECTION_INDEX" else 1)
+            self.expect(run("DWARFSCK", "-l", image), 0)
 
     def test_damaged_block_spares_other_files(self):
         image = [path for kind, _, path in self.flipped() if kind == "BLOCK"][0]

@@ -278,6 +278,60 @@ static void a_second_map_of_layouts_is_refused(void **state)
 	fail();
 }
 
+/* A schema of one layout, with fields of these ids, in one list or in a list each. */
+static size_t put_schema(uint8_t *out, const uint8_t *ids, size_t count, bool is_split)
+{
+	size_t at = 0, i;
+
+	out[at++] = 0x2b; /* field 2, a map */
+	out[at++] = 1;	  /* of one */
+	out[at++] = 0x4c; /* i16 to struct */
+	out[at++] = 0;	  /* layout 0 */
+	for (i = 0; i < count; i++) {
+		if (i == 0 || is_split) {
+			out[at++] = 0x0b; /* a map; its number follows: */
+			out[at++] = 3 * 2;
+			out[at++] = (uint8_t)(is_split ? 1 : count);
+			out[at++] = 0x4c;
+		}
+		out[at++] = (uint8_t)(ids[i] * 2);
+		out[at++] = 0; /* an empty struct */
+	}
+	out[at++] = 0; /* of the layout */
+	out[at++] = 0;
+	return at;
+}
+
+static void a_field_is_there_once(void **state)
+{
+	static const struct {
+		uint8_t ids[4];
+		size_t count;
+		bool is_split;
+		int expected;
+	} cases[] = {
+		{ { 1, 2, 3 }, 3, false, 0 },
+		{ { 3, 1, 2 }, 3, false, 0 },
+		{ { 1, 1 }, 2, false, DWARFS_ERR_CORRUPT },
+		{ { 1, 2, 1 }, 3, false, DWARFS_ERR_CORRUPT },
+		{ { 3, 2, 1, 2 }, 4, false, DWARFS_ERR_CORRUPT },
+		{ { 1 }, 1, true, 0 },
+		{ { 1, 2 }, 2, true, DWARFS_ERR_CORRUPT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_schema struct schema schema = { 0 };
+		uint8_t bytes[64];
+		size_t size = put_schema(bytes, cases[i].ids, cases[i].count,
+					 cases[i].is_split);
+
+		assert_int_equal(
+			dw_schema_parse((struct span){ bytes, size }, &schema, NULL),
+			cases[i].expected);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,6 +345,7 @@ int main(void)
 		cmocka_unit_test(later_versions_are_not_supported),
 		cmocka_unit_test(counts_are_not_believed),
 		cmocka_unit_test(a_second_map_of_layouts_is_refused),
+		cmocka_unit_test(a_field_is_there_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
