@@ -1,165 +1,186 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compare our mkdwarfs with its peers on the data sets of datasets.py, in one run.
+"""Compare our mkdwarfs with its peers on the data sets of datasets.py: size, time, memory.
 
-    bench/compare.py SETS [--mkdwarfs build/utils/mkdwarfs] [--sets releases,rootfs,logs]
-                     [--levels 3,5,7,9,null] [--only ours|peers|NAME,...] [--variant NAME=OPTIONS]
-                     [--rounds 1] [--results FILE] [--svg FILE] [--report] [--check]
+    bench/compare.py SETS [--mkdwarfs build/utils/mkdwarfs] [--sets releases,wheels,...]
+                     [--levels 3,z9,5,7,9] [--orders auto,path,revpath,similarity,nilsimsa]
+                     [--only ours|peers|NAME,...] [--variant OPTIONS] [--rounds 1] [--threads N]
+                     [--results FILE] [--again] [--check] [--list]
+    bench/compare.py [--commit NAME] [--against 227ecd3] [--results FILE] --report
+    bench/compare.py [--commit NAME] [--results FILE] --tables [--svg FILE]
 
 Measures the size of the file made, processor time (user and system, of all processes), wall time
-and peak memory (of the largest process), and prints a table for each set in Markdown. --results
-keeps the figures in a JSON file: what a run measures replaces what the file had of that program and
-that set, the rest stays and is in the tables, too. --report measures nothing and prints the tables
-of the file. --levels null is level 7 with `-C null`: everything but compression. --variant adds a
-run of mkdwarfs with options of your own. --check has dwarfsck check each image, unmeasured.
-Any other directory in SETS can be named as a set, too.
+and peak memory (of the largest process). What is measured is kept in the file of results at once,
+by the commit that mkdwarfs was built from; what is there is not measured again, so that a run that
+was stopped goes on where it was. Several runs may share the file. --again measures anyway.
+
+A level is a number, "zN" for `-l7 -C zstd:level=N`, or "null" for `-l7 -C null`. Without --orders
+the order is mkdwarfs' own choice, which is what "auto" among the orders means. --list prints
+what would be measured.
+
+--report prints the matrices "set x order" and "set x level": ratios to the best fixed order, to
+upstream, to the peers, to lower levels and to another commit; what misses a target is bold.
+--tables prints a table for each set with all programs. Any other directory in SETS can be named as
+a set, too.
 """
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import shlex
-import statistics
+import subprocess
 import sys
 import tempfile
-from typing import Any
 
+import matrix
 import programs
 import report
+import store
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-COLUMNS = ("size", "cpu", "wall", "memory")
-Sample = dict[str, Any]  # what one run of one program cost: the columns, when, command
-Results = dict[str, Any]  # "machine", and "sets": by set, by program, a list of samples
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+TARGETED = "mksquashfs-xz,wim,mksquashfs-zstd"
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("directory", metavar="SETS", help="where datasets.py made the sets")
+    parser.add_argument("directory", metavar="SETS", nargs="?",
+                        help="where datasets.py made the sets")
     parser.add_argument("--mkdwarfs", default=os.path.join(ROOT, "build", "utils", "mkdwarfs"))
-    parser.add_argument("--sets", default="releases,rootfs,logs")
-    parser.add_argument("--levels", default="3,5,7,9,null")
-    parser.add_argument("--variant", action="append", default=[], metavar="NAME=OPTIONS")
-    parser.add_argument("--only", default="peers,ours",
-                        help="ours, peers, or names: " + ", ".join(programs.PEERS))
+    parser.add_argument("--sets", default=",".join(matrix.SETS))
+    parser.add_argument("--levels", default="3,5,7,9")
+    parser.add_argument("--orders", default="auto")
+    parser.add_argument("--variant", action="append", default=[], metavar="OPTIONS")
+    parser.add_argument("--only", default="ours,peers",
+                        help=f"ours, peers ({TARGETED}), or names: " + ", ".join(programs.PEERS))
     parser.add_argument("--rounds", type=int, default=1, help="in turns; medians count")
-    parser.add_argument("--results", metavar="FILE")
-    parser.add_argument("--svg", metavar="FILE")
-    parser.add_argument("--report", action="store_true", help="measure nothing")
-    parser.add_argument("--check", action="store_true")
-    return parser.parse_args()
+    parser.add_argument("--threads", type=int, default=0, help="of each program, as far as it can")
+    parser.add_argument("--commit", help="default: that of the tree that mkdwarfs is in")
+    parser.add_argument("--against", default="227ecd3", help="another commit to compare with")
+    parser.add_argument("--results", default=os.path.join(HERE, "results.json"), metavar="FILE")
+    parser.add_argument("--scratch", metavar="DIRECTORY", help="for what is made; default: TMPDIR")
+    parser.add_argument("--svg", metavar="FILE", help="with --tables: a picture")
+    for name in ("again", "check", "list", "report", "tables"):
+        parser.add_argument("--" + name, action="store_true")
+    arguments = parser.parse_args()
+    if not arguments.directory and not arguments.report and not arguments.tables:
+        parser.error("SETS is missing: the directory with the sets")
+    return arguments
 
 
-def our_runs(arguments: argparse.Namespace) -> dict[str, list[str]]:
-    """Names and options of the runs of mkdwarfs that are asked for."""
-    runs = {}
-    for level in filter(None, arguments.levels.split(",")):
-        options = ["-l", "7", "-C", "null"] if level == "null" else ["-l", level]
-        runs[f"mkdwarfs-{level}"] = options
-    for variant in arguments.variant:
-        name, _, options = variant.partition("=")
-        runs[f"mkdwarfs-{name}"] = shlex.split(options)
-    return runs
+def commit_of(binary: str) -> str:
+    """The commit of the tree that a program was built in; with changes, a name of its own."""
+    def git(*words: str) -> str:
+        return subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(binary)), *words],
+                              capture_output=True, text=True, check=False).stdout.strip()
+    commit = git("rev-parse", "--short=7", "HEAD")
+    if not commit:
+        return "unknown"
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ":/lib", ":/include",
+                  ":/utils")
+    return commit + ("-changed" if changed else "")
 
 
-def chosen(arguments: argparse.Namespace) -> list[str]:
-    """Names of the programs to run, the yardstick first."""
-    ours = our_runs(arguments)
+def commands(arguments: argparse.Namespace) -> list[str]:
+    """What to measure, in order: options of mkdwarfs or names of peers."""
+    ours = [matrix.command(level, order) for level in filter(None, arguments.levels.split(","))
+            for order in arguments.orders.split(",")] + arguments.variant
     names: list[str] = []
     for word in arguments.only.split(","):
-        more = {"ours": list(ours), "peers": list(programs.PEERS)}.get(word, [word])
+        more = {"ours": ours, "peers": TARGETED.split(",")}.get(word, [word])
         names += [name for name in more if name not in names]
     unknown = [name for name in names if name not in ours and name not in programs.PEERS]
     if unknown:
         sys.exit(f"no program named {', '.join(unknown)}")
-    return sorted(names, key=lambda name: name != report.YARDSTICK)
+    return names
 
 
-def program(arguments: argparse.Namespace, name: str, directory: str,
-            scratch: str) -> programs.Program:
-    if name in programs.PEERS:
-        return programs.peer(name, directory, scratch)
-    return programs.mkdwarfs(name, os.path.abspath(arguments.mkdwarfs), our_runs(arguments)[name],
-                             directory, scratch)
+class Run:
+    """One run of this program: it knows the sets and where to keep what it measures."""
 
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.commit = arguments.commit or commit_of(arguments.mkdwarfs)
+        self.known: dict[str, str] = {}  # by set: what it consists of, once it was read
 
-def load(path: str | None) -> Results:
-    if path and os.path.exists(path):
-        with open(path, encoding="utf-8") as source:
-            results: Results = json.load(source)
-            return results
-    return {"machine": "", "sets": {}}
+    def warm(self, name: str) -> str:
+        """Read a set once, so that all programs find it in the page cache; what it consists of."""
+        if name not in self.known:
+            directory = os.path.join(os.path.abspath(self.arguments.directory), name)
+            if not os.path.isdir(directory):
+                sys.exit(f"no set {name} in {self.arguments.directory}: run datasets.py")
+            self.known[name] = programs.warm(directory)
+        return self.known[name]
 
+    def program(self, name: str, directory: str, scratch: str) -> programs.Program:
+        threads = self.arguments.threads
+        if name in programs.PEERS:
+            return programs.peer(name, directory, scratch, threads)
+        options = shlex.split(name) + (["-N", str(threads)] if threads else [])
+        return programs.mkdwarfs(name, os.path.abspath(self.arguments.mkdwarfs), options,
+                                 directory, scratch)
 
-def store(path: str | None, results: Results) -> None:
-    if not path:
-        return
-    with open(path + ".new", "w", encoding="utf-8") as out:
-        json.dump(results, out, indent=1, sort_keys=True)
-        out.write("\n")
-    os.replace(path + ".new", path)
+    def sample(self, name: str, directory: str) -> list[float] | None:
+        """What one run of one program costs; None if it cannot run here."""
+        with tempfile.TemporaryDirectory(prefix="dwarfs-bench-",
+                                         dir=self.arguments.scratch) as scratch:
+            subject = self.program(name, directory, scratch)
+            if subject.missing():
+                print(f"# {name}: skipped, no {', '.join(subject.missing())} here",
+                      file=sys.stderr)
+                return None
+            try:
+                measured = programs.measure(subject, scratch)
+            except RuntimeError as error:
+                print(f"# {name}: failed: {error}", file=sys.stderr, flush=True)
+                return None
+            if self.arguments.check and name not in programs.PEERS:
+                programs.check(os.path.abspath(self.arguments.mkdwarfs), subject.output)
+        return [*(measured[column] for column in store.COLUMNS[:-1]), self.arguments.threads]
 
-
-def run(arguments: argparse.Namespace, name: str, directory: str, scratch: str) -> Sample | None:
-    """One run of one program; None if it cannot run here."""
-    subject = program(arguments, name, directory, scratch)
-    if subject.missing():
-        print(f"# {name}: skipped, no {', '.join(subject.missing())} here", file=sys.stderr)
-        return None
-    try:
-        sample = programs.measure(subject, scratch)
-    except RuntimeError as error:
-        print(f"# {name}: failed: {error}", file=sys.stderr, flush=True)
-        return None
-    sample["command"] = subject.text(directory, scratch)
-    if arguments.check and name not in programs.PEERS:
-        programs.check(os.path.abspath(arguments.mkdwarfs), subject.output)
-    return sample
-
-
-def measure(arguments: argparse.Namespace, results: Results) -> None:
-    """Run the programs on the sets, in turns, and keep what is measured at once."""
-    results["machine"] = f"{os.cpu_count()} processors, {platform.system()} {platform.machine()}"
-    for set_name in arguments.sets.split(","):
+    def one(self, set_name: str, name: str, number: int) -> None:
+        """Measure a program on a set, unless that was done."""
+        arguments = self.arguments
         directory = os.path.join(os.path.abspath(arguments.directory), set_name)
-        if not os.path.isdir(directory):
-            sys.exit(f"no set {set_name} in {arguments.directory}: run datasets.py")
-        programs.warm(directory)
-        fresh: dict[str, list[Sample]] = {}
-        for number in range(arguments.rounds):
-            for name in chosen(arguments):
-                with tempfile.TemporaryDirectory(prefix="dwarfs-bench-") as scratch:
-                    sample = run(arguments, name, directory, scratch)
-                if not sample:
-                    continue
-                fresh.setdefault(name, []).append(sample)
-                results["sets"].setdefault(set_name, {})[name] = fresh[name]
-                store(arguments.results, results)
-                print(f"# {set_name} {name} round {number + 1}: {sample['size']} bytes, cpu "
-                      f"{sample['cpu']:.1f} s, wall {sample['wall']:.1f} s, peak "
-                      f"{sample['memory'] / 2**20:.0f} MiB", file=sys.stderr, flush=True)
+        data = self.warm(set_name)
+        commit = store.PEERS if name in programs.PEERS else self.commit
+        have = store.samples(store.load(arguments.results), commit, set_name, name, data)
+        if have > number and not arguments.again:
+            return
+        if arguments.list:
+            print(f"{commit} {set_name} {name}")
+            return
+        sample = self.sample(name, directory)
+        if sample is None:
+            return
+        store.add(arguments.results, commit, set_name, name, data, sample,
+                  number > 0 or not arguments.again)
+        size, cpu, wall, memory, _ = sample
+        print(f"# {commit} {set_name} {name}: {size} bytes, cpu {cpu:.1f} s, wall {wall:.1f} s, "
+              f"peak {memory / 2**20:.0f} MiB", file=sys.stderr, flush=True)
 
-
-def medians(results: Results) -> dict[str, dict[str, dict[str, float]]]:
-    return {set_name: {name: {column: statistics.median(sample[column] for sample in samples)
-                              for column in COLUMNS} for name, samples in by_name.items()}
-            for set_name, by_name in results["sets"].items()}
+    def all(self) -> None:
+        """Each command on all sets before the next one: a part of the run shows all sets."""
+        for number in range(self.arguments.rounds):
+            for name in commands(self.arguments):
+                for set_name in self.arguments.sets.split(","):
+                    self.one(set_name, name, number)
 
 
 def main() -> None:
     arguments = parse()
-    results = load(arguments.results)
-    if not arguments.report:
-        measure(arguments, results)
-    figures = medians(results)
-    print(results["machine"] + "\n")
-    for set_name in report.in_order(figures):
-        print(report.table(set_name, figures[set_name]))
+    if not arguments.report and not arguments.tables:
+        Run(arguments).all()
+        return
+    results = store.load(arguments.results)
+    commit = arguments.commit or commit_of(arguments.mkdwarfs)
+    if arguments.report:
+        print(matrix.report(results, commit, arguments.against))
+    if arguments.tables:
+        print(report.tables(results, commit))
     if arguments.svg:
         with open(arguments.svg, "w", encoding="utf-8") as out:
-            out.write(report.picture(figures))
+            out.write(report.picture(results, commit))
 
 
 if __name__ == "__main__":

@@ -127,7 +127,7 @@ def make_npm(directory: str, top: str, name: str) -> None:
 
 
 def make_pictures(directory: str, top: str) -> None:
-    """Pictures and sounds of Debian's packages; the smaller ones are drawings, the larger photos."""
+    """Pictures and sounds of packages of Debian: small drawings and large photographs."""
     if not shutil.which("dpkg-deb"):
         sys.exit("photos: no dpkg-deb here: the pictures are from packages of Debian")
     os.makedirs(directory)

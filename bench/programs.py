@@ -20,6 +20,8 @@ SQUASHFS = ["-b", "1M", "-noappend", "-no-progress", "-quiet"]
 PACKAGES = {"mksquashfs": "squashfs-tools", "mkfs.erofs": "erofs-utils", "wimcapture": "wimtools",
             "zstd": "zstd", "xz": "xz-utils", "lrzip": "lrzip", "zpaq": "zpaq", "tar": "tar"}
 
+THREADS = {"mksquashfs": ["-processors", "{}"], "wimcapture": ["--threads={}"]}
+
 
 @dataclasses.dataclass
 class Program:
@@ -42,8 +44,16 @@ class Program:
         return line.replace(scratch + os.sep, "")
 
 
-def peer(name: str, directory: str, scratch: str) -> Program:
+def peer(name: str, directory: str, scratch: str, threads: int = 0) -> Program:
     """The command of a peer, for a directory, into a file of the scratch directory."""
+    program = plain_peer(name, directory, scratch)
+    option = THREADS.get(program.steps[0][0][0])
+    if threads and option:
+        program.steps[0][0] += [part.format(threads) for part in option]
+    return program
+
+
+def plain_peer(name: str, directory: str, scratch: str) -> Program:
     out = os.path.join(scratch, "image")
     tar = ["tar", "cf", "-", "-C", directory, "."]
     plain = os.path.join(scratch, "plain.tar")
@@ -120,15 +130,21 @@ def measure(program: Program, scratch: str) -> dict[str, Any]:
             "when": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())}
 
 
-def warm(directory: str) -> None:
-    """Read every regular file once, so that all programs find them in the page cache."""
+def warm(directory: str) -> str:
+    """Read every regular file once, so that all programs find them in the page cache.
+
+    Says how many there are, of how many bytes: that tells one making of a set from another.
+    """
+    files = size = 0
     for path, _, names in os.walk(directory):
         for name in names:
             full = os.path.join(path, name)
             if os.path.isfile(full) and not os.path.islink(full):
+                files += 1
                 with open(full, "rb", buffering=0) as source:
-                    while source.read(1 << 20):
-                        pass
+                    while part := source.read(1 << 20):
+                        size += len(part)
+    return f"{files} files, {size} bytes"
 
 
 def check(binary: str, image: str) -> None:

@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""What the measured figures mean: tables, targets against upstream DwarFS, and a picture.
+"""What the measured figures mean: a table for each set, with targets, and a picture.
 
-Upstream's mkdwarfs 0.15.3 does not run in this comparison. Its figures were measured elsewhere:
-sizes and peaks of the same data count as they are; its processor time is stated as a multiple of
-what mksquashfs 4.5.1 (zstd 22, 1 MiB) takes on the same machine for the same set, and so is
-the size on rootfs, which drifts with the distribution's updates.
+Upstream's mkdwarfs 0.15.3 does not run in this comparison. Its figures were measured elsewhere and
+stand in the file of results: sizes and peaks of the same data count as they are; its processor time
+is stated as a multiple of what mksquashfs 4.5.1 (zstd 22, 1 MiB) takes on the same machine for the
+same set, and so is the size on rootfs, which drifts with the distribution's updates.
 """
 from __future__ import annotations
 
 import dataclasses
 import html
 import math
-from collections.abc import Iterable
 
-SETS = ["releases", "rootfs", "logs"]
-YARDSTICK = "mksquashfs-zstd"
-Figures = dict[str, float]
+import matrix
+import store
+from store import Figures
+
+YARDSTICK = matrix.YARDSTICK
 
 OURS, PEERS, UPSTREAMS = "#c04020", "#305080", "#707070"
 BEYOND = 8  # a program whose file has this many times the smallest is named, not drawn
@@ -23,72 +24,42 @@ BEYOND = 8  # a program whose file has this many times the smallest is named, no
 LABELS = {"mksquashfs-zstd": "mksquashfs zstd 22, 1 MiB", "mksquashfs-xz": "mksquashfs xz, 1 MiB",
           "erofs": "mkfs.erofs lz4hc 12", "wim": "wimcapture --solid",
           "tar-zstd": "tar, zstd -22 --long=31", "tar-xz": "tar, xz -9", "lrzip": "tar, lrzip -L9",
-          "zpaq": "zpaq -m4", "mkdwarfs-null": "mkdwarfs -l 7 -C null"}
+          "zpaq": "zpaq -m4"}
 
-
-@dataclasses.dataclass
-class Upstream:
-    """Bytes or a multiple of the yardstick's; time as a multiple of the yardstick's; peak MiB."""
-    size: float | None
-    cpu: float | None
-    memory: float | None = None
-
-
-# Time by the stated ratios of levels 3 and 7, and of other levels and `-C null` by what they took
-# relative to level 7 where both were measured (releases: 29 s at 0.9, rootfs: 88 s at 1.6, logs:
-# 347 s at 1.24).
-UPSTREAM = {
-    "releases": {
-        "mkdwarfs-3": Upstream(20851736, 0.29, 101), "mkdwarfs-5": Upstream(9205397, 0.521, 350),
-        "mkdwarfs-7": Upstream(7434525, 0.9, 701), "mkdwarfs-9": Upstream(6500840, 0.54, 809),
-        "mkdwarfs-null": Upstream(None, 0.9 * 6.5 / 29)},
-    "rootfs": {
-        "mkdwarfs-3": Upstream(143805247 / 107589632, 0.16, 230),
-        "mkdwarfs-7": Upstream(0.874, 1.6, 852),
-        "mkdwarfs-9": Upstream(75834487 / 107589632, 1.6 * 123 / 88, 1578)},
-    "logs": {
-        "mkdwarfs-7": Upstream(18112391, 1.24, 923),
-        "mkdwarfs-9": Upstream(15991582, 1.24 * 113 / 347, 1528),
-        "mkdwarfs-null": Upstream(None, 1.24 * 10.4 / 347)},
-}
 
 TARGETS = {
     "releases": {"mkdwarfs-3": {"size": 0.9, "cpu": 0.7},
                  "mkdwarfs-7": {"size": 0.95, "cpu": 0.6, "memory": 0.5},
-                 "mkdwarfs-9": {"size": 0.97}, "mkdwarfs-null": {"cpu": 1 / 3}},
+                 "mkdwarfs-9": {"size": 0.97}, "mkdwarfs-7 -C null": {"cpu": 1 / 3}},
     "rootfs": {"mkdwarfs-7": {"size": 0.96, "cpu": 0.75}},
     "logs": {"mkdwarfs-7": {"size": 0.95, "cpu": 0.6, "memory": 0.5},
-             "mkdwarfs-9": {"size": 0.97}, "mkdwarfs-null": {"cpu": 1 / 3}},
+             "mkdwarfs-9": {"size": 0.97}, "mkdwarfs-7 -C null": {"cpu": 1 / 3}},
 }
 
 
-def in_order(names: Iterable[str]) -> list[str]:
-    """The sets of datasets.py as they are listed there, then others by name."""
-    return sorted(names, key=lambda name: (SETS.index(name) if name in SETS else len(SETS), name))
+def by_set(results: store.Results, commit: str) -> dict[str, dict[str, Figures]]:
+    """What is known of each set: peers by name, ours as "mkdwarfs-" and the level or more."""
+    made = matrix.Report(results, commit, commit)
+    out = {}
+    for name in made.sets:
+        out[name] = dict(made.peers[name])
+        for options, figures in made.ours[name].items():
+            out[name]["mkdwarfs-" + options.removeprefix("-l")] = figures
+    return out
 
 
 def label(name: str) -> str:
     if name in LABELS:
         return LABELS[name]
-    return name.replace("mkdwarfs-", "mkdwarfs -l ") if name[9:].isdigit() else name
+    return name.replace("mkdwarfs-", "mkdwarfs -l ")
 
 
-def upstream(set_name: str, name: str, figures: dict[str, Figures]) -> Figures:
-    """Upstream's figures for a level, on the machine of the run; only what is known."""
-    known = UPSTREAM.get(set_name, {}).get(name)
-    yardstick = figures.get(YARDSTICK)
-    out: Figures = {}
-    if not known:
-        return out
-    if known.size and known.size > 100:
-        out["size"] = known.size
-    elif known.size and yardstick:
-        out["size"] = known.size * yardstick["size"]
-    if known.cpu and yardstick:
-        out["cpu"] = known.cpu * yardstick["cpu"]
-    if known.memory:
-        out["memory"] = known.memory * 2**20
-    return out
+def upstream(results: store.Results, set_name: str, name: str,
+             figures: dict[str, Figures]) -> Figures:
+    if not name.startswith("mkdwarfs-"):
+        return {}
+    return matrix.upstream(results, set_name, name.replace("mkdwarfs-", "-l"),
+                           figures.get(YARDSTICK))
 
 
 def verdict(set_name: str, name: str, ratios: Figures) -> str:
@@ -102,10 +73,10 @@ def verdict(set_name: str, name: str, ratios: Figures) -> str:
     return ", ".join(words)
 
 
-def row(set_name: str, name: str, figures: dict[str, Figures]) -> str:
+def row(results: store.Results, set_name: str, name: str, figures: dict[str, Figures]) -> str:
     values = figures[name]
     yardstick = figures.get(YARDSTICK)
-    theirs = upstream(set_name, name, figures)
+    theirs = upstream(results, set_name, name, figures)
     ratios = {column: values[column] / theirs[column] for column in theirs}
     cells = [label(name), f"{int(values['size']):,}".replace(",", " "), f"{values['cpu']:.1f}",
              f"{values['wall']:.1f}", f"{values['memory'] / 2**20:.0f}"]
@@ -117,7 +88,7 @@ def row(set_name: str, name: str, figures: dict[str, Figures]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def table(set_name: str, figures: dict[str, Figures]) -> str:
+def table(results: store.Results, set_name: str, figures: dict[str, Figures]) -> str:
     """A set's table in Markdown: peers by size, then ours."""
     ours = [name for name in figures if name.startswith("mkdwarfs-")]
     peers = sorted((name for name in figures if name not in ours),
@@ -126,8 +97,13 @@ def table(set_name: str, figures: dict[str, Figures]) -> str:
              "| program | bytes | cpu s | wall s | peak MiB | size : squashfs | cpu : squashfs | "
              "size : upstream | cpu : upstream | memory : upstream | targets |",
              "|---|" + "---:|" * 9 + "---|"]
-    lines += [row(set_name, name, figures) for name in peers + sorted(ours)]
+    lines += [row(results, set_name, name, figures) for name in peers + sorted(ours)]
     return "\n".join(lines) + "\n"
+
+
+def tables(results: store.Results, commit: str) -> str:
+    return "\n".join(table(results, name, figures)
+                     for name, figures in by_set(results, commit).items())
 
 
 @dataclasses.dataclass
@@ -222,20 +198,22 @@ class Panel:
                               f'stroke="{points[0].colour}"/>')
 
 
-def plot(set_name: str, figures: dict[str, Figures], origin: int) -> list[str]:
+def plot(results: store.Results, set_name: str, figures: dict[str, Figures],
+         origin: int) -> list[str]:
     """One set: our levels joined by a line, peers, upstream's levels as squares."""
     levels = [Point("-l " + name[9:], figures[name], OURS)
               for name in sorted(figures) if name.startswith("mkdwarfs-") and name[9:].isdigit()]
-    others = [Point(name, values, OURS if name.startswith("mkdwarfs-") else PEERS)
-              for name, values in figures.items()
-              if name != "mkdwarfs-null" and not name[9:].isdigit()]
+    others = [Point(name, values, PEERS) for name, values in figures.items()
+              if not name.startswith("mkdwarfs-")]
+    if not levels + others:
+        return []
     largest = BEYOND * min(point.values["size"] for point in levels + others)
     beyond = [point for point in others if point.values["size"] > largest]
     theirs = []
-    for name in UPSTREAM.get(set_name, {}):
-        values = upstream(set_name, name, figures)
+    for options in results["given"].get(matrix.UPSTREAM, {}).get(set_name, {}):
+        values = matrix.upstream(results, set_name, options, figures.get(YARDSTICK))
         if "size" in values and "cpu" in values:
-            theirs.append(Point("up " + name[9:], values, UPSTREAMS, True))
+            theirs.append(Point("up " + options[2:], values, UPSTREAMS, True))
     panel = Panel(levels + [point for point in others if point not in beyond] + theirs, origin)
     title = set_name + "".join(f"; beyond: {point.text}, {point.values['size'] / 1e6:.0f} MB, "
                                f"{point.values['cpu']:.0f} s" for point in beyond)
@@ -245,13 +223,14 @@ def plot(set_name: str, figures: dict[str, Figures], origin: int) -> list[str]:
     return panel.parts
 
 
-def picture(by_set: dict[str, dict[str, Figures]]) -> str:
+def picture(results: store.Results, commit: str) -> str:
     """Size over processor time, one plot below the other: the nearer to the corner the better."""
-    names = in_order(by_set)
     parts: list[str] = []
-    for number, name in enumerate(names):
-        parts += plot(name, by_set[name], 24 + number * Panel.height)
-    height = 30 + len(names) * Panel.height
+    origin = 24
+    for name, figures in by_set(results, commit).items():
+        parts += (plotted := plot(results, name, figures, origin))
+        origin += Panel.height if plotted else 0
+    height = 6 + origin
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{Panel.width}" height="{height}" '
             'font-family="sans-serif" font-size="11">\n'
             '<rect width="100%" height="100%" fill="#ffffff"/>\n'
