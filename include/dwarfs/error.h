@@ -18,7 +18,7 @@ enum dwarfs_code {
 	DWARFS_ERR_IO = -4,          /**< the system could not read or write */
 	DWARFS_ERR_CORRUPT = -5,     /**< the image contradicts itself or its format */
 	DWARFS_ERR_CHECKSUM = -6,    /**< stored bytes do not match their hash */
-	DWARFS_ERR_NOT_IMAGE = -7,   /**< no file system found */
+	DWARFS_ERR_NOT_IMAGE = -7,   /**< not a DwarFS image */
 	DWARFS_ERR_UNSUPPORTED = -8, /**< a version, feature or codec this library lacks */
 	DWARFS_ERR_NOT_FOUND = -9,   /**< no such entry, file or section */
 	DWARFS_ERR_NOT_DIR = -10,    /**< a directory is needed, and this is none */

@@ -51,7 +51,8 @@ DWARFS_API void dwarfs_extract_free(dwarfs_extract *extract);
  * within a name, ** any number, [a-z] or [!a-z] one of a set, {one,two} either of them, and
  * a backslash takes the next character as it is. Where ** is a name of its own it may stand for
  * none, so that a pattern beginning with it matches at the top, too. "i:" in front lets the
- * pattern ignore the case of ASCII letters. A slash at the end is for directories only.
+ * pattern ignore the case of ASCII letters. A slash at the end is for directories only. One that
+ * matches nothing in the image is named in the log, as a warning.
  *
  * @param extract  an extraction
  * @param pattern  the pattern

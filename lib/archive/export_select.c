@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "archive/export.h"
+#include "base/context.h"
 
 DW_DEFINE_AUTO(select_walk, dwarfs_walk *, dwarfs_walk_free)
 
@@ -45,19 +46,22 @@ static bool is_asked_for(const struct export_run *run, const dwarfs_walk *walk,
 			 struct above *above, bool is_dir)
 {
 	const char *path = dwarfs_walk_path(walk);
+	struct patterns *patterns = run->export->patterns;
 	uint32_t depth = dwarfs_walk_depth(walk);
+	size_t first = 0;
+	bool matches;
 
 	if (depth <= above->from)
 		above->from = UINT32_MAX;
-	if (above->from != UINT32_MAX)
+	if (dw_patterns_are_none(patterns))
 		return true;
-	if (!dw_patterns_are_none(run->export->patterns) &&
-	    (depth == 0 ||
-	     !dw_patterns_match(run->export->patterns, path, strlen(path), is_dir)))
-		return false;
-	if (is_dir)
+	/* What is taken anyhow may be the only one that a pattern matches. */
+	if (above->from != UINT32_MAX && !dw_patterns_unmatched(patterns, &first))
+		return true;
+	matches = depth > 0 && dw_patterns_match(patterns, path, strlen(path), is_dir);
+	if (matches && is_dir && above->from == UINT32_MAX)
 		above->from = depth;
-	return true;
+	return matches || above->from != UINT32_MAX;
 }
 
 /* A file is stored for each of its names, or for the first only. */
@@ -136,6 +140,16 @@ static int walk_tree(struct export_run *run, struct above *above, dwarfs_error *
 	return ret;
 }
 
+static void name_unmatched(const struct export_run *run)
+{
+	const char *text;
+	size_t next = 0;
+
+	while ((text = dw_patterns_unmatched(run->export->patterns, &next)))
+		dw_log(dwarfs_image_context(run->image), DWARFS_LOG_WARN,
+		       "pattern '%s' matches nothing", text);
+}
+
 int dw_export_select(struct export_run *run, dwarfs_error **err)
 {
 	size_t entries = dwarfs_image_entry_count(run->image);
@@ -148,8 +162,11 @@ int dw_export_select(struct export_run *run, dwarfs_error **err)
 	selection->names = dw_calloc(inodes, sizeof(*selection->names));
 	if (!selection->taken || !selection->names)
 		return dw_fail_nomem(err);
+	dw_patterns_start(run->export->patterns);
 	ret = walk_tree(run, &above, err);
 	free(above.entries);
+	if (ret == 0 && !run->is_left)
+		name_unmatched(run);
 	run->progress.items_total = selection->entries;
 	run->progress.bytes_total = selection->bytes;
 	return ret;

@@ -38,7 +38,7 @@ static const struct {
 	{ DWARFS_ERR_IO, "input/output error" },
 	{ DWARFS_ERR_CORRUPT, "corrupt image" },
 	{ DWARFS_ERR_CHECKSUM, "checksum mismatch" },
-	{ DWARFS_ERR_NOT_IMAGE, "no filesystem found" },
+	{ DWARFS_ERR_NOT_IMAGE, "not a DwarFS image" },
 	{ DWARFS_ERR_UNSUPPORTED, "not supported" },
 	{ DWARFS_ERR_NOT_FOUND, "not found" },
 	{ DWARFS_ERR_NOT_DIR, "not a directory" },

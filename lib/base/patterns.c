@@ -17,12 +17,21 @@
 
 struct one {
 	struct pattern *pattern;
+	size_t text; /* it was made of */
 	bool of_directories;
+};
+
+/* A pattern as it was written. */
+struct text {
+	char *text;
+	bool has_matched;
 };
 
 struct patterns {
 	struct one *list;
 	size_t count, room;
+	struct text *texts;
+	size_t text_count, text_room;
 };
 
 int dw_patterns_new(struct patterns **patterns_out, dwarfs_error **err)
@@ -48,6 +57,9 @@ void dw_patterns_free(struct patterns *patterns)
 	if (!patterns)
 		return;
 	drop(patterns, 0);
+	for (size_t i = 0; i < patterns->text_count; i++)
+		free(patterns->texts[i].text);
+	free(patterns->texts);
 	free(patterns->list);
 	free(patterns);
 }
@@ -72,7 +84,7 @@ static int add_plain(struct adder *adder, const char *text)
 {
 	struct patterns *patterns = adder->patterns;
 	size_t length = strlen(text);
-	struct one one = { 0 };
+	struct one one = { .text = patterns->text_count };
 	int ret;
 
 	if (adder->left-- == 0)
@@ -122,6 +134,20 @@ static int add_variant(const char *variant, void *user, dwarfs_error **err)
 	return expand_stars(adder, variant, 1);
 }
 
+static int add_text(struct patterns *patterns, const char *text, dwarfs_error **err)
+{
+	int ret = dw_grow(&patterns->texts, &patterns->text_room,
+			  patterns->text_count + 1, err);
+
+	if (ret < 0)
+		return ret;
+	patterns->texts[patterns->text_count] = (struct text){ .text = strdup(text) };
+	if (!patterns->texts[patterns->text_count].text)
+		return dw_fail_nomem(err);
+	patterns->text_count++;
+	return 0;
+}
+
 int dw_patterns_add(struct patterns *patterns, const char *text, dwarfs_error **err)
 {
 	struct adder adder = { .patterns = patterns, .left = MOST_VARIANTS, .err = err };
@@ -146,6 +172,8 @@ int dw_patterns_add(struct patterns *patterns, const char *text, dwarfs_error **
 	rooted[0] = '/';
 	memcpy(rooted + 1, at, length + 1);
 	ret = dw_braces_expand(rooted, MOST_VARIANTS, add_variant, &adder, err);
+	if (ret == 0)
+		ret = add_text(patterns, text, err);
 	if (ret < 0) {
 		drop(patterns, before);
 		return dw_explain(err, ret, "'%s'", text);
@@ -153,15 +181,38 @@ int dw_patterns_add(struct patterns *patterns, const char *text, dwarfs_error **
 	return 0;
 }
 
-bool dw_patterns_match(const struct patterns *patterns, const char *path, size_t length,
+/* -- matching ------------------------------------------------------------------------ */
+
+bool dw_patterns_match(struct patterns *patterns, const char *path, size_t length,
 		       bool is_dir)
 {
+	bool matches = false;
+
 	for (size_t i = 0; patterns && i < patterns->count; i++) {
 		const struct one *one = &patterns->list[i];
+		bool *has_matched = &patterns->texts[one->text].has_matched;
 
-		if ((is_dir || !one->of_directories) &&
-		    dw_pattern_matches(one->pattern, path, length))
-			return true;
+		if ((matches && *has_matched) || (one->of_directories && !is_dir) ||
+		    !dw_pattern_matches(one->pattern, path, length))
+			continue;
+		matches = *has_matched = true;
 	}
-	return false;
+	return matches;
+}
+
+void dw_patterns_start(struct patterns *patterns)
+{
+	for (size_t i = 0; patterns && i < patterns->text_count; i++)
+		patterns->texts[i].has_matched = false;
+}
+
+const char *dw_patterns_unmatched(const struct patterns *patterns, size_t *index)
+{
+	while (patterns && *index < patterns->text_count) {
+		const struct text *text = &patterns->texts[(*index)++];
+
+		if (!text->has_matched)
+			return text->text;
+	}
+	return NULL;
 }

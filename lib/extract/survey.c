@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/context.h"
 #include "extract/survey.h"
 
 /* A directory whose entries are being looked at. */
@@ -53,14 +54,20 @@ static int set_path(struct survey *survey, dwarfs_entry entry, dwarfs_error **er
 static int is_wanted(struct survey *survey, dwarfs_entry entry, uint32_t parent,
 		     bool is_dir, dwarfs_error **err)
 {
+	struct patterns *patterns = survey->job->extract->patterns;
+	size_t first = 0;
 	int ret;
 
-	if (!survey->wants_path || survey->job->plan.dirs[parent].wanted)
+	if (!survey->wants_path)
+		return 1;
+	/* What is wanted anyhow may be the only one that a pattern matches. */
+	if (survey->job->plan.dirs[parent].wanted &&
+	    !dw_patterns_unmatched(patterns, &first))
 		return 1;
 	if ((ret = set_path(survey, entry, err)) < 0)
 		return ret;
-	return dw_patterns_match(survey->job->extract->patterns, survey->path,
-				 survey->path_size, is_dir);
+	ret = dw_patterns_match(patterns, survey->path, survey->path_size, is_dir);
+	return ret || survey->job->plan.dirs[parent].wanted;
 }
 
 /* Look at what is in a directory next. */
@@ -125,10 +132,10 @@ static int take_other(struct survey *survey, dwarfs_entry entry, const dwarfs_st
 	int ret;
 
 	if ((ret = dw_plan_dir_of(&job->plan, entry, &dir, err)) < 0 ||
-	    (ret = is_skipped(job, mode, err)) != 0)
-		return ret < 0 ? ret : 0;
-	if ((ret = is_wanted(survey, entry, dir, false, err)) <= 0)
+	    (ret = is_wanted(survey, entry, dir, false, err)) <= 0)
 		return ret;
+	if ((ret = is_skipped(job, mode, err)) != 0)
+		return ret < 0 ? ret : 0;
 	dw_plan_need(&job->plan, dir);
 	if (!S_ISREG(mode))
 		return dw_entries_add(&job->others, entry, err);
@@ -169,6 +176,16 @@ static void take_all(struct survey *survey)
 	}
 }
 
+static void name_unmatched(const struct job *job)
+{
+	const char *text;
+	size_t next = 0;
+
+	while ((text = dw_patterns_unmatched(job->extract->patterns, &next)))
+		dw_log(dwarfs_image_context(job->image), DWARFS_LOG_WARN,
+		       "pattern '%s' matches nothing", text);
+}
+
 int dw_survey(struct job *job, dwarfs_error **err)
 {
 	struct survey survey = {
@@ -179,8 +196,11 @@ int dw_survey(struct job *job, dwarfs_error **err)
 
 	if (ret < 0)
 		return ret;
+	dw_patterns_start(job->extract->patterns);
 	take_all(&survey);
 	survey_release(&survey);
+	if (dw_job_goes_on(job))
+		name_unmatched(job);
 	if (job->plan.dir_count > 0)
 		return dw_plan_sort(&job->plan, err);
 	/* Nothing can be made without a root. */

@@ -126,8 +126,8 @@ static int set_range(dwarfs_image *image, const dwarfs_image_options *options,
 			return ret;
 	} else if (offset > size) {
 		return dw_fail(err, DWARFS_ERR_NOT_IMAGE,
-			       "no filesystem found: offset %" PRIu64
-			       " is behind the end at %" PRIu64,
+			       "not a DwarFS image: offset %" PRIu64
+			       " is past the end at %" PRIu64,
 			       offset, size);
 	} else {
 		image->start = offset;

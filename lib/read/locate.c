@@ -104,11 +104,55 @@ static bool starts_here(struct peek *peek, uint64_t at)
 	return minor < 2 ? starts_v1(peek, at) : starts_v2(peek, at);
 }
 
+/* Magics behind which no image starts that can be read. */
+struct hits {
+	uint64_t place; /* the first, but for one with the header of a first section */
+	bool is_any, is_header;
+};
+
+static void note_hit(struct hits *hits, struct peek *peek, uint64_t at)
+{
+	struct section_header header;
+	bool is_header = peek_v2(peek, at, &header) && header.number == 0;
+
+	if (hits->is_any && (hits->is_header || !is_header))
+		return;
+	*hits = (struct hits){ .place = at, .is_any = true, .is_header = is_header };
+}
+
+/*
+ * Say why there is no image: nothing looks like one, or it is damaged, and how. A magic in
+ * the middle is an accident if no header follows; and even with one, the whole need not
+ * be meant as an image.
+ */
+static int fail_start(struct dwarfs_image *image, const struct hits *hits,
+		      dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+	int ret;
+
+	if (!hits->is_any || image->salvage || (!hits->is_header && hits->place > 0))
+		return dw_fail(err, DWARFS_ERR_NOT_IMAGE, "not a DwarFS image");
+	image->start = hits->place;
+	image->bytes = dwarfs_io_bytes(image->io) - hits->place;
+	ret = dw_locate_sections(image, &why);
+	if (ret == 0)
+		ret = dw_fail(&why, DWARFS_ERR_CORRUPT,
+			      "section 0 is not followed by another one");
+	if (ret == DWARFS_ERR_NOMEM || hits->place == 0)
+		return dw_error_copy(err, ret, why);
+	return dw_fail(err, DWARFS_ERR_NOT_IMAGE,
+		       "not a DwarFS image: what begins at offset %" PRIu64
+		       " is damaged: %s",
+		       hits->place, dwarfs_error_message(why));
+}
+
 int dw_locate_start(struct dwarfs_image *image, dwarfs_error **err)
 {
 	static const char needle[] = DW_MAGIC "\x02";
 	uint64_t end = dwarfs_io_bytes(image->io), at = 0;
 	struct peek peek = { .io = image->io, .err = err };
+	struct hits hits = { 0 };
 	auto_free uint8_t *window = malloc(SCAN_BYTES);
 
 	if (!window)
@@ -128,6 +172,7 @@ int dw_locate_start(struct dwarfs_image *image, dwarfs_error **err)
 				image->start = place;
 				return 0;
 			}
+			note_hit(&hits, &peek, place);
 			if (peek.failure < 0)
 				return peek.failure;
 			hit += NEEDLE_BYTES;
@@ -136,7 +181,7 @@ int dw_locate_start(struct dwarfs_image *image, dwarfs_error **err)
 			break;
 		at += size - (NEEDLE_BYTES - 1); /* a magic may lie across the border */
 	}
-	return dw_fail(err, DWARFS_ERR_NOT_IMAGE, "no filesystem found");
+	return fail_start(image, &hits, err);
 }
 
 /* -- the sections -------------------------------------------------------------------- */
@@ -148,7 +193,7 @@ static int check_version(struct dwarfs_image *image, dwarfs_error **err)
 
 	if (image->bytes < sizeof(bytes))
 		return dw_fail(err, DWARFS_ERR_NOT_IMAGE,
-			       "no filesystem found: %" PRIu64 " bytes are too few",
+			       "not a DwarFS image: %" PRIu64 " bytes are too few",
 			       image->bytes);
 	if ((ret = read_at(image, bytes, sizeof(bytes), 0, err)) < 0)
 		return ret;
@@ -156,7 +201,8 @@ static int check_version(struct dwarfs_image *image, dwarfs_error **err)
 		return dw_error_at_offset(
 			err,
 			dw_fail(err, DWARFS_ERR_NOT_IMAGE,
-				"no filesystem found at offset %" PRIu64, image->start),
+				"not a DwarFS image: no magic at offset %" PRIu64,
+				image->start),
 			image->start);
 	if (bytes[6] != DW_FORMAT_MAJOR || bytes[7] > DW_FORMAT_MINOR_MAX)
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
@@ -457,8 +503,9 @@ static int classify(struct dwarfs_image *image, dwarfs_error **err)
 			       " metadata sections instead of one each%s",
 			       schemas, metadatas,
 			       schemas > 1 && metadatas > 1
-				       ? "; if several images follow each other, say "
-					 "how many bytes the one that is meant has"
+				       ? ": if several images follow each other, give "
+					 "its size with -o imagesize of dwarfs(1) or "
+					 "dwarfs_image_options_set_bytes()"
 				       : "");
 	return 0;
 }

@@ -129,7 +129,7 @@ static int start_from_any(struct dwarfs_image *image, dwarfs_error **err)
 		return ret;
 	if (ret == 0)
 		return dw_fail(err, DWARFS_ERR_NOT_IMAGE,
-			       "no filesystem found, and no section of one");
+			       "not a DwarFS image: it has no section of one");
 	if (place.header.number == 0)
 		image->start = place.at;
 	return 0;
@@ -174,7 +174,7 @@ int dw_salvage_version(struct dwarfs_image *image, dwarfs_error **err)
 
 	if (ret == 0)
 		return dw_fail(err, DWARFS_ERR_NOT_IMAGE,
-			       "no filesystem found, and no section of one");
+			       "not a DwarFS image: it has no section of one");
 	if (ret < 0)
 		return ret;
 	image->minor = place.header.minor;

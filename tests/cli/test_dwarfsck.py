@@ -109,8 +109,30 @@ class Usage(cli.Case):
         for name, contents in (("empty", b""), ("text", b"no image\n" * 1000)):
             path = self.write(name, contents)
             result = run("DWARFSCK", path, "--json")
-            self.expect(result, 1, path)
+            self.expect(result, 1, f"'{path}': not a DwarFS image\n")
             self.assertEqual(result.out, "")
+
+    def test_why_an_image_is_damaged(self):
+        """Where there is a magic, the message says what is wrong behind it."""
+        with open(self.pack(), "rb") as file:
+            image = file.read()
+        for name, contents, text in (
+                ("cut", image[:100], "section 0 at offset 0: it runs past the end"),
+                ("header", image[:40], "section 0 at offset 0: the image ends within its header"),
+                ("version", b"DWARFS\2\x63" + image[8:],
+                 "format version 2.99 is not supported"),
+                ("first", image[:70] + bytes(len(image) - 70), "section 0 at offset 0"),
+                ("behind", b"#!/bin/sh\n" + image[:100],
+                 "not a DwarFS image: what begins at offset 10 is damaged: section 0"),
+                ("mention", b"x DWARFS\2\5 x" * 50, "not a DwarFS image\n")):
+            path = self.write(name, contents)
+            self.expect(run("DWARFSCK", path), 1, f"'{path}': ", text)
+
+    def test_several_images_in_one_file(self):
+        with open(self.pack(), "rb") as file:
+            image = file.read()
+        self.expect(run("DWARFSCK", self.write("two", image + image)), 1,
+                    "2 schema and 2 metadata sections", "give its size with -o imagesize")
 
 
 class Telling(cli.Case):

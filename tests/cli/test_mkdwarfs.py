@@ -163,6 +163,8 @@ class Usage(cli.Case):
                 (["--set-time=-1"], "cannot parse time point"),
                 (["--set-time="], "cannot parse time point"),
                 (["--set-owner=-1"], "set-owner"),
+                (["--set-owner=4294967295"], "between 0 and 4294967294"),
+                (["--set-group=4294967295"], "between 0 and 4294967294"),
                 (["--set-owner=no-such-user-here"], "no-such-user-here"),
                 (["--set-group=4294967296"], "set-group"),
                 (["--chmod=grmpf"], "invalid metadata option: "),

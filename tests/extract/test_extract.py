@@ -49,6 +49,9 @@ with suite.case("what makes no sense is refused"):
     must_fail(extract("-i", "x", "--format-filters=zstd"), "need --format")
     must_fail(extract("-i", "x", "--num-disk-writers=1025"), "--num-disk-writers")
     must_fail(extract("-i", "x", "--set-owner=no such user"), "no such user")
+    for option in ("--set-owner", "--set-group"):
+        must_fail(extract("-i", "x", option + "=4294967295"),
+                  f"'4294967295' for {option}: must be between 0 and 4294967294")
     must_fail(extract("-i", "x", "-ftar", "-ox.tar", "--no-same-owner"), "owners")
 
 with suite.case("an image that is missing or none is named"):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """dwarfsextract: what patterns choose, and what comes with it."""
 import os
+import shutil
 import subprocess
 
 import tap
@@ -103,7 +104,8 @@ for number, (patterns, expected) in enumerate(CASES):
     with suite.case("patterns " + " ".join(patterns)):
         target = place(f"out {number}")
         done = extract("-o", target, *patterns)
-        assert done.returncode == 0 and not done.stderr, done
+        assert done.returncode == 0, done
+        assert all("matches nothing" in line for line in done.stderr.splitlines()), done
         found = {os.fsencode(path) for path in names(target)}
         expected = {os.fsencode(path) for path in with_parents(expected)}
         assert found == expected, (sorted(found - expected), sorted(expected - found))
@@ -133,6 +135,42 @@ with suite.case("hard links of which one name is chosen, or both"):
     assert os.stat(place("one name/b/second")).st_nlink == 1
     assert extract("-o", place("two names"), "b").returncode == 0
     assert os.stat(place("two names/b/third")).st_nlink == 2
+
+with suite.case("a pattern that matches nothing is named; the others are extracted"):
+    image = place("tree") + ".dwarfs"
+    for arguments in (("-o", place("unmatched")), ("-f", "ustar", "-o", place("unmatched.tar"))):
+        for patterns, unmatched in ((("none",), {"none"}),
+                                    (("top.c", "nothing/*.c", "i:NO*"), {"nothing/*.c", "i:NO*"}),
+                                    (("{nix,nought}",), {"{nix,nought}"}),
+                                    (("{nix,top}.c",), set()),
+                                    (("sub", "sub/deep/two.c"), set()),
+                                    (("sub", "sub/deep/er/none"), {"sub/deep/er/none"}),
+                                    (("**", "Sub2/*"), set()),
+                                    (("top.c/",), {"top.c/"}),
+                                    (("sub/",), set())):
+            done = extract(*arguments, *patterns)
+            assert done.returncode == 0, done
+            told = done.stderr.splitlines()
+            wanted = {f"dwarfsextract: warning: pattern '{text}' matches nothing"
+                      for text in unmatched}
+            assert set(told) == wanted and len(told) == len(wanted), (patterns, done.stderr)
+            shutil.rmtree(place("unmatched"), ignore_errors=True)
+            if os.path.exists(place("unmatched.tar")):
+                os.unlink(place("unmatched.tar"))
+
+with suite.case("the log level decides whether such patterns are named"):
+    done = extract("-o", place("unmatched"), "none", "--log-level=error")
+    assert done.returncode == 0 and done.stderr == "", done
+
+with suite.case("what is left out is not what a pattern has missed"):
+    if os.geteuid() == 0:
+        fifo = place("fifo")
+        os.makedirs(fifo)
+        os.mkfifo(fifo + "/pipe")
+        done = subprocess.run([tap.tool("DWARFSEXTRACT"), "-i",
+                               pack(fifo, "--with-specials"), "-o", place("unmatched"),
+                               "pipe", "--skip-specials"], capture_output=True, text=True)
+        assert done.returncode == 0 and done.stderr == "", done
 
 with suite.case("patterns that make no sense, before anything is made"):
     for pattern, why in (("[a", "unmatched ["), ("{a,b", "unmatched {"), ("a\\", "nothing behind"),

@@ -1011,7 +1011,10 @@ static void nothing_but_magics_ends(void **state)
 	craft_expect_end(120);
 	while (bytes.size < 3u << 20)
 		assert_int_equal(dw_buffer_append(&bytes, "DWARFS\2\5", 8, NULL), 0);
+	/* The first one is surely meant to be an image, one in the middle is not. */
 	assert_int_equal(craft_try(bytes.data, bytes.size, NULL, &image, NULL),
+			 DWARFS_ERR_CORRUPT);
+	assert_int_equal(craft_try(bytes.data + 1, bytes.size - 1, NULL, &image, NULL),
 			 DWARFS_ERR_NOT_IMAGE);
 	craft_expect_end(0);
 }
