@@ -100,8 +100,11 @@ static void print_line(const char *kind, const char *message, const char *reason
 	if (tool.has_live)
 		tool.live.clear(tool.live.user);
 	print_context();
-	fprintf(stderr, "%s%s%s%s\n", kind, message, *message && *reason ? ": " : "",
-		reason);
+	fputs(kind, stderr);
+	tool_print_text(stderr, message);
+	fputs(*message && *reason ? ": " : "", stderr);
+	tool_print_text(stderr, reason);
+	putc('\n', stderr);
 	if (tool.has_live)
 		tool.live.draw(tool.live.user);
 	tool_unlock();

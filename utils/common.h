@@ -204,6 +204,27 @@ size_t tool_character_bytes(const unsigned char *text, size_t left);
 
 bool tool_is_utf8(const void *text, size_t bytes);
 
+/*
+ * How many bytes at the start of a text a terminal shows and does not obey: those of a
+ * character that is well-formed and no control character; 0 for none.
+ */
+size_t tool_printable_bytes(const unsigned char *text, size_t left);
+
+/*
+ * Write a name as ls(1) does to a terminal if it has bytes that are not to be shown, or
+ * begins with a quote: 'one'$'\n''line', which a shell takes as the name.
+ */
+void tool_print_name(FILE *out, const char *name);
+
+/* Write text of a message, with the bytes that are not to be shown as \n or \033. */
+void tool_print_text(FILE *out, const char *text);
+
+/* "" or "s", for so many things. */
+static inline const char *tool_plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 /* -- the end ------------------------------------------------------------------------- */
 
 /*

@@ -26,6 +26,48 @@ static json_t *json_time(const dwarfs_stat *stat, int time)
 			 (json_int_t)dwarfs_stat_nanoseconds(stat, time));
 }
 
+/* More of them would not fit into what the kernel takes as a value. */
+#define MOST_CHUNKS 256
+
+static json_t *json_chunk(const dwarfs_image *image, const dwarfs_file *file,
+			  uint64_t index)
+{
+	const char *category = NULL;
+	uint64_t offset, bytes;
+	int64_t block, number;
+
+	if (dwarfs_file_chunk(file, index, &block, &offset, &bytes, NULL) < 0)
+		return NULL;
+	if (block < 0)
+		return json_pack("{s:b, s:I}", "hole", 1, "size", (json_int_t)bytes);
+	number = dwarfs_image_block_category(image, (uint32_t)block);
+	if (number >= 0)
+		category = dwarfs_image_category(image, (size_t)number);
+	return json_pack("{s:I, s:s*, s:I, s:I}", "block", (json_int_t)block, "category",
+			 category, "offset", (json_int_t)offset, "size",
+			 (json_int_t)bytes);
+}
+
+/* Where the contents of a file are; what is damaged ends the list. */
+static void add_chunks(json_t *info, const dwarfs_image *image, dwarfs_inode inode)
+{
+	json_t *chunks = json_array();
+	dwarfs_file *file;
+	uint64_t count;
+
+	if (dwarfs_file_open(image, inode, &file, NULL) < 0) {
+		json_decref(chunks);
+		return;
+	}
+	count = dwarfs_file_chunk_count(file);
+	for (uint64_t i = 0; i < count && i < MOST_CHUNKS; i++)
+		if (json_array_append_new(chunks, json_chunk(image, file, i)) != 0)
+			break;
+	json_object_set_new(info, "chunks", chunks);
+	json_object_set_new(info, "chunk_count", json_integer((json_int_t)count));
+	dwarfs_file_free(file);
+}
+
 /* What is known of an inode; NULL when memory is short. */
 static char *describe(const dwarfs_image *image, const dwarfs_stat *stat)
 {
@@ -54,6 +96,8 @@ static char *describe(const dwarfs_image *image, const dwarfs_stat *stat)
 					      (json_int_t)dwarfs_stat_rdev_major(stat),
 					      "minor",
 					      (json_int_t)dwarfs_stat_rdev_minor(stat)));
+	if (S_ISREG(bits))
+		add_chunks(info, image, dwarfs_stat_inode(stat));
 	/* A target that is not UTF-8 cannot be written as JSON, and is left out. */
 	if (S_ISLNK(bits) && dwarfs_link_read(image, dwarfs_stat_inode(stat), target,
 					      sizeof(target), NULL, NULL) == 0)

@@ -83,7 +83,7 @@ static int check_and_tell(const dwarfs_image *image, const struct settings *s)
 	int told = 0;
 
 	if (s->json)
-		told = print_json(image, &report);
+		told = print_json(image, &report, s->list);
 	else if (!s->quiet)
 		told = print_info(image, s->details, &report);
 	return checked ? checked : told;
@@ -124,7 +124,7 @@ static int run(const struct settings *s)
 		return print_files(image, s->cats, s->cat_count);
 	if (s->print_header)
 		return print_header(image);
-	if (s->list || s->checksum || s->export_to)
+	if ((s->list && !s->json) || s->checksum || s->export_to)
 		return list_contents(image, s);
 	return check_and_tell(image, s);
 }
@@ -146,6 +146,7 @@ int main(int argc, char **argv)
 	ret = settings_parse(&settings, argc, argv);
 	if (ret || settings.done)
 		return tool_finish(ret && settings.diff ? 2 : ret);
+	set_names(settings.raw || settings.null, settings.null ? '\0' : '\n');
 	if (settings.quiet && tool_log_level() > DWARFS_LOG_ERROR)
 		tool_set_log_level(DWARFS_LOG_ERROR);
 	return finish(&settings, run(&settings));

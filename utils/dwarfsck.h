@@ -15,6 +15,12 @@ enum detail {
 	DETAIL_METADATA = 1 << 3,
 	DETAIL_SECTIONS = 1 << 4,
 	DETAIL_TREE = 1 << 5,
+	DETAIL_ANALYSIS = 1 << 6,
+	DETAIL_FROZEN = 1 << 7,
+	DETAIL_LAYOUT = 1 << 8,
+	DETAIL_CHUNKS = 1 << 9,
+	DETAIL_DUMP = 1 << 10,
+	DETAIL_SCHEMA = 1 << 11,
 };
 
 /* What is asked for. */
@@ -27,6 +33,8 @@ struct settings {
 	uint64_t offset;
 	bool print_header;
 	bool list;
+	bool raw;  /* names as they are */
+	bool null; /* the same, and lines end with NUL */
 	const char *checksum;
 	const char *export_to; /* a path, or "-" */
 	const char **cats; /* paths to print */
@@ -100,11 +108,19 @@ int count_inodes(const dwarfs_image *image, struct inode_counts *counts);
 
 /* All print to stdout, and return the exit code after printing what went wrong. */
 int print_info(const dwarfs_image *image, unsigned details, const struct report *report);
-int print_json(const dwarfs_image *image, const struct report *report);
+int print_json(const dwarfs_image *image, const struct report *report, bool entries);
 int print_list(const dwarfs_image *image, bool verbose);
 int print_checksums(const dwarfs_image *image, const char *algorithm, uint64_t workers);
 
 int print_files(const dwarfs_image *image, const char *const *paths, size_t count);
+
+/* What the tables of the metadata take; where they are, by name and by number. */
+int print_frozen_analysis(const dwarfs_image *image);
+int print_frozen_details(const dwarfs_image *image);
+int print_frozen_layout(const dwarfs_image *image);
+int print_schema(const dwarfs_image *image);
+/* Where the contents of each file are. */
+int print_chunk_details(const dwarfs_image *image);
 
 /* The tables of the metadata as JSON, to a file or ("-") stdout; or to an open file. */
 int export_metadata(const dwarfs_image *image, const char *path);
@@ -116,8 +132,12 @@ int print_differences(const struct settings *settings);
 /* Extract what is intact: 0 when all of it is, else 1. */
 int salvage(const struct settings *settings);
 
-/* A name for one line of a terminal: control characters and backslashes as tar shows
- * them. */
+/* A name as ls(1) shows it to a terminal, or as it is. */
 void print_name(const char *name);
+
+/* How names are written from now on, and what ends a line with one. */
+void set_names(bool is_raw, char end);
+void end_line(void);
+bool are_names_raw(void);
 
 #endif

@@ -31,6 +31,7 @@ struct checksums {
 	size_t count;
 	uint32_t *first_of; /* by inode: the first file of the batch plus 1 */
 	bool is_failed;
+	bool is_terminal;
 };
 
 static struct hashed *file_of(const struct checksums *checksums, dwarfs_inode inode)
@@ -59,14 +60,31 @@ static int take_failure(dwarfs_inode inode, const dwarfs_error *why, void *user)
 
 /* -- a batch ------------------------------------------------------------------------- */
 
+/* A whole character, as its later bytes are nothing by themselves; gives how many bytes it
+ * has besides the first. */
+static size_t print_character(const char *text)
+{
+	const size_t bytes =
+		tool_printable_bytes((const unsigned char *)text, strlen(text));
+
+	fwrite(text, 1, bytes > 1 ? bytes : 1, stdout);
+	return bytes > 1 ? bytes - 1 : 0;
+}
+
 /*
  * "digest  path". A path that would not be one line, or has backslashes, is escaped, and
- * the line then begins with a backslash.
+ * the line then begins with a backslash. sha256sum undoes no other escapes, so everything
+ * else is as it is, but for a terminal, which gets a ? for what it must not obey.
  */
-static void print_line(const char *hex, const char *path)
+static void print_line(const char *hex, const char *path, bool is_terminal)
 {
 	const bool escaped = strpbrk(path, "\\\n\r") != NULL;
 
+	if (are_names_raw()) {
+		printf("%s  %s", hex, path);
+		end_line();
+		return;
+	}
 	printf("%s%s  ", escaped ? "\\" : "", hex);
 	for (; *path; path++) {
 		if (*path == '\n')
@@ -75,8 +93,11 @@ static void print_line(const char *hex, const char *path)
 			fputs("\\r", stdout);
 		else if (*path == '\\')
 			fputs("\\\\", stdout);
+		else if (is_terminal && tool_printable_bytes((const unsigned char *)path,
+							     strlen(path)) == 0)
+			putchar('?');
 		else
-			putchar(*path);
+			path += print_character(path);
 	}
 	putchar('\n');
 }
@@ -86,7 +107,7 @@ static void print_file(struct checksums *checksums, const struct file *file)
 	const struct file *first = &checksums->files[file->same];
 
 	if (first->hashed.hex) {
-		print_line(first->hashed.hex, file->path);
+		print_line(first->hashed.hex, file->path, checksums->is_terminal);
 		return;
 	}
 	tool_error("%s: %s", file->path,
@@ -207,6 +228,7 @@ int print_checksums(const dwarfs_image *image, const char *algorithm, uint64_t w
 		.hashers = hashers,
 		.files = files,
 		.first_of = first_of,
+		.is_terminal = isatty(STDOUT_FILENO),
 	};
 	int ret;
 

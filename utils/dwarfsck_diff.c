@@ -79,7 +79,7 @@ static void print_change(const dwarfs_difference *difference)
 		fputs(" -> ", stdout);
 		print_value(difference, DWARFS_COMPARE_B);
 	}
-	putchar('\n');
+	end_line();
 }
 
 static void print_trouble(const struct settings *s, const dwarfs_difference *difference)
@@ -113,7 +113,7 @@ static int print_difference(const dwarfs_difference *difference, void *user)
 										  : "+ ",
 		      stdout);
 		print_path(difference);
-		putchar('\n');
+		end_line();
 		return 0;
 	default:
 		if (!s->quiet)
@@ -173,10 +173,10 @@ static int compare_them(dwarfs_compare *compare, const struct settings *s)
 		return TROUBLE;
 	}
 	if (s->verbose)
-		tool_log(DWARFS_LOG_INFO, "%llu and %llu entries, %llu differences",
+		tool_log(DWARFS_LOG_INFO, "%llu and %llu entries, %llu difference%s",
 			 (unsigned long long)dwarfs_compare_entries(compare, 0),
 			 (unsigned long long)dwarfs_compare_entries(compare, 1),
-			 (unsigned long long)count);
+			 (unsigned long long)count, tool_plural(count));
 	if (dwarfs_compare_count(compare, DWARFS_DIFFERENCE_TROUBLE) > 0)
 		return TROUBLE;
 	return count > 0;

@@ -111,6 +111,23 @@ static void update(struct hasher *hasher, struct hashed *file, const void *data,
 				     bytes < ZERO_BYTES ? bytes : ZERO_BYTES);
 }
 
+/* The established tool prints XXH3 with its lowest byte first, the library in the
+ * canonical form, where that is the last. */
+static void order_bytes(const char *algorithm, char *hex)
+{
+	size_t low = 0;
+	size_t high = strlen(hex);
+
+	if (strncmp(algorithm, "xxh3-", 5) != 0)
+		return;
+	for (; low + 2 < high; low += 2, high -= 2) {
+		char pair[2] = { hex[low], hex[low + 1] };
+
+		memcpy(hex + low, hex + high - 2, 2);
+		memcpy(hex + high - 2, pair, 2);
+	}
+}
+
 static void finish(struct hasher *hasher, struct hashed *file)
 {
 	char hex[DWARFS_DIGEST_HEX_MAX];
@@ -119,6 +136,7 @@ static void finish(struct hasher *hasher, struct hashed *file)
 	if (file->is_failed)
 		return;
 	give_digest(hasher, file, hex);
+	order_bytes(hasher->all->algorithm, hex);
 	file->hex = strdup(hex);
 	if (!file->hex)
 		set_error(file, "out of memory");

@@ -100,11 +100,14 @@ static int print_summary(const dwarfs_image *image)
 		return 1;
 	print_bytes("block size", dwarfs_image_block_bytes(image));
 	printf("block count: %" PRIu32 "\n", dwarfs_image_block_count(image));
-	printf("inode count: %" PRIu32 " (%" PRIu64 " directories, %" PRIu64
-	       " files, %" PRIu64 " symbolic links, %" PRIu64 " devices, %" PRIu64
-	       " fifos and sockets)\n",
-	       dwarfs_image_inode_count(image), counts.directories, counts.files,
-	       counts.links, counts.devices, counts.specials);
+	printf("inode count: %" PRIu32 " (%" PRIu64 " director%s, %" PRIu64
+	       " file%s, %" PRIu64 " symbolic link%s, %" PRIu64 " device%s, %" PRIu64
+	       " fifo%s or socket%s)\n",
+	       dwarfs_image_inode_count(image), counts.directories,
+	       counts.directories == 1 ? "y" : "ies", counts.files,
+	       tool_plural(counts.files), counts.links, tool_plural(counts.links),
+	       counts.devices, tool_plural(counts.devices), counts.specials,
+	       tool_plural(counts.specials), tool_plural(counts.specials));
 	printf("entry count: %" PRIu32 "\n", dwarfs_image_entry_count(image));
 	print_bytes("original filesystem size", original);
 	print_bytes("image size", bytes);
@@ -327,12 +330,22 @@ int print_info(const dwarfs_image *image, unsigned details, const struct report 
 		print_version(image);
 	if ((details & DETAIL_SUMMARY) && print_summary(image))
 		return 1;
+	if ((details & DETAIL_ANALYSIS) && print_frozen_analysis(image))
+		return 1;
 	if (details & DETAIL_METADATA)
 		print_metadata(image);
 	if (details & DETAIL_HISTORY)
 		print_history(image);
 	print_sections(image, report, !(details & DETAIL_SECTIONS));
+	if ((details & DETAIL_FROZEN) && print_frozen_details(image))
+		return 1;
 	if ((details & DETAIL_TREE) && print_tree(image))
 		return 1;
-	return 0;
+	if ((details & DETAIL_LAYOUT) && print_frozen_layout(image))
+		return 1;
+	if ((details & DETAIL_CHUNKS) && print_chunk_details(image))
+		return 1;
+	if ((details & DETAIL_DUMP) && print_tables(image, stdout))
+		return 1;
+	return details & DETAIL_SCHEMA ? print_schema(image) : 0;
 }

@@ -8,6 +8,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 /* Text of any bytes; those that are not UTF-8 become U+FFFD. NULL becomes null. */
@@ -274,6 +275,49 @@ static bool put_identity(json_t *object, const dwarfs_image *image)
 	return ok;
 }
 
+/* Sums of what the sections of a type have, before and after compression. */
+static bool put_sizes(json_t *object, const dwarfs_image *image)
+{
+	uint64_t stored[2] = { 0 };
+	uint64_t bytes[2] = { 0 };
+	uint32_t i;
+
+	for (i = 0; i < dwarfs_image_section_count(image); i++) {
+		const uint64_t type = section_fact(image, i, DWARFS_SECTION_FIELD_TYPE);
+		const int which = type == DWARFS_SECTION_METADATA;
+
+		if (!which && type != DWARFS_SECTION_BLOCK)
+			continue;
+		stored[which] +=
+			section_fact(image, i, DWARFS_SECTION_FIELD_STORED_BYTES);
+		bytes[which] += section_fact(image, i, DWARFS_SECTION_FIELD_BYTES);
+	}
+	return put(object, "compressed_block_size", number_value(stored[0])) &&
+	       put(object, "uncompressed_block_size", number_value(bytes[0])) &&
+	       put(object, "compressed_metadata_size", number_value(stored[1])) &&
+	       put(object, "uncompressed_metadata_size", number_value(bytes[1]));
+}
+
+/* In seconds: a whole number where it is one. */
+static json_t *resolution_value(const dwarfs_image *image)
+{
+	const uint64_t ns = dwarfs_image_time_resolution_ns(image);
+
+	if (ns % 1000000000 == 0)
+		return number_value(ns / 1000000000);
+	return json_real((double)ns / 1e9);
+}
+
+/* The character, where the image says with which one its links were made. */
+static bool put_separator(json_t *object, const dwarfs_image *image)
+{
+	const uint32_t code = dwarfs_image_path_separator(image);
+	const char text[2] = { (char)code, '\0' };
+
+	return code == 0 || code > 126 ||
+	       put(object, "preferred_path_separator", text_value(text));
+}
+
 static bool put_facts(json_t *object, const dwarfs_image *image,
 		      const struct inode_counts *counts)
 {
@@ -296,13 +340,140 @@ static bool put_facts(json_t *object, const dwarfs_image *image,
 	       put(object, "time_resolution_ns",
 		   number_value(dwarfs_image_time_resolution_ns(image))) &&
 	       put(object, "features", words_value(image, dwarfs_image_feature)) &&
+	       put(object, "time_resolution", resolution_value(image)) &&
+	       put_separator(object, image) && put_sizes(object, image) &&
+	       put(object, "options", words_value(image, dwarfs_image_packing)) &&
 	       put(object, "packing", words_value(image, dwarfs_image_packing)) &&
 	       put(object, "categories", categories_value(image)) &&
 	       put(object, "xattr_names", xattrs_value(image)) &&
 	       put(object, "history", history_value(image));
 }
 
-int print_json(const dwarfs_image *image, const struct report *report)
+/* -- entries ------------------------------------------------------------------------- */
+
+static const char *type_word(uint32_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+		return "file";
+	case S_IFDIR:
+		return "directory";
+	case S_IFLNK:
+		return "symlink";
+	case S_IFCHR:
+		return "chardev";
+	case S_IFBLK:
+		return "blockdev";
+	case S_IFIFO:
+		return "fifo";
+	default:
+		return "socket";
+	}
+}
+
+/* A path that is not UTF-8 comes in hexadecimal besides, so that nothing is lost. */
+static bool put_path(json_t *object, const char *path)
+{
+	const size_t bytes = strlen(path);
+	auto_free char *hex = NULL;
+	size_t i;
+
+	if (!put(object, "path", text_value(path)))
+		return false;
+	if (tool_is_utf8(path, bytes))
+		return true;
+	hex = malloc(2 * bytes + 1);
+	if (!hex)
+		return false;
+	for (i = 0; i < bytes; i++)
+		sprintf(hex + 2 * i, "%02x", (unsigned char)path[i]);
+	return put(object, "path_hex", json_string(hex));
+}
+
+static bool put_target(json_t *object, const dwarfs_image *image, const dwarfs_stat *stat)
+{
+	char target[DWARFS_LINK_ROOM];
+
+	if (!S_ISLNK(dwarfs_stat_mode(stat)) ||
+	    dwarfs_link_read(image, dwarfs_stat_inode(stat), target, sizeof(target), NULL,
+			     NULL) < 0)
+		return true;
+	return put(object, "target", text_value(target));
+}
+
+static json_t *entry_value(const dwarfs_image *image, const char *path,
+			   const dwarfs_stat *stat)
+{
+	const uint32_t mode = dwarfs_stat_mode(stat);
+	json_t *object = json_object();
+
+	if (object && put_path(object, path) &&
+	    put(object, "type", json_string(type_word(mode))) &&
+	    put(object, "inode", number_value(dwarfs_stat_inode(stat))) &&
+	    put(object, "mode", number_value(mode)) &&
+	    put(object, "uid", number_value(dwarfs_stat_uid(stat))) &&
+	    put(object, "gid", number_value(dwarfs_stat_gid(stat))) &&
+	    put(object, "size", number_value(dwarfs_stat_bytes(stat))) &&
+	    put(object, "mtime",
+		json_integer((json_int_t)dwarfs_stat_seconds(stat, DWARFS_MTIME))) &&
+	    put_target(object, image, stat))
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+/* One line each, so that memory does not grow with the image. */
+static int print_entries(const dwarfs_image *image)
+{
+	auto_handle(dwarfs_walk) *walk = NULL;
+	auto_handle(dwarfs_stat) *stat = NULL;
+	auto_handle(dwarfs_error) *err = NULL;
+	const char *gap = "\n    ";
+	dwarfs_entry entry;
+	int ret;
+
+	if (dwarfs_stat_new(&stat, &err) < 0 ||
+	    dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, &err) < 0)
+		return tool_fail(err, NULL);
+	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
+		json_t *value;
+
+		if (dwarfs_walk_depth(walk) == 0)
+			continue;
+		if ((ret = dwarfs_entry_stat(image, entry, stat, &err)) < 0)
+			break;
+		value = entry_value(image, dwarfs_walk_path(walk), stat);
+		if (!value)
+			return tool_error("out of memory");
+		fputs(gap, stdout);
+		json_dumpf(value, stdout, JSON_ENSURE_ASCII);
+		json_decref(value);
+		gap = ",\n    ";
+	}
+	return ret < 0 ? tool_fail(err, NULL) : 0;
+}
+
+/* The object, with "entries" behind its last member. */
+static int print_object(const dwarfs_image *image, const json_t *object, bool entries)
+{
+	auto_free char *text = json_dumps(object, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+	char *end = text ? strrchr(text, '}') : NULL;
+	int ret;
+
+	if (!end)
+		return tool_error("out of memory");
+	if (!entries) {
+		puts(text);
+		return 0;
+	}
+	end[-1] = '\0'; /* the end of the line before it */
+	printf("%s,\n  \"entries\": [", text);
+	ret = print_entries(image);
+	puts("\n  ]\n}");
+	return ret;
+}
+
+int print_json(const dwarfs_image *image, const struct report *report, bool entries)
 {
 	struct inode_counts counts;
 	json_t *object;
@@ -317,8 +488,8 @@ int print_json(const dwarfs_image *image, const struct report *report)
 	    !put(object, "findings", findings_value(report)) ||
 	    !put(object, "errors", number_value(report->errors)))
 		ret = tool_error("out of memory");
-	else if (json_dumpf(object, stdout, JSON_INDENT(2)) == 0)
-		putchar('\n');
+	else
+		ret = print_object(image, object, entries);
 	json_decref(object);
 	return ret;
 }

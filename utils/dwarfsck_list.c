@@ -9,22 +9,34 @@
 #include <sys/stat.h>
 #include <time.h>
 
+/* How names are written, and what ends a line. */
+static struct {
+	bool is_raw;
+	char end;
+} names = { .end = '\n' };
+
+void set_names(bool is_raw, char end)
+{
+	names.is_raw = is_raw;
+	names.end = end;
+}
+
 void print_name(const char *name)
 {
-	static const char letters[] = "abtnvfr"; /* of the characters 7 to 13 */
+	if (names.is_raw)
+		fputs(name, stdout);
+	else
+		tool_print_name(stdout, name);
+}
 
-	for (; *name; name++) {
-		const unsigned char byte = (unsigned char)*name;
+void end_line(void)
+{
+	putchar(names.end);
+}
 
-		if (byte == '\\')
-			fputs("\\\\", stdout);
-		else if (byte >= 7 && byte <= 13)
-			printf("\\%c", letters[byte - 7]);
-		else if (byte < ' ' || byte == 127)
-			printf("\\%03o", byte);
-		else
-			putchar(byte);
-	}
+bool are_names_raw(void)
+{
+	return names.is_raw;
 }
 
 /* Widths of columns: how the longest value is written. */
@@ -143,7 +155,8 @@ static void print_more(const dwarfs_image *image, const dwarfs_stat *stat)
 
 	if (born || dwarfs_stat_nanoseconds(stat, DWARFS_BTIME)) {
 		format_local_time(born, time);
-		printf("    born %s\n", time);
+		printf("    born %s", time);
+		end_line();
 	}
 	for (size_t i = 0; dwarfs_xattr_at(image, dwarfs_stat_inode(stat), i, &name,
 					   &value, &bytes, NULL) > 0;
@@ -152,7 +165,7 @@ static void print_more(const dwarfs_image *image, const dwarfs_stat *stat)
 		print_name(name);
 		putchar('=');
 		print_value(value, bytes);
-		putchar('\n');
+		end_line();
 	}
 }
 
@@ -163,7 +176,7 @@ static int print_entry(const dwarfs_image *image, dwarfs_entry entry, const char
 
 	if (!widths) {
 		print_name(path);
-		putchar('\n');
+		end_line();
 		return 0;
 	}
 	if ((ret = dwarfs_entry_stat(image, entry, stat, err)) < 0)
@@ -171,7 +184,7 @@ static int print_entry(const dwarfs_image *image, dwarfs_entry entry, const char
 	print_attributes(stat, widths);
 	print_name(path);
 	ret = print_target(image, stat, err);
-	putchar('\n');
+	end_line();
 	print_more(image, stat);
 	return ret;
 }

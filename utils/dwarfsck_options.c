@@ -22,14 +22,17 @@ enum {
 	OPT_SALVAGE,
 	OPT_SALVAGE_ZEROS,
 	OPT_EXPORT,
+	OPT_RAW,
 };
 
 static const struct tool_option options[] = {
 	{ 'i', "input", "IMAGE", "the image; the word may stand alone, too", TOOL_BASIC },
 	{ 'd', "detail", "LEVEL",
-	  "0 to 4, or names separated by commas: version,\n"
-	  "metadata_summary, history, metadata_details,\n"
-	  "section_details, directory_tree; default 2",
+	  "0 to 7, or names separated by commas: version,\n"
+	  "metadata_summary, frozen_analysis, history,\n"
+	  "frozen_details, metadata_details, section_details,\n"
+	  "directory_tree, frozen_layout, chunk_details,\n"
+	  "metadata_full_dump, schema_raw_dump; default 2",
 	  TOOL_BASIC },
 	{ 'q', "quiet", NULL, "print errors only", TOOL_BASIC },
 	{ 'v', "verbose", NULL, "tell more: modes and times in lists", TOOL_BASIC },
@@ -38,6 +41,8 @@ static const struct tool_option options[] = {
 	{ 'H', "print-header", NULL, "write what stands before the image to stdout",
 	  TOOL_BASIC },
 	{ 'l', "list", NULL, "list all entries, like tar -t", TOOL_BASIC },
+	{ OPT_RAW, "raw", NULL, "print names as they are, not as ls does", TOOL_BASIC },
+	{ '0', "null", NULL, "the same, and end lines with NUL", TOOL_BASIC },
 	{ OPT_CHECKSUM, "checksum", "ALGORITHM",
 	  "print a checksum of each file, like sha256sum", TOOL_BASIC },
 	{ OPT_CAT, "cat", "PATH",
@@ -93,67 +98,59 @@ static void print_usage(void)
 
 /* -- the command line ---------------------------------------------------------------- */
 
+/* By the level that they come in with. */
 static const struct {
 	const char *name;
-	unsigned detail; /* 0: known, but not supported */
+	unsigned detail;
+	char level;
 } detail_names[] = {
-	{ "version", DETAIL_VERSION },
-	{ "metadata_summary", DETAIL_SUMMARY },
-	{ "history", DETAIL_HISTORY },
-	{ "metadata_details", DETAIL_METADATA },
-	{ "section_details", DETAIL_SECTIONS },
-	{ "directory_tree", DETAIL_TREE },
-	{ "frozen_analysis", 0 },
-	{ "frozen_details", 0 },
-	{ "frozen_layout", 0 },
-	{ "chunk_details", 0 },
-	{ "metadata_full_dump", 0 },
-	{ "schema_raw_dump", 0 },
+	{ "version", DETAIL_VERSION, '1' },
+	{ "metadata_summary", DETAIL_SUMMARY, '1' },
+	{ "frozen_analysis", DETAIL_ANALYSIS, '2' },
+	{ "history", DETAIL_HISTORY, '2' },
+	{ "frozen_details", DETAIL_FROZEN, '3' },
+	{ "metadata_details", DETAIL_METADATA, '3' },
+	{ "section_details", DETAIL_SECTIONS, '3' },
+	{ "directory_tree", DETAIL_TREE, '4' },
+	{ "frozen_layout", DETAIL_LAYOUT, '4' },
+	{ "chunk_details", DETAIL_CHUNKS, '5' },
+	{ "metadata_full_dump", DETAIL_DUMP, '6' },
+	{ "schema_raw_dump", DETAIL_SCHEMA, '7' },
 };
+
+#define DETAIL_COUNT (sizeof(detail_names) / sizeof(*detail_names))
 
 static int add_detail(const char *name, size_t length, unsigned *details)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(detail_names) / sizeof(*detail_names); i++) {
-		if (strlen(detail_names[i].name) != length ||
-		    memcmp(detail_names[i].name, name, length) != 0)
-			continue;
-		if (detail_names[i].detail == 0)
-			return tool_error(
-				"option '--detail=%s' is not supported by this version",
-				detail_names[i].name);
-		*details |= detail_names[i].detail;
-		return 0;
+	for (i = 0; i < DETAIL_COUNT; i++) {
+		if (strlen(detail_names[i].name) == length &&
+		    memcmp(detail_names[i].name, name, length) == 0) {
+			*details |= detail_names[i].detail;
+			return 0;
+		}
 	}
-	return tool_error("invalid detail '%.*s' for --detail", (int)length, name);
+	return tool_error("invalid detail '%.*s' for --detail: use a level from 0 to 7, or "
+			  "names that --help lists",
+			  (int)length, name);
 }
 
 static int parse_details(const char *text, unsigned *details_out)
 {
-	static const unsigned levels[] = {
-		0,
-		DETAIL_VERSION | DETAIL_SUMMARY,
-		DETAIL_VERSION | DETAIL_SUMMARY | DETAIL_HISTORY,
-		DETAIL_VERSION | DETAIL_SUMMARY | DETAIL_HISTORY | DETAIL_METADATA |
-			DETAIL_SECTIONS,
-		DETAIL_VERSION | DETAIL_SUMMARY | DETAIL_HISTORY | DETAIL_METADATA |
-			DETAIL_SECTIONS | DETAIL_TREE,
-	};
-	size_t length;
-
-	if (strlen(text) == 1 && *text >= '0' && *text <= '9') {
-		if (*text > '7')
-			return tool_error("invalid level '%s' for --detail", text);
-		if (*text > '4')
-			return tool_error(
-				"option '--detail=%s' is not supported by this version",
-				text);
-		*details_out = levels[*text - '0'];
-		return 0;
-	}
+	size_t length, i;
 
 	*details_out = 0;
+	if (strlen(text) == 1 && *text >= '0' && *text <= '9') {
+		if (*text > '7')
+			return tool_error("invalid level '%s' for --detail: must be "
+					  "between 0 and 7",
+					  text);
+		for (i = 0; i < DETAIL_COUNT; i++)
+			if (detail_names[i].level <= *text)
+				*details_out |= detail_names[i].detail;
+		return 0;
+	}
 	for (;;) {
 		length = strcspn(text, ",");
 		if (add_detail(text, length, details_out))
@@ -233,6 +230,10 @@ static int parse_action(struct settings *s, int id, const char *value)
 		return 0;
 	case OPT_SALVAGE_ZEROS:
 		return set(&s->zeros);
+	case OPT_RAW:
+		return set(&s->raw);
+	case '0':
+		return set(&s->null);
 	case OPT_EXPORT:
 		s->export_to = value;
 		return 0;
@@ -309,11 +310,11 @@ static int check_settings(const struct settings *s)
 		return tool_error("--salvage-zeros needs --salvage");
 	if ((s->ignored || s->resolution_ns) && !s->diff)
 		return tool_error("--diff-ignore and --diff-resolution need --diff");
-	if (s->print_header + s->list + s->json + s->diff + (s->checksum != NULL) +
+	if (s->print_header + (s->list || s->json) + s->diff + (s->checksum != NULL) +
 		    (s->export_to != NULL) + (s->salvage != NULL) + (s->cat_count > 0) >
 	    1)
-		return tool_error("--print-header, --list, --checksum, --cat, --diff, "
-				  "--salvage, --json and --export-metadata are mutually "
+		return tool_error("--print-header, --list or --json, --checksum, --cat, "
+				  "--diff, --salvage and --export-metadata are mutually "
 				  "exclusive");
 	return 0;
 }

@@ -33,7 +33,7 @@ static void print_lost(const char *path, uint64_t lost, uint64_t size, bool zero
 	print_name(path);
 	if (zeros)
 		printf(": %" PRIu64 " of %" PRIu64 " bytes", lost, size);
-	putchar('\n');
+	end_line();
 }
 
 static int count_file(const dwarfs_image *image, const dwarfs_stat *stat,
@@ -117,12 +117,15 @@ static int salvage_files(const dwarfs_image *image, const struct settings *s)
 	ret = list_lost(image, s, &count);
 	if (!s->quiet)
 		tool_log(DWARFS_LOG_INFO,
-			 "%" PRIu64 " of %" PRIu64 " files are intact, %" PRIu64
-			 " need lost blocks (%" PRIu64 " of %" PRIu32 ")%s; %" PRIu64
-			 " entries could not be written",
-			 count.files - count.lost, count.files, count.lost, count.blocks,
+			 "%" PRIu64 " of %" PRIu64 " file%s intact, %" PRIu64
+			 " need%s lost blocks (%" PRIu64 " of %" PRIu32 ")%s; %" PRIu64
+			 " entr%s could not be written",
+			 count.files - count.lost, count.files,
+			 count.files == 1 ? " is" : "s are", count.lost,
+			 count.lost == 1 ? "s" : "", count.blocks,
 			 dwarfs_image_block_count(image),
-			 s->zeros && count.lost ? " and have zeros there" : "", failures);
+			 s->zeros && count.lost ? " and have zeros there" : "", failures,
+			 failures == 1 ? "y" : "ies");
 	return ret || failures > 0 || count.lost > 0 ||
 	       dwarfs_image_metadata_is_damaged(image);
 }
@@ -207,8 +210,9 @@ static int salvage_blocks(dwarfs_context *context, const struct settings *s,
 	if (ret < 0)
 		return tool_fail(err, NULL);
 	return tool_error("%s: nothing has a name any more; %" PRIu64
-			  " blocks are in '%s' as they are, %" PRIu64 " are lost",
-			  s->input, dump.saved, s->salvage, dump.lost);
+			  " block%s in '%s' as they are, %" PRIu64 " lost",
+			  s->input, dump.saved, dump.saved == 1 ? " is" : "s are",
+			  s->salvage, dump.lost);
 }
 
 int salvage(const struct settings *s)

@@ -48,3 +48,85 @@ bool tool_is_utf8(const void *text, size_t bytes)
 	}
 	return true;
 }
+
+size_t tool_printable_bytes(const unsigned char *text, size_t left)
+{
+	const size_t bytes = tool_character_bytes(text, left);
+
+	if (bytes == 1 && (text[0] < ' ' || text[0] == 127))
+		return 0;
+	if (bytes == 2 && text[0] == 0xc2 && text[1] < 0xa0) /* U+0080 to U+009F */
+		return 0;
+	return bytes;
+}
+
+/* A byte that is not shown. */
+static void print_escaped(FILE *out, unsigned char byte)
+{
+	static const char letters[] = "abtnvfr"; /* of the characters 7 to 13 */
+
+	if (byte >= 7 && byte <= 13)
+		fprintf(out, "\\%c", letters[byte - 7]);
+	else
+		fprintf(out, "\\%03o", byte);
+}
+
+void tool_print_text(FILE *out, const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	const unsigned char *end = at + strlen(text);
+
+	while (at < end) {
+		const size_t bytes = tool_printable_bytes(at, (size_t)(end - at));
+
+		if (bytes == 0)
+			print_escaped(out, *at++);
+		else
+			fwrite(at, 1, bytes, out);
+		at += bytes;
+	}
+}
+
+static bool needs_quotes(const char *name)
+{
+	const unsigned char *at = (const unsigned char *)name;
+	const unsigned char *end = at + strlen(name);
+	size_t bytes;
+
+	if (*name == '\'' || *name == '"')
+		return true;
+	for (; at < end; at += bytes) {
+		bytes = tool_printable_bytes(at, (size_t)(end - at));
+		if (bytes == 0)
+			return true;
+	}
+	return false;
+}
+
+void tool_print_name(FILE *out, const char *name)
+{
+	const unsigned char *at = (const unsigned char *)name;
+	const unsigned char *end = at + strlen(name);
+	bool is_escaped = false; /* within $'...' */
+
+	if (!needs_quotes(name)) {
+		fputs(name, out);
+		return;
+	}
+	putc('\'', out);
+	while (at < end) {
+		const size_t bytes = tool_printable_bytes(at, (size_t)(end - at));
+
+		if (is_escaped != (bytes == 0))
+			fputs(bytes == 0 ? "'$'" : "''", out);
+		is_escaped = bytes == 0;
+		if (is_escaped)
+			print_escaped(out, *at++);
+		else if (*at == '\'')
+			fputs("'\\''", out);
+		else
+			fwrite(at, 1, bytes, out);
+		at += bytes;
+	}
+	putc('\'', out);
+}

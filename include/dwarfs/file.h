@@ -90,6 +90,26 @@ DWARFS_API int dwarfs_file_seek_data(const dwarfs_file *file, uint64_t offset,
 DWARFS_API int dwarfs_file_seek_hole(const dwarfs_file *file, uint64_t offset,
 				     uint64_t *offset_out, dwarfs_error **err);
 
+/** @return how many chunks the file consists of: pieces of blocks, and holes. Threads: any. Since
+ * 0.1. */
+DWARFS_API uint64_t dwarfs_file_chunk_count(const dwarfs_file *file);
+
+/**
+ * Where a chunk of a file is stored.
+ *
+ * @param file        a file
+ * @param index       0 to dwarfs_file_chunk_count() - 1, in the order of the file
+ * @param block_out   receives the number of the block, or -1 for a hole
+ * @param offset_out  receives where it is in the block, decompressed, in bytes; 0 for a hole
+ * @param bytes_out   receives its size
+ * @param err         receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_RANGE for an index that does not exist, or DWARFS_ERR_CORRUPT
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_file_chunk(const dwarfs_file *file, uint64_t index, int64_t *block_out,
+				 uint64_t *offset_out, uint64_t *bytes_out, dwarfs_error **err);
+
 /** Close a file; NULL is accepted. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_file_free(dwarfs_file *file);
 

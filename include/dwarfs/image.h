@@ -249,6 +249,11 @@ DWARFS_API bool dwarfs_image_is_mtime_only(const dwarfs_image *image);
 /** @return the step of stored times in nanoseconds, at least 1. Threads: any. Since 0.1. */
 DWARFS_API uint64_t dwarfs_image_time_resolution_ns(const dwarfs_image *image);
 
+/** @return the character that the system on which the image was made puts between the names of a
+ * path, as in its link targets: 47 (/) or 92 (\); 0 if the image does not say. Link targets are
+ * given with / all the same. Threads: any. Since 0.1. */
+DWARFS_API uint32_t dwarfs_image_path_separator(const dwarfs_image *image);
+
 /**
  * The names of the features that the image needs.
  *

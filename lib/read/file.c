@@ -133,6 +133,30 @@ int dwarfs_file_read(const dwarfs_file *file, void *buffer, size_t bytes, uint64
 			  bytes, offset, bytes_out, err);
 }
 
+uint64_t dwarfs_file_chunk_count(const dwarfs_file *file)
+{
+	return file->range.end - file->range.first;
+}
+
+int dwarfs_file_chunk(const dwarfs_file *file, uint64_t index, int64_t *block_out,
+		      uint64_t *offset_out, uint64_t *bytes_out, dwarfs_error **err)
+{
+	struct chunk chunk;
+	int ret;
+
+	if (index >= dwarfs_file_chunk_count(file))
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "chunk %" PRIu64 " of %" PRIu64 " does not exist", index,
+			       dwarfs_file_chunk_count(file));
+	ret = dw_view_chunk(file->image->view, file->range.first + index, &chunk, err);
+	if (ret < 0)
+		return ret;
+	*block_out = chunk.is_hole ? -1 : (int64_t)chunk.block;
+	*offset_out = chunk.is_hole ? 0 : chunk.offset;
+	*bytes_out = chunk.bytes;
+	return 0;
+}
+
 /* The first place at or after offset that is (or is not) in a hole; the end of the file
  * if none. */
 static int seek(const dwarfs_file *file, uint64_t offset, bool want_hole,

@@ -375,6 +375,12 @@ uint64_t dwarfs_image_time_resolution_ns(const dwarfs_image *image)
 	return image->view->time_resolution * UINT64_C(1000000000);
 }
 
+uint32_t dwarfs_image_path_separator(const dwarfs_image *image)
+{
+	return image->view->has_path_separator ? (uint32_t)image->view->path_separator
+					       : 0;
+}
+
 /* An item of a list that ends with NULL. */
 static const char *list_item(char *const *list, size_t index)
 {

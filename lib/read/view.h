@@ -96,7 +96,8 @@ struct view {
 	bool has_self_entries;
 	bool has_size_cache;
 	uint64_t size_cache_min_chunks;
-	uint64_t path_separator;
+	uint64_t path_separator; /* '/' where the image does not say */
+	bool has_path_separator;
 	bool has_holes;
 	uint64_t hole_block;
 

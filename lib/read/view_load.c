@@ -314,7 +314,8 @@ static int load_facts(struct view *view, dwarfs_error **err)
 				   &view->create_timestamp, &view->has_create_timestamp,
 				   err)) < 0 ||
 	    (ret = optional_number(view, root, MD_PREFERRED_PATH_SEPARATOR, 32,
-				   &view->path_separator, NULL, err)) < 0 ||
+				   &view->path_separator,
+				   &view->has_path_separator, err)) < 0 ||
 	    (ret = optional(view, MD_FEATURES, &node, &view->has_features_set, err)) <
 		    0 ||
 	    (ret = copy_strings(view, node, &view->features, err)) < 0 ||

@@ -41,6 +41,18 @@ def shared_images():
     return pairs
 
 
+def as_ls_shows(name):
+    if not shutil.which("ls"):
+        raise tap.Skip("no ls")
+    done = subprocess.run(["ls", "-d", "--quoting-style=shell-escape-always", "--", name],
+                          capture_output=True, env={**os.environ, "LC_ALL": "C.UTF-8"})
+    if name.isprintable() and name[:1] not in ("'", '"'):
+        return name
+    # A name that is not there is quoted in the message.
+    text = (done.stdout or done.stderr.split(b"access ")[1].rsplit(b": ", 1)[0]).decode()
+    return text.strip()
+
+
 class Usage(cli.Case):
     def test_help(self):
         full = self.expect(run("DWARFSCK", "--help"), 0).out
@@ -81,14 +93,6 @@ class Usage(cli.Case):
             self.expect(run("DWARFSCK", image, *words), 1, text)
         self.expect(run("DWARFSCK", "--json"), 1, "'--input' is required")
 
-    def test_refused_options_are_named(self):
-        image = self.pack()
-        for words, name in ((["-d", "7"], "--detail=7"),
-                            (["-d", "version,chunk_details"], "--detail=chunk_details")):
-            result = run("DWARFSCK", image, *words)
-            self.expect(result, 1, f"option '{name}' is not supported by this version")
-            self.assertEqual(result.out, "")
-
     def test_messages_with_the_time_and_the_thread(self):
         image = self.pack()
         with open(image, "r+b") as file:
@@ -121,7 +125,7 @@ class Usage(cli.Case):
                 ("header", image[:40], "section 0 at offset 0: the image ends within its header"),
                 ("version", b"DWARFS\2\x63" + image[8:],
                  "format version 2.99 is not supported"),
-                ("first", image[:70] + bytes(len(image) - 70), "section 0 at offset 0"),
+                ("zeros", image[:70] + bytes(len(image) - 70), "there is no header"),
                 ("behind", b"#!/bin/sh\n" + image[:100],
                  "not a DwarFS image: what begins at offset 10 is damaged: section 0"),
                 ("mention", b"x DWARFS\2\5 x" * 50, "not a DwarFS image\n")):
@@ -142,13 +146,15 @@ class Telling(cli.Case):
         self.assertEqual(run("DWARFSCK", image, "-q").out, "")
         default = self.expect(run("DWARFSCK", image), 0).out
         self.assertEqual(run("DWARFSCK", "-i", image, "-d2").out, default)
-        told = [run("DWARFSCK", image, "-d", str(level)).out for level in range(5)]
+        told = [run("DWARFSCK", image, "-d", str(level)).out for level in range(8)]
         for less, more in zip(told, told[1:]):
             self.assertLess(len(less), len(more))
             self.assertTrue(set(less.splitlines()) <= set(more.splitlines()))
         for level, text in ((1, "DwarFS version 2.5"), (1, "block size: 64.0 KiB"),
                             (2, "history:"), (3, "SECTION num=0, type=BLOCK"), (3, "[OK]"),
-                            (4, "b.sh")):
+                            (2, "  compact_names "), (3, "metadata tables:"), (4, "b.sh"),
+                            (4, "metadata layout:"), (5, "  block 0, offset 0, size "), (6, '"dir_entries": ['),
+                            (7, "  layout 0: size 0, bits")):
             self.assertIn(text, told[level])
             self.assertNotIn(text, told[level - 1])
         named = run("DWARFSCK", image, "--detail=version,section_details").out
@@ -180,6 +186,75 @@ class Telling(cli.Case):
             self.assertEqual((section["number"], section["offset"]), (number, at))
             at += 64 + section["compressed_size"]
         self.assertEqual(at, os.path.getsize(image))
+
+    def test_details_of_the_tables(self):
+        image = self.pack("--pack-metadata=none")
+        tables = json.loads(run("DWARFSCK", image, "--export-metadata=-").out)
+        known = run("DWARFSCK", image, "-d", "frozen_analysis").out
+        rows = {line.split()[0]: line.split()[1:] for line in known.splitlines()[2:]}
+        for name in ("inodes", "dir_entries", "chunks", "modes", "chunk_table"):
+            items, bits, size, _ = rows[name]
+            self.assertEqual(int(items), len(tables[name]))
+            self.assertEqual(int(size), -(-int(items) * int(float(bits)) // 8))
+        total = int(known.split()[1])
+        self.assertLessEqual(sum(int(row[-2]) for row in rows.values()), total + len(rows))
+        self.assertGreater(sum(int(row[-2]) for row in rows.values()), total - 16)
+
+        layout = run("DWARFSCK", image, "-d", "frozen_layout").out.splitlines()
+        width = max(item["inode_num"] for item in tables["dir_entries"]).bit_length()
+        self.assertTrue(any(re.fullmatch(
+            rf"      2 inode_num: u32, layout \d+, {width} bits at \d+", line)
+            for line in layout), layout)
+        details = run("DWARFSCK", image, "-d", "frozen_details").out
+        self.assertIn(f"  9 modes: list<u32>, {len(tables['modes'])} items, layout", details)
+
+        schema = run("DWARFSCK", image, "-d", "schema_raw_dump").out
+        count = int(re.match(r"schema: (\d+) layouts, root (\d+)\n", schema)[1])
+        self.assertEqual(len(re.findall(r"^  layout \d+: size \d+, bits \d+$", schema, re.M)),
+                         count)
+        self.assertEqual(json.loads(run("DWARFSCK", image, "-d", "metadata_full_dump").out),
+                         tables)
+
+    def test_chunk_details(self):
+        tree = self.tree()
+        image = self.pack(tree=tree)
+        told = run("DWARFSCK", image, "-d", "chunk_details").out.split(" inode ")
+        sizes = {}
+        for part in told[1:]:
+            number, *chunks = part.splitlines()
+            sizes[int(number.rstrip(":"))] = sum(int(line.split()[-1]) for line in chunks)
+            for line in chunks:
+                self.assertRegex(line, r"^  (block \d+, offset \d+|hole), size \d+$")
+        entries = self.info(image, "-l")["entries"]
+        self.assertEqual(sizes, {entry["inode"]: entry["size"] for entry in entries
+                                 if entry["type"] == "file"})
+        self.assertIn("hole, size", "".join(told))
+
+    def test_details_of_images_by_others(self):
+        for image, _ in shared_images():
+            if "future-features" in image:
+                continue
+            out = self.expect(run("DWARFSCK", "-d7", "--no-check", image), 0).out
+            self.assertIn("metadata layout:", out)
+
+    def test_json_has_the_keys_of_the_established_tool(self):
+        image = self.pack("--pack-metadata=all", "--time-resolution=10ms", "--keep-all-times")
+        info = self.info(image)
+        self.assertEqual(info["time_resolution"], 0.01)
+        self.assertEqual(self.info(self.pack("--time-resolution=min",
+                                             tree=self.path("tree")))["time_resolution"], 60)
+        self.assertEqual(info["preferred_path_separator"], "/")
+        self.assertIn("packed_directories", info["options"])
+        self.assertNotIn("mtime_only", info["options"])
+        for key, kind in (("block", "BLOCK"), ("metadata", "METADATA_V2")):
+            sections = [section for section in info["sections"] if section["type"] == kind]
+            self.assertEqual(info[f"compressed_{key}_size"],
+                             sum(section["compressed_size"] for section in sections))
+            self.assertEqual(info[f"uncompressed_{key}_size"],
+                             sum(section["size"] for section in sections))
+            self.assertGreater(info[f"uncompressed_{key}_size"], 0)
+        old = self.info(tap.data("images", "compat-v0.2.0.dwarfs"))
+        self.assertNotIn("preferred_path_separator", old)
 
     def test_json_of_images_by_others(self):
         for image, _ in shared_images():
@@ -223,7 +298,7 @@ class Lists(cli.Case):
         def visit(path):
             for name in sorted(os.listdir(os.path.join(os.fsencode(tree), path))):
                 inner = os.path.join(path, name)
-                paths.append(inner.decode().replace("\\", "\\\\").replace("\n", "\\n"))
+                paths.append(as_ls_shows(inner.decode()))
                 full = os.path.join(os.fsencode(tree), inner)
                 if os.path.isdir(full) and not os.path.islink(full):
                     visit(inner)
@@ -242,6 +317,7 @@ class Lists(cli.Case):
             raise tap.Skip("no tar")
         tree = self.tree()
         os.unlink(self.path("tree", "sub", "hard.txt"))
+        os.unlink(self.path("tree", "sub", "odd \\ name\n.txt"))
         environment = {**os.environ, "TZ": "Europe/Berlin", "LC_ALL": "C"}
         archive = self.path("x.tar")
         subprocess.run(["tar", "-cf", archive, "-C", tree, "."], check=True)
@@ -251,6 +327,114 @@ class Lists(cli.Case):
                   for line in listed.splitlines() if not line.endswith(" ./")}
         result = run("DWARFSCK", "-lv", self.pack(tree=tree), env=environment)
         self.assertEqual({tuple(line.split()) for line in result.out.splitlines()}, wanted)
+
+    def odd_tree(self):
+        names = [b"a\x1b[31mred", b"b\nline", b"c\rreturn", b"d\x7f", b"e\x9bcsi",
+                 b"f\xc2\x9bcsi", b"g space", b"h'quote", b"i\\back", b"j\t\x1b\x1b'q",
+                 "k\u00e4\u2713".encode(), b"l\xff", b"'m", b'"n', b"\x01", b"$'o'"]
+        tree = os.fsencode(self.path("odd"))
+        os.mkdir(tree)
+        for name in names:
+            with open(os.path.join(tree, name), "wb") as out:
+                out.write(name)
+        return tree.decode(), sorted(names)
+
+    def test_names_are_quoted_as_ls_does(self):
+        tree, names = self.odd_tree()
+        image = self.pack(tree=tree)
+        raw = self.expect(run("DWARFSCK", "-l", image), 0).raw
+        self.assertNotRegex(raw.decode(), "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+        lines = raw.splitlines()
+        self.assertEqual(len(lines), len(names))
+        shown = subprocess.run(["ls", "-1U", "--quoting-style=shell-escape"], cwd=tree,
+                               env={**os.environ, "LC_ALL": "C.UTF-8"},
+                               capture_output=True, check=True).stdout.splitlines()
+        for line in lines:
+            if line[:1] == b"'" and b"\\''" not in line and line != b"''\\''m'":
+                self.assertIn(line, shown)
+        if shutil.which("bash"):
+            for line, name in zip(lines, names):
+                if line[:1] != b"'":
+                    self.assertEqual(line, name)
+                    continue
+                done = subprocess.run(["bash", "-c", b"printf %s " + line],
+                                      capture_output=True, check=True)
+                self.assertEqual(done.stdout, name)
+
+    def test_names_for_programs(self):
+        tree, names = self.odd_tree()
+        image = self.pack(tree=tree)
+        self.assertEqual(run("DWARFSCK", "-l", "--raw", image).raw, b"\n".join(names) + b"\n")
+        for option in ("-0", "--null"):
+            self.assertEqual(run("DWARFSCK", "-l", option, image).raw,
+                             b"\0".join(names) + b"\0")
+
+    def test_no_other_output_has_control_characters(self):
+        tree, names = self.odd_tree()
+        image = self.pack(tree=tree)
+        empty = self.path("empty")
+        os.mkdir(empty)
+        for words in (["-lv", image], ["-d7", image], ["--diff", image, empty],
+                      ["-j", image], ["-lj", image]):
+            text = run("DWARFSCK", *words).raw
+            self.assertTrue(text)
+            if "j" in words[0]:
+                text = text.replace(b"\x7f", b"")  # JSON does not escape it
+            self.assertNotRegex(text.decode(), "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+        self.assertEqual(run("DWARFSCK", "--diff", "-0", image, empty).raw,
+                         b"".join(b"- " + name + b"\0" for name in names))
+
+    def test_no_message_has_control_characters(self):
+        image = self.pack()
+        name = self.path("x\x1b[2J\n\x9b")
+        for program, *words in (("DWARFSCK", name), ("DWARFSCK", image, "--cat", "\x1b[2J"),
+                                ("DWARFSEXTRACT", "-i", name), ("MKDWARFS", "-i", name, "-o", "x"),
+                                ("DWARFSCK", "--checksum=\x1b[2J", image)):
+            result = run(program, *words)
+            self.assertNotEqual(result.code, 0)
+            self.assertNotRegex(result.err, "[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+            self.assertIn("\\033[2J", result.err)
+            self.assertEqual(result.err.count("\n"), 1, result.err)
+
+    def test_checksums_of_odd_names_can_be_checked(self):
+        tree, names = self.odd_tree()
+        image = self.pack(tree=tree)
+        sums = self.expect(run("DWARFSCK", "--checksum=sha256", image), 0).raw
+        done = subprocess.run(["sha256sum", "--check", "--strict", "--quiet"], cwd=tree,
+                              input=sums, capture_output=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, b""), done)
+        plain = subprocess.run(["sha256sum", "-z", "--", *names], cwd=tree,
+                               capture_output=True, check=True).stdout
+        null = run("DWARFSCK", "--checksum=sha256", "-0", image).raw
+        self.assertEqual(sorted(null.split(b"\0")), sorted(plain.split(b"\0")))
+
+    def test_a_list_as_json(self):
+        tree, names = self.odd_tree()
+        os.symlink("g space", tree + "/z")
+        image = self.pack(tree=tree)
+        for words in (["-lj"], ["-jl"], ["--list", "--json"]):
+            info = json.loads(self.expect(run("DWARFSCK", image, *words), 0).out)
+            paths = [bytes.fromhex(entry["path_hex"]) if "path_hex" in entry
+                     else entry["path"].encode() for entry in info["entries"]]
+            self.assertEqual(sorted(paths), names + [b"z"])
+            for entry in info["entries"]:
+                self.assertEqual(entry["type"], "symlink" if "target" in entry else "file")
+                self.assertEqual(entry["size"] > 0, True)
+            del info["entries"]
+            self.assertEqual(info, self.info(image))
+        empty = self.path("nothing")
+        os.mkdir(empty)
+        self.assertEqual(self.info(self.pack(tree=empty), "-l")["entries"], [])
+
+    def test_xxh3_has_its_lowest_byte_first(self):
+        empty = self.path("empty")
+        os.mkdir(empty)
+        self.write("empty/file")
+        image = self.pack(tree=empty)
+        for algorithm, canonical in (("xxh3-64", "2d06800538d394c2"),
+                                     ("xxh3-128", "99aa06d3014798d86001c324468d497f")):
+            result = self.expect(run("DWARFSCK", f"--checksum={algorithm}", image), 0)
+            self.assertEqual(result.out, bytes.fromhex(canonical)[::-1].hex() + "  file\n")
 
     def test_lists_of_images_by_others(self):
         for image, table in shared_images():

@@ -271,6 +271,10 @@ with suite.case("extended attributes"):
         assert info["size"] == found.st_size and info["mode"] == found.st_mode
         assert info["inode"] == found.st_ino - 1 and info["uid"] == found.st_uid
         assert info["modestring"] == stat.filemode(found.st_mode)
+        assert sum(chunk["size"] for chunk in info["chunks"]) == found.st_size
+        assert all(set(chunk) == {"block", "offset", "size"} for chunk in info["chunks"])
+        assert info["chunk_count"] == len(info["chunks"]) > 0
+        assert "chunks" not in json.loads(os.getxattr(path, "user.dwarfs.inodeinfo"))
         assert is_running(pid)
 
 with suite.case("owner, group and write permissions can be replaced"):
