@@ -395,7 +395,9 @@ static bool check_names(struct checker *checker)
 
 	if (!check_strings(checker, &view->names, MAX_STORED_NAME_BYTES, "names"))
 		return false;
-	for (uint32_t entry = 1; entry < view->entry_count; entry++)
+	/* That of the root counts, too, but not alone. */
+	for (uint32_t entry = 0; entry < view->entry_count && view->entry_count > 1;
+	     entry++)
 		if (name_index(view, entry) + 1 > used)
 			used = name_index(view, entry) + 1;
 	if (used != view->names.count)
@@ -596,6 +598,24 @@ static bool check_size_cache(struct checker *checker)
 	return true;
 }
 
+/* The same, for what holes leave of files. */
+static bool check_allocated_cache(struct checker *checker)
+{
+	const struct view *view = checker->view;
+	uint64_t next = 0;
+
+	for (uint64_t i = 0; i < view->allocated_cache.count; i++) {
+		uint64_t file =
+			dw_column_get(&view->allocated_cache, view->allocated_key, i);
+
+		if (file + 1 >= view->chunk_table.count || file < next)
+			return broken(checker,
+				      "the cache of allocated sizes is not in order");
+		next = file + 1;
+	}
+	return true;
+}
+
 static bool check_categories(struct checker *checker)
 {
 	const struct view *view = checker->view;
@@ -658,6 +678,7 @@ int dw_view_check(struct view *view, uint32_t block_count, dw_report_fn report,
 	files = check_chunks(&checker) && files;
 	if (files && check_file_sizes(&checker))
 		check_size_cache(&checker);
+	check_allocated_cache(&checker);
 	check_times(&checker);
 	check_categories(&checker);
 	check_category_metadata(&checker);

@@ -139,9 +139,12 @@ static int copy_strings(const struct view *view, struct frozen_node node,
 			return corrupt(err, "a name lies outside the data");
 		if (text.size > MAX_LISTED_BYTES)
 			return corrupt(err, "a feature or category has too long a name");
-		(*list_out)[i] = strndup((const char *)text.data, text.size);
+		(*list_out)[i] = dw_calloc(1, text.size + 1);
 		if (!(*list_out)[i])
 			return dw_fail_nomem(err);
+		/* What is behind a NUL is not lost: it is another name. */
+		for (size_t k = 0; k < text.size; k++)
+			(*list_out)[i][k] = text.data[k] ? (char)text.data[k] : '?';
 	}
 	return 0;
 }
