@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_image: open an image from memory and ask it everything, through public headers
- * alone.
+ * fuzz_image: open an image in one of many ways and ask it everything, through public
+ * headers alone.
  *
- * Takes bytes, gives nothing: it is there for what breaks on the way. Time and memory are
+ * Takes bytes, of which the last may say how (image_mode.h), gives nothing: it is there for what breaks on the way. Time and memory are
  * bounded by the limits below, not by what the image says.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <dwarfs/dwarfs.h>
 
 #include "fuzz.h"
+#include "image_mode.h"
 
 #define MAX_ENTRIES    4096	    /* of a walk or a directory */
 #define MAX_READ_BYTES (1u << 22)   /* of all files together */
 #define MAX_FILE_BYTES (256u << 10) /* of one file */
-#define CACHE_BYTES    (1u << 20)
 
 struct tour {
 	const dwarfs_image *image;
@@ -215,7 +216,89 @@ static void walk(struct tour *tour, int order)
 	dwarfs_walk_free(steps);
 }
 
-static void see_everything(const dwarfs_image *image)
+/* -- many files at once ------------------------------------------------------------ */
+
+/* How much was handed out, by any thread. */
+struct pieces {
+	atomic_size_t bytes;
+};
+
+/* Stops when it was enough: a few bytes can claim many large files. */
+static int take(struct pieces *pieces, const void *data, size_t bytes)
+{
+	if (data)
+		fuzz_use(data, bytes);
+	return atomic_fetch_add(&pieces->bytes, bytes) > MAX_READ_BYTES ? 1 : 0;
+}
+
+static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
+		      void *user)
+{
+	(void)inode;
+	(void)offset;
+	return take(user, data, bytes);
+}
+
+static int pass_over(dwarfs_inode inode, const dwarfs_error *why, void *user)
+{
+	(void)inode;
+	(void)user;
+	fuzz_require(dwarfs_error_code(why) < 0);
+	return 0;
+}
+
+static int pass_over_part(dwarfs_inode inode, const dwarfs_error *why, uint32_t thread,
+			  void *user)
+{
+	(void)thread;
+	return pass_over(inode, why, user);
+}
+
+static int take_part(const dwarfs_part *part, uint32_t thread, void *user)
+{
+	size_t i, bytes;
+	uint64_t offset;
+	int ret = 0;
+
+	(void)thread;
+	for (i = 0; i < dwarfs_part_count(part) && ret == 0; i++) {
+		const void *data = dwarfs_part_piece(part, i, &bytes, &offset);
+
+		fuzz_require(data && offset + bytes <= dwarfs_part_file_bytes(part));
+		ret = take(user, data, bytes);
+	}
+	return ret;
+}
+
+static int look(void *user)
+{
+	(void)user;
+	return 0;
+}
+
+static void read_many(const dwarfs_image *image, const struct image_mode *mode)
+{
+	uint32_t count = dwarfs_image_inode_count(image), i;
+	struct pieces pieces = { 0 };
+	dwarfs_inode *inodes;
+
+	if (count > MAX_ENTRIES)
+		count = MAX_ENTRIES;
+	inodes = calloc(count, sizeof(*inodes));
+	for (i = 0; inodes && i < count; i++)
+		inodes[i] = count - 1 - i;
+	if (inodes && mode->prefetch)
+		dwarfs_prefetch(image, inodes, count, NULL);
+	if (inodes && mode->in_order)
+		dwarfs_read_in_order(image, inodes, count, take_piece, pass_over, &pieces,
+				     NULL);
+	if (inodes && mode->parallel)
+		dwarfs_read_parallel(image, inodes, count, mode->workers % 2, take_part,
+				     pass_over_part, look, &pieces, NULL);
+	free(inodes);
+}
+
+static void see_everything(const dwarfs_image *image, const struct image_mode *mode)
 {
 	struct tour *tour = calloc(1, sizeof(*tour));
 	uint64_t errors;
@@ -226,6 +309,7 @@ static void see_everything(const dwarfs_image *image)
 		describe(image);
 		list_sections(image);
 		read_history(image);
+		read_many(image, mode);
 		walk(tour, DWARFS_WALK_TREE);
 		walk(tour, DWARFS_WALK_DATA);
 		dwarfs_image_check(image, DWARFS_CHECK_INTEGRITY, NULL, NULL, NULL,
@@ -237,24 +321,17 @@ static void see_everything(const dwarfs_image *image)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	dwarfs_context *context = NULL;
-	dwarfs_image *image = NULL;
 	dwarfs_error *err = NULL;
-	dwarfs_io *io = NULL;
+	struct image_mode mode;
+	dwarfs_image *image;
 
-	if (dwarfs_context_new(&context, NULL) == 0 &&
-	    dwarfs_context_set_workers(context, 0, NULL) == 0 &&
-	    dwarfs_context_set_cache_bytes(context, CACHE_BYTES, NULL) == 0 &&
-	    dwarfs_io_from_memory(data, size, NULL, NULL, &io, NULL) == 0) {
-		if (dwarfs_image_open_io(context, io, NULL, &image, &err) == 0)
-			see_everything(image);
-		else
-			fuzz_use(dwarfs_error_message(err),
-				 strlen(dwarfs_error_message(err)));
-	}
+	size = image_mode_take(data, size, &mode);
+	image = image_mode_open(&mode, data, size, &err);
+	if (image)
+		see_everything(image, &mode);
+	else if (err)
+		fuzz_use(dwarfs_error_message(err), strlen(dwarfs_error_message(err)));
 	dwarfs_error_free(err);
 	dwarfs_image_free(image);
-	dwarfs_io_free(io);
-	dwarfs_context_free(context);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #include "fuzz.h"
+#include "image_mode.h"
 
 #define HEADER_BYTES 64
 #define XXH3_AT	     0x28
@@ -86,6 +87,22 @@ static size_t change(uint8_t *data, size_t size, size_t room, struct section *se
 	return from + length + behind;
 }
 
+/* Now and then, another way of opening it. */
+static size_t change_mode(uint8_t *data, size_t size, size_t room, unsigned seed)
+{
+	const int has_mode = size >= MODE_BYTES &&
+			     memcmp(data + size - MODE_BYTES, MODE_MARK, 2) == 0;
+
+	if (seed % 4 != 0 || (!has_mode && room - size < MODE_BYTES))
+		return size;
+	if (!has_mode)
+		size += MODE_BYTES;
+	memcpy(data + size - MODE_BYTES, MODE_MARK, 2);
+	data[size - 2] = (uint8_t)(seed >> 2);
+	data[size - 1] = (uint8_t)((seed >> 10) * 37 + seed);
+	return size;
+}
+
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed)
 {
 	struct section sections[MAX_SECTIONS];
@@ -102,5 +119,5 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
 	count = find_sections(data, size, sections);
 	for (i = 0; i < count; i++)
 		set_hash(data, &sections[i]);
-	return size;
+	return change_mode(data, size, room, seed >> 16);
 }

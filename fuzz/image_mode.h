@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * image_mode: how an input of the image harnesses is opened and read.
+ */
+#ifndef DWARFS_FUZZ_IMAGE_MODE_H
+#define DWARFS_FUZZ_IMAGE_MODE_H
+
+#include <dwarfs/dwarfs.h>
+
+/* An input may end with these two bytes and two more that say how; they are no part of
+ * the image. */
+#define MODE_MARK  "\xf5m"
+#define MODE_BYTES 4
+
+enum source { SOURCE_MEMORY, SOURCE_FILE, SOURCE_MAPPED, SOURCE_COUNT };
+
+struct image_mode {
+	int verify;  /* a dwarfs_verify */
+	int salvage; /* a dwarfs_salvage */
+	enum source source;
+	uint32_t workers; /* 0 to 4 */
+	uint64_t cache_bytes;
+	int in_order, parallel, prefetch; /* besides reading file by file */
+};
+
+/* Take the mode from an input; gives how many of its bytes are the image. Without a mark
+ * all are, and the mode follows from them. */
+size_t image_mode_take(const uint8_t *data, size_t size, struct image_mode *mode);
+
+/* Open the image so; NULL and an error when it cannot be opened. */
+dwarfs_image *image_mode_open(const struct image_mode *mode, const uint8_t *data,
+			      size_t size, dwarfs_error **err);
+
+#endif
