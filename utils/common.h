@@ -216,7 +216,8 @@ size_t tool_printable_bytes(const unsigned char *text, size_t left);
  */
 void tool_print_name(FILE *out, const char *name);
 
-/* Write text of a message, with the bytes that are not to be shown as \n or \033. */
+/* Write text of a message, with control characters as \n or \033; other bytes stay as they
+ * are, also if they are no UTF-8. */
 void tool_print_text(FILE *out, const char *text);
 
 /* "" or "s", for so many things. */

@@ -77,8 +77,12 @@ void tool_print_text(FILE *out, const char *text)
 	const unsigned char *end = at + strlen(text);
 
 	while (at < end) {
-		const size_t bytes = tool_printable_bytes(at, (size_t)(end - at));
+		size_t bytes = tool_printable_bytes(at, (size_t)(end - at));
 
+		/* Of what is not UTF-8, a terminal may obey the bytes below. */
+		if (bytes == 0 && *at >= 0xa0 &&
+		    tool_character_bytes(at, (size_t)(end - at)) == 0)
+			bytes = 1;
 		if (bytes == 0)
 			print_escaped(out, *at++);
 		else

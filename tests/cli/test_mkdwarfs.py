@@ -629,7 +629,8 @@ class Image(cli.Case):
         with open(os.path.join(os.fsencode(self.path("tree")), name), "wb") as out:
             out.write(b"x")
         image = self.pack(tree=self.path("tree"))
-        self.assertEqual(run("DWARFSCK", "-l", image).raw, b"caf\xe9\\001\xff\n")
+        self.assertEqual(run("DWARFSCK", "-l", "--raw", image).raw, name + b"\n")
+        self.assertEqual(run("DWARFSCK", "-l", image).raw, b"'caf'$'\\351\\001\\377'\n")
         self.assertEqual(run("DWARFSCK", "--checksum=md5", image).raw.split(b"  ", 1)[1],
                          name + b"\n")
 
