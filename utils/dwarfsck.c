@@ -95,7 +95,7 @@ static int tell_contents(const dwarfs_image *image, const struct settings *s)
 		return print_list(image, s->verbose);
 	if (s->export_to)
 		return export_metadata(image, s->export_to);
-	return print_checksums(image, s->checksum, s->workers);
+	return print_checksums(image, s);
 }
 
 /* Checks the metadata unless more was asked for, and shows what is there in any case. */

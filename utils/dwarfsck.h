@@ -37,6 +37,7 @@ struct settings {
 	bool null; /* the same, and lines end with NUL */
 	const char *checksum;
 	const char *export_to; /* a path, or "-" */
+	bool allow_huge_holes;
 	const char **cats; /* paths to print */
 	size_t cat_count;
 	bool diff;
@@ -110,7 +111,7 @@ int count_inodes(const dwarfs_image *image, struct inode_counts *counts);
 int print_info(const dwarfs_image *image, unsigned details, const struct report *report);
 int print_json(const dwarfs_image *image, const struct report *report, bool entries);
 int print_list(const dwarfs_image *image, bool verbose);
-int print_checksums(const dwarfs_image *image, const char *algorithm, uint64_t workers);
+int print_checksums(const dwarfs_image *image, const struct settings *s);
 
 int print_files(const dwarfs_image *image, const char *const *paths, size_t count);
 

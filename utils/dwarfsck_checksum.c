@@ -6,6 +6,9 @@
  * The library gives the pieces of all files in the order of their data, each block
  * decoded once by its workers. From here they go to threads that compute the digests. The
  * lines are printed in the order of the walk.
+ *
+ * A digest takes every byte of a hole. Where the holes of all files are huge, files are
+ * left out, and named, as soon as what is read would be huge.
  */
 #include "dwarfsck.h"
 #include "dwarfsck_hasher.h"
@@ -30,6 +33,8 @@ struct checksums {
 	struct file *files;
 	size_t count;
 	uint32_t *first_of; /* by inode: the first file of the batch plus 1 */
+	bool weighs_holes;  /* those of all files are huge */
+	uint64_t data, holes; /* bytes of all files; of holes that are read */
 	bool is_failed;
 	bool is_terminal;
 };
@@ -171,6 +176,51 @@ static int add_file(struct checksums *checksums, dwarfs_inode inode, const char 
 	return 0;
 }
 
+/* Whether a file is left out for its holes. */
+static bool leaves_out(struct checksums *checksums, const dwarfs_stat *stat,
+		       const char *path)
+{
+	const uint64_t holes =
+		dwarfs_stat_bytes(stat) - dwarfs_stat_allocated_bytes(stat);
+
+	if (!checksums->weighs_holes || holes == 0)
+		return false;
+	if (!dwarfs_holes_are_huge(checksums->holes + holes, checksums->data)) {
+		checksums->holes += holes;
+		return false;
+	}
+	tool_error("%s: not read: it has holes of %llu bytes; see --allow-huge-holes",
+		   path, (unsigned long long)holes);
+	checksums->is_failed = true;
+	return true;
+}
+
+/* What all files have. Numbers that are too large for that are huge, too. */
+static int weigh(struct checksums *checksums)
+{
+	auto_handle(dwarfs_stat) *stat = NULL;
+	auto_handle(dwarfs_error) *err = NULL;
+	const uint32_t count = dwarfs_image_inode_count(checksums->image);
+	uint64_t holes = 0;
+	dwarfs_inode inode;
+
+	if (dwarfs_stat_new(&stat, &err) < 0)
+		return tool_fail(err, NULL);
+	for (inode = 0; inode < count && holes < INT64_MAX; inode++) {
+		uint64_t data;
+
+		if (dwarfs_inode_stat(checksums->image, inode, stat, NULL) < 0 ||
+		    !S_ISREG(dwarfs_stat_mode(stat)))
+			continue;
+		data = dwarfs_stat_allocated_bytes(stat);
+		holes += dwarfs_stat_bytes(stat) - data;
+		if (checksums->data < INT64_MAX)
+			checksums->data += data;
+	}
+	checksums->weighs_holes = dwarfs_holes_are_huge(holes, checksums->data);
+	return 0;
+}
+
 static int finish_batch(struct checksums *checksums)
 {
 	int ret = read_batch(checksums);
@@ -195,7 +245,8 @@ static int read_all(struct checksums *checksums)
 	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
 		if ((ret = dwarfs_entry_stat(checksums->image, entry, stat, &err)) < 0)
 			break;
-		if (!S_ISREG(dwarfs_stat_mode(stat)))
+		if (!S_ISREG(dwarfs_stat_mode(stat)) ||
+		    leaves_out(checksums, stat, dwarfs_walk_path(walk)))
 			continue;
 		if (add_file(checksums, dwarfs_stat_inode(stat),
 			     dwarfs_walk_path(walk)) ||
@@ -216,10 +267,11 @@ static uint64_t default_workers(void)
 	return processors > 0 ? (uint64_t)processors : 1;
 }
 
-int print_checksums(const dwarfs_image *image, const char *algorithm, uint64_t workers)
+int print_checksums(const dwarfs_image *image, const struct settings *s)
 {
 	auto_hashers *hashers = hashers_new(
-		image, algorithm, workers == TOOL_DEFAULT ? default_workers() : workers);
+		image, s->checksum,
+		s->workers == TOOL_DEFAULT ? default_workers() : s->workers);
 	auto_free struct file *files = calloc(BATCH, sizeof(*files));
 	auto_free uint32_t *first_of =
 		calloc((size_t)dwarfs_image_inode_count(image) + 1, sizeof(*first_of));
@@ -234,6 +286,8 @@ int print_checksums(const dwarfs_image *image, const char *algorithm, uint64_t w
 
 	if (!hashers || !files || !first_of)
 		return tool_error("out of memory");
+	if (!s->allow_huge_holes && weigh(&checksums))
+		return 1;
 	ret = read_all(&checksums);
 	return ret || checksums.is_failed;
 }

@@ -23,6 +23,7 @@ enum {
 	OPT_SALVAGE_ZEROS,
 	OPT_EXPORT,
 	OPT_RAW,
+	OPT_HUGE_HOLES,
 };
 
 static const struct tool_option options[] = {
@@ -45,6 +46,8 @@ static const struct tool_option options[] = {
 	{ '0', "null", NULL, "the same, and end lines with NUL", TOOL_BASIC },
 	{ OPT_CHECKSUM, "checksum", "ALGORITHM",
 	  "print a checksum of each file, like sha256sum", TOOL_BASIC },
+	{ OPT_HUGE_HOLES, "allow-huge-holes", NULL,
+	  "compute checksums of files with holes of any size", TOOL_BASIC },
 	{ OPT_CAT, "cat", "PATH",
 	  "write the contents of a file to stdout; may be\nrepeated", TOOL_BASIC },
 	{ OPT_DIFF, "diff", NULL,
@@ -237,6 +240,8 @@ static int parse_action(struct settings *s, int id, const char *value)
 	case OPT_EXPORT:
 		s->export_to = value;
 		return 0;
+	case OPT_HUGE_HOLES:
+		return set(&s->allow_huge_holes);
 	default:
 		return tool_error("option %d is not handled", id);
 	}
@@ -308,6 +313,8 @@ static int check_settings(const struct settings *s)
 				  "--export-metadata and --check-integrity");
 	if (s->zeros && !s->salvage)
 		return tool_error("--salvage-zeros needs --salvage");
+	if (s->allow_huge_holes && !s->checksum)
+		return tool_error("--allow-huge-holes needs --checksum");
 	if ((s->ignored || s->resolution_ns) && !s->diff)
 		return tool_error("--diff-ignore and --diff-resolution need --diff");
 	if (s->print_header + (s->list || s->json) + s->diff + (s->checksum != NULL) +

@@ -138,6 +138,7 @@ static struct archive_settings archive_of(const struct settings *settings)
 		.no_xattrs = settings->no_xattrs,
 		.continue_on_error = settings->continue_on_error,
 		.no_sync = settings->no_sync,
+		.allow_huge_holes = settings->allow_huge_holes,
 		.uid_given = settings->uid_given,
 		.gid_given = settings->gid_given,
 		.uid = settings->uid,

@@ -15,7 +15,7 @@ struct settings {
 	const char **patterns;
 	size_t pattern_count;
 	bool skip_devices, skip_specials, continue_on_error, stdout_progress;
-	bool no_check, no_xattrs, no_sync;
+	bool no_check, no_xattrs, no_sync, allow_huge_holes;
 	bool owners_given, owners;
 	bool uid_given, gid_given;
 	uint32_t uid, gid;

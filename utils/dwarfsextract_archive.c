@@ -68,6 +68,7 @@ static int configure(const struct archive_settings *settings, dwarfs_archive_exp
 	dwarfs_archive_export_set_xattrs(out, !settings->no_xattrs);
 	dwarfs_archive_export_set_continue_on_error(out, settings->continue_on_error);
 	dwarfs_archive_export_set_sync(out, !settings->no_sync);
+	dwarfs_archive_export_set_allow_huge_holes(out, settings->allow_huge_holes);
 	if (settings->uid_given)
 		dwarfs_archive_export_set_uid(out, settings->uid);
 	if (settings->gid_given)

@@ -17,7 +17,7 @@ struct archive_settings {
 	const char *const *patterns;
 	size_t pattern_count;
 	bool tree_order, skip_devices, skip_specials, no_xattrs, continue_on_error;
-	bool no_sync;
+	bool no_sync, allow_huge_holes;
 	bool uid_given, gid_given;
 	uint32_t uid, gid; /* of everything, if given */
 	bool percent;	   /* is printed on standard output */

@@ -24,6 +24,7 @@ enum {
 	OPT_FORMAT_OPTIONS,
 	OPT_ORDER,
 	OPT_NO_SYNC,
+	OPT_HUGE_HOLES,
 	OPT_LOG_LEVEL,
 	OPT_LOG_CONTEXT,
 	OPT_PERFMON,
@@ -56,6 +57,9 @@ static const struct tool_option option_table[] = {
 	{ OPT_ORDER, "archive-order", "ORDER",
 	  "of files in the archive: data, the default, reads\n"
 	  "the image once; tree",
+	  TOOL_BASIC },
+	{ OPT_HUGE_HOLES, "allow-huge-holes", NULL,
+	  "write holes as zeros into formats that have none,\nwhatever their size",
 	  TOOL_BASIC },
 	{ OPT_SKIP_DEVICES, "skip-devices", NULL, "leave out devices", TOOL_BASIC },
 	{ OPT_SKIP_SPECIALS, "skip-specials", NULL, "leave out fifos and sockets",
@@ -202,6 +206,8 @@ static bool take_switch(struct settings *settings, int id)
 		return settings->no_sync = true;
 	case OPT_NO_CHECK:
 		return settings->no_check = true;
+	case OPT_HUGE_HOLES:
+		return settings->allow_huge_holes = true;
 	case OPT_STDOUT_PROGRESS:
 		return settings->stdout_progress = true;
 	case OPT_LOG_CONTEXT:
@@ -254,9 +260,10 @@ static int check(const struct settings *settings)
 		return tool_error("--perfmon-trace needs --perfmon");
 	if (!settings->format) {
 		if (settings->filters || settings->format_options ||
-		    settings->order_given)
-			return tool_error("--format-filters, --format-options and "
-					  "--archive-order need --format");
+		    settings->order_given || settings->allow_huge_holes)
+			return tool_error("--format-filters, --format-options, "
+					  "--archive-order and --allow-huge-holes need "
+					  "--format");
 		if (settings->no_sync)
 			return tool_error("--no-sync needs --format: files in a directory "
 					  "are not synchronized in any case");

@@ -9,6 +9,11 @@
  *     dwarfs_archive_import_free(import);
  *     dwarfs_builder_write_path(builder, "backup.dwarfs", false, &err);
  *
+ * Memory: where an allocation of libarchive itself fails, versions up to 3.6.2 at least may use NULL,
+ * or end the process, which this library cannot prevent. Before it calls libarchive it makes sure
+ * that 16 MiB can be had, and fails with DWARFS_ERR_NOMEM otherwise. Programs that must survive that
+ * run imports and exports in a process of their own.
+ *
  * Where the library was built without libarchive, the functions that make a handle return
  * DWARFS_ERR_UNSUPPORTED.
  */
@@ -272,8 +277,14 @@ DWARFS_API uint64_t dwarfs_archive_import_warnings(const dwarfs_archive_import *
  *
  * - an entry as a whole (a socket in a tar, a directory in an ar, a name that is no UTF-8 in a
  *   zip): the entry fails;
+ * - holes that are huge: the file fails, see dwarfs_archive_export_set_allow_huge_holes();
  * - extended attributes or further names of a file: it is written all the same, as a file of its
  *   own, and reported as DWARFS_EXPORT_REDUCED. "pax" loses nothing.
+ *
+ * A path is written once. Where a damaged or hostile image has two entries of one name in a
+ * directory, which could make whoever unpacks the archive write elsewhere, the first one stays and
+ * the others fail, with all that is in them; all this is found before anything is written. An
+ * image of which a directory is in two places is refused as a whole.
  */
 typedef struct dwarfs_archive_export dwarfs_archive_export;
 
@@ -452,6 +463,21 @@ dwarfs_archive_export_set_continue_on_error(dwarfs_archive_export *archive_expor
  * Since 0.1.
  */
 DWARFS_API void dwarfs_archive_export_set_sync(dwarfs_archive_export *archive_export, bool sync);
+
+/**
+ * Write holes as zeros whatever their size, in formats that have no holes: all but "pax" and
+ * "paxr", which keep them, and "mtree" without sums. By default a file is refused before anything
+ * is written, when with its holes those of all files become huge by dwarfs_holes_are_huge(), data
+ * being what all files of the archive have besides holes: an image of a kilobyte can hold a file
+ * of 2^62 bytes.
+ *
+ * @param archive_export  an export
+ * @param allow           whether to write them; default false
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API void
+dwarfs_archive_export_set_allow_huge_holes(dwarfs_archive_export *archive_export, bool allow);
 
 /** Hear about entries that are not in the archive as they are in the image; report may be NULL.
  * Since 0.1. */

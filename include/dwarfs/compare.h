@@ -8,6 +8,7 @@
  * count as equal when their sizes and XXH3-128 are; nothing is read of files whose sizes differ.
  * Files of an image are read in the order of their data, each block decoded once; those of a
  * directory by the workers of the context; an archive is read once, from its start to its end.
+ * Holes cost nothing, whatever their size.
  *
  * What one of the two cannot say is not compared: the modes of symbolic links, sizes of
  * directories, hard links in formats up to 2.2 (where equal files share an inode), the attributes
@@ -42,7 +43,9 @@ enum dwarfs_compare_kind {
 	DWARFS_DIFFERENCE_DEVICE,   /**< the numbers of a device */
 	DWARFS_DIFFERENCE_LINKS,    /**< which other paths are hard links to the same file */
 	DWARFS_DIFFERENCE_XATTR,    /**< one extended attribute */
-	DWARFS_DIFFERENCE_TROUBLE,  /**< one of the two cannot be read */
+	DWARFS_DIFFERENCE_TROUBLE,  /**< one of the two cannot be read, or is an image that has
+					 several entries of this path, of which none is compared,
+					 nor what is below it */
 	DWARFS_DIFFERENCE_KINDS,    /**< so many there are; more may come */
 };
 

@@ -158,6 +158,19 @@ DWARFS_API size_t dwarfs_borrowed_bytes(const dwarfs_borrowed *borrowed);
 /** Give borrowed bytes back; NULL is accepted. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_borrowed_free(dwarfs_borrowed *borrowed);
 
+/**
+ * Whether holes are so large that nobody means to have them written or read as zeros. An image can
+ * describe a file of 2^62 bytes in some hundred bytes: what goes through all contents byte by byte
+ * would never end.
+ *
+ * @param hole_bytes  of a file, or of several together
+ * @param data_bytes  what these have besides holes: dwarfs_stat_allocated_bytes()
+ * @return whether the holes have more than 64 GiB, and more than 1024 times the bytes of the data
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API bool dwarfs_holes_are_huge(uint64_t hole_bytes, uint64_t data_bytes);
+
 /* -- many files ---------------------------------------------------------------------- */
 
 /**

@@ -225,6 +225,10 @@ void dwarfs_archive_export_set_continue_on_error(dwarfs_archive_export *export,
 {
 }
 
+void dwarfs_archive_export_set_allow_huge_holes(dwarfs_archive_export *export, bool allow)
+{
+}
+
 void dwarfs_archive_export_set_report(dwarfs_archive_export *export,
 				      dwarfs_export_report_fn report, void *user)
 {

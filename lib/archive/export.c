@@ -138,6 +138,11 @@ void dwarfs_archive_export_set_continue_on_error(dwarfs_archive_export *export,
 	export->continue_on_error = go_on;
 }
 
+void dwarfs_archive_export_set_allow_huge_holes(dwarfs_archive_export *export, bool allow)
+{
+	export->allow_huge_holes = allow;
+}
+
 void dwarfs_archive_export_set_report(dwarfs_archive_export *export,
 				      dwarfs_export_report_fn report, void *user)
 {

@@ -37,6 +37,7 @@ struct export_format {
 	bool no_devices;     /* they would lose their numbers */
 	bool no_set_ids;     /* set-id and sticky bits are lost */
 	bool holes;	     /* holes stay holes */
+	bool list;	     /* contents are not stored, but options may ask for sums */
 	bool xattrs, acls;   /* extended attributes, and lists of access as such */
 	bool root;	     /* the root directory is an entry, "." */
 	bool warns_only;     /* libarchive calls what it leaves out a warning */
@@ -70,6 +71,10 @@ int dw_export_format_apply(struct archive *archive, const struct export_format *
 			   const char *filters, const char *options, bool odd_xattrs,
 			   dwarfs_error **err);
 
+/* The filters alone. */
+int dw_export_filters_apply(struct archive *archive, const char *filters,
+			    dwarfs_error **err);
+
 /* How many units of UTF-16 of a name the Joliet tree of an archive with these options
  * has; 0 when there is none. */
 uint32_t dw_export_joliet_units(const char *options);
@@ -87,6 +92,7 @@ struct dwarfs_archive_export {
 	int order;
 	bool skip_devices, skip_specials, no_xattrs, continue_on_error;
 	bool no_sync; /* of an archive in a regular file */
+	bool allow_huge_holes;
 	bool has_uid, has_gid;
 	uint32_t uid, gid; /* of everything */
 	dwarfs_export_report_fn report;
@@ -103,8 +109,11 @@ struct dwarfs_archive_export {
 /* Which entries are taken: a bit for each; and by how many of these a file is named. */
 struct selection {
 	uint8_t *taken;
-	uint32_t *names; /* by inode */
-	uint64_t entries, bytes;
+	uint8_t *claimed;  /* entries of directories that the walk has come to */
+	uint8_t *repeated; /* whose name another entry of the directory has; or NULL */
+	uint32_t *names;   /* by inode */
+	uint64_t entries;
+	uint64_t data, holes; /* bytes of files to be written; stop at UINT64_MAX */
 	bool has_odd_xattrs; /* names that a tar holds encoded only */
 };
 
@@ -146,14 +155,23 @@ struct export_run {
 	dwarfs_error *failed; /* why the output takes no more */
 	bool is_left;	      /* an entry failed that ends the run */
 	bool is_broken;	      /* the archive: a call of libarchive has failed */
+	bool is_in_file;      /* the contents of a file are being written */
 	int first_code;	      /* of the first failure of an entry */
 	dwarfs_error *first;
 	uint64_t lost_xattrs;  /* entries that are there without them */
 	uint32_t joliet_units; /* see dw_export_joliet_units() */
 	bool is_damaged;       /* the tree: entries of it were passed over */
+	bool is_no_tree;       /* an entry is in two directories */
+	bool keeps_links;      /* further names of a file are no files of their own */
+	bool is_list;	       /* nothing asks for contents */
+	struct relay *relay;   /* see export_relay.c; most often NULL */
+	bool is_relayed;       /* the contents that are being written */
 };
 
 #define EXPORT_BUFFER_BYTES ((size_t)1 << 20)
+
+/* What libarchive hands on at a time. */
+#define EXPORT_OUTPUT_BYTES (256 << 10)
 
 /* An entry has failed: what is a dwarfs_export_report. Takes why; 0 to go on or to end
  * here, as run->is_left says. */
@@ -174,6 +192,17 @@ static inline bool dw_export_takes(const struct selection *selection, dwarfs_ent
 {
 	return selection->taken[entry / 8] & 1u << entry % 8;
 }
+
+/* export_names.c: take note of what is in a directory, which is in no other one, and of
+ * names that it has twice. CORRUPT when the directories are no tree. */
+int dw_export_claim(struct export_run *run, dwarfs_entry entry, dwarfs_error **err);
+
+/* Whether an entry that came before in its directory has the same name. */
+bool dw_export_is_repeated(const struct selection *selection, dwarfs_entry entry);
+
+/* export_holes.c: refuse files whose holes would be so many zeros that the data does not
+ * justify them; see dwarfs_holes_are_huge(). */
+int dw_export_weigh_holes(struct export_run *run, dwarfs_error **err);
 
 /* export_window.c: entries in their order, what they need decoded ahead; write is called
  * for each. */
@@ -225,7 +254,23 @@ void dw_export_contents_release(struct export_contents *contents);
 int dw_export_contents_write(struct export_run *run, struct export_contents *contents,
 			     bool *is_cut_out, dwarfs_error **err);
 
-/* Bytes of the current entry, or zeros; tells the progress. */
+/*
+ * export_relay.c: where so many bytes of holes are to be told libarchive that this would
+ * take long, the archive goes through the relay, in which files with holes are written
+ * past libarchive: before their contents, and for each piece of their data.
+ */
+#define EXPORT_MOST_HOLES (UINT64_C(1) << 40) /* in all, without the relay */
+int dw_export_relay_open(struct export_run *run, const char *filters, dwarfs_error **err);
+int dw_export_relay_begin(struct export_run *run, dwarfs_error **err);
+int dw_export_relay_data(struct export_run *run, const void *data, size_t bytes);
+int dw_export_relay_close(struct export_run *run, dwarfs_error **err);
+void dw_export_relay_free(struct relay *relay, bool is_complete);
+
+/* export_run.c: what a filter hands on goes to the output; an archive_write_callback. */
+ssize_t dw_export_take(struct archive *archive, void *user, const void *data,
+		       size_t bytes);
+
+/* Bytes of the current entry; NULL for a hole. Tells the progress. */
 int dw_export_data(struct export_run *run, const void *data, uint64_t bytes,
 		   dwarfs_error **err);
 

@@ -84,6 +84,11 @@ int dw_export_data(struct export_run *run, const void *data, uint64_t bytes,
 {
 	const uint8_t *at = data;
 
+	if (run->is_relayed && !data) {
+		if (!dw_add(run->progress.bytes_done, bytes, &run->progress.bytes_done))
+			run->progress.bytes_done = UINT64_MAX;
+		return dw_progress_tick(&run->progress, err);
+	}
 	while (bytes > 0) {
 		size_t part =
 			bytes < EXPORT_BUFFER_BYTES ? (size_t)bytes : EXPORT_BUFFER_BYTES;
@@ -91,7 +96,11 @@ int dw_export_data(struct export_run *run, const void *data, uint64_t bytes,
 		int ret;
 
 		dw_locale_resume(&run->locale);
-		taken = archive_write_data(run->archive, at ? at : run->zeros, part);
+		if (run->is_relayed)
+			taken = dw_export_relay_data(run, at, part);
+		else
+			taken = archive_write_data(run->archive, at ? at : run->zeros,
+						   part);
 		dw_locale_pause(&run->locale);
 		if (taken < 0)
 			return dw_export_fail(run, err);
@@ -133,7 +142,7 @@ struct stream {
 	dwarfs_error *error;
 };
 
-enum { OUT_OF_ORDER = 1, NO_MORE };
+enum { OUT_OF_ORDER = 1, NO_MORE, TOO_LONG };
 
 static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
 		      void *user)
@@ -144,6 +153,8 @@ static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64
 		return 0;
 	if (offset != stream->next)
 		return OUT_OF_ORDER;
+	if (bytes > stream->contents->bytes - offset)
+		return TOO_LONG;
 	stream->code = dw_export_data(stream->run, data, bytes, &stream->error);
 	stream->next += bytes;
 	return stream->code < 0 ? NO_MORE : 0;
@@ -215,6 +226,10 @@ static int write_stream(struct export_run *run, const struct export_contents *co
 					   &stream, err);
 	if (ret == OUT_OF_ORDER)
 		ret = read_rest(&stream, err);
+	if (ret == TOO_LONG)
+		ret = dw_fail(err, DWARFS_ERR_CORRUPT,
+			      "the contents go on behind the end of the file, at %" PRIu64,
+			      contents->bytes);
 	if (stream.code < 0) {
 		if (err)
 			*err = dw_steal(stream.error);
@@ -228,12 +243,21 @@ static int write_stream(struct export_run *run, const struct export_contents *co
 int dw_export_contents_write(struct export_run *run, struct export_contents *contents,
 			     bool *is_cut_out, dwarfs_error **err)
 {
+	int ret;
+
 	*is_cut_out = false;
 	if (contents->whole)
 		return dw_export_data(run, contents->whole, contents->bytes, err);
 	if (contents->borrowed)
 		return write_borrowed(run, contents->borrowed, err);
-	if (contents->file)
-		return write_stream(run, contents, is_cut_out, err);
-	return 0;
+	if (!contents->file)
+		return 0;
+	/* libarchive counts the zeros that it fills a file up with in a size_t. */
+	if (run->relay && contents->has_holes &&
+	    dwarfs_stat_allocated_bytes(run->stat) < SIZE_MAX / 2 &&
+	    (ret = dw_export_relay_begin(run, err)) < 0)
+		return ret;
+	ret = write_stream(run, contents, is_cut_out, err);
+	run->is_relayed = false;
+	return ret;
 }

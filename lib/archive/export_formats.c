@@ -49,9 +49,9 @@ static const struct export_format formats[] = {
 	  .xattrs = true, .warns_only = true, .no_set_ids = true, .most_id = INT32_MAX,
 	  .late = true },
 	{ "mtree  a list of the entries without their contents", "", .links = LINKS_EACH,
-	  .root = true },
+	  .root = true, .list = true },
 	{ "mtree-classic  the same as it was in 4.4BSD", "", .links = LINKS_EACH,
-	  .root = true },
+	  .root = true, .list = true },
 	{ "shar  a shell script", "", .links = LINKS_BY_PATH, .warns_only = true },
 	{ "shardump  a shell script that sets more attributes", "",
 	  .links = LINKS_BY_PATH, .warns_only = true },
@@ -286,7 +286,8 @@ int dw_export_fail_text(struct archive *archive, dwarfs_error **err)
 	return dw_fail(err, code, "%s", text ? text : "libarchive says no");
 }
 
-static int apply_filters(struct archive *archive, const char *filters, dwarfs_error **err)
+int dw_export_filters_apply(struct archive *archive, const char *filters,
+			    dwarfs_error **err)
 {
 	while (filters && *filters) {
 		size_t length = strcspn(filters, ",");
@@ -335,7 +336,7 @@ int dw_export_format_apply(struct archive *archive, const struct export_format *
 	if (archive_write_set_format_by_name(archive, name) != ARCHIVE_OK)
 		return dw_explain(err, dw_export_fail_text(archive, err), "format '%s'",
 				  name);
-	if ((ret = apply_filters(archive, filters, err)) < 0 ||
+	if ((ret = dw_export_filters_apply(archive, filters, err)) < 0 ||
 	    (ret = apply_defaults(archive, format, odd_xattrs, err)) < 0)
 		return ret;
 	if (options && archive_write_set_options(archive, options) != ARCHIVE_OK) {

@@ -14,10 +14,8 @@
 #include <archive_entry.h>
 
 #include "archive/export.h"
+#include "archive/reserve.h"
 #include "base/context.h"
-
-/* What libarchive hands on at a time. */
-#define OUTPUT_BYTES (256 << 10)
 
 /* The last minor version of the format in which attributes belong to entries. */
 #define LAST_WITH_ENTRY_ATTRIBUTES 2
@@ -138,8 +136,10 @@ static int write_contents(struct export_run *run, const char *path,
 {
 	auto_error dwarfs_error *why = NULL;
 	bool is_cut;
-	int ret = dw_export_contents_write(run, contents, &is_cut, &why), finished;
+	int ret, finished;
 
+	run->is_in_file = true;
+	ret = dw_export_contents_write(run, contents, &is_cut, &why);
 	if (ret < 0 && !is_cut)
 		return dw_error_copy(err, ret, why);
 	if (ret < 0 && !run->export->continue_on_error)
@@ -148,6 +148,7 @@ static int write_contents(struct export_run *run, const char *path,
 	/* What is missing becomes zeros. */
 	if ((finished = finish_entry(run, err)) < 0)
 		return finished;
+	run->is_in_file = false;
 	if (ret < 0)
 		return dw_export_lose(run, DWARFS_EXPORT_CUT, path, ret, dw_steal(why),
 				      err);
@@ -184,8 +185,10 @@ static int write_file(struct export_run *run, const char *path, dwarfs_error **e
 	const char *first = run->first_paths ? run->first_paths[inode] : NULL;
 	struct export_contents contents = { 0 };
 	dwarfs_error *why = NULL;
-	int ret = first ? 0 : dw_export_contents_open(run, &contents, &why);
+	int ret = 0;
 
+	if (!first && !run->is_list)
+		ret = dw_export_contents_open(run, &contents, &why);
 	if (ret < 0)
 		ret = dw_export_lose(run, DWARFS_EXPORT_LEFT_OUT, path, ret, why, err);
 	else
@@ -215,7 +218,7 @@ static int write_item(struct export_run *run, const struct export_item *item,
 /* -- the archive --------------------------------------------------------------------- */
 
 /* libarchive hands on what it has made. */
-static la_ssize_t take(struct archive *archive, void *user, const void *data,
+ssize_t dw_export_take(struct archive *archive, void *user, const void *data,
 		       size_t bytes)
 {
 	struct export_run *run = user;
@@ -227,7 +230,7 @@ static la_ssize_t take(struct archive *archive, void *user, const void *data,
 	ret = dw_output_write(run->output, data, bytes, &run->progress, &run->failed);
 	dw_locale_resume(&run->locale);
 	if (ret == 0)
-		return (la_ssize_t)bytes;
+		return (ssize_t)bytes;
 	archive_set_error(archive, EIO, "the output takes no more");
 	return -1;
 }
@@ -236,6 +239,10 @@ static int open_archive(struct export_run *run, const char *filters, dwarfs_erro
 {
 	int ret;
 
+	if ((ret = dw_archive_reserve(err)) < 0)
+		return ret;
+	if (run->format->holes && run->selection.holes > EXPORT_MOST_HOLES)
+		return dw_export_relay_open(run, filters, err);
 	run->archive = archive_write_new();
 	run->entry = run->archive ? archive_entry_new2(run->archive) : NULL;
 	if (!run->entry)
@@ -244,9 +251,12 @@ static int open_archive(struct export_run *run, const char *filters, dwarfs_erro
 					  run->export->options,
 					  run->selection.has_odd_xattrs, err)) < 0)
 		return ret;
-	archive_write_set_bytes_per_block(run->archive, OUTPUT_BYTES);
+	/* Of one that is put together at the end, this is not freed in every case. */
+	archive_write_set_bytes_per_block(run->archive,
+					  run->format->late ? 0 : EXPORT_OUTPUT_BYTES);
 	archive_write_set_bytes_in_last_block(run->archive, 1);
-	if (archive_write_open2(run->archive, run, NULL, take, NULL, NULL) < ARCHIVE_WARN)
+	if (archive_write_open2(run->archive, run, NULL, dw_export_take, NULL, NULL) <
+	    ARCHIVE_WARN)
 		return dw_export_fail(run, err);
 	return 0;
 }
@@ -258,7 +268,9 @@ static int close_archive(struct export_run *run, dwarfs_error **err)
 	dw_locale_resume(&run->locale);
 	ret = archive_write_close(run->archive);
 	dw_locale_pause(&run->locale);
-	return ret < ARCHIVE_WARN || run->failed ? dw_export_fail(run, err) : 0;
+	if (ret < ARCHIVE_WARN || run->failed)
+		return dw_export_fail(run, err);
+	return run->relay ? dw_export_relay_close(run, err) : 0;
 }
 
 /* -- the run ------------------------------------------------------------------------- */
@@ -285,7 +297,9 @@ static int open_run(struct export_run *run, dwarfs_error **err)
 	run->zeros = dw_calloc(EXPORT_BUFFER_BYTES, 1);
 	if (!run->buffer || !run->zeros)
 		return dw_fail_nomem(err);
-	if (keeps_links(run) &&
+	run->keeps_links = keeps_links(run);
+	run->is_list = run->format->list && !run->export->options;
+	if (run->keeps_links &&
 	    !(run->first_paths = dw_calloc(inodes, sizeof(*run->first_paths))))
 		return dw_fail_nomem(err);
 	if ((ret = dwarfs_stat_new(&run->stat, err)) < 0)
@@ -294,12 +308,13 @@ static int open_run(struct export_run *run, dwarfs_error **err)
 }
 
 /* Free an archive that is not to be. What libarchive still has of it goes nowhere; only
- * in closing it lets go of its buffer. */
+ * in closing it lets go of its buffer. But closing also fills up the file that is being
+ * written, which takes long where that goes to a temporary file. */
 static void discard_archive(struct export_run *run)
 {
 	if (!run->failed)
 		dw_fail(&run->failed, DWARFS_ERR_CANCELLED, "the archive is given up");
-	if (run->is_broken && run->format->late)
+	if ((run->is_broken || run->is_in_file) && run->format->late)
 		archive_write_fail(run->archive);
 	else
 		archive_write_close(run->archive);
@@ -313,6 +328,7 @@ static void close_run(struct export_run *run, bool is_complete)
 		discard_archive(run);
 	archive_entry_free(run->entry);
 	archive_write_free(run->archive);
+	dw_export_relay_free(run->relay, is_complete);
 	dw_locale_leave(&run->locale);
 	for (size_t i = 0; run->first_paths && i < inodes; i++)
 		free(run->first_paths[i]);

@@ -3,7 +3,8 @@
  * archive/export_select: which entries of an image are to be written.
  *
  * Takes the patterns and what is left out, gives a bit for each entry, by how many names
- * each file is written, and how much there is to write. Reads metadata only.
+ * each file is written, and how much there is to write. Of entries with the same path
+ * only the first is written. Reads metadata only.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -18,11 +19,14 @@ struct above {
 	dwarfs_entry *entries; /* by depth */
 	size_t room;
 	uint32_t from; /* what is deeper than this is taken; UINT32_MAX for none */
+	uint32_t lost; /* what is deeper than this is left out; UINT32_MAX for none */
 };
 
 void dw_export_select_release(struct selection *selection)
 {
 	free(selection->taken);
+	free(selection->claimed);
+	free(selection->repeated);
 	free(selection->names);
 	*selection = (struct selection){ 0 };
 }
@@ -64,37 +68,37 @@ static bool is_asked_for(const struct export_run *run, const dwarfs_walk *walk,
 	return matches || above->from != UINT32_MAX;
 }
 
+static void add_up(uint64_t *total, uint64_t more)
+{
+	if (!dw_add(*total, more, total))
+		*total = UINT64_MAX;
+}
+
 /* A file is stored for each of its names, or for the first only. */
 static void count(struct export_run *run)
 {
 	struct selection *selection = &run->selection;
 	dwarfs_inode inode = dwarfs_stat_inode(run->stat);
-	bool is_shared =
-		run->format->links == LINKS_BY_PATH || run->format->links == LINKS_ONCE;
+	uint64_t data = dwarfs_stat_allocated_bytes(run->stat);
 
-	if (selection->names[inode] == 0 || !is_shared)
-		selection->bytes += dwarfs_stat_bytes(run->stat);
+	if ((selection->names[inode] == 0 || !run->keeps_links) && !run->is_list) {
+		add_up(&selection->data, data);
+		add_up(&selection->holes, dwarfs_stat_bytes(run->stat) - data);
+	}
 	selection->names[inode]++;
 }
 
-static int visit(struct export_run *run, const dwarfs_walk *walk, dwarfs_entry entry,
-		 struct above *above, dwarfs_error **err)
+/* Whether an entry is below a directory that is left out. */
+static bool is_lost(struct above *above, uint32_t depth)
 {
-	uint32_t depth = dwarfs_walk_depth(walk), mode;
-	int ret;
+	if (depth <= above->lost)
+		above->lost = UINT32_MAX;
+	return above->lost != UINT32_MAX;
+}
 
-	ret = dw_grow(&above->entries, &above->room, depth + 1, err);
-	if (ret < 0)
-		return ret;
-	above->entries[depth] = DWARFS_ROOT; /* if this one is damaged */
-	ret = dwarfs_entry_stat(run->image, entry, run->stat, err);
-	if (ret < 0)
-		return ret;
-	above->entries[depth] = entry;
-	mode = dwarfs_stat_mode(run->stat);
-	if (!is_asked_for(run, walk, above, S_ISDIR(mode)) ||
-	    is_left_out(run->export, mode))
-		return 0;
+static int take_all(struct export_run *run, const struct above *above, uint32_t depth,
+		    uint32_t mode)
+{
 	for (uint32_t i = 0; i <= depth; i++)
 		take(&run->selection, above->entries[i]);
 	if (S_ISREG(mode))
@@ -104,6 +108,42 @@ static int visit(struct export_run *run, const dwarfs_walk *walk, dwarfs_entry e
 	return 0;
 }
 
+static int visit(struct export_run *run, const dwarfs_walk *walk, dwarfs_entry entry,
+		 struct above *above, dwarfs_error **err)
+{
+	const uint32_t depth = dwarfs_walk_depth(walk);
+	bool is_repeated, is_wanted;
+	uint32_t mode;
+	int ret;
+
+	ret = dw_grow(&above->entries, &above->room, depth + 1, err);
+	if (ret < 0)
+		return ret;
+	above->entries[depth] = DWARFS_ROOT; /* if this one is damaged */
+	if ((ret = dw_export_claim(run, entry, err)) < 0) {
+		run->is_no_tree = true;
+		return ret;
+	}
+	if (is_lost(above, depth))
+		return 0;
+	is_repeated = dw_export_is_repeated(&run->selection, entry);
+	if (is_repeated)
+		above->lost = depth;
+	ret = dwarfs_entry_stat(run->image, entry, run->stat, err);
+	if (ret < 0)
+		return ret;
+	above->entries[depth] = entry;
+	mode = dwarfs_stat_mode(run->stat);
+	is_wanted = is_asked_for(run, walk, above, S_ISDIR(mode));
+	if ((!is_wanted && !(is_repeated && S_ISDIR(mode))) ||
+	    is_left_out(run->export, mode))
+		return 0;
+	if (is_repeated)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "another entry of its directory has the same name");
+	return take_all(run, above, depth, mode);
+}
+
 /* What is damaged; but not the root, nor a tree that has no end. Takes why. */
 static int pass_over(struct export_run *run, const dwarfs_walk *walk, int code,
 		     dwarfs_error *why, dwarfs_error **err)
@@ -111,8 +151,11 @@ static int pass_over(struct export_run *run, const dwarfs_walk *walk, int code,
 	const char *path = dwarfs_walk_path(walk);
 
 	run->is_damaged = true;
-	if (*path && run->export->failures < dwarfs_image_entry_count(run->image))
+	if (*path && !run->is_no_tree &&
+	    run->export->failures < dwarfs_image_entry_count(run->image))
 		return dw_export_lose(run, DWARFS_EXPORT_LEFT_OUT, path, code, why, err);
+	if (*path)
+		dw_explain(&why, code, "%s", path);
 	dw_error_copy(err, code, why);
 	dwarfs_error_free(why);
 	return code;
@@ -155,19 +198,23 @@ int dw_export_select(struct export_run *run, dwarfs_error **err)
 	size_t entries = dwarfs_image_entry_count(run->image);
 	size_t inodes = dwarfs_image_inode_count(run->image);
 	struct selection *selection = &run->selection;
-	struct above above = { .from = UINT32_MAX };
+	struct above above = { .from = UINT32_MAX, .lost = UINT32_MAX };
 	int ret;
 
 	selection->taken = dw_calloc(entries / 8 + 1, 1);
+	selection->claimed = dw_calloc(entries / 8 + 1, 1);
 	selection->names = dw_calloc(inodes, sizeof(*selection->names));
-	if (!selection->taken || !selection->names)
+	if (!selection->taken || !selection->claimed || !selection->names)
 		return dw_fail_nomem(err);
 	dw_patterns_start(run->export->patterns);
 	ret = walk_tree(run, &above, err);
 	free(above.entries);
-	if (ret == 0 && !run->is_left)
+	if (ret == 0 && !run->is_left) {
 		name_unmatched(run);
+		ret = dw_export_weigh_holes(run, err);
+	}
 	run->progress.items_total = selection->entries;
-	run->progress.bytes_total = selection->bytes;
+	run->progress.bytes_total = selection->data;
+	add_up(&run->progress.bytes_total, selection->holes);
 	return ret;
 }

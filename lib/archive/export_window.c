@@ -79,7 +79,7 @@ static int add_file(struct export_run *run, struct window *window, dwarfs_inode 
 
 	if (window->file_count > 0 && window->files[window->file_count - 1] == inode)
 		return 0;
-	if (bytes == 0 || bytes > run->window_bytes ||
+	if (bytes == 0 || bytes > run->window_bytes || run->is_list ||
 	    (run->first_paths && run->first_paths[inode]))
 		return 0;
 	ret = dw_grow(&window->files, &window->file_room, window->file_count + 1, err);

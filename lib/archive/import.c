@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "archive/import.h"
+#include "archive/reserve.h"
 #include "os/file.h"
 
 #define DEFAULT_SPOOL "/tmp"
@@ -230,6 +231,9 @@ static int new_archive(struct import_job *job, dwarfs_error **err)
 	int ret;
 
 	archive_read_free(job->archive);
+	job->archive = NULL;
+	if ((ret = dw_archive_reserve(err)) < 0)
+		return ret;
 	if (!(job->archive = archive_read_new()))
 		return dw_fail_nomem(err);
 	if ((ret = dw_archive_format_enable(job->archive, job->import->format, err)) < 0)

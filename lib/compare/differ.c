@@ -368,6 +368,37 @@ static int compare_xattrs(struct differ *differ, const struct pair *pair,
 	return 0;
 }
 
+/* -- paths that come twice ----------------------------------------------------------- */
+
+/* Whether a path is below a directory. */
+static bool is_below(const char *path, const char *directory)
+{
+	const size_t length = strlen(directory);
+
+	return strncmp(path, directory, length) == 0 && path[length] == '/';
+}
+
+/* Whether nothing of a path is compared, since it stands for several entries of an image,
+ * or is below one that does; that is told once. Otherwise 0. */
+static int pass_over(struct differ *differ, const struct pair *pair, dwarfs_error **err)
+{
+	static const char why[] = "the image has several entries of this path";
+	const char *found[2] = { NULL, NULL };
+	int ret;
+
+	if (differ->twice && is_below(pair->path, differ->twice))
+		return 1;
+	for (int i = 0; i < 2; i++)
+		if (pair->entries[i] && (pair->entries[i]->known & KNOWN_TWICE))
+			found[i] = why;
+	if (!found[0] && !found[1])
+		return 0;
+	differ->twice = pair->path;
+	ret = tell_texts(differ, DWARFS_DIFFERENCE_TROUBLE, pair->path, found[0],
+			 found[1], err);
+	return ret < 0 ? ret : 1;
+}
+
 /* -- side by side -------------------------------------------------------------------- */
 
 static int compare_pair(struct differ *differ, const struct pair *pair,
@@ -459,7 +490,11 @@ int dw_differ_run(struct differ *differ, dwarfs_error **err)
 	while (ret == 0 && next_pair(differ->sides, at, &pair)) {
 		const struct listed *a = pair.entries[0], *b = pair.entries[1];
 
-		if (a && b)
+		if ((ret = pass_over(differ, &pair, err)) > 0)
+			ret = 0;
+		else if (ret < 0)
+			break;
+		else if (a && b)
 			ret = compare_pair(differ, &pair, err);
 		else if (a)
 			ret = tell_texts(differ, DWARFS_DIFFERENCE_ONLY_A, pair.path,

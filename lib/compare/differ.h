@@ -18,7 +18,8 @@ struct differ {
 	void *user;
 	struct dwarfs_progress *progress;
 	uint64_t counts[DWARFS_DIFFERENCE_KINDS];
-	int stopped; /* what the callback returned */
+	int stopped;	   /* what the callback returned */
+	const char *twice; /* the last path that comes twice; private */
 };
 
 /* Mark the files that both have with the same size, and say how many bytes they are in

@@ -121,6 +121,7 @@ int dw_list_image(struct side *side, struct dwarfs_progress *progress, dwarfs_er
 	if (!files)
 		return dw_fail_nomem(err);
 	memset(files, 0xff, inodes * sizeof(*files));
+	side->listing.is_unique = true;
 	side->listing.resolution_ns = dwarfs_image_time_resolution_ns(side->image);
 	side->listing.has_links =
 		dwarfs_image_format_minor(side->image) > LAST_WITH_SHARED_INODES;
@@ -299,28 +300,69 @@ static int read_round(struct summing *summing, const uint32_t *files, size_t cou
 	return dw_error_copy(err, summing->code, summing->error);
 }
 
-static int read_alone(struct summing *summing, uint32_t file, void *buffer,
+/* What is data up to an end. */
+static int read_data(struct summing *summing, const dwarfs_file *file, uint64_t end,
+		     void *buffer, struct sum *sum, dwarfs_error **err)
+{
+	size_t got = 1;
+	int ret = 0;
+
+	while (ret == 0 && dw_sum_bytes(sum) < end && got > 0) {
+		const uint64_t left = end - dw_sum_bytes(sum);
+
+		ret = dwarfs_file_read(file, buffer,
+				       left < READ_BYTES ? (size_t)left : READ_BYTES,
+				       dw_sum_bytes(sum), &got, err);
+		if (ret == 0)
+			dw_sum_data(sum, buffer, got);
+		if (ret == 0)
+			ret = dw_progress_tick(summing->progress, err);
+	}
+	return ret;
+}
+
+/* Holes are not read, whatever their size. */
+static int read_alone(struct summing *summing, const dwarfs_file *file, void *buffer,
 		      struct sum *sum, dwarfs_error **err)
+{
+	const uint64_t size = dwarfs_file_bytes(file);
+	int ret = 0;
+
+	while (ret == 0 && dw_sum_bytes(sum) < size) {
+		auto_error dwarfs_error *why = NULL;
+		const uint64_t at = dw_sum_bytes(sum);
+		uint64_t data = size, hole = size;
+
+		ret = dwarfs_file_seek_data(file, at, &data, &why);
+		if (ret < 0 && ret != DWARFS_ERR_NOT_FOUND)
+			return dw_error_copy(err, ret, why);
+		if (ret == 0 &&
+		    (ret = dwarfs_file_seek_hole(file, data, &hole, err)) < 0)
+			return ret;
+		dw_sum_hole(sum, data - at);
+		ret = read_data(summing, file, hole, buffer, sum, err);
+		if (ret == 0 && dw_sum_bytes(sum) < hole)
+			return dw_fail(err, DWARFS_ERR_CORRUPT,
+				       "the contents end before the file");
+	}
+	return ret;
+}
+
+static int sum_alone(struct summing *summing, uint32_t file, void *buffer,
+		     struct sum *sum, dwarfs_error **err)
 {
 	struct contents *contents = &summing->side->listing.files[file];
 	DW_AUTO(compare_file) dwarfs_file *opened = NULL;
 	auto_error dwarfs_error *why = NULL;
-	size_t got = 1;
 	int ret = dwarfs_file_open(summing->side->image, (dwarfs_inode)contents->id,
 				   &opened, &why);
 
-	while (ret == 0 && got > 0) {
-		ret = dwarfs_file_read(opened, buffer, READ_BYTES, dw_sum_bytes(sum),
-				       &got, &why);
-		if (ret == 0)
-			dw_sum_data(sum, buffer, got);
-		if (ret == 0 && (ret = dw_progress_tick(summing->progress, err)) < 0)
-			return ret;
-	}
+	if (ret == 0)
+		ret = read_alone(summing, opened, buffer, sum, &why);
 	dw_sum_finish(sum, contents->sum);
 	contents->has_sum = ret == 0;
-	if (ret == DWARFS_ERR_NOMEM)
-		return dw_fail_nomem(err);
+	if (ret == DWARFS_ERR_NOMEM || ret == DWARFS_ERR_CANCELLED)
+		return dw_error_copy(err, ret, why);
 	if (ret < 0)
 		return dw_listed_trouble(&summing->side->listing, file,
 					 dwarfs_error_message(why), err);
@@ -339,7 +381,7 @@ static int read_all_alone(struct summing *summing, dwarfs_error **err)
 		return dw_fail_nomem(err);
 	ret = dw_sum_new(&sum, err);
 	for (size_t i = 0; i < summing->alone_count && ret == 0; i++)
-		ret = read_alone(summing, summing->alone[i], buffer, sum, err);
+		ret = sum_alone(summing, summing->alone[i], buffer, sum, err);
 	return ret;
 }
 

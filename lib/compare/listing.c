@@ -196,8 +196,11 @@ int dw_listed_sort(struct listing *listing, dwarfs_error **err)
 	for (size_t i = 0; i < listing->count; i++) {
 		if (i + 1 < listing->count &&
 		    strcmp(dw_listed_at(listing, list[i].path),
-			   dw_listed_at(listing, list[i + 1].path)) == 0)
+			   dw_listed_at(listing, list[i + 1].path)) == 0) {
+			if (listing->is_unique)
+				list[i + 1].known |= KNOWN_TWICE;
 			continue;
+		}
 		list[kept++] = list[i];
 	}
 	listing->count = kept;

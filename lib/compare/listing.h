@@ -21,6 +21,7 @@ enum known {
 	KNOWN_TIME = 1 << 3,
 	KNOWN_XATTRS = 1 << 4,
 	KNOWN_ALL = (1 << 5) - 1,
+	KNOWN_TWICE = 1 << 5, /* another entry has this path, and nothing is compared */
 };
 
 struct listed {
@@ -57,6 +58,7 @@ struct listing {
 	size_t file_count, file_room;
 	uint64_t resolution_ns; /* of the times, at least 1 */
 	bool has_links;		/* whether hard links are known */
+	bool is_unique;		/* a path that comes twice is a fault */
 };
 
 void dw_listed_free(struct listing *listing);
@@ -99,7 +101,8 @@ struct listed_xattr {
 bool dw_listed_xattr(const struct listing *listing, const struct listed *entry,
 		     uint32_t *at_inout, struct listed_xattr *xattr_out);
 
-/* By path; of several entries with the same one the last stays. */
+/* By path; of several entries with the same one the last stays, as KNOWN_TWICE if that is
+ * a fault. */
 int dw_listed_sort(struct listing *listing, dwarfs_error **err);
 
 /* A directory comes before what is in it, and that before what is behind it. */

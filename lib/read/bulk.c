@@ -16,6 +16,9 @@
 
 #define FAILED UINT32_MAX
 
+/* Of a hole that is handed out at once: what a size_t can say. */
+#define MOST_BYTES ((uint64_t)SIZE_MAX / 2 + 1)
+
 /* One of the files. */
 struct target {
 	uint64_t bytes;
@@ -75,8 +78,13 @@ static int stop(struct bulk *bulk, int ret, dwarfs_error **err)
 static int give(struct bulk *bulk, struct target *target, const uint8_t *data,
 		uint64_t bytes, uint64_t at, dwarfs_error **err)
 {
-	int ret = bulk->piece(target->inode, data, (size_t)bytes, at, bulk->user);
+	int ret = 0;
 
+	for (; ret == 0 && bytes > MOST_BYTES; at += MOST_BYTES, bytes -= MOST_BYTES)
+		ret = bulk->piece(target->inode, data, (size_t)MOST_BYTES, at,
+				  bulk->user);
+	if (ret == 0)
+		ret = bulk->piece(target->inode, data, (size_t)bytes, at, bulk->user);
 	return ret == 0 ? 0 : stop(bulk, ret, err);
 }
 

@@ -211,3 +211,12 @@ int dwarfs_file_seek_hole(const dwarfs_file *file, uint64_t offset, uint64_t *of
 		return fail_past(offset, err);
 	return seek(file, offset, true, offset_out, err);
 }
+
+#define HOLES_ALWAYS_FINE   (UINT64_C(64) << 30)
+#define HOLES_FOR_EACH_BYTE 1024
+
+bool dwarfs_holes_are_huge(uint64_t hole_bytes, uint64_t data_bytes)
+{
+	return hole_bytes > HOLES_ALWAYS_FINE &&
+	       hole_bytes / HOLES_FOR_EACH_BYTE >= data_bytes;
+}

@@ -360,6 +360,7 @@ class Image:
                patterns: Iterable[str | builtins.bytes] = (), tree_order: bool = False,
                skip_devices: bool = False, skip_specials: bool = False, xattrs: bool = True,
                continue_on_error: bool = False, sync: bool = True,
+               allow_huge_holes: bool = False,
                report: ExportReportCallback | None = None,
                progress: ProgressCallback | None = None) -> None:
         """Write everything as an archive, to a path or a file descriptor.
@@ -374,6 +375,9 @@ class Image:
         leaves no file; with `continue_on_error` such entries are left out, and the error comes
         at the end. `patterns` are as for extract(). A file is on disk when this returns, unless
         `sync` is false.
+
+        Formats other than "pax" have holes as zeros. Where that would be more than 64 GiB and
+        1024 times the data, the file fails, unless `allow_huge_holes` is set.
 
         `report(what, path, why)` is told about each entry that is not in the archive as it is in
         the image: what became of it, an ExportReport, its path, and the reason as text. An
@@ -392,6 +396,7 @@ class Image:
         _dwarfs.dwarfs_archive_export_set_xattrs(export, xattrs)
         _dwarfs.dwarfs_archive_export_set_continue_on_error(export, continue_on_error)
         _dwarfs.dwarfs_archive_export_set_sync(export, sync)
+        _dwarfs.dwarfs_archive_export_set_allow_huge_holes(export, allow_huge_holes)
         reporter = Reporter(report, ExportReport)  # borrowed by the export
         _dwarfs.dwarfs_archive_export_set_report(export, reporter.callback)
         _dwarfs.dwarfs_archive_export_set_cancel(export, reporter.cancel)
