@@ -22,16 +22,25 @@ LAYOUTS = {
 }
 ROWS = [
     ("metadata", "metadata_bytes", lambda v: f"{v / 1e6:.1f} MB"),
+    ("read it into fresh memory and hash it", "read_and_hash_ms", lambda v: f"{v:.2f} ms"),
     ("open", "open_eager_ms", lambda v: f"{v:.2f} ms"),
+    ("open : read and hash", "open_to_reading", lambda v: f"{v:.2f}"),
     ("open, `verify=lazy`", "open_lazy_ms", lambda v: f"{v:.3f} ms"),
+    ("open mapped", "open_mapped_eager_ms", lambda v: f"{v:.2f} ms"),
+    ("open mapped, `verify=lazy`", "open_mapped_lazy_ms", lambda v: f"{v:.3f} ms"),
     ("first stat", "first_stat_eager_ms", lambda v: f"{v:.2f} ms"),
     ("mount", "mount_ms", lambda v: f"{v:.1f} ms"),
     ("mount, `verify=lazy`", "mount_lazy_ms", lambda v: f"{v:.1f} ms"),
+    ("mount, `mmap`", "mount_mapped_ms", lambda v: f"{v:.1f} ms"),
+    ("mount, `mmap,verify=lazy`", "mount_mapped_lazy_ms", lambda v: f"{v:.1f} ms"),
     ("stat, in order", "stat_per_s", lambda v: f"{v / 1e6:.1f} M/s"),
     ("stat, at random", "stat_random_per_s", lambda v: f"{v / 1e6:.1f} M/s"),
     ("lookups in an image just opened", "lookup_fresh_eager_per_s",
      lambda v: f"{v / 1e6:.1f} M/s"),
     ("the same with `verify=lazy`", "lookup_fresh_lazy_per_s",
+     lambda v: f"{v / 1e6:.1f} M/s"),
+    ("the same, mapped", "lookup_fresh_mapped_eager_per_s", lambda v: f"{v / 1e6:.1f} M/s"),
+    ("the same, mapped, with `verify=lazy`", "lookup_fresh_mapped_lazy_per_s",
      lambda v: f"{v / 1e6:.1f} M/s"),
     ("lookup", "lookup_per_s", lambda v: f"{v / 1e6:.1f} M/s"),
     ("lookup of what is not there", "lookup_absent_per_s", lambda v: f"{v / 1e6:.1f} M/s"),
@@ -94,9 +103,14 @@ def main():
             figures = json.loads(subprocess.run(
                 [tool, "measure", image, args.seconds], check=True,
                 stdout=subprocess.PIPE).stdout)
+            figures["open_to_reading"] = (figures["open_eager_least_ms"] /
+                                          figures["read_and_hash_least_ms"])
             if not args.no_mount:
                 figures["mount_ms"] = mount_ms(dwarfs, image, [], 9)
                 figures["mount_lazy_ms"] = mount_ms(dwarfs, image, ["-o", "verify=lazy"], 9)
+                figures["mount_mapped_ms"] = mount_ms(dwarfs, image, ["-o", "mmap"], 9)
+                figures["mount_mapped_lazy_ms"] = mount_ms(
+                    dwarfs, image, ["-o", "mmap,verify=lazy"], 9)
             results[layout] = figures
     finally:
         shutil.rmtree(work)

@@ -4,7 +4,8 @@
  * Open an image, ask what it is, check it.
  *
  * An open image never changes: any number of threads may use it at once, without locks of
- * their own. Opening reads the section index and the metadata, nothing else.
+ * their own. Opening reads the section index and the metadata, nothing else. What is read is kept,
+ * so a file that shrinks gives errors; see dwarfs_image_options_set_mapped() for another way.
  */
 #ifndef DWARFS_IMAGE_H
 #define DWARFS_IMAGE_H
@@ -375,7 +376,7 @@ DWARFS_API int dwarfs_image_lock_metadata(const dwarfs_image *image, dwarfs_erro
 /** How much to check; each level includes those before it. */
 enum dwarfs_check_level {
 	DWARFS_CHECK_METADATA,  /**< the tables: every rule of the format */
-	DWARFS_CHECK_CHECKSUMS, /**< and the fast hash of every section */
+	DWARFS_CHECK_CHECKSUMS, /**< and the fast hash of every section, and decode the history */
 	DWARFS_CHECK_INTEGRITY, /**< and SHA-512/256 of every section, and decode every block */
 };
 
