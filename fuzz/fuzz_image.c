@@ -23,6 +23,7 @@ struct tour {
 	const dwarfs_image *image;
 	dwarfs_stat *stat;
 	size_t bytes_left;
+	size_t read_cost; /* in bytes, of each read, besides those it gives */
 	uint8_t buffer[16384];
 };
 
@@ -96,7 +97,7 @@ static void read_history(const dwarfs_image *image)
 static void read_range(struct tour *tour, const dwarfs_file *file, uint64_t from,
 		       uint64_t to)
 {
-	size_t bytes;
+	size_t bytes, used;
 
 	while (from < to && tour->bytes_left > 0) {
 		if (dwarfs_file_read(file, tour->buffer, sizeof(tour->buffer), from,
@@ -104,7 +105,8 @@ static void read_range(struct tour *tour, const dwarfs_file *file, uint64_t from
 			return;
 		fuzz_require(bytes > 0 && bytes <= sizeof(tour->buffer));
 		fuzz_use(tour->buffer, bytes);
-		tour->bytes_left -= bytes < tour->bytes_left ? bytes : tour->bytes_left;
+		used = bytes + tour->read_cost;
+		tour->bytes_left -= used < tour->bytes_left ? used : tour->bytes_left;
 		from += bytes;
 	}
 }
@@ -306,6 +308,9 @@ static void see_everything(const dwarfs_image *image, const struct image_mode *m
 	if (tour && dwarfs_stat_new(&tour->stat, NULL) == 0) {
 		tour->image = image;
 		tour->bytes_left = MAX_READ_BYTES;
+		/* Blocks that the cache cannot keep are decoded for each read. */
+		if (dwarfs_image_block_bytes(image) > mode->cache_bytes)
+			tour->read_cost = (size_t)dwarfs_image_block_bytes(image) / 64;
 		describe(image);
 		list_sections(image);
 		read_history(image);

@@ -378,6 +378,15 @@ class Opening(Case):
         image.verify()
         self.assert_works(image)
 
+    def test_a_file_is_mapped_on_demand(self):
+        for mapped in (False, True):
+            with dwarfs.open(self.file, mapped=mapped) as image:
+                self.assert_works(image)
+                if os.path.exists("/proc/self/maps"):
+                    with open("/proc/self/maps", "rb") as maps:
+                        found = os.fsencode(os.path.realpath(self.file)) in maps.read()
+                    self.assertEqual(found, mapped)
+
     def test_memory_stays_locked_until_the_last_user_is_gone(self):
         data = bytearray(self.data)
         image = dwarfs.open(data)

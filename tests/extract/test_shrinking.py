@@ -4,6 +4,7 @@
 
 All sections are stored uncompressed, as those are what a mapping would give in place.
 """
+import contextlib
 import errno
 import os
 import shutil
@@ -93,6 +94,17 @@ def mounts(tree, image, *options):
         assert os.stat(f"{path}/file07").st_size == FILE_BYTES
 
 
+def is_mapped(image):
+    """Whether any process has mapped a file."""
+    wanted = os.fsencode(os.path.realpath(image))
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{pid}/maps", "rb") as maps:
+                if wanted in maps.read():
+                    return True
+    return False
+
+
 try:
     TREE, IMAGE = make_image()
     CHECK, EXTRACT = tap.tool("DWARFSCK"), tap.tool("DWARFSEXTRACT")
@@ -115,6 +127,10 @@ with suite.case("a mount"):
     mounts(TREE, IMAGE)
 with suite.case("a mount that looks at hashes late"):
     mounts(TREE, IMAGE, "-o", "verify=lazy")
+with suite.case("a mount maps the image when it is told to"):
+    for words, wanted in (((), False), (("-o", "no_mmap"), False), (("-o", "mmap"), True)):
+        with mount.mounted(IMAGE, *words) as where:
+            assert is_mapped(IMAGE) == wanted, words
 with suite.case("a mapped mount gives what is there"):
     with mount.mounted(IMAGE, "-o", "mmap") as where:
         for entry in os.listdir(TREE):
