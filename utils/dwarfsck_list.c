@@ -63,14 +63,14 @@ static int format_owner(const dwarfs_stat *stat, char text[TOOL_TEXT_ROOM])
 			dwarfs_stat_uid(stat), dwarfs_stat_gid(stat));
 }
 
-static void format_local_time(uint64_t seconds, char text[TOOL_TEXT_ROOM])
+static void format_local_time(int64_t seconds, char text[TOOL_TEXT_ROOM])
 {
 	const time_t time = (time_t)seconds;
 	struct tm parts;
 
-	if (time < 0 || !localtime_r(&time, &parts) ||
+	if (!localtime_r(&time, &parts) ||
 	    strftime(text, TOOL_TEXT_ROOM, "%Y-%m-%d %H:%M", &parts) == 0)
-		snprintf(text, TOOL_TEXT_ROOM, "%" PRIu64, seconds);
+		snprintf(text, TOOL_TEXT_ROOM, "%" PRId64, seconds);
 }
 
 static int measure(const dwarfs_image *image, dwarfs_stat *stat, struct widths *widths,
@@ -147,7 +147,7 @@ static void print_value(const unsigned char *value, size_t bytes)
  * a finding. */
 static void print_more(const dwarfs_image *image, const dwarfs_stat *stat)
 {
-	uint64_t born = dwarfs_stat_seconds(stat, DWARFS_BTIME);
+	int64_t born = dwarfs_stat_seconds(stat, DWARFS_BTIME);
 	char time[TOOL_TEXT_ROOM];
 	const void *value;
 	const char *name;

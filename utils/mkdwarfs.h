@@ -84,7 +84,7 @@ struct settings {
 	bool has_group;
 	uint32_t group;
 	bool has_time;
-	uint64_t time_seconds;
+	int64_t time_seconds;
 	uint32_t time_nanoseconds;
 	uint64_t time_resolution_ns;
 	bool keep_all_times;
@@ -159,6 +159,6 @@ void summarize(const dwarfs_builder *builder, uint64_t elapsed_ns);
 
 /* "now", "epoch", seconds since 1970, or a date and time. Returns 0, or 1 after printing.
  */
-int parse_time_point(const char *text, uint64_t *seconds_out, uint32_t *nanoseconds_out);
+int parse_time_point(const char *text, int64_t *seconds_out, uint32_t *nanoseconds_out);
 
 #endif

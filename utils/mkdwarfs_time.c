@@ -102,7 +102,7 @@ static bool take_zone(const char **text, int *offset_seconds)
 	return hours < 24 && minutes < 60;
 }
 
-static bool parse_date(const char *text, uint64_t *seconds_out, uint32_t *nanoseconds_out)
+static bool parse_date(const char *text, int64_t *seconds_out, uint32_t *nanoseconds_out)
 {
 	struct tm parts = { 0 };
 	struct tm check;
@@ -124,34 +124,31 @@ static bool parse_date(const char *text, uint64_t *seconds_out, uint32_t *nanose
 	/* February 30 would have become a day in March. */
 	if (*text || check.tm_mday != parts.tm_mday || check.tm_mon != parts.tm_mon)
 		return false;
-	time -= offset;
-	if (time < 0)
-		return false;
-
-	*seconds_out = (uint64_t)time;
+	*seconds_out = time - offset;
 	*nanoseconds_out = nanoseconds;
 	return true;
 }
 
-static bool parse_seconds(const char *text, uint64_t *seconds_out)
+/* Also before 1970, as -86400. */
+static bool parse_seconds(const char *text, int64_t *seconds_out)
 {
 	char *end;
 
-	if (!isdigit((unsigned char)*text))
+	if (!isdigit((unsigned char)text[*text == '-']))
 		return false;
 	errno = 0;
-	*seconds_out = strtoull(text, &end, 10);
-	return errno == 0 && !*end && *seconds_out <= INT64_MAX;
+	*seconds_out = strtoll(text, &end, 10);
+	return errno == 0 && !*end;
 }
 
-int parse_time_point(const char *text, uint64_t *seconds_out, uint32_t *nanoseconds_out)
+int parse_time_point(const char *text, int64_t *seconds_out, uint32_t *nanoseconds_out)
 {
 	struct timespec now;
 
 	*nanoseconds_out = 0;
 	if (strcmp(text, "now") == 0) {
 		clock_gettime(CLOCK_REALTIME, &now);
-		*seconds_out = (uint64_t)now.tv_sec;
+		*seconds_out = now.tv_sec;
 		*nanoseconds_out = (uint32_t)now.tv_nsec;
 		return 0;
 	}

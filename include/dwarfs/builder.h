@@ -290,7 +290,7 @@ DWARFS_API uint32_t dwarfs_input_uid(const dwarfs_input *input);
 /** @return the group. Since 0.1. */
 DWARFS_API uint32_t dwarfs_input_gid(const dwarfs_input *input);
 
-/** @return when it was modified, in seconds since 1970. Since 0.1. */
+/** @return when it was modified, in seconds since 1970, negative before it. Since 0.1. */
 DWARFS_API int64_t dwarfs_input_mtime(const dwarfs_input *input);
 
 /**
@@ -513,14 +513,14 @@ DWARFS_API void dwarfs_builder_set_group(dwarfs_builder *builder, uint32_t gid);
  * Give all entries one time.
  *
  * @param builder      a builder that has not run yet
- * @param seconds      since 1970
- * @param nanoseconds  0..999999999
+ * @param seconds      since 1970, negative before it
+ * @param nanoseconds  0..999999999, to be added, also to negative seconds
  * @param err          receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE
  *
  * Since 0.1.
  */
-DWARFS_API int dwarfs_builder_set_time(dwarfs_builder *builder, uint64_t seconds,
+DWARFS_API int dwarfs_builder_set_time(dwarfs_builder *builder, int64_t seconds,
 				       uint32_t nanoseconds, dwarfs_error **err);
 
 /**

@@ -56,9 +56,9 @@ DWARFS_API void dwarfs_item_set_owner(dwarfs_item *item, uint32_t uid, uint32_t 
  *
  * @param item         an item
  * @param which        a dwarfs_time; an unknown one changes nothing
- * @param seconds      since 1970; what is before is stored as 1970, and one warning in the
- *                     log of the context says of how many entries
- * @param nanoseconds  0..999999999; more counts as 999999999
+ * @param seconds      since 1970, negative before it
+ * @param nanoseconds  0..999999999, to be added, also to negative seconds; more counts as
+ *                     999999999
  *
  * Since 0.1.
  */

@@ -248,12 +248,49 @@ DWARFS_API uint32_t dwarfs_stat_rdev_major(const dwarfs_stat *stat);
 /** @return minor number of a device, else 0. Threads: any. Since 0.1. */
 DWARFS_API uint32_t dwarfs_stat_rdev_minor(const dwarfs_stat *stat);
 
-/** @return seconds since 1970 of a dwarfs_time; without it the mtime, but a birth time that is
- * not known is 0. Since 0.1. */
-DWARFS_API uint64_t dwarfs_stat_seconds(const dwarfs_stat *stat, int time);
+/** @return seconds since 1970 of a dwarfs_time, negative before it; an access or change time that
+ * is not stored is the mtime, a birth time that is not stored is 0. Threads: any. Since 0.1. */
+DWARFS_API int64_t dwarfs_stat_seconds(const dwarfs_stat *stat, int time);
 
-/** @return nanoseconds of a dwarfs_time, 0 to 999999999. Threads: any. Since 0.1. */
+/** @return nanoseconds of a dwarfs_time, 0 to 999999999, to be added to its seconds, also when
+ * these are negative. Threads: any. Since 0.1. */
 DWARFS_API uint32_t dwarfs_stat_nanoseconds(const dwarfs_stat *stat, int time);
+
+/**
+ * Attributes that damaged metadata may hold no valid value for: bits of dwarfs_stat_invalid().
+ *
+ * An invalid attribute has a default, so that contents can be read all the same: a mode is that
+ * of the entry's type with permissions for the owner only (files 0600, directories 0700, links
+ * 0777), owner and group are 65534, "nobody", a number of links is 1, and a time has no
+ * fraction of a second. Only a device or special without a valid mode is an error, as nothing
+ * else says what it is. dwarfs_image_check() reports the first of each kind.
+ */
+enum dwarfs_attribute {
+	DWARFS_ATTRIBUTE_MODE = 1 << 0,	 /**< of another type, or missing */
+	DWARFS_ATTRIBUTE_UID = 1 << 1,	 /**< the owner */
+	DWARFS_ATTRIBUTE_GID = 1 << 2,	 /**< the group */
+	DWARFS_ATTRIBUTE_NLINK = 1 << 3, /**< how many entries name the file */
+	DWARFS_ATTRIBUTE_ATIME = 1 << 4, /**< this and the following in the order of dwarfs_time */
+	DWARFS_ATTRIBUTE_MTIME = 1 << 5,
+	DWARFS_ATTRIBUTE_CTIME = 1 << 6,
+	DWARFS_ATTRIBUTE_BTIME = 1 << 7,
+	DWARFS_ATTRIBUTE_TIMES = 15 << 4 /**< the last four */
+};
+
+/**
+ * Which attributes have no valid value in the image.
+ *
+ * @param stat  a dwarfs_stat that was filled
+ * @return bits of dwarfs_attribute; 0 when all are as they are stored. Where access and change
+ *         times are not stored they are invalid when the modification time is
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API uint32_t dwarfs_stat_invalid(const dwarfs_stat *stat);
+
+/** @return the name of one dwarfs_attribute for messages, as "modification time"; a static
+ * string, NULL for anything else. Threads: any. Since 0.1. */
+DWARFS_API const char *dwarfs_attribute_name(uint32_t attribute);
 
 /* -- walking ------------------------------------------------------------------------- */
 

@@ -148,27 +148,20 @@ static int check_joliet(const struct export_run *run, const char *path,
 		       total, MOST_JOLIET);
 }
 
-static time_t seconds_of(const dwarfs_stat *stat, int time)
-{
-	uint64_t seconds = dwarfs_stat_seconds(stat, time);
-
-	return seconds > INT64_MAX ? INT64_MAX : (time_t)seconds;
-}
-
 static void set_times(struct export_run *run)
 {
 	const dwarfs_stat *stat = run->stat;
 
-	archive_entry_set_mtime(run->entry, seconds_of(stat, DWARFS_MTIME),
+	archive_entry_set_mtime(run->entry, dwarfs_stat_seconds(stat, DWARFS_MTIME),
 				dwarfs_stat_nanoseconds(stat, DWARFS_MTIME));
 	if (dwarfs_stat_seconds(stat, DWARFS_BTIME) != 0)
-		archive_entry_set_birthtime(run->entry, seconds_of(stat, DWARFS_BTIME),
+		archive_entry_set_birthtime(run->entry, dwarfs_stat_seconds(stat, DWARFS_BTIME),
 					    dwarfs_stat_nanoseconds(stat, DWARFS_BTIME));
 	if (dwarfs_image_is_mtime_only(run->image))
 		return;
-	archive_entry_set_atime(run->entry, seconds_of(stat, DWARFS_ATIME),
+	archive_entry_set_atime(run->entry, dwarfs_stat_seconds(stat, DWARFS_ATIME),
 				dwarfs_stat_nanoseconds(stat, DWARFS_ATIME));
-	archive_entry_set_ctime(run->entry, seconds_of(stat, DWARFS_CTIME),
+	archive_entry_set_ctime(run->entry, dwarfs_stat_seconds(stat, DWARFS_CTIME),
 				dwarfs_stat_nanoseconds(stat, DWARFS_CTIME));
 }
 

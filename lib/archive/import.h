@@ -56,6 +56,7 @@ struct import_job {
 	const char *shown; /* the path as the archive has it */
 	struct buffer path;
 	bool is_cpio;
+	enum { SIGNS_UNKNOWN, SIGNS_READ, SIGNS_MISREAD } signs; /* see import_time.c */
 	struct late_file *late;
 	size_t late_count, late_room;
 	struct lost_path *lost; /* a table of lost_room places, a power of two */
@@ -114,6 +115,18 @@ int dw_import_set_contents(struct import_job *job, dwarfs_item *item, dwarfs_err
 
 /* An item with the type and all attributes of the entry, but without contents. */
 int dw_import_item(struct import_job *job, dwarfs_item **item_out, dwarfs_error **err);
+
+/* -- import_time.c --------------------------------------------------------------- */
+
+/* A time as an image has it: a fraction is added, also before 1970. */
+struct import_time {
+	int64_t seconds;
+	uint32_t nanoseconds;
+};
+
+/* What libarchive says of a time of an entry, put right. */
+struct import_time dw_import_time(struct import_job *job, int64_t seconds,
+				  long nanoseconds);
 
 /* -- import_acl.c ---------------------------------------------------------------- */
 

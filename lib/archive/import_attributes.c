@@ -24,26 +24,29 @@ static int set_owner(const struct import_job *job, dwarfs_item *item, dwarfs_err
 	return 0;
 }
 
-static void set_time(dwarfs_item *item, int which, time_t seconds, long nanoseconds)
+static void set_time(struct import_job *job, dwarfs_item *item, int which,
+		     int64_t seconds, long nanoseconds)
 {
-	if (nanoseconds < 0 || nanoseconds > 999999999)
-		nanoseconds = 0;
-	dwarfs_item_set_time(item, which, seconds, (uint32_t)nanoseconds);
+	struct import_time time = dw_import_time(job, seconds, nanoseconds);
+
+	dwarfs_item_set_time(item, which, time.seconds, time.nanoseconds);
 }
 
-static void set_times(struct archive_entry *entry, dwarfs_item *item)
+static void set_times(struct import_job *job, dwarfs_item *item)
 {
+	struct archive_entry *entry = job->entry;
+
 	if (archive_entry_mtime_is_set(entry))
-		set_time(item, DWARFS_MTIME, archive_entry_mtime(entry),
+		set_time(job, item, DWARFS_MTIME, archive_entry_mtime(entry),
 			 archive_entry_mtime_nsec(entry));
 	if (archive_entry_atime_is_set(entry))
-		set_time(item, DWARFS_ATIME, archive_entry_atime(entry),
+		set_time(job, item, DWARFS_ATIME, archive_entry_atime(entry),
 			 archive_entry_atime_nsec(entry));
 	if (archive_entry_ctime_is_set(entry))
-		set_time(item, DWARFS_CTIME, archive_entry_ctime(entry),
+		set_time(job, item, DWARFS_CTIME, archive_entry_ctime(entry),
 			 archive_entry_ctime_nsec(entry));
 	if (archive_entry_birthtime_is_set(entry))
-		set_time(item, DWARFS_BTIME, archive_entry_birthtime(entry),
+		set_time(job, item, DWARFS_BTIME, archive_entry_birthtime(entry),
 			 archive_entry_birthtime_nsec(entry));
 }
 
@@ -117,7 +120,7 @@ static int set_rest(struct import_job *job, uint32_t type, dwarfs_item *item,
 	if ((ret = set_owner(job, item, err)) < 0 ||
 	    (ret = set_xattrs(job, item, err)) < 0)
 		return ret;
-	set_times(job->entry, item);
+	set_times(job, item);
 	if (type == AE_IFLNK)
 		return set_target(job->entry, item, err);
 	if (type == AE_IFCHR || type == AE_IFBLK)

@@ -135,7 +135,9 @@ static int give_xattrs(struct list *list, dwarfs_error **err)
 static struct archive_listed describe(struct list *list)
 {
 	struct archive_entry *entry = list->job.entry;
-	const long nanoseconds = archive_entry_mtime_nsec(entry);
+	const struct import_time time =
+		dw_import_time(&list->job, archive_entry_mtime(entry),
+			       archive_entry_mtime_nsec(entry));
 	struct archive_listed listed = {
 		.path = (const char *)list->job.path.data,
 		.path_bytes = list->job.path.size,
@@ -143,10 +145,8 @@ static struct archive_listed describe(struct list *list)
 		.uid = (uint32_t)archive_entry_uid(entry),
 		.gid = (uint32_t)archive_entry_gid(entry),
 		.has_time = archive_entry_mtime_is_set(entry) != 0,
-		.seconds = archive_entry_mtime(entry),
-		.nanoseconds = nanoseconds > 0 && nanoseconds < 1000000000
-				       ? (uint32_t)nanoseconds
-				       : 0,
+		.seconds = time.seconds,
+		.nanoseconds = time.nanoseconds,
 		.major = (uint32_t)archive_entry_rdevmajor(entry),
 		.minor = (uint32_t)archive_entry_rdevminor(entry),
 	};

@@ -7,46 +7,16 @@
 /* What the options make of a time. */
 static struct os_time adjusted(const struct tables *tables, struct os_time time)
 {
-	if (tables->options->set_time)
-		return tables->options->time;
-	if (time.seconds < 0)
-		return (struct os_time){ 0 };
-	return time;
+	return tables->options->set_time ? tables->options->time : time;
 }
 
-/* Whether an inode has a time that the format cannot hold. */
-static bool is_early(const struct tables *tables, uint32_t inode)
-{
-	const struct build_options *options = tables->options;
-	const struct tree *tree = tables->in->tree;
-
-	if (options->set_time)
-		return false;
-	return tree->inodes[inode].mtime < 0 ||
-	       (options->keep_all_times && (tree->times[inode].atime.seconds < 0 ||
-					    tree->times[inode].ctime.seconds < 0)) ||
-	       (options->keep_birth_times && tree->times[inode].btime.seconds < 0);
-}
-
-/* Stored times are numbers without a sign. Tables may be made twice. */
-static void tell_early(const struct tables *tables)
-{
-	uint64_t count = 0;
-
-	if (tables->in->compressed)
-		return;
-	for (size_t i = 0; i < tables->in->tree->inode_count; i++)
-		count += is_early(tables, (uint32_t)i);
-	if (count > 0)
-		dw_log(tables->in->run->context, DWARFS_LOG_WARN,
-		       "times before 1970 are stored as 1970, which the format begins "
-		       "with: those of %" PRIu64 " %s",
-		       count, count == 1 ? "entry" : "entries");
-}
-
+/* Whole units since 1970, rounded down, modulo 2^64. */
 static uint64_t units(const struct tables *tables, struct os_time time)
 {
-	return (uint64_t)time.seconds / tables->seconds_per_unit;
+	int64_t divisor = (int64_t)tables->seconds_per_unit;
+	int64_t quotient = time.seconds / divisor;
+
+	return (uint64_t)(time.seconds % divisor < 0 ? quotient - 1 : quotient);
 }
 
 static uint32_t parts(const struct tables *tables, struct os_time time)
@@ -75,7 +45,9 @@ static void times_of(const struct tables *tables, uint32_t inode,
 		times[3] = adjusted(tables, tree->times[inode].btime);
 }
 
-static uint64_t earliest(const struct tables *tables)
+/* The least number of units, as numbers without a sign: a time before 1970 is after all
+ * others. Base and offset then add up without an overflow, which readers may refuse. */
+static uint64_t lowest(const struct tables *tables)
 {
 	uint64_t base = UINT64_MAX;
 
@@ -141,8 +113,7 @@ int dw_tables_fill_inodes(struct tables *tables, dwarfs_error **err)
 	tables->inodes = dw_calloc(tree->inode_count, sizeof(*tables->inodes));
 	if (!tables->inodes)
 		return dw_fail_nomem(err);
-	tell_early(tables);
-	out->timestamp_base = earliest(tables);
+	out->timestamp_base = lowest(tables);
 	for (size_t i = 0; i < tree->inode_count; i++) {
 		int ret = fill_inode(tables, (uint32_t)i, err);
 

@@ -364,6 +364,7 @@ static int write_history(struct build *build, dwarfs_error **err)
 		.major = DWARFS_VERSION_MAJOR,
 		.minor = DWARFS_VERSION_MINOR,
 		.patch = DWARFS_VERSION_PATCH,
+		.is_release = true,
 		.description = description,
 		.system_id = system_id,
 		.compiler_id = compiler_id(),

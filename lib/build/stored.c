@@ -38,18 +38,15 @@ void dwarfs_builder_set_group(dwarfs_builder *builder, uint32_t gid)
 	builder->options.gid = gid;
 }
 
-int dwarfs_builder_set_time(dwarfs_builder *builder, uint64_t seconds,
+int dwarfs_builder_set_time(dwarfs_builder *builder, int64_t seconds,
 			    uint32_t nanoseconds, dwarfs_error **err)
 {
-	if (seconds > INT64_MAX)
-		return dw_fail(err, DWARFS_ERR_RANGE, "time %" PRIu64 " is out of range",
-			       seconds);
 	if (nanoseconds >= DW_NS_PER_SECOND)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "%" PRIu32 " nanoseconds are no fraction of a second",
 			       nanoseconds);
 	builder->options.set_time = true;
-	builder->options.time = (struct os_time){ (int64_t)seconds, nanoseconds };
+	builder->options.time = (struct os_time){ seconds, nanoseconds };
 	return 0;
 }
 

@@ -91,7 +91,7 @@ static int inode_of_file(struct taker *taker, const struct os_stat *stat,
 
 /* What the options make of the attributes that were found. Times stay as they are until
  * the metadata is made, since they also show whether a file has changed. */
-static void adjust(struct taker *taker, struct os_stat *stat, const char *path)
+static void adjust(struct taker *taker, struct os_stat *stat)
 {
 	const struct build_options *options = taker->run->options;
 
@@ -102,10 +102,6 @@ static void adjust(struct taker *taker, struct os_stat *stat, const char *path)
 		stat->uid = options->uid;
 	if (options->set_gid)
 		stat->gid = options->gid;
-	if (stat->mtime.seconds < 0 && !options->set_time)
-		dw_log(taker->run->context, DWARFS_LOG_VERBOSE,
-		       "'%s/%s': time before 1970 is stored as 1970",
-		       taker->run->root_path, path);
 }
 
 static bool is_left_out(struct taker *taker, const struct found *found)
@@ -259,7 +255,7 @@ int dw_take(struct taker *taker, const struct found *found, uint32_t *inode_out,
 		stat.device = UINT64_MAX;
 		stat.inode = found->record;
 	}
-	adjust(taker, &stat, found->path);
+	adjust(taker, &stat);
 	if ((ret = add_inode(taker, &stat, found->target, inode_out, &is_new, err)) < 0)
 		return ret;
 	if (found->is_item && dw_class_of_mode(stat.mode) == CLASS_REG)
@@ -293,7 +289,7 @@ int dw_take_found_root(struct taker *taker, const struct found *found, dwarfs_er
 	bool is_new;
 	int ret;
 
-	adjust(taker, &stat, "");
+	adjust(taker, &stat);
 	if ((ret = add_inode(taker, &stat, (struct span){ 0 }, &inode, &is_new, err)) < 0)
 		return ret;
 	if ((ret = count_entry(taker, &stat, true, err)) < 0 ||

@@ -162,7 +162,9 @@ static void round_time(int64_t *seconds, uint32_t *nanoseconds, uint64_t resolut
 	}
 	*nanoseconds = 0;
 	over = *seconds % step;
-	*seconds -= over < 0 ? over + step : over;
+	if (over < 0)
+		over += step;
+	*seconds = *seconds < INT64_MIN + over ? INT64_MIN : *seconds - over;
 }
 
 static void format_time(char text[VALUE_ROOM], int64_t seconds, uint32_t nanoseconds,

@@ -32,7 +32,7 @@ static struct listed describe(const dwarfs_stat *stat)
 		.target = NO_TEXT,
 		.xattrs = NO_TEXT,
 		.size = dwarfs_stat_bytes(stat),
-		.seconds = (int64_t)dwarfs_stat_seconds(stat, DWARFS_MTIME),
+		.seconds = dwarfs_stat_seconds(stat, DWARFS_MTIME),
 		.nanoseconds = dwarfs_stat_nanoseconds(stat, DWARFS_MTIME),
 		.mode = dwarfs_stat_mode(stat),
 		.uid = dwarfs_stat_uid(stat),

@@ -10,6 +10,8 @@
 /* Borrowed texts. */
 struct history_record {
 	uint16_t major, minor, patch;
+	/* Upstream's dwarfsck requires a branch, which is not written here, unless this is
+	 * true, and a description always; without them it fails. */
 	bool is_release;
 	const char *description; /* name and version of the writer */
 	const char *system_id;

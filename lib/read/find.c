@@ -258,7 +258,7 @@ static int time_index(int time)
 	return time >= DWARFS_ATIME && time <= DWARFS_BTIME ? time : DWARFS_MTIME;
 }
 
-uint64_t dwarfs_stat_seconds(const dwarfs_stat *stat, int time)
+int64_t dwarfs_stat_seconds(const dwarfs_stat *stat, int time)
 {
 	return stat->seconds[time_index(time)];
 }
@@ -266,4 +266,33 @@ uint64_t dwarfs_stat_seconds(const dwarfs_stat *stat, int time)
 uint32_t dwarfs_stat_nanoseconds(const dwarfs_stat *stat, int time)
 {
 	return stat->nanoseconds[time_index(time)];
+}
+
+uint32_t dwarfs_stat_invalid(const dwarfs_stat *stat)
+{
+	return stat->invalid;
+}
+
+const char *dwarfs_attribute_name(uint32_t attribute)
+{
+	switch (attribute) {
+	case DWARFS_ATTRIBUTE_MODE:
+		return "mode";
+	case DWARFS_ATTRIBUTE_UID:
+		return "owner";
+	case DWARFS_ATTRIBUTE_GID:
+		return "group";
+	case DWARFS_ATTRIBUTE_NLINK:
+		return "link count";
+	case DWARFS_ATTRIBUTE_ATIME:
+		return "access time";
+	case DWARFS_ATTRIBUTE_MTIME:
+		return "modification time";
+	case DWARFS_ATTRIBUTE_CTIME:
+		return "change time";
+	case DWARFS_ATTRIBUTE_BTIME:
+		return "birth time";
+	default:
+		return NULL;
+	}
 }

@@ -12,6 +12,7 @@
 #include <dwarfs/image.h>
 
 #include "read/rules_categories.h"
+#include "read/attributes.h"
 #include "read/view.h"
 
 #define MAX_NAME_BYTES	      255
@@ -69,68 +70,73 @@ static void warn(struct checker *checker, const char *message)
 		checker->report(checker->user, DWARFS_FINDING_WARNING, message);
 }
 
-static uint64_t record_count(const struct view *view)
+/* The inode that a record is of. */
+static uint64_t inode_of_record(const struct view *view, uint64_t record)
 {
-	return view->inodes.count;
+	if (view->has_dir_entries)
+		return record;
+	return dw_column_get(&view->inodes, view->inode.inode, record);
 }
 
 /* -- inodes -------------------------------------------------------------------------- */
 
+/* Each inode has a record that points back at it, and each record an inode. */
 static bool check_records(struct checker *checker)
 {
 	const struct view *view = checker->view;
-	const struct inode_columns *c = &view->inode;
 
-	for (uint64_t i = 0; i < record_count(view); i++) {
-		uint64_t mode_index = dw_column_get(&view->inodes, c->mode_index, i);
-		uint64_t owner = dw_column_get(&view->inodes, c->owner_index, i);
-		uint64_t group = dw_column_get(&view->inodes, c->group_index, i);
-		uint64_t mode;
+	if (view->has_dir_entries)
+		return true;
+	for (uint64_t record = 0; record < view->inodes.count; record++)
+		if (inode_of_record(view, record) >= view->inode_count)
+			return broken(checker, "entry %" PRIu64 " has no inode", record);
+	for (uint32_t inode = 0; inode < view->inode_count; inode++) {
+		uint64_t record = dw_column_get(&view->entry_table,
+						view->entry_table_item, inode);
 
-		if (mode_index >= view->modes.count)
-			return broken(checker, "inode %" PRIu64 " has no mode", i);
-		mode = dw_column_get(&view->modes, view->modes_item, mode_index);
-		if (dw_class_of_mode((unsigned)mode) < 0)
-			return broken(checker, "inode %" PRIu64 " has no file type", i);
-		if (view->uids.count > 0 && owner >= view->uids.count)
-			return broken(checker, "inode %" PRIu64 " has no owner", i);
-		if (view->gids.count > 0 && group >= view->gids.count)
-			return broken(checker, "inode %" PRIu64 " has no group", i);
+		if (record >= view->inodes.count ||
+		    inode_of_record(view, record) != inode)
+			return broken(checker, "inode %" PRIu32 " has no record", inode);
 	}
 	return true;
 }
 
-static int class_of_record(const struct view *view, uint64_t record)
+static void tell_attribute(struct checker *checker, uint32_t inode, uint64_t record,
+			   uint32_t bit)
 {
-	uint64_t index = dw_column_get(&view->inodes, view->inode.mode_index, record);
+	uint32_t mode;
 
-	return dw_class_of_mode(
-		(unsigned)dw_column_get(&view->modes, view->modes_item, index));
+	if (bit == DWARFS_ATTRIBUTE_MODE &&
+	    dw_record_raw_mode(checker->view, record, &mode))
+		broken(checker,
+		       "inode %" PRIu32 " has the mode %" PRIo32
+		       ", which does not fit its number: inodes are sorted by type",
+		       inode, mode);
+	else
+		broken(checker, "inode %" PRIu32 " has no valid %s", inode,
+		       dwarfs_attribute_name(bit));
 }
 
-/* Inodes are numbered by class, and a record belongs to the inode that points at it. */
-static bool check_numbering(struct checker *checker)
+/* The first of each kind. */
+static void check_attributes(struct checker *checker)
 {
 	const struct view *view = checker->view;
+	uint32_t told = view->bad_times ? DWARFS_ATTRIBUTE_TIMES : 0;
 
-	for (uint32_t inode = 0; inode < view->inode_count; inode++) {
-		uint64_t record = inode;
+	for (size_t i = 0; i < view->damage_count; i++)
+		broken(checker, "%s", view->damage[i]);
+	for (uint64_t record = 0; record < view->inodes.count; record++) {
+		uint32_t inode = (uint32_t)inode_of_record(view, record);
+		uint32_t invalid = dw_view_record_invalid(view, inode, record) & ~told;
 
-		if (!view->has_dir_entries) {
-			record = dw_column_get(&view->entry_table, view->entry_table_item,
-					       inode);
-			if (record >= view->inodes.count ||
-			    dw_column_get(&view->inodes, view->inode.inode, record) !=
-				    inode)
-				return broken(checker, "inode %" PRIu32 " has no record",
-					      inode);
-		}
-		if (class_of_record(view, record) != (int)dw_view_class(view, inode))
-			return broken(checker,
-				      "inodes are not sorted by type, at %" PRIu32,
-				      inode);
+		if (view->mtime_only)
+			invalid &= ~(uint32_t)(DWARFS_ATTRIBUTE_ATIME |
+					       DWARFS_ATTRIBUTE_CTIME);
+		told |= invalid;
+		for (uint32_t bit = 1; invalid != 0; invalid &= ~bit, bit <<= 1)
+			if (invalid & bit)
+				tell_attribute(checker, inode, record, bit);
 	}
-	return true;
 }
 
 /* Every entry names an inode; every inode is named; only files may be named twice. */
@@ -148,12 +154,6 @@ static bool check_references(struct checker *checker)
 
 		if (ret < 0)
 			return broken_by(checker, ret, error);
-		if (!view->has_dir_entries &&
-		    class_of_record(view, entry) != (int)dw_view_class(view, inode))
-			return broken(checker,
-				      "entry %" PRIu32
-				      " has the inode of another file type",
-				      entry);
 		if (seen[inode] && view->has_dir_entries &&
 		    dw_view_class(view, inode) != CLASS_REG)
 			return broken(checker,
@@ -164,20 +164,6 @@ static bool check_references(struct checker *checker)
 	for (uint32_t inode = 0; inode < view->inode_count; inode++)
 		if (!seen[inode])
 			return broken(checker, "inode %" PRIu32 " has no name", inode);
-	return true;
-}
-
-static bool check_times(struct checker *checker)
-{
-	const struct view *view = checker->view;
-
-	for (uint64_t record = 0; record < record_count(view); record++) {
-		auto_error dwarfs_error *error = NULL;
-		int ret = dw_view_check_record(view, record, &error);
-
-		if (ret < 0)
-			return broken_by(checker, ret, error);
-	}
 	return true;
 }
 
@@ -667,8 +653,10 @@ int dw_view_check(struct view *view, uint32_t block_count, dw_report_fn report,
 	bool files;
 
 	/* What comes later takes for granted what was checked before. */
-	if (!check_packed(&checker) || !check_records(&checker) ||
-	    !check_numbering(&checker) || !check_references(&checker))
+	if (!check_packed(&checker) || !check_records(&checker))
+		return checker.first_code;
+	check_attributes(&checker);
+	if (!check_references(&checker))
 		return checker.first_code;
 	if (check_directories(&checker))
 		check_names(&checker);
@@ -679,7 +667,6 @@ int dw_view_check(struct view *view, uint32_t block_count, dw_report_fn report,
 	if (files && check_file_sizes(&checker))
 		check_size_cache(&checker);
 	check_allocated_cache(&checker);
-	check_times(&checker);
 	check_categories(&checker);
 	check_category_metadata(&checker);
 	return checker.first_code;

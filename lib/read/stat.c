@@ -2,10 +2,12 @@
 /*
  * read/stat: the attributes of inodes and entries, and the chunks of files.
  *
- * Indices that the metadata holds are checked here, at each use.
+ * Indices that the metadata holds are checked here, at each use. Sizes and chunks must be
+ * right; other attributes may be invalid, see read/attributes.h.
  */
 #include <dwarfs/walk.h>
 
+#include "read/attributes.h"
 #include "read/sums.h"
 #include "read/view.h"
 
@@ -26,23 +28,6 @@ int dw_view_record(const struct view *view, uint32_t inode, uint64_t *record_out
 		return corrupt(err, "an inode has no record");
 	*record_out = record;
 	return 0;
-}
-
-static inline int record_mode(const struct view *view, uint64_t record,
-			      uint32_t *mode_out, dwarfs_error **err)
-{
-	uint64_t index = dw_column_get32(&view->inodes, view->inode.mode_index, record);
-
-	if (index >= view->modes.count)
-		return corrupt(err, "an inode has a mode that does not exist");
-	*mode_out = dw_column_get32(&view->modes, view->modes_item, index);
-	return 0;
-}
-
-int dw_view_record_mode(const struct view *view, uint64_t record, uint32_t *mode_out,
-			dwarfs_error **err)
-{
-	return record_mode(view, record, mode_out, err);
 }
 
 enum inode_class dw_view_class(const struct view *view, uint32_t inode)
@@ -338,77 +323,6 @@ static void set_device(const struct view *view, uint32_t inode, struct extent *e
 		(uint32_t)((device & 0xFF) | ((device >> 12) & ~UINT64_C(0xFF)));
 }
 
-/* Most often all have one owner: then there is no column for it. */
-static inline int owner(const struct view *view, const struct table *ids,
-			struct column item, struct column column, uint64_t record,
-			uint32_t *id_out, dwarfs_error **err)
-{
-	uint32_t index = 0;
-
-	if (column.mask)
-		index = dw_column_get32(&view->inodes, column, record);
-	if (ids->count == 0) {
-		*id_out = index;
-		return 0;
-	}
-	if (index >= ids->count)
-		return corrupt(err, "an inode has an owner or group that does not exist");
-	*id_out = item.mask ? dw_column_get32(ids, item, index) : 0;
-	return 0;
-}
-
-struct moment {
-	uint64_t seconds;
-	uint32_t nanoseconds;
-};
-
-static inline int get_time(const struct view *view, uint64_t record, int time,
-			   struct moment *moment_out, dwarfs_error **err)
-{
-	struct column subsec = view->inode.subsec[time];
-	uint64_t offset = dw_column_get(&view->inodes, view->inode.offset[time], record);
-	uint64_t seconds, nanoseconds = 0;
-
-	if (!dw_add(view->timestamp_base, offset, &seconds) ||
-	    !dw_mul(seconds, view->time_resolution, &seconds) || seconds > INT64_MAX)
-		return corrupt(err, "an inode has an impossible time");
-	if (subsec.mask && (!dw_mul(dw_column_get(&view->inodes, subsec, record),
-				    view->subsecond_multiplier, &nanoseconds) ||
-			    nanoseconds >= 1000000000))
-		return corrupt(err, "an inode has an impossible time");
-	moment_out->seconds = seconds;
-	moment_out->nanoseconds = (uint32_t)nanoseconds;
-	return 0;
-}
-
-/* A birth at the start of 1970 is one that is not known. */
-static inline int get_times(const struct view *view, uint64_t record,
-			    struct moment moments[4], dwarfs_error **err)
-{
-	int ret;
-
-	if ((ret = get_time(view, record, DWARFS_MTIME, &moments[DWARFS_MTIME], err)) < 0)
-		return ret;
-	moments[DWARFS_BTIME] = (struct moment){ 0 };
-	if (view->has_btime &&
-	    (ret = get_time(view, record, DWARFS_BTIME, &moments[DWARFS_BTIME], err)) < 0)
-		return ret;
-	if (view->mtime_only) {
-		moments[DWARFS_ATIME] = moments[DWARFS_CTIME] = moments[DWARFS_MTIME];
-		return 0;
-	}
-	if ((ret = get_time(view, record, DWARFS_ATIME, &moments[DWARFS_ATIME], err)) < 0)
-		return ret;
-	return get_time(view, record, DWARFS_CTIME, &moments[DWARFS_CTIME], err);
-}
-
-int dw_view_check_record(const struct view *view, uint64_t record, dwarfs_error **err)
-{
-	struct moment moments[4];
-
-	return get_times(view, record, moments, err);
-}
-
 static int other_extent(const struct view *view, uint32_t inode, enum inode_class class,
 			struct extent *extent, dwarfs_error **err)
 {
@@ -451,37 +365,44 @@ static inline int record_stat(const struct view *view, uint32_t inode, uint64_t 
 {
 	enum inode_class class = dw_view_class(view, inode);
 	struct extent extent = { .nlink = 1 };
-	struct moment times[4];
-	uint32_t mode, uid, gid;
+	struct dwarfs_stat stat = { .inode = inode };
 	int ret;
 
 	dw_table_prefetch(&view->inodes, record);
-	if ((ret = get_extent(view, inode, record, class, &extent, err)) < 0 ||
-	    (ret = record_mode(view, record, &mode, err)) < 0 ||
-	    (ret = owner(view, &view->uids, view->uids_item, view->inode.owner_index,
-			 record, &uid, err)) < 0 ||
-	    (ret = owner(view, &view->gids, view->gids_item, view->inode.group_index,
-			 record, &gid, err)) < 0 ||
-	    (ret = get_times(view, record, times, err)) < 0)
+	if ((ret = get_extent(view, inode, record, class, &extent, err)) < 0)
 		return ret;
-	if (dw_class_of_mode(mode) != (int)class)
-		return corrupt(err, "an inode has the number of another file type");
-	*stat_out = (struct dwarfs_stat){
-		.inode = inode,
-		.mode = mode,
-		.uid = uid,
-		.gid = gid,
-		.nlink = extent.nlink,
-		.rdev_major = extent.rdev_major,
-		.rdev_minor = extent.rdev_minor,
-		.bytes = extent.bytes,
-		.allocated_bytes = extent.allocated_bytes,
-		.seconds = { times[0].seconds, times[1].seconds, times[2].seconds,
-			     times[3].seconds },
-		.nanoseconds = { times[0].nanoseconds, times[1].nanoseconds,
-				 times[2].nanoseconds, times[3].nanoseconds },
-	};
+	stat.mode = dw_record_mode(view, record, class, &stat.invalid);
+	if (stat.mode == 0)
+		return corrupt(err, "a device or special has no valid mode");
+	stat.uid = dw_record_uid(view, record, &stat.invalid);
+	stat.gid = dw_record_gid(view, record, &stat.invalid);
+	dw_record_times(view, record, &stat);
+	if (extent.nlink == 0) {
+		extent.nlink = 1;
+		stat.invalid |= DWARFS_ATTRIBUTE_NLINK;
+	}
+	stat.nlink = extent.nlink;
+	stat.rdev_major = extent.rdev_major;
+	stat.rdev_minor = extent.rdev_minor;
+	stat.bytes = extent.bytes;
+	stat.allocated_bytes = extent.allocated_bytes;
+	*stat_out = stat;
 	return 0;
+}
+
+uint32_t dw_view_record_invalid(const struct view *view, uint32_t inode, uint64_t record)
+{
+	struct dwarfs_stat stat = { 0 };
+
+	dw_record_mode(view, record, dw_view_class(view, inode), &stat.invalid);
+	dw_record_uid(view, record, &stat.invalid);
+	dw_record_gid(view, record, &stat.invalid);
+	dw_record_times(view, record, &stat);
+	if (view->has_nlink && dw_view_class(view, inode) == CLASS_REG &&
+	    dw_column_get32(&view->inodes, view->inode.nlink_minus_one, record) ==
+		    UINT32_MAX)
+		stat.invalid |= DWARFS_ATTRIBUTE_NLINK;
+	return stat.invalid;
 }
 
 int dw_view_inode_stat(const struct view *view, uint32_t inode, struct dwarfs_stat *stat,

@@ -43,8 +43,9 @@ struct dwarfs_stat {
 	uint32_t nlink;
 	uint32_t rdev_major, rdev_minor;
 	uint64_t bytes, allocated_bytes;
-	uint64_t seconds[4]; /* by dwarfs_time */
+	int64_t seconds[4]; /* by dwarfs_time */
 	uint32_t nanoseconds[4];
+	uint32_t invalid; /* bits of dwarfs_attribute */
 };
 
 struct view {
@@ -91,6 +92,9 @@ struct view {
 	bool has_create_timestamp;
 	bool has_features_set;
 	uint64_t time_resolution, subsecond_multiplier;
+	bool bad_times;	       /* none is valid */
+	const char *damage[8]; /* findings of dw_view_load(): what contents do not need */
+	size_t damage_count;
 	bool mtime_only, has_btime, has_nlink;
 	bool packed_chunk_table, packed_directories, packed_shared_files;
 	bool has_self_entries;
@@ -129,6 +133,10 @@ DW_DEFINE_AUTO(view, struct view *, dw_view_free)
 
 /* view_load.c, for dw_view_new(): find the tables, and see that they fit together. */
 int dw_view_load(struct view *view, uint32_t block_count, dwarfs_error **err);
+
+/* classes.c, for dw_view_load(): where each class of inodes begins, and how many files
+ * share their contents. */
+int dw_view_find_classes(struct view *view, dwarfs_error **err);
 
 /* Unpack all packed tables. Each function that needs one does it by itself. */
 int dw_view_unpack(const struct view *view, dwarfs_error **err);
@@ -169,11 +177,9 @@ int dw_view_inode_stat(const struct view *view, uint32_t inode, struct dwarfs_st
 int dw_view_entry_stat(const struct view *view, uint32_t entry, struct dwarfs_stat *stat,
 		       dwarfs_error **err);
 
-/* Where the attributes of an inode are, and the mode they have. */
+/* Where the attributes of an inode are. */
 int dw_view_record(const struct view *view, uint32_t inode, uint64_t *record_out,
 		   dwarfs_error **err);
-int dw_view_record_mode(const struct view *view, uint64_t record, uint32_t *mode_out,
-			dwarfs_error **err);
 
 static inline uint32_t dw_view_class_count(const struct view *view,
 					   enum inode_class class)
@@ -181,8 +187,8 @@ static inline uint32_t dw_view_class_count(const struct view *view,
 	return view->first_of_class[class + 1] - view->first_of_class[class];
 }
 
-/* Whether the times of a record are possible. */
-int dw_view_check_record(const struct view *view, uint64_t record, dwarfs_error **err);
+/* Which attributes of a record of this inode have no valid value. */
+uint32_t dw_view_record_invalid(const struct view *view, uint32_t inode, uint64_t record);
 
 /* The class of an inode that exists. */
 enum inode_class dw_view_class(const struct view *view, uint32_t inode);

@@ -14,6 +14,13 @@ static int corrupt(dwarfs_error **err, const char *what)
 	return dw_fail(err, DWARFS_ERR_CORRUPT, "metadata: %s", what);
 }
 
+/* Remember damage that the check reports; contents can be read all the same. */
+static void note(struct view *view, const char *damage)
+{
+	if (view->damage_count < sizeof(view->damage) / sizeof(*view->damage))
+		view->damage[view->damage_count++] = damage;
+}
+
 /* -- finding fields ------------------------------------------------------------------ */
 
 static struct frozen_node field(const struct view *view, int id)
@@ -151,6 +158,21 @@ static int copy_strings(const struct view *view, struct frozen_node node,
 
 /* -- loading ------------------------------------------------------------------------- */
 
+/* Times are not needed for contents. */
+static void set_resolution(struct view *view, uint64_t resolution, bool has_multiplier,
+			   uint64_t multiplier)
+{
+	if (resolution == 0)
+		note(view, "the time resolution is zero");
+	if (has_multiplier && (multiplier == 0 || multiplier >= 1000000000))
+		note(view, "the resolution of fractions of a second is invalid");
+	else if (has_multiplier && resolution != 1)
+		note(view, "times have fractions of a second and a time resolution");
+	view->bad_times = view->damage_count > 0;
+	view->time_resolution = resolution ? resolution : 1;
+	view->subsecond_multiplier = view->bad_times ? 0 : multiplier;
+}
+
 static int load_options(struct view *view, dwarfs_error **err)
 {
 	struct frozen_node options;
@@ -173,13 +195,7 @@ static int load_options(struct view *view, dwarfs_error **err)
 	    (ret = flag(view, options, OPT_HAS_BTIME, &view->has_btime, err)) < 0 ||
 	    (ret = flag(view, options, OPT_INODES_HAVE_NLINK, &view->has_nlink, err)) < 0)
 		return ret;
-	if (resolution == 0)
-		return corrupt(err, "the time resolution is zero");
-	if (has_multiplier &&
-	    (multiplier == 0 || multiplier >= 1000000000 || resolution != 1))
-		return corrupt(err, "the resolution of sub-second times is impossible");
-	view->time_resolution = resolution;
-	view->subsecond_multiplier = multiplier;
+	set_resolution(view, resolution, has_multiplier, multiplier);
 	return 0;
 }
 
@@ -300,11 +316,57 @@ static int load_size_cache(struct view *view, dwarfs_error **err)
 		     err);
 }
 
+static int category_tables(struct view *view, dwarfs_error **err)
+{
+	struct frozen_node node;
+	int ret;
+
+	if ((ret = optional(view, MD_CATEGORY_NAMES, &node, NULL, err)) < 0 ||
+	    (ret = copy_strings(view, node, &view->categories, err)) < 0)
+		return ret;
+	return optional_numbers(view, MD_BLOCK_CATEGORIES, 32, &view->block_categories,
+				&view->block_categories_item, err);
+}
+
+/* What is damaged counts as absent: contents do not need categories. */
+static int load_categories(struct view *view, dwarfs_error **err)
+{
+	int ret = category_tables(view, NULL);
+
+	if (ret == DWARFS_ERR_NOMEM)
+		return dw_fail_nomem(err);
+	if (ret == 0)
+		return 0;
+	note(view, "the categories of blocks cannot be read");
+	view->block_categories = (struct table){ 0 };
+	for (char **name = view->categories; name && *name; name++)
+		free(*name);
+	free(view->categories);
+	view->categories = dw_calloc(1, sizeof(*view->categories));
+	return view->categories ? 0 : dw_fail_nomem(err);
+}
+
+/* Nor who wrote the image. */
+static int load_version(struct view *view, dwarfs_error **err)
+{
+	struct frozen_node node;
+	struct span version;
+	bool is_set;
+	int ret = optional(view, MD_DWARFS_VERSION, &node, &is_set, err);
+
+	if (ret < 0 || !is_set)
+		return ret;
+	if (dw_frozen_string(&view->frozen, node, &version, NULL) < 0) {
+		note(view, "the version of the writer cannot be read");
+		return 0;
+	}
+	view->dwarfs_version = strndup((const char *)version.data, version.size);
+	return view->dwarfs_version ? 0 : dw_fail_nomem(err);
+}
+
 static int load_facts(struct view *view, dwarfs_error **err)
 {
 	struct frozen_node root = dw_frozen_root(&view->frozen), node;
-	struct span version;
-	bool is_set;
 	int ret;
 
 	view->path_separator = '/';
@@ -322,19 +384,9 @@ static int load_facts(struct view *view, dwarfs_error **err)
 	    (ret = optional(view, MD_FEATURES, &node, &view->has_features_set, err)) <
 		    0 ||
 	    (ret = copy_strings(view, node, &view->features, err)) < 0 ||
-	    (ret = optional(view, MD_CATEGORY_NAMES, &node, NULL, err)) < 0 ||
-	    (ret = copy_strings(view, node, &view->categories, err)) < 0 ||
-	    (ret = optional_numbers(view, MD_BLOCK_CATEGORIES, 32,
-				    &view->block_categories, &view->block_categories_item,
-				    err)) < 0 ||
-	    (ret = optional(view, MD_DWARFS_VERSION, &node, &is_set, err)) < 0)
+	    (ret = load_categories(view, err)) < 0)
 		return ret;
-	if (!is_set)
-		return 0;
-	if ((ret = dw_frozen_string(&view->frozen, node, &version, err)) < 0)
-		return ret;
-	view->dwarfs_version = strndup((const char *)version.data, version.size);
-	return view->dwarfs_version ? 0 : dw_fail_nomem(err);
+	return load_version(view, err);
 }
 
 static int check_features(const struct view *view, dwarfs_error **err)
@@ -385,94 +437,6 @@ static int check_counts(struct view *view, dwarfs_error **err)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "metadata: the block size %" PRIu64 " is no power of two",
 			       view->block_size);
-	return 0;
-}
-
-static int inode_class(const struct view *view, uint32_t inode, int *class_out,
-		       dwarfs_error **err)
-{
-	uint64_t record;
-	uint32_t mode;
-	int ret;
-
-	if ((ret = dw_view_record(view, inode, &record, err)) < 0 ||
-	    (ret = dw_view_record_mode(view, record, &mode, err)) < 0)
-		return ret;
-	*class_out = dw_class_of_mode(mode);
-	if (*class_out < 0)
-		return corrupt(err, "an inode has an unknown file type");
-	return 0;
-}
-
-/* Inodes are sorted by class: find where each begins. */
-static int find_classes(struct view *view, dwarfs_error **err)
-{
-	for (int class = CLASS_DIR; class < CLASS_COUNT; class ++) {
-		uint32_t low = view->first_of_class[class], high = view->inode_count;
-
-		while (low < high) {
-			uint32_t middle = low + (high - low) / 2;
-			int found, ret = inode_class(view, middle, &found, err);
-
-			if (ret < 0)
-				return ret;
-			if (found <= class)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		view->first_of_class[class + 1] = low;
-	}
-	return 0;
-}
-
-/* -- comparing ----------------------------------------------------------------------- */
-
-/* How many files share their contents with others. What is packed is not summed up for
- * that: the chunk table has a place for each file that does not, for each content that
- * is shared, and one more. */
-static int count_shared(struct view *view, dwarfs_error **err)
-{
-	uint64_t files = dw_view_class_count(view, CLASS_REG);
-	uint64_t shared = view->shared_files.count, distinct = 0;
-
-	if (!view->has_dir_entries &&
-	    (view->packed_chunk_table || view->packed_directories ||
-	     view->packed_shared_files))
-		return corrupt(err, "tables are packed in a format without packing");
-	if (shared > files)
-		return corrupt(err, "more files are shared than there are");
-	if (view->packed_shared_files) {
-		distinct = shared;
-		if (view->chunk_table.count < distinct + 1 ||
-		    view->chunk_table.count - distinct - 1 > files)
-			return corrupt(
-				err, "the chunk table does not fit the number of files");
-		shared = files - (view->chunk_table.count - distinct - 1);
-		if (shared < 2 * distinct || (shared > 0 && distinct == 0))
-			return corrupt(
-				err, "the chunk table does not fit the number of files");
-	} else if (shared > 0) {
-		/* The table is sorted, so its last value is the largest. */
-		distinct = dw_column_get(&view->shared_files, view->shared_files_item,
-					 shared - 1) +
-			   1;
-	}
-	view->shared_count = shared;
-	view->unique_files = files - shared;
-	if (view->chunk_table.count != view->unique_files + distinct + 1)
-		return corrupt(err, "the chunk table does not fit the number of files");
-	return 0;
-}
-
-static int check_classes(struct view *view, dwarfs_error **err)
-{
-	if (dw_view_class_count(view, CLASS_DIR) != view->directory_count)
-		return corrupt(err, "the number of directories does not fit the inodes");
-	if (dw_view_class_count(view, CLASS_LNK) != view->symlink_table.count)
-		return corrupt(err, "the number of links does not fit the inodes");
-	if (dw_view_class_count(view, CLASS_DEV) != view->devices.count)
-		return corrupt(err, "the number of devices does not fit the inodes");
 	return 0;
 }
 
@@ -533,8 +497,7 @@ int dw_view_load(struct view *view, uint32_t block_count, dwarfs_error **err)
 				   view->entry_count, &view->names, err)) < 0 ||
 	    (ret = dw_strings_load(&view->frozen, MD_SYMLINKS, MD_COMPACT_SYMLINKS,
 				   view->inode_count, &view->symlinks, err)) < 0 ||
-	    (ret = find_classes(view, err)) < 0 || (ret = check_classes(view, err)) < 0 ||
-	    (ret = count_shared(view, err)) < 0)
+	    (ret = dw_view_find_classes(view, err)) < 0)
 		return ret;
 	files = dw_view_class_count(view, CLASS_REG);
 	if (view->size_cache.count > files || view->allocated_cache.count > files)

@@ -357,12 +357,24 @@ class Attributes(Archives):
         self.assertEqual(os.stat(os.path.join(out, "b")).st_mtime_ns, TIME * NANO)
 
     def test_times_before_1970(self):
-        early = pax((b"mtime", b"-86400.5")) + header(b"a")
-        result = self.put(early + header(b"b") + header(b"c", kind=b"1", linkname=b"a") + END)
-        self.assertIn("before 1970 are stored as 1970, which the format begins with: those of 1 "
-                      "entry", result.err)
-        self.assertEqual(os.stat(os.path.join(self.unpack(), "a")).st_mtime_ns, 0)
-        self.assertNotIn("1970", self.put(early + END, "--set-time=1").err)
+        """A number with a fraction is what it says: -1.5 is later than -2."""
+        times = {b"-86400.5": -86400 * NANO - NANO // 2, b"-1.25": -125 * NANO // 100,
+                 b"-2004047999": -2004047999 * NANO, b"-61.999999999": -62 * NANO + 1,
+                 b"13585190400.75": 13585190400 * NANO + 75 * NANO // 100}
+        data = b"".join(pax((b"mtime", text)) + header(b"a%d" % number)
+                        for number, text in enumerate(times))
+        self.assertNotIn("1970", self.put(data + END).err)
+        out = self.unpack()
+        for number, (text, expected) in enumerate(times.items()):
+            self.assertEqual(os.stat(os.path.join(out, f"a{number}")).st_mtime_ns, expected, text)
+        # In base 256, as GNU tar has them.
+        early = tarfile.TarInfo("early")
+        early.mtime = -60
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT) as archive:
+            archive.addfile(early)
+        self.put(packed.getvalue())
+        self.assertEqual(os.stat(os.path.join(self.unpack(), "early")).st_mtime, -60)
 
     def test_ids(self):
         big = 4000000000

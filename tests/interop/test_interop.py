@@ -16,6 +16,7 @@ import tarfile
 import tempfile
 
 import absent
+import dated
 import rich
 import tap
 import tree
@@ -108,6 +109,11 @@ def unescape(field):
     return "".join(table[next(parts)] if part == "\\" else part for part in parts).encode()
 
 
+def signed(number):
+    """Times before 1970 are stored modulo 2^64."""
+    return number - (1 << 64) if number >> 63 else number
+
+
 def read(reader, image):
     done = subprocess.run([reader, image], capture_output=True)
     assert done.returncode == 0, f"the reader refuses it: {done.stderr.decode()}"
@@ -117,7 +123,7 @@ def read(reader, image):
         assert unescape(path) not in rows, f"{path} is listed twice"
         rows[unescape(path)] = {
             "type": kind, "mode": int(mode, 8), "uid": int(uid), "gid": int(gid),
-            "mtime": int(mtime) * NANO, "size": int(size), "inode": int(inode),
+            "mtime": signed(int(mtime)) * NANO, "size": int(size), "inode": int(inode),
             "rdev": None if rdev == "-" else (os.major(int(rdev)), os.minor(int(rdev))),
             "target": unescape(target) if kind == "l" else None,
             "sha256": sha256 if kind == "f" else None}
@@ -174,6 +180,15 @@ def main():
                   {path: row for path, row in expected.items() if row["type"] != "s"}, image,
                   ["-l", "1"])
             os.unlink(archive)
+        # The reader takes offsets of 32 bits, and no sum that wraps around: one image cannot have
+        # all of them, nor times before and after 1970.
+        for years in [[year] for year in dated.YEARS] + [[1906, 1969], [1970, 2038, 2100]]:
+            with suite.case("times of " + ", ".join(map(str, years))):
+                folder = os.path.join(scratch, f"dated-{years[0]}-{len(years)}")
+                dated.make(folder, years, own=years[0])
+                for options in (["-l1"], ["-l7", "--time-resolution=1ns"]):
+                    check(mkdwarfs, reader, folder, walker.describe(folder), image, options)
+                os.unlink(image)
         with suite.case("an empty directory"):
             empty = os.path.join(scratch, "empty")
             os.mkdir(empty)
