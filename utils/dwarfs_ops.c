@@ -60,10 +60,22 @@ static struct timespec time_of(const dwarfs_stat *stat, int time)
 	};
 }
 
+/* What the image has no valid value for is shown with a default. */
+static void tell_damage(const dwarfs_stat *stat)
+{
+	uint32_t invalid = dwarfs_stat_invalid(stat);
+
+	for (uint32_t bit = 1; invalid != 0; invalid &= ~bit, bit <<= 1)
+		if (invalid & bit)
+			tool_log(DWARFS_LOG_WARN, "inode %" PRIu32 ": no valid %s",
+				 dwarfs_stat_inode(stat), dwarfs_attribute_name(bit));
+}
+
 static void fill_attributes(const struct settings *settings, const dwarfs_stat *stat,
 			    struct stat *out)
 {
 	uint64_t allocated = dwarfs_stat_allocated_bytes(stat);
+	const uint32_t owners = DWARFS_ATTRIBUTE_UID | DWARFS_ATTRIBUTE_GID;
 
 	*out = (struct stat){
 		.st_ino = ino_of(dwarfs_stat_inode(stat)),
@@ -82,6 +94,10 @@ static void fill_attributes(const struct settings *settings, const dwarfs_stat *
 	};
 	if (settings->readonly)
 		out->st_mode &= ~(mode_t)0222;
+	tell_damage(stat);
+	/* Nobody knows about whom these bits are. */
+	if (dwarfs_stat_invalid(stat) & owners && !S_ISDIR(out->st_mode))
+		out->st_mode &= ~(mode_t)(S_ISUID | S_ISGID);
 }
 
 static void fill_entry(const struct mounted *mounted, const dwarfs_stat *stat,
@@ -259,6 +275,41 @@ struct listing {
 	size_t room, used;
 };
 
+static void tell_entry(dwarfs_entry entry, const dwarfs_error *err)
+{
+	tool_log(DWARFS_LOG_ERROR, "entry %" PRIu32 ": %s", entry,
+		 dwarfs_error_message(err));
+}
+
+/*
+ * What a listing says of an entry; 0 when it has no name that can be one, and is left out.
+ * One without attributes is listed all the same: the kernel will ask for them. Damage of
+ * one entry must not hide those that follow.
+ */
+static int describe_entry(const struct listing *listing, dwarfs_entry number,
+			  char name[DWARFS_NAME_ROOM], struct fuse_entry_param *entry)
+{
+	const dwarfs_image *image = listing->mounted->image;
+	auto_handle(dwarfs_error) *err = NULL;
+	auto_handle(dwarfs_error) *why = NULL;
+	dwarfs_inode inode;
+
+	if (dwarfs_entry_name(image, number, name, DWARFS_NAME_ROOM, NULL, &err) < 0 ||
+	    dwarfs_entry_inode(image, number, &inode, &err) < 0) {
+		tell_entry(number, err);
+		return 0;
+	}
+	if (dwarfs_entry_stat(image, number, listing->stat, &why) < 0) {
+		tell_entry(number, why);
+		entry->attr.st_ino = ino_of(inode);
+		return 1;
+	}
+	fill_entry(listing->mounted, listing->stat, entry);
+	if (listing->plus && S_ISREG(entry->attr.st_mode))
+		ahead_note_entry(listing->mounted->ahead, inode, number);
+	return 1;
+}
+
 /*
  * Add the item at a place: 0 is ".", 1 is "..", the rest are the entries. 1 when it was
  * added, 0 when it does not fit.
@@ -277,16 +328,9 @@ static int list_item(struct listing *listing, uint64_t place, dwarfs_error **err
 		strcpy(name, "..");
 		ret = dwarfs_dir_parent(image, listing->dir, &inode, err);
 	} else if (place > 1) {
-		dwarfs_entry number = listing->first + (dwarfs_entry)(place - 2);
-
-		if ((ret = dwarfs_entry_name(image, number, name, sizeof(name), NULL,
-					     err)) == 0)
-			ret = dwarfs_entry_stat(image, number, listing->stat, err);
-		if (ret == 0)
-			fill_entry(listing->mounted, listing->stat, &entry);
-		if (ret == 0 && listing->plus && S_ISREG(entry.attr.st_mode))
-			ahead_note_entry(listing->mounted->ahead,
-					 dwarfs_stat_inode(listing->stat), number);
+		if (!describe_entry(listing, listing->first + (dwarfs_entry)(place - 2),
+				    name, &entry))
+			return 1;
 	}
 	if (ret < 0)
 		return ret;

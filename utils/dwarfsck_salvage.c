@@ -79,8 +79,10 @@ static int list_lost(const dwarfs_image *image, const struct settings *s,
 	return ret < 0 ? tool_fail(err, NULL) : 0;
 }
 
-/* Returns how many entries failed; UINT64_MAX when nothing could be written. */
-static uint64_t extract_all(const dwarfs_image *image, const struct settings *s)
+/* Returns how many entries failed; UINT64_MAX when nothing could be written. Those with
+ * defaults for damaged attributes are counted apart. */
+static uint64_t extract_all(const dwarfs_image *image, const struct settings *s,
+			    uint64_t *damaged_out)
 {
 	const bool show = !s->quiet && isatty(STDERR_FILENO);
 	auto_progress struct progress *progress =
@@ -100,7 +102,8 @@ static uint64_t extract_all(const dwarfs_image *image, const struct settings *s)
 	if (dwarfs_extract_to_directory(extract, s->salvage, &err) == 0)
 		return 0;
 	failures = dwarfs_extract_failures(extract);
-	if (failures > 0)
+	*damaged_out = dwarfs_extract_damaged(extract);
+	if (failures > 0 || *damaged_out > 0)
 		return failures; /* each was told by the log */
 	tool_fail(err, NULL);
 	return UINT64_MAX;
@@ -109,7 +112,8 @@ static uint64_t extract_all(const dwarfs_image *image, const struct settings *s)
 static int salvage_files(const dwarfs_image *image, const struct settings *s)
 {
 	struct count count = { 0 };
-	const uint64_t failures = extract_all(image, s);
+	uint64_t damaged = 0;
+	const uint64_t failures = extract_all(image, s, &damaged);
 	int ret;
 
 	if (failures == UINT64_MAX)
@@ -126,7 +130,7 @@ static int salvage_files(const dwarfs_image *image, const struct settings *s)
 			 dwarfs_image_block_count(image),
 			 s->zeros && count.lost ? " and have zeros there" : "", failures,
 			 failures == 1 ? "y" : "ies");
-	return ret || failures > 0 || count.lost > 0 ||
+	return ret || failures > 0 || damaged > 0 || count.lost > 0 ||
 	       dwarfs_image_metadata_is_damaged(image);
 }
 

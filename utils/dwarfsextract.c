@@ -99,7 +99,7 @@ static int extract_image(const struct settings *settings, const dwarfs_image *im
 {
 	auto_handle(dwarfs_error) *err = NULL;
 	auto_handle(dwarfs_extract) *extract = NULL;
-	uint64_t failures;
+	uint64_t failures, damaged;
 	int ret;
 
 	if (dwarfs_extract_new(image, &extract, &err) < 0 ||
@@ -116,6 +116,12 @@ static int extract_image(const struct settings *settings, const dwarfs_image *im
 	if (ret == 0)
 		return 0;
 	failures = dwarfs_extract_failures(extract);
+	damaged = dwarfs_extract_damaged(extract);
+	if (failures == 0 && damaged > 0 && ret != DWARFS_ERR_CANCELLED)
+		return tool_error("%s: everything was extracted, with defaults for "
+				  "attributes that the image does not have (see the "
+				  "warnings)",
+				  settings->input);
 	if (ret == DWARFS_ERR_CANCELLED || !settings->continue_on_error || failures == 0)
 		return tool_fail(err, "%s: extraction aborted", settings->input);
 	return tool_error("extraction finished with %llu error%s",

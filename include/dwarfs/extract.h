@@ -136,7 +136,8 @@ DWARFS_API void dwarfs_extract_set_cancel(dwarfs_extract *extract, dwarfs_cancel
  * @param extract  an extraction
  * @param path     the directory
  * @param err      receives the first failure; may be NULL
- * @return 0, or the code of the first failure; what was written before it stays
+ * @return 0, or the code of the first failure; what was written before it stays. See also
+ *         dwarfs_extract_damaged()
  *
  * Threads: one. Since 0.1.
  */
@@ -145,6 +146,20 @@ DWARFS_API int dwarfs_extract_to_directory(dwarfs_extract *extract, const char *
 
 /** @return how many entries failed in the last run. Threads: one. Since 0.1. */
 DWARFS_API uint64_t dwarfs_extract_failures(const dwarfs_extract *extract);
+
+/**
+ * How many entries of the last run are there with contents, but with defaults for attributes
+ * that the image has no valid value for (see dwarfs_stat_invalid()): a mode for the owner only,
+ * the owner and group 65534 without setuid and setgid bits, times without a fraction. Each is a
+ * warning in the log of the image's context. Extended attributes that cannot be read at all
+ * count as one more.
+ *
+ * Such entries never end a run. When nothing else fails, dwarfs_extract_to_directory() returns
+ * DWARFS_ERR_CORRUPT or DWARFS_ERR_CHECKSUM after everything was written.
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API uint64_t dwarfs_extract_damaged(const dwarfs_extract *extract);
 
 DWARFS_END_DECLS
 

@@ -9,6 +9,9 @@
 #include "extract/attributes.h"
 #include "extract/xattrs.h"
 
+/* For chown(): leave it as it is. */
+#define NO_ID UINT32_MAX
+
 static struct timespec time_of(const dwarfs_stat *stat, int time)
 {
 	return (struct timespec){
@@ -37,6 +40,11 @@ struct attributes dw_job_attributes(const struct job *job, const dwarfs_stat *st
 		attributes.drop_setgid = attributes.gid != extract->gid;
 		attributes.gid = extract->gid;
 	}
+	/* Nobody knows about whom these bits are. */
+	if (dwarfs_stat_invalid(stat) & DWARFS_ATTRIBUTE_UID || attributes.uid == NO_ID)
+		attributes.drop_setuid = true;
+	if (dwarfs_stat_invalid(stat) & DWARFS_ATTRIBUTE_GID || attributes.gid == NO_ID)
+		attributes.drop_setgid = true;
 	return attributes;
 }
 
@@ -55,17 +63,23 @@ bool dw_attributes_are_more(const struct job *job, dwarfs_inode inode)
 	       dwarfs_xattr_at(job->image, inode, 0, &name, &value, &bytes, NULL) != 0;
 }
 
-/* The mode is set again after attributes that change it. */
+/* The mode is set again after attributes that change it. What the image cannot give costs
+ * the extended attributes only. */
 static int restore_xattrs(struct job *job, dwarfs_inode inode, int dir, const char *name,
 			  struct owned *owned, dwarfs_error **err)
 {
+	auto_error dwarfs_error *why = NULL;
 	int ret;
 
 	if (!dw_attributes_are_more(job, inode))
 		return 0;
-	ret = dw_xattrs_restore(job->image, inode, dir, name, owned, &job->losses, err);
+	ret = dw_xattrs_restore(job->image, inode, dir, name, owned, &job->losses, &why);
 	dw_owned_forget_mode(owned);
-	return ret;
+	if (ret == DWARFS_ERR_CORRUPT || ret == DWARFS_ERR_CHECKSUM) {
+		dw_job_note_xattrs(job, why);
+		return 0;
+	}
+	return ret < 0 ? dw_error_copy(err, ret, why) : 0;
 }
 
 static int restore_fd(struct job *job, dwarfs_inode inode, int fd,

@@ -118,6 +118,7 @@ static void close_job(struct job *job)
 	dw_fd_close(job->root_fd);
 	free(job->path);
 	dwarfs_error_free(job->first);
+	dwarfs_error_free(job->damage);
 	pthread_mutex_destroy(&job->lock);
 }
 
@@ -135,14 +136,17 @@ static int make_all(struct job *job, dwarfs_error **err)
 	return 0;
 }
 
-/* The first failure, if there was one. */
+/* The first failure, if there was one, or the first damage. */
 static int outcome(struct job *job, dwarfs_error **err)
 {
-	if (job->first_code == 0)
+	bool has_failed = job->first_code != 0;
+	int code = has_failed ? job->first_code : job->damage_code;
+
+	if (code == 0)
 		return 0;
 	if (err)
-		*err = dw_steal(job->first);
-	return job->first_code;
+		*err = has_failed ? dw_steal(job->first) : dw_steal(job->damage);
+	return code;
 }
 
 static int run(struct job *job, dwarfs_error **err)
@@ -165,10 +169,11 @@ static int run(struct job *job, dwarfs_error **err)
 	if (ret == 0 && !atomic_load(&job->abandoned))
 		ret = dw_folders_finish(job, err);
 	dw_xattr_losses_tell(&job->losses, job->image);
-	if (ret < 0 || (ret = outcome(job, err)) < 0)
-		return ret;
-	atomic_store(&job->counts.shown, DWARFS_ROOT);
-	return dw_progress_enter(&job->progress, DWARFS_PHASE_DONE, err);
+	if (ret == 0 && job->first_code == 0) {
+		atomic_store(&job->counts.shown, DWARFS_ROOT);
+		ret = dw_progress_enter(&job->progress, DWARFS_PHASE_DONE, err);
+	}
+	return ret < 0 ? ret : outcome(job, err);
 }
 
 int dwarfs_extract_to_directory(dwarfs_extract *extract, const char *path,
@@ -188,7 +193,7 @@ int dwarfs_extract_to_directory(dwarfs_extract *extract, const char *path,
 		extract->owners_given
 			? extract->owners
 			: dw_may_set_owners() || extract->uid_given || extract->gid_given;
-	extract->failures = 0;
+	extract->failures = extract->damaged = 0;
 	if (pthread_mutex_init(&job.lock, NULL) != 0)
 		return dw_fail_nomem(err);
 	dw_files_init(&job.files);
@@ -198,6 +203,7 @@ int dwarfs_extract_to_directory(dwarfs_extract *extract, const char *path,
 	job.progress.refresh_user = &job;
 	ret = run(&job, err);
 	extract->failures = atomic_load(&job.counts.failures);
+	extract->damaged = atomic_load(&job.counts.damaged);
 	close_job(&job);
 	return ret;
 }

@@ -56,6 +56,7 @@ static int make_dir(struct job *job, struct hand *hand, struct dir *dir,
 	if ((ret = find_place(job, hand, dir, &place, err)) < 0 ||
 	    (ret = dwarfs_entry_stat(job->image, dir->entry, hand->stat, err)) < 0)
 		return ret;
+	dw_job_note_damage(job, dir->entry, hand->stat);
 	attributes = dw_job_attributes(job, hand->stat);
 	ret = dw_create_dir(place.parent, place.name, dw_create_mode(&attributes));
 	if (ret == -EEXIST) {
@@ -203,6 +204,7 @@ static void finish_root(struct job *job)
 	int ret = dwarfs_entry_stat(job->image, root->entry, hand->stat, &why);
 
 	if (ret == 0) {
+		dw_job_note_damage(job, root->entry, hand->stat);
 		attributes = dw_job_attributes(job, hand->stat);
 		ret = restore_fd(job, root, job->root_fd, &attributes, &why);
 	}

@@ -5,6 +5,8 @@
  * Takes what is to be done for each of many entries, and shares it out among threads. The
  * thread of the caller looks after them, or does everything by itself.
  */
+#include <stdio.h>
+
 #include "base/context.h"
 #include "extract/job.h"
 #include "pool/crew.h"
@@ -14,6 +16,9 @@
 
 /* Fewer than this are not worth a thread. */
 #define FEW 256
+
+/* For the names of all attributes. */
+#define NAMES_ROOM 128
 
 /* -- failures ------------------------------------------------------------------------ */
 
@@ -59,6 +64,72 @@ void dw_job_fail(struct job *job, dwarfs_entry entry, int code, dwarfs_error *wh
 void dw_job_miss(struct job *job)
 {
 	atomic_fetch_add(&job->counts.failures, 1);
+}
+
+/* -- damage -------------------------------------------------------------------------- */
+
+static void note_first(struct job *job, int code, dwarfs_error *why)
+{
+	pthread_mutex_lock(&job->lock);
+	if (job->damage_code == 0) {
+		job->damage_code = code;
+		job->damage = dw_steal(why);
+	}
+	pthread_mutex_unlock(&job->lock);
+	dwarfs_error_free(why);
+}
+
+/* "mode, owner" */
+static void list_names(uint32_t attributes, char *text, size_t room)
+{
+	size_t length = 0;
+
+	text[0] = '\0';
+	for (uint32_t bit = 1; attributes != 0; attributes &= ~bit, bit <<= 1)
+		if ((attributes & bit) && length < room)
+			length += (size_t)snprintf(text + length, room - length, "%s%s",
+						   length ? ", " : "",
+						   dwarfs_attribute_name(bit));
+}
+
+void dw_job_note_damage(struct job *job, dwarfs_entry entry, const dwarfs_stat *stat)
+{
+	uint32_t invalid = dwarfs_stat_invalid(stat);
+	auto_free char *path = NULL;
+	dwarfs_error *why = NULL;
+	char names[NAMES_ROOM];
+	int ret;
+
+	if (invalid == 0)
+		return;
+	/* Those that are not stored are as invalid as the one that they are taken from. */
+	if (dwarfs_image_is_mtime_only(job->image))
+		invalid &= ~(uint32_t)(DWARFS_ATTRIBUTE_ATIME | DWARFS_ATTRIBUTE_CTIME);
+	list_names(invalid, names, sizeof(names));
+	path = dw_plan_path(&job->plan, job->target, entry);
+	ret = dw_fail(&why, DWARFS_ERR_CORRUPT,
+		      "%s: the image has no valid value for: %s; a default is used",
+		      path ? path : "", names);
+	if (path)
+		dw_error_at_path(&why, ret, path);
+	dw_log(dwarfs_image_context(job->image), DWARFS_LOG_WARN, "%s",
+	       dwarfs_error_message(why));
+	atomic_fetch_add(&job->counts.damaged, 1);
+	note_first(job, ret, why);
+}
+
+void dw_job_note_xattrs(struct job *job, const dwarfs_error *why)
+{
+	dwarfs_error *copy = NULL;
+	int code = dwarfs_error_code(why);
+
+	if (atomic_exchange(&job->lost_xattrs, true))
+		return;
+	dw_error_copy(&copy, code, why);
+	dw_log(dwarfs_image_context(job->image), DWARFS_LOG_WARN,
+	       "the extended attributes are lost: %s", dwarfs_error_message(why));
+	atomic_fetch_add(&job->counts.damaged, 1);
+	note_first(job, code, copy);
 }
 
 /* -- those who watch ----------------------------------------------------------------- */

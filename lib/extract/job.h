@@ -28,7 +28,7 @@ struct dwarfs_extract {
 	dwarfs_progress_fn progress;
 	void *progress_user;
 	const dwarfs_cancel *cancel;
-	uint64_t failures;
+	uint64_t failures, damaged;
 };
 
 /* What one thread has for itself. */
@@ -39,7 +39,7 @@ struct hand {
 
 /* Numbers for the progress, from all threads. */
 struct counts {
-	atomic_uint_least64_t bytes_done, bytes_out, items_done, failures;
+	atomic_uint_least64_t bytes_done, bytes_out, items_done, failures, damaged;
 	_Atomic dwarfs_entry shown;
 };
 
@@ -67,10 +67,13 @@ struct job {
 	struct counts counts;
 	uint64_t token; /* of names of files under way */
 	struct xattr_losses losses;
+	atomic_bool lost_xattrs; /* those of the image cannot be read */
 
 	pthread_mutex_t lock; /* of what follows */
 	int first_code;	      /* of the first failure */
 	dwarfs_error *first;
+	int damage_code; /* of the first damage that was made up for */
+	dwarfs_error *damage;
 };
 
 /* Count the failure of an entry, tell the log, and stop unless told to go on. Takes why.
@@ -79,6 +82,13 @@ void dw_job_fail(struct job *job, dwarfs_entry entry, int code, dwarfs_error *wh
 
 /* Count an entry that cannot be made because of a failure that was told already. */
 void dw_job_miss(struct job *job);
+
+/* Tell the log, and count, when the image has no valid value for an attribute of an entry
+ * that is being made; it is made all the same. Threads: any. */
+void dw_job_note_damage(struct job *job, dwarfs_entry entry, const dwarfs_stat *stat);
+
+/* The same for extended attributes, once for all. Takes nothing. */
+void dw_job_note_xattrs(struct job *job, const dwarfs_error *why);
 
 /* Let those who watch know, and see whether they want to stop; only from the thread of
  * the caller. */

@@ -104,3 +104,8 @@ uint64_t dwarfs_extract_failures(const dwarfs_extract *extract)
 {
 	return extract->failures;
 }
+
+uint64_t dwarfs_extract_damaged(const dwarfs_extract *extract)
+{
+	return extract->damaged;
+}

@@ -137,6 +137,7 @@ static int take_other(struct survey *survey, dwarfs_entry entry, const dwarfs_st
 	if ((ret = is_skipped(job, mode, err)) != 0)
 		return ret < 0 ? ret : 0;
 	dw_plan_need(&job->plan, dir);
+	dw_job_note_damage(job, entry, stat);
 	if (!S_ISREG(mode))
 		return dw_entries_add(&job->others, entry, err);
 	job->progress.items_total++;

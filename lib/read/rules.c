@@ -11,8 +11,8 @@
 
 #include <dwarfs/image.h>
 
-#include "read/rules_categories.h"
 #include "read/attributes.h"
+#include "read/rules_categories.h"
 #include "read/view.h"
 
 #define MAX_NAME_BYTES	      255
