@@ -29,7 +29,8 @@ import dataclasses
 import os
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 RELEASES = ("1.0.2 1.0.5 1.1.3 1.2.0 1.2.4 1.4.1 1.6.0 1.8.3 1.9.0 1.10.2 1.10.5 1.11.0 1.12.1 "
             "1.14.0 1.14.2 1.16.1").split()
@@ -54,10 +55,10 @@ class Dice:
     def below(self, limit: int) -> int:
         return int(self.random() * limit)
 
-    def pick(self, items: list) -> str:
+    def pick(self, items: Sequence[Any]) -> Any:
         return items[int(self.random() * len(items))]
 
-    def common(self, items: list) -> str:
+    def common(self, items: Sequence[Any]) -> Any:
         """One of the first rather than one of the last, about as words of a text."""
         value = self.random()
         return items[int(len(items) * value * value * value)]
