@@ -30,8 +30,9 @@ import os
 import random
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeVar
 
+Item = TypeVar("Item")
 RELEASES = ("1.0.2 1.0.5 1.1.3 1.2.0 1.2.4 1.4.1 1.6.0 1.8.3 1.9.0 1.10.2 1.10.5 1.11.0 1.12.1 "
             "1.14.0 1.14.2 1.16.1").split()
 INDENTED = 7  # so many releases have everything in a namespace
@@ -55,10 +56,10 @@ class Dice:
     def below(self, limit: int) -> int:
         return int(self.random() * limit)
 
-    def pick(self, items: Sequence[Any]) -> Any:
+    def pick(self, items: Sequence[Item]) -> Item:
         return items[int(self.random() * len(items))]
 
-    def common(self, items: Sequence[Any]) -> Any:
+    def common(self, items: Sequence[Item]) -> Item:
         """One of the first rather than one of the last, about as words of a text."""
         value = self.random()
         return items[int(len(items) * value * value * value)]

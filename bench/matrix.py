@@ -109,7 +109,8 @@ class Report:
                cell: Callable[[str, str], Cell | None],
                means: Callable[[str, list[float]], bool] | None = None) -> str:
         """A table of the sets: a row each, but for those without any cell, then the means."""
-        rows, values = [], {column: [] for column in columns}
+        rows: list[str] = []
+        values: dict[str, list[float]] = {column: [] for column in columns}
         for name in self.sets:
             cells = [cell(name, column) or Cell() for column in columns]
             for column, made in zip(columns, cells):

@@ -161,7 +161,7 @@ class Tables:
         self.articles = [(f"{self.dice.pick(self.words)}-{number:05}",
                           99 + self.dice.below(90000)) for number in range(3000)]
 
-    def measurements(self, count: int) -> Iterator[tuple]:
+    def measurements(self, count: int) -> Iterator[tuple[int | float | str, ...]]:
         dice, stations = self.dice, 64
         state = [[dice.below(300), 9800 + dice.below(500), dice.below(1000)]
                  for _ in range(stations)]
@@ -175,7 +175,7 @@ class Tables:
                    now[0] / 10, now[1] / 10, now[2] / 10,
                    "OK" if dice.below(50) else dice.pick(["LATE", "LOW BATTERY", "RETRY"]))
 
-    def customers(self, count: int) -> Iterator[tuple]:
+    def customers(self, count: int) -> Iterator[tuple[int | float | str, ...]]:
         dice = self.dice
         for number in range(count):
             first, last = dice.common(self.words), dice.common(self.words)
@@ -184,7 +184,7 @@ class Tables:
                    f"{first.capitalize()} {last.capitalize()}", f"{first}.{last}@example.org",
                    dice.common(self.words).capitalize(), START - dice.below(10**8))
 
-    def orders(self, count: int) -> Iterator[tuple]:
+    def orders(self, count: int) -> Iterator[tuple[int | float | str, ...]]:
         dice = self.dice
         for number in range(count):
             article, price = dice.common(self.articles)
