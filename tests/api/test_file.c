@@ -483,9 +483,46 @@ static void threads_read_at_once_with_room_for_all(void **state)
 	read_with_threads(*state, 64 << 20);
 }
 
+static void chunks_say_where_the_bytes_are(void **state)
+{
+	dwarfs_image *image = open_image(*state, NULL);
+	static const char *const names[] = { "big", "sparse", "empty", "dir/sub/deep" };
+	dwarfs_error *err = NULL;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		dwarfs_file *file = open_file(image, names[i]);
+		const uint64_t count = dwarfs_file_chunk_count(file);
+		uint64_t at = 0, offset, bytes, hole;
+		int64_t block;
+
+		for (uint64_t k = 0; k < count; k++) {
+			assert_success(
+				dwarfs_file_chunk(file, k, &block, &offset, &bytes, &err),
+				err);
+			assert_true(bytes > 0);
+			assert_true(block < (int64_t)dwarfs_image_block_count(image));
+			assert_true(block < 0 ? offset == 0
+					      : offset + bytes <= 1 << BLOCK_BITS);
+			assert_success(dwarfs_file_seek_hole(file, at, &hole, &err), err);
+			assert_int_equal(hole == at, block < 0);
+			at += bytes;
+		}
+		assert_int_equal(at, dwarfs_file_bytes(file));
+		assert_int_equal(count == 0, strcmp(names[i], "empty") == 0);
+		block = 77;
+		assert_failure(
+			dwarfs_file_chunk(file, count, &block, &offset, &bytes, &err),
+			DWARFS_ERR_RANGE, err);
+		assert_int_equal(block, 77);
+		dwarfs_file_free(file);
+	}
+	dwarfs_image_free(image);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(chunks_say_where_the_bytes_are),
 		cmocka_unit_test(reads_give_what_is_on_disk_at_any_place),
 		cmocka_unit_test(only_files_have_contents),
 		cmocka_unit_test(holes_are_found),

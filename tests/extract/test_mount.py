@@ -277,6 +277,23 @@ with suite.case("extended attributes"):
         assert "chunks" not in json.loads(os.getxattr(path, "user.dwarfs.inodeinfo"))
         assert is_running(pid)
 
+with suite.case("the chunks of a file, with holes and categories, as far as they fit"):
+    tree = place("chunked")
+    os.makedirs(tree)
+    with open(tree + "/holes", "wb") as out:
+        for number in range(300):
+            out.seek(number << 16)
+            out.write(b"%d" % number * 500)
+    write(tree + "/noise", os.urandom(1 << 20))
+    image = pack(tree, "-l1", "--categorize=incompressible")
+    with mount.mounted(image) as path:
+        info = json.loads(os.getxattr(path + "/holes", "user.dwarfs.inodeinfo"))
+        assert len(info["chunks"]) == 256 < info["chunk_count"], info["chunk_count"]
+        assert any("hole" in chunk for chunk in info["chunks"]), info["chunks"]
+        info = json.loads(os.getxattr(path + "/noise", "user.dwarfs.inodeinfo"))
+        assert {chunk["category"] for chunk in info["chunks"]} == {"incompressible"}, info
+        assert sum(chunk["size"] for chunk in info["chunks"]) == 1 << 20
+
 with suite.case("owner, group and write permissions can be replaced"):
     with mount.mounted(upstream("data"), "-o", "uid=4242,gid=2323,readonly,blocksize=64k") as path:
         for folder, directories, files in os.walk(path):
