@@ -14,9 +14,13 @@
 #define PAGE_BYTES ((size_t)64 << 10)
 #define PAGE_COUNT 64
 
-/* As bytes compared: what opening a file takes, and how many bytes are read in the time
- * of one. */
-#define WORK_OF_OPEN 4096
+/* Files that stay open: the runs of a page come from few files, in turns. */
+#define OPEN_SOURCES 4
+
+/* As bytes compared: what opening a file takes, a call to read it, and how many bytes are
+ * read in the time of one. */
+#define WORK_OF_OPEN 16384
+#define WORK_OF_CALL 2048
 #define WORK_OF_READ 8
 
 struct run {
@@ -33,6 +37,12 @@ struct page {
 	uint64_t limit; /* what was stored at this place and beyond was still in memory */
 };
 
+/* A file that stays open to be read again. */
+struct open_source {
+	struct source source;
+	uint32_t content; /* DW_NONE: none is open */
+};
+
 struct history {
 	struct build_run *run;
 	const struct tree *tree;
@@ -47,6 +57,8 @@ struct history {
 	size_t run_count, run_room;
 	struct page pages[PAGE_COUNT];
 	uint8_t *page_bytes; /* of all of them */
+	struct open_source sources[OPEN_SOURCES];
+	size_t next_source; /* that is closed for another one */
 	uint64_t work;
 };
 
@@ -67,6 +79,8 @@ int dw_history_new(struct build_run *run, const struct tree *tree,
 	history->ram_blocks = (size_t)(ram_bytes / block_bytes) + 1;
 	history->ring = dw_calloc(history->ram_blocks, sizeof(struct block *));
 	history->page_bytes = dw_pages_new(PAGE_COUNT * PAGE_BYTES);
+	for (size_t i = 0; i < OPEN_SOURCES; i++)
+		history->sources[i].content = DW_NONE;
 	if (!history->ring || !history->page_bytes)
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < PAGE_COUNT; i++)
@@ -78,10 +92,19 @@ int dw_history_new(struct build_run *run, const struct tree *tree,
 	return 0;
 }
 
+static void close_source(struct open_source *open)
+{
+	if (open->content != DW_NONE)
+		dw_source_end(&open->source);
+	open->content = DW_NONE;
+}
+
 void dw_history_free(struct history *history)
 {
 	if (!history)
 		return;
+	for (size_t i = 0; i < OPEN_SOURCES; i++)
+		close_source(&history->sources[i]);
 	for (size_t i = 0; history->ring && i < history->ram_blocks; i++)
 		dw_block_release(history->compressor, history->ring[i]);
 	dw_pages_free(history->page_bytes, PAGE_COUNT * PAGE_BYTES);
@@ -147,21 +170,34 @@ static size_t find_run(const struct history *history, uint64_t place)
 	return low;
 }
 
+/* The open source of some contents, or NULL. */
+static struct source *open_source(struct history *history, uint32_t content)
+{
+	struct open_source *open;
+
+	for (size_t i = 0; i < OPEN_SOURCES; i++)
+		if (history->sources[i].content == content)
+			return &history->sources[i].source;
+	open = &history->sources[history->next_source];
+	history->next_source = (history->next_source + 1) % OPEN_SOURCES;
+	close_source(open);
+	history->work += WORK_OF_OPEN;
+	if (dw_source_begin(history->run, history->tree, history->contents, content,
+			    &open->source) < 0)
+		return NULL;
+	open->content = content;
+	return &open->source;
+}
+
 /* Some bytes of a file, if it is still as it was. */
 static bool read_again(struct history *history, uint32_t content, uint64_t offset,
 		       uint8_t *out, size_t size)
 {
-	struct source source;
-	bool is_good = false;
+	struct source *source = open_source(history, content);
 
-	history->work += WORK_OF_OPEN + size / WORK_OF_READ;
-	if (dw_source_begin(history->run, history->tree, history->contents, content,
-			    &source) < 0)
-		return false;
-	is_good = dw_source_read_at(&source, out, size, offset) == (int64_t)size &&
-		  dw_source_is_unchanged(&source) == 1;
-	dw_source_end(&source);
-	return is_good;
+	history->work += WORK_OF_CALL + size / WORK_OF_READ;
+	return source && dw_source_read_at(source, out, size, offset) == (int64_t)size &&
+	       dw_source_is_unchanged(source) == 1;
 }
 
 /* Where the blocks that are still in memory begin: what is there may yet change. */

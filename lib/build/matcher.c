@@ -11,9 +11,15 @@
 #include "base/bytes.h"
 #include "build/matcher.h"
 
-/* Bytes that may be compared in vain for each byte of data, and at most in a row. */
-#define CREDIT_PER_BYTE 4
-#define MAX_CREDIT	((int64_t)1 << 20)
+/*
+ * Bytes that may be compared without finding a match: for each byte of data, and saved up
+ * at most. Near-equal files need some 10 for each byte, most of it to read old bytes again,
+ * in stretches of many MiB: with 4 and 1 MiB, 16 releases of a compiler (751 MiB of
+ * different files) had 80 MiB more to pack and their image was 1.6 times as large, in no
+ * less time. 64 take less time than the fastest codec does.
+ */
+#define CREDIT_PER_BYTE 64
+#define MAX_CREDIT	((int64_t)256 << 20)
 
 /* What a look costs at least, in bytes compared. */
 #define COST_OF_LOOK 64
