@@ -13,7 +13,7 @@
 #include "build/categorize/categorize.h"
 #include "build/inputs.h"
 #include "build/needs.h"
-#include "build/order/auction.h"
+#include "build/order/sketch.h"
 #include "build/packer.h"
 #include "build/segment.h"
 #include "build/source.h"
@@ -30,7 +30,7 @@
 #define HISTORY_BYTES  (48 * MIB)
 #define MIN_INDEX      (1 * MIB)
 #define MIN_BLOCK_BITS 16
-#define MIN_SAMPLE     (4 * MIB)
+#define MIN_SHINGLES   ((size_t)1 << 16)
 
 /* Chunks of so many bytes on average have room, and at least of so many; the first within
  * a share of the limit. What is left of the limit is for smaller ones. */
@@ -284,7 +284,7 @@ static uint64_t least_bytes(const struct plan *plan, dwarfs_error **err)
 	least.budget.kept_bytes = 0;
 	fit(&least, NULL, 0, of_size, 0);
 	bytes = most_of(cost(&least), dw_needs_reading(plan->options, &plan->load, 1));
-	bytes = most_of(bytes, dw_needs_order(&plan->load, 0, 0));
+	bytes = most_of(bytes, dw_needs_order(&plan->load, 0, false));
 	return most_of(bytes, dw_needs_metadata(&plan->load, least_chunks(plan)));
 }
 
@@ -367,7 +367,8 @@ int dw_budget_begin(dwarfs_builder *builder, const struct load *load, uint32_t r
 	*budget_out = (struct budget){
 		.readers = readers,
 		.kept_bytes = KEPT_TOTAL_BYTES,
-		.sample_bytes = UINT64_MAX,
+		.shingles = SKETCH_MAX_SHINGLES,
+		.orders_by_heads = true,
 		.max_chunks = UINT64_MAX,
 		.metadata_bytes = UINT64_MAX,
 	};
@@ -391,33 +392,37 @@ int dw_budget_begin(dwarfs_builder *builder, const struct load *load, uint32_t r
 	return 0;
 }
 
-static uint64_t wanted_sample(const struct plan *plan)
+static bool chooses_orders(const struct plan *plan)
 {
-	uint64_t most = 0;
-
 	for (size_t i = 0; i < plan->category_count; i++)
 		if (plan->used[i] && plan->settings[i].order.ops == &dw_order_auto)
-			most = most_of(most,
-				       dw_auction_sample_bytes(&plan->settings[i].codec));
-	return most;
+			return true;
+	return false;
 }
 
-static void plan_sample(struct plan *plan, dwarfs_context *context, uint64_t limit)
+/* How an order is chosen: first without some of the orders, then by a smaller sketch. */
+static void plan_orders(struct plan *plan, dwarfs_context *context, uint64_t limit)
 {
-	uint64_t kept = plan->budget.kept_bytes;
-	uint64_t wanted = wanted_sample(plan), bytes = wanted;
+	struct budget *budget = &plan->budget;
+	uint64_t room = limit > budget->kept_bytes ? limit - budget->kept_bytes : 0;
 
-	while (bytes >= MIN_SAMPLE &&
-	       dw_needs_order(&plan->load, bytes, UINT64_C(1) << plan->block_bits) +
-			       kept >
-		       limit)
-		bytes /= 2;
-	plan->budget.sample_bytes = bytes < MIN_SAMPLE ? 0 : bytes;
-	if (bytes < wanted && bytes < plan->load.bytes)
+	if (!chooses_orders(plan))
+		return;
+	while (budget->shingles > 0 &&
+	       dw_needs_order(&plan->load, budget->shingles, budget->orders_by_heads) >
+		       room) {
+		if (budget->orders_by_heads)
+			budget->orders_by_heads = false;
+		else
+			budget->shingles = budget->shingles > MIN_SHINGLES
+						   ? budget->shingles / 2
+						   : 0;
+	}
+	if (!budget->orders_by_heads)
 		dw_log(context, DWARFS_LOG_VERBOSE,
-		       "memory limit of %" PRIu64 " MiB: samples of %" PRIu64
-		       " MiB to choose an order",
-		       limit / MIB, plan->budget.sample_bytes / MIB);
+		       "memory limit of %" PRIu64
+		       " MiB: %zu shingles, and no fingerprints, to choose an order",
+		       limit / MIB, budget->shingles);
 }
 
 static void plan_chunks(struct plan *plan, uint64_t limit)
@@ -471,7 +476,7 @@ static int plan_for_limit(struct plan *plan, dwarfs_context *context, uint64_t l
 		needed += needed / (KEPT_SHARE - 1) + KEPT_SLAB_BYTES;
 		return refuse(limit, most_of(needed, limit + MIB), err);
 	}
-	plan_sample(plan, context, limit);
+	plan_orders(plan, context, limit);
 	plan->budget.metadata_bytes = limit - dw_needs_records(&plan->load);
 	return 0;
 }
@@ -492,7 +497,8 @@ int dw_budget_plan(dwarfs_builder *builder, const struct load *load,
 	plan = begin(builder, load, used);
 	plan.budget.readers = budget->readers;
 	plan.budget.kept_bytes = budget->kept_bytes;
-	plan.budget.sample_bytes = budget->sample_bytes;
+	plan.budget.shingles = budget->shingles;
+	plan.budget.orders_by_heads = budget->orders_by_heads;
 	plan.budget.metadata_bytes = budget->metadata_bytes;
 	if (limit == 0) {
 		limit = dw_os_machine_bytes() / DEFAULT_SHARE;

@@ -17,7 +17,8 @@ struct budget {
 	uint64_t kept_bytes; /* of small files, so that they need not be read again */
 
 	/* From dw_budget_plan() on. */
-	uint64_t sample_bytes; /* to choose an order by, at most; 0: choose none */
+	size_t shingles;      /* to choose an order by, at most; 0: choose none */
+	bool orders_by_heads; /* among orders that need fingerprints of their own, too */
 	uint32_t workers;
 	uint32_t waiting;	/* blocks that may wait for a worker */
 	uint64_t index_bytes;	/* for anchors, at most */

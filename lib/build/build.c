@@ -83,12 +83,16 @@ static int order_stream(struct build *build, uint32_t stream, size_t from,
 			struct fragment_list *list, dwarfs_error **err)
 {
 	const struct stream *of = &build->contents.streams.list[stream];
+	const struct stream_settings *settings = &build->run.settings[of->category];
+	size_t block_bytes = dw_block_bytes(build->run.options, of);
 	struct order_input order = {
 		.run = &build->run,
 		.tree = &build->tree,
 		.contents = &build->contents,
-		.spec = &build->run.settings[of->category].order,
-		.block_bytes = dw_block_bytes(build->run.options, of),
+		.spec = &settings->order,
+		.block_bytes = block_bytes,
+		.reach_bytes = dw_codec_reach(&settings->codec, block_bytes),
+		.finds_segments = settings->window_bits > 0 && settings->lookback > 0,
 	};
 	int ret = dw_fragments_of(&build->contents, stream, from, list, err);
 
@@ -97,7 +101,7 @@ static int order_stream(struct build *build, uint32_t stream, size_t from,
 	return dw_order_sort(&order, list->numbers, list->count, err);
 }
 
-/* All at once, since samples must be gone before there are blocks. */
+/* All at once, since sketches must be gone before there are blocks. */
 static int order_streams(struct build *build, dwarfs_error **err)
 {
 	size_t count = build->contents.streams.count;
@@ -161,8 +165,8 @@ static int write_streams(struct build *build, struct compressor *compressor,
 		if ((ret = write_stream(build, stream, &build->lists[stream], compressor,
 					err)) < 0)
 			return ret;
-	/* There is no room for another sample, and few will ever be here. */
-	build->budget.sample_bytes = 0;
+	/* There is no room for another sketch, and few will ever be here. */
+	build->budget.shingles = 0;
 	while (end < build->contents.fragment_count) {
 		__attribute__((cleanup(
 			dw_fragment_list_free))) struct fragment_list list = { 0 };

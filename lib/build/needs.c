@@ -7,6 +7,8 @@
  */
 #include "build/needs.h"
 #include "build/categorize/categorize.h"
+#include "build/order/heads.h"
+#include "build/order/sketch.h"
 #include "build/segment.h"
 #include "build/source.h"
 #include "format/freeze.h"
@@ -30,6 +32,11 @@
 #define PER_FRAGMENT	 160 /* while it is put in order */
 #define PER_ENTRY	 48
 #define FROZEN_ENTRY	 24
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 static uint64_t with_waste(uint64_t bytes)
 {
@@ -140,19 +147,17 @@ uint64_t dw_needs_reading(const struct build_options *options, const struct load
 		       (READER_BYTES + dw_categorizers_memory(categorize));
 }
 
-uint64_t dw_needs_order(const struct load *load, uint64_t sample_bytes,
-			uint64_t block_bytes)
+uint64_t dw_needs_order(const struct load *load, uint64_t shingles, bool by_heads)
 {
 	uint64_t bytes = dw_needs_records(load) + load->fragments * PER_FRAGMENT +
 			 load->entries * PER_ENTRY + load->names * sizeof(uint64_t);
 
-	if (sample_bytes > load->bytes)
-		sample_bytes = load->bytes;
-	if (block_bytes > sample_bytes)
-		block_bytes = sample_bytes;
-	/* The sample, its anchors and where they were seen; a fast codec with its window,
-	 * and what it gives. */
-	return bytes + 2 * sample_bytes + 3 * block_bytes + (sample_bytes ? 2 * MIB : 0);
+	if (by_heads)
+		bytes += load->fragments * HEADS_PER_FRAGMENT;
+	if (shingles > 0)
+		bytes += load->fragments * sizeof(struct sketch_piece) + 2 * MIB;
+	return bytes + least_of(shingles, load->bytes / SKETCH_LEAST_BYTES) *
+			       SKETCH_BYTES_PER_SHINGLE;
 }
 
 uint64_t dw_needs_metadata(const struct load *load, uint64_t chunks)

@@ -42,9 +42,9 @@ uint64_t dw_needs_records(const struct load *load);
 uint64_t dw_needs_reading(const struct build_options *options, const struct load *load,
 			  uint32_t readers);
 
-/* While fragments are put in order, with a sample of so many bytes. */
-uint64_t dw_needs_order(const struct load *load, uint64_t sample_bytes,
-			uint64_t block_bytes);
+/* While fragments are put in order, by a sketch of so many shingles, and also by
+ * fingerprints of their heads. */
+uint64_t dw_needs_order(const struct load *load, uint64_t shingles, bool by_heads);
 
 /* While tables are made of so many chunks. */
 uint64_t dw_needs_metadata(const struct load *load, uint64_t chunks);

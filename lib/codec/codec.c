@@ -542,6 +542,15 @@ uint64_t dw_codec_memory(const struct codec_spec *spec, size_t block_bytes)
 	return LEAST_BYTES + members[spec->id].ops->memory(spec, block_bytes);
 }
 
+size_t dw_codec_reach(const struct codec_spec *spec, size_t block_bytes)
+{
+	size_t reach = dw_codec_can_pack(spec->id) ? members[spec->id].ops->reach : 0;
+
+	if (reach == 0 && spec->window_log > 0 && spec->window_log < 31)
+		reach = (size_t)1 << spec->window_log;
+	return reach != 0 && reach < block_bytes ? reach : block_bytes;
+}
+
 bool dw_codec_shrink(struct codec_spec *spec, size_t block_bytes)
 {
 	uint64_t before = dw_codec_memory(spec, block_bytes);

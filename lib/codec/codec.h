@@ -215,6 +215,9 @@ void dw_codec_set_meter(struct codec *codec, atomic_uint_fast64_t *meter);
  */
 uint64_t dw_codec_memory(const struct codec_spec *spec, size_t block_bytes);
 
+/* How far back in a block of this size the compressor finds repeated bytes. */
+size_t dw_codec_reach(const struct codec_spec *spec, size_t block_bytes);
+
 /*
  * Make do with less memory: one step, the one that costs least in ratio. False, and
  * nothing changes, when there is no step left that gains anything worth it.

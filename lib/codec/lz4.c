@@ -17,6 +17,8 @@
 #include "codec/ops.h"
 
 #define SIZE_BYTES	 4
+#define MATCH_REACH 65535 /* of the format */
+
 #define DEFAULT_HC_LEVEL 9
 
 /* What lz4hc packs before it looks at the switch: its slowest level may need a second for
@@ -533,6 +535,7 @@ const struct codec_ops dw_codec_lz4 = {
 	.step = step,
 	.stop = stop,
 	.packs_as = CODEC_LZ4,
+	.reach = MATCH_REACH,
 	.open = open_fast,
 	.close = free,
 	.pack = pack_fast,
@@ -549,6 +552,7 @@ const struct codec_ops dw_codec_lz4hc = {
 	.step = step,
 	.stop = stop,
 	.packs_as = CODEC_LZ4,
+	.reach = MATCH_REACH,
 	.open = open_hc,
 	.close = free,
 	.pack = pack_hc,

@@ -95,6 +95,10 @@ struct codec_ops {
 	/* What is packed carries this id. */
 	enum codec_id packs_as;
 
+	/* How far back in a block a match may begin, in bytes; 0: as far as the window of the
+	 * specification, or the block, goes. */
+	size_t reach;
+
 	/* Make and free the working memory of a compressor; open may be NULL. */
 	int (*open)(const struct codec_spec *spec, size_t block_bytes, void **state_out,
 		    dwarfs_error **err);

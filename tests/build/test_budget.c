@@ -159,7 +159,7 @@ static void plans_do_not_depend_on_workers(void **state)
 			assert_int_equal(fixture.builder.options.block_bits, block_bits);
 			assert_int_equal(budget.index_bytes, first.index_bytes);
 			assert_int_equal(budget.max_chunks, first.max_chunks);
-			assert_int_equal(budget.sample_bytes, first.sample_bytes);
+			assert_int_equal(budget.shingles, first.shingles);
 			assert_int_equal(budget.metadata_bytes, first.metadata_bytes);
 		}
 	}

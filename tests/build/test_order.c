@@ -125,6 +125,7 @@ static struct order_input input_of(struct place *place, const struct order_spec 
 		.contents = &place->contents,
 		.spec = spec,
 		.block_bytes = 1 << 20,
+		.reach_bytes = 1 << 20,
 	};
 }
 
@@ -267,7 +268,7 @@ static void siblings_stand_version_by_version(void **state)
 		set_minhash(place, i, (uint16_t)(100 * (i + 1)));
 	set_minhash(place, 3, 100);
 	set_minhash(place, 4, 200);
-	assert_int_equal(dw_order_sibling_ranks(&input, &ranks, NULL), 0);
+	assert_int_equal(dw_order_sibling_ranks(&input, false, &ranks, NULL), 0);
 	assert_int_equal(dw_order_by_rank(&input, ranks, place->numbers, count, NULL), 0);
 	free(ranks);
 	expect_paths(place, "1.1/l 1.0/m 1.1/m 1.0/n 1.1/n other/m other/z");

@@ -134,12 +134,13 @@ static void spread_is_seen_in_large_blocks(void **state)
 	assert_int_equal(dwarfs_builder_set_order(builder, "auto", NULL), 0);
 	assert_int_equal(build(builder, place), 0);
 	dwarfs_builder_free(builder);
-	by_name = strstr(all_messages(), "order revpath: ");
+	by_name = strstr(all_messages(), "order siblings by name: ");
 	assert_non_null(by_name);
 	assert_int_equal(
-		sscanf(by_name, "order revpath: %*u of %*u sampled bytes, %lf", &times),
+		sscanf(by_name, "order siblings by name: score %*u KiB, %lf", &times),
 		1);
-	/* By path a directory is in one block or two of the three, by revpath in all. */
+	/* By path a directory is in one block or two of the three, next to its
+	 * versions in all. */
 	assert_true(times >= 1.5);
 	dwarfs_image_free(open_image(place));
 }

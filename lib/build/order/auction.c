@@ -1,57 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/auction: which of several orders packs best, measured on a sample.
+ * order/auction: which of several orders packs best, forecast from a sketch.
  *
  * No order is the best for all inputs: several releases of a program get much smaller
  * when their versions stand together, an operating system stays as it is, and files of
- * one day are read together. So each candidate is tried with a fast codec; where
- * the image will not fit into a cache, it also counts over how many blocks the files of a
- * directory are spread.
+ * one day are read together. So each candidate is judged by what segmenter and codec would
+ * find in it, over all of the data, as far as shingles tell; where the image will not fit
+ * into a cache, it also counts over how many blocks the files of a directory are spread.
+ *
+ * On wheels of six releases, images packed with zstd 9 in the orders path, resemblance by
+ * 4 and by 2, siblings, revpath, similarity and nilsimsa are of 36.9, 35.3, 33.7, 28.0,
+ * 29.0, 30.0 and 28.0 MB; fresh bytes were forecast as 82.6, 80.3, 78.0, 70.9, 71.1, 73.1
+ * and 70.8 MB. A sample of 16 MiB packed with zstd 1 put them all within 5 %.
  */
 #include <string.h>
 
 #include "base/context.h"
 #include "build/budget.h"
-#include "build/order/sample.h"
+#include "build/order/auction.h"
+#include "build/order/forecast.h"
 #include "codec/codec.h"
 
-#define SAMPLE_BYTES	  ((uint64_t)64 << 20)
-#define QUICK_BYTES	  ((uint64_t)16 << 20) /* when packing is quick, too */
-#define QUICK_ZSTD_LEVEL  12
 #define CACHED_BYTES	  ((uint64_t)256 << 20)
 #define UNIT_BYTES	  ((uint64_t)4 << 20)
 #define AMPLIFICATION_FEE 0.02	/* share of the size */
 #define WORTH_IT	  0.998 /* of the score of a candidate that is preferred */
 
-static bool packs_quickly(const struct codec_spec *codec)
-{
-	switch (codec->id) {
-	case CODEC_ZSTD:
-		return codec->level <= QUICK_ZSTD_LEVEL;
-	case CODEC_LZMA:
-	case CODEC_BROTLI:
-		return false;
-	default:
-		return true;
-	}
-}
-
-uint64_t dw_auction_sample_bytes(const struct codec_spec *codec)
-{
-	return packs_quickly(codec) ? QUICK_BYTES : SAMPLE_BYTES;
-}
-
-static uint64_t sample_bytes(const struct order_input *input, uint32_t number)
-{
-	const struct contents *contents = input->contents;
-	uint32_t stream = contents->fragments[number].stream;
-	uint32_t category = contents->streams.list[stream].category;
-	const struct stream_settings *settings = dw_stream_settings(input->run, category);
-	uint64_t limit = input->run->budget->sample_bytes;
-	uint64_t bytes = dw_auction_sample_bytes(&settings->codec);
-
-	return limit < bytes ? limit : bytes;
-}
+/* What bytes take when they are packed, in relation to those that are new. */
+#define COST_OF_BRIEF	0.4
+#define COST_OF_MEDIUM	0.1
+#define COST_OF_SEGMENT 0.02
 
 /* -- spread ------------------------------------------------------------------------- */
 
@@ -123,86 +101,80 @@ static uint64_t count_spread(const struct order_input *input, struct units *unit
 
 /* -- the auction -------------------------------------------------------------------- */
 
-static bool parse_codec(struct codec_spec *spec)
+static double score_of(const struct forecast *forecast)
 {
-	static const char *const names[] = { "zstd:level=1", "lz4", "lzma:level=0" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (dw_codec_parse(names[i], spec, NULL) == 0)
-			return true;
-	return false;
+	return forecast->fresh + COST_OF_BRIEF * forecast->brief +
+	       COST_OF_MEDIUM * forecast->medium + COST_OF_SEGMENT * forecast->segments;
 }
 
-static int measure(const struct order_input *input, const struct sample *sample,
-		   struct candidate *candidates, size_t candidate_count, size_t count,
-		   struct codec *codec, dwarfs_error **err)
+static void judge(const struct order_input *input, struct units *units,
+		  struct candidate *candidate, size_t count, const struct forecast *forecast,
+		  uint64_t first_spread, double fee)
+{
+	double share = dw_forecast_kept(forecast) /
+		       (dw_forecast_kept(forecast) + forecast->segments + 1);
+
+	candidate->spread = count_spread(input, units, candidate->numbers, count, share);
+	if (first_spread == 0)
+		first_spread = candidate->spread;
+	candidate->amplification =
+		(double)candidate->spread / (double)(first_spread ? first_spread : 1);
+	candidate->score = score_of(forecast);
+	if (candidate->amplification > 1)
+		candidate->score *= 1 + fee * (candidate->amplification - 1);
+	dw_log(input->run->context, DWARFS_LOG_VERBOSE,
+	       "order %s: score %.0f KiB, %.2f times the blocks; %.0f KiB new, %.0f and %.0f "
+	       "KiB repeated within a block, %.0f KiB elsewhere",
+	       candidate->name, candidate->score / 1024, candidate->amplification,
+	       forecast->fresh / 1024, forecast->brief / 1024, forecast->medium / 1024,
+	       forecast->segments / 1024);
+}
+
+static int judge_all(const struct order_input *input, const struct sketch *sketch,
+		     struct candidate *candidates, size_t candidate_count, size_t count,
+		     dwarfs_error **err)
 {
 	__attribute__((cleanup(free_units))) struct units units = { 0 };
-	uint64_t bytes = 0, first_spread = 0;
 	double fee = 0;
 	int ret = find_units(input, candidates[0].numbers, count, &units, err);
 
-	if (ret < 0)
-		return ret;
-	for (size_t i = 0; i < count; i++)
-		bytes += input->contents->fragments[candidates[0].numbers[i]].size;
-	for (size_t i = 0; i < candidate_count; i++) {
-		struct candidate *candidate = &candidates[i];
-		struct sample_result result;
-		uint64_t spread;
-		double kept;
+	for (size_t i = 0; ret == 0 && i < candidate_count; i++) {
+		struct forecast forecast;
 
-		ret = dw_sample_measure(sample, candidate->numbers, count, codec, &result,
-					err);
-		if (ret < 0)
+		if ((ret = dw_forecast(input, sketch, candidates[i].numbers, count,
+				       &forecast, err)) < 0)
 			return ret;
-		kept = (double)result.kept / (double)sample->size;
-		if (i == 0 && kept * (double)bytes > (double)CACHED_BYTES)
+		if (i == 0 && dw_forecast_kept(&forecast) > (double)CACHED_BYTES)
 			fee = AMPLIFICATION_FEE;
-		spread = count_spread(input, &units, candidate->numbers, count, kept);
-		if (i == 0)
-			first_spread = spread;
-		candidate->packed = result.packed;
-		candidate->amplification = (double)spread / (double)first_spread;
-		candidate->score = (double)result.packed;
-		if (candidate->amplification > 1)
-			candidate->score *= 1 + fee * (candidate->amplification - 1);
-		dw_log(input->run->context, DWARFS_LOG_VERBOSE,
-		       "order %s: %" PRIu64
-		       " of %zu sampled bytes, %.2f times the blocks",
-		       candidate->name, candidate->packed, sample->size,
-		       candidate->amplification);
+		judge(input, &units, &candidates[i], count, &forecast,
+		      i == 0 ? 0 : candidates[0].spread, fee);
+		ret = dw_progress_tick(&input->run->progress, err);
 	}
-	return 0;
+	return ret;
 }
 
-static void cleanup_sample(struct sample *sample)
+static void cleanup_sketch(struct sketch *sketch)
 {
-	dw_sample_free(sample);
+	dw_sketch_free(sketch);
 }
 
 int dw_auction(const struct order_input *input, struct candidate *candidates,
 	       size_t candidate_count, size_t count, size_t *winner_out,
 	       dwarfs_error **err)
 {
-	__attribute__((cleanup(cleanup_sample))) struct sample sample = { 0 };
-	auto_codec struct codec *codec = NULL;
-	struct codec_spec spec;
+	__attribute__((cleanup(cleanup_sketch))) struct sketch sketch = { 0 };
 	size_t winner = 0;
 	int ret;
 
 	*winner_out = 0;
-	if (input->run->budget->sample_bytes == 0 || !parse_codec(&spec))
+	if (input->run->budget->shingles == 0)
 		return 0;
-	if ((ret = dw_sample_take(input, candidates, candidate_count, count,
-				  sample_bytes(input, candidates[0].numbers[0]), &sample,
-				  err)) < 0)
+	if ((ret = dw_sketch_take(input, candidates[0].numbers, count,
+				  input->run->budget->shingles, &sketch, err)) < 0)
 		return ret;
-	if (sample.size == 0)
+	if (sketch.count == 0)
 		return 0;
-	if ((ret = dw_codec_new(&spec, sample.block_bytes, &codec, err)) < 0 ||
-	    (ret = measure(input, &sample, candidates, candidate_count, count, codec,
-			   err)) < 0)
+	if ((ret = judge_all(input, &sketch, candidates, candidate_count, count, err)) < 0)
 		return ret;
 	for (size_t i = 1; i < candidate_count; i++)
 		if (candidates[i].score < candidates[winner].score * WORTH_IT)

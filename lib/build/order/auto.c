@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "base/context.h"
+#include "build/budget.h"
 #include "build/order/auction.h"
+#include "build/order/heads.h"
 
-#define MAX_CANDIDATES 5
+#define MAX_CANDIDATES 8
 
 struct candidates {
 	struct candidate list[MAX_CANDIDATES];
@@ -38,38 +40,94 @@ static int add(struct candidates *candidates, const char *name, const uint32_t *
 	return 0;
 }
 
+/* With files that are alike brought together, as far as they fit into a block. */
+static int add_resembling(const struct order_input *input, struct candidates *candidates,
+			  const uint32_t *by_path, uint32_t *copy, size_t count,
+			  dwarfs_error **err)
+{
+	static const struct {
+		const char *name;
+		unsigned band;
+	} kinds[] = {
+		{ "path, much alike together", 4 },
+		{ "path, alike together", 2 },
+	};
+	int ret;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		memcpy(copy, by_path, count * sizeof(*copy));
+		if ((ret = dw_order_resemble(input, kinds[i].band, input->block_bytes,
+					     copy, count, err)) < 0 ||
+		    (ret = add(candidates, kinds[i].name, copy, count, err)) < 0)
+			return ret;
+	}
+	return 0;
+}
+
+/* With directories of the same names taken as one: of alike contents, and of any. */
+static int add_siblings(const struct order_input *input, struct candidates *candidates,
+			const uint32_t *by_path, uint32_t *copy, size_t count,
+			dwarfs_error **err)
+{
+	static const char *const names[] = { "siblings", "siblings by name" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		auto_free uint32_t *ranks = NULL;
+		int ret;
+
+		memcpy(copy, by_path, count * sizeof(*copy));
+		if ((ret = dw_order_sibling_ranks(input, i == 1, &ranks, err)) < 0 ||
+		    (ret = dw_order_by_rank(input, ranks, copy, count, err)) < 0 ||
+		    (ret = add(candidates, names[i], copy, count, err)) < 0)
+			return ret;
+	}
+	return 0;
+}
+
+/* The orders that a user may name. */
+static int add_named(const struct order_input *input, struct candidates *candidates,
+		     const uint32_t *by_path, uint32_t *copy, size_t count,
+		     dwarfs_error **err)
+{
+	static const char *const names[] = { "similarity", "nilsimsa" };
+	bool is_sorted;
+	int ret;
+
+	memcpy(copy, by_path, count * sizeof(*copy));
+	if ((ret = dw_order_revpath.sort(input, copy, count, err)) < 0 ||
+	    (ret = add(candidates, "revpath", copy, count, err)) < 0)
+		return ret;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct order_spec spec;
+
+		if (!input->run->budget->orders_by_heads)
+			return 0;
+		memcpy(copy, by_path, count * sizeof(*copy));
+		if ((ret = dw_order_parse(names[i], &spec, err)) < 0 ||
+		    (ret = dw_order_by_heads(input, &spec, copy, count, &is_sorted,
+					     err)) < 0 ||
+		    (is_sorted &&
+		     (ret = add(candidates, names[i], copy, count, err)) < 0))
+			return ret;
+	}
+	return 0;
+}
+
 /* From the one that reads best on. The first is by path, and stays in numbers. */
 static int add_all(const struct order_input *input, struct candidates *candidates,
 		   uint32_t *numbers, size_t count, dwarfs_error **err)
 {
-	auto_free uint32_t *ranks = NULL;
 	auto_free uint32_t *copy = dw_calloc(count, sizeof(*copy));
 	int ret;
 
 	if (!copy)
 		return dw_fail_nomem(err);
 	if ((ret = dw_order_path.sort(input, numbers, count, err)) < 0 ||
-	    (ret = add(candidates, "path", numbers, count, err)) < 0)
+	    (ret = add(candidates, "path", numbers, count, err)) < 0 ||
+	    (ret = add_resembling(input, candidates, numbers, copy, count, err)) < 0 ||
+	    (ret = add_siblings(input, candidates, numbers, copy, count, err)) < 0)
 		return ret;
-	for (unsigned band = 4; band >= 2; band -= 2) {
-		memcpy(copy, numbers, count * sizeof(*copy));
-		if ((ret = dw_order_resemble(input, band, input->block_bytes, copy, count,
-					     err)) < 0 ||
-		    (ret = add(candidates,
-			       band == 4 ? "path, much alike together"
-					 : "path, alike together",
-			       copy, count, err)) < 0)
-			return ret;
-	}
-	memcpy(copy, numbers, count * sizeof(*copy));
-	if ((ret = dw_order_sibling_ranks(input, &ranks, err)) < 0 ||
-	    (ret = dw_order_by_rank(input, ranks, copy, count, err)) < 0 ||
-	    (ret = add(candidates, "siblings", copy, count, err)) < 0)
-		return ret;
-	memcpy(copy, numbers, count * sizeof(*copy));
-	if ((ret = dw_order_revpath.sort(input, copy, count, err)) < 0)
-		return ret;
-	return add(candidates, "revpath", copy, count, err);
+	return add_named(input, candidates, numbers, copy, count, err);
 }
 
 static int sort(const struct order_input *input, uint32_t *numbers, size_t count,
@@ -80,10 +138,12 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 	size_t winner;
 	int ret;
 
+	if (count == 0)
+		return 0;
 	for (size_t i = 0; i < count; i++)
 		bytes += input->contents->fragments[numbers[i]].size;
-	/* In one block everything is close. */
-	if (bytes <= input->block_bytes || count < 3)
+	/* Within reach of the codec everything is close. */
+	if (count < 3 || bytes <= input->reach_bytes)
 		return dw_order_path.sort(input, numbers, count, err);
 	if ((ret = add_all(input, &candidates, numbers, count, err)) < 0)
 		return ret;

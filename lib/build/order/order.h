@@ -26,6 +26,8 @@ struct order_input {
 	const struct contents *contents;
 	const struct order_spec *spec;
 	uint64_t block_bytes;
+	uint64_t reach_bytes; /* as far back in a block the codec finds repeated bytes */
+	bool finds_segments;  /* they are found in all blocks before, too */
 };
 
 struct order_ops {
@@ -78,9 +80,10 @@ int dw_order_path_ranks(const struct tree *tree, uint32_t **ranks_out,
 			dwarfs_error **err);
 
 /* Likewise, with directories taken as one that stand side by side and have the same names
- * in them: a file is followed by its other versions. */
-int dw_order_sibling_ranks(const struct order_input *input, uint32_t **ranks_out,
-			   dwarfs_error **err);
+ * in them, and alike contents unless only names count: a file is followed by its other
+ * versions. */
+int dw_order_sibling_ranks(const struct order_input *input, bool only_names,
+			   uint32_t **ranks_out, dwarfs_error **err);
 
 /* The number of the directory that an entry is, or DW_NONE; the caller frees them. */
 int dw_order_directories(const struct tree *tree, uint32_t **numbers_out,

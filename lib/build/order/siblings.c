@@ -45,6 +45,7 @@ struct level {
 };
 
 struct merge {
+	bool only_names; /* that are the same make directories alike */
 	const struct tree *tree;
 	const struct contents *contents;
 	uint32_t *directory_of; /* of each entry, or DW_NONE */
@@ -226,7 +227,7 @@ static bool contents_are_alike(const struct merge *merge, uint32_t left, uint32_
 static bool are_alike(const struct merge *merge, uint32_t left, uint32_t right)
 {
 	return names_are_alike(merge, left, right) &&
-	       contents_are_alike(merge, left, right);
+	       (merge->only_names || contents_are_alike(merge, left, right));
 }
 
 /* A name that the directory of an item has among its heaviest. */
@@ -420,11 +421,12 @@ static int rank_all(struct merge *merge, dwarfs_error **err)
 	return 0;
 }
 
-int dw_order_sibling_ranks(const struct order_input *input, uint32_t **ranks_out,
-			   dwarfs_error **err)
+int dw_order_sibling_ranks(const struct order_input *input, bool only_names,
+			   uint32_t **ranks_out, dwarfs_error **err)
 {
 	const struct tree *tree = input->tree;
 	__attribute__((cleanup(free_merge))) struct merge merge = {
+		.only_names = only_names,
 		.tree = tree,
 		.contents = input->contents,
 	};
