@@ -21,7 +21,7 @@ static int explain_failure(const struct settings *s, const dwarfs_error *err)
 			"output file already exists: '%s' (--force replaces it)",
 			s->output);
 	case DWARFS_ERR_CANCELLED:
-		return tool_error("interrupted, no image was made");
+		return tool_error("interrupted: no image was made");
 	case DWARFS_ERR_INVALID:
 	case DWARFS_ERR_LIMIT:
 		return tool_fail(err, NULL);
@@ -133,7 +133,8 @@ static int run(const struct settings *s, char **argv)
 	if (s->output && strcmp(s->output, "-") == 0 && isatty(STDOUT_FILENO) &&
 	    !s->force && !s->debug_filter)
 		return tool_error(
-			"an image is not for a terminal (--force writes it there)");
+			"standard output is a terminal: use -o FILE, or --force to write "
+			"the image to it");
 	return make_image(s, argv);
 }
 

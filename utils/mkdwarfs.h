@@ -86,6 +86,7 @@ struct settings {
 	bool has_time;
 	int64_t time_seconds;
 	uint32_t time_nanoseconds;
+	const char *time_resolution; /* as it was given */
 	uint64_t time_resolution_ns;
 	bool keep_all_times;
 	bool keep_birth_times;

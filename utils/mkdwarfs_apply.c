@@ -140,7 +140,8 @@ static int set_attributes(dwarfs_builder *builder, const struct settings *s)
 		return tool_fail(err, "invalid metadata option: --chmod '%s'", s->chmod);
 	if (s->time_resolution_ns != TOOL_DEFAULT &&
 	    dwarfs_builder_set_time_resolution(builder, s->time_resolution_ns, &err) < 0)
-		return tool_fail(err, "invalid time resolution");
+		return tool_fail(err, "invalid --time-resolution '%s'",
+				 s->time_resolution);
 	dwarfs_builder_set_keep_all_times(builder, s->keep_all_times);
 	dwarfs_builder_set_keep_birth_times(builder, s->keep_birth_times);
 	dwarfs_builder_set_xattrs(builder, !s->no_xattrs);
@@ -177,10 +178,8 @@ static int set_layout(dwarfs_builder *builder, const struct settings *s)
 		return tool_fail(err, "invalid block size");
 	if (s->pack_metadata &&
 	    dwarfs_builder_set_pack_metadata(builder, s->pack_metadata, &err) < 0)
-		return tool_fail(
-			err,
-			"the argument ('%s') for option '--pack-metadata' is invalid",
-			s->pack_metadata);
+		return tool_fail(err, "invalid value '%s' for --pack-metadata",
+				 s->pack_metadata);
 	if (s->max_similarity_bytes != TOOL_DEFAULT)
 		dwarfs_builder_set_max_similarity_size(builder, s->max_similarity_bytes);
 	dwarfs_builder_set_section_index(builder, !s->no_section_index);

@@ -53,7 +53,7 @@ int inputs_check(const struct settings *settings)
 		option = "continue-on-error";
 	if (!option || has_archives(settings))
 		return 0;
-	return tool_error("option '--%s' is for archives, and no input is one", option);
+	return tool_error("option '--%s' needs an archive as input", option);
 }
 
 bool input_is_tree(const struct settings *settings)
@@ -99,7 +99,7 @@ static int add_tree(dwarfs_builder *builder, const struct settings *settings,
 		ret = dwarfs_builder_add_tree(builder, path, prefix, strlen(prefix),
 					      &err);
 	if (ret == DWARFS_ERR_CANCELLED)
-		return tool_error("interrupted, no image was made");
+		return tool_error("interrupted: no image was made");
 	if (ret < 0)
 		return tool_fail(err, "cannot read input '%s'", path);
 	return 0;
@@ -111,7 +111,7 @@ static int explain_failure(const struct settings *settings, const char *input,
 	const char *message = dwarfs_error_message(err);
 
 	if (dwarfs_error_code(err) == DWARFS_ERR_CANCELLED)
-		return tool_error("interrupted, no image was made");
+		return tool_error("interrupted: no image was made");
 	if (is_stdin(input))
 		return tool_fail(err, "standard input");
 	if (dwarfs_error_code(err) == DWARFS_ERR_UNSUPPORTED && !settings->input_format &&
@@ -128,7 +128,8 @@ static int add_archive(dwarfs_archive_import *import, const struct settings *set
 	int ret;
 
 	if (is_stdin(input) && isatty(STDIN_FILENO))
-		return tool_error("an archive does not come from a terminal");
+		return tool_error("standard input is a terminal: redirect an archive to it, or use "
+				  "-i FILE");
 	if (!is_stdin(input) && stat(input, &status) < 0)
 		return tool_error("'%s' must be a directory or an archive: %s", input,
 				  strerror(errno));

@@ -8,12 +8,24 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* ", 3 hard links" or nothing for none */
-static const char *also(uint64_t count, const char *what, char buffer[64])
+#define COUNT_ROOM 64
+
+/* "3 files", "1 file" */
+static const char *count_of(uint64_t count, const char *one, const char *many,
+			    char buffer[COUNT_ROOM])
+{
+	snprintf(buffer, COUNT_ROOM, "%" PRIu64 " %s", count, count == 1 ? one : many);
+	return buffer;
+}
+
+/* ", 3 symbolic links", or nothing for none */
+static const char *also(uint64_t count, const char *one, const char *many,
+			char buffer[COUNT_ROOM])
 {
 	buffer[0] = '\0';
 	if (count)
-		snprintf(buffer, 64, ", %" PRIu64 " %s", count, what);
+		snprintf(buffer, COUNT_ROOM, ", %" PRIu64 " %s", count,
+			 count == 1 ? one : many);
 	return buffer;
 }
 
@@ -25,44 +37,48 @@ static double ratio(uint64_t before, uint64_t after)
 static void tell_entries(const dwarfs_builder *builder)
 {
 	const uint64_t skipped = dwarfs_builder_count(builder, DWARFS_COUNT_SKIPPED);
-	char text[4][64];
+	const uint64_t hard_links =
+		dwarfs_builder_count(builder, DWARFS_COUNT_HARDLINKS);
+	char text[6][COUNT_ROOM];
 
-	tool_log(DWARFS_LOG_INFO, "%" PRIu64 " directories, %" PRIu64 " files%s%s%s%s",
-		 dwarfs_builder_count(builder, DWARFS_COUNT_DIRECTORIES),
-		 dwarfs_builder_count(builder, DWARFS_COUNT_FILES),
-		 also(dwarfs_builder_count(builder, DWARFS_COUNT_HARDLINKS),
-		      "of them hard links", text[0]),
-		 also(dwarfs_builder_count(builder, DWARFS_COUNT_LINKS), "symbolic links",
-		      text[1]),
-		 also(dwarfs_builder_count(builder, DWARFS_COUNT_DEVICES), "devices",
-		      text[2]),
+	tool_log(DWARFS_LOG_INFO, "%s, %s%s%s%s%s",
+		 count_of(dwarfs_builder_count(builder, DWARFS_COUNT_DIRECTORIES),
+			  "directory", "directories", text[0]),
+		 count_of(dwarfs_builder_count(builder, DWARFS_COUNT_FILES), "file",
+			  "files", text[1]),
+		 also(hard_links, "of them a hard link", "of them hard links", text[2]),
+		 also(dwarfs_builder_count(builder, DWARFS_COUNT_LINKS), "symbolic link",
+		      "symbolic links", text[3]),
+		 also(dwarfs_builder_count(builder, DWARFS_COUNT_DEVICES), "device",
+		      "devices", text[4]),
 		 also(dwarfs_builder_count(builder, DWARFS_COUNT_SPECIALS),
-		      "fifos and sockets", text[3]));
+		      "fifo or socket", "fifos and sockets", text[5]));
 	if (skipped)
 		tool_log(DWARFS_LOG_INFO,
-			 "%" PRIu64 " devices, fifos and sockets were left out "
-			 "(--with-devices, --with-specials)",
-			 skipped);
+			 "%s left out (--with-devices, --with-specials)",
+			 count_of(skipped, "device, fifo or socket was",
+				  "devices, fifos and sockets were", text[0]));
 }
 
 static void tell_savings(const dwarfs_builder *builder)
 {
 	const uint64_t holes = dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_HOLES);
 	char size[4][TOOL_TEXT_ROOM];
+	char count[2][COUNT_ROOM];
 
-	tool_log(DWARFS_LOG_INFO,
-		 "input %s: saved %s in %" PRIu64 " duplicates, %s in %" PRIu64
-		 " segments%s%s",
+	tool_log(DWARFS_LOG_INFO, "input %s: saved %s in %s, %s in %s%s%s",
 		 tool_format_bytes(dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_IN),
 				   size[0]),
 		 tool_format_bytes(
 			 dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_DUPLICATE),
 			 size[1]),
-		 dwarfs_builder_count(builder, DWARFS_COUNT_DUPLICATES),
+		 count_of(dwarfs_builder_count(builder, DWARFS_COUNT_DUPLICATES),
+			  "duplicate", "duplicates", count[0]),
 		 tool_format_bytes(
 			 dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_SEGMENTS),
 			 size[2]),
-		 dwarfs_builder_count(builder, DWARFS_COUNT_SEGMENTS),
+		 count_of(dwarfs_builder_count(builder, DWARFS_COUNT_SEGMENTS), "segment",
+			  "segments", count[1]),
 		 holes ? ", in holes " : "",
 		 holes ? tool_format_bytes(holes, size[3]) : "");
 }
@@ -89,16 +105,18 @@ static void tell_blocks(const dwarfs_builder *builder)
 	const uint64_t stored = dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_STORED);
 	const uint64_t packed = dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_BLOCKS);
 	char size[3][TOOL_TEXT_ROOM];
+	char count[COUNT_ROOM];
 
-	tool_log(DWARFS_LOG_INFO,
-		 "%" PRIu64 " blocks: %s before and %s after compression; metadata %s",
-		 dwarfs_builder_count(builder, DWARFS_COUNT_BLOCKS),
+	tool_log(DWARFS_LOG_INFO, "%s: %s before and %s after compression; metadata %s",
+		 count_of(dwarfs_builder_count(builder, DWARFS_COUNT_BLOCKS), "block",
+			  "blocks", count),
 		 tool_format_bytes(stored, size[0]), tool_format_bytes(packed, size[1]),
 		 tool_format_bytes(
 			 dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_METADATA),
 			 size[2]));
-	tool_log(DWARFS_LOG_VERBOSE, "%" PRIu64 " chunks",
-		 dwarfs_builder_count(builder, DWARFS_COUNT_CHUNKS));
+	tool_log(DWARFS_LOG_VERBOSE, "%s",
+		 count_of(dwarfs_builder_count(builder, DWARFS_COUNT_CHUNKS), "chunk",
+			  "chunks", count));
 }
 
 /*

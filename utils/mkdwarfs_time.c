@@ -160,7 +160,7 @@ int parse_time_point(const char *text, int64_t *seconds_out, uint32_t *nanosecon
 	    parse_date(text, seconds_out, nanoseconds_out))
 		return 0;
 	return tool_error(
-		"cannot parse time point '%s' for --set-time: 'now', 'epoch', seconds "
+		"cannot parse time point '%s' for --set-time: use now, epoch, seconds "
 		"since 1970, or a date such as 2026-01-31 or 2026-01-31T12:30:00",
 		text);
 }

@@ -69,8 +69,8 @@ static int parse_bloom_filter(const char *text)
 
 	if (tool_parse_number("bloom-filter-size", value ? value : text, 0, 10, &bits))
 		return 1;
-	tool_log(DWARFS_LOG_WARN, "--bloom-filter-size has no effect: all places of the "
-				  "image are looked up in an index");
+	tool_log(DWARFS_LOG_WARN, "--bloom-filter-size has no effect: equal parts are "
+				  "found by an index of the whole image");
 	return 0;
 }
 
@@ -80,8 +80,8 @@ static int parse_segmenters(const char *text)
 
 	if (tool_parse_number("num-segmenter-workers", text, 0, 1024, &count))
 		return 1;
-	tool_log(DWARFS_LOG_WARN, "--num-segmenter-workers has no effect: one thread "
-				  "keeps up with all that compress");
+	tool_log(DWARFS_LOG_WARN, "--num-segmenter-workers has no effect: one thread is "
+				  "enough to find equal parts");
 	return 0;
 }
 
@@ -94,8 +94,8 @@ static int parse_memory_limit(const char *text, uint64_t *bytes_out)
 	if (tool_parse_bytes("memory-limit", text, bytes_out))
 		return 1;
 	if (*bytes_out == 0)
-		return tool_error("invalid size '%s' for --memory-limit: a size above 0, "
-				  "or auto",
+		return tool_error("invalid size '%s' for --memory-limit: use a size above "
+				  "0, or auto",
 				  text);
 	return 0;
 }
@@ -106,8 +106,8 @@ static int parse_ratio(const char *text, double *ratio_out)
 
 	*ratio_out = strtod(text, &end);
 	if (end == text || *end || !(*ratio_out > 0 && *ratio_out <= 1))
-		return tool_error("invalid number '%s' for --incompressible-ratio: above "
-				  "0 and up to 1",
+		return tool_error("invalid number '%s' for --incompressible-ratio: must "
+				  "be above 0 and at most 1",
 				  text);
 	return 0;
 }
@@ -147,8 +147,8 @@ static int parse_debug_filter(const char *text, struct settings *s)
 		return 0;
 	}
 	return tool_error(
-		"invalid mode for --debug-filter: '%s': one of all, files, included, "
-		"included-files, excluded, excluded-files",
+		"invalid mode '%s' for --debug-filter: use all, files, included, "
+		"included-files, excluded or excluded-files",
 		text);
 }
 
@@ -156,7 +156,8 @@ static int parse_level(const char *value, uint64_t *level_out)
 {
 	if (strlen(value) != 1 || *value < '0' || *value > '9')
 		return tool_error(
-			"invalid compression level '%s': must be between 0 and 9", value);
+			"invalid compression level '%s' for --compress-level: must be "
+			"between 0 and 9", value);
 	*level_out = (uint64_t)(*value - '0');
 	return 0;
 }
@@ -166,8 +167,8 @@ static int parse_block_bits(const char *value, uint64_t *bits_out)
 	if (tool_parse_number("block-size-bits", value, 0, UINT32_MAX, bits_out))
 		return 1;
 	if (*bits_out < 10 || *bits_out > 30)
-		return tool_error("block size must be between 2^10 and 2^30 bytes: "
-				  "--block-size-bits %s",
+		return tool_error("invalid number '%s' for --block-size-bits: the block "
+				  "size must be between 2^10 and 2^30 bytes",
 				  value);
 	return 0;
 }
@@ -344,6 +345,7 @@ static int parse_attribute(struct settings *s, int id, const char *value)
 	case OPT_CHMOD:
 		return set_text(&s->chmod, value);
 	case OPT_RESOLUTION:
+		s->time_resolution = value;
 		return tool_parse_time_resolution(value, &s->time_resolution_ns);
 	default:
 		return parse_categorizers(s, id, value);

@@ -48,7 +48,9 @@ int progress_parse_mode(const char *text, int *mode_out)
 		}
 	}
 	return tool_error(
-		"invalid progress mode '%s': one of none, simple, ascii, unicode", text);
+		"invalid progress mode '%s' for --progress: use none, simple, ascii or "
+		"unicode",
+		text);
 }
 
 static void clear_line(void *user)
@@ -211,7 +213,11 @@ static void describe(const struct progress *progress, const dwarfs_progress *sta
 		append(text, room, "%" PRIu64 " files, %s",
 		       dwarfs_progress_items_done(state),
 		       tool_format_bytes(done > total ? done : total, number));
-	if (share >= 0 && progress->rate > 0)
+	/* At first nothing is compressed yet, so that there is no rate. */
+	if (dwarfs_progress_phase(state) == DWARFS_PHASE_WRITE && progress->rate < 1)
+		append(text, room, "  %s read",
+		       tool_format_bytes(dwarfs_progress_bytes_read(state), number));
+	else if (share >= 0 && progress->rate > 0)
 		append(text, room, "  %s/s",
 		       tool_format_bytes((uint64_t)progress->rate, number));
 	if (out > 0 && done > 0)
@@ -334,7 +340,8 @@ static void show_live(struct progress *progress, const dwarfs_progress *state)
 {
 	char line[LINE_ROOM];
 
-	compose(progress, state, line, sizeof(line), terminal_width() - 1);
+	/* A terminal shows ^C at the end of the line, which must not go on to the next. */
+	compose(progress, state, line, sizeof(line), terminal_width() - 3);
 	tool_lock();
 	clear_line(progress);
 	memcpy(progress->line, line, sizeof(line));

@@ -278,7 +278,8 @@ int tool_parse_time_resolution(const char *text, uint64_t *ns_out)
 	if (isdigit((unsigned char)*text))
 		count = strtoull(text, &end, 10);
 	else if (!*text)
-		return tool_error("invalid time resolution ''");
+		return tool_error("invalid time resolution '' for --time-resolution: use a "
+				  "number with one of ns, us, ms, s, m, h, d");
 
 	for (i = 0; i < sizeof(units) / sizeof(*units); i++) {
 		if (strcmp(end, units[i].name) == 0)
@@ -287,10 +288,12 @@ int tool_parse_time_resolution(const char *text, uint64_t *ns_out)
 	if (errno || i == sizeof(units) / sizeof(*units) ||
 	    __builtin_mul_overflow(count, units[i].ns, ns_out))
 		return tool_error(
-			"invalid time resolution '%s': a number with one of ns, us, "
-			"ms, s, m, h, d",
+			"invalid time resolution '%s' for --time-resolution: use a "
+			"number with one of ns, us, ms, s, m, h, d",
 			text);
 	if (*ns_out == 0)
-		return tool_error("invalid time resolution '%s': must be nonzero", text);
+		return tool_error("invalid time resolution '%s' for --time-resolution: "
+				  "must be nonzero",
+				  text);
 	return 0;
 }

@@ -17,6 +17,7 @@ typedef struct dwarfs_progress dwarfs_progress;
 enum dwarfs_phase {
 	DWARFS_PHASE_SCAN,     /**< reading directories; the totals are not known yet */
 	DWARFS_PHASE_HASH,     /**< comparing files of equal size */
+	DWARFS_PHASE_ORDER,    /**< deciding in which order files are stored; no bytes are counted */
 	DWARFS_PHASE_WRITE,    /**< reading files, compressing and writing blocks */
 	DWARFS_PHASE_METADATA, /**< writing the tables and the index */
 	DWARFS_PHASE_CHECK,    /**< verifying sections */
@@ -49,6 +50,13 @@ DWARFS_API uint64_t dwarfs_progress_bytes_done(const dwarfs_progress *progress);
 
 /** @return bytes of file contents in all, as far as known. Threads: one. Since 0.1. */
 DWARFS_API uint64_t dwarfs_progress_bytes_total(const dwarfs_progress *progress);
+
+/**
+ * @return bytes of file contents read in the phase DWARFS_PHASE_WRITE so far: those that are
+ *         done, and those that wait to be compressed; 0 in other phases. Threads: one.
+ *         Since 0.1.
+ */
+DWARFS_API uint64_t dwarfs_progress_bytes_read(const dwarfs_progress *progress);
 
 /** @return bytes written to the output so far. Threads: one. Since 0.1. */
 DWARFS_API uint64_t dwarfs_progress_bytes_out(const dwarfs_progress *progress);

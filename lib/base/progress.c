@@ -98,6 +98,7 @@ int dw_progress_enter(struct dwarfs_progress *progress, int phase, dwarfs_error 
 	progress->phase = phase;
 	progress->phase_started_ns = now_ns();
 	progress->phase_started_bytes = progress->bytes_done;
+	progress->bytes_read = 0;
 	progress->work_done = progress->work_known = progress->work_known_bytes = 0;
 	progress->work_started_ns = 0;
 	return dw_progress_tick(progress, err);
@@ -113,6 +114,7 @@ const char *dwarfs_phase_name(int phase)
 	static const char *const names[] = {
 		[DWARFS_PHASE_SCAN] = "scanning",
 		[DWARFS_PHASE_HASH] = "hashing",
+		[DWARFS_PHASE_ORDER] = "ordering",
 		[DWARFS_PHASE_WRITE] = "writing",
 		[DWARFS_PHASE_METADATA] = "writing metadata",
 		[DWARFS_PHASE_CHECK] = "checking",
@@ -139,6 +141,11 @@ uint64_t dwarfs_progress_bytes_total(const dwarfs_progress *progress)
 uint64_t dwarfs_progress_bytes_out(const dwarfs_progress *progress)
 {
 	return progress->bytes_out;
+}
+
+uint64_t dwarfs_progress_bytes_read(const dwarfs_progress *progress)
+{
+	return progress->bytes_read;
 }
 
 uint64_t dwarfs_progress_bytes_saved(const dwarfs_progress *progress)
@@ -170,7 +177,7 @@ uint64_t dw_progress_remaining(const struct dwarfs_progress *progress, uint64_t 
 {
 	if (progress->phase == DWARFS_PHASE_DONE)
 		return 0;
-	if (progress->phase == DWARFS_PHASE_SCAN || progress->phase == DWARFS_PHASE_HASH)
+	if (progress->phase < DWARFS_PHASE_WRITE)
 		return UINT64_MAX;
 	if (progress->work_known > 0)
 		return rest(now - progress->work_started_ns,

@@ -291,9 +291,10 @@ static uint64_t least_bytes(const struct plan *plan, dwarfs_error **err)
 static int refuse(uint64_t limit, uint64_t least, dwarfs_error **err)
 {
 	return dw_fail(err, DWARFS_ERR_LIMIT,
-		       "memory limit of %" PRIu64 " MiB is too low: %" PRIu64
-		       " MiB would do",
-		       limit / MIB, (least + MIB - 1) / MIB);
+		       "memory limit of %" PRIu64 " %s is too low for this input: at "
+		       "least %" PRIu64 " MiB are needed",
+		       limit < MIB ? limit / 1024 : limit / MIB,
+		       limit < MIB ? "KiB" : "MiB", (least + MIB - 1) / MIB);
 }
 
 /* -- plans --------------------------------------------------------------------------- */

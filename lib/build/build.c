@@ -142,13 +142,21 @@ static int write_stream(struct build *build, uint32_t stream,
 	return list->count ? dw_segment(&segment, compressor, &build->chunks, err) : 0;
 }
 
+static void expect_nothing(struct build *build)
+{
+	struct dwarfs_progress *progress = &build->run.progress;
+
+	progress->items_done = progress->items_total = 0;
+	progress->bytes_done = progress->bytes_total = 0;
+	progress->path = NULL;
+}
+
 static void expect_contents(struct build *build)
 {
 	struct dwarfs_progress *progress = &build->run.progress;
 
-	progress->items_done = progress->bytes_done = 0;
+	expect_nothing(build);
 	progress->items_total = build->contents.fragment_count;
-	progress->bytes_total = 0;
 	for (size_t i = 0; i < build->contents.fragment_count; i++)
 		progress->bytes_total += build->contents.fragments[i].size;
 }
@@ -196,14 +204,17 @@ static void add_up_sizes(struct contents *contents)
 static int write_blocks(struct build *build, dwarfs_error **err)
 {
 	auto_compressor struct compressor *compressor = NULL;
+	struct dwarfs_progress *progress = &build->run.progress;
 	int ret;
 
-	expect_contents(build);
-	if ((ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_WRITE, err)) <
-		    0 ||
+	expect_nothing(build);
+	if ((ret = dw_progress_enter(progress, DWARFS_PHASE_ORDER, err)) < 0 ||
 	    (ret = dw_budget_plan(build->builder, &build->load, &build->contents,
 				  &build->budget, err)) < 0 ||
-	    (ret = order_streams(build, err)) < 0 ||
+	    (ret = order_streams(build, err)) < 0)
+		return ret;
+	expect_contents(build);
+	if ((ret = dw_progress_enter(progress, DWARFS_PHASE_WRITE, err)) < 0 ||
 	    (ret = dw_compressor_new(&build->sections, &build->budget,
 				     &build->block_streams, &compressor, err)) < 0 ||
 	    (ret = write_streams(build, compressor, err)) < 0 ||
@@ -214,7 +225,7 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 	dw_os_trim();
 	add_up_sizes(&build->contents);
 	/* What could not be read is done, too. */
-	build->run.progress.bytes_done = build->run.progress.bytes_total;
+	progress->bytes_done = progress->bytes_total;
 	return 0;
 }
 

@@ -108,10 +108,10 @@ int dwarfs_builder_add_directory(dwarfs_builder *builder, const char *path,
 	if (!copy)
 		return dw_fail_nomem(err);
 	if (builder->root_fd >= 0)
-		return dw_fail(err, DWARFS_ERR_INVALID, "there is an input already: '%s'",
+		return dw_fail(err, DWARFS_ERR_INVALID, "the builder has an input already: '%s'",
 			       builder->root_path);
 	if (builder->assembly)
-		return dw_fail(err, DWARFS_ERR_INVALID, "there are items already");
+		return dw_fail(err, DWARFS_ERR_INVALID, "the builder has items already, so it cannot have a directory");
 	ret = dw_dir_open(path, &fd);
 	if (ret == -ENOTDIR)
 		ret = dw_fail(err, DWARFS_ERR_NOT_DIR, "'%s' must be a directory", path);
@@ -149,7 +149,7 @@ void dwarfs_builder_set_cancel(dwarfs_builder *builder, dwarfs_cancel *cancel)
 static int begin(dwarfs_builder *builder, dwarfs_error **err)
 {
 	if (builder->root_fd < 0 && !builder->assembly)
-		return dw_fail(err, DWARFS_ERR_INVALID, "there is no input");
+		return dw_fail(err, DWARFS_ERR_INVALID, "the builder has no input");
 	if (builder->assembly && builder->options.input.paths)
 		return dw_fail(err, DWARFS_ERR_INVALID,
 			       "a list of paths needs a directory");

@@ -148,13 +148,12 @@ static int take_piece(struct intake *intake, uint64_t limit, struct span piece,
 		return 0;
 	if (offset < intake->bytes)
 		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "a piece for offset %" PRIu64
-			       " comes behind one that ends "
-			       "at %" PRIu64,
+			       "data for offset %" PRIu64
+			       " given after data that ends at %" PRIu64,
 			       offset, intake->bytes);
 	if (!dw_add(offset, piece.size, &end) || end > limit)
 		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "there are more than %" PRIu64 " bytes", limit);
+			       "more than the %" PRIu64 " bytes that were announced", limit);
 	intake->bytes = end;
 	return dw_spool_add(intake->spool, piece.data, piece.size, offset, err);
 }

@@ -44,7 +44,7 @@ int dw_item_check_path(struct span path, dwarfs_error **err)
 	if (path.size == 0)
 		return 0;
 	if (memchr(path.data, '\0', path.size))
-		return fail_path(path, DWARFS_ERR_INVALID, "there is a NUL in it", err);
+		return fail_path(path, DWARFS_ERR_INVALID, "it contains a NUL", err);
 	if (path.data[0] == '/')
 		return fail_path(path, DWARFS_ERR_INVALID, "it is absolute", err);
 	if (path.data[path.size - 1] == '/')
@@ -73,7 +73,7 @@ int dwarfs_item_new(uint32_t mode, dwarfs_item **item_out, dwarfs_error **err)
 
 	if (dw_class_of_mode(mode) < 0 || mode > (DW_S_IFMT | 07777))
 		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "there is no file of mode %" PRIo32, mode);
+			       "mode %" PRIo32 " has no valid file type", mode);
 	if (!(item = dw_calloc(1, sizeof(*item))))
 		return dw_fail_nomem(err);
 	item->mode = mode;
@@ -157,7 +157,7 @@ int dwarfs_item_set_target(dwarfs_item *item, const char *target, size_t bytes,
 			       MAX_TARGET_BYTES, bytes);
 	if (memchr(target, '\0', bytes))
 		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "there is a NUL in the target of a symbolic link");
+			       "the target of a symbolic link contains a NUL");
 	if ((ret = set_text(item, target, bytes, err)) == 0)
 		item->is_hard_link = false;
 	return ret;
@@ -263,7 +263,7 @@ int dwarfs_item_set_fd(dwarfs_item *item, int fd, dwarfs_error **err)
 	int ret;
 
 	if (fd < 0)
-		return dw_fail(err, DWARFS_ERR_INVALID, "%d is no descriptor", fd);
+		return dw_fail(err, DWARFS_ERR_INVALID, "%d is not a valid file descriptor", fd);
 	if ((ret = take_contents(item, ITEM_FD, err)) < 0)
 		return ret;
 	item->fd = fd;
@@ -288,7 +288,7 @@ int dwarfs_item_set_reader(dwarfs_item *item, uint64_t bytes, dwarfs_item_read_f
 
 	if (bytes > INT64_MAX && bytes != UINT64_MAX)
 		return dw_fail(err, DWARFS_ERR_RANGE,
-			       "%" PRIu64 " bytes are too many for a file", bytes);
+			       "file size of %" PRIu64 " bytes is too large", bytes);
 	if ((ret = take_contents(item, ITEM_READER, err)) < 0)
 		return ret;
 	item->bytes = bytes;

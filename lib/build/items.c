@@ -47,7 +47,7 @@ int dwarfs_builder_set_spool(dwarfs_builder *builder, const char *directory,
 	auto_free char *copy = NULL;
 
 	if (builder->assembly && builder->assembly->spool)
-		return dw_fail(err, DWARFS_ERR_INVALID, "there are contents already");
+		return dw_fail(err, DWARFS_ERR_INVALID, "contents were given already");
 	if (directory && !(copy = strdup(directory)))
 		return dw_fail_nomem(err);
 	free(builder->spool_directory);
@@ -242,7 +242,7 @@ static int add_path(struct assembly *assembly, const char *path, struct record *
 		return dw_fail(err,
 			       (stat.mode & DW_S_IFMT) == DW_S_IFDIR ? DWARFS_ERR_IS_DIR
 								     : DWARFS_ERR_INVALID,
-			       "'%s' is no regular file", path);
+			       "'%s' is not a regular file", path);
 	slash = strrchr(real, '/');
 	directory = (struct span){ (const uint8_t *)real + 1,
 				   slash > real ? (size_t)(slash - real) - 1 : 0 };
@@ -446,7 +446,8 @@ static int check_limit(const dwarfs_builder *builder, dwarfs_error **err)
 		return 0;
 	return dw_fail(err, DWARFS_ERR_LIMIT,
 		       "memory limit of %" PRIu64 " MiB is too low: names and attributes "
-		       "of the entries so far take %" PRIu64 " MiB",
+		       "of the entries added so far need %" PRIu64 " MiB, of which half "
+		       "the limit may be used",
 		       limit >> 20, bytes >> 20);
 }
 

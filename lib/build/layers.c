@@ -83,7 +83,7 @@ int dwarfs_builder_remove_older(dwarfs_builder *builder, const char *path, size_
 		return ret;
 	node = dw_assembly_find(assembly, span);
 	if (node == DW_NONE)
-		return dw_fail(err, DWARFS_ERR_NOT_FOUND, "'%.*s' is not there",
+		return dw_fail(err, DWARFS_ERR_NOT_FOUND, "'%.*s' does not exist",
 			       (int)bytes, path);
 	if (contents_only && !dw_assembly_is_directory(assembly, node))
 		return dw_fail(err, DWARFS_ERR_NOT_DIR, "'%.*s' is not a directory",

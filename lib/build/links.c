@@ -58,7 +58,7 @@ static uint32_t follow(struct resolver *resolver, uint32_t node, uint32_t stamp,
 		if (resolver->stamps[node] == stamp)
 			return DW_NONE;
 		resolver->stamps[node] = stamp;
-		*why_out = "what it leads to is not there";
+		*why_out = "its target does not exist";
 		if ((node = target_of(assembly, record)) == DW_NONE)
 			return DW_NONE;
 	}
@@ -171,7 +171,7 @@ static int check_link(const struct assembly *assembly, uint32_t node, dwarfs_err
 	ret = dw_fail(err, is_there ? DWARFS_ERR_INVALID : DWARFS_ERR_NOT_FOUND,
 		      "'%s' is a hard link to '%.*s', which is %s",
 		      (const char *)path.data, (int)to.size, (const char *)to.data,
-		      is_there ? "a directory" : "not there");
+		      is_there ? "a directory" : "missing");
 	return dw_error_at_path(err, ret, (const char *)path.data);
 }
 

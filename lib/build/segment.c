@@ -82,6 +82,7 @@ static int add_hole(struct segmenter *segmenter, struct storing *storing, uint64
 	storing->placing.next_place = UINT64_MAX;
 	storing->placing.literals = 0;
 	segmenter->placer.input_bytes += size;
+	segmenter->run->progress.bytes_read += size;
 	return dw_placer_add_chunk(&segmenter->placer, storing->placing.fragment, hole,
 				   err);
 }

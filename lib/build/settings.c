@@ -386,7 +386,7 @@ int dwarfs_builder_set_codec(dwarfs_builder *builder, int use, const char *codec
 	int ret;
 
 	if (use < 0 || use >= DW_CODEC_USES)
-		return dw_fail(err, DWARFS_ERR_INVALID, "no sections of kind %d", use);
+		return dw_fail(err, DWARFS_ERR_INVALID, "unknown kind of section: %d", use);
 	if ((ret = dw_codec_parse(codec, &spec, err)) < 0)
 		return ret;
 	builder->options.codecs[use] = spec;

@@ -43,7 +43,7 @@ int dwarfs_builder_set_time(dwarfs_builder *builder, int64_t seconds,
 {
 	if (nanoseconds >= DW_NS_PER_SECOND)
 		return dw_fail(err, DWARFS_ERR_RANGE,
-			       "%" PRIu32 " nanoseconds are no fraction of a second",
+			       "%" PRIu32 " nanoseconds: must be below 1000000000",
 			       nanoseconds);
 	builder->options.set_time = true;
 	builder->options.time = (struct os_time){ seconds, nanoseconds };
@@ -66,7 +66,7 @@ int dwarfs_builder_set_chmod(dwarfs_builder *builder, const char *modes,
 int dwarfs_builder_set_umask(dwarfs_builder *builder, uint32_t umask, dwarfs_error **err)
 {
 	if (umask > 0777)
-		return dw_fail(err, DWARFS_ERR_RANGE, "umask %" PRIo32 " is over 777",
+		return dw_fail(err, DWARFS_ERR_RANGE, "umask %" PRIo32 ": must be at most 777",
 			       umask);
 	builder->options.umask = umask;
 	return 0;
@@ -79,18 +79,21 @@ int dwarfs_builder_set_time_resolution(dwarfs_builder *builder, uint64_t resolut
 		return dw_fail(err, DWARFS_ERR_RANGE, "time resolution must be nonzero");
 	if (resolution_ns < DW_NS_PER_SECOND && DW_NS_PER_SECOND % resolution_ns != 0)
 		return dw_fail(err, DWARFS_ERR_RANGE,
-			       "time resolution of %" PRIu64
-			       " ns does not divide one second",
+			       "time resolution below one second must divide a second "
+			       "evenly (such as 1ms, 250ms or 500ms), but %" PRIu64
+			       " ns does not",
 			       resolution_ns);
 	if (resolution_ns > DW_NS_PER_SECOND && resolution_ns % DW_NS_PER_SECOND != 0)
 		return dw_fail(err, DWARFS_ERR_RANGE,
-			       "time resolution of %" PRIu64
-			       " ns is not a whole number of seconds",
+			       "time resolution above one second must be a whole number "
+			       "of seconds, but %" PRIu64 " ns is not",
 			       resolution_ns);
 	if (resolution_ns / DW_NS_PER_SECOND > MAX_RESOLUTION_SEC)
 		return dw_fail(err, DWARFS_ERR_RANGE,
-			       "time resolution of %" PRIu64 " ns is too coarse",
-			       resolution_ns);
+			       "time resolution must be at most %" PRIu64
+			       " seconds, but is %" PRIu64,
+			       (uint64_t)MAX_RESOLUTION_SEC,
+			       resolution_ns / DW_NS_PER_SECOND);
 	builder->options.resolution_ns = resolution_ns;
 	return 0;
 }
@@ -177,7 +180,10 @@ int dwarfs_builder_set_pack_metadata(dwarfs_builder *builder, const char *words,
 
 		if (!set_packing(&packing, word, length))
 			return dw_fail(err, DWARFS_ERR_INVALID,
-				       "no such way to pack metadata: '%.*s'",
+				       "unknown word '%.*s': use auto, none, all, or some "
+				       "of chunk_table, directories, shared_files, "
+				       "names, names_index, symlinks, symlinks_index, "
+				       "force and plain, separated by commas",
 				       (int)length, word);
 		word += length;
 		if (*word == '\0')

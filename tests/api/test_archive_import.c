@@ -288,7 +288,7 @@ static void it_goes_on_when_told_so(void **state)
 	assert_string_equal(reports.text[DWARFS_IMPORT_REPLACED],
 			    "d: replaces a directory with 2 entries");
 	assert_string_equal(reports.text[DWARFS_IMPORT_LEFT_OUT],
-			    "link: hard link: what it leads to is not there");
+			    "link: hard link: its target does not exist");
 	assert_success(take(&import, &good, &err), err);
 	assert_int_equal(dwarfs_archive_import_failures(import.import), 3);
 

@@ -150,7 +150,7 @@ static void nothing_is_known_before_there_are_totals(void **state)
 {
 	struct dwarfs_progress progress = { .bytes_done = 50, .bytes_total = 100 };
 
-	for (int phase = DWARFS_PHASE_SCAN; phase <= DWARFS_PHASE_HASH; phase++) {
+	for (int phase = DWARFS_PHASE_SCAN; phase <= DWARFS_PHASE_ORDER; phase++) {
 		progress.phase = phase;
 		assert_true(dw_progress_remaining(&progress, 10 * SECOND) == UINT64_MAX);
 	}

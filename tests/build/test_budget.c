@@ -175,9 +175,9 @@ static void the_amount_that_is_named_does(void **state)
 
 	set_up(&fixture, 3, MIB);
 	assert_int_equal(plan(&fixture, &budget, &err), DWARFS_ERR_LIMIT);
-	text = strstr(dwarfs_error_message(err), "too low: ");
+	text = strstr(dwarfs_error_message(err), "at least ");
 	assert_non_null(text);
-	least = strtoull(text + strlen("too low: "), NULL, 10);
+	least = strtoull(text + strlen("at least "), NULL, 10);
 	dwarfs_error_free(err);
 	dwarfs_context_free(fixture.context);
 

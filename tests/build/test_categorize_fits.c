@@ -256,7 +256,7 @@ static void malformed_fits_is_reported(void **state)
 		bytes.size = 0;
 		put_header(&bytes, cases[i]);
 		put_zeros(&bytes, 2880);
-		assert_malformed(all, &bytes, "no proper FITS file");
+		assert_malformed(all, &bytes, "not a valid FITS file");
 	}
 	bytes.size = 0;
 	put_header(&bytes, small_image);

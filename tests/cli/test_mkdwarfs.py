@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What mkdwarfs promises: messages, exit codes, what each option does, and clean failure."""
+import fcntl
 import os
 import random
 import re
@@ -8,7 +9,9 @@ import resource
 import shutil
 import signal
 import stat
+import struct
 import subprocess
+import termios
 import time
 import unittest
 
@@ -96,7 +99,7 @@ class Usage(cli.Case):
         self.assertFalse(os.path.exists(self.path("x")))
 
     def test_bad_values(self):
-        for words, text in (
+        for words, *texts in (
                 (["-l", "10"], "invalid compression level"),
                 (["-l", "x"], "invalid compression level"),
                 (["-S", "1"], "block size must be between"),
@@ -175,15 +178,17 @@ class Usage(cli.Case):
                 (["--time-resolution=0"], "must be nonzero"),
                 (["--time-resolution=0ms"], "must be nonzero"),
                 (["--time-resolution=3grmpf"], "time resolution"),
-                (["--time-resolution=300ms"], "time resolution"),
-                (["--time-resolution=1500ms"], "time resolution"),
-                (["--pack-metadata=grmpf"], "'--pack-metadata' is invalid"),
-                (["-P", "names,grmpf"], "'--pack-metadata' is invalid"),
+                (["--time-resolution=300ms"], "invalid --time-resolution '300ms'", "divide a second"),
+                (["--time-resolution=1500ms"], "invalid --time-resolution '1500ms'",
+                 "whole number of seconds"),
+                (["--pack-metadata="], "invalid value '' for --pack-metadata", "symlinks_index"),
+                (["--pack-metadata=grmpf"], "unknown word 'grmpf'"),
+                (["-P", "names,grmpf"], "unknown word 'grmpf'", "--pack-metadata"),
                 (["-N", "x"], "num-workers"),
                 (["-N", "-1"], "num-workers"),
                 (["--header=" + self.path("missing")], "cannot open header file")):
             with self.subTest(words=words):
-                self.expect(run("MKDWARFS", "-i", self.dir, "-o", self.path("x"), *words), 1, text)
+                self.expect(run("MKDWARFS", "-i", self.dir, "-o", self.path("x"), *words), 1, *texts)
                 self.assertFalse(os.path.exists(self.path("x")))
 
 
@@ -254,7 +259,7 @@ class Files(cli.Case):
         self.addCleanup(os.close, master)
         result = run("MKDWARFS", "-i", self.tree(), "-o", "-", stdout=slave)
         os.close(slave)
-        self.expect(result, 1, "not for a terminal")
+        self.expect(result, 1, "standard output is a terminal")
 
     def test_stdout_closes_early(self):
         self.write("tree/noise", os.urandom(1 << 22))
@@ -758,6 +763,41 @@ class Messages(cli.Case):
             self.assertNotIn("\x1b[K", self.on_terminal(*words))
         # The last thing on the terminal is the summary, not a bar.
         self.assertRegex(drawn.rstrip().splitlines()[-1], r"ratio")
+
+    def test_bar_says_what_was_read_before_anything_is_compressed(self):
+        """With one block of 64 MiB, nothing is compressed before all is read."""
+        self.write("tree/much", os.urandom(24 << 20))
+        drawn = self.on_terminal("--progress=ascii", "-l9")
+        self.assertRegex(drawn, r"writing +\[-*\] +0\.0%  \S+ \S*B read")
+
+    def test_interrupted_bar_leaves_no_trace(self):
+        """The terminal adds ^C to the bar, and both are gone, which needs room in the line."""
+        self.write("tree/much", os.urandom(48 << 20))
+        master, slave = tap.terminal()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+        with subprocess.Popen([tap.tool("MKDWARFS"), "-i", self.path("tree"), "-o",
+                               self.path("y"), "-l9", "--progress=ascii"],
+                              stderr=slave, stdout=subprocess.DEVNULL) as child:
+            os.close(slave)
+            seen = b""
+            while True:
+                try:
+                    part = os.read(master, 65536)
+                except OSError:
+                    break
+                if not part:
+                    break
+                seen += part
+                if b"writing" in seen and child.poll() is None:
+                    child.send_signal(signal.SIGINT)
+            os.close(master)
+            self.assertEqual(child.wait(60), 1)
+        lines = [line for line in seen.decode().split("\r") if line]
+        bars = [line.removeprefix("\x1b[K") for line in lines if "%" in line]
+        self.assertGreater(len(bars), 0)
+        self.assertLessEqual(max(map(len, bars)), 57)
+        self.assertIn("\x1b[Kmkdwarfs: interrupted: no image was made", lines)
+        self.assertFalse(os.path.exists(self.path("y")))
 
     def test_no_bar_without_a_terminal(self):
         result = run("MKDWARFS", "-i", self.tree(), "-o", self.path("x"))

@@ -696,7 +696,7 @@ class Merging(Archives):
         for option in ("--strip-components=1", "--whiteouts", "--input-format=tar"):
             result = self.expect(run("MKDWARFS", "-i", self.path("only"), "-o", self.path("x"),
                                      "--no-progress", option), 1)
-            self.assertIn(f"option '{option.split('=')[0]}' is for archives", result.err)
+            self.assertIn(f"option '{option.split('=')[0]}' needs an archive", result.err)
             self.assertFalse(os.path.exists(self.path("x")))
 
     def test_attributes_beyond_the_memory_limit(self):

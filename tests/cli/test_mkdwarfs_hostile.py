@@ -281,7 +281,7 @@ class Inputs(Archives):
             time.sleep(0.3)
             process.send_signal(signal.SIGINT)
             self.assertEqual(process.wait(timeout=30), 1)
-            self.assertIn(b"interrupted, no image was made", process.stderr.read())
+            self.assertIn(b"interrupted: no image was made", process.stderr.read())
             process.stdin.close()
         self.assertEqual(os.listdir(self.dir), [])
 

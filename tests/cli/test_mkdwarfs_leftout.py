@@ -187,7 +187,7 @@ class LeftOut(Archives):
     def test_it_is_for_archives(self):
         os.mkdir(self.path("only"))
         result = self.expect(run("MKDWARFS", "-i", self.path("only"), "-o", self.path("x"), ON), 1)
-        self.assertIn("option '--continue-on-error' is for archives", result.err)
+        self.assertIn("option '--continue-on-error' needs an archive", result.err)
 
     def test_each_message_with_the_time_and_the_thread(self):
         result = self.put(between(header(b"a/../b")), ON, "--log-with-context",

@@ -142,7 +142,7 @@ class Memory(cli.Case):
         for level in ("-l1", "-l7", "-l9"):
             _, digest, told = self.pack("-L", "1m", level, "--categorize")
             self.assertIsNone(digest)
-            least = re.search(r"too low: (\d+) MiB would do", told)
+            least = re.search(r"too low for this input: at least (\d+) MiB", told)
             self.assertTrue(least, told)
             least = int(least[1])
             peak, digest, told = self.pack("-L", f"{least}m", level, "--categorize", "-N4")

@@ -13,6 +13,7 @@ class Phase(IntEnum):
 
     SCAN = _dwarfs.DWARFS_PHASE_SCAN
     HASH = _dwarfs.DWARFS_PHASE_HASH
+    ORDER = _dwarfs.DWARFS_PHASE_ORDER
     WRITE = _dwarfs.DWARFS_PHASE_WRITE
     METADATA = _dwarfs.DWARFS_PHASE_METADATA
     CHECK = _dwarfs.DWARFS_PHASE_CHECK
@@ -37,6 +38,7 @@ class Progress(NamedTuple):
     path: Optional[str]
     bytes_saved: int = 0  # of contents that were stored already
     remaining: Optional[float] = None  # seconds, as far as the library can tell
+    bytes_read: int = 0  # done, or waiting to be compressed
 
 
 _UNKNOWN = 2**64 - 1
@@ -62,6 +64,7 @@ def snapshot(handle: Any) -> Progress:
         _dwarfs.dwarfs_progress_path(handle),
         _dwarfs.dwarfs_progress_bytes_saved(handle),
         None if remaining == _UNKNOWN else remaining / 1e9,
+        _dwarfs.dwarfs_progress_bytes_read(handle),
     )
 
 

@@ -168,7 +168,7 @@ int dw_category_read(const struct category_file *file, uint64_t offset, void *to
 void dw_category_warn(dwarfs_context *context, const struct category_file *file,
 		      const char *kind, const char *problem)
 {
-	dw_log(context, DWARFS_LOG_WARN, "'%s' is no proper %s file: %s", file->path,
+	dw_log(context, DWARFS_LOG_WARN, "'%s' is not a valid %s file: %s", file->path,
 	       kind, problem);
 }
 

@@ -217,10 +217,10 @@ int dwarfs_builder_add_category(dwarfs_builder *builder, const char *name,
 		return dw_fail_nomem(err);
 	if (!is_name(name))
 		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "'%s' cannot be the name of a category", name);
+			       "invalid category name '%s'", name);
 	if (dw_category_find(options, name, strlen(name)) != DW_ANY_CATEGORY)
 		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "there is a category '%s' already", name);
+			       "a category named '%s' exists already", name);
 	if ((ret = dw_grow(&options->names, &options->name_room, options->name_count + 1,
 			   err)) < 0)
 		return ret;

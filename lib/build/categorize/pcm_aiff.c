@@ -130,7 +130,7 @@ static int parse(const struct category_file *file, struct pcm *pcm, dwarfs_error
 	if (has_common && has_sound)
 		limit(pcm, frames);
 	else if (ret == 0 && !pcm->problem && (!has_common || frames))
-		pcm->problem = "there are no samples, or no description of them";
+		pcm->problem = "it has no samples, or does not describe them";
 	return has_common && has_sound ? 0 : ret;
 }
 

@@ -55,7 +55,7 @@ static int read_description(const struct pcm_chunks *chunks,
 	if (load32(description + DESCRIPTION_FRAMES) != 1)
 		pcm->problem = "packets are not of one frame";
 	else if (channels && packet % channels != 0)
-		pcm->problem = "frames are no whole number of samples";
+		pcm->problem = "the frame size is not a whole number of samples";
 	else
 		dw_pcm_layout(pcm, channels, load32(description + DESCRIPTION_BITS),
 			      channels ? packet / channels : 0);
@@ -96,7 +96,7 @@ static int parse(const struct category_file *file, struct pcm *pcm, dwarfs_error
 		}
 	}
 	if (ret == 0 && !pcm->problem)
-		pcm->problem = "there are no samples";
+		pcm->problem = "it has no samples";
 	return ret;
 }
 

@@ -114,7 +114,7 @@ static void set_layout(const struct pcm_chunks *chunks, struct pcm *pcm,
 			bits = valid;
 	}
 	if (channels && frame % channels != 0)
-		pcm->problem = "frames are no whole number of samples";
+		pcm->problem = "the frame size is not a whole number of samples";
 	if (!pcm->problem)
 		dw_pcm_layout(pcm, channels, bits, channels ? frame / channels : 0);
 	pcm->samples.is_unsigned = bits <= UNSIGNED_BITS;
@@ -203,7 +203,7 @@ static int parse(struct pcm_chunks *chunks, struct pcm *pcm, dwarfs_error **err)
 		if (!is_id(chunks, &chunk, "fmt "))
 			continue;
 		if (has_format)
-			pcm->problem = "there are two descriptions of its samples";
+			pcm->problem = "it describes its samples twice";
 		else
 			ret = read_format(chunks, &chunk, pcm, err);
 		if (ret < 0 || pcm->problem || pcm->is_foreign)
@@ -211,7 +211,7 @@ static int parse(struct pcm_chunks *chunks, struct pcm *pcm, dwarfs_error **err)
 		has_format = true;
 	}
 	if (ret == 0 && !pcm->problem)
-		pcm->problem = "there are no samples";
+		pcm->problem = "it has no samples";
 	return ret;
 }
 
