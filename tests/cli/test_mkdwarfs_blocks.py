@@ -332,8 +332,8 @@ class Telling(Blocks):
                      "--progress=simple", "-N1")
         self.expect(result, 0)
         size = r"[\d.]+ ([KMGT]i)?B"
-        form = re.compile(rf"mkdwarfs: [a-z]+( [a-z]+)? +[\d.]+%(  {size}/s)?(  ratio [\d.]+)?"
-                          rf"(  {size} saved)?(  [\dhms.]+ left)?(  {size} of {size})?$")
+        form = re.compile(rf"mkdwarfs: [a-z]+( [a-z]+)? +[\d.]+%(  {size}(/s| read))?"
+                          rf"(  ratio [\d.]+)?(  {size} saved)?(  [\dhms.]+ left)?(  {size} of {size})?$")
         lines = [line for line in result.err.splitlines() if "%" in line]
         self.assertTrue(lines, result.err)
         for line in lines:
