@@ -46,6 +46,18 @@ static int read_everything(const dwarfs_image *image, dwarfs_error **err)
 	return ret;
 }
 
+static int read_tables(const dwarfs_image *image, dwarfs_error **err)
+{
+	dwarfs_metadata *metadata = NULL;
+	int kind;
+	int ret = dwarfs_metadata_new(image, &metadata, err);
+
+	while (ret == 0 && (ret = dwarfs_metadata_next(metadata, &kind, err)) > 0)
+		ret = 0;
+	dwarfs_metadata_free(metadata);
+	return ret;
+}
+
 static int open_and_read(const struct fixture *fixture, dwarfs_error **err)
 {
 	dwarfs_context *context = NULL;
@@ -60,7 +72,8 @@ static int open_and_read(const struct fixture *fixture, dwarfs_error **err)
 	    (ret = dwarfs_io_open(fixture->path, &io, err)) == 0 &&
 	    (ret = dwarfs_image_open_io(context, io, NULL, &image, err)) == 0 &&
 	    (ret = dwarfs_dir_parent(image, 0, &parent, err)) == 0 &&
-	    (ret = dwarfs_history_new(image, &history, err)) == 0)
+	    (ret = dwarfs_history_new(image, &history, err)) == 0 &&
+	    (ret = read_tables(image, err)) == 0)
 		ret = read_everything(image, err);
 	dwarfs_history_free(history);
 	dwarfs_image_free(image);
