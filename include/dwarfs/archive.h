@@ -278,6 +278,8 @@ DWARFS_API uint64_t dwarfs_archive_import_warnings(const dwarfs_archive_import *
  * - an entry as a whole (a socket in a tar, a directory in an ar, a name that is no UTF-8 in a
  *   zip): the entry fails;
  * - holes that are huge: the file fails, see dwarfs_archive_export_set_allow_huge_holes();
+ * - a time before or after those that the format has room for: the entry has the nearest one,
+ *   and is reported as DWARFS_EXPORT_ALTERED;
  * - extended attributes or further names of a file: it is written all the same, as a file of its
  *   own, and reported as DWARFS_EXPORT_REDUCED. "pax" loses nothing.
  *
@@ -294,8 +296,10 @@ enum dwarfs_export_report {
 	DWARFS_EXPORT_CUT,	/**< its contents could not be read to the end, and the rest of it
 				     is zeros; this is a failure */
 	DWARFS_EXPORT_REDUCED,	/**< it is there without what the format has no place for */
-	DWARFS_EXPORT_ALTERED,	/**< it is there, but libarchive warns that it is not as it
-				     should be; this is a failure */
+	DWARFS_EXPORT_ALTERED,	/**< it is there, but with another time, with defaults for what
+				     the image has no valid value for (see
+				     dwarfs_stat_invalid()), or libarchive warns that it is not
+				     as it should be; this is a failure */
 };
 
 /**

@@ -48,6 +48,9 @@ struct export_format {
 	uint32_t most_link;  /* bytes of a link: see link_bytes(); 0: any */
 	uint64_t most_bytes; /* of a file, unless an option lifts that; 0: any */
 	const char *lifts;   /* that option */
+	bool pax_times;	     /* are decimal numbers */
+	int64_t least_time;  /* in seconds since 1970 */
+	int64_t most_time;   /* 0: any */
 };
 
 /* NULL when there is none of this name. */
@@ -156,6 +159,8 @@ struct export_run {
 	bool is_left;	      /* an entry failed that ends the run */
 	bool is_broken;	      /* the archive: a call of libarchive has failed */
 	bool is_in_file;      /* the contents of a file are being written */
+	bool has_other_time;  /* the entry: one that the format can hold */
+	int signs;	      /* 0: not known; 1: libarchive's are right; 2: misread */
 	int first_code;	      /* of the first failure of an entry */
 	dwarfs_error *first;
 	uint64_t lost_xattrs;  /* entries that are there without them */
@@ -223,6 +228,23 @@ int dw_export_describe(struct export_run *run, const char *path, const char *fir
 /* What the format cannot hold of the entry that libarchive has just refused, if that is
  * known better than by what libarchive says: an error, or 0. */
 int dw_export_explain(const struct export_run *run, dwarfs_error **err);
+
+/* export_damage.c: a time of run->stat, or the nearest one that the format can hold, as
+ * libarchive takes it. */
+struct export_time {
+	int64_t seconds;
+	long nanoseconds;
+};
+struct export_time dw_export_time(struct export_run *run, int which);
+
+/* import_time.c: whether libarchive takes the sign of a decimal time for that of its whole
+ * seconds only. */
+bool dw_archive_misreads_signs(void);
+
+/* Report what is not as it should be of the entry that was written; lost_xattrs: why it
+ * has no extended attributes, or NULL. */
+void dw_export_tell_altered(struct export_run *run, const char *path,
+			    const dwarfs_error *lost_xattrs);
 
 /* Whether libarchive's warning is about a name that is no UTF-8, and nothing else. */
 bool dw_export_is_about_name(const struct export_run *run);

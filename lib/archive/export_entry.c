@@ -150,19 +150,19 @@ static int check_joliet(const struct export_run *run, const char *path,
 
 static void set_times(struct export_run *run)
 {
-	const dwarfs_stat *stat = run->stat;
+	struct export_time time = dw_export_time(run, DWARFS_MTIME);
 
-	archive_entry_set_mtime(run->entry, dwarfs_stat_seconds(stat, DWARFS_MTIME),
-				dwarfs_stat_nanoseconds(stat, DWARFS_MTIME));
-	if (dwarfs_stat_seconds(stat, DWARFS_BTIME) != 0)
-		archive_entry_set_birthtime(run->entry, dwarfs_stat_seconds(stat, DWARFS_BTIME),
-					    dwarfs_stat_nanoseconds(stat, DWARFS_BTIME));
+	archive_entry_set_mtime(run->entry, time.seconds, time.nanoseconds);
+	if (dwarfs_stat_seconds(run->stat, DWARFS_BTIME) != 0) {
+		time = dw_export_time(run, DWARFS_BTIME);
+		archive_entry_set_birthtime(run->entry, time.seconds, time.nanoseconds);
+	}
 	if (dwarfs_image_is_mtime_only(run->image))
 		return;
-	archive_entry_set_atime(run->entry, dwarfs_stat_seconds(stat, DWARFS_ATIME),
-				dwarfs_stat_nanoseconds(stat, DWARFS_ATIME));
-	archive_entry_set_ctime(run->entry, dwarfs_stat_seconds(stat, DWARFS_CTIME),
-				dwarfs_stat_nanoseconds(stat, DWARFS_CTIME));
+	time = dw_export_time(run, DWARFS_ATIME);
+	archive_entry_set_atime(run->entry, time.seconds, time.nanoseconds);
+	time = dw_export_time(run, DWARFS_CTIME);
+	archive_entry_set_ctime(run->entry, time.seconds, time.nanoseconds);
 }
 
 /* What a link takes in a Rock Ridge record: its name, and two bytes more for each part of
@@ -281,6 +281,7 @@ int dw_export_describe(struct export_run *run, const char *path, const char *fir
 	int ret;
 
 	archive_entry_clear(run->entry);
+	run->has_other_time = false;
 	archive_entry_copy_pathname(run->entry, path);
 	archive_entry_set_mode(run->entry, dwarfs_stat_mode(run->stat));
 	archive_entry_set_ino64(run->entry, (int64_t)dwarfs_stat_inode(run->stat) + 1);

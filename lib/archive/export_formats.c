@@ -20,31 +20,40 @@
 
 #define TAR .links = LINKS_BY_PATH, .root = true
 
+/* Times of eleven octal digits and of twelve decimal ones, and of years in one byte. */
+#define OCTAL_TIME   077777777777
+#define DECIMAL_TIME 999999999999
+#define YEAR_1900    (-2208988800)
+#define YEAR_2156    5869584000
+
 static const struct export_format formats[] = {
 	{ "pax  tar as POSIX has it since 2001, which loses nothing", "tar posix ", TAR,
-	  .holes = true, .xattrs = true, .acls = true },
+	  .holes = true, .pax_times = true, .xattrs = true, .acls = true },
 	{ "paxr  pax only where ustar is not enough: no nanoseconds", "rpax bsdtar ", TAR,
-	  .holes = true, .xattrs = true, .acls = true },
-	{ "gnutar  tar as GNU had it before", "", TAR },
-	{ "ustar  tar as POSIX had it in 1988", "", TAR },
-	{ "v7tar  tar as Unix had it in 1979", "v7 oldtar ", TAR },
+	  .holes = true, .pax_times = true, .xattrs = true, .acls = true },
+	{ "gnutar  tar as GNU had it before", "", TAR, .most_time = OCTAL_TIME },
+	{ "ustar  tar as POSIX had it in 1988", "", TAR, .most_time = OCTAL_TIME },
+	{ "v7tar  tar as Unix had it in 1979", "v7 oldtar ", TAR,
+	  .most_time = OCTAL_TIME },
 	{ "cpio  cpio as POSIX had it (odc)", "odc ", .links = LINKS_EACH, .root = true,
-	  .most_id = 0777777 },
+	  .most_id = 0777777, .most_time = OCTAL_TIME },
 	{ "newc  cpio as SVR4 had it, and Linux for its initramfs", "",
-	  .links = LINKS_ONCE, .root = true },
+	  .links = LINKS_ONCE, .root = true, .most_time = UINT32_MAX },
 	{ "bin  cpio of the first binary kind", "", .links = LINKS_EACH, .root = true,
-	  .most_id = 0xffff },
+	  .most_id = 0xffff, .most_time = UINT32_MAX },
 	{ "pwb  cpio of PWB Unix", "", .links = LINKS_EACH, .root = true,
-	  .most_id = 0xff },
-	{ "zip  zip, 64 bits where needed", "", .links = LINKS_NONE, .utf8_names = true },
+	  .most_id = 0xff, .most_time = UINT32_MAX },
+	{ "zip  zip, 64 bits where needed", "", .links = LINKS_NONE, .utf8_names = true,
+	  .most_time = UINT32_MAX },
 	{ "7zip  7z", "7z ", .links = LINKS_NONE, .utf8_names = true, .no_devices = true,
-	  .late = true },
+	  .late = true, .most_time = INT64_MAX },
 	/* libarchive writes through wild pointers where it has to move deeper
 	   directories, or to cut the target of a link. */
 	{ "iso9660  an ISO 9660 image with Rock Ridge and Joliet", "iso cd9660 ",
 	  .links = LINKS_BY_PATH, .utf8_names = true, .warns_only = true, .most_dirs = 7,
 	  .most_link = 100, .options = "rockridge=strict", .late = true, .joliet = true,
-	  .most_bytes = UINT32_MAX, .lifts = "iso-level=3" },
+	  .most_bytes = UINT32_MAX, .lifts = "iso-level=3", .least_time = YEAR_1900,
+	  .most_time = YEAR_2156 - 1 },
 	{ "xar  xar", "", .links = LINKS_BY_PATH, .utf8_names = true, .xml_names = true,
 	  .xattrs = true, .warns_only = true, .no_set_ids = true, .most_id = INT32_MAX,
 	  .late = true },
@@ -56,9 +65,9 @@ static const struct export_format formats[] = {
 	{ "shardump  a shell script that sets more attributes", "",
 	  .links = LINKS_BY_PATH, .warns_only = true },
 	{ "arbsd  ar as BSD has it: files without directories", "ar ",
-	  .links = LINKS_NONE, .warns_only = true },
+	  .links = LINKS_NONE, .warns_only = true, .most_time = DECIMAL_TIME },
 	{ "argnu  ar as GNU and SVR4 have it", "arsvr4 ", .links = LINKS_NONE,
-	  .warns_only = true },
+	  .warns_only = true, .most_time = DECIMAL_TIME },
 	{ "warc  a web archive: files only", "", .links = LINKS_NONE,
 	  .warns_only = true },
 	{ "raw  one file, as it is", "", .links = LINKS_NONE },

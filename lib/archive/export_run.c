@@ -160,11 +160,19 @@ static int write_opened(struct export_run *run, const char *path, const char *fi
 			struct export_contents *contents, dwarfs_error **err)
 {
 	const char *reduced = NULL, *stripped = NULL;
+	auto_error dwarfs_error *lost = NULL;
 	dwarfs_error *why = NULL;
 	int ret;
 
-	if ((ret = dw_export_describe(run, path, first, &reduced, &why)) < 0 ||
-	    (ret = dw_export_attributes(run, &stripped, &why)) < 0)
+	ret = dw_export_describe(run, path, first, &reduced, &why);
+	if (ret == 0) {
+		ret = dw_export_attributes(run, &stripped, &lost);
+		if (ret == DWARFS_ERR_CORRUPT || ret == DWARFS_ERR_CHECKSUM)
+			ret = 0; /* they cost no contents */
+		else
+			why = dw_steal(lost);
+	}
+	if (ret < 0)
 		return dw_export_lose(run, DWARFS_EXPORT_LEFT_OUT, path, ret, why, err);
 	if ((ret = write_header(run, &why, err)) > 0)
 		return dw_export_lose(run, DWARFS_EXPORT_LEFT_OUT, path, -ret, why, err);
@@ -173,6 +181,7 @@ static int write_opened(struct export_run *run, const char *path, const char *fi
 				     dwarfs_error_code(why), why, err);
 	if (ret < 0 || run->is_left)
 		return ret;
+	dw_export_tell_altered(run, path, lost);
 	note(run, path, reduced);
 	note(run, path, stripped);
 	run->lost_xattrs += stripped != NULL;

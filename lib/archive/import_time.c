@@ -13,6 +13,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include "archive/export.h"
 #include "archive/import.h"
 
 #define BLOCK_BYTES   512
@@ -40,7 +41,7 @@ static void fill_header(char block[BLOCK_BYTES], char type, size_t bytes)
 	snprintf(block + 148, 8, "%06o", sum);
 }
 
-static bool misreads_signs(void)
+bool dw_archive_misreads_signs(void)
 {
 	char blocks[5 * BLOCK_BYTES] = { 0 }; /* two headers, a record, and the end */
 	struct archive *archive = archive_read_new();
@@ -71,7 +72,7 @@ struct import_time dw_import_time(struct import_job *job, int64_t seconds,
 			     format != ARCHIVE_FORMAT_TAR_PAX_RESTRICTED))
 		return time;
 	if (job->signs == SIGNS_UNKNOWN)
-		job->signs = misreads_signs() ? SIGNS_MISREAD : SIGNS_READ;
+		job->signs = dw_archive_misreads_signs() ? SIGNS_MISREAD : SIGNS_READ;
 	if (job->signs == SIGNS_MISREAD) {
 		time.seconds--;
 		time.nanoseconds = NS_PER_SECOND - time.nanoseconds;

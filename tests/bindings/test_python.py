@@ -146,6 +146,17 @@ class Adding(unittest.TestCase):
         self.assertEqual((image / os.fsdecode(b"\xff")).read_bytes(), b"odd name")
         self.assertEqual((image / "d").stat().st_mode, stat.S_IFDIR | 0o700)
 
+    def test_times_before_1970(self):
+        self.builder.add("early", b"x", mtime=(-2004047999, 5 * 10**8))
+        self.builder.add("late", b"x", mtime=-0.25)
+        image = self.build()
+        self.assertEqual((image / "early").stat().st_mtime_ns, -2004047998_500_000_000)
+        self.assertEqual((image / "late").stat().st_mtime_ns, -250_000_000)
+        self.assertEqual((image / "late").invalid_attributes(), ())
+        output = io.BytesIO()
+        dwarfs.pack(self.dir, output, time=-86400)
+        self.assertEqual(dwarfs.open(output.getvalue()).root.stat().st_mtime, -86400)
+
     def test_trees_and_removing(self):
         tree = self.dir / "tree"
         tree.mkdir()

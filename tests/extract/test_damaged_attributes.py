@@ -8,7 +8,9 @@ import os
 import shutil
 import stat
 import subprocess
+import tarfile
 
+import absent
 import decoded
 import mount
 import scratch
@@ -137,6 +139,18 @@ def main():
                 assert status.st_gid == 65534, status
             if name == "time":
                 assert status.st_mtime_ns == 10**18, status.st_mtime_ns
+    with suite.case("they are in archives"):
+        absent.need_for_options(["archive"])
+        for name, (_, word) in damage.items():
+            if name not in images:
+                continue
+            archive = images[name] + ".tar"
+            done = scratch.extract("-i", images[name], "-f", "pax", "-o", archive)
+            assert done.returncode == 1, done
+            assert f"the image has no valid value for: {word}" in done.stderr, done.stderr
+            with tarfile.open(archive) as opened:
+                for path in NAMES:
+                    assert opened.extractfile(path).read() == b"contents of " + path.encode(), path
     with suite.case("a directory, and the root"):
         for path in "d", "":
             bad = Patch(image).put(path, MODE, None).done("dir")

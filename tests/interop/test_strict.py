@@ -3,6 +3,7 @@
 
 What it passes is what every reader accepts: among them upstream's programs, which are not here.
 """
+import json
 import os
 import subprocess
 import tarfile
@@ -88,11 +89,28 @@ def check_histories(source):
 
 # -- times ----------------------------------------------------------------------------------------
 
+def must_be_exported(data, metadata):
+    """As text, by dwarfsck: field by field the same."""
+    with tempfile.TemporaryDirectory(prefix="dwarfs-strict-") as scratch:
+        path, text = os.path.join(scratch, "image"), os.path.join(scratch, "text")
+        with open(path, "wb") as out:
+            out.write(data)
+        subprocess.run([tap.tool("DWARFSCK"), "--export-metadata=" + text, path], check=True,
+                       capture_output=True)
+        with open(text, encoding="utf-8") as source:
+            exported = json.load(source)
+    assert exported["timestamp_base"] == metadata["timestamp_base"], exported["timestamp_base"]
+    assert exported["inodes"] == metadata["inodes"], exported["inodes"]
+    for name, value in exported["options"].items():
+        assert metadata["options"][name] == value, (name, value)
+
+
 def check_times(folder, times):
     for resolution, step in (("1ns", 1), ("1ms", 10**6), ("1s", NANO), ("1h", 3600 * NANO)):
-        image = strict.check(pack(folder, "-l1", "--keep-all-times", "--time-resolution",
-                                  resolution))
+        data = pack(folder, "-l1", "--keep-all-times", "--time-resolution", resolution)
+        image = strict.check(data)
         metadata, paths = image.metadata, image.paths()
+        must_be_exported(data, metadata)
         assert set(paths) == set(times), paths
         base = metadata["timestamp_base"]
         stored = [(base + row["mtime_offset"]) % (1 << 64) for row in metadata["inodes"]]

@@ -269,6 +269,17 @@ class Path:
               _dwarfs.dwarfs_stat_nanoseconds(stat, born))
         return ns or None
 
+    def invalid_attributes(self, *, follow_symlinks: bool = True) -> tuple[str, ...]:
+        """The attributes that a damaged image has no valid value for, as "mode" or "owner".
+
+        stat() gives defaults for them.
+        """
+        stat = _dwarfs.dwarfs_stat_new()
+        _dwarfs.dwarfs_inode_stat(self._image._use(), self._inode(follow_symlinks), stat)
+        invalid = _dwarfs.dwarfs_stat_invalid(stat)
+        return tuple(_dwarfs.dwarfs_attribute_name(1 << bit)
+                     for bit in range(invalid.bit_length()) if invalid >> bit & 1)
+
     def readlink(self) -> str:
         """The target of a symbolic link."""
         image = self._image._use()

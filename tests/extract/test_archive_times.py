@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""Times from 1906 to 2400 in archives of each format, out and back in.
+
+A format that has no room for a time gets the nearest one, with a warning and the exit code 1, and
+the entry with its contents all the same.
+"""
+import os
+import subprocess
+import tarfile
+
+import absent
+import dated
+import decoded
+import scratch
+import tap
+
+NANO = 10**9
+OCTAL, WORD = 8**11 - 1, 2**32 - 1
+
+# The first and last second of a format, and the step of its times.
+FORMATS = {
+    "pax": (None, None, 1), "paxr": (None, None, NANO), "gnutar": (0, OCTAL, NANO),
+    "ustar": (0, OCTAL, NANO), "v7tar": (0, OCTAL, NANO), "cpio": (0, OCTAL, NANO),
+    "newc": (0, WORD, NANO), "bin": (0, WORD, NANO), "zip": (0, WORD, NANO),
+    "7zip": (0, None, 100), "xar": (None, None, NANO), "mtree": (None, None, 1),
+    "iso9660": (-2208988800, 5869583999, NANO), "argnu": (0, 10**12 - 1, NANO),
+}
+
+
+def clamp(time, least, most, step):
+    """The nearest time that a format holds."""
+    seconds, rest = divmod(time, NANO)
+    if least is not None:
+        seconds = max(seconds, least)
+    if most is not None:
+        seconds = min(seconds, most)
+    return seconds * NANO + rest // step * step
+
+
+def export(image, form):
+    archive = image + "." + form
+    done = scratch.extract("-i", image, "-f", form, "-o", archive)
+    return archive, done
+
+
+def import_times(archive):
+    """{path: nanoseconds} of the files, and what they contain is right."""
+    image = archive + ".dwarfs"
+    subprocess.run([tap.tool("MKDWARFS"), "-i", archive, "-o", image, "--force", "--no-progress",
+                    "-l1", "--no-section-index", "--time-resolution=1ns"], check=True,
+                   capture_output=True)
+    found = decoded.Image(scratch.read(image))
+    return {path: found.time(inode) for path, inode in found.paths().items()}
+
+
+def check(image, times, form):
+    least, most, step = FORMATS[form]
+    archive, done = export(image, form)
+    files = {path: time for path, time in times.items() if path}
+    early_or_late = [path for path, time in files.items()
+                     if clamp(time, least, most, 1) != time]
+    for path in files:
+        warning = f"{path.decode()}: the {form} format cannot hold its time"
+        assert (warning in done.stderr) == (path in early_or_late), (path, done.stderr)
+    assert done.returncode == (1 if early_or_late else 0), done
+    if form == "mtree":
+        return
+    back = import_times(archive)
+    for path, time in files.items():
+        expected = {clamp(time, least, most, step)}
+        if form == "paxr":  # where it needs more than ustar, it has fractions, too
+            expected.add(time)
+        assert back[path] in expected, (form, path, back[path], expected)
+
+
+def check_tar(image, times):
+    """As others read it."""
+    with tarfile.open(export(image, "pax")[0]) as archive:
+        for path, time in times.items():
+            member = archive.getmember(path.decode() or ".")
+            text = member.pax_headers.get("mtime")
+            assert abs(member.mtime - time / NANO) < 1e-3, (path, member.mtime)
+            sign = "-" if time < 0 else ""
+            # A decimal number: minus 60.5 is half a second before minus 60.
+            assert text.startswith(f"{sign}{abs(time) // NANO}."), (path, text)
+
+
+def main():
+    try:
+        absent.need_for_options(["archive"])
+        tap.tool("MKDWARFS"), tap.tool("DWARFSEXTRACT")
+        decoded.hashes(b"")
+        tree = scratch.place("dated")
+        times = dated.make(tree)
+    except (tap.Skip, decoded.Unavailable) as reason:
+        tap.skip_all(str(reason))
+    image = scratch.pack(tree, "-l1", "--time-resolution=1ns")
+    suite = tap.Suite()
+    for form in FORMATS:
+        with suite.case(form):
+            check(image, times, form)
+    with suite.case("pax, read by another program"):
+        check_tar(image, times)
+    suite.finish()
+
+
+main()
