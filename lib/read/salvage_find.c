@@ -80,6 +80,14 @@ static bool is_proved(const struct walk *walk, const struct place *next)
 	       dw_salvage_is_section(walk->image, walk->at, next->at - walk->at, number);
 }
 
+/* Whether the tail may come next: not one whose sections were counted already, such as
+ * those of another image. */
+static bool may_be_tail(const struct walk *walk, uint64_t from)
+{
+	return walk->has_tail && walk->tail.at >= from &&
+	       walk->tail.header.number >= walk->image->section_count;
+}
+
 /*
  * The header that comes next: one that lets what is before it be proved; else the first
  * one that may be. Those of images inside of files may be, too.
@@ -98,7 +106,7 @@ static int find_next(const struct walk *walk, uint64_t from, struct place *next,
 	bool is_found = false;
 	int ret;
 
-	if (walk->has_tail && walk->tail.at >= from) {
+	if (may_be_tail(walk, from)) {
 		*next = walk->tail;
 		if (is_proved(walk, next))
 			return 1;
@@ -120,7 +128,7 @@ static int find_next(const struct walk *walk, uint64_t from, struct place *next,
 	}
 	if (ret < 0)
 		return ret;
-	return is_found || (walk->has_tail && walk->tail.at >= from);
+	return is_found || may_be_tail(walk, from);
 }
 
 /* 1 when there may be more. */

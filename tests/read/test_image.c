@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include <dwarfs/salvage.h>
+
 #include "craft.h"
 #include "format/thrift.h"
 #include "one_file.h"
@@ -657,6 +659,39 @@ static void a_history_that_cannot_be_decoded_is_found(void **state)
 	}
 }
 
+/* Salvage of one image, some bytes, and another image: it ends, with the first one. */
+static void salvage_ends_at_another_image(void **state)
+{
+	auto_craft struct craft craft = { 0 };
+	auto_test_image dwarfs_image *image = NULL;
+	dwarfs_image_options *options;
+	dwarfs_context *context = quiet_context();
+	dwarfs_io *io;
+	size_t size;
+
+	(void)state;
+	for (int part = 0; part < 3; part++)
+		add_part(&craft, part);
+	size = craft.bytes.size;
+	assert_int_equal(dw_buffer_append(&craft.bytes, "garbage", 7, NULL), 0);
+	craft.sections = 0;
+	for (int part = 0; part < 3; part++)
+		add_part(&craft, part);
+	assert_int_equal(craft.bytes.size, 2 * size + 7);
+	assert_int_equal(dwarfs_image_options_new(&options, NULL), 0);
+	dwarfs_image_options_set_salvage(options, DWARFS_SALVAGE_INTACT);
+	assert_int_equal(dwarfs_io_from_memory(craft.bytes.data, craft.bytes.size, NULL,
+					       NULL, &io, NULL),
+			 0);
+	craft_expect_end(60);
+	assert_int_equal(dwarfs_image_open_io(context, io, options, &image, NULL), 0);
+	craft_expect_end(0);
+	assert_reads_hi(image);
+	dwarfs_io_free(io);
+	dwarfs_image_options_free(options);
+	dwarfs_context_free(context);
+}
+
 /* With right hashes, anything may be in the sections: each bit, and some whole bytes. */
 static void no_changed_byte_does_harm(void **state)
 {
@@ -1216,6 +1251,7 @@ int main(void)
 		cmocka_unit_test(sections_may_stand_in_any_order),
 		cmocka_unit_test(unknown_sections_are_passed_over),
 		cmocka_unit_test(damage_is_found_whatever_the_section),
+		cmocka_unit_test(salvage_ends_at_another_image),
 		cmocka_unit_test(a_history_that_cannot_be_decoded_is_found),
 		cmocka_unit_test(side_sections_are_passed_over),
 		cmocka_unit_test(schema_and_metadata_are_needed_once),
