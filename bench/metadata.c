@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -176,26 +177,28 @@ static int read_and_hash(const struct bench *bench, uint64_t offset, uint64_t by
 {
 	char hex[DWARFS_DIGEST_HEX_MAX];
 	dwarfs_digest *digest = NULL;
-	uint64_t done = 0;
-	uint8_t *data = malloc((size_t)bytes + 64);
+	size_t done = 0;
+	const size_t size = (size_t)bytes + 64; /* with the header */
+	/* malloc() would give the same memory each time. */
+	uint8_t *data = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int fd = open(bench->path, O_RDONLY | O_CLOEXEC), ret = -1;
 
-	while (data && fd >= 0 && done < bytes + 64) {
-		ssize_t got = pread(fd, data + done, (size_t)(bytes + 64 - done),
-				    (off_t)(offset + done));
+	while (data != MAP_FAILED && fd >= 0 && done < size) {
+		ssize_t got = pread(fd, data + done, size - done, (off_t)(offset + done));
 
 		if (got <= 0)
 			break;
-		done += (uint64_t)got;
+		done += (size_t)got;
 	}
-	if (data && done == bytes + 64 &&
-	    dwarfs_digest_new("xxh3-64", &digest, NULL) == 0) {
-		dwarfs_digest_update(digest, data, (size_t)done);
+	if (done == size && dwarfs_digest_new("xxh3-64", &digest, NULL) == 0) {
+		dwarfs_digest_update(digest, data, size);
 		dwarfs_digest_finish(digest, hex);
 		ret = 0;
 	}
 	dwarfs_digest_free(digest);
-	free(data);
+	if (data != MAP_FAILED)
+		munmap(data, size);
 	close(fd);
 	return ret;
 }
