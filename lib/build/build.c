@@ -24,8 +24,9 @@
 #include "os/memory.h"
 
 /* Metadata stays as it is, so that opening is instant, when it is less of the image than
- * this share, or too long to be unpacked quickly. */
+ * the first share, or less than the second and too long to be unpacked quickly. */
 #define SMALL_METADATA_SHARE 50 /* one part in */
+#define LARGE_METADATA_SHARE 20
 #define LARGE_METADATA_BYTES ((uint64_t)8 << 20)
 
 /* What the stages give to each other. */
@@ -235,11 +236,12 @@ static struct codec_spec metadata_codec(const struct build *build, uint64_t byte
 {
 	const struct build_options *options = build->run.options;
 	struct codec_spec codec = options->codecs[DWARFS_CODEC_METADATA];
+	unsigned share;
 
 	if (options->codec_was_set[DWARFS_CODEC_METADATA])
 		return codec;
-	if (bytes > LARGE_METADATA_BYTES ||
-	    bytes * SMALL_METADATA_SHARE < build->sections.bytes + bytes)
+	share = bytes > LARGE_METADATA_BYTES ? LARGE_METADATA_SHARE : SMALL_METADATA_SHARE;
+	if (bytes * share < build->sections.bytes + bytes)
 		codec = (struct codec_spec){ .id = CODEC_NONE };
 	return codec;
 }

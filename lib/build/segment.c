@@ -23,7 +23,7 @@
  * sees before those that follow. In the same block it saves only so much less. Long
  * matches save work in any case. */
 #define CHUNK_COST  UINT64_C(64)
-#define NEAR_FACTOR 4
+#define NEAR_FACTOR 8
 #define MOST_WORTH  UINT64_C(4096)
 
 struct segmenter {

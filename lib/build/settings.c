@@ -52,6 +52,11 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
 /* Parts that a small cache can hold together with what lzma needs to unpack one. */
 #define LZMA_BEST_DENSE LZMA_BEST ":block_size=23:check=none"
 
+/*
+ * Matches of 2^8 bytes with an anchor in each 2^8, 2^7 and 2^6, packed with zstd 9: bundles of
+ * releases take 1, 0.98 and 0.977, near-equal sources of a compiler 1, 0.93 and 0.92, a root
+ * file system 1, 0.990 and 0.987. The index takes 13, 26 and 52 MiB for each 256 MiB.
+ */
 struct level {
 	uint32_t block_bits;
 	struct codec_chain blocks, metadata, waveform;
@@ -89,7 +94,7 @@ static const struct level levels[MAX_LEVEL + 1] = {
 		.waveform = { { "flac:level=3", "zstd:level=3", "null" } },
 		.order = "auto",
 		.window_bits = 8,
-		.step_bits = 0,
+		.step_bits = 1,
 	},
 	[4] = {
 		.block_bits = 22,
@@ -98,7 +103,7 @@ static const struct level levels[MAX_LEVEL + 1] = {
 		.waveform = { { "flac:level=3", "zstd:level=3", "null" } },
 		.order = "auto",
 		.window_bits = 8,
-		.step_bits = 0,
+		.step_bits = 1,
 	},
 	[5] = {
 		.block_bits = 23,
@@ -107,7 +112,7 @@ static const struct level levels[MAX_LEVEL + 1] = {
 		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
 		.order = "auto",
 		.window_bits = 8,
-		.step_bits = 0,
+		.step_bits = 1,
 		.waveform_window_bits = 20,
 	},
 	[6] = {
@@ -118,7 +123,7 @@ static const struct level levels[MAX_LEVEL + 1] = {
 		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
 		.order = "auto",
 		.window_bits = 8,
-		.step_bits = 0,
+		.step_bits = 1,
 		.waveform_window_bits = 20,
 	},
 	[7] = {
@@ -129,7 +134,7 @@ static const struct level levels[MAX_LEVEL + 1] = {
 		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
 		.order = "auto",
 		.window_bits = 8,
-		.step_bits = 0,
+		.step_bits = 1,
 		.waveform_window_bits = 20,
 	},
 	[8] = {
@@ -140,7 +145,7 @@ static const struct level levels[MAX_LEVEL + 1] = {
 		.waveform = { { "flac:level=8", "zstd:level=8", "null" } },
 		.order = "auto",
 		.window_bits = 8,
-		.step_bits = 0,
+		.step_bits = 2,
 		.waveform_window_bits = 16,
 	},
 	[9] = {
@@ -151,7 +156,7 @@ static const struct level levels[MAX_LEVEL + 1] = {
 		.waveform = { { "flac:level=8", "zstd:level=8", "null" } },
 		.order = "auto",
 		.window_bits = 8,
-		.step_bits = 0,
+		.step_bits = 2,
 		.waveform_window_bits = 16,
 	},
 };

@@ -119,7 +119,7 @@ static void categories_have_names(void **state)
 
 	ret = dwarfs_builder_add_category(all->builder, "photos", &err);
 	assert_refused(ret, DWARFS_ERR_INVALID, err,
-		       "there is a category 'photos' already");
+		       "a category named 'photos' exists already");
 	err = NULL;
 	ret = dwarfs_builder_add_category(all->builder, "fits/image", &err);
 	assert_refused(ret, DWARFS_ERR_INVALID, err,

@@ -202,7 +202,7 @@ static void malformed_wav_is_reported(void **state)
 		 &bytes);
 	memcpy(bytes.data + 36, "none", 4);
 	put(&bytes, bytes.data + 12, 24);
-	assert_malformed(all, &bytes, "two descriptions");
+	assert_malformed(all, &bytes, "describes its samples twice");
 }
 
 static void wav_that_is_cut_off_is_no_wav(void **state)
