@@ -713,7 +713,7 @@ class Messages(cli.Case):
     def test_summary(self):
         result = run("MKDWARFS", "-i", self.tree(), "-o", self.path("x"), "-l1")
         self.expect(result, 0, "3 directories", "9 files", "1 of them a hard link",
-                    "1 symbolic link", "1 duplicates", "blocks", "ratio", "processor time",
+                    "1 symbolic link", "1 duplicate", "blocks", "ratio", "processor time",
                     "peak memory")
         self.assertEqual(result.out, "")
 
