@@ -29,6 +29,8 @@
 #define LARGE_METADATA_SHARE 20
 #define LARGE_METADATA_BYTES ((uint64_t)8 << 20)
 
+#define QUICK_ZSTD_LEVEL 12
+
 /* What the stages give to each other. */
 struct build {
 	struct build_run run;
@@ -79,6 +81,12 @@ void dw_build_complain(struct build_run *run, const char *path, int errnum,
 
 /* -- blocks -------------------------------------------------------------------------- */
 
+static bool packs_slowly(const struct codec_spec *codec)
+{
+	return codec->id == CODEC_LZMA || codec->id == CODEC_BROTLI ||
+	       (codec->id == CODEC_ZSTD && codec->level > QUICK_ZSTD_LEVEL);
+}
+
 /* The fragments of a stream from a number on, in their order. */
 static int order_stream(struct build *build, uint32_t stream, size_t from,
 			struct fragment_list *list, dwarfs_error **err)
@@ -94,6 +102,7 @@ static int order_stream(struct build *build, uint32_t stream, size_t from,
 		.block_bytes = block_bytes,
 		.reach_bytes = dw_codec_reach(&settings->codec, block_bytes),
 		.finds_segments = settings->window_bits > 0 && settings->lookback > 0,
+		.packs_slowly = packs_slowly(&settings->codec),
 	};
 	int ret = dw_fragments_of(&build->contents, stream, from, list, err);
 

@@ -143,7 +143,8 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 	for (size_t i = 0; i < count; i++)
 		bytes += input->contents->fragments[numbers[i]].size;
 	/* Within reach of the codec everything is close. */
-	if (count < 3 || bytes <= input->reach_bytes)
+	if (count < 3 || bytes <= input->reach_bytes ||
+	    input->run->options->input.hollow)
 		return dw_order_path.sort(input, numbers, count, err);
 	if ((ret = add_all(input, &candidates, numbers, count, err)) < 0)
 		return ret;

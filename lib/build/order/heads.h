@@ -12,7 +12,7 @@
 
 /*
  * Sort fragments by an order that needs another kind of fingerprint than the contents
- * have. Reads 2 GiB at most; *sorted_out is false, and numbers are as before, where that
+ * have. Reads 1 GiB at most; *sorted_out is false, and numbers are as before, where that
  * is too little to know anything of so many fragments.
  */
 int dw_order_by_heads(const struct order_input *input, const struct order_spec *spec,

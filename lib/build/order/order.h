@@ -28,6 +28,7 @@ struct order_input {
 	uint64_t block_bytes;
 	uint64_t reach_bytes; /* as far back in a block the codec finds repeated bytes */
 	bool finds_segments;  /* they are found in all blocks before, too */
+	bool packs_slowly;    /* so that more time for a better order is well spent */
 };
 
 struct order_ops {

@@ -6,12 +6,11 @@
 
 #include "base/bytes.h"
 #include "build/anchors.h"
+#include "build/order/reading.h"
 #include "build/order/sketch.h"
 #include "build/order/sort.h"
-#include "build/source.h"
 #include "hash/hash.h"
 
-#define PIECE_BYTES ((size_t)256 << 10)
 #define MIN_SHIFT   6
 #define MAX_SHIFT   16
 #define MAX_THINNING 24
@@ -38,21 +37,19 @@ void dw_sketch_free(struct sketch *sketch)
 /* -- reading ------------------------------------------------------------------------ */
 
 struct taking {
-	const struct order_input *input;
+	struct reading reading;
 	struct sketch *sketch;
 	const uint32_t *numbers; /* of the fragments, in the order in which they are read */
 	size_t max_shingles;
 	unsigned shift;
 	uint32_t thinning;   /* one in 2^thinning shingles is kept */
 	uint32_t names;	     /* files of one in so many names are read */
-	uint64_t head_bytes; /* of a fragment, at most */
-	uint8_t *bytes;	     /* PIECE_BYTES */
 	uint32_t *places;    /* of triggers */
 };
 
 static void free_taking(struct taking *taking)
 {
-	free(taking->bytes);
+	dw_reading_free(&taking->reading);
 	free(taking->places);
 }
 
@@ -128,13 +125,13 @@ static void thin_out(struct taking *taking, size_t piece_count)
 static int take_bytes(struct taking *taking, size_t size, dwarfs_error **err)
 {
 	struct sketch *sketch = taking->sketch;
-	size_t count = dw_triggers_find(taking->bytes, size, taking->shift, taking->places);
+	size_t count = dw_triggers_find(taking->reading.bytes, size, taking->shift, taking->places);
 	int ret = dw_grow(&sketch->shingles, &sketch->room, sketch->count + count, err);
 
 	if (ret < 0)
 		return ret;
 	for (size_t i = 0; i < count; i++) {
-		const uint8_t *at = taking->bytes + taking->places[i];
+		const uint8_t *at = taking->reading.bytes + taking->places[i];
 		size_t left = size - taking->places[i];
 		struct shingle *shingle = &sketch->shingles[sketch->count];
 
@@ -149,58 +146,35 @@ static int take_bytes(struct taking *taking, size_t size, dwarfs_error **err)
 /* The shingles of the fragment at a place of numbers. */
 static int take_fragment(struct taking *taking, size_t place, dwarfs_error **err)
 {
-	const struct order_input *input = taking->input;
-	uint32_t number = taking->numbers[place];
-	const struct fragment *fragment = &input->contents->fragments[number];
-	struct sketch_piece *piece = &taking->sketch->pieces[number];
-	uint64_t size = fragment->size < taking->head_bytes ? fragment->size
-							   : taking->head_bytes;
+	struct sketch *sketch = taking->sketch;
+	struct sketch_piece *piece = &sketch->pieces[taking->numbers[place]];
+	size_t size;
 	int ret;
 
-	piece->first = (uint32_t)taking->sketch->count;
-	for (uint64_t at = 0; at < size;) {
-		size_t want = size - at < PIECE_BYTES ? (size_t)(size - at) : PIECE_BYTES;
-		int64_t got = dw_source_peek(input->run, input->tree, input->contents,
-					     fragment->content, taking->bytes, want,
-					     fragment->offset + at);
-
-		if (got <= 0)
-			break;
-		if ((ret = take_bytes(taking, (size_t)got, err)) < 0)
+	piece->first = (uint32_t)sketch->count;
+	dw_reading_begin(&taking->reading, taking->numbers[place]);
+	while ((size = dw_reading_next(&taking->reading)) > 0) {
+		if ((ret = take_bytes(taking, size, err)) < 0)
 			return ret;
-		at += (uint64_t)got;
-		piece->count = (uint32_t)taking->sketch->count - piece->first;
+		piece->count = (uint32_t)sketch->count - piece->first;
 		/* Data that is made for it has more triggers than others. */
-		while (taking->sketch->count > taking->max_shingles &&
+		while (sketch->count > taking->max_shingles &&
 		       taking->thinning < MAX_THINNING)
 			thin_out(taking, place + 1);
 	}
 	return 0;
 }
 
-/* How many bytes are read when so many of each fragment are. */
-static uint64_t bytes_of_heads(const struct order_input *input, const uint32_t *numbers,
-			       size_t count, uint64_t head_bytes)
+static void plan(struct taking *taking, size_t count)
 {
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		uint64_t size = input->contents->fragments[numbers[i]].size;
-
-		total += size < head_bytes ? size : head_bytes;
-	}
-	return total;
-}
-
-static void plan(struct taking *taking, const uint32_t *numbers, size_t count)
-{
+	struct reading *reading = &taking->reading;
 	uint64_t total;
 
-	taking->head_bytes = MAX_HEAD_BYTES;
-	while ((total = bytes_of_heads(taking->input, numbers, count,
-				       taking->head_bytes)) > MAX_READ_BYTES &&
-	       taking->head_bytes > MIN_HEAD_BYTES)
-		taking->head_bytes /= 2;
+	reading->head_bytes = MAX_HEAD_BYTES;
+	while ((total = dw_reading_total(reading, taking->numbers, count)) >
+		       MAX_READ_BYTES &&
+	       reading->head_bytes > MIN_HEAD_BYTES)
+		reading->head_bytes /= 2;
 	taking->names = (uint32_t)(total / MAX_READ_BYTES) + 1;
 	total /= taking->names;
 	taking->shift = MIN_SHIFT;
@@ -210,8 +184,9 @@ static void plan(struct taking *taking, const uint32_t *numbers, size_t count)
 
 static bool is_read(const struct taking *taking, uint32_t number)
 {
-	const struct tree *tree = taking->input->tree;
-	uint32_t entry = dw_order_entry(taking->input, number);
+	const struct order_input *input = taking->reading.input;
+	const struct tree *tree = input->tree;
+	uint32_t entry = dw_order_entry(input, number);
 	struct span name = dw_texts_at(&tree->names, tree->entries[entry].name);
 
 	return taking->names == 1 ||
@@ -256,20 +231,21 @@ int dw_sketch_take(const struct order_input *input, const uint32_t *numbers, siz
 		   size_t max_shingles, struct sketch *sketch, dwarfs_error **err)
 {
 	__attribute__((cleanup(free_taking))) struct taking taking = {
-		.input = input,
 		.sketch = sketch,
 		.numbers = numbers,
 		.max_shingles = max_shingles,
-		.bytes = malloc(PIECE_BYTES),
-		.places = dw_calloc(dw_anchors_room(PIECE_BYTES), sizeof(uint32_t)),
+		.places = dw_calloc(dw_anchors_room(READING_PIECE_BYTES),
+				    sizeof(uint32_t)),
 	};
 	int ret;
 
 	*sketch = (struct sketch){ 0 };
 	sketch->pieces = dw_calloc(input->contents->fragment_count, sizeof(*sketch->pieces));
-	if (!taking.bytes || !taking.places || !sketch->pieces)
+	if (!taking.places || !sketch->pieces)
 		return dw_fail_nomem(err);
-	plan(&taking, numbers, count);
+	if ((ret = dw_reading_init(&taking.reading, input, err)) < 0)
+		return ret;
+	plan(&taking, count);
 	for (size_t i = 0; i < count; i++) {
 		if (!is_read(&taking, numbers[i]))
 			continue;
