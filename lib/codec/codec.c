@@ -546,6 +546,8 @@ size_t dw_codec_reach(const struct codec_spec *spec, size_t block_bytes)
 {
 	size_t reach = dw_codec_can_pack(spec->id) ? members[spec->id].ops->reach : 0;
 
+	if (spec->id == CODEC_NONE)
+		return 0;
 	if (reach == 0 && spec->window_log > 0 && spec->window_log < 31)
 		reach = (size_t)1 << spec->window_log;
 	return reach != 0 && reach < block_bytes ? reach : block_bytes;

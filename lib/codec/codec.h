@@ -215,7 +215,8 @@ void dw_codec_set_meter(struct codec *codec, atomic_uint_fast64_t *meter);
  */
 uint64_t dw_codec_memory(const struct codec_spec *spec, size_t block_bytes);
 
-/* How far back in a block of this size the compressor finds repeated bytes. */
+/* How far back in a block of this size the compressor finds repeated bytes; 0: it finds
+ * none. */
 size_t dw_codec_reach(const struct codec_spec *spec, size_t block_bytes);
 
 /*

@@ -406,6 +406,26 @@ static void names_are_those_of_the_format(void **state)
 		assert_true(i < 8);
 }
 
+static void expect_reach(const char *text, size_t reach)
+{
+	struct codec_spec spec;
+
+	if (parse(text, &spec))
+		assert_int_equal(dw_codec_reach(&spec, 1 << 24), reach);
+}
+
+static void reach_is_that_of_the_window(void **state)
+{
+	(void)state;
+	expect_reach("null", 0);
+	expect_reach("lz4", 65535);
+	expect_reach("lz4hc", 65535);
+	expect_reach("zstd:level=3", 1 << 24);
+	expect_reach("zstd:level=19:wlog=20", 1 << 20);
+	expect_reach("lzma:level=6:dict_size=22", 1 << 22);
+	expect_reach("lzma:level=9:dict_size=30", 1 << 24);
+}
+
 /* Estimates grow with the work, and stay within reason. */
 static void memory_is_estimated(void **state)
 {
@@ -462,6 +482,7 @@ int main(void)
 		cmocka_unit_test(specifications_say_what_they_mean),
 		cmocka_unit_test(options_that_clash_are_refused),
 		cmocka_unit_test(names_are_those_of_the_format),
+		cmocka_unit_test(reach_is_that_of_the_window),
 		cmocka_unit_test(memory_is_estimated),
 		cmocka_unit_test(what_is_packed_comes_back),
 		cmocka_unit_test(all_zstd_levels_work),

@@ -142,8 +142,9 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 		return 0;
 	for (size_t i = 0; i < count; i++)
 		bytes += input->contents->fragments[numbers[i]].size;
-	/* Within reach of the codec everything is close. */
-	if (count < 3 || bytes <= input->reach_bytes ||
+	/* Within reach of the codec everything is close, and a codec that finds nothing
+	 * does not care. */
+	if (count < 3 || bytes <= input->reach_bytes || input->reach_bytes == 0 ||
 	    input->run->options->input.hollow)
 		return dw_order_path.sort(input, numbers, count, err);
 	if ((ret = add_all(input, &candidates, numbers, count, err)) < 0)
