@@ -123,7 +123,7 @@ static void categories_have_names(void **state)
 	err = NULL;
 	ret = dwarfs_builder_add_category(all->builder, "fits/image", &err);
 	assert_refused(ret, DWARFS_ERR_INVALID, err,
-		       "there is a category 'fits/image' already");
+		       "a category named 'fits/image' exists already");
 	assert_int_equal(dwarfs_builder_add_category(all->builder, "", NULL),
 			 DWARFS_ERR_INVALID);
 	assert_int_equal(dwarfs_builder_add_category(all->builder, "a::b", NULL),
