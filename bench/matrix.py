@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import store
 
-SETS = ("releases rootfs logs bundles tools icons wheels disk generated mail table photos "
+SETS = ("releases rootfs logs bundles tools compiler icons wheels disk generated mail table photos "
         "git").split()
 ORDERS = ("path", "revpath", "similarity", "nilsimsa")
 LEVELS = ("3", "5", "7", "9")
