@@ -43,7 +43,11 @@ enum dwarfs_compare_kind {
 	DWARFS_DIFFERENCE_DEVICE,   /**< the numbers of a device */
 	DWARFS_DIFFERENCE_LINKS,    /**< which other paths are hard links to the same file */
 	DWARFS_DIFFERENCE_XATTR,    /**< one extended attribute */
-	DWARFS_DIFFERENCE_TROUBLE,  /**< one of the two cannot be read, or is an image that has
+	DWARFS_DIFFERENCE_TROUBLE,  /**< something of one of the two cannot be read and was not
+					 compared: contents, extended attributes (for an image,
+					 whose entries have them in one section, once at the
+					 root), invalid attributes (dwarfs_stat_invalid()), a
+					 special file without a valid mode; or an image has
 					 several entries of this path, of which none is compared,
 					 nor what is below it */
 	DWARFS_DIFFERENCE_KINDS,    /**< so many there are; more may come */
@@ -174,7 +178,8 @@ DWARFS_API int dwarfs_compare_set_path(dwarfs_compare *compare, int side, const 
  * Do not report differences of a kind. Without DWARFS_DIFFERENCE_CONTENTS no contents are read.
  *
  * @param compare  a comparison
- * @param kind     a dwarfs_compare_kind other than DWARFS_DIFFERENCE_TROUBLE
+ * @param kind     a dwarfs_compare_kind other than DWARFS_DIFFERENCE_TROUBLE; trouble with a
+ *                 mode, owner, group, time or extended attributes is ignored with their kind
  * @param err      receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE
  *

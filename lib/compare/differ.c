@@ -10,10 +10,13 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include <dwarfs/walk.h>
+
 #include "compare/differ.h"
 
-/* Room for the text of any number or time. */
+/* Room for the text of any number or time, and for the names of attributes. */
 #define VALUE_ROOM 64
+#define TEXT_ROOM  256
 
 #define NS_PER_SECOND 1000000000
 
@@ -204,6 +207,46 @@ static int compare_times(struct differ *differ, const struct pair *pair,
 			  err);
 }
 
+/* The attributes that were not compared, as a side has no valid value for them. */
+static bool name_invalid(const struct differ *differ, const struct pair *pair, int side,
+			 char text[TEXT_ROOM])
+{
+	static const struct {
+		uint32_t known, attribute;
+		int kind;
+	} all[] = {
+		{ KNOWN_MODE, DWARFS_ATTRIBUTE_MODE, DWARFS_DIFFERENCE_MODE },
+		{ KNOWN_OWNER, DWARFS_ATTRIBUTE_UID, DWARFS_DIFFERENCE_OWNER },
+		{ KNOWN_GROUP, DWARFS_ATTRIBUTE_GID, DWARFS_DIFFERENCE_GROUP },
+		{ KNOWN_TIME, DWARFS_ATTRIBUTE_MTIME, DWARFS_DIFFERENCE_MTIME },
+	};
+	size_t length = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if ((pair->entries[side]->known & KNOWN_INVALID(all[i].known)) &&
+		    !(differ->ignored & 1u << all[i].kind) && length < TEXT_ROOM)
+			length += (size_t)snprintf(
+				text + length, TEXT_ROOM - length, "%s%s",
+				length ? ", " : "the image has no valid value for: ",
+				dwarfs_attribute_name(all[i].attribute));
+	return length > 0;
+}
+
+static int tell_invalid(struct differ *differ, const struct pair *pair,
+			dwarfs_error **err)
+{
+	char texts[2][TEXT_ROOM];
+	const char *found[2] = { NULL, NULL };
+
+	for (int i = 0; i < 2; i++)
+		if (name_invalid(differ, pair, i, texts[i]))
+			found[i] = texts[i];
+	if (!found[0] && !found[1])
+		return 0;
+	return tell_texts(differ, DWARFS_DIFFERENCE_TROUBLE, pair->path, found[0],
+			  found[1], err);
+}
+
 static int compare_attributes(struct differ *differ, const struct pair *pair,
 			      dwarfs_error **err)
 {
@@ -219,7 +262,9 @@ static int compare_attributes(struct differ *differ, const struct pair *pair,
 	if (ret == 0 && both_know(pair, KNOWN_GROUP))
 		ret = tell_numbers(differ, DWARFS_DIFFERENCE_GROUP, pair->path, a->gid,
 				   b->gid, err);
-	return ret < 0 ? ret : compare_times(differ, pair, err);
+	if (ret == 0)
+		ret = compare_times(differ, pair, err);
+	return ret < 0 ? ret : tell_invalid(differ, pair, err);
 }
 
 static int compare_targets(struct differ *differ, const struct pair *pair,
@@ -339,15 +384,36 @@ static int tell_xattr(struct differ *differ, const struct pair *pair,
 	return tell(differ, &difference, err);
 }
 
+/* Tell what cannot be read of two entries: 1 when there is something, or 0. */
+static int tell_lost(struct differ *differ, const struct pair *pair, enum known how,
+		     dwarfs_error **err)
+{
+	const char *found[2] = { NULL, NULL };
+	int ret;
+
+	for (int i = 0; i < 2; i++)
+		if (pair->entries[i]->known & how)
+			found[i] = dw_listed_at(differ->sides[i],
+						pair->entries[i]->xattrs);
+	if (!found[0] && !found[1])
+		return 0;
+	ret = tell_texts(differ, DWARFS_DIFFERENCE_TROUBLE, pair->path, found[0],
+			 found[1], err);
+	return ret < 0 ? ret : 1;
+}
+
 static int compare_xattrs(struct differ *differ, const struct pair *pair,
 			  dwarfs_error **err)
 {
 	struct listed_xattr next[2];
 	uint32_t at[2] = { 0, 0 };
 	bool has[2];
+	int ret = 0;
 
-	if (!both_know(pair, KNOWN_XATTRS))
-		return 0;
+	if (!(differ->ignored & 1u << DWARFS_DIFFERENCE_XATTR))
+		ret = tell_lost(differ, pair, KNOWN_NO_XATTRS, err);
+	if (ret != 0 || !both_know(pair, KNOWN_XATTRS))
+		return ret < 0 ? ret : 0;
 	for (int i = 0; i < 2; i++)
 		has[i] = dw_listed_xattr(differ->sides[i], pair->entries[i], &at[i],
 					 &next[i]);
@@ -355,9 +421,9 @@ static int compare_xattrs(struct differ *differ, const struct pair *pair,
 		int order = !has[0]   ? 1
 			    : !has[1] ? -1
 				      : strcmp(next[0].name, next[1].name);
-		int ret = tell_xattr(differ, pair, order <= 0 ? &next[0] : NULL,
-				     order >= 0 ? &next[1] : NULL, err);
 
+		ret = tell_xattr(differ, pair, order <= 0 ? &next[0] : NULL,
+				 order >= 0 ? &next[1] : NULL, err);
 		if (ret < 0)
 			return ret;
 		if (order <= 0)
@@ -407,8 +473,10 @@ static int compare_pair(struct differ *differ, const struct pair *pair,
 			dwarfs_error **err)
 {
 	const uint32_t mode = pair->entries[0]->mode;
-	int ret;
+	int ret = tell_lost(differ, pair, KNOWN_LOST, err);
 
+	if (ret != 0)
+		return ret < 0 ? ret : 0;
 	if (((mode ^ pair->entries[1]->mode) & S_IFMT) != 0)
 		return tell_texts(differ, DWARFS_DIFFERENCE_TYPE, pair->path,
 				  type_name(mode), type_name(pair->entries[1]->mode),

@@ -66,7 +66,20 @@ static int fail_entry(const struct listing_run *run, uint64_t path, int errnum,
 	return dw_fail_errno(err, errnum, "'%s': cannot %s", *shown ? shown : ".", what);
 }
 
-static int add_xattrs(struct listing_run *run, int dir, const char *name, uint64_t path,
+/* Costs the attributes of this entry. */
+static int lose_xattrs(struct listing_run *run, int errnum, const char *what,
+		       dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+
+	if (errnum == ENOMEM)
+		return dw_fail_nomem(err);
+	dw_fail_errno(&why, errnum, "cannot %s", what);
+	return dw_listed_lose(&run->side->listing, KNOWN_NO_XATTRS,
+			      dwarfs_error_message(why), err);
+}
+
+static int add_xattrs(struct listing_run *run, int dir, const char *name,
 		      dwarfs_error **err)
 {
 	int ret = dw_xattr_list_at(dir, name, &run->text);
@@ -74,7 +87,7 @@ static int add_xattrs(struct listing_run *run, int dir, const char *name, uint64
 	if (ret == -ENOTSUP)
 		return 0;
 	if (ret < 0)
-		return fail_entry(run, path, -ret, "list its attributes", err);
+		return lose_xattrs(run, -ret, "list the extended attributes", err);
 	for (size_t at = 0; at < run->text.size;) {
 		const char *attribute = (const char *)run->text.data + at;
 
@@ -86,7 +99,7 @@ static int add_xattrs(struct listing_run *run, int dir, const char *name, uint64
 		if (ret == -ENODATA || ret == -ENOTSUP)
 			continue;
 		if (ret < 0)
-			return fail_entry(run, path, -ret, "read an attribute", err);
+			return lose_xattrs(run, -ret, "read an extended attribute", err);
 		ret = dw_listed_add_xattr(&run->side->listing, attribute, run->value.data,
 					  run->value.size, err);
 		if (ret < 0)
@@ -144,7 +157,7 @@ static int add_entry(struct listing_run *run, int dir, const char *name,
 			 0)
 		run->dirs[run->dir_count++] = path;
 	if (ret == 0 && !run->side->is_bare)
-		ret = add_xattrs(run, dir, name, path, err);
+		ret = add_xattrs(run, dir, name, err);
 	return ret;
 }
 

@@ -26,7 +26,28 @@ DW_DEFINE_AUTO(compare_file, dwarfs_file *, dwarfs_file_free)
 
 /* -- entries ------------------------------------------------------------------------- */
 
-static struct listed describe(const dwarfs_stat *stat)
+static uint32_t known_of(const struct side *side, const dwarfs_stat *stat)
+{
+	static const struct {
+		uint32_t attribute, known;
+	} all[] = {
+		{ DWARFS_ATTRIBUTE_MODE, KNOWN_MODE },
+		{ DWARFS_ATTRIBUTE_UID, KNOWN_OWNER },
+		{ DWARFS_ATTRIBUTE_GID, KNOWN_GROUP },
+		{ DWARFS_ATTRIBUTE_MTIME, KNOWN_TIME },
+	};
+	const uint32_t invalid = dwarfs_stat_invalid(stat);
+	uint32_t known = KNOWN_ALL;
+
+	if (side->is_bare)
+		known &= ~(uint32_t)KNOWN_XATTRS;
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (invalid & all[i].attribute)
+			known ^= all[i].known | KNOWN_INVALID(all[i].known);
+	return known;
+}
+
+static struct listed describe(const struct side *side, const dwarfs_stat *stat)
 {
 	return (struct listed){
 		.target = NO_TEXT,
@@ -40,7 +61,7 @@ static struct listed describe(const dwarfs_stat *stat)
 		.major = dwarfs_stat_rdev_major(stat),
 		.minor = dwarfs_stat_rdev_minor(stat),
 		.file = NO_FILE,
-		.known = KNOWN_ALL,
+		.known = known_of(side, stat),
 	};
 }
 
@@ -58,17 +79,38 @@ static int add_target(struct side *side, dwarfs_inode inode, struct listed *list
 	return dw_listed_text(&side->listing, target, bytes, &listed->target, err);
 }
 
+/* Whether an error ends the comparison, whatever it is about. */
+static bool is_fatal(int code)
+{
+	return code == DWARFS_ERR_NOMEM || code == DWARFS_ERR_CANCELLED;
+}
+
+/* All of an image stand in one section: when they cannot be read, those of no entry can,
+ * which is noted once. */
+static int lose_xattrs(struct side *side, int code, const dwarfs_error *why,
+		       dwarfs_error **err)
+{
+	if (is_fatal(code))
+		return dw_error_copy(err, code, why);
+	side->is_bare = true;
+	return dw_listed_lose(&side->listing, KNOWN_NO_XATTRS, dwarfs_error_message(why),
+			      err);
+}
+
 static int add_xattrs(struct side *side, dwarfs_inode inode, dwarfs_error **err)
 {
 	for (size_t i = 0;; i++) {
+		auto_error dwarfs_error *why = NULL;
 		const char *name;
 		const void *value;
 		size_t bytes;
 		int ret = dwarfs_xattr_at(side->image, inode, i, &name, &value, &bytes,
-					  err);
+					  &why);
 
-		if (ret <= 0)
-			return ret;
+		if (ret < 0)
+			return lose_xattrs(side, ret, why, err);
+		if (ret == 0)
+			return 0;
 		ret = dw_listed_add_xattr(&side->listing, name, value, bytes, err);
 		if (ret < 0)
 			return ret;
@@ -95,7 +137,7 @@ static int file_of(struct side *side, uint32_t *files, const dwarfs_stat *stat,
 static int add_entry(struct side *side, const char *path, const dwarfs_stat *stat,
 		     uint32_t *files, dwarfs_error **err)
 {
-	const struct listed entry = describe(stat);
+	const struct listed entry = describe(side, stat);
 	const dwarfs_inode inode = dwarfs_stat_inode(stat);
 	struct listed *listed;
 	int ret = dw_listed_add(&side->listing, path, strlen(path), &entry, &listed, err);
@@ -107,6 +149,35 @@ static int add_entry(struct side *side, const char *path, const dwarfs_stat *sta
 	if (ret == 0 && !side->is_bare && dwarfs_image_has_xattrs(side->image))
 		ret = add_xattrs(side, inode, err);
 	return ret;
+}
+
+/* It is there, and nothing else can be said of it. */
+static int add_lost(struct side *side, const char *path, int code,
+		    const dwarfs_error *why, dwarfs_error **err)
+{
+	const struct listed entry = { .target = NO_TEXT,
+				      .xattrs = NO_TEXT,
+				      .file = NO_FILE };
+	struct listed *listed;
+	int ret;
+
+	if (is_fatal(code))
+		return dw_error_copy(err, code, why);
+	ret = dw_listed_add(&side->listing, path, strlen(path), &entry, &listed, err);
+	return ret < 0 ? ret
+		       : dw_listed_lose(&side->listing, KNOWN_LOST,
+					dwarfs_error_message(why), err);
+}
+
+static int list_entry(struct side *side, dwarfs_entry entry, const char *path,
+		      dwarfs_stat *stat, uint32_t *files, dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+	int ret = dwarfs_entry_stat(side->image, entry, stat, &why);
+
+	if (ret < 0)
+		return add_lost(side, path, ret, why, err);
+	return add_entry(side, path, stat, files, err);
 }
 
 int dw_list_image(struct side *side, struct dwarfs_progress *progress, dwarfs_error **err)
@@ -130,9 +201,8 @@ int dw_list_image(struct side *side, struct dwarfs_progress *progress, dwarfs_er
 				   err)) < 0)
 		return ret;
 	while ((ret = dwarfs_walk_next(walk, &entry, err)) > 0) {
-		if ((ret = dwarfs_entry_stat(side->image, entry, stat, err)) < 0 ||
-		    (ret = add_entry(side, dwarfs_walk_path(walk), stat, files, err)) <
-			    0 ||
+		if ((ret = list_entry(side, entry, dwarfs_walk_path(walk), stat, files,
+				      err)) < 0 ||
 		    (ret = dw_progress_tick(progress, err)) < 0)
 			return ret;
 	}

@@ -104,6 +104,17 @@ int dw_listed_add_xattr(struct listing *listing, const char *name, const void *v
 	return 0;
 }
 
+int dw_listed_lose(struct listing *listing, enum known how, const char *why,
+		   dwarfs_error **err)
+{
+	struct listed *entry = &listing->list[listing->count - 1];
+
+	entry->known &= ~(uint32_t)(how == KNOWN_LOST ? KNOWN_ALL : KNOWN_XATTRS);
+	entry->known |= how;
+	entry->xattr_bytes = 0;
+	return dw_listed_text(listing, why, strlen(why), &entry->xattrs, err);
+}
+
 bool dw_listed_xattr(const struct listing *listing, const struct listed *entry,
 		     uint32_t *at_inout, struct listed_xattr *xattr_out)
 {

@@ -22,12 +22,17 @@ enum known {
 	KNOWN_XATTRS = 1 << 4,
 	KNOWN_ALL = (1 << 5) - 1,
 	KNOWN_TWICE = 1 << 5, /* another entry has this path, and nothing is compared */
+	KNOWN_LOST = 1 << 6,  /* xattrs: why nothing is known but the path */
+	KNOWN_NO_XATTRS = 1 << 7, /* xattrs: why they cannot be read */
 };
+
+/* Of the first four above: the image has an invalid value. */
+#define KNOWN_INVALID(what) ((uint32_t)(what) << 8)
 
 struct listed {
 	uint64_t path;	 /* in the text, with a NUL; "" is the root */
 	uint64_t target; /* of a symbolic link, with a NUL */
-	uint64_t xattrs; /* see dw_listed_xattr() */
+	uint64_t xattrs; /* see dw_listed_xattr(); a text where known says so */
 	uint64_t size;
 	int64_t seconds;
 	uint32_t nanoseconds;
@@ -90,6 +95,11 @@ int dw_listed_trouble(struct listing *listing, uint32_t file, const char *why,
  * dw_listed_sort(). */
 int dw_listed_add_xattr(struct listing *listing, const char *name, const void *value,
 			size_t bytes, dwarfs_error **err);
+
+/* Note of the entry that was added last that it cannot be read: how is KNOWN_LOST or
+ * KNOWN_NO_XATTRS. Takes nothing. */
+int dw_listed_lose(struct listing *listing, enum known how, const char *why,
+		   dwarfs_error **err);
 
 struct listed_xattr {
 	const char *name;

@@ -99,6 +99,31 @@ def extract(image, word, path):
     return out
 
 
+def diff(*words):
+    return subprocess.run([tap.tool("DWARFSCK"), "--diff", *words], capture_output=True,
+                          text=True, env={**os.environ, "LC_ALL": "C"})
+
+
+def differs(image, intact, path, word, ignore):
+    """It is said, costs that attribute only, and can be ignored."""
+    other = intact + ".other"
+    shutil.rmtree(other, ignore_errors=True)
+    shutil.copytree(intact, other, symlinks=True, copy_function=shutil.copy2,
+                    ignore=shutil.ignore_patterns("fifo"))
+    done = diff(image, other)
+    assert done.returncode == 2, done
+    want = f"{image}: '{path}': the image has no valid value for: {word}"
+    assert done.stderr.count(want) == 1 and done.stderr.count("\n") == 1, done.stderr
+    changed = [line for line in done.stdout.splitlines() if f" {path} " in line + " "]
+    assert not any(word.split()[-1] in line for line in changed), done.stdout
+    scratch.write(os.path.join(other, path), b"Contents of " + path.encode())
+    done = diff(image, other)
+    assert done.returncode == 2 and want in done.stderr, done
+    assert any("contents" in line for line in done.stdout.splitlines() if path in line), done
+    done = diff(image, other, f"--diff-ignore={ignore}")
+    assert done.returncode == 1 and not done.stderr, done
+
+
 def salvage(image):
     out = image + ".saved"
     shutil.rmtree(out, ignore_errors=True)
@@ -108,12 +133,37 @@ def salvage(image):
     contents(out)
 
 
+def xattrs_cannot_be_read():
+    tree = scratch.place("labelled")
+    for name in "one", "two":
+        scratch.write(os.path.join(tree, name), name.encode())
+        try:
+            os.setxattr(os.path.join(tree, name), "user.label", b"red")
+        except OSError as error:
+            raise tap.Skip("no extended attributes where temporary files are") from error
+    image = scratch.read(scratch.pack(tree, "-l1", "--no-section-index"))
+    section, = (one for one in decoded.sections(image) if one.type == decoded.XATTRS)
+    bad = scratch.place("labels.dwarfs")
+    with open(bad, "wb") as out:
+        out.write(decoded.replaced(image, decoded.XATTRS, bytes(len(section.unpacked()))))
+    done = diff(bad, tree)
+    assert done.returncode == 2 and not done.stdout, done
+    assert done.stderr.count("\n") == 1 and f"{bad}: '': " in done.stderr, done
+    scratch.write(os.path.join(tree, "two"), b"TWO")
+    os.utime(tree, (0, 0))
+    done = diff(bad, tree)
+    assert done.returncode == 2 and "two" in done.stdout and "one" not in done.stdout, done
+    done = diff(bad, tree, "--diff-ignore=xattr")
+    assert done.returncode == 1 and not done.stderr and "two" in done.stdout, done
+
+
 def main():
     try:
         for variable in "MKDWARFS", "DWARFSCK", "DWARFSEXTRACT":
             tap.tool(variable)
         decoded.hashes(b"")
         image = make()
+        image_path = scratch.place("tree.dwarfs")
     except (tap.Skip, decoded.Unavailable) as reason:
         tap.skip_all(reason)
     suite = tap.Suite()
@@ -139,6 +189,12 @@ def main():
                 assert status.st_gid == 65534, status
             if name == "time":
                 assert status.st_mtime_ns == 10**18, status.st_mtime_ns
+            differs(images[name], scratch.place("tree"), path, word,
+                    "mtime" if name == "time" else name)
+    with suite.case("two images with the same invalid attribute: it cannot be compared"):
+        done = diff(images["mode"], images["mode"])
+        assert done.returncode == 2 and not done.stdout, done
+        assert done.stderr.count("'c': the image has no valid value for: mode") == 2, done
     with suite.case("they are in archives"):
         absent.need_for_options(["archive"])
         for name, (_, word) in damage.items():
@@ -163,6 +219,11 @@ def main():
         done = scratch.extract("-i", bad, "-o", out, "--continue-on-error")
         assert done.returncode == 1 and "fifo" in done.stderr, done
         contents(out)
+        done = diff(bad, image_path)
+        assert done.returncode == 2 and not done.stdout, done
+        assert f"{bad}: 'fifo': " in done.stderr and done.stderr.count("\n") == 1, done
+    with suite.case("extended attributes that cannot be read are said once"):
+        xattrs_cannot_be_read()
     with suite.case("they are mounted"):
         tap.tool("DWARFS")
         for name, path in (("mode", "c"), ("owner", "b"), ("time", "c"), ("fifo", "fifo")):
