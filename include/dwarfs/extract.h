@@ -13,10 +13,10 @@
  * when all their attributes are equal, and files of their own otherwise. Where the disk allows
  * no (more) hard links, files are copied.
  *
- * The workers of the image's context decode blocks and write what they hold, each file whole or
- * not at all: one that is larger than 1 MiB or does not come at once has a temporary name
- * (".dwarfs-" and numbers) beside its place until it is complete. Of a process that is killed
- * such files remain, and for each thread at most one small file may be short.
+ * The workers of the image's context decode blocks and write what they hold. A file appears
+ * complete or not at all: it has a temporary name (".dwarfs-" and numbers) in its directory until
+ * its contents and attributes are written. When the process is killed, files that were not
+ * complete stay under their temporary names; whatever has its own name is complete.
  */
 #ifndef DWARFS_EXTRACT_H
 #define DWARFS_EXTRACT_H

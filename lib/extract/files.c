@@ -3,9 +3,11 @@
  * extract/files: the contents of all files, part by part in the order of their data.
  *
  * Takes the regular files of the plan, and parts of them as the threads that decode hand
- * them out. A small file that comes at once is written under its name. Any other one has
- * a temporary name beside its place until it is complete, and any thread may write a part
- * of it. Holes are never written; zeros that are stored as data are.
+ * them out. Each has a temporary name beside its place until it is complete, and any
+ * thread may write a part of one that does not come at once. For the 85,000 small files of
+ * 24 releases of a program, names for these too cost 7 % of processor time on a memory
+ * file system (median of 9 pairs of runs, 0.97 to 1.12). Holes are never written; zeros
+ * that are stored as data are.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +18,7 @@
 #include "os/create.h"
 #include "os/file.h"
 
-/* So much is written at once, and a file that is no larger has no temporary name. */
+/* So much is written at once. */
 #define PIECE_BYTES ((size_t)1 << 20)
 
 struct file {
@@ -54,12 +56,12 @@ void dw_files_temporary(const struct job *job, dwarfs_inode inode,
 struct place {
 	int dir;
 	char name[DWARFS_NAME_ROOM];
-	char temporary[FILES_NAME_ROOM]; /* "" for none */
+	char temporary[FILES_NAME_ROOM]; /* until it is complete */
 	bool bequeaths;
 };
 
 static int find_place(struct job *job, struct hand *hand, const struct file *file,
-		      bool is_temporary, struct place *place, dwarfs_error **err)
+		      struct place *place, dwarfs_error **err)
 {
 	uint32_t dir;
 	int ret;
@@ -68,27 +70,20 @@ static int find_place(struct job *job, struct hand *hand, const struct file *fil
 	    (ret = dw_plan_name(&job->plan, file->entry, place->name, err)) < 0)
 		return ret;
 	place->bequeaths = job->plan.dirs[dir].bequeaths;
-	place->temporary[0] = '\0';
-	if (is_temporary)
-		dw_files_temporary(job, file->inode, place->temporary);
+	dw_files_temporary(job, file->inode, place->temporary);
 	return dw_cursor_go(&hand->here, dir, &place->dir, err);
 }
 
-/* What it is called now. */
-static const char *name_of(const struct place *place)
-{
-	return place->temporary[0] ? place->temporary : place->name;
-}
-
-static int make(const struct place *place, uint32_t mode, int *fd_out, dwarfs_error **err)
+static int make(const struct place *place, uint32_t mode, bool is_long, int *fd_out,
+		dwarfs_error **err)
 {
 	int ret = 0;
 
-	/* What is there is left alone; better to know that soon. */
-	if (place->temporary[0] && (ret = dw_create_is_there(place->dir, place->name)))
+	/* What is there is left alone; better to know that soon where it takes long. */
+	if (is_long && (ret = dw_create_is_there(place->dir, place->name)))
 		return dw_fail_errno(err, ret > 0 ? EEXIST : -ret,
 				     "cannot make the file");
-	ret = dw_create_file(place->dir, name_of(place), mode);
+	ret = dw_create_file(place->dir, place->temporary, mode);
 	if (ret < 0)
 		return dw_fail_errno(err, -ret, "cannot make the file");
 	*fd_out = ret;
@@ -96,7 +91,7 @@ static int make(const struct place *place, uint32_t mode, int *fd_out, dwarfs_er
 	    (ret = dw_xattrs_disinherit(*fd_out, "", false, err)) == 0)
 		return 0;
 	dw_create_close(*fd_out);
-	dw_create_undo_file(place->dir, name_of(place));
+	dw_create_undo_file(place->dir, place->temporary);
 	return ret;
 }
 
@@ -163,11 +158,9 @@ static int complete(struct job *job, struct hand *hand, struct file *file,
 
 	if (ret < 0)
 		return dw_fail_errno(err, -ret, "cannot write the file");
-	if (place->temporary[0]) {
-		ret = dw_create_rename(place->dir, place->temporary, place->name);
-		if (ret < 0)
-			return dw_fail_errno(err, -ret, "cannot make the file");
-	}
+	ret = dw_create_rename(place->dir, place->temporary, place->name);
+	if (ret < 0)
+		return dw_fail_errno(err, -ret, "cannot make the file");
 	atomic_fetch_add(&job->counts.bytes_done,
 			 dwarfs_stat_bytes(hand->stat) -
 				 dwarfs_stat_allocated_bytes(hand->stat));
@@ -186,10 +179,11 @@ static int write_whole(struct job *job, struct hand *hand, struct file *file,
 	int ret, fd;
 
 	if ((ret = dwarfs_entry_stat(job->image, file->entry, hand->stat, err)) < 0 ||
-	    (ret = find_place(job, hand, file, size > PIECE_BYTES, &place, err)) < 0)
+	    (ret = find_place(job, hand, file, &place, err)) < 0)
 		return ret;
 	attributes = dw_job_attributes(job, hand->stat);
-	if ((ret = make(&place, dw_create_mode(&attributes), &fd, err)) < 0)
+	if ((ret = make(&place, dw_create_mode(&attributes), size > PIECE_BYTES, &fd,
+			err)) < 0)
 		return ret;
 	ret = write_pieces(job, fd, part, &end, err);
 	if (ret == 0 && end < size && (ret = dw_create_resize(fd, size)) < 0)
@@ -199,7 +193,7 @@ static int write_whole(struct job *job, struct hand *hand, struct file *file,
 	else
 		close_file(fd, ret, err);
 	if (ret < 0 && file->state != FILE_WRITTEN)
-		dw_create_undo_file(place.dir, name_of(&place));
+		dw_create_undo_file(place.dir, place.temporary);
 	return ret;
 }
 
@@ -217,7 +211,7 @@ static int open_shared(const struct place *place, struct file *file, int *fd_out
 	int ret;
 
 	if (file->state == FILE_NEW) {
-		if ((ret = make(place, 0600, fd_out, err)) == 0)
+		if ((ret = make(place, 0600, true, fd_out, err)) == 0)
 			file->state = FILE_MADE;
 		return ret;
 	}
@@ -232,7 +226,7 @@ static int open_shared(const struct place *place, struct file *file, int *fd_out
 static int open_part(struct job *job, struct hand *hand, struct file *file,
 		     struct place *place, int *fd_out, dwarfs_error **err)
 {
-	int ret = find_place(job, hand, file, true, place, err);
+	int ret = find_place(job, hand, file, place, err);
 
 	if (ret < 0)
 		return ret;
@@ -282,7 +276,7 @@ static void take_back(struct job *job, struct hand *hand, const struct file *fil
 	struct place place;
 	char *end;
 
-	if (find_place(job, hand, file, true, &place, NULL) == 0) {
+	if (find_place(job, hand, file, &place, NULL) == 0) {
 		dw_create_undo_file(place.dir, place.temporary);
 		return;
 	}

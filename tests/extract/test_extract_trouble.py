@@ -21,7 +21,6 @@ from scratch import (NOBODY, extract, file_system, must_fail, must_work, need_ro
                      place, read, remove_tree, scratch, with_names, write)
 
 suite = tap.Suite()
-WHOLE = 1 << 20  # a larger file has a temporary name until it is complete
 
 AS_NOBODY = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 
@@ -125,20 +124,19 @@ with suite.case("the umask does not show"):
 
 # -- in the middle --------------------------------------------------------------------------
 
-with suite.case("killed at any time: no large file is short, and nothing old is touched"):
+with suite.case("killed at any time: what has its name is complete, and nothing old is touched"):
     tree = spread_tree()
     image = tree + ".dwarfs"
-    shorts, temporaries = 0, 0
-    for attempt in range(12):
+    complete, temporaries = 0, 0
+    for attempt in range(24):
         target = place(f"killed {attempt}")
         write(target + "/mine", b"mine\n")
         write(target + "/0/mine", b"mine\n")
         with subprocess.Popen([tap.tool("DWARFSEXTRACT"), "-i", image, "-o", target, "-n3"],
                               stderr=subprocess.DEVNULL) as process:
-            time.sleep(0.002 * attempt)
+            time.sleep(0.001 * attempt)
             process.kill()
         assert read(target + "/mine") == b"mine\n" == read(target + "/0/mine")
-        short = 0
         for path in files_below(target):
             if os.path.basename(path) == "mine":
                 continue
@@ -146,12 +144,30 @@ with suite.case("killed at any time: no large file is short, and nothing old is 
                 temporaries += 1
                 continue
             original = tree + path[len(target):]
-            if read(path) != read(original):
-                assert os.path.getsize(original) <= WHOLE, path
-                short += 1
-        assert short <= 3, short
-        shorts += short
-    print(f"# {shorts} small files were short, {temporaries} temporary names were left")
+            assert read(path) == read(original), path
+            assert int(os.stat(path).st_mtime) == int(os.stat(original).st_mtime), path
+            complete += 1
+    print(f"# {complete} files were complete, {temporaries} temporary names were left")
+
+with suite.case("killed at each write: no file has its name before it is complete"):
+    tree = place("steps")
+    for index in range(4):
+        write(f"{tree}/small{index}", os.urandom(5000 + index))
+    image = pack(tree, "-l1")
+    left, number, ended = 0, 0, False
+    while not ended:
+        number += 1
+        target = place(f"step {number}")
+        done = extract("-i", image, "-o", target, "-n1",
+                       env=faults.environment(scratch, f"kill:{number}"))
+        ended = done.returncode == 0
+        assert ended or done.returncode == -9, done
+        for path in files_below(target):
+            if os.path.basename(path).startswith(".dwarfs-"):
+                left += 1
+            else:
+                assert read(path) == read(tree + path[len(target):]), (number, path)
+    assert (left, number) == (4, 5), (left, number)
 
 with suite.case("after a failure or a signal no temporary name is left"):
     tree = spread_tree()

@@ -5,13 +5,14 @@
  *
  * DWARFS_FAULT is a list of words: "close:N" lets the Nth close of a regular file that was
  * open for writing fail, 0 each of them; "fsync:N" the Nth fsync; "openat:N" all openat
- * from the Nth on; "O_TMPFILE" refuses files without a name. DWARFS_FAULT_LOG is a file
+ * from the Nth on; "kill:N" ends the process instead of the Nth pwrite; "O_TMPFILE" refuses files without a name. DWARFS_FAULT_LOG is a file
  * that gets a line for each call of these, and for link and rename.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -78,6 +79,26 @@ int fsync(int fd)
 		return -1;
 	}
 	return REAL(int (*)(int), "fsync")(fd);
+}
+
+static ssize_t write_at(int fd, const void *data, size_t bytes, off64_t offset)
+{
+	static atomic_int count;
+
+	if (atomic_fetch_add(&count, 1) + 1 == fault("kill:"))
+		kill(getpid(), SIGKILL);
+	return REAL(ssize_t(*)(int, const void *, size_t, off64_t), "pwrite64")(
+		fd, data, bytes, offset);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
+{
+	return write_at(fd, data, bytes, offset);
+}
+
+ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t offset)
+{
+	return write_at(fd, data, bytes, offset);
 }
 
 int rename(const char *from, const char *to)
