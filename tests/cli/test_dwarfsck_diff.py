@@ -291,6 +291,30 @@ class Times(Case):
         self.expect(differ(one, other), 1)
         self.expect(differ(one, other, "--diff-resolution=2s"), 0)
 
+    def test_before_1970(self):
+        one, other = self.twins()
+        times = {one: -2 * 10**18 + 123456789, other: -10**9 + 5 * 10**8}
+        for path, nanoseconds in times.items():
+            os.utime(os.path.join(path, "empty"), ns=(0, nanoseconds))
+            if os.stat(os.path.join(path, "empty")).st_mtime_ns != nanoseconds:
+                self.skipTest("the file system has no such times")
+        exact = self.image(one, "exact.dwarfs", "--time-resolution=ns")
+        whole = self.image(one, "whole.dwarfs")
+        for side in one, exact, whole, self.tar(one):
+            self.expect(differ(side, one, "--diff-resolution=ns"), 0)
+            self.assertEqual(self.lines(side, other),
+                             ["! empty: mtime: 1906-08-16 20:26:40 -> 1969-12-31 23:59:59"])
+        self.assertEqual(self.lines(exact, other, "--diff-resolution=ns"),
+                         ["! empty: mtime: 1906-08-16 20:26:40.123456789 -> "
+                          "1969-12-31 23:59:59.500000000"])
+        os.utime(os.path.join(one, "empty"), ns=(0, -10**9 + 7 * 10**8))
+        late = self.image(one, "late.dwarfs", "--time-resolution=ns")
+        self.expect(differ(late, other), 0)
+        self.assertEqual(len(self.lines(late, other, "--diff-resolution=ms")), 1)
+        os.utime(os.path.join(one, "empty"), ns=(0, 3 * 10**8))
+        self.assertEqual(self.lines(self.image(one, "zero.dwarfs"), other),
+                         ["! empty: mtime: 1970-01-01 00:00:00 -> 1969-12-31 23:59:59"])
+
 
 class Archives(Case):
     def archive(self, name, make):

@@ -11,6 +11,7 @@ import tempfile
 import zipfile
 
 import absent
+import faults
 import tap
 import tree
 import walker
@@ -543,6 +544,27 @@ with suite.case("a file that is there is replaced at the end, and keeps its mode
     must_work(export("-i", simple_image(), "-f", "tar", "-o", place("there.tar")))
     assert tarfile.is_tarfile(place("there.tar"))
     assert stat.S_IMODE(os.stat(place("there.tar")).st_mode) == 0o640
+
+with suite.case("an archive is on disk before it has its name, unless --no-sync"):
+    for form in "pax", "zip":
+        output, log = place("synchronized." + form), place("calls")
+        for words, old in ([], False), ([], True), (["--no-sync"], False), (["--no-sync"], True):
+            for path in output, log:
+                if os.path.exists(path):
+                    os.remove(path)
+            if old:
+                write(output, b"old")
+            must_work(export("-i", simple_image(), "-f", form, "-o", output, *words,
+                             env=faults.environment(scratch, "O_TMPFILE", log)))
+            with open(log, encoding="ascii") as lines:
+                calls = lines.read().split("\n")
+            assert os.path.getsize(output) > 3
+            if words:
+                assert not [call for call in calls if call.startswith("fsync")], calls
+                continue
+            named = max(n for n, call in enumerate(calls) if call in ("link", "rename"))
+            assert calls.index("fsync file") < named < calls.index("fsync directory"), calls
+            assert calls.count("fsync file") == 1, calls
 
 with suite.case("a full device is an error"):
     for name in "tar", "zip", "7zip", "newc":

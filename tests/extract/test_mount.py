@@ -15,6 +15,7 @@ import tempfile
 import time
 
 import absent
+import dated
 import mount
 import tap
 from scratch import NOBODY, pack, place, read, scratch, write
@@ -234,6 +235,19 @@ with suite.case("statfs as the images say"):
             assert found.f_bfree == 0 and found.f_flag & os.ST_RDONLY
         checked += 1
     assert checked >= 7, checked
+
+with suite.case("times from 1906 to 2400, also through stat(1)"):
+    times = dated.make(place("dated"))
+    for resolution in 1, dated.NANO:
+        pack(place("dated"), "-l1", f"--time-resolution={resolution}ns")
+        with mount.mounted(place("dated.dwarfs")) as path:
+            for name, nanoseconds in times.items():
+                got = os.lstat(os.path.join(path, os.fsdecode(name))).st_mtime_ns
+                assert got == nanoseconds // resolution * resolution, (name, resolution, got)
+            for name in b"1906", b"1969":
+                shown = subprocess.run(["stat", "-c", "%Y", os.path.join(path, os.fsdecode(name))],
+                                       capture_output=True, check=True).stdout
+                assert int(shown) == times[name] // dated.NANO < 0, shown
 
 with suite.case("errors are those of a read-only file system"):
     with mount.mounted(upstream("compat-v0.9.10")) as path:
