@@ -128,6 +128,24 @@ static void files_without_shingles_are_new(void **state)
 	assert_true(forecast(&fixture, NULL).fresh == 2 * FILE_BYTES);
 }
 
+/* More than 32 bits of the smallest unit hold. */
+static void places_may_be_far_away(void **state)
+{
+	static const uint32_t order[] = { 0, 1, 2 };
+	struct fixture fixture;
+	struct forecast result;
+
+	(void)state;
+	set_up(&fixture, (const uint32_t[]){ 0, 0, 1, 2, 1, 2, 0, 0 });
+	forget_long(&fixture);
+	fixture.fragments[0].size = UINT64_C(200) << 30;
+	fixture.pieces[0].count = 0;
+	assert_int_equal(
+		dw_forecast(&fixture.input, &fixture.sketch, order, 3, &result, NULL), 0);
+	assert_true(result.medium == FILE_BYTES);
+	assert_true(result.fresh == (double)(UINT64_C(200) << 30) + FILE_BYTES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -135,6 +153,7 @@ int main(void)
 		cmocka_unit_test(the_codec_finds_what_is_within_reach),
 		cmocka_unit_test(short_runs_count_for_less),
 		cmocka_unit_test(files_without_shingles_are_new),
+		cmocka_unit_test(places_may_be_far_away),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

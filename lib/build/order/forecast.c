@@ -6,7 +6,8 @@
 
 #include "build/order/forecast.h"
 
-/* Places are counted in such units, so that those of 128 GiB fit into 32 bits. */
+/* Places are counted in such units, so that those of 128 GiB fit into 32 bits; in larger
+ * ones where there is more. */
 #define UNIT_BYTES 32
 #define NOWHERE	   UINT32_MAX
 
@@ -14,6 +15,7 @@ struct going {
 	const struct sketch *sketch;
 	uint32_t *last[SHINGLE_LENGTHS]; /* place of each shingle, by its number */
 	double place;			 /* bytes kept so far */
+	double unit_bytes;
 	double block_bytes, codec_bytes;
 	bool finds_segments;
 	struct forecast *forecast;
@@ -27,7 +29,7 @@ static void free_going(struct going *going)
 
 static bool is_near(const struct going *going, uint32_t last)
 {
-	double place = (double)last * UNIT_BYTES;
+	double place = (double)last * going->unit_bytes;
 
 	return last != NOWHERE && going->place - place <= going->codec_bytes &&
 	       (uint64_t)(place / going->block_bytes) ==
@@ -44,7 +46,7 @@ static bool turn(struct going *going, const struct shingle *shingle,
 	if (id == DW_NONE)
 		return false;
 	near = is_near(going, going->last[length][id]);
-	going->last[length][id] = (uint32_t)(going->place / UNIT_BYTES);
+	going->last[length][id] = (uint32_t)(going->place / going->unit_bytes);
 	return near;
 }
 
@@ -81,12 +83,25 @@ static int new_going(struct going *going, dwarfs_error **err)
 	return 0;
 }
 
+static double unit_for(const struct order_input *input, const uint32_t *numbers,
+		       size_t count)
+{
+	double total = 0, unit = UNIT_BYTES;
+
+	for (size_t i = 0; i < count; i++)
+		total += (double)input->contents->fragments[numbers[i]].size;
+	while (total / unit >= NOWHERE)
+		unit *= 2;
+	return unit;
+}
+
 int dw_forecast(const struct order_input *input, const struct sketch *sketch,
 		const uint32_t *numbers, size_t count,
 		struct forecast *forecast_out, dwarfs_error **err)
 {
 	__attribute__((cleanup(free_going))) struct going going = {
 		.sketch = sketch,
+		.unit_bytes = unit_for(input, numbers, count),
 		.block_bytes = (double)input->block_bytes,
 		.codec_bytes = (double)input->reach_bytes,
 		.finds_segments = input->finds_segments,
