@@ -94,7 +94,7 @@ static int tell_contents(const dwarfs_image *image, const struct settings *s)
 	if (s->list)
 		return print_list(image, s->verbose);
 	if (s->export_to)
-		return export_metadata(image, s->export_to);
+		return export_metadata(image, s->input, s->export_to);
 	return print_checksums(image, s);
 }
 

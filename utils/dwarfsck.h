@@ -123,8 +123,9 @@ int print_schema(const dwarfs_image *image);
 /* Where the contents of each file are. */
 int print_chunk_details(const dwarfs_image *image);
 
-/* The tables of the metadata as JSON, to a file or ("-") stdout; or to an open file. */
-int export_metadata(const dwarfs_image *image, const char *path);
+/* The tables of the metadata as JSON, to a file or ("-") stdout; or to an open file. The file
+ * must not be input, that of the image. */
+int export_metadata(const dwarfs_image *image, const char *input, const char *path);
 int print_tables(const dwarfs_image *image, FILE *out);
 
 /* Compare two things and print what differs: 0, 1 for differences, 2 for trouble. */

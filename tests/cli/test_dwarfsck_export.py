@@ -231,6 +231,18 @@ class Output(cli.Case):
             self.expect(run("DWARFSCK", image, "--export-metadata=-", stdout=full), 1,
                         "cannot write to standard output")
 
+    def test_the_image_is_not_replaced(self):
+        image = self.pack()
+        link = self.path("link")
+        os.symlink(image, link)
+        with open(image, "rb") as file:
+            before = file.read()
+        for path in (image, link):
+            self.expect(run("DWARFSCK", image, f"--export-metadata={path}"), 1,
+                        f"'{path}' is the image itself")
+            with open(image, "rb") as file:
+                self.assertEqual(file.read(), before)
+
     def test_one_thing_at_a_time(self):
         image = self.pack()
         for other in ("-l", "-j", "-H", "--checksum=md5", "--cat=a.txt"):
