@@ -175,7 +175,7 @@ int tool_parse_log_level(const char *option, const char *text, int *level_out);
 int tool_take_log_level(const char *text);
 
 /* A number with a unit from ns to d, or the unit alone; seconds without one. */
-int tool_parse_time_resolution(const char *text, uint64_t *ns_out);
+int tool_parse_time_resolution(const char *option, const char *text, uint64_t *ns_out);
 
 /* A number, or the name of a user or a group of this system. */
 int tool_parse_user(const char *option, const char *text, uint32_t *uid_out);

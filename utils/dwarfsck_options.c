@@ -227,7 +227,8 @@ static int parse_action(struct settings *s, int id, const char *value)
 	case OPT_DIFF_IGNORE:
 		return parse_ignored(value, &s->ignored);
 	case OPT_DIFF_RESOLUTION:
-		return tool_parse_time_resolution(value, &s->resolution_ns);
+		return tool_parse_time_resolution("diff-resolution", value,
+						  &s->resolution_ns);
 	case OPT_SALVAGE:
 		s->salvage = value;
 		return 0;

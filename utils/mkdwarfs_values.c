@@ -346,7 +346,8 @@ static int parse_attribute(struct settings *s, int id, const char *value)
 		return set_text(&s->chmod, value);
 	case OPT_RESOLUTION:
 		s->time_resolution = value;
-		return tool_parse_time_resolution(value, &s->time_resolution_ns);
+		return tool_parse_time_resolution("time-resolution", value,
+						  &s->time_resolution_ns);
 	default:
 		return parse_categorizers(s, id, value);
 	}

@@ -257,7 +257,7 @@ const char *tool_format_mode(uint32_t mode, char buffer[TOOL_TEXT_ROOM])
 
 /* -- steps of time ------------------------------------------------------------------- */
 
-int tool_parse_time_resolution(const char *text, uint64_t *ns_out)
+int tool_parse_time_resolution(const char *option, const char *text, uint64_t *ns_out)
 {
 	static const struct {
 		const char *name;
@@ -278,8 +278,9 @@ int tool_parse_time_resolution(const char *text, uint64_t *ns_out)
 	if (isdigit((unsigned char)*text))
 		count = strtoull(text, &end, 10);
 	else if (!*text)
-		return tool_error("invalid time resolution '' for --time-resolution: use a "
-				  "number with one of ns, us, ms, s, m, h, d");
+		return tool_error("invalid time resolution '' for --%s: use a number with "
+				  "one of ns, us, ms, s, m, h, d",
+				  option);
 
 	for (i = 0; i < sizeof(units) / sizeof(*units); i++) {
 		if (strcmp(end, units[i].name) == 0)
@@ -288,12 +289,11 @@ int tool_parse_time_resolution(const char *text, uint64_t *ns_out)
 	if (errno || i == sizeof(units) / sizeof(*units) ||
 	    __builtin_mul_overflow(count, units[i].ns, ns_out))
 		return tool_error(
-			"invalid time resolution '%s' for --time-resolution: use a "
-			"number with one of ns, us, ms, s, m, h, d",
-			text);
+			"invalid time resolution '%s' for --%s: use a number with one of "
+			"ns, us, ms, s, m, h, d",
+			text, option);
 	if (*ns_out == 0)
-		return tool_error("invalid time resolution '%s' for --time-resolution: "
-				  "must be nonzero",
-				  text);
+		return tool_error("invalid time resolution '%s' for --%s: must be nonzero",
+				  text, option);
 	return 0;
 }

@@ -426,7 +426,9 @@ class Trouble(Case):
                             ([tree, tree, tree], "unrecognized argument"),
                             ([tree, tree, "--diff-ignore=grmpf"], "'grmpf' for --diff-ignore"),
                             ([tree, tree, "--diff-ignore=trouble"], "'trouble'"),
-                            ([tree, tree, "--diff-resolution=0"], "time resolution"),
+                            ([tree, tree, "--diff-resolution=0"], "for --diff-resolution"),
+                            ([tree, tree, "--diff-resolution=x"], "for --diff-resolution"),
+                            ([tree, tree, "--diff-resolution="], "for --diff-resolution"),
                             ([tree, tree, "-l"], "mutually exclusive")):
             self.expect(differ(*words), 2, text)
         for words in (["--diff-ignore=mode"], ["--diff-resolution=ns"]):
