@@ -123,8 +123,8 @@ int print_schema(const dwarfs_image *image);
 /* Where the contents of each file are. */
 int print_chunk_details(const dwarfs_image *image);
 
-/* The tables of the metadata as JSON, to a file or ("-") stdout; or to an open file. The file
- * must not be input, that of the image. */
+/* The tables of the metadata as JSON, to a file or ("-") stdout; or to an open file. The
+ * file must not be input, that of the image. */
 int export_metadata(const dwarfs_image *image, const char *input, const char *path);
 int print_tables(const dwarfs_image *image, FILE *out);
 
