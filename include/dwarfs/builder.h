@@ -54,13 +54,13 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * | 0     | 1 MiB  | null      | null     | none  | off    |
  * | 1     | 1 MiB  | lz4       | null     | path  | off    |
  * | 2     | 1 MiB  | lz4hc:9   | null     | path  | off    |
- * | 3     | 2 MiB  | lz4hc:9   | null     | auto  | 8/0    |
- * | 4     | 4 MiB  | zstd:11   | null     | auto  | 8/0    |
- * | 5     | 8 MiB  | zstd:19   | null     | auto  | 8/0    |
- * | 6     | 16 MiB | zstd:19   | null     | auto  | 8/0    |
- * | 7     | 16 MiB | zstd:19   | zstd:22  | auto  | 8/0    |
- * | 8     | 16 MiB | lzma:9    | lzma:9   | auto  | 8/0    |
- * | 9     | 64 MiB | lzma:9    | lzma:9   | auto  | 8/0    |
+ * | 3     | 2 MiB  | lz4hc:9   | null     | auto  | 8/1    |
+ * | 4     | 4 MiB  | zstd:11   | null     | auto  | 8/1    |
+ * | 5     | 8 MiB  | zstd:19   | null     | auto  | 8/1    |
+ * | 6     | 16 MiB | zstd:19   | null     | auto  | 8/1    |
+ * | 7     | 16 MiB | zstd:19   | zstd:22  | auto  | 8/1    |
+ * | 8     | 16 MiB | lzma:9    | lzma:9   | auto  | 8/2    |
+ * | 9     | 64 MiB | lzma:9    | lzma:9   | auto  | 8/2    |
  *
  * At levels 6 and 7 zstd has tables that reach over a block, and blocks that get very small are
  * packed with lzma, in parts of 2 MiB, which unpack fast enough; at levels 8 and 9 lzma has a
