@@ -125,9 +125,15 @@ static void thin_out(struct taking *taking, size_t piece_count)
 static int take_bytes(struct taking *taking, size_t size, dwarfs_error **err)
 {
 	struct sketch *sketch = taking->sketch;
-	size_t count = dw_triggers_find(taking->reading.bytes, size, taking->shift, taking->places);
-	int ret = dw_grow(&sketch->shingles, &sketch->room, sketch->count + count, err);
+	size_t count;
+	int ret;
 
+	/* Data may be made such that thinning out does not help. */
+	if (taking->thinning == MAX_THINNING && sketch->count >= taking->max_shingles)
+		return 0;
+	count = dw_triggers_find(taking->reading.bytes, size, taking->shift,
+				 taking->places);
+	ret = dw_grow(&sketch->shingles, &sketch->room, sketch->count + count, err);
 	if (ret < 0)
 		return ret;
 	for (size_t i = 0; i < count; i++) {
