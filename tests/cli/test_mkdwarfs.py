@@ -782,7 +782,7 @@ class Messages(cli.Case):
                                self.path("y"), "-l9", "--progress=ascii"],
                               stderr=slave, stdout=subprocess.DEVNULL) as child:
             os.close(slave)
-            seen = b""
+            seen, is_sent = b"", False
             while True:
                 try:
                     part = os.read(master, 65536)
@@ -791,8 +791,9 @@ class Messages(cli.Case):
                 if not part:
                     break
                 seen += part
-                if b"writing" in seen and child.poll() is None:
+                if b"writing" in seen and not is_sent:  # a second one would kill it
                     child.send_signal(signal.SIGINT)
+                    is_sent = True
             os.close(master)
             self.assertEqual(child.wait(60), 1)
         lines = [line for line in seen.decode().split("\r") if line]
