@@ -95,7 +95,7 @@ static void fill_attributes(const struct settings *settings, const dwarfs_stat *
 	if (settings->readonly)
 		out->st_mode &= ~(mode_t)0222;
 	tell_damage(stat);
-	/* Nobody knows about whom these bits are. */
+	/* These bits belong to an owner or group that is not known. */
 	if (dwarfs_stat_invalid(stat) & owners && !S_ISDIR(out->st_mode))
 		out->st_mode &= ~(mode_t)(S_ISUID | S_ISGID);
 }

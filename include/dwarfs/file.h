@@ -159,7 +159,7 @@ DWARFS_API size_t dwarfs_borrowed_bytes(const dwarfs_borrowed *borrowed);
 DWARFS_API void dwarfs_borrowed_free(dwarfs_borrowed *borrowed);
 
 /**
- * Whether holes are so large that nobody means to have them written or read as zeros. An image can
+ * Whether holes are too large to be written or read as zeros by intention. An image can
  * describe a file of 2^62 bytes in some hundred bytes: what goes through all contents byte by byte
  * would never end.
  *

@@ -114,7 +114,7 @@ static int find_in_any_order(struct export_run *run, dwarfs_entry first, uint32_
 	return ret;
 }
 
-/* Whether each name is behind the one before: 1, 0, or that the caller wants to stop. */
+/* Whether names are strictly ascending: 1, 0, or that the caller wants to stop. */
 static int is_sorted(struct export_run *run, dwarfs_entry first, uint32_t count,
 		     dwarfs_error **err)
 {

@@ -2,7 +2,7 @@
 /*
  * archive/reserve: memory that libarchive will need.
  *
- * Where one of its own allocations fails, libarchive (3.6.2 was looked at) does not always
+ * Where one of its own allocations fails, libarchive (as of 3.6.2) does not always
  * say so: it uses NULL, or ends the process, and no caller can prevent that. Most of them
  * are made when an archive is opened. So this is tried before with more than these take
  * without a large dictionary; a process that has less fails in time, and properly.

@@ -218,7 +218,7 @@ static const struct step of_speed[] = {
 	{ NULL, NULL },
 };
 
-/* Of these, the only one when nobody has asked for a limit. */
+/* The only one of these steps that the default limit takes. */
 static const struct step of_workers[] = {
 	{ drop_worker, "fewer workers" },
 	{ NULL, NULL },

@@ -54,7 +54,7 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
 
 /*
  * Matches of 2^8 bytes with an anchor in each 2^8, 2^7 and 2^6, packed with zstd 9: bundles of
- * releases take 1, 0.98 and 0.977, near-equal sources of a compiler 1, 0.93 and 0.92, a root
+ * releases take 1, 0.98 and 0.977, near-equal sources of a compiler 1, 0.93 and 0.92 (zstd 3), a root
  * file system 1, 0.990 and 0.987. The index takes 13, 26 and 52 MiB for each 256 MiB.
  */
 struct level {

@@ -40,7 +40,7 @@ struct attributes dw_job_attributes(const struct job *job, const dwarfs_stat *st
 		attributes.drop_setgid = attributes.gid != extract->gid;
 		attributes.gid = extract->gid;
 	}
-	/* Nobody knows about whom these bits are. */
+	/* These bits belong to an owner or group that is not known. */
 	if (dwarfs_stat_invalid(stat) & DWARFS_ATTRIBUTE_UID || attributes.uid == NO_ID)
 		attributes.drop_setuid = true;
 	if (dwarfs_stat_invalid(stat) & DWARFS_ATTRIBUTE_GID || attributes.gid == NO_ID)

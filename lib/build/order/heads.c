@@ -3,9 +3,9 @@
  * order/heads: sort by fingerprints of the first bytes of each fragment.
  *
  * Makes the fingerprints that orders other than the one of the stream need, so that they
- * can be compared with it. The first bytes tell nearly as much as all: images ordered by
- * nilsimsa are 0.7 % (wheels) to 3 % (releases of a compiler) larger when it sees 256 KiB of
- * each file. So all bytes are taken where packing takes much longer than that.
+ * can be compared with it. The first bytes tell nearly as much as all: the image of releases
+ * of a compiler is 3 % larger when nilsimsa sees 256 KiB of each file. So all bytes are taken
+ * where packing takes much longer than that.
  */
 #include "build/order/heads.h"
 #include "build/order/reading.h"
