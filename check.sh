@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# check.sh: install what is missing (Debian), build, and run every test.
+# check.sh: install the missing packages (Debian), build, and run the tests.
 #
-# Builds plainly, with the address and undefined-behaviour sanitizers, and with the thread
-# sanitizer, below build/; runs each with the tests that suit it, some under valgrind, too.
-# Ends with "N passed, N failed, N skipped" and fails if anything did.
+#   ./check.sh              every test, in a plain build
+#   ./check.sh all          and then the tests that sanitizers and valgrind can add to
+#   ./check.sh PART...      plain, address, thread or valgrind
+#
+# Builds below build/. Ends with "N passed, N failed, N skipped" and fails if a test did.
 set -eu
 
 cd -- "$(dirname -- "$0")"

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "build/categorize/categorize.h"
 #include "fuzz.h"
-#include "os/file.h"
+#include "os/file_io.h"
+#include "write/categorize/categorize.h"
 
 /* As the samples of a part must be, for its codec. */
 static void check_part(const struct category_part *part)
@@ -51,8 +51,8 @@ static void on_log(int level, const char *message, void *user)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct raw raw = RAW_NONE;
-	struct category_file file = { .path = "file", .size = size, .raw = &raw };
+	struct input_file input_file = RAW_NONE;
+	struct category_file file = { .path = "file", .size = size, .input_file = &input_file };
 	struct categorizers *categorizers = NULL;
 	dwarfs_context *context = NULL;
 	dwarfs_builder *builder = NULL;
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			fclose(stream);
 		return 0;
 	}
-	raw.fd = fileno(stream);
+	input_file.fd = fileno(stream);
 	file.head.size = size > CATEGORY_HEAD_BYTES && data[size - 1] & 1
 				 ? CATEGORY_HEAD_BYTES
 				 : size;

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "build/filter.h"
+#include "write/options/filter.h"
 
 #include "fuzz.h"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Build in several ways, run the tests of each, and count.
 
-    check.py [BUILD...]     plain, address, thread, valgrind; all of them by default
+    check.py [PART...]     plain (default), address, thread, valgrind, or all of these
 
 A test program that reports its cases (TAP, cmocka, unittest) counts as its cases, any other as
 one. What is skipped says why. The builds stay in build/check-*, so a second run is quick.
@@ -16,13 +16,6 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 JOBS = max(2, os.cpu_count() or 2)
-
-# Programs in C that are slow under valgrind, one that counts pages by the faults they cause, which
-# valgrind takes for errors, and two that measure what malloc or the process takes, which is
-# valgrind's own business then. All are seen by the sanitizers.
-NOT_FOR_VALGRIND = re.compile(r"badfs|threads|slow|read-lazy|item_contents|codec-estimate")
-PARALLEL = re.compile(r"pool|thread|parallel|worker|compat threads|roundtrip workers|cache|"
-                      r"build|read|image|file|item|archive")
 
 
 class Counts:
@@ -108,6 +101,11 @@ class Build:
                                 stdout=subprocess.PIPE)
         return json.loads(listed.stdout)
 
+    def chosen(self, wanted):
+        """The names of those for which wanted(test, suites) is true."""
+        return [test["name"] for test in self.tests()
+                if wanted(test, {suite.rpartition(":")[2] for suite in test["suite"]})]
+
     def is_program(self, test):
         """Is it one of our programs, and not a script that runs them?"""
         return test["cmd"][0].startswith(self.folder + os.sep)
@@ -160,44 +158,45 @@ def plain():
 
 
 def address():
+    """Every program in C, and what runs the tools."""
     build = Build("address", ["-Db_sanitize=address,undefined", "-Db_lundef=false",
                               "-Dpython=disabled", "-Dtests=enabled"])
     build.compile()
-    chosen = [test["name"] for test in build.tests()
-              if build.is_program(test)
-              or any(suite.endswith((":compat", ":badfs", ":cli")) for suite in test["suite"])
-              or test["name"] in ("roundtrip level 0", "roundtrip variants")]
-    return build.run(chosen)
+    return build.run(build.chosen(
+        lambda test, suites: build.is_program(test) or suites & {"tools", "badfs"}
+        or test["name"] in ("roundtrip/level 0", "roundtrip/variants")))
 
 
 def thread():
+    """What starts threads."""
     build = Build("thread", ["-Db_sanitize=thread", "-Db_lundef=false", "-Dpython=disabled",
                              "-Dtests=enabled"])
     build.compile()
-    chosen = [test["name"] for test in build.tests()
-              if PARALLEL.search(test["name"]) and "badfs" not in test["name"]
-              and (build.is_program(test) or test["name"] == "roundtrip workers")]
-    return build.run(chosen, prefix=quiet_aslr())
+    return build.run(build.chosen(
+        lambda test, suites: "threads" in suites or test["name"] == "roundtrip/workers"),
+        prefix=quiet_aslr())
 
 
 def valgrind():
+    """Uses of bytes that were never written, which the sanitizers do not see."""
     build = Build("plain", ["--buildtype=debugoptimized", "-Dtests=enabled"])
     build.compile()
-    chosen = [test["name"] for test in build.tests()
-              if build.is_program(test) and not NOT_FOR_VALGRIND.search(test["name"])]
-    return build.run(chosen, setup="valgrind")
+    return build.run(build.chosen(lambda test, suites: "valgrind" in suites), setup="valgrind")
 
 
 STEPS = {"plain": plain, "address": address, "thread": thread, "valgrind": valgrind}
 
 
 def main(names):
-    unknown = [name for name in names if name not in STEPS]
+    names = names or ["plain"]
+    unknown = [name for name in names if name not in STEPS and name != "all"]
     if unknown:
-        sys.exit(f"no such part: {', '.join(unknown)}; there are {', '.join(STEPS)}")
+        sys.exit(f"no such part: {', '.join(unknown)}; there are {', '.join(STEPS)} and all")
+    if "all" in names:
+        names = list(STEPS)
     total = Counts()
     lines = []
-    for name in names or STEPS:
+    for name in names:
         print(f"\n== {name}", flush=True)
         began = time.monotonic()
         try:

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "archive/feed.h"
-#include "os/file.h"
+#include "os/file_io.h"
 #include "os/stream.h"
 
 #define WAIT_MS 50

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "archive/import.h"
+#include "archive/import/import.h"
 #include "archive/list.h"
 
 struct list {

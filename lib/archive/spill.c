@@ -5,8 +5,8 @@
  * Takes a feed of a stream, leaves it one of a file.
  */
 #include "archive/feed.h"
+#include "os/file_io.h"
 #include "os/scratch.h"
-#include "os/file.h"
 
 static int copy(struct feed *feed, int fd, const char *directory, dwarfs_error **err)
 {

@@ -11,8 +11,8 @@
 #include <dwarfs/builder.h>
 #include <dwarfs/image.h>
 
-#include "config.h"
 #include "codec/ops.h"
+#include "config.h"
 #include "format/thrift.h"
 
 #define MAX_TEXT     256		  /* of a specification */

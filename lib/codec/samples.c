@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "config.h"
 #include "codec/codec.h"
+#include "config.h"
 
 #if HAVE_JANSSON
 

@@ -13,7 +13,7 @@
 #include "compare/differ.h"
 #include "compare/side.h"
 #include "os/dir.h"
-#include "os/file.h"
+#include "os/file_io.h"
 
 struct dwarfs_compare {
 	dwarfs_context *context;

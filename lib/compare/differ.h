@@ -8,7 +8,7 @@
 #include <dwarfs/compare.h>
 
 #include "base/progress.h"
-#include "compare/listing.h"
+#include "compare/side_listing.h"
 
 struct differ {
 	const struct listing *sides[2];

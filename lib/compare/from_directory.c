@@ -13,8 +13,8 @@
 #include "compare/side.h"
 #include "compare/sum.h"
 #include "os/dir.h"
-#include "os/file.h"
-#include "os/xattr.h"
+#include "os/file_io.h"
+#include "os/file_xattr.h"
 #include "pool/pool.h"
 
 #define READ_BYTES ((size_t)1 << 18)

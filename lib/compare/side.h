@@ -8,7 +8,7 @@
 #include <dwarfs/compare.h>
 
 #include "base/progress.h"
-#include "compare/listing.h"
+#include "compare/side_listing.h"
 
 enum side_kind { SIDE_NONE, SIDE_IMAGE, SIDE_DIRECTORY, SIDE_ARCHIVE };
 

@@ -10,7 +10,7 @@
 #include <errno.h>
 
 #include "extract/plan.h"
-#include "os/file.h"
+#include "os/file_io.h"
 
 int dw_cursor_init(struct cursor *cursor, const struct plan *plan, int root_fd,
 		   size_t most_open, dwarfs_error **err)

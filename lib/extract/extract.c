@@ -16,10 +16,10 @@
  */
 #include <string.h>
 
-#include "extract/folders.h"
 #include "extract/leaves.h"
+#include "extract/make_directories.h"
 #include "extract/survey.h"
-#include "os/file.h"
+#include "os/file_io.h"
 
 /* Descriptors that are left for the rest of the program, and those of a thread that are
  * no directories on the way to somewhere. */

@@ -12,10 +12,10 @@
 
 #include "base/patterns.h"
 #include "base/progress.h"
-#include "extract/files.h"
-#include "extract/links.h"
+#include "extract/hard_links.h"
 #include "extract/plan.h"
-#include "extract/xattrs.h"
+#include "extract/write_files.h"
+#include "extract/write_xattrs.h"
 
 struct dwarfs_extract {
 	dwarfs_image *image;

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "extract/attributes.h"
-#include "extract/contents.h"
+#include "extract/file_attributes.h"
 #include "extract/leaves.h"
+#include "extract/write_contents.h"
 #include "os/create.h"
 
 /* Where an entry stands. */

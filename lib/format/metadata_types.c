@@ -5,8 +5,8 @@
  * One table for each struct, with the fields of every version of the format, in the order
  * of their numbers.
  */
-#include "format/metadata_types.h"
 #include "format/metadata.h"
+#include "format/metadata_types.h"
 
 #define NUMBER(word, width)                                                              \
 	{                                                                                \

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "os/create.h"
-#include "os/file.h"
+#include "os/file_io.h"
 
 #define ANY_MODE  UINT32_MAX
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)

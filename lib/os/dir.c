@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "os/dir.h"
-#include "os/file.h"
+#include "os/file_io.h"
 
 /* The longest piece of a path that is handed to the system at once. */
 #define PIECE_BYTES 4000

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "os/file.h"
+#include "os/file_io.h"
 #include "os/output.h"
 
 #define PIECE_BYTES    ((size_t)1 << 20)

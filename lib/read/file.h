@@ -7,8 +7,8 @@
 
 #include <dwarfs/file.h>
 
-#include "read/chunk.h"
 #include "read/image.h"
+#include "read/metadata/chunk.h"
 
 struct dwarfs_file {
 	dwarfs_image *image;

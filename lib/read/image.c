@@ -17,7 +17,7 @@
 #include "base/context.h"
 #include "format/side.h"
 #include "read/image.h"
-#include "read/salvage.h"
+#include "read/salvage/salvage.h"
 
 /* Compressed metadata may not claim more than this, or than so many times its stored
  * size. */

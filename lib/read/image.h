@@ -13,9 +13,9 @@
 #include "codec/codec.h"
 #include "format/section.h"
 #include "pool/threads.h"
-#include "read/cache.h"
+#include "read/cache/cache.h"
 #include "read/io.h"
-#include "read/view.h"
+#include "read/metadata/view.h"
 
 /* A section, as far as it is known without reading its header. */
 struct section {

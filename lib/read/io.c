@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "os/file.h"
+#include "os/file_io.h"
 #include "os/pages.h"
 #include "read/io.h"
 

@@ -9,7 +9,7 @@
 #include "format/side.h"
 #include "hash/hash.h"
 #include "read/image.h"
-#include "read/salvage.h"
+#include "read/salvage/salvage.h"
 
 #define SCAN_BYTES   ((size_t)1 << 20)
 #define NEEDLE_BYTES 7 /* magic and major version */

@@ -12,7 +12,7 @@
 #include "hash/hash.h"
 #include "os/pages.h"
 #include "read/image.h"
-#include "read/salvage.h"
+#include "read/salvage/salvage.h"
 
 /* No codec makes more of a block than this: what claims to be larger is not worth the
  * memory. */

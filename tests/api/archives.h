@@ -2,8 +2,8 @@
 /*
  * api/archives: the bytes of small archives.
  */
-#ifndef TEST_API_ARCHIVES_H
-#define TEST_API_ARCHIVES_H
+#ifndef TESTS_API_ARCHIVES_H
+#define TESTS_API_ARCHIVES_H
 
 #include "support.h"
 

@@ -4,8 +4,8 @@
  *
  * What can fail fails the test, unless it takes an error.
  */
-#ifndef TEST_API_ITEMS_H
-#define TEST_API_ITEMS_H
+#ifndef TESTS_API_ITEMS_H
+#define TESTS_API_ITEMS_H
 
 #include "support.h"
 

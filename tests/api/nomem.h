@@ -6,8 +6,8 @@
  * (not those of other libraries) can fail. Whatever fails must come out as
  * DWARFS_ERR_NOMEM, or be done without; the sanitizers see what leaks.
  */
-#ifndef TEST_API_NOMEM_H
-#define TEST_API_NOMEM_H
+#ifndef TESTS_API_NOMEM_H
+#define TESTS_API_NOMEM_H
 
 #include "support.h"
 

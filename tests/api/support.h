@@ -5,8 +5,8 @@
  * The image is made once for each test program, by the library itself, and kept in
  * memory. Public headers alone.
  */
-#ifndef TEST_API_SUPPORT_H
-#define TEST_API_SUPPORT_H
+#ifndef TESTS_API_SUPPORT_H
+#define TESTS_API_SUPPORT_H
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
 /*
  * exercise: do with an image whatever can be done with one, through public headers alone.
  */
-#ifndef EXERCISE_H
-#define EXERCISE_H
+#ifndef TESTS_BADFS_EXERCISE_H
+#define TESTS_BADFS_EXERCISE_H
 
 #include <dwarfs/dwarfs.h>
 

@@ -2,7 +2,7 @@
 /*
  * codec: specifications, round trips through everything that packs, and damaged input.
  */
-#include "codec/data.h"
+#include "support/codec_data.h"
 
 #include <stdio.h>
 

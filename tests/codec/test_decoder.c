@@ -3,7 +3,7 @@
  * codec/decoder: unpacking step by step gives what unpacking at once gives, for good
  * payloads and for bad ones.
  */
-#include "codec/data.h"
+#include "support/codec_data.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
  * codec: what packing takes in memory, counted, against what was estimated before, and
  * against what specifications that make do with less were made for.
  */
-#include "codec/data.h"
+#include "support/codec_data.h"
 
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
 /*
  * codec/flac: samples of every layout, encoded here with libFLAC, come back as bytes.
  */
-#include "codec/data.h"
+#include "support/codec_data.h"
 
 #include <stdio.h>
 

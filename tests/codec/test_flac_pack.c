@@ -3,7 +3,7 @@
  * codec/flac: sound of every layout is packed and comes back; what would not come back is
  * stored.
  */
-#include "codec/data.h"
+#include "support/codec_data.h"
 
 struct layout {
 	unsigned channels, bits, bytes;

@@ -3,7 +3,7 @@
  * codec/lz4: slices of lz4hc become one raw block, which is as small as if it had been
  * packed at once.
  */
-#include "codec/data.h"
+#include "support/codec_data.h"
 
 #include <stdio.h>
 #include "config.h"

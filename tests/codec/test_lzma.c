@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/lzma: the filter for machine code is used where it helps, on small blocks and on
+ * codec/lzma/lzma: the filter for machine code is used where it helps, on small blocks and on
  * large ones, of which a sample is looked at.
  */
-#include "codec/data.h"
+#include "support/codec_data.h"
 
 #include <lzma.h>
 #include <stdio.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/lzma2: gives what liblzma's own decoder gives, for what its encoder makes of data
+ * codec/lzma/lzma2: gives what liblzma's own decoder gives, for what its encoder makes of data
  * of many kinds with many settings, in steps of any length, and for damaged data.
  */
-#include "codec/data.h"
+#include "support/codec_data.h"
 
 #include <lzma.h>
 #include <stdio.h>
 
-#include "codec/lzma2.h"
+#include "codec/lzma/lzma2.h"
 
 enum { SIZE = 150000, ROOM = SIZE + SIZE / 8, DAMAGED = 20000, DICTIONARY = 1 << 20 };
 

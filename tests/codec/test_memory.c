@@ -3,7 +3,7 @@
  * codec: each allocation in turn fails, in the libraries too; the answer is always that
  * memory is exhausted, and never a crash, an exit or another error.
  */
-#include "codec/data.h"
+#include "support/codec_data.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * codec/parts: the Blocks of an .xz stream, in any order and by several threads, give
  * what the whole does; and what an index says is not believed.
  */
-#include "codec/data.h"
+#include "support/codec_data.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * codec/ricepp: a payload written by another program, and all shapes of payload by a
  * plain encoder that stands here.
  */
-#include "codec/data.h"
+#include "support/codec_data.h"
 
 #include "base/bytes.h"
 #include "format/thrift.h"

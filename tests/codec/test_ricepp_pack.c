@@ -3,7 +3,7 @@
  * codec/ricepp: what is packed comes back, is as short as the format allows, and is
  * stored when it must be.
  */
-#include "codec/data.h"
+#include "support/codec_data.h"
 
 #include "base/bytes.h"
 

@@ -3,7 +3,7 @@
  * codec/samples: texts as images of other writers have them, there and back; all others
  * are refused.
  */
-#include "codec/data.h"
+#include "support/codec_data.h"
 
 static const char pixels[] = "{\"bytes_per_sample\":2,\"component_count\":2,"
 			     "\"endianness\":\"big\",\"unused_lsb_count\":2}";

@@ -3,7 +3,7 @@
  * codec/zstd: packing block by block gives what packing at once would, in as much as all
  * parameters reach the library, and can be ended soon.
  */
-#include "codec/data.h"
+#include "support/codec_data.h"
 
 #include <stdio.h>
 

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "../read/one_file.h"
 #include "format/metadata.h"
 #include "format/schema.h"
 #include "format/thrift.h"
+#include "support/one_file.h"
 
 #define SCHEMA_BYTES 552
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "../read/one_file.h"
 #include "format/section.h"
+#include "support/one_file.h"
 
 static void known_headers_are_parsed(void **state)
 {

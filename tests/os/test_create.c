@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "os/create.h"
-#include "os/file.h"
+#include "os/file_io.h"
 
 /* A fresh directory, open, that is gone after the test. */
 struct place {

@@ -8,9 +8,9 @@
 
 #include <dwarfs/salvage.h>
 
-#include "craft.h"
 #include "format/thrift.h"
-#include "one_file.h"
+#include "support/craft.h"
+#include "support/one_file.h"
 
 #include <dwarfs/walk.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/walk and read/entry: a small tree, and metadata that is no tree at all.
+ * read/walk and read/metadata/directory: a small tree, and metadata that is no tree at all.
  */
 #include <stdio.h>
 
-#include "craft.h"
 #include "format/freeze.h"
+#include "support/craft.h"
 
 #include <dwarfs/walk.h>
 

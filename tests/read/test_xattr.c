@@ -8,9 +8,9 @@
 #include <dwarfs/salvage.h>
 #include <dwarfs/xattr.h>
 
-#include "craft.h"
 #include "format/section.h"
 #include "format/xattrs.h"
+#include "support/craft.h"
 
 #define FILES 4
 

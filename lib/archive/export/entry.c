@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/export/entry: what an image says about an entry, as libarchive takes it.
+ *
+ * Takes the attributes and the path, refuses what the format would spoil without a word.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include "archive/export/export.h"
+
+/* Bytes of a path with the slash before it; its names may be shortened. */
+#define MOST_JOLIET 240
+
+static size_t name_length(const struct export_format *format)
+{
+	return strcspn(format->help, " ");
+}
+
+static int refuse(const struct export_run *run, const char *what, dwarfs_error **err)
+{
+	return dw_fail(err, DWARFS_ERR_UNSUPPORTED, "the %.*s format cannot hold %s",
+		       (int)name_length(run->format), run->format->help, what);
+}
+
+/* -- text ---------------------------------------------------------------------------- */
+
+/* How many bytes follow the first of a character; -1 when it cannot be a first one. */
+static int more_bytes(unsigned char first)
+{
+	if (first < 0x80)
+		return 0;
+	if (first >= 0xc2 && first <= 0xdf)
+		return 1;
+	if ((first & 0xf0) == 0xe0)
+		return 2;
+	return first >= 0xf0 && first <= 0xf4 ? 3 : -1;
+}
+
+/* Characters that are too long, surrogates, and those behind the last one. */
+static bool is_forbidden(unsigned char first, unsigned char second)
+{
+	return (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+	       (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
+}
+
+bool dw_export_is_utf8(const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	while (*at) {
+		int more = more_bytes(*at);
+
+		if (more < 0 || (more > 0 && is_forbidden(at[0], at[1])))
+			return false;
+		for (at++; more > 0; more--, at++)
+			if ((*at & 0xc0) != 0x80)
+				return false;
+	}
+	return true;
+}
+
+static bool has_controls(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return true;
+	return false;
+}
+
+/* what: a name or a target. */
+static int check_text(const struct export_run *run, const char *text, const char *what,
+		      dwarfs_error **err)
+{
+	if (run->format->xml_names && has_controls(text))
+		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
+			       "the %.*s format cannot hold %s with control characters",
+			       (int)name_length(run->format), run->format->help, what);
+	if (run->format->utf8_names && !dw_export_is_utf8(text))
+		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
+			       "the %.*s format cannot hold %s that is no UTF-8",
+			       (int)name_length(run->format), run->format->help, what);
+	return 0;
+}
+
+/* -- attributes ---------------------------------------------------------------------- */
+
+static int set_ids(struct export_run *run, dwarfs_error **err)
+{
+	const struct dwarfs_archive_export *export = run->export;
+	uint32_t uid = export->has_uid ? export->uid : dwarfs_stat_uid(run->stat);
+	uint32_t gid = export->has_gid ? export->gid : dwarfs_stat_gid(run->stat);
+	uint32_t most = run->format->most_id;
+
+	archive_entry_set_uid(run->entry, uid);
+	archive_entry_set_gid(run->entry, gid);
+	if (most > 0 && (uid > most || gid > most))
+		return refuse(run, "the number of its owner or group", err);
+	return 0;
+}
+
+static int check_depth(const struct export_run *run, const char *path, dwarfs_error **err)
+{
+	uint32_t most = run->format->most_dirs;
+	uint32_t dirs = S_ISDIR(dwarfs_stat_mode(run->stat)) ? 1 : 0;
+
+	for (; *path; path++)
+		dirs += *path == '/';
+	return most > 0 && dirs > most ? refuse(run, "so many directories in a path", err)
+				       : 0;
+}
+
+/* Bytes of the units of UTF-16 that a name begins with. A character that is cut in two
+ * counts. */
+static size_t joliet_bytes(const char *name, size_t length, uint32_t units)
+{
+	size_t at = 0;
+
+	while (at < length && units > 0) {
+		int more = more_bytes((unsigned char)name[at]);
+
+		at += (size_t)(more < 0 ? 0 : more) + 1;
+		units -= more == 3 && units > 1 ? 2 : 1;
+	}
+	return at < length ? at : length;
+}
+
+/* libarchive notices only when all is written: names, shortened, each with a slash. */
+static int check_joliet(const struct export_run *run, const char *path,
+			dwarfs_error **err)
+{
+	size_t total = 0;
+
+	for (const char *name = path; run->joliet_units > 0 && *name;) {
+		size_t length = strcspn(name, "/");
+
+		total += joliet_bytes(name, length, run->joliet_units) + 1;
+		name += length + (name[length] == '/');
+	}
+	if (total <= MOST_JOLIET)
+		return 0;
+	return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
+		       "its path takes %zu bytes, of which Joliet holds %d; with the "
+		       "option !joliet there is no such limit",
+		       total, MOST_JOLIET);
+}
+
+static void set_times(struct export_run *run)
+{
+	struct export_time time = dw_export_time(run, DWARFS_MTIME);
+
+	archive_entry_set_mtime(run->entry, time.seconds, time.nanoseconds);
+	if (dwarfs_stat_seconds(run->stat, DWARFS_BTIME) != 0) {
+		time = dw_export_time(run, DWARFS_BTIME);
+		archive_entry_set_birthtime(run->entry, time.seconds, time.nanoseconds);
+	}
+	if (dwarfs_image_is_mtime_only(run->image))
+		return;
+	time = dw_export_time(run, DWARFS_ATIME);
+	archive_entry_set_atime(run->entry, time.seconds, time.nanoseconds);
+	time = dw_export_time(run, DWARFS_CTIME);
+	archive_entry_set_ctime(run->entry, time.seconds, time.nanoseconds);
+}
+
+/* What a link takes in a Rock Ridge record: its name, and two bytes more for each part of
+ * the target. */
+static size_t link_bytes(const char *path, const char *target)
+{
+	const char *slash = strrchr(path, '/');
+	size_t bytes = strlen(slash ? slash + 1 : path) + strlen(target) + 2;
+
+	for (; *target; target++)
+		bytes += *target == '/';
+	return bytes;
+}
+
+static int set_symlink(struct export_run *run, const char *path, dwarfs_error **err)
+{
+	char target[DWARFS_LINK_ROOM];
+	int ret = dwarfs_link_read(run->image, dwarfs_stat_inode(run->stat), target,
+				   sizeof(target), NULL, err);
+
+	if (ret < 0 || (ret = check_text(run, target, "a target", err)) < 0)
+		return ret;
+	if (run->format->most_link > 0 &&
+	    link_bytes(path, target) > run->format->most_link)
+		return refuse(run, "a link with a name and target so long", err);
+	archive_entry_copy_symlink(run->entry, target);
+	return 0;
+}
+
+/* Numbers that tell the names of one file, for formats that have them. */
+static void set_number(struct export_run *run, const char **reduced_out)
+{
+	dwarfs_inode inode = dwarfs_stat_inode(run->stat);
+	uint32_t names = run->selection.names[inode];
+
+	if (names > 1 && dwarfs_image_format_minor(run->image) > 2) {
+		if (run->format->links == LINKS_NONE)
+			*reduced_out =
+				"a file of its own, no hard link: the format has none";
+		else
+			archive_entry_set_nlink(run->entry, names);
+	}
+	archive_entry_set_ino64(run->entry, (int64_t)inode + 1);
+}
+
+/* Where the data of a file with holes is. */
+static int set_holes(struct export_run *run, dwarfs_error **err)
+{
+	dwarfs_inode inode = dwarfs_stat_inode(run->stat);
+	uint64_t bytes = dwarfs_stat_bytes(run->stat), from = 0, to;
+	auto_error dwarfs_error *why = NULL;
+	dwarfs_file *file;
+	int ret = dwarfs_file_open(run->image, inode, &file, err);
+
+	if (ret < 0)
+		return ret;
+	while ((ret = dwarfs_file_seek_data(file, from, &from, &why)) == 0 &&
+	       (ret = dwarfs_file_seek_hole(file, from, &to, &why)) == 0) {
+		archive_entry_sparse_add_entry(run->entry, (int64_t)from,
+					       (int64_t)(to - from));
+		from = to;
+	}
+	dwarfs_file_free(file);
+	if (ret != DWARFS_ERR_NOT_FOUND)
+		return dw_error_copy(err, ret, why);
+	/* Nothing but a hole: a piece of data at its end, without bytes. */
+	if (archive_entry_sparse_count(run->entry) == 0)
+		archive_entry_sparse_add_entry(run->entry, (int64_t)bytes, 0);
+	return 0;
+}
+
+static int set_file(struct export_run *run, const char *first, const char **reduced_out,
+		    dwarfs_error **err)
+{
+	uint64_t bytes = dwarfs_stat_bytes(run->stat);
+
+	set_number(run, reduced_out);
+	if (bytes > INT64_MAX)
+		return refuse(run, "a file of this size", err);
+	if (first && run->format->links == LINKS_BY_PATH)
+		archive_entry_copy_hardlink(run->entry, first);
+	archive_entry_set_size(run->entry, first ? 0 : (int64_t)bytes);
+	if (first || !run->format->holes ||
+	    dwarfs_stat_allocated_bytes(run->stat) >= bytes)
+		return 0;
+	return set_holes(run, err);
+}
+
+static int set_by_type(struct export_run *run, const char *first,
+		       const char **reduced_out, dwarfs_error **err)
+{
+	uint32_t mode = dwarfs_stat_mode(run->stat);
+
+	archive_entry_set_size(run->entry, 0);
+	archive_entry_set_nlink(run->entry, 1);
+	if (run->format->no_set_ids && (mode & 07000) != 0)
+		*reduced_out = "without set-id and sticky bits: the format has none";
+	if (S_ISREG(mode))
+		return set_file(run, first, reduced_out, err);
+	if (S_ISLNK(mode))
+		return set_symlink(run, archive_entry_pathname(run->entry), err);
+	if (S_ISBLK(mode) || S_ISCHR(mode)) {
+		if (run->format->no_devices)
+			return refuse(run, "the numbers of a device", err);
+		archive_entry_set_rdevmajor(run->entry,
+					    dwarfs_stat_rdev_major(run->stat));
+		archive_entry_set_rdevminor(run->entry,
+					    dwarfs_stat_rdev_minor(run->stat));
+	}
+	return 0;
+}
+
+int dw_export_describe(struct export_run *run, const char *path, const char *first,
+		       const char **reduced_out, dwarfs_error **err)
+{
+	int ret;
+
+	archive_entry_clear(run->entry);
+	run->has_other_time = false;
+	archive_entry_copy_pathname(run->entry, path);
+	archive_entry_set_mode(run->entry, dwarfs_stat_mode(run->stat));
+	archive_entry_set_ino64(run->entry, (int64_t)dwarfs_stat_inode(run->stat) + 1);
+	set_times(run);
+	if ((ret = check_text(run, path, "a name", err)) < 0 ||
+	    (ret = check_depth(run, path, err)) < 0 ||
+	    (ret = check_joliet(run, path, err)) < 0 || (ret = set_ids(run, err)) < 0)
+		return ret;
+	return set_by_type(run, first, reduced_out, err);
+}
+
+/* -- what libarchive says ------------------------------------------------------------ */
+
+int dw_export_explain(const struct export_run *run, dwarfs_error **err)
+{
+	const struct export_format *format = run->format;
+	uint64_t bytes = (uint64_t)archive_entry_size(run->entry);
+
+	if (format->most_bytes == 0 || bytes <= format->most_bytes)
+		return 0;
+	return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
+		       "a file of %" PRIu64
+		       " bytes: the %.*s format cannot hold more than "
+		       "%" PRIu64 ", but with the option %s",
+		       bytes, (int)name_length(format), format->help, format->most_bytes,
+		       format->lifts);
+}
+
+/* Pax has such a name byte for byte all the same. The text is that of the last warning,
+ * and names come first. */
+bool dw_export_is_about_name(const struct export_run *run)
+{
+	static const char *const begins[] = {
+		"Can't translate pathname '",
+		"Can't translate linkname '",
+		"Can't translate symlink '",
+		"Can't translate hardlink '",
+	};
+	const char *text = archive_error_string(run->archive);
+	const char *link = archive_entry_hardlink(run->entry);
+
+	if (!link)
+		link = archive_entry_symlink(run->entry);
+	if (!text || (dw_export_is_utf8(archive_entry_pathname(run->entry)) &&
+		      (!link || dw_export_is_utf8(link))))
+		return false;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
+		if (strncmp(text, begins[i], strlen(begins[i])) == 0)
+			return true;
+	return false;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/export/export: the handle of <dwarfs/archive.h> that writes archives, and its
+ * settings.
+ *
+ * Takes what the caller wants and finds out the format; the writing is in run.c.
+ */
+#include <string.h>
+
+#include "archive/export/export.h"
+
+DW_DEFINE_AUTO(export, dwarfs_archive_export *, dwarfs_archive_export_free)
+
+int dwarfs_archive_export_new(const dwarfs_image *image,
+			      dwarfs_archive_export **export_out, dwarfs_error **err)
+{
+	DW_AUTO(export) dwarfs_archive_export *export = dw_calloc(1, sizeof(*export));
+	int ret;
+
+	if (!export)
+		return dw_fail_nomem(err);
+	export->order = DWARFS_WALK_DATA;
+	if ((ret = dw_patterns_new(&export->patterns, err)) < 0)
+		return ret;
+	export->image = dwarfs_image_ref(image);
+	*export_out = dw_steal(export);
+	return 0;
+}
+
+void dwarfs_archive_export_free(dwarfs_archive_export *export)
+{
+	if (!export)
+		return;
+	dwarfs_image_free(export->image);
+	dw_patterns_free(export->patterns);
+	free(export->filters);
+	free(export->options);
+	free(export);
+}
+
+/* -- settings ------------------------------------------------------------------------ */
+
+int dwarfs_archive_export_set_format(dwarfs_archive_export *export, const char *format,
+				     dwarfs_error **err)
+{
+	const struct export_format *found = dw_export_format_find(format);
+	auto_free char *list = NULL;
+
+	if (found || strcmp(format, "auto") == 0) {
+		export->format = found;
+		return 0;
+	}
+	list = dw_export_format_list();
+	return dw_fail(err, DWARFS_ERR_INVALID, "No such format '%s'; there are auto, %s",
+		       format, list ? list : "others");
+}
+
+/* A copy of a list, NULL of an empty one. */
+static int copy_list(const char *text, char **copy, dwarfs_error **err)
+{
+	char *made = NULL;
+
+	if (text && *text && !(made = strdup(text)))
+		return dw_fail_nomem(err);
+	free(*copy);
+	*copy = made;
+	return 0;
+}
+
+int dwarfs_archive_export_set_filters(dwarfs_archive_export *export, const char *filters,
+				      dwarfs_error **err)
+{
+	const char *bad;
+	size_t length;
+
+	if (filters && *filters && !dw_export_filters_exist(filters, &bad, &length))
+		return dw_fail(err, DWARFS_ERR_INVALID, "No such filter '%.*s'",
+			       (int)(length < 100 ? length : 100), bad);
+	return copy_list(filters, &export->filters, err);
+}
+
+int dwarfs_archive_export_set_options(dwarfs_archive_export *export, const char *options,
+				      dwarfs_error **err)
+{
+	return copy_list(options, &export->options, err);
+}
+
+int dwarfs_archive_export_add_pattern(dwarfs_archive_export *export, const char *pattern,
+				      dwarfs_error **err)
+{
+	return dw_patterns_add(export->patterns, pattern, err);
+}
+
+int dwarfs_archive_export_set_order(dwarfs_archive_export *export, int order,
+				    dwarfs_error **err)
+{
+	if (order != DWARFS_WALK_DATA && order != DWARFS_WALK_TREE)
+		return dw_fail(err, DWARFS_ERR_RANGE, "%d is no order of entries", order);
+	export->order = order;
+	return 0;
+}
+
+void dwarfs_archive_export_set_skip_devices(dwarfs_archive_export *export, bool skip)
+{
+	export->skip_devices = skip;
+}
+
+void dwarfs_archive_export_set_skip_specials(dwarfs_archive_export *export, bool skip)
+{
+	export->skip_specials = skip;
+}
+
+void dwarfs_archive_export_set_xattrs(dwarfs_archive_export *export, bool keep)
+{
+	export->no_xattrs = !keep;
+}
+
+void dwarfs_archive_export_set_uid(dwarfs_archive_export *export, uint32_t uid)
+{
+	export->has_uid = true;
+	export->uid = uid;
+}
+
+void dwarfs_archive_export_set_gid(dwarfs_archive_export *export, uint32_t gid)
+{
+	export->has_gid = true;
+	export->gid = gid;
+}
+
+void dwarfs_archive_export_set_sync(dwarfs_archive_export *export, bool sync)
+{
+	export->no_sync = !sync;
+}
+
+void dwarfs_archive_export_set_continue_on_error(dwarfs_archive_export *export,
+						 bool go_on)
+{
+	export->continue_on_error = go_on;
+}
+
+void dwarfs_archive_export_set_allow_huge_holes(dwarfs_archive_export *export, bool allow)
+{
+	export->allow_huge_holes = allow;
+}
+
+void dwarfs_archive_export_set_report(dwarfs_archive_export *export,
+				      dwarfs_export_report_fn report, void *user)
+{
+	export->report = report;
+	export->report_user = user;
+}
+
+void dwarfs_archive_export_set_progress(dwarfs_archive_export *export,
+					dwarfs_progress_fn progress, void *user)
+{
+	export->progress = progress;
+	export->progress_user = user;
+}
+
+void dwarfs_archive_export_set_cancel(dwarfs_archive_export *export,
+				      dwarfs_cancel *cancel)
+{
+	export->cancel = cancel;
+}
+
+bool dwarfs_archive_export_is_complete(const dwarfs_archive_export *export)
+{
+	return export->is_complete;
+}
+
+uint64_t dwarfs_archive_export_failures(const dwarfs_archive_export *export)
+{
+	return export->failures;
+}
+
+/* -- runs ---------------------------------------------------------------------------- */
+
+/* The filters of the name, then those that were asked for. */
+static int join_filters(const char *named, const char *asked, char **all_out,
+			dwarfs_error **err)
+{
+	auto_buffer struct buffer all = { 0 };
+	int ret = 0;
+
+	if (named)
+		ret = dw_buffer_append(&all, named, strlen(named), err);
+	if (ret == 0 && named && asked)
+		ret = dw_buffer_append(&all, ",", 1, err);
+	if (ret == 0 && asked)
+		ret = dw_buffer_append(&all, asked, strlen(asked), err);
+	if (ret == 0)
+		ret = dw_buffer_append(&all, "", 1, err);
+	if (ret < 0)
+		return ret;
+	*all_out = (char *)dw_steal(all.data);
+	return 0;
+}
+
+/* An archive without entries that failed is complete, if going on was asked for. */
+static int run_and_commit(dwarfs_archive_export *export, struct output *output,
+			  const struct export_format *format, const char *filters,
+			  dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+	bool is_complete = false;
+	int ret = dw_export_run(export, output, format, filters, &is_complete, err);
+	int committed;
+
+	if (!is_complete)
+		return ret;
+	committed = dw_output_commit(output, &why);
+	export->is_complete = committed == 0;
+	if (committed == 0)
+		return ret;
+	return dw_error_copy(err, committed, why);
+}
+
+int dwarfs_archive_export_to_path(dwarfs_archive_export *export, const char *path,
+				  dwarfs_error **err)
+{
+	const struct export_format *format = export->format;
+	auto_output struct output *output = NULL;
+	auto_free char *named = NULL, *filters = NULL;
+	int ret;
+
+	export->failures = 0;
+	export->is_complete = false;
+	if (!format && (ret = dw_export_format_by_path(path, &format, &named, err)) < 0)
+		return ret;
+	if ((ret = join_filters(named, export->filters, &filters, err)) < 0 ||
+	    (ret = dw_output_create(path, true, &output, err)) < 0)
+		return ret;
+	dw_output_set_sync(output, !export->no_sync);
+	return run_and_commit(export, output, format, filters, err);
+}
+
+int dwarfs_archive_export_to_fd(dwarfs_archive_export *export, int fd, dwarfs_error **err)
+{
+	auto_output struct output *output = NULL;
+	int ret;
+
+	export->failures = 0;
+	export->is_complete = false;
+	if (!export->format)
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "the format of an archive without a name must be given");
+	if ((ret = dw_output_to_fd(fd, &output, err)) < 0)
+		return ret;
+	dw_output_set_sync(output, !export->no_sync);
+	return run_and_commit(export, output, export->format, export->filters, err);
+}

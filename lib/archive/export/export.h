@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/export/export: one run, as the files that write archives see it.
+ */
+#ifndef DW_ARCHIVE_EXPORT_EXPORT_H
+#define DW_ARCHIVE_EXPORT_EXPORT_H
+
+#include <dwarfs/archive.h>
+#include <dwarfs/file.h>
+
+#include "archive/locale.h"
+#include "base/patterns.h"
+#include "base/progress.h"
+#include "os/output.h"
+
+struct archive;
+struct archive_entry;
+
+/* -- formats ------------------------------------------------------------------------- */
+
+/* How further names of a file are written. */
+enum export_links {
+	LINKS_NONE,    /* as files of their own */
+	LINKS_BY_PATH, /* as links to the path of the first */
+	LINKS_ONCE,    /* with its number, the first has the contents */
+	LINKS_EACH,    /* with its number, each has the contents */
+};
+
+/* What a format has that libarchive writes; and what it would spoil without a word. */
+struct export_format {
+	const char *help;    /* its first word is the name */
+	const char *aliases; /* other names, each with a space behind it */
+	const char *options; /* that let it lose less; may be NULL */
+	enum export_links links;
+	bool utf8_names;     /* names must be UTF-8 */
+	bool xml_names;	     /* and without control characters */
+	bool no_devices;     /* they would lose their numbers */
+	bool no_set_ids;     /* set-id and sticky bits are lost */
+	bool holes;	     /* holes stay holes */
+	bool list;	     /* contents are not stored, but options may ask for sums */
+	bool xattrs, acls;   /* extended attributes, and lists of access as such */
+	bool root;	     /* the root directory is an entry, "." */
+	bool warns_only;     /* libarchive calls what it leaves out a warning */
+	bool late;	     /* it is put together when it is closed */
+	bool joliet;	     /* paths are limited, unless told otherwise */
+	uint32_t most_id;    /* of owners and groups; 0: any */
+	uint32_t most_dirs;  /* in a path; 0: any */
+	uint32_t most_link;  /* bytes of a link: see link_bytes(); 0: any */
+	uint64_t most_bytes; /* of a file, unless an option lifts that; 0: any */
+	const char *lifts;   /* that option */
+	bool pax_times;	     /* are decimal numbers */
+	int64_t least_time;  /* in seconds since 1970 */
+	int64_t most_time;   /* 0: any */
+};
+
+/* NULL when there is none of this name. */
+const struct export_format *dw_export_format_find(const char *name);
+
+/* The format by the end of a file's name, and the filters as a list with commas, to be
+ * freed: NULL for none. INVALID when it says nothing. */
+int dw_export_format_by_path(const char *path, const struct export_format **format_out,
+			     char **filters_out, dwarfs_error **err);
+
+/* Such as "pax, paxr, ustar"; to be freed, NULL when memory is short. */
+char *dw_export_format_list(void);
+
+/* Whether all names of a list with commas are filters; otherwise *length_out bytes from
+ * *bad_out on are the one that is not. */
+bool dw_export_filters_exist(const char *filters, const char **bad_out,
+			     size_t *length_out);
+
+/* Format, filters and options of a new archive; odd_xattrs: see struct selection. */
+int dw_export_format_apply(struct archive *archive, const struct export_format *format,
+			   const char *filters, const char *options, bool odd_xattrs,
+			   dwarfs_error **err);
+
+/* The filters alone. */
+int dw_export_filters_apply(struct archive *archive, const char *filters,
+			    dwarfs_error **err);
+
+/* How many units of UTF-16 of a name the Joliet tree of an archive with these options
+ * has; 0 when there is none. */
+uint32_t dw_export_joliet_units(const char *options);
+
+/* What libarchive says about its last failure. */
+int dw_export_fail_text(struct archive *archive, dwarfs_error **err);
+
+/* -- the handle ---------------------------------------------------------------------- */
+
+struct dwarfs_archive_export {
+	dwarfs_image *image;
+	const struct export_format *format; /* NULL: by the name of the output */
+	char *filters, *options;	    /* may be NULL */
+	struct patterns *patterns;
+	int order;
+	bool skip_devices, skip_specials, no_xattrs, continue_on_error;
+	bool no_sync; /* of an archive in a regular file */
+	bool allow_huge_holes;
+	bool has_uid, has_gid;
+	uint32_t uid, gid; /* of everything */
+	dwarfs_export_report_fn report;
+	void *report_user;
+	dwarfs_progress_fn progress;
+	void *progress_user;
+	dwarfs_cancel *cancel;
+	uint64_t failures;
+	bool is_complete; /* the archive of the last run */
+};
+
+/* -- a run --------------------------------------------------------------------------- */
+
+/* Which entries are taken: a bit for each; and by how many of these a file is named. */
+struct selection {
+	uint8_t *taken;
+	uint8_t *claimed;  /* entries of directories that the walk has come to */
+	uint8_t *repeated; /* whose name another entry of the directory has; or NULL */
+	uint32_t *names;   /* by inode */
+	uint64_t entries;
+	uint64_t data, holes; /* bytes of files to be written; stop at UINT64_MAX */
+	bool has_odd_xattrs; /* names that a tar holds encoded only */
+};
+
+/* An entry that is about to be written. */
+struct export_item {
+	dwarfs_entry entry;
+	dwarfs_inode inode;
+	size_t path; /* where it begins in the paths of the window */
+	bool is_file;
+};
+
+/* Entries that follow one another, and the files whose contents they need. */
+struct window {
+	struct export_item *items;
+	size_t count, room;
+	struct buffer paths; /* each with a NUL */
+	dwarfs_inode *files;
+	size_t file_count, file_room;
+	uint64_t bytes; /* of these */
+	bool is_ready;	/* or was never fetched */
+};
+
+struct export_run {
+	struct dwarfs_archive_export *export;
+	const dwarfs_image *image;
+	const struct export_format *format;
+	struct output *output;
+	struct archive *archive;
+	struct archive_entry *entry;
+	struct text_locale locale;
+	struct dwarfs_progress progress;
+	struct selection selection;
+	char **first_paths; /* by inode: where a file with more names was written; or NULL
+			     */
+	uint64_t window_bytes;
+	dwarfs_stat *stat;
+	void *buffer;	      /* of EXPORT_BUFFER_BYTES */
+	void *zeros;	      /* the same */
+	dwarfs_error *failed; /* why the output takes no more */
+	bool is_left;	      /* an entry failed that ends the run */
+	bool is_broken;	      /* the archive: a call of libarchive has failed */
+	bool is_in_file;      /* the contents of a file are being written */
+	bool has_other_time;  /* the entry: one that the format can hold */
+	int signs;	      /* 0: not known; 1: libarchive's are right; 2: misread */
+	int first_code;	      /* of the first failure of an entry */
+	dwarfs_error *first;
+	uint64_t lost_xattrs;  /* entries that are there without them */
+	uint32_t joliet_units; /* see dw_export_joliet_units() */
+	bool is_damaged;       /* the tree: entries of it were passed over */
+	bool is_no_tree;       /* an entry is in two directories */
+	bool keeps_links;      /* further names of a file are no files of their own */
+	bool is_list;	       /* nothing asks for contents */
+	struct relay *relay;   /* see relay.c; most often NULL */
+	bool is_relayed;       /* the contents that are being written */
+};
+
+#define EXPORT_BUFFER_BYTES ((size_t)1 << 20)
+
+/* What libarchive hands on at a time. */
+#define EXPORT_OUTPUT_BYTES (256 << 10)
+
+/* An entry has failed: what is a dwarfs_export_report. Takes why; 0 to go on or to end
+ * here, as run->is_left says. */
+int dw_export_lose(struct export_run *run, int what, const char *path, int code,
+		   dwarfs_error *why, dwarfs_error **err);
+
+/* Whether a failure is none of an entry, but ends the run. */
+static inline bool dw_export_is_fatal(int code)
+{
+	return code == DWARFS_ERR_CANCELLED || code == DWARFS_ERR_NOMEM;
+}
+
+/* select.c: what is to be written, and how much that is. Damaged entries are lost.
+ */
+int dw_export_select(struct export_run *run, dwarfs_error **err);
+void dw_export_select_release(struct selection *selection);
+static inline bool dw_export_takes(const struct selection *selection, dwarfs_entry entry)
+{
+	return selection->taken[entry / 8] & 1u << entry % 8;
+}
+
+/* unsafe_names.c: take note of what is in a directory, which is in no other one, and of
+ * names that it has twice. CORRUPT when the directories are no tree. */
+int dw_export_claim(struct export_run *run, dwarfs_entry entry, dwarfs_error **err);
+
+/* Whether an entry that came before in its directory has the same name. */
+bool dw_export_is_repeated(const struct selection *selection, dwarfs_entry entry);
+
+/* holes.c: refuse files whose holes would be so many zeros that the data does not
+ * justify them; see dwarfs_holes_are_huge(). */
+int dw_export_weigh_holes(struct export_run *run, dwarfs_error **err);
+
+/* read_window.c: entries in their order, what they need decoded ahead; write is called
+ * for each. */
+int dw_export_windows(struct export_run *run,
+		      int (*write)(struct export_run *run, const struct export_item *item,
+				   const char *path, dwarfs_error **err),
+		      dwarfs_error **err);
+
+/*
+ * entry.c: what run->stat says, as an entry of libarchive. first is the path that
+ * a hard link leads to, or NULL. UNSUPPORTED for what the format cannot hold, as far as
+ * libarchive would not say so itself. *reduced_out is what the format has no place for,
+ * or stays NULL.
+ */
+int dw_export_describe(struct export_run *run, const char *path, const char *first,
+		       const char **reduced_out, dwarfs_error **err);
+
+/* What the format cannot hold of the entry that libarchive has just refused, if that is
+ * known better than by what libarchive says: an error, or 0. */
+int dw_export_explain(const struct export_run *run, dwarfs_error **err);
+
+/* damage.c: a time of run->stat, or the nearest one that the format can hold, as
+ * libarchive takes it. */
+struct export_time {
+	int64_t seconds;
+	long nanoseconds;
+};
+struct export_time dw_export_time(struct export_run *run, int which);
+
+/* entry_time.c: whether libarchive takes the sign of a decimal time for that of its whole
+ * seconds only. */
+bool dw_archive_misreads_signs(void);
+
+/* Report what is not as it should be of the entry that was written; lost_xattrs: why it
+ * has no extended attributes, or NULL. */
+void dw_export_tell_altered(struct export_run *run, const char *path,
+			    const dwarfs_error *lost_xattrs);
+
+/* Whether libarchive's warning is about a name that is no UTF-8, and nothing else. */
+bool dw_export_is_about_name(const struct export_run *run);
+
+/* entry_attributes.c: whether run->stat is of an entry that has extended attributes with
+ * a name that libarchive encodes. */
+bool dw_export_has_odd_xattrs(const struct export_run *run);
+
+/* Its extended attributes and lists of access. */
+int dw_export_attributes(struct export_run *run, const char **reduced_out,
+			 dwarfs_error **err);
+
+/* entry_contents.c: the bytes of one file. */
+struct export_contents {
+	uint64_t bytes;
+	bool has_holes;
+	const void *whole; /* of a small file; NULL for the others */
+	dwarfs_file *file;
+	dwarfs_borrowed *borrowed; /* the whole of it; NULL: it is read piece by piece */
+};
+
+/* Everything that can fail without a trace in the archive: the file that run->stat is of
+ * is read, if it is not too large. */
+int dw_export_contents_open(struct export_run *run, struct export_contents *contents,
+			    dwarfs_error **err);
+void dw_export_contents_release(struct export_contents *contents);
+
+/* Into the archive, behind the header. *is_cut_out: the fault is that of the image. */
+int dw_export_contents_write(struct export_run *run, struct export_contents *contents,
+			     bool *is_cut_out, dwarfs_error **err);
+
+/*
+ * relay.c: where so many bytes of holes are to be told libarchive that this would
+ * take long, the archive goes through the relay, in which files with holes are written
+ * past libarchive: before their contents, and for each piece of their data.
+ */
+#define EXPORT_MOST_HOLES (UINT64_C(1) << 40) /* in all, without the relay */
+int dw_export_relay_open(struct export_run *run, const char *filters, dwarfs_error **err);
+int dw_export_relay_begin(struct export_run *run, dwarfs_error **err);
+int dw_export_relay_data(struct export_run *run, const void *data, size_t bytes);
+int dw_export_relay_close(struct export_run *run, dwarfs_error **err);
+void dw_export_relay_free(struct relay *relay, bool is_complete);
+
+/* run.c: what a filter hands on goes to the output; an archive_write_callback. */
+ssize_t dw_export_take(struct archive *archive, void *user, const void *data,
+		       size_t bytes);
+
+/* Bytes of the current entry; NULL for a hole. Tells the progress. */
+int dw_export_data(struct export_run *run, const void *data, uint64_t bytes,
+		   dwarfs_error **err);
+
+/* The error of a call of libarchive that said no. */
+int dw_export_fail(struct export_run *run, dwarfs_error **err);
+
+/* Whether bytes are UTF-8. */
+bool dw_export_is_utf8(const char *text);
+
+/* run.c: the story. *is_complete_out: the archive ends as it should, even if
+ * entries have failed. */
+int dw_export_run(struct dwarfs_archive_export *export, struct output *output,
+		  const struct export_format *format, const char *filters,
+		  bool *is_complete_out, dwarfs_error **err);
+
+#endif

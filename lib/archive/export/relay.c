@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/export/relay: files with huge holes in an archive that keeps holes.
+ *
+ * libarchive describes holes in a few bytes, but wants every byte of them given to it:
+ * for a hole of 2^62 bytes that takes minutes even where each call gives it 2 GiB. Here it
+ * makes the archive without filters, and a second one, of the format "raw", takes what it
+ * has made through the filters. Of a file with holes libarchive gets none of the contents;
+ * their data goes to the second archive at once, and of the zeros that libarchive fills up
+ * the file with afterwards, as many are dropped.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include "archive/export/export.h"
+
+struct relay {
+	struct archive *outer; /* of the filters */
+	uint64_t direct;       /* bytes that have not gone through libarchive's format,
+				  and the zeros in their place, of a file that is done,
+				  have not been dropped */
+};
+
+static ssize_t hand_on(struct export_run *run, const void *data, size_t bytes)
+{
+	const uint8_t *at = data;
+
+	for (size_t left = bytes; left > 0;) {
+		la_ssize_t taken = archive_write_data(run->relay->outer, at, left);
+
+		if (taken <= 0) {
+			if (!run->failed)
+				dw_export_fail_text(run->relay->outer, &run->failed);
+			return -1;
+		}
+		at += taken;
+		left -= (size_t)taken;
+	}
+	return (ssize_t)bytes;
+}
+
+/* What libarchive has made of the format: an archive_write_callback. */
+static la_ssize_t take_inner(struct archive *archive, void *user, const void *data,
+			     size_t bytes)
+{
+	struct export_run *run = user;
+	struct relay *relay = run->relay;
+	size_t skip = relay->direct < bytes ? (size_t)relay->direct : bytes;
+
+	if (run->failed)
+		return -1;
+	relay->direct -= skip;
+	if (hand_on(run, (const char *)data + skip, bytes - skip) >= 0)
+		return (la_ssize_t)bytes;
+	archive_set_error(archive, EIO, "the output takes no more");
+	return -1;
+}
+
+/* Options one by one, since each is known by one of the two archives only. */
+static int set_options(struct archive *archive, const char *options, dwarfs_error **err)
+{
+	auto_free char *copy = NULL;
+	char *next, *option;
+
+	if (!options)
+		return 0;
+	next = copy = strdup(options);
+	if (!copy)
+		return dw_fail_nomem(err);
+	while ((option = strsep(&next, ",")))
+		if (*option &&
+		    archive_write_set_options(archive, option) == ARCHIVE_FATAL)
+			return dw_export_fail_text(archive, err);
+	return 0;
+}
+
+/* Whether an archive as it would be without the relay can be made. */
+static int try_settings(struct export_run *run, const char *filters, dwarfs_error **err)
+{
+	struct archive *archive = archive_write_new();
+	int ret;
+
+	if (!archive)
+		return dw_fail_nomem(err);
+	ret = dw_export_format_apply(archive, run->format, filters, run->export->options,
+				     run->selection.has_odd_xattrs, err);
+	archive_write_free(archive);
+	return ret;
+}
+
+static int open_inner(struct export_run *run, dwarfs_error **err)
+{
+	int ret;
+
+	run->archive = archive_write_new();
+	run->entry = run->archive ? archive_entry_new2(run->archive) : NULL;
+	if (!run->entry)
+		return dw_fail_nomem(err);
+	if ((ret = dw_export_format_apply(run->archive, run->format, NULL, NULL,
+					  run->selection.has_odd_xattrs, err)) < 0 ||
+	    (ret = set_options(run->archive, run->export->options, err)) < 0)
+		return ret;
+	/* Nothing is kept back, so that what is handed on stays in order. */
+	archive_write_set_bytes_per_block(run->archive, 0);
+	archive_write_set_bytes_in_last_block(run->archive, 1);
+	if (archive_write_open2(run->archive, run, NULL, take_inner, NULL, NULL) <
+	    ARCHIVE_WARN)
+		return dw_export_fail(run, err);
+	return 0;
+}
+
+static int open_outer(struct export_run *run, const char *filters, dwarfs_error **err)
+{
+	struct archive *outer = run->relay->outer = archive_write_new();
+	struct archive_entry *entry;
+	int ret;
+
+	if (!outer)
+		return dw_fail_nomem(err);
+	if ((ret = dw_export_filters_apply(outer, filters, err)) < 0)
+		return ret;
+	if (archive_write_set_format_raw(outer) != ARCHIVE_OK)
+		return dw_export_fail_text(outer, err);
+	if ((ret = set_options(outer, run->export->options, err)) < 0)
+		return ret;
+	archive_write_set_bytes_per_block(outer, EXPORT_OUTPUT_BYTES);
+	archive_write_set_bytes_in_last_block(outer, 1);
+	if (archive_write_open2(outer, run, NULL, dw_export_take, NULL, NULL) <
+	    ARCHIVE_WARN)
+		return dw_export_fail_text(outer, err);
+	entry = archive_entry_new();
+	if (!entry)
+		return dw_fail_nomem(err);
+	archive_entry_set_mode(entry, S_IFREG | 0644);
+	ret = archive_write_header(outer, entry);
+	archive_entry_free(entry);
+	return ret < ARCHIVE_WARN ? dw_export_fail_text(outer, err) : 0;
+}
+
+int dw_export_relay_open(struct export_run *run, const char *filters, dwarfs_error **err)
+{
+	int ret;
+
+	run->relay = dw_calloc(1, sizeof(*run->relay));
+	if (!run->relay)
+		return dw_fail_nomem(err);
+	if ((ret = try_settings(run, filters, err)) < 0 ||
+	    (ret = open_outer(run, filters, err)) < 0)
+		return ret;
+	return open_inner(run, err);
+}
+
+/* The map of the holes comes with the first bytes, of which there are none. */
+int dw_export_relay_begin(struct export_run *run, dwarfs_error **err)
+{
+	la_ssize_t taken;
+
+	dw_locale_resume(&run->locale);
+	taken = archive_write_data(run->archive, "", 0);
+	dw_locale_pause(&run->locale);
+	run->is_relayed = true;
+	return taken < 0 ? dw_export_fail(run, err) : 0;
+}
+
+int dw_export_relay_data(struct export_run *run, const void *data, size_t bytes)
+{
+	run->relay->direct += bytes;
+	return hand_on(run, data, bytes) < 0 ? -1 : (int)bytes;
+}
+
+int dw_export_relay_close(struct export_run *run, dwarfs_error **err)
+{
+	int ret;
+
+	dw_locale_resume(&run->locale);
+	ret = archive_write_close(run->relay->outer);
+	dw_locale_pause(&run->locale);
+	if (run->failed)
+		return dw_export_fail(run, err);
+	return ret < ARCHIVE_WARN ? dw_export_fail_text(run->relay->outer, err) : 0;
+}
+
+/* Only in closing it lets go of its buffers; run->failed keeps the output as it is. */
+void dw_export_relay_free(struct relay *relay, bool is_complete)
+{
+	if (!relay)
+		return;
+	if (relay->outer && !is_complete)
+		archive_write_close(relay->outer);
+	archive_write_free(relay->outer);
+	free(relay);
+}

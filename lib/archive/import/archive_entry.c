@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/import/archive_entry: one entry of an archive, on its way into a builder.
+ *
+ * Contents are handed on piece by piece, as libarchive unpacks them; what lies between
+ * two pieces is a hole.
+ */
+#include <string.h>
+
+#include "archive/import/import.h"
+
+#define WHITEOUT     ".wh."
+#define WHITEOUT_ALL ".wh..wh..opq"
+#define WHITEOUT_OWN ".wh..wh." /* what union file systems keep for themselves */
+
+/* -- contents -------------------------------------------------------------------- */
+
+static int fail_read(struct import_job *job, int got, dwarfs_error **err)
+{
+	int ret = dw_feed_failure(&job->feed, err);
+
+	if (ret < 0 || got == ARCHIVE_FATAL)
+		job->is_broken = true;
+	return ret < 0 ? ret : dw_archive_fail(job->archive, err);
+}
+
+/* What is said to be a hole at the end may as well be missing. */
+static int check_end(const struct import_job *job, uint64_t end, dwarfs_error **err)
+{
+	if (end < job->end)
+		end = job->end;
+	if (job->size == UINT64_MAX || end >= job->size)
+		return 0;
+	return dw_fail(err, DWARFS_ERR_CORRUPT,
+		       "has %" PRIu64 " bytes of contents, not %" PRIu64, end, job->size);
+}
+
+static int read_piece(void *user, const void **data_out, size_t *bytes_out,
+		      uint64_t *offset_out, dwarfs_error **err)
+{
+	struct import_job *job = user;
+	const void *data = NULL;
+	la_int64_t offset = 0;
+	size_t bytes = 0;
+	const int got = archive_read_data_block(job->archive, &data, &bytes, &offset);
+
+	if (got != ARCHIVE_OK && got != ARCHIVE_EOF)
+		return fail_read(job, got, err);
+	if (offset < 0 || (uint64_t)offset > INT64_MAX - bytes)
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "has contents out of its reach");
+	if (got == ARCHIVE_EOF)
+		return check_end(job, (uint64_t)offset, err);
+	job->end = (uint64_t)offset + bytes;
+	*data_out = data;
+	*bytes_out = bytes;
+	*offset_out = (uint64_t)offset;
+	return 1;
+}
+
+int dw_import_set_contents(struct import_job *job, dwarfs_item *item, dwarfs_error **err)
+{
+	job->end = 0;
+	job->size = UINT64_MAX;
+	if (archive_entry_size_is_set(job->entry)) {
+		const la_int64_t size = archive_entry_size(job->entry);
+
+		if (size < 0)
+			return dw_fail(err, DWARFS_ERR_CORRUPT, "has a negative size");
+		job->size = (uint64_t)size;
+	}
+	if (archive_entry_is_data_encrypted(job->entry))
+		return dw_fail(err, DWARFS_ERR_UNSUPPORTED, "is encrypted");
+	return dwarfs_item_set_reader(item, job->size, read_piece, job, err);
+}
+
+/* -- whiteouts ------------------------------------------------------------------- */
+
+static int remove_older(struct import_job *job, bool contents_only, dwarfs_error **err)
+{
+	int ret = dwarfs_builder_remove_older(job->import->builder,
+					      (const char *)job->path.data,
+					      job->path.size, contents_only, err);
+
+	/* Nothing there that could be hidden. */
+	if (ret == DWARFS_ERR_NOT_FOUND || ret == DWARFS_ERR_NOT_DIR) {
+		if (err)
+			dwarfs_error_free(dw_steal(*err));
+		return 0;
+	}
+	return ret;
+}
+
+/* The entry is a whiteout: 1 after obeying it, 0 when it is none. */
+static int obey_whiteout(struct import_job *job, dwarfs_error **err)
+{
+	const char *path = (const char *)job->path.data;
+	const char *slash = strrchr(path, '/');
+	char *name = (char *)job->path.data + (slash ? slash + 1 - path : 0);
+	const size_t skip = strlen(WHITEOUT);
+	const bool is_all = strcmp(name, WHITEOUT_ALL) == 0;
+	int ret;
+
+	if (strncmp(name, WHITEOUT, skip) != 0)
+		return 0;
+	if (!is_all && strncmp(name, WHITEOUT_OWN, strlen(WHITEOUT_OWN)) == 0)
+		return 1;
+	if (!is_all && !name[skip])
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "is a whiteout of nothing");
+	if (is_all) {
+		job->path.size -= strlen(name) + (slash != NULL);
+		job->path.data[job->path.size] = '\0';
+	} else {
+		memmove(name, name + skip, strlen(name + skip) + 1);
+		job->path.size -= skip;
+	}
+	ret = remove_older(job, is_all, err);
+	return ret < 0 ? ret : 1;
+}
+
+/* -- an entry -------------------------------------------------------------------- */
+
+/* A file of several names whose contents come with a later one. */
+static bool has_late_contents(const struct import_job *job)
+{
+	return job->is_cpio && archive_entry_filetype(job->entry) == AE_IFREG &&
+	       archive_entry_nlink(job->entry) > 1 && archive_entry_size(job->entry) == 0;
+}
+
+static int add(struct import_job *job, dwarfs_error **err)
+{
+	dwarfs_item *item = NULL;
+	int ret;
+
+	if ((ret = dw_import_item(job, &item, err)) < 0)
+		return ret;
+	if (archive_entry_filetype(job->entry) == AE_IFREG)
+		ret = dw_import_set_contents(job, item, err);
+	if (ret == 0 && archive_entry_filetype(job->entry) == AE_IFDIR)
+		ret = dwarfs_builder_add_item(job->import->builder,
+					      (const char *)job->path.data,
+					      job->path.size, item, err);
+	else if (ret == 0)
+		ret = dw_import_add(job, &job->path, item, err);
+	dwarfs_item_free(item);
+	return ret;
+}
+
+/* An entry that has a place in the image. */
+static int take_named(struct import_job *job, const char *target, dwarfs_error **err)
+{
+	int ret;
+
+	if (job->import->whiteouts && (ret = obey_whiteout(job, err)) != 0)
+		return ret < 0 ? ret : 0;
+	if (target)
+		return dw_import_link(job, target, err);
+	if (has_late_contents(job))
+		return dw_import_defer(job, true, err);
+	return add(job, err);
+}
+
+/* named: whether it has such a place. Contents that others wait for count even if not. */
+static int take(struct import_job *job, bool named, dwarfs_error **err)
+{
+	const char *target = archive_entry_hardlink(job->entry);
+	struct late_file *late;
+
+	/* Some cpio archives give all directories one number. */
+	if (archive_entry_filetype(job->entry) == AE_IFDIR)
+		target = NULL;
+	if (target && (late = dw_import_find_late(job, target)))
+		return dw_import_link_late(job, late, named, err);
+	if (named)
+		return take_named(job, target, err);
+	return !target && has_late_contents(job) ? dw_import_defer(job, false, err) : 0;
+}
+
+static int lose(struct import_job *job, int code, dwarfs_error *why, dwarfs_error **err)
+{
+	return dw_import_lose(job, job->shown ? job->shown : "", code, why, err);
+}
+
+int dw_import_entry(struct import_job *job, dwarfs_error **err)
+{
+	dwarfs_error *why = NULL;
+	int named, ret;
+
+	job->shown = archive_entry_pathname(job->entry);
+	if (!job->shown) {
+		ret = dw_fail(&why, DWARFS_ERR_CORRUPT,
+			      "number %" PRIu64 " has no name that can be read",
+			      job->progress.items_done + 1);
+		return lose(job, ret, why, err);
+	}
+	named = dw_import_path(job->import, job->shown, &job->path, &why);
+	if (named < 0 && (ret = lose(job, named, dw_steal(why), err)) < 0)
+		return ret;
+	if ((ret = take(job, named > 0, &why)) == 0)
+		return 0;
+	if ((ret = lose(job, ret, why, err)) < 0 || named <= 0)
+		return ret;
+	return dw_import_note_lost(job, &job->path, true, err);
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/import/import: archives into a builder. See <dwarfs/archive.h>.
+ *
+ * The story: the bytes of an archive come from a feed, libarchive makes entries of them,
+ * each becomes an item, and the builder takes it. At the end, what an archive has
+ * promised must be there: its end marker, and what hard links lead to.
+ */
+#include <string.h>
+
+#include "archive/import/import.h"
+#include "archive/reserve.h"
+#include "os/file_io.h"
+
+#define DEFAULT_SPOOL "/tmp"
+
+/* -- the handle ------------------------------------------------------------------ */
+
+int dwarfs_archive_import_new(dwarfs_builder *builder, dwarfs_archive_import **import_out,
+			      dwarfs_error **err)
+{
+	dwarfs_archive_import *import = dw_calloc(1, sizeof(*import));
+
+	if (!import)
+		return dw_fail_nomem(err);
+	import->builder = builder;
+	*import_out = import;
+	return 0;
+}
+
+void dwarfs_archive_import_free(dwarfs_archive_import *import)
+{
+	if (!import)
+		return;
+	dw_buffer_free(&import->prefix);
+	free(import->spool);
+	free(import);
+}
+
+int dwarfs_archive_import_set_format(dwarfs_archive_import *import, const char *format,
+				     dwarfs_error **err)
+{
+	return dw_archive_format_find(format, &import->format, err);
+}
+
+void dwarfs_archive_import_set_strip_components(dwarfs_archive_import *import,
+						uint32_t count)
+{
+	import->strip = count;
+}
+
+int dwarfs_archive_import_set_prefix(dwarfs_archive_import *import, const char *prefix,
+				     dwarfs_error **err)
+{
+	auto_buffer struct buffer names = { 0 };
+	const int64_t count = dw_import_append_names(prefix, 0, &names, err);
+
+	if (count < 0)
+		return dw_explain(err, (int)count, "prefix '%s'", prefix);
+	dw_buffer_free(&import->prefix);
+	import->prefix = names;
+	names = (struct buffer){ 0 };
+	return 0;
+}
+
+void dwarfs_archive_import_set_whiteouts(dwarfs_archive_import *import, bool obey)
+{
+	import->whiteouts = obey;
+}
+
+int dwarfs_archive_import_set_spool(dwarfs_archive_import *import, const char *directory,
+				    dwarfs_error **err)
+{
+	char *copy = directory ? strdup(directory) : NULL;
+
+	if (directory && !copy)
+		return dw_fail_nomem(err);
+	free(import->spool);
+	import->spool = copy;
+	return 0;
+}
+
+void dwarfs_archive_import_set_progress(dwarfs_archive_import *import,
+					dwarfs_progress_fn progress, void *user)
+{
+	import->progress = progress;
+	import->progress_user = user;
+}
+
+void dwarfs_archive_import_set_cancel(dwarfs_archive_import *import,
+				      dwarfs_cancel *cancel)
+{
+	import->cancel = cancel;
+}
+
+void dwarfs_archive_import_set_continue_on_error(dwarfs_archive_import *import,
+						 bool go_on)
+{
+	import->continue_on_error = go_on;
+}
+
+void dwarfs_archive_import_set_report(dwarfs_archive_import *import,
+				      dwarfs_import_report_fn report, void *user)
+{
+	import->report = report;
+	import->report_user = user;
+}
+
+bool dwarfs_archive_import_is_complete(const dwarfs_archive_import *import)
+{
+	return import->is_complete;
+}
+
+uint64_t dwarfs_archive_import_failures(const dwarfs_archive_import *import)
+{
+	return import->failures;
+}
+
+uint64_t dwarfs_archive_import_warnings(const dwarfs_archive_import *import)
+{
+	return import->warnings;
+}
+
+/* -- what the other files need --------------------------------------------------- */
+
+int dw_import_add(struct import_job *job, const struct buffer *path,
+		  const dwarfs_item *item, dwarfs_error **err)
+{
+	dwarfs_builder *builder = job->import->builder;
+	const char *text = (const char *)path->data;
+	/* What an earlier layer had may be replaced. */
+	const uint64_t count = dwarfs_builder_count_below(builder, text, path->size,
+							  job->import->whiteouts);
+	auto_free char *copy = NULL;
+	int ret;
+
+	if (count > 0 && !(copy = strndup(text, path->size)))
+		return dw_fail_nomem(err);
+	ret = dwarfs_builder_add_item(builder, text, path->size, item, err);
+	if (ret == 0 && count > 0)
+		dw_import_tell_replaced(job, copy, count);
+	return ret < 0 ? ret : dw_import_note_lost(job, path, false, err);
+}
+
+/* -- one archive ----------------------------------------------------------------- */
+
+static int fail_header(struct import_job *job, dwarfs_error **err)
+{
+	int ret = dw_feed_failure(&job->feed, err);
+
+	return ret < 0 ? ret : dw_archive_fail(job->archive, err);
+}
+
+static bool is_of(const struct import_job *job, int format)
+{
+	return (archive_format(job->archive) & ARCHIVE_FORMAT_BASE_MASK) == format;
+}
+
+/* Warnings about names tell that they are no UTF-8, and nothing is lost of them. */
+static void pass_on_warning(struct import_job *job)
+{
+	const char *said = archive_error_string(job->archive);
+
+	job->shown = archive_entry_pathname(job->entry);
+	if (said && !strstr(said, "can't be converted") &&
+	    !strstr(said, "cannot be converted"))
+		dw_import_warn(job, "%s", said);
+}
+
+/* What a zip has at its end is out of reach behind compression. */
+static void warn_of_lost_directory(struct import_job *job)
+{
+	if (!is_of(job, ARCHIVE_FORMAT_ZIP) || archive_filter_count(job->archive) <= 1)
+		return;
+	job->shown = archive_entry_pathname(job->entry);
+	dw_import_warn(job, "the first of a compressed zip, of which modes and symbolic "
+			    "links cannot be read");
+}
+
+static int read_entries(struct import_job *job, dwarfs_error **err)
+{
+	int got, ret;
+
+	while ((got = archive_read_next_header(job->archive, &job->entry)) !=
+	       ARCHIVE_EOF) {
+		if (got != ARCHIVE_OK && got != ARCHIVE_WARN)
+			return fail_header(job, err);
+		if (got == ARCHIVE_WARN)
+			pass_on_warning(job);
+		job->is_cpio = is_of(job, ARCHIVE_FORMAT_CPIO);
+		if (job->progress.items_done == 0)
+			warn_of_lost_directory(job);
+		if ((ret = dw_import_entry(job, err)) < 0)
+			return ret;
+		job->progress.items_done++;
+	}
+	job->shown = NULL;
+	return dw_import_add_late(job, err);
+}
+
+/* libarchive takes the end of the bytes for that of a tar, wherever they end. */
+int dw_import_check_end(struct import_job *job, dwarfs_error **err)
+{
+	const uint64_t last = (uint64_t)archive_read_header_position(job->archive);
+	const uint64_t end = (uint64_t)archive_filter_bytes(job->archive, 0);
+
+	if (!is_of(job, ARCHIVE_FORMAT_TAR))
+		return 0;
+	if (end > last && (archive_filter_count(job->archive) > 1 ||
+			   !dw_feed_ends_abruptly(&job->feed, end)))
+		return 0;
+	return dw_fail(err, DWARFS_ERR_CORRUPT,
+		       "ends without an end marker: it was cut off, or never finished");
+}
+
+/* A stream goes to disk first when it must be read from its end. */
+static int spill_if_needed(struct import_job *job, dwarfs_error **err)
+{
+	const dwarfs_archive_import *import = job->import;
+	int ret = import->format ? dw_archive_format_wants_seek(import->format)
+				 : dw_feed_wants_seek(&job->feed, err);
+
+	if (ret <= 0)
+		return ret;
+	return dw_feed_spill(&job->feed, import->spool ? import->spool : DEFAULT_SPOOL,
+			     err);
+}
+
+static int new_archive(struct import_job *job, dwarfs_error **err)
+{
+	int ret;
+
+	archive_read_free(job->archive);
+	job->archive = NULL;
+	if ((ret = dw_archive_reserve(err)) < 0)
+		return ret;
+	if (!(job->archive = archive_read_new()))
+		return dw_fail_nomem(err);
+	if ((ret = dw_archive_format_enable(job->archive, job->import->format, err)) < 0)
+		return ret;
+	if (dw_feed_open(&job->feed, job->archive) != ARCHIVE_OK)
+		return fail_header(job, err);
+	return 0;
+}
+
+/* The locale must be there before the first name comes, and depends on the format. */
+static int find_locale(struct import_job *job, dwarfs_error **err)
+{
+	bool is_tar;
+	int ret;
+
+	if ((ret = dw_locale_enter(&job->locale, err)) < 0)
+		return ret;
+	dw_feed_begin_trial(&job->feed);
+	if ((ret = new_archive(job, err)) < 0)
+		return ret;
+	archive_read_next_header(job->archive, &job->entry);
+	is_tar = is_of(job, ARCHIVE_FORMAT_TAR);
+	archive_read_free(dw_steal(job->archive));
+	dw_feed_end_trial(&job->feed);
+	if (!is_tar)
+		return 0;
+	dw_locale_leave(&job->locale);
+	return dw_locale_enter_plain(&job->locale, err);
+}
+
+int dw_import_open(struct import_job *job, dwarfs_error **err)
+{
+	int ret;
+
+	if (!job->feed.can_seek && (ret = spill_if_needed(job, err)) < 0)
+		return ret;
+	if ((ret = find_locale(job, err)) < 0)
+		return ret;
+	return new_archive(job, err);
+}
+
+static int read_archive(struct import_job *job, dwarfs_error **err)
+{
+	dwarfs_builder *builder = job->import->builder;
+	int ret;
+
+	if ((ret = dw_progress_enter(&job->progress, DWARFS_PHASE_IMPORT, err)) < 0)
+		return ret;
+	if ((ret = dwarfs_builder_begin_layer(builder, err)) < 0 ||
+	    (ret = dw_import_open(job, err)) < 0 || (ret = read_entries(job, err)) < 0 ||
+	    (ret = dw_import_check_end(job, err)) < 0 ||
+	    (ret = dw_import_check_links(job, err)) < 0)
+		return ret;
+	job->import->is_complete = true;
+	return job->first_code ? dw_error_copy(err, job->first_code, job->first) : 0;
+}
+
+static void begin(struct import_job *job, dwarfs_archive_import *import)
+{
+	*job = (struct import_job){ .import = import };
+	import->is_complete = false;
+	job->feed.fd = job->feed.spill_fd = -1;
+	job->feed.progress = &job->progress;
+	job->feed.locale = &job->locale;
+	dw_progress_start(&job->progress, import->progress, import->progress_user,
+			  import->cancel);
+}
+
+static int end(struct import_job *job, int ret)
+{
+	dw_import_free_late(job);
+	free(dw_steal(job->lost));
+	archive_read_free(job->archive);
+	dw_locale_leave(&job->locale);
+	dw_feed_release(&job->feed);
+	dw_buffer_free(&job->path);
+	dwarfs_error_free(job->first);
+	return ret;
+}
+
+int dwarfs_archive_import_fd(dwarfs_archive_import *import, int fd, dwarfs_error **err)
+{
+	struct import_job job;
+	int ret;
+
+	begin(&job, import);
+	if ((ret = dw_feed_fd(&job.feed, fd, err)) == 0)
+		ret = read_archive(&job, err);
+	return end(&job, ret);
+}
+
+int dwarfs_archive_import_memory(dwarfs_archive_import *import, const void *data,
+				 size_t bytes, dwarfs_error **err)
+{
+	struct import_job job;
+	int ret;
+
+	begin(&job, import);
+	if ((ret = dw_feed_memory(&job.feed, data, bytes, err)) == 0)
+		ret = read_archive(&job, err);
+	return end(&job, ret);
+}
+
+int dwarfs_archive_import_path(dwarfs_archive_import *import, const char *path,
+			       dwarfs_error **err)
+{
+	auto_fd int fd = -1;
+	int ret;
+
+	import->is_complete = false;
+	ret = dw_fd_open_read(path, &fd, err);
+	if (ret < 0)
+		return ret;
+	ret = dwarfs_archive_import_fd(import, fd, err);
+	if (ret < 0 && ret != DWARFS_ERR_CANCELLED)
+		dw_explain(err, ret, "'%s'", path);
+	return ret;
+}

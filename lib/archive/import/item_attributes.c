@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/import/item_attributes: what an archive says of an entry besides its contents.
+ *
+ * Gives an item. Names of owners are not looked at, numbers count; file flags have no
+ * place in an image.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "archive/import/import.h"
+
+static int set_owner(const struct import_job *job, dwarfs_item *item, dwarfs_error **err)
+{
+	const la_int64_t uid = archive_entry_uid(job->entry);
+	const la_int64_t gid = archive_entry_gid(job->entry);
+
+	if (uid < 0 || uid > UINT32_MAX || gid < 0 || gid > UINT32_MAX)
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "an image cannot hold owner %" PRId64
+			       " and group %" PRId64,
+			       (int64_t)uid, (int64_t)gid);
+	dwarfs_item_set_owner(item, (uint32_t)uid, (uint32_t)gid);
+	return 0;
+}
+
+static void set_time(struct import_job *job, dwarfs_item *item, int which,
+		     int64_t seconds, long nanoseconds)
+{
+	struct import_time time = dw_import_time(job, seconds, nanoseconds);
+
+	dwarfs_item_set_time(item, which, time.seconds, time.nanoseconds);
+}
+
+static void set_times(struct import_job *job, dwarfs_item *item)
+{
+	struct archive_entry *entry = job->entry;
+
+	if (archive_entry_mtime_is_set(entry))
+		set_time(job, item, DWARFS_MTIME, archive_entry_mtime(entry),
+			 archive_entry_mtime_nsec(entry));
+	if (archive_entry_atime_is_set(entry))
+		set_time(job, item, DWARFS_ATIME, archive_entry_atime(entry),
+			 archive_entry_atime_nsec(entry));
+	if (archive_entry_ctime_is_set(entry))
+		set_time(job, item, DWARFS_CTIME, archive_entry_ctime(entry),
+			 archive_entry_ctime_nsec(entry));
+	if (archive_entry_birthtime_is_set(entry))
+		set_time(job, item, DWARFS_BTIME, archive_entry_birthtime(entry),
+			 archive_entry_birthtime_nsec(entry));
+}
+
+static int set_device(struct archive_entry *entry, dwarfs_item *item, dwarfs_error **err)
+{
+	const uint64_t major = (uint64_t)archive_entry_rdevmajor(entry);
+	const uint64_t minor = (uint64_t)archive_entry_rdevminor(entry);
+
+	if (major > UINT32_MAX || minor > UINT32_MAX)
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "an image cannot hold device %" PRIu64 ":%" PRIu64, major,
+			       minor);
+	dwarfs_item_set_device(item, (uint32_t)major, (uint32_t)minor);
+	return 0;
+}
+
+static int set_target(struct archive_entry *entry, dwarfs_item *item, dwarfs_error **err)
+{
+	const char *target = archive_entry_symlink(entry);
+
+	if (!target || !*target)
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "is a symbolic link to nothing");
+	return dwarfs_item_set_target(item, target, strlen(target), err);
+}
+
+static int set_xattrs(struct import_job *job, dwarfs_item *item, dwarfs_error **err)
+{
+	auto_free struct import_xattr *list = NULL;
+	size_t count, nameless;
+	int ret;
+
+	/* An attribute that is spelled out counts more than a list. */
+	if ((ret = dw_import_acls(job, item, err)) < 0 ||
+	    (ret = dw_import_xattrs(job->entry, &list, &count, &nameless, err)) < 0)
+		return ret;
+	if (nameless > 0)
+		dw_import_warn(job, "an extended attribute has no name");
+	for (size_t i = 0; i < count; i++) {
+		ret = dwarfs_item_add_xattr(item, list[i].name, list[i].value,
+					    list[i].bytes, err);
+		if (ret < 0)
+			return dw_explain(err, ret, "extended attribute '%s'",
+					  list[i].name);
+	}
+	return 0;
+}
+
+static int known_type(struct import_job *job, uint32_t *type_out, dwarfs_error **err)
+{
+	*type_out = archive_entry_filetype(job->entry);
+	switch (*type_out) {
+	case AE_IFREG:
+	case AE_IFDIR:
+	case AE_IFLNK:
+	case AE_IFCHR:
+	case AE_IFBLK:
+	case AE_IFIFO:
+	case AE_IFSOCK:
+		return 0;
+	default:
+		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
+			       "is of a type that no image can hold (0%o)", *type_out);
+	}
+}
+
+static int set_rest(struct import_job *job, uint32_t type, dwarfs_item *item,
+		    dwarfs_error **err)
+{
+	int ret;
+
+	if ((ret = set_owner(job, item, err)) < 0 ||
+	    (ret = set_xattrs(job, item, err)) < 0)
+		return ret;
+	set_times(job, item);
+	if (type == AE_IFLNK)
+		return set_target(job->entry, item, err);
+	if (type == AE_IFCHR || type == AE_IFBLK)
+		return set_device(job->entry, item, err);
+	return 0;
+}
+
+int dw_import_item(struct import_job *job, dwarfs_item **item_out, dwarfs_error **err)
+{
+	dwarfs_item *item = NULL;
+	uint32_t type;
+	int ret;
+
+	if ((ret = known_type(job, &type, err)) < 0 ||
+	    (ret = dwarfs_item_new(type | dw_import_mode(job), &item, err)) < 0)
+		return ret;
+	if ((ret = set_rest(job, type, item, err)) < 0) {
+		dwarfs_item_free(item);
+		return ret;
+	}
+	*item_out = item;
+	return 0;
+}

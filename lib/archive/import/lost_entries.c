@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * archive/import/lost_entries: where entries of an archive were left out.
+ *
+ * What is at such a path is from another archive, or an older entry of this one. A hard
+ * link that comes later means the entry that was left out, and must not lead there. Paths
+ * are known by their hash (FNV-1a of 64 bits): at worst a link is left out, and named.
+ */
+#include "archive/import/import.h"
+
+#define LEAST_ROOM 64
+
+static uint64_t hash_of(const struct buffer *path)
+{
+	uint64_t hash = UINT64_C(0xCBF29CE484222325);
+
+	for (size_t i = 0; i < path->size; i++)
+		hash = (hash ^ path->data[i]) * UINT64_C(0x100000001B3);
+	return hash + (hash == 0);
+}
+
+/* Where it stands, or would. */
+static struct lost_path *place_of(struct lost_path *table, size_t room, uint64_t hash)
+{
+	size_t at = (size_t)(hash >> 32) & (room - 1);
+
+	while (table[at].hash != 0 && table[at].hash != hash)
+		at = (at + 1) & (room - 1);
+	return &table[at];
+}
+
+/* Half of the places stay free. */
+static int make_room(struct import_job *job, dwarfs_error **err)
+{
+	size_t room = job->lost_room > 0 ? 2 * job->lost_room : LEAST_ROOM;
+	struct lost_path *table;
+
+	if (2 * (job->lost_count + 1) <= job->lost_room)
+		return 0;
+	if (!(table = dw_calloc(room, sizeof(*table))))
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < job->lost_room; i++)
+		if (job->lost[i].hash != 0)
+			*place_of(table, room, job->lost[i].hash) = job->lost[i];
+	free(job->lost);
+	job->lost = table;
+	job->lost_room = room;
+	return 0;
+}
+
+int dw_import_note_lost(struct import_job *job, const struct buffer *path, bool is_lost,
+			dwarfs_error **err)
+{
+	const uint64_t hash = hash_of(path);
+	struct lost_path *place;
+	int ret;
+
+	if (!is_lost && job->lost_count == 0)
+		return 0;
+	if ((ret = make_room(job, err)) < 0)
+		return ret;
+	place = place_of(job->lost, job->lost_room, hash);
+	job->lost_count += place->hash == 0;
+	*place = (struct lost_path){ hash, is_lost };
+	return 0;
+}
+
+bool dw_import_is_lost(const struct import_job *job, const struct buffer *path)
+{
+	return job->lost_count > 0 &&
+	       place_of(job->lost, job->lost_room, hash_of(path))->is_lost;
+}

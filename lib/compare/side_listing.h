@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * compare/side_listing: the entries of one side, sorted by path.
+ *
+ * Filled by one of from_image, from_directory and from_archive, which also know how to
+ * sum up the contents of the files. Strings are offsets into one text.
+ */
+#ifndef DW_COMPARE_SIDE_LISTING_H
+#define DW_COMPARE_SIDE_LISTING_H
+
+#include "base/memory.h"
+
+#define NO_TEXT UINT64_MAX
+#define NO_FILE UINT32_MAX
+
+/* What is known of an entry. */
+enum known {
+	KNOWN_MODE = 1 << 0,
+	KNOWN_OWNER = 1 << 1,
+	KNOWN_GROUP = 1 << 2,
+	KNOWN_TIME = 1 << 3,
+	KNOWN_XATTRS = 1 << 4,
+	KNOWN_ALL = (1 << 5) - 1,
+	KNOWN_TWICE = 1 << 5, /* another entry has this path, and nothing is compared */
+	KNOWN_LOST = 1 << 6,  /* xattrs: why nothing is known but the path */
+	KNOWN_NO_XATTRS = 1 << 7, /* xattrs: why they cannot be read */
+};
+
+/* Of the first four above: the image has an invalid value. */
+#define KNOWN_INVALID(what) ((uint32_t)(what) << 8)
+
+struct listed {
+	uint64_t path;	 /* in the text, with a NUL; "" is the root */
+	uint64_t target; /* of a symbolic link, with a NUL */
+	uint64_t xattrs; /* see dw_listed_xattr(); a text where known says so */
+	uint64_t size;
+	int64_t seconds;
+	uint32_t nanoseconds;
+	uint32_t mode, uid, gid;
+	uint32_t major, minor;
+	uint32_t xattr_bytes;
+	uint32_t target_bytes;
+	uint32_t file;	 /* of listing->files, for regular files; hard links share it */
+	uint32_t number; /* in the order of listing */
+	uint32_t known;
+};
+
+/* The contents of a file. */
+struct contents {
+	uint64_t sum[2];
+	uint64_t size;
+	uint64_t id;	  /* the side's: an inode, or a place in the text */
+	uint64_t trouble; /* in the text: why it cannot be read, or NO_TEXT */
+	uint64_t first;	  /* lowest entry that both sides have, for hard links */
+	bool is_wanted, has_sum;
+};
+
+struct listing {
+	struct buffer text;
+	struct listed *list;
+	size_t count, room;
+	struct contents *files;
+	size_t file_count, file_room;
+	uint64_t resolution_ns; /* of the times, at least 1 */
+	bool has_links;		/* whether hard links are known */
+	bool is_unique;		/* a path that comes twice is a fault */
+};
+
+void dw_listed_free(struct listing *listing);
+
+static inline const char *dw_listed_at(const struct listing *listing, uint64_t offset)
+{
+	return (const char *)listing->text.data + offset;
+}
+
+/* Take bytes into the text, with a NUL behind them. */
+int dw_listed_text(struct listing *listing, const void *data, size_t bytes,
+		   uint64_t *offset_out, dwarfs_error **err);
+
+/* Add an entry; path and number are filled in, NO_FILE and NO_TEXT are the caller's. The
+ * pointer is good until the next one. */
+int dw_listed_add(struct listing *listing, const char *path, size_t bytes,
+		  const struct listed *entry, struct listed **listed_out,
+		  dwarfs_error **err);
+
+/* A new file with contents of its own. */
+int dw_listed_add_file(struct listing *listing, uint64_t size, uint64_t id,
+		       uint32_t *file_out, dwarfs_error **err);
+
+/* Note why the contents cannot be had; takes nothing. */
+int dw_listed_trouble(struct listing *listing, uint32_t file, const char *why,
+		      dwarfs_error **err);
+
+/* Attributes come one by one, of the entry that was added last; sorted by
+ * dw_listed_sort(). */
+int dw_listed_add_xattr(struct listing *listing, const char *name, const void *value,
+			size_t bytes, dwarfs_error **err);
+
+/* Note of the entry that was added last that it cannot be read: how is KNOWN_LOST or
+ * KNOWN_NO_XATTRS. Takes nothing. */
+int dw_listed_lose(struct listing *listing, enum known how, const char *why,
+		   dwarfs_error **err);
+
+struct listed_xattr {
+	const char *name;
+	const void *value; /* with a NUL behind it */
+	uint32_t bytes;
+};
+
+/* The attribute at *at_inout, 0 at first, which is moved on; false at the end. */
+bool dw_listed_xattr(const struct listing *listing, const struct listed *entry,
+		     uint32_t *at_inout, struct listed_xattr *xattr_out);
+
+/* By path; of several entries with the same one the last stays, as KNOWN_TWICE if that is
+ * a fault. */
+int dw_listed_sort(struct listing *listing, dwarfs_error **err);
+
+/* A directory comes before what is in it, and that before what is behind it. */
+int dw_listed_compare_paths(const char *a, const char *b);
+
+#endif

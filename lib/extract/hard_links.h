@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * extract/hard_links: which file that was written already an entry is another name of.
+ */
+#ifndef DW_EXTRACT_HARD_LINKS_H
+#define DW_EXTRACT_HARD_LINKS_H
+
+#include <dwarfs/walk.h>
+
+#include "base/memory.h"
+
+struct links {
+	const dwarfs_image *image;
+	dwarfs_entry *written; /* by inode: the last entry written, 0 for none */
+	/*
+	 * By entry: the one written before it with the same inode. Only in the formats up
+	 * to 2.2, where files with equal contents share an inode; those that differ in an
+	 * attribute are files of their own.
+	 */
+	dwarfs_entry *earlier;
+	dwarfs_stat *scratch;
+};
+
+int dw_links_init(struct links *links, const dwarfs_image *image, dwarfs_error **err);
+void dw_links_release(struct links *links);
+
+/* The entry to link to, or DWARFS_ROOT for none. */
+int dw_links_find(struct links *links, const dwarfs_stat *stat, dwarfs_entry *entry_out,
+		  dwarfs_error **err);
+
+/* The file of this entry was written. */
+void dw_links_add(struct links *links, const dwarfs_stat *stat, dwarfs_entry entry);
+
+#endif

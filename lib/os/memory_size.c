@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * os/memory_size: how much memory there is, and how much of it this process has.
+ */
+#include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/memory_size.h"
+
+uint64_t dw_os_machine_bytes(void)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+
+	return pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : 0;
+}
+
+/* The second number in /proc/self/statm counts resident pages. */
+uint64_t dw_os_resident_bytes(void)
+{
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	long page_bytes = sysconf(_SC_PAGESIZE);
+	char text[128];
+	const char *second;
+	ssize_t got;
+
+	if (fd < 0)
+		return 0;
+	got = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (got <= 0 || page_bytes <= 0)
+		return 0;
+	text[got] = '\0';
+	second = strchr(text, ' ');
+	return second ? strtoull(second, NULL, 10) * (uint64_t)page_bytes : 0;
+}
+
+void dw_os_trim(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}
+
+void dw_os_be_nice(int niceness)
+{
+#ifdef __linux__
+	/* Linux gives each thread a priority of its own. */
+	if (niceness != 0)
+		(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), niceness);
+#else
+	(void)niceness;
+#endif
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pool/pipeline: a pool that is fed while the caller stays responsive.
+ */
+#include "pool/pipeline.h"
+
+/* The longest time between two looks at the pool: until a cancellation is seen. */
+#define WAIT_NS 20000000
+
+int dw_pipeline_init(struct pipeline *pipeline, const struct pool_ops *ops, void *shared,
+		 uint32_t workers, uint32_t limit, struct dwarfs_progress *progress,
+		 dwarfs_error **err)
+{
+	atomic_init(&pipeline->stop, false);
+	pipeline->progress = progress;
+	pipeline->limit = limit;
+	pipeline->under_way = 0;
+	pipeline->pool = NULL;
+	pipeline->refresh = NULL;
+	return dw_pool_new(ops, shared, workers, limit, &pipeline->pool, err);
+}
+
+void dw_pipeline_free(struct pipeline *pipeline)
+{
+	atomic_store(&pipeline->stop, true);
+	dw_pool_free(pipeline->pool);
+	pipeline->pool = NULL;
+}
+
+bool dw_pipeline_stopped(struct pipeline *pipeline)
+{
+	return atomic_load_explicit(&pipeline->stop, memory_order_relaxed) ||
+	       dwarfs_cancel_is_set(pipeline->progress->cancel);
+}
+
+/* Take results until at most this many jobs are under way. */
+static int wait_until(struct pipeline *pipeline, uint32_t under_way, dwarfs_error **err)
+{
+	int ret;
+
+	for (;;) {
+		if ((ret = dw_pool_poll(pipeline->pool, err)) < 0)
+			return ret;
+		if (pipeline->refresh)
+			pipeline->refresh(pipeline->refresh_user);
+		if ((ret = dw_progress_tick(pipeline->progress, err)) < 0)
+			return ret;
+		if (pipeline->under_way <= under_way)
+			return 0;
+		dw_pool_wait(pipeline->pool, WAIT_NS);
+	}
+}
+
+int dw_pipeline_submit(struct pipeline *pipeline, void *job, dwarfs_error **err)
+{
+	int ret;
+
+	pipeline->under_way++; /* before it can be taken */
+	if ((ret = dw_pool_submit(pipeline->pool, job, err)) < 0)
+		return ret;
+	return wait_until(pipeline, pipeline->limit - 1, err);
+}
+
+int dw_pipeline_finish(struct pipeline *pipeline, dwarfs_error **err)
+{
+	int ret = wait_until(pipeline, 0, err);
+
+	if (ret < 0)
+		return ret;
+	return dw_pool_finish(pipeline->pool, err);
+}

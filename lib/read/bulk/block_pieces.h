@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/bulk/block_pieces: where the contents of many files are, block by block.
+ */
+#ifndef DW_READ_BULK_BLOCK_PIECES_H
+#define DW_READ_BULK_BLOCK_PIECES_H
+
+#include "read/image.h"
+
+#define NO_BLOCK UINT32_MAX
+
+/* A run of bytes of a file in a block, or a hole. */
+struct piece {
+	uint64_t at; /* in the file */
+	uint64_t bytes;
+	uint32_t block;	 /* of a hole, that of its neighbour, or NO_BLOCK */
+	uint32_t offset; /* in the block */
+	uint32_t file;	 /* a number of the caller's */
+	bool is_hole;
+};
+
+/* All zero is empty. */
+struct pieces {
+	struct piece *list;
+	size_t count, room;
+};
+
+void dw_pieces_free(struct pieces *pieces);
+static inline void dw_cleanup_pieces(struct pieces *pieces)
+{
+	dw_pieces_free(pieces);
+}
+#define auto_pieces DW_AUTO(pieces)
+
+/*
+ * Add what a file consists of, and give its size. On failure nothing is added: CORRUPT
+ * when its chunks are wrong, NOMEM.
+ */
+int dw_pieces_add(struct pieces *pieces, const dwarfs_image *image,
+		  struct chunk_range range, uint32_t file, uint64_t *bytes_out,
+		  dwarfs_error **err);
+
+/* By block, then by file and place in it; or then by place in the block. */
+void dw_pieces_sort_by_file(struct pieces *pieces);
+void dw_pieces_sort_by_offset(struct pieces *pieces);
+
+/* The end of the pieces that are in the block of the first. */
+size_t dw_pieces_end_of_block(const struct pieces *pieces, size_t first);
+
+/* How far the block of these pieces has to be unpacked. */
+uint64_t dw_pieces_need(const struct pieces *pieces, size_t first, size_t end);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/bulk/in_order: many whole files in the order of their data. See dwarfs_read_in_order().
+ *
+ *	pieces	 the chunks of all files, sorted by block
+ *	pool	 reads, verifies and unpacks one block after the other, ahead
+ *	deliver	 hands out the pieces in each, and says which files are complete
+ *
+ * A block is unpacked once, as far as its files need it, into memory of its own; what the
+ * cache has is taken from there.
+ */
+#include "pool/pool.h"
+#include "read/bulk/block_pieces.h"
+#include "read/bulk/whole_block.h"
+#include "read/file.h"
+
+#define FAILED UINT32_MAX
+
+/* Of a hole that is handed out at once: what a size_t can say. */
+#define MOST_BYTES ((uint64_t)SIZE_MAX / 2 + 1)
+
+/* One of the files. */
+struct target {
+	uint64_t bytes;
+	dwarfs_inode inode;
+	uint32_t left; /* pieces, or FAILED */
+};
+
+struct bulk {
+	dwarfs_image *image;
+	dwarfs_piece_fn piece;
+	dwarfs_piece_fail_fn failed;
+	void *user;
+	struct target *targets;
+	size_t target_count;
+	struct pieces pieces;
+	int stopped; /* what a callback returned */
+};
+
+/* A block under way. */
+struct job {
+	size_t first, end; /* its pieces */
+	struct whole whole;
+	int code;
+	dwarfs_error *error;
+};
+
+/* -- unpacking, on any thread -------------------------------------------------------- */
+
+static int run(void *shared, void *worker, void *item, dwarfs_error **err)
+{
+	struct bulk *bulk = shared;
+	struct job *job = item;
+	uint32_t block = bulk->pieces.list[job->first].block;
+
+	job->code = dw_whole_load(bulk->image, block, &job->whole, &job->error);
+	return job->code == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
+}
+
+static void drop(void *shared, void *item)
+{
+	struct bulk *bulk = shared;
+	struct job *job = item;
+
+	dw_whole_release(bulk->image, &job->whole);
+	dwarfs_error_free(job->error);
+	free(job);
+}
+
+/* -- delivery, on the caller's thread ------------------------------------------------ */
+
+static int stop(struct bulk *bulk, int ret, dwarfs_error **err)
+{
+	bulk->stopped = ret;
+	return dw_fail(err, DWARFS_ERR_CANCELLED, "the reader has stopped");
+}
+
+static int give(struct bulk *bulk, struct target *target, const uint8_t *data,
+		uint64_t bytes, uint64_t at, dwarfs_error **err)
+{
+	int ret = 0;
+
+	for (; ret == 0 && bytes > MOST_BYTES; at += MOST_BYTES, bytes -= MOST_BYTES)
+		ret = bulk->piece(target->inode, data, (size_t)MOST_BYTES, at,
+				  bulk->user);
+	if (ret == 0)
+		ret = bulk->piece(target->inode, data, (size_t)bytes, at, bulk->user);
+	return ret == 0 ? 0 : stop(bulk, ret, err);
+}
+
+static int give_up(struct bulk *bulk, struct target *target, int code, dwarfs_error *why,
+		   dwarfs_error **err)
+{
+	int ret;
+
+	if (target->left == FAILED)
+		return 0;
+	target->left = FAILED;
+	if (!bulk->failed)
+		return dw_fail(err, code, "%s", dwarfs_error_message(why));
+	ret = bulk->failed(target->inode, why, bulk->user);
+	return ret == 0 ? 0 : stop(bulk, ret, err);
+}
+
+static int deliver(struct bulk *bulk, const struct piece *piece, const uint8_t *bytes,
+		   dwarfs_error **err)
+{
+	struct target *target = &bulk->targets[piece->file];
+	int ret;
+
+	if (target->left == FAILED)
+		return 0;
+	ret = give(bulk, target, piece->is_hole ? NULL : bytes + piece->offset,
+		   piece->bytes, piece->at, err);
+	if (ret == 0 && --target->left == 0)
+		ret = give(bulk, target, NULL, 0, target->bytes, err);
+	return ret;
+}
+
+/* What a block that is there has of a piece. */
+static int hand_over(struct bulk *bulk, const struct job *job, const struct piece *piece,
+		     dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+
+	if (dw_whole_has(&job->whole, piece, &why) == 0)
+		return deliver(bulk, piece, job->whole.bytes, err);
+	return give_up(bulk, &bulk->targets[piece->file], DWARFS_ERR_CORRUPT, why, err);
+}
+
+static int done(void *shared, void *item, dwarfs_error **err)
+{
+	struct bulk *bulk = shared;
+	struct job *job = item;
+	int ret = 0;
+
+	for (size_t i = job->first; i < job->end && ret == 0; i++) {
+		const struct piece *piece = &bulk->pieces.list[i];
+
+		if (job->code < 0)
+			ret = give_up(bulk, &bulk->targets[piece->file], job->code,
+				      job->error, err);
+		else
+			ret = hand_over(bulk, job, piece, err);
+	}
+	return ret;
+}
+
+/* -- the story ----------------------------------------------------------------------- */
+
+/* Leave out what is no file, and what is there twice. */
+static int list_targets(struct bulk *bulk, const dwarfs_inode *inodes, size_t count,
+			dwarfs_error **err)
+{
+	uint32_t inode_count = dwarfs_image_inode_count(bulk->image);
+	auto_free uint8_t *seen = dw_calloc((size_t)inode_count / 8 + 1, 1);
+
+	bulk->targets = dw_calloc(count ? count : 1, sizeof(*bulk->targets));
+	if (!seen || !bulk->targets)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < count; i++) {
+		struct target target = { .inode = inodes[i] };
+		auto_error dwarfs_error *why = NULL;
+		struct chunk_range range;
+		int ret = dw_view_chunk_range(bulk->image->view, target.inode, &range,
+					      &why);
+
+		if (ret < 0 && (ret = give_up(bulk, &target, ret, why, err)) < 0)
+			return ret;
+		if (target.left == FAILED ||
+		    seen[target.inode / 8] & 1u << target.inode % 8)
+			continue;
+		seen[target.inode / 8] |= (uint8_t)(1u << target.inode % 8);
+		bulk->targets[bulk->target_count++] = target;
+	}
+	return 0;
+}
+
+/* Find all pieces; files without any are complete. */
+static int collect(struct bulk *bulk, dwarfs_error **err)
+{
+	for (size_t i = 0; i < bulk->target_count; i++) {
+		struct target *target = &bulk->targets[i];
+		auto_error dwarfs_error *why = NULL;
+		struct chunk_range range;
+		size_t before = bulk->pieces.count;
+		int ret;
+
+		if ((ret = dw_view_chunk_range(bulk->image->view, target->inode, &range,
+					       err)) < 0)
+			return ret;
+		ret = dw_pieces_add(&bulk->pieces, bulk->image, range, (uint32_t)i,
+				    &target->bytes, &why);
+		if (ret == DWARFS_ERR_NOMEM)
+			return dw_fail_nomem(err);
+		target->left = (uint32_t)(bulk->pieces.count - before);
+		if (ret < 0)
+			ret = give_up(bulk, target, ret, why, err);
+		else if (target->left == 0)
+			ret = give(bulk, target, NULL, 0, target->bytes, err);
+		if (ret < 0)
+			return ret;
+	}
+	dw_pieces_sort_by_file(&bulk->pieces);
+	return 0;
+}
+
+static struct job *new_job(const struct bulk *bulk, size_t first, size_t end)
+{
+	struct job *job = dw_calloc(1, sizeof(*job));
+
+	if (!job)
+		return NULL;
+	job->first = first;
+	job->end = end;
+	job->whole.need = dw_pieces_need(&bulk->pieces, first, end);
+	return job;
+}
+
+static int read_blocks(struct bulk *bulk, dwarfs_error **err)
+{
+	static const struct pool_ops ops = { .run = run, .done = done, .drop = drop };
+	uint32_t workers = dw_context_workers(bulk->image->context);
+	auto_pool struct pool *pool = NULL;
+	size_t first = 0;
+	int ret = dw_pool_new(&ops, bulk, workers, workers + 1, &pool, err);
+
+	while (ret == 0 && first < bulk->pieces.count &&
+	       bulk->pieces.list[first].block != NO_BLOCK) {
+		size_t end = dw_pieces_end_of_block(&bulk->pieces, first);
+		struct job *job = new_job(bulk, first, end);
+
+		if (!job)
+			return dw_fail_nomem(err);
+		ret = dw_pool_submit(pool, job, err);
+		first = end;
+	}
+	if (ret == 0)
+		ret = dw_pool_finish(pool, err);
+	/* Files that are nothing but holes. */
+	for (; ret == 0 && first < bulk->pieces.count; first++)
+		ret = deliver(bulk, &bulk->pieces.list[first], NULL, err);
+	return ret;
+}
+
+int dwarfs_read_in_order(const dwarfs_image *image, const dwarfs_inode *inodes,
+			 size_t count, dwarfs_piece_fn piece, dwarfs_piece_fail_fn failed,
+			 void *user, dwarfs_error **err)
+{
+	struct bulk bulk = {
+		.image = dwarfs_image_ref(image),
+		.piece = piece,
+		.failed = failed,
+		.user = user,
+	};
+	auto_error dwarfs_error *why = NULL;
+	int ret = 0;
+
+	if (count >= FAILED)
+		ret = dw_fail(&why, DWARFS_ERR_RANGE, "these are too many files");
+	if (ret == 0 && (ret = list_targets(&bulk, inodes, count, &why)) == 0 &&
+	    (ret = collect(&bulk, &why)) == 0)
+		ret = read_blocks(&bulk, &why);
+	dw_pieces_free(&bulk.pieces);
+	free(bulk.targets);
+	dwarfs_image_free(bulk.image);
+	if (bulk.stopped)
+		return bulk.stopped;
+	if (ret < 0 && err)
+		*err = dw_steal(why);
+	return ret;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/bulk/next_ranges: which bytes of a block will be read soon, by who reads a directory.
+ *
+ * Similar files stand together in an image, wherever they are in the tree, so that who
+ * reads a directory may need a little of many blocks, again and again. When a block has
+ * been decoded anyhow, all of it that the directory needs can be kept (harvested, as in
+ * Lillibridge et al., FAST 2013, "forward assembly"). Takes a file, walks on in the order
+ * of paths, gives ranges; the cache decides when.
+ */
+#include "read/bulk/block_pieces.h"
+#include "read/bulk/next_ranges.h"
+
+#define MAX_STEPS  (1u << 16)	       /* entries that are looked at */
+#define GAP_BYTES  4096		       /* kept between two ranges */
+#define MOST_BYTES ((uint64_t)1 << 20) /* of one range, before it gets another one */
+
+/* A place in the tree. */
+struct place {
+	const struct view *view;
+	const uint32_t *entry_of; /* by inode */
+	uint32_t dir, entry, end; /* an entry of a directory, and where that ends */
+};
+
+/* An entry that names an inode, for each; 0 is the root's. */
+static int map_entries(const void *owner, uint32_t **items_out, dwarfs_error **err)
+{
+	const struct view *view = owner;
+	auto_free uint32_t *items = dw_calloc(view->inode_count, sizeof(*items));
+
+	if (!items)
+		return dw_fail_nomem(err);
+	for (uint32_t entry = 1; entry < view->entry_count; entry++) {
+		uint32_t inode;
+		int ret = dw_view_entry_inode(view, entry, &inode, err);
+
+		if (ret < 0)
+			return ret;
+		items[inode] = entry;
+	}
+	*items_out = dw_steal(items);
+	return 0;
+}
+
+static bool enter(struct place *place, uint32_t dir)
+{
+	uint32_t first, count;
+
+	if (dw_view_dir_range(place->view, dir, &first, &count, NULL) < 0)
+		return false;
+	place->dir = dir;
+	place->entry = first;
+	place->end = first + count;
+	return true;
+}
+
+/* Behind a directory whose end was reached, in the one above; false behind the root. */
+static bool climb(struct place *place)
+{
+	uint32_t from = place->entry_of[place->dir], parent;
+
+	if (place->dir == 0 ||
+	    dw_view_dir_parent(place->view, place->dir, &parent, NULL) < 0 ||
+	    !enter(place, parent) || from < place->entry || from >= place->end)
+		return false;
+	place->entry = from + 1;
+	return true;
+}
+
+/* What of a piece is not in front of a place. */
+static bool clip(struct piece *piece, uint32_t block, uint64_t from)
+{
+	if (piece->is_hole || piece->block != block ||
+	    piece->offset + piece->bytes <= from)
+		return false;
+	if (piece->offset < from) {
+		piece->bytes -= from - piece->offset;
+		piece->offset = (uint32_t)from;
+	}
+	return true;
+}
+
+/* Add what a file has in the block, from a place on, and count what it has in all. */
+static int add_file(struct pieces *pieces, const dwarfs_image *image, uint32_t inode,
+		    uint32_t block, uint64_t from, uint64_t *bytes, dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+	size_t kept = pieces->count, before = kept;
+	struct chunk_range range;
+	uint64_t size = 0;
+	int ret = dw_view_chunk_range(image->view, inode, &range, &why);
+
+	if (ret == 0)
+		ret = dw_pieces_add(pieces, image, range, 0, &size, &why);
+	if (ret == DWARFS_ERR_NOMEM)
+		return dw_fail_nomem(err);
+	for (size_t i = before; i < pieces->count; i++)
+		if (clip(&pieces->list[i], block, from))
+			pieces->list[kept++] = pieces->list[i];
+	pieces->count = kept;
+	*bytes += size;
+	return 0;
+}
+
+static int walk(struct pieces *pieces, const dwarfs_image *image, struct place *place,
+		uint32_t block, uint64_t from, uint64_t most_bytes, dwarfs_error **err)
+{
+	const struct view *view = place->view;
+	uint64_t bytes = 0;
+
+	for (uint32_t step = 0; step < MAX_STEPS && bytes < most_bytes; step++) {
+		uint32_t inode;
+		int ret;
+
+		if (place->entry >= place->end) {
+			if (!climb(place))
+				return 0;
+			continue;
+		}
+		if (dw_view_entry_inode(view, place->entry, &inode, NULL) < 0)
+			return 0;
+		if (inode != 0 && inode < view->directory_count) {
+			if (!enter(place, inode))
+				return 0;
+			continue;
+		}
+		place->entry++;
+		if (dw_view_class(view, inode) != CLASS_REG)
+			continue;
+		ret = add_file(pieces, image, inode, block, from, &bytes, err);
+		if (ret < 0)
+			return ret;
+		from = 0;
+	}
+	return 0;
+}
+
+/* Those that touch or almost do, as one. */
+static int join(const struct pieces *pieces, uint64_t most_bytes, struct range **list_out,
+		size_t *count_out, dwarfs_error **err)
+{
+	struct range *list = dw_calloc(pieces->count ? pieces->count : 1, sizeof(*list));
+	uint64_t bytes = 0;
+	size_t count = 0;
+
+	if (!list)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < pieces->count && bytes < most_bytes; i++) {
+		const struct piece *piece = &pieces->list[i];
+		struct range *last = count ? &list[count - 1] : NULL;
+		uint64_t end = piece->offset + piece->bytes, from = piece->offset;
+		uint64_t last_end = last ? last->from + last->size : 0;
+		bytes += pieces->list[i].bytes;
+		if (last && from <= last_end + GAP_BYTES &&
+		    (last->size < MOST_BYTES || end <= last_end)) {
+			if (end > last_end)
+				last->size = end - last->from;
+			continue;
+		}
+		if (last && from < last_end)
+			from = last_end;
+		list[count++] = (struct range){ from, end - from };
+	}
+	*list_out = list;
+	*count_out = count;
+	return 0;
+}
+
+int dw_siblings_in(const dwarfs_image *image, dwarfs_inode inode, uint32_t block,
+		   uint64_t from, uint64_t most_bytes, struct range **list_out,
+		   size_t *count_out, dwarfs_error **err)
+{
+	const struct view *view = image->view;
+	struct place place = { .view = view };
+	auto_pieces struct pieces pieces = { 0 };
+	auto_error dwarfs_error *why = NULL;
+	uint32_t entry;
+	int ret;
+
+	*list_out = NULL;
+	*count_out = 0;
+	if (inode >= view->inode_count)
+		return 0;
+	if ((ret = dw_view_need_directories(view, &why)) == 0)
+		ret = dw_lazy_make(&view->entries, map_entries, view, &why);
+	if (ret < 0)
+		return ret == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
+	place.entry_of = dw_lazy_items(&view->entries);
+	entry = place.entry_of[inode];
+	if (entry == 0 || !enter(&place, dw_view_directory_of(view, entry)) ||
+	    entry < place.entry || entry >= place.end)
+		return 0;
+	place.entry = entry;
+	if ((ret = walk(&pieces, image, &place, block, from, most_bytes, err)) < 0)
+		return ret;
+	dw_pieces_sort_by_offset(&pieces);
+	return join(&pieces, most_bytes, list_out, count_out, err);
+}

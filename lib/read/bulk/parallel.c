@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/bulk/parallel: many whole files, handed out by several threads. See
+ * dwarfs_read_parallel().
+ *
+ *	pieces	 the chunks of all files, sorted by block
+ *	threads	 hand out what blocks there are, and unpack the next one when there is
+ *none parts	 all that a block has of one file; the last one completes the file
+ *
+ * Nobody waits for anybody else as long as there is a block to unpack or to hand out. A
+ * block is unpacked once, as far as its files need it, into memory of its own.
+ */
+#include "pool/crew.h"
+#include "pool/threads.h"
+#include "read/bulk/file_list.h"
+#include "read/bulk/whole_block.h"
+#include "read/file.h"
+
+#define MOST_MORE 1024u
+
+/* So much of a block is taken at once by a thread that hands it out. */
+#define BATCH_PIECES 64
+#define BATCH_BYTES  ((uint64_t)1 << 20)
+
+/* A block that is being handed out. */
+struct block {
+	struct block *next;
+	size_t at, end; /* its pieces that nobody has taken yet */
+	uint32_t taken; /* batches of it that are under way */
+	struct whole whole;
+	int code;
+	dwarfs_error *error;
+};
+
+struct parallel {
+	dwarfs_image *image;
+	dwarfs_part_fn part;
+	dwarfs_part_fail_fn failed;
+	dwarfs_look_fn look;
+	void *user;
+	struct targets files;
+	uint32_t most_blocks, most_decoders;
+	pthread_t caller;
+	atomic_bool stopped;
+
+	pthread_mutex_t lock; /* of all that follows */
+	pthread_cond_t changed;
+	size_t next; /* piece that is in no block yet */
+	size_t bare; /* the next file that may be without data */
+	struct block *first, *last;
+	uint32_t blocks, decoders; /* under way */
+	struct block *spare;	   /* blocks that are done, with their pages */
+	int code;		   /* why it stopped: of a callback, or NOMEM */
+};
+
+struct dwarfs_part {
+	const struct target *target;
+	const struct piece *pieces;
+	const uint8_t *bytes; /* of the block */
+	size_t count;
+	bool is_last;
+};
+
+/* -- parts --------------------------------------------------------------------------- */
+
+dwarfs_inode dwarfs_part_inode(const dwarfs_part *part)
+{
+	return part->target->inode;
+}
+
+uint64_t dwarfs_part_file_bytes(const dwarfs_part *part)
+{
+	return part->target->bytes;
+}
+
+bool dwarfs_part_is_last(const dwarfs_part *part)
+{
+	return part->is_last;
+}
+
+size_t dwarfs_part_count(const dwarfs_part *part)
+{
+	return part->count;
+}
+
+const void *dwarfs_part_piece(const dwarfs_part *part, size_t index, size_t *bytes_out,
+			      uint64_t *offset_out)
+{
+	if (index >= part->count)
+		return NULL;
+	*bytes_out = (size_t)part->pieces[index].bytes;
+	*offset_out = part->pieces[index].at;
+	return part->bytes + part->pieces[index].offset;
+}
+
+/* -- handing out, on any thread ------------------------------------------------------ */
+
+static void stop(struct parallel *parallel, int code)
+{
+	pthread_mutex_lock(&parallel->lock);
+	if (!atomic_exchange(&parallel->stopped, true))
+		parallel->code = code;
+	pthread_cond_broadcast(&parallel->changed);
+	pthread_mutex_unlock(&parallel->lock);
+}
+
+static void let_look(void *user)
+{
+	struct parallel *parallel = user;
+	int ret = parallel->look ? parallel->look(parallel->user) : 0;
+
+	if (ret != 0)
+		stop(parallel, ret);
+}
+
+/* The caller's thread has to look by itself when it does the work. */
+static bool goes_on(struct parallel *parallel)
+{
+	if (pthread_equal(parallel->caller, pthread_self()))
+		let_look(parallel);
+	return !atomic_load_explicit(&parallel->stopped, memory_order_relaxed);
+}
+
+static void give_up(struct parallel *parallel, struct target *target,
+		    const dwarfs_error *why, uint32_t thread)
+{
+	int ret;
+
+	if (atomic_exchange(&target->failed, true))
+		return;
+	ret = parallel->failed(target->inode, why, thread, parallel->user);
+	if (ret != 0)
+		stop(parallel, ret);
+}
+
+static int give(struct parallel *parallel, const struct dwarfs_part *part,
+		uint32_t thread)
+{
+	int ret = parallel->part(part, thread, parallel->user);
+
+	if (ret != 0)
+		stop(parallel, ret);
+	return ret;
+}
+
+/* Of a file that has no data, or one whose parts have all been taken. */
+static void give_end(struct parallel *parallel, const struct target *target,
+		     uint32_t thread)
+{
+	struct dwarfs_part part = { .target = target, .is_last = true };
+
+	give(parallel, &part, thread);
+}
+
+static int check_pieces(const struct block *block, const struct piece *pieces,
+			size_t count, dwarfs_error **err)
+{
+	int ret = block->code;
+
+	if (ret < 0)
+		return dw_error_copy(err, ret, block->error);
+	for (size_t i = 0; i < count && ret == 0; i++)
+		ret = dw_whole_has(&block->whole, &pieces[i], err);
+	return ret;
+}
+
+/* All that a block has of a file. */
+static void give_part(struct parallel *parallel, const struct block *block,
+		      const struct piece *pieces, size_t count, uint32_t thread)
+{
+	struct target *target = &parallel->files.list[pieces->file];
+	struct dwarfs_part part = { target, pieces, block->whole.bytes, count,
+				    target->parts == 1 };
+	auto_error dwarfs_error *why = NULL;
+
+	if (atomic_load(&target->failed))
+		return;
+	if (check_pieces(block, pieces, count, &why) < 0) {
+		give_up(parallel, target, why, thread);
+		return;
+	}
+	if (give(parallel, &part, thread) != 0)
+		return;
+	if (atomic_fetch_sub(&target->left, 1) == 1 && !part.is_last &&
+	    !atomic_load(&target->failed))
+		give_end(parallel, target, thread);
+}
+
+static size_t end_of_part(const struct parallel *parallel, size_t from, size_t end)
+{
+	const struct piece *list = parallel->files.pieces.list;
+	size_t to = from + 1;
+
+	while (to < end && list[to].file == list[from].file)
+		to++;
+	return to;
+}
+
+static void give_parts(struct parallel *parallel, const struct block *block, size_t from,
+		       size_t end, uint32_t thread)
+{
+	while (from < end && goes_on(parallel)) {
+		size_t to = end_of_part(parallel, from, end);
+
+		give_part(parallel, block, &parallel->files.pieces.list[from], to - from,
+			  thread);
+		from = to;
+	}
+}
+
+static void give_bare(struct parallel *parallel, size_t from, size_t end, uint32_t thread)
+{
+	for (; from < end && goes_on(parallel); from++) {
+		const struct target *target = &parallel->files.list[from];
+
+		if (target->parts == 0 && !atomic_load(&target->failed))
+			give_end(parallel, target, thread);
+	}
+}
+
+/* -- sharing out, under the lock but for the time that the work itself takes --------- */
+
+/* All but its pages. */
+static void empty_block(struct parallel *parallel, struct block *block)
+{
+	struct whole pages = { .pages = block->whole.pages,
+			       .page_bytes = block->whole.page_bytes };
+
+	block->whole.pages = NULL;
+	block->whole.page_bytes = 0;
+	dw_whole_release(parallel->image, &block->whole);
+	dwarfs_error_free(block->error);
+	*block = (struct block){ .whole = pages };
+}
+
+static struct block *new_block(struct parallel *parallel)
+{
+	struct block *block = parallel->spare;
+
+	if (!block)
+		return dw_calloc(1, sizeof(*block));
+	parallel->spare = block->next;
+	block->next = NULL;
+	return block;
+}
+
+static void remove_block(struct parallel *parallel, struct block *block)
+{
+	struct block **link = &parallel->first, *before = NULL;
+
+	while (*link != block) {
+		before = *link;
+		link = &before->next;
+	}
+	*link = block->next;
+	if (parallel->last == block)
+		parallel->last = before;
+	parallel->blocks--;
+	pthread_mutex_unlock(&parallel->lock);
+	empty_block(parallel, block);
+	pthread_mutex_lock(&parallel->lock);
+	block->next = parallel->spare;
+	parallel->spare = block;
+	pthread_cond_broadcast(&parallel->changed);
+}
+
+static bool hand_out(struct parallel *parallel, uint32_t thread)
+{
+	struct block *block = parallel->first;
+	uint64_t bytes = 0;
+	size_t from, to;
+
+	while (block && block->at == block->end)
+		block = block->next;
+	if (!block)
+		return false;
+	from = to = block->at;
+	while (to < block->end && to - from < BATCH_PIECES && bytes < BATCH_BYTES) {
+		size_t end = end_of_part(parallel, to, block->end);
+
+		for (; to < end; to++)
+			bytes += parallel->files.pieces.list[to].bytes;
+	}
+	block->at = to;
+	block->taken++;
+	pthread_mutex_unlock(&parallel->lock);
+	give_parts(parallel, block, from, to, thread);
+	pthread_mutex_lock(&parallel->lock);
+	if (--block->taken == 0 && block->at == block->end)
+		remove_block(parallel, block);
+	return true;
+}
+
+static void add_block(struct parallel *parallel, struct block *block)
+{
+	if (parallel->last)
+		parallel->last->next = block;
+	else
+		parallel->first = block;
+	parallel->last = block;
+	parallel->decoders--;
+	pthread_cond_broadcast(&parallel->changed);
+}
+
+static bool unpack_next(struct parallel *parallel)
+{
+	size_t from = parallel->next, end;
+	struct block *block;
+
+	if (from == parallel->files.pieces.count ||
+	    parallel->blocks == parallel->most_blocks ||
+	    parallel->decoders == parallel->most_decoders)
+		return false;
+	block = new_block(parallel);
+	if (!block) {
+		parallel->code = DWARFS_ERR_NOMEM;
+		atomic_store(&parallel->stopped, true);
+		pthread_cond_broadcast(&parallel->changed);
+		return true;
+	}
+	end = dw_pieces_end_of_block(&parallel->files.pieces, from);
+	parallel->next = end;
+	parallel->blocks++;
+	parallel->decoders++;
+	pthread_mutex_unlock(&parallel->lock);
+	block->at = from;
+	block->end = end;
+	block->whole.need = dw_pieces_need(&parallel->files.pieces, from, end);
+	block->code =
+		dw_whole_load(parallel->image, parallel->files.pieces.list[from].block,
+			      &block->whole, &block->error);
+	if (block->code == DWARFS_ERR_NOMEM)
+		stop(parallel, DWARFS_ERR_NOMEM);
+	pthread_mutex_lock(&parallel->lock);
+	add_block(parallel, block);
+	return true;
+}
+
+static bool hand_out_bare(struct parallel *parallel, uint32_t thread)
+{
+	size_t from = parallel->bare, end = from + BATCH_PIECES;
+
+	if (from == parallel->files.count)
+		return false;
+	end = end < parallel->files.count ? end : parallel->files.count;
+	parallel->bare = end;
+	pthread_mutex_unlock(&parallel->lock);
+	give_bare(parallel, from, end, thread);
+	pthread_mutex_lock(&parallel->lock);
+	return true;
+}
+
+static void work(void *user, uint32_t thread)
+{
+	struct parallel *parallel = user;
+
+	pthread_mutex_lock(&parallel->lock);
+	while (!atomic_load(&parallel->stopped)) {
+		if (hand_out(parallel, thread) || unpack_next(parallel) ||
+		    hand_out_bare(parallel, thread))
+			continue;
+		if (parallel->next == parallel->files.pieces.count &&
+		    parallel->decoders == 0)
+			break;
+		pthread_cond_wait(&parallel->changed, &parallel->lock);
+	}
+	pthread_mutex_unlock(&parallel->lock);
+}
+
+/* -- the story ----------------------------------------------------------------------- */
+
+/* What was under way when it stopped. */
+static void release(struct parallel *parallel)
+{
+	pthread_mutex_lock(&parallel->lock);
+	while (parallel->first)
+		remove_block(parallel, parallel->first);
+	while (parallel->spare) {
+		struct block *block = new_block(parallel);
+
+		dw_whole_release(parallel->image, &block->whole);
+		free(block);
+	}
+	pthread_mutex_unlock(&parallel->lock);
+	dw_targets_free(&parallel->files);
+}
+
+/* Before the threads start. */
+static void cannot_read(struct target *target, const dwarfs_error *why, void *user)
+{
+	give_up(user, target, why, 0);
+}
+
+static int read_all(struct parallel *parallel, const dwarfs_inode *inodes, size_t count,
+		    uint32_t more, dwarfs_error **err)
+{
+	static const struct crew_ops ops = { .work = work, .look = let_look };
+	uint32_t workers = dw_context_workers(parallel->image->context);
+	int ret;
+
+	parallel->most_decoders = workers > 0 ? workers : 1;
+	parallel->most_blocks = parallel->most_decoders + 1;
+	if (count >= UINT32_MAX)
+		return dw_fail(err, DWARFS_ERR_RANGE, "these are too many files");
+	if ((ret = dw_targets_collect(&parallel->files, parallel->image, inodes, count,
+				      cannot_read, parallel, err)) < 0 ||
+	    (ret = dw_crew_run(&ops, parallel,
+			       workers + (more < MOST_MORE ? more : MOST_MORE), err)) < 0)
+		return ret;
+	if (parallel->code == DWARFS_ERR_NOMEM)
+		return dw_fail_nomem(err);
+	return parallel->code;
+}
+
+uint32_t dwarfs_read_parallel_threads(const dwarfs_image *image, uint32_t more)
+{
+	uint32_t threads = dw_context_workers(image->context) +
+			   (more < MOST_MORE ? more : MOST_MORE);
+
+	return threads > 0 ? threads : 1;
+}
+
+int dwarfs_read_parallel(const dwarfs_image *image, const dwarfs_inode *inodes,
+			 size_t count, uint32_t more, dwarfs_part_fn part,
+			 dwarfs_part_fail_fn failed, dwarfs_look_fn look, void *user,
+			 dwarfs_error **err)
+{
+	struct parallel parallel = {
+		.image = (dwarfs_image *)image,
+		.part = part,
+		.failed = failed,
+		.look = look,
+		.user = user,
+		.caller = pthread_self(),
+	};
+	int ret;
+
+	if (pthread_mutex_init(&parallel.lock, NULL) != 0)
+		return dw_fail_nomem(err);
+	if (pthread_cond_init(&parallel.changed, NULL) != 0) {
+		pthread_mutex_destroy(&parallel.lock);
+		return dw_fail_nomem(err);
+	}
+	dwarfs_image_ref(image);
+	ret = read_all(&parallel, inodes, count, more, err);
+	release(&parallel);
+	dwarfs_image_free(parallel.image);
+	pthread_cond_destroy(&parallel.changed);
+	pthread_mutex_destroy(&parallel.lock);
+	return ret;
+}

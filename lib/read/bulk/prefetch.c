@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/bulk/prefetch: have ready what will be read soon. See dwarfs_prefetch().
+ *
+ * Takes so many of the files as half of the cache has room for. Blocks stay whole, up to
+ * where they are needed, if that fits as well. Else, where reading would go from block to
+ * block and back, only the parts that are needed stay, and each block is decoded once for
+ * all of them; and where it would not, what does not fit is left to the reader.
+ */
+#include <limits.h>
+
+#include "pool/pool.h"
+#include "read/bulk/block_pieces.h"
+#include "read/file.h"
+
+#define GAP_BYTES   4096 /* kept between two parts that are wanted */
+#define RANGE_BYTES (UINT64_C(1) << 20)
+
+/* A block, or a part of one that is decoded without the rest. */
+struct unit {
+	uint32_t block;
+	struct range range;
+	uint64_t end; /* how far it is needed, in the block */
+};
+
+struct prefetch {
+	dwarfs_image *image;
+	struct pieces pieces; /* without holes, each in one unit, by place in the block */
+	struct unit *units;   /* by block and place */
+	size_t unit_count, unit_room;
+	bool whole; /* units stay as they are */
+};
+
+struct job {
+	const struct unit *unit;
+	size_t first, end; /* its pieces */
+};
+
+/* -- one unit, on any thread --------------------------------------------------------- */
+
+static uint64_t end_of(const struct piece *piece)
+{
+	return piece->offset + piece->bytes;
+}
+
+static int get_whole(struct prefetch *prefetch, const struct unit *unit,
+		     dwarfs_error **err)
+{
+	struct range range = { unit->range.from, unit->end - unit->range.from };
+	struct cached cached;
+	int ret = 0;
+
+	if (dw_cache_has(prefetch->image, unit->block, range))
+		return 0;
+	for (; range.size > 0; range.from += cached.size, range.size -= cached.size) {
+		ret = dw_cache_get(prefetch->image, unit->block, range, &cached, err);
+		if (ret < 0)
+			return ret;
+		dw_cache_put(prefetch->image, &cached);
+	}
+	return 0;
+}
+
+/* The parts, those that touch or almost do as one. */
+static size_t join(const struct prefetch *prefetch, const struct job *job,
+		   struct range *ranges)
+{
+	size_t count = 0;
+
+	for (size_t i = job->first; i < job->end; i++) {
+		const struct piece *piece = &prefetch->pieces.list[i];
+		struct range *last = count ? &ranges[count - 1] : NULL;
+		uint64_t end = end_of(piece);
+
+		if (last && piece->offset <= last->from + last->size + GAP_BYTES &&
+		    (end <= last->from + last->size || end - last->from <= RANGE_BYTES)) {
+			if (end > last->from + last->size)
+				last->size = end - last->from;
+			continue;
+		}
+		ranges[count++] = (struct range){ piece->offset, piece->bytes };
+	}
+	return count;
+}
+
+static int get_parts(struct prefetch *prefetch, const struct job *job, dwarfs_error **err)
+{
+	auto_free struct range *ranges =
+		dw_calloc(job->end - job->first, sizeof(*ranges));
+	struct wants wants = { .list = ranges };
+
+	if (!ranges)
+		return dw_fail_nomem(err);
+	wants.count = join(prefetch, job, ranges);
+	return dw_cache_harvest(prefetch->image, job->unit->block, &wants, err);
+}
+
+static int run(void *shared, void *worker, void *item, dwarfs_error **err)
+{
+	struct prefetch *prefetch = shared;
+	const struct job *job = item;
+	auto_error dwarfs_error *why = NULL;
+	int ret = prefetch->whole ? get_whole(prefetch, job->unit, &why)
+				  : get_parts(prefetch, job, &why);
+
+	/* The rest comes up again when the file is read. */
+	return ret == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
+}
+
+static void drop(void *shared, void *item)
+{
+	free(item);
+}
+
+/* -- the story ----------------------------------------------------------------------- */
+
+/* Leave out holes, and keep no more than there is room for. */
+static bool trim(struct pieces *pieces, size_t from, uint64_t *room, bool cut)
+{
+	size_t kept = from;
+
+	for (size_t i = from; i < pieces->count; i++) {
+		struct piece piece = pieces->list[i];
+
+		if (piece.is_hole)
+			continue;
+		if (piece.bytes > *room && !cut) {
+			pieces->count = from;
+			return false;
+		}
+		if (piece.bytes > *room)
+			piece.bytes = *room;
+		*room -= piece.bytes;
+		if (piece.bytes > 0)
+			pieces->list[kept++] = piece;
+	}
+	pieces->count = kept;
+	return true;
+}
+
+/* How many of the files fit; of one that alone does not, what does. */
+static int choose(struct prefetch *prefetch, const dwarfs_inode *inodes, size_t count,
+		  uint64_t room, size_t *count_out, dwarfs_error **err)
+{
+	const struct view *view = prefetch->image->view;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t left = room, bytes;
+		size_t before = prefetch->pieces.count;
+		auto_error dwarfs_error *why = NULL;
+		struct chunk_range range;
+		int ret = dw_view_chunk_range(view, inodes[i], &range, &why);
+
+		if (ret == DWARFS_ERR_RANGE)
+			return dw_fail(err, ret, "%s", dwarfs_error_message(why));
+		if (ret == 0)
+			ret = dw_pieces_add(&prefetch->pieces, prefetch->image, range,
+					    (uint32_t)i, &bytes, &why);
+		if (ret == DWARFS_ERR_NOMEM)
+			return dw_fail_nomem(err);
+		*count_out = i + 1;
+		if (ret < 0)
+			continue;
+		if (!trim(&prefetch->pieces, before, &left, before == 0)) {
+			*count_out = i;
+			return 0;
+		}
+		room = left;
+	}
+	return 0;
+}
+
+/* What a unit takes while it is decoded: itself, what is stored, the decoder. */
+static uint64_t bytes_of_work(uint64_t unit_bytes)
+{
+	return unit_bytes + unit_bytes / 2;
+}
+
+/* What the files may take, so that decoding does not drive it out again. */
+static uint64_t room_for(const struct prefetch *prefetch, uint64_t unit_bytes)
+{
+	uint64_t most = dw_cache_extent_room(prefetch->image->cache);
+	uint64_t work = bytes_of_work(unit_bytes);
+	uint64_t rest = 2 * most > work ? 2 * most - work : 0;
+
+	if (rest > most)
+		return most;
+	return rest > most / 2 ? rest : most / 2;
+}
+
+/* The size of the unit where the first file begins. */
+static int first_unit_bytes(const dwarfs_image *image, const dwarfs_inode *inodes,
+			    size_t count, uint64_t *bytes_out, dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+	struct chunk_range range;
+	struct chunk chunk;
+	struct range unit;
+
+	*bytes_out = image->view->block_size;
+	for (size_t i = 0; i < count; i++) {
+		int ret = dw_view_chunk_range(image->view, inodes[i], &range, &why);
+
+		for (uint64_t at = range.first; ret == 0 && at < range.end; at++) {
+			ret = dw_view_chunk(image->view, at, &chunk, &why);
+			if (ret < 0 || chunk.is_hole || chunk.block >= image->block_count)
+				continue;
+			ret = dw_cache_unit((dwarfs_image *)image, chunk.block,
+					    chunk.offset, &unit, &why);
+			if (ret == DWARFS_ERR_NOMEM)
+				return dw_fail_nomem(err);
+			*bytes_out = unit.size;
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* -- units --------------------------------------------------------------------------- */
+
+static bool is_in(const struct unit *unit, uint32_t block, uint64_t offset)
+{
+	return unit->block == block && offset >= unit->range.from &&
+	       offset - unit->range.from < unit->range.size;
+}
+
+/* The number of the first unit that ends behind a place. */
+static size_t find_unit(const struct prefetch *prefetch, uint32_t block, uint64_t offset)
+{
+	size_t low = 0, high = prefetch->unit_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct unit *unit = &prefetch->units[middle];
+
+		if (unit->block < block ||
+		    (unit->block == block &&
+		     unit->range.from + unit->range.size <= offset))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct unit *unit_of(struct prefetch *prefetch, const struct piece *piece)
+{
+	return &prefetch->units[find_unit(prefetch, piece->block, piece->offset)];
+}
+
+/* The number of the unit that a place is in. */
+static int get_unit(struct prefetch *prefetch, uint32_t block, uint64_t offset,
+		    size_t *number_out, dwarfs_error **err)
+{
+	size_t at = find_unit(prefetch, block, offset);
+	auto_error dwarfs_error *why = NULL;
+	struct unit unit = { .block = block };
+	int ret;
+
+	*number_out = at;
+	if (at < prefetch->unit_count && is_in(&prefetch->units[at], block, offset))
+		return 0;
+	/* What is wrong with it comes up again when it is read. */
+	ret = dw_cache_unit(prefetch->image, block, offset, &unit.range, &why);
+	if (ret == DWARFS_ERR_NOMEM)
+		return dw_fail_nomem(err);
+	if (!is_in(&unit, block, offset))
+		unit.range = (struct range){ 0, UINT32_MAX };
+	if ((ret = dw_grow(&prefetch->units, &prefetch->unit_room,
+			   prefetch->unit_count + 1, err)) < 0)
+		return ret;
+	memmove(&prefetch->units[at + 1], &prefetch->units[at],
+		(prefetch->unit_count++ - at) * sizeof(unit));
+	prefetch->units[at] = unit;
+	return 0;
+}
+
+/* Let each piece be in one unit. */
+static int cut(struct prefetch *prefetch, dwarfs_error **err)
+{
+	auto_pieces struct pieces pieces = prefetch->pieces;
+
+	prefetch->pieces = (struct pieces){ 0 };
+	for (size_t i = 0; i < pieces.count; i++) {
+		struct piece rest = pieces.list[i];
+
+		while (rest.bytes > 0) {
+			struct piece piece = rest;
+			struct range range;
+			size_t unit;
+			int ret = get_unit(prefetch, rest.block, rest.offset, &unit, err);
+
+			if (ret < 0 ||
+			    (ret = dw_grow(&prefetch->pieces.list, &prefetch->pieces.room,
+					   prefetch->pieces.count + 1, err)) < 0)
+				return ret;
+			range = prefetch->units[unit].range;
+			if (piece.bytes > range.from + range.size - piece.offset)
+				piece.bytes = range.from + range.size - piece.offset;
+			prefetch->pieces.list[prefetch->pieces.count++] = piece;
+			rest.at += piece.bytes;
+			rest.offset += (uint32_t)piece.bytes;
+			rest.bytes -= piece.bytes;
+		}
+	}
+	return 0;
+}
+
+/* -- what is decoded ----------------------------------------------------------------- */
+
+/* So many that they do not wait for each other's memory. */
+static uint32_t workers_for(const struct prefetch *prefetch, uint64_t unit_bytes)
+{
+	const dwarfs_image *image = prefetch->image;
+	uint64_t workers = dw_context_workers(image->context);
+	uint64_t rest =
+		dw_cache_extent_room(image->cache) * 2 - room_for(prefetch, unit_bytes);
+
+	if (rest / bytes_of_work(unit_bytes) < workers)
+		workers = rest / bytes_of_work(unit_bytes);
+	return workers > 1 ? (uint32_t)workers : 0;
+}
+
+static int get_units(struct prefetch *prefetch, uint64_t unit_bytes, dwarfs_error **err)
+{
+	static const struct pool_ops ops = { .run = run, .drop = drop };
+	uint32_t workers = workers_for(prefetch, unit_bytes);
+	const struct pieces *pieces = &prefetch->pieces;
+	auto_pool struct pool *pool = NULL;
+	int ret;
+
+	if (pieces->count == 0)
+		return 0;
+	if (prefetch->unit_count == 1)
+		workers = 0;
+	if ((ret = dw_pool_new(&ops, prefetch, workers, workers + 1, &pool, err)) < 0)
+		return ret;
+	for (size_t first = 0, end = 0; first < pieces->count; first = end) {
+		const struct unit *unit = unit_of(prefetch, &pieces->list[first]);
+		struct job *job = dw_calloc(1, sizeof(*job));
+
+		if (!job)
+			return dw_fail_nomem(err);
+		while (end < pieces->count &&
+		       is_in(unit, pieces->list[end].block, pieces->list[end].offset))
+			end++;
+		*job = (struct job){ unit, first, end };
+		if ((ret = dw_pool_submit(pool, job, err)) < 0)
+			return ret;
+	}
+	return dw_pool_finish(pool, err);
+}
+
+/* A piece's unit is needed to the end of the piece. */
+static void reach(struct prefetch *prefetch, const struct piece *piece)
+{
+	struct unit *unit = unit_of(prefetch, piece);
+
+	if (end_of(piece) > unit->end)
+		unit->end = end_of(piece);
+}
+
+/* What a unit takes when it is decoded so far: it may be there twice, and what is stored
+ * stays, too. */
+static uint64_t bytes_of_unit(const struct unit *unit)
+{
+	return unit->end > 0 ? 2 * (unit->end - unit->range.from) + unit->range.size / 4
+			     : 0;
+}
+
+/* Whether units stay whole; if not all of that fits and the rest is better left alone,
+ * there are fewer pieces and files afterwards. */
+static void plan(struct prefetch *prefetch, uint64_t room, size_t *count)
+{
+	struct pieces *pieces = &prefetch->pieces;
+	uint64_t budget = 2 * dw_cache_extent_room(prefetch->image->cache);
+	uint64_t needed = 0, changes = 0, units = 0;
+	const struct unit *last = NULL;
+	size_t fitting = 0;
+	bool stays = true;
+
+	for (size_t i = 0; i < pieces->count; i++) {
+		const struct piece *piece = &pieces->list[i];
+		struct unit *unit = unit_of(prefetch, piece);
+
+		changes += unit != last;
+		last = unit;
+		units += unit->end == 0;
+		needed -= bytes_of_unit(unit);
+		reach(prefetch, piece);
+		needed += bytes_of_unit(unit);
+		if (needed <= room)
+			fitting = i + 1;
+		/* A unit that cannot stay is decoded anew by each who reads from it. */
+		stays &= bytes_of_unit(unit) <= budget;
+	}
+	prefetch->whole = needed <= room || (stays && changes <= units + units / 2);
+	if (needed <= room || !prefetch->whole)
+		return;
+	*count = pieces->list[fitting].file;
+	while (fitting > 0 && pieces->list[fitting - 1].file == *count)
+		fitting--;
+	pieces->count = fitting;
+	for (size_t i = 0; i < prefetch->unit_count; i++)
+		prefetch->units[i].end = 0;
+	for (size_t i = 0; i < fitting; i++)
+		reach(prefetch, &pieces->list[i]);
+}
+
+int dwarfs_prefetch(const dwarfs_image *image, const dwarfs_inode *inodes, size_t count,
+		    dwarfs_error **err)
+{
+	struct prefetch prefetch = { .image = dwarfs_image_ref(image) };
+	uint64_t unit_bytes, room;
+	size_t chosen = 0;
+	int ret = first_unit_bytes(image, inodes, count, &unit_bytes, err);
+
+	if (ret == 0) {
+		room = room_for(&prefetch, unit_bytes);
+		ret = choose(&prefetch, inodes, count > INT_MAX ? INT_MAX : count, room,
+			     &chosen, err);
+	}
+	if (ret == 0 && (ret = cut(&prefetch, err)) == 0) {
+		plan(&prefetch, room, &chosen);
+		dw_pieces_sort_by_offset(&prefetch.pieces);
+		ret = get_units(&prefetch, unit_bytes, err);
+	}
+	dw_pieces_free(&prefetch.pieces);
+	free(prefetch.units);
+	dwarfs_image_free(prefetch.image);
+	return ret < 0 ? ret : (int)chosen;
+}

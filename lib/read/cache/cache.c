@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/cache/cache: decoded bytes of blocks, shared by the images of a context.
+ *
+ * Here is who asks. What is there is given at once; else the caller decodes it
+ * (decode_job.c) or waits for who does, and what is kept afterwards is another matter
+ * (eviction.c). All three look at units: blocks, or the parts of blocks that can be
+ * decoded without the rest.
+ *
+ * A hit takes no lock: it pins the unit by an atomic add, and a unit is evicted by a
+ * compare and swap that fails while there are pins.
+ */
+#include <time.h>
+
+#include "pool/threads.h"
+#include "read/bulk/next_ranges.h"
+#include "read/cache/internal.h"
+
+#define NO_INODE	UINT32_MAX
+#define SCATTERED_SHARE 2
+
+uint64_t dw_cache_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* -- life ---------------------------------------------------------------------------- */
+
+static void cache_free(void *object)
+{
+	struct cache *cache = object;
+
+	/* All images are gone, and each has taken its blocks along. */
+	pthread_cond_destroy(&cache->gate);
+	pthread_cond_destroy(&cache->changed);
+	pthread_mutex_destroy(&cache->lock);
+	free(cache);
+}
+
+static int cache_new(dwarfs_context *context, void **cache_out, dwarfs_error **err)
+{
+	struct cache *cache = dw_calloc(1, sizeof(*cache));
+
+	if (!cache)
+		return dw_fail_nomem(err);
+	if (pthread_mutex_init(&cache->lock, NULL) != 0) {
+		free(cache);
+		return dw_fail_nomem(err);
+	}
+	if (dw_condition_init(&cache->changed) != 0) {
+		pthread_mutex_destroy(&cache->lock);
+		free(cache);
+		return dw_fail_nomem(err);
+	}
+	if (pthread_cond_init(&cache->gate, NULL) != 0) {
+		pthread_cond_destroy(&cache->changed);
+		pthread_mutex_destroy(&cache->lock);
+		free(cache);
+		return dw_fail_nomem(err);
+	}
+	cache->budget = dw_context_cache_bytes(context);
+	cache->finish_percent = dw_context_finish_percent(context);
+	*cache_out = cache;
+	return 0;
+}
+
+int dw_cache_of(dwarfs_context *context, struct cache **cache_out, dwarfs_error **err)
+{
+	void *object;
+	int ret = dw_context_shared(context, cache_new, cache_free, &object, err);
+
+	if (ret == 0)
+		*cache_out = object;
+	return ret;
+}
+
+/* -- pins ---------------------------------------------------------------------------- */
+
+struct resident *dw_cache_pin(struct slot *slot)
+{
+	if (atomic_fetch_add(&slot->state, PIN) & IS_RESIDENT)
+		return slot->resident;
+	dw_cache_unpin(slot);
+	return NULL;
+}
+
+/* Without the lock. */
+static void unpin(struct cache *cache, struct slot *slot)
+{
+	dw_cache_unpin(slot);
+	if (atomic_load(&cache->thirsty) == 0)
+		return;
+	pthread_mutex_lock(&cache->lock);
+	pthread_cond_broadcast(&cache->changed);
+	pthread_mutex_unlock(&cache->lock);
+}
+
+/* Where somebody reads who goes through a unit: what is behind that he has not had yet.
+ */
+static void note_head(struct resident *resident, struct range range)
+{
+	unsigned at = 0;
+
+	while (at < HEADS && atomic_load_explicit(&resident->heads[at],
+						  memory_order_relaxed) != range.from)
+		at++;
+	if (at == HEADS)
+		at = atomic_fetch_add_explicit(&resident->next_head, 1,
+					       memory_order_relaxed) %
+		     HEADS;
+	atomic_store_explicit(&resident->heads[at], range.from + range.size,
+			      memory_order_relaxed);
+}
+
+/* Reads in one go, with none of another unit between them, count once. */
+static void touch(struct cache *cache, struct resident *resident, struct range range)
+{
+	struct slot *slot = resident->slot;
+	unsigned uses;
+
+	note_head(resident, range);
+	atomic_store_explicit(&resident->last_ms, dw_cache_now_ms(),
+			      memory_order_relaxed);
+	if (atomic_load_explicit(&cache->touched, memory_order_relaxed) == slot)
+		return;
+	atomic_store_explicit(&cache->touched, slot, memory_order_relaxed);
+	uses = atomic_load_explicit(&resident->uses, memory_order_relaxed);
+	if (uses < MAX_USES)
+		atomic_store_explicit(&resident->uses, (unsigned char)(uses + 1),
+				      memory_order_relaxed);
+}
+
+/* -- units --------------------------------------------------------------------------- */
+
+/* Where an offset of a block is; behind its end, in its last part. */
+static struct unit unit_at(struct dwarfs_image *image, uint32_t block, uint64_t offset)
+{
+	struct unit unit = { image, block, NULL, &image->slots[block] };
+	const struct parts *parts = atomic_load(&unit.slot->parts);
+	size_t low = 0, high;
+
+	if (!parts)
+		return unit;
+	for (high = parts->count; high - low > 1;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (parts->list[middle].from <= offset)
+			low = middle;
+		else
+			high = middle;
+	}
+	unit.part = &parts->list[low];
+	unit.slot = &parts->slots[low];
+	return unit;
+}
+
+/* A range of a block as one of the unit, which it begins in; no more of it than there is
+ * in one that is a part. */
+static struct range within(const struct unit *unit, struct range range)
+{
+	if (!unit->part)
+		return range;
+	range.from -= unit->part->from;
+	if (range.from < unit->part->size && range.size > unit->part->size - range.from)
+		range.size = unit->part->size - range.from;
+	return range;
+}
+
+/* Have a block opened, so that its parts are known, but nothing decoded. The lock is
+ * held.
+ */
+static int open_block(struct cache *cache, const struct unit *unit, dwarfs_error **err)
+{
+	struct cached unused = { 0 };
+	int ret = 0;
+
+	while (ret == 0 && !unit->slot->is_whole && !atomic_load(&unit->slot->parts)) {
+		if (unit->slot->work)
+			ret = dw_cache_wait(cache, unit, (struct range){ 0, 1 }, &unused,
+					    err);
+		else
+			ret = dw_cache_decode(cache, unit, (struct range){ 0, 0 }, NULL,
+					      &unused, err);
+		if (unused.passing)
+			dw_cache_put_passing(cache, unused.passing);
+		unused.passing = NULL;
+	}
+	return ret;
+}
+
+int dw_cache_unit(struct dwarfs_image *image, uint32_t block, uint64_t offset,
+		  struct range *unit_out, dwarfs_error **err)
+{
+	struct unit unit = unit_at(image, block, offset);
+	struct section_header header;
+	int ret = 0;
+
+	if (!unit.part)
+		ret = dw_locate_header(image, image->blocks[block], &header, err);
+	if (!unit.part && ret == 0 && dw_codec_may_have_parts(header.compression)) {
+		pthread_mutex_lock(&image->cache->lock);
+		ret = open_block(image->cache, &unit, err);
+		pthread_mutex_unlock(&image->cache->lock);
+		unit = unit_at(image, block, offset);
+	}
+	*unit_out = unit.part ? (struct range){ unit.part->from, unit.part->size }
+			      : (struct range){ 0, image->view->block_size };
+	return ret;
+}
+
+/* -- bytes --------------------------------------------------------------------------- */
+
+/* With or without the lock. */
+static bool take_resident(struct cache *cache, struct slot *slot, struct range range,
+			  struct cached *cached_out)
+{
+	struct resident *resident = dw_cache_pin(slot);
+
+	if (!resident)
+		return false;
+	if (range.from + range.size <= atomic_load(&resident->ready)) {
+		touch(cache, resident, range);
+		*cached_out = (struct cached){
+			.data = resident->bytes + range.from,
+			.size = (size_t)range.size,
+			.slot = slot,
+		};
+		return true;
+	}
+	dw_cache_unpin(slot);
+	return false;
+}
+
+/* Under the lock. */
+bool dw_cache_take(struct cache *cache, struct slot *slot, struct range range,
+		   struct cached *cached_out)
+{
+	struct extent *extent;
+
+	if (take_resident(cache, slot, range, cached_out))
+		return true;
+	if (!(extent = dw_cache_find_extent(slot, range)))
+		return false;
+	dw_cache_give_extent(cache, extent, range, cached_out);
+	return true;
+}
+
+static void count_hit(struct cache *cache)
+{
+	atomic_fetch_add_explicit(&cache->hits, 1, memory_order_relaxed);
+}
+
+/* Whether most of what is between them is nobody's. */
+static bool are_scattered(const struct range *list, size_t count)
+{
+	uint64_t bytes = 0, span;
+
+	if (count < 2)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		bytes += list[i].size;
+	span = list[count - 1].from + list[count - 1].size - list[0].from;
+	return span / SCATTERED_SHARE > bytes;
+}
+
+/*
+ * What else to keep of a block that a file needs. Of one that cannot stay, what stands
+ * behind the place is kept anyhow; nothing is added where that is the same. The lock is
+ * held on entry and exit.
+ */
+static int find_wants(struct cache *cache, struct dwarfs_image *image, uint32_t block,
+		      dwarfs_inode inode, uint64_t from, struct range **list_out,
+		      struct wants *wants_out, dwarfs_error **err)
+{
+	uint64_t room = dw_cache_room_beside(cache);
+	size_t count;
+	int ret;
+
+	pthread_mutex_unlock(&cache->lock);
+	ret = dw_siblings_in(image, inode, block, from, room, list_out, &count, err);
+	pthread_mutex_lock(&cache->lock);
+	if (ret < 0)
+		return ret;
+	wants_out->in_row = !are_scattered(*list_out, count);
+	if (image->slots[block].is_large && wants_out->in_row)
+		count = 0;
+	wants_out->list = *list_out;
+	wants_out->count = count;
+	return 0;
+}
+
+/* Have it decoded, by whom ever. The lock is held on entry and exit. */
+static int get_slowly(struct cache *cache, struct dwarfs_image *image, dwarfs_inode inode,
+		      uint32_t block, struct range range, struct cached *cached,
+		      dwarfs_error **err)
+{
+	auto_free struct range *list = NULL;
+	struct wants wants = { 0 };
+	int ret = 0;
+
+	for (bool is_first = true; ret == 0; is_first = false) {
+		/* It may turn out to have parts meanwhile. */
+		struct unit unit = unit_at(image, block, range.from);
+		struct range part = within(&unit, range);
+
+		if (dw_cache_take(cache, unit.slot, part, cached)) {
+			if (is_first)
+				count_hit(cache);
+			return 0;
+		}
+		if (!list && inode != NO_INODE && !unit.part && !unit.slot->work &&
+		    dw_cache_is_missed(cache, unit.slot)) {
+			ret = find_wants(cache, image, block, inode, range.from, &list,
+					 &wants, err);
+			inode = NO_INODE;
+			continue;
+		}
+		if (unit.slot->work)
+			ret = dw_cache_wait(cache, &unit, part, cached, err);
+		else
+			ret = dw_cache_decode(cache, &unit, part,
+					      wants.count && !unit.part ? &wants : NULL,
+					      cached, err);
+		if (ret == 0 && cached->data)
+			return 0;
+	}
+	return ret;
+}
+
+int dw_cache_get(struct dwarfs_image *image, uint32_t block, struct range range,
+		 struct cached *cached_out, dwarfs_error **err)
+{
+	return dw_cache_get_for(image, NO_INODE, block, range, cached_out, err);
+}
+
+int dw_cache_get_for(struct dwarfs_image *image, dwarfs_inode inode, uint32_t block,
+		     struct range range, struct cached *cached_out, dwarfs_error **err)
+{
+	struct cache *cache = image->cache;
+	struct unit unit = unit_at(image, block, range.from);
+	struct cached cached = { 0 };
+	int ret;
+
+	if (take_resident(cache, unit.slot, within(&unit, range), cached_out)) {
+		count_hit(cache);
+		return 0;
+	}
+	pthread_mutex_lock(&cache->lock);
+	ret = get_slowly(cache, image, inode, block, range, &cached, err);
+	pthread_mutex_unlock(&cache->lock);
+	if (ret == 0)
+		*cached_out = cached;
+	return ret;
+}
+
+bool dw_cache_peek(struct dwarfs_image *image, uint32_t block, struct range range,
+		   struct cached *cached_out)
+{
+	struct unit unit = unit_at(image, block, range.from);
+
+	return within(&unit, range).size == range.size &&
+	       take_resident(image->cache, unit.slot, within(&unit, range), cached_out);
+}
+
+void dw_cache_put(struct dwarfs_image *image, struct cached *cached)
+{
+	struct cache *cache = image->cache;
+
+	if (!cached->extent && !cached->passing && !cached->held) {
+		unpin(cache, cached->slot);
+		return;
+	}
+	pthread_mutex_lock(&cache->lock);
+	if (cached->passing) {
+		dw_cache_put_passing(cache, cached->passing);
+	} else if (cached->extent) {
+		dw_cache_put_extent(cache, cached->extent);
+	} else {
+		cached->slot->resident->lent--;
+		cache->lent_bytes -= cached->held;
+		dw_cache_unpin(cached->slot);
+		pthread_cond_broadcast(&cache->changed);
+	}
+	pthread_mutex_unlock(&cache->lock);
+}
+
+/* The lock is held. */
+static bool hold(struct cache *cache, struct cached *cached)
+{
+	uint64_t bytes;
+
+	if (!(atomic_load(&cached->slot->state) & IS_RESIDENT))
+		return false;
+	/* Others may go on with it meanwhile. */
+	bytes = cached->slot->resident->most;
+	if (cache->largest_work < bytes)
+		cache->largest_work = bytes;
+	if (cache->lent_bytes + bytes + 2 * cache->largest_work > cache->budget)
+		return false;
+	cached->held = bytes;
+	cache->lent_bytes += bytes;
+	cached->slot->resident->lent++;
+	return true;
+}
+
+bool dw_cache_hold(struct dwarfs_image *image, struct cached *cached)
+{
+	bool held;
+
+	if (cached->extent || cached->passing)
+		return false;
+	pthread_mutex_lock(&image->cache->lock);
+	held = hold(image->cache, cached);
+	pthread_mutex_unlock(&image->cache->lock);
+	return held;
+}
+
+/* -- having it ready ----------------------------------------------------------------- */
+
+uint64_t dw_cache_extent_room(const struct cache *cache)
+{
+	return cache->budget / 2;
+}
+
+bool dw_cache_has(struct dwarfs_image *image, uint32_t block, struct range range)
+{
+	bool is_there = true;
+
+	while (is_there && range.size > 0) {
+		struct unit unit = unit_at(image, block, range.from);
+		struct range part = within(&unit, range);
+
+		is_there = dw_cache_has_come(unit.slot, part);
+		if (!is_there) {
+			pthread_mutex_lock(&image->cache->lock);
+			is_there = dw_cache_has_extents(unit.slot, part);
+			pthread_mutex_unlock(&image->cache->lock);
+		}
+		range.from += part.size;
+		range.size -= part.size;
+	}
+	return is_there;
+}
+
+/* Of some ranges of a unit, those that are not there. */
+static size_t missing(const struct unit *unit, const struct wants *wants,
+		      struct range *missing_out)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < wants->count; i++) {
+		struct range part = within(unit, wants->list[i]);
+
+		if (!dw_cache_has_extents(unit->slot, part))
+			missing_out[count++] = part;
+	}
+	return count;
+}
+
+/* The ranges, cut where parts begin. */
+static int split(struct dwarfs_image *image, uint32_t block, const struct wants *wants,
+		 struct range **list_out, size_t *count_out, dwarfs_error **err)
+{
+	auto_free struct range *list = NULL;
+	size_t count = 0, room = 0;
+
+	for (size_t i = 0; i < wants->count; i++) {
+		struct range range = wants->list[i];
+
+		while (range.size > 0) {
+			struct unit unit = unit_at(image, block, range.from);
+			uint64_t size = within(&unit, range).size;
+			int ret = dw_grow(&list, &room, count + 1, err);
+
+			if (ret < 0)
+				return ret;
+			list[count++] = (struct range){ range.from, size };
+			range.from += size;
+			range.size -= size;
+		}
+	}
+	*list_out = dw_steal(list);
+	*count_out = count;
+	return 0;
+}
+
+/* The lock is held on entry and exit. */
+static int harvest_unit(struct cache *cache, const struct unit *unit,
+			const struct wants *wants, struct range *room, dwarfs_error **err)
+{
+	struct wants left = { .list = room, .count = missing(unit, wants, room) };
+	int ret = 0;
+
+	/* Twice: what another one was at need not have been what is wanted here. */
+	for (int i = 0; i < 2 && ret == 0 && left.count > 0; i++) {
+		ret = dw_cache_decode_parts(cache, unit, &left, err);
+		left.count = missing(unit, wants, room);
+	}
+	return ret;
+}
+
+int dw_cache_harvest(struct dwarfs_image *image, uint32_t block,
+		     const struct wants *wants, dwarfs_error **err)
+{
+	struct cache *cache = image->cache;
+	auto_free struct range *list = NULL, *room = NULL;
+	struct range first;
+	size_t count;
+	int ret;
+
+	if (wants->count == 0)
+		return 0;
+	if ((ret = dw_cache_unit(image, block, wants->list[0].from, &first, err)) < 0 ||
+	    (ret = split(image, block, wants, &list, &count, err)) < 0)
+		return ret;
+	if (!(room = dw_calloc(count, sizeof(*room))))
+		return dw_fail_nomem(err);
+	pthread_mutex_lock(&cache->lock);
+	for (size_t i = 0, end = 0; i < count && ret == 0; i = end) {
+		struct unit unit = unit_at(image, block, list[i].from);
+		struct wants own = { .list = list + i };
+
+		while (end < count &&
+		       unit_at(image, block, list[end].from).slot == unit.slot)
+			end++;
+		own.count = end - i;
+		ret = harvest_unit(cache, &unit, &own, room, err);
+	}
+	pthread_mutex_unlock(&cache->lock);
+	return ret;
+}
+
+/* -- memory that is given back ------------------------------------------------------- */
+
+static void forget_slot(struct cache *cache, struct slot *slot)
+{
+	if (atomic_load(&slot->state) & IS_RESIDENT)
+		dw_cache_free_resident(cache, slot->resident);
+	while (slot->extents)
+		dw_cache_drop_extent(cache, slot->extents);
+}
+
+void dw_cache_forget(struct dwarfs_image *image)
+{
+	struct cache *cache = image->cache;
+
+	pthread_mutex_lock(&cache->lock);
+	/* Nobody reads from it any more. */
+	for (uint32_t i = 0; i < image->block_count; i++) {
+		struct parts *parts = atomic_load(&image->slots[i].parts);
+
+		forget_slot(cache, &image->slots[i]);
+		for (size_t j = 0; parts && j < parts->count; j++)
+			forget_slot(cache, &parts->slots[j]);
+		if (parts) {
+			free(atomic_load(&parts->proof));
+			free(parts->slots);
+			free(parts->list);
+			free(parts);
+		}
+	}
+	pthread_cond_broadcast(&cache->changed);
+	pthread_mutex_unlock(&cache->lock);
+}
+
+static void trim_queue(struct cache *cache, struct queue *queue, uint64_t before_ms)
+{
+	struct resident *next;
+
+	for (struct resident *resident = queue->oldest; resident; resident = next) {
+		next = resident->newer;
+		if (atomic_load(&resident->last_ms) <= before_ms &&
+		    !resident->slot->work && dw_cache_detach(resident, 0))
+			dw_cache_free_resident(cache, resident);
+	}
+}
+
+void dw_cache_trim(struct cache *cache, uint64_t max_age_ms)
+{
+	uint64_t now = dw_cache_now_ms(),
+		 before = now > max_age_ms ? now - max_age_ms : 0;
+	struct extent *next;
+
+	pthread_mutex_lock(&cache->lock);
+	trim_queue(cache, &cache->probation, before);
+	trim_queue(cache, &cache->main, before);
+	for (struct extent *extent = cache->first_extent; extent; extent = next) {
+		next = extent->next;
+		if (extent->last_ms <= before)
+			dw_cache_drop_extent(cache, extent);
+	}
+	pthread_cond_broadcast(&cache->changed);
+	pthread_mutex_unlock(&cache->lock);
+}
+
+void dw_cache_count(struct cache *cache, struct cache_counts *counts_out)
+{
+	pthread_mutex_lock(&cache->lock);
+	*counts_out = (struct cache_counts){
+		.hits = atomic_load(&cache->hits),
+		.misses = cache->misses,
+		.evictions = cache->evictions,
+		.decoded_bytes = cache->decoded_bytes,
+		.budget = cache->budget,
+		.used = cache->used,
+		.most_used = cache->most_used,
+		.blocks = cache->probation.count + cache->main.count,
+		.extents = cache->extent_count,
+	};
+	pthread_mutex_unlock(&cache->lock);
+}
+
+/* -- <dwarfs/context.h> ------------------------------------------------------------- */
+
+uint64_t dwarfs_context_cache_count(const dwarfs_context *context, int what)
+{
+	struct cache *cache = dw_context_peek(context);
+	struct cache_counts counts = { .budget = dw_context_cache_bytes(context) };
+
+	if (cache)
+		dw_cache_count(cache, &counts);
+	switch (what) {
+	case DWARFS_CACHE_BUDGET:
+		return counts.budget;
+	case DWARFS_CACHE_USED:
+		return counts.used;
+	case DWARFS_CACHE_MOST_USED:
+		return counts.most_used;
+	case DWARFS_CACHE_BLOCKS:
+		return counts.blocks;
+	case DWARFS_CACHE_EXTENTS:
+		return counts.extents;
+	case DWARFS_CACHE_HITS:
+		return counts.hits;
+	case DWARFS_CACHE_MISSES:
+		return counts.misses;
+	case DWARFS_CACHE_EVICTIONS:
+		return counts.evictions;
+	case DWARFS_CACHE_DECODED_BYTES:
+		return counts.decoded_bytes;
+	default:
+		return 0;
+	}
+}
+
+int dwarfs_context_trim(dwarfs_context *context, uint64_t max_age_ms)
+{
+	struct cache *cache = dw_context_peek(context);
+
+	if (cache)
+		dw_cache_trim(cache, max_age_ms);
+	return 0;
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/cache/decode_step: how a unit of the cache is opened and decoded, step by step.
+ *
+ * Takes what a work says is wanted. Each step is charged before it is taken; where there
+ * is no room for it the work says so, and its caller decides.
+ */
+#include <string.h>
+
+#include "hash/hash.h"
+#include "os/pages.h"
+#include "read/cache/internal.h"
+
+#define STEP_BYTES    ((size_t)128 << 10) /* decoded before others are told */
+#define FIRST_BYTES   ((size_t)16 << 10)  /* at least, of a unit that is begun */
+#define BEYOND_BYTES  ((size_t)128 << 10) /* that a step may give more, at most */
+#define RESERVE_BYTES ((size_t)1 << 20)	  /* at a time */
+
+static uint32_t section_of(const struct unit *unit)
+{
+	return unit->image->blocks[unit->block];
+}
+
+/* Also where the unit is a part: the hash is one of the whole block. */
+static struct slot *slot_of_block(const struct unit *unit)
+{
+	return &unit->image->slots[unit->block];
+}
+
+static int explain(const struct unit *unit, int ret, dwarfs_error **err)
+{
+	return dw_explain(err, ret, "section %" PRIu32 " (BLOCK)", section_of(unit));
+}
+
+/* -- what is stored ------------------------------------------------------------------ */
+
+/* What is stored of a part, with what fills it up. */
+static struct range stored_range(const struct codec_part *part)
+{
+	return (struct range){ part->stored_from,
+			       (part->stored_size + 3) & ~UINT64_C(3) };
+}
+
+/* The hash of a block was found to match: note what its parts are to be like. Others may
+ * do the same. */
+static int prove(const struct unit *unit, struct parts *parts,
+		 const struct stored *stored, dwarfs_error **err)
+{
+	struct span payload = dw_stored_payload(stored);
+	auto_free struct proof *proof = NULL;
+	struct proof *none = NULL;
+
+	if (stored->is_proved || payload.size < HEAD_BYTES || atomic_load(&parts->proof))
+		return 0;
+	proof = dw_calloc(1, sizeof(*proof) + parts->count * sizeof(proof->xxh3[0]));
+	if (!proof)
+		return dw_fail_nomem(err);
+	proof->header = stored->header;
+	memcpy(proof->head, payload.data, HEAD_BYTES);
+	for (size_t i = 0; i < parts->count && dw_verifies_blocks(unit->image); i++) {
+		struct range range = stored_range(&parts->list[i]);
+		uint64_t rest;
+
+		/* It is not that in which the parts were found. */
+		if (range.from > payload.size)
+			return dw_fail(err, DWARFS_ERR_CORRUPT, "its size has changed");
+		rest = payload.size - range.from;
+		proof->xxh3[i] = dw_xxh3_64(payload.data + range.from,
+					    range.size < rest ? range.size : rest);
+	}
+	if (atomic_compare_exchange_strong(&parts->proof, &none, proof))
+		proof = NULL;
+	return 0;
+}
+
+static struct proof *proof_of(const struct unit *unit)
+{
+	struct parts *parts = atomic_load(&slot_of_block(unit)->parts);
+
+	return unit->part ? atomic_load(&parts->proof) : NULL;
+}
+
+/* Look at the hash of a unit, or of its block. Without the lock. */
+static int verify(const struct unit *unit, struct resident *resident, dwarfs_error **err)
+{
+	const struct stored *stored = &resident->stored;
+	struct parts *parts = atomic_load(&slot_of_block(unit)->parts);
+	const struct proof *proof;
+	int ret;
+
+	if (resident->is_taken_out) {
+		proof = atomic_load(&parts->proof);
+		return dw_verifies_blocks(unit->image)
+			       ? dw_verify_part(unit->image, section_of(unit), stored,
+						proof->xxh3[unit->part - parts->list],
+						err)
+			       : 0;
+	}
+	ret = dw_verify_block(unit->image, section_of(unit), stored, err);
+	return ret == 0 && parts ? prove(unit, parts, stored, err) : ret;
+}
+
+/* -- opening a unit ------------------------------------------------------------------ */
+
+/* How many rounds it stays, by what it costs to decode. */
+static uint8_t worth_of(uint32_t codec)
+{
+	switch (codec) {
+	case CODEC_LZMA:
+		return 2;
+	case CODEC_BROTLI:
+	case CODEC_FLAC:
+	case CODEC_RICEPP:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* The parts of a block, when it has some. */
+static int divide(uint32_t codec, struct span payload, uint64_t size,
+		  struct parts **parts_out, dwarfs_error **err)
+{
+	auto_free struct codec_part *list = NULL;
+	auto_free struct parts *parts = NULL;
+	size_t count;
+	int ret = dw_codec_parts(codec, payload, &list, &count, err);
+
+	if (ret < 0 || count < 2 || list[count - 1].from + list[count - 1].size != size)
+		return ret;
+	if (!(parts = dw_calloc(1, sizeof(*parts))) ||
+	    !(parts->slots = dw_calloc(count, sizeof(*parts->slots))))
+		return dw_fail_nomem(err);
+	parts->count = count;
+	parts->list = dw_steal(list);
+	*parts_out = dw_steal(parts);
+	return 0;
+}
+
+static int new_pages(struct resident *resident, dwarfs_error **err)
+{
+	resident->page_bytes = resident->size ? (size_t)resident->size : 1;
+	resident->pages = dw_pages_new(resident->page_bytes);
+	resident->bytes = resident->pages;
+	return resident->pages ? 0 : dw_fail_nomem(err);
+}
+
+/* Without the lock. */
+static int start_part(const struct unit *unit, struct resident *resident,
+		      dwarfs_error **err)
+{
+	uint32_t codec = resident->stored.header.compression;
+	int ret;
+
+	resident->size = unit->part->size;
+	if (!dw_codec_may_have_parts(codec))
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "its compression has changed");
+	if ((ret = new_pages(resident, err)) < 0)
+		return ret;
+	return dw_decoder_new_part(codec, dw_stored_payload(&resident->stored),
+				   unit->part, resident->pages, &resident->decoder, err);
+}
+
+/* Without the lock. */
+static int start_decoding(const struct unit *unit, struct resident *resident,
+			  struct parts **parts_out, dwarfs_error **err)
+{
+	struct stored *stored = &resident->stored;
+	struct span payload = dw_stored_payload(stored);
+	uint32_t codec = stored->header.compression;
+	uint64_t most = unit->image->view->block_size;
+	int ret = 0;
+
+	if (unit->part)
+		return start_part(unit, resident, err);
+	ret = dw_codec_unpacked_size(codec, payload, &resident->size, err);
+	if (ret == 0 && resident->size > most)
+		ret = dw_fail(err, DWARFS_ERR_CORRUPT,
+			      "it announces %" PRIu64 " bytes where at most %" PRIu64
+			      " are possible",
+			      resident->size, most);
+	if (ret == 0 && codec == CODEC_NONE) {
+		resident->bytes = payload.data;
+		return 0;
+	}
+	if (ret == 0 && !unit->slot->is_whole)
+		ret = divide(codec, payload, resident->size, parts_out, err);
+	if (ret == 0 && *parts_out && !resident->is_trusted)
+		ret = prove(unit, *parts_out, stored, err);
+	if (ret < 0 || *parts_out)
+		return ret;
+	if ((ret = new_pages(resident, err)) < 0)
+		return ret;
+	return dw_decoder_new(codec, payload, resident->pages, (size_t)resident->size,
+			      &resident->decoder, err);
+}
+
+/* What a resident takes while it is decoded so far. */
+uint64_t dw_cache_bytes_until(const struct resident *resident, uint64_t ready)
+{
+	uint64_t bytes = resident->pages ? ready : 0;
+
+	if (resident->decoder)
+		bytes += dw_decoder_memory(resident->decoder, (size_t)ready);
+	if (resident->stored.bytes)
+		bytes += resident->stored.taken.size;
+	return bytes;
+}
+
+/* And afterwards: when all is there, what only the decoder needs can go. */
+static uint64_t bytes_after(const struct resident *resident, uint64_t ready)
+{
+	if (resident->pages && ready >= resident->size)
+		return resident->size;
+	return dw_cache_bytes_until(resident, ready);
+}
+
+/* Charge for it before it is taken; false: there is no room. */
+static bool claim(struct cache *cache, struct work *work, struct resident *resident,
+		  uint64_t bytes)
+{
+	if (bytes > resident->charged) {
+		if (!dw_cache_reserve(cache, work, resident->charged,
+				      bytes - resident->charged))
+			return false;
+		dw_cache_charge(cache, resident, bytes);
+	}
+	return true;
+}
+
+/* Whether the hash may be looked at when all is decoded, and not before. */
+static bool may_verify_late(const struct unit *unit, const struct resident *resident)
+{
+	return unit->image->is_lazy && !slot_of_block(unit)->is_damaged &&
+	       resident->stored.header.compression != CODEC_NONE;
+}
+
+/* Without the lock. */
+static int load(const struct unit *unit, struct resident *resident, dwarfs_error **err)
+{
+	DW_LATENCY_SPAN(unit->image->latency, DWARFS_LATENCY_LOAD);
+	const struct proof *proof = proof_of(unit);
+	uint32_t section = section_of(unit);
+	int ret;
+
+	resident->is_taken_out = proof != NULL;
+	if (proof)
+		ret = dw_stored_read_part(unit->image, section, &proof->header,
+					  (struct span){ proof->head, HEAD_BYTES },
+					  stored_range(unit->part), &resident->stored,
+					  err);
+	else
+		ret = dw_stored_read(unit->image, section, &resident->stored, err);
+	resident->is_trusted = ret == 0 && !proof && may_verify_late(unit, resident);
+	if (ret == 0 && !resident->is_trusted)
+		ret = verify(unit, resident, err);
+	return ret;
+}
+
+/* How much of what is stored will be read. Without the lock. */
+static int measure_stored(const struct unit *unit, uint64_t *bytes_out,
+			  dwarfs_error **err)
+{
+	struct section_header header;
+	int ret;
+
+	if (proof_of(unit)) {
+		*bytes_out = stored_range(unit->part).size;
+		return 0;
+	}
+	ret = dw_locate_header(unit->image, section_of(unit), &header, err);
+	if (ret == 0)
+		*bytes_out = header.length;
+	return ret;
+}
+
+/* Read what is stored of a unit and get ready to decode it; an outcome. The lock is held
+ * but for the time that takes. */
+static int open_unit(struct cache *cache, const struct unit *unit, struct work *work,
+		     struct resident *resident, dwarfs_error **err)
+{
+	uint64_t most = 2 * unit->image->view->block_size + 65536, stored = 0;
+	struct parts *parts = NULL;
+	int ret;
+
+	pthread_mutex_unlock(&cache->lock);
+	ret = measure_stored(unit, &stored, err);
+	pthread_mutex_lock(&cache->lock);
+	if (ret < 0)
+		return ret;
+	if (stored <= most && !claim(cache, work, resident, stored))
+		return NO_ROOM;
+	pthread_mutex_unlock(&cache->lock);
+	if ((ret = load(unit, resident, err)) == 0 &&
+	    (ret = start_decoding(unit, resident, &parts, err)) < 0)
+		explain(unit, ret, err);
+	pthread_mutex_lock(&cache->lock);
+	if (ret < 0)
+		return ret;
+	if (parts) {
+		atomic_store(&unit->slot->parts, parts);
+		return DIVIDED;
+	}
+	/* The decoder is there from now on, whether it gets to do anything or not. */
+	if (resident->decoder &&
+	    !claim(cache, work, resident, dw_cache_bytes_until(resident, 0)))
+		return NO_ROOM;
+	unit->slot->is_whole = true;
+	resident->worth = worth_of(resident->stored.header.compression);
+	if (!resident->decoder)
+		atomic_store(&resident->ready, (size_t)resident->size);
+	return DONE;
+}
+
+/* -- decoding ------------------------------------------------------------------------ */
+
+/* Nothing of a slot is read any more, unless it was found to be good. */
+static void distrust_slot(struct cache *cache, struct slot *slot)
+{
+	if (atomic_load(&slot->state) & IS_RESIDENT && slot->resident->is_trusted &&
+	    slot->resident->decoder)
+		atomic_store(&slot->resident->ready, 0);
+	while (slot->extents)
+		dw_cache_drop_extent(cache, slot->extents);
+}
+
+/* The hash does not match, or else something is wrong with a unit: the next ones look at
+ * the hash first, and so does who goes on with what is there. */
+static void distrust(struct cache *cache, const struct unit *unit)
+{
+	struct slot *slot = slot_of_block(unit);
+	const struct parts *parts = atomic_load(&slot->parts);
+
+	slot->is_damaged = true;
+	distrust_slot(cache, slot);
+	for (size_t i = 0; parts && i < parts->count; i++)
+		distrust_slot(cache, &parts->slots[i]);
+}
+
+/*
+ * Where a step ends. Who needs little of a large unit does not wait for much more: what
+ * is decoded beyond it is no more than there was before, so that somebody who goes on
+ * through the unit soon goes in full steps.
+ */
+static size_t end_of_step(const struct resident *resident, size_t ready, uint64_t upto)
+{
+	size_t more = ready < FIRST_BYTES ? FIRST_BYTES : ready;
+	uint64_t end = ready + (uint64_t)more;
+
+	if (end < upto || resident->size <= STEP_BYTES)
+		end = resident->size <= STEP_BYTES ? resident->size : upto;
+	if (end > (uint64_t)ready + STEP_BYTES)
+		end = (uint64_t)ready + STEP_BYTES;
+	return (size_t)(end < resident->size ? end : resident->size);
+}
+
+/* Decode a little more; an outcome. The lock is held but for the time that takes. */
+static int decode_step(struct cache *cache, const struct unit *unit, struct work *work,
+		       struct resident *resident, uint64_t upto, dwarfs_error **err)
+{
+	size_t ready = atomic_load(&resident->ready), done;
+	size_t target = end_of_step(resident, ready, upto);
+	/* Some codecs go on to the end of a block of their own. */
+	uint64_t least = target + (uint64_t)BEYOND_BYTES < resident->size
+				 ? target + (uint64_t)BEYOND_BYTES
+				 : resident->size;
+	uint64_t ahead = ready + RESERVE_BYTES;
+	bool was_damaged = resident->is_trusted && slot_of_block(unit)->is_damaged;
+	int ret = 0;
+
+	if (ahead > upto)
+		ahead = upto;
+	if (ahead < least)
+		ahead = least;
+	/* Step by step when there is no room for more at once. */
+	if (cache->used + dw_cache_bytes_until(resident, ahead) - resident->charged >
+	    cache->budget)
+		ahead = least;
+	if (!claim(cache, work, resident, dw_cache_bytes_until(resident, ahead)))
+		return NO_ROOM;
+	pthread_mutex_unlock(&cache->lock);
+	dw_pages_prepare(resident->pages + ready, target - ready);
+	if (!was_damaged)
+		ret = dw_decoder_run(resident->decoder, target, err);
+	done = dw_decoder_done(resident->decoder);
+	if (ret == 0 && resident->is_trusted && (was_damaged || done == resident->size))
+		ret = verify(unit, resident, err);
+	if (ret == 0 && was_damaged)
+		ret = dw_decoder_run(resident->decoder, target, err);
+	pthread_mutex_lock(&cache->lock);
+	if (ret < 0 && ret != DWARFS_ERR_NOMEM && resident->is_trusted) {
+		/* While somebody still reads from it nobody else shall, and who goes on
+		 * with it fails the same way. */
+		distrust(cache, unit);
+		atomic_store(&resident->ready, 0);
+	}
+	if (ret < 0)
+		return explain(unit, ret, err);
+	/* Another part was found to be wrong meanwhile: the next step says more. */
+	if (resident->is_trusted && !was_damaged && slot_of_block(unit)->is_damaged)
+		return DONE;
+	cache->decoded_bytes += done - ready;
+	cache->clock += done - ready;
+	atomic_store(&resident->ready, done);
+	return DONE;
+}
+
+/* All is there, or nobody will go on: what only the decoder needed can go. */
+void dw_cache_settle(struct cache *cache, struct resident *resident)
+{
+	uint64_t ready = atomic_load(&resident->ready);
+
+	if (resident->decoder && ready == resident->size) {
+		dw_decoder_free(dw_steal(resident->decoder));
+		dw_stored_free(&resident->stored);
+	}
+	resident->most = dw_cache_bytes_until(resident, resident->size);
+	dw_cache_charge(cache, resident, bytes_after(resident, ready));
+}
+
+/* How far to go: for what is wanted in any case, and for all else when the unit is lost
+ * afterwards. */
+static uint64_t target_of(const struct cache *cache, const struct work *work,
+			  const struct resident *resident)
+{
+	uint64_t end = work->end;
+	if (work->upto > end && (work->comes_back || bytes_after(resident, end) >
+							     dw_cache_limit(cache, work)))
+		end = work->upto;
+	/* Little is left, and nothing but the budget speaks against it. */
+	if (cache->finish_percent < 100 &&
+	    resident->size <= dw_cache_limit(cache, work) &&
+	    end > resident->size / 100 * cache->finish_percent)
+		end = resident->size;
+	return end < resident->size ? end : resident->size;
+}
+
+/* What the unit will take. Before the first step its decoder can only guess, and no more
+ * than that step counts. */
+static void foresee(struct work *work, struct resident *resident, uint64_t target)
+{
+	bool begins = resident->decoder && atomic_load(&resident->ready) == 0;
+
+	if (begins && target > STEP_BYTES)
+		target = STEP_BYTES;
+	work->need = dw_cache_bytes_until(resident, target);
+	resident->most = dw_cache_bytes_until(resident, resident->size);
+	work->whole = begins ? work->need : resident->most;
+}
+
+/* The unit goes on to what is wanted; an outcome. The lock is held on entry and exit. */
+int dw_cache_go_on(struct cache *cache, const struct unit *unit, struct work *work,
+		   struct resident **resident, dwarfs_error **err)
+{
+	uint64_t target;
+	int ret = DONE;
+
+	if (!*resident) {
+		*resident = dw_calloc(1, sizeof(**resident));
+		if (!*resident)
+			return dw_fail_nomem(err);
+		(*resident)->slot = unit->slot;
+		ret = open_unit(cache, unit, work, *resident, err);
+		if (ret != DONE) {
+			dw_cache_free_resident(cache, dw_steal(*resident));
+			return ret;
+		}
+		dw_cache_attach(cache, *resident);
+		work->made = true;
+	}
+	foresee(work, *resident, 0);
+	while (ret == DONE && (target = target_of(cache, work, *resident)) >
+				      atomic_load(&(*resident)->ready)) {
+		foresee(work, *resident, target);
+		ret = decode_step(cache, unit, work, *resident, target, err);
+		foresee(work, *resident, target);
+		if (work->waiters > 0)
+			pthread_cond_broadcast(&work->moved);
+	}
+	return ret;
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/cache/eviction: what the cache keeps, within one budget in bytes that counts what is
+ * decoded, the state of decoders and the stored bytes that they still need.
+ *
+ * What leaves first is chosen as in S3-FIFO (Yang et al., SOSP 2023): what was read once,
+ * in one go, leaves before what was read again; units whose codec is slow stay for
+ * longer. Extents (extents.c) stay in the order that is described there.
+ */
+#include "os/pages.h"
+#include "pool/threads.h"
+#include "read/cache/internal.h"
+
+#define PROBATION_SHARE 10		  /* of the budget: one part in */
+#define EXTENT_SHARE	2		  /* of the budget, for all extents */
+#define OVERSIZE_SHARE	8		  /* what they leave, when units cannot stay */
+#define RECENT_BUDGETS	32		  /* taken in since one could not */
+#define MISSED_BUDGETS	8		  /* taken in since a unit left */
+#define FRESH_BUDGETS	8		  /* taken in since extents were made */
+#define GLANCE_NS	(2 * 1000 * 1000) /* between looks at who only reads */
+
+/* -- residents ----------------------------------------------------------------------- */
+
+bool dw_cache_detach(struct resident *resident, unsigned own_pins)
+{
+	unsigned state = IS_RESIDENT | own_pins * PIN;
+
+	return atomic_compare_exchange_strong(&resident->slot->state, &state, 0);
+}
+
+void dw_cache_charge(struct cache *cache, struct resident *resident, uint64_t bytes)
+{
+	cache->used += bytes - resident->charged;
+	if (resident->queue)
+		resident->queue->bytes += bytes - resident->charged;
+	dw_cache_note_use(cache);
+	resident->charged = bytes;
+}
+
+static void enqueue(struct queue *queue, struct resident *resident)
+{
+	resident->queue = queue;
+	resident->newer = NULL;
+	resident->older = queue->newest;
+	if (queue->newest)
+		queue->newest->newer = resident;
+	else
+		queue->oldest = resident;
+	queue->newest = resident;
+	queue->bytes += resident->charged;
+	queue->count++;
+}
+
+void dw_cache_dequeue(struct resident *resident)
+{
+	struct queue *queue = resident->queue;
+
+	if (!queue)
+		return;
+	if (resident->older)
+		resident->older->newer = resident->newer;
+	else
+		queue->oldest = resident->newer;
+	if (resident->newer)
+		resident->newer->older = resident->older;
+	else
+		queue->newest = resident->older;
+	queue->bytes -= resident->charged;
+	queue->count--;
+	resident->queue = NULL;
+}
+
+bool dw_cache_is_missed(const struct cache *cache, const struct slot *slot)
+{
+	return slot->left_at &&
+	       cache->clock - slot->left_at < MISSED_BUDGETS * cache->budget;
+}
+
+bool dw_cache_comes_back(const struct cache *cache, const struct slot *slot)
+{
+	return slot->left_at && cache->clock - slot->left_at < cache->budget;
+}
+
+void dw_cache_attach(struct cache *cache, struct resident *resident)
+{
+	struct slot *slot = resident->slot;
+	bool comes_back = dw_cache_comes_back(cache, slot);
+
+	atomic_store(&cache->touched, slot);
+	atomic_store(&resident->last_ms, dw_cache_now_ms());
+	slot->resident = resident;
+	enqueue(comes_back ? &cache->main : &cache->probation, resident);
+	atomic_fetch_add(&slot->state, PIN | IS_RESIDENT);
+}
+
+void dw_cache_free_resident(struct cache *cache, struct resident *resident)
+{
+	dw_cache_charge(cache, resident, 0);
+	dw_cache_dequeue(resident);
+	dw_decoder_free(resident->decoder);
+	dw_stored_free(&resident->stored);
+	dw_pages_free(resident->pages, resident->page_bytes);
+	free(resident);
+}
+
+/* -- what extents may take ----------------------------------------------------------- */
+
+uint64_t dw_cache_room_for_extents(const struct cache *cache)
+{
+	uint64_t least = cache->budget / EXTENT_SHARE;
+	uint64_t most = cache->budget - cache->budget / OVERSIZE_SHARE;
+
+	/* When units cannot stay, extents are what the cache is for, besides what is
+	 * read again and again. */
+	if (!cache->passed_at ||
+	    cache->clock - cache->passed_at > RECENT_BUDGETS * cache->budget)
+		return least;
+	return most > least + cache->main.bytes ? most - cache->main.bytes : least;
+}
+
+uint64_t dw_cache_room_beside(const struct cache *cache)
+{
+	uint64_t budget = cache->budget, work = cache->largest_work;
+	uint64_t room = dw_cache_room_for_extents(cache);
+
+	if (work < budget && room > budget - work)
+		room = budget - work > budget / 8 ? budget - work : budget / 8;
+	return room;
+}
+
+/* Of the extents, so much stays while others need memory: somebody is about to read it.
+ */
+static uint64_t protected_bytes(const struct cache *cache)
+{
+	uint64_t most = cache->budget / EXTENT_SHARE;
+
+	if (cache->clock - cache->kept_at > FRESH_BUDGETS * cache->budget)
+		return 0;
+	return cache->unread_bytes < most ? cache->unread_bytes : most;
+}
+
+uint64_t dw_cache_limit(const struct cache *cache, const struct work *work)
+{
+	return work->whole > cache->budget ? cache->budget - protected_bytes(cache)
+					   : cache->budget;
+}
+
+/* -- what leaves --------------------------------------------------------------------- */
+
+static bool is_being_worked_at(const struct resident *resident)
+{
+	return resident->slot->work && !resident->slot->work->idle;
+}
+
+/* One that may leave now; unless forced, those that were read again get their rounds. */
+static struct resident *victim_of(struct cache *cache, struct queue *queue, bool forced)
+{
+	uint32_t rounds = forced ? queue->count : queue->count * (MAX_USES + 1);
+
+	for (uint32_t i = 0; i < rounds && queue->oldest; i++) {
+		struct resident *resident = queue->oldest;
+		unsigned uses = atomic_load(&resident->uses);
+
+		dw_cache_dequeue(resident);
+		if (!forced && uses > 0) {
+			uses = queue == &cache->probation ? 0 : uses - 1;
+			atomic_store(&resident->uses, (unsigned char)uses);
+			enqueue(&cache->main, resident);
+			continue;
+		}
+		if (!forced && resident->worth > 0) {
+			resident->worth--;
+			enqueue(queue, resident);
+			continue;
+		}
+		if (!is_being_worked_at(resident) && dw_cache_detach(resident, 0))
+			return resident;
+		enqueue(queue, resident);
+	}
+	return NULL;
+}
+
+static struct resident *pick_victim(struct cache *cache)
+{
+	struct queue *first = &cache->main, *second = &cache->probation;
+	struct resident *victim = NULL;
+
+	if (cache->probation.bytes > cache->budget / PROBATION_SHARE ||
+	    !cache->main.oldest) {
+		first = &cache->probation;
+		second = &cache->main;
+	}
+	for (int forced = 0; forced <= 1 && !victim; forced++) {
+		victim = victim_of(cache, first, forced);
+		if (!victim)
+			victim = victim_of(cache, second, forced);
+	}
+	return victim;
+}
+
+/* What of one that leaves may stay, beside the next one. */
+static uint64_t room_to_leave(const struct cache *cache, const struct resident *victim,
+			      uint64_t limit)
+{
+	uint64_t others = cache->used - victim->charged;
+	uint64_t most = dw_cache_room_beside(cache) >> cache->narrow;
+	uint64_t rest = limit > others ? limit - others : 0;
+
+	return rest < most ? rest : most;
+}
+
+/* A unit that leaves. One that did so before will be asked for again: of what it has,
+ * what stands behind its readers stays, as far as it is not in the way of the next one.
+ */
+static void evict(struct cache *cache, struct resident *victim, uint64_t limit)
+{
+	uint64_t most = room_to_leave(cache, victim, limit);
+
+	victim->slot->left_at = cache->clock;
+	cache->evictions++;
+	if (!victim->comes_back || !victim->pages) {
+		dw_cache_free_resident(cache, victim);
+		return;
+	}
+	dw_decoder_free(dw_steal(victim->decoder));
+	dw_stored_free(&victim->stored);
+	dw_cache_charge(cache, victim, 0);
+	dw_cache_leave_behind(cache, victim, most);
+	dw_cache_free_resident(cache, victim);
+}
+
+/* Extents leave when they are too many, and else only when nothing else can. */
+static bool evict_one(struct cache *cache, uint64_t limit, uint64_t protected)
+{
+	struct resident *victim;
+
+	if (cache->first_extent &&
+	    cache->extent_bytes > dw_cache_room_for_extents(cache)) {
+		dw_cache_drop_extent(cache, cache->first_extent);
+		return true;
+	}
+	victim = pick_victim(cache);
+	if (victim) {
+		evict(cache, victim, limit);
+		return true;
+	}
+	if (cache->extent_bytes <= protected)
+		return false;
+	dw_cache_drop_extent(cache, cache->first_extent);
+	return true;
+}
+
+void dw_cache_evict_to(struct cache *cache, uint64_t limit)
+{
+	while (cache->used > limit && evict_one(cache, limit, protected_bytes(cache)))
+		;
+}
+
+/* -- room for more ------------------------------------------------------------------- */
+
+/* Whether somebody has pins in this queue who will be done with them in a moment, or is
+ * by now. */
+static bool has_readers(const struct queue *queue)
+{
+	for (const struct resident *resident = queue->oldest; resident;
+	     resident = resident->newer) {
+		unsigned pins = atomic_load(&resident->slot->state) / PIN;
+
+		if (!is_being_worked_at(resident) &&
+		    (pins == 0 || pins != resident->lent))
+			return true;
+	}
+	return false;
+}
+
+/* Something will be given back without anybody's work. */
+static bool will_be_given_back(const struct cache *cache)
+{
+	return cache->loose > 0 || has_readers(&cache->probation) ||
+	       has_readers(&cache->main);
+}
+
+void dw_cache_wait_a_little(struct cache *cache)
+{
+	struct timespec until = dw_time_from_now(GLANCE_NS);
+
+	dw_condition_wait(&cache->changed, &cache->lock, &until);
+}
+
+static bool find_room(struct cache *cache, struct work *work, uint64_t own,
+		      uint64_t bytes)
+{
+	for (;;) {
+		uint64_t most = dw_cache_limit(cache, work);
+		bool fits = own + bytes <= most && work->need <= most;
+		uint64_t limit = fits ? cache->budget - bytes : cache->budget + own;
+		bool is_last = work->alone || cache->running == 1;
+
+		dw_cache_evict_to(cache, limit);
+		if (cache->used <= limit && (fits || is_last)) {
+			if (!fits)
+				work->alone = cache->alone = true;
+			return true;
+		}
+		if (is_last) {
+			work->alone = cache->alone = true;
+			if (!will_be_given_back(cache)) {
+				while (cache->used > limit && evict_one(cache, limit, 0))
+					;
+				/* What is lent for long is all that can be in the way. */
+				return true;
+			}
+			dw_cache_wait_a_little(cache);
+			continue;
+		}
+		if (cache->waiting + 1 >= cache->running)
+			return false;
+		cache->waiting++;
+		dw_cache_wait_a_little(cache);
+		cache->waiting--;
+	}
+}
+
+bool dw_cache_reserve(struct cache *cache, struct work *work, uint64_t own,
+		      uint64_t bytes)
+{
+	uint64_t most = dw_cache_limit(cache, work);
+	bool found;
+
+	if (own + bytes <= most && work->need <= most) {
+		dw_cache_evict_to(cache, cache->budget - bytes);
+		if (cache->used <= cache->budget - bytes)
+			return true;
+	}
+	atomic_fetch_add(&cache->thirsty, 1);
+	found = find_room(cache, work, own, bytes);
+	atomic_fetch_sub(&cache->thirsty, 1);
+	return found;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/check/check: check an image, to the end, whatever is found.
+ *
+ * The rules of the tables come from read/check/rules; here the sections are read, hashed and
+ * unpacked, several at once on the pool, and the findings reported in the order of the
+ * sections.
+ */
+#include <dwarfs/metadata.h>
+
+#include "base/progress.h"
+#include "format/side.h"
+#include "pool/pool.h"
+#include "read/image.h"
+
+struct check {
+	const dwarfs_image *image;
+	int level;
+	dwarfs_finding_fn finding;
+	void *user;
+	dwarfs_error **err;
+	struct dwarfs_progress progress;
+	uint64_t errors;
+	int first_code;
+	uint32_t *block_of_section; /* UINT32_MAX for what is no block */
+	uint64_t *needed;	    /* by block: how far chunks reach into it */
+};
+
+/* One section under way. */
+struct job {
+	uint32_t section;
+	uint64_t stored_bytes;
+	dwarfs_error *error; /* what is wrong with it, or NULL */
+	int code;
+	const char *warning; /* or what is odd */
+};
+
+static void report(struct check *check, int severity, int64_t section, int code,
+		   const char *message)
+{
+	if (check->finding)
+		check->finding(severity, code, section, message, check->user);
+	if (severity != DWARFS_FINDING_ERROR)
+		return;
+	check->errors++;
+	if (check->first_code == 0)
+		check->first_code = dw_fail(check->err, code, "%s", message);
+}
+
+static void report_rule(void *user, int severity, const char *message)
+{
+	struct check *check = user;
+
+	report(check, severity, check->image->metadata,
+	       severity == DWARFS_FINDING_ERROR ? DWARFS_ERR_CORRUPT : 0, message);
+}
+
+/* How far the chunks reach into each block; the rules were checked before. */
+static void measure_blocks(struct check *check)
+{
+	const struct view *view = check->image->view;
+
+	for (uint64_t i = 0; i < view->chunks.count; i++) {
+		struct chunk chunk;
+
+		if (dw_view_chunk(view, i, &chunk, NULL) < 0 || chunk.is_hole ||
+		    chunk.block >= check->image->block_count)
+			continue;
+		if (chunk.offset + chunk.bytes > check->needed[chunk.block])
+			check->needed[chunk.block] = chunk.offset + chunk.bytes;
+	}
+}
+
+/* -- one section, on any thread ------------------------------------------------------ */
+
+static int check_block_size(const struct check *check, uint32_t block, uint64_t size,
+			    dwarfs_error **err)
+{
+	uint64_t limit = check->image->view->block_size;
+
+	if (size > limit)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "block %" PRIu32 " has %" PRIu64 " bytes where %" PRIu64
+			       " are the limit",
+			       block, size, limit);
+	if (size < check->needed[block])
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "block %" PRIu32 " has %" PRIu64
+			       " bytes, and files need %" PRIu64,
+			       block, size, check->needed[block]);
+	return 0;
+}
+
+static int check_block(const struct check *check, uint32_t section,
+		       const struct stored *stored, dwarfs_error **err)
+{
+	uint32_t block = check->block_of_section[section];
+	auto_free uint8_t *data = NULL;
+	uint64_t size;
+	int ret;
+
+	ret = dw_codec_unpacked_size(stored->header.compression,
+				     dw_stored_payload(stored), &size, err);
+	if (ret < 0 || (ret = check_block_size(check, block, size, err)) < 0)
+		return dw_explain(err, ret, "section %" PRIu32 " (BLOCK)", section);
+	if (check->level < DWARFS_CHECK_INTEGRITY)
+		return 0;
+	return dw_unpack_section(check->image, section, stored,
+				 check->image->view->block_size, 0, &data, &size, err);
+}
+
+static int check_header(const struct check *check, uint32_t section,
+			const struct section_header *header, dwarfs_error **err)
+{
+	const dwarfs_image *image = check->image;
+
+	if (dw_image_is_v1(image) || header->number == section)
+		return 0;
+	/* Sections that the index does not list stand in front of it, and have numbers.
+	 */
+	if (image->has_index && section + 1 == image->section_count &&
+	    header->number > section)
+		return 0;
+	return dw_fail(err, DWARFS_ERR_CORRUPT,
+		       "section %" PRIu32 " has the number %" PRIu32, section,
+		       header->number);
+}
+
+static int check_section(const struct check *check, struct job *job, dwarfs_error **err)
+{
+	const dwarfs_image *image = check->image;
+	auto_stored struct stored stored = { 0 };
+	int ret;
+
+	if (image->sections[job->section].type == DWARFS_SECTION_XATTRS &&
+	    (ret = dw_image_need_xattrs(image, err)) < 0)
+		return dw_explain(err, ret, "section %" PRIu32 " (XATTRS)", job->section);
+	if (check->level == DWARFS_CHECK_METADATA) {
+		struct section_header header;
+
+		if ((ret = dw_locate_header(image, job->section, &header, err)) < 0)
+			return ret;
+		return check_header(check, job->section, &header, err);
+	}
+	if ((ret = dw_stored_read(image, job->section, &stored, err)) < 0)
+		return ret;
+	job->stored_bytes = stored.header.length;
+	if ((ret = dw_verify_xxh3(image, job->section, &stored, err)) < 0)
+		return ret;
+	if (check->level >= DWARFS_CHECK_INTEGRITY &&
+	    (ret = dw_verify_sha(image, job->section, &stored, err)) < 0)
+		return ret;
+	if ((ret = check_header(check, job->section, &stored.header, err)) < 0)
+		return ret;
+	if (check->block_of_section[job->section] != UINT32_MAX)
+		return check_block(check, job->section, &stored, err);
+	if (image->sections[job->section].type == DWARFS_SECTION_HISTORY)
+		return dw_history_check(image, job->section, err);
+	return 0;
+}
+
+static int run(void *shared, void *worker, void *item, dwarfs_error **err)
+{
+	const struct check *check = shared;
+	struct job *job = item;
+
+	job->code = check_section(check, job, &job->error);
+	if (job->code == DWARFS_ERR_NOMEM)
+		return dw_fail_nomem(err);
+	return 0;
+}
+
+/* -- the results, in order ----------------------------------------------------------- */
+
+static bool is_known(uint32_t type)
+{
+	return dw_is_core_type(type) || dw_side_name(type);
+}
+
+static int done(void *shared, void *item, dwarfs_error **err)
+{
+	struct check *check = shared;
+	struct job *job = item;
+	uint32_t type = check->image->sections[job->section].type;
+
+	if (job->code < 0) {
+		report(check, DWARFS_FINDING_ERROR, job->section, job->code,
+		       dwarfs_error_message(job->error));
+	} else if (!is_known(type)) {
+		report(check, DWARFS_FINDING_WARNING, job->section, 0,
+		       "a section of unknown type is ignored");
+	}
+	check->progress.items_done++;
+	check->progress.bytes_done += job->stored_bytes;
+	return dw_progress_tick(&check->progress, err);
+}
+
+static void drop(void *shared, void *item)
+{
+	struct job *job = item;
+
+	dwarfs_error_free(job->error);
+	free(job);
+}
+
+static int check_sections(struct check *check, dwarfs_error **err)
+{
+	static const struct pool_ops ops = { .run = run, .done = done, .drop = drop };
+	uint32_t workers = dw_context_workers(check->image->context);
+	auto_pool struct pool *pool = NULL;
+	int ret;
+
+	if ((ret = dw_pool_new(&ops, check, workers, workers + 1, &pool, err)) < 0)
+		return ret;
+	for (uint32_t i = 0; i < check->image->section_count; i++) {
+		struct job *job = dw_calloc(1, sizeof(*job));
+
+		if (!job)
+			return dw_fail_nomem(err);
+		job->section = i;
+		if ((ret = dw_pool_submit(pool, job, err)) < 0)
+			return ret;
+	}
+	return dw_pool_finish(pool, err);
+}
+
+/* Schema and metadata were counted when the image was opened; the index must be one, and
+ * one that opening could use. */
+static void check_index(struct check *check)
+{
+	const dwarfs_image *image = check->image;
+	uint32_t indexes = 0;
+
+	for (uint32_t i = 0; i < image->section_count; i++)
+		indexes += image->sections[i].type == DWARFS_SECTION_INDEX;
+	if (indexes > 1)
+		report(check, DWARFS_FINDING_ERROR, -1, DWARFS_ERR_CORRUPT,
+		       "there is more than one section index");
+	if (indexes > 0 && !image->has_index && !image->salvage &&
+	    check->level > DWARFS_CHECK_METADATA)
+		report(check, DWARFS_FINDING_ERROR, -1, DWARFS_ERR_CORRUPT,
+		       "the section index is damaged and was not used");
+}
+
+/* The rules look at the tables; what else there is lies within the data at least. */
+static int check_values(struct check *check)
+{
+	auto_error dwarfs_error *error = NULL;
+	dwarfs_metadata *values = NULL;
+	int kind, ret = dwarfs_metadata_new(check->image, &values, &error);
+
+	while (ret >= 0 && (ret = dwarfs_metadata_next(values, &kind, &error)) > 0)
+		if (dwarfs_metadata_depth(values) == 1 &&
+		    dwarfs_metadata_field(values) <= MD_COMPACT_SYMLINKS)
+			dwarfs_metadata_skip(values);
+	dwarfs_metadata_free(values);
+	if (ret < 0 && ret != DWARFS_ERR_NOMEM)
+		report(check, DWARFS_FINDING_ERROR, check->image->metadata, ret,
+		       dwarfs_error_message(error));
+	return ret == DWARFS_ERR_NOMEM ? ret : 0;
+}
+
+/* Each of them was decoded by itself; together they have limits. */
+static int check_history(struct check *check)
+{
+	auto_error dwarfs_error *error = NULL;
+	dwarfs_history *history = NULL;
+	uint32_t count = 0;
+	int ret = 0;
+
+	for (uint32_t i = 0; i < check->image->section_count; i++)
+		count += check->image->sections[i].type == DWARFS_SECTION_HISTORY;
+	if (count > 1 && check->errors == 0 && check->level > DWARFS_CHECK_METADATA)
+		ret = dwarfs_history_new(check->image, &history, &error);
+	dwarfs_history_free(history);
+	if (ret < 0 && ret != DWARFS_ERR_NOMEM)
+		report(check, DWARFS_FINDING_ERROR, -1, ret, dwarfs_error_message(error));
+	return ret == DWARFS_ERR_NOMEM ? ret : 0;
+}
+
+int dwarfs_image_check(const dwarfs_image *image, int level, dwarfs_finding_fn finding,
+		       dwarfs_progress_fn progress, void *user, uint64_t *errors_out,
+		       dwarfs_error **err)
+{
+	auto_free uint32_t *block_of_section = NULL;
+	auto_free uint64_t *needed = NULL;
+	struct check check = {
+		.image = image,
+		.level = level,
+		.finding = finding,
+		.user = user,
+		.err = err,
+	};
+	int ret;
+
+	if (level < DWARFS_CHECK_METADATA || level > DWARFS_CHECK_INTEGRITY)
+		return dw_fail(err, DWARFS_ERR_RANGE, "check level %d does not exist",
+			       level);
+	block_of_section = dw_calloc(image->section_count, sizeof(*block_of_section));
+	needed = dw_calloc(image->block_count, sizeof(*needed));
+	if (!block_of_section || !needed)
+		return dw_fail_nomem(err);
+	memset(block_of_section, 0xff, image->section_count * sizeof(*block_of_section));
+	for (uint32_t i = 0; i < image->block_count; i++)
+		block_of_section[image->blocks[i]] = i;
+	check.block_of_section = block_of_section;
+	check.needed = needed;
+
+	dw_progress_start(&check.progress, progress, user, NULL);
+	check.progress.items_total = image->section_count;
+	check.progress.bytes_total = image->bytes;
+	if ((ret = dw_progress_enter(&check.progress, DWARFS_PHASE_CHECK, err)) < 0)
+		return ret;
+	ret = dw_view_check(image->view, image->block_count, report_rule, &check, NULL);
+	if (ret == DWARFS_ERR_NOMEM)
+		return dw_fail_nomem(err);
+	if (check.errors == 0 && check_values(&check) < 0)
+		return dw_fail_nomem(err);
+	measure_blocks(&check);
+	check_index(&check);
+	if ((ret = check_sections(&check, err)) < 0)
+		return ret;
+	if (check_history(&check) < 0)
+		return dw_fail_nomem(err);
+	if (check.first_code == 0)
+		ret = dw_progress_enter(&check.progress, DWARFS_PHASE_DONE, err);
+	if (ret < 0)
+		return ret;
+	if (errors_out)
+		*errors_out = check.errors;
+	return check.first_code;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/metadata/name_pivots: find a name among all names of an image. Takes the names as they are.
+ */
+#include "read/metadata/name_pivots.h"
+
+#define MIN_SHIFT  5	   /* a pivot for each 32 names, */
+#define MAX_PIVOTS 0x10000 /* or for more, so that they take 2 MiB at most */
+#define KEPT_WORDS 3
+#define KEPT_BYTES (8 * KEPT_WORDS)
+#define LINE_BYTES 64
+#define MAX_LINES  8 /* fetched ahead */
+
+/* The sizes of names, and these. */
+enum {
+	PIVOT_NEW,
+	PIVOT_TAKEN = 0xFE, /* somebody looks at the name */
+	PIVOT_OTHER = 0xFF, /* too long to be kept, or broken */
+};
+
+struct pivot {
+	uint64_t words[KEPT_WORDS]; /* the name, in the order of its bytes, then zeros */
+	uint32_t place;		    /* in the metadata; a hint */
+	_Atomic(uint8_t) size;
+};
+
+static unsigned shift_of(const struct view *view)
+{
+	unsigned shift = MIN_SHIFT;
+
+	while (view->names.count >> shift >= MAX_PIVOTS)
+		shift++;
+	return shift;
+}
+
+static size_t pivot_count(const struct view *view)
+{
+	unsigned shift = shift_of(view);
+
+	return (size_t)((view->names.count + (UINT64_C(1) << shift) - 1) >> shift);
+}
+
+static int make_pivots(const void *owner, uint32_t **items_out, dwarfs_error **err)
+{
+	size_t count = pivot_count(owner);
+
+	*items_out = dw_calloc(count ? count : 1, sizeof(struct pivot));
+	return *items_out ? 0 : dw_fail_nomem(err);
+}
+
+static void split(const uint8_t *text, uint64_t words[KEPT_WORDS])
+{
+	for (size_t i = 0; i < KEPT_WORDS; i++)
+		words[i] = __builtin_bswap64(dw_load64(text + 8 * i));
+}
+
+/* -- one pivot ----------------------------------------------------------------------- */
+
+/* Whether it can be kept. */
+static bool keep(const struct view *view, uint64_t number, struct pivot *pivot,
+		 uint8_t *size_out)
+{
+	char name[KEPT_BYTES + 1] = { 0 };
+	struct span stored;
+	size_t size;
+
+	if (dw_strings_stored(&view->names, number, &stored, NULL) < 0 ||
+	    dw_strings_get(&view->names, number, name, sizeof(name), &size, NULL) < 0 ||
+	    size == 0)
+		return false;
+	/* What is behind a name that is decoded may have been written to. */
+	memset(name + size, 0, sizeof(name) - size);
+	split((const uint8_t *)name, pivot->words);
+	pivot->place = (uint32_t)(stored.data - view->frozen.data);
+	*size_out = (uint8_t)size;
+	return true;
+}
+
+/* The state of a pivot, which was looked at if nobody did before. */
+static uint8_t look_at(const struct view *view, struct pivot *pivot, uint64_t number)
+{
+	uint8_t state = atomic_load_explicit(&pivot->size, memory_order_acquire);
+
+	if (__builtin_expect(state != PIVOT_NEW, 1) ||
+	    !atomic_compare_exchange_strong(&pivot->size, &state, PIVOT_TAKEN))
+		return state;
+	if (!keep(view, number, pivot, &state))
+		state = PIVOT_OTHER;
+	atomic_store_explicit(&pivot->size, state, memory_order_release);
+	return state;
+}
+
+/* How the key and a pivot are ordered. */
+static int compare(const struct view *view, const struct key *key,
+		   const uint64_t words[KEPT_WORDS], struct pivot *pivot, uint64_t number,
+		   int *order_out)
+{
+	uint8_t size = look_at(view, pivot, number);
+
+	if (__builtin_expect(size > KEPT_BYTES, 0))
+		return dw_strings_compare(&view->names, number, key, order_out, NULL);
+	for (size_t i = 0; i < KEPT_WORDS; i++)
+		if (words[i] != pivot->words[i]) {
+			*order_out = words[i] < pivot->words[i] ? -1 : 1;
+			return 0;
+		}
+	*order_out = (key->size > size) - (key->size < size);
+	return 0;
+}
+
+/* -- all names ----------------------------------------------------------------------- */
+
+/* Have the names behind a pivot on their way. */
+static void fetch(const struct view *view, struct pivot *pivot, bool has_next,
+		  uint64_t first, uint64_t end)
+{
+	const struct table *index = &view->names.index;
+	uint32_t step = index->stride ? LINE_BYTES * 8 / index->stride + 1 : 1;
+	uint8_t size = atomic_load_explicit(&pivot->size, memory_order_acquire);
+	uint64_t bytes = MAX_LINES * LINE_BYTES;
+
+	if (view->names.is_compact && !view->names.is_packed)
+		for (uint64_t number = first; number < end; number += step)
+			dw_table_prefetch(index, number);
+	if (size > KEPT_BYTES)
+		return;
+	if (has_next &&
+	    atomic_load_explicit(&pivot[1].size, memory_order_acquire) <= KEPT_BYTES &&
+	    pivot[1].place - pivot->place < bytes)
+		bytes = pivot[1].place - pivot->place;
+	for (uint64_t at = 0; at < bytes; at += LINE_BYTES)
+		if (pivot->place + at < view->frozen.size)
+			__builtin_prefetch(view->frozen.data + pivot->place + at);
+}
+
+/* Among some names; as dw_pivots_find(). */
+static int find_between(const struct view *view, const struct key *key, uint64_t low,
+			uint64_t high, uint64_t *number_out)
+{
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+		int order, ret;
+
+		ret = dw_strings_compare(&view->names, middle, key, &order, NULL);
+		if (ret < 0)
+			return ret;
+		if (order == 0) {
+			*number_out = middle;
+			return 1;
+		}
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	*number_out = low;
+	return 0;
+}
+
+int dw_pivots_find(const struct view *view, const struct key *key, uint64_t *number_out)
+{
+	unsigned shift = shift_of(view);
+	size_t count = pivot_count(view), low = 0, high = count;
+	uint64_t words[KEPT_WORDS], first, end;
+	struct pivot *pivots;
+	int ret = dw_lazy_need(&view->pivots, make_pivots, view, NULL);
+
+	if (ret < 0)
+		return ret;
+	pivots = (struct pivot *)dw_lazy_items(&view->pivots);
+	split(key->bytes, words);
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		uint64_t number = (uint64_t)middle << shift;
+		int order;
+
+		ret = compare(view, key, words, &pivots[middle], number, &order);
+		if (ret < 0)
+			return ret;
+		if (order == 0) {
+			*number_out = number;
+			return 1;
+		}
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	*number_out = 0;
+	if (low == 0)
+		return 0;
+	first = (uint64_t)(low - 1) << shift;
+	end = first + (UINT64_C(1) << shift);
+	if (end > view->names.count)
+		end = view->names.count;
+	fetch(view, &pivots[low - 1], low < count, first, end);
+	return find_between(view, key, first + 1, end, number_out);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/metadata/view: the metadata of an image, in place.
+ *
+ * Takes schema and metadata as somebody wrote them, and has their tables found
+ * (view_load.c). Nothing else is read before it is asked for; packed tables are unpacked
+ * then.
+ */
+#include "read/metadata/view.h"
+
+static void list_free(char **list)
+{
+	for (char **item = list; item && *item; item++)
+		free(*item);
+	free(list);
+}
+
+void dw_view_free(struct view *view)
+{
+	if (!view)
+		return;
+	dw_schema_free(&view->schema);
+	dw_strings_free(&view->names);
+	dw_strings_free(&view->symlinks);
+	dw_lazy_free(&view->first_entries);
+	dw_lazy_free(&view->chunk_numbers);
+	dw_lazy_free(&view->shared_numbers);
+	free(view->dwarfs_version);
+	list_free(view->features);
+	list_free(view->categories);
+	dw_lazy_free(&view->parents);
+	dw_lazy_free(&view->nlinks);
+	dw_lazy_free(&view->sums);
+	dw_lazy_free(&view->prints);
+	dw_lazy_free(&view->pivots);
+	dw_lazy_free(&view->entries);
+	free(view);
+}
+
+/* -- unpacking ----------------------------------------------------------------------- */
+
+/* Sums of the differences that a column holds, none above the limit. */
+static int unpack_sums(const struct table *table, struct column column, uint64_t limit,
+		       const char *broken, uint32_t **items_out, dwarfs_error **err)
+{
+	auto_free uint32_t *items = dw_calloc((size_t)table->count, sizeof(*items));
+	uint64_t sum = 0;
+
+	if (!items)
+		return dw_fail_nomem(err);
+	for (uint64_t i = 0; i < table->count; i++) {
+		sum += dw_column_get(table, column, i);
+		if (sum > limit)
+			return dw_fail(err, DWARFS_ERR_CORRUPT, "metadata: %s", broken);
+		items[i] = (uint32_t)sum;
+	}
+	*items_out = dw_steal(items);
+	return 0;
+}
+
+static int unpack_directories(const void *owner, uint32_t **items_out, dwarfs_error **err)
+{
+	const struct view *view = owner;
+
+	return unpack_sums(&view->directories, view->dir_first, view->entry_count,
+			   "directories have more entries than there are", items_out,
+			   err);
+}
+
+static int unpack_chunk_table(const void *owner, uint32_t **items_out, dwarfs_error **err)
+{
+	const struct view *view = owner;
+	uint64_t limit = view->chunks.count;
+
+	return unpack_sums(&view->chunk_table, view->chunk_table_item,
+			   limit < UINT32_MAX ? limit : UINT32_MAX,
+			   "files have more chunks than there are", items_out, err);
+}
+
+/* Each place of the table stands for two files and more. */
+static int unpack_shared(const void *owner, uint32_t **items_out, dwarfs_error **err)
+{
+	const struct view *view = owner;
+	const struct table *table = &view->shared_files;
+	auto_free uint32_t *items = dw_calloc((size_t)view->shared_count, sizeof(*items));
+	uint64_t at = 0;
+
+	if (!items)
+		return dw_fail_nomem(err);
+	for (uint64_t i = 0; i < table->count; i++) {
+		uint64_t n = dw_column_get(table, view->shared_files_item, i) + 2;
+
+		if (n > view->shared_count - at)
+			return dw_fail(err, DWARFS_ERR_CORRUPT,
+				       "metadata: more files are shared than there are");
+		for (; n > 0; n--)
+			items[at++] = (uint32_t)i;
+	}
+	if (at != view->shared_count)
+		return dw_fail(
+			err, DWARFS_ERR_CORRUPT,
+			"metadata: the chunk table does not fit the number of files");
+	*items_out = dw_steal(items);
+	return 0;
+}
+
+int dw_view_make_directories(const struct view *view, dwarfs_error **err)
+{
+	return dw_lazy_make(&view->first_entries, unpack_directories, view, err);
+}
+
+int dw_view_make_chunk_table(const struct view *view, dwarfs_error **err)
+{
+	return dw_lazy_make(&view->chunk_numbers, unpack_chunk_table, view, err);
+}
+
+int dw_view_make_shared(const struct view *view, dwarfs_error **err)
+{
+	return dw_lazy_make(&view->shared_numbers, unpack_shared, view, err);
+}
+
+int dw_view_unpack(const struct view *view, dwarfs_error **err)
+{
+	int ret;
+
+	if ((ret = dw_view_need_directories(view, err)) < 0 ||
+	    (ret = dw_view_need_chunk_table(view, err)) < 0 ||
+	    (ret = dw_view_need_shared(view, err)) < 0 ||
+	    (ret = dw_strings_unpack(&view->names, err)) < 0)
+		return ret;
+	return dw_strings_unpack(&view->symlinks, err);
+}
+
+int dw_view_fail(const struct view *view, dwarfs_error **err)
+{
+	return dw_fail(err, DWARFS_ERR_CHECKSUM, "%s",
+		       atomic_load(&((struct view *)view)->failure));
+}
+
+int dw_view_new(struct span schema, struct span metadata, uint32_t block_count,
+		struct view **view_out, dwarfs_error **err)
+{
+	auto_view struct view *view = dw_calloc(1, sizeof(*view));
+	const struct schema_layout *root;
+	int ret;
+
+	if (!view)
+		return dw_fail_nomem(err);
+	if ((ret = dw_lazy_init(&view->first_entries, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->chunk_numbers, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->shared_numbers, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->parents, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->nlinks, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->sums, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->prints, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->pivots, err)) < 0 ||
+	    (ret = dw_lazy_init(&view->entries, err)) < 0 ||
+	    (ret = dw_schema_parse(schema, &view->schema, err)) < 0)
+		return ret;
+	root = &view->schema.layouts[view->schema.root];
+	if (root->size > metadata.size || (root->bits + 7) / 8 > metadata.size)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "metadata: it is smaller than its schema says");
+	view->frozen = (struct frozen){ &view->schema, metadata.data, metadata.size };
+	if ((ret = dw_view_load(view, block_count, err)) < 0)
+		return ret;
+	*view_out = dw_steal(view);
+	return 0;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/metadata/view: the metadata of an image, in place.
+ *
+ * Made once when an image is opened; afterwards it never changes and any number of
+ * threads may read it. The bounds of every column are checked when the view is made,
+ * every index when it is used, and packed tables are unpacked at their first use, so
+ * opening needs no pass over the data.
+ */
+#ifndef DW_READ_METADATA_VIEW_H
+#define DW_READ_METADATA_VIEW_H
+
+#include <stdatomic.h>
+
+#include "format/frozen.h"
+#include "format/metadata.h"
+#include "read/metadata/strings.h"
+
+struct inode_columns {
+	struct column name_index, mode_index, inode, owner_index, group_index;
+	struct column offset[4], subsec[4]; /* by dwarfs_time */
+	struct column nlink_minus_one;
+};
+
+/* Where the pieces of a file are: chunks [first, end). */
+struct chunk_range {
+	uint64_t first, end;
+};
+
+/* A piece of a file: bytes of a block, or a hole. */
+struct chunk {
+	bool is_hole;
+	uint32_t block;
+	uint32_t offset;
+	uint64_t bytes;
+};
+
+/* Attributes of an entry or inode; what <dwarfs/walk.h> calls a dwarfs_stat. */
+struct dwarfs_stat {
+	uint32_t inode;
+	uint32_t mode;
+	uint32_t uid, gid;
+	uint32_t nlink;
+	uint32_t rdev_major, rdev_minor;
+	uint64_t bytes, allocated_bytes;
+	int64_t seconds[4]; /* by dwarfs_time */
+	uint32_t nanoseconds[4];
+	uint32_t invalid; /* bits of dwarfs_attribute */
+};
+
+struct view {
+	struct schema schema;
+	struct frozen frozen;
+
+	bool has_dir_entries; /* format 2.3 and later */
+	uint32_t entry_count, inode_count, directory_count;
+	uint32_t first_of_class[CLASS_COUNT +
+				1]; /* inodes of class c: [c] to [c + 1] - 1 */
+
+	struct table chunks;
+	struct column chunk_block, chunk_offset, chunk_size;
+	struct table directories;
+	struct column dir_parent, dir_first, dir_self;
+	struct table inodes;
+	struct inode_columns inode;
+	struct table dir_entries;
+	struct column de_name, de_inode;
+	struct table chunk_table, entry_table, symlink_table, shared_files, devices;
+	struct column chunk_table_item, entry_table_item, symlink_table_item,
+		shared_files_item, devices_item;
+	struct table uids, gids, modes;
+	struct column uids_item, gids_item, modes_item;
+	struct table large_holes;
+	struct column large_holes_item;
+	struct table block_categories;
+	struct column block_categories_item;
+	struct table size_cache, allocated_cache;
+	struct column size_key, size_value, allocated_key, allocated_value;
+	struct strings names, symlinks;
+
+	/* Copies of packed tables. */
+	struct lazy first_entries;  /* directory_count + 1 */
+	struct lazy chunk_numbers;  /* chunk_table.count */
+	struct lazy shared_numbers; /* shared_count */
+	uint64_t shared_count;
+	uint64_t unique_files;
+
+	uint64_t timestamp_base;
+	uint64_t block_size;
+	uint64_t total_fs_size, total_hardlink_size;
+	uint64_t create_timestamp;
+	bool has_create_timestamp;
+	bool has_features_set;
+	uint64_t time_resolution, subsecond_multiplier;
+	bool bad_times;	       /* none is valid */
+	const char *damage[8]; /* findings of dw_view_load(): what contents do not need */
+	size_t damage_count;
+	bool mtime_only, has_btime, has_nlink;
+	bool packed_chunk_table, packed_directories, packed_shared_files;
+	bool has_self_entries;
+	bool has_size_cache;
+	uint64_t size_cache_min_chunks;
+	uint64_t path_separator; /* '/' where the image does not say */
+	bool has_path_separator;
+	bool has_holes;
+	uint64_t hole_block;
+
+	char *dwarfs_version;	       /* owned; NULL when absent */
+	char **features, **categories; /* owned, ending with NULL */
+	char *packing[16];	       /* static words, ending with NULL */
+
+	struct lazy parents;	     /* parent inode of each directory */
+	struct lazy nlinks;	     /* of each regular file, when not stored */
+	struct lazy sums;	     /* of bytes of chunks; see chunk_sums.h */
+	struct lazy prints;	     /* of names; see name_lookup.c */
+	struct lazy entries;	     /* of each inode one; see next_ranges.c */
+	struct lazy pivots;	     /* among names; see name_pivots.h */
+	atomic_bool names_are_mixed; /* not sorted */
+
+	/* Set when the metadata turns out to be damaged after it was opened: why. */
+	_Atomic(const char *) failure;
+};
+
+/*
+ * Make a view of metadata, which stays the caller's, outlives the view, and has
+ * DW_FROZEN_PADDING readable bytes behind it. block_count: how many blocks the image has.
+ */
+int dw_view_new(struct span schema, struct span metadata, uint32_t block_count,
+		struct view **view_out, dwarfs_error **err);
+void dw_view_free(struct view *view);
+DW_DEFINE_AUTO(view, struct view *, dw_view_free)
+#define auto_view DW_AUTO(view)
+
+/* view_load.c, for dw_view_new(): find the tables, and see that they fit together. */
+int dw_view_load(struct view *view, uint32_t block_count, dwarfs_error **err);
+
+/* inode_classes.c, for dw_view_load(): where each class of inodes begins, and how many files
+ * share their contents. */
+int dw_view_find_classes(struct view *view, dwarfs_error **err);
+
+/* Unpack all packed tables. Each function that needs one does it by itself. */
+int dw_view_unpack(const struct view *view, dwarfs_error **err);
+
+/* Whether the metadata is known to be damaged; then dw_view_fail() says so. */
+static inline bool dw_view_is_bad(const struct view *view)
+{
+	return __builtin_expect(atomic_load_explicit(&((struct view *)view)->failure,
+						     memory_order_acquire) != NULL,
+				0);
+}
+int dw_view_fail(const struct view *view, dwarfs_error **err);
+
+/* Whether bytes can be the name of an entry. */
+bool dw_is_name(const char *name, size_t size);
+
+/* The entry of this name among those of a directory; NOT_FOUND. */
+int dw_view_find_name(const struct view *view, uint32_t first, uint32_t count,
+		      const char *name, size_t bytes, uint32_t *entry_out,
+		      dwarfs_error **err);
+
+/* The inode's own number is checked by all of these. */
+int dw_view_entry_inode(const struct view *view, uint32_t entry, uint32_t *inode_out,
+			dwarfs_error **err);
+int dw_view_entry_name(const struct view *view, uint32_t entry, char *out, size_t room,
+		       size_t *size_out, dwarfs_error **err);
+int dw_view_dir_range(const struct view *view, uint32_t dir, uint32_t *first_out,
+		      uint32_t *count_out, dwarfs_error **err);
+int dw_view_dir_parent(const struct view *view, uint32_t dir, uint32_t *parent_out,
+		       dwarfs_error **err);
+/* The directory whose entries this one is of; the entries' order is not checked. After
+ * dw_view_need_directories(). */
+uint32_t dw_view_directory_of(const struct view *view, uint32_t entry);
+int dw_view_link(const struct view *view, uint32_t inode, char *out, size_t room,
+		 size_t *size_out, dwarfs_error **err);
+int dw_view_inode_stat(const struct view *view, uint32_t inode, struct dwarfs_stat *stat,
+		       dwarfs_error **err);
+int dw_view_entry_stat(const struct view *view, uint32_t entry, struct dwarfs_stat *stat,
+		       dwarfs_error **err);
+
+/* Where the attributes of an inode are. */
+int dw_view_record(const struct view *view, uint32_t inode, uint64_t *record_out,
+		   dwarfs_error **err);
+
+static inline uint32_t dw_view_class_count(const struct view *view,
+					   enum inode_class class)
+{
+	return view->first_of_class[class + 1] - view->first_of_class[class];
+}
+
+/* Which attributes of a record of this inode have no valid value. */
+uint32_t dw_view_record_invalid(const struct view *view, uint32_t inode, uint64_t record);
+
+/* The class of an inode that exists. */
+enum inode_class dw_view_class(const struct view *view, uint32_t inode);
+
+/* The chunks of a regular file, and each of them. */
+int dw_view_chunk_range(const struct view *view, uint32_t inode,
+			struct chunk_range *range_out, dwarfs_error **err);
+int dw_view_chunk(const struct view *view, uint64_t index, struct chunk *chunk_out,
+		  dwarfs_error **err);
+
+/* See that a table is unpacked, if it is packed. */
+int dw_view_make_directories(const struct view *view, dwarfs_error **err);
+int dw_view_make_chunk_table(const struct view *view, dwarfs_error **err);
+int dw_view_make_shared(const struct view *view, dwarfs_error **err);
+static inline int dw_view_need_directories(const struct view *view, dwarfs_error **err)
+{
+	if (!view->packed_directories || dw_lazy_items(&view->first_entries))
+		return 0;
+	return dw_view_make_directories(view, err);
+}
+static inline int dw_view_need_chunk_table(const struct view *view, dwarfs_error **err)
+{
+	if (!view->packed_chunk_table || dw_lazy_items(&view->chunk_numbers))
+		return 0;
+	return dw_view_make_chunk_table(view, err);
+}
+static inline int dw_view_need_shared(const struct view *view, dwarfs_error **err)
+{
+	if (!view->packed_shared_files || dw_lazy_items(&view->shared_numbers))
+		return 0;
+	return dw_view_make_shared(view, err);
+}
+
+/* Raw values, after the above; the index is the caller's promise. */
+static inline uint64_t dw_view_first_entry(const struct view *view, uint64_t directory)
+{
+	if (view->packed_directories)
+		return dw_lazy_items(&view->first_entries)[directory];
+	return dw_column_get32(&view->directories, view->dir_first, directory);
+}
+static inline uint64_t dw_view_chunk_table(const struct view *view, uint64_t index)
+{
+	if (view->packed_chunk_table)
+		return dw_lazy_items(&view->chunk_numbers)[index];
+	return dw_column_get32(&view->chunk_table, view->chunk_table_item, index);
+}
+static inline uint64_t dw_view_shared(const struct view *view, uint64_t index)
+{
+	if (view->packed_shared_files)
+		return dw_lazy_items(&view->shared_numbers)[index];
+	return dw_column_get32(&view->shared_files, view->shared_files_item, index);
+}
+
+/* Every rule of the format for the tables; calls report for each that is broken. */
+typedef void (*dw_report_fn)(void *user, int severity, const char *message);
+int dw_view_check(struct view *view, uint32_t block_count, dw_report_fn report,
+		  void *user, dwarfs_error **err);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/salvage/image_start: where a damaged image begins, and of which version it is.
+ *
+ * Takes what the section index says, where most headers agree with it; else the first
+ * section, or what can be proved to be it; else any header.
+ */
+#include "read/salvage/header_scan.h"
+
+#define SAMPLES 32 /* headers that are looked at */
+
+/* Of the source as a whole. */
+static void use_all(struct dwarfs_image *image)
+{
+	image->start = 0;
+	image->bytes = dwarfs_io_bytes(image->io);
+}
+
+/* The entry of an index that is at some place of the source. */
+static uint64_t index_entry(const struct dwarfs_image *image, const struct place *place,
+			    uint64_t entry)
+{
+	uint8_t bytes[8] = { 0 };
+
+	dwarfs_io_read(image->io, bytes, sizeof(bytes),
+		       place->at + DW_HEADER_BYTES + 8 * entry, NULL);
+	return dw_load64(bytes);
+}
+
+/* Whether the image may begin there: most of some sections have their headers then. */
+static bool agrees(const struct dwarfs_image *image, const struct place *place,
+		   uint64_t start)
+{
+	const uint64_t count = place->header.length / 8;
+	const uint64_t every = count / SAMPLES + 1;
+	struct section_header header;
+	unsigned good = 0, looked_at = 0;
+
+	for (uint64_t i = 0; i < count; i += every, looked_at++)
+		good += dw_scan_header(
+			image, place->header.minor,
+			start + (index_entry(image, place, i) & DW_INDEX_OFFSET_MASK),
+			&header);
+	return 2 * good > looked_at;
+}
+
+/* The index says how far its header is from the start. */
+static bool start_from_index(const struct dwarfs_image *image, const struct place *place,
+			     uint64_t *start_out)
+{
+	uint64_t word, offset;
+
+	if (place->header.type != DWARFS_SECTION_INDEX || place->header.length < 8)
+		return false;
+	word = index_entry(image, place, place->header.length / 8 - 1);
+	offset = word & DW_INDEX_OFFSET_MASK;
+	if (word >> DW_INDEX_OFFSET_BITS != DWARFS_SECTION_INDEX || offset > place->at ||
+	    !agrees(image, place, place->at - offset))
+		return false;
+	*start_out = place->at - offset;
+	return true;
+}
+
+/* An index that ends where the source ends: the start that it gives, or UINT64_MAX. */
+static uint64_t ask_index(const struct dwarfs_image *image)
+{
+	const uint64_t end = image->bytes;
+	const size_t size = end < DW_SCAN_BYTES ? (size_t)end : DW_SCAN_BYTES;
+	auto_free uint8_t *window = malloc(size + 1);
+	const uint8_t *hit = window;
+	struct place place;
+	uint64_t start;
+
+	if (!window)
+		return UINT64_MAX;
+	dw_scan_read(image, window, size, end - size);
+	while ((hit = memmem(hit, size - (size_t)(hit - window), DW_MAGIC,
+			     DW_MAGIC_BYTES))) {
+		place.at = end - size + (uint64_t)(hit - window);
+		if (dw_scan_header(image, DW_ANY_MINOR, place.at, &place.header) &&
+		    place.at + DW_HEADER_BYTES + place.header.length == end &&
+		    dw_scan_hash_matches(image, place.at, &place.header) &&
+		    start_from_index(image, &place, &start))
+			return start;
+		hit += DW_MAGIC_BYTES;
+	}
+	return UINT64_MAX;
+}
+
+/* Whether the source begins with a section whose header is damaged: then an image that is
+ * found further on is one inside of a file. */
+static bool begins_with_section(struct dwarfs_image *image, dwarfs_error **err)
+{
+	const struct search search = {
+		.minor = DW_ANY_MINOR,
+		.from = 1,
+		.to = UINT64_MAX,
+		.number = 1,
+		.limit = DW_MOST_SECTIONS,
+	};
+	uint8_t bytes[DW_HEADER_BYTES];
+	struct place next;
+	uint64_t length;
+
+	if (image->bytes < sizeof(bytes) ||
+	    dwarfs_io_read(image->io, bytes, sizeof(bytes), 0, NULL) < 0)
+		return false;
+	length = dw_load64(bytes + DW_HEADER_BYTES - 8);
+	if (length <= image->bytes - sizeof(bytes) &&
+	    dw_salvage_is_section(image, 0, sizeof(bytes) + length, 0))
+		return true;
+	return dw_scan_find(image, &search, &next, err) > 0 &&
+	       dw_salvage_is_section(image, 0, next.at, 0);
+}
+
+/* From any header: without the first one it begins at the start of the source. */
+static int start_from_any(struct dwarfs_image *image, dwarfs_error **err)
+{
+	const struct search search = {
+		.minor = DW_ANY_MINOR,
+		.to = UINT64_MAX,
+		.limit = DW_MOST_SECTIONS,
+	};
+	struct place place;
+	int ret;
+
+	use_all(image);
+	if ((ret = dw_scan_find(image, &search, &place, err)) < 0)
+		return ret;
+	if (ret == 0)
+		return dw_fail(err, DWARFS_ERR_NOT_IMAGE,
+			       "not a DwarFS image: it has no section of one");
+	if (place.header.number == 0)
+		image->start = place.at;
+	return 0;
+}
+
+int dw_salvage_start(struct dwarfs_image *image, dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+	uint64_t indexed, found = UINT64_MAX;
+	int ret;
+
+	use_all(image);
+	indexed = ask_index(image);
+	ret = dw_locate_start(image, &why);
+	if (ret == DWARFS_ERR_NOMEM)
+		return dw_fail_nomem(err);
+	if (ret == 0)
+		found = image->start;
+	use_all(image);
+	/* What is found behind the start that the index has is inside of a file. */
+	if (indexed <= found && indexed != UINT64_MAX) {
+		image->start = indexed;
+		return 0;
+	}
+	if (found == 0 || begins_with_section(image, &why))
+		return 0;
+	if (found == UINT64_MAX)
+		return start_from_any(image, err);
+	image->start = found;
+	return 0;
+}
+
+int dw_salvage_version(struct dwarfs_image *image, dwarfs_error **err)
+{
+	const struct search search = {
+		.minor = DW_ANY_MINOR,
+		.to = UINT64_MAX,
+		.limit = DW_MOST_SECTIONS,
+	};
+	struct place place;
+	int ret = dw_scan_find(image, &search, &place, err);
+
+	if (ret == 0)
+		return dw_fail(err, DWARFS_ERR_NOT_IMAGE,
+			       "not a DwarFS image: it has no section of one");
+	if (ret < 0)
+		return ret;
+	image->minor = place.header.minor;
+	return 0;
+}

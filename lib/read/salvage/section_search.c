@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/salvage/section_search: the sections of an image whose headers do not lead from one to the
+ * next any more.
+ *
+ * Where there is no header, or one that leads nowhere, the next one is searched for; the
+ * numbers in headers tell how many sections are missing in between. Where an image is
+ * stored in a file, headers of that may be found: those count that let what is before
+ * them be proved.
+ */
+#include "base/context.h"
+#include "format/side.h"
+#include "read/salvage/header_scan.h"
+
+#define LOOK_AHEAD (UINT64_C(64) << 20)
+
+struct walk {
+	struct dwarfs_image *image;
+	size_t room;
+	uint64_t at;
+	struct place tail; /* the first header from which on all are good */
+	bool has_tail;
+};
+
+static int add(struct walk *walk, uint64_t room, uint32_t type, dwarfs_error **err)
+{
+	struct dwarfs_image *image = walk->image;
+	int ret = dw_grow(&image->sections, &walk->room, (size_t)image->section_count + 1,
+			  err);
+
+	if (ret == 0)
+		image->sections[image->section_count++] =
+			(struct section){ walk->at, room, type };
+	return ret;
+}
+
+/* Sections from here to the next one that was found. Only of a single one it is known how
+ * long it is. */
+static int add_lost(struct walk *walk, const struct place *next, dwarfs_error **err)
+{
+	struct dwarfs_image *image = walk->image;
+	const bool is_single = next->header.number == image->section_count + 1;
+
+	dw_log(image->context, DWARFS_LOG_WARN,
+	       "no good header at offset %" PRIu64 "; the next one is at %" PRIu64,
+	       walk->at, next->at);
+	/* The one before is longer than it says, or there is something behind it. */
+	if (next->header.number == image->section_count && image->section_count > 0) {
+		struct section *last = &image->sections[image->section_count - 1];
+
+		last->room = next->at - last->offset;
+	}
+	while (image->section_count < next->header.number) {
+		int ret = add(walk, is_single ? next->at - walk->at : 0, DW_SECTION_LOST,
+			      err);
+
+		if (ret < 0)
+			return ret;
+	}
+	walk->at = next->at;
+	return 0;
+}
+
+/* The section that begins here, as its header says. */
+static int add_good(struct walk *walk, const struct section_header *header,
+		    dwarfs_error **err)
+{
+	const uint64_t room = DW_HEADER_BYTES + header->length;
+	int ret = add(walk, room, header->type, err);
+
+	walk->at += room;
+	return ret < 0 ? ret : 1;
+}
+
+static bool is_proved(const struct walk *walk, const struct place *next)
+{
+	const uint32_t number = walk->image->section_count;
+
+	return next->header.number == number + 1 &&
+	       dw_salvage_is_section(walk->image, walk->at, next->at - walk->at, number);
+}
+
+/* Whether the tail may come next: not one whose sections were counted already, such as
+ * those of another image. */
+static bool may_be_tail(const struct walk *walk, uint64_t from)
+{
+	return walk->has_tail && walk->tail.at >= from &&
+	       walk->tail.header.number >= walk->image->section_count;
+}
+
+/*
+ * The header that comes next: one that lets what is before it be proved; else the first
+ * one that may be. Those of images inside of files may be, too.
+ */
+static int find_next(const struct walk *walk, uint64_t from, struct place *next,
+		     dwarfs_error **err)
+{
+	struct search search = {
+		.minor = walk->image->minor,
+		.from = from,
+		.to = UINT64_MAX,
+		.number = walk->image->section_count,
+		.limit = DW_MOST_SECTIONS,
+	};
+	struct place place;
+	bool is_found = false;
+	int ret;
+
+	if (may_be_tail(walk, from)) {
+		*next = walk->tail;
+		if (is_proved(walk, next))
+			return 1;
+		search.to = walk->tail.at;
+		search.limit = walk->tail.header.number;
+	}
+	while ((ret = dw_scan_find(walk->image, &search, &place, err)) > 0) {
+		const bool is_it = is_proved(walk, &place);
+
+		if (!is_found || is_it)
+			*next = place;
+		if (is_it)
+			return 1;
+		if (!is_found && place.at < search.to &&
+		    search.to - place.at > LOOK_AHEAD)
+			search.to = place.at + LOOK_AHEAD;
+		is_found = true;
+		search.from = place.at + 1;
+	}
+	if (ret < 0)
+		return ret;
+	return is_found || may_be_tail(walk, from);
+}
+
+/* 1 when there may be more. */
+static int step(struct walk *walk, dwarfs_error **err)
+{
+	struct dwarfs_image *image = walk->image;
+	struct section_header header;
+	struct place next = { 0 };
+	bool is_good = dw_scan_header(image, image->minor, walk->at, &header) &&
+		       header.number == image->section_count;
+	int ret;
+
+	if (is_good && (dw_scan_leads_on(image, walk->at, &header) ||
+			dw_scan_hash_matches(image, walk->at, &header)))
+		return add_good(walk, &header, err);
+	if ((ret = find_next(walk, walk->at + is_good, &next, err)) < 0)
+		return ret;
+	/* What leads behind the next header is not as long as it says. */
+	if (is_good &&
+	    (ret == 0 || next.at >= walk->at + DW_HEADER_BYTES + header.length))
+		return add_good(walk, &header, err);
+	if (ret == 0)
+		return 0;
+	ret = add_lost(walk, &next, err);
+	return ret < 0 ? ret : 1;
+}
+
+/* Where the headers from here on lead to. */
+static uint64_t follow(const struct dwarfs_image *image, struct place place)
+{
+	while (dw_scan_leads_on(image, place.at, &place.header)) {
+		place.at += DW_HEADER_BYTES + place.header.length;
+		if (place.at == image->bytes ||
+		    !dw_scan_header(image, image->minor, place.at, &place.header))
+			break;
+	}
+	return place.at;
+}
+
+static int find_tail(struct walk *walk, dwarfs_error **err)
+{
+	struct search search = {
+		.minor = walk->image->minor,
+		.to = UINT64_MAX,
+		.limit = DW_MOST_SECTIONS,
+	};
+	int ret;
+
+	while ((ret = dw_scan_find(walk->image, &search, &walk->tail, err)) > 0) {
+		const uint64_t end = follow(walk->image, walk->tail);
+
+		walk->has_tail = end == walk->image->bytes;
+		if (walk->has_tail)
+			return 0;
+		search.from = end > walk->tail.at ? end : end + 1;
+	}
+	return ret;
+}
+
+static int walk_v1(struct walk *walk, dwarfs_error **err)
+{
+	struct dwarfs_image *image = walk->image;
+
+	walk->at = DW_V1_FILE_HEADER_BYTES;
+	while (image->bytes - walk->at >= DW_V1_HEADER_BYTES) {
+		struct section_header header;
+		uint8_t bytes[DW_V1_HEADER_BYTES];
+		int ret;
+
+		if (dwarfs_io_read(image->io, bytes, sizeof(bytes),
+				   image->start + walk->at, NULL) < 0)
+			return 0;
+		dw_section_header_parse_v1(bytes, &header);
+		if (header.length > image->bytes - walk->at - sizeof(bytes))
+			return 0;
+		if ((ret = add(walk, sizeof(bytes) + header.length, header.type, err)) <
+		    0)
+			return ret;
+		walk->at += sizeof(bytes) + header.length;
+	}
+	return 0;
+}
+
+/* -- what the lost ones were --------------------------------------------------------- */
+
+/* By what can be proved of it. */
+static int ask_header(struct dwarfs_image *image, uint32_t section, dwarfs_error **err)
+{
+	auto_stored struct stored stored = { 0 };
+	auto_error dwarfs_error *why = NULL;
+	const uint32_t type = image->sections[section].type;
+	int ret;
+
+	image->sections[section].type = DW_SECTION_LOST;
+	ret = dw_salvage_read(image, section, &stored, &why);
+	if (ret == DWARFS_ERR_NOMEM)
+		return dw_fail_nomem(err);
+	if (ret == 0)
+		image->sections[section].type = stored.header.type;
+	else if (dw_is_core_type(type) || dw_side_name(type))
+		image->sections[section].type = type;
+	return 0;
+}
+
+/* Blocks are read when they are needed, unless one of them may be something else. */
+static int ask_headers(struct dwarfs_image *image, bool of_blocks, dwarfs_error **err)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < image->section_count && ret == 0; i++)
+		if ((image->sections[i].type == DWARFS_SECTION_BLOCK) == of_blocks)
+			ret = ask_header(image, i, err);
+	return ret;
+}
+
+static bool has_type(const struct dwarfs_image *image, uint32_t type)
+{
+	for (uint32_t i = 0; i < image->section_count; i++)
+		if (image->sections[i].type == type)
+			return true;
+	return false;
+}
+
+/* By what stands behind them: first blocks, then the schema, then the metadata. */
+static void guess_types(struct dwarfs_image *image)
+{
+	const bool has_schema = has_type(image, DWARFS_SECTION_SCHEMA);
+	bool is_before_blocks = false;
+
+	for (uint32_t i = image->section_count; i-- > 0;) {
+		struct section *section = &image->sections[i];
+
+		if (section->type == DWARFS_SECTION_BLOCK ||
+		    section->type == DWARFS_SECTION_SCHEMA)
+			is_before_blocks = true;
+		if (section->type != DW_SECTION_LOST)
+			continue;
+		if (is_before_blocks)
+			section->type = DWARFS_SECTION_BLOCK;
+		else if (!has_schema && i + 1 < image->section_count &&
+			 section[1].type == DWARFS_SECTION_METADATA)
+			section->type = DWARFS_SECTION_SCHEMA;
+		is_before_blocks |= section->type == DWARFS_SECTION_SCHEMA;
+	}
+}
+
+int dw_salvage_walk(struct dwarfs_image *image, dwarfs_error **err)
+{
+	struct walk walk = { .image = image };
+	int ret = 1;
+
+	dw_log(image->context, DWARFS_LOG_WARN,
+	       "there is no good section index: the sections are searched for");
+	if (dw_image_is_v1(image)) {
+		ret = walk_v1(&walk, err);
+	} else {
+		if ((ret = find_tail(&walk, err)) == 0)
+			ret = 1;
+		while (ret > 0 && image->bytes - walk.at >= DW_HEADER_BYTES)
+			ret = step(&walk, err);
+		if (ret >= 0)
+			ret = ask_headers(image, false, err);
+		if (ret >= 0 && !(has_type(image, DWARFS_SECTION_SCHEMA) &&
+				  has_type(image, DWARFS_SECTION_METADATA)))
+			ret = ask_headers(image, true, err);
+		guess_types(image);
+	}
+	if (ret >= 0 && walk.at < image->bytes)
+		dw_log(image->context, DWARFS_LOG_WARN,
+		       "nothing is known of the bytes from offset %" PRIu64 " on",
+		       walk.at);
+	return ret < 0 ? ret : 0;
+}

@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/budget/budget: how much memory a run may take, and how to keep to it.
+ *
+ * Adds up what is known to be needed by each stage: records, files that are kept, blocks
+ * on their way, what they are packed into, compressors, the index of anchors. All of
+ * these are bounded, so that the sum is one for the peak. None depends on the number of
+ * workers or on chance once there is but one worker, so that a limit means the same image
+ * always.
+ */
+#include "os/memory_size.h"
+#include "write/budget/budget.h"
+#include "write/budget/memory_estimate.h"
+#include "write/builder.h"
+#include "write/categorize/categorize.h"
+#include "write/input/source.h"
+#include "write/options/input_options.h"
+#include "write/order/auto/sketch.h"
+#include "write/pack/block_packer.h"
+#include "write/segment/segment.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+/* Blocks that wait for a worker, so that none is idle while the next one is read. Small
+ * blocks are packed so fast that more of them are needed. */
+#define WAITING_BYTES (4 * MIB)
+#define MAX_WAITING   64
+
+#define INDEX_BYTES    (256 * MIB)
+#define HISTORY_BYTES  (48 * MIB)
+#define MIN_INDEX      (1 * MIB)
+#define MIN_BLOCK_BITS 16
+#define MIN_SHINGLES   ((size_t)1 << 16)
+
+/* Chunks of so many bytes on average have room, and at least of so many; the first within
+ * a share of the limit. What is left of the limit is for smaller ones. */
+#define CHUNK_BYTES	 1024
+#define CHUNK_SHARE	 8
+#define LEAST_CHUNK_BYTES 256
+#define MOST_CHUNK_BYTES 65536
+#define MAX_LEAST_CHUNKS (UINT64_C(1) << 20)
+
+/* Pieces of files, anchors in them, pages of old bytes. */
+#define REST_BYTES	(6 * MIB)
+#define REST_PER_WORKER (MIB / 2)
+#define DEFAULT_SHARE	4 /* of the machine: one part in */
+
+struct plan {
+	struct budget budget;
+	const struct build_options *options;
+	struct workload load;
+	uint32_t block_bits;
+	struct stream_settings *settings; /* by category */
+	const uint8_t *used;		  /* categories that there are */
+	size_t category_count;
+	uint64_t anchors; /* bytes of a full index */
+};
+
+static uint64_t least_of(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t most_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint32_t waiting_blocks(uint32_t block_bits)
+{
+	uint64_t waiting = 1 + (WAITING_BYTES >> block_bits);
+
+	return waiting < MAX_WAITING ? (uint32_t)waiting : MAX_WAITING;
+}
+
+/* -- what a plan takes --------------------------------------------------------------- */
+
+/* What the largest compressor of any stream takes. */
+static uint64_t codec_bytes(const struct plan *plan)
+{
+	uint64_t most = 0;
+
+	for (uint32_t i = 0; i < plan->category_count; i++) {
+		struct packing packing = dw_packing_of(plan->settings, i);
+
+		if (plan->used[i])
+			most = most_of(most,
+				       dw_packing_memory(&packing,
+							 (size_t)1 << plan->block_bits));
+	}
+	return most;
+}
+
+static uint64_t blocks_bytes(const struct plan *plan)
+{
+	const struct budget *budget = &plan->budget;
+	uint64_t block = UINT64_C(1) << plan->block_bits;
+	uint64_t packing = budget->workers > 0 ? budget->workers : 1;
+	uint64_t under_way = packing + budget->waiting;
+	uint64_t kept = budget->history_bytes / block + 1;
+
+	/* Blocks under way are among those that are kept; one is being filled. */
+	return (most_of(kept, under_way) + 1) * block + under_way * block +
+	       packing * (codec_bytes(plan) + REST_PER_WORKER);
+}
+
+/* While blocks are made. */
+static uint64_t cost(const struct plan *plan)
+{
+	const struct budget *budget = &plan->budget;
+
+	return dw_estimate_records(&plan->load) + REST_BYTES + budget->kept_bytes +
+	       plan->load.fragments * 2 * sizeof(uint32_t) +
+	       plan->load.directories * 2 * sizeof(uint64_t) + /* units of locality */
+	       budget->max_chunks * NEEDS_PER_CHUNK +
+	       least_of(plan->anchors, budget->index_bytes) + blocks_bytes(plan);
+}
+
+static uint64_t least_chunks(const struct plan *plan)
+{
+	return plan->load.fragments +
+	       least_of(plan->load.bytes / MOST_CHUNK_BYTES, MAX_LEAST_CHUNKS) + 1024;
+}
+
+/* -- making do with less ------------------------------------------------------------ */
+
+static bool wait_less(struct plan *plan)
+{
+	struct budget *budget = &plan->budget;
+
+	if (budget->waiting == 0)
+		return false;
+	budget->waiting = budget->waiting > 1 ? 1 : 0;
+	return true;
+}
+
+static bool drop_worker(struct plan *plan)
+{
+	if (plan->budget.workers <= 1)
+		return false;
+	plan->budget.workers--;
+	return true;
+}
+
+static bool shrink_index(struct plan *plan)
+{
+	struct budget *budget = &plan->budget;
+	uint64_t index = least_of(plan->anchors, budget->index_bytes);
+
+	if (index <= MIN_INDEX && budget->history_bytes == 0)
+		return false;
+	if (index > MIN_INDEX)
+		budget->index_bytes = most_of(index / 2, MIN_INDEX);
+	budget->history_bytes /= 2;
+	if (budget->history_bytes < MIB)
+		budget->history_bytes = 0;
+	return true;
+}
+
+static bool shrink_chunks(struct plan *plan)
+{
+	struct budget *budget = &plan->budget;
+
+	if (budget->max_chunks <= least_chunks(plan))
+		return false;
+	budget->max_chunks = most_of(budget->max_chunks / 2, least_chunks(plan));
+	return true;
+}
+
+/* Of a stream; the larger of two codecs for blocks of different kinds counts. */
+static bool shrink_packing(struct stream_settings *settings,
+			   const struct packing *packing, size_t block_bytes)
+{
+	if (packing->has_fallback) {
+		settings->falls_back = dw_codec_shrink(&settings->fallback, block_bytes);
+		return true;
+	}
+	if (settings->has_dense && dw_codec_memory(&settings->dense, block_bytes) >
+					   dw_codec_memory(&settings->codec, block_bytes))
+		return dw_codec_shrink(&settings->dense, block_bytes);
+	return dw_codec_shrink(&settings->codec, block_bytes);
+}
+
+static bool shrink_codecs(struct plan *plan)
+{
+	size_t block_bytes = (size_t)1 << plan->block_bits;
+	uint64_t most = codec_bytes(plan);
+	bool any = false;
+
+	for (uint32_t i = 0; i < plan->category_count; i++) {
+		struct stream_settings *settings = &plan->settings[i];
+		struct packing packing = dw_packing_of(plan->settings, i);
+
+		if (!plan->used[i] || dw_packing_memory(&packing, block_bytes) != most)
+			continue;
+		any |= shrink_packing(settings, &packing, block_bytes);
+	}
+	return any;
+}
+
+static bool shrink_blocks(struct plan *plan)
+{
+	if (plan->block_bits <= MIN_BLOCK_BITS)
+		return false;
+	plan->block_bits--;
+	return true;
+}
+
+struct step {
+	bool (*take)(struct plan *plan);
+	const char *text;
+};
+
+/* In the order in which they are taken. These leave the image as it is: */
+static const struct step of_speed[] = {
+	{ drop_worker, "fewer workers" },
+	{ wait_less, "fewer blocks that wait" },
+	{ NULL, NULL },
+};
+
+/* The only one of these steps that the default limit takes. */
+static const struct step of_workers[] = {
+	{ drop_worker, "fewer workers" },
+	{ NULL, NULL },
+};
+
+static const struct step of_size[] = {
+	{ shrink_index, "a coarser index of repeated bytes" },
+	{ shrink_codecs, "compressors with less memory" },
+	{ shrink_blocks, "smaller blocks" },
+	{ shrink_chunks, "fewer repeated bytes" },
+	{ NULL, NULL },
+};
+
+static void tell(dwarfs_context *context, const struct plan *plan, uint64_t limit,
+		 int level, const char *what)
+{
+	dw_log(context, level,
+	       "memory limit of %" PRIu64 " MiB: %s (%" PRIu32
+	       " workers, blocks of %" PRIu64 " KiB)",
+	       limit / MIB, what, plan->budget.workers,
+	       (UINT64_C(1) << plan->block_bits) / 1024);
+}
+
+/* Take steps until the limit holds. Without a context nothing is told. */
+static void fit(struct plan *plan, dwarfs_context *context, uint64_t limit,
+		const struct step *steps, int log_level)
+{
+	for (; steps->take; steps++) {
+		bool taken = false;
+
+		while (cost(plan) > limit && steps->take(plan))
+			taken = true;
+		if (taken && context)
+			tell(context, plan, limit, log_level, steps->text);
+	}
+}
+
+/* The same plan for one worker, by which everything is decided that shapes the image. */
+static struct plan lean_plan(const struct plan *plan)
+{
+	struct plan lean = *plan;
+
+	lean.budget.workers = least_of(lean.budget.workers, 1);
+	lean.budget.waiting = 0;
+	return lean;
+}
+
+/* A plan that takes as little as can be: what the most demanding stage takes then. */
+static uint64_t least_bytes(const struct plan *plan, dwarfs_error **err)
+{
+	auto_free struct stream_settings *settings =
+		dw_calloc(plan->category_count, sizeof(*settings));
+	struct plan least = lean_plan(plan);
+	uint64_t bytes;
+
+	if (!settings) {
+		dw_fail_nomem(err);
+		return 0;
+	}
+	for (size_t i = 0; i < plan->category_count; i++)
+		settings[i] = plan->settings[i];
+	least.settings = settings;
+	least.budget.kept_bytes = 0;
+	fit(&least, NULL, 0, of_size, 0);
+	bytes = most_of(cost(&least), dw_estimate_reading(plan->options, &plan->load, 1));
+	bytes = most_of(bytes, dw_estimate_order(&plan->load, 0, false));
+	return most_of(bytes, dw_estimate_metadata(&plan->load, least_chunks(plan)));
+}
+
+static int refuse(uint64_t limit, uint64_t least, dwarfs_error **err)
+{
+	return dw_fail(err, DWARFS_ERR_LIMIT,
+		       "memory limit of %" PRIu64 " %s is too low for this input: at "
+		       "least %" PRIu64 " MiB are needed",
+		       limit < MIB ? limit / 1024 : limit / MIB,
+		       limit < MIB ? "KiB" : "MiB", (least + MIB - 1) / MIB);
+}
+
+/* -- plans --------------------------------------------------------------------------- */
+
+/* An entry of eight bytes for each anchor, at a load of 0.6. */
+static uint64_t index_bytes(const struct plan *plan)
+{
+	unsigned densest = 64;
+
+	for (size_t i = 0; i < plan->category_count; i++) {
+		const struct stream_settings *settings = &plan->settings[i];
+		unsigned shift;
+
+		if (!plan->used[i] || settings->window_bits == 0 ||
+		    settings->lookback == 0)
+			continue;
+		shift = dw_anchor_shift(settings);
+		densest = shift < densest ? shift : densest;
+	}
+	return densest < 64 ? (plan->load.bytes >> densest) * 13 + 8192 : 0;
+}
+
+static struct plan begin(dwarfs_builder *builder, const struct workload *load,
+			 const uint8_t *used)
+{
+	uint64_t limit = builder->options.memory_limit, chunks;
+	struct plan plan = {
+		.budget = {
+			.workers = dw_context_workers(builder->context),
+			.waiting = waiting_blocks(builder->options.block_bits),
+			.index_bytes = INDEX_BYTES,
+			.history_bytes = HISTORY_BYTES,
+		},
+		.options = &builder->options,
+		.load = *load,
+		.block_bits = builder->options.block_bits,
+		.settings = builder->settings,
+		.used = used,
+		.category_count = builder->total_count,
+	};
+
+	plan.anchors = index_bytes(&plan);
+	chunks = load->fragments + load->bytes / CHUNK_BYTES;
+	if (limit != 0)
+		chunks = least_of(chunks, limit / CHUNK_SHARE / NEEDS_PER_CHUNK);
+	plan.budget.max_chunks = most_of(chunks, least_chunks(&plan));
+	return plan;
+}
+
+/* What is kept of files when so much is left besides what is needed at least. */
+static uint64_t kept_bytes(const struct workload *load, uint64_t limit, uint64_t least)
+{
+	uint64_t bytes = least_of(KEPT_TOTAL_BYTES, limit / KEPT_SHARE);
+
+	/* A slab need not be full. */
+	bytes = least_of(bytes,
+			 load->small_bytes + load->small_bytes / 8 + 8 * KEPT_SLAB_BYTES);
+	bytes = least_of(bytes, limit - least);
+	return bytes / KEPT_SLAB_BYTES * KEPT_SLAB_BYTES;
+}
+
+int dw_budget_begin(dwarfs_builder *builder, const struct workload *load, uint32_t readers,
+		    struct budget *budget_out, dwarfs_error **err)
+{
+	uint64_t limit = builder->options.memory_limit, least;
+	const struct categorize_options *categorize = &builder->options.categorize;
+	bool any = categorize->count > 0 || categorize->callback;
+	auto_free uint8_t *used = dw_calloc(builder->total_count, 1);
+	struct plan plan;
+
+	*budget_out = (struct budget){
+		.readers = readers,
+		.kept_bytes = KEPT_TOTAL_BYTES,
+		.shingles = SKETCH_MAX_SHINGLES,
+		.orders_by_heads = true,
+		.max_chunks = UINT64_MAX,
+		.metadata_bytes = UINT64_MAX,
+	};
+	if (limit == 0)
+		return 0;
+	if (!used)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < builder->total_count; i++)
+		used[i] = any || i == CATEGORY_DEFAULT;
+	plan = begin(builder, load, used);
+	if ((least = least_bytes(&plan, err)) == 0)
+		return DWARFS_ERR_NOMEM;
+	if (least > limit)
+		return refuse(limit, least, err);
+	budget_out->kept_bytes = kept_bytes(load, limit, least);
+	while (budget_out->readers > 1 &&
+	       dw_estimate_reading(&builder->options, load, budget_out->readers) +
+			       budget_out->kept_bytes >
+		       limit)
+		budget_out->readers--;
+	return 0;
+}
+
+static bool chooses_orders(const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->category_count; i++)
+		if (plan->used[i] && plan->settings[i].order.ops == &dw_order_auto)
+			return true;
+	return false;
+}
+
+/* How an order is chosen: first without some of the orders, then by a smaller sketch. */
+static void plan_orders(struct plan *plan, dwarfs_context *context, uint64_t limit)
+{
+	struct budget *budget = &plan->budget;
+	uint64_t room = limit > budget->kept_bytes ? limit - budget->kept_bytes : 0;
+
+	if (!chooses_orders(plan))
+		return;
+	while (budget->shingles > 0 &&
+	       dw_estimate_order(&plan->load, budget->shingles, budget->orders_by_heads) >
+		       room) {
+		if (budget->orders_by_heads)
+			budget->orders_by_heads = false;
+		else
+			budget->shingles = budget->shingles > MIN_SHINGLES
+						   ? budget->shingles / 2
+						   : 0;
+	}
+	if (!budget->orders_by_heads)
+		dw_log(context, DWARFS_LOG_VERBOSE,
+		       "memory limit of %" PRIu64
+		       " MiB: %zu shingles, and no fingerprints, to choose an order",
+		       limit / MIB, budget->shingles);
+}
+
+static void plan_chunks(struct plan *plan, uint64_t limit)
+{
+	while (dw_estimate_metadata(&plan->load, plan->budget.max_chunks) > limit &&
+	       shrink_chunks(plan))
+		continue;
+}
+
+/* Let there be more chunks, in half of what is left: the rest is for workers. */
+static void raise_chunks(struct plan *plan, uint64_t limit)
+{
+	struct budget *budget = &plan->budget;
+	uint64_t most = plan->load.fragments + plan->load.bytes / LEAST_CHUNK_BYTES;
+	uint64_t blocks = cost(plan);
+	uint64_t metadata = dw_estimate_metadata(&plan->load, budget->max_chunks);
+	uint64_t each = dw_estimate_metadata(&plan->load, budget->max_chunks + 1) - metadata;
+	uint64_t room;
+
+	if (blocks >= limit || metadata >= limit || budget->max_chunks >= most)
+		return;
+	room = least_of((limit - blocks) / NEEDS_PER_CHUNK, (limit - metadata) / each);
+	budget->max_chunks = least_of(most, budget->max_chunks + room / 2);
+}
+
+/* What shapes the image, as it would be with one worker. */
+static void plan_size(struct plan *plan, dwarfs_context *context, uint64_t limit)
+{
+	struct plan lean = lean_plan(plan);
+
+	fit(&lean, context, limit, of_size, DWARFS_LOG_WARN);
+	raise_chunks(&lean, limit);
+	lean.budget.workers = plan->budget.workers;
+	lean.budget.waiting = plan->budget.waiting;
+	*plan = lean;
+}
+
+static int plan_for_limit(struct plan *plan, dwarfs_context *context, uint64_t limit,
+			  dwarfs_error **err)
+{
+	uint64_t needed;
+
+	plan_chunks(plan, limit);
+	plan_size(plan, context, limit);
+	fit(plan, context, limit, of_speed, DWARFS_LOG_VERBOSE);
+	needed = most_of(cost(plan),
+			 dw_estimate_metadata(&plan->load, plan->budget.max_chunks));
+	if (needed > limit) {
+		/* With more, more is kept of files. */
+		needed -= plan->budget.kept_bytes;
+		needed += needed / (KEPT_SHARE - 1) + KEPT_SLAB_BYTES;
+		return refuse(limit, most_of(needed, limit + MIB), err);
+	}
+	plan_orders(plan, context, limit);
+	plan->budget.metadata_bytes = limit - dw_estimate_records(&plan->load);
+	return 0;
+}
+
+int dw_budget_plan(dwarfs_builder *builder, const struct workload *load,
+		   const struct contents *contents, struct budget *budget,
+		   dwarfs_error **err)
+{
+	uint64_t limit = builder->options.memory_limit;
+	auto_free uint8_t *used = dw_calloc(builder->total_count, 1);
+	struct plan plan;
+	int ret;
+
+	if (!used)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < contents->streams.count; i++)
+		used[contents->streams.list[i].category] = true;
+	plan = begin(builder, load, used);
+	plan.budget.readers = budget->readers;
+	plan.budget.kept_bytes = budget->kept_bytes;
+	plan.budget.shingles = budget->shingles;
+	plan.budget.orders_by_heads = budget->orders_by_heads;
+	plan.budget.metadata_bytes = budget->metadata_bytes;
+	if (limit == 0) {
+		limit = dw_os_machine_bytes() / DEFAULT_SHARE;
+		if (limit != 0)
+			fit(&plan, builder->context, limit, of_workers,
+			    DWARFS_LOG_VERBOSE);
+		plan.budget.max_chunks = UINT64_MAX;
+	} else if ((ret = plan_for_limit(&plan, builder->context, limit, err)) < 0) {
+		return ret;
+	}
+	builder->options.block_bits = plan.block_bits;
+	*budget = plan.budget;
+	return 0;
+}
+
+bool dw_budget_metadata_codec(const struct budget *budget, uint64_t chunks,
+			      uint64_t bytes, struct codec_spec *codec)
+{
+	uint64_t taken = chunks * sizeof(struct chunk);
+	uint64_t room = budget->metadata_bytes - least_of(taken, budget->metadata_bytes);
+
+	if (budget->metadata_bytes == UINT64_MAX)
+		return true;
+	/* The tables as they are, and packed. */
+	while (2 * bytes + dw_codec_memory(codec, (size_t)bytes) > room)
+		if (!dw_codec_shrink(codec, (size_t)bytes))
+			return false;
+	return true;
+}

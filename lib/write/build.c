@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/build: the story of a run.
+ *
+ * Directories become a tree, equal contents become one, contents get an order and go into
+ * blocks, blocks are packed and written; then what is known of all this becomes tables,
+ * and they are written, too.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "format/history_write.h"
+#include "os/memory_size.h"
+#include "write/budget/memory_estimate.h"
+#include "write/categorize/categorize.h"
+#include "write/input/scan.h"
+#include "write/input/source.h"
+#include "write/inspect/inspect.h"
+#include "write/metadata/metadata.h"
+#include "write/metadata/xattr_section.h"
+#include "write/options/input_options.h"
+#include "write/order/order.h"
+
+/* Metadata stays as it is, so that opening is instant, when it is less of the image than
+ * the first share, or less than the second and too long to be unpacked quickly. */
+#define SMALL_METADATA_SHARE 50 /* one part in */
+#define LARGE_METADATA_SHARE 20
+#define LARGE_METADATA_BYTES ((uint64_t)8 << 20)
+
+#define QUICK_ZSTD_LEVEL 12
+
+/* What the stages give to each other. */
+struct build {
+	struct build_run run;
+	dwarfs_builder *builder;
+	struct workload load;
+	struct budget budget;
+	struct tree tree;
+	struct contents contents;
+	struct fragment_list *lists; /* of each stream, in their order */
+	size_t list_count;
+	struct chunks chunks;
+	struct block_streams block_streams;
+	struct section_writer sections;
+	uint64_t now; /* seconds since 1970 */
+};
+
+static void free_lists(struct build *build)
+{
+	while (build->list_count > 0)
+		dw_fragment_list_free(&build->lists[--build->list_count]);
+	free(dw_steal(build->lists));
+}
+
+static void free_build(struct build *build)
+{
+	dw_tree_free(&build->tree);
+	dw_contents_free(&build->contents);
+	free_lists(build);
+	dw_chunks_free(&build->chunks);
+	dw_block_streams_free(&build->block_streams);
+	dw_sources_free(build->run.sources);
+	dw_section_writer_free(&build->sections);
+}
+#define auto_build __attribute__((cleanup(free_build)))
+
+void dw_build_complain(struct build_run *run, const char *path, int errnum,
+		       const char *what, const char *consequence)
+{
+	char reason[128] = "";
+
+	run->counts[DWARFS_COUNT_ERRORS]++;
+	if (errnum)
+		dw_describe_errno(errnum, reason, sizeof(reason));
+	dw_log(run->context, DWARFS_LOG_ERROR, "%s '%s%s%s': %s%s%s", what,
+	       run->root_path, *path ? "/" : "", path, reason, errnum ? ", " : "",
+	       consequence);
+}
+
+/* -- blocks -------------------------------------------------------------------------- */
+
+static bool packs_slowly(const struct codec_spec *codec)
+{
+	return codec->id == CODEC_LZMA || codec->id == CODEC_BROTLI ||
+	       (codec->id == CODEC_ZSTD && codec->level > QUICK_ZSTD_LEVEL);
+}
+
+/* The fragments of a stream from a number on, in their order. */
+static int order_stream(struct build *build, uint32_t stream, size_t from,
+			struct fragment_list *list, dwarfs_error **err)
+{
+	const struct stream *of = &build->contents.streams.list[stream];
+	const struct stream_settings *settings = &build->run.settings[of->category];
+	size_t block_bytes = dw_block_bytes(build->run.options, of);
+	struct order_input order = {
+		.run = &build->run,
+		.tree = &build->tree,
+		.contents = &build->contents,
+		.spec = &settings->order,
+		.block_bytes = block_bytes,
+		.reach_bytes = dw_codec_reach(&settings->codec, block_bytes),
+		.finds_segments = settings->window_bits > 0 && settings->lookback > 0,
+		.packs_slowly = packs_slowly(&settings->codec),
+	};
+	int ret = dw_fragments_of(&build->contents, stream, from, list, err);
+
+	if (ret < 0)
+		return ret;
+	return dw_order_sort(&order, list->numbers, list->count, err);
+}
+
+/* All at once, since sketches must be gone before there are blocks. */
+static int order_streams(struct build *build, dwarfs_error **err)
+{
+	size_t count = build->contents.streams.count;
+	int ret;
+
+	if (!(build->lists = dw_calloc(count, sizeof(*build->lists))))
+		return dw_fail_nomem(err);
+	while (build->list_count < count) {
+		size_t stream = build->list_count++; /* from now on freed with the rest */
+
+		if ((ret = order_stream(build, (uint32_t)stream, 0, &build->lists[stream],
+					err)) < 0)
+			return ret;
+	}
+	dw_os_trim();
+	return 0;
+}
+
+static int write_stream(struct build *build, uint32_t stream,
+			const struct fragment_list *list, struct compressor *compressor,
+			dwarfs_error **err)
+{
+	const struct stream *of = &build->contents.streams.list[stream];
+	struct segment_input segment = {
+		.run = &build->run,
+		.tree = &build->tree,
+		.contents = &build->contents,
+		.stream = stream,
+		.settings = &build->run.settings[of->category],
+		.budget = &build->budget,
+		.numbers = list->numbers,
+		.count = list->count,
+	};
+
+	for (size_t i = 0; i < list->count; i++)
+		build->run.totals[of->category].in +=
+			build->contents.fragments[list->numbers[i]].size;
+	return list->count ? dw_segment(&segment, compressor, &build->chunks, err) : 0;
+}
+
+static void expect_nothing(struct build *build)
+{
+	struct dwarfs_progress *progress = &build->run.progress;
+
+	progress->items_done = progress->items_total = 0;
+	progress->bytes_done = progress->bytes_total = 0;
+	progress->path = NULL;
+}
+
+static void expect_contents(struct build *build)
+{
+	struct dwarfs_progress *progress = &build->run.progress;
+
+	expect_nothing(build);
+	progress->items_total = build->contents.fragment_count;
+	for (size_t i = 0; i < build->contents.fragment_count; i++)
+		progress->bytes_total += build->contents.fragments[i].size;
+}
+
+/* All streams; then, in the default stream, what turned out to differ from what it was
+ * thought to be equal to. */
+static int write_streams(struct build *build, struct compressor *compressor,
+			 dwarfs_error **err)
+{
+	size_t from = 0, end = build->contents.fragment_count;
+	int ret;
+
+	for (uint32_t stream = 0; stream < build->contents.streams.count; stream++)
+		if ((ret = write_stream(build, stream, &build->lists[stream], compressor,
+					err)) < 0)
+			return ret;
+	/* There is no room for another sketch, and few will ever be here. */
+	build->budget.shingles = 0;
+	while (end < build->contents.fragment_count) {
+		__attribute__((cleanup(
+			dw_fragment_list_free))) struct fragment_list list = { 0 };
+
+		from = end;
+		end = build->contents.fragment_count;
+		if ((ret = order_stream(build, 0, from, &list, err)) < 0 ||
+		    (ret = write_stream(build, 0, &list, compressor, err)) < 0)
+			return ret;
+	}
+	return 0;
+}
+
+/* Contents are as long as what was stored of them. */
+static void add_up_sizes(struct contents *contents)
+{
+	for (size_t i = 0; i < contents->count; i++) {
+		struct content *content = &contents->list[i];
+
+		content->size = 0;
+		for (uint32_t j = 0; j < content->fragment_count; j++)
+			content->size +=
+				contents->fragments[content->first_fragment + j].size;
+	}
+}
+
+static int write_blocks(struct build *build, dwarfs_error **err)
+{
+	auto_compressor struct compressor *compressor = NULL;
+	struct dwarfs_progress *progress = &build->run.progress;
+	int ret;
+
+	expect_nothing(build);
+	if ((ret = dw_progress_enter(progress, DWARFS_PHASE_ORDER, err)) < 0 ||
+	    (ret = dw_budget_plan(build->builder, &build->load, &build->contents,
+				  &build->budget, err)) < 0 ||
+	    (ret = order_streams(build, err)) < 0)
+		return ret;
+	expect_contents(build);
+	if ((ret = dw_progress_enter(progress, DWARFS_PHASE_WRITE, err)) < 0 ||
+	    (ret = dw_compressor_new(&build->sections, &build->budget,
+				     &build->block_streams, &compressor, err)) < 0 ||
+	    (ret = write_streams(build, compressor, err)) < 0 ||
+	    (ret = dw_compressor_finish(compressor, err)) < 0)
+		return ret;
+	dw_compressor_free(dw_steal(compressor));
+	free_lists(build);
+	dw_os_trim();
+	add_up_sizes(&build->contents);
+	/* What could not be read is done, too. */
+	progress->bytes_done = progress->bytes_total;
+	return 0;
+}
+
+/* -- metadata ------------------------------------------------------------------------ */
+
+static struct codec_spec metadata_codec(const struct build *build, uint64_t bytes)
+{
+	const struct build_options *options = build->run.options;
+	struct codec_spec codec = options->codecs[DWARFS_CODEC_METADATA];
+	unsigned share;
+
+	if (options->codec_was_set[DWARFS_CODEC_METADATA])
+		return codec;
+	share = bytes > LARGE_METADATA_BYTES ? LARGE_METADATA_SHARE : SMALL_METADATA_SHARE;
+	if (bytes * share < build->sections.bytes + bytes)
+		codec = (struct codec_spec){ .id = CODEC_NONE };
+	return codec;
+}
+
+static void fit_metadata_codec(const struct build *build, uint64_t bytes,
+			       struct codec_spec *codec)
+{
+	const char *what = "is compressed with less memory";
+	uint64_t before = dw_codec_memory(codec, (size_t)bytes);
+
+	if (codec->id == CODEC_NONE)
+		return;
+	if (!dw_budget_metadata_codec(&build->budget, build->chunks.count, bytes,
+				      codec)) {
+		what = "is not compressed";
+		*codec = (struct codec_spec){ .id = CODEC_NONE };
+	} else if (dw_codec_memory(codec, (size_t)bytes) == before) {
+		return;
+	}
+	dw_log(build->run.context, DWARFS_LOG_WARN,
+	       "memory limit of %" PRIu64 " MiB: metadata %s",
+	       build->run.options->memory_limit >> 20, what);
+}
+
+static int pack_metadata(struct build *build, const struct codec_spec *codec,
+			 const struct buffer *schema, const struct buffer *data,
+			 dwarfs_error **err)
+{
+	int ret = dw_section_writer_pack(&build->sections, DWARFS_SECTION_SCHEMA,
+				   &build->run.options->codecs[DWARFS_CODEC_SCHEMA],
+				   dw_buffer_span(schema), NULL, err);
+
+	if (ret < 0)
+		return ret;
+	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_METADATA, codec,
+				dw_buffer_span(data),
+				&build->run.counts[DWARFS_COUNT_BYTES_METADATA], err);
+}
+
+static int write_metadata(struct build *build, dwarfs_error **err)
+{
+	struct metadata_input input = {
+		.run = &build->run,
+		.tree = &build->tree,
+		.contents = &build->contents,
+		.chunks = &build->chunks,
+		.block_streams = &build->block_streams,
+		.block_count = (uint32_t)build->run.counts[DWARFS_COUNT_BLOCKS],
+		.has_create_timestamp = build->run.options->create_timestamp,
+		.create_timestamp = build->now,
+	};
+	auto_buffer struct buffer schema = { 0 }, data = { 0 };
+	struct codec_spec codec;
+	int ret;
+
+	if ((ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_METADATA, err)) <
+		    0 ||
+	    (ret = dw_metadata(&input, &schema, &data, err)) < 0)
+		return ret;
+	codec = metadata_codec(build, data.size);
+	fit_metadata_codec(build, data.size, &codec);
+	if (codec.id == CODEC_NONE)
+		return pack_metadata(build, &codec, &schema, &data, err);
+	dw_buffer_free(&schema);
+	dw_buffer_free(&data);
+	input.compressed = true;
+	if ((ret = dw_metadata(&input, &schema, &data, err)) < 0)
+		return ret;
+	return pack_metadata(build, &codec, &schema, &data, err);
+}
+
+/* -- extended attributes ------------------------------------------------------------- */
+
+/* As the metadata, but never left as it is for its size alone: it is read only when it is
+ * asked for. */
+static int write_xattrs(struct build *build, dwarfs_error **err)
+{
+	struct codec_spec codec = build->run.options->codecs[DWARFS_CODEC_METADATA];
+	auto_buffer struct buffer data = { 0 };
+	int ret =
+		dw_xattr_section(&build->tree, build->sections.metadata_xxh3, &data, err);
+
+	if (ret < 0 || data.size == 0)
+		return ret;
+	fit_metadata_codec(build, data.size, &codec);
+	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_XATTRS, &codec,
+				dw_buffer_span(&data), NULL, err);
+}
+
+/* -- history ------------------------------------------------------------------------- */
+
+static const char *compiler_id(void)
+{
+#if defined(__clang__)
+	return "Clang " __clang_version__;
+#else
+	return "GNU " __VERSION__;
+#endif
+}
+
+#define MAX_LIBRARIES 16
+
+/* The compressors' libraries, by name. */
+struct libraries {
+	char text[MAX_LIBRARIES][32];
+	const char *list[MAX_LIBRARIES];
+	size_t count;
+};
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void list_libraries(struct libraries *libraries)
+{
+	size_t *count = &libraries->count;
+
+	for (*count = 0; *count < MAX_LIBRARIES; ++*count) {
+		char *text = libraries->text[*count];
+
+		if (!dw_codec_library(*count, text, sizeof(libraries->text[0])))
+			break;
+		libraries->list[*count] = text;
+	}
+	qsort(libraries->list, *count, sizeof(libraries->list[0]), compare_texts);
+}
+
+static int write_history(struct build *build, dwarfs_error **err)
+{
+	const struct build_options *options = build->run.options;
+	auto_buffer struct buffer data = { 0 };
+	struct utsname system = { 0 };
+	struct libraries libraries;
+	char system_id[sizeof(system) + 8], description[64];
+	struct history_record record = {
+		.major = DWARFS_VERSION_MAJOR,
+		.minor = DWARFS_VERSION_MINOR,
+		.patch = DWARFS_VERSION_PATCH,
+		.is_release = true,
+		.description = description,
+		.system_id = system_id,
+		.compiler_id = compiler_id(),
+		.arguments = (const char *const *)options->arguments,
+		.argument_count = options->argument_count,
+		.has_timestamp = options->history_timestamps,
+		.timestamp = build->now,
+	};
+	int ret;
+
+	if (!options->history)
+		return 0;
+	list_libraries(&libraries);
+	record.library_versions = libraries.list;
+	record.library_count = libraries.count;
+	uname(&system);
+	snprintf(system_id, sizeof(system_id), "%s-%s [%s]", system.sysname,
+		 system.release, system.machine);
+	snprintf(description, sizeof(description), "libdwarfs %s",
+		 dwarfs_version_string());
+	if ((ret = dw_history_write(&record, &data, err)) < 0)
+		return ret;
+	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_HISTORY,
+				&options->codecs[DWARFS_CODEC_HISTORY],
+				dw_buffer_span(&data), NULL, err);
+}
+
+/* -- the story ----------------------------------------------------------------------- */
+
+static int write_header(struct build *build, dwarfs_error **err)
+{
+	const struct buffer *header = &build->run.options->header;
+
+	return dw_output_write(build->run.output, header->data, header->size,
+			       &build->run.progress, err);
+}
+
+/* Scan, and plan for what is there. */
+static int scan(struct build *build, dwarfs_error **err)
+{
+	int ret;
+
+	build->run.base_bytes = dw_estimate_base();
+	if ((ret = dw_scan(&build->run, &build->tree, err)) < 0)
+		return ret;
+	build->load = dw_workload_of_tree(&build->run, &build->tree);
+	build->run.budget = &build->budget;
+	return dw_budget_begin(build->builder, &build->load,
+			       dw_input_workers(&build->run), &build->budget, err);
+}
+
+static int inspect(struct build *build, dwarfs_error **err)
+{
+	int ret = dw_inspect(&build->run, &build->tree, &build->contents, err);
+
+	if (ret < 0)
+		return ret;
+	dw_workload_refine(&build->load, &build->contents);
+	dw_os_trim();
+	return 0;
+}
+
+static int run_stages(struct build *build, dwarfs_error **err)
+{
+	int ret;
+
+	if ((ret = scan(build, err)) < 0 || (ret = inspect(build, err)) < 0 ||
+	    (ret = write_header(build, err)) < 0 ||
+	    (ret = write_blocks(build, err)) < 0 ||
+	    (ret = write_metadata(build, err)) < 0 ||
+	    (ret = write_history(build, err)) < 0 || (ret = write_xattrs(build, err)) < 0)
+		return ret;
+	if (build->run.options->section_index &&
+	    (ret = dw_section_writer_write_index(&build->sections, err)) < 0)
+		return ret;
+	return dw_output_commit(build->run.output, err);
+}
+
+int dw_build_scan(dwarfs_builder *builder, dwarfs_error **err)
+{
+	auto_build struct build build = {
+		.run = {
+			.context = builder->context,
+			.options = &builder->options,
+			.assembly = builder->assembly,
+			.root_fd = builder->root_fd,
+			.root_path = builder->root_path ? builder->root_path : "",
+			.counts = builder->counts,
+		},
+	};
+
+	dw_progress_start(&build.run.progress, builder->progress, builder->progress_user,
+			  builder->cancel);
+	return dw_scan(&build.run, &build.tree, err);
+}
+
+int dw_build(dwarfs_builder *builder, struct output *output, dwarfs_error **err)
+{
+	auto_build struct build build = {
+		.run = {
+			.context = builder->context,
+			.options = &builder->options,
+			.output = output,
+			.assembly = builder->assembly,
+			.root_fd = builder->root_fd,
+			.root_path = builder->root_path ? builder->root_path : "",
+			.counts = builder->counts,
+			.totals = builder->totals,
+			.settings = builder->settings,
+		},
+		.builder = builder,
+		.now = (uint64_t)time(NULL),
+	};
+	int ret;
+
+	build.sections.run = &build.run;
+	dw_progress_start(&build.run.progress, builder->progress, builder->progress_user,
+			  builder->cancel);
+	if ((ret = run_stages(&build, err)) < 0)
+		return ret;
+	builder->counts[DWARFS_COUNT_BYTES_OUT] =
+		builder->options.header.size + build.sections.bytes;
+	/* The image is there, so it is too late to cancel. */
+	(void)dw_progress_enter(&build.run.progress, DWARFS_PHASE_DONE, NULL);
+	return 0;
+}

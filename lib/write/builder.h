@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/builder: what was asked for, what a run works on, and what it counted.
+ */
+#ifndef DW_WRITE_BUILDER_H
+#define DW_WRITE_BUILDER_H
+
+#include <dwarfs/builder.h>
+
+#include "base/context.h"
+#include "base/progress.h"
+#include "codec/codec.h"
+#include "os/output.h"
+#include "write/options/chmod.h"
+#include "write/options/xattr_rules.h"
+
+#define DW_CODEC_USES  (DWARFS_CODEC_HISTORY + 1)
+#define DW_COUNT_KINDS (DWARFS_COUNT_BYTES_SEGMENTS + 1)
+
+#define DW_NS_PER_SECOND UINT64_C(1000000000)
+
+struct budget;
+struct order_ops;
+struct assembly;
+struct filter;
+struct sources;
+
+/* An order with its options. */
+struct order_spec {
+	const struct order_ops *ops;
+	uint32_t max_children, max_cluster_size; /* nilsimsa */
+	char **paths;				 /* explicit */
+	size_t path_count;
+};
+
+/* How the fragments of a stream are made into blocks. */
+struct stream_settings {
+	struct codec_spec codec;
+	struct codec_spec dense; /* for blocks that get very small */
+	bool has_dense;
+	bool falls_back;	    /* on another codec, where it packs better: */
+	struct codec_spec fallback; /* that of the default category */
+	struct order_spec order;
+	uint32_t window_bits;	 /* log2 of the shortest match; 0: look for none */
+	uint32_t step_bits;	 /* anchors are this much denser than matches are long */
+	uint32_t lookback;	 /* blocks that may be referred to; UINT32_MAX: all */
+	uint32_t foreign_blocks; /* that a directory may be in; UINT32_MAX: any number */
+};
+
+/* Which of them were set by the user. */
+enum setting {
+	SETTING_CODEC,
+	SETTING_ORDER,
+	SETTING_WINDOW,
+	SETTING_STEP,
+	SETTING_LOOKBACK,
+	SETTING_COUNT
+};
+
+struct settings_override {
+	uint32_t category; /* DW_ANY_CATEGORY: all that have none of their own */
+	bool was_set[SETTING_COUNT];
+	struct stream_settings values;
+};
+
+#define DW_ANY_CATEGORY UINT32_MAX
+
+enum categorizer {
+	CATEGORIZER_FITS,
+	CATEGORIZER_PCMAUDIO,
+	CATEGORIZER_BINARY,
+	CATEGORIZER_INCOMPRESSIBLE,
+	CATEGORIZER_HOTNESS,
+	CATEGORIZER_COUNT
+};
+
+struct categorize_options {
+	enum categorizer list[CATEGORIZER_COUNT]; /* asked in this order */
+	size_t count;
+	char **hot_paths; /* the first comes first */
+	size_t hot_count, hot_room;
+	uint32_t *hot_slots; /* a hash table of them: number plus 1, or 0 */
+	size_t hot_slot_count;
+	char **names; /* user-defined: numbers from CATEGORY_COUNT on */
+	size_t name_count, name_room;
+	dwarfs_category_fn callback;
+	void *callback_user;
+
+	/* incompressible */
+	uint64_t min_input_bytes, probe_bytes;
+	double ratio;
+	int zstd_level;
+	bool fragments;
+};
+
+struct input_options {
+	struct filter *filter; /* NULL: take everything */
+	bool remove_empty_directories;
+	dwarfs_include_fn include;
+	void *include_user;
+	dwarfs_filter_report_fn report;
+	void *report_user;
+	char **paths; /* of an input list; NULL: the whole directory */
+	size_t path_count, path_room;
+	const char *file_hash; /* a name that dw_digest knows; NULL: none */
+	bool hollow;
+	uint32_t workers; /* for scanning and hashing; UINT32_MAX: those of the context */
+};
+
+struct build_packing {
+	bool is_auto; /* what is best for the codec of the metadata */
+	bool chunk_table, directories, shared_files;
+	bool names, names_index, symlinks, symlinks_index;
+	bool force; /* also where it gets larger */
+	bool plain; /* lists of strings instead of tables */
+};
+
+static inline struct build_packing dw_packing_auto(void)
+{
+	return (struct build_packing){ .is_auto = true, .names = true, .symlinks = true };
+}
+
+struct build_options {
+	bool no_sync; /* of an image in a regular file */
+	uint32_t block_bits;
+	struct codec_spec codecs[DW_CODEC_USES];
+	bool codec_was_set[DW_CODEC_USES];
+	struct settings_override *overrides;
+	size_t override_count, override_room;
+	struct categorize_options categorize;
+	struct input_options input;
+	uint64_t max_similarity_bytes; /* UINT64_MAX: unlimited */
+	dwarfs_order_fn order_callback;
+	void *order_callback_user;
+	int compress_niceness;
+	uint64_t memory_limit;	/* 0: a quarter of the machine */
+	uint64_t near_bytes;	/* a stream may refer to any of its first bytes */
+	uint64_t foreign_bytes; /* in blocks that a directory may be in besides its own */
+	bool category_names, category_metadata;
+
+	bool devices, specials, sparse_files;
+	bool set_uid, set_gid, set_time;
+	uint32_t uid, gid;
+	struct os_time time;
+	struct mode_change chmod;
+	uint32_t umask;
+	uint64_t resolution_ns;
+	bool keep_all_times, keep_birth_times;
+	struct xattr_rules xattrs;
+
+	struct build_packing packing;
+	bool hardlink_table, section_index, create_timestamp;
+	bool history, history_timestamps;
+	char **arguments;
+	size_t argument_count, argument_room;
+	struct buffer header;
+};
+
+struct dwarfs_builder {
+	dwarfs_context *context;
+	struct build_options options;
+	uint32_t level;
+	bool block_bits_was_set;
+	int root_fd;		   /* the input, or -1 */
+	char *root_path;	   /* for messages */
+	struct assembly *assembly; /* or items that were added instead */
+	char *spool_directory;	   /* NULL: the default */
+	uint64_t spool_bytes;
+	bool ran;
+	dwarfs_progress_fn progress;
+	void *progress_user;
+	dwarfs_cancel *cancel;
+	uint64_t counts[DW_COUNT_KINDS];
+	struct category_total *totals;	  /* by category; so are settings */
+	struct stream_settings *settings; /* of the run */
+	size_t total_count;
+};
+
+/* What became of the bytes of a category. */
+struct category_total {
+	uint64_t in, stored, packed;
+};
+
+/* What was not taken into a tree that got too large, to know how large it would be. */
+struct untaken {
+	bool is_full; /* from now on directories are taken only */
+	uint64_t entries, files, name_bytes;
+	uint64_t bytes, small_bytes; /* of contents, and of files that may be kept */
+};
+
+/* What the stages of a run share. */
+struct build_run {
+	dwarfs_context *context;
+	const struct build_options *options;
+	struct dwarfs_progress progress;
+	struct output *output;
+	uint64_t base_bytes; /* that the process had before */
+	struct untaken untaken;
+	const struct budget *budget;
+	struct sources *sources;   /* made by dw_inspect(); freed with the run */
+	struct assembly *assembly; /* NULL: the input is a directory */
+	int root_fd;
+	const char *root_path;
+	uint64_t *counts;
+	struct category_total *totals;		/* by category */
+	const struct stream_settings *settings; /* by category */
+};
+
+/* How the streams of a category are made. */
+const struct stream_settings *dw_stream_settings(const struct build_run *run,
+						 uint32_t category);
+
+/* write/options/settings.c: what the level chooses and what was set, for each category. */
+int dw_settings_resolve(dwarfs_builder *builder, dwarfs_error **err);
+
+/* write/build.c: read the input, write the image. Counts up to failure too. */
+int dw_build(dwarfs_builder *builder, struct output *output, dwarfs_error **err);
+
+/* write/build.c: only look what the input has, and count it. */
+int dw_build_scan(dwarfs_builder *builder, dwarfs_error **err);
+
+/*
+ * Report something that could not be read as it is, and count it: "what 'root/path':
+ * reason, consequence". Without a reason when errnum is 0.
+ */
+void dw_build_complain(struct build_run *run, const char *path, int errnum,
+		       const char *what, const char *consequence);
+
+#endif

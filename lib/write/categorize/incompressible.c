@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * categorize/incompressible: bytes that are not worth a good compressor's time.
+ *
+ * Tries a fast one. Contents that shrink show it soon, and are let go as soon as they
+ * have shrunk by more than is asked for; of large ones that do not, samples decide. So
+ * the cost is next to nothing for those that shrink, and little for those that do not.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "write/categorize/ops.h"
+
+/*
+ * How a range of bytes is looked at: in pieces, evenly spread. Up to this many bytes all
+ * of them are, in blocks as the options say.
+ */
+#define FILE_PIECE_BYTES  ((uint64_t)128 << 10)
+#define FILE_PIECES	  16
+#define BLOCK_PIECE_BYTES ((uint64_t)64 << 10) /* of a block, with fragments */
+#define BLOCK_PIECES	  4
+#define PIECE_ALIGNMENT	  UINT64_C(4096)
+
+#define FIRST_BYTES ((uint64_t)32 << 10) /* looked at before anything else */
+
+/* Files too short for a fast compressor to learn anything of. */
+#define SHORT_BYTES 4096
+
+struct probe {
+	struct probe *next;
+	struct codec *codec;
+	struct buffer in, out;
+};
+
+/* Those not in use, as many as there are workers at most. */
+struct probes {
+	pthread_mutex_t lock;
+	struct probe *free;
+	struct codec_spec spec;
+	uint64_t block_bytes, min_bytes;
+	double shrinkage; /* share of bytes saved, above which contents do shrink */
+	bool fragments;
+};
+
+struct range {
+	uint64_t start, size;
+	uint64_t piece; /* bytes */
+	uint64_t count; /* of pieces */
+};
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* -- probes -------------------------------------------------------------------------- */
+
+static void probe_free(struct probe *probe)
+{
+	if (!probe)
+		return;
+	dw_codec_free(probe->codec);
+	dw_buffer_free(&probe->in);
+	dw_buffer_free(&probe->out);
+	free(probe);
+}
+DW_DEFINE_AUTO(probe, struct probe *, probe_free)
+#define auto_probe DW_AUTO(probe)
+
+/* A fast compressor. False when none was built in. */
+static bool find_codec(int level, struct codec_spec *spec_out)
+{
+	if (dw_codec_parse("zstd", spec_out, NULL) == 0) {
+		spec_out->level = level;
+		return true;
+	}
+	return dw_codec_parse("lz4", spec_out, NULL) == 0;
+}
+
+static const char *missing(void)
+{
+	struct codec_spec spec;
+
+	return find_codec(1, &spec) ? NULL : "neither zstd nor lz4 is built in";
+}
+
+int dw_probes_new(const struct categorize_options *options, struct probes **probes_out,
+		  dwarfs_error **err)
+{
+	struct codec_spec spec;
+	struct probes *probes;
+
+	if (!find_codec(options->zstd_level, &spec))
+		return dw_fail(err, DWARFS_ERR_UNSUPPORTED, "incompressible: %s",
+			       missing());
+	probes = dw_calloc(1, sizeof(*probes));
+	if (!probes)
+		return dw_fail_nomem(err);
+	pthread_mutex_init(&probes->lock, NULL);
+	probes->spec = spec;
+	probes->block_bytes = options->probe_bytes;
+	probes->min_bytes = options->min_input_bytes;
+	probes->shrinkage = 1 - options->ratio;
+	probes->fragments = options->fragments;
+	*probes_out = probes;
+	return 0;
+}
+
+void dw_probes_free(struct probes *probes)
+{
+	struct probe *next;
+
+	if (!probes)
+		return;
+	for (struct probe *probe = probes->free; probe; probe = next) {
+		next = probe->next;
+		probe_free(probe);
+	}
+	pthread_mutex_destroy(&probes->lock);
+	free(probes);
+}
+
+/* The largest piece there may be. */
+static uint64_t most_bytes(uint64_t block_bytes)
+{
+	return least(block_bytes, FILE_PIECES * FILE_PIECE_BYTES);
+}
+
+uint64_t dw_probe_memory(const struct categorize_options *options)
+{
+	uint64_t bytes = most_bytes(options->probe_bytes);
+	struct codec_spec spec;
+
+	if (!find_codec(options->zstd_level, &spec))
+		return 0;
+	return 2 * bytes + dw_codec_memory(&spec, bytes);
+}
+
+static int take_probe(struct probes *probes, struct probe **probe_out, dwarfs_error **err)
+{
+	auto_probe struct probe *probe = NULL;
+	uint64_t bytes = most_bytes(probes->block_bytes);
+	int ret;
+
+	pthread_mutex_lock(&probes->lock);
+	probe = probes->free;
+	if (probe)
+		probes->free = probe->next;
+	pthread_mutex_unlock(&probes->lock);
+	if (!probe) {
+		probe = dw_calloc(1, sizeof(*probe));
+		if (!probe)
+			return dw_fail_nomem(err);
+		ret = dw_codec_new(&probes->spec, (size_t)bytes, &probe->codec, err);
+		if (ret < 0)
+			return ret;
+	}
+	*probe_out = dw_steal(probe);
+	return 0;
+}
+
+static void give_probe(struct probes *probes, struct probe *probe)
+{
+	pthread_mutex_lock(&probes->lock);
+	probe->next = probes->free;
+	probes->free = probe;
+	pthread_mutex_unlock(&probes->lock);
+}
+
+/* -- trying -------------------------------------------------------------------------- */
+
+/* Give the bytes of a piece, without a copy where they are at hand. */
+static int load(struct probe *probe, const struct category_file *file, uint64_t start,
+		uint64_t size, struct span *piece_out, dwarfs_error **err)
+{
+	size_t got;
+	int ret;
+
+	if (start <= file->head.size && size <= file->head.size - start) {
+		*piece_out = (struct span){ file->head.data + start, (size_t)size };
+		return 0;
+	}
+	probe->in.size = 0;
+	if ((ret = dw_buffer_reserve(&probe->in, (size_t)size, err)) < 0 ||
+	    (ret = dw_category_read(file, start, probe->in.data, (size_t)size, &got,
+				    err)) < 0)
+		return ret;
+	*piece_out = (struct span){ probe->in.data, got };
+	return 0;
+}
+
+/* Add what a piece shrinks by to *saved. */
+static int try_piece(struct probe *probe, const struct category_file *file,
+		     uint64_t start, uint64_t size, uint64_t *saved, dwarfs_error **err)
+{
+	struct span piece;
+	uint32_t id;
+	int ret;
+
+	if ((ret = load(probe, file, start, size, &piece, err)) < 0)
+		return ret;
+	probe->out.size = 0;
+	if ((ret = dw_codec_pack(probe->codec, piece, &probe->out, &id, err)) < 0)
+		return ret;
+	if (id != CODEC_NONE)
+		*saved += piece.size - probe->out.size;
+	return 0;
+}
+
+static struct range whole_range(uint64_t start, uint64_t size, uint64_t block)
+{
+	block = most_bytes(block);
+	return (struct range){ start, size, block, (size + block - 1) / block };
+}
+
+static struct range file_range(uint64_t size, uint64_t block)
+{
+	if (size <= FILE_PIECES * FILE_PIECE_BYTES)
+		return whole_range(0, size, block);
+	return (struct range){ 0, size, least(FILE_PIECE_BYTES, block), FILE_PIECES };
+}
+
+static struct range block_range(uint64_t start, uint64_t size, uint64_t block)
+{
+	if (size <= BLOCK_PIECES * BLOCK_PIECE_BYTES)
+		return whole_range(start, size, block);
+	return (struct range){ start, size, BLOCK_PIECE_BYTES, BLOCK_PIECES };
+}
+
+/* Where piece i begins: the first one at the start, the last one up to the end. */
+static uint64_t place_of(const struct range *range, uint64_t i)
+{
+	uint64_t spread = range->size - least(range->piece, range->size), at;
+
+	if (range->count * range->piece >= range->size)
+		return range->start + i * range->piece;
+	at = spread / (range->count - 1) * i;
+	return range->start +
+	       (i == range->count - 1 ? spread : at - at % PIECE_ALIGNMENT);
+}
+
+static int try_range(const struct probes *probes, struct probe *probe,
+		     const struct category_file *file, const struct range *range,
+		     bool *shrinks_out, dwarfs_error **err)
+{
+	uint64_t looked_at = least(range->size, range->count * range->piece);
+	double enough = probes->shrinkage * (double)looked_at;
+	uint64_t end = range->start + range->size, saved = 0, start;
+	int ret;
+
+	*shrinks_out = false;
+	if (range->piece > FIRST_BYTES && range->size > FIRST_BYTES) {
+		ret = try_piece(probe, file, range->start, FIRST_BYTES, &saved, err);
+		if (ret < 0)
+			return ret;
+		*shrinks_out = (double)saved > enough;
+		saved = 0;
+	}
+	for (uint64_t i = 0; i < range->count && !*shrinks_out; i++) {
+		start = place_of(range, i);
+		ret = try_piece(probe, file, start, least(range->piece, end - start),
+				&saved, err);
+		if (ret < 0)
+			return ret;
+		*shrinks_out = (double)saved > enough;
+	}
+	return 0;
+}
+
+/*
+ * A few hundred bytes of text do not shrink either, but do among others of their kind.
+ * Random bytes coincide as often as 256 values make them, others more often.
+ */
+static bool looks_random(struct span bytes)
+{
+	uint32_t counts[256] = { 0 };
+	uint64_t pairs = 0;
+
+	for (size_t i = 0; i < bytes.size; i++)
+		pairs += counts[bytes.data[i]]++;
+	return 256 * pairs < (uint64_t)bytes.size * bytes.size * 3 / 4;
+}
+
+/* -- parts --------------------------------------------------------------------------- */
+
+static int add_whole(const struct probes *probes, struct probe *probe,
+		     const struct category_file *file, struct category_parts *parts,
+		     dwarfs_error **err)
+{
+	struct range range = file_range(file->size, probes->block_bytes);
+	bool shrinks;
+	int ret = try_range(probes, probe, file, &range, &shrinks, err);
+
+	if (ret < 0 || shrinks)
+		return ret;
+	return dw_parts_add(parts, CATEGORY_INCOMPRESSIBLE, 0, file->size, err);
+}
+
+/* A block at the end that is too small goes with the one before it. */
+static int add_fragments(const struct probes *probes, struct probe *probe,
+			 const struct category_file *file, struct category_parts *parts,
+			 dwarfs_error **err)
+{
+	uint64_t size, at = 0;
+	bool shrinks = true, any = false;
+	int ret;
+
+	for (; at < file->size; at += size) {
+		size = least(probes->block_bytes, file->size - at);
+		if (size >= probes->min_bytes) {
+			struct range range = block_range(at, size, probes->block_bytes);
+
+			if ((ret = try_range(probes, probe, file, &range, &shrinks,
+					     err)) < 0)
+				return ret;
+		}
+		any = any || !shrinks;
+		if ((ret = dw_parts_add(
+			     parts, shrinks ? CATEGORY_DEFAULT : CATEGORY_INCOMPRESSIBLE,
+			     0, size, err)) < 0)
+			return ret;
+	}
+	if (!any)
+		dw_category_parts_free(parts);
+	return 0;
+}
+
+static int categorize(const struct categorizers *all, dwarfs_context *context,
+		      const struct category_file *file, struct category_parts *parts,
+		      dwarfs_error **err)
+{
+	struct probes *probes = all->probes;
+	auto_probe struct probe *probe = NULL;
+	int ret;
+
+	if (file->size < probes->min_bytes ||
+	    (file->size < SHORT_BYTES && file->head.size == file->size &&
+	     !looks_random(file->head)))
+		return 0;
+	if ((ret = take_probe(probes, &probe, err)) < 0)
+		return ret;
+	ret = probes->fragments ? add_fragments(probes, probe, file, parts, err)
+				: add_whole(probes, probe, file, parts, err);
+	if (ret == 0)
+		give_probe(probes, dw_steal(probe));
+	return ret;
+}
+
+const struct categorizer_ops dw_categorizer_incompressible = {
+	.name = "incompressible",
+	.missing = missing,
+	.categorize = categorize,
+};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/input/list_path: a path of an input list -> the path below the input directory.
+ */
+#ifndef DW_WRITE_INPUT_LIST_PATH_H
+#define DW_WRITE_INPUT_LIST_PATH_H
+
+#include "base/memory.h"
+
+/* The input directory. */
+struct list_root {
+	int fd;
+	const char *path;    /* as it was given */
+	struct buffer found; /* an absolute path that was found to lead to it, with a NUL */
+};
+
+/* Frees what was found; the rest is the caller's. */
+void dw_list_root_free(struct list_root *root);
+
+/* The next name of a path, without those that are "."; empty at its end. */
+struct span dw_list_next_name(const char **path);
+
+/*
+ * Set *path to what follows the root in it. A relative path is relative to the root. The
+ * root is found in an absolute path by its name, or by being the same directory whatever
+ * it is called there. 1, 0 for a path that is not below the root or has a ".." below it, or
+ * DWARFS_ERR_NOMEM.
+ */
+int dw_list_path_below(struct list_root *root, const char **path, dwarfs_error **err);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/input/path_list: a list of paths -> tree.
+ */
+#ifndef DW_WRITE_INPUT_PATH_LIST_H
+#define DW_WRITE_INPUT_PATH_LIST_H
+
+#include "write/builder.h"
+#include "write/tree/tree.h"
+
+/* Fill an empty tree with the paths of the options, and the directories that lead to
+ * them. Inodes are made in the order of the list. */
+int dw_paths(struct build_run *run, struct tree *tree, dwarfs_error **err);
+
+#endif

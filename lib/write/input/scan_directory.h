@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/input/scan_directory: what stands in one directory, found out on any thread.
+ *
+ * Private to scan.c.
+ */
+#ifndef DW_WRITE_INPUT_SCAN_DIRECTORY_H
+#define DW_WRITE_INPUT_SCAN_DIRECTORY_H
+
+#include "pool/tasks.h"
+#include "write/builder.h"
+#include "write/input/directory_cache.h"
+#include "write/options/filter.h"
+
+/* Entries are looked at in parts of this many, so that a huge directory needs no more
+ * memory than its names do. */
+#define LISTING_PART 1024
+
+/* One entry. */
+struct listed {
+	bool is_taken;	   /* by the filter */
+	int errnum;	   /* why stat is not known, or the target of a link */
+	size_t target;	   /* of a link: of targets */
+	size_t xattrs_end; /* in xattrs; they begin where those of the one before end */
+	int xattrs_errnum; /* why some of them are missing, or 0 */
+	struct os_stat stat;
+};
+
+/* Some entries of a listing, in order. All of the task's until it is done. */
+struct listing_part {
+	struct task task;
+	struct listing *listing;
+	size_t first, count;
+	struct listed *list;
+	struct buffer targets; /* with a NUL each */
+	struct buffer xattrs;  /* one list after the other */
+	bool no_memory;
+};
+
+/* A directory. All of the task's until it is done. */
+struct listing {
+	struct task task;
+	const struct build_options *options;
+	const struct filter *filter; /* of these; NULL: take all */
+	struct cached_directory *above;	     /* the path begins here; NULL: at the root */
+	int root_fd;
+	char *path;	  /* from above */
+	char *whole_path; /* from the root, for the filter; NULL without one */
+	size_t whole_path_bytes;
+
+	int errnum;
+	int fd; /* of the directory, or -1 */
+	struct os_names names;
+	struct listing_part *parts;
+	size_t part_count;
+	size_t offered; /* parts, for the caller; the first one belongs to the listing */
+};
+
+/* Takes over nothing: paths are copied, folders shared. */
+struct listing *dw_listing_new(const struct build_options *options, int root_fd,
+			       struct cached_directory *above, const char *path,
+			       const char *whole_path);
+void dw_listing_free(struct listing *listing);
+DW_DEFINE_AUTO(listing, struct listing *, dw_listing_free)
+
+/* The extended attributes of an entry, until the part is dropped. */
+static inline struct span dw_listed_xattrs(const struct listing_part *part,
+					   const struct listed *listed)
+{
+	size_t start = listed > part->list ? listed[-1].xattrs_end : 0;
+
+	return (struct span){ part->xattrs.data + start, listed->xattrs_end - start };
+}
+
+/* What a part found is no longer needed. */
+void dw_listing_drop_part(struct listing_part *part);
+
+#endif

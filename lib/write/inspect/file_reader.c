@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/inspect/file_reader: reading one file of the input once, for all that is wanted of it.
+ *
+ * Small files are in memory as a whole, so they are hashed first, and only looked at more
+ * closely when nobody had the same bytes before. Large ones are hashed while the most
+ * likely fingerprint is made; then categorizers read what they need.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "format/metadata.h"
+#include "write/input/directory_cache.h"
+#include "write/inspect/file_reader.h"
+#include "write/tree/path_cursor.h"
+
+#define PIECE_BYTES    ((size_t)256 << 10)
+#define WORKER_FOLDERS 8
+
+struct reader_worker {
+	struct file_reader *reader;
+	struct directory_cache folders;
+	struct sparse_hash *hasher; /* NULL: no hashes are wanted */
+	struct fingerprinter *maker;
+	struct kept_slab *slab; /* being filled, or NULL */
+	bool has_no_slab;	/* there is no room for more */
+	uint8_t *buffer;	/* PIECE_BYTES */
+	struct path_cursor cursor;
+	uint64_t shown; /* bytes of the present file that are in look->bytes_done */
+};
+
+/* A file while it is being looked at. */
+struct sight {
+	uint32_t subject;
+	const struct tree_inode *inode;
+	struct input_file input_file;
+	bool may_have_holes;
+	struct span small; /* all of it, or nothing when it is large */
+	struct kept_slab *slab;
+	uint32_t offset; /* of small in slab */
+	struct fingerprint fingerprint;
+	enum fingerprint_kind kind; /* of fingerprint */
+};
+
+int dw_file_reader_digest_bytes(const char *algorithm, size_t *bytes_out, dwarfs_error **err)
+{
+	struct sparse_hash *hasher;
+	int ret = dw_sparse_hash_new(algorithm, &hasher, err);
+
+	if (ret < 0)
+		return ret;
+	*bytes_out = dw_sparse_hash_bytes(hasher);
+	dw_sparse_hash_free(hasher);
+	return 0;
+}
+
+/* -- workers ------------------------------------------------------------------------- */
+
+void dw_file_reader_worker_free(struct reader_worker *worker)
+{
+	if (!worker)
+		return;
+	dw_directory_cache_free(&worker->folders);
+	dw_sparse_hash_free(worker->hasher);
+	dw_fingerprinter_free(worker->maker);
+	dw_kept_slab_release(worker->slab);
+	dw_path_cursor_free(&worker->cursor);
+	free(worker->buffer);
+	free(worker);
+}
+DW_DEFINE_AUTO(reader_worker, struct reader_worker *, dw_file_reader_worker_free)
+
+int dw_file_reader_worker_new(struct file_reader *reader, struct reader_worker **worker_out,
+		       dwarfs_error **err)
+{
+	DW_AUTO(reader_worker) struct reader_worker *worker = dw_calloc(1, sizeof(*worker));
+	const char *algorithm = reader->run->options->input.file_hash;
+	int ret;
+
+	if (!worker || !(worker->buffer = malloc(PIECE_BYTES)))
+		return dw_fail_nomem(err);
+	worker->reader = reader;
+	dw_input_file_init_directory_cache(&worker->folders, reader->run, reader->tree, WORKER_FOLDERS);
+	if (algorithm && (ret = dw_sparse_hash_new(algorithm, &worker->hasher, err)) < 0)
+		return ret;
+	if (reader->set.wants_fingerprints &&
+	    (ret = dw_fingerprinter_new(&worker->maker, err)) < 0)
+		return ret;
+	*worker_out = dw_steal(worker);
+	return 0;
+}
+
+/* Room for a small file and one byte more, in a slab as long as there is one. */
+static uint8_t *small_room(struct reader_worker *worker, struct sight *sight, size_t size)
+{
+	if (worker->slab && KEPT_SLAB_BYTES - worker->slab->used <= size) {
+		dw_kept_slab_release(worker->slab);
+		worker->slab = NULL;
+	}
+	if (!worker->slab && !worker->has_no_slab) {
+		worker->slab = dw_kept_slab_new(worker->reader->run->sources);
+		worker->has_no_slab = !worker->slab;
+	}
+	if (!worker->slab)
+		return worker->buffer;
+	sight->slab = worker->slab;
+	sight->offset = (uint32_t)worker->slab->used;
+	return worker->slab->data + worker->slab->used;
+}
+
+/* -- what is wanted ------------------------------------------------------------------ */
+
+static enum fingerprint_kind kind_of(const struct file_reader *reader, const struct sight *sight,
+				     uint32_t category)
+{
+	if (!reader->set.wants_fingerprints ||
+	    sight->inode->size > reader->run->options->max_similarity_bytes)
+		return FINGERPRINT_NONE;
+	return reader->kinds[category];
+}
+
+/* Whether the callback has decided; categorizers are not asked then. */
+static bool is_decided(const struct file_reader *reader, const struct sight *sight)
+{
+	return reader->forced && reader->forced[sight->subject] != DW_ANY_CATEGORY;
+}
+
+/* The category of what no categorizer claims. */
+static uint32_t base_category(const struct file_reader *reader, const struct sight *sight)
+{
+	return is_decided(reader, sight) ? reader->forced[sight->subject] : CATEGORY_DEFAULT;
+}
+
+/* The category that most bytes are of; of those, the one that comes first. */
+static int main_category(const struct category_parts *parts, uint32_t fallback,
+			 uint32_t *category_out)
+{
+	auto_free uint64_t *bytes = NULL;
+	uint32_t last = 0;
+
+	*category_out = fallback;
+	for (size_t i = 0; i < parts->count; i++)
+		last = parts->list[i].category > last ? parts->list[i].category : last;
+	if (!(bytes = dw_calloc((size_t)last + 1, sizeof(*bytes))))
+		return -ENOMEM;
+	for (size_t i = 0; i < parts->count; i++)
+		bytes[parts->list[i].category] += parts->list[i].size;
+	for (size_t i = 0; i < parts->count; i++)
+		if (i == 0 || bytes[parts->list[i].category] > bytes[*category_out])
+			*category_out = parts->list[i].category;
+	return 0;
+}
+
+/* -- bytes --------------------------------------------------------------------------- */
+
+/* What a pass over the bytes makes. */
+struct pass {
+	struct sparse_hash *hasher;
+	struct fingerprinter *maker;
+};
+
+/* Bytes from a place that is a multiple of the page size. Zeros tell nothing about what a
+ * file resembles, so fingerprints leave out whole pages of them, as they do holes. */
+static void add_bytes(const struct pass *pass, const uint8_t *data, size_t size,
+		      uint64_t offset)
+{
+	size_t at = 0, from, to;
+
+	while (at < size) {
+		dw_sparse_hash_next_run(data, size, at, &from, &to);
+		if (pass->hasher)
+			dw_sparse_hash_add_zeros(pass->hasher, offset + at, offset + from);
+		if (from < to && pass->hasher)
+			dw_sparse_hash_add(pass->hasher, data + from, to - from);
+		if (from < to && pass->maker)
+			dw_fingerprint_update(pass->maker, data + from, to - from);
+		at = to;
+	}
+}
+
+/* A run of data, widened to whole pages: 0, 1 when the file is shorter now, or a negative
+ * errno value. */
+static int read_run(struct reader_worker *worker, const struct pass *pass,
+		    const struct input_file *input_file, uint64_t from, uint64_t to)
+{
+	while (from < to) {
+		size_t want = to - from < PIECE_BYTES ? (size_t)(to - from) : PIECE_BYTES;
+		int64_t got = dw_input_file_read_at(input_file, worker->buffer, want, from);
+
+		if (got < 0)
+			return (int)got;
+		if ((size_t)got < want)
+			return 1;
+		add_bytes(pass, worker->buffer, want, from);
+		from += want;
+		worker->shown += want;
+		atomic_fetch_add(&worker->reader->bytes_done, want);
+		if (dw_pipeline_stopped(worker->reader->pipeline))
+			return 1;
+	}
+	return 0;
+}
+
+/* All of a large file, likewise. */
+static int read_runs(struct reader_worker *worker, const struct pass *pass,
+		     const struct sight *sight)
+{
+	uint64_t at = 0, from, to, size = sight->inode->size;
+	int ret;
+
+	while (at < size) {
+		if ((ret = dw_input_file_next_data(&sight->input_file, at, size, &from, &to)) < 0)
+			return ret;
+		from = from / HASHER_PAGE_BYTES * HASHER_PAGE_BYTES;
+		from = from < at ? at : from;
+		to = (to + HASHER_PAGE_BYTES - 1) / HASHER_PAGE_BYTES * HASHER_PAGE_BYTES;
+		to = to > size ? size : to;
+		if (pass->hasher)
+			dw_sparse_hash_add_zeros(pass->hasher, at, from);
+		if ((ret = read_run(worker, pass, &sight->input_file, from, to)) != 0)
+			return ret;
+		at = to;
+	}
+	return 0;
+}
+
+static int fingerprint_small(struct reader_worker *worker, struct sight *sight,
+			     enum fingerprint_kind kind)
+{
+	struct pass pass = { .maker = worker->maker };
+
+	dw_fingerprint_begin(worker->maker, kind);
+	add_bytes(&pass, sight->small.data, sight->small.size, 0);
+	dw_fingerprint_finish(worker->maker, &sight->fingerprint);
+	sight->kind = kind;
+	return 0;
+}
+
+static int fingerprint_large(struct reader_worker *worker, struct sight *sight,
+			     enum fingerprint_kind kind)
+{
+	struct pass pass = { .maker = worker->maker };
+	int ret;
+
+	dw_fingerprint_begin(worker->maker, kind);
+	ret = read_runs(worker, &pass, sight);
+	dw_fingerprint_finish(worker->maker, &sight->fingerprint);
+	if (ret == 0)
+		sight->kind = kind;
+	return ret;
+}
+
+/* -- hashes -------------------------------------------------------------------------- */
+
+static void hash_small(struct reader_worker *worker, const struct sight *sight,
+		       uint8_t *digest)
+{
+	struct pass pass = { .hasher = worker->hasher };
+	size_t from, to;
+
+	dw_sparse_hash_next_run(sight->small.data, sight->small.size, 0, &from, &to);
+	if (from == 0 && to == sight->small.size) {
+		dw_sparse_hash_once(worker->hasher, sight->small.data, to, digest);
+		return;
+	}
+	dw_sparse_hash_begin(worker->hasher);
+	add_bytes(&pass, sight->small.data, sight->small.size, 0);
+	dw_sparse_hash_finish(worker->hasher, digest);
+}
+
+/* The fingerprint that it will probably need is made at the same time. */
+static int hash_large(struct reader_worker *worker, struct sight *sight, uint8_t *digest)
+{
+	const struct file_reader *reader = worker->reader;
+	enum fingerprint_kind kind = kind_of(reader, sight, base_category(reader, sight));
+	struct pass pass = { .hasher = worker->hasher };
+	int ret;
+
+	dw_sparse_hash_begin(worker->hasher);
+	if (kind != FINGERPRINT_NONE) {
+		pass.maker = worker->maker;
+		dw_fingerprint_begin(worker->maker, kind);
+	}
+	ret = read_runs(worker, &pass, sight);
+	dw_sparse_hash_finish(worker->hasher, digest);
+	if (pass.maker)
+		dw_fingerprint_finish(worker->maker, &sight->fingerprint);
+	if (ret == 0)
+		sight->kind = kind;
+	return ret;
+}
+
+/* -- categories and fingerprints ----------------------------------------------------- */
+
+static int categorize(struct reader_worker *worker, const struct sight *sight,
+		      struct category_parts *parts, dwarfs_error **err)
+{
+	const struct file_reader *reader = worker->reader;
+	struct category_file file = {
+		.size = sight->inode->size,
+		.input_file = &sight->input_file,
+		.head = sight->small,
+	};
+	auto_error dwarfs_error *ignored = NULL;
+	int64_t got;
+	int ret;
+
+	if (!reader->categorizers || is_decided(reader, sight))
+		return 0;
+	if (!sight->small.data) {
+		got = dw_input_file_read_at(&sight->input_file, worker->buffer, CATEGORY_HEAD_BYTES, 0);
+		if (got < CATEGORY_HEAD_BYTES)
+			return 0;
+		file.head = (struct span){ worker->buffer, (size_t)got };
+	}
+	if ((ret = dw_path_cursor_go(&worker->cursor, reader->tree, sight->inode->entry, err)) < 0)
+		return ret;
+	file.path = (const char *)worker->cursor.path.data;
+	ret = dw_categorize(reader->categorizers, reader->run->context, &file, parts,
+			    &ignored);
+	if (ret == DWARFS_ERR_NOMEM)
+		return dw_fail_nomem(err);
+	if (ret < 0) /* the segmenter will find that it cannot be read, and say so */
+		dw_category_parts_free(parts);
+	return 0;
+}
+
+/* What comes first in an access list counts for all files with the same contents. */
+static uint64_t rank_of(const struct sight *sight, const struct category_parts *parts)
+{
+	for (size_t i = 0; i < parts->count; i++)
+		if (parts->list[i].category == CATEGORY_HOTNESS)
+			return sight->subject;
+	return (UINT64_C(1) << 32) + sight->subject;
+}
+
+/* 0, 1 or a negative errno value as read_run(); -ENOMEM is of the run. */
+static int describe(struct reader_worker *worker, struct sight *sight, uint32_t number)
+{
+	struct file_reader *reader = worker->reader;
+	__attribute__((
+		cleanup(dw_category_parts_free))) struct category_parts parts = { 0 };
+	enum fingerprint_kind kind;
+	uint32_t category;
+	int ret;
+
+	if (categorize(worker, sight, &parts, NULL) < 0 ||
+	    main_category(&parts, base_category(reader, sight), &category) < 0)
+		return -ENOMEM;
+	kind = kind_of(reader, sight, category);
+	if (kind != FINGERPRINT_NONE && kind != sight->kind) {
+		ret = sight->small.data ? fingerprint_small(worker, sight, kind)
+					: fingerprint_large(worker, sight, kind);
+		if (ret != 0)
+			return ret;
+	}
+	if (parts.count == 0 && kind == FINGERPRINT_NONE && !reader->goes_by_path)
+		return 0;
+	ret = dw_distinct_describe(&reader->set, number, rank_of(sight, &parts), &parts,
+				   kind == FINGERPRINT_NONE ? NULL : &sight->fingerprint,
+				   NULL);
+	return ret < 0 ? -ENOMEM : 0;
+}
+
+/* -- one file ------------------------------------------------------------------------ */
+
+static int open_below(void *user, uint32_t entry, int *fd_out)
+{
+	return dw_directory_cache_open_file(user, entry, fd_out);
+}
+
+/* Open it, and read it when it is small: 0, 1 when it has changed, or a negative errno
+ * value. */
+static int begin(struct reader_worker *worker, struct sight *sight)
+{
+	const struct input_file_mark *mark = &sight->input_file.mark;
+	struct os_stat stat;
+	uint8_t *room;
+	int64_t got;
+	int ret;
+
+	if ((ret = dw_input_file_open(worker->reader->run, sight->inode, open_below,
+			       &worker->folders, &sight->input_file)) < 0 ||
+	    (ret = dw_input_file_stat(&sight->input_file, &stat)) < 0)
+		return ret;
+	if ((stat.mode & DW_S_IFMT) != DW_S_IFREG)
+		return -ESTALE;
+	if (!dw_input_file_matches(&sight->input_file, &stat))
+		return 1;
+	sight->may_have_holes = stat.allocated < stat.size;
+	worker->reader->subjects[sight->subject].may_have_holes = sight->may_have_holes;
+	if (mark->size > KEPT_FILE_BYTES)
+		return 0;
+	room = small_room(worker, sight, (size_t)mark->size);
+	got = dw_input_file_read_at(&sight->input_file, room, (size_t)mark->size, 0);
+	if (got < 0)
+		return (int)got;
+	sight->small = (struct span){ room, (size_t)got };
+	return (uint64_t)got != mark->size;
+}
+
+/* Find out which contents it has: as above. */
+static int identify(struct reader_worker *worker, struct sight *sight, uint32_t *number_out,
+		    bool *is_new_out)
+{
+	struct file_reader *reader = worker->reader;
+	uint8_t digest[DW_DIGEST_BYTES_MAX];
+	struct finding finding = { .size = sight->inode->size };
+	int ret = 0;
+
+	if (reader->subjects[sight->subject].wants_hash) {
+		if (sight->small.data)
+			hash_small(worker, sight, digest);
+		else
+			ret = hash_large(worker, sight, digest);
+		finding.digest = digest;
+	}
+	if (ret != 0)
+		return ret;
+	/* Where its holes are would be forgotten. */
+	if (!sight->may_have_holes || !reader->run->options->sparse_files) {
+		finding.slab = sight->slab;
+		finding.offset = sight->offset;
+	}
+	if (dw_distinct_add(&reader->set, &finding, number_out, is_new_out, NULL) < 0)
+		return -ENOMEM;
+	if (*is_new_out && finding.slab)
+		finding.slab->used += (size_t)finding.size;
+	return 0;
+}
+
+static int look_at(struct reader_worker *worker, struct sight *sight)
+{
+	struct file_reader *reader = worker->reader;
+	uint32_t number;
+	bool is_new;
+	int ret;
+
+	if ((ret = begin(worker, sight)) != 0 ||
+	    (ret = identify(worker, sight, &number, &is_new)) != 0)
+		return ret;
+	if ((is_new || reader->goes_by_path) &&
+	    (ret = describe(worker, sight, number)) != 0)
+		return ret;
+	reader->subjects[sight->subject].distinct = number;
+	return 0;
+}
+
+static int add_failure(struct reader_job *job, uint32_t subject, int errnum,
+		       dwarfs_error **err)
+{
+	int ret =
+		dw_grow(&job->failures, &job->failure_room, job->failure_count + 1, err);
+
+	if (ret < 0)
+		return ret;
+	job->failures[job->failure_count++] = (struct read_failure){ subject, errnum };
+	return 0;
+}
+
+/* Whatever was read of it, or read twice, the file is done. */
+static void show_rest(struct reader_worker *worker, uint64_t size)
+{
+	atomic_fetch_add(&worker->reader->bytes_done, size - worker->shown);
+}
+
+int dw_file_reader_run(struct file_reader *reader, struct reader_worker *worker, struct reader_job *job,
+		dwarfs_error **err)
+{
+	for (size_t i = 0; i < job->count; i++) {
+		struct subject *subject = &reader->subjects[job->list[i]];
+		struct sight sight = {
+			.subject = job->list[i],
+			.inode = &reader->tree->inodes[subject->inode],
+			.input_file = RAW_NONE,
+		};
+		int ret;
+
+		worker->shown = 0;
+		ret = look_at(worker, &sight);
+		dw_input_file_close(&sight.input_file);
+		show_rest(worker, sight.inode->size);
+		if (ret == -ENOMEM)
+			return dw_fail_nomem(err);
+		subject->state = ret < 0 ? SUBJECT_UNREADABLE
+				 : ret	 ? SUBJECT_CHANGED
+					 : SUBJECT_DONE;
+		if (ret < 0 && (ret = add_failure(job, job->list[i], -ret, err)) < 0)
+			return ret;
+		if (dw_pipeline_stopped(reader->pipeline))
+			return 0;
+	}
+	return 0;
+}

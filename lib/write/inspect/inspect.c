@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/inspect/inspect: what the bytes of each file are.
+ *
+ * Reads each file once, on the pool, when something is wanted of its bytes: a hash where
+ * another file has the same size, categories, a fingerprint for the order. Of equal files
+ * only one is looked at closely. Small ones stay in memory for the segmenter.
+ *
+ * What is wanted of a file is decided here; how it is read, by file_reader.c.
+ */
+#include <string.h>
+
+#include "format/metadata.h"
+#include "pool/pipeline.h"
+#include "write/budget/budget.h"
+#include "write/inspect/file_reader.h"
+#include "write/inspect/inspect.h"
+#include "write/options/input_options.h"
+
+/* Files are handed to workers in batches, as many have a few bytes only. */
+#define BATCH_FILES	   256
+#define BATCH_BYTES	   ((uint64_t)2 << 20)
+#define BATCHES_PER_WORKER 4
+
+struct batch {
+	struct reader_job job;
+	uint64_t bytes;
+};
+
+struct stage {
+	struct file_reader reader;
+	struct tree *tree;
+	struct build_run *run;
+	struct pipeline pipeline;
+	struct categorizers *categorizers;
+	struct subject *subjects;
+	size_t subject_count, subject_room;
+	uint8_t *kinds;
+	uint32_t *forced;
+	dwarfs_category_fn callback;
+	bool has_set;
+};
+
+static void free_stage(struct stage *stage)
+{
+	dw_pipeline_free(&stage->pipeline);
+	if (stage->has_set)
+		dw_distinct_free(&stage->reader.set);
+	dw_categorizers_free(stage->categorizers);
+	free(stage->subjects);
+	free(stage->kinds);
+	free(stage->forced);
+}
+
+/* -- which files, and what is wanted of them ---------------------------------------- */
+
+static bool is_file(const struct tree_inode *inode)
+{
+	return (inode->mode & DW_S_IFMT) == DW_S_IFREG;
+}
+
+static int list_subjects(struct stage *stage, dwarfs_error **err)
+{
+	const struct tree *tree = stage->tree;
+
+	for (size_t i = 0; i < tree->inode_count; i++) {
+		int ret;
+
+		if (!is_file(&tree->inodes[i]) || tree->inodes[i].size == 0)
+			continue;
+		if ((ret = dw_grow(&stage->subjects, &stage->subject_room,
+				   stage->subject_count + 1, err)) < 0)
+			return ret;
+		stage->subjects[stage->subject_count++] = (struct subject){
+			.inode = (uint32_t)i,
+			.distinct = DW_NONE,
+		};
+	}
+	return 0;
+}
+
+static uint64_t size_of(const struct stage *stage, size_t subject)
+{
+	return stage->tree->inodes[stage->subjects[subject].inode].size;
+}
+
+/* The slot of a size: that of the first file that has it, + 1. */
+static uint32_t *find_size(const struct stage *stage, uint32_t *slots, size_t mask,
+			   uint64_t size)
+{
+	size_t slot = (size_t)(size * UINT64_C(0x9E3779B97F4A7C15) >> 24) & mask;
+
+	while (slots[slot] != 0 && size_of(stage, slots[slot] - 1) != size)
+		slot = (slot + 1) & mask;
+	return &slots[slot];
+}
+
+/* Only files of the same size can be equal. */
+static int want_hashes(struct stage *stage, dwarfs_error **err)
+{
+	auto_free uint32_t *slots = NULL;
+	size_t room = 64;
+
+	while (room < stage->subject_count * 2)
+		room *= 2;
+	if (!(slots = dw_calloc(room, sizeof(*slots))))
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < stage->subject_count; i++) {
+		uint32_t *slot = find_size(stage, slots, room - 1, size_of(stage, i));
+
+		if (*slot == 0) {
+			*slot = (uint32_t)i + 1;
+			continue;
+		}
+		stage->subjects[*slot - 1].wants_hash = true;
+		stage->subjects[i].wants_hash = true;
+	}
+	return 0;
+}
+
+static int find_kinds(struct stage *stage, bool *any_out, dwarfs_error **err)
+{
+	uint32_t count =
+		CATEGORY_COUNT + (uint32_t)stage->run->options->categorize.name_count;
+
+	stage->kinds = dw_calloc(count, sizeof(*stage->kinds));
+	if (!stage->kinds)
+		return dw_fail_nomem(err);
+	*any_out = false;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct order_ops *ops =
+			dw_stream_settings(stage->run, i)->order.ops;
+
+		stage->kinds[i] = ops ? (uint8_t)ops->fingerprint : FINGERPRINT_NONE;
+		if (stage->kinds[i] != FINGERPRINT_NONE)
+			*any_out = true;
+	}
+	return 0;
+}
+
+static bool goes_by_path(const struct build_options *options)
+{
+	if (options->categorize.callback)
+		return true;
+	for (size_t i = 0; i < options->categorize.count; i++)
+		if (options->categorize.list[i] == CATEGORIZER_HOTNESS)
+			return true;
+	return false;
+}
+
+static int prepare(struct stage *stage, dwarfs_error **err)
+{
+	const struct build_options *options = stage->run->options;
+	struct file_reader *reader = &stage->reader;
+	bool wants_fingerprints;
+	size_t digest_bytes = 0;
+	int ret;
+
+	if ((ret = list_subjects(stage, err)) < 0 ||
+	    (ret = dw_categorizers_new(options, &stage->categorizers, err)) < 0 ||
+	    (ret = find_kinds(stage, &wants_fingerprints, err)) < 0)
+		return ret;
+	if (options->input.hollow)
+		wants_fingerprints = false;
+	else if (options->input.file_hash &&
+		 ((ret = dw_file_reader_digest_bytes(options->input.file_hash, &digest_bytes,
+					      err)) < 0 ||
+		  (ret = want_hashes(stage, err)) < 0))
+		return ret;
+	ret = dw_distinct_init(&reader->set, digest_bytes, wants_fingerprints, err);
+	if (ret < 0)
+		return ret;
+	stage->has_set = true;
+	if (options->categorize.callback) {
+		stage->forced = dw_calloc(stage->subject_count, sizeof(*stage->forced));
+		if (!stage->forced)
+			return dw_fail_nomem(err);
+	}
+	reader->run = stage->run;
+	reader->tree = stage->tree;
+	reader->pipeline = &stage->pipeline;
+	reader->subjects = stage->subjects;
+	reader->kinds = stage->kinds;
+	reader->forced = stage->forced;
+	reader->goes_by_path = goes_by_path(options);
+	if (dw_categorizers_any(stage->categorizers))
+		reader->categorizers = stage->categorizers;
+	return 0;
+}
+
+/* -- the jobs ----------------------------------------------------------------------- */
+
+static bool is_wanted(const struct stage *stage, size_t i)
+{
+	const struct file_reader *reader = &stage->reader;
+
+	if (stage->run->options->input.hollow)
+		return false;
+	return stage->subjects[i].wants_hash || reader->categorizers ||
+	       (reader->set.wants_fingerprints &&
+		size_of(stage, i) <= stage->run->options->max_similarity_bytes);
+}
+
+static int take_batch(void *shared, void *pointer, dwarfs_error **err)
+{
+	struct stage *stage = shared;
+	struct batch *batch = pointer;
+	auto_buffer struct buffer path = { 0 };
+	int ret;
+
+	dw_pipeline_taken(&stage->pipeline);
+	for (size_t i = 0; i < batch->job.failure_count; i++) {
+		const struct read_failure *failure = &batch->job.failures[i];
+		struct tree_inode *inode =
+			&stage->tree->inodes[stage->subjects[failure->subject].inode];
+
+		if ((ret = dw_tree_path(stage->tree, inode->entry, &path, err)) < 0)
+			return ret;
+		dw_build_complain(stage->run, (const char *)path.data, failure->errnum,
+				  "cannot read", "creating empty inode");
+	}
+	stage->run->progress.items_done += batch->job.count;
+	return 0;
+}
+
+static void drop_batch(void *shared, void *pointer)
+{
+	struct batch *batch = pointer;
+
+	free(batch->job.failures);
+	free(batch);
+}
+
+static int run_batch(void *shared, void *worker, void *pointer, dwarfs_error **err)
+{
+	struct stage *stage = shared;
+	struct batch *batch = pointer;
+
+	return dw_file_reader_run(&stage->reader, worker, &batch->job, err);
+}
+
+static int new_worker(void *shared, void **worker_out, dwarfs_error **err)
+{
+	struct stage *stage = shared;
+
+	return dw_file_reader_worker_new(&stage->reader, (struct reader_worker **)worker_out, err);
+}
+
+static void free_worker(void *worker)
+{
+	dw_file_reader_worker_free(worker);
+}
+
+/* The callback is asked by the thread of the run, before the file is read. */
+static int ask_callback(struct stage *stage, size_t i, dwarfs_error **err)
+{
+	if (!stage->forced)
+		return 0;
+	return dw_input_category(stage->run, stage->tree, stage->subjects[i].inode,
+				 &stage->forced[i], err);
+}
+
+static int submit_batch(struct stage *stage, struct batch **batch, dwarfs_error **err)
+{
+	return *batch ? dw_pipeline_submit(&stage->pipeline, dw_steal(*batch), err) : 0;
+}
+
+static int add_to_batch(struct stage *stage, struct batch **batch, size_t i,
+			dwarfs_error **err)
+{
+	if (!*batch && !(*batch = dw_calloc(1, sizeof(**batch))))
+		return dw_fail_nomem(err);
+	(*batch)->job.list[(*batch)->job.count++] = (uint32_t)i;
+	(*batch)->bytes += size_of(stage, i);
+	if ((*batch)->job.count < READER_JOB_SUBJECTS && (*batch)->bytes < BATCH_BYTES)
+		return 0;
+	return submit_batch(stage, batch, err);
+}
+
+static int submit_all(struct stage *stage, dwarfs_error **err)
+{
+	auto_free struct batch *batch = NULL;
+	int ret;
+
+	for (size_t i = 0; i < stage->subject_count; i++) {
+		if ((ret = ask_callback(stage, i, err)) < 0)
+			return ret;
+		if (is_wanted(stage, i) &&
+		    (ret = add_to_batch(stage, &batch, i, err)) < 0)
+			return ret;
+	}
+	if ((ret = submit_batch(stage, &batch, err)) < 0)
+		return ret;
+	return dw_pipeline_finish(&stage->pipeline, err);
+}
+
+static void show_bytes(void *shared)
+{
+	struct stage *stage = shared;
+
+	stage->run->progress.bytes_done = atomic_load(&stage->reader.bytes_done);
+}
+
+static int look_at_all(struct stage *stage, dwarfs_error **err)
+{
+	static const struct pool_ops ops = {
+		.worker_new = new_worker,
+		.worker_free = free_worker,
+		.run = run_batch,
+		.done = take_batch,
+		.drop = drop_batch,
+	};
+	struct dwarfs_progress *progress = &stage->run->progress;
+	uint32_t workers = stage->run->budget->readers;
+	int ret;
+
+	progress->items_done = progress->bytes_done = 0;
+	progress->items_total = progress->bytes_total = 0;
+	for (size_t i = 0; i < stage->subject_count; i++) {
+		if (!is_wanted(stage, i))
+			continue;
+		progress->items_total++;
+		progress->bytes_total += size_of(stage, i);
+	}
+	if ((ret = dw_progress_enter(progress, DWARFS_PHASE_HASH, err)) < 0 ||
+	    (ret = dw_pipeline_init(&stage->pipeline, &ops, stage, workers,
+				(workers + 1) * BATCHES_PER_WORKER, progress, err)) < 0)
+		return ret;
+	stage->pipeline.refresh = show_bytes;
+	stage->pipeline.refresh_user = stage;
+	if ((ret = submit_all(stage, err)) < 0)
+		return ret;
+	show_bytes(stage);
+	return 0;
+}
+
+/* -- the contents ------------------------------------------------------------------- */
+
+/* Put a file behind those it equals. False when it is the first of them. */
+static bool is_follower(struct stage *stage, struct subject *subject, uint32_t number)
+{
+	struct distinct *distinct;
+
+	if (subject->distinct == DW_NONE)
+		return false;
+	distinct = &stage->reader.set.list[subject->distinct];
+	if (distinct->first == DW_NONE) {
+		distinct->first = distinct->last = number;
+		return false;
+	}
+	stage->tree->inodes[stage->subjects[distinct->last].inode].next = subject->inode;
+	distinct->last = number;
+	stage->run->progress.bytes_saved += stage->tree->inodes[subject->inode].size;
+	return true;
+}
+
+/* Empty files are equal, too, and unreadable ones are stored as such. */
+static void chain_empty(struct tree *tree, uint8_t *followers)
+{
+	uint32_t last = DW_NONE;
+
+	for (size_t i = 0; i < tree->inode_count; i++) {
+		if (!is_file(&tree->inodes[i]) || tree->inodes[i].size != 0)
+			continue;
+		if (last != DW_NONE) {
+			tree->inodes[last].next = (uint32_t)i;
+			followers[i] = true;
+		}
+		last = (uint32_t)i;
+	}
+}
+
+static void chain_files(struct stage *stage, uint8_t *followers)
+{
+	for (size_t i = 0; i < stage->subject_count; i++) {
+		struct subject *subject = &stage->subjects[i];
+
+		if (subject->state == SUBJECT_UNREADABLE)
+			stage->tree->inodes[subject->inode].size = 0;
+		else if (is_follower(stage, subject, (uint32_t)i))
+			followers[subject->inode] = true;
+	}
+	chain_empty(stage->tree, followers);
+}
+
+static int add_part(struct contents *contents, const struct category_part *part,
+		    dwarfs_error **err)
+{
+	uint32_t stream;
+	int ret;
+
+	if (part->size == 0)
+		return 0;
+	if ((ret = dw_streams_find(&contents->streams, part->category, part->variant,
+				   &part->samples, part->metadata_json, &stream, err)) <
+	    0)
+		return ret;
+	return dw_contents_add_fragment(contents, stream, part->size, err);
+}
+
+static int add_fragments(struct stage *stage, struct contents *contents, size_t i,
+			 dwarfs_error **err)
+{
+	const struct distinct_set *set = &stage->reader.set;
+	uint32_t number = stage->subjects[i].distinct;
+	bool decided = stage->forced && stage->forced[i] != DW_ANY_CATEGORY;
+	struct category_part whole = {
+		.size = size_of(stage, i),
+		.category = decided ? stage->forced[i] : CATEGORY_DEFAULT,
+	};
+	const struct category_parts *parts = NULL;
+	uint64_t covered = 0;
+	int ret;
+
+	if (number != DW_NONE && set->list[number].parts != 0)
+		parts = &set->parts[set->list[number].parts - 1];
+	for (size_t p = 0; parts && p < parts->count; p++)
+		covered += parts->list[p].size;
+	if (!parts || covered != whole.size || decided)
+		return add_part(contents, &whole, err);
+	for (size_t p = 0; p < parts->count; p++)
+		if ((ret = add_part(contents, &parts->list[p], err)) < 0)
+			return ret;
+	return 0;
+}
+
+static int add_contents(struct stage *stage, struct contents *contents,
+			const uint8_t *followers, dwarfs_error **err)
+{
+	struct tree *tree = stage->tree;
+	size_t subject = 0;
+	uint32_t stream;
+	int ret;
+
+	if ((ret = dw_streams_find(&contents->streams, CATEGORY_DEFAULT, 0, NULL, NULL,
+				   &stream, err)) < 0)
+		return ret;
+	for (size_t i = 0; i < tree->inode_count; i++) {
+		bool is_subject = subject < stage->subject_count &&
+				  stage->subjects[subject].inode == i;
+
+		if (is_file(&tree->inodes[i]) && !followers[i]) {
+			ret = dw_contents_add(contents, tree, (uint32_t)i, err);
+			if (ret < 0)
+				return ret;
+			if (tree->inodes[i].size != 0 &&
+			    (ret = add_fragments(stage, contents, subject, err)) < 0)
+				return ret;
+		}
+		subject += is_subject;
+	}
+	return 0;
+}
+
+/* -- what else is known of them ----------------------------------------------------- */
+
+static uint32_t content_of(const struct stage *stage, const struct distinct *distinct)
+{
+	if (distinct->first == DW_NONE)
+		return DW_NONE;
+	return stage->tree->inodes[stage->subjects[distinct->first].inode].content;
+}
+
+static int give_fingerprints(struct stage *stage, struct contents *contents,
+			     dwarfs_error **err)
+{
+	const struct distinct_set *set = &stage->reader.set;
+
+	if (!set->wants_fingerprints)
+		return 0;
+	contents->fingerprints =
+		dw_calloc(contents->count, sizeof(*contents->fingerprints));
+	if (!contents->fingerprints)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < set->count; i++) {
+		uint32_t content = content_of(stage, &set->list[i]);
+
+		if (content != DW_NONE)
+			contents->fingerprints[content] = set->fingerprints[i];
+	}
+	return 0;
+}
+
+static int compare_kept(const void *left, const void *right)
+{
+	const struct kept *a = left, *b = right;
+
+	return a->content < b->content ? -1 : a->content > b->content;
+}
+
+static void give_kept(struct stage *stage)
+{
+	struct distinct_set *set = &stage->reader.set;
+
+	for (size_t i = 0; i < set->kept_count; i++) {
+		const struct distinct *distinct = &set->list[set->kept[i].content];
+
+		/* Holes are those of the first file, whoever was read first. */
+		if (stage->run->options->sparse_files && distinct->first != DW_NONE &&
+		    stage->subjects[distinct->first].may_have_holes)
+			dw_kept_slab_release(dw_steal(set->kept[i].slab));
+		set->kept[i].content = content_of(stage, distinct);
+	}
+	if (set->kept_count > 1)
+		qsort(set->kept, set->kept_count, sizeof(set->kept[0]), compare_kept);
+	dw_sources_set_kept(stage->run->sources, dw_steal(set->kept), set->kept_count);
+	set->kept_count = 0;
+}
+
+int dw_inspect(struct build_run *run, struct tree *tree, struct contents *contents,
+	       dwarfs_error **err)
+{
+	__attribute__((cleanup(free_stage))) struct stage stage = { .run = run,
+								    .tree = tree };
+	auto_free uint8_t *followers = dw_calloc(tree->inode_count, 1);
+	int ret;
+
+	if (!followers)
+		return dw_fail_nomem(err);
+	if ((ret = dw_sources_new(&run->sources, run, tree, err)) < 0 ||
+	    (ret = prepare(&stage, err)) < 0 || (ret = look_at_all(&stage, err)) < 0)
+		return ret;
+	chain_files(&stage, followers);
+	if ((ret = add_contents(&stage, contents, followers, err)) < 0 ||
+	    (ret = give_fingerprints(&stage, contents, err)) < 0)
+		return ret;
+	give_kept(&stage);
+	return 0;
+}

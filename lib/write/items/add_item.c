@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/items/add_item: an item becomes an entry of the assembly. See <dwarfs/item.h>.
+ *
+ * Looks whether all of the item fits together, copies contents that cannot be read again
+ * into the spool, and puts the record in its place.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "format/metadata.h"
+#include "os/file_io.h"
+#include "write/items/assembly.h"
+#include "write/items/item.h"
+#include "write/items/item_contents.h"
+
+#define SPOOL_SHARE	8 /* one part of the memory limit in */
+#define SPOOL_BYTES	(UINT64_C(64) << 20)
+#define SPOOL_DIRECTORY "/tmp"
+
+/* Longer chains of hard links to hard links that are not there yet are looked at by the
+ * run. */
+#define MAX_CHAIN 64
+
+/* -- what there is ------------------------------------------------------------------- */
+
+int dw_assembly_of(dwarfs_builder *builder, struct assembly **assembly_out,
+		   dwarfs_error **err)
+{
+	int ret;
+
+	if (builder->ran)
+		return dw_fail(err, DWARFS_ERR_INVALID, "the builder has run");
+	if (builder->root_fd >= 0)
+		return dw_fail(err, DWARFS_ERR_INVALID, "there is an input already: '%s'",
+			       builder->root_path);
+	if (!builder->assembly && (ret = dw_assembly_new(&builder->assembly, err)) < 0)
+		return ret;
+	*assembly_out = builder->assembly;
+	return 0;
+}
+
+int dwarfs_builder_set_spool(dwarfs_builder *builder, const char *directory,
+			     uint64_t memory_bytes, dwarfs_error **err)
+{
+	auto_free char *copy = NULL;
+
+	if (builder->assembly && builder->assembly->spool)
+		return dw_fail(err, DWARFS_ERR_INVALID, "contents were given already");
+	if (directory && !(copy = strdup(directory)))
+		return dw_fail_nomem(err);
+	free(builder->spool_directory);
+	builder->spool_directory = dw_steal(copy);
+	builder->spool_bytes = memory_bytes;
+	return 0;
+}
+
+static int need_spool(dwarfs_builder *builder, dwarfs_error **err)
+{
+	struct assembly *assembly = builder->assembly;
+	const char *directory = builder->spool_directory;
+	uint64_t bytes = builder->spool_bytes, limit = builder->options.memory_limit;
+
+	if (assembly->spool)
+		return 0;
+	if (bytes == UINT64_MAX)
+		bytes = limit ? limit / SPOOL_SHARE : SPOOL_BYTES;
+	return dw_spool_new(directory ? directory : SPOOL_DIRECTORY, bytes,
+			    &assembly->spool, err);
+}
+
+/* -- records ------------------------------------------------------------------------- */
+
+static int add_times(struct assembly *assembly, struct record *record,
+		     const struct tree_times *times, dwarfs_error **err)
+{
+	int ret = dw_grow(&assembly->times, &assembly->time_room,
+			  assembly->time_count + 1, err);
+
+	if (ret < 0)
+		return ret;
+	record->times = (uint32_t)assembly->time_count;
+	assembly->times[assembly->time_count++] = *times;
+	return 0;
+}
+
+static int add_xattrs(struct assembly *assembly, struct record *record, struct span list,
+		      dwarfs_error **err)
+{
+	if (list.size == 0)
+		return 0;
+	return dw_string_set_add(&assembly->xattrs, list, &record->xattrs, err);
+}
+
+static int add_text(struct assembly *assembly, struct record *record,
+		    enum record_kind kind, struct span text, dwarfs_error **err)
+{
+	record->kind = (uint8_t)kind;
+	return dw_string_set_add(&assembly->texts, text, &record->source, err);
+}
+
+/* The time that an item does not say is that of its modification. */
+static int add_item_times(struct assembly *assembly, const dwarfs_item *item,
+			  struct record *record, dwarfs_error **err)
+{
+	struct tree_times times = {
+		.atime = item->has_atime ? item->atime : item->mtime,
+		.ctime = item->has_ctime ? item->ctime : item->mtime,
+		.btime = item->btime,
+	};
+
+	if (!item->has_atime && !item->has_ctime && !item->has_btime)
+		return 0;
+	return add_times(assembly, record, &times, err);
+}
+
+static int describe(struct assembly *assembly, const dwarfs_item *item,
+		    struct record *record, dwarfs_error **err)
+{
+	int class = dw_class_of_mode(item->mode), ret;
+
+	*record = (struct record){
+		.kind = RECORD_PLAIN,
+		.size = class == CLASS_DEV ? item->device : 0,
+		.mtime = item->mtime.seconds,
+		.mtime_ns = item->mtime.nanoseconds,
+		.mode = item->mode,
+		.uid = item->uid,
+		.gid = item->gid,
+		.xattrs = NO_XATTRS,
+		.times = NO_TIMES,
+	};
+	if (class == CLASS_LNK && item->text.size == 0)
+		return dw_fail(err, DWARFS_ERR_INVALID, "a symbolic link needs a target");
+	if (class == CLASS_LNK && (ret = add_text(assembly, record, RECORD_TARGET,
+						  dw_buffer_span(&item->text), err)) < 0)
+		return ret;
+	if ((ret = add_item_times(assembly, item, record, err)) < 0)
+		return ret;
+	return add_xattrs(assembly, record, dw_buffer_span(&item->xattrs), err);
+}
+
+static int add_file(struct assembly *assembly, struct record *record,
+		    const struct os_stat *stat, uint32_t directory, struct span name,
+		    dwarfs_error **err)
+{
+	struct record_file file = {
+		.device = stat->device,
+		.inode = stat->inode,
+		.size = stat->size,
+		.mtime = stat->mtime.seconds,
+		.mtime_ns = stat->mtime.nanoseconds,
+	};
+	int ret;
+
+	if ((ret = dw_assembly_add_place(assembly, directory, name, &file.place, err)) <
+		    0 ||
+	    (ret = dw_grow(&assembly->files, &assembly->file_room,
+			   assembly->file_count + 1, err)) < 0)
+		return ret;
+	record->kind = RECORD_FILE;
+	record->size = stat->size;
+	record->source = (uint32_t)assembly->file_count;
+	assembly->files[assembly->file_count++] = file;
+	return 0;
+}
+
+int dw_assembly_add_disk_entry(struct assembly *assembly, const struct disk_entry *entry,
+			       uint32_t *record_out, dwarfs_error **err)
+{
+	const struct os_stat *stat = &entry->stat;
+	struct tree_times times = { stat->atime, stat->ctime, stat->btime };
+	int class = dw_class_of_mode(stat->mode), ret = 0;
+	struct record record = {
+		.kind = RECORD_PLAIN,
+		.size = class == CLASS_DEV ? stat->rdev : 0,
+		.mtime = stat->mtime.seconds,
+		.mtime_ns = stat->mtime.nanoseconds,
+		.mode = stat->mode,
+		.uid = stat->uid,
+		.gid = stat->gid,
+		.xattrs = NO_XATTRS,
+		.times = NO_TIMES,
+	};
+
+	if (class == CLASS_REG && stat->size > 0)
+		ret = add_file(assembly, &record, stat, entry->directory, entry->name,
+			       err);
+	else if (class == CLASS_LNK)
+		ret = add_text(assembly, &record, RECORD_TARGET, entry->target, err);
+	if (ret < 0 || (ret = add_times(assembly, &record, &times, err)) < 0 ||
+	    (ret = add_xattrs(assembly, &record, entry->xattrs, err)) < 0)
+		return ret;
+	return dw_assembly_add_record(assembly, &record, record_out, err);
+}
+
+/* -- contents ------------------------------------------------------------------------ */
+
+/* The place of a directory, which is often that of the file before. */
+static int add_directory(struct assembly *assembly, struct span path, uint32_t *place_out,
+			 dwarfs_error **err)
+{
+	const struct tree *disk = &assembly->disk;
+	const struct record_file *last = assembly->files + assembly->file_count;
+	uint32_t near = 0;
+
+	if (assembly->file_count > 0)
+		near = disk->entries[last[-1].place].parent;
+	if (near != 0 && disk->entries[near].parent == 0) {
+		struct span known = dw_string_set_at(&disk->names, disk->entries[near].name);
+
+		if (known.size == path.size &&
+		    memcmp(known.data, path.data, path.size) == 0) {
+			*place_out = near;
+			return 0;
+		}
+	}
+	return dw_assembly_add_place(assembly, 0, path, place_out, err);
+}
+
+/* The file that a path leads to now, without links: its directory and its name. */
+static int add_path(struct assembly *assembly, const char *path, struct record *record,
+		    dwarfs_error **err)
+{
+	auto_free char *real = realpath(path, NULL);
+	struct span directory, name;
+	struct os_stat stat;
+	const char *slash;
+	uint32_t place;
+	int ret;
+
+	if (!real) {
+		ret = dw_fail_errno(err, errno, "cannot open '%s'", path);
+		return dw_error_at_path(err, ret, path);
+	}
+	if ((ret = dw_stat_at(AT_FDCWD, real, &stat)) < 0) {
+		ret = dw_fail_errno(err, -ret, "cannot inspect '%s'", path);
+		return dw_error_at_path(err, ret, path);
+	}
+	if ((stat.mode & DW_S_IFMT) != DW_S_IFREG)
+		return dw_fail(err,
+			       (stat.mode & DW_S_IFMT) == DW_S_IFDIR ? DWARFS_ERR_IS_DIR
+								     : DWARFS_ERR_INVALID,
+			       "'%s' is not a regular file", path);
+	slash = strrchr(real, '/');
+	directory = (struct span){ (const uint8_t *)real + 1,
+				   slash > real ? (size_t)(slash - real) - 1 : 0 };
+	name = (struct span){ (const uint8_t *)slash + 1, strlen(slash + 1) };
+	if (stat.size == 0)
+		return 0;
+	if ((ret = add_directory(assembly, directory, &place, err)) < 0)
+		return ret;
+	return add_file(assembly, record, &stat, place, name, err);
+}
+
+static int take_stream(struct spool_copy *copy, const dwarfs_item *item, dwarfs_error **err)
+{
+	if (item->kind == ITEM_FD)
+		return dw_item_contents_fd(copy, item->fd, err);
+	if (item->kind == ITEM_MEMORY)
+		return dw_item_contents_memory(copy, item->memory, err);
+	return dw_item_contents_reader(copy, item, err);
+}
+
+static int add_stream(dwarfs_builder *builder, const dwarfs_item *item,
+		      struct record *record, dwarfs_error **err)
+{
+	struct spool_copy copy = { .cancel = builder->cancel };
+	int ret;
+
+	if ((ret = need_spool(builder, err)) < 0)
+		return ret;
+	copy.spool = builder->assembly->spool;
+	dw_spool_begin(copy.spool);
+	ret = take_stream(&copy, item, err);
+	if (ret == 0 && (copy.bytes > 0 || dw_spool_reached(copy.spool) > 0)) {
+		ret = dw_spool_end(copy.spool, copy.bytes, &record->source, err);
+		record->kind = RECORD_SPOOLED;
+	}
+	if (ret < 0) {
+		record->kind = RECORD_PLAIN;
+		dw_spool_begin(copy.spool); /* forget what came */
+		return ret;
+	}
+	if (record->kind == RECORD_SPOOLED)
+		record->size = dw_spool_size(copy.spool, record->source);
+	return 0;
+}
+
+static int add_contents(dwarfs_builder *builder, const dwarfs_item *item,
+			struct record *record, dwarfs_error **err)
+{
+	if (item->kind == ITEM_EMPTY)
+		return 0;
+	if (item->kind == ITEM_PATH)
+		return add_path(builder->assembly, item->path, record, err);
+	return add_stream(builder, item, record, err);
+}
+
+/* -- hard links ---------------------------------------------------------------------- */
+
+/* Whether a link that is not resolved yet would lead to itself. */
+static bool is_loop(const struct assembly *assembly, struct span path, struct span target)
+{
+	for (int i = 0; i < MAX_CHAIN; i++) {
+		const struct record *record;
+		uint32_t node;
+
+		if (target.size == path.size &&
+		    memcmp(target.data, path.data, path.size) == 0)
+			return true;
+		if ((node = dw_assembly_find(assembly, target)) == DW_NONE)
+			return false;
+		record = &assembly->records[assembly->nodes[node].record];
+		if (record->kind != RECORD_LINK)
+			return false;
+		target = dw_string_set_at(&assembly->texts, record->source);
+	}
+	return false;
+}
+
+/* A record for a link, or that of what it leads to. */
+static int add_link(struct assembly *assembly, struct span path, struct span target,
+		    uint32_t *record_out, dwarfs_error **err)
+{
+	uint32_t node = dw_assembly_find(assembly, target);
+	struct record record = { .xattrs = NO_XATTRS, .times = NO_TIMES };
+	int ret;
+
+	if (node != DW_NONE && dw_assembly_is_directory(assembly, node))
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "'%.*s' is a directory, which has no hard links",
+			       (int)target.size, (const char *)target.data);
+	if (node != DW_NONE &&
+	    assembly->records[assembly->nodes[node].record].kind != RECORD_LINK) {
+		*record_out = assembly->nodes[node].record;
+		return 0;
+	}
+	if (is_loop(assembly, path, target))
+		return dw_fail(err, DWARFS_ERR_INVALID, "a hard link leads to itself");
+	if ((ret = add_text(assembly, &record, RECORD_LINK, target, err)) < 0)
+		return ret;
+	return dw_assembly_add_record(assembly, &record, record_out, err);
+}
+
+/* -- adding -------------------------------------------------------------------------- */
+
+static int add_record(dwarfs_builder *builder, struct span path, const dwarfs_item *item,
+		      uint32_t *record_out, dwarfs_error **err)
+{
+	struct assembly *assembly = builder->assembly;
+	struct record record;
+	int ret;
+
+	if (item->is_hard_link)
+		return add_link(assembly, path, dw_buffer_span(&item->text), record_out,
+				err);
+	if ((ret = describe(assembly, item, &record, err)) < 0 ||
+	    (ret = add_contents(builder, item, &record, err)) < 0)
+		return ret;
+	ret = dw_assembly_add_record(assembly, &record, record_out, err);
+	if (ret < 0 && record.kind == RECORD_SPOOLED)
+		dw_spool_drop(assembly->spool, record.source);
+	return ret;
+}
+
+/* Refuse early what would be refused after its contents came. */
+static int check_place(const struct assembly *assembly, struct span path,
+		       const dwarfs_item *item, dwarfs_error **err)
+{
+	size_t from;
+	uint32_t node = dw_assembly_start(assembly, path, &from);
+	struct span rest = { path.data + from, path.size - from };
+	struct span above = { path.data, from ? from - 1 : 0 };
+
+	if (path.size == 0 &&
+	    (item->is_hard_link || dw_class_of_mode(item->mode) != CLASS_DIR))
+		return dw_fail(err, DWARFS_ERR_INVALID, "the root must be a directory");
+	while (rest.size > 0) {
+		struct span name = dw_item_next_name(&rest);
+
+		if (!dw_assembly_is_directory(assembly, node))
+			return dw_fail(err, DWARFS_ERR_NOT_DIR,
+				       "'%.*s' is not a directory", (int)above.size,
+				       (const char *)above.data);
+		node = dw_assembly_child(assembly, node, name);
+		if (node == DW_NONE)
+			return 0;
+		above.size = (size_t)(name.data + name.size - path.data);
+	}
+	return 0;
+}
+
+static int add(dwarfs_builder *builder, struct span path, const dwarfs_item *item,
+	       dwarfs_error **err)
+{
+	struct assembly *assembly;
+	uint32_t record, node;
+	int ret;
+
+	if ((ret = dw_assembly_of(builder, &assembly, err)) < 0 ||
+	    (ret = dw_item_check_path(path, err)) < 0 ||
+	    (ret = check_place(assembly, path, item, err)) < 0 ||
+	    (ret = add_record(builder, path, item, &record, err)) < 0)
+		return ret;
+	ret = dw_assembly_put(assembly, path, record, &node, err);
+	if (ret < 0 && assembly->records[record].names == 0)
+		dw_assembly_drop_record(assembly, record);
+	return ret;
+}
+
+/* Say which entry it was. */
+static int fail_at(struct span path, int ret, dwarfs_error **err)
+{
+	char shown[512];
+	size_t length = path.size < sizeof(shown) - 1 ? path.size : sizeof(shown) - 1;
+
+	if (ret >= 0 || path.size == 0)
+		return ret;
+	memcpy(shown, path.data, length);
+	shown[length] = '\0';
+	dw_explain(err, ret, "adding '%s'", shown);
+	if (err && *err && dwarfs_error_path(*err)) /* the file that it is about */
+		return ret;
+	return dw_error_at_path(err, ret, shown);
+}
+
+static uint64_t bytes_of(const struct assembly *assembly)
+{
+	return assembly->texts.text.size + assembly->xattrs.text.size +
+	       assembly->disk.names.text.size +
+	       assembly->disk.entry_count * sizeof(*assembly->disk.entries) +
+	       assembly->node_count * sizeof(*assembly->nodes) +
+	       assembly->record_count * sizeof(*assembly->records);
+}
+
+/* What is known of the entries is there twice in the end, so it is refused as soon as it
+ * cannot fit. */
+static int check_limit(const dwarfs_builder *builder, dwarfs_error **err)
+{
+	uint64_t limit = builder->options.memory_limit;
+	uint64_t bytes = builder->assembly ? bytes_of(builder->assembly) : 0;
+
+	if (limit == 0 || bytes <= limit / 2)
+		return 0;
+	return dw_fail(err, DWARFS_ERR_LIMIT,
+		       "memory limit of %" PRIu64 " MiB is too low: names and attributes "
+		       "of the entries added so far need %" PRIu64 " MiB, of which half "
+		       "the limit may be used",
+		       limit >> 20, bytes >> 20);
+}
+
+int dwarfs_builder_add_item(dwarfs_builder *builder, const char *path, size_t bytes,
+			    const dwarfs_item *item, dwarfs_error **err)
+{
+	struct span span = { (const uint8_t *)path, bytes };
+	int ret = check_limit(builder, err);
+
+	if (ret < 0)
+		return ret;
+	return fail_at(span, add(builder, span, item, err), err);
+}
+
+int dwarfs_builder_remove_item(dwarfs_builder *builder, const char *path, size_t bytes,
+			       bool contents_only, dwarfs_error **err)
+{
+	struct span span = { (const uint8_t *)path, bytes };
+	struct assembly *assembly;
+	uint32_t node;
+	int ret;
+
+	if ((ret = dw_assembly_of(builder, &assembly, err)) < 0 ||
+	    (ret = dw_item_check_path(span, err)) < 0)
+		return ret;
+	if ((node = dw_assembly_find(assembly, span)) == DW_NONE)
+		return fail_at(span, dw_fail(err, DWARFS_ERR_NOT_FOUND, "no such entry"),
+			       err);
+	if (!contents_only) {
+		dw_assembly_remove(assembly, node);
+		return 0;
+	}
+	if (!dw_assembly_is_directory(assembly, node))
+		return fail_at(span, dw_fail(err, DWARFS_ERR_NOT_DIR, "no directory"),
+			       err);
+	dw_assembly_clear(assembly, node);
+	return 0;
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/items/assembly: entries that were given one by one.
+ *
+ * Knows names, directories and who shares a record; opens nothing and reads nothing.
+ */
+#include <string.h>
+
+#include "format/metadata.h"
+#include "hash/hash.h"
+#include "os/file_io.h"
+#include "write/items/assembly.h"
+#include "write/items/item.h"
+
+#define MADE_MODE  (DW_S_IFDIR | 0755)
+#define MAX_ITEMS  (UINT32_MAX - 1)
+#define FIRST_ROOM 256 /* buckets; a power of two */
+
+/* -- life ---------------------------------------------------------------------------- */
+
+static const struct record made_directory = {
+	.mode = MADE_MODE,
+	.kind = RECORD_PLAIN,
+	.xattrs = NO_XATTRS,
+	.times = NO_TIMES,
+};
+
+int dw_assembly_new(struct assembly **assembly_out, dwarfs_error **err)
+{
+	DW_AUTO(assembly) struct assembly *assembly = dw_calloc(1, sizeof(*assembly));
+	uint32_t record;
+	int ret;
+
+	if (!assembly)
+		return dw_fail_nomem(err);
+	assembly->free_node = assembly->free_record = DW_NONE;
+	assembly->disk_fd = -1;
+	if ((ret = dw_assembly_add_record(assembly, &made_directory, &record, err)) < 0 ||
+	    (ret = dw_grow(&assembly->nodes, &assembly->node_room, 1, err)) < 0)
+		return ret;
+	assembly->nodes[assembly->node_count++] = (struct assembly_node){
+		.record = record,
+		.child = DW_NONE,
+		.next = DW_NONE,
+		.previous = DW_NONE,
+		.chain = DW_NONE,
+	};
+	assembly->records[record].names = 1;
+	*assembly_out = dw_steal(assembly);
+	return 0;
+}
+
+void dw_assembly_drop_nodes(struct assembly *assembly)
+{
+	dw_string_set_free(&assembly->xattrs);
+	free(dw_steal(assembly->nodes));
+	free(dw_steal(assembly->buckets));
+	free(dw_steal(assembly->times));
+	dw_path_stack_free(&assembly->way);
+	assembly->node_count = assembly->node_room = 0;
+	assembly->bucket_count = 0;
+	assembly->time_count = assembly->time_room = 0;
+}
+
+void dw_assembly_free(struct assembly *assembly)
+{
+	if (!assembly)
+		return;
+	dw_assembly_drop_nodes(assembly);
+	dw_string_set_free(&assembly->texts);
+	free(assembly->records);
+	free(assembly->files);
+	dw_tree_free(&assembly->disk);
+	dw_fd_close(assembly->disk_fd);
+	dw_spool_free(assembly->spool);
+	free(assembly);
+}
+
+/* -- records ------------------------------------------------------------------------- */
+
+int dw_assembly_add_record(struct assembly *assembly, const struct record *record,
+			   uint32_t *number_out, dwarfs_error **err)
+{
+	uint32_t number = assembly->free_record;
+	int ret;
+
+	if (number != DW_NONE) {
+		assembly->free_record = assembly->records[number].source;
+	} else {
+		if (assembly->record_count >= MAX_ITEMS)
+			return dw_fail(err, DWARFS_ERR_RANGE,
+				       "too many files for one image");
+		if ((ret = dw_grow(&assembly->records, &assembly->record_room,
+				   assembly->record_count + 1, err)) < 0)
+			return ret;
+		number = (uint32_t)assembly->record_count++;
+	}
+	assembly->records[number] = *record;
+	assembly->records[number].names = 0;
+	assembly->link_count += record->kind == RECORD_LINK;
+	*number_out = number;
+	return 0;
+}
+
+void dw_assembly_drop_record(struct assembly *assembly, uint32_t number)
+{
+	struct record *record = &assembly->records[number];
+
+	if (record->kind == RECORD_SPOOLED)
+		dw_spool_drop(assembly->spool, record->source);
+	assembly->link_count -= record->kind == RECORD_LINK;
+	*record = (struct record){ .kind = RECORD_FREE, .source = assembly->free_record };
+	assembly->free_record = number;
+}
+
+static void release_record(struct assembly *assembly, uint32_t number)
+{
+	if (number != DW_NONE && --assembly->records[number].names == 0)
+		dw_assembly_drop_record(assembly, number);
+}
+
+/* -- finding ------------------------------------------------------------------------- */
+
+static size_t bucket_of(const struct assembly *assembly, uint32_t parent,
+			struct span name)
+{
+	uint64_t hash = dw_xxh3_64(name.data, name.size);
+
+	hash = (hash ^ parent) * UINT64_C(0x9E3779B97F4A7C15);
+	return (size_t)(hash >> 24) & (assembly->bucket_count - 1);
+}
+
+static struct span name_of(const struct assembly *assembly, uint32_t node)
+{
+	return dw_string_set_at(&assembly->texts, assembly->nodes[node].name);
+}
+
+uint32_t dw_assembly_child(const struct assembly *assembly, uint32_t parent,
+			   struct span name)
+{
+	uint32_t node = DW_NONE;
+
+	if (assembly->bucket_count > 0)
+		node = assembly->buckets[bucket_of(assembly, parent, name)];
+	for (; node != DW_NONE; node = assembly->nodes[node].chain) {
+		struct span other = name_of(assembly, node);
+
+		if (assembly->nodes[node].parent == parent && other.size == name.size &&
+		    memcmp(other.data, name.data, name.size) == 0)
+			return node;
+	}
+	return DW_NONE;
+}
+
+uint32_t dw_assembly_start(const struct assembly *assembly, struct span path,
+			   size_t *from_out)
+{
+	const struct path_stack *way = &assembly->way;
+	size_t steps = dw_path_stack_common(way, path);
+
+	*from_out = steps ? way->steps[steps - 1].end + 1 : 0;
+	return steps ? way->steps[steps - 1].node : 0;
+}
+
+uint32_t dw_assembly_find(const struct assembly *assembly, struct span path)
+{
+	size_t from;
+	uint32_t node = dw_assembly_start(assembly, path, &from);
+
+	path.data += from;
+	path.size -= from;
+	while (path.size > 0 && node != DW_NONE)
+		node = dw_assembly_child(assembly, node, dw_item_next_name(&path));
+	return node;
+}
+
+bool dw_assembly_is_directory(const struct assembly *assembly, uint32_t node)
+{
+	const struct record *record = &assembly->records[assembly->nodes[node].record];
+
+	return record->kind == RECORD_PLAIN && (record->mode & DW_S_IFMT) == DW_S_IFDIR;
+}
+
+int dw_assembly_path(const struct assembly *assembly, uint32_t node, struct buffer *path,
+		     dwarfs_error **err)
+{
+	size_t length = 0, at;
+	int ret;
+
+	for (uint32_t n = node; n != 0; n = assembly->nodes[n].parent)
+		length += name_of(assembly, n).size + 1;
+	path->size = 0;
+	if ((ret = dw_buffer_reserve(path, length + 1, err)) < 0)
+		return ret;
+	at = length ? length - 1 : 0; /* no slash in front */
+	path->data[at] = '\0';
+	path->size = at;
+	for (uint32_t n = node; n != 0; n = assembly->nodes[n].parent) {
+		struct span name = name_of(assembly, n);
+
+		at -= name.size;
+		memcpy(path->data + at, name.data, name.size);
+		if (at > 0)
+			path->data[--at] = '/';
+	}
+	return 0;
+}
+
+/* -- nodes --------------------------------------------------------------------------- */
+
+static void enter_bucket(struct assembly *assembly, uint32_t node)
+{
+	struct assembly_node *entering = &assembly->nodes[node];
+	uint32_t *bucket = &assembly->buckets[bucket_of(assembly, entering->parent,
+							name_of(assembly, node))];
+
+	entering->chain = *bucket;
+	*bucket = node;
+}
+
+static void leave_bucket(struct assembly *assembly, uint32_t node)
+{
+	const struct assembly_node *leaving = &assembly->nodes[node];
+	uint32_t *link = &assembly->buckets[bucket_of(assembly, leaving->parent,
+						      name_of(assembly, node))];
+
+	while (*link != node)
+		link = &assembly->nodes[*link].chain;
+	*link = leaving->chain;
+}
+
+/* The root stands in no bucket, as nothing leads to it; nor do free nodes. */
+static int grow_buckets(struct assembly *assembly, dwarfs_error **err)
+{
+	size_t count = assembly->bucket_count ? assembly->bucket_count * 2 : FIRST_ROOM;
+	uint32_t *buckets;
+
+	if (assembly->node_count < assembly->bucket_count)
+		return 0;
+	if (!(buckets = dw_calloc(count, sizeof(*buckets))))
+		return dw_fail_nomem(err);
+	memset(buckets, 0xff, count * sizeof(*buckets)); /* DW_NONE */
+	free(assembly->buckets);
+	assembly->buckets = buckets;
+	assembly->bucket_count = count;
+	for (uint32_t i = 1; i < assembly->node_count; i++)
+		if (assembly->nodes[i].record != DW_NONE)
+			enter_bucket(assembly, i);
+	return 0;
+}
+
+/* A number for a node: a free one, or the next. */
+static int new_node(struct assembly *assembly, uint32_t *node_out, dwarfs_error **err)
+{
+	int ret;
+
+	if (assembly->free_node != DW_NONE) {
+		*node_out = assembly->free_node;
+		assembly->free_node = assembly->nodes[*node_out].next;
+		return 0;
+	}
+	if (assembly->node_count >= MAX_ITEMS)
+		return dw_fail(err, DWARFS_ERR_RANGE, "too many files for one image");
+	if ((ret = dw_grow(&assembly->nodes, &assembly->node_room,
+			   assembly->node_count + 1, err)) < 0)
+		return ret;
+	*node_out = (uint32_t)assembly->node_count++;
+	return 0;
+}
+
+static int add_child(struct assembly *assembly, uint32_t parent, struct span name,
+		     uint32_t record, uint32_t *node_out, dwarfs_error **err)
+{
+	uint32_t number, node, first;
+	int ret;
+
+	if ((ret = grow_buckets(assembly, err)) < 0 ||
+	    (ret = dw_string_set_add(&assembly->texts, name, &number, err)) < 0 ||
+	    (ret = new_node(assembly, &node, err)) < 0)
+		return ret;
+	first = assembly->nodes[parent].child;
+	assembly->nodes[node] = (struct assembly_node){
+		.parent = parent,
+		.name = number,
+		.record = record,
+		.child = DW_NONE,
+		.next = first,
+		.previous = DW_NONE,
+		.layer = assembly->layer,
+	};
+	if (first != DW_NONE)
+		assembly->nodes[first].previous = node;
+	assembly->nodes[parent].child = node;
+	assembly->records[record].names++;
+	enter_bucket(assembly, node);
+	*node_out = node;
+	return 0;
+}
+
+/* A node with nothing below it. */
+static void remove_leaf(struct assembly *assembly, uint32_t node)
+{
+	struct assembly_node *leaf = &assembly->nodes[node];
+
+	leave_bucket(assembly, node);
+	dw_path_stack_forget(&assembly->way);
+	if (leaf->next != DW_NONE)
+		assembly->nodes[leaf->next].previous = leaf->previous;
+	if (leaf->previous != DW_NONE)
+		assembly->nodes[leaf->previous].next = leaf->next;
+	else
+		assembly->nodes[leaf->parent].child = leaf->next;
+	release_record(assembly, leaf->record);
+	leaf->record = DW_NONE;
+	leaf->next = assembly->free_node;
+	assembly->free_node = node;
+}
+
+void dw_assembly_clear(struct assembly *assembly, uint32_t node)
+{
+	uint32_t at = node;
+
+	while (assembly->nodes[node].child != DW_NONE) {
+		uint32_t parent;
+
+		while (assembly->nodes[at].child != DW_NONE)
+			at = assembly->nodes[at].child;
+		parent = assembly->nodes[at].parent;
+		remove_leaf(assembly, at);
+		at = parent;
+	}
+}
+
+uint64_t dw_assembly_count_below(const struct assembly *assembly, uint32_t node,
+				 bool of_layer)
+{
+	const struct assembly_node *nodes = assembly->nodes;
+	uint32_t at = nodes[node].child, parent = node;
+	uint64_t count = 0;
+
+	while (at != DW_NONE) {
+		count += !of_layer || nodes[at].layer == assembly->layer;
+		if (nodes[at].child != DW_NONE) {
+			parent = at;
+			at = nodes[at].child;
+			continue;
+		}
+		at = nodes[at].next;
+		for (; at == DW_NONE && parent != node; parent = nodes[parent].parent)
+			at = nodes[parent].next;
+	}
+	return count;
+}
+
+void dw_assembly_remove(struct assembly *assembly, uint32_t node)
+{
+	dw_assembly_clear(assembly, node);
+	if (node != 0)
+		remove_leaf(assembly, node);
+}
+
+void dw_assembly_set_record(struct assembly *assembly, uint32_t node, uint32_t record)
+{
+	uint32_t old = assembly->nodes[node].record;
+
+	if (record != DW_NONE)
+		assembly->records[record].names++;
+	assembly->nodes[node].record = record;
+	release_record(assembly, old);
+}
+
+/* -- paths --------------------------------------------------------------------------- */
+
+static int fail_not_directory(const struct assembly *assembly, uint32_t node,
+			      dwarfs_error **err)
+{
+	auto_buffer struct buffer path = { 0 };
+	int ret = dw_assembly_path(assembly, node, &path, err);
+
+	if (ret < 0)
+		return ret;
+	ret = dw_fail(err, DWARFS_ERR_NOT_DIR, "'%s' is not a directory",
+		      (const char *)path.data);
+	return dw_error_at_path(err, ret, (const char *)path.data);
+}
+
+/* The directory of a name, made where there is none. */
+static int step_into(struct assembly *assembly, uint32_t parent, struct span name,
+		     uint32_t *node_out, dwarfs_error **err)
+{
+	uint32_t record;
+	int ret;
+
+	*node_out = dw_assembly_child(assembly, parent, name);
+	if (*node_out != DW_NONE && !dw_assembly_is_directory(assembly, *node_out))
+		return fail_not_directory(assembly, *node_out, err);
+	if (*node_out != DW_NONE) {
+		assembly->nodes[*node_out].layer = assembly->layer;
+		return 0;
+	}
+	if ((ret = dw_assembly_add_record(assembly, &made_directory, &record, err)) < 0)
+		return ret;
+	if ((ret = add_child(assembly, parent, name, record, node_out, err)) < 0)
+		dw_assembly_drop_record(assembly, record);
+	return ret;
+}
+
+/* To the directory of a path, and its last name. */
+static int go_to_parent(struct assembly *assembly, struct span path, uint32_t *parent_out,
+			struct span *name_out, dwarfs_error **err)
+{
+	size_t steps = dw_path_stack_common(&assembly->way, path), from;
+	uint32_t parent = dw_assembly_start(assembly, path, &from);
+	struct span rest = { path.data + from, path.size - from }, name;
+	int ret;
+
+	name = dw_item_next_name(&rest);
+	while (rest.size > 0) {
+		size_t end = (size_t)(name.data - path.data) + name.size;
+
+		if ((ret = step_into(assembly, parent, name, &parent, err)) < 0 ||
+		    (ret = dw_path_stack_add(&assembly->way, steps++, path, end, parent, err)) <
+			    0)
+			return ret;
+		name = dw_item_next_name(&rest);
+	}
+	*parent_out = parent;
+	*name_out = name;
+	return 0;
+}
+
+static bool stays(const struct assembly *assembly, uint32_t node, uint32_t record)
+{
+	const struct record *new = &assembly->records[record];
+
+	return dw_assembly_is_directory(assembly, node) && new->kind == RECORD_PLAIN &&
+	       (new->mode &DW_S_IFMT) == DW_S_IFDIR;
+}
+
+static void replace(struct assembly *assembly, uint32_t node, uint32_t record)
+{
+	/* It may be one of what goes. */
+	assembly->records[record].names++;
+	if (!stays(assembly, node, record)) {
+		dw_assembly_clear(assembly, node);
+		dw_path_stack_forget(&assembly->way);
+	}
+	dw_assembly_set_record(assembly, node, record);
+	assembly->records[record].names--;
+}
+
+int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record,
+		    uint32_t *node_out, dwarfs_error **err)
+{
+	uint32_t parent, node = 0;
+	struct span name;
+	int ret;
+
+	if ((ret = go_to_parent(assembly, path, &parent, &name, err)) < 0)
+		return ret;
+	if (name.size > 0)
+		node = dw_assembly_child(assembly, parent, name);
+	if (node == DW_NONE) {
+		ret = add_child(assembly, parent, name, record, &node, err);
+		if (ret < 0)
+			return ret;
+	} else {
+		replace(assembly, node, record);
+		assembly->nodes[node].layer = assembly->layer;
+	}
+	*node_out = node;
+	return 0;
+}

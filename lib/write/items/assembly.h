@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/items/assembly: entries that were given one by one, before the run makes a tree of
+ * them.
+ *
+ * Nodes are names in directories; each stands for a record, which says what the entry is
+ * and where its bytes are. Hard links are nodes with one record. A hard link to something
+ * that is not there yet has a record of its own until the run.
+ */
+#ifndef DW_WRITE_ITEMS_ASSEMBLY_H
+#define DW_WRITE_ITEMS_ASSEMBLY_H
+
+#include <dwarfs/item.h>
+
+#include "write/builder.h"
+#include "write/items/spool.h"
+#include "write/tree/path_cursor.h"
+#include "write/tree/tree.h"
+
+enum record_kind {
+	RECORD_FREE,
+	RECORD_PLAIN,	/* nothing but attributes; an empty file */
+	RECORD_TARGET,	/* a symbolic link: source is of texts */
+	RECORD_LINK,	/* a hard link yet to be resolved: source is of texts */
+	RECORD_FILE,	/* source is of files */
+	RECORD_SPOOLED, /* source is a number of the spool */
+};
+
+#define NO_XATTRS UINT32_MAX
+#define NO_TIMES  UINT32_MAX
+
+struct record {
+	uint64_t size; /* of a regular file; of a device, its number */
+	int64_t mtime;
+	uint32_t mtime_ns;
+	uint32_t mode, uid, gid;
+	uint32_t names;	 /* nodes that have it */
+	uint32_t xattrs; /* of xattrs, or NO_XATTRS */
+	uint32_t times;	 /* of times, or NO_TIMES */
+	uint32_t source; /* of a free one: the next free one, or DW_NONE */
+	uint8_t kind;
+};
+
+/* A file on disk, as it was when it was added. */
+struct record_file {
+	uint64_t device, inode;
+	uint64_t size;
+	int64_t mtime;
+	uint32_t mtime_ns;
+	uint32_t place; /* entry of disk */
+};
+
+/* The root is node 0, its own parent. */
+struct assembly_node {
+	uint32_t parent;
+	uint32_t name;	 /* of texts */
+	uint32_t record; /* DW_NONE: free */
+	uint32_t child;	 /* the one added last, or DW_NONE */
+	uint32_t next,
+		previous; /* in the same directory; of a free one, the next free one */
+	uint32_t chain;	  /* with the same place in buckets, or DW_NONE */
+	uint32_t layer;	  /* the last one that touched it, or anything in it */
+};
+
+struct assembly {
+	struct string_set texts;  /* names and targets */
+	struct string_set xattrs; /* lists as by dw_xattr_list_append() */
+	struct assembly_node *nodes;
+	size_t node_count, node_room;
+	uint32_t free_node; /* or DW_NONE */
+	struct path_stack way;	    /* that the last path has led */
+	uint32_t *buckets;
+	size_t bucket_count;
+	struct record *records;
+	size_t record_count, record_room;
+	uint32_t free_record; /* or DW_NONE */
+	size_t link_count;    /* records that are RECORD_LINK */
+	uint32_t layer;	      /* the present one: see layers.c */
+	struct tree_times *times;
+	size_t time_count, time_room;
+	struct record_file *files;
+	size_t file_count, file_room;
+	struct tree disk;    /* names and entries only: where files are, below "/" */
+	int disk_fd;	     /* of "/", once there are any; or -1 */
+	struct spool *spool; /* made when it is needed first */
+};
+
+int dw_assembly_new(struct assembly **assembly_out, dwarfs_error **err);
+void dw_assembly_free(struct assembly *assembly); /* NULL is accepted */
+DW_DEFINE_AUTO(assembly, struct assembly *, dw_assembly_free)
+
+/* What only finds entries by their names is no longer needed. */
+void dw_assembly_drop_nodes(struct assembly *assembly);
+
+/* -- records ------------------------------------------------------------------------- */
+
+/* A record without names, and an end to one: what it holds in the spool goes, too. */
+int dw_assembly_add_record(struct assembly *assembly, const struct record *record,
+			   uint32_t *number_out, dwarfs_error **err);
+void dw_assembly_drop_record(struct assembly *assembly, uint32_t number);
+
+/* -- nodes --------------------------------------------------------------------------- */
+
+/* The node of a path, or DW_NONE. The path is one that dw_item_check_path() takes. */
+uint32_t dw_assembly_find(const struct assembly *assembly, struct span path);
+
+/* The directory from which to look on for a path; *from_out bytes of it lead there. */
+uint32_t dw_assembly_start(const struct assembly *assembly, struct span path,
+			   size_t *from_out);
+
+/* A child of a directory by its name, or DW_NONE. */
+uint32_t dw_assembly_child(const struct assembly *assembly, uint32_t parent,
+			   struct span name);
+
+/*
+ * Put a record where a path leads, with the directories on the way; what stands there
+ * goes, unless both are directories: then only the attributes do. NOT_DIR when something
+ * on the way is none. Takes the record, but not on failure.
+ */
+int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record,
+		    uint32_t *node_out, dwarfs_error **err);
+
+/* Give a node another record. */
+void dw_assembly_set_record(struct assembly *assembly, uint32_t node, uint32_t record);
+
+/* Remove what is below a node, and the node. */
+void dw_assembly_clear(struct assembly *assembly, uint32_t node);
+void dw_assembly_remove(struct assembly *assembly, uint32_t node);
+
+/*
+ * How many entries are below a node if it is a directory, and none otherwise; of_layer:
+ * only those that the present layer has touched.
+ */
+uint64_t dw_assembly_count_below(const struct assembly *assembly, uint32_t node,
+				 bool of_layer);
+
+bool dw_assembly_is_directory(const struct assembly *assembly, uint32_t node);
+
+/* The path of a node, with a NUL. */
+int dw_assembly_path(const struct assembly *assembly, uint32_t node, struct buffer *path,
+		     dwarfs_error **err);
+
+/* Links get the records of what they lead to, in late_links.c; those that lead nowhere are
+ * told (lost may be NULL), and go. */
+int dw_assembly_resolve(struct assembly *assembly, dwarfs_lost_link_fn lost, void *user,
+			dwarfs_error **err);
+
+/* -- places, in disk_paths.c ------------------------------------------------------------- */
+
+/* A place on disk by that of its directory, 0 for "/", and its name, which may be more
+ * than one with slashes in between; none: the directory itself. */
+int dw_assembly_add_place(struct assembly *assembly, uint32_t directory, struct span name,
+			  uint32_t *place_out, dwarfs_error **err);
+
+/* -- of a builder, in add_item.c -------------------------------------------------------- */
+
+/* That of a builder, made when there is none; INVALID when it can have none. */
+int dw_assembly_of(dwarfs_builder *builder, struct assembly **assembly_out,
+		   dwarfs_error **err);
+
+/* Attributes of an entry of the system, and its bytes, if it has any, which are read when
+ * the builder runs: a record. */
+struct disk_entry {
+	struct os_stat stat;
+	uint32_t directory; /* place of that it is in */
+	struct span name;   /* of a regular file */
+	struct span target; /* of a symbolic link */
+	struct span xattrs; /* as by dw_xattr_list_append() */
+};
+int dw_assembly_add_disk_entry(struct assembly *assembly, const struct disk_entry *entry,
+			       uint32_t *record_out, dwarfs_error **err);
+
+/* -- the run, in assembled_tree.c ---------------------------------------------------------- */
+
+struct entry_import;
+
+/* Fill an empty tree. Inodes of regular files know their record (tree_inode.record). */
+int dw_assembly_to_tree(struct build_run *run, struct tree *tree, struct entry_import *import,
+		dwarfs_error **err);
+
+#endif

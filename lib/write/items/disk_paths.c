@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/items/disk_paths: where the files on disk are that entries of an assembly have the bytes
+ * of.
+ *
+ * They make a tree of their own below "/", so that they can be opened from directories
+ * that are near, and long paths are not stored for each.
+ */
+#include <fcntl.h>
+
+#include "os/dir.h"
+#include "write/items/assembly.h"
+
+#define MAX_PLACES (UINT32_MAX - 1)
+
+static int append(struct tree *disk, struct tree_entry entry, dwarfs_error **err)
+{
+	int ret;
+
+	if (disk->entry_count >= MAX_PLACES)
+		return dw_fail(err, DWARFS_ERR_RANGE, "too many files for one image");
+	if ((ret = dw_grow(&disk->entries, &disk->entry_room, disk->entry_count + 1,
+			   err)) < 0)
+		return ret;
+	disk->entries[disk->entry_count++] = entry;
+	return 0;
+}
+
+static int open_disk(struct assembly *assembly, dwarfs_error **err)
+{
+	int ret;
+
+	if (assembly->disk.entry_count > 0)
+		return 0;
+	if (assembly->disk_fd < 0 &&
+	    (ret = dw_dir_pass_at(AT_FDCWD, "/", &assembly->disk_fd)) < 0)
+		return dw_fail_errno(err, -ret, "cannot open '/'");
+	return append(&assembly->disk, (struct tree_entry){ 0 }, err);
+}
+
+int dw_assembly_add_place(struct assembly *assembly, uint32_t directory, struct span name,
+			  uint32_t *place_out, dwarfs_error **err)
+{
+	struct tree *disk = &assembly->disk;
+	struct tree_entry entry = { .parent = directory };
+	int ret;
+
+	if ((ret = open_disk(assembly, err)) < 0)
+		return ret;
+	*place_out = directory;
+	if (name.size == 0)
+		return 0;
+	if ((ret = dw_string_set_add(&disk->names, name, &entry.name, err)) < 0 ||
+	    (ret = append(disk, entry, err)) < 0)
+		return ret;
+	*place_out = (uint32_t)disk->entry_count - 1;
+	return 0;
+}

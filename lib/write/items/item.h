@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/items/item: what is to become an entry of an image. See <dwarfs/item.h>.
+ */
+#ifndef DW_WRITE_ITEMS_ITEM_H
+#define DW_WRITE_ITEMS_ITEM_H
+
+#include <dwarfs/item.h>
+
+#include "os/dir.h"
+
+enum item_kind {
+	ITEM_EMPTY,
+	ITEM_PATH,
+	ITEM_FD,
+	ITEM_MEMORY,
+	ITEM_READER,
+};
+
+struct dwarfs_item {
+	uint32_t mode, uid, gid;
+	uint64_t device; /* as os_stat.rdev */
+	struct os_time mtime, atime, ctime, btime;
+	bool has_atime, has_ctime, has_btime;
+	bool is_hard_link;
+	struct buffer text;   /* target of a symbolic link, or path of a hard link */
+	struct buffer xattrs; /* as by dw_xattr_list_append() */
+
+	enum item_kind kind;
+	char *path;
+	int fd;
+	struct span memory;
+	dwarfs_item_read_fn read;
+	void *user;
+	uint64_t bytes; /* UINT64_MAX: as many as come */
+};
+
+/* Whether a path has nothing in it but names that an entry may have. "" has. */
+int dw_item_check_path(struct span path, dwarfs_error **err);
+
+/* The next name of such a path, which goes on behind it; empty at its end. */
+struct span dw_item_next_name(struct span *path);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/items/item_contents: contents of an item go into the spool.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "format/metadata.h"
+#include "os/dir.h"
+#include "os/file_io.h"
+#include "os/stream.h"
+#include "write/items/item_contents.h"
+
+#define PIECE_BYTES ((size_t)256 << 10)
+#define WAIT_MS	    50
+
+static int check_cancel(const struct spool_copy *copy, dwarfs_error **err)
+{
+	if (dwarfs_cancel_is_set(copy->cancel))
+		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
+	return 0;
+}
+
+int dw_item_contents_memory(struct spool_copy *copy, struct span memory, dwarfs_error **err)
+{
+	copy->bytes = memory.size;
+	return dw_spool_add(copy->spool, memory.data, memory.size, 0, err);
+}
+
+/* -- descriptors --------------------------------------------------------------------- */
+
+static int fail_read(int errnum, dwarfs_error **err)
+{
+	return dw_fail_errno(err, errnum, "cannot read contents");
+}
+
+/* Bytes that stand at a place. */
+static int take_run(struct spool_copy *copy, int fd, uint8_t *piece, uint64_t from,
+		    uint64_t to, dwarfs_error **err)
+{
+	while (from < to) {
+		size_t want = to - from < PIECE_BYTES ? (size_t)(to - from) : PIECE_BYTES;
+		int64_t got = dw_fd_read_at(fd, piece, want, from);
+		int ret;
+
+		if (got < 0)
+			return fail_read((int)-got, err);
+		if ((size_t)got < want)
+			return dw_fail(err, DWARFS_ERR_IO,
+				       "the file became shorter while it was read");
+		if ((ret = dw_spool_add(copy->spool, piece, want, from, err)) < 0 ||
+		    (ret = check_cancel(copy, err)) < 0)
+			return ret;
+		from += want;
+	}
+	return 0;
+}
+
+static int take_runs(struct spool_copy *copy, int fd, uint8_t *piece, dwarfs_error **err)
+{
+	uint64_t at = 0, from, to;
+	int ret;
+
+	while (at < copy->bytes) {
+		if ((ret = dw_next_data(fd, at, copy->bytes, &from, &to)) < 0)
+			return fail_read(-ret, err);
+		if ((ret = take_run(copy, fd, piece, from, to, err)) < 0)
+			return ret;
+		at = to;
+	}
+	return 0;
+}
+
+/* Looking for data moves the place where the descriptor stands. */
+static int take_seekable(struct spool_copy *copy, int fd, uint8_t *piece,
+			 dwarfs_error **err)
+{
+	off_t stood = lseek(fd, 0, SEEK_CUR);
+	int ret;
+
+	if ((ret = dw_fd_bytes(fd, &copy->bytes, err)) == 0)
+		ret = take_runs(copy, fd, piece, err);
+	if (stood >= 0)
+		lseek(fd, stood, SEEK_SET);
+	return ret;
+}
+
+static int take_pipe(struct spool_copy *copy, int fd, uint8_t *piece, dwarfs_error **err)
+{
+	int ret;
+
+	for (;;) {
+		int64_t got = dw_stream_read(fd, piece, PIECE_BYTES, WAIT_MS);
+
+		if ((ret = check_cancel(copy, err)) < 0)
+			return ret;
+		if (got == -EAGAIN)
+			continue;
+		if (got < 0)
+			return fail_read((int)-got, err);
+		if (got == 0)
+			return 0;
+		if ((ret = dw_spool_add(copy->spool, piece, (size_t)got, copy->bytes,
+					err)) < 0)
+			return ret;
+		copy->bytes += (uint64_t)got;
+	}
+}
+
+int dw_item_contents_fd(struct spool_copy *copy, int fd, dwarfs_error **err)
+{
+	auto_free uint8_t *piece = malloc(PIECE_BYTES);
+	struct os_stat stat;
+	int ret;
+
+	if (!piece)
+		return dw_fail_nomem(err);
+	if ((ret = dw_stat_fd(fd, &stat)) < 0)
+		return fail_read(-ret, err);
+	switch (stat.mode & DW_S_IFMT) {
+	case DW_S_IFDIR:
+		return dw_fail(err, DWARFS_ERR_IS_DIR, "a directory has no contents");
+	case DW_S_IFREG:
+	case DW_S_IFBLK:
+		return take_seekable(copy, fd, piece, err);
+	default:
+		return take_pipe(copy, fd, piece, err);
+	}
+}
+
+/* -- callbacks ----------------------------------------------------------------------- */
+
+/* A callback may fail without a word. */
+static int fail_reader(int code, dwarfs_error **err)
+{
+	if (err && *err && dwarfs_error_code(*err) == code)
+		return code;
+	return dw_fail(err, code, "cannot read contents");
+}
+
+static int take_piece(struct spool_copy *copy, uint64_t limit, struct span piece,
+		      uint64_t offset, dwarfs_error **err)
+{
+	uint64_t end;
+
+	if (piece.size == 0)
+		return 0;
+	if (offset < copy->bytes)
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "data for offset %" PRIu64
+			       " given after data that ends at %" PRIu64,
+			       offset, copy->bytes);
+	if (!dw_add(offset, piece.size, &end) || end > limit)
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "more than the %" PRIu64 " bytes that were announced", limit);
+	copy->bytes = end;
+	return dw_spool_add(copy->spool, piece.data, piece.size, offset, err);
+}
+
+int dw_item_contents_reader(struct spool_copy *copy, const dwarfs_item *item, dwarfs_error **err)
+{
+	uint64_t limit = item->bytes == UINT64_MAX ? INT64_MAX : item->bytes;
+	int ret;
+
+	for (;;) {
+		uint64_t offset = copy->bytes;
+		struct span piece = { 0 };
+		const void *data = NULL;
+
+		if ((ret = check_cancel(copy, err)) < 0)
+			return ret;
+		ret = item->read(item->user, &data, &piece.size, &offset, err);
+		if (ret < 0)
+			return fail_reader(ret, err);
+		if (ret == 0)
+			break;
+		piece.data = data;
+		if ((ret = take_piece(copy, limit, piece, offset, err)) < 0)
+			return ret;
+	}
+	if (item->bytes != UINT64_MAX)
+		copy->bytes = item->bytes;
+	return 0;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/items/layers: items that come in layers, as those of container images do.
+ *
+ * A layer may hide what was there before it, but not what it brings itself, in whatever
+ * order its entries come: so every node knows the layer that touched it last. See
+ * <dwarfs/item.h>.
+ */
+#include <string.h>
+
+#include "write/items/assembly.h"
+#include "write/items/item.h"
+
+int dwarfs_builder_begin_layer(dwarfs_builder *builder, dwarfs_error **err)
+{
+	struct assembly *assembly;
+	int ret = dw_assembly_of(builder, &assembly, err);
+
+	if (ret < 0)
+		return ret;
+	assembly->layer++;
+	dw_path_stack_forget(&assembly->way);
+	return 0;
+}
+
+bool dwarfs_builder_has_item(const dwarfs_builder *builder, const char *path,
+			     size_t bytes)
+{
+	const struct span span = { (const uint8_t *)path, bytes };
+
+	return builder->assembly && dw_item_check_path(span, NULL) == 0 &&
+	       dw_assembly_find(builder->assembly, span) != DW_NONE;
+}
+
+uint64_t dwarfs_builder_count_below(const dwarfs_builder *builder, const char *path,
+				    size_t bytes, bool of_layer)
+{
+	const struct span span = { (const uint8_t *)path, bytes };
+	uint32_t node;
+
+	if (!builder->assembly || dw_item_check_path(span, NULL) < 0 ||
+	    (node = dw_assembly_find(builder->assembly, span)) == DW_NONE)
+		return 0;
+	return dw_assembly_count_below(builder->assembly, node, of_layer);
+}
+
+/* -- removing -------------------------------------------------------------------- */
+
+/* What a layer touches, it also touches the directories of. */
+static void clear_older(struct assembly *assembly, uint32_t top)
+{
+	uint32_t at = assembly->nodes[top].child;
+	uint32_t parent = top;
+
+	while (at != DW_NONE) {
+		const uint32_t next = assembly->nodes[at].next;
+
+		if (assembly->nodes[at].layer != assembly->layer) {
+			dw_assembly_remove(assembly, at);
+			at = next;
+		} else if (assembly->nodes[at].child != DW_NONE) {
+			parent = at;
+			at = assembly->nodes[at].child;
+		} else {
+			at = next;
+		}
+		for (; at == DW_NONE && parent != top;
+		     parent = assembly->nodes[parent].parent)
+			at = assembly->nodes[parent].next;
+	}
+}
+
+int dwarfs_builder_remove_older(dwarfs_builder *builder, const char *path, size_t bytes,
+				bool contents_only, dwarfs_error **err)
+{
+	const struct span span = { (const uint8_t *)path, bytes };
+	struct assembly *assembly;
+	uint32_t node;
+	int ret;
+
+	if ((ret = dw_assembly_of(builder, &assembly, err)) < 0 ||
+	    (ret = dw_item_check_path(span, err)) < 0)
+		return ret;
+	node = dw_assembly_find(assembly, span);
+	if (node == DW_NONE)
+		return dw_fail(err, DWARFS_ERR_NOT_FOUND, "'%.*s' does not exist",
+			       (int)bytes, path);
+	if (contents_only && !dw_assembly_is_directory(assembly, node))
+		return dw_fail(err, DWARFS_ERR_NOT_DIR, "'%.*s' is not a directory",
+			       (int)bytes, path);
+	if (!contents_only && node != 0 && assembly->nodes[node].layer != assembly->layer)
+		dw_assembly_remove(assembly, node);
+	else
+		clear_older(assembly, node);
+	return 0;
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/items/spool: contents that cannot be read twice.
+ *
+ * All bytes stand in one row: those below the memory limit in slabs, the others in the
+ * file. The last ones of the file wait in a buffer until it is full. Contents are
+ * extents, ascending by offset; what is between them is a hole.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "os/file_io.h"
+#include "os/pages.h"
+#include "os/scratch.h"
+#include "write/items/spool.h"
+
+#define SLAB_BYTES   ((size_t)1 << 20)
+#define BUFFER_BYTES ((size_t)256 << 10)
+
+/* Zeros are looked for in runs of this many; less is not worth an extent. */
+#define ZERO_BYTES ((size_t)4096)
+#define AT_ZEROS   UINT64_MAX
+
+struct extent {
+	uint64_t offset, bytes;
+	uint64_t at; /* in the row; AT_ZEROS: nowhere */
+};
+
+struct spooled {
+	uint64_t size, data_bytes;
+	uint64_t first; /* extent */
+	uint64_t count;
+};
+
+struct spool {
+	char *directory;
+	uint64_t memory_bytes; /* a multiple of SLAB_BYTES */
+	uint8_t **slabs;
+	size_t slab_count, slab_room;
+	int fd;
+	uint8_t *buffer;  /* what is behind written */
+	uint64_t end;	  /* of the row */
+	uint64_t written; /* end of what is in slabs or file */
+	struct extent *extents;
+	size_t extent_count, extent_room;
+	struct spooled *list;
+	size_t count, room;
+
+	struct spooled now; /* being written */
+	uint64_t now_from;  /* in the row */
+};
+
+/* -- life ---------------------------------------------------------------------------- */
+
+int dw_spool_new(const char *directory, uint64_t memory_bytes, struct spool **spool_out,
+		 dwarfs_error **err)
+{
+	DW_AUTO(spool) struct spool *spool = dw_calloc(1, sizeof(*spool));
+
+	if (!spool)
+		return dw_fail_nomem(err);
+	spool->fd = -1;
+	spool->memory_bytes = memory_bytes / SLAB_BYTES * SLAB_BYTES;
+	if (!(spool->directory = strdup(directory)))
+		return dw_fail_nomem(err);
+	*spool_out = dw_steal(spool);
+	return 0;
+}
+
+void dw_spool_free(struct spool *spool)
+{
+	if (!spool)
+		return;
+	for (size_t i = 0; i < spool->slab_count; i++)
+		dw_pages_free(spool->slabs[i], SLAB_BYTES);
+	free(spool->slabs);
+	dw_fd_close(spool->fd);
+	free(spool->directory);
+	free(spool->buffer);
+	free(spool->extents);
+	free(spool->list);
+	free(spool);
+}
+
+/* -- the row ------------------------------------------------------------------------- */
+
+static int add_slab(struct spool *spool, dwarfs_error **err)
+{
+	uint8_t *slab;
+	int ret = dw_grow(&spool->slabs, &spool->slab_room, spool->slab_count + 1, err);
+
+	if (ret < 0)
+		return ret;
+	if (!(slab = dw_pages_new(SLAB_BYTES)))
+		return dw_fail_nomem(err);
+	spool->slabs[spool->slab_count++] = slab;
+	return 0;
+}
+
+static int fail_file(const struct spool *spool, int errnum, dwarfs_error **err)
+{
+	int ret = dw_fail_errno(err, errnum,
+				"cannot keep contents in a temporary file in '%s'",
+				spool->directory);
+
+	return dw_error_at_path(err, ret, spool->directory);
+}
+
+static int open_file(struct spool *spool, dwarfs_error **err)
+{
+	int ret;
+
+	if (!spool->buffer && !(spool->buffer = malloc(BUFFER_BYTES)))
+		return dw_fail_nomem(err);
+	if (spool->fd < 0 && (ret = dw_scratch_open(spool->directory, &spool->fd)) < 0)
+		return fail_file(spool, -ret, err);
+	return 0;
+}
+
+static int flush(struct spool *spool, dwarfs_error **err)
+{
+	int ret;
+
+	if (spool->end <= spool->memory_bytes || spool->written == spool->end)
+		return 0;
+	ret = dw_fd_write_at(spool->fd, spool->buffer,
+			       (size_t)(spool->end - spool->written),
+			       spool->written - spool->memory_bytes);
+	if (ret < 0)
+		return fail_file(spool, -ret, err);
+	spool->written = spool->end;
+	return 0;
+}
+
+/* As many bytes as fit where the row ends now. */
+static int append_some(struct spool *spool, const uint8_t *data, size_t bytes,
+		       size_t *done_out, dwarfs_error **err)
+{
+	size_t room, at;
+	int ret;
+
+	if (spool->end < spool->memory_bytes) {
+		at = (size_t)(spool->end % SLAB_BYTES);
+		if (spool->end / SLAB_BYTES >= spool->slab_count &&
+		    (ret = add_slab(spool, err)) < 0)
+			return ret;
+		room = SLAB_BYTES - at;
+		*done_out = bytes < room ? bytes : room;
+		memcpy(spool->slabs[spool->end / SLAB_BYTES] + at, data, *done_out);
+		spool->end += *done_out;
+		spool->written = spool->end;
+		return 0;
+	}
+	if ((ret = open_file(spool, err)) < 0)
+		return ret;
+	at = (size_t)(spool->end - spool->written);
+	room = BUFFER_BYTES - at;
+	*done_out = bytes < room ? bytes : room;
+	memcpy(spool->buffer + at, data, *done_out);
+	spool->end += *done_out;
+	return *done_out == room ? flush(spool, err) : 0;
+}
+
+static int append(struct spool *spool, const uint8_t *data, size_t bytes,
+		  dwarfs_error **err)
+{
+	size_t done;
+	int ret;
+
+	for (; bytes > 0; data += done, bytes -= done)
+		if ((ret = append_some(spool, data, bytes, &done, err)) < 0)
+			return ret;
+	return 0;
+}
+
+/* The row ends earlier again. */
+static void rewind_to(struct spool *spool, uint64_t end)
+{
+	uint64_t file_end = end > spool->memory_bytes ? end - spool->memory_bytes : 0;
+
+	if (spool->written > end) {
+		spool->written = end;
+		if (spool->fd >= 0)
+			dw_scratch_cut(spool->fd, file_end);
+	}
+	spool->end = end;
+}
+
+static int64_t read_row(const struct spool *spool, uint8_t *to, size_t size, uint64_t at)
+{
+	size_t done = 0;
+	int64_t got;
+
+	while (done < size && at + done < spool->memory_bytes) {
+		size_t inside = (size_t)((at + done) % SLAB_BYTES);
+		size_t part = SLAB_BYTES - inside;
+
+		part = part < size - done ? part : size - done;
+		memcpy(to + done, spool->slabs[(at + done) / SLAB_BYTES] + inside, part);
+		done += part;
+	}
+	if (done == size)
+		return (int64_t)size;
+	got = dw_fd_read_at(spool->fd, to + done, size - done,
+			    at + done - spool->memory_bytes);
+	if (got >= 0 && (size_t)got < size - done)
+		return -EIO; /* it was all there once */
+	return got < 0 ? got : (int64_t)size;
+}
+
+/* -- writing ------------------------------------------------------------------------- */
+
+void dw_spool_begin(struct spool *spool)
+{
+	if (spool->end > spool->now_from)
+		rewind_to(spool, spool->now_from);
+	spool->extent_count = (size_t)spool->now.first;
+	spool->now = (struct spooled){ .first = spool->extent_count };
+}
+
+uint64_t dw_spool_reached(const struct spool *spool)
+{
+	return spool->now.size;
+}
+
+static bool continues(const struct extent *last, uint64_t offset, uint64_t at)
+{
+	if (last->offset + last->bytes != offset)
+		return false;
+	if (last->at == AT_ZEROS || at == AT_ZEROS)
+		return last->at == at;
+	return last->at + last->bytes == at;
+}
+
+/* A run of bytes that stand together, or of zeros when data is NULL. */
+static int add_run(struct spool *spool, const uint8_t *data, size_t bytes,
+		   uint64_t offset, dwarfs_error **err)
+{
+	uint64_t at = data ? spool->end : AT_ZEROS;
+	struct extent *last =
+		spool->now.count ? &spool->extents[spool->extent_count - 1] : NULL;
+	int ret;
+
+	if ((ret = dw_grow(&spool->extents, &spool->extent_room, spool->extent_count + 2,
+			   err)) < 0 ||
+	    (data && (ret = append(spool, data, bytes, err)) < 0))
+		return ret;
+	if (last)
+		last = &spool->extents[spool->extent_count - 1];
+	if (last && continues(last, offset, at)) {
+		last->bytes += bytes;
+	} else {
+		spool->extents[spool->extent_count++] =
+			(struct extent){ offset, bytes, at };
+		spool->now.count++;
+	}
+	spool->now.size = offset + bytes;
+	spool->now.data_bytes += bytes;
+	return 0;
+}
+
+static bool is_zero(const uint8_t *data, size_t bytes)
+{
+	return data[0] == 0 && memcmp(data, data + 1, bytes - 1) == 0;
+}
+
+int dw_spool_add(struct spool *spool, const void *data, size_t bytes, uint64_t offset,
+		 dwarfs_error **err)
+{
+	const uint8_t *from = data;
+	size_t at = 0, end;
+	int ret;
+
+	while (at < bytes) {
+		bool zeros = bytes - at >= ZERO_BYTES && is_zero(from + at, ZERO_BYTES);
+
+		for (end = at; bytes - end >= ZERO_BYTES; end += ZERO_BYTES)
+			if (is_zero(from + end, ZERO_BYTES) != zeros)
+				break;
+		if (!zeros && bytes - end < ZERO_BYTES)
+			end = bytes;
+		ret = add_run(spool, zeros ? NULL : from + at, end - at, offset + at,
+			      err);
+		if (ret < 0)
+			return ret;
+		at = end;
+	}
+	return 0;
+}
+
+int dw_spool_end(struct spool *spool, uint64_t size, uint32_t *number_out,
+		 dwarfs_error **err)
+{
+	int ret;
+
+	if (spool->count >= UINT32_MAX - 1)
+		return dw_fail(err, DWARFS_ERR_RANGE, "too many files for one image");
+	if ((ret = dw_grow(&spool->list, &spool->room, spool->count + 1, err)) < 0)
+		return ret;
+	if (size > spool->now.size)
+		spool->now.size = size;
+	*number_out = (uint32_t)spool->count;
+	spool->list[spool->count++] = spool->now;
+	spool->now = (struct spooled){ .first = spool->extent_count };
+	spool->now_from = spool->end;
+	return 0;
+}
+
+/* The last ones make room, others only on disk. */
+void dw_spool_drop(struct spool *spool, uint32_t number)
+{
+	struct spooled *spooled = &spool->list[number];
+
+	dw_spool_begin(spool);
+	while (spooled->count > 0) {
+		uint64_t last = spooled->first + --spooled->count;
+		const struct extent *extent = &spool->extents[last];
+
+		if (extent->at == AT_ZEROS)
+			continue;
+		if (extent->at + extent->bytes == spool->end)
+			rewind_to(spool, extent->at);
+		else if (extent->at >= spool->memory_bytes)
+			dw_scratch_drop(spool->fd, extent->at - spool->memory_bytes,
+					extent->bytes);
+	}
+	if (number + (size_t)1 == spool->count) {
+		spool->count--;
+		spool->extent_count = (size_t)spooled->first;
+		spool->now.first = spooled->first;
+	} else {
+		*spooled = (struct spooled){ .first = spooled->first };
+	}
+	spool->now_from = spool->end;
+}
+
+int dw_spool_finish(struct spool *spool, dwarfs_error **err)
+{
+	int ret;
+
+	dw_spool_begin(spool);
+	if ((ret = flush(spool, err)) < 0)
+		return ret;
+	free(dw_steal(spool->buffer));
+	return 0;
+}
+
+/* -- reading ------------------------------------------------------------------------- */
+
+uint64_t dw_spool_size(const struct spool *spool, uint32_t number)
+{
+	return spool->list[number].size;
+}
+
+uint64_t dw_spool_data_bytes(const struct spool *spool, uint32_t number)
+{
+	return spool->list[number].data_bytes;
+}
+
+/* The first extent that ends behind an offset; all that there are when none does. */
+static const struct extent *find_extent(const struct spool *spool,
+					const struct spooled *spooled, uint64_t offset)
+{
+	uint64_t from = spooled->first, to = spooled->first + spooled->count;
+
+	while (from < to) {
+		uint64_t middle = from + (to - from) / 2;
+		const struct extent *extent = &spool->extents[middle];
+
+		if (extent->offset + extent->bytes <= offset)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return spool->extents + from;
+}
+
+static const struct extent *past_last(const struct spool *spool,
+				      const struct spooled *spooled)
+{
+	return spool->extents + spooled->first + spooled->count;
+}
+
+int64_t dw_spool_read_at(const struct spool *spool, uint32_t number, void *buffer,
+			 size_t size, uint64_t offset)
+{
+	const struct spooled *spooled = &spool->list[number];
+	const struct extent *extent, *end = past_last(spool, spooled);
+	uint8_t *to = buffer;
+	uint64_t past, at = offset;
+	int64_t got;
+
+	if (offset >= spooled->size)
+		return 0;
+	if (size > spooled->size - offset)
+		size = (size_t)(spooled->size - offset);
+	past = offset + size;
+	extent = find_extent(spool, spooled, offset);
+	for (; extent < end && extent->offset < past; extent++) {
+		uint64_t from = extent->offset > offset ? extent->offset : offset;
+		uint64_t until = extent->offset + extent->bytes;
+
+		if (extent->at == AT_ZEROS)
+			continue;
+		until = until < past ? until : past;
+		memset(to + (at - offset), 0, (size_t)(from - at));
+		got = read_row(spool, to + (from - offset), (size_t)(until - from),
+			       extent->at + (from - extent->offset));
+		if (got < 0)
+			return got;
+		at = until;
+	}
+	memset(to + (at - offset), 0, (size_t)(past - at));
+	return (int64_t)size;
+}
+
+void dw_spool_next_data(const struct spool *spool, uint32_t number, uint64_t from,
+			uint64_t end, uint64_t *start_out, uint64_t *end_out)
+{
+	const struct spooled *spooled = &spool->list[number];
+	const struct extent *extent = find_extent(spool, spooled, from);
+	const struct extent *last = past_last(spool, spooled);
+
+	*start_out = *end_out = end;
+	if (extent == last || extent->offset >= end)
+		return;
+	*start_out = extent->offset > from ? extent->offset : from;
+	*end_out = extent->offset + extent->bytes;
+	while (++extent < last && extent->offset == *end_out && *end_out < end)
+		*end_out += extent->bytes;
+	*end_out = *end_out < end ? *end_out : end;
+}
+
+/* -- what there is ------------------------------------------------------------------- */
+
+uint64_t dw_spool_memory_bytes(const struct spool *spool)
+{
+	return spool->end < spool->memory_bytes ? spool->end : spool->memory_bytes;
+}
+
+uint64_t dw_spool_file_bytes(const struct spool *spool)
+{
+	return spool->end > spool->memory_bytes ? spool->end - spool->memory_bytes : 0;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/metadata/metadata: tree and chunks -> tables.
+ *
+ * Takes what the other stages found, has the tables filled part by part, and frozen.
+ * Opens no file.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "write/metadata/tables.h"
+
+#define WRITER_NAME "libdwarfs v"
+
+static void free_tables(struct tables *tables)
+{
+	free(tables->inode_of);
+	free(tables->files);
+	dw_sorted_strings_free(&tables->names);
+	dw_sorted_strings_free(&tables->targets);
+	dw_string_table_free(&tables->name_table);
+	dw_string_table_free(&tables->target_table);
+	dw_number_set_free(&tables->uids);
+	dw_number_set_free(&tables->gids);
+	dw_number_set_free(&tables->modes);
+	free(tables->chunks);
+	free(tables->directories);
+	free(tables->inodes);
+	free(tables->entries);
+	free(tables->chunk_table);
+	free(tables->symlink_table);
+	free(tables->shared);
+	free(tables->devices);
+	free(tables->large_holes);
+	free(tables->sizes);
+	free(tables->allocated);
+	free(tables->category_names);
+	free(tables->category_metadata);
+	free(tables->block_categories);
+	free(tables->block_metadata);
+}
+#define auto_tables __attribute__((cleanup(free_tables)))
+
+static void fill_options(struct tables *tables)
+{
+	const struct build_options *options = tables->options;
+	struct freeze_metadata *out = &tables->out;
+
+	out->has_options = true;
+	out->options = (struct freeze_options){
+		.mtime_only = !options->keep_all_times,
+		.has_btime = options->keep_birth_times,
+		.has_time_resolution_sec = tables->seconds_per_unit > 1,
+		.time_resolution_sec = (uint32_t)tables->seconds_per_unit,
+		.has_subsecond_multiplier = tables->ns_per_part != 0,
+		.subsecond_multiplier = tables->ns_per_part,
+		.packed_chunk_table = tables->packing.chunk_table,
+		.packed_directories = tables->packing.directories,
+		.packed_shared_files_table = tables->packing.shared_files,
+		.inodes_have_nlink = options->hardlink_table,
+	};
+}
+
+static void fill_facts(struct tables *tables, const char *version)
+{
+	const struct metadata_input *in = tables->in;
+	struct freeze_metadata *out = &tables->out;
+
+	out->block_size = UINT32_C(1) << tables->options->block_bits;
+	out->has_dwarfs_version = true;
+	out->dwarfs_version = (struct span){ (const uint8_t *)version, strlen(version) };
+	out->has_create_timestamp = in->has_create_timestamp;
+	out->create_timestamp = in->create_timestamp;
+	out->has_preferred_path_separator = true;
+	out->preferred_path_separator = '/';
+}
+
+static void choose_resolution(struct tables *tables)
+{
+	uint64_t resolution = tables->options->resolution_ns;
+
+	tables->seconds_per_unit =
+		resolution >= DW_NS_PER_SECOND ? resolution / DW_NS_PER_SECOND : 1;
+	tables->ns_per_part = resolution < DW_NS_PER_SECOND ? (uint32_t)resolution : 0;
+}
+
+static int make_tables(struct tables *tables, dwarfs_error **err)
+{
+	static int (*const steps[])(struct tables * tables, dwarfs_error * *err) = {
+		dw_tables_number,
+		dw_tables_fill_inodes,
+		dw_tables_fill_entries,
+		dw_tables_fill_files,
+		dw_tables_fill_block_categories,
+	};
+
+	choose_resolution(tables);
+	fill_options(tables);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		int ret = steps[i](tables, err);
+
+		if (ret < 0 ||
+		    (ret = dw_progress_tick(&tables->in->run->progress, err)) < 0)
+			return ret;
+	}
+	return 0;
+}
+
+int dw_metadata(const struct metadata_input *input, struct buffer *schema_out,
+		struct buffer *data_out, dwarfs_error **err)
+{
+	auto_tables struct tables tables = {
+		.in = input,
+		.options = input->run->options,
+		.packing = input->run->options->packing,
+	};
+	char version[64];
+	int ret;
+
+	/* Small numbers in ascending lists; they must be unpacked before use, as the rest. */
+	if (tables.packing.is_auto && input->compressed)
+		tables.packing.chunk_table = tables.packing.directories = true;
+	if ((ret = make_tables(&tables, err)) < 0)
+		return ret;
+	snprintf(version, sizeof(version), WRITER_NAME "%s", dwarfs_version_string());
+	fill_facts(&tables, version);
+	return dw_freeze(&tables.out, input->compressed, schema_out, data_out, err);
+}

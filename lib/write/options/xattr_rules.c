@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/options/xattr_rules: which extended attributes are stored.
+ */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "write/options/xattr_rules.h"
+
+static void free_globs(struct xattr_globs *globs)
+{
+	for (size_t i = 0; i < globs->count; i++)
+		free(globs->list[i]);
+	free(globs->list);
+}
+
+void dw_xattr_rules_free(struct xattr_rules *rules)
+{
+	free_globs(&rules->include);
+	free_globs(&rules->exclude);
+}
+
+int dw_xattr_rules_add(struct xattr_rules *rules, bool include, const char *glob,
+		       dwarfs_error **err)
+{
+	struct xattr_globs *globs = include ? &rules->include : &rules->exclude;
+	auto_free char *copy = strdup(glob);
+	int ret;
+
+	if (!copy)
+		return dw_fail_nomem(err);
+	if (*copy == '\0')
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "an empty pattern matches no attribute");
+	if ((ret = dw_grow(&globs->list, &globs->room, globs->count + 1, err)) < 0)
+		return ret;
+	globs->list[globs->count++] = dw_steal(copy);
+	return 0;
+}
+
+static bool matches(const struct xattr_globs *globs, const char *name)
+{
+	for (size_t i = 0; i < globs->count; i++)
+		if (fnmatch(globs->list[i], name, 0) == 0)
+			return true;
+	return false;
+}
+
+static bool starts_with(const char *name, const char *start)
+{
+	return strncmp(name, start, strlen(start)) == 0;
+}
+
+bool dw_xattr_rules_take(const struct xattr_rules *rules, const char *name)
+{
+	if (rules->drop || starts_with(name, "user.dwarfs."))
+		return false;
+	if (starts_with(name, "system.") && !starts_with(name, "system.posix_acl_"))
+		return false;
+	if (rules->include.count > 0 && !matches(&rules->include, name))
+		return false;
+	return !matches(&rules->exclude, name);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order/auction: which of several orders packs best, forecast from a sketch.
+ *
+ * No order is the best for all inputs: several releases of a program get much smaller
+ * when their versions stand together, an operating system stays as it is, and files of
+ * one day are read together. So each candidate is judged by what segmenter and codec would
+ * find in it, over all of the data, as far as shingles tell; where the image will not fit
+ * into a cache, it also counts over how many blocks the files of a directory are spread.
+ *
+ * On wheels of six releases, images packed with zstd 9 in the orders path, resemblance by
+ * 4 and by 2, siblings, revpath, similarity and nilsimsa are of 36.9, 35.3, 33.7, 28.0,
+ * 29.0, 30.0 and 28.0 MB; fresh bytes were forecast as 82.6, 80.3, 78.0, 70.9, 71.1, 73.1
+ * and 70.8 MB. A sample of 16 MiB packed with zstd 1 put them all within 5 %.
+ */
+#include <string.h>
+
+#include "base/context.h"
+#include "codec/codec.h"
+#include "write/budget/budget.h"
+#include "write/order/auto/auction.h"
+#include "write/order/auto/forecast.h"
+
+#define CACHED_BYTES	  ((uint64_t)256 << 20)
+#define UNIT_BYTES	  ((uint64_t)4 << 20)
+#define AMPLIFICATION_FEE 0.02	/* share of the size */
+#define WORTH_IT	  0.998 /* of the score of a candidate that is preferred */
+
+/* What bytes take when they are packed, in relation to those that are new. */
+#define COST_OF_BRIEF	0.4
+#define COST_OF_MEDIUM	0.1
+#define COST_OF_SEGMENT 0.02
+
+/* -- spread ------------------------------------------------------------------------- */
+
+/* What is likely read together: the files of a directory, or of the directory above it
+ * that holds as much as a block, or as UNIT_BYTES where blocks are larger than that. */
+struct units {
+	uint32_t *of_entry;
+	uint32_t *last_block; /* of each entry that is a unit, + 1 */
+};
+
+static void free_units(struct units *units)
+{
+	free(units->of_entry);
+	free(units->last_block);
+}
+
+static int find_units(const struct order_input *input, const uint32_t *numbers,
+		      size_t count, struct units *units, dwarfs_error **err)
+{
+	const struct tree *tree = input->tree;
+	uint64_t least =
+		input->block_bytes < UNIT_BYTES ? input->block_bytes : UNIT_BYTES;
+	auto_free uint64_t *bytes = dw_calloc(tree->entry_count, sizeof(*bytes));
+
+	units->of_entry = dw_calloc(tree->entry_count, sizeof(*units->of_entry));
+	units->last_block = dw_calloc(tree->entry_count, sizeof(*units->last_block));
+	if (!bytes || !units->of_entry || !units->last_block)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < count; i++)
+		bytes[tree->entries[dw_order_entry(input, numbers[i])].parent] +=
+			input->contents->fragments[numbers[i]].size;
+	/* A directory stands before what is below it. */
+	for (size_t i = tree->entry_count; i-- > 1;)
+		bytes[tree->entries[i].parent] += bytes[i];
+	for (size_t i = 1; i < tree->entry_count; i++)
+		units->of_entry[i] = bytes[i] >= least
+					     ? (uint32_t)i
+					     : units->of_entry[tree->entries[i].parent];
+	return 0;
+}
+
+/* Blocks of which each unit has some bytes, summed up, when so much of them is kept. */
+static uint64_t count_spread(const struct order_input *input, struct units *units,
+			     const uint32_t *numbers, size_t count, double kept)
+{
+	const struct tree *tree = input->tree;
+	double at = 0;
+	uint64_t spread = 0;
+
+	memset(units->last_block, 0, tree->entry_count * sizeof(*units->last_block));
+	for (size_t i = 0; i < count; i++) {
+		uint32_t parent = tree->entries[dw_order_entry(input, numbers[i])].parent;
+		uint32_t *last = &units->last_block[units->of_entry[parent]];
+		double end =
+			at + kept * (double)input->contents->fragments[numbers[i]].size;
+		uint32_t first_block = (uint32_t)(at / (double)input->block_bytes) + 1;
+		uint32_t last_block = (uint32_t)(end / (double)input->block_bytes) + 1;
+
+		if (*last < first_block)
+			*last = first_block - 1;
+		if (*last < last_block) {
+			spread += last_block - *last;
+			*last = last_block;
+		}
+		at = end;
+	}
+	return spread;
+}
+
+/* -- the auction -------------------------------------------------------------------- */
+
+static double score_of(const struct forecast *forecast)
+{
+	return forecast->fresh + COST_OF_BRIEF * forecast->brief +
+	       COST_OF_MEDIUM * forecast->medium + COST_OF_SEGMENT * forecast->segments;
+}
+
+static void judge(const struct order_input *input, struct units *units,
+		  struct candidate *candidate, size_t count, const struct forecast *forecast,
+		  uint64_t first_spread, double fee)
+{
+	double share = dw_forecast_kept(forecast) /
+		       (dw_forecast_kept(forecast) + forecast->segments + 1);
+
+	candidate->spread = count_spread(input, units, candidate->numbers, count, share);
+	if (first_spread == 0)
+		first_spread = candidate->spread;
+	candidate->amplification =
+		(double)candidate->spread / (double)(first_spread ? first_spread : 1);
+	candidate->score = score_of(forecast);
+	if (candidate->amplification > 1)
+		candidate->score *= 1 + fee * (candidate->amplification - 1);
+	dw_log(input->run->context, DWARFS_LOG_VERBOSE,
+	       "order %s: score %.0f KiB, %.2f times the blocks; %.0f KiB new, %.0f and %.0f "
+	       "KiB repeated within a block, %.0f KiB elsewhere",
+	       candidate->name, candidate->score / 1024, candidate->amplification,
+	       forecast->fresh / 1024, forecast->brief / 1024, forecast->medium / 1024,
+	       forecast->segments / 1024);
+}
+
+static int judge_all(const struct order_input *input, const struct sketch *sketch,
+		     struct candidate *candidates, size_t candidate_count, size_t count,
+		     dwarfs_error **err)
+{
+	__attribute__((cleanup(free_units))) struct units units = { 0 };
+	double fee = 0;
+	int ret = find_units(input, candidates[0].numbers, count, &units, err);
+
+	for (size_t i = 0; ret == 0 && i < candidate_count; i++) {
+		struct forecast forecast;
+
+		if ((ret = dw_forecast(input, sketch, candidates[i].numbers, count,
+				       &forecast, err)) < 0)
+			return ret;
+		if (i == 0 && dw_forecast_kept(&forecast) > (double)CACHED_BYTES)
+			fee = AMPLIFICATION_FEE;
+		judge(input, &units, &candidates[i], count, &forecast,
+		      i == 0 ? 0 : candidates[0].spread, fee);
+		ret = dw_progress_tick(&input->run->progress, err);
+	}
+	return ret;
+}
+
+static void cleanup_sketch(struct sketch *sketch)
+{
+	dw_sketch_free(sketch);
+}
+
+int dw_auction(const struct order_input *input, struct candidate *candidates,
+	       size_t candidate_count, size_t count, size_t *winner_out,
+	       dwarfs_error **err)
+{
+	__attribute__((cleanup(cleanup_sketch))) struct sketch sketch = { 0 };
+	size_t winner = 0;
+	int ret;
+
+	*winner_out = 0;
+	if (input->run->budget->shingles == 0)
+		return 0;
+	if ((ret = dw_sketch_take(input, candidates[0].numbers, count,
+				  input->run->budget->shingles, &sketch, err)) < 0)
+		return ret;
+	if (sketch.count == 0)
+		return 0;
+	if ((ret = judge_all(input, &sketch, candidates, candidate_count, count, err)) < 0)
+		return ret;
+	for (size_t i = 1; i < candidate_count; i++)
+		if (candidates[i].score < candidates[winner].score * WORTH_IT)
+			winner = i;
+	*winner_out = winner;
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order/auction: which of several orders packs best, forecast from a sketch.
+ */
+#ifndef DW_WRITE_ORDER_AUTO_AUCTION_H
+#define DW_WRITE_ORDER_AUTO_AUCTION_H
+
+#include "write/order/order.h"
+
+struct candidate {
+	const char *name;
+	uint32_t *numbers; /* the same fragments in each candidate */
+
+	/* Results. */
+	uint64_t spread;      /* blocks of which directories have bytes, summed up */
+	double amplification; /* the same, the first candidate being 1 */
+	double score;	      /* the lower the better */
+};
+
+/*
+ * Choose among candidates, of which the first are preferred when there is little
+ * difference. Files are read by way of the run's sources. Its winner does not depend on
+ * the number of workers. Where there is no memory for a sketch it is the first.
+ */
+int dw_auction(const struct order_input *input, struct candidate *candidates,
+	       size_t candidate_count, size_t count, size_t *winner_out,
+	       dwarfs_error **err);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order/heads: sort by fingerprints of the first bytes of each fragment.
+ *
+ * Makes the fingerprints that orders other than the one of the stream need, so that they
+ * can be compared with it. The first bytes tell nearly as much as all: the image of releases
+ * of a compiler is 3 % larger when nilsimsa sees 256 KiB of each file. So all bytes are taken
+ * where packing takes much longer than that.
+ */
+#include "write/order/auto/file_heads.h"
+#include "write/order/auto/read_ahead.h"
+
+#define HEAD_BYTES     ((uint64_t)256 << 10)
+#define MOST_BYTES     ((uint64_t)1 << 40) /* of a file, where packing is slow */
+#define MIN_HEAD_BYTES ((uint64_t)4 << 10)
+#define MAX_READ_BYTES ((uint64_t)1 << 30)
+
+/* Choose how much of each fragment is read; false when there are too many. */
+static bool choose_head(struct reading *reading, const uint32_t *numbers, size_t count)
+{
+	reading->head_bytes = reading->input->packs_slowly ? MOST_BYTES : HEAD_BYTES;
+	while (reading->head_bytes >= MIN_HEAD_BYTES &&
+	       dw_reading_total(reading, numbers, count) > MAX_READ_BYTES)
+		reading->head_bytes /= 2;
+	return reading->head_bytes >= MIN_HEAD_BYTES;
+}
+
+/* Contents in several fragments are known by the last of them. */
+static int make_prints(struct reading *reading, enum fingerprint_kind kind,
+		       const uint32_t *numbers, size_t count, struct fingerprint *prints,
+		       dwarfs_error **err)
+{
+	DW_AUTO(fingerprinter) struct fingerprinter *maker = NULL;
+	int ret = dw_fingerprinter_new(&maker, err);
+
+	for (size_t i = 0; ret == 0 && i < count; i++) {
+		size_t size;
+
+		dw_fingerprint_begin(maker, kind);
+		dw_reading_begin(reading, numbers[i]);
+		while ((size = dw_reading_next(reading)) > 0)
+			dw_fingerprint_update(maker, reading->bytes, size);
+		dw_fingerprint_finish(maker, &prints[reading->fragment->content]);
+		ret = dw_progress_tick(&reading->input->run->progress, err);
+	}
+	return ret;
+}
+
+int dw_order_by_heads(const struct order_input *input, const struct order_spec *spec,
+		      uint32_t *numbers, size_t count, bool *sorted_out,
+		      dwarfs_error **err)
+{
+	__attribute__((cleanup(dw_reading_free))) struct reading reading = { 0 };
+	struct contents contents = *input->contents;
+	struct order_input with_prints = *input;
+	auto_free struct fingerprint *prints = NULL;
+	int ret;
+
+	*sorted_out = false;
+	if ((ret = dw_reading_init(&reading, input, err)) < 0)
+		return ret;
+	if (!choose_head(&reading, numbers, count))
+		return 0;
+	if (!(prints = dw_calloc(contents.count, sizeof(*prints))))
+		return dw_fail_nomem(err);
+	if ((ret = make_prints(&reading, spec->ops->fingerprint, numbers, count, prints,
+			       err)) < 0)
+		return ret;
+	contents.fingerprints = prints;
+	with_prints.contents = &contents;
+	with_prints.spec = spec;
+	if ((ret = spec->ops->sort(&with_prints, numbers, count, err)) < 0)
+		return ret;
+	*sorted_out = true;
+	return 0;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order/forecast: how small the files of a stream get in an order, by their sketch.
+ */
+#include <string.h>
+
+#include "write/order/auto/forecast.h"
+
+/* Places are counted in such units, so that those of 128 GiB fit into 32 bits; in larger
+ * ones where there is more. */
+#define UNIT_BYTES 32
+#define NOWHERE	   UINT32_MAX
+
+struct going {
+	const struct sketch *sketch;
+	uint32_t *last[SHINGLE_LENGTHS]; /* place of each shingle, by its number */
+	double place;			 /* bytes kept so far */
+	double unit_bytes;
+	double block_bytes, codec_bytes;
+	bool finds_segments;
+	struct forecast *forecast;
+};
+
+static void free_going(struct going *going)
+{
+	for (size_t i = 0; i < SHINGLE_LENGTHS; i++)
+		free(going->last[i]);
+}
+
+static bool is_near(const struct going *going, uint32_t last)
+{
+	double place = (double)last * going->unit_bytes;
+
+	return last != NOWHERE && going->place - place <= going->codec_bytes &&
+	       (uint64_t)(place / going->block_bytes) ==
+		       (uint64_t)(going->place / going->block_bytes);
+}
+
+/* Whether the shingle was within reach of the codec; it is from now on. */
+static bool turn(struct going *going, const struct shingle *shingle,
+		 enum shingle_length length)
+{
+	uint32_t id = shingle->ids[length];
+	bool near;
+
+	if (id == DW_NONE)
+		return false;
+	near = is_near(going, going->last[length][id]);
+	going->last[length][id] = (uint32_t)(going->place / going->unit_bytes);
+	return near;
+}
+
+static void go_on(struct going *going, const struct shingle *shingle, double bytes)
+{
+	struct forecast *forecast = going->forecast;
+	uint32_t id = shingle->ids[SHINGLE_LONG];
+	bool medium, brief;
+
+	if (going->finds_segments && id != DW_NONE &&
+	    going->last[SHINGLE_LONG][id] != NOWHERE) {
+		forecast->segments += bytes;
+		return;
+	}
+	if (id != DW_NONE)
+		going->last[SHINGLE_LONG][id] = 0;
+	medium = turn(going, shingle, SHINGLE_MEDIUM);
+	brief = turn(going, shingle, SHINGLE_SHORT);
+	*(medium ? &forecast->medium : brief ? &forecast->brief : &forecast->fresh) +=
+		bytes;
+	going->place += bytes;
+}
+
+static int new_going(struct going *going, dwarfs_error **err)
+{
+	for (size_t i = 0; i < SHINGLE_LENGTHS; i++) {
+		size_t count = going->sketch->id_counts[i];
+
+		going->last[i] = dw_calloc(count, sizeof(*going->last[i]));
+		if (!going->last[i])
+			return dw_fail_nomem(err);
+		memset(going->last[i], 0xff, count * sizeof(*going->last[i]));
+	}
+	return 0;
+}
+
+static double unit_for(const struct order_input *input, const uint32_t *numbers,
+		       size_t count)
+{
+	double total = 0, unit = UNIT_BYTES;
+
+	for (size_t i = 0; i < count; i++)
+		total += (double)input->contents->fragments[numbers[i]].size;
+	while (total / unit >= NOWHERE)
+		unit *= 2;
+	return unit;
+}
+
+int dw_forecast(const struct order_input *input, const struct sketch *sketch,
+		const uint32_t *numbers, size_t count,
+		struct forecast *forecast_out, dwarfs_error **err)
+{
+	__attribute__((cleanup(free_going))) struct going going = {
+		.sketch = sketch,
+		.unit_bytes = unit_for(input, numbers, count),
+		.block_bytes = (double)input->block_bytes,
+		.codec_bytes = (double)input->reach_bytes,
+		.finds_segments = input->finds_segments,
+		.forecast = forecast_out,
+	};
+	int ret;
+
+	*forecast_out = (struct forecast){ 0 };
+	if ((ret = new_going(&going, err)) < 0)
+		return ret;
+	for (size_t i = 0; i < count; i++) {
+		const struct sketch_piece *piece = &sketch->pieces[numbers[i]];
+		double size = (double)input->contents->fragments[numbers[i]].size;
+
+		if (piece->count == 0) {
+			forecast_out->fresh += size;
+			going.place += size;
+		}
+		for (uint32_t j = 0; j < piece->count; j++)
+			go_on(&going, &sketch->shingles[piece->first + j],
+			      size / piece->count);
+	}
+	return 0;
+}

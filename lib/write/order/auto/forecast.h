@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order/forecast: how small the files of a stream get in an order, by their sketch.
+ */
+#ifndef DW_WRITE_ORDER_AUTO_FORECAST_H
+#define DW_WRITE_ORDER_AUTO_FORECAST_H
+
+#include "write/order/auto/sketch.h"
+
+/* Bytes of a stream by where they are found again, if at all. */
+struct forecast {
+	double segments; /* anywhere before: the segmenter refers to them */
+	double medium;	 /* in the same block, in long matches of the codec */
+	double brief;	 /* in the same block, in short matches */
+	double fresh;
+};
+
+/* What is left for blocks to hold. */
+static inline double dw_forecast_kept(const struct forecast *forecast)
+{
+	return forecast->medium + forecast->brief + forecast->fresh;
+}
+
+/*
+ * Go through fragments in an order, as segmenter and codec would: a long shingle that was
+ * stored before is a segment, and a shorter one within reach in the same block is a match
+ * of the codec.
+ */
+int dw_forecast(const struct order_input *input, const struct sketch *sketch,
+		const uint32_t *numbers, size_t count,
+		struct forecast *forecast_out, dwarfs_error **err);
+
+#endif

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order/siblings: ranks by path, with directories alike taken as one.
+ *
+ * Several releases of a program, the logs of several days, the folders of a hundred
+ * packages: directories side by side with the same names in them. These are merged, name
+ * by name, and so is what is below them, so that a file stands next to its other
+ * versions, and the files that follow stand where they would by path. Where no
+ * directories are alike this is the order by path.
+ *
+ * Takes the tree and fingerprints by minhash, gives a rank for each entry.
+ */
+#include <string.h>
+
+#include "write/order/order.h"
+
+/* Directories are alike when children of the same names make up this share of what is
+ * below both: one part in. */
+#define ALIKE_SHARE 2
+
+/* So many files of the same names are looked at, in so many directories. Of contents
+ * alike, so many slots of the fingerprints agree. */
+#define COMPARED_FILES	     128
+#define COMPARED_DIRECTORIES 64
+#define ALIKE_SLOTS	     4
+
+/* Directories that share a name among this many of their heaviest children are compared.
+ */
+#define HEAVY_NAMES 4
+
+/* An entry of one of the directories that are taken as one. */
+struct item {
+	uint32_t name; /* its place among all names */
+	uint32_t entry;
+	uint32_t place;	    /* among the items before they are sorted */
+	uint32_t directory; /* its number, or DW_NONE */
+	uint32_t class; /* of a directory: the first item of those it is merged with */
+	uint32_t next;	/* the next of them, or DW_NONE */
+};
+
+/* Directories taken as one, whose items are being ranked. */
+struct level {
+	struct item *items;
+	size_t count, next;
+};
+
+struct merge {
+	bool only_names; /* that are the same make directories alike */
+	const struct tree *tree;
+	const struct contents *contents;
+	uint32_t *directory_of; /* of each entry, or DW_NONE */
+	uint32_t *name_ranks;	/* of each name, by its bytes */
+	uint32_t *weights;	/* of each entry: files and directories at and below it */
+	uint32_t *ranks;
+	uint32_t next_rank;
+	struct level *stack;
+	size_t depth, room;
+};
+
+static void free_merge(struct merge *merge)
+{
+	free(merge->directory_of);
+	free(merge->name_ranks);
+	free(merge->weights);
+	free(merge->ranks);
+	while (merge->depth > 0)
+		free(merge->stack[--merge->depth].items);
+	free(merge->stack);
+}
+
+/* -- what is known of the tree ------------------------------------------------------ */
+
+static int compare_names(const void *left, const void *right, void *user)
+{
+	struct span a = dw_string_set_at(user, *(const uint32_t *)left);
+	struct span b = dw_string_set_at(user, *(const uint32_t *)right);
+	int order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
+
+	return order ? order : a.size < b.size ? -1 : a.size > b.size;
+}
+
+static int rank_names(struct merge *merge, dwarfs_error **err)
+{
+	const struct string_set *names = &merge->tree->names;
+	auto_free uint32_t *sorted = dw_calloc(names->count, sizeof(*sorted));
+
+	merge->name_ranks = dw_calloc(names->count, sizeof(*merge->name_ranks));
+	if (!sorted || !merge->name_ranks)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < names->count; i++)
+		sorted[i] = (uint32_t)i;
+	if (names->count > 1)
+		qsort_r(sorted, names->count, sizeof(sorted[0]), compare_names,
+			(void *)names);
+	for (size_t i = 0; i < names->count; i++)
+		merge->name_ranks[sorted[i]] = (uint32_t)i;
+	return 0;
+}
+
+/* A directory stands before what is below it. */
+static int weigh(struct merge *merge, dwarfs_error **err)
+{
+	const struct tree *tree = merge->tree;
+
+	merge->weights = dw_calloc(tree->entry_count, sizeof(*merge->weights));
+	if (!merge->weights)
+		return dw_fail_nomem(err);
+	for (size_t i = tree->entry_count; i-- > 1;) {
+		merge->weights[i]++;
+		merge->weights[tree->entries[i].parent] += merge->weights[i];
+	}
+	return 0;
+}
+
+/* -- directories alike -------------------------------------------------------------- */
+
+static uint32_t name_of(const struct merge *merge, uint32_t entry)
+{
+	return merge->name_ranks[merge->tree->entries[entry].name];
+}
+
+/* Walks the children of two directories by name; each is sorted by it. */
+struct zip {
+	const struct merge *merge;
+	uint32_t a, a_end, b, b_end;
+};
+
+static struct zip start_zip(const struct merge *merge, uint32_t left, uint32_t right)
+{
+	const struct tree *tree = merge->tree;
+
+	return (struct zip){
+		.merge = merge,
+		.a = tree->directories[left].first_entry,
+		.a_end = dw_tree_last_entry(tree, left),
+		.b = tree->directories[right].first_entry,
+		.b_end = dw_tree_last_entry(tree, right),
+	};
+}
+
+/* The next name, and the entries that have it, or DW_NONE. False at the end of both. */
+static bool next_of_zip(struct zip *zip, uint32_t *left, uint32_t *right)
+{
+	uint32_t a = zip->a < zip->a_end ? name_of(zip->merge, zip->a) : DW_NONE;
+	uint32_t b = zip->b < zip->b_end ? name_of(zip->merge, zip->b) : DW_NONE;
+
+	*left = *right = DW_NONE;
+	if (a == DW_NONE && b == DW_NONE)
+		return false;
+	if (a <= b)
+		*left = zip->a++;
+	if (b <= a)
+		*right = zip->b++;
+	return true;
+}
+
+/* Whether the names of the children are alike, heavy ones counting more. */
+static bool names_are_alike(const struct merge *merge, uint32_t left, uint32_t right)
+{
+	struct zip zip = start_zip(merge, left, right);
+	uint64_t common = 0, all = 0;
+	uint32_t a, b;
+
+	while (next_of_zip(&zip, &a, &b)) {
+		uint32_t a_weight = a == DW_NONE ? 0 : merge->weights[a];
+		uint32_t b_weight = b == DW_NONE ? 0 : merge->weights[b];
+
+		common += a_weight < b_weight ? a_weight : b_weight;
+		all += a_weight > b_weight ? a_weight : b_weight;
+	}
+	return common > 0 && common >= all / ALIKE_SHARE;
+}
+
+/* Bytes of files of the same name that were compared. */
+struct compared {
+	uint64_t all, alike;
+	unsigned files;
+};
+
+static void compare_files(const struct merge *merge, uint32_t left, uint32_t right,
+			  struct compared *compared)
+{
+	const struct tree *tree = merge->tree;
+	const struct fingerprint *prints = merge->contents->fingerprints;
+	const struct tree_inode *a = &tree->inodes[tree->entries[left].inode];
+	const struct tree_inode *b = &tree->inodes[tree->entries[right].inode];
+	uint64_t bytes = a->size < b->size ? a->size : b->size;
+
+	if (a->content == DW_NONE || b->content == DW_NONE || bytes == 0)
+		return;
+	compared->files++;
+	compared->all += bytes;
+	if (a->content == b->content ||
+	    (prints &&
+	     dw_minhash_common(&prints[a->content], &prints[b->content]) >= ALIKE_SLOTS))
+		compared->alike += bytes;
+}
+
+/* Whether files of the same names are alike, of which the first are taken. */
+static bool contents_are_alike(const struct merge *merge, uint32_t left, uint32_t right)
+{
+	uint32_t pairs[COMPARED_DIRECTORIES][2] = { { left, right } };
+	size_t count = 1;
+	struct compared compared = { 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		struct zip zip = start_zip(merge, pairs[i][0], pairs[i][1]);
+		uint32_t a, b;
+
+		while (compared.files < COMPARED_FILES && next_of_zip(&zip, &a, &b)) {
+			if (a == DW_NONE || b == DW_NONE)
+				continue;
+			if (merge->directory_of[a] == DW_NONE &&
+			    merge->directory_of[b] == DW_NONE)
+				compare_files(merge, a, b, &compared);
+			else if (merge->directory_of[a] != DW_NONE &&
+				 merge->directory_of[b] != DW_NONE &&
+				 count < COMPARED_DIRECTORIES) {
+				pairs[count][0] = merge->directory_of[a];
+				pairs[count++][1] = merge->directory_of[b];
+			}
+		}
+	}
+	return compared.alike > 0 && compared.alike >= compared.all / ALIKE_SHARE;
+}
+
+static bool are_alike(const struct merge *merge, uint32_t left, uint32_t right)
+{
+	return names_are_alike(merge, left, right) &&
+	       (merge->only_names || contents_are_alike(merge, left, right));
+}
+
+/* A name that the directory of an item has among its heaviest. */
+struct hint {
+	uint32_t name, weight, item;
+};
+
+static int compare_hints(const void *left, const void *right)
+{
+	const struct hint *a = left, *b = right;
+
+	if (a->name != b->name)
+		return a->name < b->name ? -1 : 1;
+	return a->item < b->item ? -1 : a->item > b->item;
+}
+
+/* Keep the heaviest HEAVY_NAMES, of equals the first. Returns how many there are. */
+static size_t find_heavy(const struct merge *merge, uint32_t directory, uint32_t item,
+			 struct hint *hints)
+{
+	const struct tree *tree = merge->tree;
+	uint32_t end = dw_tree_last_entry(tree, directory);
+	size_t count = 0;
+
+	for (uint32_t i = tree->directories[directory].first_entry; i < end; i++) {
+		uint32_t weight = merge->weights[i];
+		size_t at = count;
+
+		while (at > 0 && hints[at - 1].weight < weight)
+			at--;
+		if (at == HEAVY_NAMES)
+			continue;
+		if (count < HEAVY_NAMES)
+			count++;
+		memmove(&hints[at + 1], &hints[at], (count - at - 1) * sizeof(hints[0]));
+		hints[at] = (struct hint){ name_of(merge, i), weight, item };
+	}
+	return count;
+}
+
+static uint32_t find_class(struct item *items, uint32_t item)
+{
+	while (items[item].class != item) {
+		items[item].class = items[items[item].class].class;
+		item = items[item].class;
+	}
+	return item;
+}
+
+static void join(struct item *items, uint32_t a, uint32_t b)
+{
+	a = find_class(items, a);
+	b = find_class(items, b);
+	if (a < b)
+		items[b].class = a;
+	else
+		items[a].class = b;
+}
+
+/* Each is compared with its neighbour only, for each of its heaviest names. */
+static int join_alike(const struct merge *merge, struct item *items, size_t count,
+		      size_t classes, dwarfs_error **err)
+{
+	auto_free struct hint *hints = dw_calloc(classes * HEAVY_NAMES, sizeof(*hints));
+	size_t hint_count = 0;
+
+	if (!hints)
+		return dw_fail_nomem(err);
+	for (uint32_t i = 0; i < count; i++)
+		if (items[i].directory != DW_NONE && items[i].class == i)
+			hint_count += find_heavy(merge, items[i].directory, i,
+						 &hints[hint_count]);
+	if (hint_count > 1)
+		qsort(hints, hint_count, sizeof(hints[0]), compare_hints);
+	for (size_t i = 1; i < hint_count; i++) {
+		uint32_t a = hints[i - 1].item, b = hints[i].item;
+
+		if (hints[i - 1].name == hints[i].name &&
+		    find_class(items, a) != find_class(items, b) &&
+		    are_alike(merge, items[a].directory, items[b].directory))
+			join(items, a, b);
+	}
+	return 0;
+}
+
+/* Give each directory its class: that of the same name, then of what is alike. */
+static int classify(const struct merge *merge, struct item *items, size_t count,
+		    dwarfs_error **err)
+{
+	size_t classes = 0;
+	int ret;
+
+	for (uint32_t i = 0; i < count; i++) {
+		items[i].class = i;
+		items[i].next = DW_NONE;
+		if (items[i].directory == DW_NONE)
+			continue;
+		if (i > 0 && items[i - 1].directory != DW_NONE &&
+		    items[i - 1].name == items[i].name)
+			items[i].class = items[i - 1].class;
+		else
+			classes++;
+	}
+	if (classes > 1 && (ret = join_alike(merge, items, count, classes, err)) < 0)
+		return ret;
+	for (size_t i = count; i-- > 0;) {
+		uint32_t class = find_class(items, (uint32_t)i);
+
+		items[i].class = class;
+		if (class == i)
+			continue;
+		items[i].next = items[class].next;
+		items[class].next = (uint32_t)i;
+	}
+	return 0;
+}
+
+/* -- ranks -------------------------------------------------------------------------- */
+
+static int compare_items(const void *left, const void *right)
+{
+	const struct item *a = left, *b = right;
+
+	if (a->name != b->name)
+		return a->name < b->name ? -1 : 1;
+	/* Of one name, the directories stand together. */
+	if ((a->directory == DW_NONE) != (b->directory == DW_NONE))
+		return a->directory == DW_NONE ? -1 : 1;
+	return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* Begin with the children of a directory and of those it is merged with. */
+static int enter(struct merge *merge, const struct item *from, uint32_t class,
+		 dwarfs_error **err)
+{
+	const struct tree *tree = merge->tree;
+	auto_free struct item *items = NULL;
+	size_t count = 0;
+	int ret;
+
+	for (uint32_t i = class; i != DW_NONE; i = from[i].next)
+		count += dw_tree_last_entry(tree, from[i].directory) -
+			 tree->directories[from[i].directory].first_entry;
+	if (!(items = dw_calloc(count, sizeof(*items))))
+		return dw_fail_nomem(err);
+	count = 0;
+	for (uint32_t i = class; i != DW_NONE; i = from[i].next) {
+		uint32_t end = dw_tree_last_entry(tree, from[i].directory);
+
+		for (uint32_t e = tree->directories[from[i].directory].first_entry;
+		     e < end; e++, count++)
+			items[count] = (struct item){
+				.name = name_of(merge, e),
+				.entry = e,
+				.place = (uint32_t)count,
+				.directory = merge->directory_of[e],
+			};
+	}
+	if (from[class].next != DW_NONE && count > 1)
+		qsort(items, count, sizeof(items[0]), compare_items);
+	if ((ret = classify(merge, items, count, err)) < 0 ||
+	    (ret = dw_grow(&merge->stack, &merge->room, merge->depth + 1, err)) < 0)
+		return ret;
+	merge->stack[merge->depth++] = (struct level){ dw_steal(items), count, 0 };
+	return 0;
+}
+
+static int rank_all(struct merge *merge, dwarfs_error **err)
+{
+	struct item root = { .directory = merge->directory_of[0], .next = DW_NONE };
+	int ret;
+
+	merge->ranks[0] = merge->next_rank++;
+	if ((ret = enter(merge, &root, 0, err)) < 0)
+		return ret;
+	while (merge->depth > 0) {
+		struct level *level = &merge->stack[merge->depth - 1];
+		size_t at = level->next++;
+		struct item *item = &level->items[at];
+
+		if (at == level->count) {
+			free(level->items);
+			merge->depth--;
+			continue;
+		}
+		merge->ranks[item->entry] = merge->next_rank++;
+		if (item->directory != DW_NONE && item->class == at &&
+		    (ret = enter(merge, level->items, (uint32_t)at, err)) < 0)
+			return ret;
+	}
+	return 0;
+}
+
+int dw_order_sibling_ranks(const struct order_input *input, bool only_names,
+			   uint32_t **ranks_out, dwarfs_error **err)
+{
+	const struct tree *tree = input->tree;
+	__attribute__((cleanup(free_merge))) struct merge merge = {
+		.only_names = only_names,
+		.tree = tree,
+		.contents = input->contents,
+	};
+	int ret;
+
+	if ((ret = dw_order_directories(tree, &merge.directory_of, err)) < 0 ||
+	    (ret = rank_names(&merge, err)) < 0 || (ret = weigh(&merge, err)) < 0)
+		return ret;
+	if (!(merge.ranks = dw_calloc(tree->entry_count, sizeof(*merge.ranks))))
+		return dw_fail_nomem(err);
+	if ((ret = rank_all(&merge, err)) < 0)
+		return ret;
+	*ranks_out = dw_steal(merge.ranks);
+	return 0;
+}

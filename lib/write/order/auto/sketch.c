@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order/sketch: which short runs of bytes the files of a stream have in common.
+ */
+#include <string.h>
+
+#include "base/bytes.h"
+#include "hash/hash.h"
+#include "write/order/auto/read_ahead.h"
+#include "write/order/auto/sketch.h"
+#include "write/order/sort.h"
+#include "write/segment/anchors.h"
+
+#define MIN_SHIFT   6
+#define MAX_SHIFT   16
+#define MAX_THINNING 24
+
+/* Of larger inputs, only the beginnings of files are read; then only files of some names,
+ * since files of the same name in several directories are mostly versions of one. */
+#define MAX_READ_BYTES ((uint64_t)4 << 30)
+#define MIN_HEAD_BYTES ((uint64_t)1 << 20)
+#define MAX_HEAD_BYTES ((uint64_t)1 << 40)
+
+static const size_t lengths[SHINGLE_LENGTHS] = {
+	[SHINGLE_SHORT] = 12,
+	[SHINGLE_MEDIUM] = 32,
+	[SHINGLE_LONG] = 128,
+};
+
+void dw_sketch_free(struct sketch *sketch)
+{
+	free(sketch->shingles);
+	free(sketch->pieces);
+	*sketch = (struct sketch){ 0 };
+}
+
+/* -- reading ------------------------------------------------------------------------ */
+
+struct taking {
+	struct reading reading;
+	struct sketch *sketch;
+	const uint32_t *numbers; /* of the fragments, in the order in which they are read */
+	size_t max_shingles;
+	unsigned shift;
+	uint32_t thinning;   /* one in 2^thinning shingles is kept */
+	uint32_t names;	     /* files of one in so many names are read */
+	uint32_t *places;    /* of triggers */
+};
+
+static void free_taking(struct taking *taking)
+{
+	dw_reading_free(&taking->reading);
+	free(taking->places);
+}
+
+static uint32_t hash_short(const uint8_t *at)
+{
+	uint64_t product = (dw_load64(at) ^ UINT64_C(0xA0761D6478BD642F)) *
+			   UINT64_C(0x9E3779B97F4A7C15);
+
+	product ^= dw_load32(at + 8) * UINT64_C(0xE7037ED1A0B428DB);
+	return (uint32_t)((product ^ product >> 29) * UINT64_C(0x8EBC6AF09C88C6E3) >> 32);
+}
+
+static uint32_t hash_medium(const uint8_t *at)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < 32; i += 8) {
+		hash = (hash ^ dw_load64(at + i)) * UINT64_C(0x9E3779B97F4A7C15);
+		hash ^= hash >> 31;
+	}
+	return (uint32_t)(hash * UINT64_C(0x589965CC75374CC3) >> 32);
+}
+
+static uint32_t hash_long(const uint8_t *at)
+{
+	uint64_t first = dw_anchor_hash(at), second = dw_anchor_hash(at + ANCHOR_WINDOW);
+
+	return (uint32_t)((first ^ (second << 1 | second >> 63)) *
+				  UINT64_C(0xD6E8FEB86659FD93) >>
+			  32);
+}
+
+/* Until they are numbered, ids are hashes, of which DW_NONE is left out. */
+static uint32_t hash_at(enum shingle_length length, const uint8_t *at, size_t size)
+{
+	uint32_t hash;
+
+	if (size < lengths[length])
+		return DW_NONE;
+	hash = length == SHINGLE_SHORT	  ? hash_short(at)
+	       : length == SHINGLE_MEDIUM ? hash_medium(at)
+					  : hash_long(at);
+	return hash == DW_NONE ? 0 : hash;
+}
+
+static bool is_kept(const struct taking *taking, const struct shingle *shingle)
+{
+	return (shingle->ids[SHINGLE_SHORT] & ((UINT32_C(1) << taking->thinning) - 1)) == 0;
+}
+
+/* Keep half of the shingles of the first pieces, those of equal bytes alike. */
+static void thin_out(struct taking *taking, size_t piece_count)
+{
+	struct sketch *sketch = taking->sketch;
+	size_t kept = 0;
+
+	taking->thinning++;
+	for (size_t i = 0; i < piece_count; i++) {
+		struct sketch_piece *piece = &sketch->pieces[taking->numbers[i]];
+		size_t first = kept;
+
+		for (uint32_t j = 0; j < piece->count; j++) {
+			struct shingle shingle = sketch->shingles[piece->first + j];
+
+			if (is_kept(taking, &shingle))
+				sketch->shingles[kept++] = shingle;
+		}
+		*piece = (struct sketch_piece){ (uint32_t)first, (uint32_t)(kept - first) };
+	}
+	sketch->count = kept;
+}
+
+static int take_bytes(struct taking *taking, size_t size, dwarfs_error **err)
+{
+	struct sketch *sketch = taking->sketch;
+	size_t count;
+	int ret;
+
+	/* Data may be made such that thinning out does not help. */
+	if (taking->thinning == MAX_THINNING && sketch->count >= taking->max_shingles)
+		return 0;
+	count = dw_triggers_find(taking->reading.bytes, size, taking->shift,
+				 taking->places);
+	ret = dw_grow(&sketch->shingles, &sketch->room, sketch->count + count, err);
+	if (ret < 0)
+		return ret;
+	for (size_t i = 0; i < count; i++) {
+		const uint8_t *at = taking->reading.bytes + taking->places[i];
+		size_t left = size - taking->places[i];
+		struct shingle *shingle = &sketch->shingles[sketch->count];
+
+		for (enum shingle_length j = 0; j < SHINGLE_LENGTHS; j++)
+			shingle->ids[j] = hash_at(j, at, left);
+		sketch->count += shingle->ids[SHINGLE_SHORT] != DW_NONE &&
+				 is_kept(taking, shingle);
+	}
+	return 0;
+}
+
+/* The shingles of the fragment at a place of numbers. */
+static int take_fragment(struct taking *taking, size_t place, dwarfs_error **err)
+{
+	struct sketch *sketch = taking->sketch;
+	struct sketch_piece *piece = &sketch->pieces[taking->numbers[place]];
+	size_t size;
+	int ret;
+
+	piece->first = (uint32_t)sketch->count;
+	dw_reading_begin(&taking->reading, taking->numbers[place]);
+	while ((size = dw_reading_next(&taking->reading)) > 0) {
+		if ((ret = take_bytes(taking, size, err)) < 0)
+			return ret;
+		piece->count = (uint32_t)sketch->count - piece->first;
+		/* Data that is made for it has more triggers than others. */
+		while (sketch->count > taking->max_shingles &&
+		       taking->thinning < MAX_THINNING)
+			thin_out(taking, place + 1);
+	}
+	return 0;
+}
+
+static void plan(struct taking *taking, size_t count)
+{
+	struct reading *reading = &taking->reading;
+	uint64_t total;
+
+	reading->head_bytes = MAX_HEAD_BYTES;
+	while ((total = dw_reading_total(reading, taking->numbers, count)) >
+		       MAX_READ_BYTES &&
+	       reading->head_bytes > MIN_HEAD_BYTES)
+		reading->head_bytes /= 2;
+	taking->names = (uint32_t)(total / MAX_READ_BYTES) + 1;
+	total /= taking->names;
+	taking->shift = MIN_SHIFT;
+	while (taking->shift < MAX_SHIFT && total >> taking->shift > taking->max_shingles)
+		taking->shift++;
+}
+
+static bool is_read(const struct taking *taking, uint32_t number)
+{
+	const struct order_input *input = taking->reading.input;
+	const struct tree *tree = input->tree;
+	uint32_t entry = dw_order_entry(input, number);
+	struct span name = dw_string_set_at(&tree->names, tree->entries[entry].name);
+
+	return taking->names == 1 ||
+	       dw_xxh3_64(name.data, name.size) % taking->names == 0;
+}
+
+/* -- numbers ------------------------------------------------------------------------- */
+
+/* Replace the hashes of one length by numbers from 0 on. */
+static void number_length(struct sketch *sketch, enum shingle_length length,
+			  struct dw_keyed *keyed, struct dw_keyed *spare)
+{
+	size_t used = 0;
+	uint32_t id = 0;
+
+	for (size_t i = 0; i < sketch->count; i++)
+		if (sketch->shingles[i].ids[length] != DW_NONE)
+			keyed[used++] = (struct dw_keyed){
+				sketch->shingles[i].ids[length], (uint32_t)i
+			};
+	dw_sort_keyed(keyed, spare, used);
+	for (size_t i = 0; i < used; i++) {
+		id += i > 0 && keyed[i].key != keyed[i - 1].key;
+		sketch->shingles[keyed[i].number].ids[length] = id;
+	}
+	sketch->id_counts[length] = used ? id + 1 : 0;
+}
+
+static int number_shingles(struct sketch *sketch, dwarfs_error **err)
+{
+	auto_free struct dw_keyed *keyed = dw_calloc(sketch->count, sizeof(*keyed));
+	auto_free struct dw_keyed *spare = dw_calloc(sketch->count, sizeof(*spare));
+
+	if (!keyed || !spare)
+		return dw_fail_nomem(err);
+	for (enum shingle_length i = 0; i < SHINGLE_LENGTHS; i++)
+		number_length(sketch, i, keyed, spare);
+	return 0;
+}
+
+int dw_sketch_take(const struct order_input *input, const uint32_t *numbers, size_t count,
+		   size_t max_shingles, struct sketch *sketch, dwarfs_error **err)
+{
+	__attribute__((cleanup(free_taking))) struct taking taking = {
+		.sketch = sketch,
+		.numbers = numbers,
+		.max_shingles = max_shingles,
+		.places = dw_calloc(dw_anchors_room(READING_PIECE_BYTES),
+				    sizeof(uint32_t)),
+	};
+	int ret;
+
+	*sketch = (struct sketch){ 0 };
+	sketch->pieces = dw_calloc(input->contents->fragment_count, sizeof(*sketch->pieces));
+	if (!taking.places || !sketch->pieces)
+		return dw_fail_nomem(err);
+	if ((ret = dw_reading_init(&taking.reading, input, err)) < 0)
+		return ret;
+	plan(&taking, count);
+	for (size_t i = 0; i < count; i++) {
+		if (!is_read(&taking, numbers[i]))
+			continue;
+		if ((ret = take_fragment(&taking, i, err)) < 0 ||
+		    (ret = dw_progress_tick(&input->run->progress, err)) < 0)
+			return ret;
+	}
+	return number_shingles(sketch, err);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order/options: what a program may say about the order of files. See <dwarfs/builder.h>.
+ */
+#include "write/order/order.h"
+
+void dwarfs_builder_set_max_similarity_size(dwarfs_builder *builder, uint64_t bytes)
+{
+	builder->options.max_similarity_bytes = bytes;
+}
+
+void dwarfs_builder_set_order_callback(dwarfs_builder *builder, dwarfs_order_fn order,
+				       void *user)
+{
+	builder->options.order_callback = order;
+	builder->options.order_callback_user = user;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/pack/block_packer: one block -> packed, by the codec of its stream or by another one that
+ * suits the block better.
+ *
+ * A codec for sound knows nothing of repeats: what was made of loops, of square waves or
+ * of nothing is a matter for the others. Whether a block is like that, a fast compressor
+ * tells, which takes a tenth of the time: where it alone packs better already, the
+ * fallback is tried, and the smallest result wins.
+ *
+ * Some codecs pack better than others but unpack slowly. How slowly depends on what they
+ * read more than on what they write: a block that gets so small that it is unpacked fast
+ * all the same is given to the dense one. A fast compressor, on a sample, tells that,
+ * too.
+ */
+#include "os/memory_size.h"
+#include "write/pack/block_packer.h"
+
+/* The sample: pieces at equal distances. */
+#define PIECE_BYTES  ((size_t)64 << 10)
+#define PIECE_COUNT  16
+#define SAMPLE_BYTES (PIECE_BYTES * PIECE_COUNT)
+
+/* A block is dense when the fast compressor makes the sample that much smaller. The best
+ * ones then get to about 1/30, and lzma unpacks 500 MB/s of that. */
+#define DENSE_RATIO 16
+
+struct block_packer {
+	struct packing packing;
+	struct codec *codec;	/* NULL: not needed yet, or given up for the other */
+	struct codec *dense;	/* likewise */
+	struct codec *probe;	/* NULL: there is no fallback */
+	struct codec *fallback; /* made when it is needed first */
+	struct codec *sampler;	/* NULL: no block is dense */
+	struct buffer sample;
+	size_t block_bytes;
+	const atomic_bool *stop;
+	atomic_uint_fast64_t *meter; /* counts once what several codecs look at */
+	struct buffer other;	     /* what the probe or the fallback makes of a block */
+};
+
+static bool find_probe(struct codec_spec *spec_out)
+{
+	return dw_codec_parse("zstd:level=1", spec_out, NULL) == 0 ||
+	       dw_codec_parse("lz4", spec_out, NULL) == 0;
+}
+
+bool dw_packing_can_choose(void)
+{
+	struct codec_spec spec;
+
+	return find_probe(&spec);
+}
+
+struct packing dw_packing_of(const struct stream_settings *settings, uint32_t category)
+{
+	const struct stream_settings *own = &settings[category];
+
+	return (struct packing){
+		.codec = own->codec,
+		.has_fallback = own->falls_back && own->fallback.id != CODEC_NONE,
+		.fallback = own->fallback,
+		.has_dense = own->has_dense,
+		.dense = own->dense,
+	};
+}
+
+uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes)
+{
+	uint64_t bytes = dw_codec_memory(&packing->codec, block_bytes), dense;
+	struct codec_spec probe;
+
+	if (packing->has_dense && find_probe(&probe)) {
+		dense = dw_codec_memory(&packing->dense, block_bytes);
+		bytes = (dense > bytes ? dense : bytes) +
+			dw_codec_memory(&probe, SAMPLE_BYTES) + 2 * SAMPLE_BYTES;
+	}
+	if (packing->has_fallback && find_probe(&probe))
+		bytes += dw_codec_memory(&probe, block_bytes) +
+			 dw_codec_memory(&packing->fallback, block_bytes) + block_bytes;
+	return bytes;
+}
+
+void dw_block_packer_free(struct block_packer *packer)
+{
+	if (!packer)
+		return;
+	dw_codec_free(packer->codec);
+	dw_codec_free(packer->dense);
+	dw_codec_free(packer->sampler);
+	dw_buffer_free(&packer->sample);
+	dw_codec_free(packer->probe);
+	dw_codec_free(packer->fallback);
+	dw_buffer_free(&packer->other);
+	free(packer);
+}
+
+static int add_codec(struct block_packer *packer, const struct codec_spec *spec, size_t bytes,
+		     struct codec **codec_out, dwarfs_error **err)
+{
+	int ret = *codec_out ? 0 : dw_codec_new(spec, bytes, codec_out, err);
+
+	if (ret == 0)
+		dw_codec_set_stop(*codec_out, packer->stop);
+	return ret;
+}
+
+int dw_block_packer_new(const struct packing *packing, size_t block_bytes,
+		  const atomic_bool *stop, struct block_packer **packer_out, dwarfs_error **err)
+{
+	auto_packer struct block_packer *packer = dw_calloc(1, sizeof(*packer));
+	struct codec_spec probe;
+	int ret;
+
+	if (!packer)
+		return dw_fail_nomem(err);
+	packer->packing = *packing;
+	packer->block_bytes = block_bytes;
+	packer->stop = stop;
+	if (packing->has_fallback && find_probe(&probe) &&
+	    (ret = add_codec(packer, &probe, block_bytes, &packer->probe, err)) < 0)
+		return ret;
+	if (packing->has_dense && find_probe(&probe) &&
+	    (ret = add_codec(packer, &probe, SAMPLE_BYTES, &packer->sampler, err)) < 0)
+		return ret;
+	*packer_out = dw_steal(packer);
+	return 0;
+}
+
+void dw_block_packer_set_meter(struct block_packer *packer, atomic_uint_fast64_t *meter)
+{
+	packer->meter = meter;
+}
+
+/* -- dense blocks ------------------------------------------------------------------- */
+
+static int is_dense(struct block_packer *packer, struct span in, bool *dense_out,
+		    dwarfs_error **err)
+{
+	struct buffer *sample = &packer->sample;
+	uint32_t id;
+	int ret;
+
+	*dense_out = false;
+	if (!packer->sampler)
+		return 0;
+	if (in.size > SAMPLE_BYTES) {
+		sample->size = 0;
+		for (size_t i = 0; i < PIECE_COUNT; i++) {
+			size_t from = i * (in.size / PIECE_COUNT);
+
+			ret = dw_buffer_append(sample, in.data + from, PIECE_BYTES, err);
+			if (ret < 0)
+				return ret;
+		}
+		in = dw_buffer_span(sample);
+	}
+	packer->other.size = 0;
+	ret = dw_codec_pack(packer->sampler, in, &packer->other, &id, err);
+	*dense_out = ret == 0 && id != CODEC_NONE &&
+		     packer->other.size < in.size / DENSE_RATIO;
+	return ret;
+}
+
+/* There is only one of the two at a time: they are large. */
+static int choose(struct block_packer *packer, struct span in, struct codec **codec_out,
+		  dwarfs_error **err)
+{
+	bool dense;
+	int ret = is_dense(packer, in, &dense, err);
+
+	if (ret < 0)
+		return ret;
+	if (dense ? packer->codec != NULL : packer->dense != NULL) {
+		dw_codec_free(dense ? dw_steal(packer->codec) : dw_steal(packer->dense));
+		dw_os_trim(); /* the other one may fit nowhere into what it leaves */
+	}
+	ret = dense ? add_codec(packer, &packer->packing.dense, packer->block_bytes,
+				&packer->dense, err)
+		    : add_codec(packer, &packer->packing.codec, packer->block_bytes,
+				&packer->codec, err);
+	*codec_out = dense ? packer->dense : packer->codec;
+	if (ret == 0)
+		dw_codec_set_meter(*codec_out, packer->meter);
+	return ret;
+}
+
+/* -- fallback ----------------------------------------------------------------------- */
+
+/* Let another codec try; what it makes replaces what there is when it is smaller. */
+static int improve(struct block_packer *packer, struct codec *codec, struct span in,
+		   struct buffer *out, uint32_t *id, bool *better_out, dwarfs_error **err)
+{
+	size_t best = *id == CODEC_NONE ? in.size : out->size;
+	struct buffer worse = *out;
+	uint32_t other_id;
+	int ret;
+
+	packer->other.size = 0;
+	ret = dw_codec_pack(codec, in, &packer->other, &other_id, err);
+	*better_out = ret == 0 && other_id != CODEC_NONE && packer->other.size < best;
+	if (!*better_out)
+		return ret;
+	*out = packer->other;
+	packer->other = worse;
+	*id = other_id;
+	return 0;
+}
+
+int dw_block_packer_pack(struct block_packer *packer, struct span in, struct buffer *out,
+		   uint32_t *id_out, dwarfs_error **err)
+{
+	struct codec *codec = NULL;
+	bool better = false;
+	int ret;
+
+	if ((ret = choose(packer, in, &codec, err)) < 0)
+		return ret;
+	ret = dw_codec_pack(codec, in, out, id_out, err);
+	if (ret == 0 && packer->probe)
+		ret = improve(packer, packer->probe, in, out, id_out, &better, err);
+	if (ret < 0 || !better)
+		return ret;
+	if ((ret = add_codec(packer, &packer->packing.fallback, packer->block_bytes,
+			     &packer->fallback, err)) < 0)
+		return ret;
+	return improve(packer, packer->fallback, in, out, id_out, &better, err);
+}

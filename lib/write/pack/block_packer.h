@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/pack/block_packer: one block -> packed, by the codec of its stream or by another one that
+ * suits the block better.
+ */
+#ifndef DW_WRITE_PACK_BLOCK_PACKER_H
+#define DW_WRITE_PACK_BLOCK_PACKER_H
+
+#include "write/builder.h"
+
+/* How the blocks of a stream are packed. */
+struct packing {
+	struct codec_spec codec;
+	bool has_fallback, has_dense;
+	struct codec_spec fallback; /* where it packs better */
+	struct codec_spec dense;    /* for blocks that get very small */
+};
+
+/* From the settings of all categories. The layout of samples is left to the caller. */
+struct packing dw_packing_of(const struct stream_settings *settings, uint32_t category);
+
+/* Whether this build has what it takes to choose. */
+bool dw_packing_can_choose(void);
+
+/* What one packer takes at most, as dw_codec_memory(). */
+uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes);
+
+struct block_packer;
+
+/* For blocks of this size; stop as in dw_codec_set_stop(). */
+int dw_block_packer_new(const struct packing *packing, size_t block_bytes,
+		  const atomic_bool *stop, struct block_packer **packer_out,
+		  dwarfs_error **err);
+
+/* As dw_codec_set_meter(); what several codecs look at counts once. */
+void dw_block_packer_set_meter(struct block_packer *packer, atomic_uint_fast64_t *meter);
+void dw_block_packer_free(struct block_packer *packer);
+DW_DEFINE_AUTO(packer, struct block_packer *, dw_block_packer_free)
+#define auto_packer DW_AUTO(packer)
+
+/* As dw_codec_pack(). */
+int dw_block_packer_pack(struct block_packer *packer, struct span in, struct buffer *out,
+		   uint32_t *id_out, dwarfs_error **err);
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/pack/compress: blocks -> packed, on the pool, written in order.
+ *
+ * A worker packs a block and computes the hashes of its section; the thread of the run
+ * writes it. Memory for blocks is used again and again, and bounded by the number of
+ * blocks that may be under way.
+ */
+#include "os/memory_size.h"
+#include "os/pages.h"
+#include "pool/pipeline.h"
+#include "write/pack/compress.h"
+
+/* How the blocks of a stream are packed. */
+struct setup {
+	struct packing packing;
+	size_t block_bytes;
+	uint32_t stream, category;
+	struct setup *before;
+};
+
+struct block_job {
+	struct block *block;
+	const struct setup *setup;
+	struct section_header header;
+	struct buffer packed;
+	struct block_job *next_free;
+};
+
+struct compressor {
+	struct section_writer *sections;
+	struct block_streams *streams;
+	struct pipeline pipeline;
+	struct setup *setup; /* of the stream at hand, which knows those before */
+	struct block_job *free_jobs;
+	struct block *free_blocks; /* of the size of the stream at hand */
+	uint32_t next_number;
+	bool has_threads; /* the thread of the run packs nothing itself */
+	uint64_t written_input, written_bytes; /* before and after the segmenter */
+	uint64_t given_input, given_bytes;     /* likewise, handed in */
+	atomic_uint_fast64_t packed;	       /* of the latter */
+	atomic_bool stop; /* what is being packed is not wanted any more */
+};
+
+/* Packs for one stream after the other. */
+struct pack_worker {
+	const struct setup *setup;
+	struct block_packer *packer;
+	struct xxh3 *hash;
+};
+
+/* -- on a worker --------------------------------------------------------------------- */
+
+static void free_worker(void *pointer)
+{
+	struct pack_worker *worker = pointer;
+
+	if (!worker)
+		return;
+	dw_block_packer_free(worker->packer);
+	dw_xxh3_free(worker->hash);
+	free(worker);
+}
+DW_DEFINE_AUTO(pack_worker, struct pack_worker *, free_worker)
+
+static int new_worker(void *shared, void **worker_out, dwarfs_error **err)
+{
+	DW_AUTO(pack_worker) struct pack_worker *worker = dw_calloc(1, sizeof(*worker));
+	const struct compressor *compressor = shared;
+	int ret;
+
+	if (!worker)
+		return dw_fail_nomem(err);
+	if ((ret = dw_xxh3_new(&worker->hash, err)) < 0)
+		return ret;
+	if (compressor->has_threads)
+		dw_os_be_nice(compressor->sections->run->options->compress_niceness);
+	*worker_out = dw_steal(worker);
+	return 0;
+}
+
+static int set_up(struct compressor *compressor, struct pack_worker *worker,
+		  const struct setup *setup, dwarfs_error **err)
+{
+	int ret;
+
+	if (worker->setup == setup)
+		return 0;
+	dw_block_packer_free(dw_steal(worker->packer));
+	if (worker->setup)
+		dw_os_trim(); /* the next one may fit nowhere into what it leaves */
+	worker->setup = NULL;
+	ret = dw_block_packer_new(&setup->packing, setup->block_bytes, &compressor->stop,
+			    &worker->packer, err);
+	if (ret < 0)
+		return ret;
+	dw_block_packer_set_meter(worker->packer, &compressor->packed);
+	worker->setup = setup;
+	return 0;
+}
+
+static struct span stored(const struct block_job *job)
+{
+	if (job->header.compression != CODEC_NONE)
+		return dw_buffer_span(&job->packed);
+	return (struct span){ job->block->data, job->block->size };
+}
+
+static int pack(void *shared, void *pointer, void *job_pointer, dwarfs_error **err)
+{
+	struct pack_worker *worker = pointer;
+	struct block_job *job = job_pointer;
+	struct span in = { job->block->data, job->block->size };
+	int ret = set_up(shared, worker, job->setup, err);
+
+	if (ret < 0)
+		return ret;
+	job->packed.size = 0;
+	ret = dw_block_packer_pack(worker->packer, in, &job->packed, &job->header.compression,
+			     err);
+	if (ret < 0)
+		return dw_explain(err, ret, "packing block %" PRIu32, job->block->number);
+	dw_section_seal(&job->header, stored(job), worker->hash);
+	return 0;
+}
+
+/* -- on the thread of the run -------------------------------------------------------- */
+
+static void free_block(struct block *block)
+{
+	if (!block)
+		return;
+	dw_pages_free(block->data, block->room);
+	free(block);
+}
+
+void dw_block_keep(struct block *block)
+{
+	block->keepers++;
+}
+
+void dw_block_release(struct compressor *compressor, struct block *block)
+{
+	if (!block || --block->keepers > 0)
+		return;
+	block->next_free = compressor->free_blocks;
+	compressor->free_blocks = block;
+}
+
+static int write_block(void *shared, void *job_pointer, dwarfs_error **err)
+{
+	struct compressor *compressor = shared;
+	struct block_job *job = job_pointer;
+	struct build_run *run = compressor->sections->run;
+	struct category_total *total = &run->totals[job->setup->category];
+	struct span data = stored(job);
+
+	dw_pipeline_taken(&compressor->pipeline);
+	run->counts[DWARFS_COUNT_BLOCKS]++;
+	run->counts[DWARFS_COUNT_BYTES_STORED] += job->block->size;
+	run->counts[DWARFS_COUNT_BYTES_BLOCKS] += data.size;
+	total->stored += job->block->size;
+	total->packed += data.size;
+	compressor->written_input += job->block->input_bytes;
+	compressor->written_bytes += job->block->size;
+	return dw_section_writer_write(compressor->sections, &job->header, data, err);
+}
+
+/* What is being packed counts in proportion, so that large blocks do not come as leaps.
+ */
+static void show_progress(struct dwarfs_progress *progress, void *user)
+{
+	struct compressor *compressor = user;
+	uint64_t packed = atomic_load_explicit(&compressor->packed, memory_order_relaxed);
+	uint64_t under_way = compressor->given_bytes - compressor->written_bytes;
+	uint64_t input = compressor->written_input;
+
+	if (packed > compressor->given_bytes)
+		packed = compressor->given_bytes;
+	if (under_way > 0 && packed > compressor->written_bytes)
+		input += (uint64_t)((double)(compressor->given_input - input) *
+				    (double)(packed - compressor->written_bytes) /
+				    (double)under_way);
+	if (input > progress->bytes_done)
+		progress->bytes_done = input;
+	progress->work_done = packed;
+	progress->work_known = compressor->given_bytes;
+	progress->work_known_bytes = compressor->given_input;
+}
+
+/* Packed bytes stay, for the next block. */
+static void keep_job(void *shared, void *job_pointer)
+{
+	struct compressor *compressor = shared;
+	struct block_job *job = job_pointer;
+
+	dw_block_release(compressor, dw_steal(job->block));
+	job->next_free = compressor->free_jobs;
+	compressor->free_jobs = job;
+}
+
+static void free_job(struct block_job *job)
+{
+	dw_buffer_free(&job->packed);
+	free(job);
+}
+
+int dw_compressor_new(struct section_writer *sections, const struct budget *budget,
+		      struct block_streams *streams, struct compressor **compressor_out,
+		      dwarfs_error **err)
+{
+	static const struct pool_ops ops = {
+		.worker_new = new_worker,
+		.worker_free = free_worker,
+		.run = pack,
+		.done = write_block,
+		.drop = keep_job,
+	};
+	auto_compressor struct compressor *compressor = dw_calloc(1, sizeof(*compressor));
+	struct build_run *run = sections->run;
+	uint32_t under_way = budget->workers + budget->waiting;
+	int ret;
+
+	if (!compressor)
+		return dw_fail_nomem(err);
+	compressor->sections = sections;
+	compressor->streams = streams;
+	compressor->has_threads = budget->workers > 0;
+	if ((ret = dw_pipeline_init(&compressor->pipeline, &ops, compressor, budget->workers,
+				under_way ? under_way : 1, &run->progress, err)) < 0)
+		return ret;
+	run->progress.refresh_user = compressor;
+	run->progress.refresh = show_progress;
+	*compressor_out = dw_steal(compressor);
+	return 0;
+}
+
+static void free_free_blocks(struct compressor *compressor)
+{
+	while (compressor->free_blocks) {
+		struct block *block = compressor->free_blocks;
+
+		compressor->free_blocks = block->next_free;
+		free_block(block);
+	}
+}
+
+static void free_free_jobs(struct compressor *compressor)
+{
+	while (compressor->free_jobs) {
+		struct block_job *job = compressor->free_jobs;
+
+		compressor->free_jobs = job->next_free;
+		free_job(job);
+	}
+}
+
+void dw_compressor_free(struct compressor *compressor)
+{
+	if (!compressor)
+		return;
+	compressor->sections->run->progress.refresh = NULL;
+	atomic_store(&compressor->stop, true);
+	dw_pipeline_free(&compressor->pipeline);
+	free_free_blocks(compressor);
+	free_free_jobs(compressor);
+	while (compressor->setup) {
+		struct setup *setup = compressor->setup;
+
+		compressor->setup = setup->before;
+		free(setup);
+	}
+	free(compressor);
+}
+
+int dw_compressor_turn(struct compressor *compressor, uint32_t stream, uint32_t category,
+		       const struct packing *packing, size_t block_bytes,
+		       dwarfs_error **err)
+{
+	struct setup *setup = dw_calloc(1, sizeof(*setup));
+	int ret;
+
+	if (!setup)
+		return dw_fail_nomem(err);
+	*setup = (struct setup){ *packing, block_bytes, stream, category,
+				 compressor->setup };
+	/* Memory of blocks is used again by the next stream only when they are as large;
+	 * so nothing may be under way. */
+	if (compressor->setup && compressor->setup->block_bytes != block_bytes &&
+	    (ret = dw_pipeline_finish(&compressor->pipeline, err)) < 0) {
+		free(setup);
+		return ret;
+	}
+	if (compressor->setup && compressor->setup->block_bytes != block_bytes)
+		free_free_blocks(compressor);
+	compressor->setup = setup;
+	return 0;
+}
+
+static struct block *new_block(size_t block_bytes)
+{
+	struct block *block = dw_calloc(1, sizeof(*block));
+
+	if (!block)
+		return NULL;
+	block->room = block_bytes;
+	if (!(block->data = dw_pages_new(block_bytes))) {
+		free(block);
+		return NULL;
+	}
+	return block;
+}
+
+int dw_compressor_open(struct compressor *compressor, struct block **block_out,
+		       dwarfs_error **err)
+{
+	struct block_streams *streams = compressor->streams;
+	struct block *block = compressor->free_blocks;
+	int ret;
+
+	if (compressor->next_number == UINT32_MAX)
+		return dw_fail(err, DWARFS_ERR_RANGE, "too many blocks for one image");
+	if ((ret = dw_grow(&streams->list, &streams->room, streams->count + 1, err)) < 0)
+		return ret;
+	if (block)
+		compressor->free_blocks = block->next_free;
+	else
+		block = new_block(compressor->setup->block_bytes);
+	if (!block)
+		return dw_fail_nomem(err);
+	block->number = compressor->next_number++;
+	block->size = 0;
+	block->input_bytes = 0;
+	block->keepers = 1;
+	streams->list[streams->count++] = compressor->setup->stream;
+	*block_out = block;
+	return 0;
+}
+
+int dw_compressor_close(struct compressor *compressor, struct block *block,
+			dwarfs_error **err)
+{
+	struct block_job *job = compressor->free_jobs;
+
+	if (block->size == 0) { /* nothing came of the file it was opened for */
+		compressor->next_number--;
+		compressor->streams->count--;
+		dw_block_release(compressor, block);
+		return 0;
+	}
+	if (job)
+		compressor->free_jobs = job->next_free;
+	else if (!(job = dw_calloc(1, sizeof(*job)))) {
+		dw_block_release(compressor, block);
+		return dw_fail_nomem(err);
+	}
+	compressor->given_input += block->input_bytes;
+	compressor->given_bytes += block->size;
+	job->block = block;
+	job->setup = compressor->setup;
+	job->header = (struct section_header){
+		.type = DWARFS_SECTION_BLOCK,
+		.number = block->number, /* blocks are the first sections */
+	};
+	return dw_pipeline_submit(&compressor->pipeline, job, err);
+}
+
+int dw_compressor_finish(struct compressor *compressor, dwarfs_error **err)
+{
+	return dw_pipeline_finish(&compressor->pipeline, err);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/pack/compress: blocks -> packed, on the pool, written in order.
+ */
+#ifndef DW_WRITE_PACK_COMPRESS_H
+#define DW_WRITE_PACK_COMPRESS_H
+
+#include "write/budget/budget.h"
+#include "write/pack/block_packer.h"
+#include "write/pack/section_writer.h"
+
+struct compressor;
+
+/* A block of a stream, alive as long as somebody keeps it. */
+struct block {
+	uint32_t number;
+	uint8_t *data;
+	size_t room; /* of data: the block size */
+	size_t size;
+	uint64_t input_bytes; /* dealt with by the time it is written; for the progress */
+	uint32_t keepers;
+	struct block *next_free;
+};
+
+/* Which block is of which stream, in the order of their numbers. */
+struct block_streams {
+	uint32_t *list;
+	size_t count, room;
+};
+
+static inline void dw_block_streams_free(struct block_streams *streams)
+{
+	free(streams->list);
+	*streams = (struct block_streams){ 0 };
+}
+
+int dw_compressor_new(struct section_writer *sections, const struct budget *budget,
+		      struct block_streams *streams, struct compressor **compressor_out,
+		      dwarfs_error **err);
+void dw_compressor_free(struct compressor *compressor);
+DW_DEFINE_AUTO(compressor, struct compressor *, dw_compressor_free)
+#define auto_compressor DW_AUTO(compressor)
+
+/* What follows are blocks of this stream, packed like that. */
+int dw_compressor_turn(struct compressor *compressor, uint32_t stream, uint32_t category,
+		       const struct packing *packing, size_t block_bytes,
+		       dwarfs_error **err);
+
+/* The next block, empty, kept by the caller. */
+int dw_compressor_open(struct compressor *compressor, struct block **block_out,
+		       dwarfs_error **err);
+
+/* Take a block that is full, or the last one of a stream; the caller no longer keeps it. */
+int dw_compressor_close(struct compressor *compressor, struct block *block,
+			dwarfs_error **err);
+
+/* Keepers of blocks are on the thread of the run. NULL is accepted for release. */
+void dw_block_keep(struct block *block);
+void dw_block_release(struct compressor *compressor, struct block *block);
+
+/* Wait until all blocks are written. */
+int dw_compressor_finish(struct compressor *compressor, dwarfs_error **err);
+
+#endif

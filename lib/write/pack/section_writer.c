@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/pack/section_writer: number, hash, write, index.
+ *
+ * Takes the contents of sections in the order of the image, gives their bytes to the
+ * output. Knows nothing of what is in them.
+ */
+#include "format/side.h"
+#include "write/pack/section_writer.h"
+
+void dw_section_writer_free(struct section_writer *sections)
+{
+	free(sections->index);
+	sections->index = NULL;
+}
+
+void dw_section_seal(struct section_header *header, struct span data, struct xxh3 *hash)
+{
+	uint8_t bytes[DW_HEADER_BYTES];
+
+	header->minor = DW_FORMAT_MINOR_WRITTEN;
+	header->length = data.size;
+	dw_section_header_store(header, bytes);
+	dw_xxh3_reset(hash);
+	dw_xxh3_update(hash, bytes + DW_HEADER_XXH3_FROM,
+		       DW_HEADER_BYTES - DW_HEADER_XXH3_FROM);
+	dw_xxh3_update(hash, data.data, data.size);
+	header->xxh3 = dw_xxh3_finish_64(hash);
+	dw_section_header_store(header, bytes);
+	dw_sha512_256((struct span){ bytes + DW_HEADER_SHA_FROM,
+				     DW_HEADER_BYTES - DW_HEADER_SHA_FROM },
+		      data, header->sha512_256);
+}
+
+static int add_to_index(struct section_writer *sections, uint32_t type, dwarfs_error **err)
+{
+	int ret = dw_grow(&sections->index, &sections->room, sections->count + 1, err);
+
+	if (ret < 0)
+		return ret;
+	if (sections->bytes > DW_INDEX_OFFSET_MASK)
+		return dw_fail(err, DWARFS_ERR_RANGE, "the image is too large");
+	sections->index[sections->count++] =
+		dw_le64((uint64_t)type << DW_INDEX_OFFSET_BITS | sections->bytes);
+	return 0;
+}
+
+static int write_header(struct section_writer *sections, const struct section_header *header,
+			dwarfs_error **err)
+{
+	struct build_run *run = sections->run;
+	uint8_t bytes[DW_HEADER_BYTES];
+
+	dw_section_header_store(header, bytes);
+	return dw_output_write(run->output, bytes, sizeof(bytes), &run->progress, err);
+}
+
+static int write_section(struct section_writer *sections, const struct section_header *header,
+			 struct span data, dwarfs_error **err)
+{
+	struct build_run *run = sections->run;
+	int ret;
+
+	if ((ret = write_header(sections, header, err)) < 0 ||
+	    (ret = dw_output_write(run->output, data.data, data.size, &run->progress,
+				   err)) < 0)
+		return ret;
+	sections->bytes += DW_HEADER_BYTES + data.size;
+	if (header->type == DWARFS_SECTION_METADATA)
+		sections->metadata_xxh3 = header->xxh3;
+	return 0;
+}
+
+int dw_section_writer_write(struct section_writer *sections, const struct section_header *header,
+		      struct span data, dwarfs_error **err)
+{
+	int ret = add_to_index(sections, header->type, err);
+
+	return ret < 0 ? ret : write_section(sections, header, data, err);
+}
+
+static int seal_and_write(struct section_writer *sections, uint32_t type, uint32_t compression,
+			  struct span data, dwarfs_error **err)
+{
+	struct section_header header = {
+		.type = type,
+		.compression = compression,
+		.number = (uint32_t)sections->count + sections->unlisted,
+	};
+	auto_xxh3 struct xxh3 *hash = NULL;
+	int ret = dw_xxh3_new(&hash, err);
+
+	if (ret < 0)
+		return ret;
+	dw_section_seal(&header, data, hash);
+	if (!dw_side_name(type))
+		return dw_section_writer_write(sections, &header, data, err);
+	sections->unlisted++;
+	return write_section(sections, &header, data, err);
+}
+
+int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
+		     const struct codec_spec *spec, struct span data,
+		     uint64_t *stored_out, dwarfs_error **err)
+{
+	auto_codec struct codec *codec = NULL;
+	auto_buffer struct buffer packed = { 0 };
+	uint32_t compression;
+	int ret;
+
+	if ((ret = dw_codec_new(spec, data.size, &codec, err)) < 0 ||
+	    (ret = dw_codec_pack(codec, data, &packed, &compression, err)) < 0)
+		return ret;
+	if (compression != CODEC_NONE)
+		data = dw_buffer_span(&packed);
+	if (stored_out)
+		*stored_out = data.size;
+	return seal_and_write(sections, type, compression, data, err);
+}
+
+int dw_section_writer_write_index(struct section_writer *sections, dwarfs_error **err)
+{
+	uint64_t at =
+		(uint64_t)DWARFS_SECTION_INDEX << DW_INDEX_OFFSET_BITS | sections->bytes;
+	int ret = dw_grow(&sections->index, &sections->room, sections->count + 2, err);
+	struct span data = {
+		(const uint8_t *)sections->index,
+		(sections->count + 1) * sizeof(sections->index[0]),
+	};
+
+	if (ret < 0)
+		return ret;
+	data.data = (const uint8_t *)sections->index;
+	sections->index[sections->count] = dw_le64(at); /* its own, which comes last */
+	return seal_and_write(sections, DWARFS_SECTION_INDEX, CODEC_NONE, data, err);
+}

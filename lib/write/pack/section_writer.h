@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/pack/section_writer: number, hash, write, index.
+ */
+#ifndef DW_WRITE_PACK_SECTION_WRITER_H
+#define DW_WRITE_PACK_SECTION_WRITER_H
+
+#include "format/section.h"
+#include "hash/hash.h"
+#include "write/builder.h"
+
+/* What has been written of an image. */
+struct section_writer {
+	struct build_run *run;
+	uint64_t *index; /* an entry of the section index for each */
+	size_t count, room;
+	uint32_t unlisted; /* sections that it leaves out, behind the others */
+	uint64_t bytes;	   /* from the start of the image */
+	uint64_t metadata_xxh3;
+};
+
+void dw_section_writer_free(struct section_writer *sections);
+
+/*
+ * Fill the header of a section with its hashes. Needs number, type and compression; any
+ * thread may do it, with a hash state of its own.
+ */
+void dw_section_seal(struct section_header *header, struct span data, struct xxh3 *hash);
+
+/* Write a section whose header is sealed; its number must be the next one. */
+int dw_section_writer_write(struct section_writer *sections, const struct section_header *header,
+		      struct span data, dwarfs_error **err);
+
+/* Pack, seal and write a section other than a block. Those of our own, which the index
+ * does not list, must come last. */
+int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
+		     const struct codec_spec *codec, struct span data,
+		     uint64_t *stored_out, dwarfs_error **err);
+
+/* Write the section index. */
+int dw_section_writer_write_index(struct section_writer *sections, dwarfs_error **err);
+
+#endif

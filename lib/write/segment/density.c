@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/segment/density: how small the bytes of a stream get, about.
+ *
+ * Each sample is packed on its own, so that what has been stored before does not count:
+ * it is about bytes that are new.
+ */
+#include <string.h>
+
+#include "write/input/source.h"
+#include "write/segment/density.h"
+
+#define SAMPLES	     16
+#define SAMPLE_BYTES ((size_t)32 << 10)
+
+/* When there is no codec to ask: about that of text. */
+#define USUAL_DENSITY (DENSITY_UNIT / 4)
+
+struct sampling {
+	const struct segment_input *in;
+	struct codec *codec;
+	uint8_t *bytes;
+	struct buffer packed;
+	uint64_t in_bytes, packed_bytes;
+};
+
+static void free_sampling(struct sampling *sampling)
+{
+	dw_codec_free(sampling->codec);
+	dw_buffer_free(&sampling->packed);
+	free(sampling->bytes);
+}
+
+static int open_codec(struct codec **codec_out, dwarfs_error **err)
+{
+	static const char *const names[] = { "zstd:level=1", "lz4", "lzma:level=0" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct codec_spec spec;
+
+		if (dw_codec_parse(names[i], &spec, NULL) == 0)
+			return dw_codec_new(&spec, SAMPLE_BYTES, codec_out, err);
+	}
+	*codec_out = NULL;
+	return 0;
+}
+
+/* Add what fragments have from one on until a sample is full. */
+static size_t collect(const struct sampling *sampling, size_t at)
+{
+	const struct segment_input *in = sampling->in;
+	size_t filled = 0;
+
+	for (; at < in->count && filled < SAMPLE_BYTES; at++) {
+		const struct fragment *fragment =
+			&in->contents->fragments[in->numbers[at]];
+		size_t want = SAMPLE_BYTES - filled;
+		int64_t got;
+
+		if (want > fragment->size)
+			want = (size_t)fragment->size;
+		got = dw_source_peek(in->run, in->tree, in->contents, fragment->content,
+				     sampling->bytes + filled, want,
+				     fragment->offset + (fragment->size - want) / 2);
+		if (got > 0)
+			filled += (size_t)got;
+	}
+	return filled;
+}
+
+static int add_sample(struct sampling *sampling, size_t at, dwarfs_error **err)
+{
+	struct span bytes = { sampling->bytes, collect(sampling, at) };
+	uint32_t id;
+	int ret;
+
+	if (bytes.size == 0)
+		return 0;
+	sampling->packed.size = 0;
+	ret = dw_codec_pack(sampling->codec, bytes, &sampling->packed, &id, err);
+	if (ret < 0)
+		return ret;
+	sampling->in_bytes += bytes.size;
+	sampling->packed_bytes += id == CODEC_NONE ? bytes.size : sampling->packed.size;
+	return 0;
+}
+
+/* Samples are at even distances by bytes. */
+static int add_samples(struct sampling *sampling, dwarfs_error **err)
+{
+	const struct segment_input *in = sampling->in;
+	uint64_t total = 0, passed = 0, due = 0;
+	int ret;
+
+	for (size_t i = 0; i < in->count; i++)
+		total += in->contents->fragments[in->numbers[i]].size;
+	for (size_t i = 0; i < in->count; i++) {
+		passed += in->contents->fragments[in->numbers[i]].size;
+		if (passed <= due)
+			continue;
+		if ((ret = add_sample(sampling, i, err)) < 0)
+			return ret;
+		while (due < passed)
+			due += total / SAMPLES + 1;
+	}
+	return 0;
+}
+
+int dw_density(const struct segment_input *input, uint32_t *density_out,
+	       dwarfs_error **err)
+{
+	__attribute__((
+		cleanup(free_sampling))) struct sampling sampling = { .in = input };
+	int ret;
+
+	*density_out = USUAL_DENSITY;
+	if (!(sampling.bytes = malloc(SAMPLE_BYTES)))
+		return dw_fail_nomem(err);
+	if ((ret = open_codec(&sampling.codec, err)) < 0 || !sampling.codec)
+		return ret;
+	if ((ret = add_samples(&sampling, err)) < 0)
+		return ret;
+	if (sampling.in_bytes > 0)
+		*density_out = (uint32_t)(sampling.packed_bytes * DENSITY_UNIT /
+					  sampling.in_bytes) +
+			       1;
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/segment/gatherer: keep the files of a directory within few blocks.
+ */
+#ifndef DW_WRITE_SEGMENT_GATHERER_H
+#define DW_WRITE_SEGMENT_GATHERER_H
+
+#include "write/segment/block_filler.h"
+#include "write/segment/matcher.h"
+
+struct gatherer;
+
+/* What it is given outlives it. The placer has a history; piece is room for
+ * MATCH_PIECE_BYTES, which others may use in between. */
+int dw_gatherer_new(const struct segment_input *in, struct block_filler *filler,
+		    struct matcher *matcher, size_t granularity, uint8_t *piece,
+		    struct gatherer **gatherer_out, dwarfs_error **err);
+void dw_gatherer_free(struct gatherer *gatherer);
+DW_DEFINE_AUTO(gatherer, struct gatherer *, dw_gatherer_free)
+#define auto_gatherer DW_AUTO(gatherer)
+
+/* Before the fragment at this place of the input is stored: those in front of it may get
+ * other chunks. */
+int dw_gatherer_turn(struct gatherer *gatherer, size_t at, dwarfs_error **err);
+
+/* After the last one. */
+int dw_gatherer_end(struct gatherer *gatherer, dwarfs_error **err);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/segment/matcher: bytes that are stored already.
+ *
+ * Looks at data piece by piece, in the order in which it is stored, and says which runs
+ * of it are stored already and where. Compares bytes, not hashes. Time is linear in the
+ * size of the data, whatever it holds.
+ */
+#ifndef DW_WRITE_SEGMENT_MATCHER_H
+#define DW_WRITE_SEGMENT_MATCHER_H
+
+#include "write/segment/anchor_index.h"
+#include "write/segment/anchors.h"
+#include "write/segment/stored_window.h"
+
+/* Bytes of a piece at most. */
+#define MATCH_PIECE_BYTES ((size_t)1 << 20)
+
+struct matcher;
+
+struct matcher_options {
+	size_t block_bytes;
+	size_t granularity;    /* matches begin and end at multiples of it */
+	uint64_t far_minimum;  /* shortest match worth a chunk: in another block */
+	uint64_t near_minimum; /* in the block being filled */
+	unsigned shift;	       /* an anchor about every 2^shift bytes */
+	uint64_t total_bytes;  /* of all data, at most */
+	uint64_t index_bytes;  /* memory for the index, at most */
+	uint32_t lookback;     /* blocks that may be referred to; UINT32_MAX: all */
+};
+
+int dw_matcher_new(const struct matcher_options *options, struct stored_window *window,
+		   struct matcher **matcher_out, dwarfs_error **err);
+void dw_matcher_free(struct matcher *matcher);
+DW_DEFINE_AUTO(matcher, struct matcher *, dw_matcher_free)
+
+/* A run of bytes that is stored already. */
+struct match {
+	uint64_t place; /* where; it may go on into the blocks that follow */
+	size_t size;
+	size_t back; /* bytes of it before the anchor, which must be taken back */
+};
+
+/* Look at a new piece of a fragment, which begins that far into it. Data stays the
+ * caller's. */
+void dw_matcher_begin(struct matcher *matcher, const uint8_t *data, size_t size,
+		      uint64_t fragment_offset);
+
+/* The next anchor in the piece, at or behind from; false when there is none. */
+bool dw_matcher_next(struct matcher *matcher, size_t from, size_t *at_out);
+
+/*
+ * Whether a match begins around the anchor that dw_matcher_next() gave. All bytes before
+ * it are stored or matched; it would itself be stored at `stored`, and as many bytes
+ * before it as `back` could be taken back. When there is none, the anchor is noted at
+ * that place, so it must be stored there.
+ */
+bool dw_matcher_look(struct matcher *matcher, uint64_t stored, size_t back,
+		     struct match *match_out);
+
+/* Remember the anchors of data that is stored at a place without a look; any size up to a
+ * piece. It is a piece of its own, so begin anew afterwards. */
+void dw_matcher_note(struct matcher *matcher, const uint8_t *data, size_t size,
+		     uint64_t stored);
+
+/* Bytes that were compared or read to be compared, and files that were opened for it:
+ * what the work was, for tests. */
+uint64_t dw_matcher_work(const struct matcher *matcher);
+
+/* How many of these bytes are stored from a place on. */
+size_t dw_matcher_extend(struct matcher *matcher, uint64_t place, const uint8_t *data,
+			 size_t size);
+
+#endif

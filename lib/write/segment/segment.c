@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/segment/segment: fragments -> chunks in blocks.
+ *
+ * Reads each fragment once, piece by piece. What the matcher finds to be stored already
+ * becomes a chunk that refers to it; the rest goes into the block being filled, and on
+ * into the next one, which is the placer's work. Holes become chunks without bytes. What
+ * a file has beyond its scanned size is left out, and one that ends earlier is stored
+ * that short.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "write/segment/density.h"
+#include "write/segment/gatherer.h"
+#include "write/tree/path_cursor.h"
+
+/* An anchor in 2^shift bytes. */
+#define MIN_SHIFT 4
+#define MAX_SHIFT 16
+
+/* What a match costs in packed bytes: two chunks more, and bytes that the codec no longer
+ * sees before those that follow. In the same block it saves only so much less. Long
+ * matches save work in any case. */
+#define CHUNK_COST  UINT64_C(64)
+#define NEAR_FACTOR 8
+#define MOST_WORTH  UINT64_C(4096)
+
+struct segmenter {
+	const struct segment_input *in;
+	struct build_run *run;
+	struct tree *tree;
+	struct contents *contents;
+	struct block_filler filler;
+	struct matcher *matcher;   /* NULL: nothing is looked for */
+	struct gatherer *gatherer; /* NULL: any block may be referred to */
+	size_t granularity;
+	uint8_t *piece;
+	struct path_cursor cursor;	 /* to the file being read */
+	struct source source;	 /* of the contents being read, if any */
+	uint32_t source_content; /* DW_NONE: none is begun */
+};
+
+/* The fragment being stored. Errors of the input are no errors of the run: they end the
+ * fragment, not the image. */
+struct storing {
+	struct fill_state fill;
+	struct content *content;
+	struct source *source;
+	int errnum; /* reading failed here */
+	bool ended; /* the file was shorter than expected */
+};
+
+size_t dw_block_bytes(const struct build_options *options, const struct stream *stream)
+{
+	size_t bytes = (size_t)1 << options->block_bits;
+	size_t frame =
+		(size_t)stream->samples.bytes_per_sample * stream->samples.channels;
+
+	return stream->samples.is_known && frame ? bytes - bytes % frame : bytes;
+}
+
+unsigned dw_anchor_shift(const struct stream_settings *settings)
+{
+	unsigned shift = settings->window_bits > settings->step_bits
+				 ? settings->window_bits - settings->step_bits
+				 : 0;
+
+	return shift < MIN_SHIFT ? MIN_SHIFT : shift > MAX_SHIFT ? MAX_SHIFT : shift;
+}
+
+/* -- chunks ------------------------------------------------------------------------- */
+
+static int add_hole(struct segmenter *segmenter, struct storing *storing, uint64_t size,
+		    dwarfs_error **err)
+{
+	struct chunk hole = { .block = DW_NONE, .size = size };
+
+	if (size == 0)
+		return 0;
+	storing->content->hole_bytes += size;
+	storing->fill.next_place = UINT64_MAX;
+	storing->fill.literals = 0;
+	segmenter->filler.input_bytes += size;
+	segmenter->run->progress.bytes_read += size;
+	return dw_block_filler_add_chunk(&segmenter->filler, storing->fill.fragment, hole,
+				   err);
+}
+
+/* A run of bytes that is stored already. */
+static int add_match(struct segmenter *segmenter, struct storing *storing, uint64_t place,
+		     size_t size, dwarfs_error **err)
+{
+	struct build_run *run = segmenter->run;
+	uint32_t before = storing->fill.fragment->chunk_count;
+	int ret =
+		dw_block_filler_refer(&segmenter->filler, &storing->fill, place, size, err);
+
+	run->counts[DWARFS_COUNT_BYTES_SEGMENTS] += size;
+	run->progress.bytes_saved += size;
+	run->counts[DWARFS_COUNT_SEGMENTS] +=
+		storing->fill.fragment->chunk_count - before;
+	return ret;
+}
+
+/* -- pieces ------------------------------------------------------------------------- */
+
+/* A match that reached the end of the last piece may go on in this one. */
+static int go_on_with_match(struct segmenter *segmenter, struct storing *storing,
+			    const uint8_t *data, size_t size, size_t *done_out,
+			    dwarfs_error **err)
+{
+	*done_out = 0;
+	if (storing->fill.next_place == UINT64_MAX)
+		return 0;
+	*done_out = dw_matcher_extend(segmenter->matcher, storing->fill.next_place,
+				      data, size);
+	*done_out -= *done_out % segmenter->granularity;
+	return add_match(segmenter, storing, storing->fill.next_place, *done_out, err);
+}
+
+/* Store a piece where the matcher looks for what is stored already. */
+static int match_piece(struct segmenter *segmenter, struct storing *storing,
+		       const uint8_t *data, size_t size, dwarfs_error **err)
+{
+	struct fragment *fragment = storing->fill.fragment;
+	struct matcher *matcher = segmenter->matcher;
+	size_t done, at, room;
+	int ret;
+
+	dw_matcher_begin(matcher, data, size, fragment->size);
+	if ((ret = go_on_with_match(segmenter, storing, data, size, &done, err)) < 0)
+		return ret;
+	while (dw_matcher_next(matcher, done, &at)) {
+		struct match match;
+
+		if ((ret = dw_block_filler_store(&segmenter->filler, &storing->fill,
+					   data + done, at - done, err)) < 0 ||
+		    (ret = dw_block_filler_room(&segmenter->filler, &room, err)) < 0)
+			return ret;
+		done = at;
+		if (!dw_matcher_look(
+			    matcher, dw_block_filler_next(&segmenter->filler),
+			    dw_block_filler_literals(&segmenter->filler, &storing->fill),
+			    &match))
+			continue;
+		dw_block_filler_take_back(&segmenter->filler, &storing->fill, match.back);
+		if ((ret = add_match(segmenter, storing, match.place, match.size, err)) <
+		    0)
+			return ret;
+		done = at - match.back + match.size;
+	}
+	if (done < size)
+		storing->fill.next_place = UINT64_MAX;
+	return dw_block_filler_store(&segmenter->filler, &storing->fill, data + done,
+			       size - done, err);
+}
+
+static int store_piece(struct segmenter *segmenter, struct storing *storing,
+		       const uint8_t *data, size_t size, dwarfs_error **err)
+{
+	int ret;
+
+	size -= size % segmenter->granularity;
+	segmenter->filler.input_bytes += size;
+	ret = segmenter->matcher && segmenter->filler.chunks->count <
+					    segmenter->in->budget->max_chunks
+		      ? match_piece(segmenter, storing, data, size, err)
+		      : dw_block_filler_store(&segmenter->filler, &storing->fill, data, size,
+					err);
+	if (ret < 0)
+		return ret;
+	return dw_progress_tick(&segmenter->run->progress, err);
+}
+
+/* -- reading ------------------------------------------------------------------------ */
+
+/* A run of data of the file. */
+static int store_run(struct segmenter *segmenter, struct storing *storing, uint64_t from,
+		     uint64_t to, dwarfs_error **err)
+{
+	size_t piece_bytes =
+		MATCH_PIECE_BYTES - MATCH_PIECE_BYTES % segmenter->granularity;
+
+	while (from < to) {
+		size_t want = to - from < piece_bytes ? (size_t)(to - from) : piece_bytes;
+		const uint8_t *data = segmenter->piece;
+		int64_t got = (int64_t)want;
+		int ret;
+
+		if (storing->source->kept.data)
+			data = storing->source->kept.data + from;
+		else
+			got = dw_source_read_at(storing->source, segmenter->piece, want,
+						from);
+		if (got < 0) {
+			storing->errnum = (int)-got;
+			return 0;
+		}
+		ret = store_piece(segmenter, storing, data, (size_t)got, err);
+		if (ret < 0)
+			return ret;
+		if ((size_t)got < want) {
+			storing->ended = true;
+			return 0;
+		}
+		from += want;
+	}
+	return 0;
+}
+
+/* Where there are samples, runs of data begin and end where frames do. */
+static void align_run(const struct segmenter *segmenter, const struct fragment *fragment,
+		      uint64_t at, uint64_t end, uint64_t *from, uint64_t *to)
+{
+	uint64_t grain = segmenter->granularity, past;
+
+	if (grain == 1 || *from >= end)
+		return;
+	*from -= (*from - fragment->offset) % grain;
+	if (*from < at)
+		*from = at;
+	past = (*to - fragment->offset) % grain;
+	if (past != 0)
+		*to = end - *to < grain - past ? end : *to + grain - past;
+}
+
+static int store_runs(struct segmenter *segmenter, struct storing *storing, uint64_t at,
+		      uint64_t end, dwarfs_error **err)
+{
+	int ret;
+
+	if (end > storing->source->size) { /* what is missing must not look like a hole */
+		storing->ended = true;
+		end = storing->source->size;
+	}
+	while (at < end && !storing->errnum) {
+		uint64_t from = end, to = end;
+
+		ret = dw_source_next_data(storing->source, at, end, &from, &to);
+		if (ret < 0) {
+			storing->errnum = -ret;
+			return 0;
+		}
+		align_run(segmenter, storing->fill.fragment, at, end, &from, &to);
+		if ((ret = add_hole(segmenter, storing, from - at, err)) < 0 ||
+		    (ret = store_run(segmenter, storing, from, to, err)) < 0)
+			return ret;
+		at = to;
+	}
+	return 0;
+}
+
+/* Report what went wrong with a file, once; false when all is well. */
+static bool complain(struct segmenter *segmenter, const struct storing *storing,
+		     int unchanged)
+{
+	const char *path = (const char *)segmenter->cursor.path.data;
+	struct content *content = storing->content;
+	bool is_known = content->differs;
+
+	content->differs = storing->errnum || storing->ended || unchanged != 1;
+	if (!content->differs || is_known)
+		return content->differs;
+	if (storing->errnum)
+		dw_build_complain(segmenter->run, path, storing->errnum, "cannot read",
+				  storing->fill.fragment->offset +
+						  storing->fill.fragment->size
+					  ? "storing what was read before"
+					  : "creating empty inode");
+	else if (storing->ended)
+		dw_build_complain(segmenter->run, path, 0,
+				  "file became shorter while it was read",
+				  "storing what was read");
+	else
+		dw_build_complain(segmenter->run, path, 0,
+				  "file changed while it was read",
+				  "storing what was read");
+	return true;
+}
+
+static void end_source(struct segmenter *segmenter)
+{
+	if (segmenter->source_content != DW_NONE)
+		dw_source_end(&segmenter->source);
+	segmenter->source_content = DW_NONE;
+}
+
+/* Fragments of the same contents mostly follow one another. */
+static int turn_source(struct segmenter *segmenter, uint32_t content)
+{
+	int ret;
+
+	if (segmenter->source_content == content)
+		return 0;
+	end_source(segmenter);
+	ret = dw_source_begin(segmenter->run, segmenter->tree, segmenter->contents,
+			      content, &segmenter->source);
+	if (ret == 0)
+		segmenter->source_content = content;
+	return ret;
+}
+
+/* The bytes of a fragment, from the first file that has them. */
+static int store_fragment(struct segmenter *segmenter, uint32_t number, bool *differs_out,
+			  dwarfs_error **err)
+{
+	struct fragment *fragment = &segmenter->contents->fragments[number];
+	struct storing storing = {
+		.fill = { .fragment = fragment, .next_place = UINT64_MAX },
+		.content = &segmenter->contents->list[fragment->content],
+		.source = &segmenter->source,
+	};
+	uint64_t end = fragment->offset + fragment->size;
+	uint64_t end_of_input = segmenter->filler.input_bytes + fragment->size;
+	struct tree *tree = segmenter->tree;
+	int ret, unchanged = 1;
+
+	if ((ret = dw_path_cursor_go(&segmenter->cursor, tree,
+			       tree->inodes[storing.content->inode].entry, err)) < 0)
+		return ret;
+	segmenter->run->progress.path = (const char *)segmenter->cursor.path.data;
+	fragment->size = 0;
+	fragment->chunk_count = 0;
+	fragment->first_chunk = segmenter->filler.chunks->count;
+	ret = turn_source(segmenter, fragment->content);
+	if (ret < 0) {
+		storing.errnum = -ret;
+	} else {
+		ret = store_runs(segmenter, &storing, fragment->offset, end, err);
+		unchanged = dw_source_is_unchanged(storing.source);
+		if (ret < 0)
+			return ret;
+	}
+	if (storing.errnum == ENOMEM)
+		return dw_fail_nomem(err);
+	*differs_out = complain(segmenter, &storing, unchanged);
+	if (*differs_out) /* what could not be read is dealt with, too */
+		segmenter->filler.input_bytes = end_of_input;
+	return 0;
+}
+
+/* -- fragments ---------------------------------------------------------------------- */
+
+/* The file that follows no longer shares the contents of one that changed. */
+static int part_from(struct segmenter *segmenter, uint32_t inode, dwarfs_error **err)
+{
+	struct contents *contents = segmenter->contents;
+	struct tree *tree = segmenter->tree;
+	uint32_t next = tree->inodes[inode].next;
+	int ret;
+
+	if (next == DW_NONE)
+		return 0;
+	tree->inodes[inode].next = DW_NONE;
+	if ((ret = dw_contents_add(contents, tree, next, err)) < 0)
+		return ret;
+	return dw_contents_add_fragment(contents, 0, tree->inodes[next].size, err);
+}
+
+static int store_all(struct segmenter *segmenter, dwarfs_error **err)
+{
+	const struct segment_input *in = segmenter->in;
+	struct dwarfs_progress *progress = &segmenter->run->progress;
+	int ret;
+
+	for (size_t i = 0; i < in->count; i++) {
+		uint32_t content = segmenter->contents->fragments[in->numbers[i]].content;
+		bool differs;
+
+		if ((segmenter->gatherer &&
+		     (ret = dw_gatherer_turn(segmenter->gatherer, i, err)) < 0) ||
+		    (ret = store_fragment(segmenter, in->numbers[i], &differs, err)) < 0)
+			return ret;
+		if (differs &&
+		    (ret = part_from(segmenter, segmenter->contents->list[content].inode,
+				     err)) < 0)
+			return ret;
+		progress->items_done++;
+		if ((ret = dw_progress_tick(progress, err)) < 0)
+			return ret;
+	}
+	if (segmenter->gatherer && (ret = dw_gatherer_end(segmenter->gatherer, err)) < 0)
+		return ret;
+	return dw_block_filler_close(&segmenter->filler, err);
+}
+
+/* -- what it takes ------------------------------------------------------------------- */
+
+static uint64_t total_bytes(const struct segment_input *in)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < in->count; i++)
+		total += in->contents->fragments[in->numbers[i]].size;
+	return total;
+}
+
+static bool finds_matches_itself(const struct codec_spec *codec)
+{
+	return codec->id == CODEC_ZSTD || codec->id == CODEC_LZMA ||
+	       codec->id == CODEC_BROTLI;
+}
+
+/*
+ * The shortest matches that save more than their chunks cost, by how small the bytes
+ * would get otherwise. A codec that finds matches itself gains little from others in its
+ * block.
+ */
+static int choose_minima(const struct segmenter *segmenter,
+			 struct matcher_options *options, dwarfs_error **err)
+{
+	const struct stream_settings *settings = segmenter->in->settings;
+	uint64_t worth, least = UINT64_C(1) << settings->window_bits;
+	uint32_t density;
+	int ret = dw_density(segmenter->in, &density, err);
+
+	if (ret < 0)
+		return ret;
+	worth = CHUNK_COST * DENSITY_UNIT / density;
+	worth = worth < MOST_WORTH ? worth : MOST_WORTH;
+	options->far_minimum = worth > least ? worth : least;
+	options->near_minimum = options->far_minimum;
+	if (finds_matches_itself(&settings->codec) &&
+	    options->near_minimum < NEAR_FACTOR * worth)
+		options->near_minimum = NEAR_FACTOR * worth;
+	options->far_minimum *= segmenter->granularity;
+	options->near_minimum *= segmenter->granularity;
+	/* A match is measured within a piece, from wherever it begins. */
+	if (options->far_minimum > MATCH_PIECE_BYTES / 2)
+		options->far_minimum = MATCH_PIECE_BYTES / 2;
+	if (options->near_minimum > MATCH_PIECE_BYTES / 2)
+		options->near_minimum = MATCH_PIECE_BYTES / 2;
+	return 0;
+}
+
+/* What keeps the files of a directory together, where there are blocks enough. */
+static int new_gatherer(struct segmenter *segmenter, dwarfs_error **err)
+{
+	const struct segment_input *in = segmenter->in;
+
+	if (in->settings->foreign_blocks == UINT32_MAX ||
+	    total_bytes(in) <= segmenter->run->options->near_bytes)
+		return 0;
+	return dw_gatherer_new(in, &segmenter->filler, segmenter->matcher,
+			       segmenter->granularity, segmenter->piece,
+			       &segmenter->gatherer, err);
+}
+
+/* What looks for matches, where that is wanted. */
+static int new_matcher(struct segmenter *segmenter, dwarfs_error **err)
+{
+	const struct stream_settings *settings = segmenter->in->settings;
+	struct matcher_options options = {
+		.block_bytes = segmenter->filler.block_bytes,
+		.granularity = segmenter->granularity,
+		.total_bytes = total_bytes(segmenter->in),
+		.index_bytes = segmenter->in->budget->index_bytes,
+		.lookback = settings->lookback,
+		.shift = dw_anchor_shift(settings),
+	};
+	int ret;
+
+	if (settings->window_bits == 0 || settings->lookback == 0)
+		return 0;
+	if ((ret = choose_minima(segmenter, &options, err)) < 0 ||
+	    (ret = dw_stored_window_new(segmenter->run, segmenter->tree, segmenter->contents,
+				  segmenter->filler.compressor,
+				  segmenter->filler.block_bytes,
+				  segmenter->in->budget->history_bytes,
+				  &segmenter->filler.window, err)) < 0 ||
+	    (ret = dw_matcher_new(&options, segmenter->filler.window,
+				  &segmenter->matcher, err)) < 0)
+		return ret;
+	return new_gatherer(segmenter, err);
+}
+
+/* -- the whole ----------------------------------------------------------------------- */
+
+static void free_segmenter(struct segmenter *segmenter)
+{
+	dw_gatherer_free(segmenter->gatherer);
+	dw_matcher_free(segmenter->matcher);
+	dw_stored_window_free(segmenter->filler.window);
+	dw_block_release(segmenter->filler.compressor, segmenter->filler.block);
+	free(segmenter->piece);
+	dw_path_cursor_free(&segmenter->cursor);
+}
+
+int dw_segment(const struct segment_input *in, struct compressor *compressor,
+	       struct chunks *chunks, dwarfs_error **err)
+{
+	const struct stream *stream = &in->contents->streams.list[in->stream];
+	__attribute__((cleanup(free_segmenter))) struct segmenter segmenter = {
+		.in = in,
+		.run = in->run,
+		.tree = in->tree,
+		.contents = in->contents,
+		.filler = { .compressor = compressor,
+			    .chunks = chunks,
+			    .block_bytes = dw_block_bytes(in->run->options, stream) },
+		.granularity = 1,
+		.source_content = DW_NONE,
+	};
+	struct packing packing = dw_packing_of(in->run->settings, stream->category);
+	int ret;
+
+	packing.codec.samples = stream->samples;
+	if (stream->samples.is_known)
+		segmenter.granularity = (size_t)stream->samples.bytes_per_sample *
+					stream->samples.channels;
+	if (!(segmenter.piece = malloc(MATCH_PIECE_BYTES)))
+		return dw_fail_nomem(err);
+	if ((ret = dw_compressor_turn(compressor, in->stream, stream->category, &packing,
+				      segmenter.filler.block_bytes, err)) < 0 ||
+	    (ret = new_matcher(&segmenter, err)) < 0)
+		return ret;
+	ret = store_all(&segmenter, err);
+	end_source(&segmenter);
+	in->run->progress.path = NULL;
+	return ret;
+}

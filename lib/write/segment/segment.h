@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/segment/segment: fragments -> chunks in blocks.
+ */
+#ifndef DW_WRITE_SEGMENT_SEGMENT_H
+#define DW_WRITE_SEGMENT_SEGMENT_H
+
+#include "write/budget/budget.h"
+#include "write/inspect/unique_contents.h"
+#include "write/pack/compress.h"
+
+/* A run of bytes of a fragment: in a block, or zeros that are stored nowhere. */
+struct chunk {
+	uint32_t block; /* DW_NONE: a hole */
+	uint32_t offset;
+	uint64_t size; /* not over the block size, unless it is a hole */
+};
+
+struct chunks {
+	struct chunk *list;
+	size_t count, room;
+};
+
+static inline void dw_chunks_free(struct chunks *chunks)
+{
+	free(chunks->list);
+	*chunks = (struct chunks){ 0 };
+}
+
+/* The fragments of one stream. */
+struct segment_input {
+	struct build_run *run;
+	struct tree *tree;
+	struct contents *contents;
+	uint32_t stream;
+	const struct stream_settings *settings;
+	const struct budget *budget;
+	const uint32_t *numbers; /* in this order */
+	size_t count;
+};
+
+/*
+ * Store fragments. They get their chunks, and their size as read. When a file turns out
+ * to differ from those that shared its contents, these get contents of their own, in the
+ * default stream, at the end of the list.
+ */
+int dw_segment(const struct segment_input *input, struct compressor *compressor,
+	       struct chunks *chunks, dwarfs_error **err);
+
+/* The bytes of a block of a stream: whole frames, where it has samples. */
+size_t dw_block_bytes(const struct build_options *options, const struct stream *stream);
+
+/* An anchor for the segmenter is in about 2^shift bytes. */
+unsigned dw_anchor_shift(const struct stream_settings *settings);
+
+#endif

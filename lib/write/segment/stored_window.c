@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/segment/stored_window: the stored bytes of a stream, to be compared with.
+ *
+ * Where old bytes came from is known by runs: from the place where one starts to that of
+ * the next, bytes are those of one file, one after the other. They are read again in
+ * pages, and not trusted when the file has changed in the meantime.
+ */
+#include <string.h>
+
+#include "os/pages.h"
+#include "write/segment/stored_window.h"
+
+#define PAGE_BYTES ((size_t)64 << 10)
+#define PAGE_COUNT 64
+
+/* Files that stay open: the runs of a page come from few files, in turns. */
+#define OPEN_SOURCES 4
+
+/* As bytes compared: what opening a file takes, a call to read it, and how many bytes are
+ * read in the time of one. */
+#define WORK_OF_OPEN 16384
+#define WORK_OF_CALL 2048
+#define WORK_OF_READ 8
+
+struct run {
+	uint64_t place;
+	uint64_t offset; /* in the contents */
+	uint32_t content;
+};
+
+/* Bytes that were read again. */
+struct page {
+	uint8_t *data;
+	uint64_t number; /* place / PAGE_BYTES; UINT64_MAX for none */
+	size_t from, to; /* what is good of it */
+	uint64_t limit; /* what was stored at this place and beyond was still in memory */
+};
+
+/* A file that stays open to be read again. */
+struct open_source {
+	struct source source;
+	uint32_t content; /* DW_NONE: none is open */
+};
+
+struct stored_window {
+	struct build_run *run;
+	const struct tree *tree;
+	const struct contents *contents;
+	struct compressor *compressor;
+	size_t block_bytes, ram_blocks;
+	uint32_t first_number; /* of the stream's blocks */
+	struct block *current;
+	struct block **ring; /* the last ram_blocks, by block number */
+	uint32_t turns;	     /* blocks begun so far */
+	struct run *runs;
+	size_t run_count, run_room;
+	struct page pages[PAGE_COUNT];
+	uint8_t *page_bytes; /* of all of them */
+	struct open_source sources[OPEN_SOURCES];
+	size_t next_source; /* that is closed for another one */
+	uint64_t work;
+};
+
+int dw_stored_window_new(struct build_run *run, const struct tree *tree,
+		   const struct contents *contents, struct compressor *compressor,
+		   size_t block_bytes, uint64_t ram_bytes, struct stored_window **window_out,
+		   dwarfs_error **err)
+{
+	DW_AUTO(window) struct stored_window *window = dw_calloc(1, sizeof(*window));
+
+	if (!window)
+		return dw_fail_nomem(err);
+	window->run = run;
+	window->tree = tree;
+	window->contents = contents;
+	window->compressor = compressor;
+	window->block_bytes = block_bytes;
+	window->ram_blocks = (size_t)(ram_bytes / block_bytes) + 1;
+	window->ring = dw_calloc(window->ram_blocks, sizeof(struct block *));
+	window->page_bytes = dw_pages_new(PAGE_COUNT * PAGE_BYTES);
+	for (size_t i = 0; i < OPEN_SOURCES; i++)
+		window->sources[i].content = DW_NONE;
+	if (!window->ring || !window->page_bytes)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < PAGE_COUNT; i++)
+		window->pages[i] = (struct page){
+			.data = window->page_bytes + i * PAGE_BYTES,
+			.number = UINT64_MAX,
+		};
+	*window_out = dw_steal(window);
+	return 0;
+}
+
+static void close_source(struct open_source *open)
+{
+	if (open->content != DW_NONE)
+		dw_source_end(&open->source);
+	open->content = DW_NONE;
+}
+
+void dw_stored_window_free(struct stored_window *window)
+{
+	if (!window)
+		return;
+	for (size_t i = 0; i < OPEN_SOURCES; i++)
+		close_source(&window->sources[i]);
+	for (size_t i = 0; window->ring && i < window->ram_blocks; i++)
+		dw_block_release(window->compressor, window->ring[i]);
+	dw_pages_free(window->page_bytes, PAGE_COUNT * PAGE_BYTES);
+	free(window->ring);
+	free(window->runs);
+	free(window);
+}
+
+void dw_stored_window_turn(struct stored_window *window, struct block *block)
+{
+	struct block **slot;
+
+	window->current = block;
+	if (window->turns == 0)
+		window->first_number = block->number;
+	window->turns++;
+	slot = &window->ring[(block->number - window->first_number) %
+			      window->ram_blocks];
+	dw_block_release(window->compressor, *slot);
+	*slot = block;
+	dw_block_keep(block);
+}
+
+static uint64_t end_of(const struct stored_window *window)
+{
+	const struct block *block = window->current;
+
+	return (block->number - window->first_number) * (uint64_t)window->block_bytes +
+	       block->size;
+}
+
+int dw_stored_window_note(struct stored_window *window, uint32_t content, uint64_t offset,
+		    dwarfs_error **err)
+{
+	struct run run = { end_of(window), offset, content };
+	int ret;
+
+	while (window->run_count > 0 &&
+	       window->runs[window->run_count - 1].place >= run.place)
+		window->run_count--;
+	if ((ret = dw_grow(&window->runs, &window->run_room, window->run_count + 1,
+			   err)) < 0)
+		return ret;
+	window->runs[window->run_count++] = run;
+	return 0;
+}
+
+/* -- reading again ------------------------------------------------------------------ */
+
+/* The run that a place is in. */
+static size_t find_run(const struct stored_window *window, uint64_t place)
+{
+	size_t low = 0, high = window->run_count;
+
+	while (low + 1 < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (window->runs[middle].place <= place)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The open source of some contents, or NULL. */
+static struct source *open_source(struct stored_window *window, uint32_t content)
+{
+	struct open_source *open;
+
+	for (size_t i = 0; i < OPEN_SOURCES; i++)
+		if (window->sources[i].content == content)
+			return &window->sources[i].source;
+	open = &window->sources[window->next_source];
+	window->next_source = (window->next_source + 1) % OPEN_SOURCES;
+	close_source(open);
+	window->work += WORK_OF_OPEN;
+	if (dw_source_begin(window->run, window->tree, window->contents, content,
+			    &open->source) < 0)
+		return NULL;
+	open->content = content;
+	return &open->source;
+}
+
+/* Some bytes of a file, if it is still as it was. */
+static bool read_again(struct stored_window *window, uint32_t content, uint64_t offset,
+		       uint8_t *out, size_t size)
+{
+	struct source *source = open_source(window, content);
+
+	window->work += WORK_OF_CALL + size / WORK_OF_READ;
+	return source && dw_source_read_at(source, out, size, offset) == (int64_t)size &&
+	       dw_source_is_unchanged(source) == 1;
+}
+
+/* Where the blocks that are still in memory begin: what is there may yet change. */
+static uint64_t start_of_ram(const struct stored_window *window)
+{
+	uint64_t blocks = window->turns < window->ram_blocks ? window->turns
+							       : window->ram_blocks;
+
+	return (window->turns - blocks) * window->block_bytes;
+}
+
+/* Fill a page with the runs around a place, as far as they can be read. */
+static void fill(struct stored_window *window, struct page *page, uint64_t place)
+{
+	uint64_t start = place / PAGE_BYTES * PAGE_BYTES, stop = start + PAGE_BYTES;
+	uint64_t end = start_of_ram(window), at = start;
+
+	page->number = start / PAGE_BYTES;
+	page->limit = end;
+	page->from = page->to = 0;
+	for (size_t i = find_run(window, start); i < window->run_count; i++) {
+		const struct run *run = &window->runs[i];
+		uint64_t run_end = i + 1 < window->run_count ? run[1].place : end;
+		uint64_t from = run->place > start ? run->place : start;
+		uint64_t to = run_end < stop ? run_end : stop;
+
+		to = to < end ? to : end;
+		if (from >= stop)
+			break;
+		if (from != at || to <= from)
+			continue;
+		at = to;
+		if (read_again(window, run->content, run->offset + (from - run->place),
+			       page->data + (from - start), (size_t)(to - from))) {
+			page->to = (size_t)(to - start);
+			continue;
+		}
+		if (to > place)
+			break;
+		page->from = page->to = (size_t)(to - start);
+	}
+}
+
+static const struct page *page_of(struct stored_window *window, uint64_t place)
+{
+	struct page *page = &window->pages[place / PAGE_BYTES % PAGE_COUNT];
+
+	if (page->number != place / PAGE_BYTES || place >= page->limit)
+		fill(window, page, place);
+	return page;
+}
+
+uint64_t dw_stored_window_work(const struct stored_window *window)
+{
+	return window->work;
+}
+
+/* -- looking ------------------------------------------------------------------------ */
+
+/* The block that is still in memory, or NULL. */
+static const struct block *block_in_ram(const struct stored_window *window, uint64_t number)
+{
+	if (number >= window->turns || window->turns - number > window->ram_blocks)
+		return NULL;
+	return window->ring[number % window->ram_blocks];
+}
+
+const uint8_t *dw_stored_window_at(struct stored_window *window, uint64_t place, size_t *size_out)
+{
+	uint64_t number = place / window->block_bytes;
+	size_t offset = (size_t)(place % window->block_bytes), in_page;
+	const struct block *block = block_in_ram(window, number);
+	const struct page *page;
+
+	if (block) {
+		if (offset >= block->size)
+			return NULL;
+		*size_out = block->size - offset;
+		return block->data + offset;
+	}
+	if (place >= end_of(window) || !(page = page_of(window, place)))
+		return NULL;
+	in_page = (size_t)(place % PAGE_BYTES);
+	if (in_page < page->from || in_page >= page->to)
+		return NULL;
+	*size_out = page->to - in_page;
+	if (*size_out > window->block_bytes - offset)
+		*size_out = window->block_bytes - offset;
+	return page->data + in_page;
+}
+
+const uint8_t *dw_stored_window_before(struct stored_window *window, uint64_t place,
+				 size_t *size_out)
+{
+	size_t offset = (size_t)(place % window->block_bytes), in_page;
+	const struct block *block = block_in_ram(window, place / window->block_bytes);
+	const struct page *page;
+
+	if (offset == 0)
+		return NULL;
+	if (block) {
+		*size_out = offset;
+		return block->data + offset;
+	}
+	if (!(page = page_of(window, place - 1)))
+		return NULL;
+	in_page = (size_t)((place - 1) % PAGE_BYTES);
+	if (in_page < page->from || in_page >= page->to)
+		return NULL;
+	*size_out = in_page + 1 - page->from;
+	if (*size_out > offset)
+		*size_out = offset;
+	return page->data + in_page + 1;
+}

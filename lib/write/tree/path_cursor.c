@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/tree/path_cursor: paths that are near the last one.
+ */
+#include <string.h>
+
+#include "write/tree/path_cursor.h"
+
+#define COMPARED_BYTES 64 /* at a time */
+
+/* -- paths of entries ---------------------------------------------------------------- */
+
+void dw_path_cursor_free(struct path_cursor *cursor)
+{
+	free(cursor->steps);
+	dw_buffer_free(&cursor->path);
+	*cursor = (struct path_cursor){ 0 };
+}
+
+static size_t end_of(const struct path_cursor *cursor)
+{
+	return cursor->count ? cursor->steps[cursor->count - 1].end : 0;
+}
+
+/*
+ * Leave the steps that are not above an entry; the number of entries from there down to
+ * it. Parents have smaller numbers, so both ways up are walked side by side; where that
+ * were not so, more steps would be left than need be.
+ */
+static size_t turn_back(struct path_cursor *cursor, const struct tree *tree, uint32_t entry)
+{
+	size_t below = 0;
+
+	for (; entry != 0; entry = tree->entries[entry].parent) {
+		while (cursor->count > 0 && cursor->steps[cursor->count - 1].entry > entry)
+			cursor->count--;
+		if (cursor->count > 0 && cursor->steps[cursor->count - 1].entry == entry)
+			return below;
+		below++;
+	}
+	cursor->count = 0;
+	return below;
+}
+
+static int append_name(struct path_cursor *cursor, const struct tree *tree,
+		       struct path_cursor_step *step, dwarfs_error **err)
+{
+	struct span name = dw_string_set_at(&tree->names, tree->entries[step->entry].name);
+	int ret;
+
+	if (cursor->path.size > 0 &&
+	    (ret = dw_buffer_append(&cursor->path, "/", 1, err)) < 0)
+		return ret;
+	if ((ret = dw_buffer_append(&cursor->path, name.data, name.size, err)) < 0)
+		return ret;
+	step->end = cursor->path.size;
+	return 0;
+}
+
+int dw_path_cursor_go(struct path_cursor *cursor, const struct tree *tree, uint32_t entry,
+		dwarfs_error **err)
+{
+	size_t below = turn_back(cursor, tree, entry), first = cursor->count;
+	int ret = dw_grow(&cursor->steps, &cursor->room, first + below, err);
+
+	if (ret < 0)
+		return ret;
+	for (size_t i = first + below; i > first; entry = tree->entries[entry].parent)
+		cursor->steps[--i].entry = entry;
+	cursor->path.size = end_of(cursor);
+	for (size_t i = first; i < first + below; i++) {
+		if ((ret = append_name(cursor, tree, &cursor->steps[i], err)) < 0)
+			return ret;
+		cursor->count++;
+	}
+	if ((ret = dw_buffer_append(&cursor->path, "", 1, err)) < 0)
+		return ret;
+	cursor->path.size--;
+	return 0;
+}
+
+/* -- nodes of paths ------------------------------------------------------------------ */
+
+void dw_path_stack_free(struct path_stack *way)
+{
+	free(way->steps);
+	dw_buffer_free(&way->path);
+	*way = (struct path_stack){ 0 };
+}
+
+static size_t common_bytes(struct span a, struct span b)
+{
+	size_t size = a.size < b.size ? a.size : b.size, at = 0;
+
+	while (size - at >= COMPARED_BYTES &&
+	       memcmp(a.data + at, b.data + at, COMPARED_BYTES) == 0)
+		at += COMPARED_BYTES;
+	while (at < size && a.data[at] == b.data[at])
+		at++;
+	return at;
+}
+
+size_t dw_path_stack_common(const struct path_stack *way, struct span path)
+{
+	struct span known = { way->path.data, 0 };
+	size_t from = 0, to = way->count, common;
+
+	if (way->count == 0)
+		return 0;
+	known.size = way->steps[way->count - 1].end;
+	common = common_bytes(known, path);
+	while (from < to) {
+		size_t middle = from + (to - from) / 2, end = way->steps[middle].end;
+
+		/* Each end but the last has a slash behind it. */
+		if (end < common ||
+		    (end == common && end < path.size && path.data[end] == '/'))
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+int dw_path_stack_add(struct path_stack *way, size_t after, struct span path, size_t end, uint32_t node,
+	       dwarfs_error **err)
+{
+	size_t known = after ? way->steps[after - 1].end : 0;
+	int ret;
+
+	way->count = after;
+	way->path.size = known;
+	if ((ret = dw_grow(&way->steps, &way->room, after + 1, err)) < 0 ||
+	    (ret = dw_buffer_append(&way->path, path.data + known, end - known, err)) < 0)
+		return ret;
+	way->steps[way->count++] = (struct path_stack_step){ end, node };
+	return 0;
+}

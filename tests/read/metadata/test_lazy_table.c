@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/metadata/view and read/metadata/lazy_table: opening looks at a few places of the metadata and makes no
+ * table, however many files there are. That is counted, not timed: the metadata lies in
+ * memory that cannot be read until it is asked for, page by page.
+ */
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "format/section.h"
+#include "read/image.h"
+#include "read/metadata/chunk.h"
+#include "read/metadata/chunk_sums.h"
+#include "support/crowd.h"
+
+#include <dwarfs/walk.h>
+
+#define SECTION_START 64 /* bytes of a header */
+
+/* -- pages that count ---------------------------------------------------------------- */
+
+static struct {
+	uint8_t *data;
+	size_t bytes, page;
+	volatile size_t touched;
+	struct sigaction before;
+} area;
+
+static void let_in(int signal, siginfo_t *info, void *context)
+{
+	uint8_t *at = info->si_addr;
+
+	if (at < area.data || at >= area.data + area.bytes) {
+		sigaction(SIGSEGV, &area.before, NULL);
+		return;
+	}
+	area.touched++;
+	mprotect(area.data + (size_t)(at - area.data) / area.page * area.page, area.page,
+		 PROT_READ);
+}
+
+static void area_new(const void *bytes, size_t size)
+{
+	struct sigaction action = { .sa_sigaction = let_in, .sa_flags = SA_SIGINFO };
+
+	area.page = (size_t)sysconf(_SC_PAGESIZE);
+	area.bytes = (size + DW_FROZEN_PADDING + area.page - 1) / area.page * area.page;
+	area.data = mmap(NULL, area.bytes, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(area.data != MAP_FAILED);
+	memcpy(area.data, bytes, size);
+	assert_int_equal(mprotect(area.data, area.bytes, PROT_NONE), 0);
+	area.touched = 0;
+	assert_int_equal(sigaction(SIGSEGV, &action, &area.before), 0);
+}
+
+static void area_free(void)
+{
+	sigaction(SIGSEGV, &area.before, NULL);
+	munmap(area.data, area.bytes);
+}
+
+/* So many were touched since the last time. */
+static size_t touched(void)
+{
+	size_t count = area.touched;
+
+	area.touched = 0;
+	return count;
+}
+
+/* -- very many files ----------------------------------------------------------------- */
+
+static struct view *open_view(struct craft *craft, bool is_packed)
+{
+	struct view *view = NULL;
+	uint64_t schema, metadata;
+
+	crowd_craft(craft, is_packed);
+	schema = craft->index[0] & DW_INDEX_OFFSET_MASK;
+	metadata = craft->index[1] & DW_INDEX_OFFSET_MASK;
+	area_new(craft->bytes.data + metadata + SECTION_START,
+		 craft->bytes.size - metadata - SECTION_START);
+	assert_int_equal(
+		dw_view_new((struct span){ craft->bytes.data + schema + SECTION_START,
+					   metadata - schema - SECTION_START },
+			    (struct span){ area.data,
+					   craft->bytes.size - metadata - SECTION_START },
+			    1, &view, NULL),
+		0);
+	return view;
+}
+
+static void assert_nothing_made(const struct view *view)
+{
+	const struct lazy *all[] = {
+		&view->first_entries, &view->chunk_numbers,    &view->shared_numbers,
+		&view->names.offsets, &view->symlinks.offsets, &view->parents,
+		&view->sums,	      &view->nlinks,	       &view->prints,
+		&view->pivots,	      &view->entries,
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		assert_null(dw_lazy_items(all[i]));
+}
+
+/* Finding where the classes of inodes begin takes most of it: some halvings. */
+#define PAGES_TO_OPEN	 40
+#define PAGES_TO_STAT	 8
+#define PAGES_TO_LOOK_UP 40
+
+static void opening_looks_at_a_few_places(void **state)
+{
+	for (int packed = 0; packed < 2; packed++) {
+		auto_craft struct craft craft = { 0 };
+		auto_view struct view *view = open_view(&craft, packed);
+
+		assert_true(area.bytes / area.page > 4 * PAGES_TO_OPEN);
+		assert_in_range(touched(), 1, PAGES_TO_OPEN);
+		assert_nothing_made(view);
+		area_free();
+	}
+}
+
+static void plain_tables_are_used_where_they_are(void **state)
+{
+	auto_craft struct craft craft = { 0 };
+	auto_view struct view *view = open_view(&craft, false);
+	struct dwarfs_stat stat;
+	uint32_t first, count, entry;
+
+	touched();
+	assert_int_equal(dw_view_inode_stat(view, CROWD_FIRST + 54321, &stat, NULL), 0);
+	assert_int_equal(stat.bytes, 1 + 54321 % 500);
+	assert_in_range(touched(), 0, PAGES_TO_STAT);
+	assert_int_equal(dw_view_dir_range(view, 1 + 543, &first, &count, NULL), 0);
+	assert_int_equal(first, CROWD_FIRST + 543 * CROWD_FILES_OF_ONE);
+	assert_int_equal(count, CROWD_FILES_OF_ONE);
+	assert_in_range(touched(), 0, PAGES_TO_STAT);
+	assert_nothing_made(view);
+	assert_int_equal(
+		dw_view_find_name(view, first, count, "f0055321", 8, &entry, NULL), 0);
+	assert_int_equal(entry, CROWD_FIRST + 54321);
+	assert_in_range(touched(), 0, PAGES_TO_LOOK_UP);
+	area_free();
+}
+
+/* Each table when it is needed, and no other. */
+static void packed_tables_are_unpacked_one_by_one(void **state)
+{
+	auto_craft struct craft craft = { 0 };
+	auto_view struct view *view = open_view(&craft, true);
+	struct dwarfs_stat stat;
+	uint32_t first, count, entry;
+
+	touched();
+	assert_int_equal(dw_view_inode_stat(view, CROWD_FIRST + 54321, &stat, NULL), 0);
+	assert_non_null(dw_lazy_items(&view->chunk_numbers));
+	assert_null(dw_lazy_items(&view->first_entries));
+	assert_null(dw_lazy_items(&view->names.offsets));
+	assert_in_range(touched(), 0,
+			PAGES_TO_STAT + (view->chunk_table.count *
+					 view->chunk_table.stride / 8 / area.page));
+	assert_int_equal(dw_view_inode_stat(view, CROWD_FIRST + 99, &stat, NULL), 0);
+	assert_in_range(touched(), 0, PAGES_TO_STAT);
+	assert_int_equal(dw_view_dir_range(view, 1 + 543, &first, &count, NULL), 0);
+	assert_non_null(dw_lazy_items(&view->first_entries));
+	assert_null(dw_lazy_items(&view->names.offsets));
+	assert_int_equal(
+		dw_view_find_name(view, first, count, "f0055321", 8, &entry, NULL), 0);
+	assert_int_equal(entry, CROWD_FIRST + 54321);
+	assert_non_null(dw_lazy_items(&view->names.offsets));
+	assert_null(dw_lazy_items(&view->parents));
+	assert_null(dw_lazy_items(&view->nlinks));
+	area_free();
+}
+
+/* A file of all chunks there are: no place in it costs more than any other. */
+static void places_among_many_chunks_are_found_at_once(void **state)
+{
+	auto_craft struct craft craft = { 0 };
+	auto_view struct view *view = open_view(&craft, false);
+	const struct chunk_range range = { 77, CROWD_FILES - 5 };
+	uint64_t offset = 0, bytes;
+	struct chunk_cursor cursor;
+
+	assert_int_equal(dw_chunk_seek(view, range, NULL, 1, &cursor, NULL), 0);
+	assert_non_null(dw_lazy_items(&view->sums));
+	for (uint64_t index = range.first; index < range.end; index++) {
+		uint64_t size = 1 + index % 500;
+
+		if (index % 997 == 0) {
+			assert_int_equal(mprotect(area.data, area.bytes, PROT_NONE), 0);
+			touched();
+			assert_int_equal(dw_chunk_seek(view, range, NULL,
+						       offset + size - 1, &cursor, NULL),
+					 0);
+			assert_int_equal(cursor.index, index);
+			assert_int_equal(cursor.skip, size - 1);
+			assert_in_range(touched(), 1, PAGES_TO_STAT);
+		}
+		offset += size;
+	}
+	for (int i = 0; i < 3; i++) {
+		const uint64_t behind[] = { offset, offset + 1, UINT64_MAX };
+
+		assert_int_equal(
+			dw_chunk_seek(view, range, NULL, behind[i], &cursor, NULL), 0);
+		assert_int_equal(cursor.index, range.end);
+	}
+	touched();
+	assert_int_equal(mprotect(area.data, area.bytes, PROT_NONE), 0);
+	assert_true(dw_sums_between(view, range, &bytes));
+	assert_int_equal(bytes, offset);
+	assert_in_range(touched(), 1, PAGES_TO_STAT);
+	area_free();
+}
+
+/* -- images by other writers --------------------------------------------------------- */
+
+static void open_one(const char *path, int verify, int *opened)
+{
+	dwarfs_image_options *options = NULL;
+	dwarfs_image *image = NULL;
+
+	assert_int_equal(dwarfs_image_options_new(&options, NULL), 0);
+	dwarfs_image_options_set_verify(options, verify);
+	/* Damaged ones are among them, and those of version 1 have no hashes. */
+	if (dwarfs_image_open(NULL, path, options, &image, NULL) == 0 &&
+	    !dw_image_is_v1(image)) {
+		assert_nothing_made(image->view);
+		(*opened)++;
+	}
+	dwarfs_image_free(image);
+	dwarfs_image_options_free(options);
+}
+
+static void open_folder(const char *folder, int *opened)
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		char path[4096];
+
+		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+			open_folder(path, opened);
+		else if (strstr(entry->d_name, ".dwarfs")) {
+			open_one(path, DWARFS_VERIFY_EAGER, opened);
+			open_one(path, DWARFS_VERIFY_LAZY, opened);
+		}
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static void no_image_has_its_tables_made(void **state)
+{
+	const char *data = getenv("DWARFS_TEST_DATA");
+	char folder[4096];
+	int opened = 0;
+
+	snprintf(folder, sizeof(folder), "%s/images", data ? data : "");
+	if (!data || access(folder, R_OK) < 0)
+		skip();
+	open_folder(folder, &opened);
+	assert_in_range(opened, 10, INT32_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(opening_looks_at_a_few_places),
+		cmocka_unit_test(plain_tables_are_used_where_they_are),
+		cmocka_unit_test(packed_tables_are_unpacked_one_by_one),
+		cmocka_unit_test(places_among_many_chunks_are_found_at_once),
+		cmocka_unit_test(no_image_has_its_tables_made),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Trees to build from, builders to build with, and a look at the result.
+ */
+#ifndef TESTS_SUPPORT_WRITE_RUN_H
+#define TESTS_SUPPORT_WRITE_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dwarfs/dwarfs.h>
+
+/* A folder of its own for each test: "in" is the input, "out" the image, "out/x" a place
+ * for outputs. */
+struct place {
+	char root[64];
+	char in[80];
+	char outputs[80];
+	char image[96];
+};
+
+int make_place(void **state);
+int remove_place(void **state);
+
+/* A path in the input; valid until eight later calls. */
+const char *in(const struct place *place, const char *name);
+
+void put_file(const struct place *place, const char *name, const void *data, size_t size);
+void put_text(const struct place *place, const char *name, const char *text);
+void put_dir(const struct place *place, const char *name);
+
+/* How many entries a folder of the system has. */
+unsigned count_entries(const char *folder);
+
+/* A builder with the input, level 1 and these workers. */
+dwarfs_builder *new_builder(const struct place *place, uint32_t workers);
+
+/* Build to place->image with a log into last_message(). */
+int build(dwarfs_builder *builder, const struct place *place);
+const char *all_messages(void);
+
+/* The image as a whole is good. */
+dwarfs_image *open_image(const struct place *place);
+
+/* A file of the image holds these bytes; gives its inode number. */
+uint32_t expect_bytes(dwarfs_image *image, const char *path, const void *data,
+		      size_t size);
+uint32_t expect_text(dwarfs_image *image, const char *path, const char *text);
+
+#endif

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What mkdwarfs chooses by itself is as small as what a user could have chosen."""
+import os
+import random
+import subprocess
+import sys
+import unittest
+
+import cli
+from cli import run
+
+QUIET = ["--no-history", "--no-create-timestamp", "--no-progress"]
+GENERATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "bench",
+                        "generate.py")
+FIXED = ["path", "similarity", "nilsimsa"]
+SLACK = 4096
+
+
+def programs(rng, releases, size):
+    """Releases of native programs: the same code, with other addresses in every one."""
+    code = [rng.randbytes(rng.randrange(8, 40)) for _ in range(size // 28)]
+    order = list(range(len(code)))
+    for release in range(releases):
+        for _ in range(len(code) // 50):
+            code[rng.randrange(len(code))] = rng.randbytes(rng.randrange(8, 40))
+        at = rng.randrange(len(order) // 2)
+        order[at:at + 40] = order[at:at + 40][::-1]
+        shift = rng.randrange(1 << 16)
+        yield b"".join(code[i] + (i * 64 + shift).to_bytes(4, "little") for i in order)
+
+
+class Set(cli.Case):
+    """Images of one set of files, by options."""
+
+    def size(self, *words):
+        image = self.path("image.dwarfs")
+        self.expect(run("MKDWARFS", "-i", self.path("tree"), "-o", image, "-f", *QUIET, *words,
+                        timeout=600), 0)
+        return os.path.getsize(image)
+
+    def texts(self):
+        subprocess.run([sys.executable, GENERATE, self.path("tree"), "--scale", "0.002"],
+                       check=True, stdout=subprocess.DEVNULL)
+
+    def programs(self):
+        rng = random.Random(3)
+        for name in ("alpha", "beta", "gamma", "delta"):
+            for release, data in enumerate(programs(rng, 4, 120000)):
+                self.write(f"tree/{release}.0/lib/{name}.so", data)
+                self.write(f"tree/{release}.0/doc/{name}.txt", b"%s %d\n" % (
+                    name.encode(), release))
+
+    def mixture(self):
+        """Versions of small texts, noise, and logs that are alike from day to day."""
+        rng = random.Random(4)
+        words = [bytes(rng.choices(b"abcdefghijklmnop", k=rng.randrange(2, 9)))
+                 for _ in range(3000)]
+        for number in range(24):
+            lines = [b" ".join(rng.choices(words, k=9)) for _ in range(120)]
+            for release in range(4):
+                for _ in range(6):
+                    lines[rng.randrange(len(lines))] = b" ".join(rng.choices(words, k=9))
+                self.write(f"tree/v{release}/src/f{number}.c", b"\n".join(lines))
+        for number in range(4):
+            self.write(f"tree/photos/{number}.jpg", rng.randbytes(60000))
+        for day in range(6):
+            self.write(f"tree/log/{day}.csv", b"".join(
+                b"2026-11-%02d,%d,%s,%d\n" % (day + 1, i * 37, words[i % 61], rng.randrange(999))
+                for i in range(4000)))
+
+
+class Orders(Set):
+    """auto is within 2 % of the best order that can be named."""
+
+    def compare(self, *words):
+        best = min(self.size(*words, f"--order={order}") for order in FIXED)
+        self.assertLessEqual(self.size(*words), best * 1.02 + SLACK, words)
+
+    def compare_levels(self):
+        for words in (["-l3", "-S17"], ["-l5", "-S18"], ["-l7", "-S18"], ["-l9", "-S18"]):
+            self.compare(*words)
+
+    def test_texts(self):
+        self.texts()
+        self.compare_levels()
+
+    def test_programs(self):
+        self.programs()
+        self.compare_levels()
+        self.assertLess(self.size("-l5", "-S19"), 0.8 * self.size("-l5", "-S19", "--order=path"))
+
+    def test_mixture(self):
+        self.mixture()
+        self.compare_levels()
+
+
+class Levels(Set):
+    """A higher level is never larger, nor is a higher level of a codec."""
+
+    def expect_descent(self, sizes):
+        least = None
+        for words, size in sizes:
+            if least is not None:
+                self.assertLessEqual(size, least * 1.005 + SLACK, words)
+            least = size if least is None else min(least, size)
+
+    def descend(self):
+        self.expect_descent([([f"-l{level}"], self.size(f"-l{level}"))
+                             for level in (0, 1, 3, 4, 5, 7, 8, 9)])
+        for level in ("-l3", "-l7"):
+            self.expect_descent([
+                ([level, codec], self.size(level, "-C", codec))
+                for codec in ("zstd:level=3", "zstd:level=9", "zstd:level=22")])
+
+    def test_texts(self):
+        self.texts()
+        self.descend()
+
+    def test_programs(self):
+        self.programs()
+        self.descend()
+
+    def test_mixture(self):
+        self.mixture()
+        self.descend()
+
+
+if __name__ == "__main__":
+    cli.main()

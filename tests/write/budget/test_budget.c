@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/budget/budget: what a memory limit makes of a run, and that it depends on nothing else.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dwarfs/dwarfs.h>
+
+#include "write/budget/budget.h"
+#include "write/budget/memory_estimate.h"
+#include "write/categorize/categorize.h"
+#include "write/order/order.h"
+
+#define MIB UINT64_C(0x100000)
+
+/* A builder as it is when a run begins, with one stream. */
+struct fixture {
+	dwarfs_context *context;
+	dwarfs_builder builder;
+	struct stream_settings settings[CATEGORY_COUNT];
+	struct stream stream;
+	struct contents contents;
+	struct workload load;
+};
+
+static void set_up(struct fixture *fixture, uint32_t workers, uint64_t limit)
+{
+	struct stream_settings settings = {
+		.order = { .ops = &dw_order_path },
+		.window_bits = 9,
+		.step_bits = 2,
+		.lookback = UINT32_MAX,
+	};
+
+	memset(fixture, 0, sizeof(*fixture));
+	assert_int_equal(dwarfs_context_new(&fixture->context, NULL), 0);
+	assert_int_equal(dwarfs_context_set_workers(fixture->context, workers, NULL), 0);
+	assert_int_equal(dw_codec_parse("null", &settings.codec, NULL), 0);
+	for (size_t i = 0; i < CATEGORY_COUNT; i++)
+		fixture->settings[i] = settings;
+	fixture->builder.context = fixture->context;
+	fixture->builder.options.block_bits = 24;
+	fixture->builder.options.memory_limit = limit;
+	fixture->builder.settings = fixture->settings;
+	fixture->builder.total_count = CATEGORY_COUNT;
+	fixture->contents.streams.list = &fixture->stream;
+	fixture->contents.streams.count = 1;
+	fixture->load = (struct workload){
+		.base = 8 * MIB,
+		.entries = 1000,
+		.inodes = 1000,
+		.names = 1000,
+		.name_bytes = 20000,
+		.files = 1000,
+		.contents = 1000,
+		.fragments = 1000,
+		.bytes = 4096 * MIB,
+		.small_bytes = 10 * MIB,
+	};
+}
+
+static int plan(struct fixture *fixture, struct budget *budget, dwarfs_error **err)
+{
+	int ret = dw_budget_begin(&fixture->builder, &fixture->load, 4, budget, err);
+
+	if (ret < 0)
+		return ret;
+	return dw_budget_plan(&fixture->builder, &fixture->load, &fixture->contents,
+			      budget, err);
+}
+
+static void without_a_limit_nothing_is_bounded(void **state)
+{
+	struct fixture fixture;
+	struct budget budget;
+
+	set_up(&fixture, 1, 0);
+	assert_int_equal(plan(&fixture, &budget, NULL), 0);
+	assert_int_equal(fixture.builder.options.block_bits, 24);
+	assert_true(budget.max_chunks == UINT64_MAX);
+	assert_true(budget.metadata_bytes == UINT64_MAX);
+	assert_int_equal(budget.readers, 4);
+	assert_true(budget.index_bytes >= 256 * MIB);
+	dwarfs_context_free(fixture.context);
+}
+
+static void workers_go_first(void **state)
+{
+	struct fixture fixture;
+	struct budget budget;
+
+	set_up(&fixture, 16, 900 * MIB);
+	assert_int_equal(plan(&fixture, &budget, NULL), 0);
+	assert_in_range(budget.workers, 2, 15);
+	assert_true(budget.index_bytes >= 256 * MIB);
+	assert_int_equal(fixture.builder.options.block_bits, 24);
+	assert_true(budget.history_bytes > 0);
+	dwarfs_context_free(fixture.context);
+}
+
+/* The text files of a few programs, of which a chunk has 700 bytes on average, need 90 MiB:
+ * a limit of 150 MiB and more takes nothing from them, whatever the number of workers. */
+static void a_limit_that_suffices_costs_nothing(void **state)
+{
+	for (uint32_t workers = 0; workers <= 4; workers++) {
+		struct fixture fixture;
+		struct budget budget;
+
+		set_up(&fixture, workers, 150 * MIB);
+		fixture.builder.options.block_bits = 21;
+		for (size_t i = 0; i < CATEGORY_COUNT; i++) {
+			fixture.settings[i].window_bits = 8;
+			fixture.settings[i].step_bits = 0;
+		}
+		fixture.load.entries = fixture.load.inodes = 142637;
+		fixture.load.names = 5000;
+		fixture.load.directories = 57296;
+		fixture.load.files = 85341;
+		fixture.load.fragments = fixture.load.contents = 16125;
+		fixture.load.bytes = 141 * MIB;
+		assert_int_equal(plan(&fixture, &budget, NULL), 0);
+		assert_true(budget.max_chunks >= 200000);
+		assert_true(budget.max_chunks < UINT64_MAX);
+		assert_true(budget.index_bytes >= 256 * MIB);
+		assert_true(budget.history_bytes >= 48 * MIB);
+		assert_int_equal(fixture.builder.options.block_bits, 21);
+		dwarfs_context_free(fixture.context);
+	}
+}
+
+/* Whatever shapes the image is the same. */
+static void plans_do_not_depend_on_workers(void **state)
+{
+	for (uint64_t limit = 24; limit < 1200; limit += limit / 4) {
+		struct budget first = { 0 };
+		uint32_t block_bits = 0;
+
+		for (uint32_t workers = 0; workers <= 8; workers++) {
+			struct fixture fixture;
+			struct budget budget;
+			int ret;
+
+			set_up(&fixture, workers, limit * MIB);
+			ret = plan(&fixture, &budget, NULL);
+			dwarfs_context_free(fixture.context);
+			if (ret == DWARFS_ERR_LIMIT)
+				continue;
+			assert_int_equal(ret, 0);
+			if (block_bits == 0) {
+				first = budget;
+				block_bits = fixture.builder.options.block_bits;
+			}
+			assert_int_equal(fixture.builder.options.block_bits, block_bits);
+			assert_int_equal(budget.index_bytes, first.index_bytes);
+			assert_int_equal(budget.max_chunks, first.max_chunks);
+			assert_int_equal(budget.shingles, first.shingles);
+			assert_int_equal(budget.metadata_bytes, first.metadata_bytes);
+		}
+	}
+}
+
+static void the_amount_that_is_named_does(void **state)
+{
+	dwarfs_error *err = NULL;
+	struct fixture fixture;
+	struct budget budget;
+	const char *text;
+	uint64_t least;
+
+	set_up(&fixture, 3, MIB);
+	assert_int_equal(plan(&fixture, &budget, &err), DWARFS_ERR_LIMIT);
+	text = strstr(dwarfs_error_message(err), "at least ");
+	assert_non_null(text);
+	least = strtoull(text + strlen("at least "), NULL, 10);
+	dwarfs_error_free(err);
+	dwarfs_context_free(fixture.context);
+
+	set_up(&fixture, 3, least * MIB);
+	assert_int_equal(plan(&fixture, &budget, NULL), 0);
+	assert_in_range(budget.readers, 1, 4);
+	dwarfs_context_free(fixture.context);
+	set_up(&fixture, 3, (least - 1) * MIB);
+	assert_int_equal(plan(&fixture, &budget, NULL), DWARFS_ERR_LIMIT);
+	dwarfs_context_free(fixture.context);
+}
+
+static void records_alone_can_be_too_much(void **state)
+{
+	struct fixture fixture;
+	struct budget budget;
+
+	set_up(&fixture, 1, 200 * MIB);
+	fixture.load.entries = fixture.load.inodes = fixture.load.names = 4000000;
+	fixture.load.name_bytes = 80000000;
+	assert_int_equal(plan(&fixture, &budget, NULL), DWARFS_ERR_LIMIT);
+	dwarfs_context_free(fixture.context);
+}
+
+static void metadata_makes_do(void **state)
+{
+	struct budget budget = { .metadata_bytes = 24 * MIB };
+	struct codec_spec codec;
+
+	assert_int_equal(dw_codec_parse("null", &codec, NULL), 0);
+	assert_true(dw_budget_metadata_codec(&budget, 0, MIB, &codec));
+	assert_false(dw_budget_metadata_codec(&budget, 0, 13 * MIB, &codec));
+	budget.metadata_bytes = UINT64_MAX;
+	assert_true(dw_budget_metadata_codec(&budget, 0, 13 * MIB, &codec));
+	if (dw_codec_parse("zstd:level=22", &codec, NULL) < 0)
+		return;
+	budget.metadata_bytes = 24 * MIB;
+	assert_true(dw_codec_memory(&codec, 4 * MIB) > 24 * MIB);
+	assert_true(dw_budget_metadata_codec(&budget, 0, 4 * MIB, &codec));
+	assert_true(dw_codec_memory(&codec, 4 * MIB) <= 16 * MIB);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_a_limit_nothing_is_bounded),
+		cmocka_unit_test(workers_go_first),
+		cmocka_unit_test(a_limit_that_suffices_costs_nothing),
+		cmocka_unit_test(plans_do_not_depend_on_workers),
+		cmocka_unit_test(the_amount_that_is_named_does),
+		cmocka_unit_test(records_alone_can_be_too_much),
+		cmocka_unit_test(metadata_makes_do),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

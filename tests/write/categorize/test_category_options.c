@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Options of categorizers, lists of hot paths, and contents that do not shrink.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/categorized.h"
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+static int setup(void **state)
+{
+	*state = categorized_new("");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	categorized_free(*state);
+	return 0;
+}
+
+static void assert_refused(int ret, int code, dwarfs_error *err, const char *message)
+{
+	assert_int_equal(ret, code);
+	assert_string_equal(dwarfs_error_message(err), message);
+	dwarfs_error_free(err);
+}
+
+/* -- options ------------------------------------------------------------------------ */
+
+static void categorizers_are_taken_by_name(void **state)
+{
+	struct categorized *all = *state;
+	const struct categorize_options *options = &all->builder->options.categorize;
+	dwarfs_error *err = NULL;
+	int ret;
+
+	assert_int_equal(options->count, 0);
+	assert_int_equal(
+		dwarfs_builder_set_categorizers(all->builder, "hotness,fits", NULL), 0);
+	assert_int_equal(options->count, 2);
+	assert_int_equal(options->list[0], CATEGORIZER_HOTNESS);
+	assert_int_equal(options->list[1], CATEGORIZER_FITS);
+	ret = dwarfs_builder_set_categorizers(all->builder, "fits,fit", &err);
+	assert_refused(ret, DWARFS_ERR_INVALID, err, "unknown categorizer: fit");
+	err = NULL;
+	ret = dwarfs_builder_set_categorizers(all->builder, "binary,fits,", &err);
+	assert_refused(ret, DWARFS_ERR_INVALID, err, "unknown categorizer: ");
+	err = NULL;
+	ret = dwarfs_builder_set_categorizers(all->builder, "binary,fits,binary", &err);
+	assert_refused(ret, DWARFS_ERR_INVALID, err,
+		       "categorizer 'binary' is given twice");
+	assert_int_equal(options->count, 2); /* as before */
+	assert_int_equal(dwarfs_builder_set_categorizers(all->builder, "", NULL), 0);
+	assert_int_equal(options->count, 0);
+}
+
+static void values_out_of_range_are_refused(void **state)
+{
+	dwarfs_builder *builder = ((struct categorized *)*state)->builder;
+	static const struct {
+		uint64_t block;
+		double ratio;
+		int level;
+	} cases[] = {
+		{ 1023, 0.99, -1 },	  { (1 << 30) + 1, 0.99, -1 },
+		{ MIB, 0, -1 },		  { MIB, 1.01, -1 },
+		{ MIB, -1, -1 },	  { MIB, 0.99, 23 },
+		{ MIB, 0.99, -131073 },	  { MIB, __builtin_nan(""), -1 },
+		{ UINT64_MAX, 0.99, -1 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(dwarfs_builder_set_incompressible(
+					 builder, 0, cases[i].block, cases[i].ratio,
+					 cases[i].level, false, NULL),
+				 DWARFS_ERR_RANGE);
+	assert_true(builder->options.categorize.ratio == 0.99);
+	assert_int_equal(builder->options.categorize.probe_bytes, MIB);
+	assert_int_equal(builder->options.categorize.min_input_bytes, 256);
+}
+
+static void categories_have_names(void **state)
+{
+	struct categorized *all = *state;
+	const struct categorize_options *options = &all->builder->options.categorize;
+	dwarfs_error *err = NULL;
+	int ret;
+
+	for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
+		const char *name = dw_category_name(options, i);
+
+		assert_non_null(name);
+		assert_int_equal(dw_category_find(options, name, strlen(name)), i);
+	}
+	assert_null(dw_category_name(options, CATEGORY_COUNT));
+	assert_int_equal(dw_category_find(options, "photos", 6), DW_ANY_CATEGORY);
+	assert_int_equal(dwarfs_builder_add_category(all->builder, "photos", NULL), 0);
+	assert_int_equal(dwarfs_builder_add_category(all->builder, "photos/raw", NULL),
+			 0);
+	assert_int_equal(dw_category_find(options, "photos", 6), CATEGORY_COUNT);
+	assert_int_equal(dw_category_find(options, "photos/raw", 10), CATEGORY_COUNT + 1);
+	assert_int_equal(dw_category_find(options, "photos/raw", 9), DW_ANY_CATEGORY);
+	assert_string_equal(dw_category_name(options, CATEGORY_COUNT + 1), "photos/raw");
+	assert_null(dw_category_name(options, CATEGORY_COUNT + 2));
+	assert_null(dw_category_name(options, DW_ANY_CATEGORY));
+
+	ret = dwarfs_builder_add_category(all->builder, "photos", &err);
+	assert_refused(ret, DWARFS_ERR_INVALID, err,
+		       "a category named 'photos' exists already");
+	err = NULL;
+	ret = dwarfs_builder_add_category(all->builder, "fits/image", &err);
+	assert_refused(ret, DWARFS_ERR_INVALID, err,
+		       "a category named 'fits/image' exists already");
+	assert_int_equal(dwarfs_builder_add_category(all->builder, "", NULL),
+			 DWARFS_ERR_INVALID);
+	assert_int_equal(dwarfs_builder_add_category(all->builder, "a::b", NULL),
+			 DWARFS_ERR_INVALID);
+	assert_int_equal(dwarfs_builder_add_category(all->builder, "a,b", NULL),
+			 DWARFS_ERR_INVALID);
+	assert_int_equal(dwarfs_builder_add_category(all->builder, "a\nb", NULL),
+			 DWARFS_ERR_INVALID);
+}
+
+/* -- hotness ------------------------------------------------------------------------ */
+
+static void hot_paths_have_ranks(void **state)
+{
+	struct categorized *all = *state;
+	const struct categorize_options *options = &all->builder->options.categorize;
+	dwarfs_error *err = NULL;
+	char path[32];
+	int ret;
+
+	assert_int_equal(dw_hotness_rank(options, "bin/sh"), UINT32_MAX);
+	assert_int_equal(dwarfs_builder_add_hot_path(all->builder, "bin/sh", NULL), 0);
+	assert_int_equal(dwarfs_builder_add_hot_path(all->builder, "/etc/rc", NULL), 0);
+	assert_int_equal(dwarfs_builder_add_hot_path(all->builder, "./.profile", NULL),
+			 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(path, sizeof(path), "file %u", i);
+		assert_int_equal(dwarfs_builder_add_hot_path(all->builder, path, NULL),
+				 0);
+	}
+	assert_int_equal(dw_hotness_rank(options, "bin/sh"), 0);
+	assert_int_equal(dw_hotness_rank(options, "etc/rc"), 1);
+	assert_int_equal(dw_hotness_rank(options, ".profile"), 2);
+	assert_int_equal(dw_hotness_rank(options, "profile"), UINT32_MAX);
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(path, sizeof(path), "file %u", i);
+		assert_int_equal(dw_hotness_rank(options, path), 3 + i);
+	}
+	assert_int_equal(dw_hotness_rank(options, "file"), UINT32_MAX);
+
+	ret = dwarfs_builder_add_hot_path(all->builder, "./bin/sh", &err);
+	assert_refused(ret, DWARFS_ERR_INVALID, err,
+		       "duplicate path in hotness list: ./bin/sh");
+	assert_int_equal(dwarfs_builder_add_hot_path(all->builder, "", NULL),
+			 DWARFS_ERR_INVALID);
+	assert_int_equal(dwarfs_builder_add_hot_path(all->builder, "./", NULL),
+			 DWARFS_ERR_INVALID);
+}
+
+static void hot_files_are_hot(void **state)
+{
+	struct categorized *all = *state;
+
+	assert_int_equal(dwarfs_builder_set_categorizers(all->builder, "hotness", NULL),
+			 0);
+	assert_string_equal(categorize_as(all, "bin/sh", "text", 4), "");
+	assert_int_equal(dwarfs_builder_add_hot_path(all->builder, "bin/sh", NULL), 0);
+	assert_string_equal(categorize_as(all, "bin/sh", "text", 4), "hotness 4");
+	assert_string_equal(categorize_as(all, "bin/s", "text", 4), "");
+	assert_string_equal(categorize_as(all, "bin/sh", "", 0), "");
+}
+
+static void the_first_categorizer_decides(void **state)
+{
+	static const uint8_t elf[52] = { 127, 'E',	'L',	  'F',	    1,	      1,
+					 1,   [16] = 2, [18] = 3, [20] = 1, [40] = 52 };
+	struct categorized *all = *state;
+
+	assert_int_equal(dwarfs_builder_add_hot_path(all->builder, "bin/sh", NULL), 0);
+	assert_int_equal(
+		dwarfs_builder_set_categorizers(all->builder, "binary,hotness", NULL), 0);
+	assert_string_equal(categorize_as(all, "bin/sh", elf, sizeof(elf)),
+			    "binary/elf 52");
+	assert_int_equal(
+		dwarfs_builder_set_categorizers(all->builder, "hotness,binary", NULL), 0);
+	assert_string_equal(categorize_as(all, "bin/sh", elf, sizeof(elf)), "hotness 52");
+	assert_string_equal(categorize_as(all, "bin/bash", elf, sizeof(elf)),
+			    "binary/elf 52");
+}
+
+/* -- incompressible ----------------------------------------------------------------- */
+
+/* Skips the test in a build that has no fast compressor. */
+static struct categorized *with_probes(void **state)
+{
+	struct categorized *all = *state;
+
+	if (dwarfs_builder_set_categorizers(all->builder, "incompressible", NULL) ==
+	    DWARFS_ERR_UNSUPPORTED)
+		skip();
+	assert_int_equal(all->builder->options.categorize.count, 1);
+	return all;
+}
+
+static void set(struct categorized *all, uint64_t least, uint64_t block, double ratio,
+		bool fragments)
+{
+	assert_int_equal(dwarfs_builder_set_incompressible(all->builder, least, block,
+							   ratio, -1, fragments, NULL),
+			 0);
+}
+
+static uint8_t *noise(size_t size)
+{
+	uint8_t *data = malloc(size);
+
+	assert_non_null(data);
+	fill_random(data, size, size);
+	return data;
+}
+
+static void noise_does_not_shrink(void **state)
+{
+	static const size_t sizes[] = { 256,	 1000,	    4095,	 4096,
+					4097,	 100 * KIB, MIB,	 MIB + 1,
+					3 * MIB, 2 * MIB,   2 * MIB + 1, 9 * MIB + 77 };
+	struct categorized *all = with_probes(state);
+	char expected[64];
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		auto_free uint8_t *data = noise(sizes[i]);
+
+		snprintf(expected, sizeof(expected), "incompressible %zu", sizes[i]);
+		assert_string_equal(categorize(all, data, sizes[i]), expected);
+		memset(data, 'a', sizes[i]);
+		assert_string_equal(categorize(all, data, sizes[i]), "");
+	}
+}
+
+static void small_files_are_not_looked_at(void **state)
+{
+	struct categorized *all = with_probes(state);
+	auto_free uint8_t *data = noise(1000);
+
+	assert_string_equal(categorize(all, data, 255), "");
+	assert_string_equal(categorize(all, data, 256), "incompressible 256");
+	set(all, 1000, MIB, 0.99, false);
+	assert_string_equal(categorize(all, data, 999), "");
+	assert_string_equal(categorize(all, data, 1000), "incompressible 1000");
+}
+
+/* Words that are hardly ever repeated: alone they do not shrink. */
+static void short_texts_are_not_random(void **state)
+{
+	struct categorized *all = with_probes(state);
+	auto_free uint8_t *data = noise(4000);
+
+	for (size_t size = 256; size <= 4000; size += 300) {
+		fill_random(data, size, 5);
+		for (size_t i = 0; i < size; i++)
+			data[i] = "abcdefghijklmnopqrstuvwxyz "
+				  ".ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+"[data[i] % 64];
+		assert_string_equal(categorize(all, data, size), "");
+	}
+}
+
+/* A share of zeros among noise; the ratio decides. */
+static void the_ratio_decides(void **state)
+{
+	static const size_t sizes[] = { 100 * KIB, 2 * MIB, 8 * MIB };
+	struct categorized *all = with_probes(state);
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		auto_free uint8_t *data = noise(sizes[i]);
+
+		for (size_t at = 0; at < sizes[i]; at += 8 * KIB) /* one part in 8 */
+			memset(data + at, 0, KIB);
+		set(all, 256, MIB, 0.99, false);
+		assert_string_equal(categorize(all, data, sizes[i]), "");
+		set(all, 256, MIB, 0.95, false);
+		assert_string_equal(categorize(all, data, sizes[i]), "");
+		set(all, 256, MIB, 0.8, false);
+		assert_int_equal(*categorize(all, data, sizes[i]), 'i');
+		assert_int_equal(all->parts.count, 1);
+	}
+}
+
+static void fragments_are_runs_of_blocks(void **state)
+{
+	struct categorized *all = with_probes(state);
+	size_t block = 64 * KIB, size = 6 * block + 100;
+	auto_free uint8_t *data = noise(size);
+
+	memset(data + 2 * block, 'x', block);
+	set(all, 256, block, 0.99, true);
+	assert_string_equal(categorize(all, data, size),
+			    "incompressible 131072, <default> 65536, "
+			    "incompressible 196708");
+	memset(data, 'x', block);
+	memset(data + 5 * block, 'x', block);
+	assert_string_equal(categorize(all, data, size),
+			    "<default> 65536, incompressible 65536, <default> 65536, "
+			    "incompressible 131072, <default> 65636");
+	memset(data, 'x', size);
+	assert_string_equal(categorize(all, data, size), "");
+
+	/* large blocks, of which samples are looked at */
+	fill_random(data, size, 1);
+	memset(data, 'x', 5 * block);
+	set(all, 256, 5 * block, 0.99, true);
+	assert_string_equal(categorize(all, data, size),
+			    "<default> 327680, incompressible 65636");
+}
+
+static void a_file_may_end_before_its_size(void **state)
+{
+	struct categorized *all = with_probes(state);
+	auto_categorizers struct categorizers *categorizers = NULL;
+	auto_category_parts struct category_parts parts = { 0 };
+	struct input_file input_file = RAW_NONE;
+	struct category_file file = { .path = "shrunk", .size = 64 * MIB, .input_file = &input_file };
+	FILE *stream = tmpfile();
+	uint64_t sum = 0;
+
+	assert_non_null(stream);
+	input_file.fd = fileno(stream);
+	assert_int_equal(dw_categorizers_new(&all->builder->options, &categorizers, NULL),
+			 0);
+	assert_true(dw_categorizers_any(categorizers));
+	assert_int_equal(dw_categorize(categorizers, all->context, &file, &parts, NULL),
+			 0);
+	for (size_t i = 0; i < parts.count; i++)
+		sum += parts.list[i].size;
+	assert_true(parts.count == 0 || sum == file.size);
+	fclose(stream);
+}
+
+static void what_cannot_be_read_is_an_error(void **state)
+{
+	struct categorized *all = with_probes(state);
+	auto_categorizers struct categorizers *categorizers = NULL;
+	auto_category_parts struct category_parts parts = { 0 };
+	auto_error dwarfs_error *err = NULL;
+	struct input_file none = RAW_NONE;
+	struct category_file file = { .path = "gone", .size = MIB, .input_file = &none };
+
+	assert_int_equal(dw_categorizers_new(&all->builder->options, &categorizers, NULL),
+			 0);
+	assert_int_equal(dw_categorize(categorizers, all->context, &file, &parts, &err),
+			 DWARFS_ERR_IO);
+	assert_non_null(strstr(dwarfs_error_message(err), "'gone'"));
+	assert_int_equal(parts.count, 0);
+}
+
+static void memory_is_told(void **state)
+{
+	struct categorized *all = *state;
+	const struct categorize_options *options = &all->builder->options.categorize;
+
+	assert_int_equal(dw_categorizers_memory(options), 0);
+	with_probes(state);
+	assert_in_range(dw_categorizers_memory(options), 2 * MIB, 32 * MIB);
+}
+
+/* -- fragments of a stream ---------------------------------------------------------- */
+
+static void fragments_are_gathered_by_stream(void **state)
+{
+	struct fragment fragments[] = {
+		{ .size = 1, .stream = 0 }, { .size = 0, .stream = 1 },
+		{ .size = 2, .stream = 1 }, { .size = 3, .stream = 0 },
+		{ .size = 4, .stream = 1 },
+	};
+	struct contents contents = { .fragments = fragments, .fragment_count = 5 };
+	struct fragment_list list = { 0 };
+
+	assert_int_equal(dw_fragments_of(&contents, 1, 0, &list, NULL), 0);
+	assert_int_equal(list.count, 2);
+	assert_int_equal(list.numbers[0], 2);
+	assert_int_equal(list.numbers[1], 4);
+	dw_fragment_list_free(&list);
+	assert_int_equal(dw_fragments_of(&contents, 1, 3, &list, NULL), 0);
+	assert_int_equal(list.count, 1);
+	assert_int_equal(list.numbers[0], 4);
+	dw_fragment_list_free(&list);
+	assert_int_equal(dw_fragments_of(&contents, 2, 0, &list, NULL), 0);
+	assert_int_equal(list.count, 0);
+	dw_fragment_list_free(&list);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(categorizers_are_taken_by_name),
+		TEST(values_out_of_range_are_refused),
+		TEST(categories_have_names),
+		TEST(hot_paths_have_ranks),
+		TEST(hot_files_are_hot),
+		TEST(the_first_categorizer_decides),
+		TEST(noise_does_not_shrink),
+		TEST(small_files_are_not_looked_at),
+		TEST(short_texts_are_not_random),
+		TEST(the_ratio_decides),
+		TEST(fragments_are_runs_of_blocks),
+		TEST(a_file_may_end_before_its_size),
+		TEST(what_cannot_be_read_is_an_error),
+		TEST(memory_is_told),
+		TEST(fragments_are_gathered_by_stream),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sound in WAV and W64 files.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "support/categorized.h"
+
+static int setup(void **state)
+{
+	*state = categorized_new("pcmaudio");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	categorized_free(*state);
+	return 0;
+}
+
+struct wav {
+	uint32_t tag, channels, bits, frame; /* frame 0: as it should be */
+	uint32_t valid_bits;		     /* 0xfffe only */
+	uint32_t format_bytes;		     /* of the chunk; 0: as it should be */
+	uint32_t data_bytes;
+	int data_excess; /* what the header says more than that */
+};
+
+static void make_wav(const struct wav *wav, struct bytes *out)
+{
+	uint32_t format_bytes = wav->format_bytes    ? wav->format_bytes
+				: wav->tag == 0xfffe ? 40
+						     : 16;
+	uint32_t frame = wav->frame ? wav->frame : wav->channels * ((wav->bits + 7) / 8);
+
+	out->size = 0;
+	append_text(out, "RIFF");
+	put_little(out, 20 + format_bytes + wav->data_bytes, 4);
+	append_text(out, "WAVEfmt ");
+	put_little(out, format_bytes, 4);
+	put_little(out, wav->tag, 2);
+	put_little(out, wav->channels, 2);
+	put_little(out, 48000, 4);
+	put_little(out, 48000 * frame, 4);
+	put_little(out, frame, 2);
+	put_little(out, wav->bits, 2);
+	if (format_bytes == 40) {
+		put_little(out, 22, 2);
+		put_little(out, wav->valid_bits, 2);
+		put_little(out, 3, 4);
+		put(out, "\x01\0\0\0\0\0\x10\0\x80\0\0\xaa\0\x38\x9b\x71", 16);
+	} else {
+		put_zeros(out, format_bytes > 16 ? format_bytes - 16 : 0);
+	}
+	append_text(out, "data");
+	put_little(out, wav->data_bytes + (uint32_t)wav->data_excess, 4);
+	put_zeros(out, wav->data_bytes);
+}
+
+static void wav_is_taken_as_described(void **state)
+{
+	struct categorized *all = *state;
+	const struct codec_samples *samples;
+	struct bytes bytes;
+
+	make_wav(&(struct wav){ .tag = 1, .channels = 2, .bits = 12, .data_bytes = 40 },
+		 &bytes);
+	assert_parts(all, &bytes, "pcmaudio/metadata 44, pcmaudio/waveform 40");
+	samples = samples_of(all);
+	assert_int_equal(samples->bits_per_sample, 12);
+	assert_int_equal(samples->bytes_per_sample, 2);
+	assert_int_equal(samples->channels, 2);
+	assert_true(samples->lsb_padding && !samples->is_unsigned &&
+		    !samples->big_endian);
+
+	/* 20 of 24 bits are used */
+	make_wav(&(struct wav){ .tag = 0xfffe,
+				.channels = 6,
+				.bits = 24,
+				.valid_bits = 20,
+				.data_bytes = 180 },
+		 &bytes);
+	assert_parts(all, &bytes, "pcmaudio/metadata 68, pcmaudio/waveform 180");
+	samples = samples_of(all);
+	assert_int_equal(samples->bits_per_sample, 20);
+	assert_int_equal(samples->bytes_per_sample, 3);
+
+	/* 24 bits in the room of 32 */
+	make_wav(&(struct wav){ .tag = 1,
+				.channels = 1,
+				.bits = 24,
+				.frame = 4,
+				.data_bytes = 8 },
+		 &bytes);
+	assert_parts(all, &bytes, "pcmaudio/metadata 44, pcmaudio/waveform 8");
+	assert_int_equal(samples_of(all)->bytes_per_sample, 4);
+
+	make_wav(&(struct wav){ .tag = 1, .channels = 1, .bits = 8, .data_bytes = 8 },
+		 &bytes);
+	categorize(all, bytes.data, bytes.size);
+	assert_true(samples_of(all)->is_unsigned);
+}
+
+static void waveforms_are_whole_frames(void **state)
+{
+	struct categorized *all = *state;
+	struct bytes bytes;
+
+	make_wav(&(struct wav){ .tag = 1, .channels = 2, .bits = 24, .data_bytes = 23 },
+		 &bytes);
+	assert_parts(all, &bytes,
+		     "pcmaudio/metadata 44, pcmaudio/waveform 18, pcmaudio/metadata 5");
+	make_wav(&(struct wav){ .tag = 1, .channels = 2, .bits = 24, .data_bytes = 5 },
+		 &bytes);
+	assert_nothing(all, &bytes);
+	make_wav(&(struct wav){ .tag = 1, .channels = 2, .bits = 24, .data_bytes = 0 },
+		 &bytes);
+	assert_nothing(all, &bytes);
+}
+
+static void chunks_around_samples_are_metadata(void **state)
+{
+	struct categorized *all = *state;
+	struct bytes bytes = { .size = 0 };
+
+	append_text(&bytes, "RIFF");
+	put_little(&bytes, 0, 4);
+	append_text(&bytes, "WAVELIST");
+	put_little(&bytes, 3, 4); /* odd, and padded */
+	put(&bytes, "abc", 4);
+	append_text(&bytes, "fmt ");
+	put_little(&bytes, 18, 4);
+	put(&bytes, "\1\0\1\0\0\0\0\0\0\0\0\0\2\0\20\0\0", 18);
+	append_text(&bytes, "data");
+	put_little(&bytes, 6, 4);
+	put_zeros(&bytes, 6);
+	append_text(&bytes, "id3 behind");
+	assert_parts(all, &bytes,
+		     "pcmaudio/metadata 58, pcmaudio/waveform 6, pcmaudio/metadata 10");
+}
+
+static void malformed_wav_is_reported(void **state)
+{
+	static const struct {
+		struct wav wav;
+		const char *words;
+	} cases[] = {
+		{ { .tag = 1, .channels = 0, .bits = 16, .frame = 2, .data_bytes = 8 },
+		  "no channels" },
+		{ { .tag = 1, .channels = 1, .bits = 7, .data_bytes = 8 }, "8 bits" },
+		{ { .tag = 1, .channels = 1, .bits = 0, .frame = 1, .data_bytes = 8 },
+		  "8 bits" },
+		{ { .tag = 1, .channels = 1, .bits = 16, .frame = 1, .data_bytes = 8 },
+		  "do not fit" },
+		{ { .tag = 1, .channels = 2, .bits = 16, .frame = 3, .data_bytes = 8 },
+		  "whole number" },
+		{ { .tag = 1,
+		    .channels = 1,
+		    .bits = 16,
+		    .data_bytes = 8,
+		    .data_excess = 1 },
+		  "runs past its end" },
+		{ { .tag = 0xfffe,
+		    .channels = 1,
+		    .bits = 16,
+		    .valid_bits = 17,
+		    .data_bytes = 8 },
+		  "more bits are used" },
+		{ { .tag = 0xfffe,
+		    .channels = 1,
+		    .bits = 16,
+		    .format_bytes = 18,
+		    .data_bytes = 8 },
+		  "cut off" },
+	};
+	struct categorized *all = *state;
+	struct bytes bytes;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		make_wav(&cases[i].wav, &bytes);
+		assert_malformed(all, &bytes, cases[i].words);
+	}
+	make_wav(&cases[0].wav, &bytes);
+	bytes.size = 12; /* nothing but the header */
+	assert_malformed(all, &bytes, "no samples");
+	append_text(&bytes, "data");
+	put_little(&bytes, 2, 4);
+	put_zeros(&bytes, 2);
+	assert_malformed(all, &bytes, "before their description");
+
+	make_wav(&(struct wav){ .tag = 1, .channels = 1, .bits = 16, .data_bytes = 8 },
+		 &bytes);
+	memcpy(bytes.data + 36, "none", 4);
+	put(&bytes, bytes.data + 12, 24);
+	assert_malformed(all, &bytes, "describes its samples twice");
+}
+
+static void wav_that_is_cut_off_is_no_wav(void **state)
+{
+	struct bytes bytes;
+
+	make_wav(&(struct wav){ .tag = 1, .channels = 1, .bits = 16, .data_bytes = 8 },
+		 &bytes);
+	assert_no_prefix(*state, &bytes);
+}
+
+static void other_samples_are_left_alone(void **state)
+{
+	static const struct wav cases[] = {
+		{ .tag = 3, .channels = 1, .bits = 32, .data_bytes = 8 },   /* float */
+		{ .tag = 0x55, .channels = 2, .bits = 0, .data_bytes = 8 }, /* MP3 */
+		{ .tag = 1, .channels = 9, .bits = 16, .data_bytes = 18 },
+		{ .tag = 1, .channels = 1, .bits = 64, .data_bytes = 16 },
+	};
+	struct bytes bytes;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		make_wav(&cases[i], &bytes);
+		assert_nothing(*state, &bytes);
+	}
+}
+
+/* -- RIFX, RF64, and what was written to a pipe ------------------------------------- */
+
+/* As make_wav(), with everything big-endian. */
+static void make_rifx(uint32_t bits, bool extensible, uint32_t data_bytes,
+		      struct bytes *out)
+{
+	uint32_t frame = 2 * ((bits + 7) / 8);
+
+	out->size = 0;
+	append_text(out, "RIFX");
+	put_big(out, (extensible ? 60 : 36) + data_bytes, 4);
+	append_text(out, "WAVEfmt ");
+	put_big(out, extensible ? 40 : 16, 4);
+	put_big(out, extensible ? 0xfffe : 1, 2);
+	put_big(out, 2, 2);
+	put_big(out, 48000, 4);
+	put_big(out, 48000 * frame, 4);
+	put_big(out, frame, 2);
+	put_big(out, bits, 2);
+	if (extensible) {
+		put_big(out, 22, 2);
+		put_big(out, bits - 4, 2);
+		put_big(out, 3, 4);
+		put(out, "\0\0\0\x01\0\0\0\x10\x80\0\0\xaa\0\x38\x9b\x71", 16);
+	}
+	append_text(out, "data");
+	put_big(out, data_bytes, 4);
+	put_zeros(out, data_bytes);
+}
+
+static void big_endian_wav_is_taken(void **state)
+{
+	struct categorized *all = *state;
+	struct bytes bytes;
+
+	make_rifx(16, false, 40, &bytes);
+	assert_parts(all, &bytes, "pcmaudio/metadata 44, pcmaudio/waveform 40");
+	assert_true(samples_of(all)->big_endian);
+	assert_int_equal(samples_of(all)->bits_per_sample, 16);
+	assert_int_equal(samples_of(all)->channels, 2);
+	assert_no_prefix(all, &bytes);
+	make_rifx(24, true, 42, &bytes);
+	assert_parts(all, &bytes, "pcmaudio/metadata 68, pcmaudio/waveform 42");
+	assert_true(samples_of(all)->big_endian);
+	assert_int_equal(samples_of(all)->bits_per_sample, 20);
+	make_rifx(8, false, 40, &bytes);
+	assert_parts(all, &bytes, "pcmaudio/metadata 44, pcmaudio/waveform 40");
+	assert_true(samples_of(all)->is_unsigned);
+
+	make_rifx(16, false, 40, &bytes);
+	memcpy(bytes.data, "RIFF", 4); /* sizes make no sense */
+	assert_malformed(all, &bytes, "runs past its end");
+}
+
+/* 12 bytes of samples, 6 behind them; sizes_data is what the chunk of sizes says. */
+static void make_rf64(const char *name, uint32_t data_size, uint64_t sizes_data,
+		      uint32_t sizes_bytes, struct bytes *out)
+{
+	out->size = 0;
+	append_text(out, name);
+	put_little(out, UINT32_MAX, 4);
+	append_text(out, "WAVEds64");
+	put_little(out, sizes_bytes, 4);
+	put_little(out, 98, 8);
+	put_little(out, sizes_data, sizes_bytes < 16 ? 4 : 8);
+	if (sizes_bytes > 16)
+		put_zeros(out, sizes_bytes - 16);
+	append_text(out, "fmt ");
+	put_little(out, 16, 4);
+	put(out, "\1\0\1\0\x44\xac\0\0\x88\x58\1\0\2\0\x10\0", 16);
+	append_text(out, "data");
+	put_little(out, data_size, 4);
+	put_zeros(out, 12);
+	append_text(out, "behind");
+}
+
+static void large_wav_is_taken(void **state)
+{
+	static const char *const names[] = { "RF64", "BW64" };
+	struct categorized *all = *state;
+	struct bytes bytes;
+
+	for (size_t i = 0; i < 2; i++) {
+		make_rf64(names[i], UINT32_MAX, 12, 28, &bytes);
+		assert_parts(all, &bytes,
+			     "pcmaudio/metadata 80, pcmaudio/waveform 12, "
+			     "pcmaudio/metadata 6");
+		make_rf64(names[i], 12, 0, 28, &bytes); /* small after all */
+		assert_parts(all, &bytes,
+			     "pcmaudio/metadata 80, pcmaudio/waveform 12, "
+			     "pcmaudio/metadata 6");
+		make_rf64(names[i], UINT32_MAX, 0, 28, &bytes); /* nobody knows */
+		assert_parts(all, &bytes, "pcmaudio/metadata 80, pcmaudio/waveform 18");
+		make_rf64(names[i], UINT32_MAX, UINT64_MAX, 28, &bytes);
+		assert_parts(all, &bytes, "pcmaudio/metadata 80, pcmaudio/waveform 18");
+		make_rf64(names[i], UINT32_MAX, 19, 28, &bytes);
+		assert_malformed(all, &bytes, "runs past its end");
+		make_rf64(names[i], 19, 12, 28, &bytes);
+		assert_malformed(all, &bytes, "runs past its end");
+		make_rf64(names[i], UINT32_MAX, 12, 12, &bytes);
+		assert_malformed(all, &bytes, "cut off");
+	}
+}
+
+static void sizes_may_be_missing(void **state)
+{
+	static const struct {
+		uint32_t riff, data;
+	} open[] = { { UINT32_MAX, UINT32_MAX },
+		     { 0, 0 },
+		     { 36, 0 },
+		     { UINT32_MAX, 0 },
+		     { 0x7ffff024, 0x7ffff000 },
+		     { 0x7fffffff, 0x7fffff00 } };
+	struct categorized *all = *state;
+	struct bytes bytes;
+
+	make_wav(&(struct wav){ .tag = 1, .channels = 1, .bits = 16, .data_bytes = 8 },
+		 &bytes);
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++) {
+		dw_store32(bytes.data + 4, open[i].riff);
+		dw_store32(bytes.data + 40, open[i].data);
+		assert_parts(all, &bytes, "pcmaudio/metadata 44, pcmaudio/waveform 8");
+	}
+	/* There are none, and what follows is known to be something else. */
+	dw_store32(bytes.data + 4, 44);
+	dw_store32(bytes.data + 40, 0);
+	assert_nothing(all, &bytes);
+	/* Only of samples. */
+	dw_store32(bytes.data + 4, UINT32_MAX);
+	dw_store32(bytes.data + 16, UINT32_MAX);
+	assert_malformed(all, &bytes, "no samples");
+}
+
+static void endless_chunks_come_to_an_end(void **state)
+{
+	static struct bytes bytes;
+
+	bytes.size = 0;
+	append_text(&bytes, "RIFF");
+	put_little(&bytes, 0, 4);
+	append_text(&bytes, "WAVE");
+	while (bytes.size <= sizeof(bytes.data) - 8) {
+		append_text(&bytes, "none");
+		put_little(&bytes, 0, 4);
+	}
+	assert_malformed(*state, &bytes, "too many chunks");
+}
+
+/* -- W64 ----------------------------------------------------------------------------- */
+
+static const char w64_tail[] = "\xf3\xac\xd3\x11\x8c\xd1\x00\xc0\x4f\x8e\xdb\x8a";
+
+static void put_w64_id(struct bytes *bytes, const char *letters)
+{
+	append_text(bytes, letters);
+	put(bytes, w64_tail, 12);
+}
+
+static void make_w64(uint32_t bits, uint64_t format_excess, uint64_t data_excess,
+		     struct bytes *out)
+{
+	out->size = 0;
+	append_text(out, "riff");
+	put(out, "\x2e\x91\xcf\x11\xa5\xd6\x28\xdb\x04\xc1\0", 12);
+	put_little(out, 131, 8);
+	put_w64_id(out, "wave");
+	put_w64_id(out, "fmt ");
+	put_little(out, 24 + 18 + format_excess, 8);
+	put_little(out, 1, 2);
+	put_little(out, 1, 2);
+	put_zeros(out, 8);
+	put_little(out, (bits + 7) / 8, 2);
+	put_little(out, bits, 2);
+	put_zeros(out, 8); /* two bytes of the chunk, six that fill it up */
+	put_w64_id(out, "data");
+	put_little(out, 24 + 3 + data_excess, 8);
+	put_zeros(out, 3);
+}
+
+static void w64_is_taken_as_described(void **state)
+{
+	struct bytes bytes;
+
+	make_w64(24, 0, 0, &bytes);
+	assert_parts(*state, &bytes, "pcmaudio/metadata 112, pcmaudio/waveform 3");
+	assert_no_prefix(*state, &bytes);
+	make_w64(24, 0, 1, &bytes);
+	assert_malformed(*state, &bytes, "runs past its end");
+	make_w64(24, 0, (uint64_t)-4, &bytes); /* less than its own header */
+	assert_malformed(*state, &bytes, "runs past its end");
+	make_w64(24, UINT64_MAX - 100, 0, &bytes);
+	assert_malformed(*state, &bytes, "runs past its end");
+	make_w64(5, 0, 0, &bytes);
+	assert_malformed(*state, &bytes, "8 bits");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(wav_is_taken_as_described),
+		TEST(waveforms_are_whole_frames),
+		TEST(chunks_around_samples_are_metadata),
+		TEST(malformed_wav_is_reported),
+		TEST(wav_that_is_cut_off_is_no_wav),
+		TEST(other_samples_are_left_alone),
+		TEST(endless_chunks_come_to_an_end),
+		TEST(big_endian_wav_is_taken),
+		TEST(large_wav_is_taken),
+		TEST(sizes_may_be_missing),
+		TEST(w64_is_taken_as_described),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * build: which entries are taken. Rules, lists, callbacks, and trees of unusual shapes.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/write_run.h"
+
+static bool has(dwarfs_image *image, const char *path)
+{
+	dwarfs_entry entry;
+
+	return dwarfs_find(image, path, &entry, NULL) == 0;
+}
+
+static dwarfs_image *build_and_open(dwarfs_builder *builder, const struct place *place,
+				    uint64_t errors)
+{
+	if (build(builder, place) != 0)
+		fail_msg("%s", all_messages());
+	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS), errors);
+	dwarfs_builder_free(builder);
+	return open_image(place);
+}
+
+static void put_sources(const struct place *place)
+{
+	put_dir(place, "src");
+	put_dir(place, "src/gen");
+	put_dir(place, "doc");
+	put_dir(place, "doc/old");
+	put_text(place, "src/a.c", "a");
+	put_text(place, "src/a.o", "o");
+	put_text(place, "src/gen/b.c", "b");
+	put_text(place, "doc/text", "text");
+	put_text(place, "README", "readme");
+}
+
+/* -- rules --------------------------------------------------------------------------- */
+
+static void rules_leave_out_files_and_keep_directories(void **state)
+{
+	dwarfs_builder *builder = new_builder(*state, 2);
+	dwarfs_image *image;
+
+	put_sources(*state);
+	assert_int_equal(dwarfs_builder_add_filter(builder, "+ *.c", NULL), 0);
+	assert_int_equal(dwarfs_builder_add_filter(builder, "- *", NULL), 0);
+	image = build_and_open(builder, *state, 0);
+	expect_text(image, "src/a.c", "a");
+	expect_text(image, "src/gen/b.c", "b");
+	assert_false(has(image, "src/a.o"));
+	assert_false(has(image, "README"));
+	assert_true(has(image, "doc/old"));
+	dwarfs_image_free(image);
+}
+
+static void empty_directories_go_all_the_way_up(void **state)
+{
+	dwarfs_builder *builder = new_builder(*state, 2);
+	dwarfs_image *image;
+
+	put_sources(*state);
+	assert_int_equal(dwarfs_builder_add_filter(builder, "+ *.c", NULL), 0);
+	assert_int_equal(dwarfs_builder_add_filter(builder, "- *", NULL), 0);
+	dwarfs_builder_set_remove_empty_directories(builder, true);
+	assert_int_equal(build(builder, *state), 0);
+	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_DIRECTORIES), 3);
+	dwarfs_builder_free(builder);
+	image = open_image(*state);
+	expect_text(image, "src/a.c", "a");
+	expect_text(image, "src/gen/b.c", "b");
+	assert_false(has(image, "doc"));
+	dwarfs_image_free(image);
+}
+
+static void the_root_stays_though_it_is_empty(void **state)
+{
+	dwarfs_builder *builder = new_builder(*state, 0);
+	dwarfs_image *image;
+
+	put_dir(*state, "a");
+	put_dir(*state, "a/b");
+	dwarfs_builder_set_remove_empty_directories(builder, true);
+	image = build_and_open(builder, *state, 0);
+	assert_true(has(image, ""));
+	assert_false(has(image, "a"));
+	dwarfs_image_free(image);
+}
+
+/* As if they had never been there. */
+static void a_pruned_image_is_that_of_a_clean_tree(void **state)
+{
+	const struct place *place = *state;
+	char clean[128], command[256];
+	dwarfs_builder *builder;
+	FILE *pipe;
+
+	put_dir(place, "kept");
+	put_text(place, "kept/z", "z");
+	assert_int_equal(link(in(place, "kept/z"), in(place, "kept/hard")), 0);
+	assert_int_equal(symlink("kept/z", in(place, "link")), 0);
+	put_dir(place, "kept/sub");
+	put_text(place, "kept/sub/file", "file");
+	snprintf(clean, sizeof(clean), "%s/clean", place->outputs);
+	for (int round = 0; round < 2; round++) {
+		builder = new_builder(place, 2);
+		dwarfs_builder_set_remove_empty_directories(builder, round == 1);
+		dwarfs_builder_set_history(builder, false);
+		dwarfs_builder_set_create_timestamp(builder, false);
+		assert_int_equal(dwarfs_builder_set_time(builder, 1, 0, NULL), 0);
+		assert_int_equal(dwarfs_builder_write_path(builder,
+							   round ? place->image : clean,
+							   false, NULL),
+				 0);
+		dwarfs_builder_free(builder);
+		put_dir(place, round ? "x" : "a");
+		put_dir(place, round ? "y" : "a/b");
+		if (round == 0) {
+			put_dir(place, "kept/empty");
+			put_dir(place, "zz");
+		}
+	}
+	snprintf(command, sizeof(command), "cmp %s %s", place->image, clean);
+	pipe = popen(command, "r");
+	assert_non_null(pipe);
+	assert_int_equal(pclose(pipe), 0);
+}
+
+/* -- the report --------------------------------------------------------------------- */
+
+struct reported {
+	char text[1024];
+	int stop_after;
+};
+
+static int note(const char *path, bool is_directory, bool included, void *user)
+{
+	struct reported *reported = user;
+	size_t used = strlen(reported->text);
+
+	snprintf(reported->text + used, sizeof(reported->text) - used, "%c%s%s\n",
+		 included ? '+' : '-', path, is_directory ? "/" : "");
+	return --reported->stop_after == 0;
+}
+
+static void the_report_tells_of_each_entry(void **state)
+{
+	dwarfs_builder *builder = new_builder(*state, 3);
+	struct reported reported = { "", 0 };
+
+	put_sources(*state);
+	assert_int_equal(dwarfs_builder_add_filter(builder, "- gen/", NULL), 0);
+	assert_int_equal(dwarfs_builder_add_filter(builder, "- *.o", NULL), 0);
+	dwarfs_builder_set_filter_report(builder, note, &reported);
+	assert_int_equal(dwarfs_builder_scan(builder, NULL), 0);
+	assert_string_equal(reported.text, "+README\n+doc/\n+src/\n+doc/old/\n+doc/text\n"
+					   "+src/a.c\n-src/a.o\n-src/gen/\n");
+	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_FILES), 3);
+	assert_int_equal(dwarfs_builder_scan(builder, NULL), DWARFS_ERR_INVALID);
+	dwarfs_builder_free(builder);
+	assert_int_equal(count_entries(((struct place *)*state)->outputs), 0);
+}
+
+static void the_report_can_stop_the_run(void **state)
+{
+	dwarfs_builder *builder = new_builder(*state, 1);
+	struct reported reported = { "", 2 };
+
+	put_sources(*state);
+	dwarfs_builder_set_filter_report(builder, note, &reported);
+	assert_int_equal(dwarfs_builder_scan(builder, NULL), DWARFS_ERR_CANCELLED);
+	assert_string_equal(reported.text, "+README\n+doc/\n");
+	dwarfs_builder_free(builder);
+}
+
+/* -- the callback ------------------------------------------------------------------- */
+
+static int take_small_ones(const dwarfs_input *input, void *user)
+{
+	int *calls = user;
+	struct stat st;
+	char path[256];
+
+	++*calls;
+	snprintf(path, sizeof(path), "%s/%s", (const char *)(calls + 1),
+		 dwarfs_input_path(input));
+	assert_int_equal(lstat(path, &st), 0);
+	assert_int_equal(dwarfs_input_mode(input), st.st_mode);
+	assert_int_equal(dwarfs_input_uid(input), st.st_uid);
+	assert_int_equal(dwarfs_input_gid(input), st.st_gid);
+	assert_int_equal(dwarfs_input_mtime(input), st.st_mtime);
+	assert_int_equal(dwarfs_input_size(input), S_ISREG(st.st_mode) ? st.st_size : 0);
+	if (strcmp(dwarfs_input_path(input), "doc") == 0)
+		return 0;
+	return dwarfs_input_size(input) <= 1;
+}
+
+static void a_callback_decides(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 2);
+	struct {
+		int calls;
+		char root[80];
+	} seen = { 0, "" };
+	dwarfs_image *image;
+
+	put_sources(place);
+	strcpy(seen.root, place->in);
+	dwarfs_builder_set_include(builder, take_small_ones, &seen);
+	image = build_and_open(builder, place, 0);
+	assert_int_equal(seen.calls, 7);
+	assert_true(has(image, "src/gen/b.c"));
+	assert_false(has(image, "README"));
+	assert_false(has(image, "doc"));
+	dwarfs_image_free(image);
+}
+
+static int stop(const dwarfs_input *input, void *user)
+{
+	return -1;
+}
+
+static void a_callback_stops_the_run(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 2);
+
+	put_sources(place);
+	dwarfs_builder_set_include(builder, stop, NULL);
+	assert_int_equal(build(builder, place), DWARFS_ERR_CANCELLED);
+	dwarfs_builder_free(builder);
+	assert_int_equal(count_entries(place->outputs), 0);
+}
+
+/* -- lists of paths ----------------------------------------------------------------- */
+
+static void add_paths(dwarfs_builder *builder, const char *const *paths)
+{
+	for (; *paths; paths++)
+		assert_int_equal(dwarfs_builder_add_path(builder, *paths, NULL), 0);
+}
+
+static void a_list_takes_what_it_names(void **state)
+{
+	const struct place *place = *state;
+	char absolute[128];
+	const char *const paths[] = {
+		"./src/gen/b.c", absolute,	    "doc//old/", "fifo",
+		"link",		 "link/a.c",	    "README",	 "/elsewhere/file",
+		"missing",	 "src/a.c/nothing", "../up",	 NULL
+	};
+	dwarfs_builder *builder = new_builder(place, 2);
+	dwarfs_image *image;
+
+	snprintf(absolute, sizeof(absolute), "%s/README", place->in);
+	put_sources(place);
+	assert_int_equal(mkfifo(in(place, "fifo"), 0644), 0);
+	assert_int_equal(symlink("src", in(place, "link")), 0);
+	add_paths(builder, paths);
+	image = build_and_open(builder, place, 5);
+	expect_text(image, "src/gen/b.c", "b");
+	expect_text(image, "README", "readme");
+	assert_true(has(image, "doc/old"));
+	assert_true(has(image, "fifo"));
+	assert_true(has(image, "link"));
+	assert_true(has(image, "src/a.c"));
+	assert_false(has(image, "doc/text"));
+	assert_false(has(image, "src/a.o"));
+	assert_non_null(strstr(all_messages(), "skipping duplicate entry 'README'"));
+	assert_non_null(strstr(all_messages(),
+			       "ignoring path '/elsewhere/file' not below input path"));
+	assert_non_null(
+		strstr(all_messages(), "ignoring path '../up' not below input path"));
+	assert_non_null(strstr(all_messages(), "missing"));
+	dwarfs_image_free(image);
+}
+
+static void a_list_of_nothing_is_the_root(void **state)
+{
+	dwarfs_builder *builder = new_builder(*state, 0);
+	dwarfs_image *image;
+
+	put_sources(*state);
+	assert_int_equal(dwarfs_builder_add_path(builder, "", NULL), 0);
+	image = build_and_open(builder, *state, 0);
+	assert_false(has(image, "README"));
+	dwarfs_image_free(image);
+}
+
+/* By whatever names they lead to the root, which was given by a relative path. */
+static void absolute_paths_may_have_a_relative_root(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = NULL;
+	dwarfs_image *image;
+	char text[128];
+	int before = open(".", O_RDONLY | O_DIRECTORY);
+
+	put_sources(place);
+	snprintf(text, sizeof(text), "%s/other", place->root);
+	assert_int_equal(symlink("in", text), 0);
+	assert_int_equal(chdir(place->root), 0);
+	assert_int_equal(dwarfs_builder_new(NULL, &builder, NULL), 0);
+	assert_int_equal(dwarfs_builder_add_directory(builder, "in", NULL), 0);
+	assert_int_equal(fchdir(before), 0);
+	close(before);
+	assert_int_equal(dwarfs_builder_add_path(builder, in(place, "README"), NULL), 0);
+	snprintf(text, sizeof(text), "%s/./other//src/a.c", place->root);
+	assert_int_equal(dwarfs_builder_add_path(builder, text, NULL), 0);
+	snprintf(text, sizeof(text), "%s/in/../other", place->root);
+	assert_int_equal(dwarfs_builder_add_path(builder, text, NULL), 0);
+	snprintf(text, sizeof(text), "%s/in/../in2", place->root);
+	assert_int_equal(dwarfs_builder_add_path(builder, text, NULL), 0);
+	image = build_and_open(builder, place, 1); /* in2 */
+	assert_true(has(image, "README"));
+	assert_true(has(image, "src/a.c"));
+	assert_false(has(image, "src/gen"));
+	dwarfs_image_free(image);
+}
+
+static void a_list_excludes_rules(void **state)
+{
+	dwarfs_builder *builder = new_builder(*state, 0);
+
+	assert_int_equal(dwarfs_builder_add_path(builder, "a", NULL), 0);
+	assert_int_equal(dwarfs_builder_add_filter(builder, "- a", NULL), 0);
+	assert_int_equal(build(builder, *state), DWARFS_ERR_INVALID);
+	dwarfs_builder_free(builder);
+}
+
+/* Contents are stored in the order of their files' inode numbers without an order. */
+static void a_list_keeps_its_order(void **state)
+{
+	static const char *const paths[] = { "c", "d/y", "a", "d/x", "b", NULL };
+	dwarfs_builder *builder = new_builder(*state, 2);
+	dwarfs_image *image;
+	uint32_t last = 0;
+
+	put_dir(*state, "d");
+	put_text(*state, "a", "first");
+	put_text(*state, "b", "second");
+	put_text(*state, "c", "third");
+	put_text(*state, "d/x", "fourth");
+	put_text(*state, "d/y", "fifth");
+	add_paths(builder, paths);
+	assert_int_equal(dwarfs_builder_set_order(builder, "none", NULL), 0);
+	image = build_and_open(builder, *state, 0);
+	for (int i = 0; paths[i]; i++) {
+		dwarfs_entry entry;
+		dwarfs_inode inode;
+
+		assert_int_equal(dwarfs_find(image, paths[i], &entry, NULL), 0);
+		assert_int_equal(dwarfs_entry_inode(image, entry, &inode, NULL), 0);
+		assert_true(inode > last);
+		last = inode;
+	}
+	dwarfs_image_free(image);
+}
+
+static void a_list_of_everything_is_a_scan(void **state)
+{
+	static const char *const paths[] = { "README",	 "doc",	    "doc/old",
+					     "doc/text", "src",	    "src/a.c",
+					     "src/a.o",	 "src/gen", "src/gen/b.c",
+					     NULL };
+	const struct place *place = *state;
+	char other[128], command[256];
+
+	put_sources(place);
+	snprintf(other, sizeof(other), "%s/other", place->outputs);
+	for (int round = 0; round < 2; round++) {
+		dwarfs_builder *builder = new_builder(place, 2);
+
+		dwarfs_builder_set_history(builder, false);
+		dwarfs_builder_set_create_timestamp(builder, false);
+		if (round)
+			add_paths(builder, paths);
+		assert_int_equal(dwarfs_builder_write_path(builder,
+							   round ? other : place->image,
+							   false, NULL),
+				 0);
+		dwarfs_builder_free(builder);
+	}
+	snprintf(command, sizeof(command), "cmp %s %s", place->image, other);
+	assert_int_equal(system(command), 0);
+}
+
+/* -- shapes ------------------------------------------------------------------------- */
+
+static void make_deep(const struct place *place, int levels)
+{
+	int fd = open(place->in, O_RDONLY | O_DIRECTORY);
+
+	for (int i = 0; i < levels; i++) {
+		int file = openat(fd, "file", O_CREAT | O_WRONLY, 0644), next;
+		char text[16];
+
+		snprintf(text, sizeof(text), "%d", i % 7);
+		assert_int_equal(write(file, text, strlen(text)), strlen(text));
+		close(file);
+		assert_int_equal(mkdirat(fd, "down", 0755), 0);
+		assert_int_equal(mkdirat(fd, "e", 0755), 0);
+		next = openat(fd, "down", O_RDONLY | O_DIRECTORY);
+		assert_true(next >= 0);
+		close(fd);
+		fd = next;
+	}
+	close(fd);
+}
+
+/* The tree is too deep for nftw(). */
+static void remove_deep(const struct place *place)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s/down", place->in);
+	assert_int_equal(system(command), 0);
+}
+
+static void make_wide(const struct place *place, int count)
+{
+	put_dir(place, "wide");
+	for (int i = 0; i < count; i++) {
+		char name[32], text[16];
+
+		snprintf(name, sizeof(name), "wide/%d", i * 7919 % count);
+		snprintf(text, sizeof(text), "%d", i % 11);
+		if (i % 5 == 0)
+			put_dir(place, name);
+		else
+			put_text(place, name, text);
+	}
+}
+
+/* For some numbers of workers, with rules and without. */
+static void expect_one_image(const struct place *place, bool rules)
+{
+	static const uint32_t workers[] = { 0, 1, 2, 7 };
+	char command[512];
+
+	for (size_t i = 0; i < 4; i++) {
+		dwarfs_builder *builder = new_builder(place, 1);
+		char path[128];
+
+		snprintf(path, sizeof(path), "%s/%zu", place->outputs, i);
+		dwarfs_builder_set_history(builder, false);
+		dwarfs_builder_set_create_timestamp(builder, false);
+		assert_int_equal(
+			dwarfs_builder_set_scan_workers(builder, workers[i], NULL), 0);
+		if (rules) {
+			assert_int_equal(dwarfs_builder_add_filter(builder, "- *3", NULL),
+					 0);
+			assert_int_equal(
+				dwarfs_builder_add_filter(builder, "- *5/", NULL), 0);
+			dwarfs_builder_set_remove_empty_directories(builder, true);
+		}
+		assert_int_equal(dwarfs_builder_write_path(builder, path, false, NULL),
+				 0);
+		dwarfs_builder_free(builder);
+		snprintf(command, sizeof(command), "cmp %s %s/0", path, place->outputs);
+		assert_int_equal(system(command), 0);
+	}
+	snprintf(command, sizeof(command), "mv %s/0 %s; rm %s/[1-9]", place->outputs,
+		 place->image, place->outputs);
+	assert_int_equal(system(command), 0);
+}
+
+static void deep_trees_are_no_trouble(void **state)
+{
+	dwarfs_image *image;
+	static char path[1200 * 5 + 8];
+
+	make_deep(*state, 1200);
+	expect_one_image(*state, false);
+	remove_deep(*state);
+	image = open_image(*state);
+	for (int i = 0; i < 1199; i++)
+		strcat(path, "down/");
+	strcat(path, "file");
+	expect_text(image, path, "2");
+	dwarfs_image_free(image);
+}
+
+static void wide_directories_are_no_trouble(void **state)
+{
+	dwarfs_image *image;
+
+	make_wide(*state, 5001);
+	expect_one_image(*state, false);
+	image = open_image(*state);
+	expect_text(image, "wide/2918", "1");
+	dwarfs_image_free(image);
+}
+
+static void rules_do_not_depend_on_workers(void **state)
+{
+	dwarfs_image *image;
+
+	make_wide(*state, 3001);
+	expect_one_image(*state, true);
+	image = open_image(*state);
+	assert_false(has(image, "wide/3"));
+	dwarfs_image_free(image);
+}
+
+static int cancel_soon(const dwarfs_progress *progress, void *user)
+{
+	int *calls = user;
+
+	return ++*calls > 1;
+}
+
+static void a_cancelled_scan_ends(void **state)
+{
+	dwarfs_builder *builder = new_builder(*state, 4);
+	dwarfs_cancel *cancel = NULL;
+	int calls = 0;
+
+	make_wide(*state, 5000);
+	assert_int_equal(dwarfs_cancel_new(&cancel, NULL), 0);
+	dwarfs_cancel_set(cancel);
+	dwarfs_builder_set_cancel(builder, cancel);
+	assert_int_equal(dwarfs_builder_scan(builder, NULL), DWARFS_ERR_CANCELLED);
+	dwarfs_builder_free(builder);
+	dwarfs_cancel_free(cancel);
+	builder = new_builder(*state, 4);
+	dwarfs_builder_set_progress(builder, cancel_soon, &calls);
+	assert_int_equal(build(builder, *state), DWARFS_ERR_CANCELLED);
+	dwarfs_builder_free(builder);
+}
+
+/* -- other file systems ------------------------------------------------------------- */
+
+static ino_t put_linked(const struct place *place, const char *folder, const char *text)
+{
+	char first[32], second[32];
+	struct stat st;
+
+	snprintf(first, sizeof(first), "%s/first", folder);
+	snprintf(second, sizeof(second), "%s/second", folder);
+	put_text(place, first, text);
+	assert_int_equal(link(in(place, first), in(place, second)), 0);
+	assert_int_equal(stat(in(place, first), &st), 0);
+	return st.st_ino;
+}
+
+/* Two of them number their files alike. */
+static void file_systems_are_kept_apart(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder;
+	dwarfs_image *image;
+	ino_t one, two;
+	uint32_t inode;
+
+	put_dir(place, "one");
+	put_dir(place, "two");
+	if (unshare(CLONE_NEWNS) != 0 ||
+	    mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("tmpfs", in(place, "one"), "tmpfs", 0, NULL) != 0)
+		skip();
+	assert_int_equal(mount("tmpfs", in(place, "two"), "tmpfs", 0, NULL), 0);
+	one = put_linked(place, "one", "text");
+	two = put_linked(place, "two", "other");
+	builder = new_builder(place, 2);
+	assert_int_equal(build(builder, place), 0);
+	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_HARDLINKS), 2);
+	dwarfs_builder_free(builder);
+	assert_int_equal(umount(in(place, "one")), 0);
+	assert_int_equal(umount(in(place, "two")), 0);
+	image = open_image(place);
+	inode = expect_text(image, "one/first", "text");
+	assert_int_equal(expect_text(image, "one/second", "text"), inode);
+	assert_int_not_equal(expect_text(image, "two/first", "other"), inode);
+	dwarfs_image_free(image);
+	if (one != two)
+		print_message("inode numbers differ: nothing was proven\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(rules_leave_out_files_and_keep_directories),
+		TEST(empty_directories_go_all_the_way_up),
+		TEST(the_root_stays_though_it_is_empty),
+		TEST(a_pruned_image_is_that_of_a_clean_tree),
+		TEST(the_report_tells_of_each_entry),
+		TEST(the_report_can_stop_the_run),
+		TEST(a_callback_decides),
+		TEST(a_callback_stops_the_run),
+		TEST(a_list_takes_what_it_names),
+		TEST(a_list_of_nothing_is_the_root),
+		TEST(absolute_paths_may_have_a_relative_root),
+		TEST(a_list_excludes_rules),
+		TEST(a_list_keeps_its_order),
+		TEST(a_list_of_everything_is_a_scan),
+		TEST(deep_trees_are_no_trouble),
+		TEST(wide_directories_are_no_trouble),
+		TEST(rules_do_not_depend_on_workers),
+		TEST(a_cancelled_scan_ends),
+		TEST(file_systems_are_kept_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

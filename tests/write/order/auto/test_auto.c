@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order auto: what it chooses for a tree of several releases, the same for any number of
+ * workers.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/write_run.h"
+
+#define FILES	   64
+#define RELEASES   6
+#define FILE_BYTES 6000
+
+/* Each file has contents of its own, and each release changes a byte of every 200. */
+static void put_releases(const struct place *place)
+{
+	uint8_t data[FILE_BYTES];
+	char name[32];
+
+	for (unsigned r = 0; r < RELEASES; r++) {
+		snprintf(name, sizeof(name), "%u.0", r);
+		put_dir(place, name);
+		for (unsigned f = 0; f < FILES; f++) {
+			uint32_t random = f;
+
+			for (size_t i = 0; i < FILE_BYTES; i++) {
+				random =
+					random * UINT32_C(1664525) + UINT32_C(1013904223);
+				data[i] = (uint8_t)(random >> 24);
+				if (i % 200 == 0)
+					data[i] ^= (uint8_t)r;
+			}
+			snprintf(name, sizeof(name), "%u.0/file%02u", r, f);
+			put_file(place, name, data, sizeof(data));
+		}
+	}
+}
+
+static uint8_t *build_with(const struct place *place, uint32_t workers, const char *order,
+			   size_t *size_out)
+{
+	dwarfs_builder *builder = new_builder(place, workers);
+	FILE *image;
+	uint8_t *bytes;
+
+	dwarfs_builder_set_history(builder, false);
+	dwarfs_builder_set_create_timestamp(builder, false);
+	assert_int_equal(dwarfs_builder_set_level(builder, 4, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_block_bits(builder, 17, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_order(builder, order, NULL), 0);
+	remove(place->image);
+	assert_int_equal(build(builder, place), 0);
+	dwarfs_builder_free(builder);
+	image = fopen(place->image, "rb");
+	assert_non_null(image);
+	assert_int_equal(fseek(image, 0, SEEK_END), 0);
+	*size_out = (size_t)ftell(image);
+	rewind(image);
+	bytes = malloc(*size_out);
+	assert_non_null(bytes);
+	assert_int_equal(fread(bytes, 1, *size_out, image), *size_out);
+	fclose(image);
+	return bytes;
+}
+
+static void versions_stand_together_for_any_number_of_workers(void **state)
+{
+	const struct place *place = *state;
+	size_t size, other, by_path;
+	uint8_t *first, *again;
+
+	put_releases(place);
+	free(build_with(place, 0, "path", &by_path));
+	first = build_with(place, 0, "auto", &size);
+	assert_true(size < by_path / 2);
+	dwarfs_image_free(open_image(place));
+	for (uint32_t workers = 1; workers <= 4; workers += 3) {
+		again = build_with(place, workers, "auto", &other);
+		assert_int_equal(other, size);
+		assert_memory_equal(first, again, size);
+		free(again);
+	}
+	free(first);
+}
+
+#define DAYS	  4
+#define DAY_FILES 64
+#define DAY_BYTES 72000
+
+/* As put_releases(), but each directory has more than the least that is taken for read
+ * together, and less than a block. */
+static void put_days(const struct place *place)
+{
+	uint8_t *data = malloc(DAY_BYTES);
+	uint32_t random = 1;
+	char name[32];
+
+	for (unsigned day = 0; day < DAYS; day++) {
+		snprintf(name, sizeof(name), "day%u", day);
+		put_dir(place, name);
+		for (unsigned f = 0; f < DAY_FILES; f++) {
+			for (size_t i = 0; i < DAY_BYTES; i++) {
+				random =
+					random * UINT32_C(1664525) + UINT32_C(1013904223);
+				data[i] = (uint8_t)(random >> 24);
+			}
+			snprintf(name, sizeof(name), "day%u/file%02u", day, f);
+			put_file(place, name, data, DAY_BYTES);
+		}
+	}
+	free(data);
+}
+
+/* Over how many blocks directories are spread is known where blocks are larger than they
+ * are, too. */
+static void spread_is_seen_in_large_blocks(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 0);
+	const char *by_name;
+	double times = 0;
+
+	put_days(place);
+	assert_int_equal(dwarfs_builder_set_block_bits(builder, 23, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_order(builder, "auto", NULL), 0);
+	assert_int_equal(build(builder, place), 0);
+	dwarfs_builder_free(builder);
+	by_name = strstr(all_messages(), "order siblings by name: ");
+	assert_non_null(by_name);
+	assert_int_equal(
+		sscanf(by_name, "order siblings by name: score %*u KiB, %lf", &times),
+		1);
+	/* By path a directory is in one block or two of the three, next to its
+	 * versions in all. */
+	assert_true(times >= 1.5);
+	dwarfs_image_free(open_image(place));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			versions_stand_together_for_any_number_of_workers, make_place,
+			remove_place),
+		cmocka_unit_test_setup_teardown(spread_is_seen_in_large_blocks,
+						make_place, remove_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

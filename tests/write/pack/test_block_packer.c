@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * build: which codec a block of sound is packed with.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "support/write_run.h"
+#include "write/pack/block_packer.h"
+
+enum { BLOCK = 1 << 18, FRAMES = BLOCK / 2, HEADER = 44 };
+
+/* A slow wave with noise on it, as sound is. */
+static void fill_with_noise(uint8_t *out)
+{
+	uint32_t random = 1;
+
+	for (int i = 0; i < FRAMES; i++) {
+		int wave = i % 2000 < 1000 ? i % 1000 : 1000 - i % 1000;
+
+		random = random * 1664525 + 1013904223;
+		dw_store16(out + 2 * i, (uint16_t)(wave * 20 + (int)(random >> 25)));
+	}
+}
+
+/* A square wave. */
+static void fill_with_squares(uint8_t *out)
+{
+	for (int i = 0; i < FRAMES; i++)
+		dw_store16(out + 2 * i, i % 200 < 100 ? 6000 : (uint16_t)-6000);
+}
+
+static struct packing packing_with(const char *fallback)
+{
+	struct packing packing = { .has_fallback = fallback != NULL };
+
+	assert_int_equal(dw_codec_parse("flac:level=5", &packing.codec, NULL), 0);
+	packing.codec.samples = (struct codec_samples){ .is_known = true,
+							.lsb_padding = true,
+							.bytes_per_sample = 2,
+							.bits_per_sample = 16,
+							.channels = 1 };
+	if (fallback)
+		assert_int_equal(dw_codec_parse(fallback, &packing.fallback, NULL), 0);
+	return packing;
+}
+
+/* Also checks that it comes back. */
+static uint32_t pack(struct block_packer *packer, struct span in, struct buffer *out)
+{
+	auto_free uint8_t *back = malloc(in.size);
+	uint32_t id = 0;
+
+	assert_non_null(back);
+	out->size = 0;
+	assert_int_equal(dw_block_packer_pack(packer, in, out, &id, NULL), 0);
+	if (id == CODEC_NONE)
+		return id;
+	assert_true(out->size < in.size);
+	assert_int_equal(dw_codec_unpack(id, dw_buffer_span(out), back, in.size, NULL),
+			 0);
+	assert_memory_equal(back, in.data, in.size);
+	return id;
+}
+
+static void the_smaller_one_is_taken(void **state)
+{
+	auto_free uint8_t *noise = malloc(BLOCK), *squares = malloc(BLOCK);
+	const char *fallback = dw_codec_can_pack(CODEC_ZSTD) ? "zstd:level=9" : "lz4hc";
+	struct packing packing = packing_with(fallback), alone = packing_with(NULL);
+	auto_packer struct block_packer *packer = NULL;
+	auto_packer struct block_packer *flac = NULL;
+	auto_buffer struct buffer first = { 0 }, out = { 0 };
+
+	assert_int_equal(dw_block_packer_new(&packing, BLOCK, NULL, &packer, NULL), 0);
+	assert_int_equal(dw_block_packer_new(&alone, BLOCK, NULL, &flac, NULL), 0);
+	fill_with_noise(noise);
+	fill_with_squares(squares);
+
+	assert_int_equal(pack(packer, (struct span){ squares, BLOCK }, &first),
+			 packing.fallback.id == CODEC_ZSTD ? CODEC_ZSTD : CODEC_LZ4);
+	assert_int_equal(pack(flac, (struct span){ squares, BLOCK }, &out), CODEC_FLAC);
+	assert_true(first.size < out.size / 4);
+	assert_int_equal(pack(packer, (struct span){ noise, BLOCK }, &out), CODEC_FLAC);
+	/* What came in between makes no difference. */
+	pack(packer, (struct span){ squares, BLOCK }, &out);
+	assert_int_equal(out.size, first.size);
+	assert_memory_equal(out.data, first.data, out.size);
+}
+
+/* Samples that use bits which they say are unused are not for FLAC. */
+static void what_flac_refuses_is_packed_all_the_same(void **state)
+{
+	auto_free uint8_t *squares = malloc(BLOCK);
+	struct packing packing = packing_with("lz4hc"), alone = packing_with(NULL);
+	auto_packer struct block_packer *packer = NULL;
+	auto_packer struct block_packer *flac = NULL;
+	auto_buffer struct buffer out = { 0 };
+
+	packing.codec.samples.bits_per_sample = alone.codec.samples.bits_per_sample = 12;
+	fill_with_squares(squares);
+	for (int i = 0; i < FRAMES; i += 100)
+		squares[2 * i] |= 1;
+	assert_int_equal(dw_block_packer_new(&packing, BLOCK, NULL, &packer, NULL), 0);
+	assert_int_equal(dw_block_packer_new(&alone, BLOCK, NULL, &flac, NULL), 0);
+	assert_int_equal(pack(flac, (struct span){ squares, BLOCK }, &out), CODEC_NONE);
+	assert_int_not_equal(pack(packer, (struct span){ squares, BLOCK }, &out),
+			     CODEC_NONE);
+}
+
+static void memory_counts_all_codecs(void **state)
+{
+	struct packing packing = packing_with("lz4hc"), alone = packing_with(NULL);
+
+	assert_int_equal(dw_packing_memory(&alone, BLOCK),
+			 dw_codec_memory(&alone.codec, BLOCK));
+	assert_true(dw_packing_memory(&packing, BLOCK) >
+		    dw_codec_memory(&packing.codec, BLOCK) +
+			    dw_codec_memory(&packing.fallback, BLOCK));
+}
+
+static void a_stop_is_for_all_codecs(void **state)
+{
+	auto_free uint8_t *squares = malloc(BLOCK);
+	struct packing packing = packing_with("lz4hc");
+	auto_packer struct block_packer *packer = NULL;
+	auto_buffer struct buffer out = { 0 };
+	atomic_bool stop = true;
+	uint32_t id;
+
+	fill_with_squares(squares);
+	assert_int_equal(dw_block_packer_new(&packing, BLOCK, &stop, &packer, NULL), 0);
+	assert_int_equal(
+		dw_block_packer_pack(packer, (struct span){ squares, BLOCK }, &out, &id, NULL),
+		DWARFS_ERR_CANCELLED);
+}
+
+/* -- a whole run --------------------------------------------------------------------- */
+
+static uint64_t image_bytes(const struct place *place, const char *codec,
+			    const char *waveform, uint32_t workers, const uint8_t *wav)
+{
+	dwarfs_builder *builder = new_builder(place, workers);
+	dwarfs_image *image;
+	struct stat stat_of;
+
+	assert_int_equal(dwarfs_builder_set_categorizers(builder, "pcmaudio", NULL), 0);
+	if (codec)
+		assert_int_equal(dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
+							  codec, NULL),
+				 0);
+	if (waveform)
+		assert_int_equal(dwarfs_builder_set_category_codec(
+					 builder, "pcmaudio/waveform", waveform, NULL),
+				 0);
+	assert_int_equal(build(builder, place), 0);
+	dwarfs_builder_free(builder);
+	image = open_image(place);
+	expect_bytes(image, "a.wav", wav, HEADER + BLOCK);
+	dwarfs_image_free(image);
+	assert_int_equal(stat(place->image, &stat_of), 0);
+	assert_int_equal(unlink(place->image), 0);
+	return (uint64_t)stat_of.st_size;
+}
+
+static void levels_fall_back_and_users_decide(void **state)
+{
+	static const uint8_t header[HEADER] =
+		"RIFF\x24\0\4\0WAVEfmt \x10\0\0\0\1\0\1\0\x44\xac\0\0\x88\x58\1\0"
+		"\2\0\x10\0data\0\0\4";
+	auto_free uint8_t *wav = malloc(HEADER + BLOCK);
+	uint64_t level, flac, none;
+
+	memcpy(wav, header, HEADER);
+	fill_with_squares(wav + HEADER);
+	put_file(*state, "a.wav", wav, HEADER + BLOCK);
+	level = image_bytes(*state, NULL, NULL, 0, wav);
+	assert_int_equal(image_bytes(*state, NULL, NULL, 3, wav), level);
+	flac = image_bytes(*state, NULL, "flac:level=3", 0, wav);
+	none = image_bytes(*state, "null", NULL, 0, wav);
+	assert_true(level < flac);
+	assert_int_equal(flac, none); /* there is nothing to fall back on */
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_smaller_one_is_taken),
+		cmocka_unit_test(what_flac_refuses_is_packed_all_the_same),
+		cmocka_unit_test(memory_counts_all_codecs),
+		cmocka_unit_test(a_stop_is_for_all_codecs),
+		TEST(levels_fall_back_and_users_decide),
+	};
+
+	if (!dw_codec_can_pack(CODEC_FLAC) || !dw_codec_can_pack(CODEC_LZ4HC)) {
+		puts("this library was built without FLAC or lz4");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

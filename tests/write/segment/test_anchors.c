@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* The places that data chooses, and the index of where they were. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "write/segment/anchor_index.h"
+#include "write/segment/anchors.h"
+
+#define SIZE ((size_t)200000)
+
+static uint32_t next(uint32_t *state)
+{
+	return *state = *state * 1664525u + 1013904223u;
+}
+
+/* Data of several kinds, by number. */
+static void fill(uint8_t *data, size_t size, int kind)
+{
+	static const uint8_t letters[] = "ACGT";
+	uint32_t state = (uint32_t)kind * 77 + 1;
+
+	for (size_t i = 0; i < size; i++) {
+		uint32_t random = next(&state) >> 16;
+
+		switch (kind) {
+		case 0:
+			data[i] = (uint8_t)random;
+			break;
+		case 1:
+			data[i] = 0;
+			break;
+		case 2:
+			data[i] = i % 2 ? 0xff : 'G';
+			break;
+		case 3:
+			data[i] = (uint8_t)(i % 251);
+			break;
+		case 4:
+			data[i] = letters[random % 4];
+			break;
+		case 5:
+			data[i] = random % 16 ? 0 : (uint8_t)random;
+			break;
+		default:
+			data[i] = (uint8_t)(i / 997 * 13 + i % 31);
+			break;
+		}
+	}
+}
+#define KINDS 7
+
+static void all_scanners_find_the_same(void **state)
+{
+	uint8_t *data = malloc(SIZE);
+	uint32_t *plain = malloc(dw_anchors_room(SIZE) * sizeof(*plain));
+	uint32_t *other = malloc(dw_anchors_room(SIZE) * sizeof(*other));
+	const char *name;
+
+	(void)state;
+	assert_true(data && plain && other);
+	for (int kind = 0; kind < KINDS; kind++) {
+		fill(data, SIZE, kind);
+		for (size_t size = 0; size < 300; size++) {
+			size_t used = size < 200 ? size : SIZE - size;
+			uint16_t mask = (uint16_t)(UINT32_C(0xFFFF0000) >> (size % 12));
+			size_t count = dw_trigger_scanner(0, &name)(data + size % 7, used,
+								    mask, plain);
+
+			if (used > SIZE - 7)
+				continue;
+			for (size_t i = 1; dw_trigger_scanner(i, &name); i++) {
+				size_t found = dw_trigger_scanner(i, &name)(
+					data + size % 7, used, mask, other);
+
+				assert_int_equal(found, count);
+				assert_memory_equal(plain, other, count * sizeof(*plain));
+			}
+		}
+	}
+	free(data);
+	free(plain);
+	free(other);
+}
+
+static void anchors_ascend_with_gaps(void **state)
+{
+	uint8_t *data = malloc(SIZE);
+	struct anchor *anchors = malloc(dw_anchors_room(SIZE) * sizeof(*anchors));
+
+	(void)state;
+	assert_true(data && anchors);
+	for (int kind = 0; kind < KINDS; kind++) {
+		fill(data, SIZE, kind);
+		for (unsigned shift = 0; shift <= 12; shift += 4) {
+			size_t count = dw_anchors_find(data, SIZE, shift, anchors);
+
+			assert_true(count <= dw_anchors_room(SIZE));
+			for (size_t i = 0; i < count; i++) {
+				assert_true(anchors[i].at + ANCHOR_WINDOW <= SIZE);
+				assert_true(i == 0 ||
+					    anchors[i].at >=
+						    anchors[i - 1].at + ANCHOR_GAP);
+				assert_int_equal(anchors[i].hash,
+						 dw_anchor_hash(data + anchors[i].at));
+			}
+		}
+	}
+	free(data);
+	free(anchors);
+}
+
+static void anchors_move_with_their_data(void **state)
+{
+	enum { SHIFTED = 1237, COMMON = 100000 };
+	uint8_t *one = malloc(SIZE), *two = malloc(SIZE);
+	struct anchor *in_one = malloc(dw_anchors_room(SIZE) * sizeof(*in_one));
+	struct anchor *in_two = malloc(dw_anchors_room(SIZE) * sizeof(*in_two));
+	size_t ones, twos, common = 0;
+
+	(void)state;
+	assert_true(one && two && in_one && in_two);
+	fill(one, SIZE, 0);
+	fill(two, SIZE, 6);
+	memcpy(two + SHIFTED, one, COMMON);
+	ones = dw_anchors_find(one, COMMON, 8, in_one);
+	twos = dw_anchors_find(two, SIZE, 8, in_two);
+	for (size_t i = 0; i < ones; i++)
+		for (size_t j = 0; j < twos; j++)
+			common += in_two[j].at == in_one[i].at + SHIFTED &&
+				  in_two[j].hash == in_one[i].hash;
+	assert_true(ones > COMMON / 512);
+	assert_true(common + 2 >= ones); /* but for the edges */
+	free(one);
+	free(two);
+	free(in_one);
+	free(in_two);
+}
+
+/* What has the same bytes at every trigger must not fill the index. */
+static void runs_have_few_anchors(void **state)
+{
+	uint8_t *data = malloc(SIZE);
+	struct anchor *anchors = malloc(dw_anchors_room(SIZE) * sizeof(*anchors));
+
+	(void)state;
+	assert_true(data && anchors);
+	for (int byte = 0; byte < 256; byte++) {
+		memset(data, byte, SIZE);
+		assert_true(dw_anchors_find(data, SIZE, 6, anchors) <= 2);
+	}
+	fill(data, SIZE, 2);
+	assert_true(dw_anchors_find(data, SIZE, 6, anchors) <= 4);
+	free(data);
+	free(anchors);
+}
+
+/* Where there are none for long some are made, the same ones for a short period. */
+static void a_long_lull_has_anchors(void **state)
+{
+	size_t size = 8 * ANCHOR_LULL;
+	uint8_t *data = malloc(size);
+	struct anchor *anchors = malloc(dw_anchors_room(size) * sizeof(*anchors));
+
+	(void)state;
+	assert_true(data && anchors);
+	for (size_t period = 1; period <= ANCHOR_LULL_PLACES; period++) {
+		size_t count;
+
+		for (size_t i = 0; i < size; i++)
+			data[i] = (uint8_t)(i % period * 37 + (i % period) / 7);
+		count = dw_anchors_find(data, size, 16, anchors);
+		assert_in_range(count, 7, 7 + period);
+		for (size_t i = count - 5; i < count; i++)
+			assert_int_equal(anchors[i].hash, anchors[i - 1].hash);
+		for (size_t i = 0; i < count; i++) {
+			assert_true(anchors[i].at + ANCHOR_WINDOW <= size);
+			assert_true(i == 0 || anchors[i].at > anchors[i - 1].at);
+		}
+	}
+	free(data);
+	free(anchors);
+}
+
+/* -- index -------------------------------------------------------------------------- */
+
+static void an_index_remembers(void **state)
+{
+	auto_free uint64_t *hashes = malloc(5000 * sizeof(*hashes));
+	struct anchor_index *index;
+	uint64_t places[INDEX_WAYS], seed = 88172645463325252u;
+	size_t found = 0;
+
+	(void)state;
+	assert_int_equal(dw_anchor_index_new(5000, UINT64_C(1) << 20, &index, NULL), 0);
+	for (size_t i = 0; i < 5000; i++) {
+		seed ^= seed << 13;
+		seed ^= seed >> 7;
+		seed ^= seed << 17;
+		hashes[i] = seed;
+		dw_anchor_index_add(index, hashes[i], i * 1000);
+	}
+	for (size_t i = 0; i < 5000; i++) {
+		size_t count = dw_anchor_index_find(index, hashes[i], places);
+
+		for (size_t j = 0; j < count; j++)
+			found += places[j] == i * 1000;
+	}
+	assert_true(found > 4500); /* few buckets overflow at this load */
+	dw_anchor_index_free(index);
+}
+
+static void the_first_and_the_last_place_stay_known(void **state)
+{
+	struct anchor_index *index;
+	uint64_t places[INDEX_WAYS];
+
+	(void)state;
+	assert_int_equal(dw_anchor_index_new(100, UINT64_C(1) << 20, &index, NULL), 0);
+	for (uint64_t place = 10; place <= 90; place += 10)
+		dw_anchor_index_add(index, UINT64_C(0x123456789ABCDEF0), place);
+	assert_int_equal(dw_anchor_index_find(index, UINT64_C(0x123456789ABCDEF0), places), 2);
+	assert_int_equal(places[0], 90);
+	assert_int_equal(places[1], 10);
+	dw_anchor_index_free(index);
+}
+
+static void a_full_index_thins_out(void **state)
+{
+	struct anchor_index *index;
+	uint64_t places[INDEX_WAYS], seed = 1, counted = 0, known = 0;
+
+	(void)state;
+	assert_int_equal(dw_anchor_index_new(1 << 20, 64 << 10, &index, NULL), 0);
+	assert_true(dw_anchor_index_bytes(index) <= 64 << 10);
+	for (uint64_t i = 0; i < 100000; i++) {
+		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+		dw_anchor_index_add(index, seed ^ seed >> 29, i);
+	}
+	seed = 1;
+	for (uint64_t i = 0; i < 100000; i++) {
+		uint64_t hash;
+
+		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+		hash = seed ^ seed >> 29;
+		counted += dw_anchor_index_counts(index, hash);
+		known += dw_anchor_index_find(index, hash, places) > 0;
+	}
+	assert_in_range(counted, 1, 50000); /* fewer than all count now */
+	assert_in_range(known, counted / 2, 8192);
+	dw_anchor_index_free(index);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_scanners_find_the_same),
+		cmocka_unit_test(anchors_ascend_with_gaps),
+		cmocka_unit_test(anchors_move_with_their_data),
+		cmocka_unit_test(runs_have_few_anchors),
+		cmocka_unit_test(a_long_lull_has_anchors),
+		cmocka_unit_test(an_index_remembers),
+		cmocka_unit_test(the_first_and_the_last_place_stay_known),
+		cmocka_unit_test(a_full_index_thins_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

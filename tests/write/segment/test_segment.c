@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/* build: what is stored of files whose bytes recur, and that they come back as they were.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/write_run.h"
+#include "write/builder.h"
+#include "write/segment/locality.h"
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+static uint8_t *random_bytes(size_t size, uint32_t seed)
+{
+	uint8_t *data = malloc(size);
+
+	assert_non_null(data);
+	for (size_t i = 0; i < size; i++) {
+		seed = seed * 1664525u + 1013904223u;
+		data[i] = (uint8_t)(seed >> 24);
+	}
+	return data;
+}
+
+/* Blocks of that size that are not packed, matches from 512 bytes on, by path. */
+static dwarfs_builder *segmenting_builder(const struct place *place, uint32_t block_bits)
+{
+	dwarfs_builder *builder = new_builder(place, 2);
+
+	assert_int_equal(dwarfs_builder_set_level(builder, 3, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_order(builder, "path", NULL), 0);
+	assert_int_equal(
+		dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS, "null", NULL), 0);
+	assert_int_equal(dwarfs_builder_set_block_bits(builder, block_bits, NULL), 0);
+	return builder;
+}
+
+/* Bytes that were found to be stored already. */
+static uint64_t build_and_count(dwarfs_builder *builder, const struct place *place)
+{
+	uint64_t found;
+
+	if (build(builder, place) < 0)
+		fail_msg("%s", all_messages());
+	found = dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_SEGMENTS);
+	dwarfs_builder_free(builder);
+	return found;
+}
+
+static void repeats_are_found_across_blocks_and_pieces(void **state)
+{
+	const struct place *place = *state;
+	size_t size = 2 * MIB + 12345;
+	uint8_t *data = random_bytes(size + 1000, 1);
+
+	for (uint32_t bits = 16; bits <= 24; bits += 4) {
+		dwarfs_image *image;
+		uint64_t found;
+
+		put_file(place, "a", data, size);
+		put_file(place, "b", data + 777, size);
+		found = build_and_count(segmenting_builder(place, bits), place);
+		assert_in_range(found, size - 40 * KIB, size);
+		image = open_image(place);
+		expect_bytes(image, "a", data, size);
+		expect_bytes(image, "b", data + 777, size);
+		dwarfs_image_free(image);
+		assert_int_equal(remove(place->image), 0);
+	}
+	free(data);
+}
+
+static void no_block_beyond_the_lookback_is_referred_to(void **state)
+{
+	const struct place *place = *state;
+	uint8_t *data = random_bytes(4 * 64 * KIB, 2);
+
+	put_file(place, "a", data, 30 * KIB);
+	put_file(place, "b", data + 64 * KIB, 3 * 64 * KIB); /* on to block 3 */
+	put_file(place, "c", data + 1, 30 * KIB - 1);
+	for (uint32_t blocks = 0; blocks <= 6; blocks++) {
+		dwarfs_builder *builder = segmenting_builder(place, 16);
+		dwarfs_image *image;
+		uint64_t found;
+
+		assert_int_equal(dwarfs_builder_set_lookback(builder, NULL, blocks, NULL),
+				 0);
+		found = build_and_count(builder, place);
+		assert_int_equal(found, blocks > 3 ? 30 * KIB - 1 : 0);
+		image = open_image(place);
+		expect_bytes(image, "c", data + 1, 30 * KIB - 1);
+		dwarfs_image_free(image);
+		assert_int_equal(remove(place->image), 0);
+	}
+	free(data);
+}
+
+/* Many matches that begin before their anchor, next to literals that are new. */
+static void bytes_are_taken_back(void **state)
+{
+	const struct place *place = *state;
+	size_t size = 400 * KIB, part = 3001;
+	uint8_t *data = random_bytes(size, 3), *mixed = random_bytes(size, 4);
+	dwarfs_image *image;
+
+	for (size_t at = 0; at + part < size; at += 2 * part)
+		memcpy(mixed + at, data + (at * 7) % (size - part), part);
+	put_file(place, "a", data, size);
+	put_file(place, "b", mixed, size);
+	put_file(place, "c", mixed + 1000, size - 2000);
+	assert_in_range(build_and_count(segmenting_builder(place, 16), place),
+			size / 3 + size - 20 * KIB, 2 * size);
+	image = open_image(place);
+	expect_bytes(image, "b", mixed, size);
+	expect_bytes(image, "c", mixed + 1000, size - 2000);
+	dwarfs_image_free(image);
+	free(data);
+	free(mixed);
+}
+
+static void zeros_that_are_no_hole_are_stored_once(void **state)
+{
+	const struct place *place = *state;
+	size_t size = 20 * MIB;
+	uint8_t *data = calloc(1, size);
+	dwarfs_builder *builder = segmenting_builder(place, 20);
+	dwarfs_image *image;
+
+	assert_non_null(data);
+	data[size - 1] = 1;
+	put_file(place, "a", data, size);
+	dwarfs_builder_set_sparse_files(builder, false);
+	assert_in_range(build_and_count(builder, place), size - MIB, size);
+	image = open_image(place);
+	assert_int_equal(dwarfs_image_block_count(image), 1);
+	expect_bytes(image, "a", data, size);
+	dwarfs_image_free(image);
+	free(data);
+}
+
+/*
+ * A literal that goes on where a match ended is of another file than what the match
+ * refers to; both are read again, as there is too much between
+ * them to be kept in memory.
+ */
+static void what_follows_a_match_is_known_by_its_own_file(void **state)
+{
+	const struct place *place = *state;
+	size_t part = 64 * KIB, filler = 50 * MIB; /* more than is kept */
+	uint8_t *m = random_bytes(part, 5), *x = random_bytes(part, 6);
+	uint8_t *y = random_bytes(part, 7), *file = malloc(2 * part);
+	uint64_t *rest = malloc(filler), seed = 88172645463325252u;
+	dwarfs_builder *builder = segmenting_builder(place, 20);
+	dwarfs_image *image;
+
+	assert_true(file && rest);
+	for (size_t i = 0; i < filler / sizeof(*rest); i++) {
+		seed ^= seed << 13;
+		seed ^= seed >> 7;
+		seed ^= seed << 17;
+		rest[i] = seed;
+	}
+	put_file(place, "a", m, part);
+	memcpy(file, x, part);
+	memcpy(file + part, m, part);
+	put_file(place, "b", file, 2 * part); /* x is stored, m is not */
+	memcpy(file + part, y, part);
+	put_file(place, "c", file, 2 * part); /* x is not, y is, behind it */
+	put_file(place, "d", rest, filler);
+	memcpy(file, x + 1, part - 1);
+	memcpy(file + part - 1, x, part);
+	put_file(place, "e", file, 2 * part - 1); /* x twice, but not in one run */
+	assert_in_range(build_and_count(builder, place), 3 * part, 5 * part);
+	image = open_image(place);
+	expect_bytes(image, "e", file, 2 * part - 1);
+	dwarfs_image_free(image);
+	free(m);
+	free(x);
+	free(y);
+	free(file);
+	free(rest);
+}
+
+/* -- locality ----------------------------------------------------------------------- */
+
+#define SOURCES 12
+
+/* Twelve folders with two blocks each, and one with parts of all, given twice. */
+static void put_spread(const struct place *place, uint8_t *data, size_t each,
+		       uint8_t *mixed, size_t part)
+{
+	char name[32];
+
+	for (size_t i = 0; i < SOURCES; i++) {
+		snprintf(name, sizeof(name), "d%02zu", i);
+		put_dir(place, name);
+		snprintf(name, sizeof(name), "d%02zu/f", i);
+		put_file(place, name, data + i * each, each);
+		for (size_t j = 0; j < 3; j++)
+			memcpy(mixed + (3 * i + j) * part, data + i * each + j * 2 * part,
+			       part);
+	}
+	put_dir(place, "z");
+	put_file(place, "z/one", mixed, 3 * SOURCES * part);
+	put_file(place, "z/two", mixed + 1, 3 * SOURCES * part - 1);
+}
+
+static void a_directory_is_in_few_foreign_blocks(void **state)
+{
+	const struct place *place = *state;
+	size_t each = 128 * KIB, part = 6000, size = 3 * SOURCES * part;
+	uint8_t *data = random_bytes(SOURCES * each, 9), *mixed = malloc(size);
+	uint64_t found[2];
+
+	assert_non_null(mixed);
+	put_spread(place, data, each, mixed, part);
+	for (size_t limited = 0; limited < 2; limited++) {
+		dwarfs_builder *builder = segmenting_builder(place, 16);
+		dwarfs_image *image;
+
+		builder->options.near_bytes = limited ? 64 * KIB : UINT64_MAX;
+		builder->options.foreign_bytes = 0;
+		found[limited] = build_and_count(builder, place);
+		image = open_image(place);
+		expect_bytes(image, "z/one", mixed, size);
+		expect_bytes(image, "z/two", mixed + 1, size - 1);
+		expect_bytes(image, "d11/f", data + 11 * each, each);
+		dwarfs_image_free(image);
+		assert_int_equal(remove(place->image), 0);
+	}
+	assert_in_range(found[0], 2 * size - 2 * KIB * SOURCES, 2 * size);
+	/* Most of it is stored in the directory's own blocks, but once only. */
+	assert_in_range(found[1], size, 2 * size - 3 * 3 * part);
+	free(data);
+	free(mixed);
+}
+
+/* What is judged, of chunks that one file of a unit has. */
+static void the_largest_shares_stay(void **state)
+{
+	struct tree_directory directory = { 0, 1 };
+	struct tree_entry entries[2] = { { 0, 0, 0 }, { 0, 0, 1 } };
+	struct tree_inode inodes[2] = { 0 };
+	struct content content = { .inode = 1 };
+	struct fragment fragment = { .size = 200000, .chunk_count = 6 };
+	struct tree tree = {
+		.entries = entries,
+		.entry_count = 2,
+		.inodes = inodes,
+		.inode_count = 2,
+		.directories = &directory,
+		.directory_count = 1,
+	};
+	struct contents contents = {
+		.list = &content,
+		.count = 1,
+		.fragments = &fragment,
+		.fragment_count = 1,
+	};
+	const struct locality_options options = { 0, 1 << 20, 1 };
+	const struct chunk chunks[6] = {
+		{ 3, 0, 1000 }, { 5, 0, 3000 },	     { DW_NONE, 0, 900000 },
+		{ 3, 5, 1500 }, { 9, 100, 1 << 16 }, { 7, 0, 2500 },
+	};
+	const uint32_t number = 0;
+	struct locality_batch batch = { 0, &number, 1, chunks, 6, 9, 10, true };
+	struct locality *locality = NULL;
+	uint8_t marks[6];
+	size_t marked;
+
+	(void)state;
+	inodes[1].entry = 1;
+	assert_int_equal(dw_locality_new(&options, &tree, &contents, &locality, NULL), 0);
+	assert_int_equal(dw_locality_unit(locality, 0), 0);
+	assert_int_equal(dw_locality_judge(locality, &batch, marks, &marked, NULL), 0);
+	assert_int_equal(marked, 3);
+	assert_memory_equal(marks, "\1\0\0\1\0\1", 6);
+	/* Another batch may be in the same foreign block, and in own ones. */
+	batch.first_block = batch.last_block = 12;
+	assert_int_equal(dw_locality_judge(locality, &batch, marks, &marked, NULL), 0);
+	assert_memory_equal(marks, "\1\0\0\1\0\1", 6);
+	dw_locality_free(locality);
+}
+
+/* A small file is in one foreign block, whatever else the unit may be in. */
+static void a_small_file_is_in_one_foreign_block(void **state)
+{
+	struct tree_directory directory = { 0, 1 };
+	struct tree_inode inodes[2] = { 0 };
+	struct content content = { .inode = 1 };
+	struct fragment fragment = { .size = 9000, .chunk_count = 3 };
+	struct tree tree = {
+		.inodes = inodes,
+		.inode_count = 2,
+		.directories = &directory,
+		.directory_count = 1,
+	};
+	struct contents contents = {
+		.list = &content,
+		.count = 1,
+		.fragments = &fragment,
+		.fragment_count = 1,
+	};
+	const struct locality_options options = { 0, 1 << 20, 10 };
+	const struct chunk chunks[3] = { { 3, 0, 4000 }, { 5, 0, 3000 }, { 3, 5, 2000 } };
+	const uint32_t number = 0;
+	struct locality_batch batch = { 0, &number, 1, chunks, 3, 9, 9, false };
+	struct locality *locality = NULL;
+	uint8_t marks[3];
+	size_t marked;
+
+	(void)state;
+	inodes[1].entry = 1;
+	assert_int_equal(dw_locality_new(&options, &tree, &contents, &locality, NULL), 0);
+	assert_int_equal(dw_locality_judge(locality, &batch, marks, &marked, NULL), 0);
+	assert_int_equal(marked, 1);
+	assert_memory_equal(marks, "\0\1\0", 3);
+	dw_locality_free(locality);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			repeats_are_found_across_blocks_and_pieces, make_place,
+			remove_place),
+		cmocka_unit_test_setup_teardown(
+			no_block_beyond_the_lookback_is_referred_to, make_place,
+			remove_place),
+		cmocka_unit_test_setup_teardown(bytes_are_taken_back, make_place,
+						remove_place),
+		cmocka_unit_test_setup_teardown(zeros_that_are_no_hole_are_stored_once,
+						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(
+			what_follows_a_match_is_known_by_its_own_file, make_place,
+			remove_place),
+		cmocka_unit_test_setup_teardown(a_directory_is_in_few_foreign_blocks,
+						make_place, remove_place),
+		cmocka_unit_test(the_largest_shares_stay),
+		cmocka_unit_test(a_small_file_is_in_one_foreign_block),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

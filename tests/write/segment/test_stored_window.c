@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* build: stored bytes, in memory and read again from the files they came from. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/write_run.h"
+#include "write/categorize/categorize.h"
+#include "write/input/scan.h"
+#include "write/inspect/inspect.h"
+#include "write/order/order.h"
+#include "write/segment/stored_window.h"
+
+#define BLOCK_BYTES 100000
+#define BLOCKS	    5
+
+/* A file of 5 blocks that are stored as they are. */
+struct lab {
+	dwarfs_builder *builder;
+	struct stream_settings settings[CATEGORY_COUNT];
+	struct category_total totals[CATEGORY_COUNT];
+	struct budget budget;
+	struct build_run run;
+	struct tree tree;
+	struct contents contents;
+	struct stored_window *window;
+	struct block blocks[BLOCKS];
+	uint8_t *bytes;
+};
+
+static void fill(uint8_t *bytes, size_t size, uint32_t seed)
+{
+	for (size_t i = 0; i < size; i++) {
+		seed = seed * 1664525u + 1013904223u;
+		bytes[i] = (uint8_t)(seed >> 24);
+	}
+}
+
+static struct lab *new_lab(const struct place *place, uint64_t ram_bytes)
+{
+	struct lab *lab = calloc(1, sizeof(*lab));
+
+	assert_non_null(lab);
+	lab->bytes = malloc(BLOCKS * BLOCK_BYTES);
+	assert_non_null(lab->bytes);
+	fill(lab->bytes, BLOCKS * BLOCK_BYTES, 1);
+	put_file(place, "f", lab->bytes, BLOCKS * BLOCK_BYTES);
+	lab->builder = new_builder(place, 0);
+	for (size_t i = 0; i < CATEGORY_COUNT; i++)
+		assert_int_equal(dw_order_parse("path", &lab->settings[i].order, NULL),
+				 0);
+	lab->budget.readers = 1;
+	lab->run = (struct build_run){
+		.context = lab->builder->context,
+		.options = &lab->builder->options,
+		.root_fd = lab->builder->root_fd,
+		.root_path = lab->builder->root_path,
+		.counts = lab->builder->counts,
+		.totals = lab->totals,
+		.settings = lab->settings,
+		.budget = &lab->budget,
+	};
+	dw_progress_start(&lab->run.progress, NULL, NULL, NULL);
+	assert_int_equal(dw_scan(&lab->run, &lab->tree, NULL), 0);
+	assert_int_equal(dw_inspect(&lab->run, &lab->tree, &lab->contents, NULL), 0);
+	assert_int_equal(lab->contents.count, 1);
+	assert_int_equal(dw_stored_window_new(&lab->run, &lab->tree, &lab->contents, NULL,
+					BLOCK_BYTES, ram_bytes, &lab->window, NULL),
+			 0);
+	for (uint32_t i = 0; i < BLOCKS; i++) {
+		lab->blocks[i] = (struct block){
+			.number = 7 + i, /* other streams came before */
+			.data = malloc(BLOCK_BYTES),
+			.room = BLOCK_BYTES,
+			.keepers = 1,
+		};
+		assert_non_null(lab->blocks[i].data);
+		dw_stored_window_turn(lab->window, &lab->blocks[i]);
+		assert_int_equal(dw_stored_window_note(lab->window, 0, i * BLOCK_BYTES, NULL),
+				 0);
+		memcpy(lab->blocks[i].data, lab->bytes + i * BLOCK_BYTES, BLOCK_BYTES);
+		lab->blocks[i].size = BLOCK_BYTES;
+		if (i > 0 && lab->blocks[i - 1].keepers == 1) /* no longer kept */
+			memset(lab->blocks[i - 1].data, 0, BLOCK_BYTES);
+	}
+	return lab;
+}
+
+static void free_lab(struct lab *lab)
+{
+	dw_stored_window_free(lab->window);
+	dw_contents_free(&lab->contents);
+	dw_tree_free(&lab->tree);
+	dw_sources_free(lab->run.sources);
+	dwarfs_builder_free(lab->builder);
+	for (size_t i = 0; i < BLOCKS; i++)
+		free(lab->blocks[i].data);
+	free(lab->bytes);
+	free(lab);
+}
+
+/* All bytes come back from any place on, up to the end of a block. */
+static void expect_all(struct lab *lab)
+{
+	for (uint64_t place = 0; place < BLOCKS * BLOCK_BYTES; place += 9973) {
+		const uint8_t *data;
+		size_t size;
+
+		data = dw_stored_window_at(lab->window, place, &size);
+		assert_non_null(data);
+		assert_true(size > 0 && place % BLOCK_BYTES + size <= BLOCK_BYTES);
+		assert_memory_equal(data, lab->bytes + place, size);
+		if (place % BLOCK_BYTES == 0)
+			continue;
+		data = dw_stored_window_before(lab->window, place, &size);
+		assert_non_null(data);
+		assert_true(size > 0 && size <= place % BLOCK_BYTES);
+		assert_memory_equal(data - size, lab->bytes + place - size, size);
+	}
+}
+
+static void bytes_are_had_from_memory(void **state)
+{
+	struct lab *lab = new_lab(*state, BLOCKS * BLOCK_BYTES);
+
+	expect_all(lab);
+	assert_int_equal(dw_stored_window_work(lab->window), 0);
+	free_lab(lab);
+}
+
+static void bytes_are_read_again(void **state)
+{
+	struct lab *lab = new_lab(*state, 0);
+	uint64_t work;
+
+	expect_all(lab);
+	work = dw_stored_window_work(lab->window);
+	assert_true(work > 0);
+	expect_all(lab); /* pages are kept */
+	assert_int_equal(dw_stored_window_work(lab->window), work);
+	free_lab(lab);
+}
+
+static void nothing_is_beyond_what_was_stored(void **state)
+{
+	struct lab *lab = new_lab(*state, BLOCK_BYTES);
+	size_t size;
+
+	assert_null(dw_stored_window_at(lab->window, BLOCKS * BLOCK_BYTES, &size));
+	assert_null(dw_stored_window_at(lab->window, UINT64_C(1) << 39, &size));
+	assert_null(dw_stored_window_before(lab->window, 0, &size));
+	assert_null(dw_stored_window_before(lab->window, BLOCK_BYTES, &size));
+	free_lab(lab);
+}
+
+static void a_file_that_changed_is_not_trusted(void **state)
+{
+	struct lab *lab = new_lab(*state, 0);
+	size_t size;
+
+	lab->bytes[10] ^= 1;
+	put_file(*state, "f", lab->bytes, BLOCKS * BLOCK_BYTES - 1);
+	assert_null(dw_stored_window_at(lab->window, 0, &size));
+	assert_null(dw_stored_window_before(lab->window, 5, &size));
+	assert_non_null(dw_stored_window_at(lab->window, 4 * BLOCK_BYTES, &size));
+	free_lab(lab);
+}
+
+static void a_file_that_is_gone_is_not_trusted(void **state)
+{
+	struct lab *lab = new_lab(*state, 0);
+	size_t size;
+
+	assert_int_equal(unlink(in(*state, "f")), 0);
+	assert_null(dw_stored_window_at(lab->window, 0, &size));
+	free_lab(lab);
+}
+
+/* What was taken back and stored anew must not be remembered as it was. */
+static void what_is_taken_back_is_forgotten(void **state)
+{
+	struct lab *lab = new_lab(*state, 0);
+	uint64_t place = BLOCKS * BLOCK_BYTES - 1000;
+	struct block next = { .number = 7 + BLOCKS, .room = BLOCK_BYTES, .keepers = 1 };
+	const uint8_t *data;
+	size_t size;
+
+	/* A page that reaches into the block that is still being filled. */
+	assert_non_null(dw_stored_window_at(lab->window, 4 * BLOCK_BYTES - 1, &size));
+	lab->blocks[4].size -= 1000;
+	assert_int_equal(dw_stored_window_note(lab->window, 0, 0, NULL), 0);
+	memcpy(lab->blocks[4].data + BLOCK_BYTES - 1000, lab->bytes, 1000);
+	lab->blocks[4].size += 1000;
+	data = dw_stored_window_at(lab->window, place, &size);
+	assert_memory_equal(data, lab->bytes, 1000);
+	next.data = lab->blocks[0].data;
+	dw_stored_window_turn(lab->window, &next); /* block 4 is read again from here on */
+	data = dw_stored_window_at(lab->window, place, &size);
+	assert_non_null(data);
+	assert_memory_equal(data, lab->bytes, size);
+	data = dw_stored_window_at(lab->window, place - 500, &size);
+	assert_non_null(data);
+	assert_true(size > 0);
+	assert_memory_equal(data, lab->bytes + place - 500, size < 500 ? size : 500);
+	free_lab(lab);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(bytes_are_had_from_memory, make_place,
+						remove_place),
+		cmocka_unit_test_setup_teardown(bytes_are_read_again, make_place,
+						remove_place),
+		cmocka_unit_test_setup_teardown(nothing_is_beyond_what_was_stored,
+						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(a_file_that_changed_is_not_trusted,
+						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(a_file_that_is_gone_is_not_trusted,
+						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(what_is_taken_back_is_forgotten,
+						make_place, remove_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

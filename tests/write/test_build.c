@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * build: what goes in comes out: links, duplicates, orders, holes, times, packings.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/write_run.h"
+
+static uint64_t finish(dwarfs_builder *builder, int count)
+{
+	uint64_t value = dwarfs_builder_count(builder, count);
+
+	dwarfs_builder_free(builder);
+	return value;
+}
+
+static void equal_files_are_stored_once(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 2);
+	dwarfs_image *image;
+	uint32_t a, b;
+
+	put_dir(place, "d");
+	put_text(place, "a", "the same contents");
+	put_text(place, "d/b", "the same contents");
+	put_text(place, "c", "other contents...");
+	put_text(place, "empty1", "");
+	put_text(place, "d/empty2", "");
+	assert_int_equal(build(builder, place), 0);
+	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_DUPLICATES), 1);
+	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_DUPLICATE), 17);
+	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_CHUNKS), 2);
+	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_DIRECTORIES), 2);
+	assert_int_equal(finish(builder, DWARFS_COUNT_BYTES_STORED), 34);
+	image = open_image(place);
+	a = expect_text(image, "a", "the same contents");
+	b = expect_text(image, "d/b", "the same contents");
+	assert_int_not_equal(a, b);
+	expect_text(image, "c", "other contents...");
+	expect_text(image, "empty1", "");
+	expect_text(image, "d/empty2", "");
+	dwarfs_image_free(image);
+}
+
+/* Files that differ in one late byte, across the pages that are hashed on their own. */
+static void nearly_equal_files_are_kept_apart(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 2);
+	size_t size = 1 << 20;
+	char *data = calloc(1, size);
+	dwarfs_image *image;
+
+	assert_non_null(data);
+	put_file(place, "zeros", data, size);
+	data[4095] = 1;
+	put_file(place, "one", data, size);
+	data[4095] = 0;
+	data[size - 1] = 1;
+	put_file(place, "last", data, size);
+	data[size - 1] = 0;
+	data[4096] = 1;
+	put_file(place, "moved", data, size);
+	assert_int_equal(build(builder, place), 0);
+	assert_int_equal(finish(builder, DWARFS_COUNT_DUPLICATES), 0);
+	image = open_image(place);
+	expect_bytes(image, "moved", data, size);
+	data[4096] = 0;
+	expect_bytes(image, "zeros", data, size);
+	dwarfs_image_free(image);
+	free(data);
+}
+
+static void hard_links_share_an_inode(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 0);
+	dwarfs_stat *stat = NULL;
+	dwarfs_image *image;
+	uint32_t inode;
+
+	put_dir(place, "d");
+	put_text(place, "a", "linked");
+	assert_int_equal(link(in(place, "a"), in(place, "d/b")), 0);
+	assert_int_equal(link(in(place, "a"), in(place, "c")), 0);
+	assert_int_equal(build(builder, place), 0);
+	assert_int_equal(finish(builder, DWARFS_COUNT_HARDLINKS), 2);
+	image = open_image(place);
+	inode = expect_text(image, "a", "linked");
+	assert_int_equal(expect_text(image, "d/b", "linked"), inode);
+	assert_int_equal(expect_text(image, "c", "linked"), inode);
+	assert_int_equal(dwarfs_stat_new(&stat, NULL), 0);
+	assert_int_equal(dwarfs_inode_stat(image, inode, stat, NULL), 0);
+	assert_int_equal(dwarfs_stat_nlink(stat), 3);
+	assert_int_equal(dwarfs_image_hardlink_bytes(image), 12);
+	dwarfs_stat_free(stat);
+	dwarfs_image_free(image);
+}
+
+/* Whether holes are stored depends on the option; the bytes do not. */
+static void holes_stay_holes(void **state)
+{
+	const struct place *place = *state;
+	size_t size = 3 << 20;
+	char *expected = calloc(1, size);
+	uint64_t hole_bytes;
+	int fd = open(in(place, "sparse"), O_WRONLY | O_CREAT, 0644);
+
+	assert_non_null(expected);
+	assert_true(fd >= 0);
+	memset(expected + (1 << 20), 'x', 5000);
+	assert_int_equal(pwrite(fd, expected + (1 << 20), 5000, 1 << 20), 5000);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	hole_bytes = lseek(fd, 0, SEEK_DATA) > 0;
+	close(fd);
+	for (int sparse = 0; sparse < 2; sparse++) {
+		dwarfs_builder *builder = new_builder(place, 1);
+		dwarfs_image *image;
+
+		dwarfs_builder_set_sparse_files(builder, sparse);
+		assert_int_equal(
+			dwarfs_builder_write_path(builder, place->image, true, NULL), 0);
+		if (sparse && hole_bytes)
+			assert_true(dwarfs_builder_count(
+					    builder, DWARFS_COUNT_BYTES_HOLES) > 2 << 20);
+		else
+			assert_int_equal(
+				dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_HOLES),
+				0);
+		dwarfs_builder_free(builder);
+		image = open_image(place);
+		expect_bytes(image, "sparse", expected, size);
+		assert_int_equal(dwarfs_image_feature(image, 0) != NULL,
+				 sparse && hole_bytes);
+		dwarfs_image_free(image);
+	}
+	free(expected);
+}
+
+/* Two holes of a terabyte are equal, and found to be so at once. */
+static void huge_holes_cost_nothing(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 1);
+	off_t size = (off_t)1 << 40;
+	dwarfs_image *image;
+
+	put_text(place, "a", "");
+	put_text(place, "b", "");
+	if (truncate(in(place, "a"), size) != 0 || truncate(in(place, "b"), size) != 0) {
+		dwarfs_builder_free(builder);
+		skip(); /* a file system without such sizes */
+	}
+	assert_int_equal(build(builder, place), 0);
+	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_HOLES), size);
+	assert_int_equal(finish(builder, DWARFS_COUNT_DUPLICATES), 1);
+	image = open_image(place);
+	assert_int_equal(dwarfs_image_original_bytes(image), 2 * size);
+	dwarfs_image_free(image);
+}
+
+static void blocks_may_be_smaller_than_files(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 2);
+	char data[10000];
+	dwarfs_image *image;
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (char)(i * i / 7);
+	put_file(place, "a", data, 700);
+	put_file(place, "b", data, sizeof(data));
+	put_file(place, "c", data + 1, 1024);
+	assert_int_equal(dwarfs_builder_set_block_bits(builder, 10, NULL), 0);
+	assert_int_equal(build(builder, place), 0);
+	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_BLOCKS), 12);
+	assert_int_equal(finish(builder, DWARFS_COUNT_CHUNKS), 1 + 11 + 2);
+	image = open_image(place);
+	expect_bytes(image, "a", data, 700);
+	expect_bytes(image, "b", data, sizeof(data));
+	expect_bytes(image, "c", data + 1, 1024);
+	dwarfs_image_free(image);
+}
+
+/* Without compression the order of files is the order of their bytes. */
+static void expect_order(const struct place *place, const char *order, const char *bytes)
+{
+	dwarfs_builder *builder = new_builder(place, 1);
+	char start[256];
+	FILE *file;
+
+	assert_int_equal(
+		dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS, "null", NULL), 0);
+	assert_int_equal(dwarfs_builder_set_order(builder, order, NULL), 0);
+	assert_int_equal(dwarfs_builder_write_path(builder, place->image, true, NULL), 0);
+	dwarfs_builder_free(builder);
+	file = fopen(place->image, "rb");
+	assert_non_null(file);
+	assert_true(fread(start, 1, sizeof(start), file) > 64 + strlen(bytes));
+	fclose(file);
+	assert_memory_equal(start + 64, bytes, strlen(bytes));
+}
+
+static void orders_are_kept(void **state)
+{
+	const struct place *place = *state;
+
+	put_dir(place, "b");
+	put_dir(place, "b/x");
+	put_text(place, "a.h", "1");
+	put_text(place, "b/x/a.c", "22");
+	put_text(place, "b/b.h", "333");
+	put_text(place, "c.c", "4444");
+	expect_order(place, "none",
+		     "1"
+		     "4444"
+		     "333"
+		     "22");
+	expect_order(place, "path",
+		     "1"
+		     "333"
+		     "22"
+		     "4444");
+	expect_order(place, "revpath",
+		     "22"
+		     "1"
+		     "333"
+		     "4444");
+}
+
+static void workers_do_not_change_the_image(void **state)
+{
+	static const uint32_t workers[] = { 0, 1, 8 };
+	const struct place *place = *state;
+	char *first = NULL, name[32], data[5000];
+	size_t first_size = 0;
+
+	for (int i = 0; i < 60; i++) {
+		snprintf(name, sizeof(name), "f%d", i);
+		memset(data, 'a' + i % 26, sizeof(data));
+		snprintf(data, sizeof(data), "%d", i % 50);
+		put_file(place, name, data, (size_t)(100 + i % 50 * 90));
+	}
+	for (size_t i = 0; i < 3; i++) {
+		dwarfs_builder *builder = new_builder(place, workers[i]);
+		char *bytes = malloc(1 << 20);
+		FILE *file;
+		size_t size;
+
+		assert_non_null(bytes);
+		dwarfs_builder_set_create_timestamp(builder, false);
+		dwarfs_builder_set_history(builder, false);
+		assert_int_equal(dwarfs_builder_set_block_bits(builder, 12, NULL), 0);
+		assert_int_equal(
+			dwarfs_builder_write_path(builder, place->image, true, NULL), 0);
+		dwarfs_builder_free(builder);
+		file = fopen(place->image, "rb");
+		assert_non_null(file);
+		size = fread(bytes, 1, 1 << 20, file);
+		fclose(file);
+		if (!first) {
+			first = bytes;
+			first_size = size;
+			continue;
+		}
+		assert_int_equal(size, first_size);
+		assert_memory_equal(bytes, first, size);
+		free(bytes);
+	}
+	free(first);
+}
+
+static void all_packings_read_the_same(void **state)
+{
+	static const char *const packings[] = { "none",	 "auto",	"all",
+						"plain", "all,force",	"plain,all,force",
+						"names", "names_index", "chunk_table",
+						"force", "directories", "shared_files" };
+	const struct place *place = *state;
+
+	put_dir(place, "dir");
+	put_dir(place, "dir/deeper");
+	put_text(place, "same1", "same");
+	put_text(place, "dir/same2", "same");
+	put_text(place, "dir/deeper/same3", "same");
+	put_text(place, "dir/other", "other");
+	assert_int_equal(symlink("dir/other", in(place, "link")), 0);
+	for (size_t i = 0; i < sizeof(packings) / sizeof(packings[0]); i++) {
+		dwarfs_builder *builder = new_builder(place, 0);
+		dwarfs_image *image;
+
+		assert_int_equal(
+			dwarfs_builder_set_pack_metadata(builder, packings[i], NULL), 0);
+		assert_int_equal(
+			dwarfs_builder_write_path(builder, place->image, true, NULL), 0);
+		dwarfs_builder_free(builder);
+		image = open_image(place);
+		expect_text(image, "same1", "same");
+		expect_text(image, "dir/deeper/same3", "same");
+		expect_text(image, "dir/other", "other");
+		assert_int_equal(dwarfs_image_entry_count(image), 8);
+		dwarfs_image_free(image);
+	}
+}
+
+static void an_empty_directory_is_an_image(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 1);
+	dwarfs_image *image;
+
+	assert_int_equal(build(builder, place), 0);
+	assert_int_equal(finish(builder, DWARFS_COUNT_BLOCKS), 0);
+	image = open_image(place);
+	assert_int_equal(dwarfs_image_inode_count(image), 1);
+	dwarfs_image_free(image);
+}
+
+static void times_are_cut_to_the_resolution(void **state)
+{
+	const struct place *place = *state;
+	const struct timespec times[2] = { { 1000000007, 123456789 },
+					   { 1000000007, 123456789 } };
+	static const struct {
+		uint64_t resolution_ns;
+		uint64_t seconds;
+		uint32_t nanoseconds;
+	} examples[] = {
+		{ 1, 1000000007, 123456789 },
+		{ 1000000, 1000000007, 123000000 },
+		{ 1000000000, 1000000007, 0 },
+		{ UINT64_C(60000000000), 999999960, 0 },
+	};
+
+	put_text(place, "file", "x");
+	assert_int_equal(utimensat(AT_FDCWD, in(place, "file"), times, 0), 0);
+	for (size_t i = 0; i < 4; i++) {
+		dwarfs_builder *builder = new_builder(place, 0);
+		dwarfs_stat *stat = NULL;
+		dwarfs_image *image;
+
+		assert_int_equal(dwarfs_builder_set_time_resolution(
+					 builder, examples[i].resolution_ns, NULL),
+				 0);
+		dwarfs_builder_set_keep_all_times(builder, i % 2);
+		assert_int_equal(
+			dwarfs_builder_write_path(builder, place->image, true, NULL), 0);
+		dwarfs_builder_free(builder);
+		image = open_image(place);
+		assert_int_equal(dwarfs_image_time_resolution_ns(image),
+				 examples[i].resolution_ns);
+		assert_int_equal(dwarfs_stat_new(&stat, NULL), 0);
+		assert_int_equal(dwarfs_inode_stat(image, expect_text(image, "file", "x"),
+						   stat, NULL),
+				 0);
+		assert_int_equal(dwarfs_stat_seconds(stat, DWARFS_MTIME),
+				 examples[i].seconds);
+		assert_int_equal(dwarfs_stat_nanoseconds(stat, DWARFS_MTIME),
+				 examples[i].nanoseconds);
+		dwarfs_stat_free(stat);
+		dwarfs_image_free(image);
+	}
+}
+
+static void setters_refuse_nonsense(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 0);
+
+	assert_int_equal(dwarfs_builder_set_level(builder, 10, NULL), DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_builder_set_block_bits(builder, 9, NULL),
+			 DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_builder_set_block_bits(builder, 31, NULL),
+			 DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_builder_set_order(builder, "fast", NULL),
+			 DWARFS_ERR_INVALID);
+	assert_int_equal(
+		dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS, "zip", NULL),
+		DWARFS_ERR_INVALID);
+	assert_int_equal(dwarfs_builder_set_codec(builder, 99, "null", NULL),
+			 DWARFS_ERR_INVALID);
+	assert_int_equal(dwarfs_builder_set_pack_metadata(builder, "all,nothing", NULL),
+			 DWARFS_ERR_INVALID);
+	assert_int_equal(dwarfs_builder_set_pack_metadata(builder, "", NULL),
+			 DWARFS_ERR_INVALID);
+	assert_int_equal(dwarfs_builder_set_time_resolution(builder, 0, NULL),
+			 DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_builder_set_time_resolution(builder, 7, NULL),
+			 DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_builder_set_time_resolution(builder, 1500000000, NULL),
+			 DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_builder_set_time(builder, 1, 1000000000, NULL),
+			 DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_builder_set_umask(builder, 01000, NULL),
+			 DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_builder_add_directory(builder, place->in, NULL),
+			 DWARFS_ERR_INVALID);
+	assert_int_equal(build(builder, place), 0);
+	assert_int_equal(dwarfs_builder_write_path(builder, place->image, true, NULL),
+			 DWARFS_ERR_INVALID);
+	dwarfs_builder_free(builder);
+}
+
+static void inputs_must_be_directories(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = NULL;
+	dwarfs_error *err = NULL;
+
+	put_text(place, "file", "x");
+	assert_int_equal(dwarfs_builder_new(NULL, &builder, NULL), 0);
+	assert_int_equal(build(builder, place), DWARFS_ERR_INVALID);
+	assert_int_equal(dwarfs_builder_add_directory(builder, in(place, "file"), &err),
+			 DWARFS_ERR_NOT_DIR);
+	assert_non_null(strstr(dwarfs_error_message(err), "must be a directory"));
+	assert_int_equal(dwarfs_builder_add_directory(builder, in(place, "none"), &err),
+			 DWARFS_ERR_NOT_FOUND);
+	assert_string_equal(dwarfs_error_path(err), in(place, "none"));
+	dwarfs_error_free(err);
+	dwarfs_builder_free(builder);
+}
+
+struct taken {
+	size_t bytes, limit;
+};
+
+static int take(const void *data, size_t bytes, void *user)
+{
+	struct taken *taken = user;
+
+	taken->bytes += bytes;
+	return taken->limit && taken->bytes > taken->limit ? -28 /* ENOSPC */ : 0;
+}
+
+static void callbacks_take_the_image(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 1);
+	struct taken all = { 0 }, some = { .limit = 100 };
+	dwarfs_error *err = NULL;
+
+	put_text(place, "file", "some text");
+	assert_int_equal(dwarfs_builder_set_header(builder, "#!", 2, NULL), 0);
+	assert_int_equal(dwarfs_builder_write_callback(builder, take, &all, NULL), 0);
+	assert_int_equal(finish(builder, DWARFS_COUNT_BYTES_OUT), all.bytes);
+	builder = new_builder(place, 1);
+	assert_int_equal(dwarfs_builder_write_callback(builder, take, &some, &err),
+			 DWARFS_ERR_NO_SPACE);
+	dwarfs_error_free(err);
+	dwarfs_builder_free(builder);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(equal_files_are_stored_once),
+		TEST(nearly_equal_files_are_kept_apart),
+		TEST(hard_links_share_an_inode),
+		TEST(holes_stay_holes),
+		TEST(huge_holes_cost_nothing),
+		TEST(blocks_may_be_smaller_than_files),
+		TEST(orders_are_kept),
+		TEST(workers_do_not_change_the_image),
+		TEST(all_packings_read_the_same),
+		TEST(an_empty_directory_is_an_image),
+		TEST(times_are_cut_to_the_resolution),
+		TEST(setters_refuse_nonsense),
+		TEST(inputs_must_be_directories),
+		TEST(callbacks_take_the_image),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

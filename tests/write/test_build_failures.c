@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * build: inputs that cannot be read or change under way, cancellation, and outputs that
+ * appear whole or not at all.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/write_run.h"
+
+/* Something to do when a phase begins. */
+struct mischief {
+	const struct place *place;
+	int phase;
+	void (*act)(const struct place *place);
+	bool stop;
+	bool done;
+};
+
+static int watch(const dwarfs_progress *progress, void *user)
+{
+	struct mischief *mischief = user;
+
+	if (dwarfs_progress_phase(progress) != mischief->phase || mischief->done)
+		return 0;
+	mischief->done = true;
+	if (mischief->act)
+		mischief->act(mischief->place);
+	return mischief->stop;
+}
+
+static dwarfs_image *build_with(struct mischief *mischief, uint32_t workers,
+				uint64_t errors)
+{
+	dwarfs_builder *builder = new_builder(mischief->place, workers);
+
+	dwarfs_builder_set_progress(builder, watch, mischief);
+	assert_int_equal(build(builder, mischief->place), 0);
+	assert_true(mischief->done);
+	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS), errors);
+	dwarfs_builder_free(builder);
+	return open_image(mischief->place);
+}
+
+static void remove_a(const struct place *place)
+{
+	assert_int_equal(unlink(in(place, "a")), 0);
+}
+
+static void a_file_that_vanishes_becomes_empty(void **state)
+{
+	struct mischief mischief = { *state, DWARFS_PHASE_WRITE, remove_a };
+	dwarfs_image *image;
+
+	put_text(*state, "a", "soon gone");
+	put_text(*state, "b", "stays");
+	image = build_with(&mischief, 1, 1);
+	expect_text(image, "a", "");
+	expect_text(image, "b", "stays");
+	assert_non_null(strstr(all_messages(), "creating empty inode"));
+	dwarfs_image_free(image);
+}
+
+/* Too long to stay in memory after it was hashed. */
+static void put_long(const struct place *place, const char *name, const char *text)
+{
+	static char bytes[100000];
+
+	memset(bytes, '.', sizeof(bytes));
+	memcpy(bytes, text, strlen(text));
+	put_file(place, name, bytes, sizeof(bytes));
+}
+
+static void expect_long(dwarfs_image *image, const char *name, const char *text)
+{
+	char bytes[100000];
+
+	memset(bytes, '.', sizeof(bytes));
+	memcpy(bytes, text, strlen(text));
+	expect_bytes(image, name, bytes, sizeof(bytes));
+}
+
+/* The hash finds them equal; then the first of them is gone. */
+static void its_duplicates_live_on(void **state)
+{
+	struct mischief mischief = { *state, DWARFS_PHASE_WRITE, remove_a };
+	dwarfs_image *image;
+
+	put_long(*state, "a", "twice");
+	put_long(*state, "b", "twice");
+	put_long(*state, "c", "twice");
+	image = build_with(&mischief, 2, 1);
+	expect_text(image, "a", "");
+	expect_long(image, "b", "twice");
+	expect_long(image, "c", "twice");
+	dwarfs_image_free(image);
+}
+
+static void rewrite_a(const struct place *place)
+{
+	put_long(place, "a", "TWICE");
+}
+
+static void a_change_after_the_hash_is_seen(void **state)
+{
+	struct mischief mischief = { *state, DWARFS_PHASE_WRITE, rewrite_a };
+	dwarfs_image *image;
+
+	put_long(*state, "a", "twice");
+	put_long(*state, "b", "twice");
+	image = build_with(&mischief, 2, 1);
+	expect_long(image, "a", "TWICE");
+	expect_long(image, "b", "twice");
+	assert_non_null(strstr(all_messages(), "changed while it was read"));
+	dwarfs_image_free(image);
+}
+
+/* A small file is as it was when it was read for the first time. */
+static void a_small_file_is_read_once(void **state)
+{
+	struct mischief mischief = { *state, DWARFS_PHASE_WRITE, remove_a };
+	dwarfs_image *image;
+
+	put_text(*state, "a", "twice");
+	put_text(*state, "b", "twice");
+	image = build_with(&mischief, 2, 0);
+	expect_text(image, "a", "twice");
+	expect_text(image, "b", "twice");
+	dwarfs_image_free(image);
+}
+
+static void vanish_before_the_hash(const struct place *place)
+{
+	assert_int_equal(unlink(in(place, "a")), 0);
+}
+
+/* Both names of the file that cannot be hashed share one empty inode. */
+static void hard_links_share_the_empty_inode(void **state)
+{
+	struct mischief mischief = { *state, DWARFS_PHASE_HASH, vanish_before_the_hash };
+	const struct place *place = *state;
+	dwarfs_image *image;
+	uint32_t inode;
+
+	put_text(place, "a", "twice");
+	assert_int_equal(link(in(place, "a"), in(place, "z")), 0);
+	put_text(place, "b", "twice");
+	image = build_with(&mischief, 1, 1);
+	inode = expect_text(image, "a", "");
+	assert_int_equal(expect_text(image, "z", ""), inode);
+	expect_text(image, "b", "twice");
+	assert_non_null(strstr(all_messages(), "creating empty inode"));
+	dwarfs_image_free(image);
+}
+
+static void shorten_a(const struct place *place)
+{
+	assert_int_equal(truncate(in(place, "a"), 3), 0);
+}
+
+static void a_file_that_shrinks_is_cut(void **state)
+{
+	struct mischief mischief = { *state, DWARFS_PHASE_WRITE, shorten_a };
+	dwarfs_image *image;
+
+	put_text(*state, "a", "long contents");
+	put_text(*state, "b", "other");
+	image = build_with(&mischief, 1, 1);
+	expect_text(image, "a", "lon");
+	expect_text(image, "b", "other");
+	assert_non_null(strstr(all_messages(), "became shorter"));
+	dwarfs_image_free(image);
+}
+
+static void lengthen_a(const struct place *place)
+{
+	put_text(place, "a", "short, and then much longer");
+}
+
+static void a_file_that_grows_is_cut(void **state)
+{
+	struct mischief mischief = { *state, DWARFS_PHASE_WRITE, lengthen_a };
+	dwarfs_image *image;
+
+	put_text(*state, "a", "short");
+	image = build_with(&mischief, 1, 1);
+	expect_text(image, "a", "short");
+	dwarfs_image_free(image);
+}
+
+static void a_to_directory(const struct place *place)
+{
+	assert_int_equal(unlink(in(place, "a")), 0);
+	put_dir(place, "a");
+}
+
+static void a_file_that_is_something_else_now(void **state)
+{
+	struct mischief mischief = { *state, DWARFS_PHASE_WRITE, a_to_directory };
+	dwarfs_image *image;
+
+	put_text(*state, "a", "file");
+	image = build_with(&mischief, 1, 1);
+	expect_text(image, "a", "");
+	dwarfs_image_free(image);
+}
+
+/* Permissions hold for root only when it gives its rights up, so a child does. */
+static int build_as_nobody(const struct place *place)
+{
+	dwarfs_builder *builder;
+	int ret;
+
+	if (geteuid() == 0 && (setegid(65534) != 0 || seteuid(65534) != 0))
+		return 1;
+	builder = new_builder(place, 1);
+	ret = build(builder, place);
+	if (ret == 0 && dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS) != 2)
+		ret = 2;
+	if (!strstr(all_messages(), "creating empty inode") ||
+	    !strstr(all_messages(), "cannot read directory") ||
+	    !strstr(all_messages(), strerror(EACCES)))
+		ret = 3;
+	dwarfs_builder_free(builder);
+	return ret;
+}
+
+static void the_unreadable_is_stored_empty(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_image *image;
+	int status;
+	pid_t child;
+
+	put_text(place, "good", "good");
+	put_text(place, "secret", "secret");
+	put_dir(place, "closed");
+	put_text(place, "closed/inside", "inside");
+	assert_int_equal(chmod(place->root, 0755), 0);
+	assert_int_equal(chmod(place->outputs, 0777), 0);
+	assert_int_equal(chmod(in(place, "secret"), 0), 0);
+	assert_int_equal(chmod(in(place, "closed"), 0), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(build_as_nobody(place));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(chmod(in(place, "closed"), 0755), 0);
+	assert_int_equal(status, 0);
+	image = open_image(place);
+	expect_text(image, "good", "good");
+	expect_text(image, "secret", "");
+	assert_int_equal(dwarfs_image_entry_count(image), 4);
+	dwarfs_image_free(image);
+}
+
+static void a_cancelled_run_leaves_nothing(void **state)
+{
+	static const int phases[] = { DWARFS_PHASE_SCAN, DWARFS_PHASE_HASH,
+				      DWARFS_PHASE_ORDER, DWARFS_PHASE_WRITE,
+				      DWARFS_PHASE_METADATA };
+	const struct place *place = *state;
+
+	put_text(place, "a", "some");
+	put_text(place, "b", "text");
+	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
+		struct mischief mischief = { place, phases[i], NULL, true };
+		dwarfs_builder *builder = new_builder(place, 2);
+
+		dwarfs_builder_set_progress(builder, watch, &mischief);
+		assert_int_equal(build(builder, place), DWARFS_ERR_CANCELLED);
+		dwarfs_builder_free(builder);
+		assert_int_equal(count_entries(place->outputs), 0);
+	}
+}
+
+static void a_thrown_switch_stops_the_run(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 2);
+	dwarfs_cancel *cancel = NULL;
+
+	assert_int_equal(dwarfs_cancel_new(&cancel, NULL), 0);
+	dwarfs_cancel_set(cancel);
+	dwarfs_builder_set_cancel(builder, cancel);
+	assert_int_equal(build(builder, place), DWARFS_ERR_CANCELLED);
+	assert_int_equal(count_entries(place->outputs), 0);
+	dwarfs_builder_free(builder);
+	dwarfs_cancel_free(cancel);
+}
+
+static void write_output(const struct place *place, const char *text)
+{
+	FILE *file = fopen(place->image, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void expect_output(const struct place *place, const char *text)
+{
+	char buffer[64] = "";
+	FILE *file = fopen(place->image, "r");
+
+	assert_non_null(file);
+	assert_true(fread(buffer, 1, sizeof(buffer) - 1, file) > 0);
+	fclose(file);
+	assert_string_equal(buffer, text);
+}
+
+static void existing_files_are_safe(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 1);
+
+	write_output(place, "precious");
+	assert_int_equal(build(builder, place), DWARFS_ERR_EXISTS);
+	assert_non_null(strstr(all_messages(), "output file already exists"));
+	dwarfs_builder_free(builder);
+	expect_output(place, "precious");
+	assert_int_equal(count_entries(place->outputs), 1);
+}
+
+static void create_output(const struct place *place)
+{
+	write_output(place, "came later");
+}
+
+/* The check at the start does not help: the name is taken at the end. */
+static void files_that_appear_meanwhile_are_safe(void **state)
+{
+	struct mischief mischief = { *state, DWARFS_PHASE_METADATA, create_output };
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 1);
+
+	dwarfs_builder_set_progress(builder, watch, &mischief);
+	assert_int_equal(build(builder, place), DWARFS_ERR_EXISTS);
+	dwarfs_builder_free(builder);
+	expect_output(place, "came later");
+	assert_int_equal(count_entries(place->outputs), 1);
+}
+
+static void overwriting_keeps_mode_and_link(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 1);
+	char link_path[128];
+	struct stat st;
+
+	write_output(place, "old");
+	assert_int_equal(chmod(place->image, 0640), 0);
+	snprintf(link_path, sizeof(link_path), "%s/link", place->outputs);
+	assert_int_equal(symlink("image", link_path), 0);
+	assert_int_equal(dwarfs_builder_write_path(builder, link_path, true, NULL), 0);
+	dwarfs_builder_free(builder);
+	assert_int_equal(lstat(link_path, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_int_equal(stat(place->image, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+	assert_int_equal(count_entries(place->outputs), 2);
+	dwarfs_image_free(open_image(place));
+}
+
+static void devices_are_written_in_place(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 1);
+	dwarfs_error *err = NULL;
+	struct stat st;
+
+	put_text(place, "a", "text");
+	assert_int_equal(dwarfs_builder_write_path(builder, "/dev/null", false, NULL), 0);
+	dwarfs_builder_free(builder);
+	assert_int_equal(stat("/dev/null", &st), 0);
+	assert_true(S_ISCHR(st.st_mode));
+	if (access("/dev/full", W_OK) != 0)
+		return;
+	builder = new_builder(place, 1);
+	assert_int_equal(dwarfs_builder_write_path(builder, "/dev/full", false, &err),
+			 DWARFS_ERR_NO_SPACE);
+	dwarfs_error_free(err);
+	dwarfs_builder_free(builder);
+}
+
+static void outputs_need_a_folder(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 1);
+	dwarfs_error *err = NULL;
+
+	assert_int_equal(
+		dwarfs_builder_write_path(builder, in(place, "no/where"), false, &err),
+		DWARFS_ERR_NOT_FOUND);
+	assert_non_null(strstr(dwarfs_error_message(err), "cannot open output file"));
+	assert_int_equal(dwarfs_builder_write_path(builder, place->in, true, &err),
+			 DWARFS_ERR_IS_DIR);
+	dwarfs_error_free(err);
+	dwarfs_builder_free(builder);
+}
+
+/* An output inside the input is no part of the image. */
+static void the_output_is_not_its_own_input(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 1);
+	int fd = open(in(place, "image"), O_RDWR | O_CREAT, 0644);
+	struct place inside = *place;
+	dwarfs_image *image;
+
+	assert_true(fd >= 0);
+	put_text(place, "a", "text");
+	assert_int_equal(dwarfs_builder_write_fd(builder, fd, NULL), 0);
+	close(fd);
+	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_SKIPPED), 1);
+	dwarfs_builder_free(builder);
+	snprintf(inside.image, sizeof(inside.image), "%s/image", place->in);
+	image = open_image(&inside);
+	assert_int_equal(dwarfs_image_entry_count(image), 2);
+	dwarfs_image_free(image);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_file_that_vanishes_becomes_empty),
+		TEST(its_duplicates_live_on),
+		TEST(a_change_after_the_hash_is_seen),
+		TEST(a_small_file_is_read_once),
+		TEST(hard_links_share_the_empty_inode),
+		TEST(a_file_that_shrinks_is_cut),
+		TEST(a_file_that_grows_is_cut),
+		TEST(a_file_that_is_something_else_now),
+		TEST(the_unreadable_is_stored_empty),
+		TEST(a_cancelled_run_leaves_nothing),
+		TEST(a_thrown_switch_stops_the_run),
+		TEST(existing_files_are_safe),
+		TEST(files_that_appear_meanwhile_are_safe),
+		TEST(overwriting_keeps_mode_and_link),
+		TEST(devices_are_written_in_place),
+		TEST(outputs_need_a_folder),
+		TEST(the_output_is_not_its_own_input),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

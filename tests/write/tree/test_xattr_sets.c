@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/tree/xattr_sets, xattr_rules, xattr_section: sets are kept once, and what is written of
+ * them follows from the inodes alone.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "format/xattrs.h"
+#include "write/metadata/xattr_section.h"
+
+static struct span span_of(const char *text)
+{
+	return (struct span){ (const uint8_t *)text, strlen(text) };
+}
+
+static struct xattr_pair pair_of(const char *name, const char *value)
+{
+	return (struct xattr_pair){ span_of(name), span_of(value) };
+}
+
+static uint32_t add(struct xattr_sets *sets, const struct xattr_pair *list, size_t count)
+{
+	uint32_t set = 77;
+
+	assert_int_equal(dw_xattrs_add(sets, list, count, &set, NULL), 0);
+	return set;
+}
+
+static void equal_sets_are_one(void **state)
+{
+	struct xattr_sets sets = { 0 };
+	const struct xattr_pair one[] = { pair_of("user.a", "1"),
+					  pair_of("user.b", "2") };
+	const struct xattr_pair turned[] = { pair_of("user.b", "2"),
+					     pair_of("user.a", "1") };
+	const struct xattr_pair other[] = { pair_of("user.a", "2"),
+					    pair_of("user.b", "1") };
+	uint32_t set = add(&sets, one, 2);
+
+	assert_int_equal(add(&sets, NULL, 0), DW_NO_XATTRS);
+	assert_int_not_equal(set, DW_NO_XATTRS);
+	assert_int_equal(add(&sets, turned, 2), set);
+	assert_int_not_equal(add(&sets, other, 2), set);
+	assert_int_not_equal(add(&sets, one, 1), set);
+	assert_int_equal(dw_xattrs_count(&sets), 3);
+	assert_int_equal(sets.names.count, 2);
+	assert_int_equal(sets.values.count, 2);
+	assert_true(dw_xattrs_bytes(&sets) > 0);
+	dw_xattrs_free(&sets);
+}
+
+static void impossible_names_are_refused(void **state)
+{
+	struct xattr_sets sets = { 0 };
+	char longest[257];
+	struct xattr_pair twice[] = { pair_of("user.a", "1"), pair_of("user.a", "2") };
+	struct xattr_pair pair = pair_of("", "");
+	uint32_t set;
+
+	assert_int_equal(dw_xattrs_add(&sets, &pair, 1, &set, NULL), DWARFS_ERR_INVALID);
+	assert_int_equal(dw_xattrs_add(&sets, twice, 2, &set, NULL), DWARFS_ERR_INVALID);
+	pair.name = (struct span){ (const uint8_t *)"user\0a", 6 };
+	assert_int_equal(dw_xattrs_add(&sets, &pair, 1, &set, NULL), DWARFS_ERR_INVALID);
+	memset(longest, 'x', sizeof(longest));
+	pair.name = (struct span){ (const uint8_t *)longest, 256 };
+	assert_int_equal(dw_xattrs_add(&sets, &pair, 1, &set, NULL), DWARFS_ERR_INVALID);
+	pair.name.size = 255;
+	assert_int_equal(dw_xattrs_add(&sets, &pair, 1, &set, NULL), 0);
+	assert_int_equal(set, 1);
+	dw_xattrs_free(&sets);
+}
+
+static void lists_in_one_piece(void **state)
+{
+	struct xattr_sets sets = { 0 };
+	struct xattr_rules rules = { 0 };
+	auto_buffer struct buffer list = { 0 };
+	struct xattr_pair expected[100];
+	char names[100][16];
+	uint32_t set;
+
+	assert_int_equal(dw_xattrs_add_list(&sets, (struct span){ 0 }, NULL, &set, NULL),
+			 0);
+	assert_int_equal(set, DW_NO_XATTRS);
+	for (int i = 0; i < 100; i++) {
+		snprintf(names[i], sizeof(names[i]), "user.%02d", i);
+		expected[i] = pair_of(names[i], names[i] + (i % 5));
+		assert_int_equal(dw_xattr_list_append(&list, expected[i].name,
+						      expected[i].value, NULL),
+				 0);
+	}
+	assert_int_equal(
+		dw_xattrs_add_list(&sets, dw_buffer_span(&list), NULL, &set, NULL), 0);
+	assert_int_equal(set, add(&sets, expected, 100));
+	assert_int_equal(dw_xattr_rules_add(&rules, true, "user.0*", NULL), 0);
+	assert_int_equal(
+		dw_xattrs_add_list(&sets, dw_buffer_span(&list), &rules, &set, NULL), 0);
+	assert_int_equal(set, add(&sets, expected, 10));
+	rules.drop = true;
+	assert_int_equal(
+		dw_xattrs_add_list(&sets, dw_buffer_span(&list), &rules, &set, NULL), 0);
+	assert_int_equal(set, DW_NO_XATTRS);
+	dw_xattr_rules_free(&rules);
+	dw_xattrs_free(&sets);
+}
+
+static void rules_take_what_they_should(void **state)
+{
+	struct xattr_rules none = { 0 }, some = { 0 }, all = { .drop = true };
+
+	assert_true(dw_xattr_rules_take(&none, "user.a"));
+	assert_true(dw_xattr_rules_take(&none, "trusted.overlay.opaque"));
+	assert_true(dw_xattr_rules_take(&none, "security.capability"));
+	assert_true(dw_xattr_rules_take(&none, "system.posix_acl_access"));
+	assert_true(dw_xattr_rules_take(&none, "com.apple.ResourceFork"));
+	assert_false(dw_xattr_rules_take(&none, "system.nfs4_acl"));
+	assert_false(dw_xattr_rules_take(&none, "user.dwarfs.inodeinfo"));
+	assert_true(dw_xattr_rules_take(&none, "user.dwarfs"));
+	assert_false(dw_xattr_rules_take(&all, "user.a"));
+	assert_int_equal(dw_xattr_rules_add(&some, true, "user.*", NULL), 0);
+	assert_int_equal(dw_xattr_rules_add(&some, true, "*.posix_acl_?ccess", NULL), 0);
+	assert_int_equal(dw_xattr_rules_add(&some, false, "*[0-9]", NULL), 0);
+	assert_int_equal(dw_xattr_rules_add(&some, false, "", NULL), DWARFS_ERR_INVALID);
+	assert_true(dw_xattr_rules_take(&some, "user.a/b.c"));
+	assert_true(dw_xattr_rules_take(&some, "system.posix_acl_access"));
+	assert_false(dw_xattr_rules_take(&some, "system.posix_acl_default"));
+	assert_false(dw_xattr_rules_take(&some, "user.a1"));
+	assert_false(dw_xattr_rules_take(&some, "trusted.user.a"));
+	dw_xattr_rules_free(&none);
+	dw_xattr_rules_free(&some);
+}
+
+/* -- the section --------------------------------------------------------------------- */
+
+/* An inode of the tree with a number in the image and a set. */
+static void add_inode(struct tree *tree, uint32_t number, uint32_t set)
+{
+	const struct os_stat stat = { .mode = 0100644 };
+	uint32_t inode;
+
+	assert_int_equal(dw_tree_add_inode(tree, &stat, false, &inode, NULL), 0);
+	tree->inodes[inode].number = number;
+	tree->inodes[inode].xattrs = set;
+}
+
+static void section_of(const struct tree *tree, struct buffer *out)
+{
+	assert_int_equal(dw_xattr_section(tree, 99, out, NULL), 0);
+}
+
+static void nothing_is_written_of_nothing(void **state)
+{
+	struct tree tree = { 0 };
+	struct buffer out = { 0 };
+	const struct xattr_pair unused = pair_of("user.a", "1");
+
+	add_inode(&tree, 0, DW_NO_XATTRS);
+	section_of(&tree, &out);
+	assert_int_equal(out.size, 0);
+	add(&tree.xattrs, &unused, 1); /* of an inode that was left out */
+	section_of(&tree, &out);
+	assert_int_equal(out.size, 0);
+	dw_buffer_free(&out);
+	dw_tree_free(&tree);
+}
+
+/* However the sets came together, the bytes are the same. */
+static void the_bytes_follow_from_the_inodes(void **state)
+{
+	const struct xattr_pair x[] = { pair_of("user.x", "1"), pair_of("user.y", "2") };
+	const struct xattr_pair y[] = { pair_of("trusted.z", "2") };
+	const struct xattr_pair unused[] = { pair_of("user.0", "never") };
+	struct tree one = { 0 }, two = { 0 };
+	struct buffer a = { 0 }, b = { 0 };
+	struct xattr_table table;
+	uint32_t first, end, set;
+
+	set = add(&one.xattrs, x, 2);
+	add_inode(&one, 2, set);
+	add_inode(&one, 0, add(&one.xattrs, y, 1));
+	add_inode(&one, 1, DW_NO_XATTRS);
+	add(&two.xattrs, unused, 1);
+	set = add(&two.xattrs, y, 1);
+	add_inode(&two, 0, set);
+	add_inode(&two, 1, DW_NO_XATTRS);
+	add_inode(&two, 2, add(&two.xattrs, x, 2));
+	section_of(&one, &a);
+	section_of(&two, &b);
+	assert_int_equal(a.size, b.size);
+	assert_memory_equal(a.data, b.data, a.size);
+	assert_int_equal(dw_xattr_table_check(dw_buffer_span(&a), &table, NULL), 0);
+	assert_true(table.metadata_xxh3 == 99);
+	assert_int_equal(table.name_count, 3);
+	assert_int_equal(table.value_count, 2);
+	dw_xattr_table_pairs(&table, 2, &first, &end);
+	assert_int_equal(end - first, 2);
+	assert_string_equal((const char *)dw_xattr_table_name(&table, first).data,
+			    "user.x");
+	assert_memory_equal(dw_xattr_table_value(&table, first + 1).data, "2", 1);
+	dw_xattr_table_pairs(&table, 1, &first, &end);
+	assert_int_equal(end - first, 0);
+	dw_buffer_free(&a);
+	dw_buffer_free(&b);
+	dw_tree_free(&one);
+	dw_tree_free(&two);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(equal_sets_are_one),
+		cmocka_unit_test(impossible_names_are_refused),
+		cmocka_unit_test(lists_in_one_piece),
+		cmocka_unit_test(rules_take_what_they_should),
+		cmocka_unit_test(nothing_is_written_of_nothing),
+		cmocka_unit_test(the_bytes_follow_from_the_inodes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * common/common: messages, the context and the signals of a program.
+ *
+ * The only state of the programs that is not in their main() lives here: the name, the
+ * log level, what is drawn on the last line of the terminal, and the switch for signals.
+ */
+#include "common/common.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct {
+	const char *name;
+	int log_level;
+	pthread_mutex_t lock;
+	struct tool_live live;
+	bool has_live;
+	bool has_context;
+	uint64_t started; /* monotonic, ns */
+	dwarfs_cancel *_Atomic cancel;
+} tool = {
+	.name = "dwarfs",
+	.log_level = DWARFS_LOG_INFO,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+};
+
+void tool_cleanup_memory(void *pointer)
+{
+	free(*(void **)pointer);
+}
+
+void tool_start(const char *program)
+{
+	tool.name = program;
+	setlocale(LC_CTYPE, "");
+	/* A file that grows too large is an error to report, not a reason to die. */
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+const char *tool_name(void)
+{
+	return tool.name;
+}
+
+void tool_lock(void)
+{
+	pthread_mutex_lock(&tool.lock);
+}
+
+void tool_unlock(void)
+{
+	pthread_mutex_unlock(&tool.lock);
+}
+
+void tool_set_live(const struct tool_live *live)
+{
+	tool_lock();
+	tool.has_live = live != NULL;
+	if (live)
+		tool.live = *live;
+	tool_unlock();
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void tool_set_log_context(bool on)
+{
+	tool.has_context = on;
+	tool.started = now_ns();
+}
+
+/* What stands in front of a message. */
+static void print_context(void)
+{
+	fprintf(stderr, "%s: ", tool.name);
+	if (tool.has_context)
+		fprintf(stderr, "[%.6f %ld] ", (double)(now_ns() - tool.started) / 1e9,
+			(long)syscall(SYS_gettid));
+}
+
+/* One line on stderr, above what is drawn there. */
+static void print_line(const char *kind, const char *message, const char *reason)
+{
+	tool_lock();
+	if (tool.has_live)
+		tool.live.clear(tool.live.user);
+	print_context();
+	fputs(kind, stderr);
+	tool_print_text(stderr, message);
+	fputs(*message && *reason ? ": " : "", stderr);
+	tool_print_text(stderr, reason);
+	putc('\n', stderr);
+	if (tool.has_live)
+		tool.live.draw(tool.live.user);
+	tool_unlock();
+}
+
+static void print_formatted(const char *kind, const char *reason, const char *format,
+			    va_list arguments)
+{
+	auto_free char *message = NULL;
+
+	if (vasprintf(&message, format, arguments) < 0) {
+		message = NULL;
+		print_line(kind, format, reason);
+		return;
+	}
+	print_line(kind, message, reason);
+}
+
+int tool_error(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	print_formatted("", "", format, arguments);
+	va_end(arguments);
+	return 1;
+}
+
+int tool_fail(const dwarfs_error *err, const char *format, ...)
+{
+	va_list arguments;
+
+	if (!format) {
+		print_line("", "", dwarfs_error_message(err));
+		return 1;
+	}
+	va_start(arguments, format);
+	print_formatted("", dwarfs_error_message(err), format, arguments);
+	va_end(arguments);
+	return 1;
+}
+
+void tool_set_log_level(int level)
+{
+	tool.log_level = level;
+}
+
+int tool_log_level(void)
+{
+	return tool.log_level;
+}
+
+static const char *log_kind(int level)
+{
+	switch (level) {
+	case DWARFS_LOG_FATAL:
+	case DWARFS_LOG_ERROR:
+	case DWARFS_LOG_INFO:
+		return "";
+	case DWARFS_LOG_WARN:
+		return "warning: ";
+	case DWARFS_LOG_VERBOSE:
+		return "verbose: ";
+	case DWARFS_LOG_DEBUG:
+		return "debug: ";
+	default:
+		return "trace: ";
+	}
+}
+
+void tool_log(int level, const char *format, ...)
+{
+	va_list arguments;
+
+	if (level > tool.log_level)
+		return;
+	va_start(arguments, format);
+	print_formatted(log_kind(level), "", format, arguments);
+	va_end(arguments);
+}
+
+void tool_log_callback(int level, const char *message, void *user)
+{
+	(void)user;
+	if (level <= tool.log_level)
+		print_line(log_kind(level), message, "");
+}
+
+dwarfs_context *tool_context_new(uint64_t workers, uint64_t cache_bytes)
+{
+	auto_handle(dwarfs_context) *context = NULL;
+	auto_handle(dwarfs_error) *err = NULL;
+	dwarfs_context *result;
+
+	if (dwarfs_context_new(&context, &err) < 0 ||
+	    dwarfs_context_set_log(context, tool.log_level, tool_log_callback, NULL,
+				   &err) < 0 ||
+	    (workers != TOOL_DEFAULT &&
+	     dwarfs_context_set_workers(
+		     context, workers > UINT32_MAX ? UINT32_MAX : workers, &err) < 0) ||
+	    (cache_bytes != TOOL_DEFAULT &&
+	     dwarfs_context_set_cache_bytes(context, cache_bytes, &err) < 0)) {
+		tool_fail(err, NULL);
+		return NULL;
+	}
+
+	result = context;
+	context = NULL;
+	return result;
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+	dwarfs_cancel_set(tool.cancel);
+}
+
+void tool_catch_signals(dwarfs_cancel *cancel)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = cancel ? on_signal : SIG_DFL };
+	struct sigaction old;
+	size_t i;
+
+	if (cancel)
+		tool.cancel = cancel;
+	sigemptyset(&action.sa_mask);
+	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			sigaction(numbers[i], &action, NULL);
+	}
+	tool.cancel = cancel;
+}
+
+int tool_finish(int code)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	return tool_error("cannot write to standard output: %s", strerror(errno));
+}

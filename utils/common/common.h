@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * common/common: what the programs share: their options, numbers, messages and signals.
+ *
+ * Messages go to stderr as "program: message", one line each; a live progress display is
+ * taken away before and drawn again after each. Everything here uses <dwarfs/...> only.
+ */
+#ifndef UTILS_COMMON_COMMON_H
+#define UTILS_COMMON_COMMON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <dwarfs/dwarfs.h>
+
+/* -- locals that release themselves -------------------------------------------------- */
+
+#define TOOL_DEFINE_AUTO(name, type)                                                     \
+	static inline void tool_cleanup_##name(type **object)                            \
+	{                                                                                \
+		name##_free(*object);                                                    \
+	}
+TOOL_DEFINE_AUTO(dwarfs_error, dwarfs_error)
+TOOL_DEFINE_AUTO(dwarfs_context, dwarfs_context)
+TOOL_DEFINE_AUTO(dwarfs_image_options, dwarfs_image_options)
+TOOL_DEFINE_AUTO(dwarfs_image, dwarfs_image)
+TOOL_DEFINE_AUTO(dwarfs_history, dwarfs_history)
+TOOL_DEFINE_AUTO(dwarfs_metadata, dwarfs_metadata)
+TOOL_DEFINE_AUTO(dwarfs_walk, dwarfs_walk)
+TOOL_DEFINE_AUTO(dwarfs_stat, dwarfs_stat)
+TOOL_DEFINE_AUTO(dwarfs_digest, dwarfs_digest)
+TOOL_DEFINE_AUTO(dwarfs_builder, dwarfs_builder)
+TOOL_DEFINE_AUTO(dwarfs_extract, dwarfs_extract)
+TOOL_DEFINE_AUTO(dwarfs_cancel, dwarfs_cancel)
+TOOL_DEFINE_AUTO(dwarfs_compare, dwarfs_compare)
+/* auto_handle(dwarfs_image) *image = NULL; */
+#define auto_handle(type) __attribute__((cleanup(tool_cleanup_##type))) type
+
+#define auto_free __attribute__((cleanup(tool_cleanup_memory)))
+void tool_cleanup_memory(void *pointer);
+
+/* -- the program and its messages ---------------------------------------------------- */
+
+/*
+ * Call first: sets the name for messages and the locale for characters (not for numbers),
+ * and makes a limit of file sizes an error of writing instead of a signal.
+ */
+void tool_start(const char *program);
+
+const char *tool_name(void);
+
+/* "program: message" on stderr; always returns 1, the exit code of failure. */
+int tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same with the message of err behind it, "program: what: why"; format may be NULL.
+ */
+int tool_fail(const dwarfs_error *err, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* A message of a dwarfs_log_level, printed if the level is on: see tool_set_log_level().
+ */
+void tool_log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Default is DWARFS_LOG_INFO. Errors of tool_error() are printed at every level. */
+void tool_set_log_level(int level);
+int tool_log_level(void);
+
+/* Say with each message how many seconds after the start which thread has written it. */
+void tool_set_log_context(bool on);
+
+/* A dwarfs_log_fn that prints as tool_log() does; user is not used. */
+void tool_log_callback(int level, const char *message, void *user);
+
+/*
+ * A context with this log. The workers and the bytes of cache may be TOOL_DEFAULT.
+ * On failure the error has been printed, and NULL is returned.
+ */
+#define TOOL_DEFAULT UINT64_MAX
+dwarfs_context *tool_context_new(uint64_t workers, uint64_t cache_bytes);
+
+/*
+ * What is drawn on the last line of the terminal: clear and draw are called, under a lock
+ * that all messages take, around each message. NULL to take it away. See common/progress.c.
+ */
+struct tool_live {
+	void (*clear)(void *user);
+	void (*draw)(void *user);
+	void *user;
+};
+void tool_set_live(const struct tool_live *live);
+void tool_lock(void);
+void tool_unlock(void);
+
+/* -- options ------------------------------------------------------------------------- */
+
+enum tool_option_flags {
+	TOOL_BASIC = 1,	      /* shown by the short help, too */
+	TOOL_UNSUPPORTED = 2, /* known, and refused by name */
+	TOOL_HIDDEN = 4,      /* shown by no help */
+	TOOL_OPTIONAL = 8,    /* the argument may be missing: --name or --name=ARGUMENT */
+};
+
+/* One option of a program; a table of them ends with a name of NULL. */
+struct tool_option {
+	int id;		  /* its letter, or a number from 256 up; unused if unsupported */
+	const char *name; /* long form, without dashes */
+	const char
+		*argument; /* word for its argument in the help; NULL if it takes none */
+	const char *help;  /* a line or more, separated by '\n' */
+	unsigned flags;	   /* of tool_option_flags */
+};
+
+/* The arguments of a program while they are parsed; fields are private except value. */
+struct tool_args {
+	const char *value; /* argument of the option just returned, or NULL */
+	int argc;
+	char **argv;
+	const struct tool_option *options;
+	void *longs;
+	char *shorts;
+};
+
+enum { TOOL_ARGS_END = -1, TOOL_ARGS_BAD = -2 };
+
+/* Returns 0, or 1 after printing that memory is exhausted. */
+int tool_args_init(struct tool_args *args, int argc, char **argv,
+		   const struct tool_option *options);
+
+/*
+ * The next option: its id and args->value; TOOL_ARGS_END when there are no more; or
+ * TOOL_ARGS_BAD for an unknown or unsupported one or a missing argument, which was
+ * printed.
+ */
+int tool_args_next(struct tool_args *args);
+
+/* The next argument that is no option, once tool_args_next() is at the end; NULL at the
+ * end. */
+const char *tool_args_positional(struct tool_args *args);
+
+void tool_args_free(struct tool_args *args);
+#define auto_args __attribute__((cleanup(tool_args_free))) struct tool_args
+
+/* Print the options, those that are TOOL_BASIC or all but the hidden and unsupported
+ * ones. */
+void tool_print_options(FILE *out, const struct tool_option *options, bool all);
+
+/* "program X.Y.Z" on stdout. */
+void tool_print_version(void);
+
+/* Become man(1) with the page of the program; returns 1 after printing that it cannot. */
+int tool_show_man(void);
+
+/*
+ * -- values; all return 0, or 1 after printing "invalid ... 'text' for --option" -------
+ *
+ * An option that begins with a dash is printed as it is, as in "-o cachesize".
+ */
+
+int tool_parse_number(const char *option, const char *text, uint64_t min, uint64_t max,
+		      uint64_t *value_out);
+
+/* A number with an optional suffix k, m, g or t (1024 based; "kB" and "KiB" are the
+ * same). */
+int tool_parse_bytes(const char *option, const char *text, uint64_t *value_out);
+
+/* A number, or "auto" for DWARFS_OFFSET_AUTO. */
+int tool_parse_offset(const char *option, const char *text, uint64_t *value_out);
+
+/* A name of a dwarfs_log_level ("info" and so on). */
+int tool_parse_log_level(const char *option, const char *text, int *level_out);
+
+/* What --log-level says: the level of all messages from then on. */
+int tool_take_log_level(const char *text);
+
+/* A number with a unit from ns to d, or the unit alone; seconds without one. */
+int tool_parse_time_resolution(const char *option, const char *text, uint64_t *ns_out);
+
+/* A number, or the name of a user or a group of this system. */
+int tool_parse_user(const char *option, const char *text, uint32_t *uid_out);
+int tool_parse_group(const char *option, const char *text, uint32_t *gid_out);
+
+/* -- people -------------------------------------------------------------------------- */
+
+#define TOOL_TEXT_ROOM 32
+
+/* "512 B", "1.500 KiB", "14.31 MiB"; returns buffer. */
+const char *tool_format_bytes(uint64_t bytes, char buffer[TOOL_TEXT_ROOM]);
+
+/* "3.2s", "4m12s", "1h05m"; returns buffer. */
+const char *tool_format_duration(uint64_t ns, char buffer[TOOL_TEXT_ROOM]);
+
+/* "2026-05-09 07:29:33" in UTC; returns buffer. */
+const char *tool_format_time(uint64_t seconds, char buffer[TOOL_TEXT_ROOM]);
+
+/* "-rwxr-xr-x" of st_mode; returns buffer. */
+const char *tool_format_mode(uint32_t mode, char buffer[TOOL_TEXT_ROOM]);
+
+/* -- names, which may be any bytes --------------------------------------------------- */
+
+/* How many bytes the well-formed UTF-8 character at the start of a text has; 0 for none. */
+size_t tool_character_bytes(const unsigned char *text, size_t left);
+
+bool tool_is_utf8(const void *text, size_t bytes);
+
+/*
+ * How many bytes at the start of a text a terminal shows and does not obey: those of a
+ * character that is well-formed and no control character; 0 for none.
+ */
+size_t tool_printable_bytes(const unsigned char *text, size_t left);
+
+/*
+ * Write a name as ls(1) does to a terminal if it has bytes that are not to be shown, or
+ * begins with a quote: 'one'$'\n''line', which a shell takes as the name.
+ */
+void tool_print_name(FILE *out, const char *name);
+
+/* Write text of a message, with control characters as \n or \033; other bytes stay as they
+ * are, also if they are no UTF-8. */
+void tool_print_text(FILE *out, const char *text);
+
+/* "" or "s", for so many things. */
+static inline const char *tool_plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+/* -- the end ------------------------------------------------------------------------- */
+
+/*
+ * SIGINT, SIGTERM and SIGHUP throw the switch (what is ignored stays ignored). NULL: they
+ * are no longer caught; call it before the switch is freed.
+ */
+void tool_catch_signals(dwarfs_cancel *cancel);
+
+/* Flush stdout. Returns code, or 1 after printing that it cannot be written. */
+int tool_finish(int code);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * common/options: the command line of a program, from one table of its options.
+ *
+ * The table gives the names to getopt_long(), the help its lines, and the refusal of what
+ * the library cannot do its name.
+ */
+#include "common/common.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Long options are told apart by their place in the table, behind all letters. */
+enum { FIRST_LONG = 0x10000 };
+
+static bool is_letter(int id)
+{
+	return id > ' ' && id < 127;
+}
+
+static int argument_kind(const struct tool_option *option)
+{
+	if (option->flags & (TOOL_UNSUPPORTED | TOOL_OPTIONAL))
+		return optional_argument;
+	return option->argument ? required_argument : no_argument;
+}
+
+int tool_args_init(struct tool_args *args, int argc, char **argv,
+		   const struct tool_option *options)
+{
+	struct option *longs;
+	char *shorts;
+	size_t count = 0;
+	size_t i;
+
+	while (options[count].name)
+		count++;
+
+	*args = (struct tool_args){ .argc = argc, .argv = argv, .options = options };
+	args->longs = longs = calloc(count + 1, sizeof(*longs));
+	args->shorts = shorts = calloc(count + 1, 3);
+	if (!longs || !shorts)
+		return tool_error("out of memory");
+
+	*shorts++ = ':';
+	for (i = 0; i < count; i++) {
+		const int kind = argument_kind(&options[i]);
+
+		longs[i] = (struct option){ options[i].name, kind, NULL,
+					    FIRST_LONG + (int)i };
+		if (!is_letter(options[i].id))
+			continue;
+		*shorts++ = (char)options[i].id;
+		if (kind != no_argument)
+			*shorts++ = ':';
+		if (kind == optional_argument)
+			*shorts++ = ':';
+	}
+
+	opterr = 0;
+	optind = 1;
+	return 0;
+}
+
+static const struct tool_option *find_letter(const struct tool_args *args, int letter)
+{
+	const struct tool_option *option;
+
+	for (option = args->options; option->name; option++) {
+		if (option->id == letter)
+			return option;
+	}
+	return NULL;
+}
+
+static int refuse_unknown(const struct tool_args *args, bool missing_argument)
+{
+	if (missing_argument && optopt >= FIRST_LONG)
+		tool_error("option '--%s' needs an argument",
+			   args->options[optopt - FIRST_LONG].name);
+	else if (missing_argument)
+		tool_error("option '-%c' needs an argument", optopt);
+	else if (optopt >= FIRST_LONG)
+		tool_error("option '--%s' takes no argument",
+			   args->options[optopt - FIRST_LONG].name);
+	else if (optopt)
+		tool_error("unrecognised option '-%c'", optopt);
+	else
+		tool_error("unrecognised option '%s'", args->argv[optind - 1]);
+	return TOOL_ARGS_BAD;
+}
+
+int tool_args_next(struct tool_args *args)
+{
+	const struct tool_option *option;
+	int found;
+
+	args->value = NULL;
+	found = getopt_long(args->argc, args->argv, args->shorts, args->longs, NULL);
+	if (found == -1)
+		return TOOL_ARGS_END;
+	if (found == '?' || found == ':')
+		return refuse_unknown(args, found == ':');
+
+	option = found >= FIRST_LONG ? &args->options[found - FIRST_LONG]
+				     : find_letter(args, found);
+	if (option->flags & TOOL_UNSUPPORTED) {
+		if (found >= FIRST_LONG)
+			tool_error("option '--%s' is not supported by this version",
+				   option->name);
+		else
+			tool_error(
+				"option '-%c' ('--%s') is not supported by this version",
+				found, option->name);
+		return TOOL_ARGS_BAD;
+	}
+	args->value = optarg;
+	return option->id;
+}
+
+const char *tool_args_positional(struct tool_args *args)
+{
+	return optind < args->argc ? args->argv[optind++] : NULL;
+}
+
+void tool_args_free(struct tool_args *args)
+{
+	free(args->longs);
+	free(args->shorts);
+	args->longs = NULL;
+	args->shorts = NULL;
+}
+
+static void print_option(FILE *out, const struct tool_option *option)
+{
+	const int column = 34;
+	const char *line = option->help;
+	int width = 0;
+
+	if (is_letter(option->id))
+		width += fprintf(out, "  -%c, --%s", option->id, option->name);
+	else
+		width += fprintf(out, "      --%s", option->name);
+	if (option->argument && (option->flags & TOOL_OPTIONAL))
+		width += fprintf(out, "[=%s]", option->argument);
+	else if (option->argument)
+		width += fprintf(out, " %s", option->argument);
+	if (width >= column - 1) {
+		fputc('\n', out);
+		width = 0;
+	}
+
+	while (line) {
+		const char *end = strchr(line, '\n');
+		const int length = end ? (int)(end - line) : (int)strlen(line);
+
+		fprintf(out, "%*s%.*s\n", column - width, "", length, line);
+		width = 0;
+		line = end ? end + 1 : NULL;
+	}
+}
+
+void tool_print_options(FILE *out, const struct tool_option *options, bool all)
+{
+	for (; options->name; options++) {
+		if (options->flags & (TOOL_UNSUPPORTED | TOOL_HIDDEN))
+			continue;
+		if (all || (options->flags & TOOL_BASIC))
+			print_option(out, options);
+	}
+}
+
+void tool_print_version(void)
+{
+	printf("%s %s\n", tool_name(), dwarfs_version_string());
+}
+
+int tool_show_man(void)
+{
+	execlp("man", "man", tool_name(), (char *)NULL);
+	return tool_error("cannot run man");
+}

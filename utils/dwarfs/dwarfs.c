@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dwarfs/dwarfs: mount an image.
+ *
+ * This is the story: the command line (dwarfs_options), a process in the background
+ * (dwarfs_background), the image and what goes with it, the mount, and answers until it
+ * is unmounted or a signal ends it (dwarfs_ops, dwarfs_files, dwarfs_xattr).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <malloc.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dwarfs/mount.h"
+
+static const char usage_text[] =
+	"usage: dwarfs IMAGE MOUNTPOINT [options]\n"
+	"       dwarfs --auto-mountpoint IMAGE [options]\n"
+	"\n"
+	"    -f                      stay in the foreground\n"
+	"    -d                      print every request, in the foreground\n"
+	"    -s                      answer one request at a time\n"
+	"    -h, --help              print this text\n"
+	"    --man                   show the manual page\n"
+	"    -V, --version           print the version\n"
+	"    --auto-mountpoint       mount beside the image, without its extension\n"
+	"\n"
+	"  the image\n"
+	"    -o offset=N|auto        where it starts in its file (0)\n"
+	"    -o imagesize=N          its size (to the end of the file)\n"
+	"    -o verify=eager|lazy    check hashes before use, or not to wait for that "
+	"(eager)\n"
+	"    -o mmap                 use the file in place; it must not shrink (no_mmap)\n"
+	"\n"
+	"  memory and speed\n"
+	"    -o cachesize=SIZE       decoded blocks to keep in memory (512m)\n"
+	"    -o workers=N            threads that decode ahead (2)\n"
+	"    -o seq_detector=N       reads in a row that start decoding ahead; 0: none "
+	"(4)\n"
+	"    -o readahead=SIZE       bytes to decode ahead after every read (0)\n"
+	"    -o decratio=R           decode the rest of a block when so much is decoded "
+	"(1)\n"
+	"    -o preload_all          decode all blocks that fit into the cache\n"
+	"    -o preload_category=C   decode the blocks of a category\n"
+	"    -o tidy_strategy=none|time|swap\n"
+	"                            give back blocks that were not read for a while "
+	"(none)\n"
+	"    -o tidy_interval=TIME   how often to look for them (5m)\n"
+	"    -o tidy_max_age=TIME    how long a while is (10m)\n"
+	"    -o mlock=none|try|must  keep the metadata in memory (none)\n"
+	"    -o (no_)cache_files     let the kernel cache contents, or not (on)\n"
+	"    -o (no_)cache_sparse    also of files with holes, or not (off)\n"
+	"    -o block_allocator=malloc|mmap\n"
+	"                            no difference here: always mapped memory\n"
+	"\n"
+	"  what is shown\n"
+	"    -o uid=N, -o gid=N      owner and group of everything (as in the image)\n"
+	"    -o readonly             no write permissions\n"
+	"    -o case_insensitive     find names whatever their case is\n"
+	"    -o blocksize=SIZE       preferred size of reads, st_blksize (512k)\n"
+	"\n"
+	"  what is reported\n"
+	"    -o debuglevel=LEVEL     fatal, error, warn, info, verbose, debug or trace\n"
+	"                            (info in the foreground, else warn)\n"
+	"    -o analysis_file=FILE   write which files were opened, in order, at the "
+	"end\n"
+	"    -o perfmon=PART+...     take times: fuse, filesystem_v2, inode_reader_v2,\n"
+	"                            block_cache; see user.dwarfs.driver.perfmon\n"
+	"    -o perfmon_trace=FILE   write each of them, as trace events in JSON\n"
+	"\n"
+	"    -o auto_unmount         unmount also when this program is killed\n"
+	"    -o allow_other, -o allow_root, -o clone_fd,\n"
+	"    -o max_threads=N, -o max_idle_threads=N\n"
+	"                            as for every FUSE file system\n"
+	"\n"
+	"Unmount with: fusermount3 -u MOUNTPOINT, or umount MOUNTPOINT\n";
+
+/* -- the image ----------------------------------------------------------------------- */
+
+/* Open the image as the settings say; NULL after printing why not. */
+static dwarfs_image *open_image(const struct settings *settings)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	auto_handle(dwarfs_image) *image = NULL;
+	auto_handle(dwarfs_image_options) *how = NULL;
+	auto_handle(dwarfs_context) *context =
+		tool_context_new(settings->workers, settings->cache_bytes);
+	dwarfs_image *opened;
+
+	if (!context)
+		return NULL;
+	if (dwarfs_context_set_finish_percent(context, settings->finish_percent, &err) <
+		    0 ||
+	    dwarfs_context_set_timing(context, settings->perfmon >> PERF_CACHE & 1,
+				      &err) < 0 ||
+	    dwarfs_image_options_new(&how, &err) < 0) {
+		tool_fail(err, NULL);
+		return NULL;
+	}
+	dwarfs_image_options_set_offset(how, settings->offset);
+	dwarfs_image_options_set_bytes(how, settings->image_bytes);
+	dwarfs_image_options_set_verify(how, settings->verify);
+	dwarfs_image_options_set_mapped(how, settings->mapped);
+	if (dwarfs_image_open(context, settings->image, how, &image, &err) < 0) {
+		tool_fail(err, NULL);
+		return NULL;
+	}
+	if (settings->lock != LOCK_NONE && dwarfs_image_lock_metadata(image, &err) < 0) {
+		if (settings->lock == LOCK_MUST) {
+			tool_fail(err, "-o mlock=must");
+			return NULL;
+		}
+		tool_log(DWARFS_LOG_WARN, "-o mlock=try: %s", dwarfs_error_message(err));
+	}
+	opened = image;
+	image = NULL;
+	return opened;
+}
+
+/* What the settings ask for besides; 0, or 1 after printing why it cannot be had. */
+static int prepare(struct mounted *mounted)
+{
+	const struct settings *settings = mounted->settings;
+
+	return files_new(&mounted->files) || ahead_new(mounted, &mounted->ahead) ||
+	       (settings->fold && folded_new(mounted->image, &mounted->folded)) ||
+	       (settings->perfmon &&
+		perfmon_new(settings->perfmon, settings->perfmon_trace,
+			    &mounted->perfmon)) ||
+	       (settings->analysis_file &&
+		opened_new(mounted->image, settings->analysis_file, &mounted->opened));
+}
+
+static void finish(struct mounted *mounted)
+{
+	ahead_free(mounted->ahead);
+	files_free(mounted->files);
+	folded_free(mounted->folded);
+	opened_finish(mounted->opened);
+	perfmon_free(mounted->perfmon);
+}
+
+/* -- the session --------------------------------------------------------------------- */
+
+/* Add "-o text", with the commas of value escaped behind it. */
+static int add_option(struct fuse_args *args, const char *text, const char *value)
+{
+	auto_free char *plain = NULL;
+	auto_free char *escaped = NULL;
+
+	if (asprintf(&plain, "%s%s", text, value) < 0) {
+		plain = NULL;
+		return -1;
+	}
+	if (fuse_opt_add_opt_escaped(&escaped, plain) != 0 ||
+	    fuse_opt_add_arg(args, "-o") != 0 || fuse_opt_add_arg(args, escaped) != 0)
+		return -1;
+	return 0;
+}
+
+static int add_mount_options(struct fuse_args *args, const struct command *command)
+{
+	const char *image = command->settings.image;
+	auto_free char *source = realpath(image, NULL);
+
+	if ((!command->has_fsname &&
+	     add_option(args, "fsname=", source ? source : image) != 0) ||
+	    (!command->has_subtype && add_option(args, "subtype=", "dwarfs") != 0) ||
+	    add_option(args, "default_permissions", "") != 0 ||
+	    add_option(args, "ro", "") != 0)
+		return tool_error("out of memory");
+	return 0;
+}
+
+/*
+ * libfuse tries to start one more thread whenever all are busy, and says each time that
+ * it cannot: once is enough.
+ */
+static void take_message(enum fuse_log_level level, const char *format,
+			 va_list arguments)
+{
+	static atomic_bool is_told;
+
+	(void)level;
+	if (strstr(format, "error creating thread")) {
+		if (!atomic_exchange(&is_told, true))
+			tool_log(DWARFS_LOG_WARN, "the system has no more threads to "
+						  "give: going on with fewer");
+		return;
+	}
+	vfprintf(stderr, format, arguments);
+}
+
+static int serve_by_threads(struct fuse_session *session,
+			    const struct fuse_cmdline_opts *cmdline)
+{
+	struct fuse_loop_config *config = fuse_loop_cfg_create();
+	int ret;
+
+	if (!config)
+		return -ENOMEM;
+	fuse_loop_cfg_set_clone_fd(config, (unsigned)cmdline->clone_fd);
+	/* What was not given is at its maximum, and keeps libfuse's default. */
+	if (cmdline->max_idle_threads != UINT_MAX)
+		fuse_loop_cfg_set_idle_threads(config, cmdline->max_idle_threads);
+	if (cmdline->max_threads != UINT_MAX)
+		fuse_loop_cfg_set_max_threads(config, cmdline->max_threads);
+	fuse_set_log_func(take_message);
+	ret = fuse_session_loop_mt(session, config);
+	fuse_loop_cfg_destroy(config);
+	return ret;
+}
+
+/* What fuse_session_loop_mt() returns when it could not start even one thread; errors of
+ * the session are errno values that it cannot have. */
+#define NO_THREAD (-1)
+
+/* Answer requests until the end: 0, or 1 after printing why it ended badly. */
+static int serve(struct fuse_session *session, const struct fuse_cmdline_opts *cmdline)
+{
+	int ret = NO_THREAD;
+
+	if (!cmdline->singlethread)
+		ret = serve_by_threads(session, cmdline);
+	if (ret == NO_THREAD)
+		ret = fuse_session_loop(session);
+	/* Above 0 it is the signal that asked for the end. */
+	return ret < 0 ? tool_error("serving requests: %s", strerror(-ret)) : 0;
+}
+
+/* Mount, and tell the parent; background is -1 in the foreground. */
+static int mount_and_serve(struct fuse_args *args, const struct command *command,
+			   struct mounted *mounted, const struct guard *guard,
+			   int background)
+{
+	struct fuse_session *session =
+		fuse_session_new(args, &dwarfs_ops, sizeof(dwarfs_ops), mounted);
+	int code = 1;
+
+	if (!session)
+		return EXIT_BAD_OPTION; /* libfuse said why */
+	if (fuse_set_signal_handlers(session) == 0) {
+		if (fuse_session_mount(session, command->fuse.mountpoint) == 0) {
+			if (command->settings.cache_files)
+				kernel_read_ahead(command->fuse.mountpoint);
+			ahead_start(mounted->ahead);
+			/* All is open: the change of directory does no harm. */
+			if (guard_mounted(guard) == 0 &&
+			    (background < 0 || background_ready(background) == 0))
+				code = serve(session, &command->fuse);
+			fuse_session_unmount(session);
+		} else {
+			code = EXIT_BAD_MOUNT_POINT; /* libfuse said why */
+		}
+		fuse_remove_signal_handlers(session);
+	}
+	/* Nobody is left who asks; the threads may still be at it. */
+	fuse_session_destroy(session);
+	return code;
+}
+
+/* -- main ---------------------------------------------------------------------------- */
+
+#define ARENAS 2
+/* From here on an allocation goes back to the system when it is freed. */
+#define LARGE_BYTES (3 << 20)
+/* So much of an arena may stay unused. */
+#define UNUSED_BYTES (6 << 20)
+
+/*
+ * Left to itself, malloc has an arena for each thread and learns to keep what was freed,
+ * up to 64 MiB in each. What is to be kept here is in the cache, within its budget.
+ */
+static void keep_little(void)
+{
+#ifdef __GLIBC__
+	mallopt(M_ARENA_MAX, ARENAS);
+	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+	mallopt(M_TRIM_THRESHOLD, UNUSED_BYTES);
+#endif
+}
+
+static int run_mounted(struct fuse_args *args, const struct command *command,
+		       const struct guard *guard, int background)
+{
+	auto_handle(dwarfs_image) *image = open_image(&command->settings);
+	struct mounted mounted = {
+		.settings = &command->settings,
+		.image = image,
+	};
+	int code;
+
+	if (!image)
+		return 1;
+	code = prepare(&mounted);
+	if (code == 0)
+		code = mount_and_serve(args, command, &mounted, guard, background);
+	finish(&mounted);
+	return code;
+}
+
+static int run(struct fuse_args *args, struct command *command)
+{
+	struct settings *settings = &command->settings;
+	bool foreground;
+	int background = -1, code;
+	struct guard guard = { .pipe = -1 };
+
+	code = command_parse(command, args);
+	if (code != 0)
+		return code;
+	if (command->man)
+		return tool_show_man();
+	if (command->fuse.show_help) {
+		fputs(usage_text, stdout);
+		return tool_finish(0);
+	}
+	if (command->fuse.show_version) {
+		tool_print_version();
+		printf("libfuse %s\n", fuse_pkgversion());
+		return tool_finish(0);
+	}
+	if (command->fake)
+		return 0;
+	foreground = command->fuse.foreground;
+	if (settings->log_level < 0)
+		settings->log_level = foreground ? DWARFS_LOG_INFO : DWARFS_LOG_WARN;
+	tool_set_log_level(settings->log_level);
+	if (add_mount_options(args, command) != 0)
+		return 1;
+	if (!foreground && background_start(&background, &code)) {
+		/* The directory is the child's now, or was removed by it. */
+		free(command->made_mount_point);
+		command->made_mount_point = NULL;
+		return code;
+	}
+	if (command->auto_unmount && guard_start(&guard, command->fuse.mountpoint) != 0)
+		return 1;
+	code = run_mounted(args, command, &guard, background);
+	guard_end(&guard);
+	return code;
+}
+
+/*
+ * The standard descriptors may be closed; then the image or the connection to the kernel
+ * would get their numbers, and lose them when this program goes into the background.
+ */
+static int fill_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		return 1;
+	close(fd);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+	struct command command = { 0 };
+	int code = 0;
+
+	if (fill_standard_descriptors() != 0)
+		return 1;
+	keep_little();
+	tool_start("dwarfs");
+	if (argc <= 1) {
+		fputs(usage_text, stdout);
+		tool_finish(0);
+		return 1;
+	}
+	for (int i = 0; i < argc && code == 0; i++)
+		if (fuse_opt_add_arg(&args, argv[i]) != 0)
+			code = 1;
+	if (code == 0)
+		code = run(&args, &command);
+	/* As mount(8) has it: the mount failed. */
+	if (code != 0 && command.is_helper)
+		code = 32;
+	command_free(&command);
+	fuse_opt_free_args(&args);
+	return code;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dwarfs/mount: a mounted image, and what its parts offer each other.
+ */
+#ifndef UTILS_DWARFS_MOUNT_H
+#define UTILS_DWARFS_MOUNT_H
+
+#include "dwarfs/options.h"
+
+TOOL_DEFINE_AUTO(dwarfs_file, dwarfs_file)
+TOOL_DEFINE_AUTO(dwarfs_borrowed, dwarfs_borrowed)
+
+struct ahead;
+struct files;
+struct folded;
+struct opened;
+struct perfmon;
+
+/* What the operations work on. Settings and pointers never change while it is mounted. */
+struct mounted {
+	const struct settings *settings;
+	const dwarfs_image *image;
+	_Atomic bool no_open;	 /* the kernel need not ask when files are opened */
+	_Atomic bool no_opendir; /* nor for directories */
+	struct files *files;	 /* open files */
+	struct ahead *ahead;	 /* decoding ahead */
+	struct perfmon *perfmon; /* NULL: no times are taken */
+	struct folded *folded;	 /* NULL: names match as they are */
+	struct opened *opened;	 /* NULL: nobody wants to know what was opened */
+};
+
+/* -- dwarfs/operations.c: directories, attributes and links; dwarfs/file_contents.c: contents ------ */
+
+/* The user data of the session is a struct mounted. */
+extern const struct fuse_lowlevel_ops dwarfs_ops;
+
+static inline struct mounted *mounted_of(fuse_req_t req)
+{
+	return fuse_req_userdata(req);
+}
+
+/* An inode of the image has the number plus 1 here, since 1 is the root for the kernel.
+ */
+static inline dwarfs_inode inode_of(fuse_ino_t ino)
+{
+	return ino - FUSE_ROOT_ID > UINT32_MAX ? UINT32_MAX
+					       : (dwarfs_inode)(ino - FUSE_ROOT_ID);
+}
+static inline fuse_ino_t ino_of(dwarfs_inode inode)
+{
+	return (fuse_ino_t)inode + FUSE_ROOT_ID;
+}
+
+/* Answer with the failure, and tell the log when it is the image's fault. */
+void reply_failure(fuse_req_t req, fuse_ino_t ino, int code, const dwarfs_error *err);
+
+/* 0, or 1 after printing why not. */
+int files_new(struct files **files_out);
+void files_free(struct files *files);
+/* Close what nobody reads now. */
+void files_trim(struct files *files);
+/* Have a part of a file decoded; -1 when it ends before, or cannot be read. */
+int files_warm(const struct mounted *mounted, dwarfs_inode inode, uint64_t offset,
+	       size_t bytes);
+
+void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info);
+void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info);
+void op_read(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t offset,
+	     struct fuse_file_info *info);
+void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
+	      struct fuse_file_info *info);
+
+/* -- dwarfs/xattr.c ----------------------------------------------------------------- */
+
+void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room);
+void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t room);
+/* Whether any entry of an image has a list of who may do what. */
+bool has_access_lists(const dwarfs_image *image);
+
+/* -- dwarfs/read_ahead.c: threads that decode what will be read soon --------------------- */
+
+/* 0, or 1 after printing what is wrong with the settings. */
+int ahead_new(struct mounted *mounted, struct ahead **ahead_out);
+/* Start the threads, once it is mounted; those that the system has no room for are done
+ * without. */
+void ahead_start(struct ahead *ahead);
+/* End them, in the middle of a file if need be. */
+void ahead_free(struct ahead *ahead);
+
+/* An entry names a regular file: that of a directory which is being looked at. */
+void ahead_note_entry(struct ahead *ahead, dwarfs_inode inode, dwarfs_entry entry);
+/* A file is read from its start. */
+void ahead_note_start(struct ahead *ahead, dwarfs_inode inode);
+/* A part of a file will be read soon. */
+void ahead_want(struct ahead *ahead, dwarfs_inode inode, uint64_t offset, uint64_t bytes);
+/* How far ahead of a reader of one file it is worth to decode. */
+uint64_t ahead_window(const struct ahead *ahead);
+
+/* -- dwarfs/reader_order.c: files that are read in the order of their directory ------------ */
+
+#define ORDER_STREAMS 16
+
+/* Somebody who goes through a directory. */
+struct stream {
+	dwarfs_entry last;  /* whose file was read last */
+	dwarfs_entry ahead; /* entries before this are decoded, or somebody is at it */
+	dwarfs_entry mark;  /* when the reader is there, it is time for more */
+	uint32_t run;	    /* files in a row, without the first */
+	uint32_t turn;	    /* counts the directions that this place has been used for */
+	uint64_t used_at;
+	uint64_t window;      /* bytes to decode ahead next time */
+	dwarfs_entry dir_end; /* where the directory of last ends; 0: not known */
+	uint32_t crossings;   /* ends of directories that the reader went past */
+};
+
+struct order {
+	struct stream streams[ORDER_STREAMS];
+	uint64_t clock;
+	uint64_t most_bytes;   /* all windows together */
+	uint32_t most_readers; /* at a time; more of them keep all processors busy */
+};
+
+void order_init(struct order *order, uint64_t most_bytes, uint32_t most_readers);
+/*
+ * The file of an entry is read: which stream that is. *wants_more_out: it is time to
+ * decode more of what comes after order->streams[result].ahead. A stream that changes its
+ * direction gets another turn.
+ */
+size_t order_note(struct order *order, dwarfs_entry entry, bool *wants_more_out);
+/* How many bytes to decode ahead behind the end of the reader's directory: few, unless he
+ * went through such ends before. */
+uint64_t order_beyond(const struct stream *stream);
+
+/* -- dwarfs/case_folding.c: names whatever their case --------------------------------------- */
+
+/* 0, or 1 after printing which names differ only in case, or another failure. */
+int folded_new(const dwarfs_image *image, struct folded **folded_out);
+void folded_free(struct folded *folded);
+/* As dwarfs_dir_find(). */
+int folded_find(const struct folded *folded, dwarfs_inode dir, const char *name,
+		dwarfs_entry *entry_out, dwarfs_error **err);
+
+/* -- dwarfs/opened_files.c: which files were opened, in order ----------------------------- */
+
+/* 0, or 1 after printing why the file cannot be written. */
+int opened_new(const dwarfs_image *image, const char *path, struct opened **opened_out);
+void opened_note(struct opened *opened, dwarfs_inode inode);
+/* Write the paths, and free it. NULL is accepted. */
+void opened_finish(struct opened *opened);
+
+/* -- dwarfs/perfmon.c: how long things take ----------------------------------------- */
+
+enum perf_timer {
+	PERF_LOOKUP,
+	PERF_GETATTR,
+	PERF_READLINK,
+	PERF_OPEN,
+	PERF_READ,
+	PERF_LSEEK,
+	PERF_OPENDIR,
+	PERF_READDIR,
+	PERF_READDIRPLUS,
+	PERF_STATFS,
+	PERF_GETXATTR,
+	PERF_LISTXATTR,
+	PERF_FS_FIND,
+	PERF_FS_STAT,
+	PERF_FS_READLINK,
+	PERF_FS_LIST,
+	PERF_READER_OPEN,
+	PERF_READER_READ,
+	PERF_READER_SEEK,
+	PERF_CACHE_PREFETCH,
+	PERF_CACHE_READAHEAD,
+	PERF_CACHE_PRELOAD,
+	PERF_CACHE_TRIM,
+	PERF_TIMER_COUNT,
+};
+
+/* 0, or 1 after printing why the trace cannot be written. trace may be NULL. */
+int perfmon_new(unsigned parts, const char *trace, struct perfmon **perfmon_out);
+void perfmon_free(struct perfmon *perfmon);
+/* The statistics of the mount as text, which the caller frees; NULL: no memory. */
+char *perfmon_describe(const struct mounted *mounted);
+
+/* The time until the end of the block is taken. */
+struct perf_span {
+	struct perfmon *perfmon;
+	enum perf_timer timer;
+	uint64_t inode;
+	uint64_t start; /* 0: it is not taken */
+};
+struct perf_span perf_begin(struct perfmon *perfmon, enum perf_timer timer,
+			    uint64_t inode);
+void perf_end(struct perf_span *span);
+#define PERF_JOIN2(a, b) a##b
+#define PERF_JOIN(a, b)	 PERF_JOIN2(a, b)
+#define PERF_SPAN(perfmon, timer, inode)                                                 \
+	__attribute__((cleanup(perf_end), unused)) struct perf_span PERF_JOIN(           \
+		span_, __LINE__) = perf_begin(perfmon, timer, inode)
+
+/* -- dwarfs/kernel_settings.c ---------------------------------------------------------------- */
+
+/* The number of a file system, as stat() has it in st_dev. */
+struct mount_device {
+	unsigned major, minor;
+};
+
+/* What is mounted at path by FUSE, on top of all else there. */
+bool kernel_find_mount(const char *path, struct mount_device *device_out);
+
+/* Have the kernel read more at a time from the mount at path; only root may, and nothing
+ * depends on it. */
+void kernel_read_ahead(const char *path);
+
+/* -- dwarfs/background.c: a process of its own -------------------------------------- */
+
+/*
+ * Go on in a child process; the parent waits for background_ready() of the child, and
+ * ends: here it gets true, and the exit code. The child gets false.
+ */
+bool background_start(int *pipe_out, int *code_out);
+/* All is well: let go of the terminal and the parent. */
+int background_ready(int pipe);
+
+/* -- dwarfs/auto_unmount.c ----------------------------------------------------------------- */
+
+/* Another process, which removes the mount when this one is killed. */
+struct guard {
+	int pipe; /* -1: there is none */
+	int process;
+	const char *path;
+};
+
+/* Before there are threads; path outlives the guard. 0, or 1 after printing why not. */
+int guard_start(struct guard *guard, const char *path);
+/* It is mounted now; as guard_start(). */
+int guard_mounted(const struct guard *guard);
+/* It is unmounted, or was never mounted. */
+void guard_end(struct guard *guard);
+
+#endif

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dwarfs/operations: names, attributes, links and directories of a mounted image.
+ *
+ * Takes requests of the FUSE low-level protocol, answers from an open image. Nothing ever
+ * changes, so the kernel is told to keep every answer, also that a name does not exist.
+ */
+#include "dwarfs/mount.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define FOREVER 1e9 /* seconds */
+
+static int errno_of(int code)
+{
+	switch (code) {
+	case DWARFS_ERR_NOMEM:
+		return ENOMEM;
+	case DWARFS_ERR_INVALID:
+	case DWARFS_ERR_RANGE:
+		return EINVAL;
+	case DWARFS_ERR_NOT_FOUND:
+		return ENOENT;
+	case DWARFS_ERR_NOT_DIR:
+		return ENOTDIR;
+	case DWARFS_ERR_IS_DIR:
+		return EISDIR;
+	case DWARFS_ERR_ACCESS:
+		return EACCES;
+	default:
+		return EIO;
+	}
+}
+
+/* Answer with the failure, and tell the log when it is the image's fault. */
+void reply_failure(fuse_req_t req, fuse_ino_t ino, int code, const dwarfs_error *err)
+{
+	int errnum = errno_of(code);
+
+	if (errnum == EIO || errnum == ENOMEM)
+		tool_log(DWARFS_LOG_ERROR, "inode %" PRIu32 ": %s", inode_of(ino),
+			 err ? dwarfs_error_message(err) : dwarfs_strerror(code));
+	fuse_reply_err(req, errnum);
+}
+
+/* -- attributes ---------------------------------------------------------------------- */
+
+static struct timespec time_of(const dwarfs_stat *stat, int time)
+{
+	return (struct timespec){
+		.tv_sec = (time_t)dwarfs_stat_seconds(stat, time),
+		.tv_nsec = (long)dwarfs_stat_nanoseconds(stat, time),
+	};
+}
+
+/* What the image has no valid value for is shown with a default. */
+static void tell_damage(const dwarfs_stat *stat)
+{
+	uint32_t invalid = dwarfs_stat_invalid(stat);
+
+	for (uint32_t bit = 1; invalid != 0; invalid &= ~bit, bit <<= 1)
+		if (invalid & bit)
+			tool_log(DWARFS_LOG_WARN, "inode %" PRIu32 ": no valid %s",
+				 dwarfs_stat_inode(stat), dwarfs_attribute_name(bit));
+}
+
+static void fill_attributes(const struct settings *settings, const dwarfs_stat *stat,
+			    struct stat *out)
+{
+	uint64_t allocated = dwarfs_stat_allocated_bytes(stat);
+	const uint32_t owners = DWARFS_ATTRIBUTE_UID | DWARFS_ATTRIBUTE_GID;
+
+	*out = (struct stat){
+		.st_ino = ino_of(dwarfs_stat_inode(stat)),
+		.st_mode = dwarfs_stat_mode(stat),
+		.st_nlink = dwarfs_stat_nlink(stat),
+		.st_uid = settings->set_uid ? settings->uid : dwarfs_stat_uid(stat),
+		.st_gid = settings->set_gid ? settings->gid : dwarfs_stat_gid(stat),
+		.st_rdev = makedev(dwarfs_stat_rdev_major(stat),
+				   dwarfs_stat_rdev_minor(stat)),
+		.st_size = (off_t)dwarfs_stat_bytes(stat),
+		.st_blksize = (blksize_t)settings->block_bytes,
+		.st_blocks = (blkcnt_t)(allocated / 512 + (allocated % 512 != 0)),
+		.st_atim = time_of(stat, DWARFS_ATIME),
+		.st_mtim = time_of(stat, DWARFS_MTIME),
+		.st_ctim = time_of(stat, DWARFS_CTIME),
+	};
+	if (settings->readonly)
+		out->st_mode &= ~(mode_t)0222;
+	tell_damage(stat);
+	/* These bits belong to an owner or group that is not known. */
+	if (dwarfs_stat_invalid(stat) & owners && !S_ISDIR(out->st_mode))
+		out->st_mode &= ~(mode_t)(S_ISUID | S_ISGID);
+}
+
+static void fill_entry(const struct mounted *mounted, const dwarfs_stat *stat,
+		       struct fuse_entry_param *out)
+{
+	*out = (struct fuse_entry_param){
+		.ino = ino_of(dwarfs_stat_inode(stat)),
+		.attr_timeout = FOREVER,
+		.entry_timeout = FOREVER,
+	};
+	fill_attributes(mounted->settings, stat, &out->attr);
+}
+
+/* As it is written, or, if that is wanted, whatever its case is. */
+static int find_entry(const struct mounted *mounted, dwarfs_inode dir, const char *name,
+		      dwarfs_entry *entry_out, dwarfs_error **err)
+{
+	PERF_SPAN(mounted->perfmon, PERF_FS_FIND, dir);
+	/* Without details: not to be found is the usual failure, and has to be cheap. */
+	int ret =
+		dwarfs_dir_find(mounted->image, dir, name, strlen(name), entry_out, NULL);
+
+	if (ret == DWARFS_ERR_NOT_FOUND && mounted->folded)
+		ret = folded_find(mounted->folded, dir, name, entry_out, err);
+	else if (ret < 0 && ret != DWARFS_ERR_NOT_FOUND)
+		ret = dwarfs_dir_find(mounted->image, dir, name, strlen(name), entry_out,
+				      err);
+	return ret;
+}
+
+/*
+ * Also "." and "..", which are asked for when the mount is exported: "." of an inode that
+ * the kernel has forgotten, whatever it is.
+ */
+static int find_stat(const struct mounted *mounted, dwarfs_inode dir, const char *name,
+		     dwarfs_stat *stat, dwarfs_error **err)
+{
+	const dwarfs_image *image = mounted->image;
+	dwarfs_entry entry;
+	dwarfs_inode parent;
+	int ret;
+
+	if (strcmp(name, ".") == 0)
+		return dwarfs_inode_stat(image, dir, stat, err);
+	if (strcmp(name, "..") == 0) {
+		ret = dwarfs_dir_parent(image, dir, &parent, err);
+		return ret < 0 ? ret : dwarfs_inode_stat(image, parent, stat, err);
+	}
+	if ((ret = find_entry(mounted, dir, name, &entry, err)) < 0 ||
+	    (ret = dwarfs_entry_stat(image, entry, stat, err)) < 0)
+		return ret;
+	if (S_ISREG(dwarfs_stat_mode(stat)))
+		ahead_note_entry(mounted->ahead, dwarfs_stat_inode(stat), entry);
+	return 0;
+}
+
+static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	auto_handle(dwarfs_stat) *stat = NULL;
+	const struct mounted *mounted = mounted_of(req);
+	struct fuse_entry_param entry = { .entry_timeout = FOREVER };
+	int ret;
+
+	PERF_SPAN(mounted->perfmon, PERF_LOOKUP, parent);
+	if (strlen(name) >= DWARFS_NAME_ROOM) {
+		fuse_reply_err(req, ENAMETOOLONG);
+		return;
+	}
+	ret = dwarfs_stat_new(&stat, &err);
+	if (ret == 0)
+		ret = find_stat(mounted, inode_of(parent), name, stat, &err);
+	if (ret < 0 && ret != DWARFS_ERR_NOT_FOUND) {
+		reply_failure(req, parent, ret, err);
+		return;
+	}
+	if (ret == 0)
+		fill_entry(mounted, stat, &entry);
+	fuse_reply_entry(req, &entry);
+}
+
+static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	auto_handle(dwarfs_stat) *stat = NULL;
+	const struct mounted *mounted = mounted_of(req);
+	struct stat st;
+	int ret;
+
+	(void)info;
+	PERF_SPAN(mounted->perfmon, PERF_GETATTR, ino);
+	ret = dwarfs_stat_new(&stat, &err);
+	if (ret == 0) {
+		PERF_SPAN(mounted->perfmon, PERF_FS_STAT, ino);
+		ret = dwarfs_inode_stat(mounted->image, inode_of(ino), stat, &err);
+	}
+	if (ret < 0) {
+		reply_failure(req, ino, ret, err);
+		return;
+	}
+	fill_attributes(mounted->settings, stat, &st);
+	fuse_reply_attr(req, &st, FOREVER);
+}
+
+static void op_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	const struct mounted *mounted = mounted_of(req);
+	char target[DWARFS_LINK_ROOM];
+	int ret;
+
+	PERF_SPAN(mounted->perfmon, PERF_READLINK, ino);
+	{
+		PERF_SPAN(mounted->perfmon, PERF_FS_READLINK, ino);
+		ret = dwarfs_link_read(mounted->image, inode_of(ino), target,
+				       sizeof(target), NULL, &err);
+	}
+	if (ret < 0)
+		reply_failure(req, ino, ret, err);
+	else
+		fuse_reply_readlink(req, target);
+}
+
+static void op_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+	const dwarfs_image *image = mounted_of(req)->image;
+	struct statvfs st = {
+		.f_bsize = 1,
+		.f_frsize = 1,
+		.f_blocks = dwarfs_image_original_bytes(image),
+		.f_files = dwarfs_image_inode_count(image),
+		.f_flag = ST_RDONLY,
+		.f_namemax = DWARFS_NAME_ROOM - 1,
+	};
+
+	PERF_SPAN(mounted_of(req)->perfmon, PERF_STATFS, ino);
+	fuse_reply_statfs(req, &st);
+}
+
+/* -- directories --------------------------------------------------------------------- */
+
+static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	const struct mounted *mounted = mounted_of(req);
+	dwarfs_entry first;
+	uint32_t count;
+	int ret;
+
+	PERF_SPAN(mounted->perfmon, PERF_OPENDIR, ino);
+	if (mounted->no_opendir) {
+		fuse_reply_err(req, ENOSYS); /* it is not asked again */
+		return;
+	}
+	ret = dwarfs_dir_range(mounted->image, inode_of(ino), &first, &count, &err);
+	if (ret < 0) {
+		reply_failure(req, ino, ret, err);
+		return;
+	}
+	info->cache_readdir = 1;
+	info->keep_cache = 1;
+	fuse_reply_open(req, info);
+}
+
+/* A reply to readdir that grows. */
+struct listing {
+	fuse_req_t req;
+	const struct mounted *mounted;
+	dwarfs_inode dir;
+	dwarfs_entry first;
+	uint32_t count;
+	bool plus;
+	dwarfs_stat *stat;
+	char *buffer;
+	size_t room, used;
+};
+
+static void tell_entry(dwarfs_entry entry, const dwarfs_error *err)
+{
+	tool_log(DWARFS_LOG_ERROR, "entry %" PRIu32 ": %s", entry,
+		 dwarfs_error_message(err));
+}
+
+/*
+ * What a listing says of an entry; 0 when it has no name that can be one, and is left out.
+ * One without attributes is listed all the same: the kernel will ask for them. Damage of
+ * one entry must not hide those that follow.
+ */
+static int describe_entry(const struct listing *listing, dwarfs_entry number,
+			  char name[DWARFS_NAME_ROOM], struct fuse_entry_param *entry)
+{
+	const dwarfs_image *image = listing->mounted->image;
+	auto_handle(dwarfs_error) *err = NULL;
+	auto_handle(dwarfs_error) *why = NULL;
+	dwarfs_inode inode;
+
+	if (dwarfs_entry_name(image, number, name, DWARFS_NAME_ROOM, NULL, &err) < 0 ||
+	    dwarfs_entry_inode(image, number, &inode, &err) < 0) {
+		tell_entry(number, err);
+		return 0;
+	}
+	if (dwarfs_entry_stat(image, number, listing->stat, &why) < 0) {
+		tell_entry(number, why);
+		entry->attr.st_ino = ino_of(inode);
+		return 1;
+	}
+	fill_entry(listing->mounted, listing->stat, entry);
+	if (listing->plus && S_ISREG(entry->attr.st_mode))
+		ahead_note_entry(listing->mounted->ahead, inode, number);
+	return 1;
+}
+
+/*
+ * Add the item at a place: 0 is ".", 1 is "..", the rest are the entries. 1 when it was
+ * added, 0 when it does not fit.
+ */
+static int list_item(struct listing *listing, uint64_t place, dwarfs_error **err)
+{
+	const dwarfs_image *image = listing->mounted->image;
+	struct fuse_entry_param entry = { 0 };
+	char name[DWARFS_NAME_ROOM] = ".";
+	dwarfs_inode inode = listing->dir;
+	size_t need, room = listing->room - listing->used;
+	char *to = listing->buffer + listing->used;
+	int ret = 0;
+
+	if (place == 1) {
+		strcpy(name, "..");
+		ret = dwarfs_dir_parent(image, listing->dir, &inode, err);
+	} else if (place > 1) {
+		if (!describe_entry(listing, listing->first + (dwarfs_entry)(place - 2),
+				    name, &entry))
+			return 1;
+	}
+	if (ret < 0)
+		return ret;
+	if (place <= 1)
+		entry.attr = (struct stat){ .st_ino = ino_of(inode), .st_mode = S_IFDIR };
+	if (listing->plus)
+		need = fuse_add_direntry_plus(listing->req, to, room, name, &entry,
+					      (off_t)(place + 1));
+	else
+		need = fuse_add_direntry(listing->req, to, room, name, &entry.attr,
+					 (off_t)(place + 1));
+	if (need > room)
+		return 0;
+	listing->used += need;
+	return 1;
+}
+
+static void list(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t offset, bool plus)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	auto_handle(dwarfs_stat) *stat = NULL;
+	auto_free char *buffer = malloc(bytes ? bytes : 1);
+	struct listing listing = {
+		.req = req,
+		.mounted = mounted_of(req),
+		.dir = inode_of(ino),
+		.plus = plus,
+		.buffer = buffer,
+		.room = bytes,
+	};
+	uint64_t place = (uint64_t)offset;
+	int ret;
+
+	PERF_SPAN(listing.mounted->perfmon, PERF_FS_LIST, ino);
+	if (!buffer) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	ret = dwarfs_stat_new(&stat, &err);
+	listing.stat = stat;
+	if (ret == 0)
+		ret = dwarfs_dir_range(listing.mounted->image, listing.dir,
+				       &listing.first, &listing.count, &err);
+	if (ret == 0)
+		ret = 1;
+	while (ret > 0 && place < (uint64_t)listing.count + 2)
+		ret = list_item(&listing, place++, &err);
+	/* What was listed before a failure is handed out first. */
+	if (ret < 0 && listing.used == 0)
+		reply_failure(req, ino, ret, err);
+	else
+		fuse_reply_buf(req, buffer, listing.used);
+}
+
+static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t offset,
+		       struct fuse_file_info *info)
+{
+	(void)info;
+	PERF_SPAN(mounted_of(req)->perfmon, PERF_READDIR, ino);
+	list(req, ino, bytes, offset, false);
+}
+
+static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t offset,
+			   struct fuse_file_info *info)
+{
+	(void)info;
+	PERF_SPAN(mounted_of(req)->perfmon, PERF_READDIRPLUS, ino);
+	list(req, ino, bytes, offset, true);
+}
+
+/* -- the session --------------------------------------------------------------------- */
+
+/*
+ * Whether what the kernel does with the contents differs between files, or somebody wants
+ * to know which are opened; else it need not ask.
+ */
+static bool must_ask(const struct mounted *mounted)
+{
+	const char *feature;
+	bool has_holes = false;
+
+	for (size_t i = 0; (feature = dwarfs_image_feature(mounted->image, i)); i++)
+		has_holes |= strcmp(feature, "sparsefiles") == 0;
+	return mounted->opened || !mounted->settings->cache_files ||
+	       (has_holes && !mounted->settings->cache_sparse);
+}
+
+static void op_init(void *user, struct fuse_conn_info *connection)
+{
+	static const unsigned wanted = FUSE_CAP_READDIRPLUS | FUSE_CAP_CACHE_SYMLINKS |
+				       FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS |
+				       FUSE_CAP_EXPORT_SUPPORT |
+				       FUSE_CAP_EXPLICIT_INVAL_DATA;
+	/* Attributes with every listing cost nothing here, and spare a request for each
+	 * file. Contents never become invalid. A splice from memory is slower than a
+	 * copy. */
+	static const unsigned unwanted = FUSE_CAP_READDIRPLUS_AUTO |
+					 FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_SPLICE_READ |
+					 FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE;
+	struct mounted *mounted = user;
+
+	connection->want |= connection->capable & wanted;
+	connection->want &= ~unwanted;
+	/* Where it does, the kernel asks for the list of each entry, and obeys it. */
+	if (has_access_lists(mounted->image))
+		connection->want |= connection->capable & FUSE_CAP_POSIX_ACL;
+	/* The kernel takes the smaller of this and its own, see dwarfs/kernel_settings.c. */
+	connection->max_readahead = UINT32_MAX;
+	/* Without a capability the error would reach who opens a file. */
+	mounted->no_open =
+		connection->capable & FUSE_CAP_NO_OPEN_SUPPORT && !must_ask(mounted);
+	mounted->no_opendir = connection->capable & FUSE_CAP_NO_OPENDIR_SUPPORT;
+}
+
+const struct fuse_lowlevel_ops dwarfs_ops = {
+	.init = op_init,
+	.lookup = op_lookup,
+	.getattr = op_getattr,
+	.readlink = op_readlink,
+	.open = op_open,
+	.read = op_read,
+	.release = op_release,
+	.lseek = op_lseek,
+	.opendir = op_opendir,
+	.readdir = op_readdir,
+	.readdirplus = op_readdirplus,
+	.statfs = op_statfs,
+	.getxattr = op_getxattr,
+	.listxattr = op_listxattr,
+};

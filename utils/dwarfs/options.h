@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dwarfs/options: what the command line of dwarfs asks for.
+ */
+#ifndef UTILS_DWARFS_OPTIONS_H
+#define UTILS_DWARFS_OPTIONS_H
+
+#define FUSE_USE_VERSION 312
+#include <fuse_lowlevel.h>
+
+#include "common/common.h"
+
+enum lock_mode { LOCK_NONE, LOCK_TRY, LOCK_MUST };
+enum tidy_mode { TIDY_NONE, TIDY_TIME, TIDY_SWAP };
+
+/* Parts of the program whose times are taken: bits of settings.perfmon. */
+enum perf_part { PERF_FUSE, PERF_FILESYSTEM, PERF_READER, PERF_CACHE, PERF_PART_COUNT };
+
+struct settings {
+	char *image;
+	uint64_t offset, image_bytes;
+	uint64_t cache_bytes;
+	uint32_t workers; /* threads that decode ahead */
+	uint64_t readahead_bytes;
+	uint32_t sequence;	 /* reads in a row that make it decode ahead; 0: never */
+	uint32_t finish_percent; /* of a block: decode the rest, too */
+	int verify;
+	bool mapped; /* use the image in place */
+	enum lock_mode lock;
+	enum tidy_mode tidy;
+	uint64_t tidy_interval_ms, tidy_age_ms;
+	bool preload_all;
+	char *preload_category; /* NULL: none */
+
+	uint64_t block_bytes; /* st_blksize */
+	bool set_uid, set_gid;
+	uint32_t uid, gid;
+	bool readonly;	   /* hide the write bits */
+	bool fold;	   /* names match whatever their case is */
+	bool cache_files;  /* let the kernel keep what it read */
+	bool cache_sparse; /* also of files with holes */
+
+	char *analysis_file; /* NULL: none */
+	unsigned perfmon;    /* bits by perf_part */
+	char *perfmon_trace; /* NULL: none */
+	int log_level;	     /* -1: by where it runs */
+};
+
+/* What else there is to do. */
+struct command {
+	struct settings settings;
+	struct fuse_cmdline_opts fuse; /* owns the mount point */
+	char *made_mount_point;	       /* a directory that is removed at the end */
+	bool man, fake;
+	bool auto_unmount; /* also when it is killed */
+	bool has_fsname, has_subtype;
+	bool is_helper; /* called by mount(8) */
+};
+
+/* Codes of failure besides 1. */
+enum { EXIT_BAD_OPTION = 3, EXIT_BAD_MOUNT_POINT = 4 };
+
+/*
+ * Parse the arguments; what remains in args is for libfuse. 0, or the exit code after
+ * printing what is wrong. Free the command either way.
+ */
+int command_parse(struct command *command, struct fuse_args *args);
+void command_free(struct command *command);
+
+#endif

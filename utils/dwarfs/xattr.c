@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dwarfs/xattr: extended attributes: those of the image, and what is known of an inode
+ * and of the driver, as such.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dwarfs/mount.h"
+
+#define XATTR_PID	"user.dwarfs.driver.pid"
+#define XATTR_PERFMON	"user.dwarfs.driver.perfmon"
+#define XATTR_INODEINFO "user.dwarfs.inodeinfo"
+
+/* Who asks for the size of what changes all the time is told so much more. */
+#define SPARE_BYTES 4096
+
+static json_t *json_time(const dwarfs_stat *stat, int time)
+{
+	return json_pack("{s:I, s:I}", "seconds",
+			 (json_int_t)dwarfs_stat_seconds(stat, time), "nanoseconds",
+			 (json_int_t)dwarfs_stat_nanoseconds(stat, time));
+}
+
+/* More of them would not fit into what the kernel takes as a value. */
+#define MOST_CHUNKS 256
+
+static json_t *json_chunk(const dwarfs_image *image, const dwarfs_file *file,
+			  uint64_t index)
+{
+	const char *category = NULL;
+	uint64_t offset, bytes;
+	int64_t block, number;
+
+	if (dwarfs_file_chunk(file, index, &block, &offset, &bytes, NULL) < 0)
+		return NULL;
+	if (block < 0)
+		return json_pack("{s:b, s:I}", "hole", 1, "size", (json_int_t)bytes);
+	number = dwarfs_image_block_category(image, (uint32_t)block);
+	if (number >= 0)
+		category = dwarfs_image_category(image, (size_t)number);
+	return json_pack("{s:I, s:s*, s:I, s:I}", "block", (json_int_t)block, "category",
+			 category, "offset", (json_int_t)offset, "size",
+			 (json_int_t)bytes);
+}
+
+/* Where the contents of a file are; what is damaged ends the list. */
+static void add_chunks(json_t *info, const dwarfs_image *image, dwarfs_inode inode)
+{
+	json_t *chunks = json_array();
+	dwarfs_file *file;
+	uint64_t count;
+
+	if (dwarfs_file_open(image, inode, &file, NULL) < 0) {
+		json_decref(chunks);
+		return;
+	}
+	count = dwarfs_file_chunk_count(file);
+	for (uint64_t i = 0; i < count && i < MOST_CHUNKS; i++)
+		if (json_array_append_new(chunks, json_chunk(image, file, i)) != 0)
+			break;
+	json_object_set_new(info, "chunks", chunks);
+	json_object_set_new(info, "chunk_count", json_integer((json_int_t)count));
+	dwarfs_file_free(file);
+}
+
+/* What is known of an inode; NULL when memory is short. */
+static char *describe(const dwarfs_image *image, const dwarfs_stat *stat)
+{
+	char target[DWARFS_LINK_ROOM], mode[TOOL_TEXT_ROOM];
+	uint32_t bits = dwarfs_stat_mode(stat);
+	json_t *info = json_pack(
+		"{s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:o*, s:o*, s:o*}", "inode",
+		(json_int_t)dwarfs_stat_inode(stat), "mode", (json_int_t)bits,
+		"modestring", tool_format_mode(bits, mode), "uid",
+		(json_int_t)dwarfs_stat_uid(stat), "gid",
+		(json_int_t)dwarfs_stat_gid(stat), "nlink",
+		(json_int_t)dwarfs_stat_nlink(stat), "size",
+		(json_int_t)dwarfs_stat_bytes(stat), "allocated_size",
+		(json_int_t)dwarfs_stat_allocated_bytes(stat), "atime",
+		json_time(stat, DWARFS_ATIME), "mtime", json_time(stat, DWARFS_MTIME),
+		"ctime", json_time(stat, DWARFS_CTIME));
+	char *text;
+
+	/* There is no other way to show it, as this file system is not asked for it. */
+	if (dwarfs_stat_seconds(stat, DWARFS_BTIME) ||
+	    dwarfs_stat_nanoseconds(stat, DWARFS_BTIME))
+		json_object_set_new(info, "btime", json_time(stat, DWARFS_BTIME));
+	if (S_ISCHR(bits) || S_ISBLK(bits))
+		json_object_set_new(info, "rdev",
+				    json_pack("{s:I, s:I}", "major",
+					      (json_int_t)dwarfs_stat_rdev_major(stat),
+					      "minor",
+					      (json_int_t)dwarfs_stat_rdev_minor(stat)));
+	if (S_ISREG(bits))
+		add_chunks(info, image, dwarfs_stat_inode(stat));
+	/* A target that is not UTF-8 cannot be written as JSON, and is left out. */
+	if (S_ISLNK(bits) && dwarfs_link_read(image, dwarfs_stat_inode(stat), target,
+					      sizeof(target), NULL, NULL) == 0)
+		json_object_set_new(info, "target", json_string(target));
+	text = json_dumps(info, JSON_INDENT(2) | JSON_SORT_KEYS);
+	json_decref(info);
+	return text;
+}
+
+static void reply_bytes(fuse_req_t req, const char *data, size_t size, size_t room)
+{
+	if (room == 0)
+		fuse_reply_xattr(req, size);
+	else if (size > room)
+		fuse_reply_err(req, ERANGE);
+	else
+		fuse_reply_buf(req, data, size);
+}
+
+/* What the image has. */
+static void reply_stored(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	const dwarfs_image *image = mounted_of(req)->image;
+	const char *attribute;
+	const void *value;
+	size_t bytes;
+	int ret = 0;
+
+	if (!dwarfs_image_has_xattrs(image)) {
+		fuse_reply_err(req, ENODATA);
+		return;
+	}
+	for (size_t i = 0; (ret = dwarfs_xattr_at(image, inode_of(ino), i, &attribute,
+						  &value, &bytes, &err)) > 0;
+	     i++)
+		if (strcmp(attribute, name) == 0)
+			break;
+	if (ret > 0)
+		reply_bytes(req, value, bytes, room);
+	else if (ret == 0)
+		fuse_reply_err(req, ENODATA);
+	else
+		reply_failure(req, ino, ret, err);
+}
+
+void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	auto_handle(dwarfs_stat) *stat = NULL;
+	auto_free char *text = NULL;
+	const struct mounted *mounted = mounted_of(req);
+	int ret;
+
+	PERF_SPAN(mounted->perfmon, PERF_GETXATTR, ino);
+	if (ino == FUSE_ROOT_ID && strcmp(name, XATTR_PID) == 0) {
+		char pid[24];
+
+		reply_bytes(req, pid,
+			    (size_t)snprintf(pid, sizeof(pid), "%ld", (long)getpid()),
+			    room);
+		return;
+	}
+	if (ino == FUSE_ROOT_ID && strcmp(name, XATTR_PERFMON) == 0) {
+		text = perfmon_describe(mounted);
+		if (text && room == 0)
+			fuse_reply_xattr(req, strlen(text) + SPARE_BYTES);
+		else if (text)
+			reply_bytes(req, text, strlen(text), room);
+		else
+			fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	if (strcmp(name, XATTR_INODEINFO) != 0) {
+		reply_stored(req, ino, name, room);
+		return;
+	}
+	if ((ret = dwarfs_stat_new(&stat, &err)) < 0 ||
+	    (ret = dwarfs_inode_stat(mounted->image, inode_of(ino), stat, &err)) < 0) {
+		reply_failure(req, ino, ret, err);
+		return;
+	}
+	text = describe(mounted->image, stat);
+	if (text)
+		reply_bytes(req, text, strlen(text), room);
+	else
+		fuse_reply_err(req, ENOMEM);
+}
+
+/* The kernel lets nobody read attributes of users but of files and directories. */
+static bool has_ours(const dwarfs_image *image, fuse_ino_t ino)
+{
+	auto_handle(dwarfs_stat) *stat = NULL;
+
+	return dwarfs_stat_new(&stat, NULL) == 0 &&
+	       dwarfs_inode_stat(image, inode_of(ino), stat, NULL) == 0 &&
+	       (S_ISREG(dwarfs_stat_mode(stat)) || S_ISDIR(dwarfs_stat_mode(stat)));
+}
+
+void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t room)
+{
+	static const char ours[] = XATTR_INODEINFO "\0" XATTR_PID "\0" XATTR_PERFMON;
+	auto_handle(dwarfs_error) *err = NULL;
+	const dwarfs_image *image = mounted_of(req)->image;
+	size_t size = ino == FUSE_ROOT_ID ? sizeof(ours) : sizeof(XATTR_INODEINFO);
+	auto_free char *names = NULL;
+	size_t stored;
+	int ret;
+
+	PERF_SPAN(mounted_of(req)->perfmon, PERF_LISTXATTR, ino);
+	if (!has_ours(image, ino))
+		size = 0;
+	if (!dwarfs_image_has_xattrs(image)) {
+		reply_bytes(req, ours, size, room);
+		return;
+	}
+	if ((ret = dwarfs_xattr_list(image, inode_of(ino), NULL, 0, &stored, &err)) < 0) {
+		reply_failure(req, ino, ret, err);
+		return;
+	}
+	names = malloc(size + stored);
+	if (!names) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	memcpy(names, ours, size);
+	if ((ret = dwarfs_xattr_list(image, inode_of(ino), names + size, stored, NULL,
+				     &err)) < 0)
+		reply_failure(req, ino, ret, err);
+	else
+		reply_bytes(req, names, size + stored, room);
+}
+
+/* An image that cannot tell has none: who asks for them will get the error. */
+bool has_access_lists(const dwarfs_image *image)
+{
+	const char *name;
+
+	for (size_t i = 0; dwarfs_image_xattr_name(image, i, &name, NULL) > 0; i++)
+		if (strncmp(name, "system.posix_acl_", 17) == 0)
+			return true;
+	return false;
+}

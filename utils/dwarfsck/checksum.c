@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dwarfsck/checksum: a digest of the contents of each file, as sha256sum prints and
+ * checks it.
+ *
+ * The library gives the pieces of all files in the order of their data, each block
+ * decoded once by its workers. From here they go to threads that compute the digests. The
+ * lines are printed in the order of the walk.
+ *
+ * A digest takes every byte of a hole. Where the holes of all files are huge, files are
+ * left out, and named, as soon as what is read would be huge.
+ */
+#include "dwarfsck/digest_threads.h"
+#include "dwarfsck/dwarfsck.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BATCH = 1 << 18 }; /* files at a time */
+
+/* A file of the batch. */
+struct file {
+	struct hashed hashed;
+	uint32_t same; /* the first in the batch with this inode */
+	char *path;
+};
+
+struct checksums {
+	const dwarfs_image *image;
+	struct hashers *hashers;
+	struct file *files;
+	size_t count;
+	uint32_t *first_of; /* by inode: the first file of the batch plus 1 */
+	bool weighs_holes;  /* those of all files are huge */
+	uint64_t data, holes; /* bytes of all files; of holes that are read */
+	bool is_failed;
+	bool is_terminal;
+};
+
+static struct hashed *file_of(const struct checksums *checksums, dwarfs_inode inode)
+{
+	return &checksums->files[checksums->first_of[inode] - 1].hashed;
+}
+
+static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
+		      void *user)
+{
+	struct checksums *checksums = user;
+	enum hash_step step = bytes == 0 ? HASH_END : data ? HASH_PIECE : HASH_HOLE;
+
+	return hashers_give(checksums->hashers, file_of(checksums, inode), step, data,
+			    data ? bytes : 0, bytes, offset);
+}
+
+static int take_failure(dwarfs_inode inode, const dwarfs_error *why, void *user)
+{
+	struct checksums *checksums = user;
+	const char *text = dwarfs_error_message(why);
+
+	return hashers_give(checksums->hashers, file_of(checksums, inode), HASH_FAILURE,
+			    text, strlen(text) + 1, 0, 0);
+}
+
+/* -- a batch ------------------------------------------------------------------------- */
+
+/* A whole character, as its later bytes are nothing by themselves; gives how many bytes it
+ * has besides the first. */
+static size_t print_character(const char *text)
+{
+	const size_t bytes =
+		tool_printable_bytes((const unsigned char *)text, strlen(text));
+
+	fwrite(text, 1, bytes > 1 ? bytes : 1, stdout);
+	return bytes > 1 ? bytes - 1 : 0;
+}
+
+/*
+ * "digest  path". A path that would not be one line, or has backslashes, is escaped, and
+ * the line then begins with a backslash. sha256sum undoes no other escapes, so everything
+ * else is as it is, but for a terminal, which gets a ? for what it must not obey.
+ */
+static void print_line(const char *hex, const char *path, bool is_terminal)
+{
+	const bool escaped = strpbrk(path, "\\\n\r") != NULL;
+
+	if (are_names_raw()) {
+		printf("%s  %s", hex, path);
+		end_line();
+		return;
+	}
+	printf("%s%s  ", escaped ? "\\" : "", hex);
+	for (; *path; path++) {
+		if (*path == '\n')
+			fputs("\\n", stdout);
+		else if (*path == '\r')
+			fputs("\\r", stdout);
+		else if (*path == '\\')
+			fputs("\\\\", stdout);
+		else if (is_terminal && tool_printable_bytes((const unsigned char *)path,
+							     strlen(path)) == 0)
+			putchar('?');
+		else
+			path += print_character(path);
+	}
+	putchar('\n');
+}
+
+static void print_file(struct checksums *checksums, const struct file *file)
+{
+	const struct file *first = &checksums->files[file->same];
+
+	if (first->hashed.hex) {
+		print_line(first->hashed.hex, file->path, checksums->is_terminal);
+		return;
+	}
+	tool_error("%s: %s", file->path,
+		   first->hashed.error ? first->hashed.error : "out of memory");
+	checksums->is_failed = true;
+}
+
+static void print_batch(struct checksums *checksums)
+{
+	size_t i;
+
+	for (i = 0; i < checksums->count; i++)
+		print_file(checksums, &checksums->files[i]);
+	for (i = 0; i < checksums->count; i++) {
+		struct file *file = &checksums->files[i];
+
+		checksums->first_of[file->hashed.inode] = 0;
+		free(file->path);
+		hashed_free(&file->hashed);
+	}
+	checksums->count = 0;
+}
+
+static int read_batch(struct checksums *checksums)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	auto_free dwarfs_inode *inodes = calloc(checksums->count + 1, sizeof(*inodes));
+	size_t i;
+	int ret;
+
+	if (!inodes)
+		return tool_error("out of memory");
+	for (i = 0; i < checksums->count; i++)
+		inodes[i] = checksums->files[i].hashed.inode;
+	ret = dwarfs_read_in_order(checksums->image, inodes, checksums->count, take_piece,
+				   take_failure, checksums, &err);
+	hashers_wait(checksums->hashers);
+	for (i = 0; i < checksums->count && ret == 0; i++)
+		if (checksums->files[i].hashed.is_aside)
+			ret = hashers_give(checksums->hashers,
+					   &checksums->files[i].hashed, HASH_ASIDE, NULL,
+					   0, 0, 0);
+	hashers_wait(checksums->hashers);
+	if (ret < 0)
+		return tool_fail(err, NULL);
+	return ret;
+}
+
+static int add_file(struct checksums *checksums, dwarfs_inode inode, const char *path)
+{
+	struct file *file = &checksums->files[checksums->count];
+	uint32_t *first = &checksums->first_of[inode];
+
+	*file = (struct file){ .hashed.inode = inode, .path = strdup(path) };
+	if (!file->path)
+		return tool_error("out of memory");
+	checksums->count++;
+	if (*first == 0)
+		*first = (uint32_t)checksums->count;
+	file->same = *first - 1;
+	return 0;
+}
+
+/* Whether a file is left out for its holes. */
+static bool leaves_out(struct checksums *checksums, const dwarfs_stat *stat,
+		       const char *path)
+{
+	const uint64_t holes =
+		dwarfs_stat_bytes(stat) - dwarfs_stat_allocated_bytes(stat);
+
+	if (!checksums->weighs_holes || holes == 0)
+		return false;
+	if (!dwarfs_holes_are_huge(checksums->holes + holes, checksums->data)) {
+		checksums->holes += holes;
+		return false;
+	}
+	tool_error("%s: not read: it has holes of %llu bytes; see --allow-huge-holes",
+		   path, (unsigned long long)holes);
+	checksums->is_failed = true;
+	return true;
+}
+
+/* What all files have. Numbers that are too large for that are huge, too. */
+static int weigh(struct checksums *checksums)
+{
+	auto_handle(dwarfs_stat) *stat = NULL;
+	auto_handle(dwarfs_error) *err = NULL;
+	const uint32_t count = dwarfs_image_inode_count(checksums->image);
+	uint64_t holes = 0;
+	dwarfs_inode inode;
+
+	if (dwarfs_stat_new(&stat, &err) < 0)
+		return tool_fail(err, NULL);
+	for (inode = 0; inode < count && holes < INT64_MAX; inode++) {
+		uint64_t data;
+
+		if (dwarfs_inode_stat(checksums->image, inode, stat, NULL) < 0 ||
+		    !S_ISREG(dwarfs_stat_mode(stat)))
+			continue;
+		data = dwarfs_stat_allocated_bytes(stat);
+		holes += dwarfs_stat_bytes(stat) - data;
+		if (checksums->data < INT64_MAX)
+			checksums->data += data;
+	}
+	checksums->weighs_holes = dwarfs_holes_are_huge(holes, checksums->data);
+	return 0;
+}
+
+static int finish_batch(struct checksums *checksums)
+{
+	int ret = read_batch(checksums);
+
+	if (ret == 0)
+		print_batch(checksums);
+	return ret;
+}
+
+static int read_all(struct checksums *checksums)
+{
+	auto_handle(dwarfs_walk) *walk = NULL;
+	auto_handle(dwarfs_stat) *stat = NULL;
+	auto_handle(dwarfs_error) *err = NULL;
+	dwarfs_entry entry;
+	int ret;
+
+	if (dwarfs_stat_new(&stat, &err) < 0 ||
+	    dwarfs_walk_new(checksums->image, DWARFS_ROOT, DWARFS_WALK_DATA, &walk,
+			    &err) < 0)
+		return tool_fail(err, NULL);
+	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
+		if ((ret = dwarfs_entry_stat(checksums->image, entry, stat, &err)) < 0)
+			break;
+		if (!S_ISREG(dwarfs_stat_mode(stat)) ||
+		    leaves_out(checksums, stat, dwarfs_walk_path(walk)))
+			continue;
+		if (add_file(checksums, dwarfs_stat_inode(stat),
+			     dwarfs_walk_path(walk)) ||
+		    (checksums->count == BATCH && finish_batch(checksums)))
+			return 1;
+	}
+	if (ret < 0) {
+		finish_batch(checksums);
+		return tool_fail(err, NULL);
+	}
+	return finish_batch(checksums);
+}
+
+static uint64_t default_workers(void)
+{
+	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return processors > 0 ? (uint64_t)processors : 1;
+}
+
+int print_checksums(const dwarfs_image *image, const struct settings *s)
+{
+	auto_hashers *hashers = hashers_new(
+		image, s->checksum,
+		s->workers == TOOL_DEFAULT ? default_workers() : s->workers);
+	auto_free struct file *files = calloc(BATCH, sizeof(*files));
+	auto_free uint32_t *first_of =
+		calloc((size_t)dwarfs_image_inode_count(image) + 1, sizeof(*first_of));
+	struct checksums checksums = {
+		.image = image,
+		.hashers = hashers,
+		.files = files,
+		.first_of = first_of,
+		.is_terminal = isatty(STDOUT_FILENO),
+	};
+	int ret;
+
+	if (!hashers || !files || !first_of)
+		return tool_error("out of memory");
+	if (!s->allow_huge_holes && weigh(&checksums))
+		return 1;
+	ret = read_all(&checksums);
+	return ret || checksums.is_failed;
+}

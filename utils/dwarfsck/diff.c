@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dwarfsck/diff: what differs between two images, directories or archives.
+ *
+ * A line for each difference: "- path" and "+ path" for what only one side has, "! path:
+ * word: A -> B" for the rest. Exits as cmp(1) does.
+ */
+#include "dwarfsck/dwarfsck.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "common/progress.h"
+
+#define TROUBLE 2
+
+/* Values of attributes that are no text are shown so far only. */
+#define MOST_BYTES_SHOWN ((size_t)64)
+
+static bool is_text(const char *value, size_t bytes)
+{
+	size_t i;
+
+	for (i = 0; i < bytes; i++)
+		if (value[i] < ' ' || value[i] > '~')
+			return false;
+	return true;
+}
+
+static void print_xattr(const char *value, size_t bytes)
+{
+	size_t i;
+
+	if (is_text(value, bytes)) {
+		printf("\"%s\"", value);
+		return;
+	}
+	fputs("0x", stdout);
+	for (i = 0; i < bytes && i < MOST_BYTES_SHOWN; i++)
+		printf("%02x", (unsigned char)value[i]);
+	if (i < bytes)
+		printf("... (%zu bytes)", bytes);
+}
+
+static void print_value(const dwarfs_difference *difference, int side)
+{
+	size_t bytes;
+	const char *value = dwarfs_difference_value(difference, side, &bytes);
+
+	if (!value)
+		fputs("none", stdout);
+	else if (dwarfs_difference_kind(difference) == DWARFS_DIFFERENCE_XATTR)
+		print_xattr(value, bytes);
+	else
+		print_name(value);
+}
+
+static void print_path(const dwarfs_difference *difference)
+{
+	const char *path = dwarfs_difference_path(difference);
+
+	print_name(*path ? path : ".");
+}
+
+static void print_change(const dwarfs_difference *difference)
+{
+	const int kind = dwarfs_difference_kind(difference);
+
+	fputs("! ", stdout);
+	print_path(difference);
+	printf(": %s", dwarfs_difference_word(kind));
+	if (kind == DWARFS_DIFFERENCE_XATTR) {
+		putchar(' ');
+		print_name(dwarfs_difference_name(difference));
+	}
+	if (kind != DWARFS_DIFFERENCE_CONTENTS) {
+		fputs(": ", stdout);
+		print_value(difference, DWARFS_COMPARE_A);
+		fputs(" -> ", stdout);
+		print_value(difference, DWARFS_COMPARE_B);
+	}
+	end_line();
+}
+
+static void print_trouble(const struct settings *s, const dwarfs_difference *difference)
+{
+	const char *const names[2] = { s->input, s->input_b };
+	int side;
+
+	for (side = DWARFS_COMPARE_A; side <= DWARFS_COMPARE_B; side++) {
+		const char *why = dwarfs_difference_value(difference, side, NULL);
+
+		if (why)
+			tool_error("%s: '%s': %s", names[side],
+				   dwarfs_difference_path(difference), why);
+	}
+}
+
+/* A dwarfs_difference_fn. */
+static int print_difference(const dwarfs_difference *difference, void *user)
+{
+	const struct settings *s = user;
+
+	switch (dwarfs_difference_kind(difference)) {
+	case DWARFS_DIFFERENCE_TROUBLE:
+		print_trouble(s, difference);
+		return 0;
+	case DWARFS_DIFFERENCE_ONLY_A:
+	case DWARFS_DIFFERENCE_ONLY_B:
+		if (s->quiet)
+			return 0;
+		fputs(dwarfs_difference_value(difference, DWARFS_COMPARE_A, NULL) ? "- "
+										  : "+ ",
+		      stdout);
+		print_path(difference);
+		end_line();
+		return 0;
+	default:
+		if (!s->quiet)
+			print_change(difference);
+		return 0;
+	}
+}
+
+static int set_side(dwarfs_compare *compare, int side, const char *path,
+		    const dwarfs_image_options *options)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	int ret;
+
+	if (strcmp(path, "-") == 0)
+		ret = dwarfs_compare_set_archive(compare, side, STDIN_FILENO,
+						 "standard input", &err);
+	else
+		ret = dwarfs_compare_set_path(compare, side, path, options, &err);
+	if (ret == 0)
+		return 0;
+	tool_fail(err, NULL);
+	return TROUBLE;
+}
+
+static int set_up(dwarfs_compare *compare, const struct settings *s)
+{
+	auto_handle(dwarfs_image_options) *options = image_options_new(s);
+	int kind;
+
+	if (!options)
+		return TROUBLE;
+	for (kind = 0; kind < DWARFS_DIFFERENCE_TROUBLE; kind++)
+		if (s->ignored & 1u << kind)
+			dwarfs_compare_ignore(compare, kind, NULL);
+	if (s->resolution_ns)
+		dwarfs_compare_set_time_resolution(compare, s->resolution_ns, NULL);
+	if (set_side(compare, DWARFS_COMPARE_A, s->input, options) ||
+	    set_side(compare, DWARFS_COMPARE_B, s->input_b, options))
+		return TROUBLE;
+	return 0;
+}
+
+static int compare_them(dwarfs_compare *compare, const struct settings *s)
+{
+	const bool show = !s->quiet && isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
+	auto_progress struct progress *progress =
+		progress_new(show ? PROGRESS_AUTO : PROGRESS_NONE);
+	auto_handle(dwarfs_error) *err = NULL;
+	uint64_t count;
+
+	if (!progress)
+		return TROUBLE;
+	dwarfs_compare_set_progress(compare, progress_show, progress);
+	if (dwarfs_compare_run(compare, print_difference, (void *)s, &count, &err) < 0) {
+		tool_fail(err, NULL);
+		return TROUBLE;
+	}
+	if (s->verbose)
+		tool_log(DWARFS_LOG_INFO, "%llu and %llu entries, %llu difference%s",
+			 (unsigned long long)dwarfs_compare_entries(compare, 0),
+			 (unsigned long long)dwarfs_compare_entries(compare, 1),
+			 (unsigned long long)count, tool_plural(count));
+	if (dwarfs_compare_count(compare, DWARFS_DIFFERENCE_TROUBLE) > 0)
+		return TROUBLE;
+	return count > 0;
+}
+
+int print_differences(const struct settings *s)
+{
+	auto_handle(dwarfs_context) *context =
+		tool_context_new(s->workers, s->cache_bytes);
+	auto_handle(dwarfs_compare) *compare = NULL;
+	auto_handle(dwarfs_error) *err = NULL;
+
+	if (!context)
+		return TROUBLE;
+	if (dwarfs_compare_new(context, &compare, &err) < 0) {
+		tool_fail(err, NULL);
+		return TROUBLE;
+	}
+	if (set_up(compare, s))
+		return TROUBLE;
+	return compare_them(compare, s);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dwarfsck/digest_threads: threads that compute the digests of files, each file by one of them.
+ */
+#ifndef UTILS_DWARFSCK_DIGEST_THREADS_H
+#define UTILS_DWARFSCK_DIGEST_THREADS_H
+
+#include "common/common.h"
+
+/* A file, and what becomes of it. All but inode begins as zero. */
+struct hashed {
+	dwarfs_inode inode;
+	char *hex;	/* the digest */
+	char *error;	/* why there is none */
+	uint64_t next;	/* where the piece begins that can be taken */
+	bool is_failed; /* or out of order, for now */
+	bool is_aside;	/* its pieces are out of order: it is to be read by itself */
+	dwarfs_digest *digest;
+};
+void hashed_free(struct hashed *file);
+
+/* What a thread has to do with a file. */
+enum hash_step {
+	HASH_PIECE,   /* data, of so many bytes, at an offset */
+	HASH_HOLE,    /* so many zeros at an offset */
+	HASH_END,     /* all pieces were given */
+	HASH_FAILURE, /* data tells why there are no more */
+	HASH_ASIDE,   /* read the file, from its start */
+};
+
+struct hashers;
+
+/* Threads to help, none for less than two workers. NULL when there is no memory. */
+struct hashers *hashers_new(const dwarfs_image *image, const char *algorithm,
+			    uint64_t workers);
+/* All that was given must be done. */
+void hashers_free(struct hashers *hashers);
+#define auto_hashers __attribute__((cleanup(hashers_cleanup))) struct hashers
+static inline void hashers_cleanup(struct hashers **hashers)
+{
+	hashers_free(*hashers);
+}
+
+/* size: of data, which is copied if need be. The steps of a file are done in the order in
+ * which they are given. Returns 0, or 1 after printing. */
+int hashers_give(struct hashers *hashers, struct hashed *file, enum hash_step step,
+		 const void *data, size_t size, uint64_t bytes, uint64_t offset);
+/* Until everything is done. */
+void hashers_wait(struct hashers *hashers);
+
+#endif

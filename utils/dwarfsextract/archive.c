@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dwarfsextract/archive: write what an image holds as an archive, to a file or to
+ * standard output.
+ */
+#include "dwarfsextract/archive.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+TOOL_DEFINE_AUTO(dwarfs_archive_export, dwarfs_archive_export)
+
+static bool is_stdout(const struct archive_settings *settings)
+{
+	return !settings->output || strcmp(settings->output, "-") == 0;
+}
+
+int archive_parse_order(const char *text, bool *tree_order_out)
+{
+	*tree_order_out = strcmp(text, "tree") == 0;
+	if (*tree_order_out || strcmp(text, "data") == 0)
+		return 0;
+	return tool_error("invalid order '%s' for --archive-order: data or tree", text);
+}
+
+/* What is written must not be what is read. */
+static int check_file(const struct archive_settings *settings)
+{
+	struct stat input, output;
+
+	if (stat(settings->output, &output) == 0 && stat(settings->input, &input) == 0 &&
+	    input.st_dev == output.st_dev && input.st_ino == output.st_ino &&
+	    S_ISREG(output.st_mode))
+		return tool_error("'%s' is the image itself", settings->output);
+	return 0;
+}
+
+int archive_check(const struct archive_settings *settings)
+{
+	if (!is_stdout(settings))
+		return check_file(settings);
+	if (settings->percent)
+		return tool_error("cannot use --stdout-progress with --output=-");
+	if (strcmp(settings->format, "auto") == 0)
+		return tool_error("--format=auto needs the name of a file, by --output");
+	if (isatty(STDOUT_FILENO))
+		return tool_error("refusing to write an archive to a terminal");
+	return 0;
+}
+
+static int configure(const struct archive_settings *settings, dwarfs_archive_export *out,
+		     dwarfs_error **err)
+{
+	size_t i;
+	int ret;
+
+	if ((ret = dwarfs_archive_export_set_format(out, settings->format, err)) < 0 ||
+	    (ret = dwarfs_archive_export_set_filters(out, settings->filters, err)) < 0 ||
+	    (ret = dwarfs_archive_export_set_options(out, settings->options, err)) < 0)
+		return ret;
+	for (i = 0; i < settings->pattern_count; i++)
+		if ((ret = dwarfs_archive_export_add_pattern(out, settings->patterns[i],
+							     err)) < 0)
+			return ret;
+	dwarfs_archive_export_set_skip_devices(out, settings->skip_devices);
+	dwarfs_archive_export_set_skip_specials(out, settings->skip_specials);
+	dwarfs_archive_export_set_xattrs(out, !settings->no_xattrs);
+	dwarfs_archive_export_set_continue_on_error(out, settings->continue_on_error);
+	dwarfs_archive_export_set_sync(out, !settings->no_sync);
+	dwarfs_archive_export_set_allow_huge_holes(out, settings->allow_huge_holes);
+	if (settings->uid_given)
+		dwarfs_archive_export_set_uid(out, settings->uid);
+	if (settings->gid_given)
+		dwarfs_archive_export_set_gid(out, settings->gid);
+	return dwarfs_archive_export_set_order(
+		out, settings->tree_order ? DWARFS_WALK_TREE : DWARFS_WALK_DATA, err);
+}
+
+/* What is there, but not as it was; what is not there at all is an error anyway. */
+static void tell(int what, const char *path, const char *why, void *user)
+{
+	if (what == DWARFS_EXPORT_REDUCED)
+		tool_log(DWARFS_LOG_VERBOSE, "%s: %s", path, why);
+}
+
+int archive_write(const struct archive_settings *settings, const dwarfs_image *image,
+		  dwarfs_cancel *cancel, dwarfs_progress_fn show, void *user,
+		  struct progress **display)
+{
+	auto_handle(dwarfs_archive_export) *out = NULL;
+	auto_handle(dwarfs_error) *err = NULL;
+	uint64_t failures;
+	int ret;
+
+	if (dwarfs_archive_export_new(image, &out, &err) < 0 ||
+	    configure(settings, out, &err) < 0)
+		return tool_fail(err, NULL);
+	dwarfs_archive_export_set_report(out, tell, NULL);
+	dwarfs_archive_export_set_cancel(out, cancel);
+	dwarfs_archive_export_set_progress(out, show, user);
+
+	ret = is_stdout(settings)
+		      ? dwarfs_archive_export_to_fd(out, STDOUT_FILENO, &err)
+		      : dwarfs_archive_export_to_path(out, settings->output, &err);
+	progress_free(*display);
+	*display = NULL;
+	if (ret == 0)
+		return 0;
+	if (!dwarfs_archive_export_is_complete(out))
+		return tool_fail(err, "%s: extraction aborted", settings->input);
+	failures = dwarfs_archive_export_failures(out);
+	return tool_error("extraction finished with %llu error%s",
+			  (unsigned long long)failures, failures == 1 ? "" : "s");
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * dwarfsextract/dwarfsextract: what the files of this program share.
+ */
+#ifndef UTILS_DWARFSEXTRACT_DWARFSEXTRACT_H
+#define UTILS_DWARFSEXTRACT_DWARFSEXTRACT_H
+
+#include "common/common.h"
+#include "dwarfsextract/archive.h"
+
+/* What the command line says. */
+struct settings {
+	const char *input, *output; /* output may be NULL */
+	uint64_t offset, cache_bytes, workers, writers;
+	const char **patterns;
+	size_t pattern_count;
+	bool skip_devices, skip_specials, continue_on_error, stdout_progress;
+	bool no_check, no_xattrs, no_sync, allow_huge_holes;
+	bool owners_given, owners;
+	bool uid_given, gid_given;
+	uint32_t uid, gid;
+	const char *format, *filters, *format_options; /* of an archive */
+	bool tree_order, order_given;
+	unsigned times; /* bits of the parts to take times of */
+	const char *trace;
+	bool done; /* the help or the version was asked for and printed */
+};
+
+/* -- dwarfsextract/options.c --------------------------------------------------------- */
+
+/* 0, or 1 after printing what is wrong. Free the patterns in either case. */
+int settings_parse(int argc, char **argv, struct settings *settings);
+void settings_print_usage(void);
+
+/* -- dwarfsextract/times.c ----------------------------------------------------------- */
+
+/* How long things take: of the phases of the extraction, and of what the library does. */
+struct times;
+
+/* "block_cache+filesystem_v2" as bits; returns 0, or 1 after printing. */
+int times_parse(const char *text, unsigned *parts_out);
+
+/* NULL is left when no times are wanted; returns 0, or 1 after printing. */
+int times_new(const struct settings *settings, struct times **times_out);
+
+/* Have the context take times; before it is used. */
+int times_watch(struct times *times, dwarfs_context *context, dwarfs_error **err);
+
+/* A phase of the extraction is seen. */
+void times_see(struct times *times, int phase);
+
+/* Print the times to stderr, and end the trace: 0, or 1 after printing why not. All of
+ * these accept NULL. */
+int times_tell(struct times *times, const dwarfs_context *context);
+void times_free(struct times *times);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mkdwarfs/apply: from settings to a builder.
+ *
+ * Takes what the command line asks for, calls the setters of the library, and says which
+ * option it was when one of them refuses. Opens no input.
+ */
+#include "mkdwarfs/mkdwarfs.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A name before its options that no line of the library's list begins with. */
+static bool is_unknown_codec(const char *codec)
+{
+	const size_t length = strcspn(codec, ":");
+	const char *help;
+	size_t i;
+
+	for (i = 0; (help = dwarfs_codec_help(i)); i++) {
+		if (strncmp(help, codec, length) == 0 && strcspn(help, " ") == length)
+			return false;
+	}
+	return true;
+}
+
+static int refuse_codec(const dwarfs_error *err, const char *option, const char *codec)
+{
+	if (dwarfs_error_code(err) != DWARFS_ERR_NOMEM &&
+	    dwarfs_error_code(err) != DWARFS_ERR_UNSUPPORTED && is_unknown_codec(codec))
+		return tool_error("unknown compression: %.*s", (int)strcspn(codec, ":"),
+				  codec);
+	return tool_fail(err, "invalid --%s '%s'", option, codec);
+}
+
+static int set_codecs(dwarfs_builder *builder, const struct settings *s)
+{
+	static const char *const names[] = {
+		[DWARFS_CODEC_METADATA] = "metadata-compression",
+		[DWARFS_CODEC_SCHEMA] = "schema-compression",
+		[DWARFS_CODEC_HISTORY] = "history-compression",
+	};
+	auto_handle(dwarfs_error) *err = NULL;
+	int use;
+
+	for (use = DWARFS_CODEC_METADATA; use <= DWARFS_CODEC_HISTORY; use++) {
+		const char *codec = s->codecs[use];
+
+		if (codec && dwarfs_builder_set_codec(builder, use, codec, &err) < 0)
+			return refuse_codec(err, names[use], codec);
+	}
+	return 0;
+}
+
+static int set_choice(dwarfs_builder *builder, const struct choice *choice,
+		      dwarfs_error **err)
+{
+	switch (choice->id) {
+	case CHOICE_CODEC:
+		return choice->category
+			       ? dwarfs_builder_set_category_codec(
+					 builder, choice->category, choice->value, err)
+			       : dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
+							  choice->value, err);
+	case CHOICE_ORDER:
+		return choice->category
+			       ? dwarfs_builder_set_category_order(
+					 builder, choice->category, choice->value, err)
+			       : dwarfs_builder_set_order(builder, choice->value, err);
+	case CHOICE_LOOKBACK:
+		return dwarfs_builder_set_lookback(builder, choice->category,
+						   choice->number, err);
+	case CHOICE_WINDOW:
+		return dwarfs_builder_set_window(builder, choice->category,
+						 choice->number, err);
+	case CHOICE_XATTRS_INCLUDE:
+	case CHOICE_XATTRS_EXCLUDE:
+		return dwarfs_builder_add_xattr_rule(
+			builder, choice->id == CHOICE_XATTRS_INCLUDE, choice->value, err);
+	case CHOICE_STEP:
+		return dwarfs_builder_set_window_step(builder, choice->category,
+						      choice->number, err);
+	default:
+		return dwarfs_builder_add_filter(builder, choice->value, err);
+	}
+}
+
+static int refuse_choice(const struct choice *choice, const dwarfs_error *err)
+{
+	static const char *const names[] = {
+		[CHOICE_CODEC] = "compression",
+		[CHOICE_ORDER] = "order",
+		[CHOICE_LOOKBACK] = "max-lookback-blocks",
+		[CHOICE_WINDOW] = "window-size",
+		[CHOICE_STEP] = "window-step",
+		[CHOICE_FILTER] = "filter",
+		[CHOICE_XATTRS_INCLUDE] = "xattrs-include",
+		[CHOICE_XATTRS_EXCLUDE] = "xattrs-exclude",
+	};
+
+	if (choice->id == CHOICE_CODEC && !choice->category)
+		return refuse_codec(err, names[choice->id], choice->value);
+	if (choice->id == CHOICE_CODEC && is_unknown_codec(choice->value))
+		return tool_error("unknown compression: %.*s",
+				  (int)strcspn(choice->value, ":"), choice->value);
+	return tool_fail(err, "invalid --%s '%s%s%s'", names[choice->id],
+			 choice->category ? choice->category : "",
+			 choice->category ? "::" : "", choice->value);
+}
+
+static int set_choices(dwarfs_builder *builder, const struct settings *s)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	size_t i;
+
+	for (i = 0; i < s->choice_count; i++) {
+		if (set_choice(builder, &s->choices[i], &err) < 0)
+			return refuse_choice(&s->choices[i], err);
+	}
+	return 0;
+}
+
+static int set_attributes(dwarfs_builder *builder, const struct settings *s)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	const mode_t mask = umask(0);
+
+	umask(mask);
+	if (s->has_owner)
+		dwarfs_builder_set_owner(builder, s->owner);
+	if (s->has_group)
+		dwarfs_builder_set_group(builder, s->group);
+	if (s->has_time && dwarfs_builder_set_time(builder, s->time_seconds,
+						   s->time_nanoseconds, &err) < 0)
+		return tool_fail(err, "invalid --set-time");
+	if (dwarfs_builder_set_umask(builder, mask & 0777, &err) < 0)
+		return tool_fail(err, NULL);
+	if (s->chmod && dwarfs_builder_set_chmod(builder, s->chmod, &err) < 0)
+		return tool_fail(err, "invalid metadata option: --chmod '%s'", s->chmod);
+	if (s->time_resolution_ns != TOOL_DEFAULT &&
+	    dwarfs_builder_set_time_resolution(builder, s->time_resolution_ns, &err) < 0)
+		return tool_fail(err, "invalid --time-resolution '%s'",
+				 s->time_resolution);
+	dwarfs_builder_set_keep_all_times(builder, s->keep_all_times);
+	dwarfs_builder_set_keep_birth_times(builder, s->keep_birth_times);
+	dwarfs_builder_set_xattrs(builder, !s->no_xattrs);
+	dwarfs_builder_set_sparse_files(builder, !s->no_sparse_files);
+	dwarfs_builder_set_hollow(builder, s->hollow);
+	return 0;
+}
+
+static int set_history(dwarfs_builder *builder, const struct settings *s, char **argv)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+
+	dwarfs_builder_set_history(builder, !s->no_history);
+	dwarfs_builder_set_history_timestamps(builder, !s->no_history_timestamps);
+	dwarfs_builder_set_create_timestamp(builder, !s->no_create_timestamp);
+	if (s->no_history_command_line)
+		return 0;
+	for (; *argv; argv++) {
+		if (dwarfs_builder_add_history_argument(builder, *argv, &err) < 0)
+			return tool_fail(err, NULL);
+	}
+	return 0;
+}
+
+static int set_layout(dwarfs_builder *builder, const struct settings *s)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+
+	if (s->level != TOOL_DEFAULT &&
+	    dwarfs_builder_set_level(builder, (uint32_t)s->level, &err) < 0)
+		return tool_fail(err, "invalid compression level");
+	if (s->block_bits != TOOL_DEFAULT &&
+	    dwarfs_builder_set_block_bits(builder, (uint32_t)s->block_bits, &err) < 0)
+		return tool_fail(err, "invalid block size");
+	if (s->pack_metadata &&
+	    dwarfs_builder_set_pack_metadata(builder, s->pack_metadata, &err) < 0)
+		return tool_fail(err, "invalid value '%s' for --pack-metadata",
+				 s->pack_metadata);
+	if (s->max_similarity_bytes != TOOL_DEFAULT)
+		dwarfs_builder_set_max_similarity_size(builder, s->max_similarity_bytes);
+	dwarfs_builder_set_section_index(builder, !s->no_section_index);
+	dwarfs_builder_set_hardlink_table(builder, !s->no_hardlink_table);
+	return 0;
+}
+
+static int set_effort(dwarfs_builder *builder, const struct settings *s)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+
+	if (s->memory_limit != TOOL_DEFAULT &&
+	    dwarfs_builder_set_memory_limit(builder, s->memory_limit, &err) < 0)
+		return tool_fail(err, "invalid --memory-limit");
+	if (s->scan_workers != TOOL_DEFAULT &&
+	    dwarfs_builder_set_scan_workers(builder, (uint32_t)s->scan_workers, &err) < 0)
+		return tool_fail(err, "invalid --num-scanner-workers");
+	if (dwarfs_builder_set_compress_niceness(builder, (int)s->niceness, &err) < 0)
+		return tool_fail(err, "invalid --compress-niceness");
+	if (s->file_hash && dwarfs_builder_set_file_hash(builder, s->file_hash, &err) < 0)
+		return tool_fail(err, "invalid --file-hash '%s'", s->file_hash);
+	return 0;
+}
+
+static int set_hot_paths(dwarfs_builder *builder, const char *path)
+{
+	auto_free char **lines = NULL;
+	auto_free char *text = NULL;
+	char **line;
+
+	if (!path)
+		return 0;
+	if (read_lines("hotness list", path, &lines, &text))
+		return 1;
+	for (line = lines; *line; line++) {
+		auto_handle(dwarfs_error) *err = NULL;
+		const int ret = dwarfs_builder_add_hot_path(builder, *line, &err);
+
+		if (ret == DWARFS_ERR_INVALID)
+			tool_log(DWARFS_LOG_WARN, "%s", dwarfs_error_message(err));
+		else if (ret < 0)
+			return tool_fail(err, NULL);
+	}
+	return 0;
+}
+
+static int set_categories(dwarfs_builder *builder, const struct settings *s)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+
+	if (s->categorizers &&
+	    dwarfs_builder_set_categorizers(builder, s->categorizers, &err) < 0)
+		return tool_fail(err, NULL);
+	if (s->has_probe &&
+	    dwarfs_builder_set_incompressible(
+		    builder, s->probe_min_bytes, s->probe_block_bytes, s->probe_ratio,
+		    s->probe_zstd_level, s->probe_fragments, &err) < 0)
+		return tool_fail(err, "invalid --incompressible-... option");
+	dwarfs_builder_set_category_names(builder, !s->no_category_names);
+	dwarfs_builder_set_category_metadata(builder, !s->no_category_names &&
+							      !s->no_category_metadata);
+	return set_hot_paths(builder, s->hotness_list);
+}
+
+static int set_header(dwarfs_builder *builder, const struct settings *s)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	auto_free char *data = NULL;
+	size_t bytes = 0;
+
+	if (!s->header)
+		return 0;
+	if (read_file("header file", s->header, &data, &bytes))
+		return 1;
+	if (dwarfs_builder_set_header(builder, data, bytes, &err) < 0)
+		return tool_fail(err, NULL);
+	return 0;
+}
+
+int settings_apply(const struct settings *settings, char **argv, dwarfs_builder *builder)
+{
+	return set_layout(builder, settings) || set_effort(builder, settings) ||
+	       set_codecs(builder, settings) || set_categories(builder, settings) ||
+	       set_choices(builder, settings) || set_attributes(builder, settings) ||
+	       set_history(builder, settings, argv) || set_header(builder, settings);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mkdwarfs/archive: several inputs, and archives, merged in the order they are given.
+ *
+ * Directories and archives become items of a builder one after the other; what comes
+ * later replaces what is there. Archives come from files, from pipes, or from standard
+ * input.
+ */
+#include "mkdwarfs/mkdwarfs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+TOOL_DEFINE_AUTO(dwarfs_archive_import, dwarfs_archive_import)
+
+static bool is_stdin(const char *input)
+{
+	return strcmp(input, "-") == 0;
+}
+
+static bool is_directory(const char *input)
+{
+	struct stat status;
+
+	return !is_stdin(input) && stat(input, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+static bool has_archives(const struct settings *settings)
+{
+	size_t i;
+
+	for (i = 0; i < settings->input_count; i++) {
+		if (!is_directory(settings->inputs[i]))
+			return true;
+	}
+	return false;
+}
+
+int inputs_check(const struct settings *settings)
+{
+	const char *option = NULL;
+
+	if (settings->input_format)
+		option = "input-format";
+	else if (settings->strip)
+		option = "strip-components";
+	else if (settings->whiteouts)
+		option = "whiteouts";
+	else if (settings->continue_on_error)
+		option = "continue-on-error";
+	if (!option || has_archives(settings))
+		return 0;
+	return tool_error("option '--%s' needs an archive as input", option);
+}
+
+bool input_is_tree(const struct settings *settings)
+{
+	if (settings->input_count == 0)
+		return true;
+	return settings->input_count == 1 && !settings->prefix &&
+	       is_directory(settings->inputs[0]);
+}
+
+/* "a/b" of "/a//b/"; ".." was refused before. Free it. */
+static char *clean_prefix(const char *prefix)
+{
+	char *clean = calloc(1, strlen(prefix) + 1);
+	char *end = clean;
+
+	while (clean && *prefix) {
+		const size_t bytes = strcspn(prefix, "/");
+
+		if (bytes > 0 && !(bytes == 1 && *prefix == '.')) {
+			if (end > clean)
+				*end++ = '/';
+			memcpy(end, prefix, bytes);
+			end += bytes;
+		}
+		prefix += bytes;
+		prefix += *prefix == '/';
+	}
+	return clean;
+}
+
+static int add_tree(dwarfs_builder *builder, const struct settings *settings,
+		    const char *path)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	auto_free char *prefix = clean_prefix(settings->prefix ? settings->prefix : "");
+	int ret;
+
+	if (!prefix)
+		return tool_error("out of memory");
+	ret = dwarfs_builder_begin_layer(builder, &err);
+	if (ret == 0)
+		ret = dwarfs_builder_add_tree(builder, path, prefix, strlen(prefix),
+					      &err);
+	if (ret == DWARFS_ERR_CANCELLED)
+		return tool_error("interrupted: no image was made");
+	if (ret < 0)
+		return tool_fail(err, "cannot read input '%s'", path);
+	return 0;
+}
+
+static int explain_failure(const struct settings *settings, const char *input,
+			   const dwarfs_error *err)
+{
+	const char *message = dwarfs_error_message(err);
+
+	if (dwarfs_error_code(err) == DWARFS_ERR_CANCELLED)
+		return tool_error("interrupted: no image was made");
+	if (is_stdin(input))
+		return tool_fail(err, "standard input");
+	if (dwarfs_error_code(err) == DWARFS_ERR_UNSUPPORTED && !settings->input_format &&
+	    strstr(message, "no archive"))
+		return tool_error("'%s' must be a directory or an archive", input);
+	return tool_fail(err, strstr(message, input) ? NULL : "'%s'", input);
+}
+
+static int add_archive(dwarfs_archive_import *import, const struct settings *settings,
+		       const char *input)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	struct stat status;
+	int ret;
+
+	if (is_stdin(input) && isatty(STDIN_FILENO))
+		return tool_error("standard input is a terminal: redirect an archive to it, or use "
+				  "-i FILE");
+	if (!is_stdin(input) && stat(input, &status) < 0)
+		return tool_error("'%s' must be a directory or an archive: %s", input,
+				  strerror(errno));
+	ret = is_stdin(input) ? dwarfs_archive_import_fd(import, STDIN_FILENO, &err)
+			      : dwarfs_archive_import_path(import, input, &err);
+	/* What was left out has been named. */
+	if (ret < 0 && !dwarfs_archive_import_is_complete(import))
+		return explain_failure(settings, input, err);
+	return 0;
+}
+
+static int new_import(const struct settings *settings, dwarfs_builder *builder,
+		      const struct watch *watch, dwarfs_archive_import **import_out)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	dwarfs_archive_import *import = NULL;
+
+	if (dwarfs_archive_import_new(builder, &import, &err) < 0)
+		return tool_fail(err, "cannot read '%s'", settings->inputs[0]);
+	*import_out = import;
+	if (settings->input_format &&
+	    dwarfs_archive_import_set_format(import, settings->input_format, &err) < 0)
+		return tool_fail(err, "invalid --input-format");
+	if (settings->prefix &&
+	    dwarfs_archive_import_set_prefix(import, settings->prefix, &err) < 0)
+		return tool_fail(err, "invalid --prefix");
+	if (settings->spool_dir &&
+	    dwarfs_archive_import_set_spool(import, settings->spool_dir, &err) < 0)
+		return tool_fail(err, NULL);
+	dwarfs_archive_import_set_strip_components(import, (uint32_t)settings->strip);
+	dwarfs_archive_import_set_whiteouts(import, settings->whiteouts);
+	dwarfs_archive_import_set_continue_on_error(import, settings->continue_on_error);
+	dwarfs_archive_import_set_progress(import, progress_show, watch->progress);
+	dwarfs_archive_import_set_cancel(import, watch->cancel);
+	return 0;
+}
+
+int inputs_merge(const struct settings *settings, dwarfs_builder *builder,
+		 struct watch *watch)
+{
+	auto_handle(dwarfs_archive_import) *import = NULL;
+	auto_handle(dwarfs_error) *err = NULL;
+	int code = 0;
+	size_t i;
+
+	if (settings->spool_dir &&
+	    dwarfs_builder_set_spool(builder, settings->spool_dir, UINT64_MAX, &err) < 0)
+		return tool_fail(err, "invalid --spool-dir");
+	/* It also looks whether the prefix can be one. */
+	if ((has_archives(settings) || settings->prefix) &&
+	    new_import(settings, builder, watch, &import))
+		return 1;
+	for (i = 0; i < settings->input_count && code == 0; i++) {
+		const char *input = settings->inputs[i];
+
+		code = is_directory(input) ? add_tree(builder, settings, input)
+					   : add_archive(import, settings, input);
+	}
+	if (!import)
+		return code;
+	watch->warnings += dwarfs_archive_import_warnings(import);
+	watch->failures += dwarfs_archive_import_failures(import);
+	return code;
+}

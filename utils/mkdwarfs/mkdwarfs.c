@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mkdwarfs/mkdwarfs: pack a directory or archives into an image.
+ *
+ * Gives the settings to a builder, shows its progress, and says what came out. Exits with
+ * 0, with 1 when no image was made, or with 2 when one was made but something was not
+ * readable.
+ */
+#include "mkdwarfs/mkdwarfs.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int explain_failure(const struct settings *s, const dwarfs_error *err)
+{
+	switch (dwarfs_error_code(err)) {
+	case DWARFS_ERR_EXISTS:
+		return tool_error(
+			"output file already exists: '%s' (--force replaces it)",
+			s->output);
+	case DWARFS_ERR_CANCELLED:
+		return tool_error("interrupted: no image was made");
+	case DWARFS_ERR_INVALID:
+	case DWARFS_ERR_LIMIT:
+		return tool_fail(err, NULL);
+	default:
+		/* Where it happened, unless the message says so itself. */
+		if (strcmp(s->output, "-") == 0)
+			return tool_fail(err, "standard output");
+		if (strstr(dwarfs_error_message(err), s->output) ||
+		    dwarfs_error_path(err))
+			return tool_fail(err, NULL);
+		return tool_fail(err, "'%s'", s->output);
+	}
+}
+
+static int write_image(dwarfs_builder *builder, const struct settings *s,
+		       struct watch *watch)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	int ret;
+
+	dwarfs_builder_set_progress(builder, progress_show, watch->progress);
+	dwarfs_builder_set_sync(builder, !s->no_sync);
+	if (strcmp(s->output, "-") == 0)
+		ret = dwarfs_builder_write_fd(builder, STDOUT_FILENO, &err);
+	else
+		ret = dwarfs_builder_write_path(builder, s->output, s->force, &err);
+	dwarfs_builder_set_progress(builder, NULL, NULL);
+	progress_free(watch->progress);
+	watch->progress = NULL;
+	return ret < 0 ? explain_failure(s, err) : 0;
+}
+
+/* The rest of a run, in which signals are caught. */
+static int fill_and_write(dwarfs_builder *builder, const struct settings *s,
+			  struct watch *watch)
+{
+	if (input_apply(s, builder, watch))
+		return 1;
+	return s->debug_filter ? filter_show(s, builder) : write_image(builder, s, watch);
+}
+
+static int watched(dwarfs_builder *builder, const struct settings *s, struct watch *watch)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	int code;
+
+	if (dwarfs_cancel_new(&watch->cancel, &err) < 0)
+		return tool_fail(err, NULL);
+	if (!s->debug_filter && !(watch->progress = progress_new(s->progress_mode))) {
+		dwarfs_cancel_free(watch->cancel);
+		return 1;
+	}
+	dwarfs_builder_set_cancel(builder, watch->cancel);
+	tool_catch_signals(watch->cancel);
+	code = fill_and_write(builder, s, watch);
+	tool_catch_signals(NULL);
+	dwarfs_builder_set_cancel(builder, NULL);
+	dwarfs_cancel_free(watch->cancel);
+	progress_free(watch->progress);
+	return code;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int make_image(const struct settings *s, char **argv)
+{
+	auto_handle(dwarfs_context) *context = tool_context_new(s->workers, TOOL_DEFAULT);
+	auto_handle(dwarfs_builder) *builder = NULL;
+	auto_handle(dwarfs_error) *err = NULL;
+	const uint64_t start = now_ns();
+	struct watch watch = { 0 };
+	uint64_t errors;
+	int code;
+
+	if (!context)
+		return 1;
+	if (dwarfs_builder_new(context, &builder, &err) < 0)
+		return tool_fail(err, NULL);
+	if (settings_apply(s, argv, builder))
+		return 1;
+	code = watched(builder, s, &watch);
+	if (code || s->debug_filter)
+		return code;
+
+	summarize(builder, now_ns() - start);
+	if (watch.failures)
+		tool_error("%" PRIu64 " entr%s of archives could not be stored, and %s "
+			   "left out",
+			   watch.failures, watch.failures == 1 ? "y" : "ies",
+			   watch.failures == 1 ? "was" : "were");
+	errors = dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS) + watch.warnings +
+		 watch.failures;
+	if (errors) {
+		tool_error("filesystem created with %" PRIu64 " error%s", errors,
+			   errors == 1 ? "" : "s");
+		return 2;
+	}
+	return 0;
+}
+
+static int run(const struct settings *s, char **argv)
+{
+	if (s->output && strcmp(s->output, "-") == 0 && isatty(STDOUT_FILENO) &&
+	    !s->force && !s->debug_filter)
+		return tool_error(
+			"standard output is a terminal: use -o FILE, or --force to write "
+			"the image to it");
+	return make_image(s, argv);
+}
+
+int main(int argc, char **argv)
+{
+	struct settings settings;
+	int code;
+
+	tool_start("mkdwarfs");
+	switch (settings_parse(&settings, argc, argv)) {
+	case SETTINGS_DONE:
+		code = tool_finish(0);
+		break;
+	case SETTINGS_BAD:
+		code = 1;
+		break;
+	default:
+		code = run(&settings, argv);
+	}
+	settings_free(&settings);
+	return code;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mkdwarfs/mkdwarfs: what its command line asks for.
+ */
+#ifndef UTILS_MKDWARFS_MKDWARFS_H
+#define UTILS_MKDWARFS_MKDWARFS_H
+
+#include "common/common.h"
+#include "common/progress.h"
+
+/* What a choice, which may be for one category, is about. */
+enum choice_id {
+	CHOICE_CODEC,
+	CHOICE_ORDER,
+	CHOICE_LOOKBACK,
+	CHOICE_WINDOW,
+	CHOICE_STEP,
+	CHOICE_FILTER, /* this and the rest: never for a category */
+	CHOICE_XATTRS_INCLUDE,
+	CHOICE_XATTRS_EXCLUDE,
+};
+
+struct choice {
+	int id;		   /* of choice_id */
+	char *category;	   /* NULL: those that have no choice of their own */
+	const char *value; /* text behind the category */
+	uint32_t number;   /* the same, where it is one */
+};
+
+/* What --debug-filter prints. */
+struct filter_report {
+	bool included;
+	bool excluded;
+	bool files_only;
+	const char *root; /* absolute */
+};
+
+/* Everything is checked for its form; NULL, TOOL_DEFAULT or false is "not given". */
+struct settings {
+	const char **inputs; /* directories and archives, in this order */
+	size_t input_count;
+	const char *input_format; /* of archives */
+	uint64_t strip;
+	const char *prefix;
+	bool whiteouts;
+	bool continue_on_error; /* past entries of archives */
+	const char *spool_dir;
+	const char *input_list;
+	const char *output;
+	bool force;
+	bool no_sync;
+	uint64_t level;
+	uint64_t block_bits;
+	uint64_t workers;
+	uint64_t scan_workers;
+	uint64_t niceness;
+	uint64_t memory_limit;	/* 0: auto */
+	struct choice *choices; /* in the order of the command line */
+	size_t choice_count;
+	const char *codecs[4]; /* by dwarfs_codec_use, without that of blocks */
+	uint64_t max_similarity_bytes;
+	const char *file_hash;
+
+	const char *categorizers;
+	const char *hotness_list;
+	bool has_probe;
+	uint64_t probe_min_bytes, probe_block_bytes;
+	double probe_ratio;
+	int probe_zstd_level;
+	bool probe_fragments;
+	bool no_category_names;
+	bool no_category_metadata;
+
+	bool has_filter;
+	bool debug_filter;
+	struct filter_report report;
+	bool remove_empty_directories;
+
+	const char *chmod;
+	const char *pack_metadata;
+	const char *header;
+	bool has_owner;
+	uint32_t owner;
+	bool has_group;
+	uint32_t group;
+	bool has_time;
+	int64_t time_seconds;
+	uint32_t time_nanoseconds;
+	const char *time_resolution; /* as it was given */
+	uint64_t time_resolution_ns;
+	bool keep_all_times;
+	bool keep_birth_times;
+	bool no_xattrs;
+	bool with_devices;
+	bool with_specials;
+	bool no_sparse_files;
+	bool hollow;
+	bool no_history;
+	bool no_history_timestamps;
+	bool no_history_command_line;
+	bool no_create_timestamp;
+	bool no_section_index;
+	bool no_hardlink_table;
+	int progress_mode;
+};
+
+enum settings_result { SETTINGS_RUN, SETTINGS_DONE, SETTINGS_BAD };
+
+/*
+ * Read the command line. SETTINGS_DONE when it asked for help, which was printed;
+ * SETTINGS_BAD when it is wrong, and why was printed.
+ */
+int settings_parse(struct settings *settings, int argc, char **argv);
+
+void settings_free(struct settings *settings);
+
+/* What the long help has besides options: levels, codecs, categories, formats. */
+void print_tables(void);
+
+/* Give the settings to a builder. Returns 0, or 1 after printing what is wrong. */
+int settings_apply(const struct settings *settings, char **argv, dwarfs_builder *builder);
+
+/* Who looks on while a builder is filled and runs, and what was seen. */
+struct watch {
+	dwarfs_cancel *cancel;
+	struct progress *progress; /* NULL for none */
+	uint64_t warnings;	   /* entries of archives that lost something */
+	uint64_t failures;	   /* those that were left out */
+};
+
+/* Open the input, and the list of what is to be taken from it, or read archives; the same
+ * results. */
+int input_apply(const struct settings *settings, dwarfs_builder *builder,
+		struct watch *watch);
+
+/* Whether the input is one directory that becomes the root, and nothing else. */
+bool input_is_tree(const struct settings *settings);
+
+/* 0, or 1 after printing which option is for archives where there is none. */
+int inputs_check(const struct settings *settings);
+
+/* Merge all inputs into items; the same results. */
+int inputs_merge(const struct settings *settings, dwarfs_builder *builder,
+		 struct watch *watch);
+
+/* Run the rules only, and print what they do; the same results. */
+int filter_show(const struct settings *settings, dwarfs_builder *builder);
+
+/*
+ * All of a file, or of standard input for "-". Returns 0, or 1 after printing "cannot
+ * open|read what 'path'"; free the data in both cases.
+ */
+int read_file(const char *what, const char *path, char **data_out, size_t *bytes_out);
+
+/* Its lines, without empty ones, likewise; free lines and text. */
+int read_lines(const char *what, const char *path, char ***lines_out, char **text_out);
+
+/* Print what a run that succeeded has made of its input, and what it cost. */
+void summarize(const dwarfs_builder *builder, uint64_t elapsed_ns);
+
+/* "now", "epoch", seconds since 1970, or a date and time. Returns 0, or 1 after printing.
+ */
+int parse_time_point(const char *text, int64_t *seconds_out, uint32_t *nanoseconds_out);
+
+#endif
