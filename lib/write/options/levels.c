@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/options/levels: what each compression level chooses.
+ *
+ * One row of the table for each level: block size, codecs, order, and how matches are
+ * searched. Knows nothing of what was set by the user; settings.c applies that
+ * afterwards.
+ */
+#include "write/categorize/categorize.h"
+#include "write/options/levels.h"
+#include "write/order/order.h"
+#include "write/pack/block_packer.h"
+
+/* Codecs from best to worst: the first that was built in is taken. */
+struct codec_chain {
+	const char *names[5];
+};
+
+static const struct codec_chain null_chain = { { "null" } };
+static const struct codec_chain schema_chain = { { "zstd:level=16", "lzma:level=6",
+						   "null" } };
+static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "null" } };
+
+/* zstd 19 with tables for a whole block of 16 MiB: within 0.3 % of level 22 in size, at
+ * half of its time and three tenths of its memory. A larger hash table or more searches
+ * gain less than 0.1 %. */
+#define ZSTD_BEST "zstd:level=19:wlog=24:clog=24:hlog=21:slog=5"
+
+/* lzma gains 1 % on text from following matches of up to 128 bytes to the end, another
+ * 1 % from 273, and 8 % on logs; the last takes up to three times as long. */
+#define LZMA_GOOD "lzma:level=9:binary=auto:nice=128"
+#define LZMA_BEST "lzma:level=9:binary=auto:nice=273"
+
+/* On what gets very small, less than half of the time of the best zstd, and 15 % smaller.
+ * It is read in parts of 2 MiB, which on logs makes it 0.3 % larger than in one piece;
+ * with the hash of the section it does without the check in the stream, which would take
+ * 7 % of the time of unpacking. */
+#define LZMA_DENSE "lzma:level=6:block_size=21:check=none"
+
+/* Parts that a small cache can hold together with what lzma needs to unpack one. */
+#define LZMA_BEST_DENSE LZMA_BEST ":block_size=23:check=none"
+
+/*
+ * Matches of 2^8 bytes with an anchor in each 2^8, 2^7 and 2^6, packed with zstd 9:
+ * bundles of releases take 1, 0.98 and 0.977, near-equal sources of a compiler 1, 0.93
+ * and 0.92 (zstd 3), a root file system 1, 0.990 and 0.987. The index takes 13, 26 and 52
+ * MiB for each 256 MiB.
+ */
+struct level {
+	uint32_t block_bits;
+	struct codec_chain blocks, metadata, waveform;
+	const char *dense; /* codec for blocks that get very small, or NULL */
+	const char *order;
+	uint32_t window_bits, step_bits, waveform_window_bits;
+};
+
+static const struct level levels[DW_MAX_LEVEL + 1] = {
+	[0] = {
+		.block_bits = 20,
+		.blocks = { { "null" } },
+		.metadata = { { "null" } },
+		.waveform = { { "null" } },
+		.order = "none",
+	},
+	[1] = {
+		.block_bits = 20,
+		.blocks = { { "lz4", "zstd:level=1", "lzma:level=1", "null" } },
+		.metadata = { { "null" } },
+		.waveform = { { "flac:level=3", "zstd:level=3", "null" } },
+		.order = "path",
+	},
+	[2] = {
+		.block_bits = 20,
+		.blocks = { { "lz4hc:level=9", "zstd:level=4", "lzma:level=2", "null" } },
+		.metadata = { { "null" } },
+		.waveform = { { "flac:level=3", "zstd:level=3", "null" } },
+		.order = "path",
+	},
+	[3] = {
+		.block_bits = 21,
+		.blocks = { { "lz4hc:level=9", "zstd:level=7", "lzma:level=3", "null" } },
+		.metadata = { { "null" } },
+		.waveform = { { "flac:level=3", "zstd:level=3", "null" } },
+		.order = "auto",
+		.window_bits = 8,
+		.step_bits = 1,
+	},
+	[4] = {
+		.block_bits = 22,
+		.blocks = { { "zstd:level=11", "lzma:level=3", "lz4hc:level=9", "null" } },
+		.metadata = { { "null" } },
+		.waveform = { { "flac:level=3", "zstd:level=3", "null" } },
+		.order = "auto",
+		.window_bits = 8,
+		.step_bits = 1,
+	},
+	[5] = {
+		.block_bits = 23,
+		.blocks = { { "zstd:level=19", "lzma:level=4", "lz4hc:level=9", "null" } },
+		.metadata = { { "null" } },
+		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
+		.order = "auto",
+		.window_bits = 8,
+		.step_bits = 1,
+		.waveform_window_bits = 20,
+	},
+	[6] = {
+		.block_bits = 24,
+		.blocks = { { ZSTD_BEST, "lzma:level=5", "lz4hc:level=9", "null" } },
+		.dense = LZMA_DENSE,
+		.metadata = { { "null" } },
+		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
+		.order = "auto",
+		.window_bits = 8,
+		.step_bits = 1,
+		.waveform_window_bits = 20,
+	},
+	[7] = {
+		.block_bits = 24,
+		.blocks = { { ZSTD_BEST, "lzma:level=8", "lz4hc:level=9", "null" } },
+		.dense = LZMA_DENSE,
+		.metadata = { { "zstd:level=22", "lzma:level=9", "null" } },
+		.waveform = { { "flac:level=5", "zstd:level=5", "null" } },
+		.order = "auto",
+		.window_bits = 8,
+		.step_bits = 1,
+		.waveform_window_bits = 20,
+	},
+	[8] = {
+		.block_bits = 24,
+		.blocks = { { LZMA_GOOD, "zstd:level=22", "lz4hc:level=9", "null" } },
+		.dense = LZMA_BEST,
+		.metadata = { { "lzma:level=9", "zstd:level=22", "null" } },
+		.waveform = { { "flac:level=8", "zstd:level=8", "null" } },
+		.order = "auto",
+		.window_bits = 8,
+		.step_bits = 2,
+		.waveform_window_bits = 16,
+	},
+	[9] = {
+		.block_bits = 26,
+		.blocks = { { LZMA_BEST, "zstd:level=22", "lz4hc:level=9", "null" } },
+		.dense = LZMA_BEST_DENSE,
+		.metadata = { { "lzma:level=9", "zstd:level=22", "null" } },
+		.waveform = { { "flac:level=8", "zstd:level=8", "null" } },
+		.order = "auto",
+		.window_bits = 8,
+		.step_bits = 2,
+		.waveform_window_bits = 16,
+	},
+};
+
+static struct codec_spec first_built_in(const struct codec_chain *chain)
+{
+	struct codec_spec spec = { .id = CODEC_NONE };
+
+	for (size_t i = 0; chain->names[i]; i++)
+		if (dw_codec_parse(chain->names[i], &spec, NULL) == 0)
+			return spec;
+	return (struct codec_spec){ .id = CODEC_NONE };
+}
+
+uint32_t dw_level_block_bits(uint32_t number)
+{
+	return levels[number].block_bits;
+}
+
+struct codec_spec dw_level_codec(uint32_t number, int use)
+{
+	if (use == DWARFS_CODEC_BLOCKS)
+		return first_built_in(&levels[number].blocks);
+	if (use == DWARFS_CODEC_METADATA)
+		return first_built_in(&levels[number].metadata);
+	return first_built_in(number ? &schema_chain : &null_chain);
+}
+
+void dw_level_apply(uint32_t number, struct stream_settings *settings)
+{
+	const struct level *level = &levels[number];
+
+	settings->window_bits = level->window_bits;
+	settings->step_bits = level->step_bits;
+	settings->has_dense = level->dense && dw_packing_can_choose() &&
+			      dw_codec_parse(level->dense, &settings->dense, NULL) == 0;
+	/* An order of a level has no options, so it owns nothing. */
+	(void)dw_order_parse(level->order, &settings->order, NULL);
+}
+
+void dw_level_apply_category(uint32_t number, uint32_t category,
+			     struct stream_settings *settings)
+{
+	const struct level *level = &levels[number];
+
+	if (category == CATEGORY_INCOMPRESSIBLE) {
+		settings->codec = (struct codec_spec){ .id = CODEC_NONE };
+		settings->has_dense = false;
+	}
+	if (category == CATEGORY_HOTNESS)
+		settings->order = (struct order_spec){ .ops = &dw_order_hotness };
+	if (number == 0)
+		return;
+	if (category == CATEGORY_PCM_WAVEFORM) {
+		settings->codec = first_built_in(&level->waveform);
+		settings->has_dense = false;
+		settings->falls_back =
+			settings->codec.id == CODEC_FLAC && dw_packing_can_choose();
+		settings->order = (struct order_spec){ .ops = &dw_order_revpath };
+		settings->window_bits = level->waveform_window_bits;
+	}
+	if (category == CATEGORY_FITS_IMAGE) {
+		settings->codec = first_built_in(&ricepp_chain);
+		settings->has_dense = false;
+		settings->order = (struct order_spec){ .ops = &dw_order_revpath };
+		settings->window_bits = 0;
+	}
+}
