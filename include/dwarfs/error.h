@@ -13,13 +13,13 @@ DWARFS_BEGIN_DECLS
 /** Codes of failure. 0 is success; new codes may be added, so treat an unknown one as fatal. */
 enum dwarfs_code {
 	DWARFS_ERR_NOMEM = -1,       /**< memory is exhausted */
-	DWARFS_ERR_INVALID = -2,     /**< an argument, or a combination of options, makes no sense */
+	DWARFS_ERR_INVALID = -2,     /**< an invalid argument or combination of options */
 	DWARFS_ERR_RANGE = -3,       /**< a value is outside its range */
 	DWARFS_ERR_IO = -4,          /**< the system could not read or write */
 	DWARFS_ERR_CORRUPT = -5,     /**< the image contradicts itself or its format */
 	DWARFS_ERR_CHECKSUM = -6,    /**< stored bytes do not match their hash */
 	DWARFS_ERR_NOT_IMAGE = -7,   /**< not a DwarFS image */
-	DWARFS_ERR_UNSUPPORTED = -8, /**< a version, feature or codec this library lacks */
+	DWARFS_ERR_UNSUPPORTED = -8, /**< an unsupported version, feature or codec */
 	DWARFS_ERR_NOT_FOUND = -9,   /**< no such entry, file or section */
 	DWARFS_ERR_NOT_DIR = -10,    /**< a directory is needed, and this is none */
 	DWARFS_ERR_IS_DIR = -11,     /**< a directory where none can be */

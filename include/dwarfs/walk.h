@@ -270,7 +270,7 @@ enum dwarfs_attribute {
 	DWARFS_ATTRIBUTE_UID = 1 << 1,	 /**< the owner */
 	DWARFS_ATTRIBUTE_GID = 1 << 2,	 /**< the group */
 	DWARFS_ATTRIBUTE_NLINK = 1 << 3, /**< how many entries name the file */
-	DWARFS_ATTRIBUTE_ATIME = 1 << 4, /**< this and the following in the order of dwarfs_time */
+	DWARFS_ATTRIBUTE_ATIME = 1 << 4, /**< the times, in the order of dwarfs_time */
 	DWARFS_ATTRIBUTE_MTIME = 1 << 5,
 	DWARFS_ATTRIBUTE_CTIME = 1 << 6,
 	DWARFS_ATTRIBUTE_BTIME = 1 << 7,

@@ -20,7 +20,7 @@ struct dwarfs_progress {
 	const dwarfs_cancel *cancel; /* may be NULL */
 	int phase;
 	uint64_t bytes_done, bytes_total, bytes_out;
-	uint64_t bytes_read;  /* while blocks are made; not yet done, for the greater part */
+	uint64_t bytes_read;  /* by the segmenter; mostly not compressed yet */
 	uint64_t bytes_saved; /* equal files and segments that are not stored again */
 	uint64_t items_done, items_total;
 	const char *path;

@@ -7,12 +7,12 @@
 #define MOST_WRITERS 1024
 
 DW_DEFINE_AUTO(extract_handle, dwarfs_extract *, dwarfs_extract_free)
+#define auto_extract DW_AUTO(extract_handle)
 
 int dwarfs_extract_new(const dwarfs_image *image, dwarfs_extract **extract_out,
 		       dwarfs_error **err)
 {
-	DW_AUTO(extract_handle)
-	dwarfs_extract *extract = dw_calloc(1, sizeof(*extract));
+	auto_extract dwarfs_extract *extract = dw_calloc(1, sizeof(*extract));
 	int ret;
 
 	if (!extract)

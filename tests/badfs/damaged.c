@@ -96,8 +96,7 @@ static void resident_memory(void)
 		fclose(status);
 	if (SANITIZED || kb < 0) {
 		number++;
-		printf("ok %u - resident memory # SKIP a sanitizer's memory is not "
-		       "ours\n",
+		printf("ok %u - resident memory # SKIP a sanitizer's memory is not ours\n",
 		       number);
 		return;
 	}

@@ -411,8 +411,7 @@ static void print_tree(const dwarfs_image *image, const char *image_path)
 	    dwarfs_stat_new(&stat, &err) < 0 ||
 	    dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, &err) < 0)
 		die("walk", image_path, err);
-	puts("path\ttype\tmode\tuid\tgid\tmtime\tatime\tctime\tsize\tnlink\tinode\trdev\t"
-	     "target\t"
+	puts("path\ttype\tmode\tuid\tgid\tmtime\tatime\tctime\tsize\tnlink\tinode\trdev\ttarget\t"
 	     "sha256");
 	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
 		visited++;

@@ -48,8 +48,7 @@ int progress_parse_mode(const char *text, int *mode_out)
 		}
 	}
 	return tool_error(
-		"invalid progress mode '%s' for --progress: use none, simple, ascii or "
-		"unicode",
+		"invalid progress mode '%s' for --progress: use none, simple, ascii or unicode",
 		text);
 }
 

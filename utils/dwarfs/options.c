@@ -209,8 +209,7 @@ static int parse_ratio(const char *text, uint32_t *percent_out)
 	double ratio = strtod(text, &end);
 
 	if (end == text || *end || !(ratio >= 0 && ratio <= 1))
-		return tool_error("invalid ratio '%s' for -o decratio: must be between 0 "
-				  "and 1",
+		return tool_error("invalid ratio '%s' for -o decratio: must be between 0 and 1",
 				  text);
 	*percent_out = (uint32_t)(ratio * 100 + 0.5);
 	return 0;
@@ -316,8 +315,7 @@ static int parse_numbers(const struct words *words, struct settings *settings)
 static int check_together(const struct settings *settings)
 {
 	if (settings->preload_all && settings->preload_category)
-		return tool_error("-o preload_all and -o preload_category exclude each "
-				  "other");
+		return tool_error("-o preload_all and -o preload_category exclude each other");
 	if (settings->perfmon_trace && !settings->perfmon)
 		return tool_error("-o perfmon_trace needs -o perfmon");
 	if (settings->tidy != TIDY_NONE && settings->tidy_interval_ms == 0)
@@ -507,8 +505,7 @@ static int add_auto_mount_point(struct command *command, struct fuse_args *args)
 		command->made_mount_point = realpath(path, NULL);
 	else if (errno != EEXIST)
 		return bad_mount_point(
-			tool_error("--auto-mountpoint: cannot make the directory '%s': "
-				   "%s",
+			tool_error("--auto-mountpoint: cannot make the directory '%s': %s",
 				   path, strerror(errno)));
 	else if (check_auto_mount_point(path) != 0)
 		return EXIT_BAD_MOUNT_POINT;

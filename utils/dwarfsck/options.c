@@ -51,8 +51,7 @@ static const struct tool_option options[] = {
 	{ OPT_CAT, "cat", "PATH",
 	  "write the contents of a file to stdout; may be\nrepeated", TOOL_BASIC },
 	{ OPT_DIFF, "diff", NULL,
-	  "what differs between two images, directories or\narchives: dwarfsck --diff A "
-	  "B",
+	  "what differs between two images, directories or\narchives: dwarfsck --diff A B",
 	  TOOL_BASIC },
 	{ OPT_DIFF_IGNORE, "diff-ignore", "WORDS",
 	  "do not compare: only-a, only-b, type, mode, owner,\n"
@@ -322,8 +321,7 @@ static int check_settings(const struct settings *s)
 		    (s->export_to != NULL) + (s->salvage != NULL) + (s->cat_count > 0) >
 	    1)
 		return tool_error("--print-header, --list or --json, --checksum, --cat, "
-				  "--diff, --salvage and --export-metadata are mutually "
-				  "exclusive");
+				  "--diff, --salvage and --export-metadata are mutually exclusive");
 	return 0;
 }
 

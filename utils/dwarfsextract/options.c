@@ -262,8 +262,7 @@ static int check(const struct settings *settings)
 		if (settings->filters || settings->format_options ||
 		    settings->order_given || settings->allow_huge_holes)
 			return tool_error("--format-filters, --format-options, "
-					  "--archive-order and --allow-huge-holes need "
-					  "--format");
+					  "--archive-order and --allow-huge-holes need --format");
 		if (settings->no_sync)
 			return tool_error("--no-sync needs --format: files in a directory "
 					  "are not synchronized in any case");

@@ -114,8 +114,7 @@ static int make_image(const struct settings *s, char **argv)
 
 	summarize(builder, now_ns() - start);
 	if (watch.failures)
-		tool_error("%" PRIu64 " entr%s of archives could not be stored, and %s "
-			   "left out",
+		tool_error("%" PRIu64 " entr%s of archives could not be stored, and %s left out",
 			   watch.failures, watch.failures == 1 ? "y" : "ies",
 			   watch.failures == 1 ? "was" : "were");
 	errors = dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS) + watch.warnings +

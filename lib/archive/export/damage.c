@@ -113,8 +113,7 @@ void dw_export_tell_altered(struct export_run *run, const char *path,
 	tell_invalid(run, path);
 	if (run->has_other_time) {
 		code = dw_fail(&why, DWARFS_ERR_UNSUPPORTED,
-			       "the %.*s format cannot hold its time; the nearest one is "
-			       "used",
+			       "the %.*s format cannot hold its time; the nearest one is used",
 			       (int)strcspn(name, " "), name);
 		tell(run, path, code, dw_steal(why));
 	}

@@ -4,8 +4,9 @@
  * dwarfs_read_parallel().
  *
  *	pieces	 the chunks of all files, sorted by block
- *	threads	 hand out what blocks there are, and unpack the next one when there is
- *none parts	 all that a block has of one file; the last one completes the file
+ *	threads	 hand out the parts of decoded blocks; where there are none, decode the
+ *		 next block
+ *	parts	 all that a block has of one file; the last one completes the file
  *
  * Nobody waits for anybody else as long as there is a block to unpack or to hand out. A
  * block is unpacked once, as far as its files need it, into memory of its own.

@@ -187,10 +187,10 @@ bool dw_cache_take(struct cache *cache, struct slot *slot, struct range range,
 /* -- decode_job.c; all under the lock, which is given up meanwhile ------------------- */
 
 /*
- * Decode a unit as far as is needed, for this caller and all who come meanwhile. Nobody
- * works at it. When it cannot stay *cached_out has the range, when that is not empty; *
- * otherwise the unit has it, or turned out to have parts. wants, which may be NULL, are
- * decoded as well, and kept as extents in any case.
+ * Decode a unit, which no thread is decoding, as far as this caller and those that wait
+ * meanwhile need it. Afterwards the unit has the range, or turned out to have parts; where
+ * the unit cannot be kept, cached_out has the range unless that is empty. The ranges of
+ * wants, which may be NULL, are decoded as well, and kept as extents in any case.
  */
 int dw_cache_decode(struct cache *cache, const struct unit *unit, struct range range,
 		    const struct wants *wants, struct cached *cached_out,

@@ -24,7 +24,7 @@ struct budget {
 	uint64_t index_bytes;	/* for anchors, at most */
 	uint64_t history_bytes; /* of stored bytes that are kept to be compared with */
 	uint64_t max_chunks; /* when there are so many, no more matches are looked for */
-	uint64_t metadata_bytes; /* for chunks and packing the metadata; UINT64_MAX: no limit */
+	uint64_t metadata_bytes; /* for chunks and packed tables; UINT64_MAX: no limit */
 };
 
 /*

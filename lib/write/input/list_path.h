@@ -11,7 +11,7 @@
 struct list_root {
 	int fd;
 	const char *path;    /* as it was given */
-	struct buffer found; /* an absolute path that was found to lead to it, with a NUL */
+	struct buffer found; /* an absolute path of the same directory, with a NUL */
 };
 
 /* Frees what was found; the rest is the caller's. */

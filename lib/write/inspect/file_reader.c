@@ -69,11 +69,12 @@ void dw_file_reader_worker_free(struct reader_worker *worker)
 	free(worker);
 }
 DW_DEFINE_AUTO(reader_worker, struct reader_worker *, dw_file_reader_worker_free)
+#define auto_reader_worker DW_AUTO(reader_worker)
 
 int dw_file_reader_worker_new(struct file_reader *reader, struct reader_worker **worker_out,
 		       dwarfs_error **err)
 {
-	DW_AUTO(reader_worker) struct reader_worker *worker = dw_calloc(1, sizeof(*worker));
+	auto_reader_worker struct reader_worker *worker = dw_calloc(1, sizeof(*worker));
 	const char *algorithm = reader->run->options->input.file_hash;
 	int ret;
 

@@ -221,8 +221,7 @@ int dwarfs_item_add_xattr(dwarfs_item *item, const char *name, const void *value
 
 	if (key.size == 0 || key.size > MAX_NAME_BYTES)
 		return dw_fail(err, DWARFS_ERR_RANGE,
-			       "the name of an extended attribute has 1 to %d bytes, not "
-			       "%zu",
+			       "the name of an extended attribute has 1 to %d bytes, not %zu",
 			       MAX_NAME_BYTES, key.size);
 	if (bytes > MAX_VALUE_BYTES)
 		return dw_fail(err, DWARFS_ERR_RANGE,

@@ -129,8 +129,7 @@ static int add_rule(struct filter *filter, const char *rule, const struct readin
 		return add_pattern(filter, rule, err);
 	if (*rule != '.' || !is_space(rule[1]))
 		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "filter rules must start with + or -, or with '. ' and a "
-			       "file: '%s'",
+			       "filter rules must start with + or -, or with '. ' and a file: '%s'",
 			       rule);
 	for (rule++; is_space(*rule);)
 		rule++;
@@ -199,8 +198,7 @@ static int add_file(struct filter *filter, const char *path, const struct readin
 		if (file_around->device == stat.device &&
 		    file_around->inode == stat.inode)
 			return dw_fail(err, DWARFS_ERR_INVALID,
-				       "recursion in filter rules: '%s' is being read "
-				       "already",
+				       "recursion in filter rules: '%s' is being read already",
 				       path);
 	if (reading.depth > MAX_DEPTH)
 		return dw_fail(err, DWARFS_ERR_INVALID,

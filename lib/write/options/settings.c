@@ -117,8 +117,7 @@ static int check_settings(const dwarfs_builder *builder, uint32_t category,
 	if ((settings->codec.id == CODEC_FLAC && !is_waveform) ||
 	    (settings->codec.id == CODEC_RICEPP && !is_image))
 		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "codec %s needs a category with matching metadata, which "
-			       "'%s' is not",
+			       "codec %s needs a category with matching metadata, which '%s' is not",
 			       settings->codec.id == CODEC_FLAC ? "flac" : "ricepp",
 			       dw_category_name(&builder->options.categorize, category));
 	return 0;

@@ -54,8 +54,7 @@ static int parse(const char *options, struct order_spec *spec, dwarfs_error **er
 	if (!options || strncmp(options, file, strlen(file)) != 0 ||
 	    options[strlen(file)] == '\0')
 		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "invalid inode order mode: explicit%s%s: file=NAME is "
-			       "missing",
+			       "invalid inode order mode: explicit%s%s: file=NAME is missing",
 			       options ? ":" : "", options ? options : "");
 	return read_list(options + strlen(file), spec, err);
 }

@@ -35,8 +35,7 @@ static int check_name(struct span name, dwarfs_error **err)
 {
 	if (name.size == 0 || name.size > MAX_NAME_BYTES)
 		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "the name of an extended attribute has %zu bytes, not 1 "
-			       "to %d",
+			       "the name of an extended attribute has %zu bytes, not 1 to %d",
 			       name.size, MAX_NAME_BYTES);
 	if (memchr(name.data, '\0', name.size))
 		return dw_fail(err, DWARFS_ERR_INVALID,

@@ -39,7 +39,7 @@ void dw_sketch_free(struct sketch *sketch)
 struct taking {
 	struct reading reading;
 	struct sketch *sketch;
-	const uint32_t *numbers; /* of the fragments, in the order in which they are read */
+	const uint32_t *numbers; /* of the fragments, in reading order */
 	size_t max_shingles;
 	unsigned shift;
 	uint32_t thinning;   /* one in 2^thinning shingles is kept */
