@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/bulk/in_order: many whole files in the order of their data. See dwarfs_read_in_order().
+ * read/bulk/in_order: many whole files in the order of their data. See
+ *dwarfs_read_in_order().
  *
  *	pieces	 the chunks of all files, sorted by block
  *	pool	 reads, verifies and unpacks one block after the other, ahead

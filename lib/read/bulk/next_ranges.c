@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/bulk/next_ranges: which bytes of a block will be read soon, by who reads a directory.
+ * read/bulk/next_ranges: which bytes of a block will be read soon, by who reads a
+ * directory.
  *
  * Similar files stand together in an image, wherever they are in the tree, so that who
  * reads a directory may need a little of many blocks, again and again. When a block has

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/bulk/next_ranges: which bytes of a block will be read soon, by who reads a directory.
+ * read/bulk/next_ranges: which bytes of a block will be read soon, by who reads a
+ * directory.
  */
 #ifndef DW_READ_BULK_NEXT_RANGES_H
 #define DW_READ_BULK_NEXT_RANGES_H

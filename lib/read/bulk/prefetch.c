@@ -87,12 +87,12 @@ static int get_parts(struct prefetch *prefetch, const struct job *job, dwarfs_er
 {
 	auto_free struct range *ranges =
 		dw_calloc(job->end - job->first, sizeof(*ranges));
-	struct wants wants = { .list = ranges };
+	struct range_list list = { .list = ranges };
 
 	if (!ranges)
 		return dw_fail_nomem(err);
-	wants.count = join(prefetch, job, ranges);
-	return dw_cache_harvest(prefetch->image, job->unit->block, &wants, err);
+	list.count = join(prefetch, job, ranges);
+	return dw_cache_keep_ranges(prefetch->image, job->unit->block, &list, err);
 }
 
 static int run(void *shared, void *worker, void *item, dwarfs_error **err)
@@ -179,7 +179,7 @@ static uint64_t bytes_of_work(uint64_t unit_bytes)
 /* What the files may take, so that decoding does not drive it out again. */
 static uint64_t room_for(const struct prefetch *prefetch, uint64_t unit_bytes)
 {
-	uint64_t most = dw_cache_extent_room(prefetch->image->cache);
+	uint64_t most = dw_cache_extent_capacity(prefetch->image->cache);
 	uint64_t work = bytes_of_work(unit_bytes);
 	uint64_t rest = 2 * most > work ? 2 * most - work : 0;
 
@@ -313,8 +313,8 @@ static uint32_t workers_for(const struct prefetch *prefetch, uint64_t unit_bytes
 {
 	const dwarfs_image *image = prefetch->image;
 	uint64_t workers = dw_context_workers(image->context);
-	uint64_t rest =
-		dw_cache_extent_room(image->cache) * 2 - room_for(prefetch, unit_bytes);
+	uint64_t rest = dw_cache_extent_capacity(image->cache) * 2 -
+			room_for(prefetch, unit_bytes);
 
 	if (rest / bytes_of_work(unit_bytes) < workers)
 		workers = rest / bytes_of_work(unit_bytes);
@@ -373,7 +373,7 @@ static uint64_t bytes_of_unit(const struct unit *unit)
 static void plan(struct prefetch *prefetch, uint64_t room, size_t *count)
 {
 	struct pieces *pieces = &prefetch->pieces;
-	uint64_t budget = 2 * dw_cache_extent_room(prefetch->image->cache);
+	uint64_t budget = 2 * dw_cache_extent_capacity(prefetch->image->cache);
 	uint64_t needed = 0, changes = 0, units = 0;
 	const struct unit *last = NULL;
 	size_t fitting = 0;

@@ -95,7 +95,7 @@ int dw_whole_has(const struct whole *whole, const struct piece *piece, dwarfs_er
 	if (piece->is_hole || piece->offset + piece->bytes <= whole->need)
 		return 0;
 	return dw_fail(err, DWARFS_ERR_CORRUPT,
-		       "metadata: a chunk ends behind the %" PRIu64
+		       "metadata: a chunk extends past the %" PRIu64
 		       " bytes of block %" PRIu32,
 		       whole->need, piece->block);
 }

@@ -34,8 +34,8 @@ static void cache_free(void *object)
 	struct cache *cache = object;
 
 	/* All images are gone, and each has taken its blocks along. */
-	pthread_cond_destroy(&cache->gate);
-	pthread_cond_destroy(&cache->changed);
+	pthread_cond_destroy(&cache->may_start);
+	pthread_cond_destroy(&cache->memory_freed);
 	pthread_mutex_destroy(&cache->lock);
 	free(cache);
 }
@@ -50,13 +50,13 @@ static int cache_new(dwarfs_context *context, void **cache_out, dwarfs_error **e
 		free(cache);
 		return dw_fail_nomem(err);
 	}
-	if (dw_condition_init(&cache->changed) != 0) {
+	if (dw_condition_init(&cache->memory_freed) != 0) {
 		pthread_mutex_destroy(&cache->lock);
 		free(cache);
 		return dw_fail_nomem(err);
 	}
-	if (pthread_cond_init(&cache->gate, NULL) != 0) {
-		pthread_cond_destroy(&cache->changed);
+	if (pthread_cond_init(&cache->may_start, NULL) != 0) {
+		pthread_cond_destroy(&cache->memory_freed);
 		pthread_mutex_destroy(&cache->lock);
 		free(cache);
 		return dw_fail_nomem(err);
@@ -91,42 +91,43 @@ struct resident *dw_cache_pin(struct slot *slot)
 static void unpin(struct cache *cache, struct slot *slot)
 {
 	dw_cache_unpin(slot);
-	if (atomic_load(&cache->thirsty) == 0)
+	if (atomic_load(&cache->memory_waiters) == 0)
 		return;
 	pthread_mutex_lock(&cache->lock);
-	pthread_cond_broadcast(&cache->changed);
+	pthread_cond_broadcast(&cache->memory_freed);
 	pthread_mutex_unlock(&cache->lock);
 }
 
 /* Where somebody reads who goes through a unit: what is behind that he has not had yet.
  */
-static void note_head(struct resident *resident, struct range range)
+static void note_reader(struct resident *resident, struct range range)
 {
 	unsigned at = 0;
 
-	while (at < HEADS && atomic_load_explicit(&resident->heads[at],
-						  memory_order_relaxed) != range.from)
+	while (at < MAX_READERS &&
+	       atomic_load_explicit(&resident->read_ends[at], memory_order_relaxed) !=
+		       range.from)
 		at++;
-	if (at == HEADS)
-		at = atomic_fetch_add_explicit(&resident->next_head, 1,
+	if (at == MAX_READERS)
+		at = atomic_fetch_add_explicit(&resident->next_reader, 1,
 					       memory_order_relaxed) %
-		     HEADS;
-	atomic_store_explicit(&resident->heads[at], range.from + range.size,
+		     MAX_READERS;
+	atomic_store_explicit(&resident->read_ends[at], range.from + range.size,
 			      memory_order_relaxed);
 }
 
 /* Reads in one go, with none of another unit between them, count once. */
-static void touch(struct cache *cache, struct resident *resident, struct range range)
+static void note_read(struct cache *cache, struct resident *resident, struct range range)
 {
 	struct slot *slot = resident->slot;
 	unsigned uses;
 
-	note_head(resident, range);
+	note_reader(resident, range);
 	atomic_store_explicit(&resident->last_ms, dw_cache_now_ms(),
 			      memory_order_relaxed);
-	if (atomic_load_explicit(&cache->touched, memory_order_relaxed) == slot)
+	if (atomic_load_explicit(&cache->last_read, memory_order_relaxed) == slot)
 		return;
-	atomic_store_explicit(&cache->touched, slot, memory_order_relaxed);
+	atomic_store_explicit(&cache->last_read, slot, memory_order_relaxed);
 	uses = atomic_load_explicit(&resident->uses, memory_order_relaxed);
 	if (uses < MAX_USES)
 		atomic_store_explicit(&resident->uses, (unsigned char)(uses + 1),
@@ -159,7 +160,7 @@ static struct unit unit_at(struct dwarfs_image *image, uint32_t block, uint64_t 
 
 /* A range of a block as one of the unit, which it begins in; no more of it than there is
  * in one that is a part. */
-static struct range within(const struct unit *unit, struct range range)
+static struct range clip_to_unit(const struct unit *unit, struct range range)
 {
 	if (!unit->part)
 		return range;
@@ -172,21 +173,23 @@ static struct range within(const struct unit *unit, struct range range)
 /* Have a block opened, so that its parts are known, but nothing decoded. The lock is
  * held.
  */
-static int open_block(struct cache *cache, const struct unit *unit, dwarfs_error **err)
+static int find_block_parts(struct cache *cache, const struct unit *unit,
+			    dwarfs_error **err)
 {
 	struct cached unused = { 0 };
 	int ret = 0;
 
-	while (ret == 0 && !unit->slot->is_whole && !atomic_load(&unit->slot->parts)) {
-		if (unit->slot->work)
+	while (ret == 0 && !unit->slot->has_no_parts &&
+	       !atomic_load(&unit->slot->parts)) {
+		if (unit->slot->job)
 			ret = dw_cache_wait(cache, unit, (struct range){ 0, 1 }, &unused,
 					    err);
 		else
 			ret = dw_cache_decode(cache, unit, (struct range){ 0, 0 }, NULL,
 					      &unused, err);
-		if (unused.passing)
-			dw_cache_put_passing(cache, unused.passing);
-		unused.passing = NULL;
+		if (unused.transient)
+			dw_cache_put_transient(cache, unused.transient);
+		unused.transient = NULL;
 	}
 	return ret;
 }
@@ -202,7 +205,7 @@ int dw_cache_unit(struct dwarfs_image *image, uint32_t block, uint64_t offset,
 		ret = dw_locate_header(image, image->blocks[block], &header, err);
 	if (!unit.part && ret == 0 && dw_codec_may_have_parts(header.compression)) {
 		pthread_mutex_lock(&image->cache->lock);
-		ret = open_block(image->cache, &unit, err);
+		ret = find_block_parts(image->cache, &unit, err);
 		pthread_mutex_unlock(&image->cache->lock);
 		unit = unit_at(image, block, offset);
 	}
@@ -222,7 +225,7 @@ static bool take_resident(struct cache *cache, struct slot *slot, struct range r
 	if (!resident)
 		return false;
 	if (range.from + range.size <= atomic_load(&resident->ready)) {
-		touch(cache, resident, range);
+		note_read(cache, resident, range);
 		*cached_out = (struct cached){
 			.data = resident->bytes + range.from,
 			.size = (size_t)range.size,
@@ -235,7 +238,7 @@ static bool take_resident(struct cache *cache, struct slot *slot, struct range r
 }
 
 /* Under the lock. */
-bool dw_cache_take(struct cache *cache, struct slot *slot, struct range range,
+bool dw_cache_find(struct cache *cache, struct slot *slot, struct range range,
 		   struct cached *cached_out)
 {
 	struct extent *extent;
@@ -244,7 +247,7 @@ bool dw_cache_take(struct cache *cache, struct slot *slot, struct range range,
 		return true;
 	if (!(extent = dw_cache_find_extent(slot, range)))
 		return false;
-	dw_cache_give_extent(cache, extent, range, cached_out);
+	dw_cache_read_extent(cache, extent, range, cached_out);
 	return true;
 }
 
@@ -271,11 +274,11 @@ static bool are_scattered(const struct range *list, size_t count)
  * behind the place is kept anyhow; nothing is added where that is the same. The lock is
  * held on entry and exit.
  */
-static int find_wants(struct cache *cache, struct dwarfs_image *image, uint32_t block,
-		      dwarfs_inode inode, uint64_t from, struct range **list_out,
-		      struct wants *wants_out, dwarfs_error **err)
+static int find_siblings(struct cache *cache, struct dwarfs_image *image, uint32_t block,
+			 dwarfs_inode inode, uint64_t from, struct range **list_out,
+			 struct range_list *ranges_out, dwarfs_error **err)
 {
-	uint64_t room = dw_cache_room_beside(cache);
+	uint64_t room = dw_cache_extent_budget_beside_job(cache);
 	size_t count;
 	int ret;
 
@@ -284,45 +287,45 @@ static int find_wants(struct cache *cache, struct dwarfs_image *image, uint32_t 
 	pthread_mutex_lock(&cache->lock);
 	if (ret < 0)
 		return ret;
-	wants_out->in_row = !are_scattered(*list_out, count);
-	if (image->slots[block].is_large && wants_out->in_row)
+	ranges_out->is_dense = !are_scattered(*list_out, count);
+	if (image->slots[block].exceeds_budget && ranges_out->is_dense)
 		count = 0;
-	wants_out->list = *list_out;
-	wants_out->count = count;
+	ranges_out->list = *list_out;
+	ranges_out->count = count;
 	return 0;
 }
 
 /* Have it decoded, by whom ever. The lock is held on entry and exit. */
-static int get_slowly(struct cache *cache, struct dwarfs_image *image, dwarfs_inode inode,
-		      uint32_t block, struct range range, struct cached *cached,
-		      dwarfs_error **err)
+static int get_or_decode(struct cache *cache, struct dwarfs_image *image,
+			 dwarfs_inode inode, uint32_t block, struct range range,
+			 struct cached *cached, dwarfs_error **err)
 {
 	auto_free struct range *list = NULL;
-	struct wants wants = { 0 };
+	struct range_list ranges = { 0 };
 	int ret = 0;
 
 	for (bool is_first = true; ret == 0; is_first = false) {
 		/* It may turn out to have parts meanwhile. */
 		struct unit unit = unit_at(image, block, range.from);
-		struct range part = within(&unit, range);
+		struct range part = clip_to_unit(&unit, range);
 
-		if (dw_cache_take(cache, unit.slot, part, cached)) {
+		if (dw_cache_find(cache, unit.slot, part, cached)) {
 			if (is_first)
 				count_hit(cache);
 			return 0;
 		}
-		if (!list && inode != NO_INODE && !unit.part && !unit.slot->work &&
-		    dw_cache_is_missed(cache, unit.slot)) {
-			ret = find_wants(cache, image, block, inode, range.from, &list,
-					 &wants, err);
+		if (!list && inode != NO_INODE && !unit.part && !unit.slot->job &&
+		    dw_cache_was_evicted_recently(cache, unit.slot)) {
+			ret = find_siblings(cache, image, block, inode, range.from, &list,
+					    &ranges, err);
 			inode = NO_INODE;
 			continue;
 		}
-		if (unit.slot->work)
+		if (unit.slot->job)
 			ret = dw_cache_wait(cache, &unit, part, cached, err);
 		else
 			ret = dw_cache_decode(cache, &unit, part,
-					      wants.count && !unit.part ? &wants : NULL,
+					      ranges.count && !unit.part ? &ranges : NULL,
 					      cached, err);
 		if (ret == 0 && cached->data)
 			return 0;
@@ -344,12 +347,12 @@ int dw_cache_get_for(struct dwarfs_image *image, dwarfs_inode inode, uint32_t bl
 	struct cached cached = { 0 };
 	int ret;
 
-	if (take_resident(cache, unit.slot, within(&unit, range), cached_out)) {
+	if (take_resident(cache, unit.slot, clip_to_unit(&unit, range), cached_out)) {
 		count_hit(cache);
 		return 0;
 	}
 	pthread_mutex_lock(&cache->lock);
-	ret = get_slowly(cache, image, inode, block, range, &cached, err);
+	ret = get_or_decode(cache, image, inode, block, range, &cached, err);
 	pthread_mutex_unlock(&cache->lock);
 	if (ret == 0)
 		*cached_out = cached;
@@ -361,28 +364,29 @@ bool dw_cache_peek(struct dwarfs_image *image, uint32_t block, struct range rang
 {
 	struct unit unit = unit_at(image, block, range.from);
 
-	return within(&unit, range).size == range.size &&
-	       take_resident(image->cache, unit.slot, within(&unit, range), cached_out);
+	return clip_to_unit(&unit, range).size == range.size &&
+	       take_resident(image->cache, unit.slot, clip_to_unit(&unit, range),
+			     cached_out);
 }
 
 void dw_cache_put(struct dwarfs_image *image, struct cached *cached)
 {
 	struct cache *cache = image->cache;
 
-	if (!cached->extent && !cached->passing && !cached->held) {
+	if (!cached->extent && !cached->transient && !cached->held) {
 		unpin(cache, cached->slot);
 		return;
 	}
 	pthread_mutex_lock(&cache->lock);
-	if (cached->passing) {
-		dw_cache_put_passing(cache, cached->passing);
+	if (cached->transient) {
+		dw_cache_put_transient(cache, cached->transient);
 	} else if (cached->extent) {
 		dw_cache_put_extent(cache, cached->extent);
 	} else {
-		cached->slot->resident->lent--;
-		cache->lent_bytes -= cached->held;
+		cached->slot->resident->holds--;
+		cache->held_bytes -= cached->held;
 		dw_cache_unpin(cached->slot);
-		pthread_cond_broadcast(&cache->changed);
+		pthread_cond_broadcast(&cache->memory_freed);
 	}
 	pthread_mutex_unlock(&cache->lock);
 }
@@ -395,14 +399,14 @@ static bool hold(struct cache *cache, struct cached *cached)
 	if (!(atomic_load(&cached->slot->state) & IS_RESIDENT))
 		return false;
 	/* Others may go on with it meanwhile. */
-	bytes = cached->slot->resident->most;
-	if (cache->largest_work < bytes)
-		cache->largest_work = bytes;
-	if (cache->lent_bytes + bytes + 2 * cache->largest_work > cache->budget)
+	bytes = cached->slot->resident->max_bytes;
+	if (cache->largest_unit < bytes)
+		cache->largest_unit = bytes;
+	if (cache->held_bytes + bytes + 2 * cache->largest_unit > cache->budget)
 		return false;
 	cached->held = bytes;
-	cache->lent_bytes += bytes;
-	cached->slot->resident->lent++;
+	cache->held_bytes += bytes;
+	cached->slot->resident->holds++;
 	return true;
 }
 
@@ -410,7 +414,7 @@ bool dw_cache_hold(struct dwarfs_image *image, struct cached *cached)
 {
 	bool held;
 
-	if (cached->extent || cached->passing)
+	if (cached->extent || cached->transient)
 		return false;
 	pthread_mutex_lock(&image->cache->lock);
 	held = hold(image->cache, cached);
@@ -420,7 +424,7 @@ bool dw_cache_hold(struct dwarfs_image *image, struct cached *cached)
 
 /* -- having it ready ----------------------------------------------------------------- */
 
-uint64_t dw_cache_extent_room(const struct cache *cache)
+uint64_t dw_cache_extent_capacity(const struct cache *cache)
 {
 	return cache->budget / 2;
 }
@@ -431,9 +435,9 @@ bool dw_cache_has(struct dwarfs_image *image, uint32_t block, struct range range
 
 	while (is_there && range.size > 0) {
 		struct unit unit = unit_at(image, block, range.from);
-		struct range part = within(&unit, range);
+		struct range part = clip_to_unit(&unit, range);
 
-		is_there = dw_cache_has_come(unit.slot, part);
+		is_there = dw_cache_is_ready(unit.slot, part);
 		if (!is_there) {
 			pthread_mutex_lock(&image->cache->lock);
 			is_there = dw_cache_has_extents(unit.slot, part);
@@ -446,13 +450,13 @@ bool dw_cache_has(struct dwarfs_image *image, uint32_t block, struct range range
 }
 
 /* Of some ranges of a unit, those that are not there. */
-static size_t missing(const struct unit *unit, const struct wants *wants,
-		      struct range *missing_out)
+static size_t list_missing(const struct unit *unit, const struct range_list *ranges,
+			   struct range *missing_out)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < wants->count; i++) {
-		struct range part = within(unit, wants->list[i]);
+	for (size_t i = 0; i < ranges->count; i++) {
+		struct range part = clip_to_unit(unit, ranges->list[i]);
 
 		if (!dw_cache_has_extents(unit->slot, part))
 			missing_out[count++] = part;
@@ -461,18 +465,19 @@ static size_t missing(const struct unit *unit, const struct wants *wants,
 }
 
 /* The ranges, cut where parts begin. */
-static int split(struct dwarfs_image *image, uint32_t block, const struct wants *wants,
-		 struct range **list_out, size_t *count_out, dwarfs_error **err)
+static int split_at_parts(struct dwarfs_image *image, uint32_t block,
+			  const struct range_list *ranges, struct range **list_out,
+			  size_t *count_out, dwarfs_error **err)
 {
 	auto_free struct range *list = NULL;
 	size_t count = 0, room = 0;
 
-	for (size_t i = 0; i < wants->count; i++) {
-		struct range range = wants->list[i];
+	for (size_t i = 0; i < ranges->count; i++) {
+		struct range range = ranges->list[i];
 
 		while (range.size > 0) {
 			struct unit unit = unit_at(image, block, range.from);
-			uint64_t size = within(&unit, range).size;
+			uint64_t size = clip_to_unit(&unit, range).size;
 			int ret = dw_grow(&list, &room, count + 1, err);
 
 			if (ret < 0)
@@ -488,22 +493,24 @@ static int split(struct dwarfs_image *image, uint32_t block, const struct wants 
 }
 
 /* The lock is held on entry and exit. */
-static int harvest_unit(struct cache *cache, const struct unit *unit,
-			const struct wants *wants, struct range *room, dwarfs_error **err)
+static int keep_unit_ranges(struct cache *cache, const struct unit *unit,
+			    const struct range_list *ranges, struct range *room,
+			    dwarfs_error **err)
 {
-	struct wants left = { .list = room, .count = missing(unit, wants, room) };
+	struct range_list left = { .list = room,
+				   .count = list_missing(unit, ranges, room) };
 	int ret = 0;
 
 	/* Twice: what another one was at need not have been what is wanted here. */
 	for (int i = 0; i < 2 && ret == 0 && left.count > 0; i++) {
-		ret = dw_cache_decode_parts(cache, unit, &left, err);
-		left.count = missing(unit, wants, room);
+		ret = dw_cache_decode_extents(cache, unit, &left, err);
+		left.count = list_missing(unit, ranges, room);
 	}
 	return ret;
 }
 
-int dw_cache_harvest(struct dwarfs_image *image, uint32_t block,
-		     const struct wants *wants, dwarfs_error **err)
+int dw_cache_keep_ranges(struct dwarfs_image *image, uint32_t block,
+			 const struct range_list *ranges, dwarfs_error **err)
 {
 	struct cache *cache = image->cache;
 	auto_free struct range *list = NULL, *room = NULL;
@@ -511,23 +518,23 @@ int dw_cache_harvest(struct dwarfs_image *image, uint32_t block,
 	size_t count;
 	int ret;
 
-	if (wants->count == 0)
+	if (ranges->count == 0)
 		return 0;
-	if ((ret = dw_cache_unit(image, block, wants->list[0].from, &first, err)) < 0 ||
-	    (ret = split(image, block, wants, &list, &count, err)) < 0)
+	if ((ret = dw_cache_unit(image, block, ranges->list[0].from, &first, err)) < 0 ||
+	    (ret = split_at_parts(image, block, ranges, &list, &count, err)) < 0)
 		return ret;
 	if (!(room = dw_calloc(count, sizeof(*room))))
 		return dw_fail_nomem(err);
 	pthread_mutex_lock(&cache->lock);
 	for (size_t i = 0, end = 0; i < count && ret == 0; i = end) {
 		struct unit unit = unit_at(image, block, list[i].from);
-		struct wants own = { .list = list + i };
+		struct range_list own = { .list = list + i };
 
 		while (end < count &&
 		       unit_at(image, block, list[end].from).slot == unit.slot)
 			end++;
 		own.count = end - i;
-		ret = harvest_unit(cache, &unit, &own, room, err);
+		ret = keep_unit_ranges(cache, &unit, &own, room, err);
 	}
 	pthread_mutex_unlock(&cache->lock);
 	return ret;
@@ -556,13 +563,13 @@ void dw_cache_forget(struct dwarfs_image *image)
 		for (size_t j = 0; parts && j < parts->count; j++)
 			forget_slot(cache, &parts->slots[j]);
 		if (parts) {
-			free(atomic_load(&parts->proof));
+			free(atomic_load(&parts->verified_block));
 			free(parts->slots);
 			free(parts->list);
 			free(parts);
 		}
 	}
-	pthread_cond_broadcast(&cache->changed);
+	pthread_cond_broadcast(&cache->memory_freed);
 	pthread_mutex_unlock(&cache->lock);
 }
 
@@ -573,7 +580,7 @@ static void trim_queue(struct cache *cache, struct queue *queue, uint64_t before
 	for (struct resident *resident = queue->oldest; resident; resident = next) {
 		next = resident->newer;
 		if (atomic_load(&resident->last_ms) <= before_ms &&
-		    !resident->slot->work && dw_cache_detach(resident, 0))
+		    !resident->slot->job && dw_cache_detach(resident, 0))
 			dw_cache_free_resident(cache, resident);
 	}
 }
@@ -592,7 +599,7 @@ void dw_cache_trim(struct cache *cache, uint64_t max_age_ms)
 		if (extent->last_ms <= before)
 			dw_cache_drop_extent(cache, extent);
 	}
-	pthread_cond_broadcast(&cache->changed);
+	pthread_cond_broadcast(&cache->memory_freed);
 	pthread_mutex_unlock(&cache->lock);
 }
 

@@ -17,21 +17,21 @@ struct cache;
 struct extent;
 struct parts;
 struct resident;
-struct work;
+struct decode_job;
 
 /* What the cache knows of a block, or of a part of one, whether it is there or not. All
  * zero at first. */
 struct slot {
 	atomic_uint state;	     /* pins, and whether there is a resident */
 	struct resident *resident;   /* while the state says so */
-	struct work *work;	     /* somebody is at it; under the lock */
+	struct decode_job *job;	     /* somebody is at it; under the lock */
 	struct extent *extents;	     /* parts that were kept: a tree; under the lock */
 	struct extent *nearly_read;  /* those that somebody is about to be through with */
-	uint64_t left_at;	     /* when it was evicted last; 0: never */
+	uint64_t evicted_at;	     /* when it was evicted last; 0: never */
 	struct parts *_Atomic parts; /* of a block that is not decoded as a whole */
-	bool is_whole;	 /* a block was seen to have no parts; under the lock */
-	bool is_large;	 /* and that it cannot stay; likewise */
-	bool is_damaged; /* its hash was looked at late and does not match */
+	bool has_no_parts;   /* a block was seen to have no parts; under the lock */
+	bool exceeds_budget; /* and that it cannot stay; likewise */
+	bool is_damaged;     /* its hash was looked at late and does not match */
 };
 
 /* Bytes of a block. */
@@ -46,15 +46,15 @@ struct cached {
 	struct slot *slot;
 	struct extent *extent; /* when it is that which is pinned */
 	struct resident
-		*passing; /* or a block that could not stay; else the slot's own */
-	uint64_t held;	  /* bytes that count as lent; see dw_cache_hold() */
+		*transient; /* or a block that could not stay; else the slot's own */
+	uint64_t held;	    /* bytes that count as lent; see dw_cache_hold() */
 };
 
 /* Ranges of one block, in order. */
-struct wants {
+struct range_list {
 	const struct range *list;
 	size_t count;
-	bool in_row; /* there is little between them: no copies are made */
+	bool is_dense; /* there is little between them: no copies are made */
 };
 
 /* The cache of a context, made when it is asked for first. */
@@ -93,9 +93,9 @@ bool dw_cache_hold(struct dwarfs_image *image, struct cached *cached);
  * already: the block itself need not stay then, nor be decoded again. They fit into
  * dw_cache_extent_room() together with those of other blocks, or some of them will leave.
  */
-int dw_cache_harvest(struct dwarfs_image *image, uint32_t block,
-		     const struct wants *wants, dwarfs_error **err);
-uint64_t dw_cache_extent_room(const struct cache *cache);
+int dw_cache_keep_ranges(struct dwarfs_image *image, uint32_t block,
+			 const struct range_list *ranges, dwarfs_error **err);
+uint64_t dw_cache_extent_capacity(const struct cache *cache);
 
 /*
  * The part of a block that has an offset and is decoded without the rest; of a block that

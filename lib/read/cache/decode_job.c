@@ -19,25 +19,26 @@ static int fail_range(const struct unit *unit, uint64_t size, dwarfs_error **err
 	if (unit->part)
 		size += unit->part->from;
 	return dw_fail(err, DWARFS_ERR_CORRUPT,
-		       "metadata: a chunk ends behind the %" PRIu64
+		       "metadata: a chunk extends past the %" PRIu64
 		       " bytes of block %" PRIu32,
 		       size, unit->block);
 }
 
 /* -- what is wanted ------------------------------------------------------------------ */
 
-static int add_want(struct work *work, struct range range, bool in_any_case,
-		    dwarfs_error **err)
+static int add_request(struct decode_job *job, struct range range, bool must_keep,
+		       dwarfs_error **err)
 {
-	int ret = dw_grow(&work->wants, &work->want_room, work->want_count + 1, err);
+	int ret = dw_grow(&job->requests, &job->request_capacity, job->request_count + 1,
+			  err);
 
 	if (ret < 0)
 		return ret;
-	work->wants[work->want_count++] = (struct want){ range, in_any_case };
-	if (work->upto < range.from + range.size)
-		work->upto = range.from + range.size;
-	if (in_any_case && work->end < work->upto)
-		work->end = work->upto;
+	job->requests[job->request_count++] = (struct request){ range, must_keep };
+	if (job->wanted_end < range.from + range.size)
+		job->wanted_end = range.from + range.size;
+	if (must_keep && job->required_end < job->wanted_end)
+		job->required_end = job->wanted_end;
 	return 0;
 }
 
@@ -47,12 +48,13 @@ static int add_want(struct work *work, struct range range, bool in_any_case,
  * most doubles or so what there is to do; and less, the more readers there are, and when
  * it is known that nothing is needed from some place on.
  */
-static int add_reader(const struct cache *cache, struct work *work, struct range range,
-		      uint64_t end, dwarfs_error **err)
+static int add_reader(const struct cache *cache, struct decode_job *job,
+		      struct range range, uint64_t end, dwarfs_error **err)
 {
-	uint64_t before = range.from > work->began ? range.from - work->began : 0;
-	uint64_t least = cache->budget / WINDOW_SHARE >> cache->narrow;
-	uint64_t most = cache->budget >> cache->narrow;
+	uint64_t before =
+		range.from > job->first_ready ? range.from - job->first_ready : 0;
+	uint64_t least = cache->budget / WINDOW_SHARE >> cache->window_shift;
+	uint64_t most = cache->budget >> cache->window_shift;
 	uint64_t window = before + before / 2;
 
 	if (window < least)
@@ -63,38 +65,40 @@ static int add_reader(const struct cache *cache, struct work *work, struct range
 		window = end - range.from;
 	if (window > range.size)
 		range.size = window;
-	return add_want(work, range, false, err);
+	return add_request(job, range, false, err);
 }
 
 /* When a unit has to be decoded again, others who go through it will need it soon: have
  * all of them go on at once. */
-static int add_others(struct work *work, const struct slot *slot, dwarfs_error **err)
+static int add_other_readers(struct decode_job *job, const struct slot *slot,
+			     dwarfs_error **err)
 {
-	uint64_t places[MAX_OTHERS], from = work->wants[0].range.from;
-	uint64_t window = work->wants[0].range.size;
-	size_t count = dw_cache_next_reads(slot, places, MAX_OTHERS);
+	uint64_t places[MAX_OTHERS], from = job->requests[0].range.from;
+	uint64_t window = job->requests[0].range.size;
+	size_t count = dw_cache_next_offsets(slot, places, MAX_OTHERS);
 	int ret = 0;
 
 	for (size_t i = 0; i < count && ret == 0; i++)
 		if (places[i] < from || places[i] - from >= window)
-			ret = add_want(work, (struct range){ places[i], window }, false,
-				       err);
+			ret = add_request(job, (struct range){ places[i], window }, false,
+					  err);
 	return ret;
 }
 
-static int add_wants(struct work *work, const struct wants *wants, dwarfs_error **err)
+static int add_required(struct decode_job *job, const struct range_list *ranges,
+			dwarfs_error **err)
 {
 	int ret = 0;
 
-	for (size_t i = 0; i < wants->count && ret == 0; i++)
-		ret = add_want(work, wants->list[i], true, err);
+	for (size_t i = 0; i < ranges->count && ret == 0; i++)
+		ret = add_request(job, ranges->list[i], true, err);
 	return ret;
 }
 
 /* -- units that cannot stay ---------------------------------------------------------- */
 
 /* Drop the worker's pin, and the unit with it unless somebody reads from it. */
-static void release(struct cache *cache, struct resident *resident, bool drop)
+static void unpin_or_drop(struct cache *cache, struct resident *resident, bool drop)
 {
 	if (drop && dw_cache_detach(resident, 1))
 		dw_cache_free_resident(cache, resident);
@@ -104,21 +108,22 @@ static void release(struct cache *cache, struct resident *resident, bool drop)
 
 /* The unit leaves its slot; who waits for the work may still read from it. Ends the
  * worker's pin in any case. */
-static void pass(struct cache *cache, struct work *work, struct resident *resident)
+static void make_transient(struct cache *cache, struct decode_job *job,
+			   struct resident *resident)
 {
 	struct slot *slot = resident->slot;
-	cache->passed_at = slot->left_at = cache->clock;
-	slot->is_large = work->whole > cache->budget;
-	if (resident->lent > 0) {
-		release(cache, resident, false);
+	cache->transient_at = slot->evicted_at = cache->decode_clock;
+	slot->exceeds_budget = job->complete_bytes > cache->budget;
+	if (resident->holds > 0) {
+		unpin_or_drop(cache, resident, false);
 		return;
 	}
 	/* Nobody comes any more, and who reads from it will be done in a moment. */
-	atomic_fetch_add(&cache->thirsty, 1);
+	atomic_fetch_add(&cache->memory_waiters, 1);
 	atomic_fetch_and(&slot->state, ~IS_RESIDENT);
 	while (atomic_load(&slot->state) != PIN)
-		dw_cache_wait_a_little(cache);
-	atomic_fetch_sub(&cache->thirsty, 1);
+		dw_cache_wait_for_memory(cache);
+	atomic_fetch_sub(&cache->memory_waiters, 1);
 	dw_cache_unpin(slot);
 	if (resident->decoder) {
 		dw_decoder_free(dw_steal(resident->decoder));
@@ -127,259 +132,264 @@ static void pass(struct cache *cache, struct work *work, struct resident *reside
 	dw_cache_charge(cache, resident,
 			dw_cache_bytes_until(resident, atomic_load(&resident->ready)));
 	dw_cache_dequeue(resident);
-	cache->loose++;
-	work->passing = resident;
+	cache->detached_pinned++;
+	job->transient = resident;
 }
 
-void dw_cache_put_passing(struct cache *cache, struct resident *resident)
+void dw_cache_put_transient(struct cache *cache, struct resident *resident)
 {
-	if (--resident->passed > 0)
+	if (--resident->transient_readers > 0)
 		return;
-	cache->loose--;
+	cache->detached_pinned--;
 	dw_cache_free_resident(cache, resident);
-	pthread_cond_broadcast(&cache->changed);
+	pthread_cond_broadcast(&cache->memory_freed);
 }
 
 /* The bytes of a unit that passes, or one reader less of it. */
-static void take_passing(struct cache *cache, struct resident *resident,
-			 struct range range, struct cached *cached_out)
+static void take_transient(struct cache *cache, struct resident *resident,
+			   struct range range, struct cached *cached_out)
 {
 	if (range.size == 0 || range.from + range.size > atomic_load(&resident->ready)) {
-		dw_cache_put_passing(cache, resident);
+		dw_cache_put_transient(cache, resident);
 		return;
 	}
-	dw_cache_credit(cache, resident->slot, range);
+	dw_cache_count_extent_read(cache, resident->slot, range);
 	*cached_out = (struct cached){
 		.data = resident->bytes + range.from,
 		.size = (size_t)range.size,
-		.passing = resident,
+		.transient = resident,
 	};
 }
 
 /* -- whose turn it is ---------------------------------------------------------------- */
 
 /* Nobody begins while a work is alone, or some wait for that. */
-static void enter(struct cache *cache, struct work *work)
+static void admit(struct cache *cache, struct decode_job *job)
 {
-	work->idle = true;
-	cache->gated++;
-	while (cache->alone || cache->line_first)
-		pthread_cond_wait(&cache->gate, &cache->lock);
-	cache->gated--;
-	work->idle = false;
-	cache->running++;
+	job->is_waiting = true;
+	cache->blocked_jobs++;
+	while (cache->exclusive_runs || cache->exclusive_first)
+		pthread_cond_wait(&cache->may_start, &cache->lock);
+	cache->blocked_jobs--;
+	job->is_waiting = false;
+	cache->running_jobs++;
 }
 
 /* All others have left: it is the turn of the first in line. */
-static void call_next(struct cache *cache)
+static void start_next_exclusive(struct cache *cache)
 {
-	struct work *next = cache->line_first;
+	struct decode_job *next = cache->exclusive_first;
 
-	if (next && cache->running == 0) {
-		cache->line_first = next->next_in_line;
-		cache->running = 1;
-		next->alone = cache->alone = true;
-		pthread_cond_broadcast(&next->moved);
-	} else if (!next && !cache->alone && cache->gated > 0) {
-		pthread_cond_broadcast(&cache->gate);
+	if (next && cache->running_jobs == 0) {
+		cache->exclusive_first = next->next_exclusive;
+		cache->running_jobs = 1;
+		next->is_exclusive = cache->exclusive_runs = true;
+		pthread_cond_broadcast(&next->progressed);
+	} else if (!next && !cache->exclusive_runs && cache->blocked_jobs > 0) {
+		pthread_cond_broadcast(&cache->may_start);
 	}
 }
 
-static void leave(struct cache *cache, struct work *work)
+static void retire(struct cache *cache, struct decode_job *job)
 {
-	cache->running--;
-	if (work->alone)
-		work->alone = cache->alone = false;
-	call_next(cache);
-	pthread_cond_broadcast(&cache->changed);
+	cache->running_jobs--;
+	if (job->is_exclusive)
+		job->is_exclusive = cache->exclusive_runs = false;
+	start_next_exclusive(cache);
+	pthread_cond_broadcast(&cache->memory_freed);
 }
 
-static void enter_alone(struct cache *cache, struct work *work)
+static void admit_exclusively(struct cache *cache, struct decode_job *job)
 {
-	work->idle = true;
-	work->next_in_line = NULL;
-	if (cache->line_first)
-		cache->line_last->next_in_line = work;
+	job->is_waiting = true;
+	job->next_exclusive = NULL;
+	if (cache->exclusive_first)
+		cache->exclusive_last->next_exclusive = job;
 	else
-		cache->line_first = work;
-	cache->line_last = work;
-	leave(cache, work);
-	while (!work->alone)
-		pthread_cond_wait(&work->moved, &cache->lock);
-	work->idle = false;
+		cache->exclusive_first = job;
+	cache->exclusive_last = job;
+	retire(cache, job);
+	while (!job->is_exclusive)
+		pthread_cond_wait(&job->progressed, &cache->lock);
+	job->is_waiting = false;
 }
 
 /* -- a work from its beginning to its end -------------------------------------------- */
 
 /* Decode, and begin again alone when there is no memory otherwise. */
-static int decode(struct cache *cache, const struct unit *unit, struct work *work,
-		  struct resident **resident_out, dwarfs_error **err)
+static int decode_admitted(struct cache *cache, const struct unit *unit,
+			   struct decode_job *job, struct resident **resident_out,
+			   dwarfs_error **err)
 {
 	struct resident *resident;
 	int ret;
 
-	enter(cache, work);
+	admit(cache, job);
 	resident = dw_cache_pin(unit->slot);
-	while ((ret = dw_cache_go_on(cache, unit, work, &resident, err)) == NO_ROOM) {
+	while ((ret = dw_cache_run_steps(cache, unit, job, &resident, err)) ==
+	       OVER_BUDGET) {
 		if (resident)
-			release(cache, dw_steal(resident), true);
-		enter_alone(cache, work);
+			unpin_or_drop(cache, dw_steal(resident), true);
+		admit_exclusively(cache, job);
 		resident = dw_cache_pin(unit->slot);
 	}
-	work->divided = ret == DIVIDED;
+	job->has_parts = ret == HAS_PARTS;
 	*resident_out = resident;
 	return ret < 0 ? ret : 0;
 }
 
 /* Whether there are extents for all that is wanted in any case. */
-static bool has_all(const struct work *work, const struct resident *resident)
+static bool has_all(const struct decode_job *job, const struct resident *resident)
 {
-	for (size_t i = 0; i < work->want_count; i++)
-		if (work->wants[i].in_any_case &&
-		    !dw_cache_has_extents(resident->slot, work->wants[i].range))
+	for (size_t i = 0; i < job->request_count; i++)
+		if (job->requests[i].must_keep &&
+		    !dw_cache_has_extents(resident->slot, job->requests[i].range))
 			return false;
 	return true;
 }
 
 /* What is decoded stays, or not. */
-static void finish(struct cache *cache, struct work *work, struct resident *resident)
+static void keep_or_drop(struct cache *cache, struct decode_job *job,
+			 struct resident *resident)
 {
 	uint64_t limit = cache->budget;
 
-	if (cache->largest_work < work->whole)
-		cache->largest_work = work->whole;
-	dw_cache_settle(cache, resident);
+	if (cache->largest_unit < job->complete_bytes)
+		cache->largest_unit = job->complete_bytes;
+	dw_cache_release_decoder(cache, resident);
 	/* What it has itself does not count then. */
-	if (work->whole > cache->budget)
+	if (job->complete_bytes > cache->budget)
 		limit += resident->charged;
-	if (work->code < 0) {
-		release(cache, resident, true);
+	if (job->code < 0) {
+		unpin_or_drop(cache, resident, true);
 		return;
 	}
 	if (resident->charged <= cache->budget)
 		dw_cache_evict_to(cache, cache->budget);
 	if (cache->used > cache->budget ||
-	    (work->comes_back && work->whole > cache->budget)) {
-		cache->passed_at = cache->clock;
+	    (job->is_redecode && job->complete_bytes > cache->budget)) {
+		cache->transient_at = cache->decode_clock;
 		/* It takes no room from what is kept. */
-		if (resident->lent == 0)
+		if (resident->holds == 0)
 			dw_cache_dequeue(resident);
-		dw_cache_keep_wants(cache, resident, work->wants, work->want_count, true,
-				    limit);
-		pass(cache, work, resident);
+		dw_cache_keep_requests(cache, resident, job->requests, job->request_count,
+				       true, limit);
+		make_transient(cache, job, resident);
 		return;
 	}
 	/* What else is wanted of one that comes back it leaves behind. */
-	resident->comes_back |= work->comes_back;
-	dw_cache_keep_wants(cache, resident, work->wants, work->want_count, false,
-			    cache->budget);
-	release(cache, resident,
-		work->harvests && work->made && work->waiters == 0 &&
-			has_all(work, resident));
+	resident->is_redecode |= job->is_redecode;
+	dw_cache_keep_requests(cache, resident, job->requests, job->request_count, false,
+			       cache->budget);
+	unpin_or_drop(cache, resident,
+		      job->extents_only && job->created_resident && job->waiters == 0 &&
+			      has_all(job, resident));
 }
 
 /* Those who wait take what they need of it, before its memory goes. */
-static void end_work(struct cache *cache, struct slot *slot, struct work *work)
+static void end_job(struct cache *cache, struct slot *slot, struct decode_job *job)
 {
-	work->ended = true;
-	if (work->passing)
-		work->passing->passed = 1 + work->waiters;
-	slot->work = NULL;
-	leave(cache, work);
-	pthread_cond_broadcast(&work->moved);
-	while (work->waiters > 0)
-		pthread_cond_wait(&work->moved, &cache->lock);
-	pthread_cond_destroy(&work->moved);
-	free(work->wants);
+	job->has_ended = true;
+	if (job->transient)
+		job->transient->transient_readers = 1 + job->waiters;
+	slot->job = NULL;
+	retire(cache, job);
+	pthread_cond_broadcast(&job->progressed);
+	while (job->waiters > 0)
+		pthread_cond_wait(&job->progressed, &cache->lock);
+	pthread_cond_destroy(&job->progressed);
+	free(job->requests);
 }
 
 /* What is wanted from the beginning: nothing is decoded yet. */
-static int begin(const struct cache *cache, const struct unit *unit, struct work *work,
-		 struct range range, const struct wants *wants, dwarfs_error **err)
+static int set_first_requests(const struct cache *cache, const struct unit *unit,
+			      struct decode_job *job, struct range range,
+			      const struct range_list *ranges, dwarfs_error **err)
 {
 	uint64_t end = UINT64_MAX;
 	int ret;
 
-	if (wants && !wants->in_row) {
-		ret = add_want(work, range, false, err);
-		return ret < 0 ? ret : add_wants(work, wants, err);
+	if (ranges && !ranges->is_dense) {
+		ret = add_request(job, range, false, err);
+		return ret < 0 ? ret : add_required(job, ranges, err);
 	}
-	if (wants) {
-		const struct range *last = &wants->list[wants->count - 1];
+	if (ranges) {
+		const struct range *last = &ranges->list[ranges->count - 1];
 
 		end = last->from + last->size;
 		if (end < range.from + range.size)
 			end = range.from + range.size;
 	}
-	ret = add_reader(cache, work, range, end, err);
-	if (ret == 0 && work->comes_back)
-		ret = add_others(work, unit->slot, err);
+	ret = add_reader(cache, job, range, end, err);
+	if (ret == 0 && job->is_redecode)
+		ret = add_other_readers(job, unit->slot, err);
 	return ret;
 }
 
-static int run(struct cache *cache, const struct unit *unit, struct range range,
-	       const struct wants *wants, struct cached *cached_out, dwarfs_error **err)
+static int decode_unit(struct cache *cache, const struct unit *unit, struct range range,
+		       const struct range_list *ranges, struct cached *cached_out,
+		       dwarfs_error **err)
 {
 	DW_LATENCY_SPAN(unit->image->latency, DWARFS_LATENCY_DECODE);
-	struct work work = {
-		.end = range.from + range.size,
-		.harvests = wants && range.size == 0,
+	struct decode_job job = {
+		.required_end = range.from + range.size,
+		.extents_only = ranges && range.size == 0,
 	};
 	auto_error dwarfs_error *problem = NULL;
 	struct resident *resident = dw_cache_pin(unit->slot);
 	uint64_t size = UINT64_MAX;
 
-	work.comes_back = !resident && ((wants && wants->in_row) ||
-					dw_cache_comes_back(cache, unit->slot));
+	job.is_redecode = !resident && ((ranges && ranges->is_dense) ||
+					dw_cache_was_just_evicted(cache, unit->slot));
 	if (resident) {
-		work.began = atomic_load(&resident->ready);
+		job.first_ready = atomic_load(&resident->ready);
 		dw_cache_unpin(unit->slot);
 	}
-	if (pthread_cond_init(&work.moved, NULL) != 0)
+	if (pthread_cond_init(&job.progressed, NULL) != 0)
 		return dw_fail_nomem(err);
-	unit->slot->work = &work;
-	work.code = begin(cache, unit, &work, range, wants, &problem);
+	unit->slot->job = &job;
+	job.code = set_first_requests(cache, unit, &job, range, ranges, &problem);
 	resident = NULL;
-	if (work.code == 0)
-		work.code = decode(cache, unit, &work, &resident, &problem);
+	if (job.code == 0)
+		job.code = decode_admitted(cache, unit, &job, &resident, &problem);
 	else
-		enter(cache, &work);
+		admit(cache, &job);
 	/* What is decoded for it is one of the parts then, and counts there. */
-	cache->misses += !work.divided && (range.size > 0 || wants);
+	cache->misses += !job.has_parts && (range.size > 0 || ranges);
 	if (resident) {
 		size = resident->size;
-		finish(cache, &work, resident);
-		if (!work.passing)
-			dw_cache_credit(cache, unit->slot, range);
+		keep_or_drop(cache, &job, resident);
+		if (!job.transient)
+			dw_cache_count_extent_read(cache, unit->slot, range);
 	}
 	/* Now, as others may be waited for. */
-	if (work.code == 0 && resident && !work.passing && range.size > 0 &&
+	if (job.code == 0 && resident && !job.transient && range.size > 0 &&
 	    range.from + range.size <= size)
-		dw_cache_take(cache, unit->slot, range, cached_out);
-	work.problem = problem;
-	end_work(cache, unit->slot, &work);
-	if (work.passing)
-		take_passing(cache, work.passing, range, cached_out);
-	if (work.code < 0) {
+		dw_cache_find(cache, unit->slot, range, cached_out);
+	job.problem = problem;
+	end_job(cache, unit->slot, &job);
+	if (job.transient)
+		take_transient(cache, job.transient, range, cached_out);
+	if (job.code < 0) {
 		if (err) {
 			dwarfs_error_free(*err);
 			*err = dw_steal(problem);
 		}
-		return work.code;
+		return job.code;
 	}
 	return range.from + range.size > size ? fail_range(unit, size, err) : 0;
 }
 
 int dw_cache_decode(struct cache *cache, const struct unit *unit, struct range range,
-		    const struct wants *wants, struct cached *cached_out,
+		    const struct range_list *ranges, struct cached *cached_out,
 		    dwarfs_error **err)
 {
-	return run(cache, unit, range, wants, cached_out, err);
+	return decode_unit(cache, unit, range, ranges, cached_out, err);
 }
 
 /* -- waiting ------------------------------------------------------------------------- */
 
-bool dw_cache_has_come(struct slot *slot, struct range range)
+bool dw_cache_is_ready(struct slot *slot, struct range range)
 {
 	struct resident *resident = dw_cache_pin(slot);
 	bool is_there =
@@ -391,43 +401,44 @@ bool dw_cache_has_come(struct slot *slot, struct range range)
 }
 
 /* Wait until a range is there, or, with none, to the end of the work. */
-static int wait_for(struct cache *cache, const struct unit *unit, struct range range,
-		    struct cached *cached_out, dwarfs_error **err)
+static int wait_for_job(struct cache *cache, const struct unit *unit, struct range range,
+			struct cached *cached_out, dwarfs_error **err)
 {
 	DW_LATENCY_SPAN(unit->image->latency, DWARFS_LATENCY_WAIT);
-	struct work *work = unit->slot->work;
+	struct decode_job *job = unit->slot->job;
 	int ret = 0;
 
-	work->waiters++;
-	while (!work->ended && (range.size == 0 || !dw_cache_has_come(unit->slot, range)))
-		pthread_cond_wait(&work->moved, &cache->lock);
-	if (work->ended && work->code < 0)
-		ret = dw_error_copy(err, work->code, work->problem);
-	if (work->ended && work->passing)
-		take_passing(cache, work->passing, range, cached_out);
-	if (--work->waiters == 0)
-		pthread_cond_broadcast(&work->moved);
+	job->waiters++;
+	while (!job->has_ended &&
+	       (range.size == 0 || !dw_cache_is_ready(unit->slot, range)))
+		pthread_cond_wait(&job->progressed, &cache->lock);
+	if (job->has_ended && job->code < 0)
+		ret = dw_error_copy(err, job->code, job->problem);
+	if (job->has_ended && job->transient)
+		take_transient(cache, job->transient, range, cached_out);
+	if (--job->waiters == 0)
+		pthread_cond_broadcast(&job->progressed);
 	return ret;
 }
 
 int dw_cache_wait(struct cache *cache, const struct unit *unit, struct range range,
 		  struct cached *cached_out, dwarfs_error **err)
 {
-	int ret = add_reader(cache, unit->slot->work, range, UINT64_MAX, err);
+	int ret = add_reader(cache, unit->slot->job, range, UINT64_MAX, err);
 
-	return ret < 0 ? ret : wait_for(cache, unit, range, cached_out, err);
+	return ret < 0 ? ret : wait_for_job(cache, unit, range, cached_out, err);
 }
 
-int dw_cache_decode_parts(struct cache *cache, const struct unit *unit,
-			  const struct wants *wants, dwarfs_error **err)
+int dw_cache_decode_extents(struct cache *cache, const struct unit *unit,
+			    const struct range_list *ranges, dwarfs_error **err)
 {
-	struct work *work = unit->slot->work;
+	struct decode_job *job = unit->slot->job;
 	struct range none = { 0, 0 };
 	struct cached unused;
 	int ret;
 
-	if (!work)
-		return run(cache, unit, none, wants, &unused, err);
-	ret = add_wants(work, wants, err);
-	return ret < 0 ? ret : wait_for(cache, unit, none, &unused, err);
+	if (!job)
+		return decode_unit(cache, unit, none, ranges, &unused, err);
+	ret = add_required(job, ranges, err);
+	return ret < 0 ? ret : wait_for_job(cache, unit, none, &unused, err);
 }

@@ -27,7 +27,7 @@ static struct slot *slot_of_block(const struct unit *unit)
 	return &unit->image->slots[unit->block];
 }
 
-static int explain(const struct unit *unit, int ret, dwarfs_error **err)
+static int explain_block(const struct unit *unit, int ret, dwarfs_error **err)
 {
 	return dw_explain(err, ret, "section %" PRIu32 " (BLOCK)", section_of(unit));
 }
@@ -43,20 +43,23 @@ static struct range stored_range(const struct codec_part *part)
 
 /* The hash of a block was found to match: note what its parts are to be like. Others may
  * do the same. */
-static int prove(const struct unit *unit, struct parts *parts,
-		 const struct stored *stored, dwarfs_error **err)
+static int note_part_hashes(const struct unit *unit, struct parts *parts,
+			    const struct stored *stored, dwarfs_error **err)
 {
 	struct span payload = dw_stored_payload(stored);
-	auto_free struct proof *proof = NULL;
-	struct proof *none = NULL;
+	auto_free struct verified_block *verified_block = NULL;
+	struct verified_block *none = NULL;
 
-	if (stored->is_proved || payload.size < HEAD_BYTES || atomic_load(&parts->proof))
+	if (stored->is_proved || payload.size < HEAD_BYTES ||
+	    atomic_load(&parts->verified_block))
 		return 0;
-	proof = dw_calloc(1, sizeof(*proof) + parts->count * sizeof(proof->xxh3[0]));
-	if (!proof)
+	verified_block =
+		dw_calloc(1, sizeof(*verified_block) +
+				     parts->count * sizeof(verified_block->xxh3[0]));
+	if (!verified_block)
 		return dw_fail_nomem(err);
-	proof->header = stored->header;
-	memcpy(proof->head, payload.data, HEAD_BYTES);
+	verified_block->header = stored->header;
+	memcpy(verified_block->head, payload.data, HEAD_BYTES);
 	for (size_t i = 0; i < parts->count && dw_verifies_blocks(unit->image); i++) {
 		struct range range = stored_range(&parts->list[i]);
 		uint64_t rest;
@@ -65,19 +68,19 @@ static int prove(const struct unit *unit, struct parts *parts,
 		if (range.from > payload.size)
 			return dw_fail(err, DWARFS_ERR_CORRUPT, "its size has changed");
 		rest = payload.size - range.from;
-		proof->xxh3[i] = dw_xxh3_64(payload.data + range.from,
-					    range.size < rest ? range.size : rest);
+		verified_block->xxh3[i] = dw_xxh3_64(
+			payload.data + range.from, range.size < rest ? range.size : rest);
 	}
-	if (atomic_compare_exchange_strong(&parts->proof, &none, proof))
-		proof = NULL;
+	if (atomic_compare_exchange_strong(&parts->verified_block, &none, verified_block))
+		verified_block = NULL;
 	return 0;
 }
 
-static struct proof *proof_of(const struct unit *unit)
+static struct verified_block *verified_block_of(const struct unit *unit)
 {
 	struct parts *parts = atomic_load(&slot_of_block(unit)->parts);
 
-	return unit->part ? atomic_load(&parts->proof) : NULL;
+	return unit->part ? atomic_load(&parts->verified_block) : NULL;
 }
 
 /* Look at the hash of a unit, or of its block. Without the lock. */
@@ -85,19 +88,20 @@ static int verify(const struct unit *unit, struct resident *resident, dwarfs_err
 {
 	const struct stored *stored = &resident->stored;
 	struct parts *parts = atomic_load(&slot_of_block(unit)->parts);
-	const struct proof *proof;
+	const struct verified_block *verified_block;
 	int ret;
 
-	if (resident->is_taken_out) {
-		proof = atomic_load(&parts->proof);
+	if (resident->is_part_read) {
+		verified_block = atomic_load(&parts->verified_block);
 		return dw_verifies_blocks(unit->image)
-			       ? dw_verify_part(unit->image, section_of(unit), stored,
-						proof->xxh3[unit->part - parts->list],
-						err)
+			       ? dw_verify_part(
+					 unit->image, section_of(unit), stored,
+					 verified_block->xxh3[unit->part - parts->list],
+					 err)
 			       : 0;
 	}
 	ret = dw_verify_block(unit->image, section_of(unit), stored, err);
-	return ret == 0 && parts ? prove(unit, parts, stored, err) : ret;
+	return ret == 0 && parts ? note_part_hashes(unit, parts, stored, err) : ret;
 }
 
 /* -- opening a unit ------------------------------------------------------------------ */
@@ -118,8 +122,8 @@ static uint8_t worth_of(uint32_t codec)
 }
 
 /* The parts of a block, when it has some. */
-static int divide(uint32_t codec, struct span payload, uint64_t size,
-		  struct parts **parts_out, dwarfs_error **err)
+static int find_parts(uint32_t codec, struct span payload, uint64_t size,
+		      struct parts **parts_out, dwarfs_error **err)
 {
 	auto_free struct codec_part *list = NULL;
 	auto_free struct parts *parts = NULL;
@@ -183,10 +187,10 @@ static int start_decoding(const struct unit *unit, struct resident *resident,
 		resident->bytes = payload.data;
 		return 0;
 	}
-	if (ret == 0 && !unit->slot->is_whole)
-		ret = divide(codec, payload, resident->size, parts_out, err);
-	if (ret == 0 && *parts_out && !resident->is_trusted)
-		ret = prove(unit, *parts_out, stored, err);
+	if (ret == 0 && !unit->slot->has_no_parts)
+		ret = find_parts(codec, payload, resident->size, parts_out, err);
+	if (ret == 0 && *parts_out && !resident->verifies_late)
+		ret = note_part_hashes(unit, *parts_out, stored, err);
 	if (ret < 0 || *parts_out)
 		return ret;
 	if ((ret = new_pages(resident, err)) < 0)
@@ -216,11 +220,11 @@ static uint64_t bytes_after(const struct resident *resident, uint64_t ready)
 }
 
 /* Charge for it before it is taken; false: there is no room. */
-static bool claim(struct cache *cache, struct work *work, struct resident *resident,
-		  uint64_t bytes)
+static bool charge_ahead(struct cache *cache, struct decode_job *job,
+			 struct resident *resident, uint64_t bytes)
 {
 	if (bytes > resident->charged) {
-		if (!dw_cache_reserve(cache, work, resident->charged,
+		if (!dw_cache_reserve(cache, job, resident->charged,
 				      bytes - resident->charged))
 			return false;
 		dw_cache_charge(cache, resident, bytes);
@@ -236,23 +240,25 @@ static bool may_verify_late(const struct unit *unit, const struct resident *resi
 }
 
 /* Without the lock. */
-static int load(const struct unit *unit, struct resident *resident, dwarfs_error **err)
+static int load_stored(const struct unit *unit, struct resident *resident,
+		       dwarfs_error **err)
 {
 	DW_LATENCY_SPAN(unit->image->latency, DWARFS_LATENCY_LOAD);
-	const struct proof *proof = proof_of(unit);
+	const struct verified_block *verified_block = verified_block_of(unit);
 	uint32_t section = section_of(unit);
 	int ret;
 
-	resident->is_taken_out = proof != NULL;
-	if (proof)
-		ret = dw_stored_read_part(unit->image, section, &proof->header,
-					  (struct span){ proof->head, HEAD_BYTES },
-					  stored_range(unit->part), &resident->stored,
-					  err);
+	resident->is_part_read = verified_block != NULL;
+	if (verified_block)
+		ret = dw_stored_read_part(
+			unit->image, section, &verified_block->header,
+			(struct span){ verified_block->head, HEAD_BYTES },
+			stored_range(unit->part), &resident->stored, err);
 	else
 		ret = dw_stored_read(unit->image, section, &resident->stored, err);
-	resident->is_trusted = ret == 0 && !proof && may_verify_late(unit, resident);
-	if (ret == 0 && !resident->is_trusted)
+	resident->verifies_late =
+		ret == 0 && !verified_block && may_verify_late(unit, resident);
+	if (ret == 0 && !resident->verifies_late)
 		ret = verify(unit, resident, err);
 	return ret;
 }
@@ -264,7 +270,7 @@ static int measure_stored(const struct unit *unit, uint64_t *bytes_out,
 	struct section_header header;
 	int ret;
 
-	if (proof_of(unit)) {
+	if (verified_block_of(unit)) {
 		*bytes_out = stored_range(unit->part).size;
 		return 0;
 	}
@@ -276,7 +282,7 @@ static int measure_stored(const struct unit *unit, uint64_t *bytes_out,
 
 /* Read what is stored of a unit and get ready to decode it; an outcome. The lock is held
  * but for the time that takes. */
-static int open_unit(struct cache *cache, const struct unit *unit, struct work *work,
+static int open_unit(struct cache *cache, const struct unit *unit, struct decode_job *job,
 		     struct resident *resident, dwarfs_error **err)
 {
 	uint64_t most = 2 * unit->image->view->block_size + 65536, stored = 0;
@@ -288,25 +294,25 @@ static int open_unit(struct cache *cache, const struct unit *unit, struct work *
 	pthread_mutex_lock(&cache->lock);
 	if (ret < 0)
 		return ret;
-	if (stored <= most && !claim(cache, work, resident, stored))
-		return NO_ROOM;
+	if (stored <= most && !charge_ahead(cache, job, resident, stored))
+		return OVER_BUDGET;
 	pthread_mutex_unlock(&cache->lock);
-	if ((ret = load(unit, resident, err)) == 0 &&
+	if ((ret = load_stored(unit, resident, err)) == 0 &&
 	    (ret = start_decoding(unit, resident, &parts, err)) < 0)
-		explain(unit, ret, err);
+		explain_block(unit, ret, err);
 	pthread_mutex_lock(&cache->lock);
 	if (ret < 0)
 		return ret;
 	if (parts) {
 		atomic_store(&unit->slot->parts, parts);
-		return DIVIDED;
+		return HAS_PARTS;
 	}
 	/* The decoder is there from now on, whether it gets to do anything or not. */
 	if (resident->decoder &&
-	    !claim(cache, work, resident, dw_cache_bytes_until(resident, 0)))
-		return NO_ROOM;
-	unit->slot->is_whole = true;
-	resident->worth = worth_of(resident->stored.header.compression);
+	    !charge_ahead(cache, job, resident, dw_cache_bytes_until(resident, 0)))
+		return OVER_BUDGET;
+	unit->slot->has_no_parts = true;
+	resident->extra_rounds = worth_of(resident->stored.header.compression);
 	if (!resident->decoder)
 		atomic_store(&resident->ready, (size_t)resident->size);
 	return DONE;
@@ -317,7 +323,7 @@ static int open_unit(struct cache *cache, const struct unit *unit, struct work *
 /* Nothing of a slot is read any more, unless it was found to be good. */
 static void distrust_slot(struct cache *cache, struct slot *slot)
 {
-	if (atomic_load(&slot->state) & IS_RESIDENT && slot->resident->is_trusted &&
+	if (atomic_load(&slot->state) & IS_RESIDENT && slot->resident->verifies_late &&
 	    slot->resident->decoder)
 		atomic_store(&slot->resident->ready, 0);
 	while (slot->extents)
@@ -355,8 +361,9 @@ static size_t end_of_step(const struct resident *resident, size_t ready, uint64_
 }
 
 /* Decode a little more; an outcome. The lock is held but for the time that takes. */
-static int decode_step(struct cache *cache, const struct unit *unit, struct work *work,
-		       struct resident *resident, uint64_t upto, dwarfs_error **err)
+static int decode_step(struct cache *cache, const struct unit *unit,
+		       struct decode_job *job, struct resident *resident, uint64_t upto,
+		       dwarfs_error **err)
 {
 	size_t ready = atomic_load(&resident->ready), done;
 	size_t target = end_of_step(resident, ready, upto);
@@ -365,7 +372,7 @@ static int decode_step(struct cache *cache, const struct unit *unit, struct work
 				 ? target + (uint64_t)BEYOND_BYTES
 				 : resident->size;
 	uint64_t ahead = ready + RESERVE_BYTES;
-	bool was_damaged = resident->is_trusted && slot_of_block(unit)->is_damaged;
+	bool was_damaged = resident->verifies_late && slot_of_block(unit)->is_damaged;
 	int ret = 0;
 
 	if (ahead > upto)
@@ -376,37 +383,38 @@ static int decode_step(struct cache *cache, const struct unit *unit, struct work
 	if (cache->used + dw_cache_bytes_until(resident, ahead) - resident->charged >
 	    cache->budget)
 		ahead = least;
-	if (!claim(cache, work, resident, dw_cache_bytes_until(resident, ahead)))
-		return NO_ROOM;
+	if (!charge_ahead(cache, job, resident, dw_cache_bytes_until(resident, ahead)))
+		return OVER_BUDGET;
 	pthread_mutex_unlock(&cache->lock);
 	dw_pages_prepare(resident->pages + ready, target - ready);
 	if (!was_damaged)
 		ret = dw_decoder_run(resident->decoder, target, err);
 	done = dw_decoder_done(resident->decoder);
-	if (ret == 0 && resident->is_trusted && (was_damaged || done == resident->size))
+	if (ret == 0 && resident->verifies_late &&
+	    (was_damaged || done == resident->size))
 		ret = verify(unit, resident, err);
 	if (ret == 0 && was_damaged)
 		ret = dw_decoder_run(resident->decoder, target, err);
 	pthread_mutex_lock(&cache->lock);
-	if (ret < 0 && ret != DWARFS_ERR_NOMEM && resident->is_trusted) {
+	if (ret < 0 && ret != DWARFS_ERR_NOMEM && resident->verifies_late) {
 		/* While somebody still reads from it nobody else shall, and who goes on
 		 * with it fails the same way. */
 		distrust(cache, unit);
 		atomic_store(&resident->ready, 0);
 	}
 	if (ret < 0)
-		return explain(unit, ret, err);
+		return explain_block(unit, ret, err);
 	/* Another part was found to be wrong meanwhile: the next step says more. */
-	if (resident->is_trusted && !was_damaged && slot_of_block(unit)->is_damaged)
+	if (resident->verifies_late && !was_damaged && slot_of_block(unit)->is_damaged)
 		return DONE;
 	cache->decoded_bytes += done - ready;
-	cache->clock += done - ready;
+	cache->decode_clock += done - ready;
 	atomic_store(&resident->ready, done);
 	return DONE;
 }
 
 /* All is there, or nobody will go on: what only the decoder needed can go. */
-void dw_cache_settle(struct cache *cache, struct resident *resident)
+void dw_cache_release_decoder(struct cache *cache, struct resident *resident)
 {
 	uint64_t ready = atomic_load(&resident->ready);
 
@@ -414,22 +422,23 @@ void dw_cache_settle(struct cache *cache, struct resident *resident)
 		dw_decoder_free(dw_steal(resident->decoder));
 		dw_stored_free(&resident->stored);
 	}
-	resident->most = dw_cache_bytes_until(resident, resident->size);
+	resident->max_bytes = dw_cache_bytes_until(resident, resident->size);
 	dw_cache_charge(cache, resident, bytes_after(resident, ready));
 }
 
 /* How far to go: for what is wanted in any case, and for all else when the unit is lost
  * afterwards. */
-static uint64_t target_of(const struct cache *cache, const struct work *work,
-			  const struct resident *resident)
+static uint64_t decode_target(const struct cache *cache, const struct decode_job *job,
+			      const struct resident *resident)
 {
-	uint64_t end = work->end;
-	if (work->upto > end && (work->comes_back || bytes_after(resident, end) >
-							     dw_cache_limit(cache, work)))
-		end = work->upto;
+	uint64_t end = job->required_end;
+	if (job->wanted_end > end &&
+	    (job->is_redecode ||
+	     bytes_after(resident, end) > dw_cache_job_limit(cache, job)))
+		end = job->wanted_end;
 	/* Little is left, and nothing but the budget speaks against it. */
 	if (cache->finish_percent < 100 &&
-	    resident->size <= dw_cache_limit(cache, work) &&
+	    resident->size <= dw_cache_job_limit(cache, job) &&
 	    end > resident->size / 100 * cache->finish_percent)
 		end = resident->size;
 	return end < resident->size ? end : resident->size;
@@ -437,20 +446,21 @@ static uint64_t target_of(const struct cache *cache, const struct work *work,
 
 /* What the unit will take. Before the first step its decoder can only guess, and no more
  * than that step counts. */
-static void foresee(struct work *work, struct resident *resident, uint64_t target)
+static void estimate(struct decode_job *job, struct resident *resident, uint64_t target)
 {
 	bool begins = resident->decoder && atomic_load(&resident->ready) == 0;
 
 	if (begins && target > STEP_BYTES)
 		target = STEP_BYTES;
-	work->need = dw_cache_bytes_until(resident, target);
-	resident->most = dw_cache_bytes_until(resident, resident->size);
-	work->whole = begins ? work->need : resident->most;
+	job->needed_bytes = dw_cache_bytes_until(resident, target);
+	resident->max_bytes = dw_cache_bytes_until(resident, resident->size);
+	job->complete_bytes = begins ? job->needed_bytes : resident->max_bytes;
 }
 
 /* The unit goes on to what is wanted; an outcome. The lock is held on entry and exit. */
-int dw_cache_go_on(struct cache *cache, const struct unit *unit, struct work *work,
-		   struct resident **resident, dwarfs_error **err)
+int dw_cache_run_steps(struct cache *cache, const struct unit *unit,
+		       struct decode_job *job, struct resident **resident,
+		       dwarfs_error **err)
 {
 	uint64_t target;
 	int ret = DONE;
@@ -460,22 +470,22 @@ int dw_cache_go_on(struct cache *cache, const struct unit *unit, struct work *wo
 		if (!*resident)
 			return dw_fail_nomem(err);
 		(*resident)->slot = unit->slot;
-		ret = open_unit(cache, unit, work, *resident, err);
+		ret = open_unit(cache, unit, job, *resident, err);
 		if (ret != DONE) {
 			dw_cache_free_resident(cache, dw_steal(*resident));
 			return ret;
 		}
 		dw_cache_attach(cache, *resident);
-		work->made = true;
+		job->created_resident = true;
 	}
-	foresee(work, *resident, 0);
-	while (ret == DONE && (target = target_of(cache, work, *resident)) >
+	estimate(job, *resident, 0);
+	while (ret == DONE && (target = decode_target(cache, job, *resident)) >
 				      atomic_load(&(*resident)->ready)) {
-		foresee(work, *resident, target);
-		ret = decode_step(cache, unit, work, *resident, target, err);
-		foresee(work, *resident, target);
-		if (work->waiters > 0)
-			pthread_cond_broadcast(&work->moved);
+		estimate(job, *resident, target);
+		ret = decode_step(cache, unit, job, *resident, target, err);
+		estimate(job, *resident, target);
+		if (job->waiters > 0)
+			pthread_cond_broadcast(&job->progressed);
 	}
 	return ret;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/cache/eviction: what the cache keeps, within one budget in bytes that counts what is
- * decoded, the state of decoders and the stored bytes that they still need.
+ * read/cache/eviction: what the cache keeps, within one budget in bytes that counts what
+ * is decoded, the state of decoders and the stored bytes that they still need.
  *
  * What leaves first is chosen as in S3-FIFO (Yang et al., SOSP 2023): what was read once,
  * in one go, leaves before what was read again; units whose codec is slow stay for
@@ -17,7 +17,7 @@
 #define RECENT_BUDGETS	32		  /* taken in since one could not */
 #define MISSED_BUDGETS	8		  /* taken in since a unit left */
 #define FRESH_BUDGETS	8		  /* taken in since extents were made */
-#define GLANCE_NS	(2 * 1000 * 1000) /* between looks at who only reads */
+#define POLL_NS		(2 * 1000 * 1000) /* between looks at who only reads */
 
 /* -- residents ----------------------------------------------------------------------- */
 
@@ -37,7 +37,7 @@ void dw_cache_charge(struct cache *cache, struct resident *resident, uint64_t by
 	resident->charged = bytes;
 }
 
-static void enqueue(struct queue *queue, struct resident *resident)
+static void append_to_queue(struct queue *queue, struct resident *resident)
 {
 	resident->queue = queue;
 	resident->newer = NULL;
@@ -70,26 +70,26 @@ void dw_cache_dequeue(struct resident *resident)
 	resident->queue = NULL;
 }
 
-bool dw_cache_is_missed(const struct cache *cache, const struct slot *slot)
+bool dw_cache_was_evicted_recently(const struct cache *cache, const struct slot *slot)
 {
-	return slot->left_at &&
-	       cache->clock - slot->left_at < MISSED_BUDGETS * cache->budget;
+	return slot->evicted_at &&
+	       cache->decode_clock - slot->evicted_at < MISSED_BUDGETS * cache->budget;
 }
 
-bool dw_cache_comes_back(const struct cache *cache, const struct slot *slot)
+bool dw_cache_was_just_evicted(const struct cache *cache, const struct slot *slot)
 {
-	return slot->left_at && cache->clock - slot->left_at < cache->budget;
+	return slot->evicted_at && cache->decode_clock - slot->evicted_at < cache->budget;
 }
 
 void dw_cache_attach(struct cache *cache, struct resident *resident)
 {
 	struct slot *slot = resident->slot;
-	bool comes_back = dw_cache_comes_back(cache, slot);
+	bool is_redecode = dw_cache_was_just_evicted(cache, slot);
 
-	atomic_store(&cache->touched, slot);
+	atomic_store(&cache->last_read, slot);
 	atomic_store(&resident->last_ms, dw_cache_now_ms());
 	slot->resident = resident;
-	enqueue(comes_back ? &cache->main : &cache->probation, resident);
+	append_to_queue(is_redecode ? &cache->main : &cache->probation, resident);
 	atomic_fetch_add(&slot->state, PIN | IS_RESIDENT);
 }
 
@@ -105,26 +105,26 @@ void dw_cache_free_resident(struct cache *cache, struct resident *resident)
 
 /* -- what extents may take ----------------------------------------------------------- */
 
-uint64_t dw_cache_room_for_extents(const struct cache *cache)
+uint64_t dw_cache_extent_budget(const struct cache *cache)
 {
 	uint64_t least = cache->budget / EXTENT_SHARE;
 	uint64_t most = cache->budget - cache->budget / OVERSIZE_SHARE;
 
 	/* When units cannot stay, extents are what the cache is for, besides what is
 	 * read again and again. */
-	if (!cache->passed_at ||
-	    cache->clock - cache->passed_at > RECENT_BUDGETS * cache->budget)
+	if (!cache->transient_at ||
+	    cache->decode_clock - cache->transient_at > RECENT_BUDGETS * cache->budget)
 		return least;
 	return most > least + cache->main.bytes ? most - cache->main.bytes : least;
 }
 
-uint64_t dw_cache_room_beside(const struct cache *cache)
+uint64_t dw_cache_extent_budget_beside_job(const struct cache *cache)
 {
-	uint64_t budget = cache->budget, work = cache->largest_work;
-	uint64_t room = dw_cache_room_for_extents(cache);
+	uint64_t budget = cache->budget, job = cache->largest_unit;
+	uint64_t room = dw_cache_extent_budget(cache);
 
-	if (work < budget && room > budget - work)
-		room = budget - work > budget / 8 ? budget - work : budget / 8;
+	if (job < budget && room > budget - job)
+		room = budget - job > budget / 8 ? budget - job : budget / 8;
 	return room;
 }
 
@@ -134,22 +134,23 @@ static uint64_t protected_bytes(const struct cache *cache)
 {
 	uint64_t most = cache->budget / EXTENT_SHARE;
 
-	if (cache->clock - cache->kept_at > FRESH_BUDGETS * cache->budget)
+	if (cache->decode_clock - cache->last_batch_at > FRESH_BUDGETS * cache->budget)
 		return 0;
 	return cache->unread_bytes < most ? cache->unread_bytes : most;
 }
 
-uint64_t dw_cache_limit(const struct cache *cache, const struct work *work)
+uint64_t dw_cache_job_limit(const struct cache *cache, const struct decode_job *job)
 {
-	return work->whole > cache->budget ? cache->budget - protected_bytes(cache)
-					   : cache->budget;
+	return job->complete_bytes > cache->budget
+		       ? cache->budget - protected_bytes(cache)
+		       : cache->budget;
 }
 
 /* -- what leaves --------------------------------------------------------------------- */
 
-static bool is_being_worked_at(const struct resident *resident)
+static bool is_being_decoded(const struct resident *resident)
 {
-	return resident->slot->work && !resident->slot->work->idle;
+	return resident->slot->job && !resident->slot->job->is_waiting;
 }
 
 /* One that may leave now; unless forced, those that were read again get their rounds. */
@@ -165,17 +166,17 @@ static struct resident *victim_of(struct cache *cache, struct queue *queue, bool
 		if (!forced && uses > 0) {
 			uses = queue == &cache->probation ? 0 : uses - 1;
 			atomic_store(&resident->uses, (unsigned char)uses);
-			enqueue(&cache->main, resident);
+			append_to_queue(&cache->main, resident);
 			continue;
 		}
-		if (!forced && resident->worth > 0) {
-			resident->worth--;
-			enqueue(queue, resident);
+		if (!forced && resident->extra_rounds > 0) {
+			resident->extra_rounds--;
+			append_to_queue(queue, resident);
 			continue;
 		}
-		if (!is_being_worked_at(resident) && dw_cache_detach(resident, 0))
+		if (!is_being_decoded(resident) && dw_cache_detach(resident, 0))
 			return resident;
-		enqueue(queue, resident);
+		append_to_queue(queue, resident);
 	}
 	return NULL;
 }
@@ -199,11 +200,11 @@ static struct resident *pick_victim(struct cache *cache)
 }
 
 /* What of one that leaves may stay, beside the next one. */
-static uint64_t room_to_leave(const struct cache *cache, const struct resident *victim,
-			      uint64_t limit)
+static uint64_t extent_space_after(const struct cache *cache,
+				   const struct resident *victim, uint64_t limit)
 {
 	uint64_t others = cache->used - victim->charged;
-	uint64_t most = dw_cache_room_beside(cache) >> cache->narrow;
+	uint64_t most = dw_cache_extent_budget_beside_job(cache) >> cache->window_shift;
 	uint64_t rest = limit > others ? limit - others : 0;
 
 	return rest < most ? rest : most;
@@ -214,18 +215,18 @@ static uint64_t room_to_leave(const struct cache *cache, const struct resident *
  */
 static void evict(struct cache *cache, struct resident *victim, uint64_t limit)
 {
-	uint64_t most = room_to_leave(cache, victim, limit);
+	uint64_t most = extent_space_after(cache, victim, limit);
 
-	victim->slot->left_at = cache->clock;
+	victim->slot->evicted_at = cache->decode_clock;
 	cache->evictions++;
-	if (!victim->comes_back || !victim->pages) {
+	if (!victim->is_redecode || !victim->pages) {
 		dw_cache_free_resident(cache, victim);
 		return;
 	}
 	dw_decoder_free(dw_steal(victim->decoder));
 	dw_stored_free(&victim->stored);
 	dw_cache_charge(cache, victim, 0);
-	dw_cache_leave_behind(cache, victim, most);
+	dw_cache_convert_to_extents(cache, victim, most);
 	dw_cache_free_resident(cache, victim);
 }
 
@@ -234,8 +235,7 @@ static bool evict_one(struct cache *cache, uint64_t limit, uint64_t protected)
 {
 	struct resident *victim;
 
-	if (cache->first_extent &&
-	    cache->extent_bytes > dw_cache_room_for_extents(cache)) {
+	if (cache->first_extent && cache->extent_bytes > dw_cache_extent_budget(cache)) {
 		dw_cache_drop_extent(cache, cache->first_extent);
 		return true;
 	}
@@ -266,74 +266,73 @@ static bool has_readers(const struct queue *queue)
 	     resident = resident->newer) {
 		unsigned pins = atomic_load(&resident->slot->state) / PIN;
 
-		if (!is_being_worked_at(resident) &&
-		    (pins == 0 || pins != resident->lent))
+		if (!is_being_decoded(resident) && (pins == 0 || pins != resident->holds))
 			return true;
 	}
 	return false;
 }
 
 /* Something will be given back without anybody's work. */
-static bool will_be_given_back(const struct cache *cache)
+static bool is_release_expected(const struct cache *cache)
 {
-	return cache->loose > 0 || has_readers(&cache->probation) ||
+	return cache->detached_pinned > 0 || has_readers(&cache->probation) ||
 	       has_readers(&cache->main);
 }
 
-void dw_cache_wait_a_little(struct cache *cache)
+void dw_cache_wait_for_memory(struct cache *cache)
 {
-	struct timespec until = dw_time_from_now(GLANCE_NS);
+	struct timespec until = dw_time_from_now(POLL_NS);
 
-	dw_condition_wait(&cache->changed, &cache->lock, &until);
+	dw_condition_wait(&cache->memory_freed, &cache->lock, &until);
 }
 
-static bool find_room(struct cache *cache, struct work *work, uint64_t own,
-		      uint64_t bytes)
+static bool wait_for_space(struct cache *cache, struct decode_job *job, uint64_t own,
+			   uint64_t bytes)
 {
 	for (;;) {
-		uint64_t most = dw_cache_limit(cache, work);
-		bool fits = own + bytes <= most && work->need <= most;
+		uint64_t most = dw_cache_job_limit(cache, job);
+		bool fits = own + bytes <= most && job->needed_bytes <= most;
 		uint64_t limit = fits ? cache->budget - bytes : cache->budget + own;
-		bool is_last = work->alone || cache->running == 1;
+		bool is_last = job->is_exclusive || cache->running_jobs == 1;
 
 		dw_cache_evict_to(cache, limit);
 		if (cache->used <= limit && (fits || is_last)) {
 			if (!fits)
-				work->alone = cache->alone = true;
+				job->is_exclusive = cache->exclusive_runs = true;
 			return true;
 		}
 		if (is_last) {
-			work->alone = cache->alone = true;
-			if (!will_be_given_back(cache)) {
+			job->is_exclusive = cache->exclusive_runs = true;
+			if (!is_release_expected(cache)) {
 				while (cache->used > limit && evict_one(cache, limit, 0))
 					;
 				/* What is lent for long is all that can be in the way. */
 				return true;
 			}
-			dw_cache_wait_a_little(cache);
+			dw_cache_wait_for_memory(cache);
 			continue;
 		}
-		if (cache->waiting + 1 >= cache->running)
+		if (cache->starved_jobs + 1 >= cache->running_jobs)
 			return false;
-		cache->waiting++;
-		dw_cache_wait_a_little(cache);
-		cache->waiting--;
+		cache->starved_jobs++;
+		dw_cache_wait_for_memory(cache);
+		cache->starved_jobs--;
 	}
 }
 
-bool dw_cache_reserve(struct cache *cache, struct work *work, uint64_t own,
+bool dw_cache_reserve(struct cache *cache, struct decode_job *job, uint64_t own,
 		      uint64_t bytes)
 {
-	uint64_t most = dw_cache_limit(cache, work);
+	uint64_t most = dw_cache_job_limit(cache, job);
 	bool found;
 
-	if (own + bytes <= most && work->need <= most) {
+	if (own + bytes <= most && job->needed_bytes <= most) {
 		dw_cache_evict_to(cache, cache->budget - bytes);
 		if (cache->used <= cache->budget - bytes)
 			return true;
 	}
-	atomic_fetch_add(&cache->thirsty, 1);
-	found = find_room(cache, work, own, bytes);
-	atomic_fetch_sub(&cache->thirsty, 1);
+	atomic_fetch_add(&cache->memory_waiters, 1);
+	found = wait_for_space(cache, job, own, bytes);
+	atomic_fetch_sub(&cache->memory_waiters, 1);
 	return found;
 }

@@ -32,12 +32,12 @@ static bool is_above(const struct extent *one, const struct extent *other)
 
 static struct extent **child(struct extent *extent, uint64_t place)
 {
-	return place < extent->range.from ? &extent->before : &extent->behind;
+	return place < extent->range.from ? &extent->left : &extent->right;
 }
 
-static void put_in(struct extent **root, struct extent *extent)
+static void tree_insert(struct extent **root, struct extent *extent)
 {
-	struct extent **before = &extent->before, **behind = &extent->behind, *rest;
+	struct extent **left = &extent->left, **right = &extent->right, *rest;
 	const uint64_t place = extent->range.from;
 
 	while (*root && is_above(*root, extent))
@@ -45,37 +45,37 @@ static void put_in(struct extent **root, struct extent *extent)
 	rest = *root;
 	*root = extent;
 	while (rest) {
-		struct extent ***side = rest->range.from < place ? &before : &behind;
+		struct extent ***side = rest->range.from < place ? &left : &right;
 
 		**side = rest;
 		*side = child(rest, place);
 		rest = **side;
 	}
-	*before = *behind = NULL;
+	*left = *right = NULL;
 }
 
-static void take_out(struct extent **root, struct extent *extent)
+static void tree_remove(struct extent **root, struct extent *extent)
 {
-	struct extent *before = extent->before, *behind = extent->behind;
+	struct extent *left = extent->left, *right = extent->right;
 
 	while (*root != extent)
 		root = child(*root, extent->range.from);
-	while (before && behind) {
-		if (is_above(before, behind)) {
-			*root = before;
-			root = &before->behind;
-			before = *root;
+	while (left && right) {
+		if (is_above(left, right)) {
+			*root = left;
+			root = &left->right;
+			left = *root;
 		} else {
-			*root = behind;
-			root = &behind->before;
-			behind = *root;
+			*root = right;
+			root = &right->left;
+			right = *root;
 		}
 	}
-	*root = before ? before : behind;
+	*root = left ? left : right;
 }
 
 /* The last one that does not begin behind a place. */
-static struct extent *last_at(struct extent *extent, uint64_t place)
+static struct extent *last_starting_at(struct extent *extent, uint64_t place)
 {
 	struct extent *last = NULL;
 
@@ -86,7 +86,7 @@ static struct extent *last_at(struct extent *extent, uint64_t place)
 }
 
 /* The first one that does. */
-static struct extent *first_behind(struct extent *extent, uint64_t place)
+static struct extent *first_starting_after(struct extent *extent, uint64_t place)
 {
 	struct extent *first = NULL;
 
@@ -100,7 +100,7 @@ static struct extent *first_behind(struct extent *extent, uint64_t place)
 
 static bool is_unread(const struct extent *extent)
 {
-	return extent->given < extent->range.size;
+	return extent->read_bytes < extent->range.size;
 }
 
 static bool is_in_pages(const struct extent *extent)
@@ -141,7 +141,7 @@ static void link_before(struct cache *cache, struct extent *extent, struct exten
 
 static bool is_nearly_read(const struct extent *extent)
 {
-	return extent->given >= extent->range.size - extent->range.size / 4;
+	return extent->read_bytes >= extent->range.size - extent->range.size / 4;
 }
 
 static void note_nearly_read(struct extent *extent)
@@ -184,29 +184,29 @@ static void free_extent(struct cache *cache, struct extent *extent)
  * long ones. */
 static void note_lost(struct cache *cache, const struct extent *extent)
 {
-	if (extent->batch < cache->narrowed_at || cache->narrow >= MAX_NARROW)
+	if (extent->batch < cache->shift_since_batch || cache->window_shift >= MAX_NARROW)
 		return;
-	cache->narrow++;
-	cache->narrowed_at = cache->batch + 1;
-	cache->used_up = 0;
+	cache->window_shift++;
+	cache->shift_since_batch = cache->batch + 1;
+	cache->fully_read = 0;
 }
 
 /* One was read in time: after some of them, longer ones are tried again. */
 static void note_used_up(struct cache *cache, const struct extent *extent)
 {
-	if (extent->batch < cache->narrowed_at || cache->narrow == 0)
+	if (extent->batch < cache->shift_since_batch || cache->window_shift == 0)
 		return;
-	if (++cache->used_up < TRY_AGAIN << cache->narrow)
+	if (++cache->fully_read < TRY_AGAIN << cache->window_shift)
 		return;
-	cache->used_up = 0;
-	cache->narrow--;
-	cache->narrowed_at = cache->batch + 1;
+	cache->fully_read = 0;
+	cache->window_shift--;
+	cache->shift_since_batch = cache->batch + 1;
 }
 
 /* Out of its slot and the list; freed when nobody reads from it. */
 void dw_cache_drop_extent(struct cache *cache, struct extent *extent)
 {
-	take_out(&extent->slot->extents, extent);
+	tree_remove(&extent->slot->extents, extent);
 	unlink_extent(cache, extent);
 	forget_nearly_read(extent);
 	extent->slot = NULL;
@@ -219,18 +219,18 @@ void dw_cache_drop_extent(struct cache *cache, struct extent *extent)
 	if (extent->pins == 0)
 		free_extent(cache, extent);
 	else
-		cache->loose++;
+		cache->detached_pinned++;
 }
 
 struct extent *dw_cache_find_extent(const struct slot *slot, struct range range)
 {
-	struct extent *extent = last_at(slot->extents, range.from);
+	struct extent *extent = last_starting_at(slot->extents, range.from);
 
 	return extent && range.from - extent->range.from < extent->range.size ? extent
 									      : NULL;
 }
 
-size_t dw_cache_next_reads(const struct slot *slot, uint64_t *places, size_t most)
+size_t dw_cache_next_offsets(const struct slot *slot, uint64_t *places, size_t most)
 {
 	size_t count = 0, tries = 2 * most;
 
@@ -273,7 +273,7 @@ static void note_given(struct cache *cache, struct extent *extent, uint64_t byte
 {
 	bool was_unread = is_unread(extent), was_nearly_read = is_nearly_read(extent);
 
-	extent->given += bytes;
+	extent->read_bytes += bytes;
 	if (!was_nearly_read && is_nearly_read(extent))
 		note_nearly_read(extent);
 	if (is_unread(extent))
@@ -288,7 +288,7 @@ static void note_given(struct cache *cache, struct extent *extent, uint64_t byte
 	}
 }
 
-void dw_cache_give_extent(struct cache *cache, struct extent *extent, struct range range,
+void dw_cache_read_extent(struct cache *cache, struct extent *extent, struct range range,
 			  struct cached *cached_out)
 {
 	uint64_t size = overlap(extent, range);
@@ -304,7 +304,8 @@ void dw_cache_give_extent(struct cache *cache, struct extent *extent, struct ran
 	};
 }
 
-void dw_cache_credit(struct cache *cache, const struct slot *slot, struct range range)
+void dw_cache_count_extent_read(struct cache *cache, const struct slot *slot,
+				struct range range)
 {
 	while (range.size > 0) {
 		struct extent *extent = dw_cache_find_extent(slot, range);
@@ -323,9 +324,9 @@ void dw_cache_put_extent(struct cache *cache, struct extent *extent)
 {
 	if (--extent->pins > 0 || extent->slot)
 		return;
-	cache->loose--;
+	cache->detached_pinned--;
 	free_extent(cache, extent);
-	pthread_cond_broadcast(&cache->changed);
+	pthread_cond_broadcast(&cache->memory_freed);
 }
 
 static struct extent *new_extent(const struct resident *resident, struct range range)
@@ -347,9 +348,9 @@ static struct extent *new_extent(const struct resident *resident, struct range r
 }
 
 /* Older ones make room, those of the same batch do not. */
-static bool make_extent_room(struct cache *cache, uint64_t bytes)
+static bool drop_older_extents(struct cache *cache, uint64_t bytes)
 {
-	uint64_t room = dw_cache_room_for_extents(cache);
+	uint64_t room = dw_cache_extent_budget(cache);
 
 	while (cache->extent_bytes + bytes > room && cache->first_extent &&
 	       cache->first_extent->batch != cache->batch)
@@ -366,7 +367,7 @@ static void add_extent(struct cache *cache, struct slot *slot, struct extent *ex
 	dw_cache_note_use(cache);
 	extent->batch = cache->batch;
 	extent->slot = slot;
-	put_in(&slot->extents, extent);
+	tree_insert(&slot->extents, extent);
 	link_before(cache, extent, cache->batch_extent);
 	cache->batch_extent = extent;
 	cache->extent_bytes += bytes;
@@ -382,7 +383,7 @@ static bool keep_extent(struct cache *cache, const struct resident *resident,
 	uint64_t bytes = bytes_of_extent(range.size);
 	struct extent *extent;
 
-	if (bytes > limit || !make_extent_room(cache, bytes))
+	if (bytes > limit || !drop_older_extents(cache, bytes))
 		return false;
 	dw_cache_evict_to(cache, limit - bytes);
 	while (cache->used > limit - bytes && cache->first_extent &&
@@ -405,7 +406,7 @@ static void keep_range(struct cache *cache, const struct resident *resident,
 
 		if (extent)
 			piece.size = overlap(extent, range);
-		else if ((next = first_behind(slot->extents, range.from)) &&
+		else if ((next = first_starting_after(slot->extents, range.from)) &&
 			 next->range.from - range.from < piece.size)
 			piece.size = next->range.from - range.from;
 		if (!extent && piece.size > EXTENT_BYTES)
@@ -418,8 +419,8 @@ static void keep_range(struct cache *cache, const struct resident *resident,
 }
 
 /* What of a range is there and not more than so much. */
-static struct range clip(const struct resident *resident, struct range range,
-			 uint64_t most)
+static struct range clip_to_ready(const struct resident *resident, struct range range,
+				  uint64_t most)
 {
 	uint64_t ready = atomic_load(&resident->ready);
 	uint64_t there = range.from < ready ? ready - range.from : 0;
@@ -433,34 +434,36 @@ static struct range clip(const struct resident *resident, struct range range,
 
 /* The most that each may have, so that all that are kept fit. */
 static uint64_t fair_share(const struct cache *cache, const struct resident *resident,
-			   const struct want *wants, size_t count, bool all)
+			   const struct request *requests, size_t count, bool all)
 {
-	uint64_t room = dw_cache_room_for_extents(cache);
-	uint64_t share = room >> cache->narrow, sum;
+	uint64_t room = dw_cache_extent_budget(cache);
+	uint64_t share = room >> cache->window_shift, sum;
 
 	do {
 		sum = 0;
 		for (size_t i = 0; i < count; i++)
-			if (all || wants[i].in_any_case)
-				sum += clip(resident, wants[i].range, share).size;
+			if (all || requests[i].must_keep)
+				sum += clip_to_ready(resident, requests[i].range, share)
+					       .size;
 		if (sum > room)
 			share -= share / 8 + 1;
 	} while (sum > room);
 	return share;
 }
 
-void dw_cache_keep_wants(struct cache *cache, const struct resident *resident,
-			 const struct want *wants, size_t count, bool all, uint64_t limit)
+void dw_cache_keep_requests(struct cache *cache, const struct resident *resident,
+			    const struct request *requests, size_t count, bool all,
+			    uint64_t limit)
 {
-	uint64_t share = fair_share(cache, resident, wants, count, all);
+	uint64_t share = fair_share(cache, resident, requests, count, all);
 
 	cache->batch++;
 	cache->batch_extent = NULL;
-	cache->kept_at = cache->clock;
+	cache->last_batch_at = cache->decode_clock;
 	for (size_t i = 0; i < count; i++) {
-		struct range range = clip(resident, wants[i].range, share);
+		struct range range = clip_to_ready(resident, requests[i].range, share);
 
-		if (all || wants[i].in_any_case)
+		if (all || requests[i].must_keep)
 			keep_range(cache, resident, range, limit);
 	}
 }
@@ -468,24 +471,24 @@ void dw_cache_keep_wants(struct cache *cache, const struct resident *resident,
 /* -- what a unit leaves behind ------------------------------------------------------- */
 
 /* Pages go back to the system in grains: no page is larger. */
-static uint64_t grain_at(uint64_t place)
+static uint64_t round_down(uint64_t place)
 {
 	return place / PAGES_BYTES * PAGES_BYTES;
 }
 
-static uint64_t grain_behind(uint64_t place)
+static uint64_t round_up(uint64_t place)
 {
-	return grain_at(place + PAGES_BYTES - 1);
+	return round_down(place + PAGES_BYTES - 1);
 }
 
 /* The places where it was read, in order and once each, in front of what is there. */
-static size_t list_heads(const struct resident *resident, uint64_t *heads)
+static size_t list_readers(const struct resident *resident, uint64_t *heads)
 {
 	uint64_t ready = atomic_load(&resident->ready);
 	size_t count = 0;
 
-	for (size_t i = 0; i < HEADS; i++) {
-		uint64_t head = atomic_load(&resident->heads[i]);
+	for (size_t i = 0; i < MAX_READERS; i++) {
+		uint64_t head = atomic_load(&resident->read_ends[i]);
 		size_t at = count;
 
 		while (at > 0 && heads[at - 1] > head)
@@ -499,13 +502,13 @@ static size_t list_heads(const struct resident *resident, uint64_t *heads)
 }
 
 /* A grain or some, from there on, which the unit has and nobody else. */
-static void leave_extent(struct cache *cache, struct resident *resident,
-			 struct range range, uint64_t given)
+static void convert_pages(struct cache *cache, struct resident *resident,
+			  struct range range, uint64_t given)
 {
 	struct slot *slot = resident->slot;
 	struct extent *extent = malloc(sizeof(*extent)), *other;
 
-	while ((other = last_at(slot->extents, range.from + range.size - 1)) &&
+	while ((other = last_starting_at(slot->extents, range.from + range.size - 1)) &&
 	       other->range.from + other->range.size > range.from)
 		dw_cache_drop_extent(cache, other);
 	if (!extent) {
@@ -514,40 +517,41 @@ static void leave_extent(struct cache *cache, struct resident *resident,
 	}
 	*extent = (struct extent){ .range = range,
 				   .last_ms = dw_cache_now_ms(),
-				   .given = given,
+				   .read_bytes = given,
 				   .bytes = resident->pages + range.from };
 	add_extent(cache, slot, extent);
 }
 
 /* What stands behind a place, up to another one; gives where the next may begin. */
-static uint64_t leave_range(struct cache *cache, struct resident *resident, uint64_t from,
-			    uint64_t head, uint64_t end)
+static uint64_t convert_range(struct cache *cache, struct resident *resident,
+			      uint64_t from, uint64_t head, uint64_t end)
 {
 	while (from < end) {
 		struct range range = { from, LEFT_BYTES };
 
 		if (range.size > end - from)
 			range.size = end - from;
-		leave_extent(cache, resident, range, head > from ? head - from : 0);
-		from = grain_behind(from + range.size);
+		convert_pages(cache, resident, range, head > from ? head - from : 0);
+		from = round_up(from + range.size);
 	}
 	return from;
 }
 
-void dw_cache_leave_behind(struct cache *cache, struct resident *resident, uint64_t most)
+void dw_cache_convert_to_extents(struct cache *cache, struct resident *resident,
+				 uint64_t most)
 {
-	uint64_t ready = atomic_load(&resident->ready), done = 0, heads[HEADS + 1];
-	size_t count = list_heads(resident, heads);
+	uint64_t ready = atomic_load(&resident->ready), done = 0, heads[MAX_READERS + 1];
+	size_t count = list_readers(resident, heads);
 	/* What is left of it is for what describes them. */
-	uint64_t each = count ? grain_at((most - most / 64) / count) : 0;
+	uint64_t each = count ? round_down((most - most / 64) / count) : 0;
 
 	if (each == 0 || !resident->pages)
 		return;
 	cache->batch++;
 	cache->batch_extent = NULL;
-	cache->kept_at = cache->clock;
+	cache->last_batch_at = cache->decode_clock;
 	for (size_t i = 0; i < count; i++) {
-		uint64_t from = grain_at(heads[i]), end = from + each;
+		uint64_t from = round_down(heads[i]), end = from + each;
 
 		if (from < done)
 			from = done;
@@ -557,7 +561,7 @@ void dw_cache_leave_behind(struct cache *cache, struct resident *resident, uint6
 			continue;
 		if (from > done)
 			dw_pages_free(resident->pages + done, (size_t)(from - done));
-		done = leave_range(cache, resident, from, heads[i], end);
+		done = convert_range(cache, resident, from, heads[i], end);
 	}
 	if (done < resident->page_bytes)
 		dw_pages_free(resident->pages + done,

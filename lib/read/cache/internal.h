@@ -1,12 +1,63 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/cache/internal: what the files of the cache share.
+ * read/cache/internal: the data structures of the cache, their states and locks.
  *
- *	cache.c		who asks: hits, parts of blocks, what is lent
- *	decode_job.c	who decodes, and who waits for that
- *	decode_step.c	how a unit is opened and decoded
- *	eviction.c	what is kept: the budget, what leaves first
- *	extents.c	copies of parts of what is not kept
+ *	cache.c		lookups and hits, parts of blocks, pins, holds
+ *	decode_job.c	one decode job per unit: its start, its waiters, its end
+ *	decode_step.c	read, verify and decode a unit, step by step
+ *	eviction.c	the budget, and which unit is evicted first
+ *	extents.c	copies of ranges of units that are not kept
+ *
+ * A unit is what is decoded independently: a block, or a part of a block whose codec
+ * stores parts. Each unit has a slot as long as its image is open, and a resident while
+ * decoded bytes of it are in memory. States of a unit:
+ *
+ *	            miss: decode_unit()
+ *	  ABSENT -------------------------> IN FLIGHT ----------------.
+ *	  ^ ^ ^                             |   |  ^                  |
+ *	  | | |   job fails: its waiters    |   |  | read past        | job ends, unit
+ *	  | | |   get the error             |   |  | `ready`          | does not fit
+ *	  | | '-----------------------------'   v  |                  v
+ *	  | |     evict(): compare and        RESIDENT             TRANSIENT
+ *	  | '---- swap, fails if pinned ----- |    ^                  |
+ *	  |                    dw_cache_pin() |    | unpin()          | last reader
+ *	  |                                   v    |                  | is done
+ *	  |                                   PINNED                  |
+ *	  '-----------------------------------------------------------'
+ *
+ *	state      slot->state         slot->job  resident
+ *	ABSENT     0                   NULL       none; extents may have copies
+ *	IN FLIGHT  IS_RESIDENT + pins  set        once opened; bytes [0, ready) readable
+ *	RESIDENT   IS_RESIDENT         NULL       queued; has `decoder` if ready < size
+ *	PINNED     IS_RESIDENT + pins  any        queued; cannot be evicted
+ *	TRANSIENT  0                   NULL       not queued; its last reader frees it
+ *
+ * An evicted unit is detached (its state becomes 0 by compare and swap, which fails while
+ * there are pins), so no reader can reach it; the evicting thread, which holds
+ * cache->lock, frees it at once or turns ranges of it into extents.
+ *
+ * Locks. There is one mutex, cache->lock, for all images of a context:
+ *
+ *	without it   slot.state, slot.parts, parts.verified_block, resident.ready, .uses,
+ *	             .last_ms, .read_ends, .next_reader, cache.last_read, .hits and
+ *	             .memory_waiters, all atomic; bytes of what the reader has pinned:
+ *	             resident.bytes below `ready`, extent.bytes
+ *	job's thread resident.decoder, .stored, .pages while the unit is IN FLIGHT: the
+ *	             thread has a pin and gives up the lock to read, verify and decode
+ *	cache->lock  everything else: slot.job, jobs, extents, queues, holds, the budget,
+ *	             and the resident of a unit without a job
+ *
+ * Lock order: cache->lock is innermost. No other mutex is taken while it is held; it is
+ * given up before metadata is read (find_siblings) and before any I/O or decoding.
+ * Conditions, all with cache->lock: job.progressed (more bytes are ready, the job ended,
+ * or may run exclusively), cache.may_start, cache.memory_freed.
+ *
+ * When the hash of a block is wrong, dw_verify_block() (read/verify.c) fails with
+ * DWARFS_ERR_CHECKSUM: the job ends with that error, every waiter gets a copy, nothing of
+ * the block is kept, and the next read tries again. An image that is opened with
+ * DWARFS_VERIFY_LAZY may hand out bytes before the block's hash is known: on a mismatch
+ * distrust() (decode_step.c) drops what is decoded of the block and marks it is_damaged,
+ * so that later reads verify first and fail.
  */
 #ifndef DW_READ_CACHE_INTERNAL_H
 #define DW_READ_CACHE_INTERNAL_H
@@ -16,17 +67,17 @@
 #include "read/cache/cache.h"
 #include "read/image.h"
 
-/* Of slot.state. */
+/* slot.state: a flag, and the number of pins times PIN. */
 #define IS_RESIDENT 1u
 #define PIN	    2u
 
-/* Of resident.uses. */
+/* Maximum of resident.uses. */
 #define MAX_USES 3
 
-/* So many readers of a resident are told from each other. */
-#define HEADS 4
+/* Concurrent readers of a resident whose offsets are tracked. */
+#define MAX_READERS 4
 
-/* What is decoded for itself: a block, or a part of one. */
+/* Decoded independently: a block, or a part of one. */
 struct unit {
 	struct dwarfs_image *image;
 	uint32_t block;
@@ -34,28 +85,28 @@ struct unit {
 	struct slot *slot;
 };
 
-/* What parts need of the beginning of a block's payload. */
+/* The beginning of a block's payload, which decoders of its parts need. */
 #define HEAD_BYTES 12
 
 /*
- * What was found to be good of a block with parts. The hash in its header is one of all
- * that is stored. To look at it again for each part would take longer than decoding does,
- * so when it is found to match, each part gets a hash of its own, of the same bytes. From
- * then on no more is read than a part, and what is read is compared with that, wherever
- * it comes from: what a source gives the second time need not be what it gave the first.
+ * Hashes of the parts of a verified block. The hash in the section header covers all
+ * stored bytes; to compute it again for each part would take longer than decoding the
+ * part. So when the block's hash matches, an XXH3 of each part is computed from the same
+ * bytes. From then on only the stored bytes of a part are read, and compared with its
+ * hash, because a source may give other bytes the second time.
  */
-struct proof {
+struct verified_block {
 	struct section_header header;
 	uint8_t head[HEAD_BYTES];
-	uint64_t xxh3[]; /* by part; 0 where hashes are not looked at */
+	uint64_t xxh3[]; /* by part; 0 in images whose blocks are not verified */
 };
 
-/* A block that consists of parts: they have slots of their own. */
+/* The parts of a block, each with a slot of its own. */
 struct parts {
 	size_t count;
 	struct codec_part *list;
 	struct slot *slots;
-	struct proof *_Atomic proof; /* NULL: there is none yet */
+	struct verified_block *_Atomic verified_block; /* NULL: not verified yet */
 };
 
 struct queue {
@@ -64,105 +115,105 @@ struct queue {
 	uint32_t count;
 };
 
-/* A unit as far as it is decoded. What is not atomic is the worker's, or, when there is
- * none, under the lock. */
+/* A unit in memory, decoded up to `ready`. */
 struct resident {
 	struct slot *slot;
-	uint64_t size;
+	uint64_t size; /* of the whole unit, decoded */
 	const uint8_t *bytes;
-	atomic_size_t ready; /* so many of the bytes are there */
-	uint8_t *pages;	     /* NULL: what is stored is what is read */
+	atomic_size_t ready; /* bytes that are decoded and may be read */
+	uint8_t *pages;	     /* NULL: stored uncompressed, `bytes` is in `stored` */
 	size_t page_bytes;
 	struct stored stored;
-	struct decoder *decoder; /* NULL: all is there */
-	uint64_t charged;
-	uint64_t most;	   /* so much it will take at most, from now on; under the lock */
-	bool is_trusted;   /* its hash is looked at when all is decoded */
-	bool is_taken_out; /* of what is stored of its block only this part was read */
-	uint8_t worth;	   /* rounds that it stays because it is slow to decode */
+	struct decoder *decoder; /* NULL: completely decoded */
+	uint64_t charged;	 /* bytes of the budget */
+	uint64_t max_bytes;	 /* memory it may need from now on */
+	bool verifies_late;	 /* hash is verified when all is decoded */
+	bool is_part_read;	 /* `stored` has only this part of its block */
+	uint8_t extra_rounds;	 /* of eviction that it survives: its codec is slow */
 	atomic_uchar uses;
-	_Atomic uint64_t last_ms;      /* when it was read last */
-	_Atomic uint64_t heads[HEADS]; /* and up to where, by each who goes through it */
-	atomic_uchar next_head;
-	bool comes_back; /* it was decoded before, and left not long ago */
-	uint32_t lent;	 /* pins that may stay for long; under the lock */
-	uint32_t passed; /* to so many, in its last moments; under the lock */
+	_Atomic uint64_t last_ms; /* time of the last read */
+	/* Offsets at which the last sequential readers stopped. */
+	_Atomic uint64_t read_ends[MAX_READERS];
+	atomic_uchar next_reader;   /* index in read_ends to overwrite */
+	bool is_redecode;	    /* was decoded before and evicted not long ago */
+	uint32_t holds;		    /* pins for an unlimited time, see dw_cache_hold() */
+	uint32_t transient_readers; /* threads that still use a TRANSIENT unit */
 	struct queue *queue;
 	struct resident *older, *newer;
 };
 
-/* A copy of some bytes of a unit. Under the lock, but for the bytes. */
+/* A copy of a range of a unit. */
 struct extent {
 	struct range range;
 	uint32_t pins;
-	uint32_t batch;			/* those that were made at the same time */
-	uint64_t given;			/* bytes, to readers */
-	struct slot *slot;		/* NULL: it is kept no longer */
-	struct extent *before, *behind; /* by place, in the slot */
-	struct extent *previous, *next; /* by when they leave */
+	uint32_t batch;			/* extents made at the same time have the same */
+	uint64_t read_bytes;		/* how many bytes of it were read */
+	struct slot *slot;		/* NULL: dropped, freed with its last pin */
+	struct extent *left, *right;	/* in the tree of the slot, by offset */
+	struct extent *previous, *next; /* in order of eviction */
 	struct extent *next_nearly_read, **nearly_read_at;
 	uint64_t last_ms;
-	uint8_t *bytes; /* pages, or they follow this */
+	uint8_t *bytes; /* in pages, or after this struct */
 };
 
-/* Bytes to be kept when the unit cannot be, or in any case. */
-struct want {
+/* A range that a reader of a decode job needs. */
+struct request {
 	struct range range;
-	bool in_any_case;
+	bool must_keep; /* as an extent, even if the unit stays */
 };
 
-/* Somebody decodes a unit; on his stack, under the lock. */
-struct work {
-	uint64_t need;	      /* what the unit will take in the end, as far as is known */
-	uint64_t whole;	      /* and if it were decoded to its end */
-	uint64_t end;	      /* how far */
-	uint64_t upto;	      /* and if the unit cannot stay */
-	uint64_t began;	      /* how far it was before */
-	uint32_t waiters;     /* who look at what follows when it has ended */
-	pthread_cond_t moved; /* it went on, ended, or it is its turn */
-	struct work *next_in_line; /* of those that wait until they are alone */
-	bool idle;		   /* it waits for its turn: the unit may be evicted */
-	bool alone;		   /* no other one is under way */
-	bool comes_back; /* the unit left not long ago, and will leave again soon */
-	bool made;	 /* the resident */
-	bool divided;	 /* the block turned out to have parts */
-	bool harvests;	 /* for extents only */
-	bool ended;
-	int code; /* 0 or why it failed */
+/* A unit that is being decoded; on the stack of the decoding thread. */
+struct decode_job {
+	uint64_t needed_bytes;	   /* memory to decode to the target, as far as known */
+	uint64_t complete_bytes;   /* memory to decode the whole unit */
+	uint64_t required_end;	   /* decode up to here */
+	uint64_t wanted_end;	   /* and up to here if the unit cannot be kept */
+	uint64_t first_ready;	   /* `ready` at the start */
+	uint32_t waiters;	   /* threads that wait for this job */
+	pthread_cond_t progressed; /* more is ready; the job ended; it may run */
+	struct decode_job *next_exclusive; /* in the queue for an exclusive run */
+	bool is_waiting;		   /* to be admitted: the unit may be evicted */
+	bool is_exclusive;		   /* no other job runs */
+	bool is_redecode;		   /* evicted not long ago, and will be again */
+	bool created_resident;		   /* the unit was ABSENT */
+	bool has_parts;			   /* the block turned out to have parts */
+	bool extents_only;		   /* started by dw_cache_keep_ranges() */
+	bool has_ended;
+	int code; /* 0 or DWARFS_ERR_* */
 	const dwarfs_error *problem;
-	struct resident *passing; /* that they may still read from */
-	struct want *wants;
-	size_t want_count, want_room;
+	struct resident *transient; /* unit that was not kept; waiters still read it */
+	struct request *requests;
+	size_t request_count, request_capacity;
 };
 
 struct cache {
 	pthread_mutex_t lock;
-	uint32_t finish_percent; /* of a unit: then it is decoded to its end */
-	pthread_cond_t changed;	 /* memory was given back, or works gave up */
-	pthread_cond_t gate;	 /* works may begin again */
+	uint32_t finish_percent; /* units decoded beyond it are decoded to their end */
+	pthread_cond_t memory_freed; /* or a job ended */
+	pthread_cond_t may_start;    /* jobs may be admitted again */
 	uint64_t budget, used, most_used;
-	uint32_t running;		     /* works under way */
-	uint32_t waiting;		     /* those of them that wait for memory */
-	uint32_t gated;			     /* those that wait until they may begin */
-	struct work *line_first, *line_last; /* those that wait until they are alone */
-	bool alone;			     /* one is */
-	struct queue probation, main;
-	struct extent *first_extent, *last_extent; /* to leave */
-	struct extent *batch_extent; /* in front of it goes the next one of a batch */
-	uint64_t extent_bytes,
-		unread_bytes; /* of all, and of those not read to the end */
+	uint32_t running_jobs;
+	uint32_t starved_jobs; /* running jobs that wait for memory */
+	uint32_t blocked_jobs; /* jobs that wait to be admitted */
+	struct decode_job *exclusive_first, *exclusive_last; /* wait to run alone */
+	bool exclusive_runs;				     /* one of them does */
+	struct queue probation, main;			     /* as in S3-FIFO */
+	struct extent *first_extent, *last_extent;	     /* in order of eviction */
+	struct extent *batch_extent; /* the next one of the batch is linked before it */
+	uint64_t extent_bytes;
+	uint64_t unread_bytes; /* in extents that were not read to their end */
 	uint32_t extent_count, batch;
-	uint32_t narrow;      /* a batch may take the room, halved so often */
-	uint32_t narrowed_at; /* the batch from which on that holds */
-	uint32_t used_up;     /* extents since then that were read to the end */
-	uint64_t kept_at;     /* on the clock: when the last of them was made */
-	uint32_t loose; /* what is read from, but has no place: extents, passing units */
-	uint64_t lent_bytes;	      /* what all that is lent may take in the end */
-	uint64_t largest_work;	      /* the most that a unit takes while it is decoded */
-	uint64_t passed_at;	      /* on the clock: when a unit could not stay last */
-	uint64_t clock;		      /* bytes that were ever taken in */
-	struct slot *_Atomic touched; /* the unit that was read last */
-	atomic_uint thirsty;	      /* so many wait for a pin to go */
+	uint32_t window_shift; /* windows kept for readers are halved so many times */
+	uint32_t shift_since_batch; /* first batch made with that window_shift */
+	uint32_t fully_read;	    /* extents since then that were read to their end */
+	uint64_t last_batch_at;	    /* decode_clock at the last batch of extents */
+	uint32_t detached_pinned;   /* dropped extents and TRANSIENT units with readers */
+	uint64_t held_bytes;	    /* memory that held units may need */
+	uint64_t largest_unit;	    /* memory of the largest decode job so far */
+	uint64_t transient_at;	    /* decode_clock when a unit last did not fit */
+	uint64_t decode_clock;	    /* bytes decoded so far, the clock of evictions */
+	struct slot *_Atomic last_read; /* the unit that was read last */
+	atomic_uint memory_waiters;	/* threads that wait for pins to be released */
 	uint64_t misses, evictions, decoded_bytes;
 	_Atomic uint64_t hits;
 };
@@ -171,88 +222,93 @@ struct cache {
 
 uint64_t dw_cache_now_ms(void);
 
-/* The resident of a slot, pinned; NULL when there is none. Any thread. */
+/* Pin the resident of a slot; NULL when there is none. With or without the lock. */
 struct resident *dw_cache_pin(struct slot *slot);
 
-/* The pin goes, for somebody who has the lock. */
+/* Release a pin, with the lock held: nobody is notified. */
 static inline void dw_cache_unpin(struct slot *slot)
 {
 	atomic_fetch_sub(&slot->state, PIN);
 }
 
-/* As dw_cache_get(), within a unit; false when the bytes are not there. */
-bool dw_cache_take(struct cache *cache, struct slot *slot, struct range range,
+/* As dw_cache_get(), within a unit; false when the bytes are not present. Under the
+ * lock. */
+bool dw_cache_find(struct cache *cache, struct slot *slot, struct range range,
 		   struct cached *cached_out);
 
 /* -- decode_job.c; all under the lock, which is given up meanwhile ------------------- */
 
 /*
- * Decode a unit, which no thread is decoding, as far as this caller and those that wait
- * meanwhile need it. Afterwards the unit has the range, or turned out to have parts; where
- * the unit cannot be kept, cached_out has the range unless that is empty. The ranges of
- * wants, which may be NULL, are decoded as well, and kept as extents in any case.
+ * Decode a unit, which no job is decoding, up to the end of the range; threads that need
+ * it meanwhile wait for this job. Afterwards the range is in the unit; or in
+ * *cached_out, when the unit cannot be kept and range is not empty; or the block turned
+ * out to have parts, and the caller tries again. ranges, which may be NULL, are decoded
+ * as well and kept as extents.
  */
 int dw_cache_decode(struct cache *cache, const struct unit *unit, struct range range,
-		    const struct wants *wants, struct cached *cached_out,
+		    const struct range_list *ranges, struct cached *cached_out,
 		    dwarfs_error **err);
 
-/* Somebody works at it: say what else is needed, and wait for that or until he is done.
- * Afterwards it is there, or *cached_out has it, or it has to be tried again. */
+/* Add a range to the job of a unit and wait until it is decoded or the job has ended.
+ * Afterwards it is in the unit or in *cached_out, or the caller tries again. */
 int dw_cache_wait(struct cache *cache, const struct unit *unit, struct range range,
 		  struct cached *cached_out, dwarfs_error **err);
 
-/* Decode for these ranges, to be kept as extents; or wait until somebody did, and then
- * try again. */
-int dw_cache_decode_parts(struct cache *cache, const struct unit *unit,
-			  const struct wants *wants, dwarfs_error **err);
+/* Decode ranges to keep them as extents; if a job is decoding the unit, add them to
+ * it, wait for its end, and let the caller try again. */
+int dw_cache_decode_extents(struct cache *cache, const struct unit *unit,
+			    const struct range_list *ranges, dwarfs_error **err);
 
-/* Whether somebody's bytes are there while the unit is worked at. */
-bool dw_cache_has_come(struct slot *slot, struct range range);
+/* Whether a range of a unit is decoded, also while a job decodes the rest. */
+bool dw_cache_is_ready(struct slot *slot, struct range range);
 
-/* One reader less of a unit that passes. */
-void dw_cache_put_passing(struct cache *cache, struct resident *resident);
+/* Release a TRANSIENT unit; its last reader frees it. */
+void dw_cache_put_transient(struct cache *cache, struct resident *resident);
 
-/* -- decode_step.c; all under the lock, which is given up meanwhile ----------------- */
+/* -- decode_step.c; all under the lock, which is given up meanwhile ------------------ */
 
-/* How a step of the work ends, when it does not fail. */
+/* Results of a decode step that did not fail. */
 enum outcome {
 	DONE,
-	NO_ROOM, /* now; it has to be tried again when nobody else works */
-	DIVIDED, /* the block has parts */
+	OVER_BUDGET, /* try again when no other job runs */
+	HAS_PARTS,   /* the block has parts */
 };
 
-/* Open a unit when there is no resident yet, and decode to what is wanted; an outcome. */
-int dw_cache_go_on(struct cache *cache, const struct unit *unit, struct work *work,
-		   struct resident **resident, dwarfs_error **err);
+/* Open a unit that has no resident yet, and decode up to the job's target; an outcome. */
+int dw_cache_run_steps(struct cache *cache, const struct unit *unit,
+		       struct decode_job *job, struct resident **resident,
+		       dwarfs_error **err);
 
-/* All is there, or nobody will go on: what only the decoder needed can go. */
-void dw_cache_settle(struct cache *cache, struct resident *resident);
+/* Free the decoder and the stored bytes if the unit is completely decoded, and charge
+ * what the unit takes now. */
+void dw_cache_release_decoder(struct cache *cache, struct resident *resident);
 
-/* What a resident takes while it is decoded so far. */
+/* Memory of a resident once it is decoded up to `ready`, with its decoder and stored
+ * bytes. */
 uint64_t dw_cache_bytes_until(const struct resident *resident, uint64_t ready);
 
-/* -- eviction.c; all under the lock ------------------------------------------------ */
+/* -- eviction.c; all under the lock -------------------------------------------------- */
 
-/* Take the resident out of its slot, unless somebody else than the caller has pinned it.
- */
+/* Detach the resident from its slot, unless there are other pins than the caller's. */
 bool dw_cache_detach(struct resident *resident, unsigned own_pins);
 
-/* Whether a unit left that may be asked for again and again. */
-bool dw_cache_is_missed(const struct cache *cache, const struct slot *slot);
+/* Whether a unit was evicted while the last MISSED_BUDGETS budgets were decoded: it is
+ * read repeatedly. */
+bool dw_cache_was_evicted_recently(const struct cache *cache, const struct slot *slot);
 
-/* Whether a unit left not long ago. */
-bool dw_cache_comes_back(const struct cache *cache, const struct slot *slot);
+/* Whether a unit was evicted while the last budget of bytes was decoded. */
+bool dw_cache_was_just_evicted(const struct cache *cache, const struct slot *slot);
 
-/* The unit is there from now on, as far as it is; the caller has a pin. */
+/* Publish a resident in its slot and queue, and pin it for the caller. */
 void dw_cache_attach(struct cache *cache, struct resident *resident);
 
-/* Out of its queue, but not freed. */
+/* Remove from its queue, but do not free. */
 void dw_cache_dequeue(struct resident *resident);
 
-/* It is detached, so nobody reads from it. */
+/* Free a detached resident, which no reader can reach. */
 void dw_cache_free_resident(struct cache *cache, struct resident *resident);
 
-/* What it takes is so much now. */
+/* Set the bytes of the budget that a resident takes. */
 void dw_cache_charge(struct cache *cache, struct resident *resident, uint64_t bytes);
 
 static inline void dw_cache_note_use(struct cache *cache)
@@ -261,57 +317,57 @@ static inline void dw_cache_note_use(struct cache *cache)
 		cache->most_used = cache->used;
 }
 
-/* Let go of what is worth least. */
+/* Evict until at most limit bytes are used, or nothing else can be evicted. */
 void dw_cache_evict_to(struct cache *cache, uint64_t limit);
 
 /*
- * Room for so many bytes more, besides those that the work has. What does not fit into
- * the whole budget is let through when it is alone, and what others keep stays within the
- * budget. False when all works wait for memory: the caller then gives back what it has.
+ * Make space in the budget for `bytes` more, besides `own` bytes that the job has. A job
+ * that needs more than the budget is let through when it runs exclusively; what others
+ * keep then stays within the budget. False when all running jobs wait for memory: the
+ * caller must free what it has.
  */
-bool dw_cache_reserve(struct cache *cache, struct work *work, uint64_t own,
+bool dw_cache_reserve(struct cache *cache, struct decode_job *job, uint64_t own,
 		      uint64_t bytes);
 
-/* Until memory may have been given back. */
-void dw_cache_wait_a_little(struct cache *cache);
+/* Wait until memory may have been freed; 2 ms at most. */
+void dw_cache_wait_for_memory(struct cache *cache);
 
-/*
- * What a work may take for its unit before that counts as one that cannot stay: of one
- * that is larger than the budget less, when somebody is about to read extents.
- */
-uint64_t dw_cache_limit(const struct cache *cache, const struct work *work);
+/* Memory a job may use before its unit counts as one that cannot be kept: less than
+ * the budget for units larger than it, while there are unread extents. */
+uint64_t dw_cache_job_limit(const struct cache *cache, const struct decode_job *job);
 
-/* What all extents together may take. */
-uint64_t dw_cache_room_for_extents(const struct cache *cache);
+/* Budget of all extents together. */
+uint64_t dw_cache_extent_budget(const struct cache *cache);
 
-/* And beside a block that is being decoded. */
-uint64_t dw_cache_room_beside(const struct cache *cache);
+/* The same while the largest known unit is being decoded. */
+uint64_t dw_cache_extent_budget_beside_job(const struct cache *cache);
 
-/* -- extents.c; all under the lock ---------------------------------------------- */
+/* -- extents.c; all under the lock --------------------------------------------------- */
 
-/* Keep copies of what is wanted of a resident, as far as it is there: all, or only what
- * is to be kept in any case. What is kept in all stays within so many bytes. */
-void dw_cache_keep_wants(struct cache *cache, const struct resident *resident,
-			 const struct want *wants, size_t count, bool all,
-			 uint64_t limit);
+/* Keep copies of the requested ranges of a resident, as far as decoded: of all
+ * requests, or only of those with must_keep. Total memory stays below limit. */
+void dw_cache_keep_requests(struct cache *cache, const struct resident *resident,
+			    const struct request *requests, size_t count, bool all,
+			    uint64_t limit);
 
-/*
- * A unit leaves, which nobody reads from any more: of what stands behind the places where
- * it was read, so much stays at most, in the pages where it is. The rest of it is still
- * to be freed.
- */
-void dw_cache_leave_behind(struct cache *cache, struct resident *resident, uint64_t most);
+/* Turn the pages after the offsets where an evicted unit was read into extents of at
+ * most `most` bytes, without a copy, and free its other pages. The rest of the
+ * resident is left to the caller. */
+void dw_cache_convert_to_extents(struct cache *cache, struct resident *resident,
+				 uint64_t most);
 
-/* The one that has the first of these bytes. */
+/* The extent that contains the first byte of the range; NULL: none. */
 struct extent *dw_cache_find_extent(const struct slot *slot, struct range range);
-void dw_cache_give_extent(struct cache *cache, struct extent *extent, struct range range,
+void dw_cache_read_extent(struct cache *cache, struct extent *extent, struct range range,
 			  struct cached *cached_out);
-/* Where those will go on who are about to be through with an extent; so many at most. */
-size_t dw_cache_next_reads(const struct slot *slot, uint64_t *places, size_t most);
-/* Somebody got these bytes from elsewhere: where they are in extents, too, they count as
- * read. */
-void dw_cache_credit(struct cache *cache, const struct slot *slot, struct range range);
-/* Whether there are extents for all of it. */
+/* Offsets at which readers of nearly read extents will continue; at most `most`. Gives
+ * their number. */
+size_t dw_cache_next_offsets(const struct slot *slot, uint64_t *places, size_t most);
+/* Count bytes that were read from the resident as read in the extents that have them,
+ * too. */
+void dw_cache_count_extent_read(struct cache *cache, const struct slot *slot,
+				struct range range);
+/* Whether extents contain the whole range. */
 bool dw_cache_has_extents(const struct slot *slot, struct range range);
 void dw_cache_put_extent(struct cache *cache, struct extent *extent);
 void dw_cache_drop_extent(struct cache *cache, struct extent *extent);

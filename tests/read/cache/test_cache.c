@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/cache/cache: what is kept and what is not, by counting how often blocks are read from
- * the source; failures; and many threads at once.
+ * read/cache/cache: what is kept and what is not, by counting how often blocks are read
+ * from the source; failures; and many threads at once.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -137,7 +137,7 @@ static void expect_loads(struct world *world, uint32_t block, int loads)
 
 /* -- what is kept -------------------------------------------------------------------- */
 
-static void blocks_are_loaded_once_when_there_is_room(void **state)
+static void blocks_are_loaded_once_when_they_fit(void **state)
 {
 	auto_world struct world world;
 	dwarfs_context *context = context_with(UINT64_MAX);
@@ -199,7 +199,7 @@ static void a_budget_of_one_block_keeps_the_last(void **state)
 }
 
 /* What was read again later stays when others are read once. */
-static void what_is_read_again_stays(void **state)
+static void blocks_read_again_are_kept(void **state)
 {
 	auto_world struct world world;
 	dwarfs_context *context = context_with(4 * BLOCK_BYTES);
@@ -223,7 +223,7 @@ static void what_is_read_again_stays(void **state)
 }
 
 /* A block that is read in one go, piece by piece, is not one that is read again. */
-static void a_scan_leaves_what_is_in_use(void **state)
+static void a_scan_does_not_evict_blocks_in_use(void **state)
 {
 	auto_world struct world world;
 	dwarfs_context *context = context_with(4 * BLOCK_BYTES);
@@ -275,7 +275,8 @@ static void images_share_one_budget(void **state)
 	dwarfs_image_free(second);
 }
 
-/* What is held stays, and others can still be had; what cannot be held is to be copied. */
+/* What is held stays, and others can still be had; what cannot be held is to be copied.
+ */
 static void a_held_block_stays(void **state)
 {
 	static const struct range all = { 0, BLOCK_BYTES };
@@ -732,11 +733,11 @@ static void late_tables_are_made_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(blocks_are_loaded_once_when_there_is_room),
+		cmocka_unit_test(blocks_are_loaded_once_when_they_fit),
 		cmocka_unit_test(without_a_budget_nothing_is_kept),
 		cmocka_unit_test(a_budget_of_one_block_keeps_the_last),
-		cmocka_unit_test(what_is_read_again_stays),
-		cmocka_unit_test(a_scan_leaves_what_is_in_use),
+		cmocka_unit_test(blocks_read_again_are_kept),
+		cmocka_unit_test(a_scan_does_not_evict_blocks_in_use),
 		cmocka_unit_test(images_share_one_budget),
 		cmocka_unit_test(a_held_block_stays),
 		cmocka_unit_test(a_failed_load_can_be_tried_again),

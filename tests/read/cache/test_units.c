@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/cache/cache: blocks that are decoded part by part, blocks that are larger than the whole
- * cache, and several of which only some fit. How much is decoded is counted, what is read
- * is compared.
+ * read/cache/cache: blocks that are decoded part by part, blocks that are larger than the
+ * whole cache, and several of which only some fit. How much is decoded is counted, what
+ * is read is compared.
  *
  * Block i of a world is file i; further files are pieces of blocks.
  */
@@ -449,7 +449,7 @@ static void parts_come_in_order(void **state)
 
 /* A scan does not take more than the part that is needed, and what was read last is there
  * afterwards. */
-static void parts_leave_one_by_one(void **state)
+static void parts_are_evicted_one_by_one(void **state)
 {
 	auto_world struct world world;
 	const uint64_t budget = 10 * PART;
@@ -624,7 +624,7 @@ static void streams_in_a_row_are_decoded_as_a_whole(void **state)
 }
 
 /* A chunk behind the contents of a block that has parts. */
-static void a_chunk_behind_the_last_part_is_refused(void **state)
+static void a_chunk_after_the_last_part_is_refused(void **state)
 {
 	auto_world struct world world;
 	dwarfs_context *context = context_with(64 << 20);
@@ -954,7 +954,7 @@ static bool all_wait(const struct world *world)
 	bool there;
 
 	pthread_mutex_lock(&cache->lock);
-	there = first_slot(world)->work->waiters == world->wait_for;
+	there = first_slot(world)->job->waiters == world->wait_for;
 	pthread_mutex_unlock(&cache->lock);
 	return there;
 }
@@ -1251,7 +1251,7 @@ static void any_budget_serves_all_kinds_of_readers(void **state)
 }
 
 /* Blocks that are lent can still be decoded further: that counts from the beginning. */
-static void what_is_lent_may_grow_within_the_budget(void **state)
+static void held_blocks_may_grow_within_the_budget(void **state)
 {
 	static const struct block_spec specs[MAX_BLOCKS] = {
 		{ CODEC_LZMA, 0 }, { CODEC_LZMA, 0 }, { CODEC_LZMA, 0 },
@@ -1283,13 +1283,13 @@ static void what_is_lent_may_grow_within_the_budget(void **state)
 }
 
 /* What there is no room for beside the block is read from the block: it stays. */
-static void a_harvest_that_is_cut_short_is_not_lost(void **state)
+static void ranges_beyond_the_budget_are_not_lost(void **state)
 {
 	static const struct range list[] = { { 0, 280 << 10 },
 					     { 300 << 10, 280 << 10 },
 					     { 600 << 10, 280 << 10 } };
 	static const struct block_spec spec = { CODEC_ZSTD, 0 };
-	const struct wants wants = { list, 3 };
+	const struct range_list range_list = { list, 3 };
 	dwarfs_context *context = context_with(3 << 19);
 	auto_world struct world world;
 	dwarfs_image *image;
@@ -1297,10 +1297,10 @@ static void a_harvest_that_is_cut_short_is_not_lost(void **state)
 
 	make_world(&world, &spec, 1, 1 << 20);
 	image = craft_open(&world.craft, context);
-	assert_int_equal(dw_cache_harvest(image, 0, &wants, NULL), 0);
+	assert_int_equal(dw_cache_keep_ranges(image, 0, &range_list, NULL), 0);
 	assert_true(count_of(context, DWARFS_CACHE_EXTENTS) > 0);
 	before = decoded(context);
-	for (size_t i = 0; i < wants.count; i++)
+	for (size_t i = 0; i < range_list.count; i++)
 		assert_int_equal(
 			try_read(&world, image, 0, list[i].from, (size_t)list[i].size),
 			0);
@@ -1352,7 +1352,7 @@ static void many_parts_of_a_block_are_kept(void **state)
 	static const struct block_spec spec = { CODEC_ZSTD, 0 };
 	dwarfs_context *context = context_with(2 * MANY_BYTES);
 	auto_free struct range *list = calloc(MANY, sizeof(*list));
-	struct wants wants = { list, 0 };
+	struct range_list range_list = { list, 0 };
 	auto_world struct world world;
 	dwarfs_image *image;
 	uint64_t twice;
@@ -1361,23 +1361,24 @@ static void many_parts_of_a_block_are_kept(void **state)
 	image = craft_open(&world.craft, context);
 	/* Half of them at first, then all. */
 	for (uint32_t i = 0; i < MANY; i += 2)
-		list[wants.count++] = nth_range(i);
-	assert_int_equal(dw_cache_harvest(image, 0, &wants, NULL), 0);
+		list[range_list.count++] = nth_range(i);
+	assert_int_equal(dw_cache_keep_ranges(image, 0, &range_list, NULL), 0);
 	assert_int_equal(count_of(context, DWARFS_CACHE_EXTENTS), MANY / 2);
 	/* The block was not kept. */
 	assert_int_equal(count_of(context, DWARFS_CACHE_BLOCKS), 0);
-	for (wants.count = 0; wants.count < MANY; wants.count++)
-		list[wants.count] = nth_range((uint32_t)wants.count);
-	assert_int_equal(dw_cache_harvest(image, 0, &wants, NULL), 0);
+	for (range_list.count = 0; range_list.count < MANY; range_list.count++)
+		list[range_list.count] = nth_range((uint32_t)range_list.count);
+	assert_int_equal(dw_cache_keep_ranges(image, 0, &range_list, NULL), 0);
 	assert_int_equal(count_of(context, DWARFS_CACHE_EXTENTS), MANY);
 	twice = decoded(context);
 	for (uint32_t i = 0; i < MANY; i++)
 		expect_nth(&world, image, shuffled(i));
 	assert_int_equal(decoded(context), twice);
 	/* What there is of a stretch and what there is not. */
-	for (wants.count = 0; wants.count < 16; wants.count++)
-		list[wants.count] = (struct range){ wants.count << 18, 1 << 18 };
-	assert_int_equal(dw_cache_harvest(image, 0, &wants, NULL), 0);
+	for (range_list.count = 0; range_list.count < 16; range_list.count++)
+		list[range_list.count] =
+			(struct range){ range_list.count << 18, 1 << 18 };
+	assert_int_equal(dw_cache_keep_ranges(image, 0, &range_list, NULL), 0);
 	assert_true(count_of(context, DWARFS_CACHE_MOST_USED) <= 2 * MANY_BYTES);
 	for (uint32_t i = 0; i < MANY / 4; i++)
 		expect_nth(&world, image, MANY / 4 - 1 - i);
@@ -1395,11 +1396,11 @@ int main(void)
 		cmocka_unit_test(the_first_byte_needs_little),
 		cmocka_unit_test(files_are_prefetched_by_parts),
 		cmocka_unit_test(parts_come_in_order),
-		cmocka_unit_test(parts_leave_one_by_one),
+		cmocka_unit_test(parts_are_evicted_one_by_one),
 		cmocka_unit_test(damage_costs_one_part),
 		cmocka_unit_test(parts_are_read_one_by_one),
 		cmocka_unit_test(streams_in_a_row_are_decoded_as_a_whole),
-		cmocka_unit_test(a_chunk_behind_the_last_part_is_refused),
+		cmocka_unit_test(a_chunk_after_the_last_part_is_refused),
 		cmocka_unit_test(late_hashes_are_of_the_whole_block),
 		cmocka_unit_test(one_reader_of_a_large_block),
 		cmocka_unit_test(two_readers_of_large_blocks),
@@ -1407,8 +1408,8 @@ int main(void)
 		cmocka_unit_test(too_many_readers),
 		cmocka_unit_test(readers_that_stop_are_forgotten),
 		cmocka_unit_test(what_is_hot_stays),
-		cmocka_unit_test(what_is_lent_may_grow_within_the_budget),
-		cmocka_unit_test(a_harvest_that_is_cut_short_is_not_lost),
+		cmocka_unit_test(held_blocks_may_grow_within_the_budget),
+		cmocka_unit_test(ranges_beyond_the_budget_are_not_lost),
 		cmocka_unit_test(many_parts_of_a_block_are_kept),
 		cmocka_unit_test(all_who_wait_get_the_same_error),
 		cmocka_unit_test(any_budget_serves_all_kinds_of_readers),
