@@ -2,13 +2,13 @@
 /*
  * read/cache/cache: decoded bytes of blocks, shared by the images of a context.
  *
- * Here is who asks. What is there is given at once; else the caller decodes it
- * (decode_job.c) or waits for who does, and what is kept afterwards is another matter
- * (eviction.c). All three look at units: blocks, or the parts of blocks that can be
- * decoded without the rest.
+ * Lookups. Takes a block and a range of it; gives bytes that are present at once, else
+ * decodes them on this thread or waits for the job that does (decode_job.c). What is
+ * kept afterwards is decided in eviction.c. All work on units: blocks, or parts of
+ * blocks that are decoded independently; see the states of a unit in internal.h.
  *
- * A hit takes no lock: it pins the unit by an atomic add, and a unit is evicted by a
- * compare and swap that fails while there are pins.
+ * A hit takes no lock: it pins the unit by an atomic add, and eviction is a compare and
+ * swap that fails while there are pins.
  */
 #include <time.h>
 
@@ -27,13 +27,13 @@ uint64_t dw_cache_now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* -- life ---------------------------------------------------------------------------- */
+/* -- creation and destruction -------------------------------------------------------- */
 
 static void cache_free(void *object)
 {
 	struct cache *cache = object;
 
-	/* All images are gone, and each has taken its blocks along. */
+	/* All images are closed, and each has freed its blocks. */
 	pthread_cond_destroy(&cache->may_start);
 	pthread_cond_destroy(&cache->memory_freed);
 	pthread_mutex_destroy(&cache->lock);
@@ -87,7 +87,7 @@ struct resident *dw_cache_pin(struct slot *slot)
 	return NULL;
 }
 
-/* Without the lock. */
+/* Without the lock held. */
 static void unpin(struct cache *cache, struct slot *slot)
 {
 	dw_cache_unpin(slot);
@@ -98,8 +98,7 @@ static void unpin(struct cache *cache, struct slot *slot)
 	pthread_mutex_unlock(&cache->lock);
 }
 
-/* Where somebody reads who goes through a unit: what is behind that he has not had yet.
- */
+/* Store the offset at which a sequential reader will continue. */
 static void note_reader(struct resident *resident, struct range range)
 {
 	unsigned at = 0;
@@ -116,7 +115,7 @@ static void note_reader(struct resident *resident, struct range range)
 			      memory_order_relaxed);
 }
 
-/* Reads in one go, with none of another unit between them, count once. */
+/* Count a use. Consecutive reads of the same unit count once. */
 static void note_read(struct cache *cache, struct resident *resident, struct range range)
 {
 	struct slot *slot = resident->slot;
@@ -136,7 +135,7 @@ static void note_read(struct cache *cache, struct resident *resident, struct ran
 
 /* -- units --------------------------------------------------------------------------- */
 
-/* Where an offset of a block is; behind its end, in its last part. */
+/* The unit that contains an offset; for offsets after the end, the last part. */
 static struct unit unit_at(struct dwarfs_image *image, uint32_t block, uint64_t offset)
 {
 	struct unit unit = { image, block, NULL, &image->slots[block] };
@@ -158,8 +157,8 @@ static struct unit unit_at(struct dwarfs_image *image, uint32_t block, uint64_t 
 	return unit;
 }
 
-/* A range of a block as one of the unit, which it begins in; no more of it than there is
- * in one that is a part. */
+/* Convert a range of the block to one of the unit in which it begins, cut off at the
+ * end of a part. */
 static struct range clip_to_unit(const struct unit *unit, struct range range)
 {
 	if (!unit->part)
@@ -170,9 +169,7 @@ static struct range clip_to_unit(const struct unit *unit, struct range range)
 	return range;
 }
 
-/* Have a block opened, so that its parts are known, but nothing decoded. The lock is
- * held.
- */
+/* Open a block to find out its parts, without decoding it. The lock is held. */
 static int find_block_parts(struct cache *cache, const struct unit *unit,
 			    dwarfs_error **err)
 {
@@ -214,7 +211,7 @@ int dw_cache_unit(struct dwarfs_image *image, uint32_t block, uint64_t offset,
 	return ret;
 }
 
-/* -- bytes --------------------------------------------------------------------------- */
+/* -- lookup -------------------------------------------------------------------------- */
 
 /* With or without the lock. */
 static bool take_resident(struct cache *cache, struct slot *slot, struct range range,
@@ -256,7 +253,7 @@ static void count_hit(struct cache *cache)
 	atomic_fetch_add_explicit(&cache->hits, 1, memory_order_relaxed);
 }
 
-/* Whether most of what is between them is nobody's. */
+/* Whether the ranges are the smaller part of the span between the first and the last. */
 static bool are_scattered(const struct range *list, size_t count)
 {
 	uint64_t bytes = 0, span;
@@ -269,11 +266,9 @@ static bool are_scattered(const struct range *list, size_t count)
 	return span / SCATTERED_SHARE > bytes;
 }
 
-/*
- * What else to keep of a block that a file needs. Of one that cannot stay, what stands
- * behind the place is kept anyhow; nothing is added where that is the same. The lock is
- * held on entry and exit.
- */
+/* Which other ranges of the block to keep, because files near this one need them. If
+ * the unit is too large to be kept and the ranges are dense, a window after the range
+ * is kept anyway, and nothing is added. The lock is held on entry and exit. */
 static int find_siblings(struct cache *cache, struct dwarfs_image *image, uint32_t block,
 			 dwarfs_inode inode, uint64_t from, struct range **list_out,
 			 struct range_list *ranges_out, dwarfs_error **err)
@@ -295,7 +290,8 @@ static int find_siblings(struct cache *cache, struct dwarfs_image *image, uint32
 	return 0;
 }
 
-/* Have it decoded, by whom ever. The lock is held on entry and exit. */
+/* Find or decode a range; by this thread or by a job that runs already. The lock is
+ * held on entry and exit. */
 static int get_or_decode(struct cache *cache, struct dwarfs_image *image,
 			 dwarfs_inode inode, uint32_t block, struct range range,
 			 struct cached *cached, dwarfs_error **err)
@@ -305,7 +301,7 @@ static int get_or_decode(struct cache *cache, struct dwarfs_image *image,
 	int ret = 0;
 
 	for (bool is_first = true; ret == 0; is_first = false) {
-		/* It may turn out to have parts meanwhile. */
+		/* Looked up each time: the block may have been split into parts. */
 		struct unit unit = unit_at(image, block, range.from);
 		struct range part = clip_to_unit(&unit, range);
 
@@ -398,7 +394,7 @@ static bool hold(struct cache *cache, struct cached *cached)
 
 	if (!(atomic_load(&cached->slot->state) & IS_RESIDENT))
 		return false;
-	/* Others may go on with it meanwhile. */
+	/* Another job may decode the rest of it meanwhile. */
 	bytes = cached->slot->resident->max_bytes;
 	if (cache->largest_unit < bytes)
 		cache->largest_unit = bytes;
@@ -422,7 +418,7 @@ bool dw_cache_hold(struct dwarfs_image *image, struct cached *cached)
 	return held;
 }
 
-/* -- having it ready ----------------------------------------------------------------- */
+/* -- decoding ahead ------------------------------------------------------------------ */
 
 uint64_t dw_cache_extent_capacity(const struct cache *cache)
 {
@@ -449,7 +445,7 @@ bool dw_cache_has(struct dwarfs_image *image, uint32_t block, struct range range
 	return is_there;
 }
 
-/* Of some ranges of a unit, those that are not there. */
+/* The ranges of a unit that no extents contain; gives their number. */
 static size_t list_missing(const struct unit *unit, const struct range_list *ranges,
 			   struct range *missing_out)
 {
@@ -464,7 +460,7 @@ static size_t list_missing(const struct unit *unit, const struct range_list *ran
 	return count;
 }
 
-/* The ranges, cut where parts begin. */
+/* Split the ranges where parts begin. */
 static int split_at_parts(struct dwarfs_image *image, uint32_t block,
 			  const struct range_list *ranges, struct range **list_out,
 			  size_t *count_out, dwarfs_error **err)
@@ -501,7 +497,7 @@ static int keep_unit_ranges(struct cache *cache, const struct unit *unit,
 				   .count = list_missing(unit, ranges, room) };
 	int ret = 0;
 
-	/* Twice: what another one was at need not have been what is wanted here. */
+	/* Twice: a job that ran already may have decoded other ranges. */
 	for (int i = 0; i < 2 && ret == 0 && left.count > 0; i++) {
 		ret = dw_cache_decode_extents(cache, unit, &left, err);
 		left.count = list_missing(unit, ranges, room);
@@ -540,7 +536,7 @@ int dw_cache_keep_ranges(struct dwarfs_image *image, uint32_t block,
 	return ret;
 }
 
-/* -- memory that is given back ------------------------------------------------------- */
+/* -- freeing memory ------------------------------------------------------------------ */
 
 static void forget_slot(struct cache *cache, struct slot *slot)
 {
@@ -555,7 +551,7 @@ void dw_cache_forget(struct dwarfs_image *image)
 	struct cache *cache = image->cache;
 
 	pthread_mutex_lock(&cache->lock);
-	/* Nobody reads from it any more. */
+	/* No reader is left: the image is being closed. */
 	for (uint32_t i = 0; i < image->block_count; i++) {
 		struct parts *parts = atomic_load(&image->slots[i].parts);
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/cache/decode_job: who decodes a unit of the cache, and who waits for that.
+ * read/cache/decode_job: the life of a decode job: who decodes a unit and who waits.
  *
- * A unit, that is a block or a part of one, is decoded only as far as somebody reads, by
- * whoever comes first; others wait for their own place in it. Where a unit alone does not
- * fit into the budget, one at a time is decoded all the same, while no other work is
- * under way; who waits for it gets his bytes, and then it is gone (it passes). What
- * stands behind these bytes is likely to be read next, and so are the files that somebody
- * named: of that, extents are kept.
+ * A unit (a block or a part of one) is decoded only as far as it is read, by the first
+ * thread that misses; threads that miss meanwhile add their ranges to its job and wait
+ * until these are decoded. Jobs are limited by the budget of the cache. A unit that does
+ * not fit into the budget alone is decoded by an exclusive job, while no other job runs;
+ * its waiters get their bytes from the TRANSIENT unit, which is freed after that. The
+ * bytes after these ranges will probably be read next, as will files named by the
+ * caller: extents are kept of both.
  */
 #include "read/cache/internal.h"
 
 #define MAX_OTHERS   16
-#define WINDOW_SHARE 4 /* of the budget, behind what is read: one part in */
+#define WINDOW_SHARE 4 /* a window kept after a read: 1/4 of the budget */
 
 static int fail_range(const struct unit *unit, uint64_t size, dwarfs_error **err)
 {
@@ -24,7 +25,7 @@ static int fail_range(const struct unit *unit, uint64_t size, dwarfs_error **err
 		       size, unit->block);
 }
 
-/* -- what is wanted ------------------------------------------------------------------ */
+/* -- requests ------------------------------------------------------------------------ */
 
 static int add_request(struct decode_job *job, struct range range, bool must_keep,
 		       dwarfs_error **err)
@@ -43,10 +44,10 @@ static int add_request(struct decode_job *job, struct range range, bool must_kee
 }
 
 /*
- * A range that somebody reads, with what stands behind it: that is kept if the unit
- * cannot be, so there is more of it where much has to be decoded before it, which at
- * most doubles or so what there is to do; and less, the more readers there are, and when
- * it is known that nothing is needed from some place on.
+ * Add a range that is read, with a window after it, which is kept if the unit cannot be.
+ * The window is larger the more bytes have to be decoded before the range (1.5 times of
+ * them, which at most about doubles the job), smaller the more readers there are
+ * (window_shift), and ends where no bytes are needed.
  */
 static int add_reader(const struct cache *cache, struct decode_job *job,
 		      struct range range, uint64_t end, dwarfs_error **err)
@@ -68,8 +69,8 @@ static int add_reader(const struct cache *cache, struct decode_job *job,
 	return add_request(job, range, false, err);
 }
 
-/* When a unit has to be decoded again, others who go through it will need it soon: have
- * all of them go on at once. */
+/* When a unit is decoded again, other sequential readers will soon need it, too:
+ * decode for all of them at once. */
 static int add_other_readers(struct decode_job *job, const struct slot *slot,
 			     dwarfs_error **err)
 {
@@ -95,9 +96,9 @@ static int add_required(struct decode_job *job, const struct range_list *ranges,
 	return ret;
 }
 
-/* -- units that cannot stay ---------------------------------------------------------- */
+/* -- units that cannot be kept ------------------------------------------------------- */
 
-/* Drop the worker's pin, and the unit with it unless somebody reads from it. */
+/* Release the job's pin, and the unit as well unless it is being read. */
 static void unpin_or_drop(struct cache *cache, struct resident *resident, bool drop)
 {
 	if (drop && dw_cache_detach(resident, 1))
@@ -106,8 +107,8 @@ static void unpin_or_drop(struct cache *cache, struct resident *resident, bool d
 		dw_cache_unpin(resident->slot);
 }
 
-/* The unit leaves its slot; who waits for the work may still read from it. Ends the
- * worker's pin in any case. */
+/* Detach the unit from its slot; waiters of the job may still read it. Ends the job's
+ * pin. */
 static void make_transient(struct cache *cache, struct decode_job *job,
 			   struct resident *resident)
 {
@@ -118,7 +119,7 @@ static void make_transient(struct cache *cache, struct decode_job *job,
 		unpin_or_drop(cache, resident, false);
 		return;
 	}
-	/* Nobody comes any more, and who reads from it will be done in a moment. */
+	/* No new readers can pin it, and the present ones will be done soon. */
 	atomic_fetch_add(&cache->memory_waiters, 1);
 	atomic_fetch_and(&slot->state, ~IS_RESIDENT);
 	while (atomic_load(&slot->state) != PIN)
@@ -145,7 +146,7 @@ void dw_cache_put_transient(struct cache *cache, struct resident *resident)
 	pthread_cond_broadcast(&cache->memory_freed);
 }
 
-/* The bytes of a unit that passes, or one reader less of it. */
+/* Get bytes of a TRANSIENT unit, or release it. */
 static void take_transient(struct cache *cache, struct resident *resident,
 			   struct range range, struct cached *cached_out)
 {
@@ -161,9 +162,9 @@ static void take_transient(struct cache *cache, struct resident *resident,
 	};
 }
 
-/* -- whose turn it is ---------------------------------------------------------------- */
+/* -- admission ----------------------------------------------------------------------- */
 
-/* Nobody begins while a work is alone, or some wait for that. */
+/* Wait until no job runs exclusively or waits to. */
 static void admit(struct cache *cache, struct decode_job *job)
 {
 	job->is_waiting = true;
@@ -175,7 +176,7 @@ static void admit(struct cache *cache, struct decode_job *job)
 	cache->running_jobs++;
 }
 
-/* All others have left: it is the turn of the first in line. */
+/* When no job runs: start the first one that waits to run exclusively. */
 static void start_next_exclusive(struct cache *cache)
 {
 	struct decode_job *next = cache->exclusive_first;
@@ -214,9 +215,9 @@ static void admit_exclusively(struct cache *cache, struct decode_job *job)
 	job->is_waiting = false;
 }
 
-/* -- a work from its beginning to its end -------------------------------------------- */
+/* -- a job from start to end --------------------------------------------------------- */
 
-/* Decode, and begin again alone when there is no memory otherwise. */
+/* Decode, and start again as an exclusive job if there is not enough memory otherwise. */
 static int decode_admitted(struct cache *cache, const struct unit *unit,
 			   struct decode_job *job, struct resident **resident_out,
 			   dwarfs_error **err)
@@ -238,7 +239,7 @@ static int decode_admitted(struct cache *cache, const struct unit *unit,
 	return ret < 0 ? ret : 0;
 }
 
-/* Whether there are extents for all that is wanted in any case. */
+/* Whether extents contain all ranges with must_keep. */
 static bool has_all(const struct decode_job *job, const struct resident *resident)
 {
 	for (size_t i = 0; i < job->request_count; i++)
@@ -248,7 +249,7 @@ static bool has_all(const struct decode_job *job, const struct resident *residen
 	return true;
 }
 
-/* What is decoded stays, or not. */
+/* Decide whether the decoded unit is kept. */
 static void keep_or_drop(struct cache *cache, struct decode_job *job,
 			 struct resident *resident)
 {
@@ -257,7 +258,7 @@ static void keep_or_drop(struct cache *cache, struct decode_job *job,
 	if (cache->largest_unit < job->complete_bytes)
 		cache->largest_unit = job->complete_bytes;
 	dw_cache_release_decoder(cache, resident);
-	/* What it has itself does not count then. */
+	/* The unit's own bytes do not count: it will be freed. */
 	if (job->complete_bytes > cache->budget)
 		limit += resident->charged;
 	if (job->code < 0) {
@@ -269,7 +270,7 @@ static void keep_or_drop(struct cache *cache, struct decode_job *job,
 	if (cache->used > cache->budget ||
 	    (job->is_redecode && job->complete_bytes > cache->budget)) {
 		cache->transient_at = cache->decode_clock;
-		/* It takes no room from what is kept. */
+		/* A unit without a queue is not evicted while extents are copied. */
 		if (resident->holds == 0)
 			dw_cache_dequeue(resident);
 		dw_cache_keep_requests(cache, resident, job->requests, job->request_count,
@@ -277,7 +278,7 @@ static void keep_or_drop(struct cache *cache, struct decode_job *job,
 		make_transient(cache, job, resident);
 		return;
 	}
-	/* What else is wanted of one that comes back it leaves behind. */
+	/* Extents of the other requested ranges are made when it is evicted again. */
 	resident->is_redecode |= job->is_redecode;
 	dw_cache_keep_requests(cache, resident, job->requests, job->request_count, false,
 			       cache->budget);
@@ -286,7 +287,7 @@ static void keep_or_drop(struct cache *cache, struct decode_job *job,
 			      has_all(job, resident));
 }
 
-/* Those who wait take what they need of it, before its memory goes. */
+/* Wake the waiters, and wait until all have got their bytes. */
 static void end_job(struct cache *cache, struct slot *slot, struct decode_job *job)
 {
 	job->has_ended = true;
@@ -301,7 +302,7 @@ static void end_job(struct cache *cache, struct slot *slot, struct decode_job *j
 	free(job->requests);
 }
 
-/* What is wanted from the beginning: nothing is decoded yet. */
+/* The requests at the start of a job, when nothing is decoded yet. */
 static int set_first_requests(const struct cache *cache, const struct unit *unit,
 			      struct decode_job *job, struct range range,
 			      const struct range_list *ranges, dwarfs_error **err)
@@ -354,7 +355,7 @@ static int decode_unit(struct cache *cache, const struct unit *unit, struct rang
 		job.code = decode_admitted(cache, unit, &job, &resident, &problem);
 	else
 		admit(cache, &job);
-	/* What is decoded for it is one of the parts then, and counts there. */
+	/* A block with parts is counted when its part is decoded. */
 	cache->misses += !job.has_parts && (range.size > 0 || ranges);
 	if (resident) {
 		size = resident->size;
@@ -362,7 +363,7 @@ static int decode_unit(struct cache *cache, const struct unit *unit, struct rang
 		if (!job.transient)
 			dw_cache_count_extent_read(cache, unit->slot, range);
 	}
-	/* Now, as others may be waited for. */
+	/* Before end_job() gives up the lock. */
 	if (job.code == 0 && resident && !job.transient && range.size > 0 &&
 	    range.from + range.size <= size)
 		dw_cache_find(cache, unit->slot, range, cached_out);
@@ -400,7 +401,7 @@ bool dw_cache_is_ready(struct slot *slot, struct range range)
 	return is_there;
 }
 
-/* Wait until a range is there, or, with none, to the end of the work. */
+/* Wait until a range is decoded or, if it is empty, for the end of the job. */
 static int wait_for_job(struct cache *cache, const struct unit *unit, struct range range,
 			struct cached *cached_out, dwarfs_error **err)
 {

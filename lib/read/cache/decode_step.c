@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/cache/decode_step: how a unit of the cache is opened and decoded, step by step.
+ * read/cache/decode_step: read, verify and decode a unit, step by step.
  *
- * Takes what a work says is wanted. Each step is charged before it is taken; where there
- * is no room for it the work says so, and its caller decides.
+ * Takes a job with its requests; gives a resident with more bytes ready. Each step is
+ * charged to the budget before it runs; if it does not fit, the outcome is OVER_BUDGET
+ * and the caller decides. Hashes are verified here, before decoding (verify()) or, in
+ * images opened with DWARFS_VERIFY_LAZY, after it (decode_step(), and distrust() on a
+ * mismatch).
  */
 #include <string.h>
 
@@ -11,17 +14,17 @@
 #include "os/pages.h"
 #include "read/cache/internal.h"
 
-#define STEP_BYTES    ((size_t)128 << 10) /* decoded before others are told */
-#define FIRST_BYTES   ((size_t)16 << 10)  /* at least, of a unit that is begun */
-#define BEYOND_BYTES  ((size_t)128 << 10) /* that a step may give more, at most */
-#define RESERVE_BYTES ((size_t)1 << 20)	  /* at a time */
+#define STEP_BYTES    ((size_t)128 << 10) /* decoded before waiters are notified */
+#define FIRST_BYTES   ((size_t)16 << 10)  /* decoded at least by the first step */
+#define BEYOND_BYTES  ((size_t)128 << 10) /* a decoder may exceed its target by this */
+#define RESERVE_BYTES ((size_t)1 << 20)	  /* charged at a time */
 
 static uint32_t section_of(const struct unit *unit)
 {
 	return unit->image->blocks[unit->block];
 }
 
-/* Also where the unit is a part: the hash is one of the whole block. */
+/* Also for a part: the hash is that of the whole block. */
 static struct slot *slot_of_block(const struct unit *unit)
 {
 	return &unit->image->slots[unit->block];
@@ -32,17 +35,17 @@ static int explain_block(const struct unit *unit, int ret, dwarfs_error **err)
 	return dw_explain(err, ret, "section %" PRIu32 " (BLOCK)", section_of(unit));
 }
 
-/* -- what is stored ------------------------------------------------------------------ */
+/* -- stored bytes -------------------------------------------------------------------- */
 
-/* What is stored of a part, with what fills it up. */
+/* The stored bytes of a part, with padding. */
 static struct range stored_range(const struct codec_part *part)
 {
 	return (struct range){ part->stored_from,
 			       (part->stored_size + 3) & ~UINT64_C(3) };
 }
 
-/* The hash of a block was found to match: note what its parts are to be like. Others may
- * do the same. */
+/* After the hash of a block matched: compute the hash of each part. Several threads
+ * may do so at the same time. */
 static int note_part_hashes(const struct unit *unit, struct parts *parts,
 			    const struct stored *stored, dwarfs_error **err)
 {
@@ -64,7 +67,7 @@ static int note_part_hashes(const struct unit *unit, struct parts *parts,
 		struct range range = stored_range(&parts->list[i]);
 		uint64_t rest;
 
-		/* It is not that in which the parts were found. */
+		/* The section is not the one in which the parts were found. */
 		if (range.from > payload.size)
 			return dw_fail(err, DWARFS_ERR_CORRUPT, "its size has changed");
 		rest = payload.size - range.from;
@@ -83,7 +86,7 @@ static struct verified_block *verified_block_of(const struct unit *unit)
 	return unit->part ? atomic_load(&parts->verified_block) : NULL;
 }
 
-/* Look at the hash of a unit, or of its block. Without the lock. */
+/* Verify the hash of a part or of the block. Without the lock. */
 static int verify(const struct unit *unit, struct resident *resident, dwarfs_error **err)
 {
 	const struct stored *stored = &resident->stored;
@@ -121,7 +124,7 @@ static uint8_t worth_of(uint32_t codec)
 	}
 }
 
-/* The parts of a block, when it has some. */
+/* Find the parts of a block, if it has any. */
 static int find_parts(uint32_t codec, struct span payload, uint64_t size,
 		      struct parts **parts_out, dwarfs_error **err)
 {
@@ -199,7 +202,7 @@ static int start_decoding(const struct unit *unit, struct resident *resident,
 			      &resident->decoder, err);
 }
 
-/* What a resident takes while it is decoded so far. */
+/* Memory of a resident once it is decoded up to `ready`. */
 uint64_t dw_cache_bytes_until(const struct resident *resident, uint64_t ready)
 {
 	uint64_t bytes = resident->pages ? ready : 0;
@@ -211,7 +214,7 @@ uint64_t dw_cache_bytes_until(const struct resident *resident, uint64_t ready)
 	return bytes;
 }
 
-/* And afterwards: when all is there, what only the decoder needs can go. */
+/* The same after the job: a completely decoded unit needs no decoder. */
 static uint64_t bytes_after(const struct resident *resident, uint64_t ready)
 {
 	if (resident->pages && ready >= resident->size)
@@ -219,7 +222,7 @@ static uint64_t bytes_after(const struct resident *resident, uint64_t ready)
 	return dw_cache_bytes_until(resident, ready);
 }
 
-/* Charge for it before it is taken; false: there is no room. */
+/* Charge the budget in advance; false if the bytes do not fit. */
 static bool charge_ahead(struct cache *cache, struct decode_job *job,
 			 struct resident *resident, uint64_t bytes)
 {
@@ -232,14 +235,14 @@ static bool charge_ahead(struct cache *cache, struct decode_job *job,
 	return true;
 }
 
-/* Whether the hash may be looked at when all is decoded, and not before. */
+/* Whether the hash may be verified after decoding. */
 static bool may_verify_late(const struct unit *unit, const struct resident *resident)
 {
 	return unit->image->is_lazy && !slot_of_block(unit)->is_damaged &&
 	       resident->stored.header.compression != CODEC_NONE;
 }
 
-/* Without the lock. */
+/* Read the stored bytes and verify them, unless that is done late. Without the lock. */
 static int load_stored(const struct unit *unit, struct resident *resident,
 		       dwarfs_error **err)
 {
@@ -263,7 +266,7 @@ static int load_stored(const struct unit *unit, struct resident *resident,
 	return ret;
 }
 
-/* How much of what is stored will be read. Without the lock. */
+/* How many stored bytes will be read. Without the lock. */
 static int measure_stored(const struct unit *unit, uint64_t *bytes_out,
 			  dwarfs_error **err)
 {
@@ -280,8 +283,8 @@ static int measure_stored(const struct unit *unit, uint64_t *bytes_out,
 	return ret;
 }
 
-/* Read what is stored of a unit and get ready to decode it; an outcome. The lock is held
- * but for the time that takes. */
+/* Read the stored bytes of a unit and create its decoder; an outcome. The lock is held
+ * on entry and exit, and given up meanwhile. */
 static int open_unit(struct cache *cache, const struct unit *unit, struct decode_job *job,
 		     struct resident *resident, dwarfs_error **err)
 {
@@ -307,7 +310,7 @@ static int open_unit(struct cache *cache, const struct unit *unit, struct decode
 		atomic_store(&unit->slot->parts, parts);
 		return HAS_PARTS;
 	}
-	/* The decoder is there from now on, whether it gets to do anything or not. */
+	/* Charge the decoder, which exists even if no step follows. */
 	if (resident->decoder &&
 	    !charge_ahead(cache, job, resident, dw_cache_bytes_until(resident, 0)))
 		return OVER_BUDGET;
@@ -320,7 +323,7 @@ static int open_unit(struct cache *cache, const struct unit *unit, struct decode
 
 /* -- decoding ------------------------------------------------------------------------ */
 
-/* Nothing of a slot is read any more, unless it was found to be good. */
+/* Make the unverified bytes of a slot unreadable. */
 static void distrust_slot(struct cache *cache, struct slot *slot)
 {
 	if (atomic_load(&slot->state) & IS_RESIDENT && slot->resident->verifies_late &&
@@ -330,8 +333,8 @@ static void distrust_slot(struct cache *cache, struct slot *slot)
 		dw_cache_drop_extent(cache, slot->extents);
 }
 
-/* The hash does not match, or else something is wrong with a unit: the next ones look at
- * the hash first, and so does who goes on with what is there. */
+/* The hash of a block does not match, or decoding failed: later reads verify first,
+ * and so does a job that continues with an existing resident. */
 static void distrust(struct cache *cache, const struct unit *unit)
 {
 	struct slot *slot = slot_of_block(unit);
@@ -343,11 +346,9 @@ static void distrust(struct cache *cache, const struct unit *unit)
 		distrust_slot(cache, &parts->slots[i]);
 }
 
-/*
- * Where a step ends. Who needs little of a large unit does not wait for much more: what
- * is decoded beyond it is no more than there was before, so that somebody who goes on
- * through the unit soon goes in full steps.
- */
+/* Where a step ends. A reader that needs little of a large unit does not wait for much
+ * more: a step decodes at most as many bytes beyond the target as are ready, so that
+ * sequential readers soon get full steps. */
 static size_t end_of_step(const struct resident *resident, size_t ready, uint64_t upto)
 {
 	size_t more = ready < FIRST_BYTES ? FIRST_BYTES : ready;
@@ -360,14 +361,14 @@ static size_t end_of_step(const struct resident *resident, size_t ready, uint64_
 	return (size_t)(end < resident->size ? end : resident->size);
 }
 
-/* Decode a little more; an outcome. The lock is held but for the time that takes. */
+/* Decode one step; an outcome. The lock is given up meanwhile. */
 static int decode_step(struct cache *cache, const struct unit *unit,
 		       struct decode_job *job, struct resident *resident, uint64_t upto,
 		       dwarfs_error **err)
 {
 	size_t ready = atomic_load(&resident->ready), done;
 	size_t target = end_of_step(resident, ready, upto);
-	/* Some codecs go on to the end of a block of their own. */
+	/* Some codecs decode to the end of their own block. */
 	uint64_t least = target + (uint64_t)BEYOND_BYTES < resident->size
 				 ? target + (uint64_t)BEYOND_BYTES
 				 : resident->size;
@@ -379,7 +380,7 @@ static int decode_step(struct cache *cache, const struct unit *unit,
 		ahead = upto;
 	if (ahead < least)
 		ahead = least;
-	/* Step by step when there is no room for more at once. */
+	/* Charge only this step when there is no space for more. */
 	if (cache->used + dw_cache_bytes_until(resident, ahead) - resident->charged >
 	    cache->budget)
 		ahead = least;
@@ -397,14 +398,14 @@ static int decode_step(struct cache *cache, const struct unit *unit,
 		ret = dw_decoder_run(resident->decoder, target, err);
 	pthread_mutex_lock(&cache->lock);
 	if (ret < 0 && ret != DWARFS_ERR_NOMEM && resident->verifies_late) {
-		/* While somebody still reads from it nobody else shall, and who goes on
-		 * with it fails the same way. */
+		/* Other threads shall not get unverified bytes, and a job that
+		 * continues with this resident fails in the same way. */
 		distrust(cache, unit);
 		atomic_store(&resident->ready, 0);
 	}
 	if (ret < 0)
 		return explain_block(unit, ret, err);
-	/* Another part was found to be wrong meanwhile: the next step says more. */
+	/* Another part of the block failed meanwhile: the next step verifies. */
 	if (resident->verifies_late && !was_damaged && slot_of_block(unit)->is_damaged)
 		return DONE;
 	cache->decoded_bytes += done - ready;
@@ -413,7 +414,7 @@ static int decode_step(struct cache *cache, const struct unit *unit,
 	return DONE;
 }
 
-/* All is there, or nobody will go on: what only the decoder needed can go. */
+/* Free the decoder of a completely decoded unit, and charge what it takes now. */
 void dw_cache_release_decoder(struct cache *cache, struct resident *resident)
 {
 	uint64_t ready = atomic_load(&resident->ready);
@@ -426,8 +427,8 @@ void dw_cache_release_decoder(struct cache *cache, struct resident *resident)
 	dw_cache_charge(cache, resident, bytes_after(resident, ready));
 }
 
-/* How far to go: for what is wanted in any case, and for all else when the unit is lost
- * afterwards. */
+/* How far to decode: to the end of required ranges, and of all requested ranges if the
+ * unit cannot be kept. */
 static uint64_t decode_target(const struct cache *cache, const struct decode_job *job,
 			      const struct resident *resident)
 {
@@ -436,7 +437,7 @@ static uint64_t decode_target(const struct cache *cache, const struct decode_job
 	    (job->is_redecode ||
 	     bytes_after(resident, end) > dw_cache_job_limit(cache, job)))
 		end = job->wanted_end;
-	/* Little is left, and nothing but the budget speaks against it. */
+	/* Little is left: decode to the end if that fits into the budget. */
 	if (cache->finish_percent < 100 &&
 	    resident->size <= dw_cache_job_limit(cache, job) &&
 	    end > resident->size / 100 * cache->finish_percent)
@@ -444,8 +445,8 @@ static uint64_t decode_target(const struct cache *cache, const struct decode_job
 	return end < resident->size ? end : resident->size;
 }
 
-/* What the unit will take. Before the first step its decoder can only guess, and no more
- * than that step counts. */
+/* Estimate the memory of the job. Before the first step a decoder can only guess, so
+ * only that step counts. */
 static void estimate(struct decode_job *job, struct resident *resident, uint64_t target)
 {
 	bool begins = resident->decoder && atomic_load(&resident->ready) == 0;
@@ -457,7 +458,7 @@ static void estimate(struct decode_job *job, struct resident *resident, uint64_t
 	job->complete_bytes = begins ? job->needed_bytes : resident->max_bytes;
 }
 
-/* The unit goes on to what is wanted; an outcome. The lock is held on entry and exit. */
+/* Decode up to the target; an outcome. The lock is held on entry and exit. */
 int dw_cache_run_steps(struct cache *cache, const struct unit *unit,
 		       struct decode_job *job, struct resident **resident,
 		       dwarfs_error **err)

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/cache/eviction: what the cache keeps, within one budget in bytes that counts what
- * is decoded, the state of decoders and the stored bytes that they still need.
+ * read/cache/eviction: what the cache keeps, within one budget in bytes.
  *
- * What leaves first is chosen as in S3-FIFO (Yang et al., SOSP 2023): what was read once,
- * in one go, leaves before what was read again; units whose codec is slow stay for
- * longer. Extents (extents.c) stay in the order that is described there.
+ * The budget counts decoded bytes, the state of decoders, and stored bytes that they
+ * still need. Takes a number of bytes to make space for; evicts units and extents, or
+ * waits until readers release their pins. All functions are called with cache->lock
+ * held.
+ *
+ * Units are evicted in the order of S3-FIFO (Yang et al., SOSP 2023): units that were
+ * read once, in one go, before units that were read again; units with a slow codec
+ * survive more rounds. For the order of extents see extents.c.
  */
 #include "os/pages.h"
 #include "pool/threads.h"
 #include "read/cache/internal.h"
 
-#define PROBATION_SHARE 10		  /* of the budget: one part in */
-#define EXTENT_SHARE	2		  /* of the budget, for all extents */
-#define OVERSIZE_SHARE	8		  /* what they leave, when units cannot stay */
-#define RECENT_BUDGETS	32		  /* taken in since one could not */
-#define MISSED_BUDGETS	8		  /* taken in since a unit left */
-#define FRESH_BUDGETS	8		  /* taken in since extents were made */
-#define POLL_NS		(2 * 1000 * 1000) /* between looks at who only reads */
+#define PROBATION_SHARE 10 /* share of the budget for units read once: 1/10 */
+#define EXTENT_SHARE	2  /* share of the budget for all extents: 1/2 */
+#define OVERSIZE_SHARE	8  /* share without extents when units cannot be kept: 1/8 */
+#define RECENT_BUDGETS	32 /* budgets decoded since a unit could not be kept */
+#define MISSED_BUDGETS	8  /* budgets decoded since an eviction */
+#define FRESH_BUDGETS	8  /* budgets decoded since extents were made */
+#define POLL_NS		(2 * 1000 * 1000) /* interval at which pins of readers are checked */
 
 /* -- residents ----------------------------------------------------------------------- */
 
@@ -103,15 +107,15 @@ void dw_cache_free_resident(struct cache *cache, struct resident *resident)
 	free(resident);
 }
 
-/* -- what extents may take ----------------------------------------------------------- */
+/* -- budget of extents --------------------------------------------------------------- */
 
 uint64_t dw_cache_extent_budget(const struct cache *cache)
 {
 	uint64_t least = cache->budget / EXTENT_SHARE;
 	uint64_t most = cache->budget - cache->budget / OVERSIZE_SHARE;
 
-	/* When units cannot stay, extents are what the cache is for, besides what is
-	 * read again and again. */
+	/* While units cannot be kept, the budget is for extents, except for units that
+	 * are read repeatedly. */
 	if (!cache->transient_at ||
 	    cache->decode_clock - cache->transient_at > RECENT_BUDGETS * cache->budget)
 		return least;
@@ -128,8 +132,7 @@ uint64_t dw_cache_extent_budget_beside_job(const struct cache *cache)
 	return room;
 }
 
-/* Of the extents, so much stays while others need memory: somebody is about to read it.
- */
+/* Bytes of extents that are not evicted for new units, because they will be read soon. */
 static uint64_t protected_bytes(const struct cache *cache)
 {
 	uint64_t most = cache->budget / EXTENT_SHARE;
@@ -146,14 +149,15 @@ uint64_t dw_cache_job_limit(const struct cache *cache, const struct decode_job *
 		       : cache->budget;
 }
 
-/* -- what leaves --------------------------------------------------------------------- */
+/* -- eviction ------------------------------------------------------------------------ */
 
 static bool is_being_decoded(const struct resident *resident)
 {
 	return resident->slot->job && !resident->slot->job->is_waiting;
 }
 
-/* One that may leave now; unless forced, those that were read again get their rounds. */
+/* The next unit of a queue to evict, detached. Unless forced, units that were read
+ * again or have a slow codec are moved to the end of a queue first. */
 static struct resident *victim_of(struct cache *cache, struct queue *queue, bool forced)
 {
 	uint32_t rounds = forced ? queue->count : queue->count * (MAX_USES + 1);
@@ -199,7 +203,7 @@ static struct resident *pick_victim(struct cache *cache)
 	return victim;
 }
 
-/* What of one that leaves may stay, beside the next one. */
+/* Bytes of an evicted unit that may be kept as extents besides the next unit. */
 static uint64_t extent_space_after(const struct cache *cache,
 				   const struct resident *victim, uint64_t limit)
 {
@@ -210,9 +214,8 @@ static uint64_t extent_space_after(const struct cache *cache,
 	return rest < most ? rest : most;
 }
 
-/* A unit that leaves. One that did so before will be asked for again: of what it has,
- * what stands behind its readers stays, as far as it is not in the way of the next one.
- */
+/* Evict a unit. One that was evicted before will be read again: the bytes after its
+ * readers' offsets become extents, within the space that is left. */
 static void evict(struct cache *cache, struct resident *victim, uint64_t limit)
 {
 	uint64_t most = extent_space_after(cache, victim, limit);
@@ -230,7 +233,8 @@ static void evict(struct cache *cache, struct resident *victim, uint64_t limit)
 	dw_cache_free_resident(cache, victim);
 }
 
-/* Extents leave when they are too many, and else only when nothing else can. */
+/* Extents are evicted when they exceed their budget, and otherwise only when no unit
+ * can be. */
 static bool evict_one(struct cache *cache, uint64_t limit, uint64_t protected)
 {
 	struct resident *victim;
@@ -256,10 +260,10 @@ void dw_cache_evict_to(struct cache *cache, uint64_t limit)
 		;
 }
 
-/* -- room for more ------------------------------------------------------------------- */
+/* -- reserving memory ---------------------------------------------------------------- */
 
-/* Whether somebody has pins in this queue who will be done with them in a moment, or is
- * by now. */
+/* Whether readers have pins in this queue that they will release soon, or have
+ * released by now. */
 static bool has_readers(const struct queue *queue)
 {
 	for (const struct resident *resident = queue->oldest; resident;
@@ -272,7 +276,7 @@ static bool has_readers(const struct queue *queue)
 	return false;
 }
 
-/* Something will be given back without anybody's work. */
+/* Whether memory will be freed by threads other than decode jobs. */
 static bool is_release_expected(const struct cache *cache)
 {
 	return cache->detached_pinned > 0 || has_readers(&cache->probation) ||
@@ -306,7 +310,7 @@ static bool wait_for_space(struct cache *cache, struct decode_job *job, uint64_t
 			if (!is_release_expected(cache)) {
 				while (cache->used > limit && evict_one(cache, limit, 0))
 					;
-				/* What is lent for long is all that can be in the way. */
+				/* Only held units can be left. */
 				return true;
 			}
 			dw_cache_wait_for_memory(cache);

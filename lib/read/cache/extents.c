@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/cache/extents: copies of parts of units that cannot stay, which are expected to be
- * read once.
+ * read/cache/extents: copies of ranges of units that cannot be kept, expected to be read
+ * once.
  *
- * Those of a unit do not overlap, and are found in a tree by their places (a treap, which
- * needs no more than two pointers in each: Seidel and Aragon, Algorithmica 1996). All of
- * them stand in the order in which they leave: first those that were read to the end,
- * once, then those that were made first; of those that were made together the first to go
- * is the one that will be read last.
+ * Takes a resident and requested ranges, keeps copies of them, and gives them to
+ * readers. All functions are called with cache->lock held.
+ *
+ * The extents of a unit do not overlap, and are in a tree by offset (a treap, which
+ * needs only two pointers per extent: Seidel and Aragon, Algorithmica 1996). All extents
+ * of the cache are in one list in the order of eviction: first those that were read to
+ * their end once, then the oldest batch; within a batch the one that will be read last
+ * is evicted first.
  */
 #include <string.h>
 
 #include "os/pages.h"
 #include "read/cache/internal.h"
 
-#define EXTENT_BYTES ((uint64_t)1 << 20)   /* of one at most */
-#define PAGES_BYTES  ((size_t)64 << 10)	   /* from here on they are pages */
-#define LEFT_BYTES   ((uint64_t)256 << 10) /* of one that a unit leaves behind */
-#define MAX_NARROW   6			   /* so often the room for a batch is halved */
-#define TRY_AGAIN    8u			   /* batches that are read in time, and more */
+#define EXTENT_BYTES ((uint64_t)1 << 20) /* maximum of one extent */
+#define PAGES_BYTES  ((size_t)64 << 10)	 /* from this size on in pages of their own */
+#define LEFT_BYTES                                                                       \
+	((uint64_t)256                                                                   \
+	 << 10)	      /* maximum of an extent made from pages of an evicted unit */
+#define MAX_NARROW 6  /* maximum of window_shift */
+#define TRY_AGAIN  8u /* extents read in time before windows grow: 8 << window_shift */
 
-/* -- by place ------------------------------------------------------------------------ */
+/* -- the tree of a slot, by offset --------------------------------------------------- */
 
-/* Which one is nearer to the root: by where they are in memory, so that what an image
- * holds has no say in it. */
+/* Which one is nearer to the root. The priority depends on the address, so that the
+ * contents of an image cannot unbalance the tree. */
 static bool is_above(const struct extent *one, const struct extent *other)
 {
 	return (uint64_t)(uintptr_t)one * UINT64_C(0x9e3779b97f4a7c15) >
@@ -74,7 +79,7 @@ static void tree_remove(struct extent **root, struct extent *extent)
 	*root = left ? left : right;
 }
 
-/* The last one that does not begin behind a place. */
+/* The last extent that begins at or before an offset. */
 static struct extent *last_starting_at(struct extent *extent, uint64_t place)
 {
 	struct extent *last = NULL;
@@ -85,7 +90,7 @@ static struct extent *last_starting_at(struct extent *extent, uint64_t place)
 	return last;
 }
 
-/* The first one that does. */
+/* The first extent that begins after an offset. */
 static struct extent *first_starting_after(struct extent *extent, uint64_t place)
 {
 	struct extent *first = NULL;
@@ -96,7 +101,7 @@ static struct extent *first_starting_after(struct extent *extent, uint64_t place
 	return first;
 }
 
-/* -- by when they leave -------------------------------------------------------------- */
+/* -- the list in order of eviction --------------------------------------------------- */
 
 static bool is_unread(const struct extent *extent)
 {
@@ -122,7 +127,7 @@ static void unlink_extent(struct cache *cache, struct extent *extent)
 		cache->last_extent = extent->previous;
 }
 
-/* Before another one, or as the last of all. */
+/* Insert before another one; NULL: at the end. */
 static void link_before(struct cache *cache, struct extent *extent, struct extent *next)
 {
 	extent->next = next;
@@ -137,7 +142,7 @@ static void link_before(struct cache *cache, struct extent *extent, struct exten
 		cache->last_extent = extent;
 }
 
-/* -- those that somebody is about to be through with --------------------------------- */
+/* -- extents that are nearly read ---------------------------------------------------- */
 
 static bool is_nearly_read(const struct extent *extent)
 {
@@ -164,9 +169,9 @@ static void forget_nearly_read(struct extent *extent)
 		extent->next_nearly_read->nearly_read_at = extent->nearly_read_at;
 }
 
-/* -- life ---------------------------------------------------------------------------- */
+/* -- creating and dropping ----------------------------------------------------------- */
 
-/* What an extent takes, with what the allocator adds. */
+/* Memory of an extent, with the allocator's overhead. */
 static uint64_t bytes_of_extent(uint64_t size)
 {
 	return size < PAGES_BYTES ? size + sizeof(struct extent) + 16 : size;
@@ -180,8 +185,8 @@ static void free_extent(struct cache *cache, struct extent *extent)
 	free(extent);
 }
 
-/* An extent left before it was read: there are more readers than there is room for such
- * long ones. */
+/* An extent was dropped before it was read: there are too many readers for windows of
+ * this size. */
 static void note_lost(struct cache *cache, const struct extent *extent)
 {
 	if (extent->batch < cache->shift_since_batch || cache->window_shift >= MAX_NARROW)
@@ -191,7 +196,7 @@ static void note_lost(struct cache *cache, const struct extent *extent)
 	cache->fully_read = 0;
 }
 
-/* One was read in time: after some of them, longer ones are tried again. */
+/* An extent was read in time: after some of them, try larger windows. */
 static void note_used_up(struct cache *cache, const struct extent *extent)
 {
 	if (extent->batch < cache->shift_since_batch || cache->window_shift == 0)
@@ -203,7 +208,7 @@ static void note_used_up(struct cache *cache, const struct extent *extent)
 	cache->shift_since_batch = cache->batch + 1;
 }
 
-/* Out of its slot and the list; freed when nobody reads from it. */
+/* Remove from its slot and the list; freed when its last pin is released. */
 void dw_cache_drop_extent(struct cache *cache, struct extent *extent)
 {
 	tree_remove(&extent->slot->extents, extent);
@@ -245,7 +250,7 @@ size_t dw_cache_next_offsets(const struct slot *slot, uint64_t *places, size_t m
 	return count;
 }
 
-/* How much of a range stands in an extent that has its beginning. */
+/* How many bytes of a range are in the extent that contains its beginning. */
 static uint64_t overlap(const struct extent *extent, struct range range)
 {
 	uint64_t rest = extent->range.from + extent->range.size - range.from;
@@ -268,7 +273,8 @@ bool dw_cache_has_extents(const struct slot *slot, struct range range)
 	return true;
 }
 
-/* Once it was read to the end it is the first to leave, unless it is read again. */
+/* Count bytes read. An extent that was read to its end is the first to be evicted,
+ * unless it is read again. */
 static void note_given(struct cache *cache, struct extent *extent, uint64_t bytes)
 {
 	bool was_unread = is_unread(extent), was_nearly_read = is_nearly_read(extent);
@@ -347,7 +353,7 @@ static struct extent *new_extent(const struct resident *resident, struct range r
 	return extent;
 }
 
-/* Older ones make room, those of the same batch do not. */
+/* Drop extents of older batches until there is space; false if there is none. */
 static bool drop_older_extents(struct cache *cache, uint64_t bytes)
 {
 	uint64_t room = dw_cache_extent_budget(cache);
@@ -358,7 +364,7 @@ static bool drop_older_extents(struct cache *cache, uint64_t bytes)
 	return cache->extent_bytes + bytes <= room;
 }
 
-/* As the last one of its batch. */
+/* Insert as the last one of the batch. */
 static void add_extent(struct cache *cache, struct slot *slot, struct extent *extent)
 {
 	uint64_t bytes = bytes_of_extent(extent->range.size);
@@ -375,7 +381,7 @@ static void add_extent(struct cache *cache, struct slot *slot, struct extent *ex
 	cache->extent_count++;
 }
 
-/* Keep a copy of a part, if there is room for it within so many bytes in all. */
+/* Keep a copy of a range, if total memory stays below limit. */
 static bool keep_extent(struct cache *cache, const struct resident *resident,
 			struct range range, uint64_t limit)
 {
@@ -395,7 +401,7 @@ static bool keep_extent(struct cache *cache, const struct resident *resident,
 	return true;
 }
 
-/* What of a range is not there, piece by piece: extents do not overlap. */
+/* Copy the pieces of a range that no extent contains: extents do not overlap. */
 static void keep_range(struct cache *cache, const struct resident *resident,
 		       struct range range, uint64_t limit)
 {
@@ -418,7 +424,7 @@ static void keep_range(struct cache *cache, const struct resident *resident,
 	}
 }
 
-/* What of a range is there and not more than so much. */
+/* The decoded beginning of a range, of at most `most` bytes. */
 static struct range clip_to_ready(const struct resident *resident, struct range range,
 				  uint64_t most)
 {
@@ -432,7 +438,7 @@ static struct range clip_to_ready(const struct resident *resident, struct range 
 	return range;
 }
 
-/* The most that each may have, so that all that are kept fit. */
+/* The largest size of a copy at which all of them fit into the budget. */
 static uint64_t fair_share(const struct cache *cache, const struct resident *resident,
 			   const struct request *requests, size_t count, bool all)
 {
@@ -468,9 +474,9 @@ void dw_cache_keep_requests(struct cache *cache, const struct resident *resident
 	}
 }
 
-/* -- what a unit leaves behind ------------------------------------------------------- */
+/* -- pages of evicted units ---------------------------------------------------------- */
 
-/* Pages go back to the system in grains: no page is larger. */
+/* Memory is returned to the system in multiples of PAGES_BYTES: no page is larger. */
 static uint64_t round_down(uint64_t place)
 {
 	return place / PAGES_BYTES * PAGES_BYTES;
@@ -481,7 +487,7 @@ static uint64_t round_up(uint64_t place)
 	return round_down(place + PAGES_BYTES - 1);
 }
 
-/* The places where it was read, in order and once each, in front of what is there. */
+/* The offsets before `ready` at which readers stopped, sorted and without duplicates. */
 static size_t list_readers(const struct resident *resident, uint64_t *heads)
 {
 	uint64_t ready = atomic_load(&resident->ready);
@@ -501,7 +507,7 @@ static size_t list_readers(const struct resident *resident, uint64_t *heads)
 	return count;
 }
 
-/* A grain or some, from there on, which the unit has and nobody else. */
+/* Make an extent of pages that belong to the unit. */
 static void convert_pages(struct cache *cache, struct resident *resident,
 			  struct range range, uint64_t given)
 {
@@ -522,7 +528,7 @@ static void convert_pages(struct cache *cache, struct resident *resident,
 	add_extent(cache, slot, extent);
 }
 
-/* What stands behind a place, up to another one; gives where the next may begin. */
+/* Make extents of the pages from an offset up to `end`; gives the offset after them. */
 static uint64_t convert_range(struct cache *cache, struct resident *resident,
 			      uint64_t from, uint64_t head, uint64_t end)
 {
@@ -542,7 +548,7 @@ void dw_cache_convert_to_extents(struct cache *cache, struct resident *resident,
 {
 	uint64_t ready = atomic_load(&resident->ready), done = 0, heads[MAX_READERS + 1];
 	size_t count = list_readers(resident, heads);
-	/* What is left of it is for what describes them. */
+	/* The rest is for the structs of the extents. */
 	uint64_t each = count ? round_down((most - most / 64) / count) : 0;
 
 	if (each == 0 || !resident->pages)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/cache/cache: what is kept and what is not, by counting how often blocks are read
- * from the source; failures; and many threads at once.
+ * read/cache/cache: which blocks are kept, by counting how often each is read from the
+ * source; failures; many threads at once.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -21,8 +21,8 @@ struct world {
 	struct craft craft;
 	uint64_t block_at[BLOCKS];
 	atomic_int loads[BLOCKS];     /* of contents, by block */
-	atomic_int fail_next[BLOCKS]; /* so many loads of a block fail */
-	atomic_int pause_ms;	      /* a load takes at least so long */
+	atomic_int fail_next[BLOCKS]; /* this number of loads of a block fails */
+	atomic_int pause_ms;	      /* minimum duration of a load */
 	atomic_int closed;
 };
 
@@ -43,7 +43,7 @@ static int64_t read_world(void *buffer, size_t bytes, uint64_t offset, void *use
 	struct world *world = user;
 
 	for (uint32_t i = 0; i < BLOCKS; i++) {
-		/* Headers are read alone, too, and the start is searched for an image. */
+		/* Other reads: headers, and the search for the start of the image. */
 		if (offset != world->block_at[i] || bytes != 64 + BLOCK_BYTES)
 			continue;
 		atomic_fetch_add(&world->loads[i], 1);
@@ -112,8 +112,8 @@ static dwarfs_image *open_world(struct world *world, dwarfs_context *context)
 	return image;
 }
 
-/* Read all of a block's file and compare: 0, an error, or 1 for wrong bytes. Uses no
- * assertions, since those belong to the main thread. */
+/* Read all of a block's file and compare: 0, an error, or 1 for wrong bytes. No
+ * assertions here: these belong to the main thread. */
 static int read_block(const dwarfs_image *image, uint32_t block)
 {
 	uint8_t bytes[BLOCK_BYTES];
@@ -135,7 +135,7 @@ static void expect_loads(struct world *world, uint32_t block, int loads)
 	assert_int_equal(atomic_load(&world->loads[block]), loads);
 }
 
-/* -- what is kept -------------------------------------------------------------------- */
+/* -- which blocks are kept ----------------------------------------------------------- */
 
 static void blocks_are_loaded_once_when_they_fit(void **state)
 {
@@ -198,7 +198,7 @@ static void a_budget_of_one_block_keeps_the_last(void **state)
 	dwarfs_image_free(image);
 }
 
-/* What was read again later stays when others are read once. */
+/* A block that is read again later is kept while others are read once. */
 static void blocks_read_again_are_kept(void **state)
 {
 	auto_world struct world world;
@@ -222,7 +222,7 @@ static void blocks_read_again_are_kept(void **state)
 	dwarfs_image_free(image);
 }
 
-/* A block that is read in one go, piece by piece, is not one that is read again. */
+/* A block that is read in one go, piece by piece, does not count as read again. */
 static void a_scan_does_not_evict_blocks_in_use(void **state)
 {
 	auto_world struct world world;
@@ -268,15 +268,15 @@ static void images_share_one_budget(void **state)
 			assert_int_equal(read_block(second, i), 0);
 	assert_int_equal(read_block(first, 0), 0);
 	expect_loads(&one, 0, 2);
-	/* What an image held is free when it goes, and the other one goes on. */
+	/* Closing an image frees its blocks; the other image is not affected. */
 	dwarfs_image_free(first);
 	for (uint32_t i = 0; i < BLOCKS; i++)
 		assert_int_equal(read_block(second, i), 0);
 	dwarfs_image_free(second);
 }
 
-/* What is held stays, and others can still be had; what cannot be held is to be copied.
- */
+/* A held block is kept, and others can still be read; what cannot be held has to be
+ * copied. */
 static void a_held_block_stays(void **state)
 {
 	static const struct range all = { 0, BLOCK_BYTES };
@@ -295,7 +295,7 @@ static void a_held_block_stays(void **state)
 	dw_cache_put(image, &again);
 	for (uint32_t i = 0; i < BLOCKS; i++) {
 		assert_int_equal(dw_cache_get(image, i, all, &other, NULL), 0);
-		if (i != 3) /* there would be too little left */
+		if (i != 3) /* the remaining budget would be too small */
 			assert_false(dw_cache_hold(image, &other));
 		dw_cache_put(image, &other);
 	}
@@ -358,7 +358,7 @@ static void damage_is_found_at_each_read(void **state)
 	dwarfs_image_free(image);
 }
 
-/* Whatever fails leaves nothing in the budget: afterwards it is all there. */
+/* Failures of any kind leave the whole budget available. */
 static void failures_cost_no_budget(void **state)
 {
 	auto_world struct world world;
@@ -398,7 +398,7 @@ static void a_block_that_is_too_large_is_refused(void **state)
 
 struct huge {
 	struct craft craft;
-	atomic_size_t largest; /* bytes asked for at once */
+	atomic_size_t largest; /* largest read so far */
 };
 
 static int64_t read_huge(void *buffer, size_t bytes, uint64_t offset, void *user)
@@ -413,7 +413,7 @@ static int64_t read_huge(void *buffer, size_t bytes, uint64_t offset, void *user
 	return (int64_t)bytes;
 }
 
-/* It is not even read: that alone could take all memory. */
+/* Its payload is not read: that alone could take all memory. */
 static void an_absurd_block_is_not_read(void **state)
 {
 	enum { HUGE = 1 << 20 };
@@ -472,8 +472,9 @@ struct reader {
 	pthread_barrier_t *start;
 	uint32_t first, seed;
 	int rounds;
-	bool spread;	/* over all blocks, in an order of its own */
-	int results[4]; /* how many good, wrong, failed by IO, failed otherwise */
+	bool spread;	/* over all blocks, each reader in its own order */
+	int results[4]; /* number of reads that were good, wrong, failed by IO, failed
+			   otherwise */
 };
 
 static void *read_along(void *data)
@@ -576,7 +577,7 @@ static void any_budget_serves_many_threads(void **state)
 	}
 }
 
-/* Those who wait for a load that fails are told; who comes later tries again. */
+/* Waiters of a failed load get its error; later readers try again. */
 static void waiting_for_a_failure_ends(void **state)
 {
 	for (int failures = 1; failures <= THREADS; failures++) {
@@ -593,7 +594,7 @@ static void waiting_for_a_failure_ends(void **state)
 		read_together(&world, &image, 1, 3, false, 1, results);
 		assert_int_equal(results[0] + results[2], THREADS);
 		assert_true(results[2] >= 1);
-		/* At most one failure for each thread was used up. */
+		/* Each thread consumed at most one failure. */
 		for (int i = atomic_load(&world.fail_next[3]); i > 0; i--)
 			assert_int_equal(read_block(image, 3), DWARFS_ERR_IO);
 		assert_int_equal(read_block(image, 3), 0);
@@ -623,7 +624,7 @@ static void failures_and_evictions_together(void **state)
 	dwarfs_image_free(image);
 }
 
-/* Images that come and go while another one of the context is read. */
+/* Images are opened and closed while another one of the context is read. */
 struct coming {
 	struct world *world;
 	dwarfs_context *context;
@@ -683,7 +684,7 @@ static void images_leave_while_others_read(void **state)
 	}
 }
 
-/* Tables that are made at the first need, by many at once. */
+/* Lazily built tables, needed by many threads at once. */
 struct asker {
 	const dwarfs_image *image;
 	pthread_barrier_t *start;

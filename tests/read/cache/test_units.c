@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/cache/cache: blocks that are decoded part by part, blocks that are larger than the
- * whole cache, and several of which only some fit. How much is decoded is counted, what
- * is read is compared.
- *
- * Block i of a world is file i; further files are pieces of blocks.
+ * read/cache/cache: blocks that are decoded by parts, blocks larger than the whole
+ * cache, and sets of blocks that do not all fit. Decoded bytes are counted, bytes read
+ * are compared.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -30,7 +28,7 @@ struct world {
 	uint8_t *bytes; /* of all blocks */
 	uint64_t block_at[MAX_BLOCKS];
 	struct craft_chunk chunks[MAX_FILES];
-	/* For a source that fails when all are there to see it. */
+	/* For a source that fails once all threads wait for it. */
 	dwarfs_image *image;
 	uint32_t fail_block, wait_for;
 	atomic_int failures;
@@ -49,7 +47,7 @@ static const uint8_t *bytes_at(const struct world *world, uint32_t block, uint64
 	return world->bytes + (size_t)block * world->block_bytes + offset;
 }
 
-/* Runs, so that it packs, which never repeat over a longer stretch. */
+/* Runs of bytes, which compress, but without long repetitions. */
 static uint8_t byte_of(uint32_t block, uint32_t at)
 {
 	uint32_t mixed = (at / 24 + block * 40503u) * 2654435761u;
@@ -154,8 +152,8 @@ static uint64_t decoded(const dwarfs_context *context)
 	return count_of(context, DWARFS_CACHE_DECODED_BYTES);
 }
 
-/* Read from a block's file: 0, an error, or 1 for wrong bytes. No assertions, since those
- * belong to the main thread. */
+/* Read from a block's file: 0, an error, or 1 for wrong bytes. No assertions here:
+ * these belong to the main thread. */
 static int try_read(const struct world *world, const dwarfs_image *image, uint32_t block,
 		    uint64_t offset, size_t size)
 {
@@ -215,7 +213,7 @@ static void expect_read(const struct world *world, const dwarfs_image *image,
 	assert_int_equal(try_read(world, image, block, offset, size), 0);
 }
 
-/* What a block alone takes while it is decoded to its end, and what is stored of it. */
+/* Memory to decode one block to its end, and its stored bytes. */
 static uint64_t alone_bytes(const struct world *world, uint32_t block)
 {
 	const uint8_t *section = world->craft.bytes.data + world->block_at[block];
@@ -274,7 +272,7 @@ static void only_parts_that_are_read_are_decoded(void **state)
 	image = craft_open(&world.craft, context);
 	expect_read(&world, image, 0, 5 * PART + 100, 1000);
 	assert_int_equal(decoded(context), PART);
-	/* To the end of a part, from its beginning, and over that. */
+	/* To the end of a part, from its beginning, and across that. */
 	expect_read(&world, image, 0, 6 * PART - 1, 1);
 	assert_int_equal(decoded(context), PART);
 	expect_read(&world, image, 0, 6 * PART, 1);
@@ -303,7 +301,7 @@ static void only_parts_that_are_read_are_decoded(void **state)
 	dwarfs_context_free(context);
 }
 
-/* Parts that are larger than a step are decoded as far as is needed. */
+/* Parts larger than a step are decoded only as far as needed. */
 static void a_part_is_decoded_as_far_as_is_needed(void **state)
 {
 	static const struct block_spec halves = { CODEC_LZMA, 19 };
@@ -324,7 +322,8 @@ static void a_part_is_decoded_as_far_as_is_needed(void **state)
 	dwarfs_context_free(context);
 }
 
-/* Who needs one byte does not wait for many; who goes on is not held up for that. */
+/* A reader of one byte does not wait for many; sequential readers are not slowed down
+ * by that. */
 static void the_first_byte_needs_little(void **state)
 {
 	static const struct block_spec spec = { CODEC_LZMA, 0 };
@@ -429,7 +428,7 @@ static void parts_come_in_order(void **state)
 	inodes[3] = add_file(&world, 0, 9 * PART - 1000, 2000);
 	end_world(&world);
 	image = craft_open(&world.craft, context);
-	/* With nothing there, with some parts, and with all of them. */
+	/* With none, some and all parts present. */
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(dwarfs_read_in_order(image, inodes, 4, collect, NULL,
 						      &collected, NULL),
@@ -447,7 +446,7 @@ static void parts_come_in_order(void **state)
 	dwarfs_context_free(context);
 }
 
-/* A scan does not take more than the part that is needed, and what was read last is there
+/* A scan evicts no more than the part it needs, and the part read last is present
  * afterwards. */
 static void parts_are_evicted_one_by_one(void **state)
 {
@@ -464,7 +463,8 @@ static void parts_are_evicted_one_by_one(void **state)
 
 		expect_read(&world, image, i / PARTS, i % PARTS * PART, PART);
 		now = count_of(context, DWARFS_CACHE_BLOCKS);
-		/* One came; what is stored and the decoder cost some more for a while. */
+		/* One part was added; stored bytes and decoder took some more
+		 * meanwhile. */
 		assert_true(now + 6 >= blocks + 1);
 		assert_true(count_of(context, DWARFS_CACHE_USED) <= budget);
 		blocks = now;
@@ -482,7 +482,7 @@ static void parts_are_evicted_one_by_one(void **state)
 	dwarfs_context_free(context);
 }
 
-/* Change a byte of a part, as it is stored: in the middle, or of its check. */
+/* Change a stored byte of a part: in the middle, or in its check. */
 static void damage_part(struct world *world, uint32_t block, uint32_t part, bool check)
 {
 	uint8_t *section = world->craft.bytes.data + world->block_at[block];
@@ -524,7 +524,7 @@ static void damage_costs_one_part(void **state)
 				 DWARFS_ERR_CORRUPT);
 		expect_read(&world, image, 1, 0, PARTED_BYTES);
 	}
-	/* In order, a block is decoded in one go: its files fail, others do not. */
+	/* In data order a block is decoded at once: its files fail, others do not. */
 	assert_int_equal(dwarfs_read_in_order(image, (dwarfs_inode[]){ 1, 2 }, 2, collect,
 					      collect_failure, &collected, NULL),
 			 0);
@@ -539,7 +539,7 @@ static void damage_costs_one_part(void **state)
 	dwarfs_context_free(context);
 }
 
-/* What is read, and how much of it. */
+/* Which bytes are read, and how many. */
 struct source {
 	const struct world *world;
 	uint64_t bytes, reads;
@@ -555,8 +555,8 @@ static int64_t read_source(void *buffer, size_t bytes, uint64_t offset, void *us
 	return (int64_t)bytes;
 }
 
-/* The hash of a block is looked at once: its parts are then read one by one, and each is
- * compared with what it was at that time. */
+/* The hash of a block is verified once: then its parts are read one by one, and each
+ * is compared with its bytes at that time. */
 static void parts_are_read_one_by_one(void **state)
 {
 	auto_world struct world world;
@@ -582,13 +582,13 @@ static void parts_are_read_one_by_one(void **state)
 	assert_int_equal(decoded(context), PARTED_BYTES);
 	assert_int_equal(count_of(context, DWARFS_CACHE_USED), PARTED_BYTES);
 	dwarfs_context_trim(context, 0);
-	/* A check in the stream is not needed to see that something has changed. */
+	/* A change is detected even if the stream has no check of its own. */
 	damage_part(&world, 0, 4, false);
 	for (int round = 0; round < 2; round++)
 		for (uint32_t i = 0; i < PARTS; i++)
 			assert_int_equal(try_read(&world, image, 0, i * PART, 1),
 					 i == 4 ? DWARFS_ERR_CHECKSUM : 0);
-	/* What is as it was before is good again. */
+	/* Bytes that are restored are good again. */
 	damage_part(&world, 0, 4, false);
 	expect_read(&world, image, 0, 0, PARTED_BYTES);
 	expect_read(&world, image, 1, 0, PARTED_BYTES);
@@ -596,7 +596,7 @@ static void parts_are_read_one_by_one(void **state)
 	dwarfs_context_free(context);
 }
 
-/* Several streams, one behind the other, are no parts, but good. */
+/* Several concatenated streams are not parts, but valid. */
 static void streams_in_a_row_are_decoded_as_a_whole(void **state)
 {
 	auto_world struct world world;
@@ -623,7 +623,7 @@ static void streams_in_a_row_are_decoded_as_a_whole(void **state)
 	dwarfs_context_free(context);
 }
 
-/* A chunk behind the contents of a block that has parts. */
+/* A chunk after the contents of a block with parts. */
 static void a_chunk_after_the_last_part_is_refused(void **state)
 {
 	auto_world struct world world;
@@ -672,8 +672,8 @@ static dwarfs_image *open_lazily(const struct world *world, dwarfs_context *cont
 	return image;
 }
 
-/* With the hash looked at late, parts are good until one was decoded to its end; from
- * then on nothing of the block is. */
+/* With late verification, parts are readable until one was decoded to its end; after
+ * that nothing of the block is. */
 static void late_hashes_are_of_the_whole_block(void **state)
 {
 	static const struct block_spec halves[] = { { CODEC_LZMA, 19 },
@@ -688,7 +688,7 @@ static void late_hashes_are_of_the_whole_block(void **state)
 	image = open_lazily(&world, context);
 	expect_read(&world, image, 0, 0, 1000);
 	expect_read(&world, image, 0, half, 1000);
-	/* The first half is as it should be, but not the hash. */
+	/* The first half is intact, but the hash does not match. */
 	assert_int_equal(try_read(&world, image, 0, half - 1, 1), DWARFS_ERR_CHECKSUM);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(try_read(&world, image, 0, 0, 1), DWARFS_ERR_CHECKSUM);
@@ -707,7 +707,7 @@ static void late_hashes_are_of_the_whole_block(void **state)
 #define LARGE_BYTES (4u << 20)
 #define LARGE_STEP  (32u << 10)
 
-/* Readers that each go through a stretch of a block, in turn. */
+/* Readers that each read a range of a block, in turn. */
 struct walker {
 	uint32_t block;
 	uint64_t at, end;
@@ -737,8 +737,8 @@ static void walk(const struct world *world, const dwarfs_image *image,
 
 static const enum codec_id large_codecs[] = { CODEC_ZSTD, CODEC_LZMA, CODEC_NONE };
 
-/* Let so many go through all of so many blocks; how often the bytes were decoded, in
- * hundredths. */
+/* Let a number of readers read a number of blocks; gives how often the bytes were
+ * decoded, in hundredths. */
 static uint64_t walk_together(const struct world *world, uint64_t budget, uint32_t blocks,
 			      uint32_t count)
 {
@@ -774,7 +774,7 @@ static void make_large(struct world *world, enum codec_id id, uint32_t blocks)
 	make_world(world, specs, blocks, LARGE_BYTES);
 }
 
-/* Several blocks with each codec, and how often they may be decoded at most. */
+/* Several blocks with each codec, and the maximum number of decodes. */
 struct walk_case {
 	uint64_t budget;
 	uint32_t blocks, readers;
@@ -808,8 +808,8 @@ static void walk_all(const struct walk_case *cases, size_t count)
 
 #define WALK_ALL(cases) walk_all(cases, sizeof(cases) / sizeof(*(cases)))
 
-/* A block is decoded from its start for each stretch that the cache has room for, so half
- * as often as it is larger than the cache, and once more. */
+/* A block is decoded from its start for each window that fits into the cache: half as
+ * often as it is larger than the cache, and once more. */
 static void one_reader_of_a_large_block(void **state)
 {
 	static const struct walk_case cases[] = {
@@ -832,8 +832,8 @@ static void two_readers_of_large_blocks(void **state)
 	WALK_ALL(cases);
 }
 
-/* Each fits, but not all of them: what stands behind a reader stays when his block goes,
- * as much as there is room for beside another one. */
+/* Each fits, but not all of them: when a block is evicted, the bytes after its
+ * reader's offset are kept, as far as there is space beside another block. */
 static void readers_of_more_blocks_than_fit(void **state)
 {
 	static const struct walk_case cases[] = {
@@ -846,7 +846,7 @@ static void readers_of_more_blocks_than_fit(void **state)
 	WALK_ALL(cases);
 }
 
-/* Where there are too many of them for the cache, bytes and memory are right. */
+/* With too many readers for the cache, bytes and memory are right. */
 static void too_many_readers(void **state)
 {
 	static const struct walk_case cases[] = {
@@ -859,7 +859,7 @@ static void too_many_readers(void **state)
 	WALK_ALL(cases);
 }
 
-/* -- extents that nobody comes back for ---------------------------------------------- */
+/* -- extents that are not read again ------------------------------------------------- */
 
 #define HOT_BYTES (128u << 10)
 #define HOT	  4u
@@ -899,7 +899,7 @@ static void readers_that_stop_are_forgotten(void **state)
 			    LARGE_STEP);
 	assert_true(count_of(context, DWARFS_CACHE_EXTENTS) > 0);
 	assert_true(count_of(context, DWARFS_CACHE_USED) <= budget);
-	/* Others, of which three times as much would fit, find room. */
+	/* Other ranges, three times of which would fit, are kept. */
 	for (int round = 0; round < 3; round++)
 		read_hot(&hot, other, context);
 	for (int round = 0; round < 10; round++)
@@ -910,7 +910,7 @@ static void readers_that_stop_are_forgotten(void **state)
 	dwarfs_context_free(context);
 }
 
-/* While somebody goes through a block that cannot stay: most of the time. */
+/* During a sequential read of a block that cannot be kept: most of the time. */
 static void what_is_hot_stays(void **state)
 {
 	auto_world struct world large, hot;
@@ -937,9 +937,9 @@ static void what_is_hot_stays(void **state)
 	dwarfs_context_free(context);
 }
 
-/* -- those who wait for what fails --------------------------------------------------- */
+/* -- waiters of a failed job --------------------------------------------------------- */
 
-/* The unit that is worked at when the block's first bytes are read. */
+/* The unit that is decoded when the block's first bytes are read. */
 static struct slot *first_slot(const struct world *world)
 {
 	struct slot *slot = &world->image->slots[world->fail_block];
@@ -963,7 +963,7 @@ static int64_t read_world(void *buffer, size_t bytes, uint64_t offset, void *use
 {
 	struct world *world = user;
 
-	/* All of a block, or of one that has parts the first. */
+	/* All of a block; of a block with parts, the first part. */
 	if (world->fail_block < world->blocks && bytes > DW_HEADER_BYTES &&
 	    offset - world->block_at[world->fail_block] <= DW_HEADER_BYTES + 12 &&
 	    atomic_load(&world->failures) > 0) {
@@ -1028,7 +1028,7 @@ static void fail_together(struct world *world, uint32_t block, int code, int err
 		assert_int_equal(victims[i].has_offset, victims[0].has_offset);
 		assert_int_equal(victims[i].offset, victims[0].offset);
 	}
-	/* One load was all that failed. */
+	/* Only one load failed. */
 	assert_int_equal(atomic_load(&world->failures), 0);
 	assert_true(victims[0].has_offset);
 }
@@ -1066,7 +1066,7 @@ static void all_who_wait_get_the_same_error(void **state)
 			fail_together(&world, i, DWARFS_ERR_IO, EIO);
 			expect_read(&world, image, i, PART, 100);
 		}
-		/* Once more, where it is known to have parts. */
+		/* Again, now that its parts are known. */
 		fail_together(&world, 0, DWARFS_ERR_IO, EIO);
 		expect_read(&world, image, 0, 0, PARTED_BYTES);
 		dwarfs_context_trim(context, 0);
@@ -1101,7 +1101,7 @@ static uint32_t next_random(struct reader *reader)
 	return reader->seed >> 8;
 }
 
-/* Mostly on through a block, or else anywhere. */
+/* Usually the next bytes of a block, or else anywhere. */
 static struct walker next_place(struct reader *reader)
 {
 	const struct world *world = reader->world;
@@ -1250,7 +1250,7 @@ static void any_budget_serves_all_kinds_of_readers(void **state)
 	}
 }
 
-/* Blocks that are lent can still be decoded further: that counts from the beginning. */
+/* Held blocks can still be decoded further: that is counted from the beginning. */
 static void held_blocks_may_grow_within_the_budget(void **state)
 {
 	static const struct block_spec specs[MAX_BLOCKS] = {
@@ -1282,7 +1282,8 @@ static void held_blocks_may_grow_within_the_budget(void **state)
 	dwarfs_context_free(context);
 }
 
-/* What there is no room for beside the block is read from the block: it stays. */
+/* Ranges for which there is no space beside the block are read from the block, which
+ * is kept. */
 static void ranges_beyond_the_budget_are_not_lost(void **state)
 {
 	static const struct range list[] = { { 0, 280 << 10 },
@@ -1321,7 +1322,7 @@ static struct range nth_range(uint32_t i)
 	return (struct range){ (uint64_t)i * (MANY_BYTES / MANY), MANY_SIZE };
 }
 
-/* Each number below MANY once, in an order that is none. */
+/* Each number below MANY once, shuffled. */
 static uint32_t shuffled(uint32_t i)
 {
 	return (uint32_t)((uint64_t)i * 7919 % MANY);
@@ -1345,8 +1346,8 @@ static void expect_nth(const struct world *world, dwarfs_image *image, uint32_t 
 	}
 }
 
-/* Small parts of a block that cannot stay, ever so many: they are found in any order,
- * those between them that are asked for later do not come twice, and they all go. */
+/* Many small ranges of a block that cannot be kept: found in any order, ranges between
+ * them that are requested later are not duplicated, and all are freed. */
 static void many_parts_of_a_block_are_kept(void **state)
 {
 	static const struct block_spec spec = { CODEC_ZSTD, 0 };
@@ -1374,7 +1375,7 @@ static void many_parts_of_a_block_are_kept(void **state)
 	for (uint32_t i = 0; i < MANY; i++)
 		expect_nth(&world, image, shuffled(i));
 	assert_int_equal(decoded(context), twice);
-	/* What there is of a stretch and what there is not. */
+	/* Ranges that are partly present. */
 	for (range_list.count = 0; range_list.count < 16; range_list.count++)
 		list[range_list.count] =
 			(struct range){ range_list.count << 18, 1 << 18 };
