@@ -21,7 +21,7 @@
 #define RECENT_BUDGETS	32 /* budgets decoded since a unit could not be kept */
 #define MISSED_BUDGETS	8  /* budgets decoded since an eviction */
 #define FRESH_BUDGETS	8  /* budgets decoded since extents were made */
-#define POLL_NS		(2 * 1000 * 1000) /* interval at which pins of readers are checked */
+#define POLL_NS		(2 * 1000 * 1000) /* interval for checking pins */
 
 /* -- residents ----------------------------------------------------------------------- */
 
