@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/lzma/lzma2_symbols: literals and matches, the loop that takes the time.
+ * codec/lzma/lzma2_symbols: decompress literals and matches, the inner loop of LZMA.
  *
- * All that it changes lives in registers, the input is looked at once for each symbol,
- * and a bit that goes either way about as often is decoded without a branch.
+ * The state of the loop is kept in local variables, the end of the input is tested once
+ * for each symbol, and bits of literals are decoded without a branch.
  *
- * The algorithm is that of Igor Pavlov's public domain LZMA specification.
+ * Algorithm and names are those of Igor Pavlov's public domain LZMA specification.
  */
 #include "config.h"
 
@@ -15,78 +15,78 @@
 
 #include "codec/lzma/lzma2_symbols.h"
 
-#define MIN_MATCH     2
-#define MOST_MATCH    273
-#define FIRST_SPECIAL 4	 /* slots from here have more bits, */
-#define FIRST_DIRECT  14 /* from here most of them without a probability */
+#define MATCH_MIN     2
+#define MATCH_MAX    273
+#define MODEL_START 4	 /* slots from here have more bits, */
+#define MODEL_END  14 /* from here most of them without a probability */
 #define WIDE	      32 /* bytes that are copied at once */
 #define PROB_BITS     11
-#define SPEED	      5
-#define TOP	      (1U << 24)
+#define MOVE_BITS	      5
+#define TOP_VALUE	      (1U << 24)
 
 #define INLINE static inline __attribute__((always_inline))
 
 /* -- bits ---------------------------------------------------------------------------- */
 
-INLINE void refill(struct coder *coder)
+INLINE void rc_normalize(struct range_coder *rc)
 {
-	if (coder->range < TOP) {
-		coder->range <<= 8;
-		coder->code = coder->code << 8 | *coder->in++;
+	if (rc->range < TOP_VALUE) {
+		rc->range <<= 8;
+		rc->code = rc->code << 8 | *rc->in++;
 	}
 }
 
-/* One that is mostly as it was before. */
-INLINE bool steady_bit(struct coder *coder, uint16_t *prob)
+/* Decode a bit, by a branch: for bits that are predictable. */
+INLINE bool rc_bit(struct range_coder *rc, uint16_t *prob)
 {
 	uint32_t bound, p = *prob;
 
-	refill(coder);
-	bound = (coder->range >> PROB_BITS) * p;
-	if (coder->code < bound) {
-		coder->range = bound;
-		*prob = (uint16_t)(p + (((1U << PROB_BITS) - p) >> SPEED));
+	rc_normalize(rc);
+	bound = (rc->range >> PROB_BITS) * p;
+	if (rc->code < bound) {
+		rc->range = bound;
+		*prob = (uint16_t)(p + (((1U << PROB_BITS) - p) >> MOVE_BITS));
 		return false;
 	}
-	coder->range -= bound;
-	coder->code -= bound;
-	*prob = (uint16_t)(p - (p >> SPEED));
+	rc->range -= bound;
+	rc->code -= bound;
+	*prob = (uint16_t)(p - (p >> MOVE_BITS));
 	return true;
 }
 
-/* One that may be anything: all ones for 0, 0 for 1. */
-INLINE uint32_t any_bit(struct coder *coder, uint16_t *prob)
+/* Decode a bit without a branch: all ones for 0, 0 for 1. */
+INLINE uint32_t rc_bit_branchless(struct range_coder *rc, uint16_t *prob)
 {
 	uint32_t bound, rest, zero, p = *prob;
 
-	refill(coder);
-	bound = (coder->range >> PROB_BITS) * p;
-	zero = -(uint32_t)(coder->code < bound);
-	rest = coder->range - bound;
-	coder->range = zero ? bound : rest;
-	coder->code -= bound & ~zero;
-	*prob = (uint16_t)(p - ((int32_t)(p + (zero & (31 - 2048))) >> SPEED));
+	rc_normalize(rc);
+	bound = (rc->range >> PROB_BITS) * p;
+	zero = -(uint32_t)(rc->code < bound);
+	rest = rc->range - bound;
+	rc->range = zero ? bound : rest;
+	rc->code -= bound & ~zero;
+	*prob = (uint16_t)(p - ((int32_t)(p + (zero & (31 - 2048))) >> MOVE_BITS));
 	return zero;
 }
 
-/* count bits, the high ones first, with a 1 in front. */
-INLINE uint32_t steady_tree(struct coder *coder, uint16_t *probs, unsigned count)
+/* count bits, the highest first, below a leading 1. */
+INLINE uint32_t rc_bittree(struct range_coder *rc, uint16_t *probs, unsigned count)
 {
 	uint32_t symbol = 1;
 
 #pragma GCC unroll 8
 	for (unsigned i = 0; i < count; i++)
-		symbol += symbol + steady_bit(coder, &probs[symbol]);
+		symbol += symbol + rc_bit(rc, &probs[symbol]);
 	return symbol;
 }
 
-/* The low ones first. */
-INLINE uint32_t reverse_tree(struct coder *coder, uint16_t *probs, unsigned count)
+/* count bits, the lowest first. */
+INLINE uint32_t rc_bittree_reverse(struct range_coder *rc, uint16_t *probs, unsigned count)
 {
 	uint32_t symbol = 1, value = 0;
 
 	for (unsigned i = 0; i < count; i++) {
-		uint32_t bit = 1 + any_bit(coder, &probs[symbol]);
+		uint32_t bit = 1 + rc_bit_branchless(rc, &probs[symbol]);
 
 		symbol += symbol + bit;
 		value |= bit << i;
@@ -94,19 +94,19 @@ INLINE uint32_t reverse_tree(struct coder *coder, uint16_t *probs, unsigned coun
 	return value;
 }
 
-/* Each of them as likely as not. */
-INLINE uint32_t direct_bits(struct coder *coder, unsigned count)
+/* count bits of equal probability, the highest first. */
+INLINE uint32_t rc_direct(struct range_coder *rc, unsigned count)
 {
 	uint32_t value = 0;
 
 	do {
 		uint32_t zero;
 
-		refill(coder);
-		coder->range >>= 1;
-		coder->code -= coder->range;
-		zero = -(coder->code >> 31);
-		coder->code += coder->range & zero;
+		rc_normalize(rc);
+		rc->range >>= 1;
+		rc->code -= rc->range;
+		zero = -(rc->code >> 31);
+		rc->code += rc->range & zero;
 		value += value + 1 + zero;
 	} while (--count > 0);
 	return value;
@@ -114,74 +114,74 @@ INLINE uint32_t direct_bits(struct coder *coder, unsigned count)
 
 /* -- symbols ------------------------------------------------------------------------- */
 
-INLINE uint32_t match_length(struct coder *coder, struct lengths *lengths,
+INLINE uint32_t match_length(struct range_coder *rc, struct length_coder *coder,
 			     uint32_t position)
 {
-	if (!steady_bit(coder, &lengths->is_long))
-		return MIN_MATCH - 8 + steady_tree(coder, lengths->low[position], 3);
-	if (!steady_bit(coder, &lengths->is_longest))
-		return MIN_MATCH + steady_tree(coder, lengths->middle[position], 3);
-	return MIN_MATCH + 16 - 256 + steady_tree(coder, lengths->high, 8);
+	if (!rc_bit(rc, &coder->choice))
+		return MATCH_MIN - 8 + rc_bittree(rc, coder->low[position], 3);
+	if (!rc_bit(rc, &coder->choice_2))
+		return MATCH_MIN + rc_bittree(rc, coder->mid[position], 3);
+	return MATCH_MIN + 16 - 256 + rc_bittree(rc, coder->high, 8);
 }
 
-/* Less one. */
-INLINE uint32_t match_distance(struct coder *coder, struct probabilities *probs,
+/* The distance less one, as the format stores it. */
+INLINE uint32_t match_distance(struct range_coder *rc, struct probabilities *probs,
 			       uint32_t length)
 {
-	uint32_t kind =
-		length - MIN_MATCH < LENGTH_SLOTS ? length - MIN_MATCH : LENGTH_SLOTS - 1;
-	uint32_t slot = steady_tree(coder, probs->slot[kind], 6) - 64, bits, distance;
+	uint32_t length_state =
+		length - MATCH_MIN < LENGTH_STATES ? length - MATCH_MIN : LENGTH_STATES - 1;
+	uint32_t pos_slot = rc_bittree(rc, probs->pos_slot_probs[length_state], 6) - 64, bits, distance;
 
-	if (slot < FIRST_SPECIAL)
-		return slot;
-	bits = (slot >> 1) - 1;
-	distance = (2 | (slot & 1)) << bits;
-	if (slot < FIRST_DIRECT)
+	if (pos_slot < MODEL_START)
+		return pos_slot;
+	bits = (pos_slot >> 1) - 1;
+	distance = (2 | (pos_slot & 1)) << bits;
+	if (pos_slot < MODEL_END)
 		return distance +
-		       reverse_tree(coder, probs->special + distance - slot, bits);
-	distance += direct_bits(coder, bits - ALIGN_BITS) << ALIGN_BITS;
-	return distance + reverse_tree(coder, probs->align, ALIGN_BITS);
+		       rc_bittree_reverse(rc, probs->pos_special + distance - pos_slot, bits);
+	distance += rc_direct(rc, bits - ALIGN_BITS) << ALIGN_BITS;
+	return distance + rc_bittree_reverse(rc, probs->pos_align, ALIGN_BITS);
 }
 
-INLINE uint8_t literal(struct coder *coder, uint16_t *probs)
+INLINE uint8_t literal(struct range_coder *rc, uint16_t *probs)
 {
 	uint32_t symbol = 1;
 
 #pragma GCC unroll 8
 	for (unsigned i = 0; i < 8; i++)
-		symbol += symbol + 1 + any_bit(coder, &probs[symbol]);
+		symbol += symbol + 1 + rc_bit_branchless(rc, &probs[symbol]);
 	return (uint8_t)symbol;
 }
 
 /*
- * After a match: the byte that would have gone on with it is expected, and where the
- * first bits are as expected, the next ones have tables of their own.
+ * A literal after a match. match_byte is the byte that would have continued the match; as
+ * long as the bits decoded so far equal its bits, they choose the probabilities.
  */
-INLINE uint8_t matched_literal(struct coder *coder, uint16_t *probs, uint32_t expected)
+INLINE uint8_t matched_literal(struct range_coder *rc, uint16_t *probs, uint32_t match_byte)
 {
-	uint32_t symbol = 1, still = 0x100;
+	uint32_t symbol = 1, offset = 0x100;
 
 #pragma GCC unroll 8
 	for (unsigned i = 0; i < 8; i++) {
-		uint32_t hint;
+		uint32_t match_bit;
 		bool bit;
 
-		expected += expected;
-		hint = expected & still;
-		bit = steady_bit(coder, &probs[still + hint + symbol]);
+		match_byte += match_byte;
+		match_bit = match_byte & offset;
+		bit = rc_bit(rc, &probs[offset + match_bit + symbol]);
 		symbol += symbol + bit;
-		still &= bit ? hint : ~hint;
+		offset &= bit ? match_bit : ~match_bit;
 	}
 	return (uint8_t)symbol;
 }
 
-/* room: how much may be written over, at least length. Steps that overlap come out right
- * because each is no longer than the distance. */
-INLINE void copy_match(uint8_t *to, size_t distance, size_t length, size_t room)
+/* capacity: bytes that may be overwritten from to on, at least length. Overlapping copies
+ * are correct because no step is longer than the distance. */
+INLINE void copy_match(uint8_t *to, size_t distance, size_t length, size_t capacity)
 {
 	const uint8_t *from = to - distance, *end = to + length;
 
-	if (distance >= WIDE && room >= MOST_MATCH + WIDE) {
+	if (distance >= WIDE && capacity >= MATCH_MAX + WIDE) {
 		do {
 			memcpy(to, from, WIDE);
 			to += WIDE;
@@ -196,21 +196,21 @@ INLINE void copy_match(uint8_t *to, size_t distance, size_t length, size_t room)
 	}
 }
 
-/* One of those that were used last: which, and its length; 0 for a lone byte. */
-INLINE uint32_t repeated_match(struct coder *coder, struct probabilities *probs,
-			       struct history *h, uint32_t position)
+/* A match with one of the last four distances. Returns its length, 0 for a short rep. */
+INLINE uint32_t rep_match(struct range_coder *rc, struct probabilities *probs,
+			       struct lzma_state *h, uint32_t position)
 {
 	uint32_t state = h->state, distance;
 
-	if (!steady_bit(coder, &probs->is_older[state])) {
-		if (!steady_bit(coder, &probs->is_long_rep[state][position]))
+	if (!rc_bit(rc, &probs->is_rep_g0[state])) {
+		if (!rc_bit(rc, &probs->is_rep0_long[state][position]))
 			return 0;
-		return match_length(coder, &probs->rep, position);
+		return match_length(rc, &probs->rep, position);
 	}
-	if (!steady_bit(coder, &probs->is_third[state])) {
+	if (!rc_bit(rc, &probs->is_rep_g1[state])) {
 		distance = h->rep1;
 	} else {
-		if (!steady_bit(coder, &probs->is_fourth[state])) {
+		if (!rc_bit(rc, &probs->is_rep_g2[state])) {
 			distance = h->rep2;
 		} else {
 			distance = h->rep3;
@@ -220,13 +220,13 @@ INLINE uint32_t repeated_match(struct coder *coder, struct probabilities *probs,
 	}
 	h->rep1 = h->rep0;
 	h->rep0 = distance;
-	return match_length(coder, &probs->rep, position);
+	return match_length(rc, &probs->rep, position);
 }
 
 /* -- the loop ------------------------------------------------------------------------ */
 
-INLINE uint8_t one_literal(const struct lzma2 *lzma2, struct coder *coder,
-			   struct probabilities *probs, struct history *h,
+INLINE uint8_t decode_literal(const struct lzma2 *lzma2, struct range_coder *rc,
+			   struct probabilities *probs, struct lzma_state *h,
 			   const uint8_t *to, size_t position)
 {
 	uint32_t before = position > 0 ? to[-1] : 0, state = h->state;
@@ -235,68 +235,68 @@ INLINE uint8_t one_literal(const struct lzma2 *lzma2, struct coder *coder,
 
 	h->state = state < 4 ? 0 : state < 10 ? state - 3 : state - 6;
 	if (state < 7)
-		return literal(coder, mine);
-	return matched_literal(coder, mine, to[-(ptrdiff_t)h->rep0 - 1]);
+		return literal(rc, mine);
+	return matched_literal(rc, mine, to[-(ptrdiff_t)h->rep0 - 1]);
 }
 
-/* Its length: 0 for a lone byte. */
-INLINE uint32_t one_match(struct coder *coder, struct probabilities *probs,
-			  struct history *h, uint32_t position)
+/* Returns the length of the match, 0 for a short rep. */
+INLINE uint32_t decode_match(struct range_coder *rc, struct probabilities *probs,
+			  struct lzma_state *h, uint32_t position)
 {
 	uint32_t state = h->state, length;
 
-	if (steady_bit(coder, &probs->is_rep[state])) {
-		length = repeated_match(coder, probs, h, position);
+	if (rc_bit(rc, &probs->is_rep[state])) {
+		length = rep_match(rc, probs, h, position);
 		h->state = state < 7 ? (length ? 8 : 9) : 11;
 		return length;
 	}
 	h->rep3 = h->rep2;
 	h->rep2 = h->rep1;
 	h->rep1 = h->rep0;
-	length = match_length(coder, &probs->match, position);
-	h->rep0 = match_distance(coder, probs, length);
+	length = match_length(rc, &probs->match, position);
+	h->rep0 = match_distance(rc, probs, length);
 	h->state = state < 7 ? 7 : 10;
 	return length;
 }
 
-bool dw_lzma2_symbols(struct lzma2 *lzma2, size_t limit, const uint8_t *look)
+bool dw_lzma2_symbols(struct lzma2 *lzma2, size_t limit, const uint8_t *input_stop)
 {
 	struct probabilities *probs = &lzma2->probs;
-	struct coder coder = lzma2->coder;
-	struct history h = lzma2->history;
+	struct range_coder rc = lzma2->rc;
+	struct lzma_state h = lzma2->symbols;
 	uint8_t *base = lzma2->out + lzma2->start;
 	size_t at = lzma2->done - lzma2->start, most = lzma2->chunk_out - lzma2->start;
-	size_t room = lzma2->size - lzma2->start;
+	size_t capacity = lzma2->size - lzma2->start;
 	uint32_t dictionary = lzma2->dictionary;
 	bool good = true;
 
 	limit -= lzma2->start;
-	while (at < limit && coder.in <= look) {
-		uint32_t position = (uint32_t)at & lzma2->position_mask, length;
+	while (at < limit && rc.in <= input_stop) {
+		uint32_t position = (uint32_t)at & lzma2->pos_mask, length;
 
-		if (!steady_bit(&coder, &probs->is_match[h.state][position])) {
-			base[at] = one_literal(lzma2, &coder, probs, &h, base + at, at);
+		if (!rc_bit(&rc, &probs->is_match[h.state][position])) {
+			base[at] = decode_literal(lzma2, &rc, probs, &h, base + at, at);
 			at++;
 			continue;
 		}
-		length = one_match(&coder, probs, &h, position);
+		length = decode_match(&rc, probs, &h, position);
 		length += length == 0;
 		good = h.rep0 < at && h.rep0 < dictionary && length <= most - at;
 		if (!good)
 			break;
-		copy_match(base + at, (size_t)h.rep0 + 1, length, room - at);
+		copy_match(base + at, (size_t)h.rep0 + 1, length, capacity - at);
 		at += length;
 	}
-	lzma2->coder = coder;
-	lzma2->history = h;
+	lzma2->rc = rc;
+	lzma2->symbols = h;
 	lzma2->done = lzma2->start + at;
 	return good;
 }
 
 bool dw_lzma2_coder_ends(struct lzma2 *lzma2)
 {
-	refill(&lzma2->coder);
-	return lzma2->coder.code == 0;
+	rc_normalize(&lzma2->rc);
+	return lzma2->rc.code == 0;
 }
 
 #endif
