@@ -35,6 +35,30 @@ int dw_unpack_section(const struct dwarfs_image *image, uint32_t section,
 	return 0;
 }
 
+/*
+ * No codec stores a section in more than twice its bytes, so a longer one need not be read
+ * to be refused. In a sparse file such a section costs its author nothing.
+ */
+static int check_length(const struct dwarfs_image *image, uint32_t section,
+			uint64_t max_bytes, dwarfs_error **err)
+{
+	const uint64_t frame = 65536;
+	struct section_header header;
+	int ret;
+
+	if (image->salvage || max_bytes > (UINT64_MAX - frame) / 2)
+		return 0;
+	if ((ret = dw_locate_header(image, section, &header, err)) < 0)
+		return ret;
+	if (header.length <= 2 * max_bytes + frame)
+		return 0;
+	return dw_fail(err, DWARFS_ERR_CORRUPT,
+		       "section %" PRIu32 " (%s) has %" PRIu64
+		       " stored bytes, where at most %" PRIu64 " bytes are possible",
+		       section, dwarfs_section_type_name(header.type), header.length,
+		       max_bytes);
+}
+
 int dw_load_section(const struct dwarfs_image *image, uint32_t section,
 		    uint64_t max_bytes, size_t padding, uint8_t **data_out,
 		    uint64_t *size_out, dwarfs_error **err)
@@ -42,7 +66,8 @@ int dw_load_section(const struct dwarfs_image *image, uint32_t section,
 	auto_stored struct stored stored = { 0 };
 	int ret;
 
-	if ((ret = dw_stored_read(image, section, &stored, err)) < 0 ||
+	if ((ret = check_length(image, section, max_bytes, err)) < 0 ||
+	    (ret = dw_stored_read(image, section, &stored, err)) < 0 ||
 	    (ret = dw_verify_xxh3(image, section, &stored, err)) < 0)
 		return ret;
 	return dw_unpack_section(image, section, &stored, max_bytes, padding, data_out,
