@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/bytes: numbers in memory, little-endian on every host, at any alignment.
+ * base/bytes: numbers in memory, little- or big-endian on every host, at any alignment.
+ *
+ * The only file that knows the byte order of the host: everything else uses these
+ * functions. Stored numbers are little-endian unless the name says "be".
  */
 #ifndef DW_BASE_BYTES_H
 #define DW_BASE_BYTES_H
@@ -8,31 +11,46 @@
 #include <stdint.h>
 #include <string.h>
 
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-#define dw_le16(x) __builtin_bswap16(x)
-#define dw_le32(x) __builtin_bswap32(x)
-#define dw_le64(x) __builtin_bswap64(x)
+#define dw_swap16(x) __builtin_bswap16(x)
+#define dw_swap32(x) __builtin_bswap32(x)
+#define dw_swap64(x) __builtin_bswap64(x)
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define DW_LITTLE_ENDIAN_HOST 1
+#define dw_le16(x)	      (x)
+#define dw_le32(x)	      (x)
+#define dw_le64(x)	      (x)
+#define dw_be16(x)	      dw_swap16(x)
+#define dw_be32(x)	      dw_swap32(x)
+#define dw_be64(x)	      dw_swap64(x)
 #else
-#define dw_le16(x) (x)
-#define dw_le32(x) (x)
-#define dw_le64(x) (x)
+#define DW_LITTLE_ENDIAN_HOST 0
+#define dw_le16(x)	      dw_swap16(x)
+#define dw_le32(x)	      dw_swap32(x)
+#define dw_le64(x)	      dw_swap64(x)
+#define dw_be16(x)	      (x)
+#define dw_be32(x)	      (x)
+#define dw_be64(x)	      (x)
 #endif
 
-#define DW_DEFINE_LE(bits)                                                               \
-	static inline uint##bits##_t dw_load##bits(const void *from)                     \
+#define DW_DEFINE_ACCESS(name, order, bits)                                              \
+	static inline uint##bits##_t dw_load##name##bits(const void *from)               \
 	{                                                                                \
 		uint##bits##_t value;                                                    \
 		memcpy(&value, from, sizeof(value));                                     \
-		return dw_le##bits(value);                                               \
+		return order##bits(value);                                               \
 	}                                                                                \
-	static inline void dw_store##bits(void *to, uint##bits##_t value)                \
+	static inline void dw_store##name##bits(void *to, uint##bits##_t value)          \
 	{                                                                                \
-		value = dw_le##bits(value);                                              \
+		value = order##bits(value);                                              \
 		memcpy(to, &value, sizeof(value));                                       \
 	}
-DW_DEFINE_LE(16)
-DW_DEFINE_LE(32)
-DW_DEFINE_LE(64)
+DW_DEFINE_ACCESS(, dw_le, 16)
+DW_DEFINE_ACCESS(, dw_le, 32)
+DW_DEFINE_ACCESS(, dw_le, 64)
+DW_DEFINE_ACCESS(_be, dw_be, 16)
+DW_DEFINE_ACCESS(_be, dw_be, 32)
+DW_DEFINE_ACCESS(_be, dw_be, 64)
 
 /* Bits of the shortest binary form: 0 for 0, 8 for 255. */
 static inline unsigned dw_bit_length(uint64_t value)

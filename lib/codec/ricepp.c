@@ -157,7 +157,7 @@ static uint32_t take_unary(struct rice_reader *decoder)
 
 static inline uint16_t swap_if(uint16_t word, bool swap)
 {
-	return swap ? __builtin_bswap16(word) : word;
+	return swap ? dw_swap16(word) : word;
 }
 
 static inline uint16_t word_of(const struct header *header, uint16_t value)

@@ -11,6 +11,7 @@
 #include <nettle/nettle-meta.h>
 
 #include "config.h"
+#include "base/bytes.h"
 #include "hash/hash.h"
 
 /* A digest can be started, and is started again by finish. */
@@ -80,15 +81,9 @@ static void xxh3_update(const struct nettle_hash *nettle, void *state, const voi
 }
 
 /* The canonical form of XXH3 is big-endian. */
-static void store_big_endian(uint8_t *out, uint64_t value)
-{
-	for (int i = 0; i < 8; i++)
-		out[i] = (uint8_t)(value >> (56 - 8 * i));
-}
-
 static size_t xxh3_finish_64(const struct nettle_hash *nettle, void *state, uint8_t *out)
 {
-	store_big_endian(out, dw_xxh3_finish_64(state));
+	dw_store_be64(out, dw_xxh3_finish_64(state));
 	dw_xxh3_reset(state);
 	return 8;
 }
@@ -98,8 +93,8 @@ static size_t xxh3_finish_128(const struct nettle_hash *nettle, void *state, uin
 	uint64_t halves[2];
 
 	dw_xxh3_finish_128(state, halves);
-	store_big_endian(out, halves[1]);
-	store_big_endian(out + 8, halves[0]);
+	dw_store_be64(out, halves[1]);
+	dw_store_be64(out + 8, halves[0]);
 	dw_xxh3_reset(state);
 	return 16;
 }

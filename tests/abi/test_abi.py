@@ -58,6 +58,13 @@ def exported():
     return found
 
 
+def sources():
+    """The C files and headers of the library and the programs."""
+    return sorted(os.path.join(folder, name) for part in ("lib", "utils")
+                  for folder, _, names in os.walk(os.path.join(root, part))
+                  for name in names if name.endswith((".c", ".h")))
+
+
 def mapped():
     """Patterns of each node of the version map: name -> global patterns."""
     with open(os.path.join(root, "lib", "libdwarfs.map")) as source:
@@ -170,6 +177,11 @@ def main():
                  for line in run("nm", "-D", "--defined-only", shared).splitlines()}
         data = [name for name, kind in kinds.items() if kind in "BDVSG"]
         assert not data, f"exported variables: {data}"
+    with suite.case("only base/bytes.h knows the byte order of the host"):
+        knows = re.compile(r"__BYTE_ORDER__|\bendian\.h|\bhto[lb]e\d|\b[lb]e\d+toh\b|"
+                           r"__builtin_bswap|\b[hn]to[hn][sl]\b")
+        found = [path for path in sources() if knows.search(open(path).read())]
+        assert found == [os.path.join(root, "lib", "base", "bytes.h")], found
     with suite.case("no file of the library keeps state of its own"):
         if sanitized:
             raise tap.Skip("a sanitizer adds its own")

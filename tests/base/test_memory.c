@@ -142,6 +142,26 @@ static void numbers_are_little_endian_anywhere(void **state)
 	assert_int_equal(bytes[15], 0);
 }
 
+static void big_endian_numbers_have_their_own_functions(void **state)
+{
+	uint8_t bytes[16] = { 0xff, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88 };
+
+	assert_int_equal(dw_load_be16(bytes + 1), 0x1122);
+	assert_int_equal(dw_load_be32(bytes + 1), 0x11223344);
+	assert_true(dw_load_be64(bytes + 1) == UINT64_C(0x1122334455667788));
+	dw_store_be64(bytes + 3, UINT64_C(0x0102030405060708));
+	assert_int_equal(bytes[3], 1);
+	assert_int_equal(bytes[10], 8);
+	dw_store_be32(bytes + 1, 0xA1A2A3A4);
+	assert_int_equal(bytes[1], 0xA1);
+	assert_int_equal(bytes[4], 0xA4);
+	dw_store_be16(bytes + 13, 0xB1B2);
+	assert_int_equal(bytes[13], 0xB1);
+	assert_int_equal(bytes[14], 0xB2);
+	assert_int_equal(bytes[15], 0);
+	assert_int_equal(dw_swap16(0x1122), 0x2211);
+}
+
 static void bit_lengths(void **state)
 {
 	assert_int_equal(dw_bit_length(0), 0);
@@ -163,6 +183,7 @@ int main(void)
 		cmocka_unit_test(stealing_leaves_nothing),
 		cmocka_unit_test(arithmetic_notices_wrapping),
 		cmocka_unit_test(numbers_are_little_endian_anywhere),
+		cmocka_unit_test(big_endian_numbers_have_their_own_functions),
 		cmocka_unit_test(bit_lengths),
 	};
 

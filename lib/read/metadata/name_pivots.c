@@ -51,7 +51,7 @@ static int make_pivots(const void *owner, uint32_t **items_out, dwarfs_error **e
 static void split(const uint8_t *text, uint64_t words[KEPT_WORDS])
 {
 	for (size_t i = 0; i < KEPT_WORDS; i++)
-		words[i] = __builtin_bswap64(dw_load64(text + 8 * i));
+		words[i] = dw_load_be64(text + 8 * i);
 }
 
 /* -- one pivot ----------------------------------------------------------------------- */

@@ -28,23 +28,17 @@ static enum architecture find_machine(const struct machine *machines, uint32_t n
 
 static inline uint16_t load16(const uint8_t *from, bool big_endian)
 {
-	uint16_t value = dw_load16(from);
-
-	return big_endian ? __builtin_bswap16(value) : value;
+	return big_endian ? dw_load_be16(from) : dw_load16(from);
 }
 
 static inline uint32_t load32(const uint8_t *from, bool big_endian)
 {
-	uint32_t value = dw_load32(from);
-
-	return big_endian ? __builtin_bswap32(value) : value;
+	return big_endian ? dw_load_be32(from) : dw_load32(from);
 }
 
 static inline uint64_t load64(const uint8_t *from, bool big_endian)
 {
-	uint64_t value = dw_load64(from);
-
-	return big_endian ? __builtin_bswap64(value) : value;
+	return big_endian ? dw_load_be64(from) : dw_load64(from);
 }
 
 /* -- ELF ----------------------------------------------------------------------------- */
@@ -219,7 +213,7 @@ static bool is_thin(struct span head, uint64_t size, uint32_t *cpu_out)
 	magic = dw_load32(head.data);
 	big = magic != MACHO_32 && magic != MACHO_64;
 	if (big)
-		magic = __builtin_bswap32(magic);
+		magic = dw_load_be32(head.data);
 	if (magic != MACHO_32 && magic != MACHO_64)
 		return false;
 	header = magic == MACHO_64 ? MACHO_HEADER_64 : MACHO_HEADER_32;

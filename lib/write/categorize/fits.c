@@ -215,7 +215,7 @@ static uint16_t used_bits(const uint8_t *data, size_t size)
 		bits |= dw_load16(data + at);
 	bits |= bits >> 32;
 	bits |= bits >> 16;
-	return __builtin_bswap16((uint16_t)bits); /* big-endian in the file */
+	return dw_swap16((uint16_t)bits); /* big-endian in the file */
 }
 
 static int count_unused(const struct category_file *file, uint64_t start, uint64_t bytes,

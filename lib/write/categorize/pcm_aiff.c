@@ -24,12 +24,12 @@
 
 static uint32_t load16(const uint8_t *from)
 {
-	return __builtin_bswap16(dw_load16(from));
+	return dw_load_be16(from);
 }
 
 static uint32_t load32(const uint8_t *from)
 {
-	return __builtin_bswap32(dw_load32(from));
+	return dw_load_be32(from);
 }
 
 static bool is_compact(struct span head)

@@ -25,13 +25,13 @@
 
 static uint32_t load32(const uint8_t *from)
 {
-	return __builtin_bswap32(dw_load32(from));
+	return dw_load_be32(from);
 }
 
 static bool is_caf(struct span head)
 {
 	return head.size >= FIRST && memcmp(head.data, "caff", 4) == 0 &&
-	       __builtin_bswap16(dw_load16(head.data + 4)) == VERSION;
+	       dw_load_be16(head.data + 4) == VERSION;
 }
 
 static int read_description(const struct pcm_chunks *chunks,

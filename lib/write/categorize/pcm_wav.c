@@ -92,9 +92,7 @@ static bool is_id(const struct pcm_chunks *chunks, const struct pcm_chunk *chunk
 
 static uint32_t load16(const struct pcm_chunks *chunks, const uint8_t *from)
 {
-	uint16_t value = dw_load16(from);
-
-	return chunks->big_endian ? __builtin_bswap16(value) : value;
+	return chunks->big_endian ? dw_load_be16(from) : dw_load16(from);
 }
 
 /* In the extended form the bits are those of the room, and others say what is used. */

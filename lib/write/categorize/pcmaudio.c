@@ -47,9 +47,8 @@ void dw_pcm_layout(struct pcm *pcm, uint32_t channels, uint32_t bits, uint64_t b
 uint64_t dw_pcm_size(const struct pcm_chunks *chunks, const uint8_t *from)
 {
 	if (chunks->size_bytes == 4)
-		return chunks->big_endian ? __builtin_bswap32(dw_load32(from))
-					  : dw_load32(from);
-	return chunks->big_endian ? __builtin_bswap64(dw_load64(from)) : dw_load64(from);
+		return chunks->big_endian ? dw_load_be32(from) : dw_load32(from);
+	return chunks->big_endian ? dw_load_be64(from) : dw_load64(from);
 }
 
 int dw_pcm_next(struct pcm_chunks *chunks, struct pcm_chunk *chunk, struct pcm *pcm,

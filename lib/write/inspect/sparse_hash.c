@@ -116,7 +116,7 @@ void dw_sparse_hash_once(struct sparse_hash *hasher, const uint8_t *data, size_t
 	}
 	dw_xxh3_128(data, size, halves);
 	for (int i = 0; i < 2; i++)
-		dw_store64(out + 8 * i, __builtin_bswap64(halves[1 - i]));
+		dw_store_be64(out + 8 * i, halves[1 - i]);
 }
 
 static bool is_zero(const uint8_t *data, size_t size)

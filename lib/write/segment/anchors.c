@@ -83,7 +83,7 @@ static size_t scan_plain(const uint8_t *data, size_t size, uint16_t mask, uint32
 		even | odd;                                                              \
 	})
 
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if DW_LITTLE_ENDIAN_HOST
 #define HAVE_VECTORS
 
 typedef uint16_t vector16 __attribute__((vector_size(16)));
