@@ -50,7 +50,7 @@ DWARFS_BEGIN_DECLS
 /**
  * The version of the library that is running, such as "0.1.0".
  *
- * @return a string that lives for ever
+ * @return a static string
  *
  * Threads: any. Since 0.1.
  */

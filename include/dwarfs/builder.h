@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Make an image.
+ * Build an image.
  *
  *     dwarfs_builder_new(NULL, &builder, &err);
  *     dwarfs_builder_add_directory(builder, "photos", &err);
  *     dwarfs_builder_write_path(builder, "photos.dwarfs", false, &err);
  *     dwarfs_builder_free(builder);
  *
- * A builder has defaults for everything, takes its input, and writes once. The image is the
- * same for any number of workers. Threads: a builder belongs to one thread at a time, except
- * where a comment says otherwise.
+ * A builder starts with defaults for all options, takes an input, and writes one image.
+ * The image is the same for any number of workers. Threads: a builder belongs to one
+ * thread at a time, except where a comment says otherwise.
  */
 #ifndef DWARFS_BUILDER_H
 #define DWARFS_BUILDER_H
@@ -42,12 +42,12 @@ DWARFS_API void dwarfs_builder_free(dwarfs_builder *builder);
  */
 DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder);
 
-/* -- how blocks are made ------------------------------------------------------------- */
+/* -- block size, codecs, order, deduplication ---------------------------------------- */
 
 /**
- * Choose between speed and size. Sets the size of blocks, the codecs of all sections, the order
- * and the search for repeats, as window/step; a setter that is called afterwards, or was called
- * before, takes precedence.
+ * Choose a preset between speed and size. It determines the block size, the codecs of all
+ * sections, the order of files, and the search for repeated data (window/step); specific
+ * setters take precedence, whether called before or after.
  *
  * | level | block  | blocks    | metadata | order | window |
  * |-------|--------|-----------|----------|-------|--------|
@@ -62,16 +62,19 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * | 8     | 16 MiB | lzma:9    | lzma:9   | auto  | 8/2    |
  * | 9     | 64 MiB | lzma:9    | lzma:9   | auto  | 8/2    |
  *
- * At levels 6 and 7 zstd has tables that reach over a block, and blocks that get very small are
- * packed with lzma, in parts of 2 MiB, which unpack fast enough; at levels 8 and 9 lzma has a
- * filter for programs where that is smaller, and at level 9 blocks that get very small are in
- * parts of 8 MiB. Categories: what is incompressible is stored, samples of sound are flac, pictures of the sky ricepp, both by the reversed path. A block of
- * sound that the codec of all other blocks makes smaller, such as one of loops, is left to that,
- * unless the category has a codec of its own.
+ * At levels 6 and 7 zstd uses a window and match tables for a whole block, and blocks
+ * with a very high compression ratio are compressed with lzma instead, in independent
+ * parts of 2 MiB, so that they still decompress fast. At levels 8 and 9 lzma uses an
+ * executable filter where the result is smaller, and at level 9 blocks with a very high
+ * ratio are in parts of 8 MiB. Categories: incompressible data is stored, audio samples
+ * use flac, FITS images ricepp, both in the order revpath. An audio block that the
+ * default codec makes smaller, such as one of loops, uses that, unless the category has a
+ * codec of its own.
  *
- * Schema and history are zstd:16, null at level 0. Metadata that is under 2 % of the image or
- * over 8 MB stays uncompressed unless its codec was set, so that opening is instant. A codec
- * that the library was built without is replaced by the nearest one it has.
+ * Schema and history use zstd:16, null at level 0. Metadata that is less than 2 % of the
+ * image, or more than 8 MiB and less than 5 %, is not compressed unless its codec was
+ * set, so that images open faster. A codec that the library was built without is replaced
+ * by the nearest available one.
  *
  * @param builder  a builder that has not run yet
  * @param level    0..9; default 7
@@ -86,7 +89,7 @@ DWARFS_API int dwarfs_builder_set_level(dwarfs_builder *builder, uint32_t level,
 /**
  * Set how large a block may grow before it is compressed.
  *
- * Larger blocks pack better and cost more memory to read back.
+ * Larger blocks compress better and take more memory to read.
  *
  * @param builder  a builder that has not run yet
  * @param bits     log2 of the size in bytes, 10..30; default 24 (16 MiB)
@@ -98,7 +101,7 @@ DWARFS_API int dwarfs_builder_set_level(dwarfs_builder *builder, uint32_t level,
 DWARFS_API int dwarfs_builder_set_block_bits(dwarfs_builder *builder, uint32_t bits,
 					     dwarfs_error **err);
 
-/** What a codec can be chosen for. */
+/** Kinds of sections with a codec of their own. */
 enum dwarfs_codec_use {
 	DWARFS_CODEC_BLOCKS,
 	DWARFS_CODEC_METADATA,
@@ -107,14 +110,15 @@ enum dwarfs_codec_use {
 };
 
 /**
- * Set the codec of a kind of section. What does not shrink is stored as it is.
+ * Set the codec of a kind of section. Sections that do not shrink are stored
+ * uncompressed.
  *
  * @param builder  a builder that has not run yet
  * @param use      a dwarfs_codec_use
  * @param codec    a name with options: "null", "lz4", "lz4hc:level=9", "zstd:level=19",
  *                 "zstd:level=19:long", "lzma:level=9:dict_size=24:extreme:binary=x86",
  *                 "lzma:level=6:block_size=21:check=none" (in parts of 2 MiB),
- *                 "brotli:quality=11:lgwin=24"; a bare number stands for level or quality
+ *                 "brotli:quality=11:lgwin=24"; a number alone is the level or quality
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID for a codec or option that does not exist, DWARFS_ERR_RANGE for
  *         a value, or DWARFS_ERR_UNSUPPORTED for a codec that was not built in
@@ -128,7 +132,7 @@ DWARFS_API int dwarfs_builder_set_codec(dwarfs_builder *builder, int use, const 
  * The codecs that can be used for writing.
  *
  * @param index  0 and up
- * @return a line such as "zstd  level=1..22, long"; lives for ever; NULL past the last one
+ * @return a line such as "zstd  level=1..22, long"; a static string; NULL past the last one
  *
  * Threads: any. Since 0.1.
  */
@@ -184,13 +188,13 @@ DWARFS_API int dwarfs_builder_set_category_order(dwarfs_builder *builder,
 						 dwarfs_error **err);
 
 /**
- * Set how long a run of bytes must be to be worth a reference to where it is stored already.
+ * Set how long a run of repeated bytes must be to be deduplicated within or across files.
  *
  * @param builder   a builder that has not run yet
  * @param category  a category; NULL for all that have no value of their own
  * @param bits      log2 of the shortest run, 0..24, in bytes; in "pcmaudio/waveform" and
- *                  "fits/image" in frames of one sample for each channel; 0: none is looked
- *                  for. Default: by level
+ *                  "fits/image" in frames of one sample for each channel; 0: no search.
+ *                  Default: by level
  * @param err       receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_RANGE, or DWARFS_ERR_INVALID for an unknown category
  *
@@ -200,8 +204,8 @@ DWARFS_API int dwarfs_builder_set_window(dwarfs_builder *builder, const char *ca
 					 uint32_t bits, dwarfs_error **err);
 
 /**
- * Set how dense the places are where repeated runs are recognized: about one in each
- * window >> bits bytes. Denser ones find more and cost memory.
+ * Set the density of the anchors by which repeated runs are found: about one in each
+ * window >> bits bytes. A higher density finds more runs and takes more memory.
  *
  * @param builder   a builder that has not run yet
  * @param category  a category; NULL for all that have no value of their own
@@ -216,12 +220,12 @@ DWARFS_API int dwarfs_builder_set_window_step(dwarfs_builder *builder,
 					      dwarfs_error **err);
 
 /**
- * Set how many blocks back a run may be that is referred to.
+ * Set how many blocks back repeated runs are searched for.
  *
  * @param builder   a builder that has not run yet
  * @param category  a category; NULL for all that have no value of their own
- * @param blocks    0: none is looked for; 1: only the block being filled; UINT32_MAX: all
- *                  blocks, the default
+ * @param blocks    0: no search; 1: only the block being filled; UINT32_MAX: all blocks,
+ *                  the default
  * @param err       receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_INVALID for an unknown category
  *
@@ -233,17 +237,17 @@ DWARFS_API int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *
 /**
  * Limit the memory of the process while the builder runs.
  *
- * A given limit is kept by using fewer workers, then fewer blocks that wait, then a coarser
- * index, then compressors with less memory, then smaller blocks, in this order; the log says
- * which. The same limit gives the same image for any number of workers. Without one, a quarter
- * of the machine's memory may only reduce the number of workers, so that the image does not
- * depend on the machine.
+ * To keep a limit, the builder uses, in this order: fewer workers, fewer queued blocks, a
+ * coarser index, compressors with less memory, smaller blocks; the log says which. The
+ * same limit produces the same image for any number of workers. Without a limit, only the
+ * number of workers is reduced, to use at most a quarter of the machine's memory, so that
+ * the image does not depend on the machine.
  *
  * @param builder  a builder that has not run yet
  * @param bytes    the resident size of the whole process at its peak; 0 for the default
  * @param err      receives the details on failure; may be NULL
- * @return 0. The run fails with DWARFS_ERR_LIMIT when not even one worker has room; the message
- *         says what would do
+ * @return 0. The run fails with DWARFS_ERR_LIMIT when the limit is too low for one
+ *         worker; the message says how much is needed
  *
  * Since 0.1.
  */
@@ -251,11 +255,11 @@ DWARFS_API int dwarfs_builder_set_memory_limit(dwarfs_builder *builder, uint64_t
 					       dwarfs_error **err);
 
 /**
- * Let compression give way to other programs, and to the reading of the input.
+ * Lower the scheduling priority of the threads that compress.
  *
  * @param builder   a builder that has not run yet
- * @param niceness  0..19, as for nice(1); default 0. Threads of the library only: without
- *                  workers nothing changes
+ * @param niceness  0..19, as for nice(1); default 0. Without effect if there are no
+ *                  workers
  * @param err       receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE
  *
@@ -267,12 +271,13 @@ DWARFS_API int dwarfs_builder_set_compress_niceness(dwarfs_builder *builder, int
 /** Store the names of categories (default), or not. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_category_names(dwarfs_builder *builder, bool store);
 
-/** Store what codecs were told of categories (default), or not. Since 0.1. */
+/** Store the parameters that categories pass to codecs, such as sample sizes (default),
+ * or not. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_category_metadata(dwarfs_builder *builder, bool store);
 
-/* -- callbacks ------------------------------------------------------------------------- */
+/* -- callbacks ----------------------------------------------------------------------- */
 
-/** An entry of the input; valid during the callback that is given it. */
+/** An entry of the input; valid during the callback that receives it. */
 typedef struct dwarfs_input dwarfs_input;
 
 /** @return the path below the root, "" for the root; valid as long as the entry. Since 0.1. */
@@ -294,37 +299,37 @@ DWARFS_API uint32_t dwarfs_input_gid(const dwarfs_input *input);
 DWARFS_API int64_t dwarfs_input_mtime(const dwarfs_input *input);
 
 /**
- * Decides whether an entry is taken.
+ * Decides whether an entry is included.
  *
- * @param input  the entry; of a directory that is left out, nothing is taken
+ * @param input  the entry; if a directory is left out, so is everything below it
  * @param user   as given to dwarfs_builder_set_include()
- * @return 1 to take it, 0 to leave it out, a negative number to stop the run, which then
- *         fails with DWARFS_ERR_CANCELLED
+ * @return 1 to include it, 0 to leave it out, a negative number to stop the run, which
+ *         then fails with DWARFS_ERR_CANCELLED
  *
  * Threads: called by the thread that runs the builder.
  */
 typedef int (*dwarfs_include_fn)(const dwarfs_input *input, void *user);
 
 /**
- * Names the category of a file.
+ * Returns the category of a file.
  *
  * @param input  the file
  * @param user   as given to dwarfs_builder_set_category_callback()
- * @return the name of a category, valid until the callback is called again; "<default>" for
- *         that of everything else, whatever the categorizers would say; NULL to let them
- *         decide. A name that does not exist ends the run with DWARFS_ERR_INVALID, and so
- *         does one whose blocks need a layout of samples ("pcmaudio/waveform", "fits/image")
+ * @return the name of a category, valid until the callback is called again; "<default>"
+ *         for no particular category, without asking the categorizers; NULL to let them
+ *         decide. An unknown name ends the run with DWARFS_ERR_INVALID, and so does a
+ *         category whose blocks need a sample layout ("pcmaudio/waveform", "fits/image")
  *
  * Threads: called by the thread that runs the builder, before the file is read.
  */
 typedef const char *(*dwarfs_category_fn)(const dwarfs_input *input, void *user);
 
 /**
- * Receives what the filter rules make of an entry.
+ * Receives the result of the filter rules for an entry.
  *
  * @param path          below the root
  * @param is_directory  whether it is one
- * @param included      whether it is taken
+ * @param included      whether it is included
  * @param user          as given to dwarfs_builder_set_filter_report()
  * @return 0 to go on, anything else to stop
  *
@@ -333,7 +338,7 @@ typedef const char *(*dwarfs_category_fn)(const dwarfs_input *input, void *user)
 typedef int (*dwarfs_filter_report_fn)(const char *path, bool is_directory, bool included,
 				       void *user);
 
-/** The files of one category, to be put in order; valid during the callback. */
+/** The files of one category, to be ordered; valid during the callback. */
 typedef struct dwarfs_order_list dwarfs_order_list;
 
 /** @return how many files there are. Since 0.1. */
@@ -350,8 +355,8 @@ DWARFS_API const char *dwarfs_order_list_path(dwarfs_order_list *list, size_t in
 DWARFS_API uint64_t dwarfs_order_list_size(const dwarfs_order_list *list, size_t index);
 
 /**
- * Give a file its rank: the lowest comes first. Files of the same rank, and behind all others
- * those that are given none, stay in the order they had.
+ * Set the rank of a file: the lowest is stored first. Files of the same rank keep their
+ * order; files without a rank are stored last, in their order.
  *
  * @param list   as given to the callback
  * @param index  of the file, below dwarfs_order_list_count()
@@ -363,23 +368,24 @@ DWARFS_API void dwarfs_order_list_set_rank(dwarfs_order_list *list, size_t index
 					   uint64_t rank);
 
 /**
- * Gives each file of a category its rank: see dwarfs_order_list_set_rank().
+ * Sets the ranks of the files of a category: see dwarfs_order_list_set_rank().
  *
- * @param files  the files with distinct contents, in the order they have without it
+ * @param files  the files with distinct contents, in the order without this callback
  * @param user   as given to dwarfs_builder_set_order_callback()
  * @return 0, or anything else to stop the run, which then fails with DWARFS_ERR_CANCELLED
  *
- * Threads: called by the thread that runs the builder, once for each category; where the
- * samples of a category lie in several ways, once for each of them.
+ * Threads: called by the thread that runs the builder, once for each category, or for
+ * each sample layout of a category.
  */
 typedef int (*dwarfs_order_fn)(dwarfs_order_list *files, void *user);
 
 /**
- * Let a callback put the files of each category in order, after the order that is set did.
+ * Set a callback that orders the files of each category, after they were put in the order
+ * that is set.
  *
  * @param builder  a builder that has not run yet
  * @param order    the callback; NULL for none (default)
- * @param user     handed to order
+ * @param user     passed to order
  *
  * Since 0.1.
  */
@@ -387,11 +393,11 @@ DWARFS_API void dwarfs_builder_set_order_callback(dwarfs_builder *builder,
 						  dwarfs_order_fn order, void *user);
 
 /**
- * Set which files take part when files that resemble each other are brought together.
- * Larger ones come first, by descending size. For the orders that look at contents.
+ * Set the maximum size of files that are ordered by similarity. Larger ones are stored
+ * first, by descending size. Applies to the orders that depend on contents.
  *
  * @param builder  a builder that has not run yet
- * @param bytes    the largest of them; UINT64_MAX, the default: all take part
+ * @param bytes    the maximum size; default UINT64_MAX: no maximum
  *
  * Since 0.1.
  */
@@ -401,8 +407,8 @@ DWARFS_API void dwarfs_builder_set_max_similarity_size(dwarfs_builder *builder,
 /* -- categories ---------------------------------------------------------------------- */
 
 /**
- * Choose who looks for kinds of contents that are better kept apart: each category has
- * blocks of its own, with its own order, codec and search for repeats.
+ * Set the categorizers. They detect types of contents that compress better separately:
+ * each category has its own blocks, order, codec and search for repeated data.
  *
  * | categorizer    | categories                                                         |
  * |----------------|--------------------------------------------------------------------|
@@ -412,14 +418,14 @@ DWARFS_API void dwarfs_builder_set_max_similarity_size(dwarfs_builder *builder,
  * | incompressible | incompressible: see dwarfs_builder_set_incompressible()            |
  * | hotness        | hotness: see dwarfs_builder_add_hot_path()                         |
  *
- * Everything else is of the category "<default>".
+ * All other data is in the category "<default>".
  *
  * @param builder  a builder that has not run yet
- * @param names    separated by commas, asked in this order: the first that knows a file
- *                 decides; "" for none (default)
+ * @param names    separated by commas, in order of precedence: the first that recognizes
+ *                 a file decides; "" for none (default)
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID for one that does not exist or is given twice, or
- *         DWARFS_ERR_UNSUPPORTED for one that this build lacks a codec for
+ *         DWARFS_ERR_UNSUPPORTED for one whose codec was not built in
  *
  * Since 0.1.
  */
@@ -427,11 +433,11 @@ DWARFS_API int dwarfs_builder_set_categorizers(dwarfs_builder *builder, const ch
 					       dwarfs_error **err);
 
 /**
- * Add a file to the list of the categorizer "hotness". Listed files are stored next to each
- * other, in the order of the list, so that few blocks have to be read for them.
+ * Add a file to the list of the categorizer "hotness". Listed files are stored together,
+ * in the order of the list, so that reading them needs few blocks.
  *
  * @param builder  a builder that has not run yet
- * @param path     below the root; "/" or "./" in front makes no difference; need not exist
+ * @param path     relative to the root; a leading "/" or "./" is ignored; need not exist
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID for a path that is empty or listed already, or
  *         DWARFS_ERR_NOMEM
@@ -442,20 +448,21 @@ DWARFS_API int dwarfs_builder_add_hot_path(dwarfs_builder *builder, const char *
 					   dwarfs_error **err);
 
 /**
- * Set what the categorizer "incompressible" takes for incompressible.
+ * Set the criteria of the categorizer "incompressible".
  *
- * It packs contents with a fast compressor, of large ones samples. Contents of less than
- * 4 KiB must also have bytes that look random: short texts shrink among others.
+ * It compresses contents with a fast compressor; of large contents, samples. Contents of
+ * less than 4 KiB must also have a random-looking distribution of bytes, because short
+ * texts do compress together with others.
  *
  * @param builder          a builder that has not run yet
- * @param min_input_bytes  smaller files are not looked at; default 256
- * @param block_bytes      packed at a time, 1 KiB to 1 GiB; default 1 MiB
- * @param ratio            packed size through size that is no gain, above 0 and at most 1;
- *                         default 0.99
- * @param zstd_level       of the compressor, -131072..22; default -1. Without zstd, lz4 is
- *                         used and this means nothing
- * @param fragments        decide for each block_bytes of a file apart, or for all of it
- *                         (default)
+ * @param min_input_bytes  smaller files are not tested; default 256
+ * @param block_bytes      compressed at a time, 1 KiB to 1 GiB; default 1 MiB
+ * @param ratio            compressed size divided by size from which data counts as
+ *                         incompressible, above 0 and at most 1; default 0.99
+ * @param zstd_level       of the compressor, -131072..22; default -1. Ignored without
+ *                         zstd, when lz4 is used
+ * @param fragments        decide for each block_bytes of a file separately, or once for
+ *                         the file (default)
  * @param err              receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE, and then the old values are kept
  *
@@ -468,12 +475,12 @@ DWARFS_API int dwarfs_builder_set_incompressible(dwarfs_builder *builder,
 						 dwarfs_error **err);
 
 /**
- * Add a category of your own, for the callback and for per-category settings.
+ * Add a category, for the category callback and for per-category settings.
  *
  * @param builder  a builder that has not run yet
  * @param name     up to 255 bytes, without spaces and any of ",:!<>"; is copied
  * @param err      receives the details on failure; may be NULL
- * @return 0, DWARFS_ERR_INVALID for a name that cannot be or exists, or DWARFS_ERR_NOMEM
+ * @return 0, DWARFS_ERR_INVALID for an invalid or existing name, or DWARFS_ERR_NOMEM
  *
  * Since 0.1.
  */
@@ -481,18 +488,19 @@ DWARFS_API int dwarfs_builder_add_category(dwarfs_builder *builder, const char *
 					   dwarfs_error **err);
 
 /**
- * Let a callback name the categories of files; categorizers are asked about the rest.
+ * Set a callback that chooses the categories of files; the categorizers decide on the
+ * others.
  *
  * @param builder   a builder that has not run yet
  * @param category  called for each file; NULL for none (default)
- * @param user      handed to category
+ * @param user      passed to category
  *
  * Since 0.1.
  */
 DWARFS_API void dwarfs_builder_set_category_callback(dwarfs_builder *builder,
 						     dwarfs_category_fn category, void *user);
 
-/* -- what is stored of each entry ---------------------------------------------------- */
+/* -- attributes of entries ----------------------------------------------------------- */
 
 /** Store devices, or leave them out (default). Since 0.1. */
 DWARFS_API void dwarfs_builder_set_devices(dwarfs_builder *builder, bool store);
@@ -500,7 +508,8 @@ DWARFS_API void dwarfs_builder_set_devices(dwarfs_builder *builder, bool store);
 /** Store fifos and sockets, or leave them out (default). Since 0.1. */
 DWARFS_API void dwarfs_builder_set_specials(dwarfs_builder *builder, bool store);
 
-/** Store holes as holes (default), or as zeros, which readers before 0.14 need. Since 0.1. */
+/** Store holes as holes (default), or as zeros, for readers before version 0.14. Since
+ * 0.1. */
 DWARFS_API void dwarfs_builder_set_sparse_files(dwarfs_builder *builder, bool store);
 
 /** Give all entries one owner. Since 0.1. */
@@ -514,7 +523,7 @@ DWARFS_API void dwarfs_builder_set_group(dwarfs_builder *builder, uint32_t gid);
  *
  * @param builder      a builder that has not run yet
  * @param seconds      since 1970, negative before it
- * @param nanoseconds  0..999999999, to be added, also to negative seconds
+ * @param nanoseconds  0..999999999, added to the seconds, also to negative ones
  * @param err          receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE
  *
@@ -539,7 +548,7 @@ DWARFS_API int dwarfs_builder_set_chmod(dwarfs_builder *builder, const char *mod
 					dwarfs_error **err);
 
 /**
- * Set the umask that clauses without "ugoa" respect; default 022.
+ * Set the umask that applies to clauses without "ugoa"; default 022.
  *
  * @param builder  a builder that has not run yet
  * @param umask    0..0777
@@ -552,7 +561,7 @@ DWARFS_API int dwarfs_builder_set_umask(dwarfs_builder *builder, uint32_t umask,
 					dwarfs_error **err);
 
 /**
- * Set the step of stored times; what is finer is cut off.
+ * Set the resolution of stored times; times are rounded down.
  *
  * @param builder         a builder that has not run yet
  * @param resolution_ns   whole seconds, up to 2^32 - 1 of them, or a divisor of one second, in
@@ -569,32 +578,33 @@ DWARFS_API int dwarfs_builder_set_time_resolution(dwarfs_builder *builder,
 DWARFS_API void dwarfs_builder_set_keep_all_times(dwarfs_builder *builder, bool keep);
 
 /**
- * Keep when files were born, too, where the file system knows it, or not (default). See
- * DWARFS_BTIME. It takes a system call for each entry.
+ * Store birth times, if the file system has them, or not (default). See DWARFS_BTIME. It
+ * takes one more system call for each entry.
  *
  * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_builder_set_keep_birth_times(dwarfs_builder *builder, bool keep);
 
 /**
- * Keep extended attributes (default), or none. All namespaces are kept that the process can
- * read: user, trusted, security with capabilities and labels, and access control lists. Not
- * kept are the attributes that a mounted image makes up ("user.dwarfs.*"), and what else
- * "system.*" holds. See <dwarfs/xattr.h>. What cannot be read is logged and counted
- * (DWARFS_COUNT_ERRORS).
+ * Store extended attributes (default), or not. All namespaces that the process can read
+ * are stored: user, trusted, security with capabilities and labels, and access control
+ * lists. The virtual attributes of mounted images ("user.dwarfs.*") and other attributes
+ * of "system.*" are not. See <dwarfs/xattr.h>. Attributes that cannot be read are logged
+ * and counted (DWARFS_COUNT_ERRORS).
  *
  * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_builder_set_xattrs(dwarfs_builder *builder, bool keep);
 
 /**
- * Keep only some extended attributes: with rules to include, those that one of them matches;
- * with rules to exclude, those that none of them matches; with both, those that pass both.
+ * Store only some extended attributes: with include rules, those that match one of them;
+ * with exclude rules, those that match none of them; with both, those that pass both.
  *
  * @param builder  a builder that has not run yet
  * @param include  whether to include or to exclude
- * @param glob     a pattern for whole names with their namespace, as "user.*": "*" stands for
- *                 any bytes, "?" for one, "[...]" for one of some; "\" takes away such meanings
+ * @param glob     a pattern for whole names with their namespace, as "user.*": "*"
+ *                 matches any bytes, "?" one, "[...]" one of a set; "\" quotes the next
+ *                 character
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID for an empty pattern, or DWARFS_ERR_NOMEM
  *
@@ -603,10 +613,10 @@ DWARFS_API void dwarfs_builder_set_xattrs(dwarfs_builder *builder, bool keep);
 DWARFS_API int dwarfs_builder_add_xattr_rule(dwarfs_builder *builder, bool include,
 					     const char *glob, dwarfs_error **err);
 
-/* -- what is stored of the image ----------------------------------------------------- */
+/* -- metadata and other sections ----------------------------------------------------- */
 
 /**
- * Set how tables are packed.
+ * Set how the tables of the metadata are packed.
  *
  * @param builder  a builder that has not run yet
  * @param packing  words separated by commas: "none", "auto" (default: names and symlinks where
@@ -621,7 +631,7 @@ DWARFS_API int dwarfs_builder_add_xattr_rule(dwarfs_builder *builder, bool inclu
 DWARFS_API int dwarfs_builder_set_pack_metadata(dwarfs_builder *builder, const char *packing,
 						dwarfs_error **err);
 
-/** Store link counts (default), or let readers count. Since 0.1. */
+/** Store link counts (default), or let readers count links. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_hardlink_table(dwarfs_builder *builder, bool store);
 
 /** Write a section index (default), or not. Since 0.1. */
@@ -666,7 +676,8 @@ DWARFS_API int dwarfs_builder_set_header(dwarfs_builder *builder, const void *da
 /* -- input --------------------------------------------------------------------------- */
 
 /**
- * Take a directory and everything below it; it becomes the root. It is read by the run.
+ * Use a directory and everything below it as input; it becomes the root. It is read when
+ * the builder runs.
  *
  * @param builder  a builder without input
  * @param path     the directory; a symbolic link to one is followed
@@ -680,17 +691,19 @@ DWARFS_API int dwarfs_builder_add_directory(dwarfs_builder *builder, const char 
 					    dwarfs_error **err);
 
 /**
- * Take only this path of the directory, and those added like it, instead of all that is in
- * it. The directories that lead to it are taken, too; what is in a directory is not.
+ * Include only this path of the directory, and others added like it, instead of
+ * everything. Its parent directories are included, too; the entries of a listed directory
+ * are not.
  *
- * Devices, fifos and sockets that are listed are stored. A path that does not exist, or is
- * not below the directory, is an error in the log, counted and left out; one that is given
- * twice is taken once, with a warning. With the order "none" files stay in the order in which
- * they were added.
+ * Devices, fifos and sockets that are listed are stored. A path that does not exist, or
+ * is not below the directory, is logged as an error, counted and left out; a duplicate is
+ * included once, with a warning. With the order "none" files are stored in the order in
+ * which they were added.
  *
  * @param builder  a builder that has not run yet
- * @param path     relative to the directory, with or without "./" in front; or absolute, by
- *                 whatever names lead to the directory. "" is the directory itself
+ * @param path     relative to the directory, with or without a leading "./"; or absolute,
+ *                 also through symbolic links to the directory. "" is the directory
+ *                 itself
  * @param err      receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_NOMEM. The run fails with DWARFS_ERR_INVALID when there are filter
  *         rules as well
@@ -701,27 +714,29 @@ DWARFS_API int dwarfs_builder_add_path(dwarfs_builder *builder, const char *path
 				       dwarfs_error **err);
 
 /**
- * Add a rule for which entries are taken.
+ * Add a filter rule that includes or excludes entries.
  *
  *     + pattern   take what matches
  *     - pattern   leave out what matches; a directory with everything below it
  *     . file      rules from a file, one a line; empty lines, lines of spaces and those that
  *                 begin with # are skipped
  *
- * The first rule that matches an entry decides; what none matches is taken. The path of a
- * directory has / at its end here: a pattern with / at its end matches directories only, one
- * with ** at its end both, any other one everything but directories. So directories are left
- * even when nothing in them is, see dwarfs_builder_set_remove_empty_directories(). "/a/"
- * followed by ** matches the directory a and everything below it; with a further / at the end
- * it matches the directories below a only.
+ * The first rule that matches an entry decides; entries without a matching rule are
+ * included. For matching, paths of directories end with /: a pattern that ends with /
+ * matches directories only, one that ends with ** both, any other one only entries that
+ * are not directories. Therefore directories are included even if nothing in them is, see
+ * dwarfs_builder_set_remove_empty_directories(). "/a/" followed by ** matches the
+ * directory a and everything below it; with another / at the end it matches only the
+ * directories below a.
  *
- * A pattern with / at its beginning is matched against the whole path below the root, any
- * other one against its last names, as many as it takes. In it ? stands for one character,
- * * for any number of them within a name, ** for any number of them, [a-z] for one of a
- * set, [!a-z] or [^a-z] for one outside of it, {c,h} for one of these alternatives, and \
- * takes the next character as it is. A set may contain classes of ASCII characters, such as
- * [[:digit:]]; an unknown class is refused. Alternatives may be nested; one alone, {1}, stands
- * for itself. The letter i after the sign ignores the case of ASCII letters: "-i *.bak".
+ * A pattern that begins with / is matched against the whole path below the root, any
+ * other one against as many trailing names of the path as it has. ? matches one
+ * character, * for any number of them within a name, ** for any number of them, [a-z] for
+ * one of a set, [!a-z] or [^a-z] for one outside of it, {c,h} for one of these
+ * alternatives, and \ quotes the next character. A set may contain classes of ASCII
+ * characters, such as [[:digit:]]; an unknown class is refused. Alternatives may be
+ * nested; a single one, {1}, is matched literally. The letter i after the sign ignores
+ * the case of ASCII letters: "-i *.bak".
  *
  * @param builder  a builder that has not run yet
  * @param rule     the rule
@@ -735,8 +750,8 @@ DWARFS_API int dwarfs_builder_add_filter(dwarfs_builder *builder, const char *ru
 					 dwarfs_error **err);
 
 /**
- * Have a callback told what the rules make of each entry. Entries below a directory that is
- * left out are not looked at. NULL for none.
+ * Set a callback for the result of the rules for each entry; NULL for none. Entries below
+ * an excluded directory are not visited.
  *
  * Since 0.1.
  */
@@ -744,27 +759,27 @@ DWARFS_API void dwarfs_builder_set_filter_report(dwarfs_builder *builder,
 						 dwarfs_filter_report_fn report, void *user);
 
 /**
- * Have a callback decide about each entry that the rules take, but for the root. NULL for
- * none.
+ * Set a callback that decides on each entry that the rules include, except for the root;
+ * NULL for none.
  *
  * Since 0.1.
  */
 DWARFS_API void dwarfs_builder_set_include(dwarfs_builder *builder, dwarfs_include_fn include,
 					   void *user);
 
-/** Leave out directories with nothing in them but such directories, or store them (default).
- * Since 0.1. */
+/** Leave out directories that are empty or contain only empty directories, or store them
+ * (default). Since 0.1. */
 DWARFS_API void dwarfs_builder_set_remove_empty_directories(dwarfs_builder *builder,
 							    bool remove);
 
 /**
- * Choose the hash by which equal files are found.
+ * Set the hash by which equal files are found.
  *
  * @param builder  a builder that has not run yet
- * @param name     one of those that dwarfs_digest_name() lists, or "none": then each file is
- *                 stored on its own. Default "xxh3-128", which is fast and meets no two
- *                 different files of the same hash by chance; where somebody may have made
- *                 such files on purpose, "sha256" or "blake2b512" is better
+ * @param name     one of those that dwarfs_digest_name() lists, or "none" not to
+ *                 deduplicate files as a whole. Default "xxh3-128", which is fast, and
+ *                 collides only if files were crafted to; for untrusted input use
+ *                 "sha256" or "blake2b512"
  * @param err      receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_INVALID
  *
@@ -774,8 +789,8 @@ DWARFS_API int dwarfs_builder_set_file_hash(dwarfs_builder *builder, const char 
 					    dwarfs_error **err);
 
 /**
- * Store the size of files, but not their contents (default: store them). Files are not
- * opened, and read back as zeros. Without effect on what else is stored of them.
+ * Store the size of files without their contents (default: store contents). Files are not
+ * opened; in the image they read as zeros. Other attributes are stored as usual.
  *
  * Since 0.1.
  */
@@ -785,7 +800,7 @@ DWARFS_API void dwarfs_builder_set_hollow(dwarfs_builder *builder, bool hollow);
  * Set how many worker threads list directories, and read files for the first time.
  *
  * @param builder  a builder that has not run yet
- * @param workers  0 to do it in the thread of the caller, up to 1024; default: as many as the
+ * @param workers  0 to use the thread of the caller, up to 1024; default: as many as the
  *                 context has
  * @param err      receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE
@@ -797,18 +812,18 @@ DWARFS_API int dwarfs_builder_set_scan_workers(dwarfs_builder *builder, uint32_t
 
 /* -- run ----------------------------------------------------------------------------- */
 
-/** Watch the run; progress may be NULL. Since 0.1. */
+/** Set the progress callback of the run; NULL for none. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_progress(dwarfs_builder *builder, dwarfs_progress_fn progress,
 					    void *user);
 
-/** Let a switch stop the run; it stays the caller's. Since 0.1. */
+/** Set a flag that cancels the run; it stays owned by the caller. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_cancel(dwarfs_builder *builder, dwarfs_cancel *cancel);
 
 /**
- * Wait until the image is on disk (default), or leave that to the system, which is faster. It
- * concerns regular files: the file is synchronized before it gets its name, the directory
- * that it is in afterwards. Without this, a power failure soon after the run may leave an
- * incomplete image, or none where an older one was replaced.
+ * Synchronize the image to disk (default), or not, which is faster. Applies to regular
+ * files: the file is synchronized before it is renamed to its final name, its directory
+ * afterwards. Without this, a power failure soon after the run may leave an incomplete
+ * image, or none where an older one was replaced.
  *
  * Since 0.1.
  */
@@ -817,11 +832,12 @@ DWARFS_API void dwarfs_builder_set_sync(dwarfs_builder *builder, bool sync);
 /**
  * Write the image to a file.
  *
- * The file appears whole or not at all: it is written under a temporary name beside its place
- * and renamed at the end. An existing output that is no regular file, such as /dev/null or a
- * pipe, is written in place. A file of the input that cannot be read, or that changes while
- * it is read, is reported to the log of the context and counted (DWARFS_COUNT_ERRORS); the
- * image is written all the same, with that file as far as it was read.
+ * The file appears complete or not at all: it is written under a temporary name in the
+ * same directory and renamed at the end. An existing output that is not a regular file,
+ * such as /dev/null or a pipe, is written in place. A file of the input that cannot be
+ * read, or that changes while it is read, is reported to the log of the context and
+ * counted (DWARFS_COUNT_ERRORS); the image is still written, with that file as far as it
+ * was read.
  *
  * @param builder    a builder with an input that has not run yet
  * @param path       the file
@@ -838,7 +854,7 @@ DWARFS_API int dwarfs_builder_write_path(dwarfs_builder *builder, const char *pa
 					 bool overwrite, dwarfs_error **err);
 
 /**
- * Write the image to a descriptor, from first byte to last, such as a pipe.
+ * Write the image sequentially to a descriptor, such as a pipe.
  *
  * @param builder  a builder with an input that has not run yet
  * @param fd       stays the caller's
@@ -850,7 +866,7 @@ DWARFS_API int dwarfs_builder_write_path(dwarfs_builder *builder, const char *pa
 DWARFS_API int dwarfs_builder_write_fd(dwarfs_builder *builder, int fd, dwarfs_error **err);
 
 /**
- * Takes the next bytes of the image.
+ * Receives the next bytes of the image.
  *
  * @param data   valid during the call
  * @param bytes  how many, at least 1
@@ -862,11 +878,11 @@ DWARFS_API int dwarfs_builder_write_fd(dwarfs_builder *builder, int fd, dwarfs_e
 typedef int (*dwarfs_write_fn)(const void *data, size_t bytes, void *user);
 
 /**
- * Write the image through a callback, from first byte to last.
+ * Write the image sequentially through a callback.
  *
  * @param builder  a builder with an input that has not run yet
- * @param write    takes the bytes
- * @param user     handed to write
+ * @param write    receives the bytes
+ * @param user     passed to write
  * @param err      receives the details on failure; may be NULL
  * @return as dwarfs_builder_write_path()
  *
@@ -876,8 +892,8 @@ DWARFS_API int dwarfs_builder_write_callback(dwarfs_builder *builder, dwarfs_wri
 					     void *user, dwarfs_error **err);
 
 /**
- * Only look at what the input has, to see what the filter rules make of it: no file is read
- * and no image made. Entries are counted as by a run, and this is the one run of a builder.
+ * Only scan the input and apply the filter rules: no file is read and no image is
+ * written. Entries are counted as by a run. The builder cannot run again afterwards.
  *
  * @param builder  a builder with its input and options
  * @param err      receives the details on failure; may be NULL
@@ -888,17 +904,17 @@ DWARFS_API int dwarfs_builder_write_callback(dwarfs_builder *builder, dwarfs_wri
  */
 DWARFS_API int dwarfs_builder_scan(dwarfs_builder *builder, dwarfs_error **err);
 
-/** What a run counts. */
+/** Counters of a run. */
 enum dwarfs_count {
 	DWARFS_COUNT_DIRECTORIES,
 	DWARFS_COUNT_FILES,           /**< regular files, each hard link counted */
 	DWARFS_COUNT_LINKS,           /**< symbolic links */
 	DWARFS_COUNT_DEVICES,
 	DWARFS_COUNT_SPECIALS,        /**< fifos and sockets */
-	DWARFS_COUNT_HARDLINKS,       /**< files that are further names of another one */
+	DWARFS_COUNT_HARDLINKS,       /**< additional hard links to files */
 	DWARFS_COUNT_DUPLICATES,      /**< files whose contents were stored already */
 	DWARFS_COUNT_SKIPPED,         /**< devices and specials that were left out */
-	DWARFS_COUNT_ERRORS,          /**< entries that could not be read as they were */
+	DWARFS_COUNT_ERRORS,          /**< entries that could not be read completely */
 	DWARFS_COUNT_BYTES_IN,        /**< size of all regular files, each hard link once */
 	DWARFS_COUNT_BYTES_DUPLICATE, /**< size of the duplicates */
 	DWARFS_COUNT_BYTES_HOLES,     /**< size of the holes */
@@ -913,7 +929,7 @@ enum dwarfs_count {
 };
 
 /**
- * Ask what a run has counted.
+ * Get a counter of a run.
  *
  * @param builder  a builder that has run
  * @param count    a dwarfs_count
@@ -932,7 +948,7 @@ DWARFS_API const char *dwarfs_builder_category_name(const dwarfs_builder *builde
 						    size_t index);
 
 /**
- * Ask what became of the bytes of a category.
+ * Get the sizes of a category.
  *
  * @param builder     a builder that has run
  * @param index       the category, from 0

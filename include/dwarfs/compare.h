@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * What differs between two trees, each of them an image, a directory or an archive.
+ * Compare two trees, each of them an image, a directory or an archive.
  *
- * Entries are matched by their paths and compared: type, mode, owner, group, modification time,
- * size, contents, target of a symbolic link, device, hard links, extended attributes. Contents
- * count as equal when their sizes and XXH3-128 are; nothing is read of files whose sizes differ.
- * Files of an image are read in the order of their data, each block decoded once; those of a
- * directory by the workers of the context; an archive is read once, from its start to its end.
- * Holes cost nothing, whatever their size.
+ * Entries are matched by their paths and compared: type, mode, owner, group, modification
+ * time, size, contents, target of a symbolic link, device, hard links, extended
+ * attributes. Contents are equal when their sizes and XXH3-128 digests are; files of
+ * different sizes are not read. Files of an image are read in the order of their data,
+ * each block decompressed once; those of a directory by the workers of the context; an
+ * archive is read once, from start to end. Holes are not read, whatever their size.
  *
- * What one of the two cannot say is not compared: the modes of symbolic links, sizes of
- * directories, hard links in formats up to 2.2 (where equal files share an inode), the attributes
- * of a directory that an archive does not mention, or of its root. Times are compared in the
- * coarsest of the resolutions of both and of the one that was set; an archive of which no entry
- * has a fraction of a second counts as one of seconds.
+ * Properties that one of the two cannot represent are not compared: modes of symbolic
+ * links, sizes of directories, hard links in formats up to 2.2 (where equal files share
+ * an inode), the attributes of a directory that an archive does not mention, or of its
+ * root. Times are compared at the coarsest of three resolutions: those of the two trees
+ * and the one that was set. An archive in which no time has a fraction of a second has a
+ * resolution of one second.
  */
 #ifndef DWARFS_COMPARE_H
 #define DWARFS_COMPARE_H
@@ -28,11 +29,11 @@ typedef struct dwarfs_compare dwarfs_compare;
 /** The two sides. */
 enum dwarfs_compare_side { DWARFS_COMPARE_A, DWARFS_COMPARE_B };
 
-/** What can differ. */
+/** Kinds of differences. */
 enum dwarfs_compare_kind {
-	DWARFS_DIFFERENCE_ONLY_A,   /**< there is nothing of this path in B */
-	DWARFS_DIFFERENCE_ONLY_B,   /**< there is nothing of this path in A */
-	DWARFS_DIFFERENCE_TYPE,	    /**< nothing else of the two is compared then */
+	DWARFS_DIFFERENCE_ONLY_A,   /**< the path does not exist in B */
+	DWARFS_DIFFERENCE_ONLY_B,   /**< the path does not exist in A */
+	DWARFS_DIFFERENCE_TYPE,	    /**< then nothing else of the entry is compared */
 	DWARFS_DIFFERENCE_MODE,	    /**< permissions, setuid, setgid, sticky */
 	DWARFS_DIFFERENCE_OWNER,    /**< the owner's number */
 	DWARFS_DIFFERENCE_GROUP,    /**< the group's number */
@@ -43,17 +44,18 @@ enum dwarfs_compare_kind {
 	DWARFS_DIFFERENCE_DEVICE,   /**< the numbers of a device */
 	DWARFS_DIFFERENCE_LINKS,    /**< which other paths are hard links to the same file */
 	DWARFS_DIFFERENCE_XATTR,    /**< one extended attribute */
-	DWARFS_DIFFERENCE_TROUBLE,  /**< something of one of the two cannot be read and was not
-					 compared: contents, extended attributes (for an image,
-					 whose entries have them in one section, once at the
-					 root), invalid attributes (dwarfs_stat_invalid()), a
-					 special file without a valid mode; or an image has
-					 several entries of this path, of which none is compared,
-					 nor what is below it */
-	DWARFS_DIFFERENCE_KINDS,    /**< so many there are; more may come */
+	DWARFS_DIFFERENCE_TROUBLE,  /**< something on one side cannot be read and was not
+					 compared: contents, extended attributes (reported
+					 once, at the root, for an image, as they are in
+					 one section), invalid attributes
+					 (dwarfs_stat_invalid()), a special file without a
+					 valid mode; or an image has several entries with
+					 this path, none of which is compared, nor
+					 anything below */
+	DWARFS_DIFFERENCE_KINDS,    /**< number of kinds; may grow in later versions */
 };
 
-/** A difference; valid during the call that tells about it. */
+/** A difference; valid during the callback that receives it. */
 typedef struct dwarfs_difference dwarfs_difference;
 
 /** @return a dwarfs_compare_kind. Threads: one. Since 0.1. */
@@ -69,15 +71,16 @@ DWARFS_API const char *dwarfs_difference_path(const dwarfs_difference *differenc
 DWARFS_API const char *dwarfs_difference_name(const dwarfs_difference *difference);
 
 /**
- * What one side has: "file", "directory" and so on for a type and for what only one side has, an
- * octal number for a mode, a number for an owner, a group or a size, "2026-05-09 07:29:33" in UTC
- * for a time, "major,minor" for a device, bytes for a target and for the value of an attribute,
- * the first path that is the same file for links, and a message for trouble.
+ * The value of one side: "file", "directory" and so on for a type and for an entry that
+ * only one side has, an octal number for a mode, a number for an owner, a group or a
+ * size, "2026-05-09 07:29:33" in UTC for a time, "major,minor" for a device, bytes for a
+ * target and for the value of an attribute, the first path that is the same file for
+ * links, and a message for trouble.
  *
  * @param difference  a difference
  * @param side        a dwarfs_compare_side
- * @param bytes_out   receives the length, without the NUL that is behind it; may be NULL
- * @return the value; NULL where the side has none
+ * @param bytes_out   receives the length, without the NUL after it; may be NULL
+ * @return the value; NULL if the side has none
  *
  * Threads: one. Since 0.1.
  */
@@ -92,14 +95,15 @@ DWARFS_API const char *dwarfs_difference_value(const dwarfs_difference *differen
  * @param user        as given to dwarfs_compare_run()
  * @return 0; anything else stops, and is then returned by dwarfs_compare_run()
  *
- * Threads: that which called dwarfs_compare_run().
+ * Threads: the thread that called dwarfs_compare_run().
  */
 typedef int (*dwarfs_difference_fn)(const dwarfs_difference *difference, void *user);
 
 /**
  * Prepare to compare.
  *
- * @param context      whose workers help, and that images are opened with; NULL for a private one
+ * @param context      the context for workers and for opening images; NULL for a private
+ *                     one
  * @param compare_out  receives the comparison; free it with dwarfs_compare_free()
  * @param err          receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_NOMEM
@@ -113,10 +117,10 @@ DWARFS_API int dwarfs_compare_new(dwarfs_context *context, dwarfs_compare **comp
 DWARFS_API void dwarfs_compare_free(dwarfs_compare *compare);
 
 /**
- * Let a side be an image.
+ * Set one side to an image.
  *
  * @param compare  a comparison; it keeps the image alive
- * @param side     a dwarfs_compare_side; what was set for it before is forgotten
+ * @param side     a dwarfs_compare_side; replaces an earlier setting
  * @param image    an image
  * @param err      receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE for a side that does not exist
@@ -127,7 +131,7 @@ DWARFS_API int dwarfs_compare_set_image(dwarfs_compare *compare, int side,
 					const dwarfs_image *image, dwarfs_error **err);
 
 /**
- * Let a side be a directory.
+ * Set one side to a directory.
  *
  * @param compare  a comparison
  * @param side     a dwarfs_compare_side
@@ -141,14 +145,14 @@ DWARFS_API int dwarfs_compare_set_directory(dwarfs_compare *compare, int side,
 					    const char *path, dwarfs_error **err);
 
 /**
- * Let a side be an archive: whatever <dwarfs/archive.h> imports. What is wrong with it shows in
- * dwarfs_compare_run().
+ * Set one side to an archive of any format that <dwarfs/archive.h> imports. Errors in the
+ * archive are returned by dwarfs_compare_run().
  *
  * @param compare  a comparison
  * @param side     a dwarfs_compare_side
- * @param fd       an open descriptor, which stays the caller's and must stay open; may be a pipe;
- *                 it is read from where it is
- * @param name     what messages call it; copied
+ * @param fd       an open descriptor, owned by the caller, which must stay open; may be a
+ *                 pipe; it is read from its current position
+ * @param name     of the archive in messages; copied
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_RANGE, _NOMEM; DWARFS_ERR_UNSUPPORTED where archives are not built in
  *
@@ -158,12 +162,14 @@ DWARFS_API int dwarfs_compare_set_archive(dwarfs_compare *compare, int side, int
 					  const char *name, dwarfs_error **err);
 
 /**
- * Let a side be whatever is there: a directory, an archive, or an image, whose start is searched
- * for behind what stands in front of it unless the file is an archive as a whole.
+ * Set one side to a directory, an archive or an image, as found at a path. The start of
+ * an image is searched for after any data in front of it, unless the whole file is an
+ * archive.
  *
  * @param compare  a comparison
  * @param side     a dwarfs_compare_side
- * @param path     the directory or file; what can be read once only, such as a fifo, is an archive
+ * @param path     the directory or file; a fifo or other file that can be read only once
+ *                 is taken as an archive
  * @param options  to open an image with; NULL for the defaults
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_RANGE, or as dwarfs_compare_set_directory(), dwarfs_image_open() or
@@ -188,7 +194,7 @@ DWARFS_API int dwarfs_compare_set_path(dwarfs_compare *compare, int side, const 
 DWARFS_API int dwarfs_compare_ignore(dwarfs_compare *compare, int kind, dwarfs_error **err);
 
 /**
- * Set how exactly times are compared.
+ * Set the resolution at which times are compared.
  *
  * @param compare  a comparison
  * @param ns       nanoseconds, at least 1; default 1000000000, a second
@@ -200,11 +206,12 @@ DWARFS_API int dwarfs_compare_ignore(dwarfs_compare *compare, int kind, dwarfs_e
 DWARFS_API int dwarfs_compare_set_time_resolution(dwarfs_compare *compare, uint64_t ns,
 						  dwarfs_error **err);
 
-/** Watch the comparison; progress may be NULL. Threads: one. Since 0.1. */
+/** Set the progress callback of the comparison; NULL for none. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_compare_set_progress(dwarfs_compare *compare,
 					    dwarfs_progress_fn progress, void *user);
 
-/** Let a switch stop the comparison; it stays the caller's. Threads: one. Since 0.1. */
+/** Set a flag that cancels the comparison; owned by the caller. Threads: one. Since 0.1.
+ */
 DWARFS_API void dwarfs_compare_set_cancel(dwarfs_compare *compare, dwarfs_cancel *cancel);
 
 /**
@@ -212,14 +219,14 @@ DWARFS_API void dwarfs_compare_set_cancel(dwarfs_compare *compare, dwarfs_cancel
  *
  * @param compare    a comparison of which both sides are set
  * @param difference called for each difference; may be NULL
- * @param user       handed to it
+ * @param user       passed to it
  * @param count_out  receives how many differences there are, trouble among them; may be NULL
  * @param err        receives the details on failure; may be NULL
- * @return 0 when all was compared, whether equal or not; DWARFS_ERR_INVALID when a side is
- *         missing; what the callback returned; DWARFS_ERR_CANCELLED; or why a side as a whole
- *         cannot be read
+ * @return 0 when everything was compared, whether equal or not; DWARFS_ERR_INVALID when a
+ *         side was not set; the value of the callback that stopped; DWARFS_ERR_CANCELLED;
+ *         or the error for a side that cannot be read at all
  *
- * An archive can be compared once only. Threads: one. Since 0.1.
+ * An archive can be compared only once. Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_compare_run(dwarfs_compare *compare, dwarfs_difference_fn difference,
 				  void *user, uint64_t *count_out, dwarfs_error **err);
@@ -227,7 +234,8 @@ DWARFS_API int dwarfs_compare_run(dwarfs_compare *compare, dwarfs_difference_fn 
 /** @return how many differences of a kind the last run found. Threads: one. Since 0.1. */
 DWARFS_API uint64_t dwarfs_compare_count(const dwarfs_compare *compare, int kind);
 
-/** @return how many entries a side had in the last run, its root too. Threads: one. Since 0.1. */
+/** @return how many entries a side had in the last run, including its root. Threads: one.
+ *         Since 0.1. */
 DWARFS_API uint64_t dwarfs_compare_entries(const dwarfs_compare *compare, int side);
 
 DWARFS_END_DECLS

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * What the images and builders of a program share: a log, worker threads, and one block
- * cache with one budget in bytes.
+ * Resources that the images and builders of a program share: a log, worker threads, and
+ * one block cache with one budget in bytes.
  *
- * Wherever a context is asked for, NULL means a private one with defaults. Settings are made
- * before the first image or builder uses the context; later changes are refused.
+ * Every function that takes a context accepts NULL for a private one with defaults.
+ * Settings can be changed until the first image or builder uses the context; later
+ * changes are refused.
  */
 #ifndef DWARFS_CONTEXT_H
 #define DWARFS_CONTEXT_H
@@ -16,7 +17,8 @@ DWARFS_BEGIN_DECLS
 
 typedef struct dwarfs_context dwarfs_context;
 
-/** How much a log message matters; a context passes on its level and everything above it. */
+/** Severity of a log message; a context passes on messages of its level and of more
+ * severe ones. */
 enum dwarfs_log_level {
 	DWARFS_LOG_FATAL,
 	DWARFS_LOG_ERROR,
@@ -39,7 +41,8 @@ enum dwarfs_log_level {
 typedef void (*dwarfs_log_fn)(int level, const char *message, void *user);
 
 /**
- * Make a context: no log, workers as many as processors, 512 MiB of block cache.
+ * Make a context with the defaults: no log, one worker for each processor, 512 MiB of
+ * block cache.
  *
  * @param context_out  receives the context; free it with dwarfs_context_free()
  * @param err          receives the details on failure; may be NULL
@@ -50,8 +53,8 @@ typedef void (*dwarfs_log_fn)(int level, const char *message, void *user);
 DWARFS_API int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err);
 
 /**
- * Give up a context. It ends when the images and builders that use it are gone, too; they
- * may be freed before or after it.
+ * Release a context. Images and builders that use it keep it alive; they may be freed
+ * before or after it.
  *
  * @param context  a context, or NULL
  *
@@ -60,9 +63,10 @@ DWARFS_API int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **e
 DWARFS_API void dwarfs_context_free(dwarfs_context *context);
 
 /**
- * Set how many bytes of decoded blocks are kept for reading again, over all images of the
- * context: decoded bytes, the state of decoders, and stored bytes while they are decoded. When
- * one block alone is larger, one at a time may exceed the budget while it is in use.
+ * Set the budget of the block cache, over all images of the context. It covers
+ * decompressed bytes, the state of decoders, and compressed bytes while they are
+ * decompressed. A block that is larger than the whole budget may exceed it while in use,
+ * one such block at a time.
  *
  * @param context  not in use yet
  * @param bytes    0 or more; default 512 MiB
@@ -75,12 +79,12 @@ DWARFS_API int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t 
 					      dwarfs_error **err);
 
 /**
- * Set when a block that is decoded in part is decoded to its end at once: that takes memory,
- * and gives the memory of its decoder back.
+ * Set when a block is decompressed to its end instead of only as far as a read needs.
+ * This takes memory for the rest of the block, and releases the state of its decoder.
  *
  * @param context  not in use yet
- * @param percent  how much of a block a read must need for that, 0 to 100; default 100, which
- *                 means that no more is decoded than is read
+ * @param percent  the share of a block, 0 to 100, that a read must need for that; default
+ *                 100: decompress no more than is read
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_RANGE, or DWARFS_ERR_INVALID when the context is in use already
  *
@@ -104,12 +108,12 @@ DWARFS_API int dwarfs_context_set_workers(dwarfs_context *context, uint32_t work
 					  dwarfs_error **err);
 
 /**
- * Set who receives log messages.
+ * Set the callback for log messages.
  *
  * @param context  not in use yet
- * @param level    a dwarfs_log_level: the least important one to pass on
+ * @param level    a dwarfs_log_level: the least severe one to pass on
  * @param log      called for each message; NULL for no log
- * @param user     handed to log
+ * @param user     passed to log
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_RANGE, or DWARFS_ERR_INVALID when the context is in use already
  *
@@ -120,35 +124,38 @@ DWARFS_API int dwarfs_context_set_log(dwarfs_context *context, int level, dwarfs
 
 /** Numbers of the block cache, for dwarfs_context_cache_count(). */
 enum dwarfs_cache_number {
-	DWARFS_CACHE_BUDGET,	    /**< bytes that it may take */
-	DWARFS_CACHE_USED,	    /**< bytes that it takes now, decoders and stored bytes too */
-	DWARFS_CACHE_MOST_USED,	    /**< the most that it ever took */
-	DWARFS_CACHE_BLOCKS,	    /**< blocks that are there now, whole or in part */
-	DWARFS_CACHE_EXTENTS,	    /**< parts of other blocks that are there now */
-	DWARFS_CACHE_HITS,	    /**< reads whose bytes were there */
-	DWARFS_CACHE_MISSES,	    /**< times that a block had to be decoded, or decoded further */
-	DWARFS_CACHE_EVICTIONS,	    /**< blocks that left to make room */
-	DWARFS_CACHE_DECODED_BYTES, /**< bytes that were decoded into the cache */
+	DWARFS_CACHE_BUDGET,	    /**< bytes that it may use */
+	DWARFS_CACHE_USED,	    /**< bytes in use now, with decoders and compressed
+					 bytes */
+	DWARFS_CACHE_MOST_USED,	    /**< the most bytes ever in use */
+	DWARFS_CACHE_BLOCKS,	    /**< blocks cached now, whole or in part */
+	DWARFS_CACHE_EXTENTS,	    /**< cached parts of other blocks */
+	DWARFS_CACHE_HITS,	    /**< reads whose bytes were cached */
+	DWARFS_CACHE_MISSES,	    /**< reads that had to decompress a block, or more of
+					 it */
+	DWARFS_CACHE_EVICTIONS,	    /**< blocks evicted */
+	DWARFS_CACHE_DECODED_BYTES, /**< bytes decompressed into the cache */
 };
 
 /**
- * Ask for a number of the block cache, which all images of a context share.
+ * Get a number of the block cache, which all images of a context share.
  *
  * @param context  a context
  * @param what     a dwarfs_cache_number
- * @return the number as it is now; 0 for one that does not exist, and, except for the budget,
- *         before the first image was opened
+ * @return the current value; 0 for a number that does not exist, and, except for the
+ *         budget, before the first image was opened
  *
  * Threads: any. Since 0.1.
  */
 DWARFS_API uint64_t dwarfs_context_cache_count(const dwarfs_context *context, int what);
 
 /**
- * Give memory of the block cache back to the system: that of all blocks that nobody has read
- * from for a while. What is being read stays.
+ * Return memory of the block cache to the system: evict all blocks that have not been
+ * read for some time. Blocks that are being read stay.
  *
  * @param context     a context
- * @param max_age_ms  how long, in milliseconds; 0 for all blocks
+ * @param max_age_ms  evict blocks not read for this long, in milliseconds; 0 for all
+ *                    blocks
  * @return 0; it cannot fail
  *
  * Threads: any. Since 0.1.
@@ -156,11 +163,11 @@ DWARFS_API uint64_t dwarfs_context_cache_count(const dwarfs_context *context, in
 DWARFS_API int dwarfs_context_trim(dwarfs_context *context, uint64_t max_age_ms);
 
 /**
- * Set whether the library takes the times of what dwarfs_context_latency() tells about: two
- * looks at the clock for each. Otherwise that costs nothing.
+ * Set whether the library measures the latencies that dwarfs_context_latency() returns.
+ * This takes two readings of the clock for each event; nothing when off.
  *
  * @param context  not in use yet
- * @param on       whether to; default false
+ * @param on       whether to measure; default false
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_NOMEM, or DWARFS_ERR_INVALID when the context is in use already
  *
@@ -170,16 +177,18 @@ DWARFS_API int dwarfs_context_set_timing(dwarfs_context *context, bool on,
 					 dwarfs_error **err);
 
 /**
- * What takes time, for dwarfs_context_latency(). Reads wait and decode, once for each block
- * that they need and that is not there; what is done ahead decodes, too.
+ * Events that are timed, for dwarfs_context_latency(). A read waits or decompresses once
+ * for each block that it needs and that is not cached; prefetching decompresses, too.
  */
 enum dwarfs_latency {
 	DWARFS_LATENCY_READ,   /**< reading or borrowing a range of one file */
-	DWARFS_LATENCY_WAIT,   /**< waiting for bytes that another thread decodes */
-	DWARFS_LATENCY_DECODE, /**< bringing a block so far as is asked for, by who decodes it:
-				    waiting for memory, its stored bytes, decoding */
-	DWARFS_LATENCY_LOAD,   /**< reading the stored bytes of a block, and checking its hash */
-	DWARFS_LATENCY_COUNT,  /**< so many there are; more may come */
+	DWARFS_LATENCY_WAIT,   /**< waiting for bytes that another thread decompresses */
+	DWARFS_LATENCY_DECODE, /**< decompressing a block as far as needed: waiting for
+				    memory, loading its stored bytes, decompressing them
+				    */
+	DWARFS_LATENCY_LOAD,   /**< reading the stored bytes of a block and verifying its
+				    hash */
+	DWARFS_LATENCY_COUNT,  /**< number of events; may grow in later versions */
 };
 
 /** Numbers of a latency, for dwarfs_context_latency(). */
@@ -191,13 +200,13 @@ enum dwarfs_latency_number {
 };
 
 /**
- * Ask how often something happened, and how long it took, over all images of a context.
+ * Get how often an event happened and how long it took, over all images of a context.
  *
  * @param context  a context
  * @param what     a dwarfs_latency
  * @param number   a dwarfs_latency_number
- * @return the number as it is now; 0 for one that does not exist, before it happened first,
- *         and when no times are taken
+ * @return the current value; 0 for a number that does not exist, before the first event,
+ *         and when timing is off
  *
  * Threads: any. Since 0.1.
  */
@@ -205,13 +214,12 @@ DWARFS_API uint64_t dwarfs_context_latency(const dwarfs_context *context, int wh
 					   int number);
 
 /**
- * Ask how long something took at most, in so many of all cases: 500 is for the median, 990 for
- * 99 %.
+ * Get a quantile of a latency: 500 for the median, 990 for the 99th percentile.
  *
  * @param context   a context
  * @param what      a dwarfs_latency
- * @param permille  0 to 1000; what is above is as 1000
- * @return nanoseconds, at most an eighth too many; 0 as for dwarfs_context_latency()
+ * @param permille  0 to 1000; larger values count as 1000
+ * @return nanoseconds, too large by at most an eighth; 0 as for dwarfs_context_latency()
  *
  * Threads: any. Since 0.1.
  */
@@ -219,24 +227,24 @@ DWARFS_API uint64_t dwarfs_context_latency_quantile(const dwarfs_context *contex
 						    uint32_t permille);
 
 /**
- * Is told of something that took time.
+ * Callback for each timed event.
  *
  * @param what      a dwarfs_latency
- * @param start_ns  when it began, on the monotonic clock of the system
- * @param ns        how long it took
+ * @param start_ns  when it began, in nanoseconds of the monotonic clock of the system
+ * @param ns        how long it took, in nanoseconds
  * @param user      as given to dwarfs_context_set_span()
  *
- * Threads: any, several at once: those that did it. It should be quick.
+ * Threads: called by the thread of the event, several at once. It should return quickly.
  */
 typedef void (*dwarfs_span_fn)(int what, uint64_t start_ns, uint64_t ns, void *user);
 
 /**
- * Have each single time told that the library takes, for a trace. Turns timing on, as
- * dwarfs_context_set_timing() does; turning that off afterwards ends it.
+ * Set a callback for each timed event, for a trace. Turns timing on, as
+ * dwarfs_context_set_timing() does; turning timing off later also stops these calls.
  *
  * @param context  not in use yet
  * @param span     called for each; NULL for none
- * @param user     handed to span
+ * @param user     passed to span
  * @param err      receives the details on failure; may be NULL
  * @return as dwarfs_context_set_timing()
  *
@@ -246,16 +254,15 @@ DWARFS_API int dwarfs_context_set_span(dwarfs_context *context, dwarfs_span_fn s
 				       void *user, dwarfs_error **err);
 
 /**
- * Ask how often something took a time within certain bounds: one step of its histogram, of
- * which there are eight for each doubling of the time.
+ * Get one bucket of the histogram of a latency: how many events took a time within its
+ * bounds. There are eight buckets for each doubling of the time.
  *
  * @param context       a context
  * @param what          a dwarfs_latency
- * @param index         of the step, from 0
- * @param from_ns_out   receives the shortest time of that step
- * @param until_ns_out  receives the first time that is past it; 0 when there is no such step:
- *                      all are known then
- * @return how often; 0 as for dwarfs_context_latency()
+ * @param index         of the bucket, from 0
+ * @param from_ns_out   receives the lower bound of the bucket
+ * @param until_ns_out  receives the upper bound, exclusive; 0 past the last bucket
+ * @return the number of events; 0 as for dwarfs_context_latency()
  *
  * Threads: any. Since 0.1.
  */

@@ -12,7 +12,7 @@ DWARFS_BEGIN_DECLS
 
 typedef struct dwarfs_digest dwarfs_digest;
 
-/** Room that the hexadecimal form of any digest needs, with its NUL. */
+/** Buffer size that holds any digest in hexadecimal, with its NUL. */
 #define DWARFS_DIGEST_HEX_MAX 129
 
 /**
@@ -36,11 +36,11 @@ DWARFS_API int dwarfs_digest_new(const char *algorithm, dwarfs_digest **digest_o
 DWARFS_API void dwarfs_digest_update(dwarfs_digest *digest, const void *data, size_t bytes);
 
 /**
- * Finish, and be ready for the next contents.
+ * Get the digest of the bytes added so far, and start over with no bytes.
  *
  * @param digest   a digest
- * @param hex_out  receives lower-case hexadecimal digits and a NUL: at least
- *                 DWARFS_DIGEST_HEX_MAX bytes of room
+ * @param hex_out  receives lower-case hexadecimal digits and a NUL; at least
+ *                 DWARFS_DIGEST_HEX_MAX bytes
  *
  * Threads: one. Since 0.1.
  */
@@ -53,7 +53,7 @@ DWARFS_API void dwarfs_digest_free(dwarfs_digest *digest);
  * The algorithms of this library.
  *
  * @param index  0 and up
- * @return a name that lives for ever; NULL past the last one
+ * @return a static string; NULL past the last one
  *
  * Threads: any. Since 0.1.
  */

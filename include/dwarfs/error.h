@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * What went wrong: a code for programs, a message for people.
+ * Errors: a code for programs, a message for people.
  */
 #ifndef DWARFS_ERROR_H
 #define DWARFS_ERROR_H
@@ -21,16 +21,16 @@ enum dwarfs_code {
 	DWARFS_ERR_NOT_IMAGE = -7,   /**< not a DwarFS image */
 	DWARFS_ERR_UNSUPPORTED = -8, /**< an unsupported version, feature or codec */
 	DWARFS_ERR_NOT_FOUND = -9,   /**< no such entry, file or section */
-	DWARFS_ERR_NOT_DIR = -10,    /**< a directory is needed, and this is none */
-	DWARFS_ERR_IS_DIR = -11,     /**< a directory where none can be */
-	DWARFS_ERR_EXISTS = -12,     /**< the output is there already */
+	DWARFS_ERR_NOT_DIR = -10,    /**< not a directory */
+	DWARFS_ERR_IS_DIR = -11,     /**< is a directory */
+	DWARFS_ERR_EXISTS = -12,     /**< the output exists already */
 	DWARFS_ERR_ACCESS = -13,     /**< the system denies permission */
 	DWARFS_ERR_NO_SPACE = -14,   /**< the disk or the quota is full */
 	DWARFS_ERR_CANCELLED = -15,  /**< the caller asked to stop */
-	DWARFS_ERR_LIMIT = -16,      /**< a limit that was set leaves too little */
+	DWARFS_ERR_LIMIT = -16,      /**< a limit that was set is too low */
 };
 
-/** Details of a failure. Belongs to whoever passed the pointer that it was stored in. */
+/** Details of a failure. Owned by the caller that passed the pointer. */
 typedef struct dwarfs_error dwarfs_error;
 
 /**
@@ -42,7 +42,7 @@ typedef struct dwarfs_error dwarfs_error;
 DWARFS_API int dwarfs_error_code(const dwarfs_error *err);
 
 /**
- * A sentence fragment for people: what was being done, to what, and why it failed.
+ * A message for people: the operation, its object, and why it failed.
  *
  * @param err  an error, or NULL
  * @return text without a trailing newline; "no error" for NULL; borrowed from the error
@@ -52,7 +52,7 @@ DWARFS_API int dwarfs_error_code(const dwarfs_error *err);
 DWARFS_API const char *dwarfs_error_message(const dwarfs_error *err);
 
 /**
- * The file the failure is about, if there is one: a path of the system or inside an image.
+ * The file that the failure concerns, if any: a path of the system or inside an image.
  *
  * @param err  an error, or NULL
  * @return the path, borrowed from the error, or NULL
@@ -62,11 +62,11 @@ DWARFS_API const char *dwarfs_error_message(const dwarfs_error *err);
 DWARFS_API const char *dwarfs_error_path(const dwarfs_error *err);
 
 /**
- * Where in its file the failure is.
+ * The offset in the file at which the failure occurred.
  *
  * @param err         an error, or NULL
  * @param offset_out  receives the offset in bytes; NULL to ask only whether there is one
- * @return true if the error has a place
+ * @return true if the error has an offset
  *
  * Threads: any. Since 0.1.
  */
@@ -84,7 +84,7 @@ DWARFS_API int dwarfs_error_errno(const dwarfs_error *err);
  * A short name of a code, such as "corrupt image".
  *
  * @param code  0 or a DWARFS_ERR_* code
- * @return text that lives for ever; "unknown error" for other values
+ * @return a static string; "unknown error" for other values
  *
  * Threads: any. Since 0.1.
  */

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Write what an image holds to disk.
+ * Extract the entries of an image to a directory on disk.
  *
- * Contents, modes, owners (when the process may set them), times, hard links, holes, devices
- * and specials come back as they were. Nothing is written outside the target, whatever the
- * image says: names are taken one at a time, relative to open directories, and no symbolic
- * link is ever followed.
+ * Contents, modes, owners (when the process may set them), times, hard links, holes,
+ * devices and specials are restored. Nothing is written outside the target, whatever the
+ * image contains: names are resolved one at a time, relative to open directories, and
+ * symbolic links are never followed.
  *
- * Without privileges a file keeps its setuid and setgid bits only when it belongs to the owner
- * or group they are about. In formats up to 2.2 entries that share an inode become hard links
- * when all their attributes are equal, and files of their own otherwise. Where the disk allows
- * no (more) hard links, files are copied.
+ * Without privileges a file keeps its setuid and setgid bits only when its owner or group
+ * is the one in the image. In formats up to 2.2 entries that share an inode become hard
+ * links when all their attributes are equal, and separate files otherwise. Where the
+ * target file system allows no (more) hard links, files are copied.
  *
- * The workers of the image's context decode blocks and write what they hold. A file appears
- * complete or not at all: it has a temporary name (".dwarfs-" and numbers) in its directory until
- * its contents and attributes are written. When the process is killed, files that were not
- * complete stay under their temporary names; whatever has its own name is complete.
+ * The workers of the image's context decompress blocks and write the parts of files in
+ * them. A file appears complete or not at all: it has a temporary name (".dwarfs-" and
+ * numbers) in its directory until its contents and attributes are written. When the
+ * process is killed, incomplete files remain under their temporary names; every file
+ * under its final name is complete.
  */
 #ifndef DWARFS_EXTRACT_H
 #define DWARFS_EXTRACT_H
@@ -44,20 +45,21 @@ DWARFS_API int dwarfs_extract_new(const dwarfs_image *image, dwarfs_extract **ex
 DWARFS_API void dwarfs_extract_free(dwarfs_extract *extract);
 
 /**
- * Extract only what a pattern matches, with the directories above it; more patterns may be
- * added. A directory that is matched comes with everything in it. By default all is extracted.
+ * Extract only entries that match a pattern, and their parent directories; more patterns
+ * may be added. A matching directory is extracted with everything below it. By default
+ * everything is extracted.
  *
- * A pattern is matched against the whole path in the image: ? is one character, * any number
- * within a name, ** any number, [a-z] or [!a-z] one of a set, {one,two} either of them, and
- * a backslash takes the next character as it is. Where ** is a name of its own it may stand for
- * none, so that a pattern beginning with it matches at the top, too. "i:" in front lets the
- * pattern ignore the case of ASCII letters. A slash at the end is for directories only. One that
- * matches nothing in the image is named in the log, as a warning.
+ * A pattern is matched against the whole path in the image: ? is one character, * any
+ * number within a name, ** any number, [a-z] or [!a-z] one of a set, {one,two} either of
+ * them, and a backslash quotes the next character. ** as a whole name also matches no
+ * name, so that a pattern beginning with it matches in the root, too. The prefix "i:"
+ * makes the pattern ignore the case of ASCII letters. A pattern that ends with a slash
+ * matches directories only. A pattern that matches nothing is logged as a warning.
  *
  * @param extract  an extraction
  * @param pattern  the pattern
  * @param err      receives the details on failure; may be NULL
- * @return 0, DWARFS_ERR_INVALID when it makes no sense, or DWARFS_ERR_NOMEM
+ * @return 0, DWARFS_ERR_INVALID for an invalid pattern, or DWARFS_ERR_NOMEM
  *
  * Threads: one. Since 0.1.
  */
@@ -78,8 +80,9 @@ DWARFS_API void dwarfs_extract_set_skip_specials(dwarfs_extract *extract, bool s
 DWARFS_API void dwarfs_extract_set_owners(dwarfs_extract *extract, bool set);
 
 /**
- * Let everything belong to one user, instead of the owners in the image. Files of other owners
- * lose their setuid bits. Without privileges only one's own number can be set.
+ * Set one owner for all entries, instead of the owners in the image. Files whose owner
+ * changes lose their setuid bit. Without privileges only the process's own uid can be
+ * set.
  *
  * Threads: one. Since 0.1.
  */
@@ -89,16 +92,17 @@ DWARFS_API void dwarfs_extract_set_uid(dwarfs_extract *extract, uint32_t uid);
 DWARFS_API void dwarfs_extract_set_gid(dwarfs_extract *extract, uint32_t gid);
 
 /**
- * Set extended attributes (default), or leave them out. When they are set, what is made in a
- * directory that has a default access control list keeps nothing of what it inherits of that.
+ * Set extended attributes (default), or leave them out. When they are set, entries that
+ * inherit from a default access control list of the target directory lose what they
+ * inherited.
  *
  * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_extract_set_xattrs(dwarfs_extract *extract, bool set);
 
 /**
- * Set how many threads write, besides the workers of the image's context: useful for a target
- * that answers slowly, as over a network.
+ * Set how many threads write in addition to the workers of the image's context: useful
+ * for a slow target, such as a network file system.
  *
  * @param extract  an extraction
  * @param writers  0 (default) to 1024
@@ -111,32 +115,34 @@ DWARFS_API int dwarfs_extract_set_writers(dwarfs_extract *extract, uint32_t writ
 					  dwarfs_error **err);
 
 /**
- * Go on after an entry that cannot be written: each is reported to the log of the image's
- * context and counted, and the extraction fails at its end. By default it stops at the first.
+ * Continue after an entry that cannot be written: each is reported to the log of the
+ * image's context and counted, and the extraction fails at its end. By default it stops
+ * at the first.
  *
  * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_extract_set_continue_on_error(dwarfs_extract *extract, bool go_on);
 
-/** Watch the extraction; progress may be NULL. Threads: one. Since 0.1. */
+/** Set the progress callback of the extraction; NULL for none. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_extract_set_progress(dwarfs_extract *extract, dwarfs_progress_fn progress,
 					    void *user);
 
-/** Let a switch stop the extraction; it stays the caller's. Threads: one. Since 0.1. */
+/** Set a flag that cancels the extraction; owned by the caller. Threads: one. Since 0.1.
+ */
 DWARFS_API void dwarfs_extract_set_cancel(dwarfs_extract *extract, dwarfs_cancel *cancel);
 
 /**
  * Extract into a directory.
  *
- * The directory is made if it is missing (its parents are not). The root of the image becomes
- * the directory itself, with its mode, owner and times. An entry whose name is taken already
- * is an error, except that directories are merged; nothing is ever overwritten. A directory
- * that was there and belongs to someone else keeps its attributes, with a warning in the log.
+ * The directory is created if it is missing (its parents are not). It gets the mode,
+ * owner and times of the image's root. An entry that exists already is an error, except
+ * that directories are merged; nothing is ever overwritten. An existing directory that
+ * belongs to another user keeps its attributes, with a warning in the log.
  *
  * @param extract  an extraction
  * @param path     the directory
  * @param err      receives the first failure; may be NULL
- * @return 0, or the code of the first failure; what was written before it stays. See also
+ * @return 0, or the code of the first failure; entries written before it remain. See also
  *         dwarfs_extract_damaged()
  *
  * Threads: one. Since 0.1.
@@ -148,14 +154,14 @@ DWARFS_API int dwarfs_extract_to_directory(dwarfs_extract *extract, const char *
 DWARFS_API uint64_t dwarfs_extract_failures(const dwarfs_extract *extract);
 
 /**
- * How many entries of the last run are there with contents, but with defaults for attributes
- * that the image has no valid value for (see dwarfs_stat_invalid()): a mode for the owner only,
- * the owner and group 65534 without setuid and setgid bits, times without a fraction. Each is a
- * warning in the log of the image's context. Extended attributes that cannot be read at all
- * count as one more.
+ * How many entries of the last run were extracted with defaults for attributes that have
+ * no valid value in the image (see dwarfs_stat_invalid()): a mode for the owner only, the
+ * owner and group 65534 without setuid and setgid bits, times without a fraction. Each is
+ * a warning in the log of the image's context. Extended attributes that cannot be read at
+ * all count as one more.
  *
- * Such entries never end a run. When nothing else fails, dwarfs_extract_to_directory() returns
- * DWARFS_ERR_CORRUPT or DWARFS_ERR_CHECKSUM after everything was written.
+ * Such entries never stop a run. When nothing else fails, dwarfs_extract_to_directory()
+ * returns DWARFS_ERR_CORRUPT or DWARFS_ERR_CHECKSUM after everything was written.
  *
  * Threads: one. Since 0.1.
  */

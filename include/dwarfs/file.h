@@ -3,12 +3,13 @@
  * @file
  * Read the contents of files.
  *
- * dwarfs_read() needs nothing but an inode; a dwarfs_file remembers where the pieces of a
- * large file are, and answers for holes. What is read comes from the block cache of the
- * context; dwarfs_prefetch() puts there what will be read soon.
+ * dwarfs_read() needs only an inode; a dwarfs_file also keeps an index of the chunks of a
+ * large file, and can find its holes. All reads are served from the block cache of the
+ * context; dwarfs_prefetch() fills the cache in advance.
  *
- * dwarfs_file_borrow() gives the bytes where they are, without a copy. dwarfs_read_in_order()
- * reads whole files, many of them, in the order in which they are stored.
+ * dwarfs_file_borrow() returns pointers into the cache instead of copying.
+ * dwarfs_read_in_order() and dwarfs_read_parallel() read many whole files in the order in
+ * which they are stored.
  */
 #ifndef DWARFS_FILE_H
 #define DWARFS_FILE_H
@@ -24,15 +25,16 @@ typedef struct dwarfs_file dwarfs_file;
  *
  * @param image      an image
  * @param inode      inode of a regular file
- * @param buffer     room for bytes
- * @param bytes      how many are wanted
+ * @param buffer     destination of the bytes
+ * @param bytes      how many to read
  * @param offset     from the start of the file
- * @param bytes_out  receives how many were read: fewer than wanted only at the end of the
- *                   file, 0 past it
+ * @param bytes_out  receives how many were read: fewer than requested only at the end of
+ *                   the file, 0 at or after its end
  * @param err        receives the details on failure; may be NULL
- * @return 0; DWARFS_ERR_IS_DIR for a directory; DWARFS_ERR_INVALID for anything else that is
- *         no file; DWARFS_ERR_RANGE for a bad inode; DWARFS_ERR_CORRUPT, _CHECKSUM, _IO,
- *         _UNSUPPORTED or _NOMEM when the contents cannot be had
+ * @return 0; DWARFS_ERR_IS_DIR for a directory; DWARFS_ERR_INVALID for anything else that
+ *         is not a regular file; DWARFS_ERR_RANGE for an inode that does not exist;
+ *         DWARFS_ERR_CORRUPT, _CHECKSUM, _IO, _UNSUPPORTED or _NOMEM when the contents
+ *         cannot be read
  *
  * Threads: any. Since 0.1.
  */
@@ -69,7 +71,7 @@ DWARFS_API int dwarfs_file_read(const dwarfs_file *file, void *buffer, size_t by
  * @param offset      where to start
  * @param offset_out  receives the first offset at or after the start that is not in a hole
  * @param err         receives the details on failure; may be NULL
- * @return 0; DWARFS_ERR_NOT_FOUND when there is no data from there on (as ENXIO)
+ * @return 0; DWARFS_ERR_NOT_FOUND when there is no data at or after offset (as ENXIO)
  *
  * Threads: any. Since 0.1.
  */
@@ -115,19 +117,19 @@ DWARFS_API void dwarfs_file_free(dwarfs_file *file);
 
 /* -- without a copy ------------------------------------------------------------------ */
 
-/** Bytes of a file, in one or more parts, that stay in memory until they are given back. */
+/** Bytes of a file, in one or more parts, that stay in memory until they are released. */
 typedef struct dwarfs_borrowed dwarfs_borrowed;
 
 /**
- * Read from an open file without a copy, where that is possible: the bytes stay where they are
- * decoded. Where keeping them there would leave too little of the cache's budget for others,
- * they are copied all the same, which does not show.
+ * Read from an open file without copying: the parts point into the block cache. Where
+ * pinning blocks would leave too little of the cache's budget, the bytes are copied
+ * instead; the result is the same.
  *
  * @param file    a file
- * @param bytes   how many are wanted
+ * @param bytes   how many to read
  * @param offset  from the start of the file
- * @param out     receives the bytes, fewer than wanted only at the end of the file; give them
- *                back with dwarfs_borrowed_free(), soon
+ * @param out     receives the bytes, fewer than requested only at the end of the file; release
+ *                them soon, with dwarfs_borrowed_free()
  * @param err     receives the details on failure; may be NULL
  * @return as dwarfs_read()
  *
@@ -145,7 +147,8 @@ DWARFS_API size_t dwarfs_borrowed_count(const dwarfs_borrowed *borrowed);
  * @param borrowed   borrowed bytes
  * @param index      from 0; less than dwarfs_borrowed_count()
  * @param bytes_out  receives the size of the part, at least 1
- * @return its bytes, until dwarfs_borrowed_free(); NULL for an index that does not exist
+ * @return its bytes, valid until dwarfs_borrowed_free(); NULL for an index that does not
+ *         exist
  *
  * Threads: any. Since 0.1.
  */
@@ -155,16 +158,17 @@ DWARFS_API const void *dwarfs_borrowed_part(const dwarfs_borrowed *borrowed, siz
 /** @return the size of all parts together. Threads: any. Since 0.1. */
 DWARFS_API size_t dwarfs_borrowed_bytes(const dwarfs_borrowed *borrowed);
 
-/** Give borrowed bytes back; NULL is accepted. Threads: one. Since 0.1. */
+/** Release borrowed bytes; NULL is accepted. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_borrowed_free(dwarfs_borrowed *borrowed);
 
 /**
- * Whether holes are too large to be written or read as zeros by intention. An image can
- * describe a file of 2^62 bytes in some hundred bytes: what goes through all contents byte by byte
- * would never end.
+ * Whether holes are so large that they should not be written or read as zeros. An image
+ * of a few hundred bytes can describe a file of 2^62 bytes; a program that processes all
+ * of its contents byte by byte would not finish.
  *
  * @param hole_bytes  of a file, or of several together
- * @param data_bytes  what these have besides holes: dwarfs_stat_allocated_bytes()
+ * @param data_bytes  bytes of the same files outside of holes:
+ *                    dwarfs_stat_allocated_bytes()
  * @return whether the holes have more than 64 GiB, and more than 1024 times the bytes of the data
  *
  * Threads: any. Since 0.1.
@@ -174,22 +178,22 @@ DWARFS_API bool dwarfs_holes_are_huge(uint64_t hole_bytes, uint64_t data_bytes);
 /* -- many files ---------------------------------------------------------------------- */
 
 /**
- * Put into the cache what some files need, as far as they fit into its budget: they get half
- * of that, or a quarter where one block takes most of it. Where the files lie all over blocks
- * that are too large to stay, each block is decoded once, and what the files need of it stays.
- * What is read as quickly without being here is left out. Files that cannot be read are passed
- * over: that shows when they are read.
+ * Decompress the data of some files into the cache, up to half of its budget, or a
+ * quarter where one block takes most of the budget. If the files are spread over blocks
+ * too large to be cached, each block is decompressed once and only the parts that the
+ * files need are kept. Data that can be read as fast without prefetching is left out.
+ * Files that cannot be read are skipped; the error is returned when they are read.
  *
- * Meant for what will be read soon and in this order, such as the other files of a directory.
- * The workers of the context help.
+ * Meant for files that will be read soon and in this order, such as the other files of a
+ * directory. The workers of the context share the work.
  *
  * @param image   an image
- * @param inodes  of regular files; others are passed over
+ * @param inodes  of regular files; others are skipped
  * @param count   how many
  * @param err     receives the details on failure; may be NULL
- * @return how many of the inodes, from the first on, were dealt with: what they need is in the
- *         cache now, unless they were passed over or left out; or DWARFS_ERR_RANGE for a bad
- *         inode, or DWARFS_ERR_NOMEM
+ * @return how many of the inodes, from the first on, were processed: their data is in the
+ *         cache now, unless they were skipped or left out; or DWARFS_ERR_RANGE for an
+ *         inode that does not exist, or DWARFS_ERR_NOMEM
  *
  * Threads: any. Since 0.1.
  */
@@ -199,10 +203,10 @@ DWARFS_API int dwarfs_prefetch(const dwarfs_image *image, const dwarfs_inode *in
 /**
  * Receives pieces of files.
  *
- * The pieces of a file do not overlap and cover all of it. Most often they come in the order
- * of the file, but where parts of a file are stored elsewhere they need not. After its last
- * piece one call with bytes 0 and, as offset, the size tells that the file is complete; for an
- * empty file that is the only call.
+ * The pieces of a file do not overlap and cover all of it. Usually they are in the order
+ * of the file, but not if parts of the file are stored in other blocks. After the last
+ * piece a call with bytes 0 and the file size as offset signals that the file is
+ * complete; for an empty file that is the only call.
  *
  * @param inode   the file
  * @param data    the bytes, valid during the call; NULL for a hole and for the last call
@@ -211,13 +215,13 @@ DWARFS_API int dwarfs_prefetch(const dwarfs_image *image, const dwarfs_inode *in
  * @param user    as given to dwarfs_read_in_order()
  * @return 0; anything else stops, and is then returned by dwarfs_read_in_order()
  *
- * Threads: that which called dwarfs_read_in_order().
+ * Threads: the thread that called dwarfs_read_in_order().
  */
 typedef int (*dwarfs_piece_fn)(dwarfs_inode inode, const void *data, size_t bytes,
 			       uint64_t offset, void *user);
 
 /**
- * Is told that a file cannot be read; no more pieces of it come.
+ * Called when a file cannot be read; no more pieces of it follow.
  *
  * @param inode  the file
  * @param why    what went wrong, valid during the call
@@ -225,23 +229,23 @@ typedef int (*dwarfs_piece_fn)(dwarfs_inode inode, const void *data, size_t byte
  * @return 0 to go on with the other files; anything else stops, and is then returned by
  *         dwarfs_read_in_order()
  *
- * Threads: that which called dwarfs_read_in_order().
+ * Threads: the thread that called dwarfs_read_in_order().
  */
 typedef int (*dwarfs_piece_fail_fn)(dwarfs_inode inode, const dwarfs_error *why, void *user);
 
 /**
- * Read whole files, many of them, in the order in which they are stored: every block is read
- * and decoded once, by the workers of the context, which run ahead. Takes the memory of one
- * block for each worker and one more, and 32 bytes for each chunk of the files; the cache is
- * used for what it has, and stays as it is.
+ * Read many whole files in the order in which they are stored: every block is read and
+ * decompressed once, in advance, by the workers of the context. Takes the memory of one
+ * block for each worker and one more, and 32 bytes for each chunk of the files. Blocks
+ * that are cached are used, and the cache is not changed.
  *
  * @param image   an image
- * @param inodes  of regular files, others cannot be read; what is in here twice is read once
+ * @param inodes  of regular files, others cannot be read; duplicates are read once
  * @param count   how many
  * @param piece   called for each piece, block by block, and within a block in the order of
  *                inodes and of the file
  * @param failed  called for each file that cannot be read; NULL to stop at the first
- * @param user    handed to both
+ * @param user    passed to both
  * @param err     receives the details on failure; may be NULL
  * @return 0, what a callback returned, or as dwarfs_read()
  *
@@ -253,8 +257,8 @@ DWARFS_API int dwarfs_read_in_order(const dwarfs_image *image, const dwarfs_inod
 				    dwarfs_error **err);
 
 /**
- * What one block has of a file: one or more pieces, or a call with none that says that the
- * file is complete.
+ * The pieces of one file that are in one block; or no pieces, to signal that the file is
+ * complete.
  */
 typedef struct dwarfs_part dwarfs_part;
 
@@ -265,15 +269,15 @@ DWARFS_API dwarfs_inode dwarfs_part_inode(const dwarfs_part *part);
 DWARFS_API uint64_t dwarfs_part_file_bytes(const dwarfs_part *part);
 
 /**
- * Whether the file is complete with this: all its other parts, if there are any, have been
- * taken. Only a file that is in one block as a whole has this part as its first and last one;
- * of other files the last one has no pieces.
+ * Whether the file is complete with this part: the calls for all its other parts, if any,
+ * have returned. If a whole file is in one block, its only part is also the last one; for
+ * other files the last part has no pieces.
  *
  * Threads: any. Since 0.1.
  */
 DWARFS_API bool dwarfs_part_is_last(const dwarfs_part *part);
 
-/** @return how many pieces there are. Holes are none. Threads: any. Since 0.1. */
+/** @return how many pieces there are; holes do not count. Threads: any. Since 0.1. */
 DWARFS_API size_t dwarfs_part_count(const dwarfs_part *part);
 
 /**
@@ -282,7 +286,7 @@ DWARFS_API size_t dwarfs_part_count(const dwarfs_part *part);
  * @param part        a part
  * @param index       from 0; less than dwarfs_part_count()
  * @param bytes_out   receives its size, at least 1
- * @param offset_out  receives where it is in the file
+ * @param offset_out  receives its offset in the file
  * @return its bytes, valid during the call; NULL for an index that does not exist
  *
  * Threads: any. Since 0.1.
@@ -294,17 +298,17 @@ DWARFS_API const void *dwarfs_part_piece(const dwarfs_part *part, size_t index,
  * Receives a part of a file.
  *
  * @param part    the part, valid during the call
- * @param thread  a number of the thread that calls, less than dwarfs_read_parallel_threads()
+ * @param thread  number of the calling thread, less than dwarfs_read_parallel_threads()
  * @param user    as given to dwarfs_read_parallel()
  * @return 0; anything else stops, and is then returned by dwarfs_read_parallel()
  *
- * Threads: any, several at once; calls with the same number come one after the other.
+ * Threads: any, several at once; calls with the same thread number do not overlap.
  */
 typedef int (*dwarfs_part_fn)(const dwarfs_part *part, uint32_t thread, void *user);
 
 /**
- * Is told that a file cannot be read, once for each. Parts of it may still come, but not its
- * last one.
+ * Called once for each file that cannot be read. Calls for parts of it may follow, but
+ * not for its last one.
  *
  * @param inode   the file
  * @param why     what went wrong, valid during the call
@@ -319,13 +323,13 @@ typedef int (*dwarfs_part_fail_fn)(dwarfs_inode inode, const dwarfs_error *why,
 				   uint32_t thread, void *user);
 
 /**
- * Called about ten times a second while others work, or between files where the same thread
- * does all the work.
+ * Called about ten times a second while other threads work, or between files if this
+ * thread does all the work.
  *
  * @param user  as given to dwarfs_read_parallel()
  * @return 0; anything else stops, and is then returned by dwarfs_read_parallel()
  *
- * Threads: that which called dwarfs_read_parallel().
+ * Threads: the thread that called dwarfs_read_parallel().
  */
 typedef int (*dwarfs_look_fn)(void *user);
 
@@ -341,20 +345,22 @@ typedef int (*dwarfs_look_fn)(void *user);
 DWARFS_API uint32_t dwarfs_read_parallel_threads(const dwarfs_image *image, uint32_t more);
 
 /**
- * Read whole files, many of them, as dwarfs_read_in_order() does, but hand them out in the
- * threads that decode: the workers of the context, and more if wanted. Parts of one file may
- * come in any order and at the same time. Blocks are taken in their order, and what one has of
- * files in the order of inodes. Takes the memory of one block for each worker and one more.
+ * Read many whole files as dwarfs_read_in_order() does, but call back from the threads
+ * that decompress: the workers of the context, and more if requested. Parts of one file
+ * may be delivered in any order and concurrently. Blocks are processed in order, and the
+ * files in one block in the order of inodes. Takes the memory of one block for each
+ * worker and one more.
  *
  * @param image   an image
- * @param inodes  of regular files, others cannot be read; what is in here twice is read once
+ * @param inodes  of regular files, others cannot be read; duplicates are read once
  * @param count   how many
- * @param more    threads besides the workers of the context, which hand out what these have
- *                decoded: useful where who takes it has to wait; what is above 1024 is as 1024
+ * @param more    additional threads, which only run callbacks on data that the workers
+ *                have decompressed: useful if callbacks block; values above 1024 count as
+ *                1024
  * @param part    called for each part
  * @param failed  called for each file that cannot be read
- * @param look    called from time to time; may be NULL
- * @param user    handed to these
+ * @param look    called regularly; may be NULL
+ * @param user    passed to these
  * @param err     receives the details on failure; may be NULL
  * @return 0, what a callback returned, or as dwarfs_read()
  *

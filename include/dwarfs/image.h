@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Open an image, ask what it is, check it.
+ * Open an image, query its properties, check it.
  *
  * An open image never changes: any number of threads may use it at once, without locks of
- * their own. Opening reads the section index and the metadata, nothing else. What is read is kept,
- * so a file that shrinks gives errors; see dwarfs_image_options_set_mapped() for another way.
+ * their own. Opening reads only the section index and the metadata. Sections are read
+ * into memory, so that a file that shrinks causes errors, not signals; see
+ * dwarfs_image_options_set_mapped() for the alternative.
  */
 #ifndef DWARFS_IMAGE_H
 #define DWARFS_IMAGE_H
@@ -18,10 +19,10 @@ DWARFS_BEGIN_DECLS
 
 typedef struct dwarfs_image dwarfs_image;
 
-/** How to open an image. NULL means the defaults. */
+/** Options for opening an image. NULL means the defaults. */
 typedef struct dwarfs_image_options dwarfs_image_options;
 
-/** An offset that means: find the image behind whatever stands in front of it. */
+/** An offset that means: search for the image after any data in front of it. */
 #define DWARFS_OFFSET_AUTO UINT64_MAX
 
 /** A size that means: up to the end of the source. */
@@ -61,56 +62,57 @@ DWARFS_API void dwarfs_image_options_set_offset(dwarfs_image_options *options, u
  */
 DWARFS_API void dwarfs_image_options_set_bytes(dwarfs_image_options *options, uint64_t bytes);
 
-/** When the hashes of an image's sections are looked at. */
+/** When the hashes of an image's sections are verified. */
 enum dwarfs_verify {
 	DWARFS_VERIFY_EAGER, /**< before the first byte of a section is used; the default */
 	DWARFS_VERIFY_LAZY,  /**< later, see dwarfs_image_options_set_verify() */
-	DWARFS_VERIFY_NO_BLOCKS, /**< as EAGER, but those of blocks never */
+	DWARFS_VERIFY_NO_BLOCKS, /**< as EAGER, but never for blocks */
 };
 
 /**
- * Set when the hashes of an image's sections are looked at. Meant for images on slow or remote
- * sources that are known to be good.
+ * Set when the hashes of an image's sections are verified.
  *
- * With DWARFS_VERIFY_EAGER whoever gets a byte of the image can rely on it. With
- * DWARFS_VERIFY_LAZY, opening does not wait for the hash of the metadata: where this is stored
- * uncompressed, a thread of the image computes the hash meanwhile (and where it can be used in
- * place, see dwarfs_image_options_set_mapped(), only what is asked for is read). Until it is known to match (dwarfs_image_verify() finds out), names
- * and attributes may be wrong; once it is known not to match, all that look at the metadata fail
- * with DWARFS_ERR_CHECKSUM. A block is hashed when its last byte was decoded: until then, what
- * was read of it may be wrong, and of a block that is never decoded to its end nobody will know.
- * If the hash does not match, readers of the block get DWARFS_ERR_CHECKSUM from then on. Blocks
- * that are stored uncompressed are hashed before they are used all the same. In no mode can
- * damaged metadata make a reader look outside the image's bytes.
+ * With DWARFS_VERIFY_EAGER every byte that is returned has been verified.
+ * DWARFS_VERIFY_LAZY is meant for images that are known to be good, on slow or remote
+ * sources. Opening then does not wait for the hash of the metadata: if the metadata is
+ * stored uncompressed, a thread of the image computes the hash in the background (and if
+ * it is mapped, see dwarfs_image_options_set_mapped(), only the pages that are used are
+ * read). Until the hash is verified (dwarfs_image_verify() waits for that), names and
+ * attributes may be wrong; if it does not match, all functions that use the metadata fail
+ * with DWARFS_ERR_CHECKSUM from then on. A compressed block is verified when its last
+ * byte has been decompressed: until then data read from it may be wrong, and a block that
+ * is never decompressed to its end is never verified. If the hash does not match, later
+ * reads of the block fail with DWARFS_ERR_CHECKSUM. Blocks that are stored uncompressed
+ * are always verified before use. In no mode can damaged metadata cause a read outside
+ * the image's bytes.
  *
- * With DWARFS_VERIFY_NO_BLOCKS the hashes of blocks are not looked at: what is read of a damaged
- * block is whatever its decoder makes of it, which may be wrong, or an error. Meant for saving
- * what can be saved.
+ * With DWARFS_VERIFY_NO_BLOCKS the hashes of blocks are not verified: reading a damaged
+ * block returns whatever the decoder produces, which may be wrong data or an error. Meant
+ * for data recovery.
  *
  * @param options  the options
- * @param mode     a dwarfs_verify; whatever else counts as DWARFS_VERIFY_EAGER
+ * @param mode     a dwarfs_verify; any other value counts as DWARFS_VERIFY_EAGER
  *
  * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_image_options_set_verify(dwarfs_image_options *options, int mode);
 
 /**
- * Set whether the image may be used in place, through a mapping of its file.
+ * Set whether the image file may be memory-mapped.
  *
- * Without a mapping, sections are read into memory of the library: bytes are verified there and
- * used there, and a file that shrinks, or that a device or network no longer delivers, gives
- * DWARFS_ERR_IO or _CHECKSUM. With a mapping, metadata and blocks that are stored uncompressed
- * are used where they are, shared with all processes that map the file, and take no memory of
- * this one. But then the file has to stay as it is for as long as the image and bytes borrowed
- * from it are in use: touching a page of a file that has become shorter, or that cannot be read,
- * raises SIGBUS, which by default ends the process, and bytes that change after they were
- * verified are not verified again.
+ * Without a mapping, sections are read into memory, verified there and used from there; a
+ * file that shrinks or becomes unreadable causes DWARFS_ERR_IO or _CHECKSUM. With a
+ * mapping, uncompressed metadata and blocks are used in place, in memory that is shared
+ * by all processes that map the file. The file must then remain unchanged as long as the
+ * image and bytes borrowed from it are in use: accessing a page that was truncated away
+ * or cannot be read raises SIGBUS, which by default terminates the process, and bytes
+ * that change after they were verified are not verified again.
  *
- * A file that cannot be mapped is read. Without effect on images in memory (which are always
- * used in place) and behind callbacks (which are always read).
+ * A file that cannot be mapped is read. Without effect on images in memory, which are
+ * always used in place, and on images read by callbacks.
  *
  * @param options    the options
- * @param is_mapped  the default is false
+ * @param is_mapped  whether to map it; default false
  *
  * Threads: one. Since 0.1.
  */
@@ -124,9 +126,9 @@ DWARFS_API void dwarfs_image_options_set_mapped(dwarfs_image_options *options, b
  * @param options    NULL for the defaults
  * @param image_out  receives the image; free it with dwarfs_image_free()
  * @param err        receives the details on failure; may be NULL
- * @return 0; DWARFS_ERR_NOT_IMAGE when there is none; DWARFS_ERR_UNSUPPORTED for a version or
- *         feature that is not known (named in the message); DWARFS_ERR_CORRUPT or _CHECKSUM
- *         for a damaged one; or what dwarfs_io_open() returns
+ * @return 0; DWARFS_ERR_NOT_IMAGE when no image is found; DWARFS_ERR_UNSUPPORTED for an
+ *         unknown version or feature (named in the message); DWARFS_ERR_CORRUPT or
+ *         _CHECKSUM for a damaged one; or what dwarfs_io_open() returns
  *
  * Threads: any. Since 0.1.
  */
@@ -135,10 +137,10 @@ DWARFS_API int dwarfs_image_open(dwarfs_context *context, const char *path,
 				 dwarfs_error **err);
 
 /**
- * Open the image in any source.
+ * Open the image in a source.
  *
  * @param context    the shared context; NULL for a private one
- * @param io         the source; the image holds it for as long as it needs it
+ * @param io         the source; kept alive by the image
  * @param options    NULL for the defaults
  * @param image_out  receives the image; free it with dwarfs_image_free()
  * @param err        receives the details on failure; may be NULL
@@ -151,7 +153,7 @@ DWARFS_API int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
 				    dwarfs_image **image_out, dwarfs_error **err);
 
 /**
- * Give up an image. Walks and files keep it alive until they are freed.
+ * Release an image. Walks and files keep it alive until they are freed.
  *
  * @param image  an image, or NULL
  *
@@ -160,7 +162,7 @@ DWARFS_API int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
 DWARFS_API void dwarfs_image_free(dwarfs_image *image);
 
 /**
- * Hold an image a second time.
+ * Add a reference to an image.
  *
  * @param image  an image
  * @return the same image; free it once more with dwarfs_image_free()
@@ -175,13 +177,14 @@ DWARFS_API dwarfs_context *dwarfs_image_context(const dwarfs_image *image);
 /* -- identity ------------------------------------------------------------------------ */
 
 /**
- * See that the hash of the metadata matches, if that is not known yet. With DWARFS_VERIFY_EAGER
- * it is known since the image was opened.
+ * Verify the hash of the metadata, if that has not been done yet. With
+ * DWARFS_VERIFY_EAGER it is done when the image is opened.
  *
  * @param image  an image
  * @param err    receives the details on failure; may be NULL
- * @return 0, also in format version 1, which has no hashes; or DWARFS_ERR_CHECKSUM, and then all
- *         that look at the metadata fail so from now on
+ * @return 0, also for section headers of version 1, which have no hashes; or
+ *         DWARFS_ERR_CHECKSUM, which all functions that use the metadata return from now
+ *         on
  *
  * Threads: any. Since 0.1.
  */
@@ -197,10 +200,10 @@ DWARFS_API uint64_t dwarfs_image_offset(const dwarfs_image *image);
 DWARFS_API uint64_t dwarfs_image_bytes(const dwarfs_image *image);
 
 /**
- * Read what stands in front of the image, such as a script.
+ * Read the data in front of the image, such as a script.
  *
  * @param image   an image
- * @param buffer  room for bytes
+ * @param buffer  destination of the bytes
  * @param bytes   how many; offset + bytes at most dwarfs_image_offset()
  * @param offset  from the start of the source
  * @param err     receives the details on failure; may be NULL
@@ -223,19 +226,20 @@ DWARFS_API uint32_t dwarfs_image_inode_count(const dwarfs_image *image);
 /** @return how many directory entries there are, the root included. Since 0.1. */
 DWARFS_API uint32_t dwarfs_image_entry_count(const dwarfs_image *image);
 
-/** @return bytes of all files and links, as the image states them. Threads: any. Since 0.1. */
+/** @return the total size of all files and symbolic links, as stated in the image.
+ *         Threads: any. Since 0.1. */
 DWARFS_API uint64_t dwarfs_image_original_bytes(const dwarfs_image *image);
 
-/** @return bytes that further hard links to files stand for, as stated. Since 0.1. */
+/** @return the total size of additional hard links, as stated in the image. Since 0.1. */
 DWARFS_API uint64_t dwarfs_image_hardlink_bytes(const dwarfs_image *image);
 
-/** @return the program that wrote the image, or NULL if it does not say. Since 0.1. */
+/** @return the program that wrote the image, or NULL if not recorded. Since 0.1. */
 DWARFS_API const char *dwarfs_image_created_by(const dwarfs_image *image);
 
 /**
  * @param image        an image
  * @param seconds_out  receives seconds since 1970, UTC
- * @return whether the image says when it was made
+ * @return whether the time of creation is recorded
  *
  * Threads: any. Since 0.1.
  */
@@ -250,13 +254,13 @@ DWARFS_API bool dwarfs_image_is_mtime_only(const dwarfs_image *image);
 /** @return the step of stored times in nanoseconds, at least 1. Threads: any. Since 0.1. */
 DWARFS_API uint64_t dwarfs_image_time_resolution_ns(const dwarfs_image *image);
 
-/** @return the character that the system on which the image was made puts between the names of a
- * path, as in its link targets: 47 (/) or 92 (\); 0 if the image does not say. Link targets are
- * given with / all the same. Threads: any. Since 0.1. */
+/** @return the path separator of the system on which the image was made, as stored in
+ *         link targets: 47 (/) or 92 (\); 0 if not recorded. dwarfs_link_read() always
+ *         returns targets with /. Threads: any. Since 0.1. */
 DWARFS_API uint32_t dwarfs_image_path_separator(const dwarfs_image *image);
 
 /**
- * The names of the features that the image needs.
+ * The names of the features that a reader of the image must support.
  *
  * @param index  0 and up
  * @return a name; NULL past the last one
@@ -276,7 +280,7 @@ DWARFS_API const char *dwarfs_image_feature(const dwarfs_image *image, size_t in
 DWARFS_API const char *dwarfs_image_category(const dwarfs_image *image, size_t index);
 
 /**
- * How the tables of the metadata are stored, as words such as "packed_chunk_table".
+ * The packings of the metadata tables, as words such as "packed_chunk_table".
  *
  * @param index  0 and up
  * @return a word; NULL past the last one
@@ -287,7 +291,7 @@ DWARFS_API const char *dwarfs_image_packing(const dwarfs_image *image, size_t in
 
 /* -- sections ------------------------------------------------------------------------ */
 
-/** Types of sections; images may hold others, too. */
+/** Types of sections; images may contain others, too. */
 enum dwarfs_section_type {
 	DWARFS_SECTION_BLOCK = 0,
 	DWARFS_SECTION_SCHEMA = 7,
@@ -297,29 +301,30 @@ enum dwarfs_section_type {
 	DWARFS_SECTION_XATTRS = 0xD000, /**< extended attributes; see dwarfs-format(5) */
 };
 
-/** What to ask of a section. */
+/** Properties of a section. */
 enum dwarfs_section_field {
 	DWARFS_SECTION_FIELD_TYPE,         /**< a dwarfs_section_type or an unknown number */
 	DWARFS_SECTION_FIELD_COMPRESSION,  /**< the number of the codec */
 	DWARFS_SECTION_FIELD_OFFSET,       /**< of its header, from the start of the image */
 	DWARFS_SECTION_FIELD_STORED_BYTES, /**< as stored, without the header */
-	DWARFS_SECTION_FIELD_BYTES,        /**< as announced after decompression */
-	DWARFS_SECTION_FIELD_NUMBER,       /**< as its header says; its index if it says nothing */
+	DWARFS_SECTION_FIELD_BYTES,        /**< uncompressed, as announced */
+	DWARFS_SECTION_FIELD_NUMBER,       /**< from its header; its index if the header
+						has none */
 };
 
-/** @return how many sections there are, with those that the index leaves out. Threads: any.
+/** @return the number of sections, including those missing in the index. Threads: any.
  * Since 0.1. */
 DWARFS_API uint32_t dwarfs_image_section_count(const dwarfs_image *image);
 
 /**
- * Ask a fact of a section.
+ * Get a property of a section.
  *
  * @param image      an image
  * @param section    0 to dwarfs_image_section_count() - 1
  * @param field      a dwarfs_section_field
- * @param value_out  receives the fact
+ * @param value_out  receives the value
  * @param err        receives the details on failure; may be NULL
- * @return 0, DWARFS_ERR_RANGE, or why the header or the announced size cannot be read
+ * @return 0, DWARFS_ERR_RANGE, or the error for a header or size that cannot be read
  *
  * Threads: any. Since 0.1.
  */
@@ -346,13 +351,13 @@ DWARFS_API const char *dwarfs_compression_name(uint32_t compression);
 /* -- memory -------------------------------------------------------------------------- */
 
 /**
- * Decode a whole block, so that reading it later finds it in the cache of the context. Of one
- * that does not fit there nothing is kept.
+ * Decompress a whole block into the cache of the context. A block that does not fit into
+ * the cache is not kept.
  *
  * @param image  an image
  * @param block  0 to dwarfs_image_block_count() - 1
  * @param err    receives the details on failure; may be NULL
- * @return 0, DWARFS_ERR_RANGE, or why the block cannot be decoded
+ * @return 0, DWARFS_ERR_RANGE, or the error if the block cannot be decompressed
  *
  * Threads: any. Since 0.1.
  */
@@ -360,12 +365,12 @@ DWARFS_API int dwarfs_image_preload_block(const dwarfs_image *image, uint32_t bl
 					  dwarfs_error **err);
 
 /**
- * Have the metadata in memory, and keep the system from swapping it out or dropping it for as
- * long as the image is open.
+ * Lock the metadata in memory as long as the image is open, as mlock(2).
  *
  * @param image  an image
  * @param err    receives the details on failure; may be NULL
- * @return 0; DWARFS_ERR_NOMEM or DWARFS_ERR_ACCESS where the limits of the process are too low
+ * @return 0; DWARFS_ERR_NOMEM or DWARFS_ERR_ACCESS if the limits of the process are too
+ *         low
  *
  * Threads: any. Since 0.1.
  */
@@ -373,25 +378,25 @@ DWARFS_API int dwarfs_image_lock_metadata(const dwarfs_image *image, dwarfs_erro
 
 /* -- checks -------------------------------------------------------------------------- */
 
-/** How much to check; each level includes those before it. */
+/** Levels of a check; each includes those before it. */
 enum dwarfs_check_level {
 	DWARFS_CHECK_METADATA,  /**< the tables: every rule of the format */
 	DWARFS_CHECK_CHECKSUMS, /**< and the fast hash of every section, and decode the history */
 	DWARFS_CHECK_INTEGRITY, /**< and SHA-512/256 of every section, and decode every block */
 };
 
-/** How bad a finding is. */
+/** Severity of a finding. */
 enum dwarfs_finding {
-	DWARFS_FINDING_WARNING, /**< odd, but everything can be read */
-	DWARFS_FINDING_ERROR,   /**< something is lost or contradicts itself */
+	DWARFS_FINDING_WARNING, /**< unusual, but everything can be read */
+	DWARFS_FINDING_ERROR,   /**< data is lost or inconsistent */
 };
 
 /**
  * Receives the findings of a check, in order.
  *
  * @param severity  a dwarfs_finding
- * @param code      the DWARFS_ERR_* code that fits it, also of a warning; 0 when none does
- * @param section   index of the section it is about, or -1
+ * @param code      the DWARFS_ERR_* code of the finding, also of a warning; 0 for none
+ * @param section   index of the section concerned, or -1
  * @param message   text without a newline, valid during the call
  * @param user      as given to dwarfs_image_check()
  *
@@ -401,17 +406,17 @@ typedef void (*dwarfs_finding_fn)(int severity, int code, int64_t section,
 				  const char *message, void *user);
 
 /**
- * Check an image, to the end, whatever is found.
+ * Check an image. The check does not stop at findings.
  *
  * @param image       an image
  * @param level       a dwarfs_check_level
  * @param finding     called for each finding; may be NULL
- * @param progress    called now and then; may be NULL
- * @param user        handed to both
+ * @param progress    called regularly; may be NULL
+ * @param user        passed to both
  * @param errors_out  receives the number of findings that are errors; may be NULL
  * @param err         receives the first error on failure; may be NULL
- * @return 0 when the image is good (warnings or not); the code of the first error; or
- *         DWARFS_ERR_CANCELLED
+ * @return 0 when there are no errors (there may be warnings); the code of the first
+ *         error; or DWARFS_ERR_CANCELLED
  *
  * Threads: any. Since 0.1.
  */
@@ -421,14 +426,14 @@ DWARFS_API int dwarfs_image_check(const dwarfs_image *image, int level,
 
 /* -- history ------------------------------------------------------------------------- */
 
-/** Who wrote and rewrote an image. */
+/** The programs that wrote and rewrote an image. */
 typedef struct dwarfs_history dwarfs_history;
 
 /** Texts of a step of the history. */
 enum dwarfs_history_text_kind {
 	DWARFS_HISTORY_VERSION,  /**< of the program, such as "v0.9.10" */
-	DWARFS_HISTORY_SYSTEM,   /**< that it ran on */
-	DWARFS_HISTORY_COMPILER, /**< that it was built with */
+	DWARFS_HISTORY_SYSTEM,   /**< operating system that it ran on */
+	DWARFS_HISTORY_COMPILER, /**< compiler that it was built with */
 };
 
 /** Lists of texts of a step of the history. */
@@ -451,7 +456,8 @@ enum dwarfs_history_list_kind {
 DWARFS_API int dwarfs_history_new(const dwarfs_image *image, dwarfs_history **history_out,
 				  dwarfs_error **err);
 
-/** @return how many steps there are, oldest first. Threads: any. Since 0.1. */
+/** @return the number of steps, which are ordered from the oldest on. Threads: any. Since
+ *         0.1. */
 DWARFS_API size_t dwarfs_history_count(const dwarfs_history *history);
 
 /** @return a dwarfs_history_text_kind of a step; "" if there is none. Threads: any. Since 0.1. */
@@ -465,7 +471,7 @@ DWARFS_API const char *dwarfs_history_item(const dwarfs_history *history, size_t
  * @param history      a history
  * @param step         0 to dwarfs_history_count() - 1
  * @param seconds_out  receives seconds since 1970, UTC
- * @return whether the step says when it happened
+ * @return whether the time of the step is recorded
  *
  * Threads: any. Since 0.1.
  */

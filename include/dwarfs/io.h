@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Where the bytes of an image come from: a path, a descriptor, memory, or callbacks.
+ * Sources of the bytes of an image: a path, a descriptor, memory, or callbacks.
  */
 #ifndef DWARFS_IO_H
 #define DWARFS_IO_H
@@ -10,15 +10,15 @@
 
 DWARFS_BEGIN_DECLS
 
-/** A source of bytes that can be read at any place. Counted: images keep it alive. */
+/** A source of bytes, readable at any offset. Reference-counted: images keep it alive. */
 typedef struct dwarfs_io dwarfs_io;
 
 /**
- * Reads at a place.
+ * Reads bytes at an offset.
  *
- * @param buffer  room for bytes
- * @param bytes   how many are wanted, at least 1
- * @param offset  where, in bytes from the start; offset + bytes is within the size
+ * @param buffer  destination of the bytes
+ * @param bytes   how many to read, at least 1
+ * @param offset  in bytes from the start; offset + bytes is within the size
  * @param user    as given to dwarfs_io_new()
  * @return how many bytes were read, 1 to bytes; 0 at an unexpected end; a negative errno value
  *         on failure
@@ -27,12 +27,12 @@ typedef struct dwarfs_io dwarfs_io;
  */
 typedef int64_t (*dwarfs_io_read_fn)(void *buffer, size_t bytes, uint64_t offset, void *user);
 
-/** Called once, when the last user of the source is gone. */
+/** Called once, when the last reference to the source is released. */
 typedef void (*dwarfs_io_close_fn)(void *user);
 
 /**
- * Read from a file (or block device) of the system. What has no bytes at places (a named pipe, a
- * socket, a character device) is refused without being opened.
+ * Read from a file or block device. A file that cannot be read at an offset (a named
+ * pipe, a socket, a character device) is refused without being opened.
  *
  * @param path    the file; opened now, read with pread() later
  * @param io_out  receives the source; free it with dwarfs_io_free()
@@ -44,7 +44,7 @@ typedef void (*dwarfs_io_close_fn)(void *user);
 DWARFS_API int dwarfs_io_open(const char *path, dwarfs_io **io_out, dwarfs_error **err);
 
 /**
- * Read from an open descriptor, which must be able to seek. Its position is not used.
+ * Read from an open, seekable descriptor. Its file position is neither used nor changed.
  *
  * @param fd      stays the caller's; it is duplicated
  * @param io_out  receives the source; free it with dwarfs_io_free()
@@ -61,7 +61,7 @@ DWARFS_API int dwarfs_io_from_fd(int fd, dwarfs_io **io_out, dwarfs_error **err)
  * @param data    must stay readable and unchanged until close is called
  * @param bytes   how many
  * @param close   called with user when the memory is no longer needed; may be NULL
- * @param user    handed to close
+ * @param user    passed to close
  * @param io_out  receives the source; free it with dwarfs_io_free()
  * @param err     receives the details on failure (close is not called then); may be NULL
  * @return 0, or DWARFS_ERR_NOMEM
@@ -74,10 +74,10 @@ DWARFS_API int dwarfs_io_from_memory(const void *data, size_t bytes, dwarfs_io_c
 /**
  * Read through callbacks.
  *
- * @param read    reads at a place
+ * @param read    reads bytes at an offset
  * @param bytes   the size of the source, which never changes
  * @param close   called with user when the source is no longer needed; may be NULL
- * @param user    handed to the callbacks
+ * @param user    passed to the callbacks
  * @param io_out  receives the source; free it with dwarfs_io_free()
  * @param err     receives the details on failure (close is not called then); may be NULL
  * @return 0, DWARFS_ERR_INVALID without read, or DWARFS_ERR_NOMEM
@@ -91,12 +91,12 @@ DWARFS_API int dwarfs_io_new(dwarfs_io_read_fn read, uint64_t bytes, dwarfs_io_c
 DWARFS_API uint64_t dwarfs_io_bytes(const dwarfs_io *io);
 
 /**
- * Read a range whole.
+ * Read a whole range.
  *
  * @param io      a source
- * @param buffer  room for bytes
+ * @param buffer  destination of the bytes
  * @param bytes   how many
- * @param offset  where
+ * @param offset  of the range, in bytes from the start
  * @param err     receives the details on failure; may be NULL
  * @return 0; DWARFS_ERR_RANGE when the range is not within the source; DWARFS_ERR_IO when it
  *         cannot be read
@@ -107,7 +107,7 @@ DWARFS_API int dwarfs_io_read(dwarfs_io *io, void *buffer, size_t bytes, uint64_
 			      dwarfs_error **err);
 
 /**
- * Give up a source. It is closed when the images that use it are gone, too.
+ * Release a source. It is closed once the images that use it are freed, too.
  *
  * @param io  a source, or NULL
  *

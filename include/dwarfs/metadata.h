@@ -4,14 +4,15 @@
  * The tables of an image's metadata as they are stored: for tools that show, export or
  * compare them. Programs that want files and directories use <dwarfs/walk.h>.
  *
- * The metadata is one struct of numbers, bools, strings, lists, maps and structs; the names of
- * its fields and their meaning are those of dwarfs-format(5). A dwarfs_metadata goes through
- * all values, depth first and in the order of the fields' numbers. Nothing is unpacked: a table
- * of differences gives differences, compressed names are compressed bytes.
+ * The metadata is one struct of numbers, bools, strings, lists, maps and structs; the
+ * names of its fields and their meaning are those of dwarfs-format(5). A dwarfs_metadata
+ * iterates over all values, depth first and in the order of the fields' numbers. Nothing
+ * is decoded: a delta-encoded table returns differences, compressed names are compressed
+ * bytes.
  *
- * Every position is checked when it is read, so that no metadata can make a reader look outside
- * the image's bytes; and there are never many more values than bytes. Fields that this version
- * does not know are passed over.
+ * Every position is checked before it is read, so that no metadata can cause a read
+ * outside the image's bytes, and the number of values is bounded by the size of the
+ * metadata. Fields that this version does not know are skipped.
  */
 #ifndef DWARFS_METADATA_H
 #define DWARFS_METADATA_H
@@ -20,15 +21,15 @@
 
 DWARFS_BEGIN_DECLS
 
-/** A pass through the values of the metadata. */
+/** An iterator over the values of the metadata. */
 typedef struct dwarfs_metadata dwarfs_metadata;
 
-/** What a step of a pass has come to. */
+/** The kind of the current value. */
 enum dwarfs_metadata_kind {
 	DWARFS_METADATA_NUMBER, /**< see dwarfs_metadata_number() */
 	DWARFS_METADATA_BOOL,   /**< its number is 0 or 1 */
 	DWARFS_METADATA_STRING, /**< see dwarfs_metadata_bytes() */
-	DWARFS_METADATA_UNSET,  /**< an optional field that has no value */
+	DWARFS_METADATA_UNSET,  /**< an optional field without a value */
 	DWARFS_METADATA_STRUCT, /**< its fields follow, then an END */
 	DWARFS_METADATA_LIST,   /**< its items follow, then an END; a set, too */
 	DWARFS_METADATA_MAP,    /**< its pairs follow, structs of "first" and "second"; then an END */
@@ -36,10 +37,10 @@ enum dwarfs_metadata_kind {
 };
 
 /**
- * Begin a pass. Its first step is to the struct that is the whole metadata.
+ * Make an iterator. Its first value is the struct that holds all metadata.
  *
- * @param image         an image; kept alive by the pass
- * @param metadata_out  receives the pass; free it with dwarfs_metadata_free()
+ * @param image         an image; kept alive by the iterator
+ * @param metadata_out  receives the iterator; free it with dwarfs_metadata_free()
  * @param err           receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_NOMEM
  *
@@ -48,18 +49,18 @@ enum dwarfs_metadata_kind {
 DWARFS_API int dwarfs_metadata_new(const dwarfs_image *image, dwarfs_metadata **metadata_out,
 				   dwarfs_error **err);
 
-/** End a pass; NULL is accepted. Threads: one. Since 0.1. */
+/** Free an iterator; NULL is accepted. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_metadata_free(dwarfs_metadata *metadata);
 
 /**
- * Go on to the next value.
+ * Advance to the next value.
  *
- * @param metadata  a pass
+ * @param metadata  an iterator
  * @param kind_out  receives a dwarfs_metadata_kind; not set at the end
  * @param err       receives the details on failure; may be NULL
- * @return 1; 0 after the END of the whole metadata; or DWARFS_ERR_CORRUPT where a value lies
- *         outside the data, which ends the pass, or DWARFS_ERR_CHECKSUM for an image that is
- *         verified late
+ * @return 1; 0 after the END of the whole metadata; DWARFS_ERR_CORRUPT where a value lies
+ *         outside the data, which ends the iteration; or DWARFS_ERR_CHECKSUM for an image
+ *         with DWARFS_VERIFY_LAZY
  *
  * Threads: one. Since 0.1.
  */
@@ -67,22 +68,24 @@ DWARFS_API int dwarfs_metadata_next(dwarfs_metadata *metadata, int *kind_out,
 				    dwarfs_error **err);
 
 /**
- * Pass over what is in the struct, list or map that the last step has begun: the next step is
- * what comes after its END. Without effect on other values.
+ * Skip the contents of the struct, list or map that is the current value: the next value
+ * is the one after its END. Without effect on other values.
  *
  * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_metadata_skip(dwarfs_metadata *metadata);
 
 /**
- * Pass over what is left in the struct, list or map that the last value is in: the next step is
- * its END. Meant for looking at one item of a list, as all have the same columns.
+ * Skip the rest of the struct, list or map that contains the current value: the next
+ * value is its END. Meant for reading one item of a list, as all items have the same
+ * fields.
  *
  * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_metadata_leave(dwarfs_metadata *metadata);
 
-/** @return how many structs, lists and maps the value is in. Threads: one. Since 0.1. */
+/** @return how many structs, lists and maps enclose the value. Threads: one. Since 0.1.
+ */
 DWARFS_API uint32_t dwarfs_metadata_depth(const dwarfs_metadata *metadata);
 
 /** @return the name of the field, static; NULL for an item, the whole, and at an END. Threads:
@@ -107,31 +110,32 @@ DWARFS_API uint64_t dwarfs_metadata_count(const dwarfs_metadata *metadata);
 /**
  * The bytes of a string.
  *
- * @param metadata   a pass
+ * @param metadata   an iterator
  * @param bytes_out  receives how many there are; 0 for a value of another kind
- * @return the bytes, which stay as long as the image, and are followed by no NUL; never NULL
+ * @return the bytes, valid as long as the image and not followed by a NUL; never NULL
  *
  * Threads: one. Since 0.1.
  */
 DWARFS_API const void *dwarfs_metadata_bytes(const dwarfs_metadata *metadata, size_t *bytes_out);
 
 /**
- * How much room a value takes.
+ * The stored size of a value, in bits.
  *
- * @return of a number, bool or struct, its bits, also when they are part of a larger struct; of
- *         a string, list or map the bits that its bytes or items take elsewhere, without those
- *         of strings within; 0 for what is not stored, as all its bits are zero
+ * @return for a number, bool or struct, its own bits, also when it is part of a larger
+ *         struct; for a string, list or map, the bits of its bytes or items, without
+ *         those of strings in it; 0 for a value that is not stored because all its bits
+ *         are zero
  *
  * Threads: one. Since 0.1.
  */
 DWARFS_API uint64_t dwarfs_metadata_bits(const dwarfs_metadata *metadata);
 
-/** @return where the value is, in bits from the start of the metadata: of a string, list or map,
- * where its distance and count are. Threads: one. Since 0.1. */
+/** @return the offset of the value, in bits from the start of the metadata; for a string,
+ *         list or map, that of its distance and count. Threads: one. Since 0.1. */
 DWARFS_API uint64_t dwarfs_metadata_position(const dwarfs_metadata *metadata);
 
-/** @return the number of the value's layout in the schema; -1 for what is not stored, as all its
- * bits are zero, or not set. Threads: one. Since 0.1. */
+/** @return the number of the value's layout in the schema; -1 for a value that is not
+ *         set, or not stored because all its bits are zero. Threads: one. Since 0.1. */
 DWARFS_API int32_t dwarfs_metadata_layout(const dwarfs_metadata *metadata);
 
 /* -- the schema ---------------------------------------------------------------------- */
@@ -167,7 +171,8 @@ DWARFS_API int dwarfs_schema_layout(const dwarfs_image *image, uint32_t layout,
  * @param index        0 to the layout's number of fields - 1
  * @param id_out       receives the number of the field
  * @param layout_out   receives the layout of its value
- * @param offset_out   receives where that is in the layout: bytes, or minus the bits
+ * @param offset_out   receives the offset of the value in the layout: bytes, or the
+ *                     negated number of bits
  * @param err          receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE
  *

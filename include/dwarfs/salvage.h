@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Get out of a damaged image what is intact.
+ * Recover intact files from a damaged image.
  *
- * An image that is opened for salvage is taken as it is: without its section index, with sections
- * whose headers are damaged (which are searched for, and put right where their hashes prove it),
- * and with metadata whose hash does not match, as far as that can be read. Each damage that is
- * found is a warning in the log of the context. What is read is checked as ever: a damaged block
- * costs the files that need it, and no others.
+ * Opening for salvage accepts an image whose section index is missing, whose section
+ * headers are damaged (sections are searched for, and a header is repaired if a hash
+ * confirms it), or whose metadata does not match its hash, as far as it can be read. Each
+ * damage found is logged to the context as a warning. Hashes of blocks are verified as
+ * usual: a damaged block affects only the files that need it.
  *
- * Without metadata nothing has a name; dwarfs_salvage_blocks() gives the blocks then.
+ * Without metadata files have no names; dwarfs_salvage_blocks() returns the blocks then.
  */
 #ifndef DWARFS_SALVAGE_H
 #define DWARFS_SALVAGE_H
@@ -18,28 +18,28 @@
 
 DWARFS_BEGIN_DECLS
 
-/** What becomes of the files that need a damaged block. */
+/** How files that need a damaged block are read. */
 enum dwarfs_salvage {
 	DWARFS_SALVAGE_OFF,    /**< damage is an error when the image is opened; the default */
-	DWARFS_SALVAGE_INTACT, /**< they cannot be read where they need it */
-	DWARFS_SALVAGE_ZEROS,  /**< zeros are read there instead */
+	DWARFS_SALVAGE_INTACT, /**< reading that part of a file is an error */
+	DWARFS_SALVAGE_ZEROS,  /**< that part of a file is read as zeros */
 };
 
 /**
  * Open an image for salvage.
  *
  * @param options  the options
- * @param mode     a dwarfs_salvage; whatever else counts as DWARFS_SALVAGE_OFF
+ * @param mode     a dwarfs_salvage; any other value counts as DWARFS_SALVAGE_OFF
  *
  * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_image_options_set_salvage(dwarfs_image_options *options, int mode);
 
 /**
- * Whether a block is known to be lost, since it was tried to read. Blocks that nobody has asked
- * for yet count as good.
+ * Whether a block is known to be lost, because reading it failed. Blocks that have not
+ * been read yet count as good.
  *
- * @param image  an image that was opened for salvage; others have no such blocks
+ * @param image  an image; only those opened for salvage have lost blocks
  * @param block  0 to dwarfs_image_block_count() - 1
  *
  * Threads: any. Since 0.1.
@@ -70,24 +70,24 @@ DWARFS_API int dwarfs_file_lost_bytes(const dwarfs_image *image, dwarfs_inode in
  * @param block  its number
  * @param data   its contents, valid during the call; NULL when it is lost
  * @param bytes  how many
- * @param why    why it is lost, valid during the call; NULL when it is not
+ * @param why    the error if the block is lost, valid during the call; otherwise NULL
  * @param user   as given to dwarfs_salvage_blocks()
  * @return 0; anything else stops, and is then returned by dwarfs_salvage_blocks()
  *
- * Threads: that which called dwarfs_salvage_blocks().
+ * Threads: the thread that called dwarfs_salvage_blocks().
  */
 typedef int (*dwarfs_salvage_block_fn)(uint32_t block, const void *data, size_t bytes,
 				       const dwarfs_error *why, void *user);
 
 /**
- * Unpack all blocks of an image, whether it has metadata or not: contents of files, one after
- * the other, without names.
+ * Decompress all blocks of an image, with or without metadata. Blocks hold the contents
+ * of files, concatenated and without names.
  *
  * @param context  the shared context; NULL for a private one
  * @param path     the file
  * @param options  where the image is; NULL for the defaults
  * @param block    called for each block
- * @param user     handed to it
+ * @param user     passed to it
  * @param err      receives the details on failure; may be NULL
  * @return 0, what the callback returned, DWARFS_ERR_NOT_IMAGE when no section can be found, or
  *         what dwarfs_io_open() returns

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Look up, list and describe what an image holds.
+ * Look up, list and stat the entries of an image.
  *
- * An image numbers its directory entries and its inodes. An entry is a name in a directory,
- * an inode is what it names; entries with the same inode are hard links. The entries of a
- * directory are consecutive and sorted by name, so listing one is counting:
+ * An image numbers its directory entries and its inodes. An entry is a name in a
+ * directory, and refers to an inode; entries with the same inode are hard links. The
+ * entries of a directory are consecutive and sorted by name, so listing one is counting:
  *
  *     dwarfs_dir_range(image, dir, &first, &count, err);
  *     for (entry = first; entry < first + count; entry++)
  *             dwarfs_entry_name(image, entry, name, sizeof(name), NULL, err);
  *
- * Numbers stay valid for as long as the image, cost nothing to keep, and need not be freed.
- * Nothing here allocates, except walks; nothing takes a lock.
+ * Numbers are valid as long as the image and need not be freed. Nothing here allocates,
+ * except walks; nothing takes a lock.
  */
 #ifndef DWARFS_WALK_H
 #define DWARFS_WALK_H
@@ -30,10 +30,10 @@ typedef uint32_t dwarfs_inode;
 /** The entry and the inode of the root directory. */
 #define DWARFS_ROOT 0
 
-/** Room for any name, with its NUL. */
+/** Buffer size that holds any name, with its NUL. */
 #define DWARFS_NAME_ROOM 256
 
-/** Room for any target of a link, with its NUL. */
+/** Buffer size that holds any target of a link, with its NUL. */
 #define DWARFS_LINK_ROOM 4097
 
 /* -- looking up ---------------------------------------------------------------------- */
@@ -43,8 +43,8 @@ typedef uint32_t dwarfs_inode;
  *
  * @param image      an image
  * @param path       names separated by "/"; leading, trailing and doubled slashes and "."
- *                   do not matter; ".." is the parent, that of the root is the root; links
- *                   are not followed; "" is the root
+ *                   are ignored; ".." is the parent directory, for the root itself;
+ *                   symbolic links are not followed; "" is the root
  * @param entry_out  receives the entry
  * @param err        receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_NOT_FOUND, DWARFS_ERR_NOT_DIR or DWARFS_ERR_CORRUPT
@@ -55,15 +55,15 @@ DWARFS_API int dwarfs_find(const dwarfs_image *image, const char *path, dwarfs_e
 			   dwarfs_error **err);
 
 /**
- * Find the entry of a path as a system would that has the image as its root: symbolic links in
- * it are followed, absolute ones from the root of the image, and never out of it.
+ * Find the entry of a path and follow symbolic links, as with the image as root file
+ * system: absolute links start at the root of the image, and no link leads out of it.
  *
  * @param image      an image
  * @param path       as for dwarfs_find()
- * @param entry_out  receives the entry; it is no symbolic link
+ * @param entry_out  receives the entry, which is not a symbolic link
  * @param err        receives the details on failure; may be NULL
- * @return as dwarfs_find(); DWARFS_ERR_INVALID when more than 40 links lead to each other; or
- *         DWARFS_ERR_NOMEM
+ * @return as dwarfs_find(); DWARFS_ERR_INVALID when more than 40 links would have to be
+ *         followed; or DWARFS_ERR_NOMEM
  *
  * Threads: any. Since 0.1.
  */
@@ -75,11 +75,11 @@ DWARFS_API int dwarfs_find_followed(const dwarfs_image *image, const char *path,
  *
  * @param image      an image
  * @param dir        inode of the directory
- * @param name       the name, not necessarily terminated
+ * @param name       the name, not necessarily NUL-terminated
  * @param bytes      its length
  * @param entry_out  receives the entry
- * @param err        receives the details on failure; may be NULL: a look-up that finds nothing
- *                   then costs no allocation
+ * @param err        receives the details on failure; may be NULL, and then a look-up that
+ *                   finds nothing does not allocate
  * @return 0, DWARFS_ERR_NOT_FOUND, DWARFS_ERR_NOT_DIR, DWARFS_ERR_RANGE or DWARFS_ERR_CORRUPT
  *
  * Threads: any. Since 0.1.
@@ -88,7 +88,7 @@ DWARFS_API int dwarfs_dir_find(const dwarfs_image *image, dwarfs_inode dir, cons
 			       size_t bytes, dwarfs_entry *entry_out, dwarfs_error **err);
 
 /**
- * The entries of a directory: count of them from first on, sorted by the bytes of their names.
+ * The range of entries of a directory, which are sorted by the bytes of their names.
  *
  * @param image      an image
  * @param dir        inode of the directory
@@ -104,7 +104,7 @@ DWARFS_API int dwarfs_dir_range(const dwarfs_image *image, dwarfs_inode dir,
 				dwarfs_error **err);
 
 /**
- * The directory that a directory stands in; that of the root is the root.
+ * The parent of a directory; the root is its own parent.
  *
  * @param image       an image
  * @param dir         inode of the directory
@@ -118,7 +118,7 @@ DWARFS_API int dwarfs_dir_parent(const dwarfs_image *image, dwarfs_inode dir,
 				 dwarfs_inode *parent_out, dwarfs_error **err);
 
 /**
- * The directory that an entry stands in; that of the root's entry is the root.
+ * The directory that contains an entry; the root for the root's own entry.
  *
  * @param image    an image
  * @param entry    an entry
@@ -126,13 +126,13 @@ DWARFS_API int dwarfs_dir_parent(const dwarfs_image *image, dwarfs_inode dir,
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_RANGE, DWARFS_ERR_CORRUPT or DWARFS_ERR_NOMEM
  *
- * A search by halves among all directories. Threads: any. Since 0.1.
+ * This is a binary search over all directories. Threads: any. Since 0.1.
  */
 DWARFS_API int dwarfs_entry_dir(const dwarfs_image *image, dwarfs_entry entry,
 				dwarfs_inode *dir_out, dwarfs_error **err);
 
 /**
- * What an entry names.
+ * The inode of an entry.
  *
  * @param image      an image
  * @param entry      an entry
@@ -162,7 +162,8 @@ DWARFS_API int dwarfs_entry_name(const dwarfs_image *image, dwarfs_entry entry, 
 				 size_t room, size_t *bytes_out, dwarfs_error **err);
 
 /**
- * The target of a symbolic link, with "/" between names whatever system made it.
+ * The target of a symbolic link, with "/" as separator, whatever system the image was
+ * made on.
  *
  * @param image      an image
  * @param inode      inode of a link
@@ -170,20 +171,21 @@ DWARFS_API int dwarfs_entry_name(const dwarfs_image *image, dwarfs_entry entry, 
  * @param room       size of buffer
  * @param bytes_out  receives the length without the NUL; may be NULL
  * @param err        receives the details on failure; may be NULL
- * @return 0, DWARFS_ERR_INVALID when it is no link, DWARFS_ERR_RANGE or DWARFS_ERR_CORRUPT
+ * @return 0, DWARFS_ERR_INVALID when it is not a symbolic link, DWARFS_ERR_RANGE or
+ *         DWARFS_ERR_CORRUPT
  *
  * Threads: any. Since 0.1.
  */
 DWARFS_API int dwarfs_link_read(const dwarfs_image *image, dwarfs_inode inode, char *buffer,
 				size_t room, size_t *bytes_out, dwarfs_error **err);
 
-/** As dwarfs_link_read(), but the bytes as they are stored. Since 0.1. */
+/** As dwarfs_link_read(), but without conversion of separators. Since 0.1. */
 DWARFS_API int dwarfs_link_read_raw(const dwarfs_image *image, dwarfs_inode inode, char *buffer,
 				    size_t room, size_t *bytes_out, dwarfs_error **err);
 
 /* -- attributes ---------------------------------------------------------------------- */
 
-/** The attributes of one entry or inode; made once, filled as often as needed. */
+/** The attributes of one entry or inode; one object can be filled many times. */
 typedef struct dwarfs_stat dwarfs_stat;
 
 /** The times of an entry: of its last access, of the last change of its contents and of its
@@ -208,7 +210,7 @@ DWARFS_API void dwarfs_stat_free(dwarfs_stat *stat);
  *
  * @param image  an image
  * @param entry  an entry
- * @param stat   is filled; unchanged on failure
+ * @param stat   receives the attributes; unchanged on failure
  * @param err    receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_RANGE or DWARFS_ERR_CORRUPT
  *
@@ -257,13 +259,15 @@ DWARFS_API int64_t dwarfs_stat_seconds(const dwarfs_stat *stat, int time);
 DWARFS_API uint32_t dwarfs_stat_nanoseconds(const dwarfs_stat *stat, int time);
 
 /**
- * Attributes that damaged metadata may hold no valid value for: bits of dwarfs_stat_invalid().
+ * Attributes whose value in damaged metadata may be invalid: bits of
+ * dwarfs_stat_invalid().
  *
- * An invalid attribute has a default, so that contents can be read all the same: a mode is that
- * of the entry's type with permissions for the owner only (files 0600, directories 0700, links
- * 0777), owner and group are 65534, "nobody", a number of links is 1, and a time has no
- * fraction of a second. Only a device or special without a valid mode is an error, as nothing
- * else says what it is. dwarfs_image_check() reports the first of each kind.
+ * An invalid attribute is replaced by a default, so that contents can still be read: a
+ * mode is that of the entry's type with permissions for the owner only (files 0600,
+ * directories 0700, links 0777), owner and group are 65534, "nobody", a number of links
+ * is 1, and a time has no fraction of a second. Only a device or special without a valid
+ * mode is an error, as its type is stored nowhere else. dwarfs_image_check() reports the
+ * first of each kind.
  */
 enum dwarfs_attribute {
 	DWARFS_ATTRIBUTE_MODE = 1 << 0,	 /**< of another type, or missing */
@@ -278,11 +282,11 @@ enum dwarfs_attribute {
 };
 
 /**
- * Which attributes have no valid value in the image.
+ * The attributes whose value in the image is invalid.
  *
  * @param stat  a dwarfs_stat that was filled
- * @return bits of dwarfs_attribute; 0 when all are as they are stored. Where access and change
- *         times are not stored they are invalid when the modification time is
+ * @return bits of dwarfs_attribute; 0 when all are valid. Access and change times that
+ *         are not stored are invalid when the modification time is
  *
  * Threads: any. Since 0.1.
  */
@@ -297,11 +301,12 @@ DWARFS_API const char *dwarfs_attribute_name(uint32_t attribute);
 /** A walk over a tree, from entry to entry. */
 typedef struct dwarfs_walk dwarfs_walk;
 
-/** In which order a walk visits entries. */
+/** The order in which a walk visits entries. */
 enum dwarfs_walk_order {
-	DWARFS_WALK_TREE, /**< a directory, then what is in it, by name */
-	DWARFS_WALK_DATA, /**< files by the place of their contents, after everything else in
-			       tree order: reading them decodes blocks in their order */
+	DWARFS_WALK_TREE, /**< a directory, then its entries, by name */
+	DWARFS_WALK_DATA, /**< everything else in tree order, then files by the position
+			       of their data in the image: reading them decompresses
+			       blocks in order */
 };
 
 /**
@@ -327,28 +332,29 @@ DWARFS_API int dwarfs_walk_new(const dwarfs_image *image, dwarfs_entry start, in
  * @param err        receives the details on failure; may be NULL
  * @return 1 when there is an entry, 0 at the end, DWARFS_ERR_CORRUPT or DWARFS_ERR_NOMEM
  *
- * A walk in tree order that has given one entry at least can be gone on with after
- * DWARFS_ERR_CORRUPT: the next call passes over what is damaged. Until then dwarfs_walk_path()
- * is the path of that, with "?" for a name that cannot be one. Only a tree without end is an
- * error at every step that is left: count them.
+ * A walk in tree order that has returned at least one entry can be continued after
+ * DWARFS_ERR_CORRUPT: the next call skips the damaged entry. Until then
+ * dwarfs_walk_path() is the path of that entry, with "?" for an invalid name. A directory
+ * loop may return this error without end: limit the number of calls.
  *
  * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_walk_next(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err);
 
 /**
- * The path of the entry the walk is at, from where it started: names joined by "/", "" for
- * the start itself. Valid until the walk goes on.
+ * The path of the current entry, relative to the start: names joined by "/", "" for the
+ * start itself. Valid until the next step.
  *
  * Threads: one. Since 0.1.
  */
 DWARFS_API const char *dwarfs_walk_path(const dwarfs_walk *walk);
 
-/** @return how deep the entry is: 0 for the start, 1 for what is in it. Threads: one. Since 0.1. */
+/** @return the depth of the entry: 0 for the start, 1 for its children. Threads: one.
+ *         Since 0.1. */
 DWARFS_API uint32_t dwarfs_walk_depth(const dwarfs_walk *walk);
 
 /**
- * Do not go into the directory the walk is at. Without effect on other entries and in data
+ * Do not descend into the current directory. Without effect on other entries and in data
  * order.
  *
  * Threads: one. Since 0.1.

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Extended attributes of what an image holds.
+ * Extended attributes of the entries of an image.
  *
- * An extended attribute is a name with a value of any bytes: those of users ("user.*"), of
- * administrators ("trusted.*"), capabilities and labels ("security.*"), and access control
- * lists ("system.posix_acl_access", "system.posix_acl_default"). They stand in a section that
- * only this library writes and reads, see dwarfs-format(5); other readers pass over it. It is
- * read and checked at the first of these calls, once for all threads; an image without it has
- * no attributes.
+ * An extended attribute is a name with a value of any bytes: those of users ("user.*"),
+ * of administrators ("trusted.*"), capabilities and labels ("security.*"), and access
+ * control lists ("system.posix_acl_access", "system.posix_acl_default"). They are stored
+ * in a section that only this library writes and reads, see dwarfs-format(5); other
+ * readers skip it. The first of these calls reads and checks the section, once for all
+ * threads. An image without that section has no attributes.
  *
  * Attributes belong to an inode: hard links share them.
  */
@@ -19,24 +19,24 @@
 
 DWARFS_BEGIN_DECLS
 
-/** Room for any name, with its NUL. */
+/** Buffer size that holds any name, with its NUL. */
 #define DWARFS_XATTR_NAME_ROOM 256
 
 /**
- * Whether an image has a section of extended attributes. That it can be used is known once an
- * attribute has been asked for.
+ * Whether an image has a section of extended attributes. The section is not checked here,
+ * but by the first call that reads an attribute.
  *
  * Threads: any. Since 0.1.
  */
 DWARFS_API bool dwarfs_image_has_xattrs(const dwarfs_image *image);
 
 /**
- * The names of the attributes of an inode, sorted by their bytes, with a NUL behind each, as
- * listxattr(2) gives them.
+ * The names of the attributes of an inode, sorted by their bytes, each followed by a NUL,
+ * as listxattr(2) returns them.
  *
  * @param image      an image
  * @param inode      an inode
- * @param buffer     receives the names; NULL only asks how many bytes they have
+ * @param buffer     receives the names; NULL to get only their size
  * @param room       size of buffer; ignored when that is NULL
  * @param bytes_out  receives the bytes of all names with their NULs, also when room is too
  *                   small; may be NULL
@@ -56,11 +56,12 @@ DWARFS_API int dwarfs_xattr_list(const dwarfs_image *image, dwarfs_inode inode, 
  * @param image      an image
  * @param inode      an inode
  * @param name       name of the attribute, with its namespace
- * @param buffer     receives the value, without a NUL; NULL only asks for its length
+ * @param buffer     receives the value, without a NUL; NULL to get only its length
  * @param room       size of buffer; ignored when that is NULL
- * @param bytes_out  receives the length of the value, also when room is too small; may be NULL
- * @param err        receives the details on failure; may be NULL: asking for what is not there
- *                   then costs no allocation
+ * @param bytes_out  receives the length of the value, also when the buffer is too small;
+ *                   may be NULL
+ * @param err        receives the details on failure; may be NULL, and then nothing is
+ *                   allocated for a missing attribute
  * @return 0, DWARFS_ERR_NOT_FOUND, or as dwarfs_xattr_list()
  *
  * Threads: any. Since 0.1.
@@ -70,18 +71,18 @@ DWARFS_API int dwarfs_xattr_get(const dwarfs_image *image, dwarfs_inode inode, c
 				dwarfs_error **err);
 
 /**
- * Go through the attributes of an inode without copying them.
+ * Get the attributes of an inode by index, without copying them.
  *
  * @param image      an image
  * @param inode      an inode
- * @param index      0 for the first by name
+ * @param index      in the order of the names, from 0
  * @param name_out   receives the name, with a NUL
  * @param value_out  receives the value
  * @param bytes_out  receives its length
  * @param err        receives the details on failure; may be NULL
  * @return 1, 0 when there are no so many, or as dwarfs_xattr_list()
  *
- * Both stay as long as the image. Threads: any. Since 0.1.
+ * Name and value are valid as long as the image. Threads: any. Since 0.1.
  */
 DWARFS_API int dwarfs_xattr_at(const dwarfs_image *image, dwarfs_inode inode, size_t index,
 			       const char **name_out, const void **value_out,
@@ -92,7 +93,7 @@ DWARFS_API int dwarfs_xattr_at(const dwarfs_image *image, dwarfs_inode inode, si
  *
  * @param image     an image
  * @param index     0 for the first
- * @param name_out  receives the name, with a NUL; stays as long as the image
+ * @param name_out  receives the name, with a NUL; valid as long as the image
  * @param err       receives the details on failure; may be NULL
  * @return 1, 0 when there are no so many, or as dwarfs_xattr_list()
  *
