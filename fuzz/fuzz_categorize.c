@@ -51,8 +51,10 @@ static void on_log(int level, const char *message, void *user)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input_file input_file = RAW_NONE;
-	struct category_file file = { .path = "file", .size = size, .input_file = &input_file };
+	struct input_file input_file = INPUT_FILE_NONE;
+	struct category_file file = { .path = "file",
+				      .size = size,
+				      .input_file = &input_file };
 	struct categorizers *categorizers = NULL;
 	dwarfs_context *context = NULL;
 	dwarfs_builder *builder = NULL;

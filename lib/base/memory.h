@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -83,6 +84,23 @@ int dw_buffer_append(struct buffer *buffer, const void *data, size_t size,
 static inline struct span dw_buffer_span(const struct buffer *buffer)
 {
 	return (struct span){ buffer->data, buffer->size };
+}
+
+/* As memcmp(); of two spans with a common beginning, the shorter one is less. */
+static inline int dw_span_compare(struct span a, struct span b)
+{
+	size_t common = a.size < b.size ? a.size : b.size;
+	int order = common ? memcmp(a.data, b.data, common) : 0;
+
+	if (order != 0)
+		return order;
+	return a.size < b.size ? -1 : a.size > b.size;
+}
+
+/* Whether all of at least one byte are zero. */
+static inline bool dw_is_zero(const uint8_t *data, size_t bytes)
+{
+	return data[0] == 0 && memcmp(data, data + 1, bytes - 1) == 0;
 }
 
 #endif

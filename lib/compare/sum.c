@@ -44,17 +44,12 @@ uint64_t dw_sum_bytes(const struct sum *sum)
 	return sum->at;
 }
 
-static bool is_zero(const uint8_t *grain)
-{
-	return grain[0] == 0 && memcmp(grain, grain + 1, GRAIN - 1) == 0;
-}
-
 /* A whole grain, which begins at a multiple of its size. */
 static void take_grain(struct sum *sum, const uint8_t *grain, uint64_t at)
 {
 	uint8_t place[8];
 
-	if (is_zero(grain))
+	if (dw_is_zero(grain, GRAIN))
 		return;
 	dw_store64(place, at);
 	dwarfs_digest_update(sum->digest, place, sizeof(place));

@@ -35,7 +35,7 @@
 struct build {
 	struct build_run run;
 	dwarfs_builder *builder;
-	struct workload load;
+	struct workload workload;
 	struct budget budget;
 	struct tree tree;
 	struct contents contents;
@@ -130,9 +130,9 @@ static int order_streams(struct build *build, dwarfs_error **err)
 	return 0;
 }
 
-static int write_stream(struct build *build, uint32_t stream,
-			const struct fragment_list *list, struct compressor *compressor,
-			dwarfs_error **err)
+static int write_stream_blocks(struct build *build, uint32_t stream,
+			       const struct fragment_list *list,
+			       struct compressor *compressor, dwarfs_error **err)
 {
 	const struct stream *of = &build->contents.streams.list[stream];
 	struct segment_input segment = {
@@ -152,7 +152,7 @@ static int write_stream(struct build *build, uint32_t stream,
 	return list->count ? dw_segment(&segment, compressor, &build->chunks, err) : 0;
 }
 
-static void expect_nothing(struct build *build)
+static void reset_progress(struct build *build)
 {
 	struct dwarfs_progress *progress = &build->run.progress;
 
@@ -161,11 +161,11 @@ static void expect_nothing(struct build *build)
 	progress->path = NULL;
 }
 
-static void expect_contents(struct build *build)
+static void set_progress_totals(struct build *build)
 {
 	struct dwarfs_progress *progress = &build->run.progress;
 
-	expect_nothing(build);
+	reset_progress(build);
 	progress->items_total = build->contents.fragment_count;
 	for (size_t i = 0; i < build->contents.fragment_count; i++)
 		progress->bytes_total += build->contents.fragments[i].size;
@@ -180,8 +180,8 @@ static int write_streams(struct build *build, struct compressor *compressor,
 	int ret;
 
 	for (uint32_t stream = 0; stream < build->contents.streams.count; stream++)
-		if ((ret = write_stream(build, stream, &build->lists[stream], compressor,
-					err)) < 0)
+		if ((ret = write_stream_blocks(build, stream, &build->lists[stream],
+					       compressor, err)) < 0)
 			return ret;
 	/* There is no room for another sketch, and few will ever be here. */
 	build->budget.shingles = 0;
@@ -192,14 +192,14 @@ static int write_streams(struct build *build, struct compressor *compressor,
 		from = end;
 		end = build->contents.fragment_count;
 		if ((ret = order_stream(build, 0, from, &list, err)) < 0 ||
-		    (ret = write_stream(build, 0, &list, compressor, err)) < 0)
+		    (ret = write_stream_blocks(build, 0, &list, compressor, err)) < 0)
 			return ret;
 	}
 	return 0;
 }
 
 /* Contents are as long as what was stored of them. */
-static void add_up_sizes(struct contents *contents)
+static void sum_content_sizes(struct contents *contents)
 {
 	for (size_t i = 0; i < contents->count; i++) {
 		struct content *content = &contents->list[i];
@@ -217,13 +217,13 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 	struct dwarfs_progress *progress = &build->run.progress;
 	int ret;
 
-	expect_nothing(build);
+	reset_progress(build);
 	if ((ret = dw_progress_enter(progress, DWARFS_PHASE_ORDER, err)) < 0 ||
-	    (ret = dw_budget_plan(build->builder, &build->load, &build->contents,
+	    (ret = dw_budget_plan(build->builder, &build->workload, &build->contents,
 				  &build->budget, err)) < 0 ||
 	    (ret = order_streams(build, err)) < 0)
 		return ret;
-	expect_contents(build);
+	set_progress_totals(build);
 	if ((ret = dw_progress_enter(progress, DWARFS_PHASE_WRITE, err)) < 0 ||
 	    (ret = dw_compressor_new(&build->sections, &build->budget,
 				     &build->block_streams, &compressor, err)) < 0 ||
@@ -233,7 +233,7 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 	dw_compressor_free(dw_steal(compressor));
 	free_lists(build);
 	dw_os_trim();
-	add_up_sizes(&build->contents);
+	sum_content_sizes(&build->contents);
 	/* What could not be read is done, too. */
 	progress->bytes_done = progress->bytes_total;
 	return 0;
@@ -249,7 +249,8 @@ static struct codec_spec metadata_codec(const struct build *build, uint64_t byte
 
 	if (options->codec_was_set[DWARFS_CODEC_METADATA])
 		return codec;
-	share = bytes > LARGE_METADATA_BYTES ? LARGE_METADATA_SHARE : SMALL_METADATA_SHARE;
+	share = bytes > LARGE_METADATA_BYTES ? LARGE_METADATA_SHARE
+					     : SMALL_METADATA_SHARE;
 	if (bytes * share < build->sections.bytes + bytes)
 		codec = (struct codec_spec){ .id = CODEC_NONE };
 	return codec;
@@ -280,14 +281,14 @@ static int pack_metadata(struct build *build, const struct codec_spec *codec,
 			 dwarfs_error **err)
 {
 	int ret = dw_section_writer_pack(&build->sections, DWARFS_SECTION_SCHEMA,
-				   &build->run.options->codecs[DWARFS_CODEC_SCHEMA],
-				   dw_buffer_span(schema), NULL, err);
+					 &build->run.options->codecs[DWARFS_CODEC_SCHEMA],
+					 dw_buffer_span(schema), NULL, err);
 
 	if (ret < 0)
 		return ret;
-	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_METADATA, codec,
-				dw_buffer_span(data),
-				&build->run.counts[DWARFS_COUNT_BYTES_METADATA], err);
+	return dw_section_writer_pack(
+		&build->sections, DWARFS_SECTION_METADATA, codec, dw_buffer_span(data),
+		&build->run.counts[DWARFS_COUNT_BYTES_METADATA], err);
 }
 
 static int write_metadata(struct build *build, dwarfs_error **err)
@@ -337,7 +338,7 @@ static int write_xattrs(struct build *build, dwarfs_error **err)
 		return ret;
 	fit_metadata_codec(build, data.size, &codec);
 	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_XATTRS, &codec,
-				dw_buffer_span(&data), NULL, err);
+				      dw_buffer_span(&data), NULL, err);
 }
 
 /* -- history ------------------------------------------------------------------------- */
@@ -360,7 +361,7 @@ struct libraries {
 	size_t count;
 };
 
-static int compare_texts(const void *a, const void *b)
+static int compare_library_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -376,7 +377,7 @@ static void list_libraries(struct libraries *libraries)
 			break;
 		libraries->list[*count] = text;
 	}
-	qsort(libraries->list, *count, sizeof(libraries->list[0]), compare_texts);
+	qsort(libraries->list, *count, sizeof(libraries->list[0]), compare_library_names);
 }
 
 static int write_history(struct build *build, dwarfs_error **err)
@@ -414,13 +415,13 @@ static int write_history(struct build *build, dwarfs_error **err)
 	if ((ret = dw_history_write(&record, &data, err)) < 0)
 		return ret;
 	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_HISTORY,
-				&options->codecs[DWARFS_CODEC_HISTORY],
-				dw_buffer_span(&data), NULL, err);
+				      &options->codecs[DWARFS_CODEC_HISTORY],
+				      dw_buffer_span(&data), NULL, err);
 }
 
 /* -- the story ----------------------------------------------------------------------- */
 
-static int write_header(struct build *build, dwarfs_error **err)
+static int write_user_header(struct build *build, dwarfs_error **err)
 {
 	const struct buffer *header = &build->run.options->header;
 
@@ -429,26 +430,26 @@ static int write_header(struct build *build, dwarfs_error **err)
 }
 
 /* Scan, and plan for what is there. */
-static int scan(struct build *build, dwarfs_error **err)
+static int run_scan(struct build *build, dwarfs_error **err)
 {
 	int ret;
 
 	build->run.base_bytes = dw_estimate_base();
 	if ((ret = dw_scan(&build->run, &build->tree, err)) < 0)
 		return ret;
-	build->load = dw_workload_of_tree(&build->run, &build->tree);
+	build->workload = dw_workload_of_tree(&build->run, &build->tree);
 	build->run.budget = &build->budget;
-	return dw_budget_begin(build->builder, &build->load,
+	return dw_budget_begin(build->builder, &build->workload,
 			       dw_input_workers(&build->run), &build->budget, err);
 }
 
-static int inspect(struct build *build, dwarfs_error **err)
+static int run_inspection(struct build *build, dwarfs_error **err)
 {
 	int ret = dw_inspect(&build->run, &build->tree, &build->contents, err);
 
 	if (ret < 0)
 		return ret;
-	dw_workload_refine(&build->load, &build->contents);
+	dw_workload_refine(&build->workload, &build->contents);
 	dw_os_trim();
 	return 0;
 }
@@ -457,8 +458,8 @@ static int run_stages(struct build *build, dwarfs_error **err)
 {
 	int ret;
 
-	if ((ret = scan(build, err)) < 0 || (ret = inspect(build, err)) < 0 ||
-	    (ret = write_header(build, err)) < 0 ||
+	if ((ret = run_scan(build, err)) < 0 || (ret = run_inspection(build, err)) < 0 ||
+	    (ret = write_user_header(build, err)) < 0 ||
 	    (ret = write_blocks(build, err)) < 0 ||
 	    (ret = write_metadata(build, err)) < 0 ||
 	    (ret = write_history(build, err)) < 0 || (ret = write_xattrs(build, err)) < 0)

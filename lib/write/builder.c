@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * write/builder: the life of a builder, its input and its run. See <dwarfs/builder.h>;
- * its options are set in write/options/settings, write/options/metadata_options, write/options/input_options and their like.
+ * its options are set in write/options/settings, write/options/metadata_options,
+ * write/options/input_options and their like.
  */
 #include <errno.h>
 #include <string.h>
@@ -108,10 +109,13 @@ int dwarfs_builder_add_directory(dwarfs_builder *builder, const char *path,
 	if (!copy)
 		return dw_fail_nomem(err);
 	if (builder->root_fd >= 0)
-		return dw_fail(err, DWARFS_ERR_INVALID, "the builder has an input already: '%s'",
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "the builder has an input already: '%s'",
 			       builder->root_path);
 	if (builder->assembly)
-		return dw_fail(err, DWARFS_ERR_INVALID, "the builder has items already, so it cannot have a directory");
+		return dw_fail(
+			err, DWARFS_ERR_INVALID,
+			"the builder has items already, so it cannot have a directory");
 	ret = dw_dir_open(path, &fd);
 	if (ret == -ENOTDIR)
 		ret = dw_fail(err, DWARFS_ERR_NOT_DIR, "'%s' must be a directory", path);
@@ -146,7 +150,7 @@ void dwarfs_builder_set_cancel(dwarfs_builder *builder, dwarfs_cancel *cancel)
 	builder->cancel = cancel;
 }
 
-static int begin(dwarfs_builder *builder, dwarfs_error **err)
+static int check_ready(dwarfs_builder *builder, dwarfs_error **err)
 {
 	if (builder->root_fd < 0 && !builder->assembly)
 		return dw_fail(err, DWARFS_ERR_INVALID, "the builder has no input");
@@ -158,7 +162,7 @@ static int begin(dwarfs_builder *builder, dwarfs_error **err)
 	return dw_settings_resolve(builder, err);
 }
 
-static int run(dwarfs_builder *builder, struct output *output, dwarfs_error **err)
+static int run_build(dwarfs_builder *builder, struct output *output, dwarfs_error **err)
 {
 	builder->ran = true;
 	return dw_build(builder, output, err);
@@ -170,11 +174,11 @@ int dwarfs_builder_write_path(dwarfs_builder *builder, const char *path, bool ov
 	auto_output struct output *output = NULL;
 	int ret;
 
-	if ((ret = begin(builder, err)) < 0 ||
+	if ((ret = check_ready(builder, err)) < 0 ||
 	    (ret = dw_output_create(path, overwrite, &output, err)) < 0)
 		return ret;
 	dw_output_set_sync(output, !builder->options.no_sync);
-	return run(builder, output, err);
+	return run_build(builder, output, err);
 }
 
 int dwarfs_builder_write_fd(dwarfs_builder *builder, int fd, dwarfs_error **err)
@@ -182,11 +186,11 @@ int dwarfs_builder_write_fd(dwarfs_builder *builder, int fd, dwarfs_error **err)
 	auto_output struct output *output = NULL;
 	int ret;
 
-	if ((ret = begin(builder, err)) < 0 ||
+	if ((ret = check_ready(builder, err)) < 0 ||
 	    (ret = dw_output_to_fd(fd, &output, err)) < 0)
 		return ret;
 	dw_output_set_sync(output, !builder->options.no_sync);
-	return run(builder, output, err);
+	return run_build(builder, output, err);
 }
 
 int dwarfs_builder_write_callback(dwarfs_builder *builder, dwarfs_write_fn write,
@@ -195,15 +199,15 @@ int dwarfs_builder_write_callback(dwarfs_builder *builder, dwarfs_write_fn write
 	auto_output struct output *output = NULL;
 	int ret;
 
-	if ((ret = begin(builder, err)) < 0 ||
+	if ((ret = check_ready(builder, err)) < 0 ||
 	    (ret = dw_output_to_function(write, user, &output, err)) < 0)
 		return ret;
-	return run(builder, output, err);
+	return run_build(builder, output, err);
 }
 
 int dwarfs_builder_scan(dwarfs_builder *builder, dwarfs_error **err)
 {
-	int ret = begin(builder, err);
+	int ret = check_ready(builder, err);
 
 	if (ret < 0)
 		return ret;

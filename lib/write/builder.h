@@ -182,7 +182,7 @@ struct category_total {
 };
 
 /* What was not taken into a tree that got too large, to know how large it would be. */
-struct untaken {
+struct excess {
 	bool is_full; /* from now on directories are taken only */
 	uint64_t entries, files, name_bytes;
 	uint64_t bytes, small_bytes; /* of contents, and of files that may be kept */
@@ -195,7 +195,7 @@ struct build_run {
 	struct dwarfs_progress progress;
 	struct output *output;
 	uint64_t base_bytes; /* that the process had before */
-	struct untaken untaken;
+	struct excess excess;
 	const struct budget *budget;
 	struct sources *sources;   /* made by dw_inspect(); freed with the run */
 	struct assembly *assembly; /* NULL: the input is a directory */
@@ -210,7 +210,8 @@ struct build_run {
 const struct stream_settings *dw_stream_settings(const struct build_run *run,
 						 uint32_t category);
 
-/* write/options/settings.c: what the level chooses and what was set, for each category. */
+/* write/options/settings.c: what the level chooses and what was set, for each category.
+ */
 int dw_settings_resolve(dwarfs_builder *builder, dwarfs_error **err);
 
 /* write/build.c: read the input, write the image. Counts up to failure too. */

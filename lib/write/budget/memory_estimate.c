@@ -68,16 +68,16 @@ static struct workload records_of(const struct build_run *run, const struct tree
 
 struct workload dw_workload_of_tree(const struct build_run *run, const struct tree *tree)
 {
-	const struct untaken *untaken = &run->untaken;
+	const struct excess *excess = &run->excess;
 	struct workload load = records_of(run, tree);
 
-	load.entries += untaken->entries;
-	load.inodes += untaken->entries;
-	load.names += untaken->entries;
-	load.name_bytes += untaken->name_bytes;
-	load.files = untaken->files;
-	load.bytes = untaken->bytes;
-	load.small_bytes = untaken->small_bytes;
+	load.entries += excess->entries;
+	load.inodes += excess->entries;
+	load.names += excess->entries;
+	load.name_bytes += excess->name_bytes;
+	load.files = excess->files;
+	load.bytes = excess->bytes;
+	load.small_bytes = excess->small_bytes;
 
 	for (size_t i = 0; i < tree->inode_count; i++) {
 		const struct tree_inode *inode = &tree->inodes[i];
@@ -134,8 +134,8 @@ uint64_t dw_estimate_records(const struct workload *load)
 	       with_waste(tree_bytes(load) + contents_bytes(load));
 }
 
-uint64_t dw_estimate_reading(const struct build_options *options, const struct workload *load,
-			  uint32_t readers)
+uint64_t dw_estimate_reading(const struct build_options *options,
+			     const struct workload *load, uint32_t readers)
 {
 	const struct categorize_options *categorize = &options->categorize;
 	uint64_t per_file = PER_FILE_READING;

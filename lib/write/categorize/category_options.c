@@ -65,7 +65,7 @@ int dwarfs_builder_set_categorizers(dwarfs_builder *builder, const char *names,
 				    dwarfs_error **err)
 {
 	enum categorizer list[CATEGORIZER_COUNT], found;
-	bool is_taken[CATEGORIZER_COUNT] = { false };
+	bool is_given[CATEGORIZER_COUNT] = { false };
 	size_t count = 0, length;
 	int ret;
 
@@ -73,11 +73,11 @@ int dwarfs_builder_set_categorizers(dwarfs_builder *builder, const char *names,
 		length = strcspn(at, ",");
 		if ((ret = find_categorizer(at, length, &found, err)) < 0)
 			return ret;
-		if (is_taken[found])
+		if (is_given[found])
 			return dw_fail(err, DWARFS_ERR_INVALID,
 				       "categorizer '%.*s' is given twice", (int)length,
 				       at);
-		is_taken[found] = true;
+		is_given[found] = true;
 		list[count++] = found;
 		if (!at[length])
 			break;
@@ -216,8 +216,8 @@ int dwarfs_builder_add_category(dwarfs_builder *builder, const char *name,
 	if (!copy)
 		return dw_fail_nomem(err);
 	if (!is_name(name))
-		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "invalid category name '%s'", name);
+		return dw_fail(err, DWARFS_ERR_INVALID, "invalid category name '%s'",
+			       name);
 	if (dw_category_find(options, name, strlen(name)) != DW_ANY_CATEGORY)
 		return dw_fail(err, DWARFS_ERR_INVALID,
 			       "a category named '%s' exists already", name);

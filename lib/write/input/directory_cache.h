@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/directory_cache: open directories of the input, so that a path need not be walked from
- * the root for each file.
+ * write/input/directory_cache: open directories of the input, so that a path need not be
+ * walked from the root for each file.
  *
  * Descriptors of some directories are kept, the later one of two that compete. What is
  * opened next starts from the nearest directory above it that is open, or from the root.
@@ -29,30 +29,33 @@ struct directory_cache {
 	uint32_t last;	     /* directory that was asked for last */
 	struct {
 		uint32_t entry;
-		struct cached_directory *folder; /* or NULL */
+		struct cached_directory *directory; /* or NULL */
 	} slots[DIRECTORY_SLOTS];
 	struct buffer path;
 };
 
-void dw_directory_cache_init(struct directory_cache *folders, int root_fd, const struct tree *tree,
-		     uint32_t slot_count);
-void dw_directory_cache_free(struct directory_cache *folders);
+void dw_directory_cache_init(struct directory_cache *cache, int root_fd,
+			     const struct tree *tree, uint32_t slot_count);
+void dw_directory_cache_free(struct directory_cache *cache);
 
 /* One more user, and one less: the last one closes it. NULL is accepted. */
-struct cached_directory *dw_cached_directory_share(struct cached_directory *folder);
-void dw_cached_directory_release(struct cached_directory *folder);
+struct cached_directory *dw_cached_directory_share(struct cached_directory *directory);
+void dw_cached_directory_release(struct cached_directory *directory);
 
 /*
  * The nearest open directory above an entry, and the path from there to the entry. NULL
  * in folder_out stands for the root. Both are valid until the next call.
  */
-int dw_directory_cache_above(struct directory_cache *folders, uint32_t entry, struct cached_directory **folder_out,
-		     const char **path_out, dwarfs_error **err);
+int dw_directory_cache_find_ancestor(struct directory_cache *cache, uint32_t entry,
+				     struct cached_directory **directory_out,
+				     const char **path_out, dwarfs_error **err);
 
 /* Take over a descriptor of the directory that this entry is. */
-int dw_directory_cache_keep(struct directory_cache *folders, uint32_t entry, int fd, dwarfs_error **err);
+int dw_directory_cache_keep(struct directory_cache *cache, uint32_t entry, int fd,
+			    dwarfs_error **err);
 
 /* Open a file: 0 or a negative errno value (-ENOMEM too). */
-int dw_directory_cache_open_file(struct directory_cache *folders, uint32_t entry, int *fd_out);
+int dw_directory_cache_open_file(struct directory_cache *cache, uint32_t entry,
+				 int *fd_out);
 
 #endif

@@ -12,96 +12,98 @@
 /* When the way down to a directory is longer than this, one half of it stays open. */
 #define FAR_BYTES 1024
 
-void dw_directory_stack_free(struct directory_stack *depth)
+void dw_directory_stack_free(struct directory_stack *stack)
 {
-	while (depth->count > 0)
-		dw_fd_close(depth->open[--depth->count].fd);
-	dw_fd_close(depth->root_fd);
-	depth->root_fd = -1;
+	while (stack->count > 0)
+		dw_fd_close(stack->open[--stack->count].fd);
+	dw_fd_close(stack->root_fd);
+	stack->root_fd = -1;
 }
 
 /* Close every second one but the deepest, so that those that stay are spread evenly. */
-static void thin_out(struct directory_stack *depth)
+static void close_every_second(struct directory_stack *stack)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < depth->count; i++)
+	for (size_t i = 0; i < stack->count; i++)
 		if (i % 2 == 1)
-			depth->open[kept++] = depth->open[i];
+			stack->open[kept++] = stack->open[i];
 		else
-			dw_fd_close(depth->open[i].fd);
-	depth->count = kept;
+			dw_fd_close(stack->open[i].fd);
+	stack->count = kept;
 }
 
-static void keep(struct directory_stack *depth, size_t bytes, int fd)
+static void push_directory(struct directory_stack *stack, size_t bytes, int fd)
 {
-	if (depth->count == DEPTH_SLOTS)
-		thin_out(depth);
-	depth->open[depth->count].bytes = bytes;
-	depth->open[depth->count++].fd = fd;
+	if (stack->count == DIRECTORY_STACK_SLOTS)
+		close_every_second(stack);
+	stack->open[stack->count].bytes = bytes;
+	stack->open[stack->count++].fd = fd;
 }
 
 /* Close what is below the directory that the path goes on from. */
-static void climb(struct directory_stack *depth, size_t parent_bytes)
+static void close_below(struct directory_stack *stack, size_t parent_bytes)
 {
-	while (depth->count > 0 && depth->open[depth->count - 1].bytes > parent_bytes)
-		dw_fd_close(depth->open[--depth->count].fd);
+	while (stack->count > 0 && stack->open[stack->count - 1].bytes > parent_bytes)
+		dw_fd_close(stack->open[--stack->count].fd);
 }
 
-static size_t near_bytes(const struct directory_stack *depth)
+static size_t deepest_bytes(const struct directory_stack *stack)
 {
-	return depth->count ? depth->open[depth->count - 1].bytes : 0;
+	return stack->count ? stack->open[stack->count - 1].bytes : 0;
 }
 
 /* From the nearest directory that is open; path is of the root. */
-static int open_from_near(struct directory_stack *depth, const char *path, int *fd_out)
+static int open_from_deepest(struct directory_stack *stack, const char *path, int *fd_out)
 {
-	size_t near = near_bytes(depth);
+	size_t deepest = deepest_bytes(stack);
 	int ret;
 
-	if (near == 0)
-		return dw_dir_open_at(depth->root_fd, path, fd_out);
-	ret = dw_dir_open_at(depth->open[depth->count - 1].fd, path + near + 1, fd_out);
+	if (deepest == 0)
+		return dw_dir_open_at(stack->root_fd, path, fd_out);
+	ret = dw_dir_open_at(stack->open[stack->count - 1].fd, path + deepest + 1,
+			     fd_out);
 	if (ret != -EMFILE && ret != -ENFILE)
 		return ret;
 	/* Others need descriptors, too. */
-	climb(depth, 0);
-	return dw_dir_open_at(depth->root_fd, path, fd_out);
+	close_below(stack, 0);
+	return dw_dir_open_at(stack->root_fd, path, fd_out);
 }
 
 /* What comes next in a far away place is likely to be near this. */
-static int open_on_the_way(struct directory_stack *depth, char *path, size_t bytes)
+static int open_halfway(struct directory_stack *stack, char *path, size_t bytes)
 {
-	size_t near = near_bytes(depth), middle = near + (bytes - near) / 2;
+	size_t deepest = deepest_bytes(stack), middle = deepest + (bytes - deepest) / 2;
 	int fd, ret;
 
-	while (middle > near && path[middle] != '/')
+	while (middle > deepest && path[middle] != '/')
 		middle--;
-	if (middle <= near)
+	if (middle <= deepest)
 		return 0;
 	path[middle] = '\0';
-	ret = open_from_near(depth, path, &fd);
+	ret = open_from_deepest(stack, path, &fd);
 	path[middle] = '/';
 	if (ret == 0)
-		keep(depth, middle, fd);
+		push_directory(stack, middle, fd);
 	return ret == -ENOMEM ? ret : 0;
 }
 
-int dw_directory_stack_open(struct directory_stack *depth, char *path, size_t bytes, int *fd_out)
+int dw_directory_stack_open(struct directory_stack *stack, char *path, size_t bytes,
+			    int *fd_out)
 {
 	const char *slash = memrchr(path, '/', bytes);
 	int ret;
 
 	if (bytes == 0) {
-		*fd_out = depth->root_fd;
+		*fd_out = stack->root_fd;
 		return 0;
 	}
-	climb(depth, slash ? (size_t)(slash - path) : 0);
-	if (bytes - near_bytes(depth) > FAR_BYTES &&
-	    (ret = open_on_the_way(depth, path, bytes)) < 0)
+	close_below(stack, slash ? (size_t)(slash - path) : 0);
+	if (bytes - deepest_bytes(stack) > FAR_BYTES &&
+	    (ret = open_halfway(stack, path, bytes)) < 0)
 		return ret;
-	if ((ret = open_from_near(depth, path, fd_out)) < 0)
+	if ((ret = open_from_deepest(stack, path, fd_out)) < 0)
 		return ret;
-	keep(depth, bytes, *fd_out);
+	push_directory(stack, bytes, *fd_out);
 	return 0;
 }

@@ -47,7 +47,7 @@ static int collect_xattrs(const struct xattr_rules *rules, int dir, const char *
 		const char *attribute = (const char *)names.data + at;
 
 		at += strlen(attribute) + 1;
-		if (dw_xattr_rules_take(rules, attribute))
+		if (dw_xattr_rules_include(rules, attribute))
 			ret = collect_one(dir, name, attribute, &value, xattrs,
 					  errnum_out);
 	}
@@ -55,7 +55,7 @@ static int collect_xattrs(const struct xattr_rules *rules, int dir, const char *
 }
 
 int dw_entry_details(const struct build_options *options, int dir, const char *name,
-		      struct os_stat *stat, struct buffer *xattrs, int *errnum_out)
+		     struct os_stat *stat, struct buffer *xattrs, int *errnum_out)
 {
 	*errnum_out = 0;
 	if (options->keep_birth_times)

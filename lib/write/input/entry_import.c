@@ -13,77 +13,78 @@
 #include "write/input/entry_import.h"
 #include "write/input/source.h"
 
-struct seen_file {
+struct linked_inode {
 	uint64_t device, inode;
 	uint32_t number; /* of tree.inodes, + 1; 0 for an empty slot */
 };
 
 void dw_entry_import_free(struct entry_import *import)
 {
-	free(import->seen);
+	free(import->linked);
 }
 
 /* -- hard links ---------------------------------------------------------------------- */
 
-static struct seen_file *find_seen(const struct entry_import *import, uint64_t device,
-				   uint64_t inode)
+static struct linked_inode *find_linked_inode(const struct entry_import *import,
+					      uint64_t device, uint64_t inode)
 {
-	size_t mask = import->seen_room - 1;
+	size_t mask = import->linked_room - 1;
 	size_t slot =
 		(size_t)((inode ^ device << 32) * UINT64_C(0x9E3779B97F4A7C15) >> 20);
 
 	for (slot &= mask;; slot = (slot + 1) & mask) {
-		struct seen_file *seen = &import->seen[slot];
+		struct linked_inode *linked = &import->linked[slot];
 
-		if (seen->number == 0 || (seen->device == device && seen->inode == inode))
-			return seen;
+		if (linked->number == 0 ||
+		    (linked->device == device && linked->inode == inode))
+			return linked;
 	}
 }
 
-static int grow_seen(struct entry_import *import, dwarfs_error **err)
+static int grow_linked_inodes(struct entry_import *import, dwarfs_error **err)
 {
-	struct seen_file *old = import->seen;
-	size_t old_room = import->seen_room;
+	struct linked_inode *old = import->linked;
+	size_t old_room = import->linked_room;
 
-	import->seen_room = old_room ? old_room * 2 : 64;
-	import->seen = dw_calloc(import->seen_room, sizeof(*import->seen));
-	if (!import->seen) {
-		import->seen = old;
-		import->seen_room = old_room;
+	import->linked_room = old_room ? old_room * 2 : 64;
+	import->linked = dw_calloc(import->linked_room, sizeof(*import->linked));
+	if (!import->linked) {
+		import->linked = old;
+		import->linked_room = old_room;
 		return dw_fail_nomem(err);
 	}
 	for (size_t i = 0; i < old_room; i++)
 		if (old[i].number != 0)
-			*find_seen(import, old[i].device, old[i].inode) = old[i];
+			*find_linked_inode(import, old[i].device, old[i].inode) = old[i];
 	free(old);
 	return 0;
 }
 
 /* The inode of a file: a new one, or that of an earlier name. */
-static int inode_of_file(struct entry_import *import, const struct os_stat *stat,
-			 uint32_t *inode_out, bool *is_new_out, dwarfs_error **err)
+static int import_file_inode(struct entry_import *import, const struct os_stat *stat,
+			     uint32_t *inode_out, bool *is_new_out, dwarfs_error **err)
 {
 	bool keep_times = dw_keeps_times(import->run->options);
-	struct seen_file *seen;
+	struct linked_inode *linked;
 	int ret;
 
 	*is_new_out = true;
 	if (stat->links < 2)
 		return dw_tree_add_inode(import->tree, stat, keep_times, inode_out, err);
-	if (import->seen_count * 2 >= import->seen_room &&
-	    (ret = grow_seen(import, err)) < 0)
+	if (import->linked_count * 2 >= import->linked_room &&
+	    (ret = grow_linked_inodes(import, err)) < 0)
 		return ret;
-	seen = find_seen(import, stat->device, stat->inode);
-	if (seen->number != 0) {
-		*inode_out = seen->number - 1;
+	linked = find_linked_inode(import, stat->device, stat->inode);
+	if (linked->number != 0) {
+		*inode_out = linked->number - 1;
 		*is_new_out = false;
 		import->run->counts[DWARFS_COUNT_HARDLINKS]++;
 		return 0;
 	}
 	if ((ret = dw_tree_add_inode(import->tree, stat, keep_times, inode_out, err)) < 0)
 		return ret;
-	*seen = (struct seen_file){ stat->device, stat->inode, *inode_out + 1 };
-	import->seen_count++;
+	*linked = (struct linked_inode){ stat->device, stat->inode, *inode_out + 1 };
+	import->linked_count++;
 	return 0;
 }
 
@@ -91,7 +92,7 @@ static int inode_of_file(struct entry_import *import, const struct os_stat *stat
 
 /* What the options make of the attributes that were found. Times stay as they are until
  * the metadata is made, since they also show whether a file has changed. */
-static void adjust(struct entry_import *import, struct os_stat *stat)
+static void apply_attribute_options(struct entry_import *import, struct os_stat *stat)
 {
 	const struct build_options *options = import->run->options;
 
@@ -104,7 +105,7 @@ static void adjust(struct entry_import *import, struct os_stat *stat)
 		stat->gid = options->gid;
 }
 
-static bool is_left_out(struct entry_import *import, const struct found *found)
+static bool is_skipped(struct entry_import *import, const struct found_entry *found)
 {
 	int class = dw_class_of_mode(found->stat.mode);
 	const char *what = NULL;
@@ -126,10 +127,10 @@ static bool is_left_out(struct entry_import *import, const struct found *found)
 }
 
 /* Holes may make files as large as numbers go; sums of sizes must not wrap. */
-static int count_entry(struct entry_import *import, const struct os_stat *stat, bool is_new,
-		       dwarfs_error **err)
+static int count_entry(struct entry_import *import, const struct os_stat *stat,
+		       bool is_new, dwarfs_error **err)
 {
-	static const int kinds[] = {
+	static const int count_of_class[] = {
 		[CLASS_DIR] = DWARFS_COUNT_DIRECTORIES,
 		[CLASS_LNK] = DWARFS_COUNT_LINKS,
 		[CLASS_REG] = DWARFS_COUNT_FILES,
@@ -141,7 +142,7 @@ static int count_entry(struct entry_import *import, const struct os_stat *stat, 
 
 	if (class < 0) /* such were left out before */
 		return 0;
-	import->run->counts[kinds[class]]++;
+	import->run->counts[count_of_class[class]]++;
 	if (class != CLASS_REG || !is_new)
 		return 0;
 	if (stat->size > INT64_MAX - *bytes)
@@ -151,8 +152,9 @@ static int count_entry(struct entry_import *import, const struct os_stat *stat, 
 	return 0;
 }
 
-static int add_inode(struct entry_import *import, const struct os_stat *stat, struct span target,
-		     uint32_t *inode_out, bool *is_new_out, dwarfs_error **err)
+static int add_inode(struct entry_import *import, const struct os_stat *stat,
+		     struct span target, uint32_t *inode_out, bool *is_new_out,
+		     dwarfs_error **err)
 {
 	struct tree *tree = import->tree;
 	int class = dw_class_of_mode(stat->mode);
@@ -161,7 +163,7 @@ static int add_inode(struct entry_import *import, const struct os_stat *stat, st
 
 	*is_new_out = true;
 	if (class == CLASS_REG)
-		return inode_of_file(import, stat, inode_out, is_new_out, err);
+		return import_file_inode(import, stat, inode_out, is_new_out, err);
 	ret = dw_tree_add_inode(tree, stat, dw_keeps_times(import->run->options),
 				inode_out, err);
 	if (ret < 0)
@@ -174,8 +176,9 @@ static int add_inode(struct entry_import *import, const struct os_stat *stat, st
 }
 
 /* Ask the callback. */
-static int ask(struct entry_import *import, const struct found *found, bool *is_taken_out,
-	       dwarfs_error **err)
+static int ask_include_callback(struct entry_import *import,
+				const struct found_entry *found, bool *is_taken_out,
+				dwarfs_error **err)
 {
 	const struct input_options *options = &import->run->options->input;
 	struct dwarfs_input input = {
@@ -199,32 +202,32 @@ static int ask(struct entry_import *import, const struct found *found, bool *is_
 
 /* Entries of a tree that is too large for the limit are counted only, so that the message
  * can say what would do; directories are needed to find them. */
-static bool is_only_counted(struct entry_import *import, const struct found *found)
+static bool is_only_counted(struct entry_import *import, const struct found_entry *found)
 {
-	struct untaken *untaken = &import->run->untaken;
+	struct excess *excess = &import->run->excess;
 	int class = dw_class_of_mode(found->stat.mode);
 	const char *name = strrchr(found->path, '/');
 
 	/* Without an output all is counted, and nothing else. */
-	if (!untaken->is_full && import->run->output)
-		untaken->is_full = dw_estimate_exceeds_limit(import->run, import->tree);
-	if (!untaken->is_full || class == CLASS_DIR)
+	if (!excess->is_full && import->run->output)
+		excess->is_full = dw_estimate_exceeds_limit(import->run, import->tree);
+	if (!excess->is_full || class == CLASS_DIR)
 		return false;
-	untaken->entries++;
-	untaken->name_bytes += strlen(name ? name : found->path) + found->target.size;
+	excess->entries++;
+	excess->name_bytes += strlen(name ? name : found->path) + found->target.size;
 	if (class != CLASS_REG || found->stat.size == 0)
 		return true;
-	untaken->files++;
-	untaken->bytes += found->stat.size;
+	excess->files++;
+	excess->bytes += found->stat.size;
 	if (found->stat.size <= KEPT_FILE_BYTES)
-		untaken->small_bytes += found->stat.size;
+		excess->small_bytes += found->stat.size;
 	return true;
 }
 
 /* Further names of a file come with the same attributes, so the first one has told all.
  * Those of items were not looked at yet. */
-static int take_xattrs(struct entry_import *import, const struct found *found, uint32_t inode,
-		       dwarfs_error **err)
+static int import_xattrs(struct entry_import *import, const struct found_entry *found,
+			 uint32_t inode, dwarfs_error **err)
 {
 	struct tree *tree = import->tree;
 
@@ -237,17 +240,18 @@ static int take_xattrs(struct entry_import *import, const struct found *found, u
 				  &tree->inodes[inode].xattrs, err);
 }
 
-int dw_entry_import_one(struct entry_import *import, const struct found *found, uint32_t *inode_out,
-	    dwarfs_error **err)
+int dw_entry_import_one(struct entry_import *import, const struct found_entry *found,
+			uint32_t *inode_out, dwarfs_error **err)
 {
 	struct os_stat stat = found->stat;
-	bool is_taken, is_new;
+	bool is_included, is_new;
 	int ret;
 
 	*inode_out = DW_NONE;
-	if (is_left_out(import, found))
+	if (is_skipped(import, found))
 		return 0;
-	if ((ret = ask(import, found, &is_taken, err)) < 0 || !is_taken)
+	if ((ret = ask_include_callback(import, found, &is_included, err)) < 0 ||
+	    !is_included)
 		return ret;
 	if (is_only_counted(import, found))
 		return 0;
@@ -255,45 +259,47 @@ int dw_entry_import_one(struct entry_import *import, const struct found *found, 
 		stat.device = UINT64_MAX;
 		stat.inode = found->record;
 	}
-	adjust(import, &stat);
+	apply_attribute_options(import, &stat);
 	if ((ret = add_inode(import, &stat, found->target, inode_out, &is_new, err)) < 0)
 		return ret;
 	if (found->is_item && dw_class_of_mode(stat.mode) == CLASS_REG)
 		import->tree->inodes[*inode_out].record = found->record;
 	if ((ret = count_entry(import, &stat, is_new, err)) < 0)
 		return ret;
-	return is_new ? take_xattrs(import, found, *inode_out, err) : 0;
+	return is_new ? import_xattrs(import, found, *inode_out, err) : 0;
 }
 
 int dw_entry_import_root(struct entry_import *import, dwarfs_error **err)
 {
 	int fd = import->run->root_fd;
 	auto_buffer struct buffer xattrs = { 0 };
-	struct found root = { .path = "" };
+	struct found_entry root = { .path = "" };
 	int ret = dw_stat_fd(fd, &root.stat);
 
 	if (ret < 0)
 		return dw_fail_errno(err, -ret, "cannot inspect '%s'",
 				     import->run->root_path);
 	if (dw_entry_details(import->run->options, fd, "", &root.stat, &xattrs,
-			      &root.xattrs_errnum) < 0)
+			     &root.xattrs_errnum) < 0)
 		return dw_fail_nomem(err);
 	root.xattrs = dw_buffer_span(&xattrs);
 	return dw_entry_import_found_root(import, &root, err);
 }
 
-int dw_entry_import_found_root(struct entry_import *import, const struct found *found, dwarfs_error **err)
+int dw_entry_import_found_root(struct entry_import *import,
+			       const struct found_entry *found, dwarfs_error **err)
 {
 	struct os_stat stat = found->stat;
 	uint32_t inode;
 	bool is_new;
 	int ret;
 
-	adjust(import, &stat);
-	if ((ret = add_inode(import, &stat, (struct span){ 0 }, &inode, &is_new, err)) < 0)
+	apply_attribute_options(import, &stat);
+	if ((ret = add_inode(import, &stat, (struct span){ 0 }, &inode, &is_new, err)) <
+	    0)
 		return ret;
 	if ((ret = count_entry(import, &stat, true, err)) < 0 ||
-	    (ret = take_xattrs(import, found, inode, err)) < 0)
+	    (ret = import_xattrs(import, found, inode, err)) < 0)
 		return ret;
 	return dw_tree_add_entry(import->tree, 0, (struct span){ 0 }, inode, err);
 }

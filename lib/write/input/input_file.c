@@ -10,48 +10,52 @@
 #include "write/input/input_file.h"
 #include "write/items/assembly.h"
 
-static const struct record *record_of(const struct build_run *run,
-				      const struct tree_inode *inode)
+static const struct record *record_of_inode(const struct build_run *run,
+					    const struct tree_inode *inode)
 {
 	return &run->assembly->records[inode->record];
 }
 
-struct input_file_mark dw_input_file_mark(const struct build_run *run, const struct tree_inode *inode)
+struct input_file_mark dw_input_file_mark(const struct build_run *run,
+					  const struct tree_inode *inode)
 {
 	const struct record_file *file;
 	const struct record *record;
 
 	if (!run->assembly)
-		return (struct input_file_mark){ inode->size, inode->mtime, inode->mtime_ns };
-	record = record_of(run, inode);
+		return (struct input_file_mark){ inode->size, inode->mtime,
+						 inode->mtime_ns };
+	record = record_of_inode(run, inode);
 	if (record->kind != RECORD_FILE)
 		return (struct input_file_mark){ inode->size, 0, 0 };
 	file = &run->assembly->files[record->source];
 	return (struct input_file_mark){ file->size, file->mtime, file->mtime_ns };
 }
 
-void dw_input_file_init_directory_cache(struct directory_cache *folders, const struct build_run *run,
-			 const struct tree *tree, uint32_t slot_count)
+void dw_input_file_init_directory_cache(struct directory_cache *cache,
+					const struct build_run *run,
+					const struct tree *tree, uint32_t slot_count)
 {
 	const struct assembly *assembly = run->assembly;
 
-	dw_directory_cache_init(folders, assembly ? assembly->disk_fd : run->root_fd,
-			assembly ? &assembly->disk : tree, slot_count);
+	dw_directory_cache_init(cache, assembly ? assembly->disk_fd : run->root_fd,
+				assembly ? &assembly->disk : tree, slot_count);
 }
 
 int dw_input_file_open(const struct build_run *run, const struct tree_inode *inode,
-		input_file_open_fn open, void *user, struct input_file *file_out)
+		       input_file_open_fn open, void *user, struct input_file *file_out)
 {
 	const struct assembly *assembly = run->assembly;
 	const struct record *record;
 
-	*file_out = RAW_NONE;
+	*file_out = INPUT_FILE_NONE;
 	file_out->mark = dw_input_file_mark(run, inode);
 	if (!assembly)
 		return open(user, inode->entry, &file_out->fd);
-	record = record_of(run, inode);
+	record = record_of_inode(run, inode);
 	if (record->kind == RECORD_FILE)
-		return open(user, assembly->files[record->source].place, &file_out->fd);
+		return open(user, assembly->files[record->source].disk_path,
+			    &file_out->fd);
 	if (record->kind != RECORD_SPOOLED)
 		return -ESTALE; /* a file without contents is never opened */
 	file_out->spool = assembly->spool;
@@ -62,7 +66,7 @@ int dw_input_file_open(const struct build_run *run, const struct tree_inode *ino
 void dw_input_file_close(struct input_file *input_file)
 {
 	dw_fd_close(input_file->fd);
-	*input_file = RAW_NONE;
+	*input_file = INPUT_FILE_NONE;
 }
 
 int dw_input_file_stat(const struct input_file *input_file, struct os_stat *stat_out)
@@ -77,24 +81,29 @@ int dw_input_file_stat(const struct input_file *input_file, struct os_stat *stat
 	return 0;
 }
 
-int64_t dw_input_file_read_at(const struct input_file *input_file, void *buffer, size_t size, uint64_t offset)
+int64_t dw_input_file_read_at(const struct input_file *input_file, void *buffer,
+			      size_t size, uint64_t offset)
 {
 	if (!input_file->spool)
 		return dw_fd_read_at(input_file->fd, buffer, size, offset);
-	return dw_spool_read_at(input_file->spool, input_file->number, buffer, size, offset);
+	return dw_spool_read_at(input_file->spool, input_file->number, buffer, size,
+				offset);
 }
 
-int dw_input_file_next_data(const struct input_file *input_file, uint64_t from, uint64_t end,
-		     uint64_t *start_out, uint64_t *end_out)
+int dw_input_file_next_data(const struct input_file *input_file, uint64_t from,
+			    uint64_t end, uint64_t *start_out, uint64_t *end_out)
 {
 	if (!input_file->spool)
 		return dw_next_data(input_file->fd, from, end, start_out, end_out);
-	dw_spool_next_data(input_file->spool, input_file->number, from, end, start_out, end_out);
+	dw_spool_next_data(input_file->spool, input_file->number, from, end, start_out,
+			   end_out);
 	return 0;
 }
 
-bool dw_input_file_matches(const struct input_file *input_file, const struct os_stat *stat)
+bool dw_input_file_matches(const struct input_file *input_file,
+			   const struct os_stat *stat)
 {
-	return stat->size == input_file->mark.size && stat->mtime.seconds == input_file->mark.mtime &&
+	return stat->size == input_file->mark.size &&
+	       stat->mtime.seconds == input_file->mark.mtime &&
 	       stat->mtime.nanoseconds == input_file->mark.mtime_ns;
 }

@@ -29,32 +29,37 @@ struct input_file {
 	struct input_file_mark mark;
 };
 
-#define RAW_NONE ((struct input_file){ .fd = -1 })
+#define INPUT_FILE_NONE ((struct input_file){ .fd = -1 })
 
-struct input_file_mark dw_input_file_mark(const struct build_run *run, const struct tree_inode *inode);
+struct input_file_mark dw_input_file_mark(const struct build_run *run,
+					  const struct tree_inode *inode);
 
-/* How a file is opened that is below the root, or at a place: dw_directory_cache_open_file(). */
+/* How a file is opened that is below the root, or at a place:
+ * dw_directory_cache_open_file(). */
 typedef int (*input_file_open_fn)(void *user, uint32_t entry, int *fd_out);
 
 /* Folders for that: of the tree, or of the places of an assembly. */
-void dw_input_file_init_directory_cache(struct directory_cache *folders, const struct build_run *run,
-			 const struct tree *tree, uint32_t slot_count);
+void dw_input_file_init_directory_cache(struct directory_cache *cache,
+					const struct build_run *run,
+					const struct tree *tree, uint32_t slot_count);
 
 /* All give 0, or more, or a negative errno value. On any thread. */
 
 int dw_input_file_open(const struct build_run *run, const struct tree_inode *inode,
-		input_file_open_fn open, void *user, struct input_file *file_out);
+		       input_file_open_fn open, void *user, struct input_file *file_out);
 void dw_input_file_close(struct input_file *input_file);
 
 /* As dw_stat_fd(): mode, size, bytes on disk and modification time. */
 int dw_input_file_stat(const struct input_file *input_file, struct os_stat *stat_out);
 
 /* As dw_fd_read_at() and dw_next_data(). */
-int64_t dw_input_file_read_at(const struct input_file *input_file, void *buffer, size_t size, uint64_t offset);
-int dw_input_file_next_data(const struct input_file *input_file, uint64_t from, uint64_t end,
-		     uint64_t *start_out, uint64_t *end_out);
+int64_t dw_input_file_read_at(const struct input_file *input_file, void *buffer,
+			      size_t size, uint64_t offset);
+int dw_input_file_next_data(const struct input_file *input_file, uint64_t from,
+			    uint64_t end, uint64_t *start_out, uint64_t *end_out);
 
 /* Whether it has size and time as scanned. */
-bool dw_input_file_matches(const struct input_file *input_file, const struct os_stat *stat);
+bool dw_input_file_matches(const struct input_file *input_file,
+			   const struct os_stat *stat);
 
 #endif

@@ -10,6 +10,6 @@
 
 /* Fill an empty tree with the paths of the options, and the directories that lead to
  * them. Inodes are made in the order of the list. */
-int dw_paths(struct build_run *run, struct tree *tree, dwarfs_error **err);
+int dw_path_list_to_tree(struct build_run *run, struct tree *tree, dwarfs_error **err);
 
 #endif

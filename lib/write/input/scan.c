@@ -2,11 +2,11 @@
 /*
  * write/input/scan: directories -> tree.
  *
- * Takes the input directory, gives the tree; lists and items are turned over to path_list.c
- * and assembled_tree.c. Other threads list directories ahead of the
- * one that puts the tree together, which takes them in one order always. No recursion,
- * and few directories open at a time. Looks at names, attributes and link targets; reads
- * no contents.
+ * Takes the input directory, gives the tree; lists and items are turned over to
+ * path_list.c and assembled_tree.c. Other threads list directories ahead of the one that
+ * puts the tree together, which takes them in one order always. No recursion, and few
+ * directories open at a time. Looks at names, attributes and link targets; reads no
+ * contents.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,7 +27,7 @@
 #define WAIT_NS 20000000
 
 /* A directory yet to be taken. */
-struct pending {
+struct queued_directory {
 	uint32_t entry;
 	struct listing *listing; /* once it was offered, or NULL */
 };
@@ -38,11 +38,11 @@ struct scanner {
 	struct entry_import import;
 	struct tasks *tasks;
 	uint32_t workers;
-	struct directory_cache folders;
-	struct pending *stack; /* the next one last */
+	struct directory_cache directories;
+	struct queued_directory *stack; /* the next one last */
 	size_t stack_count, stack_room;
 	size_t ahead; /* listings that stand in the stack */
-	struct path_cursor cursor, ahead_trail;
+	struct path_cursor cursor, ahead_cursor;
 	size_t path_bytes; /* of the directory being taken */
 };
 
@@ -52,10 +52,10 @@ static void free_scanner(struct scanner *scanner)
 	for (size_t i = 0; i < scanner->stack_count; i++)
 		dw_listing_free(scanner->stack[i].listing);
 	free(scanner->stack);
-	dw_directory_cache_free(&scanner->folders);
+	dw_directory_cache_free(&scanner->directories);
 	dw_entry_import_free(&scanner->import);
 	dw_path_cursor_free(&scanner->cursor);
-	dw_path_cursor_free(&scanner->ahead_trail);
+	dw_path_cursor_free(&scanner->ahead_cursor);
 }
 #define auto_scanner __attribute__((cleanup(free_scanner)))
 
@@ -65,23 +65,25 @@ static int new_listing(struct scanner *scanner, uint32_t entry,
 		       struct listing **listing_out, dwarfs_error **err)
 {
 	const struct filter *filter = scanner->run->options->input.filter;
-	struct cached_directory *above = NULL;
+	struct cached_directory *ancestor = NULL;
 	const char *path = "";
 	int ret;
 
 	if (entry != 0 &&
-	    (ret = dw_directory_cache_above(&scanner->folders, entry, &above, &path, err)) < 0)
+	    (ret = dw_directory_cache_find_ancestor(&scanner->directories, entry,
+						    &ancestor, &path, err)) < 0)
 		return ret;
-	if (filter &&
-	    (ret = dw_path_cursor_go(&scanner->ahead_trail, scanner->tree, entry, err)) < 0)
+	if (filter && (ret = dw_path_cursor_go(&scanner->ahead_cursor, scanner->tree,
+					       entry, err)) < 0)
 		return ret;
-	*listing_out = dw_listing_new(scanner->run->options, scanner->run->root_fd, above,
-				      path, (const char *)scanner->ahead_trail.path.data);
+	*listing_out =
+		dw_listing_new(scanner->run->options, scanner->run->root_fd, ancestor,
+			       path, (const char *)scanner->ahead_cursor.path.data);
 	return *listing_out ? 0 : dw_fail_nomem(err);
 }
 
 /* Offer those that come next; the first of them last, so that it is started first. */
-static int offer_next(struct scanner *scanner, dwarfs_error **err)
+static int offer_listings(struct scanner *scanner, dwarfs_error **err)
 {
 	size_t count = (size_t)scanner->workers * AHEAD_PER_WORKER;
 	int ret;
@@ -89,22 +91,23 @@ static int offer_next(struct scanner *scanner, dwarfs_error **err)
 	if (count > scanner->stack_count)
 		count = scanner->stack_count;
 	for (size_t i = scanner->stack_count - count; i < scanner->stack_count; i++) {
-		struct pending *pending = &scanner->stack[i];
+		struct queued_directory *queued_directory = &scanner->stack[i];
 
-		if (pending->listing || scanner->ahead >= AHEAD_MAX)
+		if (queued_directory->listing || scanner->ahead >= AHEAD_MAX)
 			continue;
-		if ((ret = new_listing(scanner, pending->entry, &pending->listing, err)) <
-		    0)
+		if ((ret = new_listing(scanner, queued_directory->entry,
+				       &queued_directory->listing, err)) < 0)
 			return ret;
 		scanner->ahead++;
-		ret = dw_tasks_offer(scanner->tasks, &pending->listing->task, err);
+		ret = dw_tasks_offer(scanner->tasks, &queued_directory->listing->task,
+				     err);
 		if (ret < 0)
 			return ret;
 	}
 	return 0;
 }
 
-static int wait_for(struct scanner *scanner, struct task *task, dwarfs_error **err)
+static int wait_for_task(struct scanner *scanner, struct task *task, dwarfs_error **err)
 {
 	int ret = 0;
 
@@ -128,46 +131,48 @@ static const char *path_of_child(struct scanner *scanner, const char *name,
 	return (const char *)path->data;
 }
 
-static int push(struct scanner *scanner, uint32_t entry, dwarfs_error **err)
+static int push_directory(struct scanner *scanner, uint32_t entry, dwarfs_error **err)
 {
 	int ret = dw_grow(&scanner->stack, &scanner->stack_room, scanner->stack_count + 1,
 			  err);
 
 	if (ret < 0)
 		return ret;
-	scanner->stack[scanner->stack_count++] = (struct pending){ .entry = entry };
+	scanner->stack[scanner->stack_count++] =
+		(struct queued_directory){ .entry = entry };
 	return 0;
 }
 
 /* Tell the callback what the filter made of an entry. */
-static int report(struct scanner *scanner, const struct listed *listed, const char *path,
-		  dwarfs_error **err)
+static int report_filter_result(struct scanner *scanner, const struct listed *listed,
+				const char *path, dwarfs_error **err)
 {
 	const struct input_options *options = &scanner->run->options->input;
 	bool is_directory = (listed->stat.mode & DW_S_IFMT) == DW_S_IFDIR;
 
 	if (!options->report || listed->errnum != 0)
 		return 0;
-	if (options->report(path, is_directory, listed->is_taken, options->report_user) !=
-	    0)
+	if (options->report(path, is_directory, listed->is_included,
+			    options->report_user) != 0)
 		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
 	return 0;
 }
 
-static int take_entry(struct scanner *scanner, uint32_t parent, const char *name,
-		      const struct listing_part *part, const struct listed *listed,
-		      dwarfs_error **err)
+static int import_listed(struct scanner *scanner, uint32_t parent, const char *name,
+			 const struct listing_part *part, const struct listed *listed,
+			 dwarfs_error **err)
 {
 	struct tree *tree = scanner->tree;
-	struct found found = { .stat = listed->stat,
-			       .path = path_of_child(scanner, name, err) };
+	struct found_entry found = { .stat = listed->stat,
+				     .path = path_of_child(scanner, name, err) };
 	bool is_link = (listed->stat.mode & DW_S_IFMT) == DW_S_IFLNK;
 	uint32_t inode, entry = (uint32_t)tree->entry_count;
 	int ret;
 
 	if (!found.path)
 		return DWARFS_ERR_NOMEM;
-	if ((ret = report(scanner, listed, found.path, err)) < 0 || !listed->is_taken)
+	if ((ret = report_filter_result(scanner, listed, found.path, err)) < 0 ||
+	    !listed->is_included)
 		return ret;
 	if (listed->errnum) {
 		dw_build_complain(scanner->run, found.path, listed->errnum,
@@ -181,21 +186,22 @@ static int take_entry(struct scanner *scanner, uint32_t parent, const char *name
 		found.target.size = strlen((const char *)found.target.data);
 	found.xattrs = dw_listed_xattrs(part, listed);
 	found.xattrs_errnum = listed->xattrs_errnum;
-	if ((ret = dw_entry_import_one(&scanner->import, &found, &inode, err)) < 0 || inode == DW_NONE)
+	if ((ret = dw_entry_import_one(&scanner->import, &found, &inode, err)) < 0 ||
+	    inode == DW_NONE)
 		return ret;
 	if ((ret = dw_tree_add_entry(tree, parent,
 				     (struct span){ (const uint8_t *)name, strlen(name) },
 				     inode, err)) < 0)
 		return ret;
 	if ((listed->stat.mode & DW_S_IFMT) == DW_S_IFDIR)
-		return push(scanner, entry, err);
+		return push_directory(scanner, entry, err);
 	return 0;
 }
 
 /* -- directories -------------------------------------------------------------------- */
 
-static int take_part(struct scanner *scanner, uint32_t entry, struct listing_part *part,
-		     dwarfs_error **err)
+static int import_part(struct scanner *scanner, uint32_t entry, struct listing_part *part,
+		       dwarfs_error **err)
 {
 	struct dwarfs_progress *progress = &scanner->run->progress;
 	const struct os_names *names = &part->listing->names;
@@ -206,7 +212,7 @@ static int take_part(struct scanner *scanner, uint32_t entry, struct listing_par
 	for (size_t i = 0; i < part->count; i++) {
 		const char *name = dw_os_name(names, part->first + i);
 
-		ret = take_entry(scanner, entry, name, part, &part->list[i], err);
+		ret = import_listed(scanner, entry, name, part, &part->list[i], err);
 		if (ret < 0)
 			return ret;
 		progress->items_done = scanner->tree->entry_count;
@@ -220,8 +226,8 @@ static int take_part(struct scanner *scanner, uint32_t entry, struct listing_par
 }
 
 /* The first part was done with the listing. */
-static int take_parts(struct scanner *scanner, uint32_t entry, struct listing *listing,
-		      dwarfs_error **err)
+static int import_parts(struct scanner *scanner, uint32_t entry, struct listing *listing,
+			dwarfs_error **err)
 {
 	int ret;
 
@@ -234,27 +240,28 @@ static int take_parts(struct scanner *scanner, uint32_t entry, struct listing *l
 			if ((ret = dw_tasks_offer(scanner->tasks, &part->task, err)) < 0)
 				return ret;
 		}
-		if (i > 0 && (ret = wait_for(scanner, &listing->parts[i].task, err)) < 0)
+		if (i > 0 &&
+		    (ret = wait_for_task(scanner, &listing->parts[i].task, err)) < 0)
 			return ret;
-		if ((ret = take_part(scanner, entry, &listing->parts[i], err)) < 0)
+		if ((ret = import_part(scanner, entry, &listing->parts[i], err)) < 0)
 			return ret;
 	}
 	return 0;
 }
 
 /* The stack gives directories from its end, so the first of them must stand there. */
-static void reverse(struct pending *list, size_t count)
+static void reverse_stack(struct queued_directory *list, size_t count)
 {
 	for (size_t i = 0; i < count / 2; i++) {
-		struct pending kept = list[i];
+		struct queued_directory kept = list[i];
 
 		list[i] = list[count - 1 - i];
 		list[count - 1 - i] = kept;
 	}
 }
 
-static int take_listing(struct scanner *scanner, uint32_t entry, struct listing *listing,
-			dwarfs_error **err)
+static int import_listing(struct scanner *scanner, uint32_t entry,
+			  struct listing *listing, dwarfs_error **err)
 {
 	size_t before = scanner->stack_count;
 	int ret;
@@ -267,13 +274,14 @@ static int take_listing(struct scanner *scanner, uint32_t entry, struct listing 
 				  "storing it empty");
 		return 0;
 	}
-	if ((ret = take_parts(scanner, entry, listing, err)) < 0)
+	if ((ret = import_parts(scanner, entry, listing, err)) < 0)
 		return ret;
 	if (scanner->stack_count == before)
 		return 0;
-	reverse(scanner->stack + before, scanner->stack_count - before);
+	reverse_stack(scanner->stack + before, scanner->stack_count - before);
 	ret = entry == 0 ? 0
-			 : dw_directory_cache_keep(&scanner->folders, entry, listing->fd, err);
+			 : dw_directory_cache_keep(&scanner->directories, entry,
+						   listing->fd, err);
 	if (entry != 0)
 		listing->fd = -1;
 	return ret;
@@ -288,8 +296,8 @@ static void end_listing(struct scanner *scanner, struct listing *listing, int re
 	dw_listing_free(listing);
 }
 
-static int take_directory(struct scanner *scanner, struct pending *next,
-			  dwarfs_error **err)
+static int import_directory(struct scanner *scanner, struct queued_directory *next,
+			    dwarfs_error **err)
 {
 	struct tree *tree = scanner->tree;
 	uint32_t entry = next->entry;
@@ -298,7 +306,7 @@ static int take_directory(struct scanner *scanner, struct pending *next,
 
 	if (!listing && (ret = new_listing(scanner, entry, &listing, err)) < 0)
 		return ret;
-	ret = wait_for(scanner, &listing->task, err);
+	ret = wait_for_task(scanner, &listing->task, err);
 	if (ret == 0)
 		ret = dw_grow(&tree->directories, &tree->directory_room,
 			      tree->directory_count + 1, err);
@@ -308,27 +316,27 @@ static int take_directory(struct scanner *scanner, struct pending *next,
 		tree->directories[tree->directory_count++] =
 			(struct tree_directory){ entry, (uint32_t)tree->entry_count };
 		scanner->path_bytes = scanner->cursor.path.size;
-		ret = take_listing(scanner, entry, listing, err);
+		ret = import_listing(scanner, entry, listing, err);
 	}
 	end_listing(scanner, listing, ret);
 	return ret;
 }
 
-static int scan(struct scanner *scanner, dwarfs_error **err)
+static int scan_root(struct scanner *scanner, dwarfs_error **err)
 {
 	int ret;
 
 	if ((ret = dw_entry_import_root(&scanner->import, err)) < 0 ||
-	    (ret = push(scanner, 0, err)) < 0)
+	    (ret = push_directory(scanner, 0, err)) < 0)
 		return ret;
 	while (scanner->stack_count > 0) {
-		struct pending next;
+		struct queued_directory next;
 
-		if ((ret = offer_next(scanner, err)) < 0)
+		if ((ret = offer_listings(scanner, err)) < 0)
 			return ret;
 		next = scanner->stack[--scanner->stack_count];
 		scanner->ahead -= next.listing != NULL;
-		if ((ret = take_directory(scanner, &next, err)) < 0)
+		if ((ret = import_directory(scanner, &next, err)) < 0)
 			return ret;
 	}
 	return 0;
@@ -342,22 +350,23 @@ int dw_scan(struct build_run *run, struct tree *tree, dwarfs_error **err)
 		.tree = tree,
 		.workers = dw_input_workers(run),
 		.import = { .run = run,
-			   .tree = tree,
-			   .devices = options->devices,
-			   .specials = options->specials },
+			    .tree = tree,
+			    .devices = options->devices,
+			    .specials = options->specials },
 	};
 	int ret;
 
 	if ((ret = dw_progress_enter(&run->progress, DWARFS_PHASE_SCAN, err)) < 0)
 		return ret;
-	dw_directory_cache_init(&scanner.folders, run->root_fd, tree, DIRECTORY_SLOTS);
+	dw_directory_cache_init(&scanner.directories, run->root_fd, tree,
+				DIRECTORY_SLOTS);
 	if ((ret = dw_tasks_new(scanner.workers, &scanner.tasks, err)) < 0)
 		return ret;
 	if (run->assembly)
 		ret = dw_assembly_to_tree(run, tree, &scanner.import, err);
 	else
-		ret = options->input.paths ? dw_paths(run, tree, err)
-					   : scan(&scanner, err);
+		ret = options->input.paths ? dw_path_list_to_tree(run, tree, err)
+					   : scan_root(&scanner, err);
 	run->progress.path = NULL;
 	if (ret == 0 && options->input.remove_empty_directories)
 		ret = dw_tree_prune(tree, err);

@@ -16,25 +16,25 @@
 
 /* -- one entry ---------------------------------------------------------------------- */
 
-static bool is_directory(const struct os_stat *stat)
+static bool is_directory_stat(const struct os_stat *stat)
 {
 	return (stat->mode & DW_S_IFMT) == DW_S_IFDIR;
 }
 
 /* path has room behind its directory for any name. */
-static bool takes(const struct listing *listing, struct buffer *path, const char *name,
-		  bool is_directory, bool *no_memory)
+static bool passes_filter(const struct listing *listing, struct buffer *path,
+			  const char *name, bool is_directory_stat, bool *no_memory)
 {
 	if (!listing->filter)
 		return true;
-	path->size = listing->whole_path_bytes;
+	path->size = listing->path_from_root_bytes;
 	if ((path->size && dw_buffer_append(path, "/", 1, NULL) < 0) ||
 	    dw_buffer_append(path, name, strlen(name), NULL) < 0) {
 		*no_memory = true;
 		return false;
 	}
-	return dw_filter_takes(listing->filter, (const char *)path->data, path->size,
-			       is_directory);
+	return dw_filter_includes(listing->filter, (const char *)path->data, path->size,
+				  is_directory_stat);
 }
 
 static void read_target(struct listing_part *part, const char *name,
@@ -52,8 +52,8 @@ static void read_target(struct listing_part *part, const char *name,
 		part->no_memory = true;
 }
 
-static void look_at(struct listing_part *part, size_t i, struct buffer *path,
-		    struct buffer *target)
+static void stat_entry(struct listing_part *part, size_t i, struct buffer *path,
+		       struct buffer *target)
 {
 	const struct listing *listing = part->listing;
 	const char *name = dw_os_name(&listing->names, part->first + i);
@@ -62,27 +62,28 @@ static void look_at(struct listing_part *part, size_t i, struct buffer *path,
 	int ret;
 
 	if (kind != OS_KIND_UNKNOWN) {
-		listed->is_taken = takes(listing, path, name, kind == OS_KIND_DIRECTORY,
-					 &part->no_memory);
-		if (!listed->is_taken) {
+		listed->is_included = passes_filter(
+			listing, path, name, kind == OS_KIND_DIRECTORY, &part->no_memory);
+		if (!listed->is_included) {
 			listed->stat.mode =
 				kind == OS_KIND_DIRECTORY ? DW_S_IFDIR : DW_S_IFREG;
 			return;
 		}
 	}
 	if ((ret = dw_stat_at(listing->fd, name, &listed->stat)) < 0) {
-		listed->is_taken = true;
+		listed->is_included = true;
 		listed->errnum = -ret;
 		return;
 	}
 	if (kind == OS_KIND_UNKNOWN)
-		listed->is_taken = takes(listing, path, name, is_directory(&listed->stat),
-					 &part->no_memory);
-	if (listed->is_taken && (listed->stat.mode & DW_S_IFMT) == DW_S_IFLNK)
+		listed->is_included =
+			passes_filter(listing, path, name,
+				      is_directory_stat(&listed->stat), &part->no_memory);
+	if (listed->is_included && (listed->stat.mode & DW_S_IFMT) == DW_S_IFLNK)
 		read_target(part, name, listed, target);
-	if (listed->is_taken && listed->errnum == 0 &&
+	if (listed->is_included && listed->errnum == 0 &&
 	    dw_entry_details(listing->options, listing->fd, name, &listed->stat,
-			      &part->xattrs, &listed->xattrs_errnum) < 0)
+			     &part->xattrs, &listed->xattrs_errnum) < 0)
 		part->no_memory = true;
 }
 
@@ -96,19 +97,19 @@ static void run_part(struct task *task)
 
 	part->list = dw_calloc(part->count, sizeof(*part->list));
 	part->no_memory = !part->list;
-	if (listing->filter && dw_buffer_append(&path, listing->whole_path,
-						listing->whole_path_bytes, NULL) < 0)
+	if (listing->filter && dw_buffer_append(&path, listing->path_from_root,
+						listing->path_from_root_bytes, NULL) < 0)
 		part->no_memory = true;
 	for (size_t i = 0; i < part->count && !part->no_memory; i++) {
-		look_at(part, i, &path, &target);
+		stat_entry(part, i, &path, &target);
 		part->list[i].xattrs_end = part->xattrs.size;
 	}
 }
 
 static int read_names(struct listing *listing)
 {
-	int above = listing->above ? listing->above->fd : listing->root_fd;
-	int ret = dw_dir_open_at(above, listing->path, &listing->fd);
+	int ancestor = listing->ancestor ? listing->ancestor->fd : listing->root_fd;
+	int ret = dw_dir_open_at(ancestor, listing->path, &listing->fd);
 
 	if (ret < 0 || (ret = dw_dir_list(listing->fd, &listing->names)) < 0)
 		return ret;
@@ -132,12 +133,12 @@ static int read_names(struct listing *listing)
 }
 
 /* Whether the directory will be needed to open others. */
-static bool leads_on(const struct listing *listing)
+static bool has_subdirectories(const struct listing *listing)
 {
 	const struct listing_part *part = listing->parts;
 
 	for (size_t i = 0; part && part->list && i < part->count; i++)
-		if (part->list[i].is_taken && is_directory(&part->list[i].stat))
+		if (part->list[i].is_included && is_directory_stat(&part->list[i].stat))
 			return true;
 	return false;
 }
@@ -149,7 +150,7 @@ static void run_listing(struct task *task)
 	listing->errnum = -read_names(listing);
 	if (listing->errnum == 0 && listing->part_count > 0)
 		run_part(&listing->parts[0].task);
-	if (listing->part_count <= 1 && !leads_on(listing)) {
+	if (listing->part_count <= 1 && !has_subdirectories(listing)) {
 		dw_fd_close(listing->fd);
 		listing->fd = -1;
 	}
@@ -174,15 +175,15 @@ void dw_listing_free(struct listing *listing)
 	free(listing->parts);
 	dw_os_names_free(&listing->names);
 	dw_fd_close(listing->fd);
-	dw_cached_directory_release(listing->above);
+	dw_cached_directory_release(listing->ancestor);
 	free(listing->path);
-	free(listing->whole_path);
+	free(listing->path_from_root);
 	free(listing);
 }
 
 struct listing *dw_listing_new(const struct build_options *options, int root_fd,
-			       struct cached_directory *above, const char *path,
-			       const char *whole_path)
+			       struct cached_directory *ancestor, const char *path,
+			       const char *path_from_root)
 {
 	const struct filter *filter = options->input.filter;
 	DW_AUTO(listing) struct listing *listing = dw_calloc(1, sizeof(*listing));
@@ -197,10 +198,10 @@ struct listing *dw_listing_new(const struct build_options *options, int root_fd,
 	if (!(listing->path = strdup(path)))
 		return NULL;
 	if (filter) {
-		if (!(listing->whole_path = strdup(whole_path)))
+		if (!(listing->path_from_root = strdup(path_from_root)))
 			return NULL;
-		listing->whole_path_bytes = strlen(whole_path);
+		listing->path_from_root_bytes = strlen(path_from_root);
 	}
-	listing->above = dw_cached_directory_share(above);
+	listing->ancestor = dw_cached_directory_share(ancestor);
 	return dw_steal(listing);
 }

@@ -18,7 +18,7 @@
 
 /* One entry. */
 struct listed {
-	bool is_taken;	   /* by the filter */
+	bool is_included;  /* by the filter */
 	int errnum;	   /* why stat is not known, or the target of a link */
 	size_t target;	   /* of a link: of targets */
 	size_t xattrs_end; /* in xattrs; they begin where those of the one before end */
@@ -41,12 +41,12 @@ struct listing_part {
 struct listing {
 	struct task task;
 	const struct build_options *options;
-	const struct filter *filter; /* of these; NULL: take all */
-	struct cached_directory *above;	     /* the path begins here; NULL: at the root */
+	const struct filter *filter;	   /* of these; NULL: take all */
+	struct cached_directory *ancestor; /* the path begins here; NULL: at the root */
 	int root_fd;
-	char *path;	  /* from above */
-	char *whole_path; /* from the root, for the filter; NULL without one */
-	size_t whole_path_bytes;
+	char *path;	      /* from above */
+	char *path_from_root; /* from the root, for the filter; NULL without one */
+	size_t path_from_root_bytes;
 
 	int errnum;
 	int fd; /* of the directory, or -1 */
@@ -58,8 +58,8 @@ struct listing {
 
 /* Takes over nothing: paths are copied, folders shared. */
 struct listing *dw_listing_new(const struct build_options *options, int root_fd,
-			       struct cached_directory *above, const char *path,
-			       const char *whole_path);
+			       struct cached_directory *ancestor, const char *path,
+			       const char *path_from_root);
 void dw_listing_free(struct listing *listing);
 DW_DEFINE_AUTO(listing, struct listing *, dw_listing_free)
 

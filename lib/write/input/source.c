@@ -25,7 +25,7 @@ struct sources {
 	size_t kept_count;
 
 	pthread_mutex_t lock;
-	struct directory_cache folders; /* behind the lock */
+	struct directory_cache directories; /* behind the lock */
 };
 
 /* -- kept bytes ---------------------------------------------------------------------- */
@@ -43,7 +43,8 @@ int dw_sources_new(struct sources **sources_out, const struct build_run *run,
 	}
 	atomic_init(&sources->slab_count, 0);
 	sources->slab_limit = (size_t)(run->budget->kept_bytes / KEPT_SLAB_BYTES);
-	dw_input_file_init_directory_cache(&sources->folders, run, tree, DIRECTORY_SLOTS);
+	dw_input_file_init_directory_cache(&sources->directories, run, tree,
+					   DIRECTORY_SLOTS);
 	*sources_out = sources;
 	return 0;
 }
@@ -53,7 +54,7 @@ void dw_sources_free(struct sources *sources)
 	if (!sources)
 		return;
 	dw_kept_free(sources->kept, sources->kept_count);
-	dw_directory_cache_free(&sources->folders);
+	dw_directory_cache_free(&sources->directories);
 	pthread_mutex_destroy(&sources->lock);
 	free(sources);
 }
@@ -129,19 +130,19 @@ static struct kept *find_kept(const struct sources *sources, uint32_t content)
 
 /* -- one file ------------------------------------------------------------------------ */
 
-static int open_below(void *user, uint32_t entry, int *fd_out)
+static int open_cached(void *user, uint32_t entry, int *fd_out)
 {
 	struct sources *sources = user;
 	int ret;
 
 	pthread_mutex_lock(&sources->lock);
-	ret = dw_directory_cache_open_file(&sources->folders, entry, fd_out);
+	ret = dw_directory_cache_open_file(&sources->directories, entry, fd_out);
 	pthread_mutex_unlock(&sources->lock);
 	return ret;
 }
 
 /* An open file that turns out to be none is closed by the caller. */
-static int look_at(struct source *source)
+static int check_opened_file(struct source *source)
 {
 	struct os_stat stat;
 	int ret = dw_input_file_stat(&source->input_file, &stat);
@@ -167,7 +168,7 @@ int dw_source_begin(struct build_run *run, const struct tree *tree,
 
 	*source = (struct source){
 		.size = inode->size,
-		.input_file = RAW_NONE,
+		.input_file = INPUT_FILE_NONE,
 		.is_hollow = run->options->input.hollow,
 	};
 	if (source->is_hollow)
@@ -178,11 +179,12 @@ int dw_source_begin(struct build_run *run, const struct tree *tree,
 			(struct span){ source->slab->data + kept->offset, kept->size };
 		return 0;
 	}
-	ret = dw_input_file_open(run, inode, open_below, run->sources, &source->input_file);
+	ret = dw_input_file_open(run, inode, open_cached, run->sources,
+				 &source->input_file);
 	if (ret < 0)
 		return ret;
 	source->is_open = true;
-	if ((ret = look_at(source)) < 0) {
+	if ((ret = check_opened_file(source)) < 0) {
 		dw_source_end(source);
 		return ret;
 	}
@@ -214,7 +216,7 @@ int dw_source_next_data(struct source *source, uint64_t from, uint64_t end,
 	if (source->may_have_holes &&
 	    (from < source->run_from || from >= source->run_to)) {
 		ret = dw_input_file_next_data(&source->input_file, from, source->size,
-				       &source->run_from, &source->run_to);
+					      &source->run_from, &source->run_to);
 		if (ret < 0)
 			return ret;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/inspect/file_reader: reading one file of the input once, for all that is wanted of it.
+ * write/inspect/file_reader: reading one file of the input once, for all that is wanted
+ * of it.
  *
  * Small files are in memory as a whole, so they are hashed first, and only looked at more
  * closely when nobody had the same bytes before. Large ones are hashed while the most
@@ -42,7 +43,8 @@ struct sight {
 	enum fingerprint_kind kind; /* of fingerprint */
 };
 
-int dw_file_reader_digest_bytes(const char *algorithm, size_t *bytes_out, dwarfs_error **err)
+int dw_file_reader_digest_bytes(const char *algorithm, size_t *bytes_out,
+				dwarfs_error **err)
 {
 	struct sparse_hash *hasher;
 	int ret = dw_sparse_hash_new(algorithm, &hasher, err);
@@ -71,8 +73,8 @@ void dw_file_reader_worker_free(struct reader_worker *worker)
 DW_DEFINE_AUTO(reader_worker, struct reader_worker *, dw_file_reader_worker_free)
 #define auto_reader_worker DW_AUTO(reader_worker)
 
-int dw_file_reader_worker_new(struct file_reader *reader, struct reader_worker **worker_out,
-		       dwarfs_error **err)
+int dw_file_reader_worker_new(struct file_reader *reader,
+			      struct reader_worker **worker_out, dwarfs_error **err)
 {
 	auto_reader_worker struct reader_worker *worker = dw_calloc(1, sizeof(*worker));
 	const char *algorithm = reader->run->options->input.file_hash;
@@ -81,7 +83,8 @@ int dw_file_reader_worker_new(struct file_reader *reader, struct reader_worker *
 	if (!worker || !(worker->buffer = malloc(PIECE_BYTES)))
 		return dw_fail_nomem(err);
 	worker->reader = reader;
-	dw_input_file_init_directory_cache(&worker->folders, reader->run, reader->tree, WORKER_FOLDERS);
+	dw_input_file_init_directory_cache(&worker->folders, reader->run, reader->tree,
+					   WORKER_FOLDERS);
 	if (algorithm && (ret = dw_sparse_hash_new(algorithm, &worker->hasher, err)) < 0)
 		return ret;
 	if (reader->set.wants_fingerprints &&
@@ -111,8 +114,8 @@ static uint8_t *small_room(struct reader_worker *worker, struct sight *sight, si
 
 /* -- what is wanted ------------------------------------------------------------------ */
 
-static enum fingerprint_kind kind_of(const struct file_reader *reader, const struct sight *sight,
-				     uint32_t category)
+static enum fingerprint_kind kind_of(const struct file_reader *reader,
+				     const struct sight *sight, uint32_t category)
 {
 	if (!reader->set.wants_fingerprints ||
 	    sight->inode->size > reader->run->options->max_similarity_bytes)
@@ -129,7 +132,8 @@ static bool is_decided(const struct file_reader *reader, const struct sight *sig
 /* The category of what no categorizer claims. */
 static uint32_t base_category(const struct file_reader *reader, const struct sight *sight)
 {
-	return is_decided(reader, sight) ? reader->forced[sight->subject] : CATEGORY_DEFAULT;
+	return is_decided(reader, sight) ? reader->forced[sight->subject]
+					 : CATEGORY_DEFAULT;
 }
 
 /* The category that most bytes are of; of those, the one that comes first. */
@@ -170,7 +174,8 @@ static void add_bytes(const struct pass *pass, const uint8_t *data, size_t size,
 	while (at < size) {
 		dw_sparse_hash_next_run(data, size, at, &from, &to);
 		if (pass->hasher)
-			dw_sparse_hash_add_zeros(pass->hasher, offset + at, offset + from);
+			dw_sparse_hash_add_zeros(pass->hasher, offset + at,
+						 offset + from);
 		if (from < to && pass->hasher)
 			dw_sparse_hash_add(pass->hasher, data + from, to - from);
 		if (from < to && pass->maker)
@@ -186,7 +191,8 @@ static int read_run(struct reader_worker *worker, const struct pass *pass,
 {
 	while (from < to) {
 		size_t want = to - from < PIECE_BYTES ? (size_t)(to - from) : PIECE_BYTES;
-		int64_t got = dw_input_file_read_at(input_file, worker->buffer, want, from);
+		int64_t got =
+			dw_input_file_read_at(input_file, worker->buffer, want, from);
 
 		if (got < 0)
 			return (int)got;
@@ -210,7 +216,8 @@ static int read_runs(struct reader_worker *worker, const struct pass *pass,
 	int ret;
 
 	while (at < size) {
-		if ((ret = dw_input_file_next_data(&sight->input_file, at, size, &from, &to)) < 0)
+		if ((ret = dw_input_file_next_data(&sight->input_file, at, size, &from,
+						   &to)) < 0)
 			return ret;
 		from = from / HASHER_PAGE_BYTES * HASHER_PAGE_BYTES;
 		from = from < at ? at : from;
@@ -309,12 +316,14 @@ static int categorize(struct reader_worker *worker, const struct sight *sight,
 	if (!reader->categorizers || is_decided(reader, sight))
 		return 0;
 	if (!sight->small.data) {
-		got = dw_input_file_read_at(&sight->input_file, worker->buffer, CATEGORY_HEAD_BYTES, 0);
+		got = dw_input_file_read_at(&sight->input_file, worker->buffer,
+					    CATEGORY_HEAD_BYTES, 0);
 		if (got < CATEGORY_HEAD_BYTES)
 			return 0;
 		file.head = (struct span){ worker->buffer, (size_t)got };
 	}
-	if ((ret = dw_path_cursor_go(&worker->cursor, reader->tree, sight->inode->entry, err)) < 0)
+	if ((ret = dw_path_cursor_go(&worker->cursor, reader->tree, sight->inode->entry,
+				     err)) < 0)
 		return ret;
 	file.path = (const char *)worker->cursor.path.data;
 	ret = dw_categorize(reader->categorizers, reader->run->context, &file, parts,
@@ -381,7 +390,7 @@ static int begin(struct reader_worker *worker, struct sight *sight)
 	int ret;
 
 	if ((ret = dw_input_file_open(worker->reader->run, sight->inode, open_below,
-			       &worker->folders, &sight->input_file)) < 0 ||
+				      &worker->folders, &sight->input_file)) < 0 ||
 	    (ret = dw_input_file_stat(&sight->input_file, &stat)) < 0)
 		return ret;
 	if ((stat.mode & DW_S_IFMT) != DW_S_IFREG)
@@ -401,8 +410,8 @@ static int begin(struct reader_worker *worker, struct sight *sight)
 }
 
 /* Find out which contents it has: as above. */
-static int identify(struct reader_worker *worker, struct sight *sight, uint32_t *number_out,
-		    bool *is_new_out)
+static int identify(struct reader_worker *worker, struct sight *sight,
+		    uint32_t *number_out, bool *is_new_out)
 {
 	struct file_reader *reader = worker->reader;
 	uint8_t digest[DW_DIGEST_BYTES_MAX];
@@ -465,15 +474,15 @@ static void show_rest(struct reader_worker *worker, uint64_t size)
 	atomic_fetch_add(&worker->reader->bytes_done, size - worker->shown);
 }
 
-int dw_file_reader_run(struct file_reader *reader, struct reader_worker *worker, struct reader_job *job,
-		dwarfs_error **err)
+int dw_file_reader_run(struct file_reader *reader, struct reader_worker *worker,
+		       struct reader_job *job, dwarfs_error **err)
 {
 	for (size_t i = 0; i < job->count; i++) {
 		struct subject *subject = &reader->subjects[job->list[i]];
 		struct sight sight = {
 			.subject = job->list[i],
 			.inode = &reader->tree->inodes[subject->inode],
-			.input_file = RAW_NONE,
+			.input_file = INPUT_FILE_NONE,
 		};
 		int ret;
 

@@ -29,7 +29,8 @@ void dw_sparse_hash_free(struct sparse_hash *hasher)
 }
 DW_DEFINE_AUTO(hasher, struct sparse_hash *, dw_sparse_hash_free)
 
-int dw_sparse_hash_new(const char *algorithm, struct sparse_hash **hasher_out, dwarfs_error **err)
+int dw_sparse_hash_new(const char *algorithm, struct sparse_hash **hasher_out,
+		       dwarfs_error **err)
 {
 	DW_AUTO(hasher) struct sparse_hash *hasher = dw_calloc(1, sizeof(*hasher));
 	uint8_t empty[DW_DIGEST_BYTES_MAX];
@@ -104,7 +105,7 @@ void dw_sparse_hash_finish(struct sparse_hash *hasher, uint8_t out[DW_DIGEST_BYT
 
 /* As the digest itself would give it: big-endian, the high half first. */
 void dw_sparse_hash_once(struct sparse_hash *hasher, const uint8_t *data, size_t size,
-		    uint8_t out[DW_DIGEST_BYTES_MAX])
+			 uint8_t out[DW_DIGEST_BYTES_MAX])
 {
 	uint64_t halves[2];
 
@@ -119,23 +120,18 @@ void dw_sparse_hash_once(struct sparse_hash *hasher, const uint8_t *data, size_t
 		dw_store_be64(out + 8 * i, halves[1 - i]);
 }
 
-static bool is_zero(const uint8_t *data, size_t size)
-{
-	return data[0] == 0 && memcmp(data, data + 1, size - 1) == 0;
-}
-
 static size_t page_at(size_t size, size_t at)
 {
 	return size - at < HASHER_PAGE_BYTES ? size - at : HASHER_PAGE_BYTES;
 }
 
-void dw_sparse_hash_next_run(const uint8_t *data, size_t size, size_t at, size_t *from_out,
-			size_t *to_out)
+void dw_sparse_hash_next_run(const uint8_t *data, size_t size, size_t at,
+			     size_t *from_out, size_t *to_out)
 {
-	while (at < size && is_zero(data + at, page_at(size, at)))
+	while (at < size && dw_is_zero(data + at, page_at(size, at)))
 		at += page_at(size, at);
 	*from_out = at;
-	while (at < size && !is_zero(data + at, page_at(size, at)))
+	while (at < size && !dw_is_zero(data + at, page_at(size, at)))
 		at += page_at(size, at);
 	*to_out = at;
 }

@@ -85,19 +85,19 @@ static int add_times(struct assembly *assembly, struct record *record,
 	return 0;
 }
 
-static int add_xattrs(struct assembly *assembly, struct record *record, struct span list,
-		      dwarfs_error **err)
+static int add_xattr_list(struct assembly *assembly, struct record *record,
+			  struct span list, dwarfs_error **err)
 {
 	if (list.size == 0)
 		return 0;
 	return dw_string_set_add(&assembly->xattrs, list, &record->xattrs, err);
 }
 
-static int add_text(struct assembly *assembly, struct record *record,
-		    enum record_kind kind, struct span text, dwarfs_error **err)
+static int add_string(struct assembly *assembly, struct record *record,
+		      enum record_kind kind, struct span text, dwarfs_error **err)
 {
 	record->kind = (uint8_t)kind;
-	return dw_string_set_add(&assembly->texts, text, &record->source, err);
+	return dw_string_set_add(&assembly->strings, text, &record->source, err);
 }
 
 /* The time that an item does not say is that of its modification. */
@@ -115,8 +115,8 @@ static int add_item_times(struct assembly *assembly, const dwarfs_item *item,
 	return add_times(assembly, record, &times, err);
 }
 
-static int describe(struct assembly *assembly, const dwarfs_item *item,
-		    struct record *record, dwarfs_error **err)
+static int make_record(struct assembly *assembly, const dwarfs_item *item,
+		       struct record *record, dwarfs_error **err)
 {
 	int class = dw_class_of_mode(item->mode), ret;
 
@@ -133,17 +133,18 @@ static int describe(struct assembly *assembly, const dwarfs_item *item,
 	};
 	if (class == CLASS_LNK && item->text.size == 0)
 		return dw_fail(err, DWARFS_ERR_INVALID, "a symbolic link needs a target");
-	if (class == CLASS_LNK && (ret = add_text(assembly, record, RECORD_TARGET,
-						  dw_buffer_span(&item->text), err)) < 0)
+	if (class == CLASS_LNK &&
+	    (ret = add_string(assembly, record, RECORD_TARGET,
+			      dw_buffer_span(&item->text), err)) < 0)
 		return ret;
 	if ((ret = add_item_times(assembly, item, record, err)) < 0)
 		return ret;
-	return add_xattrs(assembly, record, dw_buffer_span(&item->xattrs), err);
+	return add_xattr_list(assembly, record, dw_buffer_span(&item->xattrs), err);
 }
 
-static int add_file(struct assembly *assembly, struct record *record,
-		    const struct os_stat *stat, uint32_t directory, struct span name,
-		    dwarfs_error **err)
+static int add_disk_file(struct assembly *assembly, struct record *record,
+			 const struct os_stat *stat, uint32_t directory, struct span name,
+			 dwarfs_error **err)
 {
 	struct record_file file = {
 		.device = stat->device,
@@ -154,8 +155,8 @@ static int add_file(struct assembly *assembly, struct record *record,
 	};
 	int ret;
 
-	if ((ret = dw_assembly_add_place(assembly, directory, name, &file.place, err)) <
-		    0 ||
+	if ((ret = dw_assembly_add_disk_path(assembly, directory, name, &file.disk_path,
+					     err)) < 0 ||
 	    (ret = dw_grow(&assembly->files, &assembly->file_room,
 			   assembly->file_count + 1, err)) < 0)
 		return ret;
@@ -185,12 +186,12 @@ int dw_assembly_add_disk_entry(struct assembly *assembly, const struct disk_entr
 	};
 
 	if (class == CLASS_REG && stat->size > 0)
-		ret = add_file(assembly, &record, stat, entry->directory, entry->name,
-			       err);
+		ret = add_disk_file(assembly, &record, stat, entry->directory,
+				    entry->name, err);
 	else if (class == CLASS_LNK)
-		ret = add_text(assembly, &record, RECORD_TARGET, entry->target, err);
+		ret = add_string(assembly, &record, RECORD_TARGET, entry->target, err);
 	if (ret < 0 || (ret = add_times(assembly, &record, &times, err)) < 0 ||
-	    (ret = add_xattrs(assembly, &record, entry->xattrs, err)) < 0)
+	    (ret = add_xattr_list(assembly, &record, entry->xattrs, err)) < 0)
 		return ret;
 	return dw_assembly_add_record(assembly, &record, record_out, err);
 }
@@ -198,36 +199,37 @@ int dw_assembly_add_disk_entry(struct assembly *assembly, const struct disk_entr
 /* -- contents ------------------------------------------------------------------------ */
 
 /* The place of a directory, which is often that of the file before. */
-static int add_directory(struct assembly *assembly, struct span path, uint32_t *place_out,
-			 dwarfs_error **err)
+static int add_disk_directory(struct assembly *assembly, struct span path,
+			      uint32_t *disk_path_out, dwarfs_error **err)
 {
 	const struct tree *disk = &assembly->disk;
 	const struct record_file *last = assembly->files + assembly->file_count;
-	uint32_t near = 0;
+	uint32_t last_directory = 0;
 
 	if (assembly->file_count > 0)
-		near = disk->entries[last[-1].place].parent;
-	if (near != 0 && disk->entries[near].parent == 0) {
-		struct span known = dw_string_set_at(&disk->names, disk->entries[near].name);
+		last_directory = disk->entries[last[-1].disk_path].parent;
+	if (last_directory != 0 && disk->entries[last_directory].parent == 0) {
+		struct span known = dw_string_set_at(&disk->names,
+						     disk->entries[last_directory].name);
 
 		if (known.size == path.size &&
 		    memcmp(known.data, path.data, path.size) == 0) {
-			*place_out = near;
+			*disk_path_out = last_directory;
 			return 0;
 		}
 	}
-	return dw_assembly_add_place(assembly, 0, path, place_out, err);
+	return dw_assembly_add_disk_path(assembly, 0, path, disk_path_out, err);
 }
 
 /* The file that a path leads to now, without links: its directory and its name. */
-static int add_path(struct assembly *assembly, const char *path, struct record *record,
-		    dwarfs_error **err)
+static int add_path_contents(struct assembly *assembly, const char *path,
+			     struct record *record, dwarfs_error **err)
 {
 	auto_free char *real = realpath(path, NULL);
 	struct span directory, name;
 	struct os_stat stat;
 	const char *slash;
-	uint32_t place;
+	uint32_t disk_path;
 	int ret;
 
 	if (!real) {
@@ -249,12 +251,13 @@ static int add_path(struct assembly *assembly, const char *path, struct record *
 	name = (struct span){ (const uint8_t *)slash + 1, strlen(slash + 1) };
 	if (stat.size == 0)
 		return 0;
-	if ((ret = add_directory(assembly, directory, &place, err)) < 0)
+	if ((ret = add_disk_directory(assembly, directory, &disk_path, err)) < 0)
 		return ret;
-	return add_file(assembly, record, &stat, place, name, err);
+	return add_disk_file(assembly, record, &stat, disk_path, name, err);
 }
 
-static int take_stream(struct spool_copy *copy, const dwarfs_item *item, dwarfs_error **err)
+static int spool_contents(struct spool_copy *copy, const dwarfs_item *item,
+			  dwarfs_error **err)
 {
 	if (item->kind == ITEM_FD)
 		return dw_item_contents_fd(copy, item->fd, err);
@@ -263,8 +266,8 @@ static int take_stream(struct spool_copy *copy, const dwarfs_item *item, dwarfs_
 	return dw_item_contents_reader(copy, item, err);
 }
 
-static int add_stream(dwarfs_builder *builder, const dwarfs_item *item,
-		      struct record *record, dwarfs_error **err)
+static int add_spooled_contents(dwarfs_builder *builder, const dwarfs_item *item,
+				struct record *record, dwarfs_error **err)
 {
 	struct spool_copy copy = { .cancel = builder->cancel };
 	int ret;
@@ -273,7 +276,7 @@ static int add_stream(dwarfs_builder *builder, const dwarfs_item *item,
 		return ret;
 	copy.spool = builder->assembly->spool;
 	dw_spool_begin(copy.spool);
-	ret = take_stream(&copy, item, err);
+	ret = spool_contents(&copy, item, err);
 	if (ret == 0 && (copy.bytes > 0 || dw_spool_reached(copy.spool) > 0)) {
 		ret = dw_spool_end(copy.spool, copy.bytes, &record->source, err);
 		record->kind = RECORD_SPOOLED;
@@ -288,14 +291,14 @@ static int add_stream(dwarfs_builder *builder, const dwarfs_item *item,
 	return 0;
 }
 
-static int add_contents(dwarfs_builder *builder, const dwarfs_item *item,
-			struct record *record, dwarfs_error **err)
+static int add_item_contents(dwarfs_builder *builder, const dwarfs_item *item,
+			     struct record *record, dwarfs_error **err)
 {
 	if (item->kind == ITEM_EMPTY)
 		return 0;
 	if (item->kind == ITEM_PATH)
-		return add_path(builder->assembly, item->path, record, err);
-	return add_stream(builder, item, record, err);
+		return add_path_contents(builder->assembly, item->path, record, err);
+	return add_spooled_contents(builder, item, record, err);
 }
 
 /* -- hard links ---------------------------------------------------------------------- */
@@ -315,14 +318,14 @@ static bool is_loop(const struct assembly *assembly, struct span path, struct sp
 		record = &assembly->records[assembly->nodes[node].record];
 		if (record->kind != RECORD_LINK)
 			return false;
-		target = dw_string_set_at(&assembly->texts, record->source);
+		target = dw_string_set_at(&assembly->strings, record->source);
 	}
 	return false;
 }
 
 /* A record for a link, or that of what it leads to. */
-static int add_link(struct assembly *assembly, struct span path, struct span target,
-		    uint32_t *record_out, dwarfs_error **err)
+static int add_hard_link(struct assembly *assembly, struct span path, struct span target,
+			 uint32_t *record_out, dwarfs_error **err)
 {
 	uint32_t node = dw_assembly_find(assembly, target);
 	struct record record = { .xattrs = NO_XATTRS, .times = NO_TIMES };
@@ -339,25 +342,26 @@ static int add_link(struct assembly *assembly, struct span path, struct span tar
 	}
 	if (is_loop(assembly, path, target))
 		return dw_fail(err, DWARFS_ERR_INVALID, "a hard link leads to itself");
-	if ((ret = add_text(assembly, &record, RECORD_LINK, target, err)) < 0)
+	if ((ret = add_string(assembly, &record, RECORD_LINK, target, err)) < 0)
 		return ret;
 	return dw_assembly_add_record(assembly, &record, record_out, err);
 }
 
 /* -- adding -------------------------------------------------------------------------- */
 
-static int add_record(dwarfs_builder *builder, struct span path, const dwarfs_item *item,
-		      uint32_t *record_out, dwarfs_error **err)
+static int add_item_record(dwarfs_builder *builder, struct span path,
+			   const dwarfs_item *item, uint32_t *record_out,
+			   dwarfs_error **err)
 {
 	struct assembly *assembly = builder->assembly;
 	struct record record;
 	int ret;
 
 	if (item->is_hard_link)
-		return add_link(assembly, path, dw_buffer_span(&item->text), record_out,
-				err);
-	if ((ret = describe(assembly, item, &record, err)) < 0 ||
-	    (ret = add_contents(builder, item, &record, err)) < 0)
+		return add_hard_link(assembly, path, dw_buffer_span(&item->text),
+				     record_out, err);
+	if ((ret = make_record(assembly, item, &record, err)) < 0 ||
+	    (ret = add_item_contents(builder, item, &record, err)) < 0)
 		return ret;
 	ret = dw_assembly_add_record(assembly, &record, record_out, err);
 	if (ret < 0 && record.kind == RECORD_SPOOLED)
@@ -366,8 +370,8 @@ static int add_record(dwarfs_builder *builder, struct span path, const dwarfs_it
 }
 
 /* Refuse early what would be refused after its contents came. */
-static int check_place(const struct assembly *assembly, struct span path,
-		       const dwarfs_item *item, dwarfs_error **err)
+static int check_parents(const struct assembly *assembly, struct span path,
+			 const dwarfs_item *item, dwarfs_error **err)
 {
 	size_t from;
 	uint32_t node = dw_assembly_start(assembly, path, &from);
@@ -392,8 +396,8 @@ static int check_place(const struct assembly *assembly, struct span path,
 	return 0;
 }
 
-static int add(dwarfs_builder *builder, struct span path, const dwarfs_item *item,
-	       dwarfs_error **err)
+static int add_item(dwarfs_builder *builder, struct span path, const dwarfs_item *item,
+		    dwarfs_error **err)
 {
 	struct assembly *assembly;
 	uint32_t record, node;
@@ -401,8 +405,8 @@ static int add(dwarfs_builder *builder, struct span path, const dwarfs_item *ite
 
 	if ((ret = dw_assembly_of(builder, &assembly, err)) < 0 ||
 	    (ret = dw_item_check_path(path, err)) < 0 ||
-	    (ret = check_place(assembly, path, item, err)) < 0 ||
-	    (ret = add_record(builder, path, item, &record, err)) < 0)
+	    (ret = check_parents(assembly, path, item, err)) < 0 ||
+	    (ret = add_item_record(builder, path, item, &record, err)) < 0)
 		return ret;
 	ret = dw_assembly_put(assembly, path, record, &node, err);
 	if (ret < 0 && assembly->records[record].names == 0)
@@ -411,7 +415,7 @@ static int add(dwarfs_builder *builder, struct span path, const dwarfs_item *ite
 }
 
 /* Say which entry it was. */
-static int fail_at(struct span path, int ret, dwarfs_error **err)
+static int explain_path(struct span path, int ret, dwarfs_error **err)
 {
 	char shown[512];
 	size_t length = path.size < sizeof(shown) - 1 ? path.size : sizeof(shown) - 1;
@@ -426,9 +430,9 @@ static int fail_at(struct span path, int ret, dwarfs_error **err)
 	return dw_error_at_path(err, ret, shown);
 }
 
-static uint64_t bytes_of(const struct assembly *assembly)
+static uint64_t assembly_bytes(const struct assembly *assembly)
 {
-	return assembly->texts.text.size + assembly->xattrs.text.size +
+	return assembly->strings.text.size + assembly->xattrs.text.size +
 	       assembly->disk.names.text.size +
 	       assembly->disk.entry_count * sizeof(*assembly->disk.entries) +
 	       assembly->node_count * sizeof(*assembly->nodes) +
@@ -440,7 +444,7 @@ static uint64_t bytes_of(const struct assembly *assembly)
 static int check_limit(const dwarfs_builder *builder, dwarfs_error **err)
 {
 	uint64_t limit = builder->options.memory_limit;
-	uint64_t bytes = builder->assembly ? bytes_of(builder->assembly) : 0;
+	uint64_t bytes = builder->assembly ? assembly_bytes(builder->assembly) : 0;
 
 	if (limit == 0 || bytes <= limit / 2)
 		return 0;
@@ -459,7 +463,7 @@ int dwarfs_builder_add_item(dwarfs_builder *builder, const char *path, size_t by
 
 	if (ret < 0)
 		return ret;
-	return fail_at(span, add(builder, span, item, err), err);
+	return explain_path(span, add_item(builder, span, item, err), err);
 }
 
 int dwarfs_builder_remove_item(dwarfs_builder *builder, const char *path, size_t bytes,
@@ -474,15 +478,15 @@ int dwarfs_builder_remove_item(dwarfs_builder *builder, const char *path, size_t
 	    (ret = dw_item_check_path(span, err)) < 0)
 		return ret;
 	if ((node = dw_assembly_find(assembly, span)) == DW_NONE)
-		return fail_at(span, dw_fail(err, DWARFS_ERR_NOT_FOUND, "no such entry"),
-			       err);
+		return explain_path(
+			span, dw_fail(err, DWARFS_ERR_NOT_FOUND, "no such entry"), err);
 	if (!contents_only) {
 		dw_assembly_remove(assembly, node);
 		return 0;
 	}
 	if (!dw_assembly_is_directory(assembly, node))
-		return fail_at(span, dw_fail(err, DWARFS_ERR_NOT_DIR, "no directory"),
-			       err);
+		return explain_path(
+			span, dw_fail(err, DWARFS_ERR_NOT_DIR, "no directory"), err);
 	dw_assembly_clear(assembly, node);
 	return 0;
 }

@@ -12,14 +12,14 @@
 #include "write/items/assembly.h"
 #include "write/items/item.h"
 
-#define MADE_MODE  (DW_S_IFDIR | 0755)
-#define MAX_ITEMS  (UINT32_MAX - 1)
-#define FIRST_ROOM 256 /* buckets; a power of two */
+#define IMPLICIT_MODE (DW_S_IFDIR | 0755)
+#define MAX_RECORDS   (UINT32_MAX - 1)
+#define FIRST_ROOM    256 /* buckets; a power of two */
 
 /* -- life ---------------------------------------------------------------------------- */
 
-static const struct record made_directory = {
-	.mode = MADE_MODE,
+static const struct record implicit_directory = {
+	.mode = IMPLICIT_MODE,
 	.kind = RECORD_PLAIN,
 	.xattrs = NO_XATTRS,
 	.times = NO_TIMES,
@@ -35,7 +35,8 @@ int dw_assembly_new(struct assembly **assembly_out, dwarfs_error **err)
 		return dw_fail_nomem(err);
 	assembly->free_node = assembly->free_record = DW_NONE;
 	assembly->disk_fd = -1;
-	if ((ret = dw_assembly_add_record(assembly, &made_directory, &record, err)) < 0 ||
+	if ((ret = dw_assembly_add_record(assembly, &implicit_directory, &record, err)) <
+		    0 ||
 	    (ret = dw_grow(&assembly->nodes, &assembly->node_room, 1, err)) < 0)
 		return ret;
 	assembly->nodes[assembly->node_count++] = (struct assembly_node){
@@ -56,7 +57,7 @@ void dw_assembly_drop_nodes(struct assembly *assembly)
 	free(dw_steal(assembly->nodes));
 	free(dw_steal(assembly->buckets));
 	free(dw_steal(assembly->times));
-	dw_path_stack_free(&assembly->way);
+	dw_path_stack_free(&assembly->last_path);
 	assembly->node_count = assembly->node_room = 0;
 	assembly->bucket_count = 0;
 	assembly->time_count = assembly->time_room = 0;
@@ -67,7 +68,7 @@ void dw_assembly_free(struct assembly *assembly)
 	if (!assembly)
 		return;
 	dw_assembly_drop_nodes(assembly);
-	dw_string_set_free(&assembly->texts);
+	dw_string_set_free(&assembly->strings);
 	free(assembly->records);
 	free(assembly->files);
 	dw_tree_free(&assembly->disk);
@@ -87,7 +88,7 @@ int dw_assembly_add_record(struct assembly *assembly, const struct record *recor
 	if (number != DW_NONE) {
 		assembly->free_record = assembly->records[number].source;
 	} else {
-		if (assembly->record_count >= MAX_ITEMS)
+		if (assembly->record_count >= MAX_RECORDS)
 			return dw_fail(err, DWARFS_ERR_RANGE,
 				       "too many files for one image");
 		if ((ret = dw_grow(&assembly->records, &assembly->record_room,
@@ -121,18 +122,13 @@ static void release_record(struct assembly *assembly, uint32_t number)
 
 /* -- finding ------------------------------------------------------------------------- */
 
-static size_t bucket_of(const struct assembly *assembly, uint32_t parent,
-			struct span name)
+static size_t name_bucket(const struct assembly *assembly, uint32_t parent,
+			  struct span name)
 {
 	uint64_t hash = dw_xxh3_64(name.data, name.size);
 
 	hash = (hash ^ parent) * UINT64_C(0x9E3779B97F4A7C15);
 	return (size_t)(hash >> 24) & (assembly->bucket_count - 1);
-}
-
-static struct span name_of(const struct assembly *assembly, uint32_t node)
-{
-	return dw_string_set_at(&assembly->texts, assembly->nodes[node].name);
 }
 
 uint32_t dw_assembly_child(const struct assembly *assembly, uint32_t parent,
@@ -141,9 +137,9 @@ uint32_t dw_assembly_child(const struct assembly *assembly, uint32_t parent,
 	uint32_t node = DW_NONE;
 
 	if (assembly->bucket_count > 0)
-		node = assembly->buckets[bucket_of(assembly, parent, name)];
+		node = assembly->buckets[name_bucket(assembly, parent, name)];
 	for (; node != DW_NONE; node = assembly->nodes[node].chain) {
-		struct span other = name_of(assembly, node);
+		struct span other = dw_assembly_name(assembly, node);
 
 		if (assembly->nodes[node].parent == parent && other.size == name.size &&
 		    memcmp(other.data, name.data, name.size) == 0)
@@ -155,11 +151,11 @@ uint32_t dw_assembly_child(const struct assembly *assembly, uint32_t parent,
 uint32_t dw_assembly_start(const struct assembly *assembly, struct span path,
 			   size_t *from_out)
 {
-	const struct path_stack *way = &assembly->way;
-	size_t steps = dw_path_stack_common(way, path);
+	const struct path_stack *last_path = &assembly->last_path;
+	size_t steps = dw_path_stack_common(last_path, path);
 
-	*from_out = steps ? way->steps[steps - 1].end + 1 : 0;
-	return steps ? way->steps[steps - 1].node : 0;
+	*from_out = steps ? last_path->steps[steps - 1].end + 1 : 0;
+	return steps ? last_path->steps[steps - 1].node : 0;
 }
 
 uint32_t dw_assembly_find(const struct assembly *assembly, struct span path)
@@ -188,7 +184,7 @@ int dw_assembly_path(const struct assembly *assembly, uint32_t node, struct buff
 	int ret;
 
 	for (uint32_t n = node; n != 0; n = assembly->nodes[n].parent)
-		length += name_of(assembly, n).size + 1;
+		length += dw_assembly_name(assembly, n).size + 1;
 	path->size = 0;
 	if ((ret = dw_buffer_reserve(path, length + 1, err)) < 0)
 		return ret;
@@ -196,7 +192,7 @@ int dw_assembly_path(const struct assembly *assembly, uint32_t node, struct buff
 	path->data[at] = '\0';
 	path->size = at;
 	for (uint32_t n = node; n != 0; n = assembly->nodes[n].parent) {
-		struct span name = name_of(assembly, n);
+		struct span name = dw_assembly_name(assembly, n);
 
 		at -= name.size;
 		memcpy(path->data + at, name.data, name.size);
@@ -211,8 +207,8 @@ int dw_assembly_path(const struct assembly *assembly, uint32_t node, struct buff
 static void enter_bucket(struct assembly *assembly, uint32_t node)
 {
 	struct assembly_node *entering = &assembly->nodes[node];
-	uint32_t *bucket = &assembly->buckets[bucket_of(assembly, entering->parent,
-							name_of(assembly, node))];
+	uint32_t *bucket = &assembly->buckets[name_bucket(
+		assembly, entering->parent, dw_assembly_name(assembly, node))];
 
 	entering->chain = *bucket;
 	*bucket = node;
@@ -221,8 +217,8 @@ static void enter_bucket(struct assembly *assembly, uint32_t node)
 static void leave_bucket(struct assembly *assembly, uint32_t node)
 {
 	const struct assembly_node *leaving = &assembly->nodes[node];
-	uint32_t *link = &assembly->buckets[bucket_of(assembly, leaving->parent,
-						      name_of(assembly, node))];
+	uint32_t *link = &assembly->buckets[name_bucket(
+		assembly, leaving->parent, dw_assembly_name(assembly, node))];
 
 	while (*link != node)
 		link = &assembly->nodes[*link].chain;
@@ -259,7 +255,7 @@ static int new_node(struct assembly *assembly, uint32_t *node_out, dwarfs_error 
 		assembly->free_node = assembly->nodes[*node_out].next;
 		return 0;
 	}
-	if (assembly->node_count >= MAX_ITEMS)
+	if (assembly->node_count >= MAX_RECORDS)
 		return dw_fail(err, DWARFS_ERR_RANGE, "too many files for one image");
 	if ((ret = dw_grow(&assembly->nodes, &assembly->node_room,
 			   assembly->node_count + 1, err)) < 0)
@@ -268,14 +264,14 @@ static int new_node(struct assembly *assembly, uint32_t *node_out, dwarfs_error 
 	return 0;
 }
 
-static int add_child(struct assembly *assembly, uint32_t parent, struct span name,
-		     uint32_t record, uint32_t *node_out, dwarfs_error **err)
+static int add_node(struct assembly *assembly, uint32_t parent, struct span name,
+		    uint32_t record, uint32_t *node_out, dwarfs_error **err)
 {
 	uint32_t number, node, first;
 	int ret;
 
 	if ((ret = grow_buckets(assembly, err)) < 0 ||
-	    (ret = dw_string_set_add(&assembly->texts, name, &number, err)) < 0 ||
+	    (ret = dw_string_set_add(&assembly->strings, name, &number, err)) < 0 ||
 	    (ret = new_node(assembly, &node, err)) < 0)
 		return ret;
 	first = assembly->nodes[parent].child;
@@ -303,7 +299,7 @@ static void remove_leaf(struct assembly *assembly, uint32_t node)
 	struct assembly_node *leaf = &assembly->nodes[node];
 
 	leave_bucket(assembly, node);
-	dw_path_stack_forget(&assembly->way);
+	dw_path_stack_forget(&assembly->last_path);
 	if (leaf->next != DW_NONE)
 		assembly->nodes[leaf->next].previous = leaf->previous;
 	if (leaf->previous != DW_NONE)
@@ -385,8 +381,8 @@ static int fail_not_directory(const struct assembly *assembly, uint32_t node,
 }
 
 /* The directory of a name, made where there is none. */
-static int step_into(struct assembly *assembly, uint32_t parent, struct span name,
-		     uint32_t *node_out, dwarfs_error **err)
+static int enter_directory(struct assembly *assembly, uint32_t parent, struct span name,
+			   uint32_t *node_out, dwarfs_error **err)
 {
 	uint32_t record;
 	int ret;
@@ -398,18 +394,19 @@ static int step_into(struct assembly *assembly, uint32_t parent, struct span nam
 		assembly->nodes[*node_out].layer = assembly->layer;
 		return 0;
 	}
-	if ((ret = dw_assembly_add_record(assembly, &made_directory, &record, err)) < 0)
+	if ((ret = dw_assembly_add_record(assembly, &implicit_directory, &record, err)) <
+	    0)
 		return ret;
-	if ((ret = add_child(assembly, parent, name, record, node_out, err)) < 0)
+	if ((ret = add_node(assembly, parent, name, record, node_out, err)) < 0)
 		dw_assembly_drop_record(assembly, record);
 	return ret;
 }
 
 /* To the directory of a path, and its last name. */
-static int go_to_parent(struct assembly *assembly, struct span path, uint32_t *parent_out,
+static int make_parents(struct assembly *assembly, struct span path, uint32_t *parent_out,
 			struct span *name_out, dwarfs_error **err)
 {
-	size_t steps = dw_path_stack_common(&assembly->way, path), from;
+	size_t steps = dw_path_stack_common(&assembly->last_path, path), from;
 	uint32_t parent = dw_assembly_start(assembly, path, &from);
 	struct span rest = { path.data + from, path.size - from }, name;
 	int ret;
@@ -418,9 +415,9 @@ static int go_to_parent(struct assembly *assembly, struct span path, uint32_t *p
 	while (rest.size > 0) {
 		size_t end = (size_t)(name.data - path.data) + name.size;
 
-		if ((ret = step_into(assembly, parent, name, &parent, err)) < 0 ||
-		    (ret = dw_path_stack_add(&assembly->way, steps++, path, end, parent, err)) <
-			    0)
+		if ((ret = enter_directory(assembly, parent, name, &parent, err)) < 0 ||
+		    (ret = dw_path_stack_add(&assembly->last_path, steps++, path, end,
+					     parent, err)) < 0)
 			return ret;
 		name = dw_item_next_name(&rest);
 	}
@@ -429,7 +426,8 @@ static int go_to_parent(struct assembly *assembly, struct span path, uint32_t *p
 	return 0;
 }
 
-static bool stays(const struct assembly *assembly, uint32_t node, uint32_t record)
+static bool keeps_children(const struct assembly *assembly, uint32_t node,
+			   uint32_t record)
 {
 	const struct record *new = &assembly->records[record];
 
@@ -437,13 +435,13 @@ static bool stays(const struct assembly *assembly, uint32_t node, uint32_t recor
 	       (new->mode &DW_S_IFMT) == DW_S_IFDIR;
 }
 
-static void replace(struct assembly *assembly, uint32_t node, uint32_t record)
+static void replace_record(struct assembly *assembly, uint32_t node, uint32_t record)
 {
 	/* It may be one of what goes. */
 	assembly->records[record].names++;
-	if (!stays(assembly, node, record)) {
+	if (!keeps_children(assembly, node, record)) {
 		dw_assembly_clear(assembly, node);
-		dw_path_stack_forget(&assembly->way);
+		dw_path_stack_forget(&assembly->last_path);
 	}
 	dw_assembly_set_record(assembly, node, record);
 	assembly->records[record].names--;
@@ -456,16 +454,16 @@ int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record
 	struct span name;
 	int ret;
 
-	if ((ret = go_to_parent(assembly, path, &parent, &name, err)) < 0)
+	if ((ret = make_parents(assembly, path, &parent, &name, err)) < 0)
 		return ret;
 	if (name.size > 0)
 		node = dw_assembly_child(assembly, parent, name);
 	if (node == DW_NONE) {
-		ret = add_child(assembly, parent, name, record, &node, err);
+		ret = add_node(assembly, parent, name, record, &node, err);
 		if (ret < 0)
 			return ret;
 	} else {
-		replace(assembly, node, record);
+		replace_record(assembly, node, record);
 		assembly->nodes[node].layer = assembly->layer;
 	}
 	*node_out = node;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/assembly: entries that were given one by one, before the run makes a tree of
- * them.
+ * write/items/assembly: entries that were given one by one, before the run makes a tree
+ * of them.
  *
  * Nodes are names in directories; each stands for a record, which says what the entry is
  * and where its bytes are. Hard links are nodes with one record. A hard link to something
@@ -47,7 +47,7 @@ struct record_file {
 	uint64_t size;
 	int64_t mtime;
 	uint32_t mtime_ns;
-	uint32_t place; /* entry of disk */
+	uint32_t disk_path; /* entry of disk */
 };
 
 /* The root is node 0, its own parent. */
@@ -63,12 +63,12 @@ struct assembly_node {
 };
 
 struct assembly {
-	struct string_set texts;  /* names and targets */
-	struct string_set xattrs; /* lists as by dw_xattr_list_append() */
+	struct string_set strings; /* names and targets */
+	struct string_set xattrs;  /* lists as by dw_xattr_list_append() */
 	struct assembly_node *nodes;
 	size_t node_count, node_room;
-	uint32_t free_node; /* or DW_NONE */
-	struct path_stack way;	    /* that the last path has led */
+	uint32_t free_node;	     /* or DW_NONE */
+	struct path_stack last_path; /* that the last path has led */
 	uint32_t *buckets;
 	size_t bucket_count;
 	struct record *records;
@@ -100,6 +100,17 @@ int dw_assembly_add_record(struct assembly *assembly, const struct record *recor
 void dw_assembly_drop_record(struct assembly *assembly, uint32_t number);
 
 /* -- nodes --------------------------------------------------------------------------- */
+
+static inline struct span dw_assembly_name(const struct assembly *assembly, uint32_t node)
+{
+	return dw_string_set_at(&assembly->strings, assembly->nodes[node].name);
+}
+
+static inline const struct record *dw_assembly_record(const struct assembly *assembly,
+						      uint32_t node)
+{
+	return &assembly->records[assembly->nodes[node].record];
+}
 
 /* The node of a path, or DW_NONE. The path is one that dw_item_check_path() takes. */
 uint32_t dw_assembly_find(const struct assembly *assembly, struct span path);
@@ -140,19 +151,22 @@ bool dw_assembly_is_directory(const struct assembly *assembly, uint32_t node);
 int dw_assembly_path(const struct assembly *assembly, uint32_t node, struct buffer *path,
 		     dwarfs_error **err);
 
-/* Links get the records of what they lead to, in late_links.c; those that lead nowhere are
- * told (lost may be NULL), and go. */
+/* Links get the records of what they lead to, in late_links.c; those that lead nowhere
+ * are told (lost may be NULL), and go. */
 int dw_assembly_resolve(struct assembly *assembly, dwarfs_lost_link_fn lost, void *user,
 			dwarfs_error **err);
 
-/* -- places, in disk_paths.c ------------------------------------------------------------- */
+/* -- places, in disk_paths.c
+ * ------------------------------------------------------------- */
 
 /* A place on disk by that of its directory, 0 for "/", and its name, which may be more
  * than one with slashes in between; none: the directory itself. */
-int dw_assembly_add_place(struct assembly *assembly, uint32_t directory, struct span name,
-			  uint32_t *place_out, dwarfs_error **err);
+int dw_assembly_add_disk_path(struct assembly *assembly, uint32_t directory,
+			      struct span name, uint32_t *disk_path_out,
+			      dwarfs_error **err);
 
-/* -- of a builder, in add_item.c -------------------------------------------------------- */
+/* -- of a builder, in add_item.c --------------------------------------------------------
+ */
 
 /* That of a builder, made when there is none; INVALID when it can have none. */
 int dw_assembly_of(dwarfs_builder *builder, struct assembly **assembly_out,
@@ -170,12 +184,13 @@ struct disk_entry {
 int dw_assembly_add_disk_entry(struct assembly *assembly, const struct disk_entry *entry,
 			       uint32_t *record_out, dwarfs_error **err);
 
-/* -- the run, in assembled_tree.c ---------------------------------------------------------- */
+/* -- the run, in assembled_tree.c
+ * ---------------------------------------------------------- */
 
 struct entry_import;
 
 /* Fill an empty tree. Inodes of regular files know their record (tree_inode.record). */
-int dw_assembly_to_tree(struct build_run *run, struct tree *tree, struct entry_import *import,
-		dwarfs_error **err);
+int dw_assembly_to_tree(struct build_run *run, struct tree *tree,
+			struct entry_import *import, dwarfs_error **err);
 
 #endif

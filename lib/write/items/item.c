@@ -130,7 +130,8 @@ void dwarfs_item_set_device(dwarfs_item *item, uint32_t major, uint32_t minor)
 		       (low & ~UINT64_C(0xff)) << 12 | (high & ~UINT64_C(0xfff)) << 32;
 }
 
-static int set_text(dwarfs_item *item, const char *text, size_t bytes, dwarfs_error **err)
+static int set_item_text(dwarfs_item *item, const char *text, size_t bytes,
+			 dwarfs_error **err)
 {
 	auto_buffer struct buffer copy = { 0 };
 	int ret = dw_buffer_append(&copy, text, bytes, err);
@@ -158,7 +159,7 @@ int dwarfs_item_set_target(dwarfs_item *item, const char *target, size_t bytes,
 	if (memchr(target, '\0', bytes))
 		return dw_fail(err, DWARFS_ERR_INVALID,
 			       "the target of a symbolic link contains a NUL");
-	if ((ret = set_text(item, target, bytes, err)) == 0)
+	if ((ret = set_item_text(item, target, bytes, err)) == 0)
 		item->is_hard_link = false;
 	return ret;
 }
@@ -170,14 +171,14 @@ int dwarfs_item_set_hard_link(dwarfs_item *item, const char *path, size_t bytes,
 	int ret;
 
 	if ((ret = dw_item_check_path(span, err)) < 0 ||
-	    (ret = set_text(item, path, bytes, err)) < 0)
+	    (ret = set_item_text(item, path, bytes, err)) < 0)
 		return ret;
 	item->is_hard_link = true;
 	return 0;
 }
 
 /* Of a list as by dw_xattr_list_append(): the sizes in front of a pair. */
-static struct span next_pair(struct span *list, struct span *name_out)
+static struct span next_xattr(struct span *list, struct span *name_out)
 {
 	uint32_t sizes[2];
 	struct span whole = { list->data, sizeof(sizes) };
@@ -197,7 +198,7 @@ static int drop_xattr(dwarfs_item *item, struct span name, dwarfs_error **err)
 	int ret;
 
 	while (list.size > 0) {
-		struct span pair = next_pair(&list, &other);
+		struct span pair = next_xattr(&list, &other);
 
 		if (other.size == name.size &&
 		    memcmp(other.data, name.data, name.size) == 0)
@@ -234,7 +235,7 @@ int dwarfs_item_add_xattr(dwarfs_item *item, const char *name, const void *value
 
 /* -- contents ------------------------------------------------------------------------ */
 
-static int take_contents(dwarfs_item *item, enum item_kind kind, dwarfs_error **err)
+static int set_contents_kind(dwarfs_item *item, enum item_kind kind, dwarfs_error **err)
 {
 	if (dw_class_of_mode(item->mode) != CLASS_REG)
 		return dw_fail(err, DWARFS_ERR_INVALID,
@@ -250,7 +251,7 @@ int dwarfs_item_set_path(dwarfs_item *item, const char *path, dwarfs_error **err
 
 	if (!copy)
 		return dw_fail_nomem(err);
-	if ((ret = take_contents(item, ITEM_PATH, err)) < 0)
+	if ((ret = set_contents_kind(item, ITEM_PATH, err)) < 0)
 		return ret;
 	free(item->path);
 	item->path = dw_steal(copy);
@@ -262,8 +263,9 @@ int dwarfs_item_set_fd(dwarfs_item *item, int fd, dwarfs_error **err)
 	int ret;
 
 	if (fd < 0)
-		return dw_fail(err, DWARFS_ERR_INVALID, "%d is not a valid file descriptor", fd);
-	if ((ret = take_contents(item, ITEM_FD, err)) < 0)
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "%d is not a valid file descriptor", fd);
+	if ((ret = set_contents_kind(item, ITEM_FD, err)) < 0)
 		return ret;
 	item->fd = fd;
 	return 0;
@@ -272,7 +274,7 @@ int dwarfs_item_set_fd(dwarfs_item *item, int fd, dwarfs_error **err)
 int dwarfs_item_set_memory(dwarfs_item *item, const void *data, size_t bytes,
 			   dwarfs_error **err)
 {
-	int ret = take_contents(item, ITEM_MEMORY, err);
+	int ret = set_contents_kind(item, ITEM_MEMORY, err);
 
 	if (ret < 0)
 		return ret;
@@ -288,7 +290,7 @@ int dwarfs_item_set_reader(dwarfs_item *item, uint64_t bytes, dwarfs_item_read_f
 	if (bytes > INT64_MAX && bytes != UINT64_MAX)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "file size of %" PRIu64 " bytes is too large", bytes);
-	if ((ret = take_contents(item, ITEM_READER, err)) < 0)
+	if ((ret = set_contents_kind(item, ITEM_READER, err)) < 0)
 		return ret;
 	item->bytes = bytes;
 	item->read = read;

@@ -22,7 +22,8 @@ static int check_cancel(const struct spool_copy *copy, dwarfs_error **err)
 	return 0;
 }
 
-int dw_item_contents_memory(struct spool_copy *copy, struct span memory, dwarfs_error **err)
+int dw_item_contents_memory(struct spool_copy *copy, struct span memory,
+			    dwarfs_error **err)
 {
 	copy->bytes = memory.size;
 	return dw_spool_add(copy->spool, memory.data, memory.size, 0, err);
@@ -30,14 +31,14 @@ int dw_item_contents_memory(struct spool_copy *copy, struct span memory, dwarfs_
 
 /* -- descriptors --------------------------------------------------------------------- */
 
-static int fail_read(int errnum, dwarfs_error **err)
+static int fail_contents_read(int errnum, dwarfs_error **err)
 {
 	return dw_fail_errno(err, errnum, "cannot read contents");
 }
 
 /* Bytes that stand at a place. */
-static int take_run(struct spool_copy *copy, int fd, uint8_t *piece, uint64_t from,
-		    uint64_t to, dwarfs_error **err)
+static int spool_run(struct spool_copy *copy, int fd, uint8_t *piece, uint64_t from,
+		     uint64_t to, dwarfs_error **err)
 {
 	while (from < to) {
 		size_t want = to - from < PIECE_BYTES ? (size_t)(to - from) : PIECE_BYTES;
@@ -45,7 +46,7 @@ static int take_run(struct spool_copy *copy, int fd, uint8_t *piece, uint64_t fr
 		int ret;
 
 		if (got < 0)
-			return fail_read((int)-got, err);
+			return fail_contents_read((int)-got, err);
 		if ((size_t)got < want)
 			return dw_fail(err, DWARFS_ERR_IO,
 				       "the file became shorter while it was read");
@@ -57,15 +58,15 @@ static int take_run(struct spool_copy *copy, int fd, uint8_t *piece, uint64_t fr
 	return 0;
 }
 
-static int take_runs(struct spool_copy *copy, int fd, uint8_t *piece, dwarfs_error **err)
+static int spool_runs(struct spool_copy *copy, int fd, uint8_t *piece, dwarfs_error **err)
 {
 	uint64_t at = 0, from, to;
 	int ret;
 
 	while (at < copy->bytes) {
 		if ((ret = dw_next_data(fd, at, copy->bytes, &from, &to)) < 0)
-			return fail_read(-ret, err);
-		if ((ret = take_run(copy, fd, piece, from, to, err)) < 0)
+			return fail_contents_read(-ret, err);
+		if ((ret = spool_run(copy, fd, piece, from, to, err)) < 0)
 			return ret;
 		at = to;
 	}
@@ -73,20 +74,20 @@ static int take_runs(struct spool_copy *copy, int fd, uint8_t *piece, dwarfs_err
 }
 
 /* Looking for data moves the place where the descriptor stands. */
-static int take_seekable(struct spool_copy *copy, int fd, uint8_t *piece,
-			 dwarfs_error **err)
+static int spool_seekable(struct spool_copy *copy, int fd, uint8_t *piece,
+			  dwarfs_error **err)
 {
 	off_t stood = lseek(fd, 0, SEEK_CUR);
 	int ret;
 
 	if ((ret = dw_fd_bytes(fd, &copy->bytes, err)) == 0)
-		ret = take_runs(copy, fd, piece, err);
+		ret = spool_runs(copy, fd, piece, err);
 	if (stood >= 0)
 		lseek(fd, stood, SEEK_SET);
 	return ret;
 }
 
-static int take_pipe(struct spool_copy *copy, int fd, uint8_t *piece, dwarfs_error **err)
+static int spool_pipe(struct spool_copy *copy, int fd, uint8_t *piece, dwarfs_error **err)
 {
 	int ret;
 
@@ -98,7 +99,7 @@ static int take_pipe(struct spool_copy *copy, int fd, uint8_t *piece, dwarfs_err
 		if (got == -EAGAIN)
 			continue;
 		if (got < 0)
-			return fail_read((int)-got, err);
+			return fail_contents_read((int)-got, err);
 		if (got == 0)
 			return 0;
 		if ((ret = dw_spool_add(copy->spool, piece, (size_t)got, copy->bytes,
@@ -117,15 +118,15 @@ int dw_item_contents_fd(struct spool_copy *copy, int fd, dwarfs_error **err)
 	if (!piece)
 		return dw_fail_nomem(err);
 	if ((ret = dw_stat_fd(fd, &stat)) < 0)
-		return fail_read(-ret, err);
+		return fail_contents_read(-ret, err);
 	switch (stat.mode & DW_S_IFMT) {
 	case DW_S_IFDIR:
 		return dw_fail(err, DWARFS_ERR_IS_DIR, "a directory has no contents");
 	case DW_S_IFREG:
 	case DW_S_IFBLK:
-		return take_seekable(copy, fd, piece, err);
+		return spool_seekable(copy, fd, piece, err);
 	default:
-		return take_pipe(copy, fd, piece, err);
+		return spool_pipe(copy, fd, piece, err);
 	}
 }
 
@@ -139,8 +140,8 @@ static int fail_reader(int code, dwarfs_error **err)
 	return dw_fail(err, code, "cannot read contents");
 }
 
-static int take_piece(struct spool_copy *copy, uint64_t limit, struct span piece,
-		      uint64_t offset, dwarfs_error **err)
+static int spool_piece(struct spool_copy *copy, uint64_t limit, struct span piece,
+		       uint64_t offset, dwarfs_error **err)
 {
 	uint64_t end;
 
@@ -153,12 +154,14 @@ static int take_piece(struct spool_copy *copy, uint64_t limit, struct span piece
 			       offset, copy->bytes);
 	if (!dw_add(offset, piece.size, &end) || end > limit)
 		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "more than the %" PRIu64 " bytes that were announced", limit);
+			       "more than the %" PRIu64 " bytes that were announced",
+			       limit);
 	copy->bytes = end;
 	return dw_spool_add(copy->spool, piece.data, piece.size, offset, err);
 }
 
-int dw_item_contents_reader(struct spool_copy *copy, const dwarfs_item *item, dwarfs_error **err)
+int dw_item_contents_reader(struct spool_copy *copy, const dwarfs_item *item,
+			    dwarfs_error **err)
 {
 	uint64_t limit = item->bytes == UINT64_MAX ? INT64_MAX : item->bytes;
 	int ret;
@@ -176,7 +179,7 @@ int dw_item_contents_reader(struct spool_copy *copy, const dwarfs_item *item, dw
 		if (ret == 0)
 			break;
 		piece.data = data;
-		if ((ret = take_piece(copy, limit, piece, offset, err)) < 0)
+		if ((ret = spool_piece(copy, limit, piece, offset, err)) < 0)
 			return ret;
 	}
 	if (item->bytes != UINT64_MAX)

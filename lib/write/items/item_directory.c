@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/item_directory: a directory of the system becomes entries of the assembly. See
- * <dwarfs/item.h>.
+ * write/items/item_directory: a directory of the system becomes entries of the assembly.
+ * See <dwarfs/item.h>.
  *
  * Looks at names, attributes and link targets; contents are read by the run. No
  * recursion, and few directories open at a time: directory_stack.c.
@@ -17,90 +17,94 @@
 #include "write/items/item.h"
 
 /* A file with several names. */
-struct seen {
+struct linked_file {
 	uint64_t device, inode;
 	uint32_t node; /* + 1; 0 for an empty slot */
 };
 
 /* A directory yet to be added. What is above it is on the way to the present one. */
-struct pending {
-	size_t below;	/* bytes of the path of the directory that it is in */
-	uint32_t place; /* of that */
-	size_t name;	/* of names */
+struct queued_directory {
+	size_t below;	    /* bytes of the path of the directory that it is in */
+	uint32_t disk_path; /* of that */
+	size_t name;	    /* of names */
 };
 
-struct branch {
+struct directory_walk {
 	dwarfs_builder *builder;
 	struct assembly *assembly;
-	struct build_run run; /* for messages */
-	struct directory_stack depth;   /* directories that are open */
-	uint32_t place;	      /* of the directory being added */
-	struct buffer path;   /* in the image */
-	size_t prefix_bytes;  /* of it */
+	struct build_run run;			 /* for messages */
+	struct directory_stack open_directories; /* directories that are open */
+	uint32_t disk_path;			 /* of the directory being added */
+	struct buffer path;			 /* in the image */
+	size_t prefix_bytes;			 /* of it */
 	size_t below; /* bytes of it below the prefix: the directory being added */
 	struct buffer target, xattrs;
-	struct pending *stack; /* the next one last */
+	struct queued_directory *stack; /* the next one last */
 	size_t stack_count, stack_room;
-	struct buffer names; /* of these, each with a NUL */
-	struct seen *seen;   /* open addressing */
-	size_t seen_count, seen_room;
+	struct buffer names;		 /* of these, each with a NUL */
+	struct linked_file *linked_file; /* open addressing */
+	size_t linked_count, linked_room;
 };
 
-static void free_branch(struct branch *branch)
+static void free_directory_walk(struct directory_walk *directory_walk)
 {
-	dw_directory_stack_free(&branch->depth);
-	dw_buffer_free(&branch->path);
-	dw_buffer_free(&branch->target);
-	dw_buffer_free(&branch->xattrs);
-	dw_buffer_free(&branch->names);
-	free(branch->stack);
-	free(branch->seen);
+	dw_directory_stack_free(&directory_walk->open_directories);
+	dw_buffer_free(&directory_walk->path);
+	dw_buffer_free(&directory_walk->target);
+	dw_buffer_free(&directory_walk->xattrs);
+	dw_buffer_free(&directory_walk->names);
+	free(directory_walk->stack);
+	free(directory_walk->linked_file);
 }
 
 /* -- hard links ---------------------------------------------------------------------- */
 
-static struct seen *find_seen(const struct branch *branch, uint64_t device,
-			      uint64_t inode)
+static struct linked_file *find_linked_file(const struct directory_walk *directory_walk,
+					    uint64_t device, uint64_t inode)
 {
-	size_t mask = branch->seen_room - 1;
+	size_t mask = directory_walk->linked_room - 1;
 	size_t slot =
 		(size_t)((inode ^ device << 32) * UINT64_C(0x9E3779B97F4A7C15) >> 20);
 
 	for (slot &= mask;; slot = (slot + 1) & mask) {
-		struct seen *seen = &branch->seen[slot];
+		struct linked_file *linked_file = &directory_walk->linked_file[slot];
 
-		if (seen->node == 0 || (seen->device == device && seen->inode == inode))
-			return seen;
+		if (linked_file->node == 0 ||
+		    (linked_file->device == device && linked_file->inode == inode))
+			return linked_file;
 	}
 }
 
-static int grow_seen(struct branch *branch, dwarfs_error **err)
+static int grow_linked_files(struct directory_walk *directory_walk, dwarfs_error **err)
 {
-	struct seen *old = branch->seen;
-	size_t old_room = branch->seen_room, room = old_room ? old_room * 2 : 64;
+	struct linked_file *old = directory_walk->linked_file;
+	size_t old_room = directory_walk->linked_room,
+	       room = old_room ? old_room * 2 : 64;
 
-	if (branch->seen_count * 2 < branch->seen_room)
+	if (directory_walk->linked_count * 2 < directory_walk->linked_room)
 		return 0;
-	if (!(branch->seen = dw_calloc(room, sizeof(*old)))) {
-		branch->seen = old;
+	if (!(directory_walk->linked_file = dw_calloc(room, sizeof(*old)))) {
+		directory_walk->linked_file = old;
 		return dw_fail_nomem(err);
 	}
-	branch->seen_room = room;
+	directory_walk->linked_room = room;
 	for (size_t i = 0; i < old_room; i++)
 		if (old[i].node != 0)
-			*find_seen(branch, old[i].device, old[i].inode) = old[i];
+			*find_linked_file(directory_walk, old[i].device, old[i].inode) =
+				old[i];
 	free(old);
 	return 0;
 }
 
 /* -- entries ------------------------------------------------------------------------- */
 
-static void complain(struct branch *branch, int errnum, const char *what,
-		     const char *consequence)
+static void complain_at_path(struct directory_walk *directory_walk, int errnum,
+			     const char *what, const char *consequence)
 {
-	const char *path = (const char *)branch->path.data;
+	const char *path = (const char *)directory_walk->path.data;
 
-	dw_build_complain(&branch->run, path ? path : "", errnum, what, consequence);
+	dw_build_complain(&directory_walk->run, path ? path : "", errnum, what,
+			  consequence);
 }
 
 /* Bytes of a path that are a root and so many below it. */
@@ -124,64 +128,72 @@ static int set_name(struct buffer *path, size_t bytes, const char *name,
 }
 
 /* The path in the image of what is in the present directory; "": of itself. */
-static int set_path(struct branch *branch, const char *name, dwarfs_error **err)
+static int set_image_path(struct directory_walk *directory_walk, const char *name,
+			  dwarfs_error **err)
 {
-	return set_name(&branch->path, bytes_with(branch->prefix_bytes, branch->below),
+	return set_name(&directory_walk->path,
+			bytes_with(directory_walk->prefix_bytes, directory_walk->below),
 			name, err);
 }
 
 /* What goes when something that is no directory comes to the present path. */
-static uint64_t count_replaced(const struct branch *branch, uint32_t record)
+static uint64_t count_replaced(const struct directory_walk *directory_walk,
+			       uint32_t record)
 {
-	struct assembly *assembly = branch->assembly;
+	struct assembly *assembly = directory_walk->assembly;
 	uint32_t node;
 
 	if ((assembly->records[record].mode & DW_S_IFMT) == DW_S_IFDIR)
 		return 0;
-	node = dw_assembly_find(assembly, dw_buffer_span(&branch->path));
+	node = dw_assembly_find(assembly, dw_buffer_span(&directory_walk->path));
 	return node == DW_NONE ? 0 : dw_assembly_count_below(assembly, node, false);
 }
 
-static int put(struct branch *branch, uint32_t record, uint32_t *node_out,
-	       dwarfs_error **err)
+static int put_record(struct directory_walk *directory_walk, uint32_t record,
+		      uint32_t *node_out, dwarfs_error **err)
 {
-	uint64_t replaced = count_replaced(branch, record);
-	int ret = dw_assembly_put(branch->assembly, dw_buffer_span(&branch->path), record,
-				  node_out, err);
+	uint64_t replaced = count_replaced(directory_walk, record);
+	int ret = dw_assembly_put(directory_walk->assembly,
+				  dw_buffer_span(&directory_walk->path), record, node_out,
+				  err);
 
-	if (ret < 0 && branch->assembly->records[record].names == 0)
-		dw_assembly_drop_record(branch->assembly, record);
+	if (ret < 0 && directory_walk->assembly->records[record].names == 0)
+		dw_assembly_drop_record(directory_walk->assembly, record);
 	if (ret == 0 && replaced > 0)
-		dw_log(branch->run.context, DWARFS_LOG_WARN,
+		dw_log(directory_walk->run.context, DWARFS_LOG_WARN,
 		       "entry '%s': replaces a directory with %" PRIu64 " entr%s",
-		       (const char *)branch->path.data, replaced,
+		       (const char *)directory_walk->path.data, replaced,
 		       replaced == 1 ? "y" : "ies");
 	return ret;
 }
 
 /* A record of what stands there, "" for the directory itself. */
-static int add_record(struct branch *branch, int fd, const char *name,
-		      struct disk_entry *entry, uint32_t *record_out, dwarfs_error **err)
+static int add_disk_record(struct directory_walk *directory_walk, int fd,
+			   const char *name, struct disk_entry *entry,
+			   uint32_t *record_out, dwarfs_error **err)
 {
 	int errnum = 0;
 
-	branch->xattrs.size = 0;
-	if (dw_entry_details(&branch->builder->options, fd, name, &entry->stat,
-			      &branch->xattrs, &errnum) < 0)
+	directory_walk->xattrs.size = 0;
+	if (dw_entry_details(&directory_walk->builder->options, fd, name, &entry->stat,
+			     &directory_walk->xattrs, &errnum) < 0)
 		return dw_fail_nomem(err);
 	if (errnum)
-		complain(branch, errnum, "cannot read all extended attributes of",
-			 "storing those that can be read");
-	entry->xattrs = dw_buffer_span(&branch->xattrs);
-	return dw_assembly_add_disk_entry(branch->assembly, entry, record_out, err);
+		complain_at_path(directory_walk, errnum,
+				 "cannot read all extended attributes of",
+				 "storing those that can be read");
+	entry->xattrs = dw_buffer_span(&directory_walk->xattrs);
+	return dw_assembly_add_disk_entry(directory_walk->assembly, entry, record_out,
+					  err);
 }
 
-static int add_new(struct branch *branch, int fd, const char *name,
-		   const struct os_stat *stat, uint32_t *node_out, dwarfs_error **err)
+static int add_new_record(struct directory_walk *directory_walk, int fd, const char *name,
+			  const struct os_stat *stat, uint32_t *node_out,
+			  dwarfs_error **err)
 {
 	struct disk_entry entry = {
 		.stat = *stat,
-		.directory = branch->place,
+		.directory = directory_walk->disk_path,
 		.name = { (const uint8_t *)name, strlen(name) },
 	};
 	uint32_t record;
@@ -189,18 +201,19 @@ static int add_new(struct branch *branch, int fd, const char *name,
 
 	*node_out = DW_NONE;
 	if ((stat->mode & DW_S_IFMT) == DW_S_IFLNK) {
-		ret = dw_readlink_at(fd, name, &branch->target);
+		ret = dw_readlink_at(fd, name, &directory_walk->target);
 		if (ret == -ENOMEM)
 			return dw_fail_nomem(err);
 		if (ret < 0) {
-			complain(branch, -ret, "cannot read link", "leaving it out");
+			complain_at_path(directory_walk, -ret, "cannot read link",
+					 "leaving it out");
 			return 0;
 		}
-		entry.target = dw_buffer_span(&branch->target);
+		entry.target = dw_buffer_span(&directory_walk->target);
 	}
-	if ((ret = add_record(branch, fd, name, &entry, &record, err)) < 0)
+	if ((ret = add_disk_record(directory_walk, fd, name, &entry, &record, err)) < 0)
 		return ret;
-	return put(branch, record, node_out, err);
+	return put_record(directory_walk, record, node_out, err);
 }
 
 static bool may_have_names(const struct os_stat *stat)
@@ -210,141 +223,157 @@ static bool may_have_names(const struct os_stat *stat)
 
 /* A further name of a file, or its first one. What was added in between may have replaced
  * that. */
-static int add_name(struct branch *branch, int fd, const char *name,
-		    const struct os_stat *stat, dwarfs_error **err)
+static int add_linked_name(struct directory_walk *directory_walk, int fd,
+			   const char *name, const struct os_stat *stat,
+			   dwarfs_error **err)
 {
-	struct seen *seen;
+	struct linked_file *linked_file;
 	uint32_t node;
 	int ret;
 
-	if ((ret = grow_seen(branch, err)) < 0)
+	if ((ret = grow_linked_files(directory_walk, err)) < 0)
 		return ret;
-	seen = find_seen(branch, stat->device, stat->inode);
-	if (seen->node != 0)
-		return put(branch, branch->assembly->nodes[seen->node - 1].record, &node,
-			   err);
-	if ((ret = add_new(branch, fd, name, stat, &node, err)) < 0 || node == DW_NONE)
+	linked_file = find_linked_file(directory_walk, stat->device, stat->inode);
+	if (linked_file->node != 0)
+		return put_record(
+			directory_walk,
+			directory_walk->assembly->nodes[linked_file->node - 1].record,
+			&node, err);
+	if ((ret = add_new_record(directory_walk, fd, name, stat, &node, err)) < 0 ||
+	    node == DW_NONE)
 		return ret;
-	*seen = (struct seen){ stat->device, stat->inode, node + 1 };
-	branch->seen_count++;
+	*linked_file = (struct linked_file){ stat->device, stat->inode, node + 1 };
+	directory_walk->linked_count++;
 	return 0;
 }
 
-static int push(struct branch *branch, const char *name, dwarfs_error **err)
+static int push_subdirectory(struct directory_walk *directory_walk, const char *name,
+			     dwarfs_error **err)
 {
-	struct pending pending = { branch->below, branch->place, branch->names.size };
-	int ret = dw_grow(&branch->stack, &branch->stack_room, branch->stack_count + 1,
-			  err);
+	struct queued_directory queued_directory = { directory_walk->below,
+						     directory_walk->disk_path,
+						     directory_walk->names.size };
+	int ret = dw_grow(&directory_walk->stack, &directory_walk->stack_room,
+			  directory_walk->stack_count + 1, err);
 
-	if (ret < 0 ||
-	    (ret = dw_buffer_append(&branch->names, name, strlen(name) + 1, err)) < 0)
+	if (ret < 0 || (ret = dw_buffer_append(&directory_walk->names, name,
+					       strlen(name) + 1, err)) < 0)
 		return ret;
-	branch->stack[branch->stack_count++] = pending;
+	directory_walk->stack[directory_walk->stack_count++] = queued_directory;
 	return 0;
 }
 
-static int add_entry(struct branch *branch, int fd, const char *name, dwarfs_error **err)
+static int add_disk_name(struct directory_walk *directory_walk, int fd, const char *name,
+			 dwarfs_error **err)
 {
 	struct os_stat stat;
 	uint32_t node;
 	int ret;
 
-	if (dwarfs_cancel_is_set(branch->builder->cancel))
+	if (dwarfs_cancel_is_set(directory_walk->builder->cancel))
 		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
-	if ((ret = set_path(branch, name, err)) < 0)
+	if ((ret = set_image_path(directory_walk, name, err)) < 0)
 		return ret;
 	if ((ret = dw_stat_at(fd, name, &stat)) < 0) {
-		complain(branch, -ret, "cannot inspect", "leaving it out");
+		complain_at_path(directory_walk, -ret, "cannot inspect",
+				 "leaving it out");
 		return 0;
 	}
 	if (dw_class_of_mode(stat.mode) < 0)
 		return 0;
 	if (may_have_names(&stat))
-		return add_name(branch, fd, name, &stat, err);
-	if ((ret = add_new(branch, fd, name, &stat, &node, err)) < 0)
+		return add_linked_name(directory_walk, fd, name, &stat, err);
+	if ((ret = add_new_record(directory_walk, fd, name, &stat, &node, err)) < 0)
 		return ret;
 	if ((stat.mode & DW_S_IFMT) == DW_S_IFDIR)
-		return push(branch, name, err);
+		return push_subdirectory(directory_walk, name, err);
 	return 0;
 }
 
 /* -- directories --------------------------------------------------------------------- */
 
-static int add_directory(struct branch *branch, dwarfs_error **err)
+static int add_directory_names(struct directory_walk *directory_walk, dwarfs_error **err)
 {
 	auto_os_names struct os_names names = { 0 };
 	char *path;
 	int fd, ret;
 
-	if ((ret = set_path(branch, "", err)) < 0)
+	if ((ret = set_image_path(directory_walk, "", err)) < 0)
 		return ret;
-	path = (char *)branch->path.data + branch->path.size - branch->below;
-	if ((ret = dw_directory_stack_open(&branch->depth, path, branch->below, &fd)) == 0)
+	path = (char *)directory_walk->path.data + directory_walk->path.size -
+	       directory_walk->below;
+	if ((ret = dw_directory_stack_open(&directory_walk->open_directories, path,
+					   directory_walk->below, &fd)) == 0)
 		ret = dw_dir_list(fd, &names);
 	if (ret == -ENOMEM)
 		return dw_fail_nomem(err);
 	if (ret < 0) {
-		complain(branch, -ret, "cannot read directory", "storing it empty");
+		complain_at_path(directory_walk, -ret, "cannot read directory",
+				 "storing it empty");
 		return 0;
 	}
 	for (size_t i = 0; i < names.count; i++)
-		if ((ret = add_entry(branch, fd, dw_os_name(&names, i), err)) < 0)
+		if ((ret = add_disk_name(directory_walk, fd, dw_os_name(&names, i),
+					 err)) < 0)
 			return ret;
 	return 0;
 }
 
-static int add_root(struct branch *branch, dwarfs_error **err)
+static int add_root(struct directory_walk *directory_walk, dwarfs_error **err)
 {
 	struct disk_entry entry = { 0 };
 	uint32_t record, node;
-	int ret = dw_stat_fd(branch->depth.root_fd, &entry.stat);
+	int ret = dw_stat_fd(directory_walk->open_directories.root_fd, &entry.stat);
 
 	if (ret < 0)
 		return dw_fail_errno(err, -ret, "cannot inspect the directory");
-	if ((ret = set_path(branch, "", err)) < 0 ||
-	    (ret = add_record(branch, branch->depth.root_fd, "", &entry, &record, err)) <
-		    0 ||
-	    (ret = put(branch, record, &node, err)) < 0)
+	if ((ret = set_image_path(directory_walk, "", err)) < 0 ||
+	    (ret = add_disk_record(directory_walk,
+				   directory_walk->open_directories.root_fd, "", &entry,
+				   &record, err)) < 0 ||
+	    (ret = put_record(directory_walk, record, &node, err)) < 0)
 		return ret;
-	return add_directory(branch, err);
+	return add_directory_names(directory_walk, err);
 }
 
 /* Go to the next directory: the path begins with what it is in. */
-static int turn_to_next(struct branch *branch, dwarfs_error **err)
+static int enter_next_directory(struct directory_walk *directory_walk, dwarfs_error **err)
 {
-	struct pending next = branch->stack[--branch->stack_count];
-	const char *name = (const char *)branch->names.data + next.name;
+	struct queued_directory next =
+		directory_walk->stack[--directory_walk->stack_count];
+	const char *name = (const char *)directory_walk->names.data + next.name;
 	int ret;
 
-	branch->below = next.below;
-	if ((ret = set_path(branch, name, err)) < 0)
+	directory_walk->below = next.below;
+	if ((ret = set_image_path(directory_walk, name, err)) < 0)
 		return ret;
-	if ((ret = dw_assembly_add_place(
-		     branch->assembly, next.place,
-		     (struct span){ (const uint8_t *)name, strlen(name) }, &branch->place,
-		     err)) < 0)
+	if ((ret = dw_assembly_add_disk_path(
+		     directory_walk->assembly, next.disk_path,
+		     (struct span){ (const uint8_t *)name, strlen(name) },
+		     &directory_walk->disk_path, err)) < 0)
 		return ret;
-	branch->below = bytes_with(next.below, strlen(name));
-	branch->names.size = next.name;
+	directory_walk->below = bytes_with(next.below, strlen(name));
+	directory_walk->names.size = next.name;
 	return 0;
 }
 
-static int add_all(struct branch *branch, dwarfs_error **err)
+static int walk_directories(struct directory_walk *directory_walk, dwarfs_error **err)
 {
-	int ret = add_root(branch, err);
+	int ret = add_root(directory_walk, err);
 
-	while (ret == 0 && branch->stack_count > 0)
-		if ((ret = turn_to_next(branch, err)) == 0)
-			ret = add_directory(branch, err);
+	while (ret == 0 && directory_walk->stack_count > 0)
+		if ((ret = enter_next_directory(directory_walk, err)) == 0)
+			ret = add_directory_names(directory_walk, err);
 	return ret;
 }
 
 /* Its path must stand, whatever becomes of the working directory. */
-static int open_root(struct branch *branch, const char *directory, char **real_out,
-		     dwarfs_error **err)
+static int open_root(struct directory_walk *directory_walk, const char *directory,
+		     char **real_out, dwarfs_error **err)
 {
 	char *real = *real_out = realpath(directory, NULL);
-	int ret = real ? dw_dir_open(real, &branch->depth.root_fd) : -errno;
+	int ret = real ? dw_dir_open(real, &directory_walk->open_directories.root_fd)
+		       : -errno;
 
 	if (ret == -ENOTDIR)
 		ret = dw_fail(err, DWARFS_ERR_NOT_DIR, "'%s' must be a directory",
@@ -357,9 +386,9 @@ static int open_root(struct branch *branch, const char *directory, char **real_o
 int dwarfs_builder_add_tree(dwarfs_builder *builder, const char *directory,
 			    const char *prefix, size_t bytes, dwarfs_error **err)
 {
-	__attribute__((cleanup(free_branch))) struct branch branch = {
+	__attribute__((cleanup(free_directory_walk))) struct directory_walk directory_walk = {
 		.builder = builder,
-		.depth.root_fd = -1,
+		.open_directories.root_fd = -1,
 		.prefix_bytes = bytes,
 		.run = {
 			.context = builder->context,
@@ -372,13 +401,13 @@ int dwarfs_builder_add_tree(dwarfs_builder *builder, const char *directory,
 	int ret;
 
 	if ((ret = dw_item_check_path(span, err)) < 0 ||
-	    (ret = open_root(&branch, directory, &real, err)) < 0 ||
-	    (ret = dw_assembly_of(builder, &branch.assembly, err)) < 0 ||
-	    (ret = dw_buffer_append(&branch.path, prefix, bytes, err)) < 0)
+	    (ret = open_root(&directory_walk, directory, &real, err)) < 0 ||
+	    (ret = dw_assembly_of(builder, &directory_walk.assembly, err)) < 0 ||
+	    (ret = dw_buffer_append(&directory_walk.path, prefix, bytes, err)) < 0)
 		return ret;
 	below_slash = (struct span){ (const uint8_t *)real + 1, strlen(real + 1) };
-	if ((ret = dw_assembly_add_place(branch.assembly, 0, below_slash, &branch.place,
-					 err)) < 0)
+	if ((ret = dw_assembly_add_disk_path(directory_walk.assembly, 0, below_slash,
+					     &directory_walk.disk_path, err)) < 0)
 		return ret;
-	return add_all(&branch, err);
+	return walk_directories(&directory_walk, err);
 }

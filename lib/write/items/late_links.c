@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/late_links: hard links that were added before what they lead to. See <dwarfs/item.h>.
+ * write/items/late_links: hard links that were added before what they lead to. See
+ * <dwarfs/item.h>.
  *
  * Each gets the record of what it leads to; what leads nowhere goes. Chains of links are
  * followed once, however they cross.
@@ -25,26 +26,27 @@ static void free_resolver(struct resolver *resolver)
 
 /* -- resolving ----------------------------------------------------------------------- */
 
-static const struct record *record_of(const struct assembly *assembly, uint32_t node)
+static const struct record *live_record(const struct assembly *assembly, uint32_t node)
 {
 	uint32_t record = assembly->nodes[node].record;
 
 	return record == DW_NONE ? NULL : &assembly->records[record];
 }
 
-static uint32_t target_of(const struct assembly *assembly, const struct record *record)
+static uint32_t link_target(const struct assembly *assembly, const struct record *record)
 {
-	return dw_assembly_find(assembly, dw_string_set_at(&assembly->texts, record->source));
+	return dw_assembly_find(assembly,
+				dw_string_set_at(&assembly->strings, record->source));
 }
 
 /* What a chain of links leads to: a record, or DW_NONE and why. */
-static uint32_t follow(struct resolver *resolver, uint32_t node, uint32_t stamp,
-		       const char **why_out)
+static uint32_t follow_chain(struct resolver *resolver, uint32_t node, uint32_t stamp,
+			     const char **why_out)
 {
 	const struct assembly *assembly = resolver->assembly;
 
 	for (;;) {
-		const struct record *record = record_of(assembly, node);
+		const struct record *record = live_record(assembly, node);
 
 		*why_out = "what it leads to was left out";
 		if (!record)
@@ -59,13 +61,13 @@ static uint32_t follow(struct resolver *resolver, uint32_t node, uint32_t stamp,
 			return DW_NONE;
 		resolver->stamps[node] = stamp;
 		*why_out = "its target does not exist";
-		if ((node = target_of(assembly, record)) == DW_NONE)
+		if ((node = link_target(assembly, record)) == DW_NONE)
 			return DW_NONE;
 	}
 }
 
-static int report(struct resolver *resolver, uint32_t node, const char *why,
-		  dwarfs_error **err)
+static int report_lost_link(struct resolver *resolver, uint32_t node, const char *why,
+			    dwarfs_error **err)
 {
 	int ret = dw_assembly_path(resolver->assembly, node, &resolver->path, err);
 
@@ -80,17 +82,18 @@ static int resolve_chain(struct resolver *resolver, uint32_t node, uint32_t stam
 {
 	struct assembly *assembly = resolver->assembly;
 	const char *why;
-	uint32_t record = follow(resolver, node, stamp, &why);
+	uint32_t record = follow_chain(resolver, node, stamp, &why);
 	int ret;
 
 	while (node != DW_NONE) {
-		const struct record *link = record_of(assembly, node);
+		const struct record *link = live_record(assembly, node);
 		uint32_t next;
 
 		if (!link || link->kind != RECORD_LINK)
 			return 0;
-		next = target_of(assembly, link);
-		if (record == DW_NONE && (ret = report(resolver, node, why, err)) < 0)
+		next = link_target(assembly, link);
+		if (record == DW_NONE &&
+		    (ret = report_lost_link(resolver, node, why, err)) < 0)
 			return ret;
 		dw_assembly_set_record(assembly, node, record);
 		node = next;
@@ -105,7 +108,7 @@ static int resolve_all(struct resolver *resolver, dwarfs_error **err)
 	int ret;
 
 	for (uint32_t i = 1; i < assembly->node_count; i++) {
-		const struct record *record = record_of(assembly, i);
+		const struct record *record = live_record(assembly, i);
 
 		if (record && record->kind == RECORD_LINK &&
 		    (ret = resolve_chain(resolver, i, ++stamp, err)) < 0)
@@ -157,8 +160,8 @@ int dwarfs_builder_resolve_links(dwarfs_builder *builder, dwarfs_lost_link_fn lo
 
 static int check_link(const struct assembly *assembly, uint32_t node, dwarfs_error **err)
 {
-	const struct record *record = &assembly->records[assembly->nodes[node].record];
-	const struct span to = dw_string_set_at(&assembly->texts, record->source);
+	const struct record *record = dw_assembly_record(assembly, node);
+	const struct span to = dw_string_set_at(&assembly->strings, record->source);
 	const uint32_t target = dw_assembly_find(assembly, to);
 	auto_buffer struct buffer path = { 0 };
 	const bool is_there = target != DW_NONE;

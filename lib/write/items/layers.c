@@ -19,7 +19,7 @@ int dwarfs_builder_begin_layer(dwarfs_builder *builder, dwarfs_error **err)
 	if (ret < 0)
 		return ret;
 	assembly->layer++;
-	dw_path_stack_forget(&assembly->way);
+	dw_path_stack_forget(&assembly->last_path);
 	return 0;
 }
 

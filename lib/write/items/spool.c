@@ -46,8 +46,8 @@ struct spool {
 	struct spooled *list;
 	size_t count, room;
 
-	struct spooled now; /* being written */
-	uint64_t now_from;  /* in the row */
+	struct spooled current; /* being written */
+	uint64_t current_from;	/* in the row */
 };
 
 /* -- life ---------------------------------------------------------------------------- */
@@ -106,7 +106,7 @@ static int fail_file(const struct spool *spool, int errnum, dwarfs_error **err)
 	return dw_error_at_path(err, ret, spool->directory);
 }
 
-static int open_file(struct spool *spool, dwarfs_error **err)
+static int open_scratch_file(struct spool *spool, dwarfs_error **err)
 {
 	int ret;
 
@@ -124,8 +124,8 @@ static int flush(struct spool *spool, dwarfs_error **err)
 	if (spool->end <= spool->memory_bytes || spool->written == spool->end)
 		return 0;
 	ret = dw_fd_write_at(spool->fd, spool->buffer,
-			       (size_t)(spool->end - spool->written),
-			       spool->written - spool->memory_bytes);
+			     (size_t)(spool->end - spool->written),
+			     spool->written - spool->memory_bytes);
 	if (ret < 0)
 		return fail_file(spool, -ret, err);
 	spool->written = spool->end;
@@ -151,7 +151,7 @@ static int append_some(struct spool *spool, const uint8_t *data, size_t bytes,
 		spool->written = spool->end;
 		return 0;
 	}
-	if ((ret = open_file(spool, err)) < 0)
+	if ((ret = open_scratch_file(spool, err)) < 0)
 		return ret;
 	at = (size_t)(spool->end - spool->written);
 	room = BUFFER_BYTES - at;
@@ -161,8 +161,8 @@ static int append_some(struct spool *spool, const uint8_t *data, size_t bytes,
 	return *done_out == room ? flush(spool, err) : 0;
 }
 
-static int append(struct spool *spool, const uint8_t *data, size_t bytes,
-		  dwarfs_error **err)
+static int append_bytes(struct spool *spool, const uint8_t *data, size_t bytes,
+			dwarfs_error **err)
 {
 	size_t done;
 	int ret;
@@ -186,7 +186,8 @@ static void rewind_to(struct spool *spool, uint64_t end)
 	spool->end = end;
 }
 
-static int64_t read_row(const struct spool *spool, uint8_t *to, size_t size, uint64_t at)
+static int64_t read_stored(const struct spool *spool, uint8_t *to, size_t size,
+			   uint64_t at)
 {
 	size_t done = 0;
 	int64_t got;
@@ -212,18 +213,18 @@ static int64_t read_row(const struct spool *spool, uint8_t *to, size_t size, uin
 
 void dw_spool_begin(struct spool *spool)
 {
-	if (spool->end > spool->now_from)
-		rewind_to(spool, spool->now_from);
-	spool->extent_count = (size_t)spool->now.first;
-	spool->now = (struct spooled){ .first = spool->extent_count };
+	if (spool->end > spool->current_from)
+		rewind_to(spool, spool->current_from);
+	spool->extent_count = (size_t)spool->current.first;
+	spool->current = (struct spooled){ .first = spool->extent_count };
 }
 
 uint64_t dw_spool_reached(const struct spool *spool)
 {
-	return spool->now.size;
+	return spool->current.size;
 }
 
-static bool continues(const struct extent *last, uint64_t offset, uint64_t at)
+static bool continues_extent(const struct extent *last, uint64_t offset, uint64_t at)
 {
 	if (last->offset + last->bytes != offset)
 		return false;
@@ -238,30 +239,25 @@ static int add_run(struct spool *spool, const uint8_t *data, size_t bytes,
 {
 	uint64_t at = data ? spool->end : AT_ZEROS;
 	struct extent *last =
-		spool->now.count ? &spool->extents[spool->extent_count - 1] : NULL;
+		spool->current.count ? &spool->extents[spool->extent_count - 1] : NULL;
 	int ret;
 
 	if ((ret = dw_grow(&spool->extents, &spool->extent_room, spool->extent_count + 2,
 			   err)) < 0 ||
-	    (data && (ret = append(spool, data, bytes, err)) < 0))
+	    (data && (ret = append_bytes(spool, data, bytes, err)) < 0))
 		return ret;
 	if (last)
 		last = &spool->extents[spool->extent_count - 1];
-	if (last && continues(last, offset, at)) {
+	if (last && continues_extent(last, offset, at)) {
 		last->bytes += bytes;
 	} else {
 		spool->extents[spool->extent_count++] =
 			(struct extent){ offset, bytes, at };
-		spool->now.count++;
+		spool->current.count++;
 	}
-	spool->now.size = offset + bytes;
-	spool->now.data_bytes += bytes;
+	spool->current.size = offset + bytes;
+	spool->current.data_bytes += bytes;
 	return 0;
-}
-
-static bool is_zero(const uint8_t *data, size_t bytes)
-{
-	return data[0] == 0 && memcmp(data, data + 1, bytes - 1) == 0;
 }
 
 int dw_spool_add(struct spool *spool, const void *data, size_t bytes, uint64_t offset,
@@ -272,10 +268,11 @@ int dw_spool_add(struct spool *spool, const void *data, size_t bytes, uint64_t o
 	int ret;
 
 	while (at < bytes) {
-		bool zeros = bytes - at >= ZERO_BYTES && is_zero(from + at, ZERO_BYTES);
+		bool zeros =
+			bytes - at >= ZERO_BYTES && dw_is_zero(from + at, ZERO_BYTES);
 
 		for (end = at; bytes - end >= ZERO_BYTES; end += ZERO_BYTES)
-			if (is_zero(from + end, ZERO_BYTES) != zeros)
+			if (dw_is_zero(from + end, ZERO_BYTES) != zeros)
 				break;
 		if (!zeros && bytes - end < ZERO_BYTES)
 			end = bytes;
@@ -297,12 +294,12 @@ int dw_spool_end(struct spool *spool, uint64_t size, uint32_t *number_out,
 		return dw_fail(err, DWARFS_ERR_RANGE, "too many files for one image");
 	if ((ret = dw_grow(&spool->list, &spool->room, spool->count + 1, err)) < 0)
 		return ret;
-	if (size > spool->now.size)
-		spool->now.size = size;
+	if (size > spool->current.size)
+		spool->current.size = size;
 	*number_out = (uint32_t)spool->count;
-	spool->list[spool->count++] = spool->now;
-	spool->now = (struct spooled){ .first = spool->extent_count };
-	spool->now_from = spool->end;
+	spool->list[spool->count++] = spool->current;
+	spool->current = (struct spooled){ .first = spool->extent_count };
+	spool->current_from = spool->end;
 	return 0;
 }
 
@@ -327,11 +324,11 @@ void dw_spool_drop(struct spool *spool, uint32_t number)
 	if (number + (size_t)1 == spool->count) {
 		spool->count--;
 		spool->extent_count = (size_t)spooled->first;
-		spool->now.first = spooled->first;
+		spool->current.first = spooled->first;
 	} else {
 		*spooled = (struct spooled){ .first = spooled->first };
 	}
-	spool->now_from = spool->end;
+	spool->current_from = spool->end;
 }
 
 int dw_spool_finish(struct spool *spool, dwarfs_error **err)
@@ -404,8 +401,8 @@ int64_t dw_spool_read_at(const struct spool *spool, uint32_t number, void *buffe
 			continue;
 		until = until < past ? until : past;
 		memset(to + (at - offset), 0, (size_t)(from - at));
-		got = read_row(spool, to + (from - offset), (size_t)(until - from),
-			       extent->at + (from - extent->offset));
+		got = read_stored(spool, to + (from - offset), (size_t)(until - from),
+				  extent->at + (from - extent->offset));
 		if (got < 0)
 			return got;
 		at = until;

@@ -9,24 +9,14 @@
 
 /* -- sorting ------------------------------------------------------------------------- */
 
-static int compare_spans(struct span a, struct span b)
-{
-	size_t common = a.size < b.size ? a.size : b.size;
-	int order = common ? memcmp(a.data, b.data, common) : 0;
-
-	if (order != 0)
-		return order;
-	return a.size < b.size ? -1 : a.size > b.size;
-}
-
 static int compare_numbers(const void *left, const void *right, void *strings)
 {
-	return compare_spans(dw_string_set_at(strings, *(const uint32_t *)left),
-			     dw_string_set_at(strings, *(const uint32_t *)right));
+	return dw_span_compare(dw_string_set_at(strings, *(const uint32_t *)left),
+			       dw_string_set_at(strings, *(const uint32_t *)right));
 }
 
-int dw_string_set_sort(const struct string_set *strings, struct sorted_strings *sorted_out,
-		  dwarfs_error **err)
+int dw_string_set_sort(const struct string_set *strings,
+		       struct sorted_strings *sorted_out, dwarfs_error **err)
 {
 	size_t count = strings->count;
 	auto_free uint32_t *numbers = dw_calloc(count, sizeof(*numbers));
@@ -82,7 +72,8 @@ static int store_plainly(const struct sorted_strings *sorted, struct string_tabl
 
 /* Compress; leaves nothing in the table where that does not pay. */
 static int store_packed(const struct sorted_strings *sorted, bool force,
-			struct string_table *strtab, uint32_t *lengths, dwarfs_error **err)
+			struct string_table *strtab, uint32_t *lengths,
+			dwarfs_error **err)
 {
 	uint64_t bytes = 0;
 	int ret;
@@ -141,8 +132,9 @@ static int fill(const struct sorted_strings *sorted, struct string_table_packing
 	return 0;
 }
 
-int dw_string_table_make(const struct sorted_strings *sorted, struct string_table_packing packing,
-		   struct string_table *strtab_out, dwarfs_error **err)
+int dw_string_table_make(const struct sorted_strings *sorted,
+			 struct string_table_packing packing,
+			 struct string_table *strtab_out, dwarfs_error **err)
 {
 	struct string_table strtab = { 0 };
 	int ret = fill(sorted, packing, &strtab, err);

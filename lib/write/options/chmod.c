@@ -31,7 +31,7 @@ struct mode_step {
 	bool octal_keeps_ids; /* directories keep set-id bits that were not given */
 };
 
-static int fail(const char *text, dwarfs_error **err)
+static int fail_mode(const char *text, dwarfs_error **err)
 {
 	return dw_fail(err, DWARFS_ERR_INVALID, "invalid mode '%s'", text);
 }
@@ -57,7 +57,7 @@ static int parse_octal(const char **at, struct mode_step step, struct mode_chang
 	for (; **at >= '0' && **at <= '7'; (*at)++) {
 		value = value * 8 + (uint32_t)(**at - '0');
 		if (value > ALL_BITS)
-			return fail(start, err);
+			return fail_mode(start, err);
 	}
 	step.bits = value;
 	step.octal_keeps_ids = *at - start < 5;
@@ -140,7 +140,7 @@ static int parse_clause(const char **at, struct mode_change *change, dwarfs_erro
 	if (step.umask)
 		step.who = ALL_BITS;
 	if (!is_operator(**at))
-		return fail(*at, err);
+		return fail_mode(*at, err);
 	while (is_operator(**at)) {
 		struct mode_step next = step;
 
@@ -160,7 +160,7 @@ static int parse_clauses(const char *text, struct mode_change *change, dwarfs_er
 		if (ret == DWARFS_ERR_NOMEM)
 			return dw_fail_nomem(err);
 		if (ret < 0 || (*at != ',' && *at != '\0'))
-			return fail(text, err);
+			return fail_mode(text, err);
 		if (*at == '\0')
 			return 0;
 	}

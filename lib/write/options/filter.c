@@ -14,12 +14,12 @@
 #include "os/dir.h"
 #include "write/options/filter.h"
 
-#define MAX_DEPTH    64 /* of files that name files */
+#define MAX_DEPTH    64	  /* of files that name files */
 #define MAX_VARIANTS 4096 /* of one pattern with alternatives */
 #define MAX_BYTES    4096 /* of one rule */
 
 struct rule {
-	bool takes;
+	bool is_include;
 	struct pattern *pattern;
 };
 
@@ -72,14 +72,14 @@ static bool is_space(char c)
 /* A rule whose alternatives are written out. */
 struct addition {
 	struct filter *filter;
-	bool takes, ignore_case;
+	bool is_include, ignore_case;
 };
 
-static int add_variant(const char *variant, void *user, dwarfs_error **err)
+static int add_alternative(const char *variant, void *user, dwarfs_error **err)
 {
 	const struct addition *addition = user;
 	struct filter *filter = addition->filter;
-	struct rule rule = { .takes = addition->takes };
+	struct rule rule = { .is_include = addition->is_include };
 	int ret;
 
 	if ((ret = dw_grow(&filter->rules, &filter->room, filter->count + 1, err)) < 0 ||
@@ -90,9 +90,9 @@ static int add_variant(const char *variant, void *user, dwarfs_error **err)
 	return 0;
 }
 
-static int add_pattern(struct filter *filter, const char *rule, dwarfs_error **err)
+static int add_pattern_rule(struct filter *filter, const char *rule, dwarfs_error **err)
 {
-	struct addition addition = { .filter = filter, .takes = *rule == '+' };
+	struct addition addition = { .filter = filter, .is_include = *rule == '+' };
 	const char *at = rule + 1;
 	int ret;
 
@@ -111,12 +111,12 @@ static int add_pattern(struct filter *filter, const char *rule, dwarfs_error **e
 	if (strlen(at) > MAX_BYTES)
 		return dw_fail(err, DWARFS_ERR_INVALID,
 			       "a filter pattern of over %d bytes", MAX_BYTES);
-	ret = dw_braces_expand(at, MAX_VARIANTS, add_variant, &addition, err);
+	ret = dw_braces_expand(at, MAX_VARIANTS, add_alternative, &addition, err);
 	return ret < 0 ? dw_explain(err, ret, "'%s'", rule) : 0;
 }
 
-static int add_file(struct filter *filter, const char *path, const struct reading *outer,
-		    dwarfs_error **err);
+static int add_rule_file(struct filter *filter, const char *path,
+			 const struct reading *outer, dwarfs_error **err);
 
 static int add_rule(struct filter *filter, const char *rule, const struct reading *outer,
 		    dwarfs_error **err)
@@ -126,7 +126,7 @@ static int add_rule(struct filter *filter, const char *rule, const struct readin
 	if (*rule == '\0')
 		return dw_fail(err, DWARFS_ERR_INVALID, "empty filter rule");
 	if (*rule == '+' || *rule == '-')
-		return add_pattern(filter, rule, err);
+		return add_pattern_rule(filter, rule, err);
 	if (*rule != '.' || !is_space(rule[1]))
 		return dw_fail(err, DWARFS_ERR_INVALID,
 			       "filter rules must start with + or -, or with '. ' and a file: '%s'",
@@ -135,17 +135,17 @@ static int add_rule(struct filter *filter, const char *rule, const struct readin
 		rule++;
 	if (*rule == '\0')
 		return dw_fail(err, DWARFS_ERR_INVALID, "no file in filter rule");
-	return add_file(filter, rule, outer, err);
+	return add_rule_file(filter, rule, outer, err);
 }
 
 /* -- files --------------------------------------------------------------------------- */
 
-static void close_file(FILE **file)
+static void close_rule_file(FILE **file)
 {
 	if (*file)
 		fclose(*file);
 }
-#define auto_file __attribute__((cleanup(close_file)))
+#define auto_file __attribute__((cleanup(close_rule_file)))
 
 /* The first line that cannot be used ends it. */
 static int add_lines(struct filter *filter, FILE *file, const char *path,
@@ -178,8 +178,8 @@ static int add_lines(struct filter *filter, FILE *file, const char *path,
 	return 0;
 }
 
-static int add_file(struct filter *filter, const char *path, const struct reading *outer,
-		    dwarfs_error **err)
+static int add_rule_file(struct filter *filter, const char *path,
+			 const struct reading *outer, dwarfs_error **err)
 {
 	auto_file FILE *file = fopen(path, "re");
 	struct reading reading = { .outer = outer };
@@ -218,14 +218,14 @@ int dw_filter_add(struct filter *filter, const char *rule, dwarfs_error **err)
 
 /* -- use ----------------------------------------------------------------------------- */
 
-bool dw_filter_takes(const struct filter *filter, const char *path, size_t length,
-		     bool is_directory)
+bool dw_filter_includes(const struct filter *filter, const char *path, size_t length,
+			bool is_directory)
 {
 	for (size_t i = 0; i < filter->count; i++) {
 		const struct rule *rule = &filter->rules[i];
 
 		if (dw_pattern_matches_entry(rule->pattern, path, length, is_directory))
-			return rule->takes;
+			return rule->is_include;
 	}
 	return true;
 }

@@ -23,7 +23,7 @@ int dw_filter_add(struct filter *filter, const char *rule, dwarfs_error **err);
 
 /* Whether an entry is taken. The path is relative to the root, without slashes at its
  * ends. On any thread. */
-bool dw_filter_takes(const struct filter *filter, const char *path, size_t length,
-		     bool is_directory);
+bool dw_filter_includes(const struct filter *filter, const char *path, size_t length,
+			bool is_directory);
 
 #endif

@@ -108,8 +108,9 @@ const struct stream_settings *dw_stream_settings(const struct build_run *run,
 	return &run->settings[category];
 }
 
-static int check_settings(const dwarfs_builder *builder, uint32_t category,
-			  const struct stream_settings *settings, dwarfs_error **err)
+static int check_codec_category(const dwarfs_builder *builder, uint32_t category,
+				const struct stream_settings *settings,
+				dwarfs_error **err)
 {
 	bool is_waveform = category == CATEGORY_PCM_WAVEFORM;
 	bool is_image = category == CATEGORY_FITS_IMAGE;
@@ -139,8 +140,8 @@ static int resolve_settings(dwarfs_builder *builder, dwarfs_error **err)
 		builder->settings[category] = settings_of(builder, category);
 		builder->settings[category].fallback =
 			builder->settings[CATEGORY_DEFAULT].codec;
-		ret = check_settings(builder, category, &builder->settings[category],
-				     err);
+		ret = check_codec_category(builder, category,
+					   &builder->settings[category], err);
 		if (ret < 0)
 			return ret;
 	}
@@ -244,8 +245,9 @@ int dwarfs_builder_set_order(dwarfs_builder *builder, const char *order,
 }
 
 /* A number of a category that lies in a range. */
-static int set_number(dwarfs_builder *builder, const char *category, enum setting setting,
-		      uint32_t value, uint32_t max, const char *what, dwarfs_error **err)
+static int set_category_number(dwarfs_builder *builder, const char *category,
+			       enum setting setting, uint32_t value, uint32_t max,
+			       const char *what, dwarfs_error **err)
 {
 	struct settings_override *override;
 	int ret;
@@ -269,22 +271,22 @@ static int set_number(dwarfs_builder *builder, const char *category, enum settin
 int dwarfs_builder_set_window(dwarfs_builder *builder, const char *category,
 			      uint32_t bits, dwarfs_error **err)
 {
-	return set_number(builder, category, SETTING_WINDOW, bits, MAX_WINDOW_BITS,
-			  "window size", err);
+	return set_category_number(builder, category, SETTING_WINDOW, bits,
+				   MAX_WINDOW_BITS, "window size", err);
 }
 
 int dwarfs_builder_set_window_step(dwarfs_builder *builder, const char *category,
 				   uint32_t bits, dwarfs_error **err)
 {
-	return set_number(builder, category, SETTING_STEP, bits, MAX_STEP_BITS,
-			  "window step", err);
+	return set_category_number(builder, category, SETTING_STEP, bits, MAX_STEP_BITS,
+				   "window step", err);
 }
 
 int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *category,
 				uint32_t blocks, dwarfs_error **err)
 {
-	return set_number(builder, category, SETTING_LOOKBACK, blocks, UINT32_MAX,
-			  "lookback", err);
+	return set_category_number(builder, category, SETTING_LOOKBACK, blocks,
+				   UINT32_MAX, "lookback", err);
 }
 
 int dwarfs_builder_set_memory_limit(dwarfs_builder *builder, uint64_t bytes,

@@ -51,7 +51,7 @@ static bool starts_with(const char *name, const char *start)
 	return strncmp(name, start, strlen(start)) == 0;
 }
 
-bool dw_xattr_rules_take(const struct xattr_rules *rules, const char *name)
+bool dw_xattr_rules_include(const struct xattr_rules *rules, const char *name)
 {
 	if (rules->drop || starts_with(name, "user.dwarfs."))
 		return false;

@@ -27,6 +27,6 @@ int dw_xattr_rules_add(struct xattr_rules *rules, bool include, const char *glob
  * and none to exclude may. Never those that a mount makes up (user.dwarfs.*), and of
  * system.* only access control lists, as the rest is the file system's own.
  */
-bool dw_xattr_rules_take(const struct xattr_rules *rules, const char *name);
+bool dw_xattr_rules_include(const struct xattr_rules *rules, const char *name);
 
 #endif

@@ -33,7 +33,7 @@ static bool same_span(struct span a, struct span b)
 }
 
 /* The slot of a string, or the empty one where it belongs. */
-static size_t find_slot(const struct string_set *strings, struct span string)
+static size_t find_string_slot(const struct string_set *strings, struct span string)
 {
 	size_t mask = strings->slot_count - 1;
 	size_t slot = (size_t)dw_xxh3_64(string.data, string.size) & mask;
@@ -44,7 +44,7 @@ static size_t find_slot(const struct string_set *strings, struct span string)
 	return slot;
 }
 
-static int grow_slots(struct string_set *strings, dwarfs_error **err)
+static int grow_string_slots(struct string_set *strings, dwarfs_error **err)
 {
 	size_t old = strings->slot_count, count = old ? old * 2 : 256;
 	uint32_t *slots = dw_calloc(count, sizeof(*slots));
@@ -55,21 +55,21 @@ static int grow_slots(struct string_set *strings, dwarfs_error **err)
 	strings->slots = slots;
 	strings->slot_count = count;
 	for (size_t i = 0; i < strings->count; i++)
-		slots[find_slot(strings, dw_string_set_at(strings, (uint32_t)i))] =
+		slots[find_string_slot(strings, dw_string_set_at(strings, (uint32_t)i))] =
 			(uint32_t)i + 1;
 	return 0;
 }
 
-int dw_string_set_add(struct string_set *strings, struct span string, uint32_t *number_out,
-		 dwarfs_error **err)
+int dw_string_set_add(struct string_set *strings, struct span string,
+		      uint32_t *number_out, dwarfs_error **err)
 {
 	size_t slot;
 	int ret;
 
 	if (strings->count * 2 >= strings->slot_count &&
-	    (ret = grow_slots(strings, err)) < 0)
+	    (ret = grow_string_slots(strings, err)) < 0)
 		return ret;
-	slot = find_slot(strings, string);
+	slot = find_string_slot(strings, string);
 	if (strings->slots[slot] != 0) {
 		*number_out = strings->slots[slot] - 1;
 		return 0;
@@ -101,7 +101,7 @@ const uint32_t *dw_number_set_list(const struct number_set *numbers)
 }
 
 int dw_number_set_add(struct number_set *numbers, uint32_t value, uint32_t *index_out,
-		   dwarfs_error **err)
+		      dwarfs_error **err)
 {
 	struct span bytes = { (const uint8_t *)&value, sizeof(value) };
 	int ret;

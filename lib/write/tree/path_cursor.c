@@ -17,7 +17,7 @@ void dw_path_cursor_free(struct path_cursor *cursor)
 	*cursor = (struct path_cursor){ 0 };
 }
 
-static size_t end_of(const struct path_cursor *cursor)
+static size_t cursor_end(const struct path_cursor *cursor)
 {
 	return cursor->count ? cursor->steps[cursor->count - 1].end : 0;
 }
@@ -27,12 +27,14 @@ static size_t end_of(const struct path_cursor *cursor)
  * it. Parents have smaller numbers, so both ways up are walked side by side; where that
  * were not so, more steps would be left than need be.
  */
-static size_t turn_back(struct path_cursor *cursor, const struct tree *tree, uint32_t entry)
+static size_t drop_steps(struct path_cursor *cursor, const struct tree *tree,
+			 uint32_t entry)
 {
 	size_t below = 0;
 
 	for (; entry != 0; entry = tree->entries[entry].parent) {
-		while (cursor->count > 0 && cursor->steps[cursor->count - 1].entry > entry)
+		while (cursor->count > 0 &&
+		       cursor->steps[cursor->count - 1].entry > entry)
 			cursor->count--;
 		if (cursor->count > 0 && cursor->steps[cursor->count - 1].entry == entry)
 			return below;
@@ -42,10 +44,11 @@ static size_t turn_back(struct path_cursor *cursor, const struct tree *tree, uin
 	return below;
 }
 
-static int append_name(struct path_cursor *cursor, const struct tree *tree,
-		       struct path_cursor_step *step, dwarfs_error **err)
+static int append_entry_name(struct path_cursor *cursor, const struct tree *tree,
+			     struct path_cursor_step *step, dwarfs_error **err)
 {
-	struct span name = dw_string_set_at(&tree->names, tree->entries[step->entry].name);
+	struct span name =
+		dw_string_set_at(&tree->names, tree->entries[step->entry].name);
 	int ret;
 
 	if (cursor->path.size > 0 &&
@@ -58,18 +61,18 @@ static int append_name(struct path_cursor *cursor, const struct tree *tree,
 }
 
 int dw_path_cursor_go(struct path_cursor *cursor, const struct tree *tree, uint32_t entry,
-		dwarfs_error **err)
+		      dwarfs_error **err)
 {
-	size_t below = turn_back(cursor, tree, entry), first = cursor->count;
+	size_t below = drop_steps(cursor, tree, entry), first = cursor->count;
 	int ret = dw_grow(&cursor->steps, &cursor->room, first + below, err);
 
 	if (ret < 0)
 		return ret;
 	for (size_t i = first + below; i > first; entry = tree->entries[entry].parent)
 		cursor->steps[--i].entry = entry;
-	cursor->path.size = end_of(cursor);
+	cursor->path.size = cursor_end(cursor);
 	for (size_t i = first; i < first + below; i++) {
-		if ((ret = append_name(cursor, tree, &cursor->steps[i], err)) < 0)
+		if ((ret = append_entry_name(cursor, tree, &cursor->steps[i], err)) < 0)
 			return ret;
 		cursor->count++;
 	}
@@ -81,11 +84,11 @@ int dw_path_cursor_go(struct path_cursor *cursor, const struct tree *tree, uint3
 
 /* -- nodes of paths ------------------------------------------------------------------ */
 
-void dw_path_stack_free(struct path_stack *way)
+void dw_path_stack_free(struct path_stack *stack)
 {
-	free(way->steps);
-	dw_buffer_free(&way->path);
-	*way = (struct path_stack){ 0 };
+	free(stack->steps);
+	dw_buffer_free(&stack->path);
+	*stack = (struct path_stack){ 0 };
 }
 
 static size_t common_bytes(struct span a, struct span b)
@@ -100,17 +103,17 @@ static size_t common_bytes(struct span a, struct span b)
 	return at;
 }
 
-size_t dw_path_stack_common(const struct path_stack *way, struct span path)
+size_t dw_path_stack_common(const struct path_stack *stack, struct span path)
 {
-	struct span known = { way->path.data, 0 };
-	size_t from = 0, to = way->count, common;
+	struct span known = { stack->path.data, 0 };
+	size_t from = 0, to = stack->count, common;
 
-	if (way->count == 0)
+	if (stack->count == 0)
 		return 0;
-	known.size = way->steps[way->count - 1].end;
+	known.size = stack->steps[stack->count - 1].end;
 	common = common_bytes(known, path);
 	while (from < to) {
-		size_t middle = from + (to - from) / 2, end = way->steps[middle].end;
+		size_t middle = from + (to - from) / 2, end = stack->steps[middle].end;
 
 		/* Each end but the last has a slash behind it. */
 		if (end < common ||
@@ -122,17 +125,18 @@ size_t dw_path_stack_common(const struct path_stack *way, struct span path)
 	return from;
 }
 
-int dw_path_stack_add(struct path_stack *way, size_t after, struct span path, size_t end, uint32_t node,
-	       dwarfs_error **err)
+int dw_path_stack_add(struct path_stack *stack, size_t after, struct span path,
+		      size_t end, uint32_t node, dwarfs_error **err)
 {
-	size_t known = after ? way->steps[after - 1].end : 0;
+	size_t known = after ? stack->steps[after - 1].end : 0;
 	int ret;
 
-	way->count = after;
-	way->path.size = known;
-	if ((ret = dw_grow(&way->steps, &way->room, after + 1, err)) < 0 ||
-	    (ret = dw_buffer_append(&way->path, path.data + known, end - known, err)) < 0)
+	stack->count = after;
+	stack->path.size = known;
+	if ((ret = dw_grow(&stack->steps, &stack->room, after + 1, err)) < 0 ||
+	    (ret = dw_buffer_append(&stack->path, path.data + known, end - known, err)) <
+		    0)
 		return ret;
-	way->steps[way->count++] = (struct path_stack_step){ end, node };
+	stack->steps[stack->count++] = (struct path_stack_step){ end, node };
 	return 0;
 }

@@ -38,7 +38,7 @@ static void mark_empty(struct pruning *pruning)
 	}
 }
 
-static void close_up(uint32_t *numbers, size_t count)
+static void renumber(uint32_t *numbers, size_t count)
 {
 	uint32_t next = 0;
 
@@ -60,8 +60,9 @@ static int move_entries(struct pruning *pruning, dwarfs_error **err)
 		if (pruning->entry_of[i] == DW_NONE)
 			continue;
 		if (i > 0)
-			ret = dw_string_set_add(&names, dw_string_set_at(&tree->names, entry.name),
-					   &entry.name, err);
+			ret = dw_string_set_add(
+				&names, dw_string_set_at(&tree->names, entry.name),
+				&entry.name, err);
 		entry.parent = pruning->entry_of[entry.parent];
 		entry.inode = pruning->inode_of[entry.inode];
 		tree->entries[kept++] = entry;
@@ -124,8 +125,8 @@ int dw_tree_prune(struct tree *tree, dwarfs_error **err)
 	if (!pruning.entry_of || !pruning.inode_of)
 		return dw_fail_nomem(err);
 	mark_empty(&pruning);
-	close_up(pruning.entry_of, tree->entry_count);
-	close_up(pruning.inode_of, tree->inode_count);
+	renumber(pruning.entry_of, tree->entry_count);
+	renumber(pruning.inode_of, tree->inode_count);
 	if ((ret = move_entries(&pruning, err)) < 0)
 		return ret;
 	move_inodes(&pruning);

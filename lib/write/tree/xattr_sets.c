@@ -19,16 +19,16 @@ void dw_xattrs_free(struct xattr_sets *sets)
 	dw_string_set_free(&sets->sets);
 }
 
-static uint64_t texts_bytes(const struct string_set *texts)
+static uint64_t string_set_bytes(const struct string_set *strings)
 {
-	return texts->text.capacity + texts->room * sizeof(texts->offsets[0]) +
-	       texts->slot_count * sizeof(texts->slots[0]);
+	return strings->text.capacity + strings->room * sizeof(strings->offsets[0]) +
+	       strings->slot_count * sizeof(strings->slots[0]);
 }
 
 uint64_t dw_xattrs_bytes(const struct xattr_sets *sets)
 {
-	return texts_bytes(&sets->names) + texts_bytes(&sets->values) +
-	       texts_bytes(&sets->sets);
+	return string_set_bytes(&sets->names) + string_set_bytes(&sets->values) +
+	       string_set_bytes(&sets->sets);
 }
 
 static int check_name(struct span name, dwarfs_error **err)
@@ -43,7 +43,7 @@ static int check_name(struct span name, dwarfs_error **err)
 	return 0;
 }
 
-static int compare_numbers(const void *left, const void *right)
+static int compare_xattr_names(const void *left, const void *right)
 {
 	const struct xattr_numbers *a = left, *b = right;
 
@@ -58,12 +58,12 @@ static int intern(struct xattr_sets *sets, const struct xattr_pair *list, size_t
 
 		if ((ret = check_name(list[i].name, err)) < 0 ||
 		    (ret = dw_string_set_add(&sets->names, list[i].name, &numbers[i].name,
-					err)) < 0 ||
-		    (ret = dw_string_set_add(&sets->values, list[i].value, &numbers[i].value,
-					err)) < 0)
+					     err)) < 0 ||
+		    (ret = dw_string_set_add(&sets->values, list[i].value,
+					     &numbers[i].value, err)) < 0)
 			return ret;
 	}
-	qsort(numbers, count, sizeof(numbers[0]), compare_numbers);
+	qsort(numbers, count, sizeof(numbers[0]), compare_xattr_names);
 	for (size_t i = 1; i < count; i++) {
 		struct span name = dw_string_set_at(&sets->names, numbers[i].name);
 
@@ -119,7 +119,7 @@ int dw_xattr_list_append(struct buffer *list, struct span name, struct span valu
 }
 
 /* The pair at a place, which moves behind it. */
-static struct xattr_pair next_pair(struct span list, size_t *at)
+static struct xattr_pair read_pair(struct span list, size_t *at)
 {
 	struct xattr_pair pair;
 	uint32_t sizes[2];
@@ -133,7 +133,7 @@ static struct xattr_pair next_pair(struct span list, size_t *at)
 	return pair;
 }
 
-static bool takes(const struct xattr_rules *rules, struct span name)
+static bool rules_include(const struct xattr_rules *rules, struct span name)
 {
 	char text[MAX_NAME_BYTES + 1];
 
@@ -142,7 +142,7 @@ static bool takes(const struct xattr_rules *rules, struct span name)
 		return true;
 	memcpy(text, name.data, name.size);
 	text[name.size] = '\0';
-	return dw_xattr_rules_take(rules, text);
+	return dw_xattr_rules_include(rules, text);
 }
 
 int dw_xattrs_add_list(struct xattr_sets *sets, struct span list,
@@ -154,14 +154,14 @@ int dw_xattrs_add_list(struct xattr_sets *sets, struct span list,
 	size_t count = 0;
 
 	for (size_t at = 0; at < list.size; count++)
-		(void)next_pair(list, &at);
+		(void)read_pair(list, &at);
 	if (count > FEW && !(pairs = many = dw_calloc(count, sizeof(*many))))
 		return dw_fail_nomem(err);
 	count = 0;
 	for (size_t at = 0; at < list.size;) {
-		struct xattr_pair pair = next_pair(list, &at);
+		struct xattr_pair pair = read_pair(list, &at);
 
-		if (takes(rules, pair.name))
+		if (rules_include(rules, pair.name))
 			pairs[count++] = pair;
 	}
 	return dw_xattrs_add(sets, pairs, count, set_out, err);

@@ -333,8 +333,10 @@ static void a_file_may_end_before_its_size(void **state)
 	struct categorized *all = with_probes(state);
 	auto_categorizers struct categorizers *categorizers = NULL;
 	auto_category_parts struct category_parts parts = { 0 };
-	struct input_file input_file = RAW_NONE;
-	struct category_file file = { .path = "shrunk", .size = 64 * MIB, .input_file = &input_file };
+	struct input_file input_file = INPUT_FILE_NONE;
+	struct category_file file = { .path = "shrunk",
+				      .size = 64 * MIB,
+				      .input_file = &input_file };
 	FILE *stream = tmpfile();
 	uint64_t sum = 0;
 
@@ -357,7 +359,7 @@ static void what_cannot_be_read_is_an_error(void **state)
 	auto_categorizers struct categorizers *categorizers = NULL;
 	auto_category_parts struct category_parts parts = { 0 };
 	auto_error dwarfs_error *err = NULL;
-	struct input_file none = RAW_NONE;
+	struct input_file none = INPUT_FILE_NONE;
 	struct category_file file = { .path = "gone", .size = MIB, .input_file = &none };
 
 	assert_int_equal(dw_categorizers_new(&all->builder->options, &categorizers, NULL),

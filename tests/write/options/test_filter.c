@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/options/filter, base/pattern: what rules match, which of them decides, and what is no
- * rule.
+ * write/options/filter, base/pattern: what rules match, which of them decides, and what
+ * is no rule.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -271,7 +271,8 @@ static void random_patterns_match_as_they_should(void **state)
 		matched += slow_anywhere(text, path);
 		as_directory = matches_directory(text, path);
 		strcat(path, "/");
-		if (as_directory != (!ends_in_one_star(text) && slow_anywhere(text, path)))
+		if (as_directory !=
+		    (!ends_in_one_star(text) && slow_anywhere(text, path)))
 			fail_msg("'%s' against directory '%s'", text, path);
 		directories += as_directory;
 	}
@@ -293,12 +294,12 @@ static struct filter *filter_of(const char *const *rules)
 
 static bool takes(const struct filter *filter, const char *path)
 {
-	return dw_filter_takes(filter, path, strlen(path), false);
+	return dw_filter_includes(filter, path, strlen(path), false);
 }
 
 static bool takes_dir(const struct filter *filter, const char *path)
 {
-	return dw_filter_takes(filter, path, strlen(path), true);
+	return dw_filter_includes(filter, path, strlen(path), true);
 }
 
 static void the_first_rule_decides(void **state)
@@ -389,8 +390,8 @@ static void one_star_matches_no_directory(void **state)
 
 static void braces_are_alternatives(void **state)
 {
-	static const char *const rules[] = { "- *.{c,h}", "-i /{Doc/,x{1}}", "- {[,],\\{}z",
-					     NULL };
+	static const char *const rules[] = { "- *.{c,h}", "-i /{Doc/,x{1}}",
+					     "- {[,],\\{}z", NULL };
 	struct filter *filter = filter_of(rules);
 
 	assert_false(takes(filter, "a/b.c"));
@@ -447,8 +448,9 @@ static void nonsense_is_refused(void **state)
 	expect_error("- [[:letter:]]", "unknown character class [:letter:]");
 	expect_error("- [[:alpha]", "[: without :]");
 	expect_error("- [[.a.]]", "[. or [=");
-	expect_error("- {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}",
-		     "more than 4096 alternatives");
+	expect_error(
+		"- {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}",
+		"more than 4096 alternatives");
 	expect_error(". /nonexistent/rules", "cannot open filter file");
 	expect_error(". /", "cannot read filter rules");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/tree/path_cursor, write/input/directory_stack: paths one after the other give what each gives alone.
+ * write/tree/path_cursor, write/input/directory_stack: paths one after the other give
+ * what each gives alone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -260,7 +261,7 @@ static void look(struct directory_stack *depth, char *path, int root)
 	assert_int_equal(dw_directory_stack_open(depth, path, strlen(path), &fd), 0);
 	assert_int_equal(dw_stat_fd(fd, &stat), 0);
 	assert_int_equal(stat.inode, inode_below(root, path));
-	assert_in_range(depth->count, 1, DEPTH_SLOTS);
+	assert_in_range(depth->count, 1, DIRECTORY_STACK_SLOTS);
 }
 
 static void depths_find_what_is_there(void **state)
@@ -282,8 +283,9 @@ static void depths_find_what_is_there(void **state)
 		if (i % 10 == 0 || i > LEVELS - 10)
 			look(&depth, path, depth.root_fd);
 		else
-			assert_int_equal(dw_directory_stack_open(&depth, path, strlen(path), &fd),
-					 0);
+			assert_int_equal(
+				dw_directory_stack_open(&depth, path, strlen(path), &fd),
+				0);
 		path[2 * i + 1] = '/';
 	}
 	for (int i = LEVELS; i-- > 0;) {
@@ -292,8 +294,9 @@ static void depths_find_what_is_there(void **state)
 		if (i % 10 == 0)
 			look(&depth, path, depth.root_fd);
 		else
-			assert_int_equal(dw_directory_stack_open(&depth, path, strlen(path), &fd),
-					 0);
+			assert_int_equal(
+				dw_directory_stack_open(&depth, path, strlen(path), &fd),
+				0);
 	}
 	strcpy(path, "gone");
 	assert_int_equal(dw_directory_stack_open(&depth, path, 4, &fd), -ENOENT);

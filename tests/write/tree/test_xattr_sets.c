@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/tree/xattr_sets, xattr_rules, xattr_section: sets are kept once, and what is written of
- * them follows from the inodes alone.
+ * write/tree/xattr_sets, xattr_rules, xattr_section: sets are kept once, and what is
+ * written of them follows from the inodes alone.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -115,24 +115,24 @@ static void rules_take_what_they_should(void **state)
 {
 	struct xattr_rules none = { 0 }, some = { 0 }, all = { .drop = true };
 
-	assert_true(dw_xattr_rules_take(&none, "user.a"));
-	assert_true(dw_xattr_rules_take(&none, "trusted.overlay.opaque"));
-	assert_true(dw_xattr_rules_take(&none, "security.capability"));
-	assert_true(dw_xattr_rules_take(&none, "system.posix_acl_access"));
-	assert_true(dw_xattr_rules_take(&none, "com.apple.ResourceFork"));
-	assert_false(dw_xattr_rules_take(&none, "system.nfs4_acl"));
-	assert_false(dw_xattr_rules_take(&none, "user.dwarfs.inodeinfo"));
-	assert_true(dw_xattr_rules_take(&none, "user.dwarfs"));
-	assert_false(dw_xattr_rules_take(&all, "user.a"));
+	assert_true(dw_xattr_rules_include(&none, "user.a"));
+	assert_true(dw_xattr_rules_include(&none, "trusted.overlay.opaque"));
+	assert_true(dw_xattr_rules_include(&none, "security.capability"));
+	assert_true(dw_xattr_rules_include(&none, "system.posix_acl_access"));
+	assert_true(dw_xattr_rules_include(&none, "com.apple.ResourceFork"));
+	assert_false(dw_xattr_rules_include(&none, "system.nfs4_acl"));
+	assert_false(dw_xattr_rules_include(&none, "user.dwarfs.inodeinfo"));
+	assert_true(dw_xattr_rules_include(&none, "user.dwarfs"));
+	assert_false(dw_xattr_rules_include(&all, "user.a"));
 	assert_int_equal(dw_xattr_rules_add(&some, true, "user.*", NULL), 0);
 	assert_int_equal(dw_xattr_rules_add(&some, true, "*.posix_acl_?ccess", NULL), 0);
 	assert_int_equal(dw_xattr_rules_add(&some, false, "*[0-9]", NULL), 0);
 	assert_int_equal(dw_xattr_rules_add(&some, false, "", NULL), DWARFS_ERR_INVALID);
-	assert_true(dw_xattr_rules_take(&some, "user.a/b.c"));
-	assert_true(dw_xattr_rules_take(&some, "system.posix_acl_access"));
-	assert_false(dw_xattr_rules_take(&some, "system.posix_acl_default"));
-	assert_false(dw_xattr_rules_take(&some, "user.a1"));
-	assert_false(dw_xattr_rules_take(&some, "trusted.user.a"));
+	assert_true(dw_xattr_rules_include(&some, "user.a/b.c"));
+	assert_true(dw_xattr_rules_include(&some, "system.posix_acl_access"));
+	assert_false(dw_xattr_rules_include(&some, "system.posix_acl_default"));
+	assert_false(dw_xattr_rules_include(&some, "user.a1"));
+	assert_false(dw_xattr_rules_include(&some, "trusted.user.a"));
 	dw_xattr_rules_free(&none);
 	dw_xattr_rules_free(&some);
 }
