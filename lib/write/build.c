@@ -1,10 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/build: the story of a run.
+ * write/build: run the stages of the writer, in order.
  *
- * Directories become a tree, equal contents become one, contents get an order and go into
- * blocks, blocks are packed and written; then what is known of all this becomes tables,
- * and they are written, too.
+ *   input directory, path list or assembly (items added one by one)
+ *      | input/scan.c             entry_import: one found entry -> tree
+ *      v
+ *   struct tree                   entries, inodes, names (tree/tree.h)
+ *      | inspect/inspect.c        on the pool: hash, categorize, fingerprint each file
+ *      v
+ *   struct contents               unique contents, their fragments, streams
+ *      | order/order.c            for each stream
+ *      v
+ *   struct fragment_list          fragment numbers in storing order
+ *      | segment/segment.c        matcher finds stored bytes, block_filler stores the others
+ *      v
+ *   struct block, struct chunks   filled blocks; (block, offset, size) of each fragment
+ *      | pack/compress.c          on the pool: compress, hash; write in order
+ *      v
+ *   BLOCK sections, struct block_streams
+ *      | metadata/metadata.c      tree, contents, chunks -> frozen tables
+ *      v
+ *   SCHEMA, METADATA, HISTORY, XATTRS sections and the section index
+ *
+ * The stages run one after the other on the calling thread; inspect and compress use
+ * worker threads. budget/ plans their memory between scan, inspect and order. Nothing is
+ * visible at the output path before the output is committed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,15 +43,16 @@
 #include "write/options/input_options.h"
 #include "write/order/order.h"
 
-/* Metadata stays as it is, so that opening is instant, when it is less of the image than
- * the first share, or less than the second and too long to be unpacked quickly. */
+/* Default for metadata: store it uncompressed, so that an image opens without
+ * decompressing, if it is less of the image than the first share, or if it is long and
+ * less than the second. */
 #define SMALL_METADATA_SHARE 50 /* one part in */
 #define LARGE_METADATA_SHARE 20
 #define LARGE_METADATA_BYTES ((uint64_t)8 << 20)
 
 #define QUICK_ZSTD_LEVEL 12
 
-/* What the stages give to each other. */
+/* State of a run: the results of each stage. */
 struct build {
 	struct build_run run;
 	dwarfs_builder *builder;
@@ -87,7 +108,7 @@ static bool packs_slowly(const struct codec_spec *codec)
 	       (codec->id == CODEC_ZSTD && codec->level > QUICK_ZSTD_LEVEL);
 }
 
-/* The fragments of a stream from a number on, in their order. */
+/* List the fragments of a stream, starting at number from, in storing order. */
 static int order_stream(struct build *build, uint32_t stream, size_t from,
 			struct fragment_list *list, dwarfs_error **err)
 {
@@ -111,7 +132,8 @@ static int order_stream(struct build *build, uint32_t stream, size_t from,
 	return dw_order_sort(&order, list->numbers, list->count, err);
 }
 
-/* All at once, since sketches must be gone before there are blocks. */
+/* All streams are ordered before any block is filled: sketches and blocks do not fit into
+ * the memory limit at the same time. */
 static int order_streams(struct build *build, dwarfs_error **err)
 {
 	size_t count = build->contents.streams.count;
@@ -120,7 +142,8 @@ static int order_streams(struct build *build, dwarfs_error **err)
 	if (!(build->lists = dw_calloc(count, sizeof(*build->lists))))
 		return dw_fail_nomem(err);
 	while (build->list_count < count) {
-		size_t stream = build->list_count++; /* from now on freed with the rest */
+		size_t stream =
+			build->list_count++; /* free_lists() frees it from here on */
 
 		if ((ret = order_stream(build, (uint32_t)stream, 0, &build->lists[stream],
 					err)) < 0)
@@ -171,8 +194,8 @@ static void set_progress_totals(struct build *build)
 		progress->bytes_total += build->contents.fragments[i].size;
 }
 
-/* All streams; then, in the default stream, what turned out to differ from what it was
- * thought to be equal to. */
+/* Write all streams. A file that differs from the contents it was believed to share gets
+ * new fragments in the default stream; write these last. */
 static int write_streams(struct build *build, struct compressor *compressor,
 			 dwarfs_error **err)
 {
@@ -183,7 +206,7 @@ static int write_streams(struct build *build, struct compressor *compressor,
 		if ((ret = write_stream_blocks(build, stream, &build->lists[stream],
 					       compressor, err)) < 0)
 			return ret;
-	/* There is no room for another sketch, and few will ever be here. */
+	/* No memory is planned for a second sketch, and such files are rare. */
 	build->budget.shingles = 0;
 	while (end < build->contents.fragment_count) {
 		__attribute__((cleanup(
@@ -198,7 +221,7 @@ static int write_streams(struct build *build, struct compressor *compressor,
 	return 0;
 }
 
-/* Contents are as long as what was stored of them. */
+/* The size of contents is the sum of the stored sizes of their fragments. */
 static void sum_content_sizes(struct contents *contents)
 {
 	for (size_t i = 0; i < contents->count; i++) {
@@ -234,7 +257,7 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 	free_lists(build);
 	dw_os_trim();
 	sum_content_sizes(&build->contents);
-	/* What could not be read is done, too. */
+	/* Unreadable files count as done. */
 	progress->bytes_done = progress->bytes_total;
 	return 0;
 }
@@ -325,8 +348,8 @@ static int write_metadata(struct build *build, dwarfs_error **err)
 
 /* -- extended attributes ------------------------------------------------------------- */
 
-/* As the metadata, but never left as it is for its size alone: it is read only when it is
- * asked for. */
+/* Always compressed, unlike small metadata: opening an image does not read this
+ * section. */
 static int write_xattrs(struct build *build, dwarfs_error **err)
 {
 	struct codec_spec codec = build->run.options->codecs[DWARFS_CODEC_METADATA];
@@ -354,7 +377,7 @@ static const char *compiler_id(void)
 
 #define MAX_LIBRARIES 16
 
-/* The compressors' libraries, by name. */
+/* Versions of the compression libraries, sorted by name. */
 struct libraries {
 	char text[MAX_LIBRARIES][32];
 	const char *list[MAX_LIBRARIES];
@@ -419,7 +442,8 @@ static int write_history(struct build *build, dwarfs_error **err)
 				      dw_buffer_span(&data), NULL, err);
 }
 
-/* -- the story ----------------------------------------------------------------------- */
+/* -- stages
+ * ------------------------------------------------------------------------------ */
 
 static int write_user_header(struct build *build, dwarfs_error **err)
 {
@@ -429,7 +453,7 @@ static int write_user_header(struct build *build, dwarfs_error **err)
 			       &build->run.progress, err);
 }
 
-/* Scan, and plan for what is there. */
+/* Build the tree and plan memory for it. */
 static int run_scan(struct build *build, dwarfs_error **err)
 {
 	int ret;
@@ -514,7 +538,7 @@ int dw_build(dwarfs_builder *builder, struct output *output, dwarfs_error **err)
 		return ret;
 	builder->counts[DWARFS_COUNT_BYTES_OUT] =
 		builder->options.header.size + build.sections.bytes;
-	/* The image is there, so it is too late to cancel. */
+	/* The image is complete: ignore a cancellation. */
 	(void)dw_progress_enter(&build.run.progress, DWARFS_PHASE_DONE, NULL);
 	return 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/builder: the life of a builder, its input and its run. See <dwarfs/builder.h>;
- * its options are set in write/options/settings, write/options/metadata_options,
- * write/options/input_options and their like.
+ * write/builder: create and free a builder, set its input, run it. See
+ * <dwarfs/builder.h>.
+ *
+ * The setters of its options are in options/ and in the folders of the stages.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,12 +18,12 @@
 #define DEFAULT_LEVEL 7
 #define DEFAULT_UMASK 022
 
-/* As many blocks fit the cache of a reader anyway; from then on a directory may not be in
- * more than a few besides its own. */
+/* A reader caches the first NEAR_BYTES in any case. In data stored after them, a
+ * directory may refer to FOREIGN_BYTES of blocks other than its own. */
 #define NEAR_BYTES    (UINT64_C(256) << 20)
 #define FOREIGN_BYTES (UINT64_C(32) << 20)
 
-/* -- life ---------------------------------------------------------------------------- */
+/* -- create and free ----------------------------------------------------------------- */
 
 int dwarfs_builder_new(dwarfs_context *context, dwarfs_builder **builder_out,
 		       dwarfs_error **err)
@@ -124,7 +125,7 @@ int dwarfs_builder_add_directory(dwarfs_builder *builder, const char *path,
 	if (ret < 0)
 		return dw_error_at_path(err, ret, path);
 	for (size_t end = strlen(copy); end > 1 && copy[end - 1] == '/';)
-		copy[--end] = '\0'; /* for messages: "dir/", then the rest */
+		copy[--end] = '\0'; /* messages append '/' and the path below */
 	builder->root_fd = fd;
 	fd = -1;
 	builder->root_path = dw_steal(copy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/builder: what was asked for, what a run works on, and what it counted.
+ * write/builder: the options of a builder, the state that stages share, the counts.
  */
 #ifndef DW_WRITE_BUILDER_H
 #define DW_WRITE_BUILDER_H
@@ -25,7 +25,7 @@ struct assembly;
 struct filter;
 struct sources;
 
-/* An order with its options. */
+/* An order and its parsed options. */
 struct order_spec {
 	const struct order_ops *ops;
 	uint32_t max_children, max_cluster_size; /* nilsimsa */
@@ -33,21 +33,21 @@ struct order_spec {
 	size_t path_count;
 };
 
-/* How the fragments of a stream are made into blocks. */
+/* How the fragments of a category are ordered, segmented and compressed. */
 struct stream_settings {
 	struct codec_spec codec;
-	struct codec_spec dense; /* for blocks that get very small */
+	struct codec_spec dense; /* for blocks that compress very well */
 	bool has_dense;
-	bool falls_back;	    /* on another codec, where it packs better: */
+	bool falls_back;	    /* to another codec where that compresses better: */
 	struct codec_spec fallback; /* that of the default category */
 	struct order_spec order;
-	uint32_t window_bits;	 /* log2 of the shortest match; 0: look for none */
-	uint32_t step_bits;	 /* anchors are this much denser than matches are long */
-	uint32_t lookback;	 /* blocks that may be referred to; UINT32_MAX: all */
-	uint32_t foreign_blocks; /* that a directory may be in; UINT32_MAX: any number */
+	uint32_t window_bits; /* log2 of the shortest match; 0: no matching */
+	uint32_t step_bits;   /* one anchor for each 2^(window_bits - step_bits) bytes */
+	uint32_t lookback;    /* how many blocks back a match may be; UINT32_MAX: any */
+	uint32_t foreign_blocks; /* that a directory may refer to; UINT32_MAX: no limit */
 };
 
-/* Which of them were set by the user. */
+/* Settings that the user can give for each category. */
 enum setting {
 	SETTING_CODEC,
 	SETTING_ORDER,
@@ -58,7 +58,8 @@ enum setting {
 };
 
 struct settings_override {
-	uint32_t category; /* DW_ANY_CATEGORY: all that have none of their own */
+	uint32_t
+		category; /* DW_ANY_CATEGORY: every category without an override of its own */
 	bool was_set[SETTING_COUNT];
 	struct stream_settings values;
 };
@@ -75,11 +76,11 @@ enum categorizer {
 };
 
 struct categorize_options {
-	enum categorizer list[CATEGORIZER_COUNT]; /* asked in this order */
+	enum categorizer list[CATEGORIZER_COUNT]; /* tried in this order */
 	size_t count;
-	char **hot_paths; /* the first comes first */
+	char **hot_paths; /* in the order of their ranks */
 	size_t hot_count, hot_room;
-	uint32_t *hot_slots; /* a hash table of them: number plus 1, or 0 */
+	uint32_t *hot_slots; /* hash table of hot_paths: number + 1, or 0 */
 	size_t hot_slot_count;
 	char **names; /* user-defined: numbers from CATEGORY_COUNT on */
 	size_t name_count, name_room;
@@ -94,7 +95,7 @@ struct categorize_options {
 };
 
 struct input_options {
-	struct filter *filter; /* NULL: take everything */
+	struct filter *filter; /* NULL: include everything */
 	bool remove_empty_directories;
 	dwarfs_include_fn include;
 	void *include_user;
@@ -108,11 +109,11 @@ struct input_options {
 };
 
 struct build_packing {
-	bool is_auto; /* what is best for the codec of the metadata */
+	bool is_auto; /* choose by the codec of the metadata */
 	bool chunk_table, directories, shared_files;
 	bool names, names_index, symlinks, symlinks_index;
-	bool force; /* also where it gets larger */
-	bool plain; /* lists of strings instead of tables */
+	bool force; /* even if that is larger */
+	bool plain; /* lists of strings instead of string tables */
 };
 
 static inline struct build_packing dw_packing_auto(void)
@@ -133,9 +134,11 @@ struct build_options {
 	dwarfs_order_fn order_callback;
 	void *order_callback_user;
 	int compress_niceness;
-	uint64_t memory_limit;	/* 0: a quarter of the machine */
-	uint64_t near_bytes;	/* a stream may refer to any of its first bytes */
-	uint64_t foreign_bytes; /* in blocks that a directory may be in besides its own */
+	uint64_t memory_limit; /* 0: a quarter of the machine */
+	uint64_t
+		near_bytes; /* the first bytes of a stream may be referred to without limit */
+	uint64_t
+		foreign_bytes; /* limit for the blocks of others that a directory may refer to */
 	bool category_names, category_metadata;
 
 	bool devices, specials, sparse_files;
@@ -163,7 +166,7 @@ struct dwarfs_builder {
 	bool block_bits_was_set;
 	int root_fd;		   /* the input, or -1 */
 	char *root_path;	   /* for messages */
-	struct assembly *assembly; /* or items that were added instead */
+	struct assembly *assembly; /* or items that were added one by one */
 	char *spool_directory;	   /* NULL: the default */
 	uint64_t spool_bytes;
 	bool ran;
@@ -171,21 +174,23 @@ struct dwarfs_builder {
 	void *progress_user;
 	dwarfs_cancel *cancel;
 	uint64_t counts[DW_COUNT_KINDS];
-	struct category_total *totals;	  /* by category; so are settings */
+	struct category_total *totals;	  /* by category, as settings */
 	struct stream_settings *settings; /* of the run */
 	size_t total_count;
 };
 
-/* What became of the bytes of a category. */
+/* Bytes of a category: read, stored in blocks, and compressed. */
 struct category_total {
 	uint64_t in, stored, packed;
 };
 
-/* What was not taken into a tree that got too large, to know how large it would be. */
+/* Entries found after the tree exceeded the memory limit: counted, to tell which limit
+ * would suffice, and not stored. */
 struct excess {
-	bool is_full; /* from now on directories are taken only */
+	bool is_full; /* only directories are added to the tree */
 	uint64_t entries, files, name_bytes;
-	uint64_t bytes, small_bytes; /* of contents, and of files that may be kept */
+	uint64_t bytes,
+		small_bytes; /* of all files, and of those small enough to be kept */
 };
 
 /* What the stages of a run share. */
@@ -194,7 +199,7 @@ struct build_run {
 	const struct build_options *options;
 	struct dwarfs_progress progress;
 	struct output *output;
-	uint64_t base_bytes; /* that the process had before */
+	uint64_t base_bytes; /* memory of the process before the run */
 	struct excess excess;
 	const struct budget *budget;
 	struct sources *sources;   /* made by dw_inspect(); freed with the run */
@@ -206,23 +211,23 @@ struct build_run {
 	const struct stream_settings *settings; /* by category */
 };
 
-/* How the streams of a category are made. */
+/* Settings of a category in this run. */
 const struct stream_settings *dw_stream_settings(const struct build_run *run,
 						 uint32_t category);
 
-/* write/options/settings.c: what the level chooses and what was set, for each category.
- */
+/* write/options/settings.c: compute builder->settings from level and overrides. */
 int dw_settings_resolve(dwarfs_builder *builder, dwarfs_error **err);
 
-/* write/build.c: read the input, write the image. Counts up to failure too. */
+/* write/build.c: read the input, write the image. The counts are valid after a failure,
+ * too. */
 int dw_build(dwarfs_builder *builder, struct output *output, dwarfs_error **err);
 
-/* write/build.c: only look what the input has, and count it. */
+/* write/build.c: scan the input and count its entries; write nothing. */
 int dw_build_scan(dwarfs_builder *builder, dwarfs_error **err);
 
 /*
- * Report something that could not be read as it is, and count it: "what 'root/path':
- * reason, consequence". Without a reason when errnum is 0.
+ * Log and count an input error: "what 'root/path': reason, consequence"; without a reason
+ * if errnum is 0.
  */
 void dw_build_complain(struct build_run *run, const char *path, int errnum,
 		       const char *what, const char *consequence);

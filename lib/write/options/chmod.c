@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/options/chmod: change permissions as chmod(1) would.
+ * write/options/chmod: parse and apply mode changes as chmod(1) does.
  *
- * A text is clauses separated by commas; a clause is a prefix (D: directories, F: all
- * else), who it is about (ugoa), and operations: + - = with permissions (rwxXst) or with
- * the class (u, g or o) to copy them from. Each operation becomes a step.
+ * A mode string is a list of clauses separated by commas. A clause has a prefix (D:
+ * directories, F: all other entries), classes (ugoa), and operations: + - = with
+ * permissions (rwxXst) or with a class (u, g or o) whose permissions are copied. Each
+ * operation becomes a step.
  */
 #include <string.h>
 
@@ -23,8 +24,8 @@ enum mode_scope { SCOPE_ALL, SCOPE_DIRECTORIES, SCOPE_OTHERS };
 struct mode_step {
 	enum mode_scope scope;
 	char operation;	      /* + - = or 0 for an octal mode */
-	bool umask;	      /* nobody was named */
-	uint32_t who;	      /* bits that may change */
+	bool umask;	      /* no class was given: the umask limits the change */
+	uint32_t who;	      /* bits of the given classes */
 	uint32_t bits;	      /* permissions, for all classes */
 	char copy_from;	      /* u g o, or 0 */
 	bool x_if_any;	      /* X */
@@ -88,7 +89,7 @@ static uint32_t parse_who(const char **at)
 	}
 }
 
-/* Permissions behind an operator. */
+/* Parse the permissions after an operator. */
 static void parse_permissions(const char **at, struct mode_step *step)
 {
 	if (**at == 'u' || **at == 'g' || **at == 'o') {
@@ -190,7 +191,7 @@ void dw_mode_change_free(struct mode_change *change)
 	*change = (struct mode_change){ 0 };
 }
 
-/* The permissions of one class, for all three. */
+/* Permissions of one class, repeated for all three. */
 static uint32_t copied(uint32_t mode, char from)
 {
 	uint32_t bits = from == 'u' ? mode >> 6 : from == 'g' ? mode >> 3 : mode;

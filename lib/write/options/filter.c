@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/options/filter: rules that say which entries are taken.
+ * write/options/filter: rules that include and exclude entries.
  *
- * Patterns are compiled once, when a rule is added. Files with rules are read at once,
- * too.
+ * Patterns are compiled when a rule is added; a file of rules is read at that time, too.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +13,7 @@
 #include "os/dir.h"
 #include "write/options/filter.h"
 
-#define MAX_DEPTH    64	  /* of files that name files */
+#define MAX_DEPTH    64	  /* nesting of rule files */
 #define MAX_VARIANTS 4096 /* of one pattern with alternatives */
 #define MAX_BYTES    4096 /* of one rule */
 
@@ -28,7 +27,7 @@ struct filter {
 	size_t count, room;
 };
 
-/* The files that are being read, from the innermost one on. */
+/* Chain of the rule files being read, innermost first. */
 struct reading {
 	const struct reading *outer;
 	uint64_t device, inode;
@@ -45,7 +44,7 @@ int dw_filter_new(struct filter **filter_out, dwarfs_error **err)
 	return 0;
 }
 
-/* Rules from this one on. */
+/* Remove the rules from this one on. */
 static void drop_rules(struct filter *filter, size_t from)
 {
 	for (size_t i = from; i < filter->count; i++)
@@ -69,7 +68,7 @@ static bool is_space(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* A rule whose alternatives are written out. */
+/* A rule while its {a,b} alternatives are expanded. */
 struct addition {
 	struct filter *filter;
 	bool is_include, ignore_case;
@@ -128,9 +127,10 @@ static int add_rule(struct filter *filter, const char *rule, const struct readin
 	if (*rule == '+' || *rule == '-')
 		return add_pattern_rule(filter, rule, err);
 	if (*rule != '.' || !is_space(rule[1]))
-		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "filter rules must start with + or -, or with '. ' and a file: '%s'",
-			       rule);
+		return dw_fail(
+			err, DWARFS_ERR_INVALID,
+			"filter rules must start with + or -, or with '. ' and a file: '%s'",
+			rule);
 	for (rule++; is_space(*rule);)
 		rule++;
 	if (*rule == '\0')
@@ -147,7 +147,7 @@ static void close_rule_file(FILE **file)
 }
 #define auto_file __attribute__((cleanup(close_rule_file)))
 
-/* The first line that cannot be used ends it. */
+/* Stop at the first invalid line. */
 static int add_lines(struct filter *filter, FILE *file, const char *path,
 		     const struct reading *reading, dwarfs_error **err)
 {
@@ -197,9 +197,10 @@ static int add_rule_file(struct filter *filter, const char *path,
 	     file_around = file_around->outer)
 		if (file_around->device == stat.device &&
 		    file_around->inode == stat.inode)
-			return dw_fail(err, DWARFS_ERR_INVALID,
-				       "recursion in filter rules: '%s' is being read already",
-				       path);
+			return dw_fail(
+				err, DWARFS_ERR_INVALID,
+				"recursion in filter rules: '%s' is being read already",
+				path);
 	if (reading.depth > MAX_DEPTH)
 		return dw_fail(err, DWARFS_ERR_INVALID,
 			       "filter files name others more than %d deep", MAX_DEPTH);
@@ -216,7 +217,8 @@ int dw_filter_add(struct filter *filter, const char *rule, dwarfs_error **err)
 	return ret;
 }
 
-/* -- use ----------------------------------------------------------------------------- */
+/* -- apply
+ * ------------------------------------------------------------------------------- */
 
 bool dw_filter_includes(const struct filter *filter, const char *path, size_t length,
 			bool is_directory)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/options/input_options: which entries are taken, how they are read, and what callbacks see of
- * them. See <dwarfs/builder.h>.
+ * write/options/input_options: setters for the selection and the reading of the input,
+ * and the accessors of dwarfs_input. See <dwarfs/builder.h>.
  *
- * Setters only; the scan does what they ask for.
+ * Setters only; scan.c and inspect.c apply them.
  */
 #include <string.h>
 #include <strings.h>
@@ -15,7 +15,8 @@
 
 #define MAX_WORKERS 1024
 
-/* -- what callbacks see -------------------------------------------------------------- */
+/* -- accessors for callbacks
+ * ------------------------------------------------------------- */
 
 const char *dwarfs_input_path(const dwarfs_input *input)
 {
@@ -55,10 +56,11 @@ static int find_category(const struct build_options *options, const char *name,
 		return dw_fail(err, DWARFS_ERR_INVALID, "unknown category: %s", name);
 	if (*category_out == CATEGORY_PCM_WAVEFORM ||
 	    *category_out == CATEGORY_FITS_IMAGE)
-		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "category '%s' is only for its categorizer, which knows the "
-			       "layout of samples",
-			       name);
+		return dw_fail(
+			err, DWARFS_ERR_INVALID,
+			"category '%s' is only for its categorizer, which knows the "
+			"layout of samples",
+			name);
 	return 0;
 }
 

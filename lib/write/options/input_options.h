@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/options/input_options: what is asked of the input, and what callbacks are told of its entries.
+ * write/options/input_options: options of the input, and the entries passed to callbacks.
  */
 #ifndef DW_WRITE_OPTIONS_INPUT_OPTIONS_H
 #define DW_WRITE_OPTIONS_INPUT_OPTIONS_H
@@ -8,7 +8,7 @@
 #include "write/builder.h"
 #include "write/tree/tree.h"
 
-/* An entry, as callbacks see it. */
+/* An entry, as passed to a callback. */
 struct dwarfs_input {
 	const char *path;
 	uint64_t size;
@@ -16,14 +16,14 @@ struct dwarfs_input {
 	uint32_t mode, uid, gid;
 };
 
-/* Workers that scan and inspect; 0: all is done by the thread of the run. */
+/* Worker threads that scan and inspect; 0: the calling thread does all of it. */
 uint32_t dw_input_workers(const struct build_run *run);
 
-/* Ask the callback for the category of a file: CATEGORY_DEFAULT where it names none. */
+/* Call the category callback for a file; DW_ANY_CATEGORY if it names none. */
 int dw_input_category(struct build_run *run, const struct tree *tree, uint32_t inode,
 		      uint32_t *category_out, dwarfs_error **err);
 
-/* Free what the setters made. */
+/* Free the memory that the setters allocated. */
 void dw_input_options_free(struct input_options *options);
 
 #endif

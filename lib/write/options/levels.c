@@ -2,16 +2,15 @@
 /*
  * write/options/levels: what each compression level chooses.
  *
- * One row of the table for each level: block size, codecs, order, and how matches are
- * searched. Knows nothing of what was set by the user; settings.c applies that
- * afterwards.
+ * A level is one row of a table: block size, codecs, order and matching. Overrides by the
+ * user are applied afterwards, by settings.c.
  */
 #include "write/categorize/categorize.h"
 #include "write/options/levels.h"
 #include "write/order/order.h"
 #include "write/pack/block_packer.h"
 
-/* Codecs from best to worst: the first that was built in is taken. */
+/* Codecs from best to worst: the first one that is built in is used. */
 struct codec_chain {
 	const char *names[5];
 };
@@ -31,25 +30,25 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
 #define LZMA_GOOD "lzma:level=9:binary=auto:nice=128"
 #define LZMA_BEST "lzma:level=9:binary=auto:nice=273"
 
-/* On what gets very small, less than half of the time of the best zstd, and 15 % smaller.
- * It is read in parts of 2 MiB, which on logs makes it 0.3 % larger than in one piece;
- * with the hash of the section it does without the check in the stream, which would take
- * 7 % of the time of unpacking. */
+/* For blocks that compress very well: 15 % smaller than the best zstd, in less than half
+ * of its time. It is decompressed in parts of 2 MiB, which makes logs 0.3 % larger than
+ * one part would. The section hash makes the check in the stream unnecessary, which would
+ * take 7 % of the time of decompression. */
 #define LZMA_DENSE "lzma:level=6:block_size=21:check=none"
 
-/* Parts that a small cache can hold together with what lzma needs to unpack one. */
+/* Parts small enough for a small cache and the memory of an lzma decoder. */
 #define LZMA_BEST_DENSE LZMA_BEST ":block_size=23:check=none"
 
 /*
- * Matches of 2^8 bytes with an anchor in each 2^8, 2^7 and 2^6, packed with zstd 9:
- * bundles of releases take 1, 0.98 and 0.977, near-equal sources of a compiler 1, 0.93
- * and 0.92 (zstd 3), a root file system 1, 0.990 and 0.987. The index takes 13, 26 and 52
- * MiB for each 256 MiB.
+ * Image sizes for matches of 2^8 bytes with one anchor for each 2^8, 2^7 and 2^6 bytes,
+ * compressed with zstd 9: bundles of releases 1, 0.98 and 0.977, near-equal sources of a
+ * compiler 1, 0.93 and 0.92 (zstd 3), a root file system 1, 0.990 and 0.987. The index
+ * takes 13, 26 and 52 MiB for each 256 MiB.
  */
 struct level {
 	uint32_t block_bits;
 	struct codec_chain blocks, metadata, waveform;
-	const char *dense; /* codec for blocks that get very small, or NULL */
+	const char *dense; /* codec for blocks that compress very well, or NULL */
 	const char *order;
 	uint32_t window_bits, step_bits, waveform_window_bits;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/options/metadata_options: the setters of what is stored of each entry and of the image. See
- * <dwarfs/builder.h>.
+ * write/options/metadata_options: setters for the stored attributes and for the metadata
+ * of the image. See <dwarfs/builder.h>.
  */
 #include <string.h>
 
@@ -9,7 +9,8 @@
 
 #define MAX_RESOLUTION_SEC UINT32_MAX
 
-/* -- what is stored of each entry ---------------------------------------------------- */
+/* -- attributes of an entry
+ * -------------------------------------------------------------- */
 
 void dwarfs_builder_set_devices(dwarfs_builder *builder, bool store)
 {
@@ -66,8 +67,8 @@ int dwarfs_builder_set_chmod(dwarfs_builder *builder, const char *modes,
 int dwarfs_builder_set_umask(dwarfs_builder *builder, uint32_t umask, dwarfs_error **err)
 {
 	if (umask > 0777)
-		return dw_fail(err, DWARFS_ERR_RANGE, "umask %" PRIo32 ": must be at most 777",
-			       umask);
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "umask %" PRIo32 ": must be at most 777", umask);
 	builder->options.umask = umask;
 	return 0;
 }
@@ -119,7 +120,8 @@ int dwarfs_builder_add_xattr_rule(dwarfs_builder *builder, bool include, const c
 	return dw_xattr_rules_add(&builder->options.xattrs, include, glob, err);
 }
 
-/* -- what is stored of the image ----------------------------------------------------- */
+/* -- metadata of the image
+ * --------------------------------------------------------------- */
 
 static const struct build_packing pack_all = {
 	.chunk_table = true,
@@ -179,12 +181,13 @@ int dwarfs_builder_set_pack_metadata(dwarfs_builder *builder, const char *words,
 		size_t length = strcspn(word, ",");
 
 		if (!set_packing(&packing, word, length))
-			return dw_fail(err, DWARFS_ERR_INVALID,
-				       "unknown word '%.*s': use auto, none, all, or some "
-				       "of chunk_table, directories, shared_files, "
-				       "names, names_index, symlinks, symlinks_index, "
-				       "force and plain, separated by commas",
-				       (int)length, word);
+			return dw_fail(
+				err, DWARFS_ERR_INVALID,
+				"unknown word '%.*s': use auto, none, all, or some "
+				"of chunk_table, directories, shared_files, "
+				"names, names_index, symlinks, symlinks_index, "
+				"force and plain, separated by commas",
+				(int)length, word);
 		word += length;
 		if (*word == '\0')
 			break;

@@ -72,7 +72,7 @@ static void apply_override(const struct settings_override *override,
 		settings->lookback = override->values.lookback;
 }
 
-/* How many blocks a directory may be in besides its own. */
+/* How many blocks a directory may refer to besides those its own bytes fill. */
 static uint32_t foreign_blocks(const dwarfs_builder *builder)
 {
 	uint32_t blocks =
@@ -117,10 +117,11 @@ static int check_codec_category(const dwarfs_builder *builder, uint32_t category
 
 	if ((settings->codec.id == CODEC_FLAC && !is_waveform) ||
 	    (settings->codec.id == CODEC_RICEPP && !is_image))
-		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "codec %s needs a category with matching metadata, which '%s' is not",
-			       settings->codec.id == CODEC_FLAC ? "flac" : "ricepp",
-			       dw_category_name(&builder->options.categorize, category));
+		return dw_fail(
+			err, DWARFS_ERR_INVALID,
+			"codec %s needs a category with matching metadata, which '%s' is not",
+			settings->codec.id == CODEC_FLAC ? "flac" : "ricepp",
+			dw_category_name(&builder->options.categorize, category));
 	return 0;
 }
 
@@ -165,7 +166,7 @@ int dw_settings_resolve(dwarfs_builder *builder, dwarfs_error **err)
 	return resolve_settings(builder, err);
 }
 
-/* -- how blocks are made ------------------------------------------------------------- */
+/* -- setters ------------------------------------------------------------------------- */
 
 int dwarfs_builder_set_level(dwarfs_builder *builder, uint32_t level, dwarfs_error **err)
 {
@@ -244,7 +245,7 @@ int dwarfs_builder_set_order(dwarfs_builder *builder, const char *order,
 	return dwarfs_builder_set_category_order(builder, NULL, order, err);
 }
 
-/* A number of a category that lies in a range. */
+/* Set a number of a category after checking its range. */
 static int set_category_number(dwarfs_builder *builder, const char *category,
 			       enum setting setting, uint32_t value, uint32_t max,
 			       const char *what, dwarfs_error **err)

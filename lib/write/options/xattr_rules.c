@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * write/options/xattr_rules: which extended attributes are stored.
+ *
+ * Matches attribute names against glob patterns; reads no attribute.
  */
 #include <fnmatch.h>
 #include <string.h>

@@ -12,7 +12,7 @@ struct xattr_globs {
 	size_t count, room;
 };
 
-/* All zero: all that a file can own. */
+/* All zero: store every attribute that a file can have. */
 struct xattr_rules {
 	bool drop; /* all */
 	struct xattr_globs include, exclude;
@@ -23,9 +23,10 @@ int dw_xattr_rules_add(struct xattr_rules *rules, bool include, const char *glob
 		       dwarfs_error **err);
 
 /*
- * Whether to store an attribute: when rules to include are given, one of them must match,
- * and none to exclude may. Never those that a mount makes up (user.dwarfs.*), and of
- * system.* only access control lists, as the rest is the file system's own.
+ * Whether to store an attribute: if there are include rules, one of them must match, and
+ * no exclude rule may. Attributes that a mount synthesizes (user.dwarfs.*) are never
+ * stored; of system.* only access control lists are, as the others belong to the file
+ * system.
  */
 bool dw_xattr_rules_include(const struct xattr_rules *rules, const char *name);
 
