@@ -46,6 +46,14 @@ void tool_start(const char *program)
 	signal(SIGXFSZ, SIG_IGN);
 }
 
+uint64_t tool_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 const char *tool_name(void)
 {
 	return tool.name;
@@ -70,18 +78,10 @@ void tool_set_live(const struct tool_live *live)
 	tool_unlock();
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 void tool_set_log_context(bool on)
 {
 	tool.has_context = on;
-	tool.started = now_ns();
+	tool.started = tool_now_ns();
 }
 
 /* What stands in front of a message. */
@@ -89,12 +89,13 @@ static void print_context(void)
 {
 	fprintf(stderr, "%s: ", tool.name);
 	if (tool.has_context)
-		fprintf(stderr, "[%.6f %ld] ", (double)(now_ns() - tool.started) / 1e9,
+		fprintf(stderr, "[%.6f %ld] ",
+			(double)(tool_now_ns() - tool.started) / 1e9,
 			(long)syscall(SYS_gettid));
 }
 
 /* One line on stderr, above what is drawn there. */
-static void print_line(const char *kind, const char *message, const char *reason)
+static void print_message(const char *kind, const char *message, const char *reason)
 {
 	tool_lock();
 	if (tool.has_live)
@@ -117,10 +118,10 @@ static void print_formatted(const char *kind, const char *reason, const char *fo
 
 	if (vasprintf(&message, format, arguments) < 0) {
 		message = NULL;
-		print_line(kind, format, reason);
+		print_message(kind, format, reason);
 		return;
 	}
-	print_line(kind, message, reason);
+	print_message(kind, message, reason);
 }
 
 int tool_error(const char *format, ...)
@@ -138,7 +139,7 @@ int tool_fail(const dwarfs_error *err, const char *format, ...)
 	va_list arguments;
 
 	if (!format) {
-		print_line("", "", dwarfs_error_message(err));
+		print_message("", "", dwarfs_error_message(err));
 		return 1;
 	}
 	va_start(arguments, format);
@@ -190,7 +191,7 @@ void tool_log_callback(int level, const char *message, void *user)
 {
 	(void)user;
 	if (level <= tool.log_level)
-		print_line(log_kind(level), message, "");
+		print_message(log_kind(level), message, "");
 }
 
 dwarfs_context *tool_context_new(uint64_t workers, uint64_t cache_bytes)

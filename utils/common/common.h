@@ -51,6 +51,9 @@ void tool_start(const char *program);
 
 const char *tool_name(void);
 
+/* Nanoseconds of the monotonic clock. */
+uint64_t tool_now_ns(void);
+
 /* "program: message" on stderr; always returns 1, the exit code of failure. */
 int tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

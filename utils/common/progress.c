@@ -116,7 +116,7 @@ void progress_free(struct progress *progress)
  * The rate is the average since the phase began, later that of the last half minute or
  * so: blocks are large, and come in bursts.
  */
-static void measure(struct progress *progress, const dwarfs_progress *state)
+static void measure_rate(struct progress *progress, const dwarfs_progress *state)
 {
 	const uint64_t now = dwarfs_progress_elapsed_ns(state);
 	const uint64_t bytes = dwarfs_progress_bytes_done(state);
@@ -146,7 +146,7 @@ static void measure(struct progress *progress, const dwarfs_progress *state)
 }
 
 /* Bytes where there are any, else items: the share that is done, 0 to 1, or -1. */
-static double share_done(const dwarfs_progress *state)
+static double fraction_done(const dwarfs_progress *state)
 {
 	uint64_t done = dwarfs_progress_bytes_done(state);
 	uint64_t total = dwarfs_progress_bytes_total(state);
@@ -162,9 +162,9 @@ static double share_done(const dwarfs_progress *state)
 	return done < total ? (double)done / (double)total : 1;
 }
 
-static void append(char *text, size_t room, const char *format, ...)
+static void append_part(char *text, size_t room, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-static void append(char *text, size_t room, const char *format, ...)
+static void append_part(char *text, size_t room, const char *format, ...)
 {
 	const size_t used = strlen(text);
 	va_list arguments;
@@ -194,37 +194,37 @@ static uint64_t time_left(const struct progress *progress, const dwarfs_progress
 }
 
 /* What is known of the operation in words: how far, how fast, how long still. */
-static void describe(const struct progress *progress, const dwarfs_progress *state,
-		     char *text, size_t room)
+static void describe_progress(const struct progress *progress,
+			      const dwarfs_progress *state, char *text, size_t room)
 {
 	const uint64_t done = dwarfs_progress_bytes_done(state);
 	const uint64_t total = dwarfs_progress_bytes_total(state);
 	const uint64_t out = dwarfs_progress_bytes_out(state);
 	const uint64_t saved = dwarfs_progress_bytes_saved(state);
 	const uint64_t left = time_left(progress, state);
-	const double share = share_done(state);
+	const double share = fraction_done(state);
 	char number[TOOL_TEXT_ROOM];
 
 	*text = '\0';
 	if (share >= 0)
-		append(text, room, "%5.1f%%", 100 * share);
+		append_part(text, room, "%5.1f%%", 100 * share);
 	if (dwarfs_progress_phase(state) == DWARFS_PHASE_SCAN)
-		append(text, room, "%" PRIu64 " files, %s",
-		       dwarfs_progress_items_done(state),
-		       tool_format_bytes(done > total ? done : total, number));
+		append_part(text, room, "%" PRIu64 " files, %s",
+			    dwarfs_progress_items_done(state),
+			    tool_format_bytes(done > total ? done : total, number));
 	/* At first nothing is compressed yet, so that there is no rate. */
 	if (dwarfs_progress_phase(state) == DWARFS_PHASE_WRITE && progress->rate < 1)
-		append(text, room, "  %s read",
-		       tool_format_bytes(dwarfs_progress_bytes_read(state), number));
+		append_part(text, room, "  %s read",
+			    tool_format_bytes(dwarfs_progress_bytes_read(state), number));
 	else if (share >= 0 && progress->rate > 0)
-		append(text, room, "  %s/s",
-		       tool_format_bytes((uint64_t)progress->rate, number));
+		append_part(text, room, "  %s/s",
+			    tool_format_bytes((uint64_t)progress->rate, number));
 	if (out > 0 && done > 0)
-		append(text, room, "  ratio %.2f", (double)done / (double)out);
+		append_part(text, room, "  ratio %.2f", (double)done / (double)out);
 	if (saved > 0)
-		append(text, room, "  %s saved", tool_format_bytes(saved, number));
+		append_part(text, room, "  %s saved", tool_format_bytes(saved, number));
 	if (left != UINT64_MAX)
-		append(text, room, "  %s left", tool_format_duration(left, number));
+		append_part(text, room, "  %s left", tool_format_duration(left, number));
 }
 
 /* And how much, where there is room. */
@@ -239,12 +239,12 @@ static void describe_amount(const dwarfs_progress *state, char *text, size_t roo
 	if (dwarfs_progress_phase(state) == DWARFS_PHASE_SCAN)
 		return;
 	if (bytes > 0)
-		append(text, room, "  %s of %s",
-		       tool_format_bytes(dwarfs_progress_bytes_done(state), a),
-		       tool_format_bytes(bytes, b));
+		append_part(text, room, "  %s of %s",
+			    tool_format_bytes(dwarfs_progress_bytes_done(state), a),
+			    tool_format_bytes(bytes, b));
 	else if (items > 0)
-		append(text, room, "  %" PRIu64 " of %" PRIu64,
-		       dwarfs_progress_items_done(state), items);
+		append_part(text, room, "  %" PRIu64 " of %" PRIu64,
+			    dwarfs_progress_items_done(state), items);
 }
 
 static void append_bar(char *text, size_t room, double share, size_t width, bool unicode)
@@ -261,16 +261,16 @@ static void append_bar(char *text, size_t room, double share, size_t width, bool
 	const size_t filled = (size_t)(share * (double)(width * steps));
 	size_t i;
 
-	append(text, room, "[");
+	append_part(text, room, "[");
 	for (i = 0; i < width; i++) {
 		if (i < filled / steps)
-			append(text, room, "%s", unicode ? "\xe2\x96\x88" : "#");
+			append_part(text, room, "%s", unicode ? "\xe2\x96\x88" : "#");
 		else if (i == filled / steps && filled % steps)
-			append(text, room, "%s", eighths[filled % steps]);
+			append_part(text, room, "%s", eighths[filled % steps]);
 		else
-			append(text, room, "%s", unicode ? " " : "-");
+			append_part(text, room, "%s", unicode ? " " : "-");
 	}
-	append(text, room, "] ");
+	append_part(text, room, "] ");
 }
 
 /* A path for a terminal: its end, in at most width columns, without control characters.
@@ -281,14 +281,14 @@ static void append_path(char *text, size_t room, const char *path, size_t width)
 
 	if (width < 8)
 		return;
-	append(text, room, "  ");
+	append_part(text, room, "  ");
 	width -= 2;
 	if (length > width) {
-		append(text, room, "...");
+		append_part(text, room, "...");
 		path += length - (width - 3);
 	}
 	for (; *path; path++)
-		append(text, room, "%c", *path >= ' ' && *path <= '~' ? *path : '?');
+		append_part(text, room, "%c", *path >= ' ' && *path <= '~' ? *path : '?');
 }
 
 static size_t terminal_width(void)
@@ -306,14 +306,14 @@ static void compose(const struct progress *progress, const dwarfs_progress *stat
 		    char *line, size_t room, size_t width)
 {
 	const char *path = dwarfs_progress_path(state);
-	const double share = share_done(state);
+	const double share = fraction_done(state);
 	char words[256];
 	char amount[128];
 	size_t used;
 	size_t bar = 0;
 
 	snprintf(line, room, "%-9s ", dwarfs_phase_name(dwarfs_progress_phase(state)));
-	describe(progress, state, words, sizeof(words));
+	describe_progress(progress, state, words, sizeof(words));
 	describe_amount(state, amount, sizeof(amount));
 	used = strlen(line) + strlen(words);
 	if (used > width) {
@@ -326,9 +326,9 @@ static void compose(const struct progress *progress, const dwarfs_progress *stat
 		append_bar(line, room, share, bar, progress->mode == PROGRESS_UNICODE);
 		used += bar + 3;
 	}
-	append(line, room, "%s", words);
+	append_part(line, room, "%s", words);
 	if (used + strlen(amount) <= width) {
-		append(line, room, "%s", amount);
+		append_part(line, room, "%s", amount);
 		used += strlen(amount);
 	}
 	if (path)
@@ -368,7 +368,7 @@ static void show_simple(struct progress *progress, const dwarfs_progress *state)
 	if (now < progress->next_line_ns)
 		return;
 	progress->next_line_ns = now + pause_ns(progress, state);
-	describe(progress, state, words, sizeof(words));
+	describe_progress(progress, state, words, sizeof(words));
 	describe_amount(state, amount, sizeof(amount));
 	tool_log(DWARFS_LOG_INFO, "%s %s%s",
 		 dwarfs_phase_name(dwarfs_progress_phase(state)), words, amount);
@@ -382,7 +382,7 @@ int progress_show(const dwarfs_progress *state, void *user)
 	    dwarfs_progress_phase(state) == DWARFS_PHASE_DONE)
 		return 0;
 
-	measure(progress, state);
+	measure_rate(progress, state);
 	if (progress->mode == PROGRESS_SIMPLE)
 		show_simple(progress, state);
 	else

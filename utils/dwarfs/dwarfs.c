@@ -78,7 +78,7 @@ static const char usage_text[] =
 /* -- the image ----------------------------------------------------------------------- */
 
 /* Open the image as the settings say; NULL after printing why not. */
-static dwarfs_image *open_image(const struct settings *settings)
+static dwarfs_image *open_image_to_mount(const struct settings *settings)
 {
 	auto_handle(dwarfs_error) *err = NULL;
 	auto_handle(dwarfs_image) *image = NULL;
@@ -131,7 +131,7 @@ static int prepare(struct mounted *mounted)
 		opened_new(mounted->image, settings->analysis_file, &mounted->opened));
 }
 
-static void finish(struct mounted *mounted)
+static void finish_mount(struct mounted *mounted)
 {
 	ahead_free(mounted->ahead);
 	files_free(mounted->files);
@@ -176,8 +176,7 @@ static int add_mount_options(struct fuse_args *args, const struct command *comma
  * libfuse tries to start one more thread whenever all are busy, and says each time that
  * it cannot: once is enough.
  */
-static void take_message(enum fuse_log_level level, const char *format,
-			 va_list arguments)
+static void take_message(enum fuse_log_level level, const char *format, va_list arguments)
 {
 	static atomic_bool is_told;
 
@@ -283,7 +282,7 @@ static void keep_little(void)
 static int run_mounted(struct fuse_args *args, const struct command *command,
 		       const struct guard *guard, int background)
 {
-	auto_handle(dwarfs_image) *image = open_image(&command->settings);
+	auto_handle(dwarfs_image) *image = open_image_to_mount(&command->settings);
 	struct mounted mounted = {
 		.settings = &command->settings,
 		.image = image,
@@ -295,11 +294,11 @@ static int run_mounted(struct fuse_args *args, const struct command *command,
 	code = prepare(&mounted);
 	if (code == 0)
 		code = mount_and_serve(args, command, &mounted, guard, background);
-	finish(&mounted);
+	finish_mount(&mounted);
 	return code;
 }
 
-static int run(struct fuse_args *args, struct command *command)
+static int run_mount(struct fuse_args *args, struct command *command)
 {
 	struct settings *settings = &command->settings;
 	bool foreground;
@@ -377,7 +376,7 @@ int main(int argc, char **argv)
 		if (fuse_opt_add_arg(&args, argv[i]) != 0)
 			code = 1;
 	if (code == 0)
-		code = run(&args, &command);
+		code = run_mount(&args, &command);
 	/* As mount(8) has it: the mount failed. */
 	if (code != 0 && command.is_helper)
 		code = 32;

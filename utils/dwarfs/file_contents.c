@@ -139,9 +139,9 @@ static int get_file(const struct mounted *mounted, dwarfs_inode inode,
 }
 
 /* The file that was opened, or that of the inode when nobody asked for that. */
-static int file_of(const struct mounted *mounted, fuse_ino_t ino,
-		   const struct fuse_file_info *info, struct open_file **file_out,
-		   dwarfs_error **err)
+static int file_of_handle(const struct mounted *mounted, fuse_ino_t ino,
+			  const struct fuse_file_info *info, struct open_file **file_out,
+			  dwarfs_error **err)
 {
 	if (!info || info->fh == 0)
 		return get_file(mounted, inode_of(ino), file_out, err);
@@ -295,7 +295,7 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t offset,
 	int ret;
 
 	PERF_SPAN(mounted->perfmon, PERF_READ, ino);
-	ret = file_of(mounted, ino, info, &file, &err);
+	ret = file_of_handle(mounted, ino, info, &file, &err);
 	if (ret == 0) {
 		PERF_SPAN(mounted->perfmon, PERF_READER_READ, ino);
 		if (offset == 0)
@@ -324,7 +324,7 @@ void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
 		fuse_reply_err(req, offset < 0 ? ENXIO : EINVAL);
 		return;
 	}
-	ret = file_of(mounted, ino, info, &file, &err);
+	ret = file_of_handle(mounted, ino, info, &file, &err);
 	if (ret == 0) {
 		PERF_SPAN(mounted->perfmon, PERF_READER_SEEK, ino);
 		ret = (whence == SEEK_DATA ? dwarfs_file_seek_data

@@ -110,7 +110,8 @@ static bool is_for_mount(const char *text)
 	       strncmp(text, "uhelper=", 8) == 0 || strncmp(text, "helper=", 7) == 0;
 }
 
-static int take_option(void *data, const char *text, int key, struct fuse_args *args)
+static int take_mount_option(void *data, const char *text, int key,
+			     struct fuse_args *args)
 {
 	struct command *command = ((struct words *)data)->command;
 
@@ -182,7 +183,7 @@ static void list_words(const char *const *words, char *out, size_t room)
 
 	for (size_t i = 0; words[i] && used < room; i++)
 		used += (size_t)snprintf(out + used, room - used, "%s%s",
-					 i == 0	       ? ""
+					 i == 0		? ""
 					 : words[i + 1] ? ", "
 							: " or ",
 					 words[i]);
@@ -203,14 +204,15 @@ static int parse_word(const char *name, const char *text, const char *const *wor
 	return tool_error("invalid value '%s' for %s: use %s", text, name, all);
 }
 
-static int parse_ratio(const char *text, uint32_t *percent_out)
+static int parse_decode_ratio(const char *text, uint32_t *percent_out)
 {
 	char *end;
 	double ratio = strtod(text, &end);
 
 	if (end == text || *end || !(ratio >= 0 && ratio <= 1))
-		return tool_error("invalid ratio '%s' for -o decratio: must be between 0 and 1",
-				  text);
+		return tool_error(
+			"invalid ratio '%s' for -o decratio: must be between 0 and 1",
+			text);
 	*percent_out = (uint32_t)(ratio * 100 + 0.5);
 	return 0;
 }
@@ -256,8 +258,8 @@ static int parse_words_of(const struct words *words, struct settings *settings)
 		settings->verify = word ? DWARFS_VERIFY_LAZY : DWARFS_VERIFY_EAGER;
 	}
 	if (words->allocator) {
-		if (parse_word("-o block_allocator", words->allocator, allocators, &word) !=
-		    0)
+		if (parse_word("-o block_allocator", words->allocator, allocators,
+			       &word) != 0)
 			return 1;
 		if (strcmp(words->allocator, "mmap") != 0)
 			tool_log(DWARFS_LOG_WARN,
@@ -301,26 +303,29 @@ static int parse_numbers(const struct words *words, struct settings *settings)
 					      &settings->workers)) ||
 	       (words->sequence && parse_count("-o seq_detector", words->sequence,
 					       UINT32_MAX, &settings->sequence)) ||
-	       (words->ratio && parse_ratio(words->ratio, &settings->finish_percent)) ||
+	       (words->ratio &&
+		parse_decode_ratio(words->ratio, &settings->finish_percent)) ||
 	       (words->tidy_interval &&
 		parse_duration("-o tidy_interval", words->tidy_interval,
 			       &settings->tidy_interval_ms)) ||
 	       (words->tidy_age && parse_duration("-o tidy_max_age", words->tidy_age,
 						  &settings->tidy_age_ms)) ||
-	       (words->level &&
-		tool_parse_log_level("-o debuglevel", words->level, &settings->log_level));
+	       (words->level && tool_parse_log_level("-o debuglevel", words->level,
+						     &settings->log_level));
 }
 
 /* Options that need each other, or exclude each other. */
-static int check_together(const struct settings *settings)
+static int check_mount_options(const struct settings *settings)
 {
 	if (settings->preload_all && settings->preload_category)
-		return tool_error("-o preload_all and -o preload_category exclude each other");
+		return tool_error(
+			"-o preload_all and -o preload_category exclude each other");
 	if (settings->perfmon_trace && !settings->perfmon)
 		return tool_error("-o perfmon_trace needs -o perfmon");
 	if (settings->tidy != TIDY_NONE && settings->tidy_interval_ms == 0)
-		return tool_error("invalid duration '0' for -o tidy_interval: must not be "
-				  "0 with -o tidy_strategy");
+		return tool_error(
+			"invalid duration '0' for -o tidy_interval: must not be "
+			"0 with -o tidy_strategy");
 	return 0;
 }
 
@@ -341,7 +346,7 @@ static int take_words(struct words *words, struct settings *settings)
 	    parse_words_of(words, settings) ||
 	    (words->perfmon && parse_parts(words->perfmon, &settings->perfmon)))
 		return 1;
-	return check_together(settings);
+	return check_mount_options(settings);
 }
 
 static void free_words(struct words *words)
@@ -504,9 +509,9 @@ static int add_auto_mount_point(struct command *command, struct fuse_args *args)
 	if (mkdir(path, 0755) == 0)
 		command->made_mount_point = realpath(path, NULL);
 	else if (errno != EEXIST)
-		return bad_mount_point(
-			tool_error("--auto-mountpoint: cannot make the directory '%s': %s",
-				   path, strerror(errno)));
+		return bad_mount_point(tool_error(
+			"--auto-mountpoint: cannot make the directory '%s': %s", path,
+			strerror(errno)));
 	else if (check_auto_mount_point(path) != 0)
 		return EXIT_BAD_MOUNT_POINT;
 	return fuse_opt_add_arg(args, path) != 0 ? tool_error("out of memory") : 0;
@@ -577,7 +582,7 @@ int command_parse(struct command *command, struct fuse_args *args)
 	command->is_helper = is_helper_name(args->argv[0]);
 	if (command->is_helper && take_helper_arguments(command, args) != 0)
 		return 1;
-	if (fuse_opt_parse(args, &words, option_table, take_option) != 0) {
+	if (fuse_opt_parse(args, &words, option_table, take_mount_option) != 0) {
 		free(words.preload_category);
 		free(words.analysis_file);
 		free(words.perfmon_trace);

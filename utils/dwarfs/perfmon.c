@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "dwarfs/mount.h"
@@ -73,14 +72,6 @@ static const struct {
 	[PERF_CACHE_TRIM] = { "trim", PERF_CACHE },
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* -- histograms ---------------------------------------------------------------------- */
 
 static size_t bucket_of(uint64_t ns)
@@ -130,8 +121,8 @@ static uint64_t percentile(const uint64_t *buckets, uint64_t count, unsigned per
 
 /* -- the trace ----------------------------------------------------------------------- */
 
-static void write_event(struct perfmon *perfmon, const struct perf_span *span,
-			uint64_t end)
+static void write_span(struct perfmon *perfmon, const struct perf_span *span,
+		       uint64_t end)
 {
 	pthread_mutex_lock(&perfmon->lock);
 	fprintf(perfmon->trace,
@@ -151,7 +142,7 @@ struct perf_span perf_begin(struct perfmon *perfmon, enum perf_timer timer,
 {
 	bool on = perfmon && perfmon->parts >> timers[timer].part & 1;
 
-	return (struct perf_span){ perfmon, timer, inode, on ? now_ns() : 0 };
+	return (struct perf_span){ perfmon, timer, inode, on ? tool_now_ns() : 0 };
 }
 
 void perf_end(struct perf_span *span)
@@ -160,10 +151,10 @@ void perf_end(struct perf_span *span)
 
 	if (span->start == 0)
 		return;
-	end = now_ns();
+	end = tool_now_ns();
 	add_time(&span->perfmon->timers[span->timer], end - span->start);
 	if (span->perfmon->trace)
-		write_event(span->perfmon, span, end);
+		write_span(span->perfmon, span, end);
 }
 
 /* -- life ---------------------------------------------------------------------------- */
@@ -176,7 +167,7 @@ int perfmon_new(unsigned parts, const char *trace, struct perfmon **perfmon_out)
 		return tool_error("out of memory");
 	pthread_mutex_init(&perfmon->lock, NULL);
 	perfmon->parts = parts;
-	perfmon->started = now_ns();
+	perfmon->started = tool_now_ns();
 	if (trace) {
 		perfmon->trace_path = strdup(trace);
 		perfmon->trace = fopen(trace, "we");

@@ -66,10 +66,7 @@ struct ahead {
 
 static uint64_t now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return tool_now_ns() / 1000000;
 }
 
 /* -- what readers do ----------------------------------------------------------------- */
@@ -514,8 +511,7 @@ void ahead_start(struct ahead *ahead)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (ahead->thread_count == count)
 		return;
-	tool_log(DWARFS_LOG_WARN,
-		 "the system gives %" PRIu32 " of %" PRIu32 " threads%s",
+	tool_log(DWARFS_LOG_WARN, "the system gives %" PRIu32 " of %" PRIu32 " threads%s",
 		 ahead->thread_count, count,
 		 ahead->thread_count > 0
 			 ? ""

@@ -69,7 +69,7 @@ static void add_chunks(json_t *info, const dwarfs_image *image, dwarfs_inode ino
 }
 
 /* What is known of an inode; NULL when memory is short. */
-static char *describe(const dwarfs_image *image, const dwarfs_stat *stat)
+static char *describe_inode(const dwarfs_image *image, const dwarfs_stat *stat)
 {
 	char target[DWARFS_LINK_ROOM], mode[TOOL_TEXT_ROOM];
 	uint32_t bits = dwarfs_stat_mode(stat);
@@ -180,7 +180,7 @@ void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room)
 		reply_failure(req, ino, ret, err);
 		return;
 	}
-	text = describe(mounted->image, stat);
+	text = describe_inode(mounted->image, stat);
 	if (text)
 		reply_bytes(req, text, strlen(text), room);
 	else

@@ -56,7 +56,7 @@ static int write_piece(const dwarfs_file *file, const char *path, uint64_t at,
 	return 0;
 }
 
-static int print_file(const dwarfs_image *image, const char *path)
+static int cat_file(const dwarfs_image *image, const char *path)
 {
 	auto_handle(dwarfs_file) *file = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
@@ -85,7 +85,7 @@ int print_files(const dwarfs_image *image, const char *const *paths, size_t coun
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		const int ret = print_file(image, paths[i]);
+		const int ret = cat_file(image, paths[i]);
 
 		if (ret == 2)
 			return 1;

@@ -32,14 +32,14 @@ struct checksums {
 	struct hashers *hashers;
 	struct file *files;
 	size_t count;
-	uint32_t *first_of; /* by inode: the first file of the batch plus 1 */
-	bool weighs_holes;  /* those of all files are huge */
+	uint32_t *first_of;   /* by inode: the first file of the batch plus 1 */
+	bool weighs_holes;    /* those of all files are huge */
 	uint64_t data, holes; /* bytes of all files; of holes that are read */
 	bool is_failed;
 	bool is_terminal;
 };
 
-static struct hashed *file_of(const struct checksums *checksums, dwarfs_inode inode)
+static struct hashed *file_of_inode(const struct checksums *checksums, dwarfs_inode inode)
 {
 	return &checksums->files[checksums->first_of[inode] - 1].hashed;
 }
@@ -50,8 +50,8 @@ static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64
 	struct checksums *checksums = user;
 	enum hash_step step = bytes == 0 ? HASH_END : data ? HASH_PIECE : HASH_HOLE;
 
-	return hashers_give(checksums->hashers, file_of(checksums, inode), step, data,
-			    data ? bytes : 0, bytes, offset);
+	return hashers_give(checksums->hashers, file_of_inode(checksums, inode), step,
+			    data, data ? bytes : 0, bytes, offset);
 }
 
 static int take_failure(dwarfs_inode inode, const dwarfs_error *why, void *user)
@@ -59,8 +59,8 @@ static int take_failure(dwarfs_inode inode, const dwarfs_error *why, void *user)
 	struct checksums *checksums = user;
 	const char *text = dwarfs_error_message(why);
 
-	return hashers_give(checksums->hashers, file_of(checksums, inode), HASH_FAILURE,
-			    text, strlen(text) + 1, 0, 0);
+	return hashers_give(checksums->hashers, file_of_inode(checksums, inode),
+			    HASH_FAILURE, text, strlen(text) + 1, 0, 0);
 }
 
 /* -- a batch ------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ static size_t print_character(const char *text)
  * the line then begins with a backslash. sha256sum undoes no other escapes, so everything
  * else is as it is, but for a terminal, which gets a ? for what it must not obey.
  */
-static void print_line(const char *hex, const char *path, bool is_terminal)
+static void print_digest_line(const char *hex, const char *path, bool is_terminal)
 {
 	const bool escaped = strpbrk(path, "\\\n\r") != NULL;
 
@@ -107,12 +107,12 @@ static void print_line(const char *hex, const char *path, bool is_terminal)
 	putchar('\n');
 }
 
-static void print_file(struct checksums *checksums, const struct file *file)
+static void print_file_digest(struct checksums *checksums, const struct file *file)
 {
 	const struct file *first = &checksums->files[file->same];
 
 	if (first->hashed.hex) {
-		print_line(first->hashed.hex, file->path, checksums->is_terminal);
+		print_digest_line(first->hashed.hex, file->path, checksums->is_terminal);
 		return;
 	}
 	tool_error("%s: %s", file->path,
@@ -125,7 +125,7 @@ static void print_batch(struct checksums *checksums)
 	size_t i;
 
 	for (i = 0; i < checksums->count; i++)
-		print_file(checksums, &checksums->files[i]);
+		print_file_digest(checksums, &checksums->files[i]);
 	for (i = 0; i < checksums->count; i++) {
 		struct file *file = &checksums->files[i];
 
@@ -230,7 +230,7 @@ static int finish_batch(struct checksums *checksums)
 	return ret;
 }
 
-static int read_all(struct checksums *checksums)
+static int read_all_files(struct checksums *checksums)
 {
 	auto_handle(dwarfs_walk) *walk = NULL;
 	auto_handle(dwarfs_stat) *stat = NULL;
@@ -269,9 +269,9 @@ static uint64_t default_workers(void)
 
 int print_checksums(const dwarfs_image *image, const struct settings *s)
 {
-	auto_hashers *hashers = hashers_new(
-		image, s->checksum,
-		s->workers == TOOL_DEFAULT ? default_workers() : s->workers);
+	auto_hashers *hashers =
+		hashers_new(image, s->checksum,
+			    s->workers == TOOL_DEFAULT ? default_workers() : s->workers);
 	auto_free struct file *files = calloc(BATCH, sizeof(*files));
 	auto_free uint32_t *first_of =
 		calloc((size_t)dwarfs_image_inode_count(image) + 1, sizeof(*first_of));
@@ -288,6 +288,6 @@ int print_checksums(const dwarfs_image *image, const struct settings *s)
 		return tool_error("out of memory");
 	if (!s->allow_huge_holes && weigh(&checksums))
 		return 1;
-	ret = read_all(&checksums);
+	ret = read_all_files(&checksums);
 	return ret || checksums.is_failed;
 }

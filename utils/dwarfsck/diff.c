@@ -42,7 +42,7 @@ static void print_xattr(const char *value, size_t bytes)
 		printf("... (%zu bytes)", bytes);
 }
 
-static void print_value(const dwarfs_difference *difference, int side)
+static void print_side_value(const dwarfs_difference *difference, int side)
 {
 	size_t bytes;
 	const char *value = dwarfs_difference_value(difference, side, &bytes);
@@ -75,9 +75,9 @@ static void print_change(const dwarfs_difference *difference)
 	}
 	if (kind != DWARFS_DIFFERENCE_CONTENTS) {
 		fputs(": ", stdout);
-		print_value(difference, DWARFS_COMPARE_A);
+		print_side_value(difference, DWARFS_COMPARE_A);
 		fputs(" -> ", stdout);
-		print_value(difference, DWARFS_COMPARE_B);
+		print_side_value(difference, DWARFS_COMPARE_B);
 	}
 	end_line();
 }

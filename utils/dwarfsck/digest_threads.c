@@ -128,7 +128,7 @@ static void order_bytes(const char *algorithm, char *hex)
 	}
 }
 
-static void finish(struct hasher *hasher, struct hashed *file)
+static void finish_digest(struct hasher *hasher, struct hashed *file)
 {
 	char hex[DWARFS_DIGEST_HEX_MAX];
 
@@ -186,7 +186,7 @@ static void hash_aside(struct hasher *hasher, struct hashed *file)
 		set_error(file, err ? dwarfs_error_message(err) : dwarfs_strerror(ret));
 	}
 	if (!file->is_failed)
-		finish(hasher, file);
+		finish_digest(hasher, file);
 }
 
 static void process(struct hasher *hasher, struct hashed *file, enum hash_step step,
@@ -202,7 +202,7 @@ static void process(struct hasher *hasher, struct hashed *file, enum hash_step s
 		give_up(hasher, file);
 		set_error(file, data);
 	} else if (step == HASH_END) {
-		finish(hasher, file);
+		finish_digest(hasher, file);
 	} else if (offset == file->next) {
 		update(hasher, file, step == HASH_HOLE ? NULL : data, bytes);
 	} else {

@@ -25,7 +25,7 @@ dwarfs_image_options *image_options_new(const struct settings *s)
 	return options;
 }
 
-static dwarfs_image *open_image(const struct settings *s)
+static dwarfs_image *open_image_to_check(const struct settings *s)
 {
 	auto_handle(dwarfs_context) *context =
 		tool_context_new(s->workers, s->cache_bytes);
@@ -109,7 +109,7 @@ static int list_contents(const dwarfs_image *image, const struct settings *s)
 	return checked ? checked : told;
 }
 
-static int run(const struct settings *s)
+static int run_check(const struct settings *s)
 {
 	auto_handle(dwarfs_image) *image = NULL;
 
@@ -117,7 +117,7 @@ static int run(const struct settings *s)
 		return print_differences(s);
 	if (s->salvage)
 		return salvage(s);
-	image = open_image(s);
+	image = open_image_to_check(s);
 	if (!image)
 		return 1;
 	if (s->cat_count > 0)
@@ -130,7 +130,7 @@ static int run(const struct settings *s)
 }
 
 /* Where 1 means that there are differences, what cannot be printed is worse. */
-static int finish(const struct settings *s, int code)
+static int finish_check(const struct settings *s, int code)
 {
 	if (s->diff && code < 2)
 		return tool_finish(0) ? 2 : code;
@@ -149,5 +149,5 @@ int main(int argc, char **argv)
 	set_names(settings.raw || settings.null, settings.null ? '\0' : '\n');
 	if (settings.quiet && tool_log_level() > DWARFS_LOG_ERROR)
 		tool_set_log_level(DWARFS_LOG_ERROR);
-	return finish(&settings, run(&settings));
+	return finish_check(&settings, run_check(&settings));
 }

@@ -173,7 +173,7 @@ static void print_history(const dwarfs_image *image)
 		print_step(history, step);
 }
 
-static void print_categories(const dwarfs_image *image)
+static void print_category_names(const dwarfs_image *image)
 {
 	const uint32_t blocks = dwarfs_image_block_count(image);
 	const char *name;
@@ -224,7 +224,7 @@ static void print_metadata(const dwarfs_image *image)
 	       has_births(image) ? ", birth" : "",
 	       dwarfs_image_time_resolution_ns(image));
 	print_bytes("further hard links stand for", dwarfs_image_hardlink_bytes(image));
-	print_categories(image);
+	print_category_names(image);
 	print_xattrs(image);
 }
 
@@ -292,7 +292,7 @@ static void print_sections(const dwarfs_image *image, const struct report *repor
 	}
 }
 
-static void print_entry(const char *path, uint32_t depth, const dwarfs_stat *stat)
+static void print_tree_entry(const char *path, uint32_t depth, const dwarfs_stat *stat)
 {
 	const char *slash = strrchr(path, '/');
 	char mode[TOOL_TEXT_ROOM];
@@ -319,7 +319,7 @@ static int print_tree(const dwarfs_image *image)
 	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
 		if ((ret = dwarfs_entry_stat(image, entry, stat, &err)) < 0)
 			break;
-		print_entry(dwarfs_walk_path(walk), dwarfs_walk_depth(walk), stat);
+		print_tree_entry(dwarfs_walk_path(walk), dwarfs_walk_depth(walk), stat);
 	}
 	return ret < 0 ? tool_fail(err, NULL) : 0;
 }

@@ -82,7 +82,7 @@ static json_t *words_value(const dwarfs_image *image,
 }
 
 /* The array with the item, or NULL and both gone. */
-static json_t *append(json_t *array, json_t *item)
+static json_t *append_json(json_t *array, json_t *item)
 {
 	if (json_array_append_new(array, item) == 0)
 		return array;
@@ -138,7 +138,7 @@ static json_t *sections_value(const dwarfs_image *image, const struct report *re
 	uint32_t i;
 
 	for (i = 0; array && i < dwarfs_image_section_count(image); i++) {
-		array = append(array, section_value(image, i, block, report));
+		array = append_json(array, section_value(image, i, block, report));
 		block += section_fact(image, i, DWARFS_SECTION_FIELD_TYPE) ==
 			 DWARFS_SECTION_BLOCK;
 	}
@@ -152,7 +152,7 @@ static json_t *items_value(const dwarfs_history *history, size_t step, int list)
 	size_t i;
 
 	for (i = 0; array && (item = dwarfs_history_item(history, step, list, i)); i++)
-		array = append(array, text_value(item));
+		array = append_json(array, text_value(item));
 	return array;
 }
 
@@ -195,7 +195,7 @@ static json_t *history_value(const dwarfs_image *image)
 		return json_null();
 	array = json_array();
 	for (step = 0; array && step < dwarfs_history_count(history); step++)
-		array = append(array, step_value(history, step));
+		array = append_json(array, step_value(history, step));
 	return array;
 }
 
@@ -212,8 +212,9 @@ static json_t *categories_value(const dwarfs_image *image)
 
 		for (block = 0; block < blocks; block++)
 			count += dwarfs_image_block_category(image, block) == (int64_t)i;
-		array = append(array, json_pack("{s:o, s:I}", "name", text_value(name),
-						"block_count", count));
+		array = append_json(array,
+				    json_pack("{s:o, s:I}", "name", text_value(name),
+					      "block_count", count));
 	}
 	return array;
 }
@@ -226,12 +227,13 @@ static json_t *findings_value(const struct report *report)
 	for (i = 0; array && i < report->count; i++) {
 		const struct finding *finding = &report->findings[i];
 
-		array = append(array, json_pack("{s:s, s:I, s:o}", "severity",
-						finding->severity == DWARFS_FINDING_ERROR
-							? "error"
-							: "warning",
-						"section", (json_int_t)finding->section,
-						"message", text_value(finding->message)));
+		array = append_json(array,
+				    json_pack("{s:s, s:I, s:o}", "severity",
+					      finding->severity == DWARFS_FINDING_ERROR
+						      ? "error"
+						      : "warning",
+					      "section", (json_int_t)finding->section,
+					      "message", text_value(finding->message)));
 	}
 	return array;
 }
@@ -253,7 +255,7 @@ static json_t *xattrs_value(const dwarfs_image *image)
 	size_t i;
 
 	for (i = 0; array && dwarfs_image_xattr_name(image, i, &name, NULL) > 0; i++)
-		array = append(array, text_value(name));
+		array = append_json(array, text_value(name));
 	return array;
 }
 

@@ -73,8 +73,8 @@ static void format_local_time(int64_t seconds, char text[TOOL_TEXT_ROOM])
 		snprintf(text, TOOL_TEXT_ROOM, "%" PRId64, seconds);
 }
 
-static int measure(const dwarfs_image *image, dwarfs_stat *stat, struct widths *widths,
-		   dwarfs_error **err)
+static int measure_entries(const dwarfs_image *image, dwarfs_stat *stat,
+			   struct widths *widths, dwarfs_error **err)
 {
 	char text[TOOL_TEXT_ROOM];
 	uint32_t inode;
@@ -124,7 +124,7 @@ static int print_target(const dwarfs_image *image, const dwarfs_stat *stat,
 }
 
 /* As getfattr(1) does: text in quotes, other bytes in hexadecimal. */
-static void print_value(const unsigned char *value, size_t bytes)
+static void print_xattr_value(const unsigned char *value, size_t bytes)
 {
 	bool is_text = true;
 
@@ -164,13 +164,14 @@ static void print_more(const dwarfs_image *image, const dwarfs_stat *stat)
 		fputs("    ", stdout);
 		print_name(name);
 		putchar('=');
-		print_value(value, bytes);
+		print_xattr_value(value, bytes);
 		end_line();
 	}
 }
 
-static int print_entry(const dwarfs_image *image, dwarfs_entry entry, const char *path,
-		       dwarfs_stat *stat, const struct widths *widths, dwarfs_error **err)
+static int print_list_entry(const dwarfs_image *image, dwarfs_entry entry,
+			    const char *path, dwarfs_stat *stat,
+			    const struct widths *widths, dwarfs_error **err)
 {
 	int ret;
 
@@ -199,7 +200,7 @@ int print_list(const dwarfs_image *image, bool verbose)
 	int ret;
 
 	if (dwarfs_stat_new(&stat, &err) < 0 ||
-	    (verbose && measure(image, stat, &widths, &err) < 0) ||
+	    (verbose && measure_entries(image, stat, &widths, &err) < 0) ||
 	    dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, &err) < 0)
 		return tool_fail(err, NULL);
 	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
@@ -208,8 +209,8 @@ int print_list(const dwarfs_image *image, bool verbose)
 		/* The root has no name. */
 		if (!*path)
 			continue;
-		ret = print_entry(image, entry, path, stat, verbose ? &widths : NULL,
-				  &err);
+		ret = print_list_entry(image, entry, path, stat, verbose ? &widths : NULL,
+				       &err);
 		if (ret < 0)
 			break;
 	}

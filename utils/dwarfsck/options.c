@@ -133,9 +133,10 @@ static int add_detail(const char *name, size_t length, unsigned *details)
 			return 0;
 		}
 	}
-	return tool_error("invalid detail '%.*s' for --detail: use a level from 0 to 7, or "
-			  "names that --help lists",
-			  (int)length, name);
+	return tool_error(
+		"invalid detail '%.*s' for --detail: use a level from 0 to 7, or "
+		"names that --help lists",
+		(int)length, name);
 }
 
 static int parse_details(const char *text, unsigned *details_out)
@@ -209,7 +210,7 @@ static int add_cat(struct settings *s, const char *path)
 	return 0;
 }
 
-static int set(bool *flag)
+static int set_flag(bool *flag)
 {
 	*flag = true;
 	return 0;
@@ -222,7 +223,7 @@ static int parse_action(struct settings *s, int id, const char *value)
 	case OPT_CAT:
 		return add_cat(s, value);
 	case OPT_DIFF:
-		return set(&s->diff);
+		return set_flag(&s->diff);
 	case OPT_DIFF_IGNORE:
 		return parse_ignored(value, &s->ignored);
 	case OPT_DIFF_RESOLUTION:
@@ -232,16 +233,16 @@ static int parse_action(struct settings *s, int id, const char *value)
 		s->salvage = value;
 		return 0;
 	case OPT_SALVAGE_ZEROS:
-		return set(&s->zeros);
+		return set_flag(&s->zeros);
 	case OPT_RAW:
-		return set(&s->raw);
+		return set_flag(&s->raw);
 	case '0':
-		return set(&s->null);
+		return set_flag(&s->null);
 	case OPT_EXPORT:
 		s->export_to = value;
 		return 0;
 	case OPT_HUGE_HOLES:
-		return set(&s->allow_huge_holes);
+		return set_flag(&s->allow_huge_holes);
 	default:
 		return tool_error("option %d is not handled", id);
 	}
@@ -256,15 +257,15 @@ static int parse_option(struct settings *s, int id, const char *value)
 	case 'd':
 		return parse_details(value, &s->details);
 	case 'q':
-		return set(&s->quiet);
+		return set_flag(&s->quiet);
 	case 'v':
-		return set(&s->verbose);
+		return set_flag(&s->verbose);
 	case 'O':
 		return tool_parse_offset("image-offset", value, &s->offset);
 	case 'H':
-		return set(&s->print_header);
+		return set_flag(&s->print_header);
 	case 'l':
-		return set(&s->list);
+		return set_flag(&s->list);
 	case OPT_CHECKSUM:
 		return parse_checksum(value, &s->checksum);
 	case 'n':
@@ -272,11 +273,11 @@ static int parse_option(struct settings *s, int id, const char *value)
 	case 's':
 		return tool_parse_bytes("cache-size", value, &s->cache_bytes);
 	case OPT_INTEGRITY:
-		return set(&s->integrity);
+		return set_flag(&s->integrity);
 	case OPT_NO_CHECK:
-		return set(&s->no_check);
+		return set_flag(&s->no_check);
 	case 'j':
-		return set(&s->json);
+		return set_flag(&s->json);
 	case OPT_LOG_LEVEL:
 		return tool_take_log_level(value);
 	case OPT_LOG_CONTEXT:
@@ -287,7 +288,7 @@ static int parse_option(struct settings *s, int id, const char *value)
 	}
 }
 
-static int show_help(struct settings *s, int id)
+static int show_check_help(struct settings *s, int id)
 {
 	s->done = true;
 	if (id == OPT_MAN)
@@ -320,13 +321,14 @@ static int check_settings(const struct settings *s)
 	if (s->print_header + (s->list || s->json) + s->diff + (s->checksum != NULL) +
 		    (s->export_to != NULL) + (s->salvage != NULL) + (s->cat_count > 0) >
 	    1)
-		return tool_error("--print-header, --list or --json, --checksum, --cat, "
-				  "--diff, --salvage and --export-metadata are mutually exclusive");
+		return tool_error(
+			"--print-header, --list or --json, --checksum, --cat, "
+			"--diff, --salvage and --export-metadata are mutually exclusive");
 	return 0;
 }
 
 /* The image, the other side of a comparison, or further files to print. */
-static int take_word(struct settings *s, const char *word)
+static int take_image_or_path(struct settings *s, const char *word)
 {
 	if (!s->input) {
 		s->input = word;
@@ -359,7 +361,7 @@ int settings_parse(struct settings *s, int argc, char **argv)
 	};
 	parse_details("2", &s->details);
 	if (argc <= 1)
-		return show_help(s, 'h');
+		return show_check_help(s, 'h');
 	if (tool_args_init(&args, argc, argv, options))
 		return 1;
 
@@ -367,12 +369,12 @@ int settings_parse(struct settings *s, int argc, char **argv)
 		if (id == TOOL_ARGS_BAD)
 			return 1;
 		if (id == 'h' || id == OPT_MAN || id == OPT_VERSION)
-			return show_help(s, id);
+			return show_check_help(s, id);
 		if (parse_option(s, id, args.value))
 			return 1;
 	}
 	while ((word = tool_args_positional(&args)))
-		if (take_word(s, word))
+		if (take_image_or_path(s, word))
 			return 1;
 	return check_settings(s);
 }

@@ -49,8 +49,8 @@ int archive_check(const struct archive_settings *settings)
 	return 0;
 }
 
-static int configure(const struct archive_settings *settings, dwarfs_archive_export *out,
-		     dwarfs_error **err)
+static int configure_export(const struct archive_settings *settings,
+			    dwarfs_archive_export *out, dwarfs_error **err)
 {
 	size_t i;
 	int ret;
@@ -94,7 +94,7 @@ int archive_write(const struct archive_settings *settings, const dwarfs_image *i
 	int ret;
 
 	if (dwarfs_archive_export_new(image, &out, &err) < 0 ||
-	    configure(settings, out, &err) < 0)
+	    configure_export(settings, out, &err) < 0)
 		return tool_fail(err, NULL);
 	dwarfs_archive_export_set_report(out, tell, NULL);
 	dwarfs_archive_export_set_cancel(out, cancel);

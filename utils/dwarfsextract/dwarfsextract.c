@@ -20,7 +20,7 @@ struct watch {
 	int printed;		  /* the share printed last, -1 for none */
 };
 
-static int share_done(const dwarfs_progress *state)
+static int percent_done(const dwarfs_progress *state)
 {
 	uint64_t done = dwarfs_progress_bytes_done(state);
 	uint64_t total = dwarfs_progress_bytes_total(state);
@@ -35,7 +35,7 @@ static int share_done(const dwarfs_progress *state)
 static int show(const dwarfs_progress *state, void *user)
 {
 	struct watch *watch = user;
-	int share = share_done(state);
+	int share = percent_done(state);
 
 	times_see(watch->times, dwarfs_progress_phase(state));
 	if (watch->percent && share != watch->printed) {
@@ -46,7 +46,8 @@ static int show(const dwarfs_progress *state, void *user)
 	return watch->display ? progress_show(state, watch->display) : 0;
 }
 
-static dwarfs_image *open_image(const struct settings *settings, struct times *times)
+static dwarfs_image *open_image_to_extract(const struct settings *settings,
+					   struct times *times)
 {
 	auto_handle(dwarfs_error) *err = NULL;
 	auto_handle(dwarfs_context) *context = NULL;
@@ -71,8 +72,8 @@ static dwarfs_image *open_image(const struct settings *settings, struct times *t
 	return image;
 }
 
-static int configure(const struct settings *settings, dwarfs_extract *extract,
-		     dwarfs_error **err)
+static int configure_extraction(const struct settings *settings, dwarfs_extract *extract,
+				dwarfs_error **err)
 {
 	size_t i;
 	int ret;
@@ -103,7 +104,7 @@ static int extract_image(const struct settings *settings, const dwarfs_image *im
 	int ret;
 
 	if (dwarfs_extract_new(image, &extract, &err) < 0 ||
-	    configure(settings, extract, &err) < 0)
+	    configure_extraction(settings, extract, &err) < 0)
 		return tool_fail(err, NULL);
 	dwarfs_extract_set_cancel(extract, cancel);
 	if (watch->display || watch->percent || watch->times)
@@ -118,9 +119,10 @@ static int extract_image(const struct settings *settings, const dwarfs_image *im
 	failures = dwarfs_extract_failures(extract);
 	damaged = dwarfs_extract_damaged(extract);
 	if (failures == 0 && damaged > 0 && ret != DWARFS_ERR_CANCELLED)
-		return tool_error("%s: everything was extracted, with defaults for "
-				  "attributes that the image does not have (see the warnings)",
-				  settings->input);
+		return tool_error(
+			"%s: everything was extracted, with defaults for "
+			"attributes that the image does not have (see the warnings)",
+			settings->input);
 	if (ret == DWARFS_ERR_CANCELLED || !settings->continue_on_error || failures == 0)
 		return tool_fail(err, "%s: extraction aborted", settings->input);
 	return tool_error("extraction finished with %llu error%s",
@@ -177,7 +179,7 @@ static int write_it(const struct settings *settings, const dwarfs_image *image,
 	return code;
 }
 
-static int run(const struct settings *settings)
+static int run_extraction(const struct settings *settings)
 {
 	struct archive_settings archive = archive_of(settings);
 	auto_handle(dwarfs_image) *image = NULL;
@@ -187,7 +189,7 @@ static int run(const struct settings *settings)
 	if ((settings->format && archive_check(&archive)) ||
 	    times_new(settings, &watch.times))
 		return 1;
-	image = open_image(settings, watch.times);
+	image = open_image_to_extract(settings, watch.times);
 	code = image ? write_it(settings, image, &watch) : 1;
 	if (image && times_tell(watch.times, dwarfs_image_context(image)))
 		code = 1;
@@ -210,7 +212,7 @@ int main(int argc, char **argv)
 		return tool_finish(0);
 	}
 	if (settings_parse(argc, argv, &settings) == 0)
-		code = settings.done ? 0 : run(&settings);
+		code = settings.done ? 0 : run_extraction(&settings);
 	free(settings.patterns);
 	return settings.done || code == 0 ? tool_finish(code) : code;
 }

@@ -74,8 +74,8 @@ static const struct tool_option option_table[] = {
 	{ OPT_SET_GROUP, "set-group", "GROUP", "likewise for the group", TOOL_BASIC },
 	{ OPT_CONTINUE, "continue-on-error", NULL,
 	  "write as much as possible; exit with 1 all the same", TOOL_BASIC },
-	{ OPT_NO_SYNC, "no-sync", NULL,
-	  "do not wait until an archive is on disk", TOOL_BASIC },
+	{ OPT_NO_SYNC, "no-sync", NULL, "do not wait until an archive is on disk",
+	  TOOL_BASIC },
 	{ OPT_NO_CHECK, "disable-integrity-check", NULL,
 	  "do not look at the hashes of blocks: dangerous", TOOL_BASIC },
 	{ OPT_STDOUT_PROGRESS, "stdout-progress", NULL,
@@ -157,7 +157,7 @@ static int take_number(struct settings *settings, int id, const char *value)
 	}
 }
 
-static int take_word(struct settings *settings, int id, const char *value)
+static int take_path_option(struct settings *settings, int id, const char *value)
 {
 	switch (id) {
 	case 'i':
@@ -221,7 +221,7 @@ static bool take_switch(struct settings *settings, int id)
 /* -- all of them --------------------------------------------------------------------- */
 
 /* 0 to go on, 1 after printing what is wrong. */
-static int take_option(struct settings *settings, int id, const char *value)
+static int take_extract_option(struct settings *settings, int id, const char *value)
 {
 	if (take_switch(settings, id))
 		return 0;
@@ -247,7 +247,7 @@ static int take_option(struct settings *settings, int id, const char *value)
 		settings->done = true;
 		return 0;
 	default:
-		return take_word(settings, id, value);
+		return take_path_option(settings, id, value);
 	}
 }
 
@@ -261,18 +261,21 @@ static int check(const struct settings *settings)
 	if (!settings->format) {
 		if (settings->filters || settings->format_options ||
 		    settings->order_given || settings->allow_huge_holes)
-			return tool_error("--format-filters, --format-options, "
-					  "--archive-order and --allow-huge-holes need --format");
+			return tool_error(
+				"--format-filters, --format-options, "
+				"--archive-order and --allow-huge-holes need --format");
 		if (settings->no_sync)
-			return tool_error("--no-sync needs --format: files in a directory "
-					  "are not synchronized in any case");
+			return tool_error(
+				"--no-sync needs --format: files in a directory "
+				"are not synchronized in any case");
 		if (settings->output && strcmp(settings->output, "-") == 0)
 			return tool_error("writing to '-' needs --format");
 		return 0;
 	}
 	if (settings->owners_given)
-		return tool_error("--same-owner and --no-same-owner are not for archives: "
-				  "these have owners in any case");
+		return tool_error(
+			"--same-owner and --no-same-owner are not for archives: "
+			"these have owners in any case");
 	if (settings->writers)
 		return tool_error("--num-disk-writers is not for archives");
 	return 0;
@@ -287,7 +290,7 @@ int settings_parse(int argc, char **argv, struct settings *settings)
 	if (tool_args_init(&args, argc, argv, option_table))
 		return 1;
 	while ((id = tool_args_next(&args)) != TOOL_ARGS_END) {
-		if (id == TOOL_ARGS_BAD || take_option(settings, id, args.value))
+		if (id == TOOL_ARGS_BAD || take_extract_option(settings, id, args.value))
 			return 1;
 		if (settings->done)
 			return 0;

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum part { PART_FILESYSTEM, PART_READER, PART_CACHE, PART_COUNT };
@@ -42,14 +41,6 @@ struct times {
 	const char *path;
 	bool any_event;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 int times_parse(const char *text, unsigned *parts_out)
 {
@@ -85,7 +76,7 @@ int times_new(const struct settings *settings, struct times **times_out)
 		return tool_error("out of memory");
 	pthread_mutex_init(&times->lock, NULL);
 	times->parts = settings->times;
-	times->started = now_ns();
+	times->started = tool_now_ns();
 	times->phase = -1;
 	times->path = settings->trace;
 	if (times->path && !(times->trace = fopen(times->path, "we"))) {
@@ -111,8 +102,8 @@ void times_free(struct times *times)
 
 /* -- the trace ----------------------------------------------------------------------- */
 
-static void write_event(struct times *times, const char *name, enum part part,
-			uint64_t start, uint64_t ns)
+static void write_trace_event(struct times *times, const char *name, enum part part,
+			      uint64_t start, uint64_t ns)
 {
 	if (!times->trace || !(times->parts >> part & 1))
 		return;
@@ -130,8 +121,8 @@ static void write_event(struct times *times, const char *name, enum part part,
 static void take_span(int what, uint64_t start_ns, uint64_t ns, void *user)
 {
 	if (what < DWARFS_LATENCY_COUNT)
-		write_event(user, latencies[what].name, latencies[what].part, start_ns,
-			    ns);
+		write_trace_event(user, latencies[what].name, latencies[what].part,
+				  start_ns, ns);
 }
 
 int times_watch(struct times *times, dwarfs_context *context, dwarfs_error **err)
@@ -147,11 +138,11 @@ void times_see(struct times *times, int phase)
 
 	if (!times || phase == times->phase)
 		return;
-	now = now_ns();
+	now = tool_now_ns();
 	if (times->phase >= 0) {
 		times->phases[times->phase] += now - times->phase_started;
-		write_event(times, dwarfs_phase_name(times->phase), PART_FILESYSTEM,
-			    times->phase_started, now - times->phase_started);
+		write_trace_event(times, dwarfs_phase_name(times->phase), PART_FILESYSTEM,
+				  times->phase_started, now - times->phase_started);
 	}
 	times->phase = phase <= DWARFS_PHASE_DONE ? phase : -1;
 	times->phase_started = now;

@@ -105,8 +105,8 @@ static int add_tree(dwarfs_builder *builder, const struct settings *settings,
 	return 0;
 }
 
-static int explain_failure(const struct settings *settings, const char *input,
-			   const dwarfs_error *err)
+static int explain_import_failure(const struct settings *settings, const char *input,
+				  const dwarfs_error *err)
 {
 	const char *message = dwarfs_error_message(err);
 
@@ -128,8 +128,9 @@ static int add_archive(dwarfs_archive_import *import, const struct settings *set
 	int ret;
 
 	if (is_stdin(input) && isatty(STDIN_FILENO))
-		return tool_error("standard input is a terminal: redirect an archive to it, or use "
-				  "-i FILE");
+		return tool_error(
+			"standard input is a terminal: redirect an archive to it, or use "
+			"-i FILE");
 	if (!is_stdin(input) && stat(input, &status) < 0)
 		return tool_error("'%s' must be a directory or an archive: %s", input,
 				  strerror(errno));
@@ -137,7 +138,7 @@ static int add_archive(dwarfs_archive_import *import, const struct settings *set
 			      : dwarfs_archive_import_path(import, input, &err);
 	/* What was left out has been named. */
 	if (ret < 0 && !dwarfs_archive_import_is_complete(import))
-		return explain_failure(settings, input, err);
+		return explain_import_failure(settings, input, err);
 	return 0;
 }
 

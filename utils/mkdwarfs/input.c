@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* All of a stream, with a zero byte behind it; *data_out is set even when it fails. */
-static int read_all(FILE *in, char **data_out, size_t *bytes_out)
+static int read_whole_input(FILE *in, char **data_out, size_t *bytes_out)
 {
 	size_t room = 1 << 16;
 	size_t used = 0;
@@ -44,7 +44,7 @@ int read_file(const char *what, const char *path, char **data_out, size_t *bytes
 
 	if (!in)
 		return tool_error("cannot open %s '%s': %s", what, path, strerror(errno));
-	error = read_all(in, data_out, bytes_out);
+	error = read_whole_input(in, data_out, bytes_out);
 	if (!is_stdin)
 		fclose(in);
 	if (error)

@@ -10,10 +10,9 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-static int explain_failure(const struct settings *s, const dwarfs_error *err)
+static int explain_run_failure(const struct settings *s, const dwarfs_error *err)
 {
 	switch (dwarfs_error_code(err)) {
 	case DWARFS_ERR_EXISTS:
@@ -51,7 +50,7 @@ static int write_image(dwarfs_builder *builder, const struct settings *s,
 	dwarfs_builder_set_progress(builder, NULL, NULL);
 	progress_free(watch->progress);
 	watch->progress = NULL;
-	return ret < 0 ? explain_failure(s, err) : 0;
+	return ret < 0 ? explain_run_failure(s, err) : 0;
 }
 
 /* The rest of a run, in which signals are caught. */
@@ -84,20 +83,12 @@ static int watched(dwarfs_builder *builder, const struct settings *s, struct wat
 	return code;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static int make_image(const struct settings *s, char **argv)
 {
 	auto_handle(dwarfs_context) *context = tool_context_new(s->workers, TOOL_DEFAULT);
 	auto_handle(dwarfs_builder) *builder = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
-	const uint64_t start = now_ns();
+	const uint64_t start = tool_now_ns();
 	struct watch watch = { 0 };
 	uint64_t errors;
 	int code;
@@ -112,9 +103,10 @@ static int make_image(const struct settings *s, char **argv)
 	if (code || s->debug_filter)
 		return code;
 
-	summarize(builder, now_ns() - start);
+	summarize(builder, tool_now_ns() - start);
 	if (watch.failures)
-		tool_error("%" PRIu64 " entr%s of archives could not be stored, and %s left out",
+		tool_error("%" PRIu64
+			   " entr%s of archives could not be stored, and %s left out",
 			   watch.failures, watch.failures == 1 ? "y" : "ies",
 			   watch.failures == 1 ? "was" : "were");
 	errors = dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS) + watch.warnings +
@@ -127,7 +119,7 @@ static int make_image(const struct settings *s, char **argv)
 	return 0;
 }
 
-static int run(const struct settings *s, char **argv)
+static int run_mkdwarfs(const struct settings *s, char **argv)
 {
 	if (s->output && strcmp(s->output, "-") == 0 && isatty(STDOUT_FILENO) &&
 	    !s->force && !s->debug_filter)
@@ -151,7 +143,7 @@ int main(int argc, char **argv)
 		code = 1;
 		break;
 	default:
-		code = run(&settings, argv);
+		code = run_mkdwarfs(&settings, argv);
 	}
 	settings_free(&settings);
 	return code;
