@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/directory_cache: open directories of the input.
+ * write/input/directory_cache: open directories of the input, by entry of the tree.
+ *
+ * A direct-mapped table of reference-counted descriptors. A path is opened relative to
+ * the nearest ancestor in the table.
  */
 #include <errno.h>
 #include <string.h>
@@ -8,11 +11,12 @@
 #include "os/file_io.h"
 #include "write/input/directory_cache.h"
 
-/* The path to a directory is worth a descriptor when it is longer than this, or when the
- * directory is asked for twice in a row. */
+/* A directory is cached if its path is longer than this, or if two files in a row are in
+ * it. */
 #define LONG_PATH_BYTES 512
 
-/* Beyond this, a directory so many levels above is opened on the way. */
+/* For a path longer than FAR_BYTES, cache an ancestor STEP_LEVELS above the entry,
+ * too. */
 #define FAR_BYTES   2048
 #define STEP_LEVELS 128
 
@@ -58,7 +62,7 @@ static struct cached_directory *find_cached(const struct directory_cache *cache,
 	return cache->slots[slot].entry == entry ? cache->slots[slot].directory : NULL;
 }
 
-/* As dw_directory_cache_above(), with what is open already. */
+/* As dw_directory_cache_find_ancestor(), without opening a directory. */
 static int find_open_ancestor(struct directory_cache *cache, uint32_t entry,
 			      struct cached_directory **directory_out,
 			      const char **path_out, dwarfs_error **err)
@@ -109,7 +113,7 @@ int dw_directory_cache_keep(struct directory_cache *cache, uint32_t entry, int f
 	return 0;
 }
 
-/* Where there are no more descriptors, what is below may still be opened without. */
+/* Failing to cache a directory is not an error: its files are opened by a longer path. */
 static int open_directory(struct directory_cache *cache, uint32_t entry)
 {
 	struct cached_directory *ancestor;
@@ -124,7 +128,7 @@ static int open_directory(struct directory_cache *cache, uint32_t entry)
 	return dw_directory_cache_keep(cache, entry, fd, NULL) < 0 ? -ENOMEM : 0;
 }
 
-/* Others with a long way to go are often near, so one directory on it stays open. */
+/* Entries with long paths are often close together, so cache one directory above them. */
 static int open_intermediate(struct directory_cache *cache, uint32_t entry)
 {
 	for (int i = 0; i < STEP_LEVELS && entry != 0; i++)

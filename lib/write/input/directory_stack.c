@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/directory_stack: directories of a tree that is walked in depth first order.
+ * write/input/directory_stack: open directories along the path of a depth-first walk.
+ *
+ * The open directories are a stack, each one below the one before it. A full stack closes
+ * every second descriptor, so that depth is not limited by descriptors.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,7 +12,8 @@
 #include "os/file_io.h"
 #include "write/input/directory_stack.h"
 
-/* When the way down to a directory is longer than this, one half of it stays open. */
+/* If more than this many bytes of path are not open, a directory halfway is opened,
+ * too. */
 #define FAR_BYTES 1024
 
 void dw_directory_stack_free(struct directory_stack *stack)
@@ -20,7 +24,7 @@ void dw_directory_stack_free(struct directory_stack *stack)
 	stack->root_fd = -1;
 }
 
-/* Close every second one but the deepest, so that those that stay are spread evenly. */
+/* Close every second one but not the deepest; those left stay evenly spread. */
 static void close_every_second(struct directory_stack *stack)
 {
 	size_t kept = 0;
@@ -41,7 +45,7 @@ static void push_directory(struct directory_stack *stack, size_t bytes, int fd)
 	stack->open[stack->count++].fd = fd;
 }
 
-/* Close what is below the directory that the path goes on from. */
+/* Close the directories below the parent of the next path. */
 static void close_below(struct directory_stack *stack, size_t parent_bytes)
 {
 	while (stack->count > 0 && stack->open[stack->count - 1].bytes > parent_bytes)
@@ -53,7 +57,7 @@ static size_t deepest_bytes(const struct directory_stack *stack)
 	return stack->count ? stack->open[stack->count - 1].bytes : 0;
 }
 
-/* From the nearest directory that is open; path is of the root. */
+/* Open a path relative to the deepest open directory. path is relative to the root. */
 static int open_from_deepest(struct directory_stack *stack, const char *path, int *fd_out)
 {
 	size_t deepest = deepest_bytes(stack);
@@ -65,12 +69,12 @@ static int open_from_deepest(struct directory_stack *stack, const char *path, in
 			     fd_out);
 	if (ret != -EMFILE && ret != -ENFILE)
 		return ret;
-	/* Others need descriptors, too. */
+	/* Out of descriptors: close all but the root and try again. */
 	close_below(stack, 0);
 	return dw_dir_open_at(stack->root_fd, path, fd_out);
 }
 
-/* What comes next in a far away place is likely to be near this. */
+/* The next directories are likely to share the first half of a long path. */
 static int open_halfway(struct directory_stack *stack, char *path, size_t bytes)
 {
 	size_t deepest = deepest_bytes(stack), middle = deepest + (bytes - deepest) / 2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/entry_details: what an entry has besides what stat() tells.
+ * write/input/entry_details: birth time and extended attributes of an entry.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "write/input/entry_details.h"
 #include "write/tree/xattr_sets.h"
 
-/* Whether an attribute is no longer there, or none that can be had at all. */
+/* Whether the attribute vanished, or the file system has no attributes. */
 static bool is_gone(int errnum)
 {
 	return errnum == ENODATA || errnum == ENOTSUP;

@@ -2,8 +2,9 @@
 /*
  * write/input/entry_import: one entry of the input -> one entry of the tree.
  *
- * Files are the same when device and inode number are: other file systems may be mounted
- * below the root, and number their files as they like.
+ * Applies the options (owner, mode, include callback, skipped types) and joins hard
+ * links. Files are the same if device and inode number are, since other file systems may
+ * be mounted below the root.
  */
 #include <string.h>
 
@@ -60,7 +61,7 @@ static int grow_linked_inodes(struct entry_import *import, dwarfs_error **err)
 	return 0;
 }
 
-/* The inode of a file: a new one, or that of an earlier name. */
+/* The inode of a file: new, or that of an earlier hard link. */
 static int import_file_inode(struct entry_import *import, const struct os_stat *stat,
 			     uint32_t *inode_out, bool *is_new_out, dwarfs_error **err)
 {
@@ -90,8 +91,8 @@ static int import_file_inode(struct entry_import *import, const struct os_stat *
 
 /* -- entries ------------------------------------------------------------------------- */
 
-/* What the options make of the attributes that were found. Times stay as they are until
- * the metadata is made, since they also show whether a file has changed. */
+/* Apply the options to the attributes. Times are changed when the metadata is made: until
+ * then they show whether a file has changed. */
 static void apply_attribute_options(struct entry_import *import, struct os_stat *stat)
 {
 	const struct build_options *options = import->run->options;
@@ -126,7 +127,7 @@ static bool is_skipped(struct entry_import *import, const struct found_entry *fo
 	return true;
 }
 
-/* Holes may make files as large as numbers go; sums of sizes must not wrap. */
+/* Sparse files may have any size; the sum of sizes must not overflow. */
 static int count_entry(struct entry_import *import, const struct os_stat *stat,
 		       bool is_new, dwarfs_error **err)
 {
@@ -140,7 +141,7 @@ static int count_entry(struct entry_import *import, const struct os_stat *stat,
 	uint64_t *bytes = &import->run->counts[DWARFS_COUNT_BYTES_IN];
 	int class = dw_class_of_mode(stat->mode);
 
-	if (class < 0) /* such were left out before */
+	if (class < 0) /* skipped by is_skipped() */
 		return 0;
 	import->run->counts[count_of_class[class]]++;
 	if (class != CLASS_REG || !is_new)
@@ -175,7 +176,7 @@ static int add_inode(struct entry_import *import, const struct os_stat *stat,
 	return dw_string_set_add(&tree->targets, target, &inode->target, err);
 }
 
-/* Ask the callback. */
+/* Call the include callback. */
 static int ask_include_callback(struct entry_import *import,
 				const struct found_entry *found, bool *is_taken_out,
 				dwarfs_error **err)
@@ -200,15 +201,16 @@ static int ask_include_callback(struct entry_import *import,
 	return 0;
 }
 
-/* Entries of a tree that is too large for the limit are counted only, so that the message
- * can say what would do; directories are needed to find them. */
+/* If the tree exceeds the memory limit, only count further entries, so that the message
+ * can say which limit would suffice. Directories are still added, as the scan continues
+ * through them. */
 static bool is_only_counted(struct entry_import *import, const struct found_entry *found)
 {
 	struct excess *excess = &import->run->excess;
 	int class = dw_class_of_mode(found->stat.mode);
 	const char *name = strrchr(found->path, '/');
 
-	/* Without an output all is counted, and nothing else. */
+	/* Without an output (scan only) the whole tree is built. */
 	if (!excess->is_full && import->run->output)
 		excess->is_full = dw_estimate_exceeds_limit(import->run, import->tree);
 	if (!excess->is_full || class == CLASS_DIR)
@@ -224,8 +226,8 @@ static bool is_only_counted(struct entry_import *import, const struct found_entr
 	return true;
 }
 
-/* Further names of a file come with the same attributes, so the first one has told all.
- * Those of items were not looked at yet. */
+/* All hard links of a file have the same attributes, so those of the first one suffice.
+ * The rules for attributes were not applied to items yet. */
 static int import_xattrs(struct entry_import *import, const struct found_entry *found,
 			 uint32_t inode, dwarfs_error **err)
 {

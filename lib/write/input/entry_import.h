@@ -2,8 +2,7 @@
 /*
  * write/input/entry_import: one entry of the input -> one entry of the tree.
  *
- * Private to those who find entries: scan.c, path_list.c and assembled_tree.c. Of one
- * thread.
+ * Used by scan.c, path_list.c and assembled_tree.c, on one thread.
  */
 #ifndef DW_WRITE_INPUT_ENTRY_IMPORT_H
 #define DW_WRITE_INPUT_ENTRY_IMPORT_H
@@ -22,25 +21,27 @@ struct entry_import {
 
 void dw_entry_import_free(struct entry_import *import);
 
-/* An entry as it was found. */
+/* An entry of the input with its attributes. */
 struct found_entry {
 	struct os_stat stat;
 	const char *path; /* below the root */
 	struct span target;
 	struct span xattrs; /* as by dw_xattr_list_append() */
 	int xattrs_errnum;  /* why some of them are missing, or 0 */
-	bool is_item;	    /* it was given by itself: files are the same when this is */
-	uint32_t record;    /* of the assembly */
+	/* added by dwarfs_builder_add_item(); items with the same record are hard links
+	 * */
+	bool is_item;
+	uint32_t record; /* of the assembly */
 };
 
 /*
- * Make an inode for an entry, or find that of an earlier name. DW_NONE when the options
- * leave it out, which is logged and counted.
+ * Add an inode for an entry, or find that of an earlier hard link. DW_NONE if the options
+ * skip the entry, which is logged and counted.
  */
 int dw_entry_import_one(struct entry_import *import, const struct found_entry *found,
 			uint32_t *inode_out, dwarfs_error **err);
 
-/* The root of the tree, from the directory that is open; or as it was found. */
+/* Add the root of the tree, from the open input directory or from a found entry. */
 int dw_entry_import_root(struct entry_import *import, dwarfs_error **err);
 int dw_entry_import_found_root(struct entry_import *import,
 			       const struct found_entry *found, dwarfs_error **err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/input_file: the bytes of a file of the input, wherever they are.
+ * write/input/input_file: open and read a file of the input, on disk or in the spool.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/input_file: the bytes of a file of the input, wherever they are.
+ * write/input/input_file: open and read a file of the input, on disk or in the spool.
  *
- * A file below the root, one that was given by its path, or contents of the spool: who
- * reads need not know. Nothing is kept of it but a descriptor.
+ * A file below the root, a file that an item names by its path, or contents in the spool,
+ * behind one interface. Holds a descriptor and no data.
  */
 #ifndef DW_WRITE_INPUT_INPUT_FILE_H
 #define DW_WRITE_INPUT_INPUT_FILE_H
@@ -14,7 +14,7 @@
 
 struct spool;
 
-/* What was seen of a file by the scan, to be compared with later. */
+/* Size and time of a file at the scan, to detect changes. */
 struct input_file_mark {
 	uint64_t size;
 	int64_t mtime;
@@ -34,16 +34,16 @@ struct input_file {
 struct input_file_mark dw_input_file_mark(const struct build_run *run,
 					  const struct tree_inode *inode);
 
-/* How a file is opened that is below the root, or at a place:
- * dw_directory_cache_open_file(). */
+/* Opens a file by its entry: dw_directory_cache_open_file(). */
 typedef int (*input_file_open_fn)(void *user, uint32_t entry, int *fd_out);
 
-/* Folders for that: of the tree, or of the places of an assembly. */
+/* Initialize a cache for the directories of the tree, or of the disk paths of an
+ * assembly. */
 void dw_input_file_init_directory_cache(struct directory_cache *cache,
 					const struct build_run *run,
 					const struct tree *tree, uint32_t slot_count);
 
-/* All give 0, or more, or a negative errno value. On any thread. */
+/* All return a negative errno value on failure, and are thread-safe. */
 
 int dw_input_file_open(const struct build_run *run, const struct tree_inode *inode,
 		       input_file_open_fn open, void *user, struct input_file *file_out);
@@ -58,7 +58,7 @@ int64_t dw_input_file_read_at(const struct input_file *input_file, void *buffer,
 int dw_input_file_next_data(const struct input_file *input_file, uint64_t from,
 			    uint64_t end, uint64_t *start_out, uint64_t *end_out);
 
-/* Whether it has size and time as scanned. */
+/* Whether size and time are those of the scan. */
 bool dw_input_file_matches(const struct input_file *input_file,
 			   const struct os_stat *stat);
 

@@ -2,8 +2,7 @@
 /*
  * write/input/list_path: a path of an input list -> the path below the input directory.
  *
- * Knows names and directories only; whether anything exists at the path is for the caller
- * to find out.
+ * Compares names and directories only; does not check that the path exists.
  */
 #include <string.h>
 
@@ -47,8 +46,8 @@ static bool climbs(const char *path)
 	return false;
 }
 
-/* The rest of a path after the names of another one; NULL when it does not begin so, or
- * when the rest has a "..". */
+/* The part of a path after a root; NULL if the path is not below it, or if the rest
+ * contains "..". */
 static const char *after(const char *path, const char *root)
 {
 	struct span name;
@@ -61,7 +60,8 @@ static const char *after(const char *path, const char *root)
 	return climbs(path) ? NULL : path;
 }
 
-/* The shortest beginning of an absolute path that leads to the root is kept. */
+/* Find the shortest prefix of an absolute path that is the input directory, and remember
+ * it. */
 static int find_root(struct list_root *root, const char *path, dwarfs_error **err)
 {
 	struct span name;

@@ -17,14 +17,13 @@ struct list_root {
 /* Frees what was found; the rest is the caller's. */
 void dw_list_root_free(struct list_root *root);
 
-/* The next name of a path, without those that are "."; empty at its end. */
+/* The next name of a path, skipping "."; empty at the end. */
 struct span dw_list_next_name(const char **path);
 
 /*
- * Set *path to what follows the root in it. A relative path is relative to the root. The
- * root is found in an absolute path by its name, or by being the same directory whatever
- * it is called there. 1, 0 for a path that is not below the root or has a ".." below it, or
- * DWARFS_ERR_NOMEM.
+ * Make *path relative to the root. A relative path is relative already. In an absolute
+ * path the root is found by name, or by being the same directory. 1, 0 for a path outside
+ * of the root or with "..", or DWARFS_ERR_NOMEM.
  */
 int dw_list_path_below(struct list_root *root, const char **path, dwarfs_error **err);
 

@@ -2,8 +2,9 @@
 /*
  * write/input/path_list: a list of paths -> tree.
  *
- * First the paths become nodes, each of which knows the one above it, and each node gets
- * its inode. Then the nodes become entries, directory by directory as in a scan.
+ * First, each name of each path becomes a node with an inode; a node refers to its
+ * parent. Then the nodes become entries of the tree, directory by directory, in the order
+ * of a scan.
  */
 #include <errno.h>
 #include <string.h>
@@ -32,7 +33,7 @@ struct list_import {
 	struct string_set names;
 	struct node *nodes;
 	size_t node_count, node_room;
-	uint32_t *slots; /* by parent and name: number + 1, 0 for empty */
+	uint32_t *slots; /* hash table by parent and name: number + 1, 0 for empty */
 	size_t slot_count;
 	struct buffer path, target, xattrs;
 	uint32_t open_node; /* whose directory is open */
@@ -70,7 +71,7 @@ static size_t find_node_slot(const struct list_import *list_import, uint32_t par
 	}
 }
 
-/* The root stands in no slot, as nothing leads to it. */
+/* The root is not in the table: it is never looked up. */
 static int grow_node_slots(struct list_import *list_import, dwarfs_error **err)
 {
 	size_t count = list_import->slot_count ? list_import->slot_count * 2 : 256;
@@ -106,7 +107,7 @@ static int add_node(struct list_import *list_import, struct node node, dwarfs_er
 	return 0;
 }
 
-/* Open the directory of a node, whose path is given: 0 or a negative errno value. */
+/* Open the directory of a node by its path: 0 or a negative errno value. */
 static int open_parent(struct list_import *list_import, uint32_t parent, const char *path)
 {
 	int ret;
@@ -123,7 +124,7 @@ static int open_parent(struct list_import *list_import, uint32_t parent, const c
 	return 0;
 }
 
-/* What stands at builder->path, whose last name begins at an offset. */
+/* Read the attributes of the entry at ->path, whose last name begins at an offset. */
 static int stat_path(struct list_import *list_import, uint32_t parent, size_t at,
 		     struct found_entry *found)
 {
@@ -157,8 +158,8 @@ static int stat_path(struct list_import *list_import, uint32_t parent, size_t at
 }
 
 /*
- * The node of a name below another one, made when there is none. DW_NONE when it cannot
- * be had, which has been said then.
+ * Find or add the node of a name below a parent. DW_NONE if the entry cannot be read,
+ * which is reported.
  */
 static int enter_name(struct list_import *list_import, uint32_t parent, struct span name,
 		      uint32_t *node_out, dwarfs_error **err)
@@ -249,10 +250,11 @@ static int add_listed_paths(struct list_import *list_import, dwarfs_error **err)
 
 /* -- entries ------------------------------------------------------------------------ */
 
-/* Nodes by directory and name, and where those of each directory begin. */
+/* Nodes sorted by directory and name, and the index of the first one of each
+ * directory. */
 struct sorted_nodes {
 	uint32_t *list;
-	uint32_t *first; /* of each node, and one more */
+	uint32_t *first; /* by node, and one more */
 };
 
 static void free_sorted_nodes(struct sorted_nodes *sorted_nodes)
@@ -295,7 +297,7 @@ static int sort_nodes(struct list_import *list_import, struct sorted_nodes *sort
 	return 0;
 }
 
-/* A directory whose entries are yet to be added. */
+/* A directory whose entries are not in the tree yet. */
 struct queued_directory {
 	uint32_t node, entry;
 };
@@ -310,7 +312,7 @@ static void free_directory_queue(struct directory_queue *directory_queue)
 	free(directory_queue->list);
 }
 
-/* The first of the directories below is to be the next. */
+/* Add the entries of a directory and queue its subdirectories, the last one first. */
 static int add_node_directory(struct list_import *list_import,
 			      const struct sorted_nodes *sorted_nodes,
 			      struct queued_directory directory,

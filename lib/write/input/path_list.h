@@ -8,8 +8,8 @@
 #include "write/builder.h"
 #include "write/tree/tree.h"
 
-/* Fill an empty tree with the paths of the options, and the directories that lead to
- * them. Inodes are made in the order of the list. */
+/* Fill an empty tree with the paths of the options and their parent directories. Inodes
+ * are numbered in the order of the list. */
 int dw_path_list_to_tree(struct build_run *run, struct tree *tree, dwarfs_error **err);
 
 #endif

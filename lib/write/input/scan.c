@@ -2,11 +2,14 @@
 /*
  * write/input/scan: directories -> tree.
  *
- * Takes the input directory, gives the tree; lists and items are turned over to
- * path_list.c and assembled_tree.c. Other threads list directories ahead of the one that
- * puts the tree together, which takes them in one order always. No recursion, and few
- * directories open at a time. Looks at names, attributes and link targets; reads no
- * contents.
+ * Takes the input directory, fills struct tree. A list of paths is handed to path_list.c,
+ * items to assembled_tree.c. Reads names, attributes and link targets, no file data.
+ *
+ * Directories are walked depth first with an explicit stack. Worker threads list
+ * directories at the top of the stack ahead (scan_directory.c); only the calling thread
+ * changes the tree, in a fixed order, so the tree does not depend on the number of
+ * workers. A listing belongs to its task until dw_tasks_wait() returns; no other locks
+ * are needed.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,17 +22,17 @@
 #include "write/items/assembly.h"
 #include "write/tree/path_cursor.h"
 
-/* Directories that are listed ahead, for each thread, and all that may be. */
+/* Directories listed ahead: for each thread, and in all. */
 #define AHEAD_PER_WORKER 4
 #define AHEAD_MAX	 64
 
-/* Between two looks at the progress while others list a directory. */
+/* Interval of progress reports while waiting for a listing. */
 #define WAIT_NS 20000000
 
-/* A directory yet to be taken. */
+/* A directory whose entries are not in the tree yet. */
 struct queued_directory {
 	uint32_t entry;
-	struct listing *listing; /* once it was offered, or NULL */
+	struct listing *listing; /* once it was offered to the workers, or NULL */
 };
 
 struct scanner {
@@ -41,9 +44,9 @@ struct scanner {
 	struct directory_cache directories;
 	struct queued_directory *stack; /* the next one last */
 	size_t stack_count, stack_room;
-	size_t ahead; /* listings that stand in the stack */
+	size_t ahead; /* listings in the stack */
 	struct path_cursor cursor, ahead_cursor;
-	size_t path_bytes; /* of the directory being taken */
+	size_t path_bytes; /* of the current directory */
 };
 
 static void free_scanner(struct scanner *scanner)
@@ -82,7 +85,8 @@ static int new_listing(struct scanner *scanner, uint32_t entry,
 	return *listing_out ? 0 : dw_fail_nomem(err);
 }
 
-/* Offer those that come next; the first of them last, so that it is started first. */
+/* Offer the next directories to the workers; the first of them last, so that it is
+ * started first. */
 static int offer_listings(struct scanner *scanner, dwarfs_error **err)
 {
 	size_t count = (size_t)scanner->workers * AHEAD_PER_WORKER;
@@ -143,7 +147,7 @@ static int push_directory(struct scanner *scanner, uint32_t entry, dwarfs_error 
 	return 0;
 }
 
-/* Tell the callback what the filter made of an entry. */
+/* Report the decision of the filter to the callback. */
 static int report_filter_result(struct scanner *scanner, const struct listed *listed,
 				const char *path, dwarfs_error **err)
 {
@@ -225,7 +229,8 @@ static int import_part(struct scanner *scanner, uint32_t entry, struct listing_p
 	return 0;
 }
 
-/* The first part was done with the listing. */
+/* Import the parts of a listing in order, offering later parts ahead. The first part was
+ * read by the task of the listing. */
 static int import_parts(struct scanner *scanner, uint32_t entry, struct listing *listing,
 			dwarfs_error **err)
 {
@@ -249,7 +254,7 @@ static int import_parts(struct scanner *scanner, uint32_t entry, struct listing 
 	return 0;
 }
 
-/* The stack gives directories from its end, so the first of them must stand there. */
+/* The stack is popped from its end: the first directory must be the last one. */
 static void reverse_stack(struct queued_directory *list, size_t count)
 {
 	for (size_t i = 0; i < count / 2; i++) {
@@ -287,7 +292,7 @@ static int import_listing(struct scanner *scanner, uint32_t entry,
 	return ret;
 }
 
-/* Parts of it may still be worked on when something goes wrong. */
+/* After an error, wait for the tasks that still use the listing. */
 static void end_listing(struct scanner *scanner, struct listing *listing, int ret)
 {
 	for (size_t i = 1; ret < 0 && i < listing->offered; i++)

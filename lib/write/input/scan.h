@@ -8,7 +8,7 @@
 #include "write/builder.h"
 #include "write/tree/tree.h"
 
-/* Fill an empty tree with everything below the root. */
+/* Fill an empty tree with all entries below the root. */
 int dw_scan(struct build_run *run, struct tree *tree, dwarfs_error **err);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/scan_directory: what stands in one directory, found out on any thread.
+ * write/input/scan_directory: read the entries of one directory, on any thread.
  *
- * The first part of the entries is looked at by the task that lists the directory, others
- * by tasks of their own. What the filter leaves out is not looked at where the file
- * system tells directories from other entries by itself.
+ * The task that lists a directory reads the attributes of the first part of its entries;
+ * other parts have tasks of their own. Entries that the filter excludes are not read if
+ * the file system tells directories from other entries without it.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static bool is_directory_stat(const struct os_stat *stat)
 	return (stat->mode & DW_S_IFMT) == DW_S_IFDIR;
 }
 
-/* path has room behind its directory for any name. */
+/* path begins with the directory; the name is appended. */
 static bool passes_filter(const struct listing *listing, struct buffer *path,
 			  const char *name, bool is_directory_stat, bool *no_memory)
 {
@@ -132,7 +132,7 @@ static int read_names(struct listing *listing)
 	return 0;
 }
 
-/* Whether the directory will be needed to open others. */
+/* Whether the directory has subdirectories to open. */
 static bool has_subdirectories(const struct listing *listing)
 {
 	const struct listing_part *part = listing->parts;
@@ -156,7 +156,7 @@ static void run_listing(struct task *task)
 	}
 }
 
-/* -- life --------------------------------------------------------------------------- */
+/* -- create and free ----------------------------------------------------------------- */
 
 void dw_listing_drop_part(struct listing_part *part)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/scan_directory: what stands in one directory, found out on any thread.
- *
- * Private to scan.c.
+ * write/input/scan_directory: read the entries of one directory, on any thread.
  */
 #ifndef DW_WRITE_INPUT_SCAN_DIRECTORY_H
 #define DW_WRITE_INPUT_SCAN_DIRECTORY_H
@@ -12,21 +10,21 @@
 #include "write/input/directory_cache.h"
 #include "write/options/filter.h"
 
-/* Entries are looked at in parts of this many, so that a huge directory needs no more
- * memory than its names do. */
+/* Entries per part. Attributes are kept for a few parts only, so a huge directory needs
+ * little more memory than its names. */
 #define LISTING_PART 1024
 
 /* One entry. */
 struct listed {
 	bool is_included;  /* by the filter */
-	int errnum;	   /* why stat is not known, or the target of a link */
+	int errnum;	   /* why stat or the link target could not be read, or 0 */
 	size_t target;	   /* of a link: of targets */
-	size_t xattrs_end; /* in xattrs; they begin where those of the one before end */
+	size_t xattrs_end; /* end in xattrs; they begin at the end of the entry before */
 	int xattrs_errnum; /* why some of them are missing, or 0 */
 	struct os_stat stat;
 };
 
-/* Some entries of a listing, in order. All of the task's until it is done. */
+/* Some entries of a listing, in order. Owned by its task until the task is done. */
 struct listing_part {
 	struct task task;
 	struct listing *listing;
@@ -37,7 +35,7 @@ struct listing_part {
 	bool no_memory;
 };
 
-/* A directory. All of the task's until it is done. */
+/* A directory. Owned by its task until the task is done. */
 struct listing {
 	struct task task;
 	const struct build_options *options;
@@ -56,7 +54,7 @@ struct listing {
 	size_t offered; /* parts, for the caller; the first one belongs to the listing */
 };
 
-/* Takes over nothing: paths are copied, folders shared. */
+/* Copies the paths, shares the ancestor. */
 struct listing *dw_listing_new(const struct build_options *options, int root_fd,
 			       struct cached_directory *ancestor, const char *path,
 			       const char *path_from_root);
@@ -72,7 +70,7 @@ static inline struct span dw_listed_xattrs(const struct listing_part *part,
 	return (struct span){ part->xattrs.data + start, listed->xattrs_end - start };
 }
 
-/* What a part found is no longer needed. */
+/* Free the results of a part. */
 void dw_listing_drop_part(struct listing_part *part);
 
 #endif

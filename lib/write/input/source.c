@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/source: the bytes of the files of the input.
+ * write/input/source: read the contents of input files, from memory or from disk.
  *
- * No descriptor of a file is kept from one stage to the next, so files may change in
- * between. That is found by comparing size and time.
+ * Files are opened anew in each stage, so a file may change between two stages. This is
+ * detected by its size and time. The directory cache is shared and has a lock; kept bytes
+ * are written by inspect only, and read-only afterwards.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -15,7 +16,8 @@
 #include "write/budget/budget.h"
 #include "write/input/source.h"
 
-/* Small files without holes are common, and worth a question less. */
+/* Small files are assumed to have no holes unless stat says so, which saves a system
+ * call. */
 #define MAY_HIDE_HOLES KEPT_FILE_BYTES
 
 struct sources {
@@ -25,7 +27,7 @@ struct sources {
 	size_t kept_count;
 
 	pthread_mutex_t lock;
-	struct directory_cache directories; /* behind the lock */
+	struct directory_cache directories; /* protected by lock */
 };
 
 /* -- kept bytes ---------------------------------------------------------------------- */
@@ -141,7 +143,7 @@ static int open_cached(void *user, uint32_t entry, int *fd_out)
 	return ret;
 }
 
-/* An open file that turns out to be none is closed by the caller. */
+/* On failure the caller closes the file. */
 static int check_opened_file(struct source *source)
 {
 	struct os_stat stat;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/source: the bytes of the files of the input.
+ * write/input/source: read the contents of input files, from memory or from disk.
  *
- * Small files that were read already stay in memory, as far as there is room; all others
- * are read when they are needed. Who reads need not know.
+ * Small files that inspect has read are kept in memory within a budget. All other
+ * contents are read from the file. Callers use one interface for both.
  */
 #ifndef DW_WRITE_INPUT_SOURCE_H
 #define DW_WRITE_INPUT_SOURCE_H
@@ -16,49 +16,50 @@
 
 /* -- one file, while it is read ----------------------------------------------------- */
 
-/* What is being read. Local to one thread; end what was begun. */
+/* Contents being read, by one thread. dw_source_begin() and dw_source_end() are
+ * paired. */
 struct source {
-	struct span kept; /* all bytes, when they are in memory; data is NULL otherwise */
-	uint64_t size;	  /* bytes to be had: as scanned, or fewer */
-	bool is_shorter;  /* fewer */
+	struct span kept; /* all bytes if they are in memory; data is NULL otherwise */
+	uint64_t size;	  /* size: as scanned, or less if the file was truncated */
+	bool is_shorter;  /* the file was truncated */
 
 	/* private to source.c */
 	struct input_file input_file; /* unless it is kept or hollow */
 	bool is_open, is_hollow, may_have_holes;
-	uint64_t run_from, run_to; /* data without holes, as far as is known */
+	uint64_t run_from, run_to; /* known run of data without holes */
 	struct kept_slab *slab;
 };
 
 /*
- * Begin to read contents by their first file: 0, or a negative errno value (ESTALE when
- * it is no regular file any more), and then there is nothing to end. On any thread.
+ * Begin to read contents from their first file: 0, or a negative errno value (ESTALE if
+ * it is no longer a regular file); then dw_source_end() must not be called. Thread-safe.
  */
 int dw_source_begin(struct build_run *run, const struct tree *tree,
 		    const struct contents *contents, uint32_t content,
 		    struct source *source);
 
-/* Copy bytes from a place: how many, fewer only at the end of the file, or a negative
- * errno value. Works for kept bytes, too. */
+/* Copy bytes at an offset. Returns their number, less than size only at the end of the
+ * file, or a negative errno value. */
 int64_t dw_source_read_at(struct source *source, void *buffer, size_t size,
 			  uint64_t offset);
 
 /*
- * The next run of data at or behind from, up to end: [*start_out, *end_out); both are end
- * when only a hole is left. All is data where the options want no holes. 0 or a negative
- * errno value.
+ * The next run of data at or after from, up to end: [*start_out, *end_out); both are end
+ * if only a hole is left. All bytes are data unless sparse files are stored. 0 or a
+ * negative errno value.
  */
 int dw_source_next_data(struct source *source, uint64_t from, uint64_t end,
 			uint64_t *start_out, uint64_t *end_out);
 
-/* Whether the file still has size and time as scanned, asked when it has been read: 1, 0,
+/* Whether the file still has its scanned size and time, to be called after reading: 1, 0,
  * or a negative errno value. */
 int dw_source_is_unchanged(const struct source *source);
 
-/* Done: kept bytes are freed, as nobody asks for the same contents again. */
+/* End reading. Kept bytes are freed: each contents is stored once. */
 void dw_source_end(struct source *source);
 
 /*
- * Look at some bytes of contents before their turn comes; kept ones stay. How many, or a
+ * Copy some bytes of contents without consuming kept ones. Returns their number, or a
  * negative errno value.
  */
 int64_t dw_source_peek(struct build_run *run, const struct tree *tree,
@@ -73,23 +74,23 @@ int64_t dw_source_peek(struct build_run *run, const struct tree *tree,
 #define KEPT_TOTAL_BYTES ((size_t)32 << 20)
 #define KEPT_SHARE	 16 /* one part of the memory limit in, when that is less */
 
-/* What a run knows of them: run->sources, made by dw_inspect(). */
+/* All sources of a run: run->sources, made by dw_inspect(). */
 struct sources;
 
 int dw_sources_new(struct sources **sources_out, const struct build_run *run,
 		   const struct tree *tree, dwarfs_error **err);
 void dw_sources_free(struct sources *sources); /* NULL is accepted */
 
-/* Memory that is in use for kept bytes now. On any thread. */
+/* Memory in use for kept bytes. Thread-safe. */
 uint64_t dw_sources_kept_bytes(const struct sources *sources);
 
 /* -- keeping bytes, for inspect.c --------------------------------------------------- */
 
-/* A place for kept bytes: of the worker that fills it, then of the files in it. */
+/* Memory for kept bytes, owned by the worker that fills it, then by the files in it. */
 struct kept_slab {
 	struct sources *sources;
 	size_t used;
-	atomic_uint users; /* files that were not consumed, and the worker */
+	atomic_uint users; /* files not consumed yet, and the worker */
 	uint8_t *data;	   /* KEPT_SLAB_BYTES */
 };
 
@@ -102,11 +103,11 @@ struct kept {
 
 void dw_kept_free(struct kept *list, size_t count);
 
-/* A slab for a worker, NULL when there is no room for another; let it go in the end. */
+/* A new slab, or NULL if the budget is used up; release it at the end. */
 struct kept_slab *dw_kept_slab_new(struct sources *sources);
 void dw_kept_slab_release(struct kept_slab *slab);
 
-/* Hand over what was kept, ascending by number of contents. Takes the list. */
+/* Hand over the kept bytes, sorted by number of contents. Takes ownership of the list. */
 void dw_sources_set_kept(struct sources *sources, struct kept *list, size_t count);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/add_item: an item becomes an entry of the assembly. See <dwarfs/item.h>.
+ * write/items/add_item: add an item to the assembly. See <dwarfs/item.h>.
  *
- * Looks whether all of the item fits together, copies contents that cannot be read again
- * into the spool, and puts the record in its place.
+ * Checks the item, copies contents that cannot be read again into the spool, and puts a
+ * record at the path.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,11 +19,11 @@
 #define SPOOL_BYTES	(UINT64_C(64) << 20)
 #define SPOOL_DIRECTORY "/tmp"
 
-/* Longer chains of hard links to hard links that are not there yet are looked at by the
- * run. */
+/* Longer chains of unresolved hard links are checked by the run. */
 #define MAX_CHAIN 64
 
-/* -- what there is ------------------------------------------------------------------- */
+/* -- assembly and spool
+ * ------------------------------------------------------------------ */
 
 int dw_assembly_of(dwarfs_builder *builder, struct assembly **assembly_out,
 		   dwarfs_error **err)
@@ -100,7 +100,7 @@ static int add_string(struct assembly *assembly, struct record *record,
 	return dw_string_set_add(&assembly->strings, text, &record->source, err);
 }
 
-/* The time that an item does not say is that of its modification. */
+/* A time that an item does not give is its modification time. */
 static int add_item_times(struct assembly *assembly, const dwarfs_item *item,
 			  struct record *record, dwarfs_error **err)
 {
@@ -198,7 +198,7 @@ int dw_assembly_add_disk_entry(struct assembly *assembly, const struct disk_entr
 
 /* -- contents ------------------------------------------------------------------------ */
 
-/* The place of a directory, which is often that of the file before. */
+/* The disk path of a directory, which is often that of the file before. */
 static int add_disk_directory(struct assembly *assembly, struct span path,
 			      uint32_t *disk_path_out, dwarfs_error **err)
 {
@@ -221,7 +221,7 @@ static int add_disk_directory(struct assembly *assembly, struct span path,
 	return dw_assembly_add_disk_path(assembly, 0, path, disk_path_out, err);
 }
 
-/* The file that a path leads to now, without links: its directory and its name. */
+/* Refer to a file by its real path: directory and name. */
 static int add_path_contents(struct assembly *assembly, const char *path,
 			     struct record *record, dwarfs_error **err)
 {
@@ -283,7 +283,7 @@ static int add_spooled_contents(dwarfs_builder *builder, const dwarfs_item *item
 	}
 	if (ret < 0) {
 		record->kind = RECORD_PLAIN;
-		dw_spool_begin(copy.spool); /* forget what came */
+		dw_spool_begin(copy.spool); /* discard the bytes so far */
 		return ret;
 	}
 	if (record->kind == RECORD_SPOOLED)
@@ -303,7 +303,7 @@ static int add_item_contents(dwarfs_builder *builder, const dwarfs_item *item,
 
 /* -- hard links ---------------------------------------------------------------------- */
 
-/* Whether a link that is not resolved yet would lead to itself. */
+/* Whether an unresolved link would form a cycle. */
 static bool is_loop(const struct assembly *assembly, struct span path, struct span target)
 {
 	for (int i = 0; i < MAX_CHAIN; i++) {
@@ -323,7 +323,7 @@ static bool is_loop(const struct assembly *assembly, struct span path, struct sp
 	return false;
 }
 
-/* A record for a link, or that of what it leads to. */
+/* The record of the target, or a new record for an unresolved link. */
 static int add_hard_link(struct assembly *assembly, struct span path, struct span target,
 			 uint32_t *record_out, dwarfs_error **err)
 {
@@ -369,7 +369,7 @@ static int add_item_record(dwarfs_builder *builder, struct span path,
 	return ret;
 }
 
-/* Refuse early what would be refused after its contents came. */
+/* Check the parents of a path before its contents are read. */
 static int check_parents(const struct assembly *assembly, struct span path,
 			 const dwarfs_item *item, dwarfs_error **err)
 {
@@ -414,7 +414,7 @@ static int add_item(dwarfs_builder *builder, struct span path, const dwarfs_item
 	return ret;
 }
 
-/* Say which entry it was. */
+/* Add the path of the entry to an error. */
 static int explain_path(struct span path, int ret, dwarfs_error **err)
 {
 	char shown[512];
@@ -425,7 +425,8 @@ static int explain_path(struct span path, int ret, dwarfs_error **err)
 	memcpy(shown, path.data, length);
 	shown[length] = '\0';
 	dw_explain(err, ret, "adding '%s'", shown);
-	if (err && *err && dwarfs_error_path(*err)) /* the file that it is about */
+	/* the error is about a file on disk */
+	if (err && *err && dwarfs_error_path(*err))
 		return ret;
 	return dw_error_at_path(err, ret, shown);
 }
@@ -439,8 +440,7 @@ static uint64_t assembly_bytes(const struct assembly *assembly)
 	       assembly->record_count * sizeof(*assembly->records);
 }
 
-/* What is known of the entries is there twice in the end, so it is refused as soon as it
- * cannot fit. */
+/* Assembly and tree exist at the same time, so the assembly may use half of the limit. */
 static int check_limit(const dwarfs_builder *builder, dwarfs_error **err)
 {
 	uint64_t limit = builder->options.memory_limit;

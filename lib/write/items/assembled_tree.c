@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/assembled_tree: entries that were given one by one -> tree.
+ * write/items/assembled_tree: assembly -> tree.
  *
- * First each hard link gets the record of what it leads to. Then the nodes become
- * entries, directory by directory, as in a scan, by the same rules.
+ * First each hard link gets the record of its target. Then the nodes become entries,
+ * directory by directory, in the order and by the rules of a scan.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "write/options/filter.h"
 #include "write/tree/path_cursor.h"
 
-/* A directory whose entries are yet to be added. */
+/* A directory whose entries are not in the tree yet. */
 struct queued_directory {
 	uint32_t node, entry;
 };
@@ -80,7 +80,7 @@ static int list_children(struct tree_builder *tree_builder, uint32_t directory,
 	return 0;
 }
 
-/* As if it had been found on disk. */
+/* Fill in the attributes as a scan would. */
 static void fill_found_entry(const struct assembly *assembly, uint32_t node,
 			     struct found_entry *found)
 {
@@ -116,7 +116,7 @@ static void fill_found_entry(const struct assembly *assembly, uint32_t node,
 		found->xattrs = dw_string_set_at(&assembly->xattrs, record->xattrs);
 }
 
-/* Whether the filter takes it, which the callback is told. */
+/* Apply the filter, and report its decision to the callback. */
 static int pass_filter(struct tree_builder *tree_builder, const struct found_entry *found,
 		       bool *is_taken_out, dwarfs_error **err)
 {
@@ -189,7 +189,7 @@ static int add_tree_entry(struct tree_builder *tree_builder, uint32_t directory,
 	return 0;
 }
 
-/* The stack gives directories from its end, so the first of them must stand there. */
+/* The stack is popped from its end: the first directory must be the last one. */
 static void reverse_directories(struct queued_directory *list, size_t count)
 {
 	for (size_t i = 0; i < count / 2; i++) {

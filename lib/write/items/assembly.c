@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/assembly: entries that were given one by one.
+ * write/items/assembly: the entries that were added one by one.
  *
- * Knows names, directories and who shares a record; opens nothing and reads nothing.
+ * Nodes (names in directories) and records (attributes and contents) are numbered tables;
+ * hard links are nodes with the same record. A node is found by hash buckets over parent
+ * and name; path_stack remembers the directories of the last path. Freed nodes and
+ * records are chained for reuse. Opens and reads no file. Used by one thread.
  */
 #include <string.h>
 
@@ -16,7 +19,7 @@
 #define MAX_RECORDS   (UINT32_MAX - 1)
 #define FIRST_ROOM    256 /* buckets; a power of two */
 
-/* -- life ---------------------------------------------------------------------------- */
+/* -- create and free ----------------------------------------------------------------- */
 
 static const struct record implicit_directory = {
 	.mode = IMPLICIT_MODE,
@@ -225,7 +228,7 @@ static void leave_bucket(struct assembly *assembly, uint32_t node)
 	*link = leaving->chain;
 }
 
-/* The root stands in no bucket, as nothing leads to it; nor do free nodes. */
+/* The root and free nodes are in no bucket. */
 static int grow_buckets(struct assembly *assembly, dwarfs_error **err)
 {
 	size_t count = assembly->bucket_count ? assembly->bucket_count * 2 : FIRST_ROOM;
@@ -245,7 +248,7 @@ static int grow_buckets(struct assembly *assembly, dwarfs_error **err)
 	return 0;
 }
 
-/* A number for a node: a free one, or the next. */
+/* The number of a new node: a free one or the next. */
 static int new_node(struct assembly *assembly, uint32_t *node_out, dwarfs_error **err)
 {
 	int ret;
@@ -293,7 +296,7 @@ static int add_node(struct assembly *assembly, uint32_t parent, struct span name
 	return 0;
 }
 
-/* A node with nothing below it. */
+/* Remove a node without children. */
 static void remove_leaf(struct assembly *assembly, uint32_t node)
 {
 	struct assembly_node *leaf = &assembly->nodes[node];
@@ -380,7 +383,7 @@ static int fail_not_directory(const struct assembly *assembly, uint32_t node,
 	return dw_error_at_path(err, ret, (const char *)path.data);
 }
 
-/* The directory of a name, made where there is none. */
+/* Find or create a directory in its parent. */
 static int enter_directory(struct assembly *assembly, uint32_t parent, struct span name,
 			   uint32_t *node_out, dwarfs_error **err)
 {
@@ -402,7 +405,7 @@ static int enter_directory(struct assembly *assembly, uint32_t parent, struct sp
 	return ret;
 }
 
-/* To the directory of a path, and its last name. */
+/* Find or create the parents of a path; also give its last name. */
 static int make_parents(struct assembly *assembly, struct span path, uint32_t *parent_out,
 			struct span *name_out, dwarfs_error **err)
 {
@@ -437,7 +440,7 @@ static bool keeps_children(const struct assembly *assembly, uint32_t node,
 
 static void replace_record(struct assembly *assembly, uint32_t node, uint32_t record)
 {
-	/* It may be one of what goes. */
+	/* The record may belong to a node that is removed here. */
 	assembly->records[record].names++;
 	if (!keeps_children(assembly, node, record)) {
 		dw_assembly_clear(assembly, node);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/assembly: entries that were given one by one, before the run makes a tree
- * of them.
+ * write/items/assembly: the entries that were added one by one, until the run makes a
+ * tree of them.
  *
- * Nodes are names in directories; each stands for a record, which says what the entry is
- * and where its bytes are. Hard links are nodes with one record. A hard link to something
- * that is not there yet has a record of its own until the run.
+ * A node is a name in a directory and refers to a record: attributes and the source of
+ * the contents. Hard links are nodes with the same record. A hard link whose target was
+ * not added yet has a record of its own until the run.
  */
 #ifndef DW_WRITE_ITEMS_ASSEMBLY_H
 #define DW_WRITE_ITEMS_ASSEMBLY_H
@@ -19,9 +19,9 @@
 
 enum record_kind {
 	RECORD_FREE,
-	RECORD_PLAIN,	/* nothing but attributes; an empty file */
+	RECORD_PLAIN,	/* attributes only; an empty file */
 	RECORD_TARGET,	/* a symbolic link: source is of texts */
-	RECORD_LINK,	/* a hard link yet to be resolved: source is of texts */
+	RECORD_LINK,	/* an unresolved hard link: source is of strings */
 	RECORD_FILE,	/* source is of files */
 	RECORD_SPOOLED, /* source is a number of the spool */
 };
@@ -34,14 +34,14 @@ struct record {
 	int64_t mtime;
 	uint32_t mtime_ns;
 	uint32_t mode, uid, gid;
-	uint32_t names;	 /* nodes that have it */
+	uint32_t names;	 /* nodes that refer to it */
 	uint32_t xattrs; /* of xattrs, or NO_XATTRS */
 	uint32_t times;	 /* of times, or NO_TIMES */
 	uint32_t source; /* of a free one: the next free one, or DW_NONE */
 	uint8_t kind;
 };
 
-/* A file on disk, as it was when it was added. */
+/* A file on disk, with its attributes when it was added. */
 struct record_file {
 	uint64_t device, inode;
 	uint64_t size;
@@ -58,8 +58,8 @@ struct assembly_node {
 	uint32_t child;	 /* the one added last, or DW_NONE */
 	uint32_t next,
 		previous; /* in the same directory; of a free one, the next free one */
-	uint32_t chain;	  /* with the same place in buckets, or DW_NONE */
-	uint32_t layer;	  /* the last one that touched it, or anything in it */
+	uint32_t chain;	  /* next in the same bucket, or DW_NONE */
+	uint32_t layer;	  /* last layer that changed it or an entry below it */
 };
 
 struct assembly {
@@ -68,20 +68,20 @@ struct assembly {
 	struct assembly_node *nodes;
 	size_t node_count, node_room;
 	uint32_t free_node;	     /* or DW_NONE */
-	struct path_stack last_path; /* that the last path has led */
+	struct path_stack last_path; /* directories of the last path */
 	uint32_t *buckets;
 	size_t bucket_count;
 	struct record *records;
 	size_t record_count, record_room;
 	uint32_t free_record; /* or DW_NONE */
 	size_t link_count;    /* records that are RECORD_LINK */
-	uint32_t layer;	      /* the present one: see layers.c */
+	uint32_t layer;	      /* current layer: see layers.c */
 	struct tree_times *times;
 	size_t time_count, time_room;
 	struct record_file *files;
 	size_t file_count, file_room;
-	struct tree disk;    /* names and entries only: where files are, below "/" */
-	int disk_fd;	     /* of "/", once there are any; or -1 */
+	struct tree disk;    /* names and entries only: paths of files, below "/" */
+	int disk_fd;	     /* of "/", if there are any; or -1 */
 	struct spool *spool; /* made when it is needed first */
 };
 
@@ -89,12 +89,12 @@ int dw_assembly_new(struct assembly **assembly_out, dwarfs_error **err);
 void dw_assembly_free(struct assembly *assembly); /* NULL is accepted */
 DW_DEFINE_AUTO(assembly, struct assembly *, dw_assembly_free)
 
-/* What only finds entries by their names is no longer needed. */
+/* Free the nodes and all that serves to find them; records stay. */
 void dw_assembly_drop_nodes(struct assembly *assembly);
 
 /* -- records ------------------------------------------------------------------------- */
 
-/* A record without names, and an end to one: what it holds in the spool goes, too. */
+/* Add a record that no node refers to; drop one with its contents in the spool. */
 int dw_assembly_add_record(struct assembly *assembly, const struct record *record,
 			   uint32_t *number_out, dwarfs_error **err);
 void dw_assembly_drop_record(struct assembly *assembly, uint32_t number);
@@ -115,7 +115,7 @@ static inline const struct record *dw_assembly_record(const struct assembly *ass
 /* The node of a path, or DW_NONE. The path is one that dw_item_check_path() takes. */
 uint32_t dw_assembly_find(const struct assembly *assembly, struct span path);
 
-/* The directory from which to look on for a path; *from_out bytes of it lead there. */
+/* The deepest known directory on a path; *from_out bytes of the path lead there. */
 uint32_t dw_assembly_start(const struct assembly *assembly, struct span path,
 			   size_t *from_out);
 
@@ -124,9 +124,9 @@ uint32_t dw_assembly_child(const struct assembly *assembly, uint32_t parent,
 			   struct span name);
 
 /*
- * Put a record where a path leads, with the directories on the way; what stands there
- * goes, unless both are directories: then only the attributes do. NOT_DIR when something
- * on the way is none. Takes the record, but not on failure.
+ * Put a record at a path and create missing parents. An entry at the path is replaced
+ * with all below it, unless both are directories: then only the attributes are. NOT_DIR
+ * if a parent is not a directory. Takes ownership of the record, except on failure.
  */
 int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record,
 		    uint32_t *node_out, dwarfs_error **err);
@@ -134,13 +134,13 @@ int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record
 /* Give a node another record. */
 void dw_assembly_set_record(struct assembly *assembly, uint32_t node, uint32_t record);
 
-/* Remove what is below a node, and the node. */
+/* Remove the entries below a node; remove the node, too. */
 void dw_assembly_clear(struct assembly *assembly, uint32_t node);
 void dw_assembly_remove(struct assembly *assembly, uint32_t node);
 
 /*
- * How many entries are below a node if it is a directory, and none otherwise; of_layer:
- * only those that the present layer has touched.
+ * Number of entries below a node; of_layer: only those that the current layer has
+ * changed.
  */
 uint64_t dw_assembly_count_below(const struct assembly *assembly, uint32_t node,
 				 bool of_layer);
@@ -151,16 +151,16 @@ bool dw_assembly_is_directory(const struct assembly *assembly, uint32_t node);
 int dw_assembly_path(const struct assembly *assembly, uint32_t node, struct buffer *path,
 		     dwarfs_error **err);
 
-/* Links get the records of what they lead to, in late_links.c; those that lead nowhere
- * are told (lost may be NULL), and go. */
+/* Give unresolved links the records of their targets (late_links.c). Links without a
+ * target are reported to lost (may be NULL) and removed. */
 int dw_assembly_resolve(struct assembly *assembly, dwarfs_lost_link_fn lost, void *user,
 			dwarfs_error **err);
 
-/* -- places, in disk_paths.c
- * ------------------------------------------------------------- */
+/* -- disk paths, in disk_paths.c
+ * -------------------------------------------------------- */
 
-/* A place on disk by that of its directory, 0 for "/", and its name, which may be more
- * than one with slashes in between; none: the directory itself. */
+/* Add a path on disk: that of its directory (0 for "/") and a name, which may contain
+ * slashes; an empty name is the directory itself. */
 int dw_assembly_add_disk_path(struct assembly *assembly, uint32_t directory,
 			      struct span name, uint32_t *disk_path_out,
 			      dwarfs_error **err);
@@ -168,15 +168,15 @@ int dw_assembly_add_disk_path(struct assembly *assembly, uint32_t directory,
 /* -- of a builder, in add_item.c --------------------------------------------------------
  */
 
-/* That of a builder, made when there is none; INVALID when it can have none. */
+/* The assembly of a builder, created if there is none; INVALID if the builder cannot have
+ * one. */
 int dw_assembly_of(dwarfs_builder *builder, struct assembly **assembly_out,
 		   dwarfs_error **err);
 
-/* Attributes of an entry of the system, and its bytes, if it has any, which are read when
- * the builder runs: a record. */
+/* Add a record for an entry on disk. Its contents are read by the run. */
 struct disk_entry {
 	struct os_stat stat;
-	uint32_t directory; /* place of that it is in */
+	uint32_t directory; /* disk path of its directory */
 	struct span name;   /* of a regular file */
 	struct span target; /* of a symbolic link */
 	struct span xattrs; /* as by dw_xattr_list_append() */
@@ -189,7 +189,8 @@ int dw_assembly_add_disk_entry(struct assembly *assembly, const struct disk_entr
 
 struct entry_import;
 
-/* Fill an empty tree. Inodes of regular files know their record (tree_inode.record). */
+/* Fill an empty tree. Inodes of regular files refer to their record
+ * (tree_inode.record). */
 int dw_assembly_to_tree(struct build_run *run, struct tree *tree,
 			struct entry_import *import, dwarfs_error **err);
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/disk_paths: where the files on disk are that entries of an assembly have
- * the bytes of.
+ * write/items/disk_paths: paths on disk of the files that an assembly refers to.
  *
- * They make a tree of their own below "/", so that they can be opened from directories
- * that are near, and long paths are not stored for each.
+ * They form a tree below "/" of their own, so that names of directories are stored once
+ * and files are opened relative to a cached directory.
  */
 #include <fcntl.h>
 

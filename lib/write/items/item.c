@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/item: what is to become an entry of an image. See <dwarfs/item.h>.
+ * write/items/item: setters of an item. See <dwarfs/item.h>.
  *
- * Setters only: what does not fit together is found when the item is added.
+ * Each setter checks its own value; combinations are checked when the item is added.
  */
 #include <string.h>
 
@@ -65,7 +65,7 @@ int dw_item_check_path(struct span path, dwarfs_error **err)
 	return 0;
 }
 
-/* -- life ---------------------------------------------------------------------------- */
+/* -- create and free ----------------------------------------------------------------- */
 
 int dwarfs_item_new(uint32_t mode, dwarfs_item **item_out, dwarfs_error **err)
 {
@@ -177,7 +177,8 @@ int dwarfs_item_set_hard_link(dwarfs_item *item, const char *path, size_t bytes,
 	return 0;
 }
 
-/* Of a list as by dw_xattr_list_append(): the sizes in front of a pair. */
+/* The next pair of a list as by dw_xattr_list_append(): the sizes, then name and
+ * value. */
 static struct span next_xattr(struct span *list, struct span *name_out)
 {
 	uint32_t sizes[2];
@@ -221,9 +222,10 @@ int dwarfs_item_add_xattr(dwarfs_item *item, const char *name, const void *value
 	int ret;
 
 	if (key.size == 0 || key.size > MAX_NAME_BYTES)
-		return dw_fail(err, DWARFS_ERR_RANGE,
-			       "the name of an extended attribute has 1 to %d bytes, not %zu",
-			       MAX_NAME_BYTES, key.size);
+		return dw_fail(
+			err, DWARFS_ERR_RANGE,
+			"the name of an extended attribute has 1 to %d bytes, not %zu",
+			MAX_NAME_BYTES, key.size);
 	if (bytes > MAX_VALUE_BYTES)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "an extended attribute of %zu bytes is too long", bytes);

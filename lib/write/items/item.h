@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/item: what is to become an entry of an image. See <dwarfs/item.h>.
+ * write/items/item: the members of a dwarfs_item. See <dwarfs/item.h>.
  */
 #ifndef DW_WRITE_ITEMS_ITEM_H
 #define DW_WRITE_ITEMS_ITEM_H
@@ -32,13 +32,13 @@ struct dwarfs_item {
 	struct span memory;
 	dwarfs_item_read_fn read;
 	void *user;
-	uint64_t bytes; /* UINT64_MAX: as many as come */
+	uint64_t bytes; /* UINT64_MAX: not known in advance */
 };
 
-/* Whether a path has nothing in it but names that an entry may have. "" has. */
+/* Check that a path consists of valid names; "" is valid. */
 int dw_item_check_path(struct span path, dwarfs_error **err);
 
-/* The next name of such a path, which goes on behind it; empty at its end. */
+/* Cut the next name off such a path; empty at the end. */
 struct span dw_item_next_name(struct span *path);
 
 #endif

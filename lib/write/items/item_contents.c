@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/item_contents: contents of an item go into the spool.
+ * write/items/item_contents: copy the contents of an item into the spool.
  */
 #include <errno.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static int fail_contents_read(int errnum, dwarfs_error **err)
 	return dw_fail_errno(err, errnum, "cannot read contents");
 }
 
-/* Bytes that stand at a place. */
+/* Copy the bytes from one offset to another. */
 static int spool_run(struct spool_copy *copy, int fd, uint8_t *piece, uint64_t from,
 		     uint64_t to, dwarfs_error **err)
 {
@@ -73,7 +73,7 @@ static int spool_runs(struct spool_copy *copy, int fd, uint8_t *piece, dwarfs_er
 	return 0;
 }
 
-/* Looking for data moves the place where the descriptor stands. */
+/* SEEK_DATA moves the file offset of the descriptor, so restore it. */
 static int spool_seekable(struct spool_copy *copy, int fd, uint8_t *piece,
 			  dwarfs_error **err)
 {
@@ -132,7 +132,7 @@ int dw_item_contents_fd(struct spool_copy *copy, int fd, dwarfs_error **err)
 
 /* -- callbacks ----------------------------------------------------------------------- */
 
-/* A callback may fail without a word. */
+/* A callback may fail without setting an error. */
 static int fail_reader(int code, dwarfs_error **err)
 {
 	if (err && *err && dwarfs_error_code(*err) == code)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/item_contents: contents of an item go into the spool.
+ * write/items/item_contents: copy the contents of an item into the spool.
  *
- * Private to add_item.c, which begins and ends them.
+ * Private to add_item.c, which begins and ends the contents.
  */
 #ifndef DW_WRITE_ITEMS_ITEM_CONTENTS_H
 #define DW_WRITE_ITEMS_ITEM_CONTENTS_H
@@ -13,11 +13,13 @@
 struct spool_copy {
 	struct spool *spool;
 	const dwarfs_cancel *cancel; /* or NULL */
-	uint64_t bytes;		     /* size of the contents, once they came */
+	uint64_t bytes;		     /* size of the contents so far */
 };
 
-int dw_item_contents_memory(struct spool_copy *copy, struct span memory, dwarfs_error **err);
+int dw_item_contents_memory(struct spool_copy *copy, struct span memory,
+			    dwarfs_error **err);
 int dw_item_contents_fd(struct spool_copy *copy, int fd, dwarfs_error **err);
-int dw_item_contents_reader(struct spool_copy *copy, const dwarfs_item *item, dwarfs_error **err);
+int dw_item_contents_reader(struct spool_copy *copy, const dwarfs_item *item,
+			    dwarfs_error **err);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/item_directory: a directory of the system becomes entries of the assembly.
- * See <dwarfs/item.h>.
+ * write/items/item_directory: add a directory on disk to the assembly. See
+ * <dwarfs/item.h>.
  *
- * Looks at names, attributes and link targets; contents are read by the run. No
- * recursion, and few directories open at a time: directory_stack.c.
+ * Reads names, attributes and link targets; file contents are read by the run. Walks with
+ * an explicit stack and few open directories (directory_stack.c).
  */
 #include <errno.h>
 #include <string.h>
@@ -22,10 +22,11 @@ struct linked_file {
 	uint32_t node; /* + 1; 0 for an empty slot */
 };
 
-/* A directory yet to be added. What is above it is on the way to the present one. */
+/* A directory that is not added yet. Its parents are ancestors of the current
+ * directory. */
 struct queued_directory {
-	size_t below;	    /* bytes of the path of the directory that it is in */
-	uint32_t disk_path; /* of that */
+	size_t below;	    /* length of the path of its parent */
+	uint32_t disk_path; /* disk path of its parent */
 	size_t name;	    /* of names */
 };
 
@@ -33,11 +34,11 @@ struct directory_walk {
 	dwarfs_builder *builder;
 	struct assembly *assembly;
 	struct build_run run;			 /* for messages */
-	struct directory_stack open_directories; /* directories that are open */
-	uint32_t disk_path;			 /* of the directory being added */
+	struct directory_stack open_directories; /* open directories */
+	uint32_t disk_path;			 /* disk path of the current directory */
 	struct buffer path;			 /* in the image */
-	size_t prefix_bytes;			 /* of it */
-	size_t below; /* bytes of it below the prefix: the directory being added */
+	size_t prefix_bytes;			 /* length of the prefix in path */
+	size_t below; /* length of the current directory's path after the prefix */
 	struct buffer target, xattrs;
 	struct queued_directory *stack; /* the next one last */
 	size_t stack_count, stack_room;
@@ -107,13 +108,14 @@ static void complain_at_path(struct directory_walk *directory_walk, int errnum,
 			  consequence);
 }
 
-/* Bytes of a path that are a root and so many below it. */
+/* Length of a root joined with a path below it. */
 static size_t bytes_with(size_t root, size_t below)
 {
 	return root + below + (root > 0 && below > 0);
 }
 
-/* Bytes, then a name, with a slash between them and a NUL that does not count. */
+/* Append a name to the first bytes, with a slash between them and a NUL that does not
+ * count. */
 static int set_name(struct buffer *path, size_t bytes, const char *name,
 		    dwarfs_error **err)
 {
@@ -127,7 +129,8 @@ static int set_name(struct buffer *path, size_t bytes, const char *name,
 	return ret;
 }
 
-/* The path in the image of what is in the present directory; "": of itself. */
+/* Set the path in the image of a name in the current directory; "": the directory
+ * itself. */
 static int set_image_path(struct directory_walk *directory_walk, const char *name,
 			  dwarfs_error **err)
 {
@@ -136,7 +139,7 @@ static int set_image_path(struct directory_walk *directory_walk, const char *nam
 			name, err);
 }
 
-/* What goes when something that is no directory comes to the present path. */
+/* How many entries a record that is not a directory would replace at the current path. */
 static uint64_t count_replaced(const struct directory_walk *directory_walk,
 			       uint32_t record)
 {
@@ -167,7 +170,7 @@ static int put_record(struct directory_walk *directory_walk, uint32_t record,
 	return ret;
 }
 
-/* A record of what stands there, "" for the directory itself. */
+/* Add a record for a name; "" is the directory itself. */
 static int add_disk_record(struct directory_walk *directory_walk, int fd,
 			   const char *name, struct disk_entry *entry,
 			   uint32_t *record_out, dwarfs_error **err)
@@ -221,8 +224,8 @@ static bool may_have_names(const struct os_stat *stat)
 	return (stat->mode & DW_S_IFMT) == DW_S_IFREG && stat->links > 1;
 }
 
-/* A further name of a file, or its first one. What was added in between may have replaced
- * that. */
+/* Add one of several hard links of a file. An item added before may have replaced the
+ * first. */
 static int add_linked_name(struct directory_walk *directory_walk, int fd,
 			   const char *name, const struct os_stat *stat,
 			   dwarfs_error **err)
@@ -336,7 +339,7 @@ static int add_root(struct directory_walk *directory_walk, dwarfs_error **err)
 	return add_directory_names(directory_walk, err);
 }
 
-/* Go to the next directory: the path begins with what it is in. */
+/* Enter the next directory of the stack. */
 static int enter_next_directory(struct directory_walk *directory_walk, dwarfs_error **err)
 {
 	struct queued_directory next =
@@ -367,7 +370,7 @@ static int walk_directories(struct directory_walk *directory_walk, dwarfs_error 
 	return ret;
 }
 
-/* Its path must stand, whatever becomes of the working directory. */
+/* Keep an absolute path: the working directory may change before the run. */
 static int open_root(struct directory_walk *directory_walk, const char *directory,
 		     char **real_out, dwarfs_error **err)
 {

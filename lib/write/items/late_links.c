@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/late_links: hard links that were added before what they lead to. See
+ * write/items/late_links: resolve hard links that were added before their target. See
  * <dwarfs/item.h>.
  *
- * Each gets the record of what it leads to; what leads nowhere goes. Chains of links are
- * followed once, however they cross.
+ * Each link gets the record of its target; a link without a target is removed. Each chain
+ * of links is followed once.
  */
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 struct resolver {
 	struct assembly *assembly;
-	uint32_t *stamps; /* of nodes: the walk that came by last */
+	uint32_t *stamps; /* of nodes: the last walk that visited it */
 	dwarfs_lost_link_fn lost;
 	void *user;
 	struct buffer path;
@@ -39,7 +39,7 @@ static uint32_t link_target(const struct assembly *assembly, const struct record
 				dw_string_set_at(&assembly->strings, record->source));
 }
 
-/* What a chain of links leads to: a record, or DW_NONE and why. */
+/* Follow a chain of links to a record, or DW_NONE and why. */
 static uint32_t follow_chain(struct resolver *resolver, uint32_t node, uint32_t stamp,
 			     const char **why_out)
 {
@@ -76,7 +76,7 @@ static int report_lost_link(struct resolver *resolver, uint32_t node, const char
 	return ret;
 }
 
-/* All links of a chain have the record from then on, so that each is followed once. */
+/* Set the record of all links of a chain, so that each is followed once. */
 static int resolve_chain(struct resolver *resolver, uint32_t node, uint32_t stamp,
 			 dwarfs_error **err)
 {
@@ -117,7 +117,7 @@ static int resolve_all(struct resolver *resolver, dwarfs_error **err)
 	return 0;
 }
 
-/* Those that a walk came by, and that have no record now. */
+/* Remove the visited links that have no record. */
 static void remove_lost(struct resolver *resolver)
 {
 	struct assembly *assembly = resolver->assembly;
@@ -156,7 +156,8 @@ int dwarfs_builder_resolve_links(dwarfs_builder *builder, dwarfs_lost_link_fn lo
 	return ret < 0 ? ret : dw_assembly_resolve(assembly, lost, user, err);
 }
 
-/* -- looking only -------------------------------------------------------------------- */
+/* -- checking
+ * --------------------------------------------------------------------------- */
 
 static int check_link(const struct assembly *assembly, uint32_t node, dwarfs_error **err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/layers: items that come in layers, as those of container images do.
+ * write/items/layers: items in layers, as in container images.
  *
- * A layer may hide what was there before it, but not what it brings itself, in whatever
- * order its entries come: so every node knows the layer that touched it last. See
+ * A layer may remove entries of the layers before it, but not its own, whatever the order
+ * of its entries. So each node stores the last layer that changed it. See
  * <dwarfs/item.h>.
  */
 #include <string.h>
@@ -46,7 +46,8 @@ uint64_t dwarfs_builder_count_below(const dwarfs_builder *builder, const char *p
 
 /* -- removing -------------------------------------------------------------------- */
 
-/* What a layer touches, it also touches the directories of. */
+/* Remove the entries below a node that the current layer has not changed. A changed entry
+ * marks its directories as changed, too. */
 static void clear_older(struct assembly *assembly, uint32_t top)
 {
 	uint32_t at = assembly->nodes[top].child;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/spool: contents that cannot be read twice.
+ * write/items/spool: a copy of contents that can be read only once.
  *
- * All bytes stand in one row: those below the memory limit in slabs, the others in the
- * file. The last ones of the file wait in a buffer until it is full. Contents are
- * extents, ascending by offset; what is between them is a hole.
+ * Stored bytes have one address space: addresses below the memory limit are in slabs, the
+ * others in a temporary file, whose last bytes are in a write buffer. Contents are a list
+ * of extents, ascending by offset; gaps between them are holes. Written by one thread;
+ * read-only and thread-safe after dw_spool_finish().
  */
 #include <errno.h>
 #include <string.h>
@@ -17,13 +18,13 @@
 #define SLAB_BYTES   ((size_t)1 << 20)
 #define BUFFER_BYTES ((size_t)256 << 10)
 
-/* Zeros are looked for in runs of this many; less is not worth an extent. */
+/* Granularity of zero detection; shorter runs are stored. */
 #define ZERO_BYTES ((size_t)4096)
 #define AT_ZEROS   UINT64_MAX
 
 struct extent {
 	uint64_t offset, bytes;
-	uint64_t at; /* in the row; AT_ZEROS: nowhere */
+	uint64_t at; /* address; AT_ZEROS: not stored */
 };
 
 struct spooled {
@@ -38,19 +39,19 @@ struct spool {
 	uint8_t **slabs;
 	size_t slab_count, slab_room;
 	int fd;
-	uint8_t *buffer;  /* what is behind written */
-	uint64_t end;	  /* of the row */
-	uint64_t written; /* end of what is in slabs or file */
+	uint8_t *buffer;  /* the bytes from written to end */
+	uint64_t end;	  /* of the address space */
+	uint64_t written; /* end of the bytes in slabs and file */
 	struct extent *extents;
 	size_t extent_count, extent_room;
 	struct spooled *list;
 	size_t count, room;
 
 	struct spooled current; /* being written */
-	uint64_t current_from;	/* in the row */
+	uint64_t current_from;	/* its first address */
 };
 
-/* -- life ---------------------------------------------------------------------------- */
+/* -- create and free ----------------------------------------------------------------- */
 
 int dw_spool_new(const char *directory, uint64_t memory_bytes, struct spool **spool_out,
 		 dwarfs_error **err)
@@ -82,7 +83,8 @@ void dw_spool_free(struct spool *spool)
 	free(spool);
 }
 
-/* -- the row ------------------------------------------------------------------------- */
+/* -- stored bytes
+ * ----------------------------------------------------------------------- */
 
 static int add_slab(struct spool *spool, dwarfs_error **err)
 {
@@ -132,7 +134,7 @@ static int flush(struct spool *spool, dwarfs_error **err)
 	return 0;
 }
 
-/* As many bytes as fit where the row ends now. */
+/* Append as many bytes as fit into the current slab or the buffer. */
 static int append_some(struct spool *spool, const uint8_t *data, size_t bytes,
 		       size_t *done_out, dwarfs_error **err)
 {
@@ -173,7 +175,7 @@ static int append_bytes(struct spool *spool, const uint8_t *data, size_t bytes,
 	return 0;
 }
 
-/* The row ends earlier again. */
+/* Discard the stored bytes from an address on. */
 static void rewind_to(struct spool *spool, uint64_t end)
 {
 	uint64_t file_end = end > spool->memory_bytes ? end - spool->memory_bytes : 0;
@@ -205,7 +207,7 @@ static int64_t read_stored(const struct spool *spool, uint8_t *to, size_t size,
 	got = dw_fd_read_at(spool->fd, to + done, size - done,
 			    at + done - spool->memory_bytes);
 	if (got >= 0 && (size_t)got < size - done)
-		return -EIO; /* it was all there once */
+		return -EIO; /* the file was truncated by another process */
 	return got < 0 ? got : (int64_t)size;
 }
 
@@ -233,7 +235,7 @@ static bool continues_extent(const struct extent *last, uint64_t offset, uint64_
 	return last->at + last->bytes == at;
 }
 
-/* A run of bytes that stand together, or of zeros when data is NULL. */
+/* Add an extent of stored bytes, or of zeros if data is NULL. */
 static int add_run(struct spool *spool, const uint8_t *data, size_t bytes,
 		   uint64_t offset, dwarfs_error **err)
 {
@@ -303,7 +305,7 @@ int dw_spool_end(struct spool *spool, uint64_t size, uint32_t *number_out,
 	return 0;
 }
 
-/* The last ones make room, others only on disk. */
+/* Bytes at the end of the address space are reused; others are only released on disk. */
 void dw_spool_drop(struct spool *spool, uint32_t number)
 {
 	struct spooled *spooled = &spool->list[number];
@@ -354,7 +356,7 @@ uint64_t dw_spool_data_bytes(const struct spool *spool, uint32_t number)
 	return spool->list[number].data_bytes;
 }
 
-/* The first extent that ends behind an offset; all that there are when none does. */
+/* The first extent that ends after an offset, or the end of the list. */
 static const struct extent *find_extent(const struct spool *spool,
 					const struct spooled *spooled, uint64_t offset)
 {
@@ -428,7 +430,8 @@ void dw_spool_next_data(const struct spool *spool, uint32_t number, uint64_t fro
 	*end_out = *end_out < end ? *end_out : end;
 }
 
-/* -- what there is ------------------------------------------------------------------- */
+/* -- statistics
+ * ------------------------------------------------------------------------- */
 
 uint64_t dw_spool_memory_bytes(const struct spool *spool)
 {

@@ -32,7 +32,7 @@ static bool same_span(struct span a, struct span b)
 	return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
-/* The slot of a string, or the empty one where it belongs. */
+/* The slot of a string, or the empty one for it. */
 static size_t find_string_slot(const struct string_set *strings, struct span string)
 {
 	size_t mask = strings->slot_count - 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/tree/path_cursor: paths that are near the last one.
+ * write/tree/path_cursor: paths of successive entries of a tree.
  */
 #include <string.h>
 
@@ -23,9 +23,9 @@ static size_t cursor_end(const struct path_cursor *cursor)
 }
 
 /*
- * Leave the steps that are not above an entry; the number of entries from there down to
- * it. Parents have smaller numbers, so both ways up are walked side by side; where that
- * were not so, more steps would be left than need be.
+ * Remove the steps that are not ancestors of an entry; returns the number of entries from
+ * the last ancestor down to it. Parents have smaller numbers than their children, so both
+ * chains are walked in parallel.
  */
 static size_t drop_steps(struct path_cursor *cursor, const struct tree *tree,
 			 uint32_t entry)
@@ -115,7 +115,7 @@ size_t dw_path_stack_common(const struct path_stack *stack, struct span path)
 	while (from < to) {
 		size_t middle = from + (to - from) / 2, end = stack->steps[middle].end;
 
-		/* Each end but the last has a slash behind it. */
+		/* Each end but the last is followed by a slash. */
 		if (end < common ||
 		    (end == common && end < path.size && path.data[end] == '/'))
 			from = middle + 1;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/tree/prune: take directories with nothing in them out of a tree.
+ * write/tree/prune: remove empty directories from a tree.
  *
- * What remains keeps its order. Numbers of entries and inodes close up, and names that
- * nobody has any more are forgotten.
+ * The other entries keep their order. Entries and inodes are renumbered, and unused names
+ * are removed.
  */
 #include "write/tree/tree.h"
 
 struct pruning {
 	struct tree *tree;
-	uint32_t *entry_of; /* new numbers of old entries, DW_NONE for those that go */
+	uint32_t *entry_of; /* new numbers of old entries, DW_NONE: removed */
 	uint32_t *inode_of; /* likewise */
 };
 
@@ -19,7 +19,7 @@ static void free_pruning(struct pruning *pruning)
 	free(pruning->inode_of);
 }
 
-/* Directories follow those they are in, so what is below one is known before it. */
+/* Directories come after their parents, so this goes backward. */
 static void mark_empty(struct pruning *pruning)
 {
 	struct tree *tree = pruning->tree;
@@ -90,7 +90,7 @@ static void move_inodes(struct pruning *pruning)
 	tree->inode_count = kept;
 }
 
-/* The first entry that remains of a directory, or would stand there. */
+/* The new number of each directory's first entry, or of the one after it. */
 static void move_directories(struct pruning *pruning, size_t old_entry_count)
 {
 	struct tree *tree = pruning->tree;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/tree/tree: the entries in memory.
+ * write/tree/tree: the entries of the image in memory.
+ *
+ * Tables of entries, inodes and directories refer to each other by number. Filled by one
+ * thread during the scan; afterwards only inodes change (contents, numbers).
  */
 #include <string.h>
 
 #include "write/tree/tree.h"
 
-/* More would not fit the numbers of the format. */
+/* limit of the format */
 #define MAX_ITEMS (UINT32_MAX - 1)
 
 /* -- tree ---------------------------------------------------------------------------- */

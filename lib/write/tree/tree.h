@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/tree/tree: the entries in memory.
+ * write/tree/tree: the entries of the image in memory.
  *
- * Entries stand in the order of the image: those of one directory together, sorted by
- * name, directories before what is below them. Names and link targets are kept once each.
+ * Entries are in the order of the image: those of one directory together and sorted by
+ * name, a directory before the entries below it. Names and link targets are stored once.
  */
 #ifndef DW_WRITE_TREE_TREE_H
 #define DW_WRITE_TREE_TREE_H
@@ -15,12 +15,12 @@
 #define DW_NONE UINT32_MAX
 
 struct tree_entry {
-	uint32_t parent; /* entry of the directory it is in; the root is its own */
+	uint32_t parent; /* entry of its directory; the root is its own parent */
 	uint32_t name;	 /* of tree.names */
 	uint32_t inode;	 /* of tree.inodes */
 };
 
-/* What a file is. Entries that are hard links share one. */
+/* Attributes of a file. Hard links share an inode. */
 struct tree_inode {
 	uint64_t size; /* bytes of a file; of a device, its number */
 	int64_t mtime;
@@ -35,12 +35,12 @@ struct tree_inode {
 	uint32_t content; /* of a file: of the contents */
 	union {
 		uint32_t number; /* in the image */
-		uint32_t record; /* of a file that was an item, until numbers are given */
+		uint32_t record; /* of an item, until inodes are numbered */
 	};
 	uint32_t xattrs; /* set of tree.xattrs, or DW_NO_XATTRS */
 };
 
-/* Kept only when any of them is wanted. */
+/* Stored only if the options ask for one of them. */
 struct tree_times {
 	struct os_time atime, ctime;
 	struct os_time btime; /* all zero: not known */
@@ -57,7 +57,7 @@ struct tree {
 	size_t entry_count, entry_room;
 	struct tree_inode *inodes;
 	size_t inode_count, inode_room;
-	struct tree_times *times; /* beside inodes, or NULL */
+	struct tree_times *times; /* by inode, or NULL */
 	size_t times_room;
 	struct tree_directory *directories; /* in the order of their numbers */
 	size_t directory_count, directory_room;
@@ -72,11 +72,10 @@ int dw_tree_add_inode(struct tree *tree, const struct os_stat *stat, bool keep_t
 int dw_tree_add_entry(struct tree *tree, uint32_t parent, struct span name,
 		      uint32_t inode, dwarfs_error **err);
 
-/* Number of entries below a directory: from first_entry on. */
+/* End of the entries of a directory, which begin at first_entry. */
 uint32_t dw_tree_last_entry(const struct tree *tree, size_t directory);
 
-/* Remove directories without entries, and those that have none but such; never the root.
- */
+/* Remove empty directories, and those that contain only such; never the root. */
 int dw_tree_prune(struct tree *tree, dwarfs_error **err);
 
 /* The path of an entry below the root, with a NUL; "" for the root. */

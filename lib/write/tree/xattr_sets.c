@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/tree/xattr_sets: extended attributes, each distinct set of them once.
+ * write/tree/xattr_sets: distinct sets of extended attributes.
  *
- * Names, values and sets are interned one after the other: a set is the bytes of the
- * numbers of its names and values, sorted by name, so that equal sets have equal bytes.
+ * Names, values and sets are interned. A set is the list of the numbers of its names and
+ * values, sorted by name, so that equal sets have equal bytes.
  */
 #include <string.h>
 
 #include "write/tree/xattr_sets.h"
 
 #define MAX_NAME_BYTES 255
-#define FEW	       16 /* attributes that need no memory of their own */
+#define FEW	       16 /* attributes that fit on the stack */
 
 void dw_xattrs_free(struct xattr_sets *sets)
 {
@@ -34,9 +34,10 @@ uint64_t dw_xattrs_bytes(const struct xattr_sets *sets)
 static int check_name(struct span name, dwarfs_error **err)
 {
 	if (name.size == 0 || name.size > MAX_NAME_BYTES)
-		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "the name of an extended attribute has %zu bytes, not 1 to %d",
-			       name.size, MAX_NAME_BYTES);
+		return dw_fail(
+			err, DWARFS_ERR_INVALID,
+			"the name of an extended attribute has %zu bytes, not 1 to %d",
+			name.size, MAX_NAME_BYTES);
 	if (memchr(name.data, '\0', name.size))
 		return dw_fail(err, DWARFS_ERR_INVALID,
 			       "the name of an extended attribute holds a NUL");
@@ -99,7 +100,8 @@ int dw_xattrs_add(struct xattr_sets *sets, const struct xattr_pair *list, size_t
 	return ret;
 }
 
-/* -- in one piece -------------------------------------------------------------------- */
+/* -- lists
+ * ------------------------------------------------------------------------------ */
 
 int dw_xattr_list_append(struct buffer *list, struct span name, struct span value,
 			 dwarfs_error **err)
@@ -118,7 +120,7 @@ int dw_xattr_list_append(struct buffer *list, struct span name, struct span valu
 	return ret;
 }
 
-/* The pair at a place, which moves behind it. */
+/* Read the pair at an offset and advance it. */
 static struct xattr_pair read_pair(struct span list, size_t *at)
 {
 	struct xattr_pair pair;
@@ -137,7 +139,7 @@ static bool rules_include(const struct xattr_rules *rules, struct span name)
 {
 	char text[MAX_NAME_BYTES + 1];
 
-	/* What is too long fails later. */
+	/* dw_xattrs_add() refuses longer names. */
 	if (!rules || name.size > MAX_NAME_BYTES)
 		return true;
 	memcpy(text, name.data, name.size);
