@@ -114,26 +114,26 @@ static char *format_text(const char *format, va_list args)
 	return text;
 }
 
-static void replace(dwarfs_error **err, dwarfs_error *with)
+static void replace_error(dwarfs_error **err, dwarfs_error *with)
 {
 	dwarfs_error_free(*err);
 	*err = with;
 }
 
 /* Takes message, which may be NULL when memory ran out. */
-static void set(dwarfs_error **err, int code, int errnum, char *message)
+static void store_error(dwarfs_error **err, int code, int errnum, char *message)
 {
 	dwarfs_error *error = message ? calloc(1, sizeof(*error)) : NULL;
 
 	if (!error) {
 		free(message);
-		replace(err, &nomem_error);
+		replace_error(err, &nomem_error);
 		return;
 	}
 	error->code = code;
 	error->errnum = errnum;
 	error->message = message;
-	replace(err, error);
+	replace_error(err, error);
 }
 
 int dw_fail_text(dwarfs_error **err, int code, const char *format, ...)
@@ -142,7 +142,7 @@ int dw_fail_text(dwarfs_error **err, int code, const char *format, ...)
 
 	if (err) {
 		va_start(args, format);
-		set(err, code, 0, format_text(format, args));
+		store_error(err, code, 0, format_text(format, args));
 		va_end(args);
 	}
 	return code;
@@ -228,7 +228,7 @@ int dw_fail_system(dwarfs_error **err, int errnum, const char *format, ...)
 int dw_set_nomem(dwarfs_error **err)
 {
 	if (err)
-		replace(err, &nomem_error);
+		replace_error(err, &nomem_error);
 	return DWARFS_ERR_NOMEM;
 }
 

@@ -55,7 +55,7 @@ uint64_t dw_latency_now(void)
 /* -- buckets ------------------------------------------------------------------------- */
 
 /* Below STEPS each time has its own; from there on its highest bits decide. */
-static uint32_t bucket_of(uint64_t ns)
+static uint32_t histogram_bucket(uint64_t ns)
 {
 	unsigned power;
 
@@ -74,7 +74,7 @@ static uint64_t bucket_start(uint32_t bucket)
 }
 
 /* The first time that is past a bucket; the last one has no end. */
-static uint64_t bucket_end(uint32_t bucket)
+static uint64_t histogram_bucket_end(uint32_t bucket)
 {
 	return bucket + 1 < BUCKETS ? bucket_start(bucket + 1) : UINT64_MAX;
 }
@@ -93,7 +93,7 @@ void dw_latency_add(struct latency *latency, int what, uint64_t ns)
 		;
 	while (ns > most && !atomic_compare_exchange_weak(&histogram->most_ns, &most, ns))
 		;
-	atomic_fetch_add_explicit(&histogram->buckets[bucket_of(ns)], 1,
+	atomic_fetch_add_explicit(&histogram->buckets[histogram_bucket(ns)], 1,
 				  memory_order_relaxed);
 }
 
@@ -114,14 +114,14 @@ void dw_latency_note(struct latency *latency, int what, uint64_t began)
 
 /* -- asking -------------------------------------------------------------------------- */
 
-static const struct histogram *find(const struct latency *latency, int what)
+static const struct histogram *find_histogram(const struct latency *latency, int what)
 {
 	if (!latency || what < 0 || what >= DWARFS_LATENCY_COUNT)
 		return NULL;
 	return &latency->histograms[what];
 }
 
-static uint64_t count_of(const struct histogram *histogram)
+static uint64_t histogram_count(const struct histogram *histogram)
 {
 	uint64_t count = 0;
 
@@ -133,14 +133,14 @@ static uint64_t count_of(const struct histogram *histogram)
 
 uint64_t dw_latency_number(const struct latency *latency, int what, int number)
 {
-	const struct histogram *histogram = find(latency, what);
+	const struct histogram *histogram = find_histogram(latency, what);
 	uint64_t least;
 
 	if (!histogram)
 		return 0;
 	switch (number) {
 	case DWARFS_LATENCY_TIMES:
-		return count_of(histogram);
+		return histogram_count(histogram);
 	case DWARFS_LATENCY_SUM_NS:
 		return atomic_load(&histogram->sum_ns);
 	case DWARFS_LATENCY_LEAST_NS:
@@ -155,7 +155,7 @@ uint64_t dw_latency_number(const struct latency *latency, int what, int number)
 
 uint64_t dw_latency_quantile(const struct latency *latency, int what, uint32_t permille)
 {
-	const struct histogram *histogram = find(latency, what);
+	const struct histogram *histogram = find_histogram(latency, what);
 	uint64_t counts[BUCKETS], count = 0, seen = 0, most, rank;
 
 	if (!histogram)
@@ -175,7 +175,9 @@ uint64_t dw_latency_quantile(const struct latency *latency, int what, uint32_t p
 	for (uint32_t i = 0; i < BUCKETS; i++) {
 		seen += counts[i];
 		if (seen >= rank)
-			return bucket_end(i) - 1 < most ? bucket_end(i) - 1 : most;
+			return histogram_bucket_end(i) - 1 < most
+				       ? histogram_bucket_end(i) - 1
+				       : most;
 	}
 	return most;
 }
@@ -183,14 +185,14 @@ uint64_t dw_latency_quantile(const struct latency *latency, int what, uint32_t p
 uint64_t dw_latency_bucket(const struct latency *latency, int what, uint32_t index,
 			   uint64_t *from_ns_out, uint64_t *until_ns_out)
 {
-	const struct histogram *histogram = find(latency, what);
+	const struct histogram *histogram = find_histogram(latency, what);
 
 	if (index >= BUCKETS) {
 		*from_ns_out = *until_ns_out = 0;
 		return 0;
 	}
 	*from_ns_out = bucket_start(index);
-	*until_ns_out = bucket_end(index);
+	*until_ns_out = histogram_bucket_end(index);
 	return histogram ? atomic_load_explicit(&histogram->buckets[index],
 						memory_order_relaxed)
 			 : 0;

@@ -43,14 +43,14 @@ void dw_pattern_free(struct pattern *pattern)
 }
 DW_DEFINE_AUTO(pattern, struct pattern *, dw_pattern_free)
 
-static uint64_t *set_of(const struct pattern *pattern, size_t set)
+static uint64_t *state_set(const struct pattern *pattern, size_t set)
 {
 	return pattern->masks + set * pattern->words;
 }
 
-static void put(struct pattern *pattern, size_t set, uint32_t state)
+static void put_state(struct pattern *pattern, size_t set, uint32_t state)
 {
-	set_of(pattern, set)[state / WORD_BITS] |= UINT64_C(1) << state % WORD_BITS;
+	state_set(pattern, set)[state / WORD_BITS] |= UINT64_C(1) << state % WORD_BITS;
 }
 
 /* -- parsing ------------------------------------------------------------------------- */
@@ -62,14 +62,14 @@ struct parser {
 	dwarfs_error **err;
 };
 
-static void take_byte(struct parser *parser, unsigned char byte)
+static void add_byte_set(struct parser *parser, unsigned char byte)
 {
-	put(parser->pattern, byte, parser->pattern->items);
+	put_state(parser->pattern, byte, parser->pattern->items);
 	if (parser->ignore_case && byte < 0x80) {
-		put(parser->pattern, (unsigned char)tolower(byte),
-		    parser->pattern->items);
-		put(parser->pattern, (unsigned char)toupper(byte),
-		    parser->pattern->items);
+		put_state(parser->pattern, (unsigned char)tolower(byte),
+			  parser->pattern->items);
+		put_state(parser->pattern, (unsigned char)toupper(byte),
+			  parser->pattern->items);
 	}
 }
 
@@ -77,23 +77,23 @@ static void take_byte(struct parser *parser, unsigned char byte)
 static void take_other_characters(struct parser *parser)
 {
 	for (unsigned byte = 0xC0; byte < BYTES; byte++)
-		put(parser->pattern, byte, parser->pattern->items);
-	put(parser->pattern, STAY_IN_CHARACTER, parser->pattern->items + 1);
-	put(parser->pattern, TAKES_ANY, parser->pattern->items);
+		put_state(parser->pattern, byte, parser->pattern->items);
+	put_state(parser->pattern, STAY_IN_CHARACTER, parser->pattern->items + 1);
+	put_state(parser->pattern, TAKES_ANY, parser->pattern->items);
 }
 
 static void add_any(struct parser *parser)
 {
 	for (unsigned byte = 0; byte < 0x80; byte++)
 		if (byte != '/')
-			put(parser->pattern, byte, parser->pattern->items);
+			put_state(parser->pattern, byte, parser->pattern->items);
 	take_other_characters(parser);
 	parser->pattern->items++;
 }
 
 static void add_literal(struct parser *parser, unsigned char byte)
 {
-	take_byte(parser, byte);
+	add_byte_set(parser, byte);
 	parser->pattern->slashes += byte == '/';
 	parser->pattern->items++;
 }
@@ -103,10 +103,10 @@ static void add_star(struct parser *parser)
 	if (parser->at < parser->end && *parser->at == '*') {
 		while (parser->at < parser->end && *parser->at == '*')
 			parser->at++;
-		put(parser->pattern, STAY_ALWAYS, parser->pattern->items);
+		put_state(parser->pattern, STAY_ALWAYS, parser->pattern->items);
 		parser->pattern->crosses_slashes = true;
 	} else {
-		put(parser->pattern, STAY_IN_NAME, parser->pattern->items);
+		put_state(parser->pattern, STAY_IN_NAME, parser->pattern->items);
 	}
 }
 
@@ -169,7 +169,7 @@ static int set_class(struct parser *parser, bool *members)
 		       (int)(end - name), name);
 }
 
-static int set_range(struct parser *parser, bool *members)
+static int parse_set_range(struct parser *parser, bool *members)
 {
 	unsigned char from, to;
 	int ret = set_member(parser, &from);
@@ -196,7 +196,7 @@ static int set_members(struct parser *parser, bool *members)
 
 	while (parser->at == first || parser->at == parser->end || *parser->at != ']') {
 		int ret = begins_class(parser) ? set_class(parser, members)
-					       : set_range(parser, members);
+					       : parse_set_range(parser, members);
 
 		if (ret < 0)
 			return ret;
@@ -222,14 +222,14 @@ static int add_set(struct parser *parser)
 	}
 	for (unsigned byte = 0; byte < 0x80; byte++)
 		if (members[byte] != negated && byte != '/')
-			put(parser->pattern, byte, parser->pattern->items);
+			put_state(parser->pattern, byte, parser->pattern->items);
 	if (negated)
 		take_other_characters(parser);
 	parser->pattern->items++;
 	return 0;
 }
 
-static int parse(struct parser *parser)
+static int parse_pattern(struct parser *parser)
 {
 	while (parser->at < parser->end) {
 		char here = *parser->at++;
@@ -272,7 +272,7 @@ int dw_pattern_new(const char *text, size_t length, bool ignore_case,
 		pattern->is_anchored = true;
 		parser.at++;
 	}
-	if ((ret = parse(&parser)) < 0)
+	if ((ret = parse_pattern(&parser)) < 0)
 		return ret;
 	pattern->words = pattern->words ? pattern->words : 1;
 	*pattern_out = dw_steal(pattern);
@@ -320,41 +320,42 @@ struct matcher {
 };
 
 /* All that can be reached from these states by one byte, except for the carry. */
-static uint64_t step(const struct matcher *matcher, size_t word, uint64_t state,
-		     unsigned char byte, uint64_t *carry)
+static uint64_t follow_byte(const struct matcher *matcher, size_t word, uint64_t state,
+			    unsigned char byte, uint64_t *carry)
 {
 	const struct pattern *pattern = matcher->pattern;
-	uint64_t takes = set_of(pattern, byte)[word];
-	uint64_t stays = set_of(pattern, STAY_ALWAYS)[word];
+	uint64_t takes = state_set(pattern, byte)[word];
+	uint64_t stays = state_set(pattern, STAY_ALWAYS)[word];
 	uint64_t moved;
 
 	if (byte != '/')
-		stays |= set_of(pattern, STAY_IN_NAME)[word];
+		stays |= state_set(pattern, STAY_IN_NAME)[word];
 	if (byte >= 0x80 && !matcher->is_utf8)
-		takes |= set_of(pattern, TAKES_ANY)[word];
+		takes |= state_set(pattern, TAKES_ANY)[word];
 	else if ((byte & 0xC0) == 0x80)
-		stays |= set_of(pattern, STAY_IN_CHARACTER)[word];
+		stays |= state_set(pattern, STAY_IN_CHARACTER)[word];
 	moved = state & takes;
 	state = (state & stays) | moved << 1 | *carry;
 	*carry = moved >> (WORD_BITS - 1);
 	return state;
 }
 
-static bool has(const uint64_t *states, uint32_t state)
+static bool has_state(const uint64_t *states, uint32_t state)
 {
 	return states[state / WORD_BITS] >> state % WORD_BITS & 1;
 }
 
-static void take(const struct matcher *matcher, uint64_t *states, unsigned char byte)
+static void consume_byte(const struct matcher *matcher, uint64_t *states,
+			 unsigned char byte)
 {
 	uint64_t carry = 0;
 
 	for (size_t word = 0; word < matcher->pattern->words; word++)
-		states[word] = step(matcher, word, states[word], byte, &carry);
+		states[word] = follow_byte(matcher, word, states[word], byte, &carry);
 }
 
-static void run(const struct matcher *matcher, uint64_t *states, const char *path,
-		size_t length)
+static void run_matcher(const struct matcher *matcher, uint64_t *states, const char *path,
+			size_t length)
 {
 	const struct pattern *pattern = matcher->pattern;
 	bool floats = !pattern->is_anchored && pattern->crosses_slashes;
@@ -362,7 +363,7 @@ static void run(const struct matcher *matcher, uint64_t *states, const char *pat
 	memset(states, 0, pattern->words * sizeof(states[0]));
 	states[0] = 1;
 	for (size_t i = 0; i < length; i++) {
-		take(matcher, states, (unsigned char)path[i]);
+		consume_byte(matcher, states, (unsigned char)path[i]);
 		if (floats && path[i] == '/')
 			states[0] |= 1;
 	}
@@ -370,8 +371,8 @@ static void run(const struct matcher *matcher, uint64_t *states, const char *pat
 
 static bool ends_in_name_star(const struct pattern *pattern)
 {
-	return has(set_of(pattern, STAY_IN_NAME), pattern->items) &&
-	       !has(set_of(pattern, STAY_ALWAYS), pattern->items);
+	return has_state(state_set(pattern, STAY_IN_NAME), pattern->items) &&
+	       !has_state(state_set(pattern, STAY_ALWAYS), pattern->items);
 }
 
 bool dw_pattern_matches(const struct pattern *pattern, const char *path, size_t length)
@@ -398,8 +399,8 @@ bool dw_pattern_matches_entry(const struct pattern *pattern, const char *path,
 		path += skipped;
 		length -= skipped;
 	}
-	run(&matcher, states, path, length);
+	run_matcher(&matcher, states, path, length);
 	if (is_directory)
-		take(&matcher, states, '/');
-	return has(states, pattern->items);
+		consume_byte(&matcher, states, '/');
+	return has_state(states, pattern->items);
 }

@@ -45,7 +45,7 @@ int dw_patterns_new(struct patterns **patterns_out, dwarfs_error **err)
 }
 
 /* Patterns from this one on. */
-static void drop(struct patterns *patterns, size_t from)
+static void drop_patterns(struct patterns *patterns, size_t from)
 {
 	for (size_t i = from; i < patterns->count; i++)
 		dw_pattern_free(patterns->list[i].pattern);
@@ -56,7 +56,7 @@ void dw_patterns_free(struct patterns *patterns)
 {
 	if (!patterns)
 		return;
-	drop(patterns, 0);
+	drop_patterns(patterns, 0);
 	for (size_t i = 0; i < patterns->text_count; i++)
 		free(patterns->texts[i].text);
 	free(patterns->texts);
@@ -126,7 +126,7 @@ static int expand_stars(struct adder *adder, const char *text, size_t from)
 	return add_plain(adder, text);
 }
 
-static int add_variant(const char *variant, void *user, dwarfs_error **err)
+static int add_expanded(const char *variant, void *user, dwarfs_error **err)
 {
 	struct adder *adder = user;
 
@@ -134,7 +134,8 @@ static int add_variant(const char *variant, void *user, dwarfs_error **err)
 	return expand_stars(adder, variant, 1);
 }
 
-static int add_text(struct patterns *patterns, const char *text, dwarfs_error **err)
+static int add_pattern_text(struct patterns *patterns, const char *text,
+			    dwarfs_error **err)
 {
 	int ret = dw_grow(&patterns->texts, &patterns->text_room,
 			  patterns->text_count + 1, err);
@@ -171,11 +172,11 @@ int dw_patterns_add(struct patterns *patterns, const char *text, dwarfs_error **
 		return dw_fail_nomem(err);
 	rooted[0] = '/';
 	memcpy(rooted + 1, at, length + 1);
-	ret = dw_braces_expand(rooted, MOST_VARIANTS, add_variant, &adder, err);
+	ret = dw_braces_expand(rooted, MOST_VARIANTS, add_expanded, &adder, err);
 	if (ret == 0)
-		ret = add_text(patterns, text, err);
+		ret = add_pattern_text(patterns, text, err);
 	if (ret < 0) {
-		drop(patterns, before);
+		drop_patterns(patterns, before);
 		return dw_explain(err, ret, "'%s'", text);
 	}
 	return 0;

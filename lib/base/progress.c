@@ -43,7 +43,7 @@ void dwarfs_cancel_free(dwarfs_cancel *cancel)
 	free(cancel);
 }
 
-static uint64_t now_ns(void)
+static uint64_t progress_now_ns(void)
 {
 	struct timespec now = { 0 };
 
@@ -58,7 +58,7 @@ void dw_progress_start(struct dwarfs_progress *progress, dwarfs_progress_fn call
 		.call = call,
 		.user = user,
 		.cancel = cancel,
-		.started_ns = now_ns(),
+		.started_ns = progress_now_ns(),
 		.last_phase = -1,
 	};
 }
@@ -81,7 +81,7 @@ int dw_progress_tick(struct dwarfs_progress *progress, dwarfs_error **err)
 		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
 	if (!progress->call)
 		return 0;
-	now = now_ns();
+	now = progress_now_ns();
 	if (progress->phase == progress->last_phase &&
 	    now - progress->last_ns < INTERVAL_NS)
 		return 0;
@@ -96,7 +96,7 @@ int dw_progress_tick(struct dwarfs_progress *progress, dwarfs_error **err)
 int dw_progress_enter(struct dwarfs_progress *progress, int phase, dwarfs_error **err)
 {
 	progress->phase = phase;
-	progress->phase_started_ns = now_ns();
+	progress->phase_started_ns = progress_now_ns();
 	progress->phase_started_bytes = progress->bytes_done;
 	progress->bytes_read = 0;
 	progress->work_done = progress->work_known = progress->work_known_bytes = 0;
@@ -154,7 +154,7 @@ uint64_t dwarfs_progress_bytes_saved(const dwarfs_progress *progress)
 }
 
 /* The rest takes as long for each unit as what was done since some time. */
-static uint64_t rest(uint64_t elapsed_ns, double done, double left)
+static uint64_t remaining_ms(uint64_t elapsed_ns, double done, double left)
 {
 	if (elapsed_ns < MIN_ELAPSED_NS || done <= 0)
 		return UINT64_MAX;
@@ -180,17 +180,19 @@ uint64_t dw_progress_remaining(const struct dwarfs_progress *progress, uint64_t 
 	if (progress->phase < DWARFS_PHASE_WRITE)
 		return UINT64_MAX;
 	if (progress->work_known > 0)
-		return rest(now - progress->work_started_ns,
-			    (double)progress->work_done - (double)progress->work_started,
-			    work_left(progress));
-	return rest(now - progress->phase_started_ns,
-		    (double)progress->bytes_done - (double)progress->phase_started_bytes,
-		    (double)progress->bytes_total - (double)progress->bytes_done);
+		return remaining_ms(now - progress->work_started_ns,
+				    (double)progress->work_done -
+					    (double)progress->work_started,
+				    work_left(progress));
+	return remaining_ms(now - progress->phase_started_ns,
+			    (double)progress->bytes_done -
+				    (double)progress->phase_started_bytes,
+			    (double)progress->bytes_total - (double)progress->bytes_done);
 }
 
 uint64_t dwarfs_progress_remaining_ns(const dwarfs_progress *progress)
 {
-	return dw_progress_remaining(progress, now_ns());
+	return dw_progress_remaining(progress, progress_now_ns());
 }
 
 uint64_t dwarfs_progress_items_done(const dwarfs_progress *progress)
@@ -205,7 +207,7 @@ uint64_t dwarfs_progress_items_total(const dwarfs_progress *progress)
 
 uint64_t dwarfs_progress_elapsed_ns(const dwarfs_progress *progress)
 {
-	return now_ns() - progress->started_ns;
+	return progress_now_ns() - progress->started_ns;
 }
 
 const char *dwarfs_progress_path(const dwarfs_progress *progress)

@@ -40,7 +40,7 @@ struct budget {
 	bool exhausted; /* the system had no memory */
 };
 
-static void *take(void *opaque, size_t size)
+static void *allocate_from_budget(void *opaque, size_t size)
 {
 	struct budget *budget = opaque;
 	union prefix *memory;
@@ -79,7 +79,7 @@ struct unpacker {
 	struct span in; /* what is left */
 };
 
-static void stop(struct decoder *decoder)
+static void brotli_stop(struct decoder *decoder)
 {
 	struct unpacker *unpacker = decoder->state;
 
@@ -87,7 +87,7 @@ static void stop(struct decoder *decoder)
 	free(unpacker);
 }
 
-static int start(struct decoder *decoder, dwarfs_error **err)
+static int brotli_start(struct decoder *decoder, dwarfs_error **err)
 {
 	struct unpacker *unpacker;
 	struct thrift_reader reader;
@@ -104,8 +104,8 @@ static int start(struct decoder *decoder, dwarfs_error **err)
 		return dw_fail_nomem(err);
 	unpacker->in = (struct span){ reader.at, dw_thrift_left(&reader) };
 	unpacker->budget.left = 4 * (uint64_t)decoder->size + DECODER_BASE_BYTES;
-	unpacker->brotli =
-		BrotliDecoderCreateInstance(take, give_back, &unpacker->budget);
+	unpacker->brotli = BrotliDecoderCreateInstance(allocate_from_budget, give_back,
+						       &unpacker->budget);
 	if (!unpacker->brotli) {
 		free(unpacker);
 		return dw_fail_nomem(err);
@@ -117,8 +117,8 @@ static int start(struct decoder *decoder, dwarfs_error **err)
 	return 0;
 }
 
-static int check_end(const struct decoder *decoder, BrotliDecoderResult result,
-		     dwarfs_error **err)
+static int check_stream_end(const struct decoder *decoder, BrotliDecoderResult result,
+			    dwarfs_error **err)
 {
 	const struct unpacker *unpacker = decoder->state;
 
@@ -131,7 +131,7 @@ static int check_end(const struct decoder *decoder, BrotliDecoderResult result,
 	return 0;
 }
 
-static int step(struct decoder *decoder, size_t upto, dwarfs_error **err)
+static int brotli_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 {
 	struct unpacker *unpacker = decoder->state;
 	uint8_t *out = decoder->out + decoder->done;
@@ -150,7 +150,7 @@ static int step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 	if (result == BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT)
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "the data is cut off");
 	if (decoder->done == decoder->size || result == BROTLI_DECODER_RESULT_SUCCESS)
-		return check_end(decoder, result, err);
+		return check_stream_end(decoder, result, err);
 	return 0;
 }
 
@@ -214,7 +214,7 @@ struct packer {
  * power of two: the next one would take twice the memory. Only who asks for it gets one
  * that needs the large-window extension.
  */
-static uint32_t window_for(const struct codec_spec *spec, size_t block_bytes)
+static uint32_t brotli_window(const struct codec_spec *spec, size_t block_bytes)
 {
 	uint32_t most =
 		spec->window_log ? (uint32_t)spec->window_log : BROTLI_MAX_WINDOW_BITS;
@@ -225,23 +225,23 @@ static uint32_t window_for(const struct codec_spec *spec, size_t block_bytes)
 	return needed < most ? needed : most;
 }
 
-static int open_packer(const struct codec_spec *spec, size_t block_bytes,
-		       void **state_out, dwarfs_error **err)
+static int brotli_open_packer(const struct codec_spec *spec, size_t block_bytes,
+			      void **state_out, dwarfs_error **err)
 {
 	struct packer *packer = dw_calloc(1, sizeof(*packer));
 
 	if (!packer)
 		return dw_fail_nomem(err);
 	packer->quality = (uint32_t)spec->level;
-	packer->window = window_for(spec, block_bytes);
+	packer->window = brotli_window(spec, block_bytes);
 	*state_out = packer;
 	return 0;
 }
 
 /* Behind what is in out; its size becomes 0 when room is too little. */
-static int encode(BrotliEncoderState *encoder, const struct packer *packer,
-		  struct span in, size_t room, struct buffer *out,
-		  struct codec_watch *watch, dwarfs_error **err)
+static int brotli_encode(BrotliEncoderState *encoder, const struct packer *packer,
+			 struct span in, size_t room, struct buffer *out,
+			 struct codec_watch *watch, dwarfs_error **err)
 {
 	uint8_t *to = out->data + out->size;
 	size_t left = room, all = in.size;
@@ -288,11 +288,11 @@ static int encode_on(struct heap *heap, const struct packer *packer, struct span
 	encoder = BrotliEncoderCreateInstance(heap_take, heap_give_back, heap);
 	if (!encoder)
 		return dw_fail(err, DWARFS_ERR_INVALID, "the compressor has failed");
-	return encode(encoder, packer, in, in.size - out->size, out, watch, err);
+	return brotli_encode(encoder, packer, in, in.size - out->size, out, watch, err);
 }
 
-static int pack(void *state, struct span in, struct buffer *out,
-		struct codec_watch *watch, dwarfs_error **err)
+static int brotli_pack(void *state, struct span in, struct buffer *out,
+		       struct codec_watch *watch, dwarfs_error **err)
 {
 	struct heap heap = { .first = NULL };
 	struct thrift_writer writer;
@@ -329,9 +329,9 @@ static uint64_t line(size_t i, uint64_t bytes)
 }
 
 /* In work is the block, or when it is larger than that twice the window. */
-static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
+static uint64_t brotli_memory(const struct codec_spec *spec, size_t block_bytes)
 {
-	uint64_t bytes = UINT64_C(2) << window_for(spec, block_bytes), estimate;
+	uint64_t bytes = UINT64_C(2) << brotli_window(spec, block_bytes), estimate;
 	size_t i = 0;
 
 	if (bytes > block_bytes)
@@ -345,9 +345,9 @@ static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
 	return estimate;
 }
 
-static bool shrink(struct codec_spec *spec, size_t block_bytes)
+static bool brotli_shrink(struct codec_spec *spec, size_t block_bytes)
 {
-	spec->window_log = (int)window_for(spec, block_bytes) - 1;
+	spec->window_log = (int)brotli_window(spec, block_bytes) - 1;
 	return spec->window_log >= BROTLI_MIN_WINDOW_BITS;
 }
 
@@ -359,7 +359,7 @@ static const struct codec_option options[] = {
 	{ NULL },
 };
 
-static void library(char *out, size_t room)
+static void brotli_library(char *out, size_t room)
 {
 	uint32_t version = BrotliEncoderVersion();
 
@@ -368,20 +368,20 @@ static void library(char *out, size_t room)
 }
 
 const struct codec_ops dw_codec_brotli = {
-	.library = library,
+	.library = brotli_library,
 	.help = "brotli  quality=0..11 (11), lgwin=10..30",
 	.defaults = { .id = CODEC_BROTLI, .level = BROTLI_MAX_QUALITY },
 	.options = options,
 	.unpacked_size = dw_codec_varint_size,
-	.start = start,
-	.step = step,
-	.stop = stop,
+	.start = brotli_start,
+	.step = brotli_step,
+	.stop = brotli_stop,
 	.packs_as = CODEC_BROTLI,
-	.open = open_packer,
+	.open = brotli_open_packer,
 	.close = free,
-	.pack = pack,
-	.memory = memory,
-	.shrink = shrink,
+	.pack = brotli_pack,
+	.memory = brotli_memory,
+	.shrink = brotli_shrink,
 };
 
 #endif

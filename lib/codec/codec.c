@@ -116,7 +116,8 @@ bool dw_codec_can_pack(enum codec_id id)
 	return dw_codec_can_unpack(id) && members[id].ops->pack && !lacks_json(id);
 }
 
-static int find(uint32_t id, const struct codec_ops **ops_out, dwarfs_error **err)
+static int find_codec_ops(uint32_t id, const struct codec_ops **ops_out,
+			  dwarfs_error **err)
 {
 	if (id >= MEMBER_COUNT)
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
@@ -131,7 +132,7 @@ static int find(uint32_t id, const struct codec_ops **ops_out, dwarfs_error **er
 static int find_packer(enum codec_id id, const struct codec_ops **ops_out,
 		       dwarfs_error **err)
 {
-	int ret = find(id, ops_out, err);
+	int ret = find_codec_ops(id, ops_out, err);
 
 	if (ret < 0)
 		return ret;
@@ -151,8 +152,9 @@ static bool is_number(const char *text)
 	return *text && !text[strspn(text, "0123456789")];
 }
 
-static int set_number(const char *codec, const struct codec_option *option,
-		      const char *value, struct codec_spec *spec, dwarfs_error **err)
+static int set_option_number(const char *codec, const struct codec_option *option,
+			     const char *value, struct codec_spec *spec,
+			     dwarfs_error **err)
 {
 	long long number;
 
@@ -194,12 +196,12 @@ static int set_option(const char *codec, const struct codec_option *option,
 		return 0;
 	}
 	return option->words ? set_word(codec, option, value, spec, err)
-			     : set_number(codec, option, value, spec, err);
+			     : set_option_number(codec, option, value, spec, err);
 }
 
 /* text is "name", "name=value", or a number alone, which is the first option's value. */
-static int parse_option(const char *codec, const struct codec_option *options, char *text,
-			struct codec_spec *spec, dwarfs_error **err)
+static int parse_codec_option(const char *codec, const struct codec_option *options,
+			      char *text, struct codec_spec *spec, dwarfs_error **err)
 {
 	char *value = strchr(text, '=');
 
@@ -247,7 +249,8 @@ int dw_codec_parse(const char *text, struct codec_spec *spec_out, dwarfs_error *
 	spec = ops->defaults;
 	spec.id = id;
 	while (rest) {
-		ret = parse_option(name, ops->options, strsep(&rest, ":"), &spec, err);
+		ret = parse_codec_option(name, ops->options, strsep(&rest, ":"), &spec,
+					 err);
 		if (ret < 0)
 			return ret;
 	}
@@ -276,7 +279,7 @@ int dw_codec_unpacked_size(uint32_t id, struct span in, uint64_t *size_out,
 			   dwarfs_error **err)
 {
 	const struct codec_ops *ops = NULL;
-	int ret = find(id, &ops, err);
+	int ret = find_codec_ops(id, &ops, err);
 
 	if (ret < 0)
 		return ret;
@@ -297,7 +300,7 @@ int dw_codec_unpack(uint32_t id, struct span in, uint8_t *out, size_t size,
 		    dwarfs_error **err)
 {
 	const struct codec_ops *ops = NULL;
-	int ret = find(id, &ops, err);
+	int ret = find_codec_ops(id, &ops, err);
 
 	if (ret < 0)
 		return ret;
@@ -329,7 +332,7 @@ int dw_decoder_new(uint32_t id, struct span in, uint8_t *out, size_t size,
 {
 	auto_decoder struct decoder *decoder = NULL;
 	const struct codec_ops *ops;
-	int ret = find(id, &ops, err);
+	int ret = find_codec_ops(id, &ops, err);
 
 	if (ret < 0)
 		return ret;
@@ -495,7 +498,7 @@ void dw_codec_set_meter(struct codec *codec, atomic_uint_fast64_t *meter)
 }
 
 /* A second look at the input counts only where it gets further than the first. */
-static void show(struct codec_watch *watch, size_t done)
+static void report_watch(struct codec_watch *watch, size_t done)
 {
 	if (!watch->meter || done <= watch->shown)
 		return;
@@ -508,7 +511,7 @@ int dw_codec_go_on(struct codec_watch *watch, size_t done, dwarfs_error **err)
 {
 	const atomic_bool *stop = watch->stop;
 
-	show(watch, done);
+	report_watch(watch, done);
 	if (stop && atomic_load_explicit(stop, memory_order_relaxed))
 		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
 	return 0;
@@ -521,7 +524,7 @@ int dw_codec_pack(struct codec *codec, struct span in, struct buffer *out,
 
 	codec->watch.shown = 0;
 	ret = in.size ? codec->ops->pack(codec->state, in, out, &codec->watch, err) : 0;
-	show(&codec->watch, in.size);
+	report_watch(&codec->watch, in.size);
 	if (ret < 0) {
 		out->size = 0;
 		return dw_explain(err, ret, "%s", members[codec->ops->packs_as].name);

@@ -60,8 +60,8 @@ struct unpacker {
 	const char *error; /* what is wrong, or NULL */
 };
 
-static int read_header(struct thrift_reader *reader, struct header *header,
-		       dwarfs_error **err)
+static int read_flac_header(struct thrift_reader *reader, struct header *header,
+			    dwarfs_error **err)
 {
 	struct thrift_field field = { 0 };
 
@@ -113,8 +113,8 @@ store_samples(const struct unpacker *unpacker, const FLAC__int32 *const channels
 	}
 }
 
-static void store(const struct unpacker *unpacker, const FLAC__int32 *const channels[],
-		  size_t count)
+static void store_frame(const struct unpacker *unpacker,
+			const FLAC__int32 *const channels[], size_t count)
 {
 	switch (unpacker->bytes | (unpacker->big_endian ? FLAG_BIG_ENDIAN : 0)) {
 	case 1:
@@ -143,9 +143,9 @@ static void store(const struct unpacker *unpacker, const FLAC__int32 *const chan
 
 /* -- what libFLAC calls -------------------------------------------------------------- */
 
-static FLAC__StreamDecoderReadStatus on_read(const FLAC__StreamDecoder *decoder,
-					     FLAC__byte buffer[], size_t *bytes,
-					     void *user)
+static FLAC__StreamDecoderReadStatus on_decoder_read(const FLAC__StreamDecoder *decoder,
+						     FLAC__byte buffer[], size_t *bytes,
+						     void *user)
 {
 	struct unpacker *unpacker = user;
 
@@ -177,7 +177,7 @@ static FLAC__StreamDecoderWriteStatus on_write(const FLAC__StreamDecoder *decode
 		unpacker->error = "gives more bytes than expected";
 	if (unpacker->error)
 		return FLAC__STREAM_DECODER_WRITE_STATUS_ABORT;
-	store(unpacker, channels, frame->header.blocksize);
+	store_frame(unpacker, channels, frame->header.blocksize);
 	unpacker->out += size;
 	unpacker->left -= size;
 	return FLAC__STREAM_DECODER_WRITE_STATUS_CONTINUE;
@@ -194,7 +194,7 @@ static void on_error(const FLAC__StreamDecoder *decoder,
 
 /* -- unpacking ----------------------------------------------------------------------- */
 
-static void stop(struct decoder *decoder)
+static void flac_stop(struct decoder *decoder)
 {
 	struct unpacker *unpacker = decoder->state;
 
@@ -212,7 +212,7 @@ static int read_size_and_header(struct decoder *decoder, struct unpacker *unpack
 
 	dw_thrift_start(&reader, decoder->in);
 	announced = dw_thrift_varint(&reader);
-	ret = read_header(&reader, &header, err);
+	ret = read_flac_header(&reader, &header, err);
 	if (ret < 0)
 		return ret;
 	if (announced != decoder->size)
@@ -231,7 +231,7 @@ static int read_size_and_header(struct decoder *decoder, struct unpacker *unpack
 	return 0;
 }
 
-static int start(struct decoder *decoder, dwarfs_error **err)
+static int flac_start(struct decoder *decoder, dwarfs_error **err)
 {
 	auto_free struct unpacker *unpacker = dw_calloc(1, sizeof(*unpacker));
 	int ret;
@@ -244,9 +244,9 @@ static int start(struct decoder *decoder, dwarfs_error **err)
 		return ret;
 	if (!(unpacker->flac = FLAC__stream_decoder_new()))
 		return dw_fail_nomem(err);
-	if (FLAC__stream_decoder_init_stream(unpacker->flac, on_read, NULL, NULL, NULL,
-					     NULL, on_write, NULL, on_error, unpacker) !=
-	    FLAC__STREAM_DECODER_INIT_STATUS_OK) {
+	if (FLAC__stream_decoder_init_stream(
+		    unpacker->flac, on_decoder_read, NULL, NULL, NULL, NULL, on_write,
+		    NULL, on_error, unpacker) != FLAC__STREAM_DECODER_INIT_STATUS_OK) {
 		FLAC__stream_decoder_delete(unpacker->flac);
 		return dw_fail_nomem(err);
 	}
@@ -256,7 +256,7 @@ static int start(struct decoder *decoder, dwarfs_error **err)
 }
 
 /* Frame by frame, so that the first error is the last. */
-static int step(struct decoder *decoder, size_t upto, dwarfs_error **err)
+static int flac_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 {
 	struct unpacker *unpacker = decoder->state;
 	FLAC__StreamDecoderState state;
@@ -329,8 +329,8 @@ load_samples(const struct codec_samples *layout, const uint8_t *from, size_t cou
 	return wrong;
 }
 
-static uint32_t load(const struct codec_samples *layout, const uint8_t *from,
-		     size_t count, FLAC__int32 *to)
+static uint32_t load_frames(const struct codec_samples *layout, const uint8_t *from,
+			    size_t count, FLAC__int32 *to)
 {
 	const bool big = layout->big_endian;
 
@@ -365,8 +365,8 @@ static FLAC__StreamEncoderWriteStatus on_packed(const FLAC__StreamEncoder *encod
 		       : FLAC__STREAM_ENCODER_WRITE_STATUS_OK;
 }
 
-static bool set_up(FLAC__StreamEncoder *encoder, const struct packer *packer,
-		   size_t frames)
+static bool set_up_encoder(FLAC__StreamEncoder *encoder, const struct packer *packer,
+			   size_t frames)
 {
 	return FLAC__stream_encoder_set_streamable_subset(encoder, false) &&
 	       FLAC__stream_encoder_set_channels(encoder, packer->layout.channels) &&
@@ -391,9 +391,9 @@ static int fail_encoder(const FLAC__StreamEncoder *encoder, const struct sink *s
 }
 
 /* Frame by frame; *fits_out tells whether everything could be represented in the room. */
-static int encode(FLAC__StreamEncoder *encoder, const struct packer *packer,
-		  struct span in, struct sink *sink, bool *fits_out,
-		  struct codec_watch *watch, dwarfs_error **err)
+static int flac_encode(FLAC__StreamEncoder *encoder, const struct packer *packer,
+		       struct span in, struct sink *sink, bool *fits_out,
+		       struct codec_watch *watch, dwarfs_error **err)
 {
 	const struct codec_samples *layout = &packer->layout;
 	const size_t frame_bytes = (size_t)layout->channels * layout->bytes_per_sample;
@@ -406,7 +406,7 @@ static int encode(FLAC__StreamEncoder *encoder, const struct packer *packer,
 		if (ret < 0)
 			return ret;
 		count = left < most ? left : most;
-		if (load(layout, in.data, count * layout->channels, samples))
+		if (load_frames(layout, in.data, count * layout->channels, samples))
 			return 0;
 		in.data += count * frame_bytes;
 		if (!FLAC__stream_encoder_process_interleaved(encoder, samples,
@@ -420,8 +420,8 @@ static int encode(FLAC__StreamEncoder *encoder, const struct packer *packer,
 }
 
 /* The size and how the samples lie. */
-static int put_header(const struct codec_samples *layout, size_t size, struct buffer *out,
-		      dwarfs_error **err)
+static int put_flac_header(const struct codec_samples *layout, size_t size,
+			   struct buffer *out, dwarfs_error **err)
 {
 	struct thrift_writer writer;
 	unsigned flags = (layout->big_endian ? FLAG_BIG_ENDIAN : 0) |
@@ -437,8 +437,8 @@ static int put_header(const struct codec_samples *layout, size_t size, struct bu
 	return dw_thrift_put_stop(&writer, err);
 }
 
-static int pack(void *state, struct span in, struct buffer *out,
-		struct codec_watch *watch, dwarfs_error **err)
+static int flac_pack(void *state, struct span in, struct buffer *out,
+		     struct codec_watch *watch, dwarfs_error **err)
 {
 	struct packer *packer = state;
 	size_t frame_bytes =
@@ -454,26 +454,26 @@ static int pack(void *state, struct span in, struct buffer *out,
 	if (in.size < HEADER_BYTES)
 		return 0;
 	if ((ret = dw_buffer_reserve(out, in.size, err)) < 0 ||
-	    (ret = put_header(&packer->layout, in.size, out, err)) < 0)
+	    (ret = put_flac_header(&packer->layout, in.size, out, err)) < 0)
 		return ret;
 	encoder = FLAC__stream_encoder_new();
 	if (!encoder)
 		return dw_fail_nomem(err);
-	if (!set_up(encoder, packer, in.size / frame_bytes) ||
+	if (!set_up_encoder(encoder, packer, in.size / frame_bytes) ||
 	    FLAC__stream_encoder_init_stream(encoder, on_packed, NULL, NULL, NULL,
 					     &sink) !=
 		    FLAC__STREAM_ENCODER_INIT_STATUS_OK)
 		ret = sink.is_full ? 0 : fail_encoder(encoder, &sink, err);
 	else
-		ret = encode(encoder, packer, in, &sink, &fits, watch, err);
+		ret = flac_encode(encoder, packer, in, &sink, &fits, watch, err);
 	FLAC__stream_encoder_delete(encoder); /* writes its rest, unless finished */
 	if (!fits)
 		out->size = 0;
 	return ret;
 }
 
-static int open_packer(const struct codec_spec *spec, size_t block_bytes,
-		       void **state_out, dwarfs_error **err)
+static int flac_open_packer(const struct codec_spec *spec, size_t block_bytes,
+			    void **state_out, dwarfs_error **err)
 {
 	struct packer *packer;
 
@@ -495,7 +495,7 @@ static int open_packer(const struct codec_spec *spec, size_t block_bytes,
 #define BASE_BYTES    (UINT64_C(400) << 10)
 #define CHANNEL_BYTES (UINT64_C(120) << 10)
 
-static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
+static uint64_t flac_memory(const struct codec_spec *spec, size_t block_bytes)
 {
 	unsigned channels =
 		spec->samples.is_known ? spec->samples.channels : MAX_CHANNELS;
@@ -509,25 +509,25 @@ static const struct codec_option options[] = {
 	{ NULL },
 };
 
-static void library(char *out, size_t room)
+static void flac_library(char *out, size_t room)
 {
 	snprintf(out, room, "FLAC-%s", FLAC__VERSION_STRING);
 }
 
 const struct codec_ops dw_codec_flac = {
-	.library = library,
+	.library = flac_library,
 	.help = "flac    level=0..8 (5), exhaustive; for sound (pcmaudio/waveform)",
 	.defaults = { .id = CODEC_FLAC, .level = DEFAULT_LEVEL },
 	.options = options,
 	.unpacked_size = dw_codec_varint_size,
-	.start = start,
-	.step = step,
-	.stop = stop,
+	.start = flac_start,
+	.step = flac_step,
+	.stop = flac_stop,
 	.packs_as = CODEC_FLAC,
-	.open = open_packer,
+	.open = flac_open_packer,
 	.close = free,
-	.pack = pack,
-	.memory = memory,
+	.pack = flac_pack,
+	.memory = flac_memory,
 };
 
 #endif

@@ -16,7 +16,7 @@
 #include "base/bytes.h"
 #include "codec/ops.h"
 
-#define SIZE_BYTES	 4
+#define SIZE_BYTES  4
 #define MATCH_REACH 65535 /* of the format */
 
 #define DEFAULT_HC_LEVEL 9
@@ -31,7 +31,7 @@ struct packer {
 	_Alignas(max_align_t) uint8_t tables[]; /* of lz4hc, and then a packed slice */
 };
 
-static int unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err)
+static int lz4_unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err)
 {
 	if (in.size < SIZE_BYTES)
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "the size is cut off");
@@ -39,11 +39,11 @@ static int unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err)
 	return 0;
 }
 
-static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
+static int lz4_unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 {
 	uint64_t announced = 0;
 	char nothing[1];
-	int ret = unpacked_size(in, &announced, err), got;
+	int ret = lz4_unpacked_size(in, &announced, err), got;
 
 	if (ret < 0)
 		return ret;
@@ -253,8 +253,8 @@ static void run_fast(struct decoder *decoder, struct place *place, size_t upto)
 	decoder->done = (size_t)(out - decoder->out);
 }
 
-static int go_on(struct decoder *decoder, struct place *place, size_t upto,
-		 dwarfs_error **err)
+static int decode_sequences(struct decoder *decoder, struct place *place, size_t upto,
+			    dwarfs_error **err)
 {
 	while (decoder->done < upto) {
 		size_t left;
@@ -279,25 +279,25 @@ static int go_on(struct decoder *decoder, struct place *place, size_t upto,
 	return 0;
 }
 
-static int step(struct decoder *decoder, size_t upto, dwarfs_error **err)
+static int lz4_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 {
 	int ret;
 
 	/* All at once is faster, as long as nobody reads. */
 	if ((decoder->done == 0 && upto > decoder->size / 2) ||
 	    decoder->size > LZ4_MAX_INPUT_SIZE || decoder->in.size > INT_MAX) {
-		ret = unpack(decoder->in, decoder->out, decoder->size, err);
+		ret = lz4_unpack(decoder->in, decoder->out, decoder->size, err);
 		decoder->done = ret < 0 ? 0 : decoder->size;
 		return ret;
 	}
-	return go_on(decoder, decoder->state, upto, err);
+	return decode_sequences(decoder, decoder->state, upto, err);
 }
 
-static int start(struct decoder *decoder, dwarfs_error **err)
+static int lz4_start(struct decoder *decoder, dwarfs_error **err)
 {
 	uint64_t announced = 0;
 	struct place *place;
-	int ret = unpacked_size(decoder->in, &announced, err);
+	int ret = lz4_unpacked_size(decoder->in, &announced, err);
 
 	if (ret == 0 && announced != decoder->size)
 		ret = dw_fail(err, DWARFS_ERR_CORRUPT,
@@ -314,14 +314,15 @@ static int start(struct decoder *decoder, dwarfs_error **err)
 	return 0;
 }
 
-static void stop(struct decoder *decoder)
+static void lz4_stop(struct decoder *decoder)
 {
 	free(decoder->state);
 }
 
 /* -- packing ------------------------------------------------------------------------ */
 
-static int open_with(size_t table_bytes, int level, void **state_out, dwarfs_error **err)
+static int open_compressor(size_t table_bytes, int level, void **state_out,
+			   dwarfs_error **err)
 {
 	struct packer *packer = malloc(sizeof(*packer) + table_bytes);
 
@@ -335,21 +336,22 @@ static int open_with(size_t table_bytes, int level, void **state_out, dwarfs_err
 static int open_fast(const struct codec_spec *spec, size_t block_bytes, void **state_out,
 		     dwarfs_error **err)
 {
-	return open_with((size_t)LZ4_sizeofState(), spec->level, state_out, err);
+	return open_compressor((size_t)LZ4_sizeofState(), spec->level, state_out, err);
 }
 
 static int open_hc(const struct codec_spec *spec, size_t block_bytes, void **state_out,
 		   dwarfs_error **err)
 {
-	return open_with((size_t)LZ4_sizeofStateHC() + HC_SCRATCH_BYTES, spec->level,
-			 state_out, err);
+	return open_compressor((size_t)LZ4_sizeofStateHC() + HC_SCRATCH_BYTES,
+			       spec->level, state_out, err);
 }
 
 /*
  * Write the size, give the room behind it: what does not fit there is of no use. None for
  * inputs of a few bytes.
  */
-static int begin(struct span in, struct buffer *out, int *room_out, dwarfs_error **err)
+static int begin_lz4_block(struct span in, struct buffer *out, int *room_out,
+			   dwarfs_error **err)
 {
 	int ret;
 
@@ -365,7 +367,7 @@ static int begin(struct span in, struct buffer *out, int *room_out, dwarfs_error
 }
 
 /* 0 bytes: there was not enough room. */
-static void end(struct buffer *out, int got)
+static void end_lz4_block(struct buffer *out, int got)
 {
 	out->size = got > 0 ? SIZE_BYTES + (size_t)got : 0;
 }
@@ -374,13 +376,14 @@ static int pack_fast(void *state, struct span in, struct buffer *out,
 		     struct codec_watch *watch, dwarfs_error **err)
 {
 	struct packer *packer = state;
-	int room, ret = begin(in, out, &room, err);
+	int room, ret = begin_lz4_block(in, out, &room, err);
 
 	if (ret < 0)
 		return ret;
-	end(out, LZ4_compress_fast_extState(packer->tables, (const char *)in.data,
-					    (char *)out->data + SIZE_BYTES, (int)in.size,
-					    room, 1));
+	end_lz4_block(out,
+		      LZ4_compress_fast_extState(packer->tables, (const char *)in.data,
+						 (char *)out->data + SIZE_BYTES,
+						 (int)in.size, room, 1));
 	return 0;
 }
 
@@ -410,7 +413,7 @@ static size_t read_length(const uint8_t **at, unsigned nibble)
 }
 
 /* False when there is no room left. */
-static bool put_bytes(struct joined *joined, const uint8_t *data, size_t size)
+static bool put_joined(struct joined *joined, const uint8_t *data, size_t size)
 {
 	if (size > (size_t)(joined->end - joined->at))
 		return false;
@@ -426,24 +429,25 @@ static bool put_literals(struct joined *joined, unsigned match_nibble)
 	uint8_t byte;
 
 	byte = (uint8_t)((count < NIBBLE_MAX ? count : NIBBLE_MAX) << 4 | match_nibble);
-	if (!put_bytes(joined, &byte, 1))
+	if (!put_joined(joined, &byte, 1))
 		return false;
 	if (count >= NIBBLE_MAX) {
 		for (rest -= NIBBLE_MAX; rest >= LENGTH_BYTE_MAX;
 		     rest -= LENGTH_BYTE_MAX) {
 			byte = LENGTH_BYTE_MAX;
-			if (!put_bytes(joined, &byte, 1))
+			if (!put_joined(joined, &byte, 1))
 				return false;
 		}
 		byte = (uint8_t)rest;
-		if (!put_bytes(joined, &byte, 1))
+		if (!put_joined(joined, &byte, 1))
 			return false;
 	}
-	return put_bytes(joined, joined->literals, count);
+	return put_joined(joined, joined->literals, count);
 }
 
 /* Append a packed slice, but for the literals at its end, that of the input included. */
-static bool join(struct joined *joined, struct span packed, const uint8_t *input_end)
+static bool join_slices(struct joined *joined, struct span packed,
+			const uint8_t *input_end)
 {
 	const uint8_t *at = packed.data, *end = packed.data + packed.size, *rest, *last;
 	uint8_t token = *at++;
@@ -466,7 +470,7 @@ static bool join(struct joined *joined, struct span packed, const uint8_t *input
 	} while (at < end);
 	joined->literals = input_end - count;
 	joined->literal_count = count;
-	return put_bytes(joined, rest, (size_t)(last - rest));
+	return put_joined(joined, rest, (size_t)(last - rest));
 }
 
 static int pack_hc(void *state, struct span in, struct buffer *out,
@@ -477,7 +481,7 @@ static int pack_hc(void *state, struct span in, struct buffer *out,
 	struct joined joined = { .literals = in.data };
 	LZ4_streamHC_t *stream;
 	size_t all = in.size;
-	int room, ret = begin(in, out, &room, err);
+	int room, ret = begin_lz4_block(in, out, &room, err);
 
 	if (ret < 0)
 		return ret;
@@ -497,7 +501,8 @@ static int pack_hc(void *state, struct span in, struct buffer *out,
 		if (got <= 0)
 			return dw_fail(err, DWARFS_ERR_INVALID,
 				       "the compressor has failed");
-		if (!join(&joined, (struct span){ scratch, (size_t)got }, in.data + size))
+		if (!join_slices(&joined, (struct span){ scratch, (size_t)got },
+				 in.data + size))
 			return 0;
 	}
 	if (put_literals(&joined, 0))
@@ -520,20 +525,20 @@ static const struct codec_option hc_options[] = {
 	{ NULL },
 };
 
-static void library(char *out, size_t room)
+static void lz4_library(char *out, size_t room)
 {
 	snprintf(out, room, "lz4-%s", LZ4_versionString());
 }
 
 const struct codec_ops dw_codec_lz4 = {
-	.library = library,
+	.library = lz4_library,
 	.help = "lz4     no options",
 	.defaults = { .id = CODEC_LZ4 },
-	.unpacked_size = unpacked_size,
-	.unpack = unpack,
-	.start = start,
-	.step = step,
-	.stop = stop,
+	.unpacked_size = lz4_unpacked_size,
+	.unpack = lz4_unpack,
+	.start = lz4_start,
+	.step = lz4_step,
+	.stop = lz4_stop,
 	.packs_as = CODEC_LZ4,
 	.reach = MATCH_REACH,
 	.open = open_fast,
@@ -546,11 +551,11 @@ const struct codec_ops dw_codec_lz4hc = {
 	.help = "lz4hc   level=0..12 (9)",
 	.defaults = { .id = CODEC_LZ4HC, .level = DEFAULT_HC_LEVEL },
 	.options = hc_options,
-	.unpacked_size = unpacked_size,
-	.unpack = unpack,
-	.start = start,
-	.step = step,
-	.stop = stop,
+	.unpacked_size = lz4_unpacked_size,
+	.unpack = lz4_unpack,
+	.start = lz4_start,
+	.step = lz4_step,
+	.stop = lz4_stop,
 	.packs_as = CODEC_LZ4,
 	.reach = MATCH_REACH,
 	.open = open_hc,

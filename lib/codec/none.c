@@ -6,13 +6,13 @@
 
 #include "codec/ops.h"
 
-static int unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err)
+static int none_unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err)
 {
 	*size_out = in.size;
 	return 0;
 }
 
-static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
+static int none_unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 {
 	if (in.size != size)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
@@ -24,13 +24,13 @@ static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 }
 
 /* Nothing is smaller than the input, so the caller stores that. */
-static int pack(void *state, struct span in, struct buffer *out,
-		struct codec_watch *watch, dwarfs_error **err)
+static int none_pack(void *state, struct span in, struct buffer *out,
+		     struct codec_watch *watch, dwarfs_error **err)
 {
 	return 0;
 }
 
-static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
+static uint64_t none_memory(const struct codec_spec *spec, size_t block_bytes)
 {
 	return 0;
 }
@@ -38,9 +38,9 @@ static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
 const struct codec_ops dw_codec_none = {
 	.help = "null    no compression",
 	.defaults = { .id = CODEC_NONE },
-	.unpacked_size = unpacked_size,
-	.unpack = unpack,
+	.unpacked_size = none_unpacked_size,
+	.unpack = none_unpack,
 	.packs_as = CODEC_NONE,
-	.pack = pack,
-	.memory = memory,
+	.pack = none_pack,
+	.memory = none_memory,
 };

@@ -43,8 +43,8 @@ struct rice_reader {
 	uint16_t last[MAX_COMPONENTS];
 };
 
-static int read_header(struct thrift_reader *reader, struct header *header,
-		       dwarfs_error **err)
+static int read_ricepp_header(struct thrift_reader *reader, struct header *header,
+			      dwarfs_error **err)
 {
 	struct thrift_field field = { 0 };
 
@@ -78,7 +78,8 @@ static int read_header(struct thrift_reader *reader, struct header *header,
 	return 0;
 }
 
-static int check_header(const struct header *header, size_t size, dwarfs_error **err)
+static int check_ricepp_header(const struct header *header, size_t size,
+			       dwarfs_error **err)
 {
 	if (header->version > VERSION)
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
@@ -260,7 +261,7 @@ static int unpack_words(struct rice_reader *decoder, size_t count, dwarfs_error 
 	return 0;
 }
 
-static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
+static int ricepp_unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 {
 	struct rice_reader decoder = { .out = out };
 	struct thrift_reader reader;
@@ -269,14 +270,14 @@ static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 
 	dw_thrift_start(&reader, in);
 	announced = dw_thrift_varint(&reader);
-	ret = read_header(&reader, &decoder.header, err);
+	ret = read_ricepp_header(&reader, &decoder.header, err);
 	if (ret < 0)
 		return ret;
 	if (announced != size)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "announces %" PRIu64 " bytes where %zu are expected",
 			       announced, size);
-	ret = check_header(&decoder.header, size, err);
+	ret = check_ricepp_header(&decoder.header, size, err);
 	if (ret < 0)
 		return ret;
 	decoder.data = reader.at;
@@ -305,7 +306,7 @@ struct encoder {
 };
 
 /* At most 32 bits. */
-static inline void put_bits(struct encoder *encoder, uint64_t value, unsigned count)
+static inline void put_code_bits(struct encoder *encoder, uint64_t value, unsigned count)
 {
 	unsigned used = encoder->used;
 
@@ -322,8 +323,8 @@ static inline void put_bits(struct encoder *encoder, uint64_t value, unsigned co
 static void put_zeros(struct encoder *encoder, unsigned count)
 {
 	for (; count > 32; count -= 32)
-		put_bits(encoder, 0, 32);
-	put_bits(encoder, 0, count);
+		put_code_bits(encoder, 0, 32);
+	put_code_bits(encoder, 0, count);
 }
 
 /* The last bytes, as few as possible. */
@@ -376,26 +377,26 @@ static void put_coded(struct encoder *encoder, const uint16_t *coded, unsigned c
 {
 	const uint32_t mask = (UINT32_C(1) << low_bits) - 1;
 
-	put_bits(encoder, low_bits + 1, K_BITS);
+	put_code_bits(encoder, low_bits + 1, K_BITS);
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t quotient = coded[i] >> low_bits;
 		uint64_t tail = (uint64_t)(coded[i] & mask) << 1 | 1;
 
 		if (__builtin_expect(quotient + 1 + low_bits <= 32, 1)) {
-			put_bits(encoder, tail << quotient, quotient + 1 + low_bits);
+			put_code_bits(encoder, tail << quotient, quotient + 1 + low_bits);
 		} else {
 			put_zeros(encoder, quotient);
-			put_bits(encoder, tail, 1 + low_bits);
+			put_code_bits(encoder, tail, 1 + low_bits);
 		}
 	}
 }
 
 static void put_stored(struct encoder *encoder, struct words words)
 {
-	put_bits(encoder, K_STORED, K_BITS);
+	put_code_bits(encoder, K_STORED, K_BITS);
 	for (size_t i = words.at; i < words.end; i += words.step)
-		put_bits(encoder, dw_load16(encoder->data + SAMPLE_BYTES * i),
-			 SAMPLE_BITS);
+		put_code_bits(encoder, dw_load16(encoder->data + SAMPLE_BYTES * i),
+			      SAMPLE_BITS);
 }
 
 /* The differences, and all of them or'ed together. False: bits that are not unused. */
@@ -441,7 +442,7 @@ static bool pack_component(struct encoder *encoder, struct words words, unsigned
 	if (cost / 8 + 2 * sizeof(encoder->bits) > (size_t)(encoder->end - encoder->out))
 		return false;
 	if (!any)
-		put_bits(encoder, K_CONSTANT, K_BITS);
+		put_code_bits(encoder, K_CONSTANT, K_BITS);
 	else if (is_stored)
 		put_stored(encoder, words);
 	else
@@ -459,7 +460,7 @@ static int pack_words(struct encoder *encoder, size_t count, bool *fits_out,
 	for (unsigned c = 0; c < components; c++) {
 		encoder->last[c] = value_of(&encoder->header,
 					    dw_load16(encoder->data + SAMPLE_BYTES * c));
-		put_bits(encoder, encoder->last[c], SAMPLE_BITS);
+		put_code_bits(encoder, encoder->last[c], SAMPLE_BITS);
 	}
 	for (size_t at = 0; at < count; at += step) {
 		size_t end = count - at < step ? count : at + step;
@@ -479,8 +480,8 @@ static int pack_words(struct encoder *encoder, size_t count, bool *fits_out,
 	return 0;
 }
 
-static int put_header(const struct header *header, size_t size, struct buffer *out,
-		      dwarfs_error **err)
+static int put_ricepp_header(const struct header *header, size_t size, struct buffer *out,
+			     dwarfs_error **err)
 {
 	struct thrift_writer writer;
 
@@ -495,8 +496,8 @@ static int put_header(const struct header *header, size_t size, struct buffer *o
 	return dw_thrift_put_stop(&writer, err);
 }
 
-static int pack(void *state, struct span in, struct buffer *out,
-		struct codec_watch *watch, dwarfs_error **err)
+static int ricepp_pack(void *state, struct span in, struct buffer *out,
+		       struct codec_watch *watch, dwarfs_error **err)
 {
 	const struct packer *packer = state;
 	struct encoder encoder = { .header = packer->header, .data = in.data };
@@ -509,7 +510,7 @@ static int pack(void *state, struct span in, struct buffer *out,
 	if (in.size < HEADER_BYTES)
 		return 0;
 	if ((ret = dw_buffer_reserve(out, in.size, err)) < 0 ||
-	    (ret = put_header(&encoder.header, in.size, out, err)) < 0)
+	    (ret = put_ricepp_header(&encoder.header, in.size, out, err)) < 0)
 		return ret;
 	encoder.out = out->data + out->size;
 	encoder.end = out->data + in.size;
@@ -518,8 +519,8 @@ static int pack(void *state, struct span in, struct buffer *out,
 	return ret;
 }
 
-static int open_packer(const struct codec_spec *spec, size_t block_bytes,
-		       void **state_out, dwarfs_error **err)
+static int ricepp_open_packer(const struct codec_spec *spec, size_t block_bytes,
+			      void **state_out, dwarfs_error **err)
 {
 	struct packer *packer = dw_calloc(1, sizeof(*packer));
 
@@ -537,7 +538,7 @@ static int open_packer(const struct codec_spec *spec, size_t block_bytes,
 	return 0;
 }
 
-static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
+static uint64_t ricepp_memory(const struct codec_spec *spec, size_t block_bytes)
 {
 	return sizeof(struct packer);
 }
@@ -553,10 +554,10 @@ const struct codec_ops dw_codec_ricepp = {
 	.defaults = { .id = CODEC_RICEPP, .block_samples = DEFAULT_BLOCK },
 	.options = options,
 	.unpacked_size = dw_codec_varint_size,
-	.unpack = unpack,
+	.unpack = ricepp_unpack,
 	.packs_as = CODEC_RICEPP,
-	.open = open_packer,
+	.open = ricepp_open_packer,
 	.close = free,
-	.pack = pack,
-	.memory = memory,
+	.pack = ricepp_pack,
+	.memory = ricepp_memory,
 };

@@ -19,8 +19,8 @@
 /* -- writing ------------------------------------------------------------------------- */
 
 /* Compact, with sorted keys; all values are numbers or words, so nothing is escaped. */
-static void describe(enum codec_id id, const struct codec_samples *samples, char *text,
-		     size_t room)
+static void samples_to_json(enum codec_id id, const struct codec_samples *samples,
+			    char *text, size_t room)
 {
 	const char *endianness = samples->big_endian ? "big" : "little";
 
@@ -56,7 +56,7 @@ int dw_samples_to_json(enum codec_id id, const struct codec_samples *samples,
 	ret = dw_samples_check(id, samples, err);
 	if (ret < 0)
 		return ret;
-	describe(id, samples, text, sizeof(text));
+	samples_to_json(id, samples, text, sizeof(text));
 	ret = dw_buffer_append(out, text, strlen(text) + 1, err);
 	if (ret == 0)
 		out->size--;
@@ -72,7 +72,7 @@ struct taker {
 	const char *wrong; /* name of the value, or NULL */
 };
 
-static unsigned take_number(struct taker *taker, const char *name, unsigned most)
+static unsigned take_json_number(struct taker *taker, const char *name, unsigned most)
 {
 	const json_t *value = json_object_get(taker->object, name);
 
@@ -86,8 +86,8 @@ static unsigned take_number(struct taker *taker, const char *name, unsigned most
 }
 
 /* Which of two words it is: false for the first. */
-static bool take_word(struct taker *taker, const char *name, const char *no,
-		      const char *yes)
+static bool take_json_word(struct taker *taker, const char *name, const char *no,
+			   const char *yes)
 {
 	const json_t *value = json_object_get(taker->object, name);
 	const char *word = json_string_value(value);
@@ -104,25 +104,26 @@ static bool take_word(struct taker *taker, const char *name, const char *no,
 	return false;
 }
 
-static void take_all(struct taker *taker, enum codec_id id, struct codec_samples *samples)
+static void take_samples(struct taker *taker, enum codec_id id,
+			 struct codec_samples *samples)
 {
 	samples->is_known = true;
-	samples->big_endian = take_word(taker, "endianness", "little", "big");
+	samples->big_endian = take_json_word(taker, "endianness", "little", "big");
 	samples->bytes_per_sample =
-		(uint8_t)take_number(taker, "bytes_per_sample", UINT8_MAX);
+		(uint8_t)take_json_number(taker, "bytes_per_sample", UINT8_MAX);
 	if (id == CODEC_RICEPP) {
 		samples->channels =
-			(uint16_t)take_number(taker, "component_count", UINT16_MAX);
+			(uint16_t)take_json_number(taker, "component_count", UINT16_MAX);
 		samples->unused_lsb_count =
-			(uint8_t)take_number(taker, "unused_lsb_count", UINT8_MAX);
+			(uint8_t)take_json_number(taker, "unused_lsb_count", UINT8_MAX);
 		return;
 	}
 	samples->channels =
-		(uint16_t)take_number(taker, "number_of_channels", UINT16_MAX);
+		(uint16_t)take_json_number(taker, "number_of_channels", UINT16_MAX);
 	samples->bits_per_sample =
-		(uint8_t)take_number(taker, "bits_per_sample", UINT8_MAX);
-	samples->lsb_padding = take_word(taker, "padding", "msb", "lsb");
-	samples->is_unsigned = take_word(taker, "signedness", "signed", "unsigned");
+		(uint8_t)take_json_number(taker, "bits_per_sample", UINT8_MAX);
+	samples->lsb_padding = take_json_word(taker, "padding", "msb", "lsb");
+	samples->is_unsigned = take_json_word(taker, "signedness", "signed", "unsigned");
 }
 
 static int from_object(enum codec_id id, const json_t *object,
@@ -134,7 +135,7 @@ static int from_object(enum codec_id id, const json_t *object,
 
 	if (!json_is_object(object))
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "samples: not a JSON object");
-	take_all(&taker, id, &samples);
+	take_samples(&taker, id, &samples);
 	if (taker.wrong)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "samples: '%s' is missing or has an unknown value",

@@ -26,14 +26,14 @@
 #define STEP_BYTES    1024 /* of output, after which the switch is looked at */
 #define ESTIMATE_FAIL (UINT64_C(1) << 30)
 
-static int fail(size_t code, int otherwise, dwarfs_error **err)
+static int fail_zstd(size_t code, int otherwise, dwarfs_error **err)
 {
 	if (ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation)
 		return dw_fail_nomem(err);
 	return dw_fail(err, otherwise, "%s", ZSTD_getErrorName(code));
 }
 
-static int unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err)
+static int zstd_unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err)
 {
 	unsigned long long size = ZSTD_getFrameContentSize(in.data, in.size);
 
@@ -46,13 +46,13 @@ static int unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err)
 	return 0;
 }
 
-static int unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
+static int zstd_unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 {
 	uint8_t nothing[1];
 	size_t got = ZSTD_decompress(out ? out : nothing, size, in.data, in.size);
 
 	if (ZSTD_isError(got))
-		return fail(got, DWARFS_ERR_CORRUPT, err);
+		return fail_zstd(got, DWARFS_ERR_CORRUPT, err);
 	if (got != size)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "gives %zu bytes where %zu are expected", got, size);
@@ -78,7 +78,7 @@ struct walker {
 	bool ended, has_checksum;
 };
 
-static void stop(struct decoder *decoder)
+static void zstd_stop(struct decoder *decoder)
 {
 	struct walker *walker = decoder->state;
 
@@ -92,7 +92,7 @@ static int fail_cut(dwarfs_error **err)
 }
 
 /* Give zstd that many bytes of input, all of which it has to take. */
-static int feed(struct decoder *decoder, size_t bytes, dwarfs_error **err)
+static int feed_decoder(struct decoder *decoder, size_t bytes, dwarfs_error **err)
 {
 	struct walker *walker = decoder->state;
 	ZSTD_inBuffer in = { decoder->in.data + walker->at, bytes, 0 };
@@ -105,7 +105,7 @@ static int feed(struct decoder *decoder, size_t bytes, dwarfs_error **err)
 		size_t code = ZSTD_decompressStream(walker->context, &out, &in);
 
 		if (ZSTD_isError(code))
-			return fail(code, DWARFS_ERR_CORRUPT, err);
+			return fail_zstd(code, DWARFS_ERR_CORRUPT, err);
 		if (in.pos == before && out.pos == had)
 			return dw_fail(err, DWARFS_ERR_CORRUPT,
 				       "gives more than the expected %zu bytes",
@@ -116,14 +116,14 @@ static int feed(struct decoder *decoder, size_t bytes, dwarfs_error **err)
 	return 0;
 }
 
-static int start_walk(struct decoder *decoder, dwarfs_error **err)
+static int start_block_walk(struct decoder *decoder, dwarfs_error **err)
 {
 	struct walker *walker = decoder->state;
 	ZSTD_frameHeader header;
 	size_t code = ZSTD_getFrameHeader(&header, decoder->in.data, decoder->in.size);
 
 	if (ZSTD_isError(code))
-		return fail(code, DWARFS_ERR_CORRUPT, err);
+		return fail_zstd(code, DWARFS_ERR_CORRUPT, err);
 	if (code > 0)
 		return fail_cut(err);
 	if (header.frameType != ZSTD_frame || header.frameContentSize != decoder->size)
@@ -133,11 +133,11 @@ static int start_walk(struct decoder *decoder, dwarfs_error **err)
 	ZSTD_DCtx_setParameter(walker->context, ZSTD_d_windowLogMax, ZSTD_WINDOWLOG_MAX);
 	code = ZSTD_DCtx_setParameter(walker->context, ZSTD_d_stableOutBuffer, 1);
 	if (ZSTD_isError(code))
-		return fail(code, DWARFS_ERR_UNSUPPORTED, err);
-	return feed(decoder, header.headerSize, err);
+		return fail_zstd(code, DWARFS_ERR_UNSUPPORTED, err);
+	return feed_decoder(decoder, header.headerSize, err);
 }
 
-static int start(struct decoder *decoder, dwarfs_error **err)
+static int zstd_start(struct decoder *decoder, dwarfs_error **err)
 {
 	struct walker *walker = dw_calloc(1, sizeof(*walker));
 	int ret;
@@ -150,8 +150,8 @@ static int start(struct decoder *decoder, dwarfs_error **err)
 	}
 	decoder->state = walker;
 	decoder->fixed = STATE_BYTES;
-	if ((ret = start_walk(decoder, err)) < 0)
-		stop(decoder);
+	if ((ret = start_block_walk(decoder, err)) < 0)
+		zstd_stop(decoder);
 	return ret;
 }
 
@@ -168,7 +168,7 @@ static int walk_block(struct decoder *decoder, dwarfs_error **err)
 	walker->ended = header & 1;
 	if (walker->ended && walker->has_checksum)
 		bytes += CHECKSUM_BYTES;
-	return feed(decoder, BLOCK_HEADER_BYTES + (size_t)bytes, err);
+	return feed_decoder(decoder, BLOCK_HEADER_BYTES + (size_t)bytes, err);
 }
 
 /* What follows the frame must not give anything, as when all is unpacked at once. */
@@ -180,11 +180,11 @@ static int check_rest(const struct decoder *decoder, dwarfs_error **err)
 				      decoder->in.size - walker->at);
 
 	if (ZSTD_isError(code))
-		return fail(code, DWARFS_ERR_CORRUPT, err);
+		return fail_zstd(code, DWARFS_ERR_CORRUPT, err);
 	return 0;
 }
 
-static int step(struct decoder *decoder, size_t upto, dwarfs_error **err)
+static int zstd_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 {
 	struct walker *walker = decoder->state;
 	int ret;
@@ -226,7 +226,7 @@ static const struct {
  * log2 of a window that reaches over the whole block, which costs nothing, as blocks are
  * packed in one piece. Only who asks for it gets more than any reader takes.
  */
-static int window_for(const struct codec_spec *spec, size_t block_bytes)
+static int zstd_window_log(const struct codec_spec *spec, size_t block_bytes)
 {
 	int bits = block_bytes > 1 ? (int)dw_bit_length(block_bytes - 1) : 0;
 	int most = spec->window_log	? spec->window_log
@@ -244,7 +244,7 @@ static ZSTD_compressionParameters resolve(const struct codec_spec *spec,
 {
 	ZSTD_compressionParameters all = ZSTD_getCParams(spec->level, block_bytes, 0);
 
-	all.windowLog = (unsigned)window_for(spec, block_bytes);
+	all.windowLog = (unsigned)zstd_window_log(spec, block_bytes);
 	if (spec->hash_log)
 		all.hashLog = (unsigned)spec->hash_log;
 	if (spec->chain_log)
@@ -307,7 +307,7 @@ static size_t set_parameters(ZSTD_CCtx_params *parameters, const struct codec_sp
 	set_long_defaults(&full, block_bytes);
 	if (!ZSTD_isError(ret))
 		ret = ZSTD_CCtxParams_setParameter(parameters, ZSTD_c_windowLog,
-						   window_for(spec, block_bytes));
+						   zstd_window_log(spec, block_bytes));
 	for (size_t i = 0; i < count && !ZSTD_isError(ret); i++)
 		ret = set_parameter(parameters, searches[i].id, &full, searches[i].field);
 	if (!ZSTD_isError(ret) && full.long_matches)
@@ -341,8 +341,8 @@ static struct codec_spec spell_out(const struct codec_spec *spec, size_t block_b
 
 /* -- packing ------------------------------------------------------------------------- */
 
-static int open_packer(const struct codec_spec *spec, size_t block_bytes,
-		       void **state_out, dwarfs_error **err)
+static int zstd_open_packer(const struct codec_spec *spec, size_t block_bytes,
+			    void **state_out, dwarfs_error **err)
 {
 	ZSTD_CCtx_params *parameters = ZSTD_createCCtxParams();
 	ZSTD_CCtx *context = ZSTD_createCCtx();
@@ -356,7 +356,7 @@ static int open_packer(const struct codec_spec *spec, size_t block_bytes,
 	ZSTD_freeCCtxParams(parameters);
 	if (!parameters || !context || ZSTD_isError(ret)) {
 		ZSTD_freeCCtx(context);
-		return parameters && context ? fail(ret, DWARFS_ERR_RANGE, err)
+		return parameters && context ? fail_zstd(ret, DWARFS_ERR_RANGE, err)
 					     : dw_fail_nomem(err);
 	}
 	*state_out = context;
@@ -372,8 +372,8 @@ static void close_packer(void *state)
  * The input is there as a whole; it is the little room for output that makes zstd come
  * back between its blocks. What does not fit into less than the input is given up.
  */
-static int pack(void *state, struct span in, struct buffer *out,
-		struct codec_watch *watch, dwarfs_error **err)
+static int zstd_pack(void *state, struct span in, struct buffer *out,
+		     struct codec_watch *watch, dwarfs_error **err)
 {
 	const size_t room = in.size - 1;
 	ZSTD_inBuffer source = { in.data, in.size, 0 };
@@ -388,7 +388,7 @@ static int pack(void *state, struct span in, struct buffer *out,
 	if (!ZSTD_isError(got))
 		got = ZSTD_CCtx_setPledgedSrcSize(state, in.size);
 	if (ZSTD_isError(got))
-		return fail(got, DWARFS_ERR_RANGE, err);
+		return fail_zstd(got, DWARFS_ERR_RANGE, err);
 	do {
 		if ((ret = dw_codec_go_on(watch, source.pos, err)) < 0)
 			return ret;
@@ -398,13 +398,13 @@ static int pack(void *state, struct span in, struct buffer *out,
 			room - target.pos < STEP_BYTES ? room : target.pos + STEP_BYTES;
 		got = ZSTD_compressStream2(state, &target, &source, ZSTD_e_end);
 		if (ZSTD_isError(got))
-			return fail(got, DWARFS_ERR_RANGE, err);
+			return fail_zstd(got, DWARFS_ERR_RANGE, err);
 	} while (got > 0);
 	out->size = target.pos;
 	return 0;
 }
 
-static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
+static uint64_t zstd_memory(const struct codec_spec *spec, size_t block_bytes)
 {
 	struct codec_spec full = spell_out(spec, block_bytes);
 	ZSTD_CCtx_params *parameters = ZSTD_createCCtxParams();
@@ -423,17 +423,17 @@ static uint64_t memory(const struct codec_spec *spec, size_t block_bytes)
  * Trees are found by their hash, so that table may be much smaller than theirs before
  * that is felt; chains need it nearly as large. One of the two may not be in use at all.
  */
-static bool shrink(struct codec_spec *spec, size_t block_bytes)
+static bool zstd_shrink(struct codec_spec *spec, size_t block_bytes)
 {
 	struct codec_spec by_hash = spell_out(spec, block_bytes), by_chain = by_hash;
-	uint64_t before = memory(spec, block_bytes);
+	uint64_t before = zstd_memory(spec, block_bytes);
 	int distance = by_hash.strategy >= ZSTD_btlazy2 ? 3 : 1;
 	bool hash_first = by_hash.hash_log > by_hash.chain_log - distance;
 
 	by_hash.hash_log--;
 	by_chain.chain_log--;
 	*spec = hash_first ? by_hash : by_chain;
-	if (memory(spec, block_bytes) >= before)
+	if (zstd_memory(spec, block_bytes) >= before)
 		*spec = hash_first ? by_chain : by_hash;
 	return true;
 }
@@ -455,29 +455,29 @@ static const struct codec_option options[] = {
 	{ NULL },
 };
 
-static void library(char *out, size_t room)
+static void zstd_library(char *out, size_t room)
 {
 	snprintf(out, room, "zstd-%s", ZSTD_versionString());
 }
 
 const struct codec_ops dw_codec_zstd = {
-	.library = library,
+	.library = zstd_library,
 	.help = "zstd    level=-131072..22 (22), long, wlog=10..31, hlog=6..30, "
 		"clog=6..30, slog=1..30, mml=3..7, tlen=0..131072, strat=1..9, "
 		"lhlog=6..30, lmml=4..4096, lblog=1..8, lhrlog=0..25",
 	.defaults = { .id = CODEC_ZSTD, .level = MAX_LEVEL },
 	.options = options,
-	.unpacked_size = unpacked_size,
-	.unpack = unpack,
-	.start = start,
-	.step = step,
-	.stop = stop,
+	.unpacked_size = zstd_unpacked_size,
+	.unpack = zstd_unpack,
+	.start = zstd_start,
+	.step = zstd_step,
+	.stop = zstd_stop,
 	.packs_as = CODEC_ZSTD,
-	.open = open_packer,
+	.open = zstd_open_packer,
 	.close = close_packer,
-	.pack = pack,
-	.memory = memory,
-	.shrink = shrink,
+	.pack = zstd_pack,
+	.memory = zstd_memory,
+	.shrink = zstd_shrink,
 };
 
 #endif

@@ -114,7 +114,7 @@ static void plant(struct freezer *freezer, struct node *node, uint32_t id,
 
 /* -- measure and place --------------------------------------------------------------- */
 
-static uint64_t load(const struct freeze_type *type, const uint8_t *value)
+static uint64_t load_number(const struct freeze_type *type, const uint8_t *value)
 {
 	if (type->kind == KIND_U64)
 		return *(const uint64_t *)(const void *)value;
@@ -132,7 +132,7 @@ static void need(struct freezer *freezer, struct node *node, uint64_t bits)
 }
 
 /* Give a child its place at bit *at, and move on. */
-static void place(struct node *child, uint64_t *at)
+static void place_child(struct node *child, uint64_t *at)
 {
 	child->offset = *at;
 	*at += child->bits;
@@ -142,7 +142,7 @@ static void measure_number(struct freezer *freezer, struct node *child, uint64_t
 			   uint64_t *at)
 {
 	need(freezer, child, dw_bit_length(value));
-	place(child, at);
+	place_child(child, at);
 }
 
 static uint64_t array_bytes(const struct node *item, size_t count)
@@ -164,8 +164,8 @@ static uint64_t allocate(struct freezer *freezer, uint64_t base, uint64_t bytes,
 	return distance;
 }
 
-static void measure(struct freezer *freezer, struct node *node, const uint8_t *value,
-		    uint64_t base);
+static void measure_value(struct freezer *freezer, struct node *node,
+			  const uint8_t *value, uint64_t base);
 
 static void measure_string(struct freezer *freezer, struct node *node,
 			   const struct span *string, uint64_t base)
@@ -195,8 +195,9 @@ static void measure_list(struct freezer *freezer, struct node *node,
 	if (item->measured)
 		return;
 	for (size_t i = 0; i < table->count; i++)
-		measure(freezer, item, (const uint8_t *)table->data + i * type->bytes,
-			base + distance);
+		measure_value(freezer, item,
+			      (const uint8_t *)table->data + i * type->bytes,
+			      base + distance);
 	item->offset = 0;
 	item->measured = type->plain;
 }
@@ -208,8 +209,8 @@ static void measure_optional(struct freezer *freezer, struct node *node, bool pr
 
 	measure_number(freezer, &node->children[0], present, &at);
 	if (present) {
-		measure(freezer, &node->children[1], value, base);
-		place(&node->children[1], &at);
+		measure_value(freezer, &node->children[1], value, base);
+		place_child(&node->children[1], &at);
 	}
 	need(freezer, node, at);
 }
@@ -228,8 +229,8 @@ static void measure_struct(struct freezer *freezer, struct node *node,
 					 *(const bool *)(value + member->present_at),
 					 value + member->at, base);
 		else
-			measure(freezer, child, value + member->at, base);
-		place(child, &at);
+			measure_value(freezer, child, value + member->at, base);
+		place_child(child, &at);
 	}
 	need(freezer, node, at);
 }
@@ -242,12 +243,12 @@ static uint64_t width(const struct freezer *freezer, uint64_t value)
 }
 
 /* base: the byte that distances inside count from. */
-static void measure(struct freezer *freezer, struct node *node, const uint8_t *value,
-		    uint64_t base)
+static void measure_value(struct freezer *freezer, struct node *node,
+			  const uint8_t *value, uint64_t base)
 {
 	switch (node->kind) {
 	case NODE_INTEGER:
-		need(freezer, node, width(freezer, load(node->type, value)));
+		need(freezer, node, width(freezer, load_number(node->type, value)));
 		return;
 	case NODE_STRING:
 		measure_string(freezer, node, (const void *)value, base);
@@ -268,7 +269,7 @@ static void measure_all(struct freezer *freezer, const struct freeze_metadata *m
 	do {
 		freezer->grown = false;
 		freezer->cursor = freezer->root_bytes;
-		measure(freezer, freezer->root, (const void *)metadata, 0);
+		measure_value(freezer, freezer->root, (const void *)metadata, 0);
 		freezer->root_bytes = (freezer->root->bits + 7) / 8;
 	} while (freezer->grown);
 }
@@ -286,8 +287,8 @@ static struct spot spot_of(struct spot parent, const struct node *child)
 	return (struct spot){ parent.bit + child->offset, parent.base };
 }
 
-static void put_bits(struct freezer *freezer, struct spot spot, const struct node *node,
-		     uint64_t value)
+static void put_node_bits(struct freezer *freezer, struct spot spot,
+			  const struct node *node, uint64_t value)
 {
 	uint64_t left = node->bits;
 	uint8_t *at = freezer->out + spot.bit / 8;
@@ -308,11 +309,11 @@ static void put_bits(struct freezer *freezer, struct spot spot, const struct nod
 static void put_child(struct freezer *freezer, struct spot parent,
 		      const struct node *child, uint64_t value)
 {
-	put_bits(freezer, spot_of(parent, child), child, value);
+	put_node_bits(freezer, spot_of(parent, child), child, value);
 }
 
 /* The next bytes of the data, really aligned. */
-static uint64_t append(struct freezer *freezer, uint64_t bytes, unsigned align)
+static uint64_t append_aligned(struct freezer *freezer, uint64_t bytes, unsigned align)
 {
 	uint64_t at = (freezer->cursor + align - 1) / align * align;
 
@@ -321,17 +322,17 @@ static uint64_t append(struct freezer *freezer, uint64_t bytes, unsigned align)
 	return at;
 }
 
-static void put(struct freezer *freezer, const struct node *node, const uint8_t *value,
-		struct spot spot);
+static void put_value(struct freezer *freezer, const struct node *node,
+		      const uint8_t *value, struct spot spot);
 
-static void put_string(struct freezer *freezer, const struct node *node,
-		       const struct span *string, struct spot spot)
+static void put_frozen_string(struct freezer *freezer, const struct node *node,
+			      const struct span *string, struct spot spot)
 {
 	uint64_t at;
 
 	if (string->size == 0)
 		return;
-	at = append(freezer, string->size, 1);
+	at = append_aligned(freezer, string->size, 1);
 	memcpy(freezer->out + at, string->data, string->size);
 	put_child(freezer, spot, &node->children[0], at - spot.base);
 	put_child(freezer, spot, &node->children[1], string->size);
@@ -346,14 +347,14 @@ static void put_list(struct freezer *freezer, const struct node *node,
 
 	put_child(freezer, spot, &node->children[1], table->count);
 	if (bytes) {
-		base = append(freezer, bytes, node->type->align);
+		base = append_aligned(freezer, bytes, node->type->align);
 		put_child(freezer, spot, &node->children[0], base - spot.base);
 	}
 	if (item->bits == 0)
 		return;
 	for (size_t i = 0; i < table->count; i++)
-		put(freezer, item, (const uint8_t *)table->data + i * type->bytes,
-		    (struct spot){ base * 8 + i * item->bits, base });
+		put_value(freezer, item, (const uint8_t *)table->data + i * type->bytes,
+			  (struct spot){ base * 8 + i * item->bits, base });
 }
 
 static void put_struct(struct freezer *freezer, const struct node *node,
@@ -365,26 +366,26 @@ static void put_struct(struct freezer *freezer, const struct node *node,
 		struct spot there = spot_of(spot, child);
 
 		if (!member->optional) {
-			put(freezer, child, value + member->at, there);
+			put_value(freezer, child, value + member->at, there);
 			continue;
 		}
 		if (!*(const bool *)(value + member->present_at))
 			continue;
 		put_child(freezer, there, &child->children[0], 1);
-		put(freezer, &child->children[1], value + member->at,
-		    spot_of(there, &child->children[1]));
+		put_value(freezer, &child->children[1], value + member->at,
+			  spot_of(there, &child->children[1]));
 	}
 }
 
-static void put(struct freezer *freezer, const struct node *node, const uint8_t *value,
-		struct spot spot)
+static void put_value(struct freezer *freezer, const struct node *node,
+		      const uint8_t *value, struct spot spot)
 {
 	switch (node->kind) {
 	case NODE_INTEGER:
-		put_bits(freezer, spot, node, load(node->type, value));
+		put_node_bits(freezer, spot, node, load_number(node->type, value));
 		return;
 	case NODE_STRING:
-		put_string(freezer, node, (const void *)value, spot);
+		put_frozen_string(freezer, node, (const void *)value, spot);
 		return;
 	case NODE_LIST:
 		put_list(freezer, node, (const void *)value, spot);
@@ -409,7 +410,7 @@ static int put_all(struct freezer *freezer, const struct freeze_metadata *metada
 	freezer->out = out->data;
 	freezer->out_bytes = bytes;
 	freezer->cursor = freezer->root_bytes;
-	put(freezer, freezer->root, (const void *)metadata, (struct spot){ 0, 0 });
+	put_value(freezer, freezer->root, (const void *)metadata, (struct spot){ 0, 0 });
 	out->size = (size_t)freezer->cursor + PADDING_BYTES;
 	return 0;
 }

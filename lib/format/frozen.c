@@ -8,11 +8,6 @@
 #include "format/frozen.h"
 #include "format/metadata.h"
 
-static int corrupt(dwarfs_error **err, const char *what)
-{
-	return dw_fail(err, DWARFS_ERR_CORRUPT, "metadata: %s", what);
-}
-
 struct frozen_node dw_frozen_root(const struct frozen *frozen)
 {
 	const struct schema *schema = frozen->schema;
@@ -48,7 +43,7 @@ static int read_bits(const struct frozen *frozen, struct frozen_node node, unsig
 
 	if (!dw_mul(node.start, UINT64_C(8), &bit) || !dw_add(bit, node.bit, &bit) ||
 	    !dw_add(bit, (uint64_t)width, &end) || end > frozen->size * 8)
-		return corrupt(err, "a number lies outside the data");
+		return dw_fail_metadata(err, "a number lies outside the data");
 	single = (struct table){ .first = frozen->data + bit / 8 };
 	column = dw_column(bit % 8, width);
 	*value_out = dw_column_get(&single, column, 0);
@@ -77,7 +72,7 @@ int dw_frozen_uint(const struct frozen *frozen, struct frozen_node node,
 	if (!node.layout || node.layout->bits == 0)
 		return 0;
 	if (node.layout->bits > max_bits)
-		return corrupt(err, "a number is wider than its type");
+		return dw_fail_metadata(err, "a number is wider than its type");
 	return read_bits(frozen, node, node.layout->bits, value_out, err);
 }
 
@@ -115,7 +110,7 @@ static int locate(const struct frozen *frozen, struct frozen_node node,
 	if (count == 0)
 		return 0;
 	if (!dw_add(node.start, distance, &address) || address > frozen->size)
-		return corrupt(err, "a list or string starts outside the data");
+		return dw_fail_metadata(err, "a list or string starts outside the data");
 	*address_out = address;
 	return 0;
 }
@@ -129,7 +124,7 @@ int dw_frozen_string(const struct frozen *frozen, struct frozen_node node,
 	if (ret < 0)
 		return ret;
 	if (count > frozen->size - address)
-		return corrupt(err, "a string ends outside the data");
+		return dw_fail_metadata(err, "a string ends outside the data");
 	*string_out = (struct span){ frozen->data + address, (size_t)count };
 	return 0;
 }
@@ -151,12 +146,12 @@ int dw_frozen_table(const struct frozen *frozen, struct frozen_node node,
 		table.item = &frozen->schema->layouts[item->layout];
 		table.stride_bytes = table.item->size;
 		if (table.item->size > UINT32_MAX / 8)
-			return corrupt(err, "an item of a list is too large");
+			return dw_fail_metadata(err, "an item of a list is too large");
 		table.stride = table.item->size ? table.item->size * 8 : table.item->bits;
 	}
 	if (!dw_mul(table.count, (uint64_t)table.stride, &bits) ||
 	    bits > (frozen->size - table.address) * 8)
-		return corrupt(err, "a list ends outside the data");
+		return dw_fail_metadata(err, "a list ends outside the data");
 	*table_out = table;
 	return 0;
 }
@@ -171,10 +166,10 @@ static int place_column(const struct table *table, uint64_t bit, uint32_t width,
 	if (width == 0 || table->count == 0)
 		return 0;
 	if (width > max_bits)
-		return corrupt(err, "a column is wider than its type");
+		return dw_fail_metadata(err, "a column is wider than its type");
 	end = table->address * 8 + (table->count - 1) * table->stride + bit + width;
 	if (bit > UINT32_MAX || end > table->size * 8)
-		return corrupt(err, "a column lies outside the data");
+		return dw_fail_metadata(err, "a column lies outside the data");
 	*column_out = dw_column(bit, width);
 	return 0;
 }

@@ -13,6 +13,9 @@
 #include "base/bytes.h"
 #include "format/schema.h"
 
+/* Fail because of what the metadata says. */
+#define dw_fail_metadata(err, what) dw_fail(err, DWARFS_ERR_CORRUPT, "metadata: %s", what)
+
 /* Bytes that must be readable behind the data, so that whole words can be loaded. */
 #define DW_FROZEN_PADDING 16
 

@@ -106,8 +106,8 @@ static void index_symbols(struct symbols *table)
 }
 
 /* Find the parse with the fewest bytes; the longer symbol wins a tie. */
-static int parse(struct parser *parser, const struct symbols *table, struct span string,
-		 dwarfs_error **err)
+static int parse_optimally(struct parser *parser, const struct symbols *table,
+			   struct span string, dwarfs_error **err)
 {
 	int ret;
 
@@ -177,7 +177,7 @@ static int count_sample(struct trainer *trainer, struct parser *parser,
 	for (size_t i = 0; i < count; i += stride) {
 		unsigned before = CODES;
 
-		if ((ret = parse(parser, &trainer->table, strings[i], err)) < 0)
+		if ((ret = parse_optimally(parser, &trainer->table, strings[i], err)) < 0)
 			return ret;
 		bytes += parser->cost[0];
 		for (size_t at = 0; at < strings[i].size;) {
@@ -232,7 +232,7 @@ static void propose_all(struct trainer *trainer)
 	}
 }
 
-static int compare_texts(const void *left, const void *right)
+static int compare_symbol_texts(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
 
@@ -247,7 +247,7 @@ static int compare_gains(const void *left, const void *right)
 
 	if (a->gain != b->gain)
 		return a->gain > b->gain ? -1 : 1;
-	return compare_texts(left, right);
+	return compare_symbol_texts(left, right);
 }
 
 /* The next table: the candidates that save most, the same text counted once. */
@@ -256,9 +256,9 @@ static void choose_symbols(struct trainer *trainer)
 	struct candidate *list = trainer->candidates;
 	size_t kept = 0;
 
-	qsort(list, trainer->candidate_count, sizeof(list[0]), compare_texts);
+	qsort(list, trainer->candidate_count, sizeof(list[0]), compare_symbol_texts);
 	for (size_t i = 0; i < trainer->candidate_count; i++) {
-		if (kept && compare_texts(&list[kept - 1], &list[i]) == 0)
+		if (kept && compare_symbol_texts(&list[kept - 1], &list[i]) == 0)
 			list[kept - 1].gain += list[i].gain;
 		else
 			list[kept++] = list[i];
@@ -364,13 +364,13 @@ static int put_table(const struct symbols *table, uint8_t *code_of, struct buffe
 	return 0;
 }
 
-static int put_string(const struct symbols *table, const uint8_t *code_of,
-		      struct parser *parser, struct span string, struct buffer *out,
-		      dwarfs_error **err)
+static int encode_string(const struct symbols *table, const uint8_t *code_of,
+			 struct parser *parser, struct span string, struct buffer *out,
+			 dwarfs_error **err)
 {
 	int ret;
 
-	if ((ret = parse(parser, table, string, err)) < 0 ||
+	if ((ret = parse_optimally(parser, table, string, err)) < 0 ||
 	    (ret = dw_buffer_reserve(out, parser->cost[0], err)) < 0)
 		return ret;
 	for (size_t at = 0; at < string.size;) {
@@ -403,8 +403,8 @@ int dw_fsst_encode(const struct span *strings, size_t count, struct buffer *symt
 	for (size_t i = 0; i < count; i++) {
 		size_t before = out->size;
 
-		if ((ret = put_string(&trainer->best, code_of, &parser, strings[i], out,
-				      err)) < 0)
+		if ((ret = encode_string(&trainer->best, code_of, &parser, strings[i],
+					 out, err)) < 0)
 			return ret;
 		lengths[i] = (uint32_t)(out->size - before);
 	}

@@ -34,7 +34,7 @@ const struct schema_field *dw_schema_field(const struct schema *schema,
 	return NULL;
 }
 
-static int corrupt(dwarfs_error **err, const char *what)
+static int fail_schema(dwarfs_error **err, const char *what)
 {
 	return dw_fail(err, DWARFS_ERR_CORRUPT, "schema: %s", what);
 }
@@ -61,9 +61,9 @@ static int parse_field(struct thrift_reader *reader, struct schema *schema, int6
 	}
 	if (layout < 0 || layout > MAX_LAYOUTS || offset < INT16_MIN ||
 	    offset > INT16_MAX || id < INT16_MIN || id > INT16_MAX)
-		return corrupt(err, "a field is out of range");
+		return fail_schema(err, "a field is out of range");
 	if (schema->field_count == MAX_FIELDS)
-		return corrupt(err, "too many fields");
+		return fail_schema(err, "too many fields");
 	ret = dw_grow(&schema->fields, &schema->field_capacity, schema->field_count + 1,
 		      err);
 	if (ret < 0)
@@ -108,7 +108,8 @@ static int parse_layout(struct thrift_reader *reader, struct schema *schema,
 			break;
 		case LAYOUT_FIELDS:
 			if (schema->field_count > layout->first_field)
-				return corrupt(err, "a layout has two lists of fields");
+				return fail_schema(err,
+						   "a layout has two lists of fields");
 			ret = parse_fields(reader, &field, schema, err);
 			break;
 		default:
@@ -118,7 +119,7 @@ static int parse_layout(struct thrift_reader *reader, struct schema *schema,
 	if (ret < 0)
 		return ret;
 	if (size < 0 || size > INT32_MAX || bits < 0 || bits > INT16_MAX)
-		return corrupt(err, "a layout has an impossible size");
+		return fail_schema(err, "a layout has an impossible size");
 	layout->size = (uint32_t)size;
 	layout->bits = (uint32_t)bits;
 	layout->field_count = (uint32_t)schema->field_count - layout->first_field;
@@ -133,7 +134,7 @@ static int parse_layouts(struct thrift_reader *reader, const struct thrift_field
 	auto_free uint8_t *seen = NULL;
 
 	if (count > MAX_LAYOUTS || schema->layouts)
-		return corrupt(err, "too many layouts");
+		return fail_schema(err, "too many layouts");
 	seen = dw_calloc(count, 1);
 	schema->layouts = dw_calloc(count, sizeof(*schema->layouts));
 	if (!seen || !schema->layouts)
@@ -144,7 +145,7 @@ static int parse_layouts(struct thrift_reader *reader, const struct thrift_field
 		int ret;
 
 		if (key < 0 || (uint64_t)key >= count || seen[key])
-			return corrupt(err, "the layouts are not numbered from 0");
+			return fail_schema(err, "the layouts are not numbered from 0");
 		seen[key] = 1;
 		ret = parse_layout(reader, schema, &schema->layouts[key], err);
 		if (ret < 0)
@@ -177,14 +178,15 @@ static int check_ids(const struct schema *schema, const struct schema_layout *la
 	qsort(ids, layout->field_count, sizeof(*ids), compare_ids);
 	for (i = 1; i < layout->field_count; i++)
 		if (ids[i - 1] == ids[i])
-			return corrupt(err, "a layout has a field twice");
+			return fail_schema(err, "a layout has a field twice");
 	return 0;
 }
 
-static int check_references(const struct schema *schema, int64_t root, dwarfs_error **err)
+static int check_layout_references(const struct schema *schema, int64_t root,
+				   dwarfs_error **err)
 {
 	if (root < 0 || (uint64_t)root >= schema->layout_count)
-		return corrupt(err, "the root layout is missing");
+		return fail_schema(err, "the root layout is missing");
 	for (size_t i = 0; i < schema->layout_count; i++) {
 		int ret = check_ids(schema, &schema->layouts[i], err);
 
@@ -193,7 +195,8 @@ static int check_references(const struct schema *schema, int64_t root, dwarfs_er
 	}
 	for (size_t i = 0; i < schema->field_count; i++)
 		if (schema->fields[i].layout >= schema->layout_count)
-			return corrupt(err, "a field refers to a layout that is missing");
+			return fail_schema(err,
+					   "a field refers to a layout that is missing");
 	return 0;
 }
 
@@ -224,13 +227,13 @@ int dw_schema_parse(struct span bytes, struct schema *schema_out, dwarfs_error *
 	if (ret < 0)
 		return ret;
 	if (!dw_thrift_ok(&reader))
-		return corrupt(err, reader.error);
+		return fail_schema(err, reader.error);
 	if (dw_thrift_left(&reader) != 0)
-		return corrupt(err, "bytes are left behind its end");
+		return fail_schema(err, "bytes are left behind its end");
 	if (version > 1)
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
 			       "schema: version %" PRId64 " is not known", version);
-	if ((ret = check_references(&schema, root, err)) < 0)
+	if ((ret = check_layout_references(&schema, root, err)) < 0)
 		return ret;
 	schema.root = (uint16_t)root;
 	*schema_out = schema;

@@ -17,7 +17,7 @@
 /* -- reading ------------------------------------------------------------------------- */
 
 /* Remember the first error, and have nothing left to read after it. */
-static uint64_t fail(struct thrift_reader *reader, const char *error)
+static uint64_t fail_thrift(struct thrift_reader *reader, const char *error)
 {
 	if (!reader->error)
 		reader->error = error;
@@ -25,19 +25,19 @@ static uint64_t fail(struct thrift_reader *reader, const char *error)
 	return 0;
 }
 
-static uint8_t take_byte(struct thrift_reader *reader)
+static uint8_t take_raw_byte(struct thrift_reader *reader)
 {
 	if (reader->at == reader->end)
-		return (uint8_t)fail(reader, "ends in the middle of a value");
+		return (uint8_t)fail_thrift(reader, "ends in the middle of a value");
 	return *reader->at++;
 }
 
-static struct span take_bytes(struct thrift_reader *reader, uint64_t size)
+static struct span take_raw_bytes(struct thrift_reader *reader, uint64_t size)
 {
 	struct span taken = { reader->at, 0 };
 
 	if (size > dw_thrift_left(reader)) {
-		fail(reader, "a string runs past the end");
+		fail_thrift(reader, "a string runs past the end");
 		return taken;
 	}
 	taken.size = (size_t)size;
@@ -52,7 +52,7 @@ static int64_t take_int(struct thrift_reader *reader)
 	return (int64_t)((raw >> 1) ^ -(raw & 1));
 }
 
-static bool fits(int64_t value, enum thrift_type type)
+static bool fits_type(int64_t value, enum thrift_type type)
 {
 	switch (type) {
 	case THRIFT_I16:
@@ -71,7 +71,7 @@ static bool type_is(struct thrift_reader *reader, const struct thrift_field *fie
 		return false;
 	if (field->type == type)
 		return true;
-	fail(reader, "a field has an unexpected type");
+	fail_thrift(reader, "a field has an unexpected type");
 	return false;
 }
 
@@ -80,13 +80,13 @@ static uint64_t checked_count(struct thrift_reader *reader, uint64_t count,
 			      size_t item_bytes)
 {
 	if (count > dw_thrift_left(reader) / item_bytes)
-		return fail(reader, "a container runs past the end");
+		return fail_thrift(reader, "a container runs past the end");
 	return count;
 }
 
 static uint64_t take_list(struct thrift_reader *reader, enum thrift_type *element)
 {
-	uint8_t header = take_byte(reader);
+	uint8_t header = take_raw_byte(reader);
 	uint64_t count = header >> 4;
 
 	*element = (enum thrift_type)(header & 0x0F);
@@ -104,7 +104,7 @@ static uint64_t take_map(struct thrift_reader *reader, enum thrift_type *key,
 	*key = *value = THRIFT_STOP;
 	if (!count)
 		return 0;
-	types = take_byte(reader);
+	types = take_raw_byte(reader);
 	*key = (enum thrift_type)(types >> 4);
 	*value = (enum thrift_type)(types & 0x0F);
 	return checked_count(reader, count, 2);
@@ -120,7 +120,7 @@ void dw_thrift_start(struct thrift_reader *reader, struct span bytes)
 
 bool dw_thrift_field(struct thrift_reader *reader, struct thrift_field *field)
 {
-	uint8_t header = take_byte(reader);
+	uint8_t header = take_raw_byte(reader);
 	int64_t id;
 
 	field->type = (enum thrift_type)(header & 0x0F);
@@ -129,9 +129,9 @@ bool dw_thrift_field(struct thrift_reader *reader, struct thrift_field *field)
 		return false;
 	}
 	id = header >> 4 ? field->id + (header >> 4) : take_int(reader);
-	if (!fits(id, THRIFT_I16) || field->type == THRIFT_STOP ||
+	if (!fits_type(id, THRIFT_I16) || field->type == THRIFT_STOP ||
 	    field->type > THRIFT_STRUCT)
-		fail(reader, "a field has an impossible header");
+		fail_thrift(reader, "a field has an impossible header");
 	if (reader->error) {
 		field->type = THRIFT_STOP;
 		return false;
@@ -150,7 +150,7 @@ bool dw_thrift_bool(struct thrift_reader *reader, const struct thrift_field *fie
 
 uint8_t dw_thrift_byte(struct thrift_reader *reader, const struct thrift_field *field)
 {
-	return type_is(reader, field, THRIFT_BYTE) ? take_byte(reader) : 0;
+	return type_is(reader, field, THRIFT_BYTE) ? take_raw_byte(reader) : 0;
 }
 
 int64_t dw_thrift_int(struct thrift_reader *reader, const struct thrift_field *field,
@@ -161,8 +161,8 @@ int64_t dw_thrift_int(struct thrift_reader *reader, const struct thrift_field *f
 	if (!type_is(reader, field, type))
 		return 0;
 	value = take_int(reader);
-	if (!fits(value, type))
-		return (int64_t)fail(reader, "a number is too large for its type");
+	if (!fits_type(value, type))
+		return (int64_t)fail_thrift(reader, "a number is too large for its type");
 	return value;
 }
 
@@ -190,7 +190,8 @@ uint64_t dw_thrift_list(struct thrift_reader *reader, const struct thrift_field 
 		return 0;
 	count = take_list(reader, &found);
 	if (count && found != element)
-		return fail(reader, "the elements of a list have an unexpected type");
+		return fail_thrift(reader,
+				   "the elements of a list have an unexpected type");
 	return count;
 }
 
@@ -204,7 +205,7 @@ uint64_t dw_thrift_map(struct thrift_reader *reader, const struct thrift_field *
 		return 0;
 	count = take_map(reader, &found_key, &found_value);
 	if (count && (found_key != key || found_value != value))
-		return fail(reader, "the pairs of a map have unexpected types");
+		return fail_thrift(reader, "the pairs of a map have unexpected types");
 	return count;
 }
 
@@ -217,7 +218,7 @@ struct span dw_thrift_element_string(struct thrift_reader *reader)
 {
 	uint64_t size = dw_thrift_varint(reader);
 
-	return take_bytes(reader, size);
+	return take_raw_bytes(reader, size);
 }
 
 static void skip(struct thrift_reader *reader, enum thrift_type type, bool in_container,
@@ -258,17 +259,17 @@ static void skip(struct thrift_reader *reader, enum thrift_type type, bool in_co
 	if (reader->error)
 		return;
 	if (depth > MAX_NESTING) {
-		fail(reader, "values are nested too deeply");
+		fail_thrift(reader, "values are nested too deeply");
 		return;
 	}
 	switch (type) {
 	case THRIFT_TRUE:
 	case THRIFT_FALSE:
 		if (in_container)
-			take_byte(reader);
+			take_raw_byte(reader);
 		return;
 	case THRIFT_BYTE:
-		take_byte(reader);
+		take_raw_byte(reader);
 		return;
 	case THRIFT_I16:
 	case THRIFT_I32:
@@ -276,7 +277,7 @@ static void skip(struct thrift_reader *reader, enum thrift_type type, bool in_co
 		dw_thrift_varint(reader);
 		return;
 	case THRIFT_DOUBLE:
-		take_bytes(reader, DOUBLE_BYTES);
+		take_raw_bytes(reader, DOUBLE_BYTES);
 		return;
 	case THRIFT_STRING:
 		dw_thrift_element_string(reader);
@@ -292,7 +293,7 @@ static void skip(struct thrift_reader *reader, enum thrift_type type, bool in_co
 		skip_struct(reader, depth + 1);
 		return;
 	default:
-		fail(reader, "a value has an unknown type");
+		fail_thrift(reader, "a value has an unknown type");
 	}
 }
 
@@ -306,7 +307,7 @@ uint64_t dw_thrift_varint(struct thrift_reader *reader)
 	uint64_t value = 0;
 
 	for (unsigned i = 0; i < MAX_VARINT_BYTES; i++) {
-		uint8_t byte = take_byte(reader);
+		uint8_t byte = take_raw_byte(reader);
 
 		if (reader->error)
 			return 0;
@@ -316,12 +317,12 @@ uint64_t dw_thrift_varint(struct thrift_reader *reader)
 		if (!(byte & 0x80))
 			return value;
 	}
-	return fail(reader, "a number does not fit into 64 bits");
+	return fail_thrift(reader, "a number does not fit into 64 bits");
 }
 
 /* -- writing ------------------------------------------------------------------------- */
 
-static void put_bytes(struct thrift_writer *writer, const void *data, size_t size)
+static void put_raw(struct thrift_writer *writer, const void *data, size_t size)
 {
 	if (!writer->nomem && dw_buffer_append(writer->out, data, size, NULL) < 0)
 		writer->nomem = true;
@@ -329,7 +330,7 @@ static void put_bytes(struct thrift_writer *writer, const void *data, size_t siz
 
 static void put_byte(struct thrift_writer *writer, uint8_t byte)
 {
-	put_bytes(writer, &byte, 1);
+	put_raw(writer, &byte, 1);
 }
 
 void dw_thrift_put_varint(struct thrift_writer *writer, uint64_t value)
@@ -340,7 +341,7 @@ void dw_thrift_put_varint(struct thrift_writer *writer, uint64_t value)
 	for (; value >= 0x80; value >>= 7)
 		bytes[size++] = (uint8_t)(value | 0x80);
 	bytes[size++] = (uint8_t)value;
-	put_bytes(writer, bytes, size);
+	put_raw(writer, bytes, size);
 }
 
 static void put_field(struct thrift_writer *writer, int32_t id, enum thrift_type type)
@@ -433,7 +434,7 @@ void dw_thrift_put_element_string(struct thrift_writer *writer, const void *data
 				  size_t size)
 {
 	dw_thrift_put_varint(writer, size);
-	put_bytes(writer, data, size);
+	put_raw(writer, data, size);
 }
 
 int dw_thrift_put_stop(struct thrift_writer *writer, dwarfs_error **err)

@@ -7,7 +7,7 @@
  */
 #include "format/xattrs.h"
 
-static int corrupt(dwarfs_error **err, const char *what)
+static int fail_xattrs(dwarfs_error **err, const char *what)
 {
 	return dw_fail(err, DWARFS_ERR_CORRUPT, "extended attributes: %s", what);
 }
@@ -22,7 +22,7 @@ static uint32_t end_before(const uint8_t *ends, uint32_t index)
 	return index > 0 ? item(ends, index - 1) : 0;
 }
 
-static struct xattr_table read_header(const uint8_t *data)
+static struct xattr_table read_xattr_header(const uint8_t *data)
 {
 	return (struct xattr_table){
 		.metadata_xxh3 = dw_load64(data + XATTRS_AT_METADATA_XXH3),
@@ -44,7 +44,7 @@ static uint32_t stored_sets(const struct xattr_table *table)
 }
 
 /* How many bytes all of it has; no sum of these can wrap. */
-static uint64_t total_bytes(const struct xattr_table *table)
+static uint64_t xattr_table_bytes(const struct xattr_table *table)
 {
 	return DW_XATTRS_HEADER_BYTES +
 	       4 * ((uint64_t)table->name_count + table->value_count + table->set_count +
@@ -54,7 +54,7 @@ static uint64_t total_bytes(const struct xattr_table *table)
 	       table->value_bytes;
 }
 
-static void place(struct xattr_table *table, const uint8_t *data)
+static void place_tables(struct xattr_table *table, const uint8_t *data)
 {
 	table->name_ends = data + DW_XATTRS_HEADER_BYTES;
 	table->value_ends = table->name_ends + (size_t)table->name_count * 4;
@@ -68,15 +68,15 @@ static void place(struct xattr_table *table, const uint8_t *data)
 
 struct xattr_table dw_xattr_table_look(const uint8_t *data)
 {
-	struct xattr_table table = read_header(data);
+	struct xattr_table table = read_xattr_header(data);
 
-	place(&table, data);
+	place_tables(&table, data);
 	return table;
 }
 
 /* -- checking ------------------------------------------------------------------------ */
 
-static int check_names(const struct xattr_table *table, dwarfs_error **err)
+static int check_xattr_names(const struct xattr_table *table, dwarfs_error **err)
 {
 	const uint8_t *before = NULL;
 
@@ -87,15 +87,15 @@ static int check_names(const struct xattr_table *table, dwarfs_error **err)
 
 		if (end > table->name_bytes || start >= end || end - start < 2 ||
 		    end - start > DW_XATTR_NAME_MAX + 1)
-			return corrupt(err, "a name has an impossible length");
+			return fail_xattrs(err, "a name has an impossible length");
 		if (memchr(name, 0, end - start) != name + (end - start - 1))
-			return corrupt(err, "a name does not end with its only NUL");
+			return fail_xattrs(err, "a name does not end with its only NUL");
 		if (before && strcmp((const char *)before, (const char *)name) >= 0)
-			return corrupt(err, "names are not sorted");
+			return fail_xattrs(err, "names are not sorted");
 		before = name;
 	}
 	if (end_before(table->name_ends, table->name_count) != table->name_bytes)
-		return corrupt(err, "there is something behind the names");
+		return fail_xattrs(err, "there is something behind the names");
 	return 0;
 }
 
@@ -119,7 +119,7 @@ static int check_sets(const struct xattr_table *table, dwarfs_error **err)
 	uint32_t pair = 0;
 
 	if (!ends_fit(table->set_ends, table->set_count, 1, table->pair_count))
-		return corrupt(err, "a set has impossible attributes");
+		return fail_xattrs(err, "a set has impossible attributes");
 	for (uint32_t set = 0; set < table->set_count; set++) {
 		uint32_t end = item(table->set_ends, set);
 
@@ -128,9 +128,9 @@ static int check_sets(const struct xattr_table *table, dwarfs_error **err)
 
 			if (name >= table->name_count ||
 			    item(table->pairs, 2 * pair + 1) >= table->value_count)
-				return corrupt(err, "a name or value does not exist");
+				return fail_xattrs(err, "a name or value does not exist");
 			if (pair > first && item(table->pairs, 2 * pair - 2) >= name)
-				return corrupt(err, "a set is not sorted");
+				return fail_xattrs(err, "a set is not sorted");
 		}
 	}
 	return 0;
@@ -157,11 +157,11 @@ static int check_inodes(const struct xattr_table *table, dwarfs_error **err)
 
 		if (first >= table->inode_count ||
 		    (i > 0 && first <= item(table->run_firsts, i - 1)))
-			return corrupt(err, "a run has an impossible inode");
+			return fail_xattrs(err, "a run has an impossible inode");
 	}
 	for (uint32_t i = 0; i < stored_sets(table); i++)
 		if (set_at(table, i) > table->set_count)
-			return corrupt(err, "an inode has a set that does not exist");
+			return fail_xattrs(err, "an inode has a set that does not exist");
 	return 0;
 }
 
@@ -173,23 +173,23 @@ int dw_xattr_table_check(struct span data, struct xattr_table *table_out,
 	int ret;
 
 	if (data.size < DW_XATTRS_HEADER_BYTES)
-		return corrupt(err, "there is no header");
+		return fail_xattrs(err, "there is no header");
 	version = dw_load32(data.data + XATTRS_AT_VERSION);
 	if (version != DW_XATTRS_VERSION)
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
 			       "extended attributes: version %" PRIu32
 			       " is not supported",
 			       version);
-	table = read_header(data.data);
+	table = read_xattr_header(data.data);
 	if (table.set_width != 1 && table.set_width != 2 && table.set_width != 4)
-		return corrupt(err, "sets have an impossible width");
-	if (total_bytes(&table) != data.size)
-		return corrupt(err, "their tables do not fit");
-	place(&table, data.data);
-	if ((ret = check_names(&table, err)) < 0)
+		return fail_xattrs(err, "sets have an impossible width");
+	if (xattr_table_bytes(&table) != data.size)
+		return fail_xattrs(err, "their tables do not fit");
+	place_tables(&table, data.data);
+	if ((ret = check_xattr_names(&table, err)) < 0)
 		return ret;
 	if (!ends_fit(table.value_ends, table.value_count, 0, table.value_bytes))
-		return corrupt(err, "a value has an impossible length");
+		return fail_xattrs(err, "a value has an impossible length");
 	if ((ret = check_sets(&table, err)) < 0 || (ret = check_inodes(&table, err)) < 0)
 		return ret;
 	*table_out = table;
@@ -214,7 +214,7 @@ static uint32_t runs_until(const struct xattr_table *table, uint32_t inode)
 	return low;
 }
 
-static uint32_t set_of(const struct xattr_table *table, uint32_t inode)
+static uint32_t set_of_inode(const struct xattr_table *table, uint32_t inode)
 {
 	uint32_t run;
 
@@ -227,7 +227,7 @@ static uint32_t set_of(const struct xattr_table *table, uint32_t inode)
 void dw_xattr_table_pairs(const struct xattr_table *table, uint32_t inode,
 			  uint32_t *first_out, uint32_t *end_out)
 {
-	uint32_t set = set_of(table, inode);
+	uint32_t set = set_of_inode(table, inode);
 
 	*first_out = *end_out = 0;
 	if (set == 0)

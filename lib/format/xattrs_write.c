@@ -14,7 +14,7 @@ struct writer {
 	int failure;
 };
 
-static void put(struct writer *writer, const void *data, size_t size)
+static void put_data(struct writer *writer, const void *data, size_t size)
 {
 	if (writer->failure == 0)
 		writer->failure = dw_buffer_append(writer->out, data, size, writer->err);
@@ -25,7 +25,7 @@ static void put_number(struct writer *writer, uint64_t value, size_t bytes)
 {
 	uint64_t stored = dw_le64(value);
 
-	put(writer, &stored, bytes);
+	put_data(writer, &stored, bytes);
 }
 
 static bool starts_run(const struct xattr_tables *in, uint32_t inode)
@@ -42,8 +42,8 @@ static uint32_t count_runs(const struct xattr_tables *in)
 	return runs;
 }
 
-static int add_up(const struct span *list, uint32_t count, uint32_t each,
-		  uint32_t *bytes_out, dwarfs_error **err)
+static int sum_sizes(const struct span *list, uint32_t count, uint32_t each,
+		     uint32_t *bytes_out, dwarfs_error **err)
 {
 	uint64_t bytes = 0;
 
@@ -95,11 +95,11 @@ static void put_tables(struct writer *writer, bool as_runs, uint32_t width)
 	}
 	put_sets(writer, as_runs, width);
 	for (uint32_t i = 0; i < in->name_count; i++) {
-		put(writer, in->names[i].data, in->names[i].size);
-		put(writer, "", 1);
+		put_data(writer, in->names[i].data, in->names[i].size);
+		put_data(writer, "", 1);
 	}
 	for (uint32_t i = 0; i < in->value_count; i++)
-		put(writer, in->values[i].data, in->values[i].size);
+		put_data(writer, in->values[i].data, in->values[i].size);
 }
 
 int dw_xattr_tables_write(const struct xattr_tables *in, struct buffer *out,
@@ -113,8 +113,8 @@ int dw_xattr_tables_write(const struct xattr_tables *in, struct buffer *out,
 	bool as_runs = (uint64_t)runs * (4 + width) < (uint64_t)in->inode_count * width;
 	int ret;
 
-	if ((ret = add_up(in->names, in->name_count, 1, &name_bytes, err)) < 0 ||
-	    (ret = add_up(in->values, in->value_count, 0, &value_bytes, err)) < 0)
+	if ((ret = sum_sizes(in->names, in->name_count, 1, &name_bytes, err)) < 0 ||
+	    (ret = sum_sizes(in->values, in->value_count, 0, &value_bytes, err)) < 0)
 		return ret;
 	put_number(&writer, DW_XATTRS_VERSION, 4);
 	put_number(&writer, in->inode_count, 4);

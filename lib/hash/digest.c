@@ -221,7 +221,7 @@ static const struct algorithm algorithms[] = {
 /* -- the interface ------------------------------------------------------------------- */
 
 /* As OpenSSL does, letters of either case are taken. */
-static const struct algorithm *find(const char *name)
+static const struct algorithm *find_algorithm(const char *name)
 {
 	for (size_t i = 0; i < ALGORITHM_COUNT; i++)
 		if (strcasecmp(algorithms[i].name, name) == 0)
@@ -237,7 +237,7 @@ const char *dwarfs_digest_name(size_t index)
 int dwarfs_digest_new(const char *algorithm, dwarfs_digest **digest_out,
 		      dwarfs_error **err)
 {
-	const struct algorithm *found = find(algorithm);
+	const struct algorithm *found = find_algorithm(algorithm);
 	auto_free dwarfs_digest *digest = NULL;
 
 	if (!found)

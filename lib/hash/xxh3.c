@@ -13,7 +13,7 @@ struct xxh3 {
 	XXH3_state_t *state;
 };
 
-static void split(XXH128_hash_t hash, uint64_t out[2])
+static void split_halves(XXH128_hash_t hash, uint64_t out[2])
 {
 	out[0] = hash.low64;
 	out[1] = hash.high64;
@@ -26,7 +26,7 @@ uint64_t dw_xxh3_64(const void *data, size_t size)
 
 void dw_xxh3_128(const void *data, size_t size, uint64_t out[2])
 {
-	split(XXH3_128bits(data, size), out);
+	split_halves(XXH3_128bits(data, size), out);
 }
 
 int dw_xxh3_new(struct xxh3 **state_out, dwarfs_error **err)
@@ -70,5 +70,5 @@ uint64_t dw_xxh3_finish_64(const struct xxh3 *state)
 
 void dw_xxh3_finish_128(const struct xxh3 *state, uint64_t out[2])
 {
-	split(XXH3_128bits_digest(state->state), out);
+	split_halves(XXH3_128bits_digest(state->state), out);
 }

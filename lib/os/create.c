@@ -22,7 +22,7 @@ static int result(int ret)
 	return ret < 0 ? -errno : 0;
 }
 
-static int open_with(int dir, const char *name, int flags, mode_t mode)
+static int open_retrying(int dir, const char *name, int flags, mode_t mode)
 {
 	int fd;
 
@@ -32,9 +32,9 @@ static int open_with(int dir, const char *name, int flags, mode_t mode)
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_again(int dir, const char *name, int flags)
+static int open_existing(int dir, const char *name, int flags)
 {
-	return open_with(dir, name, flags, 0);
+	return open_retrying(dir, name, flags, 0);
 }
 
 int dw_create_open_root(const char *path, bool *made_out)
@@ -42,7 +42,7 @@ int dw_create_open_root(const char *path, bool *made_out)
 	*made_out = mkdir(path, 0700) == 0;
 	if (!*made_out && errno != EEXIST)
 		return -errno;
-	return open_again(AT_FDCWD, path, DIR_FLAGS);
+	return open_existing(AT_FDCWD, path, DIR_FLAGS);
 }
 
 int dw_create_identify(int dir, struct file_identity *identity_out)
@@ -57,13 +57,13 @@ int dw_create_identify(int dir, struct file_identity *identity_out)
 
 int dw_create_open_dir(int dir, const char *name)
 {
-	return open_again(dir, name, DIR_FLAGS | O_NOFOLLOW);
+	return open_existing(dir, name, DIR_FLAGS | O_NOFOLLOW);
 }
 
 int dw_create_open_parent(int dir, const struct file_identity *expected)
 {
 	struct file_identity found;
-	auto_fd int fd = open_again(dir, "..", DIR_FLAGS | O_NOFOLLOW);
+	auto_fd int fd = open_existing(dir, "..", DIR_FLAGS | O_NOFOLLOW);
 	int ret;
 
 	if (fd < 0)
@@ -93,8 +93,9 @@ int dw_create_dir(int dir, const char *name, uint32_t mode)
 
 int dw_create_file(int dir, const char *name, uint32_t mode)
 {
-	return open_with(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-			 mode & 0777);
+	return open_retrying(dir, name,
+			     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+			     mode & 0777);
 }
 
 int dw_create_is_there(int dir, const char *name)
@@ -146,7 +147,7 @@ uint64_t dw_create_token(void)
 
 int dw_create_open_file(int dir, const char *name)
 {
-	return open_again(dir, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+	return open_existing(dir, name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 int dw_create_resize(int fd, uint64_t size)

@@ -33,7 +33,7 @@ void dw_os_names_free(struct os_names *names)
 	*names = (struct os_names){ 0 };
 }
 
-static int open_again(int fd, const char *path, int flags)
+static int open_at(int fd, const char *path, int flags)
 {
 	int opened;
 
@@ -44,7 +44,7 @@ static int open_again(int fd, const char *path, int flags)
 }
 
 /* Go down long paths piece by piece, since the system takes no path over PATH_MAX. */
-static int open_below(int fd, const char *path, int flags)
+static int open_long_path(int fd, const char *path, int flags)
 {
 	auto_fd int at = -1;
 
@@ -59,19 +59,19 @@ static int open_below(int fd, const char *path, int flags)
 			return -ENAMETOOLONG;
 		memcpy(piece, path, length);
 		piece[length] = '\0';
-		next = open_again(at < 0 ? fd : at, piece, O_DIRECTORY | PASS_ONLY);
+		next = open_at(at < 0 ? fd : at, piece, O_DIRECTORY | PASS_ONLY);
 		if (next < 0)
 			return next;
 		dw_fd_close(at);
 		at = next;
 		path += length + 1;
 	}
-	return open_again(at < 0 ? fd : at, path, flags);
+	return open_at(at < 0 ? fd : at, path, flags);
 }
 
 int dw_dir_open(const char *path, int *fd_out)
 {
-	int fd = open_again(AT_FDCWD, path, O_DIRECTORY | O_RDONLY);
+	int fd = open_at(AT_FDCWD, path, O_DIRECTORY | O_RDONLY);
 
 	if (fd < 0)
 		return fd;
@@ -81,8 +81,8 @@ int dw_dir_open(const char *path, int *fd_out)
 
 int dw_dir_open_at(int fd, const char *path, int *fd_out)
 {
-	int opened =
-		open_below(fd, *path ? path : ".", O_DIRECTORY | O_RDONLY | O_NOFOLLOW);
+	int opened = open_long_path(fd, *path ? path : ".",
+				    O_DIRECTORY | O_RDONLY | O_NOFOLLOW);
 
 	if (opened < 0)
 		return opened;
@@ -92,7 +92,7 @@ int dw_dir_open_at(int fd, const char *path, int *fd_out)
 
 int dw_dir_pass_at(int fd, const char *path, int *fd_out)
 {
-	int opened = open_below(fd, path, O_DIRECTORY | O_NOFOLLOW | PASS_ONLY);
+	int opened = open_long_path(fd, path, O_DIRECTORY | O_NOFOLLOW | PASS_ONLY);
 
 	if (opened < 0)
 		return opened;
@@ -100,16 +100,16 @@ int dw_dir_pass_at(int fd, const char *path, int *fd_out)
 	return 0;
 }
 
-static uint8_t kind_of(const struct dirent *entry)
+static uint8_t entry_kind(const struct dirent *entry)
 {
 	if (entry->d_type == DT_UNKNOWN)
 		return OS_KIND_UNKNOWN;
 	return entry->d_type == DT_DIR ? OS_KIND_DIRECTORY : OS_KIND_OTHER;
 }
 
-static int add_name(struct os_names *names, const struct dirent *entry)
+static int append_entry_name(struct os_names *names, const struct dirent *entry)
 {
-	uint8_t kind = kind_of(entry);
+	uint8_t kind = entry_kind(entry);
 
 	if (dw_grow(&names->offsets, &names->room, names->count + 1, NULL) < 0 ||
 	    dw_buffer_append(&names->text, &kind, 1, NULL) < 0)
@@ -121,7 +121,7 @@ static int add_name(struct os_names *names, const struct dirent *entry)
 	return 0;
 }
 
-static int compare_names(const void *left, const void *right, void *text)
+static int compare_entry_names(const void *left, const void *right, void *text)
 {
 	const char *a = (const char *)text + *(const uint64_t *)left;
 	const char *b = (const char *)text + *(const uint64_t *)right;
@@ -156,14 +156,14 @@ int dw_dir_list(int fd, struct os_names *names)
 	while (errno = 0, (entry = readdir(dir)) != NULL) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		if ((ret = add_name(names, entry)) < 0)
+		if ((ret = append_entry_name(names, entry)) < 0)
 			return ret;
 	}
 	if (errno != 0)
 		return -errno;
 	if (names->count > 1)
 		qsort_r(names->offsets, names->count, sizeof(names->offsets[0]),
-			compare_names, names->text.data);
+			compare_entry_names, names->text.data);
 	return 0;
 }
 
@@ -175,12 +175,12 @@ static uint64_t linux_device(dev_t device)
 	       (high & ~UINT64_C(0xfff)) << 32;
 }
 
-static struct os_time time_of(struct timespec from)
+static struct os_time os_time_of(struct timespec from)
 {
 	return (struct os_time){ from.tv_sec, (uint32_t)from.tv_nsec };
 }
 
-static void fill(const struct stat *st, struct os_stat *stat_out)
+static void fill_os_stat(const struct stat *st, struct os_stat *stat_out)
 {
 	*stat_out = (struct os_stat){
 		.mode = st->st_mode,
@@ -192,9 +192,9 @@ static void fill(const struct stat *st, struct os_stat *stat_out)
 		.inode = st->st_ino,
 		.links = st->st_nlink,
 		.rdev = linux_device(st->st_rdev),
-		.atime = time_of(st->st_atim),
-		.mtime = time_of(st->st_mtim),
-		.ctime = time_of(st->st_ctim),
+		.atime = os_time_of(st->st_atim),
+		.mtime = os_time_of(st->st_mtim),
+		.ctime = os_time_of(st->st_ctim),
 	};
 }
 
@@ -204,7 +204,7 @@ int dw_stat_at(int fd, const char *name, struct os_stat *stat_out)
 
 	if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return -errno;
-	fill(&st, stat_out);
+	fill_os_stat(&st, stat_out);
 	return 0;
 }
 
@@ -222,7 +222,7 @@ int dw_stat_fd(int fd, struct os_stat *stat_out)
 
 	if (fstat(fd, &st) != 0)
 		return -errno;
-	fill(&st, stat_out);
+	fill_os_stat(&st, stat_out);
 	return 0;
 }
 
@@ -270,7 +270,8 @@ int dw_readlink_at(int fd, const char *name, struct buffer *target)
 
 int dw_open_at(int fd, const char *path, int *fd_out)
 {
-	int opened = open_below(fd, path, O_RDONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+	int opened =
+		open_long_path(fd, path, O_RDONLY | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
 
 	if (opened < 0)
 		return opened;

@@ -139,7 +139,7 @@ static ssize_t call_below(const struct call *call, int dir, const char *name)
 }
 
 /* Bytes, or a negative errno value. */
-static ssize_t run(const struct call *call, int dir, const char *name)
+static ssize_t run_call(const struct call *call, int dir, const char *name)
 {
 	ssize_t ret = call_at(call, dir, name);
 
@@ -153,7 +153,7 @@ static ssize_t run(const struct call *call, int dir, const char *name)
 /* -- what is asked for --------------------------------------------------------------- */
 
 /* Most is short, and fits at once. */
-static int read_all(struct call *call, int dir, const char *name, struct buffer *out)
+static int read_growing(struct call *call, int dir, const char *name, struct buffer *out)
 {
 	for (size_t room = FIRST_ROOM; room <= MAX_ROOM; room *= 4) {
 		ssize_t size;
@@ -163,7 +163,7 @@ static int read_all(struct call *call, int dir, const char *name, struct buffer 
 			return -ENOMEM;
 		call->data = out->data;
 		call->size = room;
-		size = run(call, dir, name);
+		size = run_call(call, dir, name);
 		if (size == -ERANGE)
 			continue;
 		if (size < 0)
@@ -177,7 +177,7 @@ static int read_all(struct call *call, int dir, const char *name, struct buffer 
 int dw_xattr_list_at(int dir, const char *name, struct buffer *names)
 {
 	struct call call = { .action = ACTION_LIST };
-	int ret = read_all(&call, dir, name, names);
+	int ret = read_growing(&call, dir, name, names);
 
 	/* Whoever reads names must find their ends. */
 	if (ret == 0 && names->size > 0 && names->data[names->size - 1] != '\0')
@@ -190,7 +190,7 @@ int dw_xattr_get_at(int dir, const char *name, const char *attribute,
 {
 	struct call call = { .action = ACTION_GET, .attribute = attribute };
 
-	return read_all(&call, dir, name, value);
+	return read_growing(&call, dir, name, value);
 }
 
 int dw_xattr_set_at(int dir, const char *name, const char *attribute, struct span value)
@@ -201,14 +201,14 @@ int dw_xattr_set_at(int dir, const char *name, const char *attribute, struct spa
 			     .data = (void *)(uintptr_t)value.data,
 			     .size = value.size };
 
-	return (int)run(&call, dir, name);
+	return (int)run_call(&call, dir, name);
 }
 
 int dw_xattr_remove_at(int dir, const char *name, const char *attribute)
 {
 	struct call call = { .action = ACTION_REMOVE, .attribute = attribute };
 
-	return (int)run(&call, dir, name);
+	return (int)run_call(&call, dir, name);
 }
 
 int dw_xattr_make_writable_at(int dir, const char *name, uint32_t *mode_out)

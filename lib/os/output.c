@@ -34,7 +34,7 @@ struct output {
 	dev_t device;
 	ino_t inode;
 	bool regular;
-	bool sync; /* before the file gets its name, and the folder after it */
+	bool sync;     /* before the file gets its name, and the folder after it */
 	bool replaces; /* a file that is this: */
 	dev_t old_device;
 	ino_t old_inode;
@@ -62,7 +62,7 @@ void dw_output_free(struct output *output)
 	free(output);
 }
 
-static int fail_at(dwarfs_error **err, int errnum, const char *what, const char *path)
+static int fail_output(dwarfs_error **err, int errnum, const char *what, const char *path)
 {
 	return dw_error_at_path(err, dw_fail_errno(err, errnum, "%s '%s'", what, path),
 				path);
@@ -76,7 +76,7 @@ static int fail_exists(dwarfs_error **err, const char *path)
 		path);
 }
 
-static int remember(struct output *output, dwarfs_error **err)
+static int remember_target(struct output *output, dwarfs_error **err)
 {
 	struct stat st;
 
@@ -179,7 +179,7 @@ static int open_beside(struct output *output, const struct stat *old, dwarfs_err
 	if (ret < 0 && ret != -ENOENT && ret != -ENOTDIR && ret != -EACCES)
 		ret = open_named(output);
 	if (ret < 0)
-		return fail_at(err, -ret, "cannot open output file", output->path);
+		return fail_output(err, -ret, "cannot open output file", output->path);
 	output->owns_fd = true;
 	if (old) {
 		take_over(output->fd, old);
@@ -187,7 +187,7 @@ static int open_beside(struct output *output, const struct stat *old, dwarfs_err
 		output->old_device = old->st_dev;
 		output->old_inode = old->st_ino;
 	}
-	return remember(output, err);
+	return remember_target(output, err);
 }
 
 static int open_in_place(struct output *output, const char *path, dwarfs_error **err)
@@ -196,9 +196,9 @@ static int open_in_place(struct output *output, const char *path, dwarfs_error *
 		output->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	while (output->fd < 0 && errno == EINTR);
 	if (output->fd < 0)
-		return fail_at(err, errno, "cannot open output file", path);
+		return fail_output(err, errno, "cannot open output file", path);
 	output->owns_fd = true;
-	return remember(output, err);
+	return remember_target(output, err);
 }
 
 int dw_output_create(const char *path, bool overwrite, struct output **output_out,
@@ -214,9 +214,9 @@ int dw_output_create(const char *path, bool overwrite, struct output **output_ou
 		return dw_fail_nomem(err);
 	exists = stat(path, &st) == 0;
 	if (!exists && errno != ENOENT)
-		return fail_at(err, errno, "cannot open output file", path);
+		return fail_output(err, errno, "cannot open output file", path);
 	if (exists && S_ISDIR(st.st_mode))
-		return fail_at(err, EISDIR, "cannot open output file", path);
+		return fail_output(err, EISDIR, "cannot open output file", path);
 	if (exists && !S_ISREG(st.st_mode)) {
 		if ((ret = open_in_place(output, path, err)) < 0)
 			return ret;
@@ -243,7 +243,7 @@ int dw_output_to_fd(int fd, struct output **output_out, dwarfs_error **err)
 
 	if (!output)
 		return dw_fail_nomem(err);
-	if ((ret = remember(output, err)) < 0)
+	if ((ret = remember_target(output, err)) < 0)
 		return ret;
 	*output_out = dw_steal(output);
 	return 0;
@@ -289,7 +289,7 @@ static int wait_for_taker(struct output *output, struct dwarfs_progress *progres
 	}
 }
 
-static int write_piece(struct output *output, const void *data, size_t bytes)
+static int write_chunk(struct output *output, const void *data, size_t bytes)
 {
 	if (output->write) {
 		int ret = output->write(data, bytes, output->user);
@@ -314,9 +314,9 @@ int dw_output_write(struct output *output, const void *data, size_t bytes,
 			ret = dw_progress_tick(progress, err);
 		if (ret < 0)
 			return ret;
-		ret = write_piece(output, (const uint8_t *)data + done, piece);
+		ret = write_chunk(output, (const uint8_t *)data + done, piece);
 		if (ret < 0 && output->path)
-			return fail_at(err, -ret, "cannot write", output->path);
+			return fail_output(err, -ret, "cannot write", output->path);
 		if (ret < 0)
 			return dw_fail_errno(err, -ret, "cannot write the output");
 		done += piece;
@@ -363,12 +363,12 @@ static int sync_file(const struct output *output, dwarfs_error **err)
 	while (ret != 0 && errno == EINTR);
 	if (ret == 0 || cannot_sync(errno))
 		return 0;
-	return output->path ? fail_at(err, errno, "cannot write", output->path)
+	return output->path ? fail_output(err, errno, "cannot write", output->path)
 			    : dw_fail_errno(err, errno, "cannot write the output");
 }
 
 /* A file system may report at the close what it could not write. */
-static int close_file(struct output *output, dwarfs_error **err)
+static int close_output(struct output *output, dwarfs_error **err)
 {
 	int closed = close(output->fd);
 
@@ -395,7 +395,8 @@ static int fail_settling(const struct output *output, int errnum, dwarfs_error *
 {
 	return errnum == EEXIST && !output->overwrite
 		       ? fail_exists(err, output->path)
-		       : fail_at(err, errnum, "cannot create output file", output->path);
+		       : fail_output(err, errnum, "cannot create output file",
+				     output->path);
 }
 
 /*
@@ -427,7 +428,7 @@ static int settle_new(const struct output *output)
 /* Close the file, which has a temporary name, and give it its own. */
 static int settle_named(struct output *output, dwarfs_error **err)
 {
-	int ret = close_file(output, err);
+	int ret = close_output(output, err);
 
 	if (ret < 0)
 		return ret;
@@ -455,7 +456,7 @@ static int settle_unnamed(struct output *output, dwarfs_error **err)
 	link_source(output->fd, source, sizeof(source));
 	if (linkat(AT_FDCWD, source, AT_FDCWD, output->path, AT_SYMLINK_FOLLOW) != 0)
 		return fail_settling(output, errno, err);
-	ret = close_file(output, err);
+	ret = close_output(output, err);
 	if (ret < 0 && lstat(output->path, &st) == 0 && st.st_dev == output->device &&
 	    st.st_ino == output->inode)
 		unlink(output->path);
@@ -483,7 +484,7 @@ int dw_output_commit(struct output *output, dwarfs_error **err)
 	if (!output->owns_fd)
 		return 0;
 	if (!output->path)
-		return close_file(output, err);
+		return close_output(output, err);
 	if (output->overwrite && !output->temporary && (ret = name_it(output)) < 0)
 		return fail_settling(output, -ret, err);
 	ret = output->temporary ? settle_named(output, err) : settle_unnamed(output, err);

@@ -17,7 +17,7 @@ struct crew {
 	bool counted;	  /* at_work is known */
 };
 
-static void *run(void *argument)
+static void *crew_thread(void *argument)
 {
 	struct crew *crew = argument;
 	uint32_t member;
@@ -70,7 +70,7 @@ int dw_crew_run(const struct crew_ops *ops, void *user, uint32_t threads,
 		pthread_mutex_destroy(&crew.lock);
 		return dw_fail_nomem(err);
 	}
-	ret = dw_threads_start(&list, threads, run, &crew, err);
+	ret = dw_threads_start(&list, threads, crew_thread, &crew, err);
 	if (ret == 0 && list.count == 0)
 		ops->work(user, 0);
 	else if (ret == 0)

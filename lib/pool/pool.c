@@ -53,8 +53,8 @@ static struct slot *slot_at(struct pool *pool, uint64_t position)
 /* -- on workers ---------------------------------------------------------------------- */
 
 /* A worker's own state is made for its first job. */
-static int run_job(struct pool *pool, void **worker, bool *has_worker, void *job,
-		   dwarfs_error **err)
+static int run_pool_job(struct pool *pool, void **worker, bool *has_worker, void *job,
+			dwarfs_error **err)
 {
 	int ret = 0;
 
@@ -66,7 +66,7 @@ static int run_job(struct pool *pool, void **worker, bool *has_worker, void *job
 	return pool->ops->run ? pool->ops->run(pool->shared, *worker, job, err) : 0;
 }
 
-static void drop_worker(struct pool *pool, void *worker, bool has_worker)
+static void free_pool_worker(struct pool *pool, void *worker, bool has_worker)
 {
 	if (has_worker && pool->ops->worker_free)
 		pool->ops->worker_free(worker);
@@ -81,7 +81,7 @@ static struct slot *next_slot(struct pool *pool)
 	return pool->leaving ? NULL : slot_at(pool, pool->started++);
 }
 
-static void *work(void *argument)
+static void *pool_thread(void *argument)
 {
 	struct pool *pool = argument;
 	void *worker = NULL;
@@ -95,7 +95,7 @@ static void *work(void *argument)
 		int ret;
 
 		pthread_mutex_unlock(&pool->lock);
-		ret = run_job(pool, &worker, &has_worker, job, &error);
+		ret = run_pool_job(pool, &worker, &has_worker, job, &error);
 		pthread_mutex_lock(&pool->lock);
 		slot->ret = ret;
 		slot->error = error;
@@ -105,18 +105,19 @@ static void *work(void *argument)
 		pthread_cond_signal(&pool->progress);
 	}
 	pthread_mutex_unlock(&pool->lock);
-	drop_worker(pool, worker, has_worker);
+	free_pool_worker(pool, worker, has_worker);
 	return NULL;
 }
 
 /* -- on the submitting thread -------------------------------------------------------- */
 
-static int start_threads(struct pool *pool, dwarfs_error **err)
+static int start_pool_threads(struct pool *pool, dwarfs_error **err)
 {
 	if (pool->threads_tried || pool->worker_count == 0)
 		return 0;
 	pool->threads_tried = true;
-	return dw_threads_start(&pool->threads, pool->worker_count, work, pool, err);
+	return dw_threads_start(&pool->threads, pool->worker_count, pool_thread, pool,
+				err);
 }
 
 static void drop_job(struct pool *pool, void *job)
@@ -139,7 +140,7 @@ static void keep_error(struct pool *pool, int ret, dwarfs_error *error)
 }
 
 /* The error for the caller. A copy stays for calls to come. */
-static int report(struct pool *pool, dwarfs_error **err)
+static int report_first_error(struct pool *pool, dwarfs_error **err)
 {
 	const char *path = dwarfs_error_path(pool->error);
 	dwarfs_error *copy = NULL;
@@ -214,13 +215,13 @@ static void take_results(struct pool *pool, uint64_t left)
 static void run_inline(struct pool *pool, void *job)
 {
 	dwarfs_error *error = NULL;
-	int ret = run_job(pool, &pool->inline_worker, &pool->has_inline_worker, job,
-			  &error);
+	int ret = run_pool_job(pool, &pool->inline_worker, &pool->has_inline_worker, job,
+			       &error);
 
 	hand_back(pool, job, ret, error);
 }
 
-static void enqueue(struct pool *pool, void *job)
+static void enqueue_job(struct pool *pool, void *job)
 {
 	pthread_mutex_lock(&pool->lock);
 	*slot_at(pool, pool->submitted++) = (struct slot){ .job = job };
@@ -230,7 +231,7 @@ static void enqueue(struct pool *pool, void *job)
 
 int dw_pool_submit(struct pool *pool, void *job, dwarfs_error **err)
 {
-	int ret = start_threads(pool, err);
+	int ret = start_pool_threads(pool, err);
 
 	if (ret < 0) {
 		drop_job(pool, job);
@@ -239,13 +240,13 @@ int dw_pool_submit(struct pool *pool, void *job, dwarfs_error **err)
 	take_results(pool, pool->slot_count - 1);
 	if (pool->failed) {
 		drop_job(pool, job);
-		return report(pool, err);
+		return report_first_error(pool, err);
 	}
 	if (pool->threads.count == 0)
 		run_inline(pool, job);
 	else
-		enqueue(pool, job);
-	return report(pool, err);
+		enqueue_job(pool, job);
+	return report_first_error(pool, err);
 }
 
 int dw_pool_poll(struct pool *pool, dwarfs_error **err)
@@ -254,7 +255,7 @@ int dw_pool_poll(struct pool *pool, dwarfs_error **err)
 	while (take_oldest(pool, false))
 		continue;
 	pthread_mutex_unlock(&pool->lock);
-	return report(pool, err);
+	return report_first_error(pool, err);
 }
 
 void dw_pool_wait(struct pool *pool, uint32_t wait_ns)
@@ -272,12 +273,12 @@ void dw_pool_wait(struct pool *pool, uint32_t wait_ns)
 int dw_pool_finish(struct pool *pool, dwarfs_error **err)
 {
 	take_results(pool, 0);
-	return report(pool, err);
+	return report_first_error(pool, err);
 }
 
 /* -- birth and death ----------------------------------------------------------------- */
 
-static bool init_locks(struct pool *pool)
+static bool init_pool_locks(struct pool *pool)
 {
 	if (pthread_mutex_init(&pool->lock, NULL) != 0)
 		return false;
@@ -301,7 +302,7 @@ int dw_pool_new(const struct pool_ops *ops, void *shared, uint32_t workers,
 	uint32_t slot_count = queue ? queue : 1;
 
 	slots = dw_calloc(slot_count, sizeof(*slots));
-	if (!pool || !slots || !init_locks(pool))
+	if (!pool || !slots || !init_pool_locks(pool))
 		return dw_fail_nomem(err);
 	pool->ops = ops;
 	pool->shared = shared;
@@ -312,7 +313,7 @@ int dw_pool_new(const struct pool_ops *ops, void *shared, uint32_t workers,
 	return 0;
 }
 
-static void stop_threads(struct pool *pool)
+static void stop_pool_threads(struct pool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
 	pool->leaving = true;
@@ -325,14 +326,14 @@ void dw_pool_free(struct pool *pool)
 {
 	if (!pool)
 		return;
-	stop_threads(pool);
+	stop_pool_threads(pool);
 	for (; pool->taken < pool->submitted; pool->taken++) {
 		struct slot *slot = slot_at(pool, pool->taken);
 
 		dwarfs_error_free(slot->error);
 		drop_job(pool, slot->job);
 	}
-	drop_worker(pool, pool->inline_worker, pool->has_inline_worker);
+	free_pool_worker(pool, pool->inline_worker, pool->has_inline_worker);
 	pthread_cond_destroy(&pool->progress);
 	pthread_cond_destroy(&pool->work);
 	pthread_mutex_destroy(&pool->lock);

@@ -24,7 +24,7 @@ struct tasks {
 #define WORTH_WAKING 3
 
 /* Take a task from the stack. Called with the lock. */
-static void start(struct tasks *tasks, struct task *task)
+static void take_next_task(struct tasks *tasks, struct task *task)
 {
 	if (task->above)
 		task->above->below = task->below;
@@ -38,7 +38,7 @@ static void start(struct tasks *tasks, struct task *task)
 }
 
 /* Do a task that was just started. Called with the lock, which is open meanwhile. */
-static void run(struct tasks *tasks, struct task *task)
+static void run_task(struct tasks *tasks, struct task *task)
 {
 	pthread_mutex_unlock(&tasks->lock);
 	task->run(task);
@@ -46,7 +46,7 @@ static void run(struct tasks *tasks, struct task *task)
 	task->state = TASK_DONE;
 }
 
-static void *work(void *argument)
+static void *task_thread(void *argument)
 {
 	struct tasks *tasks = argument;
 
@@ -60,8 +60,8 @@ static void *work(void *argument)
 			tasks->idle--;
 			continue;
 		}
-		start(tasks, task);
-		run(tasks, task);
+		take_next_task(tasks, task);
+		run_task(tasks, task);
 		if (tasks->is_awaited)
 			pthread_cond_signal(&tasks->progress);
 	}
@@ -75,8 +75,8 @@ int dw_tasks_offer(struct tasks *tasks, struct task *task, dwarfs_error **err)
 
 	if (!tasks->threads_tried && tasks->thread_count > 0) {
 		tasks->threads_tried = true;
-		ret = dw_threads_start(&tasks->threads, tasks->thread_count, work, tasks,
-				       err);
+		ret = dw_threads_start(&tasks->threads, tasks->thread_count, task_thread,
+				       tasks, err);
 		if (ret < 0)
 			return ret;
 	}
@@ -102,17 +102,17 @@ bool dw_tasks_wait(struct tasks *tasks, struct task *task, uint32_t wait_ns)
 
 	pthread_mutex_lock(&tasks->lock);
 	if (task->state == TASK_NEW) {
-		run(tasks, task);
+		run_task(tasks, task);
 	} else if (task->state == TASK_OFFERED) {
-		start(tasks, task);
-		run(tasks, task);
+		take_next_task(tasks, task);
+		run_task(tasks, task);
 	}
 	while (task->state == TASK_RUNNING && !is_late) {
 		struct task *other = tasks->top;
 
 		if (other) { /* better than to wait */
-			start(tasks, other);
-			run(tasks, other);
+			take_next_task(tasks, other);
+			run_task(tasks, other);
 			continue;
 		}
 		if (until.tv_sec == 0)
@@ -125,7 +125,7 @@ bool dw_tasks_wait(struct tasks *tasks, struct task *task, uint32_t wait_ns)
 	return !is_late;
 }
 
-static bool init_locks(struct tasks *tasks)
+static bool init_task_locks(struct tasks *tasks)
 {
 	if (pthread_mutex_init(&tasks->lock, NULL) != 0)
 		return false;
@@ -145,7 +145,7 @@ int dw_tasks_new(uint32_t threads, struct tasks **tasks_out, dwarfs_error **err)
 {
 	auto_free struct tasks *tasks = dw_calloc(1, sizeof(*tasks));
 
-	if (!tasks || !init_locks(tasks))
+	if (!tasks || !init_task_locks(tasks))
 		return dw_fail_nomem(err);
 	tasks->thread_count = threads;
 	*tasks_out = dw_steal(tasks);

@@ -27,7 +27,8 @@ struct dwarfs_borrowed {
 
 DW_DEFINE_AUTO(borrowed, dwarfs_borrowed *, dwarfs_borrowed_free)
 
-static int add_part(dwarfs_borrowed *borrowed, struct part part, dwarfs_error **err)
+static int add_borrowed_part(dwarfs_borrowed *borrowed, struct part part,
+			     dwarfs_error **err)
 {
 	int ret = dw_grow(&borrowed->parts, &borrowed->room, borrowed->count + 1, err);
 
@@ -38,14 +39,14 @@ static int add_part(dwarfs_borrowed *borrowed, struct part part, dwarfs_error **
 	return 0;
 }
 
-static int add_hole(dwarfs_borrowed *borrowed, size_t bytes, dwarfs_error **err)
+static int add_zeros(dwarfs_borrowed *borrowed, size_t bytes, dwarfs_error **err)
 {
 	int ret = 0;
 
 	while (bytes > 0 && ret == 0) {
 		struct part part = { zeros, bytes < ZERO_BYTES ? bytes : ZERO_BYTES };
 
-		ret = add_part(borrowed, part, err);
+		ret = add_borrowed_part(borrowed, part, err);
 		bytes -= part.bytes;
 	}
 	return ret;
@@ -73,7 +74,7 @@ static int add_data(dwarfs_borrowed *borrowed, dwarfs_inode inode,
 		if (!part.copy)
 			return dw_fail_nomem(err);
 	}
-	if ((ret = add_part(borrowed, part, err)) < 0) {
+	if ((ret = add_borrowed_part(borrowed, part, err)) < 0) {
 		if (!part.copy)
 			dw_cache_put(borrowed->image, &part.cached);
 		free(part.copy);
@@ -105,7 +106,7 @@ int dwarfs_file_borrow(const dwarfs_file *file, size_t bytes, uint64_t offset,
 		if (part > chunk.bytes - cursor.skip)
 			part = (size_t)(chunk.bytes - cursor.skip);
 		if (chunk.is_hole)
-			ret = add_hole(borrowed, part, err);
+			ret = add_zeros(borrowed, part, err);
 		else if (part > 0)
 			ret = add_data(borrowed, file->inode, &chunk, cursor.skip, part,
 				       err);

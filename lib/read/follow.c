@@ -19,8 +19,8 @@ struct follow {
 	unsigned links;
 };
 
-static int set_rest(struct follow *follow, const char *target, const char *behind,
-		    dwarfs_error **err)
+static int set_remaining_path(struct follow *follow, const char *target,
+			      const char *behind, dwarfs_error **err)
 {
 	auto_buffer struct buffer rest = { 0 };
 	int ret;
@@ -49,7 +49,7 @@ static int follow_link(struct follow *follow, dwarfs_inode inode, const char *be
 	if (ret < 0)
 		return ret;
 	follow->entry = target[0] == '/' ? DWARFS_ROOT : follow->dir;
-	return set_rest(follow, target, behind, err);
+	return set_remaining_path(follow, target, behind, err);
 }
 
 /* The next name of the rest; what was walked of that is cut off. */
@@ -71,7 +71,7 @@ static int take_name(struct follow *follow, size_t skip, size_t bytes, dwarfs_er
 	return 0;
 }
 
-static int walk(struct follow *follow, dwarfs_error **err)
+static int follow_path(struct follow *follow, dwarfs_error **err)
 {
 	for (;;) {
 		const char *rest = (const char *)follow->rest.data;
@@ -92,7 +92,7 @@ int dwarfs_find_followed(const dwarfs_image *image, const char *path,
 	struct follow follow = { .image = image, .entry = DWARFS_ROOT };
 	int ret = dw_buffer_append(&follow.rest, path, strlen(path) + 1, err);
 
-	if (ret == 0 && (ret = walk(&follow, err)) < 0) {
+	if (ret == 0 && (ret = follow_path(&follow, err)) < 0) {
 		dw_explain(err, ret, "'%s'", path);
 		dw_error_at_path(err, ret, path);
 	}

@@ -72,7 +72,7 @@ DW_DEFINE_AUTO(history, dwarfs_history *, dwarfs_history_free)
 #define auto_history DW_AUTO(history)
 
 /* Replace *text by a copy. */
-static int set_text(char **text, struct span from, dwarfs_error **err)
+static int copy_text(char **text, struct span from, dwarfs_error **err)
 {
 	char *copy = from.data ? strndup((const char *)from.data, from.size) : strdup("");
 
@@ -111,7 +111,7 @@ static int parse_version(struct thrift_reader *reader, char **text, dwarfs_error
 
 		description = (struct span){ (const uint8_t *)plain, (size_t)size };
 	}
-	return set_text(text, description, err);
+	return copy_text(text, description, err);
 }
 
 static int parse_list(struct thrift_reader *reader, const struct thrift_field *field,
@@ -126,7 +126,7 @@ static int parse_list(struct thrift_reader *reader, const struct thrift_field *f
 		if (ret < 0)
 			return ret;
 		list->items[list->count] = NULL;
-		if ((ret = set_text(&list->items[list->count], text, err)) < 0)
+		if ((ret = copy_text(&list->items[list->count], text, err)) < 0)
 			return ret;
 		list->count++;
 	}
@@ -142,11 +142,11 @@ static int parse_entry_field(struct thrift_reader *reader,
 		dw_thrift_struct(reader, field);
 		return parse_version(reader, &entry->texts[DWARFS_HISTORY_VERSION], err);
 	case ENTRY_SYSTEM:
-		return set_text(&entry->texts[DWARFS_HISTORY_SYSTEM],
-				dw_thrift_string(reader, field), err);
+		return copy_text(&entry->texts[DWARFS_HISTORY_SYSTEM],
+				 dw_thrift_string(reader, field), err);
 	case ENTRY_COMPILER:
-		return set_text(&entry->texts[DWARFS_HISTORY_COMPILER],
-				dw_thrift_string(reader, field), err);
+		return copy_text(&entry->texts[DWARFS_HISTORY_COMPILER],
+				 dw_thrift_string(reader, field), err);
 	case ENTRY_ARGUMENTS:
 		return parse_list(reader, field, &entry->lists[DWARFS_HISTORY_ARGUMENTS],
 				  err);
@@ -175,8 +175,8 @@ static int parse_entries(struct thrift_reader *reader, const struct thrift_field
 		if (history->count == MAX_STEPS)
 			return dw_fail(err, DWARFS_ERR_CORRUPT,
 				       "history: it has too many steps");
-		ret = dw_grow(&history->entries, &history->capacity,
-				  history->count + 1, err);
+		ret = dw_grow(&history->entries, &history->capacity, history->count + 1,
+			      err);
 
 		if (ret < 0)
 			return ret;
@@ -192,7 +192,7 @@ static int parse_entries(struct thrift_reader *reader, const struct thrift_field
 	return 0;
 }
 
-static int parse(struct span bytes, dwarfs_history *history, dwarfs_error **err)
+static int parse_history(struct span bytes, dwarfs_history *history, dwarfs_error **err)
 {
 	struct thrift_reader reader;
 	struct thrift_field field = { 0 };
@@ -224,7 +224,7 @@ static int take_section(const dwarfs_image *image, uint32_t section, uint64_t *l
 	if (ret < 0)
 		return ret;
 	*left -= size;
-	return parse((struct span){ data, (size_t)size }, history, err);
+	return parse_history((struct span){ data, (size_t)size }, history, err);
 }
 
 int dw_history_check(const struct dwarfs_image *image, uint32_t section,

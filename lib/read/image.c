@@ -70,8 +70,8 @@ void dwarfs_image_options_set_mapped(dwarfs_image_options *options, bool is_mapp
 
 void dwarfs_image_options_set_salvage(dwarfs_image_options *options, int mode)
 {
-	const bool is_known = mode == DWARFS_SALVAGE_INTACT ||
-			      mode == DWARFS_SALVAGE_ZEROS;
+	const bool is_known =
+		mode == DWARFS_SALVAGE_INTACT || mode == DWARFS_SALVAGE_ZEROS;
 
 	options->salvage = is_known ? mode : DWARFS_SALVAGE_OFF;
 }
@@ -112,8 +112,8 @@ dwarfs_context *dwarfs_image_context(const dwarfs_image *image)
 DW_DEFINE_AUTO(image, dwarfs_image *, dwarfs_image_free)
 #define auto_image DW_AUTO(image)
 
-static int set_range(dwarfs_image *image, const dwarfs_image_options *options,
-		     dwarfs_error **err)
+static int set_source_range(dwarfs_image *image, const dwarfs_image_options *options,
+			    dwarfs_error **err)
 {
 	uint64_t size = dwarfs_io_bytes(image->io);
 	uint64_t offset = options ? options->offset : DWARFS_OFFSET_AUTO;
@@ -162,8 +162,7 @@ static bool stays_in_place(const dwarfs_image *image, const struct stored *store
 		       stored->header_bytes + stored->header.length;
 
 	return stored->header.compression == CODEC_NONE &&
-	       (stored->owned ||
-		dwarfs_io_bytes(image->io) - end >= DW_FROZEN_PADDING);
+	       (stored->owned || dwarfs_io_bytes(image->io) - end >= DW_FROZEN_PADDING);
 }
 
 static int load_metadata(dwarfs_image *image, struct span *metadata_out,
@@ -240,7 +239,7 @@ int dw_image_begin(dwarfs_context *context, dwarfs_io *io,
 		dw_io_make_map(io);
 	if ((ret = dw_context_use(context, &image->context, err)) < 0 ||
 	    (ret = dw_cache_of(image->context, &image->cache, err)) < 0 ||
-	    (ret = set_range(image, options, err)) < 0 ||
+	    (ret = set_source_range(image, options, err)) < 0 ||
 	    (ret = dw_locate_sections(image, err)) < 0)
 		return ret;
 	*image_out = dw_steal(image);
@@ -382,7 +381,7 @@ uint32_t dwarfs_image_path_separator(const dwarfs_image *image)
 }
 
 /* An item of a list that ends with NULL. */
-static const char *list_item(char *const *list, size_t index)
+static const char *null_terminated_item(char *const *list, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
 		if (!list[i])
@@ -392,17 +391,17 @@ static const char *list_item(char *const *list, size_t index)
 
 const char *dwarfs_image_feature(const dwarfs_image *image, size_t index)
 {
-	return list_item(image->view->features, index);
+	return null_terminated_item(image->view->features, index);
 }
 
 const char *dwarfs_image_category(const dwarfs_image *image, size_t index)
 {
-	return list_item(image->view->categories, index);
+	return null_terminated_item(image->view->categories, index);
 }
 
 const char *dwarfs_image_packing(const dwarfs_image *image, size_t index)
 {
-	return list_item(image->view->packing, index);
+	return null_terminated_item(image->view->packing, index);
 }
 
 /* -- sections ------------------------------------------------------------------------ */

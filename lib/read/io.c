@@ -20,9 +20,9 @@ struct dwarfs_io {
 	dwarfs_io_close_fn close;
 	void *user;
 	uint64_t bytes;
-	const uint8_t *memory; /* of a source in memory */
-	int fd;		       /* of a source that has one, else -1 */
-	char *path;	       /* for messages; may be NULL */
+	const uint8_t *memory;	       /* of a source in memory */
+	int fd;			       /* of a source that has one, else -1 */
+	char *path;		       /* for messages; may be NULL */
 	const uint8_t *_Atomic mapped; /* all of the file; NULL: nobody asked for that */
 };
 
@@ -194,8 +194,8 @@ uint64_t dwarfs_io_bytes(const dwarfs_io *io)
 	return io->bytes;
 }
 
-static int fail_read(const dwarfs_io *io, int64_t got, uint64_t offset,
-		     dwarfs_error **err)
+static int fail_short_read(const dwarfs_io *io, int64_t got, uint64_t offset,
+			   dwarfs_error **err)
 {
 	const char *path = io->path ? io->path : "the image";
 	int ret;
@@ -233,7 +233,8 @@ int dwarfs_io_read(dwarfs_io *io, void *buffer, size_t bytes, uint64_t offset,
 		if (got == -EINTR)
 			continue;
 		if (got <= 0 || (uint64_t)got > bytes - done)
-			return fail_read(io, got > 0 ? -EIO : got, offset + done, err);
+			return fail_short_read(io, got > 0 ? -EIO : got, offset + done,
+					       err);
 		done += (size_t)got;
 	}
 	return 0;

@@ -226,8 +226,8 @@ static int parse_header(const struct dwarfs_image *image, const uint8_t *bytes,
 	return 0;
 }
 
-static int fail_header(const struct dwarfs_image *image, uint32_t section,
-		       uint64_t offset, const char *what, dwarfs_error **err)
+static int fail_section_header(const struct dwarfs_image *image, uint32_t section,
+			       uint64_t offset, const char *what, dwarfs_error **err)
 {
 	int ret = dw_fail(err, DWARFS_ERR_CORRUPT,
 			  "section %" PRIu32 " at offset %" PRIu64 ": %s", section,
@@ -244,18 +244,18 @@ int dw_locate_parse(const struct dwarfs_image *image, uint32_t section,
 	size_t header_bytes = dw_image_header_bytes(image);
 
 	if (parse_header(image, bytes, header_out) < 0)
-		return fail_header(image, section, known->offset, "there is no header",
-				   err);
+		return fail_section_header(image, section, known->offset,
+					   "there is no header", err);
 	if (header_out->type != known->type)
-		return fail_header(image, section, known->offset,
-				   "its type is not that of the index", err);
+		return fail_section_header(image, section, known->offset,
+					   "its type is not that of the index", err);
 	/* Between the last listed section and the index may be more than the index lists.
 	 */
 	if (header_out->length > known->room - header_bytes ||
 	    (header_out->length != known->room - header_bytes &&
 	     section + 2 != image->section_count))
-		return fail_header(image, section, known->offset,
-				   "its length is not that of the index", err);
+		return fail_section_header(image, section, known->offset,
+					   "its length is not that of the index", err);
 	return 0;
 }
 
@@ -300,16 +300,18 @@ static int walk_headers(struct dwarfs_image *image, dwarfs_error **err)
 		int ret;
 
 		if (image->bytes - at < header_bytes)
-			return fail_header(image, image->section_count, at,
-					   "the image ends within its header", err);
+			return fail_section_header(image, image->section_count, at,
+						   "the image ends within its header",
+						   err);
 		if ((ret = read_at(image, bytes, header_bytes, at, err)) < 0)
 			return ret;
 		if (parse_header(image, bytes, &header) < 0)
-			return fail_header(image, image->section_count, at,
-					   "there is no header", err);
+			return fail_section_header(image, image->section_count, at,
+						   "there is no header", err);
 		if (header.length > image->bytes - at - header_bytes)
-			return fail_header(image, image->section_count, at,
-					   "it runs past the end of the image", err);
+			return fail_section_header(image, image->section_count, at,
+						   "it runs past the end of the image",
+						   err);
 		ret = add_section(image, &capacity, at, header_bytes + header.length,
 				  header.type, err);
 		if (ret < 0)
@@ -378,8 +380,8 @@ static int list_gap(struct dwarfs_image *image, size_t *capacity, dwarfs_error *
 			return ret;
 		if (parse_header(image, bytes, &header) < 0 ||
 		    header.length > index.offset - at - sizeof(bytes))
-			return fail_header(image, image->section_count, at,
-					   "it has changed", err);
+			return fail_section_header(image, image->section_count, at,
+						   "it has changed", err);
 		ret = add_section(image, capacity, at, sizeof(bytes) + header.length,
 				  header.type, err);
 		if (ret < 0)
@@ -462,7 +464,7 @@ static int try_index(struct dwarfs_image *image, dwarfs_error **err)
 }
 
 /* Sort the sections into blocks, schema and metadata. */
-static int classify(struct dwarfs_image *image, dwarfs_error **err)
+static int classify_sections(struct dwarfs_image *image, dwarfs_error **err)
 {
 	uint32_t schemas = 0, metadatas = 0, blocks = 0;
 
@@ -524,7 +526,7 @@ static int find_sections(struct dwarfs_image *image, dwarfs_error **err)
 		return dw_fail_nomem(err);
 	if (!image->has_index && (ret = dw_salvage_walk(image, err)) < 0)
 		return ret;
-	if ((ret = classify(image, err)) < 0)
+	if ((ret = classify_sections(image, err)) < 0)
 		return ret;
 	return dw_salvage_ready(image, err);
 }
@@ -544,5 +546,5 @@ int dw_locate_sections(struct dwarfs_image *image, dwarfs_error **err)
 	 */
 	if (image->has_index && (ret = dw_locate_header(image, 0, &first, err)) < 0)
 		return ret;
-	return classify(image, err);
+	return classify_sections(image, err);
 }

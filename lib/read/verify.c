@@ -16,8 +16,8 @@
 
 /* No codec makes more of a block than this: what claims to be larger is not worth the
  * memory. */
-static bool is_absurd(const struct dwarfs_image *image,
-		      const struct section_header *header)
+static bool is_too_long_for_block(const struct dwarfs_image *image,
+				  const struct section_header *header)
 {
 	return header->type == DWARFS_SECTION_BLOCK && image->view &&
 	       header->length > 2 * image->view->block_size + 65536;
@@ -73,7 +73,7 @@ static int read_stored(const struct dwarfs_image *image, uint32_t section, bool 
 		return dw_salvage_read(image, section, stored_out, err);
 	if ((ret = dw_locate_header(image, section, &stored.header, err)) < 0)
 		return ret;
-	if (is_absurd(image, &stored.header))
+	if (is_too_long_for_block(image, &stored.header))
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "section %" PRIu32 " (BLOCK) has %" PRIu64
 			       " bytes, too many for a block of %" PRIu64,
@@ -146,8 +146,8 @@ int dw_stored_read_part(const struct dwarfs_image *image, uint32_t section,
 		      offset) &&
 	    dw_io_map(image->io, image->is_mapped, (size_t)part.size,
 		      offset + stored.header_bytes + part.from))
-		stored.bytes = dw_io_map_unread(image->io, image->is_mapped, size,
-						offset);
+		stored.bytes =
+			dw_io_map_unread(image->io, image->is_mapped, size, offset);
 	if (!stored.bytes && (ret = read_into_pages(&stored, offset, head, err)) < 0)
 		return ret;
 	*stored_out = stored;

@@ -65,8 +65,8 @@ DW_DEFINE_AUTO(walk, dwarfs_walk *, dwarfs_walk_free)
 #define auto_walk DW_AUTO(walk)
 
 /* Cut the path back to a directory and add a name to it; "?" for one that cannot be. */
-static int set_path(dwarfs_walk *walk, size_t keep, dwarfs_entry entry,
-		    dwarfs_error **err)
+static int set_walk_path(dwarfs_walk *walk, size_t keep, dwarfs_entry entry,
+			 dwarfs_error **err)
 {
 	size_t size;
 	int ret = dw_grow(&walk->path, &walk->path_capacity, keep + 1 + DWARFS_NAME_ROOM,
@@ -86,7 +86,7 @@ static int set_path(dwarfs_walk *walk, size_t keep, dwarfs_entry entry,
 	return ret;
 }
 
-static int enter(dwarfs_walk *walk, dwarfs_error **err)
+static int enter_level(dwarfs_walk *walk, dwarfs_error **err)
 {
 	uint32_t first, count;
 	int ret;
@@ -118,7 +118,7 @@ static int visit_start(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error 
 	return 1;
 }
 
-static int step(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
+static int walk_step(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
 {
 	const struct view *view = walk->image->view;
 	struct level *level;
@@ -129,7 +129,7 @@ static int step(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
 		return visit_start(walk, entry_out, err);
 	if (walk->can_enter) {
 		walk->can_enter = false;
-		if ((ret = enter(walk, err)) < 0)
+		if ((ret = enter_level(walk, err)) < 0)
 			return ret;
 	}
 	while (walk->depth > 0 &&
@@ -139,7 +139,7 @@ static int step(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
 		return 0;
 	level = &walk->levels[walk->depth - 1];
 	entry = level->next++;
-	if ((ret = set_path(walk, level->path_size, entry, err)) < 0 ||
+	if ((ret = set_walk_path(walk, level->path_size, entry, err)) < 0 ||
 	    (ret = dw_view_entry_inode(view, entry, &walk->inode, err)) < 0)
 		return ret;
 	if ((walk->inode < view->directory_count && walk->inode <= level->dir) ||
@@ -157,7 +157,7 @@ static int next_in_tree(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error
 {
 	for (;;) {
 		auto_error dwarfs_error *why = NULL;
-		int ret = step(walk, entry_out, &why);
+		int ret = walk_step(walk, entry_out, &why);
 
 		if (ret >= 0)
 			return ret;
@@ -180,8 +180,8 @@ struct place {
 	uint32_t visit;
 };
 
-static int find_place(const struct view *view, uint32_t inode, struct place *place,
-		      dwarfs_error **err)
+static int find_data_start(const struct view *view, uint32_t inode, struct place *place,
+			   dwarfs_error **err)
 {
 	struct chunk_range range;
 	int ret;
@@ -207,7 +207,7 @@ static int find_place(const struct view *view, uint32_t inode, struct place *pla
 	return 0;
 }
 
-static int compare_places(const void *left, const void *right)
+static int compare_data_starts(const void *left, const void *right)
 {
 	const struct place *a = left, *b = right;
 
@@ -233,18 +233,19 @@ static int sort_visits(dwarfs_walk *walk, dwarfs_error **err)
 		places[i].visit = (uint32_t)i;
 		if ((ret = dw_view_entry_inode(walk->image->view, walk->visits[i].entry,
 					       &inode, err)) < 0 ||
-		    ((ret = find_place(walk->image->view, inode, &places[i], why)) < 0 &&
+		    ((ret = find_data_start(walk->image->view, inode, &places[i], why)) <
+			     0 &&
 		     !walk->image->salvage))
 			return ret;
 	}
-	qsort(places, walk->visit_count, sizeof(*places), compare_places);
+	qsort(places, walk->visit_count, sizeof(*places), compare_data_starts);
 	for (size_t i = 0; i < walk->visit_count; i++)
 		walk->order[i] = places[i].visit;
 	return 0;
 }
 
 /* Walk the tree once, remember everything, and sort it. */
-static int collect(dwarfs_walk *walk, dwarfs_error **err)
+static int collect_visits(dwarfs_walk *walk, dwarfs_error **err)
 {
 	auto_free uint32_t *parents = NULL; /* visit of the directory at each depth */
 	size_t parent_capacity = 0;
@@ -285,7 +286,8 @@ static int path_of_dir(dwarfs_walk *walk, uint32_t visit, dwarfs_error **err)
 	walk->path_size = 0;
 	walk->path[0] = '\0';
 	for (uint32_t i = 0; i < depth; i++) {
-		ret = set_path(walk, walk->path_size, walk->visits[chain[i]].entry, err);
+		ret = set_walk_path(walk, walk->path_size, walk->visits[chain[i]].entry,
+				    err);
 		if (ret < 0)
 			return ret;
 	}
@@ -310,7 +312,8 @@ static int path_of(dwarfs_walk *walk, uint32_t visit, dwarfs_error **err)
 				return ret;
 			walk->dir_path_size = walk->path_size;
 		}
-		ret = set_path(walk, walk->dir_path_size, walk->visits[visit].entry, err);
+		ret = set_walk_path(walk, walk->dir_path_size, walk->visits[visit].entry,
+				    err);
 		if (ret < 0)
 			return ret;
 	}
@@ -325,7 +328,7 @@ static int next_in_data(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error
 
 	if (walk->failed)
 		return dw_fail(err, walk->failed, "the walk has failed before");
-	if (!walk->order && (ret = collect(walk, err)) < 0)
+	if (!walk->order && (ret = collect_visits(walk, err)) < 0)
 		return walk->failed = ret;
 	if (walk->at == walk->visit_count)
 		return 0;

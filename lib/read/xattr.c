@@ -59,7 +59,7 @@ static int check_owner(const struct dwarfs_image *image, const struct xattr_tabl
 	return 0;
 }
 
-static int load(const void *owner, uint32_t **items_out, dwarfs_error **err)
+static int load_attributes(const void *owner, uint32_t **items_out, dwarfs_error **err)
 {
 	const struct dwarfs_image *image = owner;
 	auto_free uint8_t *data = NULL;
@@ -84,7 +84,9 @@ static int load(const void *owner, uint32_t **items_out, dwarfs_error **err)
 
 int dw_image_need_xattrs(const struct dwarfs_image *image, dwarfs_error **err)
 {
-	return image->xattr_sections ? dw_lazy_need(&image->xattrs, load, image, err) : 0;
+	return image->xattr_sections
+		       ? dw_lazy_need(&image->xattrs, load_attributes, image, err)
+		       : 0;
 }
 
 bool dwarfs_image_has_xattrs(const dwarfs_image *image)
@@ -95,8 +97,9 @@ bool dwarfs_image_has_xattrs(const dwarfs_image *image)
 /* -- looking up ---------------------------------------------------------------------- */
 
 /* The attributes of an inode: pairs [*first_out, *end_out) of the table. */
-static int find(const dwarfs_image *image, dwarfs_inode inode, struct xattr_table *table,
-		uint32_t *first_out, uint32_t *end_out, dwarfs_error **err)
+static int find_attributes(const dwarfs_image *image, dwarfs_inode inode,
+			   struct xattr_table *table, uint32_t *first_out,
+			   uint32_t *end_out, dwarfs_error **err)
 {
 	int ret;
 
@@ -140,7 +143,7 @@ int dwarfs_xattr_list(const dwarfs_image *image, dwarfs_inode inode, char *buffe
 	struct xattr_table table;
 	uint32_t first, end;
 	size_t bytes = 0;
-	int ret = find(image, inode, &table, &first, &end, err);
+	int ret = find_attributes(image, inode, &table, &first, &end, err);
 
 	if (ret < 0)
 		return ret;
@@ -168,7 +171,7 @@ int dwarfs_xattr_get(const dwarfs_image *image, dwarfs_inode inode, const char *
 	struct xattr_table table;
 	uint32_t pair, end;
 	struct span value;
-	int ret = find(image, inode, &table, &pair, &end, err);
+	int ret = find_attributes(image, inode, &table, &pair, &end, err);
 
 	if (ret < 0)
 		return ret;
@@ -197,7 +200,7 @@ int dwarfs_xattr_at(const dwarfs_image *image, dwarfs_inode inode, size_t index,
 	struct xattr_table table;
 	uint32_t first, end;
 	struct span value;
-	int ret = find(image, inode, &table, &first, &end, err);
+	int ret = find_attributes(image, inode, &table, &first, &end, err);
 
 	if (ret < 0)
 		return ret;

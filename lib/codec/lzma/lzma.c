@@ -61,13 +61,13 @@ static const struct codec_option options[] = {
 	{ NULL },
 };
 
-static void library(char *out, size_t room)
+static void lzma_library(char *out, size_t room)
 {
 	snprintf(out, room, "lzma-%s", lzma_version_string());
 }
 
 const struct codec_ops dw_codec_lzma = {
-	.library = library,
+	.library = lzma_library,
 	.help = "lzma    level=0..9 (9), dict_size=12..30 (log2), "
 		"block_size=12..30 (log2), extreme, "
 		"binary={auto,x86,powerpc,ia64,arm,armthumb,sparc}, mode={fast,normal}, "

@@ -130,7 +130,8 @@ static bool has_size(lzma_vli *known, size_t size)
 	return true;
 }
 
-static bool agrees(const struct lzma_run *run, struct span out, const uint8_t *check)
+static bool check_matches(const struct lzma_run *run, struct span out,
+			  const uint8_t *check)
 {
 	switch (run->block.check) {
 	case LZMA_CHECK_CRC32:
@@ -156,7 +157,7 @@ static lzma_ret end_plain(struct lzma_run *run, const struct decoder *decoder, s
 		if (*at == in.size || in.data[*at] != 0)
 			return LZMA_DATA_ERROR;
 	}
-	if (in.size - *at < check || !agrees(run, out, in.data + *at))
+	if (in.size - *at < check || !check_matches(run, out, in.data + *at))
 		return LZMA_DATA_ERROR;
 	*at += check;
 	return LZMA_STREAM_END;

@@ -25,7 +25,7 @@
 #define MAX_PARTS	4096 /* with more of them none is found by itself */
 #define DECODER_BYTES	((uint64_t)64 << 10) /* besides the dictionary */
 
-static int fail(lzma_ret ret, dwarfs_error **err)
+static int fail_lzma(lzma_ret ret, dwarfs_error **err)
 {
 	switch (ret) {
 	case LZMA_MEM_ERROR:
@@ -120,7 +120,7 @@ int dw_lzma_unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err
 		end = without_padding(in, end);
 		ret = measure_stream(in, &end, &size);
 		if (ret != LZMA_OK)
-			return fail(ret, err);
+			return fail_lzma(ret, err);
 	} while (end > 0);
 	*size_out = size;
 	return 0;
@@ -255,7 +255,7 @@ static lzma_ret end_stream(struct decoder *decoder)
 	return ret;
 }
 
-static lzma_ret go_on(struct decoder *decoder, size_t upto)
+static lzma_ret decode_stream(struct decoder *decoder, size_t upto)
 {
 	const struct unpacker *unpacker = decoder->state;
 
@@ -292,13 +292,13 @@ int dw_lzma_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 		/* A step may have gone beyond its end, up to that of the output. */
 		if (upto < decoder->done)
 			upto = decoder->done;
-		ret = go_on(decoder, upto);
+		ret = decode_stream(decoder, upto);
 
 		decoder->window = unpacker->run.window;
 		if (ret == LZMA_BUF_ERROR)
 			return fail_size(decoder->size, err);
 		if (ret != LZMA_OK)
-			return fail(ret, err);
+			return fail_lzma(ret, err);
 	}
 	return decoder->done < upto ? fail_size(decoder->size, err) : 0;
 }
@@ -332,22 +332,22 @@ int dw_lzma_start(struct decoder *decoder, dwarfs_error **err)
 	lzma_ret begun = LZMA_OK;
 
 	while (ret == 0 && begun == LZMA_OK && unpacker->stage < BLOCK)
-		begun = go_on(decoder, 0);
+		begun = decode_stream(decoder, 0);
 	if (ret < 0)
 		return ret;
 	decoder->window = unpacker->run.window;
 	if (begun == LZMA_OK)
 		return 0;
 	dw_lzma_stop(decoder);
-	return fail(begun, err);
+	return fail_lzma(begun, err);
 }
 
 /* -- where the parts are ------------------------------------------------------------- */
 
 /* What an index says, but for the Blocks, holds for the stream that is all of the input.
  */
-static bool is_sound(struct span in, const lzma_index *index,
-		     const lzma_stream_flags *footer)
+static bool index_is_sound(struct span in, const lzma_index *index,
+			   const lzma_stream_flags *footer)
 {
 	lzma_stream_flags header;
 
@@ -397,7 +397,7 @@ int dw_lzma_parts(struct span in, struct codec_part **parts_out, size_t *count_o
 	if (got != LZMA_OK)
 		return 0;
 	count = lzma_index_block_count(index);
-	if (count > 1 && count <= MAX_PARTS && is_sound(in, index, &footer))
+	if (count > 1 && count <= MAX_PARTS && index_is_sound(in, index, &footer))
 		ret = list_parts(index, parts_out, count_out, err);
 	lzma_index_end(index, NULL);
 	return ret;
@@ -459,7 +459,7 @@ int dw_lzma_start_part(struct decoder *decoder, const struct codec_part *part,
 	if (begun == LZMA_OK)
 		return 0;
 	dw_lzma_stop(decoder);
-	return fail(begun, err);
+	return fail_lzma(begun, err);
 }
 
 #endif

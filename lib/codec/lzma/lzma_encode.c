@@ -51,8 +51,8 @@ static size_t part_bytes(const struct codec_spec *spec)
 	return spec->part_log ? (size_t)1 << spec->part_log : SIZE_MAX;
 }
 
-static bool set_options(lzma_options_lzma *options, const struct codec_spec *spec,
-			size_t block_bytes)
+static bool set_lzma_options(lzma_options_lzma *options, const struct codec_spec *spec,
+			     size_t block_bytes)
 {
 	uint32_t preset =
 		(uint32_t)spec->level | (spec->extreme ? LZMA_PRESET_EXTREME : 0);
@@ -83,7 +83,7 @@ static uint64_t set_filters(struct attempt *attempt, const struct codec_spec *sp
 	const lzma_filter lzma2 = { LZMA_FILTER_LZMA2, &attempt->options };
 	const lzma_filter last = { LZMA_VLI_UNKNOWN, NULL };
 
-	if (!set_options(&attempt->options, spec, block_bytes))
+	if (!set_lzma_options(&attempt->options, spec, block_bytes))
 		return UINT64_MAX;
 	attempt->stream = (lzma_stream)LZMA_STREAM_INIT;
 	attempt->plain[0] = attempt->branch[1] = lzma2;
@@ -135,8 +135,8 @@ int dw_lzma_open(const struct codec_spec *spec, size_t block_bytes, void **state
 
 /* The stream's coder takes a piece of the input, which begins at that place, to its end;
  * LZMA_OK when the room for the output does not suffice. */
-static int feed(lzma_stream *stream, struct span all, size_t from, size_t upto,
-		struct codec_watch *watch, lzma_ret *coded_out, dwarfs_error **err)
+static int feed_stream(lzma_stream *stream, struct span all, size_t from, size_t upto,
+		       struct codec_watch *watch, lzma_ret *coded_out, dwarfs_error **err)
 {
 	lzma_ret coded = LZMA_OK;
 	int ret;
@@ -159,7 +159,7 @@ static int feed(lzma_stream *stream, struct span all, size_t from, size_t upto,
 }
 
 /* Too little room is no error: the result is left out. */
-static int judge(lzma_ret coded, dwarfs_error **err)
+static int encode_result(lzma_ret coded, dwarfs_error **err)
 {
 	if (coded == LZMA_MEM_ERROR)
 		return dw_fail_nomem(err);
@@ -179,11 +179,11 @@ static int pack_whole(const struct packer *packer, lzma_stream *stream,
 	stream->next_out = out->data;
 	stream->avail_out = room;
 	if (coded == LZMA_OK &&
-	    (ret = feed(stream, in, 0, in.size, watch, &coded, err)) < 0)
+	    (ret = feed_stream(stream, in, 0, in.size, watch, &coded, err)) < 0)
 		return ret;
 	if (coded == LZMA_STREAM_END)
 		out->size = room - stream->avail_out;
-	return judge(coded, err);
+	return encode_result(coded, err);
 }
 
 /* -- several Blocks ------------------------------------------------------------------ */
@@ -225,7 +225,7 @@ static int pack_part(struct parts *parts, struct span in, size_t from, size_t up
 	stream->next_out = parts->out + parts->at;
 	stream->avail_out = parts->room - parts->at;
 	if (coded == LZMA_OK &&
-	    (ret = feed(stream, in, from, upto, parts->watch, &coded, err)) < 0)
+	    (ret = feed_stream(stream, in, from, upto, parts->watch, &coded, err)) < 0)
 		return ret;
 	parts->at = parts->room - stream->avail_out;
 	if (coded == LZMA_STREAM_END)
@@ -279,7 +279,7 @@ static int pack_each(struct parts *parts, struct span in, size_t part_bytes,
 		coded = end_parts(parts);
 	if (coded == LZMA_OK)
 		out->size = parts->at;
-	return judge(coded, err);
+	return encode_result(coded, err);
 }
 
 static int pack_parts(const struct packer *packer, lzma_stream *stream,
@@ -457,7 +457,7 @@ bool dw_lzma_shrink(struct codec_spec *spec, size_t block_bytes)
 {
 	lzma_options_lzma options;
 
-	if (!set_options(&options, spec, block_bytes))
+	if (!set_lzma_options(&options, spec, block_bytes))
 		return false;
 	spec->window_log = (int)dw_bit_length(options.dict_size - 1) - 1;
 	return spec->window_log >= DW_LZMA_MIN_DICT_LOG;

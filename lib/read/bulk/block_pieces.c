@@ -10,7 +10,7 @@ void dw_pieces_free(struct pieces *pieces)
 	*pieces = (struct pieces){ 0 };
 }
 
-static bool continues(const struct piece *last, const struct piece *next)
+static bool continues_piece(const struct piece *last, const struct piece *next)
 {
 	if (last->file != next->file || last->is_hole != next->is_hole)
 		return false;
@@ -19,14 +19,14 @@ static bool continues(const struct piece *last, const struct piece *next)
 	return last->block == next->block && last->offset + last->bytes == next->offset;
 }
 
-static int add(struct pieces *pieces, size_t start, struct piece piece,
-	       dwarfs_error **err)
+static int insert_piece(struct pieces *pieces, size_t start, struct piece piece,
+			dwarfs_error **err)
 {
 	struct piece *last =
 		pieces->count > start ? &pieces->list[pieces->count - 1] : NULL;
 	int ret;
 
-	if (last && continues(last, &piece)) {
+	if (last && continues_piece(last, &piece)) {
 		last->bytes += piece.bytes;
 		return 0;
 	}
@@ -36,9 +36,9 @@ static int add(struct pieces *pieces, size_t start, struct piece piece,
 	return ret;
 }
 
-static int add_chunks(struct pieces *pieces, const dwarfs_image *image,
-		      struct chunk_range range, uint32_t file, uint64_t *bytes_out,
-		      dwarfs_error **err)
+static int add_file_chunks(struct pieces *pieces, const dwarfs_image *image,
+			   struct chunk_range range, uint32_t file, uint64_t *bytes_out,
+			   dwarfs_error **err)
 {
 	size_t start = pieces->count;
 	uint64_t at = 0;
@@ -65,7 +65,8 @@ static int add_chunks(struct pieces *pieces, const dwarfs_image *image,
 			piece.block = chunk.block;
 			piece.offset = (uint32_t)chunk.offset;
 		}
-		if (chunk.bytes > 0 && (ret = add(pieces, start, piece, err)) < 0)
+		if (chunk.bytes > 0 &&
+		    (ret = insert_piece(pieces, start, piece, err)) < 0)
 			return ret;
 	}
 	*bytes_out = at;
@@ -92,7 +93,7 @@ int dw_pieces_add(struct pieces *pieces, const dwarfs_image *image,
 		  dwarfs_error **err)
 {
 	size_t start = pieces->count;
-	int ret = add_chunks(pieces, image, range, file, bytes_out, err);
+	int ret = add_file_chunks(pieces, image, range, file, bytes_out, err);
 
 	if (ret < 0)
 		pieces->count = start;
@@ -100,7 +101,7 @@ int dw_pieces_add(struct pieces *pieces, const dwarfs_image *image,
 	return ret;
 }
 
-static int compare_files(const void *left, const void *right)
+static int compare_by_file(const void *left, const void *right)
 {
 	const struct piece *a = left, *b = right;
 
@@ -121,7 +122,7 @@ static int compare_offsets(const void *left, const void *right)
 }
 
 /* Most often all is in order already. */
-static void sort(struct pieces *pieces, int (*compare)(const void *, const void *))
+static void sort_pieces(struct pieces *pieces, int (*compare)(const void *, const void *))
 {
 	for (size_t i = 1; i < pieces->count; i++) {
 		if (compare(&pieces->list[i - 1], &pieces->list[i]) <= 0)
@@ -133,12 +134,12 @@ static void sort(struct pieces *pieces, int (*compare)(const void *, const void 
 
 void dw_pieces_sort_by_file(struct pieces *pieces)
 {
-	sort(pieces, compare_files);
+	sort_pieces(pieces, compare_by_file);
 }
 
 void dw_pieces_sort_by_offset(struct pieces *pieces)
 {
-	sort(pieces, compare_offsets);
+	sort_pieces(pieces, compare_offsets);
 }
 
 size_t dw_pieces_end_of_block(const struct pieces *pieces, size_t first)

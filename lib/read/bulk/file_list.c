@@ -16,7 +16,7 @@ void dw_targets_free(struct targets *targets)
 }
 
 /* Leave out what is there twice, and what is no file. */
-static int list_targets(struct targets *targets, const dwarfs_image *image,
+static int fill_targets(struct targets *targets, const dwarfs_image *image,
 			const dwarfs_inode *inodes, size_t count, dwarfs_error **err)
 {
 	uint32_t inode_count = dwarfs_image_inode_count(image);
@@ -65,7 +65,7 @@ int dw_targets_collect(struct targets *targets, const dwarfs_image *image,
 		       void *user, dwarfs_error **err)
 {
 	const struct piece *list;
-	int ret = list_targets(targets, image, inodes, count, err);
+	int ret = fill_targets(targets, image, inodes, count, err);
 
 	if (ret < 0)
 		return ret;

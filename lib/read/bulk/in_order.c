@@ -48,7 +48,7 @@ struct job {
 
 /* -- unpacking, on any thread -------------------------------------------------------- */
 
-static int run(void *shared, void *worker, void *item, dwarfs_error **err)
+static int load_whole_block(void *shared, void *worker, void *item, dwarfs_error **err)
 {
 	struct bulk *bulk = shared;
 	struct job *job = item;
@@ -58,7 +58,7 @@ static int run(void *shared, void *worker, void *item, dwarfs_error **err)
 	return job->code == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
 }
 
-static void drop(void *shared, void *item)
+static void drop_block(void *shared, void *item)
 {
 	struct bulk *bulk = shared;
 	struct job *job = item;
@@ -70,14 +70,14 @@ static void drop(void *shared, void *item)
 
 /* -- delivery, on the caller's thread ------------------------------------------------ */
 
-static int stop(struct bulk *bulk, int ret, dwarfs_error **err)
+static int stop_bulk(struct bulk *bulk, int ret, dwarfs_error **err)
 {
 	bulk->stopped = ret;
 	return dw_fail(err, DWARFS_ERR_CANCELLED, "the reader has stopped");
 }
 
-static int give(struct bulk *bulk, struct target *target, const uint8_t *data,
-		uint64_t bytes, uint64_t at, dwarfs_error **err)
+static int give_bytes(struct bulk *bulk, struct target *target, const uint8_t *data,
+		      uint64_t bytes, uint64_t at, dwarfs_error **err)
 {
 	int ret = 0;
 
@@ -86,11 +86,11 @@ static int give(struct bulk *bulk, struct target *target, const uint8_t *data,
 				  bulk->user);
 	if (ret == 0)
 		ret = bulk->piece(target->inode, data, (size_t)bytes, at, bulk->user);
-	return ret == 0 ? 0 : stop(bulk, ret, err);
+	return ret == 0 ? 0 : stop_bulk(bulk, ret, err);
 }
 
-static int give_up(struct bulk *bulk, struct target *target, int code, dwarfs_error *why,
-		   dwarfs_error **err)
+static int fail_target(struct bulk *bulk, struct target *target, int code,
+		       dwarfs_error *why, dwarfs_error **err)
 {
 	int ret;
 
@@ -100,7 +100,7 @@ static int give_up(struct bulk *bulk, struct target *target, int code, dwarfs_er
 	if (!bulk->failed)
 		return dw_fail(err, code, "%s", dwarfs_error_message(why));
 	ret = bulk->failed(target->inode, why, bulk->user);
-	return ret == 0 ? 0 : stop(bulk, ret, err);
+	return ret == 0 ? 0 : stop_bulk(bulk, ret, err);
 }
 
 static int deliver(struct bulk *bulk, const struct piece *piece, const uint8_t *bytes,
@@ -111,10 +111,10 @@ static int deliver(struct bulk *bulk, const struct piece *piece, const uint8_t *
 
 	if (target->left == FAILED)
 		return 0;
-	ret = give(bulk, target, piece->is_hole ? NULL : bytes + piece->offset,
-		   piece->bytes, piece->at, err);
+	ret = give_bytes(bulk, target, piece->is_hole ? NULL : bytes + piece->offset,
+			 piece->bytes, piece->at, err);
 	if (ret == 0 && --target->left == 0)
-		ret = give(bulk, target, NULL, 0, target->bytes, err);
+		ret = give_bytes(bulk, target, NULL, 0, target->bytes, err);
 	return ret;
 }
 
@@ -126,10 +126,11 @@ static int hand_over(struct bulk *bulk, const struct job *job, const struct piec
 
 	if (dw_whole_has(&job->whole, piece, &why) == 0)
 		return deliver(bulk, piece, job->whole.bytes, err);
-	return give_up(bulk, &bulk->targets[piece->file], DWARFS_ERR_CORRUPT, why, err);
+	return fail_target(bulk, &bulk->targets[piece->file], DWARFS_ERR_CORRUPT, why,
+			   err);
 }
 
-static int done(void *shared, void *item, dwarfs_error **err)
+static int block_done(void *shared, void *item, dwarfs_error **err)
 {
 	struct bulk *bulk = shared;
 	struct job *job = item;
@@ -139,8 +140,8 @@ static int done(void *shared, void *item, dwarfs_error **err)
 		const struct piece *piece = &bulk->pieces.list[i];
 
 		if (job->code < 0)
-			ret = give_up(bulk, &bulk->targets[piece->file], job->code,
-				      job->error, err);
+			ret = fail_target(bulk, &bulk->targets[piece->file], job->code,
+					  job->error, err);
 		else
 			ret = hand_over(bulk, job, piece, err);
 	}
@@ -150,8 +151,8 @@ static int done(void *shared, void *item, dwarfs_error **err)
 /* -- the story ----------------------------------------------------------------------- */
 
 /* Leave out what is no file, and what is there twice. */
-static int list_targets(struct bulk *bulk, const dwarfs_inode *inodes, size_t count,
-			dwarfs_error **err)
+static int list_bulk_targets(struct bulk *bulk, const dwarfs_inode *inodes, size_t count,
+			     dwarfs_error **err)
 {
 	uint32_t inode_count = dwarfs_image_inode_count(bulk->image);
 	auto_free uint8_t *seen = dw_calloc((size_t)inode_count / 8 + 1, 1);
@@ -166,7 +167,7 @@ static int list_targets(struct bulk *bulk, const dwarfs_inode *inodes, size_t co
 		int ret = dw_view_chunk_range(bulk->image->view, target.inode, &range,
 					      &why);
 
-		if (ret < 0 && (ret = give_up(bulk, &target, ret, why, err)) < 0)
+		if (ret < 0 && (ret = fail_target(bulk, &target, ret, why, err)) < 0)
 			return ret;
 		if (target.left == FAILED ||
 		    seen[target.inode / 8] & 1u << target.inode % 8)
@@ -178,7 +179,7 @@ static int list_targets(struct bulk *bulk, const dwarfs_inode *inodes, size_t co
 }
 
 /* Find all pieces; files without any are complete. */
-static int collect(struct bulk *bulk, dwarfs_error **err)
+static int collect_pieces(struct bulk *bulk, dwarfs_error **err)
 {
 	for (size_t i = 0; i < bulk->target_count; i++) {
 		struct target *target = &bulk->targets[i];
@@ -196,9 +197,9 @@ static int collect(struct bulk *bulk, dwarfs_error **err)
 			return dw_fail_nomem(err);
 		target->left = (uint32_t)(bulk->pieces.count - before);
 		if (ret < 0)
-			ret = give_up(bulk, target, ret, why, err);
+			ret = fail_target(bulk, target, ret, why, err);
 		else if (target->left == 0)
-			ret = give(bulk, target, NULL, 0, target->bytes, err);
+			ret = give_bytes(bulk, target, NULL, 0, target->bytes, err);
 		if (ret < 0)
 			return ret;
 	}
@@ -220,7 +221,9 @@ static struct job *new_job(const struct bulk *bulk, size_t first, size_t end)
 
 static int read_blocks(struct bulk *bulk, dwarfs_error **err)
 {
-	static const struct pool_ops ops = { .run = run, .done = done, .drop = drop };
+	static const struct pool_ops ops = { .run = load_whole_block,
+					     .done = block_done,
+					     .drop = drop_block };
 	uint32_t workers = dw_context_workers(bulk->image->context);
 	auto_pool struct pool *pool = NULL;
 	size_t first = 0;
@@ -259,8 +262,8 @@ int dwarfs_read_in_order(const dwarfs_image *image, const dwarfs_inode *inodes,
 
 	if (count >= FAILED)
 		ret = dw_fail(&why, DWARFS_ERR_RANGE, "these are too many files");
-	if (ret == 0 && (ret = list_targets(&bulk, inodes, count, &why)) == 0 &&
-	    (ret = collect(&bulk, &why)) == 0)
+	if (ret == 0 && (ret = list_bulk_targets(&bulk, inodes, count, &why)) == 0 &&
+	    (ret = collect_pieces(&bulk, &why)) == 0)
 		ret = read_blocks(&bulk, &why);
 	dw_pieces_free(&bulk.pieces);
 	free(bulk.targets);

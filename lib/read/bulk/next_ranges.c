@@ -43,7 +43,7 @@ static int map_entries(const void *owner, uint32_t **items_out, dwarfs_error **e
 	return 0;
 }
 
-static bool enter(struct place *place, uint32_t dir)
+static bool enter_directory(struct place *place, uint32_t dir)
 {
 	uint32_t first, count;
 
@@ -56,13 +56,13 @@ static bool enter(struct place *place, uint32_t dir)
 }
 
 /* Behind a directory whose end was reached, in the one above; false behind the root. */
-static bool climb(struct place *place)
+static bool next_in_parent(struct place *place)
 {
 	uint32_t from = place->entry_of[place->dir], parent;
 
 	if (place->dir == 0 ||
 	    dw_view_dir_parent(place->view, place->dir, &parent, NULL) < 0 ||
-	    !enter(place, parent) || from < place->entry || from >= place->end)
+	    !enter_directory(place, parent) || from < place->entry || from >= place->end)
 		return false;
 	place->entry = from + 1;
 	return true;
@@ -82,8 +82,9 @@ static bool clip(struct piece *piece, uint32_t block, uint64_t from)
 }
 
 /* Add what a file has in the block, from a place on, and count what it has in all. */
-static int add_file(struct pieces *pieces, const dwarfs_image *image, uint32_t inode,
-		    uint32_t block, uint64_t from, uint64_t *bytes, dwarfs_error **err)
+static int add_file_pieces(struct pieces *pieces, const dwarfs_image *image,
+			   uint32_t inode, uint32_t block, uint64_t from, uint64_t *bytes,
+			   dwarfs_error **err)
 {
 	auto_error dwarfs_error *why = NULL;
 	size_t kept = pieces->count, before = kept;
@@ -103,8 +104,9 @@ static int add_file(struct pieces *pieces, const dwarfs_image *image, uint32_t i
 	return 0;
 }
 
-static int walk(struct pieces *pieces, const dwarfs_image *image, struct place *place,
-		uint32_t block, uint64_t from, uint64_t most_bytes, dwarfs_error **err)
+static int walk_siblings(struct pieces *pieces, const dwarfs_image *image,
+			 struct place *place, uint32_t block, uint64_t from,
+			 uint64_t most_bytes, dwarfs_error **err)
 {
 	const struct view *view = place->view;
 	uint64_t bytes = 0;
@@ -114,21 +116,21 @@ static int walk(struct pieces *pieces, const dwarfs_image *image, struct place *
 		int ret;
 
 		if (place->entry >= place->end) {
-			if (!climb(place))
+			if (!next_in_parent(place))
 				return 0;
 			continue;
 		}
 		if (dw_view_entry_inode(view, place->entry, &inode, NULL) < 0)
 			return 0;
 		if (inode != 0 && inode < view->directory_count) {
-			if (!enter(place, inode))
+			if (!enter_directory(place, inode))
 				return 0;
 			continue;
 		}
 		place->entry++;
 		if (dw_view_class(view, inode) != CLASS_REG)
 			continue;
-		ret = add_file(pieces, image, inode, block, from, &bytes, err);
+		ret = add_file_pieces(pieces, image, inode, block, from, &bytes, err);
 		if (ret < 0)
 			return ret;
 		from = 0;
@@ -137,8 +139,8 @@ static int walk(struct pieces *pieces, const dwarfs_image *image, struct place *
 }
 
 /* Those that touch or almost do, as one. */
-static int join(const struct pieces *pieces, uint64_t most_bytes, struct range **list_out,
-		size_t *count_out, dwarfs_error **err)
+static int join_pieces(const struct pieces *pieces, uint64_t most_bytes,
+		       struct range **list_out, size_t *count_out, dwarfs_error **err)
 {
 	struct range *list = dw_calloc(pieces->count ? pieces->count : 1, sizeof(*list));
 	uint64_t bytes = 0;
@@ -188,12 +190,13 @@ int dw_siblings_in(const dwarfs_image *image, dwarfs_inode inode, uint32_t block
 		return ret == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
 	place.entry_of = dw_lazy_items(&view->entries);
 	entry = place.entry_of[inode];
-	if (entry == 0 || !enter(&place, dw_view_directory_of(view, entry)) ||
+	if (entry == 0 || !enter_directory(&place, dw_view_directory_of(view, entry)) ||
 	    entry < place.entry || entry >= place.end)
 		return 0;
 	place.entry = entry;
-	if ((ret = walk(&pieces, image, &place, block, from, most_bytes, err)) < 0)
+	if ((ret = walk_siblings(&pieces, image, &place, block, from, most_bytes, err)) <
+	    0)
 		return ret;
 	dw_pieces_sort_by_offset(&pieces);
-	return join(&pieces, most_bytes, list_out, count_out, err);
+	return join_pieces(&pieces, most_bytes, list_out, count_out, err);
 }

@@ -96,7 +96,7 @@ const void *dwarfs_part_piece(const dwarfs_part *part, size_t index, size_t *byt
 
 /* -- handing out, on any thread ------------------------------------------------------ */
 
-static void stop(struct parallel *parallel, int code)
+static void stop_parallel(struct parallel *parallel, int code)
 {
 	pthread_mutex_lock(&parallel->lock);
 	if (!atomic_exchange(&parallel->stopped, true))
@@ -111,7 +111,7 @@ static void let_look(void *user)
 	int ret = parallel->look ? parallel->look(parallel->user) : 0;
 
 	if (ret != 0)
-		stop(parallel, ret);
+		stop_parallel(parallel, ret);
 }
 
 /* The caller's thread has to look by itself when it does the work. */
@@ -122,8 +122,8 @@ static bool goes_on(struct parallel *parallel)
 	return !atomic_load_explicit(&parallel->stopped, memory_order_relaxed);
 }
 
-static void give_up(struct parallel *parallel, struct target *target,
-		    const dwarfs_error *why, uint32_t thread)
+static void report_failed_target(struct parallel *parallel, struct target *target,
+				 const dwarfs_error *why, uint32_t thread)
 {
 	int ret;
 
@@ -131,16 +131,16 @@ static void give_up(struct parallel *parallel, struct target *target,
 		return;
 	ret = parallel->failed(target->inode, why, thread, parallel->user);
 	if (ret != 0)
-		stop(parallel, ret);
+		stop_parallel(parallel, ret);
 }
 
-static int give(struct parallel *parallel, const struct dwarfs_part *part,
-		uint32_t thread)
+static int deliver_part(struct parallel *parallel, const struct dwarfs_part *part,
+			uint32_t thread)
 {
 	int ret = parallel->part(part, thread, parallel->user);
 
 	if (ret != 0)
-		stop(parallel, ret);
+		stop_parallel(parallel, ret);
 	return ret;
 }
 
@@ -150,7 +150,7 @@ static void give_end(struct parallel *parallel, const struct target *target,
 {
 	struct dwarfs_part part = { .target = target, .is_last = true };
 
-	give(parallel, &part, thread);
+	deliver_part(parallel, &part, thread);
 }
 
 static int check_pieces(const struct block *block, const struct piece *pieces,
@@ -177,10 +177,10 @@ static void give_part(struct parallel *parallel, const struct block *block,
 	if (atomic_load(&target->failed))
 		return;
 	if (check_pieces(block, pieces, count, &why) < 0) {
-		give_up(parallel, target, why, thread);
+		report_failed_target(parallel, target, why, thread);
 		return;
 	}
-	if (give(parallel, &part, thread) != 0)
+	if (deliver_part(parallel, &part, thread) != 0)
 		return;
 	if (atomic_fetch_sub(&target->left, 1) == 1 && !part.is_last &&
 	    !atomic_load(&target->failed))
@@ -234,7 +234,7 @@ static void empty_block(struct parallel *parallel, struct block *block)
 	*block = (struct block){ .whole = pages };
 }
 
-static struct block *new_block(struct parallel *parallel)
+static struct block *take_free_block(struct parallel *parallel)
 {
 	struct block *block = parallel->spare;
 
@@ -312,7 +312,7 @@ static bool unpack_next(struct parallel *parallel)
 	    parallel->blocks == parallel->most_blocks ||
 	    parallel->decoders == parallel->most_decoders)
 		return false;
-	block = new_block(parallel);
+	block = take_free_block(parallel);
 	if (!block) {
 		parallel->code = DWARFS_ERR_NOMEM;
 		atomic_store(&parallel->stopped, true);
@@ -331,7 +331,7 @@ static bool unpack_next(struct parallel *parallel)
 		dw_whole_load(parallel->image, parallel->files.pieces.list[from].block,
 			      &block->whole, &block->error);
 	if (block->code == DWARFS_ERR_NOMEM)
-		stop(parallel, DWARFS_ERR_NOMEM);
+		stop_parallel(parallel, DWARFS_ERR_NOMEM);
 	pthread_mutex_lock(&parallel->lock);
 	add_block(parallel, block);
 	return true;
@@ -351,7 +351,7 @@ static bool hand_out_bare(struct parallel *parallel, uint32_t thread)
 	return true;
 }
 
-static void work(void *user, uint32_t thread)
+static void parallel_thread(void *user, uint32_t thread)
 {
 	struct parallel *parallel = user;
 
@@ -371,13 +371,13 @@ static void work(void *user, uint32_t thread)
 /* -- the story ----------------------------------------------------------------------- */
 
 /* What was under way when it stopped. */
-static void release(struct parallel *parallel)
+static void release_blocks(struct parallel *parallel)
 {
 	pthread_mutex_lock(&parallel->lock);
 	while (parallel->first)
 		remove_block(parallel, parallel->first);
 	while (parallel->spare) {
-		struct block *block = new_block(parallel);
+		struct block *block = take_free_block(parallel);
 
 		dw_whole_release(parallel->image, &block->whole);
 		free(block);
@@ -389,13 +389,13 @@ static void release(struct parallel *parallel)
 /* Before the threads start. */
 static void cannot_read(struct target *target, const dwarfs_error *why, void *user)
 {
-	give_up(user, target, why, 0);
+	report_failed_target(user, target, why, 0);
 }
 
-static int read_all(struct parallel *parallel, const dwarfs_inode *inodes, size_t count,
-		    uint32_t more, dwarfs_error **err)
+static int read_all_targets(struct parallel *parallel, const dwarfs_inode *inodes,
+			    size_t count, uint32_t more, dwarfs_error **err)
 {
-	static const struct crew_ops ops = { .work = work, .look = let_look };
+	static const struct crew_ops ops = { .work = parallel_thread, .look = let_look };
 	uint32_t workers = dw_context_workers(parallel->image->context);
 	int ret;
 
@@ -443,8 +443,8 @@ int dwarfs_read_parallel(const dwarfs_image *image, const dwarfs_inode *inodes,
 		return dw_fail_nomem(err);
 	}
 	dwarfs_image_ref(image);
-	ret = read_all(&parallel, inodes, count, more, err);
-	release(&parallel);
+	ret = read_all_targets(&parallel, inodes, count, more, err);
+	release_blocks(&parallel);
 	dwarfs_image_free(parallel.image);
 	pthread_cond_destroy(&parallel.changed);
 	pthread_mutex_destroy(&parallel.lock);

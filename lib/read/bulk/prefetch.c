@@ -38,7 +38,7 @@ struct job {
 
 /* -- one unit, on any thread --------------------------------------------------------- */
 
-static uint64_t end_of(const struct piece *piece)
+static uint64_t piece_end(const struct piece *piece)
 {
 	return piece->offset + piece->bytes;
 }
@@ -62,15 +62,15 @@ static int get_whole(struct prefetch *prefetch, const struct unit *unit,
 }
 
 /* The parts, those that touch or almost do as one. */
-static size_t join(const struct prefetch *prefetch, const struct job *job,
-		   struct range *ranges)
+static size_t join_ranges(const struct prefetch *prefetch, const struct job *job,
+			  struct range *ranges)
 {
 	size_t count = 0;
 
 	for (size_t i = job->first; i < job->end; i++) {
 		const struct piece *piece = &prefetch->pieces.list[i];
 		struct range *last = count ? &ranges[count - 1] : NULL;
-		uint64_t end = end_of(piece);
+		uint64_t end = piece_end(piece);
 
 		if (last && piece->offset <= last->from + last->size + GAP_BYTES &&
 		    (end <= last->from + last->size || end - last->from <= RANGE_BYTES)) {
@@ -91,11 +91,11 @@ static int get_parts(struct prefetch *prefetch, const struct job *job, dwarfs_er
 
 	if (!ranges)
 		return dw_fail_nomem(err);
-	list.count = join(prefetch, job, ranges);
+	list.count = join_ranges(prefetch, job, ranges);
 	return dw_cache_keep_ranges(prefetch->image, job->unit->block, &list, err);
 }
 
-static int run(void *shared, void *worker, void *item, dwarfs_error **err)
+static int prefetch_unit(void *shared, void *worker, void *item, dwarfs_error **err)
 {
 	struct prefetch *prefetch = shared;
 	const struct job *job = item;
@@ -107,7 +107,7 @@ static int run(void *shared, void *worker, void *item, dwarfs_error **err)
 	return ret == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
 }
 
-static void drop(void *shared, void *item)
+static void drop_prefetch_job(void *shared, void *item)
 {
 	free(item);
 }
@@ -115,7 +115,7 @@ static void drop(void *shared, void *item)
 /* -- the story ----------------------------------------------------------------------- */
 
 /* Leave out holes, and keep no more than there is room for. */
-static bool trim(struct pieces *pieces, size_t from, uint64_t *room, bool cut)
+static bool trim_pieces(struct pieces *pieces, size_t from, uint64_t *room, bool cut)
 {
 	size_t kept = from;
 
@@ -139,8 +139,9 @@ static bool trim(struct pieces *pieces, size_t from, uint64_t *room, bool cut)
 }
 
 /* How many of the files fit; of one that alone does not, what does. */
-static int choose(struct prefetch *prefetch, const dwarfs_inode *inodes, size_t count,
-		  uint64_t room, size_t *count_out, dwarfs_error **err)
+static int choose_files(struct prefetch *prefetch, const dwarfs_inode *inodes,
+			size_t count, uint64_t room, size_t *count_out,
+			dwarfs_error **err)
 {
 	const struct view *view = prefetch->image->view;
 
@@ -161,7 +162,7 @@ static int choose(struct prefetch *prefetch, const dwarfs_inode *inodes, size_t 
 		*count_out = i + 1;
 		if (ret < 0)
 			continue;
-		if (!trim(&prefetch->pieces, before, &left, before == 0)) {
+		if (!trim_pieces(&prefetch->pieces, before, &left, before == 0)) {
 			*count_out = i;
 			return 0;
 		}
@@ -276,7 +277,7 @@ static int get_unit(struct prefetch *prefetch, uint32_t block, uint64_t offset,
 }
 
 /* Let each piece be in one unit. */
-static int cut(struct prefetch *prefetch, dwarfs_error **err)
+static int cut_at_units(struct prefetch *prefetch, dwarfs_error **err)
 {
 	auto_pieces struct pieces pieces = prefetch->pieces;
 
@@ -323,7 +324,8 @@ static uint32_t workers_for(const struct prefetch *prefetch, uint64_t unit_bytes
 
 static int get_units(struct prefetch *prefetch, uint64_t unit_bytes, dwarfs_error **err)
 {
-	static const struct pool_ops ops = { .run = run, .drop = drop };
+	static const struct pool_ops ops = { .run = prefetch_unit,
+					     .drop = drop_prefetch_job };
 	uint32_t workers = workers_for(prefetch, unit_bytes);
 	const struct pieces *pieces = &prefetch->pieces;
 	auto_pool struct pool *pool = NULL;
@@ -356,8 +358,8 @@ static void reach(struct prefetch *prefetch, const struct piece *piece)
 {
 	struct unit *unit = unit_of(prefetch, piece);
 
-	if (end_of(piece) > unit->end)
-		unit->end = end_of(piece);
+	if (piece_end(piece) > unit->end)
+		unit->end = piece_end(piece);
 }
 
 /* What a unit takes when it is decoded so far: it may be there twice, and what is stored
@@ -370,7 +372,7 @@ static uint64_t bytes_of_unit(const struct unit *unit)
 
 /* Whether units stay whole; if not all of that fits and the rest is better left alone,
  * there are fewer pieces and files afterwards. */
-static void plan(struct prefetch *prefetch, uint64_t room, size_t *count)
+static void plan_units(struct prefetch *prefetch, uint64_t room, size_t *count)
 {
 	struct pieces *pieces = &prefetch->pieces;
 	uint64_t budget = 2 * dw_cache_extent_capacity(prefetch->image->cache);
@@ -417,11 +419,11 @@ int dwarfs_prefetch(const dwarfs_image *image, const dwarfs_inode *inodes, size_
 
 	if (ret == 0) {
 		room = room_for(&prefetch, unit_bytes);
-		ret = choose(&prefetch, inodes, count > INT_MAX ? INT_MAX : count, room,
-			     &chosen, err);
+		ret = choose_files(&prefetch, inodes, count > INT_MAX ? INT_MAX : count,
+				   room, &chosen, err);
 	}
-	if (ret == 0 && (ret = cut(&prefetch, err)) == 0) {
-		plan(&prefetch, room, &chosen);
+	if (ret == 0 && (ret = cut_at_units(&prefetch, err)) == 0) {
+		plan_units(&prefetch, room, &chosen);
 		dw_pieces_sort_by_offset(&prefetch.pieces);
 		ret = get_units(&prefetch, unit_bytes, err);
 	}

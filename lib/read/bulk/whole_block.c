@@ -10,7 +10,7 @@
 #include "read/file.h"
 
 /* Pages that were used before cost nothing: the system has to clear new ones. */
-static int make_room(struct whole *whole, size_t bytes, dwarfs_error **err)
+static int grow_pages(struct whole *whole, size_t bytes, dwarfs_error **err)
 {
 	if (whole->page_bytes >= bytes)
 		return 0;
@@ -20,7 +20,8 @@ static int make_room(struct whole *whole, size_t bytes, dwarfs_error **err)
 	return whole->pages ? 0 : dw_fail_nomem(err);
 }
 
-static int unpack(const dwarfs_image *image, struct whole *whole, dwarfs_error **err)
+static int decode_block(const dwarfs_image *image, struct whole *whole,
+			dwarfs_error **err)
 {
 	struct span payload = dw_stored_payload(&whole->stored);
 	uint32_t codec = whole->stored.header.compression;
@@ -42,7 +43,7 @@ static int unpack(const dwarfs_image *image, struct whole *whole, dwarfs_error *
 		whole->bytes = payload.data;
 		return 0;
 	}
-	if ((ret = make_room(whole, size ? (size_t)size : 1, err)) < 0)
+	if ((ret = grow_pages(whole, size ? (size_t)size : 1, err)) < 0)
 		return ret;
 	whole->bytes = whole->pages;
 	if ((ret = dw_decoder_new(codec, payload, whole->pages, (size_t)size, &decoder,
@@ -74,7 +75,7 @@ int dw_whole_load(dwarfs_image *image, uint32_t block, struct whole *whole,
 	dw_latency_end(image->latency, DWARFS_LATENCY_LOAD, began);
 	if (ret < 0)
 		return ret;
-	if ((ret = unpack(image, whole, err)) < 0)
+	if ((ret = decode_block(image, whole, err)) < 0)
 		return dw_explain(err, ret, "section %" PRIu32 " (BLOCK)", section);
 	if (whole->bytes == whole->pages)
 		dw_stored_free(&whole->stored);

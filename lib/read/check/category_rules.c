@@ -7,13 +7,8 @@
  */
 #include "read/check/category_rules.h"
 
-static int corrupt(dwarfs_error **err, const char *what)
-{
-	return dw_fail(err, DWARFS_ERR_CORRUPT, "metadata: %s", what);
-}
-
-static int optional(const struct view *view, int id, struct frozen_node *node_out,
-		    dwarfs_error **err)
+static int optional_table(const struct view *view, int id, struct frozen_node *node_out,
+			  dwarfs_error **err)
 {
 	const struct frozen *frozen = &view->frozen;
 
@@ -32,7 +27,7 @@ static int check_block_texts(const struct view *view, uint32_t block_count,
 	uint64_t next = 0;
 	int ret;
 
-	if ((ret = optional(view, MD_BLOCK_CATEGORY_METADATA, &node, err)) < 0 ||
+	if ((ret = optional_table(view, MD_BLOCK_CATEGORY_METADATA, &node, err)) < 0 ||
 	    (ret = dw_frozen_table(&view->frozen, node, &table, err)) < 0 ||
 	    (ret = dw_frozen_column(&view->frozen, &table, PAIR_FIRST, 32, &key_column,
 				    err)) < 0 ||
@@ -43,8 +38,8 @@ static int check_block_texts(const struct view *view, uint32_t block_count,
 		uint64_t block = dw_column_get(&table, key_column, i);
 
 		if (block < next)
-			return corrupt(err,
-				       "metadata of categories is not sorted by block");
+			return dw_fail_metadata(
+				err, "metadata of categories is not sorted by block");
 		if (block >= block_count)
 			return dw_fail(err, DWARFS_ERR_CORRUPT,
 				       "metadata: a category has metadata for block "
@@ -67,7 +62,7 @@ int dw_rules_check_category_metadata(const struct view *view, uint32_t block_cou
 	struct table texts;
 	int ret;
 
-	if ((ret = optional(view, MD_CATEGORY_METADATA_JSON, &node, err)) < 0 ||
+	if ((ret = optional_table(view, MD_CATEGORY_METADATA_JSON, &node, err)) < 0 ||
 	    (ret = dw_frozen_table(&view->frozen, node, &texts, err)) < 0)
 		return ret;
 	return check_block_texts(view, block_count, texts.count, err);

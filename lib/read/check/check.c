@@ -35,8 +35,8 @@ struct job {
 	const char *warning; /* or what is odd */
 };
 
-static void report(struct check *check, int severity, int64_t section, int code,
-		   const char *message)
+static void report_finding(struct check *check, int severity, int64_t section, int code,
+			   const char *message)
 {
 	if (check->finding)
 		check->finding(severity, code, section, message, check->user);
@@ -51,8 +51,9 @@ static void report_rule(void *user, int severity, const char *message)
 {
 	struct check *check = user;
 
-	report(check, severity, check->image->metadata,
-	       severity == DWARFS_FINDING_ERROR ? DWARFS_ERR_CORRUPT : 0, message);
+	report_finding(check, severity, check->image->metadata,
+		       severity == DWARFS_FINDING_ERROR ? DWARFS_ERR_CORRUPT : 0,
+		       message);
 }
 
 /* How far the chunks reach into each block; the rules were checked before. */
@@ -109,8 +110,8 @@ static int check_block(const struct check *check, uint32_t section,
 				 check->image->view->block_size, 0, &data, &size, err);
 }
 
-static int check_header(const struct check *check, uint32_t section,
-			const struct section_header *header, dwarfs_error **err)
+static int check_section_header(const struct check *check, uint32_t section,
+				const struct section_header *header, dwarfs_error **err)
 {
 	const dwarfs_image *image = check->image;
 
@@ -140,7 +141,7 @@ static int check_section(const struct check *check, struct job *job, dwarfs_erro
 
 		if ((ret = dw_locate_header(image, job->section, &header, err)) < 0)
 			return ret;
-		return check_header(check, job->section, &header, err);
+		return check_section_header(check, job->section, &header, err);
 	}
 	if ((ret = dw_stored_read(image, job->section, &stored, err)) < 0)
 		return ret;
@@ -150,7 +151,7 @@ static int check_section(const struct check *check, struct job *job, dwarfs_erro
 	if (check->level >= DWARFS_CHECK_INTEGRITY &&
 	    (ret = dw_verify_sha(image, job->section, &stored, err)) < 0)
 		return ret;
-	if ((ret = check_header(check, job->section, &stored.header, err)) < 0)
+	if ((ret = check_section_header(check, job->section, &stored.header, err)) < 0)
 		return ret;
 	if (check->block_of_section[job->section] != UINT32_MAX)
 		return check_block(check, job->section, &stored, err);
@@ -159,7 +160,7 @@ static int check_section(const struct check *check, struct job *job, dwarfs_erro
 	return 0;
 }
 
-static int run(void *shared, void *worker, void *item, dwarfs_error **err)
+static int check_one_section(void *shared, void *worker, void *item, dwarfs_error **err)
 {
 	const struct check *check = shared;
 	struct job *job = item;
@@ -177,25 +178,25 @@ static bool is_known(uint32_t type)
 	return dw_is_core_type(type) || dw_side_name(type);
 }
 
-static int done(void *shared, void *item, dwarfs_error **err)
+static int section_done(void *shared, void *item, dwarfs_error **err)
 {
 	struct check *check = shared;
 	struct job *job = item;
 	uint32_t type = check->image->sections[job->section].type;
 
 	if (job->code < 0) {
-		report(check, DWARFS_FINDING_ERROR, job->section, job->code,
-		       dwarfs_error_message(job->error));
+		report_finding(check, DWARFS_FINDING_ERROR, job->section, job->code,
+			       dwarfs_error_message(job->error));
 	} else if (!is_known(type)) {
-		report(check, DWARFS_FINDING_WARNING, job->section, 0,
-		       "a section of unknown type is ignored");
+		report_finding(check, DWARFS_FINDING_WARNING, job->section, 0,
+			       "a section of unknown type is ignored");
 	}
 	check->progress.items_done++;
 	check->progress.bytes_done += job->stored_bytes;
 	return dw_progress_tick(&check->progress, err);
 }
 
-static void drop(void *shared, void *item)
+static void drop_section(void *shared, void *item)
 {
 	struct job *job = item;
 
@@ -205,7 +206,9 @@ static void drop(void *shared, void *item)
 
 static int check_sections(struct check *check, dwarfs_error **err)
 {
-	static const struct pool_ops ops = { .run = run, .done = done, .drop = drop };
+	static const struct pool_ops ops = { .run = check_one_section,
+					     .done = section_done,
+					     .drop = drop_section };
 	uint32_t workers = dw_context_workers(check->image->context);
 	auto_pool struct pool *pool = NULL;
 	int ret;
@@ -234,12 +237,12 @@ static void check_index(struct check *check)
 	for (uint32_t i = 0; i < image->section_count; i++)
 		indexes += image->sections[i].type == DWARFS_SECTION_INDEX;
 	if (indexes > 1)
-		report(check, DWARFS_FINDING_ERROR, -1, DWARFS_ERR_CORRUPT,
-		       "there is more than one section index");
+		report_finding(check, DWARFS_FINDING_ERROR, -1, DWARFS_ERR_CORRUPT,
+			       "there is more than one section index");
 	if (indexes > 0 && !image->has_index && !image->salvage &&
 	    check->level > DWARFS_CHECK_METADATA)
-		report(check, DWARFS_FINDING_ERROR, -1, DWARFS_ERR_CORRUPT,
-		       "the section index is damaged and was not used");
+		report_finding(check, DWARFS_FINDING_ERROR, -1, DWARFS_ERR_CORRUPT,
+			       "the section index is damaged and was not used");
 }
 
 /* The rules look at the tables; what else there is lies within the data at least. */
@@ -255,8 +258,8 @@ static int check_values(struct check *check)
 			dwarfs_metadata_skip(values);
 	dwarfs_metadata_free(values);
 	if (ret < 0 && ret != DWARFS_ERR_NOMEM)
-		report(check, DWARFS_FINDING_ERROR, check->image->metadata, ret,
-		       dwarfs_error_message(error));
+		report_finding(check, DWARFS_FINDING_ERROR, check->image->metadata, ret,
+			       dwarfs_error_message(error));
 	return ret == DWARFS_ERR_NOMEM ? ret : 0;
 }
 
@@ -274,7 +277,8 @@ static int check_history(struct check *check)
 		ret = dwarfs_history_new(check->image, &history, &error);
 	dwarfs_history_free(history);
 	if (ret < 0 && ret != DWARFS_ERR_NOMEM)
-		report(check, DWARFS_FINDING_ERROR, -1, ret, dwarfs_error_message(error));
+		report_finding(check, DWARFS_FINDING_ERROR, -1, ret,
+			       dwarfs_error_message(error));
 	return ret == DWARFS_ERR_NOMEM ? ret : 0;
 }
 

@@ -91,8 +91,8 @@ static bool check_records(struct checker *checker)
 		if (inode_of_record(view, record) >= view->inode_count)
 			return broken(checker, "entry %" PRIu64 " has no inode", record);
 	for (uint32_t inode = 0; inode < view->inode_count; inode++) {
-		uint64_t record = dw_column_get(&view->entry_table,
-						view->entry_table_item, inode);
+		uint64_t record =
+			dw_column_get(&view->entry_table, view->entry_table_item, inode);
 
 		if (record >= view->inodes.count ||
 		    inode_of_record(view, record) != inode)
@@ -140,7 +140,7 @@ static void check_attributes(struct checker *checker)
 }
 
 /* Every entry names an inode; every inode is named; only files may be named twice. */
-static bool check_references(struct checker *checker)
+static bool check_entry_references(struct checker *checker)
 {
 	const struct view *view = checker->view;
 	auto_free uint8_t *seen = dw_calloc(view->inode_count, 1);
@@ -297,7 +297,7 @@ static bool check_directories(struct checker *checker)
 
 /* -- names and links ----------------------------------------------------------------- */
 
-static uint64_t name_index(const struct view *view, uint32_t entry)
+static uint64_t entry_name_index(const struct view *view, uint32_t entry)
 {
 	if (view->has_dir_entries)
 		return dw_column_get(&view->dir_entries, view->de_name, entry);
@@ -374,7 +374,7 @@ static bool check_strings(struct checker *checker, const struct strings *strings
 }
 
 /* Names are used exactly, possible, and sorted within their directories. */
-static bool check_names(struct checker *checker)
+static bool check_entry_names(struct checker *checker)
 {
 	const struct view *view = checker->view;
 	uint64_t used = 0;
@@ -384,8 +384,8 @@ static bool check_names(struct checker *checker)
 	/* That of the root counts, too, but not alone. */
 	for (uint32_t entry = 0; entry < view->entry_count && view->entry_count > 1;
 	     entry++)
-		if (name_index(view, entry) + 1 > used)
-			used = name_index(view, entry) + 1;
+		if (entry_name_index(view, entry) + 1 > used)
+			used = entry_name_index(view, entry) + 1;
 	if (used != view->names.count)
 		return broken(checker,
 			      "there are %" PRIu64 " names, and %" PRIu64 " are used",
@@ -474,7 +474,7 @@ static bool check_links(struct checker *checker)
 
 /* -- files --------------------------------------------------------------------------- */
 
-static bool check_shared(struct checker *checker)
+static bool check_shared_files(struct checker *checker)
 {
 	const struct view *view = checker->view;
 	uint64_t previous = 0;
@@ -632,7 +632,7 @@ static bool check_category_metadata(struct checker *checker)
 }
 
 /* Packed tables can be unpacked. */
-static bool check_packed(struct checker *checker)
+static bool check_packed_tables(struct checker *checker)
 {
 	auto_error dwarfs_error *error = NULL;
 	int ret = dw_view_unpack(checker->view, &error);
@@ -653,15 +653,15 @@ int dw_view_check(struct view *view, uint32_t block_count, dw_report_fn report,
 	bool files;
 
 	/* What comes later takes for granted what was checked before. */
-	if (!check_packed(&checker) || !check_records(&checker))
+	if (!check_packed_tables(&checker) || !check_records(&checker))
 		return checker.first_code;
 	check_attributes(&checker);
-	if (!check_references(&checker))
+	if (!check_entry_references(&checker))
 		return checker.first_code;
 	if (check_directories(&checker))
-		check_names(&checker);
+		check_entry_names(&checker);
 	check_links(&checker);
-	files = check_shared(&checker);
+	files = check_shared_files(&checker);
 	files = check_chunk_table(&checker) && files;
 	files = check_chunks(&checker) && files;
 	if (files && check_file_sizes(&checker))

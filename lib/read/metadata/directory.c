@@ -4,11 +4,6 @@
  */
 #include "read/metadata/view.h"
 
-static int corrupt(dwarfs_error **err, const char *what)
-{
-	return dw_fail(err, DWARFS_ERR_CORRUPT, "metadata: %s", what);
-}
-
 int dw_view_entry_inode(const struct view *view, uint32_t entry, uint32_t *inode_out,
 			dwarfs_error **err)
 {
@@ -178,8 +173,8 @@ static int find_parents(const void *owner, uint32_t **items_out, dwarfs_error **
 			if (ret < 0 || inode >= view->directory_count)
 				continue;
 			if (inode <= dir)
-				return corrupt(err,
-					       "a directory comes before its parent");
+				return dw_fail_metadata(
+					err, "a directory comes before its parent");
 			parents[inode] = dir;
 		}
 		if (ret < 0)
@@ -227,10 +222,10 @@ int dw_view_link(const struct view *view, uint32_t inode, char *out, size_t room
 	ret = dw_strings_get(&view->symlinks, index, out,
 			     room < LINK_ROOM ? room : LINK_ROOM, size_out, err);
 	if (ret == DWARFS_ERR_RANGE && room >= LINK_ROOM)
-		return corrupt(err, "the target of a link is too long");
+		return dw_fail_metadata(err, "the target of a link is too long");
 	if (ret < 0)
 		return ret;
 	if (memchr(out, '\0', *size_out))
-		return corrupt(err, "the target of a link contains a NUL");
+		return dw_fail_metadata(err, "the target of a link contains a NUL");
 	return 0;
 }

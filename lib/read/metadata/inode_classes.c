@@ -10,11 +10,6 @@
 #include "read/metadata/inode_record.h"
 #include "read/metadata/view.h"
 
-static int corrupt(dwarfs_error **err, const char *what)
-{
-	return dw_fail(err, DWARFS_ERR_CORRUPT, "metadata: %s", what);
-}
-
 /* -- by the modes -------------------------------------------------------------------- */
 
 /* The class that the mode of an inode says; -1 for an invalid mode. */
@@ -39,7 +34,8 @@ static int find_by_modes(struct view *view, dwarfs_error **err)
 			int found = class_by_mode(view, middle);
 
 			if (found < 0)
-				return corrupt(err, "an inode has no valid mode");
+				return dw_fail_metadata(err,
+							"an inode has no valid mode");
 			if (found <= class)
 				low = middle + 1;
 			else
@@ -53,11 +49,14 @@ static int find_by_modes(struct view *view, dwarfs_error **err)
 static int check_classes(const struct view *view, dwarfs_error **err)
 {
 	if (dw_view_class_count(view, CLASS_DIR) != view->directory_count)
-		return corrupt(err, "the number of directories does not fit the inodes");
+		return dw_fail_metadata(
+			err, "the number of directories does not fit the inodes");
 	if (dw_view_class_count(view, CLASS_LNK) != view->symlink_table.count)
-		return corrupt(err, "the number of links does not fit the inodes");
+		return dw_fail_metadata(err,
+					"the number of links does not fit the inodes");
 	if (dw_view_class_count(view, CLASS_DEV) != view->devices.count)
-		return corrupt(err, "the number of devices does not fit the inodes");
+		return dw_fail_metadata(err,
+					"the number of devices does not fit the inodes");
 	return 0;
 }
 
@@ -96,31 +95,33 @@ static int count_shared(struct view *view, dwarfs_error **err)
 	uint64_t shared = view->shared_files.count, distinct = distinct_contents(view);
 
 	if (shared > files)
-		return corrupt(err, "more files are shared than there are");
+		return dw_fail_metadata(err, "more files are shared than there are");
 	if (view->packed_shared_files) {
 		if (view->chunk_table.count < distinct + 1 ||
 		    view->chunk_table.count - distinct - 1 > files)
-			return corrupt(
+			return dw_fail_metadata(
 				err, "the chunk table does not fit the number of files");
 		shared = files - (view->chunk_table.count - distinct - 1);
 		if (shared < 2 * distinct || (shared > 0 && distinct == 0))
-			return corrupt(
+			return dw_fail_metadata(
 				err, "the chunk table does not fit the number of files");
 	}
 	view->shared_count = shared;
 	view->unique_files = files - shared;
 	if (view->chunk_table.count != view->unique_files + distinct + 1)
-		return corrupt(err, "the chunk table does not fit the number of files");
+		return dw_fail_metadata(
+			err, "the chunk table does not fit the number of files");
 	return 0;
 }
 
 /* With specials behind the files nothing but the modes says where the files end, unless a
  * packed table is summed up. */
-static int check_shared(const struct view *view, dwarfs_error **err)
+static int check_shared_table(const struct view *view, dwarfs_error **err)
 {
 	if (view->packed_shared_files && dw_view_class_count(view, CLASS_OTH) > 0 &&
 	    sum_shared(view) != view->shared_count)
-		return corrupt(err, "the chunk table does not fit the number of files");
+		return dw_fail_metadata(
+			err, "the chunk table does not fit the number of files");
 	return 0;
 }
 
@@ -179,11 +180,12 @@ int dw_view_find_classes(struct view *view, dwarfs_error **err)
 	if (!view->has_dir_entries &&
 	    (view->packed_chunk_table || view->packed_directories ||
 	     view->packed_shared_files))
-		return corrupt(err, "tables are packed in a format without packing");
+		return dw_fail_metadata(err,
+					"tables are packed in a format without packing");
 	if ((ret = find_by_modes(view, &why)) == 0 &&
 	    (ret = check_classes(view, &why)) == 0 &&
 	    (ret = count_shared(view, &why)) == 0)
-		ret = check_shared(view, &why);
+		ret = check_shared_table(view, &why);
 	if (ret == 0)
 		return 0;
 	if (!set_by_sizes(view) || !modes_allow(view) || count_shared(view, NULL) < 0)

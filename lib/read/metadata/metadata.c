@@ -102,7 +102,8 @@ static int take_table(const struct dwarfs_metadata *metadata, struct value *valu
 }
 
 /* The value whose type and node are known. */
-static int take(struct dwarfs_metadata *metadata, struct value *value, dwarfs_error **err)
+static int take_value(struct dwarfs_metadata *metadata, struct value *value,
+		      dwarfs_error **err)
 {
 	bool is_true;
 	int ret;
@@ -144,7 +145,7 @@ static int take_member(struct dwarfs_metadata *metadata, const struct level *lev
 		ret = dw_frozen_optional(metadata->frozen, value->node, &value->node,
 					 &is_set, err);
 	if (ret == 0 && is_set)
-		ret = take(metadata, value, err);
+		ret = take_value(metadata, value, err);
 	else
 		value->kind = DWARFS_METADATA_UNSET;
 	return ret < 0 ? dw_explain(err, ret, "metadata: %s", member->name) : 0;
@@ -165,7 +166,7 @@ static int take_item(struct dwarfs_metadata *metadata, const struct level *level
 		value->node.start += index * table->stride_bytes;
 	else
 		value->node.bit = index * table->stride;
-	ret = take(metadata, value, err);
+	ret = take_value(metadata, value, err);
 	return ret < 0 ? dw_explain(err, ret, "metadata: item %" PRIu64 " of a %s", index,
 				    level->type->name)
 		       : 0;
@@ -179,7 +180,7 @@ static bool is_container(const struct value *value)
 	       value->kind == DWARFS_METADATA_LIST || value->kind == DWARFS_METADATA_MAP;
 }
 
-static void enter(struct dwarfs_metadata *metadata)
+static void enter_value(struct dwarfs_metadata *metadata)
 {
 	const struct value *value = &metadata->value;
 	const bool is_struct = value->kind == DWARFS_METADATA_STRUCT;
@@ -192,7 +193,7 @@ static void enter(struct dwarfs_metadata *metadata)
 	};
 }
 
-static int step(struct dwarfs_metadata *metadata, dwarfs_error **err)
+static int next_value(struct dwarfs_metadata *metadata, dwarfs_error **err)
 {
 	struct level *level;
 
@@ -202,10 +203,10 @@ static int step(struct dwarfs_metadata *metadata, dwarfs_error **err)
 			.type = &dw_metadata_type,
 			.node = dw_frozen_root(metadata->frozen),
 		};
-		return take(metadata, &metadata->value, err);
+		return take_value(metadata, &metadata->value, err);
 	}
 	if (metadata->can_enter)
-		enter(metadata);
+		enter_value(metadata);
 	level = &metadata->levels[metadata->depth - 1];
 	if (level->next == level->end) {
 		metadata->depth--;
@@ -230,7 +231,7 @@ int dwarfs_metadata_next(dwarfs_metadata *metadata, int *kind_out, dwarfs_error 
 		return 0;
 	if (dw_view_is_bad(metadata->image->view))
 		return dw_view_fail(metadata->image->view, err);
-	ret = step(metadata, err);
+	ret = next_value(metadata, err);
 	metadata->can_enter = ret == 0 && is_container(&metadata->value);
 	if (ret < 0) {
 		metadata->depth = 0;
@@ -340,10 +341,11 @@ static int check_layout(const dwarfs_image *image, uint32_t layout, dwarfs_error
 {
 	const size_t count = image->view->schema.layout_count;
 
-	return layout < count ? 0
-			      : dw_fail(err, DWARFS_ERR_RANGE,
-					"schema: layout %" PRIu32 " of %zu does not exist",
-					layout, count);
+	return layout < count
+		       ? 0
+		       : dw_fail(err, DWARFS_ERR_RANGE,
+				 "schema: layout %" PRIu32 " of %zu does not exist",
+				 layout, count);
 }
 
 int dwarfs_schema_layout(const dwarfs_image *image, uint32_t layout, uint32_t *bytes_out,

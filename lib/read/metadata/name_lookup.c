@@ -44,7 +44,7 @@ static size_t group_count(const struct view *view)
 	return ((size_t)view->entry_count + GROUP_ENTRIES - 1) >> GROUP_BITS;
 }
 
-static int make_prints(const void *owner, uint32_t **items_out, dwarfs_error **err)
+static int make_name_prints(const void *owner, uint32_t **items_out, dwarfs_error **err)
 {
 	size_t groups = group_count(owner);
 
@@ -52,7 +52,7 @@ static int make_prints(const void *owner, uint32_t **items_out, dwarfs_error **e
 	return *items_out ? 0 : dw_fail_nomem(err);
 }
 
-static inline uint32_t name_index(const struct view *view, uint32_t entry)
+static inline uint32_t index_of_name(const struct view *view, uint32_t entry)
 {
 	if (view->has_dir_entries)
 		return dw_column_get32(&view->dir_entries, view->de_name, entry);
@@ -65,16 +65,16 @@ static bool is_compressed(const struct view *view)
 }
 
 /* The name of an entry, where it is stored or decoded into room. */
-static int name_of(const struct view *view, uint32_t entry, char room[256],
-		   struct span *name_out, dwarfs_error **err)
+static int read_entry_name(const struct view *view, uint32_t entry, char room[256],
+			   struct span *name_out, dwarfs_error **err)
 {
 	size_t size;
 	int ret;
 
 	if (!is_compressed(view))
-		return dw_strings_stored(&view->names, name_index(view, entry), name_out,
-					 err);
-	ret = dw_strings_get(&view->names, name_index(view, entry), room, 256, &size,
+		return dw_strings_stored(&view->names, index_of_name(view, entry),
+					 name_out, err);
+	ret = dw_strings_get(&view->names, index_of_name(view, entry), room, 256, &size,
 			     err);
 	if (ret == DWARFS_ERR_RANGE)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
@@ -84,11 +84,11 @@ static int name_of(const struct view *view, uint32_t entry, char room[256],
 	return ret;
 }
 
-static int compare(const struct view *view, uint32_t entry, const struct key *key,
-		   int *order_out, dwarfs_error **err)
+static int compare_entry_name(const struct view *view, uint32_t entry,
+			      const struct key *key, int *order_out, dwarfs_error **err)
 {
-	return dw_strings_compare(&view->names, name_index(view, entry), key, order_out,
-				  err);
+	return dw_strings_compare(&view->names, index_of_name(view, entry), key,
+				  order_out, err);
 }
 
 /* Halve [*low, *high) until at most few are left, or the name is found: 1. */
@@ -97,7 +97,7 @@ static int halve(const struct view *view, const struct key *key, uint32_t few,
 {
 	while (*high - *low > few) {
 		uint32_t middle = *low + (*high - *low) / 2;
-		int order, ret = compare(view, middle, key, &order, err);
+		int order, ret = compare_entry_name(view, middle, key, &order, err);
 
 		if (ret < 0)
 			return ret;
@@ -122,7 +122,7 @@ static uint32_t first_from(const struct view *view, uint64_t number, uint32_t lo
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (name_index(view, middle) < number)
+		if (index_of_name(view, middle) < number)
 			low = middle + 1;
 		else
 			high = middle;
@@ -147,8 +147,9 @@ static int look_around(const struct view *view, const struct key *key, uint32_t 
 {
 	int before = 1, after = -1;
 
-	if ((entry > low && compare(view, entry - 1, key, &before, NULL) < 0) ||
-	    (entry < high && compare(view, entry, key, &after, NULL) < 0))
+	if ((entry > low &&
+	     compare_entry_name(view, entry - 1, key, &before, NULL) < 0) ||
+	    (entry < high && compare_entry_name(view, entry, key, &after, NULL) < 0))
 		return UNKNOWN;
 	if (before > 0 && after < 0)
 		return 0;
@@ -174,7 +175,7 @@ static int guess(const struct view *view, const struct key *key, uint32_t low,
 	if (found < 0)
 		return UNKNOWN;
 	entry = first_from(view, number, low, high);
-	if (found && entry < high && name_index(view, entry) == number) {
+	if (found && entry < high && index_of_name(view, entry) == number) {
 		*entry_out = entry;
 		return 1;
 	}
@@ -224,8 +225,8 @@ static bool fill_group(const struct view *view, size_t group, uint8_t *prints)
 	for (uint32_t entry = first + !first; entry < end; entry++) {
 		struct span *span = &stored[entry - first];
 
-		if (dw_strings_stored(&view->names, name_index(view, entry), span, NULL) <
-			    0 ||
+		if (dw_strings_stored(&view->names, index_of_name(view, entry), span,
+				      NULL) < 0 ||
 		    span->size > STORED_BYTES)
 			return false;
 		__builtin_prefetch(span->data);
@@ -234,7 +235,8 @@ static bool fill_group(const struct view *view, size_t group, uint8_t *prints)
 		struct span name = stored[entry - first];
 		char room[256];
 
-		if (is_compressed(view) && name_of(view, entry, room, &name, NULL) < 0)
+		if (is_compressed(view) &&
+		    read_entry_name(view, entry, room, &name, NULL) < 0)
 			return false;
 		prints[entry] = print_of(name);
 	}
@@ -284,7 +286,7 @@ static int look_through(const struct view *view, const struct prints *prints,
 
 	while ((at = memchr(at, print, (size_t)(end - at)))) {
 		uint32_t entry = (uint32_t)(at - prints->prints);
-		int order, ret = compare(view, entry, key, &order, err);
+		int order, ret = compare_entry_name(view, entry, key, &order, err);
 
 		if (ret < 0)
 			return ret;
@@ -304,7 +306,7 @@ static int search_prints(const struct view *view, const struct key *key, uint32_
 	struct prints prints;
 
 	if (high - low <= FEW_ENTRIES || high - low > NEAR_ENTRIES ||
-	    dw_lazy_need(&view->prints, make_prints, view, NULL) < 0)
+	    dw_lazy_need(&view->prints, make_name_prints, view, NULL) < 0)
 		return UNKNOWN;
 	prints = prints_of(view);
 	if (!are_ready(view, &prints, low, high))

@@ -48,7 +48,7 @@ static int make_pivots(const void *owner, uint32_t **items_out, dwarfs_error **e
 	return *items_out ? 0 : dw_fail_nomem(err);
 }
 
-static void split(const uint8_t *text, uint64_t words[KEPT_WORDS])
+static void split_words(const uint8_t *text, uint64_t words[KEPT_WORDS])
 {
 	for (size_t i = 0; i < KEPT_WORDS; i++)
 		words[i] = dw_load_be64(text + 8 * i);
@@ -57,8 +57,8 @@ static void split(const uint8_t *text, uint64_t words[KEPT_WORDS])
 /* -- one pivot ----------------------------------------------------------------------- */
 
 /* Whether it can be kept. */
-static bool keep(const struct view *view, uint64_t number, struct pivot *pivot,
-		 uint8_t *size_out)
+static bool keep_pivot(const struct view *view, uint64_t number, struct pivot *pivot,
+		       uint8_t *size_out)
 {
 	char name[KEPT_BYTES + 1] = { 0 };
 	struct span stored;
@@ -70,32 +70,32 @@ static bool keep(const struct view *view, uint64_t number, struct pivot *pivot,
 		return false;
 	/* What is behind a name that is decoded may have been written to. */
 	memset(name + size, 0, sizeof(name) - size);
-	split((const uint8_t *)name, pivot->words);
+	split_words((const uint8_t *)name, pivot->words);
 	pivot->place = (uint32_t)(stored.data - view->frozen.data);
 	*size_out = (uint8_t)size;
 	return true;
 }
 
 /* The state of a pivot, which was looked at if nobody did before. */
-static uint8_t look_at(const struct view *view, struct pivot *pivot, uint64_t number)
+static uint8_t load_pivot(const struct view *view, struct pivot *pivot, uint64_t number)
 {
 	uint8_t state = atomic_load_explicit(&pivot->size, memory_order_acquire);
 
 	if (__builtin_expect(state != PIVOT_NEW, 1) ||
 	    !atomic_compare_exchange_strong(&pivot->size, &state, PIVOT_TAKEN))
 		return state;
-	if (!keep(view, number, pivot, &state))
+	if (!keep_pivot(view, number, pivot, &state))
 		state = PIVOT_OTHER;
 	atomic_store_explicit(&pivot->size, state, memory_order_release);
 	return state;
 }
 
 /* How the key and a pivot are ordered. */
-static int compare(const struct view *view, const struct key *key,
-		   const uint64_t words[KEPT_WORDS], struct pivot *pivot, uint64_t number,
-		   int *order_out)
+static int compare_pivot(const struct view *view, const struct key *key,
+			 const uint64_t words[KEPT_WORDS], struct pivot *pivot,
+			 uint64_t number, int *order_out)
 {
-	uint8_t size = look_at(view, pivot, number);
+	uint8_t size = load_pivot(view, pivot, number);
 
 	if (__builtin_expect(size > KEPT_BYTES, 0))
 		return dw_strings_compare(&view->names, number, key, order_out, NULL);
@@ -111,8 +111,8 @@ static int compare(const struct view *view, const struct key *key,
 /* -- all names ----------------------------------------------------------------------- */
 
 /* Have the names behind a pivot on their way. */
-static void fetch(const struct view *view, struct pivot *pivot, bool has_next,
-		  uint64_t first, uint64_t end)
+static void prefetch_names(const struct view *view, struct pivot *pivot, bool has_next,
+			   uint64_t first, uint64_t end)
 {
 	const struct table *index = &view->names.index;
 	uint32_t step = index->stride ? LINE_BYTES * 8 / index->stride + 1 : 1;
@@ -168,13 +168,13 @@ int dw_pivots_find(const struct view *view, const struct key *key, uint64_t *num
 	if (ret < 0)
 		return ret;
 	pivots = (struct pivot *)dw_lazy_items(&view->pivots);
-	split(key->bytes, words);
+	split_words(key->bytes, words);
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		uint64_t number = (uint64_t)middle << shift;
 		int order;
 
-		ret = compare(view, key, words, &pivots[middle], number, &order);
+		ret = compare_pivot(view, key, words, &pivots[middle], number, &order);
 		if (ret < 0)
 			return ret;
 		if (order == 0) {
@@ -193,6 +193,6 @@ int dw_pivots_find(const struct view *view, const struct key *key, uint64_t *num
 	end = first + (UINT64_C(1) << shift);
 	if (end > view->names.count)
 		end = view->names.count;
-	fetch(view, &pivots[low - 1], low < count, first, end);
+	prefetch_names(view, &pivots[low - 1], low < count, first, end);
 	return find_between(view, key, first + 1, end, number_out);
 }

@@ -11,11 +11,6 @@
 #include "read/metadata/inode_record.h"
 #include "read/metadata/view.h"
 
-static int corrupt(dwarfs_error **err, const char *what)
-{
-	return dw_fail(err, DWARFS_ERR_CORRUPT, "metadata: %s", what);
-}
-
 int dw_view_record(const struct view *view, uint32_t inode, uint64_t *record_out,
 		   dwarfs_error **err)
 {
@@ -25,7 +20,7 @@ int dw_view_record(const struct view *view, uint32_t inode, uint64_t *record_out
 		record = dw_column_get32(&view->entry_table, view->entry_table_item,
 					 inode);
 	if (record >= view->inodes.count)
-		return corrupt(err, "an inode has no record");
+		return dw_fail_metadata(err, "an inode has no record");
 	*record_out = record;
 	return 0;
 }
@@ -53,7 +48,7 @@ static inline int file_place(const struct view *view, uint32_t inode, uint64_t *
 			dw_view_shared(view, place - view->unique_files);
 	}
 	if (place + 1 >= view->chunk_table.count)
-		return corrupt(err, "a file has no chunks in the table");
+		return dw_fail_metadata(err, "a file has no chunks in the table");
 	*place_out = place;
 	return 0;
 }
@@ -69,7 +64,7 @@ static inline int place_range(const struct view *view, uint64_t place,
 	first = dw_view_chunk_table(view, place);
 	end = dw_view_chunk_table(view, place + 1);
 	if (first > end || end > view->chunks.count)
-		return corrupt(err, "a file has impossible chunks");
+		return dw_fail_metadata(err, "a file has impossible chunks");
 	*range_out = (struct chunk_range){ first, end };
 	return 0;
 }
@@ -121,16 +116,16 @@ static inline int chunk_at(const struct view *view, uint64_t index,
 	chunk_out->is_hole = true;
 	if (offset == DW_LARGE_HOLE_OFFSET) {
 		if (size >= view->large_holes.count)
-			return corrupt(err, "a large hole has no size");
+			return dw_fail_metadata(err, "a large hole has no size");
 		chunk_out->bytes =
 			dw_column_get(&view->large_holes, view->large_holes_item, size);
 	} else {
 		if (offset >= view->block_size)
-			return corrupt(err, "a hole has an impossible size");
+			return dw_fail_metadata(err, "a hole has an impossible size");
 		chunk_out->bytes = size * view->block_size + offset;
 	}
 	if (chunk_out->bytes == 0 || chunk_out->bytes > INT64_MAX)
-		return corrupt(err, "a hole has an impossible size");
+		return dw_fail_metadata(err, "a hole has an impossible size");
 	return 0;
 }
 
@@ -171,8 +166,8 @@ struct extent {
 
 /* The sizes of files with many chunks are stored. They are believed as far as they are
  * possible for so many chunks; a check compares them with the chunks. */
-static bool find_size(const struct view *view, uint64_t place, uint64_t chunks,
-		      struct extent *extent)
+static bool find_stored_size(const struct view *view, uint64_t place, uint64_t chunks,
+			     struct extent *extent)
 {
 	uint64_t bytes, allocated, most;
 
@@ -205,7 +200,7 @@ static inline int sum_size(const struct view *view, struct chunk_range range,
 			return ret;
 		bytes += chunk.bytes;
 		if (bytes > INT64_MAX)
-			return corrupt(err, "a file is too large");
+			return dw_fail_metadata(err, "a file is too large");
 		if (!chunk.is_hole)
 			allocated += chunk.bytes;
 	}
@@ -215,8 +210,8 @@ static inline int sum_size(const struct view *view, struct chunk_range range,
 }
 
 /* Files with very many chunks, as images have them that store no sizes. */
-static bool add_up(const struct view *view, struct chunk_range range,
-		   struct extent *extent)
+static bool sum_chunks(const struct view *view, struct chunk_range range,
+		       struct extent *extent)
 {
 	uint64_t bytes;
 
@@ -238,9 +233,10 @@ static inline int file_size(const struct view *view, uint32_t inode,
 		return ret;
 	chunks = range.end - range.first;
 	if (__builtin_expect(chunks >= view->size_cache_min_chunks, 0) && chunks > 1 &&
-	    find_size(view, place, chunks, extent))
+	    find_stored_size(view, place, chunks, extent))
 		return 0;
-	if (__builtin_expect(chunks >= DW_MANY_CHUNKS, 0) && add_up(view, range, extent))
+	if (__builtin_expect(chunks >= DW_MANY_CHUNKS, 0) &&
+	    sum_chunks(view, range, extent))
 		return 0;
 	return sum_size(view, range, extent, err);
 }
@@ -299,12 +295,12 @@ static int link_size(const struct view *view, uint32_t inode, struct extent *ext
 			return ret;
 		size = stored.size;
 		if (size >= sizeof(target))
-			return corrupt(err, "the target of a link is too long");
+			return dw_fail_metadata(err, "the target of a link is too long");
 	} else {
 		ret = dw_strings_get(&view->symlinks, index, target, sizeof(target),
 				     &size, err);
 		if (ret == DWARFS_ERR_RANGE)
-			return corrupt(err, "the target of a link is too long");
+			return dw_fail_metadata(err, "the target of a link is too long");
 		if (ret < 0)
 			return ret;
 	}
@@ -312,7 +308,8 @@ static int link_size(const struct view *view, uint32_t inode, struct extent *ext
 	return 0;
 }
 
-static void set_device(const struct view *view, uint32_t inode, struct extent *extent)
+static void set_stat_device(const struct view *view, uint32_t inode,
+			    struct extent *extent)
 {
 	uint64_t device = dw_column_get(&view->devices, view->devices_item,
 					inode - view->first_of_class[CLASS_DEV]);
@@ -338,7 +335,7 @@ static int other_extent(const struct view *view, uint32_t inode, enum inode_clas
 	case CLASS_LNK:
 		return link_size(view, inode, extent, err);
 	case CLASS_DEV:
-		set_device(view, inode, extent);
+		set_stat_device(view, inode, extent);
 		return 0;
 	default:
 		return 0;
@@ -373,7 +370,7 @@ static inline int record_stat(const struct view *view, uint32_t inode, uint64_t 
 		return ret;
 	stat.mode = dw_record_mode(view, record, class, &stat.invalid);
 	if (stat.mode == 0)
-		return corrupt(err, "a device or special has no valid mode");
+		return dw_fail_metadata(err, "a device or special has no valid mode");
 	stat.uid = dw_record_uid(view, record, &stat.invalid);
 	stat.gid = dw_record_gid(view, record, &stat.invalid);
 	dw_record_times(view, record, &stat);

@@ -8,11 +8,6 @@
 #include "format/metadata.h"
 #include "read/metadata/strings.h"
 
-static int corrupt(dwarfs_error **err, const char *what)
-{
-	return dw_fail(err, DWARFS_ERR_CORRUPT, "metadata: %s", what);
-}
-
 void dw_strings_free(struct strings *strings)
 {
 	dw_lazy_free(&strings->offsets);
@@ -21,13 +16,13 @@ void dw_strings_free(struct strings *strings)
 }
 
 /* Before anything is allocated for it. */
-static int check_packed(const struct strings *strings, dwarfs_error **err)
+static int check_packed_offsets(const struct strings *strings, dwarfs_error **err)
 {
 	/* Strings are not empty, so their bytes bound what is allocated. */
 	if (strings->index.count > strings->buffer.size + 1)
-		return corrupt(err, "a string table has too many strings");
+		return dw_fail_metadata(err, "a string table has too many strings");
 	if (strings->buffer.size > UINT32_MAX)
-		return corrupt(err, "a string table is too large");
+		return dw_fail_metadata(err, "a string table is too large");
 	return 0;
 }
 
@@ -47,8 +42,8 @@ static int unpack_offsets(const void *owner, uint32_t **items_out, dwarfs_error 
 	}
 	/* They grow, so with the last all are right. */
 	if (sum != strings->buffer.size)
-		return corrupt(err,
-			       "the lengths of a string table do not fill its buffer");
+		return dw_fail_metadata(
+			err, "the lengths of a string table do not fill its buffer");
 	*items_out = dw_steal(offsets);
 	return 0;
 }
@@ -86,8 +81,9 @@ static int load_compact(const struct frozen *frozen, struct frozen_node node,
 	if (!strings->is_packed && strings->count > 0)
 		strings->count--;
 	if (strings->count > max_count)
-		return corrupt(err, "a string table has more strings than can be used");
-	if (strings->is_packed && (ret = check_packed(strings, err)) < 0)
+		return dw_fail_metadata(
+			err, "a string table has more strings than can be used");
+	if (strings->is_packed && (ret = check_packed_offsets(strings, err)) < 0)
 		return ret;
 	if (!has_symtab)
 		return 0;
@@ -114,12 +110,13 @@ int dw_strings_load(const struct frozen *frozen, int plain_id, int compact_id,
 		return ret;
 	if (is_compact) {
 		if (strings->plain.count != 0)
-			return corrupt(err, "strings are stored twice");
+			return dw_fail_metadata(err, "strings are stored twice");
 		return load_compact(frozen, node, max_count, strings, err);
 	}
 	strings->count = strings->plain.count;
 	if (strings->count > max_count)
-		return corrupt(err, "a string list has more strings than can be used");
+		return dw_fail_metadata(
+			err, "a string list has more strings than can be used");
 	return dw_frozen_string_column(frozen, &strings->plain, &strings->plain_column,
 				       err);
 }
@@ -137,7 +134,7 @@ int dw_strings_stored(const struct strings *strings, uint64_t index,
 	if (!strings->is_compact) {
 		if (!dw_column_string(&strings->plain, &strings->plain_column, index,
 				      stored_out))
-			return corrupt(err, "a string lies outside the data");
+			return dw_fail_metadata(err, "a string lies outside the data");
 		return 0;
 	}
 	if (strings->is_packed) {
@@ -154,7 +151,7 @@ int dw_strings_stored(const struct strings *strings, uint64_t index,
 		end = dw_column_get32(&strings->index, strings->index_column, index + 1);
 	}
 	if (first > end || end > strings->buffer.size)
-		return corrupt(err, "a string lies outside its buffer");
+		return dw_fail_metadata(err, "a string lies outside its buffer");
 	*stored_out =
 		(struct span){ strings->buffer.data + first, (size_t)(end - first) };
 	return 0;
@@ -178,7 +175,7 @@ int dw_strings_get(const struct strings *strings, uint64_t index, char *out, siz
 	} else {
 		size = dw_fsst_decode(strings->decoder, stored, (uint8_t *)out, room - 1);
 		if (size == SIZE_MAX)
-			return corrupt(err, "a string has a broken code");
+			return dw_fail_metadata(err, "a string has a broken code");
 	}
 	if (size >= room)
 		return dw_fail(err, DWARFS_ERR_RANGE,
@@ -207,7 +204,7 @@ int dw_strings_compare_stored(const struct strings *strings, struct span stored,
 	if (strings->decoder) {
 		if (!dw_fsst_compare(strings->decoder, stored, key->bytes, key->size,
 				     order_out))
-			return corrupt(err, "a string has a broken code");
+			return dw_fail_metadata(err, "a string has a broken code");
 		return 0;
 	}
 	order = memcmp(key->bytes, stored.data, shorter);

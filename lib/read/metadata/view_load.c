@@ -9,13 +9,8 @@
 #define MAX_LISTED_BYTES   1024 /* of each; they may overlap */
 #define MAX_BLOCK_SIZE	   (UINT64_C(1) << 31)
 
-static int corrupt(dwarfs_error **err, const char *what)
-{
-	return dw_fail(err, DWARFS_ERR_CORRUPT, "metadata: %s", what);
-}
-
 /* Remember damage that the check reports; contents can be read all the same. */
-static void note(struct view *view, const char *damage)
+static void note_damage(struct view *view, const char *damage)
 {
 	if (view->damage_count < sizeof(view->damage) / sizeof(*view->damage))
 		view->damage[view->damage_count++] = damage;
@@ -28,8 +23,8 @@ static struct frozen_node field(const struct view *view, int id)
 	return dw_frozen_child(&view->frozen, dw_frozen_root(&view->frozen), id);
 }
 
-static int optional(const struct view *view, int id, struct frozen_node *node_out,
-		    bool *is_set_out, dwarfs_error **err)
+static int optional_member(const struct view *view, int id, struct frozen_node *node_out,
+			   bool *is_set_out, dwarfs_error **err)
 {
 	return dw_frozen_optional(&view->frozen, field(view, id), node_out, is_set_out,
 				  err);
@@ -81,7 +76,7 @@ static int optional_numbers(const struct view *view, int id, unsigned max_bits,
 			    dwarfs_error **err)
 {
 	struct frozen_node node;
-	int ret = optional(view, id, &node, NULL, err);
+	int ret = optional_member(view, id, &node, NULL, err);
 
 	if (ret < 0)
 		return ret;
@@ -135,7 +130,7 @@ static int copy_strings(const struct view *view, struct frozen_node node,
 	    (ret = dw_frozen_string_column(&view->frozen, &table, &column, err)) < 0)
 		return ret;
 	if (table.count > MAX_LISTED_STRINGS)
-		return corrupt(err, "a list of names is too long");
+		return dw_fail_metadata(err, "a list of names is too long");
 	*list_out = dw_calloc((size_t)table.count + 1, sizeof(char *));
 	if (!*list_out)
 		return dw_fail_nomem(err);
@@ -143,9 +138,10 @@ static int copy_strings(const struct view *view, struct frozen_node node,
 		struct span text;
 
 		if (!dw_column_string(&table, &column, i, &text))
-			return corrupt(err, "a name lies outside the data");
+			return dw_fail_metadata(err, "a name lies outside the data");
 		if (text.size > MAX_LISTED_BYTES)
-			return corrupt(err, "a feature or category has too long a name");
+			return dw_fail_metadata(
+				err, "a feature or category has too long a name");
 		(*list_out)[i] = dw_calloc(1, text.size + 1);
 		if (!(*list_out)[i])
 			return dw_fail_nomem(err);
@@ -163,11 +159,12 @@ static void set_resolution(struct view *view, uint64_t resolution, bool has_mult
 			   uint64_t multiplier)
 {
 	if (resolution == 0)
-		note(view, "the time resolution is zero");
+		note_damage(view, "the time resolution is zero");
 	if (has_multiplier && (multiplier == 0 || multiplier >= 1000000000))
-		note(view, "the resolution of fractions of a second is invalid");
+		note_damage(view, "the resolution of fractions of a second is invalid");
 	else if (has_multiplier && resolution != 1)
-		note(view, "times have fractions of a second and a time resolution");
+		note_damage(view,
+			    "times have fractions of a second and a time resolution");
 	view->bad_times = view->damage_count > 0;
 	view->time_resolution = resolution ? resolution : 1;
 	view->subsecond_multiplier = view->bad_times ? 0 : multiplier;
@@ -180,7 +177,7 @@ static int load_options(struct view *view, dwarfs_error **err)
 	bool is_set, has_resolution = false, has_multiplier = false;
 	int ret;
 
-	if ((ret = optional(view, MD_OPTIONS, &options, &is_set, err)) < 0 ||
+	if ((ret = optional_member(view, MD_OPTIONS, &options, &is_set, err)) < 0 ||
 	    (ret = flag(view, options, OPT_MTIME_ONLY, &view->mtime_only, err)) < 0 ||
 	    (ret = optional_number(view, options, OPT_TIME_RESOLUTION_SEC, 32,
 				   &resolution, &has_resolution, err)) < 0 ||
@@ -253,8 +250,8 @@ static int load_entries(struct view *view, dwarfs_error **err)
 	const struct table *entries;
 	int ret;
 
-	if ((ret = optional(view, MD_DIR_ENTRIES, &node, &view->has_dir_entries, err)) <
-		    0 ||
+	if ((ret = optional_member(view, MD_DIR_ENTRIES, &node, &view->has_dir_entries,
+				   err)) < 0 ||
 	    (ret = dw_frozen_table(&view->frozen, node, &view->dir_entries, err)) < 0 ||
 	    (ret = columns(view, &view->dir_entries, wishes, err)) < 0 ||
 	    (ret = numbers(view, field(view, MD_ENTRY_TABLE_V2_2), 32, &view->entry_table,
@@ -262,9 +259,9 @@ static int load_entries(struct view *view, dwarfs_error **err)
 		return ret;
 	entries = view->has_dir_entries ? &view->dir_entries : &view->inodes;
 	if (entries->count == 0)
-		return corrupt(err, "there are no entries");
+		return dw_fail_metadata(err, "there are no entries");
 	if (entries->count >= UINT32_MAX || (entries->count > 1 && entries->stride == 0))
-		return corrupt(err, "there are too many entries");
+		return dw_fail_metadata(err, "there are too many entries");
 	view->entry_count = (uint32_t)entries->count;
 	return 0;
 }
@@ -289,9 +286,9 @@ static int load_chunks(struct view *view, uint32_t block_count, dwarfs_error **e
 				    &view->large_holes_item, err)) < 0)
 		return ret;
 	if (view->chunks.count > 0 && view->chunks.stride == 0)
-		return corrupt(err, "chunks have no size");
+		return dw_fail_metadata(err, "chunks have no size");
 	if (view->has_holes && view->hole_block < block_count)
-		return corrupt(err, "holes have the number of a block");
+		return dw_fail_metadata(err, "holes have the number of a block");
 	return 0;
 }
 
@@ -301,8 +298,8 @@ static int load_size_cache(struct view *view, dwarfs_error **err)
 	struct frozen_node cache;
 	int ret;
 
-	if ((ret = optional(view, MD_REG_FILE_SIZE_CACHE, &cache, &view->has_size_cache,
-			    err)) < 0 ||
+	if ((ret = optional_member(view, MD_REG_FILE_SIZE_CACHE, &cache,
+				   &view->has_size_cache, err)) < 0 ||
 	    (ret = dw_frozen_uint(frozen,
 				  dw_frozen_child(frozen, cache, SC_MIN_CHUNK_COUNT), 64,
 				  &view->size_cache_min_chunks, err)) < 0 ||
@@ -321,7 +318,7 @@ static int category_tables(struct view *view, dwarfs_error **err)
 	struct frozen_node node;
 	int ret;
 
-	if ((ret = optional(view, MD_CATEGORY_NAMES, &node, NULL, err)) < 0 ||
+	if ((ret = optional_member(view, MD_CATEGORY_NAMES, &node, NULL, err)) < 0 ||
 	    (ret = copy_strings(view, node, &view->categories, err)) < 0)
 		return ret;
 	return optional_numbers(view, MD_BLOCK_CATEGORIES, 32, &view->block_categories,
@@ -337,7 +334,7 @@ static int load_categories(struct view *view, dwarfs_error **err)
 		return dw_fail_nomem(err);
 	if (ret == 0)
 		return 0;
-	note(view, "the categories of blocks cannot be read");
+	note_damage(view, "the categories of blocks cannot be read");
 	view->block_categories = (struct table){ 0 };
 	for (char **name = view->categories; name && *name; name++)
 		free(*name);
@@ -352,12 +349,12 @@ static int load_version(struct view *view, dwarfs_error **err)
 	struct frozen_node node;
 	struct span version;
 	bool is_set;
-	int ret = optional(view, MD_DWARFS_VERSION, &node, &is_set, err);
+	int ret = optional_member(view, MD_DWARFS_VERSION, &node, &is_set, err);
 
 	if (ret < 0 || !is_set)
 		return ret;
 	if (dw_frozen_string(&view->frozen, node, &version, NULL) < 0) {
-		note(view, "the version of the writer cannot be read");
+		note_damage(view, "the version of the writer cannot be read");
 		return 0;
 	}
 	view->dwarfs_version = strndup((const char *)version.data, version.size);
@@ -379,10 +376,10 @@ static int load_facts(struct view *view, dwarfs_error **err)
 				   &view->create_timestamp, &view->has_create_timestamp,
 				   err)) < 0 ||
 	    (ret = optional_number(view, root, MD_PREFERRED_PATH_SEPARATOR, 32,
-				   &view->path_separator,
-				   &view->has_path_separator, err)) < 0 ||
-	    (ret = optional(view, MD_FEATURES, &node, &view->has_features_set, err)) <
-		    0 ||
+				   &view->path_separator, &view->has_path_separator,
+				   err)) < 0 ||
+	    (ret = optional_member(view, MD_FEATURES, &node, &view->has_features_set,
+				   err)) < 0 ||
 	    (ret = copy_strings(view, node, &view->features, err)) < 0 ||
 	    (ret = load_categories(view, err)) < 0)
 		return ret;
@@ -402,7 +399,8 @@ static int check_features(const struct view *view, dwarfs_error **err)
 		has_sparse = true;
 	}
 	if (has_sparse != view->has_holes)
-		return corrupt(err, "holes and the feature for them do not go together");
+		return dw_fail_metadata(
+			err, "holes and the feature for them do not go together");
 	return 0;
 }
 
@@ -415,23 +413,27 @@ static int check_counts(struct view *view, dwarfs_error **err)
 		view->has_dir_entries ? &view->dir_entries : &view->inodes;
 
 	if (inodes == 0 || inodes > view->entry_count)
-		return corrupt(err, "there are more inodes than entries, or none");
+		return dw_fail_metadata(err,
+					"there are more inodes than entries, or none");
 	/* Each inode has an entry: without bits for its number, counts could be absurd
 	 * while the metadata is small. */
 	if (entries->stride < dw_bit_length(inodes - 1))
-		return corrupt(err, "there are more inodes than entries can name");
+		return dw_fail_metadata(err,
+					"there are more inodes than entries can name");
 	view->inode_count = (uint32_t)inodes;
 	if (view->directories.count < 2 || view->directories.count > inodes + 1)
-		return corrupt(err, "the number of directories is impossible");
+		return dw_fail_metadata(err, "the number of directories is impossible");
 	view->directory_count = (uint32_t)(view->directories.count - 1);
 	if (view->chunk_table.count == 0 || view->chunk_table.count > inodes)
-		return corrupt(err, "the size of the chunk table is impossible");
+		return dw_fail_metadata(err, "the size of the chunk table is impossible");
 	if (view->symlink_table.count > inodes || view->devices.count > inodes)
-		return corrupt(err, "there are more links or devices than inodes");
+		return dw_fail_metadata(err,
+					"there are more links or devices than inodes");
 	if (view->modes.count == 0 || view->modes.count > view->inodes.count ||
 	    view->uids.count > view->inodes.count ||
 	    view->gids.count > view->inodes.count)
-		return corrupt(err, "the number of modes or owners is impossible");
+		return dw_fail_metadata(err,
+					"the number of modes or owners is impossible");
 	if (view->block_size == 0 || (view->block_size & (view->block_size - 1)) != 0 ||
 	    view->block_size > MAX_BLOCK_SIZE)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
@@ -501,7 +503,8 @@ int dw_view_load(struct view *view, uint32_t block_count, dwarfs_error **err)
 		return ret;
 	files = dw_view_class_count(view, CLASS_REG);
 	if (view->size_cache.count > files || view->allocated_cache.count > files)
-		return corrupt(err, "the cache of sizes has more files than there are");
+		return dw_fail_metadata(
+			err, "the cache of sizes has more files than there are");
 	describe_packing(view);
 	return 0;
 }

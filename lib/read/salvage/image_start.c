@@ -28,8 +28,8 @@ static uint64_t index_entry(const struct dwarfs_image *image, const struct place
 }
 
 /* Whether the image may begin there: most of some sections have their headers then. */
-static bool agrees(const struct dwarfs_image *image, const struct place *place,
-		   uint64_t start)
+static bool start_is_plausible(const struct dwarfs_image *image,
+			       const struct place *place, uint64_t start)
 {
 	const uint64_t count = place->header.length / 8;
 	const uint64_t every = count / SAMPLES + 1;
@@ -55,7 +55,7 @@ static bool start_from_index(const struct dwarfs_image *image, const struct plac
 	word = index_entry(image, place, place->header.length / 8 - 1);
 	offset = word & DW_INDEX_OFFSET_MASK;
 	if (word >> DW_INDEX_OFFSET_BITS != DWARFS_SECTION_INDEX || offset > place->at ||
-	    !agrees(image, place, place->at - offset))
+	    !start_is_plausible(image, place, place->at - offset))
 		return false;
 	*start_out = place->at - offset;
 	return true;

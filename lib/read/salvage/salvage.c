@@ -59,7 +59,7 @@ static uint64_t length_of(const struct evidence *evidence)
 	return dw_load64(evidence->bytes + HEADER_LENGTH);
 }
 
-static bool fits(const struct evidence *evidence)
+static bool length_fits(const struct evidence *evidence)
 {
 	return length_of(evidence) <= evidence->room - DW_HEADER_BYTES;
 }
@@ -73,7 +73,7 @@ static uint64_t xxh3_of(const struct evidence *evidence)
 
 static bool xxh3_matches(const struct evidence *evidence)
 {
-	return fits(evidence) &&
+	return length_fits(evidence) &&
 	       xxh3_of(evidence) == dw_load64(evidence->bytes + DW_HEADER_XXH3_AT);
 }
 
@@ -157,7 +157,7 @@ static bool sha_matches(const struct evidence *evidence)
 	const uint64_t old = dw_load64(at);
 	struct span covered;
 
-	if (!fits(evidence))
+	if (!length_fits(evidence))
 		return false;
 	dw_store64(at, xxh3_of(evidence));
 	covered = (struct span){ evidence->bytes + DW_HEADER_SHA_FROM,
@@ -198,7 +198,8 @@ bool dw_salvage_is_section(const struct dwarfs_image *image, uint64_t at, uint64
 /* -- reading ------------------------------------------------------------------------- */
 
 /* No codec makes more of a block than this. */
-static bool is_absurd(const struct dwarfs_image *image, const struct section *section)
+static bool exceeds_block_size(const struct dwarfs_image *image,
+			       const struct section *section)
 {
 	return section->type == DWARFS_SECTION_BLOCK && image->view &&
 	       section->room > 2 * image->view->block_size + (1 << 20);
@@ -211,7 +212,7 @@ static int read_bytes(const struct dwarfs_image *image, uint32_t number,
 
 	stored->header_bytes = dw_image_header_bytes(image);
 	stored->io = image->io;
-	if (section->room < stored->header_bytes || is_absurd(image, section) ||
+	if (section->room < stored->header_bytes || exceeds_block_size(image, section) ||
 	    section->room > SIZE_MAX - DW_FROZEN_PADDING)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "section %" PRIu32 " was not found", number);

@@ -22,7 +22,7 @@ struct walk {
 	bool has_tail;
 };
 
-static int add(struct walk *walk, uint64_t room, uint32_t type, dwarfs_error **err)
+static int add_found(struct walk *walk, uint64_t room, uint32_t type, dwarfs_error **err)
 {
 	struct dwarfs_image *image = walk->image;
 	int ret = dw_grow(&image->sections, &walk->room, (size_t)image->section_count + 1,
@@ -36,7 +36,8 @@ static int add(struct walk *walk, uint64_t room, uint32_t type, dwarfs_error **e
 
 /* Sections from here to the next one that was found. Only of a single one it is known how
  * long it is. */
-static int add_lost(struct walk *walk, const struct place *next, dwarfs_error **err)
+static int add_lost_sections(struct walk *walk, const struct place *next,
+			     dwarfs_error **err)
 {
 	struct dwarfs_image *image = walk->image;
 	const bool is_single = next->header.number == image->section_count + 1;
@@ -51,8 +52,8 @@ static int add_lost(struct walk *walk, const struct place *next, dwarfs_error **
 		last->room = next->at - last->offset;
 	}
 	while (image->section_count < next->header.number) {
-		int ret = add(walk, is_single ? next->at - walk->at : 0, DW_SECTION_LOST,
-			      err);
+		int ret = add_found(walk, is_single ? next->at - walk->at : 0,
+				    DW_SECTION_LOST, err);
 
 		if (ret < 0)
 			return ret;
@@ -66,7 +67,7 @@ static int add_good(struct walk *walk, const struct section_header *header,
 		    dwarfs_error **err)
 {
 	const uint64_t room = DW_HEADER_BYTES + header->length;
-	int ret = add(walk, room, header->type, err);
+	int ret = add_found(walk, room, header->type, err);
 
 	walk->at += room;
 	return ret < 0 ? ret : 1;
@@ -132,7 +133,7 @@ static int find_next(const struct walk *walk, uint64_t from, struct place *next,
 }
 
 /* 1 when there may be more. */
-static int step(struct walk *walk, dwarfs_error **err)
+static int search_step(struct walk *walk, dwarfs_error **err)
 {
 	struct dwarfs_image *image = walk->image;
 	struct section_header header;
@@ -152,12 +153,12 @@ static int step(struct walk *walk, dwarfs_error **err)
 		return add_good(walk, &header, err);
 	if (ret == 0)
 		return 0;
-	ret = add_lost(walk, &next, err);
+	ret = add_lost_sections(walk, &next, err);
 	return ret < 0 ? ret : 1;
 }
 
 /* Where the headers from here on lead to. */
-static uint64_t follow(const struct dwarfs_image *image, struct place place)
+static uint64_t follow_headers(const struct dwarfs_image *image, struct place place)
 {
 	while (dw_scan_leads_on(image, place.at, &place.header)) {
 		place.at += DW_HEADER_BYTES + place.header.length;
@@ -178,7 +179,7 @@ static int find_tail(struct walk *walk, dwarfs_error **err)
 	int ret;
 
 	while ((ret = dw_scan_find(walk->image, &search, &walk->tail, err)) > 0) {
-		const uint64_t end = follow(walk->image, walk->tail);
+		const uint64_t end = follow_headers(walk->image, walk->tail);
 
 		walk->has_tail = end == walk->image->bytes;
 		if (walk->has_tail)
@@ -204,8 +205,8 @@ static int walk_v1(struct walk *walk, dwarfs_error **err)
 		dw_section_header_parse_v1(bytes, &header);
 		if (header.length > image->bytes - walk->at - sizeof(bytes))
 			return 0;
-		if ((ret = add(walk, sizeof(bytes) + header.length, header.type, err)) <
-		    0)
+		if ((ret = add_found(walk, sizeof(bytes) + header.length, header.type,
+				     err)) < 0)
 			return ret;
 		walk->at += sizeof(bytes) + header.length;
 	}
@@ -288,7 +289,7 @@ int dw_salvage_walk(struct dwarfs_image *image, dwarfs_error **err)
 		if ((ret = find_tail(&walk, err)) == 0)
 			ret = 1;
 		while (ret > 0 && image->bytes - walk.at >= DW_HEADER_BYTES)
-			ret = step(&walk, err);
+			ret = search_step(&walk, err);
 		if (ret >= 0)
 			ret = ask_headers(image, false, err);
 		if (ret >= 0 && !(has_type(image, DWARFS_SECTION_SCHEMA) &&
