@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/borrow: bytes of a file where they are. See <dwarfs/file.h>.
+ * read/borrow: ranges of a file without a copy. See dwarfs_file_borrow() in
+ * <dwarfs/file.h>.
  *
- * Takes a range of a file, gives parts: of blocks that stay in the cache until they are
- * given back, of the one page of zeros that all holes have, and copies of what the cache
- * cannot hold for long.
+ * Takes a range of a file; gives parts, each of which is a pinned range of a cached
+ * block, a range of a static page of zeros (for holes), or a copy if pinning would leave
+ * too little of the cache's budget (dw_cache_hold()). All parts are released together.
  */
 #include "read/file.h"
 
@@ -15,8 +16,8 @@ static const uint8_t zeros[ZERO_BYTES];
 struct part {
 	const uint8_t *data;
 	size_t bytes;
-	struct cached cached; /* when it is held */
-	uint8_t *copy;	      /* or this; else a hole */
+	struct cached cached; /* pinned in the cache, or */
+	uint8_t *copy;	      /* copied; neither: a hole */
 };
 
 struct dwarfs_borrowed {

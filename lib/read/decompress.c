@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/decompress: section -> bytes.
+ * read/decompress: decompress a section into memory.
+ *
+ * Takes the stored bytes of a section; gives its contents. Used for schema, metadata and
+ * other small sections; blocks are decoded by cache/ and bulk/.
  */
 #include "read/image.h"
 
@@ -36,8 +39,8 @@ int dw_unpack_section(const struct dwarfs_image *image, uint32_t section,
 }
 
 /*
- * No codec stores a section in more than twice its bytes, so a longer one need not be read
- * to be refused. In a sparse file such a section costs its author nothing.
+ * No codec stores a section in more than twice its bytes: a longer one is refused before it
+ * is read. In a sparse file such a section costs its author nothing.
  */
 static int check_length(const struct dwarfs_image *image, uint32_t section,
 			uint64_t max_bytes, dwarfs_error **err)

@@ -1,10 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/file: read the contents of a file. This is the other story of the reader:
+ * read/file: read the contents of a file. This file is the story of reading;
+ * read/image.c is the story of opening. Start with dwarfs_file_read() and follow the
+ * calls:
  *
- *	chunk	 a range of the file -> runs of bytes in blocks, and holes
- *	cache	 the block's bytes; read, verified and unpacked if they are not there yet
- *	copy	 into the caller's memory
+ *	dwarfs_read(), dwarfs_file_read()
+ *	  read_range()
+ *	    dw_chunk_seek()		metadata/chunk.c	offset -> chunk
+ *	    dw_view_chunk()		metadata/stat.c		check the chunk
+ *	    read_chunk()
+ *	      dw_cache_get_for()	cache/cache.c		decoded bytes, pinned
+ *	        dw_cache_decode()	cache/decode_job.c	on a miss
+ *	          dw_stored_read()	verify.c		read the section
+ *	          dw_verify_block()	verify.c		verify its hash
+ *	          dw_decoder_run()	codec/codec.c		decompress
+ *	      memcpy()						into the caller's buffer
+ *	      dw_cache_put()		cache/cache.c		release the pin
+ *
+ * Takes an inode or an open file, an offset and a size; gives bytes. Holes are zeros. To
+ * read without a copy see read/borrow.c.
  */
 #include "read/file.h"
 
@@ -157,8 +171,8 @@ int dwarfs_file_chunk(const dwarfs_file *file, uint64_t index, int64_t *block_ou
 	return 0;
 }
 
-/* The first place at or after offset that is (or is not) in a hole; the end of the file
- * if none. */
+/* The first offset at or after this one that is (or is not) in a hole; the end of the
+ * file if there is none. */
 static int seek(const dwarfs_file *file, uint64_t offset, bool want_hole,
 		uint64_t *offset_out, dwarfs_error **err)
 {

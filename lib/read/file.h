@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/file: an open file, as the files of this room see it.
+ * read/file: an open file, for the files of this module.
  */
 #ifndef DW_READ_FILE_H
 #define DW_READ_FILE_H
@@ -17,8 +17,8 @@ struct dwarfs_file {
 	struct chunk_marks *marks;
 };
 
-/* Bytes of a chunk that is no hole, from the cache, as dw_cache_get() has them; size is
- * within it. Put them back. */
+/* Get bytes of a chunk that is not a hole from the cache, as dw_cache_get() does; size
+ * is within the chunk. Release with dw_cache_put(). */
 int dw_chunk_get(const dwarfs_image *image, dwarfs_inode inode, const struct chunk *chunk,
 		 uint64_t skip, size_t size, struct cached *cached_out,
 		 dwarfs_error **err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/find: look up, list and describe what an image holds.
+ * read/find: look up and list entries, and get attributes.
  *
- * Takes numbers and names, gives numbers, names and attributes; the view checks them.
+ * Takes numbers and names; gives numbers, names and attributes, which the view checks.
  */
 #include <dwarfs/walk.h>
 
@@ -76,7 +76,7 @@ int dwarfs_entry_name(const dwarfs_image *image, dwarfs_entry entry, char *buffe
 	return ret;
 }
 
-/* The entry that names a directory: its parent has it. */
+/* The entry that names a directory, in its parent. */
 static int dir_entry(const dwarfs_image *image, dwarfs_inode dir, dwarfs_entry *entry_out,
 		     dwarfs_error **err)
 {

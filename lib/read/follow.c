@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/follow: look up a path as a system does that has the image as its root.
+ * read/follow: look up a path as a system whose root is the image, following symbolic
+ * links.
  *
- * Takes a path, follows the symbolic links in it, gives an entry. What is still to be
- * walked is kept as text; a link puts its target in front of that.
+ * Takes a path; gives an entry. The rest of the path is kept as text; the target of a
+ * link is inserted before it.
  */
 #include <dwarfs/walk.h>
 
 #include "read/image.h"
 
-#define MOST_LINKS 40 /* as Linux has it */
+#define MOST_LINKS 40 /* as in Linux */
 
 struct follow {
 	const dwarfs_image *image;
-	dwarfs_entry entry; /* as far as it was walked */
-	dwarfs_entry dir;   /* what that stands in */
-	struct buffer rest; /* with a NUL */
+	dwarfs_entry entry; /* reached so far */
+	dwarfs_entry dir;   /* directory that contains it */
+	struct buffer rest; /* remaining path, with a NUL */
 	unsigned links;
 };
 
@@ -52,7 +53,7 @@ static int follow_link(struct follow *follow, dwarfs_inode inode, const char *be
 	return set_remaining_path(follow, target, behind, err);
 }
 
-/* The next name of the rest; what was walked of that is cut off. */
+/* The next name of the rest; removes it and what precedes it. */
 static int take_name(struct follow *follow, size_t skip, size_t bytes, dwarfs_error **err)
 {
 	char *rest = (char *)follow->rest.data;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/history: who wrote and rewrote an image.
+ * read/history: which programs wrote and rewrote an image.
  *
- * Takes the history sections (Thrift compact), gives C strings. Purely informational.
+ * Takes the history sections (Thrift compact); gives C strings. Purely informational.
  */
 #include <stdio.h>
 

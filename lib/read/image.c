@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/image: open an image. This is the story of the reader; read/file.c is the other
- * one.
+ * read/image: open an image. This file is the story of opening; read/file.c is the story
+ * of reading. Start with dwarfs_image_open() and follow the calls:
  *
- *	io	 where bytes come from
- *	locate	 skip a prefix, find the sections by the index or by walking
- *	verify	 the hash of a section's stored bytes, before its first byte is used, or
- *		 (lazily) after its last
- *	unpack	 section -> bytes
- *	view	 the metadata in place: columns compiled once, each access checked
+ *	dwarfs_image_open()
+ *	  dwarfs_io_open()		io.c		the source of bytes
+ *	  dwarfs_image_open_io()
+ *	    dw_image_begin()
+ *	      dw_cache_of()		cache/		the block cache of the context
+ *	      dw_locate_start()		locate.c	skip a prefix before the image
+ *	      dw_locate_sections()	locate.c	by the index, or by headers
+ *	    load_view()
+ *	      dw_stored_read()		verify.c	the stored bytes of a section
+ *	      dw_verify_xxh3()		verify.c	their hash
+ *	      dw_unpack_section()	decompress.c	decompress them
+ *	      dw_view_new()		metadata/	find tables, check bounds
+ *	    check_v1()			check/		all rules, for version 1
+ *	    dw_image_find_xattrs()	xattr.c		locate the extended attributes
+ *	    dw_verifier_start()		verify.c	hash metadata on a thread
  *
- * Opening reads the index, the schema and the metadata. Images of version 1 have no
- * hashes, so their tables are checked rule by rule at once. Afterwards nothing of an
- * image changes, except the blocks that the context's cache holds for it.
+ * Takes a path or a source and options; gives an image that never changes afterwards.
+ * Reads the index, the schema and the metadata, but no block: blocks belong to the
+ * context's cache.
  */
 #include "base/context.h"
 #include "format/side.h"
 #include "read/image.h"
 #include "read/salvage/salvage.h"
 
-/* Compressed metadata may not claim more than this, or than so many times its stored
- * size. */
+/* Maximum size of decompressed metadata: this, or 256 times its stored size if more. */
 #define MIN_METADATA_LIMIT (UINT64_C(16) << 20)
 #define MAX_METADATA_RATIO 256
 
@@ -154,8 +162,8 @@ static uint64_t metadata_limit(const dwarfs_image *image, uint32_t section)
 	return limit < MIN_METADATA_LIMIT ? MIN_METADATA_LIMIT : limit;
 }
 
-/* Whether metadata can be used where it is, without a second copy: as a reader may look
- * at a few bytes behind it, these must be there. */
+/* Whether metadata can be used in place: not compressed, and with DW_FROZEN_PADDING
+ * readable bytes after it. */
 static bool stays_in_place(const dwarfs_image *image, const struct stored *stored)
 {
 	uint64_t end = image->start + image->sections[image->metadata].offset +
@@ -211,7 +219,7 @@ static int load_view(dwarfs_image *image, dwarfs_error **err)
 			   image->block_count, &image->view, err);
 }
 
-/* Without hashes, only the rules of the format tell a good image from a bad one. */
+/* Images without hashes are accepted only if they obey every rule of the format. */
 static int check_v1(dwarfs_image *image, dwarfs_error **err)
 {
 	if (!dw_image_is_v1(image) || image->salvage)
@@ -420,8 +428,7 @@ static int unpacked_bytes(const dwarfs_image *image, uint32_t section,
 	uint64_t size = header->length, at;
 	int ret;
 
-	/* The .xz format keeps the size at its end; the others announce it at the start.
-	 */
+	/* The .xz format stores the size at its end, all others at the start. */
 	if (header->compression == CODEC_LZMA) {
 		if ((ret = dw_stored_read(image, section, &stored, err)) < 0)
 			return ret;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/image: an open image, as the files of this room see it.
+ * read/image: an open image, for the files of this module.
  */
 #ifndef DW_READ_IMAGE_H
 #define DW_READ_IMAGE_H
@@ -17,31 +17,31 @@
 #include "read/io.h"
 #include "read/metadata/view.h"
 
-/* A section, as far as it is known without reading its header. */
+/* A section, as far as known without its header. */
 struct section {
 	uint64_t offset; /* of its header, from the start of the image */
-	uint64_t room;	 /* bytes from there to the next section */
+	uint64_t room;	 /* bytes until the next section */
 	uint32_t type;
 };
 
-/* The stored bytes of a section with its header in front, so that hashes need no copy. */
+/* The stored bytes of a section after its header, contiguous so that hashes need no
+ * copy. */
 struct stored {
 	struct section_header header;
 	const uint8_t *bytes; /* header, then header.length bytes */
 	size_t header_bytes;
-	struct range taken; /* of them, behind the header: all, or what was asked for */
-	uint8_t *owned;	    /* read, with DW_FROZEN_PADDING bytes behind; NULL: they are
-			     * those of the source, or: */
-	uint8_t *pages;	    /* nothing else of them is there than what was asked for */
+	struct range taken; /* range of the payload that was read: all, or as requested */
+	uint8_t *owned;	    /* read, and followed by DW_FROZEN_PADDING bytes; or */
+	uint8_t *pages;	    /* only `taken` was read; both NULL: bytes of the source */
 	dwarfs_io *io;	    /* which outlives this */
-	bool is_proved;	    /* its hashes need no look any more */
+	bool is_proved;	    /* hashes were verified before (salvage) */
 };
 
-/* The hash of the metadata, when it is computed while the image is in use. */
+/* Hashes the metadata while the image is in use. */
 struct verifier {
 	struct threads threads; /* one, or none */
 	atomic_bool stop;
-	atomic_int state; /* 1: not known yet, 0: it matches, < 0: it does not */
+	atomic_int state; /* 1: not finished, 0: matches, < 0: does not match */
 };
 
 struct dwarfs_image {
@@ -58,22 +58,22 @@ struct dwarfs_image {
 	uint32_t block_count;
 	uint32_t schema, metadata; /* sections */
 
-	uint32_t xattr_sections; /* how many; there should be one at most */
+	uint32_t xattr_sections; /* number of such sections; one is allowed */
 	uint32_t xattr_section;	 /* the last of them */
-	struct lazy xattrs;	 /* its bytes, once they were checked */
+	struct lazy xattrs;	 /* their bytes, after they were checked */
 
 	struct view *view;
-	struct stored metadata_stored; /* when the view looks at it */
-	uint8_t *metadata_owned;       /* else */
-	bool is_lazy;		       /* hashes are looked at late */
-	bool is_mapped;		       /* the pages of a file are used, not copies */
-	bool trusts_blocks;	       /* their hashes are not looked at */
+	struct stored metadata_stored; /* if the view uses it in place */
+	uint8_t *metadata_owned;       /* otherwise */
+	bool is_lazy;		       /* hashes are verified late */
+	bool is_mapped;		       /* use pages of a mapped file instead of copies */
+	bool trusts_blocks;	       /* block hashes are not verified */
 	struct verifier verifier;
 	struct salvage *salvage; /* NULL: damage is an error */
 
 	struct cache *cache;	 /* the context's */
-	struct latency *latency; /* the context's; NULL: no times are taken */
-	struct slot *slots;	 /* by block; for the cache */
+	struct latency *latency; /* the context's; NULL: no latencies are measured */
+	struct slot *slots;	 /* by block, for the cache */
 };
 
 static inline bool dw_image_is_v1(const struct dwarfs_image *image)
@@ -87,7 +87,7 @@ static inline size_t dw_image_header_bytes(const struct dwarfs_image *image)
 
 /* -- image.c ------------------------------------------------------------------------- */
 
-/* The first half of opening: everything but the metadata. */
+/* Open all but the metadata. */
 int dw_image_begin(dwarfs_context *context, dwarfs_io *io,
 		   const dwarfs_image_options *options, int salvage,
 		   struct dwarfs_image **image_out, dwarfs_error **err);
@@ -98,10 +98,10 @@ int dw_image_begin(dwarfs_context *context, dwarfs_io *io,
 int dw_locate_start(struct dwarfs_image *image, dwarfs_error **err);
 /* Check the version at image->start, and list the sections. */
 int dw_locate_sections(struct dwarfs_image *image, dwarfs_error **err);
-/* Read and check the header of a section against what is known of it. */
+/* Read a section's header and check it against what is known of the section. */
 int dw_locate_header(const struct dwarfs_image *image, uint32_t section,
 		     struct section_header *header_out, dwarfs_error **err);
-/* The same, of a header that was read. */
+/* The same for a header that was read already. */
 int dw_locate_parse(const struct dwarfs_image *image, uint32_t section,
 		    const uint8_t *bytes, struct section_header *header_out,
 		    dwarfs_error **err);
@@ -120,37 +120,35 @@ static inline struct span dw_stored_payload(const struct stored *stored)
 			      (size_t)stored->header.length };
 }
 
-/* Read a section, without any check of its hashes; of a source that is in memory or
- * mapped, only see where it is. */
+/* Read a section without verifying it; if the source is in memory or mapped, only
+ * locate it. */
 int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
 		   struct stored *stored_out, dwarfs_error **err);
-/*
- * The same, but of a block whose header is known only what one of its parts needs: its
- * first bytes, which are known, too, and a range, which may be cut off at the end. All
- * else is not to be looked at.
- */
+/* Read only what decoding a part of a block needs: a range of the payload, which may
+ * be cut off at its end; header and first bytes are known. Other bytes of *stored_out
+ * are undefined. */
 int dw_stored_read_part(const struct dwarfs_image *image, uint32_t section,
 			const struct section_header *header, struct span head,
 			struct range part, struct stored *stored_out, dwarfs_error **err);
-/* The same as dw_stored_read(), but of a mapped file nothing is read yet. */
+/* As dw_stored_read(), but without reading pages of a mapped file. */
 int dw_stored_look(const struct dwarfs_image *image, uint32_t section,
 		   struct stored *stored_out, dwarfs_error **err);
 /* Compare hashes; images of version 1 have none. CHECKSUM on a mismatch. */
 int dw_verify_xxh3(const struct dwarfs_image *image, uint32_t section,
 		   const struct stored *stored, dwarfs_error **err);
-/* The same for a block, unless the opener wants no such check. */
+/* The same for a block, unless the image was opened without block verification. */
 int dw_verify_block(const struct dwarfs_image *image, uint32_t section,
 		    const struct stored *stored, dwarfs_error **err);
-/* Whether that looks at anything. */
+/* Whether dw_verify_block() compares anything. */
 bool dw_verifies_blocks(const struct dwarfs_image *image);
-/* Compare what was taken of a block with an XXH3 of it. */
+/* Compare the part of a block that was read with an XXH3. */
 int dw_verify_part(const struct dwarfs_image *image, uint32_t section,
 		   const struct stored *stored, uint64_t xxh3, dwarfs_error **err);
 int dw_verify_sha(const struct dwarfs_image *image, uint32_t section,
 		  const struct stored *stored, dwarfs_error **err);
 
-/* Compare the XXH3 of image->metadata_stored in the background, and tell the view if it
- * does not match. */
+/* Compare the XXH3 of image->metadata_stored in the background; a mismatch is stored
+ * in the view. */
 int dw_verifier_start(struct dwarfs_image *image, dwarfs_error **err);
 void dw_verifier_free(struct verifier *verifier);
 
@@ -162,28 +160,26 @@ int dw_history_check(const struct dwarfs_image *image, uint32_t section,
 
 /* -- xattr.c ------------------------------------------------------------------------- */
 
-/* See where the section of extended attributes is; it is read when it is needed. */
+/* Locate the section of extended attributes; it is read at its first use. */
 int dw_image_find_xattrs(struct dwarfs_image *image, dwarfs_error **err);
 void dw_image_free_xattrs(struct dwarfs_image *image);
-/* See that it is read, if there is one: whatever is wrong with it comes out. */
+/* Read the section if there is one; an error if it is invalid. */
 int dw_image_need_xattrs(const struct dwarfs_image *image, dwarfs_error **err);
 
 /* -- find.c -------------------------------------------------------------------------- */
 
-/* Go from the entry of a directory to that of a name in it, which may be "." or "..". */
+/* From the entry of a directory to that of a name in it, which may be "." or "..". */
 int dw_find_step(const dwarfs_image *image, const char *name, size_t size,
 		 uint32_t *entry, dwarfs_error **err);
 
 /* -- decompress.c -------------------------------------------------------------------- */
 
-/*
- * Unpack a section into new memory of at most max_bytes, with padding zero bytes behind
- * it. The caller frees *data_out.
- */
+/* Decompress a section into new memory of at most max_bytes, followed by padding zero
+ * bytes. The caller frees *data_out. */
 int dw_unpack_section(const struct dwarfs_image *image, uint32_t section,
 		      const struct stored *stored, uint64_t max_bytes, size_t padding,
 		      uint8_t **data_out, uint64_t *size_out, dwarfs_error **err);
-/* Read, verify and unpack. */
+/* Read, verify and decompress. */
 int dw_load_section(const struct dwarfs_image *image, uint32_t section,
 		    uint64_t max_bytes, size_t padding, uint8_t **data_out,
 		    uint64_t *size_out, dwarfs_error **err);

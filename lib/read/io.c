@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/io: where the bytes of an image come from.
+ * read/io: the source of an image's bytes.
  *
- * Every source ends up as "read these bytes at that place"; ranges are checked here, so
- * that no reader sees a request outside its size.
+ * Takes a file, a descriptor, memory or callbacks; gives "read these bytes at this
+ * offset". Ranges are checked here, so callbacks never get a request outside the source.
  */
 #include <errno.h>
 #include <limits.h>
@@ -21,9 +21,9 @@ struct dwarfs_io {
 	void *user;
 	uint64_t bytes;
 	const uint8_t *memory;	       /* of a source in memory */
-	int fd;			       /* of a source that has one, else -1 */
+	int fd;			       /* of a file; otherwise -1 */
 	char *path;		       /* for messages; may be NULL */
-	const uint8_t *_Atomic mapped; /* all of the file; NULL: nobody asked for that */
+	const uint8_t *_Atomic mapped; /* the whole file; NULL: not mapped */
 };
 
 dwarfs_io *dw_io_ref(dwarfs_io *io)
@@ -96,7 +96,7 @@ int dwarfs_io_open(const char *path, dwarfs_io **io_out, dwarfs_error **err)
 {
 	int fd, ret = dw_fd_open_places(path, &fd, err);
 
-	/* Other failures to open it name it already. */
+	/* Other errors name the file already. */
 	if (ret < 0 && ret != DWARFS_ERR_IS_DIR && ret != DWARFS_ERR_INVALID)
 		return ret;
 	if (ret == 0)
@@ -209,16 +209,15 @@ static int fail_short_read(const dwarfs_io *io, int64_t got, uint64_t offset,
 	if (io->path)
 		dw_error_at_path(err, ret, io->path);
 	dw_error_at_offset(err, ret, offset);
-	/* Whatever the source failed with, for the reader of an image it is input/output.
-	 */
+	/* To the reader of an image every failure of the source is an input/output
+	 * error. */
 	return ret == DWARFS_ERR_NOMEM ? ret : dw_error_as(err, DWARFS_ERR_IO);
 }
 
 int dwarfs_io_read(dwarfs_io *io, void *buffer, size_t bytes, uint64_t offset,
 		   dwarfs_error **err)
 {
-	/* The callbacks of a source in memory or with a descriptor want the source
-	 * itself. */
+	/* The callbacks for memory and descriptors get the source itself. */
 	void *user = io->memory || io->fd >= 0 ? io : io->user;
 	size_t done = 0;
 

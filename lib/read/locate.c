@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/locate: skip what stands in front of an image, and find its sections.
+ * read/locate: skip data before an image, and find its sections.
  *
- * The section index is used where it is there and right; otherwise the headers are
- * walked. Every offset stays within the source, and no count is believed before it is
- * checked.
+ * Takes a source; gives the start of the image and its list of sections. The section
+ * index is used if it exists and is consistent; otherwise the headers are followed.
+ * Every offset is checked against the source, and every count before it is used.
  */
 #include "format/side.h"
 #include "hash/hash.h"
@@ -14,7 +14,7 @@
 #define SCAN_BYTES   ((size_t)1 << 20)
 #define NEEDLE_BYTES 7 /* magic and major version */
 
-/* More than anybody puts between the last section that the index lists and the index. */
+/* More sections than any writer puts between the last indexed one and the index. */
 #define MAX_GAP_SECTIONS 64
 
 static int read_at(const struct dwarfs_image *image, void *buffer, size_t size,
@@ -25,7 +25,7 @@ static int read_at(const struct dwarfs_image *image, void *buffer, size_t size,
 
 /* -- the start ----------------------------------------------------------------------- */
 
-/* A source that is looked at here and there; a failure to read it ends the search. */
+/* Reads small ranges of a source; an I/O error ends the search. */
 struct peek {
 	dwarfs_io *io;
 	int failure; /* code of the first one, or 0 */
@@ -42,7 +42,7 @@ static bool peek_bytes(struct peek *peek, uint64_t offset, void *bytes, size_t s
 	return peek->failure == 0;
 }
 
-/* A version 1 header at a place of the source; false when it does not fit. */
+/* A version 1 header at an offset of the source; false if it does not fit. */
 static bool peek_v1(struct peek *peek, uint64_t offset, struct section_header *header)
 {
 	uint8_t bytes[DW_V1_HEADER_BYTES];
@@ -61,8 +61,8 @@ static bool peek_v2(struct peek *peek, uint64_t offset, struct section_header *h
 	       dw_section_header_parse(bytes, header);
 }
 
-/* A second header must stand where the first one says: that rules out magics by accident.
- */
+/* A second header must follow where the first one says: this excludes accidental
+ * magics. */
 static bool starts_v1(struct peek *peek, uint64_t at)
 {
 	struct section_header first, second;
@@ -104,9 +104,9 @@ static bool starts_here(struct peek *peek, uint64_t at)
 	return minor < 2 ? starts_v1(peek, at) : starts_v2(peek, at);
 }
 
-/* Magics behind which no image starts that can be read. */
+/* Magics after which no readable image starts. */
 struct hits {
-	uint64_t place; /* the first, but for one with the header of a first section */
+	uint64_t place; /* the first one, unless its header is that of a first section */
 	bool is_any, is_header;
 };
 
@@ -120,11 +120,9 @@ static void note_hit(struct hits *hits, struct peek *peek, uint64_t at)
 	*hits = (struct hits){ .place = at, .is_any = true, .is_header = is_header };
 }
 
-/*
- * Say why there is no image: nothing looks like one, or it is damaged, and how. A magic in
- * the middle is an accident if no header follows; and even with one, the whole need not
- * be meant as an image.
- */
+/* Explain why there is no image: no magic was found, or the image is damaged, and how.
+ * A magic that no header follows is an accident; and even with one, the source may not
+ * be meant as an image. */
 static int fail_start(struct dwarfs_image *image, const struct hits *hits,
 		      dwarfs_error **err)
 {
@@ -179,7 +177,8 @@ int dw_locate_start(struct dwarfs_image *image, dwarfs_error **err)
 		}
 		if (size < SCAN_BYTES)
 			break;
-		at += size - (NEEDLE_BYTES - 1); /* a magic may lie across the border */
+		at += size - (NEEDLE_BYTES -
+			      1); /* a magic may cross the boundary of two reads */
 	}
 	return fail_start(image, &hits, err);
 }
@@ -249,8 +248,7 @@ int dw_locate_parse(const struct dwarfs_image *image, uint32_t section,
 	if (header_out->type != known->type)
 		return fail_section_header(image, section, known->offset,
 					   "its type is not that of the index", err);
-	/* Between the last listed section and the index may be more than the index lists.
-	 */
+	/* There may be sections between the last listed one and the index. */
 	if (header_out->length > known->room - header_bytes ||
 	    (header_out->length != known->room - header_bytes &&
 	     section + 2 != image->section_count))
@@ -321,13 +319,11 @@ static int walk_headers(struct dwarfs_image *image, dwarfs_error **err)
 	return 0;
 }
 
-/* -- what the index leaves out ------------------------------------------------------- */
+/* -- sections that the index does not list ------------------------------------------- */
 
-/*
- * The sections between the last one that the index lists and the index: all of them, or
- * none when there is anything that is no section of another type than those the index has
- * to list. Gives how many, and where they begin.
- */
+/* The sections between the last one that the index lists and the index. Accepts all of
+ * them or none: none if there is data that is not a section, or one of a type that the
+ * index must list. Gives their number and where they begin. */
 static int walk_gap(const struct dwarfs_image *image, uint64_t *start_out,
 		    uint32_t *count_out, dwarfs_error **err)
 {
@@ -359,7 +355,7 @@ static int walk_gap(const struct dwarfs_image *image, uint64_t *start_out,
 	return 0;
 }
 
-/* Put them where they stand: in front of the index. */
+/* Insert them before the index. */
 static int list_gap(struct dwarfs_image *image, size_t *capacity, dwarfs_error **err)
 {
 	struct section index = image->sections[image->section_count - 1];
@@ -391,8 +387,7 @@ static int list_gap(struct dwarfs_image *image, size_t *capacity, dwarfs_error *
 	return add_section(image, capacity, index.offset, index.room, index.type, err);
 }
 
-/* Whether these offsets can be the sections of the image; sets up image->sections if so.
- */
+/* Whether these offsets can be the sections of the image; if so, sets image->sections. */
 static int take_index(struct dwarfs_image *image, const uint8_t *index, uint64_t count,
 		      dwarfs_error **err)
 {
@@ -421,7 +416,7 @@ static int take_index(struct dwarfs_image *image, const uint8_t *index, uint64_t
 	return list_gap(image, &capacity, err);
 }
 
-/* Use the section index if there is a good one; a bad one is as good as none. */
+/* Use the section index if it is valid; otherwise the headers are followed. */
 static int try_index(struct dwarfs_image *image, dwarfs_error **err)
 {
 	auto_free uint8_t *section = NULL;
@@ -444,7 +439,7 @@ static int try_index(struct dwarfs_image *image, dwarfs_error **err)
 	if ((size - DW_HEADER_BYTES) % 8 != 0 || size - DW_HEADER_BYTES < 3 * 8 ||
 	    size > SIZE_MAX)
 		return 0;
-	/* Look at the header first: only then is the size worth memory. */
+	/* The header first: its size must be checked before memory is allocated. */
 	uint8_t bytes[DW_HEADER_BYTES];
 	if ((ret = read_at(image, bytes, sizeof(bytes), offset, err)) < 0)
 		return ret;
@@ -463,7 +458,7 @@ static int try_index(struct dwarfs_image *image, dwarfs_error **err)
 	return take_index(image, section + DW_HEADER_BYTES, header.length / 8, err);
 }
 
-/* Sort the sections into blocks, schema and metadata. */
+/* Find which sections are blocks, schema and metadata. */
 static int classify_sections(struct dwarfs_image *image, dwarfs_error **err)
 {
 	uint32_t schemas = 0, metadatas = 0, blocks = 0;
@@ -498,7 +493,7 @@ static int classify_sections(struct dwarfs_image *image, dwarfs_error **err)
 		image->schema = DW_SECTION_LOST;
 	if (metadatas == 0)
 		image->metadata = DW_SECTION_LOST;
-	/* Of several the last ones are taken. */
+	/* If there are several, the last one counts. */
 	if (!image->salvage && (schemas != 1 || metadatas != 1))
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "the image has %" PRIu32 " schema and %" PRIu32
@@ -512,7 +507,7 @@ static int classify_sections(struct dwarfs_image *image, dwarfs_error **err)
 	return 0;
 }
 
-/* For salvage: whatever there is. */
+/* With salvage, every section that can be found. */
 static int find_sections(struct dwarfs_image *image, dwarfs_error **err)
 {
 	auto_error dwarfs_error *why = NULL;
@@ -542,8 +537,7 @@ int dw_locate_sections(struct dwarfs_image *image, dwarfs_error **err)
 		return ret;
 	if (!image->has_index && (ret = walk_headers(image, err)) < 0)
 		return ret;
-	/* With an index nobody has looked at the first header yet, unless for the start.
-	 */
+	/* With an index the first header may not have been read yet. */
 	if (image->has_index && (ret = dw_locate_header(image, 0, &first, err)) < 0)
 		return ret;
 	return classify_sections(image, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/preload: have parts of an image in memory before they are asked for.
+ * read/preload: load parts of an image into memory before they are needed.
  *
- * Takes an open image; what it loads is the cache's or the view's, and stays theirs.
+ * Takes an open image; what is loaded belongs to the cache or the view.
  */
 #include <errno.h>
 

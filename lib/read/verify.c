@@ -2,10 +2,17 @@
 /*
  * read/verify: the stored bytes of a section, and their hashes.
  *
- * Those of the metadata can be hashed while the image is in use already: by a thread of
- * its own, which starts when the view is there and ends with the image. Where there is no
- * thread to be had, who starts it does the work. A fork of the process does not have the
- * thread.
+ * Takes the number of a section; gives its header and payload, read or mapped, and
+ * compares them with the XXH3 or SHA-512/256 of the header. Decompresses nothing.
+ *
+ * When a hash is wrong, fail_hash() gives DWARFS_ERR_CHECKSUM with the section and its
+ * offset. For a block this fails the read, and reads of other blocks go on (see
+ * read/cache/internal.h); for the metadata it fails the opening of the image. With
+ * salvage, damaged sections are handled by salvage/salvage.c instead.
+ *
+ * The metadata can also be hashed while the image is in use (DWARFS_VERIFY_LAZY): by a
+ * thread that starts with the image and ends with it. If no thread can be created, the
+ * opening thread hashes. After a fork the child has no such thread.
  */
 #include <dwarfs/image.h>
 
@@ -14,8 +21,8 @@
 #include "read/image.h"
 #include "read/salvage/salvage.h"
 
-/* No codec makes more of a block than this: what claims to be larger is not worth the
- * memory. */
+/* No codec makes more of a block than this; a larger section is refused before memory
+ * is allocated. */
 static bool is_too_long_for_block(const struct dwarfs_image *image,
 				  const struct section_header *header)
 {
@@ -36,8 +43,8 @@ void dw_stored_free(struct stored *stored)
 	*stored = (struct stored){ 0 };
 }
 
-/* What is used and verified is what is read here, the header as well: the one that said
- * how much there is may have been another one. */
+/* The header is read again with the payload, because the source may have changed since
+ * its length was read. */
 static int read_into_memory(const struct dwarfs_image *image, uint32_t section,
 			    struct stored *stored, uint64_t offset, dwarfs_error **err)
 {
@@ -105,7 +112,7 @@ int dw_stored_look(const struct dwarfs_image *image, uint32_t section,
 	return read_stored(image, section, false, stored_out, err);
 }
 
-/* Into pages, so that what is not read takes no memory. */
+/* Into anonymous pages: those that are not read take no memory. */
 static int read_into_pages(struct stored *stored, uint64_t offset, struct span head,
 			   dwarfs_error **err)
 {
@@ -223,9 +230,9 @@ int dw_verify_sha(const struct dwarfs_image *image, uint32_t section,
 
 /* -- in the background --------------------------------------------------------------- */
 
-#define PIECE_BYTES ((size_t)1 << 20) /* between two looks at whether to stop */
+#define PIECE_BYTES ((size_t)1 << 20) /* hashed between checks of `stop` */
 
-/* 1: it was stopped. */
+/* 1: stopped. */
 static int hash_in_pieces(struct dwarfs_image *image, struct xxh3 *state)
 {
 	const struct stored *stored = &image->metadata_stored;
@@ -290,8 +297,7 @@ void dw_verifier_free(struct verifier *verifier)
 	dw_threads_join(&verifier->threads);
 }
 
-/* Who asks does not wait for the thread, which a fork may not have, but hashes himself.
- */
+/* Hashes on this thread: the background thread does not exist after a fork. */
 int dwarfs_image_verify(const dwarfs_image *image, dwarfs_error **err)
 {
 	dwarfs_image *mutable = (dwarfs_image *)image;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/walk: go through a tree, entry by entry.
+ * read/walk: visit the entries of a tree.
  *
- * A walk visits each entry at most once: directories come after their parents in a valid
- * image, and a walk that sees more entries than there are stops, so no image can make it
- * run for ever. Data order collects a walk in tree order and sorts it by where contents
- * begin.
+ * Takes an image and an order; gives one entry at a time. Each entry is visited at most
+ * once: directories come after their parents in a valid image, and a walk that finds
+ * more entries than exist stops, so it ends for every image. For data order the walk is
+ * done once in tree order and sorted by the offsets of file contents.
  */
 #include <dwarfs/walk.h>
 
@@ -29,7 +29,7 @@ struct dwarfs_walk {
 	dwarfs_image *image;
 	dwarfs_entry start;
 	bool started, can_enter;
-	dwarfs_inode inode; /* of the entry the walk is at */
+	dwarfs_inode inode; /* of the current entry */
 	uint64_t visited;
 
 	struct level *levels;
@@ -40,11 +40,11 @@ struct dwarfs_walk {
 
 	/* Data order only. */
 	struct visit *visits; /* everything, in tree order */
-	uint32_t *order;      /* indices of visits, in the order to go */
+	uint32_t *order;      /* indices of visits, in the order of the walk */
 	size_t visit_count, visit_capacity, at;
 	bool is_data_order;
-	int failed;	      /* why the walk cannot go on, or 0 */
-	uint32_t named;	      /* the visit whose path this is */
+	int failed;	      /* error that ended the walk, or 0 */
+	uint32_t named;	      /* the visit that `path` belongs to */
 	size_t dir_path_size; /* of its directory's path, at the start of its own */
 	uint32_t current_depth;
 };
@@ -64,7 +64,7 @@ void dwarfs_walk_free(dwarfs_walk *walk)
 DW_DEFINE_AUTO(walk, dwarfs_walk *, dwarfs_walk_free)
 #define auto_walk DW_AUTO(walk)
 
-/* Cut the path back to a directory and add a name to it; "?" for one that cannot be. */
+/* Cut the path back to a directory and append a name; "?" for an invalid one. */
 static int set_walk_path(dwarfs_walk *walk, size_t keep, dwarfs_entry entry,
 			 dwarfs_error **err)
 {
@@ -152,7 +152,7 @@ static int walk_step(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **
 	return 1;
 }
 
-/* For salvage what is damaged is passed over. */
+/* With salvage, damaged entries are skipped. */
 static int next_in_tree(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
 {
 	for (;;) {
@@ -171,10 +171,10 @@ static int next_in_tree(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error
 
 /* -- data order ---------------------------------------------------------------------- */
 
-/* So many chunks are looked at to find where the contents of a file begin. */
+/* Chunks examined to find the first data of a file. */
 #define CHUNKS_TO_LOOK_AT 16
 
-/* Where the contents of a visit begin; entries without contents come first. */
+/* Offset of the contents of a visit; entries without contents come first. */
 struct place {
 	uint64_t block, offset;
 	uint32_t visit;
@@ -244,7 +244,7 @@ static int sort_visits(dwarfs_walk *walk, dwarfs_error **err)
 	return 0;
 }
 
-/* Walk the tree once, remember everything, and sort it. */
+/* Walk the tree once, store all visits, and sort them. */
 static int collect_visits(dwarfs_walk *walk, dwarfs_error **err)
 {
 	auto_free uint32_t *parents = NULL; /* visit of the directory at each depth */
@@ -272,7 +272,7 @@ static int collect_visits(dwarfs_walk *walk, dwarfs_error **err)
 	return sort_visits(walk, err);
 }
 
-/* The names from the start down to a directory, from nothing. */
+/* Build the path of a directory from the start of the walk. */
 static int path_of_dir(dwarfs_walk *walk, uint32_t visit, dwarfs_error **err)
 {
 	uint32_t depth = walk->visits[visit].depth;
@@ -294,14 +294,14 @@ static int path_of_dir(dwarfs_walk *walk, uint32_t visit, dwarfs_error **err)
 	return 0;
 }
 
-/* The path of a visit. Most often its directory is that of the last one, or the last one.
- */
+/* The path of a visit. Usually its directory is that of the previous one, or the
+ * previous one itself. */
 static int path_of(dwarfs_walk *walk, uint32_t visit, dwarfs_error **err)
 {
 	uint32_t dir = walk->visits[visit].parent;
 	int ret;
 
-	if (visit == 0) { /* the start, at the beginning of the walk */
+	if (visit == 0) { /* the start of the walk */
 		walk->path_size = walk->dir_path_size = 0;
 		walk->path[0] = '\0';
 	} else {

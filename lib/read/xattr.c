@@ -2,15 +2,15 @@
 /*
  * read/xattr: extended attributes. See <dwarfs/xattr.h>.
  *
- * They stand in a section of their own, which belongs to the metadata whose hash it
- * names. It is unpacked and checked at the first use, and kept as it is.
+ * They are stored in a section of their own, which names the hash of the metadata it
+ * belongs to. The section is decompressed and checked at its first use, and then kept.
  */
 #include <dwarfs/xattr.h>
 
 #include "format/xattrs.h"
 #include "read/image.h"
 
-/* What the section may claim to have: as other metadata, and so much for each inode. */
+/* Maximum size of the section: as for other metadata, plus this for each inode. */
 #define MIN_LIMIT (UINT64_C(16) << 20)
 #define MAX_RATIO 256
 #define PER_INODE 64

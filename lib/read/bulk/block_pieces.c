@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/bulk/block_pieces: where the contents of many files are, block by block.
+ * read/bulk/block_pieces: which ranges of which blocks many files consist of.
+ *
+ * Takes chunks of files; gives pieces that can be sorted by block.
  */
 #include "read/bulk/block_pieces.h"
 
@@ -73,7 +75,7 @@ static int add_file_chunks(struct pieces *pieces, const dwarfs_image *image,
 	return 0;
 }
 
-/* Holes go with the data before them, or else behind them. */
+/* A hole is sorted with the data before it, or else after it. */
 static void place_holes(struct pieces *pieces, size_t start)
 {
 	uint32_t block = NO_BLOCK;
@@ -121,7 +123,7 @@ static int compare_offsets(const void *left, const void *right)
 	return (a->offset > b->offset) - (a->offset < b->offset);
 }
 
-/* Most often all is in order already. */
+/* Usually they are sorted already. */
 static void sort_pieces(struct pieces *pieces, int (*compare)(const void *, const void *))
 {
 	for (size_t i = 1; i < pieces->count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/bulk/block_pieces: where the contents of many files are, block by block.
+ * read/bulk/block_pieces: which ranges of which blocks many files consist of.
  */
 #ifndef DW_READ_BULK_BLOCK_PIECES_H
 #define DW_READ_BULK_BLOCK_PIECES_H
@@ -9,13 +9,13 @@
 
 #define NO_BLOCK UINT32_MAX
 
-/* A run of bytes of a file in a block, or a hole. */
+/* A range of a file that is contiguous in a block, or a hole. */
 struct piece {
 	uint64_t at; /* in the file */
 	uint64_t bytes;
-	uint32_t block;	 /* of a hole, that of its neighbour, or NO_BLOCK */
+	uint32_t block;	 /* for a hole, that of its neighbour, or NO_BLOCK */
 	uint32_t offset; /* in the block */
-	uint32_t file;	 /* a number of the caller's */
+	uint32_t file;	 /* chosen by the caller */
 	bool is_hole;
 };
 
@@ -32,22 +32,20 @@ static inline void dw_cleanup_pieces(struct pieces *pieces)
 }
 #define auto_pieces DW_AUTO(pieces)
 
-/*
- * Add what a file consists of, and give its size. On failure nothing is added: CORRUPT
- * when its chunks are wrong, NOMEM.
- */
+/* Add the pieces of a file, and give its size. On failure nothing is added: CORRUPT if
+ * its chunks are invalid, NOMEM. */
 int dw_pieces_add(struct pieces *pieces, const dwarfs_image *image,
 		  struct chunk_range range, uint32_t file, uint64_t *bytes_out,
 		  dwarfs_error **err);
 
-/* By block, then by file and place in it; or then by place in the block. */
+/* Sort by block, then by file and offset in it; or then by offset in the block. */
 void dw_pieces_sort_by_file(struct pieces *pieces);
 void dw_pieces_sort_by_offset(struct pieces *pieces);
 
 /* The end of the pieces that are in the block of the first. */
 size_t dw_pieces_end_of_block(const struct pieces *pieces, size_t first);
 
-/* How far the block of these pieces has to be unpacked. */
+/* Up to which offset the block of these pieces has to be decoded. */
 uint64_t dw_pieces_need(const struct pieces *pieces, size_t first, size_t end);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/bulk/file_list: many files that are to be read, and where their data are.
+ * read/bulk/file_list: files to be read, and where their data are.
  *
- * Takes inodes as somebody lists them, gives each file once with the number of its parts:
- * a part is all that one block has of a file.
+ * Takes a list of inodes; gives each file once, with its number of parts: a part is all
+ * data of a file in one block.
  */
 #include "read/bulk/file_list.h"
 #include "read/file.h"
@@ -15,7 +15,7 @@ void dw_targets_free(struct targets *targets)
 	*targets = (struct targets){ 0 };
 }
 
-/* Leave out what is there twice, and what is no file. */
+/* Omit duplicates and inodes that are not files. */
 static int fill_targets(struct targets *targets, const dwarfs_image *image,
 			const dwarfs_inode *inodes, size_t count, dwarfs_error **err)
 {
@@ -39,7 +39,7 @@ static int fill_targets(struct targets *targets, const dwarfs_image *image,
 	return 0;
 }
 
-/* What a file has, without its holes. */
+/* The data of a file, without holes. */
 static int add_pieces(struct targets *targets, const dwarfs_image *image, size_t number,
 		      dwarfs_error **err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/bulk/file_list: many files that are to be read, and where their data are.
+ * read/bulk/file_list: files to be read, and where their data are.
  */
 #ifndef DW_READ_BULK_FILE_LIST_H
 #define DW_READ_BULK_FILE_LIST_H
@@ -14,7 +14,7 @@ struct target {
 	uint64_t bytes;
 	dwarfs_inode inode;
 	uint32_t parts;
-	atomic_uint left; /* parts that have not been taken */
+	atomic_uint left; /* parts not delivered yet */
 	atomic_bool failed;
 };
 
@@ -22,14 +22,14 @@ struct target {
 struct targets {
 	struct target *list;
 	size_t count;
-	struct pieces pieces; /* without holes, by block, file and place in it */
+	struct pieces pieces; /* without holes; by block, file and offset in it */
 };
 
-/* Is told of a file that cannot be read. */
+/* Called for each file that cannot be read. */
 typedef void (*target_fail_fn)(struct target *target, const dwarfs_error *why,
 			       void *user);
 
-/* List what is in inodes, each file once, and find its data. Fails with NOMEM only. */
+/* List each file of inodes once, and find its data. Fails only with NOMEM. */
 int dw_targets_collect(struct targets *targets, const dwarfs_image *image,
 		       const dwarfs_inode *inodes, size_t count, target_fail_fn fail,
 		       void *user, dwarfs_error **err);

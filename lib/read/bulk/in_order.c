@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/bulk/in_order: many whole files in the order of their data. See
- *dwarfs_read_in_order().
+ * read/bulk/in_order: read many whole files in the order of their data. See
+ * dwarfs_read_in_order().
  *
  *	pieces	 the chunks of all files, sorted by block
- *	pool	 reads, verifies and unpacks one block after the other, ahead
- *	deliver	 hands out the pieces in each, and says which files are complete
+ *	pool	 reads, verifies and decompresses the next blocks ahead
+ *	deliver	 passes the pieces of each block to the callback, and completes files
  *
- * A block is unpacked once, as far as its files need it, into memory of its own; what the
- * cache has is taken from there.
+ * A block is decompressed once, as far as its files need it, into its own memory, unless
+ * it is in the cache.
  */
 #include "pool/pool.h"
 #include "read/bulk/block_pieces.h"
@@ -17,7 +17,7 @@
 
 #define FAILED UINT32_MAX
 
-/* Of a hole that is handed out at once: what a size_t can say. */
+/* Largest piece of a hole passed to the callback, so that it fits a size_t. */
 #define MOST_BYTES ((uint64_t)SIZE_MAX / 2 + 1)
 
 /* One of the files. */
@@ -35,10 +35,10 @@ struct bulk {
 	struct target *targets;
 	size_t target_count;
 	struct pieces pieces;
-	int stopped; /* what a callback returned */
+	int stopped; /* return value of a callback */
 };
 
-/* A block under way. */
+/* A block that is being decoded. */
 struct job {
 	size_t first, end; /* its pieces */
 	struct whole whole;
@@ -46,7 +46,7 @@ struct job {
 	dwarfs_error *error;
 };
 
-/* -- unpacking, on any thread -------------------------------------------------------- */
+/* -- decompressing, on any thread ---------------------------------------------------- */
 
 static int load_whole_block(void *shared, void *worker, void *item, dwarfs_error **err)
 {
@@ -118,7 +118,7 @@ static int deliver(struct bulk *bulk, const struct piece *piece, const uint8_t *
 	return ret;
 }
 
-/* What a block that is there has of a piece. */
+/* Deliver the part of a piece that is in a loaded block. */
 static int hand_over(struct bulk *bulk, const struct job *job, const struct piece *piece,
 		     dwarfs_error **err)
 {
@@ -150,7 +150,7 @@ static int block_done(void *shared, void *item, dwarfs_error **err)
 
 /* -- the story ----------------------------------------------------------------------- */
 
-/* Leave out what is no file, and what is there twice. */
+/* Omit inodes that are not files, and duplicates. */
 static int list_bulk_targets(struct bulk *bulk, const dwarfs_inode *inodes, size_t count,
 			     dwarfs_error **err)
 {
@@ -178,7 +178,7 @@ static int list_bulk_targets(struct bulk *bulk, const dwarfs_inode *inodes, size
 	return 0;
 }
 
-/* Find all pieces; files without any are complete. */
+/* Find all pieces; files without data are complete. */
 static int collect_pieces(struct bulk *bulk, dwarfs_error **err)
 {
 	for (size_t i = 0; i < bulk->target_count; i++) {
@@ -241,7 +241,7 @@ static int read_blocks(struct bulk *bulk, dwarfs_error **err)
 	}
 	if (ret == 0)
 		ret = dw_pool_finish(pool, err);
-	/* Files that are nothing but holes. */
+	/* Files that consist of holes only. */
 	for (; ret == 0 && first < bulk->pieces.count; first++)
 		ret = deliver(bulk, &bulk->pieces.list[first], NULL, err);
 	return ret;

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/bulk/next_ranges: which bytes of a block will be read soon, by who reads a
- * directory.
+ * read/bulk/next_ranges: which ranges of a block will be read soon if a directory is
+ * read.
  *
- * Similar files stand together in an image, wherever they are in the tree, so that who
- * reads a directory may need a little of many blocks, again and again. When a block has
- * been decoded anyhow, all of it that the directory needs can be kept (harvested, as in
- * Lillibridge et al., FAST 2013, "forward assembly"). Takes a file, walks on in the order
- * of paths, gives ranges; the cache decides when.
+ * Similar files are stored together in an image, wherever they are in the tree. A
+ * program that reads a directory may therefore need small ranges of many blocks
+ * repeatedly. When a block is decoded, all ranges of it that the directory needs can be
+ * kept (as in Lillibridge et al., FAST 2013, "forward assembly"). Takes a file, walks on
+ * in the order of paths, gives ranges; the cache decides when to use them.
  */
 #include "read/bulk/block_pieces.h"
 #include "read/bulk/next_ranges.h"
 
-#define MAX_STEPS  (1u << 16)	       /* entries that are looked at */
-#define GAP_BYTES  4096		       /* kept between two ranges */
-#define MOST_BYTES ((uint64_t)1 << 20) /* of one range, before it gets another one */
+#define MAX_STEPS  (1u << 16) /* entries examined */
+#define GAP_BYTES  4096	      /* gaps up to this are kept with the ranges around them */
+#define MOST_BYTES ((uint64_t)1 << 20) /* of one range; longer ones are split */
 
-/* A place in the tree. */
+/* A position in the tree. */
 struct place {
 	const struct view *view;
 	const uint32_t *entry_of; /* by inode */
-	uint32_t dir, entry, end; /* an entry of a directory, and where that ends */
+	uint32_t dir, entry,
+		end; /* an entry of a directory, and the end of that directory */
 };
 
-/* An entry that names an inode, for each; 0 is the root's. */
+/* For each inode, an entry that names it; 0 for the root. */
 static int map_entries(const void *owner, uint32_t **items_out, dwarfs_error **err)
 {
 	const struct view *view = owner;
@@ -55,7 +56,7 @@ static bool enter_directory(struct place *place, uint32_t dir)
 	return true;
 }
 
-/* Behind a directory whose end was reached, in the one above; false behind the root. */
+/* At the end of a directory: go on in its parent; false at the end of the root. */
 static bool next_in_parent(struct place *place)
 {
 	uint32_t from = place->entry_of[place->dir], parent;
@@ -68,7 +69,7 @@ static bool next_in_parent(struct place *place)
 	return true;
 }
 
-/* What of a piece is not in front of a place. */
+/* Cut off what precedes an offset; false if nothing is left. */
 static bool clip(struct piece *piece, uint32_t block, uint64_t from)
 {
 	if (piece->is_hole || piece->block != block ||
@@ -81,7 +82,7 @@ static bool clip(struct piece *piece, uint32_t block, uint64_t from)
 	return true;
 }
 
-/* Add what a file has in the block, from a place on, and count what it has in all. */
+/* Add the pieces of a file in the block after an offset, and count the file's bytes. */
 static int add_file_pieces(struct pieces *pieces, const dwarfs_image *image,
 			   uint32_t inode, uint32_t block, uint64_t from, uint64_t *bytes,
 			   dwarfs_error **err)
@@ -138,7 +139,7 @@ static int walk_siblings(struct pieces *pieces, const dwarfs_image *image,
 	return 0;
 }
 
-/* Those that touch or almost do, as one. */
+/* Join pieces whose gap is at most GAP_BYTES. */
 static int join_pieces(const struct pieces *pieces, uint64_t most_bytes,
 		       struct range **list_out, size_t *count_out, dwarfs_error **err)
 {

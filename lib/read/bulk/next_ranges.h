@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/bulk/next_ranges: which bytes of a block will be read soon, by who reads a
- * directory.
+ * read/bulk/next_ranges: which ranges of a block will be read soon if a directory is
+ * read.
  */
 #ifndef DW_READ_BULK_NEXT_RANGES_H
 #define DW_READ_BULK_NEXT_RANGES_H
 
 #include "read/image.h"
 
-/* * The ranges of a block that a file needs from a place in the block on, and those files
- * that follow in the order of paths, until all of them together have so many bytes in all
- * blocks. They are sorted by place, and do not overlap. The caller frees *list_out.
- * Damaged metadata only makes the list shorter: NOMEM is all that fails.
+/*
+ * The ranges of a block, after an offset, that a file and the files after it in the
+ * order of paths need, until these files have most_bytes in all blocks. Sorted, without
+ * overlaps. The caller frees *list_out. Damaged metadata only shortens the list; fails
+ * only with NOMEM.
  */
 int dw_siblings_in(const dwarfs_image *image, dwarfs_inode inode, uint32_t block,
 		   uint64_t from, uint64_t most_bytes, struct range **list_out,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/bulk/parallel: many whole files, handed out by several threads. See
+ * read/bulk/parallel: read many whole files on several threads. See
  * dwarfs_read_parallel().
  *
  *	pieces	 the chunks of all files, sorted by block
- *	threads	 hand out the parts of decoded blocks; where there are none, decode the
+ *	threads	 deliver the parts of decoded blocks; where there are none, decode the
  *		 next block
- *	parts	 all that a block has of one file; the last one completes the file
+ *	parts	 all data of one file in a block; the last one completes the file
  *
- * Nobody waits for anybody else as long as there is a block to unpack or to hand out. A
- * block is unpacked once, as far as its files need it, into memory of its own.
+ * No thread waits while there is a block to decode or to deliver. A block is
+ * decompressed once, as far as its files need it, into its own memory.
  */
 #include "pool/crew.h"
 #include "pool/threads.h"
@@ -19,15 +19,15 @@
 
 #define MOST_MORE 1024u
 
-/* So much of a block is taken at once by a thread that hands it out. */
+/* Pieces of a block that a thread takes at once. */
 #define BATCH_PIECES 64
 #define BATCH_BYTES  ((uint64_t)1 << 20)
 
-/* A block that is being handed out. */
+/* A block that is being delivered. */
 struct block {
 	struct block *next;
-	size_t at, end; /* its pieces that nobody has taken yet */
-	uint32_t taken; /* batches of it that are under way */
+	size_t at, end; /* pieces not taken yet */
+	uint32_t taken; /* batches being delivered */
 	struct whole whole;
 	int code;
 	dwarfs_error *error;
@@ -44,14 +44,14 @@ struct parallel {
 	pthread_t caller;
 	atomic_bool stopped;
 
-	pthread_mutex_t lock; /* of all that follows */
+	pthread_mutex_t lock; /* protects all members below */
 	pthread_cond_t changed;
-	size_t next; /* piece that is in no block yet */
-	size_t bare; /* the next file that may be without data */
+	size_t next; /* first piece whose block is not started */
+	size_t bare; /* next file that may have no data */
 	struct block *first, *last;
-	uint32_t blocks, decoders; /* under way */
-	struct block *spare;	   /* blocks that are done, with their pages */
-	int code;		   /* why it stopped: of a callback, or NOMEM */
+	uint32_t blocks, decoders; /* being decoded or delivered */
+	struct block *spare;	   /* finished blocks, whose pages are used again */
+	int code;		   /* why it stopped: result of a callback, or NOMEM */
 };
 
 struct dwarfs_part {
@@ -94,7 +94,7 @@ const void *dwarfs_part_piece(const dwarfs_part *part, size_t index, size_t *byt
 	return part->bytes + part->pieces[index].offset;
 }
 
-/* -- handing out, on any thread ------------------------------------------------------ */
+/* -- delivering, on any thread ------------------------------------------------------- */
 
 static void stop_parallel(struct parallel *parallel, int code)
 {
@@ -114,7 +114,7 @@ static void let_look(void *user)
 		stop_parallel(parallel, ret);
 }
 
-/* The caller's thread has to look by itself when it does the work. */
+/* If the caller's thread does all the work, it calls `look` itself. */
 static bool goes_on(struct parallel *parallel)
 {
 	if (pthread_equal(parallel->caller, pthread_self()))
@@ -144,7 +144,7 @@ static int deliver_part(struct parallel *parallel, const struct dwarfs_part *par
 	return ret;
 }
 
-/* Of a file that has no data, or one whose parts have all been taken. */
+/* Complete a file without data, or one whose last part was delivered. */
 static void give_end(struct parallel *parallel, const struct target *target,
 		     uint32_t thread)
 {
@@ -165,7 +165,7 @@ static int check_pieces(const struct block *block, const struct piece *pieces,
 	return ret;
 }
 
-/* All that a block has of a file. */
+/* All data of a file in this block. */
 static void give_part(struct parallel *parallel, const struct block *block,
 		      const struct piece *pieces, size_t count, uint32_t thread)
 {
@@ -219,9 +219,9 @@ static void give_bare(struct parallel *parallel, size_t from, size_t end, uint32
 	}
 }
 
-/* -- sharing out, under the lock but for the time that the work itself takes --------- */
+/* -- taking work, under the lock, which is given up during the work itself ----------- */
 
-/* All but its pages. */
+/* Reset, but keep the pages. */
 static void empty_block(struct parallel *parallel, struct block *block)
 {
 	struct whole pages = { .pages = block->whole.pages,
@@ -370,7 +370,7 @@ static void parallel_thread(void *user, uint32_t thread)
 
 /* -- the story ----------------------------------------------------------------------- */
 
-/* What was under way when it stopped. */
+/* Free what was left when it stopped. */
 static void release_blocks(struct parallel *parallel)
 {
 	pthread_mutex_lock(&parallel->lock);

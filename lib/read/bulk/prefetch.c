@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/bulk/prefetch: have ready what will be read soon. See dwarfs_prefetch().
+ * read/bulk/prefetch: decode what will be read soon. See dwarfs_prefetch().
  *
- * Takes so many of the files as half of the cache has room for. Blocks stay whole, up to
- * where they are needed, if that fits as well. Else, where reading would go from block to
- * block and back, only the parts that are needed stay, and each block is decoded once for
- * all of them; and where it would not, what does not fit is left to the reader.
+ * Takes a list of files; uses those that fit into half of the cache. Units are kept
+ * whole, up to the last byte needed, if that fits as well. If not, and the order of
+ * reading alternates between blocks, only the needed ranges are kept as extents, and
+ * each block is decoded once for all of them; otherwise what does not fit is left to the
+ * reader.
  */
 #include <limits.h>
 
@@ -13,22 +14,23 @@
 #include "read/bulk/block_pieces.h"
 #include "read/file.h"
 
-#define GAP_BYTES   4096 /* kept between two parts that are wanted */
+#define GAP_BYTES   4096 /* gaps up to this are kept with the ranges around them */
 #define RANGE_BYTES (UINT64_C(1) << 20)
 
-/* A block, or a part of one that is decoded without the rest. */
+/* A block, or a part of one that is decoded independently. */
 struct unit {
 	uint32_t block;
 	struct range range;
-	uint64_t end; /* how far it is needed, in the block */
+	uint64_t end; /* needed up to this offset of the block */
 };
 
 struct prefetch {
 	dwarfs_image *image;
-	struct pieces pieces; /* without holes, each in one unit, by place in the block */
-	struct unit *units;   /* by block and place */
+	struct pieces
+		pieces;	    /* without holes, each in one unit, by offset in the block */
+	struct unit *units; /* by block and offset */
 	size_t unit_count, unit_room;
-	bool whole; /* units stay as they are */
+	bool whole; /* units are kept whole */
 };
 
 struct job {
@@ -61,7 +63,7 @@ static int get_whole(struct prefetch *prefetch, const struct unit *unit,
 	return 0;
 }
 
-/* The parts, those that touch or almost do as one. */
+/* Join ranges whose gap is at most GAP_BYTES. */
 static size_t join_ranges(const struct prefetch *prefetch, const struct job *job,
 			  struct range *ranges)
 {
@@ -103,7 +105,7 @@ static int prefetch_unit(void *shared, void *worker, void *item, dwarfs_error **
 	int ret = prefetch->whole ? get_whole(prefetch, job->unit, &why)
 				  : get_parts(prefetch, job, &why);
 
-	/* The rest comes up again when the file is read. */
+	/* The error is reported again when the file is read. */
 	return ret == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
 }
 
@@ -114,7 +116,7 @@ static void drop_prefetch_job(void *shared, void *item)
 
 /* -- the story ----------------------------------------------------------------------- */
 
-/* Leave out holes, and keep no more than there is room for. */
+/* Omit holes, and what exceeds the space. */
 static bool trim_pieces(struct pieces *pieces, size_t from, uint64_t *room, bool cut)
 {
 	size_t kept = from;
@@ -138,7 +140,7 @@ static bool trim_pieces(struct pieces *pieces, size_t from, uint64_t *room, bool
 	return true;
 }
 
-/* How many of the files fit; of one that alone does not, what does. */
+/* How many of the files fit; if the first does not, how much of it. */
 static int choose_files(struct prefetch *prefetch, const dwarfs_inode *inodes,
 			size_t count, uint64_t room, size_t *count_out,
 			dwarfs_error **err)
@@ -171,13 +173,13 @@ static int choose_files(struct prefetch *prefetch, const dwarfs_inode *inodes,
 	return 0;
 }
 
-/* What a unit takes while it is decoded: itself, what is stored, the decoder. */
+/* Memory to decode a unit: its bytes, stored bytes, and the decoder. */
 static uint64_t bytes_of_work(uint64_t unit_bytes)
 {
 	return unit_bytes + unit_bytes / 2;
 }
 
-/* What the files may take, so that decoding does not drive it out again. */
+/* Space for the files, so that decoding does not evict them. */
 static uint64_t room_for(const struct prefetch *prefetch, uint64_t unit_bytes)
 {
 	uint64_t most = dw_cache_extent_capacity(prefetch->image->cache);
@@ -225,7 +227,7 @@ static bool is_in(const struct unit *unit, uint32_t block, uint64_t offset)
 	       offset - unit->range.from < unit->range.size;
 }
 
-/* The number of the first unit that ends behind a place. */
+/* The index of the first unit that ends after an offset. */
 static size_t find_unit(const struct prefetch *prefetch, uint32_t block, uint64_t offset)
 {
 	size_t low = 0, high = prefetch->unit_count;
@@ -249,7 +251,7 @@ static struct unit *unit_of(struct prefetch *prefetch, const struct piece *piece
 	return &prefetch->units[find_unit(prefetch, piece->block, piece->offset)];
 }
 
-/* The number of the unit that a place is in. */
+/* The index of the unit that contains an offset; added if it is new. */
 static int get_unit(struct prefetch *prefetch, uint32_t block, uint64_t offset,
 		    size_t *number_out, dwarfs_error **err)
 {
@@ -261,7 +263,7 @@ static int get_unit(struct prefetch *prefetch, uint32_t block, uint64_t offset,
 	*number_out = at;
 	if (at < prefetch->unit_count && is_in(&prefetch->units[at], block, offset))
 		return 0;
-	/* What is wrong with it comes up again when it is read. */
+	/* The error is reported again when the file is read. */
 	ret = dw_cache_unit(prefetch->image, block, offset, &unit.range, &why);
 	if (ret == DWARFS_ERR_NOMEM)
 		return dw_fail_nomem(err);
@@ -276,7 +278,7 @@ static int get_unit(struct prefetch *prefetch, uint32_t block, uint64_t offset,
 	return 0;
 }
 
-/* Let each piece be in one unit. */
+/* Split pieces at the boundaries of units. */
 static int cut_at_units(struct prefetch *prefetch, dwarfs_error **err)
 {
 	auto_pieces struct pieces pieces = prefetch->pieces;
@@ -309,7 +311,7 @@ static int cut_at_units(struct prefetch *prefetch, dwarfs_error **err)
 
 /* -- what is decoded ----------------------------------------------------------------- */
 
-/* So many that they do not wait for each other's memory. */
+/* As many as do not wait for each other's memory. */
 static uint32_t workers_for(const struct prefetch *prefetch, uint64_t unit_bytes)
 {
 	const dwarfs_image *image = prefetch->image;
@@ -353,7 +355,7 @@ static int get_units(struct prefetch *prefetch, uint64_t unit_bytes, dwarfs_erro
 	return dw_pool_finish(pool, err);
 }
 
-/* A piece's unit is needed to the end of the piece. */
+/* Extend the unit of a piece to the end of that piece. */
 static void reach(struct prefetch *prefetch, const struct piece *piece)
 {
 	struct unit *unit = unit_of(prefetch, piece);
@@ -362,16 +364,16 @@ static void reach(struct prefetch *prefetch, const struct piece *piece)
 		unit->end = piece_end(piece);
 }
 
-/* What a unit takes when it is decoded so far: it may be there twice, and what is stored
- * stays, too. */
+/* Memory of a unit decoded up to that offset: twice while it grows, plus the stored
+ * bytes. */
 static uint64_t bytes_of_unit(const struct unit *unit)
 {
 	return unit->end > 0 ? 2 * (unit->end - unit->range.from) + unit->range.size / 4
 			     : 0;
 }
 
-/* Whether units stay whole; if not all of that fits and the rest is better left alone,
- * there are fewer pieces and files afterwards. */
+/* Decide whether units are kept whole; if they do not fit and the rest is better left
+ * to the reader, reduce the pieces and files. */
 static void plan_units(struct prefetch *prefetch, uint64_t room, size_t *count)
 {
 	struct pieces *pieces = &prefetch->pieces;
@@ -393,7 +395,7 @@ static void plan_units(struct prefetch *prefetch, uint64_t room, size_t *count)
 		needed += bytes_of_unit(unit);
 		if (needed <= room)
 			fitting = i + 1;
-		/* A unit that cannot stay is decoded anew by each who reads from it. */
+		/* A unit that cannot be kept would be decoded again for each read. */
 		stays &= bytes_of_unit(unit) <= budget;
 	}
 	prefetch->whole = needed <= room || (stays && changes <= units + units / 2);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/bulk/whole_block: a block that is unpacked once, into memory of its own.
+ * read/bulk/whole_block: decode a block once, into its own memory.
  *
- * Takes the number of a block and how much of it is needed, gives its bytes. What the
- * cache has is taken from there, and the cache stays as it is.
+ * Takes a block and how much of it is needed; gives its bytes. If it is in the cache,
+ * its bytes are taken from there; the cache is not changed.
  */
 #include "os/pages.h"
 #include "read/bulk/whole_block.h"
 #include "read/file.h"
 
-/* Pages that were used before cost nothing: the system has to clear new ones. */
+/* Pages that were used before are cheaper: the system has to clear new ones. */
 static int grow_pages(struct whole *whole, size_t bytes, dwarfs_error **err)
 {
 	if (whole->page_bytes >= bytes)
@@ -36,7 +36,7 @@ static int decode_block(const dwarfs_image *image, struct whole *whole,
 			       "it announces %" PRIu64 " bytes where at most %" PRIu64
 			       " are possible",
 			       size, image->view->block_size);
-	/* Who wants more of it fails, and nobody else. */
+	/* Only readers of what exceeds the block fail. */
 	if (size < whole->need)
 		whole->need = size;
 	if (codec == CODEC_NONE) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/check/category_rules: what categorizers say about the contents of blocks.
+ * read/check/category_rules: metadata that categorizers store for blocks.
  *
- * Takes a view, for its data. No reader needs these tables, so they are found here, and
- * their bounds are checked.
+ * Takes a view; finds these tables, which no reader needs, and checks their bounds.
  */
 #include "read/check/category_rules.h"
 

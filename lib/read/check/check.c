@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/check/check: check an image, to the end, whatever is found.
+ * read/check/check: check a whole image and report all findings.
  *
- * The rules of the tables come from read/check/rules; here the sections are read, hashed and
- * unpacked, several at once on the pool, and the findings reported in the order of the
- * sections.
+ * Takes an open image. The rules of the tables are in check/rules.c; here sections are
+ * read, verified and decompressed, several at once on the pool, and findings are
+ * reported in the order of the sections.
  */
 #include <dwarfs/metadata.h>
 
@@ -22,17 +22,17 @@ struct check {
 	struct dwarfs_progress progress;
 	uint64_t errors;
 	int first_code;
-	uint32_t *block_of_section; /* UINT32_MAX for what is no block */
-	uint64_t *needed;	    /* by block: how far chunks reach into it */
+	uint32_t *block_of_section; /* UINT32_MAX for sections that are not blocks */
+	uint64_t *needed;	    /* by block: the end of the last chunk in it */
 };
 
-/* One section under way. */
+/* A section being checked. */
 struct job {
 	uint32_t section;
 	uint64_t stored_bytes;
-	dwarfs_error *error; /* what is wrong with it, or NULL */
+	dwarfs_error *error; /* its error, or NULL */
 	int code;
-	const char *warning; /* or what is odd */
+	const char *warning; /* or a warning */
 };
 
 static void report_finding(struct check *check, int severity, int64_t section, int code,
@@ -56,7 +56,7 @@ static void report_rule(void *user, int severity, const char *message)
 		       message);
 }
 
-/* How far the chunks reach into each block; the rules were checked before. */
+/* The end of the last chunk in each block; the rules were checked before. */
 static void measure_blocks(struct check *check)
 {
 	const struct view *view = check->image->view;
@@ -117,8 +117,7 @@ static int check_section_header(const struct check *check, uint32_t section,
 
 	if (dw_image_is_v1(image) || header->number == section)
 		return 0;
-	/* Sections that the index does not list stand in front of it, and have numbers.
-	 */
+	/* Sections that the index does not list are before it, and have numbers. */
 	if (image->has_index && section + 1 == image->section_count &&
 	    header->number > section)
 		return 0;
@@ -227,8 +226,8 @@ static int check_sections(struct check *check, dwarfs_error **err)
 	return dw_pool_finish(pool, err);
 }
 
-/* Schema and metadata were counted when the image was opened; the index must be one, and
- * one that opening could use. */
+/* Schema and metadata were counted when the image was opened; there must be one index,
+ * and opening must have been able to use it. */
 static void check_index(struct check *check)
 {
 	const dwarfs_image *image = check->image;
@@ -245,7 +244,7 @@ static void check_index(struct check *check)
 			       "the section index is damaged and was not used");
 }
 
-/* The rules look at the tables; what else there is lies within the data at least. */
+/* Values that no rule covers must at least be within the data. */
 static int check_values(struct check *check)
 {
 	auto_error dwarfs_error *error = NULL;
@@ -263,7 +262,7 @@ static int check_values(struct check *check)
 	return ret == DWARFS_ERR_NOMEM ? ret : 0;
 }
 
-/* Each of them was decoded by itself; together they have limits. */
+/* Each section was decoded on its own; together they have limits. */
 static int check_history(struct check *check)
 {
 	auto_error dwarfs_error *error = NULL;

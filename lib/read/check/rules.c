@@ -3,7 +3,7 @@
  * read/check/rules: every rule of the format for the tables of the metadata.
  *
  * Takes a view, whose counts are bounded already, and makes linear passes over it.
- * Reports the first break of each rule, so that a report stays readable whatever the
+ * Reports the first violation of each rule, so that the report stays short for any
  * damage.
  */
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "read/metadata/view.h"
 
 #define MAX_NAME_BYTES	      255
-#define MAX_LINK_BYTES	      4095 /* what symlink() takes */
+#define MAX_LINK_BYTES	      4095 /* maximum of symlink() */
 #define MAX_STORED_NAME_BYTES 512
 #define MAX_STORED_LINK_BYTES 8190
 
@@ -26,10 +26,10 @@ struct checker {
 	dw_report_fn report;
 	void *user;
 	dwarfs_error **err;
-	int first_code; /* of the first rule that is broken, or 0 */
+	int first_code; /* code of the first violated rule, or 0 */
 };
 
-/* Note a broken rule. Gives false, so that checks can end with it. */
+/* Report a violated rule. Gives false, so that checks can return it. */
 static bool broken(struct checker *checker, const char *format, ...) DW_PRINTF(2, 3);
 static bool broken(struct checker *checker, const char *format, ...)
 {
@@ -48,12 +48,12 @@ static bool broken(struct checker *checker, const char *format, ...)
 	return false;
 }
 
-/* Note what a function of the view has found; its error goes to the report. */
+/* Report the error of a function of the view. */
 static bool broken_by(struct checker *checker, int code, dwarfs_error *error)
 {
 	const char *message = error ? dwarfs_error_message(error) : dwarfs_strerror(code);
 
-	if (code == DWARFS_ERR_NOMEM) { /* says nothing about the metadata */
+	if (code == DWARFS_ERR_NOMEM) { /* not a property of the metadata */
 		checker->first_code = dw_fail_nomem(checker->err);
 		return false;
 	}
@@ -70,7 +70,7 @@ static void warn(struct checker *checker, const char *message)
 		checker->report(checker->user, DWARFS_FINDING_WARNING, message);
 }
 
-/* The inode that a record is of. */
+/* The inode that uses a record. */
 static uint64_t inode_of_record(const struct view *view, uint64_t record)
 {
 	if (view->has_dir_entries)
@@ -80,7 +80,7 @@ static uint64_t inode_of_record(const struct view *view, uint64_t record)
 
 /* -- inodes -------------------------------------------------------------------------- */
 
-/* Each inode has a record that points back at it, and each record an inode. */
+/* Each inode has a record that refers to it, and each record an inode. */
 static bool check_records(struct checker *checker)
 {
 	const struct view *view = checker->view;
@@ -117,7 +117,7 @@ static void tell_attribute(struct checker *checker, uint32_t inode, uint64_t rec
 		       dwarfs_attribute_name(bit));
 }
 
-/* The first of each kind. */
+/* The first violation of each kind. */
 static void check_attributes(struct checker *checker)
 {
 	const struct view *view = checker->view;
@@ -191,7 +191,7 @@ static bool check_ranges(struct checker *checker)
 	return true;
 }
 
-/* Where each directory is named, and by whom. */
+/* Which entry names each directory, and in which directory. */
 struct tree_place {
 	uint32_t entry, parent;
 	bool found;
@@ -248,7 +248,7 @@ static bool check_packed_links(struct checker *checker)
 	return true;
 }
 
-/* The redundant columns, where they are stored. */
+/* The redundant columns, if stored. */
 static bool check_stored_links(struct checker *checker, const struct tree_place *places)
 {
 	const struct view *view = checker->view;
@@ -373,7 +373,7 @@ static bool check_strings(struct checker *checker, const struct strings *strings
 	return true;
 }
 
-/* Names are used exactly, possible, and sorted within their directories. */
+/* Every name is used, valid, and sorted within its directory. */
 static bool check_entry_names(struct checker *checker)
 {
 	const struct view *view = checker->view;
@@ -381,7 +381,7 @@ static bool check_entry_names(struct checker *checker)
 
 	if (!check_strings(checker, &view->names, MAX_STORED_NAME_BYTES, "names"))
 		return false;
-	/* That of the root counts, too, but not alone. */
+	/* The root's name counts as used, unless it is the only one. */
 	for (uint32_t entry = 0; entry < view->entry_count && view->entry_count > 1;
 	     entry++)
 		if (entry_name_index(view, entry) + 1 > used)
@@ -422,7 +422,7 @@ static bool check_entry_names(struct checker *checker)
 	return true;
 }
 
-/* No system has links to nowhere, or longer ones. */
+/* Systems have no links with an empty or longer target. */
 static bool check_targets(struct checker *checker)
 {
 	const struct strings *links = &checker->view->symlinks;
@@ -528,7 +528,7 @@ static bool check_chunks(struct checker *checker)
 	return true;
 }
 
-/* Once for each place in the table, however many files share it. */
+/* Once for each entry of the table, however many files share it. */
 static bool check_file_sizes(struct checker *checker)
 {
 	const struct view *view = checker->view;
@@ -550,7 +550,7 @@ static bool check_file_sizes(struct checker *checker)
 	return true;
 }
 
-/* Sizes that are stored for files of many chunks. */
+/* Sizes stored for files of many chunks. */
 static bool check_size_cache(struct checker *checker)
 {
 	const struct view *view = checker->view;
@@ -584,7 +584,7 @@ static bool check_size_cache(struct checker *checker)
 	return true;
 }
 
-/* The same, for what holes leave of files. */
+/* The same for sizes without holes. */
 static bool check_allocated_cache(struct checker *checker)
 {
 	const struct view *view = checker->view;
@@ -652,7 +652,7 @@ int dw_view_check(struct view *view, uint32_t block_count, dw_report_fn report,
 	};
 	bool files;
 
-	/* What comes later takes for granted what was checked before. */
+	/* Later checks rely on earlier ones. */
 	if (!check_packed_tables(&checker) || !check_records(&checker))
 		return checker.first_code;
 	check_attributes(&checker);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/salvage/header_scan: headers in bytes that may be anything.
+ * read/salvage/header_scan: find headers in arbitrary bytes.
  *
- * A header counts when it leads to the next one or to the end of the image, or when its
+ * A header is accepted if it leads to the next one or to the end of the image, or if its
  * hash matches.
  */
 #include "hash/hash.h"
@@ -11,7 +11,7 @@
 #define SCRAP_BYTES  ((size_t)4096)
 #define NEEDLE_BYTES 7 /* magic and major version */
 
-/* Where nothing can be read there are zeros. */
+/* Unreadable ranges are filled with zeros. */
 void dw_scan_read(const struct dwarfs_image *image, uint8_t *bytes, size_t size,
 		  uint64_t at)
 {
@@ -26,7 +26,7 @@ void dw_scan_read(const struct dwarfs_image *image, uint8_t *bytes, size_t size,
 	}
 }
 
-/* A header that may be one: of the right version, and within the image. */
+/* Whether the bytes can be a header: its version is right, and it is within the image. */
 bool dw_scan_header(const struct dwarfs_image *image, uint32_t minor, uint64_t at,
 		    struct section_header *header)
 {
@@ -81,7 +81,7 @@ static bool accepts(const struct dwarfs_image *image, const struct search *searc
 	return true;
 }
 
-/* 1: found, 0: there is none. */
+/* 1: found, 0: none. */
 int dw_scan_find(const struct dwarfs_image *image, const struct search *search,
 		 struct place *place, dwarfs_error **err)
 {

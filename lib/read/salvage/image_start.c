@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/salvage/image_start: where a damaged image begins, and of which version it is.
+ * read/salvage/image_start: the start and the version of a damaged image.
  *
- * Takes what the section index says, where most headers agree with it; else the first
- * section, or what can be proved to be it; else any header.
+ * Takes a source; uses the section index if most headers agree with it; otherwise the
+ * first section, or what can be verified as the first section; otherwise any header.
  */
 #include "read/salvage/header_scan.h"
 
-#define SAMPLES 32 /* headers that are looked at */
+#define SAMPLES 32 /* headers examined */
 
-/* Of the source as a whole. */
+/* Use the whole source. */
 static void use_all(struct dwarfs_image *image)
 {
 	image->start = 0;
 	image->bytes = dwarfs_io_bytes(image->io);
 }
 
-/* The entry of an index that is at some place of the source. */
+/* An entry of an index at an offset of the source. */
 static uint64_t index_entry(const struct dwarfs_image *image, const struct place *place,
 			    uint64_t entry)
 {
@@ -27,7 +27,7 @@ static uint64_t index_entry(const struct dwarfs_image *image, const struct place
 	return dw_load64(bytes);
 }
 
-/* Whether the image may begin there: most of some sections have their headers then. */
+/* Whether the image may start there: most of a sample of sections have headers then. */
 static bool start_is_plausible(const struct dwarfs_image *image,
 			       const struct place *place, uint64_t start)
 {
@@ -44,7 +44,7 @@ static bool start_is_plausible(const struct dwarfs_image *image,
 	return 2 * good > looked_at;
 }
 
-/* The index says how far its header is from the start. */
+/* The index stores the offset of its own header. */
 static bool start_from_index(const struct dwarfs_image *image, const struct place *place,
 			     uint64_t *start_out)
 {
@@ -61,7 +61,7 @@ static bool start_from_index(const struct dwarfs_image *image, const struct plac
 	return true;
 }
 
-/* An index that ends where the source ends: the start that it gives, or UINT64_MAX. */
+/* An index at the end of the source: the start that it gives, or UINT64_MAX. */
 static uint64_t ask_index(const struct dwarfs_image *image)
 {
 	const uint64_t end = image->bytes;
@@ -87,8 +87,8 @@ static uint64_t ask_index(const struct dwarfs_image *image)
 	return UINT64_MAX;
 }
 
-/* Whether the source begins with a section whose header is damaged: then an image that is
- * found further on is one inside of a file. */
+/* Whether the source begins with a section with a damaged header: then an image found
+ * further on is one stored in a file. */
 static bool begins_with_section(struct dwarfs_image *image, dwarfs_error **err)
 {
 	const struct search search = {
@@ -113,7 +113,7 @@ static bool begins_with_section(struct dwarfs_image *image, dwarfs_error **err)
 	       dw_salvage_is_section(image, 0, next.at, 0);
 }
 
-/* From any header: without the first one it begins at the start of the source. */
+/* From any header: if the first section is lost, the image starts with the source. */
 static int start_from_any(struct dwarfs_image *image, dwarfs_error **err)
 {
 	const struct search search = {
@@ -149,7 +149,7 @@ int dw_salvage_start(struct dwarfs_image *image, dwarfs_error **err)
 	if (ret == 0)
 		found = image->start;
 	use_all(image);
-	/* What is found behind the start that the index has is inside of a file. */
+	/* An image found after the start that the index gives is stored in a file. */
 	if (indexed <= found && indexed != UINT64_MAX) {
 		image->start = indexed;
 		return 0;

@@ -2,10 +2,10 @@
 /*
  * read/salvage/salvage: the sections of a damaged image.
  *
- * Takes sections as they were found, gives those whose hashes can be proved. A header
- * that is damaged is put right when its hash matches with what it should say; a damaged
- * hash, when the other one matches. What cannot be proved is lost if it is a block, and
- * taken as it is if it is metadata.
+ * Takes sections as they were found; gives those whose hashes can be verified. A damaged
+ * header is corrected if its hash matches with the values it should have; a damaged
+ * hash, if the other hash matches. What cannot be verified is lost if it is a block, and
+ * used unverified if it is metadata.
  */
 #include "base/context.h"
 #include "hash/hash.h"
@@ -44,13 +44,13 @@ int dw_salvage_ready(struct dwarfs_image *image, dwarfs_error **err)
 	return image->salvage->lost ? 0 : dw_fail_nomem(err);
 }
 
-/* -- proof --------------------------------------------------------------------------- */
+/* -- verification -------------------------------------------------------------------- */
 
-/* The bytes of a section as they were read, header in front, and what is known of it. */
+/* The bytes of a section, with its header, and the values it should have. */
 struct evidence {
 	uint8_t *bytes;
 	uint64_t room;
-	uint32_t number, type; /* as they should be; the type may be DW_SECTION_LOST */
+	uint32_t number, type; /* expected values; the type may be DW_SECTION_LOST */
 	uint32_t minor;
 };
 
@@ -77,7 +77,7 @@ static bool xxh3_matches(const struct evidence *evidence)
 	       xxh3_of(evidence) == dw_load64(evidence->bytes + DW_HEADER_XXH3_AT);
 }
 
-/* Any codec, that which the header names first. */
+/* Try all codecs, that of the header first. */
 static bool try_codecs(const struct evidence *evidence)
 {
 	uint8_t *at = evidence->bytes + HEADER_COMPRESSION;
@@ -119,7 +119,7 @@ static bool try_types(const struct evidence *evidence)
 	return false;
 }
 
-/* With the number and the length that belong there. */
+/* Try the expected number and length. */
 static bool try_fields(const struct evidence *evidence)
 {
 	uint8_t *number = evidence->bytes + HEADER_NUMBER;
@@ -149,7 +149,7 @@ static bool header_is_odd(const struct evidence *evidence)
 	       header.length != evidence->room - DW_HEADER_BYTES;
 }
 
-/* The other hash covers the damaged one: put that right, and see. */
+/* The other hash covers the damaged one: correct that, and compare. */
 static bool sha_matches(const struct evidence *evidence)
 {
 	uint8_t digest[DW_SHA512_256_BYTES];
@@ -225,7 +225,7 @@ static int read_bytes(const struct dwarfs_image *image, uint32_t number,
 			      image->start + section->offset, err);
 }
 
-/* Without hashes only the decoder can tell. */
+/* Without hashes only the decoder can verify. */
 static int prove_v1(const struct dwarfs_image *image, uint32_t number,
 		    struct stored *stored, dwarfs_error **err)
 {
@@ -274,9 +274,9 @@ static int read_proved(const struct dwarfs_image *image, uint32_t number,
 		       image->sections[number].offset);
 }
 
-/* -- what is lost -------------------------------------------------------------------- */
+/* -- lost sections ------------------------------------------------------------------- */
 
-/* Sections of blocks ascend. */
+/* Sections of blocks are in ascending order. */
 static uint32_t block_of(const struct dwarfs_image *image, uint32_t section)
 {
 	uint32_t low = 0, high = image->block_count;
@@ -321,7 +321,7 @@ static int lose_block(const struct dwarfs_image *image, uint32_t section,
 	return 0;
 }
 
-/* Better names that may be wrong than none. */
+/* Names that may be wrong are better than none. */
 static int trust(const struct dwarfs_image *image, uint32_t section,
 		 struct stored *stored, dwarfs_error *why)
 {
@@ -413,7 +413,7 @@ int dw_salvage_xattrs(struct dwarfs_image *image, dwarfs_error **err)
 	return 0;
 }
 
-/* -- what is told -------------------------------------------------------------------- */
+/* -- reporting ----------------------------------------------------------------------- */
 
 bool dwarfs_image_block_is_lost(const dwarfs_image *image, uint32_t block)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/salvage/section_search: the sections of an image whose headers do not lead from one to the
- * next any more.
+ * read/salvage/section_search: find sections when headers do not lead from one to the
+ * next.
  *
- * Where there is no header, or one that leads nowhere, the next one is searched for; the
- * numbers in headers tell how many sections are missing in between. Where an image is
- * stored in a file, headers of that may be found: those count that let what is before
- * them be proved.
+ * Where a header is missing or leads nowhere, the next one is searched for; the section
+ * numbers tell how many are missing in between. A file in the image may itself be an
+ * image: a header is accepted if it allows the data before it to be verified.
  */
 #include "base/context.h"
 #include "format/side.h"
@@ -18,7 +17,7 @@ struct walk {
 	struct dwarfs_image *image;
 	size_t room;
 	uint64_t at;
-	struct place tail; /* the first header from which on all are good */
+	struct place tail; /* the first header after which all are valid */
 	bool has_tail;
 };
 
@@ -34,8 +33,8 @@ static int add_found(struct walk *walk, uint64_t room, uint32_t type, dwarfs_err
 	return ret;
 }
 
-/* Sections from here to the next one that was found. Only of a single one it is known how
- * long it is. */
+/* The sections between here and the next one found. The length is known only for a
+ * single one. */
 static int add_lost_sections(struct walk *walk, const struct place *next,
 			     dwarfs_error **err)
 {
@@ -45,7 +44,7 @@ static int add_lost_sections(struct walk *walk, const struct place *next,
 	dw_log(image->context, DWARFS_LOG_WARN,
 	       "no good header at offset %" PRIu64 "; the next one is at %" PRIu64,
 	       walk->at, next->at);
-	/* The one before is longer than it says, or there is something behind it. */
+	/* The previous section is longer than it says, or is followed by other data. */
 	if (next->header.number == image->section_count && image->section_count > 0) {
 		struct section *last = &image->sections[image->section_count - 1];
 
@@ -62,7 +61,7 @@ static int add_lost_sections(struct walk *walk, const struct place *next,
 	return 0;
 }
 
-/* The section that begins here, as its header says. */
+/* The section that begins here, according to its header. */
 static int add_good(struct walk *walk, const struct section_header *header,
 		    dwarfs_error **err)
 {
@@ -81,7 +80,7 @@ static bool is_proved(const struct walk *walk, const struct place *next)
 	       dw_salvage_is_section(walk->image, walk->at, next->at - walk->at, number);
 }
 
-/* Whether the tail may come next: not one whose sections were counted already, such as
+/* Whether the tail may follow: not one whose sections were counted already, such as
  * those of another image. */
 static bool may_be_tail(const struct walk *walk, uint64_t from)
 {
@@ -89,10 +88,8 @@ static bool may_be_tail(const struct walk *walk, uint64_t from)
 	       walk->tail.header.number >= walk->image->section_count;
 }
 
-/*
- * The header that comes next: one that lets what is before it be proved; else the first
- * one that may be. Those of images inside of files may be, too.
- */
+/* The next header: one that allows the data before it to be verified; else the first
+ * possible one, which may belong to an image in a file. */
 static int find_next(const struct walk *walk, uint64_t from, struct place *next,
 		     dwarfs_error **err)
 {
@@ -132,7 +129,7 @@ static int find_next(const struct walk *walk, uint64_t from, struct place *next,
 	return is_found || may_be_tail(walk, from);
 }
 
-/* 1 when there may be more. */
+/* 1 if there may be more. */
 static int search_step(struct walk *walk, dwarfs_error **err)
 {
 	struct dwarfs_image *image = walk->image;
@@ -147,7 +144,7 @@ static int search_step(struct walk *walk, dwarfs_error **err)
 		return add_good(walk, &header, err);
 	if ((ret = find_next(walk, walk->at + is_good, &next, err)) < 0)
 		return ret;
-	/* What leads behind the next header is not as long as it says. */
+	/* A section that leads beyond the next header is shorter than it says. */
 	if (is_good &&
 	    (ret == 0 || next.at >= walk->at + DW_HEADER_BYTES + header.length))
 		return add_good(walk, &header, err);
@@ -157,7 +154,7 @@ static int search_step(struct walk *walk, dwarfs_error **err)
 	return ret < 0 ? ret : 1;
 }
 
-/* Where the headers from here on lead to. */
+/* Where following the headers from here ends. */
 static uint64_t follow_headers(const struct dwarfs_image *image, struct place place)
 {
 	while (dw_scan_leads_on(image, place.at, &place.header)) {
@@ -213,9 +210,9 @@ static int walk_v1(struct walk *walk, dwarfs_error **err)
 	return 0;
 }
 
-/* -- what the lost ones were --------------------------------------------------------- */
+/* -- types of lost sections ---------------------------------------------------------- */
 
-/* By what can be proved of it. */
+/* By what can be verified of it. */
 static int ask_header(struct dwarfs_image *image, uint32_t section, dwarfs_error **err)
 {
 	auto_stored struct stored stored = { 0 };
@@ -234,7 +231,7 @@ static int ask_header(struct dwarfs_image *image, uint32_t section, dwarfs_error
 	return 0;
 }
 
-/* Blocks are read when they are needed, unless one of them may be something else. */
+/* Blocks are verified when they are read, unless one of them may be another section. */
 static int ask_headers(struct dwarfs_image *image, bool of_blocks, dwarfs_error **err)
 {
 	int ret = 0;
@@ -253,7 +250,7 @@ static bool has_type(const struct dwarfs_image *image, uint32_t type)
 	return false;
 }
 
-/* By what stands behind them: first blocks, then the schema, then the metadata. */
+/* By the sections after them: first blocks, then the schema, then the metadata. */
 static void guess_types(struct dwarfs_image *image)
 {
 	const bool has_schema = has_type(image, DWARFS_SECTION_SCHEMA);
