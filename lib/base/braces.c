@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/braces: write out the alternatives of a pattern.
+ * base/braces: expand the alternatives of a pattern.
  *
- * The first brace is replaced by each of its alternatives in turn, and what comes of that
- * is expanded again, until no brace is left.
+ * Takes a pattern; calls back with each variant. The first brace is replaced by each of
+ * its alternatives in turn, and the results are expanded again, until no brace is left.
  */
 #include <string.h>
 
@@ -59,7 +59,7 @@ static const char *end_of_alternative(const char *at)
 
 static int expand(struct expansion *expansion, const char *text, size_t from);
 
-/* The text with what is between begin and end replaced. */
+/* The text with the range from begin to end replaced. */
 static int expand_with(struct expansion *expansion, const char *text, const char *begin,
 		       const char *end, const char *by, size_t by_length)
 {

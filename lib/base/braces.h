@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/braces: write out the alternatives of a pattern.
+ * base/braces: expand the alternatives of a pattern.
  */
 #ifndef DW_BASE_BRACES_H
 #define DW_BASE_BRACES_H
@@ -12,11 +12,9 @@
 /* Receives one variant; an error ends the expansion. */
 typedef int (*dw_braces_fn)(const char *variant, void *user, dwarfs_error **err);
 
-/*
- * Call back with each variant of a pattern: "a{b,c}" gives "ab" and "ac", "x{1}" gives
- * "x1". Braces may be nested. A brace behind \ or within [] has no meaning, nor has a }
- * without {. DWARFS_ERR_INVALID for a { without }, or more than so many variants.
- */
+/* Call back with each variant of a pattern: "a{b,c}" gives "ab" and "ac", "x{1}" gives
+ * "x1". Braces may be nested. A brace after \ or within [] has no meaning, nor has a }
+ * without {. DWARFS_ERR_INVALID for a { without }, or more than max_variants. */
 int dw_braces_expand(const char *text, size_t max_variants, dw_braces_fn each, void *user,
 		     dwarfs_error **err);
 

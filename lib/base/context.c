@@ -2,8 +2,9 @@
 /*
  * base/context: the log, the number of workers and the shared block cache of a program.
  *
- * Counted, so that a context, its images and its builders may be freed in any order.
- * Settings are frozen by the first user, so they can be read without a lock afterwards.
+ * Takes settings; gives them to images and builders. Reference-counted, so that a
+ * context, its images and its builders may be freed in any order. Settings are frozen by
+ * the first user, so they can be read without a lock afterwards.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,7 +22,7 @@ struct dwarfs_context {
 	uint32_t workers;
 	uint64_t cache_bytes;
 	uint32_t finish_percent;
-	struct latency *latency; /* NULL: no times are taken */
+	struct latency *latency; /* NULL: no latencies are measured */
 	int log_level;
 	dwarfs_log_fn log;
 	void *log_user;

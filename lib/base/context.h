@@ -10,8 +10,7 @@
 #include "base/latency.h"
 #include "base/memory.h"
 
-/* A counted reference; context may be NULL: then a private one is made. Freezes the
- * settings. */
+/* Get a counted reference; a NULL context makes a private one. Freezes the settings. */
 int dw_context_use(dwarfs_context *context, dwarfs_context **used_out,
 		   dwarfs_error **err);
 static inline void dw_cleanup_context(dwarfs_context **context)
@@ -23,23 +22,21 @@ static inline void dw_cleanup_context(dwarfs_context **context)
 uint32_t dw_context_workers(const dwarfs_context *context);
 uint64_t dw_context_cache_bytes(const dwarfs_context *context);
 uint32_t dw_context_finish_percent(const dwarfs_context *context);
-/* NULL: no times are taken. */
+/* NULL: no latencies are measured. */
 struct latency *dw_context_latency(const dwarfs_context *context);
 
-/*
- * One object that is shared by the users of the context and made at the first need, such
- * as the block cache. make gives it, destroy ends it with the context.
- */
+/* One object that is shared by the users of the context, such as the block cache:
+ * `make` creates it at its first use, `destroy` frees it with the context. */
 int dw_context_shared(dwarfs_context *context,
 		      int (*make)(dwarfs_context *context, void **object_out,
 				  dwarfs_error **err),
 		      void (*destroy)(void *object), void **object_out,
 		      dwarfs_error **err);
 
-/* That object, or NULL when nobody has needed it yet. */
+/* That object, or NULL if it was not used yet. */
 void *dw_context_peek(const dwarfs_context *context);
 
-/* Whether a message of this level would be passed on. */
+/* Whether a message of this level would be logged. */
 bool dw_log_wants(const dwarfs_context *context, int level);
 void dw_log(dwarfs_context *context, int level, const char *format, ...) DW_PRINTF(3, 4);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/error: how a function says what went wrong.
+ * base/error: error objects: code, message and facts.
  *
- * Takes a code and a printf format, gives a dwarfs_error. When there is no memory for
- * one, a static error stands in, so reporting never fails.
+ * Takes a code and a printf format; gives a dwarfs_error. If there is no memory for one,
+ * a static error is used, so reporting never fails.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -96,7 +96,7 @@ void dwarfs_error_free(dwarfs_error *err)
 	free(err);
 }
 
-/* Format into memory of its own; NULL when there is none. */
+/* Format into new memory; NULL if there is none. */
 static char *format_text(const char *format, va_list args)
 {
 	va_list again;
@@ -120,7 +120,7 @@ static void replace_error(dwarfs_error **err, dwarfs_error *with)
 	*err = with;
 }
 
-/* Takes message, which may be NULL when memory ran out. */
+/* Takes ownership of message, which is NULL when memory ran out. */
 static void store_error(dwarfs_error **err, int code, int errnum, char *message)
 {
 	dwarfs_error *error = message ? calloc(1, sizeof(*error)) : NULL;
@@ -180,7 +180,7 @@ int dw_code_of_errno(int errnum)
 	}
 }
 
-/* strerror_r() comes in two kinds: this one is called for that of POSIX and musl... */
+/* strerror_r() has two forms: this one is called for that of POSIX and musl... */
 static __attribute__((unused)) void take_reason_int(int ret, int errnum, char *reason,
 						    size_t room)
 {
@@ -188,7 +188,7 @@ static __attribute__((unused)) void take_reason_int(int ret, int errnum, char *r
 		snprintf(reason, room, "errno %d", errnum);
 }
 
-/* ... and this one for that of glibc, which may leave the buffer alone. */
+/* ... and this one for that of glibc, which may not use the buffer. */
 static __attribute__((unused)) void take_reason_text(const char *text, int errnum,
 						     char *reason, size_t room)
 {

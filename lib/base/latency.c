@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/latency: how long things take, as histograms.
+ * base/latency: histograms of durations.
  *
- * A histogram has eight steps for each doubling of the time, so a quantile is known to
- * within an eighth of itself. Counted without a lock, each number for itself: while
- * others count, the numbers of one answer may be a little apart.
+ * Takes durations by event; gives counts, sums and quantiles. A histogram has eight
+ * buckets for each doubling of the duration, so a quantile is exact to an eighth.
+ * Counters are atomic and independent: while other threads count, the numbers of one
+ * answer may differ slightly.
  */
 #include <stdatomic.h>
 #include <time.h>
@@ -54,7 +55,7 @@ uint64_t dw_latency_now(void)
 
 /* -- buckets ------------------------------------------------------------------------- */
 
-/* Below STEPS each time has its own; from there on its highest bits decide. */
+/* Below STEPS each duration has its own bucket; above, its highest bits select one. */
 static uint32_t histogram_bucket(uint64_t ns)
 {
 	unsigned power;
@@ -73,7 +74,7 @@ static uint64_t bucket_start(uint32_t bucket)
 	return (uint64_t)(STEPS + bucket % STEPS) << (bucket / STEPS - 1);
 }
 
-/* The first time that is past a bucket; the last one has no end. */
+/* The end of a bucket; the last one has no end. */
 static uint64_t histogram_bucket_end(uint32_t bucket)
 {
 	return bucket + 1 < BUCKETS ? bucket_start(bucket + 1) : UINT64_MAX;
@@ -112,7 +113,7 @@ void dw_latency_note(struct latency *latency, int what, uint64_t began)
 		latency->tell(what, began, ns, latency->user);
 }
 
-/* -- asking -------------------------------------------------------------------------- */
+/* -- queries ------------------------------------------------------------------------- */
 
 static const struct histogram *find_histogram(const struct latency *latency, int what)
 {
@@ -160,7 +161,7 @@ uint64_t dw_latency_quantile(const struct latency *latency, int what, uint32_t p
 
 	if (!histogram)
 		return 0;
-	/* A copy, so that the sum and its parts agree. */
+	/* A copy, so that the sum and its parts are consistent. */
 	for (uint32_t i = 0; i < BUCKETS; i++) {
 		counts[i] = atomic_load_explicit(&histogram->buckets[i],
 						 memory_order_relaxed);

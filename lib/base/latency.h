@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/latency: how long things take. See dwarfs_context_latency().
+ * base/latency: histograms of durations. See dwarfs_context_latency().
  */
 #ifndef DW_BASE_LATENCY_H
 #define DW_BASE_LATENCY_H
@@ -11,11 +11,11 @@
 
 struct latency;
 
-/* Nothing is known yet; NULL: no memory. */
+/* An empty histogram for each event; NULL: out of memory. */
 struct latency *dw_latency_new(void);
 void dw_latency_free(struct latency *latency);
 
-/* Something took so long. Threads: any. */
+/* Count an event of this duration. Threads: any. */
 void dw_latency_add(struct latency *latency, int what, uint64_t ns);
 
 /* As the functions of <dwarfs/context.h>. */
@@ -24,16 +24,16 @@ uint64_t dw_latency_quantile(const struct latency *latency, int what, uint32_t p
 uint64_t dw_latency_bucket(const struct latency *latency, int what, uint32_t index,
 			   uint64_t *from_ns_out, uint64_t *until_ns_out);
 
-/* Let somebody know of each of them; before the first. */
+/* Set a callback for each event; before the first one. */
 void dw_latency_tell(struct latency *latency, dwarfs_span_fn tell, void *user);
 
-/* Something began at a time, and ends now. */
+/* Count an event that began at this time and ends now. */
 void dw_latency_note(struct latency *latency, int what, uint64_t began);
 
 /* The monotonic clock; never 0. */
 uint64_t dw_latency_now(void);
 
-/* When something begins: 0 when nobody wants to know. latency may be NULL. */
+/* The start of an event: 0 if latencies are not measured. latency may be NULL. */
 static inline uint64_t dw_latency_begin(const struct latency *latency)
 {
 	return latency ? dw_latency_now() : 0;
@@ -45,7 +45,7 @@ static inline void dw_latency_end(struct latency *latency, int what, uint64_t be
 		dw_latency_note(latency, what, began);
 }
 
-/* The time from here to the end of the block. */
+/* Measures from here to the end of the enclosing block. */
 struct latency_span {
 	struct latency *latency;
 	int what;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/memory: growable memory whose sizes cannot wrap.
+ * base/memory: growable memory whose sizes cannot overflow.
  */
 #include <string.h>
 

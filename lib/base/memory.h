@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/memory: ownership of locals, growable memory, arithmetic that cannot wrap.
+ * base/memory: ownership of locals, growable memory, arithmetic with overflow checks.
  */
 #ifndef DW_BASE_MEMORY_H
 #define DW_BASE_MEMORY_H
@@ -44,13 +44,11 @@ DW_DEFINE_AUTO(error, dwarfs_error *, dwarfs_error_free)
 #define dw_sub(a, b, result) (!__builtin_sub_overflow(a, b, result))
 #define dw_mul(a, b, result) (!__builtin_mul_overflow(a, b, result))
 
-/* calloc for count * size bytes, at least one; NULL on overflow or exhaustion. */
+/* calloc for count * size bytes, at least one byte; NULL on overflow or exhaustion. */
 void *dw_calloc(size_t count, size_t size);
 
-/*
- * Make room for at least need items in a growing array: *data is reallocated and
- * *capacity (in items) raised, at least by half. Nothing changes on failure.
- */
+/* Grow an array to at least `need` items: *data is reallocated and *capacity (in
+ * items) raised by half or more. Nothing changes on failure. */
 int dw_grow_bytes(void **data, size_t *capacity, size_t need, size_t item_bytes,
 		  dwarfs_error **err);
 #define dw_grow(data, capacity, need, err)                                               \
@@ -62,7 +60,7 @@ struct span {
 	size_t size;
 };
 
-/* Owned bytes that grow. All zero is an empty one. */
+/* Owned bytes that grow. Zero-initialized, it is empty. */
 struct buffer {
 	uint8_t *data;
 	size_t size;
@@ -76,7 +74,7 @@ static inline void dw_cleanup_buffer(struct buffer *buffer)
 }
 #define auto_buffer __attribute__((cleanup(dw_cleanup_buffer)))
 
-/* Room for more bytes behind the current ones; the size stays. */
+/* Reserve capacity for more bytes after the current ones; the size does not change. */
 int dw_buffer_reserve(struct buffer *buffer, size_t more, dwarfs_error **err);
 int dw_buffer_append(struct buffer *buffer, const void *data, size_t size,
 		     dwarfs_error **err);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/pattern: a pattern of paths.
+ * base/pattern: match paths with one pattern.
  *
- * A pattern is a row of items that take one character each; bit n of the state says that
- * n of them have been matched so far. A star takes nothing by itself: it lets the state
- * before the next item stay. So each byte of a path is a few operations on all states at
- * once, and no byte is looked at twice.
+ * Takes a pattern and paths. A pattern is a sequence of items that match one character
+ * each; bit n of the state says that the first n items have matched so far. A star
+ * matches nothing itself: it lets the state before the next item persist. So each byte
+ * of a path is a few operations on all states at once, and is read once (a bit-parallel
+ * NFA, as in shift-and).
  */
 #include <ctype.h>
 #include <string.h>
@@ -18,19 +19,18 @@
 
 struct pattern {
 	bool is_anchored, crosses_slashes;
-	uint32_t slashes; /* items that are one */
+	uint32_t slashes; /* items that match a slash */
 	uint32_t items;
 	size_t words;
-	uint64_t *masks; /* words for each of those below */
+	uint64_t *masks; /* words of each mask below */
 };
 
-/* Sets of states, behind those of items that take a byte. */
+/* Sets of states, after those of items that match a byte. */
 enum {
-	STAY_IN_NAME = BYTES, /* stars before the next item */
-	STAY_ALWAYS,	      /* double stars */
-	STAY_IN_CHARACTER,    /* the item behind takes any character: its other bytes */
-	TAKES_ANY, /* the item before which takes any byte of a path that is not
-		      UTF-8 */
+	STAY_IN_NAME = BYTES, /* a star precedes the next item */
+	STAY_ALWAYS,	      /* a double star does */
+	STAY_IN_CHARACTER, /* the item after it matches any character: its other bytes */
+	TAKES_ANY, /* the item after it matches any byte of a path that is not UTF-8 */
 	SET_COUNT
 };
 
@@ -73,7 +73,7 @@ static void add_byte_set(struct parser *parser, unsigned char byte)
 	}
 }
 
-/* The first byte of any character that is not ASCII; the others follow. */
+/* The first byte of any non-ASCII character; its other bytes follow. */
 static void take_other_characters(struct parser *parser)
 {
 	for (unsigned byte = 0xC0; byte < BYTES; byte++)
@@ -301,8 +301,8 @@ static bool is_utf8(const unsigned char *text, size_t length)
 	return true;
 }
 
-/* The path from its last names on, as many as the pattern has; slashes are those after
- * the path that the pattern has to match, too. */
+/* The end of the path with as many names as the pattern has; `slashes` are added to
+ * the path for matching. */
 static size_t skip_names(const struct pattern *pattern, const char *path, size_t length,
 			 uint32_t slashes)
 {
@@ -319,7 +319,7 @@ struct matcher {
 	bool is_utf8;
 };
 
-/* All that can be reached from these states by one byte, except for the carry. */
+/* The states reached from these by one byte, without the carry. */
 static uint64_t follow_byte(const struct matcher *matcher, size_t word, uint64_t state,
 			    unsigned char byte, uint64_t *carry)
 {
@@ -387,7 +387,7 @@ bool dw_pattern_matches_entry(const struct pattern *pattern, const char *path,
 	struct matcher matcher = { pattern,
 				   is_utf8((const unsigned char *)path, length) };
 
-	/* "a/" followed by * is what is in a: no name is empty. */
+	/* "a/" followed by * matches the contents of a: no name is empty. */
 	if (is_directory && ends_in_name_star(pattern))
 		return false;
 	if (!pattern->is_anchored && !pattern->crosses_slashes) {

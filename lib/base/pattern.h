@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/pattern: a pattern of paths, as filter rules have it.
+ * base/pattern: match paths with one pattern, for filter rules.
  *
- * ? is one character, * any number within a name, ** any number, and \ takes the next one
- * as it is. [a-z] is one of a set, [!a-z] or [^a-z] one outside of it; a set may have classes
- * of ASCII characters such as [:digit:]. With / at its beginning the pattern is matched
- * against the whole path, otherwise against its last names. Characters are those of UTF-8,
- * or bytes in paths that are not UTF-8.
+ * ? is one character, * any number within a name, ** any number, and \ quotes the next
+ * character. [a-z] is one of a set, [!a-z] or [^a-z] one outside of it; a set may
+ * contain classes of ASCII characters such as [:digit:]. A pattern that begins with / is
+ * matched against the whole path, others against its last names. Characters are those of
+ * UTF-8, or bytes in paths that are not UTF-8.
  */
 #ifndef DW_BASE_PATTERN_H
 #define DW_BASE_PATTERN_H
@@ -15,15 +15,15 @@
 
 struct pattern;
 
-/* DWARFS_ERR_INVALID when it makes no sense. */
+/* DWARFS_ERR_INVALID if the pattern is malformed. */
 int dw_pattern_new(const char *text, size_t length, bool ignore_case,
 		   struct pattern **pattern_out, dwarfs_error **err);
 void dw_pattern_free(struct pattern *pattern); /* NULL is accepted */
 
-/* Takes time in proportion to the length of the path, whatever the pattern. */
+/* Takes time proportional to the length of the path for any pattern. */
 bool dw_pattern_matches(const struct pattern *pattern, const char *path, size_t length);
 
-/* The same, where the path of a directory has a / at its end (not in the path given). */
+/* The same; the path of a directory is matched as if it ended with a slash. */
 bool dw_pattern_matches_entry(const struct pattern *pattern, const char *path,
 			      size_t length, bool is_directory);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/patterns: which paths somebody has asked for.
+ * base/patterns: a list of patterns that select paths.
  *
- * Takes patterns as people write them, and turns each into one or more of base/pattern:
- * alternatives are written out, and so is that "**" may stand for no name at all.
+ * Takes patterns as users write them, and compiles each to one or more of base/pattern:
+ * alternatives are expanded, and so are "**" that may match no name.
  */
 #include <string.h>
 
@@ -11,17 +11,17 @@
 #include "base/pattern.h"
 #include "base/patterns.h"
 
-/* So many may come of one by writing its alternatives out. */
+/* Maximum number of expanded patterns of one. */
 #define MOST_VARIANTS 4096
 #define MOST_BYTES    4096
 
 struct one {
 	struct pattern *pattern;
-	size_t text; /* it was made of */
+	size_t text; /* index of its text */
 	bool of_directories;
 };
 
-/* A pattern as it was written. */
+/* A pattern as written by the user. */
 struct text {
 	char *text;
 	bool has_matched;
@@ -44,7 +44,7 @@ int dw_patterns_new(struct patterns **patterns_out, dwarfs_error **err)
 	return 0;
 }
 
-/* Patterns from this one on. */
+/* Drop the patterns from this one on. */
 static void drop_patterns(struct patterns *patterns, size_t from)
 {
 	for (size_t i = from; i < patterns->count; i++)
@@ -71,15 +71,15 @@ bool dw_patterns_are_none(const struct patterns *patterns)
 
 /* -- adding -------------------------------------------------------------------------- */
 
-/* What is being written out. */
+/* State of an expansion. */
 struct adder {
 	struct patterns *patterns;
 	bool ignore_case;
-	size_t left; /* variants that may still come */
+	size_t left; /* variants still allowed */
 	dwarfs_error **err;
 };
 
-/* One without alternatives; text begins with a slash. */
+/* Add one without alternatives; text begins with a slash. */
 static int add_plain(struct adder *adder, const char *text)
 {
 	struct patterns *patterns = adder->patterns;
@@ -106,7 +106,7 @@ static int add_plain(struct adder *adder, const char *text)
 	return 0;
 }
 
-/* Every "**" followed by a slash that is a name of its own also stands for none. */
+/* A "**" that is a whole name, followed by a slash, also matches no name. */
 static int expand_stars(struct adder *adder, const char *text, size_t from)
 {
 	for (const char *at = text + from; *at; at = dw_braces_skip(at)) {

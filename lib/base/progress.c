@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/progress: what a long operation tells its caller, and how it is stopped.
+ * base/progress: report the progress of a long operation, and cancel it.
+ *
+ * Takes counters of the operation; calls the caller's function at most ten times a
+ * second and checks for cancellation.
  */
 #include <stdatomic.h>
 #include <time.h>
@@ -10,7 +13,7 @@
 
 #define INTERVAL_NS UINT64_C(100000000)
 
-/* Before that, how long the rest will take is not worth guessing. */
+/* Before that the remaining time cannot be estimated. */
 #define MIN_ELAPSED_NS UINT64_C(500000000)
 
 struct dwarfs_cancel {
@@ -153,7 +156,7 @@ uint64_t dwarfs_progress_bytes_saved(const dwarfs_progress *progress)
 	return progress->bytes_saved;
 }
 
-/* The rest takes as long for each unit as what was done since some time. */
+/* Assumes that the rest takes as long per unit as what was done so far. */
 static uint64_t remaining_ms(uint64_t elapsed_ns, double done, double left)
 {
 	if (elapsed_ns < MIN_ELAPSED_NS || done <= 0)
@@ -161,7 +164,7 @@ static uint64_t remaining_ms(uint64_t elapsed_ns, double done, double left)
 	return left > 0 ? (uint64_t)((double)elapsed_ns * left / done) : 0;
 }
 
-/* Bytes that were not looked at yet make as much work as others did. */
+/* Assumes that unread bytes cause as much work as those read. */
 static double work_left(const struct dwarfs_progress *progress)
 {
 	uint64_t total = progress->bytes_total, known = progress->work_known_bytes;
@@ -172,7 +175,7 @@ static double work_left(const struct dwarfs_progress *progress)
 	return all - (double)progress->work_done;
 }
 
-/* Phases that come before the totals are known, and those without bytes, say nothing. */
+/* No estimate before the totals are known, nor for phases without bytes. */
 uint64_t dw_progress_remaining(const struct dwarfs_progress *progress, uint64_t now)
 {
 	if (progress->phase == DWARFS_PHASE_DONE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/progress: what a long operation tells its caller, and how it is stopped.
+ * base/progress: report the progress of a long operation, and cancel it.
  */
 #ifndef DW_BASE_PROGRESS_H
 #define DW_BASE_PROGRESS_H
@@ -20,40 +20,37 @@ struct dwarfs_progress {
 	const dwarfs_cancel *cancel; /* may be NULL */
 	int phase;
 	uint64_t bytes_done, bytes_total, bytes_out;
-	uint64_t bytes_read;  /* by the segmenter; mostly not compressed yet */
+	uint64_t bytes_read;  /* by the segmenter; usually not compressed yet */
 	uint64_t bytes_saved; /* equal files and segments that are not stored again */
 	uint64_t items_done, items_total;
 	const char *path;
 
-	/*
-	 * Where most of the time goes to something else than the bytes of files: how much
-	 * of it is done, and how much there is for so many of these bytes. All 0 where it
-	 * does not.
-	 */
+	/* For phases whose time depends on other work than bytes of files: work that
+	 * is done, and work that is known so far, for how many bytes. Otherwise 0. */
 	uint64_t work_done, work_known, work_known_bytes;
 
-	/* Called before the callback is, to bring the numbers up to date; may be NULL. */
+	/* Called before the callback, to update the numbers; may be NULL. */
 	void (*refresh)(struct dwarfs_progress *progress, void *user);
 	void *refresh_user;
 
 	/* private to base/progress.c */
 	uint64_t started_ns, last_ns;
 	uint64_t phase_started_ns, phase_started_bytes;
-	uint64_t work_started_ns, work_started; /* when there was some first */
+	uint64_t work_started_ns, work_started; /* at the first work */
 	int last_phase;
 };
 
 void dw_progress_start(struct dwarfs_progress *progress, dwarfs_progress_fn call,
 		       void *user, const dwarfs_cancel *cancel);
 
-/* 0, or DWARFS_ERR_CANCELLED when the caller wants to stop. */
+/* 0, or DWARFS_ERR_CANCELLED if the caller has cancelled. */
 int dw_progress_tick(struct dwarfs_progress *progress, dwarfs_error **err);
 int dw_progress_enter(struct dwarfs_progress *progress, int phase, dwarfs_error **err);
 
-/* dwarfs_progress_remaining_ns() at some time, on the clock of started_ns. */
+/* dwarfs_progress_remaining_ns() at a given time, on the clock of started_ns. */
 uint64_t dw_progress_remaining(const struct dwarfs_progress *progress, uint64_t now_ns);
 
-/* Bring the numbers up to date, and note since when there is work. */
+/* Update the numbers, and note when work began. */
 void dw_progress_refresh(struct dwarfs_progress *progress, uint64_t now_ns);
 
 #endif

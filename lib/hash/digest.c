@@ -2,8 +2,8 @@
 /*
  * hash/digest: digests of contents, by name. See <dwarfs/digest.h>.
  *
- * Takes a name as OpenSSL spells it, gives hexadecimal digits. The hashes are those of
- * nettle, libxxhash and libb2; the table at the end of the first part lists them.
+ * Takes a name as OpenSSL spells it, and bytes; gives hexadecimal digits. The algorithms
+ * are those of nettle, libxxhash and libb2, listed in one table.
  */
 #include <string.h>
 #include <strings.h>
@@ -14,12 +14,12 @@
 #include "base/bytes.h"
 #include "hash/hash.h"
 
-/* A digest can be started, and is started again by finish. */
+/* A digest can be started; finish starts it again. */
 struct digest_ops {
 	void *(*make)(const struct nettle_hash *nettle); /* NULL: out of memory */
 	void (*update)(const struct nettle_hash *nettle, void *state, const void *data,
 		       size_t size);
-	/* Gives the number of bytes. */
+	/* Returns the number of bytes. */
 	size_t (*finish)(const struct nettle_hash *nettle, void *state, uint8_t *out);
 	void (*destroy)(void *state);
 };
@@ -123,7 +123,7 @@ static const struct digest_ops by_xxh3_128 = {
 #if HAVE_BLAKE2
 #include <blake2.h>
 
-/* Some builds of libb2 use vector instructions on their states. */
+/* Some builds of libb2 use aligned vector instructions on their states. */
 #define STATE_ALIGNMENT 64
 
 static void *aligned(size_t size)
@@ -220,7 +220,7 @@ static const struct algorithm algorithms[] = {
 
 /* -- the interface ------------------------------------------------------------------- */
 
-/* As OpenSSL does, letters of either case are taken. */
+/* As in OpenSSL, letters of either case are accepted. */
 static const struct algorithm *find_algorithm(const char *name)
 {
 	for (size_t i = 0; i < ALGORITHM_COUNT; i++)

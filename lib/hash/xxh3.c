@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hash/xxh3: XXH3 by libxxhash, in one go and piece by piece.
+ * hash/xxh3: XXH3 by libxxhash, of a buffer or a stream.
  *
- * The library allocates its streaming state itself, since that needs a stricter alignment
- * than malloc gives.
+ * The library allocates its streaming state itself, because that needs a stricter
+ * alignment than malloc gives.
  */
 #include <xxhash.h>
 
@@ -51,7 +51,7 @@ void dw_xxh3_free(struct xxh3 *state)
 	free(state);
 }
 
-/* One state serves both widths: they start alike and take up bytes alike. */
+/* One state serves both widths: reset and update are the same. */
 void dw_xxh3_reset(struct xxh3 *state)
 {
 	XXH3_128bits_reset(state->state);

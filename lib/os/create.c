@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/create for POSIX.
+ * os/create for POSIX: create entries inside an open directory and set their attributes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -107,7 +107,7 @@ int dw_create_is_there(int dir, const char *name)
 	return errno == ENOENT ? 0 : -errno;
 }
 
-/* For file systems that cannot do it in one step. */
+/* For file systems that cannot rename without replacing. */
 static int link_and_unlink(int dir, const char *from, const char *to)
 {
 	int ret = result(linkat(dir, from, dir, to, 0));
@@ -240,7 +240,7 @@ bool dw_restore_is_right(const struct attributes *attributes, const struct owned
 	       has_owner(attributes, owned) && has_mode(attributes, owned);
 }
 
-/* After the owner was set; that takes setuid and setgid bits away. */
+/* After the owner was set, which clears setuid and setgid bits. */
 static void note_owner(const struct attributes *attributes, struct owned *owned)
 {
 	owned->uid = attributes->uid;
@@ -306,7 +306,7 @@ int dw_restore_owner_at(int dir, const char *name, const struct attributes *attr
 	return 0;
 }
 
-/* fchmodat() that follows no link, also where neither the kernel nor /proc helps. */
+/* fchmodat() that follows no link, also if neither the kernel nor /proc supports it. */
 static int set_mode_at(int dir, const char *name, mode_t mode)
 {
 	struct stat st;

@@ -14,10 +14,10 @@
 #include "os/dir.h"
 #include "os/file_io.h"
 
-/* The longest piece of a path that is handed to the system at once. */
+/* Maximum length of a path passed to the system. */
 #define PIECE_BYTES 4000
 
-/* How to open a directory only to go on from there. */
+/* Open a directory only as a base for other calls. */
 #if defined(O_PATH)
 #define PASS_ONLY O_PATH
 #elif defined(O_SEARCH)
@@ -43,7 +43,7 @@ static int open_at(int fd, const char *path, int flags)
 	return opened < 0 ? -errno : opened;
 }
 
-/* Go down long paths piece by piece, since the system takes no path over PATH_MAX. */
+/* Open long paths piece by piece: the system limits paths to PATH_MAX. */
 static int open_long_path(int fd, const char *path, int flags)
 {
 	auto_fd int at = -1;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/dir: what stands in directories, seen from an open one.
+ * os/dir: entries of directories, relative to an open one.
  *
- * Paths are relative to a descriptor and may be of any length. No descriptor is kept, and
- * a symbolic link at the end of a path is never followed.
+ * Paths are relative to a descriptor and may be of any length. No descriptor is kept,
+ * and a symbolic link at the end of a path is never followed.
  */
 #ifndef DW_OS_DIR_H
 #define DW_OS_DIR_H
@@ -19,20 +19,19 @@ struct os_stat {
 	uint32_t mode; /* with the bits of the type, as the format stores it */
 	uint32_t uid, gid;
 	uint64_t size;
-	uint64_t allocated;	/* bytes that take room on disk */
-	uint64_t device, inode; /* what tells files apart */
+	uint64_t allocated;	/* bytes used on disk */
+	uint64_t device, inode; /* identify a file */
 	uint64_t links;
 	uint64_t rdev; /* of a device file, in the encoding of Linux */
 	struct os_time atime, mtime, ctime;
 	struct os_time btime; /* all zero: not known, or not asked for */
 };
 
-/* What a list of names tells of an entry, if the file system does. */
+/* The type of a listed entry, if the file system gives it. */
 enum os_kind { OS_KIND_UNKNOWN, OS_KIND_DIRECTORY, OS_KIND_OTHER };
 
-/* Names without "." and "..", one after the other with a NUL each, and one byte with the
- * kind in front; offsets are sorted by the bytes of the names. All zero is an empty list.
- */
+/* Names without "." and "..": for each one byte with the kind, the name and a NUL.
+ * Offsets are sorted by the bytes of the names. Zero-initialized, it is empty. */
 struct os_names {
 	struct buffer text;
 	uint64_t *offsets;
@@ -56,41 +55,39 @@ static inline enum os_kind dw_os_name_kind(const struct os_names *names, size_t 
 	return (enum os_kind)names->text.data[names->offsets[i] - 1];
 }
 
-/* All of these give 0 or a negative errno value (-ENOMEM too). */
+/* All of these give 0 or a negative errno value, -ENOMEM included. */
 
-/* A directory by a path of the system, which may be a symbolic link to it. */
+/* Open a directory by a path of the system, which may be a symbolic link to it. */
 int dw_dir_open(const char *path, int *fd_out);
 
-/* A directory by its path below fd; "" is fd itself (another descriptor of it). */
+/* Open a directory by its path below fd; "" is fd itself (another descriptor of it). */
 int dw_dir_open_at(int fd, const char *path, int *fd_out);
 
-/* Likewise, only to open what is below it: that is cheaper, and takes directories that
- * may be searched but not read. */
+/* The same, only as a base for other calls: cheaper, and needs no read permission. */
 int dw_dir_pass_at(int fd, const char *path, int *fd_out);
 
-/* Read the names of an open directory, from its start. names may hold an earlier list. */
+/* Read the names of an open directory, from its start. names may contain an earlier
+ * list. */
 int dw_dir_list(int fd, struct os_names *names);
 
-/* Whether a path of the system, whose symbolic links are followed, is this directory. */
+/* Whether a path of the system (symbolic links are followed) is this directory. */
 bool dw_dir_is(int fd, const char *path);
 
 int dw_stat_at(int fd, const char *name, struct os_stat *stat_out);
 int dw_stat_fd(int fd, struct os_stat *stat_out);
 
-/* When a file was born, where the file system knows it; all zero where not. "" is fd. */
+/* The birth time of a file, if the file system knows it; otherwise all zero. "" is fd. */
 int dw_birth_at(int fd, const char *name, struct os_time *btime_out);
 
-/* The target of a symbolic link, with a NUL; target may hold an earlier one. */
+/* The target of a symbolic link, with a NUL; target may contain an earlier one. */
 int dw_readlink_at(int fd, const char *name, struct buffer *target);
 
-/* Open a file for reading by its path below fd. Does not wait, whatever the file is. */
+/* Open a file for reading by its path below fd. Never blocks, whatever the file is. */
 int dw_open_at(int fd, const char *path, int *fd_out);
 
-/*
- * The next run of data of a file at or behind from, up to end: [*start_out, *end_out).
- * Both are end when only a hole is left. On file systems that know no holes the whole
- * rest is data.
- */
+/* The next run of data of a file at or after `from`, up to end: [*start_out,
+ * *end_out). Both are end if only a hole is left. File systems without holes: the
+ * whole rest is data. */
 int dw_next_data(int fd, uint64_t from, uint64_t end, uint64_t *start_out,
 		 uint64_t *end_out);
 

@@ -38,7 +38,7 @@ static int open_for_reading(const char *path, int flags, int *fd_out, dwarfs_err
 	return 0;
 }
 
-/* Back to a descriptor that waits, unless it is of a pipe, whose readers poll. */
+/* Set blocking mode again, except for pipes, whose readers poll. */
 static int let_wait(int fd, const char *path, dwarfs_error **err)
 {
 	struct stat st;
@@ -63,7 +63,7 @@ int dw_fd_open_read(const char *path, int *fd_out, dwarfs_error **err)
 	return 0;
 }
 
-/* Whether bytes of this can be read at a place. */
+/* Whether this type of file can be read at an offset. */
 static int check_kind(mode_t mode, dwarfs_error **err)
 {
 	const char *what = "neither a regular file nor a block device";
@@ -87,13 +87,13 @@ int dw_fd_open_places(const char *path, int *fd_out, dwarfs_error **err)
 	struct stat st;
 	int ret;
 
-	/* Opening some devices does something. */
+	/* Opening some devices has side effects. */
 	if (stat(path, &st) != 0)
 		return fail_open(path, err);
 	if ((ret = check_kind(st.st_mode, err)) < 0 ||
 	    (ret = open_for_reading(path, O_NONBLOCK, &fd, err)) < 0)
 		return ret;
-	/* Something else may have come there meanwhile. */
+	/* The file may have been replaced meanwhile. */
 	if (fstat(fd, &st) != 0)
 		return fail_open(path, err);
 	if ((ret = check_kind(st.st_mode, err)) < 0 ||

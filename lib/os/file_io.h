@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/file_io: descriptors, read at a place, and their sizes.
+ * os/file_io: descriptors: reading at an offset, and sizes.
  */
 #ifndef DW_OS_FILE_IO_H
 #define DW_OS_FILE_IO_H
@@ -15,20 +15,16 @@ static inline void dw_cleanup_fd(int *fd)
 }
 #define auto_fd __attribute__((cleanup(dw_cleanup_fd)))
 
-/*
- * Open for reading, close-on-exec. The error names the path. A pipe does not have to have
- * a writer yet: dw_stream_read() waits for one.
- */
+/* Open for reading, close-on-exec. The error names the path. A pipe need not have a
+ * writer yet: dw_stream_read() waits for one. */
 int dw_fd_open_read(const char *path, int *fd_out, dwarfs_error **err);
 
-/*
- * The same, of what can be read at a place: IS_DIR or INVALID for all else, which is not
- * even opened, so that a pipe without a writer makes nobody wait.
- */
+/* The same for files that can be read at an offset: IS_DIR or INVALID for others,
+ * which are not opened, so a pipe without a writer does not block. */
 int dw_fd_open_places(const char *path, int *fd_out, dwarfs_error **err);
 
-/* Size of a regular file or block device; IS_DIR or INVALID for what cannot be read at a
- * place. */
+/* Size of a regular file or block device; IS_DIR or INVALID for files that cannot be
+ * read at an offset. */
 int dw_fd_bytes(int fd, uint64_t *bytes_out, dwarfs_error **err);
 
 /* pread() until size bytes or the end: bytes read, or a negative errno value. */
@@ -40,8 +36,7 @@ int dw_fd_write_at(int fd, const void *data, size_t size, uint64_t offset);
 /* write() all of it: 0, or a negative errno value. */
 int dw_fd_write(int fd, const void *data, size_t size);
 
-/* A descriptor of one's own for the same file, close-on-exec, or a negative errno value.
- */
+/* Duplicate a descriptor, close-on-exec; or a negative errno value. */
 int dw_fd_duplicate(int fd);
 
 #endif

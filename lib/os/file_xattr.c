@@ -2,10 +2,10 @@
 /*
  * os/file_xattr for Linux.
  *
- * Since 6.13 there are system calls that take a directory and a name. Before, the path of
- * a descriptor in /proc leads there: what stands behind it is a single name, which the
- * calls with an "l" in front do not follow. Where there is no /proc either, only what can
- * be opened without side effects is reached: directories and regular files.
+ * Since 6.13 there are system calls that take a directory and a name. Before, the path
+ * of a descriptor in /proc is used, followed by a single name, with the calls whose
+ * names begin with "l", which do not follow it. Without /proc, only entries that can be
+ * opened without side effects are reached: directories and regular files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,16 +28,16 @@
 #endif
 
 #define FIRST_ROOM 512
-#define MAX_ROOM   ((size_t)1 << 20) /* what no system exceeds */
+#define MAX_ROOM   ((size_t)1 << 20) /* no system exceeds this */
 
-/* What setxattrat() and getxattrat() take. */
+/* The arguments of setxattrat() and getxattrat(). */
 struct xattr_arguments {
 	__attribute__((aligned(8))) uint64_t value;
 	uint32_t size;
 	uint32_t flags;
 };
 
-/* One of the things to be done. */
+/* Operations. */
 enum action { ACTION_LIST, ACTION_GET, ACTION_SET, ACTION_REMOVE };
 
 struct call {
@@ -47,7 +47,7 @@ struct call {
 	size_t size;
 };
 
-/* -- the ways ------------------------------------------------------------------------ */
+/* -- system calls -------------------------------------------------------------------- */
 
 static ssize_t call_at(const struct call *call, int dir, const char *name)
 {
@@ -119,7 +119,7 @@ static bool has_proc(void)
 	return stat("/proc/self/fd", &st) == 0;
 }
 
-/* The older way. */
+/* Before Linux 6.13. */
 static ssize_t call_below(const struct call *call, int dir, const char *name)
 {
 	char path[64 + 256];
@@ -143,16 +143,15 @@ static ssize_t run_call(const struct call *call, int dir, const char *name)
 {
 	ssize_t ret = call_at(call, dir, name);
 
-	/* EPERM is also what filters of system calls say to those that they do not know.
-	 */
+	/* Filters of system calls return EPERM for unknown calls. */
 	if (ret < 0 && (errno == ENOSYS || errno == EPERM))
 		ret = call_below(call, dir, name);
 	return ret < 0 ? -errno : ret;
 }
 
-/* -- what is asked for --------------------------------------------------------------- */
+/* -- operations ---------------------------------------------------------------------- */
 
-/* Most is short, and fits at once. */
+/* Most values are short, and fit at the first attempt. */
 static int read_growing(struct call *call, int dir, const char *name, struct buffer *out)
 {
 	for (size_t room = FIRST_ROOM; room <= MAX_ROOM; room *= 4) {
@@ -179,7 +178,7 @@ int dw_xattr_list_at(int dir, const char *name, struct buffer *names)
 	struct call call = { .action = ACTION_LIST };
 	int ret = read_growing(&call, dir, name, names);
 
-	/* Whoever reads names must find their ends. */
+	/* The list of names must end with a NUL. */
 	if (ret == 0 && names->size > 0 && names->data[names->size - 1] != '\0')
 		return -EIO;
 	return ret;
@@ -195,7 +194,7 @@ int dw_xattr_get_at(int dir, const char *name, const char *attribute,
 
 int dw_xattr_set_at(int dir, const char *name, const char *attribute, struct span value)
 {
-	/* The call takes no constant, but changes nothing. */
+	/* The type is not const, but the call does not change it. */
 	struct call call = { .action = ACTION_SET,
 			     .attribute = attribute,
 			     .data = (void *)(uintptr_t)value.data,

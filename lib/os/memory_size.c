@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/memory_size: how much memory there is, and how much of it this process has.
+ * os/memory_size: memory of the machine and of this process, by sysconf() and /proc.
  */
 #include <fcntl.h>
 #ifdef __GLIBC__
@@ -51,7 +51,7 @@ void dw_os_trim(void)
 void dw_os_be_nice(int niceness)
 {
 #ifdef __linux__
-	/* Linux gives each thread a priority of its own. */
+	/* On Linux each thread has its own priority. */
 	if (niceness != 0)
 		(void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), niceness);
 #else

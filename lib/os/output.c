@@ -2,8 +2,9 @@
 /*
  * os/output: a file that appears whole or not at all.
  *
- * Where the system can, the file has no name until it is complete, so that even a killed
- * process leaves nothing behind. Otherwise it has a temporary name beside its place.
+ * Takes bytes from first to last. If the system supports it, the file has no name until
+ * it is complete, so that even a killed process leaves nothing. Otherwise it has a
+ * temporary name in the same directory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,15 +28,15 @@ struct output {
 	bool owns_fd;
 	bool waits; /* a pipe or socket: poll before each piece */
 	bool overwrite;
-	char *path;	 /* where the file belongs; NULL when it is written in place */
-	char *temporary; /* its present name; NULL for none */
+	char *path;	 /* of the file; NULL if it is written in place */
+	char *temporary; /* its current name; NULL for none */
 	int (*write)(const void *data, size_t bytes, void *user);
 	void *user;
 	dev_t device;
 	ino_t inode;
 	bool regular;
-	bool sync;     /* before the file gets its name, and the folder after it */
-	bool replaces; /* a file that is this: */
+	bool sync; /* sync the file before it is named, and its directory afterwards */
+	bool replaces; /* the file it replaces is this: */
 	dev_t old_device;
 	ino_t old_inode;
 };
@@ -99,7 +100,7 @@ static char *folder_of(const char *path)
 	return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
 }
 
-/* A name beside the path that nobody is likely to use. Always hidden. */
+/* A hidden name in the same directory, unlikely to exist. */
 static char *temporary_name(const char *path, unsigned attempt)
 {
 	auto_free char *folder = folder_of(path);
@@ -136,7 +137,7 @@ static int open_named(struct output *output)
 	return -EEXIST;
 }
 
-/* The way by which an unnamed file can be given a name without privileges. */
+/* A path of an unnamed file that can be linked without privileges. */
 static void link_source(int fd, char *name, size_t room)
 {
 	snprintf(name, room, "/proc/self/fd/%d", fd);
@@ -162,12 +163,12 @@ static int open_unnamed(struct output *output)
 	return -EOPNOTSUPP;
 }
 
-/* A replaced file keeps owner and mode, as far as we may say so. */
+/* A replaced file keeps its owner and mode, as far as permitted. */
 static void take_over(int fd, const struct stat *old)
 {
 	if (fchown(fd, old->st_uid, old->st_gid) != 0 &&
 	    fchown(fd, (uid_t)-1, old->st_gid) != 0) {
-		/* The mode still matters. */
+		/* The mode is kept all the same. */
 	}
 	(void)fchmod(fd, old->st_mode & 0777);
 }
@@ -225,7 +226,7 @@ int dw_output_create(const char *path, bool overwrite, struct output **output_ou
 	}
 	if (exists && !overwrite)
 		return fail_exists(err, path);
-	real = exists ? realpath(path, NULL) : NULL; /* replace what a link points to */
+	real = exists ? realpath(path, NULL) : NULL; /* replace the target of a link */
 	output->path = real ? dw_steal(real) : strdup(path);
 	output->overwrite = overwrite;
 	if (!output->path)
@@ -272,7 +273,7 @@ bool dw_output_is(const struct output *output, const struct os_stat *found)
 		found->inode == output->old_inode);
 }
 
-/* Wait until a pipe takes bytes. A small piece then goes through without blocking. */
+/* Wait until a pipe accepts bytes. A small piece is then written without blocking. */
 static int wait_for_taker(struct output *output, struct dwarfs_progress *progress,
 			  dwarfs_error **err)
 {
@@ -346,9 +347,9 @@ static int name_it(struct output *output)
 	return -EEXIST;
 }
 
-/* -- before the file has its name ---------------------------------------------------- */
+/* -- before the file is named -------------------------------------------------------- */
 
-/* Not every file system, and no pipe, knows how. */
+/* Some file systems, and all pipes, cannot sync. */
 static bool cannot_sync(int errnum)
 {
 	return errnum == EINVAL || errnum == EROFS || errnum == ENOTSUP;
@@ -367,7 +368,7 @@ static int sync_file(const struct output *output, dwarfs_error **err)
 			    : dw_fail_errno(err, errno, "cannot write the output");
 }
 
-/* A file system may report at the close what it could not write. */
+/* Some file systems report failed writes only here. */
 static int close_output(struct output *output, dwarfs_error **err)
 {
 	int closed = close(output->fd);
@@ -379,7 +380,7 @@ static int close_output(struct output *output, dwarfs_error **err)
 	return dw_fail_errno(err, errno, "failed to close output file");
 }
 
-/* The same report for a file without a name, which must stay open until it has one. */
+/* The same for an unnamed file, which must stay open until it is named. */
 static int close_copy(const struct output *output, dwarfs_error **err)
 {
 	int copy = fcntl(output->fd, F_DUPFD_CLOEXEC, 0);
@@ -399,11 +400,8 @@ static int fail_settling(const struct output *output, int errnum, dwarfs_error *
 				     output->path);
 }
 
-/*
- * Put a closed file at a path that must be free, with nothing in between that another
- * process could use. Where there are no hard links, the place is taken by an empty file
- * first.
- */
+/* Move a closed file to a path that must not exist, atomically for other processes.
+ * Without hard links, an empty file reserves the path first. */
 static int settle_new(const struct output *output)
 {
 	int fd;
@@ -425,7 +423,7 @@ static int settle_new(const struct output *output)
 	return fd;
 }
 
-/* Close the file, which has a temporary name, and give it its own. */
+/* Close the file, which has a temporary name, and rename it. */
 static int settle_named(struct output *output, dwarfs_error **err)
 {
 	int ret = close_output(output, err);
@@ -443,8 +441,7 @@ static int settle_named(struct output *output, dwarfs_error **err)
 	return 0;
 }
 
-/* Give a file without a name its own at once, so that nothing ever stays under another
- * one; the close comes after that. */
+/* Link an unnamed file to its path, without a temporary name; then close it. */
 static int settle_unnamed(struct output *output, dwarfs_error **err)
 {
 	char source[64];
@@ -463,7 +460,7 @@ static int settle_unnamed(struct output *output, dwarfs_error **err)
 	return ret;
 }
 
-/* The name is on disk, too. The file is complete in any case. */
+/* Sync the directory. The file is complete in any case. */
 static void sync_folder(const struct output *output)
 {
 	auto_free char *folder = folder_of(output->path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/pages for POSIX.
+ * os/pages for POSIX: anonymous and mapped pages.
  */
 #include <errno.h>
 #include <sys/mman.h>

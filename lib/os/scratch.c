@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/scratch for POSIX, with the calls that Linux has for files without names, and for
- * giving room back.
+ * os/scratch for POSIX, with Linux calls for unnamed files and for punching holes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +56,7 @@ int dw_scratch_open(const char *directory, int *fd_out)
 		*fd_out = fd;
 		return 0;
 	}
-	/* Those that do not know the flag say so in one of three ways. */
+	/* Systems without the flag fail in one of three ways. */
 	if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
 		return -errno;
 	return open_and_unlink(directory, fd_out);

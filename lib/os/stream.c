@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/stream for POSIX.
+ * os/stream for POSIX: poll() and read().
  */
 #include <errno.h>
 #include <poll.h>

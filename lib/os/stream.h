@@ -7,13 +7,11 @@
 
 #include "base/memory.h"
 
-/*
- * read() what is there: how many bytes, 0 at the end, -EAGAIN when nothing came within
- * wait_ms or a signal did, or another negative errno value.
- */
+/* read() available bytes: their number, 0 at the end, -EAGAIN if none came within
+ * wait_ms or a signal was caught, or another negative errno value. */
 int64_t dw_stream_read(int fd, void *buffer, size_t size, int wait_ms);
 
-/* Where a descriptor stands; 0 for one that cannot say. */
+/* The current offset of a descriptor; 0 if it has none. */
 uint64_t dw_stream_place(int fd);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool/crew: several threads that do the same, while the caller looks after them.
+ * pool/crew: run one function on several threads and wait for them.
  */
 #include "pool/crew.h"
 #include "pool/threads.h"
@@ -12,9 +12,9 @@ struct crew {
 	void *user;
 	pthread_mutex_t lock;
 	pthread_cond_t all_done;
-	uint32_t next;	  /* number to give */
-	uint32_t at_work; /* threads that are not done */
-	bool counted;	  /* at_work is known */
+	uint32_t next;	  /* number for the next thread */
+	uint32_t at_work; /* threads that are running */
+	bool counted;	  /* at_work is final */
 };
 
 static void *crew_thread(void *argument)
@@ -27,8 +27,7 @@ static void *crew_thread(void *argument)
 	pthread_mutex_unlock(&crew->lock);
 	crew->ops->work(crew->user, member);
 	pthread_mutex_lock(&crew->lock);
-	crew->at_work--; /* may be below 0 for a while, which comes out right in the end
-			  */
+	crew->at_work--; /* may be below 0 until it is final */
 	if (crew->counted && crew->at_work == 0)
 		pthread_cond_signal(&crew->all_done);
 	pthread_mutex_unlock(&crew->lock);

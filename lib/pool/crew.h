@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool/crew: several threads that do the same, while the caller looks after them.
+ * pool/crew: run one function on several threads and wait for them.
  *
- * How the work is shared out among them is up to the work.
+ * How the threads divide the work is up to the function.
  */
 #ifndef DW_POOL_CREW_H
 #define DW_POOL_CREW_H
@@ -10,8 +10,7 @@
 #include "base/memory.h"
 
 struct crew_ops {
-	/* Done by every thread once, each with a number of its own from 0 on. Not NULL.
-	 */
+	/* Run once by each thread, which are numbered from 0. Not NULL. */
 	void (*work)(void *user, uint32_t member);
 
 	/* Called by the caller's thread about ten times a second until all are done; may
@@ -19,12 +18,9 @@ struct crew_ops {
 	void (*look)(void *user);
 };
 
-/*
- * Let this many threads work, and wait until all of them are done. With none, and where
- * none can be started, the caller's thread does the work, as member 0, and is the only
- * one: what it has to look after is up to the work then. Fails with NOMEM only, before
- * anything was done.
- */
+/* Run on this many threads, and wait until all are done. With 0, or if none can be
+ * started, the caller's thread runs the function as member 0, and look() is not
+ * called. Fails only with NOMEM, before anything has run. */
 int dw_crew_run(const struct crew_ops *ops, void *user, uint32_t threads,
 		dwarfs_error **err);
 

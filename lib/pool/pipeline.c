@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool/pipeline: a pool that is fed while the caller stays responsive.
+ * pool/pipeline: submit jobs to a pool while the caller stays responsive.
  */
 #include "pool/pipeline.h"
 
-/* The longest time between two looks at the pool: until a cancellation is seen. */
+/* Maximum time until a cancellation is noticed. */
 #define WAIT_NS 20000000
 
 int dw_pipeline_init(struct pipeline *pipeline, const struct pool_ops *ops, void *shared,
-		 uint32_t workers, uint32_t limit, struct dwarfs_progress *progress,
-		 dwarfs_error **err)
+		     uint32_t workers, uint32_t limit, struct dwarfs_progress *progress,
+		     dwarfs_error **err)
 {
 	atomic_init(&pipeline->stop, false);
 	pipeline->progress = progress;
@@ -33,7 +33,7 @@ bool dw_pipeline_stopped(struct pipeline *pipeline)
 	       dwarfs_cancel_is_set(pipeline->progress->cancel);
 }
 
-/* Take results until at most this many jobs are under way. */
+/* Take results until at most this many jobs are in flight. */
 static int wait_until(struct pipeline *pipeline, uint32_t under_way, dwarfs_error **err)
 {
 	int ret;
@@ -55,7 +55,7 @@ int dw_pipeline_submit(struct pipeline *pipeline, void *job, dwarfs_error **err)
 {
 	int ret;
 
-	pipeline->under_way++; /* before it can be taken */
+	pipeline->under_way++; /* before its result can be taken */
 	if ((ret = dw_pool_submit(pipeline->pool, job, err)) < 0)
 		return ret;
 	return wait_until(pipeline, pipeline->limit - 1, err);

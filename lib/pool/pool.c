@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool: run jobs on worker threads, hand their results back in the order of submission.
+ * pool: run jobs on worker threads, deliver results in the order of submission.
  *
- * Jobs stand in a ring of slots, are started in order, and taken in order by the thread
- * that submits. A failed job keeps its error in its slot until its turn comes, so callers
- * see the same results and the same error for any number of workers. Knows nothing of
- * what jobs do.
+ * Jobs are in a ring of slots, started in order, and taken in order by the submitting
+ * thread. A failed job keeps its error in its slot until it is taken, so callers see the
+ * same results and the same error for any number of workers. Knows nothing of what jobs
+ * do.
  */
 #include "pool/pool.h"
 #include "pool/threads.h"
@@ -17,31 +17,29 @@ struct slot {
 	dwarfs_error *error;
 };
 
-/*
- * Positions count jobs ever submitted; a position's slot is its remainder by slot_count.
- * taken <= started <= submitted. The lock guards all that is not marked otherwise.
- */
+/* Positions count jobs ever submitted; a job's slot is its position modulo slot_count.
+ * taken <= started <= submitted. The lock protects all members not marked otherwise. */
 struct pool {
 	/* constant */
 	const struct pool_ops *ops;
 	void *shared;
 	uint32_t slot_count;
 
-	/* of the submitting thread alone */
-	uint32_t worker_count; /* wanted; 0: inline */
+	/* used only by the submitting thread */
+	uint32_t worker_count; /* requested; 0: inline */
 	bool threads_tried;
 	struct threads threads;
 	void *inline_worker;
 	bool has_inline_worker;
-	int failed; /* the code of the first error, once its turn came */
+	int failed; /* the first error, after its job was taken */
 	dwarfs_error *error;
 
 	pthread_mutex_t lock;
-	pthread_cond_t work;	 /* there is something to start, or it is time to go */
+	pthread_cond_t work;	 /* a job can be started, or threads shall end */
 	pthread_cond_t progress; /* a job has finished */
 	struct slot *slots;
 	uint64_t taken, started, submitted;
-	bool halted; /* a job has failed: start no more */
+	bool halted; /* a job has failed: start no others */
 	bool leaving;
 };
 
@@ -52,7 +50,7 @@ static struct slot *slot_at(struct pool *pool, uint64_t position)
 
 /* -- on workers ---------------------------------------------------------------------- */
 
-/* A worker's own state is made for its first job. */
+/* The worker's state is created for its first job. */
 static int run_pool_job(struct pool *pool, void **worker, bool *has_worker, void *job,
 			dwarfs_error **err)
 {
@@ -72,8 +70,7 @@ static void free_pool_worker(struct pool *pool, void *worker, bool has_worker)
 		pool->ops->worker_free(worker);
 }
 
-/* Wait for a job that may be started; NULL when it is time to go. Called with the lock.
- */
+/* Wait for a job to start; NULL when the thread shall end. Called with the lock. */
 static struct slot *next_slot(struct pool *pool)
 {
 	while (!pool->leaving && (pool->halted || pool->started == pool->submitted))
@@ -139,7 +136,7 @@ static void keep_error(struct pool *pool, int ret, dwarfs_error *error)
 		dw_fail(&pool->error, ret, "a job failed: %s", dwarfs_strerror(ret));
 }
 
-/* The error for the caller. A copy stays for calls to come. */
+/* The error for the caller. A copy is kept for later calls. */
 static int report_first_error(struct pool *pool, dwarfs_error **err)
 {
 	const char *path = dwarfs_error_path(pool->error);
@@ -159,7 +156,7 @@ static int report_first_error(struct pool *pool, dwarfs_error **err)
 	return pool->failed;
 }
 
-/* Give the result of a job to the caller, unless the pool has failed; end the job. */
+/* Deliver the result of a job, unless the pool has failed; free the job. */
 static void hand_back(struct pool *pool, void *job, int ret, dwarfs_error *error)
 {
 	if (ret == 0 && !pool->failed && pool->ops->done)
@@ -171,11 +168,8 @@ static void hand_back(struct pool *pool, void *job, int ret, dwarfs_error *error
 	drop_job(pool, job);
 }
 
-/*
- * Take the oldest job if it has finished, or wait for it. False when there is none, or
- * none without waiting. Called with the lock, which is open while the caller's functions
- * run.
- */
+/* Take the oldest job if it has finished, or wait for it. False if there is none, or
+ * none without waiting. Called with the lock, which is released during callbacks. */
 static bool take_oldest(struct pool *pool, bool wait)
 {
 	struct slot *slot = slot_at(pool, pool->taken), copy;
@@ -183,7 +177,7 @@ static bool take_oldest(struct pool *pool, bool wait)
 	if (pool->taken == pool->submitted)
 		return false;
 	while (!slot->finished) {
-		/* Nobody will start it any more. */
+		/* Jobs not started will not be. */
 		if (pool->halted && pool->taken == pool->started)
 			break;
 		if (!wait)
@@ -203,7 +197,7 @@ static bool take_oldest(struct pool *pool, bool wait)
 	return true;
 }
 
-/* Take what is ready, wait until at most this many are left, all if one has failed. */
+/* Take finished results, wait until at most this many are left; all if one has failed. */
 static void take_results(struct pool *pool, uint64_t left)
 {
 	pthread_mutex_lock(&pool->lock);
@@ -276,7 +270,7 @@ int dw_pool_finish(struct pool *pool, dwarfs_error **err)
 	return report_first_error(pool, err);
 }
 
-/* -- birth and death ----------------------------------------------------------------- */
+/* -- creation and destruction -------------------------------------------------------- */
 
 static bool init_pool_locks(struct pool *pool)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool: run jobs on worker threads, hand their results back in the order of submission.
+ * pool: run jobs on worker threads, deliver results in the order of submission.
  *
- * A job owns its data, a worker its state. With no workers the same path runs inline. The
- * first error stops the pool: jobs not yet run are dropped, and submit and finish return
- * that error.
+ * A job owns its data, a worker its state. With no workers the same code runs inline.
+ * The first error stops the pool: jobs not started are dropped, and submit and finish
+ * return that error.
  */
 #ifndef DW_POOL_POOL_H
 #define DW_POOL_POOL_H
@@ -15,8 +15,7 @@ struct pool;
 
 /* shared is the pointer given to dw_pool_new(). NULL members are skipped. */
 struct pool_ops {
-	/* Make and free what one worker keeps from job to job. Called on that worker's
-	 * thread. */
+	/* Create and free the state of one worker. Called on that worker's thread. */
 	int (*worker_new)(void *shared, void **worker_out, dwarfs_error **err);
 	void (*worker_free)(void *worker);
 
@@ -32,25 +31,23 @@ struct pool_ops {
 	void (*drop)(void *shared, void *job);
 };
 
-/*
- * workers: threads to start, 0 for inline. queue: how many jobs may be under way
- * (waiting, running or finished but not yet taken) before submit blocks; at least 1.
- * Threads start with the first job.
- */
+/* workers: threads to start, 0 for inline. queue: how many jobs may be in flight
+ * (waiting, running or not yet taken) before submit blocks; at least 1. Threads start
+ * with the first job. */
 int dw_pool_new(const struct pool_ops *ops, void *shared, uint32_t workers,
 		uint32_t queue, struct pool **pool_out, dwarfs_error **err);
 
-/* Hand in a job, which the pool owns from now on, also on failure. May call done and
+/* Submit a job, which the pool owns from now on, also on failure. May call done and
  * drop. */
 int dw_pool_submit(struct pool *pool, void *job, dwarfs_error **err);
 
-/* Take those results that are ready in order, without waiting. */
+/* Take finished results in order, without waiting. */
 int dw_pool_poll(struct pool *pool, dwarfs_error **err);
 
-/* Wait until there is a result for poll to take, or this time has passed. */
+/* Wait until poll can take a result, or this time has passed. */
 void dw_pool_wait(struct pool *pool, uint32_t wait_ns);
 
-/* Wait for everything, taking results in order. The pool can be used again afterwards. */
+/* Wait for all jobs, taking results in order. The pool can be used again afterwards. */
 int dw_pool_finish(struct pool *pool, dwarfs_error **err);
 
 /* Stop: waits for running jobs, drops the others. NULL is accepted. */

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool/tasks: work that is likely to be wanted soon, done ahead by other threads.
+ * pool/tasks: speculative tasks, done ahead by other threads.
  */
 #include "pool/tasks.h"
 #include "pool/threads.h"
 
 struct tasks {
-	uint32_t thread_count; /* wanted */
+	uint32_t thread_count; /* requested */
 	bool threads_tried;
 	struct threads threads;
 
 	pthread_mutex_t lock;
-	pthread_cond_t work;	 /* a task was offered, or it is time to go */
+	pthread_cond_t work;	 /* a task was offered, or threads shall end */
 	pthread_cond_t progress; /* a task is done */
-	struct task *top;	 /* of those that were offered and not started */
-	uint32_t offered;	 /* how many they are */
-	uint32_t idle;		 /* threads that wait for work */
-	bool is_awaited;	 /* somebody waits for progress */
+	struct task *top;	 /* stack of tasks offered and not started */
+	uint32_t offered;	 /* number of tasks on it */
+	uint32_t idle;		 /* threads that wait for tasks */
+	bool is_awaited;	 /* a thread waits for progress */
 	bool leaving;
 };
 
-/* To wake a thread takes longer than a short task, so there must be some for it to do. */
+/* Waking a thread takes longer than a short task: only for several. */
 #define WORTH_WAKING 3
 
-/* Take a task from the stack. Called with the lock. */
+/* Remove a task from the stack. Called with the lock. */
 static void take_next_task(struct tasks *tasks, struct task *task)
 {
 	if (task->above)
@@ -37,7 +37,7 @@ static void take_next_task(struct tasks *tasks, struct task *task)
 	tasks->offered--;
 }
 
-/* Do a task that was just started. Called with the lock, which is open meanwhile. */
+/* Run a task that was just taken. Called with the lock, which is released meanwhile. */
 static void run_task(struct tasks *tasks, struct task *task)
 {
 	pthread_mutex_unlock(&tasks->lock);
@@ -110,7 +110,7 @@ bool dw_tasks_wait(struct tasks *tasks, struct task *task, uint32_t wait_ns)
 	while (task->state == TASK_RUNNING && !is_late) {
 		struct task *other = tasks->top;
 
-		if (other) { /* better than to wait */
+		if (other) { /* instead of waiting */
 			take_next_task(tasks, other);
 			run_task(tasks, other);
 			continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool/threads for POSIX.
+ * pool/threads for POSIX threads.
  */
 #include <signal.h>
 #include <time.h>
@@ -8,7 +8,7 @@
 
 #include "pool/threads.h"
 
-#define STACK_BYTES   (1u << 20) /* some systems start with far less */
+#define STACK_BYTES   (1u << 20) /* some systems have much smaller defaults */
 #define NS_PER_SECOND 1000000000
 
 int dw_threads_start(struct threads *threads, uint32_t count, void *(*run)(void *),

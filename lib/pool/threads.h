@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool/threads: the threads of this library.
+ * pool/threads: threads of the library.
  *
- * Signals are for the program's own threads, so these start with all of them blocked.
- * Where the system has no more threads to give, fewer start, and in the end none.
+ * Signals are for the program's own threads: these start with all of them blocked. If
+ * the system cannot create all threads, fewer are started, or none.
  */
 #ifndef DW_POOL_THREADS_H
 #define DW_POOL_THREADS_H
@@ -16,7 +16,7 @@
 struct threads {
 	pthread_t *list;
 	uint32_t count;
-	long process; /* that they run in; a fork of it does not have them */
+	long process; /* the process they belong to; a fork does not have them */
 };
 
 /* Start up to this many, each of which runs the function. */
@@ -26,17 +26,17 @@ int dw_threads_start(struct threads *threads, uint32_t count, void *(*run)(void 
 /* Wait for all to end. */
 void dw_threads_join(struct threads *threads);
 
-/* Whether they run in this process, and not only in the one that it is a fork of. */
+/* Whether they belong to this process; false in a fork. */
 bool dw_threads_are_here(const struct threads *threads);
 
-/* A condition whose timed waits go by a clock that nobody sets: 0 or an errno value. */
+/* Create a condition whose timed waits use the monotonic clock: 0 or an errno value. */
 int dw_condition_init(pthread_cond_t *condition);
 
-/* Wait as pthread_cond_wait(), but no longer than this: false when the time is over. */
+/* As pthread_cond_wait() with a deadline: false when it has passed. */
 bool dw_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock,
 		       const struct timespec *until);
 
-/* The time that is so far from now. */
+/* The time this far from now. */
 struct timespec dw_time_from_now(uint32_t wait_ns);
 
 #endif
