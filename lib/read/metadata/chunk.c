@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/chunk: from a range of a file to the chunks that hold it.
+ * read/metadata/chunk: find the chunk of a file that contains an offset.
+ *
+ * Takes the chunks of a file, checked by the view; gives a cursor.
  */
 #include "read/metadata/chunk.h"
 #include "read/metadata/chunk_sums.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/chunk_sums: see chunk_sums.h. Takes the chunks as the view checks them; when one of them is
- * broken, or all together have more bytes than can be counted, there are no sums.
+ * read/metadata/chunk_sums: see chunk_sums.h.
+ *
+ * Takes the chunks as the view checks them. If one of them is invalid, or the sum of
+ * their sizes overflows, there are no sums.
  */
 #include "read/metadata/chunk_sums.h"
 
@@ -49,7 +51,7 @@ static uint64_t sum_before(const struct view *view, const uint64_t *sums, uint64
 	for (uint64_t i = index / STEP * STEP; i < index; i++) {
 		struct chunk chunk;
 
-		/* It was right when the sums were made. */
+		/* It was valid when the sums were made. */
 		if (dw_view_chunk(view, i, &chunk, NULL) == 0)
 			sum += chunk.bytes;
 	}
@@ -67,8 +69,7 @@ bool dw_sums_seek(const struct view *view, struct chunk_range range, uint64_t of
 	start = sum_before(view, sums, range.first);
 	if (!dw_add(start, offset, &target))
 		target = UINT64_MAX;
-	/* The last of them that is not behind the target; the first may be before the
-	 * file. */
+	/* The last one at or before the target; the first may be before the file. */
 	while (low < high) {
 		uint64_t middle = low + (high - low + 1) / 2;
 

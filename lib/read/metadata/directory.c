@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/directory: directories, the entries in them, and where links point.
+ * read/metadata/directory: directories, their entries, and targets of links.
+ *
+ * Takes a view; gives entries, parents and targets, each checked.
  */
 #include "read/metadata/view.h"
 
@@ -33,13 +35,14 @@ int dw_view_entry_inode(const struct view *view, uint32_t entry, uint32_t *inode
 #define TOPS	(ONES << 7)
 #define SLASHES (ONES * '/')
 
-/* Not zero when a byte of the word is. */
+/* Nonzero if a byte of the word is zero. */
 static uint64_t zero_bytes(uint64_t word)
 {
 	return (word - ONES) & ~word & TOPS;
 }
 
-/* A slash or NUL among the bytes; eight at once, the last eight perhaps twice. */
+/* Whether the name contains a slash or NUL; eight bytes at a time, the last eight may
+ * overlap. */
 static bool has_separator(const char *name, size_t size)
 {
 	size_t i = 0;
@@ -153,10 +156,9 @@ uint32_t dw_view_directory_of(const struct view *view, uint32_t entry)
 	return low;
 }
 
-/*
- * Stored parents cannot be trusted (and need not be stored), so they are found by one
- * pass. A directory comes after its parent in every valid image, which rules out circles.
- */
+/* Stored parents cannot be trusted (and need not be stored), so they are found in one
+ * pass. A directory comes after its parent in every valid image, which excludes
+ * cycles. */
 static int find_parents(const void *owner, uint32_t **items_out, dwarfs_error **err)
 {
 	const struct view *view = owner;

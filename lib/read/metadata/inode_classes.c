@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/inode_classes: which inodes are directories, links, files, devices and others.
+ * read/metadata/inode_classes: which inodes are directories, links, files, devices and
+ * others.
  *
- * Inodes are numbered by class. Where each class begins is found by the modes, in a few
- * steps; the sizes of the tables must agree. When they do not, or a mode is invalid, the
- * sizes alone decide, provided that no mode next to a boundary contradicts them: one wrong
- * mode must not cost the contents of other files.
+ * Takes a view; sets where each class of inodes begins: inodes are numbered by class.
+ * The boundaries are found by the modes, by binary search; the sizes of the tables must
+ * agree. If they do not, or a mode is invalid, the sizes alone decide, unless a mode
+ * next to a boundary contradicts them: one wrong mode must not make other files
+ * unreadable.
  */
 #include "read/metadata/inode_record.h"
 #include "read/metadata/view.h"
 
 /* -- by the modes -------------------------------------------------------------------- */
 
-/* The class that the mode of an inode says; -1 for an invalid mode. */
+/* The class of an inode by its mode; -1 for an invalid mode. */
 static int class_by_mode(const struct view *view, uint32_t inode)
 {
 	uint64_t record;
@@ -62,8 +64,8 @@ static int check_classes(const struct view *view, dwarfs_error **err)
 
 /* -- shared files -------------------------------------------------------------------- */
 
-/* How many contents several files share. The plain table is sorted, so its last value is
- * the largest. */
+/* The number of contents shared by several files. The plain table is sorted, so its
+ * last value is the largest. */
 static uint64_t distinct_contents(const struct view *view)
 {
 	uint64_t count = view->shared_files.count;
@@ -73,8 +75,8 @@ static uint64_t distinct_contents(const struct view *view)
 	return dw_column_get(&view->shared_files, view->shared_files_item, count - 1) + 1;
 }
 
-/* How many files share them, by a pass over a packed table; capped above the number of
- * inodes. */
+/* The number of files that share them, by a pass over a packed table; capped above the
+ * number of inodes. */
 static uint64_t sum_shared(const struct view *view)
 {
 	uint64_t sum = 0;
@@ -87,8 +89,8 @@ static uint64_t sum_shared(const struct view *view)
 	return sum;
 }
 
-/* The same by the sizes of the tables: the chunk table has a place for each file that
- * shares nothing, for each content that is shared, and one more. */
+/* The same by the sizes of the tables: the chunk table has an entry for each file that
+ * shares nothing, for each shared content, and one more. */
 static int count_shared(struct view *view, dwarfs_error **err)
 {
 	uint64_t files = dw_view_class_count(view, CLASS_REG);
@@ -114,8 +116,8 @@ static int count_shared(struct view *view, dwarfs_error **err)
 	return 0;
 }
 
-/* With specials behind the files nothing but the modes says where the files end, unless a
- * packed table is summed up. */
+/* If there are special inodes after the files, only the modes say where files end,
+ * unless a packed table is summed up. */
 static int check_shared_table(const struct view *view, dwarfs_error **err)
 {
 	if (view->packed_shared_files && dw_view_class_count(view, CLASS_OTH) > 0 &&
@@ -150,8 +152,8 @@ static bool set_by_sizes(struct view *view)
 	return true;
 }
 
-/* Whether no inode beside a boundary has a valid mode of another class. A table with an
- * item too many or too few moves boundaries, and that would show there. */
+/* Whether no inode next to a boundary has a valid mode of another class. A table with
+ * an item too many or too few would move a boundary. */
 static bool modes_allow(const struct view *view)
 {
 	for (int class = CLASS_DIR; class < CLASS_COUNT; class ++) {

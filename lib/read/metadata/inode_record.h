@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/inode_record: mode, owner, group and times of a record, and which of them are valid.
+ * read/metadata/inode_record: mode, owner, group and times of a record, and which of
+ * them are valid.
  *
- * Takes a record that exists and the class of its inode. An attribute that the metadata
- * has no valid value for gets a default, and its bit of <dwarfs/walk.h>'s
- * dwarfs_attribute is set: it must not cost the contents of a file.
+ * Takes an existing record and the class of its inode. An attribute without a valid
+ * value gets a default, and its bit of <dwarfs/walk.h>'s dwarfs_attribute is set: the
+ * contents of the file stay readable.
  */
 #ifndef DW_READ_METADATA_INODE_RECORD_H
 #define DW_READ_METADATA_INODE_RECORD_H
@@ -16,7 +17,7 @@
 #define DW_NS_PER_SEC 1000000000u
 #define DW_MOST_MODE  0177777u
 
-/* The owner or group of what has no valid one: "nobody", as Linux shows it. */
+/* The owner or group if there is no valid one: "nobody", as Linux shows it. */
 #define DW_NOBODY 65534u
 
 /* False when the index is out of range; the type may be of another class. */
@@ -31,7 +32,7 @@ static inline bool dw_record_raw_mode(const struct view *view, uint64_t record,
 	return true;
 }
 
-/* 0 for a device or special, whose type only its mode could tell. */
+/* 0 for a device or special inode, whose type is only in its mode. */
 static inline uint32_t dw_record_mode(const struct view *view, uint64_t record,
 				      enum inode_class class, uint32_t *invalid)
 {
@@ -49,7 +50,7 @@ static inline uint32_t dw_record_mode(const struct view *view, uint64_t record,
 	return defaults[class];
 }
 
-/* Most often all have one owner: then there is no column for it. */
+/* Often all inodes have one owner: then there is no column. */
 static inline uint32_t dw_record_id(const struct view *view, uint64_t record,
 				    const struct table *ids, struct column item,
 				    struct column column, uint32_t bit, uint32_t *invalid)
@@ -80,7 +81,8 @@ static inline uint32_t dw_record_gid(const struct view *view, uint64_t record,
 			    view->inode.group_index, DWARFS_ATTRIBUTE_GID, invalid);
 }
 
-/* Modulo 2^64, as times before 1970 are stored; a fraction of a second or more is none. */
+/* Modulo 2^64, as times before 1970 are stored; a fraction of a second or more is
+ * invalid. */
 static inline void dw_record_time(const struct view *view, uint64_t record, int time,
 				  struct dwarfs_stat *stat)
 {
@@ -100,7 +102,8 @@ static inline void dw_record_time(const struct view *view, uint64_t record, int 
 		stat->nanoseconds[time] = (uint32_t)(parts * view->subsecond_multiplier);
 }
 
-/* What is not stored: access and change are the modification, a birth is not known. */
+/* If not stored: access and change time are the modification time, the birth time is
+ * unknown. */
 static inline void dw_record_times(const struct view *view, uint64_t record,
 				   struct dwarfs_stat *stat)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/lazy_table: tables that are made at their first use. Knows nothing of what is in them.
+ * read/metadata/lazy_table: tables that are built at their first use. Does not know
+ * their contents.
  */
 #include <string.h>
 
@@ -41,7 +42,7 @@ static int make_once(struct lazy *lazy, dw_lazy_fn make, const void *owner,
 		}
 		if (ret == DWARFS_ERR_NOMEM)
 			return dw_fail_nomem(err);
-		if (ret == DWARFS_ERR_IO) /* it may be read another time */
+		if (ret == DWARFS_ERR_IO) /* it may succeed later */
 			return dw_error_copy(err, ret, error);
 		lazy->failed = ret;
 		lazy->message = strdup(dwarfs_error_message(error));

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/metadata: go through the values of the metadata as they are stored.
+ * read/metadata/metadata: visit the values of the metadata as they are stored.
  *
- * Takes an open image, whose schema has been parsed; gives one value after the other, by
- * the types of format/metadata_types. Unpacks nothing and compares no tables: that is
- * read/metadata/view. Positions are checked by format/frozen; what is left to bound here are
- * claims that take no room: lists of items without bits, and strings that overlap.
+ * Takes an open image, whose schema has been parsed; gives one value at a time, by the
+ * types of format/metadata_types. Unpacks nothing and compares no tables: see view.c for
+ * that. Positions are checked by format/frozen; what is bounded here is data without
+ * size: lists of items without bits, and overlapping strings.
  */
 #include <dwarfs/metadata.h>
 
 #include "format/metadata_types.h"
 #include "read/image.h"
 
-/* A struct, list or map that values are taken from. */
+/* A struct, list or map being visited. */
 struct level {
 	const struct metadata_type *type;
 	struct frozen_node node; /* struct */
@@ -20,7 +20,7 @@ struct level {
 	uint64_t next, end;
 };
 
-/* The value that the pass is at. */
+/* The current value. */
 struct value {
 	enum dwarfs_metadata_kind kind;
 	const struct metadata_type *type;
@@ -40,7 +40,7 @@ struct dwarfs_metadata {
 	bool is_started, can_enter;
 	uint64_t string_bytes; /* of all strings so far */
 	uint64_t string_limit;
-	uint64_t empty_limit; /* of items that have no bits */
+	uint64_t empty_limit; /* maximum number of items without bits */
 };
 
 int dwarfs_metadata_new(const dwarfs_image *image, dwarfs_metadata **metadata_out,
@@ -54,8 +54,8 @@ int dwarfs_metadata_new(const dwarfs_image *image, dwarfs_metadata **metadata_ou
 	metadata->image = dwarfs_image_ref(image);
 	metadata->frozen = frozen;
 	metadata->string_limit = frozen->size;
-	/* Entries have a bit at least, and all tables are bounded by their number, but
-	 * that of the categories of blocks. */
+	/* Entries have at least one bit, and their number bounds all tables except the
+	 * categories of blocks. */
 	metadata->empty_limit = 8 * frozen->size + image->block_count + 1;
 	*metadata_out = metadata;
 	return 0;
@@ -101,7 +101,7 @@ static int take_table(const struct dwarfs_metadata *metadata, struct value *valu
 	return 0;
 }
 
-/* The value whose type and node are known. */
+/* Get a value of known type and node. */
 static int take_value(struct dwarfs_metadata *metadata, struct value *value,
 		      dwarfs_error **err)
 {
@@ -254,7 +254,7 @@ void dwarfs_metadata_leave(dwarfs_metadata *metadata)
 			metadata->levels[metadata->depth - 1].end;
 }
 
-/* -- what is known of a value -------------------------------------------------------- */
+/* -- properties of a value ----------------------------------------------------------- */
 
 uint32_t dwarfs_metadata_depth(const dwarfs_metadata *metadata)
 {

@@ -2,43 +2,41 @@
 /*
  * read/metadata/name_lookup: find a name among the entries of a directory.
  *
- * Names are sorted, but each that is compared on the way costs the time of three places
- * in memory that nobody has looked at lately: the entry, where its name is, and the name.
- * So there are two ways around.
+ * Names are sorted, but each comparison of a binary search costs three cache misses: the
+ * entry, the offset of its name, and the name. Two mechanisms avoid them.
  *
- * All names of an image together are sorted as well, where they are as its writer had
- * them; then a name is found there, and the entry by the number of the name. That is
- * guessing: what is found is right for sure, and what is not found is believed when the
- * entries on both sides of where it would be say so. If they do not, nothing is guessed
- * any more. See name_pivots.h.
+ * Guessing: in images by our writer all names of an image are sorted as well. So the
+ * name is searched among all names, and the entry by the number of the name. A match is
+ * certain; a miss is accepted if the entries on both sides confirm it. If they do not,
+ * guessing is given up for the image. See name_pivots.h.
  *
- * Where names are looked up again and again, one byte of a hash of each name is kept, its
- * print. Prints are made for groups of entries, when a group has been searched often
- * enough to be worth it. What is found by its print is compared before it is believed.
+ * Prints: where names are looked up repeatedly, one byte of a hash of each name (its
+ * print) is kept. Prints are computed for groups of entries, once a group was searched
+ * often enough. A name found by its print is compared before it is returned.
  *
- * Without either the names are searched by halves. The prints of a group belong to the
- * thread that makes them until it says that they are there.
+ * Otherwise names are searched by binary search. While a thread computes the prints of a
+ * group, they belong to it.
  */
 #include "read/metadata/name_pivots.h"
 #include "read/metadata/view.h"
 
 #define GROUP_BITS    6
 #define GROUP_ENTRIES (1u << GROUP_BITS)
-#define NEAR_ENTRIES  256 /* so many prints are looked through */
-#define FEW_ENTRIES   8	  /* so few need none */
-#define STORED_BYTES  510 /* of a name, at most: each byte may take two */
-#define LINE_BITS     512 /* of memory that come together */
-#define UNKNOWN	      2	  /* whether there is such a name */
+#define NEAR_ENTRIES  256 /* maximum number of prints to search */
+#define FEW_ENTRIES   8	  /* directories up to this size need none */
+#define STORED_BYTES  510 /* maximum stored size of a name: two for each byte */
+#define LINE_BITS     512 /* size of a cache line */
+#define UNKNOWN	      2	  /* it is not known whether the name exists */
 
-/* Smaller states count how often a group was searched. */
+/* Smaller states count searches of the group. */
 enum group_state {
-	GROUP_SEARCHED = 16, /* to make its prints is worth while: it costs as much */
-	GROUP_TAKEN,	     /* somebody makes its prints */
+	GROUP_SEARCHED = 16, /* computing its prints costs as much */
+	GROUP_TAKEN,	     /* a thread computes its prints */
 	GROUP_READY,
-	GROUP_BROKEN, /* it has a name that cannot be read */
+	GROUP_BROKEN, /* it has an unreadable name */
 };
 
-/* One state for each group, then one print for each entry of all groups. */
+/* One state per group, then one print per entry. */
 static size_t group_count(const struct view *view)
 {
 	return ((size_t)view->entry_count + GROUP_ENTRIES - 1) >> GROUP_BITS;
@@ -64,7 +62,7 @@ static bool is_compressed(const struct view *view)
 	return view->names.decoder != NULL;
 }
 
-/* The name of an entry, where it is stored or decoded into room. */
+/* The name of an entry, in place or decoded into room. */
 static int read_entry_name(const struct view *view, uint32_t entry, char room[256],
 			   struct span *name_out, dwarfs_error **err)
 {
@@ -91,7 +89,7 @@ static int compare_entry_name(const struct view *view, uint32_t entry,
 				  order_out, err);
 }
 
-/* Halve [*low, *high) until at most few are left, or the name is found: 1. */
+/* Halve [*low, *high) until at most `few` are left, or the name is found: 1. */
 static int halve(const struct view *view, const struct key *key, uint32_t few,
 		 uint32_t *low, uint32_t *high, dwarfs_error **err)
 {
@@ -115,7 +113,7 @@ static int halve(const struct view *view, const struct key *key, uint32_t few,
 
 /* -- guessing ------------------------------------------------------------------------ */
 
-/* The first of the entries whose names have this number or a larger one. */
+/* The first entry whose name has this number or a larger one. */
 static uint32_t first_from(const struct view *view, uint64_t number, uint32_t low,
 			   uint32_t high)
 {
@@ -140,8 +138,7 @@ static void prefetch_entries(const struct view *view, uint32_t low, uint32_t hig
 		dw_table_prefetch(table, entry);
 }
 
-/* Whether the name is between two entries that are neighbours: 0. Or it is one of them
- * itself: 1. */
+/* 0 if the name is between two adjacent entries, 1 if it is one of them. */
 static int look_around(const struct view *view, const struct key *key, uint32_t entry,
 		       uint32_t low, uint32_t high, uint32_t *entry_out)
 {
@@ -159,7 +156,7 @@ static int look_around(const struct view *view, const struct key *key, uint32_t 
 	return 1;
 }
 
-/* 1: found; 0: there is no such name; or UNKNOWN. */
+/* 1: found; 0: no such name; or UNKNOWN. */
 static int guess(const struct view *view, const struct key *key, uint32_t low,
 		 uint32_t high, uint32_t *entry_out)
 {
@@ -221,7 +218,7 @@ static bool fill_group(const struct view *view, size_t group, uint8_t *prints)
 								 : first + GROUP_ENTRIES;
 	struct span stored[GROUP_ENTRIES] = { 0 };
 
-	/* The root has no name. Ask for all names first, so that they come together. */
+	/* The root has no name. Prefetch all names first. */
 	for (uint32_t entry = first + !first; entry < end; entry++) {
 		struct span *span = &stored[entry - first];
 
@@ -243,7 +240,7 @@ static bool fill_group(const struct view *view, size_t group, uint8_t *prints)
 	return true;
 }
 
-/* Whether the prints of a group are there, or could be made now. */
+/* Whether the prints of a group are computed, or could be now. */
 static bool group_is_ready(const struct view *view, struct prints *prints, size_t group)
 {
 	_Atomic(uint8_t) *state = &prints->states[group];
@@ -266,7 +263,7 @@ static bool group_is_ready(const struct view *view, struct prints *prints, size_
 	return true;
 }
 
-/* All groups are looked at, so that each counts. */
+/* All groups are visited, so that each is counted. */
 static bool are_ready(const struct view *view, struct prints *prints, uint32_t low,
 		      uint32_t high)
 {
@@ -299,7 +296,7 @@ static int look_through(const struct view *view, const struct prints *prints,
 	return 0;
 }
 
-/* 1: found; 0: there is no such name; or UNKNOWN. */
+/* 1: found; 0: no such name; or UNKNOWN. */
 static int search_prints(const struct view *view, const struct key *key, uint32_t low,
 			 uint32_t high, uint32_t *entry_out, dwarfs_error **err)
 {
@@ -314,9 +311,9 @@ static int search_prints(const struct view *view, const struct key *key, uint32_
 	return look_through(view, &prints, key, low, high, entry_out, err);
 }
 
-/* -- all of it ----------------------------------------------------------------------- */
+/* -- search -------------------------------------------------------------------------- */
 
-/* 1: found, it is *entry_out; 0: there is no such name. */
+/* 1: found, as *entry_out; 0: no such name. */
 static int search(const struct view *view, const struct key *key, uint32_t low,
 		  uint32_t high, uint32_t *entry_out, dwarfs_error **err)
 {
@@ -348,7 +345,7 @@ int dw_view_find_name(const struct view *view, uint32_t first, uint32_t count,
 	struct key key;
 	int ret = 0;
 
-	/* What cannot be a name is none, whatever the metadata says. */
+	/* An invalid name does not exist, whatever the metadata says. */
 	if (dw_is_name(name, bytes)) {
 		dw_key_init(&key, (struct span){ (const uint8_t *)name, bytes });
 		ret = search(view, &key, first, first + count, entry_out, err);

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/name_pivots: find a name among all names of an image. Takes the names as they are.
+ * read/metadata/name_pivots: binary search among all names of an image. See
+ * name_pivots.h.
  */
 #include "read/metadata/name_pivots.h"
 
-#define MIN_SHIFT  5	   /* a pivot for each 32 names, */
-#define MAX_PIVOTS 0x10000 /* or for more, so that they take 2 MiB at most */
+#define MIN_SHIFT  5	   /* one pivot per 32 names, */
+#define MAX_PIVOTS 0x10000 /* or fewer, so that they take at most 2 MiB */
 #define KEPT_WORDS 3
 #define KEPT_BYTES (8 * KEPT_WORDS)
 #define LINE_BYTES 64
-#define MAX_LINES  8 /* fetched ahead */
+#define MAX_LINES  8 /* prefetched cache lines */
 
 /* The sizes of names, and these. */
 enum {
 	PIVOT_NEW,
-	PIVOT_TAKEN = 0xFE, /* somebody looks at the name */
-	PIVOT_OTHER = 0xFF, /* too long to be kept, or broken */
+	PIVOT_TAKEN = 0xFE, /* a thread loads the name */
+	PIVOT_OTHER = 0xFF, /* too long to keep, or unreadable */
 };
 
 struct pivot {
-	uint64_t words[KEPT_WORDS]; /* the name, in the order of its bytes, then zeros */
-	uint32_t place;		    /* in the metadata; a hint */
+	uint64_t words[KEPT_WORDS]; /* the name as big-endian words, padded with zeros */
+	uint32_t place;		    /* offset in the metadata; a hint */
 	_Atomic(uint8_t) size;
 };
 
@@ -56,7 +57,7 @@ static void split_words(const uint8_t *text, uint64_t words[KEPT_WORDS])
 
 /* -- one pivot ----------------------------------------------------------------------- */
 
-/* Whether it can be kept. */
+/* Whether the name can be kept. */
 static bool keep_pivot(const struct view *view, uint64_t number, struct pivot *pivot,
 		       uint8_t *size_out)
 {
@@ -68,7 +69,7 @@ static bool keep_pivot(const struct view *view, uint64_t number, struct pivot *p
 	    dw_strings_get(&view->names, number, name, sizeof(name), &size, NULL) < 0 ||
 	    size == 0)
 		return false;
-	/* What is behind a name that is decoded may have been written to. */
+	/* A decoder may have written after the name. */
 	memset(name + size, 0, sizeof(name) - size);
 	split_words((const uint8_t *)name, pivot->words);
 	pivot->place = (uint32_t)(stored.data - view->frozen.data);
@@ -76,7 +77,7 @@ static bool keep_pivot(const struct view *view, uint64_t number, struct pivot *p
 	return true;
 }
 
-/* The state of a pivot, which was looked at if nobody did before. */
+/* The state of a pivot, loading it if no thread did. */
 static uint8_t load_pivot(const struct view *view, struct pivot *pivot, uint64_t number)
 {
 	uint8_t state = atomic_load_explicit(&pivot->size, memory_order_acquire);
@@ -90,7 +91,7 @@ static uint8_t load_pivot(const struct view *view, struct pivot *pivot, uint64_t
 	return state;
 }
 
-/* How the key and a pivot are ordered. */
+/* Compare the key with a pivot. */
 static int compare_pivot(const struct view *view, const struct key *key,
 			 const uint64_t words[KEPT_WORDS], struct pivot *pivot,
 			 uint64_t number, int *order_out)
@@ -110,7 +111,7 @@ static int compare_pivot(const struct view *view, const struct key *key,
 
 /* -- all names ----------------------------------------------------------------------- */
 
-/* Have the names behind a pivot on their way. */
+/* Prefetch the names after a pivot. */
 static void prefetch_names(const struct view *view, struct pivot *pivot, bool has_next,
 			   uint64_t first, uint64_t end)
 {
@@ -133,7 +134,7 @@ static void prefetch_names(const struct view *view, struct pivot *pivot, bool ha
 			__builtin_prefetch(view->frozen.data + pivot->place + at);
 }
 
-/* Among some names; as dw_pivots_find(). */
+/* In a range of names; as dw_pivots_find(). */
 static int find_between(const struct view *view, const struct key *key, uint64_t low,
 			uint64_t high, uint64_t *number_out)
 {

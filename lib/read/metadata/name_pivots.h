@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/name_pivots: find a name among all names of an image, as if they were sorted.
+ * read/metadata/name_pivots: binary search among all names of an image, assuming they
+ * are sorted.
  *
- * Every so many names one is a pivot, whose first bytes are kept when it is first looked
- * at: the search comes near its end without looking at the names themselves, each of
- * which lies elsewhere in memory. What is left lies close together and is fetched at
- * once.
+ * Every 32nd name (or fewer) is a pivot, whose first bytes are kept after its first use:
+ * the search narrows down without touching other names, each of which would be a cache
+ * miss. The remaining names are adjacent in memory and prefetched together.
  *
- * Nobody has checked that the names are sorted, so what is found is a name for sure, but
- * what is not found may be there all the same.
+ * It is not checked that the names are sorted: a match is certain, a miss is not.
  */
 #ifndef DW_READ_METADATA_NAME_PIVOTS_H
 #define DW_READ_METADATA_NAME_PIVOTS_H
 
 #include "read/metadata/view.h"
 
-/* The number of a name: 1. Where there is none: 0, and the number of the first that is
- * larger, perhaps that behind the last. Or an error: then a name could not be read. */
+/* The number of a name: 1. If it is not found: 0, and the number of the first larger
+ * name, possibly one after the last. Or an error: a name could not be read. */
 int dw_pivots_find(const struct view *view, const struct key *key, uint64_t *number_out);
 
-/* The names turned out not to be sorted. */
+/* The names are not sorted: do not search them again. */
 static inline void dw_pivots_give_up(const struct view *view)
 {
 	atomic_store_explicit(&((struct view *)view)->names_are_mixed, true,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/stat: the attributes of inodes and entries, and the chunks of files.
+ * read/metadata/stat: attributes of inodes and entries, and chunks of files.
  *
- * Indices that the metadata holds are checked here, at each use. Sizes and chunks must be
- * right; other attributes may be invalid, see read/metadata/inode_record.h.
+ * Takes a view and numbers; checks the indices that the metadata contains at each use.
+ * Sizes and chunks must be valid; other attributes may not be, see inode_record.h.
  */
 #include <dwarfs/walk.h>
 
@@ -34,7 +34,7 @@ enum inode_class dw_view_class(const struct view *view, uint32_t inode)
 	return class;
 }
 
-/* The place of a regular file in the chunk table. */
+/* The index of a regular file in the chunk table. */
 static inline int file_place(const struct view *view, uint32_t inode, uint64_t *place_out,
 			     dwarfs_error **err)
 {
@@ -135,7 +135,7 @@ int dw_view_chunk(const struct view *view, uint64_t index, struct chunk *chunk_o
 	return chunk_at(view, index, chunk_out, err);
 }
 
-/* The value for a key of a map that is sorted by its keys. */
+/* The value of a key in a map sorted by keys. */
 static bool find_pair(const struct table *table, struct column key, struct column value,
 		      uint64_t wanted, uint64_t *value_out)
 {
@@ -157,15 +157,15 @@ static bool find_pair(const struct table *table, struct column key, struct colum
 	return false;
 }
 
-/* What only some classes of inodes have. */
+/* Attributes of some classes of inodes. */
 struct extent {
 	uint64_t bytes, allocated_bytes;
 	uint32_t nlink;
 	uint32_t rdev_major, rdev_minor;
 };
 
-/* The sizes of files with many chunks are stored. They are believed as far as they are
- * possible for so many chunks; a check compares them with the chunks. */
+/* The sizes of files with many chunks are stored. They are used if they are possible
+ * for that number of chunks; a check compares them with the chunks. */
 static bool find_stored_size(const struct view *view, uint64_t place, uint64_t chunks,
 			     struct extent *extent)
 {
@@ -209,7 +209,7 @@ static inline int sum_size(const struct view *view, struct chunk_range range,
 	return 0;
 }
 
-/* Files with very many chunks, as images have them that store no sizes. */
+/* Files with very many chunks in images that store no sizes. */
 static bool sum_chunks(const struct view *view, struct chunk_range range,
 		       struct extent *extent)
 {
@@ -241,7 +241,7 @@ static inline int file_size(const struct view *view, uint32_t inode,
 	return sum_size(view, range, extent, err);
 }
 
-/* Entries that name no inode count for none. */
+/* Entries without a valid inode are not counted. */
 static int count_links(const void *owner, uint32_t **items_out, dwarfs_error **err)
 {
 	const struct view *view = owner;
@@ -355,8 +355,8 @@ static inline int get_extent(const struct view *view, uint32_t inode, uint64_t r
 	return file_nlink(view, inode, record, extent, err);
 }
 
-/* The sizes of files come first: their numbers lie farthest from each other in memory,
- * and what follows is done while they are on their way. */
+/* The size is looked up first: it has the most cache misses, which overlap with the
+ * rest. */
 static inline int record_stat(const struct view *view, uint32_t inode, uint64_t record,
 			      struct dwarfs_stat *stat_out, dwarfs_error **err)
 {

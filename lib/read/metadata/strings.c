@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/strings: the names and link targets of an image, plain or compact, packed or not.
+ * read/metadata/strings: names and link targets of an image, plain or compact, packed or
+ * not.
  *
- * Takes lists and tables that anybody may have written; every string is checked to lie
- * within its bytes before it is handed out.
+ * Takes untrusted lists and tables; every string is checked to be within its buffer
+ * before it is returned.
  */
 #include "format/metadata.h"
 #include "read/metadata/strings.h"
@@ -15,7 +16,7 @@ void dw_strings_free(struct strings *strings)
 	*strings = (struct strings){ 0 };
 }
 
-/* Before anything is allocated for it. */
+/* Before memory is allocated for it. */
 static int check_packed_offsets(const struct strings *strings, dwarfs_error **err)
 {
 	/* Strings are not empty, so their bytes bound what is allocated. */
@@ -40,7 +41,7 @@ static int unpack_offsets(const void *owner, uint32_t **items_out, dwarfs_error 
 		sum += dw_column_get(&strings->index, strings->index_column, i);
 		offsets[i + 1] = (uint32_t)sum;
 	}
-	/* They grow, so with the last all are right. */
+	/* Offsets ascend, so if the last one is right, all are in bounds. */
 	if (sum != strings->buffer.size)
 		return dw_fail_metadata(
 			err, "the lengths of a string table do not fill its buffer");
@@ -55,8 +56,7 @@ int dw_strings_unpack(const struct strings *strings, dwarfs_error **err)
 	return dw_lazy_need(&strings->offsets, unpack_offsets, strings, err);
 }
 
-/* A string_table. max_count bounds the number of strings, before anything is allocated.
- */
+/* A string_table. max_count limits the number of strings before memory is allocated. */
 static int load_compact(const struct frozen *frozen, struct frozen_node node,
 			uint64_t max_count, struct strings *strings, dwarfs_error **err)
 {

@@ -9,7 +9,7 @@
 #include "format/fsst.h"
 #include "read/metadata/lazy_table.h"
 
-/* A list of strings, as format 2.2 or 2.3 and later keep it. */
+/* A list of strings, as stored by format 2.2, or 2.3 and later. */
 struct strings {
 	uint64_t count;
 	bool is_compact;
@@ -21,31 +21,28 @@ struct strings {
 	struct span buffer;
 	struct table index;
 	struct column index_column;
-	struct lazy offsets; /* count + 1 of them, when the index is packed */
+	struct lazy offsets; /* count + 1 offsets, if the index is packed */
 	struct fsst_decoder
 		*decoder; /* owned; NULL when the strings are not compressed */
 };
 
-/*
- * Find the strings of the metadata, in either form, by the numbers of the two fields.
- * More than max_count are refused, before anything is allocated for them.
- */
+/* Find the strings of the metadata in either form, by the ids of the two fields. More
+ * than max_count are refused before memory is allocated for them. */
 int dw_strings_load(const struct frozen *frozen, int plain_id, int compact_id,
 		    uint64_t max_count, struct strings *strings, dwarfs_error **err);
 void dw_strings_free(struct strings *strings);
 
-/* Unpack what is packed; done by all who need it, and here for who wants to see it fail.
- */
+/* Unpack a packed index. Functions that need it call this. */
 int dw_strings_unpack(const struct strings *strings, dwarfs_error **err);
 
-/* Strings: written to out with a NUL; RANGE when room is too small. */
+/* Get a string, written to out with a NUL; RANGE if room is too small. */
 int dw_strings_get(const struct strings *strings, uint64_t index, char *out, size_t room,
 		   size_t *size_out, dwarfs_error **err);
-/* The stored size of a string; CORRUPT when it lies outside its buffer. */
+/* The stored size of a string; CORRUPT if it is outside its buffer. */
 int dw_strings_stored(const struct strings *strings, uint64_t index,
 		      struct span *stored_out, dwarfs_error **err);
 
-/* A text to compare strings with: zeros follow it, as many as may be looked at. */
+/* A string to compare with, padded with zeros. */
 #define DW_KEY_BYTES 255
 struct key {
 	size_t size;
@@ -53,8 +50,8 @@ struct key {
 };
 void dw_key_init(struct key *key, struct span text); /* of at most DW_KEY_BYTES */
 
-/* How the key and a string are ordered, as by memcmp(); a shorter one comes first. What
- * is behind the first difference is not looked at. */
+/* Compare the key with a string, as memcmp(); a shorter one comes first. Bytes after
+ * the first difference are not read. */
 int dw_strings_compare(const struct strings *strings, uint64_t index,
 		       const struct key *key, int *order_out, dwarfs_error **err);
 /* The same for the stored form of a string. */

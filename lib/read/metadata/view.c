@@ -2,9 +2,8 @@
 /*
  * read/metadata/view: the metadata of an image, in place.
  *
- * Takes schema and metadata as somebody wrote them, and has their tables found
- * (view_load.c). Nothing else is read before it is asked for; packed tables are unpacked
- * then.
+ * Takes untrusted schema and metadata, and has their tables found (view_load.c). Values
+ * are read when they are requested; packed tables are unpacked at first use.
  */
 #include "read/metadata/view.h"
 
@@ -39,7 +38,7 @@ void dw_view_free(struct view *view)
 
 /* -- unpacking ----------------------------------------------------------------------- */
 
-/* Sums of the differences that a column holds, none above the limit. */
+/* Prefix sums of the differences in a column; an error if one exceeds the limit. */
 static int unpack_sums(const struct table *table, struct column column, uint64_t limit,
 		       const char *broken, uint32_t **items_out, dwarfs_error **err)
 {
@@ -77,7 +76,7 @@ static int unpack_chunk_table(const void *owner, uint32_t **items_out, dwarfs_er
 			   "files have more chunks than there are", items_out, err);
 }
 
-/* Each place of the table stands for two files and more. */
+/* Each index of the table stands for two or more files. */
 static int unpack_shared(const void *owner, uint32_t **items_out, dwarfs_error **err)
 {
 	const struct view *view = owner;

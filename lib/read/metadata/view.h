@@ -22,12 +22,12 @@ struct inode_columns {
 	struct column nlink_minus_one;
 };
 
-/* Where the pieces of a file are: chunks [first, end). */
+/* Chunks of a file: [first, end). */
 struct chunk_range {
 	uint64_t first, end;
 };
 
-/* A piece of a file: bytes of a block, or a hole. */
+/* A range of a file: bytes of a block, or a hole. */
 struct chunk {
 	bool is_hole;
 	uint32_t block;
@@ -35,7 +35,7 @@ struct chunk {
 	uint64_t bytes;
 };
 
-/* Attributes of an entry or inode; what <dwarfs/walk.h> calls a dwarfs_stat. */
+/* Attributes of an entry or inode; the dwarfs_stat of <dwarfs/walk.h>. */
 struct dwarfs_stat {
 	uint32_t inode;
 	uint32_t mode;
@@ -78,7 +78,7 @@ struct view {
 	struct column size_key, size_value, allocated_key, allocated_value;
 	struct strings names, symlinks;
 
-	/* Copies of packed tables. */
+	/* Unpacked copies of packed tables. */
 	struct lazy first_entries;  /* directory_count + 1 */
 	struct lazy chunk_numbers;  /* chunk_table.count */
 	struct lazy shared_numbers; /* shared_count */
@@ -92,15 +92,16 @@ struct view {
 	bool has_create_timestamp;
 	bool has_features_set;
 	uint64_t time_resolution, subsecond_multiplier;
-	bool bad_times;	       /* none is valid */
-	const char *damage[8]; /* findings of dw_view_load(): what contents do not need */
+	bool bad_times; /* all times are invalid */
+	const char
+		*damage[8]; /* findings of dw_view_load() that do not affect contents */
 	size_t damage_count;
 	bool mtime_only, has_btime, has_nlink;
 	bool packed_chunk_table, packed_directories, packed_shared_files;
 	bool has_self_entries;
 	bool has_size_cache;
 	uint64_t size_cache_min_chunks;
-	uint64_t path_separator; /* '/' where the image does not say */
+	uint64_t path_separator; /* '/' if the image does not say */
 	bool has_path_separator;
 	bool has_holes;
 	uint64_t hole_block;
@@ -110,38 +111,37 @@ struct view {
 	char *packing[16];	       /* static words, ending with NULL */
 
 	struct lazy parents;	     /* parent inode of each directory */
-	struct lazy nlinks;	     /* of each regular file, when not stored */
-	struct lazy sums;	     /* of bytes of chunks; see chunk_sums.h */
-	struct lazy prints;	     /* of names; see name_lookup.c */
-	struct lazy entries;	     /* of each inode one; see next_ranges.c */
+	struct lazy nlinks;	     /* of each regular file, if not stored */
+	struct lazy sums;	     /* of sizes of chunks; see chunk_sums.h */
+	struct lazy prints;	     /* hashes of names; see name_lookup.c */
+	struct lazy entries;	     /* one entry of each inode; see next_ranges.c */
 	struct lazy pivots;	     /* among names; see name_pivots.h */
 	atomic_bool names_are_mixed; /* not sorted */
 
-	/* Set when the metadata turns out to be damaged after it was opened: why. */
+	/* Set if the metadata is found to be damaged after opening: the reason. */
 	_Atomic(const char *) failure;
 };
 
-/*
- * Make a view of metadata, which stays the caller's, outlives the view, and has
- * DW_FROZEN_PADDING readable bytes behind it. block_count: how many blocks the image has.
- */
+/* Create a view of metadata, which stays the caller's, outlives the view, and is
+ * followed by DW_FROZEN_PADDING readable bytes. block_count: number of blocks of the
+ * image. */
 int dw_view_new(struct span schema, struct span metadata, uint32_t block_count,
 		struct view **view_out, dwarfs_error **err);
 void dw_view_free(struct view *view);
 DW_DEFINE_AUTO(view, struct view *, dw_view_free)
 #define auto_view DW_AUTO(view)
 
-/* view_load.c, for dw_view_new(): find the tables, and see that they fit together. */
+/* view_load.c, for dw_view_new(): find the tables and check that they are consistent. */
 int dw_view_load(struct view *view, uint32_t block_count, dwarfs_error **err);
 
-/* inode_classes.c, for dw_view_load(): where each class of inodes begins, and how many files
- * share their contents. */
+/* inode_classes.c, for dw_view_load(): find where each class of inodes begins, and how
+ * many files share contents. */
 int dw_view_find_classes(struct view *view, dwarfs_error **err);
 
-/* Unpack all packed tables. Each function that needs one does it by itself. */
+/* Unpack all packed tables. Functions that need one unpack it themselves. */
 int dw_view_unpack(const struct view *view, dwarfs_error **err);
 
-/* Whether the metadata is known to be damaged; then dw_view_fail() says so. */
+/* Whether the metadata is known to be damaged; dw_view_fail() then gives the reason. */
 static inline bool dw_view_is_bad(const struct view *view)
 {
 	return __builtin_expect(atomic_load_explicit(&((struct view *)view)->failure,
@@ -153,12 +153,12 @@ int dw_view_fail(const struct view *view, dwarfs_error **err);
 /* Whether bytes can be the name of an entry. */
 bool dw_is_name(const char *name, size_t size);
 
-/* The entry of this name among those of a directory; NOT_FOUND. */
+/* The entry with this name in a directory; NOT_FOUND. */
 int dw_view_find_name(const struct view *view, uint32_t first, uint32_t count,
 		      const char *name, size_t bytes, uint32_t *entry_out,
 		      dwarfs_error **err);
 
-/* The inode's own number is checked by all of these. */
+/* All of these check the number of the inode. */
 int dw_view_entry_inode(const struct view *view, uint32_t entry, uint32_t *inode_out,
 			dwarfs_error **err);
 int dw_view_entry_name(const struct view *view, uint32_t entry, char *out, size_t room,
@@ -167,7 +167,7 @@ int dw_view_dir_range(const struct view *view, uint32_t dir, uint32_t *first_out
 		      uint32_t *count_out, dwarfs_error **err);
 int dw_view_dir_parent(const struct view *view, uint32_t dir, uint32_t *parent_out,
 		       dwarfs_error **err);
-/* The directory whose entries this one is of; the entries' order is not checked. After
+/* The directory that contains an entry; the order of entries is not checked. After
  * dw_view_need_directories(). */
 uint32_t dw_view_directory_of(const struct view *view, uint32_t entry);
 int dw_view_link(const struct view *view, uint32_t inode, char *out, size_t room,
@@ -177,7 +177,7 @@ int dw_view_inode_stat(const struct view *view, uint32_t inode, struct dwarfs_st
 int dw_view_entry_stat(const struct view *view, uint32_t entry, struct dwarfs_stat *stat,
 		       dwarfs_error **err);
 
-/* Where the attributes of an inode are. */
+/* The record with the attributes of an inode. */
 int dw_view_record(const struct view *view, uint32_t inode, uint64_t *record_out,
 		   dwarfs_error **err);
 
@@ -187,10 +187,10 @@ static inline uint32_t dw_view_class_count(const struct view *view,
 	return view->first_of_class[class + 1] - view->first_of_class[class];
 }
 
-/* Which attributes of a record of this inode have no valid value. */
+/* Which attributes of this inode's record are invalid. */
 uint32_t dw_view_record_invalid(const struct view *view, uint32_t inode, uint64_t record);
 
-/* The class of an inode that exists. */
+/* The class of an existing inode. */
 enum inode_class dw_view_class(const struct view *view, uint32_t inode);
 
 /* The chunks of a regular file, and each of them. */
@@ -199,7 +199,7 @@ int dw_view_chunk_range(const struct view *view, uint32_t inode,
 int dw_view_chunk(const struct view *view, uint64_t index, struct chunk *chunk_out,
 		  dwarfs_error **err);
 
-/* See that a table is unpacked, if it is packed. */
+/* Unpack a table if it is packed. */
 int dw_view_make_directories(const struct view *view, dwarfs_error **err);
 int dw_view_make_chunk_table(const struct view *view, dwarfs_error **err);
 int dw_view_make_shared(const struct view *view, dwarfs_error **err);
@@ -222,7 +222,7 @@ static inline int dw_view_need_shared(const struct view *view, dwarfs_error **er
 	return dw_view_make_shared(view, err);
 }
 
-/* Raw values, after the above; the index is the caller's promise. */
+/* Raw values, after the above; the caller checks the index. */
 static inline uint64_t dw_view_first_entry(const struct view *view, uint64_t directory)
 {
 	if (view->packed_directories)
@@ -242,7 +242,8 @@ static inline uint64_t dw_view_shared(const struct view *view, uint64_t index)
 	return dw_column_get32(&view->shared_files, view->shared_files_item, index);
 }
 
-/* Every rule of the format for the tables; calls report for each that is broken. */
+/* Check every rule of the format for the tables; report is called for each violated
+ * rule. */
 typedef void (*dw_report_fn)(void *user, int severity, const char *message);
 int dw_view_check(struct view *view, uint32_t block_count, dw_report_fn report,
 		  void *user, dwarfs_error **err);

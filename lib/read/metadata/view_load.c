@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/view_load: find the tables of metadata, compile their columns, and compare their
- * sizes with each other, so that every count is bounded by the bytes there are.
+ * read/metadata/view_load: find the tables of the metadata and compile their columns.
+ *
+ * Takes frozen metadata; compares the sizes of tables with each other, so that every
+ * count is bounded by the size of the data.
  */
 #include "read/metadata/view.h"
 
 #define MAX_LISTED_STRINGS 4096
-#define MAX_LISTED_BYTES   1024 /* of each; they may overlap */
+#define MAX_LISTED_BYTES   1024 /* of each list; strings may overlap */
 #define MAX_BLOCK_SIZE	   (UINT64_C(1) << 31)
 
-/* Remember damage that the check reports; contents can be read all the same. */
+/* Note damage that does not affect contents, for the check to report. */
 static void note_damage(struct view *view, const char *damage)
 {
 	if (view->damage_count < sizeof(view->damage) / sizeof(*view->damage))
@@ -145,7 +147,7 @@ static int copy_strings(const struct view *view, struct frozen_node node,
 		(*list_out)[i] = dw_calloc(1, text.size + 1);
 		if (!(*list_out)[i])
 			return dw_fail_nomem(err);
-		/* What is behind a NUL is not lost: it is another name. */
+		/* As a C string, one with a NUL would be another string. */
 		for (size_t k = 0; k < text.size; k++)
 			(*list_out)[i][k] = text.data[k] ? (char)text.data[k] : '?';
 	}
@@ -154,7 +156,7 @@ static int copy_strings(const struct view *view, struct frozen_node node,
 
 /* -- loading ------------------------------------------------------------------------- */
 
-/* Times are not needed for contents. */
+/* Invalid times do not affect contents. */
 static void set_resolution(struct view *view, uint64_t resolution, bool has_multiplier,
 			   uint64_t multiplier)
 {
@@ -307,7 +309,7 @@ static int load_size_cache(struct view *view, dwarfs_error **err)
 			 &view->size_cache, &view->size_key, &view->size_value, err)) < 0)
 		return ret;
 	if (view->size_cache.count == 0)
-		view->size_cache_min_chunks = UINT64_MAX; /* nothing to look up */
+		view->size_cache_min_chunks = UINT64_MAX; /* no file has a stored size */
 	return pairs(view, dw_frozen_child(frozen, cache, SC_ALLOCATED_LOOKUP), 64,
 		     &view->allocated_cache, &view->allocated_key, &view->allocated_value,
 		     err);
@@ -325,7 +327,7 @@ static int category_tables(struct view *view, dwarfs_error **err)
 				&view->block_categories_item, err);
 }
 
-/* What is damaged counts as absent: contents do not need categories. */
+/* Invalid categories count as absent: they do not affect contents. */
 static int load_categories(struct view *view, dwarfs_error **err)
 {
 	int ret = category_tables(view, NULL);
@@ -343,7 +345,7 @@ static int load_categories(struct view *view, dwarfs_error **err)
 	return view->categories ? 0 : dw_fail_nomem(err);
 }
 
-/* Nor who wrote the image. */
+/* Nor does the name of the writer. */
 static int load_version(struct view *view, dwarfs_error **err)
 {
 	struct frozen_node node;
@@ -404,7 +406,7 @@ static int check_features(const struct view *view, dwarfs_error **err)
 	return 0;
 }
 
-/* 6.2 of the format description: each count is bounded by one that is bounded already. */
+/* Section 6.2 of the format description: each count is bounded by one bounded before. */
 static int check_counts(struct view *view, dwarfs_error **err)
 {
 	uint64_t inodes =
@@ -415,8 +417,8 @@ static int check_counts(struct view *view, dwarfs_error **err)
 	if (inodes == 0 || inodes > view->entry_count)
 		return dw_fail_metadata(err,
 					"there are more inodes than entries, or none");
-	/* Each inode has an entry: without bits for its number, counts could be absurd
-	 * while the metadata is small. */
+	/* Each inode has an entry: if entries had no bits for its number, counts could
+	 * be huge while the metadata is small. */
 	if (entries->stride < dw_bit_length(inodes - 1))
 		return dw_fail_metadata(err,
 					"there are more inodes than entries can name");
@@ -442,7 +444,7 @@ static int check_counts(struct view *view, dwarfs_error **err)
 	return 0;
 }
 
-/* Words that describe how the tables are stored. */
+/* Words that say how the tables are packed. */
 static void describe_packing(struct view *view)
 {
 	const struct {
