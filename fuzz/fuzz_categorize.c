@@ -14,18 +14,15 @@
 /* As the samples of a part must be, for its codec. */
 static void check_part(const struct category_part *part)
 {
+	const struct samples_kind *kind = dw_category_samples(part->category);
 	const struct codec_samples *samples = &part->samples;
 	uint64_t frame = (uint64_t)samples->channels * samples->bytes_per_sample;
 
 	fuzz_require(part->size > 0 && part->category < CATEGORY_COUNT);
-	fuzz_require(samples->is_known == (part->category == CATEGORY_PCM_WAVEFORM ||
-					   part->category == CATEGORY_FITS_IMAGE));
+	fuzz_require(samples->is_known == (kind != NULL));
 	if (!samples->is_known)
 		return;
-	fuzz_require(dw_samples_check(part->category == CATEGORY_PCM_WAVEFORM
-					      ? CODEC_FLAC
-					      : CODEC_RICEPP,
-				      samples, NULL) == 0);
+	fuzz_require(dw_samples_check(kind, samples, NULL) == 0);
 	fuzz_require(part->size % frame == 0);
 }
 

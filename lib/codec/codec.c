@@ -20,44 +20,22 @@
 #define LITTLE_BYTES (UINT64_C(4) << 20)  /* memory that is not worth a worse ratio */
 
 struct member {
+	enum codec_id id;
 	const char *name;	     /* as written on the command line */
 	const char *format_name;     /* as the format calls it */
 	const struct codec_ops *ops; /* NULL: not built in */
 };
 
+/* In the order of the help. */
 static const struct member members[] = {
-	[CODEC_NONE] = { "null", "NONE", &dw_codec_none },
-	[CODEC_LZMA] = { "lzma", "LZMA",
-#if HAVE_LZMA
-			 &dw_codec_lzma
-#endif
-	},
-	[CODEC_ZSTD] = { "zstd", "ZSTD",
-#if HAVE_ZSTD
-			 &dw_codec_zstd
-#endif
-	},
-	[CODEC_LZ4] = { "lz4", "LZ4",
-#if HAVE_LZ4
-			&dw_codec_lz4
-#endif
-	},
-	[CODEC_LZ4HC] = { "lz4hc", "LZ4HC",
-#if HAVE_LZ4
-			  &dw_codec_lz4hc
-#endif
-	},
-	[CODEC_BROTLI] = { "brotli", "BROTLI",
-#if HAVE_BROTLI
-			   &dw_codec_brotli
-#endif
-	},
-	[CODEC_FLAC] = { "flac", "FLAC",
-#if HAVE_FLAC
-			 &dw_codec_flac
-#endif
-	},
-	[CODEC_RICEPP] = { "ricepp", "RICEPP", &dw_codec_ricepp },
+	{ CODEC_NONE, "null", "NONE", &dw_codec_none },
+	{ CODEC_LZ4, "lz4", "LZ4", HAVE_LZ4 ? &dw_codec_lz4 : NULL },
+	{ CODEC_LZ4HC, "lz4hc", "LZ4HC", HAVE_LZ4 ? &dw_codec_lz4hc : NULL },
+	{ CODEC_ZSTD, "zstd", "ZSTD", HAVE_ZSTD ? &dw_codec_zstd : NULL },
+	{ CODEC_LZMA, "lzma", "LZMA", HAVE_LZMA ? &dw_codec_lzma : NULL },
+	{ CODEC_BROTLI, "brotli", "BROTLI", HAVE_BROTLI ? &dw_codec_brotli : NULL },
+	{ CODEC_FLAC, "flac", "FLAC", HAVE_FLAC ? &dw_codec_flac : NULL },
+	{ CODEC_RICEPP, "ricepp", "RICEPP", &dw_codec_ricepp },
 };
 
 #define MEMBER_COUNT (sizeof(members) / sizeof(members[0]))
@@ -68,32 +46,57 @@ struct codec {
 	struct codec_watch watch;
 };
 
-/* The codecs that pack, in the order in which people see them. */
-static const enum codec_id writable[] = {
-	CODEC_NONE, CODEC_LZ4,	  CODEC_LZ4HC, CODEC_ZSTD,
-	CODEC_LZMA, CODEC_BROTLI, CODEC_FLAC,  CODEC_RICEPP,
-};
+/* NULL for an id that the format does not define. */
+static const struct member *find_member(uint32_t id)
+{
+	for (size_t i = 0; i < MEMBER_COUNT; i++)
+		if ((uint32_t)members[i].id == id)
+			return &members[i];
+	return NULL;
+}
+
+/* NULL for a codec that is unknown or not built in. */
+static const struct codec_ops *find_ops(uint32_t id)
+{
+	const struct member *member = find_member(id);
+
+	return member ? member->ops : NULL;
+}
 
 const char *dwarfs_compression_name(uint32_t compression)
 {
-	return compression < MEMBER_COUNT ? members[compression].format_name : "UNKNOWN";
+	const struct member *member = find_member(compression);
+
+	return member ? member->format_name : "UNKNOWN";
+}
+
+bool dw_codec_is_known(uint32_t id)
+{
+	return find_member(id) != NULL;
+}
+
+const char *dw_codec_name(enum codec_id id)
+{
+	return find_member(id)->name;
 }
 
 const char *dwarfs_codec_help(size_t index)
 {
-	for (size_t i = 0; i < sizeof(writable) / sizeof(writable[0]); i++)
-		if (dw_codec_can_pack(writable[i]) && index-- == 0)
-			return members[writable[i]].ops->help;
+	for (size_t i = 0; i < MEMBER_COUNT; i++)
+		if (dw_codec_can_pack(members[i].id) && index-- == 0)
+			return members[i].ops->help;
 	return NULL;
 }
 
 bool dw_codec_library(size_t index, char *out, size_t room)
 {
-	for (size_t id = 0; id < MEMBER_COUNT; id++) {
-		if (!members[id].ops || !members[id].ops->library)
+	for (uint32_t id = 0; dw_codec_is_known(id); id++) {
+		const struct codec_ops *ops = find_ops(id);
+
+		if (!ops || !ops->library)
 			continue;
 		if (index-- == 0) {
-			members[id].ops->library(out, room);
+			ops->library(out, room);
 			return true;
 		}
 	}
@@ -102,30 +105,28 @@ bool dw_codec_library(size_t index, char *out, size_t room)
 
 bool dw_codec_can_unpack(uint32_t id)
 {
-	return id < MEMBER_COUNT && members[id].ops;
-}
-
-/* How samples lie is kept as JSON; without it no block of them can be written. */
-static bool lacks_json(enum codec_id id)
-{
-	return !HAVE_JANSSON && (id == CODEC_FLAC || id == CODEC_RICEPP);
+	return find_ops(id) != NULL;
 }
 
 bool dw_codec_can_pack(enum codec_id id)
 {
-	return dw_codec_can_unpack(id) && members[id].ops->pack && !lacks_json(id);
+	const struct codec_ops *ops = find_ops(id);
+
+	return ops && ops->pack;
 }
 
 static int find_codec_ops(uint32_t id, const struct codec_ops **ops_out,
 			  dwarfs_error **err)
 {
-	if (id >= MEMBER_COUNT)
+	const struct member *member = find_member(id);
+
+	if (!member)
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
 			       "compression %" PRIu32 " is not known", id);
-	if (!members[id].ops)
+	if (!member->ops)
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED, "%s is not built in",
-			       members[id].name);
-	*ops_out = members[id].ops;
+			       member->name);
+	*ops_out = member->ops;
 	return 0;
 }
 
@@ -139,8 +140,45 @@ static int find_packer(enum codec_id id, const struct codec_ops **ops_out,
 	if (!dw_codec_can_pack(id))
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
 			       "%s can be unpacked, but not be written",
-			       members[id].name);
+			       dw_codec_name(id));
 	return 0;
+}
+
+/* -- facts that other modules act on -------------------------------------------------- */
+
+const struct samples_kind *dw_codec_samples(enum codec_id id)
+{
+	const struct codec_ops *ops = find_ops(id);
+
+	return ops ? ops->samples : NULL;
+}
+
+uint8_t dw_codec_cache_rounds(uint32_t id)
+{
+	const struct codec_ops *ops = find_ops(id);
+
+	return ops ? ops->cache_rounds : 0;
+}
+
+bool dw_codec_size_at_end(uint32_t id)
+{
+	const struct codec_ops *ops = find_ops(id);
+
+	return ops && ops->size_at_end;
+}
+
+bool dw_codec_finds_matches(const struct codec_spec *spec)
+{
+	const struct codec_ops *ops = find_ops(spec->id);
+
+	return ops && ops->finds_matches;
+}
+
+bool dw_codec_packs_slowly(const struct codec_spec *spec)
+{
+	const struct codec_ops *ops = find_ops(spec->id);
+
+	return ops && ops->is_slow && spec->level >= ops->slow_from_level;
 }
 
 /* -- specifications ------------------------------------------------------------------ */
@@ -219,10 +257,10 @@ static int parse_codec_option(const char *codec, const struct codec_option *opti
 static int find_name(const char *name, enum codec_id *id_out, dwarfs_error **err)
 {
 	if (strcmp(name, "none") == 0)
-		name = members[CODEC_NONE].name;
-	for (size_t id = 0; id < MEMBER_COUNT; id++) {
-		if (strcmp(members[id].name, name) == 0) {
-			*id_out = (enum codec_id)id;
+		name = dw_codec_name(CODEC_NONE);
+	for (size_t i = 0; i < MEMBER_COUNT; i++) {
+		if (strcmp(members[i].name, name) == 0) {
+			*id_out = members[i].id;
 			return 0;
 		}
 	}
@@ -284,7 +322,7 @@ int dw_codec_unpacked_size(uint32_t id, struct span in, uint64_t *size_out,
 	if (ret < 0)
 		return ret;
 	ret = ops->unpacked_size(in, size_out, err);
-	return ret < 0 ? dw_explain(err, ret, "%s", members[id].name) : 0;
+	return ret < 0 ? dw_explain(err, ret, "%s", dw_codec_name(id)) : 0;
 }
 
 static int unpack_in_steps(uint32_t id, struct span in, uint8_t *out, size_t size,
@@ -307,7 +345,7 @@ int dw_codec_unpack(uint32_t id, struct span in, uint8_t *out, size_t size,
 	if (!ops->unpack)
 		return unpack_in_steps(id, in, out, size, err);
 	ret = ops->unpack(in, out, size, err);
-	return ret < 0 ? dw_explain(err, ret, "%s", members[id].name) : 0;
+	return ret < 0 ? dw_explain(err, ret, "%s", dw_codec_name(id)) : 0;
 }
 
 /* -- unpacking step by step --------------------------------------------------------- */
@@ -336,7 +374,7 @@ int dw_decoder_new(uint32_t id, struct span in, uint8_t *out, size_t size,
 
 	if (ret < 0)
 		return ret;
-	decoder = make_decoder(members[id].name, in, out, size);
+	decoder = make_decoder(dw_codec_name(id), in, out, size);
 	if (!decoder)
 		return dw_fail_nomem(err);
 	if (ops->start && (ret = ops->start(decoder, err)) < 0)
@@ -394,26 +432,30 @@ uint64_t dw_decoder_memory(const struct decoder *decoder, size_t done)
 int dw_codec_parts(uint32_t id, struct span in, struct codec_part **parts_out,
 		   size_t *count_out, dwarfs_error **err)
 {
+	const struct codec_ops *ops = find_ops(id);
+
 	*parts_out = NULL;
 	*count_out = 0;
-	if (!dw_codec_can_unpack(id) || !members[id].ops->parts)
+	if (!ops || !ops->parts)
 		return 0;
-	return members[id].ops->parts(in, parts_out, count_out, err);
+	return ops->parts(in, parts_out, count_out, err);
 }
 
 bool dw_codec_may_have_parts(uint32_t id)
 {
-	return dw_codec_can_unpack(id) && members[id].ops->parts;
+	const struct codec_ops *ops = find_ops(id);
+
+	return ops && ops->parts;
 }
 
 int dw_decoder_new_part(uint32_t id, struct span in, const struct codec_part *part,
 			uint8_t *out, struct decoder **decoder_out, dwarfs_error **err)
 {
 	auto_decoder struct decoder *decoder = NULL;
-	const struct codec_ops *ops = members[id].ops;
+	const struct codec_ops *ops = find_ops(id);
 	int ret;
 
-	decoder = make_decoder(members[id].name, in, out, (size_t)part->size);
+	decoder = make_decoder(dw_codec_name(id), in, out, (size_t)part->size);
 	if (!decoder)
 		return dw_fail_nomem(err);
 	if ((ret = ops->start_part(decoder, part, err)) < 0)
@@ -424,37 +466,6 @@ int dw_decoder_new_part(uint32_t id, struct span in, const struct codec_part *pa
 }
 
 /* -- packing ------------------------------------------------------------------------- */
-
-static bool are_sound(const struct codec_samples *samples)
-{
-	return samples->bytes_per_sample >= 1 && samples->bytes_per_sample <= 4 &&
-	       samples->bits_per_sample >= 8 &&
-	       samples->bits_per_sample <= 8 * samples->bytes_per_sample &&
-	       samples->channels >= 1 && samples->channels <= 8;
-}
-
-static bool are_pixels(const struct codec_samples *samples)
-{
-	return samples->bytes_per_sample == 2 && samples->unused_lsb_count <= 8 &&
-	       samples->channels >= 1 && samples->channels <= 2;
-}
-
-int dw_samples_check(enum codec_id id, const struct codec_samples *samples,
-		     dwarfs_error **err)
-{
-	if (id != CODEC_FLAC && id != CODEC_RICEPP)
-		return 0;
-	if (!samples->is_known)
-		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "packs samples, but their layout is not known");
-	if (id == CODEC_FLAC ? !are_sound(samples) : !are_pixels(samples))
-		return dw_fail(
-			err, DWARFS_ERR_INVALID,
-			"cannot pack %u channels of samples of %u bits in %u bytes",
-			samples->channels, samples->bits_per_sample,
-			samples->bytes_per_sample);
-	return 0;
-}
 
 int dw_codec_new(const struct codec_spec *spec, size_t block_bytes,
 		 struct codec **codec_out, dwarfs_error **err)
@@ -469,11 +480,11 @@ int dw_codec_new(const struct codec_spec *spec, size_t block_bytes,
 	if (!codec)
 		return dw_fail_nomem(err);
 	codec->ops = ops;
-	ret = dw_samples_check(spec->id, &spec->samples, err);
+	ret = ops->samples ? dw_samples_check(ops->samples, &spec->samples, err) : 0;
 	if (ret == 0)
 		ret = ops->open ? ops->open(spec, block_bytes, &codec->state, err) : 0;
 	if (ret < 0)
-		return dw_explain(err, ret, "%s", members[spec->id].name);
+		return dw_explain(err, ret, "%s", dw_codec_name(spec->id));
 	*codec_out = dw_steal(codec);
 	return 0;
 }
@@ -527,7 +538,7 @@ int dw_codec_pack(struct codec *codec, struct span in, struct buffer *out,
 	report_watch(&codec->watch, in.size);
 	if (ret < 0) {
 		out->size = 0;
-		return dw_explain(err, ret, "%s", members[codec->ops->packs_as].name);
+		return dw_explain(err, ret, "%s", dw_codec_name(codec->ops->packs_as));
 	}
 	if (out->size == 0 || out->size >= in.size) {
 		out->size = 0;
@@ -540,14 +551,15 @@ int dw_codec_pack(struct codec *codec, struct span in, struct buffer *out,
 
 uint64_t dw_codec_memory(const struct codec_spec *spec, size_t block_bytes)
 {
-	if (!dw_codec_can_pack(spec->id))
-		return 0;
-	return LEAST_BYTES + members[spec->id].ops->memory(spec, block_bytes);
+	const struct codec_ops *ops = find_ops(spec->id);
+
+	return ops && ops->pack ? LEAST_BYTES + ops->memory(spec, block_bytes) : 0;
 }
 
 size_t dw_codec_reach(const struct codec_spec *spec, size_t block_bytes)
 {
-	size_t reach = dw_codec_can_pack(spec->id) ? members[spec->id].ops->reach : 0;
+	const struct codec_ops *ops = find_ops(spec->id);
+	size_t reach = ops ? ops->reach : 0;
 
 	if (spec->id == CODEC_NONE)
 		return 0;
@@ -558,11 +570,12 @@ size_t dw_codec_reach(const struct codec_spec *spec, size_t block_bytes)
 
 bool dw_codec_shrink(struct codec_spec *spec, size_t block_bytes)
 {
+	const struct codec_ops *ops = find_ops(spec->id);
 	uint64_t before = dw_codec_memory(spec, block_bytes);
 	struct codec_spec smaller = *spec;
 
-	if (before <= LITTLE_BYTES || !members[spec->id].ops->shrink ||
-	    !members[spec->id].ops->shrink(&smaller, block_bytes) ||
+	if (before <= LITTLE_BYTES || !ops->shrink ||
+	    !ops->shrink(&smaller, block_bytes) ||
 	    dw_codec_memory(&smaller, block_bytes) >= before)
 		return false;
 	*spec = smaller;

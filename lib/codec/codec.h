@@ -73,6 +73,12 @@ struct codec_spec {
 /* "null", "zstd", "zstd:level=19" ... ; DWARFS_ERR_INVALID, _RANGE or _UNSUPPORTED. */
 int dw_codec_parse(const char *text, struct codec_spec *spec_out, dwarfs_error **err);
 
+/* Whether the format defines it; the ids from 0 up have no gaps. */
+bool dw_codec_is_known(uint32_t id);
+
+/* As written on the command line, such as "zstd"; a static string. */
+const char *dw_codec_name(enum codec_id id);
+
 /* Whether the library was built with it. */
 bool dw_codec_can_unpack(uint32_t id);
 bool dw_codec_can_pack(enum codec_id id);
@@ -100,6 +106,14 @@ int dw_codec_unpacked_size(uint32_t id, struct span in, uint64_t *size_out,
  */
 int dw_codec_unpack(uint32_t id, struct span in, uint8_t *out, size_t size,
 		    dwarfs_error **err);
+
+/* Whether the size that a payload announces is at its end; if not, it is in the first 64
+ * bytes. */
+bool dw_codec_size_at_end(uint32_t id);
+
+/* How many rounds of the cache's eviction queue a decompressed block survives without a read:
+ * higher the slower the codec is. */
+uint8_t dw_codec_cache_rounds(uint32_t id);
 
 /* -- unpacking step by step --------------------------------------------------------- */
 
@@ -172,13 +186,6 @@ int dw_decoder_new_part(uint32_t id, struct span in, const struct codec_part *pa
 struct codec;
 
 /*
- * Whether a codec can pack such samples: 0, or INVALID and why. Any do for a codec that
- * is not for samples.
- */
-int dw_samples_check(enum codec_id id, const struct codec_samples *samples,
-		     dwarfs_error **err);
-
-/*
  * block_bytes: the largest input it will be given; it sizes windows and tables. INVALID
  * for options that do not go together, and for samples that dw_samples_check() refuses.
  */
@@ -225,21 +232,30 @@ size_t dw_codec_reach(const struct codec_spec *spec, size_t block_bytes);
  */
 bool dw_codec_shrink(struct codec_spec *spec, size_t block_bytes);
 
-/* -- samples, as images describe them (samples.c; the writer's half) ---------------- */
+/* Whether it compresses so slowly that the time of other stages does not matter. */
+bool dw_codec_packs_slowly(const struct codec_spec *spec);
+
+/* Whether it finds repeated data in a block as well as the segmenter does. */
+bool dw_codec_finds_matches(const struct codec_spec *spec);
+
+/* -- samples ------------------------------------------------------------------------- */
+
+/* What samples are of: dw_samples_audio for FLAC, dw_samples_image for RICEPP. */
+struct samples_kind;
+extern const struct samples_kind dw_samples_audio, dw_samples_image;
+
+/* The samples that a codec packs; NULL for a codec that packs bytes or is not built in. */
+const struct samples_kind *dw_codec_samples(enum codec_id id);
+
+/* Whether samples of a kind can be packed in this layout: 0, or INVALID and why. */
+int dw_samples_check(const struct samples_kind *kind, const struct codec_samples *samples,
+		     dwarfs_error **err);
 
 /*
- * The JSON text of a layout, compact and with sorted keys, appended to out; a NUL
- * follows, which does not count. INVALID for another codec than FLAC and RICEPP or an
- * unknown layout.
+ * Append the JSON text of a layout, which images store, to out: compact, with sorted keys. A
+ * NUL follows that is not counted. Fails as dw_samples_check(), or with NOMEM.
  */
-int dw_samples_to_json(enum codec_id id, const struct codec_samples *samples,
+int dw_samples_to_json(const struct samples_kind *kind, const struct codec_samples *samples,
 		       struct buffer *out, dwarfs_error **err);
-
-/*
- * And back. CORRUPT for a text that is not exactly such an object, or that describes
- * samples that the codec cannot take.
- */
-int dw_samples_from_json(enum codec_id id, struct span text,
-			 struct codec_samples *samples_out, dwarfs_error **err);
 
 #endif

@@ -63,6 +63,23 @@ struct codec_ops {
 	struct codec_spec defaults;
 	const struct codec_option *options;
 
+	/* The layout of the samples that it packs; NULL for a codec that packs bytes. */
+	const struct samples_kind *samples;
+
+	/* How many rounds of the cache's eviction queue a decompressed block survives
+	 * without a read: 0 to 3, higher the slower it is to decompress. */
+	uint8_t cache_rounds;
+
+	/* The size announced by a payload is at its end, not in its first 64 bytes. */
+	bool size_at_end;
+
+	/* Finds repeated data in a block as well as the segmenter does. */
+	bool finds_matches;
+
+	/* Compresses slowly, from this level on. */
+	bool is_slow;
+	int slow_from_level;
+
 	/* Name and version of the library that does the work, such as "zstd-1.5.4"; NULL
 	 * when it is this one, or another member names it. */
 	void (*library)(char *out, size_t room);

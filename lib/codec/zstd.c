@@ -18,6 +18,7 @@
 
 #define MIN_LEVEL     (-131072)
 #define MAX_LEVEL     22
+#define SLOW_FROM_LEVEL 13
 #define MIN_WINDOW    10
 #define MAX_WINDOW    27 /* what a streaming reader accepts unless told otherwise */
 #define LONG_RATE     7	 /* log2 of bytes for each entry in the table for long matches */
@@ -472,6 +473,9 @@ const struct codec_ops dw_codec_zstd = {
 	.start = zstd_start,
 	.step = zstd_step,
 	.stop = zstd_stop,
+	.finds_matches = true,
+	.is_slow = true,
+	.slow_from_level = SLOW_FROM_LEVEL,
 	.packs_as = CODEC_ZSTD,
 	.open = zstd_open_packer,
 	.close = close_packer,

@@ -30,6 +30,7 @@
  */
 #define DW_V1_FILE_HEADER_BYTES 8
 #define DW_V1_HEADER_BYTES	8
+#define DW_V1_MAX_COMPRESSION	4 /* LZ4HC: the last one that version 1 had */
 
 /* An entry of the index: type in the high 16 bits, offset of the header in the low 48. */
 #define DW_INDEX_OFFSET_BITS 48

@@ -428,8 +428,7 @@ static int unpacked_bytes(const dwarfs_image *image, uint32_t section,
 	uint64_t size = header->length, at;
 	int ret;
 
-	/* The .xz format stores the size at its end, all others at the start. */
-	if (header->compression == CODEC_LZMA) {
+	if (dw_codec_size_at_end(header->compression)) {
 		if ((ret = dw_stored_read(image, section, &stored, err)) < 0)
 			return ret;
 		return dw_codec_unpacked_size(header->compression,

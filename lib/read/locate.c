@@ -70,12 +70,12 @@ static bool starts_v1(struct peek *peek, uint64_t at)
 
 	if (!peek_v1(peek, at + DW_V1_FILE_HEADER_BYTES, &first) ||
 	    (first.type != DWARFS_SECTION_BLOCK && first.type != DWARFS_SECTION_SCHEMA) ||
-	    first.compression > CODEC_LZ4HC || first.length == 0)
+	    first.compression > DW_V1_MAX_COMPRESSION || first.length == 0)
 		return false;
 	next = at + DW_V1_FILE_HEADER_BYTES + DW_V1_HEADER_BYTES + first.length;
 	if (!peek_v1(peek, next, &second) ||
 	    next + DW_V1_HEADER_BYTES >= dwarfs_io_bytes(peek->io) ||
-	    second.compression > CODEC_LZ4HC || second.length == 0)
+	    second.compression > DW_V1_MAX_COMPRESSION || second.length == 0)
 		return false;
 	if (first.type == DWARFS_SECTION_SCHEMA)
 		return second.type == DWARFS_SECTION_METADATA;

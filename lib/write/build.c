@@ -50,8 +50,6 @@
 #define LARGE_METADATA_SHARE 20
 #define LARGE_METADATA_BYTES ((uint64_t)8 << 20)
 
-#define QUICK_ZSTD_LEVEL 12
-
 /* State of a run: the results of each stage. */
 struct build {
 	struct build_run run;
@@ -102,12 +100,6 @@ void dw_build_complain(struct build_run *run, const char *path, int errnum,
 
 /* -- blocks -------------------------------------------------------------------------- */
 
-static bool packs_slowly(const struct codec_spec *codec)
-{
-	return codec->id == CODEC_LZMA || codec->id == CODEC_BROTLI ||
-	       (codec->id == CODEC_ZSTD && codec->level > QUICK_ZSTD_LEVEL);
-}
-
 /* List the fragments of a stream, starting at number from, in storing order. */
 static int order_stream(struct build *build, uint32_t stream, size_t from,
 			struct fragment_list *list, dwarfs_error **err)
@@ -123,7 +115,7 @@ static int order_stream(struct build *build, uint32_t stream, size_t from,
 		.block_bytes = block_bytes,
 		.reach_bytes = dw_codec_reach(&settings->codec, block_bytes),
 		.finds_segments = settings->window_bits > 0 && settings->lookback > 0,
-		.packs_slowly = packs_slowly(&settings->codec),
+		.packs_slowly = dw_codec_packs_slowly(&settings->codec),
 	};
 	int ret = dw_fragments_of(&build->contents, stream, from, list, err);
 

@@ -285,8 +285,42 @@ static void unknown_ids_are_unsupported(void **state)
 	dwarfs_error_free(err);
 	assert_false(dw_codec_can_unpack(8));
 	assert_false(dw_codec_can_unpack(UINT32_MAX));
-	assert_true(dw_codec_can_unpack(CODEC_RICEPP));
+	assert_true(dw_codec_can_pack(CODEC_RICEPP));
 	assert_false(dw_codec_can_pack((enum codec_id)8));
+}
+
+/* What other modules ask for instead of comparing ids. */
+static void codecs_have_properties(void **state)
+{
+	struct codec_spec spec;
+
+	for (uint32_t id = 0; id <= CODEC_RICEPP; id++)
+		assert_true(dw_codec_is_known(id));
+	assert_false(dw_codec_is_known(CODEC_RICEPP + 1));
+	assert_string_equal(dw_codec_name(CODEC_NONE), "null");
+	assert_string_equal(dw_codec_name(CODEC_RICEPP), "ricepp");
+	assert_int_equal(dw_codec_cache_rounds(CODEC_NONE), 0);
+	assert_int_equal(dw_codec_cache_rounds(CODEC_RICEPP), 1);
+	assert_int_equal(dw_codec_cache_rounds(UINT32_MAX), 0);
+	assert_false(dw_codec_size_at_end(CODEC_RICEPP));
+	if (dw_codec_parse("lzma", &spec, NULL) == 0) {
+		assert_int_equal(dw_codec_cache_rounds(CODEC_LZMA), 2);
+		assert_true(dw_codec_size_at_end(CODEC_LZMA));
+		assert_true(dw_codec_finds_matches(&spec));
+		spec.level = 0;
+		assert_true(dw_codec_packs_slowly(&spec));
+	}
+	if (dw_codec_parse("zstd:12", &spec, NULL) == 0) {
+		assert_false(dw_codec_packs_slowly(&spec));
+		spec.level = 13;
+		assert_true(dw_codec_packs_slowly(&spec));
+		assert_true(dw_codec_finds_matches(&spec));
+		assert_int_equal(dw_codec_cache_rounds(CODEC_ZSTD), 0);
+	}
+	if (dw_codec_parse("lz4", &spec, NULL) == 0) {
+		assert_false(dw_codec_packs_slowly(&spec));
+		assert_false(dw_codec_finds_matches(&spec));
+	}
 }
 
 static void expect_refusal(const char *text, int code, const char *names)
@@ -311,8 +345,6 @@ static void bad_specifications_are_refused_by_name(void **state)
 	expect_refusal("gzip", DWARFS_ERR_INVALID, "unknown compression: gzip");
 	if (!dw_codec_can_pack(CODEC_FLAC))
 		expect_refusal("flac", DWARFS_ERR_UNSUPPORTED, "flac");
-	if (!dw_codec_can_pack(CODEC_RICEPP))
-		expect_refusal("ricepp", DWARFS_ERR_UNSUPPORTED, "ricepp");
 	expect_refusal("null:3", DWARFS_ERR_INVALID, "3");
 	if (dw_codec_can_pack(CODEC_ZSTD)) {
 		expect_refusal("zstd:-131073", DWARFS_ERR_RANGE, "level=-131073");
@@ -476,6 +508,7 @@ static void xz_streams_may_be_joined(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(codecs_have_properties),
 		cmocka_unit_test(none_is_a_copy),
 		cmocka_unit_test(unknown_ids_are_unsupported),
 		cmocka_unit_test(bad_specifications_are_refused_by_name),

@@ -109,21 +109,6 @@ static int verify(const struct unit *unit, struct resident *resident, dwarfs_err
 
 /* -- opening a unit ------------------------------------------------------------------ */
 
-/* How many rounds it stays, by what it costs to decode. */
-static uint8_t worth_of(uint32_t codec)
-{
-	switch (codec) {
-	case CODEC_LZMA:
-		return 2;
-	case CODEC_BROTLI:
-	case CODEC_FLAC:
-	case CODEC_RICEPP:
-		return 1;
-	default:
-		return 0;
-	}
-}
-
 /* Find the parts of a block, if it has any. */
 static int find_parts(uint32_t codec, struct span payload, uint64_t size,
 		      struct parts **parts_out, dwarfs_error **err)
@@ -315,7 +300,7 @@ static int open_unit(struct cache *cache, const struct unit *unit, struct decode
 	    !charge_ahead(cache, job, resident, dw_cache_bytes_until(resident, 0)))
 		return OVER_BUDGET;
 	unit->slot->has_no_parts = true;
-	resident->extra_rounds = worth_of(resident->stored.header.compression);
+	resident->extra_rounds = dw_codec_cache_rounds(resident->stored.header.compression);
 	if (!resident->decoder)
 		atomic_store(&resident->ready, (size_t)resident->size);
 	return DONE;

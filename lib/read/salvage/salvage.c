@@ -85,7 +85,7 @@ static bool try_codecs(const struct evidence *evidence)
 
 	if (xxh3_matches(evidence))
 		return true;
-	for (uint16_t codec = CODEC_NONE; codec <= CODEC_RICEPP; codec++) {
+	for (uint16_t codec = 0; dw_codec_is_known(codec); codec++) {
 		dw_store16(at, codec);
 		if (codec != named && xxh3_matches(evidence))
 			return true;

@@ -48,6 +48,13 @@ const char *dw_category_name(const struct categorize_options *options, uint32_t 
 	return NULL;
 }
 
+const struct samples_kind *dw_category_samples(uint32_t category)
+{
+	if (category == CATEGORY_PCM_WAVEFORM)
+		return &dw_samples_audio;
+	return category == CATEGORY_FITS_IMAGE ? &dw_samples_image : NULL;
+}
+
 uint32_t dw_category_find(const struct categorize_options *options, const char *name,
 			  size_t length)
 {
@@ -98,22 +105,14 @@ int dw_parts_add(struct category_parts *parts, uint32_t category, uint32_t varia
 			err);
 }
 
-/* Stays NULL in a build without JSON: readers need it not. */
 static int describe_samples(uint32_t category, const struct codec_samples *samples,
 			    char **json_out, dwarfs_error **err)
 {
-	enum codec_id id = category == CATEGORY_PCM_WAVEFORM ? CODEC_FLAC : CODEC_RICEPP;
 	auto_buffer struct buffer json = { 0 };
-	auto_error dwarfs_error *why = NULL;
-	int ret = dw_samples_to_json(id, samples, &json, &why);
+	int ret = dw_samples_to_json(dw_category_samples(category), samples, &json, err);
 
-	if (ret == DWARFS_ERR_UNSUPPORTED)
-		return 0;
-	if (ret < 0) {
-		if (err)
-			*err = dw_steal(why);
+	if (ret < 0)
 		return ret;
-	}
 	*json_out = (char *)dw_steal(json.data);
 	return 0;
 }

@@ -58,6 +58,9 @@ const char *dw_category_name(const struct categorize_options *options, uint32_t 
 uint32_t dw_category_find(const struct categorize_options *options, const char *name,
 			  size_t length);
 
+/* The kind of the samples of a category; NULL for a category of bytes. */
+const struct samples_kind *dw_category_samples(uint32_t category);
+
 /* The defaults of a builder. */
 void dw_categorize_options_init(struct categorize_options *options);
 void dw_categorize_options_free(struct categorize_options *options);

@@ -202,7 +202,7 @@ void dw_level_apply_category(uint32_t number, uint32_t category,
 		settings->codec = first_built_in(&level->waveform);
 		settings->has_dense = false;
 		settings->falls_back =
-			settings->codec.id == CODEC_FLAC && dw_packing_can_choose();
+			dw_codec_samples(settings->codec.id) && dw_packing_can_choose();
 		settings->order = (struct order_spec){ .ops = &dw_order_revpath };
 		settings->window_bits = level->waveform_window_bits;
 	}

@@ -112,16 +112,13 @@ static int check_codec_category(const dwarfs_builder *builder, uint32_t category
 				const struct stream_settings *settings,
 				dwarfs_error **err)
 {
-	bool is_waveform = category == CATEGORY_PCM_WAVEFORM;
-	bool is_image = category == CATEGORY_FITS_IMAGE;
+	const struct samples_kind *samples = dw_codec_samples(settings->codec.id);
 
-	if ((settings->codec.id == CODEC_FLAC && !is_waveform) ||
-	    (settings->codec.id == CODEC_RICEPP && !is_image))
-		return dw_fail(
-			err, DWARFS_ERR_INVALID,
-			"codec %s needs a category with matching metadata, which '%s' is not",
-			settings->codec.id == CODEC_FLAC ? "flac" : "ricepp",
-			dw_category_name(&builder->options.categorize, category));
+	if (samples && samples != dw_category_samples(category))
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "codec %s needs a category with matching metadata, which '%s' is not",
+			       dw_codec_name(settings->codec.id),
+			       dw_category_name(&builder->options.categorize, category));
 	return 0;
 }
 

@@ -396,12 +396,6 @@ static uint64_t total_bytes(const struct segment_input *in)
 	return total;
 }
 
-static bool finds_matches_itself(const struct codec_spec *codec)
-{
-	return codec->id == CODEC_ZSTD || codec->id == CODEC_LZMA ||
-	       codec->id == CODEC_BROTLI;
-}
-
 /*
  * The shortest matches that save more than their chunks cost, by how small the bytes
  * would get otherwise. A codec that finds matches itself gains little from others in its
@@ -421,7 +415,7 @@ static int choose_minima(const struct segmenter *segmenter,
 	worth = worth < MOST_WORTH ? worth : MOST_WORTH;
 	options->far_minimum = worth > least ? worth : least;
 	options->near_minimum = options->far_minimum;
-	if (finds_matches_itself(&settings->codec) &&
+	if (dw_codec_finds_matches(&settings->codec) &&
 	    options->near_minimum < NEAR_FACTOR * worth)
 		options->near_minimum = NEAR_FACTOR * worth;
 	options->far_minimum *= segmenter->granularity;
