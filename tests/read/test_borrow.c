@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/borrow: bytes of the cache, lent without a copy.
+ */
+#include "read/bulk/world.h"
+
+static void assert_borrowed(const struct world *world, const dwarfs_image *image,
+			    uint32_t number, size_t bytes, uint64_t offset)
+{
+	uint64_t size = size_of(world, number), left = offset < size ? size - offset : 0;
+	dwarfs_borrowed *borrowed = NULL;
+	dwarfs_file *file = NULL;
+	size_t total = 0, part = 0;
+
+	assert_int_equal(dwarfs_file_open(image, number + 1, &file, NULL), 0);
+	assert_int_equal(dwarfs_file_borrow(file, bytes, offset, &borrowed, NULL), 0);
+	dwarfs_file_free(file);
+	assert_int_equal(dwarfs_borrowed_bytes(borrowed), left < bytes ? left : bytes);
+	for (size_t i = 0; i < dwarfs_borrowed_count(borrowed); i++) {
+		const void *data = dwarfs_borrowed_part(borrowed, i, &part);
+
+		assert_true(part > 0);
+		assert_true(is_right(world, number, data, part, offset + total));
+		total += part;
+	}
+	assert_int_equal(total, dwarfs_borrowed_bytes(borrowed));
+	assert_null(
+		dwarfs_borrowed_part(borrowed, dwarfs_borrowed_count(borrowed), &part));
+	dwarfs_borrowed_free(borrowed);
+}
+
+static void borrowed_bytes_are_right(void **state)
+{
+	static const uint64_t budgets[] = { 0, 300000, 4 * BLOCK_BYTES, 64 << 20 };
+
+	for (size_t b = 0; b < 4; b++) {
+		auto_world struct world world;
+		dwarfs_context *context = context_with(budgets[b], 2);
+		dwarfs_image *image;
+
+		craft_expect_end(120);
+		make_world(&world, 0);
+		image = open_world(&world, context);
+		assert_borrowed(&world, image, WHOLE, 2 * BLOCK_BYTES, BLOCK_BYTES / 2);
+		assert_borrowed(&world, image, WHOLE, SIZE_MAX, 7);
+		assert_borrowed(&world, image, BACK, 1 << 20, 0);
+		assert_borrowed(&world, image, SPARSE, 1 << 20, 5);
+		assert_borrowed(&world, image, HOLE, 100001, 5);
+		assert_borrowed(&world, image, EMPTY, 10, 0);
+		assert_borrowed(&world, image, 3, 10, SMALL_BYTES - 3);
+		assert_borrowed(&world, image, 3, 10, SMALL_BYTES);
+		assert_borrowed(&world, image, 3, 10, UINT64_MAX);
+		assert_borrowed(&world, image, 3, 0, 0);
+		dwarfs_context_free(context);
+		dwarfs_image_free(image);
+		craft_expect_end(0);
+	}
+}
+
+/* With room there is no copy: two readers have the same bytes. */
+static void borrowed_bytes_are_not_copied(void **state)
+{
+	auto_world struct world world;
+	dwarfs_context *context = context_with(64 << 20, 2);
+	dwarfs_borrowed *one = NULL, *two = NULL;
+	dwarfs_file *file = NULL;
+	dwarfs_image *image;
+	size_t bytes;
+
+	make_world(&world, 0);
+	image = open_world(&world, context);
+	assert_int_equal(dwarfs_file_open(image, 1, &file, NULL), 0);
+	assert_int_equal(dwarfs_file_borrow(file, 5000, 0, &one, NULL), 0);
+	assert_int_equal(dwarfs_file_borrow(file, 5000, 100, &two, NULL), 0);
+	assert_ptr_equal((const char *)dwarfs_borrowed_part(one, 0, &bytes) + 100,
+			 dwarfs_borrowed_part(two, 0, &bytes));
+	/* It outlives all that it came from, and the cache gives it up only then. */
+	dwarfs_file_free(file);
+	dwarfs_context_trim(context, 0);
+	assert_int_equal(count_of(context, DWARFS_CACHE_BLOCKS), 1);
+	dwarfs_image_free(image);
+	assert_true(is_right(&world, 0, dwarfs_borrowed_part(one, 0, &bytes), 5000, 0));
+	dwarfs_borrowed_free(one);
+	dwarfs_borrowed_free(two);
+	dwarfs_context_free(context);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(borrowed_bytes_are_right),
+		cmocka_unit_test(borrowed_bytes_are_not_copied),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
