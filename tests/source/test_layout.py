@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: MIT
+"""Check that the source tree is laid out as CONTRIBUTING.md says: tests mirror the folders of
+lib/ and utils/, a module includes only those below it, guards have the name of their header.
+
+test_layout.py SOURCE_ROOT
+"""
+import collections
+import os
+import re
+import sys
+
+import tap
+
+ROOT = sys.argv[1]
+MOST_MODULES = 14  # of a folder; x.c and x.h are one
+
+# Tests that are named after a property of the whole module, not after one file of it.
+OF_A_MODULE = {
+    "archive": ("archive", "archive_images", "archive_round", "archive_times"),
+    "codec": ("decoder", "estimate", "memory", "parts"),
+    "extract": ("damaged_attributes",),
+    "utils/common": ("few_threads", "shrinking"),
+    "utils/dwarfsck": ("inputs",),
+    "utils/dwarfsextract": ("hostile",),
+    "utils/mkdwarfs": ("blocks", "codecs", "hostile", "leftout", "memory", "predictions"),
+}
+# Tests of a file in a subfolder that has one test only.
+ELSEWHERE = {"codec/test_lzma2.c": "lib/codec/lzma/lzma2.c"}
+# Folders of tests that are for the product as a whole.
+OF_THE_PRODUCT = {"abi", "api", "badfs", "bench", "bindings", "compat", "examples", "interop",
+                  "roundtrip", "source", "support"}
+# The same stage in two modules.
+SAME_NAMES = {"metadata.c"}
+
+
+def files(*folders, endings):
+    """Paths relative to the root, sorted."""
+    found = []
+    for folder in folders:
+        for parent, folders_inside, names in os.walk(os.path.join(ROOT, folder)):
+            folders_inside[:] = [name for name in folders_inside if not name.startswith(".")]
+            found += [os.path.relpath(os.path.join(parent, name), ROOT) for name in names
+                      if name.endswith(endings)]
+    return sorted(found)
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8") as source:
+        return source.read()
+
+
+def includes(path):
+    """(form, name) of each include, where form is < or a quotation mark."""
+    return re.findall(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', read(path), re.M)
+
+
+def none(problems):
+    assert not problems, "\n" + "\n".join(problems)
+
+
+# -- the checks ----------------------------------------------------------------------------
+
+def tests_have_a_file():
+    problems = []
+    for test in files("tests", endings=(".c", ".py")):
+        folder, name = os.path.split(os.path.relpath(test, "tests"))
+        stem = os.path.splitext(name)[0]
+        if folder.split("/")[0] in OF_THE_PRODUCT or not stem.startswith("test_"):
+            continue
+        stem = stem[len("test_"):]
+        if stem in OF_A_MODULE.get(folder, ()):
+            continue
+        if os.path.join(folder, name) in ELSEWHERE:
+            tested = ELSEWHERE[os.path.join(folder, name)]
+            if not os.path.exists(os.path.join(ROOT, tested)):
+                problems.append(f"{test}: there is no {tested}")
+            continue
+        mirrored = folder if folder.startswith("utils/") else os.path.join("lib", folder)
+        place = os.path.join(ROOT, mirrored)
+        known = {os.path.splitext(entry)[0] for entry in os.listdir(place)} \
+            if os.path.isdir(place) else set()
+        if not any(stem == entry or stem.startswith(entry + "_") for entry in known):
+            problems.append(f"{test}: no file of {mirrored}/ has the name {stem}")
+    none(problems)
+
+
+def exceptions_are_needed():
+    for folder, names in OF_A_MODULE.items():
+        for name in names:
+            paths = [f"tests/{folder}/test_{name}.{ending}" for ending in ("c", "py")]
+            assert any(os.path.exists(os.path.join(ROOT, path)) for path in paths), paths
+
+
+def names_are_unique():
+    by_name = collections.defaultdict(list)
+    for path in files("lib", endings=".c"):
+        by_name[os.path.basename(path)].append(path)
+    none([" and ".join(paths) for name, paths in by_name.items()
+          if len(paths) > 1 and name not in SAME_NAMES])
+
+
+def folders_are_small():
+    modules = collections.defaultdict(set)
+    for path in files("lib", endings=(".c", ".h")):
+        modules[os.path.dirname(path)].add(os.path.splitext(os.path.basename(path))[0])
+    none([f"{folder}: {len(names)} modules" for folder, names in modules.items()
+          if len(names) > MOST_MODULES])
+
+
+def module_order():
+    """The modules of lib/, lowest first, as lib/meson.build lists them."""
+    order = re.findall(r"^subdir\('(\w+)'\)", read("lib/meson.build"), re.M)
+    assert len(order) > 8, order
+    return order
+
+
+def modules_include_downwards():
+    order = module_order()
+    problems = []
+    for path in files("lib", endings=(".c", ".h")):
+        module = path.split("/")[1]
+        for form, name in includes(path):
+            included = name.split("/")[0]
+            if form == "<" and included == "dwarfs" or included not in order:
+                continue
+            if order.index(included) > order.index(module):
+                problems.append(f"{path} includes {name}, of a module above")
+            if {module, included} == {"read", "write"}:
+                problems.append(f"{path} includes {name}: read and write are independent")
+    none(problems)
+
+
+def only_public_headers_outside():
+    """The programs, bindings and examples use the library as any program does."""
+    order = module_order()
+    problems = []
+    for path in files("utils", "bindings", "examples",
+                      endings=(".c", ".h", ".i", ".cpp", ".hpp")):
+        own = {os.path.join(parent, name) for parent in ("", "utils", os.path.dirname(path))
+               for form, name in includes(path) if form == '"'
+               and os.path.exists(os.path.join(ROOT, parent, name))}
+        for form, name in includes(path):
+            if form == "<":
+                if name.split("/")[0] in order:
+                    problems.append(f"{path} includes {name}")
+            elif not any(found.endswith(name) for found in own) and name != "config.h":
+                problems.append(f"{path} includes {name}")
+            elif name.split("/")[0] in order:
+                problems.append(f"{path} includes {name}")
+    none(problems)
+
+
+def guards_match():
+    problems = []
+    for path in files("include", "lib", endings=".h"):
+        head, rest = path.split("/", 1)
+        words = rest if head == "include" else "dw/" + rest
+        wanted = re.sub(r"[^A-Z0-9]", "_", words.upper())
+        found = re.search(r"^#ifndef (\w+)\n#define (\w+)$", read(path), re.M)
+        if not found or found.group(1) != wanted or found.group(2) != wanted:
+            problems.append(f"{path}: the guard is not {wanted}")
+    none(problems)
+
+
+def every_file_has_its_licence():
+    none([path for path in files("include", "lib", "utils", "tests", "fuzz", "bench", "examples",
+                                 "scripts", endings=(".c", ".h", ".py", ".sh", "meson.build"))
+          if "SPDX-License-Identifier: MIT" not in read(path)[:400]])
+
+
+def main():
+    suite = tap.Suite()
+    for name, check in (
+            ("tests are named after the file that they test", tests_have_a_file),
+            ("the exceptions among tests exist", exceptions_are_needed),
+            ("no two source files of lib/ share a name", names_are_unique),
+            (f"no folder of lib/ has more than {MOST_MODULES} modules", folders_are_small),
+            ("a module includes only those below it", modules_include_downwards),
+            ("programs, bindings and examples use public headers", only_public_headers_outside),
+            ("include guards are named after the path", guards_match),
+            ("every source file names its licence", every_file_has_its_licence)):
+        with suite.case(name):
+            check()
+    suite.finish()
+
+
+main()
