@@ -29,7 +29,7 @@ static const char *const codecs[] = {
 	"lzma:level=1:block_size=16:check=none",
 };
 
-static const size_t sizes[] = { 1, 2, 4095, 131072, 131073, 400000, LARGE };
+static const size_t sizes[] = { 1, 2, 4095, 131072, 131073, 400000, 1 << 20 };
 
 /* Pack, or give up on a codec that was not built in. */
 static bool pack(const char *text, struct span in, struct buffer *out, uint32_t *id)

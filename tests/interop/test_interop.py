@@ -76,7 +76,8 @@ def build(directory):
     cargo = shutil.which("cargo")
     if not cargo:
         tap.skip_all("no cargo here (Debian: cargo-web and rustc-web)")
-    environment = dict(os.environ, CARGO_TARGET_DIR=os.path.join(directory, "cargo"))
+    environment = dict(os.environ, CARGO_TARGET_DIR=os.path.join(directory, "cargo"),
+                       ZSTD_SYS_USE_PKG_CONFIG="1")  # zstd as it is installed: not built again
     for variable in ("CFLAGS", "RUSTFLAGS", "LDFLAGS"):
         environment.pop(variable, None)
     crate = os.path.join(directory, "crate")  # where cargo may write its lock

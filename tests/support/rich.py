@@ -12,7 +12,7 @@ import struct
 
 import tree
 
-BLOCK_BITS = (12, 20)  # files of these sizes, one byte less and one more
+BLOCK_BITS = (12, 16)  # files of these sizes, one byte less and one more
 
 
 def _dna(rng, size):

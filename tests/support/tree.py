@@ -88,15 +88,16 @@ class Tree:
         self.file("files/empty too")
         self.file("files/one byte", b"x")
         self.file("files/text", text(self.rng, 100000))
-        self.file("files/large text", text(self.rng, 3 << 20))
-        self.file("files/random", self.rng.randbytes(1500000))
+        self.file("files/large text", text(self.rng, 1200000))
+        noise = self.rng.randbytes((1 << 20) + 1)
+        self.file("files/random", self.rng.randbytes(300000))
         self.file("files/zeros written", bytes(300000))
         self.file("files/ones", b"\xff" * 70000)
         self.file("files/two-byte run", b"ab" * 50000)
         for exponent in (10, 12, 16, 20):
             for delta in (-1, 0, 1):
                 size = (1 << exponent) + delta
-                self.file(f"files/size {size}", self.rng.randbytes(size))
+                self.file(f"files/size {size}", noise[:size])
         base = bytearray(text(self.rng, 50000))
         for release in range(6):
             base[release * 7000:release * 7000 + 5] = b"%05d" % release
@@ -127,16 +128,16 @@ class Tree:
 
     def holes(self):
         block = 4096
-        self.sparse("holes/all", 10 << 20, [])
+        self.sparse("holes/all", 5 << 20, [])
         self.sparse("holes/one byte at the end", (1 << 20) + 1, [(1 << 20, b"e")])
         self.sparse("holes/at the start", 65536 + 5000, [(65536, self.rng.randbytes(5000))])
         self.sparse("holes/at the end", 1 << 20, [(0, text(self.rng, 2 * block))])
         self.sparse("holes/in the middle", 3 << 20,
                     [(0, text(self.rng, block)), ((3 << 20) - block, self.rng.randbytes(block))])
-        self.sparse("holes/many", 400 * 8 * block,
-                    [(8 * block * i, self.rng.randbytes(block)) for i in range(400)])
-        self.sparse("holes/many again", 400 * 8 * block,
-                    [(8 * block * i, bytes([i % 255 + 1]) * block) for i in range(400)])
+        self.sparse("holes/many", 100 * 8 * block,
+                    [(8 * block * i, self.rng.randbytes(block)) for i in range(100)])
+        self.sparse("holes/many again", 300 * 4 * block,
+                    [(4 * block * i, bytes([i % 255 + 1]) * block) for i in range(300)])
         if self.huge:
             size = 3 << 30
             self.sparse("holes/huge", size, [(0, b"first".ljust(block, b".")),

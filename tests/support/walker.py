@@ -60,11 +60,11 @@ def _hash_stream(fd, size):
     return digest.hexdigest()
 
 
-def _hash_sparse(fd, size, data):
-    """The SHA-256 of a large file, at the price of its data.
+def _hash_sparse(fd, size, data, whole):
+    """The SHA-256 of a large file; holes are read at most once for each contents.
 
-    The grains that are not all zeros, with their places, determine the contents; equal ones
-    need the long way over the holes only once.
+    The grains that are not all zeros, with their offsets, determine the contents: where only
+    equality matters (not whole), their hash is enough.
     """
     key = hashlib.sha256(b"%d" % size)
     for start, end in data:
@@ -80,6 +80,8 @@ def _hash_sparse(fd, size, data):
                     key.update(b"@%d:" % (offset + at) + grain)
             offset += len(part)
     key = key.digest()
+    if not whole:
+        return "grains " + key.hex()
     if key not in _whole_hashes:
         _whole_hashes[key] = _hash_stream(fd, size)
     return _whole_hashes[key]
@@ -93,12 +95,12 @@ def _open(path):
         return os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
 
 
-def _contents(path, size):
+def _contents(path, size, whole):
     fd = _open(path)
     try:
         data = extents(fd, size)
         if size > HASH_WHOLE:
-            return _hash_sparse(fd, size, data), data
+            return _hash_sparse(fd, size, data, whole), data
         return _hash_stream(fd, size), data
     finally:
         os.close(fd)
@@ -134,8 +136,12 @@ def _describe(path):
     return row
 
 
-def describe(root, skip=lambda path: False):
-    """Describe what is at a path and below. Paths for which skip() is true are left out."""
+def describe(root, skip=lambda path: False, whole=True):
+    """Describe what is at a path and below. Paths for which skip() is true are left out.
+
+    whole: the column sha256 is the SHA-256 of the contents. Otherwise, for large files, it is
+    another hash that is as good for comparing two descriptions, and that is quick for holes.
+    """
     root = os.fsencode(root)
     rows = {}
     by_inode = {}
@@ -145,7 +151,7 @@ def describe(root, skip=lambda path: False):
         if row["type"] == "f":
             known = by_inode.get(row["inode"])
             if not known:
-                known = by_inode[row["inode"]] = _contents(path, row["size"])
+                known = by_inode[row["inode"]] = _contents(path, row["size"], whole)
             row["sha256"], row["extents"] = known
         elif row["type"] == "d":
             names = sorted(os.listdir(path))
