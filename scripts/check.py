@@ -94,7 +94,9 @@ class Build:
 
     def __init__(self, name, options):
         self.folder = os.path.join(ROOT, "build", "check-" + name)
-        self.options = ["-Ddebug=false", "-Dc_args=-g1", "-Dtests=enabled", *options]
+        # Without -O2 gcc takes some variables for uninitialized that are not.
+        self.options = ["-Ddebug=false", "-Dc_args=-g1 -Wno-maybe-uninitialized",
+                        "-Dtests=enabled", *options]
 
     def configure(self):
         """Configure, again when the folder of test data or the options are others."""

@@ -13,7 +13,7 @@
 setup_packages_build="gcc libc6-dev meson ninja-build pkg-config python3 libxxhash-dev nettle-dev
   libzstd-dev liblz4-dev liblzma-dev libbrotli-dev libflac-dev libb2-dev libjansson-dev
   libfuse3-dev fuse3 libarchive-dev"
-setup_packages_check="g++ clang libclang-rt-14-dev libcmocka-dev swig python3-dev valgrind mandoc binutils
+setup_packages_check="g++ clang clang-format libclang-rt-14-dev libcmocka-dev swig python3-dev valgrind mandoc binutils
   util-linux ca-certificates acl libacl1-dev libbz2-dev libxml2-dev zlib1g-dev attr libcap2-bin libarchive-tools cpio unzip dosfstools libpython3.11-testsuite"
 setup_packages_cargo="cargo-web rustc-web"
 
