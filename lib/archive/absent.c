@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/absent: in place of all others where the library is built without libarchive.
+ * archive/absent: the functions of <dwarfs/archive.h> in a build without libarchive.
  *
- * No handle is ever made, so what takes one has nothing to do.
+ * No handle is ever made, so functions that take one do nothing.
  */
 #include <dwarfs/archive.h>
 

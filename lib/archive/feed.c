@@ -2,8 +2,8 @@
 /*
  * archive/feed: the stored bytes of an archive, as libarchive asks for them.
  *
- * What can seek is read at places, so the offset of the descriptor does not move. A
- * stream is waited for in short steps, between which the caller may cancel.
+ * A seekable descriptor is read with pread(), so its offset does not change. Waiting for
+ * a stream is interrupted regularly to check for cancellation.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -147,7 +147,7 @@ static int64_t give_again(struct feed *feed, const uint8_t **data_out)
 	return (int64_t)left;
 }
 
-/* What a stream gives on trial is kept, as far as there is room. */
+/* Bytes of a stream that are read on trial are kept in the buffer, as far as they fit. */
 static int64_t give_on_trial(struct feed *feed, dwarfs_error **err)
 {
 	int64_t got = (int64_t)feed->ahead;
@@ -262,7 +262,7 @@ int dw_feed_wants_seek(struct feed *feed, dwarfs_error **err)
 	return 0;
 }
 
-/* -- what libarchive calls ------------------------------------------------------- */
+/* -- callbacks of libarchive ----------------------------------------------------- */
 
 static la_ssize_t on_read(struct archive *archive, void *user, const void **data_out)
 {
@@ -294,7 +294,7 @@ static la_int64_t on_skip(struct archive *archive, void *user, la_int64_t reques
 		request = (la_int64_t)left;
 	feed->at += (uint64_t)request;
 	feed->progress->bytes_done += (uint64_t)request;
-	feed->tail_bytes = 0; /* what is skipped is no end marker */
+	feed->tail_bytes = 0; /* skipped bytes are not an end marker */
 	return request;
 }
 
@@ -310,7 +310,8 @@ static la_int64_t on_seek(struct archive *archive, void *user, la_int64_t offset
 	else if (whence == SEEK_END)
 		base = (int64_t)feed->bytes;
 	if (!dw_add(base, (int64_t)offset, &place) || place < 0) {
-		archive_set_error(archive, EINVAL, "refers to a place before its start");
+		archive_set_error(archive, EINVAL,
+				  "refers to an offset before its start");
 		return ARCHIVE_FATAL;
 	}
 	if ((uint64_t)place > feed->bytes)

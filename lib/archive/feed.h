@@ -2,9 +2,9 @@
 /*
  * archive/feed: the stored bytes of an archive, as libarchive asks for them.
  *
- * A feed is a file, memory, or a stream that is read once. It counts what was read, tells
- * the progress, and stops when the caller cancels. Errors of its own are kept in it, as
- * libarchive has no room for them.
+ * A feed is a file, memory, or a stream that is read once. It counts the bytes read,
+ * updates the progress, and stops when the caller cancels. It stores its own errors, as
+ * libarchive cannot pass them on.
  */
 #ifndef DW_ARCHIVE_FEED_H
 #define DW_ARCHIVE_FEED_H
@@ -40,7 +40,7 @@ struct feed {
 	dwarfs_error *failure;
 };
 
-/* Take bytes from memory, or from a descriptor: from where it stands if it can seek. */
+/* Read from memory, or from a descriptor: from its current offset if it is seekable. */
 int dw_feed_memory(struct feed *feed, const void *data, size_t bytes, dwarfs_error **err);
 int dw_feed_fd(struct feed *feed, int fd, dwarfs_error **err);
 void dw_feed_release(struct feed *feed);
@@ -54,7 +54,7 @@ int dw_feed_wants_seek(struct feed *feed, dwarfs_error **err);
 /* Copy all of a stream to a file without a name in a directory, and read that. */
 int dw_feed_spill(struct feed *feed, const char *directory, dwarfs_error **err);
 
-/* Give the first bytes on trial: dw_feed_end_trial() is back at the start. */
+/* Read the first bytes on trial: dw_feed_end_trial() returns to the start. */
 void dw_feed_begin_trial(struct feed *feed);
 void dw_feed_end_trial(struct feed *feed);
 
@@ -64,11 +64,11 @@ int dw_feed_open(struct feed *feed, struct archive *archive);
 /* Move the error of the feed, if there is one, to *err: its code, or 0. */
 int dw_feed_failure(struct feed *feed, dwarfs_error **err);
 
-/* Read more of a stream into the buffer, which must be empty of what was read ahead: how
- * many bytes, 0 at the end, or an error. */
+/* Read more of a stream into the buffer, which must have no unread bytes: returns the
+ * number of bytes, 0 at the end, or an error. */
 int64_t dw_feed_more(struct feed *feed, uint8_t *buffer, size_t size, dwarfs_error **err);
 
-/* Whether all was read, and the last bytes are no block of zeros. */
+/* Whether everything was read, and the last bytes are not a block of zeros. */
 bool dw_feed_ends_abruptly(const struct feed *feed, uint64_t consumed);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * archive/formats: which formats and filters of libarchive are used for reading.
  *
- * Left out is what starts another program for a filter, what takes anything for an
- * archive (raw, and files of no bytes), and what reads other files (mtree), unless it is
- * named.
+ * Unless requested by name, these are not used: filters that start another program,
+ * formats that accept any input (raw, and empty files), and formats that read other files
+ * (mtree).
  */
 #include <errno.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 typedef int (*support_fn)(struct archive *archive);
 
 struct archive_format {
-	const char *help; /* the name, two spaces, and what it is */
+	const char *help; /* the name, two spaces, and a description */
 	support_fn support[2];
 	bool wants_seek;
 	bool by_name_only;
@@ -26,7 +26,7 @@ static const struct archive_format formats[] = {
 	{ "tar  ustar, pax, GNU, old",
 	  { archive_read_support_format_tar, archive_read_support_format_gnutar } },
 	{ "cpio  newc, crc, odc, binary", { archive_read_support_format_cpio } },
-	{ "zip  and what is one, such as jar",
+	{ "zip  also under other names, such as jar",
 	  { archive_read_support_format_zip },
 	  .wants_seek = true },
 	{ "7zip", { archive_read_support_format_7zip }, .wants_seek = true },
@@ -63,7 +63,7 @@ const char *dwarfs_archive_import_format_help(size_t index)
 	return index < FORMAT_COUNT ? formats[index].help : NULL;
 }
 
-/* Whether libarchive has it: it warns of what would take another program. */
+/* Whether libarchive has the filter built in: it warns if it would start a program. */
 static bool has(support_fn support)
 {
 	struct archive *trial = archive_read_new();
@@ -142,7 +142,7 @@ int dw_archive_fail(struct archive *archive, dwarfs_error **err)
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "is damaged or cut off");
 	if (strcmp(said, "Unrecognized archive format") == 0)
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
-			       "is no archive of a format that is known");
+			       "not an archive of a known format");
 	if (strstr(said, "assphrase") || strstr(said, "ncrypt"))
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED, "is encrypted: %s", said);
 	return dw_fail(err, DWARFS_ERR_CORRUPT, "%s", said);

@@ -12,7 +12,7 @@
 /* A line of the table; NULL is "auto". */
 struct archive_format;
 
-/* What a name stands for: NULL for "auto". INVALID or UNSUPPORTED. */
+/* The format of a name: NULL for "auto". INVALID or UNSUPPORTED. */
 int dw_archive_format_find(const char *name, const struct archive_format **format_out,
 			   dwarfs_error **err);
 
@@ -27,8 +27,8 @@ int dw_archive_format_enable(struct archive *archive, const struct archive_forma
 			     dwarfs_error **err);
 
 /*
- * What libarchive said last, as an error: of memory, of a format that is not known, of
- * something encrypted, or of damage.
+ * The last error of libarchive, as one of ours: out of memory, unknown format, encrypted,
+ * or damaged.
  */
 int dw_archive_fail(struct archive *archive, dwarfs_error **err);
 

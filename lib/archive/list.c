@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/list: go through an archive, from its start to its end.
+ * archive/list: read an archive from start to end.
  *
- * Takes a descriptor, gives entries, attributes and contents to callbacks. Writes
- * nothing.
+ * Reads from a descriptor and passes entries, attributes and contents to callbacks.
  */
 #include <string.h>
 
@@ -53,7 +52,7 @@ static int read_contents(struct list *list, dwarfs_error **err)
 					   err)) < 0)
 			return ret;
 	}
-	/* What is missing at the end is a hole, or missing. */
+	/* A hole at the end and missing data look the same. */
 	if (archive_entry_size_is_set(entry) && archive_entry_size(entry) > 0 &&
 	    (uint64_t)archive_entry_size(entry) > size)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
@@ -135,9 +134,8 @@ static int give_xattrs(struct list *list, dwarfs_error **err)
 static struct archive_listed describe(struct list *list)
 {
 	struct archive_entry *entry = list->job.entry;
-	const struct import_time time =
-		dw_import_time(&list->job, archive_entry_mtime(entry),
-			       archive_entry_mtime_nsec(entry));
+	const struct import_time time = dw_import_time(
+		&list->job, archive_entry_mtime(entry), archive_entry_mtime_nsec(entry));
 	struct archive_listed listed = {
 		.path = (const char *)list->job.path.data,
 		.path_bytes = list->job.path.size,
@@ -187,7 +185,7 @@ static int take_entry(struct list *list, dwarfs_error **err)
 
 /* -- the archive --------------------------------------------------------------------- */
 
-/* 1, 0 at the end, or why there is no next entry. */
+/* 1, 0 at the end, or an error. */
 static int next_entry(struct list *list, dwarfs_error **err)
 {
 	const int got = archive_read_next_header(list->job.archive, &list->job.entry);

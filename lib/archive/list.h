@@ -20,11 +20,11 @@ struct archive_listed {
 	bool has_time;
 	uint32_t major, minor;
 	const char *target;    /* of a symbolic link, or NULL */
-	const char *hard_link; /* path of what it is another name of, or NULL */
+	const char *hard_link; /* path of the target of a hard link, or NULL */
 };
 
-/* What is called for each entry: entry, then xattr for each attribute, and for regular
- * files data for each piece that is no hole, ascending, and end with the size. */
+/* Callbacks for each entry: entry, then xattr for each attribute, and for regular files
+ * data for each piece outside of holes, in ascending order, and end with the size. */
 struct archive_list_fns {
 	int (*entry)(void *user, const struct archive_listed *listed, dwarfs_error **err);
 	int (*xattr)(void *user, const char *name, const void *value, size_t bytes,
@@ -34,8 +34,8 @@ struct archive_list_fns {
 	int (*end)(void *user, uint64_t size, dwarfs_error **err);
 };
 
-/* Read an archive from where the descriptor stands; one that has to be read from its end
- * goes to a file without a name in /tmp first if it is a stream. */
+/* Read an archive from the current offset of the descriptor; a stream of a format that
+ * must be read from its end is first copied to an unnamed file in /tmp. */
 int dw_archive_list(int fd, const struct archive_list_fns *fns, void *user,
 		    struct dwarfs_progress *progress, dwarfs_error **err);
 

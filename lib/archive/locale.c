@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/locale: a locale in which libarchive leaves names as they are.
+ * archive/locale: a locale in which libarchive does not convert names.
  *
- * Takes the locale of the thread and replaces what it says about characters only.
+ * Copies the locale of the thread and replaces only its character encoding.
  */
 #include <iconv.h>
 #include <langinfo.h>
@@ -21,7 +21,7 @@ static locale_t with_utf8(locale_t base)
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		/* On success, base is part of what is returned. */
+		/* On success, the returned locale owns base. */
 		const locale_t made = newlocale(LC_CTYPE_MASK, names[i], base);
 
 		if (made)
@@ -30,7 +30,7 @@ static locale_t with_utf8(locale_t base)
 	return (locale_t)0;
 }
 
-/* Not everywhere: some systems write a "*" for what they cannot convert. */
+/* Not everywhere: some systems replace bytes that cannot be converted by "*". */
 static bool refuses_to_convert(locale_t locale)
 {
 	const char *charset = nl_langinfo_l(CODESET, locale);

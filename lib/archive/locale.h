@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/locale: a locale in which libarchive leaves names as they are.
+ * archive/locale: a locale in which libarchive does not convert names.
  *
- * In the C locale libarchive loses every name that is not ASCII. These give the calling
- * thread, and no other, one where text is UTF-8, for as long as archives are handled, and
- * then back what it had. Names that are no UTF-8 pass through it byte for byte.
+ * In the C locale libarchive loses names that are not ASCII. These functions set a UTF-8
+ * locale for the calling thread only, while archives are processed, and restore the
+ * previous one. Names that are not UTF-8 are passed through byte for byte.
  */
 #ifndef DW_ARCHIVE_LOCALE_H
 #define DW_ARCHIVE_LOCALE_H
@@ -16,7 +16,7 @@
 /* All zero: the thread has its own locale. */
 struct text_locale {
 	locale_t other;	 /* owned; (locale_t)0: none */
-	locale_t before; /* what the thread had */
+	locale_t before; /* the previous locale of the thread */
 	bool is_on;
 };
 
@@ -32,7 +32,7 @@ int dw_locale_enter_plain(struct text_locale *locale, dwarfs_error **err);
 void dw_locale_leave(struct text_locale *locale);
 #define auto_locale __attribute__((cleanup(dw_locale_leave))) struct text_locale
 
-/* Give the thread its own locale for the time of a callback. */
+/* Restore the locale of the thread during a callback. */
 void dw_locale_pause(struct text_locale *locale);
 void dw_locale_resume(struct text_locale *locale);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/spill: a stream that must be read from its end goes to disk first.
+ * archive/spill: copy a stream that must be read from its end to disk.
  *
- * Takes a feed of a stream, leaves it one of a file.
+ * Changes a feed from a stream to a temporary file.
  */
 #include "archive/feed.h"
 #include "os/file_io.h"

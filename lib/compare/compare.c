@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compare: what differs between two trees. See <dwarfs/compare.h>.
+ * compare: compare two trees. See <dwarfs/compare.h>.
  *
- * The story: list both sides, sorted; mark the files that both have with the same size,
- * and sum up their contents, on each side in the order that is quickest there; then go
- * through both lists and tell what differs.
+ * Lists both sides, sorted by path; hashes the files that both sides have with the same
+ * size, on each side in the fastest order; then merges both lists and reports the
+ * differences.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -259,7 +259,7 @@ static int list_side(dwarfs_compare *compare, int number,
 		ret = dw_list_archive(side, progress, err);
 		break;
 	default:
-		return dw_fail(err, DWARFS_ERR_INVALID, "there is no side %s",
+		return dw_fail(err, DWARFS_ERR_INVALID, "unknown side %s",
 			       number == DWARFS_COMPARE_A ? "A" : "B");
 	}
 	if (ret == 0)

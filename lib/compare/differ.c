@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compare/differ: what differs between two listings.
+ * compare/differ: the differences between two listings.
  *
- * Takes two sorted listings, and sums of the files that both have; goes through them side
- * by side and tells each difference. Reads nothing.
+ * Merges two sorted listings, with the hashes of files that both have, and reports each
+ * difference. Reads no files.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 #include "compare/differ.h"
 
-/* Room for the text of any number or time, and for the names of attributes. */
+/* Buffer size for the text of any number or time, and for names of attributes. */
 #define VALUE_ROOM 64
 #define TEXT_ROOM  256
 
@@ -384,7 +384,7 @@ static int tell_xattr(struct differ *differ, const struct pair *pair,
 	return tell(differ, &difference, err);
 }
 
-/* Tell what cannot be read of two entries: 1 when there is something, or 0. */
+/* Report unreadable properties of two entries: 1 if there are any, or 0. */
 static int tell_lost(struct differ *differ, const struct pair *pair, enum known how,
 		     dwarfs_error **err)
 {
@@ -393,8 +393,8 @@ static int tell_lost(struct differ *differ, const struct pair *pair, enum known 
 
 	for (int i = 0; i < 2; i++)
 		if (pair->entries[i]->known & how)
-			found[i] = dw_listed_at(differ->sides[i],
-						pair->entries[i]->xattrs);
+			found[i] =
+				dw_listed_at(differ->sides[i], pair->entries[i]->xattrs);
 	if (!found[0] && !found[1])
 		return 0;
 	ret = tell_texts(differ, DWARFS_DIFFERENCE_TROUBLE, pair->path, found[0],
@@ -436,7 +436,7 @@ static int compare_xattrs(struct differ *differ, const struct pair *pair,
 	return 0;
 }
 
-/* -- paths that come twice ----------------------------------------------------------- */
+/* -- duplicate paths ----------------------------------------------------------------- */
 
 /* Whether a path is below a directory. */
 static bool is_below(const char *path, const char *directory)
@@ -446,8 +446,8 @@ static bool is_below(const char *path, const char *directory)
 	return strncmp(path, directory, length) == 0 && path[length] == '/';
 }
 
-/* Whether nothing of a path is compared, since it stands for several entries of an image,
- * or is below one that does; that is told once. Otherwise 0. */
+/* Whether a path is not compared, since several entries of an image have it, or it is
+ * below such a path; this is reported once. Otherwise 0. */
 static int pass_over(struct differ *differ, const struct pair *pair, dwarfs_error **err)
 {
 	static const char why[] = "the image has several entries of this path";
@@ -492,7 +492,7 @@ static int compare_pair(struct differ *differ, const struct pair *pair,
 	return ret < 0 ? ret : compare_xattrs(differ, pair, err);
 }
 
-/* Go on in the two listings: what comes next, of which one may be NULL. */
+/* Advance in the two listings: the next entries, of which one may be NULL. */
 static bool next_pair(const struct listing *const sides[2], size_t at[2],
 		      struct pair *pair)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compare/differ: what differs between two listings.
+ * compare/differ: the differences between two listings.
  */
 #ifndef DW_COMPARE_DIFFER_H
 #define DW_COMPARE_DIFFER_H
@@ -18,8 +18,8 @@ struct differ {
 	void *user;
 	struct dwarfs_progress *progress;
 	uint64_t counts[DWARFS_DIFFERENCE_KINDS];
-	int stopped;	   /* what the callback returned */
-	const char *twice; /* the last path that comes twice; private */
+	int stopped;	   /* result of the callback */
+	const char *twice; /* the last duplicate path; private */
 };
 
 /* Mark the files that both have with the same size, and say how many bytes they are in
@@ -27,7 +27,7 @@ struct differ {
 void dw_differ_want(struct listing *a, struct listing *b, uint64_t *files_out,
 		    uint64_t *bytes_out);
 
-/* Tell all of them. CANCELLED when stopped. */
+/* Report all differences. CANCELLED when stopped. */
 int dw_differ_run(struct differ *differ, dwarfs_error **err);
 
 #endif

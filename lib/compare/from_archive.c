@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compare/from_archive: the entries of an archive, and sums of its files.
+ * compare/from_archive: the entries of an archive, and hashes of its files.
  *
- * An archive is read once, so every file is summed up on the way. A hard link is the
- * entry of its path that came last before it; where contents come with a later name of a
- * file (cpio), they are those of all.
+ * An archive is read once, so every file is hashed while it is read. A hard link refers
+ * to the last entry before it with its target's path; contents that follow with a later
+ * name of a file (cpio) are those of all its names.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -15,11 +15,11 @@
 
 #define NS_PER_SECOND 1000000000
 
-/* A name whose file is that of another path. */
+/* A hard link. */
 struct link {
 	uint32_t number;
 	uint64_t target; /* path, in the text */
-	uint64_t size;	 /* contents that came with it */
+	uint64_t size;	 /* contents stored with it */
 	uint64_t sum[2];
 };
 
@@ -28,7 +28,7 @@ struct reading {
 	struct sum *sum;
 	struct link *links;
 	size_t link_count, link_room;
-	bool is_link; /* the entry at hand */
+	bool is_link; /* the current entry */
 	bool has_fraction;
 };
 
@@ -242,7 +242,7 @@ static int add_directory(struct listing *listing, const char *path, size_t bytes
 	if (!copy)
 		return dw_fail_nomem(err);
 	ret = dw_listed_add(listing, copy, bytes, &entry, &listed, err);
-	/* What is said of the directory itself counts, wherever it stands. */
+	/* An entry for the root directory sets its attributes, at any position. */
 	if (ret == 0)
 		listed->number = 0;
 	return ret;

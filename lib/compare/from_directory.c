@@ -66,7 +66,7 @@ static int fail_entry(const struct listing_run *run, uint64_t path, int errnum,
 	return dw_fail_errno(err, errnum, "'%s': cannot %s", *shown ? shown : ".", what);
 }
 
-/* Costs the attributes of this entry. */
+/* The attributes of this entry are lost. */
 static int lose_xattrs(struct listing_run *run, int errnum, const char *what,
 		       dwarfs_error **err)
 {
@@ -92,7 +92,7 @@ static int add_xattrs(struct listing_run *run, int dir, const char *name,
 		const char *attribute = (const char *)run->text.data + at;
 
 		at += strlen(attribute) + 1;
-		/* By these a mounted image tells about itself. */
+		/* Virtual attributes of a mounted image. */
 		if (strncmp(attribute, "user.dwarfs.", 12) == 0)
 			continue;
 		ret = dw_xattr_get_at(dir, name, attribute, &run->value);
@@ -214,7 +214,7 @@ static int compare_named(const void *left, const void *right)
 	return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Names of the same file share it. Nothing is sorted yet: a number is a place. */
+/* Hard links share a file. The entries are not sorted yet: a number is an index. */
 static void join_links(struct listing_run *run)
 {
 	struct listed *list = run->side->listing.list;
@@ -320,7 +320,7 @@ static int worker_new(void *shared, void **worker_out, dwarfs_error **err)
 	return 0;
 }
 
-/* A run of data, then what is a hole behind the last one. */
+/* The next run of data, then the hole after the last one. */
 static int read_data(int fd, uint64_t size, struct worker *worker, dwarfs_error **err)
 {
 	uint64_t at = 0, end = 0;
@@ -389,7 +389,7 @@ static int done(void *shared, void *work, dwarfs_error **err)
 	struct job *job = work;
 	int ret;
 
-	/* The text must not move while workers look at paths in it. */
+	/* The text must not move while workers read paths in it. */
 	if (job->code < 0) {
 		ret = dw_grow(&summing->failures, &summing->failure_room,
 			      summing->failure_count + 1, err);

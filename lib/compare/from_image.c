@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compare/from_image: the entries of an image, and sums of its files.
+ * compare/from_image: the entries of an image, and hashes of its files.
  *
- * Files are summed up while they come in the order of their data. As parts of them may
- * be stored far apart, so many may be under way at once; those that would be too many
- * wait for the next round, and those whose parts come out of order are read alone.
+ * Files are hashed in the order of their data. As parts of a file may be stored far
+ * apart, many files may be in progress at once; files beyond a limit are postponed to the
+ * next round, and files whose parts are out of order are read separately.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -79,14 +79,14 @@ static int add_target(struct side *side, dwarfs_inode inode, struct listed *list
 	return dw_listed_text(&side->listing, target, bytes, &listed->target, err);
 }
 
-/* Whether an error ends the comparison, whatever it is about. */
+/* Whether an error ends the whole comparison. */
 static bool is_fatal(int code)
 {
 	return code == DWARFS_ERR_NOMEM || code == DWARFS_ERR_CANCELLED;
 }
 
-/* All of an image stand in one section: when they cannot be read, those of no entry can,
- * which is noted once. */
+/* All attributes of an image are in one section: if it cannot be read, this is reported
+ * once. */
 static int lose_xattrs(struct side *side, int code, const dwarfs_error *why,
 		       dwarfs_error **err)
 {
@@ -151,7 +151,7 @@ static int add_entry(struct side *side, const char *path, const dwarfs_stat *sta
 	return ret;
 }
 
-/* It is there, and nothing else can be said of it. */
+/* The entry exists, but has no readable attributes. */
 static int add_lost(struct side *side, const char *path, int code,
 		    const dwarfs_error *why, dwarfs_error **err)
 {
@@ -370,7 +370,7 @@ static int read_round(struct summing *summing, const uint32_t *files, size_t cou
 	return dw_error_copy(err, summing->code, summing->error);
 }
 
-/* What is data up to an end. */
+/* Hash data up to an offset. */
 static int read_data(struct summing *summing, const dwarfs_file *file, uint64_t end,
 		     void *buffer, struct sum *sum, dwarfs_error **err)
 {
@@ -406,8 +406,7 @@ static int read_alone(struct summing *summing, const dwarfs_file *file, void *bu
 		ret = dwarfs_file_seek_data(file, at, &data, &why);
 		if (ret < 0 && ret != DWARFS_ERR_NOT_FOUND)
 			return dw_error_copy(err, ret, why);
-		if (ret == 0 &&
-		    (ret = dwarfs_file_seek_hole(file, data, &hole, err)) < 0)
+		if (ret == 0 && (ret = dwarfs_file_seek_hole(file, data, &hole, err)) < 0)
 			return ret;
 		dw_sum_hole(sum, data - at);
 		ret = read_data(summing, file, hole, buffer, sum, err);

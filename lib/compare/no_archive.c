@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compare/no_archive: in place of from_archive where libarchive is not built in.
+ * compare/no_archive: replaces from_archive in a build without libarchive.
  */
 #include "compare/side.h"
 

@@ -25,7 +25,7 @@ struct side {
 	struct listing listing;
 };
 
-/* What a side is made of. Sorts nothing. */
+/* List the entries of a side, unsorted. */
 int dw_list_image(struct side *side, struct dwarfs_progress *progress,
 		  dwarfs_error **err);
 int dw_list_directory(struct side *side, struct dwarfs_progress *progress,
@@ -38,7 +38,7 @@ int dw_list_archive(struct side *side, struct dwarfs_progress *progress,
 bool dw_can_list_archives(void);
 int dw_is_archive(int fd, dwarfs_error **err);
 
-/* Sum up the files that are wanted; what cannot be read is noted as trouble. */
+/* Hash the requested files; read errors are recorded as trouble. */
 int dw_sum_image(struct side *side, struct dwarfs_progress *progress, dwarfs_error **err);
 int dw_sum_directory(struct side *side, struct dwarfs_progress *progress,
 		     dwarfs_error **err);

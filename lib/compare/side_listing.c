@@ -2,7 +2,7 @@
 /*
  * compare/side_listing: the entries of one side, sorted by path.
  *
- * Takes entries in any order, gives them sorted. Touches no image and no disk.
+ * Accepts entries in any order and sorts them. Accesses no image and no disk.
  */
 #include <string.h>
 
@@ -79,7 +79,7 @@ int dw_listed_trouble(struct listing *listing, uint32_t file, const char *why,
 
 /* -- extended attributes ------------------------------------------------------------- */
 
-/* As they stand in the text: the number of bytes of the value, name, NUL, value, NUL. */
+/* The layout in the text: the size of the value, name, NUL, value, NUL. */
 
 int dw_listed_add_xattr(struct listing *listing, const char *name, const void *value,
 			size_t bytes, dwarfs_error **err)

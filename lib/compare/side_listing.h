@@ -13,7 +13,7 @@
 #define NO_TEXT UINT64_MAX
 #define NO_FILE UINT32_MAX
 
-/* What is known of an entry. */
+/* An entry. */
 enum known {
 	KNOWN_MODE = 1 << 0,
 	KNOWN_OWNER = 1 << 1,
@@ -49,7 +49,7 @@ struct listed {
 struct contents {
 	uint64_t sum[2];
 	uint64_t size;
-	uint64_t id;	  /* the side's: an inode, or a place in the text */
+	uint64_t id;	  /* private to the side: an inode, or an offset in the text */
 	uint64_t trouble; /* in the text: why it cannot be read, or NO_TEXT */
 	uint64_t first;	  /* lowest entry that both sides have, for hard links */
 	bool is_wanted, has_sum;
@@ -63,7 +63,7 @@ struct listing {
 	size_t file_count, file_room;
 	uint64_t resolution_ns; /* of the times, at least 1 */
 	bool has_links;		/* whether hard links are known */
-	bool is_unique;		/* a path that comes twice is a fault */
+	bool is_unique;		/* duplicate paths are errors */
 };
 
 void dw_listed_free(struct listing *listing);
@@ -73,7 +73,7 @@ static inline const char *dw_listed_at(const struct listing *listing, uint64_t o
 	return (const char *)listing->text.data + offset;
 }
 
-/* Take bytes into the text, with a NUL behind them. */
+/* Append bytes and a NUL to the text. */
 int dw_listed_text(struct listing *listing, const void *data, size_t bytes,
 		   uint64_t *offset_out, dwarfs_error **err);
 
@@ -91,8 +91,7 @@ int dw_listed_add_file(struct listing *listing, uint64_t size, uint64_t id,
 int dw_listed_trouble(struct listing *listing, uint32_t file, const char *why,
 		      dwarfs_error **err);
 
-/* Attributes come one by one, of the entry that was added last; sorted by
- * dw_listed_sort(). */
+/* Add one attribute of the entry that was added last; sorted by dw_listed_sort(). */
 int dw_listed_add_xattr(struct listing *listing, const char *name, const void *value,
 			size_t bytes, dwarfs_error **err);
 
@@ -103,7 +102,7 @@ int dw_listed_lose(struct listing *listing, enum known how, const char *why,
 
 struct listed_xattr {
 	const char *name;
-	const void *value; /* with a NUL behind it */
+	const void *value; /* NUL-terminated */
 	uint32_t bytes;
 };
 
@@ -115,7 +114,7 @@ bool dw_listed_xattr(const struct listing *listing, const struct listed *entry,
  * a fault. */
 int dw_listed_sort(struct listing *listing, dwarfs_error **err);
 
-/* A directory comes before what is in it, and that before what is behind it. */
+/* A directory precedes its entries, and these precede the entries after it. */
 int dw_listed_compare_paths(const char *a, const char *b);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compare/sum: a sum of contents to which holes, and zeros, cost nothing.
+ * compare/sum: a hash of contents that skips holes and zeros.
  *
- * Takes bytes in their order, gives 128 bits. Keeps one grain.
+ * Reads bytes in order, returns 128 bits. Buffers one grain.
  */
 #include <string.h>
 
@@ -56,7 +56,7 @@ static void take_grain(struct sum *sum, const uint8_t *grain, uint64_t at)
 	dwarfs_digest_update(sum->digest, grain, GRAIN);
 }
 
-/* Into the grain that is begun, of NULL zeros: how many there was room for. */
+/* Append to the current grain, zeros if data is NULL: returns how many bytes fit. */
 static size_t fill(struct sum *sum, const uint8_t *data, uint64_t bytes)
 {
 	size_t part = GRAIN - sum->filled;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * compare/sum: a sum of contents to which holes, and zeros, cost nothing.
+ * compare/sum: a hash of contents that skips holes and zeros.
  *
- * Each grain that is not all zeros counts with its place, and the size at the end: so it
- * does not matter whether zeros are stored.
+ * Each grain that is not all zeros is hashed with its offset, and the size at the end: so
+ * the result does not depend on whether zeros are stored.
  */
 #ifndef DW_COMPARE_SUM_H
 #define DW_COMPARE_SUM_H
@@ -19,7 +19,7 @@ void dw_sum_free(struct sum *sum);
 DW_DEFINE_AUTO(sum, struct sum *, dw_sum_free)
 #define auto_sum DW_AUTO(sum)
 
-/* How many bytes have come. */
+/* Bytes added so far. */
 uint64_t dw_sum_bytes(const struct sum *sum);
 
 void dw_sum_data(struct sum *sum, const void *data, size_t bytes);

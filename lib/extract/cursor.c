@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/cursor: a place in the tree on disk, kept as open directories.
+ * extract/cursor: a position in the tree on disk, as a stack of open directories.
  *
- * Goes from directory to directory one name at a time, so that paths may be longer than
- * the system allows and links are never followed. Only the root and the deepest levels
- * stay open; a level that was closed is found again from below, where it has to be the
- * same directory as before, or from the root, whichever is nearer.
+ * Opens one name at a time, so that paths may be longer than the system allows and links
+ * are never followed. Only the root and the deepest levels stay open; a closed level is
+ * reopened from below by "..", which must be the same directory as before, or from the
+ * root, whichever is nearer.
  */
 #include <errno.h>
 

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract: write what an image holds to disk.
+ * extract: extract an image to a directory.
  *
- * The story:
+ * The steps of a run, and the files that have them:
  *
- *	survey	 what there is to be made
- *	folders	 the directories, from the root down
- *	leaves	 links, devices and specials
- *	files	 the contents, in the order of their data, by all threads
- *	leaves	 further names of files
- *	folders	 the attributes of directories, deepest first
+ *	survey             list the entries to extract
+ *	make_directories   create the directories, from the root down
+ *	leaves             make symbolic links, devices and specials
+ *	write_files        write the contents, in the order of their data, on all threads
+ *	leaves             make hard links
+ *	make_directories   set the attributes of directories, deepest first
  *
- * Takes an image and a path, leaves alone whatever is there already. See
- * <dwarfs/extract.h>.
+ * Never overwrites what exists. See <dwarfs/extract.h>.
  */
 #include <string.h>
 
@@ -31,7 +30,7 @@
 
 /* -- the job ------------------------------------------------------------------------- */
 
-/* Bring what the caller sees up to date. */
+/* Update the progress counters of the caller. */
 static void refresh(struct dwarfs_progress *progress, void *user)
 {
 	struct job *job = user;
@@ -42,7 +41,7 @@ static void refresh(struct dwarfs_progress *progress, void *user)
 	progress->items_done = atomic_load(&job->counts.items_done);
 	free(job->path);
 	job->path = shown == DWARFS_ROOT ? NULL : dw_plan_path(&job->plan, "", shown);
-	/* Without the slash behind the empty target. */
+	/* Without the slash after the empty target. */
 	progress->path = job->path && job->path[0] ? job->path + 1 : job->path;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/file_attributes: what entries have besides contents.
+ * extract/file_attributes: owner, extended attributes, mode and times.
  *
- * The owner comes first, since whoever sets it takes setuid bits and capabilities away;
- * then extended attributes, as long as the owner may write; then the mode, which access
- * control lists change, and the times.
+ * The owner is set first, since that clears setuid bits and capabilities; then extended
+ * attributes, while the owner may write; then the mode, which access control lists
+ * change, and the times.
  */
 #include "extract/file_attributes.h"
 #include "extract/write_xattrs.h"
@@ -63,8 +63,8 @@ bool dw_attributes_are_more(const struct job *job, dwarfs_inode inode)
 	       dwarfs_xattr_at(job->image, inode, 0, &name, &value, &bytes, NULL) != 0;
 }
 
-/* The mode is set again after attributes that change it. What the image cannot give costs
- * the extended attributes only. */
+/* The mode is set again after attributes that change it. If the image's extended
+ * attributes cannot be read, only these are lost. */
 static int restore_xattrs(struct job *job, dwarfs_inode inode, int dir, const char *name,
 			  struct owned *owned, dwarfs_error **err)
 {

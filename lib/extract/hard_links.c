@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/hard_links: which file that was written already an entry is another name of.
+ * extract/hard_links: find the file, already written, that an entry is a hard link to.
  *
- * Takes the files as they are written, gives the one to link to. Touches no disk.
+ * Records files as they are written, and returns the one to link to. Does not access the
+ * disk.
  */
 #include "extract/hard_links.h"
 

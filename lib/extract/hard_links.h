@@ -15,7 +15,7 @@ struct links {
 	/*
 	 * By entry: the one written before it with the same inode. Only in the formats up
 	 * to 2.2, where files with equal contents share an inode; those that differ in an
-	 * attribute are files of their own.
+	 * attribute are separate files.
 	 */
 	dwarfs_entry *earlier;
 	dwarfs_stat *scratch;

@@ -2,8 +2,8 @@
 /*
  * extract/job: failures, progress and threads of one run.
  *
- * Takes what is to be done for each of many entries, and shares it out among threads. The
- * thread of the caller looks after them, or does everything by itself.
+ * Distributes the work on many entries to threads. The thread of the caller supervises
+ * them, or does all the work itself.
  */
 #include <stdio.h>
 
@@ -11,7 +11,7 @@
 #include "extract/job.h"
 #include "pool/crew.h"
 
-/* So many are done by one thread before it asks for more. */
+/* Entries that a thread takes at a time. */
 #define RUN 32
 
 /* Fewer than this are not worth a thread. */
@@ -102,7 +102,7 @@ void dw_job_note_damage(struct job *job, dwarfs_entry entry, const dwarfs_stat *
 
 	if (invalid == 0)
 		return;
-	/* Those that are not stored are as invalid as the one that they are taken from. */
+	/* Times that are not stored are invalid if the one they default to is. */
 	if (dwarfs_image_is_mtime_only(job->image))
 		invalid &= ~(uint32_t)(DWARFS_ATTRIBUTE_ATIME | DWARFS_ATTRIBUTE_CTIME);
 	list_names(invalid, names, sizeof(names));
@@ -132,7 +132,7 @@ void dw_job_note_xattrs(struct job *job, const dwarfs_error *why)
 	note_first(job, code, copy);
 }
 
-/* -- those who watch ----------------------------------------------------------------- */
+/* -- progress and cancellation ------------------------------------------------------- */
 
 void dw_job_look(struct job *job)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/job: one run, as the files of this room see it.
+ * extract/job: the state of one run, shared by the files of this module.
  */
 #ifndef DW_EXTRACT_JOB_H
 #define DW_EXTRACT_JOB_H
@@ -31,7 +31,7 @@ struct dwarfs_extract {
 	uint64_t failures, damaged;
 };
 
-/* What one thread has for itself. */
+/* The state of one thread. */
 struct hand {
 	struct cursor here;
 	dwarfs_stat *stat;
@@ -53,7 +53,7 @@ struct job {
 	pthread_t caller;
 	atomic_bool stopped;   /* by a failure that ends the run */
 	atomic_bool abandoned; /* at once, without attributes of directories */
-	bool finishing;	       /* nothing stops but what abandons */
+	bool finishing;	       /* only errors that abandon the run stop it */
 	struct plan plan;
 	struct files files;
 	struct links links;
@@ -69,29 +69,29 @@ struct job {
 	struct xattr_losses losses;
 	atomic_bool lost_xattrs; /* those of the image cannot be read */
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* of the following members */
 	int first_code;	      /* of the first failure */
 	dwarfs_error *first;
 	int damage_code; /* of the first damage that was made up for */
 	dwarfs_error *damage;
 };
 
-/* Count the failure of an entry, tell the log, and stop unless told to go on. Takes why.
- * Threads: any. */
+/* Count and log the failure of an entry, and stop unless continue_on_error is set. Takes
+ * ownership of why. Threads: any. */
 void dw_job_fail(struct job *job, dwarfs_entry entry, int code, dwarfs_error *why);
 
-/* Count an entry that cannot be made because of a failure that was told already. */
+/* Count an entry that cannot be made because of a failure that was reported already. */
 void dw_job_miss(struct job *job);
 
-/* Tell the log, and count, when the image has no valid value for an attribute of an entry
- * that is being made; it is made all the same. Threads: any. */
+/* Log and count an entry with an invalid attribute in the image; the entry is still made.
+ * Threads: any. */
 void dw_job_note_damage(struct job *job, dwarfs_entry entry, const dwarfs_stat *stat);
 
 /* The same for extended attributes, once for all. Takes nothing. */
 void dw_job_note_xattrs(struct job *job, const dwarfs_error *why);
 
-/* Let those who watch know, and see whether they want to stop; only from the thread of
- * the caller. */
+/* Call the progress callback, and check for cancellation; only from the thread of the
+ * caller. */
 void dw_job_look(struct job *job);
 
 /* Whether to go on with the next entry. */

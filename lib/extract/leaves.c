@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/leaves: links, devices and specials, and further names of files.
+ * extract/leaves: symbolic links, devices and specials, and hard links.
  *
- * Where the disk allows no hard link, or not one more, a file is written once more.
+ * If the file system allows no (more) hard links, the file is copied.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "extract/write_contents.h"
 #include "os/create.h"
 
-/* Where an entry stands. */
+/* Find the directory of an entry. */
 static int find_place(struct job *job, struct hand *hand, dwarfs_entry entry,
 		      int *dir_fd_out, char name[DWARFS_NAME_ROOM], dwarfs_error **err)
 {
@@ -159,7 +159,7 @@ static bool links_are_refused(int errnum)
 	       errnum == ENOSYS || errnum == EXDEV;
 }
 
-/* 1 when the name was linked to what was written already, 0 when it needs a copy. */
+/* 1 if the name was linked to the existing file, 0 if it needs a copy. */
 static int make_link(struct job *job, struct hand *hand, int dir_fd, const char *name,
 		     dwarfs_error **err)
 {

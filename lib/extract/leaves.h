@@ -7,10 +7,10 @@
 
 #include "extract/job.h"
 
-/* Make what is neither a file nor a directory. */
+/* Make entries that are neither files nor directories. */
 int dw_leaves_make(struct job *job, dwarfs_error **err);
 
-/* Give files that were written the rest of their names. */
+/* Make the hard links to files that were written. */
 void dw_leaves_make_other_names(struct job *job);
 
 #endif

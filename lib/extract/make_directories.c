@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/make_directories: the directories on disk, before and after all that is in them.
+ * extract/make_directories: create directories, and set their attributes at the end.
  *
- * They are made from the root down and get their attributes from the deepest up, those of
- * one depth in any order: so each stands in one that exists, and can be searched until
- * all in it is done.
+ * They are created from the root down, and get their attributes from the deepest up, in
+ * any order within a depth: so each parent exists, and can be searched until everything
+ * in it is done.
  */
 #include <errno.h>
 
@@ -30,7 +30,7 @@ static int find_place(struct job *job, struct hand *hand, const struct dir *dir,
 
 /* -- before -------------------------------------------------------------------------- */
 
-/* What is there has to be a directory, and no link to one. */
+/* An existing entry must be a directory, not a link to one. */
 static int accept_dir(const struct job *job, const struct place *place,
 		      bool *bequeaths_out, dwarfs_error **err)
 {
@@ -123,7 +123,7 @@ int dw_folders_make(struct job *job, dwarfs_error **err)
 
 /* -- after --------------------------------------------------------------------------- */
 
-/* Those of somebody else may stay as they were. */
+/* Directories of another user may keep their attributes. */
 static int accept_failure(struct job *job, const struct dir *dir, dwarfs_error *why)
 {
 	auto_free char *path = dw_plan_path(&job->plan, job->target, dir->entry);
@@ -187,7 +187,7 @@ static void finish_one(struct job *job, struct hand *hand, size_t number)
 	dwarfs_error *why = NULL;
 	int ret;
 
-	/* A run that failed leaves alone what was there before. */
+	/* A run that failed does not change existing directories. */
 	if (dir->lost || (dir->existed && atomic_load(&job->stopped)))
 		return;
 	ret = finish_dir(job, hand, dir, &why);

@@ -7,10 +7,10 @@
 
 #include "extract/job.h"
 
-/* See what the target hands down to what is made in it, and has inherited itself. */
+/* Check which access control lists the target has inherited and passes on. */
 int dw_folders_begin(struct job *job, dwarfs_error **err);
 
-/* Make the directories that are needed, or accept those that are there. */
+/* Create the required directories, or use existing ones. */
 int dw_folders_make(struct job *job, dwarfs_error **err);
 
 /* Give them their attributes. */

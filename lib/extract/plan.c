@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/plan: which directory every entry belongs to.
+ * extract/plan: map entries to their directories.
  *
- * Takes directories in the order of a walk, gives parents, names and paths. Trusts no
- * name and no directory of the image; touches no disk.
+ * Records directories in the order of a walk; returns parents, names and paths. Trusts no
+ * name and no directory of the image; does not access the disk.
  */
 #include <string.h>
 
@@ -140,7 +140,7 @@ int dw_plan_name(const struct plan *plan, dwarfs_entry entry, char name[DWARFS_N
 	return 0;
 }
 
-/* Put text in front of what stands at *start within a buffer that begins at begin. */
+/* Prepend text to the string at *start in a buffer that begins at begin. */
 static void prepend(char *begin, char **start, const char *text, size_t bytes)
 {
 	*start -= bytes;

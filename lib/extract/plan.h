@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/plan: which directory every entry belongs to, and how to get there on disk.
+ * extract/plan: map entries to their directories, and open these on disk.
  *
- * The plan grows while the walk visits directories; a cursor is a place in the tree that
- * was made from it. Numbers of directories are places in plan->dirs, the root is 0.
+ * The plan grows while the walk visits directories; a cursor is a position in the tree on
+ * disk. Numbers of directories are indices into plan->dirs, the root is 0.
  */
 #ifndef DW_EXTRACT_PLAN_H
 #define DW_EXTRACT_PLAN_H
@@ -19,7 +19,7 @@ struct dir {
 	bool wanted;	/* all that is in it was asked for */
 	bool needed;	/* for itself, or for something in it */
 	bool existed;	/* it was there before */
-	bool bequeaths; /* what is made in it inherits a list of access */
+	bool bequeaths; /* entries made in it inherit an access control list */
 	bool lost;	/* it could not be made, so nothing in it can be */
 };
 
@@ -66,7 +66,7 @@ int dw_plan_dir_of(const struct plan *plan, dwarfs_entry entry, uint32_t *dir_ou
 /* Whether the directory of an entry could not be made. */
 bool dw_plan_is_lost(const struct plan *plan, dwarfs_entry entry);
 
-/* Whether what is made there inherits a list of access. */
+/* Whether entries made there inherit an access control list. */
 bool dw_plan_bequeaths(const struct plan *plan, dwarfs_entry entry);
 
 /* A name that is one component of a path and nothing else. */
@@ -86,7 +86,7 @@ struct cursor {
 	const struct plan *plan;
 	struct level *levels; /* from the root down, by depth */
 	size_t level_count, level_capacity;
-	size_t most_open; /* levels that stay open, besides the root */
+	size_t most_open; /* levels that stay open, in addition to the root */
 	uint32_t *way;	  /* scratch of dw_cursor_go() */
 	size_t way_capacity;
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/survey: what there is to be made.
+ * extract/survey: list the entries to extract.
  *
- * Takes the image and what was asked for, gives directories, regular files and the rest,
- * each in the order of the tree. Of directories that nobody asked for only those are
- * needed that something else stands in.
+ * Selects entries by the patterns and options; results are directories, regular files and
+ * other entries, each in tree order. Directories that do not match are included only as
+ * parents of selected entries.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include "base/context.h"
 #include "extract/survey.h"
 
-/* A directory whose entries are being looked at. */
+/* A directory whose entries are being listed. */
 struct folder {
 	dwarfs_entry next, end;
 	size_t path_size; /* of the directory, within the path */
@@ -22,7 +22,7 @@ struct survey {
 	struct job *job;
 	struct folder *levels;
 	size_t depth, level_room;
-	char *path; /* of the entry; only kept where patterns want it */
+	char *path; /* of the entry; only if there are patterns */
 	size_t path_size, path_room;
 	bool wants_path;
 };
@@ -60,7 +60,8 @@ static int is_wanted(struct survey *survey, dwarfs_entry entry, uint32_t parent,
 
 	if (!survey->wants_path)
 		return 1;
-	/* What is wanted anyhow may be the only one that a pattern matches. */
+	/* Match also entries that are selected anyway, since a pattern may match no other
+	 * entry. */
 	if (survey->job->plan.dirs[parent].wanted &&
 	    !dw_patterns_unmatched(patterns, &first))
 		return 1;
@@ -70,7 +71,7 @@ static int is_wanted(struct survey *survey, dwarfs_entry entry, uint32_t parent,
 	return ret || survey->job->plan.dirs[parent].wanted;
 }
 
-/* Look at what is in a directory next. */
+/* List the entries of a directory next. */
 static int enter(struct survey *survey, dwarfs_inode inode, dwarfs_error **err)
 {
 	dwarfs_entry first;
@@ -162,8 +163,8 @@ static void take(struct survey *survey, dwarfs_entry entry)
 		dw_job_fail(job, entry, ret, why);
 }
 
-/* Each entry is taken at most once: a directory whose entries belong to another one is
- * refused. */
+/* Each entry is extracted at most once: a directory that shares entries with another one
+ * is refused. */
 static void take_all(struct survey *survey)
 {
 	take(survey, DWARFS_ROOT);

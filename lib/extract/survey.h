@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/survey: what there is to be made.
+ * extract/survey: list the entries to extract.
  */
 #ifndef DW_EXTRACT_SURVEY_H
 #define DW_EXTRACT_SURVEY_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/write_contents: the bytes of one file, from the image to a descriptor.
+ * extract/write_contents: copy the contents of one file from the image to a descriptor.
  *
- * Takes an inode and an empty file, gives the file its contents and size. Holes are never
- * written; zeros that are stored as data are.
+ * Writes contents to an empty file and sets its size. Holes are not written; zeros that
+ * are stored as data are.
  */
 #include "base/memory.h"
 #include "extract/write_contents.h"

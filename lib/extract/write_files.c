@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/write_files: the contents of all files, part by part in the order of their data.
+ * extract/write_files: write the contents of all files, in the order of their data.
  *
- * Takes the regular files of the plan, and parts of them as the threads that decode hand
- * them out. Each has a temporary name beside its place until it is complete, and any
- * thread may write a part of one that does not come at once. For the 85,000 small files of
- * 24 releases of a program, names for these too cost 7 % of processor time on a memory
- * file system (median of 9 pairs of runs, 0.97 to 1.12). Holes are never written; zeros
- * that are stored as data are.
+ * The threads that decompress blocks pass on parts of the files of the plan. Each file
+ * has a temporary name in its directory until it is complete, and any thread may write a
+ * part of a file in several blocks. For the 85,000 small files of 24 releases of a
+ * program, the temporary names take 7 % more processor time on a memory file system
+ * (median of 9 pairs of runs, 0.97 to 1.12). Holes are not written; zeros that are stored
+ * as data are.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "os/create.h"
 #include "os/file_io.h"
 
-/* So much is written at once. */
+/* Bytes written at once. */
 #define PIECE_BYTES ((size_t)1 << 20)
 
 struct file {
@@ -50,9 +50,10 @@ void dw_files_temporary(const struct job *job, dwarfs_inode inode,
 		 inode);
 }
 
-/* -- places -------------------------------------------------------------------------- */
+/* -- directories of files ------------------------------------------------------------ */
 
-/* Where a file stands. The directory is good until the thread goes to another one. */
+/* Find the directory of a file. Its descriptor is valid until the thread opens another
+ * one. */
 struct place {
 	int dir;
 	char name[DWARFS_NAME_ROOM];
@@ -79,7 +80,7 @@ static int make(const struct place *place, uint32_t mode, bool is_long, int *fd_
 {
 	int ret = 0;
 
-	/* What is there is left alone; better to know that soon where it takes long. */
+	/* Existing files are not overwritten; check early for large files. */
 	if (is_long && (ret = dw_create_is_there(place->dir, place->name)))
 		return dw_fail_errno(err, ret > 0 ? EEXIST : -ret,
 				     "cannot make the file");
@@ -119,7 +120,7 @@ static int write_piece(struct job *job, int fd, const char *data, size_t bytes,
 	return 0;
 }
 
-/* Gives where the last one ends. */
+/* Returns the end of the last piece. */
 static int write_pieces(struct job *job, int fd, const dwarfs_part *part,
 			uint64_t *end_out, dwarfs_error **err)
 {
@@ -147,8 +148,8 @@ static int close_file(int fd, int ret, dwarfs_error **err)
 	return dw_fail_errno(err, -closed, "cannot write the file");
 }
 
-/* All contents are there: attributes, and the name. Without its attributes a file stays
- * all the same. Closes it. */
+/* The contents are complete: set the attributes, and rename. If attributes cannot be set,
+ * the file is kept. Closes it. */
 static int complete(struct job *job, struct hand *hand, struct file *file,
 		    const struct place *place, int fd, dwarfs_error **err)
 {
@@ -169,7 +170,7 @@ static int complete(struct job *job, struct hand *hand, struct file *file,
 	return restored;
 }
 
-/* A file that comes at once. */
+/* A file that is in one part. */
 static int write_whole(struct job *job, struct hand *hand, struct file *file,
 		       const dwarfs_part *part, dwarfs_error **err)
 {
@@ -267,8 +268,8 @@ static int write_end(struct job *job, struct hand *hand, struct file *file,
 }
 
 /*
- * Remove a file that is not complete. When its directory cannot be opened any more, by its
- * path: nobody else has such a name, so nothing else is lost wherever that leads.
+ * Remove an incomplete file; by its path if its directory cannot be opened any more: the
+ * temporary name is unique, so no other file can be removed.
  */
 static void take_back(struct job *job, struct hand *hand, const struct file *file)
 {
@@ -367,7 +368,7 @@ static int look(void *user)
 	return atomic_load(&job->stopped);
 }
 
-/* What was not completed when the run was stopped does not stay. */
+/* Incomplete files are removed when the run is stopped. */
 static void clean_up(struct job *job)
 {
 	for (size_t i = 0; i < job->files.count; i++) {

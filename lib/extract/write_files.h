@@ -13,7 +13,7 @@
 
 struct job;
 
-/* Room for a temporary name. */
+/* Buffer size for a temporary name. */
 #define FILES_NAME_ROOM 48
 
 #define FILES_LOCKS 64
@@ -30,11 +30,12 @@ struct files {
 void dw_files_init(struct files *files);
 void dw_files_release(struct files *files);
 
-/* Write all regular files of the plan, but for further names of an inode, each whole or
- * not at all. Failures of files are noted in the job; what ends the run comes back. */
+/* Write all regular files of the plan, except additional hard links, each completely or
+ * not at all. Failures of files are recorded in the job; errors that end the run are
+ * returned. */
 int dw_files_write(struct job *job, dwarfs_error **err);
 
-/* A name that nobody else uses, for a file that is not complete. */
+/* A unique name for an incomplete file. */
 void dw_files_temporary(const struct job *job, dwarfs_inode inode,
 			char name[FILES_NAME_ROOM]);
 

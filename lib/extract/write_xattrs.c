@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/write_xattrs: give what was made its extended attributes.
+ * extract/write_xattrs: set extended attributes.
  */
 #include <errno.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static int set(int dir, const char *name, const char *attribute, struct span val
 {
 	int ret = dw_xattr_set_at(dir, name, attribute, value);
 
-	/* Who may not write may set nothing; the mode that is meant comes later. */
+	/* Setting attributes needs write permission; the final mode is set later. */
 	if (ret == -EACCES && owned &&
 	    dw_xattr_make_writable_at(dir, name, &owned->mode) == 0)
 		ret = dw_xattr_set_at(dir, name, attribute, value);
@@ -114,7 +114,7 @@ static int take_away(int dir, const char *name, const char *attribute, dwarfs_er
 	if (ret == 0 || ret == -ENODATA || ret == -ENOTSUP)
 		return 0;
 	return dw_fail_errno(err, -ret,
-			     "cannot take away the inherited access control list");
+			     "cannot remove the inherited access control list");
 }
 
 /* The mode stays, as far as the list allowed it. */

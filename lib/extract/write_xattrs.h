@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/write_xattrs: give what was made its extended attributes.
+ * extract/write_xattrs: set extended attributes.
  *
- * After the owner, since a new owner costs a file its capabilities, and before the mode,
- * since who may not write to a file may not set attributes of users.
+ * After the owner, since changing it removes capabilities, and before the mode, since
+ * user attributes need write permission.
  */
 #ifndef DW_EXTRACT_WRITE_XATTRS_H
 #define DW_EXTRACT_WRITE_XATTRS_H
@@ -23,29 +23,29 @@ enum xattr_space {
 	XATTR_SPACE_COUNT
 };
 
-/* What the target does not take, or the process may not set: counted by namespace. All
- * zero to begin with; of any number of threads. */
+/* Attributes that the target does not support or the process may not set: counted by
+ * namespace. Initially zero; shared by any number of threads. */
 struct xattr_losses {
 	atomic_uint_fast64_t count[XATTR_SPACE_COUNT];
 };
 
 /*
- * Set the attributes of an inode on what stands under a name in a directory, or on the
- * directory (or any file) itself when the name is "". What cannot be set is counted, and
- * the first of each namespace logged as a warning; other failures, as a full disk, are
- * errors. Where the mode had to be changed for that, *owned, unless NULL, says so.
+ * Set the attributes of an inode on a name in a directory, or on the descriptor itself if
+ * the name is "". Unsupported attributes are counted, and the first of each namespace is
+ * logged as a warning; other failures, such as a full disk, are errors. *owned, unless
+ * NULL, is set if the mode had to be changed.
  */
 int dw_xattrs_restore(const dwarfs_image *image, dwarfs_inode inode, int dir,
 		      const char *name, struct owned *owned, struct xattr_losses *losses,
 		      dwarfs_error **err);
 
 /*
- * A directory may have a list of access that all which is made in it inherits. Whether
- * it has one; name is as above. Where that cannot be told, it has none.
+ * Whether a directory has a default access control list, which new entries in it inherit;
+ * name is as above. False on errors.
  */
 bool dw_xattrs_are_inherited(int dir, const char *name);
 
-/* Take away what something new has inherited. */
+/* Remove the inherited access control lists of a new entry. */
 int dw_xattrs_disinherit(int dir, const char *name, bool is_dir, dwarfs_error **err);
 
 /* How many were lost; each namespace is logged once. After the last of the above. */

@@ -349,7 +349,7 @@ with suite.case("zip, read by Python and unzip: contents, modes, links"):
     done = export("-i", place("rich.dwarfs"), "-f", "auto", "-o", place("rich.zip"),
                   "--skip-devices", "--skip-specials", "--continue-on-error")
     left = [path for path, row in described().items() if no_utf8(path, row)]
-    must_fail(done, "cannot hold a name that is no UTF-8", f"{len(left)} errors")
+    must_fail(done, "cannot hold a name that is not UTF-8", f"{len(left)} errors")
     rows = copied(described(), leave=lambda path, row: no_utf8(path, row) or row["type"] in "pcb")
     del rows[b"."]
     with zipfile.ZipFile(place("rich.zip")) as archive:

@@ -3,7 +3,8 @@
  * common/common: messages, the context and the signals of a program.
  *
  * The only state of the programs that is not in their main() lives here: the name, the
- * log level, what is drawn on the last line of the terminal, and the switch for signals.
+ * log level, the live display on the last line of the terminal, and the cancellation flag
+ * for signals.
  */
 #include "common/common.h"
 
@@ -84,7 +85,7 @@ void tool_set_log_context(bool on)
 	tool.started = tool_now_ns();
 }
 
-/* What stands in front of a message. */
+/* The prefix of a message. */
 static void print_context(void)
 {
 	fprintf(stderr, "%s: ", tool.name);
@@ -94,7 +95,7 @@ static void print_context(void)
 			(long)syscall(SYS_gettid));
 }
 
-/* One line on stderr, above what is drawn there. */
+/* One line on stderr, above the live display. */
 static void print_message(const char *kind, const char *message, const char *reason)
 {
 	tool_lock();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * common/common: what the programs share: their options, numbers, messages and signals.
+ * common/common: options, numbers, messages and signals of all programs.
  *
  * Messages go to stderr as "program: message", one line each; a live progress display is
- * taken away before and drawn again after each. Everything here uses <dwarfs/...> only.
+ * cleared before and redrawn after each. Everything here uses <dwarfs/...> only.
  */
 #ifndef UTILS_COMMON_COMMON_H
 #define UTILS_COMMON_COMMON_H
@@ -57,7 +57,7 @@ uint64_t tool_now_ns(void);
 /* "program: message" on stderr; always returns 1, the exit code of failure. */
 int tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same with the message of err behind it, "program: what: why"; format may be NULL.
+/* The same followed by the message of err, "program: what: why"; format may be NULL.
  */
 int tool_fail(const dwarfs_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -84,8 +84,8 @@ void tool_log_callback(int level, const char *message, void *user);
 dwarfs_context *tool_context_new(uint64_t workers, uint64_t cache_bytes);
 
 /*
- * What is drawn on the last line of the terminal: clear and draw are called, under a lock
- * that all messages take, around each message. NULL to take it away. See common/progress.c.
+ * A display on the last line of the terminal: clear and draw are called before and after
+ * each message, under the lock of all messages. NULL to remove it. See common/progress.c.
  */
 struct tool_live {
 	void (*clear)(void *user);
@@ -138,8 +138,8 @@ int tool_args_init(struct tool_args *args, int argc, char **argv,
  */
 int tool_args_next(struct tool_args *args);
 
-/* The next argument that is no option, once tool_args_next() is at the end; NULL at the
- * end. */
+/* The next argument that is not an option, after tool_args_next() returned TOOL_ARGS_END;
+ * NULL at the end. */
 const char *tool_args_positional(struct tool_args *args);
 
 void tool_args_free(struct tool_args *args);
@@ -174,7 +174,7 @@ int tool_parse_offset(const char *option, const char *text, uint64_t *value_out)
 /* A name of a dwarfs_log_level ("info" and so on). */
 int tool_parse_log_level(const char *option, const char *text, int *level_out);
 
-/* What --log-level says: the level of all messages from then on. */
+/* Set the level of all further messages to the value of --log-level. */
 int tool_take_log_level(const char *text);
 
 /* A number with a unit from ns to d, or the unit alone; seconds without one. */
@@ -219,11 +219,11 @@ size_t tool_printable_bytes(const unsigned char *text, size_t left);
  */
 void tool_print_name(FILE *out, const char *name);
 
-/* Write text of a message, with control characters as \n or \033; other bytes stay as they
- * are, also if they are no UTF-8. */
+/* Write text of a message, with control characters as \n or \033; other bytes are not
+ * changed, also if they are not UTF-8. */
 void tool_print_text(FILE *out, const char *text);
 
-/* "" or "s", for so many things. */
+/* The plural ending for a count: "" or "s". */
 static inline const char *tool_plural(uint64_t count)
 {
 	return count == 1 ? "" : "s";
@@ -232,8 +232,8 @@ static inline const char *tool_plural(uint64_t count)
 /* -- the end ------------------------------------------------------------------------- */
 
 /*
- * SIGINT, SIGTERM and SIGHUP throw the switch (what is ignored stays ignored). NULL: they
- * are no longer caught; call it before the switch is freed.
+ * SIGINT, SIGTERM and SIGHUP set the cancellation flag (ignored signals stay ignored).
+ * NULL: stop catching them; call this before the flag is freed.
  */
 void tool_catch_signals(dwarfs_cancel *cancel);
 

@@ -79,7 +79,7 @@ void tool_print_text(FILE *out, const char *text)
 	while (at < end) {
 		size_t bytes = tool_printable_bytes(at, (size_t)(end - at));
 
-		/* Of what is not UTF-8, a terminal may obey the bytes below. */
+		/* Outside of UTF-8, a terminal may interpret bytes below this one. */
 		if (bytes == 0 && *at >= 0xa0 &&
 		    tool_character_bytes(at, (size_t)(end - at)) == 0)
 			bytes = 1;

@@ -2,8 +2,8 @@
 /*
  * common/options: the command line of a program, from one table of its options.
  *
- * The table gives the names to getopt_long(), the help its lines, and the refusal of what
- * the library cannot do its name.
+ * The names for getopt_long(), the lines of the help, and the names of unsupported
+ * options come from the table.
  */
 #include "common/common.h"
 
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Long options are told apart by their place in the table, behind all letters. */
+/* Long options are numbered by their index in the table, after all letters. */
 enum { FIRST_LONG = 0x10000 };
 
 static bool is_letter(int id)

@@ -2,8 +2,8 @@
 /*
  * common/progress: a live display of a long operation on stderr.
  *
- * Takes the snapshots of the library, gives a line that is drawn over itself, or lines
- * now and then. Knows nothing of the operation but its phase, its bytes and its items.
+ * Shows the snapshots of the library as a line that is redrawn in place, or as lines at
+ * intervals. Depends only on the phase, bytes and items of the operation.
  */
 #include "common/progress.h"
 
@@ -113,8 +113,8 @@ void progress_free(struct progress *progress)
 }
 
 /*
- * The rate is the average since the phase began, later that of the last half minute or
- * so: blocks are large, and come in bursts.
+ * The rate is the average since the phase began, later that of about the last half
+ * minute: blocks are large and finish in bursts.
  */
 static void measure_rate(struct progress *progress, const dwarfs_progress *state)
 {
@@ -175,8 +175,8 @@ static void append_part(char *text, size_t room, const char *format, ...)
 }
 
 /*
- * How long it still takes, in nanoseconds; UINT64_MAX if nobody knows. The library knows
- * best where what is read and what is compressed are not the same.
+ * The remaining time in nanoseconds; UINT64_MAX if unknown. The estimate of the library
+ * is preferred, since it accounts for bytes that are read but not compressed yet.
  */
 static uint64_t time_left(const struct progress *progress, const dwarfs_progress *state)
 {
@@ -193,7 +193,7 @@ static uint64_t time_left(const struct progress *progress, const dwarfs_progress
 	return (uint64_t)((double)(total - done) * 1e9 / progress->rate);
 }
 
-/* What is known of the operation in words: how far, how fast, how long still. */
+/* The state of the operation as text: share, rate, remaining time. */
 static void describe_progress(const struct progress *progress,
 			      const dwarfs_progress *state, char *text, size_t room)
 {
@@ -212,7 +212,7 @@ static void describe_progress(const struct progress *progress,
 		append_part(text, room, "%" PRIu64 " files, %s",
 			    dwarfs_progress_items_done(state),
 			    tool_format_bytes(done > total ? done : total, number));
-	/* At first nothing is compressed yet, so that there is no rate. */
+	/* Before the first block is compressed there is no rate. */
 	if (dwarfs_progress_phase(state) == DWARFS_PHASE_WRITE && progress->rate < 1)
 		append_part(text, room, "  %s read",
 			    tool_format_bytes(dwarfs_progress_bytes_read(state), number));
@@ -227,7 +227,7 @@ static void describe_progress(const struct progress *progress,
 		append_part(text, room, "  %s left", tool_format_duration(left, number));
 }
 
-/* And how much, where there is room. */
+/* And the amount, if it fits. */
 static void describe_amount(const dwarfs_progress *state, char *text, size_t room)
 {
 	const uint64_t items = dwarfs_progress_items_total(state);
@@ -300,7 +300,7 @@ static size_t terminal_width(void)
 	return size.ws_col < 200 ? size.ws_col : 200;
 }
 
-/* The bar is as wide as the rest lets it, the amount and the path come if there is room.
+/* The bar fills the remaining width; the amount and the path are shown if they fit.
  */
 static void compose(const struct progress *progress, const dwarfs_progress *state,
 		    char *line, size_t room, size_t width)

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* What stands in front of the name of an option; one with its dash is as it was typed. */
+/* The dashes before the name of an option; a name with a dash is printed as typed. */
 static const char *dashes(const char *option)
 {
 	return *option == '-' ? "" : "--";
@@ -137,7 +137,7 @@ int tool_parse_user(const char *option, const char *text, uint32_t *uid_out)
 	if (*text && !isdigit((unsigned char)*text))
 		return tool_error("unknown user '%s' for %s%s", text, dashes(option),
 				  option);
-	/* The greatest number of all is no user: to chown(2) it means none. */
+	/* UINT32_MAX is not a valid user: chown(2) takes it as "no change". */
 	if (tool_parse_number(option, text, 0, UINT32_MAX - 1, &value))
 		return 1;
 	*uid_out = (uint32_t)value;
@@ -156,7 +156,7 @@ int tool_parse_group(const char *option, const char *text, uint32_t *gid_out)
 	if (*text && !isdigit((unsigned char)*text))
 		return tool_error("unknown group '%s' for %s%s", text, dashes(option),
 				  option);
-	/* The greatest number of all is no group: to chown(2) it means none. */
+	/* UINT32_MAX is not a valid group: chown(2) takes it as "no change". */
 	if (tool_parse_number(option, text, 0, UINT32_MAX - 1, &value))
 		return 1;
 	*gid_out = (uint32_t)value;
@@ -231,7 +231,7 @@ static char type_letter(uint32_t mode)
 	}
 }
 
-/* A letter for an execute bit that may stand beside a set-id or sticky bit. */
+/* The letter for an execute bit combined with a set-id or sticky bit. */
 static char execute_letter(bool execute, bool special, char letter)
 {
 	if (special)
@@ -278,9 +278,10 @@ int tool_parse_time_resolution(const char *option, const char *text, uint64_t *n
 	if (isdigit((unsigned char)*text))
 		count = strtoull(text, &end, 10);
 	else if (!*text)
-		return tool_error("invalid time resolution '' for --%s: use a number with "
-				  "one of ns, us, ms, s, m, h, d",
-				  option);
+		return tool_error(
+			"invalid time resolution '' for --%s: use a number with "
+			"one of ns, us, ms, s, m, h, d",
+			option);
 
 	for (i = 0; i < sizeof(units) / sizeof(*units); i++) {
 		if (strcmp(end, units[i].name) == 0)
@@ -293,7 +294,8 @@ int tool_parse_time_resolution(const char *option, const char *text, uint64_t *n
 			"ns, us, ms, s, m, h, d",
 			text, option);
 	if (*ns_out == 0)
-		return tool_error("invalid time resolution '%s' for --%s: must be nonzero",
-				  text, option);
+		return tool_error(
+			"invalid time resolution '%s' for --%s: must be nonzero", text,
+			option);
 	return 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfs/case_folding: find names whatever their case is.
+ * dwarfs/case_folding: look up names ignoring case.
  *
- * Names are UTF-8; what is not stays as it is. Letters are compared as the lower case of
- * their upper case, one by one. The entries of each directory are sorted once by their
- * folded names: 4 bytes for each entry.
+ * Names are UTF-8; other bytes are compared unchanged. Each letter is folded to the lower
+ * case of its upper case. The entries of each directory are sorted once by their folded
+ * names: 4 bytes for each entry.
  */
 #include <inttypes.h>
 #include <locale.h>
@@ -24,7 +24,7 @@ struct folded {
 
 /* -- one name ------------------------------------------------------------------------ */
 
-/* The character at text and its bytes; 0 bytes when it is no character. */
+/* The character at text and its size in bytes; 0 bytes if it is not a valid character. */
 static size_t decode(const unsigned char *text, uint32_t *out)
 {
 	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -125,12 +125,14 @@ static int report_clash(const struct folded *folded, dwarfs_entry a, dwarfs_entr
 
 	dwarfs_entry_name(folded->image, a, first, sizeof(first), NULL, NULL);
 	dwarfs_entry_name(folded->image, b, second, sizeof(second), NULL, NULL);
-	return tool_error("-o case_insensitive: '%s' and '%s' in the same directory differ "
-			  "only in case",
-			  first, second);
+	return tool_error(
+		"-o case_insensitive: '%s' and '%s' in the same directory differ "
+		"only in case",
+		first, second);
 }
 
-/* Sort items by name and put their entries in place: 0, or 1 after printing a clash. */
+/* Sort items by name and store their entries in this order: 0, or 1 after printing a
+ * clash. */
 static int sort_items(struct folded *folded, struct item *items, uint32_t count,
 		      dwarfs_entry *out)
 {

@@ -2,9 +2,9 @@
 /*
  * dwarfs/dwarfs: mount an image.
  *
- * This is the story: the command line (dwarfs_options), a process in the background
- * (dwarfs_background), the image and what goes with it, the mount, and answers until it
- * is unmounted or a signal ends it (dwarfs_ops, dwarfs_files, dwarfs_xattr).
+ * Parses the command line (options.c), starts a background process (background.c), opens
+ * the image, mounts it, and serves requests until it is unmounted or a signal arrives
+ * (operations.c, file_contents.c, xattr.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,24 +28,24 @@ static const char usage_text[] =
 	"    -h, --help              print this text\n"
 	"    --man                   show the manual page\n"
 	"    -V, --version           print the version\n"
-	"    --auto-mountpoint       mount beside the image, without its extension\n"
+	"    --auto-mountpoint       mount at the path of the image without its extension\n"
 	"\n"
 	"  the image\n"
 	"    -o offset=N|auto        where it starts in its file (0)\n"
 	"    -o imagesize=N          its size (to the end of the file)\n"
 	"    -o verify=eager|lazy    check hashes before use, or not to wait for that (eager)\n"
-	"    -o mmap                 use the file in place; it must not shrink (no_mmap)\n"
+	"    -o mmap                 map the file; it must not shrink (no_mmap)\n"
 	"\n"
 	"  memory and speed\n"
 	"    -o cachesize=SIZE       decoded blocks to keep in memory (512m)\n"
 	"    -o workers=N            threads that decode ahead (2)\n"
 	"    -o seq_detector=N       reads in a row that start decoding ahead; 0: none (4)\n"
 	"    -o readahead=SIZE       bytes to decode ahead after every read (0)\n"
-	"    -o decratio=R           decode the rest of a block when so much is decoded (1)\n"
+	"    -o decratio=R           decode a block to its end if a read needs this share (1)\n"
 	"    -o preload_all          decode all blocks that fit into the cache\n"
 	"    -o preload_category=C   decode the blocks of a category\n"
 	"    -o tidy_strategy=none|time|swap\n"
-	"                            give back blocks that were not read for a while (none)\n"
+	"                            evict blocks that were not read for a while (none)\n"
 	"    -o tidy_interval=TIME   how often to look for them (5m)\n"
 	"    -o tidy_max_age=TIME    how long a while is (10m)\n"
 	"    -o mlock=none|try|must  keep the metadata in memory (none)\n"
@@ -54,13 +54,13 @@ static const char usage_text[] =
 	"    -o block_allocator=malloc|mmap\n"
 	"                            no difference here: always mapped memory\n"
 	"\n"
-	"  what is shown\n"
+	"  names and attributes\n"
 	"    -o uid=N, -o gid=N      owner and group of everything (as in the image)\n"
 	"    -o readonly             no write permissions\n"
-	"    -o case_insensitive     find names whatever their case is\n"
+	"    -o case_insensitive     ignore the case of names\n"
 	"    -o blocksize=SIZE       preferred size of reads, st_blksize (512k)\n"
 	"\n"
-	"  what is reported\n"
+	"  messages and statistics\n"
 	"    -o debuglevel=LEVEL     fatal, error, warn, info, verbose, debug or trace\n"
 	"                            (info in the foreground, else warn)\n"
 	"    -o analysis_file=FILE   write which files were opened, in order, at the end\n"
@@ -117,7 +117,7 @@ static dwarfs_image *open_image_to_mount(const struct settings *settings)
 	return opened;
 }
 
-/* What the settings ask for besides; 0, or 1 after printing why it cannot be had. */
+/* Apply the remaining settings; 0, or 1 after printing an error. */
 static int prepare(struct mounted *mounted)
 {
 	const struct settings *settings = mounted->settings;
@@ -142,7 +142,7 @@ static void finish_mount(struct mounted *mounted)
 
 /* -- the session --------------------------------------------------------------------- */
 
-/* Add "-o text", with the commas of value escaped behind it. */
+/* Add "-o text" followed by value, with its commas escaped. */
 static int add_option(struct fuse_args *args, const char *text, const char *value)
 {
 	auto_free char *plain = NULL;
@@ -199,7 +199,7 @@ static int serve_by_threads(struct fuse_session *session,
 	if (!config)
 		return -ENOMEM;
 	fuse_loop_cfg_set_clone_fd(config, (unsigned)cmdline->clone_fd);
-	/* What was not given is at its maximum, and keeps libfuse's default. */
+	/* A setting that was not given has its maximum, and libfuse's default is kept. */
 	if (cmdline->max_idle_threads != UINT_MAX)
 		fuse_loop_cfg_set_idle_threads(config, cmdline->max_idle_threads);
 	if (cmdline->max_threads != UINT_MAX)
@@ -210,8 +210,8 @@ static int serve_by_threads(struct fuse_session *session,
 	return ret;
 }
 
-/* What fuse_session_loop_mt() returns when it could not start even one thread; errors of
- * the session are errno values that it cannot have. */
+/* fuse_session_loop_mt() returns this if it could not start even one thread; it is not an
+ * errno value of the session. */
 #define NO_THREAD (-1)
 
 /* Answer requests until the end: 0, or 1 after printing why it ended badly. */
@@ -227,7 +227,7 @@ static int serve(struct fuse_session *session, const struct fuse_cmdline_opts *c
 	return ret < 0 ? tool_error("serving requests: %s", strerror(-ret)) : 0;
 }
 
-/* Mount, and tell the parent; background is -1 in the foreground. */
+/* Mount, and notify the parent; background is -1 in the foreground. */
 static int mount_and_serve(struct fuse_args *args, const struct command *command,
 			   struct mounted *mounted, const struct guard *guard,
 			   int background)
@@ -253,7 +253,7 @@ static int mount_and_serve(struct fuse_args *args, const struct command *command
 		}
 		fuse_remove_signal_handlers(session);
 	}
-	/* Nobody is left who asks; the threads may still be at it. */
+	/* No requests arrive any more, but the threads may still be working. */
 	fuse_session_destroy(session);
 	return code;
 }
@@ -261,14 +261,14 @@ static int mount_and_serve(struct fuse_args *args, const struct command *command
 /* -- main ---------------------------------------------------------------------------- */
 
 #define ARENAS 2
-/* From here on an allocation goes back to the system when it is freed. */
+/* Allocations of this size and more are returned to the system when they are freed. */
 #define LARGE_BYTES (3 << 20)
-/* So much of an arena may stay unused. */
+/* Unused bytes that an arena may keep. */
 #define UNUSED_BYTES (6 << 20)
 
 /*
- * Left to itself, malloc has an arena for each thread and learns to keep what was freed,
- * up to 64 MiB in each. What is to be kept here is in the cache, within its budget.
+ * By default malloc has an arena for each thread and keeps freed memory, up to 64 MiB in
+ * each. Here the cache keeps memory, within its budget.
  */
 static void keep_little(void)
 {

@@ -2,9 +2,9 @@
 /*
  * dwarfs/file_contents: contents of files.
  *
- * Where the kernel does not ask when a file is opened, its reads come with nothing but an
- * inode; so files stay open in a small table, each in the place its inode belongs to.
- * What is read goes to the kernel from where it was decoded, without a copy.
+ * If the kernel does not request opens, reads carry only an inode; so files stay open in
+ * a small table indexed by inode. Data is sent to the kernel from the block cache,
+ * without a copy.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #define MAX_PARTS 64
 #define SLACK	  ((uint64_t)1 << 20) /* reads of one reader overtake each other so far */
 
-/* A file that is open, and where somebody reads it. */
+/* An open file, and the positions at which it is read. */
 struct open_file {
 	atomic_uint references;
 	dwarfs_inode inode;
@@ -138,7 +138,7 @@ static int get_file(const struct mounted *mounted, dwarfs_inode inode,
 	return ret;
 }
 
-/* The file that was opened, or that of the inode when nobody asked for that. */
+/* The opened file, or that of the inode if the kernel did not request an open. */
 static int file_of_handle(const struct mounted *mounted, fuse_ino_t ino,
 			  const struct fuse_file_info *info, struct open_file **file_out,
 			  dwarfs_error **err)
@@ -209,7 +209,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
 		opened_note(mounted->opened, inode_of(ino));
 	info->fh = (uintptr_t)file;
 	info->keep_cache = cache;
-	/* Files with holes can be mapped all the same, until they are opened again. */
+	/* Files with holes can still be mapped, until they are opened again. */
 	info->direct_io = !mounted->settings->cache_files;
 	/* When the caller is gone already, no release follows. */
 	if (fuse_reply_open(req, info) == 0)
@@ -225,7 +225,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
 
 /* -- reading ------------------------------------------------------------------------- */
 
-/* Have decoded what this reader will ask for next. */
+/* Decompress the data that this reader is expected to read next. */
 static void look_ahead(const struct mounted *mounted, struct open_file *file,
 		       uint64_t offset, uint64_t bytes)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfs/kernel_settings: settings of a mount that the kernel has elsewhere than in the protocol.
+ * dwarfs/kernel_settings: settings of a mount outside of the FUSE protocol.
  *
- * The kernel reads ahead 128 KiB by itself; more makes fewer and larger requests. The
- * mount itself is not touched for that, since it would be busy meanwhile.
+ * By default the kernel reads ahead 128 KiB; more makes fewer and larger requests. The
+ * mount itself is not accessed for that, since it would be busy meanwhile.
  */
 #include <stdlib.h>
 #include <string.h>

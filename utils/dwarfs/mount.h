@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfs/mount: a mounted image, and what its parts offer each other.
+ * dwarfs/mount: a mounted image, and the interfaces of its parts.
  */
 #ifndef UTILS_DWARFS_MOUNT_H
 #define UTILS_DWARFS_MOUNT_H
@@ -16,7 +16,7 @@ struct folded;
 struct opened;
 struct perfmon;
 
-/* What the operations work on. Settings and pointers never change while it is mounted. */
+/* The state of a mount. Settings and pointers do not change while it is mounted. */
 struct mounted {
 	const struct settings *settings;
 	const dwarfs_image *image;
@@ -26,7 +26,7 @@ struct mounted {
 	struct ahead *ahead;	 /* decoding ahead */
 	struct perfmon *perfmon; /* NULL: no times are taken */
 	struct folded *folded;	 /* NULL: names match as they are */
-	struct opened *opened;	 /* NULL: nobody wants to know what was opened */
+	struct opened *opened;	 /* NULL: opened files are not recorded */
 };
 
 /* -- dwarfs/operations.c: directories, attributes and links; dwarfs/file_contents.c: contents ------ */
@@ -51,13 +51,13 @@ static inline fuse_ino_t ino_of(dwarfs_inode inode)
 	return (fuse_ino_t)inode + FUSE_ROOT_ID;
 }
 
-/* Answer with the failure, and tell the log when it is the image's fault. */
+/* Reply with the failure, and log it if the image is damaged. */
 void reply_failure(fuse_req_t req, fuse_ino_t ino, int code, const dwarfs_error *err);
 
 /* 0, or 1 after printing why not. */
 int files_new(struct files **files_out);
 void files_free(struct files *files);
-/* Close what nobody reads now. */
+/* Close files that are not being read. */
 void files_trim(struct files *files);
 /* Have a part of a file decoded; -1 when it ends before, or cannot be read. */
 int files_warm(const struct mounted *mounted, dwarfs_inode inode, uint64_t offset,
@@ -74,20 +74,19 @@ void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
 
 void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room);
 void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t room);
-/* Whether any entry of an image has a list of who may do what. */
+/* Whether any entry of an image has an access control list. */
 bool has_access_lists(const dwarfs_image *image);
 
 /* -- dwarfs/read_ahead.c: threads that decode what will be read soon --------------------- */
 
-/* 0, or 1 after printing what is wrong with the settings. */
+/* 0, or 1 after printing an error in the settings. */
 int ahead_new(struct mounted *mounted, struct ahead **ahead_out);
-/* Start the threads, once it is mounted; those that the system has no room for are done
- * without. */
+/* Start the threads, after mounting; fewer if the system cannot start all. */
 void ahead_start(struct ahead *ahead);
 /* End them, in the middle of a file if need be. */
 void ahead_free(struct ahead *ahead);
 
-/* An entry names a regular file: that of a directory which is being looked at. */
+/* An entry of a directory that is being read, which is a regular file. */
 void ahead_note_entry(struct ahead *ahead, dwarfs_inode inode, dwarfs_entry entry);
 /* A file is read from its start. */
 void ahead_note_start(struct ahead *ahead, dwarfs_inode inode);
@@ -100,17 +99,18 @@ uint64_t ahead_window(const struct ahead *ahead);
 
 #define ORDER_STREAMS 16
 
-/* Somebody who goes through a directory. */
+/* A reader that reads the files of a directory in order. */
 struct stream {
 	dwarfs_entry last;  /* whose file was read last */
-	dwarfs_entry ahead; /* entries before this are decoded, or somebody is at it */
-	dwarfs_entry mark;  /* when the reader is there, it is time for more */
+	dwarfs_entry ahead; /* entries before this are decompressed, or being decompressed
+				 */
+	dwarfs_entry mark;  /* when the reader reaches this entry, decompress more */
 	uint32_t run;	    /* files in a row, without the first */
-	uint32_t turn;	    /* counts the directions that this place has been used for */
+	uint32_t turn;	    /* counts the directions that this slot was used for */
 	uint64_t used_at;
 	uint64_t window;      /* bytes to decode ahead next time */
 	dwarfs_entry dir_end; /* where the directory of last ends; 0: not known */
-	uint32_t crossings;   /* ends of directories that the reader went past */
+	uint32_t crossings;   /* ends of directories that the reader has passed */
 };
 
 struct order {
@@ -122,13 +122,13 @@ struct order {
 
 void order_init(struct order *order, uint64_t most_bytes, uint32_t most_readers);
 /*
- * The file of an entry is read: which stream that is. *wants_more_out: it is time to
- * decode more of what comes after order->streams[result].ahead. A stream that changes its
- * direction gets another turn.
+ * The stream that a read of an entry's file belongs to. *wants_more_out: decompress more
+ * entries after order->streams[result].ahead. A stream that changes its direction gets
+ * another turn number.
  */
 size_t order_note(struct order *order, dwarfs_entry entry, bool *wants_more_out);
-/* How many bytes to decode ahead behind the end of the reader's directory: few, unless he
- * went through such ends before. */
+/* How many bytes to decompress ahead after the end of the reader's directory: few, unless
+ * it has passed such ends before. */
 uint64_t order_beyond(const struct stream *stream);
 
 /* -- dwarfs/case_folding.c: names whatever their case --------------------------------------- */
@@ -206,7 +206,7 @@ struct mount_device {
 	unsigned major, minor;
 };
 
-/* What is mounted at path by FUSE, on top of all else there. */
+/* The topmost FUSE mount at path. */
 bool kernel_find_mount(const char *path, struct mount_device *device_out);
 
 /* Have the kernel read more at a time from the mount at path; only root may, and nothing

@@ -15,7 +15,7 @@ struct opened {
 	FILE *file;
 	char *path;
 	pthread_mutex_t lock;
-	uint32_t *places; /* by inode: its place in the order, from 1; 0: not opened */
+	uint32_t *places; /* by inode: its position in the order, from 1; 0: not opened */
 	uint32_t count;
 };
 
@@ -43,11 +43,12 @@ int opened_new(const dwarfs_image *image, const char *path, struct opened **open
 		opened_free(opened);
 		return tool_error("out of memory");
 	}
-	/* Now, since later nobody would see why it fails, and the directory is another.
+	/* Now, since later errors are not visible, and the working directory differs.
 	 */
 	opened->file = fopen(path, "we");
 	if (!opened->file) {
-		tool_error("-o analysis_file: cannot write '%s': %s", path, strerror(errno));
+		tool_error("-o analysis_file: cannot write '%s': %s", path,
+			   strerror(errno));
 		opened_free(opened);
 		return 1;
 	}
@@ -65,7 +66,7 @@ void opened_note(struct opened *opened, dwarfs_inode inode)
 	pthread_mutex_unlock(&opened->lock);
 }
 
-/* The first path of each file that was opened, by its place. */
+/* The first path of each file that was opened, by its position. */
 static int find_paths(struct opened *opened, char **paths, dwarfs_error **err)
 {
 	auto_handle(dwarfs_walk) *walk = NULL;

@@ -2,8 +2,8 @@
 /*
  * dwarfs/operations: names, attributes, links and directories of a mounted image.
  *
- * Takes requests of the FUSE low-level protocol, answers from an open image. Nothing ever
- * changes, so the kernel is told to keep every answer, also that a name does not exist.
+ * Serves requests of the FUSE low-level protocol from an open image. As an image never
+ * changes, the kernel may cache every reply, also that a name does not exist.
  */
 #include "dwarfs/mount.h"
 
@@ -39,7 +39,7 @@ static int errno_of(int code)
 	}
 }
 
-/* Answer with the failure, and tell the log when it is the image's fault. */
+/* Reply with the failure, and log it if the image is damaged. */
 void reply_failure(fuse_req_t req, fuse_ino_t ino, int code, const dwarfs_error *err)
 {
 	int errnum = errno_of(code);
@@ -60,7 +60,7 @@ static struct timespec time_of(const dwarfs_stat *stat, int time)
 	};
 }
 
-/* What the image has no valid value for is shown with a default. */
+/* Attributes without a valid value in the image are shown with defaults. */
 static void tell_damage(const dwarfs_stat *stat)
 {
 	uint32_t invalid = dwarfs_stat_invalid(stat);
@@ -111,7 +111,7 @@ static void fill_entry(const struct mounted *mounted, const dwarfs_stat *stat,
 	fill_attributes(mounted->settings, stat, &out->attr);
 }
 
-/* As it is written, or, if that is wanted, whatever its case is. */
+/* By its exact name, or, with case_insensitive, ignoring case. */
 static int find_entry(const struct mounted *mounted, dwarfs_inode dir, const char *name,
 		      dwarfs_entry *entry_out, dwarfs_error **err)
 {
@@ -129,8 +129,8 @@ static int find_entry(const struct mounted *mounted, dwarfs_inode dir, const cha
 }
 
 /*
- * Also "." and "..", which are asked for when the mount is exported: "." of an inode that
- * the kernel has forgotten, whatever it is.
+ * Also "." and "..", which an NFS server looks up: "." of an inode of any type that the
+ * kernel has forgotten.
  */
 static int find_stat(const struct mounted *mounted, dwarfs_inode dir, const char *name,
 		     dwarfs_stat *stat, dwarfs_error **err)
@@ -282,9 +282,9 @@ static void tell_entry(dwarfs_entry entry, const dwarfs_error *err)
 }
 
 /*
- * What a listing says of an entry; 0 when it has no name that can be one, and is left out.
- * One without attributes is listed all the same: the kernel will ask for them. Damage of
- * one entry must not hide those that follow.
+ * The item of an entry in a listing; 0 if it has no valid name and is left out. An entry
+ * without attributes is still listed: the kernel requests them separately. Damage of one
+ * entry must not hide the following ones.
  */
 static int describe_entry(const struct listing *listing, dwarfs_entry number,
 			  char name[DWARFS_NAME_ROOM], struct fuse_entry_param *entry)
@@ -311,8 +311,8 @@ static int describe_entry(const struct listing *listing, dwarfs_entry number,
 }
 
 /*
- * Add the item at a place: 0 is ".", 1 is "..", the rest are the entries. 1 when it was
- * added, 0 when it does not fit.
+ * Add the item at a position: 0 is ".", 1 is "..", the rest are the entries. 1 when it
+ * was added, 0 when it does not fit.
  */
 static int list_item(struct listing *listing, uint64_t place, dwarfs_error **err)
 {
@@ -378,7 +378,7 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t offset, boo
 		ret = 1;
 	while (ret > 0 && place < (uint64_t)listing.count + 2)
 		ret = list_item(&listing, place++, &err);
-	/* What was listed before a failure is handed out first. */
+	/* Items listed before a failure are returned first. */
 	if (ret < 0 && listing.used == 0)
 		reply_failure(req, ino, ret, err);
 	else
@@ -404,8 +404,8 @@ static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t o
 /* -- the session --------------------------------------------------------------------- */
 
 /*
- * Whether what the kernel does with the contents differs between files, or somebody wants
- * to know which are opened; else it need not ask.
+ * Whether caching differs between files, or opened files are recorded; otherwise the
+ * kernel need not send opens.
  */
 static bool must_ask(const struct mounted *mounted)
 {
@@ -424,9 +424,8 @@ static void op_init(void *user, struct fuse_conn_info *connection)
 				       FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS |
 				       FUSE_CAP_EXPORT_SUPPORT |
 				       FUSE_CAP_EXPLICIT_INVAL_DATA;
-	/* Attributes with every listing cost nothing here, and spare a request for each
-	 * file. Contents never become invalid. A splice from memory is slower than a
-	 * copy. */
+	/* Attributes in listings are cheap here, and save a request for each file.
+	 * Contents never become invalid. A splice from memory is slower than a copy. */
 	static const unsigned unwanted = FUSE_CAP_READDIRPLUS_AUTO |
 					 FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_SPLICE_READ |
 					 FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE;
@@ -439,7 +438,7 @@ static void op_init(void *user, struct fuse_conn_info *connection)
 		connection->want |= connection->capable & FUSE_CAP_POSIX_ACL;
 	/* The kernel takes the smaller of this and its own, see dwarfs/kernel_settings.c. */
 	connection->max_readahead = UINT32_MAX;
-	/* Without a capability the error would reach who opens a file. */
+	/* Without the capability, opening a file would fail with the error. */
 	mounted->no_open =
 		connection->capable & FUSE_CAP_NO_OPEN_SUPPORT && !must_ask(mounted);
 	mounted->no_opendir = connection->capable & FUSE_CAP_NO_OPENDIR_SUPPORT;

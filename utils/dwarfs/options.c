@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfs/options: what the command line of dwarfs asks for.
+ * dwarfs/options: the command line of dwarfs.
  *
- * Takes the arguments as a user, mount(8) or mount.fuse(8) gives them, checks all values,
- * and leaves to libfuse what is libfuse's. Opens no image.
+ * Parses the arguments of a user, mount(8) or mount.fuse(8), checks all values, and
+ * passes other options to libfuse. Opens no image.
  */
 #include "dwarfs/options.h"
 
@@ -407,7 +407,7 @@ static bool is_helper_name(const char *path)
 
 /* -- the mount point ----------------------------------------------------------------- */
 
-/* The path of the image without what follows the last dot of its name; NULL: none. */
+/* The path of the image without the extension of its name; NULL: it has none. */
 static char *path_without_extension(const char *image)
 {
 	const char *slash = strrchr(image, '/');
@@ -438,8 +438,8 @@ static const char *given_mount_point(const struct fuse_args *args)
 	return NULL;
 }
 
-/* Whether something is mounted on a directory. Where the kernel does not tell, its parent
- * is on another file system then, or it is a root itself. */
+/* Whether a directory is a mount point. If the kernel does not report that, it is one if
+ * its parent is on another file system, or it is a root. */
 static bool is_mount_point(const char *path, const struct stat *st)
 {
 	auto_free char *up = NULL;
@@ -472,7 +472,7 @@ static bool is_empty(const char *path)
 	return empty;
 }
 
-/* Nobody has asked for this very directory, so that nothing of his may be hidden. */
+/* The user did not name this directory, so the mount must not hide anything in it. */
 static int check_auto_mount_point(const char *path)
 {
 	struct stat st;
@@ -490,7 +490,7 @@ static int check_auto_mount_point(const char *path)
 	return 0;
 }
 
-/* Add the directory beside the image to the arguments; make it when it is not there. */
+/* Add the directory next to the image to the arguments; create it if it is missing. */
 static int add_auto_mount_point(struct command *command, struct fuse_args *args)
 {
 	auto_free char *path = NULL;

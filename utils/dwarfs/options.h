@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfs/options: what the command line of dwarfs asks for.
+ * dwarfs/options: the command line of dwarfs.
  */
 #ifndef UTILS_DWARFS_OPTIONS_H
 #define UTILS_DWARFS_OPTIONS_H
@@ -13,7 +13,7 @@
 enum lock_mode { LOCK_NONE, LOCK_TRY, LOCK_MUST };
 enum tidy_mode { TIDY_NONE, TIDY_TIME, TIDY_SWAP };
 
-/* Parts of the program whose times are taken: bits of settings.perfmon. */
+/* Parts of the program whose latencies are measured: bits of settings.perfmon. */
 enum perf_part { PERF_FUSE, PERF_FILESYSTEM, PERF_READER, PERF_CACHE, PERF_PART_COUNT };
 
 struct settings {
@@ -25,7 +25,7 @@ struct settings {
 	uint32_t sequence;	 /* reads in a row that make it decode ahead; 0: never */
 	uint32_t finish_percent; /* of a block: decode the rest, too */
 	int verify;
-	bool mapped; /* use the image in place */
+	bool mapped; /* map the image file */
 	enum lock_mode lock;
 	enum tidy_mode tidy;
 	uint64_t tidy_interval_ms, tidy_age_ms;
@@ -36,8 +36,8 @@ struct settings {
 	bool set_uid, set_gid;
 	uint32_t uid, gid;
 	bool readonly;	   /* hide the write bits */
-	bool fold;	   /* names match whatever their case is */
-	bool cache_files;  /* let the kernel keep what it read */
+	bool fold;	   /* names match ignoring case */
+	bool cache_files;  /* let the kernel cache contents */
 	bool cache_sparse; /* also of files with holes */
 
 	char *analysis_file; /* NULL: none */
@@ -46,7 +46,7 @@ struct settings {
 	int log_level;	     /* -1: by where it runs */
 };
 
-/* What else there is to do. */
+/* Other actions. */
 struct command {
 	struct settings settings;
 	struct fuse_cmdline_opts fuse; /* owns the mount point */
@@ -57,12 +57,12 @@ struct command {
 	bool is_helper; /* called by mount(8) */
 };
 
-/* Codes of failure besides 1. */
+/* Exit codes of failure other than 1. */
 enum { EXIT_BAD_OPTION = 3, EXIT_BAD_MOUNT_POINT = 4 };
 
 /*
- * Parse the arguments; what remains in args is for libfuse. 0, or the exit code after
- * printing what is wrong. Free the command either way.
+ * Parse the arguments; those that remain in args are for libfuse. 0, or the exit code
+ * after printing an error. Free the command in both cases.
  */
 int command_parse(struct command *command, struct fuse_args *args);
 void command_free(struct command *command);

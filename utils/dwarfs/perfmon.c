@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfs/perfmon: how long things take.
+ * dwarfs/perfmon: latencies of requests.
  *
  * Every timer has a histogram with four steps for each doubling of the time, counted
- * without a lock; the library has its own for what happens within it. On request each
- * span is also written to a file, in the JSON format for trace events that browsers and
- * Perfetto show.
+ * without a lock; the library has timers of its own. On request each span is also written
+ * to a file, in the JSON format for trace events that browsers and Perfetto show.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -21,7 +20,7 @@
 #define STEPS	4
 #define BUCKETS (64 * STEPS)
 
-/* An attribute has at most 64 KiB, and this one grows from one look at it to the next. */
+/* An attribute has at most 64 KiB, and this one grows between its size query and read. */
 #define MOST_TEXT 56000
 
 struct timer {
@@ -106,7 +105,7 @@ static void add_time(struct timer *timer, uint64_t ns)
 		;
 }
 
-/* An end of the times of which so many percent are below. */
+/* The upper bound of a percentile. */
 static uint64_t percentile(const uint64_t *buckets, uint64_t count, unsigned percent)
 {
 	uint64_t seen = 0;
@@ -277,7 +276,7 @@ static json_t *describe_latency(const dwarfs_context *context, int what)
 		"histogram", histogram);
 }
 
-/* What the library has measured, to the block cache. */
+/* The timers of the library, as part of the block cache. */
 static void describe_latencies(const dwarfs_context *context, json_t *all)
 {
 	static const char *const names[] = {

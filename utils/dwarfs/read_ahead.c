@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfs/read_ahead: threads that decode what will be read soon, and give back what was not.
+ * dwarfs/read_ahead: threads that decompress ahead of reads, and evict unread blocks.
  *
- * They take, in this order: what readers are about to ask for, files that come next in a
- * directory which is read in order, and blocks to load when the image is mounted. Nothing
- * here is needed for a right answer, so what fails or is too much is dropped silently:
- * whoever reads it sees why it fails.
+ * Their work, by priority: data ahead of a sequential reader, the next files of a
+ * directory that is read in order, and blocks to preload after mounting. Replies do not
+ * depend on it, so failures and excess work are dropped silently: a later read reports
+ * the error.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +21,7 @@
 
 #include "dwarfs/mount.h"
 
-#define MAX_THREADS  2 /* each has the workers of the context besides */
+#define MAX_THREADS  2 /* each also uses the workers of the context */
 #define QUEUE_ROOM   64
 #define MOST_NAMES   ((uint32_t)1 << 20)
 #define BATCH_FILES  256
@@ -29,9 +29,11 @@
 #define PIECE_BYTES  ((uint64_t)256 << 10)
 #define MOST_AHEAD   ((uint64_t)4 << 20) /* of a reader of one file */
 #define BUDGET_SHARE 4			 /* of the cache: one part in */
-#define MOST_WASTE   4	  /* so many times what is wanted may be decoded for it */
-#define LEAST_REST   4096 /* files without a look ahead, when it was more */
-#define MOST_REST    ((uint32_t)1 << 20)
+#define MOST_WASTE                                                                       \
+	4		/* bytes decompressed may exceed the bytes needed by this factor
+			       */
+#define LEAST_REST 4096 /* files without a look ahead, when it was more */
+#define MOST_REST  ((uint32_t)1 << 20)
 
 /* A part of a file, or, with bytes 0, files for a stream. */
 struct job {
@@ -53,9 +55,9 @@ struct ahead {
 	struct job jobs[QUEUE_ROOM];
 	uint32_t first_job, job_count;
 	struct order order;
-	bool all_fits; /* the whole image, in the cache: no block has to be given up */
+	bool all_fits; /* if the cache holds the whole image, no block is evicted */
 	bool busy[ORDER_STREAMS]; /* a job for it is waiting or running */
-	uint32_t resting, rest;	  /* so many files are not looked ahead of; next time */
+	uint32_t resting, rest;	  /* files to skip before trying again */
 	/* By the inode's rest: inode, and above it the entry that names it. */
 	_Atomic uint64_t *names;
 	uint32_t name_count;
@@ -69,7 +71,7 @@ static uint64_t now_ms(void)
 	return tool_now_ns() / 1000000;
 }
 
-/* -- what readers do ----------------------------------------------------------------- */
+/* -- notifications of reads ---------------------------------------------------------- */
 
 /* Under the lock. */
 static bool add_job(struct ahead *ahead, const struct job *job)
@@ -149,8 +151,8 @@ static void warm_range(struct ahead *ahead, dwarfs_inode inode, uint64_t offset,
 
 /* -- files of a directory ------------------------------------------------------------ */
 
-/* Regular files of the entries from *entry on, of so many bytes, and of so many at most
- * from the entry end on. */
+/* Regular files of the entries from *entry on, up to a number of bytes in all, and up to
+ * another number from the entry end on. */
 static size_t list_files(const dwarfs_image *image, dwarfs_entry *entry, uint64_t window,
 			 dwarfs_entry end, uint64_t beyond,
 			 dwarfs_inode inodes[BATCH_FILES])
@@ -180,7 +182,7 @@ static size_t list_files(const dwarfs_image *image, dwarfs_entry *entry, uint64_
 	return count;
 }
 
-/* The entry behind the last one of the directory that an entry stands in. */
+/* The entry after the last one of the directory that contains an entry. */
 static dwarfs_entry end_of_dir(const dwarfs_image *image, dwarfs_entry entry)
 {
 	dwarfs_entry first;
@@ -193,7 +195,8 @@ static dwarfs_entry end_of_dir(const dwarfs_image *image, dwarfs_entry entry)
 	return first + count;
 }
 
-/* Whether the reader still goes the way that the job was for, and that is worth it. */
+/* Whether the reader still reads in the direction of the job, and prefetching pays off.
+ */
 static bool is_current(struct ahead *ahead, const struct job *job)
 {
 	bool current;
@@ -211,9 +214,9 @@ static uint64_t decoded_bytes(const struct ahead *ahead)
 }
 
 /*
- * Have the cache decode some files. Where these need a little of many blocks that do not
- * stay, looking ahead costs more than it gives: the cache itself keeps what a directory
- * needs of a block that it decodes again.
+ * Prefetch some files into the cache. If they need small parts of many blocks that are
+ * not kept, prefetching costs more than it saves: the cache itself keeps the parts that a
+ * directory needs of a block that it decompresses again.
  */
 static void prefetch(struct ahead *ahead, const dwarfs_inode *inodes, size_t count,
 		     uint64_t window)
@@ -233,7 +236,7 @@ static void prefetch(struct ahead *ahead, const dwarfs_inode *inodes, size_t cou
 	pthread_mutex_unlock(&ahead->lock);
 }
 
-/* Decode what comes next; the lock is not held. */
+/* Decompress the next data; the lock is not held. */
 static void run_stream(struct ahead *ahead, const struct job *job)
 {
 	const dwarfs_image *image = ahead->mounted->image;
@@ -254,7 +257,7 @@ static void run_stream(struct ahead *ahead, const struct job *job)
 	pthread_mutex_lock(&ahead->lock);
 	if (stream->turn == job->turn) {
 		stream->dir_end = end;
-		/* What is too large now may fit next time. */
+		/* Data that does not fit now may fit next time. */
 		stream->mark = from - (from - stream->last) / 2;
 		if (stream->ahead < to)
 			stream->ahead = to;
@@ -321,7 +324,7 @@ static void tidy(struct ahead *ahead)
 
 	PERF_SPAN(ahead->mounted->perfmon, PERF_CACHE_TRIM, 0);
 	if (settings->tidy == TIDY_SWAP) {
-		/* What is swapped out is what nobody has read for a while. */
+		/* Memory that is swapped out was not read for some time. */
 		if (!is_swapped())
 			return;
 		age = settings->tidy_interval_ms;
@@ -410,7 +413,7 @@ static void *run_thread(void *user)
 
 /* -- life ---------------------------------------------------------------------------- */
 
-/* What is to be loaded, and how much of it fits. */
+/* The blocks to preload, and how many of them fit. */
 static int plan_loading(struct ahead *ahead)
 {
 	const dwarfs_image *image = ahead->mounted->image;
@@ -479,7 +482,7 @@ int ahead_new(struct mounted *mounted, struct ahead **ahead_out)
 	return 0;
 }
 
-/* Without a thread nobody does the work: take no more of it. */
+/* Without a thread, accept no more work. */
 static void do_without(struct ahead *ahead)
 {
 	ahead->wanted_threads = 0;

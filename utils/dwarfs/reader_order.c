@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfs/reader_order: notice that files are read in the order of their directory.
+ * dwarfs/reader_order: detect that files are read in the order of their directory.
  *
- * Takes the entries whose files are read, tells them apart by who may be reading them,
- * and says when to decode what comes next. Entries of a directory have consecutive
+ * Assigns the entries whose files are read to streams, one for each assumed reader, and
+ * decides when to decompress the next files. Entries of a directory have consecutive
  * numbers.
  */
 #include "dwarfs/mount.h"
@@ -11,7 +11,7 @@
 #define MAX_GAP	     64 /* entries that are not read: directories, links, other kinds */
 #define RECENT_READS 256
 #define FIRST_WINDOW ((uint64_t)2 << 20)
-#define WALKED	     2 /* directories: the reader goes through a tree */
+#define WALKED	     2 /* directories: the reader traverses a tree */
 
 void order_init(struct order *order, uint64_t most_bytes, uint32_t most_readers)
 {
@@ -21,7 +21,7 @@ void order_init(struct order *order, uint64_t most_bytes, uint32_t most_readers)
 	};
 }
 
-/* The stream that an entry goes on with, or NULL. */
+/* The stream that an entry continues, or NULL. */
 static struct stream *find_stream(struct order *order, dwarfs_entry entry)
 {
 	struct stream *best = NULL;
@@ -37,7 +37,7 @@ static struct stream *find_stream(struct order *order, dwarfs_entry entry)
 	return best;
 }
 
-/* The stream that goes backwards with an entry, or the one that was used least recently.
+/* The stream that an entry continues backwards, or the least recently used one.
  */
 static struct stream *replace_stream(struct order *order, dwarfs_entry entry)
 {
@@ -99,7 +99,7 @@ size_t order_note(struct order *order, dwarfs_entry entry, bool *wants_more_out)
 		*wants_more_out = entry >= stream->mark;
 	}
 	stream->used_at = order->clock;
-	/* What is ahead of all of them is bounded together. */
+	/* One bound applies to the data ahead of all streams together. */
 	readers = count_readers(order);
 	if (stream->window > order->most_bytes / readers)
 		stream->window = order->most_bytes / readers;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfs/xattr: extended attributes: those of the image, and what is known of an inode
- * and of the driver, as such.
+ * dwarfs/xattr: extended attributes: those of the image, and virtual ones with properties
+ * of an inode and of the driver.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -16,7 +16,7 @@
 #define XATTR_PERFMON	"user.dwarfs.driver.perfmon"
 #define XATTR_INODEINFO "user.dwarfs.inodeinfo"
 
-/* Who asks for the size of what changes all the time is told so much more. */
+/* Reserve added to the reported size of a value that changes all the time. */
 #define SPARE_BYTES 4096
 
 static json_t *json_time(const dwarfs_stat *stat, int time)
@@ -26,7 +26,7 @@ static json_t *json_time(const dwarfs_stat *stat, int time)
 			 (json_int_t)dwarfs_stat_nanoseconds(stat, time));
 }
 
-/* More of them would not fit into what the kernel takes as a value. */
+/* More of them would exceed the maximum size of a value. */
 #define MOST_CHUNKS 256
 
 static json_t *json_chunk(const dwarfs_image *image, const dwarfs_file *file,
@@ -48,7 +48,7 @@ static json_t *json_chunk(const dwarfs_image *image, const dwarfs_file *file,
 			 (json_int_t)bytes);
 }
 
-/* Where the contents of a file are; what is damaged ends the list. */
+/* The chunks of a file; the list ends at the first damaged one. */
 static void add_chunks(json_t *info, const dwarfs_image *image, dwarfs_inode inode)
 {
 	json_t *chunks = json_array();
@@ -68,7 +68,7 @@ static void add_chunks(json_t *info, const dwarfs_image *image, dwarfs_inode ino
 	dwarfs_file_free(file);
 }
 
-/* What is known of an inode; NULL when memory is short. */
+/* The properties of an inode; NULL if out of memory. */
 static char *describe_inode(const dwarfs_image *image, const dwarfs_stat *stat)
 {
 	char target[DWARFS_LINK_ROOM], mode[TOOL_TEXT_ROOM];
@@ -86,7 +86,7 @@ static char *describe_inode(const dwarfs_image *image, const dwarfs_stat *stat)
 		"ctime", json_time(stat, DWARFS_CTIME));
 	char *text;
 
-	/* There is no other way to show it, as this file system is not asked for it. */
+	/* FUSE has no request for it. */
 	if (dwarfs_stat_seconds(stat, DWARFS_BTIME) ||
 	    dwarfs_stat_nanoseconds(stat, DWARFS_BTIME))
 		json_object_set_new(info, "btime", json_time(stat, DWARFS_BTIME));
@@ -117,7 +117,7 @@ static void reply_bytes(fuse_req_t req, const char *data, size_t size, size_t ro
 		fuse_reply_buf(req, data, size);
 }
 
-/* What the image has. */
+/* Attributes of the image. */
 static void reply_stored(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room)
 {
 	auto_handle(dwarfs_error) *err = NULL;
@@ -187,7 +187,7 @@ void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room)
 		fuse_reply_err(req, ENOMEM);
 }
 
-/* The kernel lets nobody read attributes of users but of files and directories. */
+/* The kernel permits user attributes only on files and directories. */
 static bool has_ours(const dwarfs_image *image, fuse_ino_t ino)
 {
 	auto_handle(dwarfs_stat) *stat = NULL;
@@ -231,7 +231,7 @@ void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t room)
 		reply_bytes(req, names, size + stored, room);
 }
 
-/* An image that cannot tell has none: who asks for them will get the error. */
+/* On an error assume none: a later request for attributes returns it. */
 bool has_access_lists(const dwarfs_image *image)
 {
 	const char *name;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfsck/cat: the contents of files, one after the other, as cat(1) writes them.
+ * dwarfsck/cat: write the contents of files one after the other, as cat(1).
  *
- * Symbolic links are followed within the image. What cannot be written is told, and the
- * next file comes.
+ * Symbolic links are followed within the image. A file that cannot be written is
+ * reported, and the next one follows.
  */
 #include "dwarfsck/dwarfsck.h"
 

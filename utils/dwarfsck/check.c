@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfsck/check: check an image, and keep and print what is found.
+ * dwarfsck/check: check an image, and store and print the findings.
  */
 #include "dwarfsck/dwarfsck.h"
 
@@ -43,7 +43,7 @@ enum section_state report_state(const struct report *report, uint32_t section)
 	return state;
 }
 
-/* What the callbacks of a check need. */
+/* The state of the callbacks of a check. */
 struct checking {
 	const dwarfs_image *image;
 	const char *path;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfsck/checksum: a digest of the contents of each file, as sha256sum prints and
- * checks it.
+ * dwarfsck/checksum: a digest of each file, in the format of sha256sum.
  *
- * The library gives the pieces of all files in the order of their data, each block
- * decoded once by its workers. From here they go to threads that compute the digests. The
- * lines are printed in the order of the walk.
+ * The library returns the pieces of all files in the order of their data, and
+ * decompresses each block once on its workers. Threads of this program compute the
+ * digests. The lines are printed in the order of the walk.
  *
- * A digest takes every byte of a hole. Where the holes of all files are huge, files are
- * left out, and named, as soon as what is read would be huge.
+ * A digest covers every byte of a hole. Once the holes that were read are huge, further
+ * files with holes are reported and left out.
  */
 #include "dwarfsck/digest_threads.h"
 #include "dwarfsck/dwarfsck.h"
@@ -65,8 +64,7 @@ static int take_failure(dwarfs_inode inode, const dwarfs_error *why, void *user)
 
 /* -- a batch ------------------------------------------------------------------------- */
 
-/* A whole character, as its later bytes are nothing by themselves; gives how many bytes it
- * has besides the first. */
+/* Print a whole character; returns its number of bytes after the first. */
 static size_t print_character(const char *text)
 {
 	const size_t bytes =
@@ -77,9 +75,9 @@ static size_t print_character(const char *text)
 }
 
 /*
- * "digest  path". A path that would not be one line, or has backslashes, is escaped, and
- * the line then begins with a backslash. sha256sum undoes no other escapes, so everything
- * else is as it is, but for a terminal, which gets a ? for what it must not obey.
+ * "digest path". A path with line ends or backslashes is escaped, and the line then
+ * begins with a backslash. sha256sum knows no other escapes, so all other bytes are
+ * printed unchanged, except that control characters are printed as ? on a terminal.
  */
 static void print_digest_line(const char *hex, const char *path, bool is_terminal)
 {
@@ -195,7 +193,7 @@ static bool leaves_out(struct checksums *checksums, const dwarfs_stat *stat,
 	return true;
 }
 
-/* What all files have. Numbers that are too large for that are huge, too. */
+/* Sum up the data and holes of all files, up to INT64_MAX. */
 static int weigh(struct checksums *checksums)
 {
 	auto_handle(dwarfs_stat) *stat = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfsck/diff: what differs between two images, directories or archives.
+ * dwarfsck/diff: compare two images, directories or archives.
  *
- * A line for each difference: "- path" and "+ path" for what only one side has, "! path:
- * word: A -> B" for the rest. Exits as cmp(1) does.
+ * Prints a line for each difference: "- path" and "+ path" for entries that only one side
+ * has, "! path: word: A -> B" for others. Exit status as of cmp(1).
  */
 #include "dwarfsck/dwarfsck.h"
 
@@ -14,7 +14,7 @@
 
 #define TROUBLE 2
 
-/* Values of attributes that are no text are shown so far only. */
+/* Maximum bytes shown of attribute values that are not text. */
 #define MOST_BYTES_SHOWN ((size_t)64)
 
 static bool is_text(const char *value, size_t bytes)

@@ -2,9 +2,9 @@
 /*
  * dwarfsck/digest_threads: threads that compute the digests of files.
  *
- * Each has a queue of what it has to do, of some bytes; who gives it more waits. Files
- * whose pieces do not come in the order of the file are set aside, to be read once more
- * by themselves.
+ * Each has a queue of work with a limit in bytes; the producer waits when it is full.
+ * Files whose pieces are not in the order of the file are marked, to be read again one by
+ * one.
  */
 #include "dwarfsck/digest_threads.h"
 
@@ -20,7 +20,7 @@ enum {
 
 static const unsigned char zeros[ZERO_BYTES];
 
-/* What is to be done. */
+/* The queue of a thread. */
 struct item {
 	struct item *next;
 	struct hashed *file;
@@ -38,7 +38,7 @@ struct hasher {
 	struct item *first, **last;
 	size_t bytes;  /* in the queue */
 	bool is_busy;  /* with an item that is in it no more */
-	bool is_ended; /* no more will come */
+	bool is_ended; /* no more work will be queued */
 	dwarfs_digest **idle;
 	size_t idle_count, idle_room;
 	void *buffer;
@@ -71,7 +71,7 @@ static dwarfs_digest *take_digest(struct hasher *hasher)
 	return digest;
 }
 
-/* hex is set in any case, so that the next file starts anew. */
+/* hex is always set: finishing a digest resets it for the next file. */
 static void give_digest(struct hasher *hasher, struct hashed *file, char *hex)
 {
 	dwarfs_digest *digest = file->digest;
@@ -318,7 +318,7 @@ static void hasher_end(struct hasher *hasher)
 	pthread_mutex_destroy(&hasher->lock);
 }
 
-/* Fewer than wanted, and in the end none, if the system gives no more. */
+/* Fewer than requested, or none, if the system cannot start more. */
 static void start_threads(struct hashers *hashers, uint64_t wanted)
 {
 	uint64_t *count = &hashers->thread_count;

@@ -7,30 +7,30 @@
 
 #include "common/common.h"
 
-/* A file, and what becomes of it. All but inode begins as zero. */
+/* A file and its digest. All fields except inode are initially zero. */
 struct hashed {
 	dwarfs_inode inode;
 	char *hex;	/* the digest */
-	char *error;	/* why there is none */
+	char *error;	/* why there is no digest */
 	uint64_t next;	/* where the piece begins that can be taken */
 	bool is_failed; /* or out of order, for now */
-	bool is_aside;	/* its pieces are out of order: it is to be read by itself */
+	bool is_aside;	/* its pieces are out of order: to be read again separately */
 	dwarfs_digest *digest;
 };
 void hashed_free(struct hashed *file);
 
-/* What a thread has to do with a file. */
+/* A step of the digest of a file. */
 enum hash_step {
-	HASH_PIECE,   /* data, of so many bytes, at an offset */
-	HASH_HOLE,    /* so many zeros at an offset */
+	HASH_PIECE,   /* data of a number of bytes at an offset */
+	HASH_HOLE,    /* a number of zeros at an offset */
 	HASH_END,     /* all pieces were given */
-	HASH_FAILURE, /* data tells why there are no more */
+	HASH_FAILURE, /* reading failed; data is the error message */
 	HASH_ASIDE,   /* read the file, from its start */
 };
 
 struct hashers;
 
-/* Threads to help, none for less than two workers. NULL when there is no memory. */
+/* Start the threads, none for fewer than two workers. NULL if out of memory. */
 struct hashers *hashers_new(const dwarfs_image *image, const char *algorithm,
 			    uint64_t workers);
 /* All that was given must be done. */

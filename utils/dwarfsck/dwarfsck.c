@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfsck/dwarfsck: check an image, and tell what it holds.
+ * dwarfsck/dwarfsck: check, list and compare images.
  *
- * Reads the command line, opens the image, runs the check, and leaves the telling to the
- * other files. Exits with 0, with 1 for errors, or with 2 when there is no header to
- * print; with 1 for differences, and 2 for trouble, when two things are compared.
+ * Parses the command line, opens the image and runs the check; other files print the
+ * results. Exits with 0, with 1 for errors, or with 2 if there is no header to print;
+ * after a comparison with 1 for differences and 2 for errors.
  */
 #include "dwarfsck/dwarfsck.h"
 
 #include <string.h>
 
-/* -- what is asked for --------------------------------------------------------------- */
+/* -- settings ------------------------------------------------------------------------ */
 
 dwarfs_image_options *image_options_new(const struct settings *s)
 {
@@ -66,7 +66,7 @@ static int print_header(const dwarfs_image *image)
 	return 0;
 }
 
-/* The level that was asked for, or that which suits what else was asked for. */
+/* The level that was requested, or the default for the requested action. */
 static int check_level(const struct settings *s, int level)
 {
 	if (s->integrity)
@@ -74,7 +74,7 @@ static int check_level(const struct settings *s, int level)
 	return s->no_check ? DWARFS_CHECK_METADATA : level;
 }
 
-/* Check, then tell; the worse exit code counts. */
+/* Check, then print; the worse exit code is returned. */
 static int check_and_tell(const dwarfs_image *image, const struct settings *s)
 {
 	auto_report report = { .level = -1 };
@@ -98,7 +98,7 @@ static int tell_contents(const dwarfs_image *image, const struct settings *s)
 	return print_checksums(image, s);
 }
 
-/* Checks the metadata unless more was asked for, and shows what is there in any case. */
+/* Check the metadata, or more if requested, and print the intact entries in any case. */
 static int list_contents(const dwarfs_image *image, const struct settings *s)
 {
 	auto_report report = { .level = -1 };
@@ -129,7 +129,7 @@ static int run_check(const struct settings *s)
 	return check_and_tell(image, s);
 }
 
-/* Where 1 means that there are differences, what cannot be printed is worse. */
+/* If 1 means that there are differences, a failure of output is 2. */
 static int finish_check(const struct settings *s, int code)
 {
 	if (s->diff && code < 2)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfsck/dwarfsck: what its parts share: what is asked for, and what a check has found.
+ * dwarfsck/dwarfsck: the settings, the findings of a check, and the interfaces of the
+ * parts.
  */
 #ifndef UTILS_DWARFSCK_DWARFSCK_H
 #define UTILS_DWARFSCK_DWARFSCK_H
 
 #include "common/common.h"
 
-/* What can be told of an image, in the order in which it is told. */
+/* The parts of the output, in their order. */
 enum detail {
 	DETAIL_VERSION = 1 << 0,
 	DETAIL_SUMMARY = 1 << 1,
@@ -23,7 +24,7 @@ enum detail {
 	DETAIL_SCHEMA = 1 << 11,
 };
 
-/* What is asked for. */
+/* The settings of the command line. */
 struct settings {
 	const char *input;
 	const char *input_b; /* the other side of --diff */
@@ -90,7 +91,7 @@ void report_free(struct report *report);
 int check_image(const dwarfs_image *image, const struct settings *s, int level,
 		struct report *report);
 
-/* What the findings say of a section. */
+/* The findings of a section. */
 enum section_state { SECTION_GOOD, SECTION_ODD, SECTION_DAMAGED, SECTION_CHECKSUM };
 enum section_state report_state(const struct report *report, uint32_t section);
 
@@ -107,7 +108,7 @@ struct inode_counts {
 };
 int count_inodes(const dwarfs_image *image, struct inode_counts *counts);
 
-/* All print to stdout, and return the exit code after printing what went wrong. */
+/* All print to stdout, print errors, and return the exit code. */
 int print_info(const dwarfs_image *image, unsigned details, const struct report *report);
 int print_json(const dwarfs_image *image, const struct report *report, bool entries);
 int print_list(const dwarfs_image *image, bool verbose);
@@ -115,7 +116,7 @@ int print_checksums(const dwarfs_image *image, const struct settings *s);
 
 int print_files(const dwarfs_image *image, const char *const *paths, size_t count);
 
-/* What the tables of the metadata take; where they are, by name and by number. */
+/* The sizes of the metadata tables; their offsets, by name and by number. */
 int print_frozen_analysis(const dwarfs_image *image);
 int print_frozen_details(const dwarfs_image *image);
 int print_frozen_layout(const dwarfs_image *image);
@@ -128,16 +129,16 @@ int print_chunk_details(const dwarfs_image *image);
 int export_metadata(const dwarfs_image *image, const char *input, const char *path);
 int print_tables(const dwarfs_image *image, FILE *out);
 
-/* Compare two things and print what differs: 0, 1 for differences, 2 for trouble. */
+/* Compare two sides and print the differences: 0, 1 for differences, 2 for errors. */
 int print_differences(const struct settings *settings);
 
-/* Extract what is intact: 0 when all of it is, else 1. */
+/* Extract intact files: 0 if nothing was lost, else 1. */
 int salvage(const struct settings *settings);
 
 /* A name as ls(1) shows it to a terminal, or as it is. */
 void print_name(const char *name);
 
-/* How names are written from now on, and what ends a line with one. */
+/* Set how names are written from now on, and the end of lines with names. */
 void set_names(bool is_raw, char end);
 void end_line(void);
 bool are_names_raw(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfsck/info: what an image is, in words.
+ * dwarfsck/info: the properties of an image as text.
  */
 #include "dwarfsck/dwarfsck.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfsck/json: what an image is, for programs.
+ * dwarfsck/json: the properties of an image as JSON.
  */
 #include "dwarfsck/dwarfsck.h"
 
@@ -44,7 +44,7 @@ static json_t *text_value(const char *text)
 
 static json_t *number_value(uint64_t value)
 {
-	/* What does not fit is no size that a file can have. */
+	/* A value that does not fit is not a valid file size. */
 	return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
 }
 
@@ -277,7 +277,7 @@ static bool put_identity(json_t *object, const dwarfs_image *image)
 	return ok;
 }
 
-/* Sums of what the sections of a type have, before and after compression. */
+/* Total sizes of the sections of a type, before and after compression. */
 static bool put_sizes(json_t *object, const dwarfs_image *image)
 {
 	uint64_t stored[2] = { 0 };
@@ -373,7 +373,7 @@ static const char *type_word(uint32_t mode)
 	}
 }
 
-/* A path that is not UTF-8 comes in hexadecimal besides, so that nothing is lost. */
+/* A path that is not UTF-8 is also written in hexadecimal, so that nothing is lost. */
 static bool put_path(json_t *object, const char *path)
 {
 	const size_t bytes = strlen(path);
@@ -455,7 +455,7 @@ static int print_entries(const dwarfs_image *image)
 	return ret < 0 ? tool_fail(err, NULL) : 0;
 }
 
-/* The object, with "entries" behind its last member. */
+/* The object, with "entries" as its last member. */
 static int print_object(const dwarfs_image *image, const json_t *object, bool entries)
 {
 	auto_free char *text = json_dumps(object, JSON_INDENT(2) | JSON_ENSURE_ASCII);

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* How names are written, and what ends a line. */
+/* How names are written, and the end of a line. */
 static struct {
 	bool is_raw;
 	char end;
@@ -143,8 +143,8 @@ static void print_xattr_value(const unsigned char *value, size_t bytes)
 		putchar('"');
 }
 
-/* What does not fit the line of an entry. A section of attributes that cannot be read was
- * a finding. */
+/* Properties on separate lines. A section of attributes that cannot be read was reported
+ * as a finding. */
 static void print_more(const dwarfs_image *image, const dwarfs_stat *stat)
 {
 	int64_t born = dwarfs_stat_seconds(stat, DWARFS_BTIME);

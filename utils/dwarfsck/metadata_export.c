@@ -2,8 +2,8 @@
 /*
  * dwarfsck/metadata_export: the tables of the metadata as JSON, as they are stored.
  *
- * Written value by value, so that memory does not grow with the image. A file appears
- * whole or not at all; what is not a regular file is written to directly.
+ * Written value by value, so that memory does not grow with the image. A regular file
+ * appears complete or not at all; other outputs are written directly.
  */
 #include "dwarfsck/dwarfsck.h"
 
@@ -57,10 +57,10 @@ static void write_string(FILE *out, const dwarfs_metadata *metadata)
 static void write_gap(FILE *out, const dwarfs_metadata *metadata, int kind, bool is_first)
 {
 	const uint32_t depth = dwarfs_metadata_depth(metadata);
-	const bool is_line = depth == 1 ||
-			     (depth == 2 && !dwarfs_metadata_name(metadata) &&
-			      (kind == DWARFS_METADATA_STRUCT ||
-			       kind == DWARFS_METADATA_STRING));
+	const bool is_line =
+		depth == 1 ||
+		(depth == 2 && !dwarfs_metadata_name(metadata) &&
+		 (kind == DWARFS_METADATA_STRUCT || kind == DWARFS_METADATA_STRING));
 
 	if (!is_first)
 		putc(',', out);
@@ -175,8 +175,8 @@ static int write_file(const dwarfs_image *image, FILE *out, const char *path,
 {
 	int ret = print_tables(image, out);
 
-	if (ret == 0 && (fflush(out) != 0 || ferror(out) ||
-			 (is_synced && fsync(fileno(out)) != 0)))
+	if (ret == 0 &&
+	    (fflush(out) != 0 || ferror(out) || (is_synced && fsync(fileno(out)) != 0)))
 		ret = fail_system("write", path);
 	if (fclose(out) != 0 && ret == 0)
 		ret = fail_system("close", path);
@@ -190,7 +190,7 @@ static int write_in_place(const dwarfs_image *image, const char *path)
 	return out ? write_file(image, out, path, false) : fail_system("open", path);
 }
 
-/* The mode that open(2) would give a new file; fchmod() is not subject to the mask. */
+/* The mode that open(2) would give a new file; fchmod() ignores the umask. */
 static mode_t new_file_mode(void)
 {
 	const mode_t mask = umask(0);
@@ -231,8 +231,8 @@ static bool is_same_file(const char *a, const char *b)
 {
 	struct stat of_a, of_b;
 
-	return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 &&
-	       of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+	return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+	       of_a.st_ino == of_b.st_ino;
 }
 
 int export_metadata(const dwarfs_image *image, const char *input, const char *path)
@@ -244,8 +244,7 @@ int export_metadata(const dwarfs_image *image, const char *input, const char *pa
 	if (is_same_file(input, path))
 		return tool_error("'%s' is the image itself", path);
 	if (lstat(path, &stat) == 0)
-		return S_ISREG(stat.st_mode)
-			       ? write_new(image, path, stat.st_mode & 0777)
-			       : write_in_place(image, path);
+		return S_ISREG(stat.st_mode) ? write_new(image, path, stat.st_mode & 0777)
+					     : write_in_place(image, path);
 	return write_new(image, path, new_file_mode());
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfsck/options: what dwarfsck is asked for.
+ * dwarfsck/options: the command line of dwarfsck.
  */
 #include "dwarfsck/dwarfsck.h"
 
@@ -27,7 +27,7 @@ enum {
 };
 
 static const struct tool_option options[] = {
-	{ 'i', "input", "IMAGE", "the image; the word may stand alone, too", TOOL_BASIC },
+	{ 'i', "input", "IMAGE", "the image; --input may be omitted", TOOL_BASIC },
 	{ 'd', "detail", "LEVEL",
 	  "0 to 7, or names separated by commas: version,\n"
 	  "metadata_summary, frozen_analysis, history,\n"
@@ -36,10 +36,10 @@ static const struct tool_option options[] = {
 	  "metadata_full_dump, schema_raw_dump; default 2",
 	  TOOL_BASIC },
 	{ 'q', "quiet", NULL, "print errors only", TOOL_BASIC },
-	{ 'v', "verbose", NULL, "tell more: modes and times in lists", TOOL_BASIC },
+	{ 'v', "verbose", NULL, "more details: modes and times in lists", TOOL_BASIC },
 	{ 'O', "image-offset", "N", "where the image starts, or auto; default auto",
 	  TOOL_BASIC },
-	{ 'H', "print-header", NULL, "write what stands before the image to stdout",
+	{ 'H', "print-header", NULL, "write the data before the image to stdout",
 	  TOOL_BASIC },
 	{ 'l', "list", NULL, "list all entries, like tar -t", TOOL_BASIC },
 	{ OPT_RAW, "raw", NULL, "print names as they are, not as ls does", TOOL_BASIC },
@@ -51,7 +51,7 @@ static const struct tool_option options[] = {
 	{ OPT_CAT, "cat", "PATH",
 	  "write the contents of a file to stdout; may be\nrepeated", TOOL_BASIC },
 	{ OPT_DIFF, "diff", NULL,
-	  "what differs between two images, directories or\narchives: dwarfsck --diff A B",
+	  "compare two images, directories or archives:\ndwarfsck --diff A B",
 	  TOOL_BASIC },
 	{ OPT_DIFF_IGNORE, "diff-ignore", "WORDS",
 	  "do not compare: only-a, only-b, type, mode, owner,\n"
@@ -61,10 +61,9 @@ static const struct tool_option options[] = {
 	{ OPT_DIFF_RESOLUTION, "diff-resolution", "STEP",
 	  "compare times in such steps (ns, ms, s, 2s, ...);\ndefault: s", TOOL_BASIC },
 	{ OPT_SALVAGE, "salvage", "DIRECTORY",
-	  "extract what is intact in a damaged image", TOOL_BASIC },
+	  "extract intact files from a damaged image", TOOL_BASIC },
 	{ OPT_SALVAGE_ZEROS, "salvage-zeros", NULL,
-	  "also files that are damaged in part, with zeros\nfor what is lost",
-	  TOOL_BASIC },
+	  "also partly damaged files, with zeros for lost\ndata", TOOL_BASIC },
 	{ 'n', "num-workers", "N", "threads; default: one for each processor",
 	  TOOL_BASIC },
 	{ 's', "cache-size", "SIZE", "for decoded blocks; default 512m", TOOL_BASIC },
@@ -90,7 +89,7 @@ static void print_usage(void)
 
 	printf("Usage: dwarfsck IMAGE [options]\n"
 	       "       dwarfsck --diff A B [options]\n\n"
-	       "Check a DwarFS image, and tell what it holds.\n\n");
+	       "Check, list and compare DwarFS images.\n\n");
 	tool_print_options(stdout, options, true);
 	printf("\nChecksum algorithms:");
 	for (i = 0; dwarfs_digest_name(i); i++)
@@ -100,7 +99,7 @@ static void print_usage(void)
 
 /* -- the command line ---------------------------------------------------------------- */
 
-/* By the level that they come in with. */
+/* By the level that includes them. */
 static const struct {
 	const char *name;
 	unsigned detail;
@@ -216,7 +215,7 @@ static int set_flag(bool *flag)
 	return 0;
 }
 
-/* What else can be done with an image. */
+/* Options that choose an action. */
 static int parse_action(struct settings *s, int id, const char *value)
 {
 	switch (id) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfsck/salvage: everything that is intact in a damaged image, in a directory.
+ * dwarfsck/salvage: extract everything intact from a damaged image to a directory.
  *
- * With metadata that can be read, files get their names, and those that need a lost block
- * are listed. Without, the blocks are written as they are. Exits with 0 when nothing was
+ * If the metadata can be read, files have their names, and those that need a lost block
+ * are listed; otherwise the blocks are written as files. Exits with 0 if nothing was
  * lost.
  */
 #include "dwarfsck/dwarfsck.h"
@@ -26,7 +26,7 @@ struct count {
 	uint64_t blocks; /* that are lost */
 };
 
-/* "lost path", or "zeros path: so many of so many bytes". */
+/* "lost path", or "zeros path: N of M bytes". */
 static void print_lost(const char *path, uint64_t lost, uint64_t size, bool zeros)
 {
 	fputs(zeros ? "zeros " : "lost ", stdout);
@@ -55,7 +55,7 @@ static int count_file(const dwarfs_image *image, const dwarfs_stat *stat,
 	return 0;
 }
 
-/* List the files that need what was found to be lost. */
+/* List the files that need lost blocks. */
 static int list_lost(const dwarfs_image *image, const struct settings *s,
 		     struct count *count)
 {
@@ -72,7 +72,7 @@ static int list_lost(const dwarfs_image *image, const struct settings *s,
 	    dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, &err) < 0)
 		return tool_fail(err, NULL);
 	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
-		/* What is wrong with an entry was told when it was extracted. */
+		/* Errors of an entry were reported when it was extracted. */
 		if (dwarfs_entry_stat(image, entry, stat, NULL) == 0)
 			count_file(image, stat, dwarfs_walk_path(walk), s, count, NULL);
 	}
@@ -104,7 +104,7 @@ static uint64_t extract_all(const dwarfs_image *image, const struct settings *s,
 	failures = dwarfs_extract_failures(extract);
 	*damaged_out = dwarfs_extract_damaged(extract);
 	if (failures > 0 || *damaged_out > 0)
-		return failures; /* each was told by the log */
+		return failures; /* each was logged */
 	tool_fail(err, NULL);
 	return UINT64_MAX;
 }
@@ -177,7 +177,7 @@ static int take_block(uint32_t block, const void *data, size_t bytes,
 
 	if (why) {
 		dump->lost++;
-		return 0; /* the log has told it */
+		return 0; /* it was logged */
 	}
 	snprintf(name, sizeof(name), "block-%08" PRIu32, block);
 	dump->is_failed = write_block(dump->dir, name, data, bytes);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfsck/tables: what the tables of the metadata take, and where they are.
+ * dwarfsck/tables: sizes and offsets of the metadata tables.
  *
- * All items of a list have the same columns, so one item is looked at of each.
+ * All items of a list have the same columns, so only its first item is read.
  */
 #include "dwarfsck/dwarfsck.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* -- how much room the fields take --------------------------------------------------- */
+/* -- sizes of the fields ------------------------------------------------------------- */
 
-/* A field of the whole, with what is in it. */
+/* A top-level field, with its nested values. */
 struct usage {
 	const char *name;
 	const char *type;
@@ -36,7 +36,7 @@ static void print_usage_of(const struct usage *usage, uint64_t total)
 	       total ? 100.0 * (double)usage->bits / 8 / (double)total : 0.0);
 }
 
-/* Bits that a value takes besides those of the struct that it is in, to its END. */
+/* Bits of a value up to its END, without those stored in the enclosing struct. */
 static int add_contents(dwarfs_metadata *metadata, int kind, uint64_t *bits,
 			dwarfs_error **err)
 {

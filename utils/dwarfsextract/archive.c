@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfsextract/archive: write what an image holds as an archive, to a file or to
- * standard output.
+ * dwarfsextract/archive: write an image as an archive, to a file or to standard output.
  */
 #include "dwarfsextract/archive.h"
 
@@ -24,7 +23,7 @@ int archive_parse_order(const char *text, bool *tree_order_out)
 	return tool_error("invalid order '%s' for --archive-order: data or tree", text);
 }
 
-/* What is written must not be what is read. */
+/* The output must not be the input. */
 static int check_file(const struct archive_settings *settings)
 {
 	struct stat input, output;
@@ -77,7 +76,7 @@ static int configure_export(const struct archive_settings *settings,
 		out, settings->tree_order ? DWARFS_WALK_TREE : DWARFS_WALK_DATA, err);
 }
 
-/* What is there, but not as it was; what is not there at all is an error anyway. */
+/* Report altered entries; missing entries are errors anyway. */
 static void tell(int what, const char *path, const char *why, void *user)
 {
 	if (what == DWARFS_EXPORT_REDUCED)

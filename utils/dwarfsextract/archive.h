@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfsextract/archive: write what an image holds as an archive.
+ * dwarfsextract/archive: write an image as an archive.
  */
 #ifndef UTILS_DWARFSEXTRACT_ARCHIVE_H
 #define UTILS_DWARFSEXTRACT_ARCHIVE_H
@@ -8,7 +8,7 @@
 #include "common/common.h"
 #include "common/progress.h"
 
-/* What the command line says about it. */
+/* The settings of the command line for archives. */
 struct archive_settings {
 	const char *input;	       /* the image */
 	const char *format;	       /* NULL: no archive is asked for */
@@ -26,11 +26,11 @@ struct archive_settings {
 /* "data" or "tree"; returns 0, or 1 after printing. */
 int archive_parse_order(const char *text, bool *tree_order_out);
 
-/* Returns 0, or 1 after printing what makes no sense. */
+/* Returns 0, or 1 after printing an invalid combination. */
 int archive_check(const struct archive_settings *settings);
 
-/* Returns an exit code, with all that went wrong printed. The display is taken away; it
- * and show may be NULL. */
+/* Prints all errors and returns an exit code. The display is removed; it and show may be
+ * NULL. */
 int archive_write(const struct archive_settings *settings, const dwarfs_image *image,
 		  dwarfs_cancel *cancel, dwarfs_progress_fn show, void *user,
 		  struct progress **display);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfsextract/dwarfsextract: write what an image holds to a directory, or as an archive.
+ * dwarfsextract/dwarfsextract: extract an image to a directory or an archive.
  *
- * Takes the command line, gives the tree and an exit code: 0 when everything was written,
- * 1 when something was not.
+ * Exits with 0 when everything was written, and with 1 otherwise.
  */
 #include "common/progress.h"
 #include "dwarfsextract/dwarfsextract.h"
@@ -12,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What watches the extraction. */
+/* The progress displays of the extraction. */
 struct watch {
 	struct progress *display; /* may be NULL */
 	struct times *times;	  /* may be NULL */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfsextract/dwarfsextract: what the files of this program share.
+ * dwarfsextract/dwarfsextract: interfaces shared by the files of this program.
  */
 #ifndef UTILS_DWARFSEXTRACT_DWARFSEXTRACT_H
 #define UTILS_DWARFSEXTRACT_DWARFSEXTRACT_H
@@ -8,7 +8,7 @@
 #include "common/common.h"
 #include "dwarfsextract/archive.h"
 
-/* What the command line says. */
+/* The settings of the command line. */
 struct settings {
 	const char *input, *output; /* output may be NULL */
 	uint64_t offset, cache_bytes, workers, writers;
@@ -28,19 +28,20 @@ struct settings {
 
 /* -- dwarfsextract/options.c --------------------------------------------------------- */
 
-/* 0, or 1 after printing what is wrong. Free the patterns in either case. */
+/* 0, or 1 after printing an error. Free the patterns in both cases. */
 int settings_parse(int argc, char **argv, struct settings *settings);
 void settings_print_usage(void);
 
 /* -- dwarfsextract/times.c ----------------------------------------------------------- */
 
-/* How long things take: of the phases of the extraction, and of what the library does. */
+/* Latencies of the phases of the extraction, and of the library. */
 struct times;
 
 /* "block_cache+filesystem_v2" as bits; returns 0, or 1 after printing. */
 int times_parse(const char *text, unsigned *parts_out);
 
-/* NULL is left when no times are wanted; returns 0, or 1 after printing. */
+/* *times_out stays NULL if nothing is to be measured; returns 0, or 1 after printing an
+ * error. */
 int times_new(const struct settings *settings, struct times **times_out);
 
 /* Have the context take times; before it is used. */

@@ -73,11 +73,11 @@ static const struct tool_option option_table[] = {
 	  "let this user, a name or number, own everything", TOOL_BASIC },
 	{ OPT_SET_GROUP, "set-group", "GROUP", "likewise for the group", TOOL_BASIC },
 	{ OPT_CONTINUE, "continue-on-error", NULL,
-	  "write as much as possible; exit with 1 all the same", TOOL_BASIC },
+	  "write as much as possible; still exit with 1", TOOL_BASIC },
 	{ OPT_NO_SYNC, "no-sync", NULL, "do not wait until an archive is on disk",
 	  TOOL_BASIC },
 	{ OPT_NO_CHECK, "disable-integrity-check", NULL,
-	  "do not look at the hashes of blocks: dangerous", TOOL_BASIC },
+	  "do not verify the hashes of blocks: dangerous", TOOL_BASIC },
 	{ OPT_STDOUT_PROGRESS, "stdout-progress", NULL,
 	  "print the share that is done on stdout", TOOL_BASIC },
 	{ 'n', "num-workers", "N",
@@ -106,7 +106,7 @@ void settings_print_usage(void)
 	printf("Usage: dwarfsextract -i IMAGE [-o DIRECTORY] [options] [GLOB ...]\n"
 	       "       dwarfsextract -i IMAGE -f FORMAT [-o ARCHIVE] [options] "
 	       "[GLOB ...]\n\n"
-	       "Write what a DwarFS image holds to a directory, or as an archive.\n\n");
+	       "Extract a DwarFS image to a directory or an archive.\n\n");
 	tool_print_options(stdout, option_table, true);
 }
 
@@ -190,7 +190,7 @@ static int take_path_option(struct settings *settings, int id, const char *value
 	}
 }
 
-/* True when it is one of those that are on when they are given. */
+/* Options without an argument; false if id is not one of them. */
 static bool take_switch(struct settings *settings, int id)
 {
 	switch (id) {
@@ -220,7 +220,7 @@ static bool take_switch(struct settings *settings, int id)
 
 /* -- all of them --------------------------------------------------------------------- */
 
-/* 0 to go on, 1 after printing what is wrong. */
+/* 0 to continue, 1 after printing an error. */
 static int take_extract_option(struct settings *settings, int id, const char *value)
 {
 	if (take_switch(settings, id))
@@ -251,7 +251,7 @@ static int take_extract_option(struct settings *settings, int id, const char *va
 	}
 }
 
-/* What makes no sense together. */
+/* Check for options that exclude each other. */
 static int check(const struct settings *settings)
 {
 	if (!settings->input)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfsextract/times: how long things take.
+ * dwarfsextract/times: latencies of an extraction.
  *
- * The phases of the extraction are timed here; what happens within the library, by the
- * library. On request each single time is also written to a file, in the JSON format for
- * trace events that browsers and Perfetto show.
+ * The phases of the extraction are timed here, reads and decompression by the library. On
+ * request each event is also written to a file, in the JSON trace event format of
+ * browsers and Perfetto.
  */
 #include "dwarfsextract/dwarfsextract.h"
 
@@ -33,7 +33,7 @@ static const struct {
 struct times {
 	unsigned parts;
 	uint64_t started; /* monotonic, ns */
-	int phase;	  /* that goes on, or -1 */
+	int phase;	  /* the current one, or -1 */
 	uint64_t phase_started;
 	uint64_t phases[DWARFS_PHASE_DONE + 1]; /* ns */
 	pthread_mutex_t lock;			/* of the file */

@@ -2,8 +2,8 @@
 /*
  * mkdwarfs/apply: from settings to a builder.
  *
- * Takes what the command line asks for, calls the setters of the library, and says which
- * option it was when one of them refuses. Opens no input.
+ * Calls the setters of the library with the settings of the command line, and names the
+ * option if one of them fails. Opens no input.
  */
 #include "mkdwarfs/mkdwarfs.h"
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mkdwarfs/archive: several inputs, and archives, merged in the order they are given.
+ * mkdwarfs/archive: archives, and several inputs merged in order.
  *
- * Directories and archives become items of a builder one after the other; what comes
- * later replaces what is there. Archives come from files, from pipes, or from standard
- * input.
+ * Directories and archives become items of a builder one after the other; later entries
+ * replace earlier ones. Archives are read from files, pipes or standard input.
  */
 #include "mkdwarfs/mkdwarfs.h"
 
@@ -115,7 +114,7 @@ static int explain_import_failure(const struct settings *settings, const char *i
 	if (is_stdin(input))
 		return tool_fail(err, "standard input");
 	if (dwarfs_error_code(err) == DWARFS_ERR_UNSUPPORTED && !settings->input_format &&
-	    strstr(message, "no archive"))
+	    strstr(message, "not an archive"))
 		return tool_error("'%s' must be a directory or an archive", input);
 	return tool_fail(err, strstr(message, input) ? NULL : "'%s'", input);
 }
@@ -136,7 +135,7 @@ static int add_archive(dwarfs_archive_import *import, const struct settings *set
 				  strerror(errno));
 	ret = is_stdin(input) ? dwarfs_archive_import_fd(import, STDIN_FILENO, &err)
 			      : dwarfs_archive_import_path(import, input, &err);
-	/* What was left out has been named. */
+	/* Entries left out were reported. */
 	if (ret < 0 && !dwarfs_archive_import_is_complete(import))
 		return explain_import_failure(settings, input, err);
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mkdwarfs/input: what is packed: a directory, lists of paths, and what rules make of it;
- * what is more than that goes to mkdwarfs/archive.c.
+ * mkdwarfs/input: the input: a directory, a list of paths, and filter rules; archives and
+ * several inputs are in mkdwarfs/archive.c.
  */
 #include "mkdwarfs/mkdwarfs.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All of a stream, with a zero byte behind it; *data_out is set even when it fails. */
+/* Read a whole stream and append a zero byte; *data_out is set even on failure. */
 static int read_whole_input(FILE *in, char **data_out, size_t *bytes_out)
 {
 	size_t room = 1 << 16;
@@ -52,7 +52,7 @@ int read_file(const char *what, const char *path, char **data_out, size_t *bytes
 	return 0;
 }
 
-/* The lines of a text, cut up in place; NULL without memory. */
+/* The lines of a text, split in place; NULL if out of memory. */
 static char **split_lines(char *text)
 {
 	size_t count = 1;

@@ -2,9 +2,9 @@
 /*
  * mkdwarfs/mkdwarfs: pack a directory or archives into an image.
  *
- * Gives the settings to a builder, shows its progress, and says what came out. Exits with
- * 0, with 1 when no image was made, or with 2 when one was made but something was not
- * readable.
+ * Configures a builder, runs it with a progress display, and prints a summary. Exits with
+ * 0, with 1 when no image was made, or with 2 when one was made but some input could not
+ * be read.
  */
 #include "mkdwarfs/mkdwarfs.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mkdwarfs/mkdwarfs: what its command line asks for.
+ * mkdwarfs/mkdwarfs: the settings of its command line.
  */
 #ifndef UTILS_MKDWARFS_MKDWARFS_H
 #define UTILS_MKDWARFS_MKDWARFS_H
@@ -8,7 +8,7 @@
 #include "common/common.h"
 #include "common/progress.h"
 
-/* What a choice, which may be for one category, is about. */
+/* Options that can be set for one category. */
 enum choice_id {
 	CHOICE_CODEC,
 	CHOICE_ORDER,
@@ -22,12 +22,12 @@ enum choice_id {
 
 struct choice {
 	int id;		   /* of choice_id */
-	char *category;	   /* NULL: those that have no choice of their own */
-	const char *value; /* text behind the category */
+	char *category;	   /* NULL: all categories without a value of their own */
+	const char *value; /* text after the category */
 	uint32_t number;   /* the same, where it is one */
 };
 
-/* What --debug-filter prints. */
+/* The modes of --debug-filter. */
 struct filter_report {
 	bool included;
 	bool excluded;
@@ -117,37 +117,36 @@ void settings_free(struct settings *settings);
 /* What the long help has besides options: levels, codecs, categories, formats. */
 void print_tables(void);
 
-/* Give the settings to a builder. Returns 0, or 1 after printing what is wrong. */
+/* Configure a builder by the settings. Returns 0, or 1 after printing an error. */
 int settings_apply(const struct settings *settings, char **argv, dwarfs_builder *builder);
 
-/* Who looks on while a builder is filled and runs, and what was seen. */
+/* Progress and cancellation while a builder is filled and runs, and the result. */
 struct watch {
 	dwarfs_cancel *cancel;
 	struct progress *progress; /* NULL for none */
 	uint64_t warnings;	   /* entries of archives that lost something */
-	uint64_t failures;	   /* those that were left out */
+	uint64_t failures;	   /* entries left out */
 };
 
-/* Open the input, and the list of what is to be taken from it, or read archives; the same
- * results. */
+/* Open the input and the input list, or read archives; the same results. */
 int input_apply(const struct settings *settings, dwarfs_builder *builder,
 		struct watch *watch);
 
 /* Whether the input is one directory that becomes the root, and nothing else. */
 bool input_is_tree(const struct settings *settings);
 
-/* 0, or 1 after printing which option is for archives where there is none. */
+/* 0, or 1 after printing an option for archives if no input is an archive. */
 int inputs_check(const struct settings *settings);
 
 /* Merge all inputs into items; the same results. */
 int inputs_merge(const struct settings *settings, dwarfs_builder *builder,
 		 struct watch *watch);
 
-/* Run the rules only, and print what they do; the same results. */
+/* Only apply the filter rules, and print their results; the same return values. */
 int filter_show(const struct settings *settings, dwarfs_builder *builder);
 
 /*
- * All of a file, or of standard input for "-". Returns 0, or 1 after printing "cannot
+ * Read a whole file, or standard input for "-". Returns 0, or 1 after printing "cannot
  * open|read what 'path'"; free the data in both cases.
  */
 int read_file(const char *what, const char *path, char **data_out, size_t *bytes_out);
@@ -155,7 +154,7 @@ int read_file(const char *what, const char *path, char **data_out, size_t *bytes
 /* Its lines, without empty ones, likewise; free lines and text. */
 int read_lines(const char *what, const char *path, char ***lines_out, char **text_out);
 
-/* Print what a run that succeeded has made of its input, and what it cost. */
+/* Print the summary of a successful run: sizes, times and memory. */
 void summarize(const dwarfs_builder *builder, uint64_t elapsed_ns);
 
 /* "now", "epoch", seconds since 1970, or a date and time. Returns 0, or 1 after printing.

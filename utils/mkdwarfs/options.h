@@ -8,7 +8,7 @@
 
 #include "mkdwarfs/mkdwarfs.h"
 
-/* Those that have a letter are known by it. */
+/* Options with a letter have that as their number. */
 enum option_id {
 	OPT_VERSION = 256,
 	OPT_MAN,

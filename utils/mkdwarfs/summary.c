@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mkdwarfs/summary: what a run has made of its input, and what it cost.
+ * mkdwarfs/summary: the summary of a run: sizes, times and memory.
  */
 #include "mkdwarfs/mkdwarfs.h"
 
@@ -37,8 +37,7 @@ static double ratio(uint64_t before, uint64_t after)
 static void tell_entries(const dwarfs_builder *builder)
 {
 	const uint64_t skipped = dwarfs_builder_count(builder, DWARFS_COUNT_SKIPPED);
-	const uint64_t hard_links =
-		dwarfs_builder_count(builder, DWARFS_COUNT_HARDLINKS);
+	const uint64_t hard_links = dwarfs_builder_count(builder, DWARFS_COUNT_HARDLINKS);
 	char text[6][COUNT_ROOM];
 
 	tool_log(DWARFS_LOG_INFO, "%s, %s%s%s%s%s",
@@ -54,8 +53,7 @@ static void tell_entries(const dwarfs_builder *builder)
 		 also(dwarfs_builder_count(builder, DWARFS_COUNT_SPECIALS),
 		      "fifo or socket", "fifos and sockets", text[5]));
 	if (skipped)
-		tool_log(DWARFS_LOG_INFO,
-			 "%s left out (--with-devices, --with-specials)",
+		tool_log(DWARFS_LOG_INFO, "%s left out (--with-devices, --with-specials)",
 			 count_of(skipped, "device, fifo or socket was",
 				  "devices, fifos and sockets were", text[0]));
 }
@@ -120,8 +118,8 @@ static void tell_blocks(const dwarfs_builder *builder)
 }
 
 /*
- * The largest amount of memory that the process had. What getrusage() says may be that of
- * the program that started this one, so it is asked only where the kernel says no better.
+ * The peak resident memory of the process. getrusage() may include that of the program
+ * that started this one, so it is used only if /proc has no better value.
  */
 static uint64_t peak_memory(const struct rusage *usage)
 {

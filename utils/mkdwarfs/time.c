@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Exactly count digits; *text goes on behind them. */
+/* Parse exactly count digits; *text is advanced past them. */
 static bool take_digits(const char **text, int count, int *value_out)
 {
 	int value = 0;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/export/damage: entries that are in the archive with other attributes than they
- * should have.
+ * archive/export/damage: entries that are archived with altered attributes.
  *
- * An attribute that the image has no valid value for, or a time that the format has no
- * room for, costs that attribute, not the entry: it is reported and counted as a failure,
- * and the run goes on.
+ * An attribute without a valid value in the image, or a time outside the range of the
+ * format, gets a default: it is reported and counted as a failure, and the run continues.
  */
 #include <stdio.h>
 #include <string.h>
@@ -112,9 +110,10 @@ void dw_export_tell_altered(struct export_run *run, const char *path,
 
 	tell_invalid(run, path);
 	if (run->has_other_time) {
-		code = dw_fail(&why, DWARFS_ERR_UNSUPPORTED,
-			       "the %.*s format cannot hold its time; the nearest one is used",
-			       (int)strcspn(name, " "), name);
+		code = dw_fail(
+			&why, DWARFS_ERR_UNSUPPORTED,
+			"the %.*s format cannot hold its time; the nearest one is used",
+			(int)strcspn(name, " "), name);
 		tell(run, path, code, dw_steal(why));
 	}
 	if (lost_xattrs) {

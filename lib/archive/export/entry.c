@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/export/entry: what an image says about an entry, as libarchive takes it.
+ * archive/export/entry: an entry of an image as an entry of libarchive.
  *
- * Takes the attributes and the path, refuses what the format would spoil without a word.
+ * Converts attributes and path, and refuses those that the format would silently alter.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -40,7 +40,7 @@ static int more_bytes(unsigned char first)
 	return first >= 0xf0 && first <= 0xf4 ? 3 : -1;
 }
 
-/* Characters that are too long, surrogates, and those behind the last one. */
+/* Overlong encodings, surrogates, and code points past the last one. */
 static bool is_forbidden(unsigned char first, unsigned char second)
 {
 	return (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
@@ -81,7 +81,7 @@ static int check_text(const struct export_run *run, const char *text, const char
 			       (int)name_length(run->format), run->format->help, what);
 	if (run->format->utf8_names && !dw_export_is_utf8(text))
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
-			       "the %.*s format cannot hold %s that is no UTF-8",
+			       "the %.*s format cannot hold %s that is not UTF-8",
 			       (int)name_length(run->format), run->format->help, what);
 	return 0;
 }
@@ -109,8 +109,9 @@ static int check_depth(const struct export_run *run, const char *path, dwarfs_er
 
 	for (; *path; path++)
 		dirs += *path == '/';
-	return most > 0 && dirs > most ? refuse(run, "so many directories in a path", err)
-				       : 0;
+	return most > 0 && dirs > most
+		       ? refuse(run, "this many directories in a path", err)
+		       : 0;
 }
 
 /* Bytes of the units of UTF-16 that a name begins with. A character that is cut in two
@@ -165,7 +166,7 @@ static void set_times(struct export_run *run)
 	archive_entry_set_ctime(run->entry, time.seconds, time.nanoseconds);
 }
 
-/* What a link takes in a Rock Ridge record: its name, and two bytes more for each part of
+/* Bytes of a link in a Rock Ridge record: its name, and two more bytes for each part of
  * the target. */
 static size_t link_bytes(const char *path, const char *target)
 {
@@ -187,12 +188,12 @@ static int set_symlink(struct export_run *run, const char *path, dwarfs_error **
 		return ret;
 	if (run->format->most_link > 0 &&
 	    link_bytes(path, target) > run->format->most_link)
-		return refuse(run, "a link with a name and target so long", err);
+		return refuse(run, "a link with such a long name and target", err);
 	archive_entry_copy_symlink(run->entry, target);
 	return 0;
 }
 
-/* Numbers that tell the names of one file, for formats that have them. */
+/* Inode numbers, by which formats that have them recognize hard links. */
 static void set_number(struct export_run *run, const char **reduced_out)
 {
 	dwarfs_inode inode = dwarfs_stat_inode(run->stat);
@@ -310,8 +311,8 @@ int dw_export_explain(const struct export_run *run, dwarfs_error **err)
 		       format->lifts);
 }
 
-/* Pax has such a name byte for byte all the same. The text is that of the last warning,
- * and names come first. */
+/* Pax stores such a name byte for byte anyway. The text is that of the last warning, and
+ * warnings about names precede others. */
 bool dw_export_is_about_name(const struct export_run *run)
 {
 	static const char *const begins[] = {

@@ -21,7 +21,7 @@
 #define ACL_HEAD_BYTES 4
 #define ACL_LINE_BYTES 8
 
-/* What libarchive calls a kind of line; 0 for none. */
+/* The tag of libarchive for a type of ACL entry; 0 for an unknown type. */
 static int tag_of(uint16_t kind)
 {
 	switch (kind) {
@@ -70,7 +70,7 @@ static int add_list(struct archive_entry *entry, int type, const uint8_t *bytes,
 	return 0;
 }
 
-/* 0 for what is no list of access. */
+/* 0 for an attribute that is not an access control list. */
 static int type_of(const char *name)
 {
 	if (strcmp(name, "system.posix_acl_access") == 0)

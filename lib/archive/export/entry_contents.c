@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/export/entry_contents: the bytes of one file, from the image into the archive.
+ * archive/export/entry_contents: copy the contents of one file into the archive.
  *
- * Takes small files whole, and larger ones where they lie in the cache, before anything
- * of them is written, so that one that cannot be read leaves no trace. Those that are too
- * large for that are read piece by piece, ahead by the workers of the context as long as
- * their pieces come in the order of the file.
+ * Reads small files whole, and borrows larger ones from the cache, before their header is
+ * written, so that an unreadable file leaves nothing in the archive. Still larger files
+ * are read piece by piece, in advance by the workers of the context as long as their
+ * pieces are in the order of the file.
  */
 #include <string.h>
 
@@ -77,7 +77,7 @@ void dw_export_contents_release(struct export_contents *contents)
 	*contents = (struct export_contents){ 0 };
 }
 
-/* -- behind the header --------------------------------------------------------------- */
+/* -- after the header ---------------------------------------------------------------- */
 
 int dw_export_data(struct export_run *run, const void *data, uint64_t bytes,
 		   dwarfs_error **err)
@@ -138,7 +138,7 @@ struct stream {
 	struct export_run *run;
 	const struct export_contents *contents;
 	uint64_t next;
-	int code; /* of what went wrong with the archive */
+	int code; /* of a failure to write the archive */
 	dwarfs_error *error;
 };
 
@@ -191,7 +191,7 @@ static int write_hole(struct stream *stream, uint64_t end)
 	return stream->code < 0 ? NO_MORE : 0;
 }
 
-/* The rest of a file whose pieces were out of order: data and holes in turn. */
+/* Write the rest of a file whose pieces were out of order: data and holes alternately. */
 static int read_rest(struct stream *stream, dwarfs_error **err)
 {
 	const struct export_contents *contents = stream->contents;
@@ -227,9 +227,10 @@ static int write_stream(struct export_run *run, const struct export_contents *co
 	if (ret == OUT_OF_ORDER)
 		ret = read_rest(&stream, err);
 	if (ret == TOO_LONG)
-		ret = dw_fail(err, DWARFS_ERR_CORRUPT,
-			      "the contents go on behind the end of the file, at %" PRIu64,
-			      contents->bytes);
+		ret = dw_fail(
+			err, DWARFS_ERR_CORRUPT,
+			"the contents continue after the end of the file, at %" PRIu64,
+			contents->bytes);
 	if (stream.code < 0) {
 		if (err)
 			*err = dw_steal(stream.error);

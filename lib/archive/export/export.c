@@ -3,7 +3,7 @@
  * archive/export/export: the handle of <dwarfs/archive.h> that writes archives, and its
  * settings.
  *
- * Takes what the caller wants and finds out the format; the writing is in run.c.
+ * Stores the settings and determines the format; run.c writes the archive.
  */
 #include <string.h>
 
@@ -95,7 +95,8 @@ int dwarfs_archive_export_set_order(dwarfs_archive_export *export, int order,
 				    dwarfs_error **err)
 {
 	if (order != DWARFS_WALK_DATA && order != DWARFS_WALK_TREE)
-		return dw_fail(err, DWARFS_ERR_RANGE, "%d is no order of entries", order);
+		return dw_fail(err, DWARFS_ERR_RANGE, "invalid order of entries: %d",
+			       order);
 	export->order = order;
 	return 0;
 }
@@ -175,7 +176,7 @@ uint64_t dwarfs_archive_export_failures(const dwarfs_archive_export *export)
 
 /* -- runs ---------------------------------------------------------------------------- */
 
-/* The filters of the name, then those that were asked for. */
+/* The filters implied by the name, then those that were set. */
 static int join_filters(const char *named, const char *asked, char **all_out,
 			dwarfs_error **err)
 {

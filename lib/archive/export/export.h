@@ -26,10 +26,11 @@ enum export_links {
 	LINKS_EACH,    /* with its number, each has the contents */
 };
 
-/* What a format has that libarchive writes; and what it would spoil without a word. */
+/* The properties of a format as libarchive writes it, and what it would silently alter.
+ */
 struct export_format {
 	const char *help;    /* its first word is the name */
-	const char *aliases; /* other names, each with a space behind it */
+	const char *aliases; /* other names, each followed by a space */
 	const char *options; /* that let it lose less; may be NULL */
 	enum export_links links;
 	bool utf8_names;     /* names must be UTF-8 */
@@ -40,9 +41,9 @@ struct export_format {
 	bool list;	     /* contents are not stored, but options may ask for sums */
 	bool xattrs, acls;   /* extended attributes, and lists of access as such */
 	bool root;	     /* the root directory is an entry, "." */
-	bool warns_only;     /* libarchive calls what it leaves out a warning */
+	bool warns_only;     /* libarchive only warns of what it leaves out */
 	bool late;	     /* it is put together when it is closed */
-	bool joliet;	     /* paths are limited, unless told otherwise */
+	bool joliet;	     /* paths are limited, unless an option is set */
 	uint32_t most_id;    /* of owners and groups; 0: any */
 	uint32_t most_dirs;  /* in a path; 0: any */
 	uint32_t most_link;  /* bytes of a link: see link_bytes(); 0: any */
@@ -53,7 +54,7 @@ struct export_format {
 	int64_t most_time;   /* 0: any */
 };
 
-/* NULL when there is none of this name. */
+/* NULL if there is no format of this name. */
 const struct export_format *dw_export_format_find(const char *name);
 
 /* The format by the end of a file's name, and the filters as a list with commas, to be
@@ -82,7 +83,7 @@ int dw_export_filters_apply(struct archive *archive, const char *filters,
  * has; 0 when there is none. */
 uint32_t dw_export_joliet_units(const char *options);
 
-/* What libarchive says about its last failure. */
+/* The last failure of libarchive, as an error. */
 int dw_export_fail_text(struct archive *archive, dwarfs_error **err);
 
 /* -- the handle ---------------------------------------------------------------------- */
@@ -112,12 +113,13 @@ struct dwarfs_archive_export {
 /* Which entries are taken: a bit for each; and by how many of these a file is named. */
 struct selection {
 	uint8_t *taken;
-	uint8_t *claimed;  /* entries of directories that the walk has come to */
-	uint8_t *repeated; /* whose name another entry of the directory has; or NULL */
+	uint8_t *claimed;  /* entries of directories that the walk has reached */
+	uint8_t *repeated; /* with the same name as another entry of the directory; or
+				NULL */
 	uint32_t *names;   /* by inode */
 	uint64_t entries;
 	uint64_t data, holes; /* bytes of files to be written; stop at UINT64_MAX */
-	bool has_odd_xattrs; /* names that a tar holds encoded only */
+	bool has_odd_xattrs;  /* names that a tar holds encoded only */
 };
 
 /* An entry that is about to be written. */
@@ -128,7 +130,7 @@ struct export_item {
 	bool is_file;
 };
 
-/* Entries that follow one another, and the files whose contents they need. */
+/* Consecutive entries, and the files whose contents they need. */
 struct window {
 	struct export_item *items;
 	size_t count, room;
@@ -163,11 +165,11 @@ struct export_run {
 	int signs;	      /* 0: not known; 1: libarchive's are right; 2: misread */
 	int first_code;	      /* of the first failure of an entry */
 	dwarfs_error *first;
-	uint64_t lost_xattrs;  /* entries that are there without them */
+	uint64_t lost_xattrs;  /* entries written without their extended attributes */
 	uint32_t joliet_units; /* see dw_export_joliet_units() */
 	bool is_damaged;       /* the tree: entries of it were passed over */
 	bool is_no_tree;       /* an entry is in two directories */
-	bool keeps_links;      /* further names of a file are no files of their own */
+	bool keeps_links;      /* hard links are not written as separate files */
 	bool is_list;	       /* nothing asks for contents */
 	struct relay *relay;   /* see relay.c; most often NULL */
 	bool is_relayed;       /* the contents that are being written */
@@ -175,21 +177,22 @@ struct export_run {
 
 #define EXPORT_BUFFER_BYTES ((size_t)1 << 20)
 
-/* What libarchive hands on at a time. */
+/* Bytes that libarchive writes at a time. */
 #define EXPORT_OUTPUT_BYTES (256 << 10)
 
-/* An entry has failed: what is a dwarfs_export_report. Takes why; 0 to go on or to end
- * here, as run->is_left says. */
+/* An entry has failed: what is a dwarfs_export_report. Takes ownership of why. Returns 0,
+ * and then run->is_left says whether the run ends. */
 int dw_export_lose(struct export_run *run, int what, const char *path, int code,
 		   dwarfs_error *why, dwarfs_error **err);
 
-/* Whether a failure is none of an entry, but ends the run. */
+/* Whether a failure does not concern one entry, but ends the run. */
 static inline bool dw_export_is_fatal(int code)
 {
 	return code == DWARFS_ERR_CANCELLED || code == DWARFS_ERR_NOMEM;
 }
 
-/* select.c: what is to be written, and how much that is. Damaged entries are lost.
+/* select.c: choose the entries to write, and sum up their sizes. Damaged entries are
+ * reported as lost.
  */
 int dw_export_select(struct export_run *run, dwarfs_error **err);
 void dw_export_select_release(struct selection *selection);
@@ -198,35 +201,33 @@ static inline bool dw_export_takes(const struct selection *selection, dwarfs_ent
 	return selection->taken[entry / 8] & 1u << entry % 8;
 }
 
-/* unsafe_names.c: take note of what is in a directory, which is in no other one, and of
- * names that it has twice. CORRUPT when the directories are no tree. */
+/* unsafe_names.c: record the entries of a directory, which must be in no other one, and
+ * its duplicate names. CORRUPT if the directories are not a tree. */
 int dw_export_claim(struct export_run *run, dwarfs_entry entry, dwarfs_error **err);
 
-/* Whether an entry that came before in its directory has the same name. */
+/* Whether an earlier entry of its directory has the same name. */
 bool dw_export_is_repeated(const struct selection *selection, dwarfs_entry entry);
 
-/* holes.c: refuse files whose holes would be so many zeros that the data does not
- * justify them; see dwarfs_holes_are_huge(). */
+/* holes.c: refuse files with huge holes; see dwarfs_holes_are_huge(). */
 int dw_export_weigh_holes(struct export_run *run, dwarfs_error **err);
 
-/* read_window.c: entries in their order, what they need decoded ahead; write is called
- * for each. */
+/* read_window.c: visit the entries in order, with their data decompressed in advance;
+ * write is called for each. */
 int dw_export_windows(struct export_run *run,
 		      int (*write)(struct export_run *run, const struct export_item *item,
 				   const char *path, dwarfs_error **err),
 		      dwarfs_error **err);
 
 /*
- * entry.c: what run->stat says, as an entry of libarchive. first is the path that
- * a hard link leads to, or NULL. UNSUPPORTED for what the format cannot hold, as far as
- * libarchive would not say so itself. *reduced_out is what the format has no place for,
- * or stays NULL.
+ * entry.c: convert run->stat to an entry of libarchive. first is the target of a hard
+ * link, or NULL. UNSUPPORTED if the format cannot represent it and libarchive would not
+ * report that. *reduced_out names a property that the format lacks, or stays NULL.
  */
 int dw_export_describe(struct export_run *run, const char *path, const char *first,
 		       const char **reduced_out, dwarfs_error **err);
 
-/* What the format cannot hold of the entry that libarchive has just refused, if that is
- * known better than by what libarchive says: an error, or 0. */
+/* A more exact error for the entry that libarchive has just refused, or 0 if there is
+ * none. */
 int dw_export_explain(const struct export_run *run, dwarfs_error **err);
 
 /* damage.c: a time of run->stat, or the nearest one that the format can hold, as
@@ -241,12 +242,12 @@ struct export_time dw_export_time(struct export_run *run, int which);
  * seconds only. */
 bool dw_archive_misreads_signs(void);
 
-/* Report what is not as it should be of the entry that was written; lost_xattrs: why it
- * has no extended attributes, or NULL. */
+/* Report altered attributes of the entry that was written; lost_xattrs: why it has no
+ * extended attributes, or NULL. */
 void dw_export_tell_altered(struct export_run *run, const char *path,
 			    const dwarfs_error *lost_xattrs);
 
-/* Whether libarchive's warning is about a name that is no UTF-8, and nothing else. */
+/* Whether libarchive's only warning is about a name that is not UTF-8. */
 bool dw_export_is_about_name(const struct export_run *run);
 
 /* entry_attributes.c: whether run->stat is of an entry that has extended attributes with
@@ -272,14 +273,14 @@ int dw_export_contents_open(struct export_run *run, struct export_contents *cont
 			    dwarfs_error **err);
 void dw_export_contents_release(struct export_contents *contents);
 
-/* Into the archive, behind the header. *is_cut_out: the fault is that of the image. */
+/* Write the contents, after the header. *is_cut_out: the image is damaged. */
 int dw_export_contents_write(struct export_run *run, struct export_contents *contents,
 			     bool *is_cut_out, dwarfs_error **err);
 
 /*
- * relay.c: where so many bytes of holes are to be told libarchive that this would
- * take long, the archive goes through the relay, in which files with holes are written
- * past libarchive: before their contents, and for each piece of their data.
+ * relay.c: if libarchive would need too long to process the zeros of holes, the archive
+ * is written through the relay, in which the contents of files with holes bypass the
+ * format of libarchive. Called before the contents, and for each piece of data.
  */
 #define EXPORT_MOST_HOLES (UINT64_C(1) << 40) /* in all, without the relay */
 int dw_export_relay_open(struct export_run *run, const char *filters, dwarfs_error **err);
@@ -288,11 +289,11 @@ int dw_export_relay_data(struct export_run *run, const void *data, size_t bytes)
 int dw_export_relay_close(struct export_run *run, dwarfs_error **err);
 void dw_export_relay_free(struct relay *relay, bool is_complete);
 
-/* run.c: what a filter hands on goes to the output; an archive_write_callback. */
+/* run.c: write the output of the last filter; an archive_write_callback. */
 ssize_t dw_export_take(struct archive *archive, void *user, const void *data,
 		       size_t bytes);
 
-/* Bytes of the current entry; NULL for a hole. Tells the progress. */
+/* Write bytes of the current entry; NULL for a hole. Updates the progress. */
 int dw_export_data(struct export_run *run, const void *data, uint64_t bytes,
 		   dwarfs_error **err);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/export/format_limits: the formats and filters that libarchive writes, what they have
- * room for, and which of them the name of a file asks for.
+ * archive/export/format_limits: the formats and filters that libarchive writes, their
+ * limits, and the suffixes that select them.
  *
- * Takes names, sets up archives. Knows what a format would spoil without a word, so that
- * the writing can refuse it.
+ * Sets up archives by name. The limits list what a format would silently alter, so that
+ * such entries can be refused.
  */
 #include <errno.h>
 #include <string.h>
@@ -41,8 +41,8 @@ static const struct export_format formats[] = {
 	  .links = LINKS_ONCE, .root = true, .most_time = UINT32_MAX },
 	{ "bin  cpio of the first binary kind", "", .links = LINKS_EACH, .root = true,
 	  .most_id = 0xffff, .most_time = UINT32_MAX },
-	{ "pwb  cpio of PWB Unix", "", .links = LINKS_EACH, .root = true,
-	  .most_id = 0xff, .most_time = UINT32_MAX },
+	{ "pwb  cpio of PWB Unix", "", .links = LINKS_EACH, .root = true, .most_id = 0xff,
+	  .most_time = UINT32_MAX },
 	{ "zip  zip, 64 bits where needed", "", .links = LINKS_NONE, .utf8_names = true,
 	  .most_time = UINT32_MAX },
 	{ "7zip  7z", "7z ", .links = LINKS_NONE, .utf8_names = true, .no_devices = true,
@@ -82,7 +82,7 @@ static const char *const filter_names[] = {
 
 #define FILTER_COUNT (sizeof(filter_names) / sizeof(*filter_names))
 
-/* What the end of a name says, longest first where one ends in another. */
+/* Suffixes of names, longest first where one ends in another. */
 struct suffix {
 	const char *text, *format, *filter; /* either may be NULL */
 };
@@ -187,9 +187,9 @@ bool dw_export_filters_exist(const char *filters, const char **bad_out,
 	}
 }
 
-/* -- what the name of a file asks for ------------------------------------------------ */
+/* -- formats and filters by suffix --------------------------------------------------- */
 
-/* The suffix that so many bytes of a name end in, with something before it. */
+/* The known suffix of the first bytes of a name, which must not be the whole name. */
 static const struct suffix *suffix_of(const char *name, size_t length)
 {
 	for (size_t i = 0; i < SUFFIX_COUNT; i++) {
@@ -316,7 +316,7 @@ int dw_export_filters_apply(struct archive *archive, const char *filters,
 	return 0;
 }
 
-/* What lets a format lose less than it does by itself. */
+/* Options with which a format loses less than by default. */
 static int apply_defaults(struct archive *archive, const struct export_format *format,
 			  bool odd_xattrs, dwarfs_error **err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/export/holes: holes that a format would hold as so many zeros that writing them
- * never ends.
+ * archive/export/holes: refuse files with huge holes in formats that store holes as
+ * zeros.
  *
- * Takes what was selected. Where the holes are huge, files are allowed in the order of
- * the tree as long as they are not; the others are lost before anything is written.
+ * If the holes of all selected files are huge, files are accepted in tree order until the
+ * sum would be huge; the others are reported as lost before anything is written.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -71,7 +71,7 @@ static int weigh(struct weighing *weighing, const dwarfs_walk *walk, dwarfs_entr
 	return refuse(run, dwarfs_walk_path(walk), entry, holes, err);
 }
 
-/* What is damaged was lost before. */
+/* Damaged entries were reported before. */
 static int weigh_all(struct weighing *weighing, dwarfs_error **err)
 {
 	struct export_run *run = weighing->run;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/export/read_window: the entries in their order, and their contents decoded ahead.
+ * archive/export/read_window: visit the entries in order, and decompress contents ahead.
  *
- * Entries are gathered into windows, whose files have some bytes together. While one
- * window is written, the blocks of the next are decoded by the workers of the context,
- * into its cache: the parts of files that lie together are decoded once.
+ * Entries are grouped into windows by the total size of their files. While one window is
+ * written, the workers of the context decompress the blocks of the next one into the
+ * cache, so that adjacent parts of files are decompressed once.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -23,8 +23,7 @@ struct windows {
 	struct pool *pool;
 	bool is_end;
 	bool is_begun;	 /* there was an entry */
-	bool is_lenient; /* the walk is one in tree order, and passes over what is damaged
-			  */
+	bool is_lenient; /* the walk is in tree order, and skips damaged entries */
 };
 
 static void release(struct window *window)
@@ -45,8 +44,8 @@ static int start_walk(struct windows *windows, int order, dwarfs_error **err)
 			       err);
 }
 
-/* The order of the data is that of all entries; where these are damaged it is that of the
- * tree. What is damaged was noticed when entries were chosen, or will be when they are
+/* A walk in data order needs intact entries; if some are damaged, the order is that of
+ * the tree. Damage was reported when entries were selected, or will be when they are
  * read. */
 static int next_entry(struct windows *windows, dwarfs_entry *entry_out,
 		      dwarfs_error **err)
@@ -132,7 +131,7 @@ static int gather(struct windows *windows, struct window *window, dwarfs_error *
 
 /* -- decoding ahead ------------------------------------------------------------------ */
 
-/* What is wrong with a file shows when it is read. */
+/* An error in a file is reported when the file is read. */
 static int fetch(void *shared, void *worker, void *job, dwarfs_error **err)
 {
 	struct windows *windows = shared;

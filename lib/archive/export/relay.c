@@ -2,12 +2,12 @@
 /*
  * archive/export/relay: files with huge holes in an archive that keeps holes.
  *
- * libarchive describes holes in a few bytes, but wants every byte of them given to it:
- * for a hole of 2^62 bytes that takes minutes even where each call gives it 2 GiB. Here it
- * makes the archive without filters, and a second one, of the format "raw", takes what it
- * has made through the filters. Of a file with holes libarchive gets none of the contents;
- * their data goes to the second archive at once, and of the zeros that libarchive fills up
- * the file with afterwards, as many are dropped.
+ * libarchive stores holes in a few bytes, but must be passed every byte of them: for a
+ * hole of 2^62 bytes that takes minutes even with 2 GiB in each call. Here one archive
+ * writes the format without filters, and a second one, of the format "raw", passes its
+ * output through the filters. The contents of a file with holes are not passed to the
+ * first archive; their data is written to the second one directly, and as many of the
+ * zeros that the first one pads the file with are dropped.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,9 +20,9 @@
 
 struct relay {
 	struct archive *outer; /* of the filters */
-	uint64_t direct;       /* bytes that have not gone through libarchive's format,
-				  and the zeros in their place, of a file that is done,
-				  have not been dropped */
+	uint64_t direct;       /* bytes that bypassed libarchive's format, and whose
+				    padding zeros, for a finished file, were not dropped
+				    yet */
 };
 
 static ssize_t hand_on(struct export_run *run, const void *data, size_t bytes)
@@ -43,7 +43,7 @@ static ssize_t hand_on(struct export_run *run, const void *data, size_t bytes)
 	return (ssize_t)bytes;
 }
 
-/* What libarchive has made of the format: an archive_write_callback. */
+/* Receives the output of the format: an archive_write_callback. */
 static la_ssize_t take_inner(struct archive *archive, void *user, const void *data,
 			     size_t bytes)
 {
@@ -104,7 +104,7 @@ static int open_inner(struct export_run *run, dwarfs_error **err)
 					  run->selection.has_odd_xattrs, err)) < 0 ||
 	    (ret = set_options(run->archive, run->export->options, err)) < 0)
 		return ret;
-	/* Nothing is kept back, so that what is handed on stays in order. */
+	/* Nothing is buffered, so that the output stays in order. */
 	archive_write_set_bytes_per_block(run->archive, 0);
 	archive_write_set_bytes_in_last_block(run->archive, 1);
 	if (archive_write_open2(run->archive, run, NULL, take_inner, NULL, NULL) <
@@ -154,7 +154,7 @@ int dw_export_relay_open(struct export_run *run, const char *filters, dwarfs_err
 	return open_inner(run, err);
 }
 
-/* The map of the holes comes with the first bytes, of which there are none. */
+/* libarchive writes the map of the holes with the first bytes: write zero bytes. */
 int dw_export_relay_begin(struct export_run *run, dwarfs_error **err)
 {
 	la_ssize_t taken;

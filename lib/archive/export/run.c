@@ -2,9 +2,9 @@
 /*
  * archive/export/run: write an image as an archive.
  *
- * The story: find what is to be written (export_select), then go through it in windows
- * (export_window), and for each entry: open its contents, describe it, write the header,
- * then the contents. What libarchive makes of it goes to the output.
+ * Selects the entries (select.c), visits them in windows (read_window.c), and for each
+ * entry opens its contents, converts its attributes, writes the header, then the
+ * contents. The output of libarchive is written to the file or descriptor.
  */
 #include <errno.h>
 #include <string.h>
@@ -77,8 +77,8 @@ int dw_export_lose(struct export_run *run, int what, const char *path, int code,
 
 /* -- one entry ----------------------------------------------------------------------- */
 
-/* 0 with *why when libarchive warns, what ends the run, or a positive number when the
- * entry is not in the archive. */
+/* Returns 0, with *why if libarchive warns; an error that ends the run; or a positive
+ * number if the entry was not written. */
 static int write_header(struct export_run *run, dwarfs_error **why, dwarfs_error **err)
 {
 	int ret, code;
@@ -111,7 +111,7 @@ static int finish_entry(struct export_run *run, dwarfs_error **err)
 	return ret < ARCHIVE_WARN ? dw_export_fail(run, err) : 0;
 }
 
-/* What the format has no place for was left out. */
+/* The format lacks a property of the entry, which was left out. */
 static void note(struct export_run *run, const char *path, const char *reduced)
 {
 	if (reduced)
@@ -130,7 +130,7 @@ static int remember(struct export_run *run, const char *path, dwarfs_error **err
 	return run->first_paths[inode] ? 0 : dw_fail_nomem(err);
 }
 
-/* What follows the header. */
+/* Write the contents after the header. */
 static int write_contents(struct export_run *run, const char *path,
 			  struct export_contents *contents, dwarfs_error **err)
 {
@@ -145,7 +145,7 @@ static int write_contents(struct export_run *run, const char *path,
 	if (ret < 0 && !run->export->continue_on_error)
 		return dw_export_lose(run, DWARFS_EXPORT_CUT, path, ret, dw_steal(why),
 				      err);
-	/* What is missing becomes zeros. */
+	/* Missing contents become zeros. */
 	if ((finished = finish_entry(run, err)) < 0)
 		return finished;
 	run->is_in_file = false;
@@ -168,7 +168,7 @@ static int write_opened(struct export_run *run, const char *path, const char *fi
 	if (ret == 0) {
 		ret = dw_export_attributes(run, &stripped, &lost);
 		if (ret == DWARFS_ERR_CORRUPT || ret == DWARFS_ERR_CHECKSUM)
-			ret = 0; /* they cost no contents */
+			ret = 0; /* the contents are not affected */
 		else
 			why = dw_steal(lost);
 	}
@@ -226,7 +226,7 @@ static int write_item(struct export_run *run, const struct export_item *item,
 
 /* -- the archive --------------------------------------------------------------------- */
 
-/* libarchive hands on what it has made. */
+/* Receives the output of libarchive. */
 ssize_t dw_export_take(struct archive *archive, void *user, const void *data,
 		       size_t bytes)
 {
@@ -316,13 +316,13 @@ static int open_run(struct export_run *run, dwarfs_error **err)
 	return dw_progress_enter(&run->progress, DWARFS_PHASE_SCAN, err);
 }
 
-/* Free an archive that is not to be. What libarchive still has of it goes nowhere; only
- * in closing it lets go of its buffer. But closing also fills up the file that is being
- * written, which takes long where that goes to a temporary file. */
+/* Free an archive that is abandoned. Its remaining output is discarded; libarchive
+ * releases its buffer only when it is closed. But closing also pads the current file,
+ * which takes long if the format uses a temporary file. */
 static void discard_archive(struct export_run *run)
 {
 	if (!run->failed)
-		dw_fail(&run->failed, DWARFS_ERR_CANCELLED, "the archive is given up");
+		dw_fail(&run->failed, DWARFS_ERR_CANCELLED, "the archive is abandoned");
 	if ((run->is_broken || run->is_in_file) && run->format->late)
 		archive_write_fail(run->archive);
 	else

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/export/select: which entries of an image are to be written.
+ * archive/export/select: choose the entries of an image to write.
  *
- * Takes the patterns and what is left out, gives a bit for each entry, by how many names
- * each file is written, and how much there is to write. Of entries with the same path
- * only the first is written. Reads metadata only.
+ * Applies the patterns and the skip options; results are a bit for each entry, the number
+ * of written names of each file, and the total size. Of entries with the same path only
+ * the first is written. Reads metadata only.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -18,8 +18,8 @@ DW_DEFINE_AUTO(select_walk, dwarfs_walk *, dwarfs_walk_free)
 struct above {
 	dwarfs_entry *entries; /* by depth */
 	size_t room;
-	uint32_t from; /* what is deeper than this is taken; UINT32_MAX for none */
-	uint32_t lost; /* what is deeper than this is left out; UINT32_MAX for none */
+	uint32_t from; /* entries deeper than this are selected; UINT32_MAX for none */
+	uint32_t lost; /* entries deeper than this are left out; UINT32_MAX for none */
 };
 
 void dw_export_select_release(struct selection *selection)
@@ -59,7 +59,8 @@ static bool is_asked_for(const struct export_run *run, const dwarfs_walk *walk,
 		above->from = UINT32_MAX;
 	if (dw_patterns_are_none(patterns))
 		return true;
-	/* What is taken anyhow may be the only one that a pattern matches. */
+	/* Match also entries that are selected anyway, since a pattern may match no other
+	 * entry. */
 	if (above->from != UINT32_MAX && !dw_patterns_unmatched(patterns, &first))
 		return true;
 	matches = depth > 0 && dw_patterns_match(patterns, path, strlen(path), is_dir);
@@ -144,7 +145,8 @@ static int visit(struct export_run *run, const dwarfs_walk *walk, dwarfs_entry e
 	return take_all(run, above, depth, mode);
 }
 
-/* What is damaged; but not the root, nor a tree that has no end. Takes why. */
+/* Report a damaged entry, but not the root or a directory loop. Takes ownership of why.
+ */
 static int pass_over(struct export_run *run, const dwarfs_walk *walk, int code,
 		     dwarfs_error *why, dwarfs_error **err)
 {

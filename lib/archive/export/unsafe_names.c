@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/export/unsafe_names: entries that must not be written, because their path is that of
- * another entry.
+ * archive/export/unsafe_names: find entries with the path of another entry, which must
+ * not be written.
  *
- * Whoever unpacks an archive takes what comes later for the newer one: with a symbolic
- * link and a directory of the same name, files end up outside of the target. A valid
- * image sorts the names of a directory and has each of them once, so that one look at
- * each name is enough. Directories that are not sorted are sorted here, by hashes of
- * their names: 16 bytes of memory for each entry.
+ * A program that unpacks an archive lets later entries replace earlier ones: with a
+ * symbolic link and a directory of the same name, it would write files outside of the
+ * target. In a valid image the names of a directory are sorted and unique, so one
+ * comparison for each name is enough. Directories that are not sorted are sorted here, by
+ * hashes of their names: 16 bytes of memory for each entry.
  */
 #include <string.h>
 
 #include "archive/export/export.h"
 
-/* Names that are compared between two looks at the cancel switch. */
+/* Names that are compared between two checks for cancellation. */
 #define NAMES_PER_TICK 4096
 
 /* An entry of a directory that is not sorted. */
@@ -32,7 +32,7 @@ static void set_bit(uint8_t *bits, dwarfs_entry entry)
 	bits[entry / 8] |= (uint8_t)(1u << entry % 8);
 }
 
-/* FNV-1a; who finds names of the same hash has them compared. */
+/* FNV-1a; names with the same hash are compared. */
 static uint64_t hash_of(const char *name, size_t bytes)
 {
 	uint64_t hash = UINT64_C(0xCBF29CE484222325);
@@ -42,7 +42,7 @@ static uint64_t hash_of(const char *name, size_t bytes)
 	return hash;
 }
 
-/* Damaged names are none: the walk says so when it comes to them. */
+/* Damaged names are skipped: the walk reports them. */
 static bool get_name(const dwarfs_image *image, dwarfs_entry entry,
 		     char name[DWARFS_NAME_ROOM], size_t *bytes_out)
 {
@@ -101,8 +101,8 @@ static int find_in_any_order(struct export_run *run, dwarfs_entry first, uint32_
 		return dw_fail_nomem(err);
 	for (uint32_t i = 0; i < count && ret == 0; i++) {
 		if (get_name(run->image, first + i, name, &bytes))
-			list[known++] = (struct hashed_name){ hash_of(name, bytes),
-							      first + i };
+			list[known++] =
+				(struct hashed_name){ hash_of(name, bytes), first + i };
 		if (i % NAMES_PER_TICK == 0)
 			ret = dw_progress_tick(&run->progress, err);
 	}
@@ -114,7 +114,7 @@ static int find_in_any_order(struct export_run *run, dwarfs_entry first, uint32_
 	return ret;
 }
 
-/* Whether names are strictly ascending: 1, 0, or that the caller wants to stop. */
+/* Whether names are strictly ascending: 1, 0, or DWARFS_ERR_CANCELLED. */
 static int is_sorted(struct export_run *run, dwarfs_entry first, uint32_t count,
 		     dwarfs_error **err)
 {

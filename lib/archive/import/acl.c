@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/import/acl: access control lists of an archive, as the extended attributes that
- * Linux has for them.
+ * archive/import/acl: access control lists of an archive, as extended attributes of
+ * Linux.
  *
- * Lists of POSIX.1e are taken. Those of NFSv4 have no place in a Linux file system, which
- * is told.
+ * POSIX.1e lists are converted. NFSv4 lists cannot be stored in a Linux file system, and
+ * are reported.
  */
 #include <grp.h>
 #include <pwd.h>
@@ -17,7 +17,7 @@
 #define ACL_VERSION    2
 #define ACL_HEAD_BYTES 4
 #define ACL_NOBODY     UINT32_MAX /* the number of entries that are about no one person */
-#define NAME_ROOM      4096	  /* for what the system says of an owner */
+#define NAME_ROOM      4096	  /* for the user and group database */
 
 enum acl_tag {
 	TAG_OWNER = 0x01,
@@ -36,7 +36,7 @@ struct acl_entry {
 struct acl {
 	struct acl_entry *entries;
 	size_t count, room;
-	unsigned tags; /* those that are there */
+	unsigned tags; /* the entries present */
 };
 
 static void free_acl(struct acl *acl)
@@ -101,7 +101,7 @@ static uint16_t tag_of(int tag)
 	}
 }
 
-/* The number of who the entry is about; false when nobody knows. */
+/* The ID of the user or group of the entry; false if it is unknown. */
 static bool identify(struct import_job *job, struct acl_entry *made, int id,
 		     const char *name)
 {
@@ -115,7 +115,7 @@ static bool identify(struct import_job *job, struct acl_entry *made, int id,
 		return true;
 	if (name && made->tag == TAG_GROUP && find_group(job->entry, name, &made->id))
 		return true;
-	dw_import_warn(job, "an access control list is about %s '%s', who is not known",
+	dw_import_warn(job, "an access control list has an unknown %s '%s'",
 		       made->tag == TAG_USER ? "user" : "group", name ? name : "");
 	return false;
 }
@@ -152,7 +152,7 @@ static int read_acl(struct import_job *job, int type, struct acl *acl, dwarfs_er
 	return 0;
 }
 
-/* Who named people are limited by must be there: what all of them together may do. */
+/* Lists with named users or groups need a mask: the union of their permissions. */
 static int add_mask(struct acl *acl, dwarfs_error **err)
 {
 	struct acl_entry mask = { TAG_MASK, 0, ACL_NOBODY };
@@ -264,8 +264,8 @@ uint32_t dw_import_mode(struct import_job *job)
 	int kind, permissions, tag, id, mask = -1, any = 0;
 	const char *name;
 
-	/* libarchive shows what the group may do, a file system what the mask lets
-	 * through. */
+	/* The group bits of libarchive are those of the group, those of a file system the
+	 * mask. */
 	if (archive_entry_acl_reset(job->entry, type) == 0)
 		return mode;
 	while (archive_entry_acl_next(job->entry, type, &kind, &permissions, &tag, &id,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/import/archive_entry: one entry of an archive, on its way into a builder.
+ * archive/import/archive_entry: add one entry of an archive to a builder.
  *
- * Contents are handed on piece by piece, as libarchive unpacks them; what lies between
- * two pieces is a hole.
+ * Contents are passed on piece by piece, as libarchive decompresses them; the range
+ * between two pieces is a hole.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 #define WHITEOUT     ".wh."
 #define WHITEOUT_ALL ".wh..wh..opq"
-#define WHITEOUT_OWN ".wh..wh." /* what union file systems keep for themselves */
+#define WHITEOUT_OWN ".wh..wh." /* private attributes of union file systems */
 
 /* -- contents -------------------------------------------------------------------- */
 
@@ -24,7 +24,7 @@ static int fail_read(struct import_job *job, int got, dwarfs_error **err)
 	return ret < 0 ? ret : dw_archive_fail(job->archive, err);
 }
 
-/* What is said to be a hole at the end may as well be missing. */
+/* A hole at the end and missing data look the same. */
 static int check_end(const struct import_job *job, uint64_t end, dwarfs_error **err)
 {
 	if (end < job->end)
@@ -90,7 +90,7 @@ static int remove_older(struct import_job *job, bool contents_only, dwarfs_error
 	return ret;
 }
 
-/* The entry is a whiteout: 1 after obeying it, 0 when it is none. */
+/* Apply a whiteout: 1 if the entry is one, 0 if not. */
 static int obey_whiteout(struct import_job *job, dwarfs_error **err)
 {
 	const char *path = (const char *)job->path.data;
@@ -119,7 +119,7 @@ static int obey_whiteout(struct import_job *job, dwarfs_error **err)
 
 /* -- an entry -------------------------------------------------------------------- */
 
-/* A file of several names whose contents come with a later one. */
+/* A file with several names whose contents follow with a later one. */
 static bool has_late_contents(const struct import_job *job)
 {
 	return job->is_cpio && archive_entry_filetype(job->entry) == AE_IFREG &&
@@ -145,7 +145,7 @@ static int add(struct import_job *job, dwarfs_error **err)
 	return ret;
 }
 
-/* An entry that has a place in the image. */
+/* Add an entry whose path is in the image. */
 static int take_named(struct import_job *job, const char *target, dwarfs_error **err)
 {
 	int ret;
@@ -159,13 +159,14 @@ static int take_named(struct import_job *job, const char *target, dwarfs_error *
 	return add(job, err);
 }
 
-/* named: whether it has such a place. Contents that others wait for count even if not. */
+/* named: whether its path is in the image. If not, contents that postponed entries need
+ * are still read. */
 static int take(struct import_job *job, bool named, dwarfs_error **err)
 {
 	const char *target = archive_entry_hardlink(job->entry);
 	struct late_file *late;
 
-	/* Some cpio archives give all directories one number. */
+	/* In some cpio archives all directories have the same inode number. */
 	if (archive_entry_filetype(job->entry) == AE_IFDIR)
 		target = NULL;
 	if (target && (late = dw_import_find_late(job, target)))

@@ -3,7 +3,7 @@
  * archive/import/cpio_links: files with several names.
  *
  * In most formats the first name has the contents and all others refer to it. In some
- * cpio archives the last one has them: such a file waits until they come.
+ * cpio archives the last one has them: such a file is postponed until then.
  */
 #include <string.h>
 
@@ -53,7 +53,7 @@ int dw_import_defer(struct import_job *job, bool is_named, dwarfs_error **err)
 	return 0;
 }
 
-/* The one that came last, as what belongs together is close together. */
+/* Search from the last one on, as names of one file are close together. */
 struct late_file *dw_import_find_late(struct import_job *job, const char *target)
 {
 	size_t i;
@@ -81,7 +81,7 @@ static int add_link(struct import_job *job, const struct buffer *path,
 	return ret;
 }
 
-/* The next of the names, which is empty behind the last one. */
+/* The next name; empty after the last one. */
 static struct buffer next_name(const struct late_file *late, size_t *at)
 {
 	struct buffer name = { 0 };
@@ -168,7 +168,7 @@ int dw_import_link_late(struct import_job *job, struct late_file *late, bool is_
 	return ret;
 }
 
-/* -- names of what is there ------------------------------------------------------ */
+/* -- links to existing entries --------------------------------------------------- */
 
 static bool is_there(struct import_job *job, const struct buffer *path)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/import/entry_path: from paths of an archive to those of an image.
+ * archive/import/entry_path: convert paths of an archive to paths of an image.
  *
- * Takes bytes, which may be anything, gives names joined by one "/" each. Whether a name
- * is too long is for the builder to say.
+ * Takes arbitrary bytes, returns names joined by single slashes. The builder checks their
+ * lengths.
  */
 #include <string.h>
 
@@ -36,7 +36,7 @@ int64_t dw_import_append_names(const char *text, uint32_t skip, struct buffer *o
 		text += bytes;
 		text += *text == '/';
 	}
-	/* The NUL is no part of it. */
+	/* The NUL does not count. */
 	if ((ret = dw_buffer_reserve(out, 1, err)) < 0)
 		return ret;
 	out->data[out->size] = '\0';

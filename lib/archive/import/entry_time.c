@@ -2,10 +2,10 @@
 /*
  * archive/import/entry_time: times before 1970 with a fraction of a second, in pax archives.
  *
- * They are decimal numbers: "-1.5" is one and a half seconds before 1970. Some versions of
- * libarchive (3.6.2 is one) read the sign as that of the whole seconds only, -1 and half a
- * second more. Which of them this one is shows when it reads such a number. What it makes
- * of "-0.5" cannot be told from "0.5".
+ * They are decimal numbers: "-1.5" is one and a half seconds before 1970. Some versions
+ * of libarchive (3.6.2 is one) read the sign as that of the whole seconds only, -1 and
+ * half a second more. A test header shows which behaviour the linked version has. It
+ * reads "-0.5" and "0.5" alike.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 
 static const char record[] = "14 mtime=-1.5\n";
 
-/* A header of ustar; type: 'x' for what follows being about the next entry. */
+/* A ustar header; type 'x' for an extended header of the next entry. */
 static void fill_header(char block[BLOCK_BYTES], char type, size_t bytes)
 {
 	unsigned sum = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/import/import: archives into a builder. See <dwarfs/archive.h>.
+ * archive/import/import: add archives to a builder. See <dwarfs/archive.h>.
  *
- * The story: the bytes of an archive come from a feed, libarchive makes entries of them,
- * each becomes an item, and the builder takes it. At the end, what an archive has
- * promised must be there: its end marker, and what hard links lead to.
+ * A feed supplies the bytes of an archive, libarchive parses the entries, and each is
+ * added to the builder as an item. At the end, the end marker of the archive and the
+ * targets of its hard links must exist.
  */
 #include <string.h>
 
@@ -121,14 +121,14 @@ uint64_t dwarfs_archive_import_warnings(const dwarfs_archive_import *import)
 	return import->warnings;
 }
 
-/* -- what the other files need --------------------------------------------------- */
+/* -- interface to the other files ------------------------------------------------ */
 
 int dw_import_add(struct import_job *job, const struct buffer *path,
 		  const dwarfs_item *item, dwarfs_error **err)
 {
 	dwarfs_builder *builder = job->import->builder;
 	const char *text = (const char *)path->data;
-	/* What an earlier layer had may be replaced. */
+	/* Entries of an earlier layer may be replaced. */
 	const uint64_t count = dwarfs_builder_count_below(builder, text, path->size,
 							  job->import->whiteouts);
 	auto_free char *copy = NULL;
@@ -156,7 +156,7 @@ static bool is_of(const struct import_job *job, int format)
 	return (archive_format(job->archive) & ARCHIVE_FORMAT_BASE_MASK) == format;
 }
 
-/* Warnings about names tell that they are no UTF-8, and nothing is lost of them. */
+/* Warnings about names mean that they are not UTF-8; they are still complete. */
 static void pass_on_warning(struct import_job *job)
 {
 	const char *said = archive_error_string(job->archive);
@@ -167,7 +167,7 @@ static void pass_on_warning(struct import_job *job)
 		dw_import_warn(job, "%s", said);
 }
 
-/* What a zip has at its end is out of reach behind compression. */
+/* The directory at the end of a zip cannot be read through compression. */
 static void warn_of_lost_directory(struct import_job *job)
 {
 	if (!is_of(job, ARCHIVE_FORMAT_ZIP) || archive_filter_count(job->archive) <= 1)
@@ -213,7 +213,7 @@ int dw_import_check_end(struct import_job *job, dwarfs_error **err)
 		       "ends without an end marker: it was cut off, or never finished");
 }
 
-/* A stream goes to disk first when it must be read from its end. */
+/* A stream is first copied to disk if it must be read from its end. */
 static int spill_if_needed(struct import_job *job, dwarfs_error **err)
 {
 	const dwarfs_archive_import *import = job->import;
@@ -243,7 +243,7 @@ static int new_archive(struct import_job *job, dwarfs_error **err)
 	return 0;
 }
 
-/* The locale must be there before the first name comes, and depends on the format. */
+/* The locale must be set before the first name is read, and depends on the format. */
 static int find_locale(struct import_job *job, dwarfs_error **err)
 {
 	bool is_tar;

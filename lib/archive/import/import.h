@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/import/import: what the files of the import share. See <dwarfs/archive.h>.
+ * archive/import/import: interfaces shared by the import. See <dwarfs/archive.h>.
  */
 #ifndef DW_ARCHIVE_IMPORT_IMPORT_H
 #define DW_ARCHIVE_IMPORT_IMPORT_H
@@ -30,7 +30,7 @@ struct dwarfs_archive_import {
 
 /*
  * A file of a cpio archive with several names, of which only the last one has contents:
- * nothing of it is added before these come.
+ * it is not added before these are read.
  */
 struct late_file {
 	char *key;     /* its first name, as the archive has it */
@@ -39,9 +39,10 @@ struct late_file {
 	struct buffer names; /* in the image, each with a NUL */
 };
 
-/* Whether what is at a path of the image should be something else; by the path's hash. */
+/* Whether the entry at a path of the image is not the one of the archive; by the path's
+ * hash. */
 struct lost_path {
-	uint64_t hash; /* 0: the place is free */
+	uint64_t hash; /* 0: the slot is free */
 	bool is_lost;
 };
 
@@ -59,7 +60,7 @@ struct import_job {
 	enum { SIGNS_UNKNOWN, SIGNS_READ, SIGNS_MISREAD } signs; /* see entry_time.c */
 	struct late_file *late;
 	size_t late_count, late_room;
-	struct lost_path *lost; /* a table of lost_room places, a power of two */
+	struct lost_path *lost; /* a table of lost_room slots, a power of two */
 	size_t lost_count, lost_room;
 	bool is_broken; /* the archive: nothing more can be read of it */
 	bool is_left;	/* an entry failed that ends the import */
@@ -68,13 +69,13 @@ struct import_job {
 
 	/* contents of the entry, as they are read */
 	uint64_t size; /* UINT64_MAX: not known */
-	uint64_t end;  /* of what was read */
+	uint64_t end;  /* of the bytes read */
 };
 
 /* -- import.c -------------------------------------------------------------------- */
 
-/* Add what is in an item that is no directory, or what it is a hard link to, and tell
- * when a directory goes for it. */
+/* Add an item that is not a directory, or a hard link, and report if it replaces a
+ * directory. */
 int dw_import_add(struct import_job *job, const struct buffer *path,
 		  const dwarfs_item *item, dwarfs_error **err);
 
@@ -86,21 +87,21 @@ int dw_import_check_end(struct import_job *job, dwarfs_error **err);
 
 /* -- report.c ------------------------------------------------------------- */
 
-/* Say what an entry loses, and count it. */
+/* Report the loss of an attribute of an entry, and count it. */
 void dw_import_warn(struct import_job *job, const char *format, ...) DW_PRINTF(2, 3);
 
-/* Say that an entry came in place of a directory that was not empty. */
+/* Report that an entry replaced a directory that was not empty. */
 void dw_import_tell_replaced(struct import_job *job, const char *path, uint64_t count);
 
 /*
- * An entry has failed: tell it, and count it. Takes why. 0 to go on without the entry, or
- * the code, with *err.
+ * An entry has failed: report and count it. Takes ownership of why. 0 to continue without
+ * the entry, or the code, with *err.
  */
 int dw_import_lose(struct import_job *job, const char *path, int code, dwarfs_error *why,
 		   dwarfs_error **err);
 
-/* Whether hard links lead to something, as far as that is not known from the start; when
- * the import goes on, those that do not are lost. */
+/* Check the targets of hard links that did not exist when the links were added; if the
+ * import continues on errors, links without a target are removed. */
 int dw_import_check_links(struct import_job *job, dwarfs_error **err);
 
 /* -- archive_entry.c -------------------------------------------------------------- */
@@ -124,15 +125,15 @@ struct import_time {
 	uint32_t nanoseconds;
 };
 
-/* What libarchive says of a time of an entry, put right. */
+/* A time of an entry, with the sign error of libarchive corrected. */
 struct import_time dw_import_time(struct import_job *job, int64_t seconds,
 				  long nanoseconds);
 
 /* -- acl.c ---------------------------------------------------------------- */
 
 /*
- * The access control lists of the entry, as extended attributes. The bits of the group in
- * *mode are set to what the list allows at most, as a file system shows them.
+ * The access control lists of the entry, as extended attributes. The group bits in *mode
+ * are set to the mask of the list, as in a file system.
  */
 int dw_import_acls(struct import_job *job, dwarfs_item *item, dwarfs_error **err);
 uint32_t dw_import_mode(struct import_job *job);
@@ -143,7 +144,7 @@ int dw_import_acl_value(struct import_job *job, int type, struct buffer *value,
 
 /* -- cpio_links.c -------------------------------------------------------------- */
 
-/* A further name: the entry at job->path is what the archive calls target. */
+/* Add a hard link: job->path refers to the entry that the archive calls target. */
 int dw_import_link(struct import_job *job, const char *target, dwarfs_error **err);
 
 /* The file that waits for its contents under that name, or NULL. */
@@ -154,10 +155,10 @@ struct late_file *dw_import_find_late(struct import_job *job, const char *target
 int dw_import_link_late(struct import_job *job, struct late_file *late, bool is_named,
 			dwarfs_error **err);
 
-/* Put off an entry of a cpio archive until its contents come. */
+/* Postpone an entry of a cpio archive until its contents are read. */
 int dw_import_defer(struct import_job *job, bool is_named, dwarfs_error **err);
 
-/* Add what was put off, and has no contents. */
+/* Add postponed entries without contents. */
 int dw_import_add_late(struct import_job *job, dwarfs_error **err);
 void dw_import_free_late(struct import_job *job);
 
@@ -167,30 +168,30 @@ void dw_import_free_late(struct import_job *job);
 int dw_import_note_lost(struct import_job *job, const struct buffer *path, bool is_lost,
 			dwarfs_error **err);
 
-/* Whether what is at the path of the image, if anything, is from before such an entry. */
+/* Whether an entry of the archive with this path was left out, so that an existing entry
+ * is an older one. */
 bool dw_import_is_lost(const struct import_job *job, const struct buffer *path);
 
 /* -- entry_path.c --------------------------------------------------------------- */
 
 /*
- * A path of an archive as one of the image: without the first names, below the prefix. 1,
- * or 0 when there is nothing left of it, or INVALID. out is overwritten; a NUL is behind
- * it.
+ * Convert a path of an archive to one of the image: without the first names, below the
+ * prefix. 1, or 0 if no name remains, or INVALID. out is overwritten and NUL-terminated.
  */
 int dw_import_path(const dwarfs_archive_import *import, const char *text,
 		   struct buffer *out, dwarfs_error **err);
 
-/* Names joined by "/", without ".", with a NUL behind them; ".." is INVALID. The first
- * ones are left out; the number of those that were there is returned. */
+/* Append names joined by "/", without ".", and a NUL; ".." is INVALID. The first names
+ * are left out; returns the number of names of the path. */
 int64_t dw_import_append_names(const char *text, uint32_t skip, struct buffer *out,
 			       dwarfs_error **err);
 
-/* An extended attribute of an entry; what it points to is the entry's. */
+/* An extended attribute of an entry, which owns the memory. */
 struct import_xattr {
 	const char *name;
 	const void *value;
 	size_t bytes;
-	size_t number;	 /* as they stand in the archive */
+	size_t number;	 /* in the order of the archive */
 	bool is_encoded; /* private to item_xattrs.c */
 };
 

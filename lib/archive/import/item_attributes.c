@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/import/item_attributes: what an archive says of an entry besides its contents.
+ * archive/import/item_attributes: the attributes of an entry of an archive.
  *
- * Gives an item. Names of owners are not looked at, numbers count; file flags have no
- * place in an image.
+ * Makes an item. Owners are taken by number, not by name; file flags are not stored in
+ * images.
  */
 #include <string.h>
 #include <sys/stat.h>

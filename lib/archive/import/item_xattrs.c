@@ -2,9 +2,9 @@
 /*
  * archive/import/item_xattrs: the extended attributes of an entry of an archive, each once.
  *
- * A tar may give each of them twice, in two ways of its headers. One of the two writes
- * names with bytes that it cannot hold as %XX, and nobody decodes them: where the other
- * way has given the name itself, with the same value, the encoded one is left out.
+ * A tar may have each of them twice, in two kinds of headers. One of them encodes some
+ * bytes of names as %XX, which libarchive does not decode: if the other kind has the
+ * plain name with the same value, the encoded one is left out.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static size_t drop_repeated(struct import_xattr *list, size_t count)
 	return kept;
 }
 
-/* Mark the encoded form of a name, if it is there; false: without memory. */
+/* Mark the encoded form of a name, if present; false if out of memory. */
 static bool mark_encoded(struct import_xattr *list, size_t count,
 			 const struct import_xattr *plain)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/import/lost_entries: where entries of an archive were left out.
+ * archive/import/lost_entries: the paths of entries that were left out.
  *
- * What is at such a path is from another archive, or an older entry of this one. A hard
- * link that comes later means the entry that was left out, and must not lead there. Paths
- * are known by their hash (FNV-1a of 64 bits): at worst a link is left out, and named.
+ * An entry at such a path is from another archive, or an older one of this archive. A
+ * later hard link refers to the entry that was left out, and must not link to that one.
+ * Paths are compared by hash (64-bit FNV-1a): a collision causes a link to be left out
+ * and reported.
  */
 #include "archive/import/import.h"
 
@@ -19,7 +20,7 @@ static uint64_t hash_of(const struct buffer *path)
 	return hash + (hash == 0);
 }
 
-/* Where it stands, or would. */
+/* The slot of a hash, or the free slot for it. */
 static struct lost_path *place_of(struct lost_path *table, size_t room, uint64_t hash)
 {
 	size_t at = (size_t)(hash >> 32) & (room - 1);
@@ -29,7 +30,7 @@ static struct lost_path *place_of(struct lost_path *table, size_t room, uint64_t
 	return &table[at];
 }
 
-/* Half of the places stay free. */
+/* Half of the slots stay free. */
 static int make_room(struct import_job *job, dwarfs_error **err)
 {
 	size_t room = job->lost_room > 0 ? 2 * job->lost_room : LEAST_ROOM;

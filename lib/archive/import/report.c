@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * archive/import/report: entries that do not come out of an archive as they are in it.
+ * archive/import/report: report entries that are not imported as they are.
  *
- * Says it in the log and to the callback, counts, and decides whether the import goes on.
- * What is wrong with the archive as such, or with the system, ends it in any case.
+ * Logs, calls the callback, counts, and decides whether the import continues. Errors of
+ * the archive as a whole or of the system always end it.
  */
 #include <string.h>
 

@@ -162,7 +162,7 @@ class HugeHoles(Hostile):
         image = self.image("block 27", f"0 f a d10,h{4 * EIB}", "size 0 100000000", "0 f b d7")
         for form in ("pax", "gnutar"):
             _, said = self.export(image, form, code=1)
-            self.assertIn("a: the contents go on behind the end of the file, at 100000000", said)
+            self.assertIn("a: the contents continue after the end of the file, at 100000000", said)
 
     def test_compared(self):
         """Holes are not read: not in order, nor where data is out of order."""

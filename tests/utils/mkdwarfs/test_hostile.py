@@ -97,7 +97,7 @@ class Broken(Archives):
         for data in (b"", b"x", b"just text\n" * 100, bytes(100), os.urandom(5000),
                      b"\x7fELF" + bytes(1000)):
             self.refuse(data, "must be a directory or an archive")
-            self.refuse(data, "standard input: is no archive", pipe=True)
+            self.refuse(data, "standard input: not an archive", pipe=True)
 
     def test_images_are_no_archives(self):
         image = self.pack()
