@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long the library and liblzma take to unpack the same .xz streams, in processor
- * time.
+ * Processor time of the library and of liblzma to decompress the same .xz streams.
  *
  *     bench-lzma FILE...
  *
  * Each file is packed by liblzma (level 6, no check) in blocks of 16 MiB, the first 8 of
  * them; a block is unpacked by one and the other in turn, and the fastest of ROUNDS
- * counts. What they give is compared.
+ * counts. Their outputs are compared.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /*
  * bench/metadata: how fast the metadata of an image can be used.
  *
- *	bench-metadata tree DIRECTORY FILES     make a tree of so many files
- *	bench-metadata measure IMAGE [SECONDS]  measure, each for so long
+ * bench-metadata tree DIRECTORY FILES make a tree with this many files bench-metadata
+ * measure IMAGE [SECONDS] measure, each for so long
  *
  * The files have sizes, but no contents. Names and sizes follow from a fixed row of
  * random numbers, so that the tree is the same everywhere. Figures go to stdout as JSON.
@@ -89,7 +89,7 @@ static int make_files(int dir, uint64_t count, uint64_t *state)
 	return 0;
 }
 
-/* Directory number n lies in number (n - 1) / DIRECTORIES_OF_ONE. */
+/* Directory number n is in number (n - 1) / DIRECTORIES_OF_ONE. */
 static int open_directory(int root, uint64_t number)
 {
 	char path[256] = "", longer[256];
@@ -179,7 +179,7 @@ static int read_and_hash(const struct bench *bench, uint64_t offset, uint64_t by
 	dwarfs_digest *digest = NULL;
 	size_t done = 0;
 	const size_t size = (size_t)bytes + 64; /* with the header */
-	/* malloc() would give the same memory each time. */
+	/* malloc() would return the same memory each time. */
 	uint8_t *data = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int fd = open(bench->path, O_RDONLY | O_CLOEXEC), ret = -1;

@@ -58,7 +58,7 @@ DWARFS_HANDLE(dwarfs_archive_export)
 /* What has no names is for programs that know what they look for. */
 %ignore dwarfs_salvage_blocks;
 
-/* Errors become exceptions, so nobody holds one. */
+/* Errors become exceptions, so no error objects are exposed. */
 %ignore dwarfs_error_code;
 %ignore dwarfs_error_message;
 %ignore dwarfs_error_path;

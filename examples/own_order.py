@@ -4,7 +4,7 @@
 
     own_order.py DIRECTORY IMAGE
 
-Leaves out what editors left behind, gives logs blocks of their own that are packed hard, and stores
+Leaves out backup files of editors, compresses logs in separate blocks with lzma, and stores
 files of one kind together: by the ending of their names, then the newest version of a name next to
 its elder ones, as a directory of releases has them.
 """

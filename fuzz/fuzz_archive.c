@@ -2,8 +2,8 @@
 /*
  * fuzz_archive: an archive from memory, as entries of an image.
  *
- * The first byte chooses options, the rest is the archive, of any format that is
- * recognized. What was taken is written as an image, until that gets too large.
+ * The first byte chooses options, the rest is the archive, of any detected format. The
+ * entries are written as an image, up to a size limit.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ struct limits {
 	uint64_t entries;
 };
 
-/* Archives that unpack to more than the harness has time for are given up. */
+/* Archives with too much uncompressed data are abandoned. */
 static int watch(const dwarfs_progress *progress, void *user)
 {
 	struct limits *limits = user;
@@ -68,7 +68,8 @@ static int import(dwarfs_builder *builder, uint8_t options, const uint8_t *data,
 	dwarfs_archive_import_set_progress(import, watch, &limits);
 	if (options & 8)
 		fuzz_require(dwarfs_archive_import_set_prefix(import, "a/b", NULL) == 0);
-	/* Half of it first, which mostly fails, and leaves what it has added. */
+	/* Import half of it first, which usually fails, and keeps the entries added so
+	 * far. */
 	if (options & 16)
 		dwarfs_archive_import_memory(import, data, size / 2, NULL);
 	ret = dwarfs_archive_import_memory(import, data, size, &err);
@@ -85,7 +86,7 @@ static int import(dwarfs_builder *builder, uint8_t options, const uint8_t *data,
 	return ret;
 }
 
-/* Whatever was taken can be written, unless it is too much. */
+/* Every import can be written as an image, unless it is too large. */
 static void write_image(dwarfs_builder *builder)
 {
 	size_t left = MAX_IMAGE_BYTES;

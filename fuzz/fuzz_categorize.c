@@ -2,7 +2,7 @@
 /*
  * fuzz_categorize: the parsers of the categorizers, over a file of any bytes.
  *
- * The last byte says whether what is behind the head must be read.
+ * The last byte chooses whether the data after the head must be read.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_codec: unpack a payload with the codec that the first byte names.
+ * fuzz_codec: decompress a payload with the codec that the first byte names.
  *
- * The announced size is what a reader would allocate; it is bounded as a block is. Where
- * a payload has parts, unpacking them gives what unpacking the whole does.
+ * The announced size is what a reader would allocate; it is bounded as a block is. If a
+ * payload has parts, decompressing them gives the same result as the whole.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_filter: filter rules and paths to match, a line each; rules come first, and the
- * first line that is none begins the paths.
+ * fuzz_filter: filter rules and paths to match, one a line; rules are first, and the
+ * paths begin with the first line that is not a rule.
  *
  * Rules that name files are left out, as they would read from the system.
  */
@@ -16,7 +16,7 @@ static void match(const struct filter *filter, const char *path)
 	size_t length = strlen(path);
 	bool as_file = dw_filter_includes(filter, path, length, false);
 
-	/* What is in the filter does not change by being asked. */
+	/* Matching does not change the filter. */
 	fuzz_require(dw_filter_includes(filter, path, length, false) == as_file);
 	dw_filter_includes(filter, path, length, true);
 }

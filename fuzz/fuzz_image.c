@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_image: open an image in one of many ways and ask it everything, through public
- * headers alone.
+ * fuzz_image: open an image in one of many ways and call every reading function, through
+ * public headers only.
  *
- * Takes bytes, of which the last may say how (image_mode.h), gives nothing: it is there for what breaks on the way. Time and memory are
- * bounded by the limits below, not by what the image says.
+ * The last bytes of the input may choose the way (image_mode.h). Time and memory are
+ * bounded by the limits below, whatever the image contains.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct tour {
 	const dwarfs_image *image;
 	dwarfs_stat *stat;
 	size_t bytes_left;
-	size_t read_cost; /* in bytes, of each read, besides those it gives */
+	size_t read_cost; /* in bytes, added to the size of each read */
 	uint8_t buffer[16384];
 };
 

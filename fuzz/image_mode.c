@@ -2,8 +2,8 @@
 /*
  * image_mode: how an input of the image harnesses is opened and read.
  *
- * Takes an input, gives a mode and an open image. A file is one in memory, so that no
- * disk is needed.
+ * Derives a mode from an input, and opens the image. Files are in memory, so that no disk
+ * is needed.
  */
 #include <string.h>
 #include <sys/mman.h>

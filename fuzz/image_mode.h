@@ -7,7 +7,7 @@
 
 #include <dwarfs/dwarfs.h>
 
-/* An input may end with these two bytes and two more that say how; they are no part of
+/* An input may end with these two bytes and two more for the mode; they are not part of
  * the image. */
 #define MODE_MARK  "\xf5m"
 #define MODE_BYTES 4
@@ -20,11 +20,11 @@ struct image_mode {
 	enum source source;
 	uint32_t workers; /* 0 to 4 */
 	uint64_t cache_bytes;
-	int in_order, parallel, prefetch; /* besides reading file by file */
+	int in_order, parallel, prefetch; /* in addition to reading file by file */
 };
 
-/* Take the mode from an input; gives how many of its bytes are the image. Without a mark
- * all are, and the mode follows from them. */
+/* Derive the mode from an input; returns the size of the image in it. Without a mark that
+ * is the whole input, and the mode depends on its bytes. */
 size_t image_mode_take(const uint8_t *data, size_t size, struct image_mode *mode);
 
 /* Open the image so; NULL and an error when it cannot be opened. */

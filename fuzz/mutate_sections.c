@@ -21,7 +21,7 @@
 
 struct section {
 	size_t at;
-	size_t length; /* behind the header */
+	size_t length; /* after the header */
 };
 
 static uint64_t load64(const uint8_t *from)
@@ -67,7 +67,7 @@ static void set_hash(uint8_t *data, const struct section *section)
 			    HEADER_BYTES - XXH3_FROM + section->length));
 }
 
-/* Mutate what a section holds; what stands behind it moves along. Returns the new size.
+/* Mutate the payload of a section, and move the data after it. Returns the new size.
  */
 static size_t change(uint8_t *data, size_t size, size_t room, struct section *section)
 {

@@ -4,10 +4,9 @@
  *
  *     NAME [-mutate=COUNT] FILE|DIRECTORY...
  *
- * Directories are taken with all regular files in and below them. With -mutate each file
- * is also run COUNT times with random changes, the same ones every time; a harness that
- * has a mutator of its own is then changed by that one. Ends with 77 when there is no
- * file.
+ * Directories stand for all regular files in and below them. With -mutate each file is
+ * also run COUNT times with pseudo-random changes, by the mutator of the harness if it
+ * has one. Exits with 77 if there is no file.
  */
 #include <errno.h>
 #include <ftw.h>

@@ -104,7 +104,7 @@ class Builder:
         """Add an entry, or replace one.
 
         The content of a file is a buffer; a path, as pathlib.Path, of a file that is read by
-        write(); a descriptor; a file object, read from where it stands; or an iterable of
+        write(); a descriptor; a file object, read from its position; or an iterable of
         buffers, or of tuples of an offset and a buffer, ascending: what is between them is a
         hole. `size` makes such a file end later than its last piece. All but a path are read
         at once.
@@ -152,7 +152,7 @@ class Builder:
         the image should not be made then. With `continue_on_error` such entries are left out;
         what is wrong with the archive as such is raised all the same.
 
-        `report(what, path, why)` is told about each entry that is lost, is there without an
+        `report(what, path, why)` is called for each entry that is lost, is added without an
         attribute, or came in place of a directory with something in it: what became of it, an
         ImportReport, its path, and the reason as text. An exception in it, or in `progress`,
         stops the import and is raised.

@@ -32,7 +32,7 @@ def compare(a: Union[str, os.PathLike[Any], Image], b: Union[str, os.PathLike[An
     """What differs between `a` and `b`: images, or paths of images, directories and archives.
 
     Empty when they agree. What cannot be read is a difference of the kind "trouble". `ignore`
-    names kinds that do not matter. Times are compared in seconds, unless told otherwise.
+    has kinds of differences to ignore. Times are compared in seconds by default.
     """
     comparison = _dwarfs.dwarfs_compare_new(handle_of(context))
     for side, what in enumerate((a, b)):

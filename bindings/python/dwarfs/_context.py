@@ -64,7 +64,7 @@ class Context:
             _dwarfs.dwarfs_context_set_log(self._handle, level, self._log)
 
     def trim(self, max_age: float = 0) -> None:
-        """Give back the memory of blocks that nobody has read from for so many seconds."""
+        """Evict blocks that have not been read for this many seconds."""
         _dwarfs.dwarfs_context_trim(self._handle, int(max_age * 1000))
 
     def cache_numbers(self) -> dict[str, int]:

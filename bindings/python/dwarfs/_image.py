@@ -78,10 +78,10 @@ def open(source: Source, *, offset: int | None = None, size: int | None = None,
 
     `source` is a path, an open descriptor, bytes (or anything else with the buffer protocol,
     such as an mmap), or a binary file object that can read and seek; it must not change while
-    the image is open. `offset` is where the image starts; by default it is found, whatever
-    stands in front of it. A `lazy` image is there sooner, and looks at hashes while it is in
-    use: damage shows late, or (of blocks that are never read to their end) not at all. Of a
-    `mapped` file, what is not compressed is used in place and takes no memory of the process,
+    the image is open. `offset` is where the image starts; by default it is searched for after
+    any data in front of it. A `lazy` image opens faster, and its hashes are verified while it is
+    in use: damage is found late, or (in blocks that are never read to their end) not at all.
+    Uncompressed data of a `mapped` file is used in place and takes no memory of the process,
     which a signal (SIGBUS) ends if the file shrinks.
     """
     return Image(source, offset=offset, size=size, context=context, lazy=lazy, mapped=mapped)
@@ -192,7 +192,7 @@ class Image:
 
     @property
     def header(self) -> bytes:
-        """What stands in front of the image."""
+        """The data in front of the image."""
         data = bytearray(self.offset)
         _dwarfs.dwarfs_image_read_header(self._use(), data, 0)
         return bytes(data)
@@ -224,7 +224,7 @@ class Image:
 
     @property
     def hardlink_size(self) -> int:
-        """Bytes that further hard links stand for, as the image states them."""
+        """Total size of additional hard links, as stated in the image."""
         return _dwarfs.dwarfs_image_hardlink_bytes(self._use())
 
     @property
@@ -334,13 +334,14 @@ class Image:
                 skip_specials: bool = False, owners: bool | None = None,
                 patterns: Iterable[str | builtins.bytes] = (), xattrs: bool = True, writers: int = 0,
                 progress: ProgressCallback | None = None) -> None:
-        """Write everything to disk, into a directory that is made if it is missing.
+        """Extract to a directory, which is created if it is missing.
 
         Stops at the first entry that cannot be written, and never overwrites. Owners are set
-        when the process is privileged, unless `owners` says. With `patterns` only what one of
-        them matches is written, as "src/**/*.c", "i:*.jpg" or "doc/" (a directory with all that
-        is in it), below the directories it stands in. `writers` are threads that write, besides
-        the workers of the context. An exception in `progress` stops the extraction.
+        when the process is privileged, unless `owners` is given. With `patterns`, such as
+        "src/**/*.c", "i:*.jpg" or "doc/" (a directory with everything below it), only entries that
+        match one of them and their parent directories are extracted. `writers` is the number of
+        threads that write, in addition to the workers of the context. An exception in `progress`
+        stops the extraction.
         """
         extract = _dwarfs.dwarfs_extract_new(self._use())
         _dwarfs.dwarfs_extract_set_skip_devices(extract, skip_devices)
@@ -365,21 +366,21 @@ class Image:
                progress: ProgressCallback | None = None) -> None:
         """Write everything as an archive, to a path or a file descriptor.
 
-        "auto" takes format and filters from the name of the file, as "x.tar.zst". Others are
-        "tar" (which is "pax" and loses nothing), "newc", "zip", "7zip" and what else libarchive
-        writes; `filters` such as "gzip", "xz" or "zstd", and `options` as libarchive has them,
+        "auto" derives format and filters from the name of the file, such as "x.tar.zst". Others
+        are "tar" (which is "pax" and loses nothing), "newc", "zip", "7zip" and other formats of
+        libarchive; `filters` are such as "gzip", "xz" or "zstd", and `options` those of libarchive,
         such as "compression-level=19". Files are in the order of their data, or, with
-        `tree_order`, behind their directory.
+        `tree_order`, after their directory.
 
-        Stops at the first entry that the format cannot hold or that cannot be read, and then
-        leaves no file; with `continue_on_error` such entries are left out, and the error comes
+        Stops at the first entry that the format cannot represent or that cannot be read, and then
+        leaves no file; with `continue_on_error` such entries are left out, and the error is raised
         at the end. `patterns` are as for extract(). A file is on disk when this returns, unless
         `sync` is false.
 
         Formats other than "pax" have holes as zeros. Where that would be more than 64 GiB and
         1024 times the data, the file fails, unless `allow_huge_holes` is set.
 
-        `report(what, path, why)` is told about each entry that is not in the archive as it is in
+        `report(what, path, why)` is called for each entry that is not in the archive as it is in
         the image: what became of it, an ExportReport, its path, and the reason as text. An
         exception in it, or in `progress`, stops the export and is raised.
         """

@@ -89,15 +89,15 @@ def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any],
 
     Three callbacks let a program decide:
 
-    - `include(entry)` says of an InputFile whether it is taken; nothing is taken below a
-      directory that is left out.
-    - `category(file)` names the category of an InputFile, one of `categories` or of the
-      categorizers, or returns None. Each category has blocks, an order and a codec of its own.
+    - `include(entry)` returns whether an InputFile is included; nothing below a directory that is
+      left out is included.
+    - `category(file)` returns the category of an InputFile, one of `categories` or of the
+      categorizers, or None. Each category has blocks, an order and a codec of its own.
     - `order(files)` returns the files of one category, a list of OrderedFile, in the order in
-      which they are to be stored. Those that it leaves out come last.
+      which they are to be stored. Files that it leaves out are stored last.
 
-    `filter_report(path, is_directory, is_included)` is told what the `filters` make of each
-    entry. An exception in one of these, or in `progress`, stops the run and is raised.
+    `filter_report(path, is_directory, is_included)` is called with the result of the `filters`
+    for each entry. An exception in one of these, or in `progress`, stops the run and is raised.
 
     A file that cannot be read is stored as far as it could be, logged, and counted in
     `errors` of the result.
@@ -111,9 +111,9 @@ def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any],
 
 def preview(directory: str | os.PathLike[Any], filters: Iterable[str], *,
             context: Context | None = None) -> list[Decision]:
-    """What filter rules make of each entry of a directory, without making an image.
+    """Return the result of filter rules for each entry of a directory, without making an image.
 
-    What is below a directory that is left out is not looked at.
+    Entries below a directory that is left out are not visited.
     """
     decisions: list[Decision] = []
 
