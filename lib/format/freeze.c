@@ -2,10 +2,9 @@
 /*
  * format/freeze: write the metadata of an image and the schema that describes it.
  *
- * Three steps: find how many bits each column needs, place everything, write the bits.
- * Places depend on widths, and the width of a distance on places, so the first two are
- * repeated until nothing grows any more. Columns without distances inside are looked
- * through only once.
+ * Three steps: find how many bits each column needs, assign positions, write the bits.
+ * Positions depend on widths, and the width of a distance on positions, so the first two
+ * are repeated until nothing grows. Columns without distances are measured only once.
  */
 #include <assert.h>
 #include <string.h>
@@ -15,7 +14,7 @@
 #include "format/metadata.h"
 #include "format/thrift.h"
 
-/* Readers load whole words, so this much must follow the last object. */
+/* Readers load whole words: padding after the last object. */
 #define PADDING_BYTES 8
 
 /* More than the tree of layouts has. */
@@ -112,7 +111,7 @@ static void plant(struct freezer *freezer, struct node *node, uint32_t id,
 	}
 }
 
-/* -- measure and place --------------------------------------------------------------- */
+/* -- measure and assign positions ---------------------------------------------------- */
 
 static uint64_t load_number(const struct freeze_type *type, const uint8_t *value)
 {
@@ -131,7 +130,7 @@ static void need(struct freezer *freezer, struct node *node, uint64_t bits)
 	}
 }
 
-/* Give a child its place at bit *at, and move on. */
+/* Assign the bit position *at to a child, and advance *at. */
 static void place_child(struct node *child, uint64_t *at)
 {
 	child->offset = *at;
@@ -150,7 +149,7 @@ static uint64_t array_bytes(const struct node *item, size_t count)
 	return (count * item->bits + 7) / 8;
 }
 
-/* Give the distance from base of the next bytes; the worst case of an alignment. */
+/* The distance from base to the next bytes, with the worst case of alignment. */
 static uint64_t allocate(struct freezer *freezer, uint64_t base, uint64_t bytes,
 			 unsigned align)
 {
@@ -242,7 +241,7 @@ static uint64_t width(const struct freezer *freezer, uint64_t value)
 	return freezer->whole_bytes ? (bits + 7) / 8 * 8 : bits;
 }
 
-/* base: the byte that distances inside count from. */
+/* base: the byte that distances are relative to. */
 static void measure_value(struct freezer *freezer, struct node *node,
 			  const uint8_t *value, uint64_t base)
 {
@@ -276,7 +275,7 @@ static void measure_all(struct freezer *freezer, const struct freeze_metadata *m
 
 /* -- write --------------------------------------------------------------------------- */
 
-/* A place in the data: its bit, and the byte that distances count from. */
+/* A position in the data: its bit, and the byte that distances are relative to. */
 struct spot {
 	uint64_t bit;
 	uint64_t base;
@@ -312,7 +311,7 @@ static void put_child(struct freezer *freezer, struct spot parent,
 	put_node_bits(freezer, spot_of(parent, child), child, value);
 }
 
-/* The next bytes of the data, really aligned. */
+/* The next bytes of the data, aligned. */
 static uint64_t append_aligned(struct freezer *freezer, uint64_t bytes, unsigned align)
 {
 	uint64_t at = (freezer->cursor + align - 1) / align * align;

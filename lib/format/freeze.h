@@ -2,16 +2,16 @@
 /*
  * format/freeze: write the metadata of an image and the schema that describes it.
  *
- * Takes tables in memory, gives the bytes of the METADATA and SCHEMA sections, laid out
- * as the established writer lays them out. The numbers of fields and what they mean are
- * in format/metadata.h. Checks no contents: the tables are the caller's own.
+ * Takes tables in memory; gives the bytes of the METADATA and SCHEMA sections, laid out
+ * as by the established writer. The numbers and meanings of fields are in
+ * format/metadata.h. Does not check contents: the tables are the caller's own.
  */
 #ifndef DW_FORMAT_FREEZE_H
 #define DW_FORMAT_FREEZE_H
 
 #include "base/memory.h"
 
-/* A list: what its items are is said beside it. Borrowed. */
+/* A list; the type of its items is given where it is used. Borrowed. */
 struct table {
 	const void *data;
 	size_t count;
@@ -81,7 +81,7 @@ struct freeze_history_entry {
 	struct freeze_options options;
 };
 
-/* The whole. What has a has_ member is optional. */
+/* All of the metadata. A member with a has_ member is optional. */
 struct freeze_metadata {
 	struct table chunks;	    /* struct freeze_chunk */
 	struct table directories;   /* struct freeze_directory */
@@ -136,11 +136,9 @@ struct freeze_metadata {
 	uint64_t total_allocated_fs_size;
 };
 
-/*
- * Both buffers must be empty. Columns are as wide as their widest value, in bits; with
- * whole_bytes, in bytes: that takes more room, but less after compression, since codecs
- * find repeated records only where they begin at bytes.
- */
+/* Both buffers must be empty. Columns are as wide as their widest value, in bits; with
+ * whole_bytes, in bytes: that is larger, but smaller after compression, since codecs
+ * find repeated records only if they begin at bytes. */
 int dw_freeze(const struct freeze_metadata *metadata, bool whole_bytes,
 	      struct buffer *schema_out, struct buffer *data_out, dwarfs_error **err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format/freeze_types: how the structs of freeze.h map to what is stored.
+ * format/freeze_types: how the structs of freeze.h map to frozen ones.
  *
  * One table for each struct, in the order of the numbers of its fields.
  */
@@ -99,7 +99,7 @@ static const struct freeze_member string_table_members[] = {
 static const struct freeze_type string_table_type =
 	STRUCT(freeze_string_table, string_table_members, false);
 
-/* The established writer aligns maps to their pairs, so we do. */
+/* As the established writer, align maps to their pairs. */
 static const struct freeze_member pair32_members[] = {
 	MEMBER(freeze_pair32, PAIR_FIRST, first, u32_type),
 	MEMBER(freeze_pair32, PAIR_SECOND, second, u32_type),

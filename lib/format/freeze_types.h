@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format/freeze_types: how the structs of freeze.h map to what is stored.
+ * format/freeze_types: how the structs of freeze.h map to frozen ones.
  */
 #ifndef DW_FORMAT_FREEZE_TYPES_H
 #define DW_FORMAT_FREEZE_TYPES_H
@@ -12,8 +12,8 @@ enum freeze_kind { KIND_U32, KIND_U64, KIND_BOOL, KIND_STRING, KIND_LIST, KIND_S
 /* How a C type maps to a frozen one. */
 struct freeze_type {
 	enum freeze_kind kind;
-	size_t bytes;			     /* of one in memory */
-	bool plain;			     /* no string and no list inside */
+	size_t bytes;			     /* size in memory */
+	bool plain;			     /* contains no string and no list */
 	const struct freeze_type *item;	     /* list */
 	unsigned align;			     /* list: of the array of items, in bytes */
 	const struct freeze_member *members; /* struct: ascending by id */

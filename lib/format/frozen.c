@@ -2,8 +2,8 @@
 /*
  * format/frozen: read bit-packed metadata in place, by a schema.
  *
- * Takes bytes that anybody may have written: every position is checked against their size
- * before it is read, in 64 bits, and nothing is allocated.
+ * Takes untrusted bytes: every position is checked against their size before it is read,
+ * in 64 bits, and nothing is allocated.
  */
 #include "format/frozen.h"
 #include "format/metadata.h"
@@ -156,7 +156,7 @@ int dw_frozen_table(const struct frozen *frozen, struct frozen_node node,
 	return 0;
 }
 
-/* Check that the last item's column lies within the data; then all do. */
+/* Check that the column of the last item is within the data; then all are. */
 static int place_column(const struct table *table, uint64_t bit, uint32_t width,
 			unsigned max_bits, struct column *column_out, dwarfs_error **err)
 {
@@ -174,7 +174,7 @@ static int place_column(const struct table *table, uint64_t bit, uint32_t width,
 	return 0;
 }
 
-/* Where a field stands within items, as bits. */
+/* The offset of a field within items, in bits. */
 static uint64_t field_bit(const struct schema_field *field)
 {
 	return field->offset >= 0 ? (uint64_t)field->offset * 8

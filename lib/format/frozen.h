@@ -2,10 +2,10 @@
 /*
  * format/frozen: read bit-packed metadata in place, by a schema.
  *
- * A node is a value somewhere in the data; a field that the schema lacks is an absent
- * node, whose value is 0, false or empty. A table is a list with its columns compiled to
- * positions: its bounds are checked once, when it is opened, so that reading an item
- * needs nothing but "index < count".
+ * A node is a value in the data; a field that the schema lacks is an absent node, whose
+ * value is 0, false or empty. A table is a list with its columns compiled to positions:
+ * its bounds are checked once, when it is opened, so that reading an item only requires
+ * "index < count".
  */
 #ifndef DW_FORMAT_FROZEN_H
 #define DW_FORMAT_FROZEN_H
@@ -13,10 +13,10 @@
 #include "base/bytes.h"
 #include "format/schema.h"
 
-/* Fail because of what the metadata says. */
+/* Fail because the metadata is invalid. */
 #define dw_fail_metadata(err, what) dw_fail(err, DWARFS_ERR_CORRUPT, "metadata: %s", what)
 
-/* Bytes that must be readable behind the data, so that whole words can be loaded. */
+/* Readable bytes required after the data, so that whole words can be loaded. */
 #define DW_FROZEN_PADDING 16
 
 struct frozen {
@@ -26,7 +26,7 @@ struct frozen {
 };
 
 struct frozen_node {
-	const struct schema_layout *layout; /* NULL when absent */
+	const struct schema_layout *layout; /* NULL if absent */
 	uint64_t start; /* byte address that distances are relative to */
 	uint64_t bit;	/* from start */
 };
@@ -43,7 +43,7 @@ int dw_frozen_optional(const struct frozen *frozen, struct frozen_node node,
 		       struct frozen_node *value_out, bool *is_set_out,
 		       dwarfs_error **err);
 
-/* A bool: one bit, however many its layout has. */
+/* A bool: one bit, whatever the width of its layout. */
 int dw_frozen_bool(const struct frozen *frozen, struct frozen_node node, bool *value_out,
 		   dwarfs_error **err);
 
@@ -55,21 +55,21 @@ int dw_frozen_uint(const struct frozen *frozen, struct frozen_node node,
 int dw_frozen_string(const struct frozen *frozen, struct frozen_node node,
 		     struct span *string_out, dwarfs_error **err);
 
-/* A list, set or map. All zero is an empty one. */
+/* A list, set or map. Zero-initialized, it is empty. */
 struct table {
 	const uint8_t *data;
 	uint64_t size;	      /* of the data */
 	uint64_t address;     /* byte address of the first item */
-	const uint8_t *first; /* which is here */
+	const uint8_t *first; /* the same as a pointer */
 	uint64_t count;
 	uint32_t stride;       /* bits from item to item */
-	uint32_t stride_bytes; /* the same in bytes when items are byte-sized, else 0 */
+	uint32_t stride_bytes; /* the same in bytes if items are byte-sized, else 0 */
 	const struct schema_layout *item;
 };
 
-/* A field of the items; all zero is one that is absent: its value is 0 everywhere. */
+/* A field of the items; zero-initialized, it is absent: its value is 0 everywhere. */
 struct column {
-	uint64_t mask; /* as many ones as it is wide */
+	uint64_t mask; /* with its width in ones */
 	uint32_t bit;  /* from the start of the item */
 	uint8_t width;
 };
@@ -97,7 +97,7 @@ struct string_column {
 int dw_frozen_string_column(const struct frozen *frozen, const struct table *table,
 			    struct string_column *column_out, dwarfs_error **err);
 
-/* index < table->count is the caller's promise; an absent column is read, and ignored. */
+/* The caller checks index < table->count; an absent column gives 0. */
 static inline uint64_t dw_column_get(const struct table *table, struct column column,
 				     uint64_t index)
 {
@@ -111,7 +111,7 @@ static inline uint64_t dw_column_get(const struct table *table, struct column co
 	return value & column.mask;
 }
 
-/* The same for a column of 32 bits at most, which one word holds wherever it begins. */
+/* The same for a column of at most 32 bits, which one word contains at any bit offset. */
 static inline uint32_t dw_column_get32(const struct table *table, struct column column,
 				       uint64_t index)
 {
@@ -121,13 +121,13 @@ static inline uint32_t dw_column_get32(const struct table *table, struct column 
 			  column.mask);
 }
 
-/* Have an item on its way, without looking at it. */
+/* Prefetch an item. */
 static inline void dw_table_prefetch(const struct table *table, uint64_t index)
 {
 	__builtin_prefetch(table->first + index * table->stride / 8);
 }
 
-/* A string item; false when it lies outside the data. */
+/* A string item; false if it is outside the data. */
 bool dw_column_string(const struct table *table, const struct string_column *column,
 		      uint64_t index, struct span *string_out);
 

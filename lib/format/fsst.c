@@ -2,8 +2,8 @@
 /*
  * format/fsst: decode strings by a symbol table.
  *
- * Takes a table and codes that anybody may have written; a broken one gives an error,
- * never an access outside its bytes.
+ * Takes an untrusted table and codes; invalid ones give an error, never an access
+ * outside their bytes.
  */
 #include "base/bytes.h"
 #include "format/fsst.h"
@@ -13,7 +13,7 @@
 #define FLAG_ZERO_TERMINATED 1
 #define ESCAPE		     255
 
-/* Symbols of one length, in the order of storage; code 0 may be implied. */
+/* Symbols of one length, in stored order; code 0 may be implied. */
 static const uint8_t *take_symbols(struct fsst_decoder *decoder, const uint8_t *from,
 				   unsigned length, unsigned count)
 {
@@ -93,7 +93,7 @@ size_t dw_fsst_decode(const struct fsst_decoder *decoder, struct span in, uint8_
 	return size;
 }
 
-/* Which of two words comes first, by their lowest byte that differs. */
+/* Compare two words by their lowest byte that differs. */
 static int order_of(uint64_t a, uint64_t b)
 {
 	unsigned shift = (unsigned)__builtin_ctzll(a ^ b) & ~7u;

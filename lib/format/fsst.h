@@ -2,9 +2,9 @@
 /*
  * format/fsst: string tables compressed with "Fast Static Symbol Table" codes.
  *
- * Each byte of a compressed string stands for a symbol of 1 to 8 bytes; 255 announces a
- * literal byte. The layout of a symbol table is in the format description, section 5.14.
- * The scheme is by Boncz, Neumann and Leis, "FSST: Fast Random Access String
+ * Each byte of a compressed string is the code of a symbol of 1 to 8 bytes; 255 precedes
+ * a literal byte. The layout of a symbol table is in the format description, section
+ * 5.14. The scheme is by Boncz, Neumann and Leis, "FSST: Fast Random Access String
  * Compression", VLDB 2020.
  */
 #ifndef DW_FORMAT_FSST_H
@@ -24,26 +24,20 @@ struct fsst_decoder {
 int dw_fsst_decoder_init(struct fsst_decoder *decoder, struct span bytes,
 			 dwarfs_error **err);
 
-/*
- * Decode one string into out. Gives the length, which may exceed room: then only room
- * bytes were written. SIZE_MAX for a broken code.
- */
+/* Decode one string into out. Returns the length, which may exceed room: then only
+ * room bytes were written. SIZE_MAX for an invalid code. */
 size_t dw_fsst_decode(const struct fsst_decoder *decoder, struct span in, uint8_t *out,
 		      size_t room);
 
-/*
- * Compare a text with the string that codes stand for, as memcmp() does; a shorter one
- * comes first. Zeros follow the text, 8 at least. False for a broken code in front of the
- * first difference.
- */
+/* Compare a text with an encoded string, as memcmp(); a shorter one comes first. The
+ * text is followed by at least 8 zeros. False for an invalid code before the first
+ * difference. */
 bool dw_fsst_compare(const struct fsst_decoder *decoder, struct span codes,
 		     const uint8_t *text, size_t size, int *order_out);
 
-/*
- * Train a symbol table on strings and compress them with it. symtab receives the table,
- * out the strings one after the other, and lengths[i] the compressed length of string i.
- * The result is the same on every machine.
- */
+/* Train a symbol table on strings and compress them with it. symtab receives the
+ * table, out the compressed strings, concatenated, and lengths[i] the compressed
+ * length of string i. The result is the same on every machine. */
 int dw_fsst_encode(const struct span *strings, size_t count, struct buffer *symtab,
 		   struct buffer *out, uint32_t *lengths, dwarfs_error **err);
 

@@ -2,11 +2,11 @@
 /*
  * format/fsst_encode: train a symbol table on strings, and compress them with it.
  *
- * Training goes in rounds. Each parses a sample with the table at hand, counts which
- * symbols were used and which followed each other, and makes the next table of the
- * symbols and joined pairs that would save most. The best table of all rounds is kept.
- * Strings are parsed into the fewest bytes, not greedily. No randomness, no floating
- * point: the same strings give the same bytes everywhere.
+ * Training has several rounds. Each parses a sample with the current table, counts which
+ * symbols were used and which followed each other, and makes the next table from the
+ * symbols and joined pairs that save most. The best table of all rounds is kept. Strings
+ * are parsed into the fewest bytes, not greedily. No randomness, no floating point: the
+ * same strings give the same bytes everywhere.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@
 #define ESCAPE	       255
 #define HEADER_BYTES   17
 #define VERSION	       UINT32_C(20190218)
-#define LITERAL	       256 /* codes of a parse: 256 + byte is an escape */
+#define LITERAL	       256 /* codes of a parse: 256 + byte is a literal */
 #define CODES	       (LITERAL + 256)
 #define MAX_CANDIDATES 65536
 
@@ -28,11 +28,11 @@ struct symbol {
 	uint8_t length;
 };
 
-/* Sorted by first byte, longest first, so that those of a first byte are together. */
+/* Sorted by first byte, longest first. */
 struct symbols {
 	unsigned count;
 	struct symbol list[DW_FSST_MAX_SYMBOLS];
-	uint16_t start[257]; /* of those with this first byte */
+	uint16_t start[257]; /* of symbols with this first byte */
 };
 
 struct candidate {
@@ -49,7 +49,7 @@ struct trainer {
 	size_t candidate_count;
 };
 
-/* The parse of one string: cost[i] is the fewest bytes for what comes from i on. */
+/* The parse of one string: cost[i] is the smallest number of bytes from position i on. */
 struct parser {
 	uint32_t *cost;
 	uint16_t *code;
@@ -68,7 +68,7 @@ static uint64_t mask_of(unsigned length)
 	return length >= 8 ? UINT64_MAX : (UINT64_C(1) << (8 * length)) - 1;
 }
 
-/* Up to eight bytes; 0 stands for those behind the end. */
+/* Up to eight bytes, padded with 0 after the end. */
 static uint64_t load_text(const uint8_t *at, size_t left)
 {
 	uint64_t text = 0;
@@ -164,7 +164,7 @@ static size_t sample_stride(const struct span *strings, size_t count)
 	return bytes / SAMPLE_BYTES + 1;
 }
 
-/* Parse the sample: what is used, what follows what, and how many bytes come out. */
+/* Parse the sample: count symbols, pairs of symbols, and compressed bytes. */
 static int count_sample(struct trainer *trainer, struct parser *parser,
 			const struct span *strings, size_t count, size_t stride,
 			uint64_t *bytes_out, dwarfs_error **err)
@@ -194,7 +194,7 @@ static int count_sample(struct trainer *trainer, struct parser *parser,
 	return 0;
 }
 
-/* A symbol costs its length in the table, so it must earn that. */
+/* A symbol costs its length in the table, so it must save more. */
 static void propose(struct trainer *trainer, struct symbol symbol, uint64_t uses)
 {
 	uint64_t gain = uses * symbol.length;
@@ -250,7 +250,7 @@ static int compare_gains(const void *left, const void *right)
 	return compare_symbol_texts(left, right);
 }
 
-/* The next table: the candidates that save most, the same text counted once. */
+/* The next table: the candidates that save most, without duplicates. */
 static void choose_symbols(struct trainer *trainer)
 {
 	struct candidate *list = trainer->candidates;
@@ -281,7 +281,7 @@ static uint64_t table_bytes(const struct symbols *table)
 	return bytes;
 }
 
-/* Leave out the symbols of the best table that do not earn their place. */
+/* Remove the symbols of the best table that do not save their length. */
 static void prune(struct trainer *trainer)
 {
 	struct symbols *table = &trainer->table;
@@ -331,10 +331,8 @@ static int train(struct trainer *trainer, struct parser *parser,
 	return 0;
 }
 
-/*
- * Codes are given in the order in which the format stores symbols: by length 2 to 8, then
- * length 1. code_of maps the position in the table to the code.
- */
+/* Codes are assigned in the order in which the format stores symbols: lengths 2 to 8,
+ * then 1. code_of maps the position in the table to the code. */
 static int put_table(const struct symbols *table, uint8_t *code_of, struct buffer *symtab,
 		     dwarfs_error **err)
 {

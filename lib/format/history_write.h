@@ -10,15 +10,15 @@
 /* Borrowed texts. */
 struct history_record {
 	uint16_t major, minor, patch;
-	/* Upstream's dwarfsck requires a branch, which is not written here, unless this is
-	 * true, and a description always; without them it fails. */
+	/* Upstream's dwarfsck fails without a branch, which is not written here,
+	 * unless this is true; and it fails without a description. */
 	bool is_release;
 	const char *description; /* name and version of the writer */
 	const char *system_id;
 	const char *compiler_id;
-	const char *const *arguments; /* left out when there are none */
+	const char *const *arguments; /* omitted if there are none */
 	size_t argument_count;
-	const char *const *library_versions; /* ascending; left out when there are none */
+	const char *const *library_versions; /* ascending; omitted if there are none */
 	size_t library_count;
 	bool has_timestamp;
 	uint64_t timestamp; /* seconds since 1970 */

@@ -2,7 +2,7 @@
 /*
  * format/metadata: the numbers of the fields of the metadata, as schemas name them.
  *
- * The types are in parentheses. Reader and writer use the same names.
+ * Types are in comments. Reader and writer use the same names.
  */
 #ifndef DW_FORMAT_METADATA_H
 #define DW_FORMAT_METADATA_H
@@ -101,7 +101,7 @@ enum { PAIR_FIRST = 1, PAIR_SECOND = 2 };
 /* A chunk of the hole block with this offset has large_hole_size[size] bytes. */
 #define DW_LARGE_HOLE_OFFSET 0xFFFFFFFFu
 
-/* The one feature there is so far. */
+/* The only feature so far. */
 #define DW_FEATURE_SPARSE "sparsefiles"
 
 /* Bits of modes, as the format stores them (POSIX values on every system). */
@@ -119,7 +119,7 @@ enum {
 /* Inodes are numbered by class, in this order. */
 enum inode_class { CLASS_DIR, CLASS_LNK, CLASS_REG, CLASS_DEV, CLASS_OTH, CLASS_COUNT };
 
-/* The class of a mode; -1 for one that is no file type. */
+/* The class of a mode; -1 if its file type is invalid. */
 static inline int dw_class_of_mode(unsigned mode)
 {
 	switch (mode & DW_S_IFMT) {

@@ -2,8 +2,8 @@
 /*
  * format/metadata_types: names and types of all fields of the metadata.
  *
- * For readers that take the tables as they are stored; who knows which field it wants
- * uses format/metadata.h.
+ * For code that visits all tables as stored; code that needs certain fields uses
+ * format/metadata.h.
  */
 #ifndef DW_FORMAT_METADATA_TYPES_H
 #define DW_FORMAT_METADATA_TYPES_H
@@ -24,9 +24,9 @@ struct metadata_member;
 
 struct metadata_type {
 	enum metadata_kind kind;
-	const char *name;	     /* "u32", "chunk", "list<chunk>" */
-	unsigned bits;		     /* number: how wide it may be */
-	const struct metadata_type *item; /* list, map */
+	const char *name;		       /* "u32", "chunk", "list<chunk>" */
+	unsigned bits;			       /* of a number: its maximum width */
+	const struct metadata_type *item;      /* list, map */
 	const struct metadata_member *members; /* struct: ascending by id */
 	size_t member_count;
 };
@@ -38,10 +38,10 @@ struct metadata_member {
 	bool is_optional;
 };
 
-/* The whole of it. */
+/* The root. */
 extern const struct metadata_type dw_metadata_type;
 
-/* How deep a value can be within others, itself included. */
+/* Maximum depth of nested values, including the outermost. */
 #define DW_METADATA_DEPTH 8
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format/schema: where each field of the metadata is, and how many bits it has.
+ * format/schema: the position and width of each field of the metadata.
  *
- * Takes the bytes of a schema section (Thrift compact), gives layouts whose references
- * are known to exist. Says nothing about the data: format/frozen checks each access
- * against it.
+ * Takes the bytes of a schema section (Thrift compact); gives layouts whose references
+ * are checked. Does not see the data: format/frozen checks each access to it.
  */
 #include "format/schema.h"
 #include "format/thrift.h"
@@ -159,7 +158,8 @@ static int compare_ids(const void *left, const void *right)
 	return *(const int16_t *)left - *(const int16_t *)right;
 }
 
-/* No field of a layout may be there twice: readers would take either. */
+/* A layout must not have the same field twice: readers would differ in which one they
+ * use. */
 static int check_ids(const struct schema *schema, const struct schema_layout *layout,
 		     dwarfs_error **err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format/schema: where each field of the metadata is, and how many bits it has.
+ * format/schema: the position and width of each field of the metadata.
  */
 #ifndef DW_FORMAT_SCHEMA_H
 #define DW_FORMAT_SCHEMA_H
@@ -9,12 +9,12 @@
 
 struct schema_field {
 	int16_t id;	 /* as in format/metadata.h */
-	uint16_t layout; /* of its value; exists */
+	uint16_t layout; /* of its value; checked to exist */
 	int16_t offset;	 /* >= 0: bytes; < 0: minus the bits */
 };
 
 struct schema_layout {
-	uint32_t size; /* bytes, or 0 when it is laid out in bits */
+	uint32_t size; /* bytes, or 0 if laid out in bits */
 	uint32_t bits;
 	uint32_t first_field, field_count; /* in schema.fields, in any order */
 };

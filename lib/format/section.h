@@ -2,7 +2,7 @@
 /*
  * format/section: headers of sections and the section index, as bytes.
  *
- * Knows offsets and byte order; reads no file and computes no hash.
+ * Knows the offsets of fields; reads no file and computes no hash.
  */
 #ifndef DW_FORMAT_SECTION_H
 #define DW_FORMAT_SECTION_H
@@ -19,7 +19,7 @@
 #define DW_MAGIC       "DWARFS"
 #define DW_MAGIC_BYTES 6
 
-/* Version 2 of the header (minor 2 and up) and where its hashes begin. */
+/* Version 2 of the header (minor 2 and later) and where its hashes begin. */
 #define DW_HEADER_BYTES	    64
 #define DW_HEADER_SHA_AT    0x08
 #define DW_HEADER_SHA_FROM  0x28 /* SHA-512/256 covers the section from here */
@@ -41,15 +41,13 @@ struct section_header {
 	uint32_t type;
 	uint32_t compression;
 	uint32_t number; /* version 2 only */
-	uint64_t length; /* stored bytes behind the header */
+	uint64_t length; /* stored bytes after the header */
 	uint64_t xxh3;	 /* version 2 only */
 	uint8_t sha512_256[32];
 };
 
-/*
- * Parse DW_HEADER_BYTES. False when magic or major version are wrong; the minor version
- * is returned as found.
- */
+/* Parse DW_HEADER_BYTES. False if magic or major version are wrong; the minor version
+ * is returned unchecked. */
 bool dw_section_header_parse(const uint8_t *bytes, struct section_header *header_out);
 
 /* Parse DW_V1_HEADER_BYTES. */

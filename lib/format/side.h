@@ -2,19 +2,19 @@
 /*
  * format/side: the types of sections that are our own, in one table.
  *
- * They hold what the format has no place for, and stand behind the last section that the
- * index lists, in front of the index. See dwarfs-format(5).
+ * They contain data for which the format has no section, and are stored between the last
+ * section that the index lists and the index. See dwarfs-format(5).
  */
 #ifndef DW_FORMAT_SIDE_H
 #define DW_FORMAT_SIDE_H
 
 #include <dwarfs/image.h>
 
-/* All types of ours, those to come too. */
+/* All of our types, including future ones. */
 #define DW_SIDE_FIRST 0xD000
 #define DW_SIDE_LAST  0xDFFF
 
-/* Name of a type, as tools show it; NULL for one that is not known. */
+/* The name of a type, as tools show it; NULL if unknown. */
 const char *dw_side_name(uint32_t type);
 
 /* Whether the format itself defines a type. */

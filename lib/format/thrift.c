@@ -2,21 +2,21 @@
 /*
  * format/thrift: the Thrift compact protocol, as far as images use it.
  *
- * Takes bytes, gives fields and values, and the other way round. Knows types, not what
- * the fields mean. The reader allocates nothing: strings are borrowed from its input.
+ * Takes bytes, gives fields and values; and the reverse. Knows types, not meanings. The
+ * reader allocates nothing: strings are borrowed from its input.
  */
 #include "format/thrift.h"
 
 #define MAX_NESTING	 64
 #define MAX_VARINT_BYTES 10
-#define SHORT_COUNT_MAX	 14 /* longer lists have their count behind the header */
+#define SHORT_COUNT_MAX	 14 /* longer lists have their count after the header */
 #define LONG_COUNT	 15
 #define MAX_DELTA	 15
 #define DOUBLE_BYTES	 8
 
 /* -- reading ------------------------------------------------------------------------- */
 
-/* Remember the first error, and have nothing left to read after it. */
+/* Store the first error, and skip the rest of the input. */
 static uint64_t fail_thrift(struct thrift_reader *reader, const char *error)
 {
 	if (!reader->error)
@@ -232,7 +232,7 @@ static void skip_struct(struct thrift_reader *reader, unsigned depth)
 		skip(reader, field.type, false, depth);
 }
 
-/* The counts are bounded by the bytes left, of which each element takes at least one. */
+/* Counts are bounded by the bytes left, as each element takes at least one. */
 static void skip_list(struct thrift_reader *reader, unsigned depth)
 {
 	enum thrift_type element;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format/thrift: the subset of the Thrift compact protocol that schemas, histories and
- * the headers of FLAC and RICEPP blocks are written in.
+ * format/thrift: the subset of the Thrift compact protocol used by schemas, histories
+ * and the headers of FLAC and RICEPP blocks.
  *
- * The reader stays within its bytes whatever they say. It remembers the first error:
- * check thrift_ok() once at the end of a struct rather than after each value; after an
- * error all values are 0 and all containers empty.
+ * The reader never accesses bytes outside its input. It stores the first error: check
+ * thrift_ok() once at the end of a struct rather than after each value; after an error
+ * all values are 0 and all containers empty.
  */
 #ifndef DW_FORMAT_THRIFT_H
 #define DW_FORMAT_THRIFT_H
@@ -32,7 +32,7 @@ enum thrift_type {
 
 struct thrift_reader {
 	const uint8_t *at, *end;
-	const char *error; /* what is wrong, or NULL */
+	const char *error; /* the first error, or NULL */
 };
 
 /* A struct being read: start with { 0 }, call dw_thrift_field() until it is false. */
@@ -54,7 +54,7 @@ static inline size_t dw_thrift_left(const struct thrift_reader *reader)
 /* The next field of a struct; false at its end and after an error. */
 bool dw_thrift_field(struct thrift_reader *reader, struct thrift_field *field);
 
-/* The value of a field; an error when its type is another one. */
+/* The value of a field; an error if its type is another one. */
 bool dw_thrift_bool(struct thrift_reader *reader, const struct thrift_field *field);
 uint8_t dw_thrift_byte(struct thrift_reader *reader, const struct thrift_field *field);
 int64_t dw_thrift_int(struct thrift_reader *reader, const struct thrift_field *field,
@@ -63,7 +63,7 @@ struct span dw_thrift_string(struct thrift_reader *reader,
 			     const struct thrift_field *field);
 void dw_thrift_struct(struct thrift_reader *reader, const struct thrift_field *field);
 
-/* Start of a list or set whose elements have this type; gives their number. */
+/* Start of a list or set with elements of this type; gives their number. */
 uint64_t dw_thrift_list(struct thrift_reader *reader, const struct thrift_field *field,
 			enum thrift_type element);
 /* Start of a map; gives the number of pairs. */
@@ -74,17 +74,16 @@ uint64_t dw_thrift_map(struct thrift_reader *reader, const struct thrift_field *
 int64_t dw_thrift_element_int(struct thrift_reader *reader);
 struct span dw_thrift_element_string(struct thrift_reader *reader);
 
-/* Pass over the value of a field that is not known. */
+/* Skip the value of an unknown field. */
 void dw_thrift_skip(struct thrift_reader *reader, const struct thrift_field *field);
 
-/* An unsigned LEB128 number, as in front of brotli, FLAC and RICEPP payloads. */
+/* An unsigned LEB128 number, as before brotli, FLAC and RICEPP payloads. */
 uint64_t dw_thrift_varint(struct thrift_reader *reader);
 
 /* -- writing ------------------------------------------------------------------------- */
 
-/* Appends to a buffer; remembers whether memory ran out. Structs nest by a writer of
- * their own for the field ids: save and restore last_id, or use dw_thrift_put_begin/end.
- */
+/* Appends to a buffer; stores whether memory ran out. Nested structs need their own
+ * last_id: save and restore it, or use dw_thrift_put_begin/end. */
 struct thrift_writer {
 	struct buffer *out;
 	int32_t last_id;
@@ -102,8 +101,8 @@ void dw_thrift_put_list(struct thrift_writer *writer, int32_t id, enum thrift_ty
 			enum thrift_type element, uint64_t count);
 void dw_thrift_put_map(struct thrift_writer *writer, int32_t id, enum thrift_type key,
 		       enum thrift_type value, uint64_t count);
-/* A nested struct as field (id > 0) or as element of a container (id 0): returns the id
- * state to give back to dw_thrift_put_end(). */
+/* A nested struct as field (id > 0) or as element of a container (id 0): returns the
+ * state for dw_thrift_put_end(). */
 int32_t dw_thrift_put_begin(struct thrift_writer *writer, int32_t id);
 void dw_thrift_put_end(struct thrift_writer *writer, int32_t saved);
 void dw_thrift_put_element_int(struct thrift_writer *writer, int64_t value);

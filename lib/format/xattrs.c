@@ -2,8 +2,7 @@
 /*
  * format/xattrs: read the contents of an XATTRS section.
  *
- * Takes bytes that anybody may have written. They are checked once, to the last; then the
- * functions that look things up may believe them.
+ * Takes untrusted bytes. They are checked once, completely; lookups then rely on that.
  */
 #include "format/xattrs.h"
 
@@ -43,7 +42,7 @@ static uint32_t stored_sets(const struct xattr_table *table)
 	return table->run_count ? table->run_count : table->inode_count;
 }
 
-/* How many bytes all of it has; no sum of these can wrap. */
+/* The size of all tables; the sum cannot overflow. */
 static uint64_t xattr_table_bytes(const struct xattr_table *table)
 {
 	return DW_XATTRS_HEADER_BYTES +
@@ -99,7 +98,7 @@ static int check_xattr_names(const struct xattr_table *table, dwarfs_error **err
 	return 0;
 }
 
-/* Whether ends go up to a total, each item having at least so much. */
+/* Whether ends ascend to a total, each item having at least this size. */
 static bool ends_fit(const uint8_t *ends, uint32_t count, uint32_t least, uint32_t total)
 {
 	uint32_t before = 0;
@@ -196,9 +195,9 @@ int dw_xattr_table_check(struct span data, struct xattr_table *table_out,
 	return 0;
 }
 
-/* -- looking up ---------------------------------------------------------------------- */
+/* -- lookups ------------------------------------------------------------------------- */
 
-/* How many runs begin at or before an inode. */
+/* The number of runs that begin at or before an inode. */
 static uint32_t runs_until(const struct xattr_table *table, uint32_t inode)
 {
 	uint32_t low = 0, high = table->run_count;

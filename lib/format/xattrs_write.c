@@ -2,7 +2,7 @@
 /*
  * format/xattrs_write: write the contents of an XATTRS section.
  *
- * Sets are stored for each run of inodes that have the same, or for each inode, whichever
+ * Sets are stored for each run of inodes with the same set, or for each inode, whichever
  * is shorter, in as few bytes as their numbers need.
  */
 #include "format/xattrs.h"
