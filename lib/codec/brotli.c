@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/brotli: the size as a varint, then one brotli stream, perhaps with a large
+ * codec/brotli: the size as a varint, then one brotli stream, possibly with a large
  * window.
  *
- * A stream can ask for more memory than its output needs, so the decoder gets a budget.
- * The encoder, as it is mostly built, ends the process when an allocation fails; so ours
- * never does: it jumps back to where packing began instead.
+ * A stream can require more memory than its output, so the decoder gets a budget. The
+ * encoder, as usually built, exits the process if an allocation fails; so our allocator
+ * never returns NULL: it jumps back (longjmp) to the start of packing.
  */
 #include <stdio.h>
 #include "config.h"
@@ -21,14 +21,14 @@
 #include "codec/ops.h"
 #include "format/thrift.h"
 
-/* What the decoder takes besides its window: trees and tables of one meta-block. */
+/* memory of the decoder besides its window: trees and tables of one meta-block */
 #define DECODER_BASE_BYTES (UINT64_C(16) << 20)
 
 #define MAX_VARINT_BYTES 10
 
 /* -- unpacking ----------------------------------------------------------------------- */
 
-/* Memory in front of each allocation, to know its size again. */
+/* Stored before each allocation: its size. */
 union prefix {
 	size_t size;
 	max_align_t align;
@@ -36,7 +36,7 @@ union prefix {
 
 struct budget {
 	uint64_t left;
-	bool refused;	/* more was asked for than left */
+	bool refused;	/* more was requested than left */
 	bool exhausted; /* the system had no memory */
 };
 
@@ -76,7 +76,7 @@ static void give_back(void *opaque, void *address)
 struct unpacker {
 	BrotliDecoderState *brotli;
 	struct budget budget;
-	struct span in; /* what is left */
+	struct span in; /* remaining input */
 };
 
 static void brotli_stop(struct decoder *decoder)
@@ -156,10 +156,10 @@ static int brotli_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 
 /* -- packing ------------------------------------------------------------------------- */
 
-/* In front of each allocation of an encoder: all of them hang together. */
+/* Stored before each allocation of an encoder: all are linked. */
 union link {
 	struct {
-		union link *next, **from; /* from: what points here */
+		union link *next, **from; /* from: the pointer to this */
 	} chain;
 	max_align_t align;
 };
@@ -209,11 +209,9 @@ struct packer {
 	size_t block_bytes;
 };
 
-/*
- * No window is larger than a block, but for the few bytes that a window lacks to its
- * power of two: the next one would take twice the memory. Only who asks for it gets one
- * that needs the large-window extension.
- */
+/* No window is larger than a block, except for the few bytes that a window lacks to
+ * its power of two: the next one would take twice the memory. The large-window
+ * extension is only used on request. */
 static uint32_t brotli_window(const struct codec_spec *spec, size_t block_bytes)
 {
 	uint32_t most =
@@ -238,7 +236,7 @@ static int brotli_open_packer(const struct codec_spec *spec, size_t block_bytes,
 	return 0;
 }
 
-/* Behind what is in out; its size becomes 0 when room is too little. */
+/* Appends to out; its size becomes 0 if there is not enough space. */
 static int brotli_encode(BrotliEncoderState *encoder, const struct packer *packer,
 			 struct span in, size_t room, struct buffer *out,
 			 struct codec_watch *watch, dwarfs_error **err)
@@ -277,7 +275,7 @@ static int brotli_encode(BrotliEncoderState *encoder, const struct packer *packe
 	return 0;
 }
 
-/* Everything that the encoder holds is on the heap, so nothing else is left behind. */
+/* All memory of the encoder is on this heap, so nothing leaks. */
 static int encode_on(struct heap *heap, const struct packer *packer, struct span in,
 		     struct buffer *out, struct codec_watch *watch, dwarfs_error **err)
 {
@@ -309,14 +307,12 @@ static int brotli_pack(void *state, struct span in, struct buffer *out,
 	return ret;
 }
 
-/*
- * Measured, and rounded up: what an encoder takes at its peak, up to this quality. It
- * depends on the data, so most take less.
- */
+/* Measured and rounded up: peak memory of an encoder, up to this quality. It depends
+ * on the data; usually it is less. */
 static const struct {
 	int quality;
 	uint32_t base_kib;
-	uint32_t eighths; /* of a byte, for each byte that is in work at a time */
+	uint32_t eighths; /* eighths of a byte per byte in use */
 } measured[] = {
 	{ 0, 1024, 0 },	  { 1, 2048, 0 },     { 3, 2560, 34 },	  { 4, 9728, 34 },
 	{ 5, 6656, 48 },  { 6, 8704, 48 },    { 7, 12800, 48 },	  { 8, 20992, 48 },
@@ -328,7 +324,7 @@ static uint64_t line(size_t i, uint64_t bytes)
 	return ((uint64_t)measured[i].base_kib << 10) + measured[i].eighths * bytes / 8;
 }
 
-/* In work is the block, or when it is larger than that twice the window. */
+/* In use is the block, or twice the window if that is less. */
 static uint64_t brotli_memory(const struct codec_spec *spec, size_t block_bytes)
 {
 	uint64_t bytes = UINT64_C(2) << brotli_window(spec, block_bytes), estimate;
@@ -339,7 +335,7 @@ static uint64_t brotli_memory(const struct codec_spec *spec, size_t block_bytes)
 	while (measured[i].quality < spec->level)
 		i++;
 	estimate = line(i, bytes);
-	/* Where there is another line, the lower one holds. */
+	/* If there is another line, the lower one applies. */
 	if (measured[i].quality == BROTLI_MAX_QUALITY && line(i + 1, bytes) < estimate)
 		return line(i + 1, bytes);
 	return estimate;

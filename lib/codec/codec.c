@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec: what asks for a codec, by number or by text, gets the right one here.
+ * codec: finds a codec by number or by text, and calls it.
  *
- * The only place that lists the codecs. Those that the library was built without have a
- * name, for the message, but no functions.
+ * Takes ids of the format or texts such as "zstd:level=19"; the only place that lists
+ * the codecs. Codecs that the library was built without have a name, for messages, but
+ * no functions.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,13 +17,13 @@
 #include "format/thrift.h"
 
 #define MAX_TEXT     256		  /* of a specification */
-#define LEAST_BYTES  (UINT64_C(16) << 10) /* for small objects, and pages not filled */
-#define LITTLE_BYTES (UINT64_C(4) << 20)  /* memory that is not worth a worse ratio */
+#define LEAST_BYTES  (UINT64_C(16) << 10) /* for small objects and partly used pages */
+#define LITTLE_BYTES (UINT64_C(4) << 20)  /* memory not worth a worse ratio */
 
 struct member {
 	enum codec_id id;
 	const char *name;	     /* as written on the command line */
-	const char *format_name;     /* as the format calls it */
+	const char *format_name;     /* as in the format description */
 	const struct codec_ops *ops; /* NULL: not built in */
 };
 
@@ -183,7 +184,7 @@ bool dw_codec_packs_slowly(const struct codec_spec *spec)
 
 /* -- specifications ------------------------------------------------------------------ */
 
-/* Digits, perhaps behind a sign. */
+/* Digits, with an optional sign. */
 static bool is_number(const char *text)
 {
 	text += *text == '-';
@@ -199,7 +200,7 @@ static int set_option_number(const char *codec, const struct codec_option *optio
 	if (!is_number(value))
 		return dw_fail(err, DWARFS_ERR_INVALID, "%s: '%s=%s' is not a number",
 			       codec, option->name, value);
-	number = strtoll(value, NULL, 10); /* the nearest one when it does not fit */
+	number = strtoll(value, NULL, 10); /* the nearest number if it overflows */
 	if (number < option->min || number > option->max)
 		return dw_fail(err, DWARFS_ERR_RANGE, "%s: %s=%s is not within %d to %d",
 			       codec, option->name, value, option->min, option->max);
@@ -237,7 +238,7 @@ static int set_option(const char *codec, const struct codec_option *option,
 			     : set_option_number(codec, option, value, spec, err);
 }
 
-/* text is "name", "name=value", or a number alone, which is the first option's value. */
+/* text is "name", "name=value", or only a number: the value of the first option. */
 static int parse_codec_option(const char *codec, const struct codec_option *options,
 			      char *text, struct codec_spec *spec, dwarfs_error **err)
 {
@@ -508,7 +509,7 @@ void dw_codec_set_meter(struct codec *codec, atomic_uint_fast64_t *meter)
 	codec->watch.meter = meter;
 }
 
-/* A second look at the input counts only where it gets further than the first. */
+/* A second pass over the input counts only where it gets further than the first. */
 static void report_watch(struct codec_watch *watch, size_t done)
 {
 	if (!watch->meter || done <= watch->shown)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec: buffer -> buffer, one file for each compressor.
+ * codec: compression from buffer to buffer, one file for each codec.
  *
- * Ids and payload framing are those of the format. Stateless and thread-safe, except that
- * a struct codec (a compressor with its tables) belongs to one thread at a time.
+ * Ids and payloads are those of the format. Functions are stateless and thread-safe,
+ * except that a struct codec (a compressor with its tables) belongs to one thread at a
+ * time.
  */
 #ifndef DW_CODEC_CODEC_H
 #define DW_CODEC_CODEC_H
@@ -24,10 +25,8 @@ enum codec_id {
 	CODEC_RICEPP = 7,
 };
 
-/*
- * How the samples of a block lie: of sound for FLAC, of images for RICEPP. No other codec
- * looks at it. A block holds whole frames: one sample of each channel.
- */
+/* The layout of the samples of a block: audio for FLAC, images for RICEPP; unused by
+ * other codecs. A block consists of whole frames: one sample of each channel. */
 struct codec_samples {
 	bool is_known;
 	bool big_endian;
@@ -39,38 +38,37 @@ struct codec_samples {
 	uint16_t channels;	  /* FLAC: channels; RICEPP: components */
 };
 
-/*
- * What a text such as "zstd:level=19:long" asks for. Plain data: copy it as you like.
- * Where a number is 0 it follows from the level, as the codec's library has it.
- */
+/* The meaning of a text such as "zstd:level=19:long". Plain data, may be copied.
+ * Numbers that are 0 follow from the level, as in the codec's library. */
 struct codec_spec {
 	enum codec_id id;
-	struct codec_samples samples; /* not from the text: what the input is */
+	struct codec_samples samples; /* not from the text: the layout of the input */
 	int level;		      /* level or quality; 0 is a level */
 	int window_log;	   /* zstd wlog, lzma dict_size, brotli lgwin: log2 of bytes */
 	bool extreme;	   /* lzma */
 	bool exhaustive;   /* flac */
 	int block_samples; /* ricepp: samples that share a parameter */
 
-	/* zstd: log2 of entries, of tries; bytes; how hard to search */
+	/* zstd: log2 of entries, of tries; bytes; search effort */
 	int hash_log, chain_log, search_log;
 	int min_match, target_length, strategy;
 
-	/* zstd: matches far away, found by a table of their own */
+	/* zstd: find distant matches by a separate table */
 	bool long_matches;
 	int long_hash_log, long_min_match, long_bucket_log, long_rate_log;
 
 	/* lzma */
-	int bcj;  /* an LZMA_FILTER_* id as liblzma numbers them; 1: by the data */
-	int mode; /* an LZMA_MODE_* number */
+	int bcj;	  /* LZMA_FILTER_* id of liblzma; 1: chosen by the data */
+	int mode;	  /* an LZMA_MODE_* number */
 	int match_finder; /* an LZMA_MF_* number */
 	int check;	  /* an LZMA_CHECK_* number */
-	int part_log;	  /* log2 of bytes that are unpacked without the rest; 0: all */
-	int nice;	  /* a match this long, in bytes, is good enough */
-	int depth;	  /* how many candidates the match finder looks at */
+	int part_log;	  /* log2 of the bytes of an independent part; 0: all */
+	int nice;	  /* length of a match in bytes that ends the search */
+	int depth;	  /* candidates tried by the match finder */
 };
 
-/* "null", "zstd", "zstd:level=19" ... ; DWARFS_ERR_INVALID, _RANGE or _UNSUPPORTED. */
+/* Parse "null", "zstd", "zstd:level=19" ...; DWARFS_ERR_INVALID, _RANGE or
+ * _UNSUPPORTED. */
 int dw_codec_parse(const char *text, struct codec_spec *spec_out, dwarfs_error **err);
 
 /* Whether the format defines it; the ids from 0 up have no gaps. */
@@ -91,19 +89,15 @@ bool dw_codec_library(size_t index, char *out, size_t room);
 
 /* -- unpacking ----------------------------------------------------------------------- */
 
-/*
- * The size that a payload announces, without unpacking it. Not to be trusted: check it
- * against what the caller expects before allocating. For NONE it is in.size. An lzma
- * payload keeps it at its end, so in must be the whole payload.
- */
+/* The size that a payload claims, without unpacking it. Untrusted: check it before
+ * allocating. For NONE it is in.size. An lzma payload stores it at its end, so in must
+ * be the whole payload. */
 int dw_codec_unpacked_size(uint32_t id, struct span in, uint64_t *size_out,
 			   dwarfs_error **err);
 
-/*
- * Unpack a whole payload to exactly size bytes. CORRUPT when it yields more or fewer
- * bytes or is damaged; UNSUPPORTED for an id that is unknown or not built in (the message
- * names it). No more memory is used than size and the codec's window allow.
- */
+/* Unpack a whole payload to exactly size bytes. CORRUPT if it yields more or fewer
+ * bytes or is damaged; UNSUPPORTED for an id that is unknown or not built in (the
+ * message names it). Uses at most the memory that size and the codec's window allow. */
 int dw_codec_unpack(uint32_t id, struct span in, uint8_t *out, size_t size,
 		    dwarfs_error **err);
 
@@ -117,72 +111,63 @@ uint8_t dw_codec_cache_rounds(uint32_t id);
 
 /* -- unpacking step by step --------------------------------------------------------- */
 
-/* Unpacks a payload from its start as far as is asked for, and goes on from there later.
- * One thread at a time. */
+/* Unpacks a payload from its start up to a requested byte, and continues from there
+ * later. One thread at a time. */
 struct decoder;
 
-/*
- * in, and out with room for size bytes, stay the caller's and outlive the decoder; out is
- * not to be changed meanwhile. Errors are those of dw_codec_unpack(), of which some come
- * up only in dw_decoder_run().
- */
+/* in, and out with size bytes, stay the caller's and outlive the decoder; out must not
+ * be changed meanwhile. Errors are those of dw_codec_unpack(), some only in
+ * dw_decoder_run(). */
 int dw_decoder_new(uint32_t id, struct span in, uint8_t *out, size_t size,
 		   struct decoder **decoder_out, dwarfs_error **err);
 void dw_decoder_free(struct decoder *decoder);
 DW_DEFINE_AUTO(decoder, struct decoder *, dw_decoder_free)
 #define auto_decoder DW_AUTO(decoder)
 
-/*
- * Go on until upto bytes are there, or a few more: upto is at most size. Some codecs only
- * know all or nothing. What is checked is what was needed for these bytes; all of it when
- * upto is size. After an error every further call fails.
- */
+/* Decode until upto bytes are ready, or a few more: upto is at most size. Some codecs
+ * can only decode all. Checks what was needed for these bytes; everything if upto is
+ * size. After an error every further call fails. */
 int dw_decoder_run(struct decoder *decoder, size_t upto, dwarfs_error **err);
 
-/* How many bytes of out are there. */
+/* How many bytes of out are ready. */
 size_t dw_decoder_done(const struct decoder *decoder);
 
-/* What the decoder takes when that much is done, in bytes and at most, besides in and
- * out. */
+/* Maximum memory of the decoder when `done` bytes are ready, besides in and out. */
 uint64_t dw_decoder_memory(const struct decoder *decoder, size_t done);
 
 /* -- parts of a payload -------------------------------------------------------------- */
 
-/* What can be unpacked without the rest of its payload. */
+/* A part of a payload that can be unpacked independently. */
 struct codec_part {
-	uint64_t stored_from, stored_size; /* in the payload; without what fills it up */
-	uint64_t from, size;		   /* of what is unpacked */
+	uint64_t stored_from, stored_size; /* in the payload, without padding */
+	uint64_t from, size;		   /* of the unpacked data */
 };
 
 /*
- * The parts of a payload, in order and without gaps, none of them empty: the Blocks of an
- * .xz stream that has an index of several. Together they are what
- * dw_codec_unpacked_size() announces. None, *count_out 0 and *parts_out NULL, where a
- * payload is in one piece, or its index is not what it should be: it is then unpacked as
- * a whole, which also says what is wrong. Only NOMEM fails. free() them.
+ * The parts of a payload, in order and without gaps, none of them empty: the Blocks of
+ * an .xz stream with an index of several. Their total size is that of
+ * dw_codec_unpacked_size(). None, with *count_out 0 and *parts_out NULL, if the payload
+ * is in one piece or its index is invalid: it is then unpacked as a whole, which reports
+ * the error. Fails only with NOMEM. free() them.
  *
- * They are what the payload says, and proved only by unpacking them. When that goes well
- * for all of them, so it does for the whole, with the same result.
+ * The parts are claims of the payload, verified only by unpacking them. If all of them
+ * succeed, so does the whole, with the same result.
  */
 int dw_codec_parts(uint32_t id, struct span in, struct codec_part **parts_out,
 		   size_t *count_out, dwarfs_error **err);
 
-/* Whether there are payloads of a codec that have parts. */
+/* Whether payloads of this codec may have parts. */
 bool dw_codec_may_have_parts(uint32_t id);
 
-/*
- * As dw_decoder_new(), for a part of the payload in; out has room for part->size bytes.
- * in is the whole payload, at the same place as before or at another one, but of it only
- * the first bytes and the part are read. Threads: decoders of the same payload are
- * independent of each other.
- */
+/* As dw_decoder_new(), for a part of the payload in; out has part->size bytes. in is
+ * the whole payload, at the same address as before or another one, but only its first
+ * bytes and the part are read. Threads: decoders of the same payload are independent. */
 int dw_decoder_new_part(uint32_t id, struct span in, const struct codec_part *part,
 			uint8_t *out, struct decoder **decoder_out, dwarfs_error **err);
 
 /* -- packing ------------------------------------------------------------------------- */
 
-/* A compressor for blocks of one kind, with its working memory, to be used again and
- * again. */
+/* A compressor for one kind of blocks, with its working memory, used repeatedly. */
 struct codec;
 
 /*
@@ -196,40 +181,32 @@ DW_DEFINE_AUTO(codec, struct codec *, dw_codec_free)
 #define auto_codec DW_AUTO(codec)
 
 /*
- * Pack a block. *id_out is the id to store. When the result would not be smaller than the
- * input it is CODEC_NONE, out is left empty, and the caller stores the input as it is.
- * The same input and spec give the same bytes whatever the codec object packed before.
- * out must be empty; its capacity is reused.
+ * Pack a block. *id_out is the id to store. If the result would not be smaller than the
+ * input it is CODEC_NONE, out is empty, and the caller stores the input. The same input
+ * and spec give the same bytes whatever was packed before. out must be empty; its
+ * capacity is used again.
  */
 int dw_codec_pack(struct codec *codec, struct span in, struct buffer *out,
 		  uint32_t *id_out, dwarfs_error **err);
 
-/*
- * Let a switch end dw_codec_pack() early, with CANCELLED. It is looked at between slices
- * of the input, by all codecs that are slow. stop outlives the codec; NULL for none.
- */
+/* Let a flag cancel dw_codec_pack(), with CANCELLED. Slow codecs check it between
+ * slices of the input. stop outlives the codec; NULL for none. */
 void dw_codec_set_stop(struct codec *codec, const atomic_bool *stop);
 
-/*
- * Have dw_codec_pack() add to a number the bytes of its input, as they get done; all of
- * them by its end. meter outlives the codec; NULL for none.
- */
+/* Let dw_codec_pack() add the bytes of its input to a number as they are packed; all
+ * of them by its end. meter outlives the codec; NULL for none. */
 void dw_codec_set_meter(struct codec *codec, atomic_uint_fast64_t *meter);
 
-/*
- * What one such compressor takes at most, in bytes, when it packs blocks of this size:
- * besides the block itself and the room for the result, which is never larger than that.
- */
+/* Maximum memory of such a compressor, in bytes, for blocks of this size, besides the
+ * block and the buffer for the result, which is never larger. */
 uint64_t dw_codec_memory(const struct codec_spec *spec, size_t block_bytes);
 
-/* How far back in a block of this size the compressor finds repeated bytes; 0: it finds
- * none. */
+/* Maximum distance of repeated bytes that the compressor finds in a block of this
+ * size; 0: it finds none. */
 size_t dw_codec_reach(const struct codec_spec *spec, size_t block_bytes);
 
-/*
- * Make do with less memory: one step, the one that costs least in ratio. False, and
- * nothing changes, when there is no step left that gains anything worth it.
- */
+/* Reduce memory by one step, that which costs least in ratio. False, and nothing
+ * changes, if no step is worth it. */
 bool dw_codec_shrink(struct codec_spec *spec, size_t block_bytes);
 
 /* Whether it compresses so slowly that the time of other stages does not matter. */

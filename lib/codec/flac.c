@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/flac: PCM samples in a FLAC stream, behind the size and a header that says how
- * samples were laid out in bytes.
+ * codec/flac: the size, a header with the layout of the samples in bytes, then PCM
+ * samples as a FLAC stream.
  *
- * libFLAC does the work. A block whose unused bits are not what they should be is not
- * packed: they would not come back.
+ * Uses libFLAC. A block in which unused bits are set differently than the layout says is
+ * not packed: they would be lost.
  */
 #include <stdio.h>
 #include "config.h"
@@ -25,9 +25,9 @@
 
 #define DEFAULT_LEVEL 5
 #define MAX_LEVEL     8
-#define SAMPLE_RATE   48000		  /* of no consequence */
-#define HEADER_BYTES  32		  /* more than the thrift struct takes */
-#define STATE_BYTES   ((uint64_t)1 << 20) /* of a decoder, at most */
+#define SAMPLE_RATE   48000		  /* not used by readers */
+#define HEADER_BYTES  32		  /* more than the thrift struct needs */
+#define STATE_BYTES   ((uint64_t)1 << 20) /* maximum of a decoder */
 
 /* libFLAC packs samples of 32 bits since 1.4. */
 #if FLAC_API_VERSION_CURRENT >= 12
@@ -53,11 +53,11 @@ struct unpacker {
 	bool big_endian;
 	uint32_t offset; /* makes signed samples unsigned */
 	unsigned shift;
-	struct span in; /* what is left */
+	struct span in; /* remaining input */
 	uint8_t *out;
-	size_t left; /* room in out */
+	size_t left; /* space in out */
 	FLAC__StreamDecoder *flac;
-	const char *error; /* what is wrong, or NULL */
+	const char *error; /* the error, or NULL */
 };
 
 static int read_flac_header(struct thrift_reader *reader, struct header *header,
@@ -93,7 +93,7 @@ static int read_flac_header(struct thrift_reader *reader, struct header *header,
 
 /* -- samples ------------------------------------------------------------------------- */
 
-/* Always inlined, so that the loops below know bytes and order when compiled. */
+/* Always inlined, so that bytes and order are constants in the loops below. */
 static inline __attribute__((always_inline)) void
 store_samples(const struct unpacker *unpacker, const FLAC__int32 *const channels[],
 	      size_t count, unsigned bytes, bool big_endian)
@@ -141,7 +141,7 @@ static void store_frame(const struct unpacker *unpacker,
 	}
 }
 
-/* -- what libFLAC calls -------------------------------------------------------------- */
+/* -- callbacks of libFLAC ------------------------------------------------------------ */
 
 static FLAC__StreamDecoderReadStatus on_decoder_read(const FLAC__StreamDecoder *decoder,
 						     FLAC__byte buffer[], size_t *bytes,
@@ -255,7 +255,7 @@ static int flac_start(struct decoder *decoder, dwarfs_error **err)
 	return 0;
 }
 
-/* Frame by frame, so that the first error is the last. */
+/* Frame by frame, so that the first error is reported. */
 static int flac_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 {
 	struct unpacker *unpacker = decoder->state;
@@ -291,17 +291,15 @@ struct packer {
 	bool exhaustive;
 };
 
-/* Where the encoder's output goes; room is what may be there at most. */
+/* The output of the encoder; room is its maximum size. */
 struct sink {
 	struct buffer *out;
 	size_t room;
 	bool is_full, nomem;
 };
 
-/*
- * Always inlined, so that the loops know bytes and order. Gives other than 0 when a
- * sample has bits where its layout has none.
- */
+/* Always inlined, so that bytes and order are constants. Not 0 if a sample has bits
+ * where its layout has none. */
 static inline __attribute__((always_inline)) uint32_t
 load_samples(const struct codec_samples *layout, const uint8_t *from, size_t count,
 	     FLAC__int32 *to, unsigned bytes, bool big_endian)
@@ -390,7 +388,7 @@ static int fail_encoder(const FLAC__StreamEncoder *encoder, const struct sink *s
 		       FLAC__StreamEncoderStateString[state]);
 }
 
-/* Frame by frame; *fits_out tells whether everything could be represented in the room. */
+/* Frame by frame; *fits_out: whether everything could be represented, and fits. */
 static int flac_encode(FLAC__StreamEncoder *encoder, const struct packer *packer,
 		       struct span in, struct sink *sink, bool *fits_out,
 		       struct codec_watch *watch, dwarfs_error **err)
@@ -419,7 +417,7 @@ static int flac_encode(FLAC__StreamEncoder *encoder, const struct packer *packer
 	return 0;
 }
 
-/* The size and how the samples lie. */
+/* The size and the layout of the samples. */
 static int put_flac_header(const struct codec_samples *layout, size_t size,
 			   struct buffer *out, dwarfs_error **err)
 {
@@ -466,7 +464,8 @@ static int flac_pack(void *state, struct span in, struct buffer *out,
 		ret = sink.is_full ? 0 : fail_encoder(encoder, &sink, err);
 	else
 		ret = flac_encode(encoder, packer, in, &sink, &fits, watch, err);
-	FLAC__stream_encoder_delete(encoder); /* writes its rest, unless finished */
+	FLAC__stream_encoder_delete(
+		encoder); /* writes the remaining frames, unless finished */
 	if (!fits)
 		out->size = 0;
 	return ret;
@@ -491,7 +490,7 @@ static int flac_open_packer(const struct codec_spec *spec, size_t block_bytes,
 	return 0;
 }
 
-/* Measured: libFLAC keeps this much for itself, and this much for each channel. */
+/* Measured: memory that libFLAC uses, in all and for each channel. */
 #define BASE_BYTES    (UINT64_C(400) << 10)
 #define CHANNEL_BYTES (UINT64_C(120) << 10)
 

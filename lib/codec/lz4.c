@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * codec/lz4: the size in 32 bits, then one raw LZ4 block. lz4 and lz4hc differ only in
- * how hard they look for matches; what both write carries the id of lz4.
+ * their search for matches; both are stored with the id of lz4.
  */
 #include <stdio.h>
 #include "config.h"
@@ -21,14 +21,14 @@
 
 #define DEFAULT_HC_LEVEL 9
 
-/* What lz4hc packs before it looks at the switch: its slowest level may need a second for
- * a MiB. Each end of a slice costs some ten bytes. */
+/* Input of lz4hc between checks of the stop flag: its slowest level may need a second
+ * for a MiB. Each boundary of slices costs about ten bytes. */
 #define HC_SLICE_BYTES	 ((size_t)256 << 10)
 #define HC_SCRATCH_BYTES LZ4_COMPRESSBOUND(HC_SLICE_BYTES)
 
 struct packer {
 	int level;
-	_Alignas(max_align_t) uint8_t tables[]; /* of lz4hc, and then a packed slice */
+	_Alignas(max_align_t) uint8_t tables[]; /* of lz4hc, followed by a packed slice */
 };
 
 static int lz4_unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err)
@@ -65,27 +65,25 @@ static int lz4_unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **
 
 /* -- unpacking step by step --------------------------------------------------------- */
 
-/*
- * The library cannot go on where it has stopped, and beginning again would write over
- * what others read already: so here is the format once more, a row of sequences. Nothing
- * before decoder->done is ever written.
- */
+/* The library cannot continue where it stopped, and starting again would overwrite
+ * bytes that others read: so sequences are decoded here. Nothing before decoder->done
+ * is ever written. */
 #define MATCH_OFFSET_BYTES 2
 #define MATCH_MIN	   4
-#define LAST_LITERALS	   5  /* at least so many are at the end */
+#define LAST_LITERALS	   5  /* minimum at the end */
 #define LAST_MATCH	   12 /* from the end: no match begins later */
 #define NIBBLE_MAX	   15 /* of a length; more follows in bytes */
 #define LENGTH_BYTE_MAX	   255
-#define STRIDE		   16 /* bytes that are copied at once, where there is room */
+#define STRIDE		   16 /* bytes copied at once, if there is space */
 
-/* Where the next step begins. */
+/* Where the next step continues. */
 struct place {
 	size_t at;	 /* in the payload */
-	size_t literals; /* of this sequence, still to be copied */
-	size_t match;	 /* and then these, from offset bytes back */
+	size_t literals; /* of this sequence, not copied yet */
+	size_t match;	 /* and of its match, from offset bytes before */
 	size_t offset;
 	unsigned match_nibble;
-	bool wants_match; /* it is read when the literals are done */
+	bool wants_match; /* it is read after the literals are copied */
 };
 
 static int fail_damaged(dwarfs_error **err)
@@ -170,7 +168,7 @@ static void copy_match(struct decoder *decoder, struct place *place, size_t coun
 		for (; to < end; to += STRIDE, from += STRIDE)
 			memcpy(to, from, STRIDE);
 	} else {
-		/* What was copied is part of the pattern, so each time there is more. */
+		/* Copied bytes extend the pattern: each time more can be copied. */
 		while (to < end) {
 			size_t part = (size_t)(to - from), left = (size_t)(end - to);
 
@@ -181,7 +179,7 @@ static void copy_match(struct decoder *decoder, struct place *place, size_t coun
 	decoder->done += count;
 }
 
-/* True when there is something to copy, or the end is reached as it should be. */
+/* True if there is something to copy, or the end is reached correctly. */
 static bool advance(const struct decoder *decoder, struct place *place)
 {
 	while (place->literals == 0 && place->match == 0) {
@@ -197,7 +195,7 @@ static bool advance(const struct decoder *decoder, struct place *place)
 	return true;
 }
 
-/* Lengths of up to two bytes, which are most of them, and what is copied too much. */
+/* Lengths of up to two bytes, which are most, and the excess of copies. */
 #define FAST_IN	 (1 + 2 * (1 + NIBBLE_MAX + LENGTH_BYTE_MAX) + MATCH_OFFSET_BYTES + STRIDE)
 #define FAST_OUT (2 * (NIBBLE_MAX + LENGTH_BYTE_MAX + STRIDE) + MATCH_MIN)
 
@@ -212,8 +210,8 @@ static void copy_strides(uint8_t *to, const uint8_t *from, size_t count)
 	} while (to < end);
 }
 
-/* Whole sequences of the usual kind, as long as there is room around; the others, bad
- * ones too, and what is left are for those who look closely. */
+/* Decode sequences with short lengths while there is space for excess; others, invalid
+ * ones and the rest are left to the exact functions. */
 static void run_fast(struct decoder *decoder, struct place *place, size_t upto)
 {
 	const uint8_t *in = decoder->in.data + place->at;
@@ -272,7 +270,7 @@ static int decode_sequences(struct decoder *decoder, struct place *place, size_t
 			copy_match(decoder, place,
 				   place->match < left ? place->match : left);
 	}
-	/* All of it has been checked when all is done. */
+	/* Everything was checked when all is decoded. */
 	if (upto == decoder->size &&
 	    (!advance(decoder, place) || place->literals > 0 || place->match > 0))
 		return fail_damaged(err);
@@ -283,7 +281,7 @@ static int lz4_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 {
 	int ret;
 
-	/* All at once is faster, as long as nobody reads. */
+	/* All at once is faster, if nothing is read meanwhile. */
 	if ((decoder->done == 0 && upto > decoder->size / 2) ||
 	    decoder->size > LZ4_MAX_INPUT_SIZE || decoder->in.size > INT_MAX) {
 		ret = lz4_unpack(decoder->in, decoder->out, decoder->size, err);
@@ -346,10 +344,8 @@ static int open_hc(const struct codec_spec *spec, size_t block_bytes, void **sta
 			       spec->level, state_out, err);
 }
 
-/*
- * Write the size, give the room behind it: what does not fit there is of no use. None for
- * inputs of a few bytes.
- */
+/* Write the size; gives the space after it, less than the input: larger results are
+ * useless. None for inputs of a few bytes. */
 static int begin_lz4_block(struct span in, struct buffer *out, int *room_out,
 			   dwarfs_error **err)
 {
@@ -366,7 +362,7 @@ static int begin_lz4_block(struct span in, struct buffer *out, int *room_out,
 	return 0;
 }
 
-/* 0 bytes: there was not enough room. */
+/* 0 bytes: not enough space. */
 static void end_lz4_block(struct buffer *out, int got)
 {
 	out->size = got > 0 ? SIZE_BYTES + (size_t)got : 0;
@@ -390,9 +386,10 @@ static int pack_fast(void *state, struct span in, struct buffer *out,
 /* -- lz4hc in slices ----------------------------------------------------------------- */
 
 /*
- * A raw block is a row of sequences: literals, then a match; the last one has literals
- * only. Each slice becomes such a block, with matches in those before. They are joined by
- * giving the literals at the end of one slice to the first sequence of the next.
+ * A raw block is a list of sequences: literals, then a match; the last one has only
+ * literals. Each slice is packed to such a block, with matches in earlier slices. They
+ * are joined by moving the literals at the end of one slice to the first sequence of the
+ * next.
  */
 struct joined {
 	uint8_t *at, *end;
@@ -412,7 +409,7 @@ static size_t read_length(const uint8_t **at, unsigned nibble)
 	return length;
 }
 
-/* False when there is no room left. */
+/* False if there is no space left. */
 static bool put_joined(struct joined *joined, const uint8_t *data, size_t size)
 {
 	if (size > (size_t)(joined->end - joined->at))
@@ -422,7 +419,7 @@ static bool put_joined(struct joined *joined, const uint8_t *data, size_t size)
 	return true;
 }
 
-/* The literals, and of the match what shares a byte with their number. */
+/* The literals, and the part of the match that shares a byte with their number. */
 static bool put_literals(struct joined *joined, unsigned match_nibble)
 {
 	size_t count = joined->literal_count, rest = count;
@@ -445,7 +442,7 @@ static bool put_literals(struct joined *joined, unsigned match_nibble)
 	return put_joined(joined, joined->literals, count);
 }
 
-/* Append a packed slice, but for the literals at its end, that of the input included. */
+/* Append a packed slice, without the literals at its end. */
 static bool join_slices(struct joined *joined, struct span packed,
 			const uint8_t *input_end)
 {

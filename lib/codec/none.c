@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/none: sections that hold their data as it is.
+ * codec/none: uncompressed sections.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/ops: the table of functions that each codec fills, in a file of its own.
+ * codec/ops: the table of functions that each codec fills in its own file.
  *
- * Only codec.c calls these, and has checked what they rely on.
+ * Only codec.c calls these; it checks what they rely on.
  */
 #ifndef DW_CODEC_OPS_H
 #define DW_CODEC_OPS_H
@@ -33,33 +33,33 @@ static inline int *dw_codec_number(struct codec_spec *spec, size_t field)
 	return (int *)((char *)spec + field);
 }
 
-/* Who may end packing early, and who wants to know how far it is. */
+/* Cancels packing, and shows its progress. */
 struct codec_watch {
-	const atomic_bool *stop;     /* NULL for none */
+	const atomic_bool *stop;     /* stop flag; NULL for none */
 	atomic_uint_fast64_t *meter; /* likewise */
-	size_t shown;		     /* of the present input, on the meter */
+	size_t shown;		     /* of this input, already added to the meter */
 };
 
-/* A payload that is being unpacked; see codec.h. */
+/* A payload being unpacked; see codec.h. */
 struct decoder {
 	const struct codec_ops *ops;
 	const char *name; /* of the codec */
 	struct span in;
 	uint8_t *out; /* never NULL */
 	size_t size, done;
-	uint64_t fixed;	 /* bytes of state, whatever is done */
-	uint64_t window; /* and that grow with what is done, at most */
+	uint64_t fixed;	 /* bytes of state */
+	uint64_t window; /* and bytes that grow with `done`, at most */
 	void *state;
-	int failed; /* 0, or how; it goes no further then */
-	uint8_t nothing[1]; /* where the bytes of an empty payload go */
+	int failed;	    /* 0, or the error; then it stays there */
+	uint8_t nothing[1]; /* output of an empty payload */
 };
 
 struct codec_ops {
-	/* For people: what can be written, and how; NULL when packing is not possible. */
+	/* For users: what can be packed, and its options; NULL if it cannot pack. */
 	const char *help;
 
-	/* What a text without options stands for, and the options; ends with a NULL name.
-	 */
+	/* The specification of a text without options, and the options; ends with a
+	 * NULL name. */
 	struct codec_spec defaults;
 	const struct codec_option *options;
 
@@ -84,36 +84,35 @@ struct codec_ops {
 	 * when it is this one, or another member names it. */
 	void (*library)(char *out, size_t room);
 
-	/* The size announced by a payload. */
+	/* The size that a payload claims. */
 	int (*unpacked_size)(struct span in, uint64_t *size_out, dwarfs_error **err);
 
-	/* As dw_codec_unpack(); NULL when the steps below do it as well. */
+	/* As dw_codec_unpack(); NULL if the steps below do it as well. */
 	int (*unpack)(struct span in, uint8_t *out, size_t size, dwarfs_error **err);
 
 	/*
-	 * Unpacking step by step, for a codec that can; NULL for one that cannot. start
-	 * makes decoder->state, or nothing when it fails, and sets decoder->fixed and
-	 * ->window. step goes on
-	 * to upto bytes of output at least and sets decoder->done; when all are done it
-	 * also checks that the payload ends there. It is not called again after an error,
-	 * nor when all is done. stop frees the state.
+	 * Decoding in steps; NULL if the codec cannot. start makes decoder->state, or
+	 * nothing if it fails, and sets decoder->fixed and ->window. step decodes at
+	 * least up to upto bytes and sets decoder->done; at the end it also checks that
+	 * the payload ends there. It is not called after an error or after the end. stop
+	 * frees the state.
 	 */
 	int (*start)(struct decoder *decoder, dwarfs_error **err);
 	int (*step)(struct decoder *decoder, size_t upto, dwarfs_error **err);
 	void (*stop)(struct decoder *decoder);
 
-	/* As dw_codec_parts(), and start for one of them: decoder->out and ->size are
-	 * those of the part. NULL when payloads are in one piece. */
+	/* As dw_codec_parts(), and start for a part: decoder->out and ->size are those
+	 * of the part. NULL if payloads are in one piece. */
 	int (*parts)(struct span in, struct codec_part **parts_out, size_t *count_out,
 		     dwarfs_error **err);
 	int (*start_part)(struct decoder *decoder, const struct codec_part *part,
 			  dwarfs_error **err);
 
-	/* What is packed carries this id. */
+	/* The id of packed blocks. */
 	enum codec_id packs_as;
 
-	/* How far back in a block a match may begin, in bytes; 0: as far as the window of the
-	 * specification, or the block, goes. */
+	/* Maximum distance of a match in a block, in bytes; 0: the window of the
+	 * specification, or the block. */
 	size_t reach;
 
 	/* Make and free the working memory of a compressor; open may be NULL. */
@@ -122,15 +121,15 @@ struct codec_ops {
 	void (*close)(void *state);
 
 	/* Append the packed form of a non-empty block to out, which is empty. The size
-	 * may be left at 0, or exceed that of the input, when packing does not help. A
-	 * codec that is slow asks dw_codec_go_on() before each slice. */
+	 * may be 0, or exceed that of the input, if packing does not help. A slow
+	 * codec calls dw_codec_go_on() before each slice. */
 	int (*pack)(void *state, struct span in, struct buffer *out,
 		    struct codec_watch *watch, dwarfs_error **err);
 
 	/* As dw_codec_memory(). */
 	uint64_t (*memory)(const struct codec_spec *spec, size_t block_bytes);
 
-	/* As dw_codec_shrink(), which checks that it helped; NULL when nothing can. */
+	/* As dw_codec_shrink(), which checks the effect; NULL if there is no step. */
 	bool (*shrink)(struct codec_spec *spec, size_t block_bytes);
 };
 
@@ -143,13 +142,13 @@ extern const struct codec_ops dw_codec_brotli;
 extern const struct codec_ops dw_codec_flac;
 extern const struct codec_ops dw_codec_ricepp;
 
-/* What a slow codec packs before it looks at the switch again: about 100 ms at worst. */
+/* Input of a slow codec between checks of the stop flag: at most about 100 ms. */
 #define DW_CODEC_SLICE_BYTES ((size_t)128 << 10)
 
-/* Say how much of the input is done. 0, or CANCELLED when the switch was thrown. */
+/* Report how much of the input is packed. 0, or CANCELLED if the stop flag is set. */
 int dw_codec_go_on(struct codec_watch *watch, size_t done, dwarfs_error **err);
 
-/* The size that stands in front of a payload as a varint; see unpacked_size. */
+/* The size before a payload, as a varint; see unpacked_size. */
 int dw_codec_varint_size(struct span in, uint64_t *size_out, dwarfs_error **err);
 
 #endif

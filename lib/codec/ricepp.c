@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/ricepp: Rice codes of the differences between 16-bit samples, for raw images of
- * the sky.
+ * codec/ricepp: Rice codes of the differences between 16-bit samples, for raw
+ * astronomical images.
  *
  * The payload is the size, a header and a stream of bits, lowest bit of a byte first. Up
  * to two components are interleaved; each block of samples has a number of low bits, k,
- * that are stored as they are, behind the rest in unary.
+ * that are stored verbatim, after the rest in unary.
  */
 #include "base/bytes.h"
 #include "codec/ops.h"
@@ -13,7 +13,7 @@
 
 #define VERSION		1
 #define MAX_COMPONENTS	2
-#define MIN_BLOCK	16 /* as an option */
+#define MIN_BLOCK	16 /* of the option */
 #define MAX_BLOCK	512
 #define DEFAULT_BLOCK	128
 #define MAX_UNUSED_BITS 8
@@ -24,7 +24,7 @@
 #define K_STORED	15
 #define MAX_QUOTIENT	65535u
 #define MAX_LOW_BITS	13
-#define PEEK_BITS	57 /* sure to be there in one load, whatever the bit position */
+#define PEEK_BITS	57 /* available in one load at any bit position */
 
 enum { H_BLOCK = 1, H_COMPONENTS, H_BYTES, H_UNUSED, H_BIG_ENDIAN, H_VERSION };
 
@@ -38,7 +38,7 @@ struct rice_reader {
 	struct header header;
 	const uint8_t *data;
 	size_t size;
-	uint64_t bit; /* position; may run past the end, where there are zeros */
+	uint64_t bit; /* position; may be after the end, where bits are 0 */
 	uint8_t *out;
 	uint16_t last[MAX_COMPONENTS];
 };
@@ -98,7 +98,7 @@ static int check_ricepp_header(const struct header *header, size_t size,
 
 /* -- bits ---------------------------------------------------------------------------- */
 
-/* The 8 bytes from a position on; zeros past the end. */
+/* The 8 bytes from a position on; zeros after the end. */
 static uint64_t load_near_end(const struct rice_reader *decoder, uint64_t at)
 {
 	uint64_t value = 0;
@@ -127,7 +127,7 @@ static inline uint32_t take_bits(struct rice_reader *decoder, unsigned count)
 	return value;
 }
 
-/* Encoders work in units of 8 bytes, and may leave out the zeros of the last one. */
+/* Encoders write units of 8 bytes, and may omit zeros of the last one. */
 static bool past_end(const struct rice_reader *decoder)
 {
 	uint64_t units = ((uint64_t)decoder->size + 7) / 8;
@@ -135,7 +135,7 @@ static bool past_end(const struct rice_reader *decoder)
 	return decoder->bit > units * 64;
 }
 
-/* Zeros before the next one, which may be far away; more than MAX_QUOTIENT: broken. */
+/* Zeros before the next one, possibly many; more than MAX_QUOTIENT: invalid. */
 static uint32_t take_unary(struct rice_reader *decoder)
 {
 	uint32_t zeros = 0;
@@ -171,7 +171,7 @@ static inline uint16_t value_of(const struct header *header, uint16_t word)
 	return (uint16_t)(swap_if(word, header->big_endian) >> header->unused_bits);
 }
 
-/* Words of one component: from at on, each step words further, up to end. */
+/* The words of one component: from at on, every step-th, up to end. */
 struct words {
 	size_t at, end, step;
 };
@@ -195,7 +195,7 @@ static void unpack_stored(struct rice_reader *decoder, struct words words, unsig
 	decoder->last[c] = value_of(&decoder->header, word);
 }
 
-/* Differences: even ones stand for 0, 1, 2 ..., odd ones for -1, -2 ... */
+/* Differences: even codes are 0, 1, 2 ..., odd ones -1, -2 ... */
 static bool unpack_coded(struct rice_reader *decoder, struct words words, unsigned c,
 			 unsigned low_bits)
 {
@@ -287,19 +287,19 @@ static int ricepp_unpack(struct span in, uint8_t *out, size_t size, dwarfs_error
 
 /* -- packing ------------------------------------------------------------------------- */
 
-#define HEADER_BYTES 32 /* more than size, thrift struct and first samples take */
-#define SLICE_WORDS  ((size_t)1 << 20) /* after which the switch is looked at */
+#define HEADER_BYTES 32 /* more than size, thrift struct and first samples need */
+#define SLICE_WORDS  ((size_t)1 << 20) /* between checks of the stop flag */
 
 struct packer {
 	struct header header;
 };
 
-/* Bits go out in units of 8 bytes. */
+/* Bits are written in units of 8 bytes. */
 struct encoder {
 	struct header header;
 	const uint8_t *data;
-	uint8_t *out; /* where the next unit goes */
-	uint8_t *end; /* of the room */
+	uint8_t *out; /* next unit */
+	uint8_t *end; /* end of the space */
 	uint64_t bits;
 	unsigned used; /* of bits, less than 64 */
 	uint16_t last[MAX_COMPONENTS];
@@ -334,7 +334,7 @@ static void put_rest(struct encoder *encoder)
 		*encoder->out++ = (uint8_t)(encoder->bits >> at);
 }
 
-/* Bits of a block with that many low bits for each sample. */
+/* Bits of a block with this number of low bits per sample. */
 static inline uint32_t cost_of(const uint16_t *coded, unsigned count, unsigned low_bits)
 {
 	uint32_t sum = 0;
@@ -344,10 +344,9 @@ static inline uint32_t cost_of(const uint16_t *coded, unsigned count, unsigned l
 	return sum + count * (1 + low_bits);
 }
 
-/*
- * The number of low bits that costs least. The cost has one minimum only, since each bit
- * more saves less than the one before; the mean of the differences tells about where.
- */
+/* The number of low bits with the lowest cost. The cost has one minimum, since each
+ * further bit saves less than the previous one; the mean of the differences gives a
+ * start. */
 static unsigned choose_low_bits(const uint16_t *coded, unsigned count, uint32_t *cost_out)
 {
 	uint32_t sum = cost_of(coded, count, 0) - count, cost, next;
@@ -399,7 +398,7 @@ static void put_stored(struct encoder *encoder, struct words words)
 			      SAMPLE_BITS);
 }
 
-/* The differences, and all of them or'ed together. False: bits that are not unused. */
+/* The differences, and all of them or'ed together. False if unused bits are set. */
 static bool take_differences(struct encoder *encoder, struct words words, unsigned c,
 			     uint16_t *coded, unsigned *count_out, uint16_t *any_out)
 {
@@ -424,7 +423,7 @@ static bool take_differences(struct encoder *encoder, struct words words, unsign
 	return !wrong;
 }
 
-/* False when the samples are not as the header says, or the room does not suffice. */
+/* False if the samples do not match the header, or there is not enough space. */
 static bool pack_component(struct encoder *encoder, struct words words, unsigned c)
 {
 	uint16_t coded[MAX_BLOCK], any;
@@ -450,7 +449,7 @@ static bool pack_component(struct encoder *encoder, struct words words, unsigned
 	return true;
 }
 
-/* *fits_out: whether everything could be packed, and into the room. */
+/* *fits_out: whether everything could be packed, and fits. */
 static int pack_words(struct encoder *encoder, size_t count, bool *fits_out,
 		      struct codec_watch *watch, dwarfs_error **err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/zstd: one zstd frame that knows its content size and has no checksum of its own,
- * since sections have better ones.
+ * codec/zstd: one zstd frame with its content size, without a checksum: sections have
+ * stronger ones.
  */
 #include <stdio.h>
 #include "config.h"
@@ -20,11 +20,11 @@
 #define MAX_LEVEL     22
 #define SLOW_FROM_LEVEL 13
 #define MIN_WINDOW    10
-#define MAX_WINDOW    27 /* what a streaming reader accepts unless told otherwise */
-#define LONG_RATE     7	 /* log2 of bytes for each entry in the table for long matches */
+#define MAX_WINDOW    27 /* maximum of streaming readers by default */
+#define LONG_RATE     7	 /* log2 of bytes per entry in the table of long matches */
 #define LONG_MATCH    64
 #define LONG_BUCKET   3
-#define STEP_BYTES    1024 /* of output, after which the switch is looked at */
+#define STEP_BYTES    1024 /* output between checks of the stop flag */
 #define ESTIMATE_FAIL (UINT64_C(1) << 30)
 
 static int fail_zstd(size_t code, int otherwise, dwarfs_error **err)
@@ -62,11 +62,9 @@ static int zstd_unpack(struct span in, uint8_t *out, size_t size, dwarfs_error *
 
 /* -- unpacking step by step --------------------------------------------------------- */
 
-/*
- * The frame is given to zstd block by block, straight into the output, which zstd also
- * takes as its window. Blocks have a header of three bytes: 1 bit for the last one, 2 for
- * the kind, 21 for the size (RFC 8878, 3.1.1.2).
- */
+/* The frame is passed to zstd block by block, with the output as its window. Blocks
+ * have a header of three bytes: 1 bit for the last one, 2 for the type, 21 for the
+ * size (RFC 8878, 3.1.1.2). */
 #define BLOCK_HEADER_BYTES 3
 #define CHECKSUM_BYTES	   4
 #define BLOCK_BYTES	   ((uint64_t)128 << 10)
@@ -75,7 +73,7 @@ enum { BLOCK_RAW, BLOCK_RLE, BLOCK_COMPRESSED };
 
 struct walker {
 	ZSTD_DCtx *context;
-	size_t at; /* in the input: the next block */
+	size_t at; /* offset of the next block in the input */
 	bool ended, has_checksum;
 };
 
@@ -92,7 +90,7 @@ static int fail_cut(dwarfs_error **err)
 	return dw_fail(err, DWARFS_ERR_CORRUPT, "the frame is cut off");
 }
 
-/* Give zstd that many bytes of input, all of which it has to take. */
+/* Pass bytes of input to zstd, which must consume them all. */
 static int feed_decoder(struct decoder *decoder, size_t bytes, dwarfs_error **err)
 {
 	struct walker *walker = decoder->state;
@@ -172,7 +170,7 @@ static int walk_block(struct decoder *decoder, dwarfs_error **err)
 	return feed_decoder(decoder, BLOCK_HEADER_BYTES + (size_t)bytes, err);
 }
 
-/* What follows the frame must not give anything, as when all is unpacked at once. */
+/* Data after the frame must not give output, as when all is unpacked at once. */
 static int check_rest(const struct decoder *decoder, dwarfs_error **err)
 {
 	const struct walker *walker = decoder->state;
@@ -205,7 +203,7 @@ static int zstd_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 
 /* -- parameters ---------------------------------------------------------------------- */
 
-/* What a specification may set besides level and window. */
+/* Options of a specification besides level and window. */
 static const struct {
 	ZSTD_cParameter id;
 	size_t field;
@@ -223,10 +221,8 @@ static const struct {
 	{ ZSTD_c_ldmHashRateLog, DW_CODEC_FIELD(long_rate_log) },
 };
 
-/*
- * log2 of a window that reaches over the whole block, which costs nothing, as blocks are
- * packed in one piece. Only who asks for it gets more than any reader takes.
- */
+/* log2 of a window that covers the whole block, which costs nothing, as blocks are
+ * packed in one piece. Windows larger than every reader accepts only on request. */
 static int zstd_window_log(const struct codec_spec *spec, size_t block_bytes)
 {
 	int bits = block_bytes > 1 ? (int)dw_bit_length(block_bytes - 1) : 0;
@@ -239,7 +235,7 @@ static int zstd_window_log(const struct codec_spec *spec, size_t block_bytes)
 	return bits > most ? most : bits;
 }
 
-/* All of the parameters as they are when a whole block is packed. */
+/* All parameters, as used for a whole block. */
 static ZSTD_compressionParameters resolve(const struct codec_spec *spec,
 					  size_t block_bytes)
 {
@@ -261,7 +257,7 @@ static ZSTD_compressionParameters resolve(const struct codec_spec *spec,
 	return ZSTD_adjustCParams(all, block_bytes, 0);
 }
 
-/* What is 0 is left to zstd. */
+/* 0 is left to zstd. */
 static size_t set_parameter(ZSTD_CCtx_params *parameters, ZSTD_cParameter id,
 			    struct codec_spec *spec, size_t field)
 {
@@ -270,11 +266,8 @@ static size_t set_parameter(ZSTD_CCtx_params *parameters, ZSTD_cParameter id,
 	return value ? ZSTD_CCtxParams_setParameter(parameters, id, value) : 0;
 }
 
-/*
- * zstd looks for long matches by itself when window and strategy are large enough. What
- * is left to it is set here, as the estimate of memory wants it, in the way of
- * zstd 1.5.4.
- */
+/* zstd enables long matches if window and strategy are large enough. Sets their
+ * parameters, as the estimate of memory needs them, with the defaults of zstd 1.5.4. */
 static void set_long_defaults(struct codec_spec *spec, size_t block_bytes)
 {
 	ZSTD_compressionParameters all = resolve(spec, block_bytes);
@@ -318,13 +311,13 @@ static size_t set_parameters(ZSTD_CCtx_params *parameters, const struct codec_sp
 		ret = set_parameter(parameters, long_searches[i].id, &full,
 				    long_searches[i].field);
 #ifdef ZSTD_c_stableInBuffer
-	/* Saves a copy of the window; a library that does not have it makes that copy. */
+	/* Saves a copy of the window; libraries without it make that copy. */
 	ZSTD_CCtxParams_setParameter(parameters, ZSTD_c_stableInBuffer, 1);
 #endif
 	return ret;
 }
 
-/* The same specification with nothing left to the level. */
+/* The same specification with all parameters explicit. */
 static struct codec_spec spell_out(const struct codec_spec *spec, size_t block_bytes)
 {
 	ZSTD_compressionParameters all = resolve(spec, block_bytes);
@@ -369,10 +362,8 @@ static void close_packer(void *state)
 	ZSTD_freeCCtx(state);
 }
 
-/*
- * The input is there as a whole; it is the little room for output that makes zstd come
- * back between its blocks. What does not fit into less than the input is given up.
- */
+/* The whole input is passed at once; the small output buffer makes zstd return between
+ * its blocks. Stops if the result is not smaller than the input. */
 static int zstd_pack(void *state, struct span in, struct buffer *out,
 		     struct codec_watch *watch, dwarfs_error **err)
 {
@@ -420,10 +411,9 @@ static uint64_t zstd_memory(const struct codec_spec *spec, size_t block_bytes)
 	return ZSTD_isError(bytes) ? ESTIMATE_FAIL : bytes;
 }
 
-/*
- * Trees are found by their hash, so that table may be much smaller than theirs before
- * that is felt; chains need it nearly as large. One of the two may not be in use at all.
- */
+/* Tree nodes are found by their hash, so the hash table may be much smaller than the
+ * tree table before the ratio suffers; chains need it nearly as large. One of the two
+ * may be unused. */
 static bool zstd_shrink(struct codec_spec *spec, size_t block_bytes)
 {
 	struct codec_spec by_hash = spell_out(spec, block_bytes), by_chain = by_hash;
