@@ -242,7 +242,7 @@ static int parse_pattern(struct parser *parser)
 		else if (here == '[')
 			ret = add_set(parser);
 		else if (here == '\\' && parser->at == parser->end)
-			return bad_set(parser, "nothing behind \\");
+			return bad_set(parser, "nothing after \\");
 		else
 			add_literal(parser,
 				    (unsigned char)(here == '\\' ? *parser->at++ : here));

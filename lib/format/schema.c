@@ -229,7 +229,7 @@ int dw_schema_parse(struct span bytes, struct schema *schema_out, dwarfs_error *
 	if (!dw_thrift_ok(&reader))
 		return fail_schema(err, reader.error);
 	if (dw_thrift_left(&reader) != 0)
-		return fail_schema(err, "bytes are left behind its end");
+		return fail_schema(err, "there are bytes after its end");
 	if (version > 1)
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
 			       "schema: version %" PRId64 " is not known", version);

@@ -94,7 +94,7 @@ static int check_xattr_names(const struct xattr_table *table, dwarfs_error **err
 		before = name;
 	}
 	if (end_before(table->name_ends, table->name_count) != table->name_bytes)
-		return fail_xattrs(err, "there is something behind the names");
+		return fail_xattrs(err, "there is data after the names");
 	return 0;
 }
 

@@ -207,7 +207,7 @@ int dw_verify_part(const struct dwarfs_image *image, uint32_t section,
 	const uint8_t *bytes = stored->bytes + stored->header_bytes + stored->taken.from;
 
 	if (dw_xxh3_64(bytes, (size_t)stored->taken.size) != xxh3)
-		return fail_hash(image, section, "what is stored now", err);
+		return fail_hash(image, section, "the XXH3 of a part", err);
 	return 0;
 }
 

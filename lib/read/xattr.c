@@ -133,8 +133,8 @@ int dwarfs_image_xattr_name(const dwarfs_image *image, size_t index,
 
 static int fail_room(dwarfs_error **err, size_t room, size_t need)
 {
-	return dw_fail(err, DWARFS_ERR_RANGE, "%zu bytes are no room for %zu", room,
-		       need);
+	return dw_fail(err, DWARFS_ERR_RANGE, "buffer too small: %zu bytes, %zu needed",
+		       room, need);
 }
 
 int dwarfs_xattr_list(const dwarfs_image *image, dwarfs_inode inode, char *buffer,

@@ -173,7 +173,7 @@ with suite.case("what is left out is not what a pattern has missed"):
         assert done.returncode == 0 and done.stderr == "", done
 
 with suite.case("patterns that make no sense, before anything is made"):
-    for pattern, why in (("[a", "unmatched ["), ("{a,b", "unmatched {"), ("a\\", "nothing behind"),
+    for pattern, why in (("[a", "unmatched ["), ("{a,b", "unmatched {"), ("a\\", "nothing after"),
                          ("", "empty pattern"), ("i:", "empty pattern"), ("/", "empty pattern"),
                          ("[z-a]", "a range"), ("x" * 5000, "4096 bytes"),
                          ("{a,b}" * 20, "alternatives")):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/lzma/lzma: what the two halves of the codec offer to the table in lzma.c; see ops.h.
+ * codec/lzma/lzma: functions of decoder and encoder for the table in lzma.c; see ops.h.
  */
 #ifndef DW_CODEC_LZMA_LZMA_H
 #define DW_CODEC_LZMA_LZMA_H
@@ -9,7 +9,7 @@
 
 #define DW_LZMA_MIN_DICT_LOG 12
 
-/* Asks for the filter that the code in a block looks like. */
+/* Choose the filter by the machine code found in a block. */
 #define DW_LZMA_ANY_MACHINE 1
 
 /* -- unpacking (lzma_decode.c) ------------------------------------------------------- */

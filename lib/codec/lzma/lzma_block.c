@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/lzma/lzma_block: unpacking one Block of an .xz stream.
+ * codec/lzma/lzma_block: unpack one Block of an .xz stream.
  *
- * Most Blocks are LZMA2 and no more. They are unpacked right into the output, which is
- * the dictionary, too. With a filter behind LZMA2 the dictionary has other bytes than the
- * output, so that liblzma does it, as it does for a check that is computed here by nobody
- * else; its dictionary is made no larger than the expected size allows.
+ * Most Blocks have only the LZMA2 filter. They are decoded directly into the output,
+ * which is also the dictionary. If another filter follows LZMA2, the dictionary has
+ * other bytes than the output: then liblzma decodes, as it does for checks that are not
+ * computed here; its dictionary is limited to the expected size.
  */
 #include "config.h"
 
@@ -44,7 +44,7 @@ void dw_lzma_drop_header(struct lzma_run *run)
 	lzma_filters_free(run->filters, NULL);
 }
 
-/* -- what it says -------------------------------------------------------------------- */
+/* -- start --------------------------------------------------------------------------- */
 
 uint32_t dw_lzma_dictionary_for(uint64_t bytes)
 {
@@ -121,7 +121,7 @@ lzma_ret dw_lzma_open_block(struct lzma_run *run, const struct decoder *decoder,
 
 /* -- the contents -------------------------------------------------------------------- */
 
-/* A size that the header announces, or that it has now. */
+/* Compare with the size in the header, or store it. */
 static bool has_size(lzma_vli *known, size_t size)
 {
 	if (*known != LZMA_VLI_UNKNOWN && *known != size)
@@ -143,7 +143,7 @@ static bool check_matches(const struct lzma_run *run, struct span out,
 	}
 }
 
-/* What follows the contents: zeros to a whole unit, and the check. */
+/* After the contents: padding with zeros, and the check. */
 static lzma_ret end_plain(struct lzma_run *run, const struct decoder *decoder, size_t *at)
 {
 	struct span in = decoder->in;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/lzma/lzma_decode: unpacking .xz streams, from their start or a Block alone.
+ * codec/lzma/lzma_decode: unpack .xz streams from their start, or a single Block.
  *
- * Streams are taken apart here rather than by liblzma's stream decoder, so that their
- * Blocks can be unpacked with as little memory as the expected size allows, whatever the
- * stream asks for; see lzma_block. The size of the contents stands in the index at the
- * end of a stream.
+ * Streams are parsed here rather than by liblzma's stream decoder, so that Blocks can be
+ * decoded with as little memory as the expected size allows, whatever the stream asks
+ * for; see lzma_block. The size of the contents is stored in the index at the end of a
+ * stream.
  *
- * Where a payload is one stream of several Blocks, its index says where they are, and
- * they are its parts. It is only believed where the stream would be found good by going
- * through it from its start, if the Blocks are: what the index says of each is compared
- * with its header and its contents when it is unpacked.
+ * If a payload is one stream of several Blocks, these are its parts, located by the
+ * index. The index is used only if sequential decoding would accept the stream provided
+ * its Blocks are valid: each index entry is compared with the header and contents of its
+ * Block when that is decoded.
  */
 #include "config.h"
 
@@ -21,8 +21,8 @@
 #include "codec/lzma/lzma_block.h"
 
 #define PADDING_UNIT	4
-#define MIN_BLOCK_BYTES 10   /* packed, with its entry in the index */
-#define MAX_PARTS	4096 /* with more of them none is found by itself */
+#define MIN_BLOCK_BYTES 10		     /* packed, with its entry in the index */
+#define MAX_PARTS	4096		     /* with more Blocks there are no parts */
 #define DECODER_BYTES	((uint64_t)64 << 10) /* besides the dictionary */
 
 static int fail_lzma(lzma_ret ret, dwarfs_error **err)
@@ -48,7 +48,8 @@ static int fail_size(size_t size, dwarfs_error **err)
 
 /* -- the size ------------------------------------------------------------------------ */
 
-/* Zeros in front of the end, in whole units. Also behind a stream that others follow. */
+/* The size without zero padding at its end, in whole units. Padding may also follow a
+ * stream that others follow. */
 static size_t without_padding(struct span in, size_t size)
 {
 	while (size >= PADDING_UNIT && dw_load32(in.data + size - PADDING_UNIT) == 0)
@@ -64,7 +65,7 @@ static lzma_ret decode_index(struct span in, size_t from, size_t to,
 	return lzma_index_buffer_decode(index_out, &limit, NULL, in.data, &from, to);
 }
 
-/* The index in front of a footer that ends at this place, and what the footer says. */
+/* Read the footer that ends at this offset, and the index before it. */
 static lzma_ret read_index(struct span in, size_t end, lzma_stream_flags *footer,
 			   lzma_index **index_out)
 {
@@ -92,7 +93,7 @@ static lzma_ret read_index(struct span in, size_t end, lzma_stream_flags *footer
 	return LZMA_OK;
 }
 
-/* Of the stream that ends at *end: add the size, move *end to the start. */
+/* Of the stream that ends at *end: add its size, move *end to its start. */
 static lzma_ret measure_stream(struct span in, size_t *end, uint64_t *size)
 {
 	lzma_stream_flags footer;
@@ -128,16 +129,16 @@ int dw_lzma_unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err
 
 /* -- unpacking ----------------------------------------------------------------------- */
 
-/* What of a stream comes next. */
+/* The next element of a stream. */
 enum stage { STREAM_HEADER, BLOCK_HEADER, BLOCK, INDEX, NOTHING };
 
 struct unpacker {
 	size_t at; /* in the input */
 	enum stage stage;
-	bool is_part; /* one Block, and not the stream around it */
+	bool is_part; /* one Block without the stream around it */
 	lzma_stream_flags flags;
 	struct lzma_run run;
-	lzma_index_hash *hash; /* of the blocks that the index must list */
+	lzma_index_hash *hash; /* of the blocks, to compare with the index */
 };
 
 static size_t left(const struct decoder *decoder)
@@ -181,7 +182,7 @@ static lzma_ret open_block(struct decoder *decoder)
 	return dw_lzma_open_block(&unpacker->run, decoder, unpacker->at);
 }
 
-/* The index, which comes behind the last Block, begins with a zero. */
+/* The index, which follows the last Block, begins with a zero. */
 static lzma_ret begin_block(struct decoder *decoder)
 {
 	struct unpacker *unpacker = decoder->state;
@@ -198,7 +199,7 @@ static lzma_ret begin_block(struct decoder *decoder)
 	return ret == LZMA_OK ? open_block(decoder) : ret;
 }
 
-/* A Block is there; it must be the one that the index, if that was read, speaks of. */
+/* The Block is complete; it must match the index, if that was read. */
 static lzma_ret end_block(struct decoder *decoder)
 {
 	struct unpacker *unpacker = decoder->state;
@@ -215,7 +216,7 @@ static lzma_ret end_block(struct decoder *decoder)
 				      block->uncompressed_size);
 }
 
-/* Output up to that place, or to the end of the block. */
+/* Decode up to this offset of the output, or to the end of the block. */
 static lzma_ret go_on_with_block(struct decoder *decoder, size_t upto)
 {
 	struct unpacker *unpacker = decoder->state;
@@ -284,12 +285,12 @@ int dw_lzma_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 {
 	const struct unpacker *unpacker = decoder->state;
 
-	/* When all is there, the end of the payload must be, too. */
+	/* When all is decoded, the payload must end, too. */
 	while (!is_at_end(decoder) &&
 	       (decoder->done < upto || decoder->done == decoder->size)) {
 		lzma_ret ret;
 
-		/* A step may have gone beyond its end, up to that of the output. */
+		/* The step may have gone further, up to the end of the output. */
 		if (upto < decoder->done)
 			upto = decoder->done;
 		ret = decode_stream(decoder, upto);
@@ -324,7 +325,7 @@ static int new_unpacker(struct decoder *decoder, dwarfs_error **err)
 	return 0;
 }
 
-/* The first Block says what memory it takes. */
+/* The first Block determines the memory. */
 int dw_lzma_start(struct decoder *decoder, dwarfs_error **err)
 {
 	int ret = new_unpacker(decoder, err);
@@ -344,8 +345,8 @@ int dw_lzma_start(struct decoder *decoder, dwarfs_error **err)
 
 /* -- where the parts are ------------------------------------------------------------- */
 
-/* What an index says, but for the Blocks, holds for the stream that is all of the input.
- */
+/* Whether the index, apart from the Blocks, is valid for a stream that is the whole
+ * input. */
 static bool index_is_sound(struct span in, const lzma_index *index,
 			   const lzma_stream_flags *footer)
 {
@@ -357,7 +358,7 @@ static bool index_is_sound(struct span in, const lzma_index *index,
 	       lzma_stream_flags_compare(&header, footer) == LZMA_OK;
 }
 
-/* None when one of them is empty. */
+/* None if one of them is empty. */
 static int list_parts(const lzma_index *index, struct codec_part **parts_out,
 		      size_t *count_out, dwarfs_error **err)
 {
@@ -405,7 +406,7 @@ int dw_lzma_parts(struct span in, struct codec_part **parts_out, size_t *count_o
 
 /* -- one part ------------------------------------------------------------------------ */
 
-/* Its header must say what the index does, or nothing. */
+/* Its header must agree with the index, or contain no sizes. */
 static lzma_ret read_part_header(struct decoder *decoder, const struct codec_part *part)
 {
 	struct unpacker *unpacker = decoder->state;
@@ -425,7 +426,7 @@ static lzma_ret read_part_header(struct decoder *decoder, const struct codec_par
 	return ret;
 }
 
-/* The input ends where the Block does, so nothing behind it can be taken for it. */
+/* The input ends with the Block, so later bytes are not read as part of it. */
 static lzma_ret begin_part(struct decoder *decoder, const struct codec_part *part)
 {
 	struct unpacker *unpacker = decoder->state;

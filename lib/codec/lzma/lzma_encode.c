@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/lzma/lzma_encode: packing into an .xz stream, of one Block or of several.
+ * codec/lzma/lzma_encode: pack into an .xz stream, of one Block or of several.
  *
- * One Block is written as it comes, and what stands in front of it says nothing of sizes.
- * Several have their sizes in front of them as well as in the index, so that each can be
- * found, and unpacked into its place, without the others.
+ * A single Block is written as a stream, without sizes in its header. Several have their
+ * sizes in their headers and in the index, so that each can be found and unpacked
+ * independently.
  */
 #include "config.h"
 
@@ -15,37 +15,36 @@
 #include "base/bytes.h"
 #include "codec/lzma/lzma.h"
 
-/*
- * Where machine code is to be expected, a sample of a large block tells whether a BCJ
- * filter helps: pieces at equal distances, packed both ways, fast and with a small
- * dictionary. The filter works on the code around it, so pieces say what the whole would.
- */
+/* If machine code is expected, a sample of a large block shows whether a BCJ filter
+ * helps: pieces at equal distances, packed with and without it, fast and with a small
+ * dictionary. The filter depends only on nearby code, so pieces represent the whole. */
 #define PIECE_BYTES ((size_t)128 << 10)
 #define PIECE_COUNT 16
-#define SMALL_BYTES (PIECE_BYTES * PIECE_COUNT) /* packed both ways as a whole */
-#define PROBE_DICT  ((uint32_t)256 << 10)
+#define SMALL_BYTES                                                                      \
+	(PIECE_BYTES * PIECE_COUNT) /* packed with and without filter as a whole */
+#define PROBE_DICT ((uint32_t)256 << 10)
 
-/* In memory, what is around the filters. */
+/* Memory besides the filters. */
 #define STREAM_BYTES ((uint64_t)64 << 10)
 
 struct attempt {
 	lzma_stream stream; /* keeps its tables from block to block */
 	lzma_options_lzma options;
 	lzma_filter plain[2];
-	lzma_filter branch[3]; /* with a BCJ filter in front, when asked for */
+	lzma_filter branch[3]; /* with a BCJ filter first, if requested */
 };
 
 struct packer {
 	struct attempt best;
 	struct attempt probe;
 	lzma_check check;
-	size_t part_bytes; /* of a Block's contents; SIZE_MAX: all are in one */
-	int bcj;	   /* that is asked for: 0, DW_LZMA_ANY_MACHINE, or a filter */
+	size_t part_bytes; /* of a Block's contents; SIZE_MAX: all in one Block */
+	int bcj;	   /* requested: 0, DW_LZMA_ANY_MACHINE, or a filter */
 	struct buffer sample;
 	struct buffer other; /* the second attempt */
 };
 
-/* What a Block of the stream holds at most. */
+/* Maximum size of the contents of a Block. */
 static size_t part_bytes(const struct codec_spec *spec)
 {
 	return spec->part_log ? (size_t)1 << spec->part_log : SIZE_MAX;
@@ -76,7 +75,7 @@ static bool set_lzma_options(lzma_options_lzma *options, const struct codec_spec
 	return true;
 }
 
-/* What an attempt takes in memory; UINT64_MAX when the options do not go together. */
+/* Memory of an attempt; UINT64_MAX if the options exclude each other. */
 static uint64_t set_filters(struct attempt *attempt, const struct codec_spec *spec,
 			    size_t block_bytes)
 {
@@ -133,8 +132,8 @@ int dw_lzma_open(const struct codec_spec *spec, size_t block_bytes, void **state
 
 /* -- one Block ----------------------------------------------------------------------- */
 
-/* The stream's coder takes a piece of the input, which begins at that place, to its end;
- * LZMA_OK when the room for the output does not suffice. */
+/* Let the stream's coder consume a piece of the input; LZMA_OK if there is not enough
+ * space for the output. */
 static int feed_stream(lzma_stream *stream, struct span all, size_t from, size_t upto,
 		       struct codec_watch *watch, lzma_ret *coded_out, dwarfs_error **err)
 {
@@ -158,7 +157,7 @@ static int feed_stream(lzma_stream *stream, struct span all, size_t from, size_t
 	return 0;
 }
 
-/* Too little room is no error: the result is left out. */
+/* Too little space is not an error: the result is discarded. */
 static int encode_result(lzma_ret coded, dwarfs_error **err)
 {
 	if (coded == LZMA_MEM_ERROR)
@@ -188,7 +187,7 @@ static int pack_whole(const struct packer *packer, lzma_stream *stream,
 
 /* -- several Blocks ------------------------------------------------------------------ */
 
-/* A stream that is being put together. */
+/* A stream that is being assembled. */
 struct parts {
 	lzma_stream *stream;
 	const lzma_filter *filters;
@@ -199,7 +198,7 @@ struct parts {
 	size_t at, room;
 };
 
-/* One Block behind the others, its header last, when the sizes are known. */
+/* Append one Block; its header is written last, when its sizes are known. */
 static int pack_part(struct parts *parts, struct span in, size_t from, size_t upto,
 		     lzma_ret *coded_out, dwarfs_error **err)
 {
@@ -208,7 +207,7 @@ static int pack_part(struct parts *parts, struct span in, size_t from, size_t up
 		.version = 1,
 		.check = parts->check,
 		.filters = (lzma_filter *)parts->filters,
-		/* The header has room for sizes up to these. */
+		/* The header has space for sizes up to these. */
 		.compressed_size = lzma_block_buffer_bound(upto - from),
 		.uncompressed_size = upto - from,
 	};
@@ -306,7 +305,7 @@ static int pack_parts(const struct packer *packer, lzma_stream *stream,
 	return ret;
 }
 
-/* Pack into at most room bytes of out; its size stays 0 when they do not suffice. */
+/* Pack into at most room bytes of out; its size stays 0 if that is too small. */
 static int pack_with(const struct packer *packer, lzma_stream *stream,
 		     const lzma_filter *filters, struct span in, size_t room,
 		     struct buffer *out, struct codec_watch *watch, dwarfs_error **err)
@@ -319,9 +318,9 @@ static int pack_with(const struct packer *packer, lzma_stream *stream,
 		       : pack_whole(packer, stream, filters, in, room, out, watch, err);
 }
 
-/* -- with a filter or without -------------------------------------------------------- */
+/* -- with and without a filter ------------------------------------------------------- */
 
-/* Pack both ways and keep the smaller result; without a filter when they are equal. */
+/* Pack both ways and keep the smaller result; that without filter if they are equal. */
 static int pack_both(struct packer *packer, struct attempt *attempt, struct span in,
 		     struct buffer *out, bool *branch_out, struct codec_watch *watch,
 		     dwarfs_error **err)
@@ -348,7 +347,7 @@ static int pack_both(struct packer *packer, struct attempt *attempt, struct span
 	return 0;
 }
 
-/* Of a block larger than SMALL_BYTES. */
+/* Sample of a block larger than SMALL_BYTES. */
 static int take_sample(struct packer *packer, struct span in, dwarfs_error **err)
 {
 	size_t distance = in.size / PIECE_COUNT;

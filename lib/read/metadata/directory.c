@@ -85,7 +85,8 @@ int dw_view_entry_name(const struct view *view, uint32_t entry, char *out, size_
 			       entry);
 	if (entry == 0) {
 		if (room == 0)
-			return dw_fail(err, DWARFS_ERR_RANGE, "no room for a name");
+			return dw_fail(err, DWARFS_ERR_RANGE,
+				       "buffer too small for a name");
 		out[0] = '\0';
 		*size_out = 0;
 		return 0;

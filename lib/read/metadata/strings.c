@@ -167,7 +167,7 @@ int dw_strings_get(const struct strings *strings, uint64_t index, char *out, siz
 	if (ret < 0)
 		return ret;
 	if (room == 0)
-		return dw_fail(err, DWARFS_ERR_RANGE, "no room for a string");
+		return dw_fail(err, DWARFS_ERR_RANGE, "buffer too small for a string");
 	if (!strings->decoder) {
 		size = stored.size;
 		if (size < room)
@@ -179,7 +179,7 @@ int dw_strings_get(const struct strings *strings, uint64_t index, char *out, siz
 	}
 	if (size >= room)
 		return dw_fail(err, DWARFS_ERR_RANGE,
-			       "a string of %zu bytes needs more room", size);
+			       "buffer too small for a string of %zu bytes", size);
 	out[size] = '\0';
 	*size_out = size;
 	return 0;

@@ -443,7 +443,7 @@ static void nonsense_is_refused(void **state)
 	expect_error(". ", "no file in filter rule");
 	expect_error("- [ab", "unmatched [");
 	expect_error("- [b-a]", "a range that ends before it begins");
-	expect_error("- a\\", "nothing behind \\");
+	expect_error("- a\\", "nothing after \\");
 	expect_error("- *.{c,h", "unmatched {");
 	expect_error("- [[:letter:]]", "unknown character class [:letter:]");
 	expect_error("- [[:alpha]", "[: without :]");
