@@ -104,11 +104,6 @@ bool dw_codec_library(size_t index, char *out, size_t room)
 	return false;
 }
 
-bool dw_codec_can_unpack(uint32_t id)
-{
-	return find_ops(id) != NULL;
-}
-
 bool dw_codec_can_pack(enum codec_id id)
 {
 	const struct codec_ops *ops = find_ops(id);

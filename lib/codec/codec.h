@@ -78,7 +78,6 @@ bool dw_codec_is_known(uint32_t id);
 const char *dw_codec_name(enum codec_id id);
 
 /* Whether the library was built with it. */
-bool dw_codec_can_unpack(uint32_t id);
 bool dw_codec_can_pack(enum codec_id id);
 
 /*

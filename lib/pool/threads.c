@@ -34,14 +34,14 @@ int dw_threads_start(struct threads *threads, uint32_t count, void *(*run)(void 
 	return 0;
 }
 
-bool dw_threads_are_here(const struct threads *threads)
+static bool are_in_this_process(const struct threads *threads)
 {
 	return threads->count > 0 && threads->process == getpid();
 }
 
 void dw_threads_join(struct threads *threads)
 {
-	bool are_here = dw_threads_are_here(threads);
+	bool are_here = are_in_this_process(threads);
 
 	for (uint32_t i = 0; are_here && i < threads->count; i++)
 		pthread_join(threads->list[i], NULL);

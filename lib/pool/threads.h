@@ -26,9 +26,6 @@ int dw_threads_start(struct threads *threads, uint32_t count, void *(*run)(void 
 /* Wait for all to end. */
 void dw_threads_join(struct threads *threads);
 
-/* Whether they belong to this process; false in a fork. */
-bool dw_threads_are_here(const struct threads *threads);
-
 /* Create a condition whose timed waits use the monotonic clock: 0 or an errno value. */
 int dw_condition_init(pthread_cond_t *condition);
 

@@ -237,7 +237,7 @@ static void sizes_that_lie_are_refused(void **state)
 					    0xFF, 0xFF, 0xFF, 0x02, 0x06 };
 	uint64_t size = 0;
 
-	if (dw_codec_can_unpack(CODEC_LZ4)) {
+	if (dw_codec_can_pack(CODEC_LZ4)) {
 		assert_int_equal(dw_codec_unpacked_size(CODEC_LZ4,
 							(struct span){ lz4, sizeof(lz4) },
 							&size, NULL),
@@ -245,7 +245,7 @@ static void sizes_that_lie_are_refused(void **state)
 		assert_int_equal(size, UINT32_MAX);
 		survive(CODEC_LZ4, lz4, sizeof(lz4), 100);
 	}
-	if (dw_codec_can_unpack(CODEC_BROTLI)) {
+	if (dw_codec_can_pack(CODEC_BROTLI)) {
 		struct span span = { brotli, sizeof(brotli) };
 
 		assert_int_equal(dw_codec_unpacked_size(CODEC_BROTLI, span, &size, NULL),
@@ -283,8 +283,7 @@ static void unknown_ids_are_unsupported(void **state)
 			 DWARFS_ERR_UNSUPPORTED);
 	assert_string_equal(dwarfs_error_message(err), "compression 8 is not known");
 	dwarfs_error_free(err);
-	assert_false(dw_codec_can_unpack(8));
-	assert_false(dw_codec_can_unpack(UINT32_MAX));
+	assert_false(dw_codec_can_pack((enum codec_id)UINT32_MAX));
 	assert_true(dw_codec_can_pack(CODEC_RICEPP));
 	assert_false(dw_codec_can_pack((enum codec_id)8));
 }

@@ -581,7 +581,8 @@ static void trim_queue(struct cache *cache, struct queue *queue, uint64_t before
 	}
 }
 
-void dw_cache_trim(struct cache *cache, uint64_t max_age_ms)
+/* Evict what was not read for max_age_ms. */
+static void trim_cache(struct cache *cache, uint64_t max_age_ms)
 {
 	uint64_t now = dw_cache_now_ms(),
 		 before = now > max_age_ms ? now - max_age_ms : 0;
@@ -599,7 +600,14 @@ void dw_cache_trim(struct cache *cache, uint64_t max_age_ms)
 	pthread_mutex_unlock(&cache->lock);
 }
 
-void dw_cache_count(struct cache *cache, struct cache_counts *counts_out)
+/* Counters since the cache was created, and the current sizes. */
+struct cache_counts {
+	uint64_t hits, misses, evictions, decoded_bytes;
+	uint64_t budget, used, most_used;
+	uint32_t blocks, extents;
+};
+
+static void count_cache(struct cache *cache, struct cache_counts *counts_out)
 {
 	pthread_mutex_lock(&cache->lock);
 	*counts_out = (struct cache_counts){
@@ -624,7 +632,7 @@ uint64_t dwarfs_context_cache_count(const dwarfs_context *context, int what)
 	struct cache_counts counts = { .budget = dw_context_cache_bytes(context) };
 
 	if (cache)
-		dw_cache_count(cache, &counts);
+		count_cache(cache, &counts);
 	switch (what) {
 	case DWARFS_CACHE_BUDGET:
 		return counts.budget;
@@ -654,6 +662,6 @@ int dwarfs_context_trim(dwarfs_context *context, uint64_t max_age_ms)
 	struct cache *cache = dw_context_peek(context);
 
 	if (cache)
-		dw_cache_trim(cache, max_age_ms);
+		trim_cache(cache, max_age_ms);
 	return 0;
 }

@@ -109,15 +109,4 @@ bool dw_cache_has(struct dwarfs_image *image, uint32_t block, struct range range
 /* Free everything cached of an image that is being closed. */
 void dw_cache_forget(struct dwarfs_image *image);
 
-/* Evict what was not read for max_age_ms. */
-void dw_cache_trim(struct cache *cache, uint64_t max_age_ms);
-
-/* Counters since the cache was created, and the current sizes. */
-struct cache_counts {
-	uint64_t hits, misses, evictions, decoded_bytes;
-	uint64_t budget, used, most_used;
-	uint32_t blocks, extents;
-};
-void dw_cache_count(struct cache *cache, struct cache_counts *counts_out);
-
 #endif

@@ -195,7 +195,8 @@ void dw_key_init(struct key *key, struct span text)
 	key->size = text.size;
 }
 
-int dw_strings_compare_stored(const struct strings *strings, struct span stored,
+/* As dw_strings_compare(), for the stored form of a string. */
+static int compare_stored(const struct strings *strings, struct span stored,
 			      const struct key *key, int *order_out, dwarfs_error **err)
 {
 	size_t shorter = stored.size < key->size ? stored.size : key->size;
@@ -222,5 +223,5 @@ int dw_strings_compare(const struct strings *strings, uint64_t index,
 
 	if (ret < 0)
 		return ret;
-	return dw_strings_compare_stored(strings, stored, key, order_out, err);
+	return compare_stored(strings, stored, key, order_out, err);
 }

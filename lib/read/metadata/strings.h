@@ -54,8 +54,5 @@ void dw_key_init(struct key *key, struct span text); /* of at most DW_KEY_BYTES 
  * the first difference are not read. */
 int dw_strings_compare(const struct strings *strings, uint64_t index,
 		       const struct key *key, int *order_out, dwarfs_error **err);
-/* The same for the stored form of a string. */
-int dw_strings_compare_stored(const struct strings *strings, struct span stored,
-			      const struct key *key, int *order_out, dwarfs_error **err);
 
 #endif

@@ -16,8 +16,8 @@ static const struct record *record_of_inode(const struct build_run *run,
 	return &run->assembly->records[inode->record];
 }
 
-struct input_file_mark dw_input_file_mark(const struct build_run *run,
-					  const struct tree_inode *inode)
+static struct input_file_mark mark_of(const struct build_run *run,
+				      const struct tree_inode *inode)
 {
 	const struct record_file *file;
 	const struct record *record;
@@ -49,7 +49,7 @@ int dw_input_file_open(const struct build_run *run, const struct tree_inode *ino
 	const struct record *record;
 
 	*file_out = INPUT_FILE_NONE;
-	file_out->mark = dw_input_file_mark(run, inode);
+	file_out->mark = mark_of(run, inode);
 	if (!assembly)
 		return open(user, inode->entry, &file_out->fd);
 	record = record_of_inode(run, inode);

@@ -31,9 +31,6 @@ struct input_file {
 
 #define INPUT_FILE_NONE ((struct input_file){ .fd = -1 })
 
-struct input_file_mark dw_input_file_mark(const struct build_run *run,
-					  const struct tree_inode *inode);
-
 /* Opens a file by its entry: dw_directory_cache_open_file(). */
 typedef int (*input_file_open_fn)(void *user, uint32_t entry, int *fd_out);
 

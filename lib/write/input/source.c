@@ -61,12 +61,6 @@ void dw_sources_free(struct sources *sources)
 	free(sources);
 }
 
-uint64_t dw_sources_kept_bytes(const struct sources *sources)
-{
-	return sources ? atomic_load(&sources->slab_count) * (uint64_t)KEPT_SLAB_BYTES
-		       : 0;
-}
-
 static void free_slab(struct kept_slab *slab)
 {
 	dw_pages_free(slab->data, KEPT_SLAB_BYTES);

@@ -81,9 +81,6 @@ int dw_sources_new(struct sources **sources_out, const struct build_run *run,
 		   const struct tree *tree, dwarfs_error **err);
 void dw_sources_free(struct sources *sources); /* NULL is accepted */
 
-/* Memory in use for kept bytes. Thread-safe. */
-uint64_t dw_sources_kept_bytes(const struct sources *sources);
-
 /* -- keeping bytes, for inspect.c --------------------------------------------------- */
 
 /* Memory for kept bytes, owned by the worker that fills it, then by the files in it. */

@@ -22,7 +22,7 @@ static uint32_t codec_of(uint32_t block)
 						CODEC_NONE, CODEC_LZ4 };
 	enum codec_id id = codecs[block % 5];
 
-	return dw_codec_can_pack(id) && dw_codec_can_unpack(id) ? id : CODEC_NONE;
+	return dw_codec_can_pack(id) ? id : CODEC_NONE;
 }
 
 static void add_block(struct world *world, uint32_t block, uint32_t size)

@@ -24,7 +24,7 @@ static uint8_t byte_of(uint32_t block, uint32_t at)
 
 bool has_codec(enum codec_id id)
 {
-	return id == CODEC_NONE || (dw_codec_can_pack(id) && dw_codec_can_unpack(id));
+	return id == CODEC_NONE || dw_codec_can_pack(id);
 }
 
 void pack(struct block_spec spec, struct span in, struct buffer *out)
