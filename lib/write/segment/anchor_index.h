@@ -33,7 +33,7 @@ void dw_anchor_index_prefetch(const struct anchor_index *index, uint64_t hash);
 size_t dw_anchor_index_find(const struct anchor_index *index, uint64_t hash,
 		     uint64_t places[INDEX_WAYS]);
 
-/* Places ascend from call to call; those of 2^40 and up are not kept. */
+/* Places ascend from call to call; those of 2^40 - 1 and up are not kept. */
 void dw_anchor_index_add(struct anchor_index *index, uint64_t hash, uint64_t place);
 
 uint64_t dw_anchor_index_bytes(const struct anchor_index *index);

@@ -3,6 +3,7 @@
 """What mkdwarfs chooses by itself is as small as what a user could have chosen."""
 import os
 import random
+import shutil
 import subprocess
 import sys
 import unittest
@@ -42,6 +43,8 @@ class Set(cli.Case):
     def texts(self):
         subprocess.run([sys.executable, GENERATE, self.path("tree"), "--scale", "0.002"],
                        check=True, stdout=subprocess.DEVNULL)
+        for release in sorted(os.listdir(self.path("tree")))[1::2]:
+            shutil.rmtree(self.path("tree", release))
 
     def programs(self):
         rng = random.Random(3)
