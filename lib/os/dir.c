@@ -107,7 +107,7 @@ static uint8_t entry_kind(const struct dirent *entry)
 	return entry->d_type == DT_DIR ? OS_KIND_DIRECTORY : OS_KIND_OTHER;
 }
 
-static int append_entry_name(struct os_names *names, const struct dirent *entry)
+static int append_listed_name(struct os_names *names, const struct dirent *entry)
 {
 	uint8_t kind = entry_kind(entry);
 
@@ -156,7 +156,7 @@ int dw_dir_list(int fd, struct os_names *names)
 	while (errno = 0, (entry = readdir(dir)) != NULL) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		if ((ret = append_entry_name(names, entry)) < 0)
+		if ((ret = append_listed_name(names, entry)) < 0)
 			return ret;
 	}
 	if (errno != 0)

@@ -66,8 +66,8 @@ static int read_into_memory(const struct dwarfs_image *image, uint32_t section,
 	return 0;
 }
 
-static int read_stored(const struct dwarfs_image *image, uint32_t section, bool is_read,
-		       struct stored *stored_out, dwarfs_error **err)
+static int read_section(const struct dwarfs_image *image, uint32_t section, bool is_read,
+			struct stored *stored_out, dwarfs_error **err)
 {
 	auto_stored struct stored stored = {
 		.header_bytes = dw_image_header_bytes(image),
@@ -103,13 +103,13 @@ static int read_stored(const struct dwarfs_image *image, uint32_t section, bool 
 int dw_stored_read(const struct dwarfs_image *image, uint32_t section,
 		   struct stored *stored_out, dwarfs_error **err)
 {
-	return read_stored(image, section, true, stored_out, err);
+	return read_section(image, section, true, stored_out, err);
 }
 
 int dw_stored_look(const struct dwarfs_image *image, uint32_t section,
 		   struct stored *stored_out, dwarfs_error **err)
 {
-	return read_stored(image, section, false, stored_out, err);
+	return read_section(image, section, false, stored_out, err);
 }
 
 /* Into anonymous pages: those that are not read take no memory. */

@@ -44,7 +44,7 @@ static int map_entries(const void *owner, uint32_t **items_out, dwarfs_error **e
 	return 0;
 }
 
-static bool enter_directory(struct place *place, uint32_t dir)
+static bool start_directory(struct place *place, uint32_t dir)
 {
 	uint32_t first, count;
 
@@ -63,7 +63,7 @@ static bool next_in_parent(struct place *place)
 
 	if (place->dir == 0 ||
 	    dw_view_dir_parent(place->view, place->dir, &parent, NULL) < 0 ||
-	    !enter_directory(place, parent) || from < place->entry || from >= place->end)
+	    !start_directory(place, parent) || from < place->entry || from >= place->end)
 		return false;
 	place->entry = from + 1;
 	return true;
@@ -124,7 +124,7 @@ static int walk_siblings(struct pieces *pieces, const dwarfs_image *image,
 		if (dw_view_entry_inode(view, place->entry, &inode, NULL) < 0)
 			return 0;
 		if (inode != 0 && inode < view->directory_count) {
-			if (!enter_directory(place, inode))
+			if (!start_directory(place, inode))
 				return 0;
 			continue;
 		}
@@ -191,7 +191,7 @@ int dw_siblings_in(const dwarfs_image *image, dwarfs_inode inode, uint32_t block
 		return ret == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
 	place.entry_of = dw_lazy_items(&view->entries);
 	entry = place.entry_of[inode];
-	if (entry == 0 || !enter_directory(&place, dw_view_directory_of(view, entry)) ||
+	if (entry == 0 || !start_directory(&place, dw_view_directory_of(view, entry)) ||
 	    entry < place.entry || entry >= place.end)
 		return 0;
 	place.entry = entry;
