@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * categorize/binary: programs, libraries and object files, by processor.
+ * write/categorize/binary: executables, libraries and object files, by processor.
  *
- * ELF and PE files are of one category as a whole, and so are Mach-O files for one
- * processor; those for several consist of a slice for each. Looks at headers only, and
- * believes none that does not hold together.
+ * An ELF, PE or single-processor Mach-O file is one part; a universal Mach-O file has a
+ * part for each slice. Reads headers only, and requires consistent ones.
  */
 #include <string.h>
 
@@ -53,7 +52,7 @@ enum { ELF_32 = 1, ELF_64, ELF_LITTLE = 1, ELF_BIG, ELF_VERSION = 1 };
 #define ELF_FIRST_OS	 0xfe00
 #define ELF_PPC64	 21
 
-/* Where the sizes stand, and what they must be. */
+/* Offsets of the header sizes, and their values. */
 struct elf_layout {
 	uint16_t header, program, section;
 	uint8_t header_at, program_at, program_count_at, section_at, section_count_at;
@@ -72,7 +71,7 @@ static const struct machine elf_machines[] = {
 	{ 258, ARCHITECTURE_LOONGARCH }, { 0, ARCHITECTURE_NONE },
 };
 
-/* The architecture, or NONE when it is no ELF file. */
+/* The architecture, or NONE if it is not an ELF file. */
 static enum architecture elf_architecture(struct span head)
 {
 	const uint8_t *data = head.data;
@@ -108,7 +107,7 @@ static enum architecture elf_architecture(struct span head)
 
 #define DOS_HEADER_BYTES  64
 #define DOS_NEW_HEADER	  60
-#define PE_HEADER_BYTES	  26 /* signature, COFF header and the magic behind it */
+#define PE_HEADER_BYTES	  26 /* signature, COFF header and the magic after it */
 #define PE_MACHINE	  4
 #define PE_SECTIONS	  6
 #define PE_OPTIONAL_BYTES 20
@@ -184,7 +183,7 @@ struct slice {
 	uint32_t cpu;
 };
 
-/* Whether the commands, as far as they can be seen, lie within the room for them. */
+/* Whether the commands that are in head fit into their stated size. */
 static bool commands_fit(struct span head, size_t at, uint32_t count, uint32_t bytes,
 			 bool big)
 {
@@ -202,7 +201,7 @@ static bool commands_fit(struct span head, size_t at, uint32_t count, uint32_t b
 	return true;
 }
 
-/* Whether a file for one processor begins here, and for which. */
+/* Whether this is a Mach-O file for one processor, and for which. */
 static bool is_thin(struct span head, uint64_t size, uint32_t *cpu_out)
 {
 	uint32_t magic, header, count, bytes;
@@ -226,8 +225,7 @@ static bool is_thin(struct span head, uint64_t size, uint32_t *cpu_out)
 	       commands_fit(head, header, count, bytes, big);
 }
 
-/* Read the table of slices, sorted by their places. None when it does not hold together.
- */
+/* Read the table of slices, sorted by offset. Returns 0 if it is inconsistent. */
 static size_t read_slices(struct span head, uint64_t size,
 			  struct slice slices[MACHO_MAX_SLICES])
 {
@@ -262,7 +260,7 @@ static size_t read_slices(struct span head, uint64_t size,
 	return count;
 }
 
-/* Each slice is a file for its processor, or a static library with such files. */
+/* A slice must be a Mach-O file for its processor, or a static library. */
 static int check_slice(const struct category_file *file, const struct slice *slice,
 		       bool *is_good_out, dwarfs_error **err)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * categorize: asks the categorizers about a file.
+ * write/categorize/categorize: split a file into parts by category.
  *
- * The only place that lists categories and categorizers. Takes a file with its first
- * bytes, gives the parts it consists of; the first categorizer that knows the file
- * decides for all of it.
+ * Categorizers are tried in the order of the options; the first one that recognizes the
+ * file decides for all of it. Categories and categorizers are listed in the two tables
+ * below and nowhere else. Shared by all workers: only incompressible has state, with a
+ * lock of its own.
  */
 #include <string.h>
 
@@ -171,7 +172,7 @@ void dw_category_warn(dwarfs_context *context, const struct category_file *file,
 	       kind, problem);
 }
 
-/* -- life ---------------------------------------------------------------------------- */
+/* -- create and free ----------------------------------------------------------------- */
 
 int dw_categorizers_new(const struct build_options *options,
 			struct categorizers **categorizers_out, dwarfs_error **err)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * build/categorize: what kind of bytes a file has.
+ * write/categorize: split files into parts by category of data.
  *
- * A categorizer looks at a file and says that all of it, or parts, are of a category.
- * Each category has blocks of its own, with its own order, segmenter and codec.
+ * Each category has blocks, an order, matching parameters and a codec of its own.
  */
 #ifndef DW_WRITE_CATEGORIZE_CATEGORIZE_H
 #define DW_WRITE_CATEGORIZE_CATEGORIZE_H
@@ -13,8 +12,8 @@
 #include "write/inspect/unique_contents.h"
 
 /*
- * All categories; a new one is a line here and one in the table of categorize.c. Those
- * that the user defined are numbered from CATEGORY_COUNT on.
+ * All categories; a new one is a line here and in the table of categorize.c. User-defined
+ * categories are numbered from CATEGORY_COUNT on.
  */
 enum category {
 	CATEGORY_DEFAULT,
@@ -65,8 +64,7 @@ const struct samples_kind *dw_category_samples(uint32_t category);
 void dw_categorize_options_init(struct categorize_options *options);
 void dw_categorize_options_free(struct categorize_options *options);
 
-/* The place of a path in the list of hot ones, from 0; UINT32_MAX when it is not in it.
- */
+/* Position of a path in the list of hot paths, from 0; UINT32_MAX if it is not listed. */
 uint32_t dw_hotness_rank(const struct categorize_options *options, const char *path);
 
 /* A file to be categorized. */
@@ -75,19 +73,19 @@ struct category_file {
 	uint64_t size;
 	const struct input_file *input_file; /* open */
 
-	/* Its first bytes, all of them when it is small; at least
-	 * CATEGORY_HEAD_BYTES or the whole file. */
+	/* The first bytes of the file: at least CATEGORY_HEAD_BYTES, or the whole
+	 * file. */
 	struct span head;
 };
 #define CATEGORY_HEAD_BYTES 4096
 
-/* What was found: fragments that cover the file from its first byte to its last. */
+/* A part of a file; parts cover the file from its first byte to its last. */
 struct category_part {
 	uint64_t size;
 	uint32_t category;
 	uint32_t variant;	      /* see struct stream */
 	struct codec_samples samples; /* is_known only for WAVEFORM and IMAGE */
-	char *metadata_json;	      /* as stored in the image, or NULL; owned */
+	char *metadata_json;	      /* metadata for the image, or NULL; owned */
 };
 
 struct category_parts {
@@ -101,7 +99,7 @@ static inline void dw_cleanup_category_parts(struct category_parts *parts)
 }
 #define auto_category_parts DW_AUTO(category_parts)
 
-/* Set up by the options of a run, which outlive it; shared by all workers. */
+/* Initialized from the options of a run, which outlive it; shared by all workers. */
 struct categorizers;
 
 int dw_categorizers_new(const struct build_options *options,
@@ -110,17 +108,17 @@ void dw_categorizers_free(struct categorizers *categorizers);
 DW_DEFINE_AUTO(categorizers, struct categorizers *, dw_categorizers_free)
 #define auto_categorizers DW_AUTO(categorizers)
 
-/* Whether there is anything to do at all. */
+/* Whether any categorizer is selected. */
 bool dw_categorizers_any(const struct categorizers *categorizers);
 
-/* The most that one worker takes, about, in bytes. */
+/* Upper bound of the memory of one worker, about, in bytes. */
 uint64_t dw_categorizers_memory(const struct categorize_options *options);
 
 /*
- * Categorize one file. No parts: it is of the default category as a whole. On any worker.
- * A malformed file is no error: it is logged as a warning where users would want to know,
- * and goes to the default category. 0, DWARFS_ERR_NOMEM, or DWARFS_ERR_IO when the file
- * cannot be read. On success the sizes of the parts add up to that of the file.
+ * Categorize a file; no parts: all of it is of the default category. Thread-safe. A
+ * malformed file is not an error: it is of the default category, with a warning if it
+ * seems to be damaged. 0, DWARFS_ERR_NOMEM, or DWARFS_ERR_IO if the file cannot be read.
+ * The sizes of the parts add up to that of the file.
  */
 int dw_categorize(const struct categorizers *categorizers, dwarfs_context *context,
 		  const struct category_file *file, struct category_parts *parts,
@@ -135,8 +133,7 @@ struct fragment_list {
 
 void dw_fragment_list_free(struct fragment_list *list);
 
-/* Gather the fragments of a stream that are not empty, in scan order, from a number on.
- */
+/* List the non-empty fragments of a stream in scan order, starting at number from. */
 int dw_fragments_of(const struct contents *contents, uint32_t stream, size_t from,
 		    struct fragment_list *list_out, dwarfs_error **err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * categorize/options: what a program may say about categories. See <dwarfs/builder.h>.
+ * write/categorize/category_options: setters for categories. See <dwarfs/builder.h>.
  */
 #include <string.h>
 
@@ -115,7 +115,7 @@ int dwarfs_builder_set_incompressible(dwarfs_builder *builder, uint64_t min_inpu
 
 /* -- hot paths ----------------------------------------------------------------------- */
 
-/* A list may have been made by find(1): paths below the root, however it is written. */
+/* Paths may be the output of find(1): remove "./" and "/" in front. */
 static const char *below_root(const char *path)
 {
 	while (*path == '/' || (path[0] == '.' && (path[1] == '/' || !path[1])))
@@ -123,8 +123,7 @@ static const char *below_root(const char *path)
 	return path;
 }
 
-/* The slot of a path, or the empty one where it would go. Slots hold its number plus 1.
- */
+/* The slot of a path, or the empty one for it. A slot holds the number + 1. */
 static uint32_t *find_slot(const struct categorize_options *options, const char *path)
 {
 	uint64_t hash[2];
@@ -191,7 +190,8 @@ int dwarfs_builder_add_hot_path(dwarfs_builder *builder, const char *path,
 	return 0;
 }
 
-/* -- categories of the user ---------------------------------------------------------- */
+/* -- user-defined categories
+ * ------------------------------------------------------------ */
 
 static bool is_name(const char *name)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * categorize/fits: images of the sky with 16 bits per pixel.
+ * write/categorize/fits: FITS images with 16 bits per pixel.
  *
- * A FITS file is a row of units, each with a header of lines and, rounded up to whole
- * records, data. The data of images with 16 bits are of one category, all the rest is of
- * another. Reads images as far as it takes to know which low bits are never set.
+ * A FITS file is a sequence of units: header cards, then data, both padded to whole
+ * records. Data of 16-bit images are one category, all other bytes another. Reads image
+ * data only to find low bits that are never set.
  */
 #include <string.h>
 
@@ -19,12 +19,12 @@
 #define MAX_RECORDS	  2048 /* of a header */
 #define MAX_UNITS	  4096
 #define MAX_AXES	  999
-#define MAX_UNUSED_BITS	  8 /* that the codec can leave out */
+#define MAX_UNUSED_BITS	  8 /* the most that the codec can omit */
 #define READ_BYTES	  ((size_t)64 << 10)
 #define BAYER_COMPONENTS  2 /* colours of a line of a Bayer pattern */
 #define NUMBER_DIGITS_MAX 18
 
-/* What a header says of the data behind it. */
+/* A parsed header, which describes the data after it. */
 struct unit {
 	uint64_t header_bytes, data_bytes;
 	uint64_t pixels, width;
@@ -45,7 +45,7 @@ static bool has_key(const char *card, const char *key)
 	       card[9] == ' ';
 }
 
-/* An integer behind spaces, and nothing but a comment behind it. */
+/* An integer after spaces, with only a comment after it. */
 static bool read_number(const char *card, int64_t *value_out)
 {
 	const char *at = card + VALUE_AT;
@@ -94,7 +94,7 @@ static void read_axis(const char *card, struct unit *unit)
 		unit->width = (uint64_t)length;
 }
 
-/* A line of a header, ended by a NUL. */
+/* Parse a header card, terminated by a NUL. */
 static void read_card(const char *card, struct unit *unit)
 {
 	bool good = true;
@@ -118,7 +118,7 @@ static void read_card(const char *card, struct unit *unit)
 		unit->problem = "a number in its header is none";
 }
 
-/* The first line of a unit says what it is. */
+/* The first card of a unit is its type. */
 static bool read_kind(const char *card, bool is_first, struct unit *unit)
 {
 	if (is_first) {
@@ -154,8 +154,7 @@ static void finish_header(struct unit *unit)
 }
 
 /*
- * Read a header. *found_out: whether there is one at all; whether it is good is what the
- * problem says.
+ * Read a header. *found_out: whether there is one; unit->problem is set if it is invalid.
  */
 static int read_unit(const struct category_file *file, uint64_t start, struct unit *unit,
 		     bool *found_out, dwarfs_error **err)
@@ -203,7 +202,7 @@ static bool is_image(const struct unit *unit)
 	       unit->groups == 1 && unit->data_bytes > 0;
 }
 
-/* All bits that are set in any of the pixels. */
+/* The bits that are set in any pixel. */
 static uint16_t used_bits(const uint8_t *data, size_t size)
 {
 	uint64_t bits = 0;
@@ -276,7 +275,7 @@ static int add_unit(const struct category_file *file, const struct unit *unit,
 	return add_image(file, unit, start + unit->header_bytes, parts, err);
 }
 
-/* Bytes that fill the last record; the last one of a file may lack them. */
+/* Padding after the last record, which may be missing at the end of the file. */
 static uint64_t padding_of(const struct category_file *file, uint64_t end)
 {
 	uint64_t short_of = end % RECORD_BYTES ? RECORD_BYTES - end % RECORD_BYTES : 0;
@@ -284,7 +283,7 @@ static uint64_t padding_of(const struct category_file *file, uint64_t end)
 	return short_of < file->size - end ? short_of : file->size - end;
 }
 
-/* All units; what does not look like one at the end is left over. */
+/* Add all units; bytes after the last valid one are metadata. */
 static int add_units(const struct category_file *file, struct unit *unit,
 		     struct category_parts *parts, dwarfs_error **err)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * categorize/hotness: files that are known to be needed first, or most often.
+ * write/categorize/hotness: files in the list of hot paths, which are read first or most
+ * often.
  *
- * Knows them by their paths; looks at no contents.
+ * Compares paths; reads no contents.
  */
 #include "write/categorize/ops.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * categorize/incompressible: bytes that are not worth a good compressor's time.
+ * write/categorize/incompressible: data that a good compressor would not make smaller.
  *
- * Tries a fast one. Contents that shrink show it soon, and are let go as soon as they
- * have shrunk by more than is asked for; of large ones that do not, samples decide. So
- * the cost is next to nothing for those that shrink, and little for those that do not.
+ * Compresses with a fast codec. Compressible data is recognized after the first pieces;
+ * of large data that does not shrink, samples decide. Codecs and buffers (struct probe)
+ * are taken from a free list with a lock, one for each worker that needs one.
  */
 #include <pthread.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "write/categorize/ops.h"
 
 /*
- * How a range of bytes is looked at: in pieces, evenly spread. Up to this many bytes all
- * of them are, in blocks as the options say.
+ * A range is sampled in evenly spaced pieces; a range up to the size of all pieces is
+ * tested completely, in blocks of the size of the options.
  */
 #define FILE_PIECE_BYTES  ((uint64_t)128 << 10)
 #define FILE_PIECES	  16
@@ -21,9 +21,9 @@
 #define BLOCK_PIECES	  4
 #define PIECE_ALIGNMENT	  UINT64_C(4096)
 
-#define FIRST_BYTES ((uint64_t)32 << 10) /* looked at before anything else */
+#define FIRST_BYTES ((uint64_t)32 << 10) /* tested first */
 
-/* Files too short for a fast compressor to learn anything of. */
+/* Files too short for a fast compressor to shrink. */
 #define SHORT_BYTES 4096
 
 struct probe {
@@ -32,13 +32,13 @@ struct probe {
 	struct buffer in, out;
 };
 
-/* Those not in use, as many as there are workers at most. */
+/* Unused probes, at most one for each worker. */
 struct probes {
 	pthread_mutex_t lock;
 	struct probe *free;
 	struct codec_spec spec;
 	uint64_t block_bytes, min_bytes;
-	double shrinkage; /* share of bytes saved, above which contents do shrink */
+	double shrinkage; /* share of bytes saved that makes data compressible */
 	bool fragments;
 };
 
@@ -67,7 +67,7 @@ static void probe_free(struct probe *probe)
 DW_DEFINE_AUTO(probe, struct probe *, probe_free)
 #define auto_probe DW_AUTO(probe)
 
-/* A fast compressor. False when none was built in. */
+/* Choose a fast codec. False if none is built in. */
 static bool find_codec(int level, struct codec_spec *spec_out)
 {
 	if (dw_codec_parse("zstd", spec_out, NULL) == 0) {
@@ -120,7 +120,7 @@ void dw_probes_free(struct probes *probes)
 	free(probes);
 }
 
-/* The largest piece there may be. */
+/* The largest piece. */
 static uint64_t most_bytes(uint64_t block_bytes)
 {
 	return least(block_bytes, FILE_PIECES * FILE_PIECE_BYTES);
@@ -169,7 +169,7 @@ static void give_probe(struct probes *probes, struct probe *probe)
 
 /* -- trying -------------------------------------------------------------------------- */
 
-/* Give the bytes of a piece, without a copy where they are at hand. */
+/* Read a piece, without a copy if it is in head. */
 static int load(struct probe *probe, const struct category_file *file, uint64_t start,
 		uint64_t size, struct span *piece_out, dwarfs_error **err)
 {
@@ -189,7 +189,7 @@ static int load(struct probe *probe, const struct category_file *file, uint64_t 
 	return 0;
 }
 
-/* Add what a piece shrinks by to *saved. */
+/* Add the bytes that compressing a piece saves to *saved. */
 static int try_piece(struct probe *probe, const struct category_file *file,
 		     uint64_t start, uint64_t size, uint64_t *saved, dwarfs_error **err)
 {
@@ -227,7 +227,8 @@ static struct range block_range(uint64_t start, uint64_t size, uint64_t block)
 	return (struct range){ start, size, BLOCK_PIECE_BYTES, BLOCK_PIECES };
 }
 
-/* Where piece i begins: the first one at the start, the last one up to the end. */
+/* Offset of piece i: the first one is at the start, the last one at the end of the
+ * range. */
 static uint64_t place_of(const struct range *range, uint64_t i)
 {
 	uint64_t spread = range->size - least(range->piece, range->size), at;
@@ -268,8 +269,8 @@ static int try_range(const struct probes *probes, struct probe *probe,
 }
 
 /*
- * A few hundred bytes of text do not shrink either, but do among others of their kind.
- * Random bytes coincide as often as 256 values make them, others more often.
+ * Short text does not shrink by itself, but does within a block. In random bytes, equal
+ * pairs are as frequent as 256 values make them; in other data more frequent.
  */
 static bool looks_random(struct span bytes)
 {
@@ -296,7 +297,7 @@ static int add_whole(const struct probes *probes, struct probe *probe,
 	return dw_parts_add(parts, CATEGORY_INCOMPRESSIBLE, 0, file->size, err);
 }
 
-/* A block at the end that is too small goes with the one before it. */
+/* A last block below the minimum size gets the category of the block before it. */
 static int add_fragments(const struct probes *probes, struct probe *probe,
 			 const struct category_file *file, struct category_parts *parts,
 			 dwarfs_error **err)

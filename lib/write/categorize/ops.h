@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * categorize/ops: the table of functions that each categorizer fills, in a file of its
- * own, and what they share.
+ * write/categorize/ops: the function table of a categorizer, and shared helpers.
  */
 #ifndef DW_WRITE_CATEGORIZE_OPS_H
 #define DW_WRITE_CATEGORIZE_OPS_H
@@ -13,11 +12,12 @@ struct probes;
 struct categorizer_ops {
 	const char *name; /* as written on the command line */
 
-	/* Why it cannot be used in this build, or NULL when it can; may be NULL. */
+	/* Why this build does not support it, or NULL if it does; the pointer may be
+	 * NULL. */
 	const char *(*missing)(void);
 
-	/* Append the parts of the file, all of them or none. On failure there may be
-	 * some. */
+	/* Append the parts of the file, all or none. Parts appended before a failure are
+	 * ignored. */
 	int (*categorize)(const struct categorizers *all, dwarfs_context *context,
 			  const struct category_file *file, struct category_parts *parts,
 			  dwarfs_error **err);
@@ -34,12 +34,12 @@ struct categorizers {
 	struct probes *probes; /* of incompressible, or NULL */
 };
 
-/* By its name; NULL when there is none. */
+/* The function table of a categorizer. */
 const struct categorizer_ops *dw_categorizer(enum categorizer number);
 
 /*
- * Append a part. One of no bytes is left out; one of the same kind as that before is
- * joined with it.
+ * Append a part. An empty one is omitted; one of the same kind as the last is joined with
+ * it.
  */
 int dw_parts_add(struct category_parts *parts, uint32_t category, uint32_t variant,
 		 uint64_t size, dwarfs_error **err);
@@ -50,13 +50,13 @@ int dw_parts_add_samples(struct category_parts *parts, uint32_t category,
 			 dwarfs_error **err);
 
 /*
- * Read from a place. *got_out is less than size only where the file ends, which may be
- * before the size it had when it was scanned.
+ * Read at an offset. *got_out is less than size only at the end of the file, which may
+ * have been truncated since the scan.
  */
 int dw_category_read(const struct category_file *file, uint64_t offset, void *to,
 		     size_t size, size_t *got_out, dwarfs_error **err);
 
-/* Let the user know why a file is not of the category that it seemed to be of. */
+/* Log why a file is not of the category that it seems to be of. */
 void dw_category_warn(dwarfs_context *context, const struct category_file *file,
 		      const char *kind, const char *problem);
 
@@ -66,7 +66,7 @@ int dw_probes_new(const struct categorize_options *options, struct probes **prob
 		  dwarfs_error **err);
 void dw_probes_free(struct probes *probes);
 
-/* The most that one worker takes, about, in bytes. */
+/* Upper bound of the memory of one worker, about, in bytes. */
 uint64_t dw_probe_memory(const struct categorize_options *options);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * categorize/pcm_aiff: AIFF, and AIFF-C where it is not compressed.
+ * write/categorize/pcm_aiff: AIFF, and uncompressed AIFF-C.
  */
 #include <string.h>
 
@@ -11,14 +11,14 @@
 #define FIRST	  12
 #define ALIGNMENT 2
 
-/* The chunk that says how samples lie. */
+/* The chunk that describes the sample layout. */
 #define COMMON_BYTES	22
 #define COMMON_CHANNELS 0
 #define COMMON_FRAMES	2
 #define COMMON_BITS	6
 #define COMMON_KIND	18 /* of compression, AIFF-C only; the last of COMMON_BYTES */
 
-/* In front of the samples. */
+/* Before the samples. */
 #define SOUND_BYTES  8
 #define SOUND_OFFSET 0
 
@@ -92,7 +92,7 @@ static int read_sound(const struct pcm_chunks *chunks, const struct pcm_chunk *c
 	return 0;
 }
 
-/* Both chunks were found, in any order. */
+/* Limit the samples to the frame count, after both chunks were found. */
 static void limit(struct pcm *pcm, uint64_t frames)
 {
 	uint64_t bytes = frames * pcm->samples.channels * pcm->samples.bytes_per_sample;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * categorize/pcm_caf: Core Audio Format.
+ * write/categorize/pcm_caf: Core Audio Format.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #define FIRST	8
 #define VERSION 1
 
-/* The chunk that says how samples lie. */
+/* The chunk that describes the sample layout. */
 #define DESCRIPTION_BYTES    32
 #define DESCRIPTION_ID	     8
 #define DESCRIPTION_FLAGS    12
@@ -21,7 +21,7 @@
 #define FLAG_FLOAT	     1
 #define FLAG_LITTLE_ENDIAN   2
 
-#define EDIT_COUNT_BYTES 4 /* in front of the samples */
+#define EDIT_COUNT_BYTES 4 /* before the samples */
 
 static uint32_t load32(const uint8_t *from)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * categorize/pcm_wav: WAV and W64, which differ in ids, sizes and padding only.
+ * write/categorize/pcm_wav: WAV and W64, which differ in ids, sizes and padding only.
  *
- * Of WAV there are three more forms: RIFX is big-endian, and RF64, which BW64 is another
- * name of, has large sizes in a chunk of their own. Who writes to a pipe cannot go back
- * to fill in sizes, so these may be missing.
+ * WAV has three more forms: RIFX is big-endian, RF64 (also called BW64) stores large
+ * sizes in a chunk of their own. A program that writes to a pipe cannot fill in sizes
+ * afterwards, so they may be missing.
  */
 #include <string.h>
 
@@ -16,7 +16,7 @@
 static const uint8_t w64_riff[ID_BYTES_W64] = { 'r',  'i',  'f',  'f',	0x2e, 0x91,
 						0xcf, 0x11, 0xa5, 0xd6, 0x28, 0xdb,
 						0x04, 0xc1, 0x00, 0x00 };
-/* Behind the four letters of all other ids. */
+/* The bytes after the four letters of all other ids. */
 static const uint8_t w64_tail[ID_BYTES_W64 - 4] = { 0xf3, 0xac, 0xd3, 0x11, 0x8c, 0xd1,
 						    0x00, 0xc0, 0x4f, 0x8e, 0xdb, 0x8a };
 
@@ -27,17 +27,17 @@ static const uint8_t w64_tail[ID_BYTES_W64 - 4] = { 0xf3, 0xac, 0xd3, 0x11, 0x8c
 #define W64_FIRST      40
 #define W64_ALIGNMENT  8
 #define WAV_ALIGNMENT  2
-#define UNSIGNED_BITS  8 /* up to these samples are unsigned */
+#define UNSIGNED_BITS  8 /* samples of up to this many bits are unsigned */
 #define MIN_BITS_KNOWN 1
 
-/* What stands for a size that is not known: all ones, or a little less than 2 GiB. */
+/* Sizes that mean unknown: all ones, or slightly less than 2 GiB. */
 #define WAV_OPEN_BYTES 0x7fff0000
 
-/* The chunk with the sizes of RF64; more of them may follow. */
+/* The chunk with the sizes of RF64. */
 #define SIZES_BYTES 16
 #define SIZES_DATA  8
 
-/* The chunk that says how samples lie. */
+/* The chunk that describes the sample layout. */
 #define FORMAT_BYTES	      16
 #define FORMAT_BYTES_EXTENDED 40
 #define FORMAT_TAG	      0
@@ -95,7 +95,8 @@ static uint32_t load16(const struct pcm_chunks *chunks, const uint8_t *from)
 	return chunks->big_endian ? dw_load_be16(from) : dw_load16(from);
 }
 
-/* In the extended form the bits are those of the room, and others say what is used. */
+/* In the extended form, bits is the container size, and a second field the bits in
+ * use. */
 static void set_layout(const struct pcm_chunks *chunks, struct pcm *pcm,
 		       const uint8_t format[FORMAT_BYTES_EXTENDED])
 {
@@ -151,7 +152,7 @@ static int read_sizes(const struct pcm_chunks *chunks, const struct pcm_chunk *c
 	return ret;
 }
 
-/* Whether the header of the file does not know either that something follows. */
+/* Whether the size in the file header was not filled in either. */
 static bool is_unfinished(const struct pcm_chunks *chunks, const struct pcm_chunk *chunk)
 {
 	const struct category_file *file = chunks->file;
@@ -162,8 +163,8 @@ static bool is_unfinished(const struct pcm_chunks *chunks, const struct pcm_chun
 }
 
 /*
- * The samples are those of the chunk, unless its size was never filled in. Then all that
- * follows is taken for samples: what is something else costs little.
+ * The samples of the chunk; all bytes after its header if its size was never filled in.
+ * Other data in there costs little.
  */
 static void set_samples(const struct pcm_chunks *chunks, const struct pcm_chunk *chunk,
 			uint64_t data_bytes, struct pcm *pcm)
@@ -182,7 +183,7 @@ static void set_samples(const struct pcm_chunks *chunks, const struct pcm_chunk 
 static int parse(struct pcm_chunks *chunks, struct pcm *pcm, dwarfs_error **err)
 {
 	struct pcm_chunk chunk;
-	uint64_t data_bytes = 0; /* as RF64 has it */
+	uint64_t data_bytes = 0; /* from RF64 */
 	bool has_format = false;
 	int ret;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * categorize/pcmaudio: sound that is stored as it is.
+ * write/categorize/pcmaudio: uncompressed audio.
  *
- * A file consists of metadata, whole frames of samples, and metadata. What lies where is
- * known to the container formats, one file each.
+ * A file has metadata, whole frames of samples, and metadata again. Each container format
+ * finds its samples in a file of its own (pcm_wav.c, pcm_aiff.c, pcm_caf.c).
  */
 #include <string.h>
 
@@ -124,7 +124,7 @@ static int categorize(const struct categorizers *all, dwarfs_context *context,
 		      const struct category_file *file, struct category_parts *parts,
 		      dwarfs_error **err)
 {
-	/* All of these formats have unused bits at the low end. */
+	/* All of these formats pad samples at the low end. */
 	struct pcm pcm = { .samples.lsb_padding = true };
 	const struct pcm_format *format = NULL;
 	int ret;

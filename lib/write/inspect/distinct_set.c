@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/inspect/distinct_set: the distinct contents that were found so far.
+ * write/inspect/distinct_set: the distinct contents found so far.
+ *
+ * A hash table by digest and size, with arrays in parallel. One mutex protects all of it.
  */
 #include <string.h>
 
@@ -32,15 +34,16 @@ void dw_distinct_free(struct distinct_set *set)
 	free(set->fingerprints);
 }
 
-/* -- finding what is there ----------------------------------------------------------- */
+/* -- lookup
+ * ----------------------------------------------------------------------------- */
 
 static uint8_t *digest_at(const struct distinct_set *set, size_t number)
 {
 	return set->digests + number * set->digest_bytes;
 }
 
-/* The slot of these contents, or the empty one where they belong. Hashes are spread well
- * by themselves. */
+/* The slot of these contents, or the empty one for them. Digests need no further
+ * hashing. */
 static size_t find_slot(const struct distinct_set *set, const uint8_t *digest,
 			uint64_t size)
 {
@@ -79,7 +82,8 @@ static int grow_slots(struct distinct_set *set, dwarfs_error **err)
 	return 0;
 }
 
-/* -- adding to it -------------------------------------------------------------------- */
+/* -- adding
+ * ----------------------------------------------------------------------------- */
 
 static int make_room(struct distinct_set *set, const uint8_t *digest, dwarfs_error **err)
 {
@@ -179,7 +183,8 @@ int dw_distinct_add(struct distinct_set *set, const struct finding *finding,
 	return ret;
 }
 
-/* -- what they are ------------------------------------------------------------------- */
+/* -- categories and fingerprints
+ * -------------------------------------------------------- */
 
 static int set_parts(struct distinct_set *set, struct distinct *distinct,
 		     struct category_parts *parts, dwarfs_error **err)

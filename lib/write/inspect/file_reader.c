@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/inspect/file_reader: reading one file of the input once, for all that is wanted
- * of it.
+ * write/inspect/file_reader: read a file of the input once: digest, categories,
+ * fingerprint.
  *
- * Small files are in memory as a whole, so they are hashed first, and only looked at more
- * closely when nobody had the same bytes before. Large ones are hashed while the most
- * likely fingerprint is made; then categorizers read what they need.
+ * A small file is read into memory as a whole and hashed; it is categorized and
+ * fingerprinted only if its contents are new. A large file is hashed and fingerprinted in
+ * one pass, for the category that is most likely; categorizers then read what they need.
+ *
+ * Each worker owns its buffers; struct distinct_set has a lock, bytes_done is atomic.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,20 +25,20 @@ struct reader_worker {
 	struct directory_cache folders;
 	struct sparse_hash *hasher; /* NULL: no hashes are wanted */
 	struct fingerprinter *maker;
-	struct kept_slab *slab; /* being filled, or NULL */
-	bool has_no_slab;	/* there is no room for more */
+	struct kept_slab *slab; /* slab being filled, or NULL */
+	bool has_no_slab;	/* the budget for kept bytes is used up */
 	uint8_t *buffer;	/* PIECE_BYTES */
 	struct path_cursor cursor;
-	uint64_t shown; /* bytes of the present file that are in look->bytes_done */
+	uint64_t shown; /* bytes of the current file that bytes_done includes */
 };
 
-/* A file while it is being looked at. */
+/* A file while it is read. */
 struct sight {
 	uint32_t subject;
 	const struct tree_inode *inode;
 	struct input_file input_file;
 	bool may_have_holes;
-	struct span small; /* all of it, or nothing when it is large */
+	struct span small; /* the whole file, or empty if it is large */
 	struct kept_slab *slab;
 	uint32_t offset; /* of small in slab */
 	struct fingerprint fingerprint;
@@ -94,7 +96,7 @@ int dw_file_reader_worker_new(struct file_reader *reader,
 	return 0;
 }
 
-/* Room for a small file and one byte more, in a slab as long as there is one. */
+/* Memory for a small file and one more byte: in a slab if the budget permits. */
 static uint8_t *small_room(struct reader_worker *worker, struct sight *sight, size_t size)
 {
 	if (worker->slab && KEPT_SLAB_BYTES - worker->slab->used <= size) {
@@ -123,20 +125,20 @@ static enum fingerprint_kind kind_of(const struct file_reader *reader,
 	return reader->kinds[category];
 }
 
-/* Whether the callback has decided; categorizers are not asked then. */
+/* Whether the callback chose the category; categorizers are not used then. */
 static bool is_decided(const struct file_reader *reader, const struct sight *sight)
 {
 	return reader->forced && reader->forced[sight->subject] != DW_ANY_CATEGORY;
 }
 
-/* The category of what no categorizer claims. */
+/* The category of bytes without a categorizer. */
 static uint32_t base_category(const struct file_reader *reader, const struct sight *sight)
 {
 	return is_decided(reader, sight) ? reader->forced[sight->subject]
 					 : CATEGORY_DEFAULT;
 }
 
-/* The category that most bytes are of; of those, the one that comes first. */
+/* The category of most bytes; of equal ones the first. */
 static int main_category(const struct category_parts *parts, uint32_t fallback,
 			 uint32_t *category_out)
 {
@@ -158,14 +160,14 @@ static int main_category(const struct category_parts *parts, uint32_t fallback,
 
 /* -- bytes --------------------------------------------------------------------------- */
 
-/* What a pass over the bytes makes. */
+/* What is computed in a pass over the bytes. */
 struct pass {
 	struct sparse_hash *hasher;
 	struct fingerprinter *maker;
 };
 
-/* Bytes from a place that is a multiple of the page size. Zeros tell nothing about what a
- * file resembles, so fingerprints leave out whole pages of them, as they do holes. */
+/* Add bytes at an offset that is a multiple of the page size. Zeros do not show which
+ * files are similar, so fingerprints omit whole pages of zeros, as they do holes. */
 static void add_bytes(const struct pass *pass, const uint8_t *data, size_t size,
 		      uint64_t offset)
 {
@@ -184,8 +186,8 @@ static void add_bytes(const struct pass *pass, const uint8_t *data, size_t size,
 	}
 }
 
-/* A run of data, widened to whole pages: 0, 1 when the file is shorter now, or a negative
- * errno value. */
+/* Read a run of data, extended to whole pages: 0, 1 if the file was truncated, or a
+ * negative errno value. */
 static int read_run(struct reader_worker *worker, const struct pass *pass,
 		    const struct input_file *input_file, uint64_t from, uint64_t to)
 {
@@ -208,7 +210,7 @@ static int read_run(struct reader_worker *worker, const struct pass *pass,
 	return 0;
 }
 
-/* All of a large file, likewise. */
+/* Read all of a large file. Returns as read_run(). */
 static int read_runs(struct reader_worker *worker, const struct pass *pass,
 		     const struct sight *sight)
 {
@@ -276,7 +278,7 @@ static void hash_small(struct reader_worker *worker, const struct sight *sight,
 	dw_sparse_hash_finish(worker->hasher, digest);
 }
 
-/* The fingerprint that it will probably need is made at the same time. */
+/* Compute the fingerprint of the most likely kind in the same pass. */
 static int hash_large(struct reader_worker *worker, struct sight *sight, uint8_t *digest)
 {
 	const struct file_reader *reader = worker->reader;
@@ -330,12 +332,12 @@ static int categorize(struct reader_worker *worker, const struct sight *sight,
 			    &ignored);
 	if (ret == DWARFS_ERR_NOMEM)
 		return dw_fail_nomem(err);
-	if (ret < 0) /* the segmenter will find that it cannot be read, and say so */
+	if (ret < 0) /* the segmenter will report that it cannot be read */
 		dw_category_parts_free(parts);
 	return 0;
 }
 
-/* What comes first in an access list counts for all files with the same contents. */
+/* The rank of a file: a hot file decides for all files with the same contents. */
 static uint64_t rank_of(const struct sight *sight, const struct category_parts *parts)
 {
 	for (size_t i = 0; i < parts->count; i++)
@@ -344,7 +346,7 @@ static uint64_t rank_of(const struct sight *sight, const struct category_parts *
 	return (UINT64_C(1) << 32) + sight->subject;
 }
 
-/* 0, 1 or a negative errno value as read_run(); -ENOMEM is of the run. */
+/* 0, 1 or a negative errno value, as read_run(); -ENOMEM ends the run. */
 static int describe(struct reader_worker *worker, struct sight *sight, uint32_t number)
 {
 	struct file_reader *reader = worker->reader;
@@ -379,7 +381,7 @@ static int open_below(void *user, uint32_t entry, int *fd_out)
 	return dw_directory_cache_open_file(user, entry, fd_out);
 }
 
-/* Open it, and read it when it is small: 0, 1 when it has changed, or a negative errno
+/* Open a file, and read it if it is small: 0, 1 if it has changed, or a negative errno
  * value. */
 static int begin(struct reader_worker *worker, struct sight *sight)
 {
@@ -409,7 +411,7 @@ static int begin(struct reader_worker *worker, struct sight *sight)
 	return (uint64_t)got != mark->size;
 }
 
-/* Find out which contents it has: as above. */
+/* Find the number of its contents. Returns as begin_file(). */
 static int identify(struct reader_worker *worker, struct sight *sight,
 		    uint32_t *number_out, bool *is_new_out)
 {
@@ -427,7 +429,7 @@ static int identify(struct reader_worker *worker, struct sight *sight,
 	}
 	if (ret != 0)
 		return ret;
-	/* Where its holes are would be forgotten. */
+	/* Kept bytes would lose the positions of the holes. */
 	if (!sight->may_have_holes || !reader->run->options->sparse_files) {
 		finding.slab = sight->slab;
 		finding.offset = sight->offset;
@@ -468,7 +470,7 @@ static int add_failure(struct reader_job *job, uint32_t subject, int errnum,
 	return 0;
 }
 
-/* Whatever was read of it, or read twice, the file is done. */
+/* Count the whole file as done, however much of it was read. */
 static void show_rest(struct reader_worker *worker, uint64_t size)
 {
 	atomic_fetch_add(&worker->reader->bytes_done, size - worker->shown);

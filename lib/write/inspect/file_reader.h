@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/inspect/file_reader: reading one file of the input once, for all that is wanted of it.
- *
- * Private to inspect.c.
+ * write/inspect/file_reader: read a file of the input once: digest, categories,
+ * fingerprint.
  */
 #ifndef DW_WRITE_INSPECT_FILE_READER_H
 #define DW_WRITE_INSPECT_FILE_READER_H
@@ -16,28 +15,30 @@ enum subject_state {
 	SUBJECT_NEW,
 	SUBJECT_DONE,
 	SUBJECT_UNREADABLE,
-	SUBJECT_CHANGED, /* compared with no other; the segmenter reports it */
+	SUBJECT_CHANGED, /* not compared with others; the segmenter reports it */
 };
 
-/* A file that is not empty. */
+/* A non-empty file. */
 struct subject {
 	uint32_t inode;
-	uint32_t distinct; /* its contents, once they are known; or DW_NONE */
+	uint32_t distinct; /* number of its contents if known, or DW_NONE */
 	uint8_t state;
 	bool wants_hash, may_have_holes;
 };
 
-/* What all workers share. Constant, but for the set and the fields of a job's subjects.
- */
+/* Shared by all workers. Constant, except for the set and the subjects of a worker's own
+ * job. */
 struct file_reader {
 	struct build_run *run;
 	const struct tree *tree;
 	struct pipeline *pipeline;
 	struct subject *subjects;
 	const struct categorizers *categorizers; /* NULL: none */
-	const uint8_t *kinds;			 /* of fingerprint, for each category */
-	const uint32_t *forced; /* by the callback, of each subject; or DW_ANY_CATEGORY */
-	bool goes_by_path;	/* equal files may be of different categories */
+	const uint8_t *kinds;			 /* kind of fingerprint, by category */
+	/* category chosen by the callback, by subject; or DW_ANY_CATEGORY */
+	const uint32_t *forced;
+	/* the category depends on the path, so equal files may differ */
+	bool goes_by_path;
 	struct distinct_set set;
 	atomic_uint_fast64_t bytes_done;
 };
@@ -49,7 +50,7 @@ struct read_failure {
 	int errnum;
 };
 
-/* A number of files, and what could not be read of them. */
+/* A batch of files, and the read errors. */
 struct reader_job {
 	uint32_t list[READER_JOB_SUBJECTS];
 	size_t count;
@@ -58,15 +59,16 @@ struct reader_job {
 };
 
 struct reader_worker;
-int dw_file_reader_worker_new(struct file_reader *reader, struct reader_worker **worker_out,
-		       dwarfs_error **err);
+int dw_file_reader_worker_new(struct file_reader *reader,
+			      struct reader_worker **worker_out, dwarfs_error **err);
 void dw_file_reader_worker_free(struct reader_worker *worker);
 
-/* Look at the files of a job. What is wrong with a file is no error of the run. */
-int dw_file_reader_run(struct file_reader *reader, struct reader_worker *worker, struct reader_job *job,
-		dwarfs_error **err);
+/* Read the files of a job. An unreadable file does not fail the run. */
+int dw_file_reader_run(struct file_reader *reader, struct reader_worker *worker,
+		       struct reader_job *job, dwarfs_error **err);
 
-/* How long the hashes are that this algorithm gives. */
-int dw_file_reader_digest_bytes(const char *algorithm, size_t *bytes_out, dwarfs_error **err);
+/* Length of the digests of an algorithm. */
+int dw_file_reader_digest_bytes(const char *algorithm, size_t *bytes_out,
+				dwarfs_error **err);
 
 #endif

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/inspect/inspect: what the bytes of each file are.
+ * write/inspect/inspect: find the unique contents of all files, their categories and
+ * fingerprints.
  *
- * Reads each file once, on the pool, when something is wanted of its bytes: a hash where
- * another file has the same size, categories, a fingerprint for the order. Of equal files
- * only one is looked at closely. Small ones stay in memory for the segmenter.
+ * A file is read once, by file_reader.c on a worker, if its bytes are needed: for a
+ * digest if another file has the same size, for categories, or for the fingerprint of an
+ * order. Small contents stay in memory for the segmenter (input/source.c).
  *
- * What is wanted of a file is decided here; how it is read, by file_reader.c.
+ *   subjects       the non-empty files, in scan order
+ *   batch          some subjects, submitted to the pipeline; owned by one worker at a time
+ *   distinct_set   contents by digest, shared by the workers, with a lock
+ *
+ * The pipeline returns batches in order. Tree and contents are changed by the calling
+ * thread only, after all batches are done: so they do not depend on the number of
+ * workers.
  */
 #include <string.h>
 
@@ -17,7 +24,7 @@
 #include "write/inspect/inspect.h"
 #include "write/options/input_options.h"
 
-/* Files are handed to workers in batches, as many have a few bytes only. */
+/* Batch several small files for one hand-over to a worker. */
 #define BATCH_FILES	   256
 #define BATCH_BYTES	   ((uint64_t)2 << 20)
 #define BATCHES_PER_WORKER 4
@@ -52,7 +59,8 @@ static void free_stage(struct stage *stage)
 	free(stage->forced);
 }
 
-/* -- which files, and what is wanted of them ---------------------------------------- */
+/* -- subjects
+ * --------------------------------------------------------------------------- */
 
 static bool is_file(const struct tree_inode *inode)
 {
@@ -84,7 +92,7 @@ static uint64_t size_of(const struct stage *stage, size_t subject)
 	return stage->tree->inodes[stage->subjects[subject].inode].size;
 }
 
-/* The slot of a size: that of the first file that has it, + 1. */
+/* The slot of a size holds the first subject of this size, + 1. */
 static uint32_t *find_size(const struct stage *stage, uint32_t *slots, size_t mask,
 			   uint64_t size)
 {
@@ -163,8 +171,8 @@ static int prepare(struct stage *stage, dwarfs_error **err)
 	if (options->input.hollow)
 		wants_fingerprints = false;
 	else if (options->input.file_hash &&
-		 ((ret = dw_file_reader_digest_bytes(options->input.file_hash, &digest_bytes,
-					      err)) < 0 ||
+		 ((ret = dw_file_reader_digest_bytes(options->input.file_hash,
+						     &digest_bytes, err)) < 0 ||
 		  (ret = want_hashes(stage, err)) < 0))
 		return ret;
 	ret = dw_distinct_init(&reader->set, digest_bytes, wants_fingerprints, err);
@@ -243,7 +251,8 @@ static int new_worker(void *shared, void **worker_out, dwarfs_error **err)
 {
 	struct stage *stage = shared;
 
-	return dw_file_reader_worker_new(&stage->reader, (struct reader_worker **)worker_out, err);
+	return dw_file_reader_worker_new(&stage->reader,
+					 (struct reader_worker **)worker_out, err);
 }
 
 static void free_worker(void *worker)
@@ -251,7 +260,7 @@ static void free_worker(void *worker)
 	dw_file_reader_worker_free(worker);
 }
 
-/* The callback is asked by the thread of the run, before the file is read. */
+/* The category callback is called on the calling thread, before the file is read. */
 static int ask_callback(struct stage *stage, size_t i, dwarfs_error **err)
 {
 	if (!stage->forced)
@@ -324,7 +333,8 @@ static int look_at_all(struct stage *stage, dwarfs_error **err)
 	}
 	if ((ret = dw_progress_enter(progress, DWARFS_PHASE_HASH, err)) < 0 ||
 	    (ret = dw_pipeline_init(&stage->pipeline, &ops, stage, workers,
-				(workers + 1) * BATCHES_PER_WORKER, progress, err)) < 0)
+				    (workers + 1) * BATCHES_PER_WORKER, progress, err)) <
+		    0)
 		return ret;
 	stage->pipeline.refresh = show_bytes;
 	stage->pipeline.refresh_user = stage;
@@ -336,7 +346,7 @@ static int look_at_all(struct stage *stage, dwarfs_error **err)
 
 /* -- the contents ------------------------------------------------------------------- */
 
-/* Put a file behind those it equals. False when it is the first of them. */
+/* Append a file to the list of files with the same contents. False for the first one. */
 static bool is_follower(struct stage *stage, struct subject *subject, uint32_t number)
 {
 	struct distinct *distinct;
@@ -354,7 +364,7 @@ static bool is_follower(struct stage *stage, struct subject *subject, uint32_t n
 	return true;
 }
 
-/* Empty files are equal, too, and unreadable ones are stored as such. */
+/* Empty files have equal contents; unreadable files are stored empty. */
 static void chain_empty(struct tree *tree, uint8_t *followers)
 {
 	uint32_t last = DW_NONE;
@@ -452,7 +462,8 @@ static int add_contents(struct stage *stage, struct contents *contents,
 	return 0;
 }
 
-/* -- what else is known of them ----------------------------------------------------- */
+/* -- fingerprints and kept bytes
+ * -------------------------------------------------------- */
 
 static uint32_t content_of(const struct stage *stage, const struct distinct *distinct)
 {
@@ -495,7 +506,8 @@ static void give_kept(struct stage *stage)
 	for (size_t i = 0; i < set->kept_count; i++) {
 		const struct distinct *distinct = &set->list[set->kept[i].content];
 
-		/* Holes are those of the first file, whoever was read first. */
+		/* The holes of the first file are stored, whichever file was read
+		 * first. */
 		if (stage->run->options->sparse_files && distinct->first != DW_NONE &&
 		    stage->subjects[distinct->first].may_have_holes)
 			dw_kept_slab_release(dw_steal(set->kept[i].slab));

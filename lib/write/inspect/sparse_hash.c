@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/inspect/sparse_hash: the hash of a file that may have holes.
+ * write/inspect/sparse_hash: the digest of a file that may have holes.
  *
- * Two hashes: of the bytes that are there, and of where runs of zero pages begin and end.
- * The second one, over the first, is made only where there are such runs.
+ * Two digests: one of the data, and one of the positions of the runs of zero pages. The
+ * second one, extended by the first, is used only if there are such runs.
  */
 #include <string.h>
 #include <strings.h>
@@ -15,7 +15,7 @@ struct sparse_hash {
 	dwarfs_digest *data, *shape;
 	bool is_xxh3_128;
 	size_t bytes;
-	uint64_t zero_from, zero_to; /* the run being followed; UINT64_MAX for none */
+	uint64_t zero_from, zero_to; /* current run; UINT64_MAX: none */
 	bool has_zeros;
 };
 
@@ -52,7 +52,7 @@ size_t dw_sparse_hash_bytes(const struct sparse_hash *hasher)
 	return hasher->bytes;
 }
 
-/* Digests are started anew by finish; what was left half-done goes with it. */
+/* Finishing a digest resets it, including data of an unfinished file. */
 void dw_sparse_hash_begin(struct sparse_hash *hasher)
 {
 	uint8_t dropped[DW_DIGEST_BYTES_MAX];
@@ -103,7 +103,7 @@ void dw_sparse_hash_finish(struct sparse_hash *hasher, uint8_t out[DW_DIGEST_BYT
 	hasher->has_zeros = false;
 }
 
-/* As the digest itself would give it: big-endian, the high half first. */
+/* In the byte order of the digest: big-endian, high half first. */
 void dw_sparse_hash_once(struct sparse_hash *hasher, const uint8_t *data, size_t size,
 			 uint8_t out[DW_DIGEST_BYTES_MAX])
 {

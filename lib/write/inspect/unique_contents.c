@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/inspect/unique_contents: what is stored once, and in which streams.
+ * write/inspect/unique_contents: contents that are stored once, their fragments and
+ * streams.
  */
 #include <string.h>
 

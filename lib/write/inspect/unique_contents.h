@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/inspect/unique_contents: what is stored once: the bytes that one file or several equal ones
- * have, and the fragments they consist of.
+ * write/inspect/unique_contents: contents that are stored once, their fragments and
+ * streams.
+ *
+ * Contents are the bytes of one file or of several equal files. A fragment is a part of
+ * them that belongs to one stream. Fragments of the same contents are consecutive and
+ * cover them.
  */
 #ifndef DW_WRITE_INSPECT_UNIQUE_CONTENTS_H
 #define DW_WRITE_INSPECT_UNIQUE_CONTENTS_H
@@ -10,15 +14,15 @@
 #include "write/tree/tree.h"
 
 /*
- * A kind of bytes that has blocks of its own: a category, and how its samples lie where
- * its codec must know. Streams are numbered in the order of their blocks in the image;
- * stream 0 is the default category, which takes all that no categorizer claims.
+ * Fragments that share blocks: of one category, and with the same sample layout if the
+ * codec depends on it. Streams are numbered in the order of their blocks; stream 0 is the
+ * default category.
  */
 struct stream {
 	uint32_t category; /* see categorize/categorize.h */
 	uint32_t variant;  /* of the category, such as an architecture; 0: none */
 	struct codec_samples samples;
-	char *metadata_json; /* what the image says of them; NULL: nothing */
+	char *metadata_json; /* metadata of the category for the image, or NULL */
 };
 
 struct streams {
@@ -26,7 +30,7 @@ struct streams {
 	size_t count, room;
 };
 
-/* A run of the bytes of some contents, all of one stream. */
+/* Part of contents that belongs to one stream. */
 struct fragment {
 	uint64_t offset; /* in the contents, as scanned */
 	uint64_t size;	 /* as stored; until then as scanned */
@@ -38,19 +42,19 @@ struct fragment {
 
 #define FINGERPRINT_BYTES 32
 
-/* What an order knows of contents; which kind it is depends on the order of the stream
- * that has most of them. All zero where there is none. */
+/* Fingerprint for an order; its kind depends on the order of the stream with most of the
+ * bytes. All zero: none. */
 struct fingerprint {
 	uint8_t bytes[FINGERPRINT_BYTES];
 };
 
 struct content {
 	uint64_t size;	     /* as stored; until then as scanned */
-	uint64_t hole_bytes; /* of them, in holes */
-	uint32_t inode; /* the first file; the others follow by tree_inode.next */
+	uint64_t hole_bytes; /* of which in holes */
+	uint32_t inode;	     /* first file; others are linked by tree_inode.next */
 	uint32_t first_fragment;
-	uint32_t fragment_count; /* in the order of their bytes; 0: empty contents */
-	bool differs;		 /* from what was scanned, and that was reported */
+	uint32_t fragment_count; /* in the order of their offsets; 0: empty contents */
+	bool differs;		 /* changed since the scan, and reported */
 };
 
 /* In scan order of their first file. */
@@ -65,7 +69,7 @@ struct contents {
 
 void dw_contents_free(struct contents *contents);
 
-/* Append contents that the file and those that follow it share, without fragments. */
+/* Append contents, without fragments, of a file and of those linked to it. */
 int dw_contents_add(struct contents *contents, struct tree *tree, uint32_t inode,
 		    dwarfs_error **err);
 
@@ -73,7 +77,7 @@ int dw_contents_add(struct contents *contents, struct tree *tree, uint32_t inode
 int dw_contents_add_fragment(struct contents *contents, uint32_t stream, uint64_t size,
 			     dwarfs_error **err);
 
-/* The number of a stream, which is made when it is new. */
+/* Find or add a stream. */
 int dw_streams_find(struct streams *streams, uint32_t category, uint32_t variant,
 		    const struct codec_samples *samples, const char *metadata_json,
 		    uint32_t *number_out, dwarfs_error **err);

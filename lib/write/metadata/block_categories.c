@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/metadata/block_categories: which block is of which category.
+ * write/metadata/block_categories: the table of block categories.
  *
- * Says nothing where all blocks are of the default category, as images without categories
- * have it.
+ * Omitted if all blocks are of the default category.
  */
 #include <string.h>
 
@@ -17,7 +16,7 @@ static const struct stream *stream_of(const struct tables *tables, size_t block)
 	return &streams->list[tables->in->block_streams->list[block]];
 }
 
-/* Number those categories that have blocks, and name them. */
+/* Number the categories that have blocks, and list their names. */
 static int fill_names(struct tables *tables, uint32_t *number_of, dwarfs_error **err)
 {
 	const struct categorize_options *options = &tables->options->categorize;
@@ -64,7 +63,7 @@ static int fill_categories(struct tables *tables, dwarfs_error **err)
 	return 0;
 }
 
-/* The number of a text in the list, which is extended. */
+/* Find or add a metadata string in the list. */
 static uint32_t number_of_text(struct tables *tables, const char *text, size_t *count)
 {
 	for (size_t i = 0; i < *count; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/metadata/directory_entries: names, and what they stand for.
+ * write/metadata/directory_entries: tables of names, link targets, devices, directories
+ * and entries.
  */
 #include "write/metadata/tables.h"
 
@@ -8,14 +9,16 @@ static int fill_strings(struct tables *tables, dwarfs_error **err)
 {
 	const struct build_packing *packing = &tables->packing;
 	struct string_table_packing names = { packing->names, packing->force,
-					packing->names_index };
+					      packing->names_index };
 	struct string_table_packing targets = { packing->symlinks, packing->force,
-					  packing->symlinks_index };
+						packing->symlinks_index };
 	struct freeze_metadata *out = &tables->out;
 	int ret;
 
-	if ((ret = dw_string_set_sort(&tables->in->tree->names, &tables->names, err)) < 0 ||
-	    (ret = dw_string_set_sort(&tables->in->tree->targets, &tables->targets, err)) < 0)
+	if ((ret = dw_string_set_sort(&tables->in->tree->names, &tables->names, err)) <
+		    0 ||
+	    (ret = dw_string_set_sort(&tables->in->tree->targets, &tables->targets,
+				      err)) < 0)
 		return ret;
 	if (packing->plain) {
 		out->names = (struct table){ tables->names.list, tables->names.count };
@@ -23,9 +26,10 @@ static int fill_strings(struct tables *tables, dwarfs_error **err)
 			(struct table){ tables->targets.list, tables->targets.count };
 		return 0;
 	}
-	if ((ret = dw_string_table_make(&tables->names, names, &tables->name_table, err)) < 0 ||
+	if ((ret = dw_string_table_make(&tables->names, names, &tables->name_table,
+					err)) < 0 ||
 	    (ret = dw_string_table_make(&tables->targets, targets, &tables->target_table,
-				  err)) < 0)
+					err)) < 0)
 		return ret;
 	out->has_compact_names = out->has_compact_symlinks = true;
 	out->compact_names = tables->name_table.table;

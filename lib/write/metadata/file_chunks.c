@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/metadata/file_chunks: where the contents of files are.
+ * write/metadata/file_chunks: tables of chunks, holes, shared files and sizes.
  */
 #include "base/bytes.h"
 #include "write/metadata/tables.h"
 
-/* Files with at least as many chunks have their size stored, too. */
+/* Files with at least this many chunks have their size stored, too. */
 #define CACHED_CHUNKS 128
 
 /*
- * How long a hole may be for its chunk not to widen the columns of chunks: its size
- * column counts whole blocks.
+ * The longest hole that does not widen the columns of the chunk table: the size column of
+ * a hole counts whole blocks.
  */
 static uint64_t longest_inline_hole(const struct tables *tables)
 {
@@ -88,7 +88,7 @@ static int cache_size(struct tables *tables, uint32_t place, uint32_t chunk_coun
 	return 0;
 }
 
-/* The chunks of all fragments of some contents, in their order. */
+/* Add the chunks of all fragments of contents, in order. */
 static int fill_content(struct tables *tables, const struct content *content,
 			uint64_t inline_max, uint32_t *next, dwarfs_error **err)
 {
@@ -139,7 +139,7 @@ static int fill_chunks(struct tables *tables, dwarfs_error **err)
 	return 0;
 }
 
-/* Which of the shared contents each of the shared files has. */
+/* Map each shared file to its contents. */
 static int fill_shared(struct tables *tables, dwarfs_error **err)
 {
 	const struct tree *tree = tables->in->tree;
@@ -167,7 +167,7 @@ static int fill_shared(struct tables *tables, dwarfs_error **err)
 	return 0;
 }
 
-/* Sums over inodes, and what is counted for the caller. */
+/* Sums over inodes, and the counts for the caller. */
 static void fill_totals(struct tables *tables)
 {
 	const struct tree *tree = tables->in->tree;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/metadata/inode_attributes: what inodes are, as the options want it: modes, owners, times.
+ * write/metadata/inode_attributes: table of inodes: modes, owners, times, as the options
+ * ask.
  */
 #include "write/metadata/tables.h"
 
-/* What the options make of a time. */
+/* Apply the options to a time. */
 static struct os_time adjusted(const struct tables *tables, struct os_time time)
 {
 	return tables->options->set_time ? tables->options->time : time;
@@ -24,8 +25,8 @@ static uint32_t parts(const struct tables *tables, struct os_time time)
 	return tables->ns_per_part ? time.nanoseconds / tables->ns_per_part : 0;
 }
 
-/* The times of an inode as they are stored: modification, access, change, birth. What is
- * not stored is as the first, which makes no difference. */
+/* Modification, access, change and birth time of an inode. A time that is not stored is
+ * set to the first, which changes nothing. */
 #define TIMES 4
 
 static void times_of(const struct tables *tables, uint32_t inode,
@@ -45,8 +46,8 @@ static void times_of(const struct tables *tables, uint32_t inode,
 		times[3] = adjusted(tables, tree->times[inode].btime);
 }
 
-/* The least number of units, as numbers without a sign: a time before 1970 is after all
- * others. Base and offset then add up without an overflow, which readers may refuse. */
+/* The least time in units, as an unsigned number: a time before 1970 is greater than all
+ * others. Base plus offset then cannot overflow, which readers may refuse. */
 static uint64_t lowest(const struct tables *tables)
 {
 	uint64_t base = UINT64_MAX;
@@ -95,7 +96,8 @@ static int fill_inode(struct tables *tables, uint32_t inode, dwarfs_error **err)
 		out->nlink_minus_one = from->links - 1;
 	if ((ret = dw_number_set_add(&tables->modes, from->mode, &out->mode_index, err)) <
 		    0 ||
-	    (ret = dw_number_set_add(&tables->uids, from->uid, &out->owner_index, err)) < 0)
+	    (ret = dw_number_set_add(&tables->uids, from->uid, &out->owner_index, err)) <
+		    0)
 		return ret;
 	return dw_number_set_add(&tables->gids, from->gid, &out->group_index, err);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/metadata/inode_numbers: which number each inode has in the image.
+ * write/metadata/inode_numbers: assign the inode numbers of the image.
  *
- * Classes follow each other: directories, links, files, devices, the rest. Of the files,
- * those with contents of their own come first, in the order in which they are stored.
+ * Classes follow each other: directories, links, files, devices, others. Files with
+ * unshared contents come first among files, in storing order.
  */
 #include "write/metadata/tables.h"
 
@@ -37,7 +37,7 @@ static uint64_t first_chunk(const struct contents *contents,
 	return contents->fragments[content->first_fragment].first_chunk;
 }
 
-/* What one file has comes first, then what several share; each as it was stored. */
+/* Sort contents: unshared ones first, then shared ones, each in storing order. */
 static int place_files(struct tables *tables, dwarfs_error **err)
 {
 	const struct contents *contents = tables->in->contents;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/metadata/metadata: tree and chunks -> tables.
+ * write/metadata/metadata: tree, contents and chunks -> METADATA and SCHEMA sections.
  *
- * Takes what the other stages found, has the tables filled part by part, and frozen.
- * Opens no file.
+ * struct tables (tables.h) is filled in five steps, each in a file of its own, then
+ * frozen by format/freeze. Single-threaded; opens no file. The tree is unchanged except
+ * for the inode numbers.
  */
 #include <stdio.h>
 #include <string.h>
@@ -117,7 +118,8 @@ int dw_metadata(const struct metadata_input *input, struct buffer *schema_out,
 	char version[64];
 	int ret;
 
-	/* Small numbers in ascending lists; they must be unpacked before use, as the rest. */
+	/* Delta encoding of ascending lists compresses better. A reader must decode it,
+	 * as it must decompress compressed metadata anyway. */
 	if (tables.packing.is_auto && input->compressed)
 		tables.packing.chunk_table = tables.packing.directories = true;
 	if ((ret = make_tables(&tables, err)) < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/metadata/metadata: tree and chunks -> tables.
+ * write/metadata/metadata: tree, contents and chunks -> METADATA and SCHEMA sections.
  */
 #ifndef DW_WRITE_METADATA_METADATA_H
 #define DW_WRITE_METADATA_METADATA_H
@@ -10,12 +10,12 @@
 
 struct metadata_input {
 	struct build_run *run;
-	struct tree *tree; /* inodes get their numbers */
+	struct tree *tree; /* inodes get their numbers here */
 	const struct contents *contents;
 	const struct chunks *chunks;
 	const struct block_streams *block_streams;
 	uint32_t block_count;
-	bool compressed; /* what is made will be, so it is made for that */
+	bool compressed; /* the result will be compressed: choose the encoding for that */
 	bool has_create_timestamp;
 	uint64_t create_timestamp; /* seconds since 1970 */
 };

@@ -70,7 +70,7 @@ static int store_plainly(const struct sorted_strings *sorted, struct string_tabl
 	return 0;
 }
 
-/* Compress; leaves nothing in the table where that does not pay. */
+/* Compress with FSST; leaves the table empty if that is not smaller. */
 static int store_packed(const struct sorted_strings *sorted, bool force,
 			struct string_table *strtab, uint32_t *lengths,
 			dwarfs_error **err)
@@ -90,7 +90,7 @@ static int store_packed(const struct sorted_strings *sorted, bool force,
 	return 0;
 }
 
-/* Lengths -> offsets, one more of them. */
+/* Replace count lengths by count + 1 offsets. */
 static void add_up(uint32_t *index, size_t count)
 {
 	uint32_t offset = 0;

@@ -12,11 +12,11 @@
 struct sorted_strings {
 	struct span *list;
 	size_t count;
-	uint32_t *rank; /* place in the list by number */
+	uint32_t *rank; /* position in the list, by number */
 };
 
-int dw_string_set_sort(const struct string_set *strings, struct sorted_strings *sorted_out,
-		  dwarfs_error **err);
+int dw_string_set_sort(const struct string_set *strings,
+		       struct sorted_strings *sorted_out, dwarfs_error **err);
 void dw_sorted_strings_free(struct sorted_strings *sorted);
 
 struct string_table_packing {
@@ -25,15 +25,16 @@ struct string_table_packing {
 	bool pack_index; /* store lengths rather than offsets */
 };
 
-/* What a string table of the metadata points to. */
+/* Memory of a string table of the metadata. */
 struct string_table {
 	struct buffer buffer, symtab;
 	uint32_t *index;
 	struct freeze_string_table table;
 };
 
-int dw_string_table_make(const struct sorted_strings *sorted, struct string_table_packing packing,
-		   struct string_table *strtab_out, dwarfs_error **err);
+int dw_string_table_make(const struct sorted_strings *sorted,
+			 struct string_table_packing packing,
+			 struct string_table *strtab_out, dwarfs_error **err);
 void dw_string_table_free(struct string_table *strtab);
 
 #endif

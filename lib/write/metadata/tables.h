@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/metadata/tables: the tables of the metadata while they are being filled.
+ * write/metadata/tables: the tables of the metadata while they are filled.
  *
- * Private to metadata.c and those who fill a part each: inode_numbers.c, inode_attributes.c,
- * directory_entries.c, file_chunks.c and block_categories.c, in this order.
+ * Filled, in this order, by inode_numbers.c, inode_attributes.c, directory_entries.c,
+ * file_chunks.c and block_categories.c; owned by metadata.c.
  */
 #ifndef DW_WRITE_METADATA_TABLES_H
 #define DW_WRITE_METADATA_TABLES_H
@@ -19,9 +19,9 @@ struct tables {
 	uint64_t seconds_per_unit;	 /* of stored times */
 	uint32_t ns_per_part;		 /* of their fractions; 0 for none */
 	uint32_t first[CLASS_COUNT + 1]; /* number of the first inode of each class */
-	uint32_t *inode_of;		 /* of the tree, by number */
+	uint32_t *inode_of;		 /* inode of the tree, by number in the image */
 
-	uint32_t *files; /* contents by their place in the chunk table */
+	uint32_t *files; /* contents in the order of the chunk table */
 	uint32_t unique_count, file_count;
 
 	struct sorted_strings names, targets;
@@ -44,26 +44,26 @@ struct tables {
 	struct freeze_metadata out;
 };
 
-/* The contents at a place of the chunk table. */
+/* Contents by their index in the chunk table. */
 static inline const struct content *dw_tables_content(const struct tables *tables,
 						      uint32_t place)
 {
 	return &tables->in->contents->list[tables->files[place]];
 }
 
-/* Give each inode its number, by class. */
+/* Assign inode numbers by class. */
 int dw_tables_number(struct tables *tables, dwarfs_error **err);
 
 /* Modes, owners, times, link counts. */
 int dw_tables_fill_inodes(struct tables *tables, dwarfs_error **err);
 
-/* Names, link targets, devices, directories and what is in them. */
+/* Names, link targets, devices, directories and entries. */
 int dw_tables_fill_entries(struct tables *tables, dwarfs_error **err);
 
-/* Chunks, holes, sizes, and who shares what; also counts them for the caller. */
+/* Chunks, holes, sizes and shared files; also sets the counts for the caller. */
 int dw_tables_fill_files(struct tables *tables, dwarfs_error **err);
 
-/* Categories of blocks, where there are any. */
+/* Block categories, if there are any. */
 int dw_tables_fill_block_categories(struct tables *tables, dwarfs_error **err);
 
 #endif

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/metadata/xattr_section: the attributes of a tree -> the contents of a section.
+ * write/metadata/xattr_section: extended attributes of the tree -> XATTRS section.
  *
- * Only what an inode has is stored, and all of it is numbered by the numbers of inodes,
- * so that the bytes follow from what the image holds and not from how it came together.
+ * Only attributes of stored inodes are written, numbered in the order of inode numbers,
+ * so the section depends on the image alone and not on the order of the scan.
  */
 #include <string.h>
 
 #include "format/xattrs.h"
 #include "write/metadata/xattr_section.h"
 
-/* What is put together; numbers are new ones unless they are called old. */
+/* The tables being built. Numbers are new ones, unless called old. */
 struct plan {
 	const struct tree *tree;
 	const struct xattr_sets *from;
-	uint32_t *sets;			       /* of each inode; 0: none */
-	uint32_t *set_of, *name_of, *value_of; /* of old ones, plus 1; 0: not used */
+	uint32_t *sets; /* set of each inode; 0: none */
+	/* new number of each old one, + 1; 0: unused */
+	uint32_t *set_of, *name_of, *value_of;
 	uint32_t *set_ends;
 	struct xattr_ref *pairs;
 	size_t pair_room;
@@ -57,7 +58,7 @@ static int new_plan(const struct tree *tree, struct plan *plan, dwarfs_error **e
 	return 0;
 }
 
-/* Values are numbered as they come, names are counted only. */
+/* Add a set. Values are numbered by first use; names are only collected. */
 static int take_set(struct plan *plan, uint32_t old, dwarfs_error **err)
 {
 	struct span bytes = dw_string_set_at(&plan->from->sets, old);
@@ -90,7 +91,7 @@ static int take_set(struct plan *plan, uint32_t old, dwarfs_error **err)
 	return 0;
 }
 
-/* Sets get their numbers by the inodes that have them first. */
+/* Number sets by the first inode that has them. */
 static int take_inodes(struct plan *plan, dwarfs_error **err)
 {
 	const struct tree *tree = plan->tree;
@@ -128,7 +129,7 @@ static int compare_pairs(const void *left, const void *right)
 	return a->name < b->name ? -1 : a->name > b->name;
 }
 
-/* Names get their numbers by their bytes, and sets are sorted by them. */
+/* Number names in byte order, and sort each set by them. */
 static void sort_names(struct plan *plan)
 {
 	uint32_t first = 0;

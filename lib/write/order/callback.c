@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/callback: a program puts the files of a stream in order. See <dwarfs/builder.h>.
+ * write/order/callback: a program puts the files of a stream in order. See <dwarfs/builder.h>.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/explicit: as a list says; files that are not on it follow by path.
+ * write/order/explicit: as a list says; files that are not on it follow by path.
  *
  * The list is read when the option is given. A file stands where the first of its names
  * stands on the list, or of those with the same contents.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/fingerprint: what orders know of contents.
+ * write/order/fingerprint: what orders know of contents.
  *
  * Takes bytes as they are read, gives 32 bytes for each contents. Fingerprints of alike
  * contents are alike; in which way depends on the kind. Pure functions of the bytes, the

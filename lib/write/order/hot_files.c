@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/hotness: as in the list of hot paths.
+ * write/order/hotness: as in the list of hot paths.
  */
 #include "write/categorize/categorize.h"
 #include "write/order/order.h"

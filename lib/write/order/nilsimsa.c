@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/nilsimsa: each file is followed by the one that is most like it.
+ * write/order/nilsimsa: each file is followed by the one that is most like it.
  *
  * To find that one among all the others takes too long where there are many. So codes
  * that differ in few bits are gathered in clusters, those of a large cluster by fewer

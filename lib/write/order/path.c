@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/path: by path, component by component.
+ * write/order/path: by path, component by component.
  *
  * The children of a directory are sorted already, so one walk through the tree ranks all
  * entries and no path is compared.

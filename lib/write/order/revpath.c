@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/revpath: by file name, then by the names of the directories above it from the
+ * write/order/revpath: by file name, then by the names of the directories above it from the
  * lowest to the highest, so that files with the same name are stored side by side.
  */
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/similarity: by fingerprints that begin with what is most frequent, so that files
+ * write/order/similarity: by fingerprints that begin with what is most frequent, so that files
  * of one kind stand together. Those too short for a fingerprint come first; equal ones
  * are ordered by path.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/sort: a radix sort of four passes, less those in which all keys are the same.
+ * write/order/sort: a radix sort of four passes, less those in which all keys are the same.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/sort: sort numbers by keys, in time that depends on their count alone.
+ * write/order/sort: sort numbers by keys, in time that depends on their count alone.
  */
 #ifndef DW_WRITE_ORDER_SORT_H
 #define DW_WRITE_ORDER_SORT_H
