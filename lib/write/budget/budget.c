@@ -27,18 +27,18 @@
 #define MAX_WAITING   64
 
 #define INDEX_BYTES    (256 * MIB)
-#define HISTORY_BYTES  (48 * MIB)
+#define WINDOW_BYTES   (48 * MIB)
 #define MIN_INDEX      (1 * MIB)
 #define MIN_BLOCK_BITS 16
 #define MIN_SHINGLES   ((size_t)1 << 16)
 
 /* Chunks of so many bytes on average have room, and at least of so many; the first within
  * a share of the limit. What is left of the limit is for smaller ones. */
-#define CHUNK_BYTES	 1024
-#define CHUNK_SHARE	 8
+#define CHUNK_BYTES	  1024
+#define CHUNK_SHARE	  8
 #define LEAST_CHUNK_BYTES 256
-#define MOST_CHUNK_BYTES 65536
-#define MAX_LEAST_CHUNKS (UINT64_C(1) << 20)
+#define MOST_CHUNK_BYTES  65536
+#define MAX_LEAST_CHUNKS  (UINT64_C(1) << 20)
 
 /* Pieces of files, anchors in them, pages of old bytes. */
 #define REST_BYTES	(6 * MIB)
@@ -48,7 +48,7 @@
 struct plan {
 	struct budget budget;
 	const struct build_options *options;
-	struct workload load;
+	struct workload workload;
 	uint32_t block_bits;
 	struct stream_settings *settings; /* by category */
 	const uint8_t *used;		  /* categories that there are */
@@ -56,12 +56,12 @@ struct plan {
 	uint64_t anchors; /* bytes of a full index */
 };
 
-static uint64_t least_of(uint64_t a, uint64_t b)
+static uint64_t min_of(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-static uint64_t most_of(uint64_t a, uint64_t b)
+static uint64_t max_of(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
@@ -84,9 +84,9 @@ static uint64_t codec_bytes(const struct plan *plan)
 		struct packing packing = dw_packing_of(plan->settings, i);
 
 		if (plan->used[i])
-			most = most_of(most,
-				       dw_packing_memory(&packing,
-							 (size_t)1 << plan->block_bits));
+			most = max_of(most,
+				      dw_packing_memory(&packing,
+							(size_t)1 << plan->block_bits));
 	}
 	return most;
 }
@@ -97,10 +97,10 @@ static uint64_t blocks_bytes(const struct plan *plan)
 	uint64_t block = UINT64_C(1) << plan->block_bits;
 	uint64_t packing = budget->workers > 0 ? budget->workers : 1;
 	uint64_t under_way = packing + budget->waiting;
-	uint64_t kept = budget->history_bytes / block + 1;
+	uint64_t kept = budget->window_bytes / block + 1;
 
 	/* Blocks under way are among those that are kept; one is being filled. */
-	return (most_of(kept, under_way) + 1) * block + under_way * block +
+	return (max_of(kept, under_way) + 1) * block + under_way * block +
 	       packing * (codec_bytes(plan) + REST_PER_WORKER);
 }
 
@@ -109,17 +109,17 @@ static uint64_t cost(const struct plan *plan)
 {
 	const struct budget *budget = &plan->budget;
 
-	return dw_estimate_records(&plan->load) + REST_BYTES + budget->kept_bytes +
-	       plan->load.fragments * 2 * sizeof(uint32_t) +
-	       plan->load.directories * 2 * sizeof(uint64_t) + /* units of locality */
-	       budget->max_chunks * NEEDS_PER_CHUNK +
-	       least_of(plan->anchors, budget->index_bytes) + blocks_bytes(plan);
+	return dw_estimate_records(&plan->workload) + REST_BYTES + budget->kept_bytes +
+	       plan->workload.fragments * 2 * sizeof(uint32_t) +
+	       plan->workload.directories * 2 * sizeof(uint64_t) + /* units of locality */
+	       budget->max_chunks * ESTIMATE_PER_CHUNK +
+	       min_of(plan->anchors, budget->index_bytes) + blocks_bytes(plan);
 }
 
 static uint64_t least_chunks(const struct plan *plan)
 {
-	return plan->load.fragments +
-	       least_of(plan->load.bytes / MOST_CHUNK_BYTES, MAX_LEAST_CHUNKS) + 1024;
+	return plan->workload.fragments +
+	       min_of(plan->workload.bytes / MOST_CHUNK_BYTES, MAX_LEAST_CHUNKS) + 1024;
 }
 
 /* -- making do with less ------------------------------------------------------------ */
@@ -134,7 +134,7 @@ static bool wait_less(struct plan *plan)
 	return true;
 }
 
-static bool drop_worker(struct plan *plan)
+static bool use_fewer_workers(struct plan *plan)
 {
 	if (plan->budget.workers <= 1)
 		return false;
@@ -145,15 +145,15 @@ static bool drop_worker(struct plan *plan)
 static bool shrink_index(struct plan *plan)
 {
 	struct budget *budget = &plan->budget;
-	uint64_t index = least_of(plan->anchors, budget->index_bytes);
+	uint64_t index = min_of(plan->anchors, budget->index_bytes);
 
-	if (index <= MIN_INDEX && budget->history_bytes == 0)
+	if (index <= MIN_INDEX && budget->window_bytes == 0)
 		return false;
 	if (index > MIN_INDEX)
-		budget->index_bytes = most_of(index / 2, MIN_INDEX);
-	budget->history_bytes /= 2;
-	if (budget->history_bytes < MIB)
-		budget->history_bytes = 0;
+		budget->index_bytes = max_of(index / 2, MIN_INDEX);
+	budget->window_bytes /= 2;
+	if (budget->window_bytes < MIB)
+		budget->window_bytes = 0;
 	return true;
 }
 
@@ -163,7 +163,7 @@ static bool shrink_chunks(struct plan *plan)
 
 	if (budget->max_chunks <= least_chunks(plan))
 		return false;
-	budget->max_chunks = most_of(budget->max_chunks / 2, least_chunks(plan));
+	budget->max_chunks = max_of(budget->max_chunks / 2, least_chunks(plan));
 	return true;
 }
 
@@ -213,14 +213,14 @@ struct step {
 
 /* In the order in which they are taken. These leave the image as it is: */
 static const struct step of_speed[] = {
-	{ drop_worker, "fewer workers" },
+	{ use_fewer_workers, "fewer workers" },
 	{ wait_less, "fewer blocks that wait" },
 	{ NULL, NULL },
 };
 
 /* The only one of these steps that the default limit takes. */
 static const struct step of_workers[] = {
-	{ drop_worker, "fewer workers" },
+	{ use_fewer_workers, "fewer workers" },
 	{ NULL, NULL },
 };
 
@@ -232,8 +232,8 @@ static const struct step of_size[] = {
 	{ NULL, NULL },
 };
 
-static void tell(dwarfs_context *context, const struct plan *plan, uint64_t limit,
-		 int level, const char *what)
+static void log_step(dwarfs_context *context, const struct plan *plan, uint64_t limit,
+		     int level, const char *what)
 {
 	dw_log(context, level,
 	       "memory limit of %" PRIu64 " MiB: %s (%" PRIu32
@@ -252,7 +252,7 @@ static void fit(struct plan *plan, dwarfs_context *context, uint64_t limit,
 		while (cost(plan) > limit && steps->take(plan))
 			taken = true;
 		if (taken && context)
-			tell(context, plan, limit, log_level, steps->text);
+			log_step(context, plan, limit, log_level, steps->text);
 	}
 }
 
@@ -261,7 +261,7 @@ static struct plan lean_plan(const struct plan *plan)
 {
 	struct plan lean = *plan;
 
-	lean.budget.workers = least_of(lean.budget.workers, 1);
+	lean.budget.workers = min_of(lean.budget.workers, 1);
 	lean.budget.waiting = 0;
 	return lean;
 }
@@ -283,12 +283,13 @@ static uint64_t least_bytes(const struct plan *plan, dwarfs_error **err)
 	least.settings = settings;
 	least.budget.kept_bytes = 0;
 	fit(&least, NULL, 0, of_size, 0);
-	bytes = most_of(cost(&least), dw_estimate_reading(plan->options, &plan->load, 1));
-	bytes = most_of(bytes, dw_estimate_order(&plan->load, 0, false));
-	return most_of(bytes, dw_estimate_metadata(&plan->load, least_chunks(plan)));
+	bytes = max_of(cost(&least),
+		       dw_estimate_reading(plan->options, &plan->workload, 1));
+	bytes = max_of(bytes, dw_estimate_order(&plan->workload, 0, false));
+	return max_of(bytes, dw_estimate_metadata(&plan->workload, least_chunks(plan)));
 }
 
-static int refuse(uint64_t limit, uint64_t least, dwarfs_error **err)
+static int fail_limit(uint64_t limit, uint64_t least, dwarfs_error **err)
 {
 	return dw_fail(err, DWARFS_ERR_LIMIT,
 		       "memory limit of %" PRIu64 " %s is too low for this input: at "
@@ -314,11 +315,11 @@ static uint64_t index_bytes(const struct plan *plan)
 		shift = dw_anchor_shift(settings);
 		densest = shift < densest ? shift : densest;
 	}
-	return densest < 64 ? (plan->load.bytes >> densest) * 13 + 8192 : 0;
+	return densest < 64 ? (plan->workload.bytes >> densest) * 13 + 8192 : 0;
 }
 
-static struct plan begin(dwarfs_builder *builder, const struct workload *load,
-			 const uint8_t *used)
+static struct plan begin_plan(dwarfs_builder *builder, const struct workload *workload,
+			      const uint8_t *used)
 {
 	uint64_t limit = builder->options.memory_limit, chunks;
 	struct plan plan = {
@@ -326,10 +327,10 @@ static struct plan begin(dwarfs_builder *builder, const struct workload *load,
 			.workers = dw_context_workers(builder->context),
 			.waiting = waiting_blocks(builder->options.block_bits),
 			.index_bytes = INDEX_BYTES,
-			.history_bytes = HISTORY_BYTES,
+			.window_bytes = WINDOW_BYTES,
 		},
 		.options = &builder->options,
-		.load = *load,
+		.workload = *workload,
 		.block_bits = builder->options.block_bits,
 		.settings = builder->settings,
 		.used = used,
@@ -337,27 +338,28 @@ static struct plan begin(dwarfs_builder *builder, const struct workload *load,
 	};
 
 	plan.anchors = index_bytes(&plan);
-	chunks = load->fragments + load->bytes / CHUNK_BYTES;
+	chunks = workload->fragments + workload->bytes / CHUNK_BYTES;
 	if (limit != 0)
-		chunks = least_of(chunks, limit / CHUNK_SHARE / NEEDS_PER_CHUNK);
-	plan.budget.max_chunks = most_of(chunks, least_chunks(&plan));
+		chunks = min_of(chunks, limit / CHUNK_SHARE / ESTIMATE_PER_CHUNK);
+	plan.budget.max_chunks = max_of(chunks, least_chunks(&plan));
 	return plan;
 }
 
 /* What is kept of files when so much is left besides what is needed at least. */
-static uint64_t kept_bytes(const struct workload *load, uint64_t limit, uint64_t least)
+static uint64_t kept_bytes(const struct workload *workload, uint64_t limit,
+			   uint64_t least)
 {
-	uint64_t bytes = least_of(KEPT_TOTAL_BYTES, limit / KEPT_SHARE);
+	uint64_t bytes = min_of(KEPT_TOTAL_BYTES, limit / KEPT_SHARE);
 
 	/* A slab need not be full. */
-	bytes = least_of(bytes,
-			 load->small_bytes + load->small_bytes / 8 + 8 * KEPT_SLAB_BYTES);
-	bytes = least_of(bytes, limit - least);
+	bytes = min_of(bytes, workload->small_bytes + workload->small_bytes / 8 +
+				      8 * KEPT_SLAB_BYTES);
+	bytes = min_of(bytes, limit - least);
 	return bytes / KEPT_SLAB_BYTES * KEPT_SLAB_BYTES;
 }
 
-int dw_budget_begin(dwarfs_builder *builder, const struct workload *load, uint32_t readers,
-		    struct budget *budget_out, dwarfs_error **err)
+int dw_budget_begin(dwarfs_builder *builder, const struct workload *workload,
+		    uint32_t readers, struct budget *budget_out, dwarfs_error **err)
 {
 	uint64_t limit = builder->options.memory_limit, least;
 	const struct categorize_options *categorize = &builder->options.categorize;
@@ -379,14 +381,14 @@ int dw_budget_begin(dwarfs_builder *builder, const struct workload *load, uint32
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < builder->total_count; i++)
 		used[i] = any || i == CATEGORY_DEFAULT;
-	plan = begin(builder, load, used);
+	plan = begin_plan(builder, workload, used);
 	if ((least = least_bytes(&plan, err)) == 0)
 		return DWARFS_ERR_NOMEM;
 	if (least > limit)
-		return refuse(limit, least, err);
-	budget_out->kept_bytes = kept_bytes(load, limit, least);
+		return fail_limit(limit, least, err);
+	budget_out->kept_bytes = kept_bytes(workload, limit, least);
 	while (budget_out->readers > 1 &&
-	       dw_estimate_reading(&builder->options, load, budget_out->readers) +
+	       dw_estimate_reading(&builder->options, workload, budget_out->readers) +
 			       budget_out->kept_bytes >
 		       limit)
 		budget_out->readers--;
@@ -410,8 +412,8 @@ static void plan_orders(struct plan *plan, dwarfs_context *context, uint64_t lim
 	if (!chooses_orders(plan))
 		return;
 	while (budget->shingles > 0 &&
-	       dw_estimate_order(&plan->load, budget->shingles, budget->orders_by_heads) >
-		       room) {
+	       dw_estimate_order(&plan->workload, budget->shingles,
+				 budget->orders_by_heads) > room) {
 		if (budget->orders_by_heads)
 			budget->orders_by_heads = false;
 		else
@@ -428,7 +430,7 @@ static void plan_orders(struct plan *plan, dwarfs_context *context, uint64_t lim
 
 static void plan_chunks(struct plan *plan, uint64_t limit)
 {
-	while (dw_estimate_metadata(&plan->load, plan->budget.max_chunks) > limit &&
+	while (dw_estimate_metadata(&plan->workload, plan->budget.max_chunks) > limit &&
 	       shrink_chunks(plan))
 		continue;
 }
@@ -437,16 +439,18 @@ static void plan_chunks(struct plan *plan, uint64_t limit)
 static void raise_chunks(struct plan *plan, uint64_t limit)
 {
 	struct budget *budget = &plan->budget;
-	uint64_t most = plan->load.fragments + plan->load.bytes / LEAST_CHUNK_BYTES;
+	uint64_t most =
+		plan->workload.fragments + plan->workload.bytes / LEAST_CHUNK_BYTES;
 	uint64_t blocks = cost(plan);
-	uint64_t metadata = dw_estimate_metadata(&plan->load, budget->max_chunks);
-	uint64_t each = dw_estimate_metadata(&plan->load, budget->max_chunks + 1) - metadata;
+	uint64_t metadata = dw_estimate_metadata(&plan->workload, budget->max_chunks);
+	uint64_t each =
+		dw_estimate_metadata(&plan->workload, budget->max_chunks + 1) - metadata;
 	uint64_t room;
 
 	if (blocks >= limit || metadata >= limit || budget->max_chunks >= most)
 		return;
-	room = least_of((limit - blocks) / NEEDS_PER_CHUNK, (limit - metadata) / each);
-	budget->max_chunks = least_of(most, budget->max_chunks + room / 2);
+	room = min_of((limit - blocks) / ESTIMATE_PER_CHUNK, (limit - metadata) / each);
+	budget->max_chunks = min_of(most, budget->max_chunks + room / 2);
 }
 
 /* What shapes the image, as it would be with one worker. */
@@ -469,20 +473,20 @@ static int plan_for_limit(struct plan *plan, dwarfs_context *context, uint64_t l
 	plan_chunks(plan, limit);
 	plan_size(plan, context, limit);
 	fit(plan, context, limit, of_speed, DWARFS_LOG_VERBOSE);
-	needed = most_of(cost(plan),
-			 dw_estimate_metadata(&plan->load, plan->budget.max_chunks));
+	needed = max_of(cost(plan),
+			dw_estimate_metadata(&plan->workload, plan->budget.max_chunks));
 	if (needed > limit) {
 		/* With more, more is kept of files. */
 		needed -= plan->budget.kept_bytes;
 		needed += needed / (KEPT_SHARE - 1) + KEPT_SLAB_BYTES;
-		return refuse(limit, most_of(needed, limit + MIB), err);
+		return fail_limit(limit, max_of(needed, limit + MIB), err);
 	}
 	plan_orders(plan, context, limit);
-	plan->budget.metadata_bytes = limit - dw_estimate_records(&plan->load);
+	plan->budget.metadata_bytes = limit - dw_estimate_records(&plan->workload);
 	return 0;
 }
 
-int dw_budget_plan(dwarfs_builder *builder, const struct workload *load,
+int dw_budget_plan(dwarfs_builder *builder, const struct workload *workload,
 		   const struct contents *contents, struct budget *budget,
 		   dwarfs_error **err)
 {
@@ -495,7 +499,7 @@ int dw_budget_plan(dwarfs_builder *builder, const struct workload *load,
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < contents->streams.count; i++)
 		used[contents->streams.list[i].category] = true;
-	plan = begin(builder, load, used);
+	plan = begin_plan(builder, workload, used);
 	plan.budget.readers = budget->readers;
 	plan.budget.kept_bytes = budget->kept_bytes;
 	plan.budget.shingles = budget->shingles;
@@ -519,7 +523,7 @@ bool dw_budget_metadata_codec(const struct budget *budget, uint64_t chunks,
 			      uint64_t bytes, struct codec_spec *codec)
 {
 	uint64_t taken = chunks * sizeof(struct chunk);
-	uint64_t room = budget->metadata_bytes - least_of(taken, budget->metadata_bytes);
+	uint64_t room = budget->metadata_bytes - min_of(taken, budget->metadata_bytes);
 
 	if (budget->metadata_bytes == UINT64_MAX)
 		return true;

@@ -20,9 +20,9 @@ struct budget {
 	size_t shingles;      /* to choose an order by, at most; 0: choose none */
 	bool orders_by_heads; /* among orders that need fingerprints of their own, too */
 	uint32_t workers;
-	uint32_t waiting;	/* blocks that may wait for a worker */
-	uint64_t index_bytes;	/* for anchors, at most */
-	uint64_t history_bytes; /* of stored bytes that are kept to be compared with */
+	uint32_t waiting;      /* blocks that may wait for a worker */
+	uint64_t index_bytes;  /* for anchors, at most */
+	uint64_t window_bytes; /* of stored bytes that are kept to be compared with */
 	uint64_t max_chunks; /* when there are so many, no more matches are looked for */
 	uint64_t metadata_bytes; /* for chunks and packed tables; UINT64_MAX: no limit */
 };
@@ -31,8 +31,8 @@ struct budget {
  * Once the tree is known: how files are looked at. DWARFS_ERR_LIMIT, with the least
  * amount that would do, when the limit that was given is too low for this input.
  */
-int dw_budget_begin(dwarfs_builder *builder, const struct workload *load, uint32_t readers,
-		    struct budget *budget_out, dwarfs_error **err);
+int dw_budget_begin(dwarfs_builder *builder, const struct workload *workload,
+		    uint32_t readers, struct budget *budget_out, dwarfs_error **err);
 
 /*
  * Plan for the streams of these contents. A limit that was given makes do with fewer
@@ -42,7 +42,7 @@ int dw_budget_begin(dwarfs_builder *builder, const struct workload *load, uint32
  *
  * May change the block size in options, and the codecs in settings.
  */
-int dw_budget_plan(dwarfs_builder *builder, const struct workload *load,
+int dw_budget_plan(dwarfs_builder *builder, const struct workload *workload,
 		   const struct contents *contents, struct budget *budget,
 		   dwarfs_error **err);
 

@@ -33,23 +33,24 @@ struct workload dw_workload_of_tree(const struct build_run *run, const struct tr
 bool dw_estimate_exceeds_limit(const struct build_run *run, const struct tree *tree);
 
 /* Once it is known which are. */
-void dw_workload_refine(struct workload *load, const struct contents *contents);
+void dw_workload_refine(struct workload *workload, const struct contents *contents);
 
 /* Tree and contents, base included: what is there from reading files on. */
-uint64_t dw_estimate_records(const struct workload *load);
+uint64_t dw_estimate_records(const struct workload *workload);
 
 /* The process while so many threads read files, without what is kept of these. */
-uint64_t dw_estimate_reading(const struct build_options *options, const struct workload *load,
-			  uint32_t readers);
+uint64_t dw_estimate_reading(const struct build_options *options,
+			     const struct workload *workload, uint32_t readers);
 
 /* While fragments are put in order, by a sketch of so many shingles, and also by
  * fingerprints of their heads. */
-uint64_t dw_estimate_order(const struct workload *load, uint64_t shingles, bool by_heads);
+uint64_t dw_estimate_order(const struct workload *workload, uint64_t shingles,
+			   bool by_heads);
 
 /* While tables are made of so many chunks. */
-uint64_t dw_estimate_metadata(const struct workload *load, uint64_t chunks);
+uint64_t dw_estimate_metadata(const struct workload *workload, uint64_t chunks);
 
 /* What a chunk takes while blocks are made. */
-#define NEEDS_PER_CHUNK UINT64_C(64)
+#define ESTIMATE_PER_CHUNK UINT64_C(64)
 
 #endif

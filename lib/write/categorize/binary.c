@@ -25,17 +25,17 @@ static enum architecture find_machine(const struct machine *machines, uint32_t n
 	return (enum architecture)(ARCHITECTURE_OTHER + number);
 }
 
-static inline uint16_t load16(const uint8_t *from, bool big_endian)
+static inline uint16_t load16_as(const uint8_t *from, bool big_endian)
 {
 	return big_endian ? dw_load_be16(from) : dw_load16(from);
 }
 
-static inline uint32_t load32(const uint8_t *from, bool big_endian)
+static inline uint32_t load32_as(const uint8_t *from, bool big_endian)
 {
 	return big_endian ? dw_load_be32(from) : dw_load32(from);
 }
 
-static inline uint64_t load64(const uint8_t *from, bool big_endian)
+static inline uint64_t load64_as(const uint8_t *from, bool big_endian)
 {
 	return big_endian ? dw_load_be64(from) : dw_load64(from);
 }
@@ -88,15 +88,15 @@ static enum architecture elf_architecture(struct span head)
 	big = data[ELF_ORDER] == ELF_BIG;
 	if (head.size < layout->header)
 		return ARCHITECTURE_NONE;
-	type = load16(data + ELF_TYPE, big);
-	machine = load16(data + ELF_MACHINE, big);
+	type = load16_as(data + ELF_TYPE, big);
+	machine = load16_as(data + ELF_MACHINE, big);
 	if (type == 0 || (type > ELF_MAX_TYPE && type < ELF_FIRST_OS) || machine == 0 ||
-	    load32(data + ELF_FILE_VERSION, big) != ELF_VERSION ||
-	    load16(data + layout->header_at, big) != layout->header ||
-	    (load16(data + layout->program_count_at, big) &&
-	     load16(data + layout->program_at, big) != layout->program) ||
-	    (load16(data + layout->section_count_at, big) &&
-	     load16(data + layout->section_at, big) != layout->section))
+	    load32_as(data + ELF_FILE_VERSION, big) != ELF_VERSION ||
+	    load16_as(data + layout->header_at, big) != layout->header ||
+	    (load16_as(data + layout->program_count_at, big) &&
+	     load16_as(data + layout->program_at, big) != layout->program) ||
+	    (load16_as(data + layout->section_count_at, big) &&
+	     load16_as(data + layout->section_at, big) != layout->section))
 		return ARCHITECTURE_NONE;
 	if (machine == ELF_PPC64 && !big)
 		return ARCHITECTURE_POWERPC_LITTLE;
@@ -192,7 +192,7 @@ static bool commands_fit(struct span head, size_t at, uint32_t count, uint32_t b
 	for (uint32_t i = 0; i < count; i++) {
 		if (at > head.size || head.size - at < MACHO_FIRST_COMMAND)
 			return true;
-		size = load32(head.data + at + 4, big);
+		size = load32_as(head.data + at + 4, big);
 		if (size < MACHO_FIRST_COMMAND || size % 4 != 0 || size > left)
 			return false;
 		left -= size;
@@ -216,11 +216,11 @@ static bool is_thin(struct span head, uint64_t size, uint32_t *cpu_out)
 	if (magic != MACHO_32 && magic != MACHO_64)
 		return false;
 	header = magic == MACHO_64 ? MACHO_HEADER_64 : MACHO_HEADER_32;
-	count = load32(head.data + MACHO_COMMAND_COUNT, big);
-	bytes = load32(head.data + MACHO_COMMAND_BYTES, big);
-	*cpu_out = load32(head.data + MACHO_CPU, big);
+	count = load32_as(head.data + MACHO_COMMAND_COUNT, big);
+	bytes = load32_as(head.data + MACHO_COMMAND_BYTES, big);
+	*cpu_out = load32_as(head.data + MACHO_CPU, big);
 	return head.size >= header && *cpu_out != 0 &&
-	       load32(head.data + MACHO_TYPE, big) - 1 < MACHO_MAX_TYPE &&
+	       load32_as(head.data + MACHO_TYPE, big) - 1 < MACHO_MAX_TYPE &&
 	       bytes <= size - header && count <= bytes / MACHO_FIRST_COMMAND &&
 	       commands_fit(head, header, count, bytes, big);
 }
@@ -229,9 +229,9 @@ static bool is_thin(struct span head, uint64_t size, uint32_t *cpu_out)
 static size_t read_slices(struct span head, uint64_t size,
 			  struct slice slices[MACHO_MAX_SLICES])
 {
-	bool wide = load32(head.data, true) == MACHO_FAT_64;
+	bool wide = load32_as(head.data, true) == MACHO_FAT_64;
 	size_t item = wide ? MACHO_FAT_SLICE_64 : MACHO_FAT_SLICE_32;
-	uint32_t count = load32(head.data + 4, true);
+	uint32_t count = load32_as(head.data + 4, true);
 	uint64_t end;
 	size_t used = 0, j;
 
@@ -242,9 +242,11 @@ static size_t read_slices(struct span head, uint64_t size,
 	for (; used < count; used++) {
 		const uint8_t *at = head.data + MACHO_FAT_HEADER + used * item;
 		struct slice slice = {
-			.cpu = load32(at, true),
-			.offset = wide ? load64(at + 8, true) : load32(at + 8, true),
-			.size = wide ? load64(at + 16, true) : load32(at + 12, true),
+			.cpu = load32_as(at, true),
+			.offset =
+				wide ? load64_as(at + 8, true) : load32_as(at + 8, true),
+			.size = wide ? load64_as(at + 16, true)
+				     : load32_as(at + 12, true),
 		};
 
 		for (j = used; j > 0 && slices[j - 1].offset > slice.offset; j--)
@@ -311,7 +313,7 @@ static int categorize_fat(const struct category_file *file, struct category_part
 
 	if (file->head.size < MACHO_FAT_HEADER)
 		return 0;
-	magic = load32(file->head.data, true);
+	magic = load32_as(file->head.data, true);
 	if (magic != MACHO_FAT_32 && magic != MACHO_FAT_64)
 		return 0;
 	count = read_slices(file->head, file->size, slices);
@@ -326,9 +328,9 @@ static int categorize_fat(const struct category_file *file, struct category_part
 
 /* -- all of them --------------------------------------------------------------------- */
 
-static int categorize(const struct categorizers *all, dwarfs_context *context,
-		      const struct category_file *file, struct category_parts *parts,
-		      dwarfs_error **err)
+static int categorize_binary(const struct categorizers *all, dwarfs_context *context,
+			     const struct category_file *file,
+			     struct category_parts *parts, dwarfs_error **err)
 {
 	enum architecture architecture = elf_architecture(file->head);
 	uint32_t cpu;
@@ -348,5 +350,5 @@ static int categorize(const struct categorizers *all, dwarfs_context *context,
 
 const struct categorizer_ops dw_categorizer_binary = {
 	.name = "binary",
-	.categorize = categorize,
+	.categorize = categorize_binary,
 };

@@ -77,8 +77,8 @@ void dw_category_parts_free(struct category_parts *parts)
 	*parts = (struct category_parts){ 0 };
 }
 
-static int add_part(struct category_parts *parts, const struct category_part *part,
-		    dwarfs_error **err)
+static int append_part(struct category_parts *parts, const struct category_part *part,
+		       dwarfs_error **err)
 {
 	int ret = dw_grow(&parts->list, &parts->room, parts->count + 1, err);
 
@@ -100,10 +100,11 @@ int dw_parts_add(struct category_parts *parts, uint32_t category, uint32_t varia
 		last->size += size;
 		return 0;
 	}
-	return add_part(parts,
-			&(struct category_part){
-				.size = size, .category = category, .variant = variant },
-			err);
+	return append_part(parts,
+			   &(struct category_part){ .size = size,
+						    .category = category,
+						    .variant = variant },
+			   err);
 }
 
 static int describe_samples(uint32_t category, const struct codec_samples *samples,
@@ -133,7 +134,7 @@ int dw_parts_add_samples(struct category_parts *parts, uint32_t category,
 	if ((ret = describe_samples(category, &part.samples, &part.metadata_json, err)) <
 	    0)
 		return ret;
-	ret = add_part(parts, &part, err);
+	ret = append_part(parts, &part, err);
 	if (ret < 0)
 		free(part.metadata_json);
 	return ret;

@@ -124,7 +124,7 @@ static const char *below_root(const char *path)
 }
 
 /* The slot of a path, or the empty one for it. A slot holds the number + 1. */
-static uint32_t *find_slot(const struct categorize_options *options, const char *path)
+static uint32_t *find_hot_slot(const struct categorize_options *options, const char *path)
 {
 	uint64_t hash[2];
 	size_t i;
@@ -139,7 +139,7 @@ static uint32_t *find_slot(const struct categorize_options *options, const char 
 
 uint32_t dw_hotness_rank(const struct categorize_options *options, const char *path)
 {
-	return options->hot_count ? *find_slot(options, path) - 1 : UINT32_MAX;
+	return options->hot_count ? *find_hot_slot(options, path) - 1 : UINT32_MAX;
 }
 
 /* Keep at least half of the slots empty. */
@@ -155,7 +155,7 @@ static int make_slots(struct categorize_options *options, dwarfs_error **err)
 	if (!wider.hot_slots)
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < options->hot_count; i++)
-		*find_slot(&wider, options->hot_paths[i]) = (uint32_t)i + 1;
+		*find_hot_slot(&wider, options->hot_paths[i]) = (uint32_t)i + 1;
 	free(options->hot_slots);
 	options->hot_slots = wider.hot_slots;
 	options->hot_slot_count = wider.hot_slot_count;
@@ -181,7 +181,7 @@ int dwarfs_builder_add_hot_path(dwarfs_builder *builder, const char *path,
 	    (ret = dw_grow(&options->hot_paths, &options->hot_room,
 			   options->hot_count + 1, err)) < 0)
 		return ret;
-	slot = find_slot(options, copy);
+	slot = find_hot_slot(options, copy);
 	if (*slot)
 		return dw_fail(err, DWARFS_ERR_INVALID,
 			       "duplicate path in hotness list: %s", path);

@@ -309,9 +309,9 @@ static int add_units(const struct category_file *file, struct unit *unit,
 	return dw_parts_add(parts, CATEGORY_FITS_METADATA, 0, file->size - at, err);
 }
 
-static int categorize(const struct categorizers *all, dwarfs_context *context,
-		      const struct category_file *file, struct category_parts *parts,
-		      dwarfs_error **err)
+static int categorize_fits(const struct categorizers *all, dwarfs_context *context,
+			   const struct category_file *file, struct category_parts *parts,
+			   dwarfs_error **err)
 {
 	struct unit unit;
 	bool found;
@@ -331,5 +331,5 @@ static int categorize(const struct categorizers *all, dwarfs_context *context,
 
 const struct categorizer_ops dw_categorizer_fits = {
 	.name = "fits",
-	.categorize = categorize,
+	.categorize = categorize_fits,
 };

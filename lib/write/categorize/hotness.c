@@ -7,9 +7,9 @@
  */
 #include "write/categorize/ops.h"
 
-static int categorize(const struct categorizers *all, dwarfs_context *context,
-		      const struct category_file *file, struct category_parts *parts,
-		      dwarfs_error **err)
+static int categorize_hotness(const struct categorizers *all, dwarfs_context *context,
+			      const struct category_file *file,
+			      struct category_parts *parts, dwarfs_error **err)
 {
 	if (dw_hotness_rank(all->options, file->path) == UINT32_MAX)
 		return 0;
@@ -18,5 +18,5 @@ static int categorize(const struct categorizers *all, dwarfs_context *context,
 
 const struct categorizer_ops dw_categorizer_hotness = {
 	.name = "hotness",
-	.categorize = categorize,
+	.categorize = categorize_hotness,
 };

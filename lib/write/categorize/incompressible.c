@@ -48,7 +48,7 @@ struct range {
 	uint64_t count; /* of pieces */
 };
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t min_bytes_of(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -77,7 +77,7 @@ static bool find_codec(int level, struct codec_spec *spec_out)
 	return dw_codec_parse("lz4", spec_out, NULL) == 0;
 }
 
-static const char *missing(void)
+static const char *missing_codec(void)
 {
 	struct codec_spec spec;
 
@@ -92,7 +92,7 @@ int dw_probes_new(const struct categorize_options *options, struct probes **prob
 
 	if (!find_codec(options->zstd_level, &spec))
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED, "incompressible: %s",
-			       missing());
+			       missing_codec());
 	probes = dw_calloc(1, sizeof(*probes));
 	if (!probes)
 		return dw_fail_nomem(err);
@@ -123,7 +123,7 @@ void dw_probes_free(struct probes *probes)
 /* The largest piece. */
 static uint64_t most_bytes(uint64_t block_bytes)
 {
-	return least(block_bytes, FILE_PIECES * FILE_PIECE_BYTES);
+	return min_bytes_of(block_bytes, FILE_PIECES * FILE_PIECE_BYTES);
 }
 
 uint64_t dw_probe_memory(const struct categorize_options *options)
@@ -170,8 +170,9 @@ static void give_probe(struct probes *probes, struct probe *probe)
 /* -- trying -------------------------------------------------------------------------- */
 
 /* Read a piece, without a copy if it is in head. */
-static int load(struct probe *probe, const struct category_file *file, uint64_t start,
-		uint64_t size, struct span *piece_out, dwarfs_error **err)
+static int load_piece(struct probe *probe, const struct category_file *file,
+		      uint64_t start, uint64_t size, struct span *piece_out,
+		      dwarfs_error **err)
 {
 	size_t got;
 	int ret;
@@ -197,7 +198,7 @@ static int try_piece(struct probe *probe, const struct category_file *file,
 	uint32_t id;
 	int ret;
 
-	if ((ret = load(probe, file, start, size, &piece, err)) < 0)
+	if ((ret = load_piece(probe, file, start, size, &piece, err)) < 0)
 		return ret;
 	probe->out.size = 0;
 	if ((ret = dw_codec_pack(probe->codec, piece, &probe->out, &id, err)) < 0)
@@ -217,7 +218,8 @@ static struct range file_range(uint64_t size, uint64_t block)
 {
 	if (size <= FILE_PIECES * FILE_PIECE_BYTES)
 		return whole_range(0, size, block);
-	return (struct range){ 0, size, least(FILE_PIECE_BYTES, block), FILE_PIECES };
+	return (struct range){ 0, size, min_bytes_of(FILE_PIECE_BYTES, block),
+			       FILE_PIECES };
 }
 
 static struct range block_range(uint64_t start, uint64_t size, uint64_t block)
@@ -229,9 +231,9 @@ static struct range block_range(uint64_t start, uint64_t size, uint64_t block)
 
 /* Offset of piece i: the first one is at the start, the last one at the end of the
  * range. */
-static uint64_t place_of(const struct range *range, uint64_t i)
+static uint64_t piece_offset(const struct range *range, uint64_t i)
 {
-	uint64_t spread = range->size - least(range->piece, range->size), at;
+	uint64_t spread = range->size - min_bytes_of(range->piece, range->size), at;
 
 	if (range->count * range->piece >= range->size)
 		return range->start + i * range->piece;
@@ -244,8 +246,8 @@ static int try_range(const struct probes *probes, struct probe *probe,
 		     const struct category_file *file, const struct range *range,
 		     bool *shrinks_out, dwarfs_error **err)
 {
-	uint64_t looked_at = least(range->size, range->count * range->piece);
-	double enough = probes->shrinkage * (double)looked_at;
+	uint64_t tested = min_bytes_of(range->size, range->count * range->piece);
+	double enough = probes->shrinkage * (double)tested;
 	uint64_t end = range->start + range->size, saved = 0, start;
 	int ret;
 
@@ -258,9 +260,9 @@ static int try_range(const struct probes *probes, struct probe *probe,
 		saved = 0;
 	}
 	for (uint64_t i = 0; i < range->count && !*shrinks_out; i++) {
-		start = place_of(range, i);
-		ret = try_piece(probe, file, start, least(range->piece, end - start),
-				&saved, err);
+		start = piece_offset(range, i);
+		ret = try_piece(probe, file, start,
+				min_bytes_of(range->piece, end - start), &saved, err);
 		if (ret < 0)
 			return ret;
 		*shrinks_out = (double)saved > enough;
@@ -298,16 +300,16 @@ static int add_whole(const struct probes *probes, struct probe *probe,
 }
 
 /* A last block below the minimum size gets the category of the block before it. */
-static int add_fragments(const struct probes *probes, struct probe *probe,
-			 const struct category_file *file, struct category_parts *parts,
-			 dwarfs_error **err)
+static int add_block_parts(const struct probes *probes, struct probe *probe,
+			   const struct category_file *file, struct category_parts *parts,
+			   dwarfs_error **err)
 {
 	uint64_t size, at = 0;
 	bool shrinks = true, any = false;
 	int ret;
 
 	for (; at < file->size; at += size) {
-		size = least(probes->block_bytes, file->size - at);
+		size = min_bytes_of(probes->block_bytes, file->size - at);
 		if (size >= probes->min_bytes) {
 			struct range range = block_range(at, size, probes->block_bytes);
 
@@ -326,9 +328,10 @@ static int add_fragments(const struct probes *probes, struct probe *probe,
 	return 0;
 }
 
-static int categorize(const struct categorizers *all, dwarfs_context *context,
-		      const struct category_file *file, struct category_parts *parts,
-		      dwarfs_error **err)
+static int categorize_incompressible(const struct categorizers *all,
+				     dwarfs_context *context,
+				     const struct category_file *file,
+				     struct category_parts *parts, dwarfs_error **err)
 {
 	struct probes *probes = all->probes;
 	auto_probe struct probe *probe = NULL;
@@ -340,7 +343,7 @@ static int categorize(const struct categorizers *all, dwarfs_context *context,
 		return 0;
 	if ((ret = take_probe(probes, &probe, err)) < 0)
 		return ret;
-	ret = probes->fragments ? add_fragments(probes, probe, file, parts, err)
+	ret = probes->fragments ? add_block_parts(probes, probe, file, parts, err)
 				: add_whole(probes, probe, file, parts, err);
 	if (ret == 0)
 		give_probe(probes, dw_steal(probe));
@@ -349,6 +352,6 @@ static int categorize(const struct categorizers *all, dwarfs_context *context,
 
 const struct categorizer_ops dw_categorizer_incompressible = {
 	.name = "incompressible",
-	.missing = missing,
-	.categorize = categorize,
+	.missing = missing_codec,
+	.categorize = categorize_incompressible,
 };

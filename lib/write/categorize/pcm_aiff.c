@@ -22,16 +22,6 @@
 #define SOUND_BYTES  8
 #define SOUND_OFFSET 0
 
-static uint32_t load16(const uint8_t *from)
-{
-	return dw_load_be16(from);
-}
-
-static uint32_t load32(const uint8_t *from)
-{
-	return dw_load_be32(from);
-}
-
 static bool is_compact(struct span head)
 {
 	return memcmp(head.data + FORM_AT, "AIFC", 4) == 0;
@@ -65,11 +55,11 @@ static int read_common(const struct pcm_chunks *chunks, const struct pcm_chunk *
 		pcm->samples.big_endian = false;
 	else if (compact && !is_kind(kind, "NONE") && !is_kind(kind, "twos"))
 		pcm->is_foreign = true;
-	bits = load16(common + COMMON_BITS);
+	bits = dw_load_be16(common + COMMON_BITS);
 	if (!pcm->is_foreign)
-		dw_pcm_layout(pcm, load16(common + COMMON_CHANNELS), bits,
+		dw_pcm_layout(pcm, dw_load_be16(common + COMMON_CHANNELS), bits,
 			      (bits + 7) / 8);
-	*frames_out = load32(common + COMMON_FRAMES);
+	*frames_out = dw_load_be32(common + COMMON_FRAMES);
 	return 0;
 }
 
@@ -82,7 +72,7 @@ static int read_sound(const struct pcm_chunks *chunks, const struct pcm_chunk *c
 
 	if (ret < 0 || pcm->problem)
 		return ret;
-	skip = SOUND_BYTES + (uint64_t)load32(sound + SOUND_OFFSET);
+	skip = SOUND_BYTES + (uint64_t)dw_load_be32(sound + SOUND_OFFSET);
 	if (skip > chunk->bytes) {
 		pcm->problem = "samples begin past the end of their chunk";
 		return 0;
@@ -102,7 +92,8 @@ static void limit(struct pcm *pcm, uint64_t frames)
 	pcm->bytes = bytes;
 }
 
-static int parse(const struct category_file *file, struct pcm *pcm, dwarfs_error **err)
+static int parse_aiff(const struct category_file *file, struct pcm *pcm,
+		      dwarfs_error **err)
 {
 	struct pcm_chunks chunks = { .file = file,
 				     .id_bytes = 4,
@@ -134,4 +125,4 @@ static int parse(const struct category_file *file, struct pcm *pcm, dwarfs_error
 	return has_common && has_sound ? 0 : ret;
 }
 
-const struct pcm_format dw_pcm_aiff = { "AIFF", is_aiff, parse };
+const struct pcm_format dw_pcm_aiff = { "AIFF", is_aiff, parse_aiff };

@@ -23,11 +23,6 @@
 
 #define EDIT_COUNT_BYTES 4 /* before the samples */
 
-static uint32_t load32(const uint8_t *from)
-{
-	return dw_load_be32(from);
-}
-
 static bool is_caf(struct span head)
 {
 	return head.size >= FIRST && memcmp(head.data, "caff", 4) == 0 &&
@@ -44,25 +39,26 @@ static int read_description(const struct pcm_chunks *chunks,
 
 	if (ret < 0 || pcm->problem)
 		return ret;
-	flags = load32(description + DESCRIPTION_FLAGS);
-	channels = load32(description + DESCRIPTION_CHANNELS);
-	packet = load32(description + DESCRIPTION_PACKET);
+	flags = dw_load_be32(description + DESCRIPTION_FLAGS);
+	channels = dw_load_be32(description + DESCRIPTION_CHANNELS);
+	packet = dw_load_be32(description + DESCRIPTION_PACKET);
 	if (memcmp(description + DESCRIPTION_ID, "lpcm", 4) != 0 || flags & FLAG_FLOAT) {
 		pcm->is_foreign = true;
 		return 0;
 	}
 	pcm->samples.big_endian = !(flags & FLAG_LITTLE_ENDIAN);
-	if (load32(description + DESCRIPTION_FRAMES) != 1)
+	if (dw_load_be32(description + DESCRIPTION_FRAMES) != 1)
 		pcm->problem = "packets are not of one frame";
 	else if (channels && packet % channels != 0)
 		pcm->problem = "the frame size is not a whole number of samples";
 	else
-		dw_pcm_layout(pcm, channels, load32(description + DESCRIPTION_BITS),
+		dw_pcm_layout(pcm, channels, dw_load_be32(description + DESCRIPTION_BITS),
 			      channels ? packet / channels : 0);
 	return 0;
 }
 
-static int parse(const struct category_file *file, struct pcm *pcm, dwarfs_error **err)
+static int parse_caf(const struct category_file *file, struct pcm *pcm,
+		     dwarfs_error **err)
 {
 	struct pcm_chunks chunks = { .file = file,
 				     .id_bytes = 4,
@@ -100,4 +96,4 @@ static int parse(const struct category_file *file, struct pcm *pcm, dwarfs_error
 	return ret;
 }
 
-const struct pcm_format dw_pcm_caf = { "CAF", is_caf, parse };
+const struct pcm_format dw_pcm_caf = { "CAF", is_caf, parse_caf };

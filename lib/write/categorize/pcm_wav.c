@@ -90,22 +90,22 @@ static bool is_id(const struct pcm_chunks *chunks, const struct pcm_chunk *chunk
 				     : is_w64_id(chunk->id, letters);
 }
 
-static uint32_t load16(const struct pcm_chunks *chunks, const uint8_t *from)
+static uint32_t load_chunk16(const struct pcm_chunks *chunks, const uint8_t *from)
 {
 	return chunks->big_endian ? dw_load_be16(from) : dw_load16(from);
 }
 
 /* In the extended form, bits is the container size, and a second field the bits in
  * use. */
-static void set_layout(const struct pcm_chunks *chunks, struct pcm *pcm,
-		       const uint8_t format[FORMAT_BYTES_EXTENDED])
+static void set_wav_layout(const struct pcm_chunks *chunks, struct pcm *pcm,
+			   const uint8_t format[FORMAT_BYTES_EXTENDED])
 {
-	uint32_t channels = load16(chunks, format + FORMAT_CHANNELS);
-	uint32_t bits = load16(chunks, format + FORMAT_BITS);
-	uint32_t frame = load16(chunks, format + FORMAT_FRAME_BYTES);
+	uint32_t channels = load_chunk16(chunks, format + FORMAT_CHANNELS);
+	uint32_t bits = load_chunk16(chunks, format + FORMAT_BITS);
+	uint32_t frame = load_chunk16(chunks, format + FORMAT_FRAME_BYTES);
 
-	if (load16(chunks, format + FORMAT_TAG) == TAG_EXTENSIBLE) {
-		uint32_t valid = load16(chunks, format + FORMAT_VALID_BITS);
+	if (load_chunk16(chunks, format + FORMAT_TAG) == TAG_EXTENSIBLE) {
+		uint32_t valid = load_chunk16(chunks, format + FORMAT_VALID_BITS);
 
 		if (valid > bits)
 			pcm->problem = "more bits are used than there are";
@@ -126,7 +126,7 @@ static int read_format(const struct pcm_chunks *chunks, const struct pcm_chunk *
 	uint8_t format[FORMAT_BYTES_EXTENDED] = { 0 };
 	size_t size = chunk->bytes < sizeof(format) ? FORMAT_BYTES : sizeof(format);
 	int ret = dw_pcm_read(chunks, chunk, format, size, pcm, err);
-	uint32_t tag = load16(chunks, format + FORMAT_TAG);
+	uint32_t tag = load_chunk16(chunks, format + FORMAT_TAG);
 
 	if (ret < 0 || pcm->problem)
 		return ret;
@@ -138,7 +138,7 @@ static int read_format(const struct pcm_chunks *chunks, const struct pcm_chunk *
 			 sizeof(subformat_pcm[0])) != 0))
 		pcm->is_foreign = true;
 	else
-		set_layout(chunks, pcm, format);
+		set_wav_layout(chunks, pcm, format);
 	return 0;
 }
 
@@ -180,7 +180,7 @@ static void set_samples(const struct pcm_chunks *chunks, const struct pcm_chunk 
 	}
 }
 
-static int parse(struct pcm_chunks *chunks, struct pcm *pcm, dwarfs_error **err)
+static int parse_chunks(struct pcm_chunks *chunks, struct pcm *pcm, dwarfs_error **err)
 {
 	struct pcm_chunk chunk;
 	uint64_t data_bytes = 0; /* from RF64 */
@@ -225,7 +225,7 @@ static int parse_wav(const struct category_file *file, struct pcm *pcm,
 				     .open_bytes = WAV_OPEN_BYTES,
 				     .at = WAV_FIRST };
 
-	return parse(&chunks, pcm, err);
+	return parse_chunks(&chunks, pcm, err);
 }
 
 static int parse_w64(const struct category_file *file, struct pcm *pcm,
@@ -238,7 +238,7 @@ static int parse_w64(const struct category_file *file, struct pcm *pcm,
 				     .counts_header = true,
 				     .at = W64_FIRST };
 
-	return parse(&chunks, pcm, err);
+	return parse_chunks(&chunks, pcm, err);
 }
 
 const struct pcm_format dw_pcm_wav = { "WAV", is_wav, parse_wav };

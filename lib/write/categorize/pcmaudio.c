@@ -120,9 +120,9 @@ static int add_parts(const struct category_file *file, const struct pcm *pcm,
 			    file->size - pcm->start - bytes, err);
 }
 
-static int categorize(const struct categorizers *all, dwarfs_context *context,
-		      const struct category_file *file, struct category_parts *parts,
-		      dwarfs_error **err)
+static int categorize_pcmaudio(const struct categorizers *all, dwarfs_context *context,
+			       const struct category_file *file,
+			       struct category_parts *parts, dwarfs_error **err)
 {
 	/* All of these formats pad samples at the low end. */
 	struct pcm pcm = { .samples.lsb_padding = true };
@@ -147,5 +147,5 @@ static int categorize(const struct categorizers *all, dwarfs_context *context,
 
 const struct categorizer_ops dw_categorizer_pcmaudio = {
 	.name = "pcmaudio",
-	.categorize = categorize,
+	.categorize = categorize_pcmaudio,
 };

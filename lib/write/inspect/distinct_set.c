@@ -44,8 +44,8 @@ static uint8_t *digest_at(const struct distinct_set *set, size_t number)
 
 /* The slot of these contents, or the empty one for them. Digests need no further
  * hashing. */
-static size_t find_slot(const struct distinct_set *set, const uint8_t *digest,
-			uint64_t size)
+static size_t find_distinct_slot(const struct distinct_set *set, const uint8_t *digest,
+				 uint64_t size)
 {
 	size_t mask = set->slot_count - 1;
 	size_t slot = (size_t)dw_load64(digest) & mask;
@@ -60,7 +60,7 @@ static size_t find_slot(const struct distinct_set *set, const uint8_t *digest,
 	}
 }
 
-static int grow_slots(struct distinct_set *set, dwarfs_error **err)
+static int grow_distinct_slots(struct distinct_set *set, dwarfs_error **err)
 {
 	size_t old_count = set->slot_count, count = old_count ? old_count * 2 : 1024;
 	auto_free uint32_t *old = set->slots;
@@ -76,8 +76,8 @@ static int grow_slots(struct distinct_set *set, dwarfs_error **err)
 		uint32_t number = old[i];
 
 		if (number != 0)
-			slots[find_slot(set, digest_at(set, number - 1),
-					set->list[number - 1].size)] = number;
+			slots[find_distinct_slot(set, digest_at(set, number - 1),
+						 set->list[number - 1].size)] = number;
 	}
 	return 0;
 }
@@ -85,7 +85,8 @@ static int grow_slots(struct distinct_set *set, dwarfs_error **err)
 /* -- adding
  * ----------------------------------------------------------------------------- */
 
-static int make_room(struct distinct_set *set, const uint8_t *digest, dwarfs_error **err)
+static int grow_distinct(struct distinct_set *set, const uint8_t *digest,
+			 dwarfs_error **err)
 {
 	size_t need = set->count + 1;
 	int ret;
@@ -102,7 +103,7 @@ static int make_room(struct distinct_set *set, const uint8_t *digest, dwarfs_err
 	    (ret = dw_grow(&set->fingerprints, &set->fingerprint_room, need, err)) < 0)
 		return ret;
 	if (digest && set->hashed_count * 2 >= set->slot_count)
-		return grow_slots(set, err);
+		return grow_distinct_slots(set, err);
 	return 0;
 }
 
@@ -123,8 +124,8 @@ static int keep_bytes(struct distinct_set *set, const struct finding *finding,
 	return 0;
 }
 
-static int add(struct distinct_set *set, const struct finding *finding,
-	       dwarfs_error **err)
+static int add_distinct(struct distinct_set *set, const struct finding *finding,
+			dwarfs_error **err)
 {
 	int ret;
 
@@ -135,7 +136,7 @@ static int add(struct distinct_set *set, const struct finding *finding,
 	if (set->wants_fingerprints)
 		set->fingerprints[set->count] = (struct fingerprint){ 0 };
 	if (finding->digest) {
-		size_t slot = find_slot(set, finding->digest, finding->size);
+		size_t slot = find_distinct_slot(set, finding->digest, finding->size);
 
 		memcpy(digest_at(set, set->count), finding->digest, set->digest_bytes);
 		set->slots[slot] = (uint32_t)set->count + 1;
@@ -156,7 +157,7 @@ static int find_or_add(struct distinct_set *set, const struct finding *finding,
 	int ret;
 
 	if (finding->digest && set->slot_count) {
-		size_t slot = find_slot(set, finding->digest, finding->size);
+		size_t slot = find_distinct_slot(set, finding->digest, finding->size);
 
 		if (set->slots[slot] != 0) {
 			*number_out = set->slots[slot] - 1;
@@ -164,8 +165,8 @@ static int find_or_add(struct distinct_set *set, const struct finding *finding,
 			return 0;
 		}
 	}
-	if ((ret = make_room(set, finding->digest, err)) < 0 ||
-	    (ret = add(set, finding, err)) < 0)
+	if ((ret = grow_distinct(set, finding->digest, err)) < 0 ||
+	    (ret = add_distinct(set, finding, err)) < 0)
 		return ret;
 	*number_out = (uint32_t)set->count - 1;
 	*is_new_out = true;

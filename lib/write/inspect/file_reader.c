@@ -17,14 +17,14 @@
 #include "write/inspect/file_reader.h"
 #include "write/tree/path_cursor.h"
 
-#define PIECE_BYTES    ((size_t)256 << 10)
-#define WORKER_FOLDERS 8
+#define PIECE_BYTES	       ((size_t)256 << 10)
+#define WORKER_DIRECTORY_SLOTS 8
 
 struct reader_worker {
 	struct file_reader *reader;
-	struct directory_cache folders;
+	struct directory_cache directories;
 	struct sparse_hash *hasher; /* NULL: no hashes are wanted */
-	struct fingerprinter *maker;
+	struct fingerprinter *fingerprinter;
 	struct kept_slab *slab; /* slab being filled, or NULL */
 	bool has_no_slab;	/* the budget for kept bytes is used up */
 	uint8_t *buffer;	/* PIECE_BYTES */
@@ -33,7 +33,7 @@ struct reader_worker {
 };
 
 /* A file while it is read. */
-struct sight {
+struct file_state {
 	uint32_t subject;
 	const struct tree_inode *inode;
 	struct input_file input_file;
@@ -64,9 +64,9 @@ void dw_file_reader_worker_free(struct reader_worker *worker)
 {
 	if (!worker)
 		return;
-	dw_directory_cache_free(&worker->folders);
+	dw_directory_cache_free(&worker->directories);
 	dw_sparse_hash_free(worker->hasher);
-	dw_fingerprinter_free(worker->maker);
+	dw_fingerprinter_free(worker->fingerprinter);
 	dw_kept_slab_release(worker->slab);
 	dw_path_cursor_free(&worker->cursor);
 	free(worker->buffer);
@@ -85,19 +85,20 @@ int dw_file_reader_worker_new(struct file_reader *reader,
 	if (!worker || !(worker->buffer = malloc(PIECE_BYTES)))
 		return dw_fail_nomem(err);
 	worker->reader = reader;
-	dw_input_file_init_directory_cache(&worker->folders, reader->run, reader->tree,
-					   WORKER_FOLDERS);
+	dw_input_file_init_directory_cache(&worker->directories, reader->run,
+					   reader->tree, WORKER_DIRECTORY_SLOTS);
 	if (algorithm && (ret = dw_sparse_hash_new(algorithm, &worker->hasher, err)) < 0)
 		return ret;
 	if (reader->set.wants_fingerprints &&
-	    (ret = dw_fingerprinter_new(&worker->maker, err)) < 0)
+	    (ret = dw_fingerprinter_new(&worker->fingerprinter, err)) < 0)
 		return ret;
 	*worker_out = dw_steal(worker);
 	return 0;
 }
 
 /* Memory for a small file and one more byte: in a slab if the budget permits. */
-static uint8_t *small_room(struct reader_worker *worker, struct sight *sight, size_t size)
+static uint8_t *small_file_memory(struct reader_worker *worker,
+				  struct file_state *file_state, size_t size)
 {
 	if (worker->slab && KEPT_SLAB_BYTES - worker->slab->used <= size) {
 		dw_kept_slab_release(worker->slab);
@@ -109,33 +110,36 @@ static uint8_t *small_room(struct reader_worker *worker, struct sight *sight, si
 	}
 	if (!worker->slab)
 		return worker->buffer;
-	sight->slab = worker->slab;
-	sight->offset = (uint32_t)worker->slab->used;
+	file_state->slab = worker->slab;
+	file_state->offset = (uint32_t)worker->slab->used;
 	return worker->slab->data + worker->slab->used;
 }
 
 /* -- what is wanted ------------------------------------------------------------------ */
 
-static enum fingerprint_kind kind_of(const struct file_reader *reader,
-				     const struct sight *sight, uint32_t category)
+static enum fingerprint_kind fingerprint_kind_of(const struct file_reader *reader,
+						 const struct file_state *file_state,
+						 uint32_t category)
 {
 	if (!reader->set.wants_fingerprints ||
-	    sight->inode->size > reader->run->options->max_similarity_bytes)
+	    file_state->inode->size > reader->run->options->max_similarity_bytes)
 		return FINGERPRINT_NONE;
-	return reader->kinds[category];
+	return reader->fingerprint_kinds[category];
 }
 
 /* Whether the callback chose the category; categorizers are not used then. */
-static bool is_decided(const struct file_reader *reader, const struct sight *sight)
+static bool is_decided(const struct file_reader *reader,
+		       const struct file_state *file_state)
 {
-	return reader->forced && reader->forced[sight->subject] != DW_ANY_CATEGORY;
+	return reader->forced && reader->forced[file_state->subject] != DW_ANY_CATEGORY;
 }
 
 /* The category of bytes without a categorizer. */
-static uint32_t base_category(const struct file_reader *reader, const struct sight *sight)
+static uint32_t base_category(const struct file_reader *reader,
+			      const struct file_state *file_state)
 {
-	return is_decided(reader, sight) ? reader->forced[sight->subject]
-					 : CATEGORY_DEFAULT;
+	return is_decided(reader, file_state) ? reader->forced[file_state->subject]
+					      : CATEGORY_DEFAULT;
 }
 
 /* The category of most bytes; of equal ones the first. */
@@ -163,7 +167,7 @@ static int main_category(const struct category_parts *parts, uint32_t fallback,
 /* What is computed in a pass over the bytes. */
 struct pass {
 	struct sparse_hash *hasher;
-	struct fingerprinter *maker;
+	struct fingerprinter *fingerprinter;
 };
 
 /* Add bytes at an offset that is a multiple of the page size. Zeros do not show which
@@ -180,8 +184,9 @@ static void add_bytes(const struct pass *pass, const uint8_t *data, size_t size,
 						 offset + from);
 		if (from < to && pass->hasher)
 			dw_sparse_hash_add(pass->hasher, data + from, to - from);
-		if (from < to && pass->maker)
-			dw_fingerprint_update(pass->maker, data + from, to - from);
+		if (from < to && pass->fingerprinter)
+			dw_fingerprint_update(pass->fingerprinter, data + from,
+					      to - from);
 		at = to;
 	}
 }
@@ -212,14 +217,14 @@ static int read_run(struct reader_worker *worker, const struct pass *pass,
 
 /* Read all of a large file. Returns as read_run(). */
 static int read_runs(struct reader_worker *worker, const struct pass *pass,
-		     const struct sight *sight)
+		     const struct file_state *file_state)
 {
-	uint64_t at = 0, from, to, size = sight->inode->size;
+	uint64_t at = 0, from, to, size = file_state->inode->size;
 	int ret;
 
 	while (at < size) {
-		if ((ret = dw_input_file_next_data(&sight->input_file, at, size, &from,
-						   &to)) < 0)
+		if ((ret = dw_input_file_next_data(&file_state->input_file, at, size,
+						   &from, &to)) < 0)
 			return ret;
 		from = from / HASHER_PAGE_BYTES * HASHER_PAGE_BYTES;
 		from = from < at ? at : from;
@@ -227,105 +232,110 @@ static int read_runs(struct reader_worker *worker, const struct pass *pass,
 		to = to > size ? size : to;
 		if (pass->hasher)
 			dw_sparse_hash_add_zeros(pass->hasher, at, from);
-		if ((ret = read_run(worker, pass, &sight->input_file, from, to)) != 0)
+		if ((ret = read_run(worker, pass, &file_state->input_file, from, to)) !=
+		    0)
 			return ret;
 		at = to;
 	}
 	return 0;
 }
 
-static int fingerprint_small(struct reader_worker *worker, struct sight *sight,
+static int fingerprint_small(struct reader_worker *worker, struct file_state *file_state,
 			     enum fingerprint_kind kind)
 {
-	struct pass pass = { .maker = worker->maker };
+	struct pass pass = { .fingerprinter = worker->fingerprinter };
 
-	dw_fingerprint_begin(worker->maker, kind);
-	add_bytes(&pass, sight->small.data, sight->small.size, 0);
-	dw_fingerprint_finish(worker->maker, &sight->fingerprint);
-	sight->kind = kind;
+	dw_fingerprint_begin(worker->fingerprinter, kind);
+	add_bytes(&pass, file_state->small.data, file_state->small.size, 0);
+	dw_fingerprint_finish(worker->fingerprinter, &file_state->fingerprint);
+	file_state->kind = kind;
 	return 0;
 }
 
-static int fingerprint_large(struct reader_worker *worker, struct sight *sight,
+static int fingerprint_large(struct reader_worker *worker, struct file_state *file_state,
 			     enum fingerprint_kind kind)
 {
-	struct pass pass = { .maker = worker->maker };
+	struct pass pass = { .fingerprinter = worker->fingerprinter };
 	int ret;
 
-	dw_fingerprint_begin(worker->maker, kind);
-	ret = read_runs(worker, &pass, sight);
-	dw_fingerprint_finish(worker->maker, &sight->fingerprint);
+	dw_fingerprint_begin(worker->fingerprinter, kind);
+	ret = read_runs(worker, &pass, file_state);
+	dw_fingerprint_finish(worker->fingerprinter, &file_state->fingerprint);
 	if (ret == 0)
-		sight->kind = kind;
+		file_state->kind = kind;
 	return ret;
 }
 
 /* -- hashes -------------------------------------------------------------------------- */
 
-static void hash_small(struct reader_worker *worker, const struct sight *sight,
+static void hash_small(struct reader_worker *worker, const struct file_state *file_state,
 		       uint8_t *digest)
 {
 	struct pass pass = { .hasher = worker->hasher };
 	size_t from, to;
 
-	dw_sparse_hash_next_run(sight->small.data, sight->small.size, 0, &from, &to);
-	if (from == 0 && to == sight->small.size) {
-		dw_sparse_hash_once(worker->hasher, sight->small.data, to, digest);
+	dw_sparse_hash_next_run(file_state->small.data, file_state->small.size, 0, &from,
+				&to);
+	if (from == 0 && to == file_state->small.size) {
+		dw_sparse_hash_once(worker->hasher, file_state->small.data, to, digest);
 		return;
 	}
 	dw_sparse_hash_begin(worker->hasher);
-	add_bytes(&pass, sight->small.data, sight->small.size, 0);
+	add_bytes(&pass, file_state->small.data, file_state->small.size, 0);
 	dw_sparse_hash_finish(worker->hasher, digest);
 }
 
 /* Compute the fingerprint of the most likely kind in the same pass. */
-static int hash_large(struct reader_worker *worker, struct sight *sight, uint8_t *digest)
+static int hash_large(struct reader_worker *worker, struct file_state *file_state,
+		      uint8_t *digest)
 {
 	const struct file_reader *reader = worker->reader;
-	enum fingerprint_kind kind = kind_of(reader, sight, base_category(reader, sight));
+	enum fingerprint_kind kind = fingerprint_kind_of(
+		reader, file_state, base_category(reader, file_state));
 	struct pass pass = { .hasher = worker->hasher };
 	int ret;
 
 	dw_sparse_hash_begin(worker->hasher);
 	if (kind != FINGERPRINT_NONE) {
-		pass.maker = worker->maker;
-		dw_fingerprint_begin(worker->maker, kind);
+		pass.fingerprinter = worker->fingerprinter;
+		dw_fingerprint_begin(worker->fingerprinter, kind);
 	}
-	ret = read_runs(worker, &pass, sight);
+	ret = read_runs(worker, &pass, file_state);
 	dw_sparse_hash_finish(worker->hasher, digest);
-	if (pass.maker)
-		dw_fingerprint_finish(worker->maker, &sight->fingerprint);
+	if (pass.fingerprinter)
+		dw_fingerprint_finish(worker->fingerprinter, &file_state->fingerprint);
 	if (ret == 0)
-		sight->kind = kind;
+		file_state->kind = kind;
 	return ret;
 }
 
 /* -- categories and fingerprints ----------------------------------------------------- */
 
-static int categorize(struct reader_worker *worker, const struct sight *sight,
-		      struct category_parts *parts, dwarfs_error **err)
+static int categorize_file(struct reader_worker *worker,
+			   const struct file_state *file_state,
+			   struct category_parts *parts, dwarfs_error **err)
 {
 	const struct file_reader *reader = worker->reader;
 	struct category_file file = {
-		.size = sight->inode->size,
-		.input_file = &sight->input_file,
-		.head = sight->small,
+		.size = file_state->inode->size,
+		.input_file = &file_state->input_file,
+		.head = file_state->small,
 	};
 	auto_error dwarfs_error *ignored = NULL;
 	int64_t got;
 	int ret;
 
-	if (!reader->categorizers || is_decided(reader, sight))
+	if (!reader->categorizers || is_decided(reader, file_state))
 		return 0;
-	if (!sight->small.data) {
-		got = dw_input_file_read_at(&sight->input_file, worker->buffer,
+	if (!file_state->small.data) {
+		got = dw_input_file_read_at(&file_state->input_file, worker->buffer,
 					    CATEGORY_HEAD_BYTES, 0);
 		if (got < CATEGORY_HEAD_BYTES)
 			return 0;
 		file.head = (struct span){ worker->buffer, (size_t)got };
 	}
-	if ((ret = dw_path_cursor_go(&worker->cursor, reader->tree, sight->inode->entry,
-				     err)) < 0)
+	if ((ret = dw_path_cursor_go(&worker->cursor, reader->tree,
+				     file_state->inode->entry, err)) < 0)
 		return ret;
 	file.path = (const char *)worker->cursor.path.data;
 	ret = dw_categorize(reader->categorizers, reader->run->context, &file, parts,
@@ -338,16 +348,18 @@ static int categorize(struct reader_worker *worker, const struct sight *sight,
 }
 
 /* The rank of a file: a hot file decides for all files with the same contents. */
-static uint64_t rank_of(const struct sight *sight, const struct category_parts *parts)
+static uint64_t rank_of(const struct file_state *file_state,
+			const struct category_parts *parts)
 {
 	for (size_t i = 0; i < parts->count; i++)
 		if (parts->list[i].category == CATEGORY_HOTNESS)
-			return sight->subject;
-	return (UINT64_C(1) << 32) + sight->subject;
+			return file_state->subject;
+	return (UINT64_C(1) << 32) + file_state->subject;
 }
 
 /* 0, 1 or a negative errno value, as read_run(); -ENOMEM ends the run. */
-static int describe(struct reader_worker *worker, struct sight *sight, uint32_t number)
+static int describe_contents(struct reader_worker *worker, struct file_state *file_state,
+			     uint32_t number)
 {
 	struct file_reader *reader = worker->reader;
 	__attribute__((
@@ -356,83 +368,86 @@ static int describe(struct reader_worker *worker, struct sight *sight, uint32_t 
 	uint32_t category;
 	int ret;
 
-	if (categorize(worker, sight, &parts, NULL) < 0 ||
-	    main_category(&parts, base_category(reader, sight), &category) < 0)
+	if (categorize_file(worker, file_state, &parts, NULL) < 0 ||
+	    main_category(&parts, base_category(reader, file_state), &category) < 0)
 		return -ENOMEM;
-	kind = kind_of(reader, sight, category);
-	if (kind != FINGERPRINT_NONE && kind != sight->kind) {
-		ret = sight->small.data ? fingerprint_small(worker, sight, kind)
-					: fingerprint_large(worker, sight, kind);
+	kind = fingerprint_kind_of(reader, file_state, category);
+	if (kind != FINGERPRINT_NONE && kind != file_state->kind) {
+		ret = file_state->small.data
+			      ? fingerprint_small(worker, file_state, kind)
+			      : fingerprint_large(worker, file_state, kind);
 		if (ret != 0)
 			return ret;
 	}
 	if (parts.count == 0 && kind == FINGERPRINT_NONE && !reader->goes_by_path)
 		return 0;
-	ret = dw_distinct_describe(&reader->set, number, rank_of(sight, &parts), &parts,
-				   kind == FINGERPRINT_NONE ? NULL : &sight->fingerprint,
-				   NULL);
+	ret = dw_distinct_describe(
+		&reader->set, number, rank_of(file_state, &parts), &parts,
+		kind == FINGERPRINT_NONE ? NULL : &file_state->fingerprint, NULL);
 	return ret < 0 ? -ENOMEM : 0;
 }
 
 /* -- one file ------------------------------------------------------------------------ */
 
-static int open_below(void *user, uint32_t entry, int *fd_out)
+static int open_from_cache(void *user, uint32_t entry, int *fd_out)
 {
 	return dw_directory_cache_open_file(user, entry, fd_out);
 }
 
 /* Open a file, and read it if it is small: 0, 1 if it has changed, or a negative errno
  * value. */
-static int begin(struct reader_worker *worker, struct sight *sight)
+static int begin_file(struct reader_worker *worker, struct file_state *file_state)
 {
-	const struct input_file_mark *mark = &sight->input_file.mark;
+	const struct input_file_mark *mark = &file_state->input_file.mark;
 	struct os_stat stat;
 	uint8_t *room;
 	int64_t got;
 	int ret;
 
-	if ((ret = dw_input_file_open(worker->reader->run, sight->inode, open_below,
-				      &worker->folders, &sight->input_file)) < 0 ||
-	    (ret = dw_input_file_stat(&sight->input_file, &stat)) < 0)
+	if ((ret = dw_input_file_open(worker->reader->run, file_state->inode,
+				      open_from_cache, &worker->directories,
+				      &file_state->input_file)) < 0 ||
+	    (ret = dw_input_file_stat(&file_state->input_file, &stat)) < 0)
 		return ret;
 	if ((stat.mode & DW_S_IFMT) != DW_S_IFREG)
 		return -ESTALE;
-	if (!dw_input_file_matches(&sight->input_file, &stat))
+	if (!dw_input_file_matches(&file_state->input_file, &stat))
 		return 1;
-	sight->may_have_holes = stat.allocated < stat.size;
-	worker->reader->subjects[sight->subject].may_have_holes = sight->may_have_holes;
+	file_state->may_have_holes = stat.allocated < stat.size;
+	worker->reader->subjects[file_state->subject].may_have_holes =
+		file_state->may_have_holes;
 	if (mark->size > KEPT_FILE_BYTES)
 		return 0;
-	room = small_room(worker, sight, (size_t)mark->size);
-	got = dw_input_file_read_at(&sight->input_file, room, (size_t)mark->size, 0);
+	room = small_file_memory(worker, file_state, (size_t)mark->size);
+	got = dw_input_file_read_at(&file_state->input_file, room, (size_t)mark->size, 0);
 	if (got < 0)
 		return (int)got;
-	sight->small = (struct span){ room, (size_t)got };
+	file_state->small = (struct span){ room, (size_t)got };
 	return (uint64_t)got != mark->size;
 }
 
 /* Find the number of its contents. Returns as begin_file(). */
-static int identify(struct reader_worker *worker, struct sight *sight,
-		    uint32_t *number_out, bool *is_new_out)
+static int identify_contents(struct reader_worker *worker, struct file_state *file_state,
+			     uint32_t *number_out, bool *is_new_out)
 {
 	struct file_reader *reader = worker->reader;
 	uint8_t digest[DW_DIGEST_BYTES_MAX];
-	struct finding finding = { .size = sight->inode->size };
+	struct finding finding = { .size = file_state->inode->size };
 	int ret = 0;
 
-	if (reader->subjects[sight->subject].wants_hash) {
-		if (sight->small.data)
-			hash_small(worker, sight, digest);
+	if (reader->subjects[file_state->subject].wants_hash) {
+		if (file_state->small.data)
+			hash_small(worker, file_state, digest);
 		else
-			ret = hash_large(worker, sight, digest);
+			ret = hash_large(worker, file_state, digest);
 		finding.digest = digest;
 	}
 	if (ret != 0)
 		return ret;
 	/* Kept bytes would lose the positions of the holes. */
-	if (!sight->may_have_holes || !reader->run->options->sparse_files) {
-		finding.slab = sight->slab;
-		finding.offset = sight->offset;
+	if (!file_state->may_have_holes || !reader->run->options->sparse_files) {
+		finding.slab = file_state->slab;
+		finding.offset = file_state->offset;
 	}
 	if (dw_distinct_add(&reader->set, &finding, number_out, is_new_out, NULL) < 0)
 		return -ENOMEM;
@@ -441,20 +456,20 @@ static int identify(struct reader_worker *worker, struct sight *sight,
 	return 0;
 }
 
-static int look_at(struct reader_worker *worker, struct sight *sight)
+static int read_file_once(struct reader_worker *worker, struct file_state *file_state)
 {
 	struct file_reader *reader = worker->reader;
 	uint32_t number;
 	bool is_new;
 	int ret;
 
-	if ((ret = begin(worker, sight)) != 0 ||
-	    (ret = identify(worker, sight, &number, &is_new)) != 0)
+	if ((ret = begin_file(worker, file_state)) != 0 ||
+	    (ret = identify_contents(worker, file_state, &number, &is_new)) != 0)
 		return ret;
 	if ((is_new || reader->goes_by_path) &&
-	    (ret = describe(worker, sight, number)) != 0)
+	    (ret = describe_contents(worker, file_state, number)) != 0)
 		return ret;
-	reader->subjects[sight->subject].distinct = number;
+	reader->subjects[file_state->subject].distinct = number;
 	return 0;
 }
 
@@ -481,7 +496,7 @@ int dw_file_reader_run(struct file_reader *reader, struct reader_worker *worker,
 {
 	for (size_t i = 0; i < job->count; i++) {
 		struct subject *subject = &reader->subjects[job->list[i]];
-		struct sight sight = {
+		struct file_state file_state = {
 			.subject = job->list[i],
 			.inode = &reader->tree->inodes[subject->inode],
 			.input_file = INPUT_FILE_NONE,
@@ -489,9 +504,9 @@ int dw_file_reader_run(struct file_reader *reader, struct reader_worker *worker,
 		int ret;
 
 		worker->shown = 0;
-		ret = look_at(worker, &sight);
-		dw_input_file_close(&sight.input_file);
-		show_rest(worker, sight.inode->size);
+		ret = read_file_once(worker, &file_state);
+		dw_input_file_close(&file_state.input_file);
+		show_rest(worker, file_state.inode->size);
 		if (ret == -ENOMEM)
 			return dw_fail_nomem(err);
 		subject->state = ret < 0 ? SUBJECT_UNREADABLE

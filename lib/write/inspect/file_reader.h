@@ -34,7 +34,7 @@ struct file_reader {
 	struct pipeline *pipeline;
 	struct subject *subjects;
 	const struct categorizers *categorizers; /* NULL: none */
-	const uint8_t *kinds;			 /* kind of fingerprint, by category */
+	const uint8_t *fingerprint_kinds;	 /* kind of fingerprint, by category */
 	/* category chosen by the callback, by subject; or DW_ANY_CATEGORY */
 	const uint32_t *forced;
 	/* the category depends on the path, so equal files may differ */

@@ -42,7 +42,7 @@ struct stage {
 	struct categorizers *categorizers;
 	struct subject *subjects;
 	size_t subject_count, subject_room;
-	uint8_t *kinds;
+	uint8_t *fingerprint_kinds;
 	uint32_t *forced;
 	dwarfs_category_fn callback;
 	bool has_set;
@@ -55,7 +55,7 @@ static void free_stage(struct stage *stage)
 		dw_distinct_free(&stage->reader.set);
 	dw_categorizers_free(stage->categorizers);
 	free(stage->subjects);
-	free(stage->kinds);
+	free(stage->fingerprint_kinds);
 	free(stage->forced);
 }
 
@@ -93,8 +93,8 @@ static uint64_t size_of(const struct stage *stage, size_t subject)
 }
 
 /* The slot of a size holds the first subject of this size, + 1. */
-static uint32_t *find_size(const struct stage *stage, uint32_t *slots, size_t mask,
-			   uint64_t size)
+static uint32_t *find_size_slot(const struct stage *stage, uint32_t *slots, size_t mask,
+				uint64_t size)
 {
 	size_t slot = (size_t)(size * UINT64_C(0x9E3779B97F4A7C15) >> 24) & mask;
 
@@ -114,7 +114,8 @@ static int want_hashes(struct stage *stage, dwarfs_error **err)
 	if (!(slots = dw_calloc(room, sizeof(*slots))))
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < stage->subject_count; i++) {
-		uint32_t *slot = find_size(stage, slots, room - 1, size_of(stage, i));
+		uint32_t *slot =
+			find_size_slot(stage, slots, room - 1, size_of(stage, i));
 
 		if (*slot == 0) {
 			*slot = (uint32_t)i + 1;
@@ -126,21 +127,22 @@ static int want_hashes(struct stage *stage, dwarfs_error **err)
 	return 0;
 }
 
-static int find_kinds(struct stage *stage, bool *any_out, dwarfs_error **err)
+static int find_fingerprint_kinds(struct stage *stage, bool *any_out, dwarfs_error **err)
 {
 	uint32_t count =
 		CATEGORY_COUNT + (uint32_t)stage->run->options->categorize.name_count;
 
-	stage->kinds = dw_calloc(count, sizeof(*stage->kinds));
-	if (!stage->kinds)
+	stage->fingerprint_kinds = dw_calloc(count, sizeof(*stage->fingerprint_kinds));
+	if (!stage->fingerprint_kinds)
 		return dw_fail_nomem(err);
 	*any_out = false;
 	for (uint32_t i = 0; i < count; i++) {
 		const struct order_ops *ops =
 			dw_stream_settings(stage->run, i)->order.ops;
 
-		stage->kinds[i] = ops ? (uint8_t)ops->fingerprint : FINGERPRINT_NONE;
-		if (stage->kinds[i] != FINGERPRINT_NONE)
+		stage->fingerprint_kinds[i] =
+			ops ? (uint8_t)ops->fingerprint : FINGERPRINT_NONE;
+		if (stage->fingerprint_kinds[i] != FINGERPRINT_NONE)
 			*any_out = true;
 	}
 	return 0;
@@ -156,7 +158,7 @@ static bool goes_by_path(const struct build_options *options)
 	return false;
 }
 
-static int prepare(struct stage *stage, dwarfs_error **err)
+static int prepare_reader(struct stage *stage, dwarfs_error **err)
 {
 	const struct build_options *options = stage->run->options;
 	struct file_reader *reader = &stage->reader;
@@ -166,7 +168,7 @@ static int prepare(struct stage *stage, dwarfs_error **err)
 
 	if ((ret = list_subjects(stage, err)) < 0 ||
 	    (ret = dw_categorizers_new(options, &stage->categorizers, err)) < 0 ||
-	    (ret = find_kinds(stage, &wants_fingerprints, err)) < 0)
+	    (ret = find_fingerprint_kinds(stage, &wants_fingerprints, err)) < 0)
 		return ret;
 	if (options->input.hollow)
 		wants_fingerprints = false;
@@ -188,7 +190,7 @@ static int prepare(struct stage *stage, dwarfs_error **err)
 	reader->tree = stage->tree;
 	reader->pipeline = &stage->pipeline;
 	reader->subjects = stage->subjects;
-	reader->kinds = stage->kinds;
+	reader->fingerprint_kinds = stage->fingerprint_kinds;
 	reader->forced = stage->forced;
 	reader->goes_by_path = goes_by_path(options);
 	if (dw_categorizers_any(stage->categorizers))
@@ -198,7 +200,7 @@ static int prepare(struct stage *stage, dwarfs_error **err)
 
 /* -- the jobs ----------------------------------------------------------------------- */
 
-static bool is_wanted(const struct stage *stage, size_t i)
+static bool needs_reading(const struct stage *stage, size_t i)
 {
 	const struct file_reader *reader = &stage->reader;
 
@@ -209,7 +211,7 @@ static bool is_wanted(const struct stage *stage, size_t i)
 		size_of(stage, i) <= stage->run->options->max_similarity_bytes);
 }
 
-static int take_batch(void *shared, void *pointer, dwarfs_error **err)
+static int finish_batch(void *shared, void *pointer, dwarfs_error **err)
 {
 	struct stage *stage = shared;
 	struct batch *batch = pointer;
@@ -247,7 +249,7 @@ static int run_batch(void *shared, void *worker, void *pointer, dwarfs_error **e
 	return dw_file_reader_run(&stage->reader, worker, &batch->job, err);
 }
 
-static int new_worker(void *shared, void **worker_out, dwarfs_error **err)
+static int new_reader_worker(void *shared, void **worker_out, dwarfs_error **err)
 {
 	struct stage *stage = shared;
 
@@ -255,7 +257,7 @@ static int new_worker(void *shared, void **worker_out, dwarfs_error **err)
 					 (struct reader_worker **)worker_out, err);
 }
 
-static void free_worker(void *worker)
+static void free_reader_worker(void *worker)
 {
 	dw_file_reader_worker_free(worker);
 }
@@ -294,7 +296,7 @@ static int submit_all(struct stage *stage, dwarfs_error **err)
 	for (size_t i = 0; i < stage->subject_count; i++) {
 		if ((ret = ask_callback(stage, i, err)) < 0)
 			return ret;
-		if (is_wanted(stage, i) &&
+		if (needs_reading(stage, i) &&
 		    (ret = add_to_batch(stage, &batch, i, err)) < 0)
 			return ret;
 	}
@@ -310,13 +312,13 @@ static void show_bytes(void *shared)
 	stage->run->progress.bytes_done = atomic_load(&stage->reader.bytes_done);
 }
 
-static int look_at_all(struct stage *stage, dwarfs_error **err)
+static int read_all(struct stage *stage, dwarfs_error **err)
 {
 	static const struct pool_ops ops = {
-		.worker_new = new_worker,
-		.worker_free = free_worker,
+		.worker_new = new_reader_worker,
+		.worker_free = free_reader_worker,
 		.run = run_batch,
-		.done = take_batch,
+		.done = finish_batch,
 		.drop = drop_batch,
 	};
 	struct dwarfs_progress *progress = &stage->run->progress;
@@ -326,7 +328,7 @@ static int look_at_all(struct stage *stage, dwarfs_error **err)
 	progress->items_done = progress->bytes_done = 0;
 	progress->items_total = progress->bytes_total = 0;
 	for (size_t i = 0; i < stage->subject_count; i++) {
-		if (!is_wanted(stage, i))
+		if (!needs_reading(stage, i))
 			continue;
 		progress->items_total++;
 		progress->bytes_total += size_of(stage, i);
@@ -393,8 +395,8 @@ static void chain_files(struct stage *stage, uint8_t *followers)
 	chain_empty(stage->tree, followers);
 }
 
-static int add_part(struct contents *contents, const struct category_part *part,
-		    dwarfs_error **err)
+static int add_part_fragment(struct contents *contents, const struct category_part *part,
+			     dwarfs_error **err)
 {
 	uint32_t stream;
 	int ret;
@@ -408,8 +410,8 @@ static int add_part(struct contents *contents, const struct category_part *part,
 	return dw_contents_add_fragment(contents, stream, part->size, err);
 }
 
-static int add_fragments(struct stage *stage, struct contents *contents, size_t i,
-			 dwarfs_error **err)
+static int add_subject_fragments(struct stage *stage, struct contents *contents, size_t i,
+				 dwarfs_error **err)
 {
 	const struct distinct_set *set = &stage->reader.set;
 	uint32_t number = stage->subjects[i].distinct;
@@ -427,15 +429,15 @@ static int add_fragments(struct stage *stage, struct contents *contents, size_t 
 	for (size_t p = 0; parts && p < parts->count; p++)
 		covered += parts->list[p].size;
 	if (!parts || covered != whole.size || decided)
-		return add_part(contents, &whole, err);
+		return add_part_fragment(contents, &whole, err);
 	for (size_t p = 0; p < parts->count; p++)
-		if ((ret = add_part(contents, &parts->list[p], err)) < 0)
+		if ((ret = add_part_fragment(contents, &parts->list[p], err)) < 0)
 			return ret;
 	return 0;
 }
 
-static int add_contents(struct stage *stage, struct contents *contents,
-			const uint8_t *followers, dwarfs_error **err)
+static int add_unique_contents(struct stage *stage, struct contents *contents,
+			       const uint8_t *followers, dwarfs_error **err)
 {
 	struct tree *tree = stage->tree;
 	size_t subject = 0;
@@ -454,7 +456,8 @@ static int add_contents(struct stage *stage, struct contents *contents,
 			if (ret < 0)
 				return ret;
 			if (tree->inodes[i].size != 0 &&
-			    (ret = add_fragments(stage, contents, subject, err)) < 0)
+			    (ret = add_subject_fragments(stage, contents, subject, err)) <
+				    0)
 				return ret;
 		}
 		subject += is_subject;
@@ -472,8 +475,8 @@ static uint32_t content_of(const struct stage *stage, const struct distinct *dis
 	return stage->tree->inodes[stage->subjects[distinct->first].inode].content;
 }
 
-static int give_fingerprints(struct stage *stage, struct contents *contents,
-			     dwarfs_error **err)
+static int set_fingerprints(struct stage *stage, struct contents *contents,
+			    dwarfs_error **err)
 {
 	const struct distinct_set *set = &stage->reader.set;
 
@@ -499,7 +502,7 @@ static int compare_kept(const void *left, const void *right)
 	return a->content < b->content ? -1 : a->content > b->content;
 }
 
-static void give_kept(struct stage *stage)
+static void set_kept(struct stage *stage)
 {
 	struct distinct_set *set = &stage->reader.set;
 
@@ -530,12 +533,12 @@ int dw_inspect(struct build_run *run, struct tree *tree, struct contents *conten
 	if (!followers)
 		return dw_fail_nomem(err);
 	if ((ret = dw_sources_new(&run->sources, run, tree, err)) < 0 ||
-	    (ret = prepare(&stage, err)) < 0 || (ret = look_at_all(&stage, err)) < 0)
+	    (ret = prepare_reader(&stage, err)) < 0 || (ret = read_all(&stage, err)) < 0)
 		return ret;
 	chain_files(&stage, followers);
-	if ((ret = add_contents(&stage, contents, followers, err)) < 0 ||
-	    (ret = give_fingerprints(&stage, contents, err)) < 0)
+	if ((ret = add_unique_contents(&stage, contents, followers, err)) < 0 ||
+	    (ret = set_fingerprints(&stage, contents, err)) < 0)
 		return ret;
-	give_kept(&stage);
+	set_kept(&stage);
 	return 0;
 }

@@ -65,10 +65,10 @@ static int fill_chunk(struct tables *tables, const struct chunk *from,
 	return 0;
 }
 
-static int cache_size(struct tables *tables, uint32_t place, uint32_t chunk_count,
+static int cache_size(struct tables *tables, uint32_t file_index, uint32_t chunk_count,
 		      dwarfs_error **err)
 {
-	const struct content *content = dw_tables_content(tables, place);
+	const struct content *content = dw_tables_content(tables, file_index);
 	int ret;
 
 	if (chunk_count < CACHED_CHUNKS)
@@ -77,14 +77,14 @@ static int cache_size(struct tables *tables, uint32_t place, uint32_t chunk_coun
 			   err)) < 0)
 		return ret;
 	tables->sizes[tables->size_count++] =
-		(struct freeze_pair64){ place, content->size };
+		(struct freeze_pair64){ file_index, content->size };
 	if (content->hole_bytes == 0)
 		return 0;
 	if ((ret = dw_grow(&tables->allocated, &tables->allocated_room,
 			   tables->allocated_count + 1, err)) < 0)
 		return ret;
 	tables->allocated[tables->allocated_count++] =
-		(struct freeze_pair64){ place, content->size - content->hole_bytes };
+		(struct freeze_pair64){ file_index, content->size - content->hole_bytes };
 	return 0;
 }
 
@@ -122,15 +122,15 @@ static int fill_chunks(struct tables *tables, dwarfs_error **err)
 	tables->chunk_table = dw_calloc(tables->file_count + (size_t)1, sizeof(uint32_t));
 	if (!tables->chunks || !tables->chunk_table)
 		return dw_fail_nomem(err);
-	for (uint32_t place = 0; place < tables->file_count; place++) {
+	for (uint32_t file_index = 0; file_index < tables->file_count; file_index++) {
 		uint32_t first = next;
 
-		ret = fill_content(tables, dw_tables_content(tables, place), inline_max,
-				   &next, err);
+		ret = fill_content(tables, dw_tables_content(tables, file_index),
+				   inline_max, &next, err);
 		if (ret < 0)
 			return ret;
-		tables->chunk_table[place + 1] = pack ? next - first : next;
-		if ((ret = cache_size(tables, place, next - first, err)) < 0)
+		tables->chunk_table[file_index + 1] = pack ? next - first : next;
+		if ((ret = cache_size(tables, file_index, next - first, err)) < 0)
 			return ret;
 	}
 	tables->out.chunks = (struct table){ tables->chunks, next };
@@ -148,15 +148,16 @@ static int fill_shared(struct tables *tables, dwarfs_error **err)
 	tables->shared = dw_calloc(tree->inode_count, sizeof(*tables->shared));
 	if (!tables->shared)
 		return dw_fail_nomem(err);
-	for (uint32_t place = tables->unique_count; place < tables->file_count; place++) {
+	for (uint32_t file_index = tables->unique_count; file_index < tables->file_count;
+	     file_index++) {
 		uint32_t count = 0;
 
-		for (uint32_t inode = dw_tables_content(tables, place)->inode;
+		for (uint32_t inode = dw_tables_content(tables, file_index)->inode;
 		     inode != DW_NONE; inode = tree->inodes[inode].next) {
 			count++;
 			if (!pack)
 				tables->shared[tables->shared_count++] =
-					place - tables->unique_count;
+					file_index - tables->unique_count;
 		}
 		if (pack)
 			tables->shared[tables->shared_count++] = count - 2;
@@ -176,8 +177,8 @@ static void fill_totals(struct tables *tables)
 
 	counts[DWARFS_COUNT_BYTES_HOLES] = counts[DWARFS_COUNT_DUPLICATES] =
 		counts[DWARFS_COUNT_BYTES_DUPLICATE] = 0;
-	for (uint32_t place = 0; place < tables->file_count; place++) {
-		const struct content *content = dw_tables_content(tables, place);
+	for (uint32_t file_index = 0; file_index < tables->file_count; file_index++) {
+		const struct content *content = dw_tables_content(tables, file_index);
 
 		counts[DWARFS_COUNT_BYTES_HOLES] += content->hole_bytes;
 		for (uint32_t inode = content->inode; inode != DW_NONE;

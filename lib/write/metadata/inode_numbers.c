@@ -12,15 +12,15 @@ static bool is_shared(const struct tables *tables, const struct content *content
 	return tables->in->tree->inodes[content->inode].next != DW_NONE;
 }
 
-struct by_place {
+struct storing_position {
 	uint64_t first_chunk;
 	uint32_t number;
 	bool shared;
 };
 
-static int compare_places(const void *left, const void *right)
+static int compare_positions(const void *left, const void *right)
 {
-	const struct by_place *a = left, *b = right;
+	const struct storing_position *a = left, *b = right;
 
 	if (a->shared != b->shared)
 		return a->shared ? 1 : -1;
@@ -38,25 +38,26 @@ static uint64_t first_chunk(const struct contents *contents,
 }
 
 /* Sort contents: unshared ones first, then shared ones, each in storing order. */
-static int place_files(struct tables *tables, dwarfs_error **err)
+static int order_files(struct tables *tables, dwarfs_error **err)
 {
 	const struct contents *contents = tables->in->contents;
-	auto_free struct by_place *places = dw_calloc(contents->count, sizeof(*places));
+	auto_free struct storing_position *positions =
+		dw_calloc(contents->count, sizeof(*positions));
 
 	tables->files = dw_calloc(contents->count, sizeof(*tables->files));
-	if (!places || !tables->files)
+	if (!positions || !tables->files)
 		return dw_fail_nomem(err);
 	tables->file_count = (uint32_t)contents->count;
 	for (uint32_t i = 0; i < tables->file_count; i++)
-		places[i] = (struct by_place){
+		positions[i] = (struct storing_position){
 			first_chunk(contents, &contents->list[i]),
 			i,
 			is_shared(tables, &contents->list[i]),
 		};
-	qsort(places, contents->count, sizeof(places[0]), compare_places);
+	qsort(positions, contents->count, sizeof(positions[0]), compare_positions);
 	for (uint32_t i = 0; i < tables->file_count; i++) {
-		tables->files[i] = places[i].number;
-		tables->unique_count += !places[i].shared;
+		tables->files[i] = positions[i].number;
+		tables->unique_count += !positions[i].shared;
 	}
 	return 0;
 }
@@ -91,8 +92,8 @@ static void number_files(struct tables *tables, uint32_t *next)
 	const struct tree *tree = tables->in->tree;
 
 	tables->first[CLASS_REG] = *next;
-	for (uint32_t place = 0; place < tables->file_count; place++)
-		for (uint32_t inode = dw_tables_content(tables, place)->inode;
+	for (uint32_t file_index = 0; file_index < tables->file_count; file_index++)
+		for (uint32_t inode = dw_tables_content(tables, file_index)->inode;
 		     inode != DW_NONE; inode = tree->inodes[inode].next)
 			give_number(tables, inode, next);
 }
@@ -100,7 +101,7 @@ static void number_files(struct tables *tables, uint32_t *next)
 int dw_tables_number(struct tables *tables, dwarfs_error **err)
 {
 	uint32_t next = 0;
-	int ret = place_files(tables, err);
+	int ret = order_files(tables, err);
 
 	if (ret < 0)
 		return ret;

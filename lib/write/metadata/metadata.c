@@ -85,7 +85,7 @@ static void choose_resolution(struct tables *tables)
 	tables->ns_per_part = resolution < DW_NS_PER_SECOND ? (uint32_t)resolution : 0;
 }
 
-static int make_tables(struct tables *tables, dwarfs_error **err)
+static int fill_tables(struct tables *tables, dwarfs_error **err)
 {
 	static int (*const steps[])(struct tables * tables, dwarfs_error * *err) = {
 		dw_tables_number,
@@ -122,7 +122,7 @@ int dw_metadata(const struct metadata_input *input, struct buffer *schema_out,
 	 * as it must decompress compressed metadata anyway. */
 	if (tables.packing.is_auto && input->compressed)
 		tables.packing.chunk_table = tables.packing.directories = true;
-	if ((ret = make_tables(&tables, err)) < 0)
+	if ((ret = fill_tables(&tables, err)) < 0)
 		return ret;
 	snprintf(version, sizeof(version), WRITER_NAME "%s", dwarfs_version_string());
 	fill_facts(&tables, version);

@@ -9,7 +9,7 @@
 
 /* -- sorting ------------------------------------------------------------------------- */
 
-static int compare_numbers(const void *left, const void *right, void *strings)
+static int compare_strings(const void *left, const void *right, void *strings)
 {
 	return dw_span_compare(dw_string_set_at(strings, *(const uint32_t *)left),
 			       dw_string_set_at(strings, *(const uint32_t *)right));
@@ -27,7 +27,7 @@ int dw_string_set_sort(const struct string_set *strings,
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < count; i++)
 		numbers[i] = (uint32_t)i;
-	qsort_r(numbers, count, sizeof(numbers[0]), compare_numbers,
+	qsort_r(numbers, count, sizeof(numbers[0]), compare_strings,
 		(void *)(uintptr_t)strings);
 	for (size_t i = 0; i < count; i++) {
 		rank[numbers[i]] = (uint32_t)i;
@@ -91,7 +91,7 @@ static int store_packed(const struct sorted_strings *sorted, bool force,
 }
 
 /* Replace count lengths by count + 1 offsets. */
-static void add_up(uint32_t *index, size_t count)
+static void lengths_to_offsets(uint32_t *index, size_t count)
 {
 	uint32_t offset = 0;
 
@@ -104,8 +104,9 @@ static void add_up(uint32_t *index, size_t count)
 	index[count] = offset;
 }
 
-static int fill(const struct sorted_strings *sorted, struct string_table_packing packing,
-		struct string_table *strtab, dwarfs_error **err)
+static int fill_string_table(const struct sorted_strings *sorted,
+			     struct string_table_packing packing,
+			     struct string_table *strtab, dwarfs_error **err)
 {
 	int ret;
 
@@ -121,7 +122,7 @@ static int fill(const struct sorted_strings *sorted, struct string_table_packing
 	if (strtab->buffer.size > UINT32_MAX)
 		return dw_fail(err, DWARFS_ERR_RANGE, "too many names for one image");
 	if (!packing.pack_index)
-		add_up(strtab->index, sorted->count);
+		lengths_to_offsets(strtab->index, sorted->count);
 	strtab->table = (struct freeze_string_table){
 		.buffer = dw_buffer_span(&strtab->buffer),
 		.symtab = dw_buffer_span(&strtab->symtab),
@@ -137,7 +138,7 @@ int dw_string_table_make(const struct sorted_strings *sorted,
 			 struct string_table *strtab_out, dwarfs_error **err)
 {
 	struct string_table strtab = { 0 };
-	int ret = fill(sorted, packing, &strtab, err);
+	int ret = fill_string_table(sorted, packing, &strtab, err);
 
 	if (ret < 0) {
 		dw_string_table_free(&strtab);

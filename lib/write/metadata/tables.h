@@ -46,9 +46,9 @@ struct tables {
 
 /* Contents by their index in the chunk table. */
 static inline const struct content *dw_tables_content(const struct tables *tables,
-						      uint32_t place)
+						      uint32_t file_index)
 {
-	return &tables->in->contents->list[tables->files[place]];
+	return &tables->in->contents->list[tables->files[file_index]];
 }
 
 /* Assign inode numbers by class. */

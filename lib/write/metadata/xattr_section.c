@@ -59,7 +59,7 @@ static int new_plan(const struct tree *tree, struct plan *plan, dwarfs_error **e
 }
 
 /* Add a set. Values are numbered by first use; names are only collected. */
-static int take_set(struct plan *plan, uint32_t old, dwarfs_error **err)
+static int add_set(struct plan *plan, uint32_t old, dwarfs_error **err)
 {
 	struct span bytes = dw_string_set_at(&plan->from->sets, old);
 	size_t count = bytes.size / sizeof(struct xattr_numbers);
@@ -92,7 +92,7 @@ static int take_set(struct plan *plan, uint32_t old, dwarfs_error **err)
 }
 
 /* Number sets by the first inode that has them. */
-static int take_inodes(struct plan *plan, dwarfs_error **err)
+static int add_inode_sets(struct plan *plan, dwarfs_error **err)
 {
 	const struct tree *tree = plan->tree;
 
@@ -104,22 +104,19 @@ static int take_inodes(struct plan *plan, dwarfs_error **err)
 
 		if (set == DW_NO_XATTRS)
 			continue;
-		if (plan->set_of[set - 1] == 0 &&
-		    (ret = take_set(plan, set - 1, err)) < 0)
+		if (plan->set_of[set - 1] == 0 && (ret = add_set(plan, set - 1, err)) < 0)
 			return ret;
 		plan->sets[i] = plan->set_of[set - 1];
 	}
 	return 0;
 }
 
-static int compare_names(const void *left, const void *right, void *user)
+static int compare_xattr_strings(const void *left, const void *right, void *user)
 {
 	const struct string_set *names = user;
-	struct span a = dw_string_set_at(names, *(const uint32_t *)left);
-	struct span b = dw_string_set_at(names, *(const uint32_t *)right);
-	int order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
 
-	return order ? order : a.size < b.size ? -1 : a.size > b.size;
+	return dw_span_compare(dw_string_set_at(names, *(const uint32_t *)left),
+			       dw_string_set_at(names, *(const uint32_t *)right));
 }
 
 static int compare_pairs(const void *left, const void *right)
@@ -135,7 +132,7 @@ static void sort_names(struct plan *plan)
 	uint32_t first = 0;
 
 	qsort_r(plan->old_names, plan->name_count, sizeof(plan->old_names[0]),
-		compare_names, (void *)&plan->from->names);
+		compare_xattr_strings, (void *)&plan->from->names);
 	for (uint32_t i = 0; i < plan->name_count; i++) {
 		plan->names[i] = dw_string_set_at(&plan->from->names, plan->old_names[i]);
 		plan->name_of[plan->old_names[i]] = i;
@@ -158,7 +155,8 @@ int dw_xattr_section(const struct tree *tree, uint64_t metadata_xxh3, struct buf
 
 	if (dw_xattrs_count(&tree->xattrs) == 0)
 		return 0;
-	if ((ret = new_plan(tree, &plan, err)) < 0 || (ret = take_inodes(&plan, err)) < 0)
+	if ((ret = new_plan(tree, &plan, err)) < 0 ||
+	    (ret = add_inode_sets(&plan, err)) < 0)
 		return ret;
 	if (plan.set_count == 0)
 		return 0;

@@ -179,7 +179,7 @@ void dw_level_apply(uint32_t number, struct stream_settings *settings)
 
 	settings->window_bits = level->window_bits;
 	settings->step_bits = level->step_bits;
-	settings->has_dense = level->dense && dw_packing_can_choose() &&
+	settings->has_dense = level->dense && dw_packing_has_probe() &&
 			      dw_codec_parse(level->dense, &settings->dense, NULL) == 0;
 	/* An order of a level has no options, so it owns nothing. */
 	(void)dw_order_parse(level->order, &settings->order, NULL);
@@ -202,7 +202,7 @@ void dw_level_apply_category(uint32_t number, uint32_t category,
 		settings->codec = first_built_in(&level->waveform);
 		settings->has_dense = false;
 		settings->falls_back =
-			dw_codec_samples(settings->codec.id) && dw_packing_can_choose();
+			dw_codec_samples(settings->codec.id) && dw_packing_has_probe();
 		settings->order = (struct order_spec){ .ops = &dw_order_revpath };
 		settings->window_bits = level->waveform_window_bits;
 	}

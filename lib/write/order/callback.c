@@ -11,7 +11,7 @@
 struct listed {
 	uint64_t rank, size;
 	uint32_t entry;
-	uint32_t place;
+	uint32_t position;
 };
 
 struct dwarfs_order_list {
@@ -58,9 +58,9 @@ static void free_list(dwarfs_order_list *list)
 }
 
 /* The number of a fragment's file in the list, + 1, is kept for each of the contents. */
-static int list_files(const struct order_input *input, const uint32_t *numbers,
-		      size_t count, dwarfs_order_list *list, uint32_t *file_of,
-		      dwarfs_error **err)
+static int list_stream_files(const struct order_input *input, const uint32_t *numbers,
+			     size_t count, dwarfs_order_list *list, uint32_t *file_of,
+			     dwarfs_error **err)
 {
 	const struct contents *contents = input->contents;
 
@@ -81,7 +81,7 @@ static int list_files(const struct order_input *input, const uint32_t *numbers,
 			.rank = UINT64_MAX,
 			.size = fragment->size,
 			.entry = entry,
-			.place = (uint32_t)list->count,
+			.position = (uint32_t)list->count,
 		};
 		file_of[fragment->content] = (uint32_t)++list->count;
 	}
@@ -94,7 +94,7 @@ static int compare_listed(const void *left, const void *right)
 
 	if (a->rank != b->rank)
 		return a->rank < b->rank ? -1 : 1;
-	return a->place < b->place ? -1 : a->place > b->place;
+	return a->position < b->position ? -1 : a->position > b->position;
 }
 
 int dw_order_by_callback(const struct order_input *input, uint32_t *numbers, size_t count,
@@ -118,7 +118,7 @@ int dw_order_by_callback(const struct order_input *input, uint32_t *numbers, siz
 	stream = contents->fragments[numbers[0]].stream;
 	list.category = dw_category_name(&options->categorize,
 					 contents->streams.list[stream].category);
-	if ((ret = list_files(input, numbers, count, &list, file_of, err)) < 0)
+	if ((ret = list_stream_files(input, numbers, count, &list, file_of, err)) < 0)
 		return ret;
 	if (options->order_callback(&list, options->order_callback_user) != 0)
 		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");

@@ -47,26 +47,21 @@ static int read_list(const char *name, struct order_spec *spec, dwarfs_error **e
 	return 0;
 }
 
-static int parse(const char *options, struct order_spec *spec, dwarfs_error **err)
+static int parse_explicit(const char *options, struct order_spec *spec,
+			  dwarfs_error **err)
 {
 	static const char file[] = "file=";
 
 	if (!options || strncmp(options, file, strlen(file)) != 0 ||
 	    options[strlen(file)] == '\0')
-		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "invalid inode order mode: explicit%s%s: file=NAME is missing",
-			       options ? ":" : "", options ? options : "");
+		return dw_fail(
+			err, DWARFS_ERR_INVALID,
+			"invalid inode order mode: explicit%s%s: file=NAME is missing",
+			options ? ":" : "", options ? options : "");
 	return read_list(options + strlen(file), spec, err);
 }
 
 /* -- its paths in the tree ---------------------------------------------------------- */
-
-static int compare_name(struct span a, struct span b)
-{
-	int order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
-
-	return order ? order : a.size < b.size ? -1 : a.size > b.size;
-}
 
 /* Children are sorted by name. */
 static uint32_t find_child(const struct tree *tree, uint32_t directory, struct span name)
@@ -76,7 +71,7 @@ static uint32_t find_child(const struct tree *tree, uint32_t directory, struct s
 
 	while (from < to) {
 		uint32_t middle = from + (to - from) / 2;
-		int order = compare_name(
+		int order = dw_span_compare(
 			dw_string_set_at(&tree->names, tree->entries[middle].name), name);
 
 		if (order == 0)
@@ -90,8 +85,8 @@ static uint32_t find_child(const struct tree *tree, uint32_t directory, struct s
 }
 
 /* The entry of a path below the root, or DW_NONE. */
-static uint32_t find_entry(const struct tree *tree, const uint32_t *directory_of,
-			   const char *path)
+static uint32_t find_path_entry(const struct tree *tree, const uint32_t *directory_of,
+				const char *path)
 {
 	uint32_t entry = 0;
 
@@ -126,8 +121,8 @@ static const char *below(const char *root, const char *path)
 
 /* -- the order ---------------------------------------------------------------------- */
 
-static int sort(const struct order_input *input, uint32_t *numbers, size_t count,
-		dwarfs_error **err)
+static int sort_explicit(const struct order_input *input, uint32_t *numbers, size_t count,
+			 dwarfs_error **err)
 {
 	const struct order_spec *spec = input->spec;
 	const struct tree *tree = input->tree;
@@ -151,7 +146,7 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 		if (path[0] == '/' && !(path = below(root, spec->paths[i])) &&
 		    !(path = below(input->run->root_path, spec->paths[i])))
 			continue;
-		entry = find_entry(tree, directory_of, path);
+		entry = find_path_entry(tree, directory_of, path);
 		if (entry == DW_NONE)
 			continue;
 		content = tree->inodes[tree->entries[entry].inode].content;
@@ -164,6 +159,6 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 
 const struct order_ops dw_order_explicit = {
 	.name = "explicit",
-	.parse = parse,
-	.sort = sort,
+	.parse = parse_explicit,
+	.sort = sort_explicit,
 };

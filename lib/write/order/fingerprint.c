@@ -37,7 +37,7 @@ struct minhash {
 	uint8_t buffer[WINDOW_BYTES + WINDOW_OVERLAP];
 };
 
-static uint64_t fold(uint64_t a, uint64_t b)
+static uint64_t fold_product(uint64_t a, uint64_t b)
 {
 	__extension__ unsigned __int128 product = (unsigned __int128)a * b;
 
@@ -46,12 +46,13 @@ static uint64_t fold(uint64_t a, uint64_t b)
 
 static uint64_t hash_shingle(const uint8_t *at)
 {
-	uint64_t a = fold(dw_load64(at) ^ UINT64_C(0xA0761D6478BD642F),
-			  dw_load64(at + 8) ^ UINT64_C(0xE7037ED1A0B428DB));
-	uint64_t b = fold(dw_load64(at + 16) ^ UINT64_C(0x8EBC6AF09C88C6E3),
-			  dw_load64(at + 24) ^ UINT64_C(0x589965CC75374CC3));
+	uint64_t a = fold_product(dw_load64(at) ^ UINT64_C(0xA0761D6478BD642F),
+				  dw_load64(at + 8) ^ UINT64_C(0xE7037ED1A0B428DB));
+	uint64_t b = fold_product(dw_load64(at + 16) ^ UINT64_C(0x8EBC6AF09C88C6E3),
+				  dw_load64(at + 24) ^ UINT64_C(0x589965CC75374CC3));
 
-	return fold(a ^ UINT64_C(0x9E3779B97F4A7C15), b ^ UINT64_C(0xD6E8FEB86659FD93));
+	return fold_product(a ^ UINT64_C(0x9E3779B97F4A7C15),
+			    b ^ UINT64_C(0xD6E8FEB86659FD93));
 }
 
 static void take_shingle(struct minhash *minhash, const uint8_t *at)
@@ -123,8 +124,9 @@ static void finish_minhash(struct minhash *minhash, struct fingerprint *out)
 		while (minhash->slots[from] == UINT64_MAX)
 			from = (from + 1) % SLOTS;
 		/* What was borrowed from another distance is another value. */
-		value = fold(minhash->slots[from] ^ UINT64_C(0x589965CC75374CC3),
-			     UINT64_C(0x9E3779B97F4A7C15) + 2 * ((from - i) % SLOTS));
+		value = fold_product(minhash->slots[from] ^ UINT64_C(0x589965CC75374CC3),
+				     UINT64_C(0x9E3779B97F4A7C15) +
+					     2 * ((from - i) % SLOTS));
 		/* All zero would stand for no fingerprint. */
 		dw_store16(out->bytes + 2 * i, (uint16_t)(value >> 24) | 1);
 	}

@@ -5,8 +5,8 @@
 #include "write/categorize/categorize.h"
 #include "write/order/order.h"
 
-static int sort(const struct order_input *input, uint32_t *numbers, size_t count,
-		dwarfs_error **err)
+static int sort_hotness(const struct order_input *input, uint32_t *numbers, size_t count,
+			dwarfs_error **err)
 {
 	auto_free uint32_t *ranks = dw_calloc(input->tree->entry_count, sizeof(*ranks));
 	auto_buffer struct buffer path = { 0 };
@@ -26,4 +26,4 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 }
 
 /* Not to be chosen by name: what it goes by is an option of its own. */
-const struct order_ops dw_order_hotness = { .name = "hotness", .sort = sort };
+const struct order_ops dw_order_hotness = { .name = "hotness", .sort = sort_hotness };

@@ -48,7 +48,8 @@ static int parse_number(const char *text, const char *name, const char *value,
 	return 0;
 }
 
-static int parse(const char *options, struct order_spec *spec, dwarfs_error **err)
+static int parse_nilsimsa(const char *options, struct order_spec *spec,
+			  dwarfs_error **err)
 {
 	static const char children[] = "max-children=", size[] = "max-cluster-size=";
 	const char *at = options;
@@ -88,7 +89,7 @@ static int parse(const char *options, struct order_spec *spec, dwarfs_error **er
 /* Different codes; places of those that have one follow each other by next. */
 struct code {
 	uint64_t words[CODE_WORDS];
-	uint32_t place;
+	uint32_t position;
 };
 
 static unsigned distance(const struct code *a, const struct code *b)
@@ -183,16 +184,17 @@ static void chain_parts(struct part *parts, size_t count)
 }
 
 /* Split codes [begin, end) into parts that follow each other. */
-static int split(struct clustering *clustering, size_t begin, size_t end, unsigned radius,
-		 struct part **parts_out, size_t *part_count_out, dwarfs_error **err)
+static int split_cluster(struct clustering *clustering, size_t begin, size_t end,
+			 unsigned radius, struct part **parts_out, size_t *part_count_out,
+			 dwarfs_error **err)
 {
 	size_t most = end - begin < clustering->max_children ? end - begin
 							     : clustering->max_children;
 	auto_free struct part *parts = dw_calloc(most, sizeof(*parts));
-	auto_free uint32_t *places = dw_calloc(most, sizeof(*places));
+	auto_free uint32_t *offsets = dw_calloc(most, sizeof(*offsets));
 	size_t count = 0, at = begin;
 
-	if (!parts || !places)
+	if (!parts || !offsets)
 		return dw_fail_nomem(err);
 	for (size_t i = begin; i < end; i++) {
 		size_t part = find_part(clustering, parts, &count, &clustering->codes[i],
@@ -208,11 +210,11 @@ static int split(struct clustering *clustering, size_t begin, size_t end, unsign
 		size_t size = parts[i].end;
 
 		parts[i].begin = at;
-		places[parts[i].number] = (uint32_t)at;
+		offsets[parts[i].number] = (uint32_t)at;
 		parts[i].end = at += size;
 	}
 	for (size_t i = begin; i < end; i++)
-		clustering->spare[places[clustering->cluster_of[i]]++] =
+		clustering->spare[offsets[clustering->cluster_of[i]]++] =
 			clustering->codes[i];
 	memcpy(clustering->codes + begin, clustering->spare + begin,
 	       (end - begin) * sizeof(*clustering->codes));
@@ -240,7 +242,8 @@ static int cluster(struct clustering *clustering, size_t begin, size_t end,
 								 : clustering->max_size);
 		return 0;
 	}
-	if ((ret = split(clustering, begin, end, radius, &parts, &count, err)) < 0)
+	if ((ret = split_cluster(clustering, begin, end, radius, &parts, &count, err)) <
+	    0)
 		return ret;
 	for (size_t i = 0; i < count; i++)
 		if ((ret = cluster(clustering, parts[i].begin, parts[i].end, radius / 2,
@@ -270,9 +273,9 @@ static void load_code(const struct order_input *input, uint32_t number, struct c
 }
 
 /* Gather equal codes. Different ones come in the order of their first file. */
-static size_t collect(const struct order_input *input, const uint32_t *numbers,
-		      size_t count, struct clustering *clustering, uint32_t *next,
-		      struct dw_keyed *keyed, struct dw_keyed *spare)
+static size_t collect_codes(const struct order_input *input, const uint32_t *numbers,
+			    size_t count, struct clustering *clustering, uint32_t *next,
+			    struct dw_keyed *keyed, struct dw_keyed *spare)
 {
 	struct code *codes = clustering->spare;
 	size_t used = 0;
@@ -281,29 +284,29 @@ static size_t collect(const struct order_input *input, const uint32_t *numbers,
 		uint64_t hash = 0;
 
 		load_code(input, numbers[i], &codes[i]);
-		codes[i].place = (uint32_t)i;
+		codes[i].position = (uint32_t)i;
 		for (size_t j = 0; j < CODE_WORDS; j++)
 			hash = (hash ^ codes[i].words[j]) * UINT64_C(0x9E3779B97F4A7C15);
 		keyed[i] = (struct dw_keyed){ (uint32_t)(hash >> 32), (uint32_t)i };
 	}
 	dw_sort_keyed(keyed, spare, count);
 	for (size_t i = count; i-- > 1;) {
-		uint32_t before = keyed[i - 1].number, place = keyed[i].number;
+		uint32_t before = keyed[i - 1].number, position = keyed[i].number;
 
 		if (keyed[i - 1].key != keyed[i].key ||
-		    distance(&codes[before], &codes[place]) != 0)
+		    distance(&codes[before], &codes[position]) != 0)
 			continue;
-		next[before] = place;
-		codes[place].place = DW_NONE;
+		next[before] = position;
+		codes[position].position = DW_NONE;
 	}
 	for (size_t i = 0; i < count; i++)
-		if (codes[i].place != DW_NONE)
+		if (codes[i].position != DW_NONE)
 			clustering->codes[used++] = codes[i];
 	return used;
 }
 
-static int sort(const struct order_input *input, uint32_t *numbers, size_t count,
-		dwarfs_error **err)
+static int sort_nilsimsa(const struct order_input *input, uint32_t *numbers, size_t count,
+			 dwarfs_error **err)
 {
 	auto_free struct code *codes = dw_calloc(count, sizeof(*codes));
 	auto_free struct code *spare_codes = dw_calloc(count, sizeof(*codes));
@@ -322,7 +325,7 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 	if (!input->contents->fingerprints || count < 2)
 		return 0;
 	memset(next, 0xff, count * sizeof(*next));
-	used = collect(input, numbers, count, &clustering, next, keyed, spare);
+	used = collect_codes(input, numbers, count, &clustering, next, keyed, spare);
 	clustering.max_children = bound(input->spec->max_children, used);
 	clustering.max_size = bound(input->spec->max_cluster_size, used);
 	clustering.cluster_of = (uint32_t *)(void *)keyed;
@@ -331,7 +334,7 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 
 	out = (uint32_t *)(void *)spare;
 	for (size_t i = 0; i < used; i++)
-		for (uint32_t j = codes[i].place; j != DW_NONE; j = next[j])
+		for (uint32_t j = codes[i].position; j != DW_NONE; j = next[j])
 			out[at++] = numbers[j];
 	memcpy(numbers, out, count * sizeof(*numbers));
 	return 0;
@@ -340,6 +343,6 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 const struct order_ops dw_order_nilsimsa = {
 	.name = "nilsimsa",
 	.fingerprint = FINGERPRINT_NILSIMSA,
-	.parse = parse,
-	.sort = sort,
+	.parse = parse_nilsimsa,
+	.sort = sort_nilsimsa,
 };

@@ -49,7 +49,7 @@ void dw_order_spec_free(struct order_spec *spec)
 /* Fragments over the limit come first, and the largest of them first of all. */
 struct large {
 	uint64_t size;
-	uint32_t place, number;
+	uint32_t position, number;
 };
 
 static int compare_large(const void *left, const void *right)
@@ -58,11 +58,11 @@ static int compare_large(const void *left, const void *right)
 
 	if (a->size != b->size)
 		return a->size > b->size ? -1 : 1;
-	return a->place < b->place ? -1 : a->place > b->place;
+	return a->position < b->position ? -1 : a->position > b->position;
 }
 
-static int take_large(const struct order_input *input, uint32_t *numbers, size_t count,
-		      size_t *large_count, dwarfs_error **err)
+static int move_large_first(const struct order_input *input, uint32_t *numbers,
+			    size_t count, size_t *large_count, dwarfs_error **err)
 {
 	uint64_t most = input->run->options->max_similarity_bytes;
 	auto_free struct large *large = dw_calloc(count, sizeof(*large));
@@ -102,7 +102,7 @@ int dw_order_sort(const struct order_input *input, uint32_t *numbers, size_t cou
 
 	if (ops->fingerprint != FINGERPRINT_NONE &&
 	    options->max_similarity_bytes != UINT64_MAX &&
-	    (ret = take_large(input, numbers, count, &large, err)) < 0)
+	    (ret = move_large_first(input, numbers, count, &large, err)) < 0)
 		return ret;
 	if ((ret = ops->sort(input, numbers + large, count - large, err)) < 0)
 		return ret;

@@ -72,8 +72,8 @@ int dw_order_path_ranks(const struct tree *tree, uint32_t **ranks_out, dwarfs_er
 	return 0;
 }
 
-static int sort(const struct order_input *input, uint32_t *numbers, size_t count,
-		dwarfs_error **err)
+static int sort_path(const struct order_input *input, uint32_t *numbers, size_t count,
+		     dwarfs_error **err)
 {
 	auto_free uint32_t *ranks = NULL;
 	int ret = dw_order_path_ranks(input->tree, &ranks, err);
@@ -83,4 +83,4 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 	return dw_order_by_rank(input, ranks, numbers, count, err);
 }
 
-const struct order_ops dw_order_path = { .name = "path", .sort = sort };
+const struct order_ops dw_order_path = { .name = "path", .sort = sort_path };

@@ -7,23 +7,16 @@
 
 #include "write/order/order.h"
 
-static int compare_names(const struct tree *tree, const struct tree_entry *left,
-			 const struct tree_entry *right)
+static int compare_entry_names(const struct tree *tree, const struct tree_entry *left,
+			       const struct tree_entry *right)
 {
-	struct span a, b;
-	int order;
-
 	if (left->name == right->name)
 		return 0;
-	a = dw_string_set_at(&tree->names, left->name);
-	b = dw_string_set_at(&tree->names, right->name);
-	order = memcmp(a.data, b.data, a.size < b.size ? a.size : b.size);
-	if (order != 0)
-		return order;
-	return a.size < b.size ? -1 : a.size > b.size;
+	return dw_span_compare(dw_string_set_at(&tree->names, left->name),
+			       dw_string_set_at(&tree->names, right->name));
 }
 
-static int compare(const void *left, const void *right, void *user)
+static int compare_revpath(const void *left, const void *right, void *user)
 {
 	const struct order_input *input = user;
 	const struct tree *tree = input->tree;
@@ -33,7 +26,8 @@ static int compare(const void *left, const void *right, void *user)
 
 	/* Entry 0 is the root, which has no name. */
 	while (a != b && a != 0 && b != 0) {
-		int order = compare_names(tree, &tree->entries[a], &tree->entries[b]);
+		int order =
+			compare_entry_names(tree, &tree->entries[a], &tree->entries[b]);
 
 		if (order != 0)
 			return order;
@@ -45,12 +39,13 @@ static int compare(const void *left, const void *right, void *user)
 	return *numbers[0] < *numbers[1] ? -1 : *numbers[0] > *numbers[1];
 }
 
-static int sort(const struct order_input *input, uint32_t *numbers, size_t count,
-		dwarfs_error **err)
+static int sort_revpath(const struct order_input *input, uint32_t *numbers, size_t count,
+			dwarfs_error **err)
 {
 	if (count > 1)
-		qsort_r(numbers, count, sizeof(numbers[0]), compare, (void *)input);
+		qsort_r(numbers, count, sizeof(numbers[0]), compare_revpath,
+			(void *)input);
 	return 0;
 }
 
-const struct order_ops dw_order_revpath = { .name = "revpath", .sort = sort };
+const struct order_ops dw_order_revpath = { .name = "revpath", .sort = sort_revpath };

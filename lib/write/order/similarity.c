@@ -10,19 +10,19 @@
 
 struct printed {
 	const struct fingerprint *print;
-	uint32_t place, number;
+	uint32_t position, number;
 };
 
-static int compare(const void *left, const void *right)
+static int compare_fingerprints(const void *left, const void *right)
 {
 	const struct printed *a = left, *b = right;
 	int order = memcmp(a->print->bytes, b->print->bytes, FINGERPRINT_BYTES);
 
-	return order ? order : a->place < b->place ? -1 : a->place > b->place;
+	return order ? order : a->position < b->position ? -1 : a->position > b->position;
 }
 
-static int sort(const struct order_input *input, uint32_t *numbers, size_t count,
-		dwarfs_error **err)
+static int sort_similarity(const struct order_input *input, uint32_t *numbers,
+			   size_t count, dwarfs_error **err)
 {
 	const struct contents *contents = input->contents;
 	auto_free struct printed *printed = dw_calloc(count, sizeof(*printed));
@@ -38,10 +38,10 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 		printed[i] = (struct printed){
 			.print = &contents->fingerprints[contents->fragments[numbers[i]]
 								 .content],
-			.place = (uint32_t)i,
+			.position = (uint32_t)i,
 			.number = numbers[i],
 		};
-	qsort(printed, count, sizeof(printed[0]), compare);
+	qsort(printed, count, sizeof(printed[0]), compare_fingerprints);
 	for (size_t i = 0; i < count; i++)
 		numbers[i] = printed[i].number;
 	return 0;
@@ -50,5 +50,5 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 const struct order_ops dw_order_similarity = {
 	.name = "similarity",
 	.fingerprint = FINGERPRINT_SIMILARITY,
-	.sort = sort,
+	.sort = sort_similarity,
 };

@@ -10,7 +10,7 @@
 #define RADIX	   (1 << RADIX_BITS)
 #define PASSES	   (32 / RADIX_BITS)
 
-static bool is_sorted(const struct dw_keyed *list, size_t count)
+static bool has_sorted_keys(const struct dw_keyed *list, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
 		if (list[i - 1].key > list[i].key)
@@ -22,7 +22,7 @@ void dw_sort_keyed(struct dw_keyed *list, struct dw_keyed *spare, size_t count)
 {
 	struct dw_keyed *from = list, *to = spare;
 
-	if (is_sorted(list, count))
+	if (has_sorted_keys(list, count))
 		return;
 	for (unsigned pass = 0; pass < PASSES; pass++) {
 		size_t starts[RADIX + 1] = { 0 };

@@ -4,10 +4,10 @@
  */
 #include "write/order/order.h"
 
-static int keep(const struct order_input *input, uint32_t *numbers, size_t count,
-		dwarfs_error **err)
+static int keep_order(const struct order_input *input, uint32_t *numbers, size_t count,
+		      dwarfs_error **err)
 {
 	return 0;
 }
 
-const struct order_ops dw_order_none = { .name = "none", .sort = keep };
+const struct order_ops dw_order_none = { .name = "none", .sort = keep_order };

@@ -45,7 +45,7 @@ static bool find_probe(struct codec_spec *spec_out)
 	       dw_codec_parse("lz4", spec_out, NULL) == 0;
 }
 
-bool dw_packing_can_choose(void)
+bool dw_packing_has_probe(void)
 {
 	struct codec_spec spec;
 
@@ -95,8 +95,8 @@ void dw_block_packer_free(struct block_packer *packer)
 	free(packer);
 }
 
-static int add_codec(struct block_packer *packer, const struct codec_spec *spec, size_t bytes,
-		     struct codec **codec_out, dwarfs_error **err)
+static int add_codec(struct block_packer *packer, const struct codec_spec *spec,
+		     size_t bytes, struct codec **codec_out, dwarfs_error **err)
 {
 	int ret = *codec_out ? 0 : dw_codec_new(spec, bytes, codec_out, err);
 
@@ -106,7 +106,8 @@ static int add_codec(struct block_packer *packer, const struct codec_spec *spec,
 }
 
 int dw_block_packer_new(const struct packing *packing, size_t block_bytes,
-		  const atomic_bool *stop, struct block_packer **packer_out, dwarfs_error **err)
+			const atomic_bool *stop, struct block_packer **packer_out,
+			dwarfs_error **err)
 {
 	auto_packer struct block_packer *packer = dw_calloc(1, sizeof(*packer));
 	struct codec_spec probe;
@@ -163,8 +164,8 @@ static int is_dense(struct block_packer *packer, struct span in, bool *dense_out
 }
 
 /* There is only one of the two at a time: they are large. */
-static int choose(struct block_packer *packer, struct span in, struct codec **codec_out,
-		  dwarfs_error **err)
+static int choose_codec(struct block_packer *packer, struct span in,
+			struct codec **codec_out, dwarfs_error **err)
 {
 	bool dense;
 	int ret = is_dense(packer, in, &dense, err);
@@ -208,13 +209,13 @@ static int improve(struct block_packer *packer, struct codec *codec, struct span
 }
 
 int dw_block_packer_pack(struct block_packer *packer, struct span in, struct buffer *out,
-		   uint32_t *id_out, dwarfs_error **err)
+			 uint32_t *id_out, dwarfs_error **err)
 {
 	struct codec *codec = NULL;
 	bool better = false;
 	int ret;
 
-	if ((ret = choose(packer, in, &codec, err)) < 0)
+	if ((ret = choose_codec(packer, in, &codec, err)) < 0)
 		return ret;
 	ret = dw_codec_pack(codec, in, out, id_out, err);
 	if (ret == 0 && packer->probe)

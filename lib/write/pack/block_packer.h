@@ -20,7 +20,7 @@ struct packing {
 struct packing dw_packing_of(const struct stream_settings *settings, uint32_t category);
 
 /* Whether this build has what it takes to choose. */
-bool dw_packing_can_choose(void);
+bool dw_packing_has_probe(void);
 
 /* What one packer takes at most, as dw_codec_memory(). */
 uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes);
@@ -29,8 +29,8 @@ struct block_packer;
 
 /* For blocks of this size; stop as in dw_codec_set_stop(). */
 int dw_block_packer_new(const struct packing *packing, size_t block_bytes,
-		  const atomic_bool *stop, struct block_packer **packer_out,
-		  dwarfs_error **err);
+			const atomic_bool *stop, struct block_packer **packer_out,
+			dwarfs_error **err);
 
 /* As dw_codec_set_meter(); what several codecs look at counts once. */
 void dw_block_packer_set_meter(struct block_packer *packer, atomic_uint_fast64_t *meter);
@@ -40,6 +40,6 @@ DW_DEFINE_AUTO(packer, struct block_packer *, dw_block_packer_free)
 
 /* As dw_codec_pack(). */
 int dw_block_packer_pack(struct block_packer *packer, struct span in, struct buffer *out,
-		   uint32_t *id_out, dwarfs_error **err);
+			 uint32_t *id_out, dwarfs_error **err);
 
 #endif

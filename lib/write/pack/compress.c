@@ -51,7 +51,7 @@ struct pack_worker {
 
 /* -- on a worker --------------------------------------------------------------------- */
 
-static void free_worker(void *pointer)
+static void free_pack_worker(void *pointer)
 {
 	struct pack_worker *worker = pointer;
 
@@ -61,9 +61,9 @@ static void free_worker(void *pointer)
 	dw_xxh3_free(worker->hash);
 	free(worker);
 }
-DW_DEFINE_AUTO(pack_worker, struct pack_worker *, free_worker)
+DW_DEFINE_AUTO(pack_worker, struct pack_worker *, free_pack_worker)
 
-static int new_worker(void *shared, void **worker_out, dwarfs_error **err)
+static int new_pack_worker(void *shared, void **worker_out, dwarfs_error **err)
 {
 	DW_AUTO(pack_worker) struct pack_worker *worker = dw_calloc(1, sizeof(*worker));
 	const struct compressor *compressor = shared;
@@ -79,8 +79,8 @@ static int new_worker(void *shared, void **worker_out, dwarfs_error **err)
 	return 0;
 }
 
-static int set_up(struct compressor *compressor, struct pack_worker *worker,
-		  const struct setup *setup, dwarfs_error **err)
+static int set_up_packer(struct compressor *compressor, struct pack_worker *worker,
+			 const struct setup *setup, dwarfs_error **err)
 {
 	int ret;
 
@@ -91,7 +91,7 @@ static int set_up(struct compressor *compressor, struct pack_worker *worker,
 		dw_os_trim(); /* the next one may fit nowhere into what it leaves */
 	worker->setup = NULL;
 	ret = dw_block_packer_new(&setup->packing, setup->block_bytes, &compressor->stop,
-			    &worker->packer, err);
+				  &worker->packer, err);
 	if (ret < 0)
 		return ret;
 	dw_block_packer_set_meter(worker->packer, &compressor->packed);
@@ -106,18 +106,18 @@ static struct span stored(const struct block_job *job)
 	return (struct span){ job->block->data, job->block->size };
 }
 
-static int pack(void *shared, void *pointer, void *job_pointer, dwarfs_error **err)
+static int pack_block(void *shared, void *pointer, void *job_pointer, dwarfs_error **err)
 {
 	struct pack_worker *worker = pointer;
 	struct block_job *job = job_pointer;
 	struct span in = { job->block->data, job->block->size };
-	int ret = set_up(shared, worker, job->setup, err);
+	int ret = set_up_packer(shared, worker, job->setup, err);
 
 	if (ret < 0)
 		return ret;
 	job->packed.size = 0;
-	ret = dw_block_packer_pack(worker->packer, in, &job->packed, &job->header.compression,
-			     err);
+	ret = dw_block_packer_pack(worker->packer, in, &job->packed,
+				   &job->header.compression, err);
 	if (ret < 0)
 		return dw_explain(err, ret, "packing block %" PRIu32, job->block->number);
 	dw_section_seal(&job->header, stored(job), worker->hash);
@@ -134,20 +134,20 @@ static void free_block(struct block *block)
 	free(block);
 }
 
-void dw_block_keep(struct block *block)
+void dw_block_reference(struct block *block)
 {
-	block->keepers++;
+	block->references++;
 }
 
 void dw_block_release(struct compressor *compressor, struct block *block)
 {
-	if (!block || --block->keepers > 0)
+	if (!block || --block->references > 0)
 		return;
 	block->next_free = compressor->free_blocks;
 	compressor->free_blocks = block;
 }
 
-static int write_block(void *shared, void *job_pointer, dwarfs_error **err)
+static int write_block_section(void *shared, void *job_pointer, dwarfs_error **err)
 {
 	struct compressor *compressor = shared;
 	struct block_job *job = job_pointer;
@@ -168,7 +168,7 @@ static int write_block(void *shared, void *job_pointer, dwarfs_error **err)
 
 /* What is being packed counts in proportion, so that large blocks do not come as leaps.
  */
-static void show_progress(struct dwarfs_progress *progress, void *user)
+static void show_packing_progress(struct dwarfs_progress *progress, void *user)
 {
 	struct compressor *compressor = user;
 	uint64_t packed = atomic_load_explicit(&compressor->packed, memory_order_relaxed);
@@ -210,10 +210,10 @@ int dw_compressor_new(struct section_writer *sections, const struct budget *budg
 		      dwarfs_error **err)
 {
 	static const struct pool_ops ops = {
-		.worker_new = new_worker,
-		.worker_free = free_worker,
-		.run = pack,
-		.done = write_block,
+		.worker_new = new_pack_worker,
+		.worker_free = free_pack_worker,
+		.run = pack_block,
+		.done = write_block_section,
 		.drop = keep_job,
 	};
 	auto_compressor struct compressor *compressor = dw_calloc(1, sizeof(*compressor));
@@ -226,11 +226,12 @@ int dw_compressor_new(struct section_writer *sections, const struct budget *budg
 	compressor->sections = sections;
 	compressor->streams = streams;
 	compressor->has_threads = budget->workers > 0;
-	if ((ret = dw_pipeline_init(&compressor->pipeline, &ops, compressor, budget->workers,
-				under_way ? under_way : 1, &run->progress, err)) < 0)
+	if ((ret = dw_pipeline_init(&compressor->pipeline, &ops, compressor,
+				    budget->workers, under_way ? under_way : 1,
+				    &run->progress, err)) < 0)
 		return ret;
 	run->progress.refresh_user = compressor;
-	run->progress.refresh = show_progress;
+	run->progress.refresh = show_packing_progress;
 	*compressor_out = dw_steal(compressor);
 	return 0;
 }
@@ -297,7 +298,7 @@ int dw_compressor_turn(struct compressor *compressor, uint32_t stream, uint32_t 
 	return 0;
 }
 
-static struct block *new_block(size_t block_bytes)
+static struct block *new_pages_block(size_t block_bytes)
 {
 	struct block *block = dw_calloc(1, sizeof(*block));
 
@@ -325,13 +326,13 @@ int dw_compressor_open(struct compressor *compressor, struct block **block_out,
 	if (block)
 		compressor->free_blocks = block->next_free;
 	else
-		block = new_block(compressor->setup->block_bytes);
+		block = new_pages_block(compressor->setup->block_bytes);
 	if (!block)
 		return dw_fail_nomem(err);
 	block->number = compressor->next_number++;
 	block->size = 0;
 	block->input_bytes = 0;
-	block->keepers = 1;
+	block->references = 1;
 	streams->list[streams->count++] = compressor->setup->stream;
 	*block_out = block;
 	return 0;

@@ -18,7 +18,7 @@ struct block {
 	size_t room; /* of data: the block size */
 	size_t size;
 	uint64_t input_bytes; /* dealt with by the time it is written; for the progress */
-	uint32_t keepers;
+	uint32_t references;
 	struct block *next_free;
 };
 
@@ -55,7 +55,7 @@ int dw_compressor_close(struct compressor *compressor, struct block *block,
 			dwarfs_error **err);
 
 /* Keepers of blocks are on the thread of the run. NULL is accepted for release. */
-void dw_block_keep(struct block *block);
+void dw_block_reference(struct block *block);
 void dw_block_release(struct compressor *compressor, struct block *block);
 
 /* Wait until all blocks are written. */

@@ -32,7 +32,8 @@ void dw_section_seal(struct section_header *header, struct span data, struct xxh
 		      data, header->sha512_256);
 }
 
-static int add_to_index(struct section_writer *sections, uint32_t type, dwarfs_error **err)
+static int add_to_index(struct section_writer *sections, uint32_t type,
+			dwarfs_error **err)
 {
 	int ret = dw_grow(&sections->index, &sections->room, sections->count + 1, err);
 
@@ -45,8 +46,8 @@ static int add_to_index(struct section_writer *sections, uint32_t type, dwarfs_e
 	return 0;
 }
 
-static int write_header(struct section_writer *sections, const struct section_header *header,
-			dwarfs_error **err)
+static int write_section_header(struct section_writer *sections,
+				const struct section_header *header, dwarfs_error **err)
 {
 	struct build_run *run = sections->run;
 	uint8_t bytes[DW_HEADER_BYTES];
@@ -55,13 +56,14 @@ static int write_header(struct section_writer *sections, const struct section_he
 	return dw_output_write(run->output, bytes, sizeof(bytes), &run->progress, err);
 }
 
-static int write_section(struct section_writer *sections, const struct section_header *header,
-			 struct span data, dwarfs_error **err)
+static int write_section(struct section_writer *sections,
+			 const struct section_header *header, struct span data,
+			 dwarfs_error **err)
 {
 	struct build_run *run = sections->run;
 	int ret;
 
-	if ((ret = write_header(sections, header, err)) < 0 ||
+	if ((ret = write_section_header(sections, header, err)) < 0 ||
 	    (ret = dw_output_write(run->output, data.data, data.size, &run->progress,
 				   err)) < 0)
 		return ret;
@@ -71,16 +73,17 @@ static int write_section(struct section_writer *sections, const struct section_h
 	return 0;
 }
 
-int dw_section_writer_write(struct section_writer *sections, const struct section_header *header,
-		      struct span data, dwarfs_error **err)
+int dw_section_writer_write(struct section_writer *sections,
+			    const struct section_header *header, struct span data,
+			    dwarfs_error **err)
 {
 	int ret = add_to_index(sections, header->type, err);
 
 	return ret < 0 ? ret : write_section(sections, header, data, err);
 }
 
-static int seal_and_write(struct section_writer *sections, uint32_t type, uint32_t compression,
-			  struct span data, dwarfs_error **err)
+static int seal_and_write(struct section_writer *sections, uint32_t type,
+			  uint32_t compression, struct span data, dwarfs_error **err)
 {
 	struct section_header header = {
 		.type = type,
@@ -100,8 +103,8 @@ static int seal_and_write(struct section_writer *sections, uint32_t type, uint32
 }
 
 int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
-		     const struct codec_spec *spec, struct span data,
-		     uint64_t *stored_out, dwarfs_error **err)
+			   const struct codec_spec *spec, struct span data,
+			   uint64_t *stored_out, dwarfs_error **err)
 {
 	auto_codec struct codec *codec = NULL;
 	auto_buffer struct buffer packed = { 0 };

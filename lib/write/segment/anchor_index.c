@@ -26,8 +26,8 @@ struct anchor_index {
 	uint64_t used, full;   /* entries */
 };
 
-int dw_anchor_index_new(uint64_t anchors, uint64_t max_bytes, struct anchor_index **index_out,
-		 dwarfs_error **err)
+int dw_anchor_index_new(uint64_t anchors, uint64_t max_bytes,
+			struct anchor_index **index_out, dwarfs_error **err)
 {
 	DW_AUTO(anchor_index) struct anchor_index *index = dw_calloc(1, sizeof(*index));
 	uint64_t wanted = anchors / 5 * 2 + MIN_BUCKETS; /* a load of about 0.6 */
@@ -62,7 +62,7 @@ uint64_t dw_anchor_index_bytes(const struct anchor_index *index)
 	return index->bucket_count * (uint64_t)sizeof(struct bucket);
 }
 
-static struct bucket *bucket_of(const struct anchor_index *index, uint64_t hash)
+static struct bucket *anchor_bucket(const struct anchor_index *index, uint64_t hash)
 {
 	return &index->buckets[(hash >> 32) * index->bucket_count >> 32];
 }
@@ -79,13 +79,13 @@ bool dw_anchor_index_counts(const struct anchor_index *index, uint64_t hash)
 
 void dw_anchor_index_prefetch(const struct anchor_index *index, uint64_t hash)
 {
-	__builtin_prefetch(bucket_of(index, hash), 1);
+	__builtin_prefetch(anchor_bucket(index, hash), 1);
 }
 
 size_t dw_anchor_index_find(const struct anchor_index *index, uint64_t hash,
-		     uint64_t places[INDEX_WAYS])
+			    uint64_t places[INDEX_WAYS])
 {
-	const struct bucket *bucket = bucket_of(index, hash);
+	const struct bucket *bucket = anchor_bucket(index, hash);
 	uint64_t tag = hash << PLACE_BITS;
 	size_t count = 0;
 
@@ -103,7 +103,7 @@ size_t dw_anchor_index_find(const struct anchor_index *index, uint64_t hash,
 	return count;
 }
 
-static void thin_out(struct anchor_index *index)
+static void drop_anchors(struct anchor_index *index)
 {
 	index->dropped_bits++;
 	index->used = 0;
@@ -140,8 +140,7 @@ static uint64_t *entry_to_replace(struct bucket *bucket, uint64_t tag)
 		if ((*entry ^ tag) >> PLACE_BITS != 0)
 			continue;
 		equal++;
-		if (!newest_equal ||
-		    (*entry & PLACE_MASK) > (*newest_equal & PLACE_MASK))
+		if (!newest_equal || (*entry & PLACE_MASK) > (*newest_equal & PLACE_MASK))
 			newest_equal = entry;
 	}
 	if (equal >= 2)
@@ -156,9 +155,9 @@ void dw_anchor_index_add(struct anchor_index *index, uint64_t hash, uint64_t pla
 
 	if (place >= PLACE_MASK || !counts(index, hash))
 		return;
-	entry = entry_to_replace(bucket_of(index, hash), tag);
+	entry = entry_to_replace(anchor_bucket(index, hash), tag);
 	index->used += *entry == 0;
 	*entry = tag | (place + 1);
 	if (index->used > index->full && index->dropped_bits < MAX_DROPPED_BITS)
-		thin_out(index);
+		drop_anchors(index);
 }

@@ -194,7 +194,7 @@ size_t dw_triggers_find(const uint8_t *data, size_t size, unsigned shift, uint32
 
 /* -- anchors ------------------------------------------------------------------------ */
 
-static uint64_t fold(uint64_t a, uint64_t b)
+static uint64_t multiply_fold(uint64_t a, uint64_t b)
 {
 	__extension__ unsigned __int128 product = (unsigned __int128)a * b;
 
@@ -204,16 +204,17 @@ static uint64_t fold(uint64_t a, uint64_t b)
 /* Widening multiplications of pairs of words, as in wyhash by Wang Yi. */
 uint64_t dw_anchor_hash(const uint8_t *window)
 {
-	uint64_t a = fold(dw_load64(window) ^ UINT64_C(0xA0761D6478BD642F),
-			  dw_load64(window + 8) ^ UINT64_C(0xE7037ED1A0B428DB));
-	uint64_t b = fold(dw_load64(window + 16) ^ UINT64_C(0x8EBC6AF09C88C6E3),
-			  dw_load64(window + 24) ^ UINT64_C(0x589965CC75374CC3));
-	uint64_t c = fold(dw_load64(window + 32) ^ UINT64_C(0x1D8E4E27C47D124F),
-			  dw_load64(window + 40) ^ UINT64_C(0xEB44ACCAB455D165));
-	uint64_t d = fold(dw_load64(window + 48) ^ UINT64_C(0x9C1B8E1E9628323F),
-			  dw_load64(window + 56) ^ UINT64_C(0xD6E8FEB86659FD93));
+	uint64_t a = multiply_fold(dw_load64(window) ^ UINT64_C(0xA0761D6478BD642F),
+				   dw_load64(window + 8) ^ UINT64_C(0xE7037ED1A0B428DB));
+	uint64_t b = multiply_fold(dw_load64(window + 16) ^ UINT64_C(0x8EBC6AF09C88C6E3),
+				   dw_load64(window + 24) ^ UINT64_C(0x589965CC75374CC3));
+	uint64_t c = multiply_fold(dw_load64(window + 32) ^ UINT64_C(0x1D8E4E27C47D124F),
+				   dw_load64(window + 40) ^ UINT64_C(0xEB44ACCAB455D165));
+	uint64_t d = multiply_fold(dw_load64(window + 48) ^ UINT64_C(0x9C1B8E1E9628323F),
+				   dw_load64(window + 56) ^ UINT64_C(0xD6E8FEB86659FD93));
 
-	return fold(a ^ c ^ UINT64_C(0x9E3779B97F4A7C15), b ^ (d << 1 | d >> 63));
+	return multiply_fold(a ^ c ^ UINT64_C(0x9E3779B97F4A7C15),
+			     b ^ (d << 1 | d >> 63));
 }
 
 #define RECENT_HASHES 4

@@ -46,7 +46,7 @@ static int open_codec(struct codec **codec_out, dwarfs_error **err)
 }
 
 /* Add what fragments have from one on until a sample is full. */
-static size_t collect(const struct sampling *sampling, size_t at)
+static size_t fill_sample(const struct sampling *sampling, size_t at)
 {
 	const struct segment_input *in = sampling->in;
 	size_t filled = 0;
@@ -70,7 +70,7 @@ static size_t collect(const struct sampling *sampling, size_t at)
 
 static int add_sample(struct sampling *sampling, size_t at, dwarfs_error **err)
 {
-	struct span bytes = { sampling->bytes, collect(sampling, at) };
+	struct span bytes = { sampling->bytes, fill_sample(sampling, at) };
 	uint32_t id;
 	int ret;
 

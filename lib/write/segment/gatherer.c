@@ -55,7 +55,7 @@ static void free_moving(struct moving *moving)
 	free(moving->copies);
 }
 
-static uint64_t place_of(const struct gatherer *gatherer, const struct chunk *chunk)
+static uint64_t chunk_position(const struct gatherer *gatherer, const struct chunk *chunk)
 {
 	const struct block_filler *filler = gatherer->filler;
 
@@ -105,7 +105,7 @@ static int store_again(struct gatherer *gatherer, struct fill_state *fill, uint6
 		dw_matcher_note(gatherer->matcher, gatherer->piece, filled,
 				dw_block_filler_next(filler));
 		if ((ret = dw_block_filler_store(filler, fill, gatherer->piece, filled,
-					   err)) < 0)
+						 err)) < 0)
 			return ret;
 		*done_out += filled;
 	}
@@ -119,7 +119,7 @@ static int move_chunk(struct gatherer *gatherer, struct fill_state *fill,
 {
 	struct block_filler *filler = gatherer->filler;
 	struct build_run *run = gatherer->in->run;
-	uint64_t from = place_of(gatherer, chunk);
+	uint64_t from = chunk_position(gatherer, chunk);
 	struct copy *copy = find_copy(moving, from);
 	size_t size = (size_t)chunk->size, done = 0, room;
 	uint64_t to;
@@ -163,7 +163,8 @@ static int move_chunks(struct gatherer *gatherer, size_t first_number, size_t co
 				ret = move_chunk(gatherer, &fill, moving, chunk, err);
 			} else {
 				fill.literals = 0;
-				ret = dw_block_filler_add_chunk(filler, fragment, *chunk, err);
+				ret = dw_block_filler_add_chunk(filler, fragment, *chunk,
+								err);
 			}
 			if (ret < 0)
 				return ret;

@@ -149,8 +149,8 @@ static bool has_block(const struct unit *unit, uint32_t block)
 	return at < unit->count && unit->blocks[at] == block;
 }
 
-static int take_block(struct unit *unit, uint32_t block, bool is_foreign,
-		      dwarfs_error **err)
+static int add_unit_block(struct unit *unit, uint32_t block, bool is_foreign,
+			  dwarfs_error **err)
 {
 	size_t at = find_block(unit, block);
 	int ret;
@@ -183,8 +183,8 @@ int dw_locality_share(struct locality *locality, const struct fragment *fragment
 			int ret;
 
 			if (chunks[i].block != DW_NONE &&
-			    (ret = take_block(&locality->units[unit], chunks[i].block,
-					      false, err)) < 0)
+			    (ret = add_unit_block(&locality->units[unit], chunks[i].block,
+						  false, err)) < 0)
 				return ret;
 		}
 	}
@@ -319,7 +319,8 @@ static int allow_blocks(struct locality *locality, const struct locality_batch *
 			return ret;
 	join_shares(locality);
 	for (size_t i = 0; i < locality->share_count && i < allowed; i++)
-		if ((ret = take_block(unit, locality->shares[i].block, true, err)) < 0)
+		if ((ret = add_unit_block(unit, locality->shares[i].block, true, err)) <
+		    0)
 			return ret;
 	return 0;
 }
@@ -336,7 +337,7 @@ int dw_locality_judge(struct locality *locality, const struct locality_batch *ba
 		unit->bytes += locality->contents->fragments[batch->numbers[i]].size;
 	for (uint32_t i = batch->first_block; batch->has_blocks && i <= batch->last_block;
 	     i++)
-		if ((ret = take_block(unit, i, false, err)) < 0)
+		if ((ret = add_unit_block(unit, i, false, err)) < 0)
 			return ret;
 	if ((ret = judge_small_files(locality, batch, marks, err)) < 0 ||
 	    (ret = allow_blocks(locality, batch, marks, err)) < 0)

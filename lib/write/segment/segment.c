@@ -36,9 +36,9 @@ struct segmenter {
 	struct gatherer *gatherer; /* NULL: any block may be referred to */
 	size_t granularity;
 	uint8_t *piece;
-	struct path_cursor cursor;	 /* to the file being read */
-	struct source source;	 /* of the contents being read, if any */
-	uint32_t source_content; /* DW_NONE: none is begun */
+	struct path_cursor cursor; /* to the file being read */
+	struct source source;	   /* of the contents being read, if any */
+	uint32_t source_content;   /* DW_NONE: none is begun */
 };
 
 /* The fragment being stored. Errors of the input are no errors of the run: they end the
@@ -84,7 +84,7 @@ static int add_hole(struct segmenter *segmenter, struct storing *storing, uint64
 	segmenter->filler.input_bytes += size;
 	segmenter->run->progress.bytes_read += size;
 	return dw_block_filler_add_chunk(&segmenter->filler, storing->fill.fragment, hole,
-				   err);
+					 err);
 }
 
 /* A run of bytes that is stored already. */
@@ -93,8 +93,8 @@ static int add_match(struct segmenter *segmenter, struct storing *storing, uint6
 {
 	struct build_run *run = segmenter->run;
 	uint32_t before = storing->fill.fragment->chunk_count;
-	int ret =
-		dw_block_filler_refer(&segmenter->filler, &storing->fill, place, size, err);
+	int ret = dw_block_filler_refer(&segmenter->filler, &storing->fill, place, size,
+					err);
 
 	run->counts[DWARFS_COUNT_BYTES_SEGMENTS] += size;
 	run->progress.bytes_saved += size;
@@ -113,8 +113,8 @@ static int go_on_with_match(struct segmenter *segmenter, struct storing *storing
 	*done_out = 0;
 	if (storing->fill.next_place == UINT64_MAX)
 		return 0;
-	*done_out = dw_matcher_extend(segmenter->matcher, storing->fill.next_place,
-				      data, size);
+	*done_out = dw_matcher_extend(segmenter->matcher, storing->fill.next_place, data,
+				      size);
 	*done_out -= *done_out % segmenter->granularity;
 	return add_match(segmenter, storing, storing->fill.next_place, *done_out, err);
 }
@@ -135,7 +135,7 @@ static int match_piece(struct segmenter *segmenter, struct storing *storing,
 		struct match match;
 
 		if ((ret = dw_block_filler_store(&segmenter->filler, &storing->fill,
-					   data + done, at - done, err)) < 0 ||
+						 data + done, at - done, err)) < 0 ||
 		    (ret = dw_block_filler_room(&segmenter->filler, &room, err)) < 0)
 			return ret;
 		done = at;
@@ -153,7 +153,7 @@ static int match_piece(struct segmenter *segmenter, struct storing *storing,
 	if (done < size)
 		storing->fill.next_place = UINT64_MAX;
 	return dw_block_filler_store(&segmenter->filler, &storing->fill, data + done,
-			       size - done, err);
+				     size - done, err);
 }
 
 static int store_piece(struct segmenter *segmenter, struct storing *storing,
@@ -166,8 +166,8 @@ static int store_piece(struct segmenter *segmenter, struct storing *storing,
 	ret = segmenter->matcher && segmenter->filler.chunks->count <
 					    segmenter->in->budget->max_chunks
 		      ? match_piece(segmenter, storing, data, size, err)
-		      : dw_block_filler_store(&segmenter->filler, &storing->fill, data, size,
-					err);
+		      : dw_block_filler_store(&segmenter->filler, &storing->fill, data,
+					      size, err);
 	if (ret < 0)
 		return ret;
 	return dw_progress_tick(&segmenter->run->progress, err);
@@ -317,7 +317,8 @@ static int store_fragment(struct segmenter *segmenter, uint32_t number, bool *di
 	int ret, unchanged = 1;
 
 	if ((ret = dw_path_cursor_go(&segmenter->cursor, tree,
-			       tree->inodes[storing.content->inode].entry, err)) < 0)
+				     tree->inodes[storing.content->inode].entry, err)) <
+	    0)
 		return ret;
 	segmenter->run->progress.path = (const char *)segmenter->cursor.path.data;
 	fragment->size = 0;
@@ -458,13 +459,13 @@ static int new_matcher(struct segmenter *segmenter, dwarfs_error **err)
 	if (settings->window_bits == 0 || settings->lookback == 0)
 		return 0;
 	if ((ret = choose_minima(segmenter, &options, err)) < 0 ||
-	    (ret = dw_stored_window_new(segmenter->run, segmenter->tree, segmenter->contents,
-				  segmenter->filler.compressor,
-				  segmenter->filler.block_bytes,
-				  segmenter->in->budget->history_bytes,
-				  &segmenter->filler.window, err)) < 0 ||
-	    (ret = dw_matcher_new(&options, segmenter->filler.window,
-				  &segmenter->matcher, err)) < 0)
+	    (ret = dw_stored_window_new(segmenter->run, segmenter->tree,
+					segmenter->contents, segmenter->filler.compressor,
+					segmenter->filler.block_bytes,
+					segmenter->in->budget->window_bytes,
+					&segmenter->filler.window, err)) < 0 ||
+	    (ret = dw_matcher_new(&options, segmenter->filler.window, &segmenter->matcher,
+				  err)) < 0)
 		return ret;
 	return new_gatherer(segmenter, err);
 }

@@ -63,9 +63,9 @@ struct stored_window {
 };
 
 int dw_stored_window_new(struct build_run *run, const struct tree *tree,
-		   const struct contents *contents, struct compressor *compressor,
-		   size_t block_bytes, uint64_t ram_bytes, struct stored_window **window_out,
-		   dwarfs_error **err)
+			 const struct contents *contents, struct compressor *compressor,
+			 size_t block_bytes, uint64_t ram_bytes,
+			 struct stored_window **window_out, dwarfs_error **err)
 {
 	DW_AUTO(window) struct stored_window *window = dw_calloc(1, sizeof(*window));
 
@@ -121,14 +121,13 @@ void dw_stored_window_turn(struct stored_window *window, struct block *block)
 	if (window->turns == 0)
 		window->first_number = block->number;
 	window->turns++;
-	slot = &window->ring[(block->number - window->first_number) %
-			      window->ram_blocks];
+	slot = &window->ring[(block->number - window->first_number) % window->ram_blocks];
 	dw_block_release(window->compressor, *slot);
 	*slot = block;
-	dw_block_keep(block);
+	dw_block_reference(block);
 }
 
-static uint64_t end_of(const struct stored_window *window)
+static uint64_t window_end(const struct stored_window *window)
 {
 	const struct block *block = window->current;
 
@@ -137,9 +136,9 @@ static uint64_t end_of(const struct stored_window *window)
 }
 
 int dw_stored_window_note(struct stored_window *window, uint32_t content, uint64_t offset,
-		    dwarfs_error **err)
+			  dwarfs_error **err)
 {
-	struct run run = { end_of(window), offset, content };
+	struct run run = { window_end(window), offset, content };
 	int ret;
 
 	while (window->run_count > 0 &&
@@ -203,14 +202,14 @@ static bool read_again(struct stored_window *window, uint32_t content, uint64_t 
 /* Where the blocks that are still in memory begin: what is there may yet change. */
 static uint64_t start_of_ram(const struct stored_window *window)
 {
-	uint64_t blocks = window->turns < window->ram_blocks ? window->turns
-							       : window->ram_blocks;
+	uint64_t blocks =
+		window->turns < window->ram_blocks ? window->turns : window->ram_blocks;
 
 	return (window->turns - blocks) * window->block_bytes;
 }
 
 /* Fill a page with the runs around a place, as far as they can be read. */
-static void fill(struct stored_window *window, struct page *page, uint64_t place)
+static void fill_page(struct stored_window *window, struct page *page, uint64_t place)
 {
 	uint64_t start = place / PAGE_BYTES * PAGE_BYTES, stop = start + PAGE_BYTES;
 	uint64_t end = start_of_ram(window), at = start;
@@ -246,7 +245,7 @@ static const struct page *page_of(struct stored_window *window, uint64_t place)
 	struct page *page = &window->pages[place / PAGE_BYTES % PAGE_COUNT];
 
 	if (page->number != place / PAGE_BYTES || place >= page->limit)
-		fill(window, page, place);
+		fill_page(window, page, place);
 	return page;
 }
 
@@ -258,14 +257,16 @@ uint64_t dw_stored_window_work(const struct stored_window *window)
 /* -- looking ------------------------------------------------------------------------ */
 
 /* The block that is still in memory, or NULL. */
-static const struct block *block_in_ram(const struct stored_window *window, uint64_t number)
+static const struct block *block_in_ram(const struct stored_window *window,
+					uint64_t number)
 {
 	if (number >= window->turns || window->turns - number > window->ram_blocks)
 		return NULL;
 	return window->ring[number % window->ram_blocks];
 }
 
-const uint8_t *dw_stored_window_at(struct stored_window *window, uint64_t place, size_t *size_out)
+const uint8_t *dw_stored_window_at(struct stored_window *window, uint64_t place,
+				   size_t *size_out)
 {
 	uint64_t number = place / window->block_bytes;
 	size_t offset = (size_t)(place % window->block_bytes), in_page;
@@ -278,7 +279,7 @@ const uint8_t *dw_stored_window_at(struct stored_window *window, uint64_t place,
 		*size_out = block->size - offset;
 		return block->data + offset;
 	}
-	if (place >= end_of(window) || !(page = page_of(window, place)))
+	if (place >= window_end(window) || !(page = page_of(window, place)))
 		return NULL;
 	in_page = (size_t)(place % PAGE_BYTES);
 	if (in_page < page->from || in_page >= page->to)
@@ -290,7 +291,7 @@ const uint8_t *dw_stored_window_at(struct stored_window *window, uint64_t place,
 }
 
 const uint8_t *dw_stored_window_before(struct stored_window *window, uint64_t place,
-				 size_t *size_out)
+				       size_t *size_out)
 {
 	size_t offset = (size_t)(place % window->block_bytes), in_page;
 	const struct block *block = block_in_ram(window, place / window->block_bytes);

@@ -100,7 +100,7 @@ static void workers_go_first(void **state)
 	assert_in_range(budget.workers, 2, 15);
 	assert_true(budget.index_bytes >= 256 * MIB);
 	assert_int_equal(fixture.builder.options.block_bits, 24);
-	assert_true(budget.history_bytes > 0);
+	assert_true(budget.window_bytes > 0);
 	dwarfs_context_free(fixture.context);
 }
 
@@ -128,7 +128,7 @@ static void a_limit_that_suffices_costs_nothing(void **state)
 		assert_true(budget.max_chunks >= 200000);
 		assert_true(budget.max_chunks < UINT64_MAX);
 		assert_true(budget.index_bytes >= 256 * MIB);
-		assert_true(budget.history_bytes >= 48 * MIB);
+		assert_true(budget.window_bytes >= 48 * MIB);
 		assert_int_equal(fixture.builder.options.block_bits, 21);
 		dwarfs_context_free(fixture.context);
 	}

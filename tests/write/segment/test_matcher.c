@@ -43,8 +43,8 @@ static struct store *new_store(struct matcher_options options, size_t room)
 	store->smallest = UINT64_MAX;
 	assert_true(store->bytes && store->blocks);
 	assert_int_equal(dw_stored_window_new(NULL, NULL, NULL, NULL, options.block_bytes,
-					store->room * options.block_bytes,
-					&store->history, NULL),
+					      store->room * options.block_bytes,
+					      &store->history, NULL),
 			 0);
 	assert_int_equal(dw_matcher_new(&options, store->history, &store->matcher, NULL),
 			 0);
@@ -74,7 +74,7 @@ static void open_block(struct store *store)
 		.number = (uint32_t)store->block_count,
 		.data = store->bytes + store->block_count * bytes,
 		.room = bytes,
-		.keepers = 1, /* so that it is never let go */
+		.references = 1, /* so that it is never let go */
 	};
 	store->block_count++;
 	dw_stored_window_turn(store->history, block);

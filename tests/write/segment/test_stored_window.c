@@ -72,22 +72,22 @@ static struct lab *new_lab(const struct place *place, uint64_t ram_bytes)
 	assert_int_equal(dw_inspect(&lab->run, &lab->tree, &lab->contents, NULL), 0);
 	assert_int_equal(lab->contents.count, 1);
 	assert_int_equal(dw_stored_window_new(&lab->run, &lab->tree, &lab->contents, NULL,
-					BLOCK_BYTES, ram_bytes, &lab->window, NULL),
+					      BLOCK_BYTES, ram_bytes, &lab->window, NULL),
 			 0);
 	for (uint32_t i = 0; i < BLOCKS; i++) {
 		lab->blocks[i] = (struct block){
 			.number = 7 + i, /* other streams came before */
 			.data = malloc(BLOCK_BYTES),
 			.room = BLOCK_BYTES,
-			.keepers = 1,
+			.references = 1,
 		};
 		assert_non_null(lab->blocks[i].data);
 		dw_stored_window_turn(lab->window, &lab->blocks[i]);
-		assert_int_equal(dw_stored_window_note(lab->window, 0, i * BLOCK_BYTES, NULL),
-				 0);
+		assert_int_equal(
+			dw_stored_window_note(lab->window, 0, i * BLOCK_BYTES, NULL), 0);
 		memcpy(lab->blocks[i].data, lab->bytes + i * BLOCK_BYTES, BLOCK_BYTES);
 		lab->blocks[i].size = BLOCK_BYTES;
-		if (i > 0 && lab->blocks[i - 1].keepers == 1) /* no longer kept */
+		if (i > 0 && lab->blocks[i - 1].references == 1) /* no longer kept */
 			memset(lab->blocks[i - 1].data, 0, BLOCK_BYTES);
 	}
 	return lab;
@@ -188,7 +188,9 @@ static void what_is_taken_back_is_forgotten(void **state)
 {
 	struct lab *lab = new_lab(*state, 0);
 	uint64_t place = BLOCKS * BLOCK_BYTES - 1000;
-	struct block next = { .number = 7 + BLOCKS, .room = BLOCK_BYTES, .keepers = 1 };
+	struct block next = { .number = 7 + BLOCKS,
+			      .room = BLOCK_BYTES,
+			      .references = 1 };
 	const uint8_t *data;
 	size_t size;
 
@@ -201,7 +203,8 @@ static void what_is_taken_back_is_forgotten(void **state)
 	data = dw_stored_window_at(lab->window, place, &size);
 	assert_memory_equal(data, lab->bytes, 1000);
 	next.data = lab->blocks[0].data;
-	dw_stored_window_turn(lab->window, &next); /* block 4 is read again from here on */
+	dw_stored_window_turn(lab->window,
+			      &next); /* block 4 is read again from here on */
 	data = dw_stored_window_at(lab->window, place, &size);
 	assert_non_null(data);
 	assert_memory_equal(data, lab->bytes, size);
