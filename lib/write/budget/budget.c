@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/budget/budget: how much memory a run may take, and how to keep to it.
+ * write/budget/budget: plan the memory of the stages within a limit.
  *
- * Adds up what is known to be needed by each stage: records, files that are kept, blocks
- * on their way, what they are packed into, compressors, the index of anchors. All of
- * these are bounded, so that the sum is one for the peak. None depends on the number of
- * workers or on chance once there is but one worker, so that a limit means the same image
- * always.
+ * The peak is the sum of what each stage needs: records, kept files, blocks in progress
+ * and their compressed bytes, codecs, the anchor index. Each is bounded. A limit is met
+ * by steps, each of which lowers one term; steps that change the image are planned for
+ * one worker, so that the same limit gives the same image for any number of workers.
  */
 #include "os/memory_size.h"
 #include "write/budget/budget.h"
@@ -21,8 +20,8 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-/* Blocks that wait for a worker, so that none is idle while the next one is read. Small
- * blocks are packed so fast that more of them are needed. */
+/* Blocks queued for workers, so that none is idle while the next block is filled. Small
+ * blocks need more of them. */
 #define WAITING_BYTES (4 * MIB)
 #define MAX_WAITING   64
 
@@ -32,15 +31,15 @@
 #define MIN_BLOCK_BITS 16
 #define MIN_SHINGLES   ((size_t)1 << 16)
 
-/* Chunks of so many bytes on average have room, and at least of so many; the first within
- * a share of the limit. What is left of the limit is for smaller ones. */
+/* The number of chunks is planned for this average size within a share of the limit, at
+ * least for MOST_CHUNK_BYTES; what is left of the limit allows smaller ones. */
 #define CHUNK_BYTES	  1024
 #define CHUNK_SHARE	  8
 #define LEAST_CHUNK_BYTES 256
 #define MOST_CHUNK_BYTES  65536
 #define MAX_LEAST_CHUNKS  (UINT64_C(1) << 20)
 
-/* Pieces of files, anchors in them, pages of old bytes. */
+/* File pieces, their anchors, and pages of stored_window. */
 #define REST_BYTES	(6 * MIB)
 #define REST_PER_WORKER (MIB / 2)
 #define DEFAULT_SHARE	4 /* of the machine: one part in */
@@ -51,7 +50,7 @@ struct plan {
 	struct workload workload;
 	uint32_t block_bits;
 	struct stream_settings *settings; /* by category */
-	const uint8_t *used;		  /* categories that there are */
+	const uint8_t *used;		  /* categories in use */
 	size_t category_count;
 	uint64_t anchors; /* bytes of a full index */
 };
@@ -75,7 +74,7 @@ static uint32_t waiting_blocks(uint32_t block_bits)
 
 /* -- what a plan takes --------------------------------------------------------------- */
 
-/* What the largest compressor of any stream takes. */
+/* Memory of the largest codec in use. */
 static uint64_t codec_bytes(const struct plan *plan)
 {
 	uint64_t most = 0;
@@ -99,12 +98,12 @@ static uint64_t blocks_bytes(const struct plan *plan)
 	uint64_t under_way = packing + budget->waiting;
 	uint64_t kept = budget->window_bytes / block + 1;
 
-	/* Blocks under way are among those that are kept; one is being filled. */
+	/* Blocks in progress are among those in the window; one more is being filled. */
 	return (max_of(kept, under_way) + 1) * block + under_way * block +
 	       packing * (codec_bytes(plan) + REST_PER_WORKER);
 }
 
-/* While blocks are made. */
+/* Memory while blocks are filled and compressed. */
 static uint64_t cost(const struct plan *plan)
 {
 	const struct budget *budget = &plan->budget;
@@ -167,7 +166,7 @@ static bool shrink_chunks(struct plan *plan)
 	return true;
 }
 
-/* Of a stream; the larger of two codecs for blocks of different kinds counts. */
+/* Shrink the codec of a stream that needs the most memory. */
 static bool shrink_packing(struct stream_settings *settings,
 			   const struct packing *packing, size_t block_bytes)
 {
@@ -211,14 +210,14 @@ struct step {
 	const char *text;
 };
 
-/* In the order in which they are taken. These leave the image as it is: */
+/* In this order. These steps do not change the image: */
 static const struct step of_speed[] = {
 	{ use_fewer_workers, "fewer workers" },
 	{ wait_less, "fewer blocks that wait" },
 	{ NULL, NULL },
 };
 
-/* The only one of these steps that the default limit takes. */
+/* The only step for the default limit. */
 static const struct step of_workers[] = {
 	{ use_fewer_workers, "fewer workers" },
 	{ NULL, NULL },
@@ -242,7 +241,7 @@ static void log_step(dwarfs_context *context, const struct plan *plan, uint64_t 
 	       (UINT64_C(1) << plan->block_bits) / 1024);
 }
 
-/* Take steps until the limit holds. Without a context nothing is told. */
+/* Take steps until the plan fits the limit. Without a context nothing is logged. */
 static void fit(struct plan *plan, dwarfs_context *context, uint64_t limit,
 		const struct step *steps, int log_level)
 {
@@ -256,7 +255,7 @@ static void fit(struct plan *plan, dwarfs_context *context, uint64_t limit,
 	}
 }
 
-/* The same plan for one worker, by which everything is decided that shapes the image. */
+/* The plan for one worker, which decides all that changes the image. */
 static struct plan lean_plan(const struct plan *plan)
 {
 	struct plan lean = *plan;
@@ -266,7 +265,7 @@ static struct plan lean_plan(const struct plan *plan)
 	return lean;
 }
 
-/* A plan that takes as little as can be: what the most demanding stage takes then. */
+/* The least memory that any plan needs. */
 static uint64_t least_bytes(const struct plan *plan, dwarfs_error **err)
 {
 	auto_free struct stream_settings *settings =
@@ -300,7 +299,7 @@ static int fail_limit(uint64_t limit, uint64_t least, dwarfs_error **err)
 
 /* -- plans --------------------------------------------------------------------------- */
 
-/* An entry of eight bytes for each anchor, at a load of 0.6. */
+/* Eight bytes for each anchor, at a load of 0.6. */
 static uint64_t index_bytes(const struct plan *plan)
 {
 	unsigned densest = 64;
@@ -345,7 +344,7 @@ static struct plan begin_plan(dwarfs_builder *builder, const struct workload *wo
 	return plan;
 }
 
-/* What is kept of files when so much is left besides what is needed at least. */
+/* How many bytes of files to keep, with least bytes needed for the rest. */
 static uint64_t kept_bytes(const struct workload *workload, uint64_t limit,
 			   uint64_t least)
 {
@@ -403,7 +402,7 @@ static bool chooses_orders(const struct plan *plan)
 	return false;
 }
 
-/* How an order is chosen: first without some of the orders, then by a smaller sketch. */
+/* Fit the choice of an order: first without some orders, then with a smaller sketch. */
 static void plan_orders(struct plan *plan, dwarfs_context *context, uint64_t limit)
 {
 	struct budget *budget = &plan->budget;
@@ -435,7 +434,7 @@ static void plan_chunks(struct plan *plan, uint64_t limit)
 		continue;
 }
 
-/* Let there be more chunks, in half of what is left: the rest is for workers. */
+/* Allow more chunks, with half of the memory left: the rest is for workers. */
 static void raise_chunks(struct plan *plan, uint64_t limit)
 {
 	struct budget *budget = &plan->budget;
@@ -453,7 +452,7 @@ static void raise_chunks(struct plan *plan, uint64_t limit)
 	budget->max_chunks = min_of(most, budget->max_chunks + room / 2);
 }
 
-/* What shapes the image, as it would be with one worker. */
+/* Plan all that changes the image, for one worker. */
 static void plan_size(struct plan *plan, dwarfs_context *context, uint64_t limit)
 {
 	struct plan lean = lean_plan(plan);
@@ -476,7 +475,7 @@ static int plan_for_limit(struct plan *plan, dwarfs_context *context, uint64_t l
 	needed = max_of(cost(plan),
 			dw_estimate_metadata(&plan->workload, plan->budget.max_chunks));
 	if (needed > limit) {
-		/* With more, more is kept of files. */
+		/* A higher limit also keeps more files. */
 		needed -= plan->budget.kept_bytes;
 		needed += needed / (KEPT_SHARE - 1) + KEPT_SLAB_BYTES;
 		return fail_limit(limit, max_of(needed, limit + MIB), err);
@@ -527,7 +526,7 @@ bool dw_budget_metadata_codec(const struct budget *budget, uint64_t chunks,
 
 	if (budget->metadata_bytes == UINT64_MAX)
 		return true;
-	/* The tables as they are, and packed. */
+	/* The tables, uncompressed and compressed. */
 	while (2 * bytes + dw_codec_memory(codec, (size_t)bytes) > room)
 		if (!dw_codec_shrink(codec, (size_t)bytes))
 			return false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/budget/memory_estimate: what the stages of a run take in memory.
+ * write/budget/memory_estimate: upper bounds of the memory of each stage.
  *
- * Sizes of records are those of the structures. What grows is copied now and then, and
- * allocators waste some, for which there is a share on top.
+ * Computed from the sizes of the structures, with a share on top for growing arrays and
+ * the allocator.
  */
 #include "format/freeze.h"
 #include "format/metadata.h"
@@ -17,19 +17,19 @@
 
 #define MIB UINT64_C(0x100000)
 
-/* The base counts in such steps; some more is touched while starting. */
+/* The base is rounded up to this step; some memory is first used while starting. */
 #define BASE_STEP  (4 * MIB)
 #define BASE_SLACK (1 * MIB)
 
-/* Code that is used for the first time, stacks, what is read ahead of directories. */
+/* Code, stacks and directory listings. */
 #define FIXED_BYTES (6 * MIB)
 
 #define CHECK_INTERVAL	 256 /* entries */
 #define SLOT_BYTES	 16 /* of a hash table with four bytes an entry, while it grows */
 #define READER_BYTES	 (MIB + MIB / 4)
-#define PARTS_BYTES	 64 /* of a file that has a category */
+#define PARTS_BYTES	 64 /* for each file with a category */
 #define PER_FILE_READING 168
-#define PER_FRAGMENT	 160 /* while it is put in order */
+#define PER_FRAGMENT	 160 /* while fragments are ordered */
 #define PER_ENTRY	 48
 #define FROZEN_ENTRY	 24
 
@@ -50,7 +50,7 @@ uint64_t dw_estimate_base(void)
 	return (bytes + BASE_STEP - 1) / BASE_STEP * BASE_STEP;
 }
 
-/* The records of a tree, without what files hold. */
+/* The records of a tree, without file contents. */
 static struct workload records_of(const struct build_run *run, const struct tree *tree)
 {
 	return (struct workload){

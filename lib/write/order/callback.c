@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/callback: a program puts the files of a stream in order. See <dwarfs/builder.h>.
+ * write/order/callback: let a callback of the program order the files of a stream. See
+ * <dwarfs/builder.h>.
  */
 #include <string.h>
 
 #include "write/categorize/categorize.h"
 #include "write/order/order.h"
 
-/* Fragments of one file in this stream; it is placed by the first of them. */
+/* The fragments of one file in this stream, ordered by the first of them. */
 struct listed {
 	uint64_t rank, size;
 	uint32_t entry;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/explicit: as a list says; files that are not on it follow by path.
+ * write/order/explicit: in the order of a list; files that are not listed follow by path.
  *
- * The list is read when the option is given. A file stands where the first of its names
- * stands on the list, or of those with the same contents.
+ * The list is read when the option is set. Contents are ordered by the first of their
+ * names in the list.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -61,7 +61,8 @@ static int parse_explicit(const char *options, struct order_spec *spec,
 	return read_list(options + strlen(file), spec, err);
 }
 
-/* -- its paths in the tree ---------------------------------------------------------- */
+/* -- paths in the tree
+ * ------------------------------------------------------------------ */
 
 /* Children are sorted by name. */
 static uint32_t find_child(const struct tree *tree, uint32_t directory, struct span name)
@@ -107,7 +108,7 @@ static uint32_t find_path_entry(const struct tree *tree, const uint32_t *directo
 	return entry;
 }
 
-/* What follows the root in a path; NULL when it is not below it. */
+/* The part of a path after the root; NULL if it is not below the root. */
 static const char *below(const char *root, const char *path)
 {
 	size_t length = root ? strlen(root) : 0;

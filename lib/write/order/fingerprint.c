@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/fingerprint: what orders know of contents.
+ * write/order/fingerprint: fingerprints of contents, by which orders find similar files.
  *
- * Takes bytes as they are read, gives 32 bytes for each contents. Fingerprints of alike
- * contents are alike; in which way depends on the kind. Pure functions of the bytes, the
- * same on every processor.
+ * Takes bytes as they are read, gives 32 bytes for each contents. Similar contents have
+ * similar fingerprints; how they are compared depends on the kind. Pure functions of the
+ * bytes, the same on every processor.
  */
 #include <string.h>
 
@@ -60,7 +60,7 @@ static void take_shingle(struct minhash *minhash, const uint8_t *at)
 	uint64_t hash = hash_shingle(at);
 	uint64_t *slot = &minhash->slots[hash % SLOTS];
 
-	/* UINT64_MAX stands for an empty slot. */
+	/* UINT64_MAX: an empty slot. */
 	hash >>= 4;
 	if (hash < *slot)
 		*slot = hash;
@@ -127,7 +127,7 @@ static void finish_minhash(struct minhash *minhash, struct fingerprint *out)
 		value = fold_product(minhash->slots[from] ^ UINT64_C(0x589965CC75374CC3),
 				     UINT64_C(0x9E3779B97F4A7C15) +
 					     2 * ((from - i) % SLOTS));
-		/* All zero would stand for no fingerprint. */
+		/* All zero means no fingerprint. */
 		dw_store16(out->bytes + 2 * i, (uint16_t)(value >> 24) | 1);
 	}
 }
@@ -262,7 +262,7 @@ static void make_tables(struct nilsimsa *nilsimsa)
 	}
 }
 
-/* Count the first so many triples of bytes by their distance. */
+/* Count the first triples of bytes by their distance. */
 static inline void count_triples(struct nilsimsa *nilsimsa, const uint8_t *bytes,
 				 ptrdiff_t step, unsigned count)
 {

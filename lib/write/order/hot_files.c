@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/hotness: as in the list of hot paths.
+ * write/order/hot_files: in the order of the list of hot paths.
  */
 #include "write/categorize/categorize.h"
 #include "write/order/order.h"
@@ -25,5 +25,5 @@ static int sort_hotness(const struct order_input *input, uint32_t *numbers, size
 	return dw_order_by_rank(input, ranks, numbers, count, err);
 }
 
-/* Not to be chosen by name: what it goes by is an option of its own. */
+/* Not selectable by name: the list of hot paths is an option of its own. */
 const struct order_ops dw_order_hotness = { .name = "hotness", .sort = sort_hotness };

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/nilsimsa: each file is followed by the one that is most like it.
+ * write/order/nilsimsa: each file is followed by the most similar one, by nilsimsa codes.
  *
- * To find that one among all the others takes too long where there are many. So codes
- * that differ in few bits are gathered in clusters, those of a large cluster by fewer
- * bits again, and the nearest is looked for within a cluster. Options bound how many
- * clusters a cluster has, and how many codes; with very many files both are smaller, so
- * that the time grows with the number of files alone.
+ * Finding the nearest of all codes takes quadratic time. So codes that differ in few bits
+ * form clusters, large clusters are split again by fewer bits, and the nearest code is
+ * searched within a cluster. Options bound the number of subclusters and the cluster
+ * size; with very many files both bounds are lowered, so that time grows linearly.
  */
 #include <errno.h>
 #include <string.h>

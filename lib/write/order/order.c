@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order: the list of orders, and what they share.
+ * write/order/order: the table of orders, and helpers they share.
+ *
+ * An order sorts an array of fragment numbers in place. Ties are broken by path or by
+ * fragment number, so the result is deterministic. Orders with fingerprints read those
+ * that inspect made. All run on the calling thread.
  */
 #include <string.h>
 
@@ -46,7 +50,7 @@ void dw_order_spec_free(struct order_spec *spec)
 	*spec = (struct order_spec){ 0 };
 }
 
-/* Fragments over the limit come first, and the largest of them first of all. */
+/* Fragments larger than the similarity limit come first, by descending size. */
 struct large {
 	uint64_t size;
 	uint32_t position, number;
@@ -126,7 +130,7 @@ int dw_order_by_rank(const struct order_input *input, const uint32_t *rank_of_en
 
 	if (!keyed || !spare)
 		return dw_fail_nomem(err);
-	/* Numbers come as they are in the contents: those of one file in their order. */
+	/* The fragments of one file are in ascending order already. */
 	for (size_t i = 0; i < count; i++)
 		keyed[i] = (struct dw_keyed){
 			.key = rank_of_entry[dw_order_entry(input, numbers[i])],

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * build/order: which fragments come next.
+ * write/order: the order in which fragments are stored.
  *
- * An order takes the fragments of one stream, given as numbers in scan order, and puts
- * them in the order in which they are stored. What is alike should stand close together,
- * and what is read together, too.
+ * An order sorts the fragments of one stream, given as numbers in scan order, into
+ * storing order: similar data close together, and data that is read together, too.
  */
 #ifndef DW_WRITE_ORDER_ORDER_H
 #define DW_WRITE_ORDER_ORDER_H
@@ -12,7 +11,7 @@
 #include "write/builder.h"
 #include "write/inspect/unique_contents.h"
 
-/* What an order wants to know of contents before it sorts them. */
+/* The kind of fingerprint that an order needs. */
 enum fingerprint_kind {
 	FINGERPRINT_NONE,
 	FINGERPRINT_MINHASH,	/* for auto */
@@ -35,7 +34,7 @@ struct order_ops {
 	const char *name; /* as written on the command line */
 	enum fingerprint_kind fingerprint;
 
-	/* What follows a ':' after the name; NULL where nothing may. */
+	/* Parse the options after ':'; NULL if there are none. */
 	int (*parse)(const char *options, struct order_spec *spec, dwarfs_error **err);
 
 	int (*sort)(const struct order_input *input, uint32_t *numbers, size_t count,
@@ -80,9 +79,8 @@ uint32_t dw_order_entry(const struct order_input *input, uint32_t number);
 int dw_order_path_ranks(const struct tree *tree, uint32_t **ranks_out,
 			dwarfs_error **err);
 
-/* Likewise, with directories taken as one that stand side by side and have the same names
- * in them, and alike contents unless only names count: a file is followed by its other
- * versions. */
+/* Ranks by path, with sibling directories merged that have the same names in them, and
+ * similar contents unless only_names: a file is followed by its other versions. */
 int dw_order_sibling_ranks(const struct order_input *input, bool only_names,
 			   uint32_t **ranks_out, dwarfs_error **err);
 
@@ -117,7 +115,7 @@ void dw_fingerprint_finish(struct fingerprinter *maker, struct fingerprint *out)
  * they have of their bytes in common. */
 #define DW_MINHASH_SLOTS 16
 
-/* In how many; 0 when one of them is none. */
+/* The number of equal slots; 0 if one of the fingerprints is missing. */
 unsigned dw_minhash_common(const struct fingerprint *a, const struct fingerprint *b);
 
 #endif

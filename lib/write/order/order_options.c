@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/options: what a program may say about the order of files. See <dwarfs/builder.h>.
+ * write/order/order_options: setters for the order of files. See <dwarfs/builder.h>.
  */
 #include "write/order/order.h"
 

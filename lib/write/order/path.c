@@ -23,7 +23,7 @@ int dw_order_directories(const struct tree *tree, uint32_t **numbers_out,
 	return 0;
 }
 
-/* Where the walk stands in a directory. */
+/* Position of the walk in a directory. */
 struct position {
 	uint32_t next, last;
 };

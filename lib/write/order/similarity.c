@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/similarity: by fingerprints that begin with what is most frequent, so that files
- * of one kind stand together. Those too short for a fingerprint come first; equal ones
- * are ordered by path.
+ * write/order/similarity: by fingerprints that begin with the most frequent bytes, so
+ * that files of one type are adjacent. Files too short for a fingerprint come first;
+ * equal fingerprints are ordered by path.
  */
 #include <string.h>
 

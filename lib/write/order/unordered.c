@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/none: as found by the scan: the files of a directory, then those below it.
+ * write/order/unordered: in scan order: the files of a directory, then those below it.
  */
 #include "write/order/order.h"
 

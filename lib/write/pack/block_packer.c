@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/pack/block_packer: one block -> packed, by the codec of its stream or by another one that
- * suits the block better.
+ * write/pack/block_packer: compress a block with the codec of its stream, or with one
+ * that suits the block better.
  *
- * A codec for sound knows nothing of repeats: what was made of loops, of square waves or
- * of nothing is a matter for the others. Whether a block is like that, a fast compressor
- * tells, which takes a tenth of the time: where it alone packs better already, the
- * fallback is tried, and the smallest result wins.
+ * Audio codecs do not find repeats, such as loops, square waves or silence. So a fast
+ * compressor, which takes a tenth of the time, compresses the block, too; if its result
+ * is smaller, the fallback codec is tried, and the smallest result is used.
  *
- * Some codecs pack better than others but unpack slowly. How slowly depends on what they
- * read more than on what they write: a block that gets so small that it is unpacked fast
- * all the same is given to the dense one. A fast compressor, on a sample, tells that,
- * too.
+ * Some codecs compress better and decompress slowly, in proportion to the compressed
+ * size. So a block that compresses very well, by a sample and the fast compressor, is
+ * compressed with the dense codec.
  */
 #include "os/memory_size.h"
 #include "write/pack/block_packer.h"
 
-/* The sample: pieces at equal distances. */
+/* Sample: equally spaced pieces. */
 #define PIECE_BYTES  ((size_t)64 << 10)
 #define PIECE_COUNT  16
 #define SAMPLE_BYTES (PIECE_BYTES * PIECE_COUNT)
 
-/* A block is dense when the fast compressor makes the sample that much smaller. The best
- * ones then get to about 1/30, and lzma unpacks 500 MB/s of that. */
+/* A block is dense if the fast compressor makes its sample this much smaller. The best
+ * codecs then reach about 1/30, which lzma decompresses at 500 MB/s. */
 #define DENSE_RATIO 16
 
 struct block_packer {
 	struct packing packing;
-	struct codec *codec;	/* NULL: not needed yet, or given up for the other */
+	/* NULL: not needed yet, or freed to make space for the other */
+	struct codec *codec;
 	struct codec *dense;	/* likewise */
 	struct codec *probe;	/* NULL: there is no fallback */
 	struct codec *fallback; /* made when it is needed first */
@@ -35,8 +34,9 @@ struct block_packer {
 	struct buffer sample;
 	size_t block_bytes;
 	const atomic_bool *stop;
-	atomic_uint_fast64_t *meter; /* counts once what several codecs look at */
-	struct buffer other;	     /* what the probe or the fallback makes of a block */
+	/* counts each block once, however many codecs compress it */
+	atomic_uint_fast64_t *meter;
+	struct buffer other; /* what the probe or the fallback makes of a block */
 };
 
 static bool find_probe(struct codec_spec *spec_out)
@@ -163,7 +163,7 @@ static int is_dense(struct block_packer *packer, struct span in, bool *dense_out
 	return ret;
 }
 
-/* There is only one of the two at a time: they are large. */
+/* Codec and dense codec exist one at a time: they are large. */
 static int choose_codec(struct block_packer *packer, struct span in,
 			struct codec **codec_out, dwarfs_error **err)
 {
@@ -188,7 +188,7 @@ static int choose_codec(struct block_packer *packer, struct span in,
 
 /* -- fallback ----------------------------------------------------------------------- */
 
-/* Let another codec try; what it makes replaces what there is when it is smaller. */
+/* Compress with another codec; keep the result if it is smaller. */
 static int improve(struct block_packer *packer, struct codec *codec, struct span in,
 		   struct buffer *out, uint32_t *id, bool *better_out, dwarfs_error **err)
 {

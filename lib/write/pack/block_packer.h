@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/pack/block_packer: one block -> packed, by the codec of its stream or by another one that
- * suits the block better.
+ * write/pack/block_packer: compress a block with the codec of its stream, or with one
+ * that suits the block better.
  */
 #ifndef DW_WRITE_PACK_BLOCK_PACKER_H
 #define DW_WRITE_PACK_BLOCK_PACKER_H
 
 #include "write/builder.h"
 
-/* How the blocks of a stream are packed. */
+/* Codecs for the blocks of a stream. */
 struct packing {
 	struct codec_spec codec;
 	bool has_fallback, has_dense;
-	struct codec_spec fallback; /* where it packs better */
-	struct codec_spec dense;    /* for blocks that get very small */
+	struct codec_spec fallback; /* if it compresses better */
+	struct codec_spec dense;    /* for blocks that compress very well */
 };
 
 /* From the settings of all categories. The layout of samples is left to the caller. */
 struct packing dw_packing_of(const struct stream_settings *settings, uint32_t category);
 
-/* Whether this build has what it takes to choose. */
+/* Whether a fast compressor for the choice is built in. */
 bool dw_packing_has_probe(void);
 
-/* What one packer takes at most, as dw_codec_memory(). */
+/* Memory of one packer at most, as dw_codec_memory(). */
 uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes);
 
 struct block_packer;
@@ -32,7 +32,7 @@ int dw_block_packer_new(const struct packing *packing, size_t block_bytes,
 			const atomic_bool *stop, struct block_packer **packer_out,
 			dwarfs_error **err);
 
-/* As dw_codec_set_meter(); what several codecs look at counts once. */
+/* As dw_codec_set_meter(); each block counts once. */
 void dw_block_packer_set_meter(struct block_packer *packer, atomic_uint_fast64_t *meter);
 void dw_block_packer_free(struct block_packer *packer);
 DW_DEFINE_AUTO(packer, struct block_packer *, dw_block_packer_free)

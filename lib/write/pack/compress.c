@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/pack/compress: blocks -> packed, on the pool, written in order.
+ * write/pack/compress: compress blocks on the pool, and write their sections in order.
  *
- * A worker packs a block and computes the hashes of its section; the thread of the run
- * writes it. Memory for blocks is used again and again, and bounded by the number of
- * blocks that may be under way.
+ *   open     block of the caller, being filled; referenced by stored_window, too
+ *   queued   block_job, submitted to the pipeline; owned by it
+ *   packed   on a worker: compressed, header with number and hashes complete
+ *   written  on the calling thread, in block order; the memory goes to free lists
+ *
+ * Block references, free lists, counts and the output belong to the calling thread; a
+ * worker owns its codec and the job it runs. The pipeline has the only lock; stop and the
+ * meter (packed) are atomic. The pipeline bounds the number of queued blocks, and so the
+ * memory.
  */
 #include "os/memory_size.h"
 #include "os/pages.h"
 #include "pool/pipeline.h"
 #include "write/pack/compress.h"
 
-/* How the blocks of a stream are packed. */
+/* Codecs and block size of a stream. */
 struct setup {
 	struct packing packing;
 	size_t block_bytes;
@@ -31,18 +37,20 @@ struct compressor {
 	struct section_writer *sections;
 	struct block_streams *streams;
 	struct pipeline pipeline;
-	struct setup *setup; /* of the stream at hand, which knows those before */
+	struct setup *setup; /* current stream; linked to those before */
 	struct block_job *free_jobs;
-	struct block *free_blocks; /* of the size of the stream at hand */
+	struct block *free_blocks; /* of the block size of the current stream */
 	uint32_t next_number;
-	bool has_threads; /* the thread of the run packs nothing itself */
-	uint64_t written_input, written_bytes; /* before and after the segmenter */
-	uint64_t given_input, given_bytes;     /* likewise, handed in */
-	atomic_uint_fast64_t packed;	       /* of the latter */
-	atomic_bool stop; /* what is being packed is not wanted any more */
+	bool has_threads; /* the calling thread compresses nothing */
+	/* input and stored bytes of written blocks */
+	uint64_t written_input, written_bytes;
+	uint64_t given_input, given_bytes; /* likewise, of submitted blocks */
+	/* bytes compressed so far, of given_bytes */
+	atomic_uint_fast64_t packed;
+	atomic_bool stop; /* cancel compression in progress */
 };
 
-/* Packs for one stream after the other. */
+/* A worker: compresses blocks of one stream after the other. */
 struct pack_worker {
 	const struct setup *setup;
 	struct block_packer *packer;
@@ -124,7 +132,8 @@ static int pack_block(void *shared, void *pointer, void *job_pointer, dwarfs_err
 	return 0;
 }
 
-/* -- on the thread of the run -------------------------------------------------------- */
+/* -- on the calling thread
+ * -------------------------------------------------------------- */
 
 static void free_block(struct block *block)
 {
@@ -166,8 +175,8 @@ static int write_block_section(void *shared, void *job_pointer, dwarfs_error **e
 	return dw_section_writer_write(compressor->sections, &job->header, data, err);
 }
 
-/* What is being packed counts in proportion, so that large blocks do not come as leaps.
- */
+/* Blocks in progress count in proportion, so that progress is steady with large
+ * blocks. */
 static void show_packing_progress(struct dwarfs_progress *progress, void *user)
 {
 	struct compressor *compressor = user;
@@ -188,7 +197,7 @@ static void show_packing_progress(struct dwarfs_progress *progress, void *user)
 	progress->work_known_bytes = compressor->given_input;
 }
 
-/* Packed bytes stay, for the next block. */
+/* Keep the job and its buffer for the next block. */
 static void keep_job(void *shared, void *job_pointer)
 {
 	struct compressor *compressor = shared;
@@ -343,7 +352,7 @@ int dw_compressor_close(struct compressor *compressor, struct block *block,
 {
 	struct block_job *job = compressor->free_jobs;
 
-	if (block->size == 0) { /* nothing came of the file it was opened for */
+	if (block->size == 0) { /* the file it was opened for had no bytes */
 		compressor->next_number--;
 		compressor->streams->count--;
 		dw_block_release(compressor, block);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/pack/compress: blocks -> packed, on the pool, written in order.
+ * write/pack/compress: compress blocks on the pool, and write their sections in order.
  */
 #ifndef DW_WRITE_PACK_COMPRESS_H
 #define DW_WRITE_PACK_COMPRESS_H
@@ -11,18 +11,19 @@
 
 struct compressor;
 
-/* A block of a stream, alive as long as somebody keeps it. */
+/* A block of a stream, with a count of references. */
 struct block {
 	uint32_t number;
 	uint8_t *data;
 	size_t room; /* of data: the block size */
 	size_t size;
-	uint64_t input_bytes; /* dealt with by the time it is written; for the progress */
+	/* input bytes that are done once it is written; for the progress */
+	uint64_t input_bytes;
 	uint32_t references;
 	struct block *next_free;
 };
 
-/* Which block is of which stream, in the order of their numbers. */
+/* The stream of each block, by block number. */
 struct block_streams {
 	uint32_t *list;
 	size_t count, room;
@@ -41,20 +42,22 @@ void dw_compressor_free(struct compressor *compressor);
 DW_DEFINE_AUTO(compressor, struct compressor *, dw_compressor_free)
 #define auto_compressor DW_AUTO(compressor)
 
-/* What follows are blocks of this stream, packed like that. */
+/* Begin a stream: the blocks after this call belong to it. */
 int dw_compressor_turn(struct compressor *compressor, uint32_t stream, uint32_t category,
 		       const struct packing *packing, size_t block_bytes,
 		       dwarfs_error **err);
 
-/* The next block, empty, kept by the caller. */
+/* A new, empty block, referenced by the caller. */
 int dw_compressor_open(struct compressor *compressor, struct block **block_out,
 		       dwarfs_error **err);
 
-/* Take a block that is full, or the last one of a stream; the caller no longer keeps it. */
+/* Submit a full block, or the last one of a stream. The caller's reference is
+ * released. */
 int dw_compressor_close(struct compressor *compressor, struct block *block,
 			dwarfs_error **err);
 
-/* Keepers of blocks are on the thread of the run. NULL is accepted for release. */
+/* Add and release a reference, on the calling thread only. NULL is accepted for
+ * release. */
 void dw_block_reference(struct block *block);
 void dw_block_release(struct compressor *compressor, struct block *block);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/pack/section_writer: number, hash, write, index.
+ * write/pack/section_writer: number, hash and write sections, and the section index.
  *
- * Takes the contents of sections in the order of the image, gives their bytes to the
- * output. Knows nothing of what is in them.
+ * Takes the contents of sections in image order, writes them to the output. Does not
+ * interpret them. Used by the calling thread, except for dw_section_seal().
  */
 #include "format/side.h"
 #include "write/pack/section_writer.h"
@@ -134,6 +134,7 @@ int dw_section_writer_write_index(struct section_writer *sections, dwarfs_error 
 	if (ret < 0)
 		return ret;
 	data.data = (const uint8_t *)sections->index;
-	sections->index[sections->count] = dw_le64(at); /* its own, which comes last */
+	/* entry of the index itself, the last one */
+	sections->index[sections->count] = dw_le64(at);
 	return seal_and_write(sections, DWARFS_SECTION_INDEX, CODEC_NONE, data, err);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/pack/section_writer: number, hash, write, index.
+ * write/pack/section_writer: number, hash and write sections, and the section index.
  */
 #ifndef DW_WRITE_PACK_SECTION_WRITER_H
 #define DW_WRITE_PACK_SECTION_WRITER_H
@@ -9,12 +9,12 @@
 #include "hash/hash.h"
 #include "write/builder.h"
 
-/* What has been written of an image. */
+/* State of an image being written. */
 struct section_writer {
 	struct build_run *run;
-	uint64_t *index; /* an entry of the section index for each */
+	uint64_t *index; /* entries of the section index */
 	size_t count, room;
-	uint32_t unlisted; /* sections that it leaves out, behind the others */
+	uint32_t unlisted; /* side sections after the listed ones, not in the index */
 	uint64_t bytes;	   /* from the start of the image */
 	uint64_t metadata_xxh3;
 };
@@ -28,14 +28,15 @@ void dw_section_writer_free(struct section_writer *sections);
 void dw_section_seal(struct section_header *header, struct span data, struct xxh3 *hash);
 
 /* Write a section whose header is sealed; its number must be the next one. */
-int dw_section_writer_write(struct section_writer *sections, const struct section_header *header,
-		      struct span data, dwarfs_error **err);
+int dw_section_writer_write(struct section_writer *sections,
+			    const struct section_header *header, struct span data,
+			    dwarfs_error **err);
 
 /* Pack, seal and write a section other than a block. Those of our own, which the index
  * does not list, must come last. */
 int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
-		     const struct codec_spec *codec, struct span data,
-		     uint64_t *stored_out, dwarfs_error **err);
+			   const struct codec_spec *codec, struct span data,
+			   uint64_t *stored_out, dwarfs_error **err);
 
 /* Write the section index. */
 int dw_section_writer_write_index(struct section_writer *sections, dwarfs_error **err);

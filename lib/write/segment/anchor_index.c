@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/segment/anchor_index: where anchors were seen, in bounded memory.
+ * write/segment/anchor_index: positions of anchors by hash, in bounded memory.
  *
- * An entry has the low 24 bits of the hash above 40 bits of the place, plus one so that
- * zero is an empty entry. The high 32 bits of the hash choose the bucket.
+ * An entry has the low 24 bits of the hash above 40 bits of the position + 1, so that
+ * zero is an empty entry. The high 32 bits of the hash select the bucket.
  */
 #include "os/pages.h"
 #include "write/segment/anchor_index.h"
@@ -122,7 +122,7 @@ static void drop_anchors(struct anchor_index *index)
 }
 
 /* An empty entry, else the newer of those with the same hash, else the oldest: the first
- * place of some bytes stays known, and so does the last. */
+ * and the last position of the same bytes stay known. */
 static uint64_t *entry_to_replace(struct bucket *bucket, uint64_t tag)
 {
 	uint64_t *oldest = &bucket->entries[0], *newest_equal = NULL, *empty = NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/segment/block_filler: bytes -> chunks in the blocks of a stream, which are filled one after the
- * other and handed to the compressor.
+ * write/segment/block_filler: bytes -> chunks in the blocks of a stream, which are filled
+ * one after the other and submitted to the compressor.
  *
- * Knows nothing of files: what to store, and where to refer to what is stored already, is
- * decided by others.
+ * Does not read files or search matches: its callers decide what to store and what to
+ * refer to.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ static struct chunk *last_chunk(const struct block_filler *filler,
 }
 
 int dw_block_filler_add_chunk(struct block_filler *filler, struct fragment *fragment,
-			struct chunk chunk, dwarfs_error **err)
+			      struct chunk chunk, dwarfs_error **err)
 {
 	struct chunks *chunks = filler->chunks;
 	struct chunk *last = last_chunk(filler, fragment);
@@ -54,7 +54,8 @@ int dw_block_filler_close(struct block_filler *filler, dwarfs_error **err)
 	return dw_compressor_close(filler->compressor, block, err);
 }
 
-int dw_block_filler_room(struct block_filler *filler, size_t *room_out, dwarfs_error **err)
+int dw_block_filler_room(struct block_filler *filler, size_t *room_out,
+			 dwarfs_error **err)
 {
 	int ret;
 
@@ -93,8 +94,8 @@ uint64_t dw_block_filler_end(const struct block_filler *filler)
 	return filler->has_first_block ? (last + 1) * filler->block_bytes : 0;
 }
 
-int dw_block_filler_store(struct block_filler *filler, struct fill_state *fill, const uint8_t *data,
-		    size_t size, dwarfs_error **err)
+int dw_block_filler_store(struct block_filler *filler, struct fill_state *fill,
+			  const uint8_t *data, size_t size, dwarfs_error **err)
 {
 	struct fragment *fragment = fill->fragment;
 
@@ -115,11 +116,11 @@ int dw_block_filler_store(struct block_filler *filler, struct fill_state *fill, 
 		ret = dw_block_filler_add_chunk(filler, fragment, chunk, err);
 		if (ret < 0)
 			return ret;
-		/* Behind a match a chunk may go on with bytes of another file. */
+		/* After a match, a chunk may continue with bytes of another file. */
 		if (filler->window && (fragment->chunk_count != before || !goes_on) &&
 		    (ret = dw_stored_window_note(filler->window, fragment->content,
-					   fragment->offset + fragment->size - room,
-					   err)) < 0)
+						 fragment->offset + fragment->size - room,
+						 err)) < 0)
 			return ret;
 		memcpy(block->data + block->size, data, room);
 		block->size += room;
@@ -129,7 +130,8 @@ int dw_block_filler_store(struct block_filler *filler, struct fill_state *fill, 
 	return 0;
 }
 
-size_t dw_block_filler_literals(const struct block_filler *filler, const struct fill_state *fill)
+size_t dw_block_filler_literals(const struct block_filler *filler,
+				const struct fill_state *fill)
 {
 	const struct chunk *last = last_chunk(filler, fill->fragment);
 	size_t count = fill->literals;
@@ -139,7 +141,8 @@ size_t dw_block_filler_literals(const struct block_filler *filler, const struct 
 	return count < last->size ? count : (size_t)last->size;
 }
 
-void dw_block_filler_take_back(struct block_filler *filler, struct fill_state *fill, size_t size)
+void dw_block_filler_take_back(struct block_filler *filler, struct fill_state *fill,
+			       size_t size)
 {
 	struct fragment *fragment = fill->fragment;
 	struct chunk *last = last_chunk(filler, fragment);
@@ -156,8 +159,8 @@ void dw_block_filler_take_back(struct block_filler *filler, struct fill_state *f
 	fragment->chunk_count--;
 }
 
-int dw_block_filler_refer(struct block_filler *filler, struct fill_state *fill, uint64_t place,
-		    size_t size, dwarfs_error **err)
+int dw_block_filler_refer(struct block_filler *filler, struct fill_state *fill,
+			  uint64_t place, size_t size, dwarfs_error **err)
 {
 	fill->literals = 0;
 	while (size > 0) {

@@ -2,8 +2,8 @@
 /*
  * write/segment/block_filler: bytes -> chunks in the blocks of a stream.
  *
- * A place says how many bytes of the stream are in front of it, where each block counts
- * as a full one.
+ * A position is the offset of a byte in the stream, where each block counts as a full
+ * one.
  */
 #ifndef DW_WRITE_SEGMENT_BLOCK_FILLER_H
 #define DW_WRITE_SEGMENT_BLOCK_FILLER_H
@@ -14,53 +14,56 @@
 struct block_filler {
 	struct compressor *compressor;
 	struct chunks *chunks;
-	struct stored_window *window; /* learns what is stored; NULL: nobody asks */
-	struct block *block;	 /* being filled, or NULL */
+	struct stored_window *window; /* told of stored bytes; NULL: no matching */
+	struct block *block;	      /* being filled, or NULL */
 	size_t block_bytes;
 	uint32_t first_block; /* number of the first one of this stream */
 	uint32_t last_block;  /* of the last one that was begun */
 	bool has_first_block;
-	uint64_t input_bytes; /* dealt with since a block was closed */
+	uint64_t input_bytes; /* input bytes done since a block was closed */
 };
 
-/* A fragment that gets its chunks. */
+/* A fragment while it is stored. */
 struct fill_state {
 	struct fragment *fragment;
-	uint64_t next_place; /* where a match would go on; UINT64_MAX: there was none */
+	uint64_t next_place; /* where the last match continues; UINT64_MAX: none */
 	size_t literals;     /* bytes at the end of the block that were stored last */
 };
 
-/* The open block has room afterwards. */
-int dw_block_filler_room(struct block_filler *filler, size_t *room_out, dwarfs_error **err);
+/* Make sure that the open block has free space, and tell how much. */
+int dw_block_filler_room(struct block_filler *filler, size_t *room_out,
+			 dwarfs_error **err);
 
-/* Where the next byte would be stored: in the open block. */
+/* Position of the next byte, in the open block. */
 uint64_t dw_block_filler_next(const struct block_filler *filler);
 
-/* How many bytes are stored so far, as places go. */
+/* End of the stored bytes, as a position. */
 uint64_t dw_block_filler_end(const struct block_filler *filler);
 
-/* Bytes of the fragment at some place of a block; longer if it goes on there. */
+/* Add a chunk of the fragment, or extend the last one if it continues it. */
 int dw_block_filler_add_chunk(struct block_filler *filler, struct fragment *fragment,
-			struct chunk chunk, dwarfs_error **err);
+			      struct chunk chunk, dwarfs_error **err);
 
-/* Bytes that are not stored yet, to the end of the block. */
-int dw_block_filler_store(struct block_filler *filler, struct fill_state *fill, const uint8_t *data,
-		    size_t size, dwarfs_error **err);
+/* Store new bytes at the end of the block. */
+int dw_block_filler_store(struct block_filler *filler, struct fill_state *fill,
+			  const uint8_t *data, size_t size, dwarfs_error **err);
 
 /*
- * How many bytes at the end of the block are literals of this fragment. A chunk that ends
- * there does not tell: it may refer to bytes that others have, too.
+ * How many bytes at the end of the block were stored for this fragment. A chunk that ends
+ * there does not tell: it may refer to bytes that other files use, too.
  */
-size_t dw_block_filler_literals(const struct block_filler *filler, const struct fill_state *fill);
+size_t dw_block_filler_literals(const struct block_filler *filler,
+				const struct fill_state *fill);
 
-/* So many of them are stored elsewhere. */
-void dw_block_filler_take_back(struct block_filler *filler, struct fill_state *fill, size_t size);
+/* Remove stored bytes from the end of the block, because a match covers them. */
+void dw_block_filler_take_back(struct block_filler *filler, struct fill_state *fill,
+			       size_t size);
 
-/* Refer to stored bytes, which may go on from block to block. */
-int dw_block_filler_refer(struct block_filler *filler, struct fill_state *fill, uint64_t place,
-		    size_t size, dwarfs_error **err);
+/* Refer to stored bytes, which may extend over several blocks. */
+int dw_block_filler_refer(struct block_filler *filler, struct fill_state *fill,
+			  uint64_t place, size_t size, dwarfs_error **err);
 
-/* Hand over the open block, if there is one. */
+/* Submit the open block, if there is one. */
 int dw_block_filler_close(struct block_filler *filler, dwarfs_error **err);
 
 #endif

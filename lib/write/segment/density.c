@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/segment/density: how small the bytes of a stream get, about.
+ * write/segment/density: estimate how well the new bytes of a stream compress.
  *
- * Each sample is packed on its own, so that what has been stored before does not count:
- * it is about bytes that are new.
+ * Each sample is compressed on its own, so that repeats of stored bytes do not count.
  */
 #include <string.h>
 
@@ -13,7 +12,7 @@
 #define SAMPLES	     16
 #define SAMPLE_BYTES ((size_t)32 << 10)
 
-/* When there is no codec to ask: about that of text. */
+/* Without a codec: about that of text. */
 #define USUAL_DENSITY (DENSITY_UNIT / 4)
 
 struct sampling {
@@ -45,7 +44,7 @@ static int open_codec(struct codec **codec_out, dwarfs_error **err)
 	return 0;
 }
 
-/* Add what fragments have from one on until a sample is full. */
+/* Fill a sample with bytes of fragments, starting at one. */
 static size_t fill_sample(const struct sampling *sampling, size_t at)
 {
 	const struct segment_input *in = sampling->in;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/segment/density: how small the bytes of a stream get, about.
+ * write/segment/density: estimate how well the new bytes of a stream compress.
  */
 #ifndef DW_WRITE_SEGMENT_DENSITY_H
 #define DW_WRITE_SEGMENT_DENSITY_H
 
 #include "write/segment/segment.h"
 
-/* What DENSITY_UNIT bytes of the stream are packed into, from 1 to DENSITY_UNIT: packs
- * some of it, evenly taken, with a fast codec. */
+/* Compressed size of DENSITY_UNIT bytes of the stream, 1 to DENSITY_UNIT, from samples
+ * and a fast codec. */
 #define DENSITY_UNIT 1024u
 
 int dw_density(const struct segment_input *input, uint32_t *density_out,

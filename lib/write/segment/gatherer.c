@@ -2,24 +2,24 @@
 /*
  * write/segment/gatherer: keep the files of a directory within few blocks.
  *
- * Looks at what was stored of a directory, some blocks at a time, and lets locality.c say
- * which chunks refer to blocks too many. Their bytes are stored once more, behind the
- * others, and the chunks made again.
+ * After some blocks of a directory are stored, locality.c marks the chunks that refer to
+ * too many other blocks. Their bytes are stored again at the end, and the chunks
+ * replaced.
  */
 #include <string.h>
 
 #include "write/segment/gatherer.h"
 #include "write/segment/locality.h"
 
-/* How much is stored before it is looked where it is spread, in blocks. */
+/* Blocks that are stored between two checks. */
 #define BATCH_BLOCKS 4
 
-/* Fragments of one unit of locality that were stored since a place. */
+/* Fragments of one unit of locality, stored one after the other. */
 struct batch {
 	bool is_open;
 	uint32_t unit;
 	size_t first_number, first_chunk;
-	uint64_t place; /* where its first byte was stored, or would have been */
+	uint64_t place; /* position of its first byte */
 	uint64_t bytes;
 };
 
@@ -28,16 +28,16 @@ struct gatherer {
 	struct block_filler *filler;
 	struct matcher *matcher;
 	struct locality *locality;
-	uint8_t *piece; /* room for MATCH_PIECE_BYTES; the caller's */
+	uint8_t *piece; /* MATCH_PIECE_BYTES, owned by the caller */
 	size_t granularity;
 	struct batch batch;
 };
 
 /* -- storing again ------------------------------------------------------------------- */
 
-/* Chunks that were replaced by bytes of the unit's own, by where they referred to. */
+/* A copy of bytes of another block, by the position of the original. */
 struct copy {
-	uint64_t from, to; /* places */
+	uint64_t from, to; /* positions */
 	size_t size;	   /* 0: none */
 };
 
@@ -63,7 +63,7 @@ static uint64_t chunk_position(const struct gatherer *gatherer, const struct chu
 	       chunk->offset;
 }
 
-/* The slot of chunks that begin at a place. */
+/* The slot of the copy of a position. */
 static struct copy *find_copy(const struct moving *moving, uint64_t from)
 {
 	size_t at = (size_t)(from * UINT64_C(0x9E3779B97F4A7C15) >> 32) & moving->mask;
@@ -73,7 +73,7 @@ static struct copy *find_copy(const struct moving *moving, uint64_t from)
 	return &moving->copies[at];
 }
 
-/* Store bytes again that are stored elsewhere; how many could be read. */
+/* Store a copy of stored bytes; gives how many could be read. */
 static int store_again(struct gatherer *gatherer, struct fill_state *fill, uint64_t place,
 		       size_t size, size_t *done_out, dwarfs_error **err)
 {
@@ -112,7 +112,7 @@ static int store_again(struct gatherer *gatherer, struct fill_state *fill, uint6
 	return 0;
 }
 
-/* Have bytes of the unit's own instead of those that a chunk refers to. */
+/* Replace a chunk of another block by a copy. */
 static int move_chunk(struct gatherer *gatherer, struct fill_state *fill,
 		      struct moving *moving, const struct chunk *chunk,
 		      dwarfs_error **err)
@@ -139,7 +139,7 @@ static int move_chunk(struct gatherer *gatherer, struct fill_state *fill,
 	return dw_block_filler_refer(filler, fill, from + done, size - done, err);
 }
 
-/* Make the chunks of a batch again. */
+/* Rebuild the chunks of a batch. */
 static int move_chunks(struct gatherer *gatherer, size_t first_number, size_t count,
 		       struct moving *moving, dwarfs_error **err)
 {
@@ -193,8 +193,8 @@ static int begin_moving(const struct gatherer *gatherer, size_t marked,
 
 /* -- batches ------------------------------------------------------------------------- */
 
-/* Look where the files of the batch are, up to a number, and draw together what is too
- * far away. */
+/* Check the blocks of the fragments of a batch, up to a number, and copy what is in too
+ * many other blocks. */
 static int draw_together(struct gatherer *gatherer, size_t end, dwarfs_error **err)
 {
 	struct block_filler *filler = gatherer->filler;
@@ -229,7 +229,7 @@ static int draw_together(struct gatherer *gatherer, size_t end, dwarfs_error **e
 	return move_chunks(gatherer, batch->first_number, judged.count, &moving, err);
 }
 
-/* Fragments have their chunks for good. */
+/* Report the final chunks of fragments to locality. */
 static int share(struct gatherer *gatherer, size_t from, size_t end, dwarfs_error **err)
 {
 	for (size_t i = from; i < end; i++) {
@@ -255,7 +255,7 @@ static int settle(struct gatherer *gatherer, size_t end, dwarfs_error **err)
 	return share(gatherer, gatherer->batch.first_number, end, err);
 }
 
-/* Whether it belongs to the batch. */
+/* Begin, continue or end a batch before a fragment is stored. */
 int dw_gatherer_turn(struct gatherer *gatherer, size_t at, dwarfs_error **err)
 {
 	struct block_filler *filler = gatherer->filler;
@@ -293,7 +293,8 @@ int dw_gatherer_end(struct gatherer *gatherer, dwarfs_error **err)
 	return gatherer->batch.is_open ? settle(gatherer, gatherer->in->count, err) : 0;
 }
 
-/* -- the whole ----------------------------------------------------------------------- */
+/* -- create and free
+ * -------------------------------------------------------------------- */
 
 void dw_gatherer_free(struct gatherer *gatherer)
 {

@@ -10,8 +10,8 @@
 
 struct gatherer;
 
-/* What it is given outlives it. The placer has a history; piece is room for
- * MATCH_PIECE_BYTES, which others may use in between. */
+/* The arguments outlive it. The block filler must have a stored window; piece has
+ * MATCH_PIECE_BYTES, and others may use it between calls. */
 int dw_gatherer_new(const struct segment_input *in, struct block_filler *filler,
 		    struct matcher *matcher, size_t granularity, uint8_t *piece,
 		    struct gatherer **gatherer_out, dwarfs_error **err);
@@ -19,11 +19,11 @@ void dw_gatherer_free(struct gatherer *gatherer);
 DW_DEFINE_AUTO(gatherer, struct gatherer *, dw_gatherer_free)
 #define auto_gatherer DW_AUTO(gatherer)
 
-/* Before the fragment at this place of the input is stored: those in front of it may get
- * other chunks. */
+/* Call before the fragment at index at is stored; chunks of earlier fragments may
+ * change. */
 int dw_gatherer_turn(struct gatherer *gatherer, size_t at, dwarfs_error **err);
 
-/* After the last one. */
+/* Call after the last fragment. */
 int dw_gatherer_end(struct gatherer *gatherer, dwarfs_error **err);
 
 #endif

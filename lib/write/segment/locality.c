@@ -19,7 +19,7 @@ struct unit {
 	size_t foreign; /* of these blocks */
 };
 
-/* What a batch has in a foreign block. */
+/* Bytes of a batch in a foreign block. */
 struct share {
 	uint32_t block;
 	uint64_t bytes;
@@ -126,7 +126,7 @@ uint32_t dw_locality_unit(const struct locality *locality, uint32_t content)
 
 /* -- blocks of a unit --------------------------------------------------------------- */
 
-/* Where a block is in the list of a unit, or would be. */
+/* Index of a block in the list of a unit, or where it would be inserted. */
 static size_t find_block(const struct unit *unit, uint32_t block)
 {
 	size_t low = 0, high = unit->count;
@@ -198,7 +198,8 @@ static size_t allowance(const struct locality *locality, const struct unit *unit
 	uint64_t needed = unit->bytes / locality->options.block_bytes + 1;
 	uint64_t allowed = locality->options.foreign_blocks;
 
-	/* Where the bytes of others stand in for own ones, so may their blocks. */
+	/* As the unit refers to other blocks instead of own bytes, it may use as many of
+	 * them. */
 	if (needed > own)
 		allowed += needed - own;
 	return allowed > unit->foreign ? (size_t)(allowed - unit->foreign) : 0;
@@ -304,7 +305,7 @@ static int judge_small_files(struct locality *locality,
 	return 0;
 }
 
-/* Let the unit have the blocks that it has most bytes in. */
+/* Allow the unit the foreign blocks with most of its bytes. */
 static int allow_blocks(struct locality *locality, const struct locality_batch *batch,
 			const uint8_t *marks, dwarfs_error **err)
 {

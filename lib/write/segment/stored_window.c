@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/segment/stored_window: the stored bytes of a stream, to be compared with.
+ * write/segment/stored_window: the stored bytes of a stream, for comparison by the
+ * matcher.
  *
- * Where old bytes came from is known by runs: from the place where one starts to that of
- * the next, bytes are those of one file, one after the other. They are read again in
- * pages, and not trusted when the file has changed in the meantime.
+ * The last blocks are in memory, by reference. Older bytes are read again from their
+ * files: a run maps positions to contents and offset, up to the next run. They are read
+ * in pages, and ignored if the file has changed. Used by the calling thread only.
  */
 #include <string.h>
 
@@ -14,11 +15,11 @@
 #define PAGE_BYTES ((size_t)64 << 10)
 #define PAGE_COUNT 64
 
-/* Files that stay open: the runs of a page come from few files, in turns. */
+/* Open files: the runs of a page alternate between few files. */
 #define OPEN_SOURCES 4
 
-/* As bytes compared: what opening a file takes, a call to read it, and how many bytes are
- * read in the time of one. */
+/* Cost in bytes compared: of opening a file, of a read call, and how many bytes are read
+ * in the time of one. */
 #define WORK_OF_OPEN 16384
 #define WORK_OF_CALL 2048
 #define WORK_OF_READ 8
@@ -33,8 +34,8 @@ struct run {
 struct page {
 	uint8_t *data;
 	uint64_t number; /* place / PAGE_BYTES; UINT64_MAX for none */
-	size_t from, to; /* what is good of it */
-	uint64_t limit; /* what was stored at this place and beyond was still in memory */
+	size_t from, to; /* valid bytes */
+	uint64_t limit;	 /* bytes from this position on were still in memory */
 };
 
 /* A file that stays open to be read again. */
@@ -49,7 +50,7 @@ struct stored_window {
 	const struct contents *contents;
 	struct compressor *compressor;
 	size_t block_bytes, ram_blocks;
-	uint32_t first_number; /* of the stream's blocks */
+	uint32_t first_number; /* of the first block of the stream */
 	struct block *current;
 	struct block **ring; /* the last ram_blocks, by block number */
 	uint32_t turns;	     /* blocks begun so far */
@@ -153,7 +154,7 @@ int dw_stored_window_note(struct stored_window *window, uint32_t content, uint64
 
 /* -- reading again ------------------------------------------------------------------ */
 
-/* The run that a place is in. */
+/* The run of a position. */
 static size_t find_run(const struct stored_window *window, uint64_t place)
 {
 	size_t low = 0, high = window->run_count;
@@ -188,7 +189,7 @@ static struct source *open_source(struct stored_window *window, uint32_t content
 	return &open->source;
 }
 
-/* Some bytes of a file, if it is still as it was. */
+/* Read bytes of a file if it is unchanged. */
 static bool read_again(struct stored_window *window, uint32_t content, uint64_t offset,
 		       uint8_t *out, size_t size)
 {
@@ -199,7 +200,7 @@ static bool read_again(struct stored_window *window, uint32_t content, uint64_t 
 	       dw_source_is_unchanged(source) == 1;
 }
 
-/* Where the blocks that are still in memory begin: what is there may yet change. */
+/* Position of the first block in memory: bytes from there on may still change. */
 static uint64_t start_of_ram(const struct stored_window *window)
 {
 	uint64_t blocks =
@@ -208,7 +209,7 @@ static uint64_t start_of_ram(const struct stored_window *window)
 	return (window->turns - blocks) * window->block_bytes;
 }
 
-/* Fill a page with the runs around a place, as far as they can be read. */
+/* Read the runs around a position into a page, as far as possible. */
 static void fill_page(struct stored_window *window, struct page *page, uint64_t place)
 {
 	uint64_t start = place / PAGE_BYTES * PAGE_BYTES, stop = start + PAGE_BYTES;
@@ -254,7 +255,8 @@ uint64_t dw_stored_window_work(const struct stored_window *window)
 	return window->work;
 }
 
-/* -- looking ------------------------------------------------------------------------ */
+/* -- access
+ * ----------------------------------------------------------------------------- */
 
 /* The block that is still in memory, or NULL. */
 static const struct block *block_in_ram(const struct stored_window *window,
