@@ -85,7 +85,7 @@ def print_slowest(records):
     if records:
         print(f"\nslowest {len(records)} tests:")
     for record in records:
-        print(f"{record['duration']:8.1f} s  {record['name']}")
+        print(f"{record['duration']:8.1f} s  {record['name'].rpartition(' / ')[2]}")
 
 
 class Build:
