@@ -164,9 +164,8 @@ static int find_metadata(const struct bench *bench, uint64_t *offset, uint64_t *
 			continue;
 		dwarfs_image_section(bench->image, i, DWARFS_SECTION_FIELD_OFFSET, offset,
 				     NULL);
-		return dwarfs_image_section(bench->image, i,
-					    DWARFS_SECTION_FIELD_STORED_BYTES, bytes,
-					    NULL);
+		return dwarfs_image_section(
+			bench->image, i, DWARFS_SECTION_FIELD_STORED_BYTES, bytes, NULL);
 	}
 	return -1;
 }

@@ -90,8 +90,8 @@ static size_t change(uint8_t *data, size_t size, size_t room, struct section *se
 /* Now and then, another way of opening it. */
 static size_t change_mode(uint8_t *data, size_t size, size_t room, unsigned seed)
 {
-	const int has_mode = size >= MODE_BYTES &&
-			     memcmp(data + size - MODE_BYTES, MODE_MARK, 2) == 0;
+	const int has_mode =
+		size >= MODE_BYTES && memcmp(data + size - MODE_BYTES, MODE_MARK, 2) == 0;
 
 	if (seed % 4 != 0 || (!has_mode && room - size < MODE_BYTES))
 		return size;

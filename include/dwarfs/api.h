@@ -27,7 +27,7 @@
 
 #ifdef __cplusplus
 #define DWARFS_BEGIN_DECLS extern "C" {
-#define DWARFS_END_DECLS }
+#define DWARFS_END_DECLS   }
 #else
 #define DWARFS_BEGIN_DECLS
 #define DWARFS_END_DECLS

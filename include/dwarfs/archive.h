@@ -153,7 +153,8 @@ DWARFS_API int dwarfs_archive_import_set_prefix(dwarfs_archive_import *import,
  * ".wh..wh..opq" everything in its directory, if added before this archive. Neither file
  * is stored. By default such files are ordinary ones. Since 0.1.
  */
-DWARFS_API void dwarfs_archive_import_set_whiteouts(dwarfs_archive_import *import, bool obey);
+DWARFS_API void dwarfs_archive_import_set_whiteouts(dwarfs_archive_import *import,
+						    bool obey);
 
 /**
  * Set the directory for the unnamed temporary file that buffers an archive which is read
@@ -184,20 +185,22 @@ DWARFS_API int dwarfs_archive_import_set_spool(dwarfs_archive_import *import,
  *
  * Since 0.1.
  */
-DWARFS_API void
-dwarfs_archive_import_set_continue_on_error(dwarfs_archive_import *import, bool go_on);
+DWARFS_API void dwarfs_archive_import_set_continue_on_error(dwarfs_archive_import *import,
+							    bool go_on);
 
 /** Set the callback for entries that were not added as they are in the archive; NULL for
  * none. All are logged, too. Since 0.1. */
 DWARFS_API void dwarfs_archive_import_set_report(dwarfs_archive_import *import,
-						 dwarfs_import_report_fn report, void *user);
+						 dwarfs_import_report_fn report,
+						 void *user);
 
 /**
  * Set the progress callback; NULL for none. The phase is DWARFS_PHASE_IMPORT, bytes are
  * those of the stored archive. Since 0.1.
  */
 DWARFS_API void dwarfs_archive_import_set_progress(dwarfs_archive_import *import,
-						   dwarfs_progress_fn progress, void *user);
+						   dwarfs_progress_fn progress,
+						   void *user);
 
 /** Set a flag that cancels the reading of archives; it stays owned by the caller. Since 0.1. */
 DWARFS_API void dwarfs_archive_import_set_cancel(dwarfs_archive_import *import,
@@ -249,15 +252,15 @@ DWARFS_API int dwarfs_archive_import_fd(dwarfs_archive_import *import, int fd,
  *
  * Since 0.1.
  */
-DWARFS_API int dwarfs_archive_import_memory(dwarfs_archive_import *import, const void *data,
-					    size_t bytes, dwarfs_error **err);
+DWARFS_API int dwarfs_archive_import_memory(dwarfs_archive_import *import,
+					    const void *data, size_t bytes,
+					    dwarfs_error **err);
 
 /**
  * @return whether the last archive was read to its end, and all its entries were added
  *         except for those that failed. Since 0.1.
  */
-DWARFS_API bool
-dwarfs_archive_import_is_complete(const dwarfs_archive_import *import);
+DWARFS_API bool dwarfs_archive_import_is_complete(const dwarfs_archive_import *import);
 
 /** @return how many entries failed, in all archives so far. Since 0.1. */
 DWARFS_API uint64_t dwarfs_archive_import_failures(const dwarfs_archive_import *import);
@@ -440,16 +443,16 @@ DWARFS_API int dwarfs_archive_export_add_pattern(dwarfs_archive_export *archive_
  *
  * Since 0.1.
  */
-DWARFS_API int dwarfs_archive_export_set_order(dwarfs_archive_export *archive_export, int order,
-					       dwarfs_error **err);
+DWARFS_API int dwarfs_archive_export_set_order(dwarfs_archive_export *archive_export,
+					       int order, dwarfs_error **err);
 
 /** Leave out block and character devices, or not (default). Since 0.1. */
-DWARFS_API void dwarfs_archive_export_set_skip_devices(dwarfs_archive_export *archive_export,
-						       bool skip);
+DWARFS_API void
+dwarfs_archive_export_set_skip_devices(dwarfs_archive_export *archive_export, bool skip);
 
 /** Leave out fifos and sockets, or not (default). Since 0.1. */
-DWARFS_API void dwarfs_archive_export_set_skip_specials(dwarfs_archive_export *archive_export,
-							bool skip);
+DWARFS_API void
+dwarfs_archive_export_set_skip_specials(dwarfs_archive_export *archive_export, bool skip);
 
 /** Write extended attributes and access control lists (default), or leave them out. Since 0.1. */
 DWARFS_API void dwarfs_archive_export_set_xattrs(dwarfs_archive_export *archive_export,
@@ -471,7 +474,8 @@ DWARFS_API void dwarfs_archive_export_set_gid(dwarfs_archive_export *archive_exp
  * Since 0.1.
  */
 DWARFS_API void
-dwarfs_archive_export_set_continue_on_error(dwarfs_archive_export *archive_export, bool go_on);
+dwarfs_archive_export_set_continue_on_error(dwarfs_archive_export *archive_export,
+					    bool go_on);
 
 /**
  * Synchronize an archive in a regular file and its directory to disk (default), or not,
@@ -479,7 +483,8 @@ dwarfs_archive_export_set_continue_on_error(dwarfs_archive_export *archive_expor
  *
  * Since 0.1.
  */
-DWARFS_API void dwarfs_archive_export_set_sync(dwarfs_archive_export *archive_export, bool sync);
+DWARFS_API void dwarfs_archive_export_set_sync(dwarfs_archive_export *archive_export,
+					       bool sync);
 
 /**
  * Write holes as zeros whatever their size, in formats that have no holes: all but "pax"
@@ -494,17 +499,20 @@ DWARFS_API void dwarfs_archive_export_set_sync(dwarfs_archive_export *archive_ex
  * Threads: one. Since 0.1.
  */
 DWARFS_API void
-dwarfs_archive_export_set_allow_huge_holes(dwarfs_archive_export *archive_export, bool allow);
+dwarfs_archive_export_set_allow_huge_holes(dwarfs_archive_export *archive_export,
+					   bool allow);
 
 /** Set the callback for entries that are not in the archive as they are in the image;
  * NULL for none. Since 0.1. */
 DWARFS_API void dwarfs_archive_export_set_report(dwarfs_archive_export *archive_export,
-						 dwarfs_export_report_fn report, void *user);
+						 dwarfs_export_report_fn report,
+						 void *user);
 
 /** Set the progress callback of the export; NULL for none. The phase is
  * DWARFS_PHASE_EXTRACT, bytes are those of the files. Since 0.1. */
 DWARFS_API void dwarfs_archive_export_set_progress(dwarfs_archive_export *archive_export,
-						   dwarfs_progress_fn progress, void *user);
+						   dwarfs_progress_fn progress,
+						   void *user);
 
 /** Set a flag that cancels the export; it stays owned by the caller. Since 0.1. */
 DWARFS_API void dwarfs_archive_export_set_cancel(dwarfs_archive_export *archive_export,
@@ -555,7 +563,8 @@ DWARFS_API bool
 dwarfs_archive_export_is_complete(const dwarfs_archive_export *archive_export);
 
 /** @return how many entries failed in the last run. Since 0.1. */
-DWARFS_API uint64_t dwarfs_archive_export_failures(const dwarfs_archive_export *archive_export);
+DWARFS_API uint64_t
+dwarfs_archive_export_failures(const dwarfs_archive_export *archive_export);
 
 DWARFS_END_DECLS
 

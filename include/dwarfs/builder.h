@@ -125,8 +125,8 @@ enum dwarfs_codec_use {
  *
  * Since 0.1.
  */
-DWARFS_API int dwarfs_builder_set_codec(dwarfs_builder *builder, int use, const char *codec,
-					dwarfs_error **err);
+DWARFS_API int dwarfs_builder_set_codec(dwarfs_builder *builder, int use,
+					const char *codec, dwarfs_error **err);
 
 /**
  * The codecs that can be used for writing.
@@ -498,7 +498,8 @@ DWARFS_API int dwarfs_builder_add_category(dwarfs_builder *builder, const char *
  * Since 0.1.
  */
 DWARFS_API void dwarfs_builder_set_category_callback(dwarfs_builder *builder,
-						     dwarfs_category_fn category, void *user);
+						     dwarfs_category_fn category,
+						     void *user);
 
 /* -- attributes of entries ----------------------------------------------------------- */
 
@@ -572,7 +573,8 @@ DWARFS_API int dwarfs_builder_set_umask(dwarfs_builder *builder, uint32_t umask,
  * Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_time_resolution(dwarfs_builder *builder,
-						  uint64_t resolution_ns, dwarfs_error **err);
+						  uint64_t resolution_ns,
+						  dwarfs_error **err);
 
 /** Store access and change times, too, or only modification times (default). Since 0.1. */
 DWARFS_API void dwarfs_builder_set_keep_all_times(dwarfs_builder *builder, bool keep);
@@ -628,8 +630,8 @@ DWARFS_API int dwarfs_builder_add_xattr_rule(dwarfs_builder *builder, bool inclu
  *
  * Since 0.1.
  */
-DWARFS_API int dwarfs_builder_set_pack_metadata(dwarfs_builder *builder, const char *packing,
-						dwarfs_error **err);
+DWARFS_API int dwarfs_builder_set_pack_metadata(dwarfs_builder *builder,
+						const char *packing, dwarfs_error **err);
 
 /** Store link counts (default), or let readers count links. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_hardlink_table(dwarfs_builder *builder, bool store);
@@ -644,7 +646,8 @@ DWARFS_API void dwarfs_builder_set_create_timestamp(dwarfs_builder *builder, boo
 DWARFS_API void dwarfs_builder_set_history(dwarfs_builder *builder, bool write);
 
 /** Store the time in the history (default), or not. Since 0.1. */
-DWARFS_API void dwarfs_builder_set_history_timestamps(dwarfs_builder *builder, bool store);
+DWARFS_API void dwarfs_builder_set_history_timestamps(dwarfs_builder *builder,
+						      bool store);
 
 /**
  * Add a word of the command line to the history; by default it has none.
@@ -657,7 +660,8 @@ DWARFS_API void dwarfs_builder_set_history_timestamps(dwarfs_builder *builder, b
  * Since 0.1.
  */
 DWARFS_API int dwarfs_builder_add_history_argument(dwarfs_builder *builder,
-						   const char *argument, dwarfs_error **err);
+						   const char *argument,
+						   dwarfs_error **err);
 
 /**
  * Put bytes in front of the image, such as a script that mounts it.
@@ -756,7 +760,8 @@ DWARFS_API int dwarfs_builder_add_filter(dwarfs_builder *builder, const char *ru
  * Since 0.1.
  */
 DWARFS_API void dwarfs_builder_set_filter_report(dwarfs_builder *builder,
-						 dwarfs_filter_report_fn report, void *user);
+						 dwarfs_filter_report_fn report,
+						 void *user);
 
 /**
  * Set a callback that decides on each entry that the rules include, except for the root;
@@ -764,8 +769,8 @@ DWARFS_API void dwarfs_builder_set_filter_report(dwarfs_builder *builder,
  *
  * Since 0.1.
  */
-DWARFS_API void dwarfs_builder_set_include(dwarfs_builder *builder, dwarfs_include_fn include,
-					   void *user);
+DWARFS_API void dwarfs_builder_set_include(dwarfs_builder *builder,
+					   dwarfs_include_fn include, void *user);
 
 /** Leave out directories that are empty or contain only empty directories, or store them
  * (default). Since 0.1. */
@@ -813,8 +818,8 @@ DWARFS_API int dwarfs_builder_set_scan_workers(dwarfs_builder *builder, uint32_t
 /* -- run ----------------------------------------------------------------------------- */
 
 /** Set the progress callback of the run; NULL for none. Since 0.1. */
-DWARFS_API void dwarfs_builder_set_progress(dwarfs_builder *builder, dwarfs_progress_fn progress,
-					    void *user);
+DWARFS_API void dwarfs_builder_set_progress(dwarfs_builder *builder,
+					    dwarfs_progress_fn progress, void *user);
 
 /** Set a flag that cancels the run; it stays owned by the caller. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_cancel(dwarfs_builder *builder, dwarfs_cancel *cancel);
@@ -863,7 +868,8 @@ DWARFS_API int dwarfs_builder_write_path(dwarfs_builder *builder, const char *pa
  *
  * Since 0.1.
  */
-DWARFS_API int dwarfs_builder_write_fd(dwarfs_builder *builder, int fd, dwarfs_error **err);
+DWARFS_API int dwarfs_builder_write_fd(dwarfs_builder *builder, int fd,
+				       dwarfs_error **err);
 
 /**
  * Receives the next bytes of the image.
@@ -888,8 +894,9 @@ typedef int (*dwarfs_write_fn)(const void *data, size_t bytes, void *user);
  *
  * Since 0.1.
  */
-DWARFS_API int dwarfs_builder_write_callback(dwarfs_builder *builder, dwarfs_write_fn write,
-					     void *user, dwarfs_error **err);
+DWARFS_API int dwarfs_builder_write_callback(dwarfs_builder *builder,
+					     dwarfs_write_fn write, void *user,
+					     dwarfs_error **err);
 
 /**
  * Only scan the input and apply the filter rules: no file is read and no image is
@@ -907,25 +914,25 @@ DWARFS_API int dwarfs_builder_scan(dwarfs_builder *builder, dwarfs_error **err);
 /** Counters of a run. */
 enum dwarfs_count {
 	DWARFS_COUNT_DIRECTORIES,
-	DWARFS_COUNT_FILES,           /**< regular files, each hard link counted */
-	DWARFS_COUNT_LINKS,           /**< symbolic links */
+	DWARFS_COUNT_FILES, /**< regular files, each hard link counted */
+	DWARFS_COUNT_LINKS, /**< symbolic links */
 	DWARFS_COUNT_DEVICES,
-	DWARFS_COUNT_SPECIALS,        /**< fifos and sockets */
-	DWARFS_COUNT_HARDLINKS,       /**< additional hard links to files */
-	DWARFS_COUNT_DUPLICATES,      /**< files whose contents were stored already */
-	DWARFS_COUNT_SKIPPED,         /**< devices and specials that were left out */
-	DWARFS_COUNT_ERRORS,          /**< entries that could not be read completely */
-	DWARFS_COUNT_BYTES_IN,        /**< size of all regular files, each hard link once */
+	DWARFS_COUNT_SPECIALS,	 /**< fifos and sockets */
+	DWARFS_COUNT_HARDLINKS,	 /**< additional hard links to files */
+	DWARFS_COUNT_DUPLICATES, /**< files whose contents were stored already */
+	DWARFS_COUNT_SKIPPED,	 /**< devices and specials that were left out */
+	DWARFS_COUNT_ERRORS,	 /**< entries that could not be read completely */
+	DWARFS_COUNT_BYTES_IN,	 /**< size of all regular files, each hard link once */
 	DWARFS_COUNT_BYTES_DUPLICATE, /**< size of the duplicates */
 	DWARFS_COUNT_BYTES_HOLES,     /**< size of the holes */
 	DWARFS_COUNT_BYTES_STORED,    /**< size of all blocks before compression */
 	DWARFS_COUNT_BYTES_BLOCKS,    /**< size of all blocks as written */
 	DWARFS_COUNT_BYTES_METADATA,  /**< size of the metadata as written */
-	DWARFS_COUNT_BYTES_OUT,       /**< size of the image with its header */
+	DWARFS_COUNT_BYTES_OUT,	      /**< size of the image with its header */
 	DWARFS_COUNT_BLOCKS,
 	DWARFS_COUNT_CHUNKS,
-	DWARFS_COUNT_SEGMENTS,        /**< runs of bytes that were stored already elsewhere */
-	DWARFS_COUNT_BYTES_SEGMENTS,  /**< size of these */
+	DWARFS_COUNT_SEGMENTS, /**< runs of bytes that were stored already elsewhere */
+	DWARFS_COUNT_BYTES_SEGMENTS, /**< size of these */
 };
 
 /**

@@ -42,9 +42,9 @@ enum dwarfs_compare_kind {
 	DWARFS_DIFFERENCE_CONTENTS, /**< of a file, of the same size */
 	DWARFS_DIFFERENCE_TARGET,   /**< of a symbolic link */
 	DWARFS_DIFFERENCE_DEVICE,   /**< the numbers of a device */
-	DWARFS_DIFFERENCE_LINKS,    /**< which other paths are hard links to the same file */
-	DWARFS_DIFFERENCE_XATTR,    /**< one extended attribute */
-	DWARFS_DIFFERENCE_TROUBLE,  /**< something on one side cannot be read and was not
+	DWARFS_DIFFERENCE_LINKS, /**< which other paths are hard links to the same file */
+	DWARFS_DIFFERENCE_XATTR, /**< one extended attribute */
+	DWARFS_DIFFERENCE_TROUBLE, /**< something on one side cannot be read and was not
 					 compared: contents, extended attributes (reported
 					 once, at the root, for an image, as they are in
 					 one section), invalid attributes
@@ -52,7 +52,7 @@ enum dwarfs_compare_kind {
 					 valid mode; or an image has several entries with
 					 this path, none of which is compared, nor
 					 anything below */
-	DWARFS_DIFFERENCE_KINDS,    /**< number of kinds; may grow in later versions */
+	DWARFS_DIFFERENCE_KINDS,   /**< number of kinds; may grow in later versions */
 };
 
 /** A difference; valid during the callback that receives it. */
@@ -84,8 +84,8 @@ DWARFS_API const char *dwarfs_difference_name(const dwarfs_difference *differenc
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API const char *dwarfs_difference_value(const dwarfs_difference *difference, int side,
-					       size_t *bytes_out);
+DWARFS_API const char *dwarfs_difference_value(const dwarfs_difference *difference,
+					       int side, size_t *bytes_out);
 
 /**
  * Receives the differences, in the order of the paths: a directory, then what is in it, by the
@@ -177,8 +177,10 @@ DWARFS_API int dwarfs_compare_set_archive(dwarfs_compare *compare, int side, int
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_compare_set_path(dwarfs_compare *compare, int side, const char *path,
-				       const dwarfs_image_options *options, dwarfs_error **err);
+DWARFS_API int dwarfs_compare_set_path(dwarfs_compare *compare, int side,
+				       const char *path,
+				       const dwarfs_image_options *options,
+				       dwarfs_error **err);
 
 /**
  * Do not report differences of a kind. Without DWARFS_DIFFERENCE_CONTENTS no contents are read.
@@ -191,7 +193,8 @@ DWARFS_API int dwarfs_compare_set_path(dwarfs_compare *compare, int side, const 
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_compare_ignore(dwarfs_compare *compare, int kind, dwarfs_error **err);
+DWARFS_API int dwarfs_compare_ignore(dwarfs_compare *compare, int kind,
+				     dwarfs_error **err);
 
 /**
  * Set the resolution at which times are compared.
@@ -228,8 +231,9 @@ DWARFS_API void dwarfs_compare_set_cancel(dwarfs_compare *compare, dwarfs_cancel
  *
  * An archive can be compared only once. Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_compare_run(dwarfs_compare *compare, dwarfs_difference_fn difference,
-				  void *user, uint64_t *count_out, dwarfs_error **err);
+DWARFS_API int dwarfs_compare_run(dwarfs_compare *compare,
+				  dwarfs_difference_fn difference, void *user,
+				  uint64_t *count_out, dwarfs_error **err);
 
 /** @return how many differences of a kind the last run found. Threads: one. Since 0.1. */
 DWARFS_API uint64_t dwarfs_compare_count(const dwarfs_compare *compare, int kind);

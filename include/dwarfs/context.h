@@ -90,8 +90,8 @@ DWARFS_API int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t 
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_context_set_finish_percent(dwarfs_context *context, uint32_t percent,
-						 dwarfs_error **err);
+DWARFS_API int dwarfs_context_set_finish_percent(dwarfs_context *context,
+						 uint32_t percent, dwarfs_error **err);
 
 /**
  * Set how many worker threads a long operation starts.
@@ -119,8 +119,8 @@ DWARFS_API int dwarfs_context_set_workers(dwarfs_context *context, uint32_t work
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_context_set_log(dwarfs_context *context, int level, dwarfs_log_fn log,
-				      void *user, dwarfs_error **err);
+DWARFS_API int dwarfs_context_set_log(dwarfs_context *context, int level,
+				      dwarfs_log_fn log, void *user, dwarfs_error **err);
 
 /** Numbers of the block cache, for dwarfs_context_cache_count(). */
 enum dwarfs_cache_number {
@@ -223,8 +223,8 @@ DWARFS_API uint64_t dwarfs_context_latency(const dwarfs_context *context, int wh
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API uint64_t dwarfs_context_latency_quantile(const dwarfs_context *context, int what,
-						    uint32_t permille);
+DWARFS_API uint64_t dwarfs_context_latency_quantile(const dwarfs_context *context,
+						    int what, uint32_t permille);
 
 /**
  * Callback for each timed event.

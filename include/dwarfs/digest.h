@@ -33,7 +33,8 @@ DWARFS_API int dwarfs_digest_new(const char *algorithm, dwarfs_digest **digest_o
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API void dwarfs_digest_update(dwarfs_digest *digest, const void *data, size_t bytes);
+DWARFS_API void dwarfs_digest_update(dwarfs_digest *digest, const void *data,
+				     size_t bytes);
 
 /**
  * Get the digest of the bytes added so far, and start over with no bytes.

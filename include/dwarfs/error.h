@@ -12,10 +12,10 @@ DWARFS_BEGIN_DECLS
 
 /** Codes of failure. 0 is success; new codes may be added, so treat an unknown one as fatal. */
 enum dwarfs_code {
-	DWARFS_ERR_NOMEM = -1,       /**< memory is exhausted */
+	DWARFS_ERR_NOMEM = -1,	     /**< memory is exhausted */
 	DWARFS_ERR_INVALID = -2,     /**< an invalid argument or combination of options */
-	DWARFS_ERR_RANGE = -3,       /**< a value is outside its range */
-	DWARFS_ERR_IO = -4,          /**< the system could not read or write */
+	DWARFS_ERR_RANGE = -3,	     /**< a value is outside its range */
+	DWARFS_ERR_IO = -4,	     /**< the system could not read or write */
 	DWARFS_ERR_CORRUPT = -5,     /**< the image contradicts itself or its format */
 	DWARFS_ERR_CHECKSUM = -6,    /**< stored bytes do not match their hash */
 	DWARFS_ERR_NOT_IMAGE = -7,   /**< not a DwarFS image */
@@ -27,7 +27,7 @@ enum dwarfs_code {
 	DWARFS_ERR_ACCESS = -13,     /**< the system denies permission */
 	DWARFS_ERR_NO_SPACE = -14,   /**< the disk or the quota is full */
 	DWARFS_ERR_CANCELLED = -15,  /**< the caller asked to stop */
-	DWARFS_ERR_LIMIT = -16,      /**< a limit that was set is too low */
+	DWARFS_ERR_LIMIT = -16,	     /**< a limit that was set is too low */
 };
 
 /** Details of a failure. Owned by the caller that passed the pointer. */

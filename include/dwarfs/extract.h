@@ -124,8 +124,8 @@ DWARFS_API int dwarfs_extract_set_writers(dwarfs_extract *extract, uint32_t writ
 DWARFS_API void dwarfs_extract_set_continue_on_error(dwarfs_extract *extract, bool go_on);
 
 /** Set the progress callback of the extraction; NULL for none. Threads: one. Since 0.1. */
-DWARFS_API void dwarfs_extract_set_progress(dwarfs_extract *extract, dwarfs_progress_fn progress,
-					    void *user);
+DWARFS_API void dwarfs_extract_set_progress(dwarfs_extract *extract,
+					    dwarfs_progress_fn progress, void *user);
 
 /** Set a flag that cancels the extraction; owned by the caller. Threads: one. Since 0.1.
  */

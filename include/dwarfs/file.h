@@ -109,8 +109,9 @@ DWARFS_API uint64_t dwarfs_file_chunk_count(const dwarfs_file *file);
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_file_chunk(const dwarfs_file *file, uint64_t index, int64_t *block_out,
-				 uint64_t *offset_out, uint64_t *bytes_out, dwarfs_error **err);
+DWARFS_API int dwarfs_file_chunk(const dwarfs_file *file, uint64_t index,
+				 int64_t *block_out, uint64_t *offset_out,
+				 uint64_t *bytes_out, dwarfs_error **err);
 
 /** Close a file; NULL is accepted. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_file_free(dwarfs_file *file);
@@ -231,7 +232,8 @@ typedef int (*dwarfs_piece_fn)(dwarfs_inode inode, const void *data, size_t byte
  *
  * Threads: the thread that called dwarfs_read_in_order().
  */
-typedef int (*dwarfs_piece_fail_fn)(dwarfs_inode inode, const dwarfs_error *why, void *user);
+typedef int (*dwarfs_piece_fail_fn)(dwarfs_inode inode, const dwarfs_error *why,
+				    void *user);
 
 /**
  * Read many whole files in the order in which they are stored: every block is read and
@@ -342,7 +344,8 @@ typedef int (*dwarfs_look_fn)(void *user);
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API uint32_t dwarfs_read_parallel_threads(const dwarfs_image *image, uint32_t more);
+DWARFS_API uint32_t dwarfs_read_parallel_threads(const dwarfs_image *image,
+						 uint32_t more);
 
 /**
  * Read many whole files as dwarfs_read_in_order() does, but call back from the threads

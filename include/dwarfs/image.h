@@ -37,7 +37,8 @@ typedef struct dwarfs_image_options dwarfs_image_options;
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_image_options_new(dwarfs_image_options **options_out, dwarfs_error **err);
+DWARFS_API int dwarfs_image_options_new(dwarfs_image_options **options_out,
+					dwarfs_error **err);
 
 /** Free options; NULL is accepted. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_image_options_free(dwarfs_image_options *options);
@@ -50,7 +51,8 @@ DWARFS_API void dwarfs_image_options_free(dwarfs_image_options *options);
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API void dwarfs_image_options_set_offset(dwarfs_image_options *options, uint64_t offset);
+DWARFS_API void dwarfs_image_options_set_offset(dwarfs_image_options *options,
+						uint64_t offset);
 
 /**
  * Set where the image ends.
@@ -60,12 +62,13 @@ DWARFS_API void dwarfs_image_options_set_offset(dwarfs_image_options *options, u
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API void dwarfs_image_options_set_bytes(dwarfs_image_options *options, uint64_t bytes);
+DWARFS_API void dwarfs_image_options_set_bytes(dwarfs_image_options *options,
+					       uint64_t bytes);
 
 /** When the hashes of an image's sections are verified. */
 enum dwarfs_verify {
 	DWARFS_VERIFY_EAGER, /**< before the first byte of a section is used; the default */
-	DWARFS_VERIFY_LAZY,  /**< later, see dwarfs_image_options_set_verify() */
+	DWARFS_VERIFY_LAZY,	 /**< later, see dwarfs_image_options_set_verify() */
 	DWARFS_VERIFY_NO_BLOCKS, /**< as EAGER, but never for blocks */
 };
 
@@ -116,7 +119,8 @@ DWARFS_API void dwarfs_image_options_set_verify(dwarfs_image_options *options, i
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API void dwarfs_image_options_set_mapped(dwarfs_image_options *options, bool is_mapped);
+DWARFS_API void dwarfs_image_options_set_mapped(dwarfs_image_options *options,
+						bool is_mapped);
 
 /**
  * Open the image in a file.
@@ -133,8 +137,8 @@ DWARFS_API void dwarfs_image_options_set_mapped(dwarfs_image_options *options, b
  * Threads: any. Since 0.1.
  */
 DWARFS_API int dwarfs_image_open(dwarfs_context *context, const char *path,
-				 const dwarfs_image_options *options, dwarfs_image **image_out,
-				 dwarfs_error **err);
+				 const dwarfs_image_options *options,
+				 dwarfs_image **image_out, dwarfs_error **err);
 
 /**
  * Open the image in a source.
@@ -211,8 +215,9 @@ DWARFS_API uint64_t dwarfs_image_bytes(const dwarfs_image *image);
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_image_read_header(const dwarfs_image *image, void *buffer, size_t bytes,
-					uint64_t offset, dwarfs_error **err);
+DWARFS_API int dwarfs_image_read_header(const dwarfs_image *image, void *buffer,
+					size_t bytes, uint64_t offset,
+					dwarfs_error **err);
 
 /** @return the largest size of a block in bytes, a power of two. Threads: any. Since 0.1. */
 DWARFS_API uint64_t dwarfs_image_block_bytes(const dwarfs_image *image);
@@ -303,12 +308,12 @@ enum dwarfs_section_type {
 
 /** Properties of a section. */
 enum dwarfs_section_field {
-	DWARFS_SECTION_FIELD_TYPE,         /**< a dwarfs_section_type or an unknown number */
-	DWARFS_SECTION_FIELD_COMPRESSION,  /**< the number of the codec */
-	DWARFS_SECTION_FIELD_OFFSET,       /**< of its header, from the start of the image */
+	DWARFS_SECTION_FIELD_TYPE, /**< a dwarfs_section_type or an unknown number */
+	DWARFS_SECTION_FIELD_COMPRESSION, /**< the number of the codec */
+	DWARFS_SECTION_FIELD_OFFSET, /**< of its header, from the start of the image */
 	DWARFS_SECTION_FIELD_STORED_BYTES, /**< as stored, without the header */
-	DWARFS_SECTION_FIELD_BYTES,        /**< uncompressed, as announced */
-	DWARFS_SECTION_FIELD_NUMBER,       /**< from its header; its index if the header
+	DWARFS_SECTION_FIELD_BYTES,	   /**< uncompressed, as announced */
+	DWARFS_SECTION_FIELD_NUMBER,	   /**< from its header; its index if the header
 						has none */
 };
 
@@ -328,8 +333,8 @@ DWARFS_API uint32_t dwarfs_image_section_count(const dwarfs_image *image);
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_image_section(const dwarfs_image *image, uint32_t section, int field,
-				    uint64_t *value_out, dwarfs_error **err);
+DWARFS_API int dwarfs_image_section(const dwarfs_image *image, uint32_t section,
+				    int field, uint64_t *value_out, dwarfs_error **err);
 
 /**
  * The category of a block.
@@ -380,7 +385,7 @@ DWARFS_API int dwarfs_image_lock_metadata(const dwarfs_image *image, dwarfs_erro
 
 /** Levels of a check; each includes those before it. */
 enum dwarfs_check_level {
-	DWARFS_CHECK_METADATA,  /**< the tables: every rule of the format */
+	DWARFS_CHECK_METADATA, /**< the tables: every rule of the format */
 	DWARFS_CHECK_CHECKSUMS, /**< and the fast hash of every section, and decode the history */
 	DWARFS_CHECK_INTEGRITY, /**< and SHA-512/256 of every section, and decode every block */
 };
@@ -388,7 +393,7 @@ enum dwarfs_check_level {
 /** Severity of a finding. */
 enum dwarfs_finding {
 	DWARFS_FINDING_WARNING, /**< unusual, but everything can be read */
-	DWARFS_FINDING_ERROR,   /**< data is lost or inconsistent */
+	DWARFS_FINDING_ERROR,	/**< data is lost or inconsistent */
 };
 
 /**
@@ -431,8 +436,8 @@ typedef struct dwarfs_history dwarfs_history;
 
 /** Texts of a step of the history. */
 enum dwarfs_history_text_kind {
-	DWARFS_HISTORY_VERSION,  /**< of the program, such as "v0.9.10" */
-	DWARFS_HISTORY_SYSTEM,   /**< operating system that it ran on */
+	DWARFS_HISTORY_VERSION,	 /**< of the program, such as "v0.9.10" */
+	DWARFS_HISTORY_SYSTEM,	 /**< operating system that it ran on */
 	DWARFS_HISTORY_COMPILER, /**< compiler that it was built with */
 };
 
@@ -461,11 +466,12 @@ DWARFS_API int dwarfs_history_new(const dwarfs_image *image, dwarfs_history **hi
 DWARFS_API size_t dwarfs_history_count(const dwarfs_history *history);
 
 /** @return a dwarfs_history_text_kind of a step; "" if there is none. Threads: any. Since 0.1. */
-DWARFS_API const char *dwarfs_history_text(const dwarfs_history *history, size_t step, int text);
+DWARFS_API const char *dwarfs_history_text(const dwarfs_history *history, size_t step,
+					   int text);
 
 /** @return item of a dwarfs_history_list_kind of a step; NULL past the last one. Since 0.1. */
-DWARFS_API const char *dwarfs_history_item(const dwarfs_history *history, size_t step, int list,
-					   size_t item);
+DWARFS_API const char *dwarfs_history_item(const dwarfs_history *history, size_t step,
+					   int list, size_t item);
 
 /**
  * @param history      a history

@@ -25,7 +25,8 @@ typedef struct dwarfs_io dwarfs_io;
  *
  * Threads: called from any thread, several at once.
  */
-typedef int64_t (*dwarfs_io_read_fn)(void *buffer, size_t bytes, uint64_t offset, void *user);
+typedef int64_t (*dwarfs_io_read_fn)(void *buffer, size_t bytes, uint64_t offset,
+				     void *user);
 
 /** Called once, when the last reference to the source is released. */
 typedef void (*dwarfs_io_close_fn)(void *user);
@@ -68,8 +69,9 @@ DWARFS_API int dwarfs_io_from_fd(int fd, dwarfs_io **io_out, dwarfs_error **err)
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_io_from_memory(const void *data, size_t bytes, dwarfs_io_close_fn close,
-				     void *user, dwarfs_io **io_out, dwarfs_error **err);
+DWARFS_API int dwarfs_io_from_memory(const void *data, size_t bytes,
+				     dwarfs_io_close_fn close, void *user,
+				     dwarfs_io **io_out, dwarfs_error **err);
 
 /**
  * Read through callbacks.
@@ -84,8 +86,9 @@ DWARFS_API int dwarfs_io_from_memory(const void *data, size_t bytes, dwarfs_io_c
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_io_new(dwarfs_io_read_fn read, uint64_t bytes, dwarfs_io_close_fn close,
-			     void *user, dwarfs_io **io_out, dwarfs_error **err);
+DWARFS_API int dwarfs_io_new(dwarfs_io_read_fn read, uint64_t bytes,
+			     dwarfs_io_close_fn close, void *user, dwarfs_io **io_out,
+			     dwarfs_error **err);
 
 /** @return the size of the source in bytes. Threads: any. Since 0.1. */
 DWARFS_API uint64_t dwarfs_io_bytes(const dwarfs_io *io);

@@ -101,8 +101,8 @@ DWARFS_API int dwarfs_item_set_target(dwarfs_item *item, const char *target, siz
  *
  * Since 0.1.
  */
-DWARFS_API int dwarfs_item_set_hard_link(dwarfs_item *item, const char *path, size_t bytes,
-					 dwarfs_error **err);
+DWARFS_API int dwarfs_item_set_hard_link(dwarfs_item *item, const char *path,
+					 size_t bytes, dwarfs_error **err);
 
 /**
  * Add an extended attribute; one of the same name is replaced.
@@ -116,8 +116,8 @@ DWARFS_API int dwarfs_item_set_hard_link(dwarfs_item *item, const char *path, si
  *
  * Since 0.1.
  */
-DWARFS_API int dwarfs_item_add_xattr(dwarfs_item *item, const char *name, const void *value,
-				     size_t bytes, dwarfs_error **err);
+DWARFS_API int dwarfs_item_add_xattr(dwarfs_item *item, const char *name,
+				     const void *value, size_t bytes, dwarfs_error **err);
 
 /* -- contents of a regular file: the last setting applies ---------------------------- */
 
@@ -133,7 +133,8 @@ DWARFS_API int dwarfs_item_add_xattr(dwarfs_item *item, const char *name, const 
  *
  * Since 0.1.
  */
-DWARFS_API int dwarfs_item_set_path(dwarfs_item *item, const char *path, dwarfs_error **err);
+DWARFS_API int dwarfs_item_set_path(dwarfs_item *item, const char *path,
+				    dwarfs_error **err);
 
 /**
  * Take the contents from a descriptor: a regular file or block device as a whole, with
@@ -194,7 +195,8 @@ typedef int (*dwarfs_item_read_fn)(void *user, const void **data_out, size_t *by
  * Since 0.1.
  */
 DWARFS_API int dwarfs_item_set_reader(dwarfs_item *item, uint64_t bytes,
-				      dwarfs_item_read_fn read, void *user, dwarfs_error **err);
+				      dwarfs_item_read_fn read, void *user,
+				      dwarfs_error **err);
 
 /* -- adding -------------------------------------------------------------------------- */
 
@@ -229,8 +231,9 @@ DWARFS_API int dwarfs_item_set_reader(dwarfs_item *item, uint64_t bytes,
  *
  * Since 0.1.
  */
-DWARFS_API int dwarfs_builder_add_item(dwarfs_builder *builder, const char *path, size_t bytes,
-				       const dwarfs_item *item, dwarfs_error **err);
+DWARFS_API int dwarfs_builder_add_item(dwarfs_builder *builder, const char *path,
+				       size_t bytes, const dwarfs_item *item,
+				       dwarfs_error **err);
 
 /**
  * Remove an entry, a directory with everything below it. Other hard links to a file
@@ -247,7 +250,8 @@ DWARFS_API int dwarfs_builder_add_item(dwarfs_builder *builder, const char *path
  * Since 0.1.
  */
 DWARFS_API int dwarfs_builder_remove_item(dwarfs_builder *builder, const char *path,
-					  size_t bytes, bool contents_only, dwarfs_error **err);
+					  size_t bytes, bool contents_only,
+					  dwarfs_error **err);
 
 /**
  * Whether an entry with this path exists, including a hard link whose target was not
@@ -304,7 +308,8 @@ DWARFS_API int dwarfs_builder_remove_older(dwarfs_builder *builder, const char *
  *
  * Since 0.1.
  */
-DWARFS_API int dwarfs_builder_check_links(const dwarfs_builder *builder, dwarfs_error **err);
+DWARFS_API int dwarfs_builder_check_links(const dwarfs_builder *builder,
+					  dwarfs_error **err);
 
 /**
  * Called for each hard link without a valid target.
@@ -329,8 +334,9 @@ typedef void (*dwarfs_lost_link_fn)(const char *path, const char *why, void *use
  *
  * Since 0.1.
  */
-DWARFS_API int dwarfs_builder_resolve_links(dwarfs_builder *builder, dwarfs_lost_link_fn lost,
-					    void *user, dwarfs_error **err);
+DWARFS_API int dwarfs_builder_resolve_links(dwarfs_builder *builder,
+					    dwarfs_lost_link_fn lost, void *user,
+					    dwarfs_error **err);
 
 /**
  * How many entries are removed together with this one when it is removed, or replaced by
@@ -346,8 +352,9 @@ DWARFS_API int dwarfs_builder_resolve_links(dwarfs_builder *builder, dwarfs_lost
  *
  * Since 0.1.
  */
-DWARFS_API uint64_t dwarfs_builder_count_below(const dwarfs_builder *builder, const char *path,
-					       size_t bytes, bool of_layer);
+DWARFS_API uint64_t dwarfs_builder_count_below(const dwarfs_builder *builder,
+					       const char *path, size_t bytes,
+					       bool of_layer);
 
 /**
  * Add a directory of the system and everything below it, as if each entry were added by
@@ -369,7 +376,8 @@ DWARFS_API uint64_t dwarfs_builder_count_below(const dwarfs_builder *builder, co
  * Since 0.1.
  */
 DWARFS_API int dwarfs_builder_add_tree(dwarfs_builder *builder, const char *directory,
-				       const char *prefix, size_t bytes, dwarfs_error **err);
+				       const char *prefix, size_t bytes,
+				       dwarfs_error **err);
 
 /**
  * Set where contents are kept that were copied when they were added: in memory up to a

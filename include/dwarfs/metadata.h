@@ -27,13 +27,13 @@ typedef struct dwarfs_metadata dwarfs_metadata;
 /** The kind of the current value. */
 enum dwarfs_metadata_kind {
 	DWARFS_METADATA_NUMBER, /**< see dwarfs_metadata_number() */
-	DWARFS_METADATA_BOOL,   /**< its number is 0 or 1 */
+	DWARFS_METADATA_BOOL,	/**< its number is 0 or 1 */
 	DWARFS_METADATA_STRING, /**< see dwarfs_metadata_bytes() */
-	DWARFS_METADATA_UNSET,  /**< an optional field without a value */
+	DWARFS_METADATA_UNSET,	/**< an optional field without a value */
 	DWARFS_METADATA_STRUCT, /**< its fields follow, then an END */
-	DWARFS_METADATA_LIST,   /**< its items follow, then an END; a set, too */
-	DWARFS_METADATA_MAP,    /**< its pairs follow, structs of "first" and "second"; then an END */
-	DWARFS_METADATA_END,    /**< of the struct, list or map that began last */
+	DWARFS_METADATA_LIST,	/**< its items follow, then an END; a set, too */
+	DWARFS_METADATA_MAP, /**< its pairs follow, structs of "first" and "second"; then an END */
+	DWARFS_METADATA_END, /**< of the struct, list or map that began last */
 };
 
 /**
@@ -46,8 +46,8 @@ enum dwarfs_metadata_kind {
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_metadata_new(const dwarfs_image *image, dwarfs_metadata **metadata_out,
-				   dwarfs_error **err);
+DWARFS_API int dwarfs_metadata_new(const dwarfs_image *image,
+				   dwarfs_metadata **metadata_out, dwarfs_error **err);
 
 /** Free an iterator; NULL is accepted. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_metadata_free(dwarfs_metadata *metadata);
@@ -116,7 +116,8 @@ DWARFS_API uint64_t dwarfs_metadata_count(const dwarfs_metadata *metadata);
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API const void *dwarfs_metadata_bytes(const dwarfs_metadata *metadata, size_t *bytes_out);
+DWARFS_API const void *dwarfs_metadata_bytes(const dwarfs_metadata *metadata,
+					     size_t *bytes_out);
 
 /**
  * The stored size of a value, in bits.
@@ -178,9 +179,9 @@ DWARFS_API int dwarfs_schema_layout(const dwarfs_image *image, uint32_t layout,
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_schema_field(const dwarfs_image *image, uint32_t layout, uint32_t index,
-				   int32_t *id_out, uint32_t *layout_out, int32_t *offset_out,
-				   dwarfs_error **err);
+DWARFS_API int dwarfs_schema_field(const dwarfs_image *image, uint32_t layout,
+				   uint32_t index, int32_t *id_out, uint32_t *layout_out,
+				   int32_t *offset_out, dwarfs_error **err);
 
 /** @return how many bytes the metadata has, decompressed. Threads: any. Since 0.1. */
 DWARFS_API uint64_t dwarfs_metadata_total_bytes(const dwarfs_image *image);

@@ -15,15 +15,15 @@ typedef struct dwarfs_progress dwarfs_progress;
 
 /** The phase of an operation. */
 enum dwarfs_phase {
-	DWARFS_PHASE_SCAN,     /**< reading directories; the totals are not known yet */
-	DWARFS_PHASE_HASH,     /**< comparing files of equal size */
-	DWARFS_PHASE_ORDER,    /**< deciding in which order files are stored; no bytes are counted */
+	DWARFS_PHASE_SCAN, /**< reading directories; the totals are not known yet */
+	DWARFS_PHASE_HASH, /**< comparing files of equal size */
+	DWARFS_PHASE_ORDER, /**< deciding in which order files are stored; no bytes are counted */
 	DWARFS_PHASE_WRITE,    /**< reading files, compressing and writing blocks */
 	DWARFS_PHASE_METADATA, /**< writing the tables and the index */
 	DWARFS_PHASE_CHECK,    /**< verifying sections */
 	DWARFS_PHASE_EXTRACT,  /**< writing files to disk */
-	DWARFS_PHASE_IMPORT,   /**< reading an archive; bytes are as it is stored, items entries */
-	DWARFS_PHASE_DONE,     /**< the last call of an operation that succeeded */
+	DWARFS_PHASE_IMPORT, /**< reading an archive; bytes are as it is stored, items entries */
+	DWARFS_PHASE_DONE, /**< the last call of an operation that succeeded */
 };
 
 /**

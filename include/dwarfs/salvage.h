@@ -20,7 +20,7 @@ DWARFS_BEGIN_DECLS
 
 /** How files that need a damaged block are read. */
 enum dwarfs_salvage {
-	DWARFS_SALVAGE_OFF,    /**< damage is an error when the image is opened; the default */
+	DWARFS_SALVAGE_OFF, /**< damage is an error when the image is opened; the default */
 	DWARFS_SALVAGE_INTACT, /**< reading that part of a file is an error */
 	DWARFS_SALVAGE_ZEROS,  /**< that part of a file is read as zeros */
 };

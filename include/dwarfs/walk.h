@@ -51,8 +51,8 @@ typedef uint32_t dwarfs_inode;
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_find(const dwarfs_image *image, const char *path, dwarfs_entry *entry_out,
-			   dwarfs_error **err);
+DWARFS_API int dwarfs_find(const dwarfs_image *image, const char *path,
+			   dwarfs_entry *entry_out, dwarfs_error **err);
 
 /**
  * Find the entry of a path and follow symbolic links, as with the image as root file
@@ -84,8 +84,9 @@ DWARFS_API int dwarfs_find_followed(const dwarfs_image *image, const char *path,
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_dir_find(const dwarfs_image *image, dwarfs_inode dir, const char *name,
-			       size_t bytes, dwarfs_entry *entry_out, dwarfs_error **err);
+DWARFS_API int dwarfs_dir_find(const dwarfs_image *image, dwarfs_inode dir,
+			       const char *name, size_t bytes, dwarfs_entry *entry_out,
+			       dwarfs_error **err);
 
 /**
  * The range of entries of a directory, which are sorted by the bytes of their names.
@@ -158,8 +159,9 @@ DWARFS_API int dwarfs_entry_inode(const dwarfs_image *image, dwarfs_entry entry,
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_entry_name(const dwarfs_image *image, dwarfs_entry entry, char *buffer,
-				 size_t room, size_t *bytes_out, dwarfs_error **err);
+DWARFS_API int dwarfs_entry_name(const dwarfs_image *image, dwarfs_entry entry,
+				 char *buffer, size_t room, size_t *bytes_out,
+				 dwarfs_error **err);
 
 /**
  * The target of a symbolic link, with "/" as separator, whatever system the image was
@@ -176,12 +178,14 @@ DWARFS_API int dwarfs_entry_name(const dwarfs_image *image, dwarfs_entry entry, 
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_link_read(const dwarfs_image *image, dwarfs_inode inode, char *buffer,
-				size_t room, size_t *bytes_out, dwarfs_error **err);
+DWARFS_API int dwarfs_link_read(const dwarfs_image *image, dwarfs_inode inode,
+				char *buffer, size_t room, size_t *bytes_out,
+				dwarfs_error **err);
 
 /** As dwarfs_link_read(), but without conversion of separators. Since 0.1. */
-DWARFS_API int dwarfs_link_read_raw(const dwarfs_image *image, dwarfs_inode inode, char *buffer,
-				    size_t room, size_t *bytes_out, dwarfs_error **err);
+DWARFS_API int dwarfs_link_read_raw(const dwarfs_image *image, dwarfs_inode inode,
+				    char *buffer, size_t room, size_t *bytes_out,
+				    dwarfs_error **err);
 
 /* -- attributes ---------------------------------------------------------------------- */
 
@@ -339,7 +343,8 @@ DWARFS_API int dwarfs_walk_new(const dwarfs_image *image, dwarfs_entry start, in
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_walk_next(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err);
+DWARFS_API int dwarfs_walk_next(dwarfs_walk *walk, dwarfs_entry *entry_out,
+				dwarfs_error **err);
 
 /**
  * The path of the current entry, relative to the start: names joined by "/", "" for the

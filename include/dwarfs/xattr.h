@@ -47,8 +47,9 @@ DWARFS_API bool dwarfs_image_has_xattrs(const dwarfs_image *image);
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_xattr_list(const dwarfs_image *image, dwarfs_inode inode, char *buffer,
-				 size_t room, size_t *bytes_out, dwarfs_error **err);
+DWARFS_API int dwarfs_xattr_list(const dwarfs_image *image, dwarfs_inode inode,
+				 char *buffer, size_t room, size_t *bytes_out,
+				 dwarfs_error **err);
 
 /**
  * The value of an attribute.
@@ -66,9 +67,9 @@ DWARFS_API int dwarfs_xattr_list(const dwarfs_image *image, dwarfs_inode inode, 
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_xattr_get(const dwarfs_image *image, dwarfs_inode inode, const char *name,
-				void *buffer, size_t room, size_t *bytes_out,
-				dwarfs_error **err);
+DWARFS_API int dwarfs_xattr_get(const dwarfs_image *image, dwarfs_inode inode,
+				const char *name, void *buffer, size_t room,
+				size_t *bytes_out, dwarfs_error **err);
 
 /**
  * Get the attributes of an inode by index, without copying them.
@@ -84,9 +85,10 @@ DWARFS_API int dwarfs_xattr_get(const dwarfs_image *image, dwarfs_inode inode, c
  *
  * Name and value are valid as long as the image. Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_xattr_at(const dwarfs_image *image, dwarfs_inode inode, size_t index,
-			       const char **name_out, const void **value_out,
-			       size_t *bytes_out, dwarfs_error **err);
+DWARFS_API int dwarfs_xattr_at(const dwarfs_image *image, dwarfs_inode inode,
+			       size_t index, const char **name_out,
+			       const void **value_out, size_t *bytes_out,
+			       dwarfs_error **err);
 
 /**
  * The names of all attributes that any inode of an image has, each once, sorted by bytes.

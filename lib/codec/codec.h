@@ -231,7 +231,8 @@ int dw_samples_check(const struct samples_kind *kind, const struct codec_samples
  * Append the JSON text of a layout, which images store, to out: compact, with sorted keys. A
  * NUL follows that is not counted. Fails as dw_samples_check(), or with NOMEM.
  */
-int dw_samples_to_json(const struct samples_kind *kind, const struct codec_samples *samples,
-		       struct buffer *out, dwarfs_error **err);
+int dw_samples_to_json(const struct samples_kind *kind,
+		       const struct codec_samples *samples, struct buffer *out,
+		       dwarfs_error **err);
 
 #endif

@@ -82,8 +82,9 @@ int dw_samples_check(const struct samples_kind *kind, const struct codec_samples
 	return 0;
 }
 
-int dw_samples_to_json(const struct samples_kind *kind, const struct codec_samples *samples,
-		       struct buffer *out, dwarfs_error **err)
+int dw_samples_to_json(const struct samples_kind *kind,
+		       const struct codec_samples *samples, struct buffer *out,
+		       dwarfs_error **err)
 {
 	char text[MAX_TEXT_BYTES];
 	int ret = dw_samples_check(kind, samples, err);

@@ -16,16 +16,16 @@
 #include "base/bytes.h"
 #include "codec/ops.h"
 
-#define MIN_LEVEL     (-131072)
-#define MAX_LEVEL     22
+#define MIN_LEVEL	(-131072)
+#define MAX_LEVEL	22
 #define SLOW_FROM_LEVEL 13
-#define MIN_WINDOW    10
-#define MAX_WINDOW    27 /* maximum of streaming readers by default */
-#define LONG_RATE     7	 /* log2 of bytes per entry in the table of long matches */
-#define LONG_MATCH    64
-#define LONG_BUCKET   3
-#define STEP_BYTES    1024 /* output between checks of the stop flag */
-#define ESTIMATE_FAIL (UINT64_C(1) << 30)
+#define MIN_WINDOW	10
+#define MAX_WINDOW	27 /* maximum of streaming readers by default */
+#define LONG_RATE	7  /* log2 of bytes per entry in the table of long matches */
+#define LONG_MATCH	64
+#define LONG_BUCKET	3
+#define STEP_BYTES	1024 /* output between checks of the stop flag */
+#define ESTIMATE_FAIL	(UINT64_C(1) << 30)
 
 static int fail_zstd(size_t code, int otherwise, dwarfs_error **err)
 {

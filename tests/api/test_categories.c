@@ -93,7 +93,8 @@ static void assert_holds(const dwarfs_image *image, const char *path, const void
 	size_t got;
 
 	assert_non_null(back);
-	assert_success(dwarfs_file_open(image, find_inode(image, path), &file, &err), err);
+	assert_success(dwarfs_file_open(image, find_inode(image, path), &file, &err),
+		       err);
 	assert_success(dwarfs_file_read(file, back, bytes, 0, &got, &err), err);
 	assert_int_equal(got, bytes);
 	assert_memory_equal(back, data, bytes);
@@ -132,8 +133,8 @@ static void samples_are_packed_by_their_codecs(void **state)
 	assert_success(dwarfs_builder_set_categorizers(builder, "pcmaudio,fits", &err),
 		       err);
 	assert_success(dwarfs_builder_add_directory(builder, tree, &err), err);
-	assert_success(dwarfs_builder_write_callback(builder, append_bytes, &fixture.image,
-						     &err),
+	assert_success(dwarfs_builder_write_callback(builder, append_bytes,
+						     &fixture.image, &err),
 		       err);
 	dwarfs_builder_free(builder);
 	remove_tree(tree);

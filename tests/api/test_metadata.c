@@ -172,15 +172,16 @@ static void the_schema_says_where_values_are(void **state)
 	uint32_t root = dwarfs_schema_root(image);
 
 	assert_true(root < dwarfs_schema_count(image));
-	assert_success(dwarfs_schema_layout(image, root, &bytes, &bits, &fields, &err), err);
+	assert_success(dwarfs_schema_layout(image, root, &bytes, &bits, &fields, &err),
+		       err);
 	assert_int_equal(bytes, (bits + 7) / 8);
 	assert_int_equal(dwarfs_metadata_bits(metadata), 8 * bytes);
 	assert_true(bytes < dwarfs_metadata_total_bytes(image));
 	seek(metadata, "block_size");
 	for (i = 0; i < fields && id != 15; i++)
-		assert_success(dwarfs_schema_field(image, root, i, &id, &layout, &offset,
-						   &err),
-			       err);
+		assert_success(
+			dwarfs_schema_field(image, root, i, &id, &layout, &offset, &err),
+			err);
 	assert_int_equal(id, 15);
 	assert_int_equal(layout, dwarfs_metadata_layout(metadata));
 	assert_int_equal(dwarfs_metadata_position(metadata),

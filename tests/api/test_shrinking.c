@@ -91,8 +91,8 @@ static void assert_tree_is_there(const dwarfs_image *image)
 	int ret;
 
 	assert_success(dwarfs_stat_new(&stat, &err), err);
-	assert_success(
-		dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, &err), err);
+	assert_success(dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, &err),
+		       err);
 	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
 		assert_success(dwarfs_entry_stat(image, entry, stat, &err), err);
 		entries++;
@@ -256,8 +256,7 @@ static void stored_bytes_count_in_the_budget(void **state)
 			       err);
 		used = dwarfs_context_cache_count(context, DWARFS_CACHE_USED);
 		assert_true(used >= 65536 && used <= 200000);
-		assert_true(dwarfs_context_cache_count(context,
-						       DWARFS_CACHE_MOST_USED) <=
+		assert_true(dwarfs_context_cache_count(context, DWARFS_CACHE_MOST_USED) <=
 			    200000);
 		dwarfs_image_free(image);
 	}
@@ -322,8 +321,8 @@ static void each_image_has_its_own_way(void **state)
 	}
 	dwarfs_io_free(io);
 	overwrite(path);
-	assert_int_equal(
-		*(const uint8_t *)dwarfs_borrowed_part(borrowed[0], 0, &size), 0);
+	assert_int_equal(*(const uint8_t *)dwarfs_borrowed_part(borrowed[0], 0, &size),
+			 0);
 	assert_borrowed(borrowed[1], &whole);
 	for (i = 0; i < 2; i++) {
 		dwarfs_borrowed_free(borrowed[i]);

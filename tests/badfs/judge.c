@@ -38,8 +38,8 @@ int main(void)
 	    dwarfs_context_set_workers(context, 0, NULL) < 0)
 		return 2;
 	while (fread(head, 1, sizeof(head), stdin) == sizeof(head)) {
-		size_t size = head[0] | head[1] << 8 | head[2] << 16 |
-			      (size_t)head[3] << 24;
+		size_t size =
+			head[0] | head[1] << 8 | head[2] << 16 | (size_t)head[3] << 24;
 		void *data = malloc(size ? size : 1);
 		dwarfs_error *err = NULL;
 

@@ -14,8 +14,8 @@ static const char other_sound[] = "{\"bits_per_sample\":8,\"bytes_per_sample\":1
 				  "\"endianness\":\"little\",\"number_of_channels\":8,"
 				  "\"padding\":\"msb\",\"signedness\":\"unsigned\"}";
 
-static void expect_text(const struct samples_kind *kind, const struct codec_samples *samples,
-			const char *text)
+static void expect_text(const struct samples_kind *kind,
+			const struct codec_samples *samples, const char *text)
 {
 	auto_buffer struct buffer out = { 0 };
 

@@ -20,7 +20,8 @@
 #define THREADS 6
 #define PIECE	70000u
 #define BYTES_MAX                                                                        \
-	(8u << 20) /* of each file: enough to cross blocks, little of a hole             \
+	(8u                                                                              \
+	 << 20) /* of each file: enough to cross blocks, little of a hole             \
 		    */
 
 struct reader {

@@ -33,9 +33,9 @@ static int read_history_of(size_t section_bytes, uint64_t *read_out)
 
 	craft_files(&craft, NULL, table, 1, 4096, 0);
 	craft_section(&craft, DWARFS_SECTION_HISTORY, 0, zeros, section_bytes);
-	assert_int_equal(dwarfs_io_new(read_counted, craft.bytes.size, NULL, &craft, &io,
-				       NULL),
-			 0);
+	assert_int_equal(
+		dwarfs_io_new(read_counted, craft.bytes.size, NULL, &craft, &io, NULL),
+		0);
 	assert_int_equal(dwarfs_image_open_io(NULL, io, NULL, &image, NULL), 0);
 	bytes_read = 0;
 	ret = dwarfs_history_new(image, &history, NULL);

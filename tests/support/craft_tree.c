@@ -197,8 +197,8 @@ static void write_tree(const struct tree *tree, struct craft *craft)
 		.has_large_hole_size = true,
 		.large_hole_size = TABLE(tree->holes, tree->hole_count),
 		.has_reg_file_size_cache = tree->size_count > 0,
-		.reg_file_size_cache = { .size_lookup = TABLE(tree->sizes,
-							      tree->size_count),
+		.reg_file_size_cache = { .size_lookup =
+						 TABLE(tree->sizes, tree->size_count),
 					 .min_chunk_count = 2 },
 		.has_features = true,
 		.features = TABLE(&sparse, 1),
@@ -213,8 +213,8 @@ static void write_tree(const struct tree *tree, struct craft *craft)
 		const struct line *line = &tree->lines[i];
 		uint32_t inode = inode_of(tree, line);
 
-		names[i] = (struct span){ (const uint8_t *)line->name,
-					  strlen(line->name) };
+		names[i] =
+			(struct span){ (const uint8_t *)line->name, strlen(line->name) };
 		entries[i + 1] = (struct freeze_entry){ i, inode };
 		inodes[inode].mode_index = places[line->kind];
 		if (line->kind != LINKS)
@@ -242,8 +242,8 @@ int main(int argc, char **argv)
 	craft_section(&craft, DWARFS_SECTION_BLOCK, 0, block, sizeof(block));
 	write_tree(&tree, &craft);
 	out = fopen(argv[1], "wb");
-	if (!out || fwrite(craft.bytes.data, 1, craft.bytes.size, out) !=
-			    craft.bytes.size ||
+	if (!out ||
+	    fwrite(craft.bytes.data, 1, craft.bytes.size, out) != craft.bytes.size ||
 	    fclose(out) != 0)
 		return 1;
 	craft_free(&craft);

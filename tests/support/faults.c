@@ -73,7 +73,7 @@ int fsync(int fd)
 	struct stat st;
 
 	record(fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) ? "fsync directory"
-							   : "fsync file");
+							  : "fsync file");
 	if (atomic_fetch_add(&count, 1) + 1 == fault("fsync:")) {
 		errno = EIO;
 		return -1;
@@ -87,8 +87,8 @@ static ssize_t write_at(int fd, const void *data, size_t bytes, off64_t offset)
 
 	if (atomic_fetch_add(&count, 1) + 1 == fault("kill:"))
 		kill(getpid(), SIGKILL);
-	return REAL(ssize_t(*)(int, const void *, size_t, off64_t), "pwrite64")(
-		fd, data, bytes, offset);
+	return REAL(ssize_t(*)(int, const void *, size_t, off64_t),
+		    "pwrite64")(fd, data, bytes, offset);
 }
 
 ssize_t pwrite(int fd, const void *data, size_t bytes, off_t offset)
@@ -116,8 +116,8 @@ int link(const char *from, const char *to)
 int linkat(int from_dir, const char *from, int dir, const char *to, int flags)
 {
 	record("link");
-	return REAL(int (*)(int, const char *, int, const char *, int), "linkat")(
-		from_dir, from, dir, to, flags);
+	return REAL(int (*)(int, const char *, int, const char *, int),
+		    "linkat")(from_dir, from, dir, to, flags);
 }
 
 static mode_t mode_of(int flags, va_list arguments)

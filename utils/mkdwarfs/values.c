@@ -94,9 +94,10 @@ static int parse_memory_limit(const char *text, uint64_t *bytes_out)
 	if (tool_parse_bytes("memory-limit", text, bytes_out))
 		return 1;
 	if (*bytes_out == 0)
-		return tool_error("invalid size '%s' for --memory-limit: use a size above "
-				  "0, or auto",
-				  text);
+		return tool_error(
+			"invalid size '%s' for --memory-limit: use a size above "
+			"0, or auto",
+			text);
 	return 0;
 }
 
@@ -157,7 +158,8 @@ static int parse_level(const char *value, uint64_t *level_out)
 	if (strlen(value) != 1 || *value < '0' || *value > '9')
 		return tool_error(
 			"invalid compression level '%s' for --compress-level: must be "
-			"between 0 and 9", value);
+			"between 0 and 9",
+			value);
 	*level_out = (uint64_t)(*value - '0');
 	return 0;
 }

@@ -23,8 +23,8 @@
 
 #include "codec/lzma/lzma2_symbols.h"
 
-#define PROB_INIT	    1024 /* initial probability: one half of 2048 */
-#define CODER_BYTES 5 /* initial bytes of the range coder; the first is 0 */
+#define PROB_INIT   1024 /* initial probability: one half of 2048 */
+#define CODER_BYTES 5	 /* initial bytes of the range coder; the first is 0 */
 
 /* -- chunks -------------------------------------------------------------------------- */
 

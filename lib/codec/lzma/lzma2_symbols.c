@@ -15,14 +15,14 @@
 
 #include "codec/lzma/lzma2_symbols.h"
 
-#define MATCH_MIN     2
-#define MATCH_MAX    273
-#define MODEL_START 4	 /* slots from here have more bits, */
-#define MODEL_END  14 /* from here most of them without a probability */
-#define WIDE	      32 /* bytes that are copied at once */
-#define PROB_BITS     11
-#define MOVE_BITS	      5
-#define TOP_VALUE	      (1U << 24)
+#define MATCH_MIN   2
+#define MATCH_MAX   273
+#define MODEL_START 4  /* slots from here have more bits, */
+#define MODEL_END   14 /* from here most of them without a probability */
+#define WIDE	    32 /* bytes that are copied at once */
+#define PROB_BITS   11
+#define MOVE_BITS   5
+#define TOP_VALUE   (1U << 24)
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -81,7 +81,8 @@ INLINE uint32_t rc_bittree(struct range_coder *rc, uint16_t *probs, unsigned cou
 }
 
 /* count bits, the lowest first. */
-INLINE uint32_t rc_bittree_reverse(struct range_coder *rc, uint16_t *probs, unsigned count)
+INLINE uint32_t rc_bittree_reverse(struct range_coder *rc, uint16_t *probs,
+				   unsigned count)
 {
 	uint32_t symbol = 1, value = 0;
 
@@ -128,9 +129,10 @@ INLINE uint32_t match_length(struct range_coder *rc, struct length_coder *coder,
 INLINE uint32_t match_distance(struct range_coder *rc, struct probabilities *probs,
 			       uint32_t length)
 {
-	uint32_t length_state =
-		length - MATCH_MIN < LENGTH_STATES ? length - MATCH_MIN : LENGTH_STATES - 1;
-	uint32_t pos_slot = rc_bittree(rc, probs->pos_slot_probs[length_state], 6) - 64, bits, distance;
+	uint32_t length_state = length - MATCH_MIN < LENGTH_STATES ? length - MATCH_MIN
+								   : LENGTH_STATES - 1;
+	uint32_t pos_slot = rc_bittree(rc, probs->pos_slot_probs[length_state], 6) - 64,
+		 bits, distance;
 
 	if (pos_slot < MODEL_START)
 		return pos_slot;
@@ -138,7 +140,8 @@ INLINE uint32_t match_distance(struct range_coder *rc, struct probabilities *pro
 	distance = (2 | (pos_slot & 1)) << bits;
 	if (pos_slot < MODEL_END)
 		return distance +
-		       rc_bittree_reverse(rc, probs->pos_special + distance - pos_slot, bits);
+		       rc_bittree_reverse(rc, probs->pos_special + distance - pos_slot,
+					  bits);
 	distance += rc_direct(rc, bits - ALIGN_BITS) << ALIGN_BITS;
 	return distance + rc_bittree_reverse(rc, probs->pos_align, ALIGN_BITS);
 }
@@ -157,7 +160,8 @@ INLINE uint8_t literal(struct range_coder *rc, uint16_t *probs)
  * A literal after a match. match_byte is the byte that would have continued the match; as
  * long as the bits decoded so far equal its bits, they choose the probabilities.
  */
-INLINE uint8_t matched_literal(struct range_coder *rc, uint16_t *probs, uint32_t match_byte)
+INLINE uint8_t matched_literal(struct range_coder *rc, uint16_t *probs,
+			       uint32_t match_byte)
 {
 	uint32_t symbol = 1, offset = 0x100;
 
@@ -198,7 +202,7 @@ INLINE void copy_match(uint8_t *to, size_t distance, size_t length, size_t capac
 
 /* A match with one of the last four distances. Returns its length, 0 for a short rep. */
 INLINE uint32_t rep_match(struct range_coder *rc, struct probabilities *probs,
-			       struct lzma_state *h, uint32_t position)
+			  struct lzma_state *h, uint32_t position)
 {
 	uint32_t state = h->state, distance;
 
@@ -226,8 +230,8 @@ INLINE uint32_t rep_match(struct range_coder *rc, struct probabilities *probs,
 /* -- the loop ------------------------------------------------------------------------ */
 
 INLINE uint8_t decode_literal(const struct lzma2 *lzma2, struct range_coder *rc,
-			   struct probabilities *probs, struct lzma_state *h,
-			   const uint8_t *to, size_t position)
+			      struct probabilities *probs, struct lzma_state *h,
+			      const uint8_t *to, size_t position)
 {
 	uint32_t before = position > 0 ? to[-1] : 0, state = h->state;
 	uint32_t table = ((uint32_t)position & lzma2->literal_mask) * 256 + before;
@@ -241,7 +245,7 @@ INLINE uint8_t decode_literal(const struct lzma2 *lzma2, struct range_coder *rc,
 
 /* Returns the length of the match, 0 for a short rep. */
 INLINE uint32_t decode_match(struct range_coder *rc, struct probabilities *probs,
-			  struct lzma_state *h, uint32_t position)
+			     struct lzma_state *h, uint32_t position)
 {
 	uint32_t state = h->state, length;
 

@@ -8,12 +8,12 @@
 #include "codec/lzma/lzma2.h"
 
 #define STATES	       12
-#define POS_STATES      16 /* pb <= 4 */
+#define POS_STATES     16 /* pb <= 4 */
 #define LITERAL_PROBS  0x300
 #define LITERAL_TABLES 16 /* lc + lp <= 4 */
-#define LENGTH_STATES   4  /* match lengths with own probabilities of pos_slot */
+#define LENGTH_STATES  4  /* match lengths with own probabilities of pos_slot */
 #define ALIGN_BITS     4
-#define INPUT_MAX     24 /* bytes of one symbol: 22 bits of less than 7, and 26 of 1 */
+#define INPUT_MAX      24 /* bytes of one symbol: 22 bits of less than 7, and 26 of 1 */
 
 struct length_coder {
 	uint16_t choice, choice_2;

@@ -197,7 +197,7 @@ void dw_key_init(struct key *key, struct span text)
 
 /* As dw_strings_compare(), for the stored form of a string. */
 static int compare_stored(const struct strings *strings, struct span stored,
-			      const struct key *key, int *order_out, dwarfs_error **err)
+			  const struct key *key, int *order_out, dwarfs_error **err)
 {
 	size_t shorter = stored.size < key->size ? stored.size : key->size;
 	int order;

@@ -115,10 +115,11 @@ static int check_codec_category(const dwarfs_builder *builder, uint32_t category
 	const struct samples_kind *samples = dw_codec_samples(settings->codec.id);
 
 	if (samples && samples != dw_category_samples(category))
-		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "codec %s needs a category with matching metadata, which '%s' is not",
-			       dw_codec_name(settings->codec.id),
-			       dw_category_name(&builder->options.categorize, category));
+		return dw_fail(
+			err, DWARFS_ERR_INVALID,
+			"codec %s needs a category with matching metadata, which '%s' is not",
+			dw_codec_name(settings->codec.id),
+			dw_category_name(&builder->options.categorize, category));
 	return 0;
 }
 

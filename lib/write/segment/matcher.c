@@ -55,7 +55,7 @@ int dw_matcher_new(const struct matcher_options *options, struct stored_window *
 	if (!matcher->anchors)
 		return dw_fail_nomem(err);
 	if ((ret = dw_anchor_index_new(options->total_bytes >> options->shift,
-				options->index_bytes, &matcher->index, err)) < 0)
+				       options->index_bytes, &matcher->index, err)) < 0)
 		return ret;
 	*matcher_out = dw_steal(matcher);
 	return 0;
@@ -91,7 +91,8 @@ bool dw_matcher_next(struct matcher *matcher, size_t from, size_t *at_out)
 	while (matcher->next_anchor < matcher->anchor_count) {
 		const struct anchor *anchor = &matcher->anchors[matcher->next_anchor++];
 
-		if (anchor->at < from || !dw_anchor_index_counts(matcher->index, anchor->hash))
+		if (anchor->at < from ||
+		    !dw_anchor_index_counts(matcher->index, anchor->hash))
 			continue;
 		*at_out = anchor->at;
 		return true;
@@ -139,7 +140,8 @@ size_t dw_matcher_extend(struct matcher *matcher, uint64_t place, const uint8_t 
 
 	while (done < size) {
 		size_t room, equal;
-		const uint8_t *old = dw_stored_window_at(matcher->window, place + done, &room);
+		const uint8_t *old =
+			dw_stored_window_at(matcher->window, place + done, &room);
 
 		if (!old)
 			break;
@@ -306,6 +308,6 @@ void dw_matcher_note(struct matcher *matcher, const uint8_t *data, size_t size,
 		dw_anchors_find(data, size, matcher->options.shift, matcher->anchors);
 	for (size_t i = 0; i < matcher->anchor_count; i++)
 		dw_anchor_index_add(matcher->index, matcher->anchors[i].hash,
-			     stored + matcher->anchors[i].at);
+				    stored + matcher->anchors[i].at);
 	matcher->next_anchor = matcher->anchor_count;
 }

@@ -84,8 +84,8 @@ static void a_list_cannot_claim_any_number_of_nothings(void **state)
 static void strings_cannot_share_their_bytes(void **state)
 {
 	struct schema_field fields[] = {
-		{ LIST_COUNT, 0, 0 },	 { LIST_DISTANCE, 0, 0 }, { LIST_COUNT, 0, -8 },
-		{ LIST_ITEM, 1, 0 },	 { MD_NAMES, 2, 0 },
+		{ LIST_COUNT, 0, 0 }, { LIST_DISTANCE, 0, 0 }, { LIST_COUNT, 0, -8 },
+		{ LIST_ITEM, 1, 0 },  { MD_NAMES, 2, 0 },
 	};
 	struct schema_layout layouts[] = {
 		{ .bits = 8 },

@@ -141,9 +141,9 @@ static void a_stop_is_for_all_codecs(void **state)
 
 	fill_with_squares(squares);
 	assert_int_equal(dw_block_packer_new(&packing, BLOCK, &stop, &packer, NULL), 0);
-	assert_int_equal(
-		dw_block_packer_pack(packer, (struct span){ squares, BLOCK }, &out, &id, NULL),
-		DWARFS_ERR_CANCELLED);
+	assert_int_equal(dw_block_packer_pack(packer, (struct span){ squares, BLOCK },
+					      &out, &id, NULL),
+			 DWARFS_ERR_CANCELLED);
 }
 
 /* -- a whole run --------------------------------------------------------------------- */

@@ -223,7 +223,8 @@ static void the_first_and_the_last_place_stay_known(void **state)
 	assert_int_equal(dw_anchor_index_new(100, UINT64_C(1) << 20, &index, NULL), 0);
 	for (uint64_t place = 10; place <= 90; place += 10)
 		dw_anchor_index_add(index, UINT64_C(0x123456789ABCDEF0), place);
-	assert_int_equal(dw_anchor_index_find(index, UINT64_C(0x123456789ABCDEF0), places), 2);
+	assert_int_equal(
+		dw_anchor_index_find(index, UINT64_C(0x123456789ABCDEF0), places), 2);
 	assert_int_equal(places[0], 90);
 	assert_int_equal(places[1], 10);
 	dw_anchor_index_free(index);

@@ -108,8 +108,8 @@ static double score_of(const struct forecast *forecast)
 }
 
 static void judge(const struct order_input *input, struct units *units,
-		  struct candidate *candidate, size_t count, const struct forecast *forecast,
-		  uint64_t first_spread, double fee)
+		  struct candidate *candidate, size_t count,
+		  const struct forecast *forecast, uint64_t first_spread, double fee)
 {
 	double share = dw_forecast_kept(forecast) /
 		       (dw_forecast_kept(forecast) + forecast->segments + 1);
@@ -174,7 +174,8 @@ int dw_auction(const struct order_input *input, struct candidate *candidates,
 		return ret;
 	if (sketch.count == 0)
 		return 0;
-	if ((ret = judge_all(input, &sketch, candidates, candidate_count, count, err)) < 0)
+	if ((ret = judge_all(input, &sketch, candidates, candidate_count, count, err)) <
+	    0)
 		return ret;
 	for (size_t i = 1; i < candidate_count; i++)
 		if (candidates[i].score < candidates[winner].score * WORTH_IT)

@@ -65,8 +65,9 @@ static void go_on(struct going *going, const struct shingle *shingle, double byt
 		going->last[SHINGLE_LONG][id] = 0;
 	medium = turn(going, shingle, SHINGLE_MEDIUM);
 	brief = turn(going, shingle, SHINGLE_SHORT);
-	*(medium ? &forecast->medium : brief ? &forecast->brief : &forecast->fresh) +=
-		bytes;
+	*(medium  ? &forecast->medium
+	  : brief ? &forecast->brief
+		  : &forecast->fresh) += bytes;
 	going->place += bytes;
 }
 
@@ -96,8 +97,8 @@ static double unit_for(const struct order_input *input, const uint32_t *numbers,
 }
 
 int dw_forecast(const struct order_input *input, const struct sketch *sketch,
-		const uint32_t *numbers, size_t count,
-		struct forecast *forecast_out, dwarfs_error **err)
+		const uint32_t *numbers, size_t count, struct forecast *forecast_out,
+		dwarfs_error **err)
 {
 	__attribute__((cleanup(free_going))) struct going going = {
 		.sketch = sketch,

@@ -27,7 +27,7 @@ static inline double dw_forecast_kept(const struct forecast *forecast)
  * of the codec.
  */
 int dw_forecast(const struct order_input *input, const struct sketch *sketch,
-		const uint32_t *numbers, size_t count,
-		struct forecast *forecast_out, dwarfs_error **err);
+		const uint32_t *numbers, size_t count, struct forecast *forecast_out,
+		dwarfs_error **err);
 
 #endif

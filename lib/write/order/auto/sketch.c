@@ -11,8 +11,8 @@
 #include "write/order/sort.h"
 #include "write/segment/anchors.h"
 
-#define MIN_SHIFT   6
-#define MAX_SHIFT   16
+#define MIN_SHIFT    6
+#define MAX_SHIFT    16
 #define MAX_THINNING 24
 
 /* Of larger inputs, only the beginnings of files are read; then only files of some names,
@@ -42,9 +42,9 @@ struct taking {
 	const uint32_t *numbers; /* of the fragments, in reading order */
 	size_t max_shingles;
 	unsigned shift;
-	uint32_t thinning;   /* one in 2^thinning shingles is kept */
-	uint32_t names;	     /* files of one in so many names are read */
-	uint32_t *places;    /* of triggers */
+	uint32_t thinning; /* one in 2^thinning shingles is kept */
+	uint32_t names;	   /* files of one in so many names are read */
+	uint32_t *places;  /* of triggers */
 };
 
 static void free_taking(struct taking *taking)
@@ -97,7 +97,8 @@ static uint32_t hash_at(enum shingle_length length, const uint8_t *at, size_t si
 
 static bool is_kept(const struct taking *taking, const struct shingle *shingle)
 {
-	return (shingle->ids[SHINGLE_SHORT] & ((UINT32_C(1) << taking->thinning) - 1)) == 0;
+	return (shingle->ids[SHINGLE_SHORT] & ((UINT32_C(1) << taking->thinning) - 1)) ==
+	       0;
 }
 
 /* Keep half of the shingles of the first pieces, those of equal bytes alike. */
@@ -117,7 +118,8 @@ static void thin_out(struct taking *taking, size_t piece_count)
 			if (is_kept(taking, &shingle))
 				sketch->shingles[kept++] = shingle;
 		}
-		*piece = (struct sketch_piece){ (uint32_t)first, (uint32_t)(kept - first) };
+		*piece = (struct sketch_piece){ (uint32_t)first,
+						(uint32_t)(kept - first) };
 	}
 	sketch->count = kept;
 }
@@ -210,9 +212,9 @@ static void number_length(struct sketch *sketch, enum shingle_length length,
 
 	for (size_t i = 0; i < sketch->count; i++)
 		if (sketch->shingles[i].ids[length] != DW_NONE)
-			keyed[used++] = (struct dw_keyed){
-				sketch->shingles[i].ids[length], (uint32_t)i
-			};
+			keyed[used++] =
+				(struct dw_keyed){ sketch->shingles[i].ids[length],
+						   (uint32_t)i };
 	dw_sort_keyed(keyed, spare, used);
 	for (size_t i = 0; i < used; i++) {
 		id += i > 0 && keyed[i].key != keyed[i - 1].key;
@@ -240,13 +242,14 @@ int dw_sketch_take(const struct order_input *input, const uint32_t *numbers, siz
 		.sketch = sketch,
 		.numbers = numbers,
 		.max_shingles = max_shingles,
-		.places = dw_calloc(dw_anchors_room(READING_PIECE_BYTES),
-				    sizeof(uint32_t)),
+		.places =
+			dw_calloc(dw_anchors_room(READING_PIECE_BYTES), sizeof(uint32_t)),
 	};
 	int ret;
 
 	*sketch = (struct sketch){ 0 };
-	sketch->pieces = dw_calloc(input->contents->fragment_count, sizeof(*sketch->pieces));
+	sketch->pieces =
+		dw_calloc(input->contents->fragment_count, sizeof(*sketch->pieces));
 	if (!taking.places || !sketch->pieces)
 		return dw_fail_nomem(err);
 	if ((ret = dw_reading_init(&taking.reading, input, err)) < 0)

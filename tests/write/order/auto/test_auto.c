@@ -137,8 +137,7 @@ static void spread_is_seen_in_large_blocks(void **state)
 	by_name = strstr(all_messages(), "order siblings by name: ");
 	assert_non_null(by_name);
 	assert_int_equal(
-		sscanf(by_name, "order siblings by name: score %*u KiB, %lf", &times),
-		1);
+		sscanf(by_name, "order siblings by name: score %*u KiB, %lf", &times), 1);
 	/* By path a directory is in one block or two of the three, next to its
 	 * versions in all. */
 	assert_true(times >= 1.5);
