@@ -43,7 +43,9 @@ static void fill(uint8_t *bytes, size_t size, uint32_t seed)
 	}
 }
 
-static struct lab *new_lab(const struct place *place, uint64_t ram_bytes)
+/* Blocks are of runs that long, which divides them. */
+static struct lab *new_lab_of_runs(const struct place *place, uint64_t ram_bytes,
+				   size_t run_bytes)
 {
 	struct lab *lab = calloc(1, sizeof(*lab));
 
@@ -83,14 +85,24 @@ static struct lab *new_lab(const struct place *place, uint64_t ram_bytes)
 		};
 		assert_non_null(lab->blocks[i].data);
 		dw_stored_window_turn(lab->window, &lab->blocks[i]);
-		assert_int_equal(
-			dw_stored_window_note(lab->window, 0, i * BLOCK_BYTES, NULL), 0);
-		memcpy(lab->blocks[i].data, lab->bytes + i * BLOCK_BYTES, BLOCK_BYTES);
-		lab->blocks[i].size = BLOCK_BYTES;
+		for (size_t at = 0; at < BLOCK_BYTES; at += run_bytes) {
+			assert_int_equal(dw_stored_window_note(lab->window, 0,
+							       i * BLOCK_BYTES + at,
+							       NULL),
+					 0);
+			memcpy(lab->blocks[i].data + at,
+			       lab->bytes + i * BLOCK_BYTES + at, run_bytes);
+			lab->blocks[i].size = at + run_bytes;
+		}
 		if (i > 0 && lab->blocks[i - 1].references == 1) /* no longer kept */
 			memset(lab->blocks[i - 1].data, 0, BLOCK_BYTES);
 	}
 	return lab;
+}
+
+static struct lab *new_lab(const struct place *place, uint64_t ram_bytes)
+{
+	return new_lab_of_runs(place, ram_bytes, BLOCK_BYTES);
 }
 
 static void free_lab(struct lab *lab)
@@ -145,6 +157,18 @@ static void bytes_are_read_again(void **state)
 	assert_true(work > 0);
 	expect_all(lab); /* pages are kept */
 	assert_int_equal(dw_stored_window_work(lab->window), work);
+	free_lab(lab);
+}
+
+/* Near-equal files leave such runs: what one look reads is bounded by a small page. */
+static void a_look_among_short_runs_is_little_work(void **state)
+{
+	struct lab *lab = new_lab_of_runs(*state, 0, 250);
+	size_t size;
+
+	assert_non_null(dw_stored_window_at(lab->window, 250, &size));
+	assert_true(dw_stored_window_work(lab->window) <= 96 << 10);
+	expect_all(lab);
 	free_lab(lab);
 }
 
@@ -222,6 +246,8 @@ int main(void)
 						remove_place),
 		cmocka_unit_test_setup_teardown(bytes_are_read_again, make_place,
 						remove_place),
+		cmocka_unit_test_setup_teardown(a_look_among_short_runs_is_little_work,
+						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(nothing_is_beyond_what_was_stored,
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(a_file_that_changed_is_not_trusted,
