@@ -372,7 +372,6 @@ const struct codec_ops dw_codec_brotli = {
 	.start = brotli_start,
 	.step = brotli_step,
 	.stop = brotli_stop,
-	.cache_rounds = 1,
 	.finds_matches = true,
 	.is_slow = true,
 	.packs_as = CODEC_BROTLI,

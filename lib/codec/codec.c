@@ -149,13 +149,6 @@ const struct samples_kind *dw_codec_samples(enum codec_id id)
 	return ops ? ops->samples : NULL;
 }
 
-uint8_t dw_codec_cache_rounds(uint32_t id)
-{
-	const struct codec_ops *ops = find_ops(id);
-
-	return ops ? ops->cache_rounds : 0;
-}
-
 bool dw_codec_size_at_end(uint32_t id)
 {
 	const struct codec_ops *ops = find_ops(id);

@@ -104,10 +104,6 @@ int dw_codec_unpack(uint32_t id, struct span in, uint8_t *out, size_t size,
  * bytes. */
 bool dw_codec_size_at_end(uint32_t id);
 
-/* How many rounds of the cache's eviction queue a decompressed block survives without a read:
- * higher the slower the codec is. */
-uint8_t dw_codec_cache_rounds(uint32_t id);
-
 /* -- unpacking step by step --------------------------------------------------------- */
 
 /* Unpacks a payload from its start up to a requested byte, and continues from there

@@ -523,7 +523,6 @@ const struct codec_ops dw_codec_flac = {
 	.step = flac_step,
 	.stop = flac_stop,
 	.samples = &dw_samples_audio,
-	.cache_rounds = 1,
 	.packs_as = CODEC_FLAC,
 	.open = flac_open_packer,
 	.close = free,

@@ -66,10 +66,6 @@ struct codec_ops {
 	/* The layout of the samples that it packs; NULL for a codec that packs bytes. */
 	const struct samples_kind *samples;
 
-	/* How many rounds of the cache's eviction queue a decompressed block survives
-	 * without a read: 0 to 3, higher the slower it is to decompress. */
-	uint8_t cache_rounds;
-
 	/* The size announced by a payload is at its end, not in its first 64 bytes. */
 	bool size_at_end;
 

@@ -555,7 +555,6 @@ const struct codec_ops dw_codec_ricepp = {
 	.unpacked_size = dw_codec_varint_size,
 	.unpack = ricepp_unpack,
 	.samples = &dw_samples_image,
-	.cache_rounds = 1,
 	.packs_as = CODEC_RICEPP,
 	.open = ricepp_open_packer,
 	.close = free,

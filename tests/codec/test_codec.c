@@ -298,12 +298,8 @@ static void codecs_have_properties(void **state)
 	assert_false(dw_codec_is_known(CODEC_RICEPP + 1));
 	assert_string_equal(dw_codec_name(CODEC_NONE), "null");
 	assert_string_equal(dw_codec_name(CODEC_RICEPP), "ricepp");
-	assert_int_equal(dw_codec_cache_rounds(CODEC_NONE), 0);
-	assert_int_equal(dw_codec_cache_rounds(CODEC_RICEPP), 1);
-	assert_int_equal(dw_codec_cache_rounds(UINT32_MAX), 0);
 	assert_false(dw_codec_size_at_end(CODEC_RICEPP));
 	if (dw_codec_parse("lzma", &spec, NULL) == 0) {
-		assert_int_equal(dw_codec_cache_rounds(CODEC_LZMA), 2);
 		assert_true(dw_codec_size_at_end(CODEC_LZMA));
 		assert_true(dw_codec_finds_matches(&spec));
 		spec.level = 0;
@@ -314,7 +310,6 @@ static void codecs_have_properties(void **state)
 		spec.level = 13;
 		assert_true(dw_codec_packs_slowly(&spec));
 		assert_true(dw_codec_finds_matches(&spec));
-		assert_int_equal(dw_codec_cache_rounds(CODEC_ZSTD), 0);
 	}
 	if (dw_codec_parse("lz4", &spec, NULL) == 0) {
 		assert_false(dw_codec_packs_slowly(&spec));

@@ -83,7 +83,6 @@ const struct codec_ops dw_codec_lzma = {
 	.start_part = dw_lzma_start_part,
 	.step = dw_lzma_step,
 	.stop = dw_lzma_stop,
-	.cache_rounds = 2,
 	.size_at_end = true,
 	.finds_matches = true,
 	.is_slow = true,

@@ -8,6 +8,9 @@
  * repeatedly. When a block is decoded, all ranges of it that the directory needs can be
  * kept (as in Lillibridge et al., FAST 2013, "forward assembly"). Takes a file, walks on
  * in the order of paths, gives ranges; the cache decides when to use them.
+ *
+ * Without it one release of 24 (level 7, cache of 32 MiB) decodes 13 times as many bytes,
+ * and all files of *rootfs* in the order of paths (64 MiB) 4.3 times.
  */
 #include "read/bulk/block_pieces.h"
 #include "read/bulk/next_ranges.h"

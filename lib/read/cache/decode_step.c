@@ -300,8 +300,6 @@ static int open_unit(struct cache *cache, const struct unit *unit, struct decode
 	    !charge_ahead(cache, job, resident, dw_cache_bytes_until(resident, 0)))
 		return OVER_BUDGET;
 	unit->slot->has_no_parts = true;
-	resident->extra_rounds =
-		dw_codec_cache_rounds(resident->stored.header.compression);
 	if (!resident->decoder)
 		atomic_store(&resident->ready, (size_t)resident->size);
 	return DONE;

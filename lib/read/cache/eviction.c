@@ -8,8 +8,12 @@
  * held.
  *
  * Units are evicted in the order of S3-FIFO (Yang et al., SOSP 2023): units that were
- * read once, in one go, before units that were read again; units with a slow codec
- * survive more rounds. For the order of extents see extents.c.
+ * read once, in one go, before units that were read again. For the order of extents see
+ * extents.c.
+ *
+ * Decoded bytes with plain FIFO instead: 1.32 times for all files of *rootfs* in the order
+ * of paths, 1.27 times for reads of a few files at random during a scan (cache of 64 MiB).
+ * In one release of *releases* (32 MiB) it is 0.60 times. LRU: 1.21, 1.14 and 0.60 times.
  */
 #include "os/pages.h"
 #include "pool/threads.h"
@@ -156,8 +160,8 @@ static bool is_being_decoded(const struct resident *resident)
 	return resident->slot->job && !resident->slot->job->is_waiting;
 }
 
-/* The next unit of a queue to evict, detached. Unless forced, units that were read
- * again or have a slow codec are moved to the end of a queue first. */
+/* The next unit of a queue to evict, detached. Unless forced, units that were read again
+ * are moved to the end of a queue first. */
 static struct resident *victim_of(struct cache *cache, struct queue *queue, bool forced)
 {
 	uint32_t rounds = forced ? queue->count : queue->count * (MAX_USES + 1);
@@ -171,11 +175,6 @@ static struct resident *victim_of(struct cache *cache, struct queue *queue, bool
 			uses = queue == &cache->probation ? 0 : uses - 1;
 			atomic_store(&resident->uses, (unsigned char)uses);
 			append_to_queue(&cache->main, resident);
-			continue;
-		}
-		if (!forced && resident->extra_rounds > 0) {
-			resident->extra_rounds--;
-			append_to_queue(queue, resident);
 			continue;
 		}
 		if (!is_being_decoded(resident) && dw_cache_detach(resident, 0))

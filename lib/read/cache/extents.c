@@ -3,6 +3,11 @@
  * read/cache/extents: copies of ranges of units that cannot be kept, expected to be read
  * once.
  *
+ * Without extents one release of 24 (level 7, cache of 32 MiB) decodes 195 times as many
+ * bytes, and at level 9, where a block is larger than the cache, it takes more than 90
+ * times as long; random reads of *rootfs* (64 MiB) decode 1.7 times as many without those
+ * made of evicted units, but files in the order of paths 0.56 times.
+ *
  * Takes a resident and requested ranges, keeps copies of them, and gives them to
  * readers. All functions are called with cache->lock held.
  *
