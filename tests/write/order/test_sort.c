@@ -74,9 +74,30 @@ static void any_keys_are_sorted(void **state)
 	}
 }
 
+static void keyed_numbers_are_sorted_stably(void **state)
+{
+	struct dw_keyed list[1000], spare[1000];
+	uint32_t random = 5;
+
+	for (uint32_t i = 0; i < 1000; i++) {
+		random = random * UINT32_C(1664525) + UINT32_C(1013904223);
+		list[i] = (struct dw_keyed){ random >> 27 << (random & 8 ? 20 : 3), i };
+	}
+	dw_sort_keyed(list, spare, 1000);
+	for (size_t i = 1; i < 1000; i++) {
+		assert_true(list[i - 1].key <= list[i].key);
+		if (list[i - 1].key == list[i].key)
+			assert_true(list[i - 1].number < list[i].number);
+	}
+	dw_sort_keyed(list, spare, 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(any_keys_are_sorted) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_keys_are_sorted),
+		cmocka_unit_test(keyed_numbers_are_sorted_stably),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

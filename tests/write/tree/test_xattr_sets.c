@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/tree/xattr_sets, xattr_rules, xattr_section: sets are kept once, and what is
- * written of them follows from the inodes alone.
+ * write/tree/xattr_sets: equal sets are stored once, impossible ones are refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,8 +11,7 @@
 
 #include <cmocka.h>
 
-#include "format/xattrs.h"
-#include "write/metadata/xattr_section.h"
+#include "write/tree/xattr_sets.h"
 
 static struct span span_of(const char *text)
 {
@@ -111,116 +109,12 @@ static void lists_in_one_piece(void **state)
 	dw_xattrs_free(&sets);
 }
 
-static void rules_take_what_they_should(void **state)
-{
-	struct xattr_rules none = { 0 }, some = { 0 }, all = { .drop = true };
-
-	assert_true(dw_xattr_rules_include(&none, "user.a"));
-	assert_true(dw_xattr_rules_include(&none, "trusted.overlay.opaque"));
-	assert_true(dw_xattr_rules_include(&none, "security.capability"));
-	assert_true(dw_xattr_rules_include(&none, "system.posix_acl_access"));
-	assert_true(dw_xattr_rules_include(&none, "com.apple.ResourceFork"));
-	assert_false(dw_xattr_rules_include(&none, "system.nfs4_acl"));
-	assert_false(dw_xattr_rules_include(&none, "user.dwarfs.inodeinfo"));
-	assert_true(dw_xattr_rules_include(&none, "user.dwarfs"));
-	assert_false(dw_xattr_rules_include(&all, "user.a"));
-	assert_int_equal(dw_xattr_rules_add(&some, true, "user.*", NULL), 0);
-	assert_int_equal(dw_xattr_rules_add(&some, true, "*.posix_acl_?ccess", NULL), 0);
-	assert_int_equal(dw_xattr_rules_add(&some, false, "*[0-9]", NULL), 0);
-	assert_int_equal(dw_xattr_rules_add(&some, false, "", NULL), DWARFS_ERR_INVALID);
-	assert_true(dw_xattr_rules_include(&some, "user.a/b.c"));
-	assert_true(dw_xattr_rules_include(&some, "system.posix_acl_access"));
-	assert_false(dw_xattr_rules_include(&some, "system.posix_acl_default"));
-	assert_false(dw_xattr_rules_include(&some, "user.a1"));
-	assert_false(dw_xattr_rules_include(&some, "trusted.user.a"));
-	dw_xattr_rules_free(&none);
-	dw_xattr_rules_free(&some);
-}
-
-/* -- the section --------------------------------------------------------------------- */
-
-/* An inode of the tree with a number in the image and a set. */
-static void add_inode(struct tree *tree, uint32_t number, uint32_t set)
-{
-	const struct os_stat stat = { .mode = 0100644 };
-	uint32_t inode;
-
-	assert_int_equal(dw_tree_add_inode(tree, &stat, false, &inode, NULL), 0);
-	tree->inodes[inode].number = number;
-	tree->inodes[inode].xattrs = set;
-}
-
-static void section_of(const struct tree *tree, struct buffer *out)
-{
-	assert_int_equal(dw_xattr_section(tree, 99, out, NULL), 0);
-}
-
-static void nothing_is_written_of_nothing(void **state)
-{
-	struct tree tree = { 0 };
-	struct buffer out = { 0 };
-	const struct xattr_pair unused = pair_of("user.a", "1");
-
-	add_inode(&tree, 0, DW_NO_XATTRS);
-	section_of(&tree, &out);
-	assert_int_equal(out.size, 0);
-	add(&tree.xattrs, &unused, 1); /* of an inode that was left out */
-	section_of(&tree, &out);
-	assert_int_equal(out.size, 0);
-	dw_buffer_free(&out);
-	dw_tree_free(&tree);
-}
-
-/* However the sets came together, the bytes are the same. */
-static void the_bytes_follow_from_the_inodes(void **state)
-{
-	const struct xattr_pair x[] = { pair_of("user.x", "1"), pair_of("user.y", "2") };
-	const struct xattr_pair y[] = { pair_of("trusted.z", "2") };
-	const struct xattr_pair unused[] = { pair_of("user.0", "never") };
-	struct tree one = { 0 }, two = { 0 };
-	struct buffer a = { 0 }, b = { 0 };
-	struct xattr_table table;
-	uint32_t first, end, set;
-
-	set = add(&one.xattrs, x, 2);
-	add_inode(&one, 2, set);
-	add_inode(&one, 0, add(&one.xattrs, y, 1));
-	add_inode(&one, 1, DW_NO_XATTRS);
-	add(&two.xattrs, unused, 1);
-	set = add(&two.xattrs, y, 1);
-	add_inode(&two, 0, set);
-	add_inode(&two, 1, DW_NO_XATTRS);
-	add_inode(&two, 2, add(&two.xattrs, x, 2));
-	section_of(&one, &a);
-	section_of(&two, &b);
-	assert_int_equal(a.size, b.size);
-	assert_memory_equal(a.data, b.data, a.size);
-	assert_int_equal(dw_xattr_table_check(dw_buffer_span(&a), &table, NULL), 0);
-	assert_true(table.metadata_xxh3 == 99);
-	assert_int_equal(table.name_count, 3);
-	assert_int_equal(table.value_count, 2);
-	dw_xattr_table_pairs(&table, 2, &first, &end);
-	assert_int_equal(end - first, 2);
-	assert_string_equal((const char *)dw_xattr_table_name(&table, first).data,
-			    "user.x");
-	assert_memory_equal(dw_xattr_table_value(&table, first + 1).data, "2", 1);
-	dw_xattr_table_pairs(&table, 1, &first, &end);
-	assert_int_equal(end - first, 0);
-	dw_buffer_free(&a);
-	dw_buffer_free(&b);
-	dw_tree_free(&one);
-	dw_tree_free(&two);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equal_sets_are_one),
 		cmocka_unit_test(impossible_names_are_refused),
 		cmocka_unit_test(lists_in_one_piece),
-		cmocka_unit_test(rules_take_what_they_should),
-		cmocka_unit_test(nothing_is_written_of_nothing),
-		cmocka_unit_test(the_bytes_follow_from_the_inodes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

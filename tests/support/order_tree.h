@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order_tree: a tree without files, and its contents, to be sorted.
+ */
+#ifndef TESTS_SUPPORT_ORDER_TREE_H
+#define TESTS_SUPPORT_ORDER_TREE_H
+
+#include "write/order/order.h"
+
+struct order_tree {
+	struct tree tree;
+	struct contents contents;
+	struct build_options options;
+	struct build_run run;
+	uint32_t *numbers; /* of the fragments: what is sorted */
+};
+
+struct order_tree *order_tree_new(void);
+void order_tree_free(struct order_tree *place);
+
+/* The children of a directory, between spaces and sorted; "d/" is a directory.
+ * Directories are filled in the order in which they were added. */
+void order_tree_fill(struct order_tree *place, const char *names);
+
+/* Each file gets contents of its own, of 1000 bytes. Gives their number. */
+size_t order_tree_add_contents(struct order_tree *place);
+
+/* "b.txt d.bin a/x.txt a/y.bin c/w.bin c/x.txt", with contents. */
+struct order_tree *order_tree_small(void);
+
+struct order_input order_tree_input(struct order_tree *place,
+				    const struct order_spec *spec);
+
+/* Sort by an order as written on the command line. */
+void order_tree_sort(struct order_tree *place, const char *order);
+
+/* The files have this order now. */
+void order_tree_expect(struct order_tree *place, const char *paths);
+
+/* All contents of a kind have most slots of their fingerprints in common. */
+void order_tree_set_minhash(struct order_tree *place, size_t content, uint16_t kind);
+
+#endif
