@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/view: packed tables that are unpacked at their first use, names that are looked up
- * often, sizes that are stored, and hashes that are looked at late.
+ * read/metadata/view: packed tables that are unpacked at their first use, names that are
+ * looked up often, and hashes that are compared while the image is in use.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -277,62 +277,6 @@ static void names_are_found_however_often(void **state)
 	}
 }
 
-static void names_that_cannot_be_are_known(void **state)
-{
-	char name[300];
-
-	memset(name, 'a', sizeof(name));
-	for (size_t size = 1; size < 256; size++) {
-		assert_true(dw_is_name(name, size));
-		for (size_t at = 0; at < size; at++) {
-			name[at] = '/';
-			assert_false(dw_is_name(name, size));
-			name[at] = '\0';
-			assert_false(dw_is_name(name, size));
-			name[at] = (char)('/' + 0x80);
-			assert_true(dw_is_name(name, size));
-			name[at] = 'a';
-		}
-	}
-	assert_false(dw_is_name(name, 256));
-	assert_false(dw_is_name(name, 0));
-	assert_false(dw_is_name(".", 1));
-	assert_false(dw_is_name("..", 2));
-	assert_true(dw_is_name("...", 3));
-	assert_true(dw_is_name(".a", 2));
-}
-
-/* -- sizes --------------------------------------------------------------------------- */
-
-static uint64_t size_of_first(const struct model *model)
-{
-	auto_craft struct craft craft = { 0 };
-	auto_test_image dwarfs_image *image = open_model(&craft, model);
-	struct dwarfs_stat stat;
-
-	assert_int_equal(dw_view_inode_stat(image->view, 2, &stat, NULL), 0);
-	assert_int_equal(stat.bytes, stat.allocated_bytes);
-	return stat.bytes;
-}
-
-static void stored_sizes_are_used_where_they_can_be_true(void **state)
-{
-	auto_model struct model *model = model_new(false);
-	const uint64_t impossible[] = { LONG_CHUNKS * 1024 + 1, LONG_CHUNKS - 1,
-					UINT64_MAX };
-	uint64_t sum = size_of_first(model);
-
-	/* One more than the truth shows that it is used. */
-	model_store_size(model, sum + 1, LONG_CHUNKS);
-	assert_int_equal(size_of_first(model), sum + 1);
-	model_store_size(model, sum + 1, LONG_CHUNKS + 1);
-	assert_int_equal(size_of_first(model), sum);
-	for (size_t i = 0; i < 3; i++) {
-		model_store_size(model, impossible[i], LONG_CHUNKS);
-		assert_int_equal(size_of_first(model), sum);
-	}
-}
-
 /* -- hashes that are looked at late -------------------------------------------------- */
 
 static int open_lazily(struct craft *craft, dwarfs_image **image_out, dwarfs_error **err)
@@ -468,8 +412,6 @@ int main(void)
 		cmocka_unit_test(counts_that_do_not_fit_are_refused),
 		cmocka_unit_test(many_threads_may_be_the_first),
 		cmocka_unit_test(names_are_found_however_often),
-		cmocka_unit_test(names_that_cannot_be_are_known),
-		cmocka_unit_test(stored_sizes_are_used_where_they_can_be_true),
 		cmocka_unit_test(metadata_is_hashed_in_the_background),
 		cmocka_unit_test(damage_of_metadata_is_found_late),
 		cmocka_unit_test(damage_of_a_block_is_found_at_its_end),
