@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/view: packed tables that are unpacked at their first use, names that are
- * looked up often, and hashes that are compared while the image is in use.
+ * read/metadata/view: packed tables that are unpacked at their first use, and hashes
+ * that are compared while the image is in use.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -119,21 +119,6 @@ static void broken_packed_tables_fail_at_their_use(void **state)
 	}
 }
 
-static void counts_that_do_not_fit_are_refused(void **state)
-{
-	for (int kind = BREAK_PLACES_MORE; kind <= BREAK_PLACES_LESS; kind++) {
-		auto_model struct model *model = model_new(true);
-		auto_craft struct craft craft = { 0 };
-		auto_test_image dwarfs_image *image = NULL;
-
-		model_break(model, (enum model_break)kind);
-		model_craft(model, &craft);
-		assert_int_equal(
-			craft_try(craft.bytes.data, craft.bytes.size, NULL, &image, NULL),
-			DWARFS_ERR_CORRUPT);
-	}
-}
-
 /* -- many at once -------------------------------------------------------------------- */
 
 struct visitor {
@@ -199,81 +184,6 @@ static void many_threads_may_be_the_first(void **state)
 			assert_int_equal(visitors[i].wrong, 0);
 		}
 		pthread_barrier_destroy(&start);
-	}
-}
-
-/* -- names --------------------------------------------------------------------------- */
-
-static int find(const dwarfs_image *image, uint32_t first, uint32_t count,
-		const char *name, size_t size, uint32_t *entry_out)
-{
-	return dw_view_find_name(image->view, first, count, name, size, entry_out, NULL);
-}
-
-/* Every file, and what is in front of it and behind, among so many entries around it. */
-static void look_for_all(const dwarfs_image *image, const struct model *model,
-			 uint32_t range)
-{
-	char long_name[300];
-	uint32_t entry;
-
-	memset(long_name, 'n', sizeof(long_name));
-	for (uint32_t file = 0; file < FILES; file++) {
-		struct span text = model_name(model, file);
-		const char *name = (const char *)text.data;
-		uint32_t first = 2 + file / range * range;
-		uint32_t left = FILES + 2 - first, count = left < range ? left : range;
-		char changed[NAME_BYTES + 1];
-		size_t size = text.size;
-
-		assert_int_equal(find(image, first, count, name, size, &entry), 0);
-		assert_int_equal(entry, file + 2);
-		memcpy(changed, name, size);
-		changed[size] = '!';
-		assert_int_equal(find(image, first, count, changed, size + 1, &entry),
-				 DWARFS_ERR_NOT_FOUND);
-		changed[size - 1]--;
-		assert_int_equal(find(image, first, count, changed, size, &entry),
-				 DWARFS_ERR_NOT_FOUND);
-		changed[2]++;
-		changed[5] = 'a';
-		assert_int_equal(find(image, first, count, changed, size, &entry),
-				 DWARFS_ERR_NOT_FOUND);
-		if (first > 2)
-			assert_int_equal(find(image, 2, first - 2, name, size, &entry),
-					 DWARFS_ERR_NOT_FOUND);
-	}
-	for (size_t size = 0; size < sizeof(long_name); size++)
-		assert_int_equal(find(image, 2, range, long_name, size, &entry),
-				 DWARFS_ERR_NOT_FOUND);
-}
-
-/* The ways to search differ by how often it was done before, by how large a directory
- * is, and by whether all names together are sorted. */
-static void names_are_found_however_often(void **state)
-{
-	const uint32_t ranges[] = { FILES, 300, 100, 20, 7, 1 };
-
-	for (int kind = 0; kind < 3; kind++) {
-		auto_model struct model *model = model_new(kind == 1);
-		auto_craft struct craft craft = { 0 };
-		auto_test_image dwarfs_image *image = NULL;
-		uint32_t entry;
-
-		if (kind == 2)
-			model_mix(model);
-		image = open_model(&craft, model);
-		for (int round = 0; round < 4; round++)
-			for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
-				look_for_all(image, model, ranges[i]);
-		assert_int_equal(dwarfs_dir_find(image, 0, "dir", 3, &entry, NULL), 0);
-		assert_int_equal(entry, 1);
-		assert_int_equal(dwarfs_dir_find(image, 1, "dir", 3, &entry, NULL),
-				 DWARFS_ERR_NOT_FOUND);
-		assert_int_equal(dwarfs_dir_find(image, 2, "dir", 3, &entry, NULL),
-				 DWARFS_ERR_NOT_DIR);
-		assert_non_null(dw_lazy_items(&image->view->prints));
-		assert_int_equal(image->view->names_are_mixed, kind == 2);
 	}
 }
 
@@ -409,9 +319,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packed_tables_read_as_plain_ones),
 		cmocka_unit_test(broken_packed_tables_fail_at_their_use),
-		cmocka_unit_test(counts_that_do_not_fit_are_refused),
 		cmocka_unit_test(many_threads_may_be_the_first),
-		cmocka_unit_test(names_are_found_however_often),
 		cmocka_unit_test(metadata_is_hashed_in_the_background),
 		cmocka_unit_test(damage_of_metadata_is_found_late),
 		cmocka_unit_test(damage_of_a_block_is_found_at_its_end),

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/metadata/name_lookup: each name is found, by each kind of search.
+ */
+#include "read/image.h"
+#include "support/model.h"
+
+#include <dwarfs/walk.h>
+
+static dwarfs_image *open_model(struct craft *craft, const struct model *model)
+{
+	static const uint8_t block[1024];
+
+	craft_section(craft, DWARFS_SECTION_BLOCK, 0, block, sizeof(block));
+	model_craft(model, craft);
+	return craft_open(craft, NULL);
+}
+
+static int find(const dwarfs_image *image, uint32_t first, uint32_t count,
+		const char *name, size_t size, uint32_t *entry_out)
+{
+	return dw_view_find_name(image->view, first, count, name, size, entry_out, NULL);
+}
+
+/* Each file, and names that sort before and after it, in directories of `range` entries. */
+static void look_for_all(const dwarfs_image *image, const struct model *model,
+			 uint32_t range)
+{
+	char long_name[300];
+	uint32_t entry;
+
+	memset(long_name, 'n', sizeof(long_name));
+	for (uint32_t file = 0; file < FILES; file++) {
+		struct span text = model_name(model, file);
+		const char *name = (const char *)text.data;
+		uint32_t first = 2 + file / range * range;
+		uint32_t left = FILES + 2 - first, count = left < range ? left : range;
+		char changed[NAME_BYTES + 1];
+		size_t size = text.size;
+
+		assert_int_equal(find(image, first, count, name, size, &entry), 0);
+		assert_int_equal(entry, file + 2);
+		memcpy(changed, name, size);
+		changed[size] = '!';
+		assert_int_equal(find(image, first, count, changed, size + 1, &entry),
+				 DWARFS_ERR_NOT_FOUND);
+		changed[size - 1]--;
+		assert_int_equal(find(image, first, count, changed, size, &entry),
+				 DWARFS_ERR_NOT_FOUND);
+		changed[2]++;
+		changed[5] = 'a';
+		assert_int_equal(find(image, first, count, changed, size, &entry),
+				 DWARFS_ERR_NOT_FOUND);
+		if (first > 2)
+			assert_int_equal(find(image, 2, first - 2, name, size, &entry),
+					 DWARFS_ERR_NOT_FOUND);
+	}
+	for (size_t size = 0; size < sizeof(long_name); size++)
+		assert_int_equal(find(image, 2, range, long_name, size, &entry),
+				 DWARFS_ERR_NOT_FOUND);
+}
+
+/* The search depends on the number of searches before, on the size of the directory, and
+ * on whether all names of the image are sorted. */
+static void names_are_found_however_often(void **state)
+{
+	const uint32_t ranges[] = { FILES, 300, 100, 20, 7, 1 };
+
+	for (int kind = 0; kind < 3; kind++) {
+		auto_model struct model *model = model_new(kind == 1);
+		auto_craft struct craft craft = { 0 };
+		auto_test_image dwarfs_image *image = NULL;
+		uint32_t entry;
+
+		if (kind == 2)
+			model_mix(model);
+		image = open_model(&craft, model);
+		for (int round = 0; round < 4; round++)
+			for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+				look_for_all(image, model, ranges[i]);
+		assert_int_equal(dwarfs_dir_find(image, 0, "dir", 3, &entry, NULL), 0);
+		assert_int_equal(entry, 1);
+		assert_int_equal(dwarfs_dir_find(image, 1, "dir", 3, &entry, NULL),
+				 DWARFS_ERR_NOT_FOUND);
+		assert_int_equal(dwarfs_dir_find(image, 2, "dir", 3, &entry, NULL),
+				 DWARFS_ERR_NOT_DIR);
+		assert_non_null(dw_lazy_items(&image->view->prints));
+		assert_int_equal(image->view->names_are_mixed, kind == 2);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_found_however_often),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
