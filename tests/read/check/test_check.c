@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * read/check/check: findings in the sections of an image, in their order.
+ */
+#include <stdio.h>
+
+#include <dwarfs/walk.h>
+
+#include "read/known.h"
+
+static int stop_at_once(const dwarfs_progress *progress, void *user)
+{
+	return 1;
+}
+
+static void its_check(void **state)
+{
+	auto_test_image dwarfs_image *image = open_one_file();
+	auto_error dwarfs_error *err = NULL;
+	struct findings findings = { 0 };
+	uint64_t errors = 9;
+
+	for (int level = DWARFS_CHECK_METADATA; level <= DWARFS_CHECK_INTEGRITY; level++)
+		assert_int_equal(dwarfs_image_check(image, level, find, NULL, &findings,
+						    &errors, &err),
+				 0);
+	assert_int_equal(errors, 0);
+	assert_int_equal(findings.errors + findings.warnings, 0);
+	assert_int_equal(dwarfs_image_check(image, 0, NULL, NULL, NULL, NULL, NULL), 0);
+	assert_int_equal(dwarfs_image_check(image, 3, NULL, NULL, NULL, NULL, NULL),
+			 DWARFS_ERR_RANGE);
+	assert_int_equal(
+		dwarfs_image_check(image, 0, NULL, stop_at_once, NULL, &errors, &err),
+		DWARFS_ERR_CANCELLED);
+	assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_CANCELLED);
+}
+
+/*
+ * Damage in sections that no file needs is found, in each byte of header and payload, with
+ * and without an index; files are read all the same.
+ */
+static void damage_is_found_whatever_the_section(void **state)
+{
+	dwarfs_context *context = quiet_context();
+
+	(void)state;
+	for (int with_index = 0; with_index < 2; with_index++) {
+		auto_craft struct craft craft = { 0 };
+		size_t from, opened = 0;
+
+		for (int part = 0; part < 3; part++)
+			add_part(&craft, part);
+		from = craft.bytes.size;
+		add_history(&craft, 2, 5);
+		craft_section(&craft, 99, 1234, "unknown", 7);
+		if (with_index)
+			craft_index(&craft, 0);
+		for (size_t at = from; at < craft.bytes.size; at++) {
+			auto_test_image dwarfs_image *image = NULL;
+
+			craft.bytes.data[at] ^= 0x21;
+			if (craft_try(craft.bytes.data, craft.bytes.size, context, &image,
+				      NULL) == 0) {
+				assert_true(dwarfs_image_check(
+						    image, DWARFS_CHECK_INTEGRITY, NULL,
+						    NULL, NULL, NULL, NULL) < 0);
+				assert_reads_hi(image);
+				opened++;
+			}
+			craft.bytes.data[at] ^= 0x21;
+		}
+		assert_true(opened > 100);
+	}
+	dwarfs_context_free(context);
+}
+
+/* A history whose hashes match, but whose bytes cannot be decoded. */
+static void a_history_that_cannot_be_decoded_is_found(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+		uint32_t compression;
+	} bad[] = { { "\x19", 1, 0 },
+		    { "\x19\x1c\x18", 3, 0 },
+		    { "history", 7, 2 },
+		    { "", 0, 0 },
+		    { "history", 7, 77 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		auto_craft struct craft craft = { 0 };
+		auto_test_image dwarfs_image *image = NULL;
+
+		for (int part = 0; part < 3; part++)
+			add_part(&craft, part);
+		craft_section(&craft, DWARFS_SECTION_HISTORY, bad[i].compression,
+			      bad[i].bytes, bad[i].size);
+		craft_index(&craft, 0);
+		image = craft_open(&craft, NULL);
+		assert_reads_hi(image);
+		assert_true(dwarfs_image_check(image, DWARFS_CHECK_CHECKSUMS, NULL, NULL,
+					       NULL, NULL, NULL) < 0);
+		assert_true(dwarfs_image_check(image, DWARFS_CHECK_INTEGRITY, NULL, NULL,
+					       NULL, NULL, NULL) < 0);
+		assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_METADATA, NULL,
+						    NULL, NULL, NULL, NULL),
+				 0);
+	}
+}
+
+struct told {
+	char text[512];
+	int64_t section;
+	int count;
+};
+
+static void tell(int severity, int code, int64_t section, const char *message, void *user)
+{
+	struct told *told = user;
+
+	snprintf(told->text, sizeof(told->text), "%s", message);
+	told->section = section;
+	told->count += severity == DWARFS_FINDING_ERROR;
+}
+
+static void expect_finding(const struct craft *craft, int64_t section,
+			   const char *message)
+{
+	auto_test_image dwarfs_image *image = craft_open(craft, NULL);
+	struct told told = { .section = -2 };
+	uint64_t errors = 0;
+
+	assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_CHECKSUMS, tell, NULL,
+					    &told, &errors, NULL),
+			 DWARFS_ERR_CORRUPT);
+	assert_int_equal(told.section, section);
+	assert_non_null(strstr(told.text, message));
+	assert_int_equal(told.count, 1);
+	assert_int_equal(errors, 1);
+}
+
+static void a_block_has_the_bytes_that_files_need(void **state)
+{
+	static const struct craft_chunk chunks[] = { { 0, 0, 10 }, { 0, 5, 60 } };
+	static const uint32_t table[] = { 0, 1, 2 };
+	static const uint8_t block[2048];
+	static const struct {
+		size_t bytes;
+		const char *message; /* NULL: the block is right */
+	} cases[] = {
+		{ 65, NULL },
+		{ 64, "files need 65" },
+		{ 1024, NULL },
+		{ 1025, "1024 are the limit" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_craft struct craft craft = { 0 };
+		auto_test_image dwarfs_image *image = NULL;
+
+		craft_section(&craft, DWARFS_SECTION_BLOCK, 0, block, cases[i].bytes);
+		craft_files(&craft, chunks, table, 2, 1024, 0);
+		if (cases[i].message) {
+			expect_finding(&craft, 0, cases[i].message);
+			continue;
+		}
+		image = craft_open(&craft, NULL);
+		assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_CHECKSUMS, NULL,
+						    NULL, NULL, NULL, NULL),
+				 0);
+	}
+}
+
+static void sections_have_their_numbers(void **state)
+{
+	auto_craft struct craft craft = { 0 };
+
+	for (int part = 0; part < 3; part++)
+		add_part(&craft, part);
+	craft_index(&craft, 0);
+	craft.bytes.data[ONE_FILE_METADATA + 0x30] = 7;
+	craft_rehash(craft.bytes.data, craft.bytes.size);
+	expect_finding(&craft, 2, "has the number 7");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(its_check),
+		cmocka_unit_test(damage_is_found_whatever_the_section),
+		cmocka_unit_test(a_history_that_cannot_be_decoded_is_found),
+		cmocka_unit_test(a_block_has_the_bytes_that_files_need),
+		cmocka_unit_test(sections_have_their_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
