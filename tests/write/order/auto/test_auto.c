@@ -92,66 +92,12 @@ static void versions_stand_together_for_any_number_of_workers(void **state)
 	free(first);
 }
 
-#define DAYS	  4
-#define DAY_FILES 64
-#define DAY_BYTES 72000
-
-/* As put_releases(), but each directory has more than the least that is taken for read
- * together, and less than a block. */
-static void put_days(const struct place *place)
-{
-	uint8_t *data = malloc(DAY_BYTES);
-	uint32_t random = 1;
-	char name[32];
-
-	for (unsigned day = 0; day < DAYS; day++) {
-		snprintf(name, sizeof(name), "day%u", day);
-		put_dir(place, name);
-		for (unsigned f = 0; f < DAY_FILES; f++) {
-			for (size_t i = 0; i < DAY_BYTES; i++) {
-				random =
-					random * UINT32_C(1664525) + UINT32_C(1013904223);
-				data[i] = (uint8_t)(random >> 24);
-			}
-			snprintf(name, sizeof(name), "day%u/file%02u", day, f);
-			put_file(place, name, data, DAY_BYTES);
-		}
-	}
-	free(data);
-}
-
-/* Over how many blocks directories are spread is known where blocks are larger than they
- * are, too. */
-static void spread_is_seen_in_large_blocks(void **state)
-{
-	const struct place *place = *state;
-	dwarfs_builder *builder = new_builder(place, 0);
-	const char *by_name;
-	double times = 0;
-
-	put_days(place);
-	assert_int_equal(dwarfs_builder_set_block_bits(builder, 23, NULL), 0);
-	assert_int_equal(dwarfs_builder_set_order(builder, "auto", NULL), 0);
-	assert_int_equal(build(builder, place), 0);
-	dwarfs_builder_free(builder);
-	by_name = strstr(all_messages(), "order siblings by name: ");
-	assert_non_null(by_name);
-	assert_int_equal(
-		sscanf(by_name, "order siblings by name: score %*u KiB, %lf", &times), 1);
-	/* By path a directory is in one block or two of the three, next to its
-	 * versions in all. */
-	assert_true(times >= 1.5);
-	dwarfs_image_free(open_image(place));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			versions_stand_together_for_any_number_of_workers, make_place,
 			remove_place),
-		cmocka_unit_test_setup_teardown(spread_is_seen_in_large_blocks,
-						make_place, remove_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

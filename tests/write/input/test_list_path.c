@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/input/list_path: paths of a list below the root, however both are written.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/write_run.h"
+
+static bool has(dwarfs_image *image, const char *path)
+{
+	dwarfs_entry entry;
+
+	return dwarfs_find(image, path, &entry, NULL) == 0;
+}
+
+static dwarfs_image *build_and_open(dwarfs_builder *builder, const struct place *place,
+				    uint64_t errors)
+{
+	if (build(builder, place) != 0)
+		fail_msg("%s", all_messages());
+	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS), errors);
+	dwarfs_builder_free(builder);
+	return open_image(place);
+}
+
+static void put_sources(const struct place *place)
+{
+	put_dir(place, "src");
+	put_dir(place, "src/gen");
+	put_dir(place, "doc");
+	put_dir(place, "doc/old");
+	put_text(place, "src/a.c", "a");
+	put_text(place, "src/a.o", "o");
+	put_text(place, "src/gen/b.c", "b");
+	put_text(place, "doc/text", "text");
+	put_text(place, "README", "readme");
+}
+
+/* By whatever names they lead to the root, which was given by a relative path. */
+static void absolute_paths_may_have_a_relative_root(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = NULL;
+	dwarfs_image *image;
+	char text[128];
+	int before = open(".", O_RDONLY | O_DIRECTORY);
+
+	put_sources(place);
+	snprintf(text, sizeof(text), "%s/other", place->root);
+	assert_int_equal(symlink("in", text), 0);
+	assert_int_equal(chdir(place->root), 0);
+	assert_int_equal(dwarfs_builder_new(NULL, &builder, NULL), 0);
+	assert_int_equal(dwarfs_builder_add_directory(builder, "in", NULL), 0);
+	assert_int_equal(fchdir(before), 0);
+	close(before);
+	assert_int_equal(dwarfs_builder_add_path(builder, in(place, "README"), NULL), 0);
+	snprintf(text, sizeof(text), "%s/./other//src/a.c", place->root);
+	assert_int_equal(dwarfs_builder_add_path(builder, text, NULL), 0);
+	snprintf(text, sizeof(text), "%s/in/../other", place->root);
+	assert_int_equal(dwarfs_builder_add_path(builder, text, NULL), 0);
+	snprintf(text, sizeof(text), "%s/in/../in2", place->root);
+	assert_int_equal(dwarfs_builder_add_path(builder, text, NULL), 0);
+	image = build_and_open(builder, place, 1); /* in2 */
+	assert_true(has(image, "README"));
+	assert_true(has(image, "src/a.c"));
+	assert_false(has(image, "src/gen"));
+	dwarfs_image_free(image);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(absolute_paths_may_have_a_relative_root),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

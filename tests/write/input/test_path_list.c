@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/input/path_list: the entries that a list names, and their parents.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/write_run.h"
+
+static bool has(dwarfs_image *image, const char *path)
+{
+	dwarfs_entry entry;
+
+	return dwarfs_find(image, path, &entry, NULL) == 0;
+}
+
+static dwarfs_image *build_and_open(dwarfs_builder *builder, const struct place *place,
+				    uint64_t errors)
+{
+	if (build(builder, place) != 0)
+		fail_msg("%s", all_messages());
+	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS), errors);
+	dwarfs_builder_free(builder);
+	return open_image(place);
+}
+
+static void put_sources(const struct place *place)
+{
+	put_dir(place, "src");
+	put_dir(place, "src/gen");
+	put_dir(place, "doc");
+	put_dir(place, "doc/old");
+	put_text(place, "src/a.c", "a");
+	put_text(place, "src/a.o", "o");
+	put_text(place, "src/gen/b.c", "b");
+	put_text(place, "doc/text", "text");
+	put_text(place, "README", "readme");
+}
+
+static void add_paths(dwarfs_builder *builder, const char *const *paths)
+{
+	for (; *paths; paths++)
+		assert_int_equal(dwarfs_builder_add_path(builder, *paths, NULL), 0);
+}
+
+static void a_list_takes_what_it_names(void **state)
+{
+	const struct place *place = *state;
+	char absolute[128];
+	const char *const paths[] = {
+		"./src/gen/b.c", absolute,	    "doc//old/", "fifo",
+		"link",		 "link/a.c",	    "README",	 "/elsewhere/file",
+		"missing",	 "src/a.c/nothing", "../up",	 NULL
+	};
+	dwarfs_builder *builder = new_builder(place, 2);
+	dwarfs_image *image;
+
+	snprintf(absolute, sizeof(absolute), "%s/README", place->in);
+	put_sources(place);
+	assert_int_equal(mkfifo(in(place, "fifo"), 0644), 0);
+	assert_int_equal(symlink("src", in(place, "link")), 0);
+	add_paths(builder, paths);
+	image = build_and_open(builder, place, 5);
+	expect_text(image, "src/gen/b.c", "b");
+	expect_text(image, "README", "readme");
+	assert_true(has(image, "doc/old"));
+	assert_true(has(image, "fifo"));
+	assert_true(has(image, "link"));
+	assert_true(has(image, "src/a.c"));
+	assert_false(has(image, "doc/text"));
+	assert_false(has(image, "src/a.o"));
+	assert_non_null(strstr(all_messages(), "skipping duplicate entry 'README'"));
+	assert_non_null(strstr(all_messages(),
+			       "ignoring path '/elsewhere/file' not below input path"));
+	assert_non_null(
+		strstr(all_messages(), "ignoring path '../up' not below input path"));
+	assert_non_null(strstr(all_messages(), "missing"));
+	dwarfs_image_free(image);
+}
+
+static void a_list_of_nothing_is_the_root(void **state)
+{
+	dwarfs_builder *builder = new_builder(*state, 0);
+	dwarfs_image *image;
+
+	put_sources(*state);
+	assert_int_equal(dwarfs_builder_add_path(builder, "", NULL), 0);
+	image = build_and_open(builder, *state, 0);
+	assert_false(has(image, "README"));
+	dwarfs_image_free(image);
+}
+
+static void a_list_excludes_rules(void **state)
+{
+	dwarfs_builder *builder = new_builder(*state, 0);
+
+	assert_int_equal(dwarfs_builder_add_path(builder, "a", NULL), 0);
+	assert_int_equal(dwarfs_builder_add_filter(builder, "- a", NULL), 0);
+	assert_int_equal(build(builder, *state), DWARFS_ERR_INVALID);
+	dwarfs_builder_free(builder);
+}
+
+/* Contents are stored in the order of their files' inode numbers without an order. */
+static void a_list_keeps_its_order(void **state)
+{
+	static const char *const paths[] = { "c", "d/y", "a", "d/x", "b", NULL };
+	dwarfs_builder *builder = new_builder(*state, 2);
+	dwarfs_image *image;
+	uint32_t last = 0;
+
+	put_dir(*state, "d");
+	put_text(*state, "a", "first");
+	put_text(*state, "b", "second");
+	put_text(*state, "c", "third");
+	put_text(*state, "d/x", "fourth");
+	put_text(*state, "d/y", "fifth");
+	add_paths(builder, paths);
+	assert_int_equal(dwarfs_builder_set_order(builder, "none", NULL), 0);
+	image = build_and_open(builder, *state, 0);
+	for (int i = 0; paths[i]; i++) {
+		dwarfs_entry entry;
+		dwarfs_inode inode;
+
+		assert_int_equal(dwarfs_find(image, paths[i], &entry, NULL), 0);
+		assert_int_equal(dwarfs_entry_inode(image, entry, &inode, NULL), 0);
+		assert_true(inode > last);
+		last = inode;
+	}
+	dwarfs_image_free(image);
+}
+
+static void a_list_of_everything_is_a_scan(void **state)
+{
+	static const char *const paths[] = { "README",	 "doc",	    "doc/old",
+					     "doc/text", "src",	    "src/a.c",
+					     "src/a.o",	 "src/gen", "src/gen/b.c",
+					     NULL };
+	const struct place *place = *state;
+	char other[128], command[256];
+
+	put_sources(place);
+	snprintf(other, sizeof(other), "%s/other", place->outputs);
+	for (int round = 0; round < 2; round++) {
+		dwarfs_builder *builder = new_builder(place, 2);
+
+		dwarfs_builder_set_history(builder, false);
+		dwarfs_builder_set_create_timestamp(builder, false);
+		if (round)
+			add_paths(builder, paths);
+		assert_int_equal(dwarfs_builder_write_path(builder,
+							   round ? other : place->image,
+							   false, NULL),
+				 0);
+		dwarfs_builder_free(builder);
+	}
+	snprintf(command, sizeof(command), "cmp %s %s", place->image, other);
+	assert_int_equal(system(command), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_list_takes_what_it_names),     TEST(a_list_of_nothing_is_the_root),
+		TEST(a_list_excludes_rules),	      TEST(a_list_keeps_its_order),
+		TEST(a_list_of_everything_is_a_scan),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
