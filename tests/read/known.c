@@ -5,7 +5,7 @@
 
 #include "format/thrift.h"
 
-#include <dwarfs/walk.h>
+#include <dwarfs/salvage.h>
 
 /* The sections of the known image, but for its index. */
 const struct known_part parts[3] = {
@@ -19,6 +19,25 @@ dwarfs_image *open_one_file(void)
 	dwarfs_image *image = NULL;
 
 	assert_int_equal(craft_try(one_file, sizeof(one_file), NULL, &image, NULL), 0);
+	return image;
+}
+
+dwarfs_image *open_for_salvage(const void *bytes, size_t size, int mode)
+{
+	dwarfs_context *context = quiet_context();
+	auto_error dwarfs_error *err = NULL;
+	dwarfs_image_options *options = NULL;
+	dwarfs_image *image = NULL;
+	dwarfs_io *io = NULL;
+
+	assert_int_equal(dwarfs_image_options_new(&options, NULL), 0);
+	dwarfs_image_options_set_salvage(options, mode);
+	assert_int_equal(dwarfs_io_from_memory(bytes, size, NULL, NULL, &io, NULL), 0);
+	if (dwarfs_image_open_io(context, io, options, &image, &err) < 0)
+		fail_msg("%s", dwarfs_error_message(err));
+	dwarfs_io_free(io);
+	dwarfs_image_options_free(options);
+	dwarfs_context_free(context);
 	return image;
 }
 

@@ -19,6 +19,8 @@ extern const struct known_part {
 } parts[3];
 
 dwarfs_image *open_one_file(void);
+/* Open bytes for salvage in a dwarfs_salvage mode; they must outlive the image. */
+dwarfs_image *open_for_salvage(const void *bytes, size_t size, int mode);
 void add_part(struct craft *craft, int part);
 void add_history(struct craft *craft, uint64_t steps, size_t text);
 /* Call everything that reads an image, which may be damaged. */

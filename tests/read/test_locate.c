@@ -3,42 +3,7 @@
  * read/locate: sections in any order, with and without an index, after a prefix, of old
  * versions.
  */
-#include <dwarfs/salvage.h>
-
 #include "read/known.h"
-
-/* Salvage of one image, some bytes, and another image: it ends, with the first one. */
-static void salvage_ends_at_another_image(void **state)
-{
-	auto_craft struct craft craft = { 0 };
-	auto_test_image dwarfs_image *image = NULL;
-	dwarfs_image_options *options;
-	dwarfs_context *context = quiet_context();
-	dwarfs_io *io;
-	size_t size;
-
-	(void)state;
-	for (int part = 0; part < 3; part++)
-		add_part(&craft, part);
-	size = craft.bytes.size;
-	assert_int_equal(dw_buffer_append(&craft.bytes, "garbage", 7, NULL), 0);
-	craft.sections = 0;
-	for (int part = 0; part < 3; part++)
-		add_part(&craft, part);
-	assert_int_equal(craft.bytes.size, 2 * size + 7);
-	assert_int_equal(dwarfs_image_options_new(&options, NULL), 0);
-	dwarfs_image_options_set_salvage(options, DWARFS_SALVAGE_INTACT);
-	assert_int_equal(dwarfs_io_from_memory(craft.bytes.data, craft.bytes.size, NULL,
-					       NULL, &io, NULL),
-			 0);
-	craft_expect_end(60);
-	assert_int_equal(dwarfs_image_open_io(context, io, options, &image, NULL), 0);
-	craft_expect_end(0);
-	assert_reads_hi(image);
-	dwarfs_io_free(io);
-	dwarfs_image_options_free(options);
-	dwarfs_context_free(context);
-}
 
 static void crafting_gives_the_known_image(void **state)
 {
@@ -378,7 +343,6 @@ int main(void)
 		cmocka_unit_test(crafting_gives_the_known_image),
 		cmocka_unit_test(sections_may_stand_in_any_order),
 		cmocka_unit_test(unknown_sections_are_passed_over),
-		cmocka_unit_test(salvage_ends_at_another_image),
 		cmocka_unit_test(side_sections_are_passed_over),
 		cmocka_unit_test(schema_and_metadata_are_needed_once),
 		cmocka_unit_test(a_damaged_index_is_ignored),
