@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order/auto/read_ahead: pieces of the first bytes, up to long zeros.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/order_tree.h"
+#include "write/order/auto/read_ahead.h"
+
+/* Hollow contents read as zeros. */
+static struct order_tree *hollow(uint64_t bytes)
+{
+	struct order_tree *place = order_tree_small();
+
+	place->options.input.hollow = true;
+	for (uint32_t i = 0; i < place->contents.count; i++) {
+		place->tree.inodes[place->contents.list[i].inode].size = bytes;
+		place->contents.fragments[i].size = bytes;
+	}
+	return place;
+}
+
+static void heads_end_where_they_should(void **state)
+{
+	struct order_tree *place = hollow(READING_PIECE_BYTES + 1000);
+	struct order_input input = order_tree_input(place, NULL);
+	struct reading reading;
+
+	assert_int_equal(dw_reading_init(&reading, &input, NULL), 0);
+	dw_reading_begin(&reading, 1);
+	assert_int_equal(dw_reading_next(&reading), READING_PIECE_BYTES);
+	assert_int_equal(dw_reading_next(&reading), 1000);
+	assert_int_equal(dw_reading_next(&reading), 0);
+	reading.head_bytes = 700;
+	dw_reading_begin(&reading, 2);
+	assert_int_equal(dw_reading_next(&reading), 700);
+	assert_int_equal(dw_reading_next(&reading), 0);
+	dw_reading_free(&reading);
+	order_tree_free(place);
+}
+
+static void a_total_counts_heads_only(void **state)
+{
+	struct order_tree *place = hollow(5000);
+	struct order_input input = order_tree_input(place, NULL);
+	struct reading reading;
+
+	place->contents.fragments[2].size = 100;
+	assert_int_equal(dw_reading_init(&reading, &input, NULL), 0);
+	assert_int_equal(dw_reading_total(&reading, place->numbers, 3), 10100);
+	reading.head_bytes = 700;
+	assert_int_equal(dw_reading_total(&reading, place->numbers, 3), 1500);
+	dw_reading_free(&reading);
+	order_tree_free(place);
+}
+
+static void long_zeros_end_a_head(void **state)
+{
+	struct order_tree *place = hollow(UINT64_C(1) << 40);
+	struct order_input input = order_tree_input(place, NULL);
+	struct reading reading;
+	size_t pieces = 0;
+
+	assert_int_equal(dw_reading_init(&reading, &input, NULL), 0);
+	dw_reading_begin(&reading, 0);
+	while (pieces < 100 && dw_reading_next(&reading) > 0)
+		pieces++;
+	assert_int_equal(pieces, 16);
+	dw_reading_begin(&reading, 1); /* counted for each fragment */
+	assert_int_equal(dw_reading_next(&reading), READING_PIECE_BYTES);
+	dw_reading_free(&reading);
+	order_tree_free(place);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(heads_end_where_they_should),
+		cmocka_unit_test(a_total_counts_heads_only),
+		cmocka_unit_test(long_zeros_end_a_head),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/pack/section_writer: numbered and hashed sections, and their index.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "write/pack/section_writer.h"
+
+struct written {
+	uint8_t bytes[4096];
+	size_t size;
+};
+
+static int append(const void *data, size_t bytes, void *user)
+{
+	struct written *written = user;
+
+	assert_true(bytes <= sizeof(written->bytes) - written->size);
+	memcpy(written->bytes + written->size, data, bytes);
+	written->size += bytes;
+	return 0;
+}
+
+static void expect_section(const struct written *written, size_t at, uint32_t number,
+			   uint32_t type, struct span data)
+{
+	struct section_header header, sealed;
+	auto_xxh3 struct xxh3 *hash = NULL;
+
+	assert_true(dw_section_header_parse(written->bytes + at, &header));
+	assert_int_equal(header.number, number);
+	assert_int_equal(header.type, type);
+	assert_int_equal(header.compression, CODEC_NONE);
+	assert_int_equal(header.length, data.size);
+	assert_memory_equal(written->bytes + at + DW_HEADER_BYTES, data.data, data.size);
+	assert_int_equal(dw_xxh3_new(&hash, NULL), 0);
+	sealed = (struct section_header){ .number = number, .type = type };
+	dw_section_seal(&sealed, data, hash);
+	assert_true(header.xxh3 == sealed.xxh3);
+	assert_memory_equal(header.sha512_256, sealed.sha512_256, 32);
+}
+
+static void sections_are_numbered_and_listed(void **state)
+{
+	struct written written = { .size = 0 };
+	struct build_run run = { 0 };
+	struct section_writer sections = { .run = &run };
+	struct span schema = { (const uint8_t *)"schema", 6 };
+	struct span metadata = { (const uint8_t *)"metadata", 8 };
+	struct codec_spec none = { .id = CODEC_NONE };
+	uint64_t stored = 0, index[3];
+	size_t second = DW_HEADER_BYTES + 6, third = second + DW_HEADER_BYTES + 8;
+
+	dw_progress_start(&run.progress, NULL, NULL, NULL);
+	assert_int_equal(dw_output_to_function(append, &written, &run.output, NULL), 0);
+	assert_int_equal(dw_section_writer_pack(&sections, DWARFS_SECTION_SCHEMA, &none,
+						schema, &stored, NULL),
+			 0);
+	assert_int_equal(stored, 6);
+	assert_int_equal(sections.bytes, second);
+	assert_int_equal(dw_section_writer_pack(&sections, DWARFS_SECTION_METADATA, &none,
+						metadata, NULL, NULL),
+			 0);
+	assert_int_equal(dw_section_writer_write_index(&sections, NULL), 0);
+	assert_int_equal(dw_output_commit(run.output, NULL), 0);
+	expect_section(&written, 0, 0, DWARFS_SECTION_SCHEMA, schema);
+	expect_section(&written, second, 1, DWARFS_SECTION_METADATA, metadata);
+	index[0] = dw_le64((uint64_t)DWARFS_SECTION_SCHEMA << 48);
+	index[1] = dw_le64((uint64_t)DWARFS_SECTION_METADATA << 48 | second);
+	index[2] = dw_le64((uint64_t)DWARFS_SECTION_INDEX << 48 | third);
+	expect_section(&written, third, 2, DWARFS_SECTION_INDEX,
+		       (struct span){ (const uint8_t *)index, sizeof(index) });
+	assert_int_equal(written.size, third + DW_HEADER_BYTES + sizeof(index));
+	assert_int_equal(sections.bytes, written.size);
+	assert_true(sections.metadata_xxh3 == dw_load64(written.bytes + second + 40));
+	dw_output_free(run.output);
+	dw_section_writer_free(&sections);
+}
+
+static void hashes_are_of_header_and_data(void **state)
+{
+	struct section_header one = { .type = 1, .number = 4 }, two = one, three = one;
+	auto_xxh3 struct xxh3 *hash = NULL;
+
+	two.number = 5;
+	assert_int_equal(dw_xxh3_new(&hash, NULL), 0);
+	dw_section_seal(&one, (struct span){ (const uint8_t *)"a", 1 }, hash);
+	dw_section_seal(&two, (struct span){ (const uint8_t *)"a", 1 }, hash);
+	dw_section_seal(&three, (struct span){ (const uint8_t *)"b", 1 }, hash);
+	assert_true(one.xxh3 != two.xxh3 && one.xxh3 != three.xxh3);
+	assert_memory_not_equal(one.sha512_256, two.sha512_256, 32);
+	assert_memory_not_equal(one.sha512_256, three.sha512_256, 32);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sections_are_numbered_and_listed),
+		cmocka_unit_test(hashes_are_of_header_and_data),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
