@@ -156,9 +156,9 @@ int main(int argc, char **argv)
 
 		readers[i].directory = colon ? colon + 1 : text;
 		readers[i].random_reads = colon ? strtoul(text, NULL, 10) : 0;
-		check(pthread_create(&readers[i].thread, NULL, run, &readers[i]) ?
-			      DWARFS_ERR_NOMEM :
-			      0,
+		check(pthread_create(&readers[i].thread, NULL, run, &readers[i])
+			      ? DWARFS_ERR_NOMEM
+			      : 0,
 		      "thread");
 	}
 	for (int i = 0; i < count; i++)

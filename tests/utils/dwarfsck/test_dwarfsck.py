@@ -374,6 +374,7 @@ class Lists(cli.Case):
         image = self.pack(tree=tree)
         empty = self.path("empty")
         os.mkdir(empty)
+        shutil.copystat(tree, empty)
         for words in (["-lv", image], ["-d7", image], ["--diff", image, empty],
                       ["-j", image], ["-lj", image]):
             text = run("DWARFSCK", *words).raw
