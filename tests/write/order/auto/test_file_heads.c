@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order/auto/file_heads: fingerprints of the first bytes, where an order needs others.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/order_tree.h"
+#include "write/budget/budget.h"
+#include "write/input/source.h"
+#include "write/order/auto/file_heads.h"
+
+#define SIZE 20000
+
+static struct budget budget;
+
+/* Contents that are in memory: all of one size, one after the other in the data. */
+static struct order_tree *with_bytes(const uint8_t *data, uint32_t size)
+{
+	struct order_tree *place = order_tree_small();
+	struct kept *kept = calloc(place->contents.count, sizeof(*kept));
+	struct kept_slab *slab;
+
+	budget = (struct budget){ .kept_bytes = KEPT_SLAB_BYTES, .shingles = 4096 };
+	place->run.budget = &budget;
+	dw_progress_start(&place->run.progress, NULL, NULL, NULL);
+	assert_int_equal(
+		dw_sources_new(&place->run.sources, &place->run, &place->tree, NULL), 0);
+	slab = dw_kept_slab_new(place->run.sources);
+	assert_non_null(slab);
+	assert_non_null(kept);
+	assert_true(place->contents.count * size <= KEPT_SLAB_BYTES);
+	memcpy(slab->data, data, place->contents.count * size);
+	for (uint32_t i = 0; i < place->contents.count; i++) {
+		place->tree.inodes[place->contents.list[i].inode].size = size;
+		place->contents.list[i].size = place->contents.fragments[i].size = size;
+		kept[i] = (struct kept){ slab, i * size, size, i };
+		atomic_fetch_add(&slab->users, 1);
+	}
+	dw_kept_slab_release(slab);
+	dw_sources_set_kept(place->run.sources, kept, place->contents.count);
+	return place;
+}
+
+static void free_with_bytes(struct order_tree *place)
+{
+	dw_sources_free(place->run.sources);
+	order_tree_free(place);
+}
+
+/* Files 1, 3 and 5 have other bytes than 0, 2 and 4. */
+static void files_of_one_kind_are_side_by_side(void **state)
+{
+	uint8_t *data = malloc(6 * SIZE);
+	struct order_tree *place;
+	struct order_input input;
+	struct order_spec spec;
+	bool sorted = false;
+
+	assert_non_null(data);
+	for (uint32_t i = 0; i < 6 * SIZE; i++)
+		data[i] = (uint8_t)((i / SIZE % 2 ? 'a' : '0') + i % SIZE % 7 % 4);
+	place = with_bytes(data, SIZE);
+	input = order_tree_input(place, NULL);
+	assert_int_equal(dw_order_parse("similarity", &spec, NULL), 0);
+	assert_int_equal(
+		dw_order_by_heads(&input, &spec, place->numbers, 6, &sorted, NULL), 0);
+	assert_true(sorted);
+	for (size_t i = 1; i < 6; i++)
+		assert_int_equal(place->numbers[i] % 2 == place->numbers[i - 1] % 2,
+				 i != 3);
+	/* the fingerprints of the contents are as they were */
+	for (size_t i = 0; i < FINGERPRINT_BYTES; i++)
+		assert_int_equal(place->contents.fingerprints[3].bytes[i], 0);
+	dw_order_spec_free(&spec);
+	free_with_bytes(place);
+	free(data);
+}
+
+static void too_many_bytes_are_not_read(void **state)
+{
+	struct order_tree *place = order_tree_new();
+	char *names = malloc(8 * 270000 + 1);
+	struct order_input input;
+	struct order_spec spec;
+	bool sorted = true;
+	size_t count;
+
+	assert_non_null(names);
+	for (size_t i = 0; i < 270000; i++)
+		snprintf(names + 8 * i, 9, "%07zu ", i);
+	order_tree_fill(place, names);
+	count = order_tree_add_contents(place);
+	for (size_t i = 0; i < count; i++) /* 4 KiB of each are more than 1 GiB */
+		place->contents.fragments[i].size = 1 << 20;
+	input = order_tree_input(place, NULL);
+	assert_int_equal(dw_order_parse("similarity", &spec, NULL), 0);
+	assert_int_equal(
+		dw_order_by_heads(&input, &spec, place->numbers, count, &sorted, NULL),
+		0);
+	assert_false(sorted);
+	assert_int_equal(place->numbers[count - 1], count - 1);
+	order_tree_free(place);
+	free(names);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(files_of_one_kind_are_side_by_side),
+		cmocka_unit_test(too_many_bytes_are_not_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

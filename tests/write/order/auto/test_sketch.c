@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order/auto/sketch: equal bytes have equal shingles, wherever they are.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/order_tree.h"
+#include "write/budget/budget.h"
+#include "write/input/source.h"
+#include "write/order/auto/sketch.h"
+
+#define SIZE 100000
+
+static struct budget budget;
+
+/* Contents that are in memory: all of one size, one after the other in the data. */
+static struct order_tree *with_bytes(const uint8_t *data, uint32_t size)
+{
+	struct order_tree *place = order_tree_small();
+	struct kept *kept = calloc(place->contents.count, sizeof(*kept));
+	struct kept_slab *slab;
+
+	budget = (struct budget){ .kept_bytes = KEPT_SLAB_BYTES, .shingles = 4096 };
+	place->run.budget = &budget;
+	dw_progress_start(&place->run.progress, NULL, NULL, NULL);
+	assert_int_equal(
+		dw_sources_new(&place->run.sources, &place->run, &place->tree, NULL), 0);
+	slab = dw_kept_slab_new(place->run.sources);
+	assert_non_null(slab);
+	assert_non_null(kept);
+	assert_true(place->contents.count * size <= KEPT_SLAB_BYTES);
+	memcpy(slab->data, data, place->contents.count * size);
+	for (uint32_t i = 0; i < place->contents.count; i++) {
+		place->tree.inodes[place->contents.list[i].inode].size = size;
+		place->contents.list[i].size = place->contents.fragments[i].size = size;
+		kept[i] = (struct kept){ slab, i * size, size, i };
+		atomic_fetch_add(&slab->users, 1);
+	}
+	dw_kept_slab_release(slab);
+	dw_sources_set_kept(place->run.sources, kept, place->contents.count);
+	return place;
+}
+
+static void free_with_bytes(struct order_tree *place)
+{
+	dw_sources_free(place->run.sources);
+	order_tree_free(place);
+}
+
+static uint32_t next_random(uint32_t *seed)
+{
+	*seed = *seed * 1664525u + 1013904223u;
+	return *seed >> 16;
+}
+
+/* How many of the long shingles of two files are the same. */
+static size_t count_common(const struct sketch *sketch, uint32_t a, uint32_t b)
+{
+	const struct sketch_piece *one = &sketch->pieces[a], *two = &sketch->pieces[b];
+	size_t common = 0;
+
+	for (uint32_t i = 0; i < one->count; i++) {
+		uint32_t id = sketch->shingles[one->first + i].ids[SHINGLE_LONG];
+		bool found = false;
+
+		for (uint32_t j = 0; j < two->count && id != DW_NONE; j++)
+			found |= sketch->shingles[two->first + j].ids[SHINGLE_LONG] == id;
+		common += found;
+	}
+	return common;
+}
+
+static void common_bytes_have_common_shingles(void **state)
+{
+	uint8_t *data = malloc(6 * SIZE);
+	struct sketch sketch = { 0 };
+	struct order_tree *place;
+	struct order_input input;
+	uint32_t seed = 3;
+
+	assert_non_null(data);
+	for (uint32_t i = 0; i < 6 * SIZE; i++)
+		data[i] = (uint8_t)next_random(&seed);
+	memcpy(data + 4 * SIZE, data + SIZE, SIZE);
+	memcpy(data + 5 * SIZE + 777, data + SIZE, SIZE / 2); /* half, elsewhere */
+	place = with_bytes(data, SIZE);
+	input = order_tree_input(place, NULL);
+	assert_int_equal(dw_sketch_take(&input, place->numbers, 6, 4096, &sketch, NULL),
+			 0);
+	assert_in_range(sketch.count, 600, 4096);
+	for (uint32_t i = 0; i < 6; i++)
+		assert_in_range(sketch.pieces[i].count, 50, 4096);
+	assert_int_equal(sketch.pieces[4].count, sketch.pieces[1].count);
+	assert_memory_equal(&sketch.shingles[sketch.pieces[4].first],
+			    &sketch.shingles[sketch.pieces[1].first],
+			    sketch.pieces[1].count * sizeof(struct shingle));
+	assert_int_equal(count_common(&sketch, 0, 1), 0);
+	assert_int_equal(count_common(&sketch, 2, 3), 0);
+	assert_in_range(count_common(&sketch, 5, 1), sketch.pieces[1].count / 4,
+			sketch.pieces[1].count * 3 / 4);
+	dw_sketch_free(&sketch);
+	free_with_bytes(place);
+	free(data);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(common_bytes_have_common_shingles),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
