@@ -61,11 +61,6 @@ int dw_matcher_new(const struct matcher_options *options, struct stored_window *
 	return 0;
 }
 
-void dw_matcher_set_near_minimum(struct matcher *matcher, uint64_t bytes)
-{
-	matcher->options.near_minimum = bytes;
-}
-
 void dw_matcher_free(struct matcher *matcher)
 {
 	if (!matcher)

@@ -63,9 +63,6 @@ bool dw_matcher_look(struct matcher *matcher, uint64_t stored, size_t back,
 void dw_matcher_note(struct matcher *matcher, const uint8_t *data, size_t size,
 		     uint64_t stored);
 
-/* Set the shortest match in the block being filled, from now on. */
-void dw_matcher_set_near_minimum(struct matcher *matcher, uint64_t bytes);
-
 /* Bytes that were compared or read to be compared, and files that were opened for it:
  * what the work was, for tests. */
 uint64_t dw_matcher_work(const struct matcher *matcher);

@@ -19,15 +19,11 @@
 #define MIN_SHIFT 4
 #define MAX_SHIFT 16
 
-/*
- * The cost of a match in compressed bytes: two more chunks, and less context for the bytes
- * that follow. In the block being filled the codec finds the match as well, so a match must
- * be NEAR_FACTOR times as long, unless MANY_BLOCKS more blocks are expected: then the space
- * that it leaves in the block brings later data into the reach of the codec.
- */
+/* What a match costs in packed bytes: two chunks more, and bytes that the codec no longer
+ * sees before those that follow. In the same block it saves only so much less. Long
+ * matches save work in any case. */
 #define CHUNK_COST  UINT64_C(64)
 #define NEAR_FACTOR 8
-#define MANY_BLOCKS 4
 #define MOST_WORTH  UINT64_C(4096)
 
 struct segmenter {
@@ -36,10 +32,8 @@ struct segmenter {
 	struct tree *tree;
 	struct contents *contents;
 	struct block_filler filler;
-	struct matcher *matcher;	  /* NULL: nothing is looked for */
-	uint64_t near_minima[2];	  /* of the matcher: few blocks expected, many */
-	uint64_t total_bytes, done_bytes; /* of the fragments, as scanned */
-	struct gatherer *gatherer;	  /* NULL: any block may be referred to */
+	struct matcher *matcher;   /* NULL: nothing is looked for */
+	struct gatherer *gatherer; /* NULL: any block may be referred to */
 	size_t granularity;
 	uint8_t *piece;
 	struct path_cursor cursor; /* to the file being read */
@@ -365,23 +359,6 @@ static int part_from(struct segmenter *segmenter, uint32_t inode, dwarfs_error *
 	return dw_contents_add_fragment(contents, 0, tree->inodes[next].size, err);
 }
 
-/* Choose the shortest match in the block being filled, by the number of blocks that are
- * expected if the rest is stored in as large a part as the data so far. */
-static void adapt_matcher(struct segmenter *segmenter)
-{
-	const uint64_t scale = 1024;
-	uint64_t stored = dw_block_filler_end(&segmenter->filler);
-	uint64_t rest = segmenter->total_bytes - segmenter->done_bytes;
-	uint64_t part =
-		segmenter->done_bytes ? stored * scale / segmenter->done_bytes : scale;
-	uint64_t blocks = rest / segmenter->filler.block_bytes * part / scale;
-
-	if (segmenter->matcher)
-		dw_matcher_set_near_minimum(
-			segmenter->matcher,
-			segmenter->near_minima[blocks >= MANY_BLOCKS]);
-}
-
 static int store_all(struct segmenter *segmenter, dwarfs_error **err)
 {
 	const struct segment_input *in = segmenter->in;
@@ -389,13 +366,9 @@ static int store_all(struct segmenter *segmenter, dwarfs_error **err)
 	int ret;
 
 	for (size_t i = 0; i < in->count; i++) {
-		const struct fragment *fragment =
-			&segmenter->contents->fragments[in->numbers[i]];
-		uint32_t content = fragment->content;
+		uint32_t content = segmenter->contents->fragments[in->numbers[i]].content;
 		bool differs;
 
-		adapt_matcher(segmenter);
-		segmenter->done_bytes += fragment->size;
 		if ((segmenter->gatherer &&
 		     (ret = dw_gatherer_turn(segmenter->gatherer, i, err)) < 0) ||
 		    (ret = store_fragment(segmenter, in->numbers[i], &differs, err)) < 0)
@@ -429,8 +402,8 @@ static uint64_t total_bytes(const struct segment_input *in)
  * would get otherwise. A codec that finds matches itself gains little from others in its
  * block.
  */
-static int choose_minima(struct segmenter *segmenter, struct matcher_options *options,
-			 dwarfs_error **err)
+static int choose_minima(const struct segmenter *segmenter,
+			 struct matcher_options *options, dwarfs_error **err)
 {
 	const struct stream_settings *settings = segmenter->in->settings;
 	uint64_t worth, least = UINT64_C(1) << settings->window_bits;
@@ -453,9 +426,6 @@ static int choose_minima(struct segmenter *segmenter, struct matcher_options *op
 		options->far_minimum = MATCH_PIECE_BYTES / 2;
 	if (options->near_minimum > MATCH_PIECE_BYTES / 2)
 		options->near_minimum = MATCH_PIECE_BYTES / 2;
-	segmenter->near_minima[0] = options->near_minimum;
-	segmenter->near_minima[1] = options->far_minimum;
-	segmenter->total_bytes = options->total_bytes;
 	return 0;
 }
 
