@@ -111,12 +111,31 @@ static void a_chunk_in_no_block_adds_nothing(void **state)
 	assert_int_equal(pieces.list[0].file, 0);
 }
 
+/* Repeated bytes do not continue a piece, nor do bytes that begin before its end. */
+static void repeated_bytes_are_pieces_of_their_own(void **state)
+{
+	static const struct craft_chunk chunks[] = { { 0, 4, 5 },
+						     { 0, 4, 5 },
+						     { 0, 8, 5 } };
+	static const uint32_t table[] = { 0, 3 };
+	auto_craft struct craft craft = { 0 };
+	auto_pieces struct pieces pieces = { 0 };
+	auto_test_image dwarfs_image *image = NULL;
+
+	craft_section(&craft, DWARFS_SECTION_BLOCK, 0, "contents of files", 17);
+	craft_files(&craft, chunks, table, 1, 1024, 0);
+	image = craft_open(&craft, NULL);
+	assert_int_equal(add_file(&pieces, image, 0), 15);
+	assert_int_equal(pieces.count, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(adjacent_chunks_are_one_piece),
 		cmocka_unit_test(holes_have_the_block_of_their_neighbour),
 		cmocka_unit_test(a_chunk_in_no_block_adds_nothing),
+		cmocka_unit_test(repeated_bytes_are_pieces_of_their_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
