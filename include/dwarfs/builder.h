@@ -49,32 +49,16 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * sections, the order of files, and the search for repeated data (window/step); specific
  * setters take precedence, whether called before or after.
  *
- * | level | block  | blocks    | metadata | order | window |
- * |-------|--------|-----------|----------|-------|--------|
- * | 0     | 1 MiB  | null      | null     | none  | off    |
- * | 1     | 1 MiB  | lz4       | null     | path  | off    |
- * | 2     | 1 MiB  | lz4hc:9   | null     | path  | off    |
- * | 3     | 2 MiB  | lz4hc:9   | null     | auto  | 8/1    |
- * | 4     | 4 MiB  | zstd:11   | null     | auto  | 8/1    |
- * | 5     | 8 MiB  | zstd:19   | null     | auto  | 8/1    |
- * | 6     | 16 MiB | zstd:19   | null     | auto  | 8/1    |
- * | 7     | 16 MiB | zstd:19   | zstd:22  | auto  | 8/1    |
- * | 8     | 16 MiB | lzma:9    | lzma:9   | auto  | 8/2    |
- * | 9     | 64 MiB | lzma:9    | lzma:9   | auto  | 8/2    |
+ * dwarfs_level_text() and dwarfs_level_number() return these settings, and mkdwarfs(1) lists
+ * them. Blocks with a very high compression ratio, such as those of logs, have a codec of
+ * their own (DWARFS_LEVEL_DENSE_BLOCKS) at the higher levels. Categories: incompressible
+ * data is stored, audio samples use flac, FITS images ricepp, both in the order revpath.
+ * An audio block that the default codec makes smaller, such as one of loops, uses that,
+ * unless the category has a codec of its own.
  *
- * At levels 6 and 7 zstd uses a window and match tables for a whole block, and blocks
- * with a very high compression ratio are compressed with lzma instead, in independent
- * parts of 2 MiB, so that they still decompress fast. At levels 8 and 9 lzma uses an
- * executable filter where the result is smaller, and at level 9 blocks with a very high
- * ratio are in parts of 8 MiB. Categories: incompressible data is stored, audio samples
- * use flac, FITS images ricepp, both in the order revpath. An audio block that the
- * default codec makes smaller, such as one of loops, uses that, unless the category has a
- * codec of its own.
- *
- * Schema and history use zstd:16, null at level 0. Metadata that is less than 2 % of the
- * image, or more than 8 MiB and less than 5 %, is not compressed unless its codec was
- * set, so that images open faster. A codec that the library was built without is replaced
- * by the nearest available one.
+ * Metadata that is less than 2 % of the image, or more than 8 MiB and less than 5 %, is not
+ * compressed unless its codec was set, so that images open faster. A codec that the library
+ * was built without is replaced by the nearest available one.
  *
  * @param builder  a builder that has not run yet
  * @param level    0..9; default 7
@@ -85,6 +69,51 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  */
 DWARFS_API int dwarfs_builder_set_level(dwarfs_builder *builder, uint32_t level,
 					dwarfs_error **err);
+
+/** What a level determines: the argument of dwarfs_level_text() or dwarfs_level_number(). */
+enum dwarfs_level_setting {
+	/* dwarfs_level_number() */
+	DWARFS_LEVEL_BLOCK_BITS,  /**< see dwarfs_builder_set_block_bits() */
+	DWARFS_LEVEL_WINDOW,	  /**< see dwarfs_builder_set_window() */
+	DWARFS_LEVEL_WINDOW_STEP, /**< see dwarfs_builder_set_window_step() */
+
+	/* dwarfs_level_text(): codecs, as for dwarfs_builder_set_codec(), and an order */
+	DWARFS_LEVEL_BLOCKS,
+	DWARFS_LEVEL_DENSE_BLOCKS, /**< for blocks with a very high compression ratio */
+	DWARFS_LEVEL_METADATA,
+	DWARFS_LEVEL_SCHEMA,
+	DWARFS_LEVEL_HISTORY,
+	DWARFS_LEVEL_ORDER, /**< see dwarfs_builder_set_order() */
+};
+
+/**
+ * The codec or the order that a level determines for data without a category.
+ *
+ * @param level    0..9, as for dwarfs_builder_set_level()
+ * @param setting  a dwarfs_level_setting that is a text
+ * @return the value in the form that the setter accepts, such as "zstd:level=19"; a static
+ *         string. For a codec it is the one that this library uses, which depends on the
+ *         codecs that were built in. NULL for DWARFS_LEVEL_DENSE_BLOCKS if the level treats
+ *         such blocks as any other, for a setting that is a number, for an unknown one, and
+ *         for a level that does not exist
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API const char *dwarfs_level_text(uint32_t level, int setting);
+
+/**
+ * A number that a level determines for data without a category.
+ *
+ * @param level    0..9, as for dwarfs_builder_set_level()
+ * @param setting  a dwarfs_level_setting that is a number
+ * @return the value as the setter accepts it: DWARFS_LEVEL_BLOCK_BITS and
+ *         DWARFS_LEVEL_WINDOW as log2 of bytes, where a window of 0 means that no repeated
+ *         data is searched for. 0 for a setting that is a text, for an unknown one, and for
+ *         a level that does not exist
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API uint32_t dwarfs_level_number(uint32_t level, int setting);
 
 /**
  * Set how large a block may grow before it is compressed.

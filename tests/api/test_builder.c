@@ -86,6 +86,48 @@ static bool is_built_in(const char *codec)
 	return false;
 }
 
+static void levels_describe_themselves_in_values_that_setters_accept(void **state)
+{
+	static const int uses[] = { DWARFS_CODEC_BLOCKS, DWARFS_CODEC_BLOCKS,
+				    DWARFS_CODEC_METADATA, DWARFS_CODEC_SCHEMA,
+				    DWARFS_CODEC_HISTORY };
+	dwarfs_builder *b = new_builder(*state, NULL);
+	dwarfs_error *err = NULL;
+
+	for (uint32_t level = 0; level <= 9; level++) {
+		for (int i = DWARFS_LEVEL_BLOCKS; i <= DWARFS_LEVEL_HISTORY; i++) {
+			const char *codec = dwarfs_level_text(level, i);
+
+			assert_true(codec || i == DWARFS_LEVEL_DENSE_BLOCKS);
+			if (codec)
+				assert_success(dwarfs_builder_set_codec(
+						       b, uses[i - DWARFS_LEVEL_BLOCKS],
+						       codec, &err),
+					       err);
+			assert_int_equal(dwarfs_level_number(level, i), 0);
+		}
+		assert_success(
+			dwarfs_builder_set_order(
+				b, dwarfs_level_text(level, DWARFS_LEVEL_ORDER), &err),
+			err);
+		assert_success(
+			dwarfs_builder_set_block_bits(
+				b, dwarfs_level_number(level, DWARFS_LEVEL_BLOCK_BITS),
+				&err),
+			err);
+		assert_null(dwarfs_level_text(level, DWARFS_LEVEL_WINDOW));
+	}
+	assert_null(dwarfs_level_text(0, DWARFS_LEVEL_DENSE_BLOCKS));
+	assert_int_equal(dwarfs_level_number(0, DWARFS_LEVEL_WINDOW), 0);
+	assert_true(dwarfs_level_number(9, DWARFS_LEVEL_WINDOW) > 0);
+	assert_null(dwarfs_level_text(10, DWARFS_LEVEL_ORDER));
+	assert_null(dwarfs_level_text(9, DWARFS_LEVEL_ORDER + 1));
+	assert_null(dwarfs_level_text(9, -1));
+	assert_int_equal(dwarfs_level_number(10, DWARFS_LEVEL_BLOCK_BITS), 0);
+	assert_int_equal(dwarfs_level_number(9, -1), 0);
+	dwarfs_builder_free(b);
+}
+
 static void options_of_a_codec_that_mean_nothing_are_refused(void **state)
 {
 	static const char *const codecs[] = { "zstd:", "zstd:x=1", "zstd:level",
@@ -690,6 +732,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_outside_their_range_are_refused),
 		cmocka_unit_test(texts_that_mean_nothing_are_refused),
+		cmocka_unit_test(
+			levels_describe_themselves_in_values_that_setters_accept),
 		cmocka_unit_test(options_of_a_codec_that_mean_nothing_are_refused),
 		cmocka_unit_test(a_codec_that_is_not_built_in_is_refused),
 		cmocka_unit_test(options_change_what_is_stored),

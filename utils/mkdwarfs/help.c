@@ -4,7 +4,10 @@
  */
 #include "mkdwarfs/mkdwarfs.h"
 
+#include <inttypes.h>
 #include <string.h>
+
+enum { CODEC_BYTES = 32 };
 
 static bool is_built_in(const char *codec)
 {
@@ -19,7 +22,7 @@ static bool is_built_in(const char *codec)
 	return false;
 }
 
-/* What the table of levels cannot know. */
+/* What the table of levels does not show. */
 static void print_absent_codecs(void)
 {
 	static const char *const names[] = { "lz4",  "lz4hc",  "zstd",
@@ -37,26 +40,64 @@ static void print_absent_codecs(void)
 		printf("; a level uses the nearest codec that is, or null.\n");
 }
 
+/* "zstd:16" for "zstd:level=16:long": the options after the level are left out. */
+static const char *shorten(const char *codec, char buffer[CODEC_BYTES])
+{
+	const size_t name = strcspn(codec, ":");
+	const char *level = codec + name + strlen(":level=");
+
+	if (strncmp(codec + name, ":level=", strlen(":level=")) != 0)
+		snprintf(buffer, CODEC_BYTES, "%.*s", (int)name, codec);
+	else
+		snprintf(buffer, CODEC_BYTES, "%.*s:%.*s", (int)name, codec,
+			 (int)strcspn(level, ":"), level);
+	return buffer;
+}
+
+static void print_level(uint32_t level)
+{
+	static const int codecs[] = { DWARFS_LEVEL_BLOCKS, DWARFS_LEVEL_HISTORY,
+				      DWARFS_LEVEL_METADATA };
+	const uint32_t window = dwarfs_level_number(level, DWARFS_LEVEL_WINDOW);
+	const uint32_t block_bits = dwarfs_level_number(level, DWARFS_LEVEL_BLOCK_BITS);
+	char text[3][CODEC_BYTES], search[32] = "off";
+	size_t i;
+
+	for (i = 0; i < 3; i++)
+		shorten(dwarfs_level_text(level, codecs[i]), text[i]);
+	if (window)
+		snprintf(search, sizeof(search), "%" PRIu32 "/%" PRIu32, window,
+			 dwarfs_level_number(level, DWARFS_LEVEL_WINDOW_STEP));
+	printf("  %5" PRIu32 "  %2u MiB  %-7s  %-7s  %-8s  %-6s  %s\n", level,
+	       1u << (block_bits - 20), text[0], text[1], text[2], search,
+	       dwarfs_level_text(level, DWARFS_LEVEL_ORDER));
+}
+
+/* The codecs that the table has shortened, and those for dense blocks. */
+static void print_codecs_of_level(uint32_t level)
+{
+	const char *blocks = dwarfs_level_text(level, DWARFS_LEVEL_BLOCKS);
+	const char *dense = dwarfs_level_text(level, DWARFS_LEVEL_DENSE_BLOCKS);
+	const char *options = strchr(blocks, ':');
+
+	if (options && strchr(options + 1, ':'))
+		printf("  %5" PRIu32 "  blocks        %s\n", level, blocks);
+	if (dense)
+		printf("  %5" PRIu32 "  dense blocks  %s\n", level, dense);
+}
+
 static void print_levels(void)
 {
+	uint32_t level;
+
 	printf("\nLevels (window: -W/-w; history: also the layout of the metadata):\n"
-	       "  level  block   blocks   history  metadata  window  order\n"
-	       "      0   1 MiB  null     null     null      off     none\n"
-	       "      1   1 MiB  lz4      zstd:16  null      off     path\n"
-	       "      2   1 MiB  lz4hc:9  zstd:16  null      off     path\n"
-	       "      3   2 MiB  lz4hc:9  zstd:16  null      8/1     auto\n"
-	       "      4   4 MiB  zstd:11  zstd:16  null      8/1     auto\n"
-	       "      5   8 MiB  zstd:19  zstd:16  null      8/1     auto\n"
-	       "      6  16 MiB  zstd:19  zstd:16  null      8/1     auto\n"
-	       "      7  16 MiB  zstd:19  zstd:16  zstd:22   8/1     auto\n"
-	       "      8  16 MiB  lzma:9   zstd:16  lzma:9    8/2     auto\n"
-	       "      9  64 MiB  lzma:9   zstd:16  lzma:9    8/2     auto\n");
-	printf("Levels 6 and 7 use zstd:level=19:wlog=24:clog=24:hlog=21:slog=5,\n"
-	       "and lzma:level=6:block_size=21:check=none for blocks that get very "
-	       "small.\n"
-	       "Level 8 uses lzma:level=9:binary=auto:nice=128,\n"
-	       "and lzma:level=9:binary=auto:nice=273 for blocks that get very small.\n"
-	       "Level 9 uses lzma:level=9:binary=auto:nice=273.\n");
+	       "  level  block   blocks   history  metadata  window  order\n");
+	for (level = 0; dwarfs_level_text(level, DWARFS_LEVEL_ORDER); level++)
+		print_level(level);
+	printf("Codecs of blocks with all options; dense blocks are those with a very high\n"
+	       "compression ratio:\n");
+	for (level = 0; dwarfs_level_text(level, DWARFS_LEVEL_ORDER); level++)
+		print_codecs_of_level(level);
 	print_absent_codecs();
 }
 

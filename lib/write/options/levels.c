@@ -149,14 +149,34 @@ static const struct level levels[DW_MAX_LEVEL + 1] = {
 	},
 };
 
-static struct codec_spec first_built_in(const struct codec_chain *chain)
+/* The text of the codec and its meaning. Every chain ends with null, which always is. */
+static const char *first_built_in(const struct codec_chain *chain,
+				  struct codec_spec *spec_out)
 {
-	struct codec_spec spec = { .id = CODEC_NONE };
-
+	*spec_out = (struct codec_spec){ .id = CODEC_NONE };
 	for (size_t i = 0; chain->names[i]; i++)
-		if (dw_codec_parse(chain->names[i], &spec, NULL) == 0)
-			return spec;
-	return (struct codec_spec){ .id = CODEC_NONE };
+		if (dw_codec_parse(chain->names[i], spec_out, NULL) == 0)
+			return chain->names[i];
+	return NULL;
+}
+
+static const struct codec_chain *chain_of(uint32_t number, int use)
+{
+	if (use == DWARFS_CODEC_BLOCKS)
+		return &levels[number].blocks;
+	if (use == DWARFS_CODEC_METADATA)
+		return &levels[number].metadata;
+	return number ? &schema_chain : &null_chain;
+}
+
+/* The codec for dense blocks, which needs a codec to find them; NULL for none. */
+static const char *dense_codec(uint32_t number, struct codec_spec *spec_out)
+{
+	const char *text = levels[number].dense;
+
+	if (!text || !dw_packing_has_probe() || dw_codec_parse(text, spec_out, NULL) < 0)
+		return NULL;
+	return text;
 }
 
 uint32_t dw_level_block_bits(uint32_t number)
@@ -166,12 +186,55 @@ uint32_t dw_level_block_bits(uint32_t number)
 
 struct codec_spec dw_level_codec(uint32_t number, int use)
 {
-	if (use == DWARFS_CODEC_BLOCKS)
-		return first_built_in(&levels[number].blocks);
-	if (use == DWARFS_CODEC_METADATA)
-		return first_built_in(&levels[number].metadata);
-	return first_built_in(number ? &schema_chain : &null_chain);
+	struct codec_spec spec;
+
+	first_built_in(chain_of(number, use), &spec);
+	return spec;
 }
+
+/* -- the table, for programs: see <dwarfs/builder.h> --------------------------------- */
+
+const char *dwarfs_level_text(uint32_t level, int setting)
+{
+	struct codec_spec spec;
+
+	if (level > DW_MAX_LEVEL)
+		return NULL;
+	switch (setting) {
+	case DWARFS_LEVEL_BLOCKS:
+		return first_built_in(chain_of(level, DWARFS_CODEC_BLOCKS), &spec);
+	case DWARFS_LEVEL_DENSE_BLOCKS:
+		return dense_codec(level, &spec);
+	case DWARFS_LEVEL_METADATA:
+		return first_built_in(chain_of(level, DWARFS_CODEC_METADATA), &spec);
+	case DWARFS_LEVEL_SCHEMA:
+		return first_built_in(chain_of(level, DWARFS_CODEC_SCHEMA), &spec);
+	case DWARFS_LEVEL_HISTORY:
+		return first_built_in(chain_of(level, DWARFS_CODEC_HISTORY), &spec);
+	case DWARFS_LEVEL_ORDER:
+		return levels[level].order;
+	default:
+		return NULL;
+	}
+}
+
+uint32_t dwarfs_level_number(uint32_t level, int setting)
+{
+	if (level > DW_MAX_LEVEL)
+		return 0;
+	switch (setting) {
+	case DWARFS_LEVEL_BLOCK_BITS:
+		return levels[level].block_bits;
+	case DWARFS_LEVEL_WINDOW:
+		return levels[level].window_bits;
+	case DWARFS_LEVEL_WINDOW_STEP:
+		return levels[level].step_bits;
+	default:
+		return 0;
+	}
+}
+
+/* -- applied by settings.c ----------------------------------------------------------- */
 
 void dw_level_apply(uint32_t number, struct stream_settings *settings)
 {
@@ -179,8 +242,7 @@ void dw_level_apply(uint32_t number, struct stream_settings *settings)
 
 	settings->window_bits = level->window_bits;
 	settings->step_bits = level->step_bits;
-	settings->has_dense = level->dense && dw_packing_has_probe() &&
-			      dw_codec_parse(level->dense, &settings->dense, NULL) == 0;
+	settings->has_dense = dense_codec(number, &settings->dense) != NULL;
 	/* An order of a level has no options, so it owns nothing. */
 	(void)dw_order_parse(level->order, &settings->order, NULL);
 }
@@ -199,7 +261,7 @@ void dw_level_apply_category(uint32_t number, uint32_t category,
 	if (number == 0)
 		return;
 	if (category == CATEGORY_PCM_WAVEFORM) {
-		settings->codec = first_built_in(&level->waveform);
+		first_built_in(&level->waveform, &settings->codec);
 		settings->has_dense = false;
 		settings->falls_back =
 			dw_codec_samples(settings->codec.id) && dw_packing_has_probe();
@@ -207,7 +269,7 @@ void dw_level_apply_category(uint32_t number, uint32_t category,
 		settings->window_bits = level->waveform_window_bits;
 	}
 	if (category == CATEGORY_FITS_IMAGE) {
-		settings->codec = first_built_in(&ricepp_chain);
+		first_built_in(&ricepp_chain, &settings->codec);
 		settings->has_dense = false;
 		settings->order = (struct order_spec){ .ops = &dw_order_revpath };
 		settings->window_bits = 0;

@@ -60,11 +60,36 @@ class Usage(cli.Case):
                     self.expect(result, 0)
                 self.assertEqual(os.path.exists(image), name not in absent.ABSENT)
 
-    def test_every_option_of_the_help_is_in_the_manual(self):
+    def manual(self):
         root = os.environ.get("DWARFS_SOURCE_ROOT") or os.path.join(
             os.path.dirname(os.path.abspath(__file__)), "..", "..", "..")
         with open(os.path.join(root, "man", "mkdwarfs.1"), encoding="utf-8") as page:
-            manual = page.read()
+            return page.read()
+
+    def rows_of_manual(self, *columns):
+        """The rows of the table with these headings; a cell may be of several words."""
+        heading = ".It Sy " + " Ta Sy ".join(columns) + "\n"
+        self.assertEqual(self.manual().count(heading), 1, heading)
+        rows = self.manual().partition(heading)[2].partition(".El\n")[0].splitlines()
+        return [row.removeprefix(".It ").split(" Ta ") for row in rows]
+
+    @unittest.skipIf(absent.ABSENT, "levels use other codecs here")
+    def test_levels_of_the_manual_are_those_of_the_help(self):
+        text = run("MKDWARFS", "-H").out.partition("\nLevels (")[2].partition("\n\n")[0]
+        lines = [re.split(" {2,}", line.strip()) for line in text.splitlines()[1:]
+                 if line.startswith("  ")]
+        heading, levels = lines[0], [line for line in lines[1:] if len(line) == 7]
+        codecs = [line for line in lines[1:] if len(line) == 3]
+        self.assertEqual(len(levels), 10)
+        self.assertEqual(len(levels) + len(codecs) + 1, len(lines))
+
+        columns = ["level", "block", "blocks", "history", "metadata", "window", "order"]
+        self.assertEqual(heading, columns)
+        self.assertEqual(self.rows_of_manual(*columns), levels)
+        self.assertEqual(self.rows_of_manual("level", "of", "codec"), codecs)
+
+    def test_every_option_of_the_help_is_in_the_manual(self):
+        manual = self.manual()
         words = run("MKDWARFS", "-H").out.split()
         names = {re.match(r"[\w-]+", word)[0] for word in words if word.startswith("--")}
         self.assertGreater(len(names), 50)
