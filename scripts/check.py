@@ -43,7 +43,7 @@ def count_cases(record):
     counts = Counts()
     text = record.get("stdout", "") + "\n" + record.get("stderr", "")
     for line in text.splitlines():
-        tap = re.match(r"\s*(not )?ok\b[^#]*(#\s*SKIP\S*\s*(.*))?", line, re.I)
+        tap = re.match(r"\s*(not )?ok\b[^#]*(#\s*(?:SKIP|skip)\S*\s*(.*))?", line)
         cmocka = re.match(r"\[  (?:     OK|FAILED |SKIPPED) \] (?!\d+ test)", line)
         if tap:
             if tap.group(2):
@@ -95,8 +95,8 @@ class Build:
     def __init__(self, name, options):
         self.folder = os.path.join(ROOT, "build", "check-" + name)
         # Without -O2 gcc takes some variables for uninitialized that are not.
-        self.options = ["-Ddebug=false", "-Dc_args=-g1 -Wno-maybe-uninitialized",
-                        "-Dtests=enabled", *options]
+        warnings = "" if name == "plain" else " -Wno-maybe-uninitialized"
+        self.options = ["-Ddebug=false", "-Dc_args=-g1" + warnings, "-Dtests=enabled", *options]
 
     def configure(self):
         """Configure, again when the folder of test data or the options are others."""
@@ -107,7 +107,10 @@ class Build:
             known = open(note, encoding="utf-8").read() if os.path.exists(note) else None
             command = [] if known == data else [*command, "--reconfigure"]
         if command:
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=False)
+            if done.returncode:
+                print(done.stdout)
+                done.check_returncode()
             with open(note, "w", encoding="utf-8") as out:
                 out.write(data)
 
@@ -161,7 +164,12 @@ class Build:
         if os.path.exists(log):
             with open(log, encoding="utf-8", errors="replace") as lines:
                 for line in lines:
-                    record = json.loads(line)
+                    try:
+                        record = json.loads(line)
+                    except ValueError:
+                        print(f"{log}: cut off")
+                        total.failed += 1
+                        break
                     records.append(record)
                     counts = count_cases(record)
                     total.add(counts)
@@ -242,6 +250,9 @@ def main(names):
         except subprocess.CalledProcessError as error:
             print(f"{' '.join(map(str, error.cmd))} ended with {error.returncode}")
             counts = Counts(failed=1)
+        if not counts.passed and not counts.failed:
+            print("no test was run")
+            counts.failed = 1
         total.add(counts)
         lines.append(f"{name}: {counts} in {time.monotonic() - began:.0f} s")
     print("\n" + "\n".join(lines))

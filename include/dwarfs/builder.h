@@ -193,8 +193,9 @@ DWARFS_API int dwarfs_builder_set_category_codec(dwarfs_builder *builder,
  * | none       | as found |
  * | path       | by path |
  * | revpath    | by file name, then by the names of the directories above from the lowest up |
- * | auto       | by path, or files that resemble each other together, or the versions of a file
- *                in directories alike together, whichever is found to be smaller on a sample |
+ * | auto       | in the order, of several, whose image a sketch of the data estimates to be
+ *                smallest: path, similar files together, versions of a file in similar
+ *                directories together, revpath, similarity, nilsimsa |
  * | similarity | by a hash of which bytes they have |
  * | nilsimsa   | by their nilsimsa digests; "nilsimsa:max-children=N:max-cluster-size=N", both
  *                16384 by default |

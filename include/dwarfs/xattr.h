@@ -81,7 +81,7 @@ DWARFS_API int dwarfs_xattr_get(const dwarfs_image *image, dwarfs_inode inode,
  * @param value_out  receives the value
  * @param bytes_out  receives its length
  * @param err        receives the details on failure; may be NULL
- * @return 1, 0 when there are no so many, or as dwarfs_xattr_list()
+ * @return 1, 0 if index is past the last one, or as dwarfs_xattr_list()
  *
  * Name and value are valid as long as the image. Threads: any. Since 0.1.
  */
@@ -97,7 +97,7 @@ DWARFS_API int dwarfs_xattr_at(const dwarfs_image *image, dwarfs_inode inode,
  * @param index     0 for the first
  * @param name_out  receives the name, with a NUL; valid as long as the image
  * @param err       receives the details on failure; may be NULL
- * @return 1, 0 when there are no so many, or as dwarfs_xattr_list()
+ * @return 1, 0 if index is past the last one, or as dwarfs_xattr_list()
  *
  * Threads: any. Since 0.1.
  */

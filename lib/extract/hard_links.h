@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * extract/hard_links: which file that was written already an entry is another name of.
+ * extract/hard_links: find the file, already written, that an entry is a hard link to.
  */
 #ifndef DW_EXTRACT_HARD_LINKS_H
 #define DW_EXTRACT_HARD_LINKS_H

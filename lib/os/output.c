@@ -274,8 +274,8 @@ bool dw_output_is(const struct output *output, const struct os_stat *found)
 }
 
 /* Wait until a pipe accepts bytes. A small piece is then written without blocking. */
-static int wait_for_taker(struct output *output, struct dwarfs_progress *progress,
-			  dwarfs_error **err)
+static int wait_for_reader(struct output *output, struct dwarfs_progress *progress,
+			   dwarfs_error **err)
 {
 	for (;;) {
 		struct pollfd poller = { .fd = output->fd, .events = POLLOUT };
@@ -310,7 +310,7 @@ int dw_output_write(struct output *output, const void *data, size_t bytes,
 		int ret;
 
 		if (output->waits)
-			ret = wait_for_taker(output, progress, err);
+			ret = wait_for_reader(output, progress, err);
 		else
 			ret = dw_progress_tick(progress, err);
 		if (ret < 0)

@@ -57,9 +57,9 @@ static int check_length(const struct dwarfs_image *image, uint32_t section,
 		return 0;
 	return dw_fail(err, DWARFS_ERR_CORRUPT,
 		       "section %" PRIu32 " (%s) has %" PRIu64
-		       " stored bytes, where at most %" PRIu64 " bytes are possible",
+		       " stored bytes, where at most %" PRIu64 " are possible",
 		       section, dwarfs_section_type_name(header.type), header.length,
-		       max_bytes);
+		       2 * max_bytes + frame);
 }
 
 int dw_load_section(const struct dwarfs_image *image, uint32_t section,

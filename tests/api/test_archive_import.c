@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * api/archive_import: the handle that reads archives. What becomes of their entries is
- * looked at by tests/cli/test_mkdwarfs_archive.py.
+ * looked at by tests/utils/mkdwarfs/test_archive.py.
  */
 #include <fcntl.h>
 #include <locale.h>

@@ -41,6 +41,7 @@ static int read_history_of(size_t section_bytes, uint64_t *read_out)
 	ret = dwarfs_history_new(image, &history, NULL);
 	*read_out = bytes_read;
 	dwarfs_history_free(history);
+	dwarfs_io_free(io);
 	return ret;
 }
 

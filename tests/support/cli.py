@@ -31,7 +31,7 @@ class Result:
 
 def run(program, *arguments, **options):
     """Run a program, named by its variable; never longer than two minutes."""
-    options.setdefault("timeout", 120)
+    options.setdefault("timeout", 300)
     options.setdefault("stdin", subprocess.DEVNULL)
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)

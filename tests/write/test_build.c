@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * build: what goes in comes out: links, duplicates, orders, holes, times, packings.
+ * write/build: what goes in comes out: links, duplicates, orders, holes, times, packings.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * build: inputs that cannot be read or change under way, cancellation, and outputs that
+ * write/build_failures: inputs that cannot be read or change under way, cancellation, and outputs that
  * appear whole or not at all.
  */
 #include <errno.h>

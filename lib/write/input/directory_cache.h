@@ -24,7 +24,7 @@ struct cached_directory {
 struct directory_cache {
 	int root_fd;
 	const struct tree *tree;
-	uint32_t slot_count; /* a power of two, up to FOLDER_SLOTS */
+	uint32_t slot_count; /* a power of two, up to DIRECTORY_SLOTS */
 	uint32_t last;	     /* directory of the last file that was opened */
 	struct {
 		uint32_t entry;

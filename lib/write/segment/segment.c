@@ -2,11 +2,10 @@
 /*
  * write/segment/segment: fragments -> chunks in blocks.
  *
- * Reads each fragment once, piece by piece. What the matcher finds to be stored already
- * becomes a chunk that refers to it; the rest goes into the block being filled, and on
- * into the next one, which is the placer's work. Holes become chunks without bytes. What
- * a file has beyond its scanned size is left out, and one that ends earlier is stored
- * that short.
+ * Reads each fragment once, piece by piece. Data that the matcher finds in stored data
+ * becomes a chunk that refers to it; the rest is appended to the open block
+ * (block_filler.c). Holes become chunks without bytes. Data beyond the scanned size is
+ * ignored; a file that ends early is stored with its real size.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,9 +18,11 @@
 #define MIN_SHIFT 4
 #define MAX_SHIFT 16
 
-/* What a match costs in packed bytes: two chunks more, and bytes that the codec no longer
- * sees before those that follow. In the same block it saves only so much less. Long
- * matches save work in any case. */
+/*
+ * Cost of a match in compressed bytes: two more chunks, and less context for the bytes
+ * that follow. In the block being filled the codec finds the match as well, so it must be
+ * NEAR_FACTOR times as long. Elsewhere MOST_WORTH bytes are always enough.
+ */
 #define CHUNK_COST  UINT64_C(64)
 #define NEAR_FACTOR 8
 #define MOST_WORTH  UINT64_C(4096)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * build: which entries are taken. Rules, lists, callbacks, and trees of unusual shapes.
+ * write/input/scan: which entries are taken. Rules, lists, callbacks, and trees of unusual shapes.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * build: what is found out about the bytes of files, for any number of workers.
+ * write/inspect/inspect: what is found out about the bytes of files, for any number of workers.
  */
 #include <setjmp.h>
 #include <stdarg.h>

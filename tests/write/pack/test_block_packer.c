@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * build: which codec a block of sound is packed with.
+ * write/pack/block_packer: which codec a block of sound is packed with.
  */
 #include <setjmp.h>
 #include <stdarg.h>

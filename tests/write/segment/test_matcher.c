@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * build: what is found to be stored already, and the work it takes.
+ * write/segment/matcher: what is found to be stored already, and the work it takes.
  *
  * A store that keeps all it stored in one run of bytes, so that places are offsets.
  */

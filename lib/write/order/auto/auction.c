@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/auction: which of several orders packs best, forecast from a sketch.
+ * write/order/auto/auction: which of several orders packs best, forecast from a sketch.
  *
  * No order is the best for all inputs: several releases of a program get much smaller
  * when their versions stand together, an operating system stays as it is, and files of

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/auction: which of several orders packs best, forecast from a sketch.
+ * write/order/auto/auction: which of several orders packs best, forecast from a sketch.
  */
 #ifndef DW_WRITE_ORDER_AUTO_AUCTION_H
 #define DW_WRITE_ORDER_AUTO_AUCTION_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/auto: by path, with what is alike brought together as far as that pays.
+ * write/order/auto/auto: choose among several orders by the forecast of auction.c.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/heads: sort by fingerprints of the first bytes of each fragment.
+ * write/order/auto/file_heads: sort by fingerprints of the first bytes of each fragment.
  *
  * Makes the fingerprints that orders other than the one of the stream need, so that they
  * can be compared with it. The first bytes tell nearly as much as all: the image of releases

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/heads: sort by fingerprints of the first bytes of each fragment.
+ * write/order/auto/file_heads: sort by fingerprints of the first bytes of each fragment.
  */
 #ifndef DW_WRITE_ORDER_AUTO_FILE_HEADS_H
 #define DW_WRITE_ORDER_AUTO_FILE_HEADS_H

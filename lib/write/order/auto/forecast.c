@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/forecast: how small the files of a stream get in an order, by their sketch.
+ * write/order/auto/forecast: how small the files of a stream get in an order, by their sketch.
  */
 #include <string.h>
 

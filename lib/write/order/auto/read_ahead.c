@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/reading: the first bytes of fragments, piece by piece, to choose an order by.
+ * write/order/auto/read_ahead: the first bytes of fragments, piece by piece, to choose an order by.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/reading: the first bytes of fragments, piece by piece, to choose an order by.
+ * write/order/auto/read_ahead: the first bytes of fragments, piece by piece, to choose an order by.
  */
 #ifndef DW_WRITE_ORDER_AUTO_READ_AHEAD_H
 #define DW_WRITE_ORDER_AUTO_READ_AHEAD_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/siblings: ranks by path, with directories alike taken as one.
+ * write/order/auto/releases: ranks by path, with directories alike taken as one.
  *
  * Several releases of a program, the logs of several days, the folders of a hundred
  * packages: directories side by side with the same names in them. These are merged, name

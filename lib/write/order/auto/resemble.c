@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/resemble: bring contents together that are alike, and leave all others where
+ * write/order/auto/resemble: bring contents together that are alike, and leave all others where
  * they are.
  *
  * Contents whose fingerprints agree in a band, that is in a few slots side by side, are

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/sketch: which short runs of bytes the files of a stream have in common.
+ * write/order/auto/sketch: which short runs of bytes the files of a stream have in common.
  */
 #include <string.h>
 

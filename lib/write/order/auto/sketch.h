@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/sketch: which short runs of bytes the files of a stream have in common.
+ * write/order/auto/sketch: which short runs of bytes the files of a stream have in common.
  *
  * A shingle is a run of bytes that begins at a trigger. Triggers are chosen by the bytes
  * themselves, so equal bytes have the same shingles in every file, whatever share of the
