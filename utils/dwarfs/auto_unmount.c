@@ -16,7 +16,7 @@
 
 #include "dwarfs/mount.h"
 
-#define MOST_DESCRIPTORS 1024 /* nobody has opened more so early */
+#define MOST_DESCRIPTORS 1024 /* no program has opened more at its start */
 
 /* Let go of the terminal, and of all that would keep others waiting. */
 static bool detach(int keep)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where "category::value" goes on behind the colons; NULL when it names no category. */
+/* The value in "category::value"; NULL without a category. */
 static const char *behind_category(const char *text)
 {
 	const char *colons = strstr(text, "::");
@@ -187,7 +187,7 @@ static int set_text(const char **text, const char *value)
 	return 0;
 }
 
-/* Options that stand for one flag each. */
+/* Options that set one flag each. */
 static int parse_flag(struct settings *s, int id)
 {
 	switch (id) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/cache/decode_job: the life of a decode job: who decodes a unit and who waits.
+ * read/cache/decode_job: the life of a decode job: which thread decodes a unit, which wait.
  *
  * A unit (a block or a part of one) is decoded only as far as it is read, by the first
  * thread that misses; threads that miss meanwhile add their ranges to its job and wait

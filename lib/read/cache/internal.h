@@ -205,7 +205,7 @@ struct cache {
 	uint64_t extent_bytes;
 	uint64_t unread_bytes; /* in extents that were not read to their end */
 	uint32_t extent_count, batch;
-	uint32_t window_shift; /* windows kept for readers are halved so many times */
+	uint32_t window_shift;	    /* windows kept for readers are shifted right by it */
 	uint32_t shift_since_batch; /* first batch made with that window_shift */
 	uint32_t fully_read;	    /* extents since then that were read to their end */
 	uint64_t last_batch_at;	    /* decode_clock at the last batch of extents */
@@ -227,7 +227,7 @@ uint64_t dw_cache_now_ms(void);
 /* Pin the resident of a slot; NULL when there is none. With or without the lock. */
 struct resident *dw_cache_pin(struct slot *slot);
 
-/* Release a pin, with the lock held: nobody is notified. */
+/* Release a pin, with the lock held: no thread is notified. */
 static inline void dw_cache_unpin(struct slot *slot)
 {
 	atomic_fetch_sub(&slot->state, PIN);

@@ -76,7 +76,7 @@ static int unpack_chunk_table(const void *owner, uint32_t **items_out, dwarfs_er
 			   "files have more chunks than there are", items_out, err);
 }
 
-/* Each index of the table stands for two or more files. */
+/* Each index of the table belongs to two or more files. */
 static int unpack_shared(const void *owner, uint32_t **items_out, dwarfs_error **err)
 {
 	const struct view *view = owner;

@@ -3,7 +3,7 @@
  * write/input/input_file: open and read a file of the input, on disk or in the spool.
  *
  * A file below the root, a file that an item names by its path, or contents in the spool,
- * behind one interface. Holds a descriptor and no data.
+ * with one interface. Holds a descriptor and no data.
  */
 #ifndef DW_WRITE_INPUT_INPUT_FILE_H
 #define DW_WRITE_INPUT_INPUT_FILE_H

@@ -89,9 +89,9 @@ int dw_order_directories(const struct tree *tree, uint32_t **numbers_out,
 			 dwarfs_error **err);
 
 /*
- * Bring fragments together whose MINHASH fingerprints agree in a band: so many slots side
- * by side, 2 or 4. A group of them has at most so many bytes; it stands where its first
- * member stood, and within it the order stays.
+ * Group fragments whose MINHASH fingerprints are equal in `band` adjacent slots, 2 or 4. A
+ * group has at most max_bytes, takes the position of its first member, and keeps the order
+ * of its members.
  */
 int dw_order_resemble(const struct order_input *input, unsigned band, uint64_t max_bytes,
 		      uint32_t *numbers, size_t count, dwarfs_error **err);

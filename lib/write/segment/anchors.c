@@ -259,7 +259,7 @@ size_t dw_anchors_find(const uint8_t *data, size_t size, unsigned shift,
 		       struct anchor *out)
 {
 	uint16_t mask = (uint16_t)(UINT32_C(0xFFFF0000) >> shift);
-	/* The places stand at the end of out, and each is read before its anchor is
+	/* The offsets are at the end of out, and each is read before its anchor is
 	 * written. */
 	uint32_t *places = (uint32_t *)(void *)out + 3 * dw_anchors_room(size);
 	uint64_t recent[RECENT_HASHES] = { 0 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/segment/anchors: places in data that are chosen by the data alone.
+ * write/segment/anchors: offsets in data that are chosen by the data alone.
  *
- * A place is a trigger when a hash of the 8 bytes from there has its top bits all zero,
- * so the same bytes have the same triggers wherever they stand. It becomes an anchor with
+ * An offset is a trigger if a hash of the 8 bytes at it has its top bits all zero, so equal
+ * bytes have equal triggers at any offset. It becomes an anchor with
  * a hash of the 64 bytes from there. Anchors are at least ANCHOR_GAP bytes apart, and
  * those with the hash of one of the last few before them are left out, since runs and
  * periodic data have the same bytes at every trigger. Where that leaves a long stretch

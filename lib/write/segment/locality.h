@@ -3,7 +3,7 @@
  * write/segment/locality: how many blocks the files of a directory are spread over.
  *
  * A unit is the smallest directory with everything below it that has at least a block of
- * bytes. Its files are mostly read together, so each may be in only so many blocks
+ * bytes. Its files are mostly read together, so it may be in a limited number of blocks
  * besides those that its own bytes fill.
  */
 #ifndef DW_WRITE_SEGMENT_LOCALITY_H
@@ -16,7 +16,7 @@ struct locality;
 struct locality_options {
 	uint32_t stream;
 	size_t block_bytes;
-	uint32_t foreign_blocks; /* of a unit, at least so many may be referred to */
+	uint32_t foreign_blocks; /* number of them that a unit may refer to at least */
 };
 
 int dw_locality_new(const struct locality_options *options, const struct tree *tree,

@@ -46,7 +46,7 @@ struct match {
 void dw_matcher_begin(struct matcher *matcher, const uint8_t *data, size_t size,
 		      uint64_t fragment_offset);
 
-/* The next anchor in the piece, at or behind from; false when there is none. */
+/* The next anchor in the piece, at or after from; false if there is none. */
 bool dw_matcher_next(struct matcher *matcher, size_t from, size_t *at_out);
 
 /*

@@ -3,10 +3,11 @@
  * write/order/auto/auction: which of several orders packs best, forecast from a sketch.
  *
  * No order is the best for all inputs: several releases of a program get much smaller
- * when their versions stand together, an operating system stays as it is, and files of
- * one day are read together. So each candidate is judged by what segmenter and codec would
- * find in it, over all of the data, as far as shingles tell; where the image will not fit
- * into a cache, it also counts over how many blocks the files of a directory are spread.
+ * when the versions of a file are neighbours, an operating system does not, and the files
+ * of one day of logs are read together. So the cost of each candidate is the number of
+ * bytes in which segmenter and codec would find no match, estimated from shingles of all
+ * data; if the image does not fit into a cache, there is a fee for the number of blocks
+ * over which the files of a directory are spread.
  *
  * On wheels of six releases, images packed with zstd 9 in the orders path, resemblance by
  * 4 and by 2, siblings, revpath, similarity and nilsimsa are of 36.9, 35.3, 33.7, 28.0,
@@ -61,7 +62,7 @@ static int find_units(const struct order_input *input, const uint32_t *numbers,
 	for (size_t i = 0; i < count; i++)
 		bytes[tree->entries[dw_order_entry(input, numbers[i])].parent] +=
 			input->contents->fragments[numbers[i]].size;
-	/* A directory stands before what is below it. */
+	/* A directory precedes the entries below it. */
 	for (size_t i = tree->entry_count; i-- > 1;)
 		bytes[tree->entries[i].parent] += bytes[i];
 	for (size_t i = 1; i < tree->entry_count; i++)
@@ -71,7 +72,8 @@ static int find_units(const struct order_input *input, const uint32_t *numbers,
 	return 0;
 }
 
-/* Blocks of which each unit has some bytes, summed up, when so much of them is kept. */
+/* The number of pairs of a unit and a block with bytes of it, if the fraction `kept` of the
+ * bytes is stored. */
 static uint64_t count_spread(const struct order_input *input, struct units *units,
 			     const uint32_t *numbers, size_t count, double kept)
 {

@@ -12,8 +12,8 @@
 
 /*
  * Sort fragments by an order that needs another kind of fingerprint than the contents
- * have. Reads 1 GiB at most; *sorted_out is false, and numbers are as before, where that
- * is too little to know anything of so many fragments.
+ * have. Reads 1 GiB at most; *sorted_out is false, and numbers are unchanged, if that is
+ * too little for this number of fragments.
  */
 int dw_order_by_heads(const struct order_input *input, const struct order_spec *spec,
 		      uint32_t *numbers, size_t count, bool *sorted_out,

@@ -7,7 +7,7 @@
 #include "write/input/source.h"
 #include "write/order/auto/read_ahead.h"
 
-/* So many pieces of zeros in a row are the beginning of a hole, as far as is known. */
+/* This number of consecutive zero pieces is taken for the beginning of a hole. */
 #define ZERO_PIECES 16
 
 int dw_reading_init(struct reading *reading, const struct order_input *input,

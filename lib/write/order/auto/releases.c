@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/auto/releases: ranks by path, with directories alike taken as one.
+ * write/order/auto/releases: ranks by path, with similar directories merged.
  *
- * Several releases of a program, the logs of several days, the folders of a hundred
- * packages: directories side by side with the same names in them. These are merged, name
- * by name, and so is what is below them, so that a file stands next to its other
- * versions, and the files that follow stand where they would by path. Where no
- * directories are alike this is the order by path.
+ * Several releases of a program, the logs of several days and the directories of a hundred
+ * packages are sibling directories with the same names in them. These are merged name by
+ * name, recursively: all versions of a file become neighbours, and everything else keeps
+ * its position by path. Without similar directories this is the order by path.
  *
  * Takes the tree and fingerprints by minhash, gives a rank for each entry.
  */
@@ -14,12 +13,12 @@
 
 #include "write/order/order.h"
 
-/* Directories are alike when children of the same names make up this share of what is
- * below both: one part in. */
+/* Directories are similar if children of equal names have 1/ALIKE_SHARE of the bytes below
+ * both. */
 #define ALIKE_SHARE 2
 
-/* So many files of the same names are looked at, in so many directories. Of contents
- * alike, so many slots of the fingerprints agree. */
+/* Limits of a comparison: files, directories. Contents are similar if ALIKE_SLOTS slots
+ * of their fingerprints are equal. */
 #define COMPARED_FILES	     128
 #define COMPARED_DIRECTORIES 64
 #define ALIKE_SLOTS	     4
@@ -97,7 +96,7 @@ static int rank_names(struct merge *merge, dwarfs_error **err)
 	return 0;
 }
 
-/* A directory stands before what is below it. */
+/* A directory precedes the entries below it. */
 static int weigh(struct merge *merge, dwarfs_error **err)
 {
 	const struct tree *tree = merge->tree;
@@ -353,7 +352,7 @@ static int compare_items(const void *left, const void *right)
 
 	if (a->name != b->name)
 		return a->name < b->name ? -1 : 1;
-	/* Of one name, the directories stand together. */
+	/* Directories of equal names are neighbours. */
 	if ((a->directory == DW_NONE) != (b->directory == DW_NONE))
 		return a->directory == DW_NONE ? -1 : 1;
 	return a->place < b->place ? -1 : a->place > b->place;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/auto/resemble: bring contents together that are alike, and leave all others where
- * they are.
+ * write/order/auto/resemble: group similar contents; all others keep their positions.
  *
- * Contents whose fingerprints agree in a band, that is in a few slots side by side, are
- * candidates for a group; a group has a bound, so that it fits into a block. A group
- * stands where its first member stood, and its members keep the order they had. Takes
- * time n log n at most, whatever the fingerprints are.
+ * Contents whose fingerprints are equal in a band, a few adjacent slots, may form a group;
+ * the size of a group is limited so that it fits into a block. A group takes the position
+ * of its first member, and its members keep their order. Time: n log n at most, for any
+ * fingerprints.
  */
 #include <string.h>
 

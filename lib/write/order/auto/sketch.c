@@ -43,7 +43,7 @@ struct taking {
 	size_t max_shingles;
 	unsigned shift;
 	uint32_t thinning; /* one in 2^thinning shingles is kept */
-	uint32_t names;	   /* files of one in so many names are read */
+	uint32_t names;	   /* files of one in `names` names are read */
 	uint32_t *places;  /* of triggers */
 };
 
