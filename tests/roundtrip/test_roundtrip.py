@@ -110,7 +110,9 @@ def levels(suite, source, expected, scratch, numbers):
     for level in numbers:
         image = os.path.join(scratch, "image")
         with suite.case(f"level {level} packs and checks"):
-            pack(source, image, "-l", level, *SPECIALS)
+            # Blocks of 1 MiB, so that there are several at this level, too.
+            blocks = ["-S", "20"] if level == "5" else []
+            pack(source, image, "-l", level, *blocks, *SPECIALS)
             check_image(image)
         if not os.path.exists(image):
             continue
