@@ -21,14 +21,14 @@ struct follow {
 };
 
 static int set_remaining_path(struct follow *follow, const char *target,
-			      const char *behind, dwarfs_error **err)
+			      const char *remaining, dwarfs_error **err)
 {
 	auto_buffer struct buffer rest = { 0 };
 	int ret;
 
 	if ((ret = dw_buffer_append(&rest, target, strlen(target), err)) < 0 ||
 	    (ret = dw_buffer_append(&rest, "/", 1, err)) < 0 ||
-	    (ret = dw_buffer_append(&rest, behind, strlen(behind) + 1, err)) < 0)
+	    (ret = dw_buffer_append(&rest, remaining, strlen(remaining) + 1, err)) < 0)
 		return ret;
 	dw_buffer_free(&follow->rest);
 	follow->rest = rest;
@@ -36,7 +36,7 @@ static int set_remaining_path(struct follow *follow, const char *target,
 	return 0;
 }
 
-static int follow_link(struct follow *follow, dwarfs_inode inode, const char *behind,
+static int follow_link(struct follow *follow, dwarfs_inode inode, const char *remaining,
 		       dwarfs_error **err)
 {
 	char target[DWARFS_LINK_ROOM];
@@ -50,14 +50,14 @@ static int follow_link(struct follow *follow, dwarfs_inode inode, const char *be
 	if (ret < 0)
 		return ret;
 	follow->entry = target[0] == '/' ? DWARFS_ROOT : follow->dir;
-	return set_remaining_path(follow, target, behind, err);
+	return set_remaining_path(follow, target, remaining, err);
 }
 
 /* The next name of the rest; removes it and what precedes it. */
 static int take_name(struct follow *follow, size_t skip, size_t bytes, dwarfs_error **err)
 {
 	char *rest = (char *)follow->rest.data;
-	const char *behind = rest + skip + bytes;
+	const char *remaining = rest + skip + bytes;
 	dwarfs_inode inode;
 	int ret;
 
@@ -67,8 +67,8 @@ static int take_name(struct follow *follow, size_t skip, size_t bytes, dwarfs_er
 	    (ret = dwarfs_entry_inode(follow->image, follow->entry, &inode, err)) < 0)
 		return ret;
 	if (dw_view_class(follow->image->view, inode) == CLASS_LNK)
-		return follow_link(follow, inode, behind, err);
-	memmove(rest, behind, strlen(behind) + 1);
+		return follow_link(follow, inode, remaining, err);
+	memmove(rest, remaining, strlen(remaining) + 1);
 	return 0;
 }
 

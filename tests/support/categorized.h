@@ -54,6 +54,17 @@ void put_zeros(struct bytes *bytes, size_t count);
 void put_little(struct bytes *bytes, uint64_t value, unsigned size);
 void put_big(struct bytes *bytes, uint64_t value, unsigned size);
 
+struct wav {
+	uint32_t tag, channels, bits, frame; /* frame 0: as it should be */
+	uint32_t valid_bits;		     /* 0xfffe only */
+	uint32_t format_bytes;		     /* of the chunk; 0: as it should be */
+	uint32_t data_bytes;
+	int data_excess; /* what the header says more than that */
+};
+
+/* A WAV file with silence. */
+void make_wav(const struct wav *wav, struct bytes *out);
+
 /* They have these parts, without a warning. */
 void assert_parts(struct categorized *all, const struct bytes *bytes,
 		  const char *expected);

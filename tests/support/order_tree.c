@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "support/order_tree.h"
+#include "write/input/source.h"
 
 static uint32_t add_entry(struct order_tree *place, uint32_t parent, const char *name,
 			  size_t size)
@@ -45,6 +46,7 @@ struct order_tree *order_tree_new(void)
 
 void order_tree_free(struct order_tree *place)
 {
+	dw_sources_free(place->run.sources); /* NULL is accepted */
 	dw_tree_free(&place->tree);
 	dw_contents_free(&place->contents);
 	free(place->numbers);
@@ -99,6 +101,34 @@ size_t order_tree_add_contents(struct order_tree *place)
 	for (size_t i = 0; i < place->contents.count; i++)
 		place->numbers[i] = (uint32_t)i;
 	return place->contents.count;
+}
+
+struct order_tree *order_tree_with_bytes(const uint8_t *data, uint32_t size)
+{
+	struct order_tree *place = order_tree_small();
+	struct kept *kept = calloc(place->contents.count, sizeof(*kept));
+	struct kept_slab *slab;
+
+	place->budget =
+		(struct budget){ .kept_bytes = KEPT_SLAB_BYTES, .shingles = 4096 };
+	place->run.budget = &place->budget;
+	dw_progress_start(&place->run.progress, NULL, NULL, NULL);
+	assert_int_equal(
+		dw_sources_new(&place->run.sources, &place->run, &place->tree, NULL), 0);
+	slab = dw_kept_slab_new(place->run.sources);
+	assert_non_null(slab);
+	assert_non_null(kept);
+	assert_true(place->contents.count * size <= KEPT_SLAB_BYTES);
+	memcpy(slab->data, data, place->contents.count * size);
+	for (uint32_t i = 0; i < place->contents.count; i++) {
+		place->tree.inodes[place->contents.list[i].inode].size = size;
+		place->contents.list[i].size = place->contents.fragments[i].size = size;
+		kept[i] = (struct kept){ slab, i * size, size, i };
+		atomic_fetch_add(&slab->users, 1);
+	}
+	dw_kept_slab_release(slab);
+	dw_sources_set_kept(place->run.sources, kept, place->contents.count);
+	return place;
 }
 
 struct order_input order_tree_input(struct order_tree *place,

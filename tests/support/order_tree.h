@@ -5,6 +5,7 @@
 #ifndef TESTS_SUPPORT_ORDER_TREE_H
 #define TESTS_SUPPORT_ORDER_TREE_H
 
+#include "write/budget/budget.h"
 #include "write/order/order.h"
 
 struct order_tree {
@@ -12,7 +13,8 @@ struct order_tree {
 	struct contents contents;
 	struct build_options options;
 	struct build_run run;
-	uint32_t *numbers; /* of the fragments: what is sorted */
+	struct budget budget; /* of order_tree_with_bytes() */
+	uint32_t *numbers;    /* of the fragments: what is sorted */
 };
 
 struct order_tree *order_tree_new(void);
@@ -27,6 +29,10 @@ size_t order_tree_add_contents(struct order_tree *place);
 
 /* "b.txt d.bin a/x.txt a/y.bin c/w.bin c/x.txt", with contents. */
 struct order_tree *order_tree_small(void);
+
+/* The small tree with contents in memory, each of `size` bytes: data has those of all, one
+ * after the other. */
+struct order_tree *order_tree_with_bytes(const uint8_t *data, uint32_t size);
 
 struct order_input order_tree_input(struct order_tree *place,
 				    const struct order_spec *spec);

@@ -80,6 +80,19 @@ void put_dir(const struct place *place, const char *name)
 	assert_int_equal(mkdir(in(place, name), 0755), 0);
 }
 
+void put_sources(const struct place *place)
+{
+	put_dir(place, "src");
+	put_dir(place, "src/gen");
+	put_dir(place, "doc");
+	put_dir(place, "doc/old");
+	put_text(place, "src/a.c", "a");
+	put_text(place, "src/a.o", "o");
+	put_text(place, "src/gen/b.c", "b");
+	put_text(place, "doc/text", "text");
+	put_text(place, "README", "readme");
+}
+
 unsigned count_entries(const char *folder)
 {
 	DIR *dir = opendir(folder);
@@ -176,4 +189,21 @@ uint32_t expect_bytes(dwarfs_image *image, const char *path, const void *data,
 uint32_t expect_text(dwarfs_image *image, const char *path, const char *text)
 {
 	return expect_bytes(image, path, text, strlen(text));
+}
+
+dwarfs_image *build_and_open(dwarfs_builder *builder, const struct place *place,
+			     uint64_t errors)
+{
+	if (build(builder, place) != 0)
+		fail_msg("%s", all_messages());
+	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS), errors);
+	dwarfs_builder_free(builder);
+	return open_image(place);
+}
+
+bool has_entry(dwarfs_image *image, const char *path)
+{
+	dwarfs_entry entry;
+
+	return dwarfs_find(image, path, &entry, NULL) == 0;
 }

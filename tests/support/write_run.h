@@ -30,6 +30,9 @@ void put_file(const struct place *place, const char *name, const void *data, siz
 void put_text(const struct place *place, const char *name, const char *text);
 void put_dir(const struct place *place, const char *name);
 
+/* Sources, objects and documents in four directories. */
+void put_sources(const struct place *place);
+
 /* How many entries a folder of the system has. */
 unsigned count_entries(const char *folder);
 
@@ -42,6 +45,12 @@ const char *all_messages(void);
 
 /* The image as a whole is good. */
 dwarfs_image *open_image(const struct place *place);
+
+/* Build, free the builder, and open the image; the run counted that many errors. */
+dwarfs_image *build_and_open(dwarfs_builder *builder, const struct place *place,
+			     uint64_t errors);
+
+bool has_entry(dwarfs_image *image, const char *path);
 
 /* A file of the image holds these bytes; gives its inode number. */
 uint32_t expect_bytes(dwarfs_image *image, const char *path, const void *data,

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The value in "category::value"; NULL without a category. */
-static const char *behind_category(const char *text)
+static const char *value_after_category(const char *text)
 {
 	const char *colons = strstr(text, "::");
 
@@ -39,7 +39,7 @@ static int add_choice(struct settings *s, int id, const char *category, size_t l
 /* "value" or "category::value" */
 static int parse_choice(struct settings *s, int id, const char *option, const char *text)
 {
-	const char *value = behind_category(text);
+	const char *value = value_after_category(text);
 
 	if (!value)
 		return add_choice(s, id, NULL, 0, text);
@@ -64,7 +64,7 @@ static int parse_number_choice(struct settings *s, int id, const char *option,
 
 static int parse_bloom_filter(const char *text)
 {
-	const char *value = behind_category(text);
+	const char *value = value_after_category(text);
 	uint64_t bits;
 
 	if (tool_parse_number("bloom-filter-size", value ? value : text, 0, 10, &bits))

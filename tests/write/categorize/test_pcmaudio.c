@@ -28,45 +28,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-struct wav {
-	uint32_t tag, channels, bits, frame; /* frame 0: as it should be */
-	uint32_t valid_bits;		     /* 0xfffe only */
-	uint32_t format_bytes;		     /* of the chunk; 0: as it should be */
-	uint32_t data_bytes;
-	int data_excess; /* what the header says more than that */
-};
-
-static void make_wav(const struct wav *wav, struct bytes *out)
-{
-	uint32_t format_bytes = wav->format_bytes    ? wav->format_bytes
-				: wav->tag == 0xfffe ? 40
-						     : 16;
-	uint32_t frame = wav->frame ? wav->frame : wav->channels * ((wav->bits + 7) / 8);
-
-	out->size = 0;
-	append_text(out, "RIFF");
-	put_little(out, 20 + format_bytes + wav->data_bytes, 4);
-	append_text(out, "WAVEfmt ");
-	put_little(out, format_bytes, 4);
-	put_little(out, wav->tag, 2);
-	put_little(out, wav->channels, 2);
-	put_little(out, 48000, 4);
-	put_little(out, 48000 * frame, 4);
-	put_little(out, frame, 2);
-	put_little(out, wav->bits, 2);
-	if (format_bytes == 40) {
-		put_little(out, 22, 2);
-		put_little(out, wav->valid_bits, 2);
-		put_little(out, 3, 4);
-		put(out, "\x01\0\0\0\0\0\x10\0\x80\0\0\xaa\0\x38\x9b\x71", 16);
-	} else {
-		put_zeros(out, format_bytes > 16 ? format_bytes - 16 : 0);
-	}
-	append_text(out, "data");
-	put_little(out, wav->data_bytes + (uint32_t)wav->data_excess, 4);
-	put_zeros(out, wav->data_bytes);
-}
-
 static void other_samples_are_left_alone(void **state)
 {
 	static const struct wav cases[] = {

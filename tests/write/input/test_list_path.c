@@ -21,36 +21,6 @@
 #include "support/write_run.h"
 #include "write/input/list_path.h"
 
-static bool has(dwarfs_image *image, const char *path)
-{
-	dwarfs_entry entry;
-
-	return dwarfs_find(image, path, &entry, NULL) == 0;
-}
-
-static dwarfs_image *build_and_open(dwarfs_builder *builder, const struct place *place,
-				    uint64_t errors)
-{
-	if (build(builder, place) != 0)
-		fail_msg("%s", all_messages());
-	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS), errors);
-	dwarfs_builder_free(builder);
-	return open_image(place);
-}
-
-static void put_sources(const struct place *place)
-{
-	put_dir(place, "src");
-	put_dir(place, "src/gen");
-	put_dir(place, "doc");
-	put_dir(place, "doc/old");
-	put_text(place, "src/a.c", "a");
-	put_text(place, "src/a.o", "o");
-	put_text(place, "src/gen/b.c", "b");
-	put_text(place, "doc/text", "text");
-	put_text(place, "README", "readme");
-}
-
 /* By whatever names they lead to the root, which was given by a relative path. */
 static void absolute_paths_may_have_a_relative_root(void **state)
 {
@@ -76,9 +46,9 @@ static void absolute_paths_may_have_a_relative_root(void **state)
 	snprintf(text, sizeof(text), "%s/in/../in2", place->root);
 	assert_int_equal(dwarfs_builder_add_path(builder, text, NULL), 0);
 	image = build_and_open(builder, place, 1); /* in2 */
-	assert_true(has(image, "README"));
-	assert_true(has(image, "src/a.c"));
-	assert_false(has(image, "src/gen"));
+	assert_true(has_entry(image, "README"));
+	assert_true(has_entry(image, "src/a.c"));
+	assert_false(has_entry(image, "src/gen"));
 	dwarfs_image_free(image);
 }
 

@@ -20,36 +20,6 @@
 
 #include "support/write_run.h"
 
-static bool has(dwarfs_image *image, const char *path)
-{
-	dwarfs_entry entry;
-
-	return dwarfs_find(image, path, &entry, NULL) == 0;
-}
-
-static dwarfs_image *build_and_open(dwarfs_builder *builder, const struct place *place,
-				    uint64_t errors)
-{
-	if (build(builder, place) != 0)
-		fail_msg("%s", all_messages());
-	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS), errors);
-	dwarfs_builder_free(builder);
-	return open_image(place);
-}
-
-static void put_sources(const struct place *place)
-{
-	put_dir(place, "src");
-	put_dir(place, "src/gen");
-	put_dir(place, "doc");
-	put_dir(place, "doc/old");
-	put_text(place, "src/a.c", "a");
-	put_text(place, "src/a.o", "o");
-	put_text(place, "src/gen/b.c", "b");
-	put_text(place, "doc/text", "text");
-	put_text(place, "README", "readme");
-}
-
 static void add_paths(dwarfs_builder *builder, const char *const *paths)
 {
 	for (; *paths; paths++)
@@ -76,12 +46,12 @@ static void a_list_takes_what_it_names(void **state)
 	image = build_and_open(builder, place, 5);
 	expect_text(image, "src/gen/b.c", "b");
 	expect_text(image, "README", "readme");
-	assert_true(has(image, "doc/old"));
-	assert_true(has(image, "fifo"));
-	assert_true(has(image, "link"));
-	assert_true(has(image, "src/a.c"));
-	assert_false(has(image, "doc/text"));
-	assert_false(has(image, "src/a.o"));
+	assert_true(has_entry(image, "doc/old"));
+	assert_true(has_entry(image, "fifo"));
+	assert_true(has_entry(image, "link"));
+	assert_true(has_entry(image, "src/a.c"));
+	assert_false(has_entry(image, "doc/text"));
+	assert_false(has_entry(image, "src/a.o"));
 	assert_non_null(strstr(all_messages(), "skipping duplicate entry 'README'"));
 	assert_non_null(strstr(all_messages(),
 			       "ignoring path '/elsewhere/file' not below input path"));
@@ -99,7 +69,7 @@ static void a_list_of_nothing_is_the_root(void **state)
 	put_sources(*state);
 	assert_int_equal(dwarfs_builder_add_path(builder, "", NULL), 0);
 	image = build_and_open(builder, *state, 0);
-	assert_false(has(image, "README"));
+	assert_false(has_entry(image, "README"));
 	dwarfs_image_free(image);
 }
 

@@ -20,36 +20,6 @@
 
 #include "support/write_run.h"
 
-static bool has(dwarfs_image *image, const char *path)
-{
-	dwarfs_entry entry;
-
-	return dwarfs_find(image, path, &entry, NULL) == 0;
-}
-
-static dwarfs_image *build_and_open(dwarfs_builder *builder, const struct place *place,
-				    uint64_t errors)
-{
-	if (build(builder, place) != 0)
-		fail_msg("%s", all_messages());
-	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS), errors);
-	dwarfs_builder_free(builder);
-	return open_image(place);
-}
-
-static void put_sources(const struct place *place)
-{
-	put_dir(place, "src");
-	put_dir(place, "src/gen");
-	put_dir(place, "doc");
-	put_dir(place, "doc/old");
-	put_text(place, "src/a.c", "a");
-	put_text(place, "src/a.o", "o");
-	put_text(place, "src/gen/b.c", "b");
-	put_text(place, "doc/text", "text");
-	put_text(place, "README", "readme");
-}
-
 /* -- rules --------------------------------------------------------------------------- */
 
 static void rules_leave_out_files_and_keep_directories(void **state)
@@ -63,9 +33,9 @@ static void rules_leave_out_files_and_keep_directories(void **state)
 	image = build_and_open(builder, *state, 0);
 	expect_text(image, "src/a.c", "a");
 	expect_text(image, "src/gen/b.c", "b");
-	assert_false(has(image, "src/a.o"));
-	assert_false(has(image, "README"));
-	assert_true(has(image, "doc/old"));
+	assert_false(has_entry(image, "src/a.o"));
+	assert_false(has_entry(image, "README"));
+	assert_true(has_entry(image, "doc/old"));
 	dwarfs_image_free(image);
 }
 
@@ -153,9 +123,9 @@ static void a_callback_decides(void **state)
 	dwarfs_builder_set_include(builder, take_small_ones, &seen);
 	image = build_and_open(builder, place, 0);
 	assert_int_equal(seen.calls, 7);
-	assert_true(has(image, "src/gen/b.c"));
-	assert_false(has(image, "README"));
-	assert_false(has(image, "doc"));
+	assert_true(has_entry(image, "src/gen/b.c"));
+	assert_false(has_entry(image, "README"));
+	assert_false(has_entry(image, "doc"));
 	dwarfs_image_free(image);
 }
 
@@ -290,7 +260,7 @@ static void rules_do_not_depend_on_workers(void **state)
 	make_wide(*state, 3001);
 	expect_one_image(*state, true);
 	image = open_image(*state);
-	assert_false(has(image, "wide/3"));
+	assert_false(has_entry(image, "wide/3"));
 	dwarfs_image_free(image);
 }
 

@@ -13,47 +13,10 @@
 #include <string.h>
 
 #include "support/order_tree.h"
-#include "write/budget/budget.h"
 #include "write/input/source.h"
 #include "write/segment/density.h"
 
 #define SIZE 100000
-
-static struct budget budget;
-
-/* Contents that are in memory: all of one size, one after the other in the data. */
-static struct order_tree *with_bytes(const uint8_t *data, uint32_t size)
-{
-	struct order_tree *place = order_tree_small();
-	struct kept *kept = calloc(place->contents.count, sizeof(*kept));
-	struct kept_slab *slab;
-
-	budget = (struct budget){ .kept_bytes = KEPT_SLAB_BYTES, .shingles = 4096 };
-	place->run.budget = &budget;
-	dw_progress_start(&place->run.progress, NULL, NULL, NULL);
-	assert_int_equal(
-		dw_sources_new(&place->run.sources, &place->run, &place->tree, NULL), 0);
-	slab = dw_kept_slab_new(place->run.sources);
-	assert_non_null(slab);
-	assert_non_null(kept);
-	assert_true(place->contents.count * size <= KEPT_SLAB_BYTES);
-	memcpy(slab->data, data, place->contents.count * size);
-	for (uint32_t i = 0; i < place->contents.count; i++) {
-		place->tree.inodes[place->contents.list[i].inode].size = size;
-		place->contents.list[i].size = place->contents.fragments[i].size = size;
-		kept[i] = (struct kept){ slab, i * size, size, i };
-		atomic_fetch_add(&slab->users, 1);
-	}
-	dw_kept_slab_release(slab);
-	dw_sources_set_kept(place->run.sources, kept, place->contents.count);
-	return place;
-}
-
-static void free_with_bytes(struct order_tree *place)
-{
-	dw_sources_free(place->run.sources);
-	order_tree_free(place);
-}
 
 static uint32_t next_random(uint32_t *seed)
 {
@@ -63,7 +26,7 @@ static uint32_t next_random(uint32_t *seed)
 
 static uint32_t density_of(const uint8_t *data)
 {
-	struct order_tree *place = with_bytes(data, SIZE);
+	struct order_tree *place = order_tree_with_bytes(data, SIZE);
 	struct segment_input input = { .run = &place->run,
 				       .tree = &place->tree,
 				       .contents = &place->contents,
@@ -72,7 +35,7 @@ static uint32_t density_of(const uint8_t *data)
 	uint32_t density = 0;
 
 	assert_int_equal(dw_density(&input, &density, NULL), 0);
-	free_with_bytes(place);
+	order_tree_free(place);
 	return density;
 }
 

@@ -20,36 +20,6 @@
 
 #include "support/write_run.h"
 
-static bool has(dwarfs_image *image, const char *path)
-{
-	dwarfs_entry entry;
-
-	return dwarfs_find(image, path, &entry, NULL) == 0;
-}
-
-static dwarfs_image *build_and_open(dwarfs_builder *builder, const struct place *place,
-				    uint64_t errors)
-{
-	if (build(builder, place) != 0)
-		fail_msg("%s", all_messages());
-	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS), errors);
-	dwarfs_builder_free(builder);
-	return open_image(place);
-}
-
-static void put_sources(const struct place *place)
-{
-	put_dir(place, "src");
-	put_dir(place, "src/gen");
-	put_dir(place, "doc");
-	put_dir(place, "doc/old");
-	put_text(place, "src/a.c", "a");
-	put_text(place, "src/a.o", "o");
-	put_text(place, "src/gen/b.c", "b");
-	put_text(place, "doc/text", "text");
-	put_text(place, "README", "readme");
-}
-
 static void empty_directories_go_all_the_way_up(void **state)
 {
 	dwarfs_builder *builder = new_builder(*state, 2);
@@ -65,7 +35,7 @@ static void empty_directories_go_all_the_way_up(void **state)
 	image = open_image(*state);
 	expect_text(image, "src/a.c", "a");
 	expect_text(image, "src/gen/b.c", "b");
-	assert_false(has(image, "doc"));
+	assert_false(has_entry(image, "doc"));
 	dwarfs_image_free(image);
 }
 
@@ -78,8 +48,8 @@ static void the_root_stays_though_it_is_empty(void **state)
 	put_dir(*state, "a/b");
 	dwarfs_builder_set_remove_empty_directories(builder, true);
 	image = build_and_open(builder, *state, 0);
-	assert_true(has(image, ""));
-	assert_false(has(image, "a"));
+	assert_true(has_entry(image, ""));
+	assert_false(has_entry(image, "a"));
 	dwarfs_image_free(image);
 }
 

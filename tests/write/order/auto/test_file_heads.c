@@ -14,47 +14,10 @@
 #include <string.h>
 
 #include "support/order_tree.h"
-#include "write/budget/budget.h"
 #include "write/input/source.h"
 #include "write/order/auto/file_heads.h"
 
 #define SIZE 20000
-
-static struct budget budget;
-
-/* Contents that are in memory: all of one size, one after the other in the data. */
-static struct order_tree *with_bytes(const uint8_t *data, uint32_t size)
-{
-	struct order_tree *place = order_tree_small();
-	struct kept *kept = calloc(place->contents.count, sizeof(*kept));
-	struct kept_slab *slab;
-
-	budget = (struct budget){ .kept_bytes = KEPT_SLAB_BYTES, .shingles = 4096 };
-	place->run.budget = &budget;
-	dw_progress_start(&place->run.progress, NULL, NULL, NULL);
-	assert_int_equal(
-		dw_sources_new(&place->run.sources, &place->run, &place->tree, NULL), 0);
-	slab = dw_kept_slab_new(place->run.sources);
-	assert_non_null(slab);
-	assert_non_null(kept);
-	assert_true(place->contents.count * size <= KEPT_SLAB_BYTES);
-	memcpy(slab->data, data, place->contents.count * size);
-	for (uint32_t i = 0; i < place->contents.count; i++) {
-		place->tree.inodes[place->contents.list[i].inode].size = size;
-		place->contents.list[i].size = place->contents.fragments[i].size = size;
-		kept[i] = (struct kept){ slab, i * size, size, i };
-		atomic_fetch_add(&slab->users, 1);
-	}
-	dw_kept_slab_release(slab);
-	dw_sources_set_kept(place->run.sources, kept, place->contents.count);
-	return place;
-}
-
-static void free_with_bytes(struct order_tree *place)
-{
-	dw_sources_free(place->run.sources);
-	order_tree_free(place);
-}
 
 /* Files 1, 3 and 5 have other bytes than 0, 2 and 4. */
 static void files_of_one_kind_are_side_by_side(void **state)
@@ -68,7 +31,7 @@ static void files_of_one_kind_are_side_by_side(void **state)
 	assert_non_null(data);
 	for (uint32_t i = 0; i < 6 * SIZE; i++)
 		data[i] = (uint8_t)((i / SIZE % 2 ? 'a' : '0') + i % SIZE % 7 % 4);
-	place = with_bytes(data, SIZE);
+	place = order_tree_with_bytes(data, SIZE);
 	input = order_tree_input(place, NULL);
 	assert_int_equal(dw_order_parse("similarity", &spec, NULL), 0);
 	assert_int_equal(
@@ -81,7 +44,7 @@ static void files_of_one_kind_are_side_by_side(void **state)
 	for (size_t i = 0; i < FINGERPRINT_BYTES; i++)
 		assert_int_equal(place->contents.fingerprints[3].bytes[i], 0);
 	dw_order_spec_free(&spec);
-	free_with_bytes(place);
+	order_tree_free(place);
 	free(data);
 }
 

@@ -13,47 +13,10 @@
 #include <string.h>
 
 #include "support/order_tree.h"
-#include "write/budget/budget.h"
 #include "write/input/source.h"
 #include "write/order/auto/sketch.h"
 
 #define SIZE 100000
-
-static struct budget budget;
-
-/* Contents that are in memory: all of one size, one after the other in the data. */
-static struct order_tree *with_bytes(const uint8_t *data, uint32_t size)
-{
-	struct order_tree *place = order_tree_small();
-	struct kept *kept = calloc(place->contents.count, sizeof(*kept));
-	struct kept_slab *slab;
-
-	budget = (struct budget){ .kept_bytes = KEPT_SLAB_BYTES, .shingles = 4096 };
-	place->run.budget = &budget;
-	dw_progress_start(&place->run.progress, NULL, NULL, NULL);
-	assert_int_equal(
-		dw_sources_new(&place->run.sources, &place->run, &place->tree, NULL), 0);
-	slab = dw_kept_slab_new(place->run.sources);
-	assert_non_null(slab);
-	assert_non_null(kept);
-	assert_true(place->contents.count * size <= KEPT_SLAB_BYTES);
-	memcpy(slab->data, data, place->contents.count * size);
-	for (uint32_t i = 0; i < place->contents.count; i++) {
-		place->tree.inodes[place->contents.list[i].inode].size = size;
-		place->contents.list[i].size = place->contents.fragments[i].size = size;
-		kept[i] = (struct kept){ slab, i * size, size, i };
-		atomic_fetch_add(&slab->users, 1);
-	}
-	dw_kept_slab_release(slab);
-	dw_sources_set_kept(place->run.sources, kept, place->contents.count);
-	return place;
-}
-
-static void free_with_bytes(struct order_tree *place)
-{
-	dw_sources_free(place->run.sources);
-	order_tree_free(place);
-}
 
 static uint32_t next_random(uint32_t *seed)
 {
@@ -91,7 +54,7 @@ static void common_bytes_have_common_shingles(void **state)
 		data[i] = (uint8_t)next_random(&seed);
 	memcpy(data + 4 * SIZE, data + SIZE, SIZE);
 	memcpy(data + 5 * SIZE + 777, data + SIZE, SIZE / 2); /* half, elsewhere */
-	place = with_bytes(data, SIZE);
+	place = order_tree_with_bytes(data, SIZE);
 	input = order_tree_input(place, NULL);
 	assert_int_equal(dw_sketch_take(&input, place->numbers, 6, 4096, &sketch, NULL),
 			 0);
@@ -107,7 +70,7 @@ static void common_bytes_have_common_shingles(void **state)
 	assert_in_range(count_common(&sketch, 5, 1), sketch.pieces[1].count / 4,
 			sketch.pieces[1].count * 3 / 4);
 	dw_sketch_free(&sketch);
-	free_with_bytes(place);
+	order_tree_free(place);
 	free(data);
 }
 
