@@ -105,19 +105,77 @@ enum tool_option_flags {
 	TOOL_OPTIONAL = 8,    /* the argument may be missing: --name or --name=ARGUMENT */
 };
 
-/* One option of a program; a table of them ends with a name of NULL. */
+/* What an option does with its argument; the type is that of its member of the settings. */
+enum tool_option_kind {
+	TOOL_ACTION, /* nothing: the program acts on its id, as for help */
+	TOOL_FLAG,   /* bool: becomes true */
+	TOOL_TEXT,   /* const char *: the argument itself */
+	TOOL_LIST,   /* struct tool_list: the argument is added */
+	TOOL_NUMBER, /* uint64_t from min to max */
+	TOOL_BYTES,  /* uint64_t: see tool_parse_bytes() */
+	TOOL_OFFSET, /* uint64_t: see tool_parse_offset() */
+	TOOL_USER,   /* uint32_t: see tool_parse_user() */
+	TOOL_GROUP,  /* uint32_t: see tool_parse_group() */
+	TOOL_PARSED, /* what the function parse makes of it */
+};
+
+/*
+ * One option of a program; a table of them ends with a name of NULL. The command line, the
+ * help and the settings come from this table: a further option is one further row.
+ */
 struct tool_option {
-	int id;		  /* its letter, or a number from 256 up; unused if unsupported */
+	int id;		  /* its letter, or a number from 256 up; 0: none */
 	const char *name; /* long form, without dashes */
 	const char
 		*argument; /* word for its argument in the help; NULL if it takes none */
 	const char *help;  /* a line or more, separated by '\n' */
 	unsigned flags;	   /* of tool_option_flags */
+	enum tool_option_kind kind;
+	size_t target; /* offset of its member in the settings; unused by TOOL_PARSED */
+	uint64_t min, max; /* of TOOL_NUMBER */
+	size_t given;	   /* offset of a bool that becomes true with it; 0: none */
+	/* 0, or 1 after printing what is wrong; text is NULL if there is no argument. */
+	int (*parse)(const struct tool_option *option, const char *text, void *settings);
 };
 
-/* The arguments of a program while they are parsed; fields are private except value. */
+/*
+ * The kind and the target of a row, for the struct settings of the program. A member of
+ * another type than the kind needs is a warning of the compiler.
+ */
+#define TOOL_TARGET(type, member)                                                        \
+	(offsetof(struct settings, member) +                                             \
+	 0 * sizeof((type *)NULL == &((struct settings *)NULL)->member))
+#define TOOL_INTO_FLAG(member) TOOL_FLAG, TOOL_TARGET(bool, member)
+#define TOOL_INTO_TEXT(member) TOOL_TEXT, TOOL_TARGET(const char *, member)
+#define TOOL_INTO_LIST(member) TOOL_LIST, TOOL_TARGET(struct tool_list, member)
+#define TOOL_INTO_NUMBER(member, min, max)                                               \
+	TOOL_NUMBER, TOOL_TARGET(uint64_t, member), min, max
+#define TOOL_INTO_BYTES(member)	 TOOL_BYTES, TOOL_TARGET(uint64_t, member)
+#define TOOL_INTO_OFFSET(member) TOOL_OFFSET, TOOL_TARGET(uint64_t, member)
+#define TOOL_INTO_USER(member)	 TOOL_USER, TOOL_TARGET(uint32_t, member)
+#define TOOL_INTO_GROUP(member)	 TOOL_GROUP, TOOL_TARGET(uint32_t, member)
+#define TOOL_GIVEN(member)	 .given = TOOL_TARGET(bool, member)
+
+/*
+ * Put the argument of an option into the settings. 0, or 1 after printing what is wrong
+ * with it. Not for TOOL_ACTION.
+ */
+int tool_option_set(const struct tool_option *option, const char *text, void *settings);
+
+/* Arguments of an option that may be repeated; they stay in the command line. */
+struct tool_list {
+	const char **items;
+	size_t count;
+};
+
+/* 0, or 1 after printing that memory is exhausted. */
+int tool_list_add(struct tool_list *list, const char *item);
+void tool_list_free(struct tool_list *list);
+
+/* The arguments of a program while they are parsed; the first two fields are public. */
 struct tool_args {
-	const char *value; /* argument of the option just returned, or NULL */
+	const struct tool_option *option; /* just returned */
+	const char *value;		  /* its argument, or NULL */
 	int argc;
 	char **argv;
 	const struct tool_option *options;
@@ -174,8 +232,11 @@ int tool_parse_offset(const char *option, const char *text, uint64_t *value_out)
 /* A name of a dwarfs_log_level ("info" and so on). */
 int tool_parse_log_level(const char *option, const char *text, int *level_out);
 
-/* Set the level of all further messages to the value of --log-level. */
-int tool_take_log_level(const char *text);
+/* The functions parse of --log-level and --log-with-context: set how messages are printed. */
+int tool_take_log_level(const struct tool_option *option, const char *text,
+			void *settings);
+int tool_take_log_context(const struct tool_option *option, const char *text,
+			  void *settings);
 
 /* A number with a unit from ns to d, or the unit alone; seconds without one. */
 int tool_parse_time_resolution(const char *option, const char *text, uint64_t *ns_out);

@@ -2,8 +2,8 @@
 /*
  * common/options: the command line of a program, from one table of its options.
  *
- * The names for getopt_long(), the lines of the help, and the names of unsupported
- * options come from the table.
+ * The names for getopt_long(), the lines of the help, the names of unsupported options and
+ * the member of the settings that an argument goes to come from the table.
  */
 #include "common/common.h"
 
@@ -97,6 +97,7 @@ int tool_args_next(struct tool_args *args)
 	const struct tool_option *option;
 	int found;
 
+	args->option = NULL;
 	args->value = NULL;
 	found = getopt_long(args->argc, args->argv, args->shorts, args->longs, NULL);
 	if (found == -1)
@@ -116,8 +117,61 @@ int tool_args_next(struct tool_args *args)
 				found, option->name);
 		return TOOL_ARGS_BAD;
 	}
+	args->option = option;
 	args->value = optarg;
 	return option->id;
+}
+
+int tool_option_set(const struct tool_option *option, const char *text, void *settings)
+{
+	char *base = settings;
+	void *target = base + option->target;
+
+	if (option->given)
+		*(bool *)(void *)(base + option->given) = true;
+	switch (option->kind) {
+	case TOOL_FLAG:
+		*(bool *)target = true;
+		return 0;
+	case TOOL_TEXT:
+		*(const char **)target = text;
+		return 0;
+	case TOOL_LIST:
+		return tool_list_add(target, text);
+	case TOOL_NUMBER:
+		return tool_parse_number(option->name, text, option->min, option->max,
+					 target);
+	case TOOL_BYTES:
+		return tool_parse_bytes(option->name, text, target);
+	case TOOL_OFFSET:
+		return tool_parse_offset(option->name, text, target);
+	case TOOL_USER:
+		return tool_parse_user(option->name, text, target);
+	case TOOL_GROUP:
+		return tool_parse_group(option->name, text, target);
+	case TOOL_PARSED:
+		return option->parse(option, text, settings);
+	case TOOL_ACTION:
+		break;
+	}
+	return tool_error("option '--%s' has no value to set", option->name);
+}
+
+int tool_list_add(struct tool_list *list, const char *item)
+{
+	const char **grown = reallocarray(list->items, list->count + 1, sizeof(*grown));
+
+	if (!grown)
+		return tool_error("out of memory");
+	list->items = grown;
+	list->items[list->count++] = item;
+	return 0;
+}
+
+void tool_list_free(struct tool_list *list)
+{
+	free(list->items);
+	*list = (struct tool_list){ 0 };
 }
 
 const char *tool_args_positional(struct tool_args *args)

@@ -115,13 +115,25 @@ int tool_parse_log_level(const char *option, const char *text, int *level_out)
 			  text, dashes(option), option);
 }
 
-int tool_take_log_level(const char *text)
+int tool_take_log_level(const struct tool_option *option, const char *text,
+			void *settings)
 {
 	int level;
 
-	if (tool_parse_log_level("log-level", text, &level))
+	(void)settings;
+	if (tool_parse_log_level(option->name, text, &level))
 		return 1;
 	tool_set_log_level(level);
+	return 0;
+}
+
+int tool_take_log_context(const struct tool_option *option, const char *text,
+			  void *settings)
+{
+	(void)option;
+	(void)text;
+	(void)settings;
+	tool_set_log_context(true);
 	return 0;
 }
 

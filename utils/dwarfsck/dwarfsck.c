@@ -120,8 +120,8 @@ static int run_check(const struct settings *s)
 	image = open_image_to_check(s);
 	if (!image)
 		return 1;
-	if (s->cat_count > 0)
-		return print_files(image, s->cats, s->cat_count);
+	if (s->cats.count > 0)
+		return print_files(image, s->cats.items, s->cats.count);
 	if (s->print_header)
 		return print_header(image);
 	if ((s->list && !s->json) || s->checksum || s->export_to)

@@ -39,8 +39,7 @@ struct settings {
 	const char *checksum;
 	const char *export_to; /* a path, or "-" */
 	bool allow_huge_holes;
-	const char **cats; /* paths to print */
-	size_t cat_count;
+	struct tool_list cats; /* paths to print */
 	bool diff;
 	unsigned ignored; /* bits of dwarfs_compare_kind */
 	uint64_t resolution_ns;

@@ -77,9 +77,9 @@ static int configure_extraction(const struct settings *settings, dwarfs_extract 
 	size_t i;
 	int ret;
 
-	for (i = 0; i < settings->pattern_count; i++)
-		if ((ret = dwarfs_extract_add_pattern(extract, settings->patterns[i],
-						      err)) < 0)
+	for (i = 0; i < settings->patterns.count; i++)
+		if ((ret = dwarfs_extract_add_pattern(
+			     extract, settings->patterns.items[i], err)) < 0)
 			return ret;
 	dwarfs_extract_set_skip_devices(extract, settings->skip_devices);
 	dwarfs_extract_set_skip_specials(extract, settings->skip_specials);
@@ -136,8 +136,8 @@ static struct archive_settings archive_of(const struct settings *settings)
 		.filters = settings->filters,
 		.options = settings->format_options,
 		.output = settings->output,
-		.patterns = settings->patterns,
-		.pattern_count = settings->pattern_count,
+		.patterns = settings->patterns.items,
+		.pattern_count = settings->patterns.count,
 		.tree_order = settings->tree_order,
 		.skip_devices = settings->skip_devices,
 		.skip_specials = settings->skip_specials,
@@ -212,6 +212,6 @@ int main(int argc, char **argv)
 	}
 	if (settings_parse(argc, argv, &settings) == 0)
 		code = settings.done ? 0 : run_extraction(&settings);
-	free(settings.patterns);
+	tool_list_free(&settings.patterns);
 	return settings.done || code == 0 ? tool_finish(code) : code;
 }

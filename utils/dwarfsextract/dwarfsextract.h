@@ -12,8 +12,7 @@
 struct settings {
 	const char *input, *output; /* output may be NULL */
 	uint64_t offset, cache_bytes, workers, writers;
-	const char **patterns;
-	size_t pattern_count;
+	struct tool_list patterns;
 	bool skip_devices, skip_specials, continue_on_error, stdout_progress;
 	bool no_check, no_xattrs, no_sync, allow_huge_holes;
 	bool owners_given, owners;
@@ -28,7 +27,7 @@ struct settings {
 
 /* -- dwarfsextract/options.c --------------------------------------------------------- */
 
-/* 0, or 1 after printing an error. Free the patterns in both cases. */
+/* 0, or 1 after printing an error. Free the list of patterns in both cases. */
 int settings_parse(int argc, char **argv, struct settings *settings);
 void settings_print_usage(void);
 

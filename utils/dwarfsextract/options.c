@@ -4,97 +4,113 @@
  */
 #include "dwarfsextract/dwarfsextract.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum {
-	OPT_PATTERN = 256,
-	OPT_SKIP_DEVICES,
-	OPT_SKIP_SPECIALS,
-	OPT_CONTINUE,
-	OPT_NO_CHECK,
-	OPT_NO_XATTRS,
-	OPT_SAME_OWNER,
-	OPT_NO_SAME_OWNER,
-	OPT_SET_OWNER,
-	OPT_SET_GROUP,
-	OPT_STDOUT_PROGRESS,
-	OPT_WRITERS,
-	OPT_FILTERS,
-	OPT_FORMAT_OPTIONS,
-	OPT_ORDER,
-	OPT_NO_SYNC,
-	OPT_HUGE_HOLES,
-	OPT_LOG_LEVEL,
-	OPT_LOG_CONTEXT,
-	OPT_PERFMON,
-	OPT_PERFMON_TRACE,
-	OPT_MAN,
-	OPT_VERSION,
-};
+enum { OPT_VERSION = 256, OPT_MAN, OPT_SAME_OWNER };
+
+/* -- arguments ----------------------------------------------------------------------- */
+
+static int parse_order(const struct tool_option *option, const char *text, void *settings)
+{
+	struct settings *s = settings;
+
+	(void)option;
+	return archive_parse_order(text, &s->tree_order);
+}
+
+static int parse_owners(const struct tool_option *option, const char *text,
+			void *settings)
+{
+	struct settings *s = settings;
+
+	(void)text;
+	s->owners = option->id == OPT_SAME_OWNER;
+	return 0;
+}
+
+static int parse_perfmon(const struct tool_option *option, const char *text,
+			 void *settings)
+{
+	struct settings *s = settings;
+
+	(void)option;
+	return times_parse(text, &s->times);
+}
+
+/* -- the command line ---------------------------------------------------------------- */
 
 static const struct tool_option option_table[] = {
 	{ 'i', "input", "IMAGE", "the image; also the first argument without -i",
-	  TOOL_BASIC },
+	  TOOL_BASIC, TOOL_INTO_TEXT(input) },
 	{ 'o', "output", "PATH",
 	  "the directory to write to, made if missing; default:\n"
 	  "the current one. With -f, the archive; default: -",
-	  TOOL_BASIC },
+	  TOOL_BASIC, TOOL_INTO_TEXT(output) },
 	{ 'O', "image-offset", "BYTES",
-	  "where the image starts in its file, or auto, the\ndefault", TOOL_BASIC },
-	{ OPT_PATTERN, "pattern", "GLOB",
+	  "where the image starts in its file, or auto, the\ndefault", TOOL_BASIC,
+	  TOOL_INTO_OFFSET(offset) },
+	{ 0, "pattern", "GLOB",
 	  "extract only what matches; may be given again, and\n"
 	  "without --pattern; i:GLOB ignores the case",
-	  TOOL_BASIC },
+	  TOOL_BASIC, TOOL_INTO_LIST(patterns) },
 	{ 'f', "format", "FORMAT",
 	  "write an archive: tar, pax, cpio, zip, 7zip, …; auto\n"
 	  "takes it from the name of the output",
-	  TOOL_BASIC },
-	{ OPT_FILTERS, "format-filters", "FILTERS",
-	  "compression of the archive, as zstd or gzip", TOOL_BASIC },
-	{ OPT_FORMAT_OPTIONS, "format-options", "OPTIONS",
-	  "options of the format and the filters,\nas compression-level=9", TOOL_BASIC },
-	{ OPT_ORDER, "archive-order", "ORDER",
+	  TOOL_BASIC, TOOL_INTO_TEXT(format) },
+	{ 0, "format-filters", "FILTERS", "compression of the archive, as zstd or gzip",
+	  TOOL_BASIC, TOOL_INTO_TEXT(filters) },
+	{ 0, "format-options", "OPTIONS",
+	  "options of the format and the filters,\nas compression-level=9", TOOL_BASIC,
+	  TOOL_INTO_TEXT(format_options) },
+	{ 0, "archive-order", "ORDER",
 	  "of files in the archive: data, the default, reads\n"
 	  "the image once; tree",
-	  TOOL_BASIC },
-	{ OPT_HUGE_HOLES, "allow-huge-holes", NULL,
+	  TOOL_BASIC, .kind = TOOL_PARSED, .parse = parse_order,
+	  TOOL_GIVEN(order_given) },
+	{ 0, "allow-huge-holes", NULL,
 	  "write holes as zeros into formats that have none,\nwhatever their size",
-	  TOOL_BASIC },
-	{ OPT_SKIP_DEVICES, "skip-devices", NULL, "leave out devices", TOOL_BASIC },
-	{ OPT_SKIP_SPECIALS, "skip-specials", NULL, "leave out fifos and sockets",
-	  TOOL_BASIC },
-	{ OPT_NO_XATTRS, "no-xattrs", NULL, "leave out extended attributes", TOOL_BASIC },
+	  TOOL_BASIC, TOOL_INTO_FLAG(allow_huge_holes) },
+	{ 0, "skip-devices", NULL, "leave out devices", TOOL_BASIC,
+	  TOOL_INTO_FLAG(skip_devices) },
+	{ 0, "skip-specials", NULL, "leave out fifos and sockets", TOOL_BASIC,
+	  TOOL_INTO_FLAG(skip_specials) },
+	{ 0, "no-xattrs", NULL, "leave out extended attributes", TOOL_BASIC,
+	  TOOL_INTO_FLAG(no_xattrs) },
 	{ OPT_SAME_OWNER, "same-owner", NULL, "set owners and groups; default for root",
-	  TOOL_BASIC },
-	{ OPT_NO_SAME_OWNER, "no-same-owner", NULL, "do not set owners and groups",
-	  TOOL_BASIC },
-	{ OPT_SET_OWNER, "set-owner", "USER",
-	  "let this user, a name or number, own everything", TOOL_BASIC },
-	{ OPT_SET_GROUP, "set-group", "GROUP", "likewise for the group", TOOL_BASIC },
-	{ OPT_CONTINUE, "continue-on-error", NULL,
-	  "write as much as possible; still exit with 1", TOOL_BASIC },
-	{ OPT_NO_SYNC, "no-sync", NULL, "do not wait until an archive is on disk",
-	  TOOL_BASIC },
-	{ OPT_NO_CHECK, "disable-integrity-check", NULL,
-	  "do not verify the hashes of blocks: dangerous", TOOL_BASIC },
-	{ OPT_STDOUT_PROGRESS, "stdout-progress", NULL,
-	  "print the share that is done on stdout", TOOL_BASIC },
+	  TOOL_BASIC, .kind = TOOL_PARSED, .parse = parse_owners,
+	  TOOL_GIVEN(owners_given) },
+	{ 0, "no-same-owner", NULL, "do not set owners and groups", TOOL_BASIC,
+	  .kind = TOOL_PARSED, .parse = parse_owners, TOOL_GIVEN(owners_given) },
+	{ 0, "set-owner", "USER", "let this user, a name or number, own everything",
+	  TOOL_BASIC, TOOL_INTO_USER(uid), TOOL_GIVEN(uid_given) },
+	{ 0, "set-group", "GROUP", "likewise for the group", TOOL_BASIC,
+	  TOOL_INTO_GROUP(gid), TOOL_GIVEN(gid_given) },
+	{ 0, "continue-on-error", NULL, "write as much as possible; still exit with 1",
+	  TOOL_BASIC, TOOL_INTO_FLAG(continue_on_error) },
+	{ 0, "no-sync", NULL, "do not wait until an archive is on disk", TOOL_BASIC,
+	  TOOL_INTO_FLAG(no_sync) },
+	{ 0, "disable-integrity-check", NULL,
+	  "do not verify the hashes of blocks: dangerous", TOOL_BASIC,
+	  TOOL_INTO_FLAG(no_check) },
+	{ 0, "stdout-progress", NULL, "print the share that is done on stdout",
+	  TOOL_BASIC, TOOL_INTO_FLAG(stdout_progress) },
 	{ 'n', "num-workers", "N",
-	  "threads that unpack and write; default: one for each\nprocessor", TOOL_BASIC },
-	{ OPT_WRITERS, "num-disk-writers", "N", "more threads that only write; default 0",
-	  TOOL_BASIC },
+	  "threads that unpack and write; default: one for each\nprocessor", TOOL_BASIC,
+	  TOOL_INTO_NUMBER(workers, 0, 1024) },
+	{ 0, "num-disk-writers", "N", "more threads that only write; default 0",
+	  TOOL_BASIC, TOOL_INTO_NUMBER(writers, 0, 1024) },
 	{ 's', "cache-size", "SIZE", "decoded blocks to keep in memory; default 512m",
-	  TOOL_BASIC },
-	{ OPT_LOG_LEVEL, "log-level", "LEVEL",
-	  "fatal, error, warn, info, verbose, debug, trace;\ndefault info", TOOL_BASIC },
-	{ OPT_LOG_CONTEXT, "log-with-context", NULL,
-	  "the time and the thread with each message", TOOL_BASIC },
-	{ OPT_PERFMON, "perfmon", "PART+...",
+	  TOOL_BASIC, TOOL_INTO_BYTES(cache_bytes) },
+	{ 0, "log-level", "LEVEL",
+	  "fatal, error, warn, info, verbose, debug, trace;\ndefault info", TOOL_BASIC,
+	  .kind = TOOL_PARSED, .parse = tool_take_log_level },
+	{ 0, "log-with-context", NULL, "the time and the thread with each message",
+	  TOOL_BASIC, .kind = TOOL_PARSED, .parse = tool_take_log_context },
+	{ 0, "perfmon", "PART+...",
 	  "print how long things took: filesystem_v2,\ninode_reader_v2, block_cache",
-	  TOOL_BASIC },
-	{ OPT_PERFMON_TRACE, "perfmon-trace", "FILE",
-	  "write each of these, as trace events in JSON", TOOL_BASIC },
+	  TOOL_BASIC, .kind = TOOL_PARSED, .parse = parse_perfmon },
+	{ 0, "perfmon-trace", "FILE", "write each of these, as trace events in JSON",
+	  TOOL_BASIC, TOOL_INTO_TEXT(trace) },
 	{ 'h', "help", NULL, "show this text", TOOL_BASIC },
 	{ OPT_MAN, "man", NULL, "show the manual page", TOOL_BASIC },
 	{ OPT_VERSION, "version", NULL, "show the version", TOOL_BASIC },
@@ -110,145 +126,17 @@ void settings_print_usage(void)
 	tool_print_options(stdout, option_table, true);
 }
 
-/* -- values -------------------------------------------------------------------------- */
-
-static int add_pattern(struct settings *settings, const char *text)
+/* Returns 0 when help was printed, 1 after an error. */
+static int show_extract_help(struct settings *settings, int id)
 {
-	const char **list = realloc(settings->patterns,
-				    (settings->pattern_count + 1) * sizeof(*list));
-
-	if (!list)
-		return tool_error("out of memory");
-	settings->patterns = list;
-	list[settings->pattern_count++] = text;
-	return 0;
-}
-
-static int take_owner(struct settings *settings, int id, const char *value)
-{
-	switch (id) {
-	case OPT_SAME_OWNER:
-	case OPT_NO_SAME_OWNER:
-		settings->owners_given = true;
-		settings->owners = id == OPT_SAME_OWNER;
-		return 0;
-	case OPT_SET_OWNER:
-		settings->uid_given = true;
-		return tool_parse_user("--set-owner", value, &settings->uid);
-	default:
-		settings->gid_given = true;
-		return tool_parse_group("--set-group", value, &settings->gid);
-	}
-}
-
-static int take_number(struct settings *settings, int id, const char *value)
-{
-	switch (id) {
-	case 'O':
-		return tool_parse_offset("--image-offset", value, &settings->offset);
-	case 's':
-		return tool_parse_bytes("--cache-size", value, &settings->cache_bytes);
-	case 'n':
-		return tool_parse_number("--num-workers", value, 0, 1024,
-					 &settings->workers);
-	default:
-		return tool_parse_number("--num-disk-writers", value, 0, 1024,
-					 &settings->writers);
-	}
-}
-
-static int take_path_option(struct settings *settings, int id, const char *value)
-{
-	switch (id) {
-	case 'i':
-		settings->input = value;
-		return 0;
-	case 'o':
-		settings->output = value;
-		return 0;
-	case 'f':
-		settings->format = value;
-		return 0;
-	case OPT_FILTERS:
-		settings->filters = value;
-		return 0;
-	case OPT_FORMAT_OPTIONS:
-		settings->format_options = value;
-		return 0;
-	case OPT_ORDER:
-		settings->order_given = true;
-		return archive_parse_order(value, &settings->tree_order);
-	case OPT_PERFMON:
-		return times_parse(value, &settings->times);
-	case OPT_PERFMON_TRACE:
-		settings->trace = value;
-		return 0;
-	case OPT_LOG_LEVEL:
-		return tool_take_log_level(value);
-	default:
-		return add_pattern(settings, value);
-	}
-}
-
-/* Options without an argument; false if id is not one of them. */
-static bool take_switch(struct settings *settings, int id)
-{
-	switch (id) {
-	case OPT_SKIP_DEVICES:
-		return settings->skip_devices = true;
-	case OPT_SKIP_SPECIALS:
-		return settings->skip_specials = true;
-	case OPT_NO_XATTRS:
-		return settings->no_xattrs = true;
-	case OPT_CONTINUE:
-		return settings->continue_on_error = true;
-	case OPT_NO_SYNC:
-		return settings->no_sync = true;
-	case OPT_NO_CHECK:
-		return settings->no_check = true;
-	case OPT_HUGE_HOLES:
-		return settings->allow_huge_holes = true;
-	case OPT_STDOUT_PROGRESS:
-		return settings->stdout_progress = true;
-	case OPT_LOG_CONTEXT:
-		tool_set_log_context(true);
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* -- all of them --------------------------------------------------------------------- */
-
-/* 0 to continue, 1 after printing an error. */
-static int take_extract_option(struct settings *settings, int id, const char *value)
-{
-	if (take_switch(settings, id))
-		return 0;
-	switch (id) {
-	case 'O':
-	case 's':
-	case 'n':
-	case OPT_WRITERS:
-		return take_number(settings, id, value);
-	case OPT_SAME_OWNER:
-	case OPT_NO_SAME_OWNER:
-	case OPT_SET_OWNER:
-	case OPT_SET_GROUP:
-		return take_owner(settings, id, value);
-	case OPT_MAN:
+	if (id == OPT_MAN)
 		return tool_show_man();
-	case 'h':
-		settings_print_usage();
-		settings->done = true;
-		return 0;
-	case OPT_VERSION:
+	settings->done = true;
+	if (id == OPT_VERSION)
 		tool_print_version();
-		settings->done = true;
-		return 0;
-	default:
-		return take_path_option(settings, id, value);
-	}
+	else
+		settings_print_usage();
+	return 0;
 }
 
 /* Check for options that exclude each other. */
@@ -290,15 +178,17 @@ int settings_parse(int argc, char **argv, struct settings *settings)
 	if (tool_args_init(&args, argc, argv, option_table))
 		return 1;
 	while ((id = tool_args_next(&args)) != TOOL_ARGS_END) {
-		if (id == TOOL_ARGS_BAD || take_extract_option(settings, id, args.value))
+		if (id == TOOL_ARGS_BAD)
 			return 1;
-		if (settings->done)
-			return 0;
+		if (args.option->kind == TOOL_ACTION)
+			return show_extract_help(settings, id);
+		if (tool_option_set(args.option, args.value, settings))
+			return 1;
 	}
 	if (!settings->input)
 		settings->input = tool_args_positional(&args);
 	while ((pattern = tool_args_positional(&args)))
-		if (add_pattern(settings, pattern))
+		if (tool_list_add(&settings->patterns, pattern))
 			return 1;
 	return check(settings);
 }

@@ -56,31 +56,32 @@ static int set_codecs(dwarfs_builder *builder, const struct settings *s)
 static int set_choice(dwarfs_builder *builder, const struct choice *choice,
 		      dwarfs_error **err)
 {
-	switch (choice->id) {
-	case CHOICE_CODEC:
+	switch (choice->option->id) {
+	case 'C':
 		return choice->category
 			       ? dwarfs_builder_set_category_codec(
 					 builder, choice->category, choice->value, err)
 			       : dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
 							  choice->value, err);
-	case CHOICE_ORDER:
+	case OPT_ORDER:
 		return choice->category
 			       ? dwarfs_builder_set_category_order(
 					 builder, choice->category, choice->value, err)
 			       : dwarfs_builder_set_order(builder, choice->value, err);
-	case CHOICE_LOOKBACK:
+	case 'B':
 		return dwarfs_builder_set_lookback(builder, choice->category,
 						   choice->number, err);
-	case CHOICE_WINDOW:
+	case 'W':
 		return dwarfs_builder_set_window(builder, choice->category,
 						 choice->number, err);
-	case CHOICE_XATTRS_INCLUDE:
-	case CHOICE_XATTRS_EXCLUDE:
-		return dwarfs_builder_add_xattr_rule(
-			builder, choice->id == CHOICE_XATTRS_INCLUDE, choice->value, err);
-	case CHOICE_STEP:
+	case 'w':
 		return dwarfs_builder_set_window_step(builder, choice->category,
 						      choice->number, err);
+	case OPT_XATTRS_INCLUDE:
+	case OPT_XATTRS_EXCLUDE:
+		return dwarfs_builder_add_xattr_rule(
+			builder, choice->option->id == OPT_XATTRS_INCLUDE, choice->value,
+			err);
 	default:
 		return dwarfs_builder_add_filter(builder, choice->value, err);
 	}
@@ -88,23 +89,14 @@ static int set_choice(dwarfs_builder *builder, const struct choice *choice,
 
 static int refuse_choice(const struct choice *choice, const dwarfs_error *err)
 {
-	static const char *const names[] = {
-		[CHOICE_CODEC] = "compression",
-		[CHOICE_ORDER] = "order",
-		[CHOICE_LOOKBACK] = "max-lookback-blocks",
-		[CHOICE_WINDOW] = "window-size",
-		[CHOICE_STEP] = "window-step",
-		[CHOICE_FILTER] = "filter",
-		[CHOICE_XATTRS_INCLUDE] = "xattrs-include",
-		[CHOICE_XATTRS_EXCLUDE] = "xattrs-exclude",
-	};
+	const char *name = choice->option->name;
 
-	if (choice->id == CHOICE_CODEC && !choice->category)
-		return refuse_codec(err, names[choice->id], choice->value);
-	if (choice->id == CHOICE_CODEC && is_unknown_codec(choice->value))
+	if (choice->option->id == 'C' && !choice->category)
+		return refuse_codec(err, name, choice->value);
+	if (choice->option->id == 'C' && is_unknown_codec(choice->value))
 		return tool_error("unknown compression: %.*s",
 				  (int)strcspn(choice->value, ":"), choice->value);
-	return tool_fail(err, "invalid --%s '%s%s%s'", names[choice->id],
+	return tool_fail(err, "invalid --%s '%s%s%s'", name,
 			 choice->category ? choice->category : "",
 			 choice->category ? "::" : "", choice->value);
 }

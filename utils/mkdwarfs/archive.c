@@ -31,8 +31,8 @@ static bool has_archives(const struct settings *settings)
 {
 	size_t i;
 
-	for (i = 0; i < settings->input_count; i++) {
-		if (!is_directory(settings->inputs[i]))
+	for (i = 0; i < settings->inputs.count; i++) {
+		if (!is_directory(settings->inputs.items[i]))
 			return true;
 	}
 	return false;
@@ -57,10 +57,10 @@ int inputs_check(const struct settings *settings)
 
 bool input_is_tree(const struct settings *settings)
 {
-	if (settings->input_count == 0)
+	if (settings->inputs.count == 0)
 		return true;
-	return settings->input_count == 1 && !settings->prefix &&
-	       is_directory(settings->inputs[0]);
+	return settings->inputs.count == 1 && !settings->prefix &&
+	       is_directory(settings->inputs.items[0]);
 }
 
 /* "a/b" of "/a//b/"; ".." was refused before. Free it. */
@@ -148,7 +148,7 @@ static int new_import(const struct settings *settings, dwarfs_builder *builder,
 	dwarfs_archive_import *import = NULL;
 
 	if (dwarfs_archive_import_new(builder, &import, &err) < 0)
-		return tool_fail(err, "cannot read '%s'", settings->inputs[0]);
+		return tool_fail(err, "cannot read '%s'", settings->inputs.items[0]);
 	*import_out = import;
 	if (settings->input_format &&
 	    dwarfs_archive_import_set_format(import, settings->input_format, &err) < 0)
@@ -182,8 +182,8 @@ int inputs_merge(const struct settings *settings, dwarfs_builder *builder,
 	if ((has_archives(settings) || settings->prefix) &&
 	    new_import(settings, builder, watch, &import))
 		return 1;
-	for (i = 0; i < settings->input_count && code == 0; i++) {
-		const char *input = settings->inputs[i];
+	for (i = 0; i < settings->inputs.count && code == 0; i++) {
+		const char *input = settings->inputs.items[i];
 
 		code = is_directory(input) ? add_tree(builder, settings, input)
 					   : add_archive(import, settings, input);

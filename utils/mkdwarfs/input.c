@@ -135,7 +135,8 @@ int input_apply(const struct settings *settings, dwarfs_builder *builder,
 	dwarfs_builder_set_specials(builder, settings->with_specials);
 	if (!input_is_tree(settings))
 		return inputs_merge(settings, builder, watch);
-	if (add_directory(builder, settings->input_count ? settings->inputs[0] : "."))
+	if (add_directory(builder,
+			  settings->inputs.count ? settings->inputs.items[0] : "."))
 		return 1;
 	return settings->input_list ? add_list(builder, settings->input_list) : 0;
 }
@@ -163,9 +164,10 @@ int filter_show(const struct settings *settings, dwarfs_builder *builder)
 	struct filter_report report = settings->report;
 	int ret;
 
-	if (input_is_tree(settings) && !(root = realpath(settings->inputs[0], NULL)))
-		return tool_error("cannot read input: '%s': %s", settings->inputs[0],
-				  strerror(errno));
+	if (input_is_tree(settings) &&
+	    !(root = realpath(settings->inputs.items[0], NULL)))
+		return tool_error("cannot read input: '%s': %s",
+				  settings->inputs.items[0], strerror(errno));
 	report.root = !root || strcmp(root, "/") == 0 ? "" : root;
 	dwarfs_builder_set_filter_report(builder, show_entry, &report);
 	ret = dwarfs_builder_scan(builder, &err);

@@ -8,20 +8,18 @@
 #include "common/common.h"
 #include "common/progress.h"
 
-/* Options that can be set for one category. */
-enum choice_id {
-	CHOICE_CODEC,
-	CHOICE_ORDER,
-	CHOICE_LOOKBACK,
-	CHOICE_WINDOW,
-	CHOICE_STEP,
-	CHOICE_FILTER, /* this and the rest: never for a category */
-	CHOICE_XATTRS_INCLUDE,
-	CHOICE_XATTRS_EXCLUDE,
+/* The ids of options that have no letter and that the program acts on. */
+enum option_id {
+	OPT_VERSION = 256,
+	OPT_MAN,
+	OPT_ORDER,
+	OPT_XATTRS_INCLUDE,
+	OPT_XATTRS_EXCLUDE,
 };
 
+/* An option that may be repeated: for several categories, or as a list of rules. */
 struct choice {
-	int id;		   /* of choice_id */
+	const struct tool_option *option;
 	char *category;	   /* NULL: all categories without a value of their own */
 	const char *value; /* text after the category */
 	uint32_t number;   /* the same, where it is one */
@@ -37,8 +35,7 @@ struct filter_report {
 
 /* Everything is checked for its form; NULL, TOOL_DEFAULT or false is "not given". */
 struct settings {
-	const char **inputs; /* directories and archives, in this order */
-	size_t input_count;
+	struct tool_list inputs;  /* directories and archives, in this order */
 	const char *input_format; /* of archives */
 	uint64_t strip;
 	const char *prefix;

@@ -2,9 +2,10 @@
 /*
  * mkdwarfs/options: the options of mkdwarfs, and its help.
  *
- * Takes the command line, gives settings. Goes through the options, each of which
- * mkdwarfs/values.c puts into the settings, and looks at what does not go together; what
- * depends on the input or on the library is checked where it is used.
+ * Takes the command line, gives settings. An option is a row of the table below: its name,
+ * its help, and where its argument goes; arguments that need more than that are parsed by
+ * mkdwarfs/values.c. Checks which options exclude each other; what depends on the input or
+ * on the library is checked where it is used.
  */
 #include "mkdwarfs/options.h"
 
@@ -19,131 +20,175 @@
 static const struct tool_option options[] = {
 	{ 'i', "input", "PATH",
 	  "a directory or an archive, or - for an archive from\nstdin; several are "
-	  "merged "
-	  "in order; required",
-	  TOOL_BASIC },
-	{ OPT_INPUT_LIST, "input-list", "FILE",
+	  "merged in order; required",
+	  TOOL_BASIC, TOOL_INTO_LIST(inputs) },
+	{ 0, "input-list", "FILE",
 	  "pack what the lines of FILE, or - for stdin, name;\nrelative to --input or "
-	  "the "
-	  "current directory" },
-	{ OPT_INPUT_FORMAT, "input-format", "FORMAT",
-	  "of archives: see below; default: recognized" },
-	{ OPT_STRIP, "strip-components", "N",
-	  "leave out N names at the beginning of each path in\narchives" },
-	{ OPT_PREFIX, "prefix", "PATH",
-	  "put the input into this directory of the image" },
-	{ OPT_WHITEOUTS, "whiteouts", NULL,
-	  "archives are layers of a container image: .wh. files\nhide what is below" },
-	{ OPT_CONTINUE, "continue-on-error", NULL,
-	  "leave out entries of archives that no image can hold;\nexit with 2 then" },
-	{ OPT_SPOOL, "spool-dir", "DIRECTORY",
-	  "for what does not fit into memory of archives; default\n/tmp" },
+	  "the current directory",
+	  0, TOOL_INTO_TEXT(input_list) },
+	{ 0, "input-format", "FORMAT", "of archives: see below; default: recognized", 0,
+	  TOOL_INTO_TEXT(input_format) },
+	{ 0, "strip-components", "N",
+	  "leave out N names at the beginning of each path in\narchives", 0,
+	  TOOL_INTO_NUMBER(strip, 0, UINT32_MAX) },
+	{ 0, "prefix", "PATH", "put the input into this directory of the image", 0,
+	  TOOL_INTO_TEXT(prefix) },
+	{ 0, "whiteouts", NULL,
+	  "archives are layers of a container image: .wh. files\nhide what is below", 0,
+	  TOOL_INTO_FLAG(whiteouts) },
+	{ 0, "continue-on-error", NULL,
+	  "leave out entries of archives that no image can hold;\nexit with 2 then", 0,
+	  TOOL_INTO_FLAG(continue_on_error) },
+	{ 0, "spool-dir", "DIRECTORY",
+	  "for what does not fit into memory of archives; default\n/tmp", 0,
+	  TOOL_INTO_TEXT(spool_dir) },
 	{ 'o', "output", "FILE", "the image to make, or - for stdout; required",
-	  TOOL_BASIC },
-	{ 'f', "force", NULL, "replace an existing image", TOOL_BASIC },
-	{ OPT_NO_SYNC, "no-sync", NULL, "do not wait until the image is on disk" },
-	{ 'l', "compress-level", "N", "0 (fast) to 9 (small); default 7", TOOL_BASIC },
-	{ 'S', "block-size-bits", "N", "size of blocks: 2^N bytes, N from 10 to 30" },
-	{ 'N', "num-workers", "N", "threads; default: one for each processor" },
-	{ OPT_SCANNERS, "num-scanner-workers", "N",
-	  "threads that read the input; default: as many" },
-	{ OPT_SEGMENTERS, "num-segmenter-workers", "N", "has no effect here" },
-	{ OPT_NICENESS, "compress-niceness", "N",
-	  "nice value of threads that compress; default 5" },
+	  TOOL_BASIC, TOOL_INTO_TEXT(output) },
+	{ 'f', "force", NULL, "replace an existing image", TOOL_BASIC,
+	  TOOL_INTO_FLAG(force) },
+	{ 0, "no-sync", NULL, "do not wait until the image is on disk", 0,
+	  TOOL_INTO_FLAG(no_sync) },
+	{ 'l', "compress-level", "N", "0 (fast) to 9 (small); default 7", TOOL_BASIC,
+	  .kind = TOOL_PARSED, .parse = parse_level },
+	{ 'S', "block-size-bits", "N", "size of blocks: 2^N bytes, N from 10 to 30",
+	  .kind = TOOL_PARSED, .parse = parse_block_bits },
+	{ 'N', "num-workers", "N", "threads; default: one for each processor", 0,
+	  TOOL_INTO_NUMBER(workers, 0, 1024) },
+	{ 0, "num-scanner-workers", "N", "threads that read the input; default: as many",
+	  0, TOOL_INTO_NUMBER(scan_workers, 0, 1024) },
+	{ 0, "num-segmenter-workers", "N", "has no effect here", .max = 1024,
+	  .kind = TOOL_PARSED, .parse = ignore_number },
+	{ 0, "compress-niceness", "N", "nice value of threads that compress; default 5",
+	  0, TOOL_INTO_NUMBER(niceness, 0, 19) },
 	{ 'L', "memory-limit", "SIZE",
-	  "of the whole process, or auto: a quarter of the\nmemory, by fewer threads "
-	  "only" },
-	{ 'C', "compression", "[CATEGORY::]CODEC", "of blocks: see below" },
-	{ OPT_SCHEMA, "schema-compression", "CODEC", "of the metadata's layout" },
-	{ OPT_METADATA, "metadata-compression", "CODEC", "of the metadata" },
-	{ OPT_HISTORY, "history-compression", "CODEC", "of the history" },
+	  "of the whole process, or auto: a quarter of the\n"
+	  "memory, by fewer threads only",
+	  .kind = TOOL_PARSED, .parse = parse_memory_limit },
+	{ 'C', "compression", "[CATEGORY::]CODEC", "of blocks: see below",
+	  .kind = TOOL_PARSED, .parse = parse_choice },
+	{ 0, "schema-compression", "CODEC", "of the metadata's layout", 0,
+	  TOOL_INTO_TEXT(codecs[DWARFS_CODEC_SCHEMA]) },
+	{ 0, "metadata-compression", "CODEC", "of the metadata", 0,
+	  TOOL_INTO_TEXT(codecs[DWARFS_CODEC_METADATA]) },
+	{ 0, "history-compression", "CODEC", "of the history", 0,
+	  TOOL_INTO_TEXT(codecs[DWARFS_CODEC_HISTORY]) },
 	{ OPT_ORDER, "order", "[CATEGORY::]ORDER",
 	  "of files in blocks: none, path, revpath, auto,\nsimilarity, nilsimsa, "
-	  "explicit:file=FILE" },
-	{ OPT_SIMILARITY, "max-similarity-size", "SIZE",
-	  "larger files come first, by size, not by resemblance" },
+	  "explicit:file=FILE",
+	  .kind = TOOL_PARSED, .parse = parse_choice },
+	{ 0, "max-similarity-size", "SIZE",
+	  "larger files come first, by size, not by resemblance", 0,
+	  TOOL_INTO_BYTES(max_similarity_bytes) },
 	{ 'W', "window-size", "[CATEGORY::]N",
-	  "minimum length of shared parts: 2^N bytes; 0: whole files only" },
+	  "minimum length of shared parts: 2^N bytes; 0: whole files only", .max = 24,
+	  .kind = TOOL_PARSED, .parse = parse_number_choice },
 	{ 'w', "window-step", "[CATEGORY::]N",
-	  "index density: 2^N anchors for each such part, N from 0 to 8" },
+	  "index density: 2^N anchors for each such part, N from 0 to 8", .max = 8,
+	  .kind = TOOL_PARSED, .parse = parse_number_choice },
 	{ 'B', "max-lookback-blocks", "[CATEGORY::]N",
-	  "only in the last N blocks; default: in all" },
-	{ OPT_BLOOM, "bloom-filter-size", "[CATEGORY::]N", "has no effect here" },
-	{ OPT_FILE_HASH, "file-hash", "NAME",
-	  "that finds equal files; none: store each; default\nxxh3-128" },
-	{ OPT_CATEGORIZE, "categorize", "LIST",
+	  "only in the last N blocks; default: in all", .max = UINT32_MAX,
+	  .kind = TOOL_PARSED, .parse = parse_number_choice },
+	{ 0, "bloom-filter-size", "[CATEGORY::]N", "has no effect here", .max = 10,
+	  .kind = TOOL_PARSED, .parse = ignore_number },
+	{ 0, "file-hash", "NAME",
+	  "that finds equal files; none: store each; default\nxxh3-128", 0,
+	  TOOL_INTO_TEXT(file_hash) },
+	{ 0, "categorize", "LIST",
 	  "treat kinds of files by what they are: see below;\nwithout LIST fits,pcmaudio,"
 	  "binary,incompressible",
-	  TOOL_OPTIONAL },
-	{ OPT_HOTNESS, "hotness-list", "FILE",
-	  "file with paths for the categorizer hotness, hottest first" },
-	{ OPT_MIN_INPUT, "incompressible-min-input-size", "SIZE",
-	  "smaller files are not probed; default 256" },
-	{ OPT_PROBE_BLOCK, "incompressible-block-size", "SIZE",
-	  "bytes that are probed at a time; default 1m" },
-	{ OPT_RATIO, "incompressible-ratio", "R",
-	  "what packs to R or more is incompressible; default 0.99" },
-	{ OPT_ZSTD_LEVEL, "incompressible-zstd-level", "N", "of the probe; default -1" },
-	{ OPT_FRAGMENTS, "incompressible-fragments", NULL,
-	  "find incompressible parts of files, too" },
-	{ OPT_NO_CATEGORY_NAMES, "no-category-names", NULL,
-	  "store no names of categories" },
-	{ OPT_NO_CATEGORY_METADATA, "no-category-metadata", NULL,
-	  "store nothing about the samples of categories" },
+	  TOOL_OPTIONAL, .kind = TOOL_PARSED, .parse = parse_categorizers },
+	{ 0, "hotness-list", "FILE",
+	  "file with paths for the categorizer hotness, hottest first", 0,
+	  TOOL_INTO_TEXT(hotness_list) },
+	{ 0, "incompressible-min-input-size", "SIZE",
+	  "smaller files are not probed; default 256", 0,
+	  TOOL_INTO_BYTES(probe_min_bytes), TOOL_GIVEN(has_probe) },
+	{ 0, "incompressible-block-size", "SIZE",
+	  "bytes that are probed at a time; default 1m", 0,
+	  TOOL_INTO_BYTES(probe_block_bytes), TOOL_GIVEN(has_probe) },
+	{ 0, "incompressible-ratio", "R",
+	  "what packs to R or more is incompressible; default 0.99", .kind = TOOL_PARSED,
+	  .parse = parse_ratio, TOOL_GIVEN(has_probe) },
+	{ 0, "incompressible-zstd-level", "N", "of the probe; default -1",
+	  .kind = TOOL_PARSED, .parse = parse_zstd_level, TOOL_GIVEN(has_probe) },
+	{ 0, "incompressible-fragments", NULL, "find incompressible parts of files, too",
+	  0, TOOL_INTO_FLAG(probe_fragments), TOOL_GIVEN(has_probe) },
+	{ 0, "no-category-names", NULL, "store no names of categories", 0,
+	  TOOL_INTO_FLAG(no_category_names) },
+	{ 0, "no-category-metadata", NULL,
+	  "store nothing about the samples of categories", 0,
+	  TOOL_INTO_FLAG(no_category_metadata) },
 	{ 'F', "filter", "RULE",
 	  "take (+ PATTERN) or leave out (- PATTERN), or read\nrules (. FILE); the first "
-	  "that matches counts" },
-	{ OPT_DEBUG_FILTER, "debug-filter", "MODE",
+	  "that matches counts",
+	  .kind = TOOL_PARSED, .parse = parse_choice_as_is, TOOL_GIVEN(has_filter) },
+	{ 0, "debug-filter", "MODE",
 	  "only show what the rules do: all (default), files,\nincluded, included-files, "
 	  "excluded, excluded-files",
-	  TOOL_OPTIONAL },
-	{ OPT_REMOVE_EMPTY, "remove-empty-dirs", NULL, "leave out empty directories" },
-	{ OPT_OWNER, "set-owner", "USER", "give everything one owner" },
-	{ OPT_GROUP, "set-group", "GROUP", "give everything one group" },
-	{ OPT_TIME, "set-time", "TIME",
+	  TOOL_OPTIONAL, .kind = TOOL_PARSED, .parse = parse_debug_filter },
+	{ 0, "remove-empty-dirs", NULL, "leave out empty directories", 0,
+	  TOOL_INTO_FLAG(remove_empty_directories) },
+	{ 0, "set-owner", "USER", "give everything one owner", 0, TOOL_INTO_USER(owner),
+	  TOOL_GIVEN(has_owner) },
+	{ 0, "set-group", "GROUP", "give everything one group", 0, TOOL_INTO_GROUP(group),
+	  TOOL_GIVEN(has_group) },
+	{ 0, "set-time", "TIME",
 	  "give everything one time: now, epoch, a date and\ntime in UTC, or seconds "
-	  "since 1970" },
-	{ OPT_CHMOD, "chmod", "MODES",
+	  "since 1970",
+	  .kind = TOOL_PARSED, .parse = parse_set_time, TOOL_GIVEN(has_time) },
+	{ 0, "chmod", "MODES",
 	  "change modes as chmod(1) does; D and F in front: only\n"
-	  "directories, only others; norm: ug-st,=Xr" },
-	{ OPT_RESOLUTION, "time-resolution", "N[UNIT]",
-	  "step of times: ns, us, ms, s, m, h, d; default 1s" },
-	{ OPT_ALL_TIMES, "keep-all-times", NULL, "store access and change times, too" },
-	{ OPT_BIRTH_TIMES, "keep-birth-times", NULL,
-	  "store when files were born, where that is known" },
-	{ OPT_NO_XATTRS, "no-xattrs", NULL, "store no extended attributes" },
+	  "directories, only others; norm: ug-st,=Xr",
+	  0, TOOL_INTO_TEXT(chmod) },
+	{ 0, "time-resolution", "N[UNIT]",
+	  "step of times: ns, us, ms, s, m, h, d; default 1s", .kind = TOOL_PARSED,
+	  .parse = parse_time_resolution },
+	{ 0, "keep-all-times", NULL, "store access and change times, too", 0,
+	  TOOL_INTO_FLAG(keep_all_times) },
+	{ 0, "keep-birth-times", NULL, "store when files were born, where that is known",
+	  0, TOOL_INTO_FLAG(keep_birth_times) },
+	{ 0, "no-xattrs", NULL, "store no extended attributes", 0,
+	  TOOL_INTO_FLAG(no_xattrs) },
 	{ OPT_XATTRS_INCLUDE, "xattrs-include", "GLOB",
-	  "store only extended attributes with such names;\nmay be repeated" },
+	  "store only extended attributes with such names;\nmay be repeated",
+	  .kind = TOOL_PARSED, .parse = parse_choice_as_is },
 	{ OPT_XATTRS_EXCLUDE, "xattrs-exclude", "GLOB",
-	  "store no extended attributes with such names;\nmay be repeated" },
-	{ OPT_NO_HISTORY, "no-history", NULL, "store no history" },
-	{ OPT_NO_HISTORY_TIMESTAMPS, "no-history-timestamps", NULL,
-	  "store no time in the history" },
-	{ OPT_NO_HISTORY_COMMAND_LINE, "no-history-command-line", NULL,
-	  "store no command line in the history" },
-	{ OPT_NO_CREATE_TIMESTAMP, "no-create-timestamp", NULL,
-	  "do not store when the image was made" },
-	{ OPT_NO_SECTION_INDEX, "no-section-index", NULL,
-	  "write no index of the sections" },
-	{ OPT_NO_HARDLINK_TABLE, "no-hardlink-table", NULL,
-	  "let readers count hard links" },
-	{ OPT_HEADER, "header", "FILE", "put this in front of the image" },
+	  "store no extended attributes with such names;\nmay be repeated",
+	  .kind = TOOL_PARSED, .parse = parse_choice_as_is },
+	{ 0, "no-history", NULL, "store no history", 0, TOOL_INTO_FLAG(no_history) },
+	{ 0, "no-history-timestamps", NULL, "store no time in the history", 0,
+	  TOOL_INTO_FLAG(no_history_timestamps) },
+	{ 0, "no-history-command-line", NULL, "store no command line in the history", 0,
+	  TOOL_INTO_FLAG(no_history_command_line) },
+	{ 0, "no-create-timestamp", NULL, "do not store when the image was made", 0,
+	  TOOL_INTO_FLAG(no_create_timestamp) },
+	{ 0, "no-section-index", NULL, "write no index of the sections", 0,
+	  TOOL_INTO_FLAG(no_section_index) },
+	{ 0, "no-hardlink-table", NULL, "let readers count hard links", 0,
+	  TOOL_INTO_FLAG(no_hardlink_table) },
+	{ 0, "header", "FILE", "put this in front of the image", 0,
+	  TOOL_INTO_TEXT(header) },
 	{ 'P', "pack-metadata", "WORDS",
 	  "auto, none, all, or some of chunk_table, directories,\n"
 	  "shared_files, names, names_index, symlinks,\n"
-	  "symlinks_index, force, plain; default auto" },
-	{ OPT_NO_SPARSE, "no-sparse-files", NULL, "store holes as zeros" },
-	{ OPT_HOLLOW, "hollow", NULL,
-	  "store sizes instead of contents: zeros on reading" },
-	{ OPT_DEVICES, "with-devices", NULL, "store devices" },
-	{ OPT_SPECIALS, "with-specials", NULL, "store fifos and sockets" },
-	{ OPT_LOG_LEVEL, "log-level", "LEVEL",
-	  "fatal, error, warn, info, verbose, debug, trace;\ndefault info" },
-	{ OPT_LOG_CONTEXT, "log-with-context", NULL,
-	  "the time and the thread with each message" },
-	{ OPT_PROGRESS, "progress", "MODE",
-	  "none, simple, ascii, unicode; default: by the terminal" },
-	{ OPT_NO_PROGRESS, "no-progress", NULL, "the same as --progress=none" },
+	  "symlinks_index, force, plain; default auto",
+	  0, TOOL_INTO_TEXT(pack_metadata) },
+	{ 0, "no-sparse-files", NULL, "store holes as zeros", 0,
+	  TOOL_INTO_FLAG(no_sparse_files) },
+	{ 0, "hollow", NULL, "store sizes instead of contents: zeros on reading", 0,
+	  TOOL_INTO_FLAG(hollow) },
+	{ 0, "with-devices", NULL, "store devices", 0, TOOL_INTO_FLAG(with_devices) },
+	{ 0, "with-specials", NULL, "store fifos and sockets", 0,
+	  TOOL_INTO_FLAG(with_specials) },
+	{ 0, "log-level", "LEVEL",
+	  "fatal, error, warn, info, verbose, debug, trace;\ndefault info",
+	  .kind = TOOL_PARSED, .parse = tool_take_log_level },
+	{ 0, "log-with-context", NULL, "the time and the thread with each message",
+	  .kind = TOOL_PARSED, .parse = tool_take_log_context },
+	{ 0, "progress", "MODE", "none, simple, ascii, unicode; default: by the terminal",
+	  .kind = TOOL_PARSED, .parse = parse_progress },
+	{ 0, "no-progress", NULL, "the same as --progress=none", .kind = TOOL_PARSED,
+	  .parse = parse_progress },
 	{ 'h', "help", NULL, "the most important options", TOOL_BASIC },
 	{ 'H', "long-help", NULL, "all options, levels and codecs", TOOL_BASIC },
 	{ OPT_MAN, "man", NULL, "show the manual page", TOOL_BASIC },
@@ -206,8 +251,8 @@ static int check_stdin(const struct settings *s)
 	size_t i;
 
 	users += s->input_list && strcmp(s->input_list, "-") == 0;
-	for (i = 0; i < s->input_count; i++)
-		users += strcmp(s->inputs[i], "-") == 0;
+	for (i = 0; i < s->inputs.count; i++)
+		users += strcmp(s->inputs.items[i], "-") == 0;
 	if (users > 1)
 		return tool_error("standard input can be read for one thing only");
 	if (s->input_list && !input_is_tree(s))
@@ -217,7 +262,7 @@ static int check_stdin(const struct settings *s)
 
 static int check_together(struct settings *s)
 {
-	if (!s->input_count && !s->input_list)
+	if (!s->inputs.count && !s->input_list)
 		return tool_error("option '--input' is required");
 	if (!s->output && !s->debug_filter)
 		return tool_error("option '--output' is required");
@@ -243,9 +288,9 @@ static int read_options(struct settings *settings, struct tool_args *args)
 	while ((id = tool_args_next(args)) != TOOL_ARGS_END) {
 		if (id == TOOL_ARGS_BAD)
 			return SETTINGS_BAD;
-		if (id == 'h' || id == 'H' || id == OPT_MAN || id == OPT_VERSION)
+		if (args->option->kind == TOOL_ACTION)
 			return show_help(id);
-		if (settings_set(settings, id, args->value))
+		if (tool_option_set(args->option, args->value, settings))
 			return SETTINGS_BAD;
 	}
 	if ((stray = tool_args_positional(args))) {
@@ -288,5 +333,5 @@ void settings_free(struct settings *settings)
 	for (i = 0; i < settings->choice_count; i++)
 		free(settings->choices[i].category);
 	free(settings->choices);
-	free(settings->inputs);
+	tool_list_free(&settings->inputs);
 }
