@@ -16,7 +16,7 @@
 
 #include <lzma.h>
 
-#include "codec/codec.h"
+#include "codec/encode/encode.h"
 
 enum { BLOCK = 16 << 20, BLOCKS = 8, ROUNDS = 5 };
 

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "codec/codec.h"
+#include "codec/encode/encode.h"
 #include "fuzz.h"
 
 #define MAX_UNPACKED (1u << 20)

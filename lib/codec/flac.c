@@ -3,10 +3,8 @@
  * codec/flac: the size, a header with the layout of the samples in bytes, then PCM
  * samples as a FLAC stream.
  *
- * Uses libFLAC. A block in which unused bits are set differently than the layout says is
- * not packed: they would be lost.
+ * Uses libFLAC.
  */
-#include <stdio.h>
 #include "config.h"
 
 #if HAVE_FLAC
@@ -14,34 +12,14 @@
 #include <string.h>
 
 #include <FLAC/stream_decoder.h>
-#include <FLAC/stream_encoder.h>
 
+#include "codec/flac.h"
 #include "codec/ops.h"
 #include "format/thrift.h"
 
-#define MIN_BITS     8
-#define MAX_BITS     32
-#define MAX_CHANNELS 8
-
-#define DEFAULT_LEVEL 5
-#define MAX_LEVEL     8
-#define SAMPLE_RATE   48000		  /* not used by readers */
-#define HEADER_BYTES  32		  /* more than the thrift struct needs */
-#define STATE_BYTES   ((uint64_t)1 << 20) /* maximum of a decoder */
-
-/* libFLAC packs samples of 32 bits since 1.4. */
-#if FLAC_API_VERSION_CURRENT >= 12
-#define MAX_PACKED_BITS 32
-#else
-#define MAX_PACKED_BITS 24
-#endif
-
-enum { H_CHANNELS = 1, H_BITS, H_FLAGS };
-
-#define FLAG_BIG_ENDIAN 0x80
-#define FLAG_SIGNED	0x40
-#define FLAG_LOW_PADDED 0x20
-#define FLAG_BYTES	0x03 /* bytes of a sample, minus one */
+#define MIN_BITS    8
+#define MAX_BITS    32
+#define STATE_BYTES ((uint64_t)1 << 20) /* maximum of a decoder */
 
 struct header {
 	int64_t channels;
@@ -68,13 +46,13 @@ static int read_flac_header(struct thrift_reader *reader, struct header *header,
 	*header = (struct header){ 0 };
 	while (dw_thrift_field(reader, &field)) {
 		switch (field.id) {
-		case H_CHANNELS:
+		case DW_FLAC_H_CHANNELS:
 			header->channels = dw_thrift_int(reader, &field, THRIFT_I16);
 			break;
-		case H_BITS:
+		case DW_FLAC_H_BITS:
 			header->bits = dw_thrift_byte(reader, &field);
 			break;
-		case H_FLAGS:
+		case DW_FLAC_H_FLAGS:
 			header->flags = dw_thrift_byte(reader, &field);
 			break;
 		default:
@@ -83,9 +61,9 @@ static int read_flac_header(struct thrift_reader *reader, struct header *header,
 	}
 	if (!dw_thrift_ok(reader))
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "header: %s", reader->error);
-	if (header->channels < 1 || header->channels > MAX_CHANNELS ||
+	if (header->channels < 1 || header->channels > DW_FLAC_MAX_CHANNELS ||
 	    header->bits < MIN_BITS || header->bits > MAX_BITS ||
-	    header->bits > 8 * ((header->flags & FLAG_BYTES) + 1))
+	    header->bits > 8 * ((header->flags & DW_FLAC_FLAG_BYTES) + 1))
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "the header has values that cannot be");
 	return 0;
@@ -116,21 +94,21 @@ store_samples(const struct unpacker *unpacker, const FLAC__int32 *const channels
 static void store_frame(const struct unpacker *unpacker,
 			const FLAC__int32 *const channels[], size_t count)
 {
-	switch (unpacker->bytes | (unpacker->big_endian ? FLAG_BIG_ENDIAN : 0)) {
+	switch (unpacker->bytes | (unpacker->big_endian ? DW_FLAC_FLAG_BIG_ENDIAN : 0)) {
 	case 1:
-	case 1 | FLAG_BIG_ENDIAN:
+	case 1 | DW_FLAC_FLAG_BIG_ENDIAN:
 		store_samples(unpacker, channels, count, 1, false);
 		return;
 	case 2:
 		store_samples(unpacker, channels, count, 2, false);
 		return;
-	case 2 | FLAG_BIG_ENDIAN:
+	case 2 | DW_FLAC_FLAG_BIG_ENDIAN:
 		store_samples(unpacker, channels, count, 2, true);
 		return;
 	case 3:
 		store_samples(unpacker, channels, count, 3, false);
 		return;
-	case 3 | FLAG_BIG_ENDIAN:
+	case 3 | DW_FLAC_FLAG_BIG_ENDIAN:
 		store_samples(unpacker, channels, count, 3, true);
 		return;
 	case 4:
@@ -221,12 +199,13 @@ static int read_size_and_header(struct decoder *decoder, struct unpacker *unpack
 			       announced, decoder->size);
 	unpacker->channels = (unsigned)header.channels;
 	unpacker->bits = header.bits;
-	unpacker->bytes = (header.flags & FLAG_BYTES) + 1;
-	unpacker->big_endian = header.flags & FLAG_BIG_ENDIAN;
+	unpacker->bytes = (header.flags & DW_FLAC_FLAG_BYTES) + 1;
+	unpacker->big_endian = header.flags & DW_FLAC_FLAG_BIG_ENDIAN;
 	unpacker->offset =
-		header.flags & FLAG_SIGNED ? 0 : UINT32_C(1) << (header.bits - 1);
-	unpacker->shift =
-		header.flags & FLAG_LOW_PADDED ? 8 * unpacker->bytes - header.bits : 0;
+		header.flags & DW_FLAC_FLAG_SIGNED ? 0 : UINT32_C(1) << (header.bits - 1);
+	unpacker->shift = header.flags & DW_FLAC_FLAG_LOW_PADDED
+				  ? 8 * unpacker->bytes - header.bits
+				  : 0;
 	unpacker->in = (struct span){ reader.at, dw_thrift_left(&reader) };
 	return 0;
 }
@@ -281,253 +260,11 @@ static int flac_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 	return 0;
 }
 
-/* -- packing ------------------------------------------------------------------------- */
-
-#define SLICE_SAMPLES 4096 /* of all channels together */
-
-struct packer {
-	struct codec_samples layout;
-	unsigned level;
-	bool exhaustive;
-};
-
-/* The output of the encoder; room is its maximum size. */
-struct sink {
-	struct buffer *out;
-	size_t room;
-	bool is_full, nomem;
-};
-
-/* Always inlined, so that bytes and order are constants. Not 0 if a sample has bits
- * where its layout has none. */
-static inline __attribute__((always_inline)) uint32_t
-load_samples(const struct codec_samples *layout, const uint8_t *from, size_t count,
-	     FLAC__int32 *to, unsigned bytes, bool big_endian)
-{
-	const unsigned bits = layout->bits_per_sample;
-	const unsigned shift = layout->lsb_padding ? 8 * bytes - bits : 0;
-	const uint32_t sign = UINT32_C(1) << (bits - 1);
-	const uint32_t mask = UINT32_MAX >> (32 - bits);
-	const uint32_t whole = UINT32_MAX >> (32 - 8 * bytes);
-	const uint32_t offset = layout->is_unsigned ? sign : 0;
-	uint32_t wrong = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		uint32_t raw = 0, value;
-
-		for (unsigned b = 0; b < bytes; b++)
-			raw |= (uint32_t)from[b] << 8 * (big_endian ? bytes - 1 - b : b);
-		from += bytes;
-		value = raw >> shift & mask;
-		/* From unsigned by the offset, or by extension of the sign. */
-		value = layout->is_unsigned ? value - offset : (value ^ sign) - sign;
-		wrong |= (((value + offset) << shift) ^ raw) & whole;
-		to[i] = (FLAC__int32)value;
-	}
-	return wrong;
-}
-
-static uint32_t load_frames(const struct codec_samples *layout, const uint8_t *from,
-			    size_t count, FLAC__int32 *to)
-{
-	const bool big = layout->big_endian;
-
-	switch (layout->bytes_per_sample) {
-	case 1:
-		return load_samples(layout, from, count, to, 1, false);
-	case 2:
-		return big ? load_samples(layout, from, count, to, 2, true)
-			   : load_samples(layout, from, count, to, 2, false);
-	case 3:
-		return big ? load_samples(layout, from, count, to, 3, true)
-			   : load_samples(layout, from, count, to, 3, false);
-	default:
-		return big ? load_samples(layout, from, count, to, 4, true)
-			   : load_samples(layout, from, count, to, 4, false);
-	}
-}
-
-static FLAC__StreamEncoderWriteStatus on_packed(const FLAC__StreamEncoder *encoder,
-						const FLAC__byte bytes[], size_t size,
-						uint32_t samples, uint32_t frame,
-						void *user)
-{
-	struct sink *sink = user;
-
-	if (size > sink->room - sink->out->size)
-		sink->is_full = true;
-	else if (dw_buffer_append(sink->out, bytes, size, NULL) < 0)
-		sink->nomem = true;
-	return sink->is_full || sink->nomem
-		       ? FLAC__STREAM_ENCODER_WRITE_STATUS_FATAL_ERROR
-		       : FLAC__STREAM_ENCODER_WRITE_STATUS_OK;
-}
-
-static bool set_up_encoder(FLAC__StreamEncoder *encoder, const struct packer *packer,
-			   size_t frames)
-{
-	return FLAC__stream_encoder_set_streamable_subset(encoder, false) &&
-	       FLAC__stream_encoder_set_channels(encoder, packer->layout.channels) &&
-	       FLAC__stream_encoder_set_bits_per_sample(encoder,
-							packer->layout.bits_per_sample) &&
-	       FLAC__stream_encoder_set_sample_rate(encoder, SAMPLE_RATE) &&
-	       FLAC__stream_encoder_set_compression_level(encoder, packer->level) &&
-	       FLAC__stream_encoder_set_do_exhaustive_model_search(encoder,
-								   packer->exhaustive) &&
-	       FLAC__stream_encoder_set_total_samples_estimate(encoder, frames);
-}
-
-static int fail_encoder(const FLAC__StreamEncoder *encoder, const struct sink *sink,
-			dwarfs_error **err)
-{
-	FLAC__StreamEncoderState state = FLAC__stream_encoder_get_state(encoder);
-
-	if (sink->nomem || state == FLAC__STREAM_ENCODER_MEMORY_ALLOCATION_ERROR)
-		return dw_fail_nomem(err);
-	return dw_fail(err, DWARFS_ERR_INVALID, "the compressor has failed (%s)",
-		       FLAC__StreamEncoderStateString[state]);
-}
-
-/* Frame by frame; *fits_out: whether everything could be represented, and fits. */
-static int flac_encode(FLAC__StreamEncoder *encoder, const struct packer *packer,
-		       struct span in, struct sink *sink, bool *fits_out,
-		       struct codec_watch *watch, dwarfs_error **err)
-{
-	const struct codec_samples *layout = &packer->layout;
-	const size_t frame_bytes = (size_t)layout->channels * layout->bytes_per_sample;
-	const size_t most = SLICE_SAMPLES / layout->channels;
-	FLAC__int32 samples[SLICE_SAMPLES];
-
-	for (size_t left = in.size / frame_bytes, count; left > 0; left -= count) {
-		int ret = dw_codec_go_on(watch, in.size - left * frame_bytes, err);
-
-		if (ret < 0)
-			return ret;
-		count = left < most ? left : most;
-		if (load_frames(layout, in.data, count * layout->channels, samples))
-			return 0;
-		in.data += count * frame_bytes;
-		if (!FLAC__stream_encoder_process_interleaved(encoder, samples,
-							      (uint32_t)count))
-			return sink->is_full ? 0 : fail_encoder(encoder, sink, err);
-	}
-	if (!FLAC__stream_encoder_finish(encoder))
-		return sink->is_full ? 0 : fail_encoder(encoder, sink, err);
-	*fits_out = true;
-	return 0;
-}
-
-/* The size and the layout of the samples. */
-static int put_flac_header(const struct codec_samples *layout, size_t size,
-			   struct buffer *out, dwarfs_error **err)
-{
-	struct thrift_writer writer;
-	unsigned flags = (layout->big_endian ? FLAG_BIG_ENDIAN : 0) |
-			 (layout->is_unsigned ? 0 : FLAG_SIGNED) |
-			 (layout->lsb_padding ? FLAG_LOW_PADDED : 0) |
-			 (layout->bytes_per_sample - 1u);
-
-	dw_thrift_put_start(&writer, out);
-	dw_thrift_put_varint(&writer, size);
-	dw_thrift_put_int(&writer, H_CHANNELS, THRIFT_I16, layout->channels);
-	dw_thrift_put_byte(&writer, H_BITS, layout->bits_per_sample);
-	dw_thrift_put_byte(&writer, H_FLAGS, (uint8_t)flags);
-	return dw_thrift_put_stop(&writer, err);
-}
-
-static int flac_pack(void *state, struct span in, struct buffer *out,
-		     struct codec_watch *watch, dwarfs_error **err)
-{
-	struct packer *packer = state;
-	size_t frame_bytes =
-		(size_t)packer->layout.channels * packer->layout.bytes_per_sample;
-	struct sink sink = { .out = out, .room = in.size };
-	FLAC__StreamEncoder *encoder;
-	bool fits = false;
-	int ret;
-
-	if (in.size % frame_bytes != 0)
-		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "%zu bytes are no whole number of samples", in.size);
-	if (in.size < HEADER_BYTES)
-		return 0;
-	if ((ret = dw_buffer_reserve(out, in.size, err)) < 0 ||
-	    (ret = put_flac_header(&packer->layout, in.size, out, err)) < 0)
-		return ret;
-	encoder = FLAC__stream_encoder_new();
-	if (!encoder)
-		return dw_fail_nomem(err);
-	if (!set_up_encoder(encoder, packer, in.size / frame_bytes) ||
-	    FLAC__stream_encoder_init_stream(encoder, on_packed, NULL, NULL, NULL,
-					     &sink) !=
-		    FLAC__STREAM_ENCODER_INIT_STATUS_OK)
-		ret = sink.is_full ? 0 : fail_encoder(encoder, &sink, err);
-	else
-		ret = flac_encode(encoder, packer, in, &sink, &fits, watch, err);
-	FLAC__stream_encoder_delete(
-		encoder); /* writes the remaining frames, unless finished */
-	if (!fits)
-		out->size = 0;
-	return ret;
-}
-
-static int flac_open_packer(const struct codec_spec *spec, size_t block_bytes,
-			    void **state_out, dwarfs_error **err)
-{
-	struct packer *packer;
-
-	if (spec->samples.bits_per_sample > MAX_PACKED_BITS)
-		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "this libFLAC does not pack samples of %u bits",
-			       spec->samples.bits_per_sample);
-	packer = dw_calloc(1, sizeof(*packer));
-	if (!packer)
-		return dw_fail_nomem(err);
-	packer->layout = spec->samples;
-	packer->level = (unsigned)spec->level;
-	packer->exhaustive = spec->exhaustive;
-	*state_out = packer;
-	return 0;
-}
-
-/* Measured: memory that libFLAC uses, in all and for each channel. */
-#define BASE_BYTES    (UINT64_C(400) << 10)
-#define CHANNEL_BYTES (UINT64_C(120) << 10)
-
-static uint64_t flac_memory(const struct codec_spec *spec, size_t block_bytes)
-{
-	unsigned channels =
-		spec->samples.is_known ? spec->samples.channels : MAX_CHANNELS;
-
-	return BASE_BYTES + CHANNEL_BYTES * channels;
-}
-
-static const struct codec_option options[] = {
-	{ "level", DW_CODEC_FIELD(level), .min = 0, .max = MAX_LEVEL },
-	{ "exhaustive", DW_CODEC_FIELD(exhaustive), .is_flag = true },
-	{ NULL },
-};
-
-static void flac_library(char *out, size_t room)
-{
-	snprintf(out, room, "FLAC-%s", FLAC__VERSION_STRING);
-}
-
 const struct codec_ops dw_codec_flac = {
-	.library = flac_library,
-	.help = "flac    level=0..8 (5), exhaustive; for sound (pcmaudio/waveform)",
-	.defaults = { .id = CODEC_FLAC, .level = DEFAULT_LEVEL },
-	.options = options,
 	.unpacked_size = dw_codec_varint_size,
 	.start = flac_start,
 	.step = flac_step,
 	.stop = flac_stop,
-	.samples = &dw_samples_audio,
-	.packs_as = CODEC_FLAC,
-	.open = flac_open_packer,
-	.close = free,
-	.pack = flac_pack,
-	.memory = flac_memory,
 };
 
 #endif

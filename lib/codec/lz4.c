@@ -3,7 +3,6 @@
  * codec/lz4: the size in 32 bits, then one raw LZ4 block. lz4 and lz4hc differ only in
  * their search for matches; both are stored with the id of lz4.
  */
-#include <stdio.h>
 #include "config.h"
 
 #if HAVE_LZ4
@@ -11,29 +10,14 @@
 #include <limits.h>
 #include <string.h>
 #include <lz4.h>
-#include <lz4hc.h>
 
 #include "base/bytes.h"
+#include "codec/lz4.h"
 #include "codec/ops.h"
-
-#define SIZE_BYTES  4
-#define MATCH_REACH 65535 /* of the format */
-
-#define DEFAULT_HC_LEVEL 9
-
-/* Input of lz4hc between checks of the stop flag: its slowest level may need a second
- * for a MiB. Each boundary of slices costs about ten bytes. */
-#define HC_SLICE_BYTES	 ((size_t)256 << 10)
-#define HC_SCRATCH_BYTES LZ4_COMPRESSBOUND(HC_SLICE_BYTES)
-
-struct packer {
-	int level;
-	_Alignas(max_align_t) uint8_t tables[]; /* of lz4hc, followed by a packed slice */
-};
 
 static int lz4_unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err)
 {
-	if (in.size < SIZE_BYTES)
+	if (in.size < DW_LZ4_SIZE_BYTES)
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "the size is cut off");
 	*size_out = dw_load32(in.data);
 	return 0;
@@ -48,13 +32,13 @@ static int lz4_unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **
 	if (ret < 0)
 		return ret;
 	if (announced != size || size > LZ4_MAX_INPUT_SIZE ||
-	    in.size - SIZE_BYTES > INT_MAX)
+	    in.size - DW_LZ4_SIZE_BYTES > INT_MAX)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "announces %" PRIu64 " bytes where %zu are expected",
 			       announced, size);
-	got = LZ4_decompress_safe((const char *)in.data + SIZE_BYTES,
+	got = LZ4_decompress_safe((const char *)in.data + DW_LZ4_SIZE_BYTES,
 				  out ? (char *)out : nothing,
-				  (int)(in.size - SIZE_BYTES), (int)size);
+				  (int)(in.size - DW_LZ4_SIZE_BYTES), (int)size);
 	if (got < 0)
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "the data is damaged");
 	if ((size_t)got != size)
@@ -68,13 +52,7 @@ static int lz4_unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **
 /* The library cannot continue where it stopped, and starting again would overwrite
  * bytes that others read: so sequences are decoded here. Nothing before decoder->done
  * is ever written. */
-#define MATCH_OFFSET_BYTES 2
-#define MATCH_MIN	   4
-#define LAST_LITERALS	   5  /* minimum at the end */
-#define LAST_MATCH	   12 /* from the end: no match begins later */
-#define NIBBLE_MAX	   15 /* of a length; more follows in bytes */
-#define LENGTH_BYTE_MAX	   255
-#define STRIDE		   16 /* bytes copied at once, if there is space */
+#define STRIDE 16 /* bytes copied at once, if there is space */
 
 /* Where the next step continues. */
 struct place {
@@ -97,13 +75,13 @@ static bool read_more(const struct decoder *decoder, struct place *place, unsign
 	size_t length = nibble;
 	uint8_t byte;
 
-	if (nibble == NIBBLE_MAX)
+	if (nibble == DW_LZ4_NIBBLE_MAX)
 		do {
 			if (place->at >= decoder->in.size || length > decoder->size)
 				return false;
 			byte = decoder->in.data[place->at++];
 			length += byte;
-		} while (byte == LENGTH_BYTE_MAX);
+		} while (byte == DW_LZ4_LENGTH_BYTE_MAX);
 	*length_out = length;
 	return true;
 }
@@ -116,7 +94,7 @@ static bool read_sequence(const struct decoder *decoder, struct place *place)
 	if (place->at >= decoder->in.size)
 		return false;
 	token = decoder->in.data[place->at++];
-	place->match_nibble = token & NIBBLE_MAX;
+	place->match_nibble = token & DW_LZ4_NIBBLE_MAX;
 	place->wants_match = true;
 	return read_more(decoder, place, token >> 4, &place->literals) &&
 	       place->literals <= decoder->in.size - place->at &&
@@ -131,16 +109,17 @@ static bool read_match(const struct decoder *decoder, struct place *place)
 	place->wants_match = false;
 	if (place->at == decoder->in.size)
 		return decoder->done == decoder->size;
-	if (decoder->in.size - place->at < MATCH_OFFSET_BYTES + 1 + LAST_LITERALS ||
-	    decoder->size - decoder->done < LAST_MATCH)
+	if (decoder->in.size - place->at <
+		    DW_LZ4_MATCH_OFFSET_BYTES + 1 + DW_LZ4_LAST_LITERALS ||
+	    decoder->size - decoder->done < DW_LZ4_LAST_MATCH)
 		return false;
 	place->offset = (size_t)data[0] | (size_t)data[1] << 8;
-	place->at += MATCH_OFFSET_BYTES;
+	place->at += DW_LZ4_MATCH_OFFSET_BYTES;
 	if (place->offset == 0 || place->offset > decoder->done ||
 	    !read_more(decoder, place, place->match_nibble, &place->match))
 		return false;
-	place->match += MATCH_MIN;
-	return place->match <= decoder->size - decoder->done - LAST_LITERALS;
+	place->match += DW_LZ4_MATCH_MIN;
+	return place->match <= decoder->size - decoder->done - DW_LZ4_LAST_LITERALS;
 }
 
 static void copy_literals(struct decoder *decoder, struct place *place, size_t count)
@@ -196,8 +175,11 @@ static bool advance(const struct decoder *decoder, struct place *place)
 }
 
 /* Lengths of up to two bytes, which are most, and the excess of copies. */
-#define FAST_IN	 (1 + 2 * (1 + NIBBLE_MAX + LENGTH_BYTE_MAX) + MATCH_OFFSET_BYTES + STRIDE)
-#define FAST_OUT (2 * (NIBBLE_MAX + LENGTH_BYTE_MAX + STRIDE) + MATCH_MIN)
+#define FAST_IN                                                                          \
+	(1 + 2 * (1 + DW_LZ4_NIBBLE_MAX + DW_LZ4_LENGTH_BYTE_MAX) +                      \
+	 DW_LZ4_MATCH_OFFSET_BYTES + STRIDE)
+#define FAST_OUT                                                                         \
+	(2 * (DW_LZ4_NIBBLE_MAX + DW_LZ4_LENGTH_BYTE_MAX + STRIDE) + DW_LZ4_MATCH_MIN)
 
 static void copy_strides(uint8_t *to, const uint8_t *from, size_t count)
 {
@@ -224,23 +206,23 @@ static void run_fast(struct decoder *decoder, struct place *place, size_t upto)
 		unsigned token = *at++, count = token >> 4;
 		size_t offset;
 
-		if (count == NIBBLE_MAX) {
+		if (count == DW_LZ4_NIBBLE_MAX) {
 			count += *at;
-			if (*at++ == LENGTH_BYTE_MAX)
+			if (*at++ == DW_LZ4_LENGTH_BYTE_MAX)
 				break;
 		}
 		copy_strides(to, at, count);
 		to += count;
 		at += count;
 		offset = (size_t)at[0] | (size_t)at[1] << 8;
-		at += MATCH_OFFSET_BYTES;
-		count = token & NIBBLE_MAX;
-		if (count == NIBBLE_MAX) {
+		at += DW_LZ4_MATCH_OFFSET_BYTES;
+		count = token & DW_LZ4_NIBBLE_MAX;
+		if (count == DW_LZ4_NIBBLE_MAX) {
 			count += *at;
-			if (*at++ == LENGTH_BYTE_MAX)
+			if (*at++ == DW_LZ4_LENGTH_BYTE_MAX)
 				break;
 		}
-		count += MATCH_MIN;
+		count += DW_LZ4_MATCH_MIN;
 		if (offset < STRIDE || offset > (size_t)(to - decoder->out))
 			break;
 		copy_strides(to, to - offset, count);
@@ -306,7 +288,7 @@ static int lz4_start(struct decoder *decoder, dwarfs_error **err)
 	place = dw_calloc(1, sizeof(*place));
 	if (!place)
 		return dw_fail_nomem(err);
-	place->at = SIZE_BYTES;
+	place->at = DW_LZ4_SIZE_BYTES;
 	decoder->state = place;
 	decoder->fixed = sizeof(*place);
 	return 0;
@@ -317,248 +299,20 @@ static void lz4_stop(struct decoder *decoder)
 	free(decoder->state);
 }
 
-/* -- packing ------------------------------------------------------------------------ */
-
-static int open_compressor(size_t table_bytes, int level, void **state_out,
-			   dwarfs_error **err)
-{
-	struct packer *packer = malloc(sizeof(*packer) + table_bytes);
-
-	if (!packer)
-		return dw_fail_nomem(err);
-	packer->level = level;
-	*state_out = packer;
-	return 0;
-}
-
-static int open_fast(const struct codec_spec *spec, size_t block_bytes, void **state_out,
-		     dwarfs_error **err)
-{
-	return open_compressor((size_t)LZ4_sizeofState(), spec->level, state_out, err);
-}
-
-static int open_hc(const struct codec_spec *spec, size_t block_bytes, void **state_out,
-		   dwarfs_error **err)
-{
-	return open_compressor((size_t)LZ4_sizeofStateHC() + HC_SCRATCH_BYTES,
-			       spec->level, state_out, err);
-}
-
-/* Write the size; gives the space after it, less than the input: larger results are
- * useless. None for inputs of a few bytes. */
-static int begin_lz4_block(struct span in, struct buffer *out, int *room_out,
-			   dwarfs_error **err)
-{
-	int ret;
-
-	if (in.size > LZ4_MAX_INPUT_SIZE)
-		return dw_fail(err, DWARFS_ERR_RANGE, "a block of %zu bytes is too large",
-			       in.size);
-	if ((ret = dw_buffer_reserve(out, in.size < SIZE_BYTES ? SIZE_BYTES : in.size,
-				     err)) < 0)
-		return ret;
-	dw_store32(out->data, (uint32_t)in.size);
-	*room_out = in.size > SIZE_BYTES ? (int)(in.size - SIZE_BYTES) : 0;
-	return 0;
-}
-
-/* 0 bytes: not enough space. */
-static void end_lz4_block(struct buffer *out, int got)
-{
-	out->size = got > 0 ? SIZE_BYTES + (size_t)got : 0;
-}
-
-static int pack_fast(void *state, struct span in, struct buffer *out,
-		     struct codec_watch *watch, dwarfs_error **err)
-{
-	struct packer *packer = state;
-	int room, ret = begin_lz4_block(in, out, &room, err);
-
-	if (ret < 0)
-		return ret;
-	end_lz4_block(out,
-		      LZ4_compress_fast_extState(packer->tables, (const char *)in.data,
-						 (char *)out->data + SIZE_BYTES,
-						 (int)in.size, room, 1));
-	return 0;
-}
-
-/* -- lz4hc in slices ----------------------------------------------------------------- */
-
-/*
- * A raw block is a list of sequences: literals, then a match; the last one has only
- * literals. Each slice is packed to such a block, with matches in earlier slices. They
- * are joined by moving the literals at the end of one slice to the first sequence of the
- * next.
- */
-struct joined {
-	uint8_t *at, *end;
-	const uint8_t *literals; /* not written yet, in the input */
-	size_t literal_count;
-};
-
-static size_t read_length(const uint8_t **at, unsigned nibble)
-{
-	size_t length = nibble;
-
-	if (nibble < NIBBLE_MAX)
-		return length;
-	do
-		length += **at;
-	while (*(*at)++ == LENGTH_BYTE_MAX);
-	return length;
-}
-
-/* False if there is no space left. */
-static bool put_joined(struct joined *joined, const uint8_t *data, size_t size)
-{
-	if (size > (size_t)(joined->end - joined->at))
-		return false;
-	memcpy(joined->at, data, size);
-	joined->at += size;
-	return true;
-}
-
-/* The literals, and the part of the match that shares a byte with their number. */
-static bool put_literals(struct joined *joined, unsigned match_nibble)
-{
-	size_t count = joined->literal_count, rest = count;
-	uint8_t byte;
-
-	byte = (uint8_t)((count < NIBBLE_MAX ? count : NIBBLE_MAX) << 4 | match_nibble);
-	if (!put_joined(joined, &byte, 1))
-		return false;
-	if (count >= NIBBLE_MAX) {
-		for (rest -= NIBBLE_MAX; rest >= LENGTH_BYTE_MAX;
-		     rest -= LENGTH_BYTE_MAX) {
-			byte = LENGTH_BYTE_MAX;
-			if (!put_joined(joined, &byte, 1))
-				return false;
-		}
-		byte = (uint8_t)rest;
-		if (!put_joined(joined, &byte, 1))
-			return false;
-	}
-	return put_joined(joined, joined->literals, count);
-}
-
-/* Append a packed slice, without the literals at its end. */
-static bool join_slices(struct joined *joined, struct span packed,
-			const uint8_t *input_end)
-{
-	const uint8_t *at = packed.data, *end = packed.data + packed.size, *rest, *last;
-	uint8_t token = *at++;
-	size_t count = read_length(&at, token >> 4);
-
-	joined->literal_count += count;
-	at += count;
-	if (at == end)
-		return true;
-	if (!put_literals(joined, token & NIBBLE_MAX))
-		return false;
-	rest = at;
-	do {
-		at += MATCH_OFFSET_BYTES;
-		read_length(&at, token & NIBBLE_MAX);
-		last = at;
-		token = *at++;
-		count = read_length(&at, token >> 4);
-		at += count;
-	} while (at < end);
-	joined->literals = input_end - count;
-	joined->literal_count = count;
-	return put_joined(joined, rest, (size_t)(last - rest));
-}
-
-static int pack_hc(void *state, struct span in, struct buffer *out,
-		   struct codec_watch *watch, dwarfs_error **err)
-{
-	struct packer *packer = state;
-	uint8_t *scratch = packer->tables + LZ4_sizeofStateHC();
-	struct joined joined = { .literals = in.data };
-	LZ4_streamHC_t *stream;
-	size_t all = in.size;
-	int room, ret = begin_lz4_block(in, out, &room, err);
-
-	if (ret < 0)
-		return ret;
-	joined.at = out->data + SIZE_BYTES;
-	joined.end = joined.at + room;
-	stream = LZ4_initStreamHC(packer->tables, (size_t)LZ4_sizeofStateHC());
-	LZ4_resetStreamHC_fast(stream, packer->level);
-	for (size_t left = in.size, size; left > 0; left -= size, in.data += size) {
-		int got;
-
-		if ((ret = dw_codec_go_on(watch, all - left, err)) < 0)
-			return ret;
-		size = left < HC_SLICE_BYTES ? left : HC_SLICE_BYTES;
-		got = LZ4_compress_HC_continue(stream, (const char *)in.data,
-					       (char *)scratch, (int)size,
-					       (int)HC_SCRATCH_BYTES);
-		if (got <= 0)
-			return dw_fail(err, DWARFS_ERR_INVALID,
-				       "the compressor has failed");
-		if (!join_slices(&joined, (struct span){ scratch, (size_t)got },
-				 in.data + size))
-			return 0;
-	}
-	if (put_literals(&joined, 0))
-		out->size = (size_t)(joined.at - out->data);
-	return 0;
-}
-
-static uint64_t memory_fast(const struct codec_spec *spec, size_t block_bytes)
-{
-	return sizeof(struct packer) + (uint64_t)LZ4_sizeofState();
-}
-
-static uint64_t memory_hc(const struct codec_spec *spec, size_t block_bytes)
-{
-	return sizeof(struct packer) + (uint64_t)LZ4_sizeofStateHC() + HC_SCRATCH_BYTES;
-}
-
-static const struct codec_option hc_options[] = {
-	{ "level", DW_CODEC_FIELD(level), .min = 0, .max = LZ4HC_CLEVEL_MAX },
-	{ NULL },
-};
-
-static void lz4_library(char *out, size_t room)
-{
-	snprintf(out, room, "lz4-%s", LZ4_versionString());
-}
-
 const struct codec_ops dw_codec_lz4 = {
-	.library = lz4_library,
-	.help = "lz4     no options",
-	.defaults = { .id = CODEC_LZ4 },
 	.unpacked_size = lz4_unpacked_size,
 	.unpack = lz4_unpack,
 	.start = lz4_start,
 	.step = lz4_step,
 	.stop = lz4_stop,
-	.packs_as = CODEC_LZ4,
-	.reach = MATCH_REACH,
-	.open = open_fast,
-	.close = free,
-	.pack = pack_fast,
-	.memory = memory_fast,
 };
 
 const struct codec_ops dw_codec_lz4hc = {
-	.help = "lz4hc   level=0..12 (9)",
-	.defaults = { .id = CODEC_LZ4HC, .level = DEFAULT_HC_LEVEL },
-	.options = hc_options,
 	.unpacked_size = lz4_unpacked_size,
 	.unpack = lz4_unpack,
 	.start = lz4_start,
 	.step = lz4_step,
 	.stop = lz4_stop,
-	.packs_as = CODEC_LZ4,
-	.reach = MATCH_REACH,
-	.open = open_hc,
-	.close = free,
-	.pack = pack_hc,
-	.memory = memory_hc,
 };
 
 #endif

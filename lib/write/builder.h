@@ -9,7 +9,7 @@
 
 #include "base/context.h"
 #include "base/progress.h"
-#include "codec/codec.h"
+#include "codec/encode/encode.h"
 #include "os/output.h"
 #include "write/options/chmod.h"
 #include "write/options/xattr_rules.h"

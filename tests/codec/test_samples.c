@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/samples: the texts of layouts are byte for byte those of other writers, and a layout
+ * codec/encode/samples: the texts of layouts are byte for byte those of other writers, and a layout
  * that no codec packs has none.
  */
 #include "support/codec_data.h"

@@ -3,7 +3,7 @@
  * read/verify: stored bytes of sections and their hashes, compared at once, in parts, or
  * while the image is in use.
  */
-#include "codec/codec.h"
+#include "codec/encode/encode.h"
 #include "format/section.h"
 #include "hash/hash.h"
 #include "read/image.h"

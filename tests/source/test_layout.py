@@ -25,7 +25,8 @@ OF_A_MODULE = {
     "utils/mkdwarfs": ("blocks", "codecs", "hostile", "leftout", "memory", "predictions"),
 }
 # Tests of a file in a subfolder that has one test only.
-ELSEWHERE = {"codec/test_lzma2.c": "lib/codec/lzma/lzma2.c"}
+ELSEWHERE = {"codec/test_lzma2.c": "lib/codec/lzma/lzma2.c",
+             "codec/test_samples.c": "lib/codec/encode/samples.c"}
 # Folders of tests that are for the product as a whole.
 OF_THE_PRODUCT = {"abi", "api", "badfs", "bench", "bindings", "compat", "examples", "interop",
                   "roundtrip", "source", "support"}

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "codec/codec.h"
+#include "codec/encode/encode.h"
 
 /* The same numbers on every machine. */
 static inline uint32_t next_random(uint32_t *state)

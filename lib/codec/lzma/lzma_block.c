@@ -12,7 +12,6 @@
 #if HAVE_LZMA
 
 #include "base/bytes.h"
-#include "codec/lzma/lzma.h"
 #include "codec/lzma/lzma_block.h"
 
 #define PADDING_UNIT 4

@@ -42,4 +42,7 @@ lzma_ret dw_lzma_run_block(struct lzma_run *run, struct decoder *decoder, size_t
 
 void dw_lzma_end_run(struct lzma_run *run);
 
+/* The smallest dictionary, in a size that .xz can express, for this much data. */
+uint32_t dw_lzma_dictionary_for(uint64_t bytes);
+
 #endif

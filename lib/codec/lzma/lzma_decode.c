@@ -17,7 +17,6 @@
 #if HAVE_LZMA
 
 #include "base/bytes.h"
-#include "codec/lzma/lzma.h"
 #include "codec/lzma/lzma_block.h"
 
 #define PADDING_UNIT	4
@@ -110,7 +109,7 @@ static lzma_ret measure_stream(struct span in, size_t *end, uint64_t *size)
 	return ret;
 }
 
-int dw_lzma_unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err)
+static int lzma_unpacked_size(struct span in, uint64_t *size_out, dwarfs_error **err)
 {
 	size_t end = in.size;
 	uint64_t size = 0;
@@ -281,7 +280,7 @@ static bool is_at_end(const struct decoder *decoder)
 	return unpacker->stage == NOTHING;
 }
 
-int dw_lzma_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
+static int lzma_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 {
 	const struct unpacker *unpacker = decoder->state;
 
@@ -304,7 +303,7 @@ int dw_lzma_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 	return decoder->done < upto ? fail_size(decoder->size, err) : 0;
 }
 
-void dw_lzma_stop(struct decoder *decoder)
+static void lzma_stop(struct decoder *decoder)
 {
 	struct unpacker *unpacker = decoder->state;
 
@@ -326,7 +325,7 @@ static int new_unpacker(struct decoder *decoder, dwarfs_error **err)
 }
 
 /* The first Block determines the memory. */
-int dw_lzma_start(struct decoder *decoder, dwarfs_error **err)
+static int lzma_start(struct decoder *decoder, dwarfs_error **err)
 {
 	int ret = new_unpacker(decoder, err);
 	const struct unpacker *unpacker = decoder->state;
@@ -339,7 +338,7 @@ int dw_lzma_start(struct decoder *decoder, dwarfs_error **err)
 	decoder->window = unpacker->run.window;
 	if (begun == LZMA_OK)
 		return 0;
-	dw_lzma_stop(decoder);
+	lzma_stop(decoder);
 	return fail_lzma(begun, err);
 }
 
@@ -384,8 +383,8 @@ static int list_parts(const lzma_index *index, struct codec_part **parts_out,
 	return 0;
 }
 
-int dw_lzma_parts(struct span in, struct codec_part **parts_out, size_t *count_out,
-		  dwarfs_error **err)
+static int lzma_parts(struct span in, struct codec_part **parts_out, size_t *count_out,
+		      dwarfs_error **err)
 {
 	lzma_stream_flags footer;
 	lzma_index *index = NULL;
@@ -447,8 +446,8 @@ static lzma_ret begin_part(struct decoder *decoder, const struct codec_part *par
 	return ret == LZMA_OK ? open_block(decoder) : ret;
 }
 
-int dw_lzma_start_part(struct decoder *decoder, const struct codec_part *part,
-		       dwarfs_error **err)
+static int lzma_start_part(struct decoder *decoder, const struct codec_part *part,
+			   dwarfs_error **err)
 {
 	int ret = new_unpacker(decoder, err);
 	lzma_ret begun;
@@ -459,8 +458,18 @@ int dw_lzma_start_part(struct decoder *decoder, const struct codec_part *part,
 	decoder->window = ((struct unpacker *)decoder->state)->run.window;
 	if (begun == LZMA_OK)
 		return 0;
-	dw_lzma_stop(decoder);
+	lzma_stop(decoder);
 	return fail_lzma(begun, err);
 }
+
+const struct codec_ops dw_codec_lzma = {
+	.unpacked_size = lzma_unpacked_size,
+	.start = lzma_start,
+	.parts = lzma_parts,
+	.start_part = lzma_start_part,
+	.step = lzma_step,
+	.stop = lzma_stop,
+	.size_at_end = true,
+};
 
 #endif

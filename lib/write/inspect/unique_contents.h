@@ -10,7 +10,7 @@
 #ifndef DW_WRITE_INSPECT_UNIQUE_CONTENTS_H
 #define DW_WRITE_INSPECT_UNIQUE_CONTENTS_H
 
-#include "codec/codec.h"
+#include "codec/encode/encode.h"
 #include "write/tree/tree.h"
 
 /*

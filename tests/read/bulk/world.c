@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "codec/encode/encode.h"
+
 void world_free(struct world *world)
 {
 	craft_free(&world->craft);

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/context.h"
-#include "codec/codec.h"
+#include "codec/encode/encode.h"
 #include "write/budget/budget.h"
 #include "write/order/auto/auction.h"
 #include "write/order/auto/forecast.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/samples: the layouts of samples that codecs pack, and the JSON text of a layout that
+ * codec/encode/samples: the layouts of samples that codecs pack, and the JSON text of a layout that
  * images store with the category of a block.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "codec/codec.h"
+#include "codec/encode/encode.h"
 
 #define MAX_TEXT_BYTES 256 /* all values are numbers or one of two words */
 

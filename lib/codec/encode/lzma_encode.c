@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/lzma/lzma_encode: pack into an .xz stream, of one Block or of several.
+ * codec/encode/lzma_encode: pack into an .xz stream, of one Block or of several.
  *
  * A single Block is written as a stream, without sizes in its header. Several have their
  * sizes in their headers and in the index, so that each can be found and unpacked
@@ -13,7 +13,8 @@
 #include <lzma.h>
 
 #include "base/bytes.h"
-#include "codec/lzma/lzma.h"
+#include "codec/encode/lzma_encode.h"
+#include "codec/lzma/lzma_block.h"
 
 /* If machine code is expected, a sample of a large block shows whether a BCJ filter
  * helps: pieces at equal distances, packed with and without it, fast and with a small

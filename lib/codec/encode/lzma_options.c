@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/lzma/lzma: .xz streams of LZMA2, with a BCJ filter for machine code where that helps.
- *
- * The options, by which it is asked for, and the table; the work is done by
- * lzma_decode.c and lzma_encode.c.
+ * codec/encode/lzma_options: the options of lzma, and its row in the table; lzma_encode.c
+ * does the work.
  */
 #include <stdio.h>
 #include "config.h"
@@ -12,7 +10,7 @@
 
 #include <lzma.h>
 
-#include "codec/lzma/lzma.h"
+#include "codec/encode/lzma_encode.h"
 
 #define DEFAULT_LEVEL 9
 #define MAX_LEVEL     9
@@ -66,7 +64,7 @@ static void lzma_library(char *out, size_t room)
 	snprintf(out, room, "lzma-%s", lzma_version_string());
 }
 
-const struct codec_ops dw_codec_lzma = {
+const struct encoder_ops dw_encoder_lzma = {
 	.library = lzma_library,
 	.help = "lzma    level=0..9 (9), dict_size=12..30 (log2), "
 		"block_size=12..30 (log2), extreme, "
@@ -77,13 +75,6 @@ const struct codec_ops dw_codec_lzma = {
 		      .level = DEFAULT_LEVEL,
 		      .check = LZMA_CHECK_CRC64 },
 	.options = options,
-	.unpacked_size = dw_lzma_unpacked_size,
-	.start = dw_lzma_start,
-	.parts = dw_lzma_parts,
-	.start_part = dw_lzma_start_part,
-	.step = dw_lzma_step,
-	.stop = dw_lzma_stop,
-	.size_at_end = true,
 	.finds_matches = true,
 	.is_slow = true,
 	.packs_as = CODEC_LZMA,
