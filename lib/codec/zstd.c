@@ -7,7 +7,7 @@
 
 #if HAVE_ZSTD
 
-/* For ZSTD_getCParams() and the estimate of memory, which the shared library exports. */
+/* For ZSTD_getFrameHeader() and ZSTD_d_stableOutBuffer, which the shared library exports. */
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 #include <zstd_errors.h>
