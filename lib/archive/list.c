@@ -41,7 +41,7 @@ static int read_contents(struct list *list, dwarfs_error **err)
 
 		if (got != ARCHIVE_OK && got != ARCHIVE_EOF)
 			return fail_read(list, err);
-		if (offset < 0 || (uint64_t)offset > INT64_MAX - bytes)
+		if (offset < 0 || offset > INT64_MAX - (int64_t)bytes)
 			return dw_fail(err, DWARFS_ERR_CORRUPT,
 				       "has contents out of its reach");
 		if ((uint64_t)offset + bytes > size)

@@ -12,11 +12,11 @@
 /* For chown(): leave it as it is. */
 #define NO_ID UINT32_MAX
 
-static struct timespec time_of(const dwarfs_stat *stat, int time)
+static struct os_time time_of(const dwarfs_stat *stat, int time)
 {
-	return (struct timespec){
-		.tv_sec = (time_t)dwarfs_stat_seconds(stat, time),
-		.tv_nsec = (long)dwarfs_stat_nanoseconds(stat, time),
+	return (struct os_time){
+		.seconds = dwarfs_stat_seconds(stat, time),
+		.nanoseconds = dwarfs_stat_nanoseconds(stat, time),
 	};
 }
 

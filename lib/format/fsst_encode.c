@@ -161,7 +161,7 @@ static size_t sample_stride(const struct span *strings, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		bytes += strings[i].size;
-	return bytes / SAMPLE_BYTES + 1;
+	return (size_t)(bytes / SAMPLE_BYTES) + 1;
 }
 
 /* Parse the sample: count symbols, pairs of symbols, and compressed bytes. */

@@ -134,8 +134,8 @@ static int parse_layouts(struct thrift_reader *reader, const struct thrift_field
 
 	if (count > MAX_LAYOUTS || schema->layouts)
 		return fail_schema(err, "too many layouts");
-	seen = dw_calloc(count, 1);
-	schema->layouts = dw_calloc(count, sizeof(*schema->layouts));
+	seen = dw_calloc((size_t)count, 1);
+	schema->layouts = dw_calloc((size_t)count, sizeof(*schema->layouts));
 	if (!seen || !schema->layouts)
 		return dw_fail_nomem(err);
 	schema->layout_count = (size_t)count;

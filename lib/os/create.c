@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os/create.h"
@@ -271,11 +272,26 @@ int dw_restore_mode(int fd, const struct attributes *attributes,
 	return result(fchmod(fd, safe_mode(attributes, owned)));
 }
 
+/* Of access and modification: -EOVERFLOW if the system cannot represent them. */
+static int convert_times(const struct attributes *attributes, struct timespec times[2])
+{
+	const struct os_time given[2] = { attributes->atime, attributes->mtime };
+
+	for (int i = 0; i < 2; i++) {
+		times[i] = (struct timespec){ .tv_sec = (time_t)given[i].seconds,
+					      .tv_nsec = (long)given[i].nanoseconds };
+		if (times[i].tv_sec != given[i].seconds)
+			return -EOVERFLOW;
+	}
+	return 0;
+}
+
 int dw_restore_times(int fd, const struct attributes *attributes)
 {
-	struct timespec times[2] = { attributes->atime, attributes->mtime };
+	struct timespec times[2];
+	int ret = convert_times(attributes, times);
 
-	return result(futimens(fd, times));
+	return ret < 0 ? ret : result(futimens(fd, times));
 }
 
 int dw_owned_at(int dir, const char *name, struct owned *owned_out)
@@ -332,9 +348,10 @@ int dw_restore_mode_at(int dir, const char *name, const struct attributes *attri
 
 int dw_restore_times_at(int dir, const char *name, const struct attributes *attributes)
 {
-	struct timespec times[2] = { attributes->atime, attributes->mtime };
+	struct timespec times[2];
+	int ret = convert_times(attributes, times);
 
-	return result(utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW));
+	return ret < 0 ? ret : result(utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW));
 }
 
 bool dw_may_set_owners(void)

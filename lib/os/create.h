@@ -9,9 +9,8 @@
 #ifndef DW_OS_CREATE_H
 #define DW_OS_CREATE_H
 
-#include <time.h>
-
 #include "base/memory.h"
+#include "os/dir.h"
 
 /* Identifies a directory. */
 struct file_identity {
@@ -76,7 +75,7 @@ struct attributes {
 	uint32_t uid, gid;
 	bool set_owner;
 	bool drop_setuid, drop_setgid; /* these bits belong to another owner or group */
-	struct timespec atime, mtime;
+	struct os_time atime, mtime;
 };
 
 /* The permissions to create an entry with: not more than its final ones, and only if

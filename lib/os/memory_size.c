@@ -14,11 +14,18 @@
 
 #include "os/memory_size.h"
 
+/* A process of 32 bits cannot use all memory of a larger machine: of its 4 GiB, the kernel may
+ * keep 2. */
+#define MAX_ADDRESS_BYTES (SIZE_MAX / 2)
+
 uint64_t dw_os_machine_bytes(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
 
-	return pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : 0;
+	uint64_t bytes =
+		pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : 0;
+
+	return bytes < MAX_ADDRESS_BYTES ? bytes : MAX_ADDRESS_BYTES;
 }
 
 /* The second number in /proc/self/statm counts resident pages. */

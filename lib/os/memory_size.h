@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* Bytes of the machine; 0 if unknown. */
+/* Bytes of the machine that a process can use; 0 if unknown. */
 uint64_t dw_os_machine_bytes(void);
 
 /* Resident bytes of the process; 0 if unknown. */

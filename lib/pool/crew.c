@@ -40,9 +40,9 @@ static void look_after(struct crew *crew, uint32_t started)
 	crew->at_work += started;
 	crew->counted = true;
 	while (crew->at_work > 0) {
-		struct timespec until = dw_time_from_now(LOOK_NS);
+		int64_t until = dw_time_from_now(LOOK_NS);
 
-		dw_condition_wait(&crew->all_done, &crew->lock, &until);
+		dw_condition_wait(&crew->all_done, &crew->lock, until);
 		if (!crew->ops->look)
 			continue;
 		pthread_mutex_unlock(&crew->lock);

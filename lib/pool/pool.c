@@ -254,12 +254,12 @@ int dw_pool_poll(struct pool *pool, dwarfs_error **err)
 
 void dw_pool_wait(struct pool *pool, uint32_t wait_ns)
 {
-	struct timespec until = dw_time_from_now(wait_ns);
+	int64_t until = dw_time_from_now(wait_ns);
 
 	pthread_mutex_lock(&pool->lock);
 	while (pool->taken < pool->submitted && !slot_at(pool, pool->taken)->finished &&
 	       !(pool->halted && pool->taken == pool->started))
-		if (!dw_condition_wait(&pool->progress, &pool->lock, &until))
+		if (!dw_condition_wait(&pool->progress, &pool->lock, until))
 			break;
 	pthread_mutex_unlock(&pool->lock);
 }

@@ -97,7 +97,7 @@ int dw_tasks_offer(struct tasks *tasks, struct task *task, dwarfs_error **err)
 
 bool dw_tasks_wait(struct tasks *tasks, struct task *task, uint32_t wait_ns)
 {
-	struct timespec until = { 0 };
+	int64_t until = 0;
 	bool is_late = false;
 
 	pthread_mutex_lock(&tasks->lock);
@@ -115,10 +115,10 @@ bool dw_tasks_wait(struct tasks *tasks, struct task *task, uint32_t wait_ns)
 			run_task(tasks, other);
 			continue;
 		}
-		if (until.tv_sec == 0)
+		if (until == 0)
 			until = dw_time_from_now(wait_ns);
 		tasks->is_awaited = true;
-		is_late = !dw_condition_wait(&tasks->progress, &tasks->lock, &until);
+		is_late = !dw_condition_wait(&tasks->progress, &tasks->lock, until);
 		tasks->is_awaited = false;
 	}
 	pthread_mutex_unlock(&tasks->lock);

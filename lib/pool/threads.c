@@ -62,19 +62,18 @@ int dw_condition_init(pthread_cond_t *condition)
 	return ret;
 }
 
-bool dw_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock,
-		       const struct timespec *until)
+bool dw_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t until)
 {
-	return pthread_cond_timedwait(condition, lock, until) == 0;
+	struct timespec time = { .tv_sec = (time_t)(until / NS_PER_SECOND),
+				 .tv_nsec = (long)(until % NS_PER_SECOND) };
+
+	return pthread_cond_timedwait(condition, lock, &time) == 0;
 }
 
-struct timespec dw_time_from_now(uint32_t wait_ns)
+int64_t dw_time_from_now(uint32_t wait_ns)
 {
-	struct timespec until;
+	struct timespec now = { 0 };
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += wait_ns;
-	until.tv_sec += until.tv_nsec / NS_PER_SECOND;
-	until.tv_nsec %= NS_PER_SECOND;
-	return until;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * NS_PER_SECOND + now.tv_nsec + wait_ns;
 }

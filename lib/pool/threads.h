@@ -29,11 +29,11 @@ void dw_threads_join(struct threads *threads);
 /* Create a condition whose timed waits use the monotonic clock: 0 or an errno value. */
 int dw_condition_init(pthread_cond_t *condition);
 
-/* As pthread_cond_wait() with a deadline: false when it has passed. */
-bool dw_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock,
-		       const struct timespec *until);
+/* As pthread_cond_wait() with a deadline, of dw_time_from_now(): false when it has
+ * passed. */
+bool dw_condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t until);
 
-/* The time this far from now. */
-struct timespec dw_time_from_now(uint32_t wait_ns);
+/* The time this far from now, in nanoseconds of the monotonic clock. */
+int64_t dw_time_from_now(uint32_t wait_ns);
 
 #endif

@@ -52,10 +52,18 @@ void reply_failure(fuse_req_t req, fuse_ino_t ino, int code, const dwarfs_error 
 
 /* -- attributes ---------------------------------------------------------------------- */
 
+/* The nearest time that the system can represent: libfuse may have a time_t of 32 bits. */
+static time_t seconds_of(int64_t seconds)
+{
+	if ((time_t)seconds == seconds)
+		return (time_t)seconds;
+	return seconds < 0 ? INT32_MIN : INT32_MAX;
+}
+
 static struct timespec time_of(const dwarfs_stat *stat, int time)
 {
 	return (struct timespec){
-		.tv_sec = (time_t)dwarfs_stat_seconds(stat, time),
+		.tv_sec = seconds_of(dwarfs_stat_seconds(stat, time)),
 		.tv_nsec = (long)dwarfs_stat_nanoseconds(stat, time),
 	};
 }

@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <dwarfs/walk.h>
 
@@ -62,12 +63,13 @@ static int64_t clamp(struct export_run *run, int64_t seconds)
 	const struct export_format *format = run->format;
 	int64_t nearest = seconds;
 
-	if (format->most_time == 0)
-		return seconds;
-	if (seconds < format->least_time)
+	if (format->most_time != 0 && seconds < format->least_time)
 		nearest = format->least_time;
-	else if (seconds > format->most_time)
+	else if (format->most_time != 0 && seconds > format->most_time)
 		nearest = format->most_time;
+	/* libarchive's time_t may have 32 bits. */
+	if ((time_t)nearest != nearest)
+		nearest = nearest < 0 ? INT32_MIN : INT32_MAX;
 	run->has_other_time |= nearest != seconds;
 	return nearest;
 }

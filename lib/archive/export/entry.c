@@ -153,17 +153,18 @@ static void set_times(struct export_run *run)
 {
 	struct export_time time = dw_export_time(run, DWARFS_MTIME);
 
-	archive_entry_set_mtime(run->entry, time.seconds, time.nanoseconds);
+	archive_entry_set_mtime(run->entry, (time_t)time.seconds, time.nanoseconds);
 	if (dwarfs_stat_seconds(run->stat, DWARFS_BTIME) != 0) {
 		time = dw_export_time(run, DWARFS_BTIME);
-		archive_entry_set_birthtime(run->entry, time.seconds, time.nanoseconds);
+		archive_entry_set_birthtime(run->entry, (time_t)time.seconds,
+					    time.nanoseconds);
 	}
 	if (dwarfs_image_is_mtime_only(run->image))
 		return;
 	time = dw_export_time(run, DWARFS_ATIME);
-	archive_entry_set_atime(run->entry, time.seconds, time.nanoseconds);
+	archive_entry_set_atime(run->entry, (time_t)time.seconds, time.nanoseconds);
 	time = dw_export_time(run, DWARFS_CTIME);
-	archive_entry_set_ctime(run->entry, time.seconds, time.nanoseconds);
+	archive_entry_set_ctime(run->entry, (time_t)time.seconds, time.nanoseconds);
 }
 
 /* Bytes of a link in a Rock Ridge record: its name, and two more bytes for each part of

@@ -46,7 +46,7 @@ static int read_piece(void *user, const void **data_out, size_t *bytes_out,
 
 	if (got != ARCHIVE_OK && got != ARCHIVE_EOF)
 		return fail_read(job, got, err);
-	if (offset < 0 || (uint64_t)offset > INT64_MAX - bytes)
+	if (offset < 0 || offset > INT64_MAX - (int64_t)bytes)
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "has contents out of its reach");
 	if (got == ARCHIVE_EOF)
 		return check_end(job, (uint64_t)offset, err);

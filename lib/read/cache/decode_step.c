@@ -71,8 +71,9 @@ static int note_part_hashes(const struct unit *unit, struct parts *parts,
 		if (range.from > payload.size)
 			return dw_fail(err, DWARFS_ERR_CORRUPT, "its size has changed");
 		rest = payload.size - range.from;
-		verified_block->xxh3[i] = dw_xxh3_64(
-			payload.data + range.from, range.size < rest ? range.size : rest);
+		verified_block->xxh3[i] =
+			dw_xxh3_64(payload.data + range.from,
+				   (size_t)(range.size < rest ? range.size : rest));
 	}
 	if (atomic_compare_exchange_strong(&parts->verified_block, &none, verified_block))
 		verified_block = NULL;

@@ -284,9 +284,9 @@ static bool is_release_expected(const struct cache *cache)
 
 void dw_cache_wait_for_memory(struct cache *cache)
 {
-	struct timespec until = dw_time_from_now(POLL_NS);
+	int64_t until = dw_time_from_now(POLL_NS);
 
-	dw_condition_wait(&cache->memory_freed, &cache->lock, &until);
+	dw_condition_wait(&cache->memory_freed, &cache->lock, until);
 }
 
 static bool wait_for_space(struct cache *cache, struct decode_job *job, uint64_t own,

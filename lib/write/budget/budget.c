@@ -260,7 +260,7 @@ static struct plan lean_plan(const struct plan *plan)
 {
 	struct plan lean = *plan;
 
-	lean.budget.workers = min_of(lean.budget.workers, 1);
+	lean.budget.workers = lean.budget.workers < 1 ? 0 : 1;
 	lean.budget.waiting = 0;
 	return lean;
 }

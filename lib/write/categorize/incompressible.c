@@ -133,7 +133,7 @@ uint64_t dw_probe_memory(const struct categorize_options *options)
 
 	if (!find_codec(options->zstd_level, &spec))
 		return 0;
-	return 2 * bytes + dw_codec_memory(&spec, bytes);
+	return 2 * bytes + dw_codec_memory(&spec, (size_t)bytes);
 }
 
 static int take_probe(struct probes *probes, struct probe **probe_out, dwarfs_error **err)

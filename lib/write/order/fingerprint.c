@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/multiply.h"
 #include "write/order/order.h"
 #include "write/segment/anchors.h"
 
@@ -37,22 +38,15 @@ struct minhash {
 	uint8_t buffer[WINDOW_BYTES + WINDOW_OVERLAP];
 };
 
-static uint64_t fold_product(uint64_t a, uint64_t b)
-{
-	__extension__ unsigned __int128 product = (unsigned __int128)a * b;
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 static uint64_t hash_shingle(const uint8_t *at)
 {
-	uint64_t a = fold_product(dw_load64(at) ^ UINT64_C(0xA0761D6478BD642F),
-				  dw_load64(at + 8) ^ UINT64_C(0xE7037ED1A0B428DB));
-	uint64_t b = fold_product(dw_load64(at + 16) ^ UINT64_C(0x8EBC6AF09C88C6E3),
-				  dw_load64(at + 24) ^ UINT64_C(0x589965CC75374CC3));
+	uint64_t a = dw_multiply_fold(dw_load64(at) ^ UINT64_C(0xA0761D6478BD642F),
+				      dw_load64(at + 8) ^ UINT64_C(0xE7037ED1A0B428DB));
+	uint64_t b = dw_multiply_fold(dw_load64(at + 16) ^ UINT64_C(0x8EBC6AF09C88C6E3),
+				      dw_load64(at + 24) ^ UINT64_C(0x589965CC75374CC3));
 
-	return fold_product(a ^ UINT64_C(0x9E3779B97F4A7C15),
-			    b ^ UINT64_C(0xD6E8FEB86659FD93));
+	return dw_multiply_fold(a ^ UINT64_C(0x9E3779B97F4A7C15),
+				b ^ UINT64_C(0xD6E8FEB86659FD93));
 }
 
 static void take_shingle(struct minhash *minhash, const uint8_t *at)
@@ -124,9 +118,9 @@ static void finish_minhash(struct minhash *minhash, struct fingerprint *out)
 		while (minhash->slots[from] == UINT64_MAX)
 			from = (from + 1) % SLOTS;
 		/* What was borrowed from another distance is another value. */
-		value = fold_product(minhash->slots[from] ^ UINT64_C(0x589965CC75374CC3),
-				     UINT64_C(0x9E3779B97F4A7C15) +
-					     2 * ((from - i) % SLOTS));
+		value = dw_multiply_fold(
+			minhash->slots[from] ^ UINT64_C(0x589965CC75374CC3),
+			UINT64_C(0x9E3779B97F4A7C15) + 2 * ((from - i) % SLOTS));
 		/* All zero means no fingerprint. */
 		dw_store16(out->bytes + 2 * i, (uint16_t)(value >> 24) | 1);
 	}

@@ -34,6 +34,8 @@ int dw_anchor_index_new(uint64_t anchors, uint64_t max_bytes,
 
 	if (!index)
 		return dw_fail_nomem(err);
+	if (max_bytes > SIZE_MAX)
+		max_bytes = SIZE_MAX;
 	if (wanted > max_bytes / sizeof(struct bucket))
 		wanted = max_bytes / sizeof(struct bucket);
 	if (wanted < MIN_BUCKETS)
@@ -42,7 +44,7 @@ int dw_anchor_index_new(uint64_t anchors, uint64_t max_bytes,
 		wanted = UINT32_MAX;
 	index->bucket_count = (uint32_t)wanted;
 	index->full = wanted * INDEX_WAYS / 100 * FULL_NUMERATOR;
-	index->buckets = dw_pages_new(dw_anchor_index_bytes(index));
+	index->buckets = dw_pages_new((size_t)dw_anchor_index_bytes(index));
 	if (!index->buckets)
 		return dw_fail_nomem(err);
 	*index_out = dw_steal(index);
@@ -53,13 +55,13 @@ void dw_anchor_index_free(struct anchor_index *index)
 {
 	if (!index)
 		return;
-	dw_pages_free(index->buckets, dw_anchor_index_bytes(index));
+	dw_pages_free(index->buckets, (size_t)dw_anchor_index_bytes(index));
 	free(index);
 }
 
 uint64_t dw_anchor_index_bytes(const struct anchor_index *index)
 {
-	return index->bucket_count * (uint64_t)sizeof(struct bucket);
+	return (uint64_t)index->bucket_count * sizeof(struct bucket);
 }
 
 static struct bucket *anchor_bucket(const struct anchor_index *index, uint64_t hash)

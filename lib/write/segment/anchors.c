@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/multiply.h"
 #include "write/segment/anchors.h"
 
 #define TRIGGER_BYTES 8
@@ -22,8 +23,8 @@
 
 static bool is_trigger(const uint8_t *at, uint16_t mask)
 {
-	uint16_t hash = (uint16_t)(TRIGGER_START + dw_load16(at) * TRIGGER_K0 +
-				   dw_load16(at + 2) * TRIGGER_K1 +
+	uint16_t hash = (uint16_t)(TRIGGER_START + (uint32_t)dw_load16(at) * TRIGGER_K0 +
+				   (uint32_t)dw_load16(at + 2) * TRIGGER_K1 +
 				   (uint32_t)dw_load16(at + 4) * TRIGGER_K2 +
 				   (uint32_t)dw_load16(at + 6) * TRIGGER_K3);
 
@@ -194,27 +195,24 @@ size_t dw_triggers_find(const uint8_t *data, size_t size, unsigned shift, uint32
 
 /* -- anchors ------------------------------------------------------------------------ */
 
-static uint64_t multiply_fold(uint64_t a, uint64_t b)
-{
-	__extension__ unsigned __int128 product = (unsigned __int128)a * b;
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 /* Widening multiplications of pairs of words, as in wyhash by Wang Yi. */
 uint64_t dw_anchor_hash(const uint8_t *window)
 {
-	uint64_t a = multiply_fold(dw_load64(window) ^ UINT64_C(0xA0761D6478BD642F),
-				   dw_load64(window + 8) ^ UINT64_C(0xE7037ED1A0B428DB));
-	uint64_t b = multiply_fold(dw_load64(window + 16) ^ UINT64_C(0x8EBC6AF09C88C6E3),
-				   dw_load64(window + 24) ^ UINT64_C(0x589965CC75374CC3));
-	uint64_t c = multiply_fold(dw_load64(window + 32) ^ UINT64_C(0x1D8E4E27C47D124F),
-				   dw_load64(window + 40) ^ UINT64_C(0xEB44ACCAB455D165));
-	uint64_t d = multiply_fold(dw_load64(window + 48) ^ UINT64_C(0x9C1B8E1E9628323F),
-				   dw_load64(window + 56) ^ UINT64_C(0xD6E8FEB86659FD93));
+	uint64_t a =
+		dw_multiply_fold(dw_load64(window) ^ UINT64_C(0xA0761D6478BD642F),
+				 dw_load64(window + 8) ^ UINT64_C(0xE7037ED1A0B428DB));
+	uint64_t b =
+		dw_multiply_fold(dw_load64(window + 16) ^ UINT64_C(0x8EBC6AF09C88C6E3),
+				 dw_load64(window + 24) ^ UINT64_C(0x589965CC75374CC3));
+	uint64_t c =
+		dw_multiply_fold(dw_load64(window + 32) ^ UINT64_C(0x1D8E4E27C47D124F),
+				 dw_load64(window + 40) ^ UINT64_C(0xEB44ACCAB455D165));
+	uint64_t d =
+		dw_multiply_fold(dw_load64(window + 48) ^ UINT64_C(0x9C1B8E1E9628323F),
+				 dw_load64(window + 56) ^ UINT64_C(0xD6E8FEB86659FD93));
 
-	return multiply_fold(a ^ c ^ UINT64_C(0x9E3779B97F4A7C15),
-			     b ^ (d << 1 | d >> 63));
+	return dw_multiply_fold(a ^ c ^ UINT64_C(0x9E3779B97F4A7C15),
+				b ^ (d << 1 | d >> 63));
 }
 
 #define RECENT_HASHES 4
@@ -261,7 +259,8 @@ size_t dw_anchors_find(const uint8_t *data, size_t size, unsigned shift,
 	uint16_t mask = (uint16_t)(UINT32_C(0xFFFF0000) >> shift);
 	/* The offsets are at the end of out, and each is read before its anchor is
 	 * written. */
-	uint32_t *places = (uint32_t *)(void *)out + 3 * dw_anchors_room(size);
+	size_t most = dw_anchors_room(size);
+	uint32_t *places = (uint32_t *)(void *)(out + most) - most;
 	uint64_t recent[RECENT_HASHES] = { 0 };
 	struct finder finder = { .data = data, .out = out };
 	size_t triggers;
