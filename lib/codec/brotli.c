@@ -65,7 +65,7 @@ static void give_back(void *opaque, void *address)
 
 /* -- unpacking ----------------------------------------------------------------------- */
 
-struct unpacker {
+struct brotli_unpacker {
 	BrotliDecoderState *brotli;
 	struct budget budget;
 	struct span in; /* remaining input */
@@ -73,7 +73,7 @@ struct unpacker {
 
 static void brotli_stop(struct decoder *decoder)
 {
-	struct unpacker *unpacker = decoder->state;
+	struct brotli_unpacker *unpacker = decoder->state;
 
 	BrotliDecoderDestroyInstance(unpacker->brotli);
 	free(unpacker);
@@ -81,7 +81,7 @@ static void brotli_stop(struct decoder *decoder)
 
 static int brotli_start(struct decoder *decoder, dwarfs_error **err)
 {
-	struct unpacker *unpacker;
+	struct brotli_unpacker *unpacker;
 	struct thrift_reader reader;
 	uint64_t announced;
 
@@ -112,7 +112,7 @@ static int brotli_start(struct decoder *decoder, dwarfs_error **err)
 static int check_stream_end(const struct decoder *decoder, BrotliDecoderResult result,
 			    dwarfs_error **err)
 {
-	const struct unpacker *unpacker = decoder->state;
+	const struct brotli_unpacker *unpacker = decoder->state;
 
 	if (result != BROTLI_DECODER_RESULT_SUCCESS || decoder->done != decoder->size)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
@@ -125,7 +125,7 @@ static int check_stream_end(const struct decoder *decoder, BrotliDecoderResult r
 
 static int brotli_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 {
-	struct unpacker *unpacker = decoder->state;
+	struct brotli_unpacker *unpacker = decoder->state;
 	uint8_t *out = decoder->out + decoder->done;
 	size_t room = upto - decoder->done;
 	BrotliDecoderResult result =

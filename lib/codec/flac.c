@@ -26,7 +26,7 @@ struct header {
 	unsigned bits, flags;
 };
 
-struct unpacker {
+struct flac_unpacker {
 	unsigned channels, bits, bytes; /* of a sample */
 	bool big_endian;
 	uint32_t offset; /* makes signed samples unsigned */
@@ -73,7 +73,7 @@ static int read_flac_header(struct thrift_reader *reader, struct header *header,
 
 /* Always inlined, so that bytes and order are constants in the loops below. */
 static inline __attribute__((always_inline)) void
-store_samples(const struct unpacker *unpacker, const FLAC__int32 *const channels[],
+store_samples(const struct flac_unpacker *unpacker, const FLAC__int32 *const channels[],
 	      size_t count, unsigned bytes, bool big_endian)
 {
 	uint8_t *to = unpacker->out;
@@ -91,7 +91,7 @@ store_samples(const struct unpacker *unpacker, const FLAC__int32 *const channels
 	}
 }
 
-static void store_frame(const struct unpacker *unpacker,
+static void store_frame(const struct flac_unpacker *unpacker,
 			const FLAC__int32 *const channels[], size_t count)
 {
 	switch (unpacker->bytes | (unpacker->big_endian ? DW_FLAC_FLAG_BIG_ENDIAN : 0)) {
@@ -125,7 +125,7 @@ static FLAC__StreamDecoderReadStatus on_decoder_read(const FLAC__StreamDecoder *
 						     FLAC__byte buffer[], size_t *bytes,
 						     void *user)
 {
-	struct unpacker *unpacker = user;
+	struct flac_unpacker *unpacker = user;
 
 	if (*bytes > unpacker->in.size)
 		*bytes = unpacker->in.size;
@@ -142,7 +142,7 @@ static FLAC__StreamDecoderWriteStatus on_write(const FLAC__StreamDecoder *decode
 					       const FLAC__int32 *const channels[],
 					       void *user)
 {
-	struct unpacker *unpacker = user;
+	struct flac_unpacker *unpacker = user;
 	size_t size =
 		(size_t)frame->header.blocksize * unpacker->channels * unpacker->bytes;
 
@@ -164,7 +164,7 @@ static FLAC__StreamDecoderWriteStatus on_write(const FLAC__StreamDecoder *decode
 static void on_error(const FLAC__StreamDecoder *decoder,
 		     FLAC__StreamDecoderErrorStatus status, void *user)
 {
-	struct unpacker *unpacker = user;
+	struct flac_unpacker *unpacker = user;
 
 	if (!unpacker->error)
 		unpacker->error = FLAC__StreamDecoderErrorStatusString[status];
@@ -174,13 +174,13 @@ static void on_error(const FLAC__StreamDecoder *decoder,
 
 static void flac_stop(struct decoder *decoder)
 {
-	struct unpacker *unpacker = decoder->state;
+	struct flac_unpacker *unpacker = decoder->state;
 
 	FLAC__stream_decoder_delete(unpacker->flac);
 	free(unpacker);
 }
 
-static int read_size_and_header(struct decoder *decoder, struct unpacker *unpacker,
+static int read_size_and_header(struct decoder *decoder, struct flac_unpacker *unpacker,
 				dwarfs_error **err)
 {
 	struct header header = { 0 };
@@ -212,7 +212,7 @@ static int read_size_and_header(struct decoder *decoder, struct unpacker *unpack
 
 static int flac_start(struct decoder *decoder, dwarfs_error **err)
 {
-	auto_free struct unpacker *unpacker = dw_calloc(1, sizeof(*unpacker));
+	auto_free struct flac_unpacker *unpacker = dw_calloc(1, sizeof(*unpacker));
 	int ret;
 
 	if (!unpacker)
@@ -237,7 +237,7 @@ static int flac_start(struct decoder *decoder, dwarfs_error **err)
 /* Frame by frame, so that the first error is reported. */
 static int flac_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 {
-	struct unpacker *unpacker = decoder->state;
+	struct flac_unpacker *unpacker = decoder->state;
 	FLAC__StreamDecoderState state;
 
 	do {

@@ -55,7 +55,7 @@ static int lz4_unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **
 #define STRIDE 16 /* bytes copied at once, if there is space */
 
 /* Where the next step continues. */
-struct place {
+struct lz4_sequence {
 	size_t at;	 /* in the payload */
 	size_t literals; /* of this sequence, not copied yet */
 	size_t match;	 /* and of its match, from offset bytes before */
@@ -69,8 +69,8 @@ static int fail_damaged(dwarfs_error **err)
 	return dw_fail(err, DWARFS_ERR_CORRUPT, "the data is damaged");
 }
 
-static bool read_more(const struct decoder *decoder, struct place *place, unsigned nibble,
-		      size_t *length_out)
+static bool read_more(const struct decoder *decoder, struct lz4_sequence *place,
+		      unsigned nibble, size_t *length_out)
 {
 	size_t length = nibble;
 	uint8_t byte;
@@ -87,7 +87,7 @@ static bool read_more(const struct decoder *decoder, struct place *place, unsign
 }
 
 /* The literals of the next sequence. */
-static bool read_sequence(const struct decoder *decoder, struct place *place)
+static bool read_sequence(const struct decoder *decoder, struct lz4_sequence *place)
 {
 	uint8_t token;
 
@@ -102,7 +102,7 @@ static bool read_sequence(const struct decoder *decoder, struct place *place)
 }
 
 /* Its match; in the last sequence there is none. */
-static bool read_match(const struct decoder *decoder, struct place *place)
+static bool read_match(const struct decoder *decoder, struct lz4_sequence *place)
 {
 	const uint8_t *data = decoder->in.data + place->at;
 
@@ -122,7 +122,8 @@ static bool read_match(const struct decoder *decoder, struct place *place)
 	return place->match <= decoder->size - decoder->done - DW_LZ4_LAST_LITERALS;
 }
 
-static void copy_literals(struct decoder *decoder, struct place *place, size_t count)
+static void copy_lz4_literals(struct decoder *decoder, struct lz4_sequence *place,
+			      size_t count)
 {
 	const uint8_t *from = decoder->in.data + place->at;
 	uint8_t *to = decoder->out + decoder->done;
@@ -137,7 +138,8 @@ static void copy_literals(struct decoder *decoder, struct place *place, size_t c
 	decoder->done += count;
 }
 
-static void copy_match(struct decoder *decoder, struct place *place, size_t count)
+static void copy_lz4_match(struct decoder *decoder, struct lz4_sequence *place,
+			   size_t count)
 {
 	uint8_t *to = decoder->out + decoder->done, *end = to + count;
 	const uint8_t *from = to - place->offset;
@@ -159,7 +161,7 @@ static void copy_match(struct decoder *decoder, struct place *place, size_t coun
 }
 
 /* True if there is something to copy, or the end is reached correctly. */
-static bool advance(const struct decoder *decoder, struct place *place)
+static bool advance(const struct decoder *decoder, struct lz4_sequence *place)
 {
 	while (place->literals == 0 && place->match == 0) {
 		if (place->wants_match) {
@@ -194,7 +196,7 @@ static void copy_strides(uint8_t *to, const uint8_t *from, size_t count)
 
 /* Decode sequences with short lengths while there is space for excess; others, invalid
  * ones and the rest are left to the exact functions. */
-static void run_fast(struct decoder *decoder, struct place *place, size_t upto)
+static void run_fast(struct decoder *decoder, struct lz4_sequence *place, size_t upto)
 {
 	const uint8_t *in = decoder->in.data + place->at;
 	const uint8_t *in_end = decoder->in.data + decoder->in.size;
@@ -233,8 +235,8 @@ static void run_fast(struct decoder *decoder, struct place *place, size_t upto)
 	decoder->done = (size_t)(out - decoder->out);
 }
 
-static int decode_sequences(struct decoder *decoder, struct place *place, size_t upto,
-			    dwarfs_error **err)
+static int decode_sequences(struct decoder *decoder, struct lz4_sequence *place,
+			    size_t upto, dwarfs_error **err)
 {
 	while (decoder->done < upto) {
 		size_t left;
@@ -246,11 +248,12 @@ static int decode_sequences(struct decoder *decoder, struct place *place, size_t
 		    (place->literals == 0 && place->match == 0))
 			return fail_damaged(err);
 		if (place->literals > 0)
-			copy_literals(decoder, place,
-				      place->literals < left ? place->literals : left);
+			copy_lz4_literals(decoder, place,
+					  place->literals < left ? place->literals
+								 : left);
 		else
-			copy_match(decoder, place,
-				   place->match < left ? place->match : left);
+			copy_lz4_match(decoder, place,
+				       place->match < left ? place->match : left);
 	}
 	/* Everything was checked when all is decoded. */
 	if (upto == decoder->size &&
@@ -276,7 +279,7 @@ static int lz4_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 static int lz4_start(struct decoder *decoder, dwarfs_error **err)
 {
 	uint64_t announced = 0;
-	struct place *place;
+	struct lz4_sequence *place;
 	int ret = lz4_unpacked_size(decoder->in, &announced, err);
 
 	if (ret == 0 && announced != decoder->size)

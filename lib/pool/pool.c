@@ -10,7 +10,7 @@
 #include "pool/pool.h"
 #include "pool/threads.h"
 
-struct slot {
+struct pool_slot {
 	void *job;
 	bool finished;
 	int ret;
@@ -37,13 +37,13 @@ struct pool {
 	pthread_mutex_t lock;
 	pthread_cond_t work;	 /* a job can be started, or threads shall end */
 	pthread_cond_t progress; /* a job has finished */
-	struct slot *slots;
+	struct pool_slot *slots;
 	uint64_t taken, started, submitted;
 	bool halted; /* a job has failed: start no others */
 	bool leaving;
 };
 
-static struct slot *slot_at(struct pool *pool, uint64_t position)
+static struct pool_slot *slot_at(struct pool *pool, uint64_t position)
 {
 	return &pool->slots[position % pool->slot_count];
 }
@@ -71,7 +71,7 @@ static void free_pool_worker(struct pool *pool, void *worker, bool has_worker)
 }
 
 /* Wait for a job to start; NULL when the thread shall end. Called with the lock. */
-static struct slot *next_slot(struct pool *pool)
+static struct pool_slot *next_slot(struct pool *pool)
 {
 	while (!pool->leaving && (pool->halted || pool->started == pool->submitted))
 		pthread_cond_wait(&pool->work, &pool->lock);
@@ -83,7 +83,7 @@ static void *pool_thread(void *argument)
 	struct pool *pool = argument;
 	void *worker = NULL;
 	bool has_worker = false;
-	struct slot *slot;
+	struct pool_slot *slot;
 
 	pthread_mutex_lock(&pool->lock);
 	while ((slot = next_slot(pool)) != NULL) {
@@ -172,7 +172,7 @@ static void hand_back(struct pool *pool, void *job, int ret, dwarfs_error *error
  * none without waiting. Called with the lock, which is released during callbacks. */
 static bool take_oldest(struct pool *pool, bool wait)
 {
-	struct slot *slot = slot_at(pool, pool->taken), copy;
+	struct pool_slot *slot = slot_at(pool, pool->taken), copy;
 
 	if (pool->taken == pool->submitted)
 		return false;
@@ -185,7 +185,7 @@ static bool take_oldest(struct pool *pool, bool wait)
 		pthread_cond_wait(&pool->progress, &pool->lock);
 	}
 	copy = *slot;
-	*slot = (struct slot){ 0 };
+	*slot = (struct pool_slot){ 0 };
 	pool->taken++;
 	if (pool->started < pool->taken)
 		pool->started = pool->taken;
@@ -218,7 +218,7 @@ static void run_inline(struct pool *pool, void *job)
 static void enqueue_job(struct pool *pool, void *job)
 {
 	pthread_mutex_lock(&pool->lock);
-	*slot_at(pool, pool->submitted++) = (struct slot){ .job = job };
+	*slot_at(pool, pool->submitted++) = (struct pool_slot){ .job = job };
 	pthread_cond_signal(&pool->work);
 	pthread_mutex_unlock(&pool->lock);
 }
@@ -292,7 +292,7 @@ int dw_pool_new(const struct pool_ops *ops, void *shared, uint32_t workers,
 		uint32_t queue, struct pool **pool_out, dwarfs_error **err)
 {
 	auto_free struct pool *pool = dw_calloc(1, sizeof(*pool));
-	auto_free struct slot *slots = NULL;
+	auto_free struct pool_slot *slots = NULL;
 	uint32_t slot_count = queue ? queue : 1;
 
 	slots = dw_calloc(slot_count, sizeof(*slots));
@@ -322,7 +322,7 @@ void dw_pool_free(struct pool *pool)
 		return;
 	stop_pool_threads(pool);
 	for (; pool->taken < pool->submitted; pool->taken++) {
-		struct slot *slot = slot_at(pool, pool->taken);
+		struct pool_slot *slot = slot_at(pool, pool->taken);
 
 		dwarfs_error_free(slot->error);
 		drop_job(pool, slot->job);

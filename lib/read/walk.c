@@ -12,7 +12,7 @@
 #include "read/image.h"
 
 /* A directory whose entries are being visited. */
-struct level {
+struct walk_level {
 	uint32_t dir;
 	uint32_t next, end;
 	size_t path_size; /* of the directory, within the path */
@@ -32,7 +32,7 @@ struct dwarfs_walk {
 	dwarfs_inode inode; /* of the current entry */
 	uint64_t visited;
 
-	struct level *levels;
+	struct walk_level *levels;
 	size_t depth, level_capacity;
 
 	char *path;
@@ -96,7 +96,7 @@ static int enter_level(dwarfs_walk *walk, dwarfs_error **err)
 	    (ret = dw_grow(&walk->levels, &walk->level_capacity, walk->depth + 1, err)) <
 		    0)
 		return ret;
-	walk->levels[walk->depth++] = (struct level){
+	walk->levels[walk->depth++] = (struct walk_level){
 		.dir = walk->inode,
 		.next = first,
 		.end = first + count,
@@ -121,7 +121,7 @@ static int visit_start(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error 
 static int walk_step(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
 {
 	const struct view *view = walk->image->view;
-	struct level *level;
+	struct walk_level *level;
 	dwarfs_entry entry;
 	int ret;
 
@@ -175,13 +175,13 @@ static int next_in_tree(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error
 #define CHUNKS_TO_LOOK_AT 16
 
 /* Offset of the contents of a visit; entries without contents come first. */
-struct place {
+struct visit_start {
 	uint64_t block, offset;
 	uint32_t visit;
 };
 
-static int find_data_start(const struct view *view, uint32_t inode, struct place *place,
-			   dwarfs_error **err)
+static int find_data_start(const struct view *view, uint32_t inode,
+			   struct visit_start *place, dwarfs_error **err)
 {
 	struct chunk_range range;
 	int ret;
@@ -209,7 +209,7 @@ static int find_data_start(const struct view *view, uint32_t inode, struct place
 
 static int compare_data_starts(const void *left, const void *right)
 {
-	const struct place *a = left, *b = right;
+	const struct visit_start *a = left, *b = right;
 
 	if (a->block != b->block)
 		return a->block < b->block ? -1 : 1;
@@ -220,7 +220,8 @@ static int compare_data_starts(const void *left, const void *right)
 
 static int sort_visits(dwarfs_walk *walk, dwarfs_error **err)
 {
-	auto_free struct place *places = dw_calloc(walk->visit_count, sizeof(*places));
+	auto_free struct visit_start *places =
+		dw_calloc(walk->visit_count, sizeof(*places));
 
 	walk->order = dw_calloc(walk->visit_count, sizeof(*walk->order));
 	if (!places || !walk->order)

@@ -30,6 +30,8 @@ ELSEWHERE = {"codec/test_lzma2.c": "lib/codec/lzma/lzma2.c",
 # Folders of tests that are for the product as a whole.
 OF_THE_PRODUCT = {"abi", "api", "badfs", "bench", "bindings", "compat", "examples", "interop",
                   "roundtrip", "source", "support"}
+# The modules of the reader.
+READER = ("base", "os", "pool", "hash", "format", "codec", "read")
 # The same stage in two modules.
 SAME_NAMES = {"metadata.c"}
 
@@ -110,7 +112,7 @@ def folders_are_small():
 
 def module_order():
     """The modules of lib/, lowest first, as lib/meson.build lists them."""
-    order = re.findall(r"^subdir\('(\w+)'\)", read("lib/meson.build"), re.M)
+    order = re.findall(r"^\s*subdir\('(\w+)'\)", read("lib/meson.build"), re.M)
     assert len(order) > 8, order
     return order
 
@@ -155,12 +157,50 @@ def guards_match():
     problems = []
     for path in files("include", "lib", endings=".h"):
         head, rest = path.split("/", 1)
+        # The other dwarfs.h, which is installed where there is no writer.
+        rest = rest.replace("reader_only/", "dwarfs/")
         words = rest if head == "include" else "dw/" + rest
         wanted = re.sub(r"[^A-Z0-9]", "_", words.upper())
         found = re.search(r"^#ifndef (\w+)\n#define (\w+)$", read(path), re.M)
         if not found or found.group(1) != wanted or found.group(2) != wanted:
             problems.append(f"{path}: the guard is not {wanted}")
     none(problems)
+
+
+def file_scope_names(text):
+    """Static functions and variables, and tags of types, that a file defines."""
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    static = r"^(?:static|INLINE)\s(?:[\w\s*]|__attribute__\(\(\w+\)\))*?[\s*]"
+    return ({name for name in re.findall(static + r"(\w+)\(", text, re.M) if "__" not in name}
+            | set(re.findall(static + r"(\w+)(?:\[[^\]]*\])*(?: =|;)", text, re.M))
+            | set(re.findall(r"^((?:struct|union|enum) \w+) \{", text, re.M)))
+
+
+def reader_files():
+    """The sources of the reader, as its meson.build files list them, and their headers."""
+    todo = [f"lib/{module}/{name}" for module in READER
+            for body in re.findall(rf"^\s*{module}_sources \+?= files\((.*?)\)",
+                                   read(f"lib/{module}/meson.build"), re.S | re.M)
+            for name in re.findall(r"'([^']+)'", body)]
+    found = set()
+    while todo:
+        path = todo.pop()
+        if path not in found:
+            found.add(path)
+            todo += [f"lib/{name}" for form, name in includes(path)
+                     if form == '"' and name != "config.h"]
+    return sorted(found)
+
+
+def reader_names_are_unique():
+    """So that scripts/amalgamate.py can join the files; local macros end with their file."""
+    owners = collections.defaultdict(set)
+    for path in reader_files():
+        for name in file_scope_names(read(path)):
+            owners[name].add(path)
+    assert len(owners) > 500, len(owners)
+    none([f"{name}: {', '.join(sorted(paths))}" for name, paths in sorted(owners.items())
+          if len(paths) > 1])
 
 
 def every_file_has_its_licence():
@@ -179,6 +219,7 @@ def main():
             ("a module includes only those below it", modules_include_downwards),
             ("programs, bindings and examples use public headers", only_public_headers_outside),
             ("include guards are named after the path", guards_match),
+            ("no two files of the reader define the same name", reader_names_are_unique),
             ("every source file names its licence", every_file_has_its_licence)):
         with suite.case(name):
             check()

@@ -181,7 +181,7 @@ INLINE uint8_t matched_literal(struct range_coder *rc, uint16_t *probs,
 
 /* capacity: bytes that may be overwritten from to on, at least length. Overlapping copies
  * are correct because no step is longer than the distance. */
-INLINE void copy_match(uint8_t *to, size_t distance, size_t length, size_t capacity)
+INLINE void copy_distant(uint8_t *to, size_t distance, size_t length, size_t capacity)
 {
 	const uint8_t *from = to - distance, *end = to + length;
 
@@ -288,7 +288,7 @@ bool dw_lzma2_symbols(struct lzma2 *lzma2, size_t limit, const uint8_t *input_st
 		good = h.rep0 < at && h.rep0 < dictionary && length <= most - at;
 		if (!good)
 			break;
-		copy_match(base + at, (size_t)h.rep0 + 1, length, capacity - at);
+		copy_distant(base + at, (size_t)h.rep0 + 1, length, capacity - at);
 		at += length;
 	}
 	lzma2->rc = rc;

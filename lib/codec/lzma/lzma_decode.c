@@ -131,7 +131,7 @@ static int lzma_unpacked_size(struct span in, uint64_t *size_out, dwarfs_error *
 /* The next element of a stream. */
 enum stage { STREAM_HEADER, BLOCK_HEADER, BLOCK, INDEX, NOTHING };
 
-struct unpacker {
+struct lzma_unpacker {
 	size_t at; /* in the input */
 	enum stage stage;
 	bool is_part; /* one Block without the stream around it */
@@ -142,21 +142,21 @@ struct unpacker {
 
 static size_t left(const struct decoder *decoder)
 {
-	const struct unpacker *unpacker = decoder->state;
+	const struct lzma_unpacker *unpacker = decoder->state;
 
 	return decoder->in.size - unpacker->at;
 }
 
 static const uint8_t *here(const struct decoder *decoder)
 {
-	const struct unpacker *unpacker = decoder->state;
+	const struct lzma_unpacker *unpacker = decoder->state;
 
 	return decoder->in.data + unpacker->at;
 }
 
 static lzma_ret begin_stream(struct decoder *decoder)
 {
-	struct unpacker *unpacker = decoder->state;
+	struct lzma_unpacker *unpacker = decoder->state;
 	lzma_ret ret;
 
 	if (left(decoder) < LZMA_STREAM_HEADER_SIZE)
@@ -175,7 +175,7 @@ static lzma_ret begin_stream(struct decoder *decoder)
 /* What a header says comes next. */
 static lzma_ret open_block(struct decoder *decoder)
 {
-	struct unpacker *unpacker = decoder->state;
+	struct lzma_unpacker *unpacker = decoder->state;
 
 	unpacker->stage = BLOCK;
 	return dw_lzma_open_block(&unpacker->run, decoder, unpacker->at);
@@ -184,7 +184,7 @@ static lzma_ret open_block(struct decoder *decoder)
 /* The index, which follows the last Block, begins with a zero. */
 static lzma_ret begin_block(struct decoder *decoder)
 {
-	struct unpacker *unpacker = decoder->state;
+	struct lzma_unpacker *unpacker = decoder->state;
 	lzma_ret ret;
 
 	if (left(decoder) == 0)
@@ -201,7 +201,7 @@ static lzma_ret begin_block(struct decoder *decoder)
 /* The Block is complete; it must match the index, if that was read. */
 static lzma_ret end_block(struct decoder *decoder)
 {
-	struct unpacker *unpacker = decoder->state;
+	struct lzma_unpacker *unpacker = decoder->state;
 	const lzma_block *block = &unpacker->run.block;
 
 	if (unpacker->is_part) {
@@ -218,7 +218,7 @@ static lzma_ret end_block(struct decoder *decoder)
 /* Decode up to this offset of the output, or to the end of the block. */
 static lzma_ret go_on_with_block(struct decoder *decoder, size_t upto)
 {
-	struct unpacker *unpacker = decoder->state;
+	struct lzma_unpacker *unpacker = decoder->state;
 	lzma_ret ret = dw_lzma_run_block(&unpacker->run, decoder, &unpacker->at, upto);
 
 	return ret == LZMA_STREAM_END ? end_block(decoder) : ret;
@@ -226,7 +226,7 @@ static lzma_ret go_on_with_block(struct decoder *decoder, size_t upto)
 
 static void skip_padding(struct decoder *decoder)
 {
-	struct unpacker *unpacker = decoder->state;
+	struct lzma_unpacker *unpacker = decoder->state;
 
 	while (left(decoder) >= PADDING_UNIT && dw_load32(here(decoder)) == 0)
 		unpacker->at += PADDING_UNIT;
@@ -234,7 +234,7 @@ static void skip_padding(struct decoder *decoder)
 
 static lzma_ret end_stream(struct decoder *decoder)
 {
-	struct unpacker *unpacker = decoder->state;
+	struct lzma_unpacker *unpacker = decoder->state;
 	lzma_stream_flags footer;
 	lzma_ret ret = lzma_index_hash_decode(unpacker->hash, decoder->in.data,
 					      &unpacker->at, decoder->in.size);
@@ -257,7 +257,7 @@ static lzma_ret end_stream(struct decoder *decoder)
 
 static lzma_ret decode_stream(struct decoder *decoder, size_t upto)
 {
-	const struct unpacker *unpacker = decoder->state;
+	const struct lzma_unpacker *unpacker = decoder->state;
 
 	switch (unpacker->stage) {
 	case STREAM_HEADER:
@@ -273,7 +273,7 @@ static lzma_ret decode_stream(struct decoder *decoder, size_t upto)
 
 static bool is_at_end(const struct decoder *decoder)
 {
-	const struct unpacker *unpacker = decoder->state;
+	const struct lzma_unpacker *unpacker = decoder->state;
 
 	if (unpacker->stage == STREAM_HEADER)
 		return unpacker->at > 0 && left(decoder) == 0;
@@ -282,7 +282,7 @@ static bool is_at_end(const struct decoder *decoder)
 
 static int lzma_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 {
-	const struct unpacker *unpacker = decoder->state;
+	const struct lzma_unpacker *unpacker = decoder->state;
 
 	/* When all is decoded, the payload must end, too. */
 	while (!is_at_end(decoder) &&
@@ -305,7 +305,7 @@ static int lzma_step(struct decoder *decoder, size_t upto, dwarfs_error **err)
 
 static void lzma_stop(struct decoder *decoder)
 {
-	struct unpacker *unpacker = decoder->state;
+	struct lzma_unpacker *unpacker = decoder->state;
 
 	dw_lzma_end_run(&unpacker->run);
 	lzma_index_hash_end(unpacker->hash, NULL);
@@ -314,7 +314,7 @@ static void lzma_stop(struct decoder *decoder)
 
 static int new_unpacker(struct decoder *decoder, dwarfs_error **err)
 {
-	struct unpacker *unpacker = dw_calloc(1, sizeof(*unpacker));
+	struct lzma_unpacker *unpacker = dw_calloc(1, sizeof(*unpacker));
 
 	if (!unpacker)
 		return dw_fail_nomem(err);
@@ -328,7 +328,7 @@ static int new_unpacker(struct decoder *decoder, dwarfs_error **err)
 static int lzma_start(struct decoder *decoder, dwarfs_error **err)
 {
 	int ret = new_unpacker(decoder, err);
-	const struct unpacker *unpacker = decoder->state;
+	const struct lzma_unpacker *unpacker = decoder->state;
 	lzma_ret begun = LZMA_OK;
 
 	while (ret == 0 && begun == LZMA_OK && unpacker->stage < BLOCK)
@@ -408,7 +408,7 @@ static int lzma_parts(struct span in, struct codec_part **parts_out, size_t *cou
 /* Its header must agree with the index, or contain no sizes. */
 static lzma_ret read_part_header(struct decoder *decoder, const struct codec_part *part)
 {
-	struct unpacker *unpacker = decoder->state;
+	struct lzma_unpacker *unpacker = decoder->state;
 	lzma_block *block = &unpacker->run.block;
 	lzma_ret ret = dw_lzma_read_header(&unpacker->run, decoder->in, &unpacker->at,
 					   unpacker->flags.check);
@@ -428,7 +428,7 @@ static lzma_ret read_part_header(struct decoder *decoder, const struct codec_par
 /* The input ends with the Block, so later bytes are not read as part of it. */
 static lzma_ret begin_part(struct decoder *decoder, const struct codec_part *part)
 {
-	struct unpacker *unpacker = decoder->state;
+	struct lzma_unpacker *unpacker = decoder->state;
 	uint64_t most = decoder->in.size, stored = part->stored_size + PADDING_UNIT - 1;
 	lzma_ret ret;
 
@@ -455,7 +455,7 @@ static int lzma_start_part(struct decoder *decoder, const struct codec_part *par
 	if (ret < 0)
 		return ret;
 	begun = begin_part(decoder, part);
-	decoder->window = ((struct unpacker *)decoder->state)->run.window;
+	decoder->window = ((struct lzma_unpacker *)decoder->state)->run.window;
 	if (begun == LZMA_OK)
 		return 0;
 	lzma_stop(decoder);

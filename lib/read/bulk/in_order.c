@@ -21,7 +21,7 @@
 #define MOST_BYTES ((uint64_t)SIZE_MAX / 2 + 1)
 
 /* One of the files. */
-struct target {
+struct copy_target {
 	uint64_t bytes;
 	dwarfs_inode inode;
 	uint32_t left; /* pieces, or FAILED */
@@ -32,14 +32,14 @@ struct bulk {
 	dwarfs_piece_fn piece;
 	dwarfs_piece_fail_fn failed;
 	void *user;
-	struct target *targets;
+	struct copy_target *targets;
 	size_t target_count;
 	struct pieces pieces;
 	int stopped; /* return value of a callback */
 };
 
 /* A block that is being decoded. */
-struct job {
+struct in_order_job {
 	size_t first, end; /* its pieces */
 	struct whole whole;
 	int code;
@@ -51,7 +51,7 @@ struct job {
 static int load_whole_block(void *shared, void *worker, void *item, dwarfs_error **err)
 {
 	struct bulk *bulk = shared;
-	struct job *job = item;
+	struct in_order_job *job = item;
 	uint32_t block = bulk->pieces.list[job->first].block;
 
 	job->code = dw_whole_load(bulk->image, block, &job->whole, &job->error);
@@ -61,7 +61,7 @@ static int load_whole_block(void *shared, void *worker, void *item, dwarfs_error
 static void drop_block(void *shared, void *item)
 {
 	struct bulk *bulk = shared;
-	struct job *job = item;
+	struct in_order_job *job = item;
 
 	dw_whole_release(bulk->image, &job->whole);
 	dwarfs_error_free(job->error);
@@ -76,7 +76,7 @@ static int stop_bulk(struct bulk *bulk, int ret, dwarfs_error **err)
 	return dw_fail(err, DWARFS_ERR_CANCELLED, "the reader has stopped");
 }
 
-static int give_bytes(struct bulk *bulk, struct target *target, const uint8_t *data,
+static int give_bytes(struct bulk *bulk, struct copy_target *target, const uint8_t *data,
 		      uint64_t bytes, uint64_t at, dwarfs_error **err)
 {
 	int ret = 0;
@@ -89,7 +89,7 @@ static int give_bytes(struct bulk *bulk, struct target *target, const uint8_t *d
 	return ret == 0 ? 0 : stop_bulk(bulk, ret, err);
 }
 
-static int fail_target(struct bulk *bulk, struct target *target, int code,
+static int fail_target(struct bulk *bulk, struct copy_target *target, int code,
 		       dwarfs_error *why, dwarfs_error **err)
 {
 	int ret;
@@ -106,7 +106,7 @@ static int fail_target(struct bulk *bulk, struct target *target, int code,
 static int deliver(struct bulk *bulk, const struct piece *piece, const uint8_t *bytes,
 		   dwarfs_error **err)
 {
-	struct target *target = &bulk->targets[piece->file];
+	struct copy_target *target = &bulk->targets[piece->file];
 	int ret;
 
 	if (target->left == FAILED)
@@ -119,8 +119,8 @@ static int deliver(struct bulk *bulk, const struct piece *piece, const uint8_t *
 }
 
 /* Deliver the part of a piece that is in a loaded block. */
-static int hand_over(struct bulk *bulk, const struct job *job, const struct piece *piece,
-		     dwarfs_error **err)
+static int hand_over(struct bulk *bulk, const struct in_order_job *job,
+		     const struct piece *piece, dwarfs_error **err)
 {
 	auto_error dwarfs_error *why = NULL;
 
@@ -133,7 +133,7 @@ static int hand_over(struct bulk *bulk, const struct job *job, const struct piec
 static int block_done(void *shared, void *item, dwarfs_error **err)
 {
 	struct bulk *bulk = shared;
-	struct job *job = item;
+	struct in_order_job *job = item;
 	int ret = 0;
 
 	for (size_t i = job->first; i < job->end && ret == 0; i++) {
@@ -161,7 +161,7 @@ static int list_bulk_targets(struct bulk *bulk, const dwarfs_inode *inodes, size
 	if (!seen || !bulk->targets)
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < count; i++) {
-		struct target target = { .inode = inodes[i] };
+		struct copy_target target = { .inode = inodes[i] };
 		auto_error dwarfs_error *why = NULL;
 		struct chunk_range range;
 		int ret = dw_view_chunk_range(bulk->image->view, target.inode, &range,
@@ -182,7 +182,7 @@ static int list_bulk_targets(struct bulk *bulk, const dwarfs_inode *inodes, size
 static int collect_pieces(struct bulk *bulk, dwarfs_error **err)
 {
 	for (size_t i = 0; i < bulk->target_count; i++) {
-		struct target *target = &bulk->targets[i];
+		struct copy_target *target = &bulk->targets[i];
 		auto_error dwarfs_error *why = NULL;
 		struct chunk_range range;
 		size_t before = bulk->pieces.count;
@@ -207,9 +207,9 @@ static int collect_pieces(struct bulk *bulk, dwarfs_error **err)
 	return 0;
 }
 
-static struct job *new_job(const struct bulk *bulk, size_t first, size_t end)
+static struct in_order_job *new_job(const struct bulk *bulk, size_t first, size_t end)
 {
-	struct job *job = dw_calloc(1, sizeof(*job));
+	struct in_order_job *job = dw_calloc(1, sizeof(*job));
 
 	if (!job)
 		return NULL;
@@ -232,7 +232,7 @@ static int read_blocks(struct bulk *bulk, dwarfs_error **err)
 	while (ret == 0 && first < bulk->pieces.count &&
 	       bulk->pieces.list[first].block != NO_BLOCK) {
 		size_t end = dw_pieces_end_of_block(&bulk->pieces, first);
-		struct job *job = new_job(bulk, first, end);
+		struct in_order_job *job = new_job(bulk, first, end);
 
 		if (!job)
 			return dw_fail_nomem(err);

@@ -20,7 +20,7 @@
 #define MOST_BYTES ((uint64_t)1 << 20) /* of one range; longer ones are split */
 
 /* A position in the tree. */
-struct place {
+struct directory_cursor {
 	const struct view *view;
 	const uint32_t *entry_of; /* by inode */
 	uint32_t dir, entry,
@@ -47,7 +47,7 @@ static int map_entries(const void *owner, uint32_t **items_out, dwarfs_error **e
 	return 0;
 }
 
-static bool start_directory(struct place *place, uint32_t dir)
+static bool start_directory(struct directory_cursor *place, uint32_t dir)
 {
 	uint32_t first, count;
 
@@ -60,7 +60,7 @@ static bool start_directory(struct place *place, uint32_t dir)
 }
 
 /* At the end of a directory: go on in its parent; false at the end of the root. */
-static bool next_in_parent(struct place *place)
+static bool next_in_parent(struct directory_cursor *place)
 {
 	uint32_t from = place->entry_of[place->dir], parent;
 
@@ -109,7 +109,7 @@ static int add_file_pieces(struct pieces *pieces, const dwarfs_image *image,
 }
 
 static int walk_siblings(struct pieces *pieces, const dwarfs_image *image,
-			 struct place *place, uint32_t block, uint64_t from,
+			 struct directory_cursor *place, uint32_t block, uint64_t from,
 			 uint64_t most_bytes, dwarfs_error **err)
 {
 	const struct view *view = place->view;
@@ -178,7 +178,7 @@ int dw_siblings_in(const dwarfs_image *image, dwarfs_inode inode, uint32_t block
 		   size_t *count_out, dwarfs_error **err)
 {
 	const struct view *view = image->view;
-	struct place place = { .view = view };
+	struct directory_cursor place = { .view = view };
 	auto_pieces struct pieces pieces = { 0 };
 	auto_error dwarfs_error *why = NULL;
 	uint32_t entry;

@@ -18,7 +18,7 @@
 #define RANGE_BYTES (UINT64_C(1) << 20)
 
 /* A block, or a part of one that is decoded independently. */
-struct unit {
+struct prefetch_unit {
 	uint32_t block;
 	struct range range;
 	uint64_t end; /* needed up to this offset of the block */
@@ -27,14 +27,14 @@ struct unit {
 struct prefetch {
 	dwarfs_image *image;
 	struct pieces
-		pieces;	    /* without holes, each in one unit, by offset in the block */
-	struct unit *units; /* by block and offset */
+		pieces; /* without holes, each in one unit, by offset in the block */
+	struct prefetch_unit *units; /* by block and offset */
 	size_t unit_count, unit_room;
 	bool whole; /* units are kept whole */
 };
 
-struct job {
-	const struct unit *unit;
+struct prefetch_job {
+	const struct prefetch_unit *unit;
 	size_t first, end; /* its pieces */
 };
 
@@ -45,7 +45,7 @@ static uint64_t piece_end(const struct piece *piece)
 	return piece->offset + piece->bytes;
 }
 
-static int get_whole(struct prefetch *prefetch, const struct unit *unit,
+static int get_whole(struct prefetch *prefetch, const struct prefetch_unit *unit,
 		     dwarfs_error **err)
 {
 	struct range range = { unit->range.from, unit->end - unit->range.from };
@@ -64,7 +64,7 @@ static int get_whole(struct prefetch *prefetch, const struct unit *unit,
 }
 
 /* Join ranges whose gap is at most GAP_BYTES. */
-static size_t join_ranges(const struct prefetch *prefetch, const struct job *job,
+static size_t join_ranges(const struct prefetch *prefetch, const struct prefetch_job *job,
 			  struct range *ranges)
 {
 	size_t count = 0;
@@ -85,7 +85,8 @@ static size_t join_ranges(const struct prefetch *prefetch, const struct job *job
 	return count;
 }
 
-static int get_parts(struct prefetch *prefetch, const struct job *job, dwarfs_error **err)
+static int get_parts(struct prefetch *prefetch, const struct prefetch_job *job,
+		     dwarfs_error **err)
 {
 	auto_free struct range *ranges =
 		dw_calloc(job->end - job->first, sizeof(*ranges));
@@ -100,7 +101,7 @@ static int get_parts(struct prefetch *prefetch, const struct job *job, dwarfs_er
 static int prefetch_unit(void *shared, void *worker, void *item, dwarfs_error **err)
 {
 	struct prefetch *prefetch = shared;
-	const struct job *job = item;
+	const struct prefetch_job *job = item;
 	auto_error dwarfs_error *why = NULL;
 	int ret = prefetch->whole ? get_whole(prefetch, job->unit, &why)
 				  : get_parts(prefetch, job, &why);
@@ -221,7 +222,7 @@ static int first_unit_bytes(const dwarfs_image *image, const dwarfs_inode *inode
 
 /* -- units --------------------------------------------------------------------------- */
 
-static bool is_in(const struct unit *unit, uint32_t block, uint64_t offset)
+static bool is_in(const struct prefetch_unit *unit, uint32_t block, uint64_t offset)
 {
 	return unit->block == block && offset >= unit->range.from &&
 	       offset - unit->range.from < unit->range.size;
@@ -234,7 +235,7 @@ static size_t find_unit(const struct prefetch *prefetch, uint32_t block, uint64_
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct unit *unit = &prefetch->units[middle];
+		const struct prefetch_unit *unit = &prefetch->units[middle];
 
 		if (unit->block < block ||
 		    (unit->block == block &&
@@ -246,7 +247,7 @@ static size_t find_unit(const struct prefetch *prefetch, uint32_t block, uint64_
 	return low;
 }
 
-static struct unit *unit_of(struct prefetch *prefetch, const struct piece *piece)
+static struct prefetch_unit *unit_of(struct prefetch *prefetch, const struct piece *piece)
 {
 	return &prefetch->units[find_unit(prefetch, piece->block, piece->offset)];
 }
@@ -257,7 +258,7 @@ static int get_unit(struct prefetch *prefetch, uint32_t block, uint64_t offset,
 {
 	size_t at = find_unit(prefetch, block, offset);
 	auto_error dwarfs_error *why = NULL;
-	struct unit unit = { .block = block };
+	struct prefetch_unit unit = { .block = block };
 	int ret;
 
 	*number_out = at;
@@ -340,15 +341,16 @@ static int get_units(struct prefetch *prefetch, uint64_t unit_bytes, dwarfs_erro
 	if ((ret = dw_pool_new(&ops, prefetch, workers, workers + 1, &pool, err)) < 0)
 		return ret;
 	for (size_t first = 0, end = 0; first < pieces->count; first = end) {
-		const struct unit *unit = unit_of(prefetch, &pieces->list[first]);
-		struct job *job = dw_calloc(1, sizeof(*job));
+		const struct prefetch_unit *unit =
+			unit_of(prefetch, &pieces->list[first]);
+		struct prefetch_job *job = dw_calloc(1, sizeof(*job));
 
 		if (!job)
 			return dw_fail_nomem(err);
 		while (end < pieces->count &&
 		       is_in(unit, pieces->list[end].block, pieces->list[end].offset))
 			end++;
-		*job = (struct job){ unit, first, end };
+		*job = (struct prefetch_job){ unit, first, end };
 		if ((ret = dw_pool_submit(pool, job, err)) < 0)
 			return ret;
 	}
@@ -358,7 +360,7 @@ static int get_units(struct prefetch *prefetch, uint64_t unit_bytes, dwarfs_erro
 /* Extend the unit of a piece to the end of that piece. */
 static void reach(struct prefetch *prefetch, const struct piece *piece)
 {
-	struct unit *unit = unit_of(prefetch, piece);
+	struct prefetch_unit *unit = unit_of(prefetch, piece);
 
 	if (piece_end(piece) > unit->end)
 		unit->end = piece_end(piece);
@@ -366,7 +368,7 @@ static void reach(struct prefetch *prefetch, const struct piece *piece)
 
 /* Memory of a unit decoded up to that offset: twice while it grows, plus the stored
  * bytes. */
-static uint64_t bytes_of_unit(const struct unit *unit)
+static uint64_t bytes_of_unit(const struct prefetch_unit *unit)
 {
 	return unit->end > 0 ? 2 * (unit->end - unit->range.from) + unit->range.size / 4
 			     : 0;
@@ -379,13 +381,13 @@ static void plan_units(struct prefetch *prefetch, uint64_t room, size_t *count)
 	struct pieces *pieces = &prefetch->pieces;
 	uint64_t budget = 2 * dw_cache_extent_capacity(prefetch->image->cache);
 	uint64_t needed = 0, changes = 0, units = 0;
-	const struct unit *last = NULL;
+	const struct prefetch_unit *last = NULL;
 	size_t fitting = 0;
 	bool stays = true;
 
 	for (size_t i = 0; i < pieces->count; i++) {
 		const struct piece *piece = &pieces->list[i];
-		struct unit *unit = unit_of(prefetch, piece);
+		struct prefetch_unit *unit = unit_of(prefetch, piece);
 
 		changes += unit != last;
 		last = unit;

@@ -13,7 +13,7 @@
 #include "read/image.h"
 
 /* A struct, list or map being visited. */
-struct level {
+struct value_level {
 	const struct metadata_type *type;
 	struct frozen_node node; /* struct */
 	struct table table;	 /* list, map */
@@ -34,7 +34,7 @@ struct value {
 struct dwarfs_metadata {
 	dwarfs_image *image;
 	const struct frozen *frozen;
-	struct level levels[DW_METADATA_DEPTH];
+	struct value_level levels[DW_METADATA_DEPTH];
 	uint32_t depth;
 	struct value value;
 	bool is_started, can_enter;
@@ -129,7 +129,7 @@ static int take_value(struct dwarfs_metadata *metadata, struct value *value,
 	}
 }
 
-static int take_member(struct dwarfs_metadata *metadata, const struct level *level,
+static int take_member(struct dwarfs_metadata *metadata, const struct value_level *level,
 		       const struct metadata_member *member, dwarfs_error **err)
 {
 	struct value *value = &metadata->value;
@@ -151,7 +151,7 @@ static int take_member(struct dwarfs_metadata *metadata, const struct level *lev
 	return ret < 0 ? dw_explain(err, ret, "metadata: %s", member->name) : 0;
 }
 
-static int take_item(struct dwarfs_metadata *metadata, const struct level *level,
+static int take_item(struct dwarfs_metadata *metadata, const struct value_level *level,
 		     uint64_t index, dwarfs_error **err)
 {
 	const struct table *table = &level->table;
@@ -185,7 +185,7 @@ static void enter_value(struct dwarfs_metadata *metadata)
 	const struct value *value = &metadata->value;
 	const bool is_struct = value->kind == DWARFS_METADATA_STRUCT;
 
-	metadata->levels[metadata->depth++] = (struct level){
+	metadata->levels[metadata->depth++] = (struct value_level){
 		.type = value->type,
 		.node = value->node,
 		.table = value->table,
@@ -195,7 +195,7 @@ static void enter_value(struct dwarfs_metadata *metadata)
 
 static int next_value(struct dwarfs_metadata *metadata, dwarfs_error **err)
 {
-	struct level *level;
+	struct value_level *level;
 
 	if (!metadata->is_started) {
 		metadata->is_started = true;

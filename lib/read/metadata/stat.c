@@ -158,7 +158,7 @@ static bool find_pair(const struct table *table, struct column key, struct colum
 }
 
 /* Attributes of some classes of inodes. */
-struct extent {
+struct data_extent {
 	uint64_t bytes, allocated_bytes;
 	uint32_t nlink;
 	uint32_t rdev_major, rdev_minor;
@@ -167,7 +167,7 @@ struct extent {
 /* The sizes of files with many chunks are stored. They are used if they are possible
  * for that number of chunks; a check compares them with the chunks. */
 static bool find_stored_size(const struct view *view, uint64_t place, uint64_t chunks,
-			     struct extent *extent)
+			     struct data_extent *extent)
 {
 	uint64_t bytes, allocated, most;
 
@@ -188,7 +188,7 @@ static bool find_stored_size(const struct view *view, uint64_t place, uint64_t c
 }
 
 static inline int sum_size(const struct view *view, struct chunk_range range,
-			   struct extent *extent, dwarfs_error **err)
+			   struct data_extent *extent, dwarfs_error **err)
 {
 	uint64_t bytes = 0, allocated = 0;
 
@@ -211,7 +211,7 @@ static inline int sum_size(const struct view *view, struct chunk_range range,
 
 /* Files with very many chunks in images that store no sizes. */
 static bool sum_chunks(const struct view *view, struct chunk_range range,
-		       struct extent *extent)
+		       struct data_extent *extent)
 {
 	uint64_t bytes;
 
@@ -222,7 +222,7 @@ static bool sum_chunks(const struct view *view, struct chunk_range range,
 }
 
 static inline int file_size(const struct view *view, uint32_t inode,
-			    struct extent *extent, dwarfs_error **err)
+			    struct data_extent *extent, dwarfs_error **err)
 {
 	struct chunk_range range;
 	uint64_t place, chunks;
@@ -263,7 +263,7 @@ static int count_links(const void *owner, uint32_t **items_out, dwarfs_error **e
 }
 
 static inline int file_nlink(const struct view *view, uint32_t inode, uint64_t record,
-			     struct extent *extent, dwarfs_error **err)
+			     struct data_extent *extent, dwarfs_error **err)
 {
 	int ret;
 
@@ -280,7 +280,7 @@ static inline int file_nlink(const struct view *view, uint32_t inode, uint64_t r
 	return 0;
 }
 
-static int link_size(const struct view *view, uint32_t inode, struct extent *extent,
+static int link_size(const struct view *view, uint32_t inode, struct data_extent *extent,
 		     dwarfs_error **err)
 {
 	uint64_t index = dw_column_get(&view->symlink_table, view->symlink_table_item,
@@ -309,7 +309,7 @@ static int link_size(const struct view *view, uint32_t inode, struct extent *ext
 }
 
 static void set_stat_device(const struct view *view, uint32_t inode,
-			    struct extent *extent)
+			    struct data_extent *extent)
 {
 	uint64_t device = dw_column_get(&view->devices, view->devices_item,
 					inode - view->first_of_class[CLASS_DEV]);
@@ -321,7 +321,7 @@ static void set_stat_device(const struct view *view, uint32_t inode,
 }
 
 static int other_extent(const struct view *view, uint32_t inode, enum inode_class class,
-			struct extent *extent, dwarfs_error **err)
+			struct data_extent *extent, dwarfs_error **err)
 {
 	uint32_t first, count;
 	int ret;
@@ -343,7 +343,7 @@ static int other_extent(const struct view *view, uint32_t inode, enum inode_clas
 }
 
 static inline int get_extent(const struct view *view, uint32_t inode, uint64_t record,
-			     enum inode_class class, struct extent *extent,
+			     enum inode_class class, struct data_extent *extent,
 			     dwarfs_error **err)
 {
 	int ret;
@@ -361,7 +361,7 @@ static inline int record_stat(const struct view *view, uint32_t inode, uint64_t 
 			      struct dwarfs_stat *stat_out, dwarfs_error **err)
 {
 	enum inode_class class = dw_view_class(view, inode);
-	struct extent extent = { .nlink = 1 };
+	struct data_extent extent = { .nlink = 1 };
 	struct dwarfs_stat stat = { .inode = inode };
 	int ret;
 
