@@ -96,7 +96,7 @@ class Build:
         self.folder = os.path.join(ROOT, "build", "check-" + name)
         # Without -O2 gcc takes some variables for uninitialized that are not.
         warnings = "" if name == "plain" else " -Wno-maybe-uninitialized"
-        self.options = ["-Ddebug=false", "-Dc_args=-g1" + warnings, "-Dtests=enabled", *options]
+        self.options = ["-Ddebug=false", "-Ddefault_library=both", "-Dc_args=-g1" + warnings, "-Dtests=enabled", *options]
 
     def configure(self):
         """Configure, again when the folder of test data or the options are others."""

@@ -51,7 +51,8 @@ DWARFS_API void dwarfs_digest_finish(dwarfs_digest *digest, char *hex_out);
 DWARFS_API void dwarfs_digest_free(dwarfs_digest *digest);
 
 /**
- * The algorithms of this library.
+ * The algorithms of this library: XXH3 always, BLAKE2 if it was built with libb2, and all
+ * others if it was built with nettle.
  *
  * @param index  0 and up
  * @return a static string; NULL past the last one

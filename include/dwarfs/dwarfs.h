@@ -6,22 +6,11 @@
 #ifndef DWARFS_DWARFS_H
 #define DWARFS_DWARFS_H
 
-#include <dwarfs/api.h>
-#include <dwarfs/error.h>
-#include <dwarfs/context.h>
-#include <dwarfs/io.h>
-#include <dwarfs/progress.h>
-#include <dwarfs/digest.h>
-#include <dwarfs/image.h>
-#include <dwarfs/metadata.h>
-#include <dwarfs/walk.h>
-#include <dwarfs/xattr.h>
-#include <dwarfs/file.h>
+#include <dwarfs/reader.h>
 #include <dwarfs/builder.h>
 #include <dwarfs/item.h>
 #include <dwarfs/archive.h>
 #include <dwarfs/extract.h>
-#include <dwarfs/salvage.h>
 #include <dwarfs/compare.h>
 
 #endif

@@ -413,6 +413,11 @@ typedef void (*dwarfs_finding_fn)(int severity, int code, int64_t section,
 /**
  * Check an image. The check does not stop at findings.
  *
+ * A library that was built without nettle (see dwarfs_digest_name(): "sha512-256" is not
+ * listed) has no SHA-512/256. DWARFS_CHECK_INTEGRITY then verifies XXH3 and decodes every
+ * block, reports a warning with DWARFS_ERR_UNSUPPORTED, and returns that code if there is no
+ * error.
+ *
  * @param image       an image
  * @param level       a dwarfs_check_level
  * @param finding     called for each finding; may be NULL
@@ -421,7 +426,8 @@ typedef void (*dwarfs_finding_fn)(int severity, int code, int64_t section,
  * @param errors_out  receives the number of findings that are errors; may be NULL
  * @param err         receives the first error on failure; may be NULL
  * @return 0 when there are no errors (there may be warnings); the code of the first
- *         error; or DWARFS_ERR_CANCELLED
+ *         error; DWARFS_ERR_UNSUPPORTED if hashes could not be verified, see above; or
+ *         DWARFS_ERR_CANCELLED
  *
  * Threads: any. Since 0.1.
  */

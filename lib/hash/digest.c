@@ -8,11 +8,11 @@
 #include <string.h>
 #include <strings.h>
 
-#include <nettle/nettle-meta.h>
-
 #include "config.h"
 #include "base/bytes.h"
 #include "hash/hash.h"
+
+struct nettle_hash;
 
 /* A digest can be started; finish starts it again. */
 struct digest_ops {
@@ -36,6 +36,9 @@ struct dwarfs_digest {
 };
 
 /* -- nettle -------------------------------------------------------------------------- */
+
+#if HAVE_NETTLE
+#include <nettle/nettle-meta.h>
 
 static void *nettle_make(const struct nettle_hash *nettle)
 {
@@ -64,6 +67,7 @@ static const struct digest_ops by_nettle = {
 	.finish = nettle_finish,
 	.destroy = free,
 };
+#endif
 
 /* -- xxh3 ---------------------------------------------------------------------------- */
 
@@ -197,6 +201,7 @@ static const struct digest_ops by_blake2s = {
 static const struct algorithm algorithms[] = {
 	{ "xxh3-64", &by_xxh3_64, NULL },
 	{ "xxh3-128", &by_xxh3_128, NULL },
+#if HAVE_NETTLE
 	{ "md5", &by_nettle, &nettle_md5 },
 	{ "sha1", &by_nettle, &nettle_sha1 },
 	{ "sha224", &by_nettle, &nettle_sha224 },
@@ -210,6 +215,7 @@ static const struct algorithm algorithms[] = {
 	{ "sha3-384", &by_nettle, &nettle_sha3_384 },
 	{ "sha3-512", &by_nettle, &nettle_sha3_512 },
 	{ "ripemd160", &by_nettle, &nettle_ripemd160 },
+#endif
 #if HAVE_BLAKE2
 	{ "blake2b512", &by_blake2b, NULL },
 	{ "blake2s256", &by_blake2s, NULL },

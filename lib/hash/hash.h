@@ -33,6 +33,10 @@ void dw_xxh3_128(const void *data, size_t size, uint64_t out[2]);
 #define DW_DIGEST_BYTES_MAX ((DWARFS_DIGEST_HEX_MAX - 1) / 2)
 size_t dw_digest_finish(dwarfs_digest *digest, uint8_t out[DW_DIGEST_BYTES_MAX]);
 
+/* Whether the library was built with nettle, and so with SHA-512/256; if not, only the XXH3 of
+ * sections can be verified, and dw_sha512_256() is not called. */
+bool dw_has_sha512_256(void);
+
 /* SHA-512/256 (FIPS 180-4) of two buffers, one after the other; either may be empty. */
 void dw_sha512_256(struct span first, struct span second,
 		   uint8_t out[DW_SHA512_256_BYTES]);

@@ -217,7 +217,7 @@ int dw_verify_sha(const struct dwarfs_image *image, uint32_t section,
 	uint8_t digest[DW_SHA512_256_BYTES];
 	struct span covered;
 
-	if (dw_image_is_v1(image))
+	if (dw_image_is_v1(image) || !dw_has_sha512_256())
 		return 0;
 	covered = (struct span){ stored->bytes + DW_HEADER_SHA_FROM,
 				 stored->header_bytes + (size_t)stored->header.length -

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The headers, the version map and the built libraries must tell the same story.
 
-test_abi.py SHARED_LIBRARY INTERNAL_LIBRARY CC [CXX]
+test_abi.py SHARED_LIBRARY READER_LIBRARY INTERNAL_LIBRARY CC [CXX]
 """
 import fnmatch
 import os
@@ -24,7 +24,7 @@ daemon syslog srand rand random strtok strerror getpwnam getpwuid""".split()
 
 root = os.environ["DWARFS_SOURCE_ROOT"]
 include = os.path.join(root, "include")
-shared, internal, cc, *cxx = sys.argv[1:]
+shared, reader, internal, cc, *cxx = sys.argv[1:]
 
 
 def run(*command):
@@ -36,10 +36,16 @@ def headers():
     return sorted(name for name in os.listdir(folder) if name.endswith(".h"))
 
 
-def declared():
-    """Functions that the headers declare as public."""
+def included(header):
+    """The headers of ours that a header includes."""
+    with open(os.path.join(include, "dwarfs", header)) as source:
+        return set(re.findall(r"#include <dwarfs/(\w+\.h)>", source.read()))
+
+
+def declared(wanted=None):
+    """Functions that the headers (all of them, by default) declare as public."""
     names = set()
-    for header in headers():
+    for header in wanted or headers():
         with open(os.path.join(include, "dwarfs", header)) as source:
             text = re.sub(r"/\*.*?\*/", "", source.read(), flags=re.S)
         text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
@@ -48,10 +54,10 @@ def declared():
     return names
 
 
-def exported():
-    """Symbols that the shared library offers, without the names of version nodes."""
+def exported(library=shared):
+    """Symbols that a shared library offers, without the names of version nodes."""
     found = {}
-    for line in run("nm", "-D", "--defined-only", shared).splitlines():
+    for line in run("nm", "-D", "--defined-only", library).splitlines():
         kind, name = line.split()[-2:]
         if kind != "A":
             found[name.split("@")[0]] = name
@@ -137,9 +143,15 @@ def main():
             raise tap.Skip("no C++ compiler")
         self_contained(cxx[0], "cc", "-std=c++11")
     with suite.case("dwarfs.h includes every header"):
-        with open(os.path.join(include, "dwarfs", "dwarfs.h")) as source:
-            included = set(re.findall(r"#include <dwarfs/(\w+\.h)>", source.read()))
-        assert included == set(headers()) - {"dwarfs.h"}, included ^ set(headers())
+        found = included("dwarfs.h") | included("reader.h")
+        assert "reader.h" in included("dwarfs.h")
+        assert found == set(headers()) - {"dwarfs.h"}, found ^ set(headers())
+    with suite.case("reader.h declares what the reader's library exports"):
+        names = declared(included("reader.h"))
+        only = names ^ exported(reader).keys()
+        assert not only, f"declared or exported only: {sorted(only)}"
+        nodes = {name.rpartition("@")[2] for name in exported(reader).values()}
+        assert nodes == {"LIBDWARFS_READER_0.1"}, nodes
     with suite.case("what the headers declare is what the library exports"):
         only_declared = declared() - exported().keys()
         only_exported = exported().keys() - declared()

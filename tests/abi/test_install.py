@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What an installation gives: a program finds headers and library through libdwarfs.pc.
 
-test_install.py BUILD_DIRECTORY CC
+test_install.py BUILD_DIRECTORY shared|static|both CC
 """
 import glob
 import os
@@ -28,7 +28,10 @@ int main(int argc, char **argv)
 	return 0;
 }
 """
-build, cc = os.path.abspath(sys.argv[1]), sys.argv[2]
+build, kinds, cc = os.path.abspath(sys.argv[1]), sys.argv[2], sys.argv[3]
+KINDS = ("shared", "static") if kinds == "both" else (kinds,)
+FILES = {"shared": ("libdwarfs.so", "libdwarfs.so.0", "libdwarfs-reader.so.0"),
+         "static": ("libdwarfs.a", "libdwarfs-reader.a")}
 
 
 def run(*command, **options):
@@ -65,8 +68,8 @@ def program(root, scratch, static):
                      for flag in libraries]
         assert any(flag.endswith("libdwarfs.a") for flag in libraries), libraries
     run(cc, "-std=c11", *flags, source, "-o", binary, *libraries)
-    where = os.path.dirname(find(root, "libdwarfs.so.0"))
-    said = run(binary, "/dev/null", env=dict(os.environ, LD_LIBRARY_PATH=where))
+    where = os.path.dirname(config)
+    said = run(binary, "/dev/null", env=dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(where)))
     assert said.split()[0].count(".") == 2, said
     needed = run("readelf", "-d", binary)
     assert ("[libdwarfs.so.0]" in needed) != static, "linked with the wrong library"
@@ -82,8 +85,12 @@ def main():
         with suite.case("the project installs"):
             run("meson", "install", "-C", build, "--no-rebuild", "--destdir", root)
         with suite.case("libraries, headers, tools and manuals are there"):
-            for name in ("libdwarfs.so", "libdwarfs.so.0", "libdwarfs.a", "libdwarfs.pc",
-                         "libdwarfs-0/dwarfs/dwarfs.h", "libdwarfs-0/dwarfs/builder.h"):
+            for kind in KINDS:
+                for name in FILES[kind]:
+                    find(root, name)
+            for name in ("libdwarfs.pc", "libdwarfs-reader.pc", "dwarfsConfig.cmake",
+                         "libdwarfs-0/dwarfs/dwarfs.h", "libdwarfs-0/dwarfs/builder.h",
+                         "libdwarfs-0/dwarfs/reader.h"):
                 find(root, name)
             for name in ("mkdwarfs", "dwarfsck", "dwarfsextract", "dwarfs"):
                 if not os.path.exists(os.path.join(build, "utils", name)):
@@ -91,13 +98,14 @@ def main():
                 assert os.access(find(root, "bin/" + name), os.X_OK)
                 find(root, f"man1/{name}.1")
             find(root, "man3/libdwarfs.3")
-        sanitized = "__asan_init" in run("nm", "-D", find(root, "libdwarfs.so.0")) or \
-            "__tsan_init" in run("nm", "-D", find(root, "libdwarfs.so.0"))
-        for static in (False, True):
-            with suite.case(f"a program finds the {'static' if static else 'shared'} library"):
-                if sanitized:
+        for kind, library in (("shared", "libdwarfs.so.0"), ("static", "libdwarfs.a")):
+            with suite.case(f"a program finds the {kind} library"):
+                if kind not in KINDS:
+                    raise tap.Skip(f"not built: -Ddefault_library={kinds}")
+                symbols = run("nm", *["-D"][:kind == "shared"], find(root, library))
+                if "__asan_init" in symbols or "__tsan_init" in symbols:
                     raise tap.Skip("the library needs a sanitizer's runtime")
-                program(root, scratch, static)
+                program(root, scratch, kind == "static")
     suite.finish()
 
 

@@ -10,6 +10,7 @@
 
 #include "base/progress.h"
 #include "format/side.h"
+#include "hash/hash.h"
 #include "pool/pool.h"
 #include "read/image.h"
 
@@ -27,7 +28,7 @@ struct check {
 };
 
 /* A section being checked. */
-struct job {
+struct section_job {
 	uint32_t section;
 	uint64_t stored_bytes;
 	dwarfs_error *error; /* its error, or NULL */
@@ -126,7 +127,8 @@ static int check_section_header(const struct check *check, uint32_t section,
 		       header->number);
 }
 
-static int check_section(const struct check *check, struct job *job, dwarfs_error **err)
+static int check_section(const struct check *check, struct section_job *job,
+			 dwarfs_error **err)
 {
 	const dwarfs_image *image = check->image;
 	auto_stored struct stored stored = { 0 };
@@ -162,7 +164,7 @@ static int check_section(const struct check *check, struct job *job, dwarfs_erro
 static int check_one_section(void *shared, void *worker, void *item, dwarfs_error **err)
 {
 	const struct check *check = shared;
-	struct job *job = item;
+	struct section_job *job = item;
 
 	job->code = check_section(check, job, &job->error);
 	if (job->code == DWARFS_ERR_NOMEM)
@@ -180,7 +182,7 @@ static bool is_known(uint32_t type)
 static int section_done(void *shared, void *item, dwarfs_error **err)
 {
 	struct check *check = shared;
-	struct job *job = item;
+	struct section_job *job = item;
 	uint32_t type = check->image->sections[job->section].type;
 
 	if (job->code < 0) {
@@ -197,7 +199,7 @@ static int section_done(void *shared, void *item, dwarfs_error **err)
 
 static void drop_section(void *shared, void *item)
 {
-	struct job *job = item;
+	struct section_job *job = item;
 
 	dwarfs_error_free(job->error);
 	free(job);
@@ -215,7 +217,7 @@ static int check_sections(struct check *check, dwarfs_error **err)
 	if ((ret = dw_pool_new(&ops, check, workers, workers + 1, &pool, err)) < 0)
 		return ret;
 	for (uint32_t i = 0; i < check->image->section_count; i++) {
-		struct job *job = dw_calloc(1, sizeof(*job));
+		struct section_job *job = dw_calloc(1, sizeof(*job));
 
 		if (!job)
 			return dw_fail_nomem(err);
@@ -281,6 +283,23 @@ static int check_history(struct check *check)
 	return ret == DWARFS_ERR_NOMEM ? ret : 0;
 }
 
+/* A check of integrity that verified less must not pass. */
+static int fail_unverified(struct check *check)
+{
+	static const char message[] =
+		"SHA-512/256 of the sections was not verified, only XXH3: the library was "
+		"built without nettle";
+
+	if (check->level < DWARFS_CHECK_INTEGRITY || dw_image_is_v1(check->image) ||
+	    dw_has_sha512_256())
+		return 0;
+	report_finding(check, DWARFS_FINDING_WARNING, -1, DWARFS_ERR_UNSUPPORTED,
+		       message);
+	return check->first_code < 0
+		       ? 0
+		       : dw_fail(check->err, DWARFS_ERR_UNSUPPORTED, "%s", message);
+}
+
 int dwarfs_image_check(const dwarfs_image *image, int level, dwarfs_finding_fn finding,
 		       dwarfs_progress_fn progress, void *user, uint64_t *errors_out,
 		       dwarfs_error **err)
@@ -329,7 +348,8 @@ int dwarfs_image_check(const dwarfs_image *image, int level, dwarfs_finding_fn f
 		ret = dw_progress_enter(&check.progress, DWARFS_PHASE_DONE, err);
 	if (ret < 0)
 		return ret;
+	ret = fail_unverified(&check);
 	if (errors_out)
 		*errors_out = check.errors;
-	return check.first_code;
+	return ret < 0 ? ret : check.first_code;
 }

@@ -157,7 +157,7 @@ static bool sha_matches(const struct evidence *evidence)
 	const uint64_t old = dw_load64(at);
 	struct span covered;
 
-	if (!length_fits(evidence))
+	if (!length_fits(evidence) || !dw_has_sha512_256())
 		return false;
 	dw_store64(at, xxh3_of(evidence));
 	covered = (struct span){ evidence->bytes + DW_HEADER_SHA_FROM,
