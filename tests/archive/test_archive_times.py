@@ -34,6 +34,8 @@ def clamp(time, least, most, step):
         seconds = max(seconds, least)
     if most is not None:
         seconds = min(seconds, most)
+    first, last = tap.library_times()
+    seconds = max(first, min(seconds, last))
     return seconds * NANO + rest // step * step
 
 

@@ -89,7 +89,7 @@ static void check(const struct codec_spec *spec, uint8_t *data, size_t size,
 	}
 	assert_true(most <= estimate);
 	if (most > BIG)
-		assert_true(estimate <= most + most * slack / 100);
+		assert_true(estimate <= most + (uint64_t)most * slack / 100);
 }
 
 static void check_text(const char *text, uint8_t *data, size_t size, unsigned slack)

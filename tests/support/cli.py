@@ -16,9 +16,9 @@ import tap
 
 FIRST_TIME = 1600000000
 
-# Sanitizers and valgrind take memory of their own, which counts for limits of memory.
-IS_NATIVE = not os.environ.get("DWARFS_SANITIZED") and "vgpreload" not in os.environ.get(
-    "LD_PRELOAD", "")
+# Sanitizers, valgrind and emulators take memory of their own, which counts for limits of memory.
+IS_NATIVE = (not os.environ.get("DWARFS_SANITIZED") and not os.environ.get("DWARFS_EMULATOR")
+             and "vgpreload" not in os.environ.get("LD_PRELOAD", ""))
 
 
 class Result:

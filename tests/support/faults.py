@@ -11,7 +11,7 @@ def environment(directory, faults="", log=None):
     """The environment of a program in which these fail; the library is made in directory."""
     if os.environ.get("DWARFS_SANITIZED"):
         raise tap.Skip("a sanitizer must be loaded first")
-    compiler = shutil.which("cc")
+    compiler = os.environ.get("DWARFS_CC") or shutil.which("cc")
     if not compiler:
         raise tap.Skip("no compiler")
     library = os.path.join(directory, "faults.so")
@@ -19,5 +19,5 @@ def environment(directory, faults="", log=None):
         source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "faults.c")
         subprocess.run([compiler, "-shared", "-fPIC", "-w", "-o", library, source, "-ldl"],
                        check=True)
-    return {**os.environ, "LD_PRELOAD": library, "DWARFS_FAULT": faults,
-            **({"DWARFS_FAULT_LOG": log} if log else {})}
+    return tap.preloading(library, {**os.environ, "DWARFS_FAULT": faults,
+                                    **({"DWARFS_FAULT_LOG": log} if log else {})})

@@ -82,6 +82,22 @@ def tool(variable):
     return path
 
 
+def library_times():
+    """The first and last second that libarchive and libfuse can represent."""
+    bits = int(os.environ.get("DWARFS_TIME_BITS", 64))
+    return -2**(bits - 1), 2**(bits - 1) - 1
+
+
+def preloading(library, environment=None):
+    """The environment in which our programs load a library first; an emulator must not."""
+    environment = dict(os.environ if environment is None else environment)
+    if os.environ.get("DWARFS_EMULATOR"):
+        environment["QEMU_SET_ENV"] = "LD_PRELOAD=" + library
+    else:
+        environment["LD_PRELOAD"] = library
+    return environment
+
+
 def tool_for_anybody(variable):
     """The same for a user who may not go where it was built: a copy then, with its library."""
     path = os.path.realpath(tool(variable))

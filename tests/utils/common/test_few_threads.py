@@ -21,7 +21,7 @@ NUMBERS = (0, 1, 2, 5)
 
 def with_few(number):
     """The environment of a program that gets so many threads."""
-    return dict(os.environ, LD_PRELOAD=PRELOAD, FEW_THREADS=str(number))
+    return tap.preloading(PRELOAD, dict(os.environ, FEW_THREADS=str(number)))
 
 
 def tree_of(path):
