@@ -5,6 +5,7 @@
 #
 #   setup_install build          to build the library and the tools
 #   setup_install build check    and to run every test
+#   setup_install platforms      for scripts/platforms, in addition
 #
 # Installs only what is missing, by apt-get, as root or through sudo. Where there is no
 # apt-get, says what would be needed and goes on.
@@ -15,6 +16,8 @@ setup_packages_build="gcc libc6-dev meson ninja-build pkg-config python3 libxxha
   libfuse3-dev fuse3 libarchive-dev"
 setup_packages_check="g++ clang clang-format libclang-rt-14-dev libcmocka-dev swig python3-dev valgrind mandoc binutils
   util-linux ca-certificates acl libacl1-dev libbz2-dev libxml2-dev zlib1g-dev attr libcap2-bin libarchive-tools cpio unzip dosfstools libpython3.11-testsuite"
+setup_packages_platforms="gcc-i686-linux-gnu gcc-s390x-linux-gnu gcc-aarch64-linux-gnu qemu-user musl-tools make
+  gcc-mingw-w64-x86-64-posix wine wine64 dpkg-dev"
 setup_packages_cargo="cargo-web rustc-web"
 
 setup_is_installed() {
@@ -41,6 +44,7 @@ setup_install() {
         setup_wanted="$setup_wanted $setup_packages_check"
         command -v cargo >/dev/null 2>&1 || setup_wanted="$setup_wanted $setup_packages_cargo"
         ;;
+      platforms) setup_wanted="$setup_wanted $setup_packages_platforms" ;;
     esac
   done
   if ! command -v apt-get >/dev/null 2>&1; then
