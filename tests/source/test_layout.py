@@ -28,7 +28,8 @@ OF_A_MODULE = {
 ELSEWHERE = {"codec/test_lzma2.c": "lib/codec/lzma/lzma2.c",
              "codec/test_samples.c": "lib/codec/encode/samples.c"}
 # Folders of tests that are for the product as a whole.
-OF_THE_PRODUCT = {"abi", "api", "badfs", "bench", "bindings", "compat", "examples", "interop",
+OF_THE_PRODUCT = {"abi", "api", "badfs", "bench", "bindings", "compat", "embed", "examples",
+                  "interop",
                   "roundtrip", "source", "support"}
 # The modules of the reader.
 READER = ("base", "os", "pool", "hash", "format", "codec", "read")

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of this folder share: an image, and what reader.c prints for it."""
+import os
+import re
+import shutil
+import subprocess
+
+import tap
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+READER_C = os.path.join(HERE, "reader.c")
+FILES = {"a.txt": b"text\n" * 1000, "empty": b"", "sub/b.bin": bytes(range(256)) * 700,
+         "sub/deep/c.txt": b"c"}
+
+
+def run(*command, **options):
+    """The standard output of a command that succeeds."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, \
+        f"{command} ended with {done.returncode}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def need(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            raise tap.Skip(f"no {program}")
+
+
+def make_tree(folder):
+    for name, data in FILES.items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as out:
+            out.write(data)
+    return folder
+
+
+def make_image(scratch):
+    """An image with the codec that every build for these tests has."""
+    image = os.path.join(scratch, "image.dwarfs")
+    run(tap.tool("MKDWARFS"), "-i", make_tree(os.path.join(scratch, "tree")), "-o", image,
+        "-C", "zstd:level=3", "--no-progress")
+    return image
+
+
+def fnv(data):
+    total = 2166136261
+    for byte in data:
+        total = (total ^ byte) * 16777619 & 0xFFFFFFFF
+    return total
+
+
+def error_number(name):
+    with open(os.path.join(ROOT, "include/dwarfs/error.h"), encoding="utf-8") as header:
+        return int(re.search(rf"\b{name} = (-?\d+)", header.read()).group(1))
+
+
+def expect(said, verifies_sha):
+    """What the program printed is what the image has; its check knew all hashes, or said so."""
+    wanted = {f"{name} {len(data)} {fnv(data):08x}" for name, data in FILES.items()}
+    code = 0 if verifies_sha else error_number("DWARFS_ERR_UNSUPPORTED")
+    assert set(said.splitlines()) == wanted | {f"check: {code}"}, said
+
+
+def text_bytes(binary):
+    """Bytes of code and constants."""
+    return int(run("size", binary).splitlines()[1].split()[0])

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""As a meson subproject: the libraries and nothing else; reader-only; and what that installs.
+
+test_subproject.py FOLDER CC
+
+The project that embeds the library stays configured in FOLDER, so that it is quick to build
+again.
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+
+import embed
+import tap
+
+FOLDER, CC = os.path.abspath(sys.argv[1]), sys.argv[2]
+READER_ONLY = ["writer=disabled", "nettle=disabled", "zstd=enabled"] + \
+    [f"{name}=disabled" for name in ("lz4", "lzma", "brotli", "flac", "blake2")]
+PARENT = """\
+project('parent', 'c')
+subproject('libdwarfs')
+library = dependency('DEPENDENCY')
+executable('reader', 'reader.c', dependencies: library)
+"""
+
+
+def parent(name, dependency, *options):
+    """The build folder of a project with the library in its folder subprojects."""
+    root = os.path.join(FOLDER, name)
+    build = os.path.join(root, "build")
+    files = {"meson.build": PARENT.replace("DEPENDENCY", dependency),
+             "options": "\n".join([embed.ROOT, *options])}
+    old = os.path.join(root, "options")
+    if os.path.exists(old) and open(old, encoding="utf-8").read() == files["options"] \
+            and os.path.exists(os.path.join(build, "build.ninja")):
+        return build
+    shutil.rmtree(root, ignore_errors=True)
+    os.makedirs(os.path.join(root, "subprojects"))
+    os.symlink(embed.ROOT, os.path.join(root, "subprojects", "libdwarfs"))
+    shutil.copy(embed.READER_C, root)
+    for name, text in files.items():
+        with open(os.path.join(root, name), "w", encoding="utf-8") as out:
+            out.write(text)
+    embed.run("meson", "setup", build, root, "-Doptimization=0", "-Ddebug=false", *options)
+    return build
+
+
+def introspect(build, what):
+    return json.loads(embed.run("meson", "introspect", build, what))
+
+
+def targets(build):
+    """(name, kind) of the targets that are built by default."""
+    return {(target["name"], target["type"]) for target in introspect(build, "--targets")
+            if target["build_by_default"]}
+
+
+def headers(*lists):
+    """The headers in lists of include/meson.build, and dwarfs.h."""
+    with open(os.path.join(embed.ROOT, "include", "meson.build"), encoding="utf-8") as source:
+        text = source.read()
+    return {"dwarfs.h"} | {name for wanted in lists for name in re.findall(
+        r"dwarfs/(\w+\.h)", re.search(rf"{wanted} = files\((.*?)\)", text, re.S).group(1))}
+
+
+def install(build, scratch):
+    """The folder that has lib and include."""
+    root = os.path.join(scratch, "root")
+    embed.run("meson", "install", "-C", build, "--no-rebuild", "--destdir", root)
+    prefix = introspect(build, "--buildoptions")
+    prefix = next(option["value"] for option in prefix if option["name"] == "prefix")
+    return root + prefix
+
+
+def test_reader_only(suite, scratch):
+    build = None
+    with suite.case("a reader-only subproject builds the static library and nothing else"):
+        build = parent("reader-only", "libdwarfs-reader", "-Ddefault_library=static",
+                       *[f"-Dlibdwarfs:{option}" for option in READER_ONLY])
+        assert targets(build) == {("reader", "executable"),
+                                  ("dwarfs-reader", "static library"),
+                                  ("dwarfs-reader-objects", "static library")}, targets(build)
+        assert introspect(build, "--tests") == []
+        embed.run("ninja", "-C", build)
+    image = None
+    with suite.case("its program lists and reads an image, and verifies XXH3 only"):
+        image = embed.make_image(scratch)
+        embed.expect(embed.run(os.path.join(build, "reader"), image), verifies_sha=False)
+    prefix = None
+    with suite.case("it installs library, headers and descriptions of the reader"):
+        prefix = install(build, scratch)
+        names = {os.path.relpath(path, prefix)
+                 for path in glob.glob(os.path.join(prefix, "**"), recursive=True)
+                 if not os.path.isdir(path)}
+        found = {os.path.basename(name) for name in names}
+        assert found == headers("reader_headers") | {
+            "libdwarfs-reader.a", "libdwarfs-reader.pc", "dwarfsConfig.cmake",
+            "dwarfsConfigVersion.cmake"}, sorted(found)
+    with suite.case("a program finds it by pkg-config --static, with <dwarfs/dwarfs.h>"):
+        embed.need("pkg-config")
+        config = os.path.dirname(glob.glob(os.path.join(prefix, "**", "libdwarfs-reader.pc"),
+                                           recursive=True)[0])
+        flags = embed.run("pkg-config", f"--define-variable=prefix={prefix}", "--static",
+                          "--cflags", "--libs", "libdwarfs-reader",
+                          env={**os.environ, "PKG_CONFIG_PATH": config}).split()
+        assert not {"-lnettle", "-larchive", "-llz4"} & set(flags), flags
+        program = os.path.join(scratch, "program")
+        embed.run(CC, embed.READER_C, "-o", program, *flags)
+        embed.expect(embed.run(program, image), verifies_sha=False)
+
+
+def test_complete(suite):
+    with suite.case("a subproject with the writer has the shared libraries and nothing else"):
+        build = parent("complete", "libdwarfs", "-Ddefault_library=shared")
+        found = targets(build)
+        assert found == {("reader", "executable"), ("dwarfs", "shared library"),
+                         ("dwarfs-reader", "shared library"),
+                         ("dwarfs-archive", "static library"),
+                         ("dwarfs-internal", "static library"),
+                         ("dwarfs-reader-objects", "static library")}, found
+        assert introspect(build, "--tests") == []
+
+
+def main():
+    for program in ("meson", "ninja"):
+        if not shutil.which(program):
+            tap.skip_all(f"no {program}")
+    suite = tap.Suite()
+    with tempfile.TemporaryDirectory(prefix="dwarfs-embed-") as scratch:
+        test_reader_only(suite, scratch)
+    test_complete(suite)
+    suite.finish()
+
+
+main()
