@@ -157,6 +157,13 @@ def main():
         only_exported = exported().keys() - declared()
         assert not only_declared, f"declared, not exported: {sorted(only_declared)}"
         assert not only_exported, f"exported, not declared: {sorted(only_exported)}"
+    with suite.case("the reader needs no encoder and no libarchive"):
+        needs = run("nm", "-D", "--undefined-only", reader).split()
+        assert any(name.startswith("XXH") for name in needs), needs
+        bad = [name for name in needs
+               if re.match(r"BrotliEncoder|ZSTD_(C|compress)|LZ4_compress|FLAC__stream_encoder|"
+                           r"lzma_(.*encode|easy)|archive_", name)]
+        assert not bad, bad
     with suite.case("the manual lists every function, once"):
         listed = in_manual()
         assert set(listed) == declared(), f"{sorted(set(listed) ^ declared())}"

@@ -4,7 +4,8 @@
  *
  *     reader IMAGE
  *
- * Prints "PATH BYTES FNV" for each regular file, then "check: CODE". EMBED_HEADER is the
+ * Prints "PATH BYTES FNV" for each regular file, "warning CODE" or "error CODE" for each
+ * finding of the check, then "check: CODE". EMBED_HEADER is the
  * header of the way in which the library is embedded.
  */
 #ifndef EMBED_HEADER
@@ -59,6 +60,13 @@ static int read_entry(const dwarfs_image *image, dwarfs_entry entry, const char 
 	return ret < 0 ? ret : read_file(image, inode, path, err);
 }
 
+static void print_finding(int severity, int code, int64_t section, const char *message,
+			  void *user)
+{
+	(void)section, (void)message, (void)user;
+	printf("%s %d\n", severity == DWARFS_FINDING_WARNING ? "warning" : "error", code);
+}
+
 static int read_all(const char *image_path, dwarfs_error **err)
 {
 	dwarfs_image *image = NULL;
@@ -76,8 +84,9 @@ static int read_all(const char *image_path, dwarfs_error **err)
 					 err)) == 0)
 			;
 	if (ret == 0)
-		printf("check: %d\n", dwarfs_image_check(image, DWARFS_CHECK_INTEGRITY,
-							 NULL, NULL, NULL, NULL, NULL));
+		printf("check: %d\n",
+		       dwarfs_image_check(image, DWARFS_CHECK_INTEGRITY, print_finding,
+					  NULL, NULL, NULL, NULL));
 	dwarfs_walk_free(walk);
 	dwarfs_stat_free(stat);
 	dwarfs_image_free(image);

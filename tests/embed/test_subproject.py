@@ -33,7 +33,7 @@ def parent(name, dependency, *options):
     root = os.path.join(FOLDER, name)
     build = os.path.join(root, "build")
     files = {"meson.build": PARENT.replace("DEPENDENCY", dependency),
-             "options": "\n".join([embed.ROOT, *options])}
+             "options": "\n".join([embed.ROOT, PARENT, *options])}
     old = os.path.join(root, "options")
     if os.path.exists(old) and open(old, encoding="utf-8").read() == files["options"] \
             and os.path.exists(os.path.join(build, "build.ninja")):
@@ -41,7 +41,7 @@ def parent(name, dependency, *options):
     shutil.rmtree(root, ignore_errors=True)
     os.makedirs(os.path.join(root, "subprojects"))
     os.symlink(embed.ROOT, os.path.join(root, "subprojects", "libdwarfs"))
-    shutil.copy(embed.READER_C, root)
+    os.symlink(embed.READER_C, os.path.join(root, "reader.c"))
     for name, text in files.items():
         with open(os.path.join(root, name), "w", encoding="utf-8") as out:
             out.write(text)
