@@ -15,17 +15,7 @@
 #include <cmocka.h>
 
 #include "codec/encode/encode.h"
-
-/* The same numbers on every machine. */
-static inline uint32_t next_random(uint32_t *state)
-{
-	uint32_t x = *state;
-
-	x ^= x << 13;
-	x ^= x >> 17;
-	x ^= x << 5;
-	return *state = x;
-}
+#include "support/random.h"
 
 enum kind { KIND_TEXT, KIND_RUNS, KIND_RANDOM, KIND_ZEROS, KIND_COUNT };
 

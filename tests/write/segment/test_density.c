@@ -13,16 +13,11 @@
 #include <string.h>
 
 #include "support/order_tree.h"
+#include "support/random.h"
 #include "write/input/source.h"
 #include "write/segment/density.h"
 
 #define SIZE 100000
-
-static uint32_t next_random(uint32_t *seed)
-{
-	*seed = *seed * 1664525u + 1013904223u;
-	return *seed >> 16;
-}
 
 static uint32_t density_of(const uint8_t *data)
 {

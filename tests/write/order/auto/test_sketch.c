@@ -13,16 +13,11 @@
 #include <string.h>
 
 #include "support/order_tree.h"
+#include "support/random.h"
 #include "write/input/source.h"
 #include "write/order/auto/sketch.h"
 
 #define SIZE 100000
-
-static uint32_t next_random(uint32_t *seed)
-{
-	*seed = *seed * 1664525u + 1013904223u;
-	return *seed >> 16;
-}
 
 /* How many of the long shingles of two files are the same. */
 static size_t count_common(const struct sketch *sketch, uint32_t a, uint32_t b)
