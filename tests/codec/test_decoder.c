@@ -47,6 +47,12 @@ static bool pack(const char *text, struct span in, struct buffer *out, uint32_t 
 	return true;
 }
 
+/* Every codec stores random bytes as they are: with many of them "null" is enough. */
+static bool is_slow_copy(size_t codec, int kind, size_t size)
+{
+	return kind == KIND_RANDOM && codec > 0 && size > 4095;
+}
+
 /* Unpack in steps of random sizes. */
 static int unpack_in_steps(uint32_t id, struct span packed, uint8_t *out, size_t size,
 			   uint32_t *random, size_t *steps_out)
@@ -93,6 +99,8 @@ static void steps_give_the_same(void **state)
 				uint32_t id;
 				size_t steps;
 
+				if (is_slow_copy(c, kind, sizes[i]))
+					continue;
 				fill(data, sizes[i], kind);
 				if (!pack(codecs[c], in, &packed, &id))
 					continue;
@@ -146,9 +154,12 @@ static void what_is_done_is_left_alone(void **state)
 	for (size_t c = 0; c < sizeof(codecs) / sizeof(codecs[0]); c++) {
 		for (int kind = 0; kind < KIND_COUNT; kind++) {
 			auto_decoder struct decoder *decoder = NULL;
-			uint8_t *out = mmap(NULL, LARGE, PROT_READ | PROT_WRITE,
-					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			uint8_t *out;
 
+			if (is_slow_copy(c, kind, LARGE))
+				continue;
+			out = mmap(NULL, LARGE, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 			assert_true(out != MAP_FAILED);
 			fill(data, LARGE, kind);
 			if (!pack(codecs[c], in, &packed, &id)) {

@@ -77,13 +77,16 @@ enum { BIG = 4 << 20 };
 static void check(const struct codec_spec *spec, uint8_t *data, size_t size,
 		  unsigned slack)
 {
+	/* liblzma allocates all before it sees data; runs take it a tenth of the time. */
+	enum kind kinds[] = { spec->id == CODEC_LZMA ? KIND_RUNS : KIND_TEXT,
+			      KIND_RANDOM };
 	uint64_t estimate = dw_codec_memory(spec, size);
 	size_t most = 0;
 
-	for (int kind = KIND_TEXT; kind <= KIND_RANDOM; kind += KIND_RANDOM - KIND_TEXT) {
+	for (int i = 0; i < 2; i++) {
 		size_t real;
 
-		fill(data, size, kind);
+		fill(data, size, kinds[i]);
 		real = measure(spec, (struct span){ data, size });
 		most = real > most ? real : most;
 	}
@@ -207,7 +210,6 @@ static void less_memory_will_do(void **state)
 	enum { SIZE = 1 << 20, LARGE = 64 << 20, LEAST = 12 << 20, STEPS = 60 };
 	auto_free uint8_t *data = exactly(SIZE);
 
-	fill(data, SIZE, KIND_TEXT);
 	for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
 		struct codec_spec spec, before;
 		uint64_t bytes;
@@ -224,6 +226,7 @@ static void less_memory_will_do(void **state)
 		assert_memory_equal(&spec, &before, sizeof(spec));
 		if (spec.id != CODEC_BROTLI)
 			assert_true(bytes <= LEAST);
+		fill(data, SIZE, spec.id == CODEC_LZMA ? KIND_RUNS : KIND_TEXT);
 		assert_true(measure(&spec, (struct span){ data, SIZE }) <= bytes);
 	}
 }

@@ -10,7 +10,8 @@
 
 #include "base/bytes.h"
 
-enum { SMALL = 200000, LARGE = 5 << 20 };
+/* Of more than 2 MiB the library takes a sample. */
+enum { SMALL = 200000, LARGE = 5 << 19 };
 
 /* Calls of few functions from everywhere, as x86 has them, and other bytes in between. */
 static void fill_with_code(uint8_t *data, size_t size)
