@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Our images, as the crate `dwarfs` 0.2.1 reads them.
 
-test_interop.py BUILD_DIRECTORY
+test_interop.py BUILD_DIRECTORY          builds the reader if it is not built, and tests
+test_interop.py BUILD_DIRECTORY build    builds it only
 
 The crate is an independent reader. It knows formats 2.3 to 2.5, no holes, whole seconds, and
 names in UTF-8; it misreads a packed shared-files table, and it reads no FLAC and no RICEPP. What is
@@ -146,6 +147,9 @@ def check(mkdwarfs, reader, source, expected, image, options):
 
 
 def main():
+    if sys.argv[2:] == ["build"]:
+        build(os.path.abspath(sys.argv[1]))
+        return
     try:
         mkdwarfs = tap.tool("MKDWARFS")
     except tap.Skip as reason:
