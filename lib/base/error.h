@@ -15,7 +15,11 @@
 
 #include <dwarfs/error.h>
 
+#ifdef __MINGW_PRINTF_FORMAT
+#define DW_PRINTF(text, first) __attribute__((format(__MINGW_PRINTF_FORMAT, text, first)))
+#else
 #define DW_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#endif
 
 /* Tell the compiler that codes are negative, for its warnings about uninitialized
  * variables. */

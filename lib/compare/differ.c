@@ -79,8 +79,8 @@ const char *dwarfs_difference_word(int kind)
 
 /* -- telling ------------------------------------------------------------------------- */
 
-static int tell(struct differ *differ, const dwarfs_difference *difference,
-		dwarfs_error **err)
+static int tell_difference(struct differ *differ, const dwarfs_difference *difference,
+			   dwarfs_error **err)
 {
 	if (differ->ignored & 1u << difference->kind)
 		return 0;
@@ -102,7 +102,7 @@ static int tell_texts(struct differ *differ, int kind, const char *path, const c
 		.bytes = { a ? strlen(a) : 0, b ? strlen(b) : 0 },
 	};
 
-	return tell(differ, &difference, err);
+	return tell_difference(differ, &difference, err);
 }
 
 static int tell_numbers(struct differ *differ, int kind, const char *path, uint64_t a,
@@ -283,7 +283,7 @@ static int compare_targets(struct differ *differ, const struct pair *pair,
 	if (difference.bytes[0] == difference.bytes[1] &&
 	    memcmp(difference.values[0], difference.values[1], difference.bytes[0]) == 0)
 		return 0;
-	return tell(differ, &difference, err);
+	return tell_difference(differ, &difference, err);
 }
 
 static int compare_devices(struct differ *differ, const struct pair *pair,
@@ -381,7 +381,7 @@ static int tell_xattr(struct differ *differ, const struct pair *pair,
 
 	if (a && b && a->bytes == b->bytes && memcmp(a->value, b->value, a->bytes) == 0)
 		return 0;
-	return tell(differ, &difference, err);
+	return tell_difference(differ, &difference, err);
 }
 
 /* Report unreadable properties of two entries: 1 if there are any, or 0. */

@@ -28,11 +28,11 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <time.h>
 
 #include "format/history_write.h"
 #include "os/memory_size.h"
+#include "os/system_name.h"
 #include "write/budget/memory_estimate.h"
 #include "write/categorize/categorize.h"
 #include "write/input/scan.h"
@@ -399,9 +399,8 @@ static int write_history(struct build *build, dwarfs_error **err)
 {
 	const struct build_options *options = build->run.options;
 	auto_buffer struct buffer data = { 0 };
-	struct utsname system = { 0 };
 	struct libraries libraries;
-	char system_id[sizeof(system) + 8], description[64];
+	char system_id[256], description[64];
 	struct history_record record = {
 		.major = DWARFS_VERSION_MAJOR,
 		.minor = DWARFS_VERSION_MINOR,
@@ -422,9 +421,7 @@ static int write_history(struct build *build, dwarfs_error **err)
 	list_libraries(&libraries);
 	record.library_versions = libraries.list;
 	record.library_count = libraries.count;
-	uname(&system);
-	snprintf(system_id, sizeof(system_id), "%s-%s [%s]", system.sysname,
-		 system.release, system.machine);
+	dw_os_system_name(system_id, sizeof(system_id));
 	snprintf(description, sizeof(description), "libdwarfs %s",
 		 dwarfs_version_string());
 	if ((ret = dw_history_write(&record, &data, err)) < 0)

@@ -29,10 +29,11 @@ ELSEWHERE = {"codec/test_lzma2.c": "lib/codec/lzma/lzma2.c",
              "codec/test_samples.c": "lib/codec/encode/samples.c"}
 # Folders of tests that are for the product as a whole.
 OF_THE_PRODUCT = {"abi", "api", "badfs", "bench", "bindings", "compat", "embed", "examples",
-                  "interop",
-                  "roundtrip", "source", "support"}
+                  "interop", "portable", "roundtrip", "source", "support"}
 # The modules of the reader.
 READER = ("base", "os", "pool", "hash", "format", "codec", "read")
+# These implement the headers of lib/os again.
+OTHER_PLATFORMS = ("lib/os/windows/", "lib/os/bsd/")
 # The same stage in two modules.
 SAME_NAMES = {"metadata.c"}
 
@@ -98,6 +99,8 @@ def exceptions_are_needed():
 def names_are_unique():
     by_name = collections.defaultdict(list)
     for path in files("lib", endings=".c"):
+        if path.startswith(OTHER_PLATFORMS):
+            continue
         by_name[os.path.basename(path)].append(path)
     none([" and ".join(paths) for name, paths in by_name.items()
           if len(paths) > 1 and name not in SAME_NAMES])

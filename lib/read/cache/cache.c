@@ -16,14 +16,19 @@
 #include "read/bulk/next_ranges.h"
 #include "read/cache/internal.h"
 
-#define NO_INODE	UINT32_MAX
+#define NO_INODE UINT32_MAX
+#ifdef CLOCK_MONOTONIC_COARSE
+#define COARSE_CLOCK CLOCK_MONOTONIC_COARSE
+#else
+#define COARSE_CLOCK CLOCK_MONOTONIC
+#endif
 #define SCATTERED_SHARE 2
 
 uint64_t dw_cache_now_ms(void)
 {
-	struct timespec now;
+	struct timespec now = { 0 };
 
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	clock_gettime(COARSE_CLOCK, &now);
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 

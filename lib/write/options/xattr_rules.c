@@ -4,7 +4,9 @@
  *
  * Matches attribute names against glob patterns; reads no attribute.
  */
+#if __has_include(<fnmatch.h>)
 #include <fnmatch.h>
+#endif
 #include <string.h>
 
 #include "write/options/xattr_rules.h"

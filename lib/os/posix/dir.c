@@ -8,8 +8,11 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
+
+#if __has_include(<sys/sysmacros.h>)
+#include <sys/sysmacros.h> /* glibc and musl; elsewhere sys/types.h has device numbers */
+#endif
 
 #include "os/dir.h"
 #include "os/file_io.h"

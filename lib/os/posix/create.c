@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
+
+#if __has_include(<sys/sysmacros.h>)
+#include <sys/sysmacros.h> /* glibc and musl; elsewhere sys/types.h has device numbers */
+#endif
 
 #include "os/create.h"
 #include "os/file_io.h"

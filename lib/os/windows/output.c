@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * os/output for Windows: a file with a temporary name in the same directory, which is renamed when
+ * it is complete; the system deletes it if the process ends before.
+ */
+#include <errno.h>
+#include <io.h>
+#include <limits.h>
+
+#include "os/create.h"
+#include "os/file_io.h"
+#include "os/output.h"
+#include "os/windows/wide_path.h"
+
+#define PIECE_BYTES ((size_t)1 << 20)
+
+struct output {
+	int fd;
+	bool owns_fd, overwrite, sync;
+	char *path;	 /* of the file; NULL if it is written in place */
+	char *temporary; /* its current name; NULL for none */
+	int (*write)(const void *data, size_t bytes, void *user);
+	void *user;
+	struct os_stat stat;
+	bool replaces;
+	struct os_stat old; /* the file that it replaces */
+};
+
+static void delete_file(const char *path)
+{
+	dw_create_undo_file(AT_FDCWD, path);
+}
+
+void dw_output_free(struct output *output)
+{
+	if (!output)
+		return;
+	if (output->owns_fd)
+		dw_fd_close(output->fd);
+	if (output->temporary)
+		delete_file(output->temporary);
+	free(output->temporary);
+	free(output->path);
+	free(output);
+}
+
+static int fail_output(dwarfs_error **err, int errnum, const char *what, const char *path)
+{
+	return dw_error_at_path(err, dw_fail_errno(err, errnum, "%s '%s'", what, path),
+				path);
+}
+
+static int fail_exists(dwarfs_error **err, const char *path)
+{
+	return dw_error_at_path(
+		err,
+		dw_fail(err, DWARFS_ERR_EXISTS, "output file already exists: '%s'", path),
+		path);
+}
+
+static char *temporary_name(const char *path)
+{
+	size_t folder = strlen(path), room;
+	char *name;
+
+	while (folder > 0 && !strchr("/\\:", path[folder - 1]))
+		folder--;
+	room = folder + 64;
+	name = malloc(room);
+	if (name)
+		snprintf(name, room, "%.*s.dwarfs-%016llx", (int)folder, path,
+			 (unsigned long long)dw_create_token());
+	return name;
+}
+
+static int open_new(struct output *output, dwarfs_error **err)
+{
+	int ret;
+
+	if (!(output->temporary = temporary_name(output->path)))
+		return dw_fail_nomem(err);
+	output->fd = dw_create_file(AT_FDCWD, output->temporary, 0666);
+	if (output->fd < 0) {
+		ret = fail_output(err, -output->fd, "cannot open output file",
+				  output->path);
+		free(output->temporary);
+		output->temporary = NULL;
+		return ret;
+	}
+	output->owns_fd = true;
+	ret = dw_stat_fd(output->fd, &output->stat);
+	return ret < 0 ? dw_fail_errno(err, -ret, "cannot inspect the output") : 0;
+}
+
+int dw_output_create(const char *path, bool overwrite, struct output **output_out,
+		     dwarfs_error **err)
+{
+	auto_output struct output *output = dw_calloc(1, sizeof(*output));
+	int ret;
+
+	if (!output || !(output->path = strdup(path)))
+		return dw_fail_nomem(err);
+	output->fd = -1;
+	output->overwrite = overwrite;
+	ret = dw_stat_at(AT_FDCWD, path, &output->old);
+	output->replaces = ret == 0;
+	if (ret < 0 && ret != -ENOENT)
+		return fail_output(err, -ret, "cannot open output file", path);
+	if (output->replaces && S_ISDIR(output->old.mode))
+		return fail_output(err, EISDIR, "cannot open output file", path);
+	if (output->replaces && !overwrite)
+		return fail_exists(err, path);
+	if ((ret = open_new(output, err)) < 0)
+		return ret;
+	*output_out = dw_steal(output);
+	return 0;
+}
+
+int dw_output_to_fd(int fd, struct output **output_out, dwarfs_error **err)
+{
+	auto_output struct output *output = dw_calloc(1, sizeof(*output));
+	int ret;
+
+	if (!output)
+		return dw_fail_nomem(err);
+	output->fd = fd;
+	if ((ret = dw_stat_fd(fd, &output->stat)) < 0)
+		return dw_fail_errno(err, -ret, "cannot inspect the output");
+	*output_out = dw_steal(output);
+	return 0;
+}
+
+int dw_output_to_function(int (*write)(const void *data, size_t bytes, void *user),
+			  void *user, struct output **output_out, dwarfs_error **err)
+{
+	struct output *output = dw_calloc(1, sizeof(*output));
+
+	if (!output)
+		return dw_fail_nomem(err);
+	output->fd = -1;
+	output->write = write;
+	output->user = user;
+	*output_out = output;
+	return 0;
+}
+
+static bool is_same(const struct os_stat *a, const struct os_stat *b)
+{
+	return a->device == b->device && a->inode == b->inode;
+}
+
+bool dw_output_is(const struct output *output, const struct os_stat *found)
+{
+	return S_ISREG(found->mode) &&
+	       ((S_ISREG(output->stat.mode) && is_same(found, &output->stat)) ||
+		(output->replaces && is_same(found, &output->old)));
+}
+
+static int write_chunk(struct output *output, const void *data, size_t bytes)
+{
+	if (output->write) {
+		int ret = output->write(data, bytes, output->user);
+
+		return ret <= 0 && ret > -INT_MAX ? ret : -EIO;
+	}
+	return dw_fd_write(output->fd, data, bytes);
+}
+
+int dw_output_write(struct output *output, const void *data, size_t bytes,
+		    struct dwarfs_progress *progress, dwarfs_error **err)
+{
+	for (size_t done = 0; done < bytes;) {
+		size_t piece = bytes - done < PIECE_BYTES ? bytes - done : PIECE_BYTES;
+		int ret = dw_progress_tick(progress, err);
+
+		if (ret < 0)
+			return ret;
+		ret = write_chunk(output, (const uint8_t *)data + done, piece);
+		if (ret < 0 && output->path)
+			return fail_output(err, -ret, "cannot write", output->path);
+		if (ret < 0)
+			return dw_fail_errno(err, -ret, "cannot write the output");
+		done += piece;
+		progress->bytes_out += piece;
+	}
+	return 0;
+}
+
+static int rename_output(const struct output *output)
+{
+	const DWORD flags = (output->overwrite ? MOVEFILE_REPLACE_EXISTING : 0) |
+			    (output->sync ? MOVEFILE_WRITE_THROUGH : 0);
+	auto_free wchar_t *from = NULL;
+	auto_free wchar_t *to = NULL;
+	int ret;
+
+	if ((ret = dw_wide_at(AT_FDCWD, output->temporary, &from)) < 0 ||
+	    (ret = dw_wide_at(AT_FDCWD, output->path, &to)) < 0)
+		return ret;
+	return MoveFileExW(from, to, flags) ? 0 : dw_windows_errno();
+}
+
+int dw_output_commit(struct output *output, dwarfs_error **err)
+{
+	int ret;
+
+	if (output->sync && S_ISREG(output->stat.mode) &&
+	    !FlushFileBuffers(dw_handle_of(output->fd)))
+		return dw_fail_errno(err, -dw_windows_errno(), "cannot write the output");
+	if (!output->owns_fd)
+		return 0;
+	output->owns_fd = false;
+	if ((ret = dw_create_close(output->fd)) < 0)
+		return dw_fail_errno(err, -ret, "failed to close output file");
+	ret = rename_output(output);
+	if (ret == -EEXIST && !output->overwrite)
+		return fail_exists(err, output->path);
+	if (ret < 0)
+		return fail_output(err, -ret, "cannot create output file", output->path);
+	free(output->temporary);
+	output->temporary = NULL;
+	return 0;
+}
+
+void dw_output_set_sync(struct output *output, bool sync)
+{
+	output->sync = sync;
+}
