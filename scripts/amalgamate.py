@@ -2,17 +2,15 @@
 # SPDX-License-Identifier: MIT
 """Join the sources of the reader into dwarfs-reader.c and dwarfs-reader.h.
 
-    amalgamate.py SOURCE_ROOT OUTPUT_C OUTPUT_H [SOURCE...]
+    amalgamate.py SOURCE_ROOT OUTPUT_C OUTPUT_H SOURCE...
 
-SOURCE are the .c files of the reader; without any, those that the meson.build files of its
-modules list. The header has the public headers that <dwarfs/reader.h> includes. Both files are
-the same for the same sources.
+SOURCE are the .c files of the reader for a platform; the meson target "amalgamation" lists them.
+A header among them is pasted first: what the platform lacks. The header that is made has the
+public headers that <dwarfs/reader.h> includes. Both files are the same for the same sources.
 """
 import os
 import re
 import sys
-
-MODULES = ("base", "os", "pool", "hash", "format", "codec", "read")
 
 # Switches of the compiler's command line, with their defaults; in the sources HAVE_...
 SWITCHES = (("ZSTD", 1, "-lzstd", "zstd blocks"),
@@ -66,20 +64,6 @@ def read(path):
         return source.read()
 
 
-def listed_sources(root):
-    """The files in the variable MODULE_sources of each module."""
-    found = []
-    for module in MODULES:
-        folder = os.path.join(root, "lib", module)
-        text = read(os.path.join(folder, "meson.build"))
-        lists = re.findall(rf"^\s*{module}_sources \+?= files\((.*?)\)", text, re.S | re.M)
-        if not lists:
-            raise Fail(f"{folder}/meson.build has no {module}_sources")
-        found += [os.path.join(folder, name) for body in lists
-                  for name in re.findall(r"'([^']+)'", body)]
-    return found
-
-
 def local_macros(text):
     """Macros that a source file defines for itself: the next file may define them otherwise."""
     return sorted(set(re.findall(r"^#\s*define (\w+)", text, re.M)))
@@ -117,6 +101,8 @@ class Amalgamation:
         return self.body(path)
 
     def source(self, path):
+        if path.endswith(".h"):
+            return self.included('"', os.path.relpath(path, os.path.join(self.root, "lib"))) + "\n"
         body = self.body(path)
         undefined = "".join(f"#undef {name}\n" for name in local_macros(read(path)))
         name = os.path.relpath(path, self.root)
@@ -165,6 +151,7 @@ def switches_code():
 def make_c(root, sources, header):
     """The text of dwarfs-reader.c; header is the name of the other file."""
     amalgamation = Amalgamation(root)
+    sources = sorted(sources, key=lambda path: not path.endswith(".h"))
     code = "".join(amalgamation.source(path) for path in sources)
     unknown = set(re.findall(r"\bHAVE_(\w+)\b", code)) - {name for name, *_ in SWITCHES}
     if unknown:
@@ -173,7 +160,9 @@ def make_c(root, sources, header):
     return (HEAD % ("c", version(root)) + C_TEXT % switches_text()
             + "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n"
             "#ifndef _FILE_OFFSET_BITS\n#define _FILE_OFFSET_BITS 64\n#endif\n"
-            "#ifndef _TIME_BITS\n#define _TIME_BITS 64\n#endif\n\n"
+            "#ifndef _TIME_BITS\n#define _TIME_BITS 64\n#endif\n"
+            "#ifdef _WIN32\n#define __USE_MINGW_ANSI_STDIO 1\n"
+            "#define _POSIX_THREAD_SAFE_FUNCTIONS 1\n#endif\n\n"
             f"{switches_code()}\n\n#include \"{header}\"\n{PRAGMAS}{code}{PRAGMAS_END}")
 
 
@@ -185,9 +174,8 @@ def make_h(root):
 
 
 def main(root, output_c, output_h, *sources):
-    sources = sources or listed_sources(root)
-    root = os.path.abspath(root)
-    made = ((output_c, make_c(root, map(os.path.abspath, sources), os.path.basename(output_h))),
+    root, sources = os.path.abspath(root), [os.path.abspath(path) for path in sources]
+    made = ((output_c, make_c(root, sources, os.path.basename(output_h))),
             (output_h, make_h(root)))
     for path, text in made:
         with open(path + ".part", "w", encoding="utf-8") as out:
@@ -196,7 +184,7 @@ def main(root, output_c, output_h, *sources):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 4:
+    if len(sys.argv) < 5:
         sys.exit(__doc__)
     try:
         main(*sys.argv[1:])

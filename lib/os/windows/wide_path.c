@@ -96,7 +96,7 @@ static wchar_t *widen(const char *path, size_t before)
 }
 
 /* The system's own path of a directory, with room for a backslash. */
-static int path_of(int dir, wchar_t **path_out, size_t *length_out)
+static int wide_path_of(int dir, wchar_t **path_out, size_t *length_out)
 {
 	DWORD length = GetFinalPathNameByHandleW(dw_handle_of(dir), NULL, 0, 0);
 	wchar_t *path;
@@ -124,7 +124,7 @@ int dw_wide_at(int dir, const char *path, wchar_t **wide_out)
 	}
 	if (!is_safe_path(path))
 		return -EINVAL;
-	if ((ret = path_of(dir, &parent, &length)) < 0)
+	if ((ret = wide_path_of(dir, &parent, &length)) < 0)
 		return ret;
 	if (*path == '\0' || strcmp(path, ".") == 0) {
 		*wide_out = parent;

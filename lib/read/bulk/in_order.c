@@ -15,7 +15,7 @@
 #include "read/bulk/whole_block.h"
 #include "read/file.h"
 
-#define FAILED UINT32_MAX
+#define HAS_FAILED UINT32_MAX
 
 /* Largest piece of a hole passed to the callback, so that it fits a size_t. */
 #define MOST_BYTES ((uint64_t)SIZE_MAX / 2 + 1)
@@ -24,7 +24,7 @@
 struct copy_target {
 	uint64_t bytes;
 	dwarfs_inode inode;
-	uint32_t left; /* pieces, or FAILED */
+	uint32_t left; /* pieces, or HAS_FAILED */
 };
 
 struct bulk {
@@ -94,9 +94,9 @@ static int fail_target(struct bulk *bulk, struct copy_target *target, int code,
 {
 	int ret;
 
-	if (target->left == FAILED)
+	if (target->left == HAS_FAILED)
 		return 0;
-	target->left = FAILED;
+	target->left = HAS_FAILED;
 	if (!bulk->failed)
 		return dw_fail(err, code, "%s", dwarfs_error_message(why));
 	ret = bulk->failed(target->inode, why, bulk->user);
@@ -109,7 +109,7 @@ static int deliver(struct bulk *bulk, const struct piece *piece, const uint8_t *
 	struct copy_target *target = &bulk->targets[piece->file];
 	int ret;
 
-	if (target->left == FAILED)
+	if (target->left == HAS_FAILED)
 		return 0;
 	ret = give_bytes(bulk, target, piece->is_hole ? NULL : bytes + piece->offset,
 			 piece->bytes, piece->at, err);
@@ -169,7 +169,7 @@ static int list_bulk_targets(struct bulk *bulk, const dwarfs_inode *inodes, size
 
 		if (ret < 0 && (ret = fail_target(bulk, &target, ret, why, err)) < 0)
 			return ret;
-		if (target.left == FAILED ||
+		if (target.left == HAS_FAILED ||
 		    seen[target.inode / 8] & 1u << target.inode % 8)
 			continue;
 		seen[target.inode / 8] |= (uint8_t)(1u << target.inode % 8);
@@ -260,7 +260,7 @@ int dwarfs_read_in_order(const dwarfs_image *image, const dwarfs_inode *inodes,
 	auto_error dwarfs_error *why = NULL;
 	int ret = 0;
 
-	if (count >= FAILED)
+	if (count >= HAS_FAILED)
 		ret = dw_fail(&why, DWARFS_ERR_RANGE, "these are too many files");
 	if (ret == 0 && (ret = list_bulk_targets(&bulk, inodes, count, &why)) == 0 &&
 	    (ret = collect_pieces(&bulk, &why)) == 0)
