@@ -172,8 +172,10 @@ static void what_is_done_is_left_alone(void **state)
 			for (size_t upto = 0; upto < LARGE;) {
 				size_t done = dw_decoder_done(decoder);
 
-				assert_int_equal(
-					mprotect(out, done / page * page, PROT_READ), 0);
+				if (done >= page) /* emulators refuse no bytes */
+					assert_int_equal(mprotect(out, done / page * page,
+								  PROT_READ),
+							 0);
 				upto = done + 1 + next_random(&random) % 200000;
 				upto = upto < LARGE ? upto : LARGE;
 				assert_int_equal(dw_decoder_run(decoder, upto, NULL), 0);
