@@ -12,9 +12,11 @@
 /* With the order of parameters of POSIX 2024; both have an older one. */
 void dw_qsort_r(void *items, size_t count, size_t bytes,
 		int (*compare)(const void *, const void *, void *), void *context);
+#undef qsort_r
 #define qsort_r dw_qsort_r
 
 void *dw_memrchr(const void *data, int byte, size_t bytes);
+#undef memrchr
 #define memrchr dw_memrchr
 
 #ifdef __APPLE__

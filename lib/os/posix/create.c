@@ -7,9 +7,13 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
 
+#if __has_include(<sys/random.h>)
+#include <sys/random.h> /* getentropy() of macOS */
+#endif
 #if __has_include(<sys/sysmacros.h>)
 #include <sys/sysmacros.h> /* glibc and musl; elsewhere sys/types.h has device numbers */
 #endif
