@@ -97,8 +97,8 @@ def by_compiler(source, root, compiler, archiver, recipe):
         with open(os.path.join(source, EMPTY[name]), "w", encoding="utf-8"):
             pass
     files = sorted(path for pattern in patterns for path in glob.glob(os.path.join(source, pattern)))
-    run([*compiler, "-O2", "-fPIC", *options, "-c", *(os.path.relpath(f, source) for f in files)],
-        source)
+    for path in files:
+        run([*compiler, "-O2", "-fPIC", *options, "-c", os.path.relpath(path, source)], source)
     objects = [os.path.basename(path)[:-2] + ".o" for path in files]
     for folder in ("lib/pkgconfig", "include"):
         os.makedirs(os.path.join(root, folder), exist_ok=True)

@@ -159,8 +159,9 @@ static void wide_numbers_keep_all_bits(void **state)
 	assert_int_equal(value, metadata.total_fs_size);
 	/* The list is after the root and before the padding. */
 	for (size_t i = 0; i < 3; i++)
-		assert_int_equal(dw_load64(data.data + data.size - 8 - sizeof(devices) + 8 * i),
-				 devices[i]);
+		assert_int_equal(
+			dw_load64(data.data + data.size - 8 - sizeof(devices) + 8 * i),
+			devices[i]);
 }
 
 int main(void)

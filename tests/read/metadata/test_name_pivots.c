@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 
+#include "base/bytes.h"
 #include "read/image.h"
 #include "read/metadata/name_pivots.h"
 #include "support/model.h"
@@ -76,7 +77,7 @@ static void long_names_are_compared_whole(void **state)
 	for (uint32_t i = 0; i < NAMES; i++) {
 		snprintf(text[i], sizeof(text[i]), "%035u%05u", 0, 2 * i);
 		memcpy(buffer + (size_t)i * BYTES, text[i], BYTES);
-		offsets[i + 1] = (i + 1) * BYTES;
+		dw_store32(&offsets[i + 1], (i + 1) * BYTES);
 	}
 	view.names = (struct strings){
 		.count = NAMES,

@@ -2,6 +2,7 @@
 /*
  * read/metadata/strings: strings with an index of offsets or of lengths.
  */
+#include "base/bytes.h"
 #include "read/metadata/strings.h"
 #include "support/craft.h"
 
@@ -16,12 +17,16 @@ static const struct {
 
 static void make(struct strings *strings, const uint32_t *index, bool is_packed)
 {
+	static uint32_t stored[7]; /* little-endian, as in an image */
+
+	for (size_t i = 0; i < (is_packed ? 6 : 7); i++)
+		dw_store32(&stored[i], index[i]);
 	*strings = (struct strings){
 		.count = 4,
 		.is_compact = true,
 		.is_packed = is_packed,
 		.buffer = { text, 6 },
-		.index = { .first = (const uint8_t *)index,
+		.index = { .first = (const uint8_t *)stored,
 			   .count = is_packed ? 4 : 5,
 			   .stride = 32 },
 		.index_column = dw_column(0, 32),
