@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Build in several ways, run the tests of each, and count.
 
-    check.py [PART...]     plain (default), address, thread, valgrind, or all of these
+    check.py [PART...]     plain (default), address, thread, valgrind, platforms, or all of these
 
 A test program that reports its cases (TAP, cmocka, unittest) counts as its cases, any other as
 one. Skipped cases are listed with the reason, and for each part the ten slowest tests with their
@@ -287,7 +287,17 @@ def valgrind():
     return build.run(tests, setup="valgrind")
 
 
-STEPS = {"plain": plain, "address": address, "thread": thread, "valgrind": valgrind}
+def platforms():
+    """Other machines and compilers; scripts/platforms has more of them."""
+    done = subprocess.run([os.path.join(ROOT, "scripts", "platforms"), "fast"], check=False,
+                          stdout=subprocess.PIPE, encoding="utf-8")
+    print(done.stdout, end="")
+    counted = re.search(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", done.stdout, re.M)
+    return Counts(*map(int, counted.groups())) if counted else Counts(failed=1)
+
+
+STEPS = {"plain": plain, "address": address, "thread": thread, "valgrind": valgrind,
+         "platforms": platforms}
 
 
 def main(names):
