@@ -84,9 +84,13 @@ def run(command, folder, environment=None):
 
 
 def by_configure(source, root, compiler, host, archiver, options, jobs):
-    run(["./configure", f"--host={host}", f"--prefix={root}", f"--libdir={root}/lib",
+    build = subprocess.run(["gcc", "-dumpmachine"], check=True, encoding="utf-8",
+                           stdout=subprocess.PIPE).stdout.strip()
+    # Not the same names: else configure takes it for a native build.
+    build = build.replace("-linux", "-pc-linux")
+    run(["./configure", f"--build={build}", f"--host={host}", f"--prefix={root}", f"--libdir={root}/lib",
          "--enable-static", "--disable-shared", *options], source,
-        {"CC": " ".join(compiler), "AR": archiver[0], "RANLIB": archiver[0].removesuffix("ar") + "ranlib",
+        {"CC": " ".join(compiler), "CC_FOR_BUILD": "gcc", "AR": archiver[0], "RANLIB": archiver[0].removesuffix("ar") + "ranlib",
          "CFLAGS": "-O2 -fPIC"})
     run(["make", "-j", str(jobs), "install"], source)
 

@@ -2,6 +2,7 @@
 /*
  * api/nomem: memory that runs out, at every place in turn.
  */
+#include <errno.h>
 #include <stdatomic.h>
 #include <sys/xattr.h>
 
@@ -28,6 +29,7 @@ static atomic_long countdown = -1;
 static atomic_bool for_good;
 static atomic_long count;
 
+/* With errno, as the C library sets it: linked statically, its own calls come here, too. */
 static bool fails(void)
 {
 	long left;
@@ -39,6 +41,7 @@ static bool fails(void)
 	left = atomic_fetch_sub(&countdown, 1);
 	if (left > 0)
 		return false;
+	errno = left == 0 || atomic_load(&for_good) ? ENOMEM : errno;
 	if (atomic_load(&for_good)) {
 		atomic_store(&countdown, 0);
 		return true;

@@ -8,6 +8,12 @@
 
 #include "os/pages.h"
 
+/* Not in the headers of musl. Older kernels refuse them. */
+#if defined(__linux__) && !defined(MADV_POPULATE_READ)
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
 void *dw_pages_new(size_t bytes)
 {
 	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
