@@ -265,7 +265,9 @@ DWARFS_API int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *
 					   uint32_t blocks, dwarfs_error **err);
 
 /**
- * Limit the memory of the process while the builder runs.
+ * Limit the memory that the builder takes while it runs: its own, that of its
+ * compressors by an upper bound, and of items that were added before. Other memory of the
+ * process does not count.
  *
  * To keep a limit, the builder uses, in this order: fewer workers, fewer queued blocks, a
  * coarser index, compressors with less memory, smaller blocks; the log says which. The
@@ -274,7 +276,7 @@ DWARFS_API int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *
  * the image does not depend on the machine.
  *
  * @param builder  a builder that has not run yet
- * @param bytes    the resident size of the whole process at its peak; 0 for the default
+ * @param bytes    by how much the resident size of the process may grow; 0 for the default
  * @param err      receives the details on failure; may be NULL
  * @return 0. The run fails with DWARFS_ERR_LIMIT when the limit is too low for one
  *         worker; the message says how much is needed
@@ -283,6 +285,22 @@ DWARFS_API int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *
  */
 DWARFS_API int dwarfs_builder_set_memory_limit(dwarfs_builder *builder, uint64_t bytes,
 					       dwarfs_error **err);
+
+/**
+ * Limit the memory of the whole process while the builder runs, as mkdwarfs -L does. What
+ * the process has when the run starts counts. With a limit of
+ * dwarfs_builder_set_memory_limit() too, the one that leaves less to the builder is kept.
+ *
+ * @param builder  a builder that has not run yet
+ * @param bytes    the resident size of the process at its peak; 0 for none, the default
+ * @param err      receives the details on failure; may be NULL
+ * @return as dwarfs_builder_set_memory_limit()
+ *
+ * Threads: a builder belongs to one thread at a time. Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_set_process_memory_limit(dwarfs_builder *builder,
+						       uint64_t bytes,
+						       dwarfs_error **err);
 
 /**
  * Lower the scheduling priority of the threads that compress.

@@ -6,7 +6,7 @@
  *
  * Every function that takes a context accepts NULL for a private one with defaults.
  * Settings can be changed until the first image or builder uses the context; later
- * changes are refused.
+ * changes are refused, except of the budget of the cache.
  */
 #ifndef DWARFS_CONTEXT_H
 #define DWARFS_CONTEXT_H
@@ -68,12 +68,22 @@ DWARFS_API void dwarfs_context_free(dwarfs_context *context);
  * decompressed. A block that is larger than the whole budget may exceed it while in use,
  * one such block at a time.
  *
- * @param context  not in use yet
+ * It may be changed while images are open and read. A smaller one evicts at once, except
+ * bytes that are being read or decompressed, or are borrowed: these are evicted by a later
+ * read or by dwarfs_context_trim().
+ *
+ * When the budget has space for few blocks and most of what is decompressed had been
+ * decompressed before, threads that read different parts of an image take turns to
+ * decompress, for some budgets of bytes each, because otherwise each evicts what the others
+ * read next. If such a thread decompresses nothing for some milliseconds, all may decompress
+ * at the same time again.
+ *
+ * @param context  a context
  * @param bytes    0 or more; default 512 MiB
  * @param err      receives the details on failure; may be NULL
- * @return 0, or DWARFS_ERR_INVALID when an image or builder uses the context already
+ * @return 0; it cannot fail
  *
- * Threads: one. Since 0.1.
+ * Threads: any. Since 0.1.
  */
 DWARFS_API int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t bytes,
 					      dwarfs_error **err);
@@ -135,6 +145,11 @@ enum dwarfs_cache_number {
 					 it */
 	DWARFS_CACHE_EVICTIONS,	    /**< blocks evicted */
 	DWARFS_CACHE_DECODED_BYTES, /**< bytes decompressed into the cache */
+	DWARFS_CACHE_REDECODED_BYTES, /**< those of them that had been decompressed before
+					   and were evicted: the budget is small for what
+					   is read */
+	DWARFS_CACHE_TURN_WAITS, /**< reads that waited for the turn of another thread, see
+				      dwarfs_context_set_cache_bytes() */
 };
 
 /**

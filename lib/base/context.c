@@ -20,7 +20,7 @@ struct dwarfs_context {
 	atomic_uint references;
 	atomic_bool in_use;
 	uint32_t workers;
-	uint64_t cache_bytes;
+	_Atomic uint64_t cache_bytes;
 	uint32_t finish_percent;
 	struct latency *latency; /* NULL: no latencies are measured */
 	int log_level;
@@ -58,7 +58,7 @@ int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err)
 	}
 	atomic_init(&context->references, 1);
 	context->workers = count_processors();
-	context->cache_bytes = DEFAULT_CACHE_BYTES;
+	atomic_init(&context->cache_bytes, DEFAULT_CACHE_BYTES);
 	context->finish_percent = 100;
 	*context_out = context;
 	return 0;
@@ -97,17 +97,6 @@ static int refuse_when_used(dwarfs_context *context, dwarfs_error **err)
 		return 0;
 	return dw_fail(err, DWARFS_ERR_INVALID,
 		       "a context cannot be changed once an image or builder uses it");
-}
-
-int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t bytes,
-				   dwarfs_error **err)
-{
-	int ret = refuse_when_used(context, err);
-
-	if (ret < 0)
-		return ret;
-	context->cache_bytes = bytes;
-	return 0;
 }
 
 int dwarfs_context_set_finish_percent(dwarfs_context *context, uint32_t percent,
@@ -215,7 +204,12 @@ uint32_t dw_context_workers(const dwarfs_context *context)
 
 uint64_t dw_context_cache_bytes(const dwarfs_context *context)
 {
-	return context->cache_bytes;
+	return atomic_load(&context->cache_bytes);
+}
+
+void dw_context_note_cache_bytes(dwarfs_context *context, uint64_t bytes)
+{
+	atomic_store(&context->cache_bytes, bytes);
 }
 
 int dw_context_shared(dwarfs_context *context,

@@ -32,8 +32,9 @@ int dw_chunk_get(const dwarfs_image *image, dwarfs_inode inode, const struct chu
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "metadata: a chunk is in block %" PRIu32 " of %" PRIu32,
 			       chunk->block, image->block_count);
-	return dw_cache_get_for((dwarfs_image *)image, inode, chunk->block, range,
-				cached_out, err);
+	return dw_cache_get_for((dwarfs_image *)image,
+				(struct chunk_reader){ inode, chunk->index },
+				chunk->block, range, cached_out, err);
 }
 
 /* Copy from one chunk; size is within it. */

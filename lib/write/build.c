@@ -38,6 +38,8 @@
 #include "write/input/scan.h"
 #include "write/input/source.h"
 #include "write/inspect/inspect.h"
+#include "write/items/assembly.h"
+#include "write/items/spool.h"
 #include "write/metadata/metadata.h"
 #include "write/metadata/xattr_section.h"
 #include "write/options/input_options.h"
@@ -442,12 +444,27 @@ static int write_user_header(struct build *build, dwarfs_error **err)
 			       &build->run.progress, err);
 }
 
+/* Which memory limit the run keeps. Items that were added are the builder's own. */
+static void choose_limit(struct build *build)
+{
+	dwarfs_builder *builder = build->builder;
+	const struct assembly *assembly = builder->assembly;
+	uint64_t own = dw_assembly_bytes(assembly);
+	struct memory_bound bound;
+
+	if (assembly && assembly->spool)
+		own += dw_spool_memory(assembly->spool);
+	bound = dw_memory_bound(&builder->options, dw_estimate_base(), own);
+	builder->options.memory_limit = bound.limit;
+	build->run.base_bytes = bound.base;
+}
+
 /* Build the tree and plan memory for it. */
 static int run_scan(struct build *build, dwarfs_error **err)
 {
 	int ret;
 
-	build->run.base_bytes = dw_estimate_base();
+	choose_limit(build);
 	if ((ret = dw_scan(&build->run, &build->tree, err)) < 0)
 		return ret;
 	build->workload = dw_workload_of_tree(&build->run, &build->tree);

@@ -134,7 +134,11 @@ struct build_options {
 	dwarfs_order_fn order_callback;
 	void *order_callback_user;
 	int compress_niceness;
-	uint64_t memory_limit; /* 0: a quarter of the machine */
+	uint64_t own_limit;	/* of the memory of the builder; 0: none */
+	uint64_t process_limit; /* of that of the process; 0: none */
+	uint64_t
+		memory_limit; /* the lower one of them, in a run the one that leaves less;
+				   0: a quarter of the machine */
 	uint64_t
 		near_bytes; /* the first bytes of a stream may be referred to without limit */
 	uint64_t
@@ -199,7 +203,7 @@ struct build_run {
 	const struct build_options *options;
 	struct dwarfs_progress progress;
 	struct output *output;
-	uint64_t base_bytes; /* memory of the process before the run */
+	uint64_t base_bytes; /* memory before the run that counts for the limit */
 	struct excess excess;
 	const struct budget *budget;
 	struct sources *sources;   /* made by dw_inspect(); freed with the run */

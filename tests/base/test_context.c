@@ -62,8 +62,6 @@ static void the_first_use_freezes_settings(void **state)
 	assert_int_equal(dwarfs_context_set_cache_bytes(context, 77, NULL), 0);
 	assert_int_equal(dw_context_use(context, &used, NULL), 0);
 	assert_ptr_equal(context, used);
-	assert_int_equal(dwarfs_context_set_cache_bytes(context, 1, &err),
-			 DWARFS_ERR_INVALID);
 	assert_int_equal(dwarfs_context_set_workers(context, 1, &err),
 			 DWARFS_ERR_INVALID);
 	assert_int_equal(dwarfs_context_set_log(context, 0, log_nothing, NULL, &err),

@@ -236,6 +236,8 @@ static json_t *describe_cache(const dwarfs_context *context)
 		[DWARFS_CACHE_MISSES] = "misses",
 		[DWARFS_CACHE_EVICTIONS] = "evictions",
 		[DWARFS_CACHE_DECODED_BYTES] = "decoded_bytes",
+		[DWARFS_CACHE_REDECODED_BYTES] = "redecoded_bytes",
+		[DWARFS_CACHE_TURN_WAITS] = "turn_waits",
 	};
 	json_t *numbers = json_object();
 

@@ -184,7 +184,7 @@ static int set_effort(dwarfs_builder *builder, const struct settings *s)
 	auto_handle(dwarfs_error) *err = NULL;
 
 	if (s->memory_limit != TOOL_DEFAULT &&
-	    dwarfs_builder_set_memory_limit(builder, s->memory_limit, &err) < 0)
+	    dwarfs_builder_set_process_memory_limit(builder, s->memory_limit, &err) < 0)
 		return tool_fail(err, "invalid --memory-limit");
 	if (s->scan_workers != TOOL_DEFAULT &&
 	    dwarfs_builder_set_scan_workers(builder, (uint32_t)s->scan_workers, &err) < 0)

@@ -16,7 +16,7 @@
 #include "read/bulk/next_ranges.h"
 
 #define MAX_STEPS  (1u << 16) /* entries examined */
-#define GAP_BYTES  4096	      /* gaps up to this are kept with the ranges around them */
+#define GAP_BYTES  256	      /* gaps up to this are kept with the ranges around them */
 #define MOST_BYTES ((uint64_t)1 << 20) /* of one range; longer ones are split */
 
 /* A position in the tree. */
@@ -72,50 +72,72 @@ static bool next_in_parent(struct directory_cursor *place)
 	return true;
 }
 
-/* Cut off what precedes an offset; false if nothing is left. */
-static bool clip(struct piece *piece, uint32_t block, uint64_t from)
-{
-	if (piece->is_hole || piece->block != block ||
-	    piece->offset + piece->bytes <= from)
-		return false;
-	if (piece->offset < from) {
-		piece->bytes -= from - piece->offset;
-		piece->offset = (uint32_t)from;
-	}
-	return true;
-}
+/* What is searched, and what was found. */
+struct search {
+	struct pieces pieces; /* of the block */
+	uint32_t block;
+	uint64_t bytes, most_bytes; /* of all files in all blocks */
+};
 
-/* Add the pieces of a file in the block after an offset, and count the file's bytes. */
-static int add_file_pieces(struct pieces *pieces, const dwarfs_image *image,
-			   uint32_t inode, uint32_t block, uint64_t from, uint64_t *bytes,
-			   dwarfs_error **err)
+static inline void dw_cleanup_search(struct search *search)
 {
-	auto_error dwarfs_error *why = NULL;
-	size_t kept = pieces->count, before = kept;
-	struct chunk_range range;
-	uint64_t size = 0;
-	int ret = dw_view_chunk_range(image->view, inode, &range, &why);
+	dw_pieces_free(&search->pieces);
+}
+#define auto_search DW_AUTO(search)
+
+static int add_piece(struct search *search, uint64_t offset, uint64_t bytes,
+		     dwarfs_error **err)
+{
+	struct pieces *pieces = &search->pieces;
+	int ret = dw_grow(&pieces->list, &pieces->room, pieces->count + 1, err);
 
 	if (ret == 0)
-		ret = dw_pieces_add(pieces, image, range, 0, &size, &why);
-	if (ret == DWARFS_ERR_NOMEM)
-		return dw_fail_nomem(err);
-	for (size_t i = before; i < pieces->count; i++)
-		if (clip(&pieces->list[i], block, from))
-			pieces->list[kept++] = pieces->list[i];
-	pieces->count = kept;
-	*bytes += size;
-	return 0;
+		pieces->list[pieces->count++] = (struct piece){
+			.block = search->block,
+			.offset = (uint32_t)offset,
+			.bytes = bytes,
+		};
+	return ret;
 }
 
-static int walk_siblings(struct pieces *pieces, const dwarfs_image *image,
-			 struct directory_cursor *place, uint32_t block, uint64_t from,
-			 uint64_t most_bytes, dwarfs_error **err)
+/* Add the chunks of a file from one on, until there are enough bytes; of this chunk only
+ * what follows an offset in the block. */
+static int add_file_pieces(struct search *search, const struct view *view,
+			   struct chunk_range range, uint64_t from, dwarfs_error **err)
+{
+	int ret = 0;
+
+	for (uint64_t i = range.first;
+	     i < range.end && search->bytes < search->most_bytes && ret == 0; i++) {
+		struct chunk chunk;
+
+		if (dw_view_chunk(view, i, &chunk, NULL) < 0)
+			return 0;
+		if (chunk.is_hole)
+			continue;
+		if (i == range.first && from > chunk.offset &&
+		    from - chunk.offset < chunk.bytes) {
+			chunk.bytes -= from - chunk.offset;
+			chunk.offset = from;
+		}
+		if (chunk.bytes > search->most_bytes - search->bytes)
+			chunk.bytes = search->most_bytes - search->bytes;
+		search->bytes += chunk.bytes;
+		if (chunk.block == search->block)
+			ret = add_piece(search, chunk.offset, chunk.bytes, err);
+	}
+	return ret;
+}
+
+/* Add pieces of the files from a place on. */
+static int walk_siblings(struct search *search, struct directory_cursor *place,
+			 dwarfs_error **err)
 {
 	const struct view *view = place->view;
-	uint64_t bytes = 0;
 
-	for (uint32_t step = 0; step < MAX_STEPS && bytes < most_bytes; step++) {
+	for (uint32_t step = 0; step < MAX_STEPS && search->bytes < search->most_bytes;
+	     step++) {
+		struct chunk_range range;
 		uint32_t inode;
 		int ret;
 
@@ -132,12 +154,11 @@ static int walk_siblings(struct pieces *pieces, const dwarfs_image *image,
 			continue;
 		}
 		place->entry++;
-		if (dw_view_class(view, inode) != CLASS_REG)
+		if (dw_view_class(view, inode) != CLASS_REG ||
+		    dw_view_chunk_range(view, inode, &range, NULL) < 0)
 			continue;
-		ret = add_file_pieces(pieces, image, inode, block, from, &bytes, err);
-		if (ret < 0)
+		if ((ret = add_file_pieces(search, view, range, 0, err)) < 0)
 			return ret;
-		from = 0;
 	}
 	return 0;
 }
@@ -173,34 +194,39 @@ static int join_pieces(const struct pieces *pieces, uint64_t most_bytes,
 	return 0;
 }
 
-int dw_siblings_in(const dwarfs_image *image, dwarfs_inode inode, uint32_t block,
+int dw_siblings_in(const dwarfs_image *image, struct chunk_reader reader, uint32_t block,
 		   uint64_t from, uint64_t most_bytes, struct range **list_out,
 		   size_t *count_out, dwarfs_error **err)
 {
 	const struct view *view = image->view;
 	struct directory_cursor place = { .view = view };
-	auto_pieces struct pieces pieces = { 0 };
+	auto_search struct search search = { .block = block, .most_bytes = most_bytes };
+	struct chunk_range range;
 	auto_error dwarfs_error *why = NULL;
 	uint32_t entry;
 	int ret;
 
 	*list_out = NULL;
 	*count_out = 0;
-	if (inode >= view->inode_count)
+	if (reader.inode >= view->inode_count)
 		return 0;
 	if ((ret = dw_view_need_directories(view, &why)) == 0)
 		ret = dw_lazy_make(&view->entries, map_entries, view, &why);
 	if (ret < 0)
 		return ret == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
 	place.entry_of = dw_lazy_items(&view->entries);
-	entry = place.entry_of[inode];
+	entry = place.entry_of[reader.inode];
 	if (entry == 0 || !start_directory(&place, dw_view_directory_of(view, entry)) ||
 	    entry < place.entry || entry >= place.end)
 		return 0;
-	place.entry = entry;
-	if ((ret = walk_siblings(&pieces, image, &place, block, from, most_bytes, err)) <
-	    0)
+	place.entry = entry + 1;
+	if (dw_view_chunk_range(view, reader.inode, &range, NULL) < 0 ||
+	    reader.chunk < range.first || reader.chunk >= range.end)
+		return 0;
+	range.first = reader.chunk;
+	if ((ret = add_file_pieces(&search, view, range, from, err)) < 0 ||
+	    (ret = walk_siblings(&search, &place, err)) < 0)
 		return ret;
-	dw_pieces_sort_by_offset(&pieces);
-	return join_pieces(&pieces, most_bytes, list_out, count_out, err);
+	dw_pieces_sort_by_offset(&search.pieces);
+	return join_pieces(&search.pieces, most_bytes, list_out, count_out, err);
 }

@@ -6,15 +6,17 @@
 #ifndef DW_READ_BULK_NEXT_RANGES_H
 #define DW_READ_BULK_NEXT_RANGES_H
 
+#include "read/cache/cache.h"
 #include "read/image.h"
 
 /*
- * The ranges of a block, after an offset, that a file and the files after it in the
- * order of paths need, until these files have most_bytes in all blocks. Sorted, without
+ * The ranges of a block that a file needs from a chunk on, and in this chunk from an offset
+ * in the block, and the files after it in the order of paths, until these have most_bytes in all
+ * blocks. Sorted, without
  * overlaps. The caller frees *list_out. Damaged metadata only shortens the list; fails
  * only with NOMEM.
  */
-int dw_siblings_in(const dwarfs_image *image, dwarfs_inode inode, uint32_t block,
+int dw_siblings_in(const dwarfs_image *image, struct chunk_reader reader, uint32_t block,
 		   uint64_t from, uint64_t most_bytes, struct range **list_out,
 		   size_t *count_out, dwarfs_error **err);
 

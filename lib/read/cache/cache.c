@@ -16,13 +16,13 @@
 #include "read/bulk/next_ranges.h"
 #include "read/cache/internal.h"
 
-#define NO_INODE UINT32_MAX
 #ifdef CLOCK_MONOTONIC_COARSE
 #define COARSE_CLOCK CLOCK_MONOTONIC_COARSE
 #else
 #define COARSE_CLOCK CLOCK_MONOTONIC
 #endif
 #define SCATTERED_SHARE 2
+#define SMALL_WINDOWS	3 /* window_shift from which on windows are small */
 
 uint64_t dw_cache_now_ms(void)
 {
@@ -258,6 +258,14 @@ static void count_hit(struct cache *cache)
 	atomic_fetch_add_explicit(&cache->hits, 1, memory_order_relaxed);
 }
 
+static void count_read(struct cache *cache, uint64_t bytes)
+{
+	struct thrashing *thrashing = &cache->thrashing;
+
+	if (atomic_load_explicit(&thrashing->is_on, memory_order_relaxed))
+		atomic_fetch_add_explicit(&thrashing->read, bytes, memory_order_relaxed);
+}
+
 /* Whether the ranges are the smaller part of the span between the first and the last. */
 static bool are_scattered(const struct range *list, size_t count)
 {
@@ -275,19 +283,23 @@ static bool are_scattered(const struct range *list, size_t count)
  * the unit is too large to be kept and the ranges are dense, a window after the range
  * is kept anyway, and nothing is added. The lock is held on entry and exit. */
 static int find_siblings(struct cache *cache, struct dwarfs_image *image, uint32_t block,
-			 dwarfs_inode inode, uint64_t from, struct range **list_out,
-			 struct range_list *ranges_out, dwarfs_error **err)
+			 struct chunk_reader reader, uint64_t from,
+			 struct range **list_out, struct range_list *ranges_out,
+			 dwarfs_error **err)
 {
 	uint64_t room = dw_cache_extent_budget_beside_job(cache);
 	size_t count;
 	int ret;
 
 	pthread_mutex_unlock(&cache->lock);
-	ret = dw_siblings_in(image, inode, block, from, room, list_out, &count, err);
+	ret = dw_siblings_in(image, reader, block, from, room, list_out, &count, err);
 	pthread_mutex_lock(&cache->lock);
 	if (ret < 0)
 		return ret;
-	ranges_out->is_dense = !are_scattered(*list_out, count);
+	/* Of dense ranges a window is kept instead, unless windows have become small. */
+	ranges_out->is_dense = !are_scattered(*list_out, count) &&
+			       !(atomic_load(&cache->thrashing.is_on) &&
+				 cache->window_shift >= SMALL_WINDOWS);
 	if (image->slots[block].exceeds_budget && ranges_out->is_dense)
 		count = 0;
 	ranges_out->list = *list_out;
@@ -298,11 +310,12 @@ static int find_siblings(struct cache *cache, struct dwarfs_image *image, uint32
 /* Find or decode a range; by this thread or by a job that runs already. The lock is
  * held on entry and exit. */
 static int get_or_decode(struct cache *cache, struct dwarfs_image *image,
-			 dwarfs_inode inode, uint32_t block, struct range range,
+			 struct chunk_reader reader, uint32_t block, struct range range,
 			 struct cached *cached, dwarfs_error **err)
 {
 	auto_free struct range *list = NULL;
 	struct range_list ranges = { 0 };
+	bool may_search = reader.inode != NO_INODE;
 	int ret = 0;
 
 	for (bool is_first = true; ret == 0; is_first = false) {
@@ -315,19 +328,26 @@ static int get_or_decode(struct cache *cache, struct dwarfs_image *image,
 				count_hit(cache);
 			return 0;
 		}
-		if (!list && inode != NO_INODE && !unit.part && !unit.slot->job &&
-		    dw_cache_was_evicted_recently(cache, unit.slot)) {
-			ret = find_siblings(cache, image, block, inode, range.from, &list,
-					    &ranges, err);
-			inode = NO_INODE;
+		if (!unit.slot->job &&
+		    !dw_cache_take_turn(cache, &unit, part, reader.inode))
+			continue;
+		if (may_search && !unit.part && !unit.slot->job &&
+		    (atomic_load(&cache->thrashing.is_on) ||
+		     dw_cache_was_evicted_recently(cache, unit.slot))) {
+			ret = find_siblings(cache, image, block, reader, range.from,
+					    &list, &ranges, err);
+			may_search = false;
 			continue;
 		}
-		if (unit.slot->job)
+		if (unit.slot->job) {
 			ret = dw_cache_wait(cache, &unit, part, cached, err);
-		else
+		} else {
+			dw_cache_note_decode(cache, true);
 			ret = dw_cache_decode(cache, &unit, part,
 					      ranges.count && !unit.part ? &ranges : NULL,
 					      cached, err);
+			dw_cache_note_decode(cache, false);
+		}
 		if (ret == 0 && cached->data)
 			return 0;
 	}
@@ -337,11 +357,13 @@ static int get_or_decode(struct cache *cache, struct dwarfs_image *image,
 int dw_cache_get(struct dwarfs_image *image, uint32_t block, struct range range,
 		 struct cached *cached_out, dwarfs_error **err)
 {
-	return dw_cache_get_for(image, NO_INODE, block, range, cached_out, err);
+	return dw_cache_get_for(image, (struct chunk_reader){ NO_INODE, 0 }, block, range,
+				cached_out, err);
 }
 
-int dw_cache_get_for(struct dwarfs_image *image, dwarfs_inode inode, uint32_t block,
-		     struct range range, struct cached *cached_out, dwarfs_error **err)
+int dw_cache_get_for(struct dwarfs_image *image, struct chunk_reader reader,
+		     uint32_t block, struct range range, struct cached *cached_out,
+		     dwarfs_error **err)
 {
 	struct cache *cache = image->cache;
 	struct unit unit = unit_at(image, block, range.from);
@@ -350,14 +372,17 @@ int dw_cache_get_for(struct dwarfs_image *image, dwarfs_inode inode, uint32_t bl
 
 	if (take_resident(cache, unit.slot, clip_to_unit(&unit, range), cached_out)) {
 		count_hit(cache);
+		count_read(cache, cached_out->size);
 		return 0;
 	}
 	pthread_mutex_lock(&cache->lock);
-	ret = get_or_decode(cache, image, inode, block, range, &cached, err);
+	ret = get_or_decode(cache, image, reader, block, range, &cached, err);
 	pthread_mutex_unlock(&cache->lock);
-	if (ret == 0)
-		*cached_out = cached;
-	return ret;
+	if (ret < 0)
+		return ret;
+	count_read(cache, cached.size);
+	*cached_out = cached;
+	return 0;
 }
 
 bool dw_cache_peek(struct dwarfs_image *image, uint32_t block, struct range range,
@@ -605,9 +630,22 @@ static void trim_cache(struct cache *cache, uint64_t max_age_ms)
 	pthread_mutex_unlock(&cache->lock);
 }
 
+/* Set the budget, and evict what exceeds it. */
+static void resize_cache(struct cache *cache, uint64_t bytes)
+{
+	pthread_mutex_lock(&cache->lock);
+	cache->budget = bytes;
+	dw_cache_evict_to(cache, bytes);
+	/* Unread extents are kept for other reads, but not above the budget. */
+	while (cache->used > bytes && cache->first_extent)
+		dw_cache_drop_extent(cache, cache->first_extent);
+	pthread_cond_broadcast(&cache->memory_freed);
+	pthread_mutex_unlock(&cache->lock);
+}
+
 /* Counters since the cache was created, and the current sizes. */
 struct cache_counts {
-	uint64_t hits, misses, evictions, decoded_bytes;
+	uint64_t hits, misses, evictions, decoded_bytes, redecoded_bytes, turn_waits;
 	uint64_t budget, used, most_used;
 	uint32_t blocks, extents;
 };
@@ -620,6 +658,8 @@ static void count_cache(struct cache *cache, struct cache_counts *counts_out)
 		.misses = cache->misses,
 		.evictions = cache->evictions,
 		.decoded_bytes = cache->decoded_bytes,
+		.redecoded_bytes = cache->redecoded_bytes,
+		.turn_waits = cache->turns.waits,
 		.budget = cache->budget,
 		.used = cache->used,
 		.most_used = cache->most_used,
@@ -657,9 +697,25 @@ uint64_t dwarfs_context_cache_count(const dwarfs_context *context, int what)
 		return counts.evictions;
 	case DWARFS_CACHE_DECODED_BYTES:
 		return counts.decoded_bytes;
+	case DWARFS_CACHE_REDECODED_BYTES:
+		return counts.redecoded_bytes;
+	case DWARFS_CACHE_TURN_WAITS:
+		return counts.turn_waits;
 	default:
 		return 0;
 	}
+}
+
+int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t bytes,
+				   dwarfs_error **err)
+{
+	struct cache *cache;
+
+	dw_context_note_cache_bytes(context, bytes);
+	cache = dw_context_peek(context);
+	if (cache)
+		resize_cache(cache, bytes);
+	return 0;
 }
 
 int dwarfs_context_trim(dwarfs_context *context, uint64_t max_age_ms)

@@ -32,6 +32,7 @@ struct slot {
 	struct extent *extents;	    /* a tree of copies of ranges; under the lock */
 	struct extent *nearly_read; /* extents of which most was read; under the lock */
 	uint64_t evicted_at;	    /* decode_clock of the last eviction; 0: never */
+	uint64_t once_ready; /* most bytes of it that were decoded; under the lock */
 	struct parts
 		*_Atomic parts; /* of a block with parts, which have slots of their own */
 	bool has_no_parts;	/* the block has no parts; under the lock */
@@ -43,6 +44,13 @@ struct slot {
 struct range {
 	uint64_t from, size;
 };
+
+/* The chunk of a file that is read. */
+struct chunk_reader {
+	dwarfs_inode inode; /* NO_INODE: of no known file */
+	uint64_t chunk;	    /* index in the table of chunks */
+};
+#define NO_INODE UINT32_MAX
 
 /* Decoded bytes, pinned until dw_cache_put(). */
 struct cached {
@@ -77,8 +85,9 @@ void dw_cache_put(struct dwarfs_image *image, struct cached *cached);
 
 /* The same for a file. When its block is decoded repeatedly, ranges of the files that
  * follow in the tree are kept as extents, see read/bulk/next_ranges.h. */
-int dw_cache_get_for(struct dwarfs_image *image, dwarfs_inode inode, uint32_t block,
-		     struct range range, struct cached *cached_out, dwarfs_error **err);
+int dw_cache_get_for(struct dwarfs_image *image, struct chunk_reader reader,
+		     uint32_t block, struct range range, struct cached *cached_out,
+		     dwarfs_error **err);
 
 /* As dw_cache_get(), but returns false instead of decoding, or when the range is not
  * in one resident unit. */

@@ -278,6 +278,7 @@ static void keep_or_drop(struct cache *cache, struct decode_job *job,
 		make_transient(cache, job, resident);
 		return;
 	}
+	resident->slot->exceeds_budget = false;
 	/* Extents of the other requested ranges are made when it is evicted again. */
 	resident->is_redecode |= job->is_redecode;
 	dw_cache_keep_requests(cache, resident, job->requests, job->request_count, false,

@@ -393,8 +393,7 @@ static int decode_step(struct cache *cache, const struct unit *unit,
 	/* Another part of the block failed meanwhile: the next step verifies. */
 	if (resident->verifies_late && !was_damaged && slot_of_block(unit)->is_damaged)
 		return DONE;
-	cache->decoded_bytes += done - ready;
-	cache->decode_clock += done - ready;
+	dw_cache_count_decoded(cache, unit->slot, ready, done);
 	atomic_store(&resident->ready, done);
 	return DONE;
 }

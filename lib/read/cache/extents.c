@@ -448,7 +448,7 @@ static uint64_t fair_share(const struct cache *cache, const struct resident *res
 			   const struct request *requests, size_t count, bool all)
 {
 	uint64_t room = dw_cache_extent_budget(cache);
-	uint64_t share = room >> cache->window_shift, sum;
+	uint64_t share = all ? room >> cache->window_shift : room, sum;
 
 	do {
 		sum = 0;

@@ -7,6 +7,7 @@
  *	decode_step.c	read, verify and decode a unit, step by step
  *	eviction.c	the budget, and which unit is evicted first
  *	extents.c	copies of ranges of units that are not kept
+ *	turns.c		which thread may decode while units are decoded again and again
  *
  * A unit is what is decoded independently: a block, or a part of a block whose codec
  * stores parts. Each unit has a slot as long as its image is open, and a resident while
@@ -50,7 +51,7 @@
  * Lock order: cache->lock is innermost. No other mutex is taken while it is held; it is
  * given up before metadata is read (find_siblings) and before any I/O or decoding.
  * Conditions, all with cache->lock: job.progressed (more bytes are ready, the job ended,
- * or may run exclusively), cache.may_start, cache.memory_freed.
+ * or may run exclusively), cache.may_start, cache.memory_freed, turn_waiter.changed.
  *
  * When the hash of a block is wrong, dw_verify_block() (read/verify.c) fails with
  * DWARFS_ERR_CHECKSUM: the job ends with that error, every waiter gets a copy, nothing of
@@ -188,6 +189,36 @@ struct decode_job {
 	size_t request_count, request_capacity;
 };
 
+/* Whether blocks are decoded again and again, see turns.c. */
+struct thrashing {
+	uint64_t decoded, redecoded; /* bytes since the last measurement */
+	_Atomic uint64_t read; /* bytes given to readers since then, while it is_on */
+	atomic_bool is_on;     /* most was decoded before; read without the lock */
+	bool is_wasteful;      /* and much more was decoded than read */
+};
+
+/* A thread that waits for its turn; on its stack. */
+struct turn_waiter {
+	const struct unit *unit;
+	struct range range;
+	pthread_cond_t changed; /* need not wait any more, or is the first */
+	struct turn_waiter *next, *previous;
+};
+
+/* Whose turn it is to decode, see turns.c. */
+struct turns {
+	bool is_taken;
+	int decoding;	    /* threads that decode for a reader now */
+	pthread_t thread;   /* that decoded last in this turn */
+	dwarfs_inode inode; /* that it read last */
+	uint64_t end;	    /* decode_clock at which another thread may have the turn */
+	uint64_t decodes;   /* starts and ends of decodes, to see whether it is idle */
+	struct turn_waiter *first, *last; /* threads that wait, in order */
+	uint64_t waits;
+	uint64_t resume_at;  /* decode_clock before which there are no turns */
+	unsigned idle_turns; /* since the last complete turn */
+};
+
 struct cache {
 	pthread_mutex_t lock;
 	uint32_t finish_percent; /* units decoded beyond it are decoded to their end */
@@ -216,7 +247,9 @@ struct cache {
 	uint64_t decode_clock;	    /* bytes decoded so far, the clock of evictions */
 	struct slot *_Atomic last_read; /* the unit that was read last */
 	atomic_uint memory_waiters;	/* threads that wait for pins to be released */
-	uint64_t misses, evictions, decoded_bytes;
+	struct thrashing thrashing;
+	struct turns turns;
+	uint64_t misses, evictions, decoded_bytes, redecoded_bytes;
 	_Atomic uint64_t hits;
 };
 
@@ -343,6 +376,20 @@ uint64_t dw_cache_extent_budget(const struct cache *cache);
 
 /* The same while the largest known unit is being decoded. */
 uint64_t dw_cache_extent_budget_beside_job(const struct cache *cache);
+
+/* -- turns.c; all under the lock, which is given up meanwhile ------------------------ */
+
+/* Count the bytes [from, to) of a unit as decoded. */
+void dw_cache_count_decoded(struct cache *cache, struct slot *slot, uint64_t from,
+			    uint64_t to);
+
+/* Wait until this thread may decode bytes of a file, or
+ * another thread has decoded them or begins to. False when it waited: look again. */
+bool dw_cache_take_turn(struct cache *cache, const struct unit *unit, struct range range,
+			dwarfs_inode inode);
+
+/* A decode for a reader begins or has ended. */
+void dw_cache_note_decode(struct cache *cache, bool begins);
 
 /* -- extents.c; all under the lock --------------------------------------------------- */
 

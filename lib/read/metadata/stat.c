@@ -132,7 +132,10 @@ static inline int chunk_at(const struct view *view, uint64_t index,
 int dw_view_chunk(const struct view *view, uint64_t index, struct chunk *chunk_out,
 		  dwarfs_error **err)
 {
-	return chunk_at(view, index, chunk_out, err);
+	int ret = chunk_at(view, index, chunk_out, err);
+
+	chunk_out->index = index;
+	return ret;
 }
 
 /* The value of a key in a map sorted by keys. */

@@ -33,6 +33,7 @@ struct chunk {
 	uint32_t block;
 	uint32_t offset;
 	uint64_t bytes;
+	uint64_t index; /* in the table of chunks */
 };
 
 /* Attributes of an entry or inode; the dwarfs_stat of <dwarfs/walk.h>. */

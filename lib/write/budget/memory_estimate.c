@@ -50,6 +50,17 @@ uint64_t dw_estimate_base(void)
 	return (bytes + BASE_STEP - 1) / BASE_STEP * BASE_STEP;
 }
 
+struct memory_bound dw_memory_bound(const struct build_options *options,
+				    uint64_t process_base, uint64_t own_base)
+{
+	uint64_t own = options->own_limit, process = options->process_limit;
+	uint64_t left = process > process_base ? process - process_base : 0;
+
+	if (own && (!process || own < own_base || own - own_base < left))
+		return (struct memory_bound){ own, own_base };
+	return (struct memory_bound){ process, process_base };
+}
+
 /* The records of a tree, without file contents. */
 static struct workload records_of(const struct build_run *run, const struct tree *tree)
 {

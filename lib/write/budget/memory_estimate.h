@@ -25,6 +25,14 @@ struct workload {
 /* Memory of the process now, rounded so that it does not vary by chance. */
 uint64_t dw_estimate_base(void);
 
+/* The one of the limits of a builder that leaves less, and the memory before the run that
+ * counts for it. */
+struct memory_bound {
+	uint64_t limit, base;
+};
+struct memory_bound dw_memory_bound(const struct build_options *options,
+				    uint64_t process_base, uint64_t own_base);
+
 /* After the scan: assumes that no two files are equal. */
 struct workload dw_workload_of_tree(const struct build_run *run, const struct tree *tree);
 

@@ -431,20 +431,11 @@ static int explain_path(struct span path, int ret, dwarfs_error **err)
 	return dw_error_at_path(err, ret, shown);
 }
 
-static uint64_t assembly_bytes(const struct assembly *assembly)
-{
-	return assembly->strings.text.size + assembly->xattrs.text.size +
-	       assembly->disk.names.text.size +
-	       assembly->disk.entry_count * sizeof(*assembly->disk.entries) +
-	       assembly->node_count * sizeof(*assembly->nodes) +
-	       assembly->record_count * sizeof(*assembly->records);
-}
-
 /* Assembly and tree exist at the same time, so the assembly may use half of the limit. */
 static int check_limit(const dwarfs_builder *builder, dwarfs_error **err)
 {
 	uint64_t limit = builder->options.memory_limit;
-	uint64_t bytes = builder->assembly ? assembly_bytes(builder->assembly) : 0;
+	uint64_t bytes = dw_assembly_bytes(builder->assembly);
 
 	if (limit == 0 || bytes <= limit / 2)
 		return 0;

@@ -472,3 +472,14 @@ int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record
 	*node_out = node;
 	return 0;
 }
+
+uint64_t dw_assembly_bytes(const struct assembly *assembly)
+{
+	if (!assembly)
+		return 0;
+	return assembly->strings.text.size + assembly->xattrs.text.size +
+	       assembly->disk.names.text.size +
+	       assembly->disk.entry_count * sizeof(*assembly->disk.entries) +
+	       assembly->node_count * sizeof(*assembly->nodes) +
+	       assembly->record_count * sizeof(*assembly->records);
+}

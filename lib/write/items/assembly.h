@@ -87,6 +87,10 @@ struct assembly {
 
 int dw_assembly_new(struct assembly **assembly_out, dwarfs_error **err);
 void dw_assembly_free(struct assembly *assembly); /* NULL is accepted */
+
+/* Memory of names, attributes and records; of NULL: 0. */
+uint64_t dw_assembly_bytes(const struct assembly *assembly);
+
 DW_DEFINE_AUTO(assembly, struct assembly *, dw_assembly_free)
 
 /* Free the nodes and all that serves to find them; records stay. */

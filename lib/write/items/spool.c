@@ -333,6 +333,11 @@ void dw_spool_drop(struct spool *spool, uint32_t number)
 	spool->current_from = spool->end;
 }
 
+uint64_t dw_spool_memory(const struct spool *spool)
+{
+	return (uint64_t)spool->slab_count * SLAB_BYTES;
+}
+
 int dw_spool_finish(struct spool *spool, dwarfs_error **err)
 {
 	int ret;

@@ -41,6 +41,9 @@ int dw_spool_end(struct spool *spool, uint64_t size, uint32_t *number_out,
 /* Remove contents. Their space is reused if possible. */
 void dw_spool_drop(struct spool *spool, uint32_t number);
 
+/* Memory that it uses now. */
+uint64_t dw_spool_memory(const struct spool *spool);
+
 /* End writing. */
 int dw_spool_finish(struct spool *spool, dwarfs_error **err);
 

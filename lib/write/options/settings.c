@@ -288,10 +288,26 @@ int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *category,
 				   UINT32_MAX, "lookback", err);
 }
 
+static void note_memory_limit(struct build_options *options)
+{
+	uint64_t own = options->own_limit, process = options->process_limit;
+
+	options->memory_limit = own && (!process || own < process) ? own : process;
+}
+
 int dwarfs_builder_set_memory_limit(dwarfs_builder *builder, uint64_t bytes,
 				    dwarfs_error **err)
 {
-	builder->options.memory_limit = bytes;
+	builder->options.own_limit = bytes;
+	note_memory_limit(&builder->options);
+	return 0;
+}
+
+int dwarfs_builder_set_process_memory_limit(dwarfs_builder *builder, uint64_t bytes,
+					    dwarfs_error **err)
+{
+	builder->options.process_limit = bytes;
+	note_memory_limit(&builder->options);
 	return 0;
 }
 

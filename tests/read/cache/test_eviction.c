@@ -134,8 +134,8 @@ static void two_readers_of_large_blocks(void **state)
 static void readers_of_more_blocks_than_fit(void **state)
 {
 	static const struct walk_case cases[] = {
-		{ LARGE_BYTES * 2, 4, 4, 1000 },    { LARGE_BYTES / 2 * 5, 4, 4, 550 },
-		{ LARGE_BYTES * 3, 4, 4, 450 },	    { LARGE_BYTES / 4 * 5, 2, 2, 300 },
+		{ LARGE_BYTES * 2, 4, 4, 400 },	    { LARGE_BYTES / 2 * 5, 4, 4, 250 },
+		{ LARGE_BYTES * 3, 4, 4, 250 },	    { LARGE_BYTES / 4 * 5, 2, 2, 350 },
 		{ LARGE_BYTES / 2 * 3, 2, 2, 300 }, { LARGE_BYTES / 4 * 7, 2, 2, 250 },
 		{ LARGE_BYTES * 2, 2, 2, 200 },	    { LARGE_BYTES / 2 * 3, 4, 4, 1100 },
 	};

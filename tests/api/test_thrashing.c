@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api/thrashing: readers with a cache for few blocks, and a budget that changes.
+ *
+ * Files are stored in an order that differs from the order of the tree, so that
+ * neighbours in a directory are in different blocks. Decoded bytes are counted.
+ */
+#include <pthread.h>
+
+#include "items.h"
+
+#define GROUPS	   12u
+#define EACH	   256u /* files of a group, in 4 blocks */
+#define FILE_BYTES 4096u
+#define READERS	   10u
+#define BLOCK	   (UINT64_C(1) << 18)
+#define BUDGET	   (4 * BLOCK)
+
+struct world {
+	struct bytes image_bytes;
+	dwarfs_context *context;
+	dwarfs_image *image;
+};
+
+struct reader {
+	pthread_t thread;
+	const struct world *world;
+	uint32_t first, count; /* files, in the order of the tree */
+	int wrong;
+};
+
+/* Bytes that do not repeat in other files. */
+static void fill(uint8_t *data, uint32_t file)
+{
+	uint32_t seed = file * 2654435761u + 1;
+
+	for (uint32_t i = 0; i < FILE_BYTES; i++) {
+		seed = seed * 1664525u + 1013904223u;
+		data[i] = (uint8_t)(seed >> 30) + 'a';
+	}
+}
+
+/* Neighbours in the tree are anywhere in the blocks of their group. */
+static uint32_t position_of(uint32_t file)
+{
+	uint32_t at = file % EACH;
+
+	at = (at * 37 + at * at * 28) % EACH; /* a permutation, as EACH is a power of 2 */
+	return file / EACH * EACH + at;
+}
+
+/* The order "revpath" compares the names of files before those of their directories. */
+static void name_file(char *name, size_t room, uint32_t file)
+{
+	snprintf(name, room, "%06u/%06u", file, position_of(file));
+}
+
+static void make_image(struct bytes *image)
+{
+	dwarfs_builder *builder = new_plain_builder();
+	dwarfs_error *err = NULL;
+	uint8_t data[FILE_BYTES];
+
+	assert_success(dwarfs_builder_set_order(builder, "revpath", &err), err);
+	assert_success(dwarfs_builder_set_block_bits(builder, 18, &err), err);
+	assert_success(dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
+						"zstd:level=1", &err),
+		       err);
+	for (uint32_t i = 0; i < GROUPS * EACH; i++) {
+		char name[32];
+
+		fill(data, i);
+		name_file(name, sizeof(name), i);
+		add_bytes(builder, name, data, sizeof(data));
+	}
+	*image = run(builder);
+	dwarfs_builder_free(builder);
+}
+
+static void open_world(struct world *world, uint64_t budget)
+{
+	dwarfs_error *err = NULL;
+	dwarfs_io *io = NULL;
+
+	assert_success(dwarfs_context_new(&world->context, &err), err);
+	assert_success(dwarfs_context_set_cache_bytes(world->context, budget, &err), err);
+	assert_success(dwarfs_io_from_memory(world->image_bytes.data,
+					     world->image_bytes.size, NULL, NULL, &io,
+					     &err),
+		       err);
+	assert_success(
+		dwarfs_image_open_io(world->context, io, NULL, &world->image, &err), err);
+}
+
+static void close_world(struct world *world)
+{
+	dwarfs_image_free(world->image);
+	dwarfs_context_free(world->context);
+}
+
+static uint64_t count_of(const struct world *world, int what)
+{
+	return dwarfs_context_cache_count(world->context, what);
+}
+
+/* 0 if the bytes are right; no assertions, which belong to the main thread. */
+static int try_file(const struct world *world, uint32_t file)
+{
+	uint8_t data[FILE_BYTES + 1], expected[FILE_BYTES];
+	dwarfs_entry entry;
+	dwarfs_inode inode;
+	char name[32];
+	size_t bytes;
+
+	fill(expected, file);
+	name_file(name, sizeof(name), file);
+	return dwarfs_find(world->image, name, &entry, NULL) < 0 ||
+	       dwarfs_entry_inode(world->image, entry, &inode, NULL) < 0 ||
+	       dwarfs_read(world->image, inode, data, sizeof(data), 0, &bytes, NULL) <
+		       0 ||
+	       bytes != FILE_BYTES || memcmp(data, expected, FILE_BYTES) != 0;
+}
+
+static void *read_files(void *argument)
+{
+	struct reader *reader = argument;
+
+	for (uint32_t i = 0; i < reader->count; i++)
+		reader->wrong |=
+			try_file(reader->world, (reader->first + i) % (GROUPS * EACH));
+	return NULL;
+}
+
+static void read_by_all(struct reader *readers)
+{
+	for (uint32_t i = 0; i < READERS; i++)
+		assert_int_equal(
+			pthread_create(&readers[i].thread, NULL, read_files, &readers[i]),
+			0);
+	for (uint32_t i = 0; i < READERS; i++) {
+		assert_int_equal(pthread_join(readers[i].thread, NULL), 0);
+		assert_int_equal(readers[i].wrong, 0);
+	}
+}
+
+/* Each thread reads all files in the order of the tree, from another one on. */
+static void threads_take_turns(void **state)
+{
+	struct world world = { .image_bytes = *(struct bytes *)*state };
+	struct reader readers[READERS];
+	uint64_t wanted = UINT64_C(1) * READERS * GROUPS * EACH * FILE_BYTES, decoded;
+
+	open_world(&world, BUDGET);
+	for (uint32_t i = 0; i < READERS; i++)
+		readers[i] = (struct reader){ .world = &world,
+					      .first = i * GROUPS * EACH / READERS,
+					      .count = GROUPS * EACH };
+	read_by_all(readers);
+	decoded = count_of(&world, DWARFS_CACHE_DECODED_BYTES);
+	print_message("# decoded %.2f times, %llu waits\n", (double)decoded / wanted,
+		      (unsigned long long)count_of(&world, DWARFS_CACHE_TURN_WAITS));
+	/* Without turns and look-ahead: 34 times. The idle limit of a turn is a time. */
+	assert_true(decoded <= 12 * wanted);
+	assert_true(count_of(&world, DWARFS_CACHE_MOST_USED) <= BUDGET);
+	/* All of the image was decoded once, the rest again. */
+	assert_true(decoded - count_of(&world, DWARFS_CACHE_REDECODED_BYTES) ==
+		    wanted / READERS);
+	close_world(&world);
+}
+
+/* One thread does not wait. */
+static void one_thread_keeps_what_it_reads_next(void **state)
+{
+	struct world world = { .image_bytes = *(struct bytes *)*state };
+	uint64_t wanted = UINT64_C(1) * GROUPS * EACH * FILE_BYTES;
+
+	open_world(&world, BUDGET);
+	for (uint32_t i = 0; i < GROUPS * EACH; i++)
+		assert_int_equal(try_file(&world, i), 0);
+	print_message("# decoded %.2f times\n",
+		      (double)count_of(&world, DWARFS_CACHE_DECODED_BYTES) / wanted);
+	/* Without look-ahead: 22 times. */
+	assert_true(count_of(&world, DWARFS_CACHE_DECODED_BYTES) <= 4 * wanted);
+	assert_true(count_of(&world, DWARFS_CACHE_TURN_WAITS) == 0);
+	close_world(&world);
+}
+
+static void a_smaller_budget_evicts(void **state)
+{
+	struct world world = { .image_bytes = *(struct bytes *)*state };
+	uint64_t decoded;
+
+	open_world(&world, 64 * BLOCK);
+	for (uint32_t i = 0; i < GROUPS * EACH; i++)
+		assert_int_equal(try_file(&world, i), 0);
+	assert_true(count_of(&world, DWARFS_CACHE_USED) > 4 * BLOCK);
+	decoded = count_of(&world, DWARFS_CACHE_DECODED_BYTES);
+	assert_int_equal(dwarfs_context_set_cache_bytes(world.context, 4 * BLOCK, NULL),
+			 0);
+	assert_true(count_of(&world, DWARFS_CACHE_BUDGET) == 4 * BLOCK);
+	assert_true(count_of(&world, DWARFS_CACHE_USED) <= 4 * BLOCK);
+	assert_true(count_of(&world, DWARFS_CACHE_USED) > 0);
+	assert_int_equal(dwarfs_context_set_cache_bytes(world.context, 0, NULL), 0);
+	assert_true(count_of(&world, DWARFS_CACHE_USED) == 0);
+	assert_int_equal(try_file(&world, 5), 0);
+	assert_true(count_of(&world, DWARFS_CACHE_USED) == 0);
+	/* A larger one keeps again. */
+	assert_int_equal(dwarfs_context_set_cache_bytes(world.context, 64 * BLOCK, NULL),
+			 0);
+	assert_int_equal(try_file(&world, 5), 0);
+	assert_true(count_of(&world, DWARFS_CACHE_DECODED_BYTES) > decoded);
+	decoded = count_of(&world, DWARFS_CACHE_DECODED_BYTES);
+	assert_int_equal(try_file(&world, 5), 0);
+	assert_true(count_of(&world, DWARFS_CACHE_DECODED_BYTES) == decoded);
+	close_world(&world);
+}
+
+/* The budget changes while threads read. */
+static void a_budget_changes_under_readers(void **state)
+{
+	static const uint64_t budgets[] = { 0, BLOCK / 2, BUDGET, 64 * BLOCK };
+	struct world world = { .image_bytes = *(struct bytes *)*state };
+	struct reader readers[READERS];
+
+	open_world(&world, BUDGET);
+	for (uint32_t i = 0; i < READERS; i++) {
+		readers[i] =
+			(struct reader){ .world = &world, .first = i * 70, .count = 60 };
+		assert_int_equal(
+			pthread_create(&readers[i].thread, NULL, read_files, &readers[i]),
+			0);
+	}
+	for (uint32_t i = 0; i < 400; i++)
+		assert_int_equal(dwarfs_context_set_cache_bytes(world.context,
+								budgets[i % 4], NULL),
+				 0);
+	for (uint32_t i = 0; i < READERS; i++) {
+		assert_int_equal(pthread_join(readers[i].thread, NULL), 0);
+		assert_int_equal(readers[i].wrong, 0);
+	}
+	assert_int_equal(dwarfs_context_set_cache_bytes(world.context, 0, NULL), 0);
+	assert_true(count_of(&world, DWARFS_CACHE_USED) == 0);
+	close_world(&world);
+}
+
+static int setup(void **state)
+{
+	struct bytes *image = calloc(1, sizeof(*image));
+
+	make_image(image);
+	*state = image;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	free(((struct bytes *)*state)->data);
+	free(*state);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_thread_keeps_what_it_reads_next),
+		cmocka_unit_test(threads_take_turns),
+		cmocka_unit_test(a_smaller_budget_evicts),
+		cmocka_unit_test(a_budget_changes_under_readers),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
