@@ -73,19 +73,19 @@ static bool next_in_parent(struct directory_cursor *place)
 }
 
 /* What is searched, and what was found. */
-struct search {
+struct range_search {
 	struct pieces pieces; /* of the block */
 	uint32_t block;
 	uint64_t bytes, most_bytes; /* of all files in all blocks */
 };
 
-static inline void dw_cleanup_search(struct search *search)
+static inline void dw_cleanup_range_search(struct range_search *search)
 {
 	dw_pieces_free(&search->pieces);
 }
-#define auto_search DW_AUTO(search)
+#define auto_range_search DW_AUTO(range_search)
 
-static int add_piece(struct search *search, uint64_t offset, uint64_t bytes,
+static int add_piece(struct range_search *search, uint64_t offset, uint64_t bytes,
 		     dwarfs_error **err)
 {
 	struct pieces *pieces = &search->pieces;
@@ -102,7 +102,7 @@ static int add_piece(struct search *search, uint64_t offset, uint64_t bytes,
 
 /* Add the chunks of a file from one on, until there are enough bytes; of this chunk only
  * what follows an offset in the block. */
-static int add_file_pieces(struct search *search, const struct view *view,
+static int add_file_pieces(struct range_search *search, const struct view *view,
 			   struct chunk_range range, uint64_t from, dwarfs_error **err)
 {
 	int ret = 0;
@@ -130,7 +130,7 @@ static int add_file_pieces(struct search *search, const struct view *view,
 }
 
 /* Add pieces of the files from a place on. */
-static int walk_siblings(struct search *search, struct directory_cursor *place,
+static int walk_siblings(struct range_search *search, struct directory_cursor *place,
 			 dwarfs_error **err)
 {
 	const struct view *view = place->view;
@@ -200,7 +200,8 @@ int dw_siblings_in(const dwarfs_image *image, struct chunk_reader reader, uint32
 {
 	const struct view *view = image->view;
 	struct directory_cursor place = { .view = view };
-	auto_search struct search search = { .block = block, .most_bytes = most_bytes };
+	auto_range_search struct range_search search = { .block = block,
+							 .most_bytes = most_bytes };
 	struct chunk_range range;
 	auto_error dwarfs_error *why = NULL;
 	uint32_t entry;
