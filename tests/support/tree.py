@@ -203,7 +203,7 @@ class Tree:
                 if name == b"file0001":
                     mtime = 1
                 elif name == b"file0002":
-                    mtime = min(4102444800, tap.library_times()[1])  # 2100-01-01
+                    mtime = min(4102444800, tap.library_times()[1] - 10**6)  # 2100-01-01
                 nanoseconds = number * 7654321 % 1000000000
                 atime = mtime + 1000 + number
                 os.utime(path, ns=(atime * 10**9 + nanoseconds // 3,

@@ -267,9 +267,9 @@ bool dw_output_is(const struct output *output, const struct os_stat *found)
 {
 	if ((found->mode & S_IFMT) != S_IFREG)
 		return false;
-	return (output->regular && found->device == output->device &&
+	return (output->regular && (dev_t)found->device == output->device &&
 		found->inode == output->inode) ||
-	       (output->replaces && found->device == output->old_device &&
+	       (output->replaces && (dev_t)found->device == output->old_device &&
 		found->inode == output->old_inode);
 }
 
