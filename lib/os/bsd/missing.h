@@ -5,9 +5,14 @@
 #ifndef DW_OS_BSD_MISSING_H
 #define DW_OS_BSD_MISSING_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifndef ENODATA
+#define ENODATA ENOATTR
+#endif
 
 /* With the order of parameters of POSIX 2024; both have an older one. */
 void dw_qsort_r(void *items, size_t count, size_t bytes,
