@@ -7,6 +7,14 @@
  * Every function that takes a context accepts NULL for a private one with defaults.
  * Settings can be changed until the first image or builder uses the context; later
  * changes are refused, except of the budget of the cache.
+ *
+ * After fork(), a child may go on with contexts and images of its parent if no other thread
+ * was reading with them at that moment. Otherwise, on Linux 4.14 and later, calls that read
+ * contents return DWARFS_ERR_INVALID instead of waiting for threads that the child does not
+ * have; freeing them is safe, and leaves the memory of the cache allocated. Names and
+ * attributes can be read, unless another thread was opening the image or looked something up
+ * in it for the first time. A child of a program with threads should open the image with a
+ * context of its own. On other systems forks are not detected: the child must do so.
  */
 #ifndef DWARFS_CONTEXT_H
 #define DWARFS_CONTEXT_H

@@ -10,6 +10,10 @@
 /* Zeroed memory, or NULL. */
 void *dw_pages_new(size_t bytes);
 
+/* The same for pages that are zero again in a child process; NULL if the system lacks
+ * that. */
+void *dw_pages_new_wiped_by_fork(size_t bytes);
+
 /* A range is about to be written: populate it at once instead of page by page. */
 void dw_pages_prepare(void *from, size_t bytes);
 

@@ -22,6 +22,24 @@ void *dw_pages_new(size_t bytes)
 	return pages == MAP_FAILED ? NULL : pages;
 }
 
+#ifdef MADV_WIPEONFORK
+void *dw_pages_new_wiped_by_fork(size_t bytes)
+{
+	void *pages = dw_pages_new(bytes);
+
+	if (pages && madvise(pages, bytes, MADV_WIPEONFORK) != 0) {
+		dw_pages_free(pages, bytes);
+		return NULL;
+	}
+	return pages;
+}
+#else
+void *dw_pages_new_wiped_by_fork(size_t bytes)
+{
+	return NULL;
+}
+#endif
+
 void dw_pages_prepare(void *from, size_t bytes)
 {
 #ifdef MADV_POPULATE_WRITE

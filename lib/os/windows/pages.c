@@ -11,6 +11,11 @@ void *dw_pages_new(size_t bytes)
 	return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }
 
+void *dw_pages_new_wiped_by_fork(size_t bytes)
+{
+	return NULL;
+}
+
 void dw_pages_prepare(void *from, size_t bytes)
 {
 }

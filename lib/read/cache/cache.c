@@ -12,6 +12,7 @@
  */
 #include <time.h>
 
+#include "os/pages.h"
 #include "pool/threads.h"
 #include "read/bulk/next_ranges.h"
 #include "read/cache/internal.h"
@@ -39,9 +40,12 @@ static void cache_free(void *object)
 	struct cache *cache = object;
 
 	/* All images are closed, and each has freed its blocks. */
-	pthread_cond_destroy(&cache->may_start);
-	pthread_cond_destroy(&cache->memory_freed);
-	pthread_mutex_destroy(&cache->lock);
+	if (!dw_cache_is_lost(cache)) {
+		pthread_cond_destroy(&cache->may_start);
+		pthread_cond_destroy(&cache->memory_freed);
+		pthread_mutex_destroy(&cache->lock);
+	}
+	dw_pages_free(cache->mark, 1);
 	free(cache);
 }
 
@@ -66,6 +70,7 @@ static int cache_new(dwarfs_context *context, void **cache_out, dwarfs_error **e
 		free(cache);
 		return dw_fail_nomem(err);
 	}
+	dw_cache_mark_process(cache);
 	cache->budget = dw_context_cache_bytes(context);
 	cache->finish_percent = dw_context_finish_percent(context);
 	*cache_out = cache;
@@ -203,6 +208,8 @@ int dw_cache_unit(struct dwarfs_image *image, uint32_t block, uint64_t offset,
 	struct section_header header;
 	int ret = 0;
 
+	if (dw_cache_is_lost(image->cache))
+		return dw_cache_fail_lost(err);
 	if (!unit.part)
 		ret = dw_locate_header(image, image->blocks[block], &header, err);
 	if (!unit.part && ret == 0 && dw_codec_may_have_parts(header.compression)) {
@@ -370,6 +377,8 @@ int dw_cache_get_for(struct dwarfs_image *image, struct chunk_reader reader,
 	struct cached cached = { 0 };
 	int ret;
 
+	if (dw_cache_is_lost(cache))
+		return dw_cache_fail_lost(err);
 	if (take_resident(cache, unit.slot, clip_to_unit(&unit, range), cached_out)) {
 		count_hit(cache);
 		count_read(cache, cached_out->size);
@@ -390,7 +399,8 @@ bool dw_cache_peek(struct dwarfs_image *image, uint32_t block, struct range rang
 {
 	struct unit unit = unit_at(image, block, range.from);
 
-	return clip_to_unit(&unit, range).size == range.size &&
+	return !dw_cache_is_lost(image->cache) &&
+	       clip_to_unit(&unit, range).size == range.size &&
 	       take_resident(image->cache, unit.slot, clip_to_unit(&unit, range),
 			     cached_out);
 }
@@ -399,6 +409,8 @@ void dw_cache_put(struct dwarfs_image *image, struct cached *cached)
 {
 	struct cache *cache = image->cache;
 
+	if (dw_cache_is_lost(cache))
+		return;
 	if (!cached->extent && !cached->transient && !cached->held) {
 		unpin(cache, cached->slot);
 		return;
@@ -440,7 +452,7 @@ bool dw_cache_hold(struct dwarfs_image *image, struct cached *cached)
 {
 	bool held;
 
-	if (cached->extent || cached->transient)
+	if (cached->extent || cached->transient || dw_cache_is_lost(image->cache))
 		return false;
 	pthread_mutex_lock(&image->cache->lock);
 	held = hold(image->cache, cached);
@@ -457,7 +469,7 @@ uint64_t dw_cache_extent_capacity(const struct cache *cache)
 
 bool dw_cache_has(struct dwarfs_image *image, uint32_t block, struct range range)
 {
-	bool is_there = true;
+	bool is_there = !dw_cache_is_lost(image->cache);
 
 	while (is_there && range.size > 0) {
 		struct unit unit = unit_at(image, block, range.from);
@@ -546,6 +558,8 @@ int dw_cache_keep_ranges(struct dwarfs_image *image, uint32_t block,
 
 	if (ranges->count == 0)
 		return 0;
+	if (dw_cache_is_lost(cache))
+		return dw_cache_fail_lost(err);
 	if ((ret = dw_cache_unit(image, block, ranges->list[0].from, &first, err)) < 0 ||
 	    (ret = split_at_parts(image, block, ranges, &list, &count, err)) < 0)
 		return ret;
@@ -580,6 +594,9 @@ void dw_cache_forget(struct dwarfs_image *image)
 {
 	struct cache *cache = image->cache;
 
+	/* The memory of the blocks stays allocated. */
+	if (dw_cache_is_lost(cache))
+		return;
 	pthread_mutex_lock(&cache->lock);
 	/* No reader is left: the image is being closed. */
 	for (uint32_t i = 0; i < image->block_count; i++) {
@@ -676,7 +693,7 @@ uint64_t dwarfs_context_cache_count(const dwarfs_context *context, int what)
 	struct cache *cache = dw_context_peek(context);
 	struct cache_counts counts = { .budget = dw_context_cache_bytes(context) };
 
-	if (cache)
+	if (cache && !dw_cache_is_lost(cache))
 		count_cache(cache, &counts);
 	switch (what) {
 	case DWARFS_CACHE_BUDGET:
@@ -713,7 +730,7 @@ int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t bytes,
 
 	dw_context_note_cache_bytes(context, bytes);
 	cache = dw_context_peek(context);
-	if (cache)
+	if (cache && !dw_cache_is_lost(cache))
 		resize_cache(cache, bytes);
 	return 0;
 }
@@ -722,7 +739,7 @@ int dwarfs_context_trim(dwarfs_context *context, uint64_t max_age_ms)
 {
 	struct cache *cache = dw_context_peek(context);
 
-	if (cache)
+	if (cache && !dw_cache_is_lost(cache))
 		trim_cache(cache, max_age_ms);
 	return 0;
 }

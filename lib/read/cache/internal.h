@@ -7,6 +7,7 @@
  *	decode_step.c	read, verify and decode a unit, step by step
  *	eviction.c	the budget, and which unit is evicted first
  *	extents.c	copies of ranges of units that are not kept
+ *	fork.c		the cache in a child process
  *	turns.c		which thread may decode while units are decoded again and again
  *
  * A unit is what is decoded independently: a block, or a part of a block whose codec
@@ -221,6 +222,7 @@ struct turns {
 
 struct cache {
 	pthread_mutex_t lock;
+	atomic_uchar *mark;	 /* see fork.c; NULL: forks are not detected */
 	uint32_t finish_percent; /* units decoded beyond it are decoded to their end */
 	pthread_cond_t memory_freed; /* or a job ended */
 	pthread_cond_t may_start;    /* jobs may be admitted again */
@@ -390,6 +392,16 @@ bool dw_cache_take_turn(struct cache *cache, const struct unit *unit, struct ran
 
 /* A decode for a reader begins or has ended. */
 void dw_cache_note_decode(struct cache *cache, bool begins);
+
+/* -- fork.c; without the lock --------------------------------------------------------- */
+
+/* Of a new cache. */
+void dw_cache_mark_process(struct cache *cache);
+
+/* Whether this is a child process, and threads that it does not have were within the
+ * cache: then its lock must not be taken. */
+bool dw_cache_is_lost(struct cache *cache);
+int dw_cache_fail_lost(dwarfs_error **err);
 
 /* -- extents.c; all under the lock --------------------------------------------------- */
 

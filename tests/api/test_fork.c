@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api/fork: children of a process whose threads read.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "items.h"
+
+#define FILES	   32u
+#define FILE_BYTES 100000u
+#define BUDGET	   (200u << 10)
+#define READERS	   4
+#define FORKS	   60
+
+enum { READ_RIGHT, READ_REFUSED, READ_WRONG };
+
+static struct bytes image_bytes;
+static atomic_bool stop;
+
+static uint8_t byte_of(uint32_t file, size_t at)
+{
+	return (uint8_t)(file * 31 + at / 7 + (at % 7) * file);
+}
+
+static void make_image(void)
+{
+	dwarfs_builder *builder = new_plain_builder();
+	static uint8_t data[FILE_BYTES];
+	dwarfs_error *err = NULL;
+
+	assert_success(dwarfs_builder_set_block_bits(builder, 18, &err), err);
+	for (uint32_t i = 0; i < FILES; i++) {
+		char name[16];
+
+		for (size_t at = 0; at < FILE_BYTES; at++)
+			data[at] = byte_of(i, at);
+		snprintf(name, sizeof(name), "%02u", i);
+		add_bytes(builder, name, data, FILE_BYTES);
+	}
+	image_bytes = run(builder);
+	dwarfs_builder_free(builder);
+}
+
+static dwarfs_image *open_again(dwarfs_context **context_out)
+{
+	dwarfs_image *image = NULL;
+	dwarfs_io *io = NULL;
+
+	*context_out = NULL;
+	if (dwarfs_context_new(context_out, NULL) < 0 ||
+	    dwarfs_context_set_cache_bytes(*context_out, BUDGET, NULL) < 0 ||
+	    dwarfs_context_set_workers(*context_out, 0, NULL) < 0 ||
+	    dwarfs_io_from_memory(image_bytes.data, image_bytes.size, NULL, NULL, &io,
+				  NULL) < 0 ||
+	    dwarfs_image_open_io(*context_out, io, NULL, &image, NULL) < 0)
+		return NULL;
+	return image;
+}
+
+static int try_file(const dwarfs_image *image, uint32_t file)
+{
+	static _Thread_local uint8_t data[FILE_BYTES];
+	dwarfs_entry entry;
+	dwarfs_inode inode;
+	char name[16];
+	size_t bytes;
+	int ret;
+
+	snprintf(name, sizeof(name), "%02u", file);
+	if (dwarfs_find(image, name, &entry, NULL) < 0 ||
+	    dwarfs_entry_inode(image, entry, &inode, NULL) < 0)
+		return READ_WRONG;
+	ret = dwarfs_read(image, inode, data, FILE_BYTES, 0, &bytes, NULL);
+	if (ret == DWARFS_ERR_INVALID)
+		return READ_REFUSED;
+	if (ret < 0 || bytes != FILE_BYTES)
+		return READ_WRONG;
+	for (size_t at = 0; at < FILE_BYTES; at++)
+		if (data[at] != byte_of(file, at))
+			return READ_WRONG;
+	return READ_RIGHT;
+}
+
+static void *read_on(void *argument)
+{
+	for (uint32_t i = 0; !atomic_load(&stop); i++)
+		if (try_file(argument, i * 7 % FILES) != READ_RIGHT)
+			return argument;
+	return NULL;
+}
+
+/* In the child: the parent's image works or refuses, one of its own works. */
+static int use_in_child(dwarfs_image *image, dwarfs_context *context)
+{
+	dwarfs_context *own_context;
+	dwarfs_image *own = open_again(&own_context);
+	int first = try_file(image, 3);
+
+	for (uint32_t i = 0; i < FILES; i++)
+		if (try_file(image, i) != first || !own || try_file(own, i) != READ_RIGHT)
+			return READ_WRONG;
+	dwarfs_context_trim(context, 0);
+	dwarfs_context_cache_count(context, DWARFS_CACHE_USED);
+	dwarfs_image_free(image);
+	dwarfs_context_free(context);
+	dwarfs_image_free(own);
+	dwarfs_context_free(own_context);
+	return first;
+}
+
+/* What the child found; a child that hangs is ended by SIGALRM. */
+static int fork_once(dwarfs_image *image, dwarfs_context *context)
+{
+	pid_t child = fork();
+	int status;
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		alarm(60);
+		_exit(use_in_child(image, context));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void a_child_of_one_thread_reads_on(void **state)
+{
+	dwarfs_context *context;
+	dwarfs_image *image = open_again(&context);
+
+	(void)state;
+	assert_int_equal(try_file(image, 3), READ_RIGHT);
+	assert_int_equal(fork_once(image, context), READ_RIGHT);
+	assert_int_equal(try_file(image, 4), READ_RIGHT);
+	dwarfs_image_free(image);
+	dwarfs_context_free(context);
+}
+
+static void children_do_not_wait_for_threads_they_lack(void **state)
+{
+	dwarfs_context *context;
+	dwarfs_image *image = open_again(&context);
+	pthread_t threads[READERS];
+	int refused = 0;
+	void *failed;
+
+	(void)state;
+	assert_int_equal(try_file(image, 3), READ_RIGHT);
+	for (int i = 0; i < READERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_on, image), 0);
+	for (int i = 0; i < FORKS; i++) {
+		int found = fork_once(image, context);
+
+		assert_int_not_equal(found, READ_WRONG);
+		refused += found == READ_REFUSED;
+	}
+	atomic_store(&stop, true);
+	for (int i = 0; i < READERS; i++) {
+		assert_int_equal(pthread_join(threads[i], &failed), 0);
+		assert_null(failed);
+	}
+	print_message("# %d of %d children were refused\n", refused, FORKS);
+	dwarfs_image_free(image);
+	dwarfs_context_free(context);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_child_of_one_thread_reads_on),
+		cmocka_unit_test(children_do_not_wait_for_threads_they_lack),
+	};
+	int failed;
+
+	make_image();
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	free(image_bytes.data);
+	return failed;
+}
