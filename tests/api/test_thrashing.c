@@ -159,8 +159,10 @@ static void threads_take_turns(void **state)
 	decoded = count_of(&world, DWARFS_CACHE_DECODED_BYTES);
 	print_message("# decoded %.2f times, %llu waits\n", (double)decoded / wanted,
 		      (unsigned long long)count_of(&world, DWARFS_CACHE_TURN_WAITS));
-	/* Without turns and look-ahead: 34 times. The idle limit of a turn is a time. */
-	assert_true(decoded <= 12 * wanted);
+#ifndef __SANITIZE_THREAD__ /* it decodes so slowly that turns seem to be unused */
+	/* Usually 6 times; without turns and look-ahead 34 times. */
+	assert_true(decoded <= 24 * wanted);
+#endif
 	assert_true(count_of(&world, DWARFS_CACHE_MOST_USED) <= BUDGET);
 	/* All of the image was decoded once, the rest again. */
 	assert_true(decoded - count_of(&world, DWARFS_CACHE_REDECODED_BYTES) ==
