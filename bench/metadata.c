@@ -174,7 +174,7 @@ static int find_metadata(const struct bench *bench, uint64_t *offset, uint64_t *
  * cannot do without. */
 static int read_and_hash(const struct bench *bench, uint64_t offset, uint64_t bytes)
 {
-	char hex[DWARFS_DIGEST_HEX_MAX];
+	char hex[DWARFS_DIGEST_HEX_BUFFER_BYTES];
 	dwarfs_digest *digest = NULL;
 	size_t done = 0;
 	const size_t size = (size_t)bytes + 64; /* with the header */
@@ -237,6 +237,7 @@ static int time_open(struct bench *bench, int verify, bool is_mapped, const char
 	dwarfs_image_options_set_mapped(options, is_mapped);
 	for (int i = 0; ret == 0 && i < OPENS; i++) {
 		dwarfs_image *image;
+		dwarfs_inode last;
 		double start = now();
 
 		ret = dwarfs_image_open(NULL, bench->path, options, &image,
@@ -244,9 +245,9 @@ static int time_open(struct bench *bench, int verify, bool is_mapped, const char
 		if (ret < 0)
 			break;
 		times[i] = now() - start;
+		last = dwarfs_inode_at(dwarfs_image_inode_count(image) - 1);
 		start = now();
-		ret = dwarfs_inode_stat(image, dwarfs_image_inode_count(image) - 1,
-					bench->stat, &bench->error);
+		ret = dwarfs_inode_stat(image, last, bench->stat, &bench->error);
 		stats[i] = now() - start;
 		dwarfs_image_free(image);
 	}
@@ -265,7 +266,7 @@ static int time_open(struct bench *bench, int verify, bool is_mapped, const char
 /* One round of each kind: how many things it did, or an error. */
 static int64_t stat_in_order(struct bench *bench)
 {
-	for (uint32_t inode = 0; inode < bench->inodes; inode++) {
+	for (dwarfs_inode inode = { 0 }; inode.number < bench->inodes; inode.number++) {
 		int ret = dwarfs_inode_stat(bench->image, inode, bench->stat,
 					    &bench->error);
 
@@ -281,7 +282,8 @@ static int64_t stat_in_order(struct bench *bench)
 static int64_t stat_at_random(struct bench *bench)
 {
 	for (int i = 0; i < AT_ONCE; i++) {
-		uint32_t inode = (uint32_t)(next_random(&bench->state) % bench->inodes);
+		dwarfs_inode inode = dwarfs_inode_at(
+			(uint32_t)(next_random(&bench->state) % bench->inodes));
 		int ret = dwarfs_inode_stat(bench->image, inode, bench->stat,
 					    &bench->error);
 
@@ -294,26 +296,28 @@ static int64_t stat_at_random(struct bench *bench)
 
 static int64_t list_names(struct bench *bench)
 {
-	char name[DWARFS_NAME_ROOM];
+	char name[DWARFS_NAME_BUFFER_BYTES];
 	int64_t done = 0;
 
-	for (uint32_t dir = 0;; dir++) {
-		uint32_t first, count, inode;
+	for (dwarfs_inode dir = DWARFS_ROOT_INODE;; dir.number++) {
+		dwarfs_entry entry;
+		dwarfs_inode inode;
+		uint32_t count;
 		size_t bytes;
-		int ret = dwarfs_dir_range(bench->image, dir, &first, &count, NULL);
+		int ret = dwarfs_dir_range(bench->image, dir, &entry, &count, NULL);
 
 		if (ret == DWARFS_ERR_NOT_DIR || ret == DWARFS_ERR_RANGE)
 			return done;
-		for (uint32_t i = 0; i < count; i++) {
-			if ((ret = dwarfs_entry_name(bench->image, first + i, name,
+		done += count;
+		for (; count > 0; count--, entry.number++) {
+			if ((ret = dwarfs_entry_name(bench->image, entry, name,
 						     sizeof(name), &bytes,
 						     &bench->error)) < 0 ||
-			    (ret = dwarfs_entry_inode(bench->image, first + i, &inode,
+			    (ret = dwarfs_entry_inode(bench->image, entry, &inode,
 						      &bench->error)) < 0)
 				return ret;
-			bench->sum += (unsigned char)name[0] + inode;
+			bench->sum += (unsigned char)name[0] + inode.number;
 		}
-		done += count;
 	}
 }
 
@@ -322,13 +326,13 @@ static int64_t walk_tree(struct bench *bench)
 	dwarfs_walk *walk;
 	dwarfs_entry entry;
 	int64_t done = 0;
-	int ret = dwarfs_walk_new(bench->image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk,
-				  &bench->error);
+	int ret = dwarfs_walk_new(bench->image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE,
+				  &walk, &bench->error);
 
 	if (ret < 0)
 		return ret;
 	while ((ret = dwarfs_walk_next(walk, &entry, &bench->error)) > 0) {
-		bench->sum += entry;
+		bench->sum += entry.number;
 		done++;
 	}
 	dwarfs_walk_free(walk);
@@ -337,7 +341,7 @@ static int64_t walk_tree(struct bench *bench)
 
 /* A directory and a name in it. */
 struct question {
-	uint32_t dir;
+	dwarfs_inode dir;
 	uint32_t bytes;
 	char name[56];
 };
@@ -352,22 +356,24 @@ static int ask(struct bench *bench, uint32_t directories)
 		return DWARFS_ERR_NOMEM;
 	for (int i = 0; i < AT_ONCE; i++) {
 		struct question *question = &questions[i];
-		char name[DWARFS_NAME_ROOM];
-		uint32_t first, count = 0;
+		char name[DWARFS_NAME_BUFFER_BYTES];
+		dwarfs_entry entry;
+		uint32_t count = 0;
 		size_t bytes = 0;
 		int ret;
 
 		do {
-			question->dir =
+			question->dir.number =
 				(uint32_t)(next_random(&bench->state) % directories);
-			ret = dwarfs_dir_range(bench->image, question->dir, &first,
+			ret = dwarfs_dir_range(bench->image, question->dir, &entry,
 					       &count, &bench->error);
-			if (ret == 0 && count > 0)
-				ret = dwarfs_entry_name(
-					bench->image,
-					first + (uint32_t)(next_random(&bench->state) %
-							   count),
-					name, sizeof(name), &bytes, &bench->error);
+			if (ret == 0 && count > 0) {
+				entry.number +=
+					(uint32_t)(next_random(&bench->state) % count);
+				ret = dwarfs_entry_name(bench->image, entry, name,
+							sizeof(name), &bytes,
+							&bench->error);
+			}
 			if (ret < 0)
 				return ret;
 		} while (count == 0 || bytes >= sizeof(question->name));
@@ -381,13 +387,13 @@ static int64_t look_up(struct bench *bench)
 {
 	for (int i = 0; i < AT_ONCE; i++) {
 		const struct question *question = &questions[i];
-		uint32_t entry;
+		dwarfs_entry entry;
 		int ret = dwarfs_dir_find(bench->image, question->dir, question->name,
 					  question->bytes, &entry, &bench->error);
 
 		if (ret < 0)
 			return ret;
-		bench->sum += entry;
+		bench->sum += entry.number;
 	}
 	return AT_ONCE;
 }
@@ -425,12 +431,12 @@ static int64_t look_up_what_is_not_there(struct bench *bench)
 {
 	for (int i = 0; i < AT_ONCE; i++) {
 		const struct question *question = &questions[i];
-		uint32_t entry;
+		dwarfs_entry entry;
 
 		/* The first bytes are those of a name, the name is none. */
 		if (dwarfs_dir_find(bench->image, question->dir, question->name,
 				    question->bytes - 1, &entry, NULL) == 0)
-			bench->sum += entry;
+			bench->sum += entry.number;
 	}
 	return AT_ONCE;
 }
@@ -463,15 +469,16 @@ static int rate(struct bench *bench, const char *name, int64_t (*round)(struct b
 
 static uint32_t count_directories(const dwarfs_image *image)
 {
-	uint32_t low = 0, high = dwarfs_image_inode_count(image), first, count;
+	uint32_t low = 0, high = dwarfs_image_inode_count(image), count;
+	dwarfs_entry first;
 
 	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
+		dwarfs_inode middle = dwarfs_inode_at(low + (high - low) / 2);
 
 		if (dwarfs_dir_range(image, middle, &first, &count, NULL) == 0)
-			low = middle + 1;
+			low = middle.number + 1;
 		else
-			high = middle;
+			high = middle.number;
 	}
 	return low;
 }

@@ -82,13 +82,14 @@ static int open_fresh(const char *path, dwarfs_image **image_out)
 static int find_file(const dwarfs_image *image, dwarfs_inode *inode_out)
 {
 	dwarfs_stat *stat = NULL;
-	dwarfs_entry entries = dwarfs_image_entry_count(image);
+	uint32_t count = dwarfs_image_entry_count(image);
+	dwarfs_entry entry = DWARFS_ROOT_ENTRY;
 	int found = 0;
 
 	if (dwarfs_stat_new(&stat, NULL) < 0)
 		return 0;
-	for (dwarfs_entry i = 0; i < entries && !found; i++)
-		if (dwarfs_entry_stat(image, i, stat, NULL) == 0 &&
+	for (; count > 0 && !found; count--, entry.number++)
+		if (dwarfs_entry_stat(image, entry, stat, NULL) == 0 &&
 		    S_ISREG(dwarfs_stat_mode(stat)) && dwarfs_stat_bytes(stat) > 0) {
 			*inode_out = dwarfs_stat_inode(stat);
 			found = 1;
@@ -195,6 +196,8 @@ static int sequential(const char *path)
 	dwarfs_stat *stat = NULL;
 	dwarfs_image *image = NULL;
 	char *buffer = malloc(ROOM);
+	dwarfs_entry entry = DWARFS_ROOT_ENTRY;
+	uint32_t count;
 	uint64_t bytes = 0;
 	double began, wall, cpu;
 	int code = 0;
@@ -205,8 +208,9 @@ static int sequential(const char *path)
 		return 1;
 	cpu = processor_seconds();
 	began = now();
-	for (dwarfs_entry i = 0; i < dwarfs_image_entry_count(image) && code == 0; i++)
-		if (dwarfs_entry_stat(image, i, stat, NULL) == 0 &&
+	count = dwarfs_image_entry_count(image);
+	for (; count > 0 && code == 0; count--, entry.number++)
+		if (dwarfs_entry_stat(image, entry, stat, NULL) == 0 &&
 		    S_ISREG(dwarfs_stat_mode(stat)))
 			code = read_file(image, dwarfs_stat_inode(stat), buffer, ROOM,
 					 &bytes);

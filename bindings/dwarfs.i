@@ -35,7 +35,8 @@ DWARFS_BLOCKING(name::~name)
 
 DWARFS_HANDLE(dwarfs_context)
 DWARFS_HANDLE(dwarfs_io)
-DWARFS_HANDLE(dwarfs_cancel)
+DWARFS_HANDLE(dwarfs_sink)
+DWARFS_HANDLE(dwarfs_task)
 DWARFS_HANDLE(dwarfs_digest)
 DWARFS_HANDLE(dwarfs_image_options)
 DWARFS_HANDLE(dwarfs_image)
@@ -58,6 +59,12 @@ DWARFS_HANDLE(dwarfs_archive_export)
 /* What has no names is for programs that know what they look for. */
 %ignore dwarfs_salvage_blocks;
 
+/* An entry and an inode are numbers in every language. */
+%ignore dwarfs_entry;
+%ignore dwarfs_inode;
+%ignore dwarfs_entry_at;
+%ignore dwarfs_inode_at;
+
 /* Errors become exceptions, so no error objects are exposed. */
 %ignore dwarfs_error_code;
 %ignore dwarfs_error_message;
@@ -65,6 +72,13 @@ DWARFS_HANDLE(dwarfs_archive_export)
 %ignore dwarfs_error_offset;
 %ignore dwarfs_error_errno;
 %ignore dwarfs_error_free;
+%ignore dwarfs_error_set;
+/* Structs of pointers, and memory that is freed by its owner. */
+%ignore dwarfs_io_range;
+%ignore dwarfs_io_set_read_many;
+%ignore dwarfs_iovec;
+%ignore dwarfs_file_readv;
+%ignore dwarfs_memory_free;
 
 /* Bytes of the library where they are: not for a language that keeps what it gets. */
 %ignore dwarfs_borrowed;
@@ -131,6 +145,7 @@ DWARFS_BLOCKING(dwarfs_image_check)
 DWARFS_BLOCKING(dwarfs_history_new)
 DWARFS_BLOCKING(dwarfs_walk_new)
 DWARFS_BLOCKING(dwarfs_read)
+DWARFS_BLOCKING(dwarfs_load)
 DWARFS_BLOCKING(dwarfs_file_open)
 DWARFS_BLOCKING(dwarfs_file_read)
 DWARFS_BLOCKING(dwarfs_file_seek_data)
@@ -143,28 +158,32 @@ DWARFS_BLOCKING(dwarfs_builder_add_item)
 DWARFS_BLOCKING(dwarfs_builder_add_tree)
 DWARFS_BLOCKING(dwarfs_builder_scan)
 DWARFS_BLOCKING(dwarfs_builder_write_path)
-DWARFS_BLOCKING(dwarfs_builder_write_fd)
-DWARFS_BLOCKING(dwarfs_builder_write_callback)
+DWARFS_BLOCKING(dwarfs_builder_write)
+DWARFS_BLOCKING(dwarfs_sink_open)
 DWARFS_BLOCKING(dwarfs_extract_to_directory)
 DWARFS_BLOCKING(dwarfs_compare_set_path)
 DWARFS_BLOCKING(dwarfs_compare_run)
 DWARFS_BLOCKING(dwarfs_archive_import_path)
-DWARFS_BLOCKING(dwarfs_archive_import_fd)
-DWARFS_BLOCKING(dwarfs_archive_import_memory)
+DWARFS_BLOCKING(dwarfs_archive_import_io)
 DWARFS_BLOCKING(dwarfs_archive_export_to_path)
-DWARFS_BLOCKING(dwarfs_archive_export_to_fd)
+DWARFS_BLOCKING(dwarfs_archive_export_write)
 
 /* Their values are no constants that SWIG could read. */
 %ignore DWARFS_OFFSET_AUTO;
 %ignore DWARFS_SIZE_AUTO;
+%ignore DWARFS_ROOT_ENTRY;
+%ignore DWARFS_ROOT_INODE;
 %ignore DWARFS_BEGIN_DECLS;
 %ignore DWARFS_END_DECLS;
 %ignore DWARFS_API;
+%ignore DWARFS_MAKE_VERSION;
+%ignore DWARFS_VERSION_NUMBER;
 
 %include <dwarfs/api.h>
 %include <dwarfs/error.h>
 %include <dwarfs/context.h>
 %include <dwarfs/io.h>
+%include <dwarfs/sink.h>
 %include <dwarfs/progress.h>
 %include <dwarfs/digest.h>
 %include <dwarfs/image.h>

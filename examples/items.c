@@ -25,9 +25,14 @@ static int add_text(dwarfs_builder *builder, dwarfs_item *item, const char *argu
 
 static int add_input(dwarfs_builder *builder, dwarfs_item *item, dwarfs_error **err)
 {
-	int ret = dwarfs_item_set_fd(item, 0, err);
+	dwarfs_io *io = NULL;
+	int ret;
 
-	return ret < 0 ? ret : dwarfs_builder_add_item(builder, "stdin", 5, item, err);
+	if ((ret = dwarfs_io_from_stream(0, &io, err)) == 0 &&
+	    (ret = dwarfs_item_set_io(item, io, err)) == 0)
+		ret = dwarfs_builder_add_item(builder, "stdin", 5, item, err);
+	dwarfs_io_free(io); /* the item keeps it alive */
+	return ret;
 }
 
 static int make(const char *image_path, char **arguments, dwarfs_error **err)

@@ -26,8 +26,8 @@ static int list(const char *path, dwarfs_error **err)
 
 	if ((ret = dwarfs_image_open(NULL, path, NULL, &image, err)) == 0 &&
 	    (ret = dwarfs_stat_new(&stat, err)) == 0 &&
-	    (ret = dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, err)) ==
-		    0)
+	    (ret = dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk,
+				   err)) == 0)
 		while ((ret = dwarfs_walk_next(walk, &entry, err)) > 0 &&
 		       (ret = dwarfs_entry_stat(image, entry, stat, err)) == 0)
 			print(stat, dwarfs_walk_path(walk));

@@ -9,24 +9,28 @@
 
 #include <dwarfs/dwarfs.h>
 
-static int show(const dwarfs_progress *progress, void *user)
+static int show(const dwarfs_progress *progress, dwarfs_error **err, void *user)
 {
+	(void)err;
 	fprintf((FILE *)user, "\r%-20s %" PRIu64 " of %" PRIu64 " bytes",
 		dwarfs_phase_name(dwarfs_progress_phase(progress)),
-		dwarfs_progress_bytes_done(progress),
-		dwarfs_progress_bytes_total(progress));
-	return 0; /* anything else would stop it */
+		dwarfs_progress_number(progress, DWARFS_PROGRESS_DONE_BYTES),
+		dwarfs_progress_number(progress, DWARFS_PROGRESS_TOTAL_BYTES));
+	return 0; /* a DWARFS_ERR_* code would stop it */
 }
 
 static int pack(const char *directory, const char *image_path, dwarfs_error **err)
 {
 	dwarfs_builder *builder = NULL;
+	dwarfs_task *task = NULL;
 	int ret;
 
-	if ((ret = dwarfs_builder_new(NULL, &builder, err)) < 0)
-		return ret;
-	dwarfs_builder_set_progress(builder, show, stderr);
-	if ((ret = dwarfs_builder_set_level(builder, 5, err)) == 0 &&
+	if ((ret = dwarfs_task_new(&task, err)) == 0 &&
+	    (ret = dwarfs_builder_new(NULL, &builder, err)) == 0) {
+		dwarfs_task_set_progress(task, show, stderr);
+		dwarfs_builder_set_task(builder, task);
+	}
+	if (ret == 0 && (ret = dwarfs_builder_set_level(builder, 5, err)) == 0 &&
 	    (ret = dwarfs_builder_add_directory(builder, directory, err)) == 0 &&
 	    (ret = dwarfs_builder_write_path(builder, image_path, false, err)) == 0)
 		printf("\n%" PRIu64 " files, %" PRIu64 " bytes -> %" PRIu64 " bytes\n",
@@ -34,6 +38,7 @@ static int pack(const char *directory, const char *image_path, dwarfs_error **er
 		       dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_IN),
 		       dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_OUT));
 	dwarfs_builder_free(builder);
+	dwarfs_task_free(task);
 	return ret;
 }
 

@@ -41,7 +41,7 @@ static void run(const struct categorizers *categorizers, dwarfs_context *context
 	dw_category_parts_free(&parts);
 }
 
-static void on_log(int level, const char *message, void *user)
+static void on_log(enum dwarfs_log_level level, const char *message, void *user)
 {
 	fuzz_use(message, strlen(message));
 }

@@ -30,7 +30,7 @@ struct tour {
 static void describe(const dwarfs_image *image)
 {
 	const char *name;
-	uint64_t value;
+	int64_t seconds;
 	size_t i;
 
 	dwarfs_image_format_minor(image);
@@ -40,7 +40,7 @@ static void describe(const dwarfs_image *image)
 	dwarfs_image_original_bytes(image);
 	dwarfs_image_hardlink_bytes(image);
 	dwarfs_image_created_by(image);
-	dwarfs_image_created_on(image, &value);
+	dwarfs_image_created_on(image, &seconds);
 	dwarfs_image_has_index(image);
 	dwarfs_image_is_mtime_only(image);
 	fuzz_require(dwarfs_image_time_resolution_ns(image) > 0);
@@ -74,7 +74,7 @@ static void read_history(const dwarfs_image *image)
 {
 	dwarfs_history *history = NULL;
 	size_t step, item;
-	uint64_t seconds;
+	int64_t seconds;
 	int kind;
 
 	if (dwarfs_history_new(image, &history, NULL) < 0)
@@ -138,18 +138,20 @@ static void read_file(struct tour *tour, dwarfs_inode inode)
 
 static void list_dir(struct tour *tour, dwarfs_inode inode)
 {
-	char name[DWARFS_NAME_ROOM];
-	uint32_t count, i;
-	dwarfs_entry first, found;
+	char name[DWARFS_NAME_BUFFER_BYTES];
+	uint32_t count;
+	dwarfs_entry entry, found;
 	dwarfs_inode parent;
 	size_t bytes;
 
 	dwarfs_dir_parent(tour->image, inode, &parent, NULL);
-	if (dwarfs_dir_range(tour->image, inode, &first, &count, NULL) < 0)
+	if (dwarfs_dir_range(tour->image, inode, &entry, &count, NULL) < 0)
 		return;
-	for (i = 0; i < count && i < MAX_ENTRIES; i++) {
-		dwarfs_entry_dir(tour->image, first + i, &parent, NULL);
-		if (dwarfs_entry_name(tour->image, first + i, name, sizeof(name), &bytes,
+	if (count > MAX_ENTRIES)
+		count = MAX_ENTRIES;
+	for (; count > 0; count--, entry.number++) {
+		dwarfs_entry_dir(tour->image, entry, &parent, NULL);
+		if (dwarfs_entry_name(tour->image, entry, name, sizeof(name), &bytes,
 				      NULL) == 0)
 			dwarfs_dir_find(tour->image, inode, name, bytes, &found, NULL);
 	}
@@ -164,7 +166,8 @@ static void list_xattrs(struct tour *tour, dwarfs_inode inode)
 	for (size_t i = 0;
 	     dwarfs_xattr_at(tour->image, inode, i, &name, &value, &bytes, NULL) > 0;
 	     i++) {
-		fuzz_require(i < MAX_ENTRIES && strlen(name) < DWARFS_XATTR_NAME_ROOM);
+		fuzz_require(i < MAX_ENTRIES &&
+			     strlen(name) < DWARFS_XATTR_NAME_BUFFER_BYTES);
 		fuzz_use(value, bytes);
 		names += strlen(name) + 1;
 		fuzz_require(dwarfs_xattr_get(tour->image, inode, name, NULL, 0, &again,
@@ -178,7 +181,7 @@ static void list_xattrs(struct tour *tour, dwarfs_inode inode)
 
 static void visit(struct tour *tour, dwarfs_entry entry)
 {
-	char target[DWARFS_LINK_ROOM];
+	char target[DWARFS_LINK_BUFFER_BYTES];
 	dwarfs_inode inode;
 	size_t bytes;
 
@@ -206,7 +209,7 @@ static void walk(struct tour *tour, int order)
 	dwarfs_entry entry, found;
 	unsigned count;
 
-	if (dwarfs_walk_new(tour->image, DWARFS_ROOT, order, &steps, NULL) < 0)
+	if (dwarfs_walk_new(tour->image, DWARFS_ROOT_ENTRY, order, &steps, NULL) < 0)
 		return;
 	for (count = 0; count < MAX_ENTRIES; count++) {
 		if (dwarfs_walk_next(steps, &entry, NULL) <= 0)
@@ -230,39 +233,45 @@ static int take(struct pieces *pieces, const void *data, size_t bytes)
 {
 	if (data)
 		fuzz_use(data, bytes);
-	return atomic_fetch_add(&pieces->bytes, bytes) > MAX_READ_BYTES ? 1 : 0;
+	return atomic_fetch_add(&pieces->bytes, bytes) > MAX_READ_BYTES ? DWARFS_ERR_LIMIT
+									: 0;
 }
 
 static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
-		      void *user)
+		      dwarfs_error **err, void *user)
 {
 	(void)inode;
 	(void)offset;
+	(void)err;
 	return take(user, data, bytes);
 }
 
-static int pass_over(dwarfs_inode inode, const dwarfs_error *why, void *user)
+static int pass_over(dwarfs_inode inode, const dwarfs_error *why, dwarfs_error **err,
+		     void *user)
 {
 	(void)inode;
+	(void)err;
 	(void)user;
 	fuzz_require(dwarfs_error_code(why) < 0);
 	return 0;
 }
 
 static int pass_over_part(dwarfs_inode inode, const dwarfs_error *why, uint32_t thread,
-			  void *user)
+			  dwarfs_error **err, void *user)
 {
 	(void)thread;
-	return pass_over(inode, why, user);
+	return pass_over(inode, why, err, user);
 }
 
-static int take_part(const dwarfs_part *part, uint32_t thread, void *user)
+static int take_part(const dwarfs_part *part, uint32_t thread, dwarfs_error **err,
+		     void *user)
 {
 	size_t i, bytes;
 	uint64_t offset;
 	int ret = 0;
 
 	(void)thread;
+	(void)err;
 	for (i = 0; i < dwarfs_part_count(part) && ret == 0; i++) {
 		const void *data = dwarfs_part_piece(part, i, &bytes, &offset);
 
@@ -270,12 +279,6 @@ static int take_part(const dwarfs_part *part, uint32_t thread, void *user)
 		ret = take(user, data, bytes);
 	}
 	return ret;
-}
-
-static int look(void *user)
-{
-	(void)user;
-	return 0;
 }
 
 static void read_many(const dwarfs_image *image, const struct image_mode *mode)
@@ -288,15 +291,15 @@ static void read_many(const dwarfs_image *image, const struct image_mode *mode)
 		count = MAX_ENTRIES;
 	inodes = calloc(count, sizeof(*inodes));
 	for (i = 0; inodes && i < count; i++)
-		inodes[i] = count - 1 - i;
+		inodes[i] = dwarfs_inode_at(count - 1 - i);
 	if (inodes && mode->prefetch)
 		dwarfs_prefetch(image, inodes, count, NULL);
 	if (inodes && mode->in_order)
 		dwarfs_read_in_order(image, inodes, count, take_piece, pass_over, &pieces,
-				     NULL);
+				     NULL, NULL);
 	if (inodes && mode->parallel)
 		dwarfs_read_parallel(image, inodes, count, mode->workers % 2, take_part,
-				     pass_over_part, look, &pieces, NULL);
+				     pass_over_part, &pieces, NULL, NULL);
 	free(inodes);
 }
 

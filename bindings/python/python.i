@@ -125,14 +125,14 @@ static int call_progress(const dwarfs_progress *progress, PyObject *callable)
 	return result ? 0 : 1;
 }
 
-static int on_progress(const dwarfs_progress *progress, void *user)
+static int on_progress(const dwarfs_progress *progress, dwarfs_error **err, void *user)
 {
 	bool own = is_python_thread();
 	struct entered entered = enter_python();
 	int ret = entered.type ? 1 : call_progress(progress, user);
 
 	leave_python(entered, own, user);
-	return ret;
+	return ret == 0 ? 0 : DWARFS_ERR_CANCELLED;
 }
 
 /* What a callable makes of a handle, which is only valid meanwhile; NULL with an exception. */
@@ -148,14 +148,14 @@ static PyObject *call_with_handle(PyObject *callable, const void *pointer,
 	return result;
 }
 
-static int on_include(const dwarfs_input *input, void *user)
+static int on_include(const dwarfs_input *input, dwarfs_error **err, void *user)
 {
 	bool own = is_python_thread();
 	struct entered entered = enter_python();
 	PyObject *result = entered.type ? NULL :
 					  call_with_handle(user, input,
 							   SWIGTYPE_p_dwarfs_input);
-	int ret = result ? PyObject_IsTrue(result) : -1;
+	int ret = result ? PyObject_IsTrue(result) : DWARFS_ERR_CANCELLED;
 
 	Py_XDECREF(result);
 	leave_python(entered, own, user);
@@ -163,23 +163,28 @@ static int on_include(const dwarfs_input *input, void *user)
 }
 
 /* user is [callable, name]: the name that was given last lives there. */
-static const char *on_category(const dwarfs_input *input, void *user)
+static int on_category(const dwarfs_input *input, const char **category_out,
+		       dwarfs_error **err, void *user)
 {
 	bool own = is_python_thread();
 	struct entered entered = enter_python();
 	PyObject *callable = PyList_GET_ITEM((PyObject *)user, 0), *name = NULL;
+	int ret;
 	PyObject *result = entered.type ? NULL :
 					  call_with_handle(callable, input,
 							   SWIGTYPE_p_dwarfs_input);
 
 	if (result && result != Py_None && PyUnicode_FSConverter(result, &name))
 		PyList_SetItem(user, 1, name);
+	if (name)
+		*category_out = PyBytes_AS_STRING(name);
+	ret = PyErr_Occurred() || entered.type ? DWARFS_ERR_CANCELLED : 0;
 	Py_XDECREF(result);
 	leave_python(entered, own, callable);
-	return name ? PyBytes_AS_STRING(name) : NULL;
+	return ret;
 }
 
-static int on_order(dwarfs_order_list *files, void *user)
+static int on_order(dwarfs_order_list *files, dwarfs_error **err, void *user)
 {
 	bool own = is_python_thread();
 	struct entered entered = enter_python();
@@ -189,10 +194,11 @@ static int on_order(dwarfs_order_list *files, void *user)
 
 	Py_XDECREF(result);
 	leave_python(entered, own, user);
-	return result ? 0 : -1;
+	return result ? 0 : DWARFS_ERR_CANCELLED;
 }
 
-static int on_filter_report(const char *path, bool is_directory, bool included, void *user)
+static int on_filter_report(const char *path, bool is_directory, bool included,
+			    dwarfs_error **err, void *user)
 {
 	bool own = is_python_thread();
 	struct entered entered = enter_python();
@@ -204,29 +210,24 @@ static int on_filter_report(const char *path, bool is_directory, bool included, 
 					       included ? Py_True : Py_False);
 	Py_XDECREF(result);
 	leave_python(entered, own, user);
-	return result ? 0 : -1;
+	return result ? 0 : DWARFS_ERR_CANCELLED;
 }
 
-/* user is (finding, progress). */
-static int on_check_progress(const dwarfs_progress *progress, void *user)
+static void on_finding(enum dwarfs_finding severity, int code, int64_t section,
+		       const char *message, void *user)
 {
-	return on_progress(progress, PyTuple_GET_ITEM((PyObject *)user, 1));
-}
-
-static void on_finding(int severity, int code, int64_t section, const char *message,
-		       void *user)
-{
-	PyObject *callable = PyTuple_GET_ITEM((PyObject *)user, 0), *result;
+	PyObject *callable = user, *result = NULL;
 	bool own = is_python_thread();
 	struct entered entered = enter_python();
 
-	result = PyObject_CallFunction(callable, "iiLO&", severity, code, (long long)section,
+	if (!entered.type)
+		result = PyObject_CallFunction(callable, "iiLO&", (int)severity, code, (long long)section,
 				       decode_text, message);
 	Py_XDECREF(result);
 	leave_python(entered, own, callable);
 }
 
-static int on_difference(const dwarfs_difference *difference, void *user)
+static int on_difference(const dwarfs_difference *difference, dwarfs_error **err, void *user)
 {
 	bool own = is_python_thread();
 	struct entered entered = enter_python();
@@ -244,30 +245,42 @@ static int on_difference(const dwarfs_difference *difference, void *user)
 			(Py_ssize_t)bytes[0], values[1], (Py_ssize_t)bytes[1]);
 	Py_XDECREF(result);
 	leave_python(entered, own, user);
-	return result ? 0 : -1;
+	return result ? 0 : DWARFS_ERR_CANCELLED;
 }
 
 /* Of an export or an import: what, path, why. Not after an exception, which ends the run. */
-static void on_report(int what, const char *path, const char *why, void *user)
+static void report_path(int what, const char *path, const char *why, PyObject *callable)
 {
 	bool own = is_python_thread();
 	struct entered entered = enter_python();
 	PyObject *result = NULL;
 
 	if (!entered.type)
-		result = PyObject_CallFunction(user, "iO&O&", what, decode_text, path,
+		result = PyObject_CallFunction(callable, "iO&O&", what, decode_text, path,
 					       decode_text, why);
 	Py_XDECREF(result);
-	leave_python(entered, own, user);
+	leave_python(entered, own, callable);
 }
 
-static void on_log(int level, const char *message, void *user)
+static void on_export_report(enum dwarfs_export_report what, const char *path,
+			     const char *why, void *user)
+{
+	report_path((int)what, path, why, user);
+}
+
+static void on_import_report(enum dwarfs_import_report what, const char *path,
+			     const char *why, void *user)
+{
+	report_path((int)what, path, why, user);
+}
+
+static void on_log(enum dwarfs_log_level level, const char *message, void *user)
 {
 	bool own = is_python_thread();
 	struct entered entered = enter_python();
 	PyObject *result;
 
-	result = PyObject_CallFunction(user, "iO&", level, decode_text, message);
+	result = PyObject_CallFunction(user, "iO&", (int)level, decode_text, message);
 	Py_XDECREF(result);
 	leave_python(entered, own, user);
 }
@@ -295,11 +308,13 @@ static int64_t call_reader(PyObject *callable, void *buffer, size_t bytes, uint6
 	return count;
 }
 
-/* The errno value of the exception at hand, negative. */
-static int64_t errno_of_exception(void)
+/* Make the exception at hand, which stays, the reason of a failure. */
+static int fail_by_exception(dwarfs_error **err)
 {
-	PyObject *type, *value, *traceback, *number = NULL;
+	PyObject *type, *value, *traceback, *number = NULL, *text = NULL;
+	const char *message = NULL;
 	long errnum = 0;
+	int ret;
 
 	PyErr_Fetch(&type, &value, &traceback);
 	PyErr_NormalizeException(&type, &value, &traceback);
@@ -307,10 +322,16 @@ static int64_t errno_of_exception(void)
 		number = PyObject_GetAttrString(value, "errno");
 	if (number && PyLong_Check(number))
 		errnum = PyLong_AsLong(number);
-	Py_XDECREF(number);
+	if (value && (text = PyObject_Str(value)))
+		message = PyUnicode_AsUTF8(text);
 	PyErr_Clear();
+	ret = dwarfs_error_set(err, DWARFS_ERR_IO,
+			       message || errnum <= 0 || errnum > 4095 ? 0 : (int)errnum,
+			       message);
+	Py_XDECREF(text);
+	Py_XDECREF(number);
 	PyErr_Restore(type, value, traceback);
-	return errnum > 0 && errnum < 4096 ? -errnum : -EIO;
+	return ret;
 }
 
 /* Pieces of contents: a callable that gives them, and the one that was given last. */
@@ -343,8 +364,8 @@ static bool hold_piece(struct pieces *pieces, PyObject *result, uint64_t *offset
 	return pieces->is_held;
 }
 
-static int on_piece(void *user, const void **data_out, size_t *bytes_out,
-		    uint64_t *offset_out, dwarfs_error **err)
+static int on_piece(const void **data_out, size_t *bytes_out, uint64_t *offset_out,
+		    dwarfs_error **err, void *user)
 {
 	struct pieces *pieces = user;
 	bool own = is_python_thread();
@@ -366,33 +387,67 @@ static int on_piece(void *user, const void **data_out, size_t *bytes_out,
 	return ret;
 }
 
-static int64_t on_read(void *buffer, size_t bytes, uint64_t offset, void *user)
+static int on_read(void *buffer, size_t bytes, uint64_t offset, size_t *bytes_out,
+		   dwarfs_error **err, void *user)
 {
 	bool own = is_python_thread();
 	struct entered entered = enter_python();
 	int64_t count = call_reader(user, buffer, bytes, offset);
+	int ret = 0;
 
 	if (PyErr_Occurred())
-		count = errno_of_exception();
+		ret = fail_by_exception(err);
 	else if (count < 0 || (uint64_t)count > bytes)
-		count = -EIO;
+		ret = dwarfs_error_set(err, DWARFS_ERR_IO, 0,
+				       "the reader returned an impossible number of bytes");
+	else
+		*bytes_out = (size_t)count;
 	leave_python(entered, own, user);
-	return count;
+	return ret;
 }
 
-static int on_write(const void *data, size_t bytes, void *user)
+/* The callable returns the next bytes, at most as many as asked for; none at the end. */
+static int on_stream(void *buffer, size_t bytes, size_t *bytes_out, dwarfs_error **err,
+		     void *user)
 {
 	bool own = is_python_thread();
 	struct entered entered = enter_python();
-	PyObject *piece = PyBytes_FromStringAndSize(data, (Py_ssize_t)bytes), *result = NULL;
-	int ret = 0;
+	PyObject *result = NULL;
+	Py_buffer view = { 0 };
+	int ret = DWARFS_ERR_CANCELLED;
 
+	if (!entered.type)
+		result = PyObject_CallFunction(user, "n", (Py_ssize_t)bytes);
+	if (result && PyObject_GetBuffer(result, &view, PyBUF_SIMPLE) == 0) {
+		ret = 0;
+		if ((size_t)view.len > bytes)
+			PyErr_SetString(PyExc_ValueError, "more bytes than were asked for");
+		else
+			memcpy(buffer, view.buf, *bytes_out = (size_t)view.len);
+		PyBuffer_Release(&view);
+	}
+	Py_XDECREF(result);
+	if (PyErr_Occurred())
+		ret = fail_by_exception(err);
+	leave_python(entered, own, user);
+	return ret;
+}
+
+static int on_write(const void *data, size_t bytes, dwarfs_error **err, void *user)
+{
+	bool own = is_python_thread();
+	struct entered entered = enter_python();
+	PyObject *piece = NULL, *result = NULL;
+	int ret = entered.type ? DWARFS_ERR_CANCELLED : 0;
+
+	if (ret == 0)
+		piece = PyBytes_FromStringAndSize(data, (Py_ssize_t)bytes);
 	if (piece)
 		result = PyObject_CallFunctionObjArgs(user, piece, NULL);
 	Py_XDECREF(piece);
 	Py_XDECREF(result);
 	if (PyErr_Occurred())
-		ret = (int)errno_of_exception();
+		ret = fail_by_exception(err);
 	leave_python(entered, own, user);
 	return ret;
 }
@@ -427,6 +482,9 @@ static bool is_callable(PyObject *object)
 %begin %{
 #include <errno.h>
 #include <stdbool.h>
+
+/* The Python number of an entry or an inode. */
+#define DWARFS_FROM_NUMBERED(value) PyLong_FromUnsignedLong((value).number)
 %}
 %runtime %{
 #if PY_VERSION_HEX < 0x030a0000
@@ -457,7 +515,7 @@ static PyObject *decode_text(void *text)
 /* -- results and errors -------------------------------------------------------------------- */
 
 %typemap(out) int "$result = Py_NewRef(Py_None);"
-%typemap(out) int dwarfs_walk_next, int dwarfs_progress_phase, int dwarfs_prefetch
+%typemap(out) int dwarfs_walk_next, int dwarfs_prefetch
 	"$result = PyLong_FromLong($1);"
 
 %typemap(out) int dwarfs_builder_category_bytes {
@@ -467,6 +525,19 @@ static PyObject *decode_text(void *text)
 	}
 	$result = Py_NewRef(Py_None);
 }
+
+/* An entry or an inode is its number in Python. */
+%define DWARFS_NUMBERED(name)
+%typemap(in, fragment = SWIG_AsVal_frag(unsigned int)) name {
+	int ret = SWIG_AsVal(unsigned int)($input, &$1.number);
+
+	if (!SWIG_IsOK(ret))
+		%argument_fail(ret, "$type", $symname, $argnum);
+}
+%typemap(out) name "$result = DWARFS_FROM_NUMBERED($1);"
+%enddef
+DWARFS_NUMBERED(dwarfs_entry)
+DWARFS_NUMBERED(dwarfs_inode)
 
 %typemap(in, numinputs=0) dwarfs_error **err (dwarfs_error *error = NULL) "$1 = &error;"
 %typemap(argout) dwarfs_error **err {
@@ -481,14 +552,14 @@ static PyObject *decode_text(void *text)
 }
 
 %define DWARFS_OUTPUT(type, name, convert)
-%typemap(in, numinputs=0) type *name (type output = 0) "$1 = &output;"
+%typemap(in, numinputs=0) type *name (type output = { 0 }) "$1 = &output;"
 %typemap(argout) type *name {
 	$result = append_output($result, convert(*$1));
 	if (!$result)
 		SWIG_fail;
 }
 %enddef
-DWARFS_OUTPUT(uint64_t, seconds_out, PyLong_FromUnsignedLongLong)
+DWARFS_OUTPUT(int64_t, seconds_out, PyLong_FromLongLong)
 DWARFS_OUTPUT(uint64_t, offset_out, PyLong_FromUnsignedLongLong)
 DWARFS_OUTPUT(uint64_t, value_out, PyLong_FromUnsignedLongLong)
 DWARFS_OUTPUT(uint64_t, errors_out, PyLong_FromUnsignedLongLong)
@@ -498,10 +569,11 @@ DWARFS_OUTPUT(uint64_t, packed_out, PyLong_FromUnsignedLongLong)
 DWARFS_OUTPUT(size_t, bytes_out, PyLong_FromSize_t)
 DWARFS_OUTPUT(uint32_t, count_out, PyLong_FromUnsignedLong)
 DWARFS_OUTPUT(uint64_t, count_out, PyLong_FromUnsignedLongLong)
-DWARFS_OUTPUT(dwarfs_entry, entry_out, PyLong_FromUnsignedLong)
-DWARFS_OUTPUT(dwarfs_entry, first_out, PyLong_FromUnsignedLong)
-DWARFS_OUTPUT(dwarfs_inode, inode_out, PyLong_FromUnsignedLong)
-DWARFS_OUTPUT(dwarfs_inode, parent_out, PyLong_FromUnsignedLong)
+DWARFS_OUTPUT(dwarfs_entry, entry_out, DWARFS_FROM_NUMBERED)
+DWARFS_OUTPUT(dwarfs_entry, first_out, DWARFS_FROM_NUMBERED)
+DWARFS_OUTPUT(dwarfs_inode, inode_out, DWARFS_FROM_NUMBERED)
+DWARFS_OUTPUT(dwarfs_inode, parent_out, DWARFS_FROM_NUMBERED)
+DWARFS_OUTPUT(dwarfs_inode, dir_out, DWARFS_FROM_NUMBERED)
 
 /* A handle that is not made owns nothing: its proxy must not outlive the failure. */
 %define DWARFS_OUTPUT_HANDLE(type, name)
@@ -516,7 +588,8 @@ DWARFS_OUTPUT(dwarfs_inode, parent_out, PyLong_FromUnsignedLong)
 %enddef
 DWARFS_OUTPUT_HANDLE(dwarfs_context, context_out)
 DWARFS_OUTPUT_HANDLE(dwarfs_io, io_out)
-DWARFS_OUTPUT_HANDLE(dwarfs_cancel, cancel_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_task, task_out)
+DWARFS_OUTPUT_HANDLE(dwarfs_sink, sink_out)
 DWARFS_OUTPUT_HANDLE(dwarfs_digest, digest_out)
 DWARFS_OUTPUT_HANDLE(dwarfs_image_options, options_out)
 DWARFS_OUTPUT_HANDLE(dwarfs_image, image_out)
@@ -575,7 +648,7 @@ DWARFS_OUTPUT_HANDLE(dwarfs_archive_export, export_out)
 
 /* Names and targets fit the larger of the two rooms. */
 %typemap(in, numinputs=0) (char *buffer, size_t room, size_t *bytes_out)
-	(char text[DWARFS_LINK_ROOM], size_t length = 0) {
+	(char text[DWARFS_LINK_BUFFER_BYTES], size_t length = 0) {
 	$1 = text;
 	$2 = sizeof(text);
 	$3 = &length;
@@ -604,7 +677,7 @@ DWARFS_OUTPUT_HANDLE(dwarfs_archive_export, export_out)
 %typemap(freearg) (const void *data, size_t bytes) "PyBuffer_Release(&view$argnum);"
 %apply (const void *data, size_t bytes) { (const void *value, size_t bytes) };
 
-%typemap(in, numinputs=0) char *hex_out (char text[DWARFS_DIGEST_HEX_MAX] = "") "$1 = text;"
+%typemap(in, numinputs=0) char *hex_out (char text[DWARFS_DIGEST_HEX_BUFFER_BYTES] = "") "$1 = text;"
 %typemap(argout) char *hex_out {
 	$result = append_output($result, PyUnicode_DecodeASCII($1, (Py_ssize_t)strlen($1), NULL));
 	if (!$result)
@@ -631,7 +704,7 @@ DWARFS_OUTPUT_HANDLE(dwarfs_archive_export, export_out)
 
 		if (PyErr_Occurred())
 			SWIG_fail;
-		list[i] = inode > UINT32_MAX ? UINT32_MAX : (dwarfs_inode)inode;
+		list[i].number = inode > UINT32_MAX ? UINT32_MAX : (uint32_t)inode;
 	}
 	$1 = list;
 }
@@ -704,13 +777,13 @@ DWARFS_OUTPUT_HANDLE(dwarfs_archive_export, export_out)
 %enddef
 DWARFS_CALLBACK(dwarfs_progress_fn, progress, on_progress)
 DWARFS_CALLBACK(dwarfs_log_fn, log, on_log)
-DWARFS_CALLBACK(dwarfs_write_fn, write, on_write)
+DWARFS_CALLBACK(dwarfs_finding_fn, finding, on_finding)
 DWARFS_CALLBACK(dwarfs_include_fn, include, on_include)
 DWARFS_CALLBACK(dwarfs_order_fn, order, on_order)
 DWARFS_CALLBACK(dwarfs_filter_report_fn, report, on_filter_report)
 DWARFS_CALLBACK(dwarfs_difference_fn, difference, on_difference)
-DWARFS_CALLBACK(dwarfs_export_report_fn, report, on_report)
-DWARFS_CALLBACK(dwarfs_import_report_fn, report, on_report)
+DWARFS_CALLBACK(dwarfs_export_report_fn, report, on_export_report)
+DWARFS_CALLBACK(dwarfs_import_report_fn, report, on_import_report)
 
 /* A list of a callable and None, or None. */
 %typemap(in) (dwarfs_category_fn category, void *user) {
@@ -724,18 +797,37 @@ DWARFS_CALLBACK(dwarfs_import_report_fn, report, on_report)
 	$2 = $input;
 }
 
-/* A tuple of two callables. */
-%typemap(in) (dwarfs_finding_fn finding, dwarfs_progress_fn progress, void *user) {
-	if (!PyTuple_Check($input) || PyTuple_GET_SIZE($input) != 2) {
-		PyErr_SetString(PyExc_TypeError, "a tuple of two callables is needed");
+/* A callable that the source or the sink keeps alive. */
+%define DWARFS_KEPT_CALLBACK(type, name, trampoline)
+%typemap(in) (type name, dwarfs_io_close_fn close, void *user) {
+	if (!is_callable($input))
 		SWIG_fail;
+	$1 = trampoline;
+	$2 = on_close_object;
+	$3 = Py_NewRef($input);
+}
+%typemap(freearg) (type name, dwarfs_io_close_fn close, void *user) {
+	if ($1 && !resultobj)
+		Py_DECREF((PyObject *)$3);
+}
+%enddef
+DWARFS_KEPT_CALLBACK(dwarfs_sink_write_fn, write, on_write)
+DWARFS_KEPT_CALLBACK(dwarfs_io_stream_fn, read, on_stream)
+
+/* Memory of the library, as bytes. */
+%typemap(in, numinputs=0) (void **data_out, size_t *bytes_out)
+	(void *data = NULL, size_t length = 0) {
+	$1 = &data;
+	$2 = &length;
+}
+%typemap(argout) (void **data_out, size_t *bytes_out) {
+	if (*$1) {
+		$result = append_output($result,
+					PyBytes_FromStringAndSize(*$1, (Py_ssize_t)*$2));
+		dwarfs_memory_free(*$1);
+		if (!$result)
+			SWIG_fail;
 	}
-	if (!is_callable(PyTuple_GET_ITEM($input, 0)) ||
-	    !is_callable(PyTuple_GET_ITEM($input, 1)))
-		SWIG_fail;
-	$1 = on_finding;
-	$2 = on_check_progress;
-	$3 = $input;
 }
 
 /* None stands for NULL, which only contexts, options and switches may be. */
@@ -748,6 +840,7 @@ DWARFS_CALLBACK(dwarfs_import_report_fn, report, on_report)
 }
 %enddef
 DWARFS_NOT_NONE(dwarfs_io)
+DWARFS_NOT_NONE(dwarfs_sink)
 DWARFS_NOT_NONE(dwarfs_progress)
 DWARFS_NOT_NONE(dwarfs_digest)
 DWARFS_NOT_NONE(dwarfs_image)

@@ -8,11 +8,19 @@
  *   holds an earlier error (which is freed and replaced). It is left alone on success.
  * - Parameters come in the order object, inputs, outputs (`*_out`), err. Outputs are set on
  *   success only.
- * - Every `*_free` accepts NULL.
+ * - Every `*_free` accepts NULL. Other parameters may be NULL only where the comment says so:
+ *   otherwise functions with err return DWARFS_ERR_INVALID, others 0, false or NULL, or do
+ *   nothing.
  * - Strings are NUL-terminated bytes. Names and paths have no encoding: they are stored and
  *   returned byte for byte.
  * - A string that is returned is borrowed: it lives as long as the object it came from,
  *   unless the comment says less.
+ * - A callback that can fail returns an int by the same rule: 0 to go on (or 1 where its
+ *   comment gives that a meaning), a negative DWARFS_ERR_* code to stop. The function that
+ *   called it then stops and returns that code. Before the last parameter, user, it has
+ *   `dwarfs_error **err`, in which dwarfs_error_set() stores the reason; without one the
+ *   error says only that the callback failed. Any other value that is not 0 counts as
+ *   DWARFS_ERR_CANCELLED. Callbacks that cannot fail return void.
  * - "Threads: any" means that any number of threads may call the function at once, on the
  *   same object too. "Threads: one" means one thread at a time for each object.
  * - The library never prints, exits, aborts, or reads the environment, and changes nothing
@@ -41,9 +49,28 @@
 #define DWARFS_API
 #endif
 
+/**
+ * Marks a function that a later version may no longer document: a program that uses it still
+ * links, and the compiler names what to use instead.
+ */
+#if defined(__GNUC__) && !defined(SWIG)
+#define DWARFS_DEPRECATED_FOR(instead) __attribute__((deprecated("use " #instead)))
+#else
+#define DWARFS_DEPRECATED_FOR(instead)
+#endif
+
 #define DWARFS_VERSION_MAJOR 0
 #define DWARFS_VERSION_MINOR 1
 #define DWARFS_VERSION_PATCH 0
+
+/** A version as one number, to be compared: DWARFS_MAKE_VERSION(0, 1, 0). */
+#define DWARFS_MAKE_VERSION(major, minor, patch)                                         \
+	((uint32_t)(major) << 16 | (uint32_t)(minor) << 8 | (uint32_t)(patch))
+
+/** The version of the headers that a program was compiled with. */
+#define DWARFS_VERSION_NUMBER                                                            \
+	DWARFS_MAKE_VERSION(DWARFS_VERSION_MAJOR, DWARFS_VERSION_MINOR,                  \
+			    DWARFS_VERSION_PATCH)
 
 DWARFS_BEGIN_DECLS
 
@@ -55,6 +82,15 @@ DWARFS_BEGIN_DECLS
  * Threads: any. Since 0.1.
  */
 DWARFS_API const char *dwarfs_version_string(void);
+
+/**
+ * The version of the library that is running, as DWARFS_MAKE_VERSION() makes it.
+ *
+ * @return the number
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API uint32_t dwarfs_version_number(void);
 
 DWARFS_END_DECLS
 

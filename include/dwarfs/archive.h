@@ -23,6 +23,7 @@
 
 #include <dwarfs/image.h>
 #include <dwarfs/item.h>
+#include <dwarfs/sink.h>
 
 DWARFS_BEGIN_DECLS
 
@@ -75,8 +76,8 @@ enum dwarfs_import_report {
  *
  * Threads: the thread that runs the import. The callback must not use the import or its builder.
  */
-typedef void (*dwarfs_import_report_fn)(int what, const char *path, const char *why,
-					void *user);
+typedef void (*dwarfs_import_report_fn)(enum dwarfs_import_report what, const char *path,
+					const char *why, void *user);
 
 /**
  * Prepare to add archives to a builder.
@@ -93,8 +94,8 @@ DWARFS_API int dwarfs_archive_import_new(dwarfs_builder *builder,
 					 dwarfs_archive_import **import_out,
 					 dwarfs_error **err);
 
-/** Free an import; NULL is accepted. Entries that were added to the builder remain. Since
- * 0.1. */
+/** Free an import; NULL is accepted. Entries that were added to the builder remain.
+ * Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_archive_import_free(dwarfs_archive_import *import);
 
 /**
@@ -122,14 +123,14 @@ DWARFS_API const char *dwarfs_archive_import_format_help(size_t index);
  * @return 0, DWARFS_ERR_INVALID for a name that does not exist, or DWARFS_ERR_UNSUPPORTED for
  *         one that libarchive lacks
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_archive_import_set_format(dwarfs_archive_import *import,
 						const char *format, dwarfs_error **err);
 
 /**
  * Remove this many leading names from each path, also from targets of hard links. Entries
- * with no more names than that are left out. Default 0. Since 0.1.
+ * with no more names than that are left out. Default 0. Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_archive_import_set_strip_components(dwarfs_archive_import *import,
 							   uint32_t count);
@@ -143,7 +144,7 @@ DWARFS_API void dwarfs_archive_import_set_strip_components(dwarfs_archive_import
  * @param err     receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID for a path with "..", or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_archive_import_set_prefix(dwarfs_archive_import *import,
 						const char *prefix, dwarfs_error **err);
@@ -151,7 +152,7 @@ DWARFS_API int dwarfs_archive_import_set_prefix(dwarfs_archive_import *import,
 /**
  * Take each archive as a layer of a container image: a file ".wh.NAME" removes NAME, and
  * ".wh..wh..opq" everything in its directory, if added before this archive. Neither file
- * is stored. By default such files are ordinary ones. Since 0.1.
+ * is stored. By default such files are ordinary ones. Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_archive_import_set_whiteouts(dwarfs_archive_import *import,
 						    bool obey);
@@ -167,7 +168,7 @@ DWARFS_API void dwarfs_archive_import_set_whiteouts(dwarfs_archive_import *impor
  * @param err        receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_archive_import_set_spool(dwarfs_archive_import *import,
 					       const char *directory, dwarfs_error **err);
@@ -183,28 +184,22 @@ DWARFS_API int dwarfs_archive_import_set_spool(dwarfs_archive_import *import,
  * An archive that is damaged, truncated or unknown ends the call in any case, and so do
  * lack of memory or disk space.
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_archive_import_set_continue_on_error(dwarfs_archive_import *import,
 							    bool go_on);
 
 /** Set the callback for entries that were not added as they are in the archive; NULL for
- * none. All are logged, too. Since 0.1. */
+ * none. All are logged, too. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_archive_import_set_report(dwarfs_archive_import *import,
 						 dwarfs_import_report_fn report,
 						 void *user);
 
-/**
- * Set the progress callback; NULL for none. The phase is DWARFS_PHASE_IMPORT, bytes are
- * those of the stored archive. Since 0.1.
- */
-DWARFS_API void dwarfs_archive_import_set_progress(dwarfs_archive_import *import,
-						   dwarfs_progress_fn progress,
-						   void *user);
-
-/** Set a flag that cancels the reading of archives; it stays owned by the caller. Since 0.1. */
-DWARFS_API void dwarfs_archive_import_set_cancel(dwarfs_archive_import *import,
-						 dwarfs_cancel *cancel);
+/** Set the task that reports and cancels the import: DWARFS_PHASE_IMPORT, bytes are
+ * those of the stored archive.
+ * It stays owned by the caller; NULL for none. Threads: one. Since 0.1. */
+DWARFS_API void dwarfs_archive_import_set_task(dwarfs_archive_import *import,
+					       const dwarfs_task *task);
 
 /**
  * Add an archive from a file, fifo or device.
@@ -222,54 +217,38 @@ DWARFS_API void dwarfs_archive_import_set_cancel(dwarfs_archive_import *import,
  *         some of the entries, and should not write an image unless
  *         dwarfs_archive_import_is_complete() returns true
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_archive_import_path(dwarfs_archive_import *import, const char *path,
 					  dwarfs_error **err);
 
 /**
- * Add an archive from a descriptor, read from its current position to its end. A pipe is
- * read once.
+ * Add an archive from a source.
  *
  * @param import  an import
- * @param fd      stays the caller's
+ * @param io      the archive; a stream is read to its end
  * @param err     receives the details on failure; may be NULL
- * @return as dwarfs_archive_import_path()
+ * @return as dwarfs_archive_import_path(), or the code of the source's callback
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_archive_import_fd(dwarfs_archive_import *import, int fd,
+DWARFS_API int dwarfs_archive_import_io(dwarfs_archive_import *import, dwarfs_io *io,
 					dwarfs_error **err);
 
 /**
- * Add an archive from memory.
- *
- * @param import  an import
- * @param data    owned by the caller; not needed after the call
- * @param bytes   how many
- * @param err     receives the details on failure; may be NULL
- * @return as dwarfs_archive_import_path()
- *
- * Since 0.1.
- */
-DWARFS_API int dwarfs_archive_import_memory(dwarfs_archive_import *import,
-					    const void *data, size_t bytes,
-					    dwarfs_error **err);
-
-/**
  * @return whether the last archive was read to its end, and all its entries were added
- *         except for those that failed. Since 0.1.
+ *         except for those that failed. Threads: one. Since 0.1.
  */
 DWARFS_API bool dwarfs_archive_import_is_complete(const dwarfs_archive_import *import);
 
-/** @return how many entries failed, in all archives so far. Since 0.1. */
+/** @return how many entries failed, in all archives so far. Threads: one. Since 0.1. */
 DWARFS_API uint64_t dwarfs_archive_import_failures(const dwarfs_archive_import *import);
 
 /**
  * @return how many entries lost an attribute that could not be read, or that an image
  *         cannot hold, such as an NFSv4 access control list. Each was logged.
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API uint64_t dwarfs_archive_import_warnings(const dwarfs_archive_import *import);
 
@@ -327,8 +306,8 @@ enum dwarfs_export_report {
  *
  * Threads: the thread that runs the export.
  */
-typedef void (*dwarfs_export_report_fn)(int what, const char *path, const char *why,
-					void *user);
+typedef void (*dwarfs_export_report_fn)(enum dwarfs_export_report what, const char *path,
+					const char *why, void *user);
 
 /**
  * Prepare to write an image as an archive.
@@ -344,7 +323,7 @@ DWARFS_API int dwarfs_archive_export_new(const dwarfs_image *image,
 					 dwarfs_archive_export **export_out,
 					 dwarfs_error **err);
 
-/** Free an export; NULL is accepted. Since 0.1. */
+/** Free an export; NULL is accepted. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_archive_export_free(dwarfs_archive_export *archive_export);
 
 /**
@@ -378,7 +357,7 @@ DWARFS_API const char *dwarfs_archive_export_filter_name(size_t index);
  * @param err     receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_INVALID for a name that does not exist; the error lists those that do
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_archive_export_set_format(dwarfs_archive_export *archive_export,
 						const char *format, dwarfs_error **err);
@@ -394,7 +373,7 @@ DWARFS_API int dwarfs_archive_export_set_format(dwarfs_archive_export *archive_e
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID for a name that does not exist, or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_archive_export_set_filters(dwarfs_archive_export *archive_export,
 						 const char *filters, dwarfs_error **err);
@@ -408,7 +387,7 @@ DWARFS_API int dwarfs_archive_export_set_filters(dwarfs_archive_export *archive_
  * @param err      receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_archive_export_set_options(dwarfs_archive_export *archive_export,
 						 const char *options, dwarfs_error **err);
@@ -423,7 +402,7 @@ DWARFS_API int dwarfs_archive_export_set_options(dwarfs_archive_export *archive_
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_archive_export_add_pattern(dwarfs_archive_export *archive_export,
 						 const char *pattern, dwarfs_error **err);
@@ -441,28 +420,29 @@ DWARFS_API int dwarfs_archive_export_add_pattern(dwarfs_archive_export *archive_
  * @param err    receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE for an unknown order
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_archive_export_set_order(dwarfs_archive_export *archive_export,
-					       int order, dwarfs_error **err);
+					       enum dwarfs_walk_order order,
+					       dwarfs_error **err);
 
-/** Leave out block and character devices, or not (default). Since 0.1. */
+/** Leave out block and character devices, or not (default). Threads: one. Since 0.1. */
 DWARFS_API void
 dwarfs_archive_export_set_skip_devices(dwarfs_archive_export *archive_export, bool skip);
 
-/** Leave out fifos and sockets, or not (default). Since 0.1. */
+/** Leave out fifos and sockets, or not (default). Threads: one. Since 0.1. */
 DWARFS_API void
 dwarfs_archive_export_set_skip_specials(dwarfs_archive_export *archive_export, bool skip);
 
-/** Write extended attributes and access control lists (default), or leave them out. Since 0.1. */
+/** Write extended attributes and access control lists (default), or leave them out. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_archive_export_set_xattrs(dwarfs_archive_export *archive_export,
 						 bool keep);
 
-/** Set one owner for all entries, instead of those in the image. Since 0.1. */
+/** Set one owner for all entries, instead of those in the image. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_archive_export_set_uid(dwarfs_archive_export *archive_export,
 					      uint32_t uid);
 
-/** Set one group for all entries, instead of those in the image. Since 0.1. */
+/** Set one group for all entries, instead of those in the image. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_archive_export_set_gid(dwarfs_archive_export *archive_export,
 					      uint32_t gid);
 
@@ -471,20 +451,11 @@ DWARFS_API void dwarfs_archive_export_set_gid(dwarfs_archive_export *archive_exp
  * image's context and counted, and the export fails at its end, with the archive complete
  * except for these. By default it stops at the first, and no archive is written.
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API void
 dwarfs_archive_export_set_continue_on_error(dwarfs_archive_export *archive_export,
 					    bool go_on);
-
-/**
- * Synchronize an archive in a regular file and its directory to disk (default), or not,
- * which is faster.
- *
- * Since 0.1.
- */
-DWARFS_API void dwarfs_archive_export_set_sync(dwarfs_archive_export *archive_export,
-					       bool sync);
 
 /**
  * Write holes as zeros whatever their size, in formats that have no holes: all but "pax"
@@ -503,24 +474,20 @@ dwarfs_archive_export_set_allow_huge_holes(dwarfs_archive_export *archive_export
 					   bool allow);
 
 /** Set the callback for entries that are not in the archive as they are in the image;
- * NULL for none. Since 0.1. */
+ * NULL for none. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_archive_export_set_report(dwarfs_archive_export *archive_export,
 						 dwarfs_export_report_fn report,
 						 void *user);
 
-/** Set the progress callback of the export; NULL for none. The phase is
- * DWARFS_PHASE_EXTRACT, bytes are those of the files. Since 0.1. */
-DWARFS_API void dwarfs_archive_export_set_progress(dwarfs_archive_export *archive_export,
-						   dwarfs_progress_fn progress,
-						   void *user);
-
-/** Set a flag that cancels the export; it stays owned by the caller. Since 0.1. */
-DWARFS_API void dwarfs_archive_export_set_cancel(dwarfs_archive_export *archive_export,
-						 dwarfs_cancel *cancel);
+/** Set the task that reports and cancels the export: DWARFS_PHASE_EXTRACT, bytes are
+ * those of the files.
+ * It stays owned by the caller; NULL for none. Threads: one. Since 0.1. */
+DWARFS_API void dwarfs_archive_export_set_task(dwarfs_archive_export *archive_export,
+					       const dwarfs_task *task);
 
 /**
- * Write the archive to a file, which appears when it is complete and replaces an existing
- * one. An existing device or fifo is written in place.
+ * Write the archive to a file, which dwarfs_sink_open() opens: it appears when it is
+ * complete and replaces an existing one.
  *
  * For the formats "7zip", "iso9660" and "xar" libarchive uses a temporary file of its
  * own, in $TMPDIR or /tmp.
@@ -534,35 +501,35 @@ DWARFS_API void dwarfs_archive_export_set_cancel(dwarfs_archive_export *archive_
  *         entry that failed, which is DWARFS_ERR_UNSUPPORTED if the format cannot
  *         represent it
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_archive_export_to_path(dwarfs_archive_export *archive_export,
 					     const char *path, dwarfs_error **err);
 
 /**
- * Write the archive to a descriptor, sequentially.
+ * Write the archive to a sink.
  *
- * @param archive_export  an export whose format is not "auto"
- * @param fd              owned by the caller; may contain part of an archive when the
- *                        export fails
+ * @param archive_export  an export; the format "auto" needs a sink of a file
+ * @param sink            a sink that nothing was written to; complete when
+ *                        dwarfs_archive_export_is_complete()
  * @param err  receives the first failure; may be NULL
- * @return as dwarfs_archive_export_to_path()
+ * @return as dwarfs_archive_export_to_path(), or the code of the sink's callback
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_archive_export_to_fd(dwarfs_archive_export *archive_export, int fd,
-					   dwarfs_error **err);
+DWARFS_API int dwarfs_archive_export_write(dwarfs_archive_export *archive_export,
+					   dwarfs_sink *sink, dwarfs_error **err);
 
 /**
  * @return whether the last run wrote an archive, complete except for the entries that
  *         failed.
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API bool
 dwarfs_archive_export_is_complete(const dwarfs_archive_export *archive_export);
 
-/** @return how many entries failed in the last run. Since 0.1. */
+/** @return how many entries failed in the last run. Threads: one. Since 0.1. */
 DWARFS_API uint64_t
 dwarfs_archive_export_failures(const dwarfs_archive_export *archive_export);
 

@@ -17,6 +17,7 @@
 
 #include <dwarfs/context.h>
 #include <dwarfs/progress.h>
+#include <dwarfs/sink.h>
 
 DWARFS_BEGIN_DECLS
 
@@ -30,15 +31,15 @@ typedef struct dwarfs_builder dwarfs_builder;
  * @param err          receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: any. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_new(dwarfs_context *context, dwarfs_builder **builder_out,
 				  dwarfs_error **err);
 
-/** Free a builder; NULL is accepted. Since 0.1. */
+/** Free a builder; NULL is accepted. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_free(dwarfs_builder *builder);
 
-/** @return the context that the builder uses; borrowed, lives as long as the builder. Since 0.1.
+/** @return the context that the builder uses; borrowed, lives as long as the builder. Threads: one. Since 0.1.
  */
 DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder);
 
@@ -65,7 +66,7 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * @param err      receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_level(dwarfs_builder *builder, uint32_t level,
 					dwarfs_error **err);
@@ -99,7 +100,8 @@ enum dwarfs_level_setting {
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API const char *dwarfs_level_text(uint32_t level, int setting);
+DWARFS_API const char *dwarfs_level_text(uint32_t level,
+					 enum dwarfs_level_setting setting);
 
 /**
  * A number that a level determines for data without a category.
@@ -113,7 +115,8 @@ DWARFS_API const char *dwarfs_level_text(uint32_t level, int setting);
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API uint32_t dwarfs_level_number(uint32_t level, int setting);
+DWARFS_API uint32_t dwarfs_level_number(uint32_t level,
+					enum dwarfs_level_setting setting);
 
 /**
  * Set how large a block may grow before it is compressed.
@@ -125,7 +128,7 @@ DWARFS_API uint32_t dwarfs_level_number(uint32_t level, int setting);
  * @param err      receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE, and then the old value is kept
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_block_bits(dwarfs_builder *builder, uint32_t bits,
 					     dwarfs_error **err);
@@ -152,10 +155,11 @@ enum dwarfs_codec_use {
  * @return 0, DWARFS_ERR_INVALID for a codec or option that does not exist, DWARFS_ERR_RANGE for
  *         a value, or DWARFS_ERR_UNSUPPORTED for a codec that was not built in
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_builder_set_codec(dwarfs_builder *builder, int use,
-					const char *codec, dwarfs_error **err);
+DWARFS_API int dwarfs_builder_set_codec(dwarfs_builder *builder,
+					enum dwarfs_codec_use use, const char *codec,
+					dwarfs_error **err);
 
 /**
  * The codecs that can be used for writing.
@@ -179,7 +183,7 @@ DWARFS_API const char *dwarfs_codec_help(size_t index);
  * @param err       receives the details on failure; may be NULL
  * @return as dwarfs_builder_set_codec(); DWARFS_ERR_INVALID also for an unknown category
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_category_codec(dwarfs_builder *builder,
 						 const char *category, const char *codec,
@@ -207,12 +211,12 @@ DWARFS_API int dwarfs_builder_set_category_codec(dwarfs_builder *builder,
  * @param err      receives the details on failure; may be NULL
  * @return 0; DWARFS_ERR_INVALID; for "explicit", what opening the list gives
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_order(dwarfs_builder *builder, const char *order,
 					dwarfs_error **err);
 
-/** As dwarfs_builder_set_order(), for one category; NULL for all without one. Since 0.1. */
+/** As dwarfs_builder_set_order(), for one category; NULL for all without one. Threads: one. Since 0.1. */
 DWARFS_API int dwarfs_builder_set_category_order(dwarfs_builder *builder,
 						 const char *category, const char *order,
 						 dwarfs_error **err);
@@ -228,7 +232,7 @@ DWARFS_API int dwarfs_builder_set_category_order(dwarfs_builder *builder,
  * @param err       receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_RANGE, or DWARFS_ERR_INVALID for an unknown category
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_window(dwarfs_builder *builder, const char *category,
 					 uint32_t bits, dwarfs_error **err);
@@ -243,7 +247,7 @@ DWARFS_API int dwarfs_builder_set_window(dwarfs_builder *builder, const char *ca
  * @param err       receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_RANGE, or DWARFS_ERR_INVALID for an unknown category
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_window_step(dwarfs_builder *builder,
 					      const char *category, uint32_t bits,
@@ -259,7 +263,7 @@ DWARFS_API int dwarfs_builder_set_window_step(dwarfs_builder *builder,
  * @param err       receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_INVALID for an unknown category
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *category,
 					   uint32_t blocks, dwarfs_error **err);
@@ -281,7 +285,7 @@ DWARFS_API int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *
  * @return 0. The run fails with DWARFS_ERR_LIMIT when the limit is too low for one
  *         worker; the message says how much is needed
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_memory_limit(dwarfs_builder *builder, uint64_t bytes,
 					       dwarfs_error **err);
@@ -311,16 +315,16 @@ DWARFS_API int dwarfs_builder_set_process_memory_limit(dwarfs_builder *builder,
  * @param err       receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_compress_niceness(dwarfs_builder *builder, int niceness,
 						    dwarfs_error **err);
 
-/** Store the names of categories (default), or not. Since 0.1. */
+/** Store the names of categories (default), or not. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_category_names(dwarfs_builder *builder, bool store);
 
 /** Store the parameters that categories pass to codecs, such as sample sizes (default),
- * or not. Since 0.1. */
+ * or not. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_category_metadata(dwarfs_builder *builder, bool store);
 
 /* -- callbacks ----------------------------------------------------------------------- */
@@ -328,49 +332,53 @@ DWARFS_API void dwarfs_builder_set_category_metadata(dwarfs_builder *builder, bo
 /** An entry of the input; valid during the callback that receives it. */
 typedef struct dwarfs_input dwarfs_input;
 
-/** @return the path below the root, "" for the root; valid as long as the entry. Since 0.1. */
+/** @return the path below the root, "" for the root; valid as long as the entry. Threads: one. Since 0.1. */
 DWARFS_API const char *dwarfs_input_path(const dwarfs_input *input);
 
-/** @return type and permissions, as st_mode has them. Since 0.1. */
+/** @return type and permissions, as st_mode has them. Threads: one. Since 0.1. */
 DWARFS_API uint32_t dwarfs_input_mode(const dwarfs_input *input);
 
-/** @return bytes of a file, 0 for anything else. Since 0.1. */
-DWARFS_API uint64_t dwarfs_input_size(const dwarfs_input *input);
+/** @return bytes of a file, 0 for anything else. Threads: one. Since 0.1. */
+DWARFS_API uint64_t dwarfs_input_bytes(const dwarfs_input *input);
 
-/** @return the owner. Since 0.1. */
+/** @return the owner. Threads: one. Since 0.1. */
 DWARFS_API uint32_t dwarfs_input_uid(const dwarfs_input *input);
 
-/** @return the group. Since 0.1. */
+/** @return the group. Threads: one. Since 0.1. */
 DWARFS_API uint32_t dwarfs_input_gid(const dwarfs_input *input);
 
-/** @return when it was modified, in seconds since 1970, negative before it. Since 0.1. */
+/** @return when it was modified, in seconds since 1970, negative before it. Threads: one. Since 0.1. */
 DWARFS_API int64_t dwarfs_input_mtime(const dwarfs_input *input);
 
 /**
  * Decides whether an entry is included.
  *
  * @param input  the entry; if a directory is left out, so is everything below it
+ * @param err    receives why the callback stops; may be NULL
  * @param user   as given to dwarfs_builder_set_include()
- * @return 1 to include it, 0 to leave it out, a negative number to stop the run, which
- *         then fails with DWARFS_ERR_CANCELLED
+ * @return 1 to include it, 0 to leave it out, or a negative DWARFS_ERR_* code to stop
  *
  * Threads: called by the thread that runs the builder.
  */
-typedef int (*dwarfs_include_fn)(const dwarfs_input *input, void *user);
+typedef int (*dwarfs_include_fn)(const dwarfs_input *input, dwarfs_error **err,
+				 void *user);
 
 /**
- * Returns the category of a file.
+ * Chooses the category of a file.
  *
  * @param input  the file
+ * @param category_out  receives the name of a category, valid until the callback is called
+ *                      again; "<default>" for no particular category, without asking the
+ *                      categorizers; not set: they decide
+ * @param err    receives why the callback stops; may be NULL
  * @param user   as given to dwarfs_builder_set_category_callback()
- * @return the name of a category, valid until the callback is called again; "<default>"
- *         for no particular category, without asking the categorizers; NULL to let them
- *         decide. An unknown name ends the run with DWARFS_ERR_INVALID, and so does a
+ * @return 0, or a negative DWARFS_ERR_* code to stop. An unknown name ends the run with DWARFS_ERR_INVALID, and so does a
  *         category whose blocks need a sample layout ("pcmaudio/waveform", "fits/image")
  *
  * Threads: called by the thread that runs the builder, before the file is read.
  */
-typedef const char *(*dwarfs_category_fn)(const dwarfs_input *input, void *user);
+typedef int (*dwarfs_category_fn)(const dwarfs_input *input, const char **category_out,
+				  dwarfs_error **err, void *user);
 
 /**
  * Receives the result of the filter rules for an entry.
@@ -378,29 +386,30 @@ typedef const char *(*dwarfs_category_fn)(const dwarfs_input *input, void *user)
  * @param path          below the root
  * @param is_directory  whether it is one
  * @param included      whether it is included
+ * @param err           receives why the callback stops; may be NULL
  * @param user          as given to dwarfs_builder_set_filter_report()
- * @return 0 to go on, anything else to stop
+ * @return 0 to go on, or a negative DWARFS_ERR_* code to stop
  *
  * Threads: called by the thread that runs the builder.
  */
 typedef int (*dwarfs_filter_report_fn)(const char *path, bool is_directory, bool included,
-				       void *user);
+				       dwarfs_error **err, void *user);
 
 /** The files of one category, to be ordered; valid during the callback. */
 typedef struct dwarfs_order_list dwarfs_order_list;
 
-/** @return how many files there are. Since 0.1. */
+/** @return how many files there are. Threads: one. Since 0.1. */
 DWARFS_API size_t dwarfs_order_list_count(const dwarfs_order_list *list);
 
-/** @return the name of the category they are of; lives as long as the builder. Since 0.1. */
+/** @return the name of the category they are of; lives as long as the builder. Threads: one. Since 0.1. */
 DWARFS_API const char *dwarfs_order_list_category(const dwarfs_order_list *list);
 
 /** @return the path of a file below the root, the first one when there are several; valid
- * until the next call. NULL past the last file. Since 0.1. */
+ * until the next call. NULL past the last file. Threads: one. Since 0.1. */
 DWARFS_API const char *dwarfs_order_list_path(dwarfs_order_list *list, size_t index);
 
-/** @return how many of its bytes are of this category. Since 0.1. */
-DWARFS_API uint64_t dwarfs_order_list_size(const dwarfs_order_list *list, size_t index);
+/** @return how many of its bytes are of this category. Threads: one. Since 0.1. */
+DWARFS_API uint64_t dwarfs_order_list_bytes(const dwarfs_order_list *list, size_t index);
 
 /**
  * Set the rank of a file: the lowest is stored first. Files of the same rank keep their
@@ -410,7 +419,7 @@ DWARFS_API uint64_t dwarfs_order_list_size(const dwarfs_order_list *list, size_t
  * @param index  of the file, below dwarfs_order_list_count()
  * @param rank   any number
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_order_list_set_rank(dwarfs_order_list *list, size_t index,
 					   uint64_t rank);
@@ -419,13 +428,14 @@ DWARFS_API void dwarfs_order_list_set_rank(dwarfs_order_list *list, size_t index
  * Sets the ranks of the files of a category: see dwarfs_order_list_set_rank().
  *
  * @param files  the files with distinct contents, in the order without this callback
+ * @param err    receives why the callback stops; may be NULL
  * @param user   as given to dwarfs_builder_set_order_callback()
- * @return 0, or anything else to stop the run, which then fails with DWARFS_ERR_CANCELLED
+ * @return 0, or a negative DWARFS_ERR_* code to stop the run
  *
  * Threads: called by the thread that runs the builder, once for each category, or for
  * each sample layout of a category.
  */
-typedef int (*dwarfs_order_fn)(dwarfs_order_list *files, void *user);
+typedef int (*dwarfs_order_fn)(dwarfs_order_list *files, dwarfs_error **err, void *user);
 
 /**
  * Set a callback that orders the files of each category, after they were put in the order
@@ -435,7 +445,7 @@ typedef int (*dwarfs_order_fn)(dwarfs_order_list *files, void *user);
  * @param order    the callback; NULL for none (default)
  * @param user     passed to order
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_builder_set_order_callback(dwarfs_builder *builder,
 						  dwarfs_order_fn order, void *user);
@@ -447,10 +457,10 @@ DWARFS_API void dwarfs_builder_set_order_callback(dwarfs_builder *builder,
  * @param builder  a builder that has not run yet
  * @param bytes    the maximum size; default UINT64_MAX: no maximum
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
-DWARFS_API void dwarfs_builder_set_max_similarity_size(dwarfs_builder *builder,
-						       uint64_t bytes);
+DWARFS_API void dwarfs_builder_set_max_similarity_bytes(dwarfs_builder *builder,
+							uint64_t bytes);
 
 /* -- categories ---------------------------------------------------------------------- */
 
@@ -475,7 +485,7 @@ DWARFS_API void dwarfs_builder_set_max_similarity_size(dwarfs_builder *builder,
  * @return 0, DWARFS_ERR_INVALID for one that does not exist or is given twice, or
  *         DWARFS_ERR_UNSUPPORTED for one whose codec was not built in
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_categorizers(dwarfs_builder *builder, const char *names,
 					       dwarfs_error **err);
@@ -490,7 +500,7 @@ DWARFS_API int dwarfs_builder_set_categorizers(dwarfs_builder *builder, const ch
  * @return 0, DWARFS_ERR_INVALID for a path that is empty or listed already, or
  *         DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_add_hot_path(dwarfs_builder *builder, const char *path,
 					   dwarfs_error **err);
@@ -514,7 +524,7 @@ DWARFS_API int dwarfs_builder_add_hot_path(dwarfs_builder *builder, const char *
  * @param err              receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE, and then the old values are kept
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_incompressible(dwarfs_builder *builder,
 						 uint64_t min_input_bytes,
@@ -530,7 +540,7 @@ DWARFS_API int dwarfs_builder_set_incompressible(dwarfs_builder *builder,
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID for an invalid or existing name, or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_add_category(dwarfs_builder *builder, const char *name,
 					   dwarfs_error **err);
@@ -543,7 +553,7 @@ DWARFS_API int dwarfs_builder_add_category(dwarfs_builder *builder, const char *
  * @param category  called for each file; NULL for none (default)
  * @param user      passed to category
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_builder_set_category_callback(dwarfs_builder *builder,
 						     dwarfs_category_fn category,
@@ -551,20 +561,20 @@ DWARFS_API void dwarfs_builder_set_category_callback(dwarfs_builder *builder,
 
 /* -- attributes of entries ----------------------------------------------------------- */
 
-/** Store devices, or leave them out (default). Since 0.1. */
+/** Store devices, or leave them out (default). Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_devices(dwarfs_builder *builder, bool store);
 
-/** Store fifos and sockets, or leave them out (default). Since 0.1. */
+/** Store fifos and sockets, or leave them out (default). Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_specials(dwarfs_builder *builder, bool store);
 
-/** Store holes as holes (default), or as zeros, for readers before version 0.14. Since
- * 0.1. */
+/** Store holes as holes (default), or as zeros, for readers before version 0.14. Threads:
+ * one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_sparse_files(dwarfs_builder *builder, bool store);
 
-/** Give all entries one owner. Since 0.1. */
+/** Give all entries one owner. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_owner(dwarfs_builder *builder, uint32_t uid);
 
-/** Give all entries one group. Since 0.1. */
+/** Give all entries one group. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_group(dwarfs_builder *builder, uint32_t gid);
 
 /**
@@ -576,7 +586,7 @@ DWARFS_API void dwarfs_builder_set_group(dwarfs_builder *builder, uint32_t gid);
  * @param err          receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_time(dwarfs_builder *builder, int64_t seconds,
 				       uint32_t nanoseconds, dwarfs_error **err);
@@ -591,7 +601,7 @@ DWARFS_API int dwarfs_builder_set_time(dwarfs_builder *builder, int64_t seconds,
  * @param err      receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_INVALID
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_chmod(dwarfs_builder *builder, const char *modes,
 					dwarfs_error **err);
@@ -604,7 +614,7 @@ DWARFS_API int dwarfs_builder_set_chmod(dwarfs_builder *builder, const char *mod
  * @param err      receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_umask(dwarfs_builder *builder, uint32_t umask,
 					dwarfs_error **err);
@@ -618,13 +628,13 @@ DWARFS_API int dwarfs_builder_set_umask(dwarfs_builder *builder, uint32_t umask,
  * @param err             receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_time_resolution(dwarfs_builder *builder,
 						  uint64_t resolution_ns,
 						  dwarfs_error **err);
 
-/** Store access and change times, too, or only modification times (default). Since 0.1. */
+/** Store access and change times, too, or only modification times (default). Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_keep_all_times(dwarfs_builder *builder, bool keep);
 
 /**
@@ -676,24 +686,24 @@ DWARFS_API int dwarfs_builder_add_xattr_rule(dwarfs_builder *builder, bool inclu
  * @param err      receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_INVALID
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_pack_metadata(dwarfs_builder *builder,
 						const char *packing, dwarfs_error **err);
 
-/** Store link counts (default), or let readers count links. Since 0.1. */
+/** Store link counts (default), or let readers count links. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_hardlink_table(dwarfs_builder *builder, bool store);
 
-/** Write a section index (default), or not. Since 0.1. */
+/** Write a section index (default), or not. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_section_index(dwarfs_builder *builder, bool write);
 
-/** Store when the image was made (default), or not. Since 0.1. */
+/** Store when the image was made (default), or not. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_create_timestamp(dwarfs_builder *builder, bool store);
 
-/** Write a history (default), or not. Since 0.1. */
+/** Write a history (default), or not. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_history(dwarfs_builder *builder, bool write);
 
-/** Store the time in the history (default), or not. Since 0.1. */
+/** Store the time in the history (default), or not. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_history_timestamps(dwarfs_builder *builder,
 						      bool store);
 
@@ -705,7 +715,7 @@ DWARFS_API void dwarfs_builder_set_history_timestamps(dwarfs_builder *builder,
  * @param err       receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_add_history_argument(dwarfs_builder *builder,
 						   const char *argument,
@@ -720,7 +730,7 @@ DWARFS_API int dwarfs_builder_add_history_argument(dwarfs_builder *builder,
  * @param err      receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_header(dwarfs_builder *builder, const void *data,
 					 size_t bytes, dwarfs_error **err);
@@ -737,7 +747,7 @@ DWARFS_API int dwarfs_builder_set_header(dwarfs_builder *builder, const void *da
  * @return 0; DWARFS_ERR_NOT_FOUND, _NOT_DIR or _ACCESS; DWARFS_ERR_INVALID when there is an
  *         input already; DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_add_directory(dwarfs_builder *builder, const char *path,
 					    dwarfs_error **err);
@@ -760,7 +770,7 @@ DWARFS_API int dwarfs_builder_add_directory(dwarfs_builder *builder, const char 
  * @return 0, or DWARFS_ERR_NOMEM. The run fails with DWARFS_ERR_INVALID when there are filter
  *         rules as well
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_add_path(dwarfs_builder *builder, const char *path,
 				       dwarfs_error **err);
@@ -796,7 +806,7 @@ DWARFS_API int dwarfs_builder_add_path(dwarfs_builder *builder, const char *path
  * @return 0; DWARFS_ERR_INVALID; for a file that cannot be read, DWARFS_ERR_NOT_FOUND and the
  *         like; DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_add_filter(dwarfs_builder *builder, const char *rule,
 					 dwarfs_error **err);
@@ -805,7 +815,7 @@ DWARFS_API int dwarfs_builder_add_filter(dwarfs_builder *builder, const char *ru
  * Set a callback for the result of the rules for each entry; NULL for none. Entries below
  * an excluded directory are not visited.
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_builder_set_filter_report(dwarfs_builder *builder,
 						 dwarfs_filter_report_fn report,
@@ -815,13 +825,13 @@ DWARFS_API void dwarfs_builder_set_filter_report(dwarfs_builder *builder,
  * Set a callback that decides on each entry that the rules include, except for the root;
  * NULL for none.
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_builder_set_include(dwarfs_builder *builder,
 					   dwarfs_include_fn include, void *user);
 
 /** Leave out directories that are empty or contain only empty directories, or store them
- * (default). Since 0.1. */
+ * (default). Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_remove_empty_directories(dwarfs_builder *builder,
 							    bool remove);
 
@@ -836,7 +846,7 @@ DWARFS_API void dwarfs_builder_set_remove_empty_directories(dwarfs_builder *buil
  * @param err      receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_INVALID
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_file_hash(dwarfs_builder *builder, const char *name,
 					    dwarfs_error **err);
@@ -845,7 +855,7 @@ DWARFS_API int dwarfs_builder_set_file_hash(dwarfs_builder *builder, const char 
  * Store the size of files without their contents (default: store contents). Files are not
  * opened; in the image they read as zeros. Other attributes are stored as usual.
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API void dwarfs_builder_set_hollow(dwarfs_builder *builder, bool hollow);
 
@@ -858,36 +868,22 @@ DWARFS_API void dwarfs_builder_set_hollow(dwarfs_builder *builder, bool hollow);
  * @param err      receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE
  *
- * The image does not depend on it. Since 0.1.
+ * The image does not depend on it. Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_scan_workers(dwarfs_builder *builder, uint32_t workers,
 					       dwarfs_error **err);
 
 /* -- run ----------------------------------------------------------------------------- */
 
-/** Set the progress callback of the run; NULL for none. Since 0.1. */
-DWARFS_API void dwarfs_builder_set_progress(dwarfs_builder *builder,
-					    dwarfs_progress_fn progress, void *user);
-
-/** Set a flag that cancels the run; it stays owned by the caller. Since 0.1. */
-DWARFS_API void dwarfs_builder_set_cancel(dwarfs_builder *builder, dwarfs_cancel *cancel);
+/** Set the task that reports and cancels the run, and of adding items.
+ * It stays owned by the caller; NULL for none. Threads: one. Since 0.1. */
+DWARFS_API void dwarfs_builder_set_task(dwarfs_builder *builder, const dwarfs_task *task);
 
 /**
- * Synchronize the image to disk (default), or not, which is faster. Applies to regular
- * files: the file is synchronized before it is renamed to its final name, its directory
- * afterwards. Without this, a power failure soon after the run may leave an incomplete
- * image, or none where an older one was replaced.
+ * Write the image to a file, which dwarfs_sink_open() opens: it appears complete or not at
+ * all, and is synchronized to disk.
  *
- * Since 0.1.
- */
-DWARFS_API void dwarfs_builder_set_sync(dwarfs_builder *builder, bool sync);
-
-/**
- * Write the image to a file.
- *
- * The file appears complete or not at all: it is written under a temporary name in the
- * same directory and renamed at the end. An existing output that is not a regular file,
- * such as /dev/null or a pipe, is written in place. A file of the input that cannot be
+ * A file of the input that cannot be
  * read, or that changes while it is read, is reported to the log of the context and
  * counted (DWARFS_COUNT_ERRORS); the image is still written, with that file as far as it
  * was read.
@@ -901,50 +897,23 @@ DWARFS_API void dwarfs_builder_set_sync(dwarfs_builder *builder, bool sync);
  *         DWARFS_ERR_RANGE for more entries, names or bytes than an image can have;
  *         DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_write_path(dwarfs_builder *builder, const char *path,
 					 bool overwrite, dwarfs_error **err);
 
 /**
- * Write the image sequentially to a descriptor, such as a pipe.
+ * Write the image to a sink; as dwarfs_builder_write_path().
  *
  * @param builder  a builder with an input that has not run yet
- * @param fd       stays the caller's
+ * @param sink     a sink that nothing was written to; complete when the call succeeds
  * @param err      receives the details on failure; may be NULL
- * @return as dwarfs_builder_write_path()
+ * @return as dwarfs_builder_write_path(), or the code of the sink's callback
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_builder_write_fd(dwarfs_builder *builder, int fd,
-				       dwarfs_error **err);
-
-/**
- * Receives the next bytes of the image.
- *
- * @param data   valid during the call
- * @param bytes  how many, at least 1
- * @param user   as given to dwarfs_builder_write_callback()
- * @return 0, or a negative errno value; anything else counts as -EIO
- *
- * Threads: called by the thread that runs the builder.
- */
-typedef int (*dwarfs_write_fn)(const void *data, size_t bytes, void *user);
-
-/**
- * Write the image sequentially through a callback.
- *
- * @param builder  a builder with an input that has not run yet
- * @param write    receives the bytes
- * @param user     passed to write
- * @param err      receives the details on failure; may be NULL
- * @return as dwarfs_builder_write_path()
- *
- * Since 0.1.
- */
-DWARFS_API int dwarfs_builder_write_callback(dwarfs_builder *builder,
-					     dwarfs_write_fn write, void *user,
-					     dwarfs_error **err);
+DWARFS_API int dwarfs_builder_write(dwarfs_builder *builder, dwarfs_sink *sink,
+				    dwarfs_error **err);
 
 /**
  * Only scan the input and apply the filter rules: no file is read and no image is
@@ -955,7 +924,7 @@ DWARFS_API int dwarfs_builder_write_callback(dwarfs_builder *builder,
  * @return 0; DWARFS_ERR_INVALID without input, or when the builder has run; DWARFS_ERR_CANCELLED;
  *         DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_scan(dwarfs_builder *builder, dwarfs_error **err);
 
@@ -990,15 +959,16 @@ enum dwarfs_count {
  * @param count    a dwarfs_count
  * @return the number; 0 for an unknown count
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
-DWARFS_API uint64_t dwarfs_builder_count(const dwarfs_builder *builder, int count);
+DWARFS_API uint64_t dwarfs_builder_count(const dwarfs_builder *builder,
+					 enum dwarfs_count count);
 
-/** @return how many categories there are in a builder that has run. Since 0.1. */
+/** @return how many categories there are in a builder that has run. Threads: one. Since 0.1. */
 DWARFS_API size_t dwarfs_builder_category_count(const dwarfs_builder *builder);
 
 /** @return the name of a category, from 0; lives as long as the builder; NULL past the last
- * one. Since 0.1. */
+ * one. Threads: one. Since 0.1. */
 DWARFS_API const char *dwarfs_builder_category_name(const dwarfs_builder *builder,
 						    size_t index);
 
@@ -1012,7 +982,7 @@ DWARFS_API const char *dwarfs_builder_category_name(const dwarfs_builder *builde
  * @param packed_out  receives the size of its blocks as written
  * @return 0, or DWARFS_ERR_RANGE
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_category_bytes(const dwarfs_builder *builder, size_t index,
 					     uint64_t *in_out, uint64_t *stored_out,

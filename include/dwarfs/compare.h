@@ -59,10 +59,11 @@ enum dwarfs_compare_kind {
 typedef struct dwarfs_difference dwarfs_difference;
 
 /** @return a dwarfs_compare_kind. Threads: one. Since 0.1. */
-DWARFS_API int dwarfs_difference_kind(const dwarfs_difference *difference);
+DWARFS_API enum dwarfs_compare_kind
+dwarfs_difference_kind(const dwarfs_difference *difference);
 
 /** @return a word for a kind, such as "mode"; NULL for none. Threads: any. Since 0.1. */
-DWARFS_API const char *dwarfs_difference_word(int kind);
+DWARFS_API const char *dwarfs_difference_word(enum dwarfs_compare_kind kind);
 
 /** @return the path, names joined by "/"; "" for the root. Threads: one. Since 0.1. */
 DWARFS_API const char *dwarfs_difference_path(const dwarfs_difference *difference);
@@ -85,19 +86,22 @@ DWARFS_API const char *dwarfs_difference_name(const dwarfs_difference *differenc
  * Threads: one. Since 0.1.
  */
 DWARFS_API const char *dwarfs_difference_value(const dwarfs_difference *difference,
-					       int side, size_t *bytes_out);
+					       enum dwarfs_compare_side side,
+					       size_t *bytes_out);
 
 /**
  * Receives the differences, in the order of the paths: a directory, then what is in it, by the
  * bytes of the names.
  *
  * @param difference  valid during the call
+ * @param err         receives why the callback stops; may be NULL
  * @param user        as given to dwarfs_compare_run()
- * @return 0; anything else stops, and is then returned by dwarfs_compare_run()
+ * @return 0 to go on, or a negative DWARFS_ERR_* code to stop
  *
  * Threads: the thread that called dwarfs_compare_run().
  */
-typedef int (*dwarfs_difference_fn)(const dwarfs_difference *difference, void *user);
+typedef int (*dwarfs_difference_fn)(const dwarfs_difference *difference,
+				    dwarfs_error **err, void *user);
 
 /**
  * Prepare to compare.
@@ -127,7 +131,8 @@ DWARFS_API void dwarfs_compare_free(dwarfs_compare *compare);
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_compare_set_image(dwarfs_compare *compare, int side,
+DWARFS_API int dwarfs_compare_set_image(dwarfs_compare *compare,
+					enum dwarfs_compare_side side,
 					const dwarfs_image *image, dwarfs_error **err);
 
 /**
@@ -141,7 +146,8 @@ DWARFS_API int dwarfs_compare_set_image(dwarfs_compare *compare, int side,
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_compare_set_directory(dwarfs_compare *compare, int side,
+DWARFS_API int dwarfs_compare_set_directory(dwarfs_compare *compare,
+					    enum dwarfs_compare_side side,
 					    const char *path, dwarfs_error **err);
 
 /**
@@ -150,16 +156,15 @@ DWARFS_API int dwarfs_compare_set_directory(dwarfs_compare *compare, int side,
  *
  * @param compare  a comparison
  * @param side     a dwarfs_compare_side
- * @param fd       an open descriptor, owned by the caller, which must stay open; may be a
- *                 pipe; it is read from its current position
- * @param name     of the archive in messages; copied
+ * @param io       the archive; may be a stream; the comparison keeps it alive
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_RANGE, _NOMEM; DWARFS_ERR_UNSUPPORTED where archives are not built in
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_compare_set_archive(dwarfs_compare *compare, int side, int fd,
-					  const char *name, dwarfs_error **err);
+DWARFS_API int dwarfs_compare_set_archive(dwarfs_compare *compare,
+					  enum dwarfs_compare_side side, dwarfs_io *io,
+					  dwarfs_error **err);
 
 /**
  * Set one side to a directory, an archive or an image, as found at a path. The start of
@@ -177,8 +182,8 @@ DWARFS_API int dwarfs_compare_set_archive(dwarfs_compare *compare, int side, int
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_compare_set_path(dwarfs_compare *compare, int side,
-				       const char *path,
+DWARFS_API int dwarfs_compare_set_path(dwarfs_compare *compare,
+				       enum dwarfs_compare_side side, const char *path,
 				       const dwarfs_image_options *options,
 				       dwarfs_error **err);
 
@@ -193,8 +198,8 @@ DWARFS_API int dwarfs_compare_set_path(dwarfs_compare *compare, int side,
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_compare_ignore(dwarfs_compare *compare, int kind,
-				     dwarfs_error **err);
+DWARFS_API int dwarfs_compare_ignore(dwarfs_compare *compare,
+				     enum dwarfs_compare_kind kind, dwarfs_error **err);
 
 /**
  * Set the resolution at which times are compared.
@@ -209,13 +214,9 @@ DWARFS_API int dwarfs_compare_ignore(dwarfs_compare *compare, int kind,
 DWARFS_API int dwarfs_compare_set_time_resolution(dwarfs_compare *compare, uint64_t ns,
 						  dwarfs_error **err);
 
-/** Set the progress callback of the comparison; NULL for none. Threads: one. Since 0.1. */
-DWARFS_API void dwarfs_compare_set_progress(dwarfs_compare *compare,
-					    dwarfs_progress_fn progress, void *user);
-
-/** Set a flag that cancels the comparison; owned by the caller. Threads: one. Since 0.1.
- */
-DWARFS_API void dwarfs_compare_set_cancel(dwarfs_compare *compare, dwarfs_cancel *cancel);
+/** Set the task that reports and cancels the comparison.
+ * It stays owned by the caller; NULL for none. Threads: one. Since 0.1. */
+DWARFS_API void dwarfs_compare_set_task(dwarfs_compare *compare, const dwarfs_task *task);
 
 /**
  * Compare.
@@ -226,21 +227,23 @@ DWARFS_API void dwarfs_compare_set_cancel(dwarfs_compare *compare, dwarfs_cancel
  * @param count_out  receives how many differences there are, trouble among them; may be NULL
  * @param err        receives the details on failure; may be NULL
  * @return 0 when everything was compared, whether equal or not; DWARFS_ERR_INVALID when a
- *         side was not set; the value of the callback that stopped; DWARFS_ERR_CANCELLED;
+ *         side was not set; the code of the callback that stopped; DWARFS_ERR_CANCELLED;
  *         or the error for a side that cannot be read at all
  *
- * An archive can be compared only once. Threads: one. Since 0.1.
+ * An archive that is a stream can be compared only once. Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_compare_run(dwarfs_compare *compare,
 				  dwarfs_difference_fn difference, void *user,
 				  uint64_t *count_out, dwarfs_error **err);
 
 /** @return how many differences of a kind the last run found. Threads: one. Since 0.1. */
-DWARFS_API uint64_t dwarfs_compare_count(const dwarfs_compare *compare, int kind);
+DWARFS_API uint64_t dwarfs_compare_count(const dwarfs_compare *compare,
+					 enum dwarfs_compare_kind kind);
 
 /** @return how many entries a side had in the last run, including its root. Threads: one.
  *         Since 0.1. */
-DWARFS_API uint64_t dwarfs_compare_entries(const dwarfs_compare *compare, int side);
+DWARFS_API uint64_t dwarfs_compare_entries(const dwarfs_compare *compare,
+					   enum dwarfs_compare_side side);
 
 DWARFS_END_DECLS
 

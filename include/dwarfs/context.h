@@ -46,7 +46,8 @@ enum dwarfs_log_level {
  *
  * Threads: called from any thread, one call at a time for each context.
  */
-typedef void (*dwarfs_log_fn)(int level, const char *message, void *user);
+typedef void (*dwarfs_log_fn)(enum dwarfs_log_level level, const char *message,
+			      void *user);
 
 /**
  * Make a context with the defaults: no log, one worker for each processor, 512 MiB of
@@ -137,8 +138,9 @@ DWARFS_API int dwarfs_context_set_workers(dwarfs_context *context, uint32_t work
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_context_set_log(dwarfs_context *context, int level,
-				      dwarfs_log_fn log, void *user, dwarfs_error **err);
+DWARFS_API int dwarfs_context_set_log(dwarfs_context *context,
+				      enum dwarfs_log_level level, dwarfs_log_fn log,
+				      void *user, dwarfs_error **err);
 
 /** Numbers of the block cache, for dwarfs_context_cache_count(). */
 enum dwarfs_cache_number {
@@ -170,7 +172,8 @@ enum dwarfs_cache_number {
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API uint64_t dwarfs_context_cache_count(const dwarfs_context *context, int what);
+DWARFS_API uint64_t dwarfs_context_cache_count(const dwarfs_context *context,
+					       enum dwarfs_cache_number what);
 
 /**
  * Return memory of the block cache to the system: evict all blocks that have not been
@@ -179,11 +182,10 @@ DWARFS_API uint64_t dwarfs_context_cache_count(const dwarfs_context *context, in
  * @param context     a context
  * @param max_age_ms  evict blocks not read for this long, in milliseconds; 0 for all
  *                    blocks
- * @return 0; it cannot fail
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_context_trim(dwarfs_context *context, uint64_t max_age_ms);
+DWARFS_API void dwarfs_context_trim(dwarfs_context *context, uint64_t max_age_ms);
 
 /**
  * Set whether the library measures the latencies that dwarfs_context_latency() returns.
@@ -233,8 +235,9 @@ enum dwarfs_latency_number {
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API uint64_t dwarfs_context_latency(const dwarfs_context *context, int what,
-					   int number);
+DWARFS_API uint64_t dwarfs_context_latency(const dwarfs_context *context,
+					   enum dwarfs_latency what,
+					   enum dwarfs_latency_number number);
 
 /**
  * Get a quantile of a latency: 500 for the median, 990 for the 99th percentile.
@@ -247,7 +250,8 @@ DWARFS_API uint64_t dwarfs_context_latency(const dwarfs_context *context, int wh
  * Threads: any. Since 0.1.
  */
 DWARFS_API uint64_t dwarfs_context_latency_quantile(const dwarfs_context *context,
-						    int what, uint32_t permille);
+						    enum dwarfs_latency what,
+						    uint32_t permille);
 
 /**
  * Callback for each timed event.
@@ -259,7 +263,8 @@ DWARFS_API uint64_t dwarfs_context_latency_quantile(const dwarfs_context *contex
  *
  * Threads: called by the thread of the event, several at once. It should return quickly.
  */
-typedef void (*dwarfs_span_fn)(int what, uint64_t start_ns, uint64_t ns, void *user);
+typedef void (*dwarfs_span_fn)(enum dwarfs_latency what, uint64_t start_ns, uint64_t ns,
+			       void *user);
 
 /**
  * Set a callback for each timed event, for a trace. Turns timing on, as
@@ -289,7 +294,8 @@ DWARFS_API int dwarfs_context_set_span(dwarfs_context *context, dwarfs_span_fn s
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API uint64_t dwarfs_context_latency_bucket(const dwarfs_context *context, int what,
+DWARFS_API uint64_t dwarfs_context_latency_bucket(const dwarfs_context *context,
+						  enum dwarfs_latency what,
 						  uint32_t index, uint64_t *from_ns_out,
 						  uint64_t *until_ns_out);
 

@@ -13,7 +13,7 @@ DWARFS_BEGIN_DECLS
 typedef struct dwarfs_digest dwarfs_digest;
 
 /** Buffer size that holds any digest in hexadecimal, with its NUL. */
-#define DWARFS_DIGEST_HEX_MAX 129
+#define DWARFS_DIGEST_HEX_BUFFER_BYTES 129
 
 /**
  * Start a digest.
@@ -41,7 +41,7 @@ DWARFS_API void dwarfs_digest_update(dwarfs_digest *digest, const void *data,
  *
  * @param digest   a digest
  * @param hex_out  receives lower-case hexadecimal digits and a NUL; at least
- *                 DWARFS_DIGEST_HEX_MAX bytes
+ *                 DWARFS_DIGEST_HEX_BUFFER_BYTES bytes
  *
  * Threads: one. Since 0.1.
  */

@@ -7,6 +7,7 @@
 #define DWARFS_DWARFS_H
 
 #include <dwarfs/reader.h>
+#include <dwarfs/sink.h>
 #include <dwarfs/builder.h>
 #include <dwarfs/item.h>
 #include <dwarfs/archive.h>

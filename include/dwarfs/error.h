@@ -91,6 +91,22 @@ DWARFS_API int dwarfs_error_errno(const dwarfs_error *err);
 DWARFS_API const char *dwarfs_strerror(int code);
 
 /**
+ * Say why a callback failed. Replaces *err, as the functions of this library do.
+ *
+ *     return dwarfs_error_set(err, DWARFS_ERR_IO, ECONNRESET, "https: connection lost");
+ *
+ * @param err      the parameter err of the callback; NULL is accepted
+ * @param code     a DWARFS_ERR_* code; any other value counts as DWARFS_ERR_IO
+ * @param errnum   an errno value, whose text is appended to the message, or 0
+ * @param message  text without a trailing newline; is copied
+ * @return the code, for the callback to return
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_error_set(dwarfs_error **err, int code, int errnum,
+				const char *message);
+
+/**
  * Free an error.
  *
  * @param err  an error, or NULL

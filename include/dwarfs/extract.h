@@ -123,13 +123,9 @@ DWARFS_API int dwarfs_extract_set_writers(dwarfs_extract *extract, uint32_t writ
  */
 DWARFS_API void dwarfs_extract_set_continue_on_error(dwarfs_extract *extract, bool go_on);
 
-/** Set the progress callback of the extraction; NULL for none. Threads: one. Since 0.1. */
-DWARFS_API void dwarfs_extract_set_progress(dwarfs_extract *extract,
-					    dwarfs_progress_fn progress, void *user);
-
-/** Set a flag that cancels the extraction; owned by the caller. Threads: one. Since 0.1.
- */
-DWARFS_API void dwarfs_extract_set_cancel(dwarfs_extract *extract, dwarfs_cancel *cancel);
+/** Set the task that reports and cancels the extraction.
+ * It stays owned by the caller; NULL for none. Threads: one. Since 0.1. */
+DWARFS_API void dwarfs_extract_set_task(dwarfs_extract *extract, const dwarfs_task *task);
 
 /**
  * Extract into a directory.

@@ -43,6 +43,26 @@ DWARFS_API int dwarfs_read(const dwarfs_image *image, dwarfs_inode inode, void *
 			   dwarfs_error **err);
 
 /**
+ * Read a whole file by its path into memory of the caller.
+ *
+ * @param image      an image
+ * @param path       as for dwarfs_find_followed(): symbolic links are followed
+ * @param max_bytes  a larger file is refused
+ * @param task       cancels, and reports the progress; may be NULL
+ * @param data_out   receives the contents, followed by a NUL that does not count; free them
+ *                   with dwarfs_memory_free()
+ * @param bytes_out  receives the size of the file
+ * @param err        receives the details on failure; may be NULL
+ * @return 0; DWARFS_ERR_LIMIT for a file of more than max_bytes; DWARFS_ERR_CANCELLED; as
+ *         dwarfs_find_followed(); or as dwarfs_read()
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_load(const dwarfs_image *image, const char *path, size_t max_bytes,
+			   const dwarfs_task *task, void **data_out, size_t *bytes_out,
+			   dwarfs_error **err);
+
+/**
  * Open a file.
  *
  * @param image     an image; kept alive by the file
@@ -63,6 +83,30 @@ DWARFS_API uint64_t dwarfs_file_bytes(const dwarfs_file *file);
 /** Read from an open file; as dwarfs_read(). Threads: any. Since 0.1. */
 DWARFS_API int dwarfs_file_read(const dwarfs_file *file, void *buffer, size_t bytes,
 				uint64_t offset, size_t *bytes_out, dwarfs_error **err);
+
+/** A piece of the caller's memory, for dwarfs_file_readv(). */
+struct dwarfs_iovec {
+	void *data;
+	size_t bytes;
+};
+
+/**
+ * Read consecutive bytes of an open file into several pieces of memory, like preadv().
+ *
+ * @param file       a file
+ * @param pieces     filled in their order
+ * @param count      how many
+ * @param offset     from the start of the file
+ * @param bytes_out  receives how many bytes were read in all: fewer than requested only at the
+ *                   end of the file
+ * @param err        receives the details on failure; may be NULL
+ * @return as dwarfs_read()
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_file_readv(const dwarfs_file *file,
+				 const struct dwarfs_iovec *pieces, size_t count,
+				 uint64_t offset, size_t *bytes_out, dwarfs_error **err);
 
 /**
  * Find data, like lseek() with SEEK_DATA.
@@ -213,27 +257,28 @@ DWARFS_API int dwarfs_prefetch(const dwarfs_image *image, const dwarfs_inode *in
  * @param data    the bytes, valid during the call; NULL for a hole and for the last call
  * @param bytes   how many
  * @param offset  from the start of the file
+ * @param err     receives why the callback stops; may be NULL
  * @param user    as given to dwarfs_read_in_order()
- * @return 0; anything else stops, and is then returned by dwarfs_read_in_order()
+ * @return 0 to go on, or a negative DWARFS_ERR_* code to stop
  *
  * Threads: the thread that called dwarfs_read_in_order().
  */
 typedef int (*dwarfs_piece_fn)(dwarfs_inode inode, const void *data, size_t bytes,
-			       uint64_t offset, void *user);
+			       uint64_t offset, dwarfs_error **err, void *user);
 
 /**
  * Called when a file cannot be read; no more pieces of it follow.
  *
  * @param inode  the file
  * @param why    what went wrong, valid during the call
+ * @param err    receives why the callback stops; may be NULL
  * @param user   as given to dwarfs_read_in_order()
- * @return 0 to go on with the other files; anything else stops, and is then returned by
- *         dwarfs_read_in_order()
+ * @return 0 to go on with the other files, or a negative DWARFS_ERR_* code to stop
  *
  * Threads: the thread that called dwarfs_read_in_order().
  */
 typedef int (*dwarfs_piece_fail_fn)(dwarfs_inode inode, const dwarfs_error *why,
-				    void *user);
+				    dwarfs_error **err, void *user);
 
 /**
  * Read many whole files in the order in which they are stored: every block is read and
@@ -248,15 +293,17 @@ typedef int (*dwarfs_piece_fail_fn)(dwarfs_inode inode, const dwarfs_error *why,
  *                inodes and of the file
  * @param failed  called for each file that cannot be read; NULL to stop at the first
  * @param user    passed to both
+ * @param task    reports the progress, and cancels; may be NULL
  * @param err     receives the details on failure; may be NULL
- * @return 0, what a callback returned, or as dwarfs_read()
+ * @return 0, the code of a callback that stopped, DWARFS_ERR_CANCELLED, or as
+ *         dwarfs_read()
  *
  * Threads: any. Since 0.1.
  */
 DWARFS_API int dwarfs_read_in_order(const dwarfs_image *image, const dwarfs_inode *inodes,
 				    size_t count, dwarfs_piece_fn piece,
 				    dwarfs_piece_fail_fn failed, void *user,
-				    dwarfs_error **err);
+				    const dwarfs_task *task, dwarfs_error **err);
 
 /**
  * The pieces of one file that are in one block; or no pieces, to signal that the file is
@@ -301,12 +348,14 @@ DWARFS_API const void *dwarfs_part_piece(const dwarfs_part *part, size_t index,
  *
  * @param part    the part, valid during the call
  * @param thread  number of the calling thread, less than dwarfs_read_parallel_threads()
+ * @param err     receives why the callback stops; may be NULL
  * @param user    as given to dwarfs_read_parallel()
- * @return 0; anything else stops, and is then returned by dwarfs_read_parallel()
+ * @return 0 to go on, or a negative DWARFS_ERR_* code to stop
  *
  * Threads: any, several at once; calls with the same thread number do not overlap.
  */
-typedef int (*dwarfs_part_fn)(const dwarfs_part *part, uint32_t thread, void *user);
+typedef int (*dwarfs_part_fn)(const dwarfs_part *part, uint32_t thread,
+			      dwarfs_error **err, void *user);
 
 /**
  * Called once for each file that cannot be read. Calls for parts of it may follow, but
@@ -315,25 +364,14 @@ typedef int (*dwarfs_part_fn)(const dwarfs_part *part, uint32_t thread, void *us
  * @param inode   the file
  * @param why     what went wrong, valid during the call
  * @param thread  as for dwarfs_part_fn
+ * @param err     receives why the callback stops; may be NULL
  * @param user    as given to dwarfs_read_parallel()
- * @return 0 to go on with the other files; anything else stops, and is then returned by
- *         dwarfs_read_parallel()
+ * @return 0 to go on with the other files, or a negative DWARFS_ERR_* code to stop
  *
  * Threads: as for dwarfs_part_fn.
  */
 typedef int (*dwarfs_part_fail_fn)(dwarfs_inode inode, const dwarfs_error *why,
-				   uint32_t thread, void *user);
-
-/**
- * Called about ten times a second while other threads work, or between files if this
- * thread does all the work.
- *
- * @param user  as given to dwarfs_read_parallel()
- * @return 0; anything else stops, and is then returned by dwarfs_read_parallel()
- *
- * Threads: the thread that called dwarfs_read_parallel().
- */
-typedef int (*dwarfs_look_fn)(void *user);
+				   uint32_t thread, dwarfs_error **err, void *user);
 
 /**
  * How many threads dwarfs_read_parallel() uses at most.
@@ -362,17 +400,18 @@ DWARFS_API uint32_t dwarfs_read_parallel_threads(const dwarfs_image *image,
  *                1024
  * @param part    called for each part
  * @param failed  called for each file that cannot be read
- * @param look    called regularly; may be NULL
- * @param user    passed to these
+ * @param user    passed to both
+ * @param task    reports the progress, from the calling thread, and cancels; may be NULL
  * @param err     receives the details on failure; may be NULL
- * @return 0, what a callback returned, or as dwarfs_read()
+ * @return 0, the code of a callback that stopped, DWARFS_ERR_CANCELLED, or as
+ *         dwarfs_read()
  *
  * Threads: any. Since 0.1.
  */
 DWARFS_API int dwarfs_read_parallel(const dwarfs_image *image, const dwarfs_inode *inodes,
 				    size_t count, uint32_t more, dwarfs_part_fn part,
-				    dwarfs_part_fail_fn failed, dwarfs_look_fn look,
-				    void *user, dwarfs_error **err);
+				    dwarfs_part_fail_fn failed, void *user,
+				    const dwarfs_task *task, dwarfs_error **err);
 
 DWARFS_END_DECLS
 

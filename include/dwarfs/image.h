@@ -98,7 +98,8 @@ enum dwarfs_verify {
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API void dwarfs_image_options_set_verify(dwarfs_image_options *options, int mode);
+DWARFS_API void dwarfs_image_options_set_verify(dwarfs_image_options *options,
+						enum dwarfs_verify mode);
 
 /**
  * Set whether the image file may be memory-mapped.
@@ -123,6 +124,18 @@ DWARFS_API void dwarfs_image_options_set_mapped(dwarfs_image_options *options,
 						bool is_mapped);
 
 /**
+ * Set the task that reports and cancels the opening: the search for the image, its
+ * metadata and their hash. It is not used afterwards.
+ *
+ * @param options  the options
+ * @param task     a task, or NULL for none, the default
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API void dwarfs_image_options_set_task(dwarfs_image_options *options,
+					      const dwarfs_task *task);
+
+/**
  * Open the image in a file.
  *
  * @param context    the shared context; NULL for a private one
@@ -143,8 +156,14 @@ DWARFS_API int dwarfs_image_open(dwarfs_context *context, const char *path,
 /**
  * Open the image in a source.
  *
+ * With an index at the end of the image and an offset that is known, this takes two rounds
+ * of reads (see dwarfs_io_set_read_many()): at most 64 KiB at both ends of the image, then
+ * schema and metadata; further small ones only for an index or extended attributes of more
+ * than 60 KiB. With DWARFS_OFFSET_AUTO the start is searched for first: in 4 KiB, then in
+ * pieces of 1 MiB; without an index the headers of all sections are read one by one.
+ *
  * @param context    the shared context; NULL for a private one
- * @param io         the source; kept alive by the image
+ * @param io         the source, not a stream; kept alive by the image
  * @param options    NULL for the defaults
  * @param image_out  receives the image; free it with dwarfs_image_free()
  * @param err        receives the details on failure; may be NULL
@@ -225,20 +244,20 @@ DWARFS_API uint64_t dwarfs_image_block_bytes(const dwarfs_image *image);
 /** @return how many blocks there are. Threads: any. Since 0.1. */
 DWARFS_API uint32_t dwarfs_image_block_count(const dwarfs_image *image);
 
-/** @return how many inodes there are; they are numbered from 0, the root. Since 0.1. */
+/** @return how many inodes there are; they are numbered from 0, the root. Threads: any. Since 0.1. */
 DWARFS_API uint32_t dwarfs_image_inode_count(const dwarfs_image *image);
 
-/** @return how many directory entries there are, the root included. Since 0.1. */
+/** @return how many directory entries there are, the root included. Threads: any. Since 0.1. */
 DWARFS_API uint32_t dwarfs_image_entry_count(const dwarfs_image *image);
 
 /** @return the total size of all files and symbolic links, as stated in the image.
  *         Threads: any. Since 0.1. */
 DWARFS_API uint64_t dwarfs_image_original_bytes(const dwarfs_image *image);
 
-/** @return the total size of additional hard links, as stated in the image. Since 0.1. */
+/** @return the total size of additional hard links, as stated in the image. Threads: any. Since 0.1. */
 DWARFS_API uint64_t dwarfs_image_hardlink_bytes(const dwarfs_image *image);
 
-/** @return the program that wrote the image, or NULL if not recorded. Since 0.1. */
+/** @return the program that wrote the image, or NULL if not recorded. Threads: any. Since 0.1. */
 DWARFS_API const char *dwarfs_image_created_by(const dwarfs_image *image);
 
 /**
@@ -248,7 +267,7 @@ DWARFS_API const char *dwarfs_image_created_by(const dwarfs_image *image);
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API bool dwarfs_image_created_on(const dwarfs_image *image, uint64_t *seconds_out);
+DWARFS_API bool dwarfs_image_created_on(const dwarfs_image *image, int64_t *seconds_out);
 
 /** @return whether a valid section index was found. Threads: any. Since 0.1. */
 DWARFS_API bool dwarfs_image_has_index(const dwarfs_image *image);
@@ -334,7 +353,8 @@ DWARFS_API uint32_t dwarfs_image_section_count(const dwarfs_image *image);
  * Threads: any. Since 0.1.
  */
 DWARFS_API int dwarfs_image_section(const dwarfs_image *image, uint32_t section,
-				    int field, uint64_t *value_out, dwarfs_error **err);
+				    enum dwarfs_section_field field, uint64_t *value_out,
+				    dwarfs_error **err);
 
 /**
  * The category of a block.
@@ -347,11 +367,22 @@ DWARFS_API int dwarfs_image_section(const dwarfs_image *image, uint32_t section,
  */
 DWARFS_API int64_t dwarfs_image_block_category(const dwarfs_image *image, uint32_t block);
 
-/** @return the format's name of a section type, such as "BLOCK"; "UNKNOWN". Since 0.1. */
+/** @return the format's name of a section type, such as "BLOCK"; "UNKNOWN". Threads: any. Since 0.1. */
 DWARFS_API const char *dwarfs_section_type_name(uint32_t type);
 
-/** @return the format's name of a codec, such as "ZSTD"; "UNKNOWN". Since 0.1. */
+/** @return the format's name of a codec, such as "ZSTD"; "UNKNOWN". Threads: any. Since 0.1. */
 DWARFS_API const char *dwarfs_compression_name(uint32_t compression);
+
+/**
+ * Whether the library can read what a codec has compressed. For writing see
+ * dwarfs_codec_help().
+ *
+ * @param name  such as "zstd", "lzma" or "flac", in any case of letters; may be NULL
+ * @return whether it was built with the codec; false for one that does not exist
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API bool dwarfs_has_codec(const char *name);
 
 /* -- memory -------------------------------------------------------------------------- */
 
@@ -407,7 +438,7 @@ enum dwarfs_finding {
  *
  * Threads: called by the thread that runs the check.
  */
-typedef void (*dwarfs_finding_fn)(int severity, int code, int64_t section,
+typedef void (*dwarfs_finding_fn)(enum dwarfs_finding severity, int code, int64_t section,
 				  const char *message, void *user);
 
 /**
@@ -421,8 +452,8 @@ typedef void (*dwarfs_finding_fn)(int severity, int code, int64_t section,
  * @param image       an image
  * @param level       a dwarfs_check_level
  * @param finding     called for each finding; may be NULL
- * @param progress    called regularly; may be NULL
- * @param user        passed to both
+ * @param user        passed to finding
+ * @param task        reports the progress, and cancels; may be NULL
  * @param errors_out  receives the number of findings that are errors; may be NULL
  * @param err         receives the first error on failure; may be NULL
  * @return 0 when there are no errors (there may be warnings); the code of the first
@@ -431,9 +462,11 @@ typedef void (*dwarfs_finding_fn)(int severity, int code, int64_t section,
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_image_check(const dwarfs_image *image, int level,
-				  dwarfs_finding_fn finding, dwarfs_progress_fn progress,
-				  void *user, uint64_t *errors_out, dwarfs_error **err);
+DWARFS_API int dwarfs_image_check(const dwarfs_image *image,
+				  enum dwarfs_check_level level,
+				  dwarfs_finding_fn finding, void *user,
+				  const dwarfs_task *task, uint64_t *errors_out,
+				  dwarfs_error **err);
 
 /* -- history ------------------------------------------------------------------------- */
 
@@ -473,11 +506,12 @@ DWARFS_API size_t dwarfs_history_count(const dwarfs_history *history);
 
 /** @return a dwarfs_history_text_kind of a step; "" if there is none. Threads: any. Since 0.1. */
 DWARFS_API const char *dwarfs_history_text(const dwarfs_history *history, size_t step,
-					   int text);
+					   enum dwarfs_history_text_kind text);
 
-/** @return item of a dwarfs_history_list_kind of a step; NULL past the last one. Since 0.1. */
+/** @return item of a dwarfs_history_list_kind of a step; NULL past the last one. Threads: any. Since 0.1. */
 DWARFS_API const char *dwarfs_history_item(const dwarfs_history *history, size_t step,
-					   int list, size_t item);
+					   enum dwarfs_history_list_kind list,
+					   size_t item);
 
 /**
  * @param history      a history
@@ -488,7 +522,7 @@ DWARFS_API const char *dwarfs_history_item(const dwarfs_history *history, size_t
  * Threads: any. Since 0.1.
  */
 DWARFS_API bool dwarfs_history_time(const dwarfs_history *history, size_t step,
-				    uint64_t *seconds_out);
+				    int64_t *seconds_out);
 
 /** Free a history; NULL is accepted. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_history_free(dwarfs_history *history);

@@ -39,14 +39,14 @@ typedef struct dwarfs_item dwarfs_item;
  * @param err       receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID for a type that does not exist, or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: any. Since 0.1.
  */
 DWARFS_API int dwarfs_item_new(uint32_t mode, dwarfs_item **item_out, dwarfs_error **err);
 
-/** Free an item; NULL is accepted. Entries that were added from it remain. Since 0.1. */
+/** Free an item; NULL is accepted. Entries that were added from it remain. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_item_free(dwarfs_item *item);
 
-/** Set owner and group; both 0 by default. Since 0.1. */
+/** Set owner and group; both 0 by default. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_item_set_owner(dwarfs_item *item, uint32_t uid, uint32_t gid);
 
 /**
@@ -61,12 +61,12 @@ DWARFS_API void dwarfs_item_set_owner(dwarfs_item *item, uint32_t uid, uint32_t 
  * @param nanoseconds  0..999999999, added to the seconds, also to negative ones; larger
  *                     values count as 999999999
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
-DWARFS_API void dwarfs_item_set_time(dwarfs_item *item, int which, int64_t seconds,
-				     uint32_t nanoseconds);
+DWARFS_API void dwarfs_item_set_time(dwarfs_item *item, enum dwarfs_time which,
+				     int64_t seconds, uint32_t nanoseconds);
 
-/** Set the number of a block or character device; other types have none. Since 0.1. */
+/** Set the number of a block or character device; other types have none. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_item_set_device(dwarfs_item *item, uint32_t major, uint32_t minor);
 
 /**
@@ -79,7 +79,7 @@ DWARFS_API void dwarfs_item_set_device(dwarfs_item *item, uint32_t major, uint32
  * @return 0, DWARFS_ERR_INVALID for an item of another type or a NUL inside, DWARFS_ERR_RANGE
  *         for the length, or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_item_set_target(dwarfs_item *item, const char *target, size_t bytes,
 				      dwarfs_error **err);
@@ -99,7 +99,7 @@ DWARFS_API int dwarfs_item_set_target(dwarfs_item *item, const char *target, siz
  * @param err    receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID for an invalid path, or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_item_set_hard_link(dwarfs_item *item, const char *path,
 					 size_t bytes, dwarfs_error **err);
@@ -114,7 +114,7 @@ DWARFS_API int dwarfs_item_set_hard_link(dwarfs_item *item, const char *path,
  * @param err    receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_RANGE for a length, or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_item_add_xattr(dwarfs_item *item, const char *name,
 				     const void *value, size_t bytes, dwarfs_error **err);
@@ -131,24 +131,23 @@ DWARFS_API int dwarfs_item_add_xattr(dwarfs_item *item, const char *name,
  * @param err   receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID for an item of another type, or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_item_set_path(dwarfs_item *item, const char *path,
 				    dwarfs_error **err);
 
 /**
- * Take the contents from a descriptor: a regular file or block device as a whole, with
- * its holes; anything else, such as a pipe, from the current position to its end.
+ * Take the contents from a source. Of a whole file the holes are kept; a stream is read to its end
+ * when the item is added, so that such an item can be added once.
  *
  * @param item  a regular file
- * @param fd    owned by the caller, and must be open when the item is added; the file
- *              position of a regular file is neither used nor changed
+ * @param io    the source; the item keeps it alive
  * @param err   receives the details on failure; may be NULL
- * @return 0, or DWARFS_ERR_INVALID for an item of another type or a negative descriptor
+ * @return 0, or DWARFS_ERR_INVALID for an item of another type
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_item_set_fd(dwarfs_item *item, int fd, dwarfs_error **err);
+DWARFS_API int dwarfs_item_set_io(dwarfs_item *item, dwarfs_io *io, dwarfs_error **err);
 
 /**
  * Take the contents from memory.
@@ -159,7 +158,7 @@ DWARFS_API int dwarfs_item_set_fd(dwarfs_item *item, int fd, dwarfs_error **err)
  * @param err    receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_INVALID for an item of another type
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_item_set_memory(dwarfs_item *item, const void *data, size_t bytes,
 				      dwarfs_error **err);
@@ -168,19 +167,19 @@ DWARFS_API int dwarfs_item_set_memory(dwarfs_item *item, const void *data, size_
  * Returns the next piece of the contents. Pieces have ascending offsets and do not
  * overlap; the ranges between them, before the first and after the last one are holes.
  *
- * @param user        as given to dwarfs_item_set_reader()
  * @param data_out    receives the bytes; they must be valid until the next call
  * @param bytes_out   receives how many; 0 is accepted
  * @param offset_out  receives their offset in the file; if not set, they follow the
  *                    previous piece
- * @param err         receives the details on failure; may be NULL
+ * @param err         receives the reason of a failure; may be NULL
+ * @param user        as given to dwarfs_item_set_reader()
  * @return 1 for a piece, 0 at the end, or a negative DWARFS_ERR_*, which
  *         dwarfs_builder_add_item() returns
  *
  * Threads: called by the thread that adds the item, during that call.
  */
-typedef int (*dwarfs_item_read_fn)(void *user, const void **data_out, size_t *bytes_out,
-				   uint64_t *offset_out, dwarfs_error **err);
+typedef int (*dwarfs_item_read_fn)(const void **data_out, size_t *bytes_out,
+				   uint64_t *offset_out, dwarfs_error **err, void *user);
 
 /**
  * Take the contents from a callback, which is called until it returns 0.
@@ -192,7 +191,7 @@ typedef int (*dwarfs_item_read_fn)(void *user, const void **data_out, size_t *by
  * @param err    receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID for an item of another type, or DWARFS_ERR_RANGE
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_item_set_reader(dwarfs_item *item, uint64_t bytes,
 				      dwarfs_item_read_fn read, void *user,
@@ -229,7 +228,7 @@ DWARFS_API int dwarfs_item_set_reader(dwarfs_item *item, uint64_t bytes,
  *         memory limit; DWARFS_ERR_CANCELLED; DWARFS_ERR_NOMEM. A failure leaves the
  *         entries as they were, except for parent directories that were created
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_add_item(dwarfs_builder *builder, const char *path,
 				       size_t bytes, const dwarfs_item *item,
@@ -247,7 +246,7 @@ DWARFS_API int dwarfs_builder_add_item(dwarfs_builder *builder, const char *path
  * @return 0, DWARFS_ERR_NOT_FOUND, DWARFS_ERR_INVALID, or DWARFS_ERR_NOT_DIR where the
  *         contents of something else are to be removed
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_remove_item(dwarfs_builder *builder, const char *path,
 					  size_t bytes, bool contents_only,
@@ -262,7 +261,7 @@ DWARFS_API int dwarfs_builder_remove_item(dwarfs_builder *builder, const char *p
  * @param bytes    length of the path
  * @return whether it exists; false for an invalid path
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API bool dwarfs_builder_has_item(const dwarfs_builder *builder, const char *path,
 					size_t bytes);
@@ -276,7 +275,7 @@ DWARFS_API bool dwarfs_builder_has_item(const dwarfs_builder *builder, const cha
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID, or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_begin_layer(dwarfs_builder *builder, dwarfs_error **err);
 
@@ -291,7 +290,7 @@ DWARFS_API int dwarfs_builder_begin_layer(dwarfs_builder *builder, dwarfs_error 
  * @param err            receives the details on failure; may be NULL
  * @return as dwarfs_builder_remove_item()
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_remove_older(dwarfs_builder *builder, const char *path,
 					   size_t bytes, bool contents_only,
@@ -306,7 +305,7 @@ DWARFS_API int dwarfs_builder_remove_older(dwarfs_builder *builder, const char *
  * @return 0; for the first invalid link, DWARFS_ERR_NOT_FOUND, or DWARFS_ERR_INVALID when
  *         its target is a directory; DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_check_links(const dwarfs_builder *builder,
 					  dwarfs_error **err);
@@ -332,7 +331,7 @@ typedef void (*dwarfs_lost_link_fn)(const char *path, const char *why, void *use
  * @param err      receives the details on failure; may be NULL
  * @return 0, also when links were lost; DWARFS_ERR_INVALID or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_resolve_links(dwarfs_builder *builder,
 					    dwarfs_lost_link_fn lost, void *user,
@@ -350,7 +349,7 @@ DWARFS_API int dwarfs_builder_resolve_links(dwarfs_builder *builder,
  * @return the number of entries below a directory; 0 for anything else, and for a path
  *         that does not exist
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API uint64_t dwarfs_builder_count_below(const dwarfs_builder *builder,
 					       const char *path, size_t bytes,
@@ -373,7 +372,7 @@ DWARFS_API uint64_t dwarfs_builder_count_below(const dwarfs_builder *builder,
  * @return 0; DWARFS_ERR_NOT_FOUND, _NOT_DIR or _ACCESS for the directory; otherwise as
  *         dwarfs_builder_add_item()
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_add_tree(dwarfs_builder *builder, const char *directory,
 				       const char *prefix, size_t bytes,
@@ -391,7 +390,7 @@ DWARFS_API int dwarfs_builder_add_tree(dwarfs_builder *builder, const char *dire
  * @param err           receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID when contents were copied already, or DWARFS_ERR_NOMEM
  *
- * Since 0.1.
+ * Threads: one. Since 0.1.
  */
 DWARFS_API int dwarfs_builder_set_spool(dwarfs_builder *builder, const char *directory,
 					uint64_t memory_bytes, dwarfs_error **err);

@@ -64,7 +64,8 @@ DWARFS_API void dwarfs_metadata_free(dwarfs_metadata *metadata);
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API int dwarfs_metadata_next(dwarfs_metadata *metadata, int *kind_out,
+DWARFS_API int dwarfs_metadata_next(dwarfs_metadata *metadata,
+				    enum dwarfs_metadata_kind *kind_out,
 				    dwarfs_error **err);
 
 /**

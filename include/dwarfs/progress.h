@@ -23,6 +23,8 @@ enum dwarfs_phase {
 	DWARFS_PHASE_CHECK,    /**< verifying sections */
 	DWARFS_PHASE_EXTRACT,  /**< writing files to disk */
 	DWARFS_PHASE_IMPORT, /**< reading an archive; bytes are as it is stored, items entries */
+	DWARFS_PHASE_OPEN, /**< finding and reading the metadata of an image */
+	DWARFS_PHASE_READ, /**< reading many files */
 	DWARFS_PHASE_DONE, /**< the last call of an operation that succeeded */
 };
 
@@ -30,57 +32,49 @@ enum dwarfs_phase {
  * Called regularly while an operation runs.
  *
  * @param progress  the state of the operation
- * @param user      as given when the callback was set
- * @return 0 to continue; anything else cancels: the operation then fails with
- *         DWARFS_ERR_CANCELLED
+ * @param err       receives why the callback stops; may be NULL
+ * @param user      as given to dwarfs_task_set_progress()
+ * @return 0 to go on, or a negative DWARFS_ERR_* code to stop
  *
  * Threads: called by the thread that runs the operation, at most ten times a second and once
  * at each change of phase.
  */
-typedef int (*dwarfs_progress_fn)(const dwarfs_progress *progress, void *user);
+typedef int (*dwarfs_progress_fn)(const dwarfs_progress *progress, dwarfs_error **err,
+				  void *user);
 
 /** @return the dwarfs_phase. Threads: one. Since 0.1. */
-DWARFS_API int dwarfs_progress_phase(const dwarfs_progress *progress);
+DWARFS_API enum dwarfs_phase dwarfs_progress_phase(const dwarfs_progress *progress);
 
-/** @return a static word for a dwarfs_phase, such as "scanning". Since 0.1. */
-DWARFS_API const char *dwarfs_phase_name(int phase);
+/** @return a static word for a dwarfs_phase, such as "scanning". Threads: any. Since 0.1. */
+DWARFS_API const char *dwarfs_phase_name(enum dwarfs_phase phase);
 
-/** @return bytes of file contents processed so far. Threads: one. Since 0.1. */
-DWARFS_API uint64_t dwarfs_progress_bytes_done(const dwarfs_progress *progress);
-
-/** @return bytes of file contents in all, as far as known. Threads: one. Since 0.1. */
-DWARFS_API uint64_t dwarfs_progress_bytes_total(const dwarfs_progress *progress);
-
-/**
- * @return bytes of file contents read so far in the phase DWARFS_PHASE_WRITE, including
- *         those still waiting to be compressed; 0 in other phases. Threads: one. Since
- *         0.1.
- */
-DWARFS_API uint64_t dwarfs_progress_bytes_read(const dwarfs_progress *progress);
-
-/** @return bytes written to the output so far. Threads: one. Since 0.1. */
-DWARFS_API uint64_t dwarfs_progress_bytes_out(const dwarfs_progress *progress);
-
-/** @return bytes saved by deduplication: equal files, and equal parts of files. Threads:
- * one. Since 0.1. */
-DWARFS_API uint64_t dwarfs_progress_bytes_saved(const dwarfs_progress *progress);
+/** Numbers of a running operation, for dwarfs_progress_number(). */
+enum dwarfs_progress_value {
+	DWARFS_PROGRESS_DONE_BYTES,    /**< of file contents, processed so far */
+	DWARFS_PROGRESS_TOTAL_BYTES,   /**< of file contents, as far as known */
+	DWARFS_PROGRESS_READ_BYTES,    /**< of file contents, read so far in the phase
+					  DWARFS_PHASE_WRITE, including those that wait to be
+					  compressed; 0 in other phases */
+	DWARFS_PROGRESS_WRITTEN_BYTES, /**< to the output */
+	DWARFS_PROGRESS_SAVED_BYTES, /**< by deduplication of files and of parts of files */
+	DWARFS_PROGRESS_DONE_ITEMS, /**< files, or sections in a check, processed so far */
+	DWARFS_PROGRESS_TOTAL_ITEMS, /**< files, or sections in a check, as far as known */
+	DWARFS_PROGRESS_ELAPSED_NS,  /**< nanoseconds since the operation began */
+	DWARFS_PROGRESS_REMAINING_NS, /**< estimated nanoseconds until its end; UINT64_MAX
+					   while there is no estimate */
+};
 
 /**
- * @return estimated nanoseconds until the end of the operation; UINT64_MAX while there is
- *         no estimate.
+ * Get a number of a running operation.
+ *
+ * @param progress  as given to the callback
+ * @param what      which number
+ * @return the current value; 0 for a number that does not exist
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API uint64_t dwarfs_progress_remaining_ns(const dwarfs_progress *progress);
-
-/** @return files (or sections, in a check) processed so far. Threads: one. Since 0.1. */
-DWARFS_API uint64_t dwarfs_progress_items_done(const dwarfs_progress *progress);
-
-/** @return files (or sections) in all, as far as known. Threads: one. Since 0.1. */
-DWARFS_API uint64_t dwarfs_progress_items_total(const dwarfs_progress *progress);
-
-/** @return nanoseconds since the operation began. Threads: one. Since 0.1. */
-DWARFS_API uint64_t dwarfs_progress_elapsed_ns(const dwarfs_progress *progress);
+DWARFS_API uint64_t dwarfs_progress_number(const dwarfs_progress *progress,
+					   enum dwarfs_progress_value what);
 
 /**
  * @return the path that is being processed, or NULL; valid during the callback.
@@ -89,36 +83,52 @@ DWARFS_API uint64_t dwarfs_progress_elapsed_ns(const dwarfs_progress *progress);
  */
 DWARFS_API const char *dwarfs_progress_path(const dwarfs_progress *progress);
 
-/** A flag that cancels the operations it was passed to. */
-typedef struct dwarfs_cancel dwarfs_cancel;
+/**
+ * Reports the progress of operations and cancels them. The functions `dwarfs_*_set_task()`
+ * and parameters named task connect it to operations; one task may serve several, one after
+ * the other or at once. NULL is no task. A task belongs to the caller and must outlive the
+ * operations that use it.
+ */
+typedef struct dwarfs_task dwarfs_task;
 
 /**
- * Make a cancellation flag, not set yet.
+ * Make a task without a progress callback, not cancelled.
  *
- * @param cancel_out  receives the flag; free it with dwarfs_cancel_free() when no
- *                    operation uses it any more
- * @param err         receives the details on failure; may be NULL
+ * @param task_out  receives the task; free it with dwarfs_task_free()
+ * @param err       receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_NOMEM
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_cancel_new(dwarfs_cancel **cancel_out, dwarfs_error **err);
+DWARFS_API int dwarfs_task_new(dwarfs_task **task_out, dwarfs_error **err);
+
+/** Free a task, which no operation uses any more; NULL is accepted. Threads: one. Since 0.1. */
+DWARFS_API void dwarfs_task_free(dwarfs_task *task);
 
 /**
- * Set the flag: operations that use it fail with DWARFS_ERR_CANCELLED, within 100 ms or
- * at the end of the current codec call.
+ * Set the progress callback.
  *
- * @param cancel  a flag, or NULL
+ * @param task      a task that no operation is using now
+ * @param progress  called regularly; NULL for none
+ * @param user      passed to progress
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API void dwarfs_task_set_progress(dwarfs_task *task, dwarfs_progress_fn progress,
+					 void *user);
+
+/**
+ * Cancel: operations that use the task, now or later, fail with DWARFS_ERR_CANCELLED,
+ * within 100 ms or at the end of the current codec call.
+ *
+ * @param task  a task, or NULL
  *
  * Threads: any; may be called in a signal handler. Since 0.1.
  */
-DWARFS_API void dwarfs_cancel_set(dwarfs_cancel *cancel);
+DWARFS_API void dwarfs_task_cancel(dwarfs_task *task);
 
-/** @return whether the flag is set. Threads: any. Since 0.1. */
-DWARFS_API bool dwarfs_cancel_is_set(const dwarfs_cancel *cancel);
-
-/** Free a flag; NULL is accepted. Threads: one. Since 0.1. */
-DWARFS_API void dwarfs_cancel_free(dwarfs_cancel *cancel);
+/** @return whether dwarfs_task_cancel() was called; false for NULL. Threads: any. Since 0.1. */
+DWARFS_API bool dwarfs_task_is_cancelled(const dwarfs_task *task);
 
 DWARFS_END_DECLS
 

@@ -33,7 +33,8 @@ enum dwarfs_salvage {
  *
  * Threads: one. Since 0.1.
  */
-DWARFS_API void dwarfs_image_options_set_salvage(dwarfs_image_options *options, int mode);
+DWARFS_API void dwarfs_image_options_set_salvage(dwarfs_image_options *options,
+						 enum dwarfs_salvage mode);
 
 /**
  * Whether a block is known to be lost, because reading it failed. Blocks that have not
@@ -71,13 +72,15 @@ DWARFS_API int dwarfs_file_lost_bytes(const dwarfs_image *image, dwarfs_inode in
  * @param data   its contents, valid during the call; NULL when it is lost
  * @param bytes  how many
  * @param why    the error if the block is lost, valid during the call; otherwise NULL
+ * @param err    receives why the callback stops; may be NULL
  * @param user   as given to dwarfs_salvage_blocks()
- * @return 0; anything else stops, and is then returned by dwarfs_salvage_blocks()
+ * @return 0 to go on, or a negative DWARFS_ERR_* code to stop
  *
  * Threads: the thread that called dwarfs_salvage_blocks().
  */
 typedef int (*dwarfs_salvage_block_fn)(uint32_t block, const void *data, size_t bytes,
-				       const dwarfs_error *why, void *user);
+				       const dwarfs_error *why, dwarfs_error **err,
+				       void *user);
 
 /**
  * Decompress all blocks of an image, with or without metadata. Blocks hold the contents
@@ -89,7 +92,7 @@ typedef int (*dwarfs_salvage_block_fn)(uint32_t block, const void *data, size_t 
  * @param block    called for each block
  * @param user     passed to it
  * @param err      receives the details on failure; may be NULL
- * @return 0, what the callback returned, DWARFS_ERR_NOT_IMAGE when no section can be found, or
+ * @return 0, the code of a callback that stopped, DWARFS_ERR_NOT_IMAGE when no section can be found, or
  *         what dwarfs_io_open() returns
  *
  * Threads: any. Since 0.1.

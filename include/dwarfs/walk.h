@@ -7,9 +7,9 @@
  * directory, and refers to an inode; entries with the same inode are hard links. The
  * entries of a directory are consecutive and sorted by name, so listing one is counting:
  *
- *     dwarfs_dir_range(image, dir, &first, &count, err);
- *     for (entry = first; entry < first + count; entry++)
- *             dwarfs_entry_name(image, entry, name, sizeof(name), NULL, err);
+ *     dwarfs_dir_range(image, dir, &entry, &count, &err);
+ *     for (; count > 0; count--, entry.number++)
+ *             dwarfs_entry_name(image, entry, name, sizeof(name), NULL, &err);
  *
  * Numbers are valid as long as the image and need not be freed. Nothing here allocates,
  * except walks; nothing takes a lock.
@@ -21,20 +21,45 @@
 
 DWARFS_BEGIN_DECLS
 
-/** Number of a directory entry, 0 to dwarfs_image_entry_count() - 1. */
-typedef uint32_t dwarfs_entry;
+/** A directory entry, by its number: 0 to dwarfs_image_entry_count() - 1. Passed by value. */
+typedef struct dwarfs_entry {
+	uint32_t number;
+} dwarfs_entry;
 
-/** Number of an inode, 0 to dwarfs_image_inode_count() - 1. */
-typedef uint32_t dwarfs_inode;
+/** An inode, by its number: 0 to dwarfs_image_inode_count() - 1. Passed by value. */
+typedef struct dwarfs_inode {
+	uint32_t number;
+} dwarfs_inode;
 
-/** The entry and the inode of the root directory. */
-#define DWARFS_ROOT 0
+/** @return the entry with a number; for the program that counts them. Threads: any. Since 0.1. */
+static inline dwarfs_entry dwarfs_entry_at(uint32_t number)
+{
+	dwarfs_entry entry;
+
+	entry.number = number;
+	return entry;
+}
+
+/** @return the inode with a number. Threads: any. Since 0.1. */
+static inline dwarfs_inode dwarfs_inode_at(uint32_t number)
+{
+	dwarfs_inode inode;
+
+	inode.number = number;
+	return inode;
+}
+
+/** The entry of the root directory. */
+#define DWARFS_ROOT_ENTRY dwarfs_entry_at(0)
+
+/** The inode of the root directory. */
+#define DWARFS_ROOT_INODE dwarfs_inode_at(0)
 
 /** Buffer size that holds any name, with its NUL. */
-#define DWARFS_NAME_ROOM 256
+#define DWARFS_NAME_BUFFER_BYTES 256
 
 /** Buffer size that holds any target of a link, with its NUL. */
-#define DWARFS_LINK_ROOM 4097
+#define DWARFS_LINK_BUFFER_BYTES 4097
 
 /* -- looking up ---------------------------------------------------------------------- */
 
@@ -151,7 +176,7 @@ DWARFS_API int dwarfs_entry_inode(const dwarfs_image *image, dwarfs_entry entry,
  *
  * @param image      an image
  * @param entry      an entry
- * @param buffer     receives the name and a NUL; DWARFS_NAME_ROOM bytes always suffice
+ * @param buffer     receives the name and a NUL; DWARFS_NAME_BUFFER_BYTES bytes always suffice
  * @param room       size of buffer
  * @param bytes_out  receives the length without the NUL; may be NULL
  * @param err        receives the details on failure; may be NULL
@@ -169,7 +194,7 @@ DWARFS_API int dwarfs_entry_name(const dwarfs_image *image, dwarfs_entry entry,
  *
  * @param image      an image
  * @param inode      inode of a link
- * @param buffer     receives the target and a NUL; DWARFS_LINK_ROOM bytes always suffice
+ * @param buffer     receives the target and a NUL; DWARFS_LINK_BUFFER_BYTES bytes always suffice
  * @param room       size of buffer
  * @param bytes_out  receives the length without the NUL; may be NULL
  * @param err        receives the details on failure; may be NULL
@@ -182,7 +207,7 @@ DWARFS_API int dwarfs_link_read(const dwarfs_image *image, dwarfs_inode inode,
 				char *buffer, size_t room, size_t *bytes_out,
 				dwarfs_error **err);
 
-/** As dwarfs_link_read(), but without conversion of separators. Since 0.1. */
+/** As dwarfs_link_read(), but without conversion of separators. Threads: any. Since 0.1. */
 DWARFS_API int dwarfs_link_read_raw(const dwarfs_image *image, dwarfs_inode inode,
 				    char *buffer, size_t room, size_t *bytes_out,
 				    dwarfs_error **err);
@@ -223,14 +248,14 @@ DWARFS_API void dwarfs_stat_free(dwarfs_stat *stat);
 DWARFS_API int dwarfs_entry_stat(const dwarfs_image *image, dwarfs_entry entry,
 				 dwarfs_stat *stat, dwarfs_error **err);
 
-/** As dwarfs_entry_stat(), for an inode. Since 0.1. */
+/** As dwarfs_entry_stat(), for an inode. Threads: any. Since 0.1. */
 DWARFS_API int dwarfs_inode_stat(const dwarfs_image *image, dwarfs_inode inode,
 				 dwarfs_stat *stat, dwarfs_error **err);
 
 /** @return the inode. Threads: any. Since 0.1. */
 DWARFS_API dwarfs_inode dwarfs_stat_inode(const dwarfs_stat *stat);
 
-/** @return type and permission bits as in st_mode of POSIX (S_IFDIR is 0040000). Since 0.1. */
+/** @return type and permission bits as in st_mode of POSIX (S_IFDIR is 0040000). Threads: any. Since 0.1. */
 DWARFS_API uint32_t dwarfs_stat_mode(const dwarfs_stat *stat);
 
 /** @return the owner's number. Threads: any. Since 0.1. */
@@ -239,10 +264,10 @@ DWARFS_API uint32_t dwarfs_stat_uid(const dwarfs_stat *stat);
 /** @return the group's number. Threads: any. Since 0.1. */
 DWARFS_API uint32_t dwarfs_stat_gid(const dwarfs_stat *stat);
 
-/** @return bytes of a file or of a link's target; entries of a directory; else 0. Since 0.1. */
+/** @return bytes of a file or of a link's target; entries of a directory; else 0. Threads: any. Since 0.1. */
 DWARFS_API uint64_t dwarfs_stat_bytes(const dwarfs_stat *stat);
 
-/** @return bytes of a file without its holes; for the rest as dwarfs_stat_bytes(). Since 0.1. */
+/** @return bytes of a file without its holes; for the rest as dwarfs_stat_bytes(). Threads: any. Since 0.1. */
 DWARFS_API uint64_t dwarfs_stat_allocated_bytes(const dwarfs_stat *stat);
 
 /** @return for a file how many entries name it, else 1. Threads: any. Since 0.1. */
@@ -256,11 +281,12 @@ DWARFS_API uint32_t dwarfs_stat_rdev_minor(const dwarfs_stat *stat);
 
 /** @return seconds since 1970 of a dwarfs_time, negative before it; an access or change time that
  * is not stored is the mtime, a birth time that is not stored is 0. Threads: any. Since 0.1. */
-DWARFS_API int64_t dwarfs_stat_seconds(const dwarfs_stat *stat, int time);
+DWARFS_API int64_t dwarfs_stat_seconds(const dwarfs_stat *stat, enum dwarfs_time time);
 
 /** @return nanoseconds of a dwarfs_time, 0 to 999999999, to be added to its seconds, also when
  * these are negative. Threads: any. Since 0.1. */
-DWARFS_API uint32_t dwarfs_stat_nanoseconds(const dwarfs_stat *stat, int time);
+DWARFS_API uint32_t dwarfs_stat_nanoseconds(const dwarfs_stat *stat,
+					    enum dwarfs_time time);
 
 /**
  * Attributes whose value in damaged metadata may be invalid: bits of
@@ -298,7 +324,7 @@ DWARFS_API uint32_t dwarfs_stat_invalid(const dwarfs_stat *stat);
 
 /** @return the name of one dwarfs_attribute for messages, as "modification time"; a static
  * string, NULL for anything else. Threads: any. Since 0.1. */
-DWARFS_API const char *dwarfs_attribute_name(uint32_t attribute);
+DWARFS_API const char *dwarfs_attribute_name(enum dwarfs_attribute attribute);
 
 /* -- walking ------------------------------------------------------------------------- */
 
@@ -317,7 +343,7 @@ enum dwarfs_walk_order {
  * Start a walk.
  *
  * @param image     an image; kept alive by the walk
- * @param start     the entry to start at, visited first; DWARFS_ROOT for everything
+ * @param start     the entry to start at, visited first; DWARFS_ROOT_ENTRY for everything
  * @param order     a dwarfs_walk_order
  * @param walk_out  receives the walk; free it with dwarfs_walk_free()
  * @param err       receives the details on failure; may be NULL
@@ -325,8 +351,9 @@ enum dwarfs_walk_order {
  *
  * Threads: any. Since 0.1.
  */
-DWARFS_API int dwarfs_walk_new(const dwarfs_image *image, dwarfs_entry start, int order,
-			       dwarfs_walk **walk_out, dwarfs_error **err);
+DWARFS_API int dwarfs_walk_new(const dwarfs_image *image, dwarfs_entry start,
+			       enum dwarfs_walk_order order, dwarfs_walk **walk_out,
+			       dwarfs_error **err);
 
 /**
  * Go to the next entry.

@@ -20,7 +20,7 @@
 DWARFS_BEGIN_DECLS
 
 /** Buffer size that holds any name, with its NUL. */
-#define DWARFS_XATTR_NAME_ROOM 256
+#define DWARFS_XATTR_NAME_BUFFER_BYTES 256
 
 /**
  * Whether an image has a section of extended attributes. The section is not checked here,

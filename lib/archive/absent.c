@@ -72,19 +72,11 @@ int dwarfs_archive_import_set_spool(dwarfs_archive_import *import, const char *d
 	return refuse(err);
 }
 
-void dwarfs_archive_import_set_progress(dwarfs_archive_import *import,
-					dwarfs_progress_fn progress, void *user)
+void dwarfs_archive_import_set_task(dwarfs_archive_import *import,
+				    const dwarfs_task *task)
 {
 	(void)import;
-	(void)progress;
-	(void)user;
-}
-
-void dwarfs_archive_import_set_cancel(dwarfs_archive_import *import,
-				      dwarfs_cancel *cancel)
-{
-	(void)import;
-	(void)cancel;
+	(void)task;
 }
 
 void dwarfs_archive_import_set_continue_on_error(dwarfs_archive_import *import,
@@ -122,19 +114,11 @@ int dwarfs_archive_import_path(dwarfs_archive_import *import, const char *path,
 	return refuse(err);
 }
 
-int dwarfs_archive_import_fd(dwarfs_archive_import *import, int fd, dwarfs_error **err)
+int dwarfs_archive_import_io(dwarfs_archive_import *import, dwarfs_io *io,
+			     dwarfs_error **err)
 {
 	(void)import;
-	(void)fd;
-	return refuse(err);
-}
-
-int dwarfs_archive_import_memory(dwarfs_archive_import *import, const void *data,
-				 size_t bytes, dwarfs_error **err)
-{
-	(void)import;
-	(void)data;
-	(void)bytes;
+	(void)io;
 	return refuse(err);
 }
 
@@ -190,8 +174,8 @@ int dwarfs_archive_export_add_pattern(dwarfs_archive_export *export, const char 
 	return refuse(err);
 }
 
-int dwarfs_archive_export_set_order(dwarfs_archive_export *export, int order,
-				    dwarfs_error **err)
+int dwarfs_archive_export_set_order(dwarfs_archive_export *export,
+				    enum dwarfs_walk_order order, dwarfs_error **err)
 {
 	return refuse(err);
 }
@@ -216,10 +200,6 @@ void dwarfs_archive_export_set_gid(dwarfs_archive_export *export, uint32_t gid)
 {
 }
 
-void dwarfs_archive_export_set_sync(dwarfs_archive_export *export, bool sync)
-{
-}
-
 void dwarfs_archive_export_set_continue_on_error(dwarfs_archive_export *export,
 						 bool go_on)
 {
@@ -234,14 +214,11 @@ void dwarfs_archive_export_set_report(dwarfs_archive_export *export,
 {
 }
 
-void dwarfs_archive_export_set_progress(dwarfs_archive_export *export,
-					dwarfs_progress_fn progress, void *user)
+void dwarfs_archive_export_set_task(dwarfs_archive_export *export,
+				    const dwarfs_task *task)
 {
-}
-
-void dwarfs_archive_export_set_cancel(dwarfs_archive_export *export,
-				      dwarfs_cancel *cancel)
-{
+	(void)export;
+	(void)task;
 }
 
 int dwarfs_archive_export_to_path(dwarfs_archive_export *export, const char *path,
@@ -250,7 +227,8 @@ int dwarfs_archive_export_to_path(dwarfs_archive_export *export, const char *pat
 	return refuse(err);
 }
 
-int dwarfs_archive_export_to_fd(dwarfs_archive_export *export, int fd, dwarfs_error **err)
+int dwarfs_archive_export_write(dwarfs_archive_export *export, dwarfs_sink *sink,
+				dwarfs_error **err)
 {
 	return refuse(err);
 }

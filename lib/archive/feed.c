@@ -10,58 +10,33 @@
 #include <string.h>
 
 #include "archive/feed.h"
-#include "os/file_io.h"
-#include "os/stream.h"
 
 #define WAIT_MS 50
 
 /* -- making ---------------------------------------------------------------------- */
 
-static int init(struct feed *feed, dwarfs_error **err)
+int dw_feed_new(struct feed *feed, dwarfs_io *io, dwarfs_error **err)
 {
-	feed->fd = -1;
-	feed->spill_fd = -1;
+	int ret;
+
+	if ((ret = dw_io_begin_stream(io, err)) < 0)
+		return ret;
 	feed->buffer = dw_calloc(1, FEED_BYTES);
-	return feed->buffer ? 0 : dw_fail_nomem(err);
-}
-
-int dw_feed_memory(struct feed *feed, const void *data, size_t bytes, dwarfs_error **err)
-{
-	int ret = init(feed, err);
-
-	if (ret < 0)
-		return ret;
-	feed->memory = data ? data : feed->buffer;
+	if (!feed->buffer)
+		return dw_fail_nomem(err);
+	feed->io = dw_io_ref(io);
+	if (dwarfs_io_is_stream(io))
+		return 0;
+	feed->memory = dw_io_memory(io);
 	feed->can_seek = true;
-	feed->bytes = bytes;
-	feed->progress->bytes_total += bytes;
-	return 0;
-}
-
-int dw_feed_fd(struct feed *feed, int fd, dwarfs_error **err)
-{
-	uint64_t end;
-	int ret = init(feed, err);
-
-	if (ret < 0)
-		return ret;
-	feed->fd = fd;
-	ret = dw_fd_bytes(fd, &end, err);
-	if (ret == DWARFS_ERR_INVALID)
-		return 0; /* a stream */
-	if (ret < 0)
-		return ret;
-	feed->can_seek = true;
-	feed->start = dw_stream_place(fd);
-	feed->bytes = end > feed->start ? end - feed->start : 0;
+	feed->bytes = dwarfs_io_bytes(io);
 	feed->progress->bytes_total += feed->bytes;
 	return 0;
 }
 
 void dw_feed_release(struct feed *feed)
 {
-	dw_fd_close(feed->spill_fd);
-	feed->spill_fd = -1;
+	dwarfs_io_free(dw_steal(feed->io));
 	free(dw_steal(feed->buffer));
 	dw_buffer_free(&feed->seen);
 	dwarfs_error_free(dw_steal(feed->failure));
@@ -95,17 +70,21 @@ int64_t dw_feed_more(struct feed *feed, uint8_t *buffer, size_t size, dwarfs_err
 	int64_t got;
 	int ret;
 
+	if (feed->can_seek) {
+		const uint64_t left = feed->bytes - feed->at;
+
+		if ((ret = tick(feed, err)) < 0)
+			return ret;
+		if (size > left)
+			size = (size_t)left;
+		ret = dwarfs_io_read(feed->io, buffer, size, feed->at, err);
+		return ret < 0 ? ret : (int64_t)size;
+	}
 	do {
 		if ((ret = tick(feed, err)) < 0)
 			return ret;
-		if (feed->can_seek)
-			got = dw_fd_read_at(feed->fd, buffer, size,
-					    feed->start + feed->at);
-		else
-			got = dw_stream_read(feed->fd, buffer, size, WAIT_MS);
-	} while (got == -EAGAIN);
-	if (got < 0)
-		return dw_fail_errno(err, (int)-got, "cannot read");
+		got = dw_io_next(feed->io, buffer, size, WAIT_MS, err);
+	} while (got == IO_WAIT);
 	return got;
 }
 

@@ -13,6 +13,7 @@
 
 #include "archive/locale.h"
 #include "base/progress.h"
+#include "os/io.h"
 
 #define FEED_BYTES ((size_t)256 << 10) /* read at a time */
 #define FEED_TAIL  ((size_t)512)
@@ -20,11 +21,10 @@
 
 /* All private to feed.c and spill.c. */
 struct feed {
+	dwarfs_io *io;	       /* owned */
 	const uint8_t *memory; /* not NULL: all bytes */
-	int fd;		       /* otherwise; not owned */
-	int spill_fd;	       /* owned; -1: none */
 	bool can_seek;
-	uint64_t start, bytes;	 /* where the archive begins in fd, and how long it is */
+	uint64_t bytes;		 /* unless it is a stream */
 	uint64_t at;		 /* from its start: what is read next */
 	uint8_t *buffer;	 /* FEED_BYTES */
 	size_t ahead;		 /* bytes in it, of a stream, that were not given yet */
@@ -40,9 +40,7 @@ struct feed {
 	dwarfs_error *failure;
 };
 
-/* Read from memory, or from a descriptor: from its current offset if it is seekable. */
-int dw_feed_memory(struct feed *feed, const void *data, size_t bytes, dwarfs_error **err);
-int dw_feed_fd(struct feed *feed, int fd, dwarfs_error **err);
+int dw_feed_new(struct feed *feed, dwarfs_io *io, dwarfs_error **err);
 void dw_feed_release(struct feed *feed);
 
 /*

@@ -212,14 +212,13 @@ static int read_all(struct list *list, dwarfs_error **err)
 	return ret < 0 ? ret : dw_import_check_end(&list->job, err);
 }
 
-static int begin(struct list *list, int fd, struct dwarfs_progress *progress,
+static int begin(struct list *list, dwarfs_io *io, struct dwarfs_progress *progress,
 		 dwarfs_error **err)
 {
 	list->job.import = &list->import;
-	list->job.feed.fd = list->job.feed.spill_fd = -1;
 	list->job.feed.progress = progress;
 	list->job.feed.locale = &list->job.locale;
-	return dw_feed_fd(&list->job.feed, fd, err);
+	return dw_feed_new(&list->job.feed, io, err);
 }
 
 static void end(struct list *list)
@@ -232,11 +231,11 @@ static void end(struct list *list)
 	dw_buffer_free(&list->value);
 }
 
-int dw_archive_list(int fd, const struct archive_list_fns *fns, void *user,
+int dw_archive_list(dwarfs_io *io, const struct archive_list_fns *fns, void *user,
 		    struct dwarfs_progress *progress, dwarfs_error **err)
 {
 	struct list list = { .fns = fns, .user = user };
-	int ret = begin(&list, fd, progress, err);
+	int ret = begin(&list, io, progress, err);
 
 	if (ret == 0)
 		ret = dw_import_open(&list.job, err);
@@ -246,15 +245,15 @@ int dw_archive_list(int fd, const struct archive_list_fns *fns, void *user,
 	return ret;
 }
 
-int dw_archive_is_one(int fd, dwarfs_error **err)
+int dw_archive_is_one(dwarfs_io *io, dwarfs_error **err)
 {
 	struct dwarfs_progress progress = { 0 };
 	struct list list = { 0 };
 	auto_error dwarfs_error *why = NULL;
 	int ret;
 
-	dw_progress_start(&progress, NULL, NULL, NULL);
-	ret = begin(&list, fd, &progress, &why);
+	dw_progress_start(&progress, NULL);
+	ret = begin(&list, io, &progress, &why);
 	if (ret == 0)
 		ret = dw_import_open(&list.job, &why);
 	if (ret == 0)

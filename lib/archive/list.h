@@ -8,6 +8,7 @@
 #define DW_ARCHIVE_LIST_H
 
 #include "base/progress.h"
+#include "os/io.h"
 
 /* An entry, valid during the call. */
 struct archive_listed {
@@ -34,12 +35,12 @@ struct archive_list_fns {
 	int (*end)(void *user, uint64_t size, dwarfs_error **err);
 };
 
-/* Read an archive from the current offset of the descriptor; a stream of a format that
+/* Read an archive; a stream of a format that
  * must be read from its end is first copied to an unnamed file in /tmp. */
-int dw_archive_list(int fd, const struct archive_list_fns *fns, void *user,
+int dw_archive_list(dwarfs_io *io, const struct archive_list_fns *fns, void *user,
 		    struct dwarfs_progress *progress, dwarfs_error **err);
 
 /* Whether a file that can seek is an archive, by its first entry: 1, 0 or NOMEM. */
-int dw_archive_is_one(int fd, dwarfs_error **err);
+int dw_archive_is_one(dwarfs_io *io, dwarfs_error **err);
 
 #endif

@@ -33,16 +33,19 @@ static int copy(struct feed *feed, int fd, const char *directory, dwarfs_error *
 
 int dw_feed_spill(struct feed *feed, const char *directory, dwarfs_error **err)
 {
+	auto_fd int fd = -1;
+	dwarfs_io *io;
 	int ret;
 
-	if ((ret = dw_scratch_open(directory, &feed->spill_fd)) < 0)
+	if ((ret = dw_scratch_open(directory, &fd)) < 0)
 		return dw_fail_errno(err, -ret, "cannot keep the archive in '%s'",
 				     directory);
-	if ((ret = copy(feed, feed->spill_fd, directory, err)) < 0)
+	if ((ret = copy(feed, fd, directory, err)) < 0 ||
+	    (ret = dwarfs_io_from_fd(fd, &io, err)) < 0)
 		return ret;
-	feed->fd = feed->spill_fd;
+	dwarfs_io_free(feed->io);
+	feed->io = io;
 	feed->can_seek = true;
-	feed->start = 0;
 	feed->ahead = 0;
 	feed->progress->bytes_total += feed->bytes;
 	return 0;

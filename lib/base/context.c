@@ -43,6 +43,9 @@ static uint32_t count_processors(void)
 
 int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err)
 {
+	if (!context_out)
+		return dw_fail_null(err, "context_out");
+
 	dwarfs_context *context = dw_calloc(1, sizeof(*context));
 
 	if (!context)
@@ -102,6 +105,9 @@ static int refuse_when_used(dwarfs_context *context, dwarfs_error **err)
 int dwarfs_context_set_finish_percent(dwarfs_context *context, uint32_t percent,
 				      dwarfs_error **err)
 {
+	if (!context)
+		return dw_fail_null(err, "context");
+
 	int ret = refuse_when_used(context, err);
 
 	if (ret < 0)
@@ -116,6 +122,9 @@ int dwarfs_context_set_finish_percent(dwarfs_context *context, uint32_t percent,
 int dwarfs_context_set_workers(dwarfs_context *context, uint32_t workers,
 			       dwarfs_error **err)
 {
+	if (!context)
+		return dw_fail_null(err, "context");
+
 	int ret = refuse_when_used(context, err);
 
 	if (ret < 0)
@@ -130,6 +139,9 @@ int dwarfs_context_set_workers(dwarfs_context *context, uint32_t workers,
 
 int dwarfs_context_set_timing(dwarfs_context *context, bool on, dwarfs_error **err)
 {
+	if (!context)
+		return dw_fail_null(err, "context");
+
 	int ret = refuse_when_used(context, err);
 
 	if (ret < 0 || on == (context->latency != NULL))
@@ -141,9 +153,12 @@ int dwarfs_context_set_timing(dwarfs_context *context, bool on, dwarfs_error **e
 	return 0;
 }
 
-int dwarfs_context_set_log(dwarfs_context *context, int level, dwarfs_log_fn log,
-			   void *user, dwarfs_error **err)
+int dwarfs_context_set_log(dwarfs_context *context, enum dwarfs_log_level level,
+			   dwarfs_log_fn log, void *user, dwarfs_error **err)
 {
+	if (!context)
+		return dw_fail_null(err, "context");
+
 	int ret = refuse_when_used(context, err);
 
 	if (ret < 0)
@@ -160,6 +175,9 @@ int dwarfs_context_set_log(dwarfs_context *context, int level, dwarfs_log_fn log
 int dwarfs_context_set_span(dwarfs_context *context, dwarfs_span_fn span, void *user,
 			    dwarfs_error **err)
 {
+	if (!context)
+		return dw_fail_null(err, "context");
+
 	int ret = dwarfs_context_set_timing(context, true, err);
 
 	if (ret < 0)
@@ -173,21 +191,28 @@ struct latency *dw_context_latency(const dwarfs_context *context)
 	return context->latency;
 }
 
-uint64_t dwarfs_context_latency(const dwarfs_context *context, int what, int number)
+uint64_t dwarfs_context_latency(const dwarfs_context *context, enum dwarfs_latency what,
+				enum dwarfs_latency_number number)
 {
+	if (!context)
+		return 0;
 	return dw_latency_number(context->latency, what, number);
 }
 
-uint64_t dwarfs_context_latency_quantile(const dwarfs_context *context, int what,
-					 uint32_t permille)
+uint64_t dwarfs_context_latency_quantile(const dwarfs_context *context,
+					 enum dwarfs_latency what, uint32_t permille)
 {
+	if (!context)
+		return 0;
 	return dw_latency_quantile(context->latency, what, permille);
 }
 
-uint64_t dwarfs_context_latency_bucket(const dwarfs_context *context, int what,
-				       uint32_t index, uint64_t *from_ns_out,
-				       uint64_t *until_ns_out)
+uint64_t dwarfs_context_latency_bucket(const dwarfs_context *context,
+				       enum dwarfs_latency what, uint32_t index,
+				       uint64_t *from_ns_out, uint64_t *until_ns_out)
 {
+	if (!context || !from_ns_out || !until_ns_out)
+		return 0;
 	return dw_latency_bucket(context->latency, what, index, from_ns_out,
 				 until_ns_out);
 }

@@ -293,3 +293,44 @@ int dw_error_as(dwarfs_error **err, int code)
 		(*err)->code = code;
 	return code;
 }
+
+static bool is_code(int code)
+{
+	return code < 0 && code >= DWARFS_ERR_LIMIT;
+}
+
+int dwarfs_error_set(dwarfs_error **err, int code, int errnum, const char *message)
+{
+	if (!is_code(code))
+		code = DWARFS_ERR_IO;
+	if (errnum <= 0)
+		return dw_fail(err, code, "%s",
+			       message ? message : dwarfs_strerror(code));
+	dw_fail_errno(err, errnum, "%s", message ? message : dwarfs_strerror(code));
+	if (err && *err && *err != &nomem_error)
+		(*err)->code = code;
+	return code;
+}
+
+int dw_callback_fail(int ret, dwarfs_error **why, dwarfs_error **err)
+{
+	const int code = is_code(ret) ? ret : DWARFS_ERR_CANCELLED;
+
+	if (dwarfs_error_code(*why) == code) {
+		if (err) {
+			dwarfs_error_free(*err);
+			*err = *why;
+			*why = NULL;
+		}
+		return code;
+	}
+	if (code == DWARFS_ERR_NOMEM)
+		return dw_fail_nomem(err);
+	return dw_fail(err, code, "%s",
+		       code == DWARFS_ERR_CANCELLED ? "cancelled" : "a callback failed");
+}
+
+int dw_set_null(dwarfs_error **err, const char *what)
+{
+	return dw_fail(err, DWARFS_ERR_INVALID, "%s must not be NULL", what);
+}

@@ -39,6 +39,10 @@ int dw_fail_system(dwarfs_error **err, int errnum, const char *format, ...)
 	DW_PRINTF(3, 4);
 #define dw_fail_errno(...) dw_negative(dw_fail_system(__VA_ARGS__))
 
+/* A parameter that must not be NULL is NULL. */
+int dw_set_null(dwarfs_error **err, const char *what);
+#define dw_fail_null(err, what) dw_negative(dw_set_null(err, what))
+
 /* Out of memory; allocates nothing. */
 int dw_set_nomem(dwarfs_error **err);
 #define dw_fail_nomem(err) dw_negative(dw_set_nomem(err))
@@ -53,6 +57,12 @@ int dw_error_at_offset(dwarfs_error **err, int code, uint64_t offset);
 /* Replace *err by a copy of another error; NULL is an error without details. Returns
  * code. */
 int dw_error_copy(dwarfs_error **err, int code, const dwarfs_error *from);
+
+/*
+ * After a callback has returned ret, not 0, with *why as its error or NULL: move the error to
+ * *err. Returns its code; see the rule in <dwarfs/api.h>.
+ */
+int dw_callback_fail(int ret, dwarfs_error **why, dwarfs_error **err);
 
 /* Change the code of *err, if there is one; returns the code. */
 int dw_error_as(dwarfs_error **err, int code);

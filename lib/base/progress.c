@@ -16,34 +16,53 @@
 /* Before that the remaining time cannot be estimated. */
 #define MIN_ELAPSED_NS UINT64_C(500000000)
 
-struct dwarfs_cancel {
-	atomic_bool thrown;
+struct dwarfs_task {
+	atomic_bool cancelled;
+	dwarfs_progress_fn call; /* may be NULL */
+	void *user;
 };
 
-int dwarfs_cancel_new(dwarfs_cancel **cancel_out, dwarfs_error **err)
+int dwarfs_task_new(dwarfs_task **task_out, dwarfs_error **err)
 {
-	dwarfs_cancel *cancel = dw_calloc(1, sizeof(*cancel));
+	dwarfs_task *task;
 
-	if (!cancel)
+	if (!task_out)
+		return dw_fail_null(err, "task_out");
+	if (!(task = dw_calloc(1, sizeof(*task))))
 		return dw_fail_nomem(err);
-	*cancel_out = cancel;
+	*task_out = task;
 	return 0;
 }
 
-void dwarfs_cancel_set(dwarfs_cancel *cancel)
+void dwarfs_task_free(dwarfs_task *task)
 {
-	if (cancel)
-		atomic_store(&cancel->thrown, true);
+	free(task);
 }
 
-bool dwarfs_cancel_is_set(const dwarfs_cancel *cancel)
+void dwarfs_task_set_progress(dwarfs_task *task, dwarfs_progress_fn progress, void *user)
 {
-	return cancel && atomic_load(&cancel->thrown);
+	if (!task)
+		return;
+	task->call = progress;
+	task->user = user;
 }
 
-void dwarfs_cancel_free(dwarfs_cancel *cancel)
+void dwarfs_task_cancel(dwarfs_task *task)
 {
-	free(cancel);
+	if (task)
+		atomic_store(&task->cancelled, true);
+}
+
+bool dwarfs_task_is_cancelled(const dwarfs_task *task)
+{
+	return task && atomic_load(&task->cancelled);
+}
+
+int dw_task_check(const dwarfs_task *task, dwarfs_error **err)
+{
+	return dwarfs_task_is_cancelled(task)
+		       ? dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled")
+		       : 0;
 }
 
 static uint64_t progress_now_ns(void)
@@ -54,13 +73,10 @@ static uint64_t progress_now_ns(void)
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-void dw_progress_start(struct dwarfs_progress *progress, dwarfs_progress_fn call,
-		       void *user, const dwarfs_cancel *cancel)
+void dw_progress_start(struct dwarfs_progress *progress, const dwarfs_task *task)
 {
 	*progress = (struct dwarfs_progress){
-		.call = call,
-		.user = user,
-		.cancel = cancel,
+		.task = task,
 		.started_ns = progress_now_ns(),
 		.last_phase = -1,
 	};
@@ -78,25 +94,26 @@ void dw_progress_refresh(struct dwarfs_progress *progress, uint64_t now)
 
 int dw_progress_tick(struct dwarfs_progress *progress, dwarfs_error **err)
 {
+	const dwarfs_task *task = progress->task;
+	auto_error dwarfs_error *why = NULL;
 	uint64_t now;
+	int ret = dw_task_check(task, err);
 
-	if (dwarfs_cancel_is_set(progress->cancel))
-		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
-	if (!progress->call)
-		return 0;
+	if (ret < 0 || !task || !task->call)
+		return ret;
 	now = progress_now_ns();
-	if (progress->phase == progress->last_phase &&
+	if ((int)progress->phase == progress->last_phase &&
 	    now - progress->last_ns < INTERVAL_NS)
 		return 0;
 	progress->last_ns = now;
-	progress->last_phase = progress->phase;
+	progress->last_phase = (int)progress->phase;
 	dw_progress_refresh(progress, now);
-	if (progress->call(progress, progress->user) != 0)
-		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
-	return 0;
+	ret = task->call(progress, &why, task->user);
+	return ret == 0 ? 0 : dw_callback_fail(ret, &why, err);
 }
 
-int dw_progress_enter(struct dwarfs_progress *progress, int phase, dwarfs_error **err)
+int dw_progress_enter(struct dwarfs_progress *progress, enum dwarfs_phase phase,
+		      dwarfs_error **err)
 {
 	progress->phase = phase;
 	progress->phase_started_ns = progress_now_ns();
@@ -107,12 +124,14 @@ int dw_progress_enter(struct dwarfs_progress *progress, int phase, dwarfs_error 
 	return dw_progress_tick(progress, err);
 }
 
-int dwarfs_progress_phase(const dwarfs_progress *progress)
+enum dwarfs_phase dwarfs_progress_phase(const dwarfs_progress *progress)
 {
+	if (!progress)
+		return 0;
 	return progress->phase;
 }
 
-const char *dwarfs_phase_name(int phase)
+const char *dwarfs_phase_name(enum dwarfs_phase phase)
 {
 	static const char *const names[] = {
 		[DWARFS_PHASE_SCAN] = "scanning",
@@ -123,37 +142,14 @@ const char *dwarfs_phase_name(int phase)
 		[DWARFS_PHASE_CHECK] = "checking",
 		[DWARFS_PHASE_EXTRACT] = "extracting",
 		[DWARFS_PHASE_IMPORT] = "reading",
+		[DWARFS_PHASE_OPEN] = "opening",
+		[DWARFS_PHASE_READ] = "reading files",
 		[DWARFS_PHASE_DONE] = "done",
 	};
 
-	if (phase < 0 || phase > DWARFS_PHASE_DONE)
+	if ((unsigned)phase > DWARFS_PHASE_DONE)
 		return "working";
 	return names[phase];
-}
-
-uint64_t dwarfs_progress_bytes_done(const dwarfs_progress *progress)
-{
-	return progress->bytes_done;
-}
-
-uint64_t dwarfs_progress_bytes_total(const dwarfs_progress *progress)
-{
-	return progress->bytes_total;
-}
-
-uint64_t dwarfs_progress_bytes_out(const dwarfs_progress *progress)
-{
-	return progress->bytes_out;
-}
-
-uint64_t dwarfs_progress_bytes_read(const dwarfs_progress *progress)
-{
-	return progress->bytes_read;
-}
-
-uint64_t dwarfs_progress_bytes_saved(const dwarfs_progress *progress)
-{
-	return progress->bytes_saved;
 }
 
 /* Assumes that the rest takes as long per unit as what was done so far. */
@@ -193,27 +189,37 @@ uint64_t dw_progress_remaining(const struct dwarfs_progress *progress, uint64_t 
 			    (double)progress->bytes_total - (double)progress->bytes_done);
 }
 
-uint64_t dwarfs_progress_remaining_ns(const dwarfs_progress *progress)
+uint64_t dwarfs_progress_number(const dwarfs_progress *progress,
+				enum dwarfs_progress_value what)
 {
-	return dw_progress_remaining(progress, progress_now_ns());
-}
-
-uint64_t dwarfs_progress_items_done(const dwarfs_progress *progress)
-{
-	return progress->items_done;
-}
-
-uint64_t dwarfs_progress_items_total(const dwarfs_progress *progress)
-{
-	return progress->items_total;
-}
-
-uint64_t dwarfs_progress_elapsed_ns(const dwarfs_progress *progress)
-{
-	return progress_now_ns() - progress->started_ns;
+	if (!progress)
+		return 0;
+	switch (what) {
+	case DWARFS_PROGRESS_DONE_BYTES:
+		return progress->bytes_done;
+	case DWARFS_PROGRESS_TOTAL_BYTES:
+		return progress->bytes_total;
+	case DWARFS_PROGRESS_READ_BYTES:
+		return progress->bytes_read;
+	case DWARFS_PROGRESS_WRITTEN_BYTES:
+		return progress->bytes_out;
+	case DWARFS_PROGRESS_SAVED_BYTES:
+		return progress->bytes_saved;
+	case DWARFS_PROGRESS_DONE_ITEMS:
+		return progress->items_done;
+	case DWARFS_PROGRESS_TOTAL_ITEMS:
+		return progress->items_total;
+	case DWARFS_PROGRESS_ELAPSED_NS:
+		return progress_now_ns() - progress->started_ns;
+	case DWARFS_PROGRESS_REMAINING_NS:
+		return dw_progress_remaining(progress, progress_now_ns());
+	}
+	return 0;
 }
 
 const char *dwarfs_progress_path(const dwarfs_progress *progress)
 {
+	if (!progress)
+		return NULL;
 	return progress->path;
 }

@@ -15,10 +15,8 @@
  * change of phase.
  */
 struct dwarfs_progress {
-	dwarfs_progress_fn call; /* may be NULL */
-	void *user;
-	const dwarfs_cancel *cancel; /* may be NULL */
-	int phase;
+	const dwarfs_task *task; /* may be NULL */
+	enum dwarfs_phase phase;
 	uint64_t bytes_done, bytes_total, bytes_out;
 	uint64_t bytes_read;  /* by the segmenter; usually not compressed yet */
 	uint64_t bytes_saved; /* equal files and segments that are not stored again */
@@ -40,14 +38,17 @@ struct dwarfs_progress {
 	int last_phase;
 };
 
-void dw_progress_start(struct dwarfs_progress *progress, dwarfs_progress_fn call,
-		       void *user, const dwarfs_cancel *cancel);
+void dw_progress_start(struct dwarfs_progress *progress, const dwarfs_task *task);
 
-/* 0, or DWARFS_ERR_CANCELLED if the caller has cancelled. */
+/* 0, or DWARFS_ERR_CANCELLED if the task is cancelled; NULL is accepted. */
+int dw_task_check(const dwarfs_task *task, dwarfs_error **err);
+
+/* The same, and calls the progress callback if it is due. */
 int dw_progress_tick(struct dwarfs_progress *progress, dwarfs_error **err);
-int dw_progress_enter(struct dwarfs_progress *progress, int phase, dwarfs_error **err);
+int dw_progress_enter(struct dwarfs_progress *progress, enum dwarfs_phase phase,
+		      dwarfs_error **err);
 
-/* dwarfs_progress_remaining_ns() at a given time, on the clock of started_ns. */
+/* DWARFS_PROGRESS_REMAINING_NS at a given time, on the clock of started_ns. */
 uint64_t dw_progress_remaining(const struct dwarfs_progress *progress, uint64_t now_ns);
 
 /* Update the numbers, and note when work began. */

@@ -11,3 +11,8 @@ const char *dwarfs_version_string(void)
 {
 	return VERSION(DWARFS_VERSION_MAJOR, DWARFS_VERSION_MINOR, DWARFS_VERSION_PATCH);
 }
+
+uint32_t dwarfs_version_number(void)
+{
+	return DWARFS_VERSION_NUMBER;
+}

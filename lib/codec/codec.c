@@ -274,3 +274,11 @@ int dw_decoder_new_part(uint32_t id, struct span in, const struct codec_part *pa
 	*decoder_out = dw_steal(decoder);
 	return 0;
 }
+
+bool dwarfs_has_codec(const char *name)
+{
+	for (size_t i = 0; name && i < MEMBER_COUNT; i++)
+		if (strcasecmp(members[i].name, name) == 0)
+			return members[i].ops != NULL;
+	return false;
+}

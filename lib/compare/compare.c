@@ -14,15 +14,14 @@
 #include "compare/side.h"
 #include "os/dir.h"
 #include "os/file_io.h"
+#include "os/io.h"
 
 struct dwarfs_compare {
 	dwarfs_context *context;
 	struct side sides[2];
 	uint32_t ignored;
 	uint64_t resolution_ns;
-	dwarfs_progress_fn progress;
-	void *progress_user;
-	const dwarfs_cancel *cancel;
+	const dwarfs_task *task; /* or NULL */
 	uint64_t counts[DWARFS_DIFFERENCE_KINDS];
 	uint64_t entries[2];
 };
@@ -32,9 +31,8 @@ struct dwarfs_compare {
 static void release_side(struct side *side)
 {
 	dwarfs_image_free(side->image);
-	if (side->owns_fd)
-		dw_fd_close(side->fd);
-	free(side->name);
+	dw_fd_close(side->fd);
+	dwarfs_io_free(side->io);
 	dw_listed_free(&side->listing);
 	*side = (struct side){ .fd = -1 };
 }
@@ -54,6 +52,9 @@ DW_DEFINE_AUTO(compare, dwarfs_compare *, dwarfs_compare_free)
 int dwarfs_compare_new(dwarfs_context *context, dwarfs_compare **compare_out,
 		       dwarfs_error **err)
 {
+	if (!compare_out)
+		return dw_fail_null(err, "compare_out");
+
 	DW_AUTO(compare) dwarfs_compare *compare = dw_calloc(1, sizeof(*compare));
 	int ret;
 
@@ -76,9 +77,12 @@ static int choose_side(dwarfs_compare *compare, int number, struct side **side_o
 	return 0;
 }
 
-int dwarfs_compare_set_image(dwarfs_compare *compare, int side, const dwarfs_image *image,
-			     dwarfs_error **err)
+int dwarfs_compare_set_image(dwarfs_compare *compare, enum dwarfs_compare_side side,
+			     const dwarfs_image *image, dwarfs_error **err)
 {
+	if (!compare || !image)
+		return dw_fail_null(err, "compare and image");
+
 	struct side *chosen;
 	int ret = choose_side(compare, side, &chosen, err);
 
@@ -90,9 +94,12 @@ int dwarfs_compare_set_image(dwarfs_compare *compare, int side, const dwarfs_ima
 	return 0;
 }
 
-int dwarfs_compare_set_directory(dwarfs_compare *compare, int side, const char *path,
-				 dwarfs_error **err)
+int dwarfs_compare_set_directory(dwarfs_compare *compare, enum dwarfs_compare_side side,
+				 const char *path, dwarfs_error **err)
 {
+	if (!compare || !path)
+		return dw_fail_null(err, "compare and path");
+
 	struct side *chosen;
 	int ret = choose_side(compare, side, &chosen, err), fd;
 
@@ -105,28 +112,28 @@ int dwarfs_compare_set_directory(dwarfs_compare *compare, int side, const char *
 	release_side(chosen);
 	chosen->kind = SIDE_DIRECTORY;
 	chosen->fd = fd;
-	chosen->owns_fd = true;
 	return 0;
 }
 
-int dwarfs_compare_set_archive(dwarfs_compare *compare, int side, int fd,
-			       const char *name, dwarfs_error **err)
+int dwarfs_compare_set_archive(dwarfs_compare *compare, enum dwarfs_compare_side side,
+			       dwarfs_io *io, dwarfs_error **err)
 {
-	auto_free char *copy = NULL;
+	if (!compare)
+		return dw_fail_null(err, "compare");
+
 	struct side *chosen;
 	int ret = choose_side(compare, side, &chosen, err);
 
 	if (ret < 0)
 		return ret;
+	if (!io)
+		return dw_fail_null(err, "the archive");
 	if (!dw_can_list_archives())
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
 			       "archives were not built in (they need libarchive)");
-	if (!(copy = strdup(name)))
-		return dw_fail_nomem(err);
 	release_side(chosen);
 	chosen->kind = SIDE_ARCHIVE;
-	chosen->fd = fd;
-	chosen->name = dw_steal(copy);
+	chosen->io = dw_io_ref(io);
 	return 0;
 }
 
@@ -153,38 +160,48 @@ static int open_image(dwarfs_compare *compare, int side, const char *path,
 	return ret;
 }
 
-int dwarfs_compare_set_path(dwarfs_compare *compare, int side, const char *path,
-			    const dwarfs_image_options *options, dwarfs_error **err)
+int dwarfs_compare_set_path(dwarfs_compare *compare, enum dwarfs_compare_side side,
+			    const char *path, const dwarfs_image_options *options,
+			    dwarfs_error **err)
 {
+	if (!compare)
+		return dw_fail_null(err, "compare");
+
 	struct side *chosen;
+	auto_io dwarfs_io *io = NULL;
 	auto_fd int fd = -1;
 	struct os_stat st;
 	int ret = choose_side(compare, side, &chosen, err);
 
-	if (ret < 0 || (ret = dw_fd_open_read(path, &fd, err)) < 0)
+	if (ret < 0)
+		return ret;
+	if (!path)
+		return dw_fail_null(err, "the path");
+	if ((ret = dw_fd_open_read(path, &fd, err)) < 0)
 		return ret;
 	if (dw_stat_fd(fd, &st) == 0 && S_ISDIR(st.mode))
 		return dwarfs_compare_set_directory(compare, side, path, err);
+	if ((ret = dwarfs_io_from_stream(fd, &io, err)) < 0 ||
+	    (ret = dwarfs_io_set_name(io, path, err)) < 0)
+		return ret;
 	if (S_ISREG(st.mode) || S_ISBLK(st.mode)) {
 		if (starts_with_image(fd))
 			return open_image(compare, side, path, options, err);
-		ret = dw_is_archive(fd, err);
+		ret = dw_is_archive(io, err);
 		if (ret <= 0)
 			return ret < 0 ? ret
 				       : open_image(compare, side, path, options, err);
 	}
-	ret = dwarfs_compare_set_archive(compare, side, fd, path, err);
-	if (ret < 0)
-		return ret;
-	chosen->owns_fd = true;
-	fd = -1;
-	return 0;
+	return dwarfs_compare_set_archive(compare, side, io, err);
 }
 
 /* -- settings ------------------------------------------------------------------------ */
 
-int dwarfs_compare_ignore(dwarfs_compare *compare, int kind, dwarfs_error **err)
+int dwarfs_compare_ignore(dwarfs_compare *compare, enum dwarfs_compare_kind kind,
+			  dwarfs_error **err)
 {
+	if (!compare)
+		return dw_fail_null(err, "compare");
 	if (kind < 0 || kind >= DWARFS_DIFFERENCE_TROUBLE)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "difference %d does not exist, or cannot be ignored",
@@ -196,6 +213,8 @@ int dwarfs_compare_ignore(dwarfs_compare *compare, int kind, dwarfs_error **err)
 int dwarfs_compare_set_time_resolution(dwarfs_compare *compare, uint64_t ns,
 				       dwarfs_error **err)
 {
+	if (!compare)
+		return dw_fail_null(err, "compare");
 	if (ns == 0 || ns > INT64_MAX)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "times cannot be compared in steps of %" PRIu64 " ns", ns);
@@ -203,25 +222,26 @@ int dwarfs_compare_set_time_resolution(dwarfs_compare *compare, uint64_t ns,
 	return 0;
 }
 
-void dwarfs_compare_set_progress(dwarfs_compare *compare, dwarfs_progress_fn progress,
-				 void *user)
+void dwarfs_compare_set_task(dwarfs_compare *compare, const dwarfs_task *task)
 {
-	compare->progress = progress;
-	compare->progress_user = user;
+	if (!compare)
+		return;
+	compare->task = task;
 }
 
-void dwarfs_compare_set_cancel(dwarfs_compare *compare, dwarfs_cancel *cancel)
+uint64_t dwarfs_compare_count(const dwarfs_compare *compare,
+			      enum dwarfs_compare_kind kind)
 {
-	compare->cancel = cancel;
-}
-
-uint64_t dwarfs_compare_count(const dwarfs_compare *compare, int kind)
-{
+	if (!compare)
+		return 0;
 	return kind >= 0 && kind < DWARFS_DIFFERENCE_KINDS ? compare->counts[kind] : 0;
 }
 
-uint64_t dwarfs_compare_entries(const dwarfs_compare *compare, int side)
+uint64_t dwarfs_compare_entries(const dwarfs_compare *compare,
+				enum dwarfs_compare_side side)
 {
+	if (!compare)
+		return 0;
 	if (side != DWARFS_COMPARE_A && side != DWARFS_COMPARE_B)
 		return 0;
 	return compare->entries[side];
@@ -252,10 +272,6 @@ static int list_side(dwarfs_compare *compare, int number,
 		ret = dw_list_directory(side, progress, err);
 		break;
 	case SIDE_ARCHIVE:
-		if (side->is_read)
-			return dw_fail(err, DWARFS_ERR_INVALID,
-				       "archive '%s' has been read already", side->name);
-		side->is_read = true;
 		ret = dw_list_archive(side, progress, err);
 		break;
 	default:
@@ -320,6 +336,9 @@ static int run(dwarfs_compare *compare, struct differ *differ,
 int dwarfs_compare_run(dwarfs_compare *compare, dwarfs_difference_fn difference,
 		       void *user, uint64_t *count_out, dwarfs_error **err)
 {
+	if (!compare)
+		return dw_fail_null(err, "compare");
+
 	struct dwarfs_progress progress = { 0 };
 	struct differ differ = {
 		.sides = { &compare->sides[0].listing, &compare->sides[1].listing },
@@ -334,13 +353,10 @@ int dwarfs_compare_run(dwarfs_compare *compare, dwarfs_difference_fn difference,
 
 	memset(compare->counts, 0, sizeof(compare->counts));
 	memset(compare->entries, 0, sizeof(compare->entries));
-	dw_progress_start(&progress, compare->progress, compare->progress_user,
-			  compare->cancel);
+	dw_progress_start(&progress, compare->task);
 	ret = run(compare, &differ, &progress, &why);
 	dw_listed_free(&compare->sides[0].listing);
 	dw_listed_free(&compare->sides[1].listing);
-	if (differ.stopped)
-		return differ.stopped;
 	if (ret < 0) {
 		if (err)
 			dw_error_copy(err, ret, why);

@@ -28,24 +28,32 @@ struct dwarfs_difference {
 	size_t bytes[2];
 };
 
-int dwarfs_difference_kind(const dwarfs_difference *difference)
+enum dwarfs_compare_kind dwarfs_difference_kind(const dwarfs_difference *difference)
 {
+	if (!difference)
+		return 0;
 	return difference->kind;
 }
 
 const char *dwarfs_difference_path(const dwarfs_difference *difference)
 {
+	if (!difference)
+		return NULL;
 	return difference->path;
 }
 
 const char *dwarfs_difference_name(const dwarfs_difference *difference)
 {
+	if (!difference)
+		return NULL;
 	return difference->name;
 }
 
-const char *dwarfs_difference_value(const dwarfs_difference *difference, int side,
-				    size_t *bytes_out)
+const char *dwarfs_difference_value(const dwarfs_difference *difference,
+				    enum dwarfs_compare_side side, size_t *bytes_out)
 {
+	if (!difference)
+		return NULL;
 	if (side != DWARFS_COMPARE_A && side != DWARFS_COMPARE_B)
 		return NULL;
 	if (bytes_out)
@@ -53,7 +61,7 @@ const char *dwarfs_difference_value(const dwarfs_difference *difference, int sid
 	return difference->values[side];
 }
 
-const char *dwarfs_difference_word(int kind)
+const char *dwarfs_difference_word(enum dwarfs_compare_kind kind)
 {
 	static const char *const words[] = {
 		[DWARFS_DIFFERENCE_ONLY_A] = "only-a",
@@ -82,13 +90,15 @@ const char *dwarfs_difference_word(int kind)
 static int tell_difference(struct differ *differ, const dwarfs_difference *difference,
 			   dwarfs_error **err)
 {
+	auto_error dwarfs_error *why = NULL;
+	int ret = 0;
+
 	if (differ->ignored & 1u << difference->kind)
 		return 0;
 	differ->counts[difference->kind]++;
-	if (differ->call &&
-	    (differ->stopped = differ->call(difference, differ->user)) != 0)
-		return dw_fail(err, DWARFS_ERR_CANCELLED, "the caller has stopped");
-	return 0;
+	if (differ->call)
+		ret = differ->call(difference, &why, differ->user);
+	return ret == 0 ? 0 : dw_callback_fail(ret, &why, err);
 }
 
 /* Two texts with a NUL, of which either may be NULL. */

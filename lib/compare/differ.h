@@ -18,7 +18,6 @@ struct differ {
 	void *user;
 	struct dwarfs_progress *progress;
 	uint64_t counts[DWARFS_DIFFERENCE_KINDS];
-	int stopped;	   /* result of the callback */
 	const char *twice; /* the last duplicate path; private */
 };
 
@@ -27,7 +26,7 @@ struct differ {
 void dw_differ_want(struct listing *a, struct listing *b, uint64_t *files_out,
 		    uint64_t *bytes_out);
 
-/* Report all differences. CANCELLED when stopped. */
+/* Report all differences, up to the first that the callback fails for. */
 int dw_differ_run(struct differ *differ, dwarfs_error **err);
 
 #endif

@@ -287,7 +287,7 @@ int dw_list_archive(struct side *side, struct dwarfs_progress *progress,
 
 	side->listing.has_links = true;
 	if (ret == 0)
-		ret = dw_archive_list(side->fd, &fns, &reading, progress, err);
+		ret = dw_archive_list(side->io, &fns, &reading, progress, err);
 	if (ret == 0)
 		ret = join_links(&reading, err);
 	if (ret == 0)
@@ -297,8 +297,8 @@ int dw_list_archive(struct side *side, struct dwarfs_progress *progress,
 	side->listing.resolution_ns = reading.has_fraction ? 1 : NS_PER_SECOND;
 	dw_sum_free(reading.sum);
 	free(reading.links);
-	if (ret < 0 && ret != DWARFS_ERR_CANCELLED && side->name)
-		dw_explain(err, ret, "'%s'", side->name);
+	if (ret < 0 && ret != DWARFS_ERR_CANCELLED && dwarfs_io_name(side->io))
+		dw_explain(err, ret, "'%s'", dwarfs_io_name(side->io));
 	return ret;
 }
 
@@ -307,7 +307,7 @@ bool dw_can_list_archives(void)
 	return true;
 }
 
-int dw_is_archive(int fd, dwarfs_error **err)
+int dw_is_archive(dwarfs_io *io, dwarfs_error **err)
 {
-	return dw_archive_is_one(fd, err);
+	return dw_archive_is_one(io, err);
 }

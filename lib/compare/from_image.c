@@ -68,7 +68,7 @@ static struct listed describe(const struct side *side, const dwarfs_stat *stat)
 static int add_target(struct side *side, dwarfs_inode inode, struct listed *listed,
 		      dwarfs_error **err)
 {
-	char target[DWARFS_LINK_ROOM];
+	char target[DWARFS_LINK_BUFFER_BYTES];
 	size_t bytes;
 	int ret =
 		dwarfs_link_read(side->image, inode, target, sizeof(target), &bytes, err);
@@ -121,7 +121,7 @@ static int add_xattrs(struct side *side, dwarfs_inode inode, dwarfs_error **err)
 static int file_of(struct side *side, uint32_t *files, const dwarfs_stat *stat,
 		   uint32_t *file_out, dwarfs_error **err)
 {
-	const dwarfs_inode inode = dwarfs_stat_inode(stat);
+	const uint32_t inode = dwarfs_stat_inode(stat).number;
 	int ret;
 
 	if (inode >= dwarfs_image_inode_count(side->image))
@@ -197,8 +197,8 @@ int dw_list_image(struct side *side, struct dwarfs_progress *progress, dwarfs_er
 	side->listing.has_links =
 		dwarfs_image_format_minor(side->image) > LAST_WITH_SHARED_INODES;
 	if ((ret = dwarfs_stat_new(&stat, err)) < 0 ||
-	    (ret = dwarfs_walk_new(side->image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk,
-				   err)) < 0)
+	    (ret = dwarfs_walk_new(side->image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE,
+				   &walk, err)) < 0)
 		return ret;
 	while ((ret = dwarfs_walk_next(walk, &entry, err)) > 0) {
 		if ((ret = list_entry(side, entry, dwarfs_walk_path(walk), stat, files,
@@ -229,7 +229,7 @@ struct summing {
 static int fail(struct summing *summing, int code)
 {
 	summing->code = code;
-	return 1;
+	return DWARFS_ERR_CANCELLED;
 }
 
 static int put_back(struct summing *summing, uint32_t file)
@@ -317,10 +317,10 @@ static int take_bytes(struct summing *summing, uint32_t file, const void *data,
 }
 
 static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
-		      void *user)
+		      dwarfs_error **err, void *user)
 {
 	struct summing *summing = user;
-	const uint32_t file = summing->file_of[inode];
+	const uint32_t file = summing->file_of[inode.number];
 	int ret = 0;
 
 	if (!summing->sums[file])
@@ -332,10 +332,11 @@ static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64
 	return ret < 0 ? fail(summing, ret) : 0;
 }
 
-static int take_failure(dwarfs_inode inode, const dwarfs_error *why, void *user)
+static int take_failure(dwarfs_inode inode, const dwarfs_error *why, dwarfs_error **err,
+			void *user)
 {
 	struct summing *summing = user;
-	const uint32_t file = summing->file_of[inode];
+	const uint32_t file = summing->file_of[inode.number];
 	uint64_t none[2];
 	int ret = dw_listed_trouble(&summing->side->listing, file,
 				    dwarfs_error_message(why), &summing->error);
@@ -360,14 +361,13 @@ static int read_round(struct summing *summing, const uint32_t *files, size_t cou
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < count; i++) {
 		listing->files[files[i]].is_wanted = true;
-		inodes[i] = (dwarfs_inode)listing->files[files[i]].id;
-		summing->file_of[inodes[i]] = files[i];
+		inodes[i] = dwarfs_inode_at((uint32_t)listing->files[files[i]].id);
+		summing->file_of[inodes[i].number] = files[i];
 	}
 	ret = dwarfs_read_in_order(summing->side->image, inodes, count, take_piece,
-				   take_failure, summing, err);
-	if (ret <= 0)
-		return ret;
-	return dw_error_copy(err, summing->code, summing->error);
+				   take_failure, summing, NULL, err);
+	return summing->code < 0 ? dw_error_copy(err, summing->code, summing->error)
+				 : ret;
 }
 
 /* Hash data up to an offset. */
@@ -423,8 +423,9 @@ static int sum_alone(struct summing *summing, uint32_t file, void *buffer,
 	struct contents *contents = &summing->side->listing.files[file];
 	DW_AUTO(compare_file) dwarfs_file *opened = NULL;
 	auto_error dwarfs_error *why = NULL;
-	int ret = dwarfs_file_open(summing->side->image, (dwarfs_inode)contents->id,
-				   &opened, &why);
+	int ret =
+		dwarfs_file_open(summing->side->image,
+				 dwarfs_inode_at((uint32_t)contents->id), &opened, &why);
 
 	if (ret == 0)
 		ret = read_alone(summing, opened, buffer, sum, &why);

@@ -9,9 +9,9 @@ bool dw_can_list_archives(void)
 	return false;
 }
 
-int dw_is_archive(int fd, dwarfs_error **err)
+int dw_is_archive(dwarfs_io *io, dwarfs_error **err)
 {
-	(void)fd;
+	(void)io;
 	(void)err;
 	return 0;
 }

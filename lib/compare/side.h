@@ -15,10 +15,8 @@ enum side_kind { SIDE_NONE, SIDE_IMAGE, SIDE_DIRECTORY, SIDE_ARCHIVE };
 struct side {
 	enum side_kind kind;
 	dwarfs_image *image;
-	int fd; /* of a directory or an archive */
-	bool owns_fd;
-	char *name;	/* of an archive */
-	bool is_read;	/* an archive can be read once */
+	int fd;		/* of a directory; owned */
+	dwarfs_io *io;	/* of an archive */
 	bool is_unread; /* nothing asks for the contents of an archive */
 	bool is_bare;	/* nor for extended attributes */
 	dwarfs_context *context;
@@ -36,7 +34,7 @@ int dw_list_archive(struct side *side, struct dwarfs_progress *progress,
 
 /* Whether archives are built in, and whether a file is one: 1, 0 or NOMEM. */
 bool dw_can_list_archives(void);
-int dw_is_archive(int fd, dwarfs_error **err);
+int dw_is_archive(dwarfs_io *io, dwarfs_error **err);
 
 /* Hash the requested files; read errors are recorded as trouble. */
 int dw_sum_image(struct side *side, struct dwarfs_progress *progress, dwarfs_error **err);

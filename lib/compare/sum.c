@@ -35,6 +35,7 @@ void dw_sum_free(struct sum *sum)
 {
 	if (!sum)
 		return;
+
 	dwarfs_digest_free(sum->digest);
 	free(sum);
 }
@@ -105,7 +106,7 @@ void dw_sum_hole(struct sum *sum, uint64_t bytes)
 
 void dw_sum_finish(struct sum *sum, uint64_t out[2])
 {
-	char hex[DWARFS_DIGEST_HEX_MAX];
+	char hex[DWARFS_DIGEST_HEX_BUFFER_BYTES];
 	char half[17] = "";
 	uint8_t size[8];
 

@@ -43,7 +43,7 @@ void dw_cursor_release(struct cursor *cursor)
 static int fail_at(const struct cursor *cursor, const struct level *level, int errnum,
 		   dwarfs_error **err)
 {
-	char name[DWARFS_NAME_ROOM] = "";
+	char name[DWARFS_NAME_BUFFER_BYTES] = "";
 
 	dw_plan_name(cursor->plan, cursor->plan->dirs[level->dir].entry, name, NULL);
 	if (errnum == ESTALE)
@@ -70,7 +70,7 @@ static int rest(struct cursor *cursor, size_t depth, dwarfs_error **err)
 static int open_level(struct cursor *cursor, size_t depth, dwarfs_error **err)
 {
 	struct level *level = &cursor->levels[depth];
-	char name[DWARFS_NAME_ROOM];
+	char name[DWARFS_NAME_BUFFER_BYTES];
 	int ret;
 
 	ret = dw_plan_name(cursor->plan, cursor->plan->dirs[level->dir].entry, name, err);

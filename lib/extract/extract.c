@@ -34,13 +34,14 @@
 static void refresh(struct dwarfs_progress *progress, void *user)
 {
 	struct job *job = user;
-	dwarfs_entry shown = atomic_load(&job->counts.shown);
+	const uint32_t shown = atomic_load(&job->counts.shown);
 
 	progress->bytes_done = atomic_load(&job->counts.bytes_done);
 	progress->bytes_out = atomic_load(&job->counts.bytes_out);
 	progress->items_done = atomic_load(&job->counts.items_done);
 	free(job->path);
-	job->path = shown == DWARFS_ROOT ? NULL : dw_plan_path(&job->plan, "", shown);
+	job->path =
+		shown == 0 ? NULL : dw_plan_path(&job->plan, "", dwarfs_entry_at(shown));
 	/* Without the slash after the empty target. */
 	progress->path = job->path && job->path[0] ? job->path + 1 : job->path;
 }
@@ -169,7 +170,7 @@ static int run(struct job *job, dwarfs_error **err)
 		ret = dw_folders_finish(job, err);
 	dw_xattr_losses_tell(&job->losses, job->image);
 	if (ret == 0 && job->first_code == 0) {
-		atomic_store(&job->counts.shown, DWARFS_ROOT);
+		atomic_store(&job->counts.shown, 0);
 		ret = dw_progress_enter(&job->progress, DWARFS_PHASE_DONE, err);
 	}
 	return ret < 0 ? ret : outcome(job, err);
@@ -178,6 +179,9 @@ static int run(struct job *job, dwarfs_error **err)
 int dwarfs_extract_to_directory(dwarfs_extract *extract, const char *path,
 				dwarfs_error **err)
 {
+	if (!extract || !path)
+		return dw_fail_null(err, "extract and path");
+
 	struct job job = {
 		.extract = extract,
 		.image = extract->image,
@@ -196,8 +200,7 @@ int dwarfs_extract_to_directory(dwarfs_extract *extract, const char *path,
 	if (pthread_mutex_init(&job.lock, NULL) != 0)
 		return dw_fail_nomem(err);
 	dw_files_init(&job.files);
-	dw_progress_start(&job.progress, extract->progress, extract->progress_user,
-			  extract->cancel);
+	dw_progress_start(&job.progress, extract->task);
 	job.progress.refresh = refresh;
 	job.progress.refresh_user = &job;
 	ret = run(&job, err);

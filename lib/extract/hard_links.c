@@ -52,18 +52,19 @@ int dw_links_find(struct links *links, const dwarfs_stat *stat, dwarfs_entry *en
 		  dwarfs_error **err)
 {
 	dwarfs_inode inode = dwarfs_stat_inode(stat);
-	dwarfs_entry entry = DWARFS_ROOT;
+	dwarfs_entry entry = DWARFS_ROOT_ENTRY;
 
-	if (inode < dwarfs_image_inode_count(links->image))
-		entry = links->written[inode];
-	for (int tries = 0; links->earlier && entry != DWARFS_ROOT; tries++) {
+	if (inode.number < dwarfs_image_inode_count(links->image))
+		entry = links->written[inode.number];
+	for (int tries = 0; links->earlier && entry.number != 0; tries++) {
 		int ret = dwarfs_entry_stat(links->image, entry, links->scratch, err);
 
 		if (ret < 0)
 			return ret;
 		if (same_attributes(stat, links->scratch))
 			break;
-		entry = tries < MAX_VARIANTS ? links->earlier[entry] : DWARFS_ROOT;
+		entry = tries < MAX_VARIANTS ? links->earlier[entry.number]
+					     : DWARFS_ROOT_ENTRY;
 	}
 	*entry_out = entry;
 	return 0;
@@ -73,9 +74,9 @@ void dw_links_add(struct links *links, const dwarfs_stat *stat, dwarfs_entry ent
 {
 	dwarfs_inode inode = dwarfs_stat_inode(stat);
 
-	if (inode >= dwarfs_image_inode_count(links->image))
+	if (inode.number >= dwarfs_image_inode_count(links->image))
 		return;
 	if (links->earlier)
-		links->earlier[entry] = links->written[inode];
-	links->written[inode] = entry;
+		links->earlier[entry.number] = links->written[inode.number];
+	links->written[inode.number] = entry;
 }

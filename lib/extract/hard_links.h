@@ -11,7 +11,7 @@
 
 struct links {
 	const dwarfs_image *image;
-	dwarfs_entry *written; /* by inode: the last entry written, 0 for none */
+	dwarfs_entry *written; /* by inode: the last entry written, the root for none */
 	/*
 	 * By entry: the one written before it with the same inode. Only in the formats up
 	 * to 2.2, where files with equal contents share an inode; those that differ in an
@@ -24,7 +24,7 @@ struct links {
 int dw_links_init(struct links *links, const dwarfs_image *image, dwarfs_error **err);
 void dw_links_release(struct links *links);
 
-/* The entry to link to, or DWARFS_ROOT for none. */
+/* The entry to link to, or the root for none. */
 int dw_links_find(struct links *links, const dwarfs_stat *stat, dwarfs_entry *entry_out,
 		  dwarfs_error **err);
 

@@ -25,9 +25,7 @@ struct dwarfs_extract {
 	uint32_t uid, gid;
 	uint32_t writers;
 	struct patterns *patterns;
-	dwarfs_progress_fn progress;
-	void *progress_user;
-	const dwarfs_cancel *cancel;
+	const dwarfs_task *task; /* or NULL */
 	uint64_t failures, damaged;
 };
 
@@ -40,7 +38,7 @@ struct hand {
 /* Numbers for the progress, from all threads. */
 struct counts {
 	atomic_uint_least64_t bytes_done, bytes_out, items_done, failures, damaged;
-	_Atomic dwarfs_entry shown;
+	_Atomic uint32_t shown;
 };
 
 /* One run. */

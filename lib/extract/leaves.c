@@ -15,7 +15,8 @@
 
 /* Find the directory of an entry. */
 static int find_place(struct job *job, struct hand *hand, dwarfs_entry entry,
-		      int *dir_fd_out, char name[DWARFS_NAME_ROOM], dwarfs_error **err)
+		      int *dir_fd_out, char name[DWARFS_NAME_BUFFER_BYTES],
+		      dwarfs_error **err)
 {
 	uint32_t dir;
 	int ret;
@@ -32,7 +33,7 @@ static int find_place(struct job *job, struct hand *hand, dwarfs_entry entry,
 static int make_symlink(struct job *job, const struct hand *hand, int dir_fd,
 			const char *name, dwarfs_error **err)
 {
-	char target[DWARFS_LINK_ROOM];
+	char target[DWARFS_LINK_BUFFER_BYTES];
 	size_t bytes;
 	int ret = dwarfs_link_read(job->image, dwarfs_stat_inode(hand->stat), target,
 				   sizeof(target), &bytes, err);
@@ -72,7 +73,7 @@ static int make_leaf(struct job *job, struct hand *hand, dwarfs_entry entry,
 		     dwarfs_error **err)
 {
 	struct attributes attributes;
-	char name[DWARFS_NAME_ROOM];
+	char name[DWARFS_NAME_BUFFER_BYTES];
 	int ret, dir_fd;
 
 	if ((ret = dwarfs_entry_stat(job->image, entry, hand->stat, err)) < 0 ||
@@ -163,13 +164,13 @@ static bool links_are_refused(int errnum)
 static int make_link(struct job *job, struct hand *hand, int dir_fd, const char *name,
 		     dwarfs_error **err)
 {
-	char first_name[DWARFS_NAME_ROOM];
+	char first_name[DWARFS_NAME_BUFFER_BYTES];
 	dwarfs_entry first;
 	int ret, first_fd;
 	uint32_t dir;
 
 	ret = dw_links_find(&job->links, hand->stat, &first, err);
-	if (ret < 0 || first == DWARFS_ROOT)
+	if (ret < 0 || first.number == 0)
 		return ret;
 	if ((ret = dw_plan_dir_of(&job->plan, first, &dir, err)) < 0 ||
 	    (ret = dw_plan_name(&job->plan, first, first_name, err)) < 0 ||
@@ -187,7 +188,7 @@ static int make_link(struct job *job, struct hand *hand, int dir_fd, const char 
 static int make_other_name(struct job *job, struct hand *hand, dwarfs_entry entry,
 			   dwarfs_error **err)
 {
-	char name[DWARFS_NAME_ROOM];
+	char name[DWARFS_NAME_BUFFER_BYTES];
 	int ret, dir_fd;
 
 	if ((ret = dwarfs_entry_stat(job->image, entry, hand->stat, err)) < 0 ||
@@ -210,7 +211,7 @@ void dw_leaves_make_other_names(struct job *job)
 		uint64_t before = atomic_load(&job->counts.bytes_done);
 		int ret;
 
-		atomic_store(&job->counts.shown, entry);
+		atomic_store(&job->counts.shown, entry.number);
 		ret = make_other_name(job, hand, entry, &why);
 		if (ret < 0)
 			dw_job_fail(job, entry, ret, why);

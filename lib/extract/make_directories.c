@@ -15,7 +15,7 @@
 #include "os/file_io.h"
 
 struct place {
-	char name[DWARFS_NAME_ROOM];
+	char name[DWARFS_NAME_BUFFER_BYTES];
 	int parent; /* a descriptor of the cursor's */
 };
 

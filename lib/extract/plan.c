@@ -29,10 +29,11 @@ void dw_plan_release(struct plan *plan)
 int dw_plan_dir_of(const struct plan *plan, dwarfs_entry entry, uint32_t *dir_out,
 		   dwarfs_error **err)
 {
-	if (entry >= dwarfs_image_entry_count(plan->image) || plan->dir_of[entry] == 0)
+	if (entry.number >= dwarfs_image_entry_count(plan->image) ||
+	    plan->dir_of[entry.number] == 0)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
-			       "entry %" PRIu32 " belongs to no directory", entry);
-	*dir_out = plan->dir_of[entry] - 1;
+			       "entry %" PRIu32 " belongs to no directory", entry.number);
+	*dir_out = plan->dir_of[entry.number] - 1;
 	return 0;
 }
 
@@ -54,13 +55,13 @@ int dw_plan_add_dir(struct plan *plan, dwarfs_entry entry, dwarfs_inode inode,
 	    (ret = dw_grow(&plan->dirs, &plan->dir_capacity, plan->dir_count + 1, err)) <
 		    0)
 		return ret;
-	if (first > entries || count > entries - first)
+	if (first.number > entries || count > entries - first.number)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "directory with inode %" PRIu32
 			       " reaches past the last entry",
-			       inode);
-	for (uint32_t i = first; i < first + count; i++) {
-		if (plan->dir_of[i] != 0 || i == DWARFS_ROOT)
+			       inode.number);
+	for (uint32_t i = first.number; i < first.number + count; i++) {
+		if (plan->dir_of[i] != 0 || i == 0)
 			return dw_fail(err, DWARFS_ERR_CORRUPT,
 				       "entry %" PRIu32 " belongs to two directories", i);
 		plan->dir_of[i] = (uint32_t)plan->dir_count + 1;
@@ -124,19 +125,20 @@ int dw_entries_add(struct entries *entries, dwarfs_entry entry, dwarfs_error **e
 	return ret;
 }
 
-int dw_plan_name(const struct plan *plan, dwarfs_entry entry, char name[DWARFS_NAME_ROOM],
-		 dwarfs_error **err)
+int dw_plan_name(const struct plan *plan, dwarfs_entry entry,
+		 char name[DWARFS_NAME_BUFFER_BYTES], dwarfs_error **err)
 {
 	size_t bytes;
-	int ret = dwarfs_entry_name(plan->image, entry, name, DWARFS_NAME_ROOM, &bytes,
-				    err);
+	int ret = dwarfs_entry_name(plan->image, entry, name, DWARFS_NAME_BUFFER_BYTES,
+				    &bytes, err);
 
 	if (ret < 0)
 		return ret;
 	if (bytes == 0 || strlen(name) != bytes || strchr(name, '/') ||
 	    strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
-			       "the name of entry %" PRIu32 " is not a file name", entry);
+			       "the name of entry %" PRIu32 " is not a file name",
+			       entry.number);
 	return 0;
 }
 
@@ -150,15 +152,15 @@ static void prepend(char *begin, char **start, const char *text, size_t bytes)
 
 char *dw_plan_path(const struct plan *plan, const char *target, dwarfs_entry entry)
 {
-	char name[DWARFS_NAME_ROOM];
+	char name[DWARFS_NAME_BUFFER_BYTES];
 	size_t target_bytes = strlen(target), room = target_bytes + 1;
-	uint32_t dir = 0, levels = entry == DWARFS_ROOT ? 0 : 1;
+	uint32_t dir = 0, levels = entry.number == 0 ? 0 : 1;
 	char *path, *start;
 
 	if (levels && dw_plan_dir_of(plan, entry, &dir, NULL) < 0)
 		return strdup(target);
 	levels += plan->dir_count ? plan->dirs[dir].depth : 0;
-	room += (size_t)levels * DWARFS_NAME_ROOM;
+	room += (size_t)levels * DWARFS_NAME_BUFFER_BYTES;
 	path = malloc(room);
 	if (!path)
 		return NULL;

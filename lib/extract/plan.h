@@ -70,8 +70,8 @@ bool dw_plan_is_lost(const struct plan *plan, dwarfs_entry entry);
 bool dw_plan_bequeaths(const struct plan *plan, dwarfs_entry entry);
 
 /* A name that is one component of a path and nothing else. */
-int dw_plan_name(const struct plan *plan, dwarfs_entry entry, char name[DWARFS_NAME_ROOM],
-		 dwarfs_error **err);
+int dw_plan_name(const struct plan *plan, dwarfs_entry entry,
+		 char name[DWARFS_NAME_BUFFER_BYTES], dwarfs_error **err);
 
 /* "target/a/b" for an entry, to be freed; NULL when memory is short. */
 char *dw_plan_path(const struct plan *plan, const char *target, dwarfs_entry entry);

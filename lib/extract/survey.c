@@ -14,7 +14,8 @@
 
 /* A directory whose entries are being listed. */
 struct folder {
-	dwarfs_entry next, end;
+	dwarfs_entry next;
+	uint32_t left;	  /* entries from next on */
 	size_t path_size; /* of the directory, within the path */
 };
 
@@ -37,8 +38,8 @@ static void survey_release(struct survey *survey)
 static int set_path(struct survey *survey, dwarfs_entry entry, dwarfs_error **err)
 {
 	size_t keep = survey->levels[survey->depth - 1].path_size;
-	int ret = dw_grow(&survey->path, &survey->path_room, keep + 1 + DWARFS_NAME_ROOM,
-			  err);
+	int ret = dw_grow(&survey->path, &survey->path_room,
+			  keep + 1 + DWARFS_NAME_BUFFER_BYTES, err);
 
 	if (ret < 0)
 		return ret;
@@ -84,7 +85,7 @@ static int enter(struct survey *survey, dwarfs_inode inode, dwarfs_error **err)
 			   err)) < 0)
 		return ret;
 	survey->levels[survey->depth++] =
-		(struct folder){ first, first + count, survey->path_size };
+		(struct folder){ first, count, survey->path_size };
 	return 0;
 }
 
@@ -98,7 +99,7 @@ static int take_dir(struct survey *survey, dwarfs_entry entry, const dwarfs_stat
 
 	if (ret < 0)
 		return ret;
-	if (entry == DWARFS_ROOT) {
+	if (entry.number == 0) {
 		plan->dirs[dir].needed = true;
 		plan->dirs[dir].wanted = !survey->wants_path;
 		return enter(survey, inode, err);
@@ -154,7 +155,7 @@ static void take(struct survey *survey, dwarfs_entry entry)
 	int ret = dwarfs_entry_stat(job->image, entry, stat, &why);
 	bool is_dir = ret == 0 && S_ISDIR(dwarfs_stat_mode(stat));
 
-	if (ret == 0 && entry == DWARFS_ROOT && !is_dir)
+	if (ret == 0 && entry.number == 0 && !is_dir)
 		ret = dw_fail(&why, DWARFS_ERR_CORRUPT, "the root is not a directory");
 	else if (ret == 0)
 		ret = is_dir ? take_dir(survey, entry, stat, &why)
@@ -167,14 +168,18 @@ static void take(struct survey *survey, dwarfs_entry entry)
  * is refused. */
 static void take_all(struct survey *survey)
 {
-	take(survey, DWARFS_ROOT);
+	take(survey, DWARFS_ROOT_ENTRY);
 	while (survey->depth > 0 && dw_job_goes_on(survey->job)) {
 		struct folder *level = &survey->levels[survey->depth - 1];
+		const dwarfs_entry entry = level->next;
 
-		if (level->next == level->end)
+		if (level->left == 0) {
 			survey->depth--;
-		else
-			take(survey, level->next++);
+			continue;
+		}
+		level->next.number++;
+		level->left--;
+		take(survey, entry);
 	}
 }
 

@@ -47,7 +47,7 @@ void dw_files_temporary(const struct job *job, dwarfs_inode inode,
 			char name[FILES_NAME_ROOM])
 {
 	snprintf(name, FILES_NAME_ROOM, ".dwarfs-%016" PRIx64 "-%" PRIx32, job->token,
-		 inode);
+		 inode.number);
 }
 
 /* -- directories of files ------------------------------------------------------------ */
@@ -56,7 +56,7 @@ void dw_files_temporary(const struct job *job, dwarfs_inode inode,
  * one. */
 struct place {
 	int dir;
-	char name[DWARFS_NAME_ROOM];
+	char name[DWARFS_NAME_BUFFER_BYTES];
 	char temporary[FILES_NAME_ROOM]; /* until it is complete */
 	bool bequeaths;
 };
@@ -202,7 +202,7 @@ static int write_whole(struct job *job, struct hand *hand, struct file *file,
 
 static pthread_mutex_t *lock_of(struct job *job, const struct file *file)
 {
-	return &job->files.locks[file->inode % FILES_LOCKS];
+	return &job->files.locks[file->inode.number % FILES_LOCKS];
 }
 
 /* Under its lock. */
@@ -316,10 +316,17 @@ static void lose(struct job *job, struct hand *hand, struct file *file, int code
 
 static struct file *file_of(const struct job *job, dwarfs_inode inode)
 {
-	return &job->files.list[job->files.file_of[inode] - 1];
+	return &job->files.list[job->files.file_of[inode.number] - 1];
 }
 
-static int take_part(const dwarfs_part *part, uint32_t thread, void *user)
+/* Ends the reading when the run was stopped. */
+static int go_on(const struct job *job)
+{
+	return atomic_load(&job->stopped) ? DWARFS_ERR_CANCELLED : 0;
+}
+
+static int take_part(const dwarfs_part *part, uint32_t thread, dwarfs_error **err,
+		     void *user)
 {
 	struct job *job = user;
 	struct file *file = file_of(job, dwarfs_part_inode(part));
@@ -329,8 +336,9 @@ static int take_part(const dwarfs_part *part, uint32_t thread, void *user)
 	int ret;
 
 	if (file->state == FILE_LOST)
-		return atomic_load(&job->stopped);
-	atomic_store_explicit(&job->counts.shown, file->entry, memory_order_relaxed);
+		return go_on(job);
+	atomic_store_explicit(&job->counts.shown, file->entry.number,
+			      memory_order_relaxed);
 	if (!is_last)
 		ret = write_part(job, hand, file, part, &why);
 	else if (file->state == FILE_NEW)
@@ -344,11 +352,11 @@ static int take_part(const dwarfs_part *part, uint32_t thread, void *user)
 	if (is_last && file->state == FILE_WRITTEN)
 		atomic_fetch_add_explicit(&job->counts.items_done, 1,
 					  memory_order_relaxed);
-	return atomic_load(&job->stopped);
+	return go_on(job);
 }
 
 static int take_failure(dwarfs_inode inode, const dwarfs_error *cause, uint32_t thread,
-			void *user)
+			dwarfs_error **err, void *user)
 {
 	struct job *job = user;
 	dwarfs_error *why = NULL;
@@ -357,15 +365,16 @@ static int take_failure(dwarfs_inode inode, const dwarfs_error *cause, uint32_t 
 	dw_explain(&why, dwarfs_error_code(cause), "cannot read the contents");
 	lose(job, &job->hands[thread], file_of(job, inode), dwarfs_error_code(cause),
 	     why);
-	return atomic_load(&job->stopped);
+	return go_on(job);
 }
 
-static int look(void *user)
+/* In the thread of the caller. */
+static int look(const dwarfs_progress *progress, dwarfs_error **err, void *user)
 {
 	struct job *job = user;
 
 	dw_job_look(job);
-	return atomic_load(&job->stopped);
+	return go_on(job);
 }
 
 /* Incomplete files are removed when the run is stopped. */
@@ -388,12 +397,12 @@ static int add(struct job *job, dwarfs_entry entry, dwarfs_error **err)
 
 	if (ret < 0)
 		return ret;
-	if (files->file_of[inode] != 0)
+	if (files->file_of[inode.number] != 0)
 		return dw_entries_add(&files->others, entry, err);
 	if ((ret = dw_grow(&files->list, &files->room, files->count + 1, err)) < 0)
 		return ret;
 	files->list[files->count++] = (struct file){ .entry = entry, .inode = inode };
-	files->file_of[inode] = (uint32_t)files->count;
+	files->file_of[inode.number] = (uint32_t)files->count;
 	return 0;
 }
 
@@ -415,10 +424,14 @@ static int list_files(struct job *job, dwarfs_error **err)
 	return ret;
 }
 
+DW_DEFINE_AUTO(extract_task, dwarfs_task *, dwarfs_task_free)
+
 int dw_files_write(struct job *job, dwarfs_error **err)
 {
 	struct files *files = &job->files;
 	auto_free dwarfs_inode *inodes = NULL;
+	DW_AUTO(extract_task) dwarfs_task *task = NULL;
+	auto_error dwarfs_error *why = NULL;
 	int ret = list_files(job, err);
 
 	if (ret < 0 || files->count == 0)
@@ -428,9 +441,14 @@ int dw_files_write(struct job *job, dwarfs_error **err)
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < files->count; i++)
 		inodes[i] = files->list[i].inode;
+	if ((ret = dwarfs_task_new(&task, err)) < 0)
+		return ret;
+	dwarfs_task_set_progress(task, look, job);
 	ret = dwarfs_read_parallel(job->image, inodes, files->count,
-				   job->extract->writers, take_part, take_failure, look,
-				   job, err);
+				   job->extract->writers, take_part, take_failure, job,
+				   task, &why);
 	clean_up(job);
-	return ret < 0 ? ret : 0;
+	if (ret == 0 || (ret == DWARFS_ERR_CANCELLED && atomic_load(&job->stopped)))
+		return 0;
+	return dw_error_copy(err, ret, why);
 }

@@ -6,7 +6,6 @@
  * Positions depend on widths, and the width of a distance on positions, so the first two
  * are repeated until nothing grows. Columns without distances are measured only once.
  */
-#include <assert.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -18,7 +17,8 @@
 #define PADDING_BYTES 8
 
 /* More than the tree of layouts has. */
-#define MAX_NODES 512
+#define MAX_NODES  512
+#define MAX_FIELDS 64 /* of a struct */
 
 /*
  * The layout of one value in the tree of the schema. Children are in ascending order of
@@ -45,6 +45,7 @@ struct freezer {
 	uint64_t cursor; /* the next free byte */
 	bool grown;
 	bool whole_bytes;
+	bool is_broken; /* a rule of this module did not hold: a bug */
 	uint8_t *out;
 	size_t out_bytes;
 };
@@ -55,7 +56,10 @@ static struct node *take_nodes(struct freezer *freezer, unsigned count)
 {
 	struct node *nodes = freezer->nodes + freezer->node_count;
 
-	assert(freezer->node_count + count <= MAX_NODES);
+	if (freezer->node_count + count > MAX_NODES) {
+		freezer->is_broken = true;
+		return freezer->nodes;
+	}
 	freezer->node_count += count;
 	return nodes;
 }
@@ -104,6 +108,8 @@ static void plant(struct freezer *freezer, struct node *node, uint32_t id,
 	case KIND_STRUCT:
 		node->kind = NODE_STRUCT;
 		node->child_count = (unsigned)type->member_count;
+		if (node->child_count > MAX_FIELDS)
+			freezer->is_broken = true;
 		node->children = take_nodes(freezer, node->child_count);
 		for (unsigned i = 0; i < node->child_count; i++)
 			plant_member(freezer, &node->children[i], &type->members[i]);
@@ -295,7 +301,10 @@ static void put_node_bits(struct freezer *freezer, struct spot spot,
 
 	if (left == 0)
 		return;
-	assert((spot.bit + left + 7) / 8 <= freezer->out_bytes);
+	if ((spot.bit + left + 7) / 8 > freezer->out_bytes) {
+		freezer->is_broken = true;
+		return;
+	}
 	*at |= (uint8_t)(value << shift);
 	while (left > first) {
 		value >>= first;
@@ -317,7 +326,8 @@ static uint64_t append_aligned(struct freezer *freezer, uint64_t bytes, unsigned
 	uint64_t at = (freezer->cursor + align - 1) / align * align;
 
 	freezer->cursor = at + bytes;
-	assert(freezer->cursor <= freezer->out_bytes);
+	if (freezer->cursor > freezer->out_bytes)
+		freezer->is_broken = true;
 	return at;
 }
 
@@ -332,6 +342,8 @@ static void put_frozen_string(struct freezer *freezer, const struct node *node,
 	if (string->size == 0)
 		return;
 	at = append_aligned(freezer, string->size, 1);
+	if (freezer->is_broken)
+		return;
 	memcpy(freezer->out + at, string->data, string->size);
 	put_child(freezer, spot, &node->children[0], at - spot.base);
 	put_child(freezer, spot, &node->children[1], string->size);
@@ -450,10 +462,9 @@ static bool same_layout(const struct schema *schema, const struct schema_layout 
 
 static uint32_t save(struct schema *schema, const struct node *node, uint64_t bytes)
 {
-	struct schema_field fields[64];
+	struct schema_field fields[MAX_FIELDS];
 	struct schema_layout layout = { .bytes = bytes, .bits = node->bits };
 
-	assert(node->child_count <= sizeof(fields) / sizeof(fields[0]));
 	for (unsigned i = 0; i < node->child_count; i++) {
 		const struct node *child = &node->children[i];
 
@@ -519,6 +530,14 @@ static int put_schema(const struct freezer *freezer, struct buffer *out,
 	return dw_thrift_put_stop(&writer, err);
 }
 
+/* The sizes that were measured are too small: never, unless this module has a bug. */
+static int fail_broken(dwarfs_error **err)
+{
+	return dw_fail(err, DWARFS_ERR_INVALID,
+		       "internal error: the metadata was measured "
+		       "wrongly");
+}
+
 int dw_freeze(const struct freeze_metadata *metadata, bool whole_bytes,
 	      struct buffer *schema_out, struct buffer *data_out, dwarfs_error **err)
 {
@@ -530,8 +549,12 @@ int dw_freeze(const struct freeze_metadata *metadata, bool whole_bytes,
 	freezer->whole_bytes = whole_bytes;
 	freezer->root = take_nodes(freezer, 1);
 	plant(freezer, freezer->root, 0, &dw_freeze_metadata_type);
+	if (freezer->is_broken)
+		return fail_broken(err);
 	measure_all(freezer, metadata);
 	if ((ret = put_all(freezer, metadata, data_out, err)) < 0)
 		return ret;
+	if (freezer->is_broken)
+		return fail_broken(err);
 	return put_schema(freezer, schema_out, err);
 }

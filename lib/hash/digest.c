@@ -243,6 +243,9 @@ const char *dwarfs_digest_name(size_t index)
 int dwarfs_digest_new(const char *algorithm, dwarfs_digest **digest_out,
 		      dwarfs_error **err)
 {
+	if (!algorithm || !digest_out)
+		return dw_fail_null(err, "algorithm and digest_out");
+
 	const struct algorithm *found = find_algorithm(algorithm);
 	auto_free dwarfs_digest *digest = NULL;
 
@@ -262,6 +265,9 @@ int dwarfs_digest_new(const char *algorithm, dwarfs_digest **digest_out,
 
 void dwarfs_digest_update(dwarfs_digest *digest, const void *data, size_t bytes)
 {
+	if (!digest || (!data && bytes > 0))
+		return;
+
 	const struct algorithm *algorithm = digest->algorithm;
 
 	if (bytes)
@@ -277,6 +283,9 @@ size_t dw_digest_finish(dwarfs_digest *digest, uint8_t out[DW_DIGEST_BYTES_MAX])
 
 void dwarfs_digest_finish(dwarfs_digest *digest, char *hex_out)
 {
+	if (!digest || !hex_out)
+		return;
+
 	static const char digits[] = "0123456789abcdef";
 	uint8_t bytes[DW_DIGEST_BYTES_MAX];
 	size_t count = dw_digest_finish(digest, bytes);

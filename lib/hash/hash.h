@@ -30,7 +30,7 @@ DW_DEFINE_AUTO(xxh3, struct xxh3 *, dw_xxh3_free)
 void dw_xxh3_128(const void *data, size_t size, uint64_t out[2]);
 
 /* As dwarfs_digest_finish(), but as bytes; returns their number. */
-#define DW_DIGEST_BYTES_MAX ((DWARFS_DIGEST_HEX_MAX - 1) / 2)
+#define DW_DIGEST_BYTES_MAX ((DWARFS_DIGEST_HEX_BUFFER_BYTES - 1) / 2)
 size_t dw_digest_finish(dwarfs_digest *digest, uint8_t out[DW_DIGEST_BYTES_MAX]);
 
 /* Whether the library was built with nettle, and so with SHA-512/256; if not, only the XXH3 of

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/output: a file that appears whole or not at all; or a descriptor or callback that
- * takes bytes from first to last.
+ * os/output: a file that appears whole or not at all, or a descriptor, which takes bytes
+ * from first to last. See os/sink for memory and callbacks.
  */
 #ifndef DW_OS_OUTPUT_H
 #define DW_OS_OUTPUT_H
@@ -19,10 +19,6 @@ int dw_output_create(const char *path, bool overwrite, struct output **output_ou
 
 /* Write to a descriptor, which stays the caller's. */
 int dw_output_to_fd(int fd, struct output **output_out, dwarfs_error **err);
-
-/* Write by a function, which returns 0 or a negative errno value. */
-int dw_output_to_function(int (*write)(const void *data, size_t bytes, void *user),
-			  void *user, struct output **output_out, dwarfs_error **err);
 
 /* Whether to sync a regular file and its directory at commit; default: no. */
 void dw_output_set_sync(struct output *output, bool sync);

@@ -30,7 +30,7 @@ void dw_pipeline_free(struct pipeline *pipeline)
 bool dw_pipeline_stopped(struct pipeline *pipeline)
 {
 	return atomic_load_explicit(&pipeline->stop, memory_order_relaxed) ||
-	       dwarfs_cancel_is_set(pipeline->progress->cancel);
+	       dwarfs_task_is_cancelled(pipeline->progress->task);
 }
 
 /* Take results until at most this many jobs are in flight. */

@@ -54,9 +54,8 @@ static int add_zeros(dwarfs_borrowed *borrowed, size_t bytes, dwarfs_error **err
 	return ret;
 }
 
-static int add_data(dwarfs_borrowed *borrowed, dwarfs_inode inode,
-		    const struct chunk *chunk, uint64_t skip, size_t bytes,
-		    dwarfs_error **err)
+static int add_data(dwarfs_borrowed *borrowed, uint32_t inode, const struct chunk *chunk,
+		    uint64_t skip, size_t bytes, dwarfs_error **err)
 {
 	struct part part = { 0 };
 	int ret = dw_chunk_get(borrowed->image, inode, chunk, skip, bytes, &part.cached,
@@ -87,6 +86,9 @@ static int add_data(dwarfs_borrowed *borrowed, dwarfs_inode inode,
 int dwarfs_file_borrow(const dwarfs_file *file, size_t bytes, uint64_t offset,
 		       dwarfs_borrowed **out, dwarfs_error **err)
 {
+	if (!file || !out)
+		return dw_fail_null(err, "file and out");
+
 	DW_LATENCY_SPAN(file->image->latency, DWARFS_LATENCY_READ);
 	DW_AUTO(borrowed) dwarfs_borrowed *borrowed = dw_calloc(1, sizeof(*borrowed));
 	const struct view *view = file->image->view;
@@ -126,13 +128,15 @@ int dwarfs_file_borrow(const dwarfs_file *file, size_t bytes, uint64_t offset,
 
 size_t dwarfs_borrowed_count(const dwarfs_borrowed *borrowed)
 {
+	if (!borrowed)
+		return 0;
 	return borrowed->count;
 }
 
 const void *dwarfs_borrowed_part(const dwarfs_borrowed *borrowed, size_t index,
 				 size_t *bytes_out)
 {
-	if (index >= borrowed->count)
+	if (!borrowed || !bytes_out || index >= borrowed->count)
 		return NULL;
 	*bytes_out = borrowed->parts[index].bytes;
 	return borrowed->parts[index].data;
@@ -140,6 +144,8 @@ const void *dwarfs_borrowed_part(const dwarfs_borrowed *borrowed, size_t index,
 
 size_t dwarfs_borrowed_bytes(const dwarfs_borrowed *borrowed)
 {
+	if (!borrowed)
+		return 0;
 	return borrowed->bytes;
 }
 

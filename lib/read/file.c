@@ -22,7 +22,7 @@
  */
 #include "read/file.h"
 
-int dw_chunk_get(const dwarfs_image *image, dwarfs_inode inode, const struct chunk *chunk,
+int dw_chunk_get(const dwarfs_image *image, uint32_t inode, const struct chunk *chunk,
 		 uint64_t skip, size_t size, struct cached *cached_out,
 		 dwarfs_error **err)
 {
@@ -38,7 +38,7 @@ int dw_chunk_get(const dwarfs_image *image, dwarfs_inode inode, const struct chu
 }
 
 /* Copy from one chunk; size is within it. */
-static int read_chunk(const dwarfs_image *image, dwarfs_inode inode,
+static int read_chunk(const dwarfs_image *image, uint32_t inode,
 		      const struct chunk *chunk, uint64_t skip, uint8_t *out, size_t size,
 		      dwarfs_error **err)
 {
@@ -60,10 +60,9 @@ static int read_chunk(const dwarfs_image *image, dwarfs_inode inode,
 	return 0;
 }
 
-static int read_range(const dwarfs_image *image, dwarfs_inode inode,
-		      struct chunk_range range, const struct chunk_marks *marks,
-		      uint8_t *out, size_t bytes, uint64_t offset, size_t *bytes_out,
-		      dwarfs_error **err)
+static int read_range(const dwarfs_image *image, uint32_t inode, struct chunk_range range,
+		      const struct chunk_marks *marks, uint8_t *out, size_t bytes,
+		      uint64_t offset, size_t *bytes_out, dwarfs_error **err)
 {
 	DW_LATENCY_SPAN(image->latency, DWARFS_LATENCY_READ);
 	struct chunk_cursor cursor;
@@ -96,31 +95,37 @@ static int read_range(const dwarfs_image *image, dwarfs_inode inode,
 int dwarfs_read(const dwarfs_image *image, dwarfs_inode inode, void *buffer, size_t bytes,
 		uint64_t offset, size_t *bytes_out, dwarfs_error **err)
 {
+	if (!image || !bytes_out || (!buffer && bytes > 0))
+		return dw_fail_null(err, "image, bytes_out and buffer");
+
 	struct chunk_range range;
-	int ret = dw_view_chunk_range(image->view, inode, &range, err);
+	int ret = dw_view_chunk_range(image->view, inode.number, &range, err);
 
 	if (ret < 0)
 		return ret;
-	return read_range(image, inode, range, NULL, buffer, bytes, offset, bytes_out,
-			  err);
+	return read_range(image, inode.number, range, NULL, buffer, bytes, offset,
+			  bytes_out, err);
 }
 
 int dwarfs_file_open(const dwarfs_image *image, dwarfs_inode inode,
 		     dwarfs_file **file_out, dwarfs_error **err)
 {
+	if (!image || !file_out)
+		return dw_fail_null(err, "image and file_out");
+
 	auto_free struct chunk_marks *marks = NULL;
 	struct chunk_range range;
 	dwarfs_file *file;
 	int ret;
 
-	if ((ret = dw_view_chunk_range(image->view, inode, &range, err)) < 0 ||
+	if ((ret = dw_view_chunk_range(image->view, inode.number, &range, err)) < 0 ||
 	    (ret = dw_chunk_marks_new(image->view, range, &marks, err)) < 0)
 		return ret;
 	file = dw_calloc(1, sizeof(*file));
 	if (!file)
 		return dw_fail_nomem(err);
 	file->image = dwarfs_image_ref(image);
-	file->inode = inode;
+	file->inode = inode.number;
 	file->range = range;
 	file->marks = dw_steal(marks);
 	*file_out = file;
@@ -131,6 +136,7 @@ void dwarfs_file_free(dwarfs_file *file)
 {
 	if (!file)
 		return;
+
 	dwarfs_image_free(file->image);
 	free(file->marks);
 	free(file);
@@ -138,24 +144,56 @@ void dwarfs_file_free(dwarfs_file *file)
 
 uint64_t dwarfs_file_bytes(const dwarfs_file *file)
 {
+	if (!file)
+		return 0;
 	return file->marks->bytes;
 }
 
 int dwarfs_file_read(const dwarfs_file *file, void *buffer, size_t bytes, uint64_t offset,
 		     size_t *bytes_out, dwarfs_error **err)
 {
+	if (!file || !bytes_out || (!buffer && bytes > 0))
+		return dw_fail_null(err, "file, bytes_out and buffer");
 	return read_range(file->image, file->inode, file->range, file->marks, buffer,
 			  bytes, offset, bytes_out, err);
 }
 
+int dwarfs_file_readv(const dwarfs_file *file, const struct dwarfs_iovec *pieces,
+		      size_t count, uint64_t offset, size_t *bytes_out,
+		      dwarfs_error **err)
+{
+	size_t done = 0;
+
+	if (!file || !bytes_out || (!pieces && count > 0))
+		return dw_fail_null(err, "file, pieces and bytes_out");
+	for (size_t i = 0; i < count; i++) {
+		size_t got;
+		int ret = dwarfs_file_read(file, pieces[i].data, pieces[i].bytes,
+					   offset + done, &got, err);
+
+		if (ret < 0)
+			return ret;
+		done += got;
+		if (got < pieces[i].bytes)
+			break;
+	}
+	*bytes_out = done;
+	return 0;
+}
+
 uint64_t dwarfs_file_chunk_count(const dwarfs_file *file)
 {
+	if (!file)
+		return 0;
 	return file->range.end - file->range.first;
 }
 
 int dwarfs_file_chunk(const dwarfs_file *file, uint64_t index, int64_t *block_out,
 		      uint64_t *offset_out, uint64_t *bytes_out, dwarfs_error **err)
 {
+	if (!file || !block_out || !offset_out || !bytes_out)
+		return dw_fail_null(err, "file, block_out, offset_out and bytes_out");
+
 	struct chunk chunk;
 	int ret;
 
@@ -206,6 +244,9 @@ static int fail_past(uint64_t offset, dwarfs_error **err)
 int dwarfs_file_seek_data(const dwarfs_file *file, uint64_t offset, uint64_t *offset_out,
 			  dwarfs_error **err)
 {
+	if (!file || !offset_out)
+		return dw_fail_null(err, "file and offset_out");
+
 	uint64_t found;
 	int ret;
 
@@ -222,6 +263,8 @@ int dwarfs_file_seek_data(const dwarfs_file *file, uint64_t offset, uint64_t *of
 int dwarfs_file_seek_hole(const dwarfs_file *file, uint64_t offset, uint64_t *offset_out,
 			  dwarfs_error **err)
 {
+	if (!file || !offset_out)
+		return dw_fail_null(err, "file and offset_out");
 	if (offset >= file->marks->bytes)
 		return fail_past(offset, err);
 	return seek(file, offset, true, offset_out, err);

@@ -39,7 +39,7 @@ static int set_remaining_path(struct follow *follow, const char *target,
 static int follow_link(struct follow *follow, dwarfs_inode inode, const char *remaining,
 		       dwarfs_error **err)
 {
-	char target[DWARFS_LINK_ROOM];
+	char target[DWARFS_LINK_BUFFER_BYTES];
 	int ret;
 
 	if (++follow->links > MOST_LINKS)
@@ -49,7 +49,7 @@ static int follow_link(struct follow *follow, dwarfs_inode inode, const char *re
 	ret = dwarfs_link_read(follow->image, inode, target, sizeof(target), NULL, err);
 	if (ret < 0)
 		return ret;
-	follow->entry = target[0] == '/' ? DWARFS_ROOT : follow->dir;
+	follow->entry = target[0] == '/' ? DWARFS_ROOT_ENTRY : follow->dir;
 	return set_remaining_path(follow, target, remaining, err);
 }
 
@@ -66,7 +66,7 @@ static int take_name(struct follow *follow, size_t skip, size_t bytes, dwarfs_er
 		    0 ||
 	    (ret = dwarfs_entry_inode(follow->image, follow->entry, &inode, err)) < 0)
 		return ret;
-	if (dw_view_class(follow->image->view, inode) == CLASS_LNK)
+	if (dw_view_class(follow->image->view, inode.number) == CLASS_LNK)
 		return follow_link(follow, inode, remaining, err);
 	memmove(rest, remaining, strlen(remaining) + 1);
 	return 0;
@@ -90,7 +90,10 @@ static int follow_path(struct follow *follow, dwarfs_error **err)
 int dwarfs_find_followed(const dwarfs_image *image, const char *path,
 			 dwarfs_entry *entry_out, dwarfs_error **err)
 {
-	struct follow follow = { .image = image, .entry = DWARFS_ROOT };
+	if (!image || !path || !entry_out)
+		return dw_fail_null(err, "image, path and entry_out");
+
+	struct follow follow = { .image = image, .entry = DWARFS_ROOT_ENTRY };
 	int ret = dw_buffer_append(&follow.rest, path, strlen(path) + 1, err);
 
 	if (ret == 0 && (ret = follow_path(&follow, err)) < 0) {

@@ -240,6 +240,9 @@ int dw_history_check(const struct dwarfs_image *image, uint32_t section,
 int dwarfs_history_new(const dwarfs_image *image, dwarfs_history **history_out,
 		       dwarfs_error **err)
 {
+	if (!image || !history_out)
+		return dw_fail_null(err, "image and history_out");
+
 	auto_history dwarfs_history *history = dw_calloc(1, sizeof(*history));
 	uint64_t left = MAX_HISTORY_BYTES;
 
@@ -258,20 +261,27 @@ int dwarfs_history_new(const dwarfs_image *image, dwarfs_history **history_out,
 
 size_t dwarfs_history_count(const dwarfs_history *history)
 {
+	if (!history)
+		return 0;
 	return history->count;
 }
 
-const char *dwarfs_history_text(const dwarfs_history *history, size_t step, int text)
+const char *dwarfs_history_text(const dwarfs_history *history, size_t step,
+				enum dwarfs_history_text_kind text)
 {
+	if (!history)
+		return NULL;
 	if (step >= history->count || text < DWARFS_HISTORY_VERSION ||
 	    text > DWARFS_HISTORY_COMPILER || !history->entries[step].texts[text])
 		return "";
 	return history->entries[step].texts[text];
 }
 
-const char *dwarfs_history_item(const dwarfs_history *history, size_t step, int list,
-				size_t item)
+const char *dwarfs_history_item(const dwarfs_history *history, size_t step,
+				enum dwarfs_history_list_kind list, size_t item)
 {
+	if (!history)
+		return NULL;
 	if (step >= history->count || list < DWARFS_HISTORY_ARGUMENTS ||
 	    list > DWARFS_HISTORY_LIBRARIES ||
 	    item >= history->entries[step].lists[list].count)
@@ -279,9 +289,10 @@ const char *dwarfs_history_item(const dwarfs_history *history, size_t step, int 
 	return history->entries[step].lists[list].items[item];
 }
 
-bool dwarfs_history_time(const dwarfs_history *history, size_t step,
-			 uint64_t *seconds_out)
+bool dwarfs_history_time(const dwarfs_history *history, size_t step, int64_t *seconds_out)
 {
+	if (!history || !seconds_out)
+		return false;
 	if (step >= history->count || !history->entries[step].has_time)
 		return false;
 	*seconds_out = history->entries[step].time;

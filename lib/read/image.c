@@ -26,6 +26,7 @@
 #include "base/context.h"
 #include "format/side.h"
 #include "read/image.h"
+#include "read/opening.h"
 #include "read/salvage/salvage.h"
 
 /* Maximum size of decompressed metadata: this, or 256 times its stored size if more. */
@@ -36,10 +37,14 @@ struct dwarfs_image_options {
 	uint64_t offset, bytes;
 	bool is_lazy, trusts_blocks, is_mapped;
 	int salvage;
+	const dwarfs_task *task; /* or NULL */
 };
 
 int dwarfs_image_options_new(dwarfs_image_options **options_out, dwarfs_error **err)
 {
+	if (!options_out)
+		return dw_fail_null(err, "options_out");
+
 	dwarfs_image_options *options = dw_calloc(1, sizeof(*options));
 
 	if (!options)
@@ -57,27 +62,47 @@ void dwarfs_image_options_free(dwarfs_image_options *options)
 
 void dwarfs_image_options_set_offset(dwarfs_image_options *options, uint64_t offset)
 {
+	if (!options)
+		return;
 	options->offset = offset;
 }
 
 void dwarfs_image_options_set_bytes(dwarfs_image_options *options, uint64_t bytes)
 {
+	if (!options)
+		return;
 	options->bytes = bytes;
 }
 
-void dwarfs_image_options_set_verify(dwarfs_image_options *options, int mode)
+void dwarfs_image_options_set_verify(dwarfs_image_options *options,
+				     enum dwarfs_verify mode)
 {
+	if (!options)
+		return;
 	options->is_lazy = mode == DWARFS_VERIFY_LAZY;
 	options->trusts_blocks = mode == DWARFS_VERIFY_NO_BLOCKS;
 }
 
+void dwarfs_image_options_set_task(dwarfs_image_options *options, const dwarfs_task *task)
+{
+	if (!options)
+		return;
+	options->task = task;
+}
+
 void dwarfs_image_options_set_mapped(dwarfs_image_options *options, bool is_mapped)
 {
+	if (!options)
+		return;
 	options->is_mapped = is_mapped;
 }
 
-void dwarfs_image_options_set_salvage(dwarfs_image_options *options, int mode)
+void dwarfs_image_options_set_salvage(dwarfs_image_options *options,
+				      enum dwarfs_salvage mode)
 {
+	if (!options)
+		return;
+
 	const bool is_known =
 		mode == DWARFS_SALVAGE_INTACT || mode == DWARFS_SALVAGE_ZEROS;
 
@@ -86,6 +111,9 @@ void dwarfs_image_options_set_salvage(dwarfs_image_options *options, int mode)
 
 dwarfs_image *dwarfs_image_ref(const dwarfs_image *image)
 {
+	if (!image)
+		return NULL;
+
 	dwarfs_image *mutable = (dwarfs_image *)image;
 
 	atomic_fetch_add(&mutable->references, 1);
@@ -107,6 +135,7 @@ void dwarfs_image_free(dwarfs_image *image)
 	free(image->blocks);
 	free(image->sections);
 	dw_salvage_free(image->salvage);
+	dw_opening_free(image->opening);
 	dwarfs_io_free(image->io);
 	dwarfs_context_free(image->context);
 	free(image);
@@ -114,6 +143,8 @@ void dwarfs_image_free(dwarfs_image *image)
 
 dwarfs_context *dwarfs_image_context(const dwarfs_image *image)
 {
+	if (!image)
+		return NULL;
 	return image->context;
 }
 
@@ -243,6 +274,12 @@ int dw_image_begin(dwarfs_context *context, dwarfs_io *io,
 	image->is_lazy = options && options->is_lazy && !image->salvage;
 	image->trusts_blocks = options && options->trusts_blocks;
 	image->is_mapped = options && options->is_mapped;
+	if (!(image->opening = dw_calloc(1, sizeof(*image->opening))))
+		return dw_fail_nomem(err);
+	dw_progress_start(&image->opening->progress, options ? options->task : NULL);
+	if ((ret = dw_progress_enter(&image->opening->progress, DWARFS_PHASE_OPEN, err)) <
+	    0)
+		return ret;
 	if (image->is_mapped)
 		dw_io_make_map(io);
 	if ((ret = dw_context_use(context, &image->context, err)) < 0 ||
@@ -258,17 +295,25 @@ int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
 			 const dwarfs_image_options *options, dwarfs_image **image_out,
 			 dwarfs_error **err)
 {
+	if (!io || !image_out)
+		return dw_fail_null(err, "io and image_out");
+
 	const int salvage = options ? options->salvage : DWARFS_SALVAGE_OFF;
 	auto_image dwarfs_image *image = NULL;
 	int ret;
 
 	if ((ret = dw_image_begin(context, io, options, salvage, &image, err)) < 0 ||
-	    (ret = load_view(image, err)) < 0 || (ret = check_v1(image, err)) < 0)
+	    (ret = load_view(image, err)) < 0 || (ret = check_v1(image, err)) < 0 ||
+	    (ret = dw_opening_tick(image, err)) < 0)
 		return ret;
 	image->latency = dw_context_latency(image->context);
 	if ((ret = dw_image_find_xattrs(image, err)) < 0 ||
 	    (ret = dw_salvage_xattrs(image, err)) < 0)
 		return ret;
+	if ((ret = dw_progress_enter(&image->opening->progress, DWARFS_PHASE_DONE, err)) <
+	    0)
+		return ret;
+	dw_opening_free(dw_steal(image->opening));
 	image->slots = dw_calloc(image->block_count, sizeof(*image->slots));
 	if (!image->slots)
 		return dw_fail_nomem(err);
@@ -283,6 +328,9 @@ int dwarfs_image_open(dwarfs_context *context, const char *path,
 		      const dwarfs_image_options *options, dwarfs_image **image_out,
 		      dwarfs_error **err)
 {
+	if (!path || !image_out)
+		return dw_fail_null(err, "path and image_out");
+
 	auto_io dwarfs_io *io = NULL;
 	int ret;
 
@@ -300,22 +348,30 @@ int dwarfs_image_open(dwarfs_context *context, const char *path,
 
 uint32_t dwarfs_image_format_minor(const dwarfs_image *image)
 {
+	if (!image)
+		return 0;
 	return image->minor;
 }
 
 uint64_t dwarfs_image_offset(const dwarfs_image *image)
 {
+	if (!image)
+		return 0;
 	return image->start;
 }
 
 uint64_t dwarfs_image_bytes(const dwarfs_image *image)
 {
+	if (!image)
+		return 0;
 	return image->bytes;
 }
 
 int dwarfs_image_read_header(const dwarfs_image *image, void *buffer, size_t bytes,
 			     uint64_t offset, dwarfs_error **err)
 {
+	if (!image || (!buffer && bytes > 0))
+		return dw_fail_null(err, "image and buffer");
 	if (bytes > image->start || offset > image->start - bytes)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "the header of the image has only %" PRIu64 " bytes",
@@ -325,41 +381,57 @@ int dwarfs_image_read_header(const dwarfs_image *image, void *buffer, size_t byt
 
 uint64_t dwarfs_image_block_bytes(const dwarfs_image *image)
 {
+	if (!image)
+		return 0;
 	return image->view->block_size;
 }
 
 uint32_t dwarfs_image_block_count(const dwarfs_image *image)
 {
+	if (!image)
+		return 0;
 	return image->block_count;
 }
 
 uint32_t dwarfs_image_inode_count(const dwarfs_image *image)
 {
+	if (!image)
+		return 0;
 	return image->view->inode_count;
 }
 
 uint32_t dwarfs_image_entry_count(const dwarfs_image *image)
 {
+	if (!image)
+		return 0;
 	return image->view->entry_count;
 }
 
 uint64_t dwarfs_image_original_bytes(const dwarfs_image *image)
 {
+	if (!image)
+		return 0;
 	return image->view->total_fs_size;
 }
 
 uint64_t dwarfs_image_hardlink_bytes(const dwarfs_image *image)
 {
+	if (!image)
+		return 0;
 	return image->view->total_hardlink_size;
 }
 
 const char *dwarfs_image_created_by(const dwarfs_image *image)
 {
+	if (!image)
+		return NULL;
 	return image->view->dwarfs_version;
 }
 
-bool dwarfs_image_created_on(const dwarfs_image *image, uint64_t *seconds_out)
+bool dwarfs_image_created_on(const dwarfs_image *image, int64_t *seconds_out)
 {
+	if (!image || !seconds_out)
+		return false;
 	if (image->view->has_create_timestamp)
 		*seconds_out = image->view->create_timestamp;
 	return image->view->has_create_timestamp;
@@ -367,16 +439,22 @@ bool dwarfs_image_created_on(const dwarfs_image *image, uint64_t *seconds_out)
 
 bool dwarfs_image_has_index(const dwarfs_image *image)
 {
+	if (!image)
+		return false;
 	return image->has_index;
 }
 
 bool dwarfs_image_is_mtime_only(const dwarfs_image *image)
 {
+	if (!image)
+		return false;
 	return image->view->mtime_only;
 }
 
 uint64_t dwarfs_image_time_resolution_ns(const dwarfs_image *image)
 {
+	if (!image)
+		return 0;
 	if (image->view->subsecond_multiplier)
 		return image->view->subsecond_multiplier;
 	return image->view->time_resolution * UINT64_C(1000000000);
@@ -384,6 +462,8 @@ uint64_t dwarfs_image_time_resolution_ns(const dwarfs_image *image)
 
 uint32_t dwarfs_image_path_separator(const dwarfs_image *image)
 {
+	if (!image)
+		return 0;
 	return image->view->has_path_separator ? (uint32_t)image->view->path_separator
 					       : 0;
 }
@@ -399,16 +479,22 @@ static const char *null_terminated_item(char *const *list, size_t index)
 
 const char *dwarfs_image_feature(const dwarfs_image *image, size_t index)
 {
+	if (!image)
+		return NULL;
 	return null_terminated_item(image->view->features, index);
 }
 
 const char *dwarfs_image_category(const dwarfs_image *image, size_t index)
 {
+	if (!image)
+		return NULL;
 	return null_terminated_item(image->view->categories, index);
 }
 
 const char *dwarfs_image_packing(const dwarfs_image *image, size_t index)
 {
+	if (!image)
+		return NULL;
 	return null_terminated_item(image->view->packing, index);
 }
 
@@ -416,6 +502,8 @@ const char *dwarfs_image_packing(const dwarfs_image *image, size_t index)
 
 uint32_t dwarfs_image_section_count(const dwarfs_image *image)
 {
+	if (!image)
+		return 0;
 	return image->section_count;
 }
 
@@ -449,9 +537,13 @@ static int unpacked_bytes(const dwarfs_image *image, uint32_t section,
 				      err);
 }
 
-int dwarfs_image_section(const dwarfs_image *image, uint32_t section, int field,
-			 uint64_t *value_out, dwarfs_error **err)
+int dwarfs_image_section(const dwarfs_image *image, uint32_t section,
+			 enum dwarfs_section_field field, uint64_t *value_out,
+			 dwarfs_error **err)
 {
+	if (!image || !value_out)
+		return dw_fail_null(err, "image and value_out");
+
 	struct section_header header;
 	int ret;
 
@@ -491,6 +583,9 @@ int dwarfs_image_section(const dwarfs_image *image, uint32_t section, int field,
 
 int64_t dwarfs_image_block_category(const dwarfs_image *image, uint32_t block)
 {
+	if (!image)
+		return 0;
+
 	const struct view *view = image->view;
 
 	if (block >= view->block_categories.count)

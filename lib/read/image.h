@@ -14,7 +14,7 @@
 #include "format/section.h"
 #include "pool/threads.h"
 #include "read/cache/cache.h"
-#include "read/io.h"
+#include "os/io.h"
 #include "read/metadata/view.h"
 
 /* A section, as far as known without its header. */
@@ -70,6 +70,7 @@ struct dwarfs_image {
 	bool trusts_blocks;	       /* block hashes are not verified */
 	struct verifier verifier;
 	struct salvage *salvage; /* NULL: damage is an error */
+	struct opening *opening; /* while it is opened */
 
 	struct cache *cache;	 /* the context's */
 	struct latency *latency; /* the context's; NULL: no latencies are measured */
@@ -170,7 +171,7 @@ int dw_image_need_xattrs(const struct dwarfs_image *image, dwarfs_error **err);
 
 /* From the entry of a directory to that of a name in it, which may be "." or "..". */
 int dw_find_step(const dwarfs_image *image, const char *name, size_t size,
-		 uint32_t *entry, dwarfs_error **err);
+		 dwarfs_entry *entry, dwarfs_error **err);
 
 /* -- decompress.c -------------------------------------------------------------------- */
 

@@ -9,26 +9,25 @@
 #include "format/side.h"
 #include "hash/hash.h"
 #include "read/image.h"
+#include "read/opening.h"
 #include "read/salvage/salvage.h"
 
+#define FIRST_BYTES  ((size_t)4 << 10) /* enough for most images */
 #define SCAN_BYTES   ((size_t)1 << 20)
 #define NEEDLE_BYTES 7 /* magic and major version */
 
 /* More sections than any writer puts between the last indexed one and the index. */
 #define MAX_GAP_SECTIONS 64
 
-static int read_at(const struct dwarfs_image *image, void *buffer, size_t size,
-		   uint64_t offset, dwarfs_error **err)
-{
-	return dwarfs_io_read(image->io, buffer, size, image->start + offset, err);
-}
-
 /* -- the start ----------------------------------------------------------------------- */
 
 /* Reads small ranges of a source; an I/O error ends the search. */
 struct peek {
 	dwarfs_io *io;
-	int failure; /* code of the first one, or 0 */
+	const uint8_t *window; /* bytes that were read already, */
+	uint64_t at;	       /* their offset */
+	size_t size;	       /* and number */
+	int failure;	       /* code of the first failure, or 0 */
 	dwarfs_error **err;
 };
 
@@ -38,6 +37,11 @@ static bool peek_bytes(struct peek *peek, uint64_t offset, void *bytes, size_t s
 
 	if (peek->failure < 0 || offset > end || end - offset < size)
 		return false;
+	if (offset >= peek->at && offset - peek->at <= peek->size &&
+	    size <= peek->size - (size_t)(offset - peek->at)) {
+		memcpy(bytes, peek->window + (offset - peek->at), size);
+		return true;
+	}
 	peek->failure = dwarfs_io_read(peek->io, bytes, size, offset, peek->err);
 	return peek->failure == 0;
 }
@@ -156,26 +160,34 @@ int dw_locate_start(struct dwarfs_image *image, dwarfs_error **err)
 	if (!window)
 		return dw_fail_nomem(err);
 	while (at < end) {
-		size_t size = end - at < SCAN_BYTES ? (size_t)(end - at) : SCAN_BYTES;
+		const size_t most = at == 0 ? FIRST_BYTES : SCAN_BYTES;
+		const size_t size = end - at < most ? (size_t)(end - at) : most;
 		const uint8_t *hit = window;
-		int ret = dwarfs_io_read(image->io, window, size, at, err);
+		int ret = dw_opening_tick(image, err);
+
+		if (ret == 0)
+			ret = dwarfs_io_read(image->io, window, size, at, err);
 
 		if (ret < 0)
 			return ret;
+		peek.window = window;
+		peek.at = at;
+		peek.size = size;
 		while ((hit = memmem(hit, size - (size_t)(hit - window), needle,
 				     NEEDLE_BYTES))) {
 			uint64_t place = at + (uint64_t)(hit - window);
 
 			if (starts_here(&peek, place)) {
 				image->start = place;
-				return 0;
+				return dw_opening_keep(
+					image, hit, size - (size_t)(hit - window), err);
 			}
 			note_hit(&hits, &peek, place);
 			if (peek.failure < 0)
 				return peek.failure;
 			hit += NEEDLE_BYTES;
 		}
-		if (size < SCAN_BYTES)
+		if (size < most)
 			break;
 		at += size - (NEEDLE_BYTES -
 			      1); /* a magic may cross the boundary of two reads */
@@ -194,7 +206,7 @@ static int check_version(struct dwarfs_image *image, dwarfs_error **err)
 		return dw_fail(err, DWARFS_ERR_NOT_IMAGE,
 			       "not a DwarFS image: %" PRIu64 " bytes are too few",
 			       image->bytes);
-	if ((ret = read_at(image, bytes, sizeof(bytes), 0, err)) < 0)
+	if ((ret = dw_image_read(image, bytes, sizeof(bytes), 0, err)) < 0)
 		return ret;
 	if (memcmp(bytes, DW_MAGIC, DW_MAGIC_BYTES) != 0)
 		return dw_error_at_offset(
@@ -265,8 +277,8 @@ int dw_locate_header(const struct dwarfs_image *image, uint32_t section,
 
 	if (image->salvage)
 		return dw_salvage_header(image, section, header_out, err);
-	if ((ret = read_at(image, bytes, dw_image_header_bytes(image),
-			   image->sections[section].offset, err)) < 0)
+	if ((ret = dw_image_read(image, bytes, dw_image_header_bytes(image),
+				 image->sections[section].offset, err)) < 0)
 		return ret;
 	return dw_locate_parse(image, section, bytes, header_out, err);
 }
@@ -295,13 +307,15 @@ static int walk_headers(struct dwarfs_image *image, dwarfs_error **err)
 	while (at < image->bytes) {
 		struct section_header header;
 		uint8_t bytes[DW_HEADER_BYTES];
-		int ret;
+		int ret = dw_opening_tick(image, err);
 
+		if (ret < 0)
+			return ret;
 		if (image->bytes - at < header_bytes)
 			return fail_section_header(image, image->section_count, at,
 						   "the image ends within its header",
 						   err);
-		if ((ret = read_at(image, bytes, header_bytes, at, err)) < 0)
+		if ((ret = dw_image_read(image, bytes, header_bytes, at, err)) < 0)
 			return ret;
 		if (parse_header(image, bytes, &header) < 0)
 			return fail_section_header(image, image->section_count, at,
@@ -339,7 +353,7 @@ static int walk_gap(const struct dwarfs_image *image, uint64_t *start_out,
 
 		if (end - at < sizeof(bytes))
 			return 0;
-		if ((ret = read_at(image, bytes, sizeof(bytes), at, err)) < 0)
+		if ((ret = dw_image_read(image, bytes, sizeof(bytes), at, err)) < 0)
 			return ret;
 		if (parse_header(image, bytes, &header) < 0 ||
 		    header.length > end - at - sizeof(bytes) ||
@@ -372,7 +386,7 @@ static int list_gap(struct dwarfs_image *image, size_t *capacity, dwarfs_error *
 		struct section_header header;
 		uint8_t bytes[DW_HEADER_BYTES];
 
-		if ((ret = read_at(image, bytes, sizeof(bytes), at, err)) < 0)
+		if ((ret = dw_image_read(image, bytes, sizeof(bytes), at, err)) < 0)
 			return ret;
 		if (parse_header(image, bytes, &header) < 0 ||
 		    header.length > index.offset - at - sizeof(bytes))
@@ -392,11 +406,11 @@ static int take_index(struct dwarfs_image *image, const uint8_t *index, uint64_t
 		      dwarfs_error **err)
 {
 	size_t capacity = 0;
+	int ret;
 
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t word = dw_load64(index + i * 8), next = image->bytes;
 		uint64_t offset = word & DW_INDEX_OFFSET_MASK;
-		int ret;
 
 		if (i + 1 < count)
 			next = dw_load64(index + (i + 1) * 8) & DW_INDEX_OFFSET_MASK;
@@ -413,6 +427,8 @@ static int take_index(struct dwarfs_image *image, const uint8_t *index, uint64_t
 			return ret;
 	}
 	image->has_index = true;
+	if ((ret = dw_opening_read_metadata(image, err)) < 0)
+		return ret;
 	return list_gap(image, &capacity, err);
 }
 
@@ -427,8 +443,8 @@ static int try_index(struct dwarfs_image *image, dwarfs_error **err)
 
 	if (image->minor < 4 || image->bytes < DW_HEADER_BYTES + sizeof(last))
 		return 0;
-	if ((ret = read_at(image, last, sizeof(last), image->bytes - sizeof(last), err)) <
-	    0)
+	if ((ret = dw_image_read(image, last, sizeof(last), image->bytes - sizeof(last),
+				 err)) < 0)
 		return ret;
 	word = dw_load64(last);
 	offset = word & DW_INDEX_OFFSET_MASK;
@@ -441,7 +457,7 @@ static int try_index(struct dwarfs_image *image, dwarfs_error **err)
 		return 0;
 	/* The header first: its size must be checked before memory is allocated. */
 	uint8_t bytes[DW_HEADER_BYTES];
-	if ((ret = read_at(image, bytes, sizeof(bytes), offset, err)) < 0)
+	if ((ret = dw_image_read(image, bytes, sizeof(bytes), offset, err)) < 0)
 		return ret;
 	if (!dw_section_header_parse(bytes, &header) || header.minor != image->minor ||
 	    header.type != DWARFS_SECTION_INDEX || header.compression != CODEC_NONE ||
@@ -450,7 +466,7 @@ static int try_index(struct dwarfs_image *image, dwarfs_error **err)
 	section = malloc((size_t)size);
 	if (!section)
 		return dw_fail_nomem(err);
-	if ((ret = read_at(image, section, (size_t)size, offset, err)) < 0)
+	if ((ret = dw_image_read(image, section, (size_t)size, offset, err)) < 0)
 		return ret;
 	if (dw_xxh3_64(section + DW_HEADER_XXH3_FROM,
 		       (size_t)size - DW_HEADER_XXH3_FROM) != header.xxh3)
@@ -533,7 +549,8 @@ int dw_locate_sections(struct dwarfs_image *image, dwarfs_error **err)
 
 	if (image->salvage)
 		return find_sections(image, err);
-	if ((ret = check_version(image, err)) < 0 || (ret = try_index(image, err)) < 0)
+	if ((ret = dw_opening_read_ends(image, err)) < 0 ||
+	    (ret = check_version(image, err)) < 0 || (ret = try_index(image, err)) < 0)
 		return ret;
 	if (!image->has_index && (ret = walk_headers(image, err)) < 0)
 		return ret;

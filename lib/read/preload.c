@@ -12,6 +12,9 @@
 int dwarfs_image_preload_block(const dwarfs_image *image, uint32_t block,
 			       dwarfs_error **err)
 {
+	if (!image)
+		return dw_fail_null(err, "image");
+
 	dwarfs_image *mutable = (dwarfs_image *)image;
 	struct cached cached;
 	uint64_t bytes;
@@ -36,6 +39,9 @@ int dwarfs_image_preload_block(const dwarfs_image *image, uint32_t block,
 
 int dwarfs_image_lock_metadata(const dwarfs_image *image, dwarfs_error **err)
 {
+	if (!image)
+		return dw_fail_null(err, "image");
+
 	const struct frozen *frozen = &image->view->frozen;
 	int errnum = dw_pages_lock(frozen->data, (size_t)frozen->size);
 

@@ -19,7 +19,10 @@
 #include "hash/hash.h"
 #include "os/pages.h"
 #include "read/image.h"
+#include "read/opening.h"
 #include "read/salvage/salvage.h"
+
+#define MOST_BLOCK_OVERHEAD UINT64_C(65536)
 
 /* No codec makes more of a block than this; a larger section is refused before memory
  * is allocated. */
@@ -27,7 +30,7 @@ static bool is_too_long_for_block(const struct dwarfs_image *image,
 				  const struct section_header *header)
 {
 	return header->type == DWARFS_SECTION_BLOCK && image->view &&
-	       header->length > 2 * image->view->block_size + 65536;
+	       header->length > 2 * image->view->block_size + MOST_BLOCK_OVERHEAD;
 }
 
 void dw_stored_free(struct stored *stored)
@@ -52,18 +55,53 @@ static int read_into_memory(const struct dwarfs_image *image, uint32_t section,
 	const size_t size = stored->header_bytes + (size_t)length;
 	int ret;
 
-	if (!(stored->owned = malloc(size + DW_FROZEN_PADDING)))
-		return dw_fail_nomem(err);
+	stored->owned = dw_opening_take(image, size, offset - image->start);
+	if (!stored->owned) {
+		if (!(stored->owned = malloc(size + DW_FROZEN_PADDING)))
+			return dw_fail_nomem(err);
+		ret = dw_image_read(image, stored->owned, size, offset - image->start,
+				    err);
+		if (ret < 0)
+			return ret;
+	}
 	stored->bytes = stored->owned;
 	memset(stored->owned + size, 0, DW_FROZEN_PADDING);
-	if ((ret = dwarfs_io_read(image->io, stored->owned, size, offset, err)) < 0 ||
-	    (ret = dw_locate_parse(image, section, stored->owned, &stored->header, err)) <
-		    0)
+	if ((ret = dw_locate_parse(image, section, stored->owned, &stored->header, err)) <
+	    0)
 		return ret;
 	if (stored->header.length != length)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "section %" PRIu32 ": its size has changed", section);
 	return 0;
+}
+
+/* A block whose size is known is read at once with its header. Returns 0 without reading for
+ * any other section, and for a size that no block has. */
+static int read_whole_block(const struct dwarfs_image *image, uint32_t section,
+			    struct stored *stored, dwarfs_error **err)
+{
+	const struct section *known = &image->sections[section];
+	uint64_t most;
+	int ret;
+
+	if (known->type != DWARFS_SECTION_BLOCK || !image->view || image->is_mapped ||
+	    dw_io_memory(image->io) || section + 2 >= image->section_count)
+		return 0;
+	most = MOST_BLOCK_OVERHEAD + 2 * image->view->block_size;
+	if (known->room < stored->header_bytes || known->room > most ||
+	    known->room > SIZE_MAX - DW_FROZEN_PADDING)
+		return 0;
+	if (!(stored->owned = malloc((size_t)known->room + DW_FROZEN_PADDING)))
+		return dw_fail_nomem(err);
+	stored->bytes = stored->owned;
+	memset(stored->owned + known->room, 0, DW_FROZEN_PADDING);
+	if ((ret = dw_image_read(image, stored->owned, (size_t)known->room, known->offset,
+				 err)) < 0 ||
+	    (ret = dw_locate_parse(image, section, stored->owned, &stored->header, err)) <
+		    0)
+		return ret;
+	stored->taken.size = stored->header.length;
+	return 1;
 }
 
 static int read_section(const struct dwarfs_image *image, uint32_t section, bool is_read,
@@ -78,6 +116,13 @@ static int read_section(const struct dwarfs_image *image, uint32_t section, bool
 
 	if (image->salvage)
 		return dw_salvage_read(image, section, stored_out, err);
+	if ((ret = read_whole_block(image, section, &stored, err)) < 0)
+		return ret;
+	if (ret > 0) {
+		*stored_out = stored;
+		stored = (struct stored){ 0 };
+		return 0;
+	}
 	if ((ret = dw_locate_header(image, section, &stored.header, err)) < 0)
 		return ret;
 	if (is_too_long_for_block(image, &stored.header))
@@ -300,6 +345,9 @@ void dw_verifier_free(struct verifier *verifier)
 /* Hashes on this thread: the background thread does not exist after a fork. */
 int dwarfs_image_verify(const dwarfs_image *image, dwarfs_error **err)
 {
+	if (!image)
+		return dw_fail_null(err, "image");
+
 	dwarfs_image *mutable = (dwarfs_image *)image;
 
 	if (atomic_load(&mutable->verifier.state) == 1)

@@ -27,9 +27,9 @@ struct visit {
 
 struct dwarfs_walk {
 	dwarfs_image *image;
-	dwarfs_entry start;
+	uint32_t start;
 	bool started, can_enter;
-	dwarfs_inode inode; /* of the current entry */
+	uint32_t inode; /* of the current entry */
 	uint64_t visited;
 
 	struct walk_level *levels;
@@ -65,19 +65,19 @@ DW_DEFINE_AUTO(walk, dwarfs_walk *, dwarfs_walk_free)
 #define auto_walk DW_AUTO(walk)
 
 /* Cut the path back to a directory and append a name; "?" for an invalid one. */
-static int set_walk_path(dwarfs_walk *walk, size_t keep, dwarfs_entry entry,
+static int set_walk_path(dwarfs_walk *walk, size_t keep, uint32_t entry,
 			 dwarfs_error **err)
 {
 	size_t size;
-	int ret = dw_grow(&walk->path, &walk->path_capacity, keep + 1 + DWARFS_NAME_ROOM,
-			  err);
+	int ret = dw_grow(&walk->path, &walk->path_capacity,
+			  keep + 1 + DWARFS_NAME_BUFFER_BYTES, err);
 
 	if (ret < 0)
 		return ret;
 	if (keep > 0)
 		walk->path[keep++] = '/';
 	ret = dw_view_entry_name(walk->image->view, entry, walk->path + keep,
-				 DWARFS_NAME_ROOM, &size, err);
+				 DWARFS_NAME_BUFFER_BYTES, &size, err);
 	if (ret < 0) {
 		size = 1;
 		memcpy(walk->path + keep, "?", sizeof("?"));
@@ -114,7 +114,7 @@ static int visit_start(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error 
 	walk->started = true;
 	walk->can_enter = walk->inode < walk->image->view->directory_count;
 	walk->visited = 1;
-	*entry_out = walk->start;
+	entry_out->number = walk->start;
 	return 1;
 }
 
@@ -122,7 +122,7 @@ static int walk_step(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **
 {
 	const struct view *view = walk->image->view;
 	struct walk_level *level;
-	dwarfs_entry entry;
+	uint32_t entry;
 	int ret;
 
 	if (!walk->started)
@@ -148,7 +148,7 @@ static int walk_step(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **
 			       "metadata: the directories are no tree, at '%s'",
 			       walk->path);
 	walk->can_enter = walk->inode < view->directory_count;
-	*entry_out = entry;
+	entry_out->number = entry;
 	return 1;
 }
 
@@ -263,7 +263,7 @@ static int collect_visits(dwarfs_walk *walk, dwarfs_error **err)
 			return ret;
 		parents[depth] = (uint32_t)walk->visit_count;
 		walk->visits[walk->visit_count++] = (struct visit){
-			.entry = entry,
+			.entry = entry.number,
 			.parent = depth > 0 ? parents[depth - 1] : 0,
 			.depth = depth,
 		};
@@ -338,13 +338,17 @@ static int next_in_data(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error
 		return walk->failed = ret;
 	walk->at++;
 	walk->current_depth = walk->visits[visit].depth;
-	*entry_out = walk->visits[visit].entry;
+	entry_out->number = walk->visits[visit].entry;
 	return 1;
 }
 
-int dwarfs_walk_new(const dwarfs_image *image, dwarfs_entry start, int order,
-		    dwarfs_walk **walk_out, dwarfs_error **err)
+int dwarfs_walk_new(const dwarfs_image *image, dwarfs_entry start,
+		    enum dwarfs_walk_order order, dwarfs_walk **walk_out,
+		    dwarfs_error **err)
 {
+	if (!image || !walk_out)
+		return dw_fail_null(err, "image and walk_out");
+
 	auto_walk dwarfs_walk *walk = NULL;
 	uint32_t inode;
 	int ret;
@@ -352,15 +356,16 @@ int dwarfs_walk_new(const dwarfs_image *image, dwarfs_entry start, int order,
 	if (order != DWARFS_WALK_TREE && order != DWARFS_WALK_DATA)
 		return dw_fail(err, DWARFS_ERR_RANGE, "walk order %d does not exist",
 			       order);
-	if ((ret = dw_view_entry_inode(image->view, start, &inode, err)) < 0)
+	if ((ret = dw_view_entry_inode(image->view, start.number, &inode, err)) < 0)
 		return ret;
 	walk = dw_calloc(1, sizeof(*walk));
 	if (!walk)
 		return dw_fail_nomem(err);
 	walk->image = dwarfs_image_ref(image);
-	walk->start = start;
+	walk->start = start.number;
 	walk->is_data_order = order == DWARFS_WALK_DATA;
-	if ((ret = dw_grow(&walk->path, &walk->path_capacity, DWARFS_NAME_ROOM, err)) < 0)
+	if ((ret = dw_grow(&walk->path, &walk->path_capacity, DWARFS_NAME_BUFFER_BYTES,
+			   err)) < 0)
 		return ret;
 	walk->path[0] = '\0';
 	*walk_out = dw_steal(walk);
@@ -369,22 +374,30 @@ int dwarfs_walk_new(const dwarfs_image *image, dwarfs_entry start, int order,
 
 int dwarfs_walk_next(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
 {
+	if (!walk || !entry_out)
+		return dw_fail_null(err, "walk and entry_out");
 	return walk->is_data_order ? next_in_data(walk, entry_out, err)
 				   : next_in_tree(walk, entry_out, err);
 }
 
 const char *dwarfs_walk_path(const dwarfs_walk *walk)
 {
+	if (!walk)
+		return NULL;
 	return walk->path;
 }
 
 uint32_t dwarfs_walk_depth(const dwarfs_walk *walk)
 {
+	if (!walk)
+		return 0;
 	return walk->is_data_order ? walk->current_depth : (uint32_t)walk->depth;
 }
 
 void dwarfs_walk_skip(dwarfs_walk *walk)
 {
+	if (!walk)
+		return;
 	if (!walk->is_data_order)
 		walk->can_enter = false;
 }

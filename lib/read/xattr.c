@@ -91,13 +91,15 @@ int dw_image_need_xattrs(const struct dwarfs_image *image, dwarfs_error **err)
 
 bool dwarfs_image_has_xattrs(const dwarfs_image *image)
 {
+	if (!image)
+		return false;
 	return image->xattr_sections > 0;
 }
 
 /* -- looking up ---------------------------------------------------------------------- */
 
 /* The attributes of an inode: pairs [*first_out, *end_out) of the table. */
-static int find_attributes(const dwarfs_image *image, dwarfs_inode inode,
+static int find_attributes(const dwarfs_image *image, uint32_t inode,
 			   struct xattr_table *table, uint32_t *first_out,
 			   uint32_t *end_out, dwarfs_error **err)
 {
@@ -119,6 +121,9 @@ static int find_attributes(const dwarfs_image *image, dwarfs_inode inode,
 int dwarfs_image_xattr_name(const dwarfs_image *image, size_t index,
 			    const char **name_out, dwarfs_error **err)
 {
+	if (!image || !name_out)
+		return dw_fail_null(err, "image and name_out");
+
 	struct xattr_table table;
 	int ret = dw_image_need_xattrs(image, err);
 
@@ -140,10 +145,13 @@ static int fail_room(dwarfs_error **err, size_t room, size_t need)
 int dwarfs_xattr_list(const dwarfs_image *image, dwarfs_inode inode, char *buffer,
 		      size_t room, size_t *bytes_out, dwarfs_error **err)
 {
+	if (!image)
+		return dw_fail_null(err, "image");
+
 	struct xattr_table table;
 	uint32_t first, end;
 	size_t bytes = 0;
-	int ret = find_attributes(image, inode, &table, &first, &end, err);
+	int ret = find_attributes(image, inode.number, &table, &first, &end, err);
 
 	if (ret < 0)
 		return ret;
@@ -168,10 +176,13 @@ int dwarfs_xattr_list(const dwarfs_image *image, dwarfs_inode inode, char *buffe
 int dwarfs_xattr_get(const dwarfs_image *image, dwarfs_inode inode, const char *name,
 		     void *buffer, size_t room, size_t *bytes_out, dwarfs_error **err)
 {
+	if (!image || !name)
+		return dw_fail_null(err, "image and name");
+
 	struct xattr_table table;
 	uint32_t pair, end;
 	struct span value;
-	int ret = find_attributes(image, inode, &table, &pair, &end, err);
+	int ret = find_attributes(image, inode.number, &table, &pair, &end, err);
 
 	if (ret < 0)
 		return ret;
@@ -180,7 +191,8 @@ int dwarfs_xattr_get(const dwarfs_image *image, dwarfs_inode inode, const char *
 		pair++;
 	if (pair == end)
 		return dw_fail(err, DWARFS_ERR_NOT_FOUND,
-			       "inode %" PRIu32 " has no attribute '%s'", inode, name);
+			       "inode %" PRIu32 " has no attribute '%s'", inode.number,
+			       name);
 	value = dw_xattr_table_value(&table, pair);
 	if (bytes_out)
 		*bytes_out = value.size;
@@ -197,10 +209,13 @@ int dwarfs_xattr_at(const dwarfs_image *image, dwarfs_inode inode, size_t index,
 		    const char **name_out, const void **value_out, size_t *bytes_out,
 		    dwarfs_error **err)
 {
+	if (!image || !name_out || !value_out || !bytes_out)
+		return dw_fail_null(err, "image, name_out, value_out and bytes_out");
+
 	struct xattr_table table;
 	uint32_t first, end;
 	struct span value;
-	int ret = find_attributes(image, inode, &table, &first, &end, err);
+	int ret = find_attributes(image, inode.number, &table, &first, &end, err);
 
 	if (ret < 0)
 		return ret;

@@ -440,8 +440,8 @@ static int write_user_header(struct build *build, dwarfs_error **err)
 {
 	const struct buffer *header = &build->run.options->header;
 
-	return dw_output_write(build->run.output, header->data, header->size,
-			       &build->run.progress, err);
+	return dw_sink_write(build->run.output, header->data, header->size,
+			     &build->run.progress, err);
 }
 
 /* Which memory limit the run keeps. Items that were added are the builder's own. */
@@ -497,7 +497,7 @@ static int run_stages(struct build *build, dwarfs_error **err)
 	if (build->run.options->section_index &&
 	    (ret = dw_section_writer_write_index(&build->sections, err)) < 0)
 		return ret;
-	return dw_output_commit(build->run.output, err);
+	return dw_sink_commit(build->run.output, err);
 }
 
 int dw_build_scan(dwarfs_builder *builder, dwarfs_error **err)
@@ -512,13 +512,18 @@ int dw_build_scan(dwarfs_builder *builder, dwarfs_error **err)
 			.counts = builder->counts,
 		},
 	};
+	int ret;
 
-	dw_progress_start(&build.run.progress, builder->progress, builder->progress_user,
-			  builder->cancel);
-	return dw_scan(&build.run, &build.tree, err);
+	dw_progress_start(&build.run.progress, builder->task);
+	if ((ret = dw_scan(&build.run, &build.tree, err)) < 0)
+		return ret;
+	build.run.progress.bytes_total = build.run.progress.bytes_done;
+	build.run.progress.items_total = build.run.progress.items_done;
+	(void)dw_progress_enter(&build.run.progress, DWARFS_PHASE_DONE, NULL);
+	return 0;
 }
 
-int dw_build(dwarfs_builder *builder, struct output *output, dwarfs_error **err)
+int dw_build(dwarfs_builder *builder, dwarfs_sink *output, dwarfs_error **err)
 {
 	auto_build struct build build = {
 		.run = {
@@ -538,8 +543,7 @@ int dw_build(dwarfs_builder *builder, struct output *output, dwarfs_error **err)
 	int ret;
 
 	build.sections.run = &build.run;
-	dw_progress_start(&build.run.progress, builder->progress, builder->progress_user,
-			  builder->cancel);
+	dw_progress_start(&build.run.progress, builder->task);
 	if ((ret = run_stages(&build, err)) < 0)
 		return ret;
 	builder->counts[DWARFS_COUNT_BYTES_OUT] =

@@ -28,6 +28,9 @@
 int dwarfs_builder_new(dwarfs_context *context, dwarfs_builder **builder_out,
 		       dwarfs_error **err)
 {
+	if (!builder_out)
+		return dw_fail_null(err, "builder_out");
+
 	dwarfs_builder *builder = dw_calloc(1, sizeof(*builder));
 	int ret;
 
@@ -67,6 +70,8 @@ int dwarfs_builder_new(dwarfs_context *context, dwarfs_builder **builder_out,
 
 dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
 {
+	if (!builder)
+		return NULL;
 	return builder->context;
 }
 
@@ -103,6 +108,9 @@ void dwarfs_builder_free(dwarfs_builder *builder)
 int dwarfs_builder_add_directory(dwarfs_builder *builder, const char *path,
 				 dwarfs_error **err)
 {
+	if (!builder || !path)
+		return dw_fail_null(err, "builder and path");
+
 	auto_free char *copy = strdup(path);
 	auto_fd int fd = -1;
 	int ret;
@@ -134,21 +142,11 @@ int dwarfs_builder_add_directory(dwarfs_builder *builder, const char *path,
 
 /* -- run ----------------------------------------------------------------------------- */
 
-void dwarfs_builder_set_progress(dwarfs_builder *builder, dwarfs_progress_fn progress,
-				 void *user)
+void dwarfs_builder_set_task(dwarfs_builder *builder, const dwarfs_task *task)
 {
-	builder->progress = progress;
-	builder->progress_user = user;
-}
-
-void dwarfs_builder_set_sync(dwarfs_builder *builder, bool sync)
-{
-	builder->options.no_sync = !sync;
-}
-
-void dwarfs_builder_set_cancel(dwarfs_builder *builder, dwarfs_cancel *cancel)
-{
-	builder->cancel = cancel;
+	if (!builder)
+		return;
+	builder->task = task;
 }
 
 static int check_ready(dwarfs_builder *builder, dwarfs_error **err)
@@ -163,51 +161,37 @@ static int check_ready(dwarfs_builder *builder, dwarfs_error **err)
 	return dw_settings_resolve(builder, err);
 }
 
-static int run_build(dwarfs_builder *builder, struct output *output, dwarfs_error **err)
+int dwarfs_builder_write(dwarfs_builder *builder, dwarfs_sink *sink, dwarfs_error **err)
 {
+	int ret;
+
+	if (!builder || !sink)
+		return dw_fail_null(err, "builder and sink");
+	if ((ret = check_ready(builder, err)) < 0 || (ret = dw_sink_begin(sink, err)) < 0)
+		return ret;
 	builder->ran = true;
-	return dw_build(builder, output, err);
+	return dw_build(builder, sink, err);
 }
 
 int dwarfs_builder_write_path(dwarfs_builder *builder, const char *path, bool overwrite,
 			      dwarfs_error **err)
 {
-	auto_output struct output *output = NULL;
+	auto_sink dwarfs_sink *sink = NULL;
 	int ret;
 
+	if (!builder || !path)
+		return dw_fail_null(err, "builder and path");
 	if ((ret = check_ready(builder, err)) < 0 ||
-	    (ret = dw_output_create(path, overwrite, &output, err)) < 0)
+	    (ret = dwarfs_sink_open(path, overwrite, &sink, err)) < 0)
 		return ret;
-	dw_output_set_sync(output, !builder->options.no_sync);
-	return run_build(builder, output, err);
-}
-
-int dwarfs_builder_write_fd(dwarfs_builder *builder, int fd, dwarfs_error **err)
-{
-	auto_output struct output *output = NULL;
-	int ret;
-
-	if ((ret = check_ready(builder, err)) < 0 ||
-	    (ret = dw_output_to_fd(fd, &output, err)) < 0)
-		return ret;
-	dw_output_set_sync(output, !builder->options.no_sync);
-	return run_build(builder, output, err);
-}
-
-int dwarfs_builder_write_callback(dwarfs_builder *builder, dwarfs_write_fn write,
-				  void *user, dwarfs_error **err)
-{
-	auto_output struct output *output = NULL;
-	int ret;
-
-	if ((ret = check_ready(builder, err)) < 0 ||
-	    (ret = dw_output_to_function(write, user, &output, err)) < 0)
-		return ret;
-	return run_build(builder, output, err);
+	return dwarfs_builder_write(builder, sink, err);
 }
 
 int dwarfs_builder_scan(dwarfs_builder *builder, dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
+
 	int ret = check_ready(builder, err);
 
 	if (ret < 0)
@@ -216,8 +200,10 @@ int dwarfs_builder_scan(dwarfs_builder *builder, dwarfs_error **err)
 	return dw_build_scan(builder, err);
 }
 
-uint64_t dwarfs_builder_count(const dwarfs_builder *builder, int count)
+uint64_t dwarfs_builder_count(const dwarfs_builder *builder, enum dwarfs_count count)
 {
+	if (!builder)
+		return 0;
 	if (count < 0 || count >= DW_COUNT_KINDS)
 		return 0;
 	return builder->counts[count];
@@ -225,11 +211,15 @@ uint64_t dwarfs_builder_count(const dwarfs_builder *builder, int count)
 
 size_t dwarfs_builder_category_count(const dwarfs_builder *builder)
 {
+	if (!builder)
+		return 0;
 	return builder->total_count;
 }
 
 const char *dwarfs_builder_category_name(const dwarfs_builder *builder, size_t index)
 {
+	if (!builder)
+		return NULL;
 	if (index >= builder->total_count)
 		return NULL;
 	return dw_category_name(&builder->options.categorize, (uint32_t)index);
@@ -239,6 +229,8 @@ int dwarfs_builder_category_bytes(const dwarfs_builder *builder, size_t index,
 				  uint64_t *in_out, uint64_t *stored_out,
 				  uint64_t *packed_out)
 {
+	if (!builder || !in_out || !stored_out || !packed_out)
+		return 0;
 	if (index >= builder->total_count)
 		return DWARFS_ERR_RANGE;
 	*in_out = builder->totals[index].in;

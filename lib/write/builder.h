@@ -10,7 +10,7 @@
 #include "base/context.h"
 #include "base/progress.h"
 #include "codec/encode/encode.h"
-#include "os/output.h"
+#include "os/sink.h"
 #include "write/options/chmod.h"
 #include "write/options/xattr_rules.h"
 
@@ -122,7 +122,6 @@ static inline struct build_packing dw_packing_auto(void)
 }
 
 struct build_options {
-	bool no_sync; /* of an image in a regular file */
 	uint32_t block_bits;
 	struct codec_spec codecs[DW_CODEC_USES];
 	bool codec_was_set[DW_CODEC_USES];
@@ -174,9 +173,7 @@ struct dwarfs_builder {
 	char *spool_directory;	   /* NULL: the default */
 	uint64_t spool_bytes;
 	bool ran;
-	dwarfs_progress_fn progress;
-	void *progress_user;
-	dwarfs_cancel *cancel;
+	const dwarfs_task *task; /* or NULL */
 	uint64_t counts[DW_COUNT_KINDS];
 	struct category_total *totals;	  /* by category, as settings */
 	struct stream_settings *settings; /* of the run */
@@ -202,7 +199,7 @@ struct build_run {
 	dwarfs_context *context;
 	const struct build_options *options;
 	struct dwarfs_progress progress;
-	struct output *output;
+	dwarfs_sink *output;
 	uint64_t base_bytes; /* memory before the run that counts for the limit */
 	struct excess excess;
 	const struct budget *budget;
@@ -224,7 +221,7 @@ int dw_settings_resolve(dwarfs_builder *builder, dwarfs_error **err);
 
 /* write/build.c: read the input, write the image. The counts are valid after a failure,
  * too. */
-int dw_build(dwarfs_builder *builder, struct output *output, dwarfs_error **err);
+int dw_build(dwarfs_builder *builder, dwarfs_sink *output, dwarfs_error **err);
 
 /* write/build.c: scan the input and count its entries; write nothing. */
 int dw_build_scan(dwarfs_builder *builder, dwarfs_error **err);

@@ -90,6 +90,103 @@ def in_manual():
     return re.findall(r"^\.It Fn (\w+)$", part.group(1), flags=re.M) if part else []
 
 
+def without_comments():
+    """The text of all headers."""
+    folder = os.path.join(include, "dwarfs")
+    return "\n".join(re.sub(r"/\*.*?\*/", "", open(os.path.join(folder, name)).read(), flags=re.S)
+                     for name in headers())
+
+
+def commented():
+    """(comment, result, name, [(type, name)]) of each function and callback of the headers."""
+    found = []
+    for header in headers():
+        with open(os.path.join(include, "dwarfs", header)) as source:
+            text = source.read()
+        for comment, before, name, rest in re.findall(
+                r"/\*\*((?:(?!\*/).)*)\*/\s*(?:DWARFS_API|typedef)\s+([^;{#]*?)"
+                r"(?:\(\*)?\b(dwarfs_\w+)\)?\s*\(([^;]*)\);", text, flags=re.S):
+            parameters = [re.match(r"(.*?)(\w+)$", " ".join(part.split())).groups()
+                          for part in rest.split(",")]
+            comment = " ".join(line.strip(" *\t") for line in comment.splitlines())
+            found.append((comment, " ".join(before.split()), name,
+                          [(kind.strip(), word) for kind, word in parameters]))
+    return found
+
+
+def enums():
+    return set(re.findall(r"^enum (dwarfs_\w+) \{", without_comments(), flags=re.M))
+
+
+# Codes are int by the convention of all functions; the numbers of sections and the bits of
+# attributes are stored in images, or several in one value.
+NO_ENUM = {"dwarfs_code", "dwarfs_section_type"}
+
+
+def enum_parameters():
+    """What a comment calls a value of an enum is declared as one, and each enum is used."""
+    used = set()
+    missed = declared() - {name for _, _, name, _ in commented()}
+    assert not missed, f"not understood: {sorted(missed)}"
+    for comment, result, name, parameters in commented():
+        types = dict((word, kind) for kind, word in parameters)
+        used.update(re.findall(r"enum (\w+)", " ".join([result, *types.values()])))
+        for word, enum in re.findall(r"@param (\w+) +(?:receives )?an? (dwarfs_\w+)", comment):
+            assert enum not in enums() or f"enum {enum}" in types[word], \
+                f"{name}: {word} is not an enum {enum}"
+        said = re.search(r"@return (?:the|an?) (dwarfs_\w+)", comment)
+        assert not said or said.group(1) not in enums() or "*" in result or \
+            result == f"enum {said.group(1)}", f"{name}: the result is not an {said.group(1)}"
+    assert used >= enums() - NO_ENUM, f"not the type of a parameter: {enums() - NO_ENUM - used}"
+
+
+PROGRAM = """#include <dwarfs/dwarfs.h>
+int try_it(const dwarfs_image *image, dwarfs_context *context);
+int try_it(const dwarfs_image *image, dwarfs_context *context)
+{
+	dwarfs_entry entry = DWARFS_ROOT_ENTRY;
+	dwarfs_inode inode = DWARFS_ROOT_INODE;
+	char name[DWARFS_NAME_BUFFER_BYTES];
+
+	(void)image, (void)context, (void)entry, (void)inode, (void)name;
+	return %s;
+}
+"""
+GOOD = ["dwarfs_entry_inode(image, entry, &inode, 0)",
+        "dwarfs_entry_name(image, entry, name, sizeof(name), 0, 0)",
+        "dwarfs_link_read(image, inode, name, sizeof(name), 0, 0)",
+        "dwarfs_find(image, name, &entry, 0)",
+        "(int)(entry = dwarfs_entry_at(inode.number)).number",
+        "dwarfs_context_set_log(context, DWARFS_LOG_INFO, 0, 0, 0)"]
+BAD = ["dwarfs_entry_inode(image, inode, &inode, 0)",
+       "dwarfs_entry_name(image, inode, name, sizeof(name), 0, 0)",
+       "dwarfs_entry_name(image, 1, name, sizeof(name), 0, 0)",
+       "dwarfs_link_read(image, entry, name, sizeof(name), 0, 0)",
+       "dwarfs_link_read(image, 1, name, sizeof(name), 0, 0)",
+       "(int)(entry = inode).number",
+       "(int)(inode = entry).number",
+       "entry == inode"]
+# C converts numbers to enums without a warning.
+BAD_CXX = ["dwarfs_context_set_log(context, 1, 0, 0, 0)",
+           "dwarfs_context_set_log(context, DWARFS_PHASE_SCAN, 0, 0, 0)"]
+
+
+def compiles(compiler, language, standard, expression):
+    with tempfile.TemporaryDirectory() as scratch:
+        path = os.path.join(scratch, "try." + language)
+        with open(path, "w") as out:
+            out.write(PROGRAM % expression)
+        return subprocess.run([compiler, "-std=" + standard, "-I", include, "-fsyntax-only", path],
+                              capture_output=True, text=True).returncode == 0
+
+
+def types_are_kept_apart(compiler, language, standard, bad):
+    refused = [text for text in GOOD if not compiles(compiler, language, standard, text)]
+    assert not refused, f"does not compile: {refused}"
+    accepted = [text for text in bad if compiles(compiler, language, standard, text)]
+    assert not accepted, f"compiles: {accepted}"
+
+
 def self_contained(compiler, language, *flags):
     with tempfile.TemporaryDirectory() as scratch:
         for header in headers():
@@ -142,6 +239,19 @@ def main():
         if not cxx or not shutil.which(cxx[0]):
             raise tap.Skip("no C++ compiler")
         self_contained(cxx[0], "cc", "-std=c++11")
+    with suite.case("entries and inodes cannot be confused in C"):
+        types_are_kept_apart(cc, "c", "c11", BAD)
+    with suite.case("entries, inodes and enums cannot be confused in C++"):
+        if not cxx or not shutil.which(cxx[0]):
+            raise tap.Skip("no C++ compiler")
+        types_are_kept_apart(cxx[0], "cc", "c++11", BAD + BAD_CXX)
+    with suite.case("values of enums have their type"):
+        enum_parameters()
+    with suite.case("names say bytes, not size or room"):
+        names = set(re.findall(r"\b(?:dwarfs|DWARFS)_\w+", without_comments()))
+        assert len(names) > 400, len(names)
+        vague = sorted(name for name in names if re.search(r"_(size|room|ROOM)$", name))
+        assert not vague, vague
     with suite.case("dwarfs.h includes every header"):
         found = included("dwarfs.h") | included("reader.h")
         assert "reader.h" in included("dwarfs.h")

@@ -86,3 +86,16 @@ void add_cpio_end(struct bytes *archive)
 {
 	add_odc(archive, 0, 0, 1, "TRAILER!!!", "");
 }
+
+int import_bytes(dwarfs_archive_import *import, const struct bytes *archive,
+		 dwarfs_error **err)
+{
+	dwarfs_io *io = NULL;
+	int ret =
+		dwarfs_io_from_memory(archive->data, archive->size, NULL, NULL, &io, err);
+
+	if (ret == 0)
+		ret = dwarfs_archive_import_io(import, io, err);
+	dwarfs_io_free(io);
+	return ret;
+}

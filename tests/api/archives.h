@@ -25,4 +25,8 @@ void add_cpio(struct bytes *archive, unsigned number, unsigned names, const char
 	      const char *text);
 void add_cpio_end(struct bytes *archive);
 
+/* Read an archive in memory. */
+int import_bytes(dwarfs_archive_import *import, const struct bytes *archive,
+		 dwarfs_error **err);
+
 #endif

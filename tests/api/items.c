@@ -59,6 +59,17 @@ void add_text(dwarfs_builder *builder, const char *path, const char *text)
 	add_bytes(builder, path, text, strlen(text));
 }
 
+int set_stream(dwarfs_item *item, int fd, dwarfs_error **err)
+{
+	dwarfs_io *io = NULL;
+	int ret = dwarfs_io_from_stream(fd, &io, err);
+
+	if (ret == 0)
+		ret = dwarfs_item_set_io(item, io, err);
+	dwarfs_io_free(io);
+	return ret;
+}
+
 int add_link(dwarfs_builder *builder, const char *path, const char *target,
 	     dwarfs_error **err)
 {
@@ -84,8 +95,7 @@ struct bytes run(dwarfs_builder *builder)
 	struct bytes image = { 0 };
 	dwarfs_error *err = NULL;
 
-	assert_success(dwarfs_builder_write_callback(builder, append_bytes, &image, &err),
-		       err);
+	assert_success(write_to_function(builder, append_bytes, &image, &err), err);
 	return image;
 }
 

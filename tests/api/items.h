@@ -22,6 +22,9 @@ int add_item(dwarfs_builder *builder, const char *path, const dwarfs_item *item,
 void add(dwarfs_builder *builder, const char *path, dwarfs_item *item);
 void add_bytes(dwarfs_builder *builder, const char *path, const void *data, size_t bytes);
 void add_text(dwarfs_builder *builder, const char *path, const char *text);
+
+/* The contents are read from a descriptor, from its position to its end. */
+int set_stream(dwarfs_item *item, int fd, dwarfs_error **err);
 int add_link(dwarfs_builder *builder, const char *path, const char *target,
 	     dwarfs_error **err);
 void hard_link(dwarfs_builder *builder, const char *path, const char *target);

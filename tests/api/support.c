@@ -2,7 +2,6 @@
 /*
  * api/support: see support.h.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <sys/stat.h>
@@ -80,17 +79,50 @@ static void make_tree(void)
 	free(big);
 }
 
-int append_bytes(const void *data, size_t bytes, void *user)
+int append_bytes(const void *data, size_t bytes, dwarfs_error **err, void *user)
 {
 	struct bytes *to = user;
 	uint8_t *grown = realloc(to->data, to->size + bytes);
 
 	if (!grown)
-		return -ENOMEM;
+		return dwarfs_error_set(err, DWARFS_ERR_NOMEM, 0, "no memory to append");
 	memcpy(grown + to->size, data, bytes);
 	to->data = grown;
 	to->size += bytes;
 	return 0;
+}
+
+int write_to_function(dwarfs_builder *builder, dwarfs_sink_write_fn write, void *user,
+		      dwarfs_error **err)
+{
+	dwarfs_sink *sink = NULL;
+	int ret = dwarfs_sink_new(write, NULL, user, &sink, err);
+
+	if (ret == 0)
+		ret = dwarfs_builder_write(builder, sink, err);
+	dwarfs_sink_free(sink);
+	return ret;
+}
+
+int write_to_fd(dwarfs_builder *builder, int fd, dwarfs_error **err)
+{
+	dwarfs_sink *sink = NULL;
+	int ret = dwarfs_sink_from_fd(fd, &sink, err);
+
+	if (ret == 0)
+		ret = dwarfs_builder_write(builder, sink, err);
+	dwarfs_sink_free(sink);
+	return ret;
+}
+
+dwarfs_task *new_task(dwarfs_progress_fn progress, void *user)
+{
+	dwarfs_error *err = NULL;
+	dwarfs_task *task = NULL;
+
+	assert_success(dwarfs_task_new(&task, &err), err);
+	dwarfs_task_set_progress(task, progress, user);
+	return task;
 }
 
 dwarfs_builder *new_builder(const struct fixture *fixture, dwarfs_context *context)
@@ -124,8 +156,7 @@ int fixture_setup(void **state)
 	assert_int_equal(chdir(back), 0);
 
 	builder = new_builder(fixture, NULL);
-	assert_success(dwarfs_builder_write_callback(builder, append_bytes,
-						     &fixture->image, &err),
+	assert_success(write_to_function(builder, append_bytes, &fixture->image, &err),
 		       err);
 	dwarfs_builder_free(builder);
 	store_path(fixture->path, fixture->image.data, fixture->image.size);
@@ -173,7 +204,7 @@ dwarfs_image *open_image(const struct fixture *fixture, dwarfs_context *context)
 
 dwarfs_entry find_entry(const dwarfs_image *image, const char *path)
 {
-	dwarfs_entry entry = 0;
+	dwarfs_entry entry = DWARFS_ROOT_ENTRY;
 	dwarfs_error *err = NULL;
 
 	assert_success(dwarfs_find(image, path, &entry, &err), err);
@@ -182,7 +213,7 @@ dwarfs_entry find_entry(const dwarfs_image *image, const char *path)
 
 dwarfs_inode find_inode(const dwarfs_image *image, const char *path)
 {
-	dwarfs_inode inode = 0;
+	dwarfs_inode inode = DWARFS_ROOT_INODE;
 	dwarfs_error *err = NULL;
 
 	assert_success(dwarfs_entry_inode(image, find_entry(image, path), &inode, &err),

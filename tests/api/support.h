@@ -46,8 +46,16 @@ struct fixture {
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
-/* A callback for dwarfs_builder_write_callback() that appends to a struct bytes. */
-int append_bytes(const void *data, size_t bytes, void *user);
+/* Appends to a struct bytes; a callback of dwarfs_sink_new(). */
+int append_bytes(const void *data, size_t bytes, dwarfs_error **err, void *user);
+
+/* Run the builder; the image is passed to a callback, or written to a descriptor. */
+int write_to_function(dwarfs_builder *builder, dwarfs_sink_write_fn write, void *user,
+		      dwarfs_error **err);
+int write_to_fd(dwarfs_builder *builder, int fd, dwarfs_error **err);
+
+/* A task with a progress callback, or NULL for none. */
+dwarfs_task *new_task(dwarfs_progress_fn progress, void *user);
 
 /* A builder for the tree, with small blocks and quick codecs. */
 dwarfs_builder *new_builder(const struct fixture *fixture, dwarfs_context *context);

@@ -171,6 +171,32 @@ static void a_codec_that_is_not_built_in_is_refused(void **state)
 	dwarfs_builder_free(b);
 }
 
+static void codecs_that_are_built_in_are_known_by_name(void **state)
+{
+	static const char *const names[] = { "null", "lz4",    "lz4hc", "zstd",
+					     "lzma", "brotli", "flac",	"ricepp" };
+	const char *help;
+	size_t i;
+
+	(void)state;
+	for (i = 0; (help = dwarfs_codec_help(i)); i++) {
+		char name[32] = { 0 };
+
+		memcpy(name, help, strcspn(help, " "));
+		assert_true(dwarfs_has_codec(name));
+		name[0] ^= 'a' ^ 'A';
+		assert_true(dwarfs_has_codec(name));
+	}
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_int_equal(dwarfs_has_codec(names[i]), is_built_in(names[i]));
+	assert_true(dwarfs_has_codec("ZSTD") == dwarfs_has_codec("zstd"));
+	assert_false(dwarfs_has_codec(""));
+	assert_false(dwarfs_has_codec(NULL));
+	assert_false(dwarfs_has_codec("zst"));
+	assert_false(dwarfs_has_codec("zstd:level=1"));
+	assert_false(dwarfs_has_codec("nothing"));
+}
+
 static dwarfs_image *open_bytes(const struct bytes *bytes)
 {
 	struct fixture fixture = { .image = *bytes };
@@ -183,8 +209,7 @@ static struct bytes build(dwarfs_builder *builder)
 	struct bytes bytes = { 0 };
 	dwarfs_error *err = NULL;
 
-	assert_success(dwarfs_builder_write_callback(builder, append_bytes, &bytes, &err),
-		       err);
+	assert_success(write_to_function(builder, append_bytes, &bytes, &err), err);
 	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_OUT),
 			 bytes.size);
 	dwarfs_builder_free(builder);
@@ -199,7 +224,7 @@ static void options_change_what_is_stored(void **state)
 	dwarfs_error *err = NULL;
 	dwarfs_image *image;
 	struct bytes bytes;
-	uint64_t seconds;
+	int64_t seconds;
 
 	dwarfs_builder_set_owner(b, 1234567);
 	dwarfs_builder_set_group(b, UINT32_MAX);
@@ -230,7 +255,7 @@ static void options_change_what_is_stored(void **state)
 	assert_int_equal(dwarfs_stat_mode(stat), S_IFREG | 0640);
 	assert_int_equal(dwarfs_stat_seconds(stat, DWARFS_MTIME), 5000000000);
 	assert_int_equal(dwarfs_stat_nanoseconds(stat, DWARFS_MTIME), 123456000);
-	assert_success(dwarfs_inode_stat(image, DWARFS_ROOT, stat, &err), err);
+	assert_success(dwarfs_inode_stat(image, DWARFS_ROOT_INODE, stat, &err), err);
 	assert_int_equal(dwarfs_stat_mode(stat), S_IFDIR | 0710);
 	assert_success(dwarfs_history_new(image, &history, &err), err);
 	assert_false(dwarfs_history_time(history, 0, &seconds));
@@ -278,7 +303,7 @@ static void a_run_counts(void **state)
 	struct bytes bytes = { 0 };
 	dwarfs_error *err = NULL;
 
-	assert_success(dwarfs_builder_write_callback(b, append_bytes, &bytes, &err), err);
+	assert_success(write_to_function(b, append_bytes, &bytes, &err), err);
 	assert_int_equal(dwarfs_builder_count(b, DWARFS_COUNT_DIRECTORIES), 6);
 	assert_int_equal(dwarfs_builder_count(b, DWARFS_COUNT_FILES), TREE_FILES);
 	assert_int_equal(dwarfs_builder_count(b, DWARFS_COUNT_LINKS), 2);
@@ -309,7 +334,7 @@ static void a_builder_takes_one_input_and_runs_once(void **state)
 	dwarfs_error *err = NULL;
 
 	assert_success(dwarfs_builder_new(NULL, &b, &err), err);
-	assert_failure(dwarfs_builder_write_callback(b, append_bytes, &bytes, &err),
+	assert_failure(write_to_function(b, append_bytes, &bytes, &err),
 		       DWARFS_ERR_INVALID, err);
 	assert_int_equal(bytes.size, 0);
 	dwarfs_builder_free(b);
@@ -323,8 +348,8 @@ static void a_builder_takes_one_input_and_runs_once(void **state)
 	assert_failure(dwarfs_builder_add_directory(b, fixture->tree, &err),
 		       DWARFS_ERR_INVALID, err);
 	assert_success(dwarfs_builder_set_level(b, 0, &err), err);
-	assert_success(dwarfs_builder_write_callback(b, append_bytes, &bytes, &err), err);
-	assert_failure(dwarfs_builder_write_callback(b, append_bytes, &bytes, &err),
+	assert_success(write_to_function(b, append_bytes, &bytes, &err), err);
+	assert_failure(write_to_function(b, append_bytes, &bytes, &err),
 		       DWARFS_ERR_INVALID, err);
 	dwarfs_builder_free(b);
 	free(bytes.data);
@@ -401,7 +426,7 @@ static void *read_pipe(void *user)
 	ssize_t count;
 
 	while ((count = read(reader->fd, buffer, sizeof(buffer))) > 0)
-		append_bytes(buffer, (size_t)count, &reader->bytes);
+		append_bytes(buffer, (size_t)count, NULL, &reader->bytes);
 	return NULL;
 }
 
@@ -419,7 +444,7 @@ static void a_pipe_gets_the_same_image(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, read_pipe, &reader), 0);
 	dwarfs_builder_set_history(b, false);
 	dwarfs_builder_set_create_timestamp(b, false);
-	assert_success(dwarfs_builder_write_fd(b, fds[1], &err), err);
+	assert_success(write_to_fd(b, fds[1], &err), err);
 	assert_int_equal(close(fds[1]), 0); /* it stays the caller's */
 	pthread_join(thread, NULL);
 	close(fds[0]);
@@ -442,13 +467,12 @@ static void a_full_or_closed_output_is_reported(void **state)
 	int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
 
 	if (fd >= 0) {
-		assert_failure(dwarfs_builder_write_fd(b, fd, &err), DWARFS_ERR_NO_SPACE,
-			       err);
+		assert_failure(write_to_fd(b, fd, &err), DWARFS_ERR_NO_SPACE, err);
 		close(fd);
 	}
 	dwarfs_builder_free(b);
 	b = new_builder(*state, NULL);
-	assert_failure(dwarfs_builder_write_fd(b, -1, &err), DWARFS_ERR_INVALID, err);
+	assert_failure(write_to_fd(b, -1, &err), DWARFS_ERR_INVALID, err);
 	dwarfs_builder_free(b);
 }
 
@@ -456,38 +480,41 @@ struct failing_output {
 	int calls, fail_at;
 };
 
-static int fail_to_write(const void *data, size_t bytes, void *user)
+static int fail_to_write(const void *data, size_t bytes, dwarfs_error **err, void *user)
 {
 	struct failing_output *output = user;
 
-	assert_true(data || bytes == 0);
-	return ++output->calls == output->fail_at ? -EDQUOT : 0;
+	assert_true(data && bytes > 0);
+	if (++output->calls != output->fail_at)
+		return 0;
+	return dwarfs_error_set(err, DWARFS_ERR_NO_SPACE, EDQUOT, "the store is full");
 }
 
-static int answer_nonsense(const void *data, size_t bytes, void *user)
+static int answer_nonsense(const void *data, size_t bytes, dwarfs_error **err, void *user)
 {
+	(void)data;
+	(void)bytes;
+	(void)err;
 	return *(const int *)user;
 }
 
-/* What is no negative errno value is a failure of input/output. */
+/* A result that is neither 0 nor a code counts as cancelling. */
 static void a_write_callback_that_answers_nonsense(void **state)
 {
-	static const int answers[] = { 1, INT_MAX, INT_MIN };
+	static const int answers[] = { 1, INT_MAX, INT_MIN, -ENOSPC };
 
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
 		dwarfs_builder *b = new_builder(*state, NULL);
 		int answer = answers[i];
 		dwarfs_error *err = NULL;
 
-		assert_int_equal(
-			dwarfs_builder_write_callback(b, answer_nonsense, &answer, &err),
-			DWARFS_ERR_IO);
-		dwarfs_error_free(err);
+		assert_failure(write_to_function(b, answer_nonsense, &answer, &err),
+			       DWARFS_ERR_CANCELLED, err);
 		dwarfs_builder_free(b);
 	}
 }
 
-/* Whichever call fails, its errno comes out, and there is no call after it. */
+/* Whichever call fails, its code and errno are returned, and there is no call after it. */
 static void a_failing_write_callback_ends_the_run(void **state)
 {
 	struct failing_output output = { 0, 0 }, failing;
@@ -495,16 +522,17 @@ static void a_failing_write_callback_ends_the_run(void **state)
 	dwarfs_builder *b = new_builder(*state, NULL);
 	int n;
 
-	assert_success(dwarfs_builder_write_callback(b, fail_to_write, &output, &err),
-		       err);
+	assert_success(write_to_function(b, fail_to_write, &output, &err), err);
 	dwarfs_builder_free(b);
+	assert_true(output.calls > 2);
 	for (n = 1; n <= output.calls; n++) {
 		failing = (struct failing_output){ 0, n };
 		b = new_builder(*state, NULL);
-		assert_int_equal(
-			dwarfs_builder_write_callback(b, fail_to_write, &failing, &err),
-			DWARFS_ERR_NO_SPACE);
+		assert_int_equal(write_to_function(b, fail_to_write, &failing, &err),
+				 DWARFS_ERR_NO_SPACE);
+		assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_NO_SPACE);
 		assert_int_equal(dwarfs_error_errno(err), EDQUOT);
+		assert_non_null(strstr(dwarfs_error_message(err), "the store is full"));
 		assert_int_equal(failing.calls, n);
 		dwarfs_builder_free(b);
 	}
@@ -514,32 +542,38 @@ static void a_failing_write_callback_ends_the_run(void **state)
 /* -- watching and stopping ----------------------------------------------------------- */
 
 struct watch {
-	int calls, stop_at, last_phase;
+	int calls, stop_at;
+	enum dwarfs_phase last_phase;
 	uint64_t bytes_done, bytes_total, bytes_out, elapsed;
-	dwarfs_cancel *cancel;
+	dwarfs_task *task;  /* cancelled at the first call */
 	const char *remove; /* at the first call after the scan */
 };
 
-static int watch_progress(const dwarfs_progress *progress, void *user)
+static int watch_progress(const dwarfs_progress *progress, dwarfs_error **err, void *user)
 {
 	struct watch *watch = user;
 
+	(void)err;
 	watch->calls++;
 	assert_true(dwarfs_progress_phase(progress) >= watch->last_phase ||
 		    dwarfs_progress_phase(progress) == DWARFS_PHASE_DONE);
-	assert_true(dwarfs_progress_elapsed_ns(progress) >= watch->elapsed);
-	assert_true(dwarfs_progress_bytes_out(progress) >= watch->bytes_out);
+	assert_true(dwarfs_progress_number(progress, DWARFS_PROGRESS_ELAPSED_NS) >=
+		    watch->elapsed);
+	assert_true(dwarfs_progress_number(progress, DWARFS_PROGRESS_WRITTEN_BYTES) >=
+		    watch->bytes_out);
 	watch->last_phase = dwarfs_progress_phase(progress);
-	watch->elapsed = dwarfs_progress_elapsed_ns(progress);
-	watch->bytes_done = dwarfs_progress_bytes_done(progress);
-	watch->bytes_total = dwarfs_progress_bytes_total(progress);
-	watch->bytes_out = dwarfs_progress_bytes_out(progress);
+	watch->elapsed = dwarfs_progress_number(progress, DWARFS_PROGRESS_ELAPSED_NS);
+	watch->bytes_done = dwarfs_progress_number(progress, DWARFS_PROGRESS_DONE_BYTES);
+	watch->bytes_total =
+		dwarfs_progress_number(progress, DWARFS_PROGRESS_TOTAL_BYTES);
+	watch->bytes_out =
+		dwarfs_progress_number(progress, DWARFS_PROGRESS_WRITTEN_BYTES);
 	if (watch->remove && watch->last_phase != DWARFS_PHASE_SCAN) {
 		unlink(watch->remove);
 		watch->remove = NULL;
 	}
-	if (watch->cancel)
-		dwarfs_cancel_set(watch->cancel);
+	if (watch->task)
+		dwarfs_task_cancel(watch->task);
 	return watch->calls == watch->stop_at;
 }
 
@@ -547,10 +581,12 @@ static void a_run_can_be_watched(void **state)
 {
 	dwarfs_builder *b = new_builder(*state, NULL);
 	struct watch watch = { 0 };
+	dwarfs_task *task = new_task(watch_progress, &watch);
 	struct bytes bytes;
 
-	dwarfs_builder_set_progress(b, watch_progress, &watch);
+	dwarfs_builder_set_task(b, task);
 	bytes = build(b);
+	dwarfs_task_free(task);
 	assert_true(watch.calls >= 3);
 	assert_int_equal(watch.last_phase, DWARFS_PHASE_DONE);
 	assert_int_equal(watch.bytes_done, watch.bytes_total);
@@ -558,7 +594,7 @@ static void a_run_can_be_watched(void **state)
 	free(bytes.data);
 }
 
-/* Whichever call of the callback stops it, nothing is left behind. */
+/* Whichever call of the callback stops it, no file remains. */
 static void a_run_can_be_stopped_at_any_call(void **state)
 {
 	const struct fixture *fixture = *state;
@@ -570,8 +606,9 @@ static void a_run_can_be_stopped_at_any_call(void **state)
 	for (n = 1; n <= 4; n++) {
 		dwarfs_builder *b = new_builder(fixture, NULL);
 		struct watch watch = { .stop_at = n };
+		dwarfs_task *task = new_task(watch_progress, &watch);
 
-		dwarfs_builder_set_progress(b, watch_progress, &watch);
+		dwarfs_builder_set_task(b, task);
 		if (dwarfs_builder_write_path(b, path, true, &err) == 0) {
 			assert_true(watch.calls < n);
 			unlink(path);
@@ -580,6 +617,7 @@ static void a_run_can_be_stopped_at_any_call(void **state)
 			assert_int_equal(watch.calls, n);
 		}
 		dwarfs_builder_free(b);
+		dwarfs_task_free(task);
 		assert_int_equal(count_files(fixture->dir), files);
 		if (n == 1)
 			assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_CANCELLED);
@@ -587,24 +625,22 @@ static void a_run_can_be_stopped_at_any_call(void **state)
 	dwarfs_error_free(err);
 }
 
-static void a_switch_stops_a_run(void **state)
+static void a_cancelled_task_stops_a_run(void **state)
 {
 	dwarfs_builder *b = new_builder(*state, NULL);
-	dwarfs_cancel *cancel = NULL;
 	struct bytes bytes = { 0 };
 	dwarfs_error *err = NULL;
 	struct watch watch = { 0 };
+	dwarfs_task *task = new_task(watch_progress, &watch);
 
-	assert_success(dwarfs_cancel_new(&cancel, &err), err);
-	assert_false(dwarfs_cancel_is_set(cancel));
-	watch.cancel = cancel;
-	dwarfs_builder_set_cancel(b, cancel);
-	dwarfs_builder_set_progress(b, watch_progress, &watch);
-	assert_failure(dwarfs_builder_write_callback(b, append_bytes, &bytes, &err),
+	assert_false(dwarfs_task_is_cancelled(task));
+	watch.task = task;
+	dwarfs_builder_set_task(b, task);
+	assert_failure(write_to_function(b, append_bytes, &bytes, &err),
 		       DWARFS_ERR_CANCELLED, err);
-	assert_true(dwarfs_cancel_is_set(cancel));
+	assert_true(dwarfs_task_is_cancelled(task));
 	dwarfs_builder_free(b);
-	dwarfs_cancel_free(cancel);
+	dwarfs_task_free(task);
 	free(bytes.data);
 }
 
@@ -613,7 +649,7 @@ struct log {
 	bool named;
 };
 
-static void note_message(int level, const char *message, void *user)
+static void note_message(enum dwarfs_log_level level, const char *message, void *user)
 {
 	struct log *log = user;
 
@@ -629,6 +665,7 @@ static void a_file_that_vanishes_is_logged_and_counted(void **state)
 	dwarfs_context *context = NULL;
 	struct log log = { 0 };
 	struct watch watch = { 0 };
+	dwarfs_task *task = new_task(watch_progress, &watch);
 	dwarfs_error *err = NULL;
 	struct bytes bytes = { 0 };
 	dwarfs_builder *b;
@@ -644,13 +681,14 @@ static void a_file_that_vanishes_is_logged_and_counted(void **state)
 					      &log, &err),
 		       err);
 	b = new_builder(&fixture, context);
-	dwarfs_builder_set_progress(b, watch_progress, &watch);
-	assert_success(dwarfs_builder_write_callback(b, append_bytes, &bytes, &err), err);
+	dwarfs_builder_set_task(b, task);
+	assert_success(write_to_function(b, append_bytes, &bytes, &err), err);
 	assert_null(watch.remove);
 	assert_int_equal(dwarfs_builder_count(b, DWARFS_COUNT_ERRORS), 1);
 	assert_true(log.messages > 0);
 	assert_true(log.named);
 	dwarfs_builder_free(b);
+	dwarfs_task_free(task);
 	dwarfs_context_free(context);
 	free(bytes.data);
 }
@@ -663,12 +701,13 @@ static void what_was_packed_comes_back(void **state)
 	dwarfs_image *image = open_image(fixture, NULL);
 	dwarfs_extract *extract = NULL;
 	struct watch watch = { 0 };
+	dwarfs_task *task = new_task(watch_progress, &watch);
 	dwarfs_error *err = NULL;
 	char target[128], command[300];
 
 	snprintf(target, sizeof(target), "%s/out", fixture->dir);
 	assert_success(dwarfs_extract_new(image, &extract, &err), err);
-	dwarfs_extract_set_progress(extract, watch_progress, &watch);
+	dwarfs_extract_set_task(extract, task);
 	assert_success(dwarfs_extract_to_directory(extract, target, &err), err);
 	assert_int_equal(dwarfs_extract_failures(extract), 0);
 	assert_int_equal(watch.last_phase, DWARFS_PHASE_DONE);
@@ -685,13 +724,14 @@ static void what_was_packed_comes_back(void **state)
 	dwarfs_image_free(image);
 	watch = (struct watch){ .stop_at = 1 };
 	snprintf(target, sizeof(target), "%s/stopped", fixture->dir);
-	dwarfs_extract_set_progress(extract, watch_progress, &watch);
+	dwarfs_extract_set_task(extract, task);
 	assert_failure(dwarfs_extract_to_directory(extract, target, &err),
 		       DWARFS_ERR_CANCELLED, err);
 	watch = (struct watch){ 0 };
 	assert_failure(dwarfs_extract_to_directory(extract, "/no/such/place", &err),
 		       DWARFS_ERR_NOT_FOUND, err);
 	dwarfs_extract_free(extract);
+	dwarfs_task_free(task);
 }
 
 /* -- digests ------------------------------------------------------------------------- */
@@ -700,7 +740,7 @@ static void digests_are_known_by_name(void **state)
 {
 	static const char *const abc =
 		"53048e2681941ef99b2e29b76b4c7dabe4c2d0c634fc6d46e0e2f13107e7af23";
-	char hex[DWARFS_DIGEST_HEX_MAX];
+	char hex[DWARFS_DIGEST_HEX_BUFFER_BYTES];
 	dwarfs_digest *digest = NULL;
 	dwarfs_error *err = NULL;
 	const char *name;
@@ -736,6 +776,7 @@ int main(void)
 			levels_describe_themselves_in_values_that_setters_accept),
 		cmocka_unit_test(options_of_a_codec_that_mean_nothing_are_refused),
 		cmocka_unit_test(a_codec_that_is_not_built_in_is_refused),
+		cmocka_unit_test(codecs_that_are_built_in_are_known_by_name),
 		cmocka_unit_test(options_change_what_is_stored),
 		cmocka_unit_test(the_number_of_workers_does_not_show),
 		cmocka_unit_test(a_run_counts),
@@ -747,7 +788,7 @@ int main(void)
 		cmocka_unit_test(a_write_callback_that_answers_nonsense),
 		cmocka_unit_test(a_run_can_be_watched),
 		cmocka_unit_test(a_run_can_be_stopped_at_any_call),
-		cmocka_unit_test(a_switch_stops_a_run),
+		cmocka_unit_test(a_cancelled_task_stops_a_run),
 		cmocka_unit_test(a_file_that_vanishes_is_logged_and_counted),
 		cmocka_unit_test(what_was_packed_comes_back),
 		cmocka_unit_test(digests_are_known_by_name),

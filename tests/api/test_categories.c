@@ -133,8 +133,7 @@ static void samples_are_packed_by_their_codecs(void **state)
 	assert_success(dwarfs_builder_set_categorizers(builder, "pcmaudio,fits", &err),
 		       err);
 	assert_success(dwarfs_builder_add_directory(builder, tree, &err), err);
-	assert_success(dwarfs_builder_write_callback(builder, append_bytes,
-						     &fixture.image, &err),
+	assert_success(write_to_function(builder, append_bytes, &fixture.image, &err),
 		       err);
 	dwarfs_builder_free(builder);
 	remove_tree(tree);

@@ -51,8 +51,7 @@ static dwarfs_image *make_image(struct bytes *bytes)
 	assert_success(dwarfs_builder_new(NULL, &builder, &err), err);
 	add(builder, ODD);
 	add(builder, PLAIN);
-	assert_success(dwarfs_builder_write_callback(builder, append_bytes, bytes, &err),
-		       err);
+	assert_success(write_to_function(builder, append_bytes, bytes, &err), err);
 	dwarfs_builder_free(builder);
 	assert_success(
 		dwarfs_io_from_memory(bytes->data, bytes->size, NULL, NULL, &io, &err),
@@ -67,7 +66,8 @@ struct reports {
 	char path[50], why[100];
 };
 
-static void take_report(int what, const char *path, const char *why, void *user)
+static void take_report(enum dwarfs_export_report what, const char *path, const char *why,
+			void *user)
 {
 	struct reports *reports = user;
 

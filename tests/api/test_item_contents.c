@@ -12,9 +12,10 @@
 
 /* -- callbacks ----------------------------------------------------------------------- */
 
-static int count_bytes(const void *data, size_t bytes, void *user)
+static int count_bytes(const void *data, size_t bytes, dwarfs_error **err, void *user)
 {
 	(void)data;
+	(void)err;
 	*(uint64_t *)user += bytes;
 	return 0;
 }
@@ -30,8 +31,8 @@ struct script {
 	int result; /* at the end */
 };
 
-static int read_script(void *user, const void **data_out, size_t *bytes_out,
-		       uint64_t *offset_out, dwarfs_error **err)
+static int read_script(const void **data_out, size_t *bytes_out, uint64_t *offset_out,
+		       dwarfs_error **err, void *user)
 {
 	struct script *script = user;
 	const struct piece *piece = &script->pieces[script->next];
@@ -128,8 +129,10 @@ static void a_reader_that_fails_takes_nothing_else_with_it(void **state)
 	assert_failure(
 		add_script(builder, "there", UINT64_MAX, good, 1, DWARFS_ERR_IO, &err),
 		DWARFS_ERR_IO, err);
-	assert_int_equal(add_script(builder, "bad", UINT64_MAX, good, 1, -1234, NULL),
-			 -1234);
+	assert_failure(add_script(builder, "bad", UINT64_MAX, good, 1, -1234, &err),
+		       DWARFS_ERR_CANCELLED, err);
+	assert_failure(add_script(builder, "bad", UINT64_MAX, good, 1, 2, &err),
+		       DWARFS_ERR_CANCELLED, err);
 	assert_failure(add_script(builder, "bad", UINT64_MAX, back, 2, 0, &err),
 		       DWARFS_ERR_INVALID, err);
 	assert_failure(add_script(builder, "bad", 3, good, 1, 0, &err),
@@ -171,15 +174,13 @@ static void files_too_large_for_any_number_are_refused(void **state)
 	assert_success(dwarfs_builder_set_level(builder, 7, &err), err);
 	assert_success(add_script(builder, "a", most - 1000, NULL, 0, 0, &err), err);
 	assert_success(add_script(builder, "b", 1000, NULL, 0, 0, &err), err);
-	assert_success(
-		dwarfs_builder_write_callback(builder, count_bytes, &written, &err), err);
+	assert_success(write_to_function(builder, count_bytes, &written, &err), err);
 	dwarfs_builder_free(builder);
 	builder = new_plain_builder();
 	assert_success(add_script(builder, "a", most, NULL, 0, 0, &err), err);
 	assert_success(add_script(builder, "b", 1, NULL, 0, 0, &err), err);
-	assert_failure(
-		dwarfs_builder_write_callback(builder, count_bytes, &written, &err),
-		DWARFS_ERR_RANGE, err);
+	assert_failure(write_to_function(builder, count_bytes, &written, &err),
+		       DWARFS_ERR_RANGE, err);
 	dwarfs_builder_free(builder);
 }
 
@@ -221,7 +222,7 @@ static void a_pipe_is_read_to_its_end(void **state)
 	assert_int_equal(pipe(fds), 0);
 	feeding.fd = fds[1];
 	assert_int_equal(pthread_create(&thread, NULL, feed, &feeding), 0);
-	assert_success(dwarfs_item_set_fd(item, fds[0], &err), err);
+	assert_success(set_stream(item, fds[0], &err), err);
 	add(builder, "piped", item);
 	pthread_join(thread, NULL);
 	close(fds[0]);
@@ -235,20 +236,19 @@ static void a_pipe_that_gives_nothing_can_be_given_up(void **state)
 {
 	dwarfs_builder *builder = new_plain_builder();
 	dwarfs_item *item = new_item(FILE_MODE);
-	dwarfs_cancel *cancel = NULL;
+	dwarfs_task *task = new_task(NULL, NULL);
 	dwarfs_error *err = NULL;
 	int fds[2];
 
 	(void)state;
 	assert_int_equal(pipe(fds), 0);
-	assert_success(dwarfs_cancel_new(&cancel, &err), err);
-	dwarfs_builder_set_cancel(builder, cancel);
-	dwarfs_cancel_set(cancel);
-	assert_success(dwarfs_item_set_fd(item, fds[0], &err), err);
+	dwarfs_builder_set_task(builder, task);
+	dwarfs_task_cancel(task);
+	assert_success(set_stream(item, fds[0], &err), err);
 	assert_failure(add_item(builder, "piped", item, &err), DWARFS_ERR_CANCELLED, err);
 	dwarfs_item_free(item);
 	dwarfs_builder_free(builder);
-	dwarfs_cancel_free(cancel);
+	dwarfs_task_free(task);
 	close(fds[0]);
 	close(fds[1]);
 }
@@ -262,11 +262,10 @@ static void descriptors_and_paths_without_contents_are_refused(void **state)
 	dwarfs_error *err = NULL;
 
 	assert_true(directory >= 0);
-	assert_failure(dwarfs_item_set_fd(item, -1, &err), DWARFS_ERR_INVALID, err);
-	assert_success(dwarfs_item_set_fd(item, directory, &err), err);
-	assert_failure(add_item(builder, "x", item, &err), DWARFS_ERR_IS_DIR, err);
+	assert_failure(set_stream(item, -1, &err), DWARFS_ERR_INVALID, err);
+	assert_failure(set_stream(item, directory, &err), DWARFS_ERR_IS_DIR, err);
 	close(directory);
-	assert_true(add_item(builder, "x", item, NULL) < 0);
+	assert_failure(set_stream(item, directory, &err), DWARFS_ERR_INVALID, err);
 	assert_success(dwarfs_item_set_path(item, fixture->tree, &err), err);
 	assert_failure(add_item(builder, "x", item, &err), DWARFS_ERR_IS_DIR, err);
 	assert_success(dwarfs_item_set_path(item, "/nowhere/at/all", &err), err);
@@ -310,8 +309,8 @@ struct noise {
 	uint64_t *piece;
 };
 
-static int read_noise(void *user, const void **data_out, size_t *bytes_out,
-		      uint64_t *offset_out, dwarfs_error **err)
+static int read_noise(const void **data_out, size_t *bytes_out, uint64_t *offset_out,
+		      dwarfs_error **err, void *user)
 {
 	struct noise *noise = user;
 	size_t i;
@@ -349,7 +348,7 @@ static void build_much(uint64_t limit)
 	    dwarfs_item_new(FILE_MODE, &item, NULL) < 0 ||
 	    dwarfs_item_set_reader(item, UINT64_MAX, read_noise, &noise, NULL) < 0 ||
 	    dwarfs_builder_add_item(builder, "noise", 5, item, NULL) < 0 ||
-	    dwarfs_builder_write_callback(builder, count_bytes, &written, NULL) < 0 ||
+	    write_to_function(builder, count_bytes, &written, NULL) < 0 ||
 	    written < MUCH_BYTES || getrusage(RUSAGE_SELF, &usage) != 0)
 		_exit(255);
 	_exit((int)(usage.ru_maxrss >> 10 > 254 ? 254 : usage.ru_maxrss >> 10));
@@ -388,7 +387,7 @@ static void zeros_take_no_room(void **state)
 	int fds[2], i;
 
 	(void)state;
-	/* A place that takes nothing: there is no such directory. */
+	/* There is no such directory, so nothing can be written to it. */
 	assert_success(dwarfs_builder_set_spool(builder, "/nowhere/at/all", 0, &err),
 		       err);
 	for (i = 0; i < 3; i++) {
@@ -401,7 +400,7 @@ static void zeros_take_no_room(void **state)
 	assert_int_equal(write(fds[1], "text", 4), 4);
 	close(fds[1]);
 	item = new_item(FILE_MODE);
-	assert_success(dwarfs_item_set_fd(item, fds[0], &err), err);
+	assert_success(set_stream(item, fds[0], &err), err);
 	assert_failure(add_item(builder, "text", item, &err), DWARFS_ERR_NOT_FOUND, err);
 	dwarfs_item_free(item);
 	close(fds[0]);

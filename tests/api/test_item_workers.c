@@ -58,8 +58,7 @@ static void add_archive(dwarfs_builder *builder)
 	add_cpio(&cpio, 1, 2, "archived/one", "");
 	add_cpio(&cpio, 1, 2, "archived/two", "contents of both");
 	add_cpio_end(&cpio);
-	assert_success(dwarfs_archive_import_memory(import, cpio.data, cpio.size, &err),
-		       err);
+	assert_success(import_bytes(import, &cpio, &err), err);
 	free(cpio.data);
 	dwarfs_archive_import_free(import);
 }

@@ -23,9 +23,10 @@ static uint64_t peak_bytes(void)
 						   : UINT64_MAX;
 }
 
-static int count_bytes(const void *data, size_t bytes, void *user)
+static int count_bytes(const void *data, size_t bytes, dwarfs_error **err, void *user)
 {
 	(void)data;
+	(void)err;
 	*(uint64_t *)user += bytes;
 	return 0;
 }
@@ -59,6 +60,7 @@ static int build(uint64_t own, uint64_t process, uint64_t *grown_out)
 {
 	dwarfs_context *context = NULL;
 	dwarfs_builder *builder = NULL;
+	dwarfs_sink *sink = NULL;
 	uint64_t written = 0, before = peak_bytes();
 	int ret;
 
@@ -68,8 +70,10 @@ static int build(uint64_t own, uint64_t process, uint64_t *grown_out)
 	    (ret = dwarfs_builder_set_memory_limit(builder, own, NULL)) == 0 &&
 	    (ret = dwarfs_builder_set_process_memory_limit(builder, process, NULL)) ==
 		    0 &&
-	    (ret = add_noise(builder)) == 0)
-		ret = dwarfs_builder_write_callback(builder, count_bytes, &written, NULL);
+	    (ret = add_noise(builder)) == 0 &&
+	    (ret = dwarfs_sink_new(count_bytes, NULL, &written, &sink, NULL)) == 0)
+		ret = dwarfs_builder_write(builder, sink, NULL);
+	dwarfs_sink_free(sink);
 	dwarfs_builder_free(builder);
 	dwarfs_context_free(context);
 	*grown_out = peak_bytes() - before;

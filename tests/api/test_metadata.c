@@ -8,7 +8,7 @@ static dwarfs_metadata *begin(const dwarfs_image *image)
 {
 	dwarfs_metadata *metadata = NULL;
 	dwarfs_error *err = NULL;
-	int kind;
+	enum dwarfs_metadata_kind kind;
 
 	assert_success(dwarfs_metadata_new(image, &metadata, &err), err);
 	assert_int_equal(dwarfs_metadata_next(metadata, &kind, &err), 1);
@@ -23,7 +23,7 @@ static dwarfs_metadata *begin(const dwarfs_image *image)
 /* Go on to a field of the whole; gives its kind. */
 static int seek(dwarfs_metadata *metadata, const char *name)
 {
-	int kind;
+	enum dwarfs_metadata_kind kind;
 
 	while (dwarfs_metadata_next(metadata, &kind, NULL) > 0) {
 		if (dwarfs_metadata_name(metadata) &&
@@ -41,7 +41,7 @@ static void a_pass_ends_where_it_began(void **state)
 	dwarfs_metadata *metadata = begin(image);
 	dwarfs_error *err = NULL;
 	uint32_t open = 1;
-	int kind = -1;
+	enum dwarfs_metadata_kind kind = DWARFS_METADATA_STRUCT;
 	int ret;
 
 	while ((ret = dwarfs_metadata_next(metadata, &kind, &err)) > 0) {
@@ -63,7 +63,8 @@ static void fields_come_in_the_order_of_their_numbers(void **state)
 {
 	dwarfs_image *image = open_image(*state, NULL);
 	dwarfs_metadata *metadata = begin(image);
-	int last = 0, count = 0, kind;
+	int last = 0, count = 0;
+	enum dwarfs_metadata_kind kind;
 
 	while (dwarfs_metadata_next(metadata, &kind, NULL) > 0 &&
 	       kind != DWARFS_METADATA_END) {
@@ -83,7 +84,7 @@ static void a_list_has_the_items_that_it_counts(void **state)
 	dwarfs_image *image = open_image(*state, NULL);
 	dwarfs_metadata *metadata = begin(image);
 	uint64_t count, items = 0, bits = 0;
-	int kind;
+	enum dwarfs_metadata_kind kind;
 
 	assert_int_equal(seek(metadata, "dir_entries"), DWARFS_METADATA_LIST);
 	assert_string_equal(dwarfs_metadata_type(metadata), "list<dir_entry>");
@@ -107,7 +108,7 @@ static void the_rest_of_a_list_can_be_left(void **state)
 {
 	dwarfs_image *image = open_image(*state, NULL);
 	dwarfs_metadata *metadata = begin(image);
-	int kind;
+	enum dwarfs_metadata_kind kind;
 
 	seek(metadata, "modes");
 	assert_int_equal(dwarfs_metadata_next(metadata, &kind, NULL), 1);
@@ -153,7 +154,7 @@ static void a_pass_keeps_the_image(void **state)
 {
 	dwarfs_image *image = open_image(*state, NULL);
 	dwarfs_metadata *metadata = begin(image);
-	int kind;
+	enum dwarfs_metadata_kind kind;
 
 	dwarfs_image_free(image);
 	while (dwarfs_metadata_next(metadata, &kind, NULL) > 0)

@@ -20,7 +20,8 @@ static int read_everything(const dwarfs_image *image, dwarfs_error **err)
 	int ret;
 
 	if ((ret = dwarfs_stat_new(&stat, err)) == 0 &&
-	    (ret = dwarfs_walk_new(image, 0, DWARFS_WALK_DATA, &walk, err)) == 0)
+	    (ret = dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_DATA, &walk,
+				   err)) == 0)
 		while ((ret = dwarfs_walk_next(walk, &entry, err)) > 0) {
 			if ((ret = dwarfs_entry_stat(image, entry, stat, err)) < 0 ||
 			    (ret = dwarfs_entry_inode(image, entry, &inode, err)) < 0 ||
@@ -49,7 +50,7 @@ static int read_everything(const dwarfs_image *image, dwarfs_error **err)
 static int read_tables(const dwarfs_image *image, dwarfs_error **err)
 {
 	dwarfs_metadata *metadata = NULL;
-	int kind;
+	enum dwarfs_metadata_kind kind;
 	int ret = dwarfs_metadata_new(image, &metadata, err);
 
 	while (ret == 0 && (ret = dwarfs_metadata_next(metadata, &kind, err)) > 0)
@@ -71,7 +72,7 @@ static int open_and_read(const struct fixture *fixture, dwarfs_error **err)
 	    (ret = dwarfs_context_set_cache_bytes(context, 1 << 18, err)) == 0 &&
 	    (ret = dwarfs_io_open(fixture->path, &io, err)) == 0 &&
 	    (ret = dwarfs_image_open_io(context, io, NULL, &image, err)) == 0 &&
-	    (ret = dwarfs_dir_parent(image, 0, &parent, err)) == 0 &&
+	    (ret = dwarfs_dir_parent(image, DWARFS_ROOT_INODE, &parent, err)) == 0 &&
 	    (ret = dwarfs_history_new(image, &history, err)) == 0 &&
 	    (ret = read_tables(image, err)) == 0)
 		ret = read_everything(image, err);
@@ -157,13 +158,14 @@ static int salvage(const struct fixture *fixture, dwarfs_error **err)
 }
 
 static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
-		      void *user)
+		      dwarfs_error **err, void *user)
 {
 	uint64_t *total = user;
 
 	(void)inode;
 	(void)data;
 	(void)offset;
+	(void)err;
 	*total += bytes;
 	return 0;
 }
@@ -196,7 +198,7 @@ static int read_in_bulk(const struct fixture *fixture, uint64_t cache_bytes,
 	    (ret = dwarfs_file_open(image, inodes[0], &file, err)) == 0 &&
 	    (ret = dwarfs_file_borrow(file, BIG_BYTES, 0, &borrowed, err)) == 0)
 		ret = dwarfs_read_in_order(image, inodes, 3, take_piece, NULL, &total,
-					   err);
+					   NULL, err);
 	dwarfs_borrowed_free(borrowed);
 	dwarfs_file_free(file);
 	dwarfs_image_free(image);
@@ -214,11 +216,12 @@ static int read_in_bulk_with_much(const struct fixture *fixture, dwarfs_error **
 	return read_in_bulk(fixture, 16 << 20, err);
 }
 
-static int discard(const void *data, size_t bytes, void *user)
+static int discard(const void *data, size_t bytes, dwarfs_error **err, void *user)
 {
 	(void)user;
 	(void)data;
 	(void)bytes;
+	(void)err;
 	return 0;
 }
 
@@ -238,7 +241,7 @@ static int build_with(const struct fixture *fixture, uint32_t workers, dwarfs_er
 	    (ret = dwarfs_builder_add_xattr_rule(builder, true, "user.*", err)) == 0 &&
 	    (ret = dwarfs_builder_set_header(builder, "#!", 2, err)) == 0 &&
 	    (ret = dwarfs_builder_add_directory(builder, fixture->tree, err)) == 0 &&
-	    (ret = dwarfs_builder_write_callback(builder, discard, NULL, err)) == 0 &&
+	    (ret = write_to_function(builder, discard, NULL, err)) == 0 &&
 	    dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS) > 0)
 		fail_msg("memory that ran out was taken for a file that cannot be read");
 	dwarfs_builder_free(builder);
@@ -258,8 +261,8 @@ static int build_with_workers(const struct fixture *fixture, dwarfs_error **err)
 
 /* -- items --------------------------------------------------------------------------- */
 
-static int read_twice(void *user, const void **data_out, size_t *bytes_out,
-		      uint64_t *offset_out, dwarfs_error **err)
+static int read_twice(const void **data_out, size_t *bytes_out, uint64_t *offset_out,
+		      dwarfs_error **err, void *user)
 {
 	static const char text[] = "some text that is given twice";
 	int *left = user;
@@ -324,7 +327,7 @@ static int build_items(const struct fixture *fixture, dwarfs_error **err)
 	    (ret = dwarfs_item_new(0100644, &item, err)) == 0 &&
 	    (ret = add_contents(builder, fixture, item, err)) == 0 &&
 	    (ret = add_links(builder, item, err)) == 0 &&
-	    (ret = dwarfs_builder_write_callback(builder, discard, NULL, err)) == 0 &&
+	    (ret = write_to_function(builder, discard, NULL, err)) == 0 &&
 	    dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS) > 0)
 		fail_msg("memory that ran out was taken for a file that cannot be read");
 	dwarfs_item_free(item);

@@ -9,7 +9,8 @@
 
 #include "nomem.h"
 
-static void take_report(int what, const char *path, const char *why, void *user)
+static void take_report(enum dwarfs_export_report what, const char *path, const char *why,
+			void *user)
 {
 	(void)what;
 	(void)path;

@@ -34,11 +34,12 @@ static void make_archives(void)
 	add_cpio_end(&late_contents);
 }
 
-static int discard(const void *data, size_t bytes, void *user)
+static int discard(const void *data, size_t bytes, dwarfs_error **err, void *user)
 {
 	(void)data;
 	(void)bytes;
 	(void)user;
+	(void)err;
 	return 0;
 }
 
@@ -53,7 +54,7 @@ static void free_archives(void)
 static int import_one(dwarfs_archive_import *import, const struct bytes *archive,
 		      dwarfs_error **err)
 {
-	int ret = dwarfs_archive_import_memory(import, archive->data, archive->size, err);
+	int ret = import_bytes(import, archive, err);
 
 	if (ret == 0 || ret == DWARFS_ERR_NOMEM ||
 	    !dwarfs_archive_import_is_complete(import))
@@ -77,7 +78,7 @@ static int import_all(dwarfs_builder *builder, dwarfs_archive_import *import,
 		return ret;
 	if (dwarfs_archive_import_failures(import) != 2)
 		fail_msg("memory that ran out was taken for entries that cannot be");
-	return dwarfs_builder_write_callback(builder, discard, NULL, err);
+	return write_to_function(builder, discard, NULL, err);
 }
 
 static int import_archives(const struct fixture *fixture, dwarfs_error **err)

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,7 +25,20 @@ static void no_error_is_an_answer_too(void **state)
 	assert_int_equal(dwarfs_error_errno(NULL), 0);
 	assert_string_equal(dwarfs_strerror(DWARFS_ERR_CORRUPT), "corrupt image");
 	assert_string_equal(dwarfs_strerror(-12345), "unknown error");
-	assert_true(strlen(dwarfs_version_string()) >= 5);
+}
+
+static void the_version_is_that_of_the_headers(void **state)
+{
+	unsigned major, minor, patch;
+
+	(void)state;
+	assert_int_equal(
+		sscanf(dwarfs_version_string(), "%u.%u.%u", &major, &minor, &patch), 3);
+	assert_int_equal(dwarfs_version_number(),
+			 DWARFS_MAKE_VERSION(major, minor, patch));
+	assert_int_equal(dwarfs_version_number(), DWARFS_VERSION_NUMBER);
+	assert_true(DWARFS_MAKE_VERSION(1, 2, 3) > DWARFS_MAKE_VERSION(1, 1, 255));
+	assert_true(DWARFS_MAKE_VERSION(1, 0, 0) > DWARFS_MAKE_VERSION(0, 255, 255));
 }
 
 static void every_free_accepts_null(void **state)
@@ -33,8 +47,11 @@ static void every_free_accepts_null(void **state)
 	dwarfs_error_free(NULL);
 	dwarfs_context_free(NULL);
 	dwarfs_io_free(NULL);
-	dwarfs_cancel_free(NULL);
-	dwarfs_cancel_set(NULL);
+	dwarfs_sink_free(NULL);
+	dwarfs_memory_free(NULL);
+	dwarfs_task_free(NULL);
+	dwarfs_task_cancel(NULL);
+	assert_false(dwarfs_task_is_cancelled(NULL));
 	dwarfs_digest_free(NULL);
 	dwarfs_image_options_free(NULL);
 	dwarfs_image_free(NULL);
@@ -207,8 +224,9 @@ static void assert_whole(const dwarfs_image *image)
 	dwarfs_entry entry;
 	int count = 0, ret;
 
-	assert_success(dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, &err),
-		       err);
+	assert_success(
+		dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk, &err),
+		err);
 	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0)
 		count++;
 	assert_success(ret, err);
@@ -274,8 +292,7 @@ static void store_damaged(const struct fixture *fixture, const char *path)
 	assert_int_equal(
 		dwarfs_builder_set_codec(builder, DWARFS_CODEC_METADATA, "null", NULL),
 		0);
-	assert_int_equal(
-		dwarfs_builder_write_callback(builder, append_bytes, &image, NULL), 0);
+	assert_int_equal(write_to_function(builder, append_bytes, &image, NULL), 0);
 	dwarfs_builder_free(builder);
 	assert_int_equal(
 		dwarfs_io_from_memory(image.data, image.size, NULL, NULL, &io, NULL), 0);
@@ -426,27 +443,34 @@ static void sources_that_are_none_are_refused(void **state)
 	assert_null(io);
 }
 
-/* A source that counts, gives a few bytes at a time, and fails when told to. */
+/* A source that counts its calls, reads a few bytes at a time, and fails at one call. */
 struct slow {
 	const struct fixture *fixture;
 	size_t most; /* bytes at a time */
 	int calls;
-	int fail_at;	 /* number of the call that fails; 0: none */
-	int64_t failure; /* what it returns then */
+	int fail_at;	/* number of the call that fails; 0: none */
+	int failure;	/* what it returns then */
+	size_t claimed; /* how many bytes it says that it has read then */
 	int closed;
 };
 
-static int64_t slow_read(void *buffer, size_t bytes, uint64_t offset, void *user)
+static int slow_read(void *buffer, size_t bytes, uint64_t offset, size_t *bytes_out,
+		     dwarfs_error **err, void *user)
 {
 	struct slow *slow = user;
 
 	assert_true(bytes > 0 && offset + bytes <= slow->fixture->image.size);
-	if (++slow->calls == slow->fail_at)
-		return slow->failure;
+	if (++slow->calls == slow->fail_at) {
+		*bytes_out = slow->claimed;
+		if (slow->failure != DWARFS_ERR_IO)
+			return slow->failure;
+		return dwarfs_error_set(err, DWARFS_ERR_IO, ETIMEDOUT, "connection lost");
+	}
 	if (bytes > slow->most)
 		bytes = slow->most;
 	memcpy(buffer, slow->fixture->image.data + offset, bytes);
-	return (int64_t)bytes;
+	*bytes_out = bytes;
+	return 0;
 }
 
 static void slow_close(void *user)
@@ -496,7 +520,7 @@ static void short_reads_are_continued(void **state)
 	assert_success(use_slow(&slow, &err), err);
 }
 
-/* Whichever call of the source fails, the failure comes out, once, with its errno. */
+/* Whichever call of the source fails, its reason is returned, once, with its errno. */
 static void a_failing_source_is_an_error_wherever_it_fails(void **state)
 {
 	struct slow whole = { .fixture = *state, .most = SIZE_MAX }, slow;
@@ -506,29 +530,51 @@ static void a_failing_source_is_an_error_wherever_it_fails(void **state)
 	assert_success(use_slow(&whole, &err), err);
 	assert_true(whole.calls > 2);
 	for (n = 1; n <= whole.calls; n++) {
-		slow = (struct slow){ *state, SIZE_MAX, 0, n, -ETIMEDOUT, 0 };
+		slow = (struct slow){ .fixture = *state,
+				      .most = SIZE_MAX,
+				      .fail_at = n,
+				      .failure = DWARFS_ERR_IO };
 		if (use_slow(&slow, &err) == 0)
-			continue; /* what was being looked at can be done without */
+			continue; /* those bytes were not needed */
 		failed++;
 		assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_IO);
 		assert_int_equal(dwarfs_error_errno(err), ETIMEDOUT);
+		assert_non_null(strstr(dwarfs_error_message(err), "connection lost"));
 		assert_int_equal(slow.closed, 1);
 	}
 	assert_true(failed > 2);
 	dwarfs_error_free(err);
 }
 
-/* Neither an end that comes too early nor nonsense is believed. */
-static void a_source_that_lies_is_an_error(void **state)
+/* An end before the size of the source, or more bytes than were requested. */
+static void a_source_with_a_wrong_number_of_bytes_is_an_error(void **state)
 {
-	static const int64_t lies[] = { 0, INT64_MIN, INT64_MAX, -1000000 };
+	static const size_t claims[] = { 0, SIZE_MAX };
 	dwarfs_error *err = NULL;
-	struct slow slow;
-	size_t i;
 
-	for (i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
-		slow = (struct slow){ *state, SIZE_MAX, 0, 1, lies[i], 0 };
+	for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
+		struct slow slow = { .fixture = *state,
+				     .most = SIZE_MAX,
+				     .fail_at = 1,
+				     .claimed = claims[i] };
+
 		assert_failure(use_slow(&slow, &err), DWARFS_ERR_IO, err);
+		assert_int_equal(slow.closed, 1);
+	}
+}
+
+static void results_of_a_source_that_are_no_codes_cancel(void **state)
+{
+	static const int results[] = { 1, INT_MAX, INT_MIN, -1000000 };
+	dwarfs_error *err = NULL;
+
+	for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+		struct slow slow = { .fixture = *state,
+				     .most = SIZE_MAX,
+				     .fail_at = 1,
+				     .failure = results[i] };
+
+		assert_failure(use_slow(&slow, &err), DWARFS_ERR_CANCELLED, err);
 		assert_int_equal(slow.closed, 1);
 	}
 }
@@ -566,8 +612,8 @@ static void an_image_is_found_behind_a_prefix(void **state)
 	uint64_t at[] = { DWARFS_OFFSET_AUTO, prefix };
 	size_t i;
 
-	append_bytes(PREFIX, prefix, &bytes);
-	append_bytes(fixture->image.data, fixture->image.size, &bytes);
+	append_bytes(PREFIX, prefix, NULL, &bytes);
+	append_bytes(fixture->image.data, fixture->image.size, NULL, &bytes);
 	for (i = 0; i < 2; i++) {
 		assert_success(open_bytes(&bytes, at[i], DWARFS_SIZE_AUTO, &image, &err),
 			       err);
@@ -603,8 +649,8 @@ static void what_stands_behind_an_image_is_cut_off_by_its_size(void **state)
 	dwarfs_image *image = NULL;
 	dwarfs_error *err = NULL;
 
-	append_bytes(fixture->image.data, fixture->image.size, &bytes);
-	append_bytes("rubbish", 7, &bytes);
+	append_bytes(fixture->image.data, fixture->image.size, NULL, &bytes);
+	append_bytes("rubbish", 7, NULL, &bytes);
 	assert_success(open_bytes(&bytes, 0, fixture->image.size, &image, &err), err);
 	assert_int_equal(dwarfs_image_bytes(image), fixture->image.size);
 	assert_whole(image);
@@ -644,7 +690,7 @@ static void an_image_says_what_it_is(void **state)
 {
 	struct fixture *fixture = *state;
 	dwarfs_image *image = open_image(fixture, NULL);
-	uint64_t seconds = 0;
+	int64_t seconds = 0;
 
 	assert_int_equal(dwarfs_image_format_minor(image), 5);
 	assert_int_equal(dwarfs_image_offset(image), 0);
@@ -709,7 +755,7 @@ static void history_outlives_its_image(void **state)
 	dwarfs_image *image = open_image(*state, NULL);
 	dwarfs_history *history = NULL;
 	dwarfs_error *err = NULL;
-	uint64_t seconds;
+	int64_t seconds;
 
 	assert_success(dwarfs_history_new(image, &history, &err), err);
 	dwarfs_image_free(image);
@@ -732,8 +778,8 @@ struct findings {
 	int64_t section;
 };
 
-static void note_finding(int severity, int code, int64_t section, const char *message,
-			 void *user)
+static void note_finding(enum dwarfs_finding severity, int code, int64_t section,
+			 const char *message, void *user)
 {
 	struct findings *findings = user;
 
@@ -746,10 +792,11 @@ static void note_finding(int severity, int code, int64_t section, const char *me
 	}
 }
 
-static int note_progress(const dwarfs_progress *progress, void *user)
+static int note_progress(const dwarfs_progress *progress, dwarfs_error **err, void *user)
 {
 	struct findings *findings = user;
 
+	(void)err;
 	assert_true(strlen(dwarfs_phase_name(dwarfs_progress_phase(progress))) > 0);
 	return ++findings->calls == findings->stop_at;
 }
@@ -760,26 +807,28 @@ static void a_flipped_bit_is_found_and_named(void **state)
 	struct fixture damaged = *fixture;
 	struct bytes copy = { 0 };
 	struct findings findings = { 0 };
+	dwarfs_task *task = new_task(note_progress, &findings);
 	uint64_t errors = 0;
 	dwarfs_error *err = NULL;
 	dwarfs_image *image;
 
-	append_bytes(fixture->image.data, fixture->image.size, &copy);
+	append_bytes(fixture->image.data, fixture->image.size, NULL, &copy);
 	copy.data[100] ^= 1; /* in the first block */
 	damaged.image = copy;
 	image = open_image(&damaged, NULL);
 	assert_success(dwarfs_image_check(image, DWARFS_CHECK_METADATA, note_finding,
-					  NULL, &findings, &errors, &err),
+					  &findings, NULL, &errors, &err),
 		       err);
 	assert_int_equal(errors, 0);
 	assert_failure(dwarfs_image_check(image, DWARFS_CHECK_CHECKSUMS, note_finding,
-					  note_progress, &findings, &errors, &err),
+					  &findings, task, &errors, &err),
 		       DWARFS_ERR_CHECKSUM, err);
 	assert_int_equal(errors, 1);
 	assert_int_equal(findings.errors, 1);
 	assert_int_equal(findings.section, 0);
 	assert_true(findings.calls > 0);
 	dwarfs_image_free(image);
+	dwarfs_task_free(task);
 	free(copy.data);
 }
 
@@ -787,12 +836,14 @@ static void a_check_can_be_stopped(void **state)
 {
 	dwarfs_image *image = open_image(*state, NULL);
 	struct findings findings = { .stop_at = 1 };
+	dwarfs_task *task = new_task(note_progress, &findings);
 	dwarfs_error *err = NULL;
 
-	assert_failure(dwarfs_image_check(image, DWARFS_CHECK_INTEGRITY, NULL,
-					  note_progress, &findings, NULL, &err),
+	assert_failure(dwarfs_image_check(image, DWARFS_CHECK_INTEGRITY, NULL, NULL, task,
+					  NULL, &err),
 		       DWARFS_ERR_CANCELLED, err);
 	dwarfs_image_free(image);
+	dwarfs_task_free(task);
 }
 
 /* -- who keeps whom alive ------------------------------------------------------------ */
@@ -814,8 +865,9 @@ static void things_may_be_freed_in_any_order(void **state)
 	assert_success(dwarfs_context_new(&context, &err), err);
 	image = open_image(fixture, context);
 	dwarfs_context_free(context);
-	assert_success(dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_DATA, &walk, &err),
-		       err);
+	assert_success(
+		dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_DATA, &walk, &err),
+		err);
 	assert_success(
 		dwarfs_file_open(image, find_inode(image, "dir/sub/deep"), &file, &err),
 		err);
@@ -835,6 +887,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_error_is_an_answer_too),
+		cmocka_unit_test(the_version_is_that_of_the_headers),
 		cmocka_unit_test(every_free_accepts_null),
 		cmocka_unit_test(an_error_says_what_and_where),
 		cmocka_unit_test(an_earlier_error_is_replaced_and_success_leaves_it),
@@ -852,7 +905,8 @@ int main(void)
 		cmocka_unit_test(sources_that_are_none_are_refused),
 		cmocka_unit_test(short_reads_are_continued),
 		cmocka_unit_test(a_failing_source_is_an_error_wherever_it_fails),
-		cmocka_unit_test(a_source_that_lies_is_an_error),
+		cmocka_unit_test(a_source_with_a_wrong_number_of_bytes_is_an_error),
+		cmocka_unit_test(results_of_a_source_that_are_no_codes_cancel),
 		cmocka_unit_test(an_image_is_found_behind_a_prefix),
 		cmocka_unit_test(what_stands_behind_an_image_is_cut_off_by_its_size),
 		cmocka_unit_test(what_is_no_image_is_none),

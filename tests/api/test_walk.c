@@ -20,12 +20,13 @@ static void a_path_may_be_written_in_many_ways(void **state)
 	size_t i;
 
 	for (i = 1; i < sizeof(ways) / sizeof(ways[0]); i++)
-		assert_int_equal(find_entry(image, ways[i]), deep);
-	assert_int_equal(find_entry(image, ""), DWARFS_ROOT);
-	assert_int_equal(find_entry(image, "/"), DWARFS_ROOT);
-	assert_int_equal(find_entry(image, "."), DWARFS_ROOT);
-	assert_int_equal(find_entry(image, ".."), DWARFS_ROOT);
-	assert_int_equal(find_entry(image, "dir/sub/.."), find_entry(image, "dir"));
+		assert_int_equal(find_entry(image, ways[i]).number, deep.number);
+	assert_int_equal(find_entry(image, "").number, 0);
+	assert_int_equal(find_entry(image, "/").number, 0);
+	assert_int_equal(find_entry(image, ".").number, 0);
+	assert_int_equal(find_entry(image, "..").number, 0);
+	assert_int_equal(find_entry(image, "dir/sub/..").number,
+			 find_entry(image, "dir").number);
 	dwarfs_image_free(image);
 }
 
@@ -36,7 +37,7 @@ static void what_is_not_there_is_not_found(void **state)
 					       "di",	      "dir/sub2",
 					       "none/x",      "\xff" };
 	dwarfs_image *image = open_image(*state, NULL);
-	dwarfs_entry entry = 12345;
+	dwarfs_entry entry = { 12345 };
 	dwarfs_error *err = NULL;
 	char long_path[5000];
 	size_t i;
@@ -54,7 +55,7 @@ static void what_is_not_there_is_not_found(void **state)
 		       err);
 	assert_failure(dwarfs_find(image, "big/..", &entry, &err), DWARFS_ERR_NOT_DIR,
 		       err);
-	assert_int_equal(entry, 12345);
+	assert_int_equal(entry.number, 12345);
 	dwarfs_image_free(image);
 }
 
@@ -66,7 +67,7 @@ static void a_directory_finds_names_by_their_bytes(void **state)
 	dwarfs_entry entry;
 
 	assert_success(dwarfs_dir_find(image, dir, "copying", 4, &entry, &err), err);
-	assert_int_equal(entry, find_entry(image, "dir/copy"));
+	assert_int_equal(entry.number, find_entry(image, "dir/copy").number);
 	assert_failure(dwarfs_dir_find(image, dir, "copy", 3, &entry, &err),
 		       DWARFS_ERR_NOT_FOUND, err);
 	assert_failure(dwarfs_dir_find(image, dir, "", 0, &entry, &err),
@@ -78,8 +79,9 @@ static void a_directory_finds_names_by_their_bytes(void **state)
 	assert_failure(
 		dwarfs_dir_find(image, find_inode(image, "big"), "x", 1, &entry, &err),
 		DWARFS_ERR_NOT_DIR, err);
-	assert_failure(dwarfs_dir_find(image, UINT32_MAX, "x", 1, &entry, &err),
-		       DWARFS_ERR_RANGE, err);
+	assert_failure(
+		dwarfs_dir_find(image, dwarfs_inode_at(UINT32_MAX), "x", 1, &entry, &err),
+		DWARFS_ERR_RANGE, err);
 	dwarfs_image_free(image);
 }
 
@@ -89,18 +91,19 @@ static void entries_of_a_directory_are_sorted(void **state)
 					     "empty",	 "link",      NULL,  "none",
 					     "sparse",	 "\xff\xfe\n" };
 	dwarfs_image *image = open_image(*state, NULL);
-	char name[DWARFS_NAME_ROOM];
+	char name[DWARFS_NAME_BUFFER_BYTES];
 	dwarfs_error *err = NULL;
-	dwarfs_entry first;
+	dwarfs_entry entry;
 	uint32_t count, i;
 	size_t bytes;
 
-	assert_success(dwarfs_dir_range(image, DWARFS_ROOT, &first, &count, &err), err);
+	assert_success(dwarfs_dir_range(image, DWARFS_ROOT_INODE, &entry, &count, &err),
+		       err);
 	assert_int_equal(count, sizeof(names) / sizeof(names[0]));
-	for (i = 0; i < count; i++) {
-		assert_success(dwarfs_entry_name(image, first + i, name, sizeof(name),
-						 &bytes, &err),
-			       err);
+	for (i = 0; i < count; i++, entry.number++) {
+		assert_success(
+			dwarfs_entry_name(image, entry, name, sizeof(name), &bytes, &err),
+			err);
 		assert_int_equal(bytes, strlen(name));
 		if (names[i])
 			assert_string_equal(name, names[i]);
@@ -108,13 +111,14 @@ static void entries_of_a_directory_are_sorted(void **state)
 			assert_int_equal(bytes, 255);
 	}
 	assert_success(
-		dwarfs_dir_range(image, find_inode(image, "none"), &first, &count, &err),
+		dwarfs_dir_range(image, find_inode(image, "none"), &entry, &count, &err),
 		err);
 	assert_int_equal(count, 0);
 	assert_failure(
-		dwarfs_dir_range(image, find_inode(image, "link"), &first, &count, &err),
+		dwarfs_dir_range(image, find_inode(image, "link"), &entry, &count, &err),
 		DWARFS_ERR_NOT_DIR, err);
-	assert_failure(dwarfs_dir_range(image, UINT32_MAX, &first, &count, &err),
+	assert_failure(dwarfs_dir_range(image, dwarfs_inode_at(UINT32_MAX), &entry,
+					&count, &err),
 		       DWARFS_ERR_RANGE, err);
 	dwarfs_image_free(image);
 }
@@ -128,13 +132,14 @@ static void directories_know_their_parents(void **state)
 	assert_success(
 		dwarfs_dir_parent(image, find_inode(image, "dir/sub"), &parent, &err),
 		err);
-	assert_int_equal(parent, find_inode(image, "dir"));
-	assert_success(dwarfs_dir_parent(image, DWARFS_ROOT, &parent, &err), err);
-	assert_int_equal(parent, DWARFS_ROOT);
+	assert_int_equal(parent.number, find_inode(image, "dir").number);
+	assert_success(dwarfs_dir_parent(image, DWARFS_ROOT_INODE, &parent, &err), err);
+	assert_int_equal(parent.number, 0);
 	assert_failure(dwarfs_dir_parent(image, find_inode(image, "big"), &parent, &err),
 		       DWARFS_ERR_NOT_DIR, err);
-	assert_failure(dwarfs_dir_parent(image, UINT32_MAX, &parent, &err),
-		       DWARFS_ERR_RANGE, err);
+	assert_failure(
+		dwarfs_dir_parent(image, dwarfs_inode_at(UINT32_MAX), &parent, &err),
+		DWARFS_ERR_RANGE, err);
 	dwarfs_image_free(image);
 }
 
@@ -143,26 +148,25 @@ static void an_entry_stands_in_a_directory(void **state)
 	dwarfs_image *image = open_image(*state, NULL);
 	dwarfs_error *err = NULL;
 	dwarfs_inode dir;
-	dwarfs_entry first;
+	dwarfs_entry entry;
 	uint32_t count, listed = 0;
 
 	assert_success(dwarfs_entry_dir(image, find_entry(image, "dir/sub"), &dir, &err),
 		       err);
-	assert_int_equal(dir, find_inode(image, "dir"));
-	assert_success(dwarfs_entry_dir(image, DWARFS_ROOT, &dir, &err), err);
-	assert_int_equal(dir, DWARFS_ROOT);
-	for (dwarfs_inode each = 0;
-	     dwarfs_dir_range(image, each, &first, &count, NULL) == 0;
-	     each++, listed += count)
-		for (dwarfs_entry entry = first; entry < first + count; entry++) {
+	assert_int_equal(dir.number, find_inode(image, "dir").number);
+	assert_success(dwarfs_entry_dir(image, DWARFS_ROOT_ENTRY, &dir, &err), err);
+	assert_int_equal(dir.number, 0);
+	for (dwarfs_inode each = DWARFS_ROOT_INODE;
+	     dwarfs_dir_range(image, each, &entry, &count, NULL) == 0; each.number++)
+		for (; count > 0; count--, entry.number++, listed++) {
 			assert_success(dwarfs_entry_dir(image, entry, &dir, &err), err);
-			assert_int_equal(dir, each);
+			assert_int_equal(dir.number, each.number);
 		}
 	assert_int_equal(listed, TREE_ENTRIES - 1);
-	dir = 77;
-	assert_failure(dwarfs_entry_dir(image, TREE_ENTRIES, &dir, &err),
+	dir.number = 77;
+	assert_failure(dwarfs_entry_dir(image, dwarfs_entry_at(TREE_ENTRIES), &dir, &err),
 		       DWARFS_ERR_RANGE, err);
-	assert_int_equal(dir, 77);
+	assert_int_equal(dir.number, 77);
 	dwarfs_image_free(image);
 }
 
@@ -184,9 +188,11 @@ static void a_name_needs_room(void **state)
 		       DWARFS_ERR_RANGE, err);
 	assert_int_equal(bytes, 77);
 	assert_memory_equal(name + 4, "***", 4);
-	assert_success(dwarfs_entry_name(image, DWARFS_ROOT, name, 1, &bytes, &err), err);
+	assert_success(dwarfs_entry_name(image, DWARFS_ROOT_ENTRY, name, 1, &bytes, &err),
+		       err);
 	assert_int_equal(bytes, 0);
-	assert_failure(dwarfs_entry_name(image, TREE_ENTRIES, name, 8, &bytes, &err),
+	assert_failure(dwarfs_entry_name(image, dwarfs_entry_at(TREE_ENTRIES), name, 8,
+					 &bytes, &err),
 		       DWARFS_ERR_RANGE, err);
 	dwarfs_image_free(image);
 }
@@ -195,7 +201,7 @@ static void links_are_read(void **state)
 {
 	dwarfs_image *image = open_image(*state, NULL);
 	dwarfs_inode link = find_inode(image, "link");
-	char target[DWARFS_LINK_ROOM];
+	char target[DWARFS_LINK_BUFFER_BYTES];
 	dwarfs_error *err = NULL;
 	size_t bytes;
 
@@ -210,12 +216,12 @@ static void links_are_read(void **state)
 	assert_failure(dwarfs_link_read(image, find_inode(image, "big"), target,
 					sizeof(target), &bytes, &err),
 		       DWARFS_ERR_INVALID, err);
-	assert_failure(dwarfs_link_read(image, DWARFS_ROOT, target, sizeof(target),
+	assert_failure(dwarfs_link_read(image, DWARFS_ROOT_INODE, target, sizeof(target),
 					&bytes, &err),
 		       DWARFS_ERR_INVALID, err);
-	assert_failure(
-		dwarfs_link_read(image, UINT32_MAX, target, sizeof(target), &bytes, &err),
-		DWARFS_ERR_RANGE, err);
+	assert_failure(dwarfs_link_read(image, dwarfs_inode_at(UINT32_MAX), target,
+					sizeof(target), &bytes, &err),
+		       DWARFS_ERR_RANGE, err);
 	dwarfs_image_free(image);
 }
 
@@ -265,22 +271,25 @@ static void attributes_are_those_on_disk(void **state)
 			dwarfs_entry_stat(image, find_entry(image, paths[i]), stat, &err),
 			err);
 		assert_as_on_disk(*state, paths[i], stat);
-		assert_int_equal(dwarfs_stat_inode(stat), inode);
+		assert_int_equal(dwarfs_stat_inode(stat).number, inode.number);
 		assert_success(dwarfs_inode_stat(image, inode, again, &err), err);
 		assert_as_on_disk(*state, paths[i], again);
 	}
-	assert_int_equal(find_inode(image, "big"), find_inode(image, "dir/hard"));
-	assert_int_not_equal(find_inode(image, "big"), find_inode(image, "dir/copy"));
+	assert_int_equal(find_inode(image, "big").number,
+			 find_inode(image, "dir/hard").number);
+	assert_int_not_equal(find_inode(image, "big").number,
+			     find_inode(image, "dir/copy").number);
 	dwarfs_inode_stat(image, find_inode(image, "sparse"), stat, NULL);
 	assert_int_equal(dwarfs_stat_bytes(stat), SPARSE_BYTES);
 	assert_int_equal(dwarfs_stat_allocated_bytes(stat), SPARSE_DATA_BYTES);
 	dwarfs_inode_stat(image, find_inode(image, "dir"), stat, NULL);
 	assert_int_equal(dwarfs_stat_bytes(stat), 3);
 
-	assert_failure(dwarfs_entry_stat(image, TREE_ENTRIES, stat, &err),
+	assert_failure(
+		dwarfs_entry_stat(image, dwarfs_entry_at(TREE_ENTRIES), stat, &err),
+		DWARFS_ERR_RANGE, err);
+	assert_failure(dwarfs_inode_stat(image, dwarfs_inode_at(UINT32_MAX), stat, &err),
 		       DWARFS_ERR_RANGE, err);
-	assert_failure(dwarfs_inode_stat(image, UINT32_MAX, stat, &err), DWARFS_ERR_RANGE,
-		       err);
 	assert_int_equal(dwarfs_stat_bytes(stat), 3); /* unchanged on failure */
 	dwarfs_stat_free(stat);
 	dwarfs_stat_free(again);
@@ -359,7 +368,8 @@ static void a_walk_knows_how_deep_it_is(void **state)
 		for (names = *c != 0; *c; c++)
 			names += *c == '/';
 		assert_int_equal(dwarfs_walk_depth(walk), names);
-		assert_int_equal(find_entry(image, dwarfs_walk_path(walk)), entry);
+		assert_int_equal(find_entry(image, dwarfs_walk_path(walk)).number,
+				 entry.number);
 	}
 	dwarfs_walk_free(walk);
 	dwarfs_image_free(image);
@@ -377,11 +387,12 @@ static void data_order_visits_each_entry_once_and_files_last(void **state)
 
 	assert_success(dwarfs_stat_new(&stat, &err), err);
 	while (dwarfs_walk_next(walk, &entry, NULL) > 0) {
-		assert_true(entry < TREE_ENTRIES);
-		assert_false(seen[entry]);
-		seen[entry] = true;
+		assert_true(entry.number < TREE_ENTRIES);
+		assert_false(seen[entry.number]);
+		seen[entry.number] = true;
 		assert_success(dwarfs_entry_stat(image, entry, stat, &err), err);
-		assert_int_equal(find_entry(image, dwarfs_walk_path(walk)), entry);
+		assert_int_equal(find_entry(image, dwarfs_walk_path(walk)).number,
+				 entry.number);
 		if (S_ISREG(dwarfs_stat_mode(stat))) {
 			in_files = true;
 			files++;
@@ -404,10 +415,11 @@ static void a_walk_starts_within_the_image(void **state)
 	dwarfs_walk *walk = NULL;
 	dwarfs_error *err = NULL;
 
-	assert_failure(
-		dwarfs_walk_new(image, TREE_ENTRIES, DWARFS_WALK_TREE, &walk, &err),
-		DWARFS_ERR_RANGE, err);
-	assert_failure(dwarfs_walk_new(image, 0, 99, &walk, &err), DWARFS_ERR_RANGE, err);
+	assert_failure(dwarfs_walk_new(image, dwarfs_entry_at(TREE_ENTRIES),
+				       DWARFS_WALK_TREE, &walk, &err),
+		       DWARFS_ERR_RANGE, err);
+	assert_failure(dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, 99, &walk, &err),
+		       DWARFS_ERR_RANGE, err);
 	assert_null(walk);
 	dwarfs_image_free(image);
 }

@@ -69,7 +69,7 @@ static void read_contents(struct visit *visit, dwarfs_inode inode)
 
 static void visit_entry(struct visit *visit, dwarfs_entry entry)
 {
-	char text[DWARFS_LINK_ROOM];
+	char text[DWARFS_LINK_BUFFER_BYTES];
 	dwarfs_error *err = NULL;
 	dwarfs_inode inode;
 	dwarfs_inode parent;
@@ -78,8 +78,8 @@ static void visit_entry(struct visit *visit, dwarfs_entry entry)
 	uint32_t mode;
 	int ret;
 
-	note(visit,
-	     dwarfs_entry_name(visit->image, entry, text, DWARFS_NAME_ROOM, NULL, &err));
+	note(visit, dwarfs_entry_name(visit->image, entry, text, DWARFS_NAME_BUFFER_BYTES,
+				      NULL, &err));
 	ret = dwarfs_entry_stat(visit->image, entry, visit->stat, &err);
 	note(visit, ret);
 	if (ret == 0) {
@@ -114,7 +114,7 @@ static void walk(struct visit *visit, int order)
 	uint32_t steps = 0;
 	int ret;
 
-	ret = dwarfs_walk_new(visit->image, DWARFS_ROOT, order, &walk, &err);
+	ret = dwarfs_walk_new(visit->image, DWARFS_ROOT_ENTRY, order, &walk, &err);
 	note(visit, ret);
 	while (ret >= 0 && steps++ < ENTRIES_MAX) {
 		ret = dwarfs_walk_next(walk, &entry, &err);
@@ -133,6 +133,7 @@ static void walk(struct visit *visit, int order)
 static void ask_about_image(const dwarfs_image *image)
 {
 	dwarfs_history *history = NULL;
+	int64_t seconds;
 	uint64_t value;
 	uint32_t i;
 	size_t j;
@@ -153,7 +154,7 @@ static void ask_about_image(const dwarfs_image *image)
 		for (j = 0; j < dwarfs_history_count(history); j++) {
 			dwarfs_history_text(history, j, DWARFS_HISTORY_VERSION);
 			dwarfs_history_item(history, j, DWARFS_HISTORY_ARGUMENTS, 0);
-			dwarfs_history_time(history, j, &value);
+			dwarfs_history_time(history, j, &seconds);
 		}
 	}
 	dwarfs_history_free(history);
@@ -168,7 +169,7 @@ static void read_tables(const dwarfs_image *image)
 	uint64_t steps = 0;
 	uint64_t sum = 0;
 	size_t bytes;
-	int kind;
+	enum dwarfs_metadata_kind kind;
 
 	if (dwarfs_metadata_new(image, &metadata, NULL) < 0)
 		return;
@@ -222,7 +223,7 @@ void exercise(dwarfs_io *io, struct outcome *outcome)
 		walk(&visit, DWARFS_WALK_TREE);
 		walk(&visit, DWARFS_WALK_DATA);
 		for (i = 0; i < dwarfs_image_inode_count(image) && i < ENTRIES_MAX; i++)
-			dwarfs_inode_stat(image, i, visit.stat, NULL);
+			dwarfs_inode_stat(image, dwarfs_inode_at(i), visit.stat, NULL);
 		dwarfs_stat_free(visit.stat);
 	}
 	dwarfs_image_free(image);

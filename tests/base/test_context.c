@@ -27,7 +27,7 @@ static void defaults_are_as_documented(void **state)
 	dwarfs_context_free(NULL);
 }
 
-static void log_nothing(int level, const char *message, void *user)
+static void log_nothing(enum dwarfs_log_level level, const char *message, void *user)
 {
 }
 
@@ -144,7 +144,7 @@ struct journal {
 };
 
 /* Not atomic on purpose: a context makes one call at a time. */
-static void write_journal(int level, const char *message, void *user)
+static void write_journal(enum dwarfs_log_level level, const char *message, void *user)
 {
 	struct journal *journal = user;
 

@@ -14,24 +14,30 @@
 
 #include "base/memory.h"
 #include "base/progress.h"
+#include "support/task.h"
 
 struct watcher {
-	int calls, phases[64], stop_at;
+	int calls, phases[64], stop_at, stop_with;
 	uint64_t bytes, elapsed_ns;
 	const char *path;
 };
 
-static int watch(const dwarfs_progress *progress, void *user)
+static int watch(const dwarfs_progress *progress, dwarfs_error **err, void *user)
 {
 	struct watcher *watcher = user;
 
 	if (watcher->calls < 64)
 		watcher->phases[watcher->calls] = dwarfs_progress_phase(progress);
 	watcher->calls++;
-	watcher->bytes = dwarfs_progress_bytes_done(progress);
-	watcher->elapsed_ns = dwarfs_progress_elapsed_ns(progress);
+	watcher->bytes = dwarfs_progress_number(progress, DWARFS_PROGRESS_DONE_BYTES);
+	watcher->elapsed_ns =
+		dwarfs_progress_number(progress, DWARFS_PROGRESS_ELAPSED_NS);
 	watcher->path = dwarfs_progress_path(progress);
-	return watcher->calls == watcher->stop_at;
+	if (watcher->calls != watcher->stop_at)
+		return 0;
+	if (watcher->stop_with < 0)
+		dwarfs_error_set(err, watcher->stop_with, 0, "the user has left");
+	return watcher->stop_with;
 }
 
 static uint64_t now_ns(void)
@@ -45,10 +51,11 @@ static uint64_t now_ns(void)
 static void ticks_are_limited_to_ten_a_second(void **state)
 {
 	struct watcher watcher = { 0 };
+	auto_test_task dwarfs_task *task = new_task(watch, &watcher);
 	struct dwarfs_progress progress;
 	uint64_t began = now_ns(), took;
 
-	dw_progress_start(&progress, watch, &watcher, NULL);
+	dw_progress_start(&progress, task);
 	while (now_ns() - began < UINT64_C(450000000))
 		assert_int_equal(dw_progress_tick(&progress, NULL), 0);
 	took = now_ns() - began;
@@ -59,9 +66,10 @@ static void ticks_are_limited_to_ten_a_second(void **state)
 static void each_change_of_phase_is_told(void **state)
 {
 	struct watcher watcher = { 0 };
+	auto_test_task dwarfs_task *task = new_task(watch, &watcher);
 	struct dwarfs_progress progress;
 
-	dw_progress_start(&progress, watch, &watcher, NULL);
+	dw_progress_start(&progress, task);
 	for (int phase = DWARFS_PHASE_SCAN; phase <= DWARFS_PHASE_DONE; phase++)
 		assert_int_equal(dw_progress_enter(&progress, phase, NULL), 0);
 	assert_int_equal(watcher.calls, DWARFS_PHASE_DONE + 1);
@@ -72,9 +80,10 @@ static void each_change_of_phase_is_told(void **state)
 static void the_callback_sees_the_numbers(void **state)
 {
 	struct watcher watcher = { 0 };
+	auto_test_task dwarfs_task *task = new_task(watch, &watcher);
 	struct dwarfs_progress progress;
 
-	dw_progress_start(&progress, watch, &watcher, NULL);
+	dw_progress_start(&progress, task);
 	progress.bytes_done = 1;
 	progress.bytes_total = 2;
 	progress.bytes_out = 3;
@@ -84,50 +93,89 @@ static void the_callback_sees_the_numbers(void **state)
 	assert_int_equal(dw_progress_tick(&progress, NULL), 0);
 	assert_int_equal(watcher.bytes, 1);
 	assert_string_equal(watcher.path, "a/b");
-	assert_int_equal(dwarfs_progress_bytes_total(&progress), 2);
-	assert_int_equal(dwarfs_progress_bytes_out(&progress), 3);
-	assert_int_equal(dwarfs_progress_items_done(&progress), 4);
-	assert_int_equal(dwarfs_progress_items_total(&progress), 5);
+	assert_int_equal(dwarfs_progress_number(&progress, DWARFS_PROGRESS_TOTAL_BYTES),
+			 2);
+	assert_int_equal(dwarfs_progress_number(&progress, DWARFS_PROGRESS_WRITTEN_BYTES),
+			 3);
+	assert_int_equal(dwarfs_progress_number(&progress, DWARFS_PROGRESS_DONE_ITEMS),
+			 4);
+	assert_int_equal(dwarfs_progress_number(&progress, DWARFS_PROGRESS_TOTAL_ITEMS),
+			 5);
 }
 
 static void the_callback_can_stop(void **state)
 {
-	auto_error dwarfs_error *err = NULL;
-	struct watcher watcher = { .stop_at = 2 };
-	struct dwarfs_progress progress;
+	static const struct {
+		int returned, code;
+		const char *message;
+	} cases[] = {
+		{ 1, DWARFS_ERR_CANCELLED, "cancelled" },
+		{ 77, DWARFS_ERR_CANCELLED, "cancelled" },
+		{ DWARFS_ERR_CANCELLED, DWARFS_ERR_CANCELLED, "the user has left" },
+		{ DWARFS_ERR_NO_SPACE, DWARFS_ERR_NO_SPACE, "the user has left" },
+	};
 
-	dw_progress_start(&progress, watch, &watcher, NULL);
-	assert_int_equal(dw_progress_enter(&progress, DWARFS_PHASE_SCAN, &err), 0);
-	assert_int_equal(dw_progress_enter(&progress, DWARFS_PHASE_WRITE, &err),
-			 DWARFS_ERR_CANCELLED);
-	assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_CANCELLED);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_error dwarfs_error *err = NULL;
+		struct watcher watcher = { .stop_at = 2, .stop_with = cases[i].returned };
+		auto_test_task dwarfs_task *task = new_task(watch, &watcher);
+		struct dwarfs_progress progress;
+
+		dw_progress_start(&progress, task);
+		assert_int_equal(dw_progress_enter(&progress, DWARFS_PHASE_SCAN, &err),
+				 0);
+		assert_null(err);
+		assert_int_equal(dw_progress_enter(&progress, DWARFS_PHASE_WRITE, &err),
+				 cases[i].code);
+		assert_int_equal(dwarfs_error_code(err), cases[i].code);
+		assert_string_equal(dwarfs_error_message(err), cases[i].message);
+	}
 }
 
-static void the_switch_stops_without_a_callback(void **state)
+static int fail_silently(const dwarfs_progress *progress, dwarfs_error **err, void *user)
 {
-	dwarfs_cancel *cancel = NULL;
+	return DWARFS_ERR_NO_SPACE;
+}
+
+/* Without a reason the error has the code, and says where it is from. */
+static void a_reason_is_optional(void **state)
+{
+	auto_error dwarfs_error *err = NULL;
+	auto_test_task dwarfs_task *task = new_task(fail_silently, NULL);
 	struct dwarfs_progress progress;
 
-	assert_int_equal(dwarfs_cancel_new(&cancel, NULL), 0);
-	assert_false(dwarfs_cancel_is_set(cancel));
-	dw_progress_start(&progress, NULL, NULL, cancel);
+	dw_progress_start(&progress, task);
+	assert_int_equal(dw_progress_enter(&progress, DWARFS_PHASE_SCAN, &err),
+			 DWARFS_ERR_NO_SPACE);
+	assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_NO_SPACE);
+	assert_string_equal(dwarfs_error_message(err), "a callback failed");
+}
+
+static void a_task_stops_without_a_callback(void **state)
+{
+	auto_test_task dwarfs_task *task = new_task(NULL, NULL);
+	struct dwarfs_progress progress;
+
+	assert_false(dwarfs_task_is_cancelled(task));
+	dw_progress_start(&progress, task);
 	assert_int_equal(dw_progress_tick(&progress, NULL), 0);
-	dwarfs_cancel_set(cancel);
-	assert_true(dwarfs_cancel_is_set(cancel));
+	dwarfs_task_cancel(task);
+	assert_true(dwarfs_task_is_cancelled(task));
 	assert_int_equal(dw_progress_tick(&progress, NULL), DWARFS_ERR_CANCELLED);
 	assert_int_equal(dw_progress_enter(&progress, DWARFS_PHASE_DONE, NULL),
 			 DWARFS_ERR_CANCELLED);
-	dwarfs_cancel_free(cancel);
-	dwarfs_cancel_set(NULL);
-	assert_false(dwarfs_cancel_is_set(NULL));
-	dwarfs_cancel_free(NULL);
+	dwarfs_task_cancel(NULL);
+	assert_false(dwarfs_task_is_cancelled(NULL));
+	dwarfs_task_free(NULL);
+	dwarfs_task_set_progress(NULL, watch, NULL);
+	assert_int_equal(dwarfs_task_new(NULL, NULL), DWARFS_ERR_INVALID);
 }
 
-static dwarfs_cancel *cancel_of_signal;
+static dwarfs_task *task_of_signal;
 
 static void on_signal(int number)
 {
-	dwarfs_cancel_set(cancel_of_signal);
+	dwarfs_task_cancel(task_of_signal);
 }
 
 static void a_signal_handler_can_stop(void **state)
@@ -135,13 +183,13 @@ static void a_signal_handler_can_stop(void **state)
 	struct sigaction action = { .sa_handler = on_signal }, old;
 	struct dwarfs_progress progress;
 
-	assert_int_equal(dwarfs_cancel_new(&cancel_of_signal, NULL), 0);
+	task_of_signal = new_task(NULL, NULL);
 	assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
-	dw_progress_start(&progress, NULL, NULL, cancel_of_signal);
+	dw_progress_start(&progress, task_of_signal);
 	raise(SIGUSR1);
 	assert_int_equal(dw_progress_tick(&progress, NULL), DWARFS_ERR_CANCELLED);
 	sigaction(SIGUSR1, &old, NULL);
-	dwarfs_cancel_free(cancel_of_signal);
+	dwarfs_task_free(task_of_signal);
 }
 
 #define SECOND UINT64_C(1000000000)
@@ -230,7 +278,7 @@ static void a_phase_begins_without_work(void **state)
 {
 	struct dwarfs_progress progress;
 
-	dw_progress_start(&progress, NULL, NULL, NULL);
+	dw_progress_start(&progress, NULL);
 	progress.work_known = progress.work_known_bytes = progress.work_done = 7;
 	assert_int_equal(dw_progress_enter(&progress, DWARFS_PHASE_METADATA, NULL), 0);
 	assert_int_equal(progress.work_known, 0);
@@ -252,7 +300,8 @@ int main(void)
 		cmocka_unit_test(each_change_of_phase_is_told),
 		cmocka_unit_test(the_callback_sees_the_numbers),
 		cmocka_unit_test(the_callback_can_stop),
-		cmocka_unit_test(the_switch_stops_without_a_callback),
+		cmocka_unit_test(a_reason_is_optional),
+		cmocka_unit_test(a_task_stops_without_a_callback),
 		cmocka_unit_test(a_signal_handler_can_stop),
 		cmocka_unit_test(nothing_is_known_before_there_are_totals),
 		cmocka_unit_test(bytes_go_on_as_fast_as_in_their_phase),

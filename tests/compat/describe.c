@@ -23,8 +23,8 @@
 
 /* Hashes of large files that were computed the long way, by size and data. */
 struct known {
-	char key[DWARFS_DIGEST_HEX_MAX];
-	char hash[DWARFS_DIGEST_HEX_MAX];
+	char key[DWARFS_DIGEST_HEX_BUFFER_BYTES];
+	char hash[DWARFS_DIGEST_HEX_BUFFER_BYTES];
 };
 
 static struct known known_hashes[64];
@@ -111,7 +111,7 @@ static void print_history(const dwarfs_image *image, const char *path)
 {
 	dwarfs_history *history = NULL;
 	dwarfs_error *err = NULL;
-	uint64_t seconds;
+	int64_t seconds;
 	size_t step;
 	size_t item;
 
@@ -143,7 +143,7 @@ static void print_history(const dwarfs_image *image, const char *path)
 
 static void print_facts(const dwarfs_image *image, const char *path)
 {
-	uint64_t seconds;
+	int64_t seconds;
 	uint32_t i;
 
 	print_number("format_minor", dwarfs_image_format_minor(image));
@@ -240,7 +240,7 @@ static void hash_file(const dwarfs_image *image, dwarfs_inode inode,
 {
 	dwarfs_file *file = NULL;
 	dwarfs_error *err = NULL;
-	char key[DWARFS_DIGEST_HEX_MAX];
+	char key[DWARFS_DIGEST_HEX_BUFFER_BYTES];
 	uint64_t size;
 	size_t i;
 
@@ -303,17 +303,17 @@ static void look_up(const dwarfs_image *image, dwarfs_entry entry, const char *p
 {
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	char parent[65536];
-	char buffer[DWARFS_NAME_ROOM];
+	char buffer[DWARFS_NAME_BUFFER_BYTES];
 	dwarfs_entry found;
 	dwarfs_inode inode;
 	size_t bytes;
 
-	if (dwarfs_find(image, path, &found, NULL) < 0 || found != entry)
+	if (dwarfs_find(image, path, &found, NULL) < 0 || found.number != entry.number)
 		die("dwarfs_find", path, NULL);
 	if (dwarfs_entry_name(image, entry, buffer, sizeof(buffer), &bytes, NULL) < 0 ||
 	    bytes != strlen(name) || memcmp(buffer, name, bytes) != 0)
 		die("dwarfs_entry_name", path, NULL);
-	if (entry == DWARFS_ROOT)
+	if (entry.number == 0)
 		return;
 	if (strlen(path) >= sizeof(parent))
 		die("path too long for this test", path, NULL);
@@ -322,15 +322,15 @@ static void look_up(const dwarfs_image *image, dwarfs_entry entry, const char *p
 	if (dwarfs_find(image, parent, &found, NULL) < 0 ||
 	    dwarfs_entry_inode(image, found, &inode, NULL) < 0 ||
 	    dwarfs_dir_find(image, inode, name, bytes, &found, NULL) < 0 ||
-	    found != entry)
+	    found.number != entry.number)
 		die("dwarfs_dir_find", path, NULL);
 }
 
 static void print_entry(const dwarfs_image *image, dwarfs_entry entry, dwarfs_stat *stat,
 			dwarfs_digest *digest, const char *path)
 {
-	char target[DWARFS_LINK_ROOM];
-	char hash[DWARFS_DIGEST_HEX_MAX];
+	char target[DWARFS_LINK_BUFFER_BYTES];
+	char hash[DWARFS_DIGEST_HEX_BUFFER_BYTES];
 	dwarfs_error *err = NULL;
 	char type;
 
@@ -345,7 +345,7 @@ static void print_entry(const dwarfs_image *image, dwarfs_entry entry, dwarfs_st
 	print_time(image, stat, DWARFS_ATIME);
 	print_time(image, stat, DWARFS_CTIME);
 	printf("\t%" PRIu64 "\t%" PRIu32 "\t%" PRIu32, dwarfs_stat_bytes(stat),
-	       dwarfs_stat_nlink(stat), dwarfs_stat_inode(stat));
+	       dwarfs_stat_nlink(stat), dwarfs_stat_inode(stat).number);
 	if (type == 'c' || type == 'b')
 		printf("\t%" PRIu32 ":%" PRIu32, dwarfs_stat_rdev_major(stat),
 		       dwarfs_stat_rdev_minor(stat));
@@ -381,10 +381,10 @@ static void walk_in_data_order(const dwarfs_image *image, const char *path,
 
 	if (!seen || entries >= ENTRIES_MAX)
 		die("too many entries for this test", path, NULL);
-	if (dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_DATA, &walk, &err) < 0)
+	if (dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_DATA, &walk, &err) < 0)
 		die("walk", path, err);
 	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
-		if (entry >= entries || seen[entry]++)
+		if (entry.number >= entries || seen[entry.number]++)
 			die("data order visits an entry twice", path, NULL);
 		look_up(image, entry, dwarfs_walk_path(walk));
 		visited--;
@@ -409,7 +409,7 @@ static void print_tree(const dwarfs_image *image, const char *image_path)
 
 	if (dwarfs_digest_new("sha256", &digest, &err) < 0 ||
 	    dwarfs_stat_new(&stat, &err) < 0 ||
-	    dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, &err) < 0)
+	    dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk, &err) < 0)
 		die("walk", image_path, err);
 	puts("path\ttype\tmode\tuid\tgid\tmtime\tatime\tctime\tsize\tnlink\tinode\trdev\ttarget\t"
 	     "sha256");
@@ -426,8 +426,8 @@ static void print_tree(const dwarfs_image *image, const char *image_path)
 	dwarfs_digest_free(digest);
 }
 
-static void finding(int severity, int code, int64_t section, const char *message,
-		    void *user)
+static void finding(enum dwarfs_finding severity, int code, int64_t section,
+		    const char *message, void *user)
 {
 	(void)section;
 	(void)user;

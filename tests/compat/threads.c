@@ -27,7 +27,7 @@
 struct reader {
 	const dwarfs_image *image;
 	unsigned int number;
-	char hash[DWARFS_DIGEST_HEX_MAX];
+	char hash[DWARFS_DIGEST_HEX_BUFFER_BYTES];
 	char failure[256];
 };
 
@@ -53,18 +53,20 @@ static int read_all(struct reader *reader, dwarfs_stat *stat, unsigned char *buf
 		    dwarfs_digest *whole, dwarfs_digest *one, dwarfs_error **err)
 {
 	uint32_t count = dwarfs_image_entry_count(reader->image);
-	char(*hashes)[DWARFS_DIGEST_HEX_MAX] = calloc(count, sizeof(*hashes));
-	char name[DWARFS_NAME_ROOM];
+	char(*hashes)[DWARFS_DIGEST_HEX_BUFFER_BYTES] = calloc(count, sizeof(*hashes));
+	char name[DWARFS_NAME_BUFFER_BYTES];
 	int ret = 0;
 	uint32_t i;
 
 	if (!hashes)
 		return DWARFS_ERR_NOMEM;
 	for (i = 0; i < count && ret == 0; i++) {
-		uint32_t entry = (reader->number % 2 ? count - 1 - i : i);
+		uint32_t number = (reader->number % 2 ? count - 1 - i : i);
+		dwarfs_entry entry;
 		uint32_t mode;
 
-		entry = (entry + reader->number / 2 * (count / 3)) % count;
+		number = (number + reader->number / 2 * (count / 3)) % count;
+		entry = dwarfs_entry_at(number);
 		if ((ret = dwarfs_entry_stat(reader->image, entry, stat, err)) < 0 ||
 		    (ret = dwarfs_entry_name(reader->image, entry, name, sizeof(name),
 					     NULL, err)) < 0)
@@ -75,7 +77,7 @@ static int read_all(struct reader *reader, dwarfs_stat *stat, unsigned char *buf
 		if (S_ISREG(mode))
 			ret = read_file(reader->image, dwarfs_stat_inode(stat), one,
 					buffer, err);
-		dwarfs_digest_finish(one, hashes[entry]);
+		dwarfs_digest_finish(one, hashes[number]);
 	}
 	for (i = 0; i < count; i++)
 		dwarfs_digest_update(whole, hashes[i], strlen(hashes[i]));

@@ -60,8 +60,8 @@ static int read_entry(const dwarfs_image *image, dwarfs_entry entry, const char 
 	return ret < 0 ? ret : read_file(image, inode, path, err);
 }
 
-static void print_finding(int severity, int code, int64_t section, const char *message,
-			  void *user)
+static void print_finding(enum dwarfs_finding severity, int code, int64_t section,
+			  const char *message, void *user)
 {
 	(void)section, (void)message, (void)user;
 	printf("%s %d\n", severity == DWARFS_FINDING_WARNING ? "warning" : "error", code);
@@ -77,8 +77,8 @@ static int read_all(const char *image_path, dwarfs_error **err)
 
 	if ((ret = dwarfs_image_open(NULL, image_path, NULL, &image, err)) == 0 &&
 	    (ret = dwarfs_stat_new(&stat, err)) == 0 &&
-	    (ret = dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, err)) ==
-		    0)
+	    (ret = dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk,
+				   err)) == 0)
 		while ((ret = dwarfs_walk_next(walk, &entry, err)) > 0 &&
 		       (ret = read_entry(image, entry, dwarfs_walk_path(walk), stat,
 					 err)) == 0)

@@ -47,7 +47,7 @@ def main():
             assert '#include "' not in texts[1] and texts[0].count('#include "') == 1
         with suite.case("one line of cc; the program lists and reads an image"):
             image = embed.make_image(scratch)
-            program = build(scratch, "-O2")
+            program = build(scratch, "-Os")  # as an embedder who counts bytes
             embed.expect(embed.run(program, image), verifies_sha=False)
         with suite.case(f"the program has at most {MOST_BYTES} bytes"):
             embed.need("size")

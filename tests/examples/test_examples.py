@@ -9,6 +9,8 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
+import zipfile
 
 import tap
 
@@ -17,6 +19,66 @@ FOLDER, SUFFIX = pathlib.Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 els
 
 def run(name, *args):
     return subprocess.run([FOLDER / f"example-{name}{SUFFIX}", *args], capture_output=True)
+
+
+def wait_for(condition):
+    for _ in range(100):
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def mounts_and_conversions(suite):
+    """Images in memory, by callbacks, from and to archives, and mounted."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        tree, image = root / "tree", root / "image.dwarfs"
+        (tree / "dir").mkdir(parents=True)
+        (tree / "dir" / "file").write_bytes(b"contents\n" * 1000)
+        (tree / "link").symlink_to("dir/file")
+        assert run("pack", tree, image).returncode == 0
+        with suite.case("memory packs and reads without a file"):
+            done = run("memory")
+            assert done.returncode == 0 and done.stdout == b"4 entries; Welcome.\n", done
+        with suite.case("source opens in two rounds, and follows links"):
+            done = run("source", image, "link")
+            assert done.returncode == 0 and done.stdout == b"contents\n" * 1000, done
+            rounds = int(done.stderr.split(b"opened in ")[1].split()[0])
+            assert rounds <= 2, done.stderr
+        with suite.case("source passes on why a read has failed"):
+            cut = root / "cut.dwarfs"
+            cut.write_bytes(b"")
+            done = run("source", cut, "link")
+            assert done.returncode == 1 and b"not a DwarFS image" in done.stderr, done
+        with suite.case("convert makes a zip and takes a tar"):
+            done = run("convert", "out", image, root / "out.zip")
+            if b"not built in" in done.stderr:
+                raise tap.Skip("no libarchive")
+            assert done.returncode == 0, done.stderr
+            assert zipfile.ZipFile(root / "out.zip").read("dir/file") == b"contents\n" * 1000
+            subprocess.run(["tar", "czf", root / "in.tgz", "-C", tree, "."], check=True)
+            done = run("convert", "in", root / "in.tgz", root / "in.dwarfs")
+            assert done.returncode == 0, done.stderr
+            assert run("source", root / "in.dwarfs", "dir/file").stdout == b"contents\n" * 1000
+        with suite.case("mount serves an image"):
+            if not (FOLDER / f"example-mount{SUFFIX}").exists():
+                raise tap.Skip("built without libfuse")
+            if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+                raise tap.Skip("no /dev/fuse")
+            point = root / "point"
+            point.mkdir()
+            server = subprocess.Popen([FOLDER / f"example-mount{SUFFIX}", image, point, "-f"])
+            try:
+                assert wait_for(lambda: os.path.ismount(point)), "not mounted"
+                assert (point / "link").read_bytes() == b"contents\n" * 1000
+                assert sorted(os.listdir(point)) == ["dir", "link"]
+                assert os.readlink(point / "link") == "dir/file"
+                assert not (point / "none").exists()
+            finally:
+                subprocess.run(["umount", point], check=False)
+                server.wait(20)
+            assert server.returncode == 0, server.returncode
 
 
 def main():
@@ -79,6 +141,7 @@ def main():
             for name in "list", "cat", "pack", "items":
                 done = run(name)
                 assert done.returncode == 2 and done.stderr.startswith(b"usage: "), done
+    mounts_and_conversions(suite)
     suite.finish()
 
 

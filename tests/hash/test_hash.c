@@ -53,7 +53,7 @@ static const struct {
 static void known_digests_come_out(void **state)
 {
 	for (size_t i = 0; i < VECTOR_COUNT; i++) {
-		char hex[DWARFS_DIGEST_HEX_MAX];
+		char hex[DWARFS_DIGEST_HEX_BUFFER_BYTES];
 		dwarfs_digest *digest = NULL;
 
 		assert_int_equal(dwarfs_digest_new(vectors[i].name, &digest, NULL), 0);
@@ -75,7 +75,8 @@ static void pieces_give_the_same_as_the_whole(void **state)
 	for (size_t i = 0; i < sizeof(data); i++)
 		data[i] = (uint8_t)(i * i / 7);
 	for (size_t i = 0; dwarfs_digest_name(i); i++) {
-		char whole[DWARFS_DIGEST_HEX_MAX], pieces[DWARFS_DIGEST_HEX_MAX];
+		char whole[DWARFS_DIGEST_HEX_BUFFER_BYTES],
+			pieces[DWARFS_DIGEST_HEX_BUFFER_BYTES];
 		dwarfs_digest *digest = NULL;
 
 		assert_int_equal(dwarfs_digest_new(dwarfs_digest_name(i), &digest, NULL),

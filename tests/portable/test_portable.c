@@ -118,7 +118,8 @@ static void list(const dwarfs_image *image)
 	dwarfs_error *err = NULL;
 	dwarfs_entry entry;
 	int entries = 0;
-	int ret = dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, &err);
+	int ret =
+		dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk, &err);
 
 	while (ret >= 0 && (ret = dwarfs_walk_next(walk, &entry, &err)) > 0)
 		entries++;

@@ -47,7 +47,8 @@ void add_part(struct craft *craft, int part)
 		      parts[part].size);
 }
 
-void find(int severity, int code, int64_t section, const char *message, void *user)
+void find(enum dwarfs_finding severity, int code, int64_t section, const char *message,
+	  void *user)
 {
 	struct findings *findings = user;
 
@@ -74,7 +75,8 @@ void assert_reads_hi(const dwarfs_image *image)
 	size_t got;
 
 	assert_int_equal(dwarfs_find(image, "a.txt", &entry, NULL), 0);
-	assert_int_equal(dwarfs_read(image, 1, text, 8, 0, &got, NULL), 0);
+	assert_int_equal(dwarfs_read(image, dwarfs_inode_at(1), text, 8, 0, &got, NULL),
+			 0);
 	assert_int_equal(got, 3);
 	assert_memory_equal(text, "hi\n", 3);
 }
@@ -101,7 +103,7 @@ void add_history(struct craft *craft, uint64_t steps, size_t text)
 
 static void exercise_inode(dwarfs_image *image, dwarfs_inode inode)
 {
-	char text[DWARFS_LINK_ROOM], bytes[64];
+	char text[DWARFS_LINK_BUFFER_BYTES], bytes[64];
 	dwarfs_file *file = NULL;
 	dwarfs_inode parent;
 	dwarfs_entry first;
@@ -128,7 +130,7 @@ static void exercise_walk(dwarfs_image *image, int order)
 	dwarfs_entry entry;
 	uint32_t steps = 0;
 
-	if (dwarfs_walk_new(image, DWARFS_ROOT, order, &walk, NULL) < 0)
+	if (dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, order, &walk, NULL) < 0)
 		return;
 	while (dwarfs_walk_next(walk, &entry, NULL) > 0)
 		assert_true(steps++ < dwarfs_image_entry_count(image));
@@ -138,7 +140,7 @@ static void exercise_walk(dwarfs_image *image, int order)
 
 void exercise(dwarfs_image *image)
 {
-	char name[DWARFS_NAME_ROOM];
+	char name[DWARFS_NAME_BUFFER_BYTES];
 	dwarfs_stat *stat = NULL;
 	dwarfs_history *history = NULL;
 	dwarfs_inode inode;
@@ -148,11 +150,12 @@ void exercise(dwarfs_image *image)
 	exercise_walk(image, DWARFS_WALK_TREE);
 	exercise_walk(image, DWARFS_WALK_DATA);
 	for (uint32_t i = 0; i < 10 && i <= dwarfs_image_entry_count(image); i++) {
-		dwarfs_entry_name(image, i, name, sizeof(name), NULL, NULL);
-		dwarfs_entry_inode(image, i, &inode, NULL);
-		dwarfs_entry_stat(image, i, stat, NULL);
-		dwarfs_inode_stat(image, i, stat, NULL);
-		exercise_inode(image, i);
+		dwarfs_entry_name(image, dwarfs_entry_at(i), name, sizeof(name), NULL,
+				  NULL);
+		dwarfs_entry_inode(image, dwarfs_entry_at(i), &inode, NULL);
+		dwarfs_entry_stat(image, dwarfs_entry_at(i), stat, NULL);
+		dwarfs_inode_stat(image, dwarfs_inode_at(i), stat, NULL);
+		exercise_inode(image, dwarfs_inode_at(i));
 	}
 	for (uint32_t i = 0; i < dwarfs_image_section_count(image); i++)
 		for (int field = 0; field < 6; field++)

@@ -25,7 +25,8 @@ void add_part(struct craft *craft, int part);
 void add_history(struct craft *craft, uint64_t steps, size_t text);
 /* Call everything that reads an image, which may be damaged. */
 void exercise(dwarfs_image *image);
-void find(int severity, int code, int64_t section, const char *message, void *user);
+void find(enum dwarfs_finding severity, int code, int64_t section, const char *message,
+	  void *user);
 dwarfs_context *quiet_context(void);
 void assert_reads_hi(const dwarfs_image *image);
 

@@ -12,7 +12,8 @@ static void assert_borrowed(const struct world *world, const dwarfs_image *image
 	dwarfs_file *file = NULL;
 	size_t total = 0, part = 0;
 
-	assert_int_equal(dwarfs_file_open(image, number + 1, &file, NULL), 0);
+	assert_int_equal(
+		dwarfs_file_open(image, dwarfs_inode_at(number + 1), &file, NULL), 0);
 	assert_int_equal(dwarfs_file_borrow(file, bytes, offset, &borrowed, NULL), 0);
 	dwarfs_file_free(file);
 	assert_int_equal(dwarfs_borrowed_bytes(borrowed), left < bytes ? left : bytes);
@@ -69,7 +70,7 @@ static void borrowed_bytes_are_not_copied(void **state)
 
 	make_world(&world, 0);
 	image = open_world(&world, context);
-	assert_int_equal(dwarfs_file_open(image, 1, &file, NULL), 0);
+	assert_int_equal(dwarfs_file_open(image, dwarfs_inode_at(1), &file, NULL), 0);
 	assert_int_equal(dwarfs_file_borrow(file, 5000, 0, &one, NULL), 0);
 	assert_int_equal(dwarfs_file_borrow(file, 5000, 100, &two, NULL), 0);
 	assert_ptr_equal((const char *)dwarfs_borrowed_part(one, 0, &bytes) + 100,

@@ -66,7 +66,9 @@ static void *read_around(void *data)
 	for (int i = 0; i < reader->rounds; i++) {
 		uint32_t number = next_random(reader) % FILES;
 		uint64_t size = size_of(reader->world, number);
-		dwarfs_inode inodes[] = { number + 1, number + 2, number + 3 };
+		dwarfs_inode inodes[] = { { number + 1 },
+					  { number + 2 },
+					  { number + 3 } };
 		dwarfs_file *file = NULL;
 
 		if (i % 16 == 5 && number + 3 < SMALL)
@@ -76,7 +78,7 @@ static void *read_around(void *data)
 			dwarfs_context_trim(reader->context, 0);
 		if (size == 0)
 			continue;
-		if (dwarfs_file_open(reader->image, number + 1, &file, NULL) < 0) {
+		if (dwarfs_file_open(reader->image, inodes[0], &file, NULL) < 0) {
 			reader->wrong++;
 			continue;
 		}

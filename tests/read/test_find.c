@@ -38,16 +38,16 @@ static void paths_are_found(void **state)
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		auto_error dwarfs_error *err = NULL;
-		dwarfs_entry entry = 99;
+		dwarfs_entry entry = { 99 };
 		int ret = dwarfs_find(image, cases[i].path, &entry, &err);
 
 		if (cases[i].expected < 0) {
 			assert_int_equal(ret, cases[i].expected);
 			assert_string_equal(dwarfs_error_path(err), cases[i].path);
-			assert_int_equal(entry, 99);
+			assert_int_equal(entry.number, 99);
 		} else {
 			assert_int_equal(ret, 0);
-			assert_int_equal(entry, cases[i].expected);
+			assert_int_equal(entry.number, cases[i].expected);
 		}
 	}
 }
@@ -57,40 +57,48 @@ static void links_are_read(void **state)
 	auto_craft struct craft craft = { 0 };
 	struct freeze_metadata metadata = tree();
 	auto_test_image dwarfs_image *image = open_metadata(&craft, &metadata);
-	char text[DWARFS_LINK_ROOM];
+	char text[DWARFS_LINK_BUFFER_BYTES];
 	size_t size = 0;
 
-	assert_int_equal(dwarfs_link_read(image, 3, text, sizeof(text), &size, NULL), 0);
+	assert_int_equal(dwarfs_link_read(image, dwarfs_inode_at(3), text, sizeof(text),
+					  &size, NULL),
+			 0);
 	assert_string_equal(text, "../file");
 	assert_int_equal(size, 7);
-	assert_int_equal(dwarfs_link_read_raw(image, 3, text, sizeof(text), NULL, NULL),
+	assert_int_equal(dwarfs_link_read_raw(image, dwarfs_inode_at(3), text,
+					      sizeof(text), NULL, NULL),
 			 0);
 	assert_string_equal(text, "..\\file");
-	assert_int_equal(dwarfs_link_read(image, 3, text, 8, NULL, NULL), 0);
-	assert_int_equal(dwarfs_link_read(image, 3, text, 7, NULL, NULL),
+	assert_int_equal(dwarfs_link_read(image, dwarfs_inode_at(3), text, 8, NULL, NULL),
+			 0);
+	assert_int_equal(dwarfs_link_read(image, dwarfs_inode_at(3), text, 7, NULL, NULL),
 			 DWARFS_ERR_RANGE);
-	assert_int_equal(dwarfs_link_read(image, 3, text, 0, NULL, NULL),
+	assert_int_equal(dwarfs_link_read(image, dwarfs_inode_at(3), text, 0, NULL, NULL),
 			 DWARFS_ERR_RANGE);
-	assert_int_equal(dwarfs_link_read(image, 4, text, sizeof(text), NULL, NULL),
+	assert_int_equal(dwarfs_link_read(image, dwarfs_inode_at(4), text, sizeof(text),
+					  NULL, NULL),
 			 DWARFS_ERR_INVALID);
-	assert_int_equal(dwarfs_link_read(image, 8, text, sizeof(text), NULL, NULL),
+	assert_int_equal(dwarfs_link_read(image, dwarfs_inode_at(8), text, sizeof(text),
+					  NULL, NULL),
 			 DWARFS_ERR_RANGE);
 }
 
 static void each_entry_has_its_directory(void **state)
 {
-	static const dwarfs_inode dirs[] = { 0, 0, 0, 0, 0, 1, 1, 1, 2 };
+	static const uint32_t dirs[] = { 0, 0, 0, 0, 0, 1, 1, 1, 2 };
 	auto_craft struct craft craft = { 0 };
 	struct freeze_metadata metadata = tree();
 	auto_test_image dwarfs_image *image = open_metadata(&craft, &metadata);
-	dwarfs_inode dir = 77;
+	dwarfs_inode dir = { 77 };
 
-	for (dwarfs_entry entry = 0; entry < COUNT(dirs); entry++) {
-		assert_int_equal(dwarfs_entry_dir(image, entry, &dir, NULL), 0);
-		assert_int_equal(dir, dirs[entry]);
+	for (uint32_t i = 0; i < COUNT(dirs); i++) {
+		assert_int_equal(dwarfs_entry_dir(image, dwarfs_entry_at(i), &dir, NULL),
+				 0);
+		assert_int_equal(dir.number, dirs[i]);
 	}
-	assert_int_equal(dwarfs_entry_dir(image, COUNT(dirs), &dir, NULL),
-			 DWARFS_ERR_RANGE);
+	assert_int_equal(
+		dwarfs_entry_dir(image, dwarfs_entry_at(COUNT(dirs)), &dir, NULL),
+		DWARFS_ERR_RANGE);
 }
 
 /* The last directory has no entries, so that entry 8 is after all of them. */
@@ -106,8 +114,9 @@ static void an_entry_in_no_directory_is_refused(void **state)
 	directories[3].first_entry = 8;
 	metadata.directories.data = directories;
 	image = open_metadata(&craft, &metadata);
-	assert_int_equal(dwarfs_entry_dir(image, 7, &dir, NULL), 0);
-	assert_int_equal(dwarfs_entry_dir(image, 8, &dir, NULL), DWARFS_ERR_CORRUPT);
+	assert_int_equal(dwarfs_entry_dir(image, dwarfs_entry_at(7), &dir, NULL), 0);
+	assert_int_equal(dwarfs_entry_dir(image, dwarfs_entry_at(8), &dir, NULL),
+			 DWARFS_ERR_CORRUPT);
 }
 
 int main(void)

@@ -46,16 +46,16 @@ static void links_are_followed(void **state)
 		auto_test_image dwarfs_image *image =
 			open_with_target(&craft, cases[i].target);
 		auto_error dwarfs_error *err = NULL;
-		dwarfs_entry entry = 99;
+		dwarfs_entry entry = { 99 };
 		int ret = dwarfs_find_followed(image, cases[i].path, &entry, &err);
 
 		if (cases[i].expected < 0) {
 			assert_int_equal(ret, cases[i].expected);
 			assert_string_equal(dwarfs_error_path(err), cases[i].path);
-			assert_int_equal(entry, 99);
+			assert_int_equal(entry.number, 99);
 		} else {
 			assert_int_equal(ret, 0);
-			assert_int_equal(entry, cases[i].expected);
+			assert_int_equal(entry.number, cases[i].expected);
 		}
 	}
 }
@@ -72,7 +72,7 @@ static void forty_links_are_followed(void **state)
 		strcat(path, "/link");
 		assert_int_equal(dwarfs_find_followed(image, path, &entry, NULL),
 				 links <= 40 ? 0 : DWARFS_ERR_INVALID);
-		assert_int_equal(entry, 1);
+		assert_int_equal(entry.number, 1);
 	}
 }
 

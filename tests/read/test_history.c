@@ -11,13 +11,15 @@
 
 static uint64_t bytes_read;
 
-static int64_t read_counted(void *buffer, size_t bytes, uint64_t offset, void *user)
+static int read_counted(void *buffer, size_t bytes, uint64_t offset, size_t *bytes_out,
+			dwarfs_error **err, void *user)
 {
 	const struct craft *craft = user;
 
 	memcpy(buffer, craft->bytes.data + offset, bytes);
 	bytes_read += bytes;
-	return (int64_t)bytes;
+	*bytes_out = bytes;
+	return 0;
 }
 
 /* The result of reading the history of an image whose HISTORY section has these bytes. */

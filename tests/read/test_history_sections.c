@@ -9,7 +9,7 @@ static void its_history_is_empty(void **state)
 {
 	dwarfs_image *image = open_one_file();
 	dwarfs_history *history = NULL;
-	uint64_t seconds;
+	int64_t seconds;
 
 	assert_int_equal(dwarfs_history_new(image, &history, NULL), 0);
 	dwarfs_image_free(image);

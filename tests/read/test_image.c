@@ -12,7 +12,7 @@
 static void its_identity(void **state)
 {
 	auto_test_image dwarfs_image *image = open_one_file();
-	uint64_t seconds = 5;
+	int64_t seconds = 5;
 
 	assert_non_null(dwarfs_image_context(image));
 	assert_int_equal(dwarfs_image_format_minor(image), 5);
@@ -78,16 +78,16 @@ static void its_sections(void **state)
 static void its_entries(void **state)
 {
 	auto_test_image dwarfs_image *image = open_one_file();
-	char name[DWARFS_NAME_ROOM];
-	dwarfs_entry entry = 9, first;
+	char name[DWARFS_NAME_BUFFER_BYTES];
+	dwarfs_entry entry = { 9 }, first;
 	dwarfs_inode inode;
 	uint32_t count;
 	size_t size;
 
 	assert_int_equal(dwarfs_find(image, "", &entry, NULL), 0);
-	assert_int_equal(entry, DWARFS_ROOT);
+	assert_int_equal(entry.number, 0);
 	assert_int_equal(dwarfs_find(image, "//./../a.txt", &entry, NULL), 0);
-	assert_int_equal(entry, 1);
+	assert_int_equal(entry.number, 1);
 	assert_int_equal(dwarfs_find(image, "a.txt/x", &entry, NULL), DWARFS_ERR_NOT_DIR);
 	assert_int_equal(dwarfs_find(image, "a.txt/..", &entry, NULL),
 			 DWARFS_ERR_NOT_DIR);
@@ -95,53 +95,70 @@ static void its_entries(void **state)
 	assert_int_equal(dwarfs_find(image, "a.tx", &entry, NULL), DWARFS_ERR_NOT_FOUND);
 	assert_int_equal(dwarfs_find(image, "a.txt2", &entry, NULL),
 			 DWARFS_ERR_NOT_FOUND);
-	assert_int_equal(entry, 1);
-	assert_int_equal(dwarfs_dir_find(image, 0, "a.txt!", 5, &entry, NULL), 0);
-	assert_int_equal(dwarfs_dir_find(image, 0, "a.txt", 6, &entry, NULL),
+	assert_int_equal(entry.number, 1);
+	assert_int_equal(
+		dwarfs_dir_find(image, DWARFS_ROOT_INODE, "a.txt!", 5, &entry, NULL), 0);
+	assert_int_equal(
+		dwarfs_dir_find(image, DWARFS_ROOT_INODE, "a.txt", 6, &entry, NULL),
+		DWARFS_ERR_NOT_FOUND);
+	assert_int_equal(dwarfs_dir_find(image, DWARFS_ROOT_INODE, "", 0, &entry, NULL),
 			 DWARFS_ERR_NOT_FOUND);
-	assert_int_equal(dwarfs_dir_find(image, 0, "", 0, &entry, NULL),
-			 DWARFS_ERR_NOT_FOUND);
-	assert_int_equal(dwarfs_dir_find(image, 1, "x", 1, &entry, NULL),
+	assert_int_equal(dwarfs_dir_find(image, dwarfs_inode_at(1), "x", 1, &entry, NULL),
 			 DWARFS_ERR_NOT_DIR);
-	assert_int_equal(dwarfs_dir_find(image, 2, "x", 1, &entry, NULL),
+	assert_int_equal(dwarfs_dir_find(image, dwarfs_inode_at(2), "x", 1, &entry, NULL),
 			 DWARFS_ERR_RANGE);
 
-	assert_int_equal(dwarfs_dir_range(image, 0, &first, &count, NULL), 0);
-	assert_int_equal(first, 1);
+	assert_int_equal(dwarfs_dir_range(image, DWARFS_ROOT_INODE, &first, &count, NULL),
+			 0);
+	assert_int_equal(first.number, 1);
 	assert_int_equal(count, 1);
-	assert_int_equal(dwarfs_dir_range(image, 1, &first, &count, NULL),
+	assert_int_equal(
+		dwarfs_dir_range(image, dwarfs_inode_at(1), &first, &count, NULL),
+		DWARFS_ERR_NOT_DIR);
+	assert_int_equal(
+		dwarfs_dir_range(image, dwarfs_inode_at(2), &first, &count, NULL),
+		DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_dir_parent(image, DWARFS_ROOT_INODE, &inode, NULL), 0);
+	assert_int_equal(inode.number, 0);
+	assert_int_equal(dwarfs_dir_parent(image, dwarfs_inode_at(1), &inode, NULL),
 			 DWARFS_ERR_NOT_DIR);
-	assert_int_equal(dwarfs_dir_range(image, 2, &first, &count, NULL),
-			 DWARFS_ERR_RANGE);
-	assert_int_equal(dwarfs_dir_parent(image, 0, &inode, NULL), 0);
-	assert_int_equal(inode, 0);
-	assert_int_equal(dwarfs_dir_parent(image, 1, &inode, NULL), DWARFS_ERR_NOT_DIR);
-	assert_int_equal(dwarfs_dir_parent(image, UINT32_MAX, &inode, NULL),
-			 DWARFS_ERR_RANGE);
+	assert_int_equal(
+		dwarfs_dir_parent(image, dwarfs_inode_at(UINT32_MAX), &inode, NULL),
+		DWARFS_ERR_RANGE);
 
-	assert_int_equal(dwarfs_entry_inode(image, 1, &inode, NULL), 0);
-	assert_int_equal(inode, 1);
-	assert_int_equal(dwarfs_entry_inode(image, 2, &inode, NULL), DWARFS_ERR_RANGE);
-	assert_int_equal(dwarfs_entry_name(image, 0, name, sizeof(name), &size, NULL), 0);
+	assert_int_equal(dwarfs_entry_inode(image, dwarfs_entry_at(1), &inode, NULL), 0);
+	assert_int_equal(inode.number, 1);
+	assert_int_equal(dwarfs_entry_inode(image, dwarfs_entry_at(2), &inode, NULL),
+			 DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_entry_name(image, DWARFS_ROOT_ENTRY, name, sizeof(name),
+					   &size, NULL),
+			 0);
 	assert_string_equal(name, "");
 	assert_int_equal(size, 0);
-	assert_int_equal(dwarfs_entry_name(image, 1, name, sizeof(name), NULL, NULL), 0);
+	assert_int_equal(dwarfs_entry_name(image, dwarfs_entry_at(1), name, sizeof(name),
+					   NULL, NULL),
+			 0);
 	assert_string_equal(name, "a.txt");
-	assert_int_equal(dwarfs_entry_name(image, 2, name, sizeof(name), NULL, NULL),
+	assert_int_equal(dwarfs_entry_name(image, dwarfs_entry_at(2), name, sizeof(name),
+					   NULL, NULL),
 			 DWARFS_ERR_RANGE);
 	for (size_t room = 0; room <= 6; room++) {
 		auto_free char *small = malloc(room ? room : 1);
 
 		size = 99;
-		assert_int_equal(dwarfs_entry_name(image, 1, small, room, &size, NULL),
+		assert_int_equal(dwarfs_entry_name(image, dwarfs_entry_at(1), small, room,
+						   &size, NULL),
 				 room == 6 ? 0 : DWARFS_ERR_RANGE);
 		assert_int_equal(size, room == 6 ? 5 : 99);
 	}
-	assert_int_equal(dwarfs_entry_name(image, 0, name, 0, &size, NULL),
-			 DWARFS_ERR_RANGE);
-	assert_int_equal(dwarfs_link_read(image, 1, name, sizeof(name), NULL, NULL),
+	assert_int_equal(
+		dwarfs_entry_name(image, DWARFS_ROOT_ENTRY, name, 0, &size, NULL),
+		DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_link_read(image, dwarfs_inode_at(1), name, sizeof(name),
+					  NULL, NULL),
 			 DWARFS_ERR_INVALID);
-	assert_int_equal(dwarfs_link_read_raw(image, 2, name, sizeof(name), NULL, NULL),
+	assert_int_equal(dwarfs_link_read_raw(image, dwarfs_inode_at(2), name,
+					      sizeof(name), NULL, NULL),
 			 DWARFS_ERR_RANGE);
 }
 
@@ -151,8 +168,8 @@ static void its_attributes(void **state)
 	dwarfs_stat *stat = NULL;
 
 	assert_int_equal(dwarfs_stat_new(&stat, NULL), 0);
-	assert_int_equal(dwarfs_entry_stat(image, 0, stat, NULL), 0);
-	assert_int_equal(dwarfs_stat_inode(stat), 0);
+	assert_int_equal(dwarfs_entry_stat(image, DWARFS_ROOT_ENTRY, stat, NULL), 0);
+	assert_int_equal(dwarfs_stat_inode(stat).number, 0);
 	assert_int_equal(dwarfs_stat_mode(stat), 040755);
 	assert_int_equal(dwarfs_stat_bytes(stat), 1);
 	assert_int_equal(dwarfs_stat_nlink(stat), 1);
@@ -162,8 +179,8 @@ static void its_attributes(void **state)
 	}
 	assert_true(dwarfs_stat_seconds(stat, 99) == 1700000000);
 
-	assert_int_equal(dwarfs_inode_stat(image, 1, stat, NULL), 0);
-	assert_int_equal(dwarfs_stat_inode(stat), 1);
+	assert_int_equal(dwarfs_inode_stat(image, dwarfs_inode_at(1), stat, NULL), 0);
+	assert_int_equal(dwarfs_stat_inode(stat).number, 1);
 	assert_int_equal(dwarfs_stat_mode(stat), 0100644);
 	assert_int_equal(dwarfs_stat_uid(stat), 0);
 	assert_int_equal(dwarfs_stat_gid(stat), 0);
@@ -175,9 +192,11 @@ static void its_attributes(void **state)
 	assert_true(dwarfs_stat_seconds(stat, DWARFS_MTIME) == 1700000007);
 
 	/* Failure leaves it as it was. */
-	assert_int_equal(dwarfs_inode_stat(image, 2, stat, NULL), DWARFS_ERR_RANGE);
-	assert_int_equal(dwarfs_entry_stat(image, 2, stat, NULL), DWARFS_ERR_RANGE);
-	assert_int_equal(dwarfs_stat_inode(stat), 1);
+	assert_int_equal(dwarfs_inode_stat(image, dwarfs_inode_at(2), stat, NULL),
+			 DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_entry_stat(image, dwarfs_entry_at(2), stat, NULL),
+			 DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_stat_inode(stat).number, 1);
 	dwarfs_stat_free(stat);
 	dwarfs_stat_free(NULL);
 }
@@ -187,16 +206,17 @@ static void its_walk(void **state)
 	for (int order = DWARFS_WALK_TREE; order <= DWARFS_WALK_DATA; order++) {
 		dwarfs_image *image = open_one_file();
 		dwarfs_walk *walk = NULL;
-		dwarfs_entry entry = 9;
+		dwarfs_entry entry = { 9 };
 
-		assert_int_equal(dwarfs_walk_new(image, 0, order, &walk, NULL), 0);
+		assert_int_equal(
+			dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, order, &walk, NULL), 0);
 		dwarfs_image_free(image); /* the walk keeps it */
 		assert_int_equal(dwarfs_walk_next(walk, &entry, NULL), 1);
-		assert_int_equal(entry, 0);
+		assert_int_equal(entry.number, 0);
 		assert_string_equal(dwarfs_walk_path(walk), "");
 		assert_int_equal(dwarfs_walk_depth(walk), 0);
 		assert_int_equal(dwarfs_walk_next(walk, &entry, NULL), 1);
-		assert_int_equal(entry, 1);
+		assert_int_equal(entry.number, 1);
 		assert_string_equal(dwarfs_walk_path(walk), "a.txt");
 		assert_int_equal(dwarfs_walk_depth(walk), 1);
 		for (int i = 0; i < 3; i++)
@@ -212,18 +232,20 @@ static void a_walk_needs_an_entry_and_an_order(void **state)
 	dwarfs_walk *walk = NULL;
 	dwarfs_entry entry;
 
-	assert_int_equal(dwarfs_walk_new(image, 2, 0, &walk, NULL), DWARFS_ERR_RANGE);
-	assert_int_equal(dwarfs_walk_new(image, 0, 2, &walk, NULL), DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_walk_new(image, dwarfs_entry_at(2), 0, &walk, NULL),
+			 DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, 2, &walk, NULL),
+			 DWARFS_ERR_RANGE);
 	assert_null(walk);
 	/* It may start at a file. */
-	assert_int_equal(dwarfs_walk_new(image, 1, 0, &walk, NULL), 0);
+	assert_int_equal(dwarfs_walk_new(image, dwarfs_entry_at(1), 0, &walk, NULL), 0);
 	assert_int_equal(dwarfs_walk_next(walk, &entry, NULL), 1);
-	assert_int_equal(entry, 1);
+	assert_int_equal(entry.number, 1);
 	assert_string_equal(dwarfs_walk_path(walk), "");
 	assert_int_equal(dwarfs_walk_next(walk, &entry, NULL), 0);
 	dwarfs_walk_free(walk);
 	/* What is skipped is not entered. */
-	assert_int_equal(dwarfs_walk_new(image, 0, 0, &walk, NULL), 0);
+	assert_int_equal(dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, 0, &walk, NULL), 0);
 	assert_int_equal(dwarfs_walk_next(walk, &entry, NULL), 1);
 	dwarfs_walk_skip(walk);
 	assert_int_equal(dwarfs_walk_next(walk, &entry, NULL), 0);
@@ -244,23 +266,29 @@ static void its_contents(void **state)
 
 			expected = expected < bytes ? expected : bytes;
 			memset(text, '#', sizeof(text));
-			assert_int_equal(
-				dwarfs_read(image, 1, text, bytes, from, &got, NULL), 0);
+			assert_int_equal(dwarfs_read(image, dwarfs_inode_at(1), text,
+						     bytes, from, &got, NULL),
+					 0);
 			assert_int_equal(got, expected);
 			assert_memory_equal(text, &"hi\n"[from > 3 ? 3 : from], expected);
 			assert_int_equal(text[expected], '#');
 		}
 	got = 99;
-	assert_int_equal(dwarfs_read(image, 1, text, 8, UINT64_MAX, &got, NULL), 0);
+	assert_int_equal(
+		dwarfs_read(image, dwarfs_inode_at(1), text, 8, UINT64_MAX, &got, NULL),
+		0);
 	assert_int_equal(got, 0);
-	assert_int_equal(dwarfs_read(image, 0, text, 8, 0, &got, NULL),
+	assert_int_equal(dwarfs_read(image, DWARFS_ROOT_INODE, text, 8, 0, &got, NULL),
 			 DWARFS_ERR_IS_DIR);
-	assert_int_equal(dwarfs_read(image, 2, text, 8, 0, &got, NULL), DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_read(image, dwarfs_inode_at(2), text, 8, 0, &got, NULL),
+			 DWARFS_ERR_RANGE);
 
-	assert_int_equal(dwarfs_file_open(image, 0, &file, NULL), DWARFS_ERR_IS_DIR);
-	assert_int_equal(dwarfs_file_open(image, 2, &file, NULL), DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_file_open(image, DWARFS_ROOT_INODE, &file, NULL),
+			 DWARFS_ERR_IS_DIR);
+	assert_int_equal(dwarfs_file_open(image, dwarfs_inode_at(2), &file, NULL),
+			 DWARFS_ERR_RANGE);
 	assert_null(file);
-	assert_int_equal(dwarfs_file_open(image, 1, &file, NULL), 0);
+	assert_int_equal(dwarfs_file_open(image, dwarfs_inode_at(1), &file, NULL), 0);
 	dwarfs_image_free(image); /* the file keeps it */
 	assert_int_equal(dwarfs_file_bytes(file), 3);
 	assert_int_equal(dwarfs_file_read(file, text, 8, 1, &got, NULL), 0);

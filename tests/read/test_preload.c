@@ -29,9 +29,9 @@ static void a_preloaded_block_is_not_decoded_again(void **state)
 	}
 	decoded = count_of(context, DWARFS_CACHE_DECODED_BYTES);
 	for (uint32_t file = 0; file < SMALL; file++) {
-		assert_int_equal(
-			dwarfs_read(image, file + 1, bytes, SMALL_BYTES, 0, &got, NULL),
-			0);
+		assert_int_equal(dwarfs_read(image, dwarfs_inode_at(file + 1), bytes,
+					     SMALL_BYTES, 0, &got, NULL),
+				 0);
 		assert_true(is_right(&world, file, bytes, SMALL_BYTES, 0));
 	}
 	assert_int_equal(count_of(context, DWARFS_CACHE_DECODED_BYTES), decoded);

@@ -132,29 +132,36 @@ static void damage_of_metadata_is_found_late(void **state)
 	auto_error dwarfs_error *err = NULL;
 	auto_test_image dwarfs_image *image = open_model(&craft, model);
 	auto_test_image dwarfs_image *late = NULL;
-	char name[DWARFS_NAME_ROOM];
+	char name[DWARFS_NAME_BUFFER_BYTES];
 	struct dwarfs_stat stat;
 	dwarfs_walk *walk;
-	uint32_t first, count;
+	dwarfs_entry entry;
+	dwarfs_inode inode;
+	uint32_t count;
 	size_t bytes;
 
 	section_at(&craft, 2)[DW_HEADER_XXH3_AT] ^= 1;
 	assert_int_equal(open_lazily(&craft, &late, NULL), 0);
 	assert_int_equal(dwarfs_image_verify(late, NULL), DWARFS_ERR_CHECKSUM);
-	assert_int_equal(dwarfs_find(late, "dir", &first, &err), DWARFS_ERR_CHECKSUM);
+	assert_int_equal(dwarfs_find(late, "dir", &entry, &err), DWARFS_ERR_CHECKSUM);
 	assert_non_null(strstr(dwarfs_error_message(err), "XXH3"));
-	assert_int_equal(dwarfs_dir_range(late, 0, &first, &count, NULL),
+	assert_int_equal(dwarfs_dir_range(late, DWARFS_ROOT_INODE, &entry, &count, NULL),
 			 DWARFS_ERR_CHECKSUM);
-	assert_int_equal(dwarfs_dir_parent(late, 1, &first, NULL), DWARFS_ERR_CHECKSUM);
-	assert_int_equal(dwarfs_entry_inode(late, 1, &first, NULL), DWARFS_ERR_CHECKSUM);
-	assert_int_equal(dwarfs_entry_name(late, 1, name, sizeof(name), NULL, NULL),
+	assert_int_equal(dwarfs_dir_parent(late, dwarfs_inode_at(1), &inode, NULL),
 			 DWARFS_ERR_CHECKSUM);
-	assert_int_equal(dwarfs_inode_stat(late, 1, &stat, NULL), DWARFS_ERR_CHECKSUM);
-	assert_int_equal(dwarfs_entry_stat(late, 1, &stat, NULL), DWARFS_ERR_CHECKSUM);
-	assert_int_equal(dwarfs_read(late, 5, name, 1, 0, &bytes, NULL),
+	assert_int_equal(dwarfs_entry_inode(late, dwarfs_entry_at(1), &inode, NULL),
+			 DWARFS_ERR_CHECKSUM);
+	assert_int_equal(dwarfs_entry_name(late, dwarfs_entry_at(1), name, sizeof(name),
+					   NULL, NULL),
+			 DWARFS_ERR_CHECKSUM);
+	assert_int_equal(dwarfs_inode_stat(late, dwarfs_inode_at(1), &stat, NULL),
+			 DWARFS_ERR_CHECKSUM);
+	assert_int_equal(dwarfs_entry_stat(late, dwarfs_entry_at(1), &stat, NULL),
+			 DWARFS_ERR_CHECKSUM);
+	assert_int_equal(dwarfs_read(late, dwarfs_inode_at(5), name, 1, 0, &bytes, NULL),
 			 DWARFS_ERR_CHECKSUM);
 	assert_int_equal(
-		dwarfs_walk_new(late, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, NULL),
+		dwarfs_walk_new(late, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk, NULL),
 		DWARFS_ERR_CHECKSUM);
 	/* Without that option it is found when the image is opened. */
 	assert_int_equal(
@@ -200,17 +207,22 @@ static void damage_of_a_block_is_found_at_its_end(void **state)
 
 	craft_block(&craft);
 	good = craft_open(&craft, NULL);
-	assert_int_equal(dwarfs_read(good, 1, expected, 100, 50, &bytes, NULL), 0);
+	assert_int_equal(
+		dwarfs_read(good, dwarfs_inode_at(1), expected, 100, 50, &bytes, NULL),
+		0);
 	section_at(&craft, 0)[DW_HEADER_XXH3_AT] ^= 1;
 	assert_int_equal(open_lazily(&craft, &late, NULL), 0);
-	assert_int_equal(dwarfs_read(late, 1, got, 100, 50, &bytes, NULL), 0);
+	assert_int_equal(
+		dwarfs_read(late, dwarfs_inode_at(1), got, 100, 50, &bytes, NULL), 0);
 	assert_memory_equal(got, expected, 100);
-	assert_int_equal(dwarfs_read(late, 1, got, 100, BLOCK_BYTES - 100, &bytes, NULL),
+	assert_int_equal(dwarfs_read(late, dwarfs_inode_at(1), got, 100,
+				     BLOCK_BYTES - 100, &bytes, NULL),
 			 DWARFS_ERR_CHECKSUM);
 	/* From now on at once. */
-	assert_int_equal(dwarfs_context_trim(dwarfs_image_context(late), 0), 0);
-	assert_int_equal(dwarfs_read(late, 1, got, 100, 50, &bytes, NULL),
-			 DWARFS_ERR_CHECKSUM);
+	dwarfs_context_trim(dwarfs_image_context(late), 0);
+	assert_int_equal(
+		dwarfs_read(late, dwarfs_inode_at(1), got, 100, 50, &bytes, NULL),
+		DWARFS_ERR_CHECKSUM);
 }
 
 int main(void)

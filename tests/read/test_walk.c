@@ -31,11 +31,11 @@ static void expect_walk(const dwarfs_image *image, dwarfs_entry start, int order
 		assert_int_equal(dwarfs_walk_next(walk, &entry, NULL), 1);
 		assert_string_equal(dwarfs_walk_path(walk), *paths);
 		assert_int_equal(dwarfs_walk_depth(walk), depth);
-		if (start == DWARFS_ROOT) {
+		if (start.number == 0) {
 			dwarfs_entry found;
 
 			assert_int_equal(dwarfs_find(image, *paths, &found, NULL), 0);
-			assert_int_equal(found, entry);
+			assert_int_equal(found.number, entry.number);
 		}
 	}
 	assert_int_equal(dwarfs_walk_next(walk, &entry, NULL), 0);
@@ -59,9 +59,9 @@ static void walks_go_in_their_order(void **state)
 	struct freeze_metadata metadata = tree();
 	auto_test_image dwarfs_image *image = open_metadata(&craft, &metadata);
 
-	expect_walk(image, 0, DWARFS_WALK_TREE, in_tree);
-	expect_walk(image, 0, DWARFS_WALK_DATA, in_data);
-	expect_walk(image, 1, DWARFS_WALK_TREE, below);
+	expect_walk(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, in_tree);
+	expect_walk(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_DATA, in_data);
+	expect_walk(image, dwarfs_entry_at(1), DWARFS_WALK_TREE, below);
 }
 
 static void directories_can_be_skipped(void **state)
@@ -72,7 +72,7 @@ static void directories_can_be_skipped(void **state)
 	dwarfs_walk *walk = NULL;
 	dwarfs_entry entry;
 
-	assert_int_equal(dwarfs_walk_new(image, 0, 0, &walk, NULL), 0);
+	assert_int_equal(dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, 0, &walk, NULL), 0);
 	assert_int_equal(dwarfs_walk_next(walk, &entry, NULL), 1);
 	assert_int_equal(dwarfs_walk_next(walk, &entry, NULL), 1);
 	assert_string_equal(dwarfs_walk_path(walk), "dir");
@@ -98,7 +98,8 @@ static void expect_no_tree(const dwarfs_image *image)
 		uint64_t steps = 0;
 		int ret;
 
-		assert_int_equal(dwarfs_walk_new(image, 0, order, &walk, NULL), 0);
+		assert_int_equal(
+			dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, order, &walk, NULL), 0);
 		while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0)
 			assert_true(steps++ < dwarfs_image_entry_count(image));
 		assert_int_equal(ret, DWARFS_ERR_CORRUPT);
@@ -132,7 +133,8 @@ static void expect_corrupt_with(size_t entry, uint32_t inode)
 	metadata.dir_entries.data = entries;
 	image = open_metadata(&craft, &metadata);
 	expect_no_tree(image);
-	assert_int_equal(dwarfs_dir_parent(image, 1, &parent, NULL), DWARFS_ERR_CORRUPT);
+	assert_int_equal(dwarfs_dir_parent(image, dwarfs_inode_at(1), &parent, NULL),
+			 DWARFS_ERR_CORRUPT);
 }
 
 static void circles_end(void **state)

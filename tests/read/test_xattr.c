@@ -68,40 +68,56 @@ static void must_have(const dwarfs_image *image)
 	size_t bytes;
 
 	assert_true(dwarfs_image_has_xattrs(image));
-	assert_int_equal(dwarfs_xattr_list(image, 0, text, sizeof(text), &bytes, NULL),
+	assert_int_equal(dwarfs_xattr_list(image, DWARFS_ROOT_INODE, text, sizeof(text),
+					   &bytes, NULL),
 			 0);
 	assert_int_equal(bytes, 0);
-	assert_int_equal(dwarfs_xattr_list(image, 4, NULL, 0, &bytes, NULL), 0);
+	assert_int_equal(
+		dwarfs_xattr_list(image, dwarfs_inode_at(4), NULL, 0, &bytes, NULL), 0);
 	assert_int_equal(bytes, sizeof(both));
-	assert_int_equal(dwarfs_xattr_list(image, 4, text, sizeof(both), NULL, NULL), 0);
+	assert_int_equal(dwarfs_xattr_list(image, dwarfs_inode_at(4), text, sizeof(both),
+					   NULL, NULL),
+			 0);
 	assert_memory_equal(text, both, sizeof(both));
 	bytes = 0;
-	assert_int_equal(
-		dwarfs_xattr_list(image, 4, text, sizeof(both) - 1, &bytes, NULL),
-		DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_xattr_list(image, dwarfs_inode_at(4), text,
+					   sizeof(both) - 1, &bytes, NULL),
+			 DWARFS_ERR_RANGE);
 	assert_int_equal(bytes, sizeof(both));
-	assert_int_equal(dwarfs_xattr_get(image, 2, "user.name", text, 5, &bytes, NULL),
+	assert_int_equal(dwarfs_xattr_get(image, dwarfs_inode_at(2), "user.name", text, 5,
+					  &bytes, NULL),
 			 0);
 	assert_int_equal(bytes, 5);
 	assert_memory_equal(text, "value", 5);
-	assert_int_equal(dwarfs_xattr_get(image, 2, "user.name", text, 4, &bytes, NULL),
+	assert_int_equal(dwarfs_xattr_get(image, dwarfs_inode_at(2), "user.name", text, 4,
+					  &bytes, NULL),
 			 DWARFS_ERR_RANGE);
-	assert_int_equal(dwarfs_xattr_get(image, 4, "trusted.t", NULL, 0, &bytes, NULL),
+	assert_int_equal(dwarfs_xattr_get(image, dwarfs_inode_at(4), "trusted.t", NULL, 0,
+					  &bytes, NULL),
 			 0);
 	assert_int_equal(bytes, 0);
-	assert_int_equal(dwarfs_xattr_get(image, 2, "trusted.t", NULL, 0, NULL, NULL),
+	assert_int_equal(dwarfs_xattr_get(image, dwarfs_inode_at(2), "trusted.t", NULL, 0,
+					  NULL, NULL),
 			 DWARFS_ERR_NOT_FOUND);
-	assert_int_equal(dwarfs_xattr_at(image, 4, 1, &name, &value, &bytes, NULL), 1);
+	assert_int_equal(dwarfs_xattr_at(image, dwarfs_inode_at(4), 1, &name, &value,
+					 &bytes, NULL),
+			 1);
 	assert_string_equal(name, "user.name");
 	assert_memory_equal(value, "value", 5);
-	assert_int_equal(dwarfs_xattr_at(image, 4, 2, &name, &value, &bytes, NULL), 0);
-	assert_int_equal(dwarfs_xattr_at(image, 3, 0, &name, &value, &bytes, NULL), 0);
+	assert_int_equal(dwarfs_xattr_at(image, dwarfs_inode_at(4), 2, &name, &value,
+					 &bytes, NULL),
+			 0);
+	assert_int_equal(dwarfs_xattr_at(image, dwarfs_inode_at(3), 0, &name, &value,
+					 &bytes, NULL),
+			 0);
 	assert_int_equal(dwarfs_image_xattr_name(image, 0, &name, NULL), 1);
 	assert_string_equal(name, "trusted.t");
 	assert_int_equal(dwarfs_image_xattr_name(image, 2, &name, NULL), 0);
-	assert_int_equal(dwarfs_xattr_list(image, FILES + 1, NULL, 0, NULL, NULL),
-			 DWARFS_ERR_RANGE);
-	assert_int_equal(dwarfs_xattr_list(image, UINT32_MAX, NULL, 0, NULL, NULL),
+	assert_int_equal(
+		dwarfs_xattr_list(image, dwarfs_inode_at(FILES + 1), NULL, 0, NULL, NULL),
+		DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_xattr_list(image, dwarfs_inode_at(UINT32_MAX), NULL, 0,
+					   NULL, NULL),
 			 DWARFS_ERR_RANGE);
 }
 
@@ -182,14 +198,19 @@ static void without_it_nothing_is_there(void **state)
 	craft_index(&craft, 0);
 	image = craft_open(&craft, NULL);
 	assert_false(dwarfs_image_has_xattrs(image));
-	assert_int_equal(dwarfs_xattr_list(image, 1, NULL, 0, &bytes, NULL), 0);
+	assert_int_equal(
+		dwarfs_xattr_list(image, dwarfs_inode_at(1), NULL, 0, &bytes, NULL), 0);
 	assert_int_equal(bytes, 0);
-	assert_int_equal(dwarfs_xattr_get(image, 1, "user.x", NULL, 0, &bytes, NULL),
+	assert_int_equal(dwarfs_xattr_get(image, dwarfs_inode_at(1), "user.x", NULL, 0,
+					  &bytes, NULL),
 			 DWARFS_ERR_NOT_FOUND);
-	assert_int_equal(dwarfs_xattr_at(image, 1, 0, &name, &value, &bytes, NULL), 0);
+	assert_int_equal(dwarfs_xattr_at(image, dwarfs_inode_at(1), 0, &name, &value,
+					 &bytes, NULL),
+			 0);
 	assert_int_equal(dwarfs_image_xattr_name(image, 0, &name, NULL), 0);
-	assert_int_equal(dwarfs_xattr_list(image, FILES + 1, NULL, 0, NULL, NULL),
-			 DWARFS_ERR_RANGE);
+	assert_int_equal(
+		dwarfs_xattr_list(image, dwarfs_inode_at(FILES + 1), NULL, 0, NULL, NULL),
+		DWARFS_ERR_RANGE);
 }
 
 /* What stands there counts only if all of it is sections that the index may leave out. */
@@ -240,11 +261,12 @@ static void must_fail(const struct craft *craft, int code)
 
 	assert_true(dwarfs_image_has_xattrs(image));
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(dwarfs_xattr_list(image, 0, NULL, 0, &bytes, NULL),
+		assert_int_equal(dwarfs_xattr_list(image, DWARFS_ROOT_INODE, NULL, 0,
+						   &bytes, NULL),
 				 code);
-		assert_int_equal(
-			dwarfs_xattr_get(image, 2, "user.name", NULL, 0, &bytes, NULL),
-			code);
+		assert_int_equal(dwarfs_xattr_get(image, dwarfs_inode_at(2), "user.name",
+						  NULL, 0, &bytes, NULL),
+				 code);
 		assert_int_equal(dwarfs_image_xattr_name(image, 0, &name, NULL), code);
 	}
 	assert_int_equal(bytes, 77);
@@ -310,9 +332,9 @@ static void each_byte_may_be_anything(void **state)
 			craft.bytes.data[i] ^= (uint8_t)change;
 			craft_rehash(craft.bytes.data, craft.bytes.size);
 			image = craft_open(&craft, NULL);
-			for (uint32_t inode = 0; inode <= FILES; inode++)
+			for (uint32_t k = 0; k <= FILES; k++)
 				refused +=
-					dwarfs_xattr_list(image, inode, text,
+					dwarfs_xattr_list(image, dwarfs_inode_at(k), text,
 							  sizeof(text), NULL, NULL) < 0;
 			dwarfs_image_free(image);
 			craft.bytes.data[i] ^= (uint8_t)change;
@@ -330,8 +352,8 @@ static void *use_it(void *argument)
 	size_t bytes;
 
 	for (int i = 0; i < 1000; i++)
-		if (dwarfs_xattr_get(image, 2, "user.name", text, sizeof(text), &bytes,
-				     NULL) < 0 ||
+		if (dwarfs_xattr_get(image, dwarfs_inode_at(2), "user.name", text,
+				     sizeof(text), &bytes, NULL) < 0 ||
 		    bytes != 5)
 			return argument;
 	return NULL;

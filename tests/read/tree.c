@@ -79,7 +79,7 @@ int open_changed(const struct freeze_metadata *metadata, int *name_out, int *che
 {
 	auto_craft struct craft craft = { 0 };
 	auto_test_image dwarfs_image *image = NULL;
-	char name[DWARFS_NAME_ROOM];
+	char name[DWARFS_NAME_BUFFER_BYTES];
 	int ret;
 
 	craft_section(&craft, DWARFS_SECTION_BLOCK, 0, "firstother", 10);
@@ -87,7 +87,8 @@ int open_changed(const struct freeze_metadata *metadata, int *name_out, int *che
 	ret = craft_try(craft.bytes.data, craft.bytes.size, NULL, &image, NULL);
 	if (ret < 0)
 		return ret;
-	*name_out = dwarfs_entry_name(image, 3, name, sizeof(name), NULL, NULL);
+	*name_out = dwarfs_entry_name(image, dwarfs_entry_at(3), name, sizeof(name), NULL,
+				      NULL);
 	*check_out = dwarfs_image_check(image, DWARFS_CHECK_METADATA, NULL, NULL, NULL,
 					NULL, NULL);
 	return 0;

@@ -17,7 +17,7 @@
 #include "os/file_io.h"
 #include "support/categorized.h"
 
-static void on_log(int level, const char *message, void *user)
+static void on_log(enum dwarfs_log_level level, const char *message, void *user)
 {
 	struct categorized *all = user;
 	size_t used = strlen(all->warnings);

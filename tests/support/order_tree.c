@@ -112,7 +112,7 @@ struct order_tree *order_tree_with_bytes(const uint8_t *data, uint32_t size)
 	place->budget =
 		(struct budget){ .kept_bytes = KEPT_SLAB_BYTES, .shingles = 4096 };
 	place->run.budget = &place->budget;
-	dw_progress_start(&place->run.progress, NULL, NULL, NULL);
+	dw_progress_start(&place->run.progress, NULL);
 	assert_int_equal(
 		dw_sources_new(&place->run.sources, &place->run, &place->tree, NULL), 0);
 	slab = dw_kept_slab_new(place->run.sources);

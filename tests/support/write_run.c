@@ -105,7 +105,7 @@ unsigned count_entries(const char *folder)
 	return count - 2;
 }
 
-static void keep_message(int level, const char *message, void *user)
+static void keep_message(enum dwarfs_log_level level, const char *message, void *user)
 {
 	size_t used = strlen(messages);
 
@@ -145,8 +145,8 @@ int build(dwarfs_builder *builder, const struct place *place)
 	return ret;
 }
 
-static void print_finding(int severity, int code, int64_t section, const char *message,
-			  void *user)
+static void print_finding(enum dwarfs_finding severity, int code, int64_t section,
+			  const char *message, void *user)
 {
 	print_message("%s\n", message);
 }
@@ -164,8 +164,8 @@ dwarfs_image *open_image(const struct place *place)
 	return image;
 }
 
-uint32_t expect_bytes(dwarfs_image *image, const char *path, const void *data,
-		      size_t size)
+dwarfs_inode expect_bytes(dwarfs_image *image, const char *path, const void *data,
+			  size_t size)
 {
 	dwarfs_file *file = NULL;
 	dwarfs_entry entry;
@@ -186,7 +186,7 @@ uint32_t expect_bytes(dwarfs_image *image, const char *path, const void *data,
 	return inode;
 }
 
-uint32_t expect_text(dwarfs_image *image, const char *path, const char *text)
+dwarfs_inode expect_text(dwarfs_image *image, const char *path, const char *text)
 {
 	return expect_bytes(image, path, text, strlen(text));
 }

@@ -52,9 +52,9 @@ dwarfs_image *build_and_open(dwarfs_builder *builder, const struct place *place,
 
 bool has_entry(dwarfs_image *image, const char *path);
 
-/* A file of the image holds these bytes; gives its inode number. */
-uint32_t expect_bytes(dwarfs_image *image, const char *path, const void *data,
-		      size_t size);
-uint32_t expect_text(dwarfs_image *image, const char *path, const char *text);
+/* A file of the image holds these bytes; gives its inode. */
+dwarfs_inode expect_bytes(dwarfs_image *image, const char *path, const void *data,
+			  size_t size);
+dwarfs_inode expect_text(dwarfs_image *image, const char *path, const char *text);
 
 #endif

@@ -19,18 +19,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/task.h"
 #include "support/write_run.h"
 
 /* Something to do when a phase begins. */
 struct mischief {
 	const struct place *place;
-	int phase;
+	enum dwarfs_phase phase;
 	void (*act)(const struct place *place);
 	bool stop;
 	bool done;
 };
 
-static int watch(const dwarfs_progress *progress, void *user)
+static int watch(const dwarfs_progress *progress, dwarfs_error **err, void *user)
 {
 	struct mischief *mischief = user;
 
@@ -39,15 +40,16 @@ static int watch(const dwarfs_progress *progress, void *user)
 	mischief->done = true;
 	if (mischief->act)
 		mischief->act(mischief->place);
-	return mischief->stop;
+	return mischief->stop ? DWARFS_ERR_CANCELLED : 0;
 }
 
 static dwarfs_image *build_with(struct mischief *mischief, uint32_t workers,
 				uint64_t errors)
 {
+	auto_test_task dwarfs_task *task = new_task(watch, mischief);
 	dwarfs_builder *builder = new_builder(mischief->place, workers);
 
-	dwarfs_builder_set_progress(builder, watch, mischief);
+	dwarfs_builder_set_task(builder, task);
 	assert_int_equal(build(builder, mischief->place), 0);
 	assert_true(mischief->done);
 	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS), errors);
@@ -153,14 +155,14 @@ static void hard_links_share_the_empty_inode(void **state)
 	struct mischief mischief = { *state, DWARFS_PHASE_HASH, vanish_before_the_hash };
 	const struct place *place = *state;
 	dwarfs_image *image;
-	uint32_t inode;
+	dwarfs_inode inode;
 
 	put_text(place, "a", "twice");
 	assert_int_equal(link(in(place, "a"), in(place, "z")), 0);
 	put_text(place, "b", "twice");
 	image = build_with(&mischief, 1, 1);
 	inode = expect_text(image, "a", "");
-	assert_int_equal(expect_text(image, "z", ""), inode);
+	assert_int_equal(expect_text(image, "z", "").number, inode.number);
 	expect_text(image, "b", "twice");
 	assert_non_null(strstr(all_messages(), "creating empty inode"));
 	dwarfs_image_free(image);
@@ -269,37 +271,37 @@ static void the_unreadable_is_stored_empty(void **state)
 
 static void a_cancelled_run_leaves_nothing(void **state)
 {
-	static const int phases[] = { DWARFS_PHASE_SCAN, DWARFS_PHASE_HASH,
-				      DWARFS_PHASE_ORDER, DWARFS_PHASE_WRITE,
-				      DWARFS_PHASE_METADATA };
+	static const enum dwarfs_phase phases[] = { DWARFS_PHASE_SCAN, DWARFS_PHASE_HASH,
+						    DWARFS_PHASE_ORDER,
+						    DWARFS_PHASE_WRITE,
+						    DWARFS_PHASE_METADATA };
 	const struct place *place = *state;
 
 	put_text(place, "a", "some");
 	put_text(place, "b", "text");
 	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
 		struct mischief mischief = { place, phases[i], NULL, true };
+		auto_test_task dwarfs_task *task = new_task(watch, &mischief);
 		dwarfs_builder *builder = new_builder(place, 2);
 
-		dwarfs_builder_set_progress(builder, watch, &mischief);
+		dwarfs_builder_set_task(builder, task);
 		assert_int_equal(build(builder, place), DWARFS_ERR_CANCELLED);
 		dwarfs_builder_free(builder);
 		assert_int_equal(count_entries(place->outputs), 0);
 	}
 }
 
-static void a_thrown_switch_stops_the_run(void **state)
+static void a_cancelled_task_stops_the_run(void **state)
 {
 	const struct place *place = *state;
 	dwarfs_builder *builder = new_builder(place, 2);
-	dwarfs_cancel *cancel = NULL;
+	auto_test_task dwarfs_task *task = new_task(NULL, NULL);
 
-	assert_int_equal(dwarfs_cancel_new(&cancel, NULL), 0);
-	dwarfs_cancel_set(cancel);
-	dwarfs_builder_set_cancel(builder, cancel);
+	dwarfs_task_cancel(task);
+	dwarfs_builder_set_task(builder, task);
 	assert_int_equal(build(builder, place), DWARFS_ERR_CANCELLED);
 	assert_int_equal(count_entries(place->outputs), 0);
 	dwarfs_builder_free(builder);
-	dwarfs_cancel_free(cancel);
 }
 
 static void write_output(const struct place *place, const char *text)
@@ -345,9 +347,10 @@ static void files_that_appear_meanwhile_are_safe(void **state)
 {
 	struct mischief mischief = { *state, DWARFS_PHASE_METADATA, create_output };
 	const struct place *place = *state;
+	auto_test_task dwarfs_task *task = new_task(watch, &mischief);
 	dwarfs_builder *builder = new_builder(place, 1);
 
-	dwarfs_builder_set_progress(builder, watch, &mischief);
+	dwarfs_builder_set_task(builder, task);
 	assert_int_equal(build(builder, place), DWARFS_ERR_EXISTS);
 	dwarfs_builder_free(builder);
 	expect_output(place, "came later");
@@ -419,11 +422,14 @@ static void the_output_is_not_its_own_input(void **state)
 	dwarfs_builder *builder = new_builder(place, 1);
 	int fd = open(in(place, "image"), O_RDWR | O_CREAT, 0644);
 	struct place inside = *place;
+	dwarfs_sink *sink = NULL;
 	dwarfs_image *image;
 
 	assert_true(fd >= 0);
 	put_text(place, "a", "text");
-	assert_int_equal(dwarfs_builder_write_fd(builder, fd, NULL), 0);
+	assert_int_equal(dwarfs_sink_from_fd(fd, &sink, NULL), 0);
+	assert_int_equal(dwarfs_builder_write(builder, sink, NULL), 0);
+	dwarfs_sink_free(sink);
 	close(fd);
 	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_SKIPPED), 1);
 	dwarfs_builder_free(builder);
@@ -448,7 +454,7 @@ int main(void)
 		TEST(a_file_that_is_something_else_now),
 		TEST(the_unreadable_is_stored_empty),
 		TEST(a_cancelled_run_leaves_nothing),
-		TEST(a_thrown_switch_stops_the_run),
+		TEST(a_cancelled_task_stops_the_run),
 		TEST(existing_files_are_safe),
 		TEST(files_that_appear_meanwhile_are_safe),
 		TEST(overwriting_keeps_mode_and_link),

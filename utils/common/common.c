@@ -27,7 +27,7 @@ static struct {
 	bool has_live;
 	bool has_context;
 	uint64_t started; /* monotonic, ns */
-	dwarfs_cancel *_Atomic cancel;
+	dwarfs_task *_Atomic task;
 } tool = {
 	.name = "dwarfs",
 	.log_level = DWARFS_LOG_INFO,
@@ -188,10 +188,10 @@ void tool_log(int level, const char *format, ...)
 	va_end(arguments);
 }
 
-void tool_log_callback(int level, const char *message, void *user)
+void tool_log_callback(enum dwarfs_log_level level, const char *message, void *user)
 {
 	(void)user;
-	if (level <= tool.log_level)
+	if ((int)level <= tool.log_level)
 		print_message(log_kind(level), message, "");
 }
 
@@ -221,24 +221,24 @@ dwarfs_context *tool_context_new(uint64_t workers, uint64_t cache_bytes)
 static void on_signal(int number)
 {
 	(void)number;
-	dwarfs_cancel_set(tool.cancel);
+	dwarfs_task_cancel(tool.task);
 }
 
-void tool_catch_signals(dwarfs_cancel *cancel)
+void tool_catch_signals(dwarfs_task *task)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action = { .sa_handler = cancel ? on_signal : SIG_DFL };
+	struct sigaction action = { .sa_handler = task ? on_signal : SIG_DFL };
 	struct sigaction old;
 	size_t i;
 
-	if (cancel)
-		tool.cancel = cancel;
+	if (task)
+		tool.task = task;
 	sigemptyset(&action.sa_mask);
 	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
 		if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 			sigaction(numbers[i], &action, NULL);
 	}
-	tool.cancel = cancel;
+	tool.task = task;
 }
 
 int tool_finish(int code)

@@ -33,7 +33,9 @@ TOOL_DEFINE_AUTO(dwarfs_stat, dwarfs_stat)
 TOOL_DEFINE_AUTO(dwarfs_digest, dwarfs_digest)
 TOOL_DEFINE_AUTO(dwarfs_builder, dwarfs_builder)
 TOOL_DEFINE_AUTO(dwarfs_extract, dwarfs_extract)
-TOOL_DEFINE_AUTO(dwarfs_cancel, dwarfs_cancel)
+TOOL_DEFINE_AUTO(dwarfs_task, dwarfs_task)
+TOOL_DEFINE_AUTO(dwarfs_io, dwarfs_io)
+TOOL_DEFINE_AUTO(dwarfs_sink, dwarfs_sink)
 TOOL_DEFINE_AUTO(dwarfs_compare, dwarfs_compare)
 /* auto_handle(dwarfs_image) *image = NULL; */
 #define auto_handle(type) __attribute__((cleanup(tool_cleanup_##type))) type
@@ -74,7 +76,7 @@ int tool_log_level(void);
 void tool_set_log_context(bool on);
 
 /* A dwarfs_log_fn that prints as tool_log() does; user is not used. */
-void tool_log_callback(int level, const char *message, void *user);
+void tool_log_callback(enum dwarfs_log_level level, const char *message, void *user);
 
 /*
  * A context with this log. The workers and the bytes of cache may be TOOL_DEFAULT.
@@ -256,7 +258,7 @@ const char *tool_format_bytes(uint64_t bytes, char buffer[TOOL_TEXT_ROOM]);
 const char *tool_format_duration(uint64_t ns, char buffer[TOOL_TEXT_ROOM]);
 
 /* "2026-05-09 07:29:33" in UTC; returns buffer. */
-const char *tool_format_time(uint64_t seconds, char buffer[TOOL_TEXT_ROOM]);
+const char *tool_format_time(int64_t seconds, char buffer[TOOL_TEXT_ROOM]);
 
 /* "-rwxr-xr-x" of st_mode; returns buffer. */
 const char *tool_format_mode(uint32_t mode, char buffer[TOOL_TEXT_ROOM]);
@@ -293,10 +295,10 @@ static inline const char *tool_plural(uint64_t count)
 /* -- the end ------------------------------------------------------------------------- */
 
 /*
- * SIGINT, SIGTERM and SIGHUP set the cancellation flag (ignored signals stay ignored).
- * NULL: stop catching them; call this before the flag is freed.
+ * SIGINT, SIGTERM and SIGHUP cancel the task (ignored signals stay ignored). NULL: stop
+ * catching them; call this before the task is freed.
  */
-void tool_catch_signals(dwarfs_cancel *cancel);
+void tool_catch_signals(dwarfs_task *task);
 
 /* Flush stdout. Returns code, or 1 after printing that it cannot be written. */
 int tool_finish(int code);

@@ -118,13 +118,13 @@ void progress_free(struct progress *progress)
  */
 static void measure_rate(struct progress *progress, const dwarfs_progress *state)
 {
-	const uint64_t now = dwarfs_progress_elapsed_ns(state);
-	const uint64_t bytes = dwarfs_progress_bytes_done(state);
+	const uint64_t now = dwarfs_progress_number(state, DWARFS_PROGRESS_ELAPSED_NS);
+	const uint64_t bytes = dwarfs_progress_number(state, DWARFS_PROGRESS_DONE_BYTES);
 	double seconds;
 	double window;
 
-	if (progress->phase != dwarfs_progress_phase(state)) {
-		progress->phase = dwarfs_progress_phase(state);
+	if (progress->phase != (int)dwarfs_progress_phase(state)) {
+		progress->phase = (int)dwarfs_progress_phase(state);
 		progress->phase_ns = now;
 		progress->sample_ns = now;
 		progress->sample_bytes = bytes;
@@ -148,14 +148,14 @@ static void measure_rate(struct progress *progress, const dwarfs_progress *state
 /* Bytes where there are any, else items: the share that is done, 0 to 1, or -1. */
 static double fraction_done(const dwarfs_progress *state)
 {
-	uint64_t done = dwarfs_progress_bytes_done(state);
-	uint64_t total = dwarfs_progress_bytes_total(state);
+	uint64_t done = dwarfs_progress_number(state, DWARFS_PROGRESS_DONE_BYTES);
+	uint64_t total = dwarfs_progress_number(state, DWARFS_PROGRESS_TOTAL_BYTES);
 
 	if (dwarfs_progress_phase(state) == DWARFS_PHASE_SCAN)
 		return -1;
 	if (total == 0) {
-		done = dwarfs_progress_items_done(state);
-		total = dwarfs_progress_items_total(state);
+		done = dwarfs_progress_number(state, DWARFS_PROGRESS_DONE_ITEMS);
+		total = dwarfs_progress_number(state, DWARFS_PROGRESS_TOTAL_ITEMS);
 	}
 	if (total == 0)
 		return -1;
@@ -180,9 +180,10 @@ static void append_part(char *text, size_t room, const char *format, ...)
  */
 static uint64_t time_left(const struct progress *progress, const dwarfs_progress *state)
 {
-	const uint64_t done = dwarfs_progress_bytes_done(state);
-	const uint64_t total = dwarfs_progress_bytes_total(state);
-	const uint64_t known = dwarfs_progress_remaining_ns(state);
+	const uint64_t done = dwarfs_progress_number(state, DWARFS_PROGRESS_DONE_BYTES);
+	const uint64_t total = dwarfs_progress_number(state, DWARFS_PROGRESS_TOTAL_BYTES);
+	const uint64_t known =
+		dwarfs_progress_number(state, DWARFS_PROGRESS_REMAINING_NS);
 	const int phase = dwarfs_progress_phase(state);
 
 	if (known != UINT64_MAX ||
@@ -197,10 +198,10 @@ static uint64_t time_left(const struct progress *progress, const dwarfs_progress
 static void describe_progress(const struct progress *progress,
 			      const dwarfs_progress *state, char *text, size_t room)
 {
-	const uint64_t done = dwarfs_progress_bytes_done(state);
-	const uint64_t total = dwarfs_progress_bytes_total(state);
-	const uint64_t out = dwarfs_progress_bytes_out(state);
-	const uint64_t saved = dwarfs_progress_bytes_saved(state);
+	const uint64_t done = dwarfs_progress_number(state, DWARFS_PROGRESS_DONE_BYTES);
+	const uint64_t total = dwarfs_progress_number(state, DWARFS_PROGRESS_TOTAL_BYTES);
+	const uint64_t out = dwarfs_progress_number(state, DWARFS_PROGRESS_WRITTEN_BYTES);
+	const uint64_t saved = dwarfs_progress_number(state, DWARFS_PROGRESS_SAVED_BYTES);
 	const uint64_t left = time_left(progress, state);
 	const double share = fraction_done(state);
 	char number[TOOL_TEXT_ROOM];
@@ -210,12 +211,14 @@ static void describe_progress(const struct progress *progress,
 		append_part(text, room, "%5.1f%%", 100 * share);
 	if (dwarfs_progress_phase(state) == DWARFS_PHASE_SCAN)
 		append_part(text, room, "%" PRIu64 " files, %s",
-			    dwarfs_progress_items_done(state),
+			    dwarfs_progress_number(state, DWARFS_PROGRESS_DONE_ITEMS),
 			    tool_format_bytes(done > total ? done : total, number));
 	/* Before the first block is compressed there is no rate. */
 	if (dwarfs_progress_phase(state) == DWARFS_PHASE_WRITE && progress->rate < 1)
 		append_part(text, room, "  %s read",
-			    tool_format_bytes(dwarfs_progress_bytes_read(state), number));
+			    tool_format_bytes(dwarfs_progress_number(
+						      state, DWARFS_PROGRESS_READ_BYTES),
+					      number));
 	else if (share >= 0 && progress->rate > 0)
 		append_part(text, room, "  %s/s",
 			    tool_format_bytes((uint64_t)progress->rate, number));
@@ -230,8 +233,8 @@ static void describe_progress(const struct progress *progress,
 /* And the amount, if it fits. */
 static void describe_amount(const dwarfs_progress *state, char *text, size_t room)
 {
-	const uint64_t items = dwarfs_progress_items_total(state);
-	const uint64_t bytes = dwarfs_progress_bytes_total(state);
+	const uint64_t items = dwarfs_progress_number(state, DWARFS_PROGRESS_TOTAL_ITEMS);
+	const uint64_t bytes = dwarfs_progress_number(state, DWARFS_PROGRESS_TOTAL_BYTES);
 	char a[TOOL_TEXT_ROOM];
 	char b[TOOL_TEXT_ROOM];
 
@@ -240,11 +243,14 @@ static void describe_amount(const dwarfs_progress *state, char *text, size_t roo
 		return;
 	if (bytes > 0)
 		append_part(text, room, "  %s of %s",
-			    tool_format_bytes(dwarfs_progress_bytes_done(state), a),
+			    tool_format_bytes(dwarfs_progress_number(
+						      state, DWARFS_PROGRESS_DONE_BYTES),
+					      a),
 			    tool_format_bytes(bytes, b));
 	else if (items > 0)
 		append_part(text, room, "  %" PRIu64 " of %" PRIu64,
-			    dwarfs_progress_items_done(state), items);
+			    dwarfs_progress_number(state, DWARFS_PROGRESS_DONE_ITEMS),
+			    items);
 }
 
 static void append_bar(char *text, size_t room, double share, size_t width, bool unicode)
@@ -352,7 +358,7 @@ static void show_live(struct progress *progress, const dwarfs_progress *state)
 static uint64_t pause_ns(const struct progress *progress, const dwarfs_progress *state)
 {
 	const uint64_t left = time_left(progress, state);
-	uint64_t pause = dwarfs_progress_elapsed_ns(state) / 12;
+	uint64_t pause = dwarfs_progress_number(state, DWARFS_PROGRESS_ELAPSED_NS) / 12;
 
 	if (left != UINT64_MAX && pause > left / 6)
 		pause = left / 6;
@@ -361,7 +367,7 @@ static uint64_t pause_ns(const struct progress *progress, const dwarfs_progress 
 
 static void show_simple(struct progress *progress, const dwarfs_progress *state)
 {
-	const uint64_t now = dwarfs_progress_elapsed_ns(state);
+	const uint64_t now = dwarfs_progress_number(state, DWARFS_PROGRESS_ELAPSED_NS);
 	char words[256];
 	char amount[128];
 
@@ -374,7 +380,7 @@ static void show_simple(struct progress *progress, const dwarfs_progress *state)
 		 dwarfs_phase_name(dwarfs_progress_phase(state)), words, amount);
 }
 
-int progress_show(const dwarfs_progress *state, void *user)
+int progress_show(const dwarfs_progress *state, dwarfs_error **err, void *user)
 {
 	struct progress *progress = user;
 

@@ -33,7 +33,7 @@ struct progress *progress_new(int mode);
 
 /* A dwarfs_progress_fn that draws; user is a struct progress or NULL. Always returns 0.
  */
-int progress_show(const dwarfs_progress *state, void *user);
+int progress_show(const dwarfs_progress *state, dwarfs_error **err, void *user);
 
 /* Take the display away and free it; NULL is accepted. Call it before printing results.
  */

@@ -210,14 +210,14 @@ const char *tool_format_duration(uint64_t ns, char buffer[TOOL_TEXT_ROOM])
 	return buffer;
 }
 
-const char *tool_format_time(uint64_t seconds, char buffer[TOOL_TEXT_ROOM])
+const char *tool_format_time(int64_t seconds, char buffer[TOOL_TEXT_ROOM])
 {
 	const time_t time = (time_t)seconds;
 	struct tm parts;
 
-	if (time < 0 || !gmtime_r(&time, &parts) ||
+	if (!gmtime_r(&time, &parts) ||
 	    strftime(buffer, TOOL_TEXT_ROOM, "%Y-%m-%d %H:%M:%S", &parts) == 0)
-		snprintf(buffer, TOOL_TEXT_ROOM, "%" PRIu64, seconds);
+		snprintf(buffer, TOOL_TEXT_ROOM, "%" PRId64, seconds);
 	return buffer;
 }
 

@@ -14,7 +14,7 @@
 
 #include "dwarfs/mount.h"
 
-#define FOLDED_ROOM (4 * DWARFS_NAME_ROOM)
+#define FOLDED_ROOM (4 * DWARFS_NAME_BUFFER_BYTES)
 
 struct folded {
 	const dwarfs_image *image;
@@ -99,7 +99,7 @@ static void fold(const struct folded *folded, const char *name, char out[FOLDED_
 static int fold_entry(const struct folded *folded, dwarfs_entry entry,
 		      char out[FOLDED_ROOM], dwarfs_error **err)
 {
-	char name[DWARFS_NAME_ROOM];
+	char name[DWARFS_NAME_BUFFER_BYTES];
 	int ret = dwarfs_entry_name(folded->image, entry, name, sizeof(name), NULL, err);
 
 	if (ret == 0)
@@ -121,7 +121,7 @@ static int compare_items(const void *a, const void *b)
 
 static int report_clash(const struct folded *folded, dwarfs_entry a, dwarfs_entry b)
 {
-	char first[DWARFS_NAME_ROOM] = "", second[DWARFS_NAME_ROOM] = "";
+	char first[DWARFS_NAME_BUFFER_BYTES] = "", second[DWARFS_NAME_BUFFER_BYTES] = "";
 
 	dwarfs_entry_name(folded->image, a, first, sizeof(first), NULL, NULL);
 	dwarfs_entry_name(folded->image, b, second, sizeof(second), NULL, NULL);
@@ -156,14 +156,14 @@ static int sort_directory(struct folded *folded, dwarfs_entry first, uint32_t co
 	for (uint32_t i = 0; i < count && code == 0; i++) {
 		char name[FOLDED_ROOM];
 
-		items[i].entry = first + i;
-		if (fold_entry(folded, first + i, name, &err) < 0)
+		items[i].entry = dwarfs_entry_at(first.number + i);
+		if (fold_entry(folded, items[i].entry, name, &err) < 0)
 			code = tool_fail(err, "case_insensitive");
 		else if (!(items[i].name = strdup(name)))
 			code = tool_error("out of memory");
 	}
 	if (code == 0)
-		code = sort_items(folded, items, count, folded->entries + first);
+		code = sort_items(folded, items, count, folded->entries + first.number);
 	for (uint32_t i = 0; i < count; i++)
 		free(items[i].name);
 	free(items);
@@ -176,7 +176,8 @@ static int sort_all(struct folded *folded)
 	uint32_t inodes = dwarfs_image_inode_count(folded->image);
 	uint32_t entries = dwarfs_image_entry_count(folded->image);
 
-	for (dwarfs_inode inode = 0; inode < inodes; inode++) {
+	for (dwarfs_inode inode = DWARFS_ROOT_INODE; inode.number < inodes;
+	     inode.number++) {
 		auto_handle(dwarfs_error) *err = NULL;
 		dwarfs_entry first;
 		uint32_t count;
@@ -186,10 +187,10 @@ static int sort_all(struct folded *folded)
 			return 0;
 		if (ret < 0)
 			return tool_fail(err, "case_insensitive");
-		if (first > entries || count > entries - first)
+		if (first.number > entries || count > entries - first.number)
 			return tool_error("-o case_insensitive: directory %" PRIu32
 					  " has impossible entries",
-					  inode);
+					  inode.number);
 		if (sort_directory(folded, first, count) != 0)
 			return 1;
 	}
@@ -240,7 +241,7 @@ int folded_find(const struct folded *folded, dwarfs_inode dir, const char *name,
 		return ret;
 	fold(folded, name, wanted);
 	while (count > 0) {
-		dwarfs_entry middle = low + count / 2;
+		const uint32_t middle = low.number + count / 2;
 		int order;
 
 		ret = fold_entry(folded, folded->entries[middle], found, err);
@@ -253,7 +254,7 @@ int folded_find(const struct folded *folded, dwarfs_inode dir, const char *name,
 		}
 		if (order > 0) {
 			count -= count / 2 + 1;
-			low = middle + 1;
+			low = dwarfs_entry_at(middle + 1);
 		} else {
 			count /= 2;
 		}

@@ -94,7 +94,7 @@ void files_free(struct files *files)
 static int open_file(const struct mounted *mounted, dwarfs_inode inode,
 		     struct open_file **file_out, dwarfs_error **err)
 {
-	PERF_SPAN(mounted->perfmon, PERF_READER_OPEN, inode);
+	PERF_SPAN(mounted->perfmon, PERF_READER_OPEN, inode.number);
 	auto_handle(dwarfs_file) *file = NULL;
 	struct open_file *opened;
 	int ret = dwarfs_file_open(mounted->image, inode, &file, err);
@@ -116,13 +116,13 @@ static int open_file(const struct mounted *mounted, dwarfs_inode inode,
 static int get_file(const struct mounted *mounted, dwarfs_inode inode,
 		    struct open_file **file_out, dwarfs_error **err)
 {
-	struct place *place = &mounted->files->places[inode % PLACES];
+	struct place *place = &mounted->files->places[inode.number % PLACES];
 	struct open_file *file, *before = NULL;
 	int ret = 0;
 
 	pthread_mutex_lock(&place->lock);
 	file = place->file;
-	if (!file || file->inode != inode) {
+	if (!file || file->inode.number != inode.number) {
 		ret = open_file(mounted, inode, &file, err);
 		if (ret == 0) {
 			before = place->file;

@@ -43,12 +43,13 @@ static inline struct mounted *mounted_of(fuse_req_t req)
  */
 static inline dwarfs_inode inode_of(fuse_ino_t ino)
 {
-	return ino - FUSE_ROOT_ID > UINT32_MAX ? UINT32_MAX
-					       : (dwarfs_inode)(ino - FUSE_ROOT_ID);
+	return dwarfs_inode_at(ino - FUSE_ROOT_ID > UINT32_MAX
+				       ? UINT32_MAX
+				       : (uint32_t)(ino - FUSE_ROOT_ID));
 }
 static inline fuse_ino_t ino_of(dwarfs_inode inode)
 {
-	return (fuse_ino_t)inode + FUSE_ROOT_ID;
+	return (fuse_ino_t)inode.number + FUSE_ROOT_ID;
 }
 
 /* Reply with the failure, and log it if the image is damaged. */
@@ -101,16 +102,16 @@ uint64_t ahead_window(const struct ahead *ahead);
 
 /* A reader that reads the files of a directory in order. */
 struct stream {
-	dwarfs_entry last;  /* whose file was read last */
-	dwarfs_entry ahead; /* entries before this are decompressed, or being decompressed
+	uint32_t last;	/* number of the entry whose file was read last */
+	uint32_t ahead; /* entries before this are decompressed, or being decompressed
 				 */
-	dwarfs_entry mark;  /* when the reader reaches this entry, decompress more */
-	uint32_t run;	    /* files in a row, without the first */
-	uint32_t turn;	    /* counts the directions that this slot was used for */
+	uint32_t mark;	/* when the reader reaches this entry, decompress more */
+	uint32_t run;	/* files in a row, without the first */
+	uint32_t turn;	/* counts the directions that this slot was used for */
 	uint64_t used_at;
-	uint64_t window;      /* bytes to decode ahead next time */
-	dwarfs_entry dir_end; /* where the directory of last ends; 0: not known */
-	uint32_t crossings;   /* ends of directories that the reader has passed */
+	uint64_t window;    /* bytes to decode ahead next time */
+	uint32_t dir_end;   /* where the directory of last ends; 0: not known */
+	uint32_t crossings; /* ends of directories that the reader has passed */
 };
 
 struct order {
@@ -122,11 +123,11 @@ struct order {
 
 void order_init(struct order *order, uint64_t most_bytes, uint32_t most_readers);
 /*
- * The stream that a read of an entry's file belongs to. *wants_more_out: decompress more
+ * The stream that a read of an entry's file belongs to; entry is its number. *wants_more_out: decompress more
  * entries after order->streams[result].ahead. A stream that changes its direction gets
  * another turn number.
  */
-size_t order_note(struct order *order, dwarfs_entry entry, bool *wants_more_out);
+size_t order_note(struct order *order, uint32_t entry, bool *wants_more_out);
 /* How many bytes to decompress ahead after the end of the reader's directory: few, unless
  * it has passed such ends before. */
 uint64_t order_beyond(const struct stream *stream);

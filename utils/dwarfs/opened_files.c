@@ -58,11 +58,11 @@ int opened_new(const dwarfs_image *image, const char *path, struct opened **open
 
 void opened_note(struct opened *opened, dwarfs_inode inode)
 {
-	if (inode >= dwarfs_image_inode_count(opened->image))
+	if (inode.number >= dwarfs_image_inode_count(opened->image))
 		return;
 	pthread_mutex_lock(&opened->lock);
-	if (opened->places[inode] == 0)
-		opened->places[inode] = ++opened->count;
+	if (opened->places[inode.number] == 0)
+		opened->places[inode.number] = ++opened->count;
 	pthread_mutex_unlock(&opened->lock);
 }
 
@@ -71,8 +71,8 @@ static int find_paths(struct opened *opened, char **paths, dwarfs_error **err)
 {
 	auto_handle(dwarfs_walk) *walk = NULL;
 	dwarfs_entry entry;
-	int ret =
-		dwarfs_walk_new(opened->image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, err);
+	int ret = dwarfs_walk_new(opened->image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE,
+				  &walk, err);
 
 	while (ret == 0 && (ret = dwarfs_walk_next(walk, &entry, err)) > 0) {
 		dwarfs_inode inode;
@@ -80,7 +80,7 @@ static int find_paths(struct opened *opened, char **paths, dwarfs_error **err)
 
 		if ((ret = dwarfs_entry_inode(opened->image, entry, &inode, err)) < 0)
 			break;
-		place = opened->places[inode];
+		place = opened->places[inode.number];
 		if (place != 0 && !paths[place - 1])
 			paths[place - 1] = strdup(dwarfs_walk_path(walk));
 	}

@@ -45,7 +45,7 @@ void reply_failure(fuse_req_t req, fuse_ino_t ino, int code, const dwarfs_error 
 	int errnum = errno_of(code);
 
 	if (errnum == EIO || errnum == ENOMEM)
-		tool_log(DWARFS_LOG_ERROR, "inode %" PRIu32 ": %s", inode_of(ino),
+		tool_log(DWARFS_LOG_ERROR, "inode %" PRIu32 ": %s", inode_of(ino).number,
 			 err ? dwarfs_error_message(err) : dwarfs_strerror(code));
 	fuse_reply_err(req, errnum);
 }
@@ -76,7 +76,8 @@ static void tell_damage(const dwarfs_stat *stat)
 	for (uint32_t bit = 1; invalid != 0; invalid &= ~bit, bit <<= 1)
 		if (invalid & bit)
 			tool_log(DWARFS_LOG_WARN, "inode %" PRIu32 ": no valid %s",
-				 dwarfs_stat_inode(stat), dwarfs_attribute_name(bit));
+				 dwarfs_stat_inode(stat).number,
+				 dwarfs_attribute_name(bit));
 }
 
 static void fill_attributes(const struct settings *settings, const dwarfs_stat *stat,
@@ -123,7 +124,7 @@ static void fill_entry(const struct mounted *mounted, const dwarfs_stat *stat,
 static int find_entry(const struct mounted *mounted, dwarfs_inode dir, const char *name,
 		      dwarfs_entry *entry_out, dwarfs_error **err)
 {
-	PERF_SPAN(mounted->perfmon, PERF_FS_FIND, dir);
+	PERF_SPAN(mounted->perfmon, PERF_FS_FIND, dir.number);
 	/* Without details: not to be found is the usual failure, and has to be cheap. */
 	int ret =
 		dwarfs_dir_find(mounted->image, dir, name, strlen(name), entry_out, NULL);
@@ -171,7 +172,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	int ret;
 
 	PERF_SPAN(mounted->perfmon, PERF_LOOKUP, parent);
-	if (strlen(name) >= DWARFS_NAME_ROOM) {
+	if (strlen(name) >= DWARFS_NAME_BUFFER_BYTES) {
 		fuse_reply_err(req, ENAMETOOLONG);
 		return;
 	}
@@ -214,7 +215,7 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
 	auto_handle(dwarfs_error) *err = NULL;
 	const struct mounted *mounted = mounted_of(req);
-	char target[DWARFS_LINK_ROOM];
+	char target[DWARFS_LINK_BUFFER_BYTES];
 	int ret;
 
 	PERF_SPAN(mounted->perfmon, PERF_READLINK, ino);
@@ -238,7 +239,7 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 		.f_blocks = dwarfs_image_original_bytes(image),
 		.f_files = dwarfs_image_inode_count(image),
 		.f_flag = ST_RDONLY,
-		.f_namemax = DWARFS_NAME_ROOM - 1,
+		.f_namemax = DWARFS_NAME_BUFFER_BYTES - 1,
 	};
 
 	PERF_SPAN(mounted_of(req)->perfmon, PERF_STATFS, ino);
@@ -285,7 +286,7 @@ struct listing {
 
 static void tell_entry(dwarfs_entry entry, const dwarfs_error *err)
 {
-	tool_log(DWARFS_LOG_ERROR, "entry %" PRIu32 ": %s", entry,
+	tool_log(DWARFS_LOG_ERROR, "entry %" PRIu32 ": %s", entry.number,
 		 dwarfs_error_message(err));
 }
 
@@ -295,14 +296,16 @@ static void tell_entry(dwarfs_entry entry, const dwarfs_error *err)
  * entry must not hide the following ones.
  */
 static int describe_entry(const struct listing *listing, dwarfs_entry number,
-			  char name[DWARFS_NAME_ROOM], struct fuse_entry_param *entry)
+			  char name[DWARFS_NAME_BUFFER_BYTES],
+			  struct fuse_entry_param *entry)
 {
 	const dwarfs_image *image = listing->mounted->image;
 	auto_handle(dwarfs_error) *err = NULL;
 	auto_handle(dwarfs_error) *why = NULL;
 	dwarfs_inode inode;
 
-	if (dwarfs_entry_name(image, number, name, DWARFS_NAME_ROOM, NULL, &err) < 0 ||
+	if (dwarfs_entry_name(image, number, name, DWARFS_NAME_BUFFER_BYTES, NULL, &err) <
+		    0 ||
 	    dwarfs_entry_inode(image, number, &inode, &err) < 0) {
 		tell_entry(number, err);
 		return 0;
@@ -326,7 +329,7 @@ static int list_item(struct listing *listing, uint64_t place, dwarfs_error **err
 {
 	const dwarfs_image *image = listing->mounted->image;
 	struct fuse_entry_param entry = { 0 };
-	char name[DWARFS_NAME_ROOM] = ".";
+	char name[DWARFS_NAME_BUFFER_BYTES] = ".";
 	dwarfs_inode inode = listing->dir;
 	size_t need, room = listing->room - listing->used;
 	char *to = listing->buffer + listing->used;
@@ -336,8 +339,9 @@ static int list_item(struct listing *listing, uint64_t place, dwarfs_error **err
 		strcpy(name, "..");
 		ret = dwarfs_dir_parent(image, listing->dir, &inode, err);
 	} else if (place > 1) {
-		if (!describe_entry(listing, listing->first + (dwarfs_entry)(place - 2),
-				    name, &entry))
+		const uint32_t number = listing->first.number + (uint32_t)(place - 2);
+
+		if (!describe_entry(listing, dwarfs_entry_at(number), name, &entry))
 			return 1;
 	}
 	if (ret < 0)

@@ -106,8 +106,8 @@ void ahead_want(struct ahead *ahead, dwarfs_inode inode, uint64_t offset, uint64
 void ahead_note_entry(struct ahead *ahead, dwarfs_inode inode, dwarfs_entry entry)
 {
 	if (ahead->names)
-		atomic_store_explicit(&ahead->names[inode % ahead->name_count],
-				      (uint64_t)entry << 32 | inode,
+		atomic_store_explicit(&ahead->names[inode.number % ahead->name_count],
+				      (uint64_t)entry.number << 32 | inode.number,
 				      memory_order_relaxed);
 }
 
@@ -119,12 +119,12 @@ void ahead_note_start(struct ahead *ahead, dwarfs_inode inode)
 
 	if (!ahead->names)
 		return;
-	known = atomic_load_explicit(&ahead->names[inode % ahead->name_count],
+	known = atomic_load_explicit(&ahead->names[inode.number % ahead->name_count],
 				     memory_order_relaxed);
-	if ((dwarfs_inode)known != inode)
+	if ((uint32_t)known != inode.number)
 		return;
 	pthread_mutex_lock(&ahead->lock);
-	job.stream = order_note(&ahead->order, (dwarfs_entry)(known >> 32), &wants_more);
+	job.stream = order_note(&ahead->order, (uint32_t)(known >> 32), &wants_more);
 	job.turn = ahead->order.streams[job.stream].turn;
 	if (ahead->resting > 0)
 		ahead->resting--;
@@ -153,9 +153,8 @@ static void warm_range(struct ahead *ahead, dwarfs_inode inode, uint64_t offset,
 
 /* Regular files of the entries from *entry on, up to a number of bytes in all, and up to
  * another number from the entry end on. */
-static size_t list_files(const dwarfs_image *image, dwarfs_entry *entry, uint64_t window,
-			 dwarfs_entry end, uint64_t beyond,
-			 dwarfs_inode inodes[BATCH_FILES])
+static size_t list_files(const dwarfs_image *image, uint32_t *entry, uint64_t window,
+			 uint32_t end, uint64_t beyond, dwarfs_inode inodes[BATCH_FILES])
 {
 	auto_handle(dwarfs_stat) *stat = NULL;
 	uint32_t entries = dwarfs_image_entry_count(image);
@@ -171,7 +170,7 @@ static size_t list_files(const dwarfs_image *image, dwarfs_entry *entry, uint64_
 			window = bytes + beyond;
 			end = UINT32_MAX;
 		}
-		if (dwarfs_entry_stat(image, *entry, stat, NULL) < 0 ||
+		if (dwarfs_entry_stat(image, dwarfs_entry_at(*entry), stat, NULL) < 0 ||
 		    !S_ISREG(dwarfs_stat_mode(stat)))
 			continue;
 		if (dwarfs_stat_allocated_bytes(stat) > window - bytes)
@@ -182,17 +181,17 @@ static size_t list_files(const dwarfs_image *image, dwarfs_entry *entry, uint64_
 	return count;
 }
 
-/* The entry after the last one of the directory that contains an entry. */
-static dwarfs_entry end_of_dir(const dwarfs_image *image, dwarfs_entry entry)
+/* The number after that of the last entry of the directory that contains an entry. */
+static uint32_t end_of_dir(const dwarfs_image *image, uint32_t entry)
 {
 	dwarfs_entry first;
 	dwarfs_inode dir;
 	uint32_t count;
 
-	if (dwarfs_entry_dir(image, entry, &dir, NULL) < 0 ||
+	if (dwarfs_entry_dir(image, dwarfs_entry_at(entry), &dir, NULL) < 0 ||
 	    dwarfs_dir_range(image, dir, &first, &count, NULL) < 0)
 		return entry + 1;
-	return first + count;
+	return first.number + count;
 }
 
 /* Whether the reader still reads in the direction of the job, and prefetching pays off.
@@ -225,7 +224,7 @@ static void prefetch(struct ahead *ahead, const dwarfs_inode *inodes, size_t cou
 	uint64_t before = decoded_bytes(ahead);
 	uint64_t most = MOST_WASTE * window + dwarfs_image_block_bytes(image);
 
-	PERF_SPAN(ahead->mounted->perfmon, PERF_CACHE_PREFETCH, inodes[0]);
+	PERF_SPAN(ahead->mounted->perfmon, PERF_CACHE_PREFETCH, inodes[0].number);
 	dwarfs_prefetch(image, inodes, count, NULL);
 	if (decoded_bytes(ahead) - before <= most)
 		return;
@@ -242,7 +241,7 @@ static void run_stream(struct ahead *ahead, const struct job *job)
 	const dwarfs_image *image = ahead->mounted->image;
 	struct stream *stream = &ahead->order.streams[job->stream];
 	dwarfs_inode inodes[BATCH_FILES];
-	dwarfs_entry from, to, last, end;
+	uint32_t from, to, last, end;
 	uint64_t window, beyond;
 	size_t count;
 
@@ -267,7 +266,7 @@ static void run_stream(struct ahead *ahead, const struct job *job)
 	if (!ahead->all_fits && count > 0 && is_current(ahead, job))
 		prefetch(ahead, inodes, count, window);
 	for (size_t i = 0; ahead->all_fits && i < count && is_current(ahead, job); i++) {
-		PERF_SPAN(ahead->mounted->perfmon, PERF_CACHE_PREFETCH, inodes[i]);
+		PERF_SPAN(ahead->mounted->perfmon, PERF_CACHE_PREFETCH, inodes[i].number);
 		warm_range(ahead, inodes[i], 0, window);
 	}
 }
@@ -276,7 +275,7 @@ static void run_stream(struct ahead *ahead, const struct job *job)
 
 static void run_range(struct ahead *ahead, const struct job *job)
 {
-	PERF_SPAN(ahead->mounted->perfmon, PERF_CACHE_READAHEAD, job->inode);
+	PERF_SPAN(ahead->mounted->perfmon, PERF_CACHE_READAHEAD, job->inode.number);
 
 	warm_range(ahead, job->inode, job->offset, job->bytes);
 }

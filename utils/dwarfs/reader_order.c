@@ -22,7 +22,7 @@ void order_init(struct order *order, uint64_t most_bytes, uint32_t most_readers)
 }
 
 /* The stream that an entry continues, or NULL. */
-static struct stream *find_stream(struct order *order, dwarfs_entry entry)
+static struct stream *find_stream(struct order *order, uint32_t entry)
 {
 	struct stream *best = NULL;
 
@@ -39,7 +39,7 @@ static struct stream *find_stream(struct order *order, dwarfs_entry entry)
 
 /* The stream that an entry continues backwards, or the least recently used one.
  */
-static struct stream *replace_stream(struct order *order, dwarfs_entry entry)
+static struct stream *replace_stream(struct order *order, uint32_t entry)
 {
 	struct stream *oldest = &order->streams[0];
 
@@ -71,7 +71,7 @@ uint64_t order_beyond(const struct stream *stream)
 	return stream->crossings < WALKED ? FIRST_WINDOW / 2 : UINT64_MAX;
 }
 
-size_t order_note(struct order *order, dwarfs_entry entry, bool *wants_more_out)
+size_t order_note(struct order *order, uint32_t entry, bool *wants_more_out)
 {
 	struct stream *stream = find_stream(order, entry);
 	uint64_t readers;

@@ -71,11 +71,11 @@ static void add_chunks(json_t *info, const dwarfs_image *image, dwarfs_inode ino
 /* The properties of an inode; NULL if out of memory. */
 static char *describe_inode(const dwarfs_image *image, const dwarfs_stat *stat)
 {
-	char target[DWARFS_LINK_ROOM], mode[TOOL_TEXT_ROOM];
+	char target[DWARFS_LINK_BUFFER_BYTES], mode[TOOL_TEXT_ROOM];
 	uint32_t bits = dwarfs_stat_mode(stat);
 	json_t *info = json_pack(
 		"{s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:o*, s:o*, s:o*}", "inode",
-		(json_int_t)dwarfs_stat_inode(stat), "mode", (json_int_t)bits,
+		(json_int_t)dwarfs_stat_inode(stat).number, "mode", (json_int_t)bits,
 		"modestring", tool_format_mode(bits, mode), "uid",
 		(json_int_t)dwarfs_stat_uid(stat), "gid",
 		(json_int_t)dwarfs_stat_gid(stat), "nlink",

@@ -74,12 +74,12 @@ static void print_finding(const struct checking *checking, const struct finding 
 		   finding->message);
 }
 
-static void take_finding(int severity, int code, int64_t section, const char *message,
-			 void *user)
+static void take_finding(enum dwarfs_finding severity, int code, int64_t section,
+			 const char *message, void *user)
 {
 	struct checking *checking = user;
 	struct report *report = checking->report;
-	struct finding finding = { severity, section, code == DWARFS_ERR_CHECKSUM,
+	struct finding finding = { (int)severity, section, code == DWARFS_ERR_CHECKSUM,
 				   strdup(message) };
 	struct finding *grown;
 
@@ -101,11 +101,11 @@ static void take_finding(int severity, int code, int64_t section, const char *me
 	print_finding(checking, &finding);
 }
 
-static int show_progress(const dwarfs_progress *progress, void *user)
+static int show_progress(const dwarfs_progress *progress, dwarfs_error **err, void *user)
 {
 	const struct checking *checking = user;
 
-	return progress_show(progress, checking->progress);
+	return progress_show(progress, err, checking->progress);
 }
 
 /* Returns the exit code, with all findings printed on stderr. */
@@ -113,18 +113,22 @@ int check_image(const dwarfs_image *image, const struct settings *s, int level,
 		struct report *report)
 {
 	auto_progress struct progress *progress = NULL;
+	auto_handle(dwarfs_task) *task = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 	const bool show = !s->quiet && isatty(STDERR_FILENO);
 	struct checking checking = { image, s->input, report, NULL };
 	int ret;
 
 	report->level = level;
+	if (dwarfs_task_new(&task, &err) < 0)
+		return tool_fail(err, NULL);
 	progress = progress_new(show ? PROGRESS_AUTO : PROGRESS_NONE);
 	if (!progress)
 		return 1;
 	checking.progress = progress;
-	ret = dwarfs_image_check(image, report->level, take_finding, show_progress,
-				 &checking, &report->errors, &err);
+	dwarfs_task_set_progress(task, show_progress, &checking);
+	ret = dwarfs_image_check(image, (enum dwarfs_check_level)level, take_finding,
+				 &checking, task, &report->errors, &err);
 	progress_free(progress);
 	progress = NULL;
 

@@ -40,11 +40,11 @@ struct checksums {
 
 static struct hashed *file_of_inode(const struct checksums *checksums, dwarfs_inode inode)
 {
-	return &checksums->files[checksums->first_of[inode] - 1].hashed;
+	return &checksums->files[checksums->first_of[inode.number] - 1].hashed;
 }
 
 static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
-		      void *user)
+		      dwarfs_error **err, void *user)
 {
 	struct checksums *checksums = user;
 	enum hash_step step = bytes == 0 ? HASH_END : data ? HASH_PIECE : HASH_HOLE;
@@ -53,7 +53,8 @@ static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64
 			    data, data ? bytes : 0, bytes, offset);
 }
 
-static int take_failure(dwarfs_inode inode, const dwarfs_error *why, void *user)
+static int take_failure(dwarfs_inode inode, const dwarfs_error *why, dwarfs_error **err,
+			void *user)
 {
 	struct checksums *checksums = user;
 	const char *text = dwarfs_error_message(why);
@@ -127,7 +128,7 @@ static void print_batch(struct checksums *checksums)
 	for (i = 0; i < checksums->count; i++) {
 		struct file *file = &checksums->files[i];
 
-		checksums->first_of[file->hashed.inode] = 0;
+		checksums->first_of[file->hashed.inode.number] = 0;
 		free(file->path);
 		hashed_free(&file->hashed);
 	}
@@ -146,7 +147,7 @@ static int read_batch(struct checksums *checksums)
 	for (i = 0; i < checksums->count; i++)
 		inodes[i] = checksums->files[i].hashed.inode;
 	ret = dwarfs_read_in_order(checksums->image, inodes, checksums->count, take_piece,
-				   take_failure, checksums, &err);
+				   take_failure, checksums, NULL, &err);
 	hashers_wait(checksums->hashers);
 	for (i = 0; i < checksums->count && ret == 0; i++)
 		if (checksums->files[i].hashed.is_aside)
@@ -162,7 +163,7 @@ static int read_batch(struct checksums *checksums)
 static int add_file(struct checksums *checksums, dwarfs_inode inode, const char *path)
 {
 	struct file *file = &checksums->files[checksums->count];
-	uint32_t *first = &checksums->first_of[inode];
+	uint32_t *first = &checksums->first_of[inode.number];
 
 	*file = (struct file){ .hashed.inode = inode, .path = strdup(path) };
 	if (!file->path)
@@ -200,14 +201,15 @@ static int weigh(struct checksums *checksums)
 	auto_handle(dwarfs_error) *err = NULL;
 	const uint32_t count = dwarfs_image_inode_count(checksums->image);
 	uint64_t holes = 0;
-	dwarfs_inode inode;
+	uint32_t i;
 
 	if (dwarfs_stat_new(&stat, &err) < 0)
 		return tool_fail(err, NULL);
-	for (inode = 0; inode < count && holes < INT64_MAX; inode++) {
+	for (i = 0; i < count && holes < INT64_MAX; i++) {
 		uint64_t data;
 
-		if (dwarfs_inode_stat(checksums->image, inode, stat, NULL) < 0 ||
+		if (dwarfs_inode_stat(checksums->image, dwarfs_inode_at(i), stat, NULL) <
+			    0 ||
 		    !S_ISREG(dwarfs_stat_mode(stat)))
 			continue;
 		data = dwarfs_stat_allocated_bytes(stat);
@@ -237,7 +239,7 @@ static int read_all_files(struct checksums *checksums)
 	int ret;
 
 	if (dwarfs_stat_new(&stat, &err) < 0 ||
-	    dwarfs_walk_new(checksums->image, DWARFS_ROOT, DWARFS_WALK_DATA, &walk,
+	    dwarfs_walk_new(checksums->image, DWARFS_ROOT_ENTRY, DWARFS_WALK_DATA, &walk,
 			    &err) < 0)
 		return tool_fail(err, NULL);
 	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {

@@ -42,7 +42,8 @@ static void print_xattr(const char *value, size_t bytes)
 		printf("... (%zu bytes)", bytes);
 }
 
-static void print_side_value(const dwarfs_difference *difference, int side)
+static void print_side_value(const dwarfs_difference *difference,
+			     enum dwarfs_compare_side side)
 {
 	size_t bytes;
 	const char *value = dwarfs_difference_value(difference, side, &bytes);
@@ -64,7 +65,7 @@ static void print_path(const dwarfs_difference *difference)
 
 static void print_change(const dwarfs_difference *difference)
 {
-	const int kind = dwarfs_difference_kind(difference);
+	const enum dwarfs_compare_kind kind = dwarfs_difference_kind(difference);
 
 	fputs("! ", stdout);
 	print_path(difference);
@@ -97,7 +98,8 @@ static void print_trouble(const struct settings *s, const dwarfs_difference *dif
 }
 
 /* A dwarfs_difference_fn. */
-static int print_difference(const dwarfs_difference *difference, void *user)
+static int print_difference(const dwarfs_difference *difference, dwarfs_error **err,
+			    void *user)
 {
 	const struct settings *s = user;
 
@@ -122,17 +124,18 @@ static int print_difference(const dwarfs_difference *difference, void *user)
 	}
 }
 
-static int set_side(dwarfs_compare *compare, int side, const char *path,
-		    const dwarfs_image_options *options)
+static int set_side(dwarfs_compare *compare, enum dwarfs_compare_side side,
+		    const char *path, const dwarfs_image_options *options)
 {
 	auto_handle(dwarfs_error) *err = NULL;
+	auto_handle(dwarfs_io) *io = NULL;
 	int ret;
 
-	if (strcmp(path, "-") == 0)
-		ret = dwarfs_compare_set_archive(compare, side, STDIN_FILENO,
-						 "standard input", &err);
-	else
+	if (strcmp(path, "-") != 0)
 		ret = dwarfs_compare_set_path(compare, side, path, options, &err);
+	else if ((ret = dwarfs_io_from_stream(STDIN_FILENO, &io, &err)) == 0 &&
+		 (ret = dwarfs_io_set_name(io, "standard input", &err)) == 0)
+		ret = dwarfs_compare_set_archive(compare, side, io, &err);
 	if (ret == 0)
 		return 0;
 	tool_fail(err, NULL);
@@ -162,12 +165,18 @@ static int compare_them(dwarfs_compare *compare, const struct settings *s)
 	const bool show = !s->quiet && isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO);
 	auto_progress struct progress *progress =
 		progress_new(show ? PROGRESS_AUTO : PROGRESS_NONE);
+	auto_handle(dwarfs_task) *task = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 	uint64_t count;
 
 	if (!progress)
 		return TROUBLE;
-	dwarfs_compare_set_progress(compare, progress_show, progress);
+	if (dwarfs_task_new(&task, &err) < 0) {
+		tool_fail(err, NULL);
+		return TROUBLE;
+	}
+	dwarfs_task_set_progress(task, progress_show, progress);
+	dwarfs_compare_set_task(compare, task);
 	if (dwarfs_compare_run(compare, print_difference, (void *)s, &count, &err) < 0) {
 		tool_fail(err, NULL);
 		return TROUBLE;

@@ -130,7 +130,7 @@ static void order_bytes(const char *algorithm, char *hex)
 
 static void finish_digest(struct hasher *hasher, struct hashed *file)
 {
-	char hex[DWARFS_DIGEST_HEX_MAX];
+	char hex[DWARFS_DIGEST_HEX_BUFFER_BYTES];
 
 	update(hasher, file, zeros, 0);
 	if (file->is_failed)
@@ -144,7 +144,7 @@ static void finish_digest(struct hasher *hasher, struct hashed *file)
 
 static void give_up(struct hasher *hasher, struct hashed *file)
 {
-	char hex[DWARFS_DIGEST_HEX_MAX];
+	char hex[DWARFS_DIGEST_HEX_BUFFER_BYTES];
 
 	give_digest(hasher, file, hex);
 	file->is_failed = true;
@@ -273,8 +273,8 @@ int hashers_give(struct hashers *hashers, struct hashed *file, enum hash_step st
 		process(&hashers->list[0], file, step, data, bytes, offset);
 		return 0;
 	}
-	return enqueue(&hashers->list[file->inode % hashers->thread_count], file, step,
-		       data, size, bytes, offset);
+	return enqueue(&hashers->list[file->inode.number % hashers->thread_count], file,
+		       step, data, size, bytes, offset);
 }
 
 void hashers_wait(struct hashers *hashers)

@@ -25,7 +25,7 @@ int count_inodes(const dwarfs_image *image, struct inode_counts *counts)
 	if (dwarfs_stat_new(&stat, &err) < 0)
 		return tool_fail(err, NULL);
 	for (inode = 0; inode < dwarfs_image_inode_count(image); inode++) {
-		if (dwarfs_inode_stat(image, inode, stat, &err) < 0)
+		if (dwarfs_inode_stat(image, dwarfs_inode_at(inode), stat, &err) < 0)
 			return tool_fail(err, "inode %" PRIu32, inode);
 		switch (dwarfs_stat_mode(stat) & S_IFMT) {
 		case S_IFDIR:
@@ -51,7 +51,7 @@ int count_inodes(const dwarfs_image *image, struct inode_counts *counts)
 static void print_version(const dwarfs_image *image)
 {
 	const char *by = dwarfs_image_created_by(image);
-	uint64_t seconds;
+	int64_t seconds;
 	char text[TOOL_TEXT_ROOM];
 
 	printf("DwarFS version 2.%" PRIu32 " at offset %" PRIu64 "\n",
@@ -134,7 +134,7 @@ static void print_items(const dwarfs_history *history, size_t step, int list,
 
 static void print_step(const dwarfs_history *history, size_t step)
 {
-	uint64_t seconds;
+	int64_t seconds;
 	char text[TOOL_TEXT_ROOM];
 
 	printf("  ");
@@ -298,7 +298,8 @@ static void print_tree_entry(const char *path, uint32_t depth, const dwarfs_stat
 	char mode[TOOL_TEXT_ROOM];
 
 	printf("%*s<inode %" PRIu32 "> %s ", (int)(2 * depth), "",
-	       dwarfs_stat_inode(stat), tool_format_mode(dwarfs_stat_mode(stat), mode));
+	       dwarfs_stat_inode(stat).number,
+	       tool_format_mode(dwarfs_stat_mode(stat), mode));
 	print_name(*path ? (slash ? slash + 1 : path) : "(root)");
 	if (S_ISREG(dwarfs_stat_mode(stat)))
 		printf(" [%" PRIu64 "]", dwarfs_stat_bytes(stat));
@@ -314,7 +315,7 @@ static int print_tree(const dwarfs_image *image)
 	int ret;
 
 	if (dwarfs_stat_new(&stat, &err) < 0 ||
-	    dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, &err) < 0)
+	    dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk, &err) < 0)
 		return tool_fail(err, NULL);
 	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
 		if ((ret = dwarfs_entry_stat(image, entry, stat, &err)) < 0)

@@ -48,15 +48,15 @@ static json_t *number_value(uint64_t value)
 	return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
 }
 
-static json_t *time_value(uint64_t seconds)
+static json_t *time_value(int64_t seconds)
 {
 	const time_t time = (time_t)seconds;
 	struct tm parts;
 	char text[TOOL_TEXT_ROOM];
 
-	if (time < 0 || !gmtime_r(&time, &parts) ||
+	if (!gmtime_r(&time, &parts) ||
 	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
-		return number_value(seconds);
+		return json_integer((json_int_t)seconds);
 	return json_string(text);
 }
 
@@ -159,7 +159,7 @@ static json_t *items_value(const dwarfs_history *history, size_t step, int list)
 static json_t *step_value(const dwarfs_history *history, size_t step)
 {
 	json_t *object = json_object();
-	uint64_t seconds;
+	int64_t seconds;
 	bool ok;
 
 	if (!object)
@@ -177,7 +177,7 @@ static json_t *step_value(const dwarfs_history *history, size_t step)
 	     put(object, "library_versions",
 		 items_value(history, step, DWARFS_HISTORY_LIBRARIES));
 	if (ok && dwarfs_history_time(history, step, &seconds))
-		ok = put(object, "timestamp", number_value(seconds));
+		ok = put(object, "timestamp", json_integer((json_int_t)seconds));
 	if (ok)
 		return object;
 	json_decref(object);
@@ -261,7 +261,7 @@ static json_t *xattrs_value(const dwarfs_image *image)
 
 static bool put_identity(json_t *object, const dwarfs_image *image)
 {
-	uint64_t seconds;
+	int64_t seconds;
 	bool ok;
 
 	ok = put(object, "version",
@@ -394,7 +394,7 @@ static bool put_path(json_t *object, const char *path)
 
 static bool put_target(json_t *object, const dwarfs_image *image, const dwarfs_stat *stat)
 {
-	char target[DWARFS_LINK_ROOM];
+	char target[DWARFS_LINK_BUFFER_BYTES];
 
 	if (!S_ISLNK(dwarfs_stat_mode(stat)) ||
 	    dwarfs_link_read(image, dwarfs_stat_inode(stat), target, sizeof(target), NULL,
@@ -411,7 +411,7 @@ static json_t *entry_value(const dwarfs_image *image, const char *path,
 
 	if (object && put_path(object, path) &&
 	    put(object, "type", json_string(type_word(mode))) &&
-	    put(object, "inode", number_value(dwarfs_stat_inode(stat))) &&
+	    put(object, "inode", number_value(dwarfs_stat_inode(stat).number)) &&
 	    put(object, "mode", number_value(mode)) &&
 	    put(object, "uid", number_value(dwarfs_stat_uid(stat))) &&
 	    put(object, "gid", number_value(dwarfs_stat_gid(stat))) &&
@@ -435,7 +435,7 @@ static int print_entries(const dwarfs_image *image)
 	int ret;
 
 	if (dwarfs_stat_new(&stat, &err) < 0 ||
-	    dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, &err) < 0)
+	    dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk, &err) < 0)
 		return tool_fail(err, NULL);
 	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
 		json_t *value;

@@ -82,7 +82,8 @@ static int measure_entries(const dwarfs_image *image, dwarfs_stat *stat,
 	int ret;
 
 	for (inode = 0; inode < dwarfs_image_inode_count(image); inode++) {
-		if ((ret = dwarfs_inode_stat(image, inode, stat, err)) < 0)
+		if ((ret = dwarfs_inode_stat(image, dwarfs_inode_at(inode), stat, err)) <
+		    0)
 			return ret;
 		if ((width = format_owner(stat, text)) > widths->owner)
 			widths->owner = width;
@@ -109,7 +110,7 @@ static int print_attributes(const dwarfs_stat *stat, const struct widths *widths
 static int print_target(const dwarfs_image *image, const dwarfs_stat *stat,
 			dwarfs_error **err)
 {
-	char target[DWARFS_LINK_ROOM];
+	char target[DWARFS_LINK_BUFFER_BYTES];
 	int ret;
 
 	if (!S_ISLNK(dwarfs_stat_mode(stat)))
@@ -201,7 +202,7 @@ int print_list(const dwarfs_image *image, bool verbose)
 
 	if (dwarfs_stat_new(&stat, &err) < 0 ||
 	    (verbose && measure_entries(image, stat, &widths, &err) < 0) ||
-	    dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, &err) < 0)
+	    dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk, &err) < 0)
 		return tool_fail(err, NULL);
 	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
 		const char *path = dwarfs_walk_path(walk);

@@ -54,7 +54,8 @@ static void write_string(FILE *out, const dwarfs_metadata *metadata)
 
 /* Between the values of a struct, list or map: each table has a line of its own, and so
  * has each struct and string in one. */
-static void write_gap(FILE *out, const dwarfs_metadata *metadata, int kind, bool is_first)
+static void write_gap(FILE *out, const dwarfs_metadata *metadata,
+		      enum dwarfs_metadata_kind kind, bool is_first)
 {
 	const uint32_t depth = dwarfs_metadata_depth(metadata);
 	const bool is_line =
@@ -70,15 +71,16 @@ static void write_gap(FILE *out, const dwarfs_metadata *metadata, int kind, bool
 		putc(' ', out);
 }
 
-static int write_value(FILE *out, dwarfs_metadata *metadata, int kind,
-		       dwarfs_error **err);
+static int write_value(FILE *out, dwarfs_metadata *metadata,
+		       enum dwarfs_metadata_kind kind, dwarfs_error **err);
 
 /* The fields of a struct that are set, or the items of a list; nests no deeper than the
  * types of the metadata do. */
 static int write_values(FILE *out, dwarfs_metadata *metadata, dwarfs_error **err)
 {
 	bool is_first = true;
-	int kind, ret;
+	enum dwarfs_metadata_kind kind;
+	int ret;
 
 	while ((ret = dwarfs_metadata_next(metadata, &kind, err)) > 0 &&
 	       kind != DWARFS_METADATA_END) {
@@ -98,7 +100,8 @@ static int write_values(FILE *out, dwarfs_metadata *metadata, dwarfs_error **err
 static int write_pairs(FILE *out, dwarfs_metadata *metadata, dwarfs_error **err)
 {
 	bool is_first = true;
-	int kind, ret;
+	enum dwarfs_metadata_kind kind;
+	int ret;
 
 	while ((ret = dwarfs_metadata_next(metadata, &kind, err)) > 0 &&
 	       kind == DWARFS_METADATA_STRUCT) {
@@ -116,8 +119,8 @@ static int write_pairs(FILE *out, dwarfs_metadata *metadata, dwarfs_error **err)
 	return ret;
 }
 
-static int write_enclosed(FILE *out, dwarfs_metadata *metadata, int kind,
-			  dwarfs_error **err)
+static int write_enclosed(FILE *out, dwarfs_metadata *metadata,
+			  enum dwarfs_metadata_kind kind, dwarfs_error **err)
 {
 	const bool is_whole = dwarfs_metadata_depth(metadata) == 0;
 	int ret;
@@ -131,7 +134,8 @@ static int write_enclosed(FILE *out, dwarfs_metadata *metadata, int kind,
 	return ret;
 }
 
-static int write_value(FILE *out, dwarfs_metadata *metadata, int kind, dwarfs_error **err)
+static int write_value(FILE *out, dwarfs_metadata *metadata,
+		       enum dwarfs_metadata_kind kind, dwarfs_error **err)
 {
 	switch (kind) {
 	case DWARFS_METADATA_NUMBER:
@@ -152,7 +156,7 @@ int print_tables(const dwarfs_image *image, FILE *out)
 {
 	auto_handle(dwarfs_metadata) *metadata = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
-	int kind;
+	enum dwarfs_metadata_kind kind;
 
 	if (dwarfs_metadata_new(image, &metadata, &err) < 0 ||
 	    dwarfs_metadata_next(metadata, &kind, &err) < 0 ||

@@ -69,7 +69,7 @@ static int list_lost(const dwarfs_image *image, const struct settings *s,
 	for (i = 0; i < dwarfs_image_block_count(image); i++)
 		count->blocks += dwarfs_image_block_is_lost(image, i);
 	if (dwarfs_stat_new(&stat, &err) < 0 ||
-	    dwarfs_walk_new(image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, &err) < 0)
+	    dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk, &err) < 0)
 		return tool_fail(err, NULL);
 	while ((ret = dwarfs_walk_next(walk, &entry, &err)) > 0) {
 		/* Errors of an entry were reported when it was extracted. */
@@ -87,18 +87,21 @@ static uint64_t extract_all(const dwarfs_image *image, const struct settings *s,
 	const bool show = !s->quiet && isatty(STDERR_FILENO);
 	auto_progress struct progress *progress =
 		progress_new(show ? PROGRESS_AUTO : PROGRESS_NONE);
+	auto_handle(dwarfs_task) *task = NULL;
 	auto_handle(dwarfs_extract) *extract = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 	uint64_t failures;
 
 	if (!progress)
 		return UINT64_MAX;
-	if (dwarfs_extract_new(image, &extract, &err) < 0) {
+	if (dwarfs_task_new(&task, &err) < 0 ||
+	    dwarfs_extract_new(image, &extract, &err) < 0) {
 		tool_fail(err, NULL);
 		return UINT64_MAX;
 	}
 	dwarfs_extract_set_continue_on_error(extract, true);
-	dwarfs_extract_set_progress(extract, progress_show, progress);
+	dwarfs_task_set_progress(task, progress_show, progress);
+	dwarfs_extract_set_task(extract, task);
 	if (dwarfs_extract_to_directory(extract, s->salvage, &err) == 0)
 		return 0;
 	failures = dwarfs_extract_failures(extract);
@@ -170,7 +173,7 @@ static int write_block(int dir, const char *name, const char *data, size_t bytes
 
 /* A dwarfs_salvage_block_fn. */
 static int take_block(uint32_t block, const void *data, size_t bytes,
-		      const dwarfs_error *why, void *user)
+		      const dwarfs_error *why, dwarfs_error **err, void *user)
 {
 	struct dump *dump = user;
 	char name[32];
@@ -182,7 +185,9 @@ static int take_block(uint32_t block, const void *data, size_t bytes,
 	snprintf(name, sizeof(name), "block-%08" PRIu32, block);
 	dump->is_failed = write_block(dump->dir, name, data, bytes);
 	dump->saved += !dump->is_failed;
-	return dump->is_failed;
+	return dump->is_failed
+		       ? dwarfs_error_set(err, DWARFS_ERR_IO, 0, "not all was written")
+		       : 0;
 }
 
 static int open_dir(const char *path)
@@ -211,7 +216,7 @@ static int salvage_blocks(dwarfs_context *context, const struct settings *s,
 		return 1;
 	ret = dwarfs_salvage_blocks(context, s->input, options, take_block, &dump, &err);
 	close(dump.dir);
-	if (ret < 0)
+	if (ret < 0 && !dump.is_failed)
 		return tool_fail(err, NULL);
 	return tool_error("%s: nothing has a name any more; %" PRIu64
 			  " block%s in '%s' as they are, %" PRIu64 " lost",

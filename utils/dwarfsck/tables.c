@@ -37,8 +37,8 @@ static void print_usage_of(const struct usage *usage, uint64_t total)
 }
 
 /* Bits of a value up to its END, without those stored in the enclosing struct. */
-static int add_contents(dwarfs_metadata *metadata, int kind, uint64_t *bits,
-			dwarfs_error **err)
+static int add_contents(dwarfs_metadata *metadata, enum dwarfs_metadata_kind kind,
+			uint64_t *bits, dwarfs_error **err)
 {
 	const bool is_plain = kind == DWARFS_METADATA_LIST &&
 			      !strstr(dwarfs_metadata_type(metadata), "string") &&
@@ -73,7 +73,7 @@ static int add_contents(dwarfs_metadata *metadata, int kind, uint64_t *bits,
 static int begin_pass(const dwarfs_image *image, dwarfs_metadata **metadata_out,
 		      dwarfs_error **err)
 {
-	int kind;
+	enum dwarfs_metadata_kind kind;
 	int ret = dwarfs_metadata_new(image, metadata_out, err);
 
 	return ret < 0 ? ret : dwarfs_metadata_next(*metadata_out, &kind, err);
@@ -85,7 +85,8 @@ int print_frozen_analysis(const dwarfs_image *image)
 	auto_handle(dwarfs_metadata) *metadata = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 	struct usage root = { .name = "(root)" };
-	int kind, ret;
+	enum dwarfs_metadata_kind kind;
+	int ret;
 
 	if (begin_pass(image, &metadata, &err) < 0)
 		return tool_fail(err, NULL);
@@ -147,7 +148,8 @@ static void print_place_of(const dwarfs_image *image, const dwarfs_metadata *met
 	printf("\n");
 }
 
-static void print_value_of(const dwarfs_metadata *metadata, int kind)
+static void print_value_of(const dwarfs_metadata *metadata,
+			   enum dwarfs_metadata_kind kind)
 {
 	const uint64_t count = dwarfs_metadata_count(metadata);
 
@@ -163,7 +165,8 @@ static int print_layout_tree(const dwarfs_image *image, bool details)
 	auto_handle(dwarfs_metadata) *metadata = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 	struct above above[16] = { { 0 } };
-	int kind, ret;
+	enum dwarfs_metadata_kind kind;
+	int ret;
 
 	if (dwarfs_metadata_new(image, &metadata, &err) < 0)
 		return tool_fail(err, NULL);
@@ -273,12 +276,12 @@ int print_chunk_details(const dwarfs_image *image)
 		return tool_fail(err, NULL);
 	printf("chunks:\n");
 	for (inode = 0; inode < dwarfs_image_inode_count(image); inode++) {
-		if (dwarfs_inode_stat(image, inode, stat, &err) < 0)
+		if (dwarfs_inode_stat(image, dwarfs_inode_at(inode), stat, &err) < 0)
 			return tool_fail(err, "inode %" PRIu32, inode);
 		if ((dwarfs_stat_mode(stat) & 0170000) != 0100000)
 			continue;
 		printf(" inode %" PRIu32 ":\n", inode);
-		if (print_chunks_of(image, inode, &err) < 0)
+		if (print_chunks_of(image, dwarfs_inode_at(inode), &err) < 0)
 			return tool_fail(err, "inode %" PRIu32, inode);
 	}
 	return 0;

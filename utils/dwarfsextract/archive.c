@@ -66,7 +66,6 @@ static int configure_export(const struct archive_settings *settings,
 	dwarfs_archive_export_set_skip_specials(out, settings->skip_specials);
 	dwarfs_archive_export_set_xattrs(out, !settings->no_xattrs);
 	dwarfs_archive_export_set_continue_on_error(out, settings->continue_on_error);
-	dwarfs_archive_export_set_sync(out, !settings->no_sync);
 	dwarfs_archive_export_set_allow_huge_holes(out, settings->allow_huge_holes);
 	if (settings->uid_given)
 		dwarfs_archive_export_set_uid(out, settings->uid);
@@ -77,17 +76,18 @@ static int configure_export(const struct archive_settings *settings,
 }
 
 /* Report altered entries; missing entries are errors anyway. */
-static void tell(int what, const char *path, const char *why, void *user)
+static void tell(enum dwarfs_export_report what, const char *path, const char *why,
+		 void *user)
 {
 	if (what == DWARFS_EXPORT_REDUCED)
 		tool_log(DWARFS_LOG_VERBOSE, "%s: %s", path, why);
 }
 
 int archive_write(const struct archive_settings *settings, const dwarfs_image *image,
-		  dwarfs_cancel *cancel, dwarfs_progress_fn show, void *user,
-		  struct progress **display)
+		  const dwarfs_task *task, struct progress **display)
 {
 	auto_handle(dwarfs_archive_export) *out = NULL;
+	auto_handle(dwarfs_sink) *sink = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 	uint64_t failures;
 	int ret;
@@ -96,12 +96,13 @@ int archive_write(const struct archive_settings *settings, const dwarfs_image *i
 	    configure_export(settings, out, &err) < 0)
 		return tool_fail(err, NULL);
 	dwarfs_archive_export_set_report(out, tell, NULL);
-	dwarfs_archive_export_set_cancel(out, cancel);
-	dwarfs_archive_export_set_progress(out, show, user);
+	dwarfs_archive_export_set_task(out, task);
 
-	ret = is_stdout(settings)
-		      ? dwarfs_archive_export_to_fd(out, STDOUT_FILENO, &err)
-		      : dwarfs_archive_export_to_path(out, settings->output, &err);
+	ret = is_stdout(settings) ? dwarfs_sink_from_fd(STDOUT_FILENO, &sink, &err)
+				  : dwarfs_sink_open(settings->output, true, &sink, &err);
+	dwarfs_sink_set_sync(sink, !settings->no_sync);
+	if (ret == 0)
+		ret = dwarfs_archive_export_write(out, sink, &err);
 	progress_free(*display);
 	*display = NULL;
 	if (ret == 0)

@@ -29,10 +29,9 @@ int archive_parse_order(const char *text, bool *tree_order_out);
 /* Returns 0, or 1 after printing an invalid combination. */
 int archive_check(const struct archive_settings *settings);
 
-/* Prints all errors and returns an exit code. The display is removed; it and show may be
- * NULL. */
+/* Prints all errors and returns an exit code. The display, which may be NULL, is
+ * removed. */
 int archive_write(const struct archive_settings *settings, const dwarfs_image *image,
-		  dwarfs_cancel *cancel, dwarfs_progress_fn show, void *user,
-		  struct progress **display);
+		  const dwarfs_task *task, struct progress **display);
 
 #endif

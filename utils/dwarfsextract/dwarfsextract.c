@@ -21,8 +21,8 @@ struct watch {
 
 static int percent_done(const dwarfs_progress *state)
 {
-	uint64_t done = dwarfs_progress_bytes_done(state);
-	uint64_t total = dwarfs_progress_bytes_total(state);
+	uint64_t done = dwarfs_progress_number(state, DWARFS_PROGRESS_DONE_BYTES);
+	uint64_t total = dwarfs_progress_number(state, DWARFS_PROGRESS_TOTAL_BYTES);
 
 	if (dwarfs_progress_phase(state) == DWARFS_PHASE_DONE)
 		return 100;
@@ -31,7 +31,7 @@ static int percent_done(const dwarfs_progress *state)
 	return (int)((double)done / (double)total * 100.0);
 }
 
-static int show(const dwarfs_progress *state, void *user)
+static int show(const dwarfs_progress *state, dwarfs_error **err, void *user)
 {
 	struct watch *watch = user;
 	int share = percent_done(state);
@@ -42,7 +42,7 @@ static int show(const dwarfs_progress *state, void *user)
 		fflush(stdout);
 		watch->printed = share;
 	}
-	return watch->display ? progress_show(state, watch->display) : 0;
+	return watch->display ? progress_show(state, err, watch->display) : 0;
 }
 
 static dwarfs_image *open_image_to_extract(const struct settings *settings,
@@ -95,7 +95,7 @@ static int configure_extraction(const struct settings *settings, dwarfs_extract 
 }
 
 static int extract_image(const struct settings *settings, const dwarfs_image *image,
-			 dwarfs_cancel *cancel, struct watch *watch)
+			 const dwarfs_task *task, struct watch *watch)
 {
 	auto_handle(dwarfs_error) *err = NULL;
 	auto_handle(dwarfs_extract) *extract = NULL;
@@ -105,9 +105,7 @@ static int extract_image(const struct settings *settings, const dwarfs_image *im
 	if (dwarfs_extract_new(image, &extract, &err) < 0 ||
 	    configure_extraction(settings, extract, &err) < 0)
 		return tool_fail(err, NULL);
-	dwarfs_extract_set_cancel(extract, cancel);
-	if (watch->display || watch->percent || watch->times)
-		dwarfs_extract_set_progress(extract, show, watch);
+	dwarfs_extract_set_task(extract, task);
 
 	ret = dwarfs_extract_to_directory(
 		extract, settings->output ? settings->output : ".", &err);
@@ -159,21 +157,19 @@ static int write_it(const struct settings *settings, const dwarfs_image *image,
 {
 	struct archive_settings archive = archive_of(settings);
 	auto_handle(dwarfs_error) *err = NULL;
-	auto_handle(dwarfs_cancel) *cancel = NULL;
-	bool shows;
+	auto_handle(dwarfs_task) *task = NULL;
 	int code;
 
-	if (dwarfs_cancel_new(&cancel, &err) < 0)
+	if (dwarfs_task_new(&task, &err) < 0)
 		return tool_fail(err, NULL);
-	tool_catch_signals(cancel);
+	tool_catch_signals(task);
 	watch->percent = settings->stdout_progress;
 	if (isatty(STDERR_FILENO) && !watch->percent)
 		watch->display = progress_new(PROGRESS_AUTO);
-	shows = watch->display || watch->percent || watch->times;
-	code = settings->format
-		       ? archive_write(&archive, image, cancel, shows ? show : NULL,
-				       watch, &watch->display)
-		       : extract_image(settings, image, cancel, watch);
+	if (watch->display || watch->percent || watch->times)
+		dwarfs_task_set_progress(task, show, watch);
+	code = settings->format ? archive_write(&archive, image, task, &watch->display)
+				: extract_image(settings, image, task, watch);
 	tool_catch_signals(NULL);
 	return code;
 }

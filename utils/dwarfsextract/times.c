@@ -118,7 +118,8 @@ static void write_trace_event(struct times *times, const char *name, enum part p
 	pthread_mutex_unlock(&times->lock);
 }
 
-static void take_span(int what, uint64_t start_ns, uint64_t ns, void *user)
+static void take_span(enum dwarfs_latency what, uint64_t start_ns, uint64_t ns,
+		      void *user)
 {
 	if (what < DWARFS_LATENCY_COUNT)
 		write_trace_event(user, latencies[what].name, latencies[what].part,

@@ -173,7 +173,7 @@ static int set_layout(dwarfs_builder *builder, const struct settings *s)
 		return tool_fail(err, "invalid value '%s' for --pack-metadata",
 				 s->pack_metadata);
 	if (s->max_similarity_bytes != TOOL_DEFAULT)
-		dwarfs_builder_set_max_similarity_size(builder, s->max_similarity_bytes);
+		dwarfs_builder_set_max_similarity_bytes(builder, s->max_similarity_bytes);
 	dwarfs_builder_set_section_index(builder, !s->no_section_index);
 	dwarfs_builder_set_hardlink_table(builder, !s->no_hardlink_table);
 	return 0;

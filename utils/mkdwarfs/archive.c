@@ -119,6 +119,14 @@ static int explain_import_failure(const struct settings *settings, const char *i
 	return tool_fail(err, strstr(message, input) ? NULL : "'%s'", input);
 }
 
+static int import_stdin(dwarfs_archive_import *import, dwarfs_error **err)
+{
+	auto_handle(dwarfs_io) *io = NULL;
+	int ret = dwarfs_io_from_stream(STDIN_FILENO, &io, err);
+
+	return ret < 0 ? ret : dwarfs_archive_import_io(import, io, err);
+}
+
 static int add_archive(dwarfs_archive_import *import, const struct settings *settings,
 		       const char *input)
 {
@@ -133,7 +141,7 @@ static int add_archive(dwarfs_archive_import *import, const struct settings *set
 	if (!is_stdin(input) && stat(input, &status) < 0)
 		return tool_error("'%s' must be a directory or an archive: %s", input,
 				  strerror(errno));
-	ret = is_stdin(input) ? dwarfs_archive_import_fd(import, STDIN_FILENO, &err)
+	ret = is_stdin(input) ? import_stdin(import, &err)
 			      : dwarfs_archive_import_path(import, input, &err);
 	/* Entries left out were reported. */
 	if (ret < 0 && !dwarfs_archive_import_is_complete(import))
@@ -162,8 +170,7 @@ static int new_import(const struct settings *settings, dwarfs_builder *builder,
 	dwarfs_archive_import_set_strip_components(import, (uint32_t)settings->strip);
 	dwarfs_archive_import_set_whiteouts(import, settings->whiteouts);
 	dwarfs_archive_import_set_continue_on_error(import, settings->continue_on_error);
-	dwarfs_archive_import_set_progress(import, progress_show, watch->progress);
-	dwarfs_archive_import_set_cancel(import, watch->cancel);
+	dwarfs_archive_import_set_task(import, watch->task);
 	return 0;
 }
 

@@ -143,7 +143,8 @@ int input_apply(const struct settings *settings, dwarfs_builder *builder,
 
 /* -- rules -------------------------------------------------------------------------- */
 
-static int show_entry(const char *path, bool is_directory, bool included, void *user)
+static int show_entry(const char *path, bool is_directory, bool included,
+		      dwarfs_error **err, void *user)
 {
 	const struct filter_report *report = user;
 	const char *sign = included ? "+ " : "- ";
@@ -154,7 +155,9 @@ static int show_entry(const char *path, bool is_directory, bool included, void *
 	if (!report->included || !report->excluded)
 		sign = "";
 	return printf("%s%s/%s%s\n", sign, report->root, path, is_directory ? "/" : "") <
-	       0;
+			       0
+		       ? dwarfs_error_set(err, DWARFS_ERR_CANCELLED, 0, "cannot print")
+		       : 0;
 }
 
 int filter_show(const struct settings *settings, dwarfs_builder *builder)

@@ -39,15 +39,15 @@ static int write_image(dwarfs_builder *builder, const struct settings *s,
 		       struct watch *watch)
 {
 	auto_handle(dwarfs_error) *err = NULL;
-	int ret;
+	auto_handle(dwarfs_sink) *sink = NULL;
+	int ret = strcmp(s->output, "-") == 0
+			  ? dwarfs_sink_from_fd(STDOUT_FILENO, &sink, &err)
+			  : dwarfs_sink_open(s->output, s->force, &sink, &err);
 
-	dwarfs_builder_set_progress(builder, progress_show, watch->progress);
-	dwarfs_builder_set_sync(builder, !s->no_sync);
-	if (strcmp(s->output, "-") == 0)
-		ret = dwarfs_builder_write_fd(builder, STDOUT_FILENO, &err);
-	else
-		ret = dwarfs_builder_write_path(builder, s->output, s->force, &err);
-	dwarfs_builder_set_progress(builder, NULL, NULL);
+	dwarfs_sink_set_sync(sink, !s->no_sync);
+	if (ret == 0)
+		ret = dwarfs_builder_write(builder, sink, &err);
+	dwarfs_task_set_progress(watch->task, NULL, NULL);
 	progress_free(watch->progress);
 	watch->progress = NULL;
 	return ret < 0 ? explain_run_failure(s, err) : 0;
@@ -67,18 +67,20 @@ static int watched(dwarfs_builder *builder, const struct settings *s, struct wat
 	auto_handle(dwarfs_error) *err = NULL;
 	int code;
 
-	if (dwarfs_cancel_new(&watch->cancel, &err) < 0)
+	if (dwarfs_task_new(&watch->task, &err) < 0)
 		return tool_fail(err, NULL);
 	if (!s->debug_filter && !(watch->progress = progress_new(s->progress_mode))) {
-		dwarfs_cancel_free(watch->cancel);
+		dwarfs_task_free(watch->task);
 		return 1;
 	}
-	dwarfs_builder_set_cancel(builder, watch->cancel);
-	tool_catch_signals(watch->cancel);
+	if (watch->progress)
+		dwarfs_task_set_progress(watch->task, progress_show, watch->progress);
+	dwarfs_builder_set_task(builder, watch->task);
+	tool_catch_signals(watch->task);
 	code = fill_and_write(builder, s, watch);
 	tool_catch_signals(NULL);
-	dwarfs_builder_set_cancel(builder, NULL);
-	dwarfs_cancel_free(watch->cancel);
+	dwarfs_builder_set_task(builder, NULL);
+	dwarfs_task_free(watch->task);
 	progress_free(watch->progress);
 	return code;
 }

@@ -119,7 +119,7 @@ int settings_apply(const struct settings *settings, char **argv, dwarfs_builder 
 
 /* Progress and cancellation while a builder is filled and runs, and the result. */
 struct watch {
-	dwarfs_cancel *cancel;
+	dwarfs_task *task;
 	struct progress *progress; /* NULL for none */
 	uint64_t warnings;	   /* entries of archives that lost something */
 	uint64_t failures;	   /* entries left out */

@@ -12,9 +12,9 @@ from . import _dwarfs
 from ._context import Context, handle_of
 from ._errors import Error
 from ._options import configure, split_time
-from ._progress import ProgressCallback, watcher
+from ._progress import ProgressCallback, Task
 from ._report import ImportReport, ImportReportCallback, Reporter
-from ._source import is_buffer
+from ._source import is_buffer, open_sink
 
 #: Where the contents of a file come from.
 Content = Union[bytes, bytearray, memoryview, "os.PathLike[Any]", int, io.IOBase,
@@ -80,9 +80,9 @@ class Builder:
                  progress: ProgressCallback | None = None, **options: Any) -> None:
         self._handle = _dwarfs.dwarfs_builder_new(handle_of(context))
         self._borrowed = configure(self._handle, **options)
-        watch = watcher(progress)
-        self._borrowed.append(watch)
-        _dwarfs.dwarfs_builder_set_progress(self._handle, watch)
+        self._task = Task(progress)
+        _dwarfs.dwarfs_builder_set_task(self._handle, self._task.handle)
+        self._sync = bool(options.get("sync", True))
 
     def set_spool(self, directory: str | os.PathLike[Any] | None = None,
                   memory_bytes: int | None = None) -> None:
@@ -165,11 +165,10 @@ class Builder:
         _dwarfs.dwarfs_archive_import_set_prefix(archive, prefix)
         _dwarfs.dwarfs_archive_import_set_whiteouts(archive, whiteouts)
         _dwarfs.dwarfs_archive_import_set_continue_on_error(archive, continue_on_error)
-        reporter = Reporter(report, ImportReport)  # borrowed by the import
+        task = Task(progress)  # borrowed by the import
+        reporter = Reporter(report, ImportReport, task)  # likewise
         _dwarfs.dwarfs_archive_import_set_report(archive, reporter.callback)
-        _dwarfs.dwarfs_archive_import_set_cancel(archive, reporter.cancel)
-        watch = watcher(progress)  # likewise
-        _dwarfs.dwarfs_archive_import_set_progress(archive, watch)
+        _dwarfs.dwarfs_archive_import_set_task(archive, task.handle)
         try:
             _import(archive, source)
         except Error:
@@ -187,7 +186,7 @@ class Builder:
     def write(self, output: Union[str, os.PathLike[Any], int, Any], *,
               overwrite: bool = False) -> Counts:
         """Write the image, as pack() does; once."""
-        _write(self._handle, output, overwrite)
+        _dwarfs.dwarfs_builder_write(self._handle, open_sink(output, overwrite, self._sync))
         return _counts(self._handle)
 
     def _add_directory(self, directory: Any, paths: Iterable[Any] | None) -> None:
@@ -202,7 +201,7 @@ class Builder:
             _dwarfs.dwarfs_item_set_path(item, content)
             _dwarfs.dwarfs_builder_add_item(self._handle, path, item)
         elif isinstance(content, int):
-            _dwarfs.dwarfs_item_set_fd(item, content)
+            _dwarfs.dwarfs_item_set_io(item, _contents_of(content))
             _dwarfs.dwarfs_builder_add_item(self._handle, path, item)
         else:
             pieces = _pieces(content)
@@ -213,9 +212,14 @@ class Builder:
 
 def _import(archive: Any, source: Any) -> None:
     if isinstance(source, int):
-        _dwarfs.dwarfs_archive_import_fd(archive, source)
+        _dwarfs.dwarfs_archive_import_io(archive, _dwarfs.dwarfs_io_from_stream(source))
     elif is_buffer(source):
-        _dwarfs.dwarfs_archive_import_memory(archive, source)
+        _dwarfs.dwarfs_archive_import_io(archive, _dwarfs.dwarfs_io_from_memory(source))
+    elif hasattr(source, "read"):
+        if isinstance(source, io.TextIOBase):
+            raise TypeError("the file must be open in binary mode")
+        _dwarfs.dwarfs_archive_import_io(
+            archive, _dwarfs.dwarfs_io_new_stream(lambda count: source.read(count) or b""))
     else:
         _dwarfs.dwarfs_archive_import_path(archive, source)
 
@@ -257,24 +261,8 @@ def _counts(builder: Any) -> Counts:
     return Counts(**numbers, categories=tuple(part for part in categories if part.bytes_in))
 
 
-def _write(builder: Any, output: Any, overwrite: bool) -> None:
-    if isinstance(output, (str, bytes, os.PathLike)):
-        _dwarfs.dwarfs_builder_write_path(builder, output, overwrite)
-    elif isinstance(output, int):
-        _dwarfs.dwarfs_builder_write_fd(builder, output)
-    elif hasattr(output, "write"):
-        _dwarfs.dwarfs_builder_write_callback(builder, lambda data: _write_all(output, data))
-    else:
-        raise TypeError("an image is written to a path, a descriptor, or an object with "
-                        f"write(), not to {type(output).__name__}")
-
-
-def _write_all(file: Any, data: bytes) -> None:
-    """Write all of it, also to a raw file that takes less at a time."""
-    count = file.write(data)
-    done = len(data) if count is None else count
-    while done < len(data):
-        count = file.write(memoryview(data)[done:])
-        if not count:
-            raise BlockingIOError("the output takes no more")
-        done += count
+def _contents_of(descriptor: int) -> Any:
+    """A file as a whole, with its holes; anything else from its position to its end."""
+    if stat.S_IFMT(os.fstat(descriptor).st_mode) in (stat.S_IFREG, stat.S_IFBLK):
+        return _dwarfs.dwarfs_io_from_fd(descriptor)
+    return _dwarfs.dwarfs_io_from_stream(descriptor)

@@ -38,7 +38,7 @@ def _input(handle: Any) -> InputFile:
     return InputFile(
         _dwarfs.dwarfs_input_path(handle),
         _dwarfs.dwarfs_input_mode(handle),
-        _dwarfs.dwarfs_input_size(handle),
+        _dwarfs.dwarfs_input_bytes(handle),
         _dwarfs.dwarfs_input_uid(handle),
         _dwarfs.dwarfs_input_gid(handle),
         _dwarfs.dwarfs_input_mtime(handle),
@@ -57,7 +57,7 @@ def orderer(order: OrderCallback) -> Callable[[Any], None]:
     def arrange(handle: Any) -> None:
         category = _dwarfs.dwarfs_order_list_category(handle)
         files = [OrderedFile(_dwarfs.dwarfs_order_list_path(handle, number),
-                             _dwarfs.dwarfs_order_list_size(handle, number), number, category)
+                             _dwarfs.dwarfs_order_list_bytes(handle, number), number, category)
                  for number in range(_dwarfs.dwarfs_order_list_count(handle))]
         ranks = {file.number: rank for rank, file in enumerate(order(files))}
         for file in files:

@@ -12,9 +12,9 @@ from . import _dwarfs
 from ._context import Context, handle_of
 from ._errors import Error
 from ._path import Path, Walk
-from ._progress import ProgressCallback, watcher
+from ._progress import ProgressCallback, Task
 from ._report import ExportReport, ExportReportCallback, Reporter
-from ._source import Source, open_source
+from ._source import Source, open_sink, open_source
 
 
 class CheckLevel(IntEnum):
@@ -323,8 +323,9 @@ class Image:
         def add(severity: int, code: int, section: int, message: str) -> None:
             findings.append(Finding(severity == _dwarfs.DWARFS_FINDING_ERROR, code,
                                     None if section < 0 else section, message))
+        task = Task(progress)
         try:
-            _dwarfs.dwarfs_image_check(self._use(), int(level), (add, watcher(progress)))
+            _dwarfs.dwarfs_image_check(self._use(), int(level), add, task.handle)
         except Error as error:
             error.findings = findings
             raise
@@ -352,8 +353,8 @@ class Image:
             _dwarfs.dwarfs_extract_add_pattern(extract, pattern)
         _dwarfs.dwarfs_extract_set_xattrs(extract, xattrs)
         _dwarfs.dwarfs_extract_set_writers(extract, writers)
-        watch = watcher(progress)  # borrowed by the extraction
-        _dwarfs.dwarfs_extract_set_progress(extract, watch)
+        task = Task(progress)  # borrowed by the extraction
+        _dwarfs.dwarfs_extract_set_task(extract, task.handle)
         _dwarfs.dwarfs_extract_to_directory(extract, directory)
 
     def export(self, target: str | os.PathLike[Any] | int, format: str = "auto", *,
@@ -396,14 +397,9 @@ class Image:
         _dwarfs.dwarfs_archive_export_set_skip_specials(export, skip_specials)
         _dwarfs.dwarfs_archive_export_set_xattrs(export, xattrs)
         _dwarfs.dwarfs_archive_export_set_continue_on_error(export, continue_on_error)
-        _dwarfs.dwarfs_archive_export_set_sync(export, sync)
         _dwarfs.dwarfs_archive_export_set_allow_huge_holes(export, allow_huge_holes)
-        reporter = Reporter(report, ExportReport)  # borrowed by the export
+        task = Task(progress)  # borrowed by the export
+        reporter = Reporter(report, ExportReport, task)  # likewise
         _dwarfs.dwarfs_archive_export_set_report(export, reporter.callback)
-        _dwarfs.dwarfs_archive_export_set_cancel(export, reporter.cancel)
-        watch = watcher(progress)  # likewise
-        _dwarfs.dwarfs_archive_export_set_progress(export, watch)
-        if isinstance(target, int):
-            _dwarfs.dwarfs_archive_export_to_fd(export, target)
-        else:
-            _dwarfs.dwarfs_archive_export_to_path(export, target)
+        _dwarfs.dwarfs_archive_export_set_task(export, task.handle)
+        _dwarfs.dwarfs_archive_export_write(export, open_sink(target, True, sync))

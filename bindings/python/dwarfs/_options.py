@@ -97,7 +97,7 @@ def configure(builder: Any, *,
               history_arguments: Iterable[str] = (),
               header: bytes | None = None,
               sync: bool = True) -> list[Any]:
-    """Give a builder its options, and return what it borrows."""
+    """Give a builder its options, and return what it borrows. What is written heeds `sync`."""
 
     def use(setter: Any, *values: Any) -> None:
         if values[-1] is not None:
@@ -128,7 +128,7 @@ def configure(builder: Any, *,
             use(_dwarfs.dwarfs_builder_set_order, mode)
         else:
             _dwarfs.dwarfs_builder_set_category_order(builder, name, mode)
-    use(_dwarfs.dwarfs_builder_set_max_similarity_size, max_similarity_bytes)
+    use(_dwarfs.dwarfs_builder_set_max_similarity_bytes, max_similarity_bytes)
     use_each(_dwarfs.dwarfs_builder_set_window, window)
     use_each(_dwarfs.dwarfs_builder_set_window_step, window_step)
     use_each(_dwarfs.dwarfs_builder_set_lookback, lookback)
@@ -177,7 +177,6 @@ def configure(builder: Any, *,
     for argument in history_arguments:
         _dwarfs.dwarfs_builder_add_history_argument(builder, argument)
     use(_dwarfs.dwarfs_builder_set_header, header)
-    use(_dwarfs.dwarfs_builder_set_sync, sync)
     return [ordering, telling, including, filter_report]
 
 

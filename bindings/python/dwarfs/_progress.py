@@ -19,6 +19,8 @@ class Phase(IntEnum):
     CHECK = _dwarfs.DWARFS_PHASE_CHECK
     EXTRACT = _dwarfs.DWARFS_PHASE_EXTRACT
     IMPORT = _dwarfs.DWARFS_PHASE_IMPORT
+    OPEN = _dwarfs.DWARFS_PHASE_OPEN
+    READ = _dwarfs.DWARFS_PHASE_READ
     DONE = _dwarfs.DWARFS_PHASE_DONE
 
     def __str__(self) -> str:
@@ -52,19 +54,23 @@ def snapshot(handle: Any) -> Progress:
         number = Phase(number)
     except ValueError:
         pass
-    remaining = _dwarfs.dwarfs_progress_remaining_ns(handle)
+
+    def value(name: str) -> int:
+        return int(_dwarfs.dwarfs_progress_number(
+            handle, getattr(_dwarfs, "DWARFS_PROGRESS_" + name)))
+    remaining = value("REMAINING_NS")
     return Progress(
         number,
-        _dwarfs.dwarfs_progress_bytes_done(handle),
-        _dwarfs.dwarfs_progress_bytes_total(handle),
-        _dwarfs.dwarfs_progress_bytes_out(handle),
-        _dwarfs.dwarfs_progress_items_done(handle),
-        _dwarfs.dwarfs_progress_items_total(handle),
-        _dwarfs.dwarfs_progress_elapsed_ns(handle) / 1e9,
+        value("DONE_BYTES"),
+        value("TOTAL_BYTES"),
+        value("WRITTEN_BYTES"),
+        value("DONE_ITEMS"),
+        value("TOTAL_ITEMS"),
+        value("ELAPSED_NS") / 1e9,
         _dwarfs.dwarfs_progress_path(handle),
-        _dwarfs.dwarfs_progress_bytes_saved(handle),
+        value("SAVED_BYTES"),
         None if remaining == _UNKNOWN else remaining / 1e9,
-        _dwarfs.dwarfs_progress_bytes_read(handle),
+        value("READ_BYTES"),
     )
 
 
@@ -74,3 +80,16 @@ def watcher(progress: ProgressCallback | None) -> Callable[[Any], None]:
         return lambda handle: None
     callback = progress
     return lambda handle: (callback(snapshot(handle)), None)[1]
+
+
+class Task:
+    """A dwarfs_task and its progress callback, which it borrows: keep it while it is used."""
+
+    def __init__(self, progress: ProgressCallback | None = None) -> None:
+        self.handle = _dwarfs.dwarfs_task_new()
+        self._watch = watcher(progress)
+        _dwarfs.dwarfs_task_set_progress(self.handle, self._watch)
+
+    def cancel(self) -> None:
+        """Stop what uses it; from any thread."""
+        _dwarfs.dwarfs_task_cancel(self.handle)

@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Any, Callable, Optional, Type
 
 from . import _dwarfs
+from ._progress import Task
 
 
 class ExportReport(IntEnum):
@@ -30,12 +31,12 @@ ImportReportCallback = Callable[[ImportReport, str, str], object]
 
 
 class Reporter:
-    """What the library calls; an exception throws the switch, so that the run stops. Both are
+    """What the library calls; an exception cancels the task, so that the run stops. Both are
     borrowed by the run."""
 
     def __init__(self, report: Optional[Callable[[Any, str, str], object]],
-                 kind: Type[IntEnum]) -> None:
-        self.cancel = _dwarfs.dwarfs_cancel_new()
+                 kind: Type[IntEnum], task: Task) -> None:
+        self._task = task
         self.callback: Optional[Callable[[int, str, str], None]] = None
         if report is not None:
             self.callback = self._call
@@ -48,5 +49,5 @@ class Reporter:
             self._report(self._kind(what) if what in self._kind._value2member_map_ else what,
                          path, why)
         except BaseException:
-            _dwarfs.dwarfs_cancel_set(self.cancel)
+            self._task.cancel()
             raise

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where the bytes of an image come from."""
+"""Where the bytes of an image come from, and where they go."""
 from __future__ import annotations
 
 import io
@@ -68,3 +68,29 @@ def is_buffer(source: Any) -> bool:
     except (TypeError, BufferError):
         return False
     return True
+
+
+def open_sink(output: Any, overwrite: bool, sync: bool) -> Any:
+    """A dwarfs_sink for a path, a descriptor or an object with write()."""
+    if isinstance(output, (str, bytes, os.PathLike)):
+        sink = _dwarfs.dwarfs_sink_open(output, overwrite)
+    elif isinstance(output, int):
+        sink = _dwarfs.dwarfs_sink_from_fd(output)
+    elif hasattr(output, "write"):
+        return _dwarfs.dwarfs_sink_new(lambda data: _write_all(output, data))
+    else:
+        raise TypeError("the output is a path, a descriptor, or an object with write(), not "
+                        f"{type(output).__name__}")
+    _dwarfs.dwarfs_sink_set_sync(sink, sync)
+    return sink
+
+
+def _write_all(file: Any, data: bytes) -> None:
+    """Write all of it, also to a raw file that takes less at a time."""
+    count = file.write(data)
+    done = len(data) if count is None else count
+    while done < len(data):
+        count = file.write(memoryview(data)[done:])
+        if not count:
+            raise BlockingIOError("the output takes no more")
+        done += count

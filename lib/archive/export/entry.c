@@ -181,7 +181,7 @@ static size_t link_bytes(const char *path, const char *target)
 
 static int set_symlink(struct export_run *run, const char *path, dwarfs_error **err)
 {
-	char target[DWARFS_LINK_ROOM];
+	char target[DWARFS_LINK_BUFFER_BYTES];
 	int ret = dwarfs_link_read(run->image, dwarfs_stat_inode(run->stat), target,
 				   sizeof(target), NULL, err);
 
@@ -197,7 +197,7 @@ static int set_symlink(struct export_run *run, const char *path, dwarfs_error **
 /* Inode numbers, by which formats that have them recognize hard links. */
 static void set_number(struct export_run *run, const char **reduced_out)
 {
-	dwarfs_inode inode = dwarfs_stat_inode(run->stat);
+	const uint32_t inode = dwarfs_stat_inode(run->stat).number;
 	uint32_t names = run->selection.names[inode];
 
 	if (names > 1 && dwarfs_image_format_minor(run->image) > 2) {
@@ -286,7 +286,8 @@ int dw_export_describe(struct export_run *run, const char *path, const char *fir
 	run->has_other_time = false;
 	archive_entry_copy_pathname(run->entry, path);
 	archive_entry_set_mode(run->entry, dwarfs_stat_mode(run->stat));
-	archive_entry_set_ino64(run->entry, (int64_t)dwarfs_stat_inode(run->stat) + 1);
+	archive_entry_set_ino64(run->entry,
+				(int64_t)dwarfs_stat_inode(run->stat).number + 1);
 	set_times(run);
 	if ((ret = check_text(run, path, "a name", err)) < 0 ||
 	    (ret = check_depth(run, path, err)) < 0 ||

@@ -138,23 +138,33 @@ struct stream {
 	struct export_run *run;
 	const struct export_contents *contents;
 	uint64_t next;
-	int code; /* of a failure to write the archive */
+	bool is_unordered; /* a piece does not follow the one before */
+	int code;	   /* of a failure to write the archive */
 	dwarfs_error *error;
 };
 
-enum { OUT_OF_ORDER = 1, NO_MORE, TOO_LONG };
+/* Returned after a failure that stream->code has. */
+#define NO_MORE DWARFS_ERR_CANCELLED
+
+static int fail_too_long(const struct stream *stream, dwarfs_error **err)
+{
+	return dw_fail(err, DWARFS_ERR_CORRUPT,
+		       "the contents continue after the end of the file, at %" PRIu64,
+		       stream->contents->bytes);
+}
 
 static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
-		      void *user)
+		      dwarfs_error **err, void *user)
 {
 	struct stream *stream = user;
 
 	if (bytes == 0)
 		return 0;
-	if (offset != stream->next)
-		return OUT_OF_ORDER;
+	stream->is_unordered = offset != stream->next;
+	if (stream->is_unordered)
+		return DWARFS_ERR_CANCELLED;
 	if (bytes > stream->contents->bytes - offset)
-		return TOO_LONG;
+		return fail_too_long(stream, err);
 	stream->code = dw_export_data(stream->run, data, bytes, &stream->error);
 	stream->next += bytes;
 	return stream->code < 0 ? NO_MORE : 0;
@@ -219,18 +229,14 @@ static int write_stream(struct export_run *run, const struct export_contents *co
 {
 	struct stream stream = { .run = run, .contents = contents };
 	dwarfs_inode inode = dwarfs_stat_inode(run->stat);
-	int ret = OUT_OF_ORDER;
+	int ret = 0;
 
-	if (dwarfs_stat_allocated_bytes(run->stat) > run->window_bytes)
+	stream.is_unordered = dwarfs_stat_allocated_bytes(run->stat) <= run->window_bytes;
+	if (!stream.is_unordered)
 		ret = dwarfs_read_in_order(run->image, &inode, 1, take_piece, NULL,
-					   &stream, err);
-	if (ret == OUT_OF_ORDER)
+					   &stream, NULL, err);
+	if (stream.is_unordered)
 		ret = read_rest(&stream, err);
-	if (ret == TOO_LONG)
-		ret = dw_fail(
-			err, DWARFS_ERR_CORRUPT,
-			"the contents continue after the end of the file, at %" PRIu64,
-			contents->bytes);
 	if (stream.code < 0) {
 		if (err)
 			*err = dw_steal(stream.error);

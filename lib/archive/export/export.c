@@ -14,6 +14,9 @@ DW_DEFINE_AUTO(export, dwarfs_archive_export *, dwarfs_archive_export_free)
 int dwarfs_archive_export_new(const dwarfs_image *image,
 			      dwarfs_archive_export **export_out, dwarfs_error **err)
 {
+	if (!image || !export_out)
+		return dw_fail_null(err, "image and export_out");
+
 	DW_AUTO(export) dwarfs_archive_export *export = dw_calloc(1, sizeof(*export));
 	int ret;
 
@@ -31,6 +34,7 @@ void dwarfs_archive_export_free(dwarfs_archive_export *export)
 {
 	if (!export)
 		return;
+
 	dwarfs_image_free(export->image);
 	dw_patterns_free(export->patterns);
 	free(export->filters);
@@ -43,6 +47,9 @@ void dwarfs_archive_export_free(dwarfs_archive_export *export)
 int dwarfs_archive_export_set_format(dwarfs_archive_export *export, const char *format,
 				     dwarfs_error **err)
 {
+	if (!export || !format)
+		return dw_fail_null(err, "export and format");
+
 	const struct export_format *found = dw_export_format_find(format);
 	auto_free char *list = NULL;
 
@@ -70,6 +77,9 @@ static int copy_list(const char *text, char **copy, dwarfs_error **err)
 int dwarfs_archive_export_set_filters(dwarfs_archive_export *export, const char *filters,
 				      dwarfs_error **err)
 {
+	if (!export)
+		return dw_fail_null(err, "export");
+
 	const char *bad;
 	size_t length;
 
@@ -82,18 +92,24 @@ int dwarfs_archive_export_set_filters(dwarfs_archive_export *export, const char 
 int dwarfs_archive_export_set_options(dwarfs_archive_export *export, const char *options,
 				      dwarfs_error **err)
 {
+	if (!export)
+		return dw_fail_null(err, "export");
 	return copy_list(options, &export->options, err);
 }
 
 int dwarfs_archive_export_add_pattern(dwarfs_archive_export *export, const char *pattern,
 				      dwarfs_error **err)
 {
+	if (!export || !pattern)
+		return dw_fail_null(err, "export and pattern");
 	return dw_patterns_add(export->patterns, pattern, err);
 }
 
-int dwarfs_archive_export_set_order(dwarfs_archive_export *export, int order,
-				    dwarfs_error **err)
+int dwarfs_archive_export_set_order(dwarfs_archive_export *export,
+				    enum dwarfs_walk_order order, dwarfs_error **err)
 {
+	if (!export)
+		return dw_fail_null(err, "export");
 	if (order != DWARFS_WALK_DATA && order != DWARFS_WALK_TREE)
 		return dw_fail(err, DWARFS_ERR_RANGE, "invalid order of entries: %d",
 			       order);
@@ -103,74 +119,84 @@ int dwarfs_archive_export_set_order(dwarfs_archive_export *export, int order,
 
 void dwarfs_archive_export_set_skip_devices(dwarfs_archive_export *export, bool skip)
 {
+	if (!export)
+		return;
 	export->skip_devices = skip;
 }
 
 void dwarfs_archive_export_set_skip_specials(dwarfs_archive_export *export, bool skip)
 {
+	if (!export)
+		return;
 	export->skip_specials = skip;
 }
 
 void dwarfs_archive_export_set_xattrs(dwarfs_archive_export *export, bool keep)
 {
+	if (!export)
+		return;
 	export->no_xattrs = !keep;
 }
 
 void dwarfs_archive_export_set_uid(dwarfs_archive_export *export, uint32_t uid)
 {
+	if (!export)
+		return;
 	export->has_uid = true;
 	export->uid = uid;
 }
 
 void dwarfs_archive_export_set_gid(dwarfs_archive_export *export, uint32_t gid)
 {
+	if (!export)
+		return;
 	export->has_gid = true;
 	export->gid = gid;
-}
-
-void dwarfs_archive_export_set_sync(dwarfs_archive_export *export, bool sync)
-{
-	export->no_sync = !sync;
 }
 
 void dwarfs_archive_export_set_continue_on_error(dwarfs_archive_export *export,
 						 bool go_on)
 {
+	if (!export)
+		return;
 	export->continue_on_error = go_on;
 }
 
 void dwarfs_archive_export_set_allow_huge_holes(dwarfs_archive_export *export, bool allow)
 {
+	if (!export)
+		return;
 	export->allow_huge_holes = allow;
 }
 
 void dwarfs_archive_export_set_report(dwarfs_archive_export *export,
 				      dwarfs_export_report_fn report, void *user)
 {
+	if (!export)
+		return;
 	export->report = report;
 	export->report_user = user;
 }
 
-void dwarfs_archive_export_set_progress(dwarfs_archive_export *export,
-					dwarfs_progress_fn progress, void *user)
+void dwarfs_archive_export_set_task(dwarfs_archive_export *export,
+				    const dwarfs_task *task)
 {
-	export->progress = progress;
-	export->progress_user = user;
-}
-
-void dwarfs_archive_export_set_cancel(dwarfs_archive_export *export,
-				      dwarfs_cancel *cancel)
-{
-	export->cancel = cancel;
+	if (!export)
+		return;
+	export->task = task;
 }
 
 bool dwarfs_archive_export_is_complete(const dwarfs_archive_export *export)
 {
+	if (!export)
+		return false;
 	return export->is_complete;
 }
 
 uint64_t dwarfs_archive_export_failures(const dwarfs_archive_export *export)
 {
+	if (!export)
+		return 0;
 	return export->failures;
 }
 
@@ -198,7 +224,7 @@ static int join_filters(const char *named, const char *asked, char **all_out,
 }
 
 /* An archive without entries that failed is complete, if going on was asked for. */
-static int run_and_commit(dwarfs_archive_export *export, struct output *output,
+static int run_and_commit(dwarfs_archive_export *export, dwarfs_sink *output,
 			  const struct export_format *format, const char *filters,
 			  dwarfs_error **err)
 {
@@ -209,44 +235,49 @@ static int run_and_commit(dwarfs_archive_export *export, struct output *output,
 
 	if (!is_complete)
 		return ret;
-	committed = dw_output_commit(output, &why);
+	committed = dw_sink_commit(output, &why);
 	export->is_complete = committed == 0;
 	if (committed == 0)
 		return ret;
 	return dw_error_copy(err, committed, why);
 }
 
-int dwarfs_archive_export_to_path(dwarfs_archive_export *export, const char *path,
-				  dwarfs_error **err)
+int dwarfs_archive_export_write(dwarfs_archive_export *export, dwarfs_sink *sink,
+				dwarfs_error **err)
 {
-	const struct export_format *format = export->format;
-	auto_output struct output *output = NULL;
+	const struct export_format *format;
 	auto_free char *named = NULL, *filters = NULL;
+	const char *path;
 	int ret;
 
+	if (!export || !sink)
+		return dw_fail_null(err, "export and sink");
+	format = export->format;
+	path = dw_sink_path(sink);
 	export->failures = 0;
 	export->is_complete = false;
+	if (!format && !path)
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "the format of an archive without a name must be given");
 	if (!format && (ret = dw_export_format_by_path(path, &format, &named, err)) < 0)
 		return ret;
 	if ((ret = join_filters(named, export->filters, &filters, err)) < 0 ||
-	    (ret = dw_output_create(path, true, &output, err)) < 0)
+	    (ret = dw_sink_begin(sink, err)) < 0)
 		return ret;
-	dw_output_set_sync(output, !export->no_sync);
-	return run_and_commit(export, output, format, filters, err);
+	return run_and_commit(export, sink, format, filters, err);
 }
 
-int dwarfs_archive_export_to_fd(dwarfs_archive_export *export, int fd, dwarfs_error **err)
+int dwarfs_archive_export_to_path(dwarfs_archive_export *export, const char *path,
+				  dwarfs_error **err)
 {
-	auto_output struct output *output = NULL;
+	auto_sink dwarfs_sink *sink = NULL;
 	int ret;
 
+	if (!export || !path)
+		return dw_fail_null(err, "export and path");
 	export->failures = 0;
 	export->is_complete = false;
-	if (!export->format)
-		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "the format of an archive without a name must be given");
-	if ((ret = dw_output_to_fd(fd, &output, err)) < 0)
+	if ((ret = dwarfs_sink_open(path, true, &sink, err)) < 0)
 		return ret;
-	dw_output_set_sync(output, !export->no_sync);
-	return run_and_commit(export, output, export->format, export->filters, err);
+	return dwarfs_archive_export_write(export, sink, err);
 }

@@ -11,7 +11,7 @@
 #include "archive/locale.h"
 #include "base/patterns.h"
 #include "base/progress.h"
-#include "os/output.h"
+#include "os/sink.h"
 
 struct archive;
 struct archive_entry;
@@ -95,15 +95,12 @@ struct dwarfs_archive_export {
 	struct patterns *patterns;
 	int order;
 	bool skip_devices, skip_specials, no_xattrs, continue_on_error;
-	bool no_sync; /* of an archive in a regular file */
 	bool allow_huge_holes;
 	bool has_uid, has_gid;
 	uint32_t uid, gid; /* of everything */
 	dwarfs_export_report_fn report;
 	void *report_user;
-	dwarfs_progress_fn progress;
-	void *progress_user;
-	dwarfs_cancel *cancel;
+	const dwarfs_task *task; /* or NULL */
 	uint64_t failures;
 	bool is_complete; /* the archive of the last run */
 };
@@ -145,7 +142,7 @@ struct export_run {
 	struct dwarfs_archive_export *export;
 	const dwarfs_image *image;
 	const struct export_format *format;
-	struct output *output;
+	dwarfs_sink *output;
 	struct archive *archive;
 	struct archive_entry *entry;
 	struct text_locale locale;
@@ -198,7 +195,7 @@ int dw_export_select(struct export_run *run, dwarfs_error **err);
 void dw_export_select_release(struct selection *selection);
 static inline bool dw_export_takes(const struct selection *selection, dwarfs_entry entry)
 {
-	return selection->taken[entry / 8] & 1u << entry % 8;
+	return selection->taken[entry.number / 8] & 1u << entry.number % 8;
 }
 
 /* unsafe_names.c: record the entries of a directory, which must be in no other one, and
@@ -305,7 +302,7 @@ bool dw_export_is_utf8(const char *text);
 
 /* run.c: the story. *is_complete_out: the archive ends as it should, even if
  * entries have failed. */
-int dw_export_run(struct dwarfs_archive_export *export, struct output *output,
+int dw_export_run(struct dwarfs_archive_export *export, dwarfs_sink *output,
 		  const struct export_format *format, const char *filters,
 		  bool *is_complete_out, dwarfs_error **err);
 

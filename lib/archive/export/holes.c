@@ -23,7 +23,7 @@ struct weighing {
 
 static enum decision decide(struct weighing *weighing, dwarfs_inode inode, uint64_t holes)
 {
-	uint8_t *decision = &weighing->decisions[inode];
+	uint8_t *decision = &weighing->decisions[inode.number];
 	uint64_t sum;
 
 	if (weighing->run->keeps_links && *decision != UNDECIDED)
@@ -48,9 +48,9 @@ static int refuse(struct export_run *run, const char *path, dwarfs_entry entry,
 		      "holes of %" PRIu64 " bytes, which the %.*s format would store as "
 		      "zeros: use the pax format, or allow huge holes",
 		      holes, (int)strcspn(help, " "), help);
-	run->selection.taken[entry / 8] &= (uint8_t) ~(1u << entry % 8);
+	run->selection.taken[entry.number / 8] &= (uint8_t) ~(1u << entry.number % 8);
 	run->selection.entries--;
-	run->selection.names[dwarfs_stat_inode(run->stat)]--;
+	run->selection.names[dwarfs_stat_inode(run->stat).number]--;
 	return dw_export_lose(run, DWARFS_EXPORT_LEFT_OUT, path, ret, why, err);
 }
 
@@ -77,7 +77,8 @@ static int weigh_all(struct weighing *weighing, dwarfs_error **err)
 	struct export_run *run = weighing->run;
 	DW_AUTO(holes_walk) dwarfs_walk *walk = NULL;
 	uint64_t left = dwarfs_image_entry_count(run->image);
-	int ret = dwarfs_walk_new(run->image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, err);
+	int ret = dwarfs_walk_new(run->image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk,
+				  err);
 
 	while (ret == 0 && !run->is_left) {
 		dwarfs_entry entry;

@@ -40,8 +40,8 @@ static int start_walk(struct windows *windows, int order, dwarfs_error **err)
 	dwarfs_walk_free(windows->walk);
 	windows->walk = NULL;
 	windows->is_lenient = order == DWARFS_WALK_TREE;
-	return dwarfs_walk_new(windows->run->image, DWARFS_ROOT, order, &windows->walk,
-			       err);
+	return dwarfs_walk_new(windows->run->image, DWARFS_ROOT_ENTRY, order,
+			       &windows->walk, err);
 }
 
 /* A walk in data order needs intact entries; if some are damaged, the order is that of
@@ -76,10 +76,11 @@ static int add_file(struct export_run *run, struct window *window, dwarfs_inode 
 	uint64_t bytes = dwarfs_stat_bytes(run->stat);
 	int ret;
 
-	if (window->file_count > 0 && window->files[window->file_count - 1] == inode)
+	if (window->file_count > 0 &&
+	    window->files[window->file_count - 1].number == inode.number)
 		return 0;
 	if (bytes == 0 || bytes > run->window_bytes || run->is_list ||
-	    (run->first_paths && run->first_paths[inode]))
+	    (run->first_paths && run->first_paths[inode.number]))
 		return 0;
 	ret = dw_grow(&window->files, &window->file_room, window->file_count + 1, err);
 	if (ret < 0)

@@ -121,7 +121,7 @@ static void note(struct export_run *run, const char *path, const char *reduced)
 /* Remember the first name of a file that has more. */
 static int remember(struct export_run *run, const char *path, dwarfs_error **err)
 {
-	dwarfs_inode inode = dwarfs_stat_inode(run->stat);
+	const uint32_t inode = dwarfs_stat_inode(run->stat).number;
 
 	if (!run->first_paths || run->selection.names[inode] < 2 ||
 	    run->first_paths[inode])
@@ -190,7 +190,7 @@ static int write_opened(struct export_run *run, const char *path, const char *fi
 
 static int write_file(struct export_run *run, const char *path, dwarfs_error **err)
 {
-	dwarfs_inode inode = dwarfs_stat_inode(run->stat);
+	const uint32_t inode = dwarfs_stat_inode(run->stat).number;
 	const char *first = run->first_paths ? run->first_paths[inode] : NULL;
 	struct export_contents contents = { 0 };
 	dwarfs_error *why = NULL;
@@ -212,7 +212,7 @@ static int write_item(struct export_run *run, const struct export_item *item,
 	struct export_contents none = { 0 };
 	int ret;
 
-	if (run->is_left || (item->entry == DWARFS_ROOT && !run->format->root))
+	if (run->is_left || (item->entry.number == 0 && !run->format->root))
 		return 0;
 	if ((ret = dwarfs_entry_stat(run->image, item->entry, run->stat, err)) < 0)
 		return ret;
@@ -236,7 +236,7 @@ ssize_t dw_export_take(struct archive *archive, void *user, const void *data,
 	if (run->failed)
 		return -1;
 	dw_locale_pause(&run->locale);
-	ret = dw_output_write(run->output, data, bytes, &run->progress, &run->failed);
+	ret = dw_sink_write(run->output, data, bytes, &run->progress, &run->failed);
 	dw_locale_resume(&run->locale);
 	if (ret == 0)
 		return (ssize_t)bytes;
@@ -393,7 +393,7 @@ static int write_archive(struct export_run *run, const char *filters, bool *is_c
 	return ret;
 }
 
-int dw_export_run(struct dwarfs_archive_export *export, struct output *output,
+int dw_export_run(struct dwarfs_archive_export *export, dwarfs_sink *output,
 		  const struct export_format *format, const char *filters,
 		  bool *is_complete_out, dwarfs_error **err)
 {
@@ -405,8 +405,7 @@ int dw_export_run(struct dwarfs_archive_export *export, struct output *output,
 	};
 	int ret;
 
-	dw_progress_start(&run.progress, export->progress, export->progress_user,
-			  export->cancel);
+	dw_progress_start(&run.progress, export->task);
 	ret = write_archive(&run, filters, is_complete_out, err);
 	close_run(&run, *is_complete_out);
 	return ret;

@@ -42,7 +42,7 @@ static void take(struct selection *selection, dwarfs_entry entry)
 {
 	if (!dw_export_takes(selection, entry))
 		selection->entries++;
-	selection->taken[entry / 8] |= (uint8_t)(1u << entry % 8);
+	selection->taken[entry.number / 8] |= (uint8_t)(1u << entry.number % 8);
 }
 
 /* Whether an entry, or a directory that it is in, was asked for. */
@@ -79,7 +79,7 @@ static void add_up(uint64_t *total, uint64_t more)
 static void count(struct export_run *run)
 {
 	struct selection *selection = &run->selection;
-	dwarfs_inode inode = dwarfs_stat_inode(run->stat);
+	const uint32_t inode = dwarfs_stat_inode(run->stat).number;
 	uint64_t data = dwarfs_stat_allocated_bytes(run->stat);
 
 	if ((selection->names[inode] == 0 || !run->keeps_links) && !run->is_list) {
@@ -120,7 +120,7 @@ static int visit(struct export_run *run, const dwarfs_walk *walk, dwarfs_entry e
 	ret = dw_grow(&above->entries, &above->room, depth + 1, err);
 	if (ret < 0)
 		return ret;
-	above->entries[depth] = DWARFS_ROOT; /* if this one is damaged */
+	above->entries[depth] = DWARFS_ROOT_ENTRY; /* if this one is damaged */
 	if ((ret = dw_export_claim(run, entry, err)) < 0) {
 		run->is_no_tree = true;
 		return ret;
@@ -167,7 +167,8 @@ static int walk_tree(struct export_run *run, struct above *above, dwarfs_error *
 {
 	DW_AUTO(select_walk) dwarfs_walk *walk = NULL;
 	dwarfs_entry entry;
-	int ret = dwarfs_walk_new(run->image, DWARFS_ROOT, DWARFS_WALK_TREE, &walk, err);
+	int ret = dwarfs_walk_new(run->image, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk,
+				  err);
 
 	if (ret < 0)
 		return ret;

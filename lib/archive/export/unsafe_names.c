@@ -24,12 +24,12 @@ struct hashed_name {
 
 static bool has_bit(const uint8_t *bits, dwarfs_entry entry)
 {
-	return bits[entry / 8] & 1u << entry % 8;
+	return bits[entry.number / 8] & 1u << entry.number % 8;
 }
 
 static void set_bit(uint8_t *bits, dwarfs_entry entry)
 {
-	bits[entry / 8] |= (uint8_t)(1u << entry % 8);
+	bits[entry.number / 8] |= (uint8_t)(1u << entry.number % 8);
 }
 
 /* FNV-1a; names with the same hash are compared. */
@@ -44,16 +44,16 @@ static uint64_t hash_of(const char *name, size_t bytes)
 
 /* Damaged names are skipped: the walk reports them. */
 static bool get_name(const dwarfs_image *image, dwarfs_entry entry,
-		     char name[DWARFS_NAME_ROOM], size_t *bytes_out)
+		     char name[DWARFS_NAME_BUFFER_BYTES], size_t *bytes_out)
 {
-	return dwarfs_entry_name(image, entry, name, DWARFS_NAME_ROOM, bytes_out, NULL) ==
-	       0;
+	return dwarfs_entry_name(image, entry, name, DWARFS_NAME_BUFFER_BYTES, bytes_out,
+				 NULL) == 0;
 }
 
 static int compare_names(const void *left, const void *right, void *user)
 {
 	const struct hashed_name *a = left, *b = right;
-	char names[2][DWARFS_NAME_ROOM];
+	char names[2][DWARFS_NAME_BUFFER_BYTES];
 	size_t bytes;
 	int order;
 
@@ -63,13 +63,15 @@ static int compare_names(const void *left, const void *right, void *user)
 	    !get_name(user, b->entry, names[1], &bytes))
 		return 0; /* both could be read before */
 	order = strcmp(names[0], names[1]);
-	return order != 0 ? order : (a->entry > b->entry) - (a->entry < b->entry);
+	return order != 0 ? order
+			  : (a->entry.number > b->entry.number) -
+				    (a->entry.number < b->entry.number);
 }
 
 static bool is_same_name(const dwarfs_image *image, const struct hashed_name *a,
 			 const struct hashed_name *b)
 {
-	char names[2][DWARFS_NAME_ROOM];
+	char names[2][DWARFS_NAME_BUFFER_BYTES];
 	size_t bytes;
 
 	return a->hash == b->hash && get_name(image, a->entry, names[0], &bytes) &&
@@ -88,21 +90,21 @@ static int mark(struct selection *selection, dwarfs_entry entry, size_t entries,
 }
 
 /* Any order: of entries with the same name the first one stays. */
-static int find_in_any_order(struct export_run *run, dwarfs_entry first, uint32_t count,
+static int find_in_any_order(struct export_run *run, dwarfs_entry entry, uint32_t count,
 			     dwarfs_error **err)
 {
 	auto_free struct hashed_name *list = dw_calloc(count, sizeof(*list));
 	const size_t entries = dwarfs_image_entry_count(run->image);
-	char name[DWARFS_NAME_ROOM];
+	char name[DWARFS_NAME_BUFFER_BYTES];
 	size_t known = 0, bytes;
 	int ret = 0;
 
 	if (!list)
 		return dw_fail_nomem(err);
-	for (uint32_t i = 0; i < count && ret == 0; i++) {
-		if (get_name(run->image, first + i, name, &bytes))
+	for (uint32_t i = 0; i < count && ret == 0; i++, entry.number++) {
+		if (get_name(run->image, entry, name, &bytes))
 			list[known++] =
-				(struct hashed_name){ hash_of(name, bytes), first + i };
+				(struct hashed_name){ hash_of(name, bytes), entry };
 		if (i % NAMES_PER_TICK == 0)
 			ret = dw_progress_tick(&run->progress, err);
 	}
@@ -115,18 +117,18 @@ static int find_in_any_order(struct export_run *run, dwarfs_entry first, uint32_
 }
 
 /* Whether names are strictly ascending: 1, 0, or DWARFS_ERR_CANCELLED. */
-static int is_sorted(struct export_run *run, dwarfs_entry first, uint32_t count,
+static int is_sorted(struct export_run *run, dwarfs_entry entry, uint32_t count,
 		     dwarfs_error **err)
 {
-	char names[2][DWARFS_NAME_ROOM] = { "", "" };
+	char names[2][DWARFS_NAME_BUFFER_BYTES] = { "", "" };
 	int ret = 0, turn = 0;
 
-	for (uint32_t i = 0; i < count && ret == 0; i++) {
+	for (uint32_t i = 0; i < count && ret == 0; i++, entry.number++) {
 		size_t bytes;
 
 		if (i % NAMES_PER_TICK == 0)
 			ret = dw_progress_tick(&run->progress, err);
-		if (!get_name(run->image, first + i, names[turn], &bytes))
+		if (!get_name(run->image, entry, names[turn], &bytes))
 			continue;
 		if (strcmp(names[!turn], names[turn]) >= 0)
 			return 0;
@@ -148,15 +150,17 @@ int dw_export_claim(struct export_run *run, dwarfs_entry entry, dwarfs_error **e
 	if (dwarfs_entry_inode(run->image, entry, &inode, NULL) < 0 ||
 	    dwarfs_dir_range(run->image, inode, &first, &count, NULL) < 0)
 		return 0;
-	if (first > entries || count > entries - first)
+	if (first.number > entries || count > entries - first.number)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "it reaches past the last entry of the image");
 	for (uint32_t i = 0; i < count; i++) {
-		if (has_bit(selection->claimed, first + i))
+		const dwarfs_entry inner = dwarfs_entry_at(first.number + i);
+
+		if (has_bit(selection->claimed, inner))
 			return dw_fail(err, DWARFS_ERR_CORRUPT,
 				       "what is in it is also in another directory: "
 				       "the directories are no tree");
-		set_bit(selection->claimed, first + i);
+		set_bit(selection->claimed, inner);
 	}
 	if ((ret = is_sorted(run, first, count, err)) != 0)
 		return ret < 0 ? ret : 0;

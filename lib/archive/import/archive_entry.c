@@ -35,8 +35,8 @@ static int check_end(const struct import_job *job, uint64_t end, dwarfs_error **
 		       "has %" PRIu64 " bytes of contents, not %" PRIu64, end, job->size);
 }
 
-static int read_piece(void *user, const void **data_out, size_t *bytes_out,
-		      uint64_t *offset_out, dwarfs_error **err)
+static int read_piece(const void **data_out, size_t *bytes_out, uint64_t *offset_out,
+		      dwarfs_error **err, void *user)
 {
 	struct import_job *job = user;
 	const void *data = NULL;

@@ -19,6 +19,9 @@
 int dwarfs_archive_import_new(dwarfs_builder *builder, dwarfs_archive_import **import_out,
 			      dwarfs_error **err)
 {
+	if (!builder || !import_out)
+		return dw_fail_null(err, "builder and import_out");
+
 	dwarfs_archive_import *import = dw_calloc(1, sizeof(*import));
 
 	if (!import)
@@ -40,18 +43,25 @@ void dwarfs_archive_import_free(dwarfs_archive_import *import)
 int dwarfs_archive_import_set_format(dwarfs_archive_import *import, const char *format,
 				     dwarfs_error **err)
 {
+	if (!import || !format)
+		return dw_fail_null(err, "import and format");
 	return dw_archive_format_find(format, &import->format, err);
 }
 
 void dwarfs_archive_import_set_strip_components(dwarfs_archive_import *import,
 						uint32_t count)
 {
+	if (!import)
+		return;
 	import->strip = count;
 }
 
 int dwarfs_archive_import_set_prefix(dwarfs_archive_import *import, const char *prefix,
 				     dwarfs_error **err)
 {
+	if (!import || !prefix)
+		return dw_fail_null(err, "import and prefix");
+
 	auto_buffer struct buffer names = { 0 };
 	const int64_t count = dw_import_append_names(prefix, 0, &names, err);
 
@@ -65,12 +75,17 @@ int dwarfs_archive_import_set_prefix(dwarfs_archive_import *import, const char *
 
 void dwarfs_archive_import_set_whiteouts(dwarfs_archive_import *import, bool obey)
 {
+	if (!import)
+		return;
 	import->whiteouts = obey;
 }
 
 int dwarfs_archive_import_set_spool(dwarfs_archive_import *import, const char *directory,
 				    dwarfs_error **err)
 {
+	if (!import)
+		return dw_fail_null(err, "import");
+
 	char *copy = directory ? strdup(directory) : NULL;
 
 	if (directory && !copy)
@@ -80,44 +95,49 @@ int dwarfs_archive_import_set_spool(dwarfs_archive_import *import, const char *d
 	return 0;
 }
 
-void dwarfs_archive_import_set_progress(dwarfs_archive_import *import,
-					dwarfs_progress_fn progress, void *user)
+void dwarfs_archive_import_set_task(dwarfs_archive_import *import,
+				    const dwarfs_task *task)
 {
-	import->progress = progress;
-	import->progress_user = user;
-}
-
-void dwarfs_archive_import_set_cancel(dwarfs_archive_import *import,
-				      dwarfs_cancel *cancel)
-{
-	import->cancel = cancel;
+	if (!import)
+		return;
+	import->task = task;
 }
 
 void dwarfs_archive_import_set_continue_on_error(dwarfs_archive_import *import,
 						 bool go_on)
 {
+	if (!import)
+		return;
 	import->continue_on_error = go_on;
 }
 
 void dwarfs_archive_import_set_report(dwarfs_archive_import *import,
 				      dwarfs_import_report_fn report, void *user)
 {
+	if (!import)
+		return;
 	import->report = report;
 	import->report_user = user;
 }
 
 bool dwarfs_archive_import_is_complete(const dwarfs_archive_import *import)
 {
+	if (!import)
+		return false;
 	return import->is_complete;
 }
 
 uint64_t dwarfs_archive_import_failures(const dwarfs_archive_import *import)
 {
+	if (!import)
+		return 0;
 	return import->failures;
 }
 
 uint64_t dwarfs_archive_import_warnings(const dwarfs_archive_import *import)
 {
+	if (!import)
+		return 0;
 	return import->warnings;
 }
 
@@ -288,6 +308,8 @@ static int read_archive(struct import_job *job, dwarfs_error **err)
 	    (ret = dw_import_check_links(job, err)) < 0)
 		return ret;
 	job->import->is_complete = true;
+	job->progress.items_total = job->progress.items_done;
+	(void)dw_progress_enter(&job->progress, DWARFS_PHASE_DONE, NULL);
 	return job->first_code ? dw_error_copy(err, job->first_code, job->first) : 0;
 }
 
@@ -295,11 +317,9 @@ static void begin(struct import_job *job, dwarfs_archive_import *import)
 {
 	*job = (struct import_job){ .import = import };
 	import->is_complete = false;
-	job->feed.fd = job->feed.spill_fd = -1;
 	job->feed.progress = &job->progress;
 	job->feed.locale = &job->locale;
-	dw_progress_start(&job->progress, import->progress, import->progress_user,
-			  import->cancel);
+	dw_progress_start(&job->progress, import->task);
 }
 
 static int end(struct import_job *job, int ret)
@@ -314,41 +334,35 @@ static int end(struct import_job *job, int ret)
 	return ret;
 }
 
-int dwarfs_archive_import_fd(dwarfs_archive_import *import, int fd, dwarfs_error **err)
+int dwarfs_archive_import_io(dwarfs_archive_import *import, dwarfs_io *io,
+			     dwarfs_error **err)
 {
 	struct import_job job;
 	int ret;
 
+	if (!import || !io)
+		return dw_fail_null(err, "import and source");
 	begin(&job, import);
-	if ((ret = dw_feed_fd(&job.feed, fd, err)) == 0)
+	if ((ret = dw_feed_new(&job.feed, io, err)) == 0)
 		ret = read_archive(&job, err);
-	return end(&job, ret);
-}
-
-int dwarfs_archive_import_memory(dwarfs_archive_import *import, const void *data,
-				 size_t bytes, dwarfs_error **err)
-{
-	struct import_job job;
-	int ret;
-
-	begin(&job, import);
-	if ((ret = dw_feed_memory(&job.feed, data, bytes, err)) == 0)
-		ret = read_archive(&job, err);
+	if (ret < 0 && ret != DWARFS_ERR_CANCELLED && dwarfs_io_name(io))
+		dw_explain(err, ret, "'%s'", dwarfs_io_name(io));
 	return end(&job, ret);
 }
 
 int dwarfs_archive_import_path(dwarfs_archive_import *import, const char *path,
 			       dwarfs_error **err)
 {
+	auto_io dwarfs_io *io = NULL;
 	auto_fd int fd = -1;
 	int ret;
 
+	if (!import || !path)
+		return dw_fail_null(err, "import and path");
 	import->is_complete = false;
-	ret = dw_fd_open_read(path, &fd, err);
-	if (ret < 0)
+	if ((ret = dw_fd_open_read(path, &fd, err)) < 0 ||
+	    (ret = dwarfs_io_from_stream(fd, &io, err)) < 0 ||
+	    (ret = dwarfs_io_set_name(io, path, err)) < 0)
 		return ret;
-	ret = dwarfs_archive_import_fd(import, fd, err);
-	if (ret < 0 && ret != DWARFS_ERR_CANCELLED)
-		dw_explain(err, ret, "'%s'", path);
-	return ret;
+	return dwarfs_archive_import_io(import, io, err);
 }

@@ -17,10 +17,8 @@ struct dwarfs_archive_import {
 	uint32_t strip;
 	struct buffer prefix; /* names joined by "/" */
 	bool whiteouts;
-	char *spool; /* NULL: the default */
-	dwarfs_progress_fn progress;
-	void *progress_user;
-	dwarfs_cancel *cancel;
+	char *spool;		 /* NULL: the default */
+	const dwarfs_task *task; /* or NULL */
 	bool continue_on_error;
 	dwarfs_import_report_fn report;
 	void *report_user;

@@ -30,8 +30,6 @@ struct output {
 	bool overwrite;
 	char *path;	 /* of the file; NULL if it is written in place */
 	char *temporary; /* its current name; NULL for none */
-	int (*write)(const void *data, size_t bytes, void *user);
-	void *user;
 	dev_t device;
 	ino_t inode;
 	bool regular;
@@ -250,19 +248,6 @@ int dw_output_to_fd(int fd, struct output **output_out, dwarfs_error **err)
 	return 0;
 }
 
-int dw_output_to_function(int (*write)(const void *data, size_t bytes, void *user),
-			  void *user, struct output **output_out, dwarfs_error **err)
-{
-	struct output *output = new_output(-1);
-
-	if (!output)
-		return dw_fail_nomem(err);
-	output->write = write;
-	output->user = user;
-	*output_out = output;
-	return 0;
-}
-
 bool dw_output_is(const struct output *output, const struct os_stat *found)
 {
 	if ((found->mode & S_IFMT) != S_IFREG)
@@ -290,16 +275,6 @@ static int wait_for_reader(struct output *output, struct dwarfs_progress *progre
 	}
 }
 
-static int write_chunk(struct output *output, const void *data, size_t bytes)
-{
-	if (output->write) {
-		int ret = output->write(data, bytes, output->user);
-
-		return ret <= 0 && ret > -INT_MAX ? ret : -EIO;
-	}
-	return dw_fd_write(output->fd, data, bytes);
-}
-
 int dw_output_write(struct output *output, const void *data, size_t bytes,
 		    struct dwarfs_progress *progress, dwarfs_error **err)
 {
@@ -315,7 +290,7 @@ int dw_output_write(struct output *output, const void *data, size_t bytes,
 			ret = dw_progress_tick(progress, err);
 		if (ret < 0)
 			return ret;
-		ret = write_chunk(output, (const uint8_t *)data + done, piece);
+		ret = dw_fd_write(output->fd, (const uint8_t *)data + done, piece);
 		if (ret < 0 && output->path)
 			return fail_output(err, -ret, "cannot write", output->path);
 		if (ret < 0)

@@ -19,8 +19,6 @@ struct output {
 	bool owns_fd, overwrite, sync;
 	char *path;	 /* of the file; NULL if it is written in place */
 	char *temporary; /* its current name; NULL for none */
-	int (*write)(const void *data, size_t bytes, void *user);
-	void *user;
 	struct os_stat stat;
 	bool replaces;
 	struct os_stat old; /* the file that it replaces */
@@ -130,20 +128,6 @@ int dw_output_to_fd(int fd, struct output **output_out, dwarfs_error **err)
 	return 0;
 }
 
-int dw_output_to_function(int (*write)(const void *data, size_t bytes, void *user),
-			  void *user, struct output **output_out, dwarfs_error **err)
-{
-	struct output *output = dw_calloc(1, sizeof(*output));
-
-	if (!output)
-		return dw_fail_nomem(err);
-	output->fd = -1;
-	output->write = write;
-	output->user = user;
-	*output_out = output;
-	return 0;
-}
-
 static bool is_same(const struct os_stat *a, const struct os_stat *b)
 {
 	return a->device == b->device && a->inode == b->inode;
@@ -156,16 +140,6 @@ bool dw_output_is(const struct output *output, const struct os_stat *found)
 		(output->replaces && is_same(found, &output->old)));
 }
 
-static int write_chunk(struct output *output, const void *data, size_t bytes)
-{
-	if (output->write) {
-		int ret = output->write(data, bytes, output->user);
-
-		return ret <= 0 && ret > -INT_MAX ? ret : -EIO;
-	}
-	return dw_fd_write(output->fd, data, bytes);
-}
-
 int dw_output_write(struct output *output, const void *data, size_t bytes,
 		    struct dwarfs_progress *progress, dwarfs_error **err)
 {
@@ -175,7 +149,7 @@ int dw_output_write(struct output *output, const void *data, size_t bytes,
 
 		if (ret < 0)
 			return ret;
-		ret = write_chunk(output, (const uint8_t *)data + done, piece);
+		ret = dw_fd_write(output->fd, (const uint8_t *)data + done, piece);
 		if (ret < 0 && output->path)
 			return fail_output(err, -ret, "cannot write", output->path);
 		if (ret < 0)

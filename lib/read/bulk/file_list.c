@@ -26,7 +26,7 @@ static int fill_targets(struct targets *targets, const dwarfs_image *image,
 	if (!seen || !targets->list)
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < count; i++) {
-		dwarfs_inode inode = inodes[i];
+		const uint32_t inode = inodes[i].number;
 		uint8_t bit = (uint8_t)(1u << inode % 8);
 
 		if (inode < inode_count) {

@@ -12,7 +12,7 @@
 /* One of the files. */
 struct target {
 	uint64_t bytes;
-	dwarfs_inode inode;
+	uint32_t inode;
 	uint32_t parts;
 	atomic_uint left; /* parts not delivered yet */
 	atomic_bool failed;

@@ -10,6 +10,7 @@
  * A block is decompressed once, as far as its files need it, into its own memory, unless
  * it is in the cache.
  */
+#include "base/progress.h"
 #include "pool/pool.h"
 #include "read/bulk/block_pieces.h"
 #include "read/bulk/whole_block.h"
@@ -23,7 +24,7 @@
 /* One of the files. */
 struct copy_target {
 	uint64_t bytes;
-	dwarfs_inode inode;
+	uint32_t inode;
 	uint32_t left; /* pieces, or HAS_FAILED */
 };
 
@@ -35,7 +36,7 @@ struct bulk {
 	struct copy_target *targets;
 	size_t target_count;
 	struct pieces pieces;
-	int stopped; /* return value of a callback */
+	struct dwarfs_progress progress;
 };
 
 /* A block that is being decoded. */
@@ -70,28 +71,27 @@ static void drop_block(void *shared, void *item)
 
 /* -- delivery, on the caller's thread ------------------------------------------------ */
 
-static int stop_bulk(struct bulk *bulk, int ret, dwarfs_error **err)
-{
-	bulk->stopped = ret;
-	return dw_fail(err, DWARFS_ERR_CANCELLED, "the reader has stopped");
-}
-
 static int give_bytes(struct bulk *bulk, struct copy_target *target, const uint8_t *data,
 		      uint64_t bytes, uint64_t at, dwarfs_error **err)
 {
+	const dwarfs_inode inode = dwarfs_inode_at(target->inode);
+	auto_error dwarfs_error *why = NULL;
 	int ret = 0;
 
+	bulk->progress.bytes_done += bytes;
 	for (; ret == 0 && bytes > MOST_BYTES; at += MOST_BYTES, bytes -= MOST_BYTES)
-		ret = bulk->piece(target->inode, data, (size_t)MOST_BYTES, at,
-				  bulk->user);
+		ret = bulk->piece(inode, data, (size_t)MOST_BYTES, at, &why, bulk->user);
 	if (ret == 0)
-		ret = bulk->piece(target->inode, data, (size_t)bytes, at, bulk->user);
-	return ret == 0 ? 0 : stop_bulk(bulk, ret, err);
+		ret = bulk->piece(inode, data, (size_t)bytes, at, &why, bulk->user);
+	if (ret != 0)
+		return dw_callback_fail(ret, &why, err);
+	return dw_progress_tick(&bulk->progress, err);
 }
 
 static int fail_target(struct bulk *bulk, struct copy_target *target, int code,
 		       dwarfs_error *why, dwarfs_error **err)
 {
+	auto_error dwarfs_error *stop = NULL;
 	int ret;
 
 	if (target->left == HAS_FAILED)
@@ -99,8 +99,9 @@ static int fail_target(struct bulk *bulk, struct copy_target *target, int code,
 	target->left = HAS_FAILED;
 	if (!bulk->failed)
 		return dw_fail(err, code, "%s", dwarfs_error_message(why));
-	ret = bulk->failed(target->inode, why, bulk->user);
-	return ret == 0 ? 0 : stop_bulk(bulk, ret, err);
+	bulk->progress.items_done++;
+	ret = bulk->failed(dwarfs_inode_at(target->inode), why, &stop, bulk->user);
+	return ret == 0 ? 0 : dw_callback_fail(ret, &stop, err);
 }
 
 static int deliver(struct bulk *bulk, const struct piece *piece, const uint8_t *bytes,
@@ -113,8 +114,10 @@ static int deliver(struct bulk *bulk, const struct piece *piece, const uint8_t *
 		return 0;
 	ret = give_bytes(bulk, target, piece->is_hole ? NULL : bytes + piece->offset,
 			 piece->bytes, piece->at, err);
-	if (ret == 0 && --target->left == 0)
+	if (ret == 0 && --target->left == 0) {
+		bulk->progress.items_done++;
 		ret = give_bytes(bulk, target, NULL, 0, target->bytes, err);
+	}
 	return ret;
 }
 
@@ -161,7 +164,7 @@ static int list_bulk_targets(struct bulk *bulk, const dwarfs_inode *inodes, size
 	if (!seen || !bulk->targets)
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < count; i++) {
-		struct copy_target target = { .inode = inodes[i] };
+		struct copy_target target = { .inode = inodes[i].number };
 		auto_error dwarfs_error *why = NULL;
 		struct chunk_range range;
 		int ret = dw_view_chunk_range(bulk->image->view, target.inode, &range,
@@ -196,6 +199,9 @@ static int collect_pieces(struct bulk *bulk, dwarfs_error **err)
 		if (ret == DWARFS_ERR_NOMEM)
 			return dw_fail_nomem(err);
 		target->left = (uint32_t)(bulk->pieces.count - before);
+		bulk->progress.items_total++;
+		bulk->progress.bytes_total += target->bytes;
+		bulk->progress.items_done += ret == 0 && target->left == 0;
 		if (ret < 0)
 			ret = fail_target(bulk, target, ret, why, err);
 		else if (target->left == 0)
@@ -249,8 +255,11 @@ static int read_blocks(struct bulk *bulk, dwarfs_error **err)
 
 int dwarfs_read_in_order(const dwarfs_image *image, const dwarfs_inode *inodes,
 			 size_t count, dwarfs_piece_fn piece, dwarfs_piece_fail_fn failed,
-			 void *user, dwarfs_error **err)
+			 void *user, const dwarfs_task *task, dwarfs_error **err)
 {
+	if (!image || !inodes || !piece)
+		return dw_fail_null(err, "image, inodes and piece");
+
 	struct bulk bulk = {
 		.image = dwarfs_image_ref(image),
 		.piece = piece,
@@ -260,17 +269,18 @@ int dwarfs_read_in_order(const dwarfs_image *image, const dwarfs_inode *inodes,
 	auto_error dwarfs_error *why = NULL;
 	int ret = 0;
 
+	dw_progress_start(&bulk.progress, task);
 	if (count >= HAS_FAILED)
 		ret = dw_fail(&why, DWARFS_ERR_RANGE, "these are too many files");
+	else
+		ret = dw_progress_enter(&bulk.progress, DWARFS_PHASE_READ, &why);
 	if (ret == 0 && (ret = list_bulk_targets(&bulk, inodes, count, &why)) == 0 &&
 	    (ret = collect_pieces(&bulk, &why)) == 0)
 		ret = read_blocks(&bulk, &why);
+	if (ret == 0)
+		ret = dw_progress_enter(&bulk.progress, DWARFS_PHASE_DONE, &why);
 	dw_pieces_free(&bulk.pieces);
 	free(bulk.targets);
 	dwarfs_image_free(bulk.image);
-	if (bulk.stopped)
-		return bulk.stopped;
-	if (ret < 0 && err)
-		*err = dw_steal(why);
-	return ret;
+	return ret < 0 ? dw_error_copy(err, ret, why) : 0;
 }

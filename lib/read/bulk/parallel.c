@@ -11,6 +11,7 @@
  * No thread waits while there is a block to decode or to deliver. A block is
  * decompressed once, as far as its files need it, into its own memory.
  */
+#include "base/progress.h"
 #include "pool/crew.h"
 #include "pool/threads.h"
 #include "read/bulk/file_list.h"
@@ -37,8 +38,9 @@ struct parallel {
 	dwarfs_image *image;
 	dwarfs_part_fn part;
 	dwarfs_part_fail_fn failed;
-	dwarfs_look_fn look;
 	void *user;
+	struct dwarfs_progress progress; /* of the caller's thread */
+	atomic_uint_least64_t bytes_done, items_done;
 	struct targets files;
 	uint32_t most_blocks, most_decoders;
 	pthread_t caller;
@@ -51,7 +53,8 @@ struct parallel {
 	struct block *first, *last;
 	uint32_t blocks, decoders; /* being decoded or delivered */
 	struct block *spare;	   /* finished blocks, whose pages are used again */
-	int code;		   /* why it stopped: result of a callback, or NOMEM */
+	int code;		   /* why it stopped, or 0 */
+	dwarfs_error *why;	   /* details of that */
 };
 
 struct dwarfs_part {
@@ -66,27 +69,37 @@ struct dwarfs_part {
 
 dwarfs_inode dwarfs_part_inode(const dwarfs_part *part)
 {
-	return part->target->inode;
+	if (!part)
+		return DWARFS_ROOT_INODE;
+	return dwarfs_inode_at(part->target->inode);
 }
 
 uint64_t dwarfs_part_file_bytes(const dwarfs_part *part)
 {
+	if (!part)
+		return 0;
 	return part->target->bytes;
 }
 
 bool dwarfs_part_is_last(const dwarfs_part *part)
 {
+	if (!part)
+		return false;
 	return part->is_last;
 }
 
 size_t dwarfs_part_count(const dwarfs_part *part)
 {
+	if (!part)
+		return 0;
 	return part->count;
 }
 
 const void *dwarfs_part_piece(const dwarfs_part *part, size_t index, size_t *bytes_out,
 			      uint64_t *offset_out)
 {
+	if (!part)
+		return NULL;
 	if (index >= part->count)
 		return NULL;
 	*bytes_out = (size_t)part->pieces[index].bytes;
@@ -96,51 +109,80 @@ const void *dwarfs_part_piece(const dwarfs_part *part, size_t index, size_t *byt
 
 /* -- delivering, on any thread ------------------------------------------------------- */
 
-static void stop_parallel(struct parallel *parallel, int code)
+/* Takes ownership of why. */
+static void stop_parallel(struct parallel *parallel, int code, dwarfs_error *why)
 {
 	pthread_mutex_lock(&parallel->lock);
-	if (!atomic_exchange(&parallel->stopped, true))
+	if (!atomic_exchange(&parallel->stopped, true)) {
 		parallel->code = code;
+		parallel->why = dw_steal(why);
+	}
 	pthread_cond_broadcast(&parallel->changed);
 	pthread_mutex_unlock(&parallel->lock);
+	dwarfs_error_free(why);
 }
 
-static void let_look(void *user)
+/* After a callback has returned ret, not 0. Takes ownership of why. */
+static void stop_by_callback(struct parallel *parallel, int ret, dwarfs_error *why)
+{
+	dwarfs_error *stop = NULL;
+	const int code = dw_callback_fail(ret, &why, &stop);
+
+	dwarfs_error_free(why);
+	stop_parallel(parallel, code, stop);
+}
+
+static void tick_parallel(void *user)
 {
 	struct parallel *parallel = user;
-	int ret = parallel->look ? parallel->look(parallel->user) : 0;
+	dwarfs_error *why = NULL;
+	int ret;
 
-	if (ret != 0)
-		stop_parallel(parallel, ret);
+	parallel->progress.bytes_done = atomic_load(&parallel->bytes_done);
+	parallel->progress.items_done = atomic_load(&parallel->items_done);
+	ret = dw_progress_tick(&parallel->progress, &why);
+	if (ret < 0)
+		stop_parallel(parallel, ret, why);
 }
 
-/* If the caller's thread does all the work, it calls `look` itself. */
+/* If the caller's thread does all the work, it reports the progress, too. */
 static bool goes_on(struct parallel *parallel)
 {
 	if (pthread_equal(parallel->caller, pthread_self()))
-		let_look(parallel);
+		tick_parallel(parallel);
 	return !atomic_load_explicit(&parallel->stopped, memory_order_relaxed);
 }
 
 static void report_failed_target(struct parallel *parallel, struct target *target,
 				 const dwarfs_error *why, uint32_t thread)
 {
+	dwarfs_error *stop = NULL;
 	int ret;
 
 	if (atomic_exchange(&target->failed, true))
 		return;
-	ret = parallel->failed(target->inode, why, thread, parallel->user);
+	atomic_fetch_add(&parallel->items_done, 1);
+	ret = parallel->failed(dwarfs_inode_at(target->inode), why, thread, &stop,
+			       parallel->user);
 	if (ret != 0)
-		stop_parallel(parallel, ret);
+		stop_by_callback(parallel, ret, stop);
 }
 
 static int deliver_part(struct parallel *parallel, const struct dwarfs_part *part,
 			uint32_t thread)
 {
-	int ret = parallel->part(part, thread, parallel->user);
+	dwarfs_error *why = NULL;
+	int ret = parallel->part(part, thread, &why, parallel->user);
 
+	for (size_t i = 0; i < part->count; i++)
+		atomic_fetch_add_explicit(&parallel->bytes_done, part->pieces[i].bytes,
+					  memory_order_relaxed);
+	if (part->is_last)
+		atomic_fetch_add(&parallel->items_done, 1);
 	if (ret != 0)
-		stop_parallel(parallel, ret);
+		stop_by_callback(parallel, ret, why);
+	else
+		dwarfs_error_free(why);
 	return ret;
 }
 
@@ -331,7 +373,7 @@ static bool unpack_next(struct parallel *parallel)
 		dw_whole_load(parallel->image, parallel->files.pieces.list[from].block,
 			      &block->whole, &block->error);
 	if (block->code == DWARFS_ERR_NOMEM)
-		stop_parallel(parallel, DWARFS_ERR_NOMEM);
+		stop_parallel(parallel, DWARFS_ERR_NOMEM, NULL);
 	pthread_mutex_lock(&parallel->lock);
 	add_block(parallel, block);
 	return true;
@@ -395,7 +437,8 @@ static void cannot_read(struct target *target, const dwarfs_error *why, void *us
 static int read_all_targets(struct parallel *parallel, const dwarfs_inode *inodes,
 			    size_t count, uint32_t more, dwarfs_error **err)
 {
-	static const struct crew_ops ops = { .work = parallel_thread, .look = let_look };
+	static const struct crew_ops ops = { .work = parallel_thread,
+					     .look = tick_parallel };
 	uint32_t workers = dw_context_workers(parallel->image->context);
 	int ret;
 
@@ -404,33 +447,47 @@ static int read_all_targets(struct parallel *parallel, const dwarfs_inode *inode
 	if (count >= UINT32_MAX)
 		return dw_fail(err, DWARFS_ERR_RANGE, "these are too many files");
 	if ((ret = dw_targets_collect(&parallel->files, parallel->image, inodes, count,
-				      cannot_read, parallel, err)) < 0 ||
-	    (ret = dw_crew_run(&ops, parallel,
+				      cannot_read, parallel, err)) < 0)
+		return ret;
+	parallel->progress.items_total = parallel->files.count;
+	for (size_t i = 0; i < parallel->files.count; i++)
+		parallel->progress.bytes_total += parallel->files.list[i].bytes;
+	if ((ret = dw_crew_run(&ops, parallel,
 			       workers + (more < MOST_MORE ? more : MOST_MORE), err)) < 0)
 		return ret;
-	if (parallel->code == DWARFS_ERR_NOMEM)
-		return dw_fail_nomem(err);
-	return parallel->code;
+	return parallel->code < 0 ? dw_error_copy(err, parallel->code, parallel->why) : 0;
 }
 
 uint32_t dwarfs_read_parallel_threads(const dwarfs_image *image, uint32_t more)
 {
+	if (!image)
+		return 0;
+
 	uint32_t threads = dw_context_workers(image->context) +
 			   (more < MOST_MORE ? more : MOST_MORE);
 
 	return threads > 0 ? threads : 1;
 }
 
+static int end_progress(struct parallel *parallel, dwarfs_error **err)
+{
+	parallel->progress.bytes_done = atomic_load(&parallel->bytes_done);
+	parallel->progress.items_done = atomic_load(&parallel->items_done);
+	return dw_progress_enter(&parallel->progress, DWARFS_PHASE_DONE, err);
+}
+
 int dwarfs_read_parallel(const dwarfs_image *image, const dwarfs_inode *inodes,
 			 size_t count, uint32_t more, dwarfs_part_fn part,
-			 dwarfs_part_fail_fn failed, dwarfs_look_fn look, void *user,
+			 dwarfs_part_fail_fn failed, void *user, const dwarfs_task *task,
 			 dwarfs_error **err)
 {
+	if (!image || !inodes || !part || !failed)
+		return dw_fail_null(err, "image, inodes and part and failed");
+
 	struct parallel parallel = {
 		.image = (dwarfs_image *)image,
 		.part = part,
 		.failed = failed,
-		.look = look,
 		.user = user,
 		.caller = pthread_self(),
 	};
@@ -443,7 +500,13 @@ int dwarfs_read_parallel(const dwarfs_image *image, const dwarfs_inode *inodes,
 		return dw_fail_nomem(err);
 	}
 	dwarfs_image_ref(image);
-	ret = read_all_targets(&parallel, inodes, count, more, err);
+	dw_progress_start(&parallel.progress, task);
+	ret = dw_progress_enter(&parallel.progress, DWARFS_PHASE_READ, err);
+	if (ret == 0)
+		ret = read_all_targets(&parallel, inodes, count, more, err);
+	if (ret == 0)
+		ret = end_progress(&parallel, err);
+	dwarfs_error_free(parallel.why);
 	release_blocks(&parallel);
 	dwarfs_image_free(parallel.image);
 	pthread_cond_destroy(&parallel.changed);

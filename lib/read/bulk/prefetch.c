@@ -153,7 +153,7 @@ static int choose_files(struct prefetch *prefetch, const dwarfs_inode *inodes,
 		size_t before = prefetch->pieces.count;
 		auto_error dwarfs_error *why = NULL;
 		struct chunk_range range;
-		int ret = dw_view_chunk_range(view, inodes[i], &range, &why);
+		int ret = dw_view_chunk_range(view, inodes[i].number, &range, &why);
 
 		if (ret == DWARFS_ERR_RANGE)
 			return dw_fail(err, ret, "%s", dwarfs_error_message(why));
@@ -203,7 +203,8 @@ static int first_unit_bytes(const dwarfs_image *image, const dwarfs_inode *inode
 
 	*bytes_out = image->view->block_size;
 	for (size_t i = 0; i < count; i++) {
-		int ret = dw_view_chunk_range(image->view, inodes[i], &range, &why);
+		int ret =
+			dw_view_chunk_range(image->view, inodes[i].number, &range, &why);
 
 		for (uint64_t at = range.first; ret == 0 && at < range.end; at++) {
 			ret = dw_view_chunk(image->view, at, &chunk, &why);
@@ -416,6 +417,9 @@ static void plan_units(struct prefetch *prefetch, uint64_t room, size_t *count)
 int dwarfs_prefetch(const dwarfs_image *image, const dwarfs_inode *inodes, size_t count,
 		    dwarfs_error **err)
 {
+	if (!image || !inodes)
+		return dw_fail_null(err, "image and inodes");
+
 	struct prefetch prefetch = { .image = dwarfs_image_ref(image) };
 	uint64_t unit_bytes, room;
 	size_t chosen = 0;

@@ -688,8 +688,12 @@ static void count_cache(struct cache *cache, struct cache_counts *counts_out)
 
 /* -- <dwarfs/context.h> ------------------------------------------------------------- */
 
-uint64_t dwarfs_context_cache_count(const dwarfs_context *context, int what)
+uint64_t dwarfs_context_cache_count(const dwarfs_context *context,
+				    enum dwarfs_cache_number what)
 {
+	if (!context)
+		return 0;
+
 	struct cache *cache = dw_context_peek(context);
 	struct cache_counts counts = { .budget = dw_context_cache_bytes(context) };
 
@@ -728,6 +732,8 @@ int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t bytes,
 {
 	struct cache *cache;
 
+	if (!context)
+		return dw_fail_null(err, "context");
 	dw_context_note_cache_bytes(context, bytes);
 	cache = dw_context_peek(context);
 	if (cache && !dw_cache_is_lost(cache))
@@ -735,11 +741,13 @@ int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t bytes,
 	return 0;
 }
 
-int dwarfs_context_trim(dwarfs_context *context, uint64_t max_age_ms)
+void dwarfs_context_trim(dwarfs_context *context, uint64_t max_age_ms)
 {
+	if (!context)
+		return;
+
 	struct cache *cache = dw_context_peek(context);
 
 	if (cache && !dw_cache_is_lost(cache))
 		trim_cache(cache, max_age_ms);
-	return 0;
 }

@@ -47,8 +47,8 @@ struct range {
 
 /* The chunk of a file that is read. */
 struct chunk_reader {
-	dwarfs_inode inode; /* NO_INODE: of no known file */
-	uint64_t chunk;	    /* index in the table of chunks */
+	uint32_t inode; /* NO_INODE: of no known file */
+	uint64_t chunk; /* index in the table of chunks */
 };
 #define NO_INODE UINT32_MAX
 

@@ -209,11 +209,11 @@ struct turn_waiter {
 /* Whose turn it is to decode, see turns.c. */
 struct turns {
 	bool is_taken;
-	int decoding;	    /* threads that decode for a reader now */
-	pthread_t thread;   /* that decoded last in this turn */
-	dwarfs_inode inode; /* that it read last */
-	uint64_t end;	    /* decode_clock at which another thread may have the turn */
-	uint64_t decodes;   /* starts and ends of decodes, to see whether it is idle */
+	int decoding;	  /* threads that decode for a reader now */
+	pthread_t thread; /* that decoded last in this turn */
+	uint32_t inode;	  /* that it read last */
+	uint64_t end;	  /* decode_clock at which another thread may have the turn */
+	uint64_t decodes; /* starts and ends of decodes, to see whether it is idle */
 	struct turn_waiter *first, *last; /* threads that wait, in order */
 	uint64_t waits;
 	uint64_t resume_at;  /* decode_clock before which there are no turns */
@@ -388,7 +388,7 @@ void dw_cache_count_decoded(struct cache *cache, struct slot *slot, uint64_t fro
 /* Wait until this thread may decode bytes of a file, or
  * another thread has decoded them or begins to. False when it waited: look again. */
 bool dw_cache_take_turn(struct cache *cache, const struct unit *unit, struct range range,
-			dwarfs_inode inode);
+			uint32_t inode);
 
 /* A decode for a reader begins or has ended. */
 void dw_cache_note_decode(struct cache *cache, bool begins);

@@ -57,7 +57,7 @@ static bool takes_turns(const struct cache *cache)
 }
 
 /* A reader is a thread, or requests for the same file from several threads. */
-static bool has_turn(const struct turns *turns, dwarfs_inode inode)
+static bool has_turn(const struct turns *turns, uint32_t inode)
 {
 	return turns->is_taken && (pthread_equal(turns->thread, pthread_self()) ||
 				   (inode != NO_INODE && turns->inode == inode));
@@ -155,7 +155,7 @@ static void wait_for_turn(struct cache *cache, struct turn_waiter *self)
 }
 
 bool dw_cache_take_turn(struct cache *cache, const struct unit *unit, struct range range,
-			dwarfs_inode inode)
+			uint32_t inode)
 {
 	struct turns *turns = &cache->turns;
 	struct turn_waiter self = { .unit = unit, .range = range };

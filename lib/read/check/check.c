@@ -251,7 +251,8 @@ static int check_values(struct check *check)
 {
 	auto_error dwarfs_error *error = NULL;
 	dwarfs_metadata *values = NULL;
-	int kind, ret = dwarfs_metadata_new(check->image, &values, &error);
+	enum dwarfs_metadata_kind kind;
+	int ret = dwarfs_metadata_new(check->image, &values, &error);
 
 	while (ret >= 0 && (ret = dwarfs_metadata_next(values, &kind, &error)) > 0)
 		if (dwarfs_metadata_depth(values) == 1 &&
@@ -300,10 +301,13 @@ static int fail_unverified(struct check *check)
 		       : dw_fail(check->err, DWARFS_ERR_UNSUPPORTED, "%s", message);
 }
 
-int dwarfs_image_check(const dwarfs_image *image, int level, dwarfs_finding_fn finding,
-		       dwarfs_progress_fn progress, void *user, uint64_t *errors_out,
-		       dwarfs_error **err)
+int dwarfs_image_check(const dwarfs_image *image, enum dwarfs_check_level level,
+		       dwarfs_finding_fn finding, void *user, const dwarfs_task *task,
+		       uint64_t *errors_out, dwarfs_error **err)
 {
+	if (!image)
+		return dw_fail_null(err, "image");
+
 	auto_free uint32_t *block_of_section = NULL;
 	auto_free uint64_t *needed = NULL;
 	struct check check = {
@@ -315,7 +319,7 @@ int dwarfs_image_check(const dwarfs_image *image, int level, dwarfs_finding_fn f
 	};
 	int ret;
 
-	if (level < DWARFS_CHECK_METADATA || level > DWARFS_CHECK_INTEGRITY)
+	if ((unsigned)level > DWARFS_CHECK_INTEGRITY)
 		return dw_fail(err, DWARFS_ERR_RANGE, "check level %d does not exist",
 			       level);
 	block_of_section = dw_calloc(image->section_count, sizeof(*block_of_section));
@@ -328,7 +332,7 @@ int dwarfs_image_check(const dwarfs_image *image, int level, dwarfs_finding_fn f
 	check.block_of_section = block_of_section;
 	check.needed = needed;
 
-	dw_progress_start(&check.progress, progress, user, NULL);
+	dw_progress_start(&check.progress, task);
 	check.progress.items_total = image->section_count;
 	check.progress.bytes_total = image->bytes;
 	if ((ret = dw_progress_enter(&check.progress, DWARFS_PHASE_CHECK, err)) < 0)

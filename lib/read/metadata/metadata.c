@@ -46,6 +46,9 @@ struct dwarfs_metadata {
 int dwarfs_metadata_new(const dwarfs_image *image, dwarfs_metadata **metadata_out,
 			dwarfs_error **err)
 {
+	if (!image || !metadata_out)
+		return dw_fail_null(err, "image and metadata_out");
+
 	const struct frozen *frozen = &image->view->frozen;
 	dwarfs_metadata *metadata = dw_calloc(1, sizeof(*metadata));
 
@@ -65,6 +68,7 @@ void dwarfs_metadata_free(dwarfs_metadata *metadata)
 {
 	if (!metadata)
 		return;
+
 	dwarfs_image_free(metadata->image);
 	free(metadata);
 }
@@ -223,8 +227,12 @@ static int next_value(struct dwarfs_metadata *metadata, dwarfs_error **err)
 	return take_item(metadata, level, level->next - 1, err);
 }
 
-int dwarfs_metadata_next(dwarfs_metadata *metadata, int *kind_out, dwarfs_error **err)
+int dwarfs_metadata_next(dwarfs_metadata *metadata, enum dwarfs_metadata_kind *kind_out,
+			 dwarfs_error **err)
 {
+	if (!metadata || !kind_out)
+		return dw_fail_null(err, "metadata and kind_out");
+
 	int ret;
 
 	if (metadata->is_started && metadata->depth == 0 && !metadata->can_enter)
@@ -243,11 +251,15 @@ int dwarfs_metadata_next(dwarfs_metadata *metadata, int *kind_out, dwarfs_error 
 
 void dwarfs_metadata_skip(dwarfs_metadata *metadata)
 {
+	if (!metadata)
+		return;
 	metadata->can_enter = false;
 }
 
 void dwarfs_metadata_leave(dwarfs_metadata *metadata)
 {
+	if (!metadata)
+		return;
 	metadata->can_enter = false;
 	if (metadata->depth > 0)
 		metadata->levels[metadata->depth - 1].next =
@@ -258,31 +270,44 @@ void dwarfs_metadata_leave(dwarfs_metadata *metadata)
 
 uint32_t dwarfs_metadata_depth(const dwarfs_metadata *metadata)
 {
+	if (!metadata)
+		return 0;
 	return metadata->depth;
 }
 
 const char *dwarfs_metadata_name(const dwarfs_metadata *metadata)
 {
+	if (!metadata)
+		return NULL;
 	return metadata->value.member ? metadata->value.member->name : NULL;
 }
 
 int dwarfs_metadata_field(const dwarfs_metadata *metadata)
 {
+	if (!metadata)
+		return 0;
 	return metadata->value.member ? metadata->value.member->id : 0;
 }
 
 const char *dwarfs_metadata_type(const dwarfs_metadata *metadata)
 {
+	if (!metadata)
+		return NULL;
 	return metadata->value.type ? metadata->value.type->name : dw_metadata_type.name;
 }
 
 uint64_t dwarfs_metadata_number(const dwarfs_metadata *metadata)
 {
+	if (!metadata)
+		return 0;
 	return metadata->value.number;
 }
 
 uint64_t dwarfs_metadata_count(const dwarfs_metadata *metadata)
 {
+	if (!metadata)
+		return 0;
+
 	const struct value *value = &metadata->value;
 
 	return value->kind == DWARFS_METADATA_STRING ? value->bytes.size
@@ -291,12 +316,17 @@ uint64_t dwarfs_metadata_count(const dwarfs_metadata *metadata)
 
 const void *dwarfs_metadata_bytes(const dwarfs_metadata *metadata, size_t *bytes_out)
 {
+	if (!metadata || !bytes_out)
+		return NULL;
 	*bytes_out = metadata->value.bytes.size;
 	return metadata->value.bytes.data ? metadata->value.bytes.data : (const void *)"";
 }
 
 uint64_t dwarfs_metadata_bits(const dwarfs_metadata *metadata)
 {
+	if (!metadata)
+		return 0;
+
 	const struct value *value = &metadata->value;
 	const struct schema_layout *layout = value->node.layout;
 
@@ -315,11 +345,16 @@ uint64_t dwarfs_metadata_bits(const dwarfs_metadata *metadata)
 
 uint64_t dwarfs_metadata_position(const dwarfs_metadata *metadata)
 {
+	if (!metadata)
+		return 0;
 	return 8 * metadata->value.node.start + metadata->value.node.bit;
 }
 
 int32_t dwarfs_metadata_layout(const dwarfs_metadata *metadata)
 {
+	if (!metadata)
+		return 0;
+
 	const struct schema_layout *layout = metadata->value.node.layout;
 
 	return layout ? (int32_t)(layout - metadata->frozen->schema->layouts) : -1;
@@ -329,11 +364,15 @@ int32_t dwarfs_metadata_layout(const dwarfs_metadata *metadata)
 
 uint32_t dwarfs_schema_count(const dwarfs_image *image)
 {
+	if (!image)
+		return 0;
 	return (uint32_t)image->view->schema.layout_count;
 }
 
 uint32_t dwarfs_schema_root(const dwarfs_image *image)
 {
+	if (!image)
+		return 0;
 	return image->view->schema.root;
 }
 
@@ -351,6 +390,9 @@ static int check_layout(const dwarfs_image *image, uint32_t layout, dwarfs_error
 int dwarfs_schema_layout(const dwarfs_image *image, uint32_t layout, uint32_t *bytes_out,
 			 uint32_t *bits_out, uint32_t *fields_out, dwarfs_error **err)
 {
+	if (!image || !bytes_out || !bits_out || !fields_out)
+		return dw_fail_null(err, "image, bytes_out, bits_out and fields_out");
+
 	const struct schema_layout *found;
 	int ret = check_layout(image, layout, err);
 
@@ -367,6 +409,9 @@ int dwarfs_schema_field(const dwarfs_image *image, uint32_t layout, uint32_t ind
 			int32_t *id_out, uint32_t *layout_out, int32_t *offset_out,
 			dwarfs_error **err)
 {
+	if (!image || !id_out || !layout_out || !offset_out)
+		return dw_fail_null(err, "image, id_out, layout_out and offset_out");
+
 	const struct schema *schema = &image->view->schema;
 	const struct schema_field *field;
 	int ret = check_layout(image, layout, err);
@@ -386,5 +431,7 @@ int dwarfs_schema_field(const dwarfs_image *image, uint32_t layout, uint32_t ind
 
 uint64_t dwarfs_metadata_total_bytes(const dwarfs_image *image)
 {
+	if (!image)
+		return 0;
 	return image->view->frozen.size;
 }

@@ -417,21 +417,28 @@ int dw_salvage_xattrs(struct dwarfs_image *image, dwarfs_error **err)
 
 bool dwarfs_image_block_is_lost(const dwarfs_image *image, uint32_t block)
 {
+	if (!image)
+		return false;
 	return image->salvage && block < image->block_count &&
 	       atomic_load(&image->salvage->lost[block]) != 0;
 }
 
 bool dwarfs_image_metadata_is_damaged(const dwarfs_image *image)
 {
+	if (!image)
+		return false;
 	return image->salvage && atomic_load(&image->salvage->metadata_is_damaged);
 }
 
 int dwarfs_file_lost_bytes(const dwarfs_image *image, dwarfs_inode inode,
 			   uint64_t *bytes_out, dwarfs_error **err)
 {
+	if (!image || !bytes_out)
+		return dw_fail_null(err, "image and bytes_out");
+
 	struct chunk_range range;
 	uint64_t bytes = 0;
-	int ret = dw_view_chunk_range(image->view, inode, &range, err);
+	int ret = dw_view_chunk_range(image->view, inode.number, &range, err);
 
 	if (ret < 0)
 		return ret;
@@ -450,10 +457,9 @@ int dwarfs_file_lost_bytes(const dwarfs_image *image, dwarfs_inode inode,
 /* -- blocks without names ------------------------------------------------------------ */
 
 static int give_block(const dwarfs_image *image, uint32_t block,
-		      dwarfs_salvage_block_fn call, void *user, int *stopped,
-		      dwarfs_error **err)
+		      dwarfs_salvage_block_fn call, void *user, dwarfs_error **err)
 {
-	auto_error dwarfs_error *why = NULL;
+	auto_error dwarfs_error *why = NULL, *stop = NULL;
 	auto_free uint8_t *data = NULL;
 	uint64_t size = 0;
 	int ret = dw_load_section(image, image->blocks[block], MOST_BLOCK_BYTES, 0, &data,
@@ -461,24 +467,27 @@ static int give_block(const dwarfs_image *image, uint32_t block,
 
 	if (ret == DWARFS_ERR_NOMEM)
 		return dw_fail_nomem(err);
-	*stopped = call(block, ret < 0 ? NULL : data, (size_t)size, why, user);
-	return 0;
+	ret = call(block, ret < 0 ? NULL : data, (size_t)size, why, &stop, user);
+	return ret == 0 ? 0 : dw_callback_fail(ret, &stop, err);
 }
 
 int dwarfs_salvage_blocks(dwarfs_context *context, const char *path,
 			  const dwarfs_image_options *options,
 			  dwarfs_salvage_block_fn block, void *user, dwarfs_error **err)
 {
+	if (!path || !block)
+		return dw_fail_null(err, "path and block");
+
 	auto_io dwarfs_io *io = NULL;
 	dwarfs_image *image;
-	int ret, stopped = 0;
+	int ret;
 
 	if ((ret = dwarfs_io_open(path, &io, err)) < 0 ||
 	    (ret = dw_image_begin(context, io, options, DWARFS_SALVAGE_INTACT, &image,
 				  err)) < 0)
 		return ret;
-	for (uint32_t i = 0; i < image->block_count && ret == 0 && !stopped; i++)
-		ret = give_block(image, i, block, user, &stopped, err);
+	for (uint32_t i = 0; i < image->block_count && ret == 0; i++)
+		ret = give_block(image, i, block, user, err);
 	dwarfs_image_free(image);
-	return stopped ? stopped : ret;
+	return ret;
 }

@@ -64,6 +64,9 @@ static int find_categorizer(const char *name, size_t length,
 int dwarfs_builder_set_categorizers(dwarfs_builder *builder, const char *names,
 				    dwarfs_error **err)
 {
+	if (!builder || !names)
+		return dw_fail_null(err, "builder and names");
+
 	enum categorizer list[CATEGORIZER_COUNT], found;
 	bool is_given[CATEGORIZER_COUNT] = { false };
 	size_t count = 0, length;
@@ -91,6 +94,9 @@ int dwarfs_builder_set_incompressible(dwarfs_builder *builder, uint64_t min_inpu
 				      uint64_t block_bytes, double ratio, int zstd_level,
 				      bool fragments, dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
+
 	struct categorize_options *options = &builder->options.categorize;
 
 	if (block_bytes < MIN_PROBE_BYTES || block_bytes > MAX_PROBE_BYTES)
@@ -165,6 +171,9 @@ static int make_slots(struct categorize_options *options, dwarfs_error **err)
 int dwarfs_builder_add_hot_path(dwarfs_builder *builder, const char *path,
 				dwarfs_error **err)
 {
+	if (!builder || !path)
+		return dw_fail_null(err, "builder and path");
+
 	struct categorize_options *options = &builder->options.categorize;
 	auto_free char *copy = strdup(below_root(path));
 	uint32_t *slot;
@@ -209,6 +218,9 @@ static bool is_name(const char *name)
 int dwarfs_builder_add_category(dwarfs_builder *builder, const char *name,
 				dwarfs_error **err)
 {
+	if (!builder || !name)
+		return dw_fail_null(err, "builder and name");
+
 	struct categorize_options *options = &builder->options.categorize;
 	auto_free char *copy = strdup(name);
 	int ret;
@@ -231,6 +243,8 @@ int dwarfs_builder_add_category(dwarfs_builder *builder, const char *name,
 void dwarfs_builder_set_category_callback(dwarfs_builder *builder,
 					  dwarfs_category_fn callback, void *user)
 {
+	if (!builder)
+		return;
 	builder->options.categorize.callback = callback;
 	builder->options.categorize.callback_user = user;
 }

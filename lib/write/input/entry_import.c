@@ -117,7 +117,7 @@ static bool is_skipped(struct entry_import *import, const struct found_entry *fo
 		what = "fifo or socket";
 	else if (class < 0)
 		what = "file of unknown type";
-	else if (import->run->output && dw_output_is(import->run->output, &found->stat))
+	else if (import->run->output && dw_sink_is(import->run->output, &found->stat))
 		what = "the output itself";
 	if (!what)
 		return false;
@@ -191,12 +191,13 @@ static int ask_include_callback(struct entry_import *import,
 		.uid = found->stat.uid,
 		.gid = found->stat.gid,
 	};
+	auto_error dwarfs_error *why = NULL;
 	int answer = 1;
 
 	if (options->include)
-		answer = options->include(&input, options->include_user);
-	if (answer < 0)
-		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
+		answer = options->include(&input, &why, options->include_user);
+	if (answer != 0 && answer != 1)
+		return dw_callback_fail(answer, &why, err);
 	*is_taken_out = answer != 0;
 	return 0;
 }
@@ -246,7 +247,7 @@ int dw_entry_import_one(struct entry_import *import, const struct found_entry *f
 			uint32_t *inode_out, dwarfs_error **err)
 {
 	struct os_stat stat = found->stat;
-	bool is_included, is_new;
+	bool is_included = true, is_new;
 	int ret;
 
 	*inode_out = DW_NONE;

@@ -153,13 +153,14 @@ static int report_filter_result(struct scanner *scanner, const struct listed *li
 {
 	const struct input_options *options = &scanner->run->options->input;
 	bool is_directory = (listed->stat.mode & DW_S_IFMT) == DW_S_IFDIR;
+	auto_error dwarfs_error *why = NULL;
+	int ret;
 
 	if (!options->report || listed->errnum != 0)
 		return 0;
-	if (options->report(path, is_directory, listed->is_included,
-			    options->report_user) != 0)
-		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
-	return 0;
+	ret = options->report(path, is_directory, listed->is_included, &why,
+			      options->report_user);
+	return ret == 0 ? 0 : dw_callback_fail(ret, &why, err);
 }
 
 static int import_listed(struct scanner *scanner, uint32_t parent, const char *name,

@@ -23,6 +23,7 @@ void dw_sparse_hash_free(struct sparse_hash *hasher)
 {
 	if (!hasher)
 		return;
+
 	dwarfs_digest_free(hasher->data);
 	dwarfs_digest_free(hasher->shape);
 	free(hasher);

@@ -44,6 +44,9 @@ int dw_assembly_of(dwarfs_builder *builder, struct assembly **assembly_out,
 int dwarfs_builder_set_spool(dwarfs_builder *builder, const char *directory,
 			     uint64_t memory_bytes, dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
+
 	auto_free char *copy = NULL;
 
 	if (builder->assembly && builder->assembly->spool)
@@ -259,8 +262,8 @@ static int add_path_contents(struct assembly *assembly, const char *path,
 static int spool_contents(struct spool_copy *copy, const dwarfs_item *item,
 			  dwarfs_error **err)
 {
-	if (item->kind == ITEM_FD)
-		return dw_item_contents_fd(copy, item->fd, err);
+	if (item->kind == ITEM_IO)
+		return dw_item_contents_io(copy, item->io, err);
 	if (item->kind == ITEM_MEMORY)
 		return dw_item_contents_memory(copy, item->memory, err);
 	return dw_item_contents_reader(copy, item, err);
@@ -269,7 +272,7 @@ static int spool_contents(struct spool_copy *copy, const dwarfs_item *item,
 static int add_spooled_contents(dwarfs_builder *builder, const dwarfs_item *item,
 				struct record *record, dwarfs_error **err)
 {
-	struct spool_copy copy = { .cancel = builder->cancel };
+	struct spool_copy copy = { .task = builder->task };
 	int ret;
 
 	if ((ret = need_spool(builder, err)) < 0)
@@ -449,6 +452,9 @@ static int check_limit(const dwarfs_builder *builder, dwarfs_error **err)
 int dwarfs_builder_add_item(dwarfs_builder *builder, const char *path, size_t bytes,
 			    const dwarfs_item *item, dwarfs_error **err)
 {
+	if (!builder || !path || !item)
+		return dw_fail_null(err, "builder, path and item");
+
 	struct span span = { (const uint8_t *)path, bytes };
 	int ret = check_limit(builder, err);
 
@@ -460,6 +466,9 @@ int dwarfs_builder_add_item(dwarfs_builder *builder, const char *path, size_t by
 int dwarfs_builder_remove_item(dwarfs_builder *builder, const char *path, size_t bytes,
 			       bool contents_only, dwarfs_error **err)
 {
+	if (!builder || !path)
+		return dw_fail_null(err, "builder and path");
+
 	struct span span = { (const uint8_t *)path, bytes };
 	struct assembly *assembly;
 	uint32_t node;

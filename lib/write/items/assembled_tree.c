@@ -122,6 +122,8 @@ static int pass_filter(struct tree_builder *tree_builder, const struct found_ent
 {
 	const struct input_options *options = &tree_builder->run->options->input;
 	bool is_directory = (found->stat.mode & DW_S_IFMT) == DW_S_IFDIR;
+	auto_error dwarfs_error *why = NULL;
+	int ret;
 
 	*is_taken_out =
 		!options->filter ||
@@ -129,10 +131,9 @@ static int pass_filter(struct tree_builder *tree_builder, const struct found_ent
 				   tree_builder->cursor.path.size - 1, is_directory);
 	if (!options->report)
 		return 0;
-	if (options->report(found->path, is_directory, *is_taken_out,
-			    options->report_user) != 0)
-		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
-	return 0;
+	ret = options->report(found->path, is_directory, *is_taken_out, &why,
+			      options->report_user);
+	return ret == 0 ? 0 : dw_callback_fail(ret, &why, err);
 }
 
 static int append_child_name(struct tree_builder *tree_builder, struct span name,

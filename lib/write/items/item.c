@@ -69,6 +69,9 @@ int dw_item_check_path(struct span path, dwarfs_error **err)
 
 int dwarfs_item_new(uint32_t mode, dwarfs_item **item_out, dwarfs_error **err)
 {
+	if (!item_out)
+		return dw_fail_null(err, "item_out");
+
 	dwarfs_item *item;
 
 	if (dw_class_of_mode(mode) < 0 || mode > (DW_S_IFMT | 07777))
@@ -77,7 +80,6 @@ int dwarfs_item_new(uint32_t mode, dwarfs_item **item_out, dwarfs_error **err)
 	if (!(item = dw_calloc(1, sizeof(*item))))
 		return dw_fail_nomem(err);
 	item->mode = mode;
-	item->fd = -1;
 	*item_out = item;
 	return 0;
 }
@@ -89,6 +91,7 @@ void dwarfs_item_free(dwarfs_item *item)
 	dw_buffer_free(&item->text);
 	dw_buffer_free(&item->xattrs);
 	free(item->path);
+	dwarfs_io_free(item->io);
 	free(item);
 }
 
@@ -96,13 +99,18 @@ void dwarfs_item_free(dwarfs_item *item)
 
 void dwarfs_item_set_owner(dwarfs_item *item, uint32_t uid, uint32_t gid)
 {
+	if (!item)
+		return;
 	item->uid = uid;
 	item->gid = gid;
 }
 
-void dwarfs_item_set_time(dwarfs_item *item, int which, int64_t seconds,
+void dwarfs_item_set_time(dwarfs_item *item, enum dwarfs_time which, int64_t seconds,
 			  uint32_t nanoseconds)
 {
+	if (!item)
+		return;
+
 	struct os_time time = { seconds, nanoseconds };
 
 	if (nanoseconds >= DW_NS_PER_SECOND)
@@ -124,6 +132,9 @@ void dwarfs_item_set_time(dwarfs_item *item, int which, int64_t seconds,
 /* As os/dir encodes the number of a device. */
 void dwarfs_item_set_device(dwarfs_item *item, uint32_t major, uint32_t minor)
 {
+	if (!item)
+		return;
+
 	uint64_t high = major, low = minor;
 
 	item->device = (low & 0xff) | (high & 0xfff) << 8 |
@@ -147,6 +158,9 @@ static int set_item_text(dwarfs_item *item, const char *text, size_t bytes,
 int dwarfs_item_set_target(dwarfs_item *item, const char *target, size_t bytes,
 			   dwarfs_error **err)
 {
+	if (!item || !target)
+		return dw_fail_null(err, "item and target");
+
 	int ret;
 
 	if (dw_class_of_mode(item->mode) != CLASS_LNK)
@@ -167,6 +181,9 @@ int dwarfs_item_set_target(dwarfs_item *item, const char *target, size_t bytes,
 int dwarfs_item_set_hard_link(dwarfs_item *item, const char *path, size_t bytes,
 			      dwarfs_error **err)
 {
+	if (!item || !path)
+		return dw_fail_null(err, "item and path");
+
 	struct span span = { (const uint8_t *)path, bytes };
 	int ret;
 
@@ -218,6 +235,9 @@ static int drop_xattr(dwarfs_item *item, struct span name, dwarfs_error **err)
 int dwarfs_item_add_xattr(dwarfs_item *item, const char *name, const void *value,
 			  size_t bytes, dwarfs_error **err)
 {
+	if (!item || !name || (!value && bytes > 0))
+		return dw_fail_null(err, "item, name and value");
+
 	struct span key = { (const uint8_t *)name, strlen(name) };
 	int ret;
 
@@ -248,6 +268,9 @@ static int set_contents_kind(dwarfs_item *item, enum item_kind kind, dwarfs_erro
 
 int dwarfs_item_set_path(dwarfs_item *item, const char *path, dwarfs_error **err)
 {
+	if (!item || !path)
+		return dw_fail_null(err, "item and path");
+
 	auto_free char *copy = strdup(path);
 	int ret;
 
@@ -260,25 +283,31 @@ int dwarfs_item_set_path(dwarfs_item *item, const char *path, dwarfs_error **err
 	return 0;
 }
 
-int dwarfs_item_set_fd(dwarfs_item *item, int fd, dwarfs_error **err)
+int dwarfs_item_set_io(dwarfs_item *item, dwarfs_io *io, dwarfs_error **err)
 {
 	int ret;
 
-	if (fd < 0)
-		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "%d is not a valid file descriptor", fd);
-	if ((ret = set_contents_kind(item, ITEM_FD, err)) < 0)
+	if (!item || !io)
+		return dw_fail_null(err, "item and source");
+	if ((ret = set_contents_kind(item, ITEM_IO, err)) < 0)
 		return ret;
-	item->fd = fd;
+	dw_io_ref(io);
+	dwarfs_io_free(item->io);
+	item->io = io;
 	return 0;
 }
 
 int dwarfs_item_set_memory(dwarfs_item *item, const void *data, size_t bytes,
 			   dwarfs_error **err)
 {
-	int ret = set_contents_kind(item, ITEM_MEMORY, err);
+	if (!item)
+		return dw_fail_null(err, "item");
 
-	if (ret < 0)
+	int ret;
+
+	if (!data && bytes > 0)
+		return dw_fail_null(err, "data");
+	if ((ret = set_contents_kind(item, ITEM_MEMORY, err)) < 0)
 		return ret;
 	item->memory = (struct span){ data, bytes };
 	return 0;
@@ -287,11 +316,16 @@ int dwarfs_item_set_memory(dwarfs_item *item, const void *data, size_t bytes,
 int dwarfs_item_set_reader(dwarfs_item *item, uint64_t bytes, dwarfs_item_read_fn read,
 			   void *user, dwarfs_error **err)
 {
+	if (!item)
+		return dw_fail_null(err, "item");
+
 	int ret;
 
 	if (bytes > INT64_MAX && bytes != UINT64_MAX)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "file size of %" PRIu64 " bytes is too large", bytes);
+	if (!read)
+		return dw_fail_null(err, "read");
 	if ((ret = set_contents_kind(item, ITEM_READER, err)) < 0)
 		return ret;
 	item->bytes = bytes;

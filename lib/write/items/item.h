@@ -8,11 +8,12 @@
 #include <dwarfs/item.h>
 
 #include "os/dir.h"
+#include "os/io.h"
 
 enum item_kind {
 	ITEM_EMPTY,
 	ITEM_PATH,
-	ITEM_FD,
+	ITEM_IO,
 	ITEM_MEMORY,
 	ITEM_READER,
 };
@@ -28,7 +29,7 @@ struct dwarfs_item {
 
 	enum item_kind kind;
 	char *path;
-	int fd;
+	dwarfs_io *io;
 	struct span memory;
 	dwarfs_item_read_fn read;
 	void *user;

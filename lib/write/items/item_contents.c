@@ -9,18 +9,11 @@
 #include "format/metadata.h"
 #include "os/dir.h"
 #include "os/file_io.h"
-#include "os/stream.h"
+#include "os/io.h"
 #include "write/items/item_contents.h"
 
 #define PIECE_BYTES ((size_t)256 << 10)
 #define WAIT_MS	    50
-
-static int check_cancel(const struct spool_copy *copy, dwarfs_error **err)
-{
-	if (dwarfs_cancel_is_set(copy->cancel))
-		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
-	return 0;
-}
 
 int dw_item_contents_memory(struct spool_copy *copy, struct span memory,
 			    dwarfs_error **err)
@@ -51,7 +44,7 @@ static int spool_run(struct spool_copy *copy, int fd, uint8_t *piece, uint64_t f
 			return dw_fail(err, DWARFS_ERR_IO,
 				       "the file became shorter while it was read");
 		if ((ret = dw_spool_add(copy->spool, piece, want, from, err)) < 0 ||
-		    (ret = check_cancel(copy, err)) < 0)
+		    (ret = dw_task_check(copy->task, err)) < 0)
 			return ret;
 		from += want;
 	}
@@ -87,21 +80,22 @@ static int spool_seekable(struct spool_copy *copy, int fd, uint8_t *piece,
 	return ret;
 }
 
-static int spool_pipe(struct spool_copy *copy, int fd, uint8_t *piece, dwarfs_error **err)
+static int spool_stream(struct spool_copy *copy, dwarfs_io *io, uint8_t *piece,
+			dwarfs_error **err)
 {
 	int ret;
 
+	if ((ret = dw_io_begin_stream(io, err)) < 0)
+		return ret;
 	for (;;) {
-		int64_t got = dw_stream_read(fd, piece, PIECE_BYTES, WAIT_MS);
+		int64_t got = dw_io_next(io, piece, PIECE_BYTES, WAIT_MS, err);
 
-		if ((ret = check_cancel(copy, err)) < 0)
+		if (got == 0 || (got < 0 && got != IO_WAIT))
+			return (int)got;
+		if ((ret = dw_task_check(copy->task, err)) < 0)
 			return ret;
-		if (got == -EAGAIN)
+		if (got == IO_WAIT)
 			continue;
-		if (got < 0)
-			return fail_contents_read((int)-got, err);
-		if (got == 0)
-			return 0;
 		if ((ret = dw_spool_add(copy->spool, piece, (size_t)got, copy->bytes,
 					err)) < 0)
 			return ret;
@@ -109,25 +103,47 @@ static int spool_pipe(struct spool_copy *copy, int fd, uint8_t *piece, dwarfs_er
 	}
 }
 
-int dw_item_contents_fd(struct spool_copy *copy, int fd, dwarfs_error **err)
+/* A source without holes. */
+static int spool_source(struct spool_copy *copy, dwarfs_io *io, uint8_t *piece,
+			dwarfs_error **err)
 {
-	auto_free uint8_t *piece = malloc(PIECE_BYTES);
-	struct os_stat stat;
-	int ret;
+	const uint64_t bytes = dwarfs_io_bytes(io);
+	int ret = 0;
 
-	if (!piece)
-		return dw_fail_nomem(err);
-	if ((ret = dw_stat_fd(fd, &stat)) < 0)
-		return fail_contents_read(-ret, err);
-	switch (stat.mode & DW_S_IFMT) {
-	case DW_S_IFDIR:
-		return dw_fail(err, DWARFS_ERR_IS_DIR, "a directory has no contents");
-	case DW_S_IFREG:
-	case DW_S_IFBLK:
-		return spool_seekable(copy, fd, piece, err);
-	default:
-		return spool_pipe(copy, fd, piece, err);
+	if (bytes > INT64_MAX)
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "file size of %" PRIu64 " bytes is too large", bytes);
+	while (copy->bytes < bytes && ret == 0) {
+		const uint64_t left = bytes - copy->bytes;
+		const size_t want = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+
+		if ((ret = dwarfs_io_read(io, piece, want, copy->bytes, err)) < 0 ||
+		    (ret = dw_spool_add(copy->spool, piece, want, copy->bytes, err)) < 0)
+			return ret;
+		copy->bytes += want;
+		ret = dw_task_check(copy->task, err);
 	}
+	return ret;
+}
+
+int dw_item_contents_io(struct spool_copy *copy, dwarfs_io *io, dwarfs_error **err)
+{
+	auto_free uint8_t *piece = NULL;
+	uint64_t start;
+	int fd;
+
+	if (dw_io_memory(io))
+		return dw_item_contents_memory(
+			copy,
+			(struct span){ dw_io_memory(io), (size_t)dwarfs_io_bytes(io) },
+			err);
+	if (!(piece = malloc(PIECE_BYTES)))
+		return dw_fail_nomem(err);
+	if (dwarfs_io_is_stream(io))
+		return spool_stream(copy, io, piece, err);
+	fd = dw_io_fd(io, &start);
+	return fd >= 0 && start == 0 ? spool_seekable(copy, fd, piece, err)
+				     : spool_source(copy, io, piece, err);
 }
 
 /* -- callbacks ----------------------------------------------------------------------- */
@@ -168,14 +184,15 @@ int dw_item_contents_reader(struct spool_copy *copy, const dwarfs_item *item,
 
 	for (;;) {
 		uint64_t offset = copy->bytes;
+		auto_error dwarfs_error *why = NULL;
 		struct span piece = { 0 };
 		const void *data = NULL;
 
-		if ((ret = check_cancel(copy, err)) < 0)
+		if ((ret = dw_task_check(copy->task, err)) < 0)
 			return ret;
-		ret = item->read(item->user, &data, &piece.size, &offset, err);
-		if (ret < 0)
-			return fail_reader(ret, err);
+		ret = item->read(&data, &piece.size, &offset, &why, item->user);
+		if (ret != 0 && ret != 1)
+			return fail_reader(dw_callback_fail(ret, &why, err), err);
 		if (ret == 0)
 			break;
 		piece.data = data;

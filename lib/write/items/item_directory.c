@@ -273,9 +273,8 @@ static int add_disk_name(struct directory_walk *directory_walk, int fd, const ch
 	uint32_t node;
 	int ret;
 
-	if (dwarfs_cancel_is_set(directory_walk->builder->cancel))
-		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
-	if ((ret = set_image_path(directory_walk, name, err)) < 0)
+	if ((ret = dw_task_check(directory_walk->builder->task, err)) < 0 ||
+	    (ret = set_image_path(directory_walk, name, err)) < 0)
 		return ret;
 	if ((ret = dw_stat_at(fd, name, &stat)) < 0) {
 		complain_at_path(directory_walk, -ret, "cannot inspect",
@@ -389,6 +388,9 @@ static int open_root(struct directory_walk *directory_walk, const char *director
 int dwarfs_builder_add_tree(dwarfs_builder *builder, const char *directory,
 			    const char *prefix, size_t bytes, dwarfs_error **err)
 {
+	if (!builder || !directory || !prefix)
+		return dw_fail_null(err, "builder, directory and prefix");
+
 	__attribute__((cleanup(free_directory_walk))) struct directory_walk directory_walk = {
 		.builder = builder,
 		.open_directories.root_fd = -1,

@@ -150,6 +150,9 @@ int dw_assembly_resolve(struct assembly *assembly, dwarfs_lost_link_fn lost, voi
 int dwarfs_builder_resolve_links(dwarfs_builder *builder, dwarfs_lost_link_fn lost,
 				 void *user, dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
+
 	struct assembly *assembly;
 	int ret = dw_assembly_of(builder, &assembly, err);
 
@@ -181,6 +184,9 @@ static int check_link(const struct assembly *assembly, uint32_t node, dwarfs_err
 
 int dwarfs_builder_check_links(const dwarfs_builder *builder, dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
+
 	const struct assembly *assembly = builder->assembly;
 	uint32_t i;
 	int ret = 0;

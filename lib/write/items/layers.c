@@ -13,6 +13,9 @@
 
 int dwarfs_builder_begin_layer(dwarfs_builder *builder, dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
+
 	struct assembly *assembly;
 	int ret = dw_assembly_of(builder, &assembly, err);
 
@@ -26,6 +29,9 @@ int dwarfs_builder_begin_layer(dwarfs_builder *builder, dwarfs_error **err)
 bool dwarfs_builder_has_item(const dwarfs_builder *builder, const char *path,
 			     size_t bytes)
 {
+	if (!builder || !path)
+		return false;
+
 	const struct span span = { (const uint8_t *)path, bytes };
 
 	return builder->assembly && dw_item_check_path(span, NULL) == 0 &&
@@ -35,6 +41,9 @@ bool dwarfs_builder_has_item(const dwarfs_builder *builder, const char *path,
 uint64_t dwarfs_builder_count_below(const dwarfs_builder *builder, const char *path,
 				    size_t bytes, bool of_layer)
 {
+	if (!builder || !path)
+		return 0;
+
 	const struct span span = { (const uint8_t *)path, bytes };
 	uint32_t node;
 
@@ -74,6 +83,9 @@ static void clear_older(struct assembly *assembly, uint32_t top)
 int dwarfs_builder_remove_older(dwarfs_builder *builder, const char *path, size_t bytes,
 				bool contents_only, dwarfs_error **err)
 {
+	if (!builder || !path)
+		return dw_fail_null(err, "builder and path");
+
 	const struct span span = { (const uint8_t *)path, bytes };
 	struct assembly *assembly;
 	uint32_t node;

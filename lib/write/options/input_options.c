@@ -20,31 +20,43 @@
 
 const char *dwarfs_input_path(const dwarfs_input *input)
 {
+	if (!input)
+		return NULL;
 	return input->path;
 }
 
 uint32_t dwarfs_input_mode(const dwarfs_input *input)
 {
+	if (!input)
+		return 0;
 	return input->mode;
 }
 
-uint64_t dwarfs_input_size(const dwarfs_input *input)
+uint64_t dwarfs_input_bytes(const dwarfs_input *input)
 {
+	if (!input)
+		return 0;
 	return input->size;
 }
 
 uint32_t dwarfs_input_uid(const dwarfs_input *input)
 {
+	if (!input)
+		return 0;
 	return input->uid;
 }
 
 uint32_t dwarfs_input_gid(const dwarfs_input *input)
 {
+	if (!input)
+		return 0;
 	return input->gid;
 }
 
 int64_t dwarfs_input_mtime(const dwarfs_input *input)
 {
+	if (!input)
+		return 0;
 	return input->mtime;
 }
 
@@ -77,13 +89,16 @@ int dw_input_category(struct build_run *run, const struct tree *tree, uint32_t i
 		.uid = from->uid,
 		.gid = from->gid,
 	};
-	const char *name;
+	auto_error dwarfs_error *why = NULL;
+	const char *name = NULL;
 	int ret;
 
 	if ((ret = dw_tree_path(tree, from->entry, &path, err)) < 0)
 		return ret;
 	input.path = (const char *)path.data;
-	name = options->callback(&input, options->callback_user);
+	ret = options->callback(&input, &name, &why, options->callback_user);
+	if (ret != 0)
+		return dw_callback_fail(ret, &why, err);
 	*category_out = DW_ANY_CATEGORY;
 	return name ? find_category(run->options, name, category_out, err) : 0;
 }
@@ -108,6 +123,8 @@ void dw_input_options_free(struct input_options *options)
 void dwarfs_builder_set_include(dwarfs_builder *builder, dwarfs_include_fn include,
 				void *user)
 {
+	if (!builder)
+		return;
 	builder->options.input.include = include;
 	builder->options.input.include_user = user;
 }
@@ -115,18 +132,25 @@ void dwarfs_builder_set_include(dwarfs_builder *builder, dwarfs_include_fn inclu
 void dwarfs_builder_set_filter_report(dwarfs_builder *builder,
 				      dwarfs_filter_report_fn report, void *user)
 {
+	if (!builder)
+		return;
 	builder->options.input.report = report;
 	builder->options.input.report_user = user;
 }
 
 void dwarfs_builder_set_remove_empty_directories(dwarfs_builder *builder, bool remove)
 {
+	if (!builder)
+		return;
 	builder->options.input.remove_empty_directories = remove;
 }
 
 int dwarfs_builder_add_filter(dwarfs_builder *builder, const char *rule,
 			      dwarfs_error **err)
 {
+	if (!builder || !rule)
+		return dw_fail_null(err, "builder and rule");
+
 	struct input_options *options = &builder->options.input;
 	int ret;
 
@@ -137,6 +161,9 @@ int dwarfs_builder_add_filter(dwarfs_builder *builder, const char *rule,
 
 int dwarfs_builder_add_path(dwarfs_builder *builder, const char *path, dwarfs_error **err)
 {
+	if (!builder || !path)
+		return dw_fail_null(err, "builder and path");
+
 	struct input_options *options = &builder->options.input;
 	auto_free char *copy = strdup(path);
 	int ret;
@@ -153,6 +180,9 @@ int dwarfs_builder_add_path(dwarfs_builder *builder, const char *path, dwarfs_er
 int dwarfs_builder_set_file_hash(dwarfs_builder *builder, const char *name,
 				 dwarfs_error **err)
 {
+	if (!builder || !name)
+		return dw_fail_null(err, "builder and name");
+
 	const char *known;
 
 	if (strcmp(name, "none") == 0) {
@@ -170,12 +200,16 @@ int dwarfs_builder_set_file_hash(dwarfs_builder *builder, const char *name,
 
 void dwarfs_builder_set_hollow(dwarfs_builder *builder, bool hollow)
 {
+	if (!builder)
+		return;
 	builder->options.input.hollow = hollow;
 }
 
 int dwarfs_builder_set_scan_workers(dwarfs_builder *builder, uint32_t workers,
 				    dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
 	if (workers > MAX_WORKERS)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "%" PRIu32 " workers: at most %d are possible", workers,

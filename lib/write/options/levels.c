@@ -194,7 +194,7 @@ struct codec_spec dw_level_codec(uint32_t number, int use)
 
 /* -- the table, for programs: see <dwarfs/builder.h> --------------------------------- */
 
-const char *dwarfs_level_text(uint32_t level, int setting)
+const char *dwarfs_level_text(uint32_t level, enum dwarfs_level_setting setting)
 {
 	struct codec_spec spec;
 
@@ -218,7 +218,7 @@ const char *dwarfs_level_text(uint32_t level, int setting)
 	}
 }
 
-uint32_t dwarfs_level_number(uint32_t level, int setting)
+uint32_t dwarfs_level_number(uint32_t level, enum dwarfs_level_setting setting)
 {
 	if (level > DW_MAX_LEVEL)
 		return 0;

@@ -14,27 +14,37 @@
 
 void dwarfs_builder_set_devices(dwarfs_builder *builder, bool store)
 {
+	if (!builder)
+		return;
 	builder->options.devices = store;
 }
 
 void dwarfs_builder_set_specials(dwarfs_builder *builder, bool store)
 {
+	if (!builder)
+		return;
 	builder->options.specials = store;
 }
 
 void dwarfs_builder_set_sparse_files(dwarfs_builder *builder, bool store)
 {
+	if (!builder)
+		return;
 	builder->options.sparse_files = store;
 }
 
 void dwarfs_builder_set_owner(dwarfs_builder *builder, uint32_t uid)
 {
+	if (!builder)
+		return;
 	builder->options.set_uid = true;
 	builder->options.uid = uid;
 }
 
 void dwarfs_builder_set_group(dwarfs_builder *builder, uint32_t gid)
 {
+	if (!builder)
+		return;
 	builder->options.set_gid = true;
 	builder->options.gid = gid;
 }
@@ -42,6 +52,8 @@ void dwarfs_builder_set_group(dwarfs_builder *builder, uint32_t gid)
 int dwarfs_builder_set_time(dwarfs_builder *builder, int64_t seconds,
 			    uint32_t nanoseconds, dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
 	if (nanoseconds >= DW_NS_PER_SECOND)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "%" PRIu32 " nanoseconds: must be below 1000000000",
@@ -54,6 +66,9 @@ int dwarfs_builder_set_time(dwarfs_builder *builder, int64_t seconds,
 int dwarfs_builder_set_chmod(dwarfs_builder *builder, const char *modes,
 			     dwarfs_error **err)
 {
+	if (!builder || !modes)
+		return dw_fail_null(err, "builder and modes");
+
 	struct mode_change change;
 	int ret = dw_mode_change_parse(modes, &change, err);
 
@@ -66,6 +81,8 @@ int dwarfs_builder_set_chmod(dwarfs_builder *builder, const char *modes,
 
 int dwarfs_builder_set_umask(dwarfs_builder *builder, uint32_t umask, dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
 	if (umask > 0777)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "umask %" PRIo32 ": must be at most 777", umask);
@@ -76,6 +93,8 @@ int dwarfs_builder_set_umask(dwarfs_builder *builder, uint32_t umask, dwarfs_err
 int dwarfs_builder_set_time_resolution(dwarfs_builder *builder, uint64_t resolution_ns,
 				       dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
 	if (resolution_ns == 0)
 		return dw_fail(err, DWARFS_ERR_RANGE, "time resolution must be nonzero");
 	if (resolution_ns < DW_NS_PER_SECOND && DW_NS_PER_SECOND % resolution_ns != 0)
@@ -101,22 +120,30 @@ int dwarfs_builder_set_time_resolution(dwarfs_builder *builder, uint64_t resolut
 
 void dwarfs_builder_set_keep_all_times(dwarfs_builder *builder, bool keep)
 {
+	if (!builder)
+		return;
 	builder->options.keep_all_times = keep;
 }
 
 void dwarfs_builder_set_keep_birth_times(dwarfs_builder *builder, bool keep)
 {
+	if (!builder)
+		return;
 	builder->options.keep_birth_times = keep;
 }
 
 void dwarfs_builder_set_xattrs(dwarfs_builder *builder, bool keep)
 {
+	if (!builder)
+		return;
 	builder->options.xattrs.drop = !keep;
 }
 
 int dwarfs_builder_add_xattr_rule(dwarfs_builder *builder, bool include, const char *glob,
 				  dwarfs_error **err)
 {
+	if (!builder || !glob)
+		return dw_fail_null(err, "builder and glob");
 	return dw_xattr_rules_add(&builder->options.xattrs, include, glob, err);
 }
 
@@ -171,6 +198,9 @@ static bool set_packing(struct build_packing *packing, const char *word, size_t 
 int dwarfs_builder_set_pack_metadata(dwarfs_builder *builder, const char *words,
 				     dwarfs_error **err)
 {
+	if (!builder || !words)
+		return dw_fail_null(err, "builder and words");
+
 	struct build_packing packing = { 0 };
 
 	if (strcmp(words, "none") == 0 || strcmp(words, "auto") == 0) {
@@ -198,32 +228,45 @@ int dwarfs_builder_set_pack_metadata(dwarfs_builder *builder, const char *words,
 
 void dwarfs_builder_set_hardlink_table(dwarfs_builder *builder, bool store)
 {
+	if (!builder)
+		return;
 	builder->options.hardlink_table = store;
 }
 
 void dwarfs_builder_set_section_index(dwarfs_builder *builder, bool write)
 {
+	if (!builder)
+		return;
 	builder->options.section_index = write;
 }
 
 void dwarfs_builder_set_create_timestamp(dwarfs_builder *builder, bool store)
 {
+	if (!builder)
+		return;
 	builder->options.create_timestamp = store;
 }
 
 void dwarfs_builder_set_history(dwarfs_builder *builder, bool write)
 {
+	if (!builder)
+		return;
 	builder->options.history = write;
 }
 
 void dwarfs_builder_set_history_timestamps(dwarfs_builder *builder, bool store)
 {
+	if (!builder)
+		return;
 	builder->options.history_timestamps = store;
 }
 
 int dwarfs_builder_add_history_argument(dwarfs_builder *builder, const char *argument,
 					dwarfs_error **err)
 {
+	if (!builder || !argument)
+		return dw_fail_null(err, "builder and argument");
+
 	struct build_options *options = &builder->options;
 	auto_free char *copy = strdup(argument);
 	int ret;
@@ -240,6 +283,9 @@ int dwarfs_builder_add_history_argument(dwarfs_builder *builder, const char *arg
 int dwarfs_builder_set_header(dwarfs_builder *builder, const void *data, size_t bytes,
 			      dwarfs_error **err)
 {
+	if (!builder || (!data && bytes > 0))
+		return dw_fail_null(err, "builder and data");
+
 	auto_buffer struct buffer header = { 0 };
 	int ret = dw_buffer_append(&header, data, bytes, err);
 

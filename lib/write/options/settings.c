@@ -168,6 +168,8 @@ int dw_settings_resolve(dwarfs_builder *builder, dwarfs_error **err)
 
 int dwarfs_builder_set_level(dwarfs_builder *builder, uint32_t level, dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
 	if (level > DW_MAX_LEVEL)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "invalid compression level %" PRIu32 ": it is 0 to %d",
@@ -179,6 +181,8 @@ int dwarfs_builder_set_level(dwarfs_builder *builder, uint32_t level, dwarfs_err
 int dwarfs_builder_set_block_bits(dwarfs_builder *builder, uint32_t bits,
 				  dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
 	if (bits < MIN_BLOCK_BITS || bits > MAX_BLOCK_BITS)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "block size must be between %d and %d bits, not %" PRIu32,
@@ -188,9 +192,12 @@ int dwarfs_builder_set_block_bits(dwarfs_builder *builder, uint32_t bits,
 	return 0;
 }
 
-int dwarfs_builder_set_codec(dwarfs_builder *builder, int use, const char *codec,
-			     dwarfs_error **err)
+int dwarfs_builder_set_codec(dwarfs_builder *builder, enum dwarfs_codec_use use,
+			     const char *codec, dwarfs_error **err)
 {
+	if (!builder || !codec)
+		return dw_fail_null(err, "builder and codec");
+
 	struct codec_spec spec;
 	int ret;
 
@@ -207,6 +214,9 @@ int dwarfs_builder_set_codec(dwarfs_builder *builder, int use, const char *codec
 int dwarfs_builder_set_category_codec(dwarfs_builder *builder, const char *category,
 				      const char *codec, dwarfs_error **err)
 {
+	if (!builder || !codec)
+		return dw_fail_null(err, "builder and codec");
+
 	struct settings_override *override;
 	struct codec_spec spec;
 	int ret;
@@ -224,6 +234,9 @@ int dwarfs_builder_set_category_codec(dwarfs_builder *builder, const char *categ
 int dwarfs_builder_set_category_order(dwarfs_builder *builder, const char *category,
 				      const char *order, dwarfs_error **err)
 {
+	if (!builder || !order)
+		return dw_fail_null(err, "builder and order");
+
 	struct settings_override *override;
 	struct order_spec spec;
 	int ret;
@@ -240,6 +253,8 @@ int dwarfs_builder_set_category_order(dwarfs_builder *builder, const char *categ
 int dwarfs_builder_set_order(dwarfs_builder *builder, const char *order,
 			     dwarfs_error **err)
 {
+	if (!builder || !order)
+		return dw_fail_null(err, "builder and order");
 	return dwarfs_builder_set_category_order(builder, NULL, order, err);
 }
 
@@ -270,6 +285,8 @@ static int set_category_number(dwarfs_builder *builder, const char *category,
 int dwarfs_builder_set_window(dwarfs_builder *builder, const char *category,
 			      uint32_t bits, dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
 	return set_category_number(builder, category, SETTING_WINDOW, bits,
 				   MAX_WINDOW_BITS, "window size", err);
 }
@@ -277,6 +294,8 @@ int dwarfs_builder_set_window(dwarfs_builder *builder, const char *category,
 int dwarfs_builder_set_window_step(dwarfs_builder *builder, const char *category,
 				   uint32_t bits, dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
 	return set_category_number(builder, category, SETTING_STEP, bits, MAX_STEP_BITS,
 				   "window step", err);
 }
@@ -284,6 +303,8 @@ int dwarfs_builder_set_window_step(dwarfs_builder *builder, const char *category
 int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *category,
 				uint32_t blocks, dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
 	return set_category_number(builder, category, SETTING_LOOKBACK, blocks,
 				   UINT32_MAX, "lookback", err);
 }
@@ -298,6 +319,8 @@ static void note_memory_limit(struct build_options *options)
 int dwarfs_builder_set_memory_limit(dwarfs_builder *builder, uint64_t bytes,
 				    dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
 	builder->options.own_limit = bytes;
 	note_memory_limit(&builder->options);
 	return 0;
@@ -306,6 +329,8 @@ int dwarfs_builder_set_memory_limit(dwarfs_builder *builder, uint64_t bytes,
 int dwarfs_builder_set_process_memory_limit(dwarfs_builder *builder, uint64_t bytes,
 					    dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
 	builder->options.process_limit = bytes;
 	note_memory_limit(&builder->options);
 	return 0;
@@ -314,6 +339,8 @@ int dwarfs_builder_set_process_memory_limit(dwarfs_builder *builder, uint64_t by
 int dwarfs_builder_set_compress_niceness(dwarfs_builder *builder, int niceness,
 					 dwarfs_error **err)
 {
+	if (!builder)
+		return dw_fail_null(err, "builder");
 	if (niceness < 0 || niceness > MAX_NICENESS)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "niceness must be between 0 and %d, not %d", MAX_NICENESS,
@@ -324,10 +351,14 @@ int dwarfs_builder_set_compress_niceness(dwarfs_builder *builder, int niceness,
 
 void dwarfs_builder_set_category_names(dwarfs_builder *builder, bool store)
 {
+	if (!builder)
+		return;
 	builder->options.category_names = store;
 }
 
 void dwarfs_builder_set_category_metadata(dwarfs_builder *builder, bool store)
 {
+	if (!builder)
+		return;
 	builder->options.category_metadata = store;
 }

@@ -25,29 +25,39 @@ struct dwarfs_order_list {
 
 size_t dwarfs_order_list_count(const dwarfs_order_list *list)
 {
+	if (!list)
+		return 0;
 	return list->count;
 }
 
 const char *dwarfs_order_list_category(const dwarfs_order_list *list)
 {
+	if (!list)
+		return NULL;
 	return list->category;
 }
 
 const char *dwarfs_order_list_path(dwarfs_order_list *list, size_t index)
 {
+	if (!list)
+		return NULL;
 	if (index >= list->count ||
 	    dw_tree_path(list->tree, list->files[index].entry, &list->path, NULL) < 0)
 		return NULL;
 	return (const char *)list->path.data;
 }
 
-uint64_t dwarfs_order_list_size(const dwarfs_order_list *list, size_t index)
+uint64_t dwarfs_order_list_bytes(const dwarfs_order_list *list, size_t index)
 {
+	if (!list)
+		return 0;
 	return index < list->count ? list->files[index].size : 0;
 }
 
 void dwarfs_order_list_set_rank(dwarfs_order_list *list, size_t index, uint64_t rank)
 {
+	if (!list)
+		return;
 	if (index < list->count)
 		list->files[index].rank = rank;
 }
@@ -109,6 +119,7 @@ int dw_order_by_callback(const struct order_input *input, uint32_t *numbers, siz
 	};
 	auto_free uint32_t *file_of = dw_calloc(contents->count, sizeof(*file_of));
 	auto_free uint32_t *ranks = dw_calloc(input->tree->entry_count, sizeof(*ranks));
+	auto_error dwarfs_error *why = NULL;
 	uint32_t stream;
 	int ret;
 
@@ -121,8 +132,9 @@ int dw_order_by_callback(const struct order_input *input, uint32_t *numbers, siz
 					 contents->streams.list[stream].category);
 	if ((ret = list_stream_files(input, numbers, count, &list, file_of, err)) < 0)
 		return ret;
-	if (options->order_callback(&list, options->order_callback_user) != 0)
-		return dw_fail(err, DWARFS_ERR_CANCELLED, "cancelled");
+	ret = options->order_callback(&list, &why, options->order_callback_user);
+	if (ret != 0)
+		return dw_callback_fail(ret, &why, err);
 	qsort(list.files, list.count, sizeof(list.files[0]), compare_listed);
 	for (size_t i = 0; i < list.count; i++)
 		ranks[list.files[i].entry] = (uint32_t)i;

@@ -53,7 +53,7 @@ static int write_section_header(struct section_writer *sections,
 	uint8_t bytes[DW_HEADER_BYTES];
 
 	dw_section_header_store(header, bytes);
-	return dw_output_write(run->output, bytes, sizeof(bytes), &run->progress, err);
+	return dw_sink_write(run->output, bytes, sizeof(bytes), &run->progress, err);
 }
 
 static int write_section(struct section_writer *sections,
@@ -64,8 +64,8 @@ static int write_section(struct section_writer *sections,
 	int ret;
 
 	if ((ret = write_section_header(sections, header, err)) < 0 ||
-	    (ret = dw_output_write(run->output, data.data, data.size, &run->progress,
-				   err)) < 0)
+	    (ret = dw_sink_write(run->output, data.data, data.size, &run->progress,
+				 err)) < 0)
 		return ret;
 	sections->bytes += DW_HEADER_BYTES + data.size;
 	if (header->type == DWARFS_SECTION_METADATA)

@@ -8,7 +8,7 @@
 struct failures {
 	int count;
 	int codes[8];
-	dwarfs_inode inodes[8];
+	uint32_t inodes[8];
 };
 
 static void fail_target(struct target *target, const dwarfs_error *why, void *user)
@@ -93,7 +93,8 @@ static void pieces_are_sorted_and_have_no_holes(void **state)
 
 static void inodes_that_are_no_files_fail_alone(void **state)
 {
-	static const dwarfs_inode inodes[] = { 1, 0, 9999, 1, 0, 9999, 3 };
+	static const dwarfs_inode inodes[] = { { 1 }, { 0 },	{ 9999 }, { 1 },
+					       { 0 }, { 9999 }, { 3 } };
 	auto_world struct world world;
 	auto_test_image dwarfs_image *image = NULL;
 	struct failures failures = { 0 };

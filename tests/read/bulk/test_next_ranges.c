@@ -14,8 +14,9 @@ static void read_small(const struct world *world, const dwarfs_image *image,
 	size_t got;
 
 	for (uint32_t at = 0; at < SMALL_BYTES; at += 5000) {
-		assert_int_equal(
-			dwarfs_read(image, file + 1, bytes, 5000, at, &got, NULL), 0);
+		assert_int_equal(dwarfs_read(image, dwarfs_inode_at(file + 1), bytes,
+					     5000, at, &got, NULL),
+				 0);
 		assert_int_equal(got, 5000);
 		assert_true(is_right(world, file, bytes, 5000, at));
 	}

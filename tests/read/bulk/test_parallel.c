@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "read/bulk/world.h"
+#include "support/task.h"
 
 #define MOST_THREADS 8
 
@@ -16,7 +17,7 @@ struct gathering {
 	bool busy[MOST_THREADS]; /* in a callback with this number */
 	bool wrong;
 	uint32_t threads; /* numbers below this may come */
-	int looks, stop_after;
+	int reports, stop_after, stop_with;
 };
 
 static void enter_thread(struct gathering *gathering, uint32_t thread)
@@ -52,10 +53,11 @@ static bool part_is_right(const struct gathering *gathering, const dwarfs_part *
 	       !dwarfs_part_piece(part, dwarfs_part_count(part), &bytes, &offset);
 }
 
-static int take_part(const dwarfs_part *part, uint32_t thread, void *user)
+static int take_part(const dwarfs_part *part, uint32_t thread, dwarfs_error **err,
+		     void *user)
 {
 	struct gathering *gathering = user;
-	uint32_t file = dwarfs_part_inode(part) - 1;
+	uint32_t file = dwarfs_part_inode(part).number - 1;
 	bool right, is_last = dwarfs_part_is_last(part);
 	uint64_t bytes;
 	int ret = 0;
@@ -74,29 +76,32 @@ static int take_part(const dwarfs_part *part, uint32_t thread, void *user)
 		gathering->parts[file]++;
 	}
 	if (gathering->stop_after > 0 && --gathering->stop_after == 0)
-		ret = 77;
+		ret = gathering->stop_with;
 	leave_thread(gathering, thread);
+	if (ret < 0)
+		dwarfs_error_set(err, ret, 0, "no more parts");
 	return ret;
 }
 
 static int take_part_failure(dwarfs_inode inode, const dwarfs_error *why, uint32_t thread,
-			     void *user)
+			     dwarfs_error **err, void *user)
 {
 	struct gathering *gathering = user;
+	uint32_t file = inode.number - 1;
 
 	enter_thread(gathering, thread);
-	if (inode - 1 < FILES)
-		gathering->failed[inode - 1]++;
+	if (file < FILES)
+		gathering->failed[file]++;
 	gathering->wrong |= dwarfs_error_code(why) >= 0;
 	leave_thread(gathering, thread);
 	return 0;
 }
 
-static int look_around(void *user)
+static int count_report(const dwarfs_progress *progress, dwarfs_error **err, void *user)
 {
 	struct gathering *gathering = user;
 
-	gathering->looks++;
+	gathering->reports++;
 	return 0;
 }
 
@@ -115,26 +120,25 @@ static void gather(const struct world *world, int trouble, uint32_t workers,
 {
 	struct gathering gathering = { .lock = PTHREAD_MUTEX_INITIALIZER,
 				       .world = world };
+	auto_test_task dwarfs_task *task = new_task(count_report, &gathering);
 	dwarfs_context *context = context_with(trouble ? 0 : 64 << 20, workers);
 	dwarfs_image *image = open_world((struct world *)world, context);
 	dwarfs_inode inodes[2 * FILES + 2];
 	size_t count = list_all(inodes);
 
 	if (trouble) {
-		inodes[count++] = 0;	   /* a directory */
-		inodes[count++] = 1000000; /* nothing */
+		inodes[count++] = DWARFS_ROOT_INODE;	    /* a directory */
+		inodes[count++] = dwarfs_inode_at(1000000); /* nothing */
 	} else {
 		assert_true(dwarfs_prefetch(image, inodes, 20, NULL) == 20);
 	}
 	gathering.threads = dwarfs_read_parallel_threads(image, more);
 	assert_int_equal(gathering.threads, workers + more ? workers + more : 1);
 	assert_int_equal(dwarfs_read_parallel(image, inodes, count, more, take_part,
-					      take_part_failure, look_around, &gathering,
-					      NULL),
+					      take_part_failure, &gathering, task, NULL),
 			 0);
 	assert_false(gathering.wrong);
-	if (workers + more == 0)
-		assert_true(gathering.looks > 0);
+	assert_true(gathering.reports > 0);
 	for (uint32_t i = 0; i < FILES; i++) {
 		bool bad = trouble && uses_block(world, i, BAD);
 
@@ -174,26 +178,55 @@ static void a_part_can_stop(void **state)
 
 	make_world(&world, 0);
 	for (int after = 1; after < 90; after += 11) {
+		const int code = after % 2 ? DWARFS_ERR_NO_SPACE : 77;
 		dwarfs_context *context = context_with(0, (uint32_t)after % 4);
 		struct gathering gathering = { .lock = PTHREAD_MUTEX_INITIALIZER,
 					       .world = &world,
 					       .threads = MOST_THREADS,
-					       .stop_after = after };
+					       .stop_after = after,
+					       .stop_with = code };
 		dwarfs_image *image = open_world(&world, context);
 		auto_error dwarfs_error *err = NULL;
 		dwarfs_inode inodes[2 * FILES];
 		size_t count = list_all(inodes);
 
 		assert_int_equal(dwarfs_read_parallel(image, inodes, count, 0, take_part,
-						      take_part_failure, NULL, &gathering,
+						      take_part_failure, &gathering, NULL,
 						      &err),
-				 77);
-		assert_null(err);
+				 code < 0 ? code : DWARFS_ERR_CANCELLED);
+		assert_string_equal(dwarfs_error_message(err),
+				    code < 0 ? "no more parts" : "cancelled");
 		assert_false(gathering.wrong);
 		assert_int_equal(dwarfs_read_parallel(image, inodes, 0, 0, take_part,
-						      take_part_failure, NULL, &gathering,
+						      take_part_failure, &gathering, NULL,
 						      &err),
 				 0);
+		dwarfs_context_free(context);
+		dwarfs_image_free(image);
+	}
+}
+
+static void a_cancelled_task_stops(void **state)
+{
+	auto_test_task dwarfs_task *task = new_task(NULL, NULL);
+	auto_world struct world world;
+
+	make_world(&world, 0);
+	dwarfs_task_cancel(task);
+	for (uint32_t workers = 0; workers < 3; workers++) {
+		struct gathering gathering = { .lock = PTHREAD_MUTEX_INITIALIZER,
+					       .world = &world,
+					       .threads = MOST_THREADS };
+		dwarfs_context *context = context_with(0, workers);
+		dwarfs_image *image = open_world(&world, context);
+		dwarfs_inode inodes[2 * FILES];
+		size_t count = list_all(inodes);
+
+		assert_int_equal(dwarfs_read_parallel(image, inodes, count, 0, take_part,
+						      take_part_failure, &gathering, task,
+						      NULL),
+				 DWARFS_ERR_CANCELLED);
+		assert_false(gathering.wrong);
 		dwarfs_context_free(context);
 		dwarfs_image_free(image);
 	}
@@ -205,6 +238,7 @@ int main(void)
 		cmocka_unit_test(parts_come_from_any_thread),
 		cmocka_unit_test(damage_costs_the_parts_of_its_files_only),
 		cmocka_unit_test(a_part_can_stop),
+		cmocka_unit_test(a_cancelled_task_stops),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

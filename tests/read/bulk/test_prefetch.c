@@ -13,8 +13,9 @@ static void read_small(const struct world *world, const dwarfs_image *image,
 	size_t got;
 
 	for (uint32_t at = 0; at < SMALL_BYTES; at += 5000) {
-		assert_int_equal(
-			dwarfs_read(image, file + 1, bytes, 5000, at, &got, NULL), 0);
+		assert_int_equal(dwarfs_read(image, dwarfs_inode_at(file + 1), bytes,
+					     5000, at, &got, NULL),
+				 0);
 		assert_int_equal(got, 5000);
 		assert_true(is_right(world, file, bytes, 5000, at));
 	}
@@ -35,7 +36,7 @@ static void files_all_over_the_blocks_are_harvested(void **state)
 		make_world(&world, 0);
 		image = open_world(&world, context);
 		for (uint32_t i = 0; i < SMALL; i++)
-			inodes[i] = i + 1;
+			inodes[i] = dwarfs_inode_at(i + 1);
 		for (int round = 0; first < SMALL; round++) {
 			int ready = dwarfs_prefetch(image, &inodes[first], SMALL - first,
 						    NULL);
@@ -66,8 +67,10 @@ static void blocks_that_are_too_large_are_harvested(void **state)
 	auto_world struct world world;
 	dwarfs_context *context = context_with(400000, 2);
 	const uint32_t first = (PER_BLOCK - 2) * BLOCKS; /* far behind in their blocks */
-	dwarfs_inode inodes[4] = { first + 1, first + 2, first + BLOCKS + 1,
-				   first + BLOCKS + 2 };
+	dwarfs_inode inodes[4] = { { first + 1 },
+				   { first + 2 },
+				   { first + BLOCKS + 1 },
+				   { first + BLOCKS + 2 } };
 	dwarfs_image *image;
 
 	make_world(&world, 0);
@@ -76,7 +79,7 @@ static void blocks_that_are_too_large_are_harvested(void **state)
 	assert_int_equal(count_of(context, DWARFS_CACHE_MISSES), 2);
 	assert_int_equal(count_of(context, DWARFS_CACHE_EXTENTS), 2);
 	for (int i = 0; i < 4; i++)
-		read_small(&world, image, inodes[i] - 1);
+		read_small(&world, image, inodes[i].number - 1);
 	assert_int_equal(count_of(context, DWARFS_CACHE_MISSES), 2);
 	assert_true(count_of(context, DWARFS_CACHE_USED) <= 400000);
 	dwarfs_context_free(context);
@@ -88,7 +91,9 @@ static void what_is_in_order_is_left_alone(void **state)
 {
 	auto_world struct world world;
 	dwarfs_context *context = context_with(400000, 2);
-	dwarfs_inode inodes[] = { 1, 1 + BLOCKS, 1 + 2 * BLOCKS, 2, 2 + BLOCKS };
+	dwarfs_inode inodes[] = {
+		{ 1 }, { 1 + BLOCKS }, { 1 + 2 * BLOCKS }, { 2 }, { 2 + BLOCKS }
+	};
 	dwarfs_image *image;
 	int ready;
 
@@ -111,9 +116,9 @@ static void what_fits_is_prefetched_whole(void **state)
 	make_world(&world, DAMAGED);
 	image = open_world(&world, context);
 	for (uint32_t i = 0; i < SMALL; i++)
-		inodes[i] = i + 1;
-	inodes[SMALL] = 0; /* no file, passed over */
-	inodes[SMALL + 1] = SPARSE + 1;
+		inodes[i] = dwarfs_inode_at(i + 1);
+	inodes[SMALL] = DWARFS_ROOT_INODE; /* no file, passed over */
+	inodes[SMALL + 1] = dwarfs_inode_at(SPARSE + 1);
 	assert_int_equal(dwarfs_prefetch(image, inodes, SMALL + 2, NULL), SMALL + 2);
 	assert_int_equal(count_of(context, DWARFS_CACHE_BLOCKS), BLOCKS - 1);
 	assert_int_equal(count_of(context, DWARFS_CACHE_EXTENTS), 0);
@@ -122,7 +127,7 @@ static void what_fits_is_prefetched_whole(void **state)
 		if (!uses_block(&world, i, BAD))
 			read_small(&world, image, i);
 	assert_int_equal(count_of(context, DWARFS_CACHE_MISSES), BLOCKS);
-	inodes[0] = 100000;
+	inodes[0] = dwarfs_inode_at(100000);
 	assert_int_equal(dwarfs_prefetch(image, inodes, 2, NULL), DWARFS_ERR_RANGE);
 	assert_int_equal(dwarfs_prefetch(image, inodes, 0, NULL), 0);
 	dwarfs_context_free(context);
@@ -133,7 +138,7 @@ static void without_a_budget_nothing_is_prefetched(void **state)
 {
 	auto_world struct world world;
 	dwarfs_context *context = context_with(0, 2);
-	dwarfs_inode inodes[] = { 1, 2, WHOLE + 1 };
+	dwarfs_inode inodes[] = { { 1 }, { 2 }, { WHOLE + 1 } };
 	dwarfs_image *image;
 
 	make_world(&world, 0);

@@ -181,8 +181,8 @@ size_t list_all(dwarfs_inode *inodes)
 	size_t count = 0;
 
 	for (uint32_t i = 0; i < FILES; i++)
-		inodes[count++] = FILES - i;
+		inodes[count++] = dwarfs_inode_at(FILES - i);
 	for (uint32_t i = 0; i < FILES; i += 3)
-		inodes[count++] = i + 1;
+		inodes[count++] = dwarfs_inode_at(i + 1);
 	return count;
 }

@@ -38,7 +38,8 @@ static void sleep_ms(int milliseconds)
 	nanosleep(&pause, NULL);
 }
 
-static int64_t read_world(void *buffer, size_t bytes, uint64_t offset, void *user)
+static int read_world(void *buffer, size_t bytes, uint64_t offset, size_t *bytes_out,
+		      dwarfs_error **err, void *user)
 {
 	struct world *world = user;
 
@@ -50,11 +51,13 @@ static int64_t read_world(void *buffer, size_t bytes, uint64_t offset, void *use
 		sleep_ms(atomic_load(&world->pause_ms));
 		if (atomic_load(&world->fail_next[i]) > 0) {
 			atomic_fetch_sub(&world->fail_next[i], 1);
-			return -EIO;
+			return dwarfs_error_set(err, DWARFS_ERR_IO, EIO,
+						"the source failed");
 		}
 	}
 	memcpy(buffer, world->craft.bytes.data + offset, bytes);
-	return (int64_t)bytes;
+	*bytes_out = bytes;
+	return 0;
 }
 
 static void close_world(void *user)
@@ -118,7 +121,8 @@ static int read_block(const dwarfs_image *image, uint32_t block)
 {
 	uint8_t bytes[BLOCK_BYTES];
 	size_t got = 0;
-	int ret = dwarfs_read(image, block + 1, bytes, sizeof(bytes), 0, &got, NULL);
+	int ret = dwarfs_read(image, dwarfs_inode_at(block + 1), bytes, sizeof(bytes), 0,
+			      &got, NULL);
 
 	if (ret < 0)
 		return ret;
@@ -239,8 +243,8 @@ static void a_scan_does_not_evict_blocks_in_use(void **state)
 			assert_int_equal(read_block(image, i), 0);
 	for (uint32_t i = 2; i < BLOCKS; i++)
 		for (uint32_t at = 0; at < BLOCK_BYTES; at += sizeof(bytes))
-			assert_int_equal(dwarfs_read(image, i + 1, bytes, sizeof(bytes),
-						     at, &got, NULL),
+			assert_int_equal(dwarfs_read(image, dwarfs_inode_at(i + 1), bytes,
+						     sizeof(bytes), at, &got, NULL),
 					 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		assert_int_equal(read_block(image, i), 0);
@@ -392,7 +396,7 @@ static void a_block_that_is_too_large_is_refused(void **state)
 	craft_section(&craft, DWARFS_SECTION_BLOCK, 0, block, sizeof(block));
 	craft_files(&craft, &chunk, table, 1, BLOCK_BYTES, 0);
 	image = craft_open(&craft, NULL);
-	assert_int_equal(dwarfs_read(image, 1, block, 10, 0, &got, NULL),
+	assert_int_equal(dwarfs_read(image, dwarfs_inode_at(1), block, 10, 0, &got, NULL),
 			 DWARFS_ERR_CORRUPT);
 }
 
@@ -401,7 +405,8 @@ struct huge {
 	atomic_size_t largest; /* largest read so far */
 };
 
-static int64_t read_huge(void *buffer, size_t bytes, uint64_t offset, void *user)
+static int read_huge(void *buffer, size_t bytes, uint64_t offset, size_t *bytes_out,
+		     dwarfs_error **err, void *user)
 {
 	struct huge *huge = user;
 	size_t largest = atomic_load(&huge->largest);
@@ -410,7 +415,8 @@ static int64_t read_huge(void *buffer, size_t bytes, uint64_t offset, void *user
 	       !atomic_compare_exchange_weak(&huge->largest, &largest, bytes))
 		;
 	memcpy(buffer, huge->craft.bytes.data + offset, bytes);
-	return (int64_t)bytes;
+	*bytes_out = bytes;
+	return 0;
 }
 
 /* Its payload is not read: that alone could take all memory. */
@@ -433,7 +439,7 @@ static void an_absurd_block_is_not_read(void **state)
 	assert_int_equal(dwarfs_image_open_io(NULL, io, NULL, &image, NULL), 0);
 	dwarfs_io_free(io);
 	atomic_store(&huge.largest, 0);
-	assert_int_equal(dwarfs_read(image, 1, block, 10, 0, &got, NULL),
+	assert_int_equal(dwarfs_read(image, dwarfs_inode_at(1), block, 10, 0, &got, NULL),
 			 DWARFS_ERR_CORRUPT);
 	assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_INTEGRITY, NULL, NULL,
 					    NULL, NULL, NULL),
@@ -457,9 +463,10 @@ static void an_unknown_codec_costs_only_its_block(void **state)
 	craft_section(&craft, DWARFS_SECTION_BLOCK, 0, "def", 3);
 	craft_files(&craft, chunks, table, 2, BLOCK_BYTES, 0);
 	image = craft_open(&craft, NULL);
-	assert_int_equal(dwarfs_read(image, 1, text, 3, 0, &got, &err),
+	assert_int_equal(dwarfs_read(image, dwarfs_inode_at(1), text, 3, 0, &got, &err),
 			 DWARFS_ERR_UNSUPPORTED);
-	assert_int_equal(dwarfs_read(image, 2, text, 3, 0, &got, NULL), 0);
+	assert_int_equal(dwarfs_read(image, dwarfs_inode_at(2), text, 3, 0, &got, NULL),
+			 0);
 	assert_memory_equal(text, "def", 3);
 }
 
@@ -695,14 +702,16 @@ static void *ask(void *data)
 {
 	struct asker *asker = data;
 	dwarfs_stat *stat = NULL;
-	dwarfs_inode parent = 9;
+	dwarfs_inode parent = { 9 };
 
 	if (dwarfs_stat_new(&stat, NULL) < 0)
 		return NULL;
 	pthread_barrier_wait(asker->start);
-	asker->wrong += dwarfs_dir_parent(asker->image, 0, &parent, NULL) != 0;
-	asker->wrong += parent != 0;
-	asker->wrong += dwarfs_inode_stat(asker->image, 3, stat, NULL) != 0;
+	asker->wrong +=
+		dwarfs_dir_parent(asker->image, DWARFS_ROOT_INODE, &parent, NULL) != 0;
+	asker->wrong += parent.number != 0;
+	asker->wrong +=
+		dwarfs_inode_stat(asker->image, dwarfs_inode_at(3), stat, NULL) != 0;
 	asker->wrong += dwarfs_stat_nlink(stat) != 1;
 	dwarfs_stat_free(stat);
 	return NULL;

@@ -29,7 +29,8 @@ static bool all_wait(const struct world *world)
 	return there;
 }
 
-static int64_t read_world(void *buffer, size_t bytes, uint64_t offset, void *user)
+static int read_world(void *buffer, size_t bytes, uint64_t offset, size_t *bytes_out,
+		      dwarfs_error **err, void *user)
 {
 	struct world *world = user;
 
@@ -41,10 +42,12 @@ static int64_t read_world(void *buffer, size_t bytes, uint64_t offset, void *use
 			sched_yield();
 		atomic_fetch_sub(&world->failures, 1);
 		if (!world->is_damaged)
-			return -EIO;
+			return dwarfs_error_set(err, DWARFS_ERR_IO, EIO,
+						"the source failed");
 	}
 	memcpy(buffer, world->craft.bytes.data + offset, bytes);
-	return (int64_t)bytes;
+	*bytes_out = bytes;
+	return 0;
 }
 
 struct victim {
@@ -60,11 +63,11 @@ static void *fail_along(void *data)
 {
 	struct victim *victim = data;
 	auto_error dwarfs_error *err = NULL;
+	dwarfs_inode inode = dwarfs_inode_at(victim->world->fail_block + 1);
 	uint8_t byte;
 	size_t got;
 
-	victim->ret = dwarfs_read(victim->world->image, victim->world->fail_block + 1,
-				  &byte, 1, 7, &got, &err);
+	victim->ret = dwarfs_read(victim->world->image, inode, &byte, 1, 7, &got, &err);
 	victim->code = dwarfs_error_code(err);
 	victim->errnum = dwarfs_error_errno(err);
 	victim->has_offset = dwarfs_error_offset(err, &victim->offset);

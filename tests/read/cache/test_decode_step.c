@@ -115,7 +115,7 @@ static void files_are_prefetched_by_parts(void **state)
 	assert_int_equal(decoded(context), 4 * PART);
 	misses = count_of(context, DWARFS_CACHE_MISSES);
 	for (int i = 0; i < 3; i++) {
-		const struct craft_chunk *chunk = &world.chunks[inodes[i] - 1];
+		const struct craft_chunk *chunk = &world.chunks[inodes[i].number - 1];
 
 		assert_int_equal(dwarfs_read(image, inodes[i], buffer, sizeof(buffer), 0,
 					     &got, NULL),
@@ -135,7 +135,7 @@ static void parts_come_in_order(void **state)
 	dwarfs_context *context = context_with(64 << 20);
 	auto_test_image dwarfs_image *image = NULL;
 	struct collected collected = { .world = &world };
-	dwarfs_inode inodes[4] = { 2, 1 };
+	dwarfs_inode inodes[4] = { { 2 }, { 1 } };
 
 	start_world(&world, 2, PARTED_BYTES);
 	for (uint32_t i = 0; i < 2; i++)
@@ -147,7 +147,7 @@ static void parts_come_in_order(void **state)
 	/* With none, some and all parts present. */
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(dwarfs_read_in_order(image, inodes, 4, collect, NULL,
-						      &collected, NULL),
+						      &collected, NULL, NULL),
 				 0);
 		assert_int_equal(collected.complete, 4 * (i + 1));
 		assert_int_equal(collected.bytes,
@@ -241,14 +241,16 @@ static void damage_costs_one_part(void **state)
 		expect_read(&world, image, 1, 0, PARTED_BYTES);
 	}
 	/* In data order a block is decoded at once: its files fail, others do not. */
-	assert_int_equal(dwarfs_read_in_order(image, (dwarfs_inode[]){ 1, 2 }, 2, collect,
-					      collect_failure, &collected, NULL),
+	assert_int_equal(dwarfs_read_in_order(image, (dwarfs_inode[]){ { 1 }, { 2 } }, 2,
+					      collect, collect_failure, &collected, NULL,
+					      NULL),
 			 0);
 	assert_int_equal(collected.complete, 1);
 	assert_int_equal(collected.failed, 1);
 	assert_int_equal(collected.failed_code, DWARFS_ERR_CORRUPT);
-	assert_int_equal(dwarfs_read(image, 1, &byte, 1, 4 * PART, &got, &err),
-			 DWARFS_ERR_CORRUPT);
+	assert_int_equal(
+		dwarfs_read(image, dwarfs_inode_at(1), &byte, 1, 4 * PART, &got, &err),
+		DWARFS_ERR_CORRUPT);
 	assert_non_null(strstr(dwarfs_error_message(err), "section 0"));
 	assert_int_equal(count_of(context, DWARFS_CACHE_BLOCKS), 2 * PARTS - 1);
 	expect_nothing_left(context);
@@ -261,14 +263,16 @@ struct source {
 	uint64_t bytes, reads;
 };
 
-static int64_t read_source(void *buffer, size_t bytes, uint64_t offset, void *user)
+static int read_source(void *buffer, size_t bytes, uint64_t offset, size_t *bytes_out,
+		       dwarfs_error **err, void *user)
 {
 	struct source *source = user;
 
 	source->bytes += bytes;
 	source->reads++;
 	memcpy(buffer, source->world->craft.bytes.data + offset, bytes);
-	return (int64_t)bytes;
+	*bytes_out = bytes;
+	return 0;
 }
 
 /* The hash of a block is verified once: then its parts are read one by one, and each

@@ -253,7 +253,8 @@ static void held_blocks_may_grow_within_the_budget(void **state)
 	for (uint32_t i = 0; i < MAX_BLOCKS; i++) {
 		dwarfs_file *file = NULL;
 
-		assert_int_equal(dwarfs_file_open(image, i + 1, &file, NULL), 0);
+		assert_int_equal(
+			dwarfs_file_open(image, dwarfs_inode_at(i + 1), &file, NULL), 0);
 		assert_int_equal(dwarfs_file_borrow(file, 10, 0, &borrowed[i], NULL), 0);
 		dwarfs_file_free(file);
 	}

@@ -61,7 +61,7 @@ void start_world(struct world *world, uint32_t blocks, uint32_t block_bytes)
 dwarfs_inode add_file(struct world *world, uint32_t block, uint32_t offset, uint32_t size)
 {
 	world->chunks[world->files++] = (struct craft_chunk){ block, offset, size };
-	return world->files;
+	return dwarfs_inode_at(world->files);
 }
 
 void end_world(struct world *world)
@@ -124,7 +124,8 @@ int try_read(const struct world *world, const dwarfs_image *image, uint32_t bloc
 {
 	auto_free uint8_t *buffer = malloc(size);
 	size_t got = 0;
-	int ret = buffer ? dwarfs_read(image, block + 1, buffer, size, offset, &got, NULL)
+	int ret = buffer ? dwarfs_read(image, dwarfs_inode_at(block + 1), buffer, size,
+				       offset, &got, NULL)
 			 : DWARFS_ERR_NOMEM;
 
 	if (ret < 0)
@@ -138,7 +139,7 @@ int try_file_read(const struct world *world, const dwarfs_image *image, uint32_t
 	auto_free uint8_t *buffer = malloc(size);
 	dwarfs_file *file = NULL;
 	size_t got = 0;
-	int ret = dwarfs_file_open(image, block + 1, &file, NULL);
+	int ret = dwarfs_file_open(image, dwarfs_inode_at(block + 1), &file, NULL);
 
 	if (ret == 0)
 		ret = dwarfs_file_read(file, buffer, size, offset, &got, NULL);
@@ -154,7 +155,7 @@ int try_borrow(const struct world *world, const dwarfs_image *image, uint32_t bl
 	dwarfs_borrowed *borrowed = NULL;
 	dwarfs_file *file = NULL;
 	size_t got = 0, part;
-	int ret = dwarfs_file_open(image, block + 1, &file, NULL);
+	int ret = dwarfs_file_open(image, dwarfs_inode_at(block + 1), &file, NULL);
 
 	if (ret == 0)
 		ret = dwarfs_file_borrow(file, size, offset, &borrowed, NULL);
@@ -217,10 +218,10 @@ void expect_nothing_left(dwarfs_context *context)
 }
 
 int collect(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
-	    void *user)
+	    dwarfs_error **err, void *user)
 {
 	struct collected *collected = user;
-	const struct craft_chunk *chunk = &collected->world->chunks[inode - 1];
+	const struct craft_chunk *chunk = &collected->world->chunks[inode.number - 1];
 
 	if (bytes == 0) {
 		collected->complete++;
@@ -234,7 +235,8 @@ int collect(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
 	return 0;
 }
 
-int collect_failure(dwarfs_inode inode, const dwarfs_error *why, void *user)
+int collect_failure(dwarfs_inode inode, const dwarfs_error *why, dwarfs_error **err,
+		    void *user)
 {
 	struct collected *collected = user;
 

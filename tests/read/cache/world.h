@@ -79,7 +79,8 @@ void expect_read(const struct world *world, const dwarfs_image *image, uint32_t 
 uint64_t most_alone(const struct world *world);
 void expect_nothing_left(dwarfs_context *context);
 int collect(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
-	    void *user);
-int collect_failure(dwarfs_inode inode, const dwarfs_error *why, void *user);
+	    dwarfs_error **err, void *user);
+int collect_failure(dwarfs_inode inode, const dwarfs_error *why, dwarfs_error **err,
+		    void *user);
 
 #endif

@@ -4,7 +4,8 @@
  */
 #include "read/tree.h"
 
-static void tell(int severity, int code, int64_t section, const char *message, void *user)
+static void tell(enum dwarfs_finding severity, int code, int64_t section,
+		 const char *message, void *user)
 {
 	const char *expected = user;
 
@@ -42,7 +43,7 @@ static void each_block_has_at_most_one_existing_text(void **state)
 			(struct table)TABLE(cases[i].pairs, cases[i].count);
 		image = open_metadata(&craft, &metadata);
 		assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_METADATA, tell,
-						    NULL, (void *)cases[i].message, NULL,
+						    (void *)cases[i].message, NULL, NULL,
 						    NULL),
 				 cases[i].message ? DWARFS_ERR_CORRUPT : 0);
 	}

@@ -7,8 +7,9 @@
 #include <dwarfs/walk.h>
 
 #include "read/known.h"
+#include "support/task.h"
 
-static int stop_at_once(const dwarfs_progress *progress, void *user)
+static int stop_at_once(const dwarfs_progress *progress, dwarfs_error **err, void *user)
 {
 	return 1;
 }
@@ -18,10 +19,11 @@ static void its_check(void **state)
 	auto_test_image dwarfs_image *image = open_one_file();
 	auto_error dwarfs_error *err = NULL;
 	struct findings findings = { 0 };
+	auto_test_task dwarfs_task *task = new_task(stop_at_once, NULL);
 	uint64_t errors = 9;
 
 	for (int level = DWARFS_CHECK_METADATA; level <= DWARFS_CHECK_INTEGRITY; level++)
-		assert_int_equal(dwarfs_image_check(image, level, find, NULL, &findings,
+		assert_int_equal(dwarfs_image_check(image, level, find, &findings, NULL,
 						    &errors, &err),
 				 0);
 	assert_int_equal(errors, 0);
@@ -29,9 +31,8 @@ static void its_check(void **state)
 	assert_int_equal(dwarfs_image_check(image, 0, NULL, NULL, NULL, NULL, NULL), 0);
 	assert_int_equal(dwarfs_image_check(image, 3, NULL, NULL, NULL, NULL, NULL),
 			 DWARFS_ERR_RANGE);
-	assert_int_equal(
-		dwarfs_image_check(image, 0, NULL, stop_at_once, NULL, &errors, &err),
-		DWARFS_ERR_CANCELLED);
+	assert_int_equal(dwarfs_image_check(image, 0, NULL, NULL, task, &errors, &err),
+			 DWARFS_ERR_CANCELLED);
 	assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_CANCELLED);
 }
 
@@ -115,7 +116,8 @@ struct told {
 	int count;
 };
 
-static void tell(int severity, int code, int64_t section, const char *message, void *user)
+static void tell(enum dwarfs_finding severity, int code, int64_t section,
+		 const char *message, void *user)
 {
 	struct told *told = user;
 
@@ -131,8 +133,8 @@ static void expect_finding(const struct craft *craft, int64_t section,
 	struct told told = { .section = -2 };
 	uint64_t errors = 0;
 
-	assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_CHECKSUMS, tell, NULL,
-					    &told, &errors, NULL),
+	assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_CHECKSUMS, tell, &told,
+					    NULL, &errors, NULL),
 			 DWARFS_ERR_CORRUPT);
 	assert_int_equal(told.section, section);
 	assert_non_null(strstr(told.text, message));

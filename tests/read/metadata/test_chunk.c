@@ -96,7 +96,7 @@ static void an_empty_file_has_no_places(void **state)
 	craft_section(&craft, DWARFS_SECTION_BLOCK, 0, "x", 1);
 	craft_files(&craft, NULL, table, 1, BLOCK_BYTES, 0);
 	image = craft_open(&craft, NULL);
-	assert_int_equal(dwarfs_file_open(image, 1, &file, NULL), 0);
+	assert_int_equal(dwarfs_file_open(image, dwarfs_inode_at(1), &file, NULL), 0);
 	assert_int_equal(dwarfs_file_bytes(file), 0);
 	assert_int_equal(dwarfs_file_read(file, &byte, 1, 0, &got, NULL), 0);
 	assert_int_equal(got, 0);
@@ -126,7 +126,7 @@ static void reads_agree_with_plain_copies(void **state)
 			whole[total++] = (uint8_t)(at * 7 + (at >> 8));
 		}
 	image = craft_open(&craft, NULL);
-	assert_int_equal(dwarfs_file_open(image, 1, &file, NULL), 0);
+	assert_int_equal(dwarfs_file_open(image, dwarfs_inode_at(1), &file, NULL), 0);
 	assert_int_equal(dwarfs_file_bytes(file), total);
 	for (int i = 0; i < 2000; i++) {
 		size_t offset = next_random(&random) % (total + 20);
@@ -140,7 +140,8 @@ static void reads_agree_with_plain_copies(void **state)
 		assert_int_equal(got, expected);
 		assert_memory_equal(part, whole + offset, got);
 		assert_int_equal(part[got], 0xEE);
-		assert_int_equal(dwarfs_read(image, 1, part, bytes, offset, &got, NULL),
+		assert_int_equal(dwarfs_read(image, dwarfs_inode_at(1), part, bytes,
+					     offset, &got, NULL),
 				 0);
 		assert_int_equal(got, expected);
 		assert_memory_equal(part, whole + offset, got);
@@ -179,12 +180,12 @@ static void holes_are_found_and_read_as_zeros(void **state)
 					    NULL, NULL, NULL),
 			 0);
 	assert_int_equal(dwarfs_stat_new(&stat, NULL), 0);
-	assert_int_equal(dwarfs_inode_stat(image, 1, stat, NULL), 0);
+	assert_int_equal(dwarfs_inode_stat(image, dwarfs_inode_at(1), stat, NULL), 0);
 	assert_true(dwarfs_stat_bytes(stat) == end);
 	assert_int_equal(dwarfs_stat_allocated_bytes(stat), 30);
 	dwarfs_stat_free(stat);
 
-	assert_int_equal(dwarfs_file_open(image, 1, &file, NULL), 0);
+	assert_int_equal(dwarfs_file_open(image, dwarfs_inode_at(1), &file, NULL), 0);
 	assert_true(dwarfs_file_bytes(file) == end);
 	assert_int_equal(dwarfs_file_seek_data(file, 5, &at, NULL), 0);
 	assert_true(at == 5);
@@ -230,8 +231,8 @@ static int open_with(const struct craft_chunk *chunks, uint32_t count,
 		return *check_out;
 	*check_out = dwarfs_image_check(image, DWARFS_CHECK_CHECKSUMS, NULL, NULL, NULL,
 					NULL, NULL);
-	ret = dwarfs_read(image, 1, bytes, sizeof(bytes), 0, &got, NULL);
-	if (dwarfs_file_open(image, 1, &file, NULL) == 0) {
+	ret = dwarfs_read(image, dwarfs_inode_at(1), bytes, sizeof(bytes), 0, &got, NULL);
+	if (dwarfs_file_open(image, dwarfs_inode_at(1), &file, NULL) == 0) {
 		assert_int_equal(
 			dwarfs_file_read(file, bytes, sizeof(bytes), 0, &got, NULL), ret);
 		dwarfs_file_free(file);
@@ -289,9 +290,11 @@ static void a_file_that_is_too_large_is_refused(void **state)
 	craft_section(&craft, DWARFS_SECTION_BLOCK, 0, "x", 1);
 	craft_files(&craft, chunks, table, 1, BLOCK_BYTES, HOLE_BLOCK);
 	image = craft_open(&craft, NULL);
-	assert_int_equal(dwarfs_file_open(image, 1, &file, NULL), DWARFS_ERR_CORRUPT);
+	assert_int_equal(dwarfs_file_open(image, dwarfs_inode_at(1), &file, NULL),
+			 DWARFS_ERR_CORRUPT);
 	assert_int_equal(dwarfs_stat_new(&stat, NULL), 0);
-	assert_int_equal(dwarfs_inode_stat(image, 1, stat, NULL), DWARFS_ERR_CORRUPT);
+	assert_int_equal(dwarfs_inode_stat(image, dwarfs_inode_at(1), stat, NULL),
+			 DWARFS_ERR_CORRUPT);
 	assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_METADATA, NULL, NULL,
 					    NULL, NULL, NULL),
 			 DWARFS_ERR_CORRUPT);
@@ -321,7 +324,9 @@ static void a_broken_chunk_elsewhere_does_no_harm(void **state)
 		uint8_t byte;
 		size_t got;
 
-		assert_int_equal(dwarfs_read(image, 1, &byte, 1, offset, &got, NULL), 0);
+		assert_int_equal(dwarfs_read(image, dwarfs_inode_at(1), &byte, 1, offset,
+					     &got, NULL),
+				 0);
 		assert_int_equal(got, 1);
 		assert_int_equal(byte, block[i * 13]);
 		offset += 1 + i % 5;

@@ -35,7 +35,8 @@ static void directories_that_share_entries_end(void **state)
 	directories[DIRS].first_entry = DIRS;
 	image = open_metadata(&craft, &metadata);
 	craft_expect_end(60);
-	assert_int_equal(dwarfs_dir_parent(image, 1, &parent, NULL), DWARFS_ERR_CORRUPT);
+	assert_int_equal(dwarfs_dir_parent(image, dwarfs_inode_at(1), &parent, NULL),
+			 DWARFS_ERR_CORRUPT);
 	assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_METADATA, NULL, NULL,
 					    NULL, NULL, NULL),
 			 DWARFS_ERR_CORRUPT);
@@ -95,32 +96,36 @@ static void targets_that_are_too_long_are_refused(void **state)
 
 		metadata.symlinks.data = targets;
 		image = open_metadata(&craft, &metadata);
-		assert_int_equal(
-			dwarfs_link_read(image, 3, text, DWARFS_LINK_ROOM, NULL, NULL),
-			expected);
-		assert_int_equal(
-			dwarfs_link_read(image, 3, text, sizeof(text), NULL, NULL),
-			expected);
+		assert_int_equal(dwarfs_link_read(image, dwarfs_inode_at(3), text,
+						  DWARFS_LINK_BUFFER_BYTES, NULL, NULL),
+				 expected);
+		assert_int_equal(dwarfs_link_read(image, dwarfs_inode_at(3), text,
+						  sizeof(text), NULL, NULL),
+				 expected);
 		assert_int_equal(dwarfs_stat_new(&stat, NULL), 0);
-		assert_int_equal(dwarfs_inode_stat(image, 3, stat, NULL), expected);
+		assert_int_equal(dwarfs_inode_stat(image, dwarfs_inode_at(3), stat, NULL),
+				 expected);
 		dwarfs_stat_free(stat);
 	}
 }
 
 static void directories_give_their_parents(void **state)
 {
-	static const dwarfs_inode parents[] = { 0, 0, 1 };
+	static const uint32_t parents[] = { 0, 0, 1 };
 	auto_craft struct craft craft = { 0 };
 	struct freeze_metadata metadata = tree();
 	auto_test_image dwarfs_image *image = open_metadata(&craft, &metadata);
-	dwarfs_inode parent = 77;
+	dwarfs_inode parent = { 77 };
 
-	for (dwarfs_inode dir = 0; dir < 3; dir++) {
-		assert_int_equal(dwarfs_dir_parent(image, dir, &parent, NULL), 0);
-		assert_int_equal(parent, parents[dir]);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(
+			dwarfs_dir_parent(image, dwarfs_inode_at(i), &parent, NULL), 0);
+		assert_int_equal(parent.number, parents[i]);
 	}
-	assert_int_equal(dwarfs_dir_parent(image, 3, &parent, NULL), DWARFS_ERR_NOT_DIR);
-	assert_int_equal(dwarfs_dir_parent(image, 8, &parent, NULL), DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_dir_parent(image, dwarfs_inode_at(3), &parent, NULL),
+			 DWARFS_ERR_NOT_DIR);
+	assert_int_equal(dwarfs_dir_parent(image, dwarfs_inode_at(8), &parent, NULL),
+			 DWARFS_ERR_RANGE);
 }
 
 int main(void)

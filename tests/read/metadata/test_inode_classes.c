@@ -27,12 +27,12 @@ static void assert_types(const dwarfs_image *image, const uint32_t types[8])
 	dwarfs_stat *stat = NULL;
 
 	assert_int_equal(dwarfs_stat_new(&stat, NULL), 0);
-	for (dwarfs_inode inode = 0; inode < 8; inode++) {
-		int ret = dwarfs_inode_stat(image, inode, stat, NULL);
+	for (uint32_t i = 0; i < 8; i++) {
+		int ret = dwarfs_inode_stat(image, dwarfs_inode_at(i), stat, NULL);
 
-		assert_int_equal(ret, types[inode] ? 0 : DWARFS_ERR_CORRUPT);
+		assert_int_equal(ret, types[i] ? 0 : DWARFS_ERR_CORRUPT);
 		if (ret == 0)
-			assert_int_equal(dwarfs_stat_mode(stat) & 0170000, types[inode]);
+			assert_int_equal(dwarfs_stat_mode(stat) & 0170000, types[i]);
 	}
 	dwarfs_stat_free(stat);
 }

@@ -24,7 +24,7 @@ struct bare {
 static dwarfs_metadata *begin(struct bare *bare, struct schema schema, size_t size)
 {
 	dwarfs_metadata *metadata = NULL;
-	int kind;
+	enum dwarfs_metadata_kind kind;
 
 	bare->view.schema = schema;
 	bare->view.frozen = (struct frozen){ &bare->view.schema, bare->data, size };
@@ -39,7 +39,8 @@ static dwarfs_metadata *begin(struct bare *bare, struct schema schema, size_t si
 /* Go on until it fails or ends. */
 static int run(dwarfs_metadata *metadata, uint64_t *steps, dwarfs_error **err)
 {
-	int kind, ret;
+	enum dwarfs_metadata_kind kind;
+	int ret;
 
 	*steps = 0;
 	while ((ret = dwarfs_metadata_next(metadata, &kind, err)) > 0)
@@ -61,7 +62,7 @@ static void a_list_cannot_claim_any_number_of_nothings(void **state)
 	dwarfs_metadata *metadata = begin(&bare, schema, 5);
 	dwarfs_error *err = NULL;
 	uint64_t steps;
-	int kind;
+	enum dwarfs_metadata_kind kind;
 
 	assert_int_equal(run(metadata, &steps, &err), DWARFS_ERR_CORRUPT);
 	assert_true(steps < 30);

@@ -70,7 +70,7 @@ static void names_are_found_however_often(void **state)
 		auto_model struct model *model = model_new(kind == 1);
 		auto_craft struct craft craft = { 0 };
 		auto_test_image dwarfs_image *image = NULL;
-		uint32_t entry;
+		dwarfs_entry entry;
 
 		if (kind == 2)
 			model_mix(model);
@@ -78,11 +78,15 @@ static void names_are_found_however_often(void **state)
 		for (int round = 0; round < 4; round++)
 			for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
 				look_for_all(image, model, ranges[i]);
-		assert_int_equal(dwarfs_dir_find(image, 0, "dir", 3, &entry, NULL), 0);
-		assert_int_equal(entry, 1);
-		assert_int_equal(dwarfs_dir_find(image, 1, "dir", 3, &entry, NULL),
+		assert_int_equal(
+			dwarfs_dir_find(image, DWARFS_ROOT_INODE, "dir", 3, &entry, NULL),
+			0);
+		assert_int_equal(entry.number, 1);
+		assert_int_equal(dwarfs_dir_find(image, dwarfs_inode_at(1), "dir", 3,
+						 &entry, NULL),
 				 DWARFS_ERR_NOT_FOUND);
-		assert_int_equal(dwarfs_dir_find(image, 2, "dir", 3, &entry, NULL),
+		assert_int_equal(dwarfs_dir_find(image, dwarfs_inode_at(2), "dir", 3,
+						 &entry, NULL),
 				 DWARFS_ERR_NOT_DIR);
 		assert_non_null(dw_lazy_items(&image->view->prints));
 		assert_int_equal(image->view->names_are_mixed, kind == 2);

@@ -13,20 +13,20 @@ static void attributes_are_right(void **state)
 	dwarfs_stat *stat = NULL;
 
 	assert_int_equal(dwarfs_stat_new(&stat, NULL), 0);
-	assert_int_equal(dwarfs_inode_stat(image, 4, stat, NULL), 0);
+	assert_int_equal(dwarfs_inode_stat(image, dwarfs_inode_at(4), stat, NULL), 0);
 	assert_int_equal(dwarfs_stat_uid(stat), 70000);
 	assert_int_equal(dwarfs_stat_gid(stat), 1000);
 	assert_int_equal(dwarfs_stat_nlink(stat), 2);
 	assert_int_equal(dwarfs_stat_bytes(stat), 5);
-	assert_int_equal(dwarfs_entry_stat(image, 4, stat, NULL), 0);
-	assert_int_equal(dwarfs_stat_inode(stat), 6);
+	assert_int_equal(dwarfs_entry_stat(image, dwarfs_entry_at(4), stat, NULL), 0);
+	assert_int_equal(dwarfs_stat_inode(stat).number, 6);
 	assert_int_equal(dwarfs_stat_rdev_major(stat), 1);
 	assert_int_equal(dwarfs_stat_rdev_minor(stat), 3);
-	assert_int_equal(dwarfs_inode_stat(image, 0, stat, NULL), 0);
+	assert_int_equal(dwarfs_inode_stat(image, DWARFS_ROOT_INODE, stat, NULL), 0);
 	assert_int_equal(dwarfs_stat_bytes(stat), 4);
 	assert_int_equal(dwarfs_stat_seconds(stat, DWARFS_MTIME), 1005);
 	assert_int_equal(dwarfs_stat_seconds(stat, DWARFS_ATIME), 1000);
-	assert_int_equal(dwarfs_inode_stat(image, 3, stat, NULL), 0);
+	assert_int_equal(dwarfs_inode_stat(image, dwarfs_inode_at(3), stat, NULL), 0);
 	assert_int_equal(dwarfs_stat_bytes(stat), 7);
 	dwarfs_stat_free(stat);
 }
@@ -41,11 +41,11 @@ static void links_are_counted_where_they_are_not_stored(void **state)
 	metadata.options.inodes_have_nlink = false;
 	image = open_metadata(&craft, &metadata);
 	assert_int_equal(dwarfs_stat_new(&stat, NULL), 0);
-	assert_int_equal(dwarfs_inode_stat(image, 4, stat, NULL), 0);
+	assert_int_equal(dwarfs_inode_stat(image, dwarfs_inode_at(4), stat, NULL), 0);
 	assert_int_equal(dwarfs_stat_nlink(stat), 2);
-	assert_int_equal(dwarfs_inode_stat(image, 5, stat, NULL), 0);
+	assert_int_equal(dwarfs_inode_stat(image, dwarfs_inode_at(5), stat, NULL), 0);
 	assert_int_equal(dwarfs_stat_nlink(stat), 1);
-	assert_int_equal(dwarfs_inode_stat(image, 1, stat, NULL), 0);
+	assert_int_equal(dwarfs_inode_stat(image, dwarfs_inode_at(1), stat, NULL), 0);
 	assert_int_equal(dwarfs_stat_nlink(stat), 1);
 	dwarfs_stat_free(stat);
 }
@@ -62,7 +62,7 @@ static uint64_t size_of_first(const struct model *model)
 	model_craft(model, &craft);
 	image = craft_open(&craft, NULL);
 	assert_int_equal(dwarfs_stat_new(&stat, NULL), 0);
-	assert_int_equal(dwarfs_inode_stat(image, 2, stat, NULL), 0);
+	assert_int_equal(dwarfs_inode_stat(image, dwarfs_inode_at(2), stat, NULL), 0);
 	bytes = dwarfs_stat_bytes(stat);
 	assert_int_equal(dwarfs_stat_allocated_bytes(stat), bytes);
 	dwarfs_stat_free(stat);

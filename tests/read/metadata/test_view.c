@@ -24,9 +24,9 @@ static dwarfs_image *open_model(struct craft *craft, const struct model *model)
 
 /* -- packed tables ------------------------------------------------------------------- */
 
-static void assert_same(const dwarfs_image *a, const dwarfs_image *b, uint32_t entry)
+static void assert_same(const dwarfs_image *a, const dwarfs_image *b, dwarfs_entry entry)
 {
-	char names[2][DWARFS_NAME_ROOM];
+	char names[2][DWARFS_NAME_BUFFER_BYTES];
 	dwarfs_stat *stats[2];
 	dwarfs_entry found;
 
@@ -38,11 +38,11 @@ static void assert_same(const dwarfs_image *a, const dwarfs_image *b, uint32_t e
 	assert_int_equal(dwarfs_entry_name(a, entry, names[0], 256, NULL, NULL), 0);
 	assert_int_equal(dwarfs_entry_name(b, entry, names[1], 256, NULL, NULL), 0);
 	assert_string_equal(names[0], names[1]);
-	if (entry >= 2) {
-		assert_int_equal(
-			dwarfs_dir_find(a, 1, names[0], strlen(names[0]), &found, NULL),
-			0);
-		assert_int_equal(found, entry);
+	if (entry.number >= 2) {
+		assert_int_equal(dwarfs_dir_find(a, dwarfs_inode_at(1), names[0],
+						 strlen(names[0]), &found, NULL),
+				 0);
+		assert_int_equal(found.number, entry.number);
 	}
 	dwarfs_stat_free(stats[0]);
 	dwarfs_stat_free(stats[1]);
@@ -62,8 +62,8 @@ static void packed_tables_read_as_plain_ones(void **state)
 	assert_null(dw_lazy_items(&b->view->first_entries));
 	assert_null(dw_lazy_items(&b->view->shared_numbers));
 	assert_null(dw_lazy_items(&b->view->names.offsets));
-	for (uint32_t entry = 0; entry < FILES + 2; entry++)
-		assert_same(b, a, entry);
+	for (uint32_t i = 0; i < FILES + 2; i++)
+		assert_same(b, a, dwarfs_entry_at(i));
 	assert_int_equal(dwarfs_image_check(b, DWARFS_CHECK_INTEGRITY, NULL, NULL, NULL,
 					    NULL, NULL),
 			 0);
@@ -76,21 +76,24 @@ static void broken_packed_tables_fail_at_their_use(void **state)
 		auto_model struct model *model = model_new(true);
 		auto_craft struct craft craft = { 0 };
 		auto_test_image dwarfs_image *image = NULL;
-		char name[DWARFS_NAME_ROOM], first_message[200] = "";
-		uint32_t first, count;
+		char name[DWARFS_NAME_BUFFER_BYTES], first_message[200] = "";
+		dwarfs_entry first;
+		uint32_t count;
 
 		model_break(model, (enum model_break)kind);
 		image = open_model(&craft, model);
 		for (int round = 0; round < 3; round++) {
 			auto_error dwarfs_error *err = NULL;
 			struct chunk_range range;
-			int dir = dwarfs_dir_range(image, 0, &first, &count, &err);
+			int dir = dwarfs_dir_range(image, DWARFS_ROOT_INODE, &first,
+						   &count, &err);
 			int chunks = dw_view_chunk_range(image->view, 5, &range,
 							 err ? NULL : &err);
 			int shared = dw_view_chunk_range(image->view, FILES + 1, &range,
 							 err ? NULL : &err);
-			int text = dwarfs_entry_name(image, 5, name, sizeof(name), NULL,
-						     err ? NULL : &err);
+			int text =
+				dwarfs_entry_name(image, dwarfs_entry_at(5), name,
+						  sizeof(name), NULL, err ? NULL : &err);
 
 			assert_int_equal(
 				dir, kind == BREAK_DIRECTORIES ? DWARFS_ERR_CORRUPT : 0);
@@ -135,21 +138,23 @@ static void *visit(void *argument)
 		abort();
 	pthread_barrier_wait(visitor->start);
 	for (uint32_t i = 0; i < 4 * FILES; i++) {
-		uint32_t file = (i + visitor->offset) % FILES, entry = 0;
+		uint32_t file = (i + visitor->offset) % FILES;
+		dwarfs_entry entry = DWARFS_ROOT_ENTRY;
 		struct span name = model_name(visitor->model, file);
 
 		visitor->wrong +=
-			dwarfs_dir_find(visitor->image, 1, (const char *)name.data,
-					name.size, &entry, NULL) != 0 ||
-			entry != file + 2 ||
+			dwarfs_dir_find(visitor->image, dwarfs_inode_at(1),
+					(const char *)name.data, name.size, &entry,
+					NULL) != 0 ||
+			entry.number != file + 2 ||
 			dwarfs_entry_stat(visitor->image, entry, stats[0], NULL) != 0 ||
 			dwarfs_entry_stat(visitor->plain, entry, stats[1], NULL) != 0 ||
 			memcmp(stats[0], stats[1], sizeof(struct dwarfs_stat)) != 0;
 		/* Not one of them: it would be behind the file, or in front of it. */
-		visitor->wrong +=
-			dwarfs_dir_find(visitor->image, 1, (const char *)name.data,
-					name.size - 1, &entry, NULL) == 0 &&
-			name.size == 6;
+		visitor->wrong += dwarfs_dir_find(visitor->image, dwarfs_inode_at(1),
+						  (const char *)name.data, name.size - 1,
+						  &entry, NULL) == 0 &&
+				  name.size == 6;
 	}
 	dwarfs_stat_free(stats[0]);
 	dwarfs_stat_free(stats[1]);

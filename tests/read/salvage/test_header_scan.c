@@ -140,12 +140,14 @@ static void headers_across_two_windows_are_found(void **state)
 }
 
 /* A source of which the second 4096 cannot be read. */
-static int64_t read_some(void *buffer, size_t bytes, uint64_t offset, void *user)
+static int read_some(void *buffer, size_t bytes, uint64_t offset, size_t *bytes_out,
+		     dwarfs_error **err, void *user)
 {
 	if (offset + bytes > 4096 && offset < 8192)
-		return -5;
+		return DWARFS_ERR_IO;
 	memset(buffer, 'r', bytes);
-	return (int64_t)bytes;
+	*bytes_out = bytes;
+	return 0;
 }
 
 static void unreadable_bytes_are_zeros(void **state)

@@ -27,7 +27,7 @@ static struct order new_order(void)
 }
 
 /* As the look-ahead does when it is done: so far is decoded, and what it knows. */
-static void look_ahead(struct stream *stream, dwarfs_entry to, dwarfs_entry dir_end)
+static void look_ahead(struct stream *stream, uint32_t to, uint32_t dir_end)
 {
 	stream->mark = stream->ahead;
 	stream->ahead = to;
@@ -57,7 +57,7 @@ static void it_is_time_for_more_at_the_mark(void **state)
 	order_note(&order, 6, &wants_more);
 	look_ahead(&order.streams[number], 10, MANY);
 	look_ahead(&order.streams[number], 15, MANY);
-	for (dwarfs_entry entry = 7; entry < 10; entry++) {
+	for (uint32_t entry = 7; entry < 10; entry++) {
 		assert_int_equal(order_note(&order, entry, &wants_more), number);
 		assert_false(wants_more);
 	}
@@ -76,12 +76,12 @@ static void ends_of_directories_are_passed_by_walkers_only(void **state)
 
 	assert_true(little > 0);
 	assert_true(little <= (uint64_t)1 << 20);
-	for (dwarfs_entry entry = 6; entry < DIR_END; entry++) {
+	for (uint32_t entry = 6; entry < DIR_END; entry++) {
 		order_note(&order, entry, &wants_more);
 		stream->dir_end = DIR_END;
 	}
 	assert_int_equal(order_beyond(stream), little);
-	for (dwarfs_entry end = DIR_END; end < 4 * DIR_END; end += DIR_END) {
+	for (uint32_t end = DIR_END; end < 4 * DIR_END; end += DIR_END) {
 		stream->dir_end = end;
 		order_note(&order, end, &wants_more);
 		assert_int_equal(order_note(&order, end + 1, &wants_more), number);
@@ -98,7 +98,7 @@ static void an_end_is_passed_once(void **state)
 		&order.streams[order_note(&order, DIR_END - 1, &wants_more)];
 
 	stream->dir_end = DIR_END;
-	for (dwarfs_entry entry = DIR_END; entry < 2 * DIR_END; entry++)
+	for (uint32_t entry = DIR_END; entry < 2 * DIR_END; entry++)
 		order_note(&order, entry, &wants_more);
 	assert_true(order_beyond(stream) <= (uint64_t)1 << 20);
 }
@@ -130,7 +130,7 @@ static void backwards_is_no_order(void **state)
 	size_t number = order_note(&order, MANY, &wants_more);
 	uint32_t turn = order.streams[number].turn;
 
-	for (dwarfs_entry entry = MANY - 1; entry > MANY - 10; entry--) {
+	for (uint32_t entry = MANY - 1; entry > MANY - 10; entry--) {
 		assert_int_equal(order_note(&order, entry, &wants_more), number);
 		assert_false(wants_more);
 	}

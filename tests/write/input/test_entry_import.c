@@ -152,16 +152,19 @@ static void owners_are_replaced(void **state)
 	end(&lab);
 }
 
-static int answer(const dwarfs_input *input, void *user)
+static int answer(const dwarfs_input *input, dwarfs_error **err, void *user)
 {
 	assert_string_equal(input->path, "d/x");
 	assert_int_equal(input->size, 7);
+	if (*(int *)user < 0)
+		return dwarfs_error_set(err, *(int *)user, 0, "it is unknown");
 	return *(int *)user;
 }
 
 static void a_callback_takes_or_leaves_or_cancels(void **state)
 {
 	struct found_entry found = found_of(0100644, 7);
+	auto_error dwarfs_error *err = NULL;
 	struct lab lab;
 	uint32_t inode;
 	int value = 0;
@@ -172,9 +175,13 @@ static void a_callback_takes_or_leaves_or_cancels(void **state)
 	assert_int_equal(import_one(&lab, &found), DW_NONE);
 	value = 1;
 	assert_int_equal(import_one(&lab, &found), 0);
-	value = -1;
-	assert_int_equal(dw_entry_import_one(&lab.import, &found, &inode, NULL),
+	value = 2;
+	assert_int_equal(dw_entry_import_one(&lab.import, &found, &inode, &err),
 			 DWARFS_ERR_CANCELLED);
+	value = DWARFS_ERR_ACCESS;
+	assert_int_equal(dw_entry_import_one(&lab.import, &found, &inode, &err),
+			 DWARFS_ERR_ACCESS);
+	assert_string_equal(dwarfs_error_message(err), "it is unknown");
 	end(&lab);
 }
 

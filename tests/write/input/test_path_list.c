@@ -106,8 +106,8 @@ static void a_list_keeps_its_order(void **state)
 
 		assert_int_equal(dwarfs_find(image, paths[i], &entry, NULL), 0);
 		assert_int_equal(dwarfs_entry_inode(image, entry, &inode, NULL), 0);
-		assert_true(inode > last);
-		last = inode;
+		assert_true(inode.number > last);
+		last = inode.number;
 	}
 	dwarfs_image_free(image);
 }

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/task.h"
 #include "support/write_run.h"
 
 /* -- rules --------------------------------------------------------------------------- */
@@ -43,23 +44,28 @@ static void rules_leave_out_files_and_keep_directories(void **state)
 
 struct reported {
 	char text[1024];
-	int stop_after;
+	int stop_after, stop_with;
 };
 
-static int note(const char *path, bool is_directory, bool included, void *user)
+static int note(const char *path, bool is_directory, bool included, dwarfs_error **err,
+		void *user)
 {
 	struct reported *reported = user;
 	size_t used = strlen(reported->text);
 
 	snprintf(reported->text + used, sizeof(reported->text) - used, "%c%s%s\n",
 		 included ? '+' : '-', path, is_directory ? "/" : "");
-	return --reported->stop_after == 0;
+	if (--reported->stop_after != 0)
+		return 0;
+	return reported->stop_with < 0 ? dwarfs_error_set(err, reported->stop_with, 0,
+							  "the report is full")
+				       : reported->stop_with;
 }
 
 static void the_report_tells_of_each_entry(void **state)
 {
 	dwarfs_builder *builder = new_builder(*state, 3);
-	struct reported reported = { "", 0 };
+	struct reported reported = { "", 0, 0 };
 
 	put_sources(*state);
 	assert_int_equal(dwarfs_builder_add_filter(builder, "- gen/", NULL), 0);
@@ -77,18 +83,26 @@ static void the_report_tells_of_each_entry(void **state)
 static void the_report_can_stop_the_run(void **state)
 {
 	dwarfs_builder *builder = new_builder(*state, 1);
-	struct reported reported = { "", 2 };
+	struct reported reported = { "", 2, 1 };
+	dwarfs_error *err = NULL;
 
 	put_sources(*state);
 	dwarfs_builder_set_filter_report(builder, note, &reported);
 	assert_int_equal(dwarfs_builder_scan(builder, NULL), DWARFS_ERR_CANCELLED);
 	assert_string_equal(reported.text, "+README\n+doc/\n");
 	dwarfs_builder_free(builder);
+	builder = new_builder(*state, 1);
+	reported = (struct reported){ "", 2, DWARFS_ERR_NO_SPACE };
+	dwarfs_builder_set_filter_report(builder, note, &reported);
+	assert_int_equal(dwarfs_builder_scan(builder, &err), DWARFS_ERR_NO_SPACE);
+	assert_string_equal(dwarfs_error_message(err), "the report is full");
+	dwarfs_error_free(err);
+	dwarfs_builder_free(builder);
 }
 
 /* -- the callback ------------------------------------------------------------------- */
 
-static int take_small_ones(const dwarfs_input *input, void *user)
+static int take_small_ones(const dwarfs_input *input, dwarfs_error **err, void *user)
 {
 	int *calls = user;
 	struct stat st;
@@ -102,10 +116,10 @@ static int take_small_ones(const dwarfs_input *input, void *user)
 	assert_int_equal(dwarfs_input_uid(input), st.st_uid);
 	assert_int_equal(dwarfs_input_gid(input), st.st_gid);
 	assert_int_equal(dwarfs_input_mtime(input), st.st_mtime);
-	assert_int_equal(dwarfs_input_size(input), S_ISREG(st.st_mode) ? st.st_size : 0);
+	assert_int_equal(dwarfs_input_bytes(input), S_ISREG(st.st_mode) ? st.st_size : 0);
 	if (strcmp(dwarfs_input_path(input), "doc") == 0)
 		return 0;
-	return dwarfs_input_size(input) <= 1;
+	return dwarfs_input_bytes(input) <= 1;
 }
 
 static void a_callback_decides(void **state)
@@ -129,21 +143,30 @@ static void a_callback_decides(void **state)
 	dwarfs_image_free(image);
 }
 
-static int stop(const dwarfs_input *input, void *user)
+static int stop(const dwarfs_input *input, dwarfs_error **err, void *user)
 {
-	return -1;
+	int code = *(int *)user;
+
+	return code < 0 ? dwarfs_error_set(err, code, 0, "no more inputs") : code;
 }
 
 static void a_callback_stops_the_run(void **state)
 {
+	static const int codes[] = { 7, DWARFS_ERR_CANCELLED, DWARFS_ERR_ACCESS };
 	const struct place *place = *state;
-	dwarfs_builder *builder = new_builder(place, 2);
 
 	put_sources(place);
-	dwarfs_builder_set_include(builder, stop, NULL);
-	assert_int_equal(build(builder, place), DWARFS_ERR_CANCELLED);
-	dwarfs_builder_free(builder);
-	assert_int_equal(count_entries(place->outputs), 0);
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		dwarfs_builder *builder = new_builder(place, 2);
+		int code = codes[i];
+
+		dwarfs_builder_set_include(builder, stop, &code);
+		assert_int_equal(build(builder, place),
+				 code < 0 ? code : DWARFS_ERR_CANCELLED);
+		dwarfs_builder_free(builder);
+		assert_int_equal(count_entries(place->outputs), 0);
+	}
+	assert_non_null(strstr(all_messages(), "no more inputs"));
 }
 
 /* -- shapes ------------------------------------------------------------------------- */
@@ -264,28 +287,27 @@ static void rules_do_not_depend_on_workers(void **state)
 	dwarfs_image_free(image);
 }
 
-static int cancel_soon(const dwarfs_progress *progress, void *user)
+static int cancel_soon(const dwarfs_progress *progress, dwarfs_error **err, void *user)
 {
 	int *calls = user;
 
-	return ++*calls > 1;
+	return ++*calls > 1 ? DWARFS_ERR_CANCELLED : 0;
 }
 
 static void a_cancelled_scan_ends(void **state)
 {
 	dwarfs_builder *builder = new_builder(*state, 4);
-	dwarfs_cancel *cancel = NULL;
 	int calls = 0;
+	auto_test_task dwarfs_task *cancelled = new_task(NULL, NULL);
+	auto_test_task dwarfs_task *counting = new_task(cancel_soon, &calls);
 
 	make_wide(*state, 5000);
-	assert_int_equal(dwarfs_cancel_new(&cancel, NULL), 0);
-	dwarfs_cancel_set(cancel);
-	dwarfs_builder_set_cancel(builder, cancel);
+	dwarfs_task_cancel(cancelled);
+	dwarfs_builder_set_task(builder, cancelled);
 	assert_int_equal(dwarfs_builder_scan(builder, NULL), DWARFS_ERR_CANCELLED);
 	dwarfs_builder_free(builder);
-	dwarfs_cancel_free(cancel);
 	builder = new_builder(*state, 4);
-	dwarfs_builder_set_progress(builder, cancel_soon, &calls);
+	dwarfs_builder_set_task(builder, counting);
 	assert_int_equal(build(builder, *state), DWARFS_ERR_CANCELLED);
 	dwarfs_builder_free(builder);
 }
@@ -312,7 +334,7 @@ static void file_systems_are_kept_apart(void **state)
 	dwarfs_builder *builder;
 	dwarfs_image *image;
 	ino_t one, two;
-	uint32_t inode;
+	dwarfs_inode inode;
 
 	put_dir(place, "one");
 	put_dir(place, "two");
@@ -331,8 +353,9 @@ static void file_systems_are_kept_apart(void **state)
 	assert_int_equal(umount(in(place, "two")), 0);
 	image = open_image(place);
 	inode = expect_text(image, "one/first", "text");
-	assert_int_equal(expect_text(image, "one/second", "text"), inode);
-	assert_int_not_equal(expect_text(image, "two/first", "other"), inode);
+	assert_int_equal(expect_text(image, "one/second", "text").number, inode.number);
+	assert_int_not_equal(expect_text(image, "two/first", "other").number,
+			     inode.number);
 	dwarfs_image_free(image);
 	if (one != two)
 		print_message("inode numbers differ: nothing was proven\n");

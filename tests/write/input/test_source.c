@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/task.h"
 #include "support/write_run.h"
 #include "write/inspect/sparse_hash.h"
 
@@ -90,7 +91,7 @@ static void small_files_keep_their_holes(void **state)
 	image = open_image(place);
 	memcpy(zeros, "one", 3);
 	{
-		uint32_t inode = expect_bytes(image, "a", zeros, sizeof(zeros));
+		dwarfs_inode inode = expect_bytes(image, "a", zeros, sizeof(zeros));
 		dwarfs_stat *stat = NULL;
 
 		assert_int_equal(dwarfs_stat_new(&stat, NULL), 0);
@@ -103,12 +104,12 @@ static void small_files_keep_their_holes(void **state)
 
 struct mischief {
 	const struct place *place;
-	int phase;
+	enum dwarfs_phase phase;
 	void (*act)(const struct place *place);
 	bool done;
 };
 
-static int watch(const dwarfs_progress *progress, void *user)
+static int watch(const dwarfs_progress *progress, dwarfs_error **err, void *user)
 {
 	struct mischief *mischief = user;
 
@@ -128,6 +129,7 @@ static void hollow_images_have_sizes_only(void **state)
 {
 	struct mischief mischief = { *state, DWARFS_PHASE_HASH, remove_big, false };
 	const struct place *place = *state;
+	auto_test_task dwarfs_task *task = new_task(watch, &mischief);
 	dwarfs_builder *builder = new_builder(place, 2);
 	static char data[200000], zeros[200000];
 	dwarfs_image *image;
@@ -138,7 +140,7 @@ static void hollow_images_have_sizes_only(void **state)
 	put_text(place, "b", "same");
 	put_text(place, "empty", "");
 	dwarfs_builder_set_hollow(builder, true);
-	dwarfs_builder_set_progress(builder, watch, &mischief);
+	dwarfs_builder_set_task(builder, task);
 	assert_int_equal(build(builder, place), 0);
 	assert_true(mischief.done);
 	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS), 0);

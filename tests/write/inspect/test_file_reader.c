@@ -63,11 +63,14 @@ static void unknown_hashes_are_refused(void **state)
 	dwarfs_builder_free(builder);
 }
 
-static const char *by_name(const dwarfs_input *input, void *user)
+static int by_name(const dwarfs_input *input, const char **category_out,
+		   dwarfs_error **err, void *user)
 {
 	const char *path = dwarfs_input_path(input);
 
-	return *path == 'n' ? NULL : *path == 'x' ? "ex" : "other";
+	if (*path != 'n')
+		*category_out = *path == 'x' ? "ex" : "other";
+	return 0;
 }
 
 static void the_first_of_equal_files_has_the_category(void **state)

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/task.h"
 #include "support/write_run.h"
 #include "write/inspect/sparse_hash.h"
 
@@ -96,12 +97,12 @@ static void zeros_count_by_their_place(void **state)
 
 struct mischief {
 	const struct place *place;
-	int phase;
+	enum dwarfs_phase phase;
 	void (*act)(const struct place *place);
 	bool done;
 };
 
-static int watch(const dwarfs_progress *progress, void *user)
+static int watch(const dwarfs_progress *progress, dwarfs_error **err, void *user)
 {
 	struct mischief *mischief = user;
 
@@ -128,6 +129,7 @@ static void files_that_change_after_the_scan(void **state)
 		const struct place *place = *state;
 		struct mischief mischief = { place, DWARFS_PHASE_HASH, change_all,
 					     false };
+		auto_test_task dwarfs_task *task = new_task(watch, &mischief);
 		dwarfs_builder *builder;
 		dwarfs_image *image;
 
@@ -135,7 +137,7 @@ static void files_that_change_after_the_scan(void **state)
 		for (const char *name = "a\0b\0c\0d\0e\0f\0"; *name; name += 2)
 			put_text(place, name, "same");
 		builder = new_builder(place, workers);
-		dwarfs_builder_set_progress(builder, watch, &mischief);
+		dwarfs_builder_set_task(builder, task);
 		assert_int_equal(build(builder, place), 0);
 		assert_true(mischief.done);
 		assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS), 4);

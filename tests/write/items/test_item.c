@@ -98,19 +98,30 @@ static void targets_are_for_symbolic_links(void **state)
 	dwarfs_item_free(file);
 }
 
+static int no_pieces(const void **data_out, size_t *bytes_out, uint64_t *offset_out,
+		     dwarfs_error **err, void *user)
+{
+	return 0;
+}
+
 static void contents_are_for_regular_files(void **state)
 {
 	dwarfs_item *link = new_item(0120777), *file = new_item(0100644);
+	dwarfs_io *io = NULL;
 
+	assert_int_equal(dwarfs_io_from_memory("x", 1, NULL, NULL, &io, NULL), 0);
 	assert_int_equal(dwarfs_item_set_path(link, "/x", NULL), DWARFS_ERR_INVALID);
-	assert_int_equal(dwarfs_item_set_fd(link, 0, NULL), DWARFS_ERR_INVALID);
+	assert_int_equal(dwarfs_item_set_io(link, io, NULL), DWARFS_ERR_INVALID);
 	assert_int_equal(dwarfs_item_set_memory(link, "x", 1, NULL), DWARFS_ERR_INVALID);
-	assert_int_equal(dwarfs_item_set_fd(file, -1, NULL), DWARFS_ERR_INVALID);
+	assert_int_equal(dwarfs_item_set_io(file, NULL, NULL), DWARFS_ERR_INVALID);
 	assert_int_equal(
 		dwarfs_item_set_reader(file, UINT64_C(1) << 63, NULL, NULL, NULL),
 		DWARFS_ERR_RANGE);
 	assert_int_equal(file->kind, ITEM_EMPTY);
-	assert_int_equal(dwarfs_item_set_reader(file, UINT64_MAX, NULL, NULL, NULL), 0);
+	assert_int_equal(dwarfs_item_set_reader(file, UINT64_MAX, NULL, NULL, NULL),
+			 DWARFS_ERR_INVALID);
+	assert_int_equal(dwarfs_item_set_reader(file, UINT64_MAX, no_pieces, NULL, NULL),
+			 0);
 	assert_int_equal(file->kind, ITEM_READER);
 	assert_int_equal(dwarfs_item_set_memory(file, "x", 1, NULL), 0);
 	assert_int_equal(file->kind, ITEM_MEMORY); /* the last one counts */

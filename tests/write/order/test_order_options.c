@@ -11,7 +11,7 @@
 
 #include "write/builder.h"
 
-static int keep_all(dwarfs_order_list *list, void *user)
+static int keep_all(dwarfs_order_list *list, dwarfs_error **err, void *user)
 {
 	return 0;
 }
@@ -24,7 +24,7 @@ static void options_are_kept(void **state)
 	assert_int_equal(dwarfs_builder_new(NULL, &builder, NULL), 0);
 	assert_true(builder->options.max_similarity_bytes == UINT64_MAX);
 	assert_null(builder->options.order_callback);
-	dwarfs_builder_set_max_similarity_size(builder, UINT64_C(5) << 32);
+	dwarfs_builder_set_max_similarity_bytes(builder, UINT64_C(5) << 32);
 	dwarfs_builder_set_order_callback(builder, keep_all, &user);
 	assert_true(builder->options.max_similarity_bytes == UINT64_C(5) << 32);
 	assert_ptr_equal(builder->options.order_callback, keep_all);

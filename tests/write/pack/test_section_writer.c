@@ -19,7 +19,7 @@ struct written {
 	size_t size;
 };
 
-static int append(const void *data, size_t bytes, void *user)
+static int append(const void *data, size_t bytes, dwarfs_error **err, void *user)
 {
 	struct written *written = user;
 
@@ -59,8 +59,8 @@ static void sections_are_numbered_and_listed(void **state)
 	uint64_t stored = 0, index[3];
 	size_t second = DW_HEADER_BYTES + 6, third = second + DW_HEADER_BYTES + 8;
 
-	dw_progress_start(&run.progress, NULL, NULL, NULL);
-	assert_int_equal(dw_output_to_function(append, &written, &run.output, NULL), 0);
+	dw_progress_start(&run.progress, NULL);
+	assert_int_equal(dwarfs_sink_new(append, NULL, &written, &run.output, NULL), 0);
 	assert_int_equal(dw_section_writer_pack(&sections, DWARFS_SECTION_SCHEMA, &none,
 						schema, &stored, NULL),
 			 0);
@@ -70,7 +70,7 @@ static void sections_are_numbered_and_listed(void **state)
 						metadata, NULL, NULL),
 			 0);
 	assert_int_equal(dw_section_writer_write_index(&sections, NULL), 0);
-	assert_int_equal(dw_output_commit(run.output, NULL), 0);
+	assert_int_equal(dw_sink_commit(run.output, NULL), 0);
 	expect_section(&written, 0, 0, DWARFS_SECTION_SCHEMA, schema);
 	expect_section(&written, second, 1, DWARFS_SECTION_METADATA, metadata);
 	index[0] = dw_le64((uint64_t)DWARFS_SECTION_SCHEMA << 48);
@@ -81,7 +81,7 @@ static void sections_are_numbered_and_listed(void **state)
 	assert_int_equal(written.size, third + DW_HEADER_BYTES + sizeof(index));
 	assert_int_equal(sections.bytes, written.size);
 	assert_true(sections.metadata_xxh3 == dw_load64(written.bytes + second + 40));
-	dw_output_free(run.output);
+	dwarfs_sink_free(run.output);
 	dw_section_writer_free(&sections);
 }
 

@@ -69,7 +69,7 @@ static struct lab *new_lab_of_runs(const struct place *place, uint64_t ram_bytes
 		.settings = lab->settings,
 		.budget = &lab->budget,
 	};
-	dw_progress_start(&lab->run.progress, NULL, NULL, NULL);
+	dw_progress_start(&lab->run.progress, NULL);
 	assert_int_equal(dw_scan(&lab->run, &lab->tree, NULL), 0);
 	assert_int_equal(dw_inspect(&lab->run, &lab->tree, &lab->contents, NULL), 0);
 	assert_int_equal(lab->contents.count, 1);

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The ABI of libdwarfs: its version map and the dump that changes are compared with.
+
+    abi.py map                  write lib/libdwarfs.map: add new functions to the newest node
+    abi.py dump                 write tests/abi/libdwarfs.abi
+    abi.py diff                 compare the headers with that dump; exit 0 when they are compatible
+
+A released node never loses a symbol. A node belongs to the version in which its functions were
+added; functions that are new go to the node of the version in meson.build. `dump` is for new
+functions and, before the first release, for changes on purpose; `diff` is a test. Dump and diff
+need abidw and abidiff (Debian: abigail-tools), and x86_64, of which the dump is.
+
+The dump is that of a library made of the headers alone: a function without a body for each
+declaration. So it has public types only, and members of private ones cannot change it. That the
+real library has these functions with these types is what its compilation and the test of its
+symbols show.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+HEADERS = os.path.join(ROOT, "include", "dwarfs")
+MAP = os.path.join(ROOT, "lib", "libdwarfs.map")
+DUMP = os.path.join(ROOT, "tests", "abi", "libdwarfs.abi")
+def prototypes():
+    """The public functions, in the order of the headers: name -> declaration."""
+    found = {}
+    for header in sorted(os.listdir(HEADERS)):
+        if not header.endswith(".h"):
+            continue
+        with open(os.path.join(HEADERS, header), encoding="utf-8") as source:
+            text = re.sub(r"/\*.*?\*/", "", source.read(), flags=re.S)
+        text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
+        for part in text.split("DWARFS_API")[1:]:
+            declaration = " ".join(part[:part.index(";")].split())
+            found[re.search(r"(\w+)\s*\(", declaration).group(1)] = declaration
+    return found
+
+
+def nodes():
+    """The nodes of the map in their order: name -> symbols."""
+    with open(MAP, encoding="utf-8") as source:
+        text = re.sub(r"/\*.*?\*/", "", source.read(), flags=re.S)
+    found = {}
+    for name, body in re.findall(r"([\w.]+)\s*\{(.*?)\}", text, flags=re.S):
+        part = re.search(r"global:(.*?)(local:|$)", body, flags=re.S)
+        found[name] = re.findall(r"(\w+)\s*;", part.group(1)) if part else []
+    return found
+
+
+def node_of_this_version():
+    with open(os.path.join(ROOT, "meson.build"), encoding="utf-8") as source:
+        version = re.search(r"version: '(\d+\.\d+)\.", source.read()).group(1)
+    return "LIBDWARFS_" + version
+
+
+def write_map():
+    known, names = nodes(), prototypes().keys()
+    new = sorted(set(names) - {symbol for symbols in known.values() for symbol in symbols})
+    gone = sorted({symbol for symbols in known.values() for symbol in symbols} - set(names))
+    if gone:
+        sys.exit("in the map, but no longer declared: " + ", ".join(gone))
+    known.setdefault(node_of_this_version(), []).extend(new)
+    lines, before = ["# SPDX-License-Identifier: MIT\n"], ""
+    for number, (node, symbols) in enumerate(known.items()):
+        lines.append(node + " {\n\tglobal:\n")
+        lines += [f"\t\t{symbol};\n" for symbol in sorted(symbols)]
+        if number == 0:
+            lines.append("\tlocal:\n\t\t*;\n")
+        lines.append("}" + before + ";\n")
+        before = " " + node
+    with open(MAP, "w", encoding="utf-8") as out:
+        out.writelines(lines)
+
+
+def dump(path):
+    with tempfile.TemporaryDirectory() as scratch:
+        source = os.path.join(scratch, "headers.c")
+        library = os.path.join(scratch, "libdwarfs.so.0")
+        with open(source, "w", encoding="utf-8") as out:
+            out.write("#include <dwarfs/dwarfs.h>\n")
+            for declaration in prototypes().values():
+                out.write(declaration + " { __builtin_trap(); }\n")
+        subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-g", "-gdwarf-4", "-O0",
+                        "-shared", "-fPIC", "-fno-builtin", "-Wl,-soname,libdwarfs.so.0",
+                        "-I", os.path.dirname(HEADERS), source, "-o", library], check=True)
+        subprocess.run(["abidw", "--no-show-locs", "--no-corpus-path", "--no-comp-dir-path",
+                        "--no-elf-needed", "--exported-interfaces-only", "--out-file", path,
+                        library], check=True)
+    with open(path, encoding="utf-8") as made:
+        text = re.sub(r" path='[^']*headers\.c'", " path='headers.c'", made.read())
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(text)
+
+
+def diff():
+    with tempfile.TemporaryDirectory() as scratch:
+        new = os.path.join(scratch, "new.abi")
+        dump(new)
+        done = subprocess.run(["abidiff", "--no-added-syms", DUMP, new], capture_output=True,
+                              text=True, check=False)
+    sys.stdout.write(done.stdout + done.stderr)
+    return done.returncode
+
+
+def main():
+    arguments = sys.argv[1:]
+    if arguments == ["map"]:
+        write_map()
+    elif arguments == ["dump"]:
+        dump(DUMP)
+    elif arguments == ["diff"]:
+        sys.exit(diff())
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()

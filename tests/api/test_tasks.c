@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * api/tasks: a task reports the progress of every long operation and cancels it.
+ */
+#include "archives.h"
+
+/* -- the operations ------------------------------------------------------------------ */
+
+typedef int (*operation_fn)(const struct fixture *fixture, const dwarfs_task *task,
+			    dwarfs_error **err);
+
+static int discard(const void *data, size_t bytes, dwarfs_error **err, void *user)
+{
+	(void)data;
+	(void)bytes;
+	(void)err;
+	(void)user;
+	return 0;
+}
+
+static int build(const struct fixture *fixture, const dwarfs_task *task,
+		 dwarfs_error **err)
+{
+	dwarfs_builder *builder = new_builder(fixture, NULL);
+	int ret;
+
+	dwarfs_builder_set_task(builder, task);
+	ret = write_to_function(builder, discard, NULL, err);
+	dwarfs_builder_free(builder);
+	return ret;
+}
+
+static int scan(const struct fixture *fixture, const dwarfs_task *task,
+		dwarfs_error **err)
+{
+	dwarfs_builder *builder = new_builder(fixture, NULL);
+	int ret;
+
+	dwarfs_builder_set_task(builder, task);
+	ret = dwarfs_builder_scan(builder, err);
+	dwarfs_builder_free(builder);
+	return ret;
+}
+
+static int open_path(const struct fixture *fixture, const dwarfs_task *task,
+		     dwarfs_error **err)
+{
+	dwarfs_image_options *options = NULL;
+	dwarfs_image *image = NULL;
+	int ret;
+
+	assert_int_equal(dwarfs_image_options_new(&options, NULL), 0);
+	dwarfs_image_options_set_task(options, task);
+	ret = dwarfs_image_open(NULL, fixture->path, options, &image, err);
+	dwarfs_image_options_free(options);
+	dwarfs_image_free(image);
+	return ret;
+}
+
+static int check(const struct fixture *fixture, const dwarfs_task *task,
+		 dwarfs_error **err)
+{
+	dwarfs_image *image = open_image(fixture, NULL);
+	int ret = dwarfs_image_check(image, DWARFS_CHECK_INTEGRITY, NULL, NULL, task,
+				     NULL, err);
+
+	dwarfs_image_free(image);
+	return ret;
+}
+
+static int load_big(const struct fixture *fixture, const dwarfs_task *task,
+		    dwarfs_error **err)
+{
+	dwarfs_image *image = open_image(fixture, NULL);
+	void *data = NULL;
+	size_t bytes = 0;
+	int ret = dwarfs_load(image, "big", SIZE_MAX, task, &data, &bytes, err);
+
+	assert_int_equal(bytes, ret == 0 ? BIG_BYTES : 0);
+	dwarfs_memory_free(data);
+	dwarfs_image_free(image);
+	return ret;
+}
+
+static int skip_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
+		      dwarfs_error **err, void *user)
+{
+	(void)inode;
+	(void)data;
+	(void)bytes;
+	(void)offset;
+	(void)err;
+	(void)user;
+	return 0;
+}
+
+static int read_in_order(const struct fixture *fixture, const dwarfs_task *task,
+			 dwarfs_error **err)
+{
+	dwarfs_image *image = open_image(fixture, NULL);
+	const dwarfs_inode inode = find_inode(image, "big");
+	int ret =
+		dwarfs_read_in_order(image, &inode, 1, skip_piece, NULL, NULL, task, err);
+
+	dwarfs_image_free(image);
+	return ret;
+}
+
+static int skip_part(const dwarfs_part *part, uint32_t thread, dwarfs_error **err,
+		     void *user)
+{
+	(void)part;
+	(void)thread;
+	(void)err;
+	(void)user;
+	return 0;
+}
+
+static int fail_part(dwarfs_inode inode, const dwarfs_error *why, uint32_t thread,
+		     dwarfs_error **err, void *user)
+{
+	(void)inode;
+	(void)thread;
+	(void)user;
+	return dwarfs_error_set(err, dwarfs_error_code(why), 0,
+				dwarfs_error_message(why));
+}
+
+static int read_parallel(const struct fixture *fixture, const dwarfs_task *task,
+			 dwarfs_error **err)
+{
+	dwarfs_image *image = open_image(fixture, NULL);
+	const dwarfs_inode inode = find_inode(image, "big");
+	int ret = dwarfs_read_parallel(image, &inode, 1, 1, skip_part, fail_part, NULL,
+				       task, err);
+
+	dwarfs_image_free(image);
+	return ret;
+}
+
+static int extract(const struct fixture *fixture, const dwarfs_task *task,
+		   dwarfs_error **err)
+{
+	dwarfs_image *image = open_image(fixture, NULL);
+	dwarfs_extract *extraction = NULL;
+	char target[100];
+	int ret;
+
+	snprintf(target, sizeof(target), "%s/out", fixture->dir);
+	assert_int_equal(dwarfs_extract_new(image, &extraction, NULL), 0);
+	dwarfs_extract_set_task(extraction, task);
+	ret = dwarfs_extract_to_directory(extraction, target, err);
+	dwarfs_extract_free(extraction);
+	dwarfs_image_free(image);
+	remove_tree(target);
+	return ret;
+}
+
+static int compare(const struct fixture *fixture, const dwarfs_task *task,
+		   dwarfs_error **err)
+{
+	dwarfs_compare *comparison = NULL;
+	int ret;
+
+	assert_int_equal(dwarfs_compare_new(NULL, &comparison, NULL), 0);
+	assert_int_equal(dwarfs_compare_set_path(comparison, DWARFS_COMPARE_A,
+						 fixture->path, NULL, NULL),
+			 0);
+	assert_int_equal(dwarfs_compare_set_directory(comparison, DWARFS_COMPARE_B,
+						      fixture->tree, NULL),
+			 0);
+	dwarfs_compare_set_task(comparison, task);
+	ret = dwarfs_compare_run(comparison, NULL, NULL, NULL, err);
+	dwarfs_compare_free(comparison);
+	return ret;
+}
+
+static int import(const struct fixture *fixture, const dwarfs_task *task,
+		  dwarfs_error **err)
+{
+	struct bytes archive = { 0 };
+	dwarfs_archive_import *reader = NULL;
+	dwarfs_builder *builder = NULL;
+	int ret;
+
+	(void)fixture;
+	add_tar(&archive, '0', "a", "", "text");
+	add_tar_end(&archive);
+	assert_int_equal(dwarfs_builder_new(NULL, &builder, NULL), 0);
+	assert_int_equal(dwarfs_archive_import_new(builder, &reader, NULL), 0);
+	dwarfs_archive_import_set_task(reader, task);
+	ret = import_bytes(reader, &archive, err);
+	dwarfs_archive_import_free(reader);
+	dwarfs_builder_free(builder);
+	free(archive.data);
+	return ret;
+}
+
+static int export(const struct fixture *fixture, const dwarfs_task *task,
+		  dwarfs_error **err)
+{
+	dwarfs_image *image = open_image(fixture, NULL);
+	dwarfs_archive_export *writer = NULL;
+	dwarfs_sink *sink = NULL;
+	int ret;
+
+	assert_int_equal(dwarfs_sink_new(discard, NULL, NULL, &sink, NULL), 0);
+	assert_int_equal(dwarfs_archive_export_new(image, &writer, NULL), 0);
+	assert_int_equal(dwarfs_archive_export_set_format(writer, "pax", NULL), 0);
+	dwarfs_archive_export_set_task(writer, task);
+	ret = dwarfs_archive_export_write(writer, sink, err);
+	dwarfs_archive_export_free(writer);
+	dwarfs_sink_free(sink);
+	dwarfs_image_free(image);
+	return ret;
+}
+
+static const struct operation {
+	const char *name;
+	operation_fn run;
+	bool of_archives;
+} operations[] = {
+	{ "build", build, false },
+	{ "scan", scan, false },
+	{ "open", open_path, false },
+	{ "check", check, false },
+	{ "load", load_big, false },
+	{ "read in order", read_in_order, false },
+	{ "read parallel", read_parallel, false },
+	{ "extract", extract, false },
+	{ "compare", compare, false },
+	{ "import", import, true },
+	{ "export", export, true },
+};
+#define OPERATIONS (sizeof(operations) / sizeof(operations[0]))
+
+static bool is_built_in(const struct operation *operation)
+{
+	static int archives = -1;
+	dwarfs_archive_import *reader = NULL;
+	dwarfs_builder *builder = NULL;
+
+	if (archives < 0) {
+		assert_int_equal(dwarfs_builder_new(NULL, &builder, NULL), 0);
+		archives = dwarfs_archive_import_new(builder, &reader, NULL) == 0;
+		dwarfs_archive_import_free(reader);
+		dwarfs_builder_free(builder);
+	}
+	return !operation->of_archives || archives;
+}
+
+/* -- the tests ----------------------------------------------------------------------- */
+
+struct watch {
+	dwarfs_task *task;
+	int calls, cancel_at;
+	enum dwarfs_phase phase;
+	bool is_bad; /* a number is wrong */
+	uint64_t done, total, items, all_items, elapsed;
+};
+
+static int note(const dwarfs_progress *progress, dwarfs_error **err, void *user)
+{
+	struct watch *watch = user;
+	const uint64_t elapsed =
+		dwarfs_progress_number(progress, DWARFS_PROGRESS_ELAPSED_NS);
+
+	(void)err;
+	watch->phase = dwarfs_progress_phase(progress);
+	watch->done = dwarfs_progress_number(progress, DWARFS_PROGRESS_DONE_BYTES);
+	watch->total = dwarfs_progress_number(progress, DWARFS_PROGRESS_TOTAL_BYTES);
+	watch->items = dwarfs_progress_number(progress, DWARFS_PROGRESS_DONE_ITEMS);
+	watch->all_items = dwarfs_progress_number(progress, DWARFS_PROGRESS_TOTAL_ITEMS);
+	watch->is_bad |=
+		elapsed < watch->elapsed || watch->phase > DWARFS_PHASE_DONE ||
+		dwarfs_progress_number(progress, 9) != 0 ||
+		dwarfs_progress_number(progress, -1) != 0 ||
+		(watch->phase != DWARFS_PHASE_SCAN &&
+		 watch->phase != DWARFS_PHASE_IMPORT &&
+		 (watch->done > watch->total || watch->items > watch->all_items));
+	watch->elapsed = elapsed;
+	if (++watch->calls == watch->cancel_at)
+		dwarfs_task_cancel(watch->task);
+	return 0;
+}
+
+static void progress_is_reported_by_all_operations(void **state)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < OPERATIONS; i++) {
+		struct watch watch = { 0 };
+		dwarfs_task *task = new_task(note, &watch);
+		dwarfs_error *err = NULL;
+		int ret;
+
+		if (!is_built_in(&operations[i]))
+			continue;
+		ret = operations[i].run(*state, task, &err);
+		if (ret != 0 || watch.calls < 2 || watch.is_bad ||
+		    watch.phase != DWARFS_PHASE_DONE) {
+			fprintf(stderr,
+				"%s: %d (%s), %d calls, at last in phase %s, "
+				"%llu of %llu bytes, %llu of %llu items%s\n",
+				operations[i].name, ret, dwarfs_error_message(err),
+				watch.calls, dwarfs_phase_name(watch.phase),
+				(unsigned long long)watch.done,
+				(unsigned long long)watch.total,
+				(unsigned long long)watch.items,
+				(unsigned long long)watch.all_items,
+				watch.is_bad ? ", a number is wrong" : "");
+			failed++;
+		}
+		dwarfs_error_free(err);
+		dwarfs_task_free(task);
+	}
+	assert_int_equal(failed, 0);
+}
+
+static void the_bytes_are_those_of_the_files(void **state)
+{
+	static const operation_fn of_one_file[] = { load_big, read_in_order,
+						    read_parallel };
+
+	for (size_t i = 0; i < sizeof(of_one_file) / sizeof(of_one_file[0]); i++) {
+		struct watch watch = { 0 };
+		dwarfs_task *task = new_task(note, &watch);
+		dwarfs_error *err = NULL;
+
+		assert_success(of_one_file[i](*state, task, &err), err);
+		assert_int_equal(watch.done, BIG_BYTES);
+		assert_int_equal(watch.total, BIG_BYTES);
+		dwarfs_task_free(task);
+	}
+}
+
+/* Run all, with a task that is cancelled at a call of its callback; 0: before. */
+static void all_are_cancelled_at(void **state, int call)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < OPERATIONS; i++) {
+		struct watch watch = { .cancel_at = call };
+		dwarfs_task *task = new_task(note, &watch);
+		dwarfs_error *err = NULL;
+		int ret;
+
+		if (!is_built_in(&operations[i]))
+			continue;
+		watch.task = task;
+		if (call == 0)
+			dwarfs_task_cancel(task);
+		assert_int_equal(dwarfs_task_is_cancelled(task), call == 0);
+		ret = operations[i].run(*state, task, &err);
+		assert_int_equal(dwarfs_task_is_cancelled(task), true);
+		if (ret != DWARFS_ERR_CANCELLED || dwarfs_error_code(err) != ret) {
+			fprintf(stderr, "%s: %d (%s) after %d calls\n",
+				operations[i].name, ret, dwarfs_error_message(err),
+				watch.calls);
+			failed++;
+		}
+		dwarfs_error_free(err);
+		dwarfs_task_free(task);
+	}
+	assert_int_equal(failed, 0);
+}
+
+static void a_task_can_be_cancelled_before_the_operation(void **state)
+{
+	all_are_cancelled_at(state, 0);
+}
+
+static void a_task_can_be_cancelled_during_the_operation(void **state)
+{
+	all_are_cancelled_at(state, 1);
+}
+
+static void one_task_serves_several_operations(void **state)
+{
+	struct watch watch = { 0 };
+	dwarfs_task *task = new_task(note, &watch);
+	dwarfs_error *err = NULL;
+
+	for (size_t i = 0; i < OPERATIONS; i++) {
+		if (!is_built_in(&operations[i]))
+			continue;
+		watch.calls = 0;
+		watch.elapsed = 0;
+		assert_success(operations[i].run(*state, task, &err), err);
+		assert_true(watch.calls > 0);
+	}
+	dwarfs_task_set_progress(task, NULL, NULL);
+	watch.calls = 0;
+	assert_success(check(*state, task, &err), err);
+	assert_int_equal(watch.calls, 0);
+	dwarfs_task_cancel(task);
+	assert_failure(check(*state, task, &err), DWARFS_ERR_CANCELLED, err);
+	assert_failure(build(*state, task, &err), DWARFS_ERR_CANCELLED, err);
+	dwarfs_task_free(task);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(progress_is_reported_by_all_operations),
+		cmocka_unit_test(the_bytes_are_those_of_the_files),
+		cmocka_unit_test(a_task_can_be_cancelled_before_the_operation),
+		cmocka_unit_test(a_task_can_be_cancelled_during_the_operation),
+		cmocka_unit_test(one_task_serves_several_operations),
+	};
+
+	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
+}

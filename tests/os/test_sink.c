@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * os/sink: bytes to a file, a descriptor, memory and a callback; each sink is used once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "os/sink.h"
+#include "support/task.h"
+#include "support/write_run.h"
+
+static int write_text(dwarfs_sink *sink, const char *text, const dwarfs_task *task,
+		      dwarfs_error **err)
+{
+	struct dwarfs_progress progress;
+
+	dw_progress_start(&progress, task);
+	return dw_sink_write(sink, text, strlen(text), &progress, err);
+}
+
+static void write_all(dwarfs_sink *sink, const char *text)
+{
+	assert_int_equal(dw_sink_begin(sink, NULL), 0);
+	assert_int_equal(write_text(sink, text, NULL, NULL), 0);
+	assert_int_equal(dw_sink_commit(sink, NULL), 0);
+}
+
+/* -- memory -------------------------------------------------------------------------- */
+
+static void memory_grows_and_is_taken(void **state)
+{
+	dwarfs_sink *sink = NULL;
+	size_t bytes = 0, sum = 0;
+	void *data = NULL;
+
+	assert_int_equal(dwarfs_sink_to_memory(SIZE_MAX, &sink, NULL), 0);
+	assert_int_equal(dw_sink_begin(sink, NULL), 0);
+	for (int i = 0; i < 10000; i++) {
+		assert_int_equal(write_text(sink, "many bytes", NULL, NULL), 0);
+		sum += 10;
+	}
+	/* Not before it is complete. */
+	assert_int_equal(dwarfs_sink_take(sink, &data, &bytes, NULL), DWARFS_ERR_INVALID);
+	assert_int_equal(dw_sink_commit(sink, NULL), 0);
+	assert_int_equal(dwarfs_sink_take(sink, &data, &bytes, NULL), 0);
+	assert_int_equal(bytes, sum);
+	for (size_t i = 0; i < bytes; i += 10)
+		assert_memory_equal((char *)data + i, "many bytes", 10);
+	dwarfs_sink_free(sink);
+	dwarfs_memory_free(data); /* outlives the sink */
+	dwarfs_memory_free(NULL);
+}
+
+/* The bytes are given to the caller only once. */
+static void taken_memory_is_gone(void **state)
+{
+	dwarfs_sink *sink = NULL;
+	void *data = NULL, *again = NULL;
+	size_t bytes, more = 99;
+	int ret;
+
+	assert_int_equal(dwarfs_sink_to_memory(8, &sink, NULL), 0);
+	write_all(sink, "12345678");
+	assert_int_equal(dwarfs_sink_take(sink, &data, &bytes, NULL), 0);
+	assert_int_equal(bytes, 8);
+	ret = dwarfs_sink_take(sink, &again, &more, NULL);
+	assert_true(ret == DWARFS_ERR_INVALID || (ret == 0 && more == 0));
+	assert_ptr_not_equal(data, again);
+	dwarfs_memory_free(again);
+	dwarfs_memory_free(data);
+	dwarfs_sink_free(sink);
+}
+
+static void memory_has_a_limit(void **state)
+{
+	for (size_t limit = 0; limit < 10; limit++) {
+		auto_error dwarfs_error *err = NULL;
+		dwarfs_sink *sink = NULL;
+		size_t bytes = 99;
+		void *data = NULL;
+		int ret = 0;
+
+		assert_int_equal(dwarfs_sink_to_memory(limit, &sink, NULL), 0);
+		assert_int_equal(dw_sink_begin(sink, NULL), 0);
+		for (int i = 0; i < 3 && ret == 0; i++)
+			ret = write_text(sink, "abc", NULL, &err);
+		assert_int_equal(ret, limit < 9 ? DWARFS_ERR_LIMIT : 0);
+		assert_int_equal(dwarfs_error_code(err), ret);
+		if (ret < 0) {
+			assert_int_equal(dwarfs_sink_take(sink, &data, &bytes, NULL),
+					 DWARFS_ERR_INVALID);
+			assert_null(data);
+		} else {
+			assert_int_equal(dw_sink_commit(sink, NULL), 0);
+			assert_int_equal(dwarfs_sink_take(sink, &data, &bytes, NULL), 0);
+			assert_int_equal(bytes, 9);
+			assert_memory_equal(data, "abcabcabc", 9);
+			dwarfs_memory_free(data);
+		}
+		dwarfs_sink_free(sink);
+	}
+}
+
+/* -- callbacks ----------------------------------------------------------------------- */
+
+struct taken {
+	char text[64];
+	size_t bytes;
+	int closed, fails_with;
+	const char *message;
+};
+
+static int take(const void *data, size_t bytes, dwarfs_error **err, void *user)
+{
+	struct taken *taken = user;
+
+	assert_true(bytes > 0 && bytes <= sizeof(taken->text) - taken->bytes);
+	if (taken->message)
+		return dwarfs_error_set(err, taken->fails_with, ENOSPC, taken->message);
+	if (taken->fails_with)
+		return taken->fails_with;
+	memcpy(taken->text + taken->bytes, data, bytes);
+	taken->bytes += bytes;
+	return 0;
+}
+
+static void close_taken(void *user)
+{
+	((struct taken *)user)->closed++;
+}
+
+static void a_callback_takes_bytes(void **state)
+{
+	struct taken taken = { .bytes = 0 };
+	dwarfs_sink *sink = NULL;
+	size_t bytes;
+	void *data;
+
+	assert_int_equal(dwarfs_sink_new(take, close_taken, &taken, &sink, NULL), 0);
+	write_all(sink, "text");
+	assert_int_equal(taken.bytes, 4);
+	assert_memory_equal(taken.text, "text", 4);
+	assert_int_equal(dwarfs_sink_take(sink, &data, &bytes, NULL), DWARFS_ERR_INVALID);
+	assert_int_equal(taken.closed, 0);
+	dwarfs_sink_free(sink);
+	assert_int_equal(taken.closed, 1);
+	assert_int_equal(dwarfs_sink_new(NULL, close_taken, &taken, &sink, NULL),
+			 DWARFS_ERR_INVALID);
+	assert_int_equal(taken.closed, 1);
+	assert_int_equal(dwarfs_sink_new(take, NULL, &taken, &sink, NULL), 0);
+	dwarfs_sink_free(sink);
+	dwarfs_sink_free(NULL);
+}
+
+static void a_callback_fails_with_its_own_code(void **state)
+{
+	static const struct {
+		int returned;
+		const char *message;
+		int code, errnum;
+		const char *part;
+	} cases[] = {
+		{ DWARFS_ERR_NO_SPACE, "bucket full", DWARFS_ERR_NO_SPACE, ENOSPC,
+		  "bucket full" },
+		{ DWARFS_ERR_CANCELLED, "enough", DWARFS_ERR_CANCELLED, ENOSPC,
+		  "enough" },
+		{ DWARFS_ERR_ACCESS, NULL, DWARFS_ERR_ACCESS, 0, "a callback failed" },
+		{ 1, NULL, DWARFS_ERR_CANCELLED, 0, "cancelled" },
+		{ INT_MIN, NULL, DWARFS_ERR_CANCELLED, 0, "cancelled" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		auto_error dwarfs_error *err = NULL;
+		struct taken taken = { .fails_with = cases[i].returned,
+				       .message = cases[i].message };
+		dwarfs_sink *sink = NULL;
+
+		assert_int_equal(dwarfs_sink_new(take, close_taken, &taken, &sink, NULL),
+				 0);
+		assert_int_equal(dw_sink_begin(sink, NULL), 0);
+		assert_int_equal(write_text(sink, "text", NULL, &err), cases[i].code);
+		assert_int_equal(dwarfs_error_code(err), cases[i].code);
+		assert_int_equal(dwarfs_error_errno(err), cases[i].errnum);
+		assert_non_null(strstr(dwarfs_error_message(err), cases[i].part));
+		dwarfs_sink_free(sink);
+		assert_int_equal(taken.closed, 1);
+	}
+}
+
+static void a_cancelled_task_stops_the_writing(void **state)
+{
+	auto_test_task dwarfs_task *task = new_task(NULL, NULL);
+	struct taken taken = { .bytes = 0 };
+	dwarfs_sink *sink = NULL;
+
+	dwarfs_task_cancel(task);
+	assert_int_equal(dwarfs_sink_new(take, close_taken, &taken, &sink, NULL), 0);
+	assert_int_equal(dw_sink_begin(sink, NULL), 0);
+	assert_int_equal(write_text(sink, "text", task, NULL), DWARFS_ERR_CANCELLED);
+	assert_int_equal(taken.bytes, 0);
+	dwarfs_sink_free(sink);
+}
+
+/* -- files and descriptors ----------------------------------------------------------- */
+
+static void expect_output(const struct place *place, const char *text)
+{
+	char found[64] = "";
+	FILE *file = fopen(place->image, "rb");
+
+	assert_non_null(file);
+	(void)!fread(found, 1, sizeof(found) - 1, file);
+	fclose(file);
+	assert_string_equal(found, text);
+}
+
+static void a_file_appears_when_it_is_complete(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_sink *sink = NULL;
+
+	for (int sync = 0; sync < 2; sync++) {
+		assert_int_equal(dwarfs_sink_open(place->image, false, &sink, NULL), 0);
+		dwarfs_sink_set_sync(sink, sync);
+		assert_int_equal(dw_sink_begin(sink, NULL), 0);
+		assert_int_equal(write_text(sink, "text", NULL, NULL), 0);
+		assert_int_equal(access(place->image, F_OK), -1);
+		assert_int_equal(dw_sink_commit(sink, NULL), 0);
+		expect_output(place, "text");
+		dwarfs_sink_free(sink);
+		assert_int_equal(unlink(place->image), 0);
+	}
+	/* Without a commit nothing is left. */
+	assert_int_equal(dwarfs_sink_open(place->image, false, &sink, NULL), 0);
+	assert_int_equal(write_text(sink, "text", NULL, NULL), 0);
+	dwarfs_sink_free(sink);
+	assert_int_equal(count_entries(place->outputs), 0);
+}
+
+static void an_existing_file_is_replaced_on_request(void **state)
+{
+	const struct place *place = *state;
+	auto_error dwarfs_error *err = NULL;
+	dwarfs_sink *sink = NULL;
+
+	assert_int_equal(dwarfs_sink_open(place->image, false, &sink, NULL), 0);
+	write_all(sink, "old");
+	dwarfs_sink_free(sink);
+	assert_int_equal(dwarfs_sink_open(place->image, false, &sink, &err),
+			 DWARFS_ERR_EXISTS);
+	assert_string_equal(dwarfs_error_path(err), place->image);
+	assert_int_equal(dwarfs_sink_open(place->image, true, &sink, NULL), 0);
+	assert_int_equal(write_text(sink, "new", NULL, NULL), 0);
+	dwarfs_sink_free(sink); /* not complete */
+	expect_output(place, "old");
+	assert_int_equal(dwarfs_sink_open(place->image, true, &sink, NULL), 0);
+	write_all(sink, "new");
+	dwarfs_sink_free(sink);
+	expect_output(place, "new");
+	assert_int_equal(count_entries(place->outputs), 1);
+	assert_int_equal(dwarfs_sink_open(place->outputs, true, &sink, NULL),
+			 DWARFS_ERR_IS_DIR);
+	assert_int_equal(dwarfs_sink_open(NULL, true, &sink, NULL), DWARFS_ERR_INVALID);
+}
+
+static void a_descriptor_stays_open(void **state)
+{
+	const struct place *place = *state;
+	int fd = open(place->image, O_WRONLY | O_CREAT, 0644);
+	dwarfs_sink *sink = NULL;
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "before ", 7), 7);
+	assert_int_equal(dwarfs_sink_from_fd(fd, &sink, NULL), 0);
+	write_all(sink, "text");
+	dwarfs_sink_free(sink);
+	assert_int_equal(write(fd, " after", 6), 6);
+	close(fd);
+	expect_output(place, "before text after");
+	assert_int_equal(dwarfs_sink_from_fd(-1, &sink, NULL), DWARFS_ERR_INVALID);
+}
+
+static void each_kind_is_used_once(void **state)
+{
+	const struct place *place = *state;
+	struct taken taken = { .bytes = 0 };
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	for (int kind = 0; kind < 4; kind++) {
+		auto_error dwarfs_error *err = NULL;
+		dwarfs_sink *sink = NULL;
+
+		if (kind == 0)
+			assert_int_equal(
+				dwarfs_sink_open(place->image, true, &sink, NULL), 0);
+		else if (kind == 1)
+			assert_int_equal(dwarfs_sink_from_fd(ends[1], &sink, NULL), 0);
+		else if (kind == 2)
+			assert_int_equal(dwarfs_sink_to_memory(100, &sink, NULL), 0);
+		else
+			assert_int_equal(
+				dwarfs_sink_new(take, close_taken, &taken, &sink, NULL),
+				0);
+		write_all(sink, "text");
+		assert_int_equal(dw_sink_begin(sink, &err), DWARFS_ERR_INVALID);
+		assert_non_null(strstr(dwarfs_error_message(err), "already"));
+		dwarfs_sink_free(sink);
+	}
+	assert_int_equal(taken.closed, 1);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(memory_grows_and_is_taken),
+		cmocka_unit_test(taken_memory_is_gone),
+		cmocka_unit_test(memory_has_a_limit),
+		cmocka_unit_test(a_callback_takes_bytes),
+		cmocka_unit_test(a_callback_fails_with_its_own_code),
+		cmocka_unit_test(a_cancelled_task_stops_the_writing),
+		TEST(a_file_appears_when_it_is_complete),
+		TEST(an_existing_file_is_replaced_on_request),
+		TEST(a_descriptor_stays_open),
+		TEST(each_kind_is_used_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
