@@ -71,7 +71,7 @@ def check(image, times, form):
     for path, time in files.items():
         expected = {clamp(time, least, most, step)}
         if form == "paxr":  # where it needs more than ustar, it has fractions, too
-            expected.add(time)
+            expected.add(clamp(time, least, most, 1))
         assert back[path] in expected, (form, path, back[path], expected)
 
 
@@ -80,6 +80,7 @@ def check_tar(image, times):
     with tarfile.open(export(image, "pax")[0]) as archive:
         for path, time in times.items():
             member = archive.getmember(path.decode() or ".")
+            time = clamp(time, None, None, 1)
             text = member.pax_headers.get("mtime")
             assert abs(member.mtime - time / NANO) < 1e-3, (path, member.mtime)
             sign = "-" if time < 0 else ""
