@@ -227,6 +227,20 @@ def internal_symbols():
     return defined, wanted
 
 
+def undocumented():
+    """Public functions whose comment lacks "Threads:" or "Since", or that have none."""
+    lacking = []
+    for header in headers():
+        with open(os.path.join(include, "dwarfs", header)) as source:
+            text = source.read()
+        for match in re.finditer(r"((?:/\*\*(?:(?!\*/).)*?\*/\n)?)^DWARFS_API ([^;{]*?)\(", text,
+                                 flags=re.S | re.M):
+            words = " ".join(match.group(1).replace("*", " ").split())
+            if "Threads:" not in words or not re.search(r"Since \d+\.\d+", words):
+                lacking.append(match.group(2).split()[-1].lstrip("*"))
+    return lacking
+
+
 def main():
     for program in ("nm", cc):
         if not shutil.which(program):
@@ -274,6 +288,9 @@ def main():
                if re.match(r"BrotliEncoder|ZSTD_(C|compress)|LZ4_compress|FLAC__stream_encoder|"
                            r"lzma_(.*encode|easy)|archive_", name)]
         assert not bad, bad
+    with suite.case("every function says which threads may call it, and since when"):
+        lacking = undocumented()
+        assert not lacking, lacking
     with suite.case("the manual lists every function, once"):
         listed = in_manual()
         assert set(listed) == declared(), f"{sorted(set(listed) ^ declared())}"
