@@ -5,7 +5,7 @@
 #
 #   ./check.sh              every test, in a plain build
 #   ./check.sh all          and then the tests that sanitizers and valgrind can add to
-#   ./check.sh PART...      plain, address, thread, valgrind or platforms
+#   ./check.sh PART...      plain, address, thread, valgrind or standards
 #
 # Builds below build/. Ends with "N passed, N failed, N skipped" and fails if a test did.
 set -eu

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Build in several ways, run the tests of each, and count.
 
-    check.py [PART...]     plain (default), address, thread, valgrind, platforms, or all of these
+    check.py [PART...]     plain (default), address, thread, valgrind, standards, or all of these
 
 A test program that reports its cases (TAP, cmocka, unittest) counts as its cases, any other as
 one. Skipped cases are listed with the reason, and for each part the ten slowest tests with their
@@ -287,9 +287,9 @@ def valgrind():
     return build.run(tests, setup="valgrind")
 
 
-def platforms():
-    """Other machines and compilers; scripts/platforms has more of them."""
-    done = subprocess.run([os.path.join(ROOT, "scripts", "platforms"), "fast"], check=False,
+def standards():
+    """Each standard of the language, by two compilers; scripts/platforms has other machines."""
+    done = subprocess.run([os.path.join(ROOT, "scripts", "platforms"), "standards"], check=False,
                           stdout=subprocess.PIPE, encoding="utf-8")
     print(done.stdout, end="")
     counted = re.search(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", done.stdout, re.M)
@@ -297,7 +297,7 @@ def platforms():
 
 
 STEPS = {"plain": plain, "address": address, "thread": thread, "valgrind": valgrind,
-         "platforms": platforms}
+         "standards": standards}
 
 
 def main(names):
