@@ -133,6 +133,32 @@ def make_texts():
     (SEEDS / "fsst" / "names").write_bytes(b"".join(bytes([len(n)]) + n for n in names))
 
 
+def make_calls():
+    """Calls of a builder, as fuzz_builder.c takes them: items, changes of the tree, options."""
+    folder = SEEDS / "builder"
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def file(path, length, times, text):
+        return bytes([0, 0, 1, length, times, len(text) - 1]) + text + bytes([path])
+
+    def link(path, to):
+        return bytes([0, 0, 4, to, path])
+
+    directory = bytes([0, 1, 64, 0])
+    few = file(0, 200, 40, b"text of a file\n") + file(1, 200, 40, b"another one\n")
+    seeds = {
+        "files": b"\0" + few + file(5, 255, 60, b"0123456789") + link(4, 0),
+        "layers": b"\1" + directory + file(2, 90, 9, b"below") + bytes([132, 4]) +
+        bytes([131, 0, 1]) + file(3, 90, 9, b"below that") + bytes([130, 2, 0]) +
+        bytes([133, 0]) + bytes([134, 0]),
+        "order": b"\0" + bytes([180, 3, 0, 5]) + b"b\na\n\n" + few +
+        bytes([180, 4, 0, 1, 180, 5, 0]) + file(2, 30, 9, b"hot") + bytes([250]),
+        "options": b"\2" + bytes([180, 0, 3, 180, 2, 3, 180, 6, 1, 180, 7, 6, 180, 13, 255]) + few,
+    }
+    for name, data in seeds.items():
+        (folder / name).write_bytes(data)
+
+
 GUID = bytes.fromhex("f3acd3118cd100c04f8edb8a")
 
 
@@ -298,6 +324,7 @@ def main():
     make_payloads()
     make_parts()
     make_texts()
+    make_calls()
     make_files()
     make_archives()
 

@@ -28,7 +28,7 @@ for program in "$build"/fuzz/fuzz-*; do
     grep -vE '/(libc|libm|libpthread|libdl|librt|libresolv|libgcc_s|ld-linux[^/]*)\.so' |
     while read -r library; do cp -nL -- "$library" "$out/lib/"; done
   seeds=${name#fuzz-}
-  [ "$seeds" = sections ] && seeds=image
+  case $seeds in sections | operations) seeds=image ;; esac
   python3 -m zipfile -c "$out/${name}_seed_corpus.zip" "$source_root/fuzz/seeds/$seeds"/*
   cp -- "$source_root/fuzz/dictionaries/$seeds.dict" "$out/$name.dict"
 done

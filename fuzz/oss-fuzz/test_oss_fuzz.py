@@ -20,8 +20,8 @@ LIBRARIES = ("zstd", "lz4", "lzma", "brotli", "flac", "blake2", "archive", "tool
 
 
 def seeds_of(harness):
-    """The harness 'sections' takes images, too."""
-    return "image" if harness == "sections" else harness
+    """The harnesses 'sections' and 'operations' take images, too."""
+    return "image" if harness in ("sections", "operations") else harness
 
 
 def check_dictionary(path):

@@ -259,7 +259,7 @@ DWARFS_API int dwarfs_builder_remove_item(dwarfs_builder *builder, const char *p
  * @param builder  a builder
  * @param path     as for dwarfs_builder_add_item()
  * @param bytes    length of the path
- * @return whether it exists; false for an invalid path
+ * @return whether it exists; false for an invalid path, and once the builder has run
  *
  * Threads: one. Since 0.1.
  */
@@ -347,7 +347,7 @@ DWARFS_API int dwarfs_builder_resolve_links(dwarfs_builder *builder,
  * @param of_layer  count only entries added since the current layer began, and their
  *                  parent directories: see dwarfs_builder_begin_layer()
  * @return the number of entries below a directory; 0 for anything else, and for a path
- *         that does not exist
+ *         that does not exist, and once the builder has run
  *
  * Threads: one. Since 0.1.
  */

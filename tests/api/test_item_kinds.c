@@ -391,6 +391,26 @@ static void entries_below_are_counted(void **state)
 	dwarfs_builder_free(builder);
 }
 
+static void a_builder_that_has_run_has_no_entries(void **state)
+{
+	dwarfs_builder *builder = new_plain_builder();
+	dwarfs_error *err = NULL;
+	dwarfs_sink *sink = NULL;
+
+	(void)state;
+	add_text(builder, "d/a", "1");
+	assert_true(dwarfs_builder_has_item(builder, "", 0));
+	assert_success(dwarfs_sink_to_memory(SIZE_MAX, &sink, &err), err);
+	assert_success(dwarfs_builder_write(builder, sink, &err), err);
+	assert_int_equal(below(builder, "", false), 0);
+	assert_int_equal(below(builder, "d", false), 0);
+	assert_false(dwarfs_builder_has_item(builder, "", 0));
+	assert_false(dwarfs_builder_has_item(builder, "d/a", 3));
+	assert_success(dwarfs_builder_check_links(builder, &err), err);
+	dwarfs_sink_free(sink);
+	dwarfs_builder_free(builder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,6 +425,7 @@ int main(void)
 		cmocka_unit_test(hard_links_to_nothing_are_left_out),
 		cmocka_unit_test(links_that_lead_nowhere_are_taken_back),
 		cmocka_unit_test(entries_below_are_counted),
+		cmocka_unit_test(a_builder_that_has_run_has_no_entries),
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

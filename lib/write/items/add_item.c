@@ -22,8 +22,7 @@
 /* Longer chains of unresolved hard links are checked by the run. */
 #define MAX_CHAIN 64
 
-/* -- assembly and spool
- * ------------------------------------------------------------------ */
+/* -- assembly and spool -------------------------------------------------------------- */
 
 int dw_assembly_of(dwarfs_builder *builder, struct assembly **assembly_out,
 		   dwarfs_error **err)

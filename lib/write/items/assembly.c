@@ -164,8 +164,13 @@ uint32_t dw_assembly_start(const struct assembly *assembly, struct span path,
 uint32_t dw_assembly_find(const struct assembly *assembly, struct span path)
 {
 	size_t from;
-	uint32_t node = dw_assembly_start(assembly, path, &from);
+	uint32_t node;
 
+	if (assembly->node_count == 0) /* the run has dropped them */
+		return DW_NONE;
+	if (path.size == 0)
+		return 0;
+	node = dw_assembly_start(assembly, path, &from);
 	path.data += from;
 	path.size -= from;
 	while (path.size > 0 && node != DW_NONE)

@@ -23,8 +23,9 @@ void dw_string_set_free(struct string_set *strings)
 struct span dw_string_set_at(const struct string_set *strings, uint32_t number)
 {
 	uint64_t from = strings->offsets[number], to = strings->offsets[number + 1];
+	const uint8_t *text = strings->text.data; /* NULL while all are empty */
 
-	return (struct span){ strings->text.data + from, (size_t)(to - from) };
+	return (struct span){ text ? text + from : NULL, (size_t)(to - from) };
 }
 
 static bool same_span(struct span a, struct span b)
