@@ -50,13 +50,13 @@ static dwarfs_image *open_again(dwarfs_context **context_out)
 	dwarfs_io *io = NULL;
 
 	*context_out = NULL;
-	if (dwarfs_context_new(context_out, NULL) < 0 ||
-	    dwarfs_context_set_cache_bytes(*context_out, BUDGET, NULL) < 0 ||
-	    dwarfs_context_set_workers(*context_out, 0, NULL) < 0 ||
+	if (dwarfs_context_new(context_out, NULL) == 0 &&
+	    dwarfs_context_set_cache_bytes(*context_out, BUDGET, NULL) == 0 &&
+	    dwarfs_context_set_workers(*context_out, 0, NULL) == 0 &&
 	    dwarfs_io_from_memory(image_bytes.data, image_bytes.size, NULL, NULL, &io,
-				  NULL) < 0 ||
-	    dwarfs_image_open_io(*context_out, io, NULL, &image, NULL) < 0)
-		return NULL;
+				  NULL) == 0)
+		dwarfs_image_open_io(*context_out, io, NULL, &image, NULL);
+	dwarfs_io_free(io);
 	return image;
 }
 

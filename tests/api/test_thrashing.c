@@ -90,6 +90,7 @@ static void open_world(struct world *world, uint64_t budget)
 		       err);
 	assert_success(
 		dwarfs_image_open_io(world->context, io, NULL, &world->image, &err), err);
+	dwarfs_io_free(io);
 }
 
 static void close_world(struct world *world)

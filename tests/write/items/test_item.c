@@ -125,6 +125,7 @@ static void contents_are_for_regular_files(void **state)
 	assert_int_equal(file->kind, ITEM_READER);
 	assert_int_equal(dwarfs_item_set_memory(file, "x", 1, NULL), 0);
 	assert_int_equal(file->kind, ITEM_MEMORY); /* the last one counts */
+	dwarfs_io_free(io);
 	dwarfs_item_free(link);
 	dwarfs_item_free(file);
 }
