@@ -281,7 +281,7 @@ static void write_image(dwarfs_builder *builder)
 	if (require_error(dwarfs_builder_write(builder, sink, &err), &err) == 0 &&
 	    dwarfs_sink_take(sink, &data, &bytes, NULL) == 0)
 		check_image(data, bytes);
-	free(data);
+	dwarfs_memory_free(data);
 	dwarfs_sink_free(sink);
 }
 

@@ -189,7 +189,7 @@ static void visit(const dwarfs_image *image, dwarfs_entry entry, const char *pat
 		fuzz_require(bytes <= MAX_BYTES / 2);
 		fuzz_use(data, bytes);
 	}
-	free(data);
+	dwarfs_memory_free(data);
 	if (dwarfs_entry_inode(image, entry, &inode, NULL) == 0)
 		read_in_pieces(image, inode);
 }

@@ -38,4 +38,29 @@ void dw_output_free(struct output *output);
 DW_DEFINE_AUTO(output, struct output *, dw_output_free)
 #define auto_output DW_AUTO(output)
 
+/* -- for the implementations ---------------------------------------------------------- */
+
+/* "WHAT 'PATH'", and why. */
+static inline int dw_output_fail(dwarfs_error **err, int errnum, const char *what,
+				 const char *path)
+{
+	return dw_error_at_path(err, dw_fail_errno(err, errnum, "%s '%s'", what, path),
+				path);
+}
+
+static inline int dw_output_fail_exists(dwarfs_error **err, const char *path)
+{
+	return dw_error_at_path(
+		err,
+		dw_fail(err, DWARFS_ERR_EXISTS, "output file already exists: '%s'", path),
+		path);
+}
+
+/* The path is NULL where it is not known. */
+static inline int dw_output_fail_write(dwarfs_error **err, int errnum, const char *path)
+{
+	return path ? dw_output_fail(err, errnum, "cannot write", path)
+		    : dw_fail_errno(err, errnum, "cannot write the output");
+}
+
 #endif

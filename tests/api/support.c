@@ -79,6 +79,28 @@ static void make_tree(void)
 	free(big);
 }
 
+dwarfs_context *context_with(uint32_t workers)
+{
+	dwarfs_context *context = NULL;
+	dwarfs_error *err = NULL;
+
+	assert_success(dwarfs_context_new(&context, &err), err);
+	assert_success(dwarfs_context_set_workers(context, workers, &err), err);
+	return context;
+}
+
+int ignore_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
+		 dwarfs_error **err, void *user)
+{
+	(void)inode;
+	(void)data;
+	(void)bytes;
+	(void)offset;
+	(void)err;
+	(void)user;
+	return 0;
+}
+
 int append_bytes(const void *data, size_t bytes, dwarfs_error **err, void *user)
 {
 	struct bytes *to = user;

@@ -49,6 +49,13 @@ int fixture_teardown(void **state);
 /* Appends to a struct bytes; a callback of dwarfs_sink_new(). */
 int append_bytes(const void *data, size_t bytes, dwarfs_error **err, void *user);
 
+/* A context with so many workers. */
+dwarfs_context *context_with(uint32_t workers);
+
+/* A dwarfs_piece_fn that does nothing. */
+int ignore_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64_t offset,
+		 dwarfs_error **err, void *user);
+
 /* Run the builder; the image is passed to a callback, or written to a descriptor. */
 int write_to_function(dwarfs_builder *builder, dwarfs_sink_write_fn write, void *user,
 		      dwarfs_error **err);

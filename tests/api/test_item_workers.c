@@ -98,16 +98,6 @@ static struct bytes make_image(dwarfs_context *context, const struct fixture *fi
 	return image;
 }
 
-static dwarfs_context *context_with(uint32_t workers)
-{
-	dwarfs_context *context = NULL;
-	dwarfs_error *err = NULL;
-
-	assert_success(dwarfs_context_new(&context, &err), err);
-	assert_success(dwarfs_context_set_workers(context, workers, &err), err);
-	return context;
-}
-
 static void the_image_is_the_same_for_any_number(void **state)
 {
 	static const uint32_t numbers[] = { 1, 2, 4, 7 };

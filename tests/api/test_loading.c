@@ -26,16 +26,6 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 	return EAGAIN;
 }
 
-static dwarfs_context *context_with(uint32_t workers)
-{
-	dwarfs_context *context = NULL;
-	dwarfs_error *err = NULL;
-
-	assert_success(dwarfs_context_new(&context, &err), err);
-	assert_success(dwarfs_context_set_workers(context, workers, &err), err);
-	return context;
-}
-
 /* Build, open, read and check. */
 static void use_library(const struct fixture *fixture, uint32_t workers)
 {

@@ -156,6 +156,19 @@ static const struct shape {
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
+/* The image behind so many bytes of something else; to be freed. */
+static uint8_t *behind_header(const struct craft *craft, size_t start, size_t *bytes_out)
+{
+	uint8_t *bytes;
+
+	*bytes_out = start + craft->bytes.size;
+	bytes = malloc(*bytes_out);
+	assert_non_null(bytes);
+	memset(bytes, '#', start);
+	memcpy(bytes + start, craft->bytes.data, craft->bytes.size);
+	return bytes;
+}
+
 static void an_index_makes_two_rounds(void **state)
 {
 	for (size_t i = 0; i < 2 * SHAPES; i++) {
@@ -168,10 +181,7 @@ static void an_index_makes_two_rounds(void **state)
 		uint64_t read;
 
 		make_image(&craft, shape->block_bytes, shape->files, true);
-		source.bytes = start + craft.bytes.size;
-		source.data = bytes = malloc(source.bytes);
-		memset(bytes, '#', start);
-		memcpy(bytes + start, craft.bytes.data, craft.bytes.size);
+		source.data = bytes = behind_header(&craft, start, &source.bytes);
 		assert_int_equal(open_source(&source, start, NULL, &image, NULL), 0);
 		assert_in_range(source.singles + source.manies, 1, 2);
 		read = source.read;
@@ -193,10 +203,7 @@ static void a_search_adds_two_small_reads(void **state)
 		uint64_t read;
 
 		make_image(&craft, shape->block_bytes, shape->files, true);
-		source.bytes = start + craft.bytes.size;
-		source.data = bytes = malloc(source.bytes);
-		memset(bytes, '#', start);
-		memcpy(bytes + start, craft.bytes.data, craft.bytes.size);
+		source.data = bytes = behind_header(&craft, start, &source.bytes);
 		assert_int_equal(
 			open_source(&source, DWARFS_OFFSET_AUTO, NULL, &image, NULL), 0);
 		assert_int_equal(dwarfs_image_offset(image), start);

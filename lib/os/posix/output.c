@@ -61,20 +61,6 @@ void dw_output_free(struct output *output)
 	free(output);
 }
 
-static int fail_output(dwarfs_error **err, int errnum, const char *what, const char *path)
-{
-	return dw_error_at_path(err, dw_fail_errno(err, errnum, "%s '%s'", what, path),
-				path);
-}
-
-static int fail_exists(dwarfs_error **err, const char *path)
-{
-	return dw_error_at_path(
-		err,
-		dw_fail(err, DWARFS_ERR_EXISTS, "output file already exists: '%s'", path),
-		path);
-}
-
 static int remember_target(struct output *output, dwarfs_error **err)
 {
 	struct stat st;
@@ -178,7 +164,7 @@ static int open_beside(struct output *output, const struct stat *old, dwarfs_err
 	if (ret < 0 && ret != -ENOENT && ret != -ENOTDIR && ret != -EACCES)
 		ret = open_named(output);
 	if (ret < 0)
-		return fail_output(err, -ret, "cannot open output file", output->path);
+		return dw_output_fail(err, -ret, "cannot open output file", output->path);
 	output->owns_fd = true;
 	if (old) {
 		take_over(output->fd, old);
@@ -195,7 +181,7 @@ static int open_in_place(struct output *output, const char *path, dwarfs_error *
 		output->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	while (output->fd < 0 && errno == EINTR);
 	if (output->fd < 0)
-		return fail_output(err, errno, "cannot open output file", path);
+		return dw_output_fail(err, errno, "cannot open output file", path);
 	output->owns_fd = true;
 	return remember_target(output, err);
 }
@@ -213,9 +199,9 @@ int dw_output_create(const char *path, bool overwrite, struct output **output_ou
 		return dw_fail_nomem(err);
 	exists = stat(path, &st) == 0;
 	if (!exists && errno != ENOENT)
-		return fail_output(err, errno, "cannot open output file", path);
+		return dw_output_fail(err, errno, "cannot open output file", path);
 	if (exists && S_ISDIR(st.st_mode))
-		return fail_output(err, EISDIR, "cannot open output file", path);
+		return dw_output_fail(err, EISDIR, "cannot open output file", path);
 	if (exists && !S_ISREG(st.st_mode)) {
 		if ((ret = open_in_place(output, path, err)) < 0)
 			return ret;
@@ -223,7 +209,7 @@ int dw_output_create(const char *path, bool overwrite, struct output **output_ou
 		return 0;
 	}
 	if (exists && !overwrite)
-		return fail_exists(err, path);
+		return dw_output_fail_exists(err, path);
 	real = exists ? realpath(path, NULL) : NULL; /* replace the target of a link */
 	output->path = real ? dw_steal(real) : strdup(path);
 	output->overwrite = overwrite;
@@ -291,10 +277,8 @@ int dw_output_write(struct output *output, const void *data, size_t bytes,
 		if (ret < 0)
 			return ret;
 		ret = dw_fd_write(output->fd, (const uint8_t *)data + done, piece);
-		if (ret < 0 && output->path)
-			return fail_output(err, -ret, "cannot write", output->path);
 		if (ret < 0)
-			return dw_fail_errno(err, -ret, "cannot write the output");
+			return dw_output_fail_write(err, -ret, output->path);
 		done += piece;
 		progress->bytes_out += piece;
 	}
@@ -339,8 +323,7 @@ static int sync_file(const struct output *output, dwarfs_error **err)
 	while (ret != 0 && errno == EINTR);
 	if (ret == 0 || cannot_sync(errno))
 		return 0;
-	return output->path ? fail_output(err, errno, "cannot write", output->path)
-			    : dw_fail_errno(err, errno, "cannot write the output");
+	return dw_output_fail_write(err, errno, output->path);
 }
 
 /* Some file systems report failed writes only here. */
@@ -370,9 +353,9 @@ static int close_copy(const struct output *output, dwarfs_error **err)
 static int fail_settling(const struct output *output, int errnum, dwarfs_error **err)
 {
 	return errnum == EEXIST && !output->overwrite
-		       ? fail_exists(err, output->path)
-		       : fail_output(err, errnum, "cannot create output file",
-				     output->path);
+		       ? dw_output_fail_exists(err, output->path)
+		       : dw_output_fail(err, errnum, "cannot create output file",
+					output->path);
 }
 
 /* Move a closed file to a path that must not exist, atomically for other processes.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/windows/missing: see the header; dw_qsort_r() is in os/sort_items.c.
+ * os/windows/missing: see the header; dw_qsort_r() and dw_memrchr() are in os/missing.c.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,16 +22,6 @@ void *dw_memmem(const void *data, size_t bytes, const void *wanted, size_t wante
 			return (void *)(uintptr_t)at;
 		at++;
 	}
-	return NULL;
-}
-
-void *dw_memrchr(const void *data, int byte, size_t bytes)
-{
-	const unsigned char *from = data;
-
-	while (bytes > 0)
-		if (from[--bytes] == (unsigned char)byte)
-			return (void *)(uintptr_t)(from + bytes);
 	return NULL;
 }
 

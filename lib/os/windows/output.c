@@ -42,20 +42,6 @@ void dw_output_free(struct output *output)
 	free(output);
 }
 
-static int fail_output(dwarfs_error **err, int errnum, const char *what, const char *path)
-{
-	return dw_error_at_path(err, dw_fail_errno(err, errnum, "%s '%s'", what, path),
-				path);
-}
-
-static int fail_exists(dwarfs_error **err, const char *path)
-{
-	return dw_error_at_path(
-		err,
-		dw_fail(err, DWARFS_ERR_EXISTS, "output file already exists: '%s'", path),
-		path);
-}
-
 static char *temporary_name(const char *path)
 {
 	size_t folder = strlen(path), room;
@@ -79,8 +65,8 @@ static int open_new(struct output *output, dwarfs_error **err)
 		return dw_fail_nomem(err);
 	output->fd = dw_create_file(AT_FDCWD, output->temporary, 0666);
 	if (output->fd < 0) {
-		ret = fail_output(err, -output->fd, "cannot open output file",
-				  output->path);
+		ret = dw_output_fail(err, -output->fd, "cannot open output file",
+				     output->path);
 		free(output->temporary);
 		output->temporary = NULL;
 		return ret;
@@ -103,11 +89,11 @@ int dw_output_create(const char *path, bool overwrite, struct output **output_ou
 	ret = dw_stat_at(AT_FDCWD, path, &output->old);
 	output->replaces = ret == 0;
 	if (ret < 0 && ret != -ENOENT)
-		return fail_output(err, -ret, "cannot open output file", path);
+		return dw_output_fail(err, -ret, "cannot open output file", path);
 	if (output->replaces && S_ISDIR(output->old.mode))
-		return fail_output(err, EISDIR, "cannot open output file", path);
+		return dw_output_fail(err, EISDIR, "cannot open output file", path);
 	if (output->replaces && !overwrite)
-		return fail_exists(err, path);
+		return dw_output_fail_exists(err, path);
 	if ((ret = open_new(output, err)) < 0)
 		return ret;
 	*output_out = dw_steal(output);
@@ -150,10 +136,8 @@ int dw_output_write(struct output *output, const void *data, size_t bytes,
 		if (ret < 0)
 			return ret;
 		ret = dw_fd_write(output->fd, (const uint8_t *)data + done, piece);
-		if (ret < 0 && output->path)
-			return fail_output(err, -ret, "cannot write", output->path);
 		if (ret < 0)
-			return dw_fail_errno(err, -ret, "cannot write the output");
+			return dw_output_fail_write(err, -ret, output->path);
 		done += piece;
 		progress->bytes_out += piece;
 	}
@@ -188,9 +172,10 @@ int dw_output_commit(struct output *output, dwarfs_error **err)
 		return dw_fail_errno(err, -ret, "failed to close output file");
 	ret = rename_output(output);
 	if (ret == -EEXIST && !output->overwrite)
-		return fail_exists(err, output->path);
+		return dw_output_fail_exists(err, output->path);
 	if (ret < 0)
-		return fail_output(err, -ret, "cannot create output file", output->path);
+		return dw_output_fail(err, -ret, "cannot create output file",
+				      output->path);
 	free(output->temporary);
 	output->temporary = NULL;
 	return 0;

@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/sort_items: qsort_r() where the C library has none of that form: heapsort.
+ * os/missing: qsort_r() and memrchr() where the C library has none, or another qsort_r().
+ * The sort is a heapsort.
  */
+#include <stdint.h>
 #include <string.h>
+
+void *dw_memrchr(const void *data, int byte, size_t bytes)
+{
+	const unsigned char *from = data;
+
+	while (bytes > 0)
+		if (from[--bytes] == (unsigned char)byte)
+			return (void *)(uintptr_t)(from + bytes);
+	return NULL;
+}
 
 struct sorting {
 	char *items;
