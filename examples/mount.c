@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * mount: serve an image in this very process, by libfuse: attributes, listings, links and
- * contents in a hundred lines.
+ * contents.
  *
  *     mount IMAGE MOUNTPOINT [options of libfuse, such as -f]
  *
- * The image is opened after libfuse has forked into the background: an image does not survive a
- * fork.
+ * The image is opened after libfuse has forked into the background, so that the fork cannot
+ * lose a thread of the library.
  */
 #define FUSE_USE_VERSION 35
 #include <errno.h>

@@ -4,7 +4,8 @@
  *
  *     source IMAGE PATH
  *
- * Two images that share a context share one cache and its budget.
+ * One thread reads here, so that the callbacks need no lock. With several threads, and with
+ * functions that read in parallel, they are called by several at once.
  */
 #include <errno.h>
 #include <stdio.h>

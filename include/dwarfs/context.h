@@ -90,7 +90,7 @@ DWARFS_API void dwarfs_context_free(dwarfs_context *context);
  * @param context  a context
  * @param bytes    0 or more; default 512 MiB
  * @param err      receives the details on failure; may be NULL
- * @return 0; it cannot fail
+ * @return 0; it cannot fail for a valid context
  *
  * Threads: any. Since 0.1.
  */

@@ -88,7 +88,8 @@ typedef void (*dwarfs_io_close_fn)(void *user);
 DWARFS_API int dwarfs_io_open(const char *path, dwarfs_io **io_out, dwarfs_error **err);
 
 /**
- * Read from an open, seekable descriptor. Its file position is neither used nor changed.
+ * Read from an open, seekable descriptor. Its file position is not used, and only Windows
+ * changes it.
  *
  * @param fd      stays the caller's; it is duplicated
  * @param io_out  receives the source; free it with dwarfs_io_free()
@@ -101,8 +102,8 @@ DWARFS_API int dwarfs_io_from_fd(int fd, dwarfs_io **io_out, dwarfs_error **err)
 
 /**
  * Read from a descriptor from its current position to its end. A file or block device is
- * read at offsets relative to that position, which is not changed; anything else, such as a
- * pipe, becomes a stream.
+ * read at offsets relative to that position, which only Windows changes; anything else, such
+ * as a pipe, becomes a stream.
  *
  * @param fd      stays the caller's; it is duplicated
  * @param io_out  receives the source; free it with dwarfs_io_free()

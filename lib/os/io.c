@@ -236,7 +236,7 @@ void dwarfs_io_set_read_many(dwarfs_io *io, dwarfs_io_read_many_fn read_many)
 {
 	if (!io)
 		return;
-	if (io && io->read)
+	if (io->read)
 		io->read_many = read_many;
 }
 

@@ -41,12 +41,13 @@ static int read_pieces(const dwarfs_file *file, uint8_t *data, size_t bytes,
 		ret = dwarfs_file_read(file, data + done,
 				       left < PIECE_BYTES ? left : PIECE_BYTES, done,
 				       &got, err);
-		if (ret == 0 && got == 0)
+		if (ret < 0)
+			return ret;
+		if (got == 0)
 			return dw_fail(err, DWARFS_ERR_CORRUPT,
 				       "the contents end before the file");
 		progress->bytes_done += got;
-		if (ret == 0)
-			ret = dw_progress_tick(progress, err);
+		ret = dw_progress_tick(progress, err);
 	}
 	return ret;
 }

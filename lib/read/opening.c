@@ -76,10 +76,11 @@ static bool add_range(struct dwarfs_image *image, struct dwarfs_io_range *ranges
 	struct opening *opening = image->opening;
 	struct held *held = &opening->list[opening->count];
 
+	if (bytes > SIZE_MAX - DW_FROZEN_PADDING)
+		return false;
 	if (bytes == 0 || dw_opening_find(image, (size_t)bytes, offset))
 		return true;
-	if (bytes > SIZE_MAX - DW_FROZEN_PADDING ||
-	    !(held->data = malloc((size_t)bytes + DW_FROZEN_PADDING)))
+	if (!(held->data = malloc((size_t)bytes + DW_FROZEN_PADDING)))
 		return false;
 	memset(held->data + bytes, 0, DW_FROZEN_PADDING);
 	held->offset = offset;

@@ -90,6 +90,26 @@ def in_manual():
     return re.findall(r"^\.It Fn (\w+)$", part.group(1), flags=re.M) if part else []
 
 
+def under_wrong_headers():
+    """Functions in the manual's list of a header that does not declare them."""
+    with open(os.path.join(root, "man", "libdwarfs.3")) as source:
+        parts = re.split(r"^\.Ss Functions of dwarfs/(\w+\.h)$", source.read(), flags=re.M)
+    wrong = []
+    for header, text in zip(parts[1::2], parts[2::2]):
+        with open(os.path.join(include, "dwarfs", header)) as source:
+            declares = set(re.findall(r"\b(dwarfs_\w+)\(", source.read()))
+        listed = re.findall(r"^\.It Fn (\w+)$", text.split("\n.Sh ")[0], flags=re.M)
+        wrong += [f"{header}: {name}" for name in listed if name not in declares]
+    return wrong
+
+
+def unlisted_headers():
+    """Headers that the section HEADERS of the manual does not name."""
+    with open(os.path.join(root, "man", "libdwarfs.3")) as source:
+        named = set(re.findall(r"^\.It In dwarfs/(\w+\.h)$", source.read(), flags=re.M))
+    return sorted(set(headers()) - named - {"dwarfs.h", "reader.h"})
+
+
 def without_comments():
     """The text of all headers."""
     folder = os.path.join(include, "dwarfs")
@@ -295,6 +315,10 @@ def main():
         listed = in_manual()
         assert set(listed) == declared(), f"{sorted(set(listed) ^ declared())}"
         assert len(listed) == len(set(listed)), "some are listed twice"
+        wrong = under_wrong_headers()
+        assert not wrong, wrong
+        unlisted = unlisted_headers()
+        assert not unlisted, unlisted
     with suite.case("every export has a node of the map"):
         nodes = mapped()
         assert nodes, "the map has no node"

@@ -51,6 +51,11 @@ def mounts_and_conversions(suite):
             cut.write_bytes(b"")
             done = run("source", cut, "link")
             assert done.returncode == 1 and b"not a DwarFS image" in done.stderr, done
+        with suite.case("shared reads several images, whatever happens to one"):
+            done = run("shared", "dir/file", image, root / "cut.dwarfs", image)
+            assert done.stdout == b"contents\n" * 2000, done
+            assert done.returncode == 1 and done.stderr.count(b"\n") == 1, done
+            assert b"cut.dwarfs" in done.stderr and b"(not a DwarFS image)" in done.stderr, done
         with suite.case("convert makes a zip and takes a tar"):
             done = run("convert", "out", image, root / "out.zip")
             if b"not built in" in done.stderr:
