@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compare how long it takes to get a tar out of what is stored, and to store a tar.
+"""Compare the time to export a tar from a stored tree, and to store a tar.
 
     bench/archives.py DIRECTORY --programs build/utils [--sets releases,rootfs,logs] [--rounds 2]
 
-DIRECTORY has the sets that datasets.py makes. What is read is made first, once, and kept in
+DIRECTORY has the sets that datasets.py makes. The inputs are made once and kept in
 DIRECTORY/archives: an image of mkdwarfs, a squashfs (zstd 22, blocks of 1 MiB), a tar packed by
-zstd -9 and by xz -3. All of it is in the page cache when it is measured.
+zstd -9 and by xz -3. They are in the page cache during measurements.
 
-out  a tar of the whole set goes through a pipe to nowhere: from the image by dwarfsextract, from
+out  a tar of the whole set is written to a pipe and discarded: from the image by dwarfsextract,
+from
      the packed tars by zstd and xz, from the squashfs by unsquashfs into memory (/dev/shm) and tar
-in   a tar comes through a pipe and is stored: by mkdwarfs, from the directory itself as well, by
+in   a tar is read from a pipe and stored: by mkdwarfs, from the directory itself as well, by
      mksquashfs -tar, and by zstd -9 and xz -3; in memory
 
-Prints a table in Markdown for each: seconds of processors and of the clock, the most memory of one
-process, ratios to the first row of the same run.
+Prints a table in Markdown for each: processor and wall seconds, the peak memory of one process,
+ratios to the first row of the same run.
 """
 from __future__ import annotations
 
@@ -42,13 +43,13 @@ Step = tuple[list[list[str]], str | None]  # commands joined by pipes, and where
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("directory")
-    parser.add_argument("--programs", required=True, help="where mkdwarfs and dwarfsextract are")
+    parser.add_argument("--programs", required=True, help="folder of mkdwarfs and dwarfsextract")
     parser.add_argument("--sets", default="releases,rootfs,logs")
     parser.add_argument("--only", default="out,in")
     parser.add_argument("--level", default="7", help="of mkdwarfs, for the image that is read")
     parser.add_argument("--in-level", default="7", help="of mkdwarfs, where it stores a tar")
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--without", default="", help="programs to do without, by comma")
+    parser.add_argument("--without", default="", help="programs to skip, separated by commas")
     parser.add_argument("--results", help="write all samples to this file")
     return parser.parse_args()
 
@@ -73,12 +74,12 @@ class Bench:
                 "--with-devices", "--with-specials", *options]
 
     def missing(self, commands: list[list[str]]) -> list[str]:
-        """Programs that are not here, or are not wanted."""
+        """Programs that are not installed, or excluded."""
         return sorted({command[0] for command in commands if not shutil.which(command[0]) or
                        command[0] in self.arguments.without.split(",")})
 
     def prepare(self) -> None:
-        """Make what is not there yet."""
+        """Make missing files."""
         tar = ["tar", "cf", "-", "-C", self.source, "."]
         image = self.file(f"-l{self.arguments.level}.dwarfs")
         made: list[tuple[str, list[list[str]], bool]] = [
@@ -151,7 +152,7 @@ class Bench:
 
 def measure(bench: Bench, rows: dict[str, list[Step]],
             rounds: int) -> dict[str, list[dict[str, float]]]:
-    """The programs in turns."""
+    """Run the programs in turns."""
     samples: dict[str, list[dict[str, float]]] = {}
     for number in range(rounds):
         for name, steps in rows.items():

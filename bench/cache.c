@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Count the bytes that the cache decodes to serve some readers.
+ * Count the bytes that the cache decodes for several readers.
  *
  *     bench-cache IMAGE MIB [READS:]DIRECTORY...
  *
  * Each DIRECTORY (below the root; "/" for all) is one thread, which reads all regular
- * files below it in the order of the tree, in pieces of 128 KiB; with READS, so many
- * pieces of 4 KiB at random offsets of random files (always the same ones). The cache has
+ * files below it in the order of the tree, in pieces of 128 KiB; with READS, this many
+ * pieces of 4 KiB at random offsets of random files, the same in each run. The cache has
  * MIB of memory. Prints bytes read and decoded, hits, misses, and processor time.
  */
 #include <pthread.h>

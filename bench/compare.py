@@ -10,16 +10,15 @@
     bench/compare.py [--commit NAME] [--results FILE] --tables [--svg FILE]
 
 Measures the size of the file made, processor time (user and system, of all processes), wall time
-and peak memory (of the largest process). What is measured is kept in the file of results at once,
-by the commit that mkdwarfs was built from; what is there is not measured again, so that a run that
-was stopped goes on where it was. Several runs may share the file. --again measures anyway.
+and peak memory (of the largest process). Each result is stored in the file of results at once, by
+the commit that mkdwarfs was built from; existing results are not measured again, so that a stopped
+run can be continued. Several runs may share the file. --again measures them again.
 
-A level is a number, "zN" for `-l7 -C zstd:level=N`, or "null" for `-l7 -C null`. Without --orders
-the order is mkdwarfs' own choice, which is what "auto" among the orders means. --list prints
-what would be measured.
+A level is a number, "zN" for `-l7 -C zstd:level=N`, or "null" for `-l7 -C null`. Without --orders,
+as with "auto" among the orders, mkdwarfs chooses the order. --list prints what would be measured.
 
 --report prints the matrices "set x order" and "set x level": ratios to the best fixed order, to
-upstream, to the peers, to lower levels and to another commit; what misses a target is bold.
+upstream, to the peers, to lower levels and to another commit; figures that miss a target are bold.
 --tables prints a table for each set with all programs. Any other directory in SETS can be named as
 a set, too.
 """
@@ -45,7 +44,7 @@ TARGETED = "mksquashfs-xz,wim,mksquashfs-zstd"
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("directory", metavar="SETS", nargs="?",
-                        help="where datasets.py made the sets")
+                        help="directory of the sets of datasets.py")
     parser.add_argument("--mkdwarfs", default=os.path.join(ROOT, "build", "utils", "mkdwarfs"))
     parser.add_argument("--sets", default=",".join(matrix.SETS))
     parser.add_argument("--levels", default="3,5,7,9")
@@ -53,12 +52,12 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--variant", action="append", default=[], metavar="OPTIONS")
     parser.add_argument("--only", default="ours,peers",
                         help=f"ours, peers ({TARGETED}), or names: " + ", ".join(programs.PEERS))
-    parser.add_argument("--rounds", type=int, default=1, help="in turns; medians count")
-    parser.add_argument("--threads", type=int, default=0, help="of each program, as far as it can")
+    parser.add_argument("--rounds", type=int, default=1, help="in turns; medians are reported")
+    parser.add_argument("--threads", type=int, default=0, help="of programs with that option")
     parser.add_argument("--commit", help="default: that of the tree that mkdwarfs is in")
     parser.add_argument("--against", default="227ecd3", help="another commit to compare with")
     parser.add_argument("--results", default=os.path.join(HERE, "results.json"), metavar="FILE")
-    parser.add_argument("--scratch", metavar="DIRECTORY", help="for what is made; default: TMPDIR")
+    parser.add_argument("--scratch", metavar="DIRECTORY", help="temporary files; default: TMPDIR")
     parser.add_argument("--svg", metavar="FILE", help="with --tables: a picture")
     for name in ("again", "check", "list", "report", "tables"):
         parser.add_argument("--" + name, action="store_true")
@@ -69,7 +68,7 @@ def parse() -> argparse.Namespace:
 
 
 def commit_of(binary: str) -> str:
-    """The commit of the tree that a program was built in; with changes, a name of its own."""
+    """The commit of the tree that a program was built in; with another name if it has changes."""
     def git(*words: str) -> str:
         return subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(binary)), *words],
                               capture_output=True, text=True, check=False).stdout.strip()
@@ -96,15 +95,15 @@ def commands(arguments: argparse.Namespace) -> list[str]:
 
 
 class Run:
-    """One run of this program: it knows the sets and where to keep what it measures."""
+    """One run of this program: the sets and the file of results."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.arguments = arguments
         self.commit = arguments.commit or commit_of(arguments.mkdwarfs)
-        self.known: dict[str, str] = {}  # by set: what it consists of, once it was read
+        self.known: dict[str, str] = {}  # by set: its counts, once it was read
 
     def warm(self, name: str) -> str:
-        """Read a set once, so that all programs find it in the page cache; what it consists of."""
+        """Read a set into the page cache; returns its counts."""
         if name not in self.known:
             directory = os.path.join(os.path.abspath(self.arguments.directory), name)
             if not os.path.isdir(directory):
@@ -121,7 +120,7 @@ class Run:
                                  directory, scratch)
 
     def sample(self, name: str, directory: str) -> list[float] | None:
-        """What one run of one program costs; None if it cannot run here."""
+        """Time and memory of one run of a program; None if it cannot run here."""
         with tempfile.TemporaryDirectory(prefix="dwarfs-bench-",
                                          dir=self.arguments.scratch) as scratch:
             subject = self.program(name, directory, scratch)
@@ -139,7 +138,7 @@ class Run:
         return [*(measured[column] for column in store.COLUMNS[:-1]), self.arguments.threads]
 
     def one(self, set_name: str, name: str, number: int) -> None:
-        """Measure a program on a set, unless that was done."""
+        """Measure a program on a set, unless a result exists."""
         arguments = self.arguments
         directory = os.path.join(os.path.abspath(arguments.directory), set_name)
         data = self.warm(set_name)
@@ -160,7 +159,7 @@ class Run:
               f"peak {memory / 2**20:.0f} MiB", file=sys.stderr, flush=True)
 
     def all(self) -> None:
-        """Each command on all sets before the next one: a part of the run shows all sets."""
+        """Each command on all sets before the next one: a partial run has results of all sets."""
         for number in range(self.arguments.rounds):
             for name in commands(self.arguments):
                 for set_name in self.arguments.sets.split(","):

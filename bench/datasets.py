@@ -22,10 +22,9 @@ table      CSV files and an SQLite database, see records.py
 photos     pictures, small and large, and sounds, of two of Debian's packages
 git        a tree of C and C++ sources (grpc) with its history in packs
 
-What is fetched comes through npm, pip and apt-get as they are set up on this machine, and stays in
-DIRECTORY/fetched. Times of files are set as unpacking leaves them, but always the same. A set is
-made under a temporary name and gets its own when it is complete: a second run makes what is missing
-and leaves the rest alone.
+Packages are fetched by npm, pip and apt-get as configured on this machine, and kept in
+DIRECTORY/fetched. Times of files are set as by unpacking, but always the same. A set is made under
+a temporary name and renamed when it is complete: a second run makes missing sets only.
 """
 import argparse
 import functools
@@ -53,7 +52,7 @@ DISK_BYTES = 700_000_000 // 4096 * 4096
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("directory")
-    parser.add_argument("--only", default=",".join(MAKERS), help="sets to make, by comma")
+    parser.add_argument("--only", default=",".join(MAKERS), help="sets to make, with commas")
     return parser.parse_args()
 
 
@@ -96,7 +95,7 @@ def make_logs(directory: str, _top: str) -> None:
         sys.exit(f"logs: no data/genlogs.py in {data} (DWARFS_TEST_DATA names that directory)")
     subprocess.run([sys.executable, script, directory], check=True)
     if len(os.listdir(directory)) != DAYS:
-        sys.exit(f"logs: {directory} has not {DAYS} days")
+        sys.exit(f"logs: {directory} does not have {DAYS} days")
 
 
 def make_filesystem(source: str, image: str) -> None:
@@ -117,7 +116,8 @@ def make_filesystem(source: str, image: str) -> None:
 
 
 def change(root: str, top: str) -> None:
-    """What a few weeks do to a system: a package more, documents less, some files touched."""
+    """Changes of a system within some weeks: one package added, documents removed, some files
+    touched."""
     archive = fetched.wheel(top, "Django", fetched.DJANGO[-1], [])
     added = os.path.join(root, "usr", "lib", "python3", "dist-packages")
     with zipfile.ZipFile(archive) as source:
@@ -137,7 +137,7 @@ def make_disk(directory: str, top: str) -> None:
         sys.exit("disk: a tree with device nodes needs root")
     rootfs = os.path.join(top, "rootfs")
     if not os.path.isdir(rootfs):
-        sys.exit("disk: made of rootfs, which is not there")
+        sys.exit("disk: made of rootfs, which is missing")
     os.makedirs(directory)
     make_filesystem(rootfs, os.path.join(directory, "before.img"))
     copy = os.path.join(directory, "copy")

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Extraction into memory: dwarfsextract against unsquashfs, tar and wimapply, in one run.
+"""Extraction into memory: dwarfsextract compared with unsquashfs, tar and wimapply, in one run.
 
     extract.py SETS WORK [--only releases,rootfs,logs] [--programs BUILD/utils] [--rounds N]
                [--target DIRECTORY] [--without xz,wim] [--results FILE]
 
-SETS is what datasets.py makes. Each set is packed once, into WORK: by mkdwarfs at level 7 and with
-zstd, by mksquashfs with blocks of 1 MiB, zstd -19 and xz, by wimcapture, and as
-a tar, by zstd -19 and xz -6. The files are in the page cache; what is extracted goes to a tmpfs that
-is mounted for it (which takes root), or to --target. A round extracts every file once; the figures
-are those of the fastest round. What each program has made is compared with the set once.
+SETS is the directory of datasets.py. Each set is packed once, into WORK: by mkdwarfs at level 7
+and with zstd, by mksquashfs with blocks of 1 MiB, zstd -19 and xz, by wimcapture, and as
+a tar, by zstd -19 and xz -6. The files are in the page cache; they are extracted to a temporarily
+mounted tmpfs (which needs root), or to --target. A round extracts every file once; the figures are
+those of the fastest round. The result of each program is compared with the set once.
 """
 import argparse
 import json
@@ -34,20 +34,20 @@ def parse():
     parser.add_argument("--only", default=SETS)
     parser.add_argument("--programs", default=os.path.join(ROOT, "build", "utils"))
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--without", default="", help="no way whose name has one of these")
-    parser.add_argument("--target", help="where to extract to; default: a tmpfs")
+    parser.add_argument("--without", default="", help="skip formats with one of these in the name")
+    parser.add_argument("--target", help="target of the extraction; default: a tmpfs")
     parser.add_argument("--results", help="write all figures to this file, as JSON")
     return parser.parse_args()
 
 
 class Way:
-    """One way to keep a directory and to get it back."""
+    """One format: pack a directory, and extract it."""
 
     def __init__(self, name, pack, unpack, captured=False):
         self.name = name
         self.pack = pack          # of a directory and a file: steps as in programs.py
         self.unpack = unpack      # of a file and a directory that does not exist
-        self.captured = captured  # the file is what the packer prints
+        self.captured = captured  # the file is the output of the packer
 
     def needed(self):
         words = [command[0] for command in self.pack("D", "F") + self.unpack("F", "D")]

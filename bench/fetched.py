@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The data sets made of what package registries serve.
+"""The data sets made from package registries.
 
-Packages come through npm, pip and apt-get as they are set up on this machine. What they fetch is
-kept in a directory, one file a version, and unpacked anew for each set. Modes and times are set
-afterwards as unpacking leaves them, and are the same for everybody who makes the set.
+Packages are fetched by npm, pip and apt-get as configured on this machine. Fetched files are kept
+in a directory, one for each version, and unpacked again for each set. Modes and times are set
+afterwards as by unpacking, the same on every machine.
 """
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ PICTURES = ("wesnoth-1.16-data", "plasma-workspace-wallpapers")
 PICTURE_ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".ogg")
 PLATFORM = ["--python-version", "311", "--implementation", "cp", "--abi", "cp311",
             "--platform", "manylinux2014_x86_64"]
-BEGAN = 1_750_000_000_000_000_000  # ns: when the first file was unpacked, so to speak
+BEGAN = 1_750_000_000_000_000_000  # ns: time of the first file, as if unpacked then
 STEP = 400_000  # ns from one file to the next
 
 
 def stamp(path: str, mode: int, number: int) -> None:
-    """The mode and time unpacking leaves: one entry after another, at uneven distances."""
+    """Mode and time as after unpacking: increasing times at uneven intervals."""
     when = BEGAN + number * STEP + zlib.crc32(os.fsencode(os.path.basename(path))) % STEP
     os.chmod(path, mode)
     os.utime(path, ns=(when, when))
 
 
 def stamp_all(directory: str, parts: list[str]) -> None:
-    """The same modes and times for everybody who makes the set, in the order of its parts."""
+    """The same modes and times on every machine, in the order of the set's parts."""
     number = 0
     for part in parts:
         if not os.path.isdir(os.path.join(directory, part)):
@@ -64,7 +64,8 @@ def stamp_all(directory: str, parts: list[str]) -> None:
 
 
 def fetch(directory: str, found: str, ending: str, command: list[str]) -> str:
-    """The file in a directory that begins and ends so, fetched by a command if it is not there."""
+    """The file of a directory with this prefix and suffix, fetched by a command if it is
+    missing."""
     def have() -> list[str]:
         return [name for name in os.listdir(directory)
                 if name.lower().startswith(found.lower()) and name.endswith(ending)]

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How long it takes to read one day of logs through a mount, by how much else is in the image.
+"""Time to read one day of logs from a mount, by the number of days in the image.
 
     flatness.py SETS [--programs BUILD/utils] [--days 1,4,16,32] [--levels 7,9]
                 [--blocks 20,22,24,26] [--cache 32m,512m] [--rounds N] [--results FILE] [--report]
                 [--picture FILE]
 
-SETS/logs and SETS/releases are what datasets.py makes. Images are kept in SETS/flat, so that a
-second run only reads. Each figure is the least of --rounds (3) runs of `grep -r` for what is
-nowhere, on a fresh mount; the image itself is in the page cache. squashfs is mounted by the
-kernel, its caches dropped before each run, and by squashfuse where that is installed. The last
-release is read from an image of itself and from one of all. Of our program, the most memory that
-it had is shown, too. Needs root, FUSE and loop devices.
+SETS/logs and SETS/releases are made by datasets.py. Images are kept in SETS/flat, so that a second
+run only reads. Each figure is the minimum of --rounds (3) runs of `grep -r` for an absent string,
+on a fresh mount; the image itself is in the page cache. squashfs is mounted by the kernel, its
+caches dropped before each run, and by squashfuse where that is installed. The last release is read
+from an image of itself and from one of all. For dwarfs the peak memory is shown, too. Needs root,
+FUSE and loop devices.
 """
 import argparse
 import json
@@ -44,7 +44,7 @@ class Images:
         os.makedirs(self.place, exist_ok=True)
 
     def input(self, days):
-        """A directory with links to so many days, the last ones when it is not all."""
+        """A directory with links to this many days, the last ones if not all."""
         return [os.path.join(self.logs, day_name(day)) for day in range(1, days + 1)]
 
     def releases(self, level, alone):
@@ -88,7 +88,7 @@ def warm(path):
 
 
 def most_memory(mount):
-    """Of the program that serves a mount, in MiB."""
+    """The memory of the program that serves a mount, in MiB."""
     process = os.getxattr(mount, "user.dwarfs.driver.pid").decode().strip()
     with open(f"/proc/{process}/status") as status:
         for line in status:
@@ -107,7 +107,7 @@ def grep(mount, place):
 
 
 class Mount:
-    """A fresh mount with nothing in the kernel's caches but the image."""
+    """A fresh mount with only the image in the kernel's caches."""
 
     def __init__(self, kind, image, programs="", cache=""):
         self.words = {
@@ -136,7 +136,7 @@ class Mount:
 
 
 def least(rounds, place, kind, image, **options):
-    """Seconds, and the most memory in MiB of our program."""
+    """Seconds, and the peak memory of dwarfs in MiB."""
     times, memory = [], []
     for _ in range(rounds):
         with Mount(kind, image, **options) as mount:
@@ -224,7 +224,7 @@ def report(arguments, results):
 
 
 def picture(arguments, results):
-    """Seconds for the first day, by how many days there are; both scales by doublings."""
+    """Seconds for the first day, by number of days; both scales logarithmic."""
     width, height, left, top, right, bottom = 760, 420, 60, 20, 200, 40
     colours = ["#888888", "#444444", "#1b6ca8", "#2a9d8f", "#8ab17d", "#6a4c93", "#e76f51",
                "#e9c46a", "#b5179e", "#d00000"]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Write the set *generated*: 16 releases of a program that does not exist.
+"""Write the set *generated*: 16 releases of a generated program.
 
     bench/generate.py DIRECTORY [--seed 12] [--scale 1.0]
 
@@ -15,12 +15,13 @@ legacy.js         as services.js, each call qualified and `var` throughout: diff
 server.min.js     as server.js, without spaces and comments and with short names: one long line
 
 From one release to the next functions are edited, added, removed and moved, a few in a patch
-release and many in others. Two things change all over a file when little has changed: a bundler
-numbers the functions of equal names, and the values of an enumeration are written where they are
-used, so one value more moves those after it. Some modules are tables that only grow, some change
-all the time, most hardly ever. The first seven releases indent everything by four more spaces.
-Beside the bundles are declarations and translated messages, some 140 small files. Lexical order of
-the releases is not that in which they were made. The same seed gives the same bytes everywhere.
+release and many in others. Two mechanisms turn a small change into changes all over a file: a
+bundler numbers the functions of equal names, and the values of an enumeration are written where
+they are used, so one value more moves those after it. Some modules are tables that only grow, some
+change all the time, most hardly ever. The first seven releases indent everything by four more
+spaces. The bundles are accompanied by declarations and translated messages, about 140 small files.
+The lexical order of the releases differs from their historical order. The same seed gives the same
+bytes everywhere.
 """
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ from typing import TypeVar
 Item = TypeVar("Item")
 RELEASES = ("1.0.2 1.0.5 1.1.3 1.2.0 1.2.4 1.4.1 1.6.0 1.8.3 1.9.0 1.10.2 1.10.5 1.11.0 1.12.1 "
             "1.14.0 1.14.2 1.16.1").split()
-INDENTED = 7  # so many releases have everything in a namespace
+INDENTED = 7  # this many first releases have everything in a namespace
 FUNCTIONS = 5300
 MODULES = 320
 LANGUAGES = 13
@@ -48,7 +49,7 @@ WORD = re.compile(r"\b[a-z][a-z]+[A-Z]\w+\b|\b(?:node|type|symbol|result|index|v
 
 
 class Dice:
-    """Random choices by nothing but random(), which stays the same between versions of Python."""
+    """Random choices by random() only, which is the same in all versions of Python."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed).random
@@ -60,7 +61,7 @@ class Dice:
         return items[int(self.random() * len(items))]
 
     def common(self, items: Sequence[Item]) -> Item:
-        """One of the first rather than one of the last, about as words of a text."""
+        """Prefers the first items, distributed like words of a text."""
         value = self.random()
         return items[int(len(items) * value * value * value)]
 
@@ -69,7 +70,8 @@ class Dice:
 
 
 def _log(value: float) -> float:
-    """The natural logarithm to four digits, by additions: libm need not agree everywhere."""
+    """The natural logarithm to four digits, by additions: results of libm may differ between
+    machines."""
     total, step = 0.0, (value - 1) / (value + 1) if value > 0.05 else (0.05 - 1) / (0.05 + 1)
     power = step
     for number in range(1, 60, 2):
@@ -113,7 +115,7 @@ class Module:
 
 
 class Program:
-    """The modules as they are now; \\x04N\\x03 is the name of function N, \\x02N\\x03 is kind N."""
+    """The current modules; \\x04N\\x03 is the name of function N, \\x02N\\x03 is kind N."""
 
     def __init__(self, seed: int, scale: float) -> None:
         self.dice = Dice(seed)
@@ -234,7 +236,7 @@ class Program:
         return Function(self.made - 1, dice.pick(self.bases), lines)
 
     def edit(self, module: Module, function: Function) -> None:
-        """Change, insert or remove a few lines, but none that opens or closes a block."""
+        """Change, insert or remove a few lines, except those that open or close a block."""
         dice, scope = self.dice, self.scope()
         for _ in range(dice.length(1, 3)):
             at = 1 + dice.below(max(1, len(function.lines) - 2))
@@ -254,7 +256,7 @@ class Program:
                 function.lines[at] = " ".join(words)
 
     def step(self, patch: bool) -> None:
-        """On to the next release."""
+        """Advance to the next release."""
         dice, much = self.dice, 0.08 if patch else 1.0
         for module in self.modules:
             for function in module.functions:
@@ -363,7 +365,7 @@ def messages(dice: Dice, words: list[str], count: int) -> list[str]:
 
 
 class Small:
-    """The small files: translations that get a line now and then, and declarations."""
+    """The small files: translations, to which lines are added occasionally, and declarations."""
 
     def __init__(self, seed: int, scale: float) -> None:
         self.dice = Dice(seed + 1)

@@ -4,8 +4,8 @@
  *
  *     bench-lzma FILE...
  *
- * Each file is packed by liblzma (level 6, no check) in blocks of 16 MiB, the first 8 of
- * them; a block is unpacked by one and the other in turn, and the fastest of ROUNDS
+ * The first 8 blocks of 16 MiB of each file are compressed by liblzma (level 6, no
+ * check); both libraries decompress each block in turns, and the fastest of ROUNDS
  * counts. Their outputs are compared.
  */
 #include <inttypes.h>

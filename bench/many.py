@@ -4,10 +4,10 @@
 
     bench/many.py [--mkdwarfs PATH] [--directory /dev/shm] [--level 7] [--keep] [COUNT ...]
 
-Makes trees of COUNT files of some 30 different bytes each (100,000, 400,000 and 1,600,000 by
+Makes trees of COUNT files of about 30 different bytes each (100,000, 400,000 and 1,600,000 by
 default), a hundred in a directory unless --in-directory says otherwise, packs each, and prints the microseconds of processor time
-for each file, of the program and of the system, and the ratio to the smallest count. What
-grows like the number of files has a ratio of 1. A memory file system leaves out the disk.
+for each file, of the program and of the system, and the ratio to the smallest count. If the time
+grows linearly with the number of files, the ratio is 1. A memory file system excludes the disk.
 """
 import argparse
 import os
@@ -46,7 +46,7 @@ def main():
     parser.add_argument("--directory", default="/dev/shm")
     parser.add_argument("--level", default="7")
     parser.add_argument("--in-directory", type=int, default=100)
-    parser.add_argument("--keep", action="store_true", help="keep the trees, and use those kept")
+    parser.add_argument("--keep", action="store_true", help="keep and reuse the trees")
     arguments = parser.parse_args()
     first = None
     print("files      user us  system us  ratio  MiB")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Matrices "set x order" and "set x level": where a commit stands, and where it loses.
+"""Matrices "set x order" and "set x level": results of a commit, and missed targets.
 
-Every cell is bytes or a ratio; what misses a target is bold and marked with !, a cell without
-figures is empty. What is measured on other data than the commit's is left out.
+Every cell is bytes or a ratio; those that miss a target are bold and marked with !, a cell without
+figures is empty. Results on other data than the commit's are omitted.
 """
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def command(level: str, order: str = "auto") -> str:
 
 
 def slack(size: float) -> float:
-    """What counts as not larger than a size."""
+    """The limit that counts as not larger than a size."""
     return size * 1.005 + 4096
 
 
@@ -47,10 +47,10 @@ def mean(values: list[float]) -> float:
 
 def upstream(results: store.Results, set_name: str, options: str,
              yardstick: Figures | None) -> Figures:
-    """Upstream's figures on the machine of the run, as far as they are known.
+    """Upstream's figures on the machine of the run, if known.
 
-    Its size counts as it is, or as a multiple of the yardstick's where the data drift; its time as
-    a multiple of the yardstick's where both were measured.
+    Its size is used directly, or as a multiple of the reference's if the data change; its time as
+    a multiple of the reference's if both were measured.
     """
     given = results["given"].get(UPSTREAM, {}).get(set_name, {}).get(options, {})
     theirs = results["given"].get(ELSEWHERE, {}).get(set_name, {}).get(YARDSTICK, {})
@@ -258,5 +258,5 @@ class Report:
 
 
 def report(results: store.Results, commit: str, against: str) -> str:
-    """Both matrices of a commit, with what is lost first."""
+    """Both matrices of a commit, missed targets first."""
     return Report(results, commit, against).text()

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/metadata: how fast the metadata of an image can be used.
+ * bench/metadata: speed of operations on the metadata of an image.
  *
  * bench-metadata tree DIRECTORY FILES make a tree with this many files bench-metadata
- * measure IMAGE [SECONDS] measure, each for so long
+ * measure IMAGE [SECONDS] measure, each for SECONDS
  *
- * The files have sizes, but no contents. Names and sizes follow from a fixed row of
+ * The files have sizes, but no contents. Names and sizes follow from a fixed sequence of
  * random numbers, so that the tree is the same everywhere. Figures go to stdout as JSON.
  */
 #include <errno.h>
@@ -141,7 +141,7 @@ struct bench {
 	dwarfs_stat *stat;
 	uint32_t inodes, entries;
 	uint64_t state;
-	uint64_t sum; /* of what was read, so that it is */
+	uint64_t sum; /* of the results, so that the reads are not optimized away */
 	dwarfs_error *error;
 };
 
@@ -170,8 +170,8 @@ static int find_metadata(const struct bench *bench, uint64_t *offset, uint64_t *
 	return -1;
 }
 
-/* Read the stored metadata into fresh memory and hash it: what opening without a mapping
- * cannot do without. */
+/* Read the stored metadata into fresh memory and hash it: the minimum for opening without
+ * a mapping. */
 static int read_and_hash(const struct bench *bench, uint64_t offset, uint64_t bytes)
 {
 	char hex[DWARFS_DIGEST_HEX_BUFFER_BYTES];
@@ -202,7 +202,7 @@ static int read_and_hash(const struct bench *bench, uint64_t offset, uint64_t by
 	return ret;
 }
 
-/* The same so many times as images are opened: the median, and the shortest. */
+/* The same, repeated as often as images are opened: the median and the minimum. */
 static int time_reading(struct bench *bench)
 {
 	double times[OPENS];
@@ -223,7 +223,7 @@ static int time_reading(struct bench *bench)
 	return 0;
 }
 
-/* The median time to open, the shortest, and the first stat after it. */
+/* The median time to open, the minimum, and the first stat after it. */
 static int time_open(struct bench *bench, int verify, bool is_mapped, const char *name)
 {
 	double times[OPENS], stats[OPENS];
@@ -263,7 +263,7 @@ static int time_open(struct bench *bench, int verify, bool is_mapped, const char
 	return 0;
 }
 
-/* One round of each kind: how many things it did, or an error. */
+/* One round of each kind: the number of operations, or an error. */
 static int64_t stat_in_order(struct bench *bench)
 {
 	for (dwarfs_inode inode = { 0 }; inode.number < bench->inodes; inode.number++) {
@@ -348,7 +348,7 @@ struct question {
 
 static struct question *questions;
 
-/* Draw entries at random, and find whose they are. */
+/* Choose entries at random, and find their directories. */
 static int ask(struct bench *bench, uint32_t directories)
 {
 	questions = calloc(AT_ONCE, sizeof(*questions));
@@ -398,9 +398,9 @@ static int64_t look_up(struct bench *bench)
 	return AT_ONCE;
 }
 
-/* Everything looked up once, in an image that was just opened: nothing is remembered of
- * its names. What was read or hashed before is in memory; of an image that is mapped and
- * opened lazily that is only what the thread touches that hashes meanwhile. */
+/* All names looked up once, in an image that was just opened, without cached names. Bytes
+ * that were read or hashed before are in memory; of an image that is mapped and opened
+ * lazily, only those that the hashing thread has accessed. */
 static int rate_fresh(struct bench *bench, int verify, bool is_mapped, const char *name)
 {
 	dwarfs_image *before = bench->image;
@@ -433,7 +433,7 @@ static int64_t look_up_what_is_not_there(struct bench *bench)
 		const struct question *question = &questions[i];
 		dwarfs_entry entry;
 
-		/* The first bytes are those of a name, the name is none. */
+		/* The first bytes are those of a name, but the name does not exist. */
 		if (dwarfs_dir_find(bench->image, question->dir, question->name,
 				    question->bytes - 1, &entry, NULL) == 0)
 			bench->sum += entry.number;
@@ -441,8 +441,8 @@ static int64_t look_up_what_is_not_there(struct bench *bench)
 	return AT_ONCE;
 }
 
-/* Rates of the first round (tables that are unpacked, names that nobody has looked up
- * before; pages are mapped already), of all later ones, and of the best one. */
+/* Rates of the first round (which unpacks tables and looks up names for the first time;
+ * pages are mapped already), of all later ones, and of the best one. */
 static int rate(struct bench *bench, const char *name, int64_t (*round)(struct bench *))
 {
 	double start = now(), best = 0, total = 0;

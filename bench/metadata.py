@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How fast images of very many files open, mount, and answer.
+"""Time to open, mount and read images of very many files.
 
 Makes a tree of files without contents, packs it with --hollow, the tables stored in
 several ways, and measures each image with bench-metadata and by mounting it.
@@ -43,14 +43,14 @@ ROWS = [
     ("the same, mapped, with `verify=lazy`", "lookup_fresh_mapped_lazy_per_s",
      lambda v: f"{v / 1e6:.1f} M/s"),
     ("lookup", "lookup_per_s", lambda v: f"{v / 1e6:.1f} M/s"),
-    ("lookup of what is not there", "lookup_absent_per_s", lambda v: f"{v / 1e6:.1f} M/s"),
+    ("lookup of missing names", "lookup_absent_per_s", lambda v: f"{v / 1e6:.1f} M/s"),
     ("names and inodes, in order", "readdir_per_s", lambda v: f"{v / 1e6:.1f} M/s"),
     ("walk with paths", "walk_per_s", lambda v: f"{v / 1e6:.1f} M/s"),
 ]
 
 
 def mount_ms(dwarfs, image, options, rounds):
-    """From the start of the program until the root can be looked at."""
+    """From the start of the program until the root can be read."""
     times = []
     where = tempfile.mkdtemp(prefix="dwarfs-bench-")
     device = os.stat(where).st_dev
@@ -72,7 +72,7 @@ def mount_ms(dwarfs, image, options, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("build", help="directory of a build, with bench-metadata in it")
+    parser.add_argument("build", help="build directory, with bench-metadata")
     parser.add_argument("--files", type=int, default=2_000_000)
     parser.add_argument("--directory", default="/dev/shm", help="where to work")
     parser.add_argument("--seconds", default="2", help="for each rate")

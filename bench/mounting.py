@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Fresh mounts for measurements, by our program and by its peers, and the images for them."""
+"""Fresh mounts for measurements, by dwarfs and its peers, and the images for them."""
 from __future__ import annotations
 
 import json
@@ -31,7 +31,7 @@ def available(kind: str) -> bool:
 
 
 def make(kind: str, tree: str, image: str, programs: str, options: list[str]) -> str:
-    """The image of a tree, unless it is there already."""
+    """Make the image of a tree, unless it exists."""
     if not os.path.exists(image):
         print(f"# making {image}", file=sys.stderr, flush=True)
         partial = image + ".partial"
@@ -54,14 +54,14 @@ def drop_caches() -> None:
 
 
 def warm(path: str) -> None:
-    """Have a file in the page cache."""
+    """Read a file into the page cache."""
     with open(path, "rb", buffering=0) as file:
         while file.read(1 << 22):
             pass
 
 
 class Fresh:
-    """A new mount with nothing in the kernel's caches but the image, find, and what ready uses."""
+    """A new mount with only the image, find and the files of ready() in the kernel's caches."""
 
     def __init__(self, kind: str, image: str, programs: str, options: str = "",
                  ready: Callable[[], object] | None = None) -> None:
@@ -102,7 +102,7 @@ def seconds(function: Callable[[], object]) -> float:
 
 def cold_and_warm(rounds: int, mount: Callable[[], Fresh],
                   function: Callable[[str], float]) -> tuple[float, float]:
-    """The least of some first and of some second times, each pair on a mount of its own."""
+    """The minimum of several first and second times, each pair on a separate mount."""
     times = []
     for _ in range(rounds):
         with mount() as directory:
@@ -118,7 +118,7 @@ def save(path: str | None, results: dict[str, Any]) -> None:
 
 def ratios(title: str, rows: list[str], results: dict[str, dict[str, float]], columns: list[str],
            base: str) -> None:
-    """A table: seconds of the base, and how many times as long the others take."""
+    """A table: seconds of the base, and ratios of the others to it."""
     print(f"| {title} | " + " | ".join(
         f"{name}, s" if name == base else f"{name} : {base}" for name in columns) + " |")
     print("|---|" + "---:|" * len(columns))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Mounted images against each other: data and attributes, in order and at random, twice.
+"""Comparison of mounted images: data and attributes, in order and at random, twice.
 
     mounts.py SETS [--programs BUILD/utils] [--rounds N] [--only dwarfs,squashfs,...]
               [--tree DIRECTORY] [--file-bytes N] [--work DIRECTORY] [--results FILE]
 
-SETS/rootfs is what datasets.py makes; --tree takes another directory. All are packed once, into
+SETS/rootfs is made by datasets.py; --tree names another directory. All are packed once, into
 SETS/mounts or --work: by mkdwarfs at level 7, mksquashfs with zstd -22 and blocks of 128 KiB, its
 default, and mkfs.erofs -zlz4hc,12 -C65536. A file of 200 MB made of the tree's contents is packed
 alone, for fio.
@@ -43,7 +43,7 @@ def read_in_order(directory):
 
 
 class Contents:
-    """What is in the tree: the same paths and places at random for all."""
+    """The contents of the tree: the same random paths and offsets for all."""
 
     def __init__(self, tree):
         rng = random.Random(1)
@@ -69,7 +69,7 @@ class Contents:
             os.close(root)
 
     def read_at_random(self, directory):
-        """4 KiB at random places of files at random."""
+        """4 KiB at random offsets of random files."""
         def read():
             for path, place in self.places:
                 fd = os.open(path, os.O_RDONLY, dir_fd=root)
@@ -84,7 +84,7 @@ class Contents:
 
 
 def fio(directory, pattern, block):
-    """Seconds that fio needs: for the whole file in order, or for READS places of it."""
+    """Seconds of fio: for the whole file in order, or for READS offsets of it."""
     done = subprocess.run(
         ["fio", "--name=read", f"--filename={directory}/file", "--readonly", f"--rw={pattern}",
          f"--bs={block}", "--ioengine=psync", "--invalidate=0", "--output-format=json",
@@ -96,7 +96,7 @@ def fio(directory, pattern, block):
 
 
 def file_of(tree, path, size):
-    """A file of so many bytes: the contents of the tree's files, one after the other."""
+    """A file of this size: the contents of the tree's files, one after the other."""
     if os.path.exists(path) and os.path.getsize(path) == size:
         return
     os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -149,7 +149,7 @@ def main():
     parser.add_argument("--tree", help="instead of SETS/rootfs")
     parser.add_argument("--file-bytes", type=int, default=200_000_000)
     parser.add_argument("--work", help="for the images, instead of SETS/mounts")
-    parser.add_argument("--results", metavar="FILE", help="keep figures there, and take them")
+    parser.add_argument("--results", metavar="FILE", help="file of figures, to store and reuse")
     arguments = parser.parse_args()
     arguments.tree = arguments.tree or os.path.join(arguments.sets, "rootfs")
     work = arguments.work or os.path.join(arguments.sets, "mounts")
@@ -163,7 +163,7 @@ def main():
         if kind not in KINDS:
             sys.exit(f"no kind '{kind}'; there are {', '.join(KINDS)}")
         if not available(kind):
-            print(f"# {kind} is not there", file=sys.stderr)
+            print(f"# {kind} is missing", file=sys.stderr)
             continue
         measure(kind, arguments, work, contents, results.setdefault(kind, {}))
         save(arguments.results, results)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The programs of the comparison: their command lines, and how one run of one is measured.
+"""The programs of the comparison: their command lines, and the measurement of one run.
 
 A program is a list of steps that run one after the other; a step is a list of commands joined by
 pipes, the last of which may write the file itself or its standard output.
@@ -25,7 +25,8 @@ THREADS = {"mksquashfs": ["-processors", "{}"], "wimcapture": ["--threads={}"]}
 
 @dataclasses.dataclass
 class Program:
-    """What makes one file of a directory; with capture, from what the last step prints."""
+    """The steps that pack a directory into one file; with capture, the file is the output of the
+    last step."""
     name: str
     steps: list[list[list[str]]]
     output: str
@@ -36,7 +37,7 @@ class Program:
         return sorted(name for name in used if not shutil.which(name))
 
     def text(self, directory: str, scratch: str) -> str:
-        """The command line as one would type it: D is the directory, F the file."""
+        """The command line for display: D is the directory, F the file."""
         steps = [" | ".join(shlex.join(command) for command in step) for step in self.steps]
         if self.capture:
             steps[-1] += " > " + self.output
@@ -133,7 +134,7 @@ def measure(program: Program, scratch: str) -> dict[str, Any]:
 def warm(directory: str) -> str:
     """Read every regular file once, so that all programs find them in the page cache.
 
-    Says how many there are, of how many bytes: that tells one making of a set from another.
+    Returns their number and bytes, by which versions of a set are distinguished.
     """
     files = size = 0
     for path, _, names in os.walk(directory):
@@ -148,7 +149,7 @@ def warm(directory: str) -> str:
 
 
 def check(binary: str, image: str) -> None:
-    """Have the dwarfsck beside a mkdwarfs check an image entirely."""
+    """Fully check an image by the dwarfsck in the folder of mkdwarfs."""
     checker = os.path.join(os.path.dirname(binary), "dwarfsck")
     done = subprocess.run([checker, image, "--check-integrity", "--quiet"], capture_output=True,
                           text=True, check=False)

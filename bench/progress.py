@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measure how true the time left is that mkdwarfs announces while it makes an image.
+"""Measure the accuracy of the time left that mkdwarfs announces.
 
     bench/progress.py MKDWARFS DIRECTORY [--mode simple] [--series FILE] [-- OPTIONS of mkdwarfs]
 
-Reads what mkdwarfs tells ("3m12s left") and, when it has ended, compares each announcement with the
-time that was really left then. An announcement holds until the next one; the time before the first
-counts as wrong. Prints the share of the run with an announcement within --within (20) percent or
-within one second of the truth, and the same for each tenth of the run. --series writes what was
-announced and what was true, as CSV. Ends with 1 if the share is below --least percent.
+Reads the progress output of mkdwarfs ("3m12s left") and, when it has ended, compares each
+announcement with the actual time left. An announcement holds until the next one; the time before
+the first counts as wrong. Prints the share of the run with an announcement within --within (20)
+percent or within one second of the truth, and the same for each tenth of the run. --series writes
+what was announced and what was true, as CSV. Ends with 1 if the share is below --least percent.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ import tempfile
 import time
 
 LEFT = re.compile(rb"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)? left")
-Announcement = tuple[float, float]  # when it was seen, what it said is left: seconds
+Announcement = tuple[float, float]  # time of the announcement, announced time left: seconds
 
 
 def parse() -> argparse.Namespace:
@@ -50,7 +50,7 @@ def seconds(match: re.Match[bytes]) -> float:
 
 
 def watch(command: list[str]) -> tuple[list[Announcement], float]:
-    """Run a build; what it announced, and how long it took."""
+    """Run a build; returns the announcements and the time it took."""
     seen: list[Announcement] = []
     tail = b""
     began = time.monotonic()
@@ -60,7 +60,7 @@ def watch(command: list[str]) -> tuple[list[Announcement], float]:
     while chunk := process.stderr.read(65536):
         now = time.monotonic() - began
         *complete, tail = re.split(rb"[\r\n]", tail + chunk)
-        # A live line has no end: it ends where the next begins, but says its time before that.
+        # A live line has no line end: the next one ends it, but its time is printed earlier.
         texts = complete + ([tail] if LEFT.search(tail) else [])
         matches = [match for match in map(LEFT.search, texts) if match and any(match.groups())]
         if matches:
@@ -76,7 +76,7 @@ def good(announced: float, true: float, within: float) -> bool:
 
 
 def spans(seen: list[Announcement], total: float, within: float) -> list[tuple[float, float, bool]]:
-    """The run in pieces from announcement to announcement: start, end, whether it was true."""
+    """The run in pieces from announcement to announcement: start, end, whether it was right."""
     ends = [when for when, _ in seen[1:]] + [total]
     pieces = [(when, end, good(left, total - when, within))
               for (when, left), end in zip(seen, ends)]
@@ -85,7 +85,7 @@ def spans(seen: list[Announcement], total: float, within: float) -> list[tuple[f
 
 
 def share(pieces: list[tuple[float, float, bool]], start: float, end: float) -> float:
-    """Percent of the time from start to end that lies in true pieces."""
+    """Percent of the time from start to end within right pieces."""
     held = sum(max(0.0, min(end, piece_end) - max(start, piece_start))
                for piece_start, piece_end, true in pieces if true)
     return 100 * held / (end - start)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * bench/reads: how fast contents can be had.
+ * bench/reads: speed of reading contents.
  *
  *	bench-reads first IMAGE       the first byte of the first file, with a fresh cache
  *	bench-reads sequential IMAGE  all files in the order of their entries, one thread
@@ -57,7 +57,7 @@ static int compare_times(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* An image with a cache of its own, so that nothing is decoded. */
+/* An image with a separate cache, so that no block is decoded yet. */
 static int open_fresh(const char *path, dwarfs_image **image_out)
 {
 	dwarfs_error *err = NULL;
@@ -77,7 +77,7 @@ static int open_fresh(const char *path, dwarfs_image **image_out)
 
 /* -- the first byte ------------------------------------------------------------------ */
 
-/* The first file that is not empty: a program that wants more blocks makes more images.
+/* The first file that is not empty; for more blocks use more images.
  */
 static int find_file(const dwarfs_image *image, dwarfs_inode *inode_out)
 {
@@ -98,7 +98,7 @@ static int find_file(const dwarfs_image *image, dwarfs_inode *inode_out)
 	return found;
 }
 
-/* How long the hash of the stored block takes when its pages are there; < 0: failed. */
+/* Time to hash the stored block with its pages in memory; < 0: failed. */
 static double hash_ms(const char *path, uint64_t offset, uint64_t bytes)
 {
 	dwarfs_digest *digest = NULL;

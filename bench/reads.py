@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Contents and listings, against what they are meant to take.
+"""Contents and listings, compared with targets.
 
     reads.py SETS BUILD [--rounds N] [--bytes N] [--walk DIRECTORY] [--work DIRECTORY]
              [--results FILE]
 
-first byte    of a file that starts a block of 16 MiB (zstd, level 19): in the library, and
-              through a mount; against 0.2 ms and the time that XXH3 needs for the stored block
-sequential    --bytes (200 MB) of SETS/rootfs in one file, zstd, by one thread: bytes for each
+first byte    of a file that starts a block of 16 MiB (zstd, level 19): in the library, and from a
+mount; the target is 0.2 ms plus the time of XXH3 for the stored block sequential    --bytes (200
+MB) of SETS/rootfs in one file, zstd, by one thread: bytes for each
               second of processor time in the library, and of reader and driver of a mount; cold
 listing       entries of `find -ls` in a second, of SETS/releases, on a fresh mount
 small files   open, read and close of files of at most 4 KiB in a second, once the kernel has them
 
-The image itself is in the page cache; all other caches of the kernel are empty where it says cold.
+The image itself is in the page cache; "cold" means that all other caches of the kernel are empty.
 Needs root, and ninja bench/bench-reads in BUILD. Images are kept in SETS/reads, or --work.
 """
 import argparse
@@ -131,7 +131,7 @@ def main():
     parser.add_argument("build", metavar="BUILD")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--bytes", type=int, default=200_000_000)
-    parser.add_argument("--walk", help="what find walks, instead of SETS/releases")
+    parser.add_argument("--walk", help="directory to list, instead of SETS/releases")
     parser.add_argument("--work", help="for the images, instead of SETS/reads")
     parser.add_argument("--results", metavar="FILE")
     arguments = parser.parse_args()

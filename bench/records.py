@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The data sets of records: *mail*, a mail spool, and *table*, CSV files and a database.
 
-mail   three folders of mbox format and one of a file for each message; threads that quote what
-       they answer, headers with random identifiers and signatures, some attachments in base64, of
+mail   three folders of mbox format and one of a file for each message; threads of messages that
+quote each other, headers with random identifiers and signatures, some attachments in base64, of
        which a few were sent several times
 table  measurements, customers and orders as CSV, and the same rows in one SQLite database with
        indices
@@ -34,7 +34,7 @@ def token(dice: Dice, count: int) -> str:
 
 
 def date(seconds: int) -> str:
-    """A date as mail has it, by counting days of months of 28 of them: only its shape counts."""
+    """A date in the format of mail; all months have 28 days, as only its format matters."""
     day, rest = divmod(seconds - START, DAY)
     names = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
     return (f"{'Mon Tue Wed Thu Fri Sat Sun'.split()[day % 7]}, {day % 28 + 1:02} "

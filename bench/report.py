@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What the measured figures mean: a table for each set, with targets, and a picture.
+"""Reports of the measured figures: a table for each set, with targets, and a picture.
 
 Upstream's mkdwarfs 0.15.3 does not run in this comparison. Its figures were measured elsewhere and
-stand in the file of results: sizes and peaks of the same data count as they are; its processor time
+are in the file of results: sizes and peaks of the same data are used directly; its processor time
 is stated as a multiple of what mksquashfs 4.5.1 (zstd 22, 1 MiB) takes on the same machine for the
-same set, and so is the size on rootfs, which drifts with the distribution's updates.
+same set, and so is the size on rootfs, which changes with the distribution's updates.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from store import Figures
 YARDSTICK = matrix.YARDSTICK
 
 OURS, PEERS, UPSTREAMS = "#c04020", "#305080", "#707070"
-BEYOND = 8  # a program whose file has this many times the smallest is named, not drawn
+BEYOND = 8  # a program whose file is this many times the smallest is listed, not drawn
 
 LABELS = {"mksquashfs-zstd": "mksquashfs zstd 22, 1 MiB", "mksquashfs-xz": "mksquashfs xz, 1 MiB",
           "erofs": "mkfs.erofs lz4hc 12", "wim": "wimcapture --solid",
@@ -38,7 +38,7 @@ TARGETS = {
 
 
 def by_set(results: store.Results, commit: str) -> dict[str, dict[str, Figures]]:
-    """What is known of each set: peers by name, ours as "mkdwarfs-" and the level or more."""
+    """The figures of each set: peers by name, ours as "mkdwarfs-" and the level or options."""
     made = matrix.Report(results, commit, commit)
     out = {}
     for name in made.sets:
@@ -63,7 +63,7 @@ def upstream(results: store.Results, set_name: str, name: str,
 
 
 def verdict(set_name: str, name: str, ratios: Figures) -> str:
-    """Which targets are met: each with its bound."""
+    """The targets with their bounds, and whether they are met."""
     words = []
     for column, bound in TARGETS.get(set_name, {}).get(name, {}).items():
         if column not in ratios:
@@ -146,7 +146,7 @@ class Panel:
 
     @staticmethod
     def ticks(span: tuple[float, float]) -> list[float]:
-        """Round values within a span of powers of ten: few where it is wide, more where not."""
+        """Round values within a range of powers of ten: few if it is wide, more if not."""
         steps = (1, 2, 5) if span[1] - span[0] > 0.8 else (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
         values = [step * 10**power for power in range(math.floor(span[0]), math.ceil(span[1]) + 1)
                   for step in steps]
@@ -171,7 +171,7 @@ class Panel:
         self.write(8, self.origin + 36, "MB")
 
     def room(self, x: float, y: float, text: str) -> tuple[float, float]:
-        """Where a text goes beside its point without covering another or a point, if it can."""
+        """The position of a text next to its point, without covering others if possible."""
         width = 6.4 * len(text)
         tries = [(8, -6), (-8 - width, -6), (-width / 2, -20), (-width / 2, 8), (8, -18), (8, 6),
                  (-8 - width, -18), (-8 - width, 6), (8, -30), (8, 18), (-8 - width, 18)]
@@ -224,7 +224,7 @@ def plot(results: store.Results, set_name: str, figures: dict[str, Figures],
 
 
 def picture(results: store.Results, commit: str) -> str:
-    """Size over processor time, one plot below the other: the nearer to the corner the better."""
+    """Size over processor time, one plot below the other: nearer to the corner is better."""
     parts: list[str] = []
     origin = 24
     for name, figures in by_set(results, commit).items():
@@ -235,5 +235,5 @@ def picture(results: store.Results, commit: str) -> str:
             'font-family="sans-serif" font-size="11">\n'
             '<rect width="100%" height="100%" fill="#ffffff"/>\n'
             '<text x="8" y="16">size over processor time: low and left is better; '
-            'red: mkdwarfs; squares: upstream 0.15.3 by its level, reckoned</text>\n' +
+            'red: mkdwarfs; squares: upstream 0.15.3 by its level, computed</text>\n' +
             "\n".join(parts) + "\n</svg>\n")

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How long many programs take to start at once from one mount.
+"""Time to start many programs at once from one mount.
 
     startup.py SETS [--programs BUILD/utils] [--rounds N] [--only dwarfs,squashfs,squashfuse]
                [--versions 5.2.1,...] [--results FILE]
 
-`python3 -m django --version` of all releases in SETS/releases, which datasets.py makes, in parallel
-from one image of them, with asgiref, sqlparse and pytz in a directory of their own (fetched by
-pip as it is set up on this machine). No bytecode is there or written. Tree and images are kept in
+`python3 -m django --version` of all releases in SETS/releases, made by datasets.py, in parallel
+from one image of them, with asgiref, sqlparse and pytz in a directory of their own (fetched by pip
+as configured on this machine). No bytecode exists or is written. Tree and images are kept in
 SETS/startup.
 
-Each figure is the least of --rounds runs: the first time on a fresh mount with empty caches but for
-the image file and Python itself, which are in the page cache, and the second time on the same
-mount. Versions that this Python cannot run are left out, and told.
+Each figure is the minimum of --rounds runs: the first time on a fresh mount with empty caches but
+for the image file and Python itself, which are in the page cache, and the second time on the same
+mount. Versions that this Python cannot run are omitted and listed.
 """
 import argparse
 import os
@@ -26,7 +26,7 @@ OPTIONS = {"dwarfs": ["-l7"], "squashfs": ["-Xcompression-level", "22"], "erofs"
 
 
 def tree_of(sets):
-    """The releases and what they need, side by side; of the releases hard links."""
+    """The releases, as hard links, and their dependencies side by side."""
     tree = os.path.join(sets, "startup", "tree")
     if not os.path.exists(tree):
         partial = tree + ".partial"
@@ -86,7 +86,7 @@ def main():
     results = {}
     for kind in arguments.only:
         if kind not in KINDS or not available(kind):
-            print(f"# {kind} is not there", file=sys.stderr)
+            print(f"# {kind} is missing", file=sys.stderr)
             continue
         packer = IMAGES[kind]
         image = make(packer, tree, os.path.join(arguments.sets, "startup", "tree." + packer),

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""The file of results: what was measured, by commit, set and command; and what others measured.
+"""The file of results: own measurements by commit, set and command; and those of others.
 
     {"given": {SOURCE: {SET: {OPTIONS: {"size": BYTES, "cpu": SECONDS, "memory": MIB, ...}}}},
      "measured": {COMMIT: {SET: {COMMAND: {"data": DATA, "samples": [SAMPLE, ...]}}}}}
 
 COMMIT is that of the mkdwarfs measured, or "peers"; COMMAND its options or the name of the peer.
-DATA tells what the set consisted of: figures for other data are left out of comparisons. A sample
-is a list of COLUMNS. One command is one line, in order, so that differences of the file can be read.
+DATA identifies the contents of the set: figures for other data are excluded from comparisons. A
+sample is a list of COLUMNS. One command is one line, in order, so that differences of the file can
+be read.
 
-Several processes may add results at the same time: the file is read again under a lock and gets
-only what is new.
+Several processes may add results at the same time: the file is read again under a lock, and new
+results are added.
 """
 from __future__ import annotations
 
@@ -60,7 +61,7 @@ def locked(path: str) -> Iterator[None]:
 
 def add(path: str, commit: str, set_name: str, command: str, data: str,
         sample: list[float], more: bool) -> None:
-    """Keep a sample; with more, beside those that are there of the same data."""
+    """Store a sample; with more, in addition to existing ones of the same data."""
     with locked(path):
         results = load(path)
         commands = results["measured"].setdefault(commit, {}).setdefault(set_name, {})
@@ -73,13 +74,13 @@ def add(path: str, commit: str, set_name: str, command: str, data: str,
 
 
 def samples(results: Results, commit: str, set_name: str, command: str, data: str) -> int:
-    """How many samples there are of these data."""
+    """The number of samples of these data."""
     entry = results["measured"].get(commit, {}).get(set_name, {}).get(command)
     return len(entry["samples"]) if entry and entry["data"] == data else 0
 
 
 def figures(results: Results, commit: str, set_name: str, data: str = "") -> dict[str, Figures]:
-    """The medians of a commit's commands on a set; of certain data only, if they are told."""
+    """The medians of a commit's commands on a set; of certain data only, if given."""
     return {command: {column: statistics.median(sample[number] for sample in entry["samples"])
                       for number, column in enumerate(COLUMNS)}
             for command, entry in results["measured"].get(commit, {}).get(set_name, {}).items()
@@ -87,7 +88,7 @@ def figures(results: Results, commit: str, set_name: str, data: str = "") -> dic
 
 
 def newest_data(results: Results, set_name: str, commits: list[str]) -> str:
-    """The data of a set that the first of these commits was measured on."""
+    """The data of a set that the first of these commits was measured with."""
     for commit in commits:
         for entry in results["measured"].get(commit, {}).get(set_name, {}).values():
             data: str = entry["data"]
