@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * cat IMAGE PATH: write a file that is in an image to standard output.
+ * cat IMAGE PATH: write a file of an image to standard output.
  */
 #include <stdio.h>
 

@@ -5,7 +5,7 @@
  *     convert in ARCHIVE IMAGE       such as backup.tar.zst backup.dwarfs
  *     convert out IMAGE ARCHIVE      such as backup.dwarfs backup.zip
  *
- * Ctrl-C cancels, and leaves no file. Warnings of the library go to stderr.
+ * Ctrl-C cancels and removes the output. Warnings of the library go to stderr.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * items: make an image of files that are on no disk.
+ * items: make an image of files that are not on disk.
  *
  *     items IMAGE PATH=TEXT...
  *

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory: make an image of a few entries in memory, open it there, and read a file of it.
+ * memory: make an image of a few entries in memory, open it there, and read a file from
+ * it.
  *
  *     memory
  */
@@ -11,7 +12,7 @@
 
 static const size_t most_bytes = 64 << 20;
 
-/* Contents are copied when the item is added, so they may be anywhere until then. */
+/* Contents are copied when the item is added, so the buffer must be valid until then. */
 static int add_text(dwarfs_builder *builder, const char *path, const char *text,
 		    dwarfs_error **err)
 {
@@ -42,7 +43,7 @@ static int pack(void **data_out, size_t *bytes_out, dwarfs_error **err)
 	return ret;
 }
 
-/* The source frees the memory when the image does not need it any more. */
+/* The source frees the memory when the image no longer needs it. */
 static int open_memory(void *data, size_t bytes, dwarfs_image **image_out,
 		       dwarfs_error **err)
 {
@@ -54,7 +55,7 @@ static int open_memory(void *data, size_t bytes, dwarfs_image **image_out,
 		return ret;
 	}
 	ret = dwarfs_image_open_io(NULL, io, NULL, image_out, err);
-	dwarfs_io_free(io); /* the image has a reference of its own */
+	dwarfs_io_free(io); /* the image holds a reference */
 	return ret;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mount: serve an image in this very process, by libfuse: attributes, listings, links and
+ * mount: serve an image in this process, by libfuse: attributes, listings, links and
  * contents.
  *
  *     mount IMAGE MOUNTPOINT [options of libfuse, such as -f]
  *
- * The image is opened after libfuse has forked into the background, so that the fork cannot
- * lose a thread of the library.
+ * The image is opened after libfuse has forked into the background, so that the fork
+ * cannot lose a thread of the library.
  */
 #define FUSE_USE_VERSION 35
 #include <errno.h>
@@ -152,7 +152,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s IMAGE MOUNTPOINT [options]\n", argv[0]);
 		return 2;
 	}
-	if (!(path = realpath(argv[1], NULL))) { /* libfuse goes to the root directory */
+	if (!(path = realpath(argv[1],
+			      NULL))) { /* libfuse changes to the root directory */
 		perror(argv[1]);
 		return 1;
 	}

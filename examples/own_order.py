@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Make an image by rules of your own.
+"""Make an image with a custom order and custom rules.
 
     own_order.py DIRECTORY IMAGE
 
-Leaves out backup files of editors, compresses logs in separate blocks with lzma, and stores
-files of one kind together: by the ending of their names, then the newest version of a name next to
-its elder ones, as a directory of releases has them.
+Leaves out backup files of editors, compresses logs in separate blocks with lzma, and stores files
+of one type together: by extension, then by name with the newest version next to older ones, as in
+a directory of releases.
 """
 import os
 import sys

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pack: make an image of a directory, and show how far it is.
+ * pack: make an image of a directory, and show the progress.
  *
  *     pack DIRECTORY IMAGE
  */

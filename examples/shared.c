@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * shared: write the same file of several images to standard output. The images share a
- * context, so that all of them together use one block cache with one budget.
+ * context, and thereby one block cache with one budget.
  *
  *     shared PATH IMAGE...
  *
- * An image that cannot be read is reported, and the others are read all the same.
+ * An image that cannot be read is reported, and the others are still read.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
 	for (i = 2; i < argc && failed < argc; i++) {
 		if (print_file(context, argv[i], argv[1], &err) == 0)
 			continue;
-		/* The code decides what to do, the message is for people. */
+		/* Programs use the code, users read the message. */
 		fprintf(stderr, "%s: %s: %s (%s)\n", argv[0], argv[i],
 			dwarfs_error_message(err),
 			dwarfs_strerror(dwarfs_error_code(err)));

@@ -4,8 +4,8 @@
  *
  *     source IMAGE PATH
  *
- * One thread reads here, so that the callbacks need no lock. With several threads, and with
- * functions that read in parallel, they are called by several at once.
+ * One thread reads here, so that the callbacks need no lock. With several threads, and
+ * with functions that read in parallel, they are called by several at once.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #include <dwarfs/dwarfs.h>
 
-/* Here a file takes the place of a server. */
+/* In this example a file replaces the server. */
 struct remote {
 	FILE *file;
 	unsigned rounds;
@@ -40,7 +40,7 @@ static int on_read(void *buffer, size_t bytes, uint64_t offset, size_t *bytes_ou
 	return read_range(remote, buffer, bytes, offset, err);
 }
 
-/* A real one would send all requests before it waits for the first answer. */
+/* A client of a server would send all requests before it waits for the first response. */
 static int on_read_many(const struct dwarfs_io_range *ranges, size_t count,
 			dwarfs_error **err, void *user)
 {
@@ -100,7 +100,7 @@ static int run(struct remote *remote, const char *name, const char *path,
 	    (ret = dwarfs_context_set_cache_bytes(context, 64 << 20, err)) == 0 &&
 	    (ret = dwarfs_image_options_new(&options, err)) == 0 &&
 	    (ret = new_source(remote, name, &io, err)) == 0) {
-		/* Known, so that nothing is searched for. */
+		/* Known, so that it is not searched for. */
 		dwarfs_image_options_set_offset(options, 0);
 		ret = dwarfs_image_open_io(context, io, options, &image, err);
 	}

@@ -11,7 +11,7 @@
 
 #include "fuzz.h"
 
-#define MAX_IMAGE_BYTES (1u << 22) /* of contents; else no image is made */
+#define MAX_IMAGE_BYTES (1u << 22) /* of contents; beyond this no image is made */
 #define MAX_ENTRIES	4096
 #define SPOOL_BYTES	(1u << 22)
 

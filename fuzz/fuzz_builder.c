@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_builder: a sequence of calls of a builder, in any order, through public headers only.
+ * fuzz_builder: a sequence of calls of a builder, in any order, through public headers
+ * only.
  *
- * The input is a list of calls: a byte that chooses the call, and what that call takes. An
+ * The input is a list of calls: a byte that chooses the call, and its arguments. An
  * image that is written must open and pass the check.
  */
 #include <stdio.h>
@@ -56,7 +57,7 @@ static const char *take_text(struct input *input, char buffer[32])
 	return buffer;
 }
 
-/* One of few paths, so that calls meet, or one of the input's own. */
+/* One of few fixed paths, so that calls use the same ones, or one from the input. */
 static const char *take_path(struct input *input, char buffer[32])
 {
 	static const char *const paths[] = { "a", "b",	 "a/b", "a/b/c",
@@ -77,8 +78,8 @@ static int require_error(int ret, dwarfs_error **err)
 
 /* -- items --------------------------------------------------------------------------- */
 
-/* A file as long as asked, of few bytes that repeat. The caller frees them after adding
- * the item. */
+/* A file of the requested size, of few repeating bytes. The caller frees them after
+ * adding the item. */
 static uint8_t *set_contents(dwarfs_item *item, struct input *input)
 {
 	size_t bytes = (size_t)take_byte(input) * (take_byte(input) % 80), unit, i;

@@ -11,7 +11,7 @@
 #include "os/file_io.h"
 #include "write/categorize/categorize.h"
 
-/* As the samples of a part must be, for its codec. */
+/* The samples of a part must be valid for its codec. */
 static void check_part(const struct category_part *part)
 {
 	const struct samples_kind *kind = dw_category_samples(part->category);
@@ -68,7 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	file.head.size = size > CATEGORY_HEAD_BYTES && data[size - 1] & 1
 				 ? CATEGORY_HEAD_BYTES
 				 : size;
-	head = malloc(file.head.size); /* exactly, so that reading past it is found */
+	head = malloc(
+		file.head.size); /* exact size, so that reading past it is detected */
 	if (head && dwarfs_context_new(&context, NULL) == 0 &&
 	    dwarfs_context_set_log(context, DWARFS_LOG_TRACE, on_log, NULL, NULL) == 0 &&
 	    dwarfs_builder_new(context, &builder, NULL) == 0 &&

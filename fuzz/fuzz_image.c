@@ -228,7 +228,7 @@ struct pieces {
 	atomic_size_t bytes;
 };
 
-/* Stops when it was enough: a few bytes can claim many large files. */
+/* Stops at the limit: a few bytes can claim many large files. */
 static int take(struct pieces *pieces, const void *data, size_t bytes)
 {
 	if (data)

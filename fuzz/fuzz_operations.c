@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * fuzz_operations: what is done with whole images: salvage, comparison, extraction, export,
+ * fuzz_operations: operations on whole images: salvage, comparison, extraction, export,
  * and callbacks that fail, through public headers only.
  *
  * How the image is opened follows from the input, as in fuzz_image. Images whose contents
@@ -24,7 +24,7 @@
 #define MAX_BYTES   (1u << 20) /* of all its files */
 #define STOP_CODE   DWARFS_ERR_UNSUPPORTED
 
-/* A callback that fails with STOP_CODE when it was called so many times. */
+/* A callback that fails with STOP_CODE at a given call. */
 struct stop {
 	unsigned left;
 	int is_stopped;

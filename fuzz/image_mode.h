@@ -27,7 +27,7 @@ struct image_mode {
  * is the whole input, and the mode depends on its bytes. */
 size_t image_mode_take(const uint8_t *data, size_t size, struct image_mode *mode);
 
-/* Open the image so; NULL and an error when it cannot be opened. */
+/* Open the image in this mode; NULL and an error if it cannot be opened. */
 dwarfs_image *image_mode_open(const struct image_mode *mode, const uint8_t *data,
 			      size_t size, dwarfs_error **err);
 

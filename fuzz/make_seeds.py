@@ -5,7 +5,7 @@
     PYTHONPATH=BUILD/bindings/python fuzz/make_seeds.py
 
 Images have their metadata uncompressed, so that a fuzzer reaches the tables, and one codec
-each in their blocks. The result is the same every time.
+each in their blocks. The result is reproducible.
 """
 import gzip
 import io
@@ -84,7 +84,7 @@ CODECS = {"NONE": 0, "LZMA": 1, "ZSTD": 2, "LZ4": 3, "LZ4HC": 4, "BROTLI": 5, "F
 
 
 def make_payloads():
-    """The first block of each image, behind the number of its codec."""
+    """The first block of each image, after the number of its codec."""
     folder = SEEDS / "codec"
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted((SEEDS / "image").glob("*.dwarfs")):
@@ -98,7 +98,7 @@ def make_payloads():
 
 
 def make_parts():
-    """An .xz stream of several Blocks, which takes a block larger than those of the images."""
+    """An .xz stream of several Blocks, which needs a larger block than those of the images."""
     with tempfile.TemporaryDirectory() as folder:
         tree = pathlib.Path(folder) / "tree"
         tree.mkdir()
@@ -134,7 +134,7 @@ def make_texts():
 
 
 def make_calls():
-    """Calls of a builder, as fuzz_builder.c takes them: items, changes of the tree, options."""
+    """Calls of a builder, as read by fuzz_builder.c: items, changes of the tree, options."""
     folder = SEEDS / "builder"
     folder.mkdir(parents=True, exist_ok=True)
 
@@ -242,7 +242,7 @@ def fat(magic, item):
 
 
 def make_files():
-    """Files that categorizers know by their headers."""
+    """Files that categorizers detect by their headers."""
     folder = SEEDS / "categorize"
     folder.mkdir(parents=True, exist_ok=True)
     files = {"wav": wav(), "w64": w64(), "rf64": rf64(), "rifx": rifx(),

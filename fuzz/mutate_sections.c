@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * mutate_sections: change an image inside its sections and set their hashes right again.
+ * mutate_sections: change an image inside its sections and recompute their hashes.
  *
- * A reader verifies the hash of a section before it looks inside, so a change made
- * blindly never gets further than that. This one knows the headers of version 2 (64
- * bytes: magic, version, SHA-512/256, XXH3 at 0x28 over everything from 0x30 on, length
- * at 0x38) and nothing of the library.
+ * A reader verifies the hash of a section before it uses the payload, so an arbitrary
+ * change gets no further than that. This mutator uses the headers of version 2 (64 bytes:
+ * magic, version, SHA-512/256, XXH3 at 0x28 over everything from 0x30 on, length at
+ * 0x38), without the library.
  */
 #include <string.h>
 #include <xxhash.h>
@@ -42,7 +42,7 @@ static void store64(uint8_t *to, uint64_t value)
 		to[i] = (uint8_t)(value >> 8 * i);
 }
 
-/* The sections from the first magic on, as far as their headers hold together. */
+/* The sections from the first magic on, up to the first invalid header. */
 static size_t find_sections(const uint8_t *data, size_t size, struct section *sections)
 {
 	const uint8_t *start = memmem(data, size, "DWARFS\2", 7);
@@ -87,7 +87,7 @@ static size_t change(uint8_t *data, size_t size, size_t room, struct section *se
 	return from + length + behind;
 }
 
-/* Now and then, another way of opening it. */
+/* Occasionally another mode of opening it. */
 static size_t change_mode(uint8_t *data, size_t size, size_t room, unsigned seed)
 {
 	const int has_mode =

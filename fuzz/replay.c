@@ -4,7 +4,7 @@
  *
  *     NAME [-mutate=COUNT] FILE|DIRECTORY...
  *
- * Directories stand for all regular files in and below them. With -mutate each file is
+ * A directory means all regular files in and below it. With -mutate each file is
  * also run COUNT times with pseudo-random changes, by the mutator of the harness if it
  * has one. Exits with 77 if there is no file.
  */
@@ -76,7 +76,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room)
 	return size;
 }
 
-/* Run a copy of exactly the right size, so that reading past its end is found. */
+/* Run a copy of exactly the right size, so that reading past its end is detected. */
 static void run(const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);

@@ -11,10 +11,10 @@ added; functions that are new go to the node of the version in meson.build. `dum
 functions and, before the first release, for changes on purpose; `diff` is a test. Dump and diff
 need abidw and abidiff (Debian: abigail-tools), and x86_64, of which the dump is.
 
-The dump is that of a library made of the headers alone: a function without a body for each
-declaration. So it has public types only, and members of private ones cannot change it. That the
-real library has these functions with these types is what its compilation and the test of its
-symbols show.
+The dump is that of a library generated from the headers: a function without a body for each
+declaration. So it has public types only, and is independent of members of private ones.
+Compilation and the test of symbols verify that the real library has these functions with these
+types.
 """
 import os
 import re

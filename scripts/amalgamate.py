@@ -5,8 +5,9 @@
     amalgamate.py SOURCE_ROOT OUTPUT_C OUTPUT_H SOURCE...
 
 SOURCE are the .c files of the reader for a platform; the meson target "amalgamation" lists them.
-A header among them is pasted first: what the platform lacks. The header that is made has the
-public headers that <dwarfs/reader.h> includes. Both files are the same for the same sources.
+A header among them is inserted first: it declares functions that the platform lacks. The generated
+header contains the public headers that <dwarfs/reader.h> includes. Both files are the same for the
+same sources.
 """
 import os
 import re
@@ -36,8 +37,8 @@ C_TEXT = """\
 %s */
 """
 
-# The sources are compiled without the first two warnings, which -Wextra turns on; the third is
-# about inline functions of headers. What the files share stays hidden in a shared library.
+# The first two warnings are enabled by -Wextra, and disabled for the sources; the third is about
+# inline functions of headers. Shared symbols of the files stay hidden in a shared library.
 PRAGMAS = """
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -56,7 +57,7 @@ SHOWN_END = "#pragma GCC visibility pop"
 
 
 class Fail(Exception):
-    """The sources are not as this program expects them."""
+    """The sources do not have the expected form."""
 
 
 def read(path):
@@ -75,8 +76,8 @@ class Amalgamation:
         self.seen = set()
 
     def body(self, path):
-        """The file without its licence line; each header of ours is pasted where it is included
-        first."""
+        """The file without its licence line; each header of the library is inserted where it is
+        included first."""
         text = re.sub(r"\A/\* SPDX-License-Identifier: MIT \*/\n", "", read(path))
         lines = []
         for line in text.splitlines():
@@ -97,7 +98,7 @@ class Amalgamation:
         self.seen.add(name)
         path = os.path.join(self.root, "lib", name)
         if not os.path.exists(path):
-            raise Fail(f"{name} is included, but is no file of lib/")
+            raise Fail(f"{name} is included, but is not a file of lib/")
         return self.body(path)
 
     def source(self, path):

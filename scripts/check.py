@@ -94,9 +94,9 @@ def print_slowest(records):
 
 @contextlib.contextmanager
 def temporary_files():
-    """The environment of tests, whose temporary files are in memory where that can hold all of
-    them: creating a file on ext4 soon after many were removed takes a multiple of the time.
-    Tests of what file systems do, suite "disk" of the build, use the disk anyway."""
+    """The environment of tests, with temporary files in memory if it can hold all of them:
+    creating a file on ext4 soon after many were removed takes several times as long. Tests that
+    depend on the file system (suite "disk") use the disk in any case."""
     with contextlib.ExitStack() as stack:
         environment = dict(os.environ)
         if "TMPDIR" not in environment and memory_will_do():
@@ -108,7 +108,8 @@ def temporary_files():
 
 
 def memory_will_do():
-    """Are there a file system in memory, space, extended attributes, and programs that run?"""
+    """Whether MEMORY is a file system with enough space, extended attributes, and executable
+    files."""
     try:
         status = os.statvfs(MEMORY)
         if (status.f_flag & (os.ST_NOEXEC | os.ST_NOSUID | os.ST_NODEV | os.ST_RDONLY)
@@ -122,17 +123,17 @@ def memory_will_do():
 
 
 class Build:
-    """One build directory. Line tables are the only debug information: the rest of it takes a
-    third of the time of a build and is of no use in a log."""
+    """One build directory. Line tables are the only debug information: the rest takes a third of
+    the build time and is not used in logs."""
 
     def __init__(self, name, options):
         self.folder = os.path.join(ROOT, "build", "check-" + name)
-        # Without -O2 gcc takes some variables for uninitialized that are not.
+        # Without -O2 gcc warns of variables as uninitialized that are not.
         warnings = "" if name == "plain" else " -Wno-maybe-uninitialized"
         self.options = ["-Ddebug=false", "-Ddefault_library=both", "-Dc_args=-g1" + warnings, "-Dtests=enabled", *options]
 
     def configure(self):
-        """Configure, again when the folder of test data or the options are others."""
+        """Configure, and again if the folder of test data or the options have changed."""
         note = os.path.join(self.folder, "test-data")
         data = "\n".join([os.environ.get("DWARFS_TEST_DATA", ""), *self.options])
         command = ["meson", "setup", self.folder, ROOT, *self.options]
@@ -148,7 +149,7 @@ class Build:
                 out.write(data)
 
     def compile(self, tests=None):
-        """Build everything, or what some tests need: their programs, the tools for scripts."""
+        """Build everything, or the programs of some tests, and the tools for scripts."""
         targets = []
         if tests is not None:
             targets = {os.path.relpath(test["cmd"][0], self.folder) for test in tests
@@ -173,7 +174,7 @@ class Build:
                 if wanted(test, {suite.rpartition(":")[2] for suite in test["suite"]})]
 
     def is_program(self, test):
-        """Is it one of our programs, and not a script that runs them?"""
+        """Whether the test is a program of the build, not a script that runs programs."""
         return test["cmd"][0].startswith(self.folder + os.sep)
 
     def run(self, chosen=None, setup=None, prefix=()):
@@ -217,8 +218,8 @@ class Build:
 
 
 class Reader:
-    """The independent reader of tests/interop, built by cargo in a process of its own; if that
-    fails, its test tells why."""
+    """The independent reader of tests/interop, built by cargo in a separate process; if that
+    fails, its test reports why."""
 
     def __init__(self, folder):
         self.folder = os.path.join(folder, "tests", "interop")
@@ -237,7 +238,7 @@ class Reader:
 
 
 def quiet_aslr():
-    """The thread sanitizer of older compilers cannot live with much address randomization."""
+    """The thread sanitizer of older compilers does not support much address randomization."""
     try:
         if subprocess.run(["setarch", "-R", "true"], capture_output=True).returncode == 0:
             return ("setarch", "-R")
@@ -258,7 +259,7 @@ def plain():
 
 
 def address():
-    """Every program in C, and the scripts that run the tools on hostile or odd input."""
+    """Every program in C, and the scripts that run the tools on hostile or unusual input."""
     build = Build("address", ["-Doptimization=1", "-Db_sanitize=address,undefined",
                               "-Db_lundef=false", "-Dpython=disabled"])
     build.configure()
@@ -269,7 +270,7 @@ def address():
 
 
 def thread():
-    """What starts threads."""
+    """Tests that start threads."""
     build = Build("thread", ["-Doptimization=1", "-Db_sanitize=thread", "-Db_lundef=false",
                              "-Dpython=disabled"])
     build.configure()
@@ -279,7 +280,7 @@ def thread():
 
 
 def valgrind():
-    """Uses of bytes that were never written, which the sanitizers do not see."""
+    """Uses of uninitialized bytes, which the sanitizers do not detect."""
     build = Build("plain", PLAIN)
     build.configure()
     tests = build.chosen(lambda test, suites: "valgrind" in suites)

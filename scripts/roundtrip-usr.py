@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Pack a real tree at several levels, and bring it back by extraction and by mount.
+"""Round trips of a real tree at several levels, by extraction and by mount.
 
     roundtrip-usr.py BUILD [--bytes N] [--levels 0,3,5,7,9] [--source /usr] [--work DIRECTORY]
 
 Copies directories of /usr, in the order of their names, until the copy has N bytes (1.2 GB), packs
-the copy at each level, checks the image, and compares what comes back entry by entry and byte
-by byte. Too long for every day; prints a line for each step and fails at the first difference.
+the copy at each level, checks the image, and compares the results entry by entry and byte by byte.
+Takes too long for daily use; prints a line for each step and fails at the first difference.
 """
 import argparse
 import os
@@ -42,7 +42,7 @@ def size_of(path):
 
 
 def copy_some(source, target, limit):
-    """Copy directories of the second level, whole, for as long as they fit."""
+    """Copy whole directories of the second level while they fit."""
     os.mkdir(target)
     total = 0
     for folder in sorted(os.listdir(source)):

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
 #
-# Sourced by quickstart.sh and check.sh: what they need from the system, and how to get it.
+# Sourced by quickstart.sh and check.sh: their dependencies, and how to install them.
 #
 #   setup_install build          to build the library and the tools
 #   setup_install build check    and to run every test
 #   setup_install platforms      for scripts/platforms, in addition
 #
-# Installs only what is missing, by apt-get, as root or through sudo. Where there is no
-# apt-get, says what would be needed and goes on.
+# Installs missing packages by apt-get, as root or with sudo. Without apt-get, prints the names
+# of the packages and continues.
 
 # The one list of dependencies; CONTRIBUTING.md explains them.
 setup_packages_build="gcc libc6-dev meson ninja-build pkg-config python3 libxxhash-dev nettle-dev

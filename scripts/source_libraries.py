@@ -39,7 +39,7 @@ FILES = {
 }
 EMPTY = {"jansson": "src/jansson_private_config.h"}  # of configure; the options have all of it
 ALSO = {"libbrotlienc": ["libbrotlidec"]}  # other names of the same library
-NEEDED = {"xxhash", "libzstd", "nettle"}  # without the others, some codec or test is missing
+NEEDED = {"xxhash", "libzstd", "nettle"}  # without the others, some codecs or tests are missing
 LIBRARIES = tuple(sorted([*CONFIGURE, *FILES]))
 
 
@@ -86,7 +86,7 @@ def run(command, folder, environment=None):
 def by_configure(source, root, compiler, host, archiver, options, jobs):
     build = subprocess.run(["gcc", "-dumpmachine"], check=True, encoding="utf-8",
                            stdout=subprocess.PIPE).stdout.strip()
-    # Not the same names: else configure takes it for a native build.
+    # Different names: otherwise configure assumes a native build.
     build = build.replace("-linux", "-pc-linux")
     run(["./configure", f"--build={build}", f"--host={host}", f"--prefix={root}", f"--libdir={root}/lib",
          "--enable-static", "--disable-shared", *options], source,

@@ -10,14 +10,15 @@ import os
 import shutil
 import subprocess
 
-# What meson.build looks for, and cmocka.
+# The dependencies in meson.build, and cmocka.
 PACKAGES = """libc6-dev libxxhash-dev nettle-dev libzstd-dev liblz4-dev liblzma-dev libbrotli-dev
   libflac-dev libb2-dev libjansson-dev libarchive-dev libfuse3-dev libacl1-dev libcmocka-dev
   libstdc++-12-dev""".split()
 
 
 def apt_options(folder, architecture):
-    """Options by which apt-get uses indexes and downloads below a folder, and no system."""
+    """Options by which apt-get uses indexes and downloads below a folder, not those of the
+    system."""
     for inside in ("lists/partial", "cache/archives/partial"):
         os.makedirs(os.path.join(folder, inside), exist_ok=True)
     status = os.path.join(folder, "status")
@@ -33,9 +34,9 @@ def apt_options(folder, architecture):
 
 
 def download(folder, architecture, packages):
-    """The paths of the packages and of all that they depend on."""
+    """The paths of the packages and of all their dependencies."""
     options = apt_options(folder, architecture)
-    # An archive that is being updated may lack an index; the earlier one is used then.
+    # An archive that is being updated may lack an index; then the earlier one is used.
     subprocess.run(["apt-get", *options, "-qq", "update"], check=False,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     subprocess.run(["apt-get", *options, "-qq", "-y", "--download-only", "install", *packages],
@@ -55,7 +56,7 @@ def make_links_relative(root):
 
 
 def make(folder, architecture, packages=tuple(PACKAGES)):
-    """The path of the sysroot, which is made if it is missing or has other packages."""
+    """The path of the sysroot, which is created if it is missing or has other packages."""
     root = os.path.join(folder, "root")
     note = os.path.join(folder, "packages")
     known = open(note, encoding="utf-8").read() if os.path.exists(note) else None

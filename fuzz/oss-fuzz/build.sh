@@ -1,7 +1,7 @@
 #!/bin/bash -eu
 # SPDX-License-Identifier: MIT
 #
-# What OSS-Fuzz runs in its container: builds the fuzzers into $OUT, each with its seeds and its
+# Run by OSS-Fuzz in its container: builds the fuzzers into $OUT, each with its seeds and its
 # dictionary. Compiler, flags, sanitizer and engine are in the environment, as OSS-Fuzz sets them.
 # The libraries that the fuzzers need are copied to $OUT/lib, since the machines that run them do
 # not have them.
@@ -23,7 +23,7 @@ for program in "$build"/fuzz/fuzz-*; do
   name=$(basename -- "$program")
   case $name in fuzz-replay-*) continue ;; esac
   cp -- "$program" "$out/$name"
-  # All libraries but those of the C library and the compiler, which every machine has.
+  # All libraries except those of the C library and the compiler, which every machine has.
   ldd "$program" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' |
     grep -vE '/(libc|libm|libpthread|libdl|librt|libresolv|libgcc_s|ld-linux[^/]*)\.so' |
     while read -r library; do cp -nL -- "$library" "$out/lib/"; done

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What build.sh packs is there: seeds and a dictionary for each harness; the engine is taken.
+"""The inputs of build.sh exist: seeds and a dictionary for each harness; the engine is used.
 
 test_oss_fuzz.py HARNESS...
 """
