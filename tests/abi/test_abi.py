@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The headers, the version map and the built libraries must tell the same story.
+"""The headers, the version map and the built libraries must agree.
 
 test_abi.py SHARED_LIBRARY READER_LIBRARY INTERNAL_LIBRARY CC [CXX]
 """
@@ -13,8 +13,8 @@ import tempfile
 
 import tap
 
-# What a library has no business with: it prints nothing, ends nobody's process, and leaves
-# environment, locale, working directory, umask and signals alone.
+# What a library must not use: it prints nothing, does not end the process, and does not change
+# environment, locale, working directory, umask or signals.
 FORBIDDEN = """printf vprintf puts putchar perror fputs fputc fwrite fprintf vfprintf
 __printf_chk __vprintf_chk __fprintf_chk __vfprintf_chk stdout stderr stdin
 exit _exit _Exit quick_exit abort raise kill atexit
@@ -37,7 +37,7 @@ def headers():
 
 
 def included(header):
-    """The headers of ours that a header includes."""
+    """The project's headers that a header includes."""
     with open(os.path.join(include, "dwarfs", header)) as source:
         return set(re.findall(r"#include <dwarfs/(\w+\.h)>", source.read()))
 
@@ -55,7 +55,7 @@ def declared(wanted=None):
 
 
 def exported(library=shared):
-    """Symbols that a shared library offers, without the names of version nodes."""
+    """Symbols that a shared library exports, without the names of version nodes."""
     found = {}
     for line in run("nm", "-D", "--defined-only", library).splitlines():
         kind, name = line.split()[-2:]
@@ -332,11 +332,11 @@ def main():
             raise tap.Skip("the library needs a sanitizer's runtime")
         linkable()
     defined, wanted = internal_symbols()
-    with suite.case("what a static library shows begins with dwarfs_ or dw_"):
+    with suite.case("symbols of a static library begin with dwarfs_ or dw_"):
         strangers = {name for name in defined if not name.startswith(("dwarfs_", "dw_"))
                      and not name.startswith(("__asan", "__odr_asan", "__tsan", "_sub_"))}
         assert not strangers, f"{sorted(strangers)}"
-    with suite.case("the library asks the system for nothing it must not touch"):
+    with suite.case("the library uses no forbidden function of the system"):
         bad = {name.split("@")[0] for name in wanted} & set(FORBIDDEN)
         assert not bad, f"{sorted(bad)}"
     with suite.case("the library has the soname libdwarfs.so.0"):
@@ -347,12 +347,12 @@ def main():
                  for line in run("nm", "-D", "--defined-only", shared).splitlines()}
         data = [name for name, kind in kinds.items() if kind in "BDVSG"]
         assert not data, f"exported variables: {data}"
-    with suite.case("only base/bytes.h knows the byte order of the host"):
+    with suite.case("only base/bytes.h depends on the byte order of the host"):
         knows = re.compile(r"__BYTE_ORDER__|\bendian\.h|\bhto[lb]e\d|\b[lb]e\d+toh\b|"
                            r"__builtin_bswap|\b[hn]to[hn][sl]\b")
         found = [path for path in sources() if knows.search(open(path).read())]
         assert found == [os.path.join(root, "lib", "base", "bytes.h")], found
-    with suite.case("no file of the library keeps state of its own"):
+    with suite.case("no file of the library has mutable global state"):
         if sanitized:
             raise tap.Skip("a sanitizer adds its own")
         state = [line for line in run("nm", internal).splitlines()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an installation gives: a program finds headers and library through libdwarfs.pc.
+"""An installation: a program finds headers and library through libdwarfs.pc.
 
 test_install.py BUILD_DIRECTORY shared|static|both CC
 """
@@ -50,7 +50,7 @@ def program(root, scratch, static):
     config = find(root, "libdwarfs.pc")
     environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=root,
                        PKG_CONFIG_LIBDIR=os.path.dirname(config))
-    # Libraries that ours needs are the system's own, not below the root.
+    # The dependencies are libraries of the system, not below the root.
     system = run("pkg-config", "--variable", "pc_path", "pkg-config").strip()
     environment["PKG_CONFIG_LIBDIR"] += ":" + system
     wanted = ["--static"] if static else []
@@ -84,7 +84,7 @@ def main():
         root = os.path.join(scratch, "root")
         with suite.case("the project installs"):
             run("meson", "install", "-C", build, "--no-rebuild", "--destdir", root)
-        with suite.case("libraries, headers, tools and manuals are there"):
+        with suite.case("libraries, headers, tools and manuals are installed"):
             for kind in KINDS:
                 for name in FILES[kind]:
                     find(root, name)

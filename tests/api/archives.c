@@ -52,7 +52,7 @@ void add_tar_end(struct bytes *archive)
 void add_tar_xattr(struct bytes *archive, const char *name, const char *value)
 {
 	char text[200];
-	/* The length counts itself, as two digits, and a space behind it. */
+	/* The length includes its own two digits and the space after them. */
 	size_t bytes = (size_t)snprintf(text, sizeof(text), "SCHILY.xattr.%s=%s\n", name,
 					value) +
 		       3;

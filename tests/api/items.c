@@ -6,7 +6,7 @@
 
 /* -- building ------------------------------------------------------------------------ */
 
-/* Whose images are the same each time. */
+/* A builder whose images are reproducible. */
 dwarfs_builder *new_plain_builder(void)
 {
 	dwarfs_builder *builder = NULL;
@@ -125,7 +125,7 @@ void end(dwarfs_image *image, struct bytes *bytes)
 	free(bytes->data);
 }
 
-/* -- looking ------------------------------------------------------------------------- */
+/* -- reading ------------------------------------------------------------------------- */
 
 dwarfs_stat *stat_of(const dwarfs_image *image, const char *path)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/items: builders that take items, and a look at the images that they make.
+ * api/items: builders with items, and functions that read their images.
  *
- * What can fail fails the test, unless it takes an error.
+ * Functions without an error parameter fail the test on errors.
  */
 #ifndef TESTS_API_ITEMS_H
 #define TESTS_API_ITEMS_H
@@ -12,7 +12,7 @@
 #define FILE_MODE 0100644
 #define DIR_MODE  0040755
 
-/* Whose images are the same each time. */
+/* A builder whose images are reproducible. */
 dwarfs_builder *new_plain_builder(void);
 dwarfs_item *new_item(uint32_t mode);
 int add_item(dwarfs_builder *builder, const char *path, const dwarfs_item *item,
@@ -29,7 +29,7 @@ int add_link(dwarfs_builder *builder, const char *path, const char *target,
 	     dwarfs_error **err);
 void hard_link(dwarfs_builder *builder, const char *path, const char *target);
 
-/* The image; the builder stays. */
+/* The image; the builder is not freed. */
 struct bytes run(dwarfs_builder *builder);
 
 /* Run, free the builder, open the image; end() frees it and its bytes. */

@@ -4,8 +4,8 @@
     make_null_calls.py OUTPUT HEADER...
 
 The functions and their parameters are read from the declarations, and which parameters may be
-NULL from the comments. The output is included by test_null.c, which has the objects for the
-other parameters.
+NULL from the comments. test_null.c includes the output, and has the objects for the other
+parameters.
 """
 import pathlib
 import re
@@ -66,7 +66,7 @@ def may_be_null(function, kind, name, functions, callbacks):
         texts = {**functions[like].described(), **texts}
     if name in texts:
         return "NULL" in texts[name]
-    # A short comment: NULL is the callback or the task, or else what is returned.
+    # A short comment: NULL is the callback or the task, otherwise the result.
     is_object = name == function.parameters[0][1]
     return "NULL" in function.prose() and not is_object and \
         (kind in callbacks or kind == "const dwarfs_task *")

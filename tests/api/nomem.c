@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/nomem: memory that runs out, at every place in turn.
+ * api/nomem: out of memory, at each allocation in turn.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -8,7 +8,8 @@
 
 #include "nomem.h"
 
-#define MAX_POINTS 1500 /* of failure for each operation; more are sampled */
+#define MAX_POINTS                                                                       \
+	1500 /* failing allocations of each operation; of more a sample is taken */
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -24,12 +25,13 @@ char *__wrap_strdup(const char *text);
 int __wrap_posix_memalign(void **data, size_t alignment, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 
-/* Count down; at 0 this one fails, and all after it if told so. */
+/* Count down; at 0 this allocation fails, and optionally all later ones. */
 static atomic_long countdown = -1;
 static atomic_bool for_good;
 static atomic_long count;
 
-/* With errno, as the C library sets it: linked statically, its own calls come here, too. */
+/* With errno, as the C library sets it: if linked statically, its own calls are
+ * redirected, too. */
 static bool fails(void)
 {
 	long left;

@@ -51,7 +51,7 @@ static void store_sparse(const char *path)
 	free(data);
 }
 
-/* In the working directory of the moment. */
+/* In the current working directory. */
 static void make_tree(void)
 {
 	struct timespec times[2] = { { 1000000001, 0 }, { 1234567890, 0 } };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/support: a directory on disk and the image of it, which the tests of the API share.
+ * api/support: a directory on disk and its image, shared by the tests of the API.
  *
- * The image is made once for each test program, by the library itself, and kept in
- * memory. Public headers alone.
+ * Each test program makes the image once, with the library itself, and keeps it in
+ * memory. Uses public headers only.
  */
 #ifndef TESTS_API_SUPPORT_H
 #define TESTS_API_SUPPORT_H
@@ -26,7 +26,7 @@
 #define SPARSE_DATA_BYTES 8192
 #define BLOCK_BITS	  16
 
-/* What stands in the directory: see make_tree() in support.c. */
+/* The contents of the directory: see make_tree() in support.c. */
 #define TREE_ENTRIES 16 /* the root included */
 #define TREE_FILES   8	/* each hard link counted */
 
@@ -49,7 +49,7 @@ int fixture_teardown(void **state);
 /* Appends to a struct bytes; a callback of dwarfs_sink_new(). */
 int append_bytes(const void *data, size_t bytes, dwarfs_error **err, void *user);
 
-/* A context with so many workers. */
+/* A context with this number of workers. */
 dwarfs_context *context_with(uint32_t workers);
 
 /* A dwarfs_piece_fn that does nothing. */
@@ -70,7 +70,7 @@ dwarfs_builder *new_builder(const struct fixture *fixture, dwarfs_context *conte
 /* The image in memory, opened. */
 dwarfs_image *open_image(const struct fixture *fixture, dwarfs_context *context);
 
-/* Where a path leads; fails the test if it leads nowhere. */
+/* The entry of a path; fails the test if it does not exist. */
 dwarfs_entry find_entry(const dwarfs_image *image, const char *path);
 dwarfs_inode find_inode(const dwarfs_image *image, const char *path);
 
@@ -89,7 +89,7 @@ void store_path(const char *path, const void *data, size_t size);
 				 code_);                                                 \
 	} while (0)
 
-/* Fail with this code, and say the same in the error; the error is freed. */
+/* Fail with this code, in the result and in the error; the error is freed. */
 #define assert_failure(expression, expected, err)                                        \
 	do {                                                                             \
 		assert_int_equal(expression, expected);                                  \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/archive_export: the handle that writes archives. What is in them is looked at by
- * tests/extract/test_archive.py, with other programs.
+ * api/archive_export: the handle that writes archives. tests/archive/test_archive.py
+ * checks their contents with other programs.
  */
 #include <fcntl.h>
 #include <locale.h>
@@ -80,7 +80,7 @@ static void settings_are_checked(void **state)
 	dwarfs_image_free(image);
 }
 
-/* Every format and filter that is announced exists. */
+/* Every listed format and filter exists. */
 static void lists_are_true(void **state)
 {
 	dwarfs_image *image = open_image(*state, NULL);
@@ -120,7 +120,7 @@ static void count_report(enum dwarfs_export_report what, const char *path,
 	assert_true(strlen(path) > 0);
 }
 
-/* An ar has no directories, and none of the things that are no files. */
+/* An ar contains files only. */
 static void failures_are_reported_and_counted(void **state)
 {
 	const char *path = output_path(*state);
@@ -174,7 +174,7 @@ static int watch(const dwarfs_progress *progress, dwarfs_error **err, void *user
 	struct watcher *watcher = user;
 
 	(void)err;
-	/* The locale in which names are handled is not that of the caller. */
+	/* Names are not converted with the locale of the caller. */
 	assert_true(uselocale((locale_t)0) == watcher->expected);
 	watcher->calls++;
 	watcher->done = dwarfs_progress_number(progress, DWARFS_PROGRESS_DONE_BYTES);
@@ -239,8 +239,8 @@ static void a_cancelled_task_stops_it(void **state)
 	dwarfs_image_free(image);
 }
 
-/* The cache has room for everything, so nothing is decoded twice: what was decoded is no
- * more than what the blocks hold. */
+/* The cache can hold all blocks, so nothing is decoded twice: the decoded bytes are at
+ * most those of the blocks. */
 static void each_block_is_decoded_once(void **state)
 {
 	static const uint32_t workers[] = { 0, 2 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/archive_import: the handle that reads archives. What becomes of their entries is
- * looked at by tests/utils/mkdwarfs/test_archive.py.
+ * api/archive_import: the handle that reads archives.
+ * tests/utils/mkdwarfs/test_archive.py checks the entries.
  */
 #include <fcntl.h>
 #include <locale.h>
@@ -26,7 +26,7 @@ static struct bytes one_file(const char *name, const char *text)
 	return archive;
 }
 
-/* -- help ------------------------------------------------------------------------ */
+/* -- support --------------------------------------------------------------------- */
 
 struct import {
 	dwarfs_builder *builder;
@@ -211,7 +211,7 @@ static void errors_have_codes(void **state)
 
 struct reports {
 	int count[3];
-	char text[3][200]; /* the last of each kind: path and why */
+	char text[3][200]; /* the last of each kind: path and reason */
 	locale_t locale;
 };
 
@@ -315,7 +315,7 @@ static void it_goes_on_when_told_so(void **state)
 
 static void lost_attributes_are_reported(void **state)
 {
-	/* An access control list that makes no sense. */
+	/* An invalid access control list. */
 	static const char record[] = "31 SCHILY.acl.access=user:::xyz\n";
 	struct reports reports = { .locale = uselocale((locale_t)0) };
 	struct bytes archive = { 0 };

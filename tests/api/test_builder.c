@@ -410,7 +410,7 @@ static void a_file_is_replaced_only_when_asked(void **state)
 	dwarfs_builder_free(b);
 	dwarfs_error_free(err);
 	assert_int_equal(count_files(fixture->dir),
-			 files); /* nothing temporary is left */
+			 files); /* no temporary file is left */
 	unlink(path);
 }
 
@@ -445,7 +445,7 @@ static void a_pipe_gets_the_same_image(void **state)
 	dwarfs_builder_set_history(b, false);
 	dwarfs_builder_set_create_timestamp(b, false);
 	assert_success(write_to_fd(b, fds[1], &err), err);
-	assert_int_equal(close(fds[1]), 0); /* it stays the caller's */
+	assert_int_equal(close(fds[1]), 0); /* it remains owned by the caller */
 	pthread_join(thread, NULL);
 	close(fds[0]);
 	dwarfs_builder_free(b);
@@ -514,7 +514,7 @@ static void a_write_callback_that_answers_nonsense(void **state)
 	}
 }
 
-/* Whichever call fails, its code and errno are returned, and there is no call after it. */
+/* The code and errno of the failed call are returned, and no call follows it. */
 static void a_failing_write_callback_ends_the_run(void **state)
 {
 	struct failing_output output = { 0, 0 }, failing;
@@ -539,7 +539,7 @@ static void a_failing_write_callback_ends_the_run(void **state)
 	dwarfs_error_free(err);
 }
 
-/* -- watching and stopping ----------------------------------------------------------- */
+/* -- progress and cancelling --------------------------------------------------------- */
 
 struct watch {
 	int calls, stop_at;
@@ -594,7 +594,7 @@ static void a_run_can_be_watched(void **state)
 	free(bytes.data);
 }
 
-/* Whichever call of the callback stops it, no file remains. */
+/* No file remains, whichever call of the callback cancels the run. */
 static void a_run_can_be_stopped_at_any_call(void **state)
 {
 	const struct fixture *fixture = *state;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/callbacks: the results of callbacks: a code stops the operation and is returned with its
- * message, anything else that is not 0 cancels it.
+ * api/callbacks: the results of callbacks: a code stops the operation and is returned
+ * with its message, anything else that is not 0 cancels it.
  */
 #include <limits.h>
 #include <sys/stat.h>
 
 #include "support.h"
 
-/* What the callback does at its first call, later ones succeed. */
+/* The result of the first call; later calls succeed. */
 struct answer {
 	int result;
 	const char *message; /* set in the error; NULL for none */
@@ -412,7 +412,8 @@ static const struct {
 	{ "dwarfs_salvage_block_fn", run_block },
 };
 
-/* All callbacks answer this; the operations return expected, with a text in the message. */
+/* All callbacks return this; the operations return `expected`, with a text in the
+ * message. */
 static void all_answer(void **state, int result, const char *message, int expected,
 		       const char *text)
 {
@@ -432,7 +433,7 @@ static void all_answer(void **state, int result, const char *message, int expect
 			failed++;
 		}
 		dwarfs_error_free(err);
-		/* And without an error of the caller. */
+		/* And without an error object. */
 		answer.calls = 0;
 		if (callbacks[i].run(&answer, NULL) != expected) {
 			fprintf(stderr, "%s without an error\n", callbacks[i].name);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Audio and FITS images: packed with the codecs of their categories, and read back as they were.
+ * Audio and FITS images: packed with the codecs of their categories, and read back
+ * unchanged.
  */
 #include "support.h"
 

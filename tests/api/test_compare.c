@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/compare: what <dwarfs/compare.h> and <dwarfs/salvage.h> promise.
+ * api/compare: the contracts of <dwarfs/compare.h> and <dwarfs/salvage.h>.
  */
 #include "support.h"
 
@@ -65,7 +65,7 @@ static void an_image_is_what_its_directory_is(void **state)
 	assert_int_equal(seen.count, 0);
 	assert_int_equal(dwarfs_compare_entries(compare, DWARFS_COMPARE_A), TREE_ENTRIES);
 	assert_int_equal(dwarfs_compare_entries(compare, DWARFS_COMPARE_B), TREE_ENTRIES);
-	/* And again, without anybody who listens. */
+	/* And again, without a callback. */
 	assert_success(dwarfs_compare_run(compare, NULL, NULL, NULL, &err), err);
 	dwarfs_compare_free(compare);
 }
@@ -290,14 +290,14 @@ static void without_salvage_damage_is_an_error(void **state)
 	assert_failure(open_damaged(&copy, 77, &image, &err), DWARFS_ERR_NOT_IMAGE, err);
 	assert_success(open_damaged(&copy, DWARFS_SALVAGE_INTACT, &image, &err), err);
 	dwarfs_image_free(image);
-	/* Of what is good nothing is lost. */
+	/* No intact data are lost. */
 	assert_success(open_damaged(&cut, DWARFS_SALVAGE_OFF, &image, &err), err);
 	assert_success(
 		dwarfs_file_lost_bytes(image, find_inode(image, "big"), &lost, &err),
 		err);
 	assert_int_equal(lost, 0);
 	dwarfs_image_free(image);
-	/* And without metadata nothing has a name. */
+	/* Without metadata, recovered data have no names. */
 	cut.size = 1000;
 	assert_int_equal(open_damaged(&cut, DWARFS_SALVAGE_INTACT, &image, NULL) < 0, 1);
 	free(copy.data);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/test_export_warnings: what libarchive warns about while it writes an archive.
+ * api/test_export_warnings: warnings of libarchive while it writes an archive.
  *
  * Linked with --wrap, so that it warns about entries of the test's choice.
  */
@@ -15,7 +15,7 @@ int __wrap_archive_write_header(struct archive *archive, struct archive_entry *e
 
 static const char *warned; /* the name of the entry */
 
-/* As if something else were wrong besides. */
+/* As if there were another error as well. */
 int __wrap_archive_write_header(struct archive *archive, struct archive_entry *entry)
 {
 	int ret = __real_archive_write_header(archive, entry);
@@ -77,7 +77,7 @@ static void take_report(enum dwarfs_export_report what, const char *path, const 
 	snprintf(reports->why, sizeof(reports->why), "%s", why);
 }
 
-/* How often the contents of an entry are there: its name in front of a whole block. */
+/* The number of copies of an entry's contents: its name followed by a whole block. */
 static int has_contents(const struct bytes *archive, const char *name)
 {
 	char block[512] = { 0 };
@@ -135,7 +135,7 @@ static void check(const char *name, bool go_on)
 	free(bytes.data);
 }
 
-/* libarchive says that it cannot translate it, and writes it as it is. */
+/* libarchive warns that it cannot convert it, and writes it unchanged. */
 static void an_odd_name_is_no_failure(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/file: reads at any place, holes, and many threads at once.
+ * api/file: reads at any offset, holes, and many threads.
  */
 #include <pthread.h>
 
@@ -8,7 +8,7 @@
 
 #define THREADS 8
 
-/* Read a range both ways and compare it with what is on disk. */
+/* Read a range by both functions and compare it with the file on disk. */
 static void assert_range(const dwarfs_image *image, const dwarfs_file *file,
 			 dwarfs_inode inode, const struct bytes *whole, uint64_t offset,
 			 size_t wanted)
@@ -305,7 +305,7 @@ static void many_files_are_read_in_the_order_of_their_data(void **state)
 		       err);
 	for (i = 0; i < MANY; i++)
 		assert_true(gathered.complete[i] >= 1);
-	/* That left the cache alone; this does not. */
+	/* That did not change the cache; this does. */
 	assert_int_equal(dwarfs_context_cache_count(context, DWARFS_CACHE_MISSES), 0);
 	assert_int_equal(dwarfs_prefetch(image, gathered.inodes, MANY, &err), MANY);
 	assert_true(dwarfs_context_cache_count(context, DWARFS_CACHE_MISSES) > 0);
@@ -333,7 +333,7 @@ static uint64_t times_of(const dwarfs_context *context, int what)
 	return sum;
 }
 
-/* What is there already is read without decoding, and all is timed or nothing. */
+/* Cached bytes are read without decoding; either all reads are timed or none. */
 static void reads_are_timed_when_asked(void **state)
 {
 	for (int timed = 0; timed <= 1; timed++) {
@@ -377,8 +377,8 @@ static void reads_are_timed_when_asked(void **state)
 
 /* -- many threads -------------------------------------------------------------------- */
 
-/* What a thread needs; it reports instead of asserting, as cmocka knows one thread only.
- */
+/* The data of a thread; it reports instead of asserting, as cmocka supports one thread
+ * only. */
 struct reader {
 	pthread_t thread;
 	const dwarfs_image *image;

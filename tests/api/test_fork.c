@@ -92,7 +92,8 @@ static void *read_on(void *argument)
 	return NULL;
 }
 
-/* In the child: the parent's image works or refuses, one of its own works. */
+/* In the child: the parent's image works or returns an error, an image opened by the
+ * child works. */
 static int use_in_child(dwarfs_image *image, dwarfs_context *context)
 {
 	dwarfs_context *own_context;
@@ -111,7 +112,7 @@ static int use_in_child(dwarfs_image *image, dwarfs_context *context)
 	return first;
 }
 
-/* What the child found; a child that hangs is ended by SIGALRM. */
+/* The result of the child; a child that hangs is killed by SIGALRM. */
 static int fork_once(dwarfs_image *image, dwarfs_context *context)
 {
 	pid_t child = fork();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/item_contents: callbacks, descriptors, holes, and more than there is memory for.
+ * api/item_contents: callbacks, descriptors, holes, and contents larger than memory.
  */
 #include <pthread.h>
 #include <sys/resource.h>
@@ -299,7 +299,7 @@ static void a_file_that_changes_before_the_run_is_reported(void **state)
 	unlink(path);
 }
 
-/* -- much ---------------------------------------------------------------------------- */
+/* -- large contents ------------------------------------------------------------------ */
 
 #define MUCH_BYTES (UINT64_C(300) << 20)
 #define PIECE	   (1u << 20)
@@ -329,7 +329,7 @@ static int read_noise(const void **data_out, size_t *bytes_out, uint64_t *offset
 	return 1;
 }
 
-/* In a process of its own: exits with the peak in MiB, or 255. */
+/* In a child process: exits with the peak in MiB, or 255. */
 static void build_much(uint64_t limit)
 {
 	struct noise noise = { MUCH_BYTES, 7, malloc(PIECE) };
@@ -357,7 +357,7 @@ static void build_much(uint64_t limit)
 static void much_goes_through_little_memory(void **state)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	const uint64_t limit = 0; /* sanitizers take more than that for themselves */
+	const uint64_t limit = 0; /* sanitizers themselves use more than that */
 #else
 	const uint64_t limit = 64; /* MiB, an eighth of which is for contents */
 #endif
@@ -387,7 +387,7 @@ static void zeros_take_no_room(void **state)
 	int fds[2], i;
 
 	(void)state;
-	/* There is no such directory, so nothing can be written to it. */
+	/* The directory does not exist, so nothing can be written to it. */
 	assert_success(dwarfs_builder_set_spool(builder, "/nowhere/at/all", 0, &err),
 		       err);
 	for (i = 0; i < 3; i++) {

@@ -240,7 +240,7 @@ static void hard_links_lead_forwards_and_backwards(void **state)
 	hard_link(builder, "third", "a/second");
 	add_text(builder, "target", "text");
 	hard_link(builder, "backward", "target");
-	hard_link(builder, "target", "target"); /* stays what it is */
+	hard_link(builder, "target", "target"); /* is unchanged */
 	image = finish(builder, &bytes);
 	expect_text(image, "third", "text");
 	assert_int_equal(find_inode(image, "c/forward").number,
@@ -297,7 +297,7 @@ static void hard_links_to_nothing_are_left_out(void **state)
 	free(bytes.data);
 	dwarfs_builder_free(builder);
 
-	/* One that is too long to be noticed at once. */
+	/* A chain that is too long to be detected at once. */
 	builder = new_plain_builder();
 	for (int i = 0; i < 1000; i++) {
 		char name[16], target[16];
@@ -386,7 +386,8 @@ static void entries_below_are_counted(void **state)
 	assert_success(dwarfs_builder_begin_layer(builder, &err), err);
 	assert_int_equal(below(builder, "d", true), 0);
 	add_text(builder, "d/sub/new", "4");
-	assert_int_equal(below(builder, "d", true), 2); /* with what leads there */
+	assert_int_equal(below(builder, "d", true),
+			 2); /* with the directories of its path */
 	assert_int_equal(below(builder, "d", false), 4);
 	dwarfs_builder_free(builder);
 }

@@ -10,9 +10,9 @@
 
 #define FILES	    120
 #define FILE_BYTES  40000
-#define SPOOL_BYTES (1 << 20) /* that stay in memory; the rest is in a file */
+#define SPOOL_BYTES (1 << 20) /* kept in memory; the rest is in a file */
 
-/* Contents that pack a little, in parts equal to those of others. */
+/* Contents that compress a little, with parts that other files have, too. */
 static void make_contents(uint8_t *data, uint32_t number)
 {
 	uint32_t state = number / 3; /* three of each */
@@ -42,7 +42,7 @@ static void add_files(dwarfs_builder *builder)
 	}
 }
 
-/* Of an archive, if archives are there. */
+/* With an archive, if archives are built in. */
 static void add_archive(dwarfs_builder *builder)
 {
 	struct bytes cpio = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/items: entries given one by one, in any order, with whole directories among them.
+ * api/items: entries added one by one, in any order, together with whole directories.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -123,7 +123,7 @@ static struct bytes image_of(const struct fixture *fixture, bool births)
 	return image;
 }
 
-/* What is read after a change gets another access time, once: before it is compared. */
+/* The first read after a change sets the access time: read before comparing. */
 static struct bytes image_of_directory(const struct fixture *fixture, bool births)
 {
 	free(image_of(fixture, births).data);
@@ -138,7 +138,7 @@ static void a_tree_is_the_same_as_a_directory(void **state)
 	dwarfs_error *err = NULL;
 	char path[200];
 
-	/* Where the file system has such. */
+	/* If the file system supports them. */
 	snprintf(path, sizeof(path), "%s/dir/sub/deep", fixture->tree);
 	(void)setxattr(path, "user.of-a-tree", "value", 5, 0);
 	snprintf(path, sizeof(path), "%s", fixture->tree);
@@ -154,7 +154,7 @@ static void a_tree_is_the_same_as_a_directory(void **state)
 
 enum from { FROM_PATH, FROM_FD, FROM_MEMORY };
 
-/* Entries by their own attributes, contents from wherever. */
+/* Entries with explicit attributes, contents from any kind of source. */
 static void add_found(dwarfs_builder *builder, const struct fixture *fixture,
 		      const char *path, enum from from)
 {
@@ -219,7 +219,7 @@ static struct bytes image_of_items(const struct fixture *fixture, enum from from
 	size_t i;
 
 	dwarfs_builder_set_keep_all_times(builder, true);
-	/* So that memory does for a part only. */
+	/* So that memory suffices for a part only. */
 	assert_success(dwarfs_builder_set_spool(builder, fixture->dir, 1 << 20, &err),
 		       err);
 	hard_link(builder, "dir/hard", "big");

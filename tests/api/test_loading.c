@@ -14,7 +14,7 @@
 
 static int threads_wanted;
 
-/* In place of that of the C library, for the shared library, too. */
+/* Replaces that of the C library, for the shared library, too. */
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 		   void *(*run)(void *), void *argument)
 {
@@ -60,7 +60,7 @@ static void without_workers_no_thread_is_created(void **state)
 	threads_wanted = 0;
 	use_library(*state, 0);
 	assert_int_equal(threads_wanted, 0);
-	/* The function above is the one that the library calls. */
+	/* The library calls the function above. */
 	use_library(*state, 4);
 	assert_true(threads_wanted > 0);
 }
@@ -100,7 +100,7 @@ static void load_once(const char *path)
 	assert_int_equal(dlclose(library), 0);
 }
 
-/* A copy of the library under another name is loaded beside the one linked. */
+/* A copy of the library under another name is loaded in addition to the linked one. */
 static void loading_does_not_leak(void **state)
 {
 	const struct fixture *fixture = *state;
@@ -120,7 +120,7 @@ static void loading_does_not_leak(void **state)
 		if (i == ROUNDS / 4)
 			before = resident_bytes();
 		load_once(path);
-#ifdef __GLIBC__ /* others need not unload */
+#ifdef __GLIBC__ /* other C libraries need not unload */
 		assert_null(dlopen(path, RTLD_NOW | RTLD_NOLOAD));
 #endif
 	}

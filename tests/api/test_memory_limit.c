@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/memory_limit: limits of a builder in a process that holds much memory of its own.
+ * api/memory_limit: limits of a builder in a process that uses much memory itself.
  */
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -55,7 +55,7 @@ static int add_noise(dwarfs_builder *builder)
 	return ret;
 }
 
-/* Gives what the run gives, and by how much the peak of the process grew. */
+/* Returns the result of the run, and the growth of the process's peak memory. */
 static int build(uint64_t own, uint64_t process, uint64_t *grown_out)
 {
 	dwarfs_context *context = NULL;
@@ -80,8 +80,8 @@ static int build(uint64_t own, uint64_t process, uint64_t *grown_out)
 	return ret == 0 && written < FILES * MIB ? -1000 : ret;
 }
 
-/* In a process of its own, which holds memory: exits with 0 if the run gave `expected`,
- * and the peak grew by at most `most`. */
+/* In a child process that holds memory: exits with 0 if the run returned `expected`, and
+ * the peak grew by at most `most`. */
 static void expect_run(uint64_t own, uint64_t process, int expected, uint64_t most)
 {
 	volatile uint8_t *held;
@@ -100,7 +100,7 @@ static void expect_run(uint64_t own, uint64_t process, int expected, uint64_t mo
 		if (build(own, process, &grown) != expected)
 			_exit(1);
 #ifdef __SANITIZE_ADDRESS__
-		most = UINT64_MAX; /* freed memory is kept for a while */
+		most = UINT64_MAX; /* freed memory is reused later */
 #endif
 		_exit(held[HELD_BYTES - 512] == 1 && grown <= most ? 0 : 2);
 	}

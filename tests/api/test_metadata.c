@@ -20,7 +20,7 @@ static dwarfs_metadata *begin(const dwarfs_image *image)
 	return metadata;
 }
 
-/* Go on to a field of the whole; gives its kind. */
+/* Advance to a field of the root; returns its kind. */
 static int seek(dwarfs_metadata *metadata, const char *name)
 {
 	enum dwarfs_metadata_kind kind;

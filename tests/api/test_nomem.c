@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/test_nomem: memory that runs out while images are read, extracted, compared and
- * made.
+ * api/test_nomem: out of memory while images are read, extracted, compared and made.
  */
 
 #include "nomem.h"
 
-/* -- operations: 0 or the code of the failure, all of their own freed ---------------- */
+/* -- operations: 0 or the error code; what they allocate is freed -------------------- */
 
 static int read_everything(const dwarfs_image *image, dwarfs_error **err)
 {
@@ -112,7 +111,7 @@ static int extract(const struct fixture *fixture, dwarfs_error **err)
 	return ret;
 }
 
-/* An image with itself as an archive would be too much; with its directory it is not. */
+/* The image is compared with its directory; with an archive it would take too long. */
 static int compare(const struct fixture *fixture, dwarfs_error **err)
 {
 	dwarfs_compare *comparison = NULL;
@@ -151,7 +150,7 @@ static int salvage(const struct fixture *fixture, dwarfs_error **err)
 	dwarfs_image_free(image);
 	dwarfs_io_free(io);
 	dwarfs_image_options_free(options);
-	/* What could not be proved for want of memory is lost. */
+	/* Data that could not be verified for lack of memory count as lost. */
 	if (ret == DWARFS_ERR_CORRUPT || ret == DWARFS_ERR_NOT_IMAGE)
 		ret = 0;
 	return ret;
@@ -170,8 +169,8 @@ static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64
 	return 0;
 }
 
-/* The ways to read many files, and to read without a copy; with a cache that has no room
- * for blocks, or has. */
+/* The functions that read many files, and those that read without a copy; with a cache
+ * smaller than a block, and a larger one. */
 static int read_in_bulk(const struct fixture *fixture, uint64_t cache_bytes,
 			dwarfs_error **err)
 {
@@ -243,7 +242,7 @@ static int build_with(const struct fixture *fixture, uint32_t workers, dwarfs_er
 	    (ret = dwarfs_builder_add_directory(builder, fixture->tree, err)) == 0 &&
 	    (ret = write_to_function(builder, discard, NULL, err)) == 0 &&
 	    dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS) > 0)
-		fail_msg("memory that ran out was taken for a file that cannot be read");
+		fail_msg("out of memory was reported as a file that cannot be read");
 	dwarfs_builder_free(builder);
 	dwarfs_context_free(context);
 	return ret;
@@ -329,7 +328,7 @@ static int build_items(const struct fixture *fixture, dwarfs_error **err)
 	    (ret = add_links(builder, item, err)) == 0 &&
 	    (ret = write_to_function(builder, discard, NULL, err)) == 0 &&
 	    dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS) > 0)
-		fail_msg("memory that ran out was taken for a file that cannot be read");
+		fail_msg("out of memory was reported as a file that cannot be read");
 	dwarfs_item_free(item);
 	dwarfs_builder_free(builder);
 	dwarfs_context_free(context);

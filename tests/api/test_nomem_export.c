@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/test_nomem_export: memory that runs out while archives are written.
+ * api/test_nomem_export: out of memory while archives are written.
  *
- * The allocations of libarchive itself do not fail here: it is a library of its own, out
- * of the reach of --wrap.
+ * The allocations of libarchive itself do not fail here: it is a separate library, which
+ * --wrap does not affect.
  */
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ static int set_up_pax(dwarfs_archive_export *export, dwarfs_error **err)
 	return dwarfs_archive_export_add_pattern(export, "{**,x/**}", err);
 }
 
-/* Not all names of the tree are for a zip. */
+/* A zip cannot hold all names of the tree. */
 static int set_up_other(dwarfs_archive_export *export, dwarfs_error **err)
 {
 	int ret = dwarfs_archive_export_add_pattern(export, "dir", err);
@@ -44,7 +44,7 @@ static int set_up(dwarfs_archive_export *export, const char *format, dwarfs_erro
 	int ret = dwarfs_archive_export_set_format(export, format, err);
 
 	dwarfs_archive_export_set_report(export, take_report, NULL);
-	/* This is no failure of an entry, and not gone on after. */
+	/* This is not a failure of a single entry: the run ends. */
 	dwarfs_archive_export_set_continue_on_error(export, true);
 	if (ret < 0)
 		return ret;
@@ -52,7 +52,7 @@ static int set_up(dwarfs_archive_export *export, const char *format, dwarfs_erro
 					  : set_up_other(export, err);
 }
 
-/* There is no archive that is not whole. */
+/* No incomplete archive is left. */
 static int export(const struct fixture *fixture, const char *format, const char *name,
 		  uint32_t workers, dwarfs_error **err)
 {
@@ -73,7 +73,7 @@ static int export(const struct fixture *fixture, const char *format, const char 
 	dwarfs_image_free(image);
 	dwarfs_context_free(context);
 	if ((unlink(target) == 0) != (ret == 0))
-		fail_msg("%d, and the archive says something else", ret);
+		fail_msg("%d, and the archive returns another code", ret);
 	return ret;
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/test_nomem_import: memory that runs out while archives are read. What libarchive
- * needs itself is not made to fail.
+ * api/test_nomem_import: out of memory while archives are read. Allocations of libarchive
+ * itself do not fail.
  */
 #include "archives.h"
 #include "nomem.h"
 
 /* -- archives ------------------------------------------------------------------------ */
 
-/* Made in setup(), as their own memory is not to run out. */
+/* Made in setup(), where no allocation fails. */
 static struct bytes lower_layer, upper_layer, late_contents;
 
 static void make_archives(void)
@@ -50,7 +50,8 @@ static void free_archives(void)
 	free(late_contents.data);
 }
 
-/* Entries that cannot be are no failure; what is not read for want of memory is. */
+/* Entries that cannot be stored are not an error; entries that are not read for lack of
+ * memory are. */
 static int import_one(dwarfs_archive_import *import, const struct bytes *archive,
 		      dwarfs_error **err)
 {
@@ -77,7 +78,7 @@ static int import_all(dwarfs_builder *builder, dwarfs_archive_import *import,
 	    (ret = import_one(import, &late_contents, err)) < 0)
 		return ret;
 	if (dwarfs_archive_import_failures(import) != 2)
-		fail_msg("memory that ran out was taken for entries that cannot be");
+		fail_msg("out of memory was reported as entries that cannot be stored");
 	return write_to_function(builder, discard, NULL, err);
 }
 

@@ -2,8 +2,8 @@
 /*
  * api/null: every public function refuses NULL for each parameter that must not be NULL.
  *
- * make_null_calls.py makes the calls from the headers: one for each such parameter, with valid
- * objects for the others. Each call runs in a process of its own, so that all that crash are
+ * make_null_calls.py makes the calls from the headers: one for each such parameter, with
+ * valid objects for the others. Each call runs in its own process, so that every crash is
  * reported.
  */
 #include <signal.h>
@@ -134,7 +134,7 @@ static int run_call(const struct null_call *call)
 	dwarfs_error *err = NULL;
 	int ret;
 
-	/* Those of cmocka would continue with the next test. */
+	/* The signal handlers of cmocka would continue with the next test. */
 	signal(SIGSEGV, SIG_DFL);
 	signal(SIGBUS, SIG_DFL);
 	signal(SIGABRT, SIG_DFL);
@@ -203,7 +203,7 @@ static void other_functions_return_nothing(void **state)
 	run_all(false);
 }
 
-/* NULL is valid for no bytes only. */
+/* NULL is valid for a size of 0 only. */
 static void null_with_a_size_is_refused(void **state)
 {
 	dwarfs_error *err = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/open: errors, contexts, sources, offsets, and who keeps whom alive.
+ * api/open: errors, contexts, sources, offsets, and lifetimes of objects.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -216,7 +216,7 @@ static void metadata_is_locked_or_there_is_a_reason(void **state)
 
 /* -- sources ------------------------------------------------------------------------- */
 
-/* It is our image: everything in it is found. */
+/* It is the test's image: all its entries are found. */
 static void assert_whole(const dwarfs_image *image)
 {
 	dwarfs_walk *walk = NULL;
@@ -248,7 +248,7 @@ static void opens_a_path(void **state)
 	dwarfs_image_free(image);
 }
 
-/* -- when hashes are looked at ------------------------------------------------------- */
+/* -- when hashes are verified -------------------------------------------------------- */
 
 static int open_lazily(const char *path, dwarfs_image **image_out, dwarfs_error **err)
 {
@@ -273,14 +273,14 @@ static void a_good_image_may_be_verified_late(void **state)
 	assert_success(dwarfs_image_verify(image, &err), err);
 	assert_whole(image);
 	dwarfs_image_free(image);
-	/* It may go away while it is being verified. */
+	/* It may be freed while it is being verified. */
 	for (int i = 0; i < 50; i++) {
 		assert_success(open_lazily(fixture->path, &image, &err), err);
 		dwarfs_image_free(image);
 	}
 }
 
-/* A copy of the image whose metadata is stored as it is, and does not match its hash. */
+/* A copy of the image whose metadata is uncompressed, and does not match its hash. */
 static void store_damaged(const struct fixture *fixture, const char *path)
 {
 	dwarfs_builder *builder = new_builder(fixture, NULL);
@@ -328,7 +328,7 @@ static void damage_shows_at_once_or_late(void **state)
 	assert_failure(dwarfs_image_open(NULL, path, NULL, &image, &err),
 		       DWARFS_ERR_CHECKSUM, err);
 	assert_success(open_lazily(path, &image, &err), err);
-	/* The thread finds it, too. */
+	/* The thread detects it, too. */
 	while (dwarfs_find(image, "big", &entry, NULL) == 0)
 		sched_yield();
 	assert_failure(dwarfs_image_verify(image, &err), DWARFS_ERR_CHECKSUM, err);
@@ -427,7 +427,7 @@ static void sources_that_are_none_are_refused(void **state)
 	assert_failure(dwarfs_io_open("/dev/null", &io, &err), DWARFS_ERR_INVALID, err);
 	snprintf(path, sizeof(path), "%s/pipe", fixture->dir);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	/* Nobody writes to it, so an open() that waits would do so for ever. */
+	/* It has no writer, so an open() that waits would not return. */
 	assert_failure(dwarfs_io_open(path, &io, &err), DWARFS_ERR_INVALID, err);
 	assert_int_equal(dwarfs_io_open(path, &io, &err), DWARFS_ERR_INVALID);
 	assert_non_null(strstr(dwarfs_error_message(err), "pipe"));
@@ -449,8 +449,8 @@ struct slow {
 	size_t most; /* bytes at a time */
 	int calls;
 	int fail_at;	/* number of the call that fails; 0: none */
-	int failure;	/* what it returns then */
-	size_t claimed; /* how many bytes it says that it has read then */
+	int failure;	/* the result of that call */
+	size_t claimed; /* the number of bytes that this call returns */
 	int closed;
 };
 
@@ -520,7 +520,7 @@ static void short_reads_are_continued(void **state)
 	assert_success(use_slow(&slow, &err), err);
 }
 
-/* Whichever call of the source fails, its reason is returned, once, with its errno. */
+/* The reason of a failed call of the source is returned, once, with its errno. */
 static void a_failing_source_is_an_error_wherever_it_fails(void **state)
 {
 	struct slow whole = { .fixture = *state, .most = SIZE_MAX }, slow;
@@ -846,7 +846,7 @@ static void a_check_can_be_stopped(void **state)
 	dwarfs_task_free(task);
 }
 
-/* -- who keeps whom alive ------------------------------------------------------------ */
+/* -- lifetimes ----------------------------------------------------------------------- */
 
 static void things_may_be_freed_in_any_order(void **state)
 {

@@ -16,7 +16,7 @@
 static const int modes[] = { DWARFS_VERIFY_EAGER, DWARFS_VERIFY_LAZY,
 			     DWARFS_VERIFY_NO_BLOCKS };
 
-/* An image of the tree, as a file of its own. */
+/* An image of the tree in a separate file. */
 static void make_image(const struct fixture *fixture, char *path, size_t room)
 {
 	static const int uses[] = { DWARFS_CODEC_BLOCKS, DWARFS_CODEC_METADATA,
@@ -114,7 +114,7 @@ static int count_failure(dwarfs_inode inode, const dwarfs_error *why, dwarfs_err
 	return 0;
 }
 
-/* Every way to get at contents ends with an error. */
+/* Every function that reads contents returns an error. */
 static void assert_contents_are_gone(const dwarfs_image *image)
 {
 	dwarfs_inode inode = find_inode(image, "big");
@@ -174,7 +174,7 @@ static void a_file_that_shrinks_gives_errors(void **state)
 	free(whole.data);
 }
 
-/* Write zeros over all that is stored. */
+/* Overwrite all stored bytes with zeros. */
 static void overwrite(const char *path)
 {
 	static const uint8_t zeros[65536];
@@ -226,7 +226,7 @@ static void what_was_verified_is_what_is_used(void **state)
 	free(whole.data);
 }
 
-/* What is stored uncompressed counts in the budget of the cache, as what is decoded. */
+/* Bytes stored uncompressed count in the budget of the cache, like decoded ones. */
 static void stored_bytes_count_in_the_budget(void **state)
 {
 	static const bool is_mapped[] = { false, true };
@@ -289,7 +289,7 @@ static void a_mapped_image_is_used_in_place(void **state)
 	free(whole.data);
 }
 
-/* A source that one image maps is read for another. */
+/* A source that is mapped for one image is read for another. */
 static void each_image_has_its_own_way(void **state)
 {
 	dwarfs_image_options *options = NULL;

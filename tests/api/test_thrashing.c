@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/thrashing: readers with a cache for few blocks, and a budget that changes.
+ * api/thrashing: readers with a cache of few blocks, and a budget that changes.
  *
  * Files are stored in an order that differs from the order of the tree, so that
  * neighbours in a directory are in different blocks. Decoded bytes are counted.
@@ -40,7 +40,7 @@ static void fill(uint8_t *data, uint32_t file)
 	}
 }
 
-/* Neighbours in the tree are anywhere in the blocks of their group. */
+/* Neighbours in the tree are in any blocks of their group. */
 static uint32_t position_of(uint32_t file)
 {
 	uint32_t at = file % EACH;
@@ -160,7 +160,7 @@ static void threads_take_turns(void **state)
 	decoded = count_of(&world, DWARFS_CACHE_DECODED_BYTES);
 	print_message("# decoded %.2f times, %llu waits\n", (double)decoded / wanted,
 		      (unsigned long long)count_of(&world, DWARFS_CACHE_TURN_WAITS));
-#ifndef __SANITIZE_THREAD__ /* it decodes so slowly that turns seem to be unused */
+#ifndef __SANITIZE_THREAD__ /* it decodes so slowly that turns expire */
 	/* Usually 6 times; without turns and look-ahead 34 times. */
 	assert_true(decoded <= 24 * wanted);
 #endif

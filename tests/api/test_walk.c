@@ -6,7 +6,7 @@
 
 #include "support.h"
 
-/* -- looking up ---------------------------------------------------------------------- */
+/* -- lookups ------------------------------------------------------------------------- */
 
 static void a_path_may_be_written_in_many_ways(void **state)
 {
@@ -399,7 +399,7 @@ static void data_order_visits_each_entry_once_and_files_last(void **state)
 		} else {
 			assert_false(in_files);
 		}
-		dwarfs_walk_skip(walk); /* without effect */
+		dwarfs_walk_skip(walk); /* no effect */
 		count++;
 	}
 	assert_int_equal(count, TREE_ENTRIES);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""dwarfsextract --format: what is in the archives, read by other programs; LC_ALL=C."""
+"""dwarfsextract --format: contents of archives, read by other programs; LC_ALL=C."""
 import hashlib
 import os
 import shutil
@@ -42,7 +42,7 @@ def must_work(done):
 
 
 def shown(path):
-    """A path as messages have it: without control characters."""
+    """A path as in messages: without control characters."""
     letters = dict(zip(range(7, 14), "abtnvfr"))
     out = b""
     for character in path.decode("utf-8", "surrogateescape"):
@@ -66,7 +66,7 @@ def keep_all(image_tree):
 
 
 def rich_tree():
-    """A tree with every kind of entry but sockets, its image beside it; made once."""
+    """A tree with every type of entry except sockets, and its image; made once."""
     tap.tool("MKDWARFS")
     where = place("rich")
     if not os.path.exists(where):
@@ -102,7 +102,7 @@ def fresh(name):
 
 
 def unpack(command, folder, **how):
-    """What a program makes of an archive. Those of libarchive lose names in the C locale."""
+    """The tree that a program extracts. Programs of libarchive lose names in the C locale."""
     how["env"] = dict(os.environ, LC_ALL="C.UTF-8" if "bsd" in command[0] else "C")
     done = subprocess.run(command, cwd=folder, capture_output=True, timeout=300, **how)
     assert done.returncode == 0, (command, done.stderr[-2000:])
@@ -110,7 +110,7 @@ def unpack(command, folder, **how):
 
 
 def copied(rows, leave=lambda path, row: False, links=True, times=1, ids=True):
-    """The rows as they come back from a format that lacks something."""
+    """The rows expected from a format with limitations."""
     out = {}
     for path, row in rows.items():
         if leave(path, row):
@@ -118,7 +118,7 @@ def copied(rows, leave=lambda path, row: False, links=True, times=1, ids=True):
         row = dict(row)
         if row["type"] == "l":
             row["mode"] = None
-            # Without a number of their own, links of links come back as two.
+            # Without an inode number, hard links to links are restored as two files.
         if row["type"] != "f" or not links:
             row["nlink"] = None
         if not ids:
@@ -140,12 +140,12 @@ def no_utf8(path, row):
 
 # -- the command line -----------------------------------------------------------------------
 
-with suite.case("a format that does not exist: those that do are listed"):
+with suite.case("an unknown format: the known ones are listed"):
     must_fail(export("-i", simple_image(), "-f", "nonsense", "-o", place("x.tar")),
               "No such format 'nonsense'", "gnutar", "newc", "7zip", "iso9660")
     assert not os.path.exists(place("x.tar"))
 
-with suite.case("what makes no sense is refused"):
+with suite.case("invalid options are refused"):
     image = simple_image()
     must_fail(export("-i", image, "-f", "auto", "-o", place("a.unknown")), "a.unknown")
     must_fail(export("-i", image, "-f", "auto"), "needs the name of a file")
@@ -193,7 +193,7 @@ with suite.case("format and filters by name"):
         assert begin.startswith(want) or (magic == "tar" and begin[257:262] == want), name
         os.unlink(place(name))
 
-with suite.case("filters one after the other, and their options"):
+with suite.case("several filters, and their options"):
     must_work(export("-i", simple_image(), "-f", "ustar", "--format-filters=gzip,b64encode",
                      "--format-options=gzip:compression-level=1,!timestamp",
                      "-o", place("f.txt")))
@@ -249,7 +249,7 @@ with suite.case("pax, read by Python: every attribute"):
 with suite.case("pax, unpacked by bsdtar: the same tree, holes too"):
     need("bsdtar")
     need_root()
-    # It cannot make names that are no UTF-8.
+    # It cannot create names that are not UTF-8.
     must_work(export("-i", place("rich.dwarfs"), "-f", "pax", "-o", place("utf8.tar"), *[
         f"--pattern={name}" for name in sorted(os.listdir(rich_tree())) if name != "names"],
         "--pattern=names/n*"))
@@ -262,7 +262,7 @@ with suite.case("pax, unpacked by bsdtar: the same tree, holes too"):
     for path, row in expected.items():
         if path.startswith(b"holes/"):
             assert row["extents"] == got[path]["extents"], path
-    # What reading the original has changed cannot be compared: times of access.
+    # Access times are not compared: reading the original changed them.
 
 with suite.case("pax, unpacked by GNU tar: the same tree"):
     need_root()
@@ -291,7 +291,7 @@ with suite.case("gnutar, unpacked by GNU tar: the same but for parts of seconds"
     walker.must_agree(copied(described()), got, resolution_ns=10**9)
     os.unlink(place("gnu.tar"))
 
-with suite.case("ustar: what it cannot hold is named, the rest is there"):
+with suite.case("ustar: entries that it cannot hold are named, the others are stored"):
     need_root()
     done = export("-i", place("rich.dwarfs"), "-f", "ustar", "-o", place("u.tar"),
                   "--continue-on-error")
@@ -319,12 +319,12 @@ with suite.case("newc, unpacked by GNU cpio and by bsdcpio: hard links with one 
         del got[b"."]
         for row in expected.values():
             if row["type"] == "d":
-                row["mtime"] = None  # GNU cpio sets it before it makes what is inside
+                row["mtime"] = None  # GNU cpio sets it before it creates the contents
             if row["type"] == "l":
                 row["mtime"] = None
         walker.must_agree(expected, got, resolution_ns=10**9)
 
-with suite.case("odc: each name of a file has its contents, and they are one again"):
+with suite.case("odc: each name of a file has its contents, and they become hard links again"):
     need("cpio")
     need_root()
     where = place("small ids")
@@ -373,14 +373,14 @@ with suite.case("zip, read by Python and unzip: contents, modes, links"):
     os.unlink(place("rich.zip"))
 
 def held(name, path, row):
-    """Whether a format has room for an entry, as its names, numbers and depth are."""
+    """Whether a format can hold an entry with these names, numbers and depth."""
     text = path + (row["target"] or b"")
     if no_utf8(path, row):
         return False
     if name == "xar":
         return min(text) >= 32 and 127 not in text and max(row["uid"], row["gid"]) < 1 << 31
     if name == "iso9660":
-        # libarchive goes wrong where it has to move directories or to cut the target of a link.
+        # libarchive fails where it has to move directories or to shorten the target of a link.
         link = os.path.basename(path) + b"/" + row["target"] if row["target"] else b""
         return path.count(b"/") + (row["type"] == "d") <= 7 and len(link) + link.count(b"/") <= 100
     return True
@@ -390,7 +390,7 @@ for name, options, resolution, lost in (
         ("7zip", (), 100, {"links": False, "ids": False}),
         ("iso9660", ("--format-options=!joliet",), 10**9, {}),
         ("xar", (), 10**9, {})):
-    with suite.case(f"{name}, unpacked by bsdtar: what it cannot hold was named"):
+    with suite.case(f"{name}, unpacked by bsdtar: entries that it cannot hold are named"):
         need("bsdtar")
         need_root()
         done = export("-i", place("rich.dwarfs"), "-f", name, "-o", place("rich." + name),
@@ -404,7 +404,7 @@ for name, options, resolution, lost in (
             assert shown(path) in done.stderr, path
         expected = copied(everything, leave=lambda path, row: path in left, **lost)
         for path in [path for path in got if path not in expected]:
-            assert got.pop(path)["type"] == "d", path  # bsdtar makes what is missing above
+            assert got.pop(path)["type"] == "d", path  # bsdtar creates missing parents
         for path, row in expected.items():
             if name == "xar":
                 row["mode"] = row["mode"] and row["mode"] & 0o777
@@ -446,7 +446,7 @@ with suite.case("iso9660: a file that is too large, with its size"):
     must_fail(done, "large: a file of 4294967301 bytes", "finished with 1 error")
     assert os.path.getsize(place("large.iso")) < 1 << 20
 
-with suite.case("an odd name of an attribute costs GNU tar none of the others"):
+with suite.case("with an invalid attribute name GNU tar still restores the others"):
     tree_path = place("odd attributes")
     write(tree_path + "/one", b"1")
     write(tree_path + "/two", b"2")
@@ -463,7 +463,7 @@ with suite.case("an odd name of an attribute costs GNU tar none of the others"):
     assert os.getxattr(place("odd out/one"), "user.plain") == b"a value"
 
 with suite.case("shar, unpacked by sh"):
-    # The writer of libarchive forgets to free two names.
+    # The writer of libarchive leaks two names.
     leaky = {**os.environ,
              "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
     must_work(export("-i", simple_image(), "-f", "shar", "-o", place("s.shar"), env=leaky))
@@ -522,7 +522,7 @@ with suite.case("patterns, with the directories above"):
     assert names("i:A/TWO.*", "four") == [".", "a", "a/two.h", "four"]
     assert names("none*") == []
 
-# -- where it goes --------------------------------------------------------------------------
+# -- the output --------------------------------------------------------------------------
 
 with suite.case("standard output, a pipe and a file get the same bytes"):
     image = place("rich.dwarfs")
@@ -539,13 +539,13 @@ with suite.case("standard output, a pipe and a file get the same bytes"):
         assert reader.stdout.read().split()[0].decode() == want
     assert stat.S_ISFIFO(os.stat(place("pipe")).st_mode)
 
-with suite.case("a file that is there is replaced at the end, and keeps its mode"):
+with suite.case("an existing file is replaced at the end, and keeps its mode"):
     write(place("there.tar"), b"before", 0o640)
     must_work(export("-i", simple_image(), "-f", "tar", "-o", place("there.tar")))
     assert tarfile.is_tarfile(place("there.tar"))
     assert stat.S_IMODE(os.stat(place("there.tar")).st_mode) == 0o640
 
-with suite.case("an archive is on disk before it has its name, unless --no-sync"):
+with suite.case("an archive is synced to disk before it is renamed, unless --no-sync"):
     for form in "pax", "zip":
         output, log = place("synchronized." + form), place("calls")
         for words, old in ([], False), ([], True), (["--no-sync"], False), (["--no-sync"], True):
@@ -576,7 +576,7 @@ with suite.case("a full device is an error"):
         must_fail(done, "No space left on device")
 
 
-with suite.case("a full disk: an error, no file, and what was there stays"):
+with suite.case("a full disk: an error, no file, and an existing file is kept"):
     rich_tree()
     with file_system("size=2m") as disk:
         must_fail(export("-i", place("rich.dwarfs"), "-f", "tar", "-o", disk + "/x.tar",
@@ -587,7 +587,7 @@ with suite.case("a full disk: an error, no file, and what was there stays"):
                   "No space left on device")
         assert os.listdir(disk) == ["x.tar"] and read(disk + "/x.tar") == b"before"
 
-with suite.case("a reader that goes away ends it"):
+with suite.case("a closed pipe ends it"):
     with subprocess.Popen([tap.tool("DWARFSEXTRACT"), "-i", place("rich.dwarfs"), "-f", "tar"],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as writer:
         writer.stdout.read(1000)
@@ -596,7 +596,7 @@ with suite.case("a reader that goes away ends it"):
 
 # -- damage ---------------------------------------------------------------------------------
 
-with suite.case("a damaged block: its files are named, the others are there"):
+with suite.case("a damaged block: its files are named, the others are stored"):
     where = place("damaged")
     rng = tree.random.Random(7)
     for number in range(40):
@@ -621,7 +621,7 @@ with suite.case("a damaged block: its files are named, the others are there"):
     assert there | named == set(os.listdir(where)) and not there & named
     assert 1 <= len(named) <= 5, named
 
-with suite.case("names that would lead whoever unpacks it elsewhere are refused"):
+with suite.case("names that would lead outside of a target directory are refused"):
     where = place("evil")
     for name in ("Q1", "W2/inner", "good", "dir/good"):
         write(f"{where}/{name}", name.encode())
@@ -639,7 +639,7 @@ with suite.case("names that would lead whoever unpacks it elsewhere are refused"
             for name in "good", "dir/good":
                 assert archive.extractfile(name).read() == name.encode()
 
-with suite.case("a name deeper down that cannot be one: its directory is said"):
+with suite.case("an invalid name in a subdirectory: the directory is named"):
     where = place("evil below")
     for name in ("some/where/Q1", "some/where/z", "some/zz"):
         write(f"{where}/{name}", name.encode())
@@ -650,7 +650,7 @@ with suite.case("a name deeper down that cannot be one: its directory is said"):
         assert archive.read("some/where/z") == b"some/where/z"
         assert sorted(archive.namelist()) == ["some/", "some/where/", "some/where/z", "some/zz"]
 
-with suite.case("a directory whose group is damaged: it is there, and what is in it"):
+with suite.case("a directory with a damaged group: it is stored, with its entries"):
     image = tap.data("badfs", "crafted", "meta-inode-group-index-out-of-range.dwarfs")
     for words, want in ((["--pattern=foo/bar"], {"foo/bar"}),
                         (["--pattern=**"], {"foo/bar", "foo/1/fmt.sh", "empty"})):

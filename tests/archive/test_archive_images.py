@@ -23,11 +23,11 @@ def export(image, *options):
                           capture_output=True, env=dict(os.environ, LC_ALL="C"))
 
 
-_digests = {}  # of large files, by what is in them besides holes
+_digests = {}  # of large files, by their data and its offsets
 
 
 def digest_of(archive, member):
-    """The hash of a file. Large ones with the same data at the same places are read once."""
+    """The hash of a file. Large ones with the same data at the same offsets are read once."""
     source = archive.extractfile(member)
     key = None
     if member.size > 256 << 20 and member.issparse():

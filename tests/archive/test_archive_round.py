@@ -47,7 +47,7 @@ def set_all(path, attributes):
 
 
 def attributes_of(root):
-    """path -> {name: value} of all that is below."""
+    """path -> {name: value} of all entries below."""
     found = {}
     for folder, directories, files in os.walk(os.fsencode(root)):
         for name in files + directories + [b""]:
@@ -60,7 +60,7 @@ def attributes_of(root):
 
 
 def original():
-    """A tree of every kind but sockets, with attributes; an image of it beside it."""
+    """A tree of every kind but sockets, with attributes; and its image."""
     if os.geteuid() != 0:
         raise tap.Skip("needs root")
     where = place("tree")
@@ -106,7 +106,7 @@ def agree(where, back, **how):
 
 for name, options in (("plain.tar", ()), ("tree.tar.gz", ("--archive-order=tree",)),
                       ("packed.tar.zst", ("--format-options=compression-level=1",))):
-    with suite.case(f"{name}: every attribute, hole and link comes back"):
+    with suite.case(f"{name}: every attribute, hole and link is restored"):
         where, back = there_and_back(name, *options)
         agree(where, back)
         for path, row in walker.describe(where + "/holes").items():
@@ -137,7 +137,7 @@ with suite.case("bsdtar and GNU tar restore attributes and lists of access"):
         mode = os.stat(back + "/modes/file 0777").st_mode
         assert stat.S_IMODE(mode) == stat.S_IMODE(os.stat(where + "/modes/file 0777").st_mode)
 
-with suite.case("names of attributes that a tar has to encode come back, too"):
+with suite.case("names of attributes that a tar has to encode are restored, too"):
     where = place("odd")
     write(where + "/file", b"x")
     odd = {"user.new\nline=x%": b"odd", "user.\xfcml": b"1", "user.plain": b"2\0"}
@@ -150,7 +150,7 @@ with suite.case("names of attributes that a tar has to encode come back, too"):
     run("DWARFSEXTRACT", "-i", place("odd2.dwarfs"), "-o", place("odd2"))
     assert attributes_of(place("odd2")) == {b"file": odd}, attributes_of(place("odd2"))
 
-with suite.case("--no-xattrs leaves them out, and a zip says that it has none"):
+with suite.case("--no-xattrs omits them, and a zip warns that it has none"):
     where = original()
     run("DWARFSEXTRACT", "-i", where + ".dwarfs", "-f", "pax", "-o", place("bare.tar"),
         "--no-xattrs")
@@ -160,10 +160,10 @@ with suite.case("--no-xattrs leaves them out, and a zip says that it has none"):
     done = subprocess.run([tap.tool("DWARFSEXTRACT"), "-i", where + ".dwarfs", "-f", "zip", "-o",
                            place("a.zip"), "--pattern=files/text"], capture_output=True)
     assert done.returncode == 0, done
-    # The root, files/text: what has attributes and was written, which the root is not.
+    # Of the two entries with attributes, the root is not written, files/text is.
     assert b"extended attributes of 1 entries" in done.stderr, done.stderr
 
-with suite.case("newc and ustar: contents and what they have room for come back"):
+with suite.case("newc and ustar: contents and the attributes that they can hold are restored"):
     where = place("small")
     write(where + "/a/file", b"contents\n" * 100)
     os.link(where + "/a/file", where + "/a/other")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Times from 1906 to 2400 in archives of each format, out and back in.
 
-A format that has no room for a time gets the nearest one, with a warning and the exit code 1, and
-the entry with its contents all the same.
+A format that cannot hold a time gets the nearest one, with a warning and the exit code 1; the
+entry and its contents are stored.
 """
 import os
 import subprocess
@@ -46,7 +46,7 @@ def export(image, form):
 
 
 def import_times(archive):
-    """{path: nanoseconds} of the files, and what they contain is right."""
+    """{path: nanoseconds} of the files; checks their contents."""
     image = archive + ".dwarfs"
     subprocess.run([tap.tool("MKDWARFS"), "-i", archive, "-o", image, "--force", "--no-progress",
                     "-l1", "--no-section-index", "--time-resolution=1ns"], check=True,
@@ -76,7 +76,7 @@ def check(image, times, form):
 
 
 def check_tar(image, times):
-    """As others read it."""
+    """As another program reads it."""
     with tarfile.open(export(image, "pax")[0]) as archive:
         for path, time in times.items():
             member = archive.getmember(path.decode() or ".")

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * damaged: damaged images must be refused, in time and in little memory.
+ * damaged: damaged images must be refused, in bounded time and memory.
  *
  * damaged files      every file that fuzzing of another reader found
- * damaged crafted    files with one known defect, found when the list says
+ * damaged crafted    files with one known defect, detected at the stage in the list
  * damaged truncated  the image unixlink, cut off at every length
  */
 #include "exercise.h"
@@ -64,7 +64,7 @@ static const char *data_path(const char *name)
 	return path;
 }
 
-/* Exercise a file of the system under the clock. */
+/* Exercise a file of the system with a time limit. */
 static void exercise_file(const char *path, struct outcome *outcome)
 {
 	dwarfs_error *err = NULL;
@@ -150,7 +150,7 @@ static const char *judge(const char *detected_by, const struct outcome *outcome)
 		return outcome->integrity > 0 ? NULL
 					      : "the integrity check finds nothing";
 	}
-	return "the list says something unknown";
+	return "unknown word in the list";
 }
 
 static int every_crafted_file(void)
@@ -180,8 +180,8 @@ static int every_crafted_file(void)
 	return 0;
 }
 
-/* The bytes are copied to a block of exactly their size, so that a sanitizer sees its
- * end. */
+/* The bytes are copied to a block of exactly their size, so that a sanitizer detects
+ * accesses beyond it. */
 static int every_truncation(void)
 {
 	FILE *file = fopen(data_path("images/unixlink.dwarfs"), "rb");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exercise: do with an image whatever can be done with one.
+ * exercise: call every reading function on an image.
  *
- * Takes any bytes. Gives how each step ended; a crash, a hang or a wild allocation is for
- * the caller to notice. What is read of one file, and of all, is bounded, since a few
- * bytes of metadata may promise any amount of contents.
+ * Takes any bytes. Returns the result of each step; the caller detects crashes, hangs and
+ * large allocations. The bytes read of each file, and of all files, are bounded, since a
+ * few bytes of metadata may claim any amount of contents.
  */
 #include "exercise.h"
 
@@ -55,7 +55,7 @@ static void read_contents(struct visit *visit, dwarfs_inode inode)
 		offset += got;
 		visit->read += got;
 	}
-	/* The end, wherever it claims to be, and past it. */
+	/* The claimed end, and past it. */
 	place = dwarfs_file_bytes(file);
 	note(visit,
 	     dwarfs_file_read(file, piece, 16, place > 8 ? place - 8 : 0, &got, &err));
@@ -160,7 +160,7 @@ static void ask_about_image(const dwarfs_image *image)
 	dwarfs_history_free(history);
 }
 
-/* Every value of the metadata as it is stored: there cannot be many more than bits. */
+/* Every stored value of the metadata: there are not many more than bits. */
 static void read_tables(const dwarfs_image *image)
 {
 	const uint64_t most = 64 * (dwarfs_metadata_total_bytes(image) +
@@ -180,7 +180,7 @@ static void read_tables(const dwarfs_image *image)
 			sum += data[0] + data[bytes - 1];
 		sum += dwarfs_metadata_number(metadata) + dwarfs_metadata_bits(metadata);
 		if (++steps > most)
-			abort(); /* more than the bytes can hold */
+			abort(); /* more than the bytes can contain */
 	}
 	piece[0] = (unsigned char)sum;
 	dwarfs_metadata_free(metadata);
@@ -195,7 +195,7 @@ static void check(const dwarfs_image *image, int level, uint64_t *errors)
 	if (ret < 0 && *errors == 0)
 		*errors = 1;
 	if ((ret < 0) != (*errors > 0) || (ret < 0 && !*dwarfs_error_message(err)))
-		abort(); /* the answers of one call contradict each other */
+		abort(); /* results of one call contradict each other */
 	dwarfs_error_free(err);
 }
 
@@ -209,7 +209,7 @@ void exercise(dwarfs_io *io, struct outcome *outcome)
 	memset(outcome, 0, sizeof(*outcome));
 	outcome->open = dwarfs_image_open_io(NULL, io, NULL, &image, &err);
 	if (outcome->open < 0 && (image || !*dwarfs_error_message(err)))
-		abort(); /* failed with an image, or without a word */
+		abort(); /* failed but returned an image, or no message */
 	dwarfs_error_free(err);
 	if (outcome->open < 0)
 		return;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exercise: do with an image whatever can be done with one, through public headers alone.
+ * exercise: call every reading function on an image, through public headers only.
  */
 #ifndef TESTS_BADFS_EXERCISE_H
 #define TESTS_BADFS_EXERCISE_H
 
 #include <dwarfs/dwarfs.h>
 
-/* What was refused, and what was found. */
+/* Errors returned, and findings of the checks. */
 struct outcome {
 	int open;	    /* 0 or the code of the failure */
 	uint64_t structure; /* errors of each level of check, counted when it opens */
@@ -20,7 +20,7 @@ struct outcome {
  */
 void exercise(dwarfs_io *io, struct outcome *outcome);
 
-/* Does any of it say that the image is bad? */
+/* Whether any of the results reports damage. */
 int outcome_is_bad(const struct outcome *outcome);
 
 #endif

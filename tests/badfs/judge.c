@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * judge: what the check says of many images, one after the other.
+ * judge: results of the check for many images.
  *
- * Takes images on standard input, each behind its size (4 bytes, low one first); writes a
- * line for each: "good", or "bad" and why.
+ * Reads images from standard input, each after its size (4 bytes, little-endian); writes
+ * a line for each: "good", or "bad" and the reason.
  */
 #include <stdint.h>
 #include <stdio.h>

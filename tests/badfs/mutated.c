@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * mutated: valid images with changed schema, metadata, history or index bytes, and with
- * hashes that fit, must do no harm. An error is not required: some changes are harmless.
+ * matching hashes, must not cause a crash or hang. An error is not required: some changes
+ * are valid.
  *
  * mutated COUNT IMAGE...
  *
- * Makes COUNT variants of each image, the same ones in every run.
+ * Makes COUNT variants of each image, the same in every run.
  */
 #include "exercise.h"
 
@@ -99,7 +100,7 @@ static void rehash(unsigned char *image, const struct section *section)
 	sha512_256_digest(&sha, 32, header + 8);
 }
 
-/* Change a few bytes in one of the ways that find trouble. */
+/* Change a few bytes in one of several ways. */
 static void change(unsigned char *bytes, size_t size)
 {
 	static const unsigned char telling[] = { 0x00, 0x01, 0x7f, 0x80, 0xff, 0xfe };
@@ -129,7 +130,7 @@ static void change(unsigned char *bytes, size_t size)
 	}
 }
 
-/* Mostly the tables; now and then a block, for the codecs. */
+/* Usually the tables; sometimes a block, for the codecs. */
 static void pick_section(const struct section *sections, size_t count,
 			 struct section *picked)
 {
@@ -223,7 +224,8 @@ int main(int argc, char **argv)
 			printf("1..0 # SKIP no test data: set DWARFS_TEST_DATA\n");
 			return 77;
 		}
-		/* If next to nothing is refused, the changes miss what is read. */
+		/* If almost no variant is refused, the changes do not reach the data that
+		 * are read. */
 		printf("%sok %d - %u variants of %s\n# %d refused\n",
 		       (unsigned int)refused * 10 < variants ? "not " : "", i - 1,
 		       variants, argv[i], refused);

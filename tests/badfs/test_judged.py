@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Single values of metadata are changed, the hashes set right, and the check judged by another
-implementation of the rules: what that one refuses, the check must refuse.
+"""Single values of metadata are changed, the hashes recomputed, and the result of the check
+compared with another implementation of the rules: images that it refuses, the check must refuse.
 
 The other implementation, in DWARFS_TEST_DATA/oracle, writes the images as well. Values are
 changed before the metadata is laid out, so that any value gets the bits that it needs.
@@ -87,7 +87,7 @@ class Writer:
 
 
 def enrich(metadata, blocks):
-    """What the oracle does not write by itself."""
+    """Fields that the oracle does not write by default."""
     metadata["category_names"] = [b"<default>", b"incompressible"]
     metadata["block_categories"] = [number % 2 for number in range(blocks)]
     metadata["category_metadata_json"] = [b"{}", b'{"a":1}']
@@ -172,7 +172,7 @@ def mutations(metadata):
 
 
 def refused_by(strict, dw, image):
-    """Why the oracle refuses an image, or None."""
+    """The reason why the oracle refuses an image, or None."""
     try:
         strict.strict(image)
     except dw.Err as error:
@@ -183,7 +183,7 @@ def refused_by(strict, dw, image):
 
 
 def judged(program, images):
-    """What the check says of each: "good", or "bad" and why."""
+    """The result of the check for each: "good", or "bad" and the reason."""
     stream = b"".join(struct.pack("<I", len(image)) + image for image in images)
     done = subprocess.run([program], input=stream, stdout=subprocess.PIPE, timeout=300)
     assert done.returncode == 0, f"ended with {done.returncode}"
@@ -217,7 +217,7 @@ def compare(program, strict, writer):
 
 
 def check_targets(program, writer):
-    """The oracle passes targets that no system has."""
+    """The oracle accepts targets that no system supports."""
     images = []
     for target in (b"t", b"x" * 4095, b"", b"x" * 4096, b"x" * 5000):
         metadata = copy.deepcopy(writer.metadata)
@@ -240,7 +240,7 @@ def main():
         import wr  # pylint: disable=import-outside-toplevel,import-error
     except tap.Skip as reason:
         tap.skip_all(reason)
-    # Claims of many items without bits keep the oracle busy, and memory with it.
+    # Many claimed items without bits take the oracle much time and memory.
     strict.SFz.LIM = 1 << 14
     signal.alarm(600)
     with tempfile.TemporaryDirectory(prefix="dwarfs-judged-") as root:

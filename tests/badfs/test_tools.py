@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Damaged images through the programs: an answer that names the image, in time and memory.
+"""Damaged images with the programs: a message that names the image, in bounded time and memory.
 
-A signal, a hang, silence, or anything written beside the target is a failure.
+A signal, a hang, silence, or anything written outside the target is a failure.
 """
 import csv
 import os
@@ -21,7 +21,7 @@ def is_sanitized(program):
 
 
 def images():
-    """(path, when the damage shows) of every damaged image."""
+    """(path, stage at which the damage is detected) of every damaged image."""
     folder = tap.data("badfs", "files")
     for name in sorted(os.listdir(folder)):
         yield os.path.join(folder, name), "open or check"
@@ -47,9 +47,9 @@ def extract(dwarfsextract, limit):
             run = Run(dwarfsextract, "-i", path, "-o", target)
             assert run.code in (0, 1), f"{name}: ended with {run.code}: {run.text}"
             if detected_by in ("open", "data"):
-                assert run.code == 1, f"{name}: extracts as if it were whole"
+                assert run.code == 1, f"{name}: extracts as if it were intact"
             if run.code == 1:
-                # The image, or the entry that could not be made of what it says.
+                # The image, or the entry that could not be created from it.
                 assert name in run.text or target in run.text, f"{name}: {run.text}"
             assert run.resident < limit, f"{name}: {run.resident >> 10} KiB"
             assert set(os.listdir(scratch)) <= {"target"}, f"{name}: {os.listdir(scratch)}"
@@ -57,7 +57,7 @@ def extract(dwarfsextract, limit):
 
 
 def mount(dwarfs, limit):
-    """Those that do not open are not mounted."""
+    """Images that do not open are not mounted."""
     with tempfile.TemporaryDirectory(prefix="dwarfs-bad-") as scratch:
         for path, detected_by in images():
             if detected_by != "open":
@@ -81,11 +81,11 @@ def main():
         tap.skip_all(reason)
     limit = 1 << 40 if is_sanitized(tools[0]) else RESIDENT_MAX
     suite = tap.Suite()
-    with suite.case("dwarfsck finds the damage and names the image"):
+    with suite.case("dwarfsck detects the damage and names the image"):
         check(tools[0], limit)
-    with suite.case("dwarfsextract refuses, or extracts what there is"):
+    with suite.case("dwarfsextract refuses it, or extracts the intact entries"):
         extract(tools[1], limit)
-    with suite.case("dwarfs mounts nothing that does not open"):
+    with suite.case("dwarfs mounts no image that does not open"):
         mount(tap.tool("DWARFS"), limit)
     suite.finish()
 

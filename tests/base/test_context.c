@@ -67,7 +67,7 @@ static void the_first_use_freezes_settings(void **state)
 	assert_int_equal(dwarfs_context_set_log(context, 0, log_nothing, NULL, &err),
 			 DWARFS_ERR_INVALID);
 	assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_INVALID);
-	/* The owner may leave before the user. */
+	/* The owner may release it before the user. */
 	dwarfs_context_free(context);
 	assert_true(dw_context_cache_bytes(used) == 77);
 	dwarfs_context_free(used);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/error: what an error says, and that reporting never fails.
+ * base/error: contents of errors, and that reporting never fails.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -126,7 +126,7 @@ static void system_errors_carry_errno(void **state)
 	assert_int_equal(dw_error_as(&err, DWARFS_ERR_IO), DWARFS_ERR_IO);
 	assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_IO);
 	assert_int_equal(dwarfs_error_errno(err), ENOENT);
-	/* A number that nobody knows still gives a message. */
+	/* An unknown number still has a message. */
 	assert_int_equal(dw_fail_errno(&err, 99999, "odd"), DWARFS_ERR_IO);
 	assert_true(strlen(dwarfs_error_message(err)) > 5);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/latency: steps without gaps, quantiles that are near the truth, many threads.
+ * base/latency: steps without gaps, quantiles close to the exact values, many threads.
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/patterns: which paths match what people ask for.
+ * base/patterns: which paths match a pattern.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,7 +100,7 @@ static void what_makes_no_sense_changes_nothing(void **state)
 	memset(long_one, 'x', 5999);
 	long_one[5999] = '\0';
 	assert_int_equal(dw_patterns_add(patterns, long_one, NULL), DWARFS_ERR_INVALID);
-	/* 2^20 variants, and braces as deep as there is room for. */
+	/* 2^20 variants, and braces of the maximum depth. */
 	strcpy(long_one, "x");
 	for (int i = 0; i < 20; i++)
 		strcat(long_one, "{a,b}");

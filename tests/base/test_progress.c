@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/progress: how often the callback is called, the two ways to stop, and how long it
- * still takes.
+ * base/progress: how often the callback is called, the two ways to cancel, and the time
+ * left.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -137,7 +137,7 @@ static int fail_silently(const dwarfs_progress *progress, dwarfs_error **err, vo
 	return DWARFS_ERR_NO_SPACE;
 }
 
-/* Without a reason the error has the code, and says where it is from. */
+/* Without a message the error has the code, and names the callback. */
 static void a_reason_is_optional(void **state)
 {
 	auto_error dwarfs_error *err = NULL;
@@ -225,7 +225,7 @@ static void bytes_go_on_as_fast_as_in_their_phase(void **state)
 	assert_int_equal(dw_progress_remaining(&progress, 110 * SECOND), 0);
 }
 
-/* Half of the input was looked at, and left a fifth of it to be packed. */
+/* Half of the input was scanned, and a fifth of that is to be packed. */
 static void work_counts_where_there_is_some(void **state)
 {
 	struct dwarfs_progress progress = {
@@ -236,7 +236,7 @@ static void work_counts_where_there_is_some(void **state)
 		.work_known_bytes = 500,
 	};
 
-	dw_progress_refresh(&progress, 50 * SECOND); /* that is when it began */
+	dw_progress_refresh(&progress, 50 * SECOND); /* its start */
 	progress.work_done = 40;
 	dw_progress_refresh(&progress, 54 * SECOND);
 	assert_int_equal(dw_progress_remaining(&progress, 54 * SECOND), 16 * SECOND);
@@ -253,7 +253,7 @@ static void add_work(struct dwarfs_progress *progress, void *user)
 	progress->work_done += *(uint64_t *)user;
 }
 
-/* Steadily packed blocks: what is announced is true all the time. */
+/* Blocks packed at a constant rate: the announced time is right throughout. */
 static void a_steady_build_is_foreseen(void **state)
 {
 	uint64_t step = 5;

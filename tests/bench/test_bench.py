@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The programs of bench/: data sets that come out the same, kept results, reported losses."""
+"""The programs of bench/: reproducible data sets, stored results, reported losses."""
 import contextlib
 import hashlib
 import io
@@ -88,7 +88,7 @@ def test_generated(suite, top):
                               (("1.10.2", "server.js"), ("1.11.0", "server.js"))):
             share = common(lines(a, *first), lines(a, *second))
             assert 0.4 < share < 1, (first, second, share)
-    with suite.case("generated: no mark of the generator is left, releases have many files"):
+    with suite.case("generated: no marker of the generator remains, releases have many files"):
         for path, _, names in os.walk(a):
             for name in names:
                 with open(os.path.join(path, name), "rb") as source:
@@ -104,7 +104,7 @@ def test_records(suite):
         assert texts[0] == texts[1]
         assert len(set(texts[0])) == 200
         assert sum("\n> " in text for text in texts[0]) > 40
-    with suite.case("table: rows are as many and as wide as told"):
+    with suite.case("table: rows have the requested count and width"):
         for name, columns in records.Tables.SHAPES.items():
             made = list(getattr(records.Tables(5), name)(100))
             assert made == list(getattr(records.Tables(5), name)(100))
@@ -113,7 +113,7 @@ def test_records(suite):
 
 
 def test_stamps(suite, top):
-    with suite.case("stamps: all entries get times and modes that only their names decide"):
+    with suite.case("stamps: times and modes of all entries depend on their names only"):
         seen = []
         for name in ("x", "y"):
             for part in ("1/a/f", "1/g", "2/a/f", "h"):
@@ -192,7 +192,7 @@ def test_resume(suite, top):
         assert made.returncode == 0 and "### small" in made.stdout, made.stderr
         with open(os.path.join(top, "p.svg"), encoding="utf-8") as source:
             assert "mkdwarfs" in source.read()
-    with suite.case("compare: a set or program that is not there is named"):
+    with suite.case("compare: a missing set or program is named"):
         made = compare(path, *words, "--sets", "absent")
         assert made.returncode and "no set absent" in made.stderr
         made = compare(path, *words, "--only", "nothing")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The Python package, as a program would use it."""
+"""The Python package, used as by a program."""
 import ctypes
 import datetime
 import gc
@@ -202,7 +202,7 @@ class Adding(unittest.TestCase):
         self.assertEqual((image / "again/top/a").read_bytes(), b"first")
 
     def tar(self, *entries):
-        """Of names and contents."""
+        """An archive of names and contents."""
         output = io.BytesIO()
         with tarfile.open(fileobj=output, mode="w", errors="surrogateescape",
                           encoding="utf-8") as archive:
@@ -234,7 +234,7 @@ class Adding(unittest.TestCase):
         self.assertEqual([(what.name, path) for what, path, why in seen],
                          [("LEFT_OUT", "x/../\udcff"), ("REPLACED", "d"), ("LEFT_OUT", "d/below")])
         self.assertEqual(seen[1][2], "replaces a directory with 1 entry")
-        # What is wrong with the archive is raised all the same.
+        # Errors of the archive are raised in spite of that.
         with self.assertRaises(dwarfs.CorruptError):
             self.builder.add_archive(data[:600], continue_on_error=True)
         image = self.build()
@@ -291,7 +291,7 @@ class Adding(unittest.TestCase):
 
 
 class Comparing(unittest.TestCase):
-    """What differs between two trees."""
+    """The differences between two trees."""
 
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="compare-")
@@ -808,7 +808,7 @@ class Packing(Case):
 
     def tearDown(self):
         self.output().unlink(missing_ok=True)
-        # Whatever went wrong, there is no temporary file.
+        # No temporary file remains after any error.
         self.assertLessEqual(set(os.listdir(self.dir)), {"tree", "image.dwarfs", "back"})
 
     def test_counts(self):
@@ -1071,7 +1071,7 @@ class Contexts(Case):
 
 
 class Deciding(unittest.TestCase):
-    """Callbacks that choose, sort and name what is packed."""
+    """Callbacks that filter, sort and categorize files."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="dwarfs-python-")
@@ -1100,7 +1100,7 @@ class Deciding(unittest.TestCase):
         return [str(path) for path in image.walk("data") if path.lstat().st_size > 900]
 
     def assert_stops(self, **options):
-        """With whatever exception a callback raises, and without an image."""
+        """The exception of the callback is raised, and no image is made."""
         for error in (ZeroDivisionError, KeyboardInterrupt):
             def fail(*arguments):
                 raise error("stop")

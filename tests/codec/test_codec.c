@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec: specifications, round trips through everything that packs, and damaged input.
+ * codec: specifications, round trips with every encoder, and damaged input.
  */
 #include "support/codec_data.h"
 
@@ -118,7 +118,7 @@ static void all_zstd_levels_work(void **state)
 	}
 }
 
-/* The same bytes whatever the object packed before, and however large out is. */
+/* The same bytes for any earlier input of the object, and any capacity of out. */
 static void packing_is_deterministic(void **state)
 {
 	enum { SIZE = 150000 };
@@ -148,7 +148,7 @@ static void packing_is_deterministic(void **state)
 	}
 }
 
-/* A switch ends the slow codecs, and what was begun leaves no trace in the next block. */
+/* A switch cancels slow codecs, and the cancelled block does not affect the next one. */
 static void a_switch_ends_packing(void **state)
 {
 	static const char *const slow[] = { "zstd:level=3", "lzma:level=1",
@@ -288,7 +288,7 @@ static void unknown_ids_are_unsupported(void **state)
 	assert_false(dw_codec_can_pack((enum codec_id)8));
 }
 
-/* What other modules ask for instead of comparing ids. */
+/* Functions that other modules call instead of comparing ids. */
 static void codecs_have_properties(void **state)
 {
 	struct codec_spec spec;
@@ -452,7 +452,7 @@ static void reach_is_that_of_the_window(void **state)
 	expect_reach("lzma:level=9:dict_size=30", 1 << 24);
 }
 
-/* Estimates grow with the work, and stay within reason. */
+/* Estimates grow with the work, within bounds. */
 static void memory_is_estimated(void **state)
 {
 	for (size_t i = 0; i < SPEC_COUNT; i++) {
@@ -467,7 +467,7 @@ static void memory_is_estimated(void **state)
 	}
 }
 
-/* Two streams with padding between and behind them are one. */
+/* Two streams with padding between and after them are decoded as one. */
 static void xz_streams_may_be_joined(void **state)
 {
 	enum { SIZE = 5000, PADDING = 8 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/decoder: unpacking step by step gives what unpacking at once gives, for good
- * payloads and for bad ones.
+ * codec/decoder: decompression in steps gives the same result as at once, for valid and
+ * damaged payloads.
  */
 #include "support/codec_data.h"
 
@@ -31,7 +31,7 @@ static const char *const codecs[] = {
 
 static const size_t sizes[] = { 1, 2, 4095, 131072, 131073, 400000, 1 << 20 };
 
-/* Pack, or give up on a codec that was not built in. */
+/* Compress; skips a codec that was not built in. */
 static bool pack(const char *text, struct span in, struct buffer *out, uint32_t *id)
 {
 	auto_codec struct codec *codec = NULL;
@@ -47,13 +47,13 @@ static bool pack(const char *text, struct span in, struct buffer *out, uint32_t 
 	return true;
 }
 
-/* Every codec stores random bytes as they are: with many of them "null" is enough. */
+/* Every codec stores random bytes uncompressed: for large inputs "null" suffices. */
 static bool is_slow_copy(size_t codec, int kind, size_t size)
 {
 	return kind == KIND_RANDOM && codec > 0 && size > 4095;
 }
 
-/* Unpack in steps of random sizes. */
+/* Decompress in steps of random sizes. */
 static int unpack_in_steps(uint32_t id, struct span packed, uint8_t *out, size_t size,
 			   uint32_t *random, size_t *steps_out)
 {
@@ -114,7 +114,7 @@ static void steps_give_the_same(void **state)
 	}
 }
 
-/* A little of a large block costs a little of the work. */
+/* A small part of a large block takes a small part of the work. */
 static void a_prefix_is_enough(void **state)
 {
 	static const char *const names[] = { "zstd:level=3", "lzma:level=1",
@@ -142,7 +142,8 @@ static void a_prefix_is_enough(void **state)
 	}
 }
 
-/* Others read what is done while more of it is unpacked: it is not written again. */
+/* Other threads read decompressed bytes during the next steps, which do not write them
+ * again. */
 static void what_is_done_is_left_alone(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -172,7 +173,7 @@ static void what_is_done_is_left_alone(void **state)
 			for (size_t upto = 0; upto < LARGE;) {
 				size_t done = dw_decoder_done(decoder);
 
-				if (done >= page) /* emulators refuse no bytes */
+				if (done >= page) /* no effect in emulators */
 					assert_int_equal(mprotect(out, done / page * page,
 								  PROT_READ),
 							 0);
@@ -186,7 +187,8 @@ static void what_is_done_is_left_alone(void **state)
 	}
 }
 
-/* Both ways agree on what is good, and no way reads or writes what is not there. */
+/* Both functions accept the same payloads, and neither accesses bytes outside the
+ * buffers. */
 static void damage_is_found(void **state)
 {
 	enum { SIZE = 300000 };
@@ -220,7 +222,7 @@ static void damage_is_found(void **state)
 			if (at_once == 0)
 				assert_memory_equal(out, other, SIZE);
 		}
-		/* And a size that is not that of the block. */
+		/* And a wrong size of the block. */
 		for (int wrong = -1; wrong <= 1; wrong += 2) {
 			auto_free uint8_t *out = exactly((size_t)(SIZE + wrong));
 			size_t steps;
@@ -233,7 +235,7 @@ static void damage_is_found(void **state)
 }
 
 #if HAVE_ZSTD
-/* Frames as others write them: with a checksum, followed by others that give nothing. */
+/* Frames as by other writers: with a checksum, followed by frames without contents. */
 static void other_frames(void **state)
 {
 	static const uint8_t skippable[] = {
@@ -259,7 +261,7 @@ static void other_frames(void **state)
 					 (struct span){ frame, size + sizeof(skippable) },
 					 out, LARGE, &random, &steps),
 			 0);
-	/* What is cut off at the end is found, too. */
+	/* Truncation at the end is detected, too. */
 	for (size_t less = 1; less < 12; less++)
 		assert_true(
 			unpack_in_steps(

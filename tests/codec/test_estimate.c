@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec: what packing takes in memory, counted, against what was estimated before, and
- * against what specifications that make do with less were made for.
+ * codec: the memory that compression takes, counted, compared with the estimate, and with
+ * the limit that specifications were reduced for.
  */
 #include "support/codec_data.h"
 
@@ -54,7 +54,7 @@ void free(void *memory)
 	__libc_free(memory);
 }
 
-/* What a compressor takes at its peak, without the block and the room for the result. */
+/* The peak memory of a compressor, without the block and the output buffer. */
 static size_t measure(const struct codec_spec *spec, struct span in)
 {
 	auto_buffer struct buffer out = { 0 };
@@ -70,14 +70,16 @@ static size_t measure(const struct codec_spec *spec, struct span in)
 	return peak - before;
 }
 
-/* Large enough that tables, not odds and ends, decide. */
+/* Large enough that tables dominate. */
 enum { BIG = 4 << 20 };
 
-/* slack: by how much, in percent, an estimate may be above the hungriest kind of data. */
+/* slack: by how much, in percent, an estimate may exceed the kind of data that needs
+ * most. */
 static void check(const struct codec_spec *spec, uint8_t *data, size_t size,
 		  unsigned slack)
 {
-	/* liblzma allocates all before it sees data; runs take it a tenth of the time. */
+	/* liblzma allocates everything before it reads data; runs compress in a tenth of
+	 * the time. */
 	enum kind kinds[] = { spec->id == CODEC_LZMA ? KIND_RUNS : KIND_TEXT,
 			      KIND_RANDOM };
 	uint64_t estimate = dw_codec_memory(spec, size);
@@ -196,7 +198,8 @@ static void samples_take_what_was_said(void **state)
 			}
 }
 
-/* Step by step to the least, each with less memory, and packing still works there. */
+/* Reduced step by step to the minimum, each step with less memory; compression still
+ * works. */
 static void less_memory_will_do(void **state)
 {
 	static const char *const each[] = { "zstd:22",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/flac: samples of every layout, encoded here with libFLAC, come back as bytes.
+ * codec/flac: samples of every layout, encoded here with libFLAC, are decoded to the same
+ * bytes.
  */
 #include "support/codec_data.h"
 
@@ -57,7 +58,7 @@ static void encode(struct buffer *out, const struct layout *layout,
 	FLAC__stream_encoder_delete(encoder);
 }
 
-/* A sample as its layout has it in memory, by arithmetic alone. */
+/* The bytes of a sample in its layout, computed by arithmetic. */
 static void store(uint8_t *to, const struct layout *layout, int64_t sample)
 {
 	uint64_t value;
@@ -134,7 +135,7 @@ static void every_layout_comes_back(void **state)
 				}
 }
 
-/* A sample's width as libFLAC has it since 1.4. */
+/* The width of a sample as in libFLAC since 1.4. */
 static void samples_of_32_bits_come_back(void **state)
 {
 #if FLAC_API_VERSION_CURRENT >= 12

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/flac: sound of every layout is packed and comes back; what would not come back is
- * stored.
+ * codec/flac: audio of every layout is packed losslessly; other samples are stored.
  */
 #include "support/codec_data.h"
 
@@ -25,7 +24,7 @@ static struct codec_spec spec_of(const struct layout *layout, int level)
 	};
 }
 
-/* A sample as its layout has it in memory, by arithmetic alone. */
+/* The bytes of a sample in its layout, computed by arithmetic. */
 static void store(uint8_t *to, const struct layout *layout, int64_t sample)
 {
 	uint64_t value;
@@ -42,7 +41,7 @@ static void store(uint8_t *to, const struct layout *layout, int64_t sample)
 	}
 }
 
-/* A falling tone with a little noise, and both extremes now and then. */
+/* A falling tone with some noise, and both extremes occasionally. */
 static void make(const struct layout *layout, size_t frames, uint8_t *data)
 {
 	int64_t top = (INT64_C(1) << (layout->bits - 1)) - 1;
@@ -160,7 +159,7 @@ static void the_default_level_is_5(void **state)
 	assert_int_equal(dw_codec_parse("flac:level=9", &spec, NULL), DWARFS_ERR_RANGE);
 }
 
-/* Every bit that a layout leaves unused, in turn: it must not be lost. */
+/* Every bit that a layout declares unused, in turn: it must be preserved. */
 static void used_padding_is_stored(void **state)
 {
 	enum { FRAMES = 3000, SIZE = 4 * FRAMES };
@@ -245,7 +244,7 @@ static void parts_of_samples_are_refused(void **state)
 	assert_int_equal(id, CODEC_FLAC);
 }
 
-/* The switch ends it, and the next block knows nothing of that. */
+/* The switch cancels it, and the next block is not affected. */
 static void a_switch_ends_packing(void **state)
 {
 	const struct layout layout = { 2, 16, 2, false, false, false };
@@ -284,7 +283,7 @@ int main(void)
 		cmocka_unit_test(a_switch_ends_packing),
 	};
 
-	/* Built without FLAC, or without the JSON that goes with it. */
+	/* Built without FLAC, or without the JSON library that it needs. */
 	if (!dw_codec_can_pack(CODEC_FLAC))
 		return 77;
 	return cmocka_run_group_tests(tests, NULL, NULL);

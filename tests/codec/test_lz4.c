@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/lz4: slices of lz4hc become one raw block, which is as small as if it had been
- * packed at once.
+ * codec/lz4: slices of lz4hc become one raw block, which is as small as when compressed
+ * at once.
  */
 #include "support/codec_data.h"
 
@@ -15,7 +15,7 @@
 
 enum { SLICE = 256 << 10, LARGE = 3 * SLICE + 12345, SIZE_BYTES = 4 };
 
-/* The size of what it is packed to, 0 when it stays as it is. */
+/* The compressed size, 0 if it is stored uncompressed. */
 static size_t pack(const char *text, struct span in)
 {
 	auto_codec struct codec *codec = NULL;
@@ -36,7 +36,7 @@ static size_t pack(const char *text, struct span in)
 	return out.size;
 }
 
-/* By the library itself, at once. */
+/* By liblz4 itself, at once. */
 static size_t pack_at_once(struct span in, int level)
 {
 	size_t room = (size_t)LZ4_compressBound((int)in.size);
@@ -79,8 +79,8 @@ static void slices_cost_next_to_nothing(void **state)
 	}
 }
 
-/* Ends of slices where a block has its special rules, and lengths that need more bytes.
- */
+/* Ends of slices within the end of a block, which has special rules, and lengths of
+ * several bytes. */
 static void blocks_may_end_anywhere(void **state)
 {
 	static const size_t near[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/lzma/lzma: the filter for machine code is used where it helps, on small blocks and on
- * large ones, of which a sample is looked at.
+ * codec/lzma/lzma: the filter for machine code is used where it reduces the size, on
+ * small blocks and on large ones, of which a sample is compressed.
  */
 #include "support/codec_data.h"
 
@@ -13,7 +13,7 @@
 /* Of more than 2 MiB the library takes a sample. */
 enum { SMALL = 200000, LARGE = 5 << 19 };
 
-/* Calls of few functions from everywhere, as x86 has them, and other bytes in between. */
+/* x86 calls of a few functions from many addresses, and other bytes in between. */
 static void fill_with_code(uint8_t *data, size_t size)
 {
 	uint32_t random = 77;
@@ -59,8 +59,8 @@ static size_t append_stream(uint8_t *out, size_t at, size_t room, lzma_filter *f
 }
 
 /*
- * A step into the match that ends a stream goes on to its end. What follows, for which
- * there is no room, must find none, whoever unpacks it.
+ * A step that ends within the last match of a stream completes the stream. Further
+ * streams, for which the buffer has no space, must be refused by both decoders.
  */
 static void nothing_follows_what_is_full(void **state)
 {
@@ -95,7 +95,7 @@ static void nothing_follows_what_is_full(void **state)
 	}
 }
 
-/* What the decoder takes for what it unpacks, in bytes. */
+/* The memory of the decoder besides the output, in bytes. */
 static uint64_t window_of(const struct buffer *packed, size_t size)
 {
 	auto_decoder struct decoder *decoder = NULL;
@@ -110,7 +110,7 @@ static uint64_t window_of(const struct buffer *packed, size_t size)
 	return dw_decoder_memory(decoder, size) - before;
 }
 
-/* Behind a filter the dictionary has other bytes than the output. */
+/* With a filter the dictionary and the output differ. */
 static void only_a_filter_needs_a_window(void **state)
 {
 	auto_free uint8_t *data = exactly(SMALL);
@@ -137,12 +137,12 @@ static void code_is_filtered(void **state)
 		size_t plain = pack("lzma:1", in, &out);
 
 		assert_true(pack("lzma:1:binary=x86", in, &out) < plain / 10 * 9);
-		/* Not for this machine: the calls stay as they are. */
+		/* Another machine: the calls are not changed. */
 		assert_int_equal(pack("lzma:1:binary=sparc", in, &out), plain);
 	}
 }
 
-/* Where it does not help it is left out, so the result is the same. */
+/* Where it does not reduce the size it is omitted, so the result is the same. */
 static void text_is_not_filtered(void **state)
 {
 	static const size_t sizes[] = { SMALL, LARGE };
@@ -176,7 +176,7 @@ static void every_machine_has_a_filter(void **state)
 	}
 }
 
-/* A call from one place to another, as the machine has it. */
+/* The encoding of a call from one address to another. */
 static void put_call(uint8_t *data, uint32_t at, uint32_t to, const char *machine)
 {
 	uint32_t distance = to - at, word = 0;
@@ -202,7 +202,7 @@ static void put_call(uint8_t *data, uint32_t at, uint32_t to, const char *machin
 	}
 }
 
-/* Where it is smaller it is used, so what comes back has been through it. */
+/* It is used where it reduces the size, so decompression applies it. */
 static void every_filter_helps_its_machine(void **state)
 {
 	static const char *const machines[] = { "arm", "armthumb", "powerpc", "sparc",
@@ -240,7 +240,7 @@ static void auto_finds_the_machine(void **state)
 
 	fill_with_code(code, LARGE);
 	fill(text, LARGE, KIND_TEXT);
-	/* Calls of ARM to the same few places, between other words. */
+	/* ARM calls to the same few addresses, between other words. */
 	fill(arm, LARGE, KIND_TEXT);
 	for (uint32_t at = 0; at + 4 <= LARGE; at += 16) {
 		uint32_t to = at / 4096 % 7 * 1024, words = (to - at - 8) / 4;

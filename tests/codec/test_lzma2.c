@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/lzma/lzma2: gives what liblzma's own decoder gives, for what its encoder makes of data
- * of many kinds with many settings, in steps of any length, and for damaged data.
+ * codec/lzma/lzma2: gives the same result as liblzma's decoder, for many kinds of data
+ * encoded with many settings, in steps of any length, and for damaged data.
  */
 #include "support/codec_data.h"
 
@@ -17,7 +17,7 @@ struct packed {
 	size_t size;
 };
 
-/* Periods of each length up to 300, and what comes near to being one. */
+/* Periods of each length up to 300, and nearly periodic data. */
 static void fill_with_periods(uint8_t *data, size_t size)
 {
 	uint32_t random = 4711;
@@ -44,7 +44,7 @@ static lzma_options_lzma options_of(uint32_t lc, uint32_t lp, uint32_t pb)
 	return options;
 }
 
-/* Without what ends the chunks, when others are to follow. */
+/* Without the end marker, if other chunks follow. */
 static void append(struct packed *packed, struct span in, lzma_options_lzma options)
 {
 	lzma_filter filters[] = { { LZMA_FILTER_LZMA2, &options },
@@ -93,7 +93,7 @@ static void check(const struct packed *packed, struct span expected, size_t step
 	assert_memory_equal(out, expected.data, expected.size);
 }
 
-/* -- what is good -------------------------------------------------------------------- */
+/* -- valid data ---------------------------------------------------------------------- */
 
 static void check_settings(struct span data, uint32_t lc, uint32_t lp, uint32_t pb)
 {
@@ -137,7 +137,7 @@ static void each_length_can_be_the_last(void **state)
 	}
 }
 
-/* Each stream begins with an empty dictionary, and some of them are stored. */
+/* Each stream begins with an empty dictionary, and some are stored uncompressed. */
 static void dictionaries_begin_anew(void **state)
 {
 	auto_free uint8_t *data = exactly(SIZE);
@@ -155,7 +155,7 @@ static void dictionaries_begin_anew(void **state)
 		check(packed, (struct span){ data, 3 * third }, step);
 }
 
-/* -- what is bad --------------------------------------------------------------------- */
+/* -- damaged data -------------------------------------------------------------------- */
 
 static bool reference(struct span in, uint8_t *out, size_t size)
 {
@@ -169,7 +169,8 @@ static bool reference(struct span in, uint8_t *out, size_t size)
 	       done == size;
 }
 
-/* Both take it, and find the same in it, or neither does. Whether they do. */
+/* Either both decoders accept it with the same result, or neither does. Returns whether
+ * they do. */
 static bool compare(struct span in, size_t size)
 {
 	auto_free uint8_t *out = exactly(size), *expected = exactly(size);
@@ -207,7 +208,7 @@ static void damage_is_seen_as_by_others(void **state)
 			packed->data[at] = before;
 		}
 	}
-	assert_true(good > 0); /* a byte of a stored chunk may be anything */
+	assert_true(good > 0); /* a byte of a stored chunk may have any value */
 }
 
 static void what_is_cut_off_is_bad(void **state)

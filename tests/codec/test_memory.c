@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec: each allocation in turn fails, in the libraries too; the answer is always that
- * memory is exhausted, and never a crash, an exit or another error.
+ * codec: each allocation in turn fails, also in libraries; the result is always
+ * DWARFS_ERR_NOMEM, never a crash, an exit or another error.
  */
 #include "support/codec_data.h"
 
@@ -42,7 +42,7 @@ void *realloc(void *memory, size_t size)
 
 enum { SIZE = 8000, MOST = 10000 };
 
-/* Bytes as stereo sound of 16 bits, or as the lines of two images. */
+/* Bytes as 16-bit stereo audio, or as the lines of two images. */
 static const struct codec_samples samples = {
 	.is_known = true, .bytes_per_sample = 2, .bits_per_sample = 16, .channels = 2
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/parts: the Blocks of an .xz stream, in any order and by several threads, give
- * what the whole does; and what an index says is not believed.
+ * codec/parts: the Blocks of an .xz stream, decoded in any order and by several threads,
+ * give the same result as the whole; and the index is not trusted.
  */
 #include "support/codec_data.h"
 
@@ -24,7 +24,7 @@ static const char *const codecs[] = {
 	"lzma:1:block_size=16:binary=x86:check=crc32",
 };
 
-/* A payload, its contents, and what it is said to consist of. */
+/* A payload, its contents, and the parts according to its index. */
 struct fixture {
 	struct buffer packed;
 	uint8_t data[SIZE];
@@ -75,9 +75,9 @@ static int close_fixture(void **state)
 	return 0;
 }
 
-/* -- what is good -------------------------------------------------------------------- */
+/* -- valid streams ------------------------------------------------------------------- */
 
-/* One part into its place, in steps, from memory that has nothing behind the part. */
+/* One part at its offset, in steps, from a buffer that ends with the part. */
 static int unpack_part(struct span in, const struct codec_part *part, uint8_t *out,
 		       size_t step)
 {
@@ -185,7 +185,7 @@ static void threads_do_not_meet(void **state)
 	assert_memory_equal(out, fixture->data, SIZE);
 }
 
-/* It is unpacked into its place, not by way of a window. */
+/* It is decompressed directly to its offset, without a window. */
 static void a_part_takes_little(void **state)
 {
 	struct fixture *fixture = *state;
@@ -224,7 +224,7 @@ static void what_is_in_one_piece_has_no_parts(void **state)
 	assert_int_equal(fixture->count, 0);
 	size = fixture->packed.size;
 	plain = copy_of(fixture->packed.data, size);
-	/* What fits into one part is what it would be without. */
+	/* Contents of at most one part are encoded as without parts. */
 	pack_as(fixture, "lzma:1:block_size=16", KIND_TEXT, PART);
 	assert_int_equal(fixture->count, 0);
 	assert_int_equal(fixture->packed.size, size);
@@ -244,11 +244,12 @@ static void what_is_in_one_piece_has_no_parts(void **state)
 	}
 }
 
-/* -- what is bad --------------------------------------------------------------------- */
+/* -- damaged streams ----------------------------------------------------------------- */
 
 /*
- * Unpack both ways, with nothing around the payload. Where there are parts, both go well
- * or neither does, and they give the same. The number of parts that were good.
+ * Decompress both ways, from a buffer of exactly this size. If there are parts, either
+ * both ways succeed with the same result, or both fail. Returns the number of valid
+ * parts.
  */
 static size_t compare_ways(struct span bad, size_t size)
 {
@@ -334,7 +335,8 @@ static void damage_stays_in_its_part(void **state)
 	}
 }
 
-/* A part that is not of this payload, as when a file changes while it is open. */
+/* A part that does not belong to this payload, as when a file changes while it is
+ * open. */
 static void parts_of_another_payload(void **state)
 {
 	struct fixture *fixture = *state;
@@ -365,14 +367,14 @@ static void parts_of_another_payload(void **state)
 	}
 }
 
-/* -- streams of others --------------------------------------------------------------- */
+/* -- streams by other writers -------------------------------------------------------- */
 
-/* What a stream is made of, and how it lies. */
+/* The components of a stream, and its defects. */
 struct recipe {
 	size_t sizes[4]; /* of the Blocks; up to count */
 	size_t count;
-	bool with_sizes; /* in front of the Blocks */
-	int64_t lie;	 /* added to the first size in the index, taken off the second */
+	bool with_sizes; /* before the Blocks */
+	int64_t lie;	 /* added to the first size in the index, taken from the second */
 	int64_t stored_lie;
 	lzma_check other_check; /* in the footer, if not 0 */
 };
@@ -464,7 +466,7 @@ static void streams_of_others(void **state)
 	auto_free uint8_t *out = exactly(SIZE);
 
 	fill(fixture->data, SIZE, KIND_TEXT);
-	/* Sizes in the index only, or at both places. */
+	/* Sizes in the index only, or in both headers and index. */
 	for (int i = 0; i < 2; i++) {
 		recipe.with_sizes = i;
 		assert_int_equal(parts_of(fixture, &recipe, 75001), 3);
@@ -501,7 +503,7 @@ static void odd_streams_have_no_parts(void **state)
 	struct buffer *packed = &fixture->packed;
 
 	fill(fixture->data, SIZE, KIND_TEXT);
-	/* An empty one is in between. */
+	/* An empty Block in between. */
 	assert_int_equal(parts_of(fixture, &recipe, 12000), 0);
 	assert_int_equal(
 		dw_codec_unpack(CODEC_LZMA, dw_buffer_span(packed), out, 12000, NULL), 0);
@@ -520,7 +522,7 @@ static void odd_streams_have_no_parts(void **state)
 	assert_int_equal(fixture->count, 0);
 	assert_int_equal(
 		dw_codec_unpack(CODEC_LZMA, dw_buffer_span(packed), out, 12000, NULL), 0);
-	/* The end says otherwise than the start. */
+	/* Header and footer contradict each other. */
 	recipe.other_check = LZMA_CHECK_CRC32;
 	assert_int_equal(parts_of(fixture, &recipe, 12000), 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/ricepp: a payload written by another program, and all shapes of payload by a
- * plain encoder that stands here.
+ * codec/ricepp: a payload written by another program, and all kinds of payload by a
+ * simple encoder in this file.
  */
 #include "support/codec_data.h"
 
@@ -115,7 +115,7 @@ static uint16_t value_at(const struct shape *shape, const uint16_t *words, size_
 	return (uint16_t)(swapped(shape, words[at]) >> shape->unused_bits);
 }
 
-/* k by turns, so that every one of them is met: the best is not looked for. */
+/* Each k in turn, so that all occur: the best one is not searched for. */
 static void encode_block(struct bits *bits, const struct shape *shape,
 			 const uint16_t *words, size_t at, size_t end, uint16_t *last)
 {
@@ -179,7 +179,7 @@ static void check_shape(const struct shape *shape, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		uint32_t number = next_random(&random);
 
-		/* Mostly small steps, sometimes a leap, sometimes none at all. */
+		/* Mostly small steps, sometimes a large one, sometimes none. */
 		if (i % 1000 < 300)
 			value += number % 31 - 15;
 		else if (i % 1000 < 310)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/ricepp: what is packed comes back, is as short as the format allows, and is
- * stored when it must be.
+ * codec/ricepp: compression is lossless, is as short as the format allows, and falls back
+ * to storing.
  */
 #include "support/codec_data.h"
 
@@ -25,7 +25,7 @@ static struct codec_spec spec_of(const struct shape *shape)
 	};
 }
 
-/* Pack, and check that it comes back; the size of the result, 0 when stored. */
+/* Compress, and check the round trip; returns the compressed size, 0 if stored. */
 static size_t pack(const struct shape *shape, const uint8_t *data, size_t size,
 		   struct buffer *out)
 {
@@ -64,7 +64,7 @@ static void store(const struct shape *shape, uint8_t *data, size_t at, uint32_t 
 	dw_store16(data + 2 * at, word);
 }
 
-/* As another program has packed it, bit for bit. */
+/* Bit for bit as packed by another program. */
 static void the_known_payload_is_made(void **state)
 {
 	static const uint8_t vector[] = {
@@ -90,7 +90,7 @@ static void the_known_payload_is_made(void **state)
 	assert_memory_equal(out.data, vector, sizeof(vector));
 }
 
-/* Mostly small steps, sometimes a leap, sometimes none at all; noise of any width. */
+/* Mostly small steps, sometimes a large one, sometimes none; noise of any width. */
 static void make(const struct shape *shape, uint8_t *data, size_t words,
 		 unsigned noise_bits)
 {
@@ -143,7 +143,7 @@ static void extremes_come_back(void **state)
 	for (unsigned unused = 0; unused <= 8; unused += 4) {
 		struct shape shape = { 128, 2, unused, false };
 
-		/* Runs of one value with leaps between the ends of the range. */
+		/* Runs of one value with jumps between the ends of the range. */
 		for (size_t i = 0, run = 0; i < WORDS; i++) {
 			if (run == 0)
 				run = 1 + next_random(&random) % 60;
@@ -221,13 +221,14 @@ static void no_choice_of_parameters_is_shorter(void **state)
 			}
 			pack(&shape, data, 2 * WORDS, &out);
 			assert_true(out.size > 0);
-			/* In front: three bytes of size, the struct with its stop. */
+			/* Before it: three bytes of size, the struct with its stop
+			 * byte. */
 			assert_true(out.size <= (bits + 7) / 8 + HEADER + 3);
 			assert_true(out.size >= (bits + 7) / 8 + HEADER - 3);
 		}
 }
 
-/* -- what is stored or refused ------------------------------------------------------ */
+/* -- stored or refused input -------------------------------------------------------- */
 
 static void noise_and_used_bits_are_stored(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/encode/samples: the texts of layouts are byte for byte those of other writers, and a layout
- * that no codec packs has none.
+ * codec/encode/samples: descriptions of layouts equal those of other writers, and a
+ * layout that no codec supports has none.
  */
 #include "support/codec_data.h"
 

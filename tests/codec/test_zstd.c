@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * codec/zstd: packing block by block gives what packing at once would, in as much as all
- * parameters reach the library, and can be ended soon.
+ * codec/zstd: compression in blocks gives the same result as at once with the same
+ * parameters, and can be cancelled soon.
  */
 #include "support/codec_data.h"
 
@@ -35,7 +35,7 @@ struct setting {
 	int value;
 };
 
-/* Pack in one call, with the same parameters, and compare. */
+/* Compress in one call, with the same parameters, and compare. */
 static void expect_same(const char *text, const struct setting *settings, struct span in)
 {
 	auto_buffer struct buffer out = { 0 };
@@ -93,7 +93,7 @@ static void packing_is_the_same_as_at_once(void **state)
 	}
 }
 
-/* Without a window of its own it reaches over the whole block: a copy costs nothing. */
+/* Without an explicit window it covers the whole block: a copy costs almost no bytes. */
 static void windows_reach_over_the_block(void **state)
 {
 	auto_free uint8_t *data = exactly(2 * SIZE);
@@ -123,7 +123,7 @@ static void *throw_switch(void *stop)
 	return NULL;
 }
 
-/* In the middle of a block; what comes next is as if that had not been. */
+/* In the middle of a block; the next block is not affected. */
 static void a_switch_ends_packing_midway(void **state)
 {
 	enum { LARGE = 16 << 20 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * describe: print what images are and hold, for tests to compare.
+ * describe: print facts and contents of images, for comparison by tests.
  *
  * describe [--offset N] [--size N] IMAGE...
  *
  * Uses public headers alone. For each image: a line "\f" and the path; facts, one a line,
- * as words between tabs; an empty line; then the columns of a manifest. Along the way it
- * looks everything up a second time by other functions, and fails when they disagree.
+ * as words between tabs; an empty line; then the columns of a manifest. It also looks
+ * everything up by other functions, and fails when they disagree.
  */
 #include <dwarfs/dwarfs.h>
 
@@ -21,7 +21,7 @@
 #define LARGE	    ((uint64_t)64 << 20)
 #define ENTRIES_MAX 1000000u
 
-/* Hashes of large files that were computed the long way, by size and data. */
+/* Computed hashes of large files, by size and data. */
 struct known {
 	char key[DWARFS_DIGEST_HEX_BUFFER_BYTES];
 	char hash[DWARFS_DIGEST_HEX_BUFFER_BYTES];
@@ -194,7 +194,7 @@ static void hash_whole(const dwarfs_image *image, dwarfs_inode inode, uint64_t s
 	dwarfs_digest_finish(digest, hash);
 }
 
-/* A digest of the size and of the grains that are not all zeros, with their places. */
+/* A digest of the size and of the grains that are not all zeros, with their offsets. */
 static void hash_data(const dwarfs_file *file, dwarfs_digest *digest, char *key,
 		      const char *path)
 {
@@ -368,7 +368,7 @@ static void print_entry(const dwarfs_image *image, dwarfs_entry entry, dwarfs_st
 	}
 }
 
-/* A walk in data order visits the entries of the walk in tree order, each once. */
+/* A walk in data order visits the same entries as one in tree order, each once. */
 static void walk_in_data_order(const dwarfs_image *image, const char *path,
 			       uint64_t visited)
 {

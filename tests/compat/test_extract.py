@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every image by another writer through an extraction, against its manifest."""
+"""Every image by another writer, extracted, compared with its manifest."""
 import errno
 import os
 import stat
@@ -36,7 +36,7 @@ def extract(tool, image, target, devices):
 
 
 def readable(rows):
-    """Without privileges, what its owner may not read cannot be compared."""
+    """Without privileges, files that their owner may not read cannot be compared."""
     return all(row["mode"] & 0o400 for row in rows.values() if row["type"] in "df")
 
 
@@ -53,12 +53,12 @@ def check(tool, image, scratch, devices):
         actual = walker.describe(target)
         for row in expected.values():
             if row["type"] == "l":
-                row["mode"] = None  # Linux gives every link the same
+                row["mode"] = None  # the same for every link on Linux
         columns = ["type", "mode", "mtime", "size", "rdev", "target", "sha256"]
         if PRIVILEGED:
             columns += ["uid", "gid"]
         else:
-            for row in expected.values():  # a stranger's file gets no setuid
+            for row in expected.values():  # a file of another owner gets no setuid
                 row["mode"] = row["mode"] and row["mode"] & 0o1777
             for row in actual.values():
                 row["mode"] &= 0o1777
@@ -88,7 +88,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="dwarfs-extract-") as scratch:
         devices = may_make_devices(scratch)
         if not devices:
-            print("# devices are left out: they cannot be made here")
+            print("# devices are omitted: they cannot be created here")
         for image in every_image:
             with suite.case(image.name):
                 absent.need_for_image(image.path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every image by another writer through the library: each column of its manifest, each fact.
+"""Every image by another writer, read by the library: each column of its manifest, each fact.
 
 test_library.py DESCRIBE
 """
@@ -121,7 +121,7 @@ def compare_facts(image, facts):
 
 
 def behind_prefixes(suite, every_image):
-    """Any image from format 2.2 on reads the same behind any prefix."""
+    """Any image from format 2.2 on reads the same after any prefix."""
     stub = open(tap.data("images", "v0.15.3", "stub.sh"), "rb").read()
     prefixes = {"one byte": b"x", "half a magic": b"DWARFSDWARF", "a script": stub,
                 "decoys": b"DWARFS\x02\x05" * 40 + b"DWARFS\x02\x05" + bytes(56),
@@ -132,7 +132,7 @@ def behind_prefixes(suite, every_image):
                              "setuidgid-v0.5.6", "data-brotli")]
     with tempfile.TemporaryDirectory() as scratch:
         for image in chosen:
-            with suite.case(f"{image.name} behind prefixes"):
+            with suite.case(f"{image.name} after prefixes"):
                 absent.need_for_image(image.path)
                 contents = open(image.path, "rb").read()
                 plain = described(image.path)[image.path][1]
@@ -142,8 +142,8 @@ def behind_prefixes(suite, every_image):
                         out.write(prefix + contents)
                     for offset in ([], ["--offset", str(len(prefix))]):
                         facts, rows = described(*offset, path)[path]
-                        must_be(f"offset behind {name}", int(only(facts, "offset")), len(prefix))
-                        assert rows == plain, f"differs behind {name} {offset}"
+                        must_be(f"offset after {name}", int(only(facts, "offset")), len(prefix))
+                        assert rows == plain, f"differs after {name} {offset}"
         with suite.case("two images in one file, by offset and size"):
             pair = [image for image in every_image if image.name in ("data", "unixlink")]
             bytes_of = [open(image.path, "rb").read() for image in pair]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every image by another writer through a mount, against its manifest."""
+"""Every image by another writer, mounted, compared with its manifest."""
 import os
 
 import absent
@@ -12,14 +12,14 @@ NANO = images.NANO
 
 
 def numbers_differ_by_a_constant(expected, actual):
-    """Inode numbers are those of the image, but for a shift that makes the root's valid."""
+    """Inode numbers are those of the image plus a constant that makes the root's number valid."""
     shifts = {actual[path]["inode"][1] - row["inode"]
               for path, row in expected.items() if row["inode"] is not None}
     assert len(shifts) <= 1, f"inode numbers are shifted by {sorted(shifts)[:5]}"
 
 
 def one_set_of_attributes_for_each_inode(expected):
-    """Up to format 2.2 entries that share an inode may show the times of either."""
+    """Up to format 2.2 entries that share an inode may have the times of either."""
     by_inode = {}
     for row in expected.values():
         by_inode.setdefault(row["inode"], []).append(row)
@@ -31,7 +31,7 @@ def check(image):
     for row in expected.values():
         if row["atime"] is None:
             row["atime"] = row["ctime"] = row["mtime"]
-    # As with the established driver, an image behind a prefix has to be asked for.
+    # As with the established driver, an image after a prefix needs an option.
     options = ["-o", "offset=auto"] if image.name.endswith("header") else []
     with mount.mounted(image.path, *options) as path:
         actual = walker.describe(path)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * threads: many threads walk and read one image at once; each must see what one alone
- * sees.
+ * threads: many threads walk and read one image at once; each must get the results of a
+ * single thread.
  *
  * threads IMAGE...
  *
- * The cache is set so small that blocks are thrown out while others read them.
+ * The cache is so small that blocks are evicted while other threads read them.
  */
 #include <dwarfs/dwarfs.h>
 
@@ -48,7 +48,8 @@ static int read_file(const dwarfs_image *image, dwarfs_inode inode, dwarfs_diges
 	return 0;
 }
 
-/* Entries are counted up or down, or from the middle, so that threads meet and part. */
+/* Threads visit entries in ascending or descending order, or from the middle, so that
+ * their reads overlap at times. */
 static int read_all(struct reader *reader, dwarfs_stat *stat, unsigned char *buffer,
 		    dwarfs_digest *whole, dwarfs_digest *one, dwarfs_error **err)
 {
@@ -109,8 +110,8 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* Whether a message tells of a codec that the library was built without; the build says
- * which these are. */
+/* Whether a message names a codec that the library was built without, according to the
+ * build. */
 static bool is_absence(const char *message)
 {
 	const char *absent = getenv("DWARFS_CODECS_ABSENT");
@@ -126,7 +127,7 @@ static bool is_absence(const char *message)
 	return false;
 }
 
-/* How many threads fail, or -1 for an image that needs a codec that is not there. */
+/* The number of threads that fail, or -1 for an image that needs an absent codec. */
 static int try_image(const char *path)
 {
 	struct reader readers[THREADS + 1] = { 0 };
@@ -161,7 +162,7 @@ static int try_image(const char *path)
 			printf("# thread %zu: %s\n", i, readers[i].failure);
 			failures++;
 		} else if (strcmp(readers[i].hash, readers[THREADS].hash) != 0) {
-			printf("# thread %zu sees something else\n", i);
+			printf("# thread %zu has another result\n", i);
 			failures++;
 		}
 	}

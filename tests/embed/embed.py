@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of this folder share: an image, and what reader.c prints for it."""
+"""Shared by the tests of this folder: an image, and the output of reader.c for it."""
 import os
 import re
 import shutil
@@ -58,7 +58,8 @@ def error_number(name):
 
 
 def expect(said, verifies_sha):
-    """What the program printed is what the image has; its check knew all hashes, or said so."""
+    """The output matches the image; the check verified all hashes, or reported that it could
+    not."""
     wanted = {f"{name} {len(data)} {fnv(data):08x}" for name, data in FILES.items()}
     if verifies_sha:
         wanted.add("check: 0")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * List an image, read every file, and check it: what a program does that embeds the reader.
+ * List an image, read every file, and check it: as a program does that embeds the reader.
  *
  *     reader IMAGE
  *

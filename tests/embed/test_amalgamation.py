@@ -38,7 +38,7 @@ def main():
     suite = tap.Suite()
     with tempfile.TemporaryDirectory(prefix="dwarfs-embed-") as scratch:
         made = [os.path.join(scratch, f"dwarfs-reader.{kind}") for kind in "ch"]
-        with suite.case("the two files are made, the same each time"):
+        with suite.case("the two files are reproducible"):
             script = os.path.join(embed.ROOT, "scripts", "amalgamate.py")
             embed.run(sys.executable, script, embed.ROOT, *made, *sources)
             texts = [open(path, encoding="utf-8").read() for path in made]
@@ -47,7 +47,7 @@ def main():
             assert '#include "' not in texts[1] and texts[0].count('#include "') == 1
         with suite.case("one line of cc; the program lists and reads an image"):
             image = embed.make_image(scratch)
-            program = build(scratch, "-Os")  # as an embedder who counts bytes
+            program = build(scratch, "-Os")  # as for an embedded system with little memory
             embed.expect(embed.run(program, image), verifies_sha=False)
         with suite.case(f"the program has at most {MOST_BYTES} bytes"):
             embed.need("size")

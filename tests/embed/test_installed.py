@@ -47,7 +47,7 @@ def static_only(prefix, scratch):
 
 
 def check_programs(prefix, kind, reader, pack):
-    """One program packs a tree, the other reads the image; next to them."""
+    """One program packs a tree, the other reads the image; both in this folder."""
     scratch = os.path.dirname(pack)
     environment = {**os.environ, "LD_LIBRARY_PATH": library_folder(prefix)}
     image = f"{pack}.dwarfs"

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""As a meson subproject: the libraries and nothing else; reader-only; and what that installs.
+"""As a meson subproject: only the libraries are built; reader-only builds, and what they install.
 
 test_subproject.py FOLDER CC
 
-The project that embeds the library stays configured in FOLDER, so that it is quick to build
-again.
+The project that embeds the library stays configured in FOLDER, so that rebuilding is quick.
 """
 import glob
 import json
@@ -78,7 +77,7 @@ def install(build, scratch):
 
 def test_reader_only(suite, scratch):
     build = None
-    with suite.case("a reader-only subproject builds the static library and nothing else"):
+    with suite.case("a reader-only subproject builds only the static library"):
         build = parent("reader-only", "libdwarfs-reader", "-Ddefault_library=static",
                        *[f"-Dlibdwarfs:{option}" for option in READER_ONLY])
         assert targets(build) == {("reader", "executable"),
@@ -114,7 +113,7 @@ def test_reader_only(suite, scratch):
 
 
 def test_complete(suite):
-    with suite.case("a subproject with the writer has the shared libraries and nothing else"):
+    with suite.case("a subproject with the writer has only the shared libraries"):
         build = parent("complete", "libdwarfs", "-Ddefault_library=shared")
         found = targets(build)
         assert found == {("reader", "executable"), ("dwarfs", "shared library"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The examples do what they say, in C and in C++.
+"""The examples do what their comments describe, in C and in C++.
 
     test_examples.py FOLDER SUFFIX
 """
@@ -46,12 +46,12 @@ def mounts_and_conversions(suite):
             assert done.returncode == 0 and done.stdout == b"contents\n" * 1000, done
             rounds = int(done.stderr.split(b"opened in ")[1].split()[0])
             assert rounds <= 2, done.stderr
-        with suite.case("source passes on why a read has failed"):
+        with suite.case("source reports why a read has failed"):
             cut = root / "cut.dwarfs"
             cut.write_bytes(b"")
             done = run("source", cut, "link")
             assert done.returncode == 1 and b"not a DwarFS image" in done.stderr, done
-        with suite.case("shared reads several images, whatever happens to one"):
+        with suite.case("shared reads several images, also if one fails"):
             done = run("shared", "dir/file", image, root / "cut.dwarfs", image)
             assert done.stdout == b"contents\n" * 2000, done
             assert done.returncode == 1 and done.stderr.count(b"\n") == 1, done
@@ -118,7 +118,7 @@ def main():
                 subprocess.run([FOLDER / f"example-cat{SUFFIX}", image, "dir/big"],
                                stdout=file, check=True)
             assert filecmp.cmp(out, tree / "dir" / "big", shallow=False)
-        with suite.case("cat names what is not there"):
+        with suite.case("cat names a missing path"):
             done = run("cat", image, "dir/nope")
             assert done.returncode == 1 and b"dir/nope" in done.stderr, done
             done = run("cat", image, "dir")
@@ -138,7 +138,7 @@ def main():
             for path, text in (("a/b", b"text"), ("c", b""), ("stdin", b"from a pipe")):
                 done = run("cat", made, path)
                 assert (done.returncode, done.stdout) == (0, text), done
-        with suite.case("items says what cannot be"):
+        with suite.case("items reports invalid arguments"):
             done = run("items", root / "none.dwarfs", "../a=text")
             assert done.returncode == 1 and b"../a" in done.stderr, done
             assert not (root / "none.dwarfs").exists()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The programs in README.md compile, run and do what the text says.
+"""The programs in README.md compile, run and do what the text describes.
 
     test_readme.py SOURCE LIBRARY EXAMPLES PACKAGE COMPILER...
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""An attribute that cannot be right costs that attribute, and never contents.
+"""An invalid attribute loses that attribute only, never contents.
 
 Images are made by mkdwarfs with plain tables, a value of an inode is changed, and the hashes are
-put right. Then: the check finds it, and extraction, salvage and mount give the contents.
+recomputed. Then the check reports it, and extraction, salvage and mount return the contents.
 """
 import os
 import shutil
@@ -38,7 +38,7 @@ def make():
 
 
 class Patch:
-    """The bits of a column of inodes, found by what the schema says.
+    """The bits of a column of inodes, located by the schema.
 
     Three owners take two bits, and a thousand milliseconds ten: all ones are out of range.
     """
@@ -105,7 +105,7 @@ def diff(*words):
 
 
 def differs(image, intact, path, word, ignore):
-    """It is said, costs that attribute only, and can be ignored."""
+    """It is reported, loses that attribute only, and can be ignored."""
     other = intact + ".other"
     shutil.rmtree(other, ignore_errors=True)
     shutil.copytree(intact, other, symlinks=True, copy_function=shutil.copy2,
@@ -171,7 +171,7 @@ def main():
               "time": (MTIME_SUBSEC, "modification time")}
     images = {}
     for name, (field, word) in damage.items():
-        with suite.case(f"an invalid {name} costs nothing else"):
+        with suite.case(f"an invalid {name} loses nothing else"):
             if name in ("owner", "group") and os.geteuid() != 0:
                 raise tap.Skip("all files have one owner")
             path = "c" if name != "owner" else "b"
@@ -212,7 +212,7 @@ def main():
             bad = Patch(image).put(path, MODE, None).done("dir")
             out = extract(bad, "mode", path)
             assert stat.S_IMODE(os.stat(os.path.join(out, path)).st_mode) == 0o700
-    with suite.case("a fifo without a mode is left out, as nothing else tells what it is"):
+    with suite.case("a fifo without a mode is omitted, as nothing else has its type"):
         bad = Patch(image).put("fifo", MODE, None).done("fifo")
         check(bad, "no valid mode")
         out = bad + ".out"
@@ -222,7 +222,7 @@ def main():
         done = diff(bad, image_path)
         assert done.returncode == 2 and not done.stdout, done
         assert f"{bad}: 'fifo': " in done.stderr and done.stderr.count("\n") == 1, done
-    with suite.case("extended attributes that cannot be read are said once"):
+    with suite.case("unreadable extended attributes are reported once"):
         xattrs_cannot_be_read()
     with suite.case("they are mounted"):
         tap.tool("DWARFS")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""dwarfsextract: what it does to a disk, and what it never does."""
+"""dwarfsextract: its effects on a disk, and what it must never do."""
 import os
 import re
 import resource
@@ -41,7 +41,7 @@ with suite.case("help and version"):
     assert "--continue-on-error" in extract("--help").stdout
     assert extract("--version").stdout.startswith("dwarfsextract ")
 
-with suite.case("what makes no sense is refused"):
+with suite.case("invalid options are refused"):
     must_fail(extract("--no-such-option"), "--no-such-option")
     must_fail(extract("-i", "x", "--perfmon=x"), "'x' for --perfmon")
     must_fail(extract("-i", "x", "--perfmon-trace=x"), "--perfmon-trace needs --perfmon")
@@ -54,11 +54,11 @@ with suite.case("what makes no sense is refused"):
                   f"'4294967295' for {option}: must be between 0 and 4294967294")
     must_fail(extract("-i", "x", "-ftar", "-ox.tar", "--no-same-owner"), "owners")
 
-with suite.case("an image that is missing or none is named"):
+with suite.case("a missing file or one that is not an image is named"):
     must_fail(extract("-i", place("nothing")), place("nothing"))
     write(place("no image"), b"hello" * 100)
     must_fail(extract("-i", place("no image"), "-o", place("none")), place("no image"))
-    assert not os.path.exists(place("none")), "the target was made all the same"
+    assert not os.path.exists(place("none")), "the target was created"
 
 with suite.case("a plain extraction, image as an argument, into the current directory"):
     image = simple_image()
@@ -72,7 +72,7 @@ with suite.case("the progress on standard output ends with 100%"):
     must_work(done)
     assert done.stdout.endswith("100%\n"), done.stdout
 
-with suite.case("an image behind a prefix, found or told"):
+with suite.case("an image after a prefix, detected or by option"):
     with open(place("prefixed"), "wb") as out:
         out.write(b"#!/bin/sh\n" + b"#" * 1000 + b"\n" + read(simple_image()))
     must_work(extract("-i", place("prefixed"), "-o", place("prefix auto")))
@@ -81,7 +81,7 @@ with suite.case("an image behind a prefix, found or told"):
     walker.must_agree(walker.describe(place("simple")), walker.describe(place("prefix told")),
                       resolution_ns=10**9)
 
-# -- what is there already ------------------------------------------------------------------
+# -- existing files --------------------------------------------------------------------------
 
 with suite.case("directories are merged"):
     image = simple_image()
@@ -124,7 +124,7 @@ with suite.case("symbolic links in the target are never followed"):
     assert os.readlink(place("links/a")) == outside
     assert read(place("links/b/three")) == b"3\n"
 
-with suite.case("links of the image lead nowhere during the extraction"):
+with suite.case("links of the image are not followed during the extraction"):
     tree = place("hostile")
     write(tree + "/z/file", b"z\n")
     os.symlink(place("hostile-target"), tree + "/a")
@@ -163,7 +163,7 @@ with suite.case("directories without write permission, as an ordinary user"):
     if os.geteuid() == 0:
         assert (made.st_uid, made.st_gid) == (NOBODY, NOBODY), made
 
-with suite.case("an ordinary user gets no setuid file of his own from someone else's"):
+with suite.case("a user does not get a setuid file from one of another owner"):
     need_root()
     tree = place("setuid")
     write(tree + "/theirs", b"x\n", 0o6755)
@@ -182,7 +182,7 @@ with suite.case("an ordinary user gets no setuid file of his own from someone el
     assert stat.S_IMODE(theirs.st_mode) == 0o6755 and theirs.st_uid == 0
     assert stat.S_IMODE(mine.st_mode) == 0o6711 and mine.st_uid == NOBODY
 
-with suite.case("a directory of someone else keeps its mode, with a warning"):
+with suite.case("a directory of another owner keeps its mode, with a warning"):
     need_root()
     os.mkdir(place("shared out"))
     os.chmod(place("shared out"), 0o777)
@@ -214,7 +214,7 @@ with suite.case("devices and specials can be left out; without rights they are e
     must_fail(done, place("special user/null"), "1 error")
     assert sorted(os.listdir(place("special user"))) == ["fifo", "file"]
 
-with suite.case("holes stay holes, large ones too"):
+with suite.case("holes are preserved, large ones too"):
     tree = place("sparse")
     os.mkdir(tree)
     with open(tree + "/huge", "wb") as out:
@@ -254,7 +254,7 @@ with suite.case("formats up to 2.2: entries with their own attributes are their 
 
 
 def make_deep(root, levels, name):
-    """A chain of directories, each with a file; paths get longer than the system allows."""
+    """A chain of directories, each with a file; paths become longer than the system allows."""
     os.mkdir(root)
     here = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     for level in range(levels):
@@ -285,7 +285,7 @@ def check_deep(root, levels, name):
 
 
 for levels, name in ((400, "d" * 200), (4000, "d")):
-    with suite.case(f"{levels} directories in each other, with few descriptors"):
+    with suite.case(f"{levels} nested directories, with few descriptors"):
         tree = place(f"deep {levels}")
         os.umask(0o022)
         make_deep(tree, levels, name)
@@ -295,7 +295,7 @@ for levels, name in ((400, "d" * 200), (4000, "d")):
         must_work(done)
         check_deep(tree + " out", levels, name)
 
-with suite.case("a full disk is reported with the file, which is not left half written"):
+with suite.case("a full disk is reported with the file, which is removed"):
     tree = place("large")
     for number in range(8):
         write(f"{tree}/file{number}", os.urandom(300000))
@@ -307,7 +307,7 @@ with suite.case("a full disk is reported with the file, which is not left half w
             assert read(f"{disk}/{name}") == read(f"{tree}/{name}"), name
         assert 0 < len(os.listdir(disk)) < 8
 
-with suite.case("more hard links than the disk allows become copies"):
+with suite.case("hard links beyond the limit of the disk become copies"):
     need_root()
     tree = place("many links")
     write(tree + "/0", b"linked\n")
@@ -324,7 +324,7 @@ with suite.case("the result is the same for any number of workers and any cache"
     tree = place("workers")
     common = os.urandom(150000)
     for index in range(40):
-        # Parts of the first file come up again, so that files are spread over blocks.
+        # Parts of the first file recur, so that files are spread over blocks.
         write(f"{tree}/{index % 7}/{index}", common[index * 1000:index * 1000 + 60000] +
               os.urandom(5000 + index * 777) + common[:30000])
     write(tree + "/first", common)
@@ -344,7 +344,7 @@ with suite.case("the result is the same for any number of workers and any cache"
         assert os.stat(target + "/holes").st_blocks * 512 < 1 << 20
     must_fail(extract("-i", image, "-n", "x"), "num-workers")
 
-with suite.case("files that are spread over blocks are whole, or not there"):
+with suite.case("files that are spread over blocks are complete, or absent"):
     with open(image, "r+b") as file:
         file.seek(400000)
         byte = file.read(1)
@@ -371,7 +371,7 @@ with suite.case("files that are spread over blocks are whole, or not there"):
             made = os.path.join(path, name)
             assert read(made) == read(tree + made[len(target):]), made
 
-with suite.case("a damaged block costs its files only"):
+with suite.case("a damaged block loses only its files"):
     tree = place("damaged")
     for number in range(6):
         write(f"{tree}/file{number}", os.urandom(1 << 20))
@@ -390,7 +390,7 @@ with suite.case("a damaged block costs its files only"):
     for name in made:
         assert read(place("damaged on/") + name) == read(f"{tree}/{name}")
 
-with suite.case("a signal stops it, and the file in hand is removed"):
+with suite.case("a signal stops it, and the incomplete file is removed"):
     tree = place("slow")
     os.mkdir(tree)
     with open(tree + "/zeros", "wb") as out:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""dwarfsextract below a directory whose access control list everything inherits that is made in
-it: what comes out has the lists that went in, and no others."""
+"""dwarfsextract below a directory with a default access control list: extracted files have the
+lists of the input, and no others."""
 import errno
 import os
 import stat
@@ -20,7 +20,7 @@ def acl(*entries):
     return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
 
 
-# Nobody but those it names: also less than any umask leaves.
+# Only the users it names: more restrictive than any umask.
 OF_TARGET = acl((1, 7, NO_ID), (2, 7, 4711), (4, 0, NO_ID), (16, 7, NO_ID), (32, 0, NO_ID))
 OF_FILE = acl((1, 6, NO_ID), (2, 4, 99), (4, 4, NO_ID), (16, 4, NO_ID), (32, 0, NO_ID))
 OF_FOLDER = acl((1, 7, NO_ID), (4, 5, NO_ID), (8, 5, 12), (16, 5, NO_ID), (32, 0, NO_ID))
@@ -84,19 +84,19 @@ def must_be_as_packed(target):
 
 
 for words in ([], ["-n0"], ["-n3", "--num-disk-writers=2"]):
-    with suite.case("a target with a list for all that is made in it " + " ".join(words)):
+    with suite.case("a target with a default list  " + " ".join(words)):
         target = make_target("with" + "".join(words))
         must_work(extract("-i", make_image(), "-o", target, *words))
         must_be_as_packed(target)
         assert os.getxattr(target, DEFAULT) == OF_TARGET
 
-with suite.case("a target that is made below such a directory"):
+with suite.case("a target created below such a directory"):
     target = make_target("above") + "/new"
     must_work(extract("-i", make_image(), "-o", target))
     must_be_as_packed(target)
     assert os.listxattr(target) == [], os.listxattr(target)
 
-with suite.case("a directory deeper down was there before, with a list, which it keeps"):
+with suite.case("an existing subdirectory with a list keeps it"):
     target = place("partly")
     os.makedirs(target + "/deep")
     set_list(target + "/deep", DEFAULT, OF_TARGET)
@@ -105,7 +105,7 @@ with suite.case("a directory deeper down was there before, with a list, which it
     os.removexattr(target + "/deep", DEFAULT)
     must_be_as_packed(target)
 
-with suite.case("an image without extended attributes leaves no list either"):
+with suite.case("no list remains with an image without extended attributes"):
     image = make_image("--no-xattrs")
     target = make_target("plain")
     must_work(extract("-i", image, "-o", target))
@@ -113,7 +113,7 @@ with suite.case("an image without extended attributes leaves no list either"):
         assert not lists, (path, lists)
         assert mode == stat.S_IMODE(os.lstat(make_tree() + "/" + path).st_mode), path
 
-with suite.case("with --no-xattrs lists are the business of the target"):
+with suite.case("with --no-xattrs lists of the target are inherited"):
     target = make_target("theirs")
     must_work(extract("-i", make_image(), "-o", target, "--no-xattrs"))
     rows = look(target)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""dwarfsextract: what patterns choose, and what comes with it."""
+"""dwarfsextract: which entries patterns select, and their directories and links."""
 import os
 import shutil
 import subprocess
@@ -36,7 +36,7 @@ def extract(*arguments):
 
 
 def names(root):
-    """Every path below a root; what is below the link is not."""
+    """Every path below a root; links are not followed."""
     found = set()
     for folder, dirs, files in os.walk(root):
         found |= {os.path.relpath(os.path.join(folder, name), root) for name in dirs + files}
@@ -116,7 +116,7 @@ with suite.case("--pattern is the same, and may be given again and mixed"):
     assert done.returncode == 0, done
     assert names(target) == {"top.c", "README", "sub", "sub/one.c"}
 
-with suite.case("directories that are only on the way have their attributes, too"):
+with suite.case("parent directories have their attributes, too"):
     target = place("parents")
     assert extract("-o", target, "sub/deep/two.c").returncode == 0
     want, got = walker.describe(tree), walker.describe(target)
@@ -162,7 +162,7 @@ with suite.case("the log level decides whether such patterns are named"):
     done = extract("-o", place("unmatched"), "none", "--log-level=error")
     assert done.returncode == 0 and done.stderr == "", done
 
-with suite.case("what is left out is not what a pattern has missed"):
+with suite.case("excluded entries do not count as missed by a pattern"):
     if os.geteuid() == 0:
         fifo = place("fifo")
         os.makedirs(fifo)
@@ -172,7 +172,7 @@ with suite.case("what is left out is not what a pattern has missed"):
                                "pipe", "--skip-specials"], capture_output=True, text=True)
         assert done.returncode == 0 and done.stderr == "", done
 
-with suite.case("patterns that make no sense, before anything is made"):
+with suite.case("invalid patterns are refused before anything is written"):
     for pattern, why in (("[a", "unmatched ["), ("{a,b", "unmatched {"), ("a\\", "nothing after"),
                          ("", "empty pattern"), ("i:", "empty pattern"), ("/", "empty pattern"),
                          ("[z-a]", "a range"), ("x" * 5000, "4096 bytes"),

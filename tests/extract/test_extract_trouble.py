@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""dwarfsextract: killed, out of room, in nobody's directories, and against somebody's will."""
+"""dwarfsextract: killed, on a full disk, in directories without write permission, and against an
+attacker."""
 import contextlib
 import json
 import os
@@ -32,7 +33,7 @@ def files_below(root):
 
 
 def spread_tree():
-    """Small and large files, of which most share parts, so that they lie in many blocks."""
+    """Small and large files, most of which share parts, so that they are in many blocks."""
     tree = place("spread")
     if not os.path.exists(tree):
         common = os.urandom(1 << 20)
@@ -47,7 +48,7 @@ def spread_tree():
 
 # -- one tree, many threads -----------------------------------------------------------------
 
-with suite.case("the same tree with 1 to 8 threads, and with more that write"):
+with suite.case("the same tree with 1 to 8 threads, and with more writers"):
     tree = place("rich")
     rich.make(tree)
     image = pack(tree, "-l1", "-S16", "--keep-all-times", "--time-resolution=1ns",
@@ -63,7 +64,7 @@ with suite.case("the same tree with 1 to 8 threads, and with more that write"):
     walker.must_agree(walker.describe(tree), want, columns=["type", "mode", "size", "sha256",
                                                             "target", "mtime"])
 
-with suite.case("nothing stays under a temporary name when no directory can be opened"):
+with suite.case("no temporary file remains when no directory can be opened"):
     tree = place("faulty")
     write(tree + "/a/b/c/large", os.urandom(3 << 20))
     write(tree + "/a/b/other", os.urandom(3 << 20))
@@ -80,7 +81,7 @@ with suite.case("nothing stays under a temporary name when no directory can be o
             assert read(path) == read(path.replace(target, tree)), (number, path)
     assert 5 < lost < 40, lost
 
-with suite.case("a run that fails leaves alone what was there before"):
+with suite.case("a failed run does not change existing files"):
     tree, target = place("newer"), place("was there")
     write(tree + "/sub/dir/file", b"new")
     os.chmod(tree + "/sub", 0o755)
@@ -95,7 +96,7 @@ with suite.case("a run that fails leaves alone what was there before"):
     assert os.stat(target).st_mode & 0o7777 == 0o751
     with open(target + "/sub/dir/file", "rb") as file:
         assert file.read() == b"old"
-    # Who goes on takes the attributes of what could be merged.
+    # With --continue-on-error existing directories get the attributes of the image.
     must_fail(extract("-i", image, "-o", target, "--continue-on-error"), "sub/dir/file")
     assert os.stat(target + "/sub").st_mode & 0o7777 == 0o755
 
@@ -122,9 +123,9 @@ with suite.case("the umask does not show"):
         walker.must_agree(walker.describe(tree), walker.describe(target),
                           columns=["type", "mode", "mtime"], resolution_ns=10**9)
 
-# -- in the middle --------------------------------------------------------------------------
+# -- interrupted ----------------------------------------------------------------------------
 
-with suite.case("killed at any time: what has its name is complete, and nothing old is touched"):
+with suite.case("killed at any time: files with final names are complete, old ones unchanged"):
     tree = spread_tree()
     image = tree + ".dwarfs"
     complete, temporaries = 0, 0
@@ -169,7 +170,7 @@ with suite.case("killed at each write: no file has its name before it is complet
                 assert read(path) == read(tree + path[len(target):]), (number, path)
     assert (left, number) == (4, 5), (left, number)
 
-with suite.case("after a failure or a signal no temporary name is left"):
+with suite.case("after a failure or a signal no temporary name remains"):
     tree = spread_tree()
     image = tree + ".dwarfs"
     target = place("taken")
@@ -194,9 +195,9 @@ with suite.case("after a failure or a signal no temporary name is left"):
         for path in files_below(target) if os.path.exists(target) else ():
             assert read(path) == read(tree + path[len(target):]), path
 
-# -- no room --------------------------------------------------------------------------------
+# -- no space -------------------------------------------------------------------------------
 
-with suite.case("a disk that gets full: what is there is whole"):
+with suite.case("a disk that becomes full: existing files are complete"):
     tree = spread_tree()
     for size in ("3m", "9m"):
         for words in (["-n1"], ["-n4"], ["-n4", "--continue-on-error"]):
@@ -206,7 +207,7 @@ with suite.case("a disk that gets full: what is there is whole"):
                 for path in files_below(target):
                     assert read(path) == read(tree + path[len(target):]), path
 
-with suite.case("a disk without room for more names"):
+with suite.case("a disk without free inodes"):
     with file_system("nr_inodes=40") as target:
         done = extract("-i", spread_tree() + ".dwarfs", "-o", target)
         must_fail(done, "No space left on device", "cannot make the")
@@ -229,7 +230,7 @@ with suite.case("a target that cannot be written to"):
         must_fail(extract("-i", spread_tree() + ".dwarfs", "-o", target + "/new"),
                   "Read-only file system", target + "/new")
 
-with suite.case("a directory that is there and may not be written to"):
+with suite.case("an existing directory without write permission"):
     tree = spread_tree()
     os.chmod(tree + ".dwarfs", 0o644)
     target = place("readonly")
@@ -265,9 +266,9 @@ with suite.case("names that the target cannot hold"):
         must_fail(done, target + "/colon:in it", target + "/star*", target + "/link")
         assert read(target + "/plain") == b"plain"
 
-# -- against somebody's will ----------------------------------------------------------------
+# -- against an attacker --------------------------------------------------------------------
 
-with suite.case("links that somebody puts in the way meanwhile lead nowhere"):
+with suite.case("links that another process creates meanwhile are not followed"):
     tree = place("moving")
     for number in range(400):
         write(f"{tree}/{number % 20}/{number}/file", b"x" * 5000)
@@ -302,7 +303,7 @@ with suite.case("links that somebody puts in the way meanwhile lead nowhere"):
     assert (before.st_mode, before.st_mtime_ns) == (after.st_mode, after.st_mtime_ns)
     print(f"# {swaps} directories were replaced by links")
 
-with suite.case("an image whose names lead elsewhere: these are refused, the rest is written"):
+with suite.case("names that lead outside of the target are refused, the rest is written"):
     tree = place("evil")
     for name in ("Q1", "W2/inner", "AA_etc_BB", "S", "good", "dir/good"):
         write(f"{tree}/{name}", name.encode())
@@ -319,7 +320,7 @@ with suite.case("an image whose names lead elsewhere: these are refused, the res
         assert left <= {"/out/S", "/out/good", "/out/dir/good", "/out/Z9link"}, left
         assert not os.path.exists(place("evil link target"))
 
-with suite.case("a fifo, a device or a link where a file goes is left alone"):
+with suite.case("a fifo, a device or a link in place of a file is not changed"):
     tree = spread_tree()
     target = place("in the way")
     os.makedirs(target + "/5")
@@ -368,14 +369,14 @@ with suite.case("owners by name and by number"):
         made = os.stat(target + "/in/group")
         assert bool(made.st_mode & stat.S_ISGID) == (gid == 0), (words, made)
 
-with suite.case("without owners all is one's own, and setuid bits of others are gone"):
+with suite.case("without owners files belong to the user, without setuid bits of others"):
     need_root()
     target = place("not same")
     must_work(extract("-i", owned_image(), "-o", target, "--no-same-owner"))
     assert os.stat(target + "/mine").st_uid == 0
     assert os.stat(target + "/in/theirs").st_mode & 0o7777 == 0o4755  # it was root's
 
-with suite.case("an ordinary user who insists on owners hears about each, and has the files"):
+with suite.case("without root, owners that cannot be set are reported, and files are written"):
     need_root()
     target = place("insists")
     os.mkdir(target)
@@ -389,7 +390,7 @@ with suite.case("an ordinary user who insists on owners hears about each, and ha
 
 # -- damage, and times ----------------------------------------------------------------------
 
-with suite.case("without the check of hashes a damaged block is taken as it is"):
+with suite.case("without verification a damaged block is extracted unchanged"):
     tree = place("flipped")
     write(tree + "/file", os.urandom(100000))
     image = pack(tree, "-l0")

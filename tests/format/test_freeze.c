@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format/freeze: metadata and schema, byte for byte as in the description of the format.
+ * format/freeze: metadata and schema, compared byte by byte with the description of the
+ * format.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -118,7 +119,7 @@ static void one_file_is_as_described(void **state)
 	assert_memory_equal(schema.data, one_file_schema, sizeof(one_file_schema));
 }
 
-/* Nothing at all: a root without bits, and the padding. */
+/* Empty metadata: a root without bits, and the padding. */
 static void nothing_takes_no_space(void **state)
 {
 	static const uint8_t expected[] = { 0x11, 0x1b, 0x01, 0x4c, 0x00, 0x15, 0x00,
@@ -135,7 +136,7 @@ static void nothing_takes_no_space(void **state)
 	assert_memory_equal(schema.data, expected, sizeof(expected));
 }
 
-/* Sixty-four bits at an odd place reach into a ninth byte. */
+/* 64 bits at an odd bit offset extend into a ninth byte. */
 static void wide_numbers_keep_all_bits(void **state)
 {
 	static const uint64_t devices[] = { UINT64_MAX, 1, UINT64_C(0x8000000000000001) };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format/frozen: columns of every width at every bit, and lists and strings that lie
- * outside the data.
+ * format/frozen: columns of every width at every bit, and lists and strings outside the
+ * data.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,8 +77,8 @@ static void make_schema(struct list_schema *made, uint32_t width, int16_t offset
 	};
 }
 
-/* Memory of exactly this size with the padding that readers ask for, so that a sanitizer
- * sees each step over it. */
+/* Memory of exactly this size plus the padding that readers require, so that a sanitizer
+ * detects every access beyond it. */
 static uint8_t *make_data(uint64_t size, uint64_t distance, uint64_t count)
 {
 	uint8_t *data = calloc(1, (size_t)size + DW_FROZEN_PADDING);
@@ -121,7 +121,7 @@ static void check_width(unsigned width, unsigned shift, unsigned spare, uint64_t
 	assert_int_equal(dw_frozen_column(&frozen, &table, 1, 64, &column, NULL), 0);
 	for (uint64_t i = 0; i < count; i++)
 		assert_true(dw_column_get(&table, column, i) == values[i]);
-	/* A type that is one bit narrower than the column does not take it. */
+	/* A type that is one bit narrower than the column is refused. */
 	assert_int_equal(dw_frozen_column(&frozen, &table, 1, width - 1, &column, NULL),
 			 DWARFS_ERR_CORRUPT);
 }
@@ -182,9 +182,9 @@ static void lists_outside_the_data_are_refused(void **state)
 		{ 16, 9, DWARFS_ERR_CORRUPT }, /* one item too many */
 		{ 17, 8, DWARFS_ERR_CORRUPT }, /* one byte too far */
 		{ 24, 1, DWARFS_ERR_CORRUPT }, /* starts at the end */
-		{ 24, 0, 0 },		       /* empty: the distance means nothing */
+		{ 24, 0, 0 },		       /* empty: the distance is ignored */
 		{ UINT64_MAX, 0, 0 },	       /* also this one */
-		{ 25, 1, DWARFS_ERR_CORRUPT }, /* starts behind the end */
+		{ 25, 1, DWARFS_ERR_CORRUPT }, /* starts after the end */
 		{ UINT64_MAX, 1, DWARFS_ERR_CORRUPT },
 		{ UINT64_MAX - 7, 1, DWARFS_ERR_CORRUPT },
 		{ 16, UINT64_MAX, DWARFS_ERR_CORRUPT },
@@ -275,7 +275,7 @@ static void what_the_schema_lacks_is_empty(void **state)
 	assert_int_equal(dw_frozen_string_column(&frozen, &table, &strings, NULL), 0);
 }
 
-/* A number alone, at any bit, up to the last one and not over it. */
+/* A single number, at any bit offset, up to the last bit and not beyond. */
 static void numbers_up_to_the_end_of_the_data(void **state)
 {
 	struct schema_layout layouts[] = { { 0 }, { 3, 24, 0, 1 } };

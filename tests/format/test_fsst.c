@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format/fsst: a known table, hostile tables and codes, and there and back again.
+ * format/fsst: a known table, hostile tables and codes, and round trips.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -193,7 +193,7 @@ static void broken_codes_are_refused(void **state)
 	assert_false(dw_fsst_compare(&decoder, (struct span){ cut, 2 }, text, 1, &order));
 }
 
-/* -- there and back ------------------------------------------------------------------ */
+/* -- round trips --------------------------------------------------------------------- */
 
 static int sign(int number)
 {
@@ -207,7 +207,7 @@ static int order_of(struct span a, struct span b)
 	return order ? sign(order) : (a.size > b.size) - (a.size < b.size);
 }
 
-/* Codes are compared with a text as what they stand for is. */
+/* Comparing codes with a text gives the same result as comparing the decoded bytes. */
 static void compare(const struct fsst_decoder *decoder, struct span codes,
 		    struct span string, struct span other)
 {
@@ -231,7 +231,7 @@ static size_t compressed_size(const struct span *strings, size_t count)
 	assert_int_equal(dw_fsst_decoder_init(&decoder, dw_buffer_span(&symtab), NULL),
 			 0);
 	for (size_t i = 0; i < count; i++) {
-		/* One byte less than there should be: reading over it would show. */
+		/* One byte is missing: a sanitizer detects a read beyond the end. */
 		auto_free uint8_t *codes = malloc(lengths[i] ? lengths[i] : 1);
 		auto_free uint8_t *text = malloc(strings[i].size ? strings[i].size : 1);
 
@@ -290,7 +290,7 @@ static void any_bytes_come_back(void **state)
 		strings[i] = (struct span){ bytes[i], i };
 	}
 	compressed_size(strings, 300);
-	/* Nothing but 255, and nothing at all. */
+	/* Only escapes (255), and an empty string. */
 	memset(bytes, 0xff, sizeof(bytes));
 	compressed_size(strings, 300);
 	memset(bytes, 0, sizeof(bytes));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format/fsst_encode: what is encoded decodes to the same, and gets smaller where it can.
+ * format/fsst_encode: encoded strings decode to the same bytes, and compressible ones
+ * become smaller.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format/schema: a known schema, and schemas that nobody means well with.
+ * format/schema: a known schema, and hostile schemas.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,7 +83,7 @@ static void bytes_behind_the_end_are_refused(void **state)
 		DWARFS_ERR_CORRUPT);
 }
 
-/* Whatever comes out must be in itself right. */
+/* A schema that is accepted must be consistent. */
 static void check_invariants(const struct schema *schema)
 {
 	assert_in_range(schema->root, 0, schema->layout_count - 1);
@@ -199,7 +199,7 @@ static void hostile_schemas_are_refused(void **state)
 		size_t count;
 		int64_t root;
 	} cases[] = {
-		{ { { 0 } }, 0, 0 },			  /* nothing at all */
+		{ { { 0 } }, 0, 0 },			  /* empty */
 		{ { { 0, 0, 1, 0, { { 0 } } } }, 1, 1 },  /* no such root */
 		{ { { 0, 0, 1, 0, { { 0 } } } }, 1, -1 }, /* no such root */
 		{ { { 1, 0, 1, 0, { { 0 } } } }, 1, 0 },  /* key too large */
@@ -234,7 +234,7 @@ static void later_versions_are_not_supported(void **state)
 
 static void counts_are_not_believed(void **state)
 {
-	/* A map of 2^40 layouts, and one of 40000 that are not there. */
+	/* A map of 2^40 layouts, and one of 40000 that are missing. */
 	static const uint8_t many[] = { 0x2b, 0x80, 0x80, 0x80, 0x80,
 					0x80, 0x20, 0x4c, 0x00, 0x00 };
 	static const uint8_t some[] = { 0x2b, 0xc0, 0xb8, 0x02, 0x4c, 0x00, 0x00 };
@@ -261,7 +261,8 @@ static void a_second_map_of_layouts_is_refused(void **state)
 		put_layout(&writer, &layout);
 	}
 	dw_thrift_put_stop(&writer, NULL);
-	/* The second header says "2 further on": write that it is field 2 again. */
+	/* The second header adds 2 to the field id: change it so that field 2 is
+	 * repeated. */
 	for (size_t i = 2; i < out.size; i++)
 		if (out.data[i] == 0x2b) {
 			auto_buffer struct buffer twice = { 0 };

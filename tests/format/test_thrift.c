@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format/thrift: what is written comes back, known bytes, and bytes that lie.
+ * format/thrift: written values are read back; known bytes; invalid bytes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@ static const int64_t numbers[] = { 0, 1, -1, 63, -64, 64, 127, 128, 300, -32768,
 
 #define NUMBER_COUNT (sizeof(numbers) / sizeof(numbers[0]))
 
-/* One of everything; field ids leap and go backwards. */
+/* One value of each type; field ids skip numbers and decrease. */
 static void put_everything(struct buffer *out)
 {
 	struct thrift_writer writer;
@@ -297,7 +297,7 @@ static void other_types_are_errors(void **state)
 	assert_true(dw_thrift_field(&reader, &field));
 	assert_int_equal(dw_thrift_int(&reader, &field, THRIFT_I32), 0);
 	assert_false(dw_thrift_ok(&reader));
-	/* After that there is nothing any more. */
+	/* No data remain after that. */
 	assert_int_equal(dw_thrift_list(&reader, &field, THRIFT_I32), 0);
 	assert_int_equal(dw_thrift_element_int(&reader), 0);
 	assert_int_equal(dw_thrift_element_string(&reader).size, 0);

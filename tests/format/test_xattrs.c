@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * format/xattrs: what is written is read again, and whatever is wrong is refused.
+ * format/xattrs: written attributes are read back, and invalid sections are refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,7 +56,7 @@ static void must_be(struct span found, struct span expected)
 		assert_memory_equal(found.data, expected.data, expected.size);
 }
 
-/* All inodes have the attributes that they were given. */
+/* Each inode has the attributes that were set for it. */
 static void must_hold(const struct xattr_table *table, const uint32_t *sets,
 		      uint32_t inodes)
 {
@@ -167,7 +167,7 @@ static void the_example_of_the_manual_is_right(void **state)
 	assert_memory_equal(out.data, example, sizeof(example));
 }
 
-/* Everything that can be asked, which a sanitizer watches. */
+/* Call every reading function, so that a sanitizer checks them. */
 static void use(const struct xattr_table *table)
 {
 	uint64_t sum = 0;
@@ -190,7 +190,7 @@ static void use(const struct xattr_table *table)
 	assert_true(sum < UINT64_MAX);
 }
 
-/* A copy of exact size, so that a sanitizer sees the byte behind. */
+/* A copy of exact size, so that a sanitizer detects an access after its end. */
 static int check_copy(const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);
@@ -218,7 +218,7 @@ static void every_truncation_is_refused(void **state)
 	assert_int_equal(check_copy(out.data, out.size), DWARFS_ERR_CORRUPT);
 }
 
-/* Each bit of each byte; what is accepted all the same can be used. */
+/* Flip each bit of each byte; a section that is still accepted must be readable. */
 static void every_mutation_is_harmless(void **state)
 {
 	static const uint32_t each[] = { 0, 1, 2, 1, 2, 0, 0, 1 };
@@ -263,7 +263,7 @@ static void huge_counts_are_refused(void **state)
 		}
 		dw_store32(out.data + fields[i], before);
 	}
-	/* All at once, whatever they add up to. */
+	/* All at once, whatever their sum. */
 	for (size_t i = 0; i < 8; i++)
 		dw_store32(out.data + fields[i], UINT32_MAX);
 	assert_int_equal(check_copy(out.data, out.size), DWARFS_ERR_CORRUPT);
@@ -279,7 +279,7 @@ static void another_version_is_refused(void **state)
 	assert_int_equal(check_copy(out.data, out.size), DWARFS_ERR_UNSUPPORTED);
 }
 
-/* What is out of order, overlaps or does not exist, one thing at a time. */
+/* One defect at a time: out of order, overlapping, or missing. */
 static void what_cannot_be_is_refused(void **state)
 {
 	static const uint32_t each[] = { 0, 1, 2, 1, 2, 0, 0, 1 };
@@ -290,12 +290,12 @@ static void what_cannot_be_is_refused(void **state)
 		{ 48, 0 },  /* a name without a byte */
 		{ 48, 1 },  /* a NUL only */
 		{ 48, 19 }, /* a name without its NUL */
-		{ 52, 19 }, /* ends in front of the one before */
+		{ 52, 19 }, /* ends before the previous one */
 		{ 56, 33 }, /* the last name ends early */
-		{ 60, 4 },  /* a value behind its end */
+		{ 60, 4 },  /* a value after its end */
 		{ 68, 8 },  /* the last value ends early */
-		{ 72, 0 },  /* a set of nothing */
-		{ 76, 3 },  /* a pair of nobody */
+		{ 72, 0 },  /* an empty set */
+		{ 76, 3 },  /* a pair in no set */
 		{ 80, 3 },  /* no such name */
 		{ 84, 3 },  /* no such value */
 		{ 96, 0 },  /* a name twice in a set */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hash: known digests, in one piece and in many.
+ * hash: known digests, of input in one piece and in many.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,7 +57,7 @@ static void known_digests_come_out(void **state)
 		dwarfs_digest *digest = NULL;
 
 		assert_int_equal(dwarfs_digest_new(vectors[i].name, &digest, NULL), 0);
-		/* The second round shows that finish starts anew. */
+		/* The second round checks that finish() resets the state. */
 		for (int round = 0; round < 2; round++) {
 			dwarfs_digest_update(digest, vectors[i].text,
 					     strlen(vectors[i].text));

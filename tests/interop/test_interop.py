@@ -5,8 +5,8 @@ test_interop.py BUILD_DIRECTORY          builds the reader if it is not built, a
 test_interop.py BUILD_DIRECTORY build    builds it only
 
 The crate is an independent reader. It knows formats 2.3 to 2.5, no holes, whole seconds, and
-names in UTF-8; it misreads a packed shared-files table, and it reads no FLAC and no RICEPP. What is
-packed here keeps to that.
+names in UTF-8; it misreads a packed shared-files table, and it reads no FLAC and no RICEPP. The
+images here avoid these.
 """
 import contextlib
 import os
@@ -51,7 +51,7 @@ VARIANTS.update({
                            "1700000000"],
 })
 
-# On a tree that has much to find; {list} is a list of some of its files.
+# On a tree with many duplicates; {list} is a list of some of its files.
 PLAIN_SAMPLES = ["-C", "pcmaudio/waveform::zstd:level=3", "-C", "fits/image::lzma:level=1"]
 RICH_VARIANTS = {f"segments, level {level}": ["-l", str(level)] for level in (1, 3, 7, 9)}
 RICH_VARIANTS.update({
@@ -73,12 +73,12 @@ RICH_VARIANTS.update({
 
 
 def build(directory):
-    """The reader's program; skips where it cannot be built for want of tools."""
+    """The reader's program; skips if tools to build it are missing."""
     cargo = shutil.which("cargo")
     if not cargo:
         tap.skip_all("no cargo here (Debian: cargo-web and rustc-web)")
     environment = dict(os.environ, CARGO_TARGET_DIR=os.path.join(directory, "cargo"),
-                       ZSTD_SYS_USE_PKG_CONFIG="1")  # zstd as it is installed: not built again
+                       ZSTD_SYS_USE_PKG_CONFIG="1")  # zstd as installed: not built from source
     for variable in ("CFLAGS", "RUSTFLAGS", "LDFLAGS"):
         environment.pop(variable, None)
     crate = os.path.join(directory, "crate")  # where cargo may write its lock
@@ -94,7 +94,7 @@ def build(directory):
 
 
 def label(source):
-    """Give some entries extended attributes, which the reader passes over in all variants."""
+    """Give some entries extended attributes, which the reader ignores in all variants."""
     labelled = 0
     for number, (parent, _, files) in enumerate(sorted(os.walk(source))):
         for name in [".", *sorted(files)]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Our images, by a checker that knows the rules of the format and none of our code.
+"""Our images, by a checker of the rules of the format that shares no code with the library.
 
-What it passes is what every reader accepts: among them upstream's programs, which are not here.
+Images that pass are accepted by every reader, including upstream's programs, which are not
+available here.
 """
 import json
 import os
@@ -114,7 +115,7 @@ def check_times(folder, times):
         assert set(paths) == set(times), paths
         base = metadata["timestamp_base"]
         stored = [(base + row["mtime_offset"]) % (1 << 64) for row in metadata["inodes"]]
-        # Later than all others as a number without a sign: what is before 1970.
+        # Times before 1970 are the largest numbers without a sign.
         assert base == min(stored + [(base + row["atime_offset"]) % (1 << 64)
                                      for row in metadata["inodes"]]), (base, stored)
         options, unit = metadata["options"], max(step // NANO, 1)
@@ -188,7 +189,7 @@ def check_others():
         except decoded.Unavailable:
             continue
         except decoded.Broken as error:
-            # Something in front, or the model of old formats: not of this checker.
+            # Images after a prefix, or of old formats: not supported by this checker.
             assert str(error).startswith("no section at 0") or str(error) == "no entries", \
                 f"{name}: {error}"
     assert checked > 10, checked

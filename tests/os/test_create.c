@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/create: nothing is replaced, no link is followed, attributes arrive.
+ * os/create: nothing is replaced, no link is followed, attributes are set.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "os/create.h"
 #include "os/file_io.h"
 
-/* A fresh directory, open, that is gone after the test. */
+/* A new open directory, removed after the test. */
 struct place {
 	char path[64];
 	int fd;
@@ -130,7 +130,7 @@ static void check_times(const struct stat *st)
 	assert_int_equal(st->st_mtim.tv_nsec, 987654321);
 }
 
-/* All three, in their order; *what_out says which of them failed. */
+/* All three, in this order; *what_out receives the one that failed. */
 static int restore_fd(int fd, const struct attributes *attributes, const char **what_out)
 {
 	struct owned owned;
@@ -206,7 +206,7 @@ static void attributes_of_a_link_are_its_own(void **state)
 	assert_int_equal(before.st_mode, after.st_mode);
 	assert_int_equal(before.st_mtim.tv_sec, after.st_mtim.tv_sec);
 
-	/* A link where something else is expected does not lead to its target. */
+	/* A link in place of another type is not followed. */
 	attributes = some_attributes(S_IFIFO | 0777);
 	assert_int_equal(restore_at(dir, "link", &attributes, &what), -ESTALE);
 	assert_string_equal(what, "owner");

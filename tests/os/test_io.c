@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/io: images at an offset of a source; sources that fail or give little at once; names,
- * rounds of reads, and streams.
+ * os/io: images at an offset of a source; sources that fail or return few bytes per read;
+ * names, rounds of reads, and streams.
  */
 #include <errno.h>
 #include <limits.h>
@@ -47,7 +47,7 @@ static void place_and_size_can_be_given(void **state)
 	dwarfs_image_free(dw_steal(image));
 	assert_int_equal(open_at(all, DWARFS_OFFSET_AUTO, sizeof(one_file), &image), 0);
 	assert_reads_hi(image);
-	/* With other bytes after it; and offsets where there is none. */
+	/* Followed by other bytes; and offsets without an image. */
 	assert_int_equal(open_at(all, 5, DWARFS_SIZE_AUTO, &none), DWARFS_ERR_CORRUPT);
 	assert_int_equal(open_at(all, 4, sizeof(one_file), &none), DWARFS_ERR_NOT_IMAGE);
 	assert_int_equal(open_at(all, all.size, DWARFS_SIZE_AUTO, &none),
@@ -63,9 +63,9 @@ static void place_and_size_can_be_given(void **state)
 /* -- sources ------------------------------------------------------------------------- */
 
 struct source {
-	size_t at_once; /* bytes given at once, or 0 for all */
+	size_t at_once; /* bytes returned per read, or 0 for all */
 	int calls, closed;
-	int fails_with; /* a code, or 0 for an end */
+	int fails_with; /* an error code, or 0 for the end of the data */
 	int errnum;
 	const char *message; /* of the failure; or NULL */
 	uint64_t fails_from;
@@ -214,7 +214,7 @@ static void names_are_in_messages(void **state)
 	dwarfs_io_free(io);
 }
 
-/* A temporary file that is gone, with its bytes and its position at 3. */
+/* A deleted temporary file with these bytes, at position 3. */
 static int file_with(const void *data, size_t bytes, char path[])
 {
 	int fd = mkstemp(path);
@@ -361,7 +361,7 @@ static void a_pipe_is_a_stream(void **state)
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(dwarfs_io_from_fd(ends[0], &io, NULL), DWARFS_ERR_INVALID);
 	assert_int_equal(dwarfs_io_from_stream(ends[0], &io, &err), 0);
-	assert_null(err); /* left alone on success */
+	assert_null(err); /* not changed on success */
 	close(ends[0]);	  /* it was duplicated */
 	expect_stream(io);
 	assert_int_equal(dw_io_next(io, bytes, 1, 0, NULL), IO_WAIT);
@@ -374,7 +374,7 @@ static void a_pipe_is_a_stream(void **state)
 	assert_int_equal(dwarfs_io_from_stream(-1, &io, NULL), DWARFS_ERR_INVALID);
 }
 
-/* From the current position, which is not changed, and as often as wanted. */
+/* From the current position, which is not changed, any number of times. */
 static void a_file_is_not_a_stream(void **state)
 {
 	char path[] = "/tmp/dwarfs-io-XXXXXX", bytes[8];
@@ -401,7 +401,7 @@ static void a_file_is_not_a_stream(void **state)
 
 struct flow {
 	int left, closed, fails_with;
-	size_t claims; /* bytes more than there are */
+	size_t claims; /* bytes beyond the end */
 };
 
 static int next_of_flow(void *buffer, size_t bytes, size_t *bytes_out, dwarfs_error **err,

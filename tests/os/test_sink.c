@@ -50,7 +50,7 @@ static void memory_grows_and_is_taken(void **state)
 		assert_int_equal(write_text(sink, "many bytes", NULL, NULL), 0);
 		sum += 10;
 	}
-	/* Not before it is complete. */
+	/* Only after the commit. */
 	assert_int_equal(dwarfs_sink_take(sink, &data, &bytes, NULL), DWARFS_ERR_INVALID);
 	assert_int_equal(dw_sink_commit(sink, NULL), 0);
 	assert_int_equal(dwarfs_sink_take(sink, &data, &bytes, NULL), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool/crew: everybody works once, with a number of his own, and is looked after.
+ * pool/crew: each worker runs once, with its own number, and is joined.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 struct seen {
 	atomic_uint times[MOST];
 	atomic_uint all, looks;
-	bool waits; /* for somebody to look */
+	bool waits; /* the condition that a worker waits for */
 };
 
 static void work(void *user, uint32_t member)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool: results in order, the first error, and what becomes of jobs and workers, for any
+ * pool: results in order, the first error, and the release of jobs and workers, for any
  * number of workers.
  */
 #include <setjmp.h>
@@ -167,7 +167,7 @@ static void submit_until_error(struct pool *pool, struct world *world)
 	if (ret == 0)
 		ret = dw_pool_finish(pool, &err);
 	assert_int_equal(ret, DWARFS_ERR_CORRUPT);
-	/* The first in order, though another may have failed before it in time. */
+	/* The first in order of submission, even if another one failed earlier. */
 	assert_string_equal(dwarfs_error_message(err), "job 20 is broken");
 	assert_int_equal(world->next_done, 20);
 	assert_true(atomic_load(&world->ran) < 100);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pool/tasks: each is done once, before it is waited for in vain, by whoever comes first.
+ * pool/tasks: each runs once, by a worker or by the thread that waits for it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,7 +97,7 @@ static void a_wait_ends_in_time(void **state)
 		assert_int_equal(dw_tasks_offer(tasks, &counts[i].task, NULL), 0);
 	}
 	nanosleep(&pause, NULL);
-	/* Either all were started by then, or this does some of them itself. */
+	/* If some have not been started by then, this thread runs them. */
 	if (!dw_tasks_wait(tasks, &counts[7].task, WAIT_NS))
 		assert_int_equal(counts[7].runs, 0);
 	for (size_t i = 0; i < 8; i++)

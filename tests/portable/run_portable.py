@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Run test_portable in a folder that is removed afterwards.
+"""Run test_portable in a temporary folder.
 
 run_portable.py PROGRAM [ARGUMENT...]    an emulator may be first
 """

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pack, open, list, read, check and extract, by public headers and the C library alone: for every
- * platform. Runs in a folder of its own, which is the only argument and must not exist.
+ * Pack, open, list, read, check and extract, by public headers and the C library alone:
+ * for every platform. The only argument is a new folder, which must not exist.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -109,7 +109,8 @@ static void refuses_to_replace(const char *tree, const char *image)
 	if (ret == 0)
 		ret = dwarfs_builder_write_path(builder, image, false, NULL);
 	dwarfs_builder_free(builder);
-	report(ret == DWARFS_ERR_EXISTS, "an image is not replaced unasked", NULL);
+	report(ret == DWARFS_ERR_EXISTS, "an image is not replaced without overwrite",
+	       NULL);
 }
 
 static void list(const dwarfs_image *image)
@@ -146,7 +147,7 @@ static void read_all(const dwarfs_image *image)
 		    (ret = dwarfs_read(image, inode, found, ROOM, 0, &got, &err)) == 0)
 			same = got == bytes && memcmp(found, wanted, bytes) == 0;
 	}
-	report(ret == 0 && same, "every file is read as it was", err);
+	report(ret == 0 && same, "every file is read unchanged", err);
 }
 
 static void check(const dwarfs_image *image)
@@ -186,7 +187,7 @@ static void extract(const dwarfs_image *image, const char *target)
 	dwarfs_extract_free(extraction);
 	for (int i = 0; ret == 0 && i < FILES; i++)
 		same = same && is_extracted(target, i);
-	report(ret == 0 && same, "every file is extracted as it was", err);
+	report(ret == 0 && same, "every file is extracted unchanged", err);
 }
 
 static void use(const char *folder, const char *tree, int level)

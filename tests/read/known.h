@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The image of support/one_file.h, which is known byte by byte, and its sections one by one.
+ * The image of support/one_file.h, whose bytes are all known, and its sections.
  */
 #ifndef TESTS_READ_KNOWN_H
 #define TESTS_READ_KNOWN_H

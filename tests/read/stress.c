@@ -5,11 +5,11 @@
  *	stress [SECONDS [THREADS]]
  *
  * Makes a tree whose contents follow from a number for each file, packs it in several
- * ways, damages one block of one image, and then reads at random, in every way there is,
- * while images are opened and closed and caches are emptied. Whatever is read must be
- * right; what lies in the damaged block must fail, always, and nothing else. One context
- * has a budget that is far too small. Neither may ever take more than its budget, and
- * when all is given back nothing may be left.
+ * ways, damages one block of one image, and then reads at random by every reading
+ * function, while images are opened and closed and caches are emptied. All bytes read
+ * must be right; reads of the damaged block must always fail, and no others. One context
+ * has a very small budget. Neither may ever exceed its budget, and after everything is
+ * freed no memory may be in use.
  *
  * Without SECONDS, those of DWARFS_STRESS_SECONDS, or 3. Uses public headers only.
  */
@@ -73,13 +73,13 @@ struct item {
 	char path[64];
 	size_t bytes;
 	uint64_t seed;
-	size_t hole_from, hole_end; /* zeros, that take no place */
+	size_t hole_from, hole_end; /* zeros, stored as holes */
 };
 
 static struct item items[FILES];
 static char directory[64];
 
-/* What the file has at an offset: words that come again and again, and noise. */
+/* The contents of the file at an offset: words that repeat, and noise. */
 static void fill(const struct item *item, size_t from, size_t bytes, uint8_t *out)
 {
 	for (size_t i = 0; i < bytes; i++) {
@@ -169,7 +169,7 @@ static int remove_entry(const char *path, const struct stat *stat, int type,
 
 /* -- the images ---------------------------------------------------------------------- */
 
-/* One way to pack the tree, and to open what comes of it. */
+/* One way to pack the tree, and to open the image. */
 struct kind {
 	const char *codec;
 	uint32_t block_bits;
@@ -242,7 +242,7 @@ static void damage(const struct source *source)
 	close(fd);
 }
 
-/* Alone and in order: which files are whole. */
+/* With one thread, in order: which files are intact. */
 static void inspect(struct source *source, uint8_t *buffer, uint8_t *expected)
 {
 	const struct kind whole = { .verify = DWARFS_VERIFY_EAGER };
@@ -269,7 +269,7 @@ static void inspect(struct source *source, uint8_t *buffer, uint8_t *expected)
 		fill(&items[i], 0, items[i].bytes, expected);
 		if (ret == 0 &&
 		    (bytes != items[i].bytes || memcmp(buffer, expected, bytes) != 0))
-			complain("%s in %s is wrong from the start\n", items[i].path,
+			complain("%s in %s is wrong before the test\n", items[i].path,
 				 source->path);
 	}
 	dwarfs_image_free(image);
@@ -327,7 +327,7 @@ static void make_images(void)
 
 /* -- one thread ---------------------------------------------------------------------- */
 
-/* Bytes that were borrowed, and which. */
+/* Borrowed bytes, and their file and offset. */
 struct pocket {
 	dwarfs_borrowed *borrowed;
 	const struct source *source;
@@ -365,9 +365,9 @@ static void check(struct reader *reader, const struct source *source,
 	reader->done++;
 }
 
-/* How a read may end. Where the hash is looked at late, or only part of a file is wanted,
- * what is damaged may show or not; what is given must be right all the same unless the
- * hash comes later. Gives whether to look at the bytes. */
+/* The permitted results of a read. If the hash is verified late, or only a part of a file
+ * is read, the damage may be detected or not; unless the hash is verified later, the
+ * bytes must be right. Returns whether to compare the bytes. */
 static bool judge(struct reader *reader, const struct source *source, int file, int ret,
 		  bool is_whole, const dwarfs_error *err)
 {
@@ -503,7 +503,7 @@ static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64
 	int file = file_of(reader, inode);
 
 	if (file < 0 || offset + bytes > items[file].bytes) {
-		complain("a piece that nobody asked for\n");
+		complain("a piece that was not requested\n");
 		return 0;
 	}
 	if (bytes == 0) {
@@ -636,7 +636,7 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* -- all of them --------------------------------------------------------------------- */
+/* -- all threads --------------------------------------------------------------------- */
 
 static void open_all(void)
 {
@@ -745,7 +745,7 @@ static void run_all(double seconds, int count)
 	printf("# %d threads: %llu pieces right, %llu reads of what is damaged\n", count,
 	       (unsigned long long)done, (unsigned long long)failed);
 	if (done == 0 || failed == 0)
-		complain("there was nothing to see\n");
+		complain("nothing was read\n");
 }
 
 int main(int argc, char **argv)
@@ -760,8 +760,8 @@ int main(int argc, char **argv)
 	run_all(seconds, threads);
 	close_all();
 	nftw(directory, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-	printf("%sok 1 - many threads read what is there, and nothing stays "
-	       "behind\n1..1\n",
+	printf("%sok 1 - many threads read the right bytes, and no memory remains in use"
+	       "\n1..1\n",
 	       atomic_load(&wrong) ? "not " : "");
 	return atomic_load(&wrong) != 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/borrow: bytes of the cache, lent without a copy.
+ * read/borrow: bytes in the cache, without a copy.
  */
 #include "read/bulk/world.h"
 
@@ -58,7 +58,7 @@ static void borrowed_bytes_are_right(void **state)
 	}
 }
 
-/* With room there is no copy: two readers have the same bytes. */
+/* If the budget suffices there is no copy: two readers have the same address. */
 static void borrowed_bytes_are_not_copied(void **state)
 {
 	auto_world struct world world;
@@ -75,7 +75,8 @@ static void borrowed_bytes_are_not_copied(void **state)
 	assert_int_equal(dwarfs_file_borrow(file, 5000, 100, &two, NULL), 0);
 	assert_ptr_equal((const char *)dwarfs_borrowed_part(one, 0, &bytes) + 100,
 			 dwarfs_borrowed_part(two, 0, &bytes));
-	/* It outlives all that it came from, and the cache gives it up only then. */
+	/* It stays valid after the image and the context were freed, and its memory is
+	 * freed with it. */
 	dwarfs_file_free(file);
 	dwarfs_context_trim(context, 0);
 	assert_int_equal(count_of(context, DWARFS_CACHE_BLOCKS), 1);

@@ -89,7 +89,7 @@ static void a_section_is_verified_before_it_is_used(void **state)
 	assert_null(none);
 }
 
-/* Its hash does not match either, but it is not read. */
+/* Its hash does not match either, but is not verified. */
 static void a_section_that_is_too_long_is_not_read(void **state)
 {
 	enum { MOST = 1000, STORED = 2 * MOST + 65536 };

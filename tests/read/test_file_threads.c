@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/file: 64 threads that read and borrow anywhere, with any budget of memory.
+ * read/file: 64 threads that read and borrow at random offsets, with any memory budget.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static uint32_t next_random(struct reader *reader)
 	return reader->seed >> 8;
 }
 
-/* Read a range by one of the ways there are; 1 when it was wrong. */
+/* Read a range by one of the functions; 1 if it was wrong. */
 static int read_somewhere(struct reader *reader, dwarfs_file *file, uint32_t number,
 			  size_t bytes, uint64_t offset)
 {

@@ -101,7 +101,7 @@ static void each_entry_has_its_directory(void **state)
 		DWARFS_ERR_RANGE);
 }
 
-/* The last directory has no entries, so that entry 8 is after all of them. */
+/* The last directory is empty, so that its range begins after the last entry. */
 static void an_entry_in_no_directory_is_refused(void **state)
 {
 	auto_craft struct craft craft = { 0 };

@@ -60,7 +60,7 @@ static void links_are_followed(void **state)
 	}
 }
 
-/* As many as Linux follows in one path. */
+/* The number of links that Linux follows in one path. */
 static void forty_links_are_followed(void **state)
 {
 	auto_craft struct craft craft = { 0 };

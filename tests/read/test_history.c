@@ -22,7 +22,7 @@ static int read_counted(void *buffer, size_t bytes, uint64_t offset, size_t *byt
 	return 0;
 }
 
-/* The result of reading the history of an image whose HISTORY section has these bytes. */
+/* Read the history of an image whose HISTORY section has these bytes. */
 static int read_history_of(size_t section_bytes, uint64_t *read_out)
 {
 	const uint32_t table[] = { 0, 0 };

@@ -74,7 +74,7 @@ static void large_histories_are_refused_together(void **state)
 
 static void broken_histories_are_refused(void **state)
 {
-	/* A list of 2^40 steps; one of 3 that are not there; an unexpected type. */
+	/* A list of 2^40 steps; one of 3 steps that are missing; an unexpected type. */
 	static const char *const bad[] = { "ü ", "<", "x", "" };
 
 	for (size_t i = 0; i < 4; i++) {

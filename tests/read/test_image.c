@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/image: open and describe an image that is known byte by byte, also after
- * bytes were cut or changed.
+ * read/image: open and describe an image whose bytes are all known, also after truncation
+ * and changes.
  */
 #include <dwarfs/walk.h>
 
 #include "read/known.h"
 
-/* -- what the known image says ------------------------------------------------------- */
+/* -- facts of the known image -------------------------------------------------------- */
 
 static void its_identity(void **state)
 {
@@ -191,7 +191,7 @@ static void its_attributes(void **state)
 	assert_int_equal(dwarfs_stat_rdev_minor(stat), 0);
 	assert_true(dwarfs_stat_seconds(stat, DWARFS_MTIME) == 1700000007);
 
-	/* Failure leaves it as it was. */
+	/* Unchanged on failure. */
 	assert_int_equal(dwarfs_inode_stat(image, dwarfs_inode_at(2), stat, NULL),
 			 DWARFS_ERR_RANGE);
 	assert_int_equal(dwarfs_entry_stat(image, dwarfs_entry_at(2), stat, NULL),
@@ -244,7 +244,7 @@ static void a_walk_needs_an_entry_and_an_order(void **state)
 	assert_string_equal(dwarfs_walk_path(walk), "");
 	assert_int_equal(dwarfs_walk_next(walk, &entry, NULL), 0);
 	dwarfs_walk_free(walk);
-	/* What is skipped is not entered. */
+	/* A skipped directory is not entered. */
 	assert_int_equal(dwarfs_walk_new(image, DWARFS_ROOT_ENTRY, 0, &walk, NULL), 0);
 	assert_int_equal(dwarfs_walk_next(walk, &entry, NULL), 1);
 	dwarfs_walk_skip(walk);
@@ -318,7 +318,7 @@ static void every_truncation_is_refused(void **state)
 
 		memcpy(copy, one_file, size);
 		ret = craft_try(copy, size, NULL, &image, &err);
-		/* Without the index it is complete. */
+		/* Without the index the image is still complete. */
 		if (size == ONE_FILE_INDEX) {
 			assert_int_equal(ret, 0);
 			assert_false(dwarfs_image_has_index(image));
@@ -331,7 +331,7 @@ static void every_truncation_is_refused(void **state)
 	}
 }
 
-/* With the hashes as they were, every change behind the versions is noticed. */
+/* With the original hashes, every change after the version fields is detected. */
 static void every_changed_byte_is_noticed(void **state)
 {
 	dwarfs_context *context = quiet_context();
@@ -350,7 +350,7 @@ static void every_changed_byte_is_noticed(void **state)
 	dwarfs_context_free(context);
 }
 
-/* With right hashes, anything may be in the sections: each bit, and some whole bytes. */
+/* With recomputed hashes: change each bit, and some whole bytes. */
 static void no_changed_byte_does_harm(void **state)
 {
 	static const uint8_t changes[] = { 0x01, 0x02, 0x04, 0x08, 0x10,

@@ -152,7 +152,7 @@ static void a_large_file_is_loaded_and_reported(void **state)
 	assert_int_equal(watched.done, bytes);
 	assert_int_equal(watched.total, bytes);
 
-	/* An empty one. */
+	/* An empty file. */
 	data = NULL;
 	assert_int_equal(dwarfs_load(image, "f00001", 0, task, &data, &bytes, NULL), 0);
 	assert_int_equal(bytes, 0);

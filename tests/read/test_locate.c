@@ -60,7 +60,7 @@ static void unknown_sections_are_passed_over(void **state)
 	}
 }
 
-/* Sections that the index does not list stand between the last listed one and it. */
+/* Sections that the index does not list, between the last listed one and the index. */
 static void side_sections_are_passed_over(void **state)
 {
 	for (uint32_t hidden = 1; hidden < 4; hidden++) {
@@ -105,20 +105,20 @@ static void schema_and_metadata_are_needed_once(void **state)
 	}
 }
 
-/* A bad index is as good as none. */
+/* An invalid index is ignored. */
 static void a_damaged_index_is_ignored(void **state)
 {
 	for (size_t at = ONE_FILE_INDEX + 8; at < sizeof(one_file); at++) {
 		auto_test_image dwarfs_image *image = NULL;
 		uint8_t copy[sizeof(one_file)];
 
-		/* Its type and length are needed for walking, too. */
+		/* Its type and length are also needed to reach the next section. */
 		if (at >= ONE_FILE_INDEX + 0x34 && at < ONE_FILE_INDEX + 0x40)
 			continue;
 		memcpy(copy, one_file, sizeof(copy));
 		copy[at] ^= 0xff;
 		assert_int_equal(craft_try(copy, sizeof(copy), NULL, &image, NULL), 0);
-		/* SHA is not looked at when opening. */
+		/* The SHA-512/256 is not verified when the image is opened. */
 		if (at >= ONE_FILE_INDEX + 0x28)
 			assert_false(dwarfs_image_has_index(image));
 		assert_int_equal(dwarfs_image_section_count(image), 4);
@@ -126,7 +126,8 @@ static void a_damaged_index_is_ignored(void **state)
 	}
 }
 
-/* Right hash, wrong contents: either ignored or refused, never followed blindly. */
+/* Matching hash, wrong contents: either ignored or refused, never used without a
+ * check. */
 static void a_lying_index_does_no_harm(void **state)
 {
 	static const uint64_t words[] = {
@@ -241,7 +242,7 @@ static void short_headers_behind_a_prefix(void **state)
 	auto_buffer struct buffer bytes = { 0 };
 	auto_test_image dwarfs_image *image = NULL;
 
-	/* The first magic has no sections behind it. */
+	/* No sections follow the first magic. */
 	assert_int_equal(dw_buffer_append(&bytes, "#!DWARFS\2\0DWARFS\2\1", 18, NULL), 0);
 	make_v1(&bytes, 0);
 	assert_int_equal(craft_try(bytes.data, bytes.size, NULL, &image, NULL), 0);
@@ -270,7 +271,7 @@ static void without_hashes_the_rules_are_checked_at_once(void **state)
 			bytes.data[i] ^= (uint8_t)(1 << bit);
 		}
 	assert_true(refused > 50);
-	/* And what is not known is not passed over. */
+	/* Unknown sections are not skipped. */
 	add_short(&bytes, 10, 0, "x", 1);
 	assert_int_equal(craft_try(bytes.data, bytes.size, context, &image, NULL),
 			 DWARFS_ERR_CORRUPT);
@@ -290,7 +291,7 @@ static void a_prefix_with_decoys_is_skipped(void **state)
 
 	assert_int_equal(
 		dw_buffer_append(&bytes, "#!/bin/sh DWARFS\2\5 DWARFS\2", 27, NULL), 0);
-	/* A first section with nothing behind it; one whose length wraps; a second one.
+	/* A first section without a successor; one whose length wraps; a second section.
 	 */
 	memcpy(decoy, one_file, 64);
 	assert_int_equal(dw_buffer_append(&bytes, decoy, 64, NULL), 0);
@@ -298,7 +299,7 @@ static void a_prefix_with_decoys_is_skipped(void **state)
 	assert_int_equal(dw_buffer_append(&bytes, decoy, 64, NULL), 0);
 	assert_int_equal(dw_buffer_append(&bytes, one_file + ONE_FILE_SCHEMA, 64, NULL),
 			 0);
-	/* Let the image begin across the border of what is read at once. */
+	/* Let the magic of the image be split between two reads. */
 	while (bytes.size < (1u << 20) - 3)
 		assert_int_equal(dw_buffer_append(&bytes, "\0DWARFS\2", 1, NULL), 0);
 	start = bytes.size;
@@ -329,7 +330,7 @@ static void nothing_but_magics_ends(void **state)
 	craft_expect_end(280);
 	while (bytes.size < 5u << 18) /* more than is searched at once */
 		assert_int_equal(dw_buffer_append(&bytes, "DWARFS\2\5", 8, NULL), 0);
-	/* The first one is surely meant to be an image, one in the middle is not. */
+	/* A magic at the start is taken for an image, one in the middle is not. */
 	assert_int_equal(craft_try(bytes.data, bytes.size, NULL, &image, NULL),
 			 DWARFS_ERR_CORRUPT);
 	assert_int_equal(craft_try(bytes.data + 1, bytes.size - 1, NULL, &image, NULL),

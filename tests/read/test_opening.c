@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/opening: how many rounds of reads the opening of an image takes and what they read,
- * the same results as from memory for damaged images, and cancellation.
+ * read/opening: how many rounds of reads the opening of an image takes and what they
+ * read, the same results as from memory for damaged images, and cancellation.
  */
 #include "read/known.h"
 #include "support/task.h"
@@ -156,7 +156,7 @@ static const struct shape {
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
-/* The image behind so many bytes of something else; to be freed. */
+/* The image after this many other bytes; the caller frees it. */
 static uint8_t *behind_header(const struct craft *craft, size_t start, size_t *bytes_out)
 {
 	uint8_t *bytes;
@@ -271,7 +271,8 @@ static void damage_is_refused_as_from_memory(void **state)
 	}
 }
 
-/* Damage in the schema, the metadata and the index of an image of which not all is read. */
+/* Damage in the schema, the metadata and the index of an image that is not read as a
+ * whole. */
 static void damage_far_from_the_ends_is_refused(void **state)
 {
 	auto_craft struct craft craft = { 0 };

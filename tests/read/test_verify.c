@@ -24,8 +24,8 @@ static dwarfs_image *open_model(struct craft *craft, const struct model *model)
 
 /* -- at once ------------------------------------------------------------------------- */
 
-/* Each byte of the block after the one that says what it is: XXH3 covers all but the
- * hashes, SHA-512/256 also the XXH3. */
+/* Each byte of the block after its magic and version: XXH3 covers all but the hashes,
+ * SHA-512/256 also the XXH3. */
 static void each_byte_is_covered_by_a_hash(void **state)
 {
 	uint8_t copy[sizeof(one_file)];
@@ -39,7 +39,8 @@ static void each_byte_is_covered_by_a_hash(void **state)
 		bool is_changed = at < DW_HEADER_BYTES + 3;
 		bool is_sha = at >= DW_HEADER_SHA_AT && at < DW_HEADER_SHA_AT + 32;
 
-		/* Its type and length are compared with what is known before. */
+		/* Its type and length are compared with those found when the image was
+		 * opened. */
 		if (at >= 0x34 && at < DW_HEADER_BYTES)
 			continue;
 		copy[at] ^= is_changed;
@@ -163,7 +164,7 @@ static void damage_of_metadata_is_found_late(void **state)
 	assert_int_equal(
 		dwarfs_walk_new(late, DWARFS_ROOT_ENTRY, DWARFS_WALK_TREE, &walk, NULL),
 		DWARFS_ERR_CHECKSUM);
-	/* Without that option it is found when the image is opened. */
+	/* Without that option it is detected when the image is opened. */
 	assert_int_equal(
 		craft_try(craft.bytes.data, craft.bytes.size, NULL, &image, NULL),
 		DWARFS_ERR_CHECKSUM);
@@ -218,7 +219,7 @@ static void damage_of_a_block_is_found_at_its_end(void **state)
 	assert_int_equal(dwarfs_read(late, dwarfs_inode_at(1), got, 100,
 				     BLOCK_BYTES - 100, &bytes, NULL),
 			 DWARFS_ERR_CHECKSUM);
-	/* From now on at once. */
+	/* From now on reads fail at once. */
 	dwarfs_context_trim(dwarfs_image_context(late), 0);
 	assert_int_equal(
 		dwarfs_read(late, dwarfs_inode_at(1), got, 100, 50, &bytes, NULL),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/walk: a small tree, and metadata that is no tree at all.
+ * read/walk: a small tree, and metadata that is not a tree.
  */
 #include "read/tree.h"
 
@@ -48,7 +48,7 @@ static void walks_go_in_their_order(void **state)
 		"",	     "dir",  "dir/deep", "dir/deep/file", "dir/link",
 		"dir/other", "fifo", "file",	 "null",	  NULL
 	};
-	/* "other" stands before "file" in the block. */
+	/* "other" is before "file" in the block. */
 	static const char *const in_data[] = { "",	    "dir",	     "dir/deep",
 					       "dir/link",  "fifo",	     "null",
 					       "dir/other", "dir/deep/file", "file",
@@ -79,7 +79,7 @@ static void directories_can_be_skipped(void **state)
 	dwarfs_walk_skip(walk);
 	assert_int_equal(dwarfs_walk_next(walk, &entry, NULL), 1);
 	assert_string_equal(dwarfs_walk_path(walk), "fifo");
-	dwarfs_walk_skip(walk); /* no directory: without effect */
+	dwarfs_walk_skip(walk); /* not a directory: no effect */
 	assert_int_equal(dwarfs_walk_next(walk, &entry, NULL), 1);
 	assert_string_equal(dwarfs_walk_path(walk), "file");
 	dwarfs_walk_free(walk);
@@ -87,7 +87,7 @@ static void directories_can_be_skipped(void **state)
 
 /* -- no trees ------------------------------------------------------------------------ */
 
-/* Both orders end with an error, stay there, and the check says the same. */
+/* Both orders end with an error, return it again, and the check reports the same. */
 static void expect_no_tree(const dwarfs_image *image)
 {
 	craft_expect_end(120);
@@ -104,7 +104,7 @@ static void expect_no_tree(const dwarfs_image *image)
 			assert_true(steps++ < dwarfs_image_entry_count(image));
 		assert_int_equal(ret, DWARFS_ERR_CORRUPT);
 		assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_CORRUPT);
-		/* Whoever goes on all the same comes to an end, too. */
+		/* A walk that is continued after errors ends, too. */
 		steps = 0;
 		while ((ret = dwarfs_walk_next(walk, &entry, NULL)) != 0 &&
 		       steps++ < 2 * (uint64_t)dwarfs_image_entry_count(image))

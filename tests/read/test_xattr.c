@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/xattr: the section of extended attributes, wherever it may stand, and whatever is
- * wrong with it.
+ * read/xattr: the section of extended attributes, at any position, and with any defect.
  */
 #include <pthread.h>
 
@@ -129,7 +128,7 @@ static void must_check(const dwarfs_image *image, int expected)
 			expected);
 }
 
-/* -- where it stands ----------------------------------------------------------------- */
+/* -- its position -------------------------------------------------------------------- */
 
 static void it_stands_in_front_of_the_index(void **state)
 {
@@ -169,7 +168,7 @@ static void it_may_be_listed(void **state)
 	must_check(image, 0);
 }
 
-/* Sections that others put there do not get in its way, nor it in theirs. */
+/* Sections by other writers do not prevent it from being found, and are found as well. */
 static void others_may_stand_beside_it(void **state)
 {
 	auto_craft struct craft craft = { 0 };
@@ -213,7 +212,7 @@ static void without_it_nothing_is_there(void **state)
 		DWARFS_ERR_RANGE);
 }
 
-/* What stands there counts only if all of it is sections that the index may leave out. */
+/* The bytes there are used only if all of them are sections that the index may omit. */
 static void what_is_hidden_cannot_be_a_block(void **state)
 {
 	static const uint32_t types[] = { DWARFS_SECTION_BLOCK, DWARFS_SECTION_SCHEMA,
@@ -251,7 +250,7 @@ static void a_gap_of_anything_is_passed_over(void **state)
 	}
 }
 
-/* -- what is wrong with it ----------------------------------------------------------- */
+/* -- defects ------------------------------------------------------------------------- */
 
 static void must_fail(const struct craft *craft, int code)
 {
@@ -314,7 +313,7 @@ static void damage_is_noticed(void **state)
 	must_fail(&craft, DWARFS_ERR_CHECKSUM);
 }
 
-/* Whatever a byte is changed to, with hashes that fit: it is refused, or can be used. */
+/* Any change of a byte, with matching hashes: it is refused, or can be read. */
 static void each_byte_may_be_anything(void **state)
 {
 	auto_craft struct craft craft = { 0 };
@@ -380,8 +379,8 @@ static void many_threads_come_at_once(void **state)
 	}
 }
 
-/* Whoever salvages an image does without them when they are damaged; the check for leaks
- * sees what became of the table. */
+/* Salvage opens the image without them if they are damaged; the leak check verifies that
+ * the table is freed. */
 static void salvage_does_without_damaged_ones(void **state)
 {
 	dwarfs_image_options *options;

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Everything a directory can hold, through every way in and out: it must come back as it was.
+"""Round trips of everything a directory can hold, by every kind of input and output.
 
 test_everything.py tree     directory -> image -> archive -> image -> directory, and by tar
 test_everything.py rootfs   a root file system as a tar stream -> image -> directory that runs
 
-What agrees is told by an independent walker. The root file system is made of programs of this
-system, or is the directory that DWARFS_TEST_ROOTFS names, such as debootstrap makes one.
+An independent walker compares the trees. The root file system consists of programs of this system,
+or is the directory named by DWARFS_TEST_ROOTFS, such as one made by debootstrap.
 """
 import contextlib
 import os
@@ -57,7 +57,7 @@ def agree(expected, path):
             raise AssertionError(f"{name!r} is missing")
 
 
-# -- what there is ------------------------------------------------------------------------
+# -- attributes ----------------------------------------------------------------------------
 
 def capability(number):
     """A value of security.capability: permitted and effective."""
@@ -76,7 +76,7 @@ DEFAULT = acl((0x01, 7, NO_ID), (0x02, 5, 65534), (0x04, 5, NO_ID), (0x10, 5, NO
 
 
 def attributes(root):
-    """Give a tree of tree.py attributes of every namespace; returns how many were taken."""
+    """Give a tree of tree.py attributes of every namespace; returns how many could be set."""
     wanted = [("files/text", "user.text", b"value"), ("files/text", "user.empty", b""),
               ("files/text", "user.binary", bytes(range(256))),
               ("files/empty", "user.large", b"x" * 3000), ("names/new\nline", "user.line", b"\n"),
@@ -105,7 +105,7 @@ def attributes(root):
 def make_tree(scratch):
     root = os.path.join(scratch, "source")
     tree.make(root, huge=False)
-    os.unlink(os.path.join(root, "special", "socket"))  # of which no archive knows
+    os.unlink(os.path.join(root, "special", "socket"))  # which no archive can hold
     status = os.stat(root)
     taken = attributes(root)
     os.utime(os.path.join(root, "special"), ns=(0, 123456789 * NANO + 987654321))
@@ -137,7 +137,7 @@ def there_and_back(source, expected, scratch, format_options, name):
 
 
 def through_pipes(source, expected, scratch):
-    """The same without a file in between."""
+    """The same through pipes."""
     first, second = os.path.join(scratch, "first"), os.path.join(scratch, "second")
     target = os.path.join(scratch, "target")
     run(tap.tool("MKDWARFS"), "-i", source, "-o", first, *PACK)
@@ -151,7 +151,7 @@ def through_pipes(source, expected, scratch):
 
 
 def drop_odd_attributes(source):
-    """For the sake of names that no tar can read, all would be stored in a way of libarchive."""
+    """Names that no tar can read would make libarchive encode all names in its own way."""
     for path, row in walker.describe(source).items():
         path = os.path.join(os.fsencode(source), path)
         for name in row["xattrs"]:
@@ -162,7 +162,7 @@ def drop_odd_attributes(source):
 
 
 def by_tar(source, expected, scratch):
-    """An archive of ours unpacked by GNU tar, and one of GNU tar unpacked by us."""
+    """Our archive extracted by GNU tar, and one of GNU tar extracted by our programs."""
     if not shutil.which("tar"):
         raise tap.Skip("no tar")
     image, archive = os.path.join(scratch, "first"), os.path.join(scratch, "x.tar")
@@ -189,14 +189,14 @@ def by_tar(source, expected, scratch):
 def check_tree(suite, scratch):
     source, taken = make_tree(scratch)
     expected = walker.describe(source)
-    with suite.case("attributes are taken by this file system"):
+    with suite.case("this file system stores attributes"):
         if taken < 500:
             raise tap.Skip("no extended attributes where temporary files are")
         kinds = {name for row in expected.values() for name in row["xattrs"]}
         if PRIVILEGED:
             for name in ("security.capability", "system.posix_acl_access",
                          "system.posix_acl_default", "trusted.of a link"):
-                assert name in kinds, f"{name} is not there"
+                assert name in kinds, f"{name} is missing"
     for name, options in (("x.tar", ["-f", "pax"]),
                           ("x.tar.zst", ["-f", "auto", "--archive-order=tree"])):
         with suite.case(f"directory -> image -> {name} -> image -> directory"):
@@ -211,7 +211,7 @@ def check_tree(suite, scratch):
 # -- a root file system -------------------------------------------------------------------
 
 def copy_into(root, path):
-    """A file of this system, below its own path, with the links that lead to it."""
+    """Copy a file of this system to the same path, with the links that lead to it."""
     target = root + path
     if os.path.lexists(target):
         return
@@ -225,7 +225,7 @@ def copy_into(root, path):
 
 
 def make_rootfs(root):
-    """A small one: a shell, python, and what they need."""
+    """A small one: a shell, Python, and their files."""
     os.makedirs(root)
     for name in ("bin", "sbin", "lib", "lib64"):
         if os.path.islink("/" + name):
@@ -254,7 +254,7 @@ def make_rootfs(root):
 
 
 def inside(root, path):
-    """A file of the tree, behind links that lead on in it."""
+    """A file of the tree, with links in its path followed inside the tree."""
     for _ in range(40):
         if not os.path.islink(root + path):
             break
@@ -274,7 +274,7 @@ def mark(root):
 
 
 def told(root, *command):
-    """What a program tells of everything in a tree, without the place of it."""
+    """The output of a program for a whole tree, without the path of the tree."""
     return sorted(run(*command, ".", cwd=root).splitlines())
 
 
@@ -305,8 +305,8 @@ def check_rootfs(suite, scratch):
         agree(expected, target)
         for command in (["getcap", "-r"], ["getfacl", "-R", "-n", "-P"]):
             told_before, told_after = told(source, *command), told(target, *command)
-            assert told_before == told_after, f"{command} tells something else"
-            assert len(told_after) > 1, f"{command} tells nothing"
+            assert told_before == told_after, f"{command} has another result"
+            assert len(told_after) > 1, f"{command} prints nothing"
         run("chroot", target, "/usr/bin/python3", "-c", "1")
         run("chroot", target, "/bin/sh", "-c", "exit 0")
         run(tap.tool("DWARFSCK"), "--diff", "--diff-resolution=ns", source, image)

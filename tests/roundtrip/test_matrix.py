@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Options against each other: every image comes back, is checked, and does not depend on threads.
+"""Combinations of options: every image is checked, extracted, and independent of the number of
+threads.
 
 test_matrix.py [pairs]
 
-Any two values of different options meet in at least one image, and any three of those in TRIPLES,
-unless only pairs are asked for. Each image is made with a different number of workers twice, which must give the same bytes, is checked,
-and is extracted by the library; what comes back must be the tree of rich.py.
+Any two values of different options occur in at least one image, and any three of those in TRIPLES,
+unless only pairs are requested. Each image is made with a different number of workers twice, which
+must give the same bytes, is checked, and is extracted by the library; the result must equal the
+tree of rich.py.
 """
 import itertools
 import os
@@ -39,13 +41,13 @@ AXES = {
 }
 
 
-# What acts on each other: what is in a block and how it is packed; what is told apart before it.
+# Options that interact: contents and compression of blocks, and earlier stages.
 TRIPLES = [("codec", "block", "order"), ("order", "categories", "window"),
            ("block", "categories", "window")]
 
 
 def covering(axes, triples):
-    """Few rows of one value for each axis, in which all pairs and the triples meet."""
+    """Few rows of one value for each axis that cover all pairs and the triples."""
     rng = random.Random(27182)
     names = list(axes)
     sizes = [len(values) for values in axes.values()]
@@ -87,7 +89,7 @@ def pack(source, image, workers, options):
 
 
 def explicit_list(expected, path):
-    """Some of the files, in an order of no sense, and some that are not there."""
+    """Some of the files, in an arbitrary order, and some that do not exist."""
     files = [name for name, row in expected.items() if row["type"] == "f"]
     files = [name for name in files if b"\n" not in os.fsencode(name)]
     random.Random(5).shuffle(files)

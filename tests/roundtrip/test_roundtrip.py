@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A tree of every kind of thing, packed and brought back, must be the same tree.
+"""A tree with every type of entry must be the same after a round trip.
 
 test_roundtrip.py levels N...   each level, by extraction and by mount
 test_roundtrip.py variants      options that change how things are stored
@@ -69,7 +69,7 @@ def columns(keep_all_times):
 
 
 def agree_on_access_times(expected, actual):
-    """Of files only: that of a directory or a link moves when it is looked at."""
+    """Of files only: reading a directory or a link changes its access time."""
     for path, row in expected.items():
         if row["type"] == "f" and row["atime"] != actual[path]["atime"]:
             raise AssertionError(f"{path!r}: atime is {actual[path]['atime']}, "
@@ -96,7 +96,7 @@ def through_mount(image, expected, resolution_ns, all_times=False, holes=True):
         actual = describe(path)
     names = columns(all_times)
     if "uid" not in names:
-        names += ["uid", "gid"]  # a mount shows owners to everybody
+        names += ["uid", "gid"]  # a mount shows owners to every user
     walker.must_agree(expected, actual, columns=names, holes=holes, resolution_ns=resolution_ns)
     if all_times:
         for path, row in expected.items():
@@ -129,7 +129,7 @@ def variants(suite, source, expected, scratch):
         all_times = "--keep-all-times" in options
         with suite.case(name + ", by extraction"):
             absent.need_for_options(options)
-            # Reading the source for an earlier case may have moved its access times.
+            # Reading the source for an earlier case may have changed its access times.
             before = describe(source) if all_times else expected
             pack(source, image, "-l", "1", *SPECIALS, *options)
             check_image(image)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Extended attributes and times, packed and brought back by mount and extraction."""
+"""Round trips of extended attributes and times, by mount and extraction."""
 import contextlib
 import ctypes
 import errno
@@ -70,7 +70,7 @@ def do(*command):
 
 
 def attributes(path):
-    """What the system shows, without what a mount makes up."""
+    """The attributes that the system shows, without those that a mount generates."""
     found = {}
     for name in os.listxattr(path, follow_symlinks=False):
         if not name.startswith("user.dwarfs."):
@@ -79,7 +79,7 @@ def attributes(path):
 
 
 def describe(root):
-    """Path -> attributes, of all that is below a directory and of itself."""
+    """Path -> attributes, of a directory and all entries below."""
     found = {b".": attributes(root)}
     root = os.fsencode(root)
     for parent, directories, files in os.walk(root):
@@ -136,7 +136,7 @@ def make_tree(root):
     os.setxattr(f"{root}/locked", "system.posix_acl_access", FOR_NOBODY)
     os.setxattr(f"{root}/below", "system.posix_acl_default", FOR_CHILDREN)
     os.setxattr(f"{root}/below/deep", "security.selinux", b"system_u:object_r:etc_t:s0\0")
-    os.chown(f"{root}/plain", 3, 4)  # which takes the capability away
+    os.chown(f"{root}/plain", 3, 4)  # which removes the capability
     os.chmod(f"{root}/plain", 0o4755)
     os.setxattr(f"{root}/plain", "security.capability", CAPABILITY)
 
@@ -160,7 +160,7 @@ SPECIALS = ["--with-specials"]
 
 for title, options in {"as packed by default": [], "without an index": ["--no-section-index"],
                        "without history": ["--no-history"], "uncompressed": ["-l0"],
-                       "behind a header": ["--header", "/bin/true"],
+                       "after a header": ["--header", "/bin/true"],
                        "with one thread": ["-N1", "--num-scanner-workers", "1"],
                        "with lzma metadata": ["--metadata-compression", "lzma"]}.items():
     with suite.case(f"by mount, {title}"):
@@ -201,7 +201,7 @@ with suite.case("none are stored when none are wanted"):
     with mount.mounted(image) as mounted:
         assert not any(describe(mounted).values())
 
-with suite.case("only those are stored that the rules take"):
+with suite.case("only attributes that the rules include are stored"):
     def stored(*options):
         return {name for row in describe(extract(pack(source, *options))).values()
                 for name in row}
@@ -217,12 +217,12 @@ with suite.case("only those are stored that the rules take"):
     run("MKDWARFS", "-i", source, "-o", place("never"), "--xattrs-include", "", code=1)
     assert not os.path.exists(place("never"))
 
-with suite.case("extraction leaves them out when told so"):
+with suite.case("extraction omits them if requested"):
     image = pack(source)
     assert not any(describe(extract(image, "--no-xattrs")).values())
     assert any(describe(extract(image)).values())
 
-with suite.case("what a mount makes up is not packed again"):
+with suite.case("attributes that a mount generates are not packed"):
     image = pack(source)
     with mount.mounted(image) as mounted:
         assert "user.dwarfs.driver.pid" in os.listxattr(mounted)
@@ -323,7 +323,7 @@ with suite.case("a mount obeys access control lists"):
         assert may_read(f"{mounted}/listed")
         assert not may_read(f"{mounted}/other")
 
-with suite.case("who has no privileges gets what he may set, and is told of the rest"):
+with suite.case("without privileges the permitted attributes are set, the others are reported"):
     if not PRIVILEGED:
         raise tap.Skip("needs root")
     image = pack(source)
@@ -331,7 +331,7 @@ with suite.case("who has no privileges gets what he may set, and is told of the 
     target = extract(image, user=NOBODY, group=NOBODY, extra_groups=[])
     found = describe(target)
     for path, row in found.items():
-        row.pop("security.selinux", None)  # which anybody may set where nobody uses it
+        row.pop("security.selinux", None)  # which any user may set
         kept = {name: value for name, value in expected[path].items()
                 if name.startswith(("user.", "system."))}
         assert row == kept, (path, row, kept)
@@ -353,7 +353,7 @@ with suite.case("what cannot be read is reported and counted"):
     assert "extended attributes of" in done.stderr and "folder/secret" in done.stderr, done.stderr
     assert not any(describe(extract(image)).values())
 
-with suite.case("many files with few sets take little room"):
+with suite.case("many files with few sets take little space"):
     tree = place("many")
     for i in range(20000):
         if i % 500 == 0:
@@ -378,7 +378,7 @@ with suite.case("many files with few sets take little room"):
         os.setxattr(path, "user.label", b"the same")
     assert sections(pack(everywhere))["XATTRS"]["size"] < 120
 
-with suite.case("dwarfsck tells of them"):
+with suite.case("dwarfsck lists them"):
     tree = place("told")
     make(f"{tree}/file", "1")
     make(f"{tree}/plain", "2")
@@ -397,7 +397,7 @@ with suite.case("dwarfsck tells of them"):
     assert json.loads(run("DWARFSCK", "-j", plain).stdout)["xattr_names"] == []
     assert "user." not in run("DWARFSCK", plain, "-l", "-v").stdout
 
-with suite.case("damage is found, and nothing else suffers"):
+with suite.case("damage is detected, and loses nothing else"):
     image = pack(source, *SPECIALS)
     row = sections(image)["XATTRS"]
     data = bytearray(open(image, "rb").read())
@@ -419,7 +419,7 @@ with suite.case("damage is found, and nothing else suffers"):
 
 
 def birth(path):
-    """Nanoseconds since 1970, or None where the file system does not know."""
+    """Nanoseconds since 1970, or None where the file system has no such time."""
     text = do("stat", "-c", "%W %w", path).split()
     if text[0] == "0":
         return None
@@ -434,7 +434,7 @@ def nanoseconds(time):
     return time["seconds"] * 10**9 + time["nanoseconds"]
 
 
-with suite.case("times are kept as far as they are asked for"):
+with suite.case("times are kept as far as requested"):
     tree = place("times")
     make(f"{tree}/file", "1")
     os.utime(f"{tree}/file", ns=(1111111111123456789, 1222222222987654321))
@@ -451,11 +451,11 @@ with suite.case("times are kept as far as they are asked for"):
         found = os.stat(f"{mounted}/file")
         assert found.st_atime_ns == found.st_mtime_ns == found.st_ctime_ns == 1222222222 * 10**9
 
-with suite.case("births are kept where the file system knows them"):
+with suite.case("times of birth are kept where the file system has them"):
     need("stat")
     born = {path: birth(f"{place('times')}/{path}") for path in (".", "file")}
     if None in born.values():
-        raise tap.Skip("the file system knows no births")
+        raise tap.Skip("the file system has no times of birth")
     tree = place("times")
     for options, step in (([], 10**9), (["--time-resolution", "ns"], 1),
                           (["--keep-all-times", "--time-resolution", "us"], 1000)):

@@ -14,7 +14,7 @@ import tap
 ROOT = sys.argv[1]
 MOST_MODULES = 14  # of a folder; x.c and x.h are one
 
-# Tests that are named after a property of the whole module, not after one file of it.
+# Tests named after a property of the whole module, not after one of its files.
 OF_A_MODULE = {
     "archive": ("archive", "archive_images", "archive_round", "archive_times"),
     "codec": ("decoder", "estimate", "memory", "parts"),
@@ -27,7 +27,7 @@ OF_A_MODULE = {
 # Tests of a file in a subfolder that has one test only.
 ELSEWHERE = {"codec/test_lzma2.c": "lib/codec/lzma/lzma2.c",
              "codec/test_samples.c": "lib/codec/encode/samples.c"}
-# Folders of tests that are for the product as a whole.
+# Folders of tests of the product as a whole.
 OF_THE_PRODUCT = {"abi", "api", "badfs", "bench", "bindings", "compat", "embed", "examples",
                   "interop", "portable", "roundtrip", "source", "support"}
 # The modules of the reader.
@@ -161,7 +161,7 @@ def guards_match():
     problems = []
     for path in files("include", "lib", endings=".h"):
         head, rest = path.split("/", 1)
-        # The other dwarfs.h, which is installed where there is no writer.
+        # The other dwarfs.h, installed if there is no writer.
         rest = rest.replace("reader_only/", "dwarfs/")
         words = rest if head == "include" else "dw/" + rest
         wanted = re.sub(r"[^A-Z0-9]", "_", words.upper())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the library was built without, so that a case that needs it can be skipped.
+"""Features that the library was built without, so that cases that need them can be skipped.
 
-The build says so by DWARFS_CODECS_ABSENT, a list with commas; without it, all are there.
+The build lists them in DWARFS_CODECS_ABSENT, separated by commas; without it, none is absent.
 """
 import os
 
@@ -12,14 +12,14 @@ _NAMES = ("null", "lzma", "zstd", "lz4", "lz4hc", "brotli", "flac", "ricepp")
 
 
 def need(*names):
-    """Skip the case if one of these is not there."""
+    """Skip the case if one of these is absent."""
     missing = sorted(ABSENT.intersection(names))
     if missing:
         raise tap.Skip(f"built without {', '.join(missing)}")
 
 
 def need_all(*names):
-    """Skip the whole program if one of these is not there."""
+    """Skip the whole program if one of these is absent."""
     try:
         need(*names)
     except tap.Skip as reason:
@@ -27,12 +27,12 @@ def need_all(*names):
 
 
 def need_for_options(options):
-    """The same for options of mkdwarfs: a codec is a word of them, with or without options."""
+    """The same for options of mkdwarfs: a codec is one of the words, with or without options."""
     need(*(word.split(":")[0] for word in options))
 
 
 def _sections(contents, at):
-    """The compressions of the sections from a place on; None unless they end with the file."""
+    """The compressions of the sections from an offset on; None unless they end with the file."""
     found = set()
     is_old = contents[at + 7] < 2
     header = 8 if is_old else 64
@@ -52,7 +52,7 @@ def _sections(contents, at):
 
 
 def of_image(path):
-    """The names of the codecs of an undamaged image, which may stand behind a header."""
+    """The names of the codecs of an undamaged image, which may follow a header."""
     with open(path, "rb") as image:
         contents = image.read()
     at = contents.find(b"DWARFS\2")
@@ -61,7 +61,7 @@ def of_image(path):
         if found:
             return {_NAMES[number] for number in found}
         at = contents.find(b"DWARFS\2", at + 1)
-    raise AssertionError(f"{path} is no image")
+    raise AssertionError(f"{path} is not an image")
 
 
 def can_read(path):

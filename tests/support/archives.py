@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of archives share: making them, and looking at the images made of them.
+"""Shared by the tests of archives: creating them, and reading the images made from them.
 
-Entries are described here, written by Python's tarfile or byte for byte, and compared with what
-comes out of an image on disk: not with what our programs say.
+Entries are described here, written by Python's tarfile or byte for byte, and compared with what is
+extracted from an image to disk, not with the output of our programs.
 """
 import hashlib
 import io
@@ -55,7 +55,7 @@ def link(name, target, **more):
 
 
 def tar(entries, form=tarfile.PAX_FORMAT, mode="w"):
-    """The bytes of an archive. Names that are no UTF-8 are written as they are."""
+    """The bytes of an archive. Names that are not UTF-8 are written unchanged."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode=mode, format=form, encoding="utf-8",
                       errors="surrogateescape") as archive:
@@ -66,7 +66,7 @@ def tar(entries, form=tarfile.PAX_FORMAT, mode="w"):
 
 def header(name=b"x", size=b"00000000000", kind=b"0", mode=b"0000644", linkname=b"",
            prefix=b"", uid=b"0000000", gid=b"0000000"):
-    """A block of ustar, whatever its fields are."""
+    """A block of ustar with these fields, valid or not."""
     block = (name.ljust(100, b"\0")[:100] + mode.ljust(8, b"\0") + uid.ljust(8, b"\0") +
              gid.ljust(8, b"\0") + size.ljust(12, b"\0") + b"%011o\0" % TIME + b" " * 8 +
              kind + linkname.ljust(100, b"\0")[:100] + b"ustar\00000" + b"root".ljust(32, b"\0") +
@@ -95,8 +95,8 @@ def base256(value):
 
 
 def rows_of(entries):
-    """What an image of these entries has, as by the walker; the root and directories that are
-    only implied are left to the caller."""
+    """The rows of an image of these entries, as of the walker, without the root and implied
+    directories."""
     rows = {}
     for info in entries:
         path = os.fsencode(info.name).strip(b"/")
@@ -164,7 +164,7 @@ class Archives(cli.Case):
                 (line.split(None, 5) for line in lines if not line.startswith(" "))}
 
     def unpack(self):
-        """On disk again: the directory."""
+        """Extract to disk; returns the directory."""
         out = self.path("out")
         if os.path.exists(out):
             shutil.rmtree(out)
@@ -178,7 +178,7 @@ class Archives(cli.Case):
 
     def agree(self, entries, implied=(), columns=("type", "mode", "mtime", "size", "rdev",
                                                   "target", "sha256"), resolution_ns=1):
-        """The image holds these entries, and directories that nobody has mentioned."""
+        """The image has these entries, and implied directories."""
         expected = rows_of(entries)
         actual = walker.describe(self.unpack())
         for path, row in actual.items():
@@ -192,7 +192,7 @@ class Archives(cli.Case):
         walker.must_agree(expected, actual, columns=columns, resolution_ns=resolution_ns)
 
     def program(self, *words, **options):
-        """Another program, where it is installed: what it prints."""
+        """The output of another program; skips if it is not installed."""
         if not shutil.which(words[0]):
             raise tap.Skip(f"no {words[0]} here")
         done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
@@ -202,7 +202,7 @@ class Archives(cli.Case):
 
 
 def everything():
-    """Entries of every type that needs no more than ustar, the root first."""
+    """Entries of every type that ustar supports, the root first."""
     yield directory(".", mode=0o750)
     yield directory("dir", mode=0o2775)
     yield entry("dir/file", b"contents\n" * 50, uid=1000, gid=1001)

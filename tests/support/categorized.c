@@ -89,7 +89,7 @@ static const char *run(struct categorized *all, const struct category_file *file
 	return all->text;
 }
 
-/* The head has exactly its size, so that reading past it is found. */
+/* The head has exactly its size, so that a sanitizer detects reads past it. */
 static const char *run_open(struct categorized *all, const char *name, int fd,
 			    uint64_t size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * categorized: what categorizers make of bytes, as a text.
+ * categorized: the result of categorizers, as a text.
  */
 #ifndef TESTS_SUPPORT_CATEGORIZED_H
 #define TESTS_SUPPORT_CATEGORIZED_H
@@ -23,15 +23,15 @@ struct categorized *categorized_new(const char *categorizers);
 void categorized_free(struct categorized *all);
 
 /*
- * Categorize bytes, which are a file of that name. Gives "category size, category size",
- * "" for no parts. Checks that the parts cover the file.
+ * Categorize bytes as a file of this name. Returns "category size, category size", "" for
+ * no parts. Checks that the parts cover the file.
  */
 const char *categorize_as(struct categorized *all, const char *name, const void *data,
 			  size_t size);
 const char *categorize(struct categorized *all, const void *data, size_t size);
 
-/* The same for a file, of which only the first bytes are at hand. Skips the test when
- * there is no such file in the test data. */
+/* The same for a file, of which the first bytes are in memory. Skips the test if the test
+ * data lack this file. */
 const char *categorize_input(struct categorized *all, const char *name);
 
 /* Of the last file: the samples of its first part that has any. */
@@ -55,11 +55,11 @@ void put_little(struct bytes *bytes, uint64_t value, unsigned size);
 void put_big(struct bytes *bytes, uint64_t value, unsigned size);
 
 struct wav {
-	uint32_t tag, channels, bits, frame; /* frame 0: as it should be */
+	uint32_t tag, channels, bits, frame; /* frame 0: the right value */
 	uint32_t valid_bits;		     /* 0xfffe only */
-	uint32_t format_bytes;		     /* of the chunk; 0: as it should be */
+	uint32_t format_bytes;		     /* of the chunk; 0: the right size */
 	uint32_t data_bytes;
-	int data_excess; /* what the header says more than that */
+	int data_excess; /* added to the size in the header */
 };
 
 /* A WAV file with silence. */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Run the programs as a user does, and look at what they say and leave behind.
+"""Run the programs as a user does, and check their output and files.
 
 Cases are unittest classes; main() reports each as a TAP line. The programs are found by the
 variables MKDWARFS, DWARFSCK and so on.
@@ -16,7 +16,7 @@ import tap
 
 FIRST_TIME = 1600000000
 
-# Sanitizers, valgrind and emulators take memory of their own, which counts for limits of memory.
+# Sanitizers, valgrind and emulators use memory, which counts for limits of memory.
 IS_NATIVE = (not os.environ.get("DWARFS_SANITIZED") and not os.environ.get("DWARFS_EMULATOR")
              and "vgpreload" not in os.environ.get("LD_PRELOAD", ""))
 
@@ -43,7 +43,7 @@ def run(program, *arguments, **options):
 
 
 class Case(unittest.TestCase):
-    """A case with a directory of its own, which is gone afterwards."""
+    """A case with a temporary directory."""
 
     maxDiff = None
 
@@ -63,7 +63,7 @@ class Case(unittest.TestCase):
         return path
 
     def tree(self, name="tree"):
-        """A small tree with every kind of thing that needs no privileges."""
+        """A small tree with every type of entry that needs no privileges."""
         self.write(f"{name}/a.txt", b"first\n" * 1000)
         self.write(f"{name}/same.txt", b"first\n" * 1000)
         self.write(f"{name}/empty")
@@ -84,7 +84,7 @@ class Case(unittest.TestCase):
         return self.path(name)
 
     def expect(self, result, code, *texts):
-        """The exit code, and texts that stderr holds."""
+        """Check the exit code, and that stderr contains these texts."""
         self.assertEqual(result.code, code, result.err)
         for text in texts:
             self.assertIn(text, result.err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contents of different kinds for the tests of codecs, and what each codec must survive.
+ * Contents of different kinds for the tests of codecs, and damaged payloads.
  */
 #ifndef TESTS_SUPPORT_CODEC_DATA_H
 #define TESTS_SUPPORT_CODEC_DATA_H
@@ -45,7 +45,7 @@ static inline void fill(uint8_t *data, size_t size, enum kind kind)
 	}
 }
 
-/* Memory of exactly this size, so that tools see each byte too many. */
+/* Memory of exactly this size, so that tools detect accesses beyond it. */
 static inline uint8_t *exactly(size_t size)
 {
 	uint8_t *memory = malloc(size ? size : 1);
@@ -63,7 +63,7 @@ static inline uint8_t *copy_of(const uint8_t *data, size_t size)
 	return copy;
 }
 
-/* Unpack damaged bytes: any answer will do, as long as there is one. */
+/* Decompress damaged bytes: any result is accepted. */
 static inline void survive(uint32_t id, const uint8_t *data, size_t size, size_t expected)
 {
 	auto_free uint8_t *in = copy_of(data, size);
@@ -85,7 +85,7 @@ static inline void survive(uint32_t id, const uint8_t *data, size_t size, size_t
 	dwarfs_error_free(err);
 }
 
-/* Every truncation must be refused; with flipped bits anything but a crash will do. */
+/* Every truncation must be refused; flipped bits must not cause a crash. */
 static inline void survive_damage(uint32_t id, const uint8_t *data, size_t size,
 				  size_t expected)
 {
@@ -116,7 +116,7 @@ static inline void survive_damage(uint32_t id, const uint8_t *data, size_t size,
 	}
 }
 
-/* The size that is expected decides, not the one that the payload announces. */
+/* The expected size applies, not the one that the payload announces. */
 static inline void refuse_other_sizes(uint32_t id, const uint8_t *data, size_t size,
 				      size_t expected)
 {

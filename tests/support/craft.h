@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * craft: make images section by section, right or wrong, in memory.
+ * craft: make images section by section, valid or invalid, in memory.
  *
- * Knows how sections are framed and hashed; what is in them is for the test to say.
+ * Writes headers and hashes of sections; the test supplies the payloads.
  */
 #ifndef TESTS_SUPPORT_CRAFT_H
 #define TESTS_SUPPORT_CRAFT_H
@@ -30,7 +30,8 @@ void craft_free(struct craft *craft);
 /* Append a section of version 2, with the next number and right hashes. */
 void craft_section(struct craft *craft, uint32_t type, uint32_t compression,
 		   const void *data, size_t size);
-/* Append an index of the sections so far, but for those in front of it that it hides. */
+/* Append an index of the sections so far, without a number of the last ones, which it
+ * omits. */
 void craft_index(struct craft *craft, uint32_t hidden);
 
 /* Append schema and metadata. */

@@ -2,8 +2,8 @@
 /*
  * craft_tree: write an image of a tree that no file system can have.
  *
- * Reads the tree from standard input, a line for each entry, those of a directory one
- * after the other and directories ascending:
+ * Reads the tree from standard input, a line for each entry, the entries of a directory
+ * together, directories in ascending order:
  *
  *	DIR d NAME N		a directory, with the number N; the root is 0
  *	DIR l NAME TARGET	a symbolic link
@@ -11,10 +11,10 @@
  *	DIR f NAME @N		another name of the file with the number N, from 0 on
  *	DIR p NAME -		a fifo
  *	range N FIRST		the entries of directory N begin at FIRST instead, from 1 on
- *	size N BYTES		the cache of sizes says this of the file with the number N
+ *	size N BYTES		the cached size of the file with the number N
  *	block BITS		blocks may have so many bytes
  *
- * %XX in names and targets is a byte. The image goes to the path that is given.
+ * %XX in names and targets is a byte. The image is written to the path in the argument.
  */
 #include <stdio.h>
 
@@ -41,7 +41,7 @@ struct tree {
 	struct freeze_pair64 sizes[MOST];
 	uint32_t block_bytes, size_count;
 	uint32_t line_count, chunk_count, hole_count;
-	uint32_t counts[KINDS]; /* the root counts */
+	uint32_t counts[KINDS]; /* including the root */
 };
 
 static char *decode(const char *text)

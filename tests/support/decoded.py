@@ -240,7 +240,7 @@ MOST_ITEMS = 1 << 22
 
 
 class Frozen:
-    """A node is (layout, first byte, bit); layout None stands for what is not stored."""
+    """A node is (layout, first byte, bit); layout None means that it is not stored."""
 
     def __init__(self, schema, data):
         self.layouts = schema.get(2, {})
@@ -271,13 +271,13 @@ class Frozen:
         at = 8 * first + bit
         end = (at + width + 7) // 8
         if width > 64 or end > len(self.data):
-            raise Broken("metadata: a number lies outside")
+            raise Broken("metadata: a number is out of bounds")
         return int.from_bytes(self.data[at // 8:end], "little") >> at % 8 & (1 << width) - 1
 
     def _span(self, node, count, bits):
         begin = node[1] + self._number(self._child(node, 1))
         if begin + (count * bits + 7) // 8 > len(self.data):
-            raise Broken("metadata: a table lies outside")
+            raise Broken("metadata: a table is out of bounds")
         return begin
 
     def _text(self, node):
@@ -404,7 +404,7 @@ class Image:
         reader = Thrift(self._only(SCHEMA))
         schema = reader.struct()
         if reader.at != len(reader.data):
-            raise Broken("schema: there is something behind it")
+            raise Broken("schema: trailing bytes")
         self.metadata = Frozen(schema, self._only(METADATA)).metadata()
         self.blocks = [section for section in self.sections if section.type == BLOCK]
         self.history = [step for section in self.sections if section.type == HISTORY

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * faults: calls of the system that fail, and a record of those that matter for an output.
- * To be loaded before the C library.
+ * faults: failing system calls, and a log of the calls that write an output. To be
+ * preloaded.
  *
- * DWARFS_FAULT is a list of words: "close:N" lets the Nth close of a regular file that was
- * open for writing fail, 0 each of them; "fsync:N" the Nth fsync; "openat:N" all openat
- * from the Nth on; "kill:N" ends the process instead of the Nth pwrite; "O_TMPFILE" refuses files without a name. DWARFS_FAULT_LOG is a file
- * that gets a line for each call of these, and for link and rename.
+ * DWARFS_FAULT is a list of words: "close:N" lets the Nth close of a regular file that
+ * was open for writing fail, 0 each of them; "fsync:N" the Nth fsync; "openat:N" all
+ * openat from the Nth on; "kill:N" ends the process instead of the Nth pwrite;
+ * "O_TMPFILE" refuses files without a name. DWARFS_FAULT_LOG is a file to which a line is
+ * appended for each of these calls, and for link and rename.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,7 +24,7 @@
 
 #define REAL(type, name) ((type)dlsym(RTLD_NEXT, name))
 
-/* The number after a word of DWARFS_FAULT; -1 when it is not there. */
+/* The number after a word of DWARFS_FAULT; -1 if it is missing. */
 static int fault(const char *word)
 {
 	const char *text = getenv("DWARFS_FAULT");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Let calls of the system fail in a program, or record them: see faults.c."""
+"""Let system calls of a program fail, or log them: see faults.c."""
 import os
 import shutil
 import subprocess
@@ -8,7 +8,8 @@ import tap
 
 
 def environment(directory, faults="", log=None):
-    """The environment of a program in which these fail; the library is made in directory."""
+    """The environment of a program in which these calls fail; the preloaded library is built in
+    directory."""
     if os.environ.get("DWARFS_SANITIZED"):
         raise tap.Skip("a sanitizer must be loaded first")
     compiler = os.environ.get("DWARFS_CC") or shutil.which("cc")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The images by other writers, what is known of them, and their manifests."""
+"""The images by other writers, their facts, and their manifests."""
 import json
 import os
 
@@ -14,8 +14,8 @@ class Image:
         self.manifest = manifest
         self.facts = facts
         self.name = os.path.splitext(os.path.basename(path))[0]
-        # Only the manifests of older images know inode numbers; those of v0.15.3 leave
-        # columns open that were not checked.
+        # Only the manifests of older images have inode numbers; in those of v0.15.3 columns that
+        # were not checked are empty.
         self.minor = int(facts.get("format_version", "2.5").split(".")[1])
         self.refused = facts.get("expect") == "refuse"
         self.separator = chr(facts.get("preferred_path_separator") or ord("/"))
@@ -95,12 +95,12 @@ def manifest(image, as_shown=False):
         for row in rows.values():
             if row["target"] is not None:
                 row["target"] = row["target"].replace(image.separator.encode(), b"/")
-                # The stored length is that of the target with one byte for each separator.
+                # The stored length counts one byte for each separator.
     return rows
 
 
 def parse_description(text):
-    """What describe printed: path of the image -> (facts, rows). Facts are lists of fields."""
+    """The output of describe: path of the image -> (facts, rows). Facts are lists of fields."""
     found = {}
     for part in text.split(b"\f")[1:]:
         name, _, rest = part.partition(b"\n")

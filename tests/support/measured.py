@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Run a program on what may be made to harm: how it ends, what it says, its peak of memory."""
+"""Run a program on hostile input: its exit code, output and peak memory."""
 import os
 import subprocess
 import tempfile
@@ -9,7 +9,7 @@ SECONDS_EACH = 30
 
 
 class Run:
-    """A program that has ended, with its output (.text) and its peak of memory (.resident)."""
+    """A finished program, with its output (.text) and its peak memory (.resident)."""
 
     def __init__(self, *command):
         with tempfile.TemporaryFile() as log:

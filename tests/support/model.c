@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * model: metadata of a directory with many files, plain or packed, right or wrong.
+ * model: metadata of a directory with many files, plain or packed, valid or invalid.
  */
 #include <stdio.h>
 
@@ -14,7 +14,7 @@
 #define UNIQUE (FILES - 4) /* the last four share two contents */
 #define CHUNKS (LONG_CHUNKS + FILES - 3)
 
-/* What an image is frozen from: "/", "/dir", and the files in that. */
+/* The unfrozen metadata: "/", "/dir", and its files. */
 struct model {
 	struct freeze_chunk chunks[CHUNKS];
 	uint32_t chunk_table[UNIQUE + 3], shared[4], lengths[FILES + 2];
@@ -63,7 +63,7 @@ struct model *model_new(bool is_packed)
 
 	assert_non_null(model);
 	for (uint32_t i = 0; i <= FILES; i++) {
-		/* In the order of their bytes, and of several lengths. */
+		/* Sorted by bytes, of several lengths. */
 		int size = i ? snprintf(model->text + at, NAME_BYTES, "n%05u%.*s", i * 7,
 					(int)(i % 4), "xxx")
 			     : snprintf(model->text, NAME_BYTES, "dir");

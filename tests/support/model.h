@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * model: metadata of "/", "/dir", and many files in that, plain or packed, right or
- * wrong.
+ * model: metadata of "/", "/dir", and many files in it, plain or packed, valid or
+ * invalid.
  *
  * Entry and inode 0 are "/", 1 "/dir"; file i of FILES is entry and inode i + 2. The
  * first file has LONG_CHUNKS chunks, the others one each. The last four share two
@@ -40,10 +40,10 @@ enum model_break {
 };
 void model_break(struct model *model, enum model_break what);
 
-/* Number the names the other way round: only a plain model. */
+/* Number the names in descending order: only in a plain model. */
 void model_mix(struct model *model);
 
-/* Say how large the first file is, for files with so many chunks. */
+/* Set the cached size of the first file, for files with this many chunks. */
 void model_store_size(struct model *model, uint64_t bytes, uint64_t min_chunks);
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Mount an image with our driver for the length of a with block."""
+"""Mount an image with our driver during a with block."""
 import contextlib
 import os
 import shutil
@@ -11,7 +11,7 @@ import tap
 
 
 def available():
-    """The driver's path; raises tap.Skip with the reason where nothing can be mounted."""
+    """The driver's path; raises tap.Skip with the reason if FUSE is not available."""
     driver = tap.tool("DWARFS")
     try:
         os.close(os.open("/dev/fuse", os.O_RDWR))
@@ -40,7 +40,7 @@ def _unmount(path, process, log):
 
 @contextlib.contextmanager
 def mounted(image, *options):
-    """Mount an image; gives the path. The driver must end well after the unmount."""
+    """Mount an image; gives the path. The driver must exit with 0 after the unmount."""
     driver = available()
     with tempfile.TemporaryDirectory(prefix="dwarfs-mount-") as path, \
             tempfile.TemporaryFile() as log:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A whole image: one directory (mode 0755, mtime 1700000000) and in it "a.txt" (mode 0644,
- * mtime 1700000007, owner and group 0), which holds "hi" and a newline. Nothing is
- * compressed. The sections: BLOCK, SCHEMA, METADATA, SECTION_INDEX.
+ * A whole image: one directory (mode 0755, mtime 1700000000) and in it "a.txt" (mode
+ * 0644, mtime 1700000007, owner and group 0), which contains "hi" and a newline. Nothing
+ * is compressed. The sections: BLOCK, SCHEMA, METADATA, SECTION_INDEX.
  */
 #ifndef TESTS_SUPPORT_ONE_FILE_H
 #define TESTS_SUPPORT_ONE_FILE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order_tree: a tree without files, and its contents, to be sorted.
+ * order_tree: a tree without files on disk, and its contents, to be sorted.
  */
 #ifndef TESTS_SUPPORT_ORDER_TREE_H
 #define TESTS_SUPPORT_ORDER_TREE_H
@@ -24,14 +24,14 @@ void order_tree_free(struct order_tree *place);
  * Directories are filled in the order in which they were added. */
 void order_tree_fill(struct order_tree *place, const char *names);
 
-/* Each file gets contents of its own, of 1000 bytes. Gives their number. */
+/* Give each file separate contents of 1000 bytes. Gives their number. */
 size_t order_tree_add_contents(struct order_tree *place);
 
 /* "b.txt d.bin a/x.txt a/y.bin c/w.bin c/x.txt", with contents. */
 struct order_tree *order_tree_small(void);
 
-/* The small tree with contents in memory, each of `size` bytes: data has those of all, one
- * after the other. */
+/* The small tree with contents in memory, each of `size` bytes: data has those of all,
+ * one after the other. */
 struct order_tree *order_tree_with_bytes(const uint8_t *data, uint32_t size);
 
 struct order_input order_tree_input(struct order_tree *place,
@@ -40,7 +40,7 @@ struct order_input order_tree_input(struct order_tree *place,
 /* Sort by an order as written on the command line. */
 void order_tree_sort(struct order_tree *place, const char *order);
 
-/* The files have this order now. */
+/* Check that the files are in this order. */
 void order_tree_expect(struct order_tree *place, const char *paths);
 
 /* All contents of a kind have most slots of their fingerprints in common. */

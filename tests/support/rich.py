@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A small tree that is hard on whoever looks for equal parts, and on whoever sorts.
+"""A small tree with difficult input for deduplication and for orders of files.
 
 The same call makes the same tree: duplicates, near duplicates, shifted copies, runs, periods,
-few letters, every size around a block, holes, sound, pictures, programs and noise.
+few letters, every size around a block, holes, audio, images, programs and noise.
 """
 import glob
 import os
@@ -16,7 +16,7 @@ BLOCK_BITS = (12, 16)  # files of these sizes, one byte less and one more
 
 
 def _dna(rng, size):
-    """Few letters, with copies that have mutated here and there."""
+    """Few letters, with copies that differ in some bytes."""
     sequence = bytearray(rng.choice(b"ACGT") for _ in range(size // 4))
     while len(sequence) < size:
         start = rng.randrange(len(sequence) // 2)

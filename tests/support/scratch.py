@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A folder for trees and images that a test of the programs makes, and removes at its end."""
+"""A temporary folder for trees and images of a test of the programs."""
 import atexit
 import contextlib
 import ctypes
@@ -39,7 +39,7 @@ def read(path):
 
 
 def pack(tree, *options):
-    """The image of a tree, beside it."""
+    """The image of a tree, in the same folder."""
     image = tree + ".dwarfs"
     subprocess.run([tap.tool("MKDWARFS"), "-i", tree, "-o", image, "--force", "--no-progress",
                     "--log-level=warn", *(options or ("-l1",))], check=True)
@@ -47,7 +47,7 @@ def pack(tree, *options):
 
 
 def extract(*arguments, **how):
-    """Run it; standard output and error come back as text."""
+    """Run it; returns standard output and error as text."""
     find = tap.tool_for_anybody if "user" in how else tap.tool
     return subprocess.run([find("DWARFSEXTRACT"), *arguments], capture_output=True,
                           text=True, timeout=300, **how)
@@ -70,7 +70,7 @@ def need_root():
 
 @contextlib.contextmanager
 def file_system(options, kind="tmpfs", source="tmpfs"):
-    """A small file system of its own."""
+    """Mount a small file system."""
     need_root()
     path = tempfile.mkdtemp(prefix="disk-", dir=scratch)
     done = subprocess.run(["mount", "-t", kind, "-o", options, source, path],
@@ -84,13 +84,13 @@ def file_system(options, kind="tmpfs", source="tmpfs"):
 
 
 def remove_tree():
-    """At the end of a test, with whatever it has left in it."""
+    """Remove the folder with all its contents."""
     subprocess.run(["chmod", "-R", "u+rwx", scratch], check=False, stderr=subprocess.DEVNULL)
     subprocess.run(["rm", "-rf", scratch], check=False)
 
 
 def with_names(image, changes):
-    """A copy of an image of which names in the metadata are replaced, with the right hash."""
+    """A copy of an image in which names in the metadata are replaced, with recomputed hashes."""
     try:
         xxh3 = ctypes.CDLL(ctypes.util.find_library("xxhash") or "libxxhash.so.0").XXH3_64bits
     except OSError:

@@ -34,7 +34,7 @@ struct small_tables {
 	struct tables tables;
 };
 
-/* Nothing is filled yet. Inode n has the mtime 1000 + n, the atime 2000 + n, the ctime
+/* No table is filled yet. Inode n has the mtime 1000 + n, the atime 2000 + n, the ctime
  * 3000 + n and the btime 500 + n, in seconds and in nanoseconds. */
 struct small_tables *small_tables_new(void);
 void small_tables_free(struct small_tables *all);

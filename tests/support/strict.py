@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The rules that an image must keep so that every reader accepts it, upstream's included.
+"""The rules that an image must follow so that every reader accepts it, including upstream's.
 
     strict.check(open(path, "rb").read())     # raises decoded.Broken, or returns the image
 
-Stricter than a reader needs to be: what it passes can be listed, extracted, mounted and printed
-by all. Of images of format 2.3 and later.
+Stricter than a reader needs to be: images that pass can be listed, extracted, mounted and printed
+by all readers. Of images of format 2.3 and later.
 """
 from decoded import Broken, Image, sums
 
@@ -23,10 +23,10 @@ def steps_up(numbers):
     return all(a <= b for a, b in zip(numbers, numbers[1:]))
 
 
-# -- what upstream's dwarfsck prints --------------------------------------------------------------
+# -- fields that upstream's dwarfsck prints ------------------------------------------------------
 
 def check_history(image):
-    """Its dwarfsck takes these for granted, and ends with an error where they are missing."""
+    """Its dwarfsck requires these, and exits with an error if they are missing."""
     for number, step in enumerate(image.history):
         what = f"history step {number}: "
         for name in "version", "system_id", "compiler_id":
@@ -59,7 +59,7 @@ def check_options(metadata):
     need((metadata["hole_block_index"] is not None) == (b"sparsefiles" in features),
          "holes without their feature")
     size = metadata["block_size"]
-    need(size > 0 and size & (size - 1) == 0, "the block size is no power of two")
+    need(size > 0 and size & (size - 1) == 0, "the block size is not a power of two")
     return options
 
 
@@ -77,7 +77,7 @@ def check_inodes(metadata, options):
                  f"inode {number}: {index}")
         for which in "atime", "mtime", "ctime", "btime":
             need(row[which + "_subsec"] * multiplier < 10**9, f"inode {number}: {which}")
-            # Readers that check for an overflow must find none.
+            # No overflow, which some readers check.
             need(metadata["timestamp_base"] + row[which + "_offset"] < 1 << 64 or
                  options["mtime_only"] and which != "mtime", f"inode {number}: {which} overflows")
     need(steps_up(classes), "inodes are not sorted by class")
@@ -114,7 +114,7 @@ def check_directories(metadata, options, first_of):
     named = [entry["inode_num"] for entry in entries]
     need(set(named) == set(range(len(metadata["inodes"]))), "an inode without a name")
     others = [inode for inode in named if not first_of[2] <= inode < first_of[3]]
-    need(len(others) == len(set(others)), "two names of what is no file")
+    need(len(others) == len(set(others)), "two names of an inode that is not a file")
     return first
 
 

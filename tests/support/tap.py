@@ -20,7 +20,7 @@ import traceback
 
 
 class Skip(Exception):
-    """What a case needs is not here."""
+    """A requirement of a case is missing."""
 
 
 class _Case:
@@ -63,13 +63,13 @@ class Suite:
         sys.stdout.flush()
 
     def finish(self):
-        """Print the plan and leave."""
+        """Print the plan and exit."""
         print(f"1..{self.passed + self.failed + self.skipped}")
         sys.exit(1 if self.failed else 0)
 
 
 def skip_all(reason):
-    """Leave at once: nothing here can be tested."""
+    """Exit at once: nothing can be tested."""
     print(f"1..0 # SKIP {reason}")
     sys.exit(0)
 
@@ -89,7 +89,7 @@ def library_times():
 
 
 def preloading(library, environment=None):
-    """The environment in which our programs load a library first; an emulator must not."""
+    """The environment in which our programs preload a library; an emulator must not preload it."""
     environment = dict(os.environ if environment is None else environment)
     if os.environ.get("DWARFS_EMULATOR"):
         environment["QEMU_SET_ENV"] = "LD_PRELOAD=" + library
@@ -99,7 +99,7 @@ def preloading(library, environment=None):
 
 
 def tool_for_anybody(variable):
-    """The same for a user who may not go where it was built: a copy then, with its library."""
+    """The same for a user without access to the build folder: then a copy, with its library."""
     path = os.path.realpath(tool(variable))
     parents = path.split("/")[:-1]
     if all(os.stat("/".join(parents[:n]) or "/").st_mode & 1 for n in range(1, len(parents) + 1)):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Make a directory tree that holds every kind of thing a file system can hold.
+"""Make a directory tree with everything that a file system can hold.
 
-The same call makes the same tree, times included. What needs privileges (devices, owners)
-is left out without them.
+The same call makes the same tree, times included. Without privileges, devices and owners are left
+out.
 
     tree.py DIRECTORY [--plain] [--no-huge]
 
@@ -29,7 +29,7 @@ could these two may first then do any like my now over such our man me even most
 
 
 def text(rng, size):
-    """Words and lines: compresses as prose does."""
+    """Words and lines: compresses like prose."""
     parts = []
     length = 0
     while length < size:
@@ -63,7 +63,7 @@ class Tree:
         os.chmod(path, mode)
 
     def sparse(self, name, size, pieces):
-        """A file of holes but for pieces, each (offset, contents)."""
+        """A file of holes except for pieces, each (offset, contents)."""
         path = self.path(name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as out:
@@ -149,7 +149,7 @@ class Tree:
         self.directory("special")
         os.mkfifo(self.path("special/fifo"), 0o620)
         here = os.getcwd()
-        os.chdir(self.path("special"))  # the name of a socket has room for 107 bytes only
+        os.chdir(self.path("special"))  # the path of a socket has at most 107 bytes
         try:
             with socket.socket(socket.AF_UNIX) as listener:
                 listener.bind("socket")
@@ -183,7 +183,7 @@ class Tree:
             self.file(f"thousand/file{number:04d}", b"%d\n" % (number // 2))
 
     def owners_and_times(self):
-        """Everything gets an owner (by root) and a time of its own, children first."""
+        """Set the owner (as root) and the time of every entry, children first."""
         linked = set()
         number = 0
         for folder, directories, files in os.walk(self.root, topdown=False):
@@ -227,7 +227,7 @@ def make(root, plain=False, huge=True):
 
 
 def remove(root):
-    """Remove a tree whose directories may not be writable; nothing happens without it."""
+    """Remove a tree, which may have directories without write permission, if it exists."""
     if os.path.isdir(root):
         os.chmod(root, 0o700)
     for folder, directories, _ in os.walk(root):
@@ -239,7 +239,7 @@ def remove(root):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Make a directory tree of every kind of thing.")
+    parser = argparse.ArgumentParser(description="Make a directory tree with every type of entry.")
     parser.add_argument("directory")
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--no-huge", action="store_true")

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Describe a directory tree, and compare two descriptions.
 
-Knows nothing of images: looks at what the system shows. A description is a dict from path
+Independent of images: reads what the system shows. A description is a dict from path
 (bytes, b"." for the root) to a dict of columns, as in the manifests of the test images; times
 are in nanoseconds, extended attributes (which are compared only where the column is asked for)
-are a dict, and None stands for what is not known or does not apply.
+are a dict, and None means unknown or not applicable.
 
     walker.py DIRECTORY [DIRECTORY]
 
@@ -88,7 +88,7 @@ def _hash_sparse(fd, size, data, whole):
 
 
 def _open(path):
-    """Open for reading, if possible without moving the access time."""
+    """Open for reading, if possible without changing the access time."""
     try:
         return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NOATIME)
     except PermissionError:
@@ -107,8 +107,8 @@ def _contents(path, size, whole):
 
 
 def _attributes(path):
-    """Extended attributes by name, those of access control lists among them, but not those by
-    which a mount tells about itself."""
+    """Extended attributes by name, including access control lists, without those that a mount
+    generates."""
     try:
         return {name: os.getxattr(path, name, follow_symlinks=False)
                 for name in os.listxattr(path, follow_symlinks=False)
@@ -137,10 +137,10 @@ def _describe(path):
 
 
 def describe(root, skip=lambda path: False, whole=True):
-    """Describe what is at a path and below. Paths for which skip() is true are left out.
+    """Describe the entries at a path and below. Paths for which skip() is true are left out.
 
     whole: the column sha256 is the SHA-256 of the contents. Otherwise, for large files, it is
-    another hash that is as good for comparing two descriptions, and that is quick for holes.
+    another hash that suffices to compare two descriptions, and is fast for holes.
     """
     root = os.fsencode(root)
     rows = {}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trees to build from, builders to build with, and a look at the result.
+ * Input trees, builders, and functions that read the result.
  */
 #ifndef TESTS_SUPPORT_WRITE_RUN_H
 #define TESTS_SUPPORT_WRITE_RUN_H
@@ -11,7 +11,7 @@
 
 #include <dwarfs/dwarfs.h>
 
-/* A folder of its own for each test: "in" is the input, "out" the image, "out/x" a place
+/* A separate folder for each test: "in" is the input, "out" the image, "out/x" a place
  * for outputs. */
 struct place {
 	char root[64];
@@ -33,7 +33,7 @@ void put_dir(const struct place *place, const char *name);
 /* Sources, objects and documents in four directories. */
 void put_sources(const struct place *place);
 
-/* How many entries a folder of the system has. */
+/* The number of entries of a folder on disk. */
 unsigned count_entries(const char *folder);
 
 /* A builder with the input, level 1 and these workers. */
@@ -43,16 +43,16 @@ dwarfs_builder *new_builder(const struct place *place, uint32_t workers);
 int build(dwarfs_builder *builder, const struct place *place);
 const char *all_messages(void);
 
-/* The image as a whole is good. */
+/* The image passes the full check. */
 dwarfs_image *open_image(const struct place *place);
 
-/* Build, free the builder, and open the image; the run counted that many errors. */
+/* Build, free the builder, and open the image; the run must count this many errors. */
 dwarfs_image *build_and_open(dwarfs_builder *builder, const struct place *place,
 			     uint64_t errors);
 
 bool has_entry(dwarfs_image *image, const char *path);
 
-/* A file of the image holds these bytes; gives its inode. */
+/* Check the contents of a file of the image; returns its inode. */
 dwarfs_inode expect_bytes(dwarfs_image *image, const char *path, const void *data,
 			  size_t size);
 dwarfs_inode expect_text(dwarfs_image *image, const char *path, const char *text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/build: what goes in comes out: links, duplicates, orders, holes, times, packings.
+ * write/build: inputs are read back unchanged: links, duplicates, orders, holes, times,
+ * packings.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +56,8 @@ static void equal_files_are_stored_once(void **state)
 	dwarfs_image_free(image);
 }
 
-/* Files that differ in one late byte, across the pages that are hashed on their own. */
+/* Files that differ in one byte near the end, across the pages that are hashed
+ * separately. */
 static void nearly_equal_files_are_kept_apart(void **state)
 {
 	const struct place *place = *state;
@@ -150,7 +152,7 @@ static void holes_stay_holes(void **state)
 	free(expected);
 }
 
-/* Two holes of a terabyte are equal, and found to be so at once. */
+/* Two holes of a terabyte are equal, which is detected without reading them. */
 static void huge_holes_cost_nothing(void **state)
 {
 	const struct place *place = *state;

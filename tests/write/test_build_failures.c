@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/build_failures: inputs that cannot be read or change under way, cancellation, and outputs that
- * appear whole or not at all.
+ * write/build_failures: inputs that cannot be read or change during the run,
+ * cancellation, and outputs that are written completely or not at all.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@
 #include "support/task.h"
 #include "support/write_run.h"
 
-/* Something to do when a phase begins. */
+/* An action at the start of a phase. */
 struct mischief {
 	const struct place *place;
 	enum dwarfs_phase phase;
@@ -95,7 +95,7 @@ static void expect_long(dwarfs_image *image, const char *name, const char *text)
 	expect_bytes(image, name, bytes, sizeof(bytes));
 }
 
-/* The hash finds them equal; then the first of them is gone. */
+/* Their hashes are equal; then the first of them is removed. */
 static void its_duplicates_live_on(void **state)
 {
 	struct mischief mischief = { *state, DWARFS_PHASE_WRITE, remove_a };
@@ -130,7 +130,7 @@ static void a_change_after_the_hash_is_seen(void **state)
 	dwarfs_image_free(image);
 }
 
-/* A small file is as it was when it was read for the first time. */
+/* A small file has the contents of its first read. */
 static void a_small_file_is_read_once(void **state)
 {
 	struct mischief mischief = { *state, DWARFS_PHASE_WRITE, remove_a };
@@ -220,7 +220,7 @@ static void a_file_that_is_something_else_now(void **state)
 	dwarfs_image_free(image);
 }
 
-/* Permissions hold for root only when it gives its rights up, so a child does. */
+/* Permissions do not restrict root, so a child process drops its privileges. */
 static int build_as_nobody(const struct place *place)
 {
 	dwarfs_builder *builder;
@@ -342,7 +342,7 @@ static void create_output(const struct place *place)
 	write_output(place, "came later");
 }
 
-/* The check at the start does not help: the name is taken at the end. */
+/* The check at the start does not detect it: the name is created at the end. */
 static void files_that_appear_meanwhile_are_safe(void **state)
 {
 	struct mischief mischief = { *state, DWARFS_PHASE_METADATA, create_output };
@@ -415,7 +415,7 @@ static void outputs_need_a_folder(void **state)
 	dwarfs_builder_free(builder);
 }
 
-/* An output inside the input is no part of the image. */
+/* An output inside the input is not included in the image. */
 static void the_output_is_not_its_own_input(void **state)
 {
 	const struct place *place = *state;

@@ -125,7 +125,7 @@ static void an_image_in_memory_can_be_opened(void **state)
 	dwarfs_image_free(image);
 }
 
-/* The first image stays as it is. */
+/* The first image is unchanged. */
 static void a_sink_takes_one_image(void **state)
 {
 	const struct place *place = *state;

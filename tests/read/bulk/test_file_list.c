@@ -58,7 +58,7 @@ static void each_file_is_listed_once(void **state)
 	dw_targets_free(&targets);
 }
 
-/* By block, file and offset in the file, as they are decoded. */
+/* By block, file and offset in the file: the order of decoding. */
 static void pieces_are_sorted_and_have_no_holes(void **state)
 {
 	static dwarfs_inode inodes[2 * FILES];

@@ -6,7 +6,7 @@
 #include "support/task.h"
 
 struct reading {
-	int code; /* of failures; 0: CHECKSUM */
+	int code; /* expected code of failures; 0: CHECKSUM */
 	const struct world *world;
 	uint64_t got[FILES];
 	int complete[FILES], failed[FILES];
@@ -34,7 +34,7 @@ static int take_piece(dwarfs_inode inode, const void *data, size_t bytes, uint64
 	reading->got[file] += bytes;
 	reading->wrong |= !is_right(reading->world, file, data, bytes, offset);
 	if (data) {
-		/* By a byte of the piece it is found out which block that was. */
+		/* A byte of the piece identifies its block. */
 		uint64_t at = 0;
 		uint32_t i = reading->world->table[file];
 
@@ -83,7 +83,7 @@ static void all_pieces_come_in_order(void **state)
 
 			make_world(&world, 0);
 			image = open_world(&world, context);
-			if (b == 2) /* some of it is there already */
+			if (b == 2) /* a part of it is cached already */
 				assert_true(dwarfs_prefetch(image, inodes, 20, NULL) ==
 					    20);
 			assert_int_equal(dwarfs_read_in_order(image, inodes, count,
@@ -102,7 +102,7 @@ static void all_pieces_come_in_order(void **state)
 	}
 }
 
-/* A block that is shorter than some files would have it. */
+/* A block that is shorter than some chunks require. */
 static void chunks_behind_the_end_cost_their_files_only(void **state)
 {
 	for (uint32_t workers = 0; workers < 3; workers++) {

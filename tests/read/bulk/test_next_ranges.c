@@ -22,8 +22,8 @@ static void read_small(const struct world *world, const dwarfs_image *image,
 	}
 }
 
-/* Nobody says what comes next: a block that is decoded again gives what the files behind
- * the one that is read need of it. */
+/* Without a hint about the next file: decoding a block again also stores the ranges that
+ * the following files need. */
 static void neighbours_are_kept_when_blocks_come_again(void **state)
 {
 	auto_world struct world world;

@@ -16,7 +16,7 @@ struct gathering {
 	int complete[FILES], failed[FILES], parts[FILES];
 	bool busy[MOST_THREADS]; /* in a callback with this number */
 	bool wrong;
-	uint32_t threads; /* numbers below this may come */
+	uint32_t threads; /* numbers below this are valid */
 	int reports, stop_after, stop_with;
 };
 
@@ -62,7 +62,7 @@ static int take_part(const dwarfs_part *part, uint32_t thread, dwarfs_error **er
 	uint64_t bytes;
 	int ret = 0;
 
-	/* Without the lock, so that it goes on at the same time. */
+	/* Without the lock, so that other threads continue meanwhile. */
 	right = file < FILES && part_is_right(gathering, part, file, &bytes);
 	enter_thread(gathering, thread);
 	gathering->wrong |= !right;
@@ -70,7 +70,7 @@ static int take_part(const dwarfs_part *part, uint32_t thread, dwarfs_error **er
 		gathering->wrong |= gathering->complete[file] > 0;
 		gathering->complete[file] += is_last;
 		gathering->got[file] += bytes;
-		/* The last one has all, or nothing. */
+		/* The last call reports all bytes, or none. */
 		gathering->wrong |= is_last && gathering->parts[file] > 0 && bytes > 0;
 		gathering->wrong |= !is_last && dwarfs_part_count(part) == 0;
 		gathering->parts[file]++;

@@ -21,7 +21,7 @@ static void read_small(const struct world *world, const dwarfs_image *image,
 	}
 }
 
-/* With room for half of the files of a directory and for two of its nine blocks, each
+/* If half of the files of a directory and two of its nine blocks fit into the cache, each
  * block is decoded once for each half. */
 static void files_all_over_the_blocks_are_harvested(void **state)
 {
@@ -61,12 +61,13 @@ static void files_all_over_the_blocks_are_harvested(void **state)
 	}
 }
 
-/* Blocks of which hardly one fits are decoded once, too, if reading goes to and fro. */
+/* If barely one block fits, each is still decoded once when reads alternate between
+ * blocks. */
 static void blocks_that_are_too_large_are_harvested(void **state)
 {
 	auto_world struct world world;
 	dwarfs_context *context = context_with(400000, 2);
-	const uint32_t first = (PER_BLOCK - 2) * BLOCKS; /* far behind in their blocks */
+	const uint32_t first = (PER_BLOCK - 2) * BLOCKS; /* near the ends of blocks */
 	dwarfs_inode inodes[4] = { { first + 1 },
 				   { first + 2 },
 				   { first + BLOCKS + 1 },
@@ -86,7 +87,7 @@ static void blocks_that_are_too_large_are_harvested(void **state)
 	dwarfs_image_free(image);
 }
 
-/* One block after the other is decoded once without any help. */
+/* Blocks that are read one after the other are decoded once even without prefetching. */
 static void what_is_in_order_is_left_alone(void **state)
 {
 	auto_world struct world world;
@@ -117,7 +118,7 @@ static void what_fits_is_prefetched_whole(void **state)
 	image = open_world(&world, context);
 	for (uint32_t i = 0; i < SMALL; i++)
 		inodes[i] = dwarfs_inode_at(i + 1);
-	inodes[SMALL] = DWARFS_ROOT_INODE; /* no file, passed over */
+	inodes[SMALL] = DWARFS_ROOT_INODE; /* not a file: skipped */
 	inodes[SMALL + 1] = dwarfs_inode_at(SPARSE + 1);
 	assert_int_equal(dwarfs_prefetch(image, inodes, SMALL + 2, NULL), SMALL + 2);
 	assert_int_equal(count_of(context, DWARFS_CACHE_BLOCKS), BLOCKS - 1);

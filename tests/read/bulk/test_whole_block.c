@@ -12,7 +12,7 @@ static void assert_bytes(const struct whole *whole, uint32_t block, uint64_t cou
 			fail_msg("block %u differs at %u", block, i);
 }
 
-/* Of several codecs; the memory of a block is used again for the next. */
+/* With several codecs; the memory of a block is reused for the next. */
 static void blocks_are_decoded_as_far_as_needed(void **state)
 {
 	static const uint64_t needs[] = { BLOCK_BYTES, 1000, 1 };
@@ -73,7 +73,7 @@ static void a_damaged_block_is_an_error(void **state)
 	dw_whole_release(image, &whole);
 }
 
-/* What the cache has is not decoded again; decoding here adds nothing to the cache. */
+/* Cached bytes are not decoded again; bytes decoded here are not added to the cache. */
 static void the_cache_is_used_and_not_changed(void **state)
 {
 	auto_world struct world world;

@@ -12,7 +12,7 @@ void world_free(struct world *world)
 
 uint8_t byte_of(uint32_t block, uint32_t at)
 {
-	/* Runs, so that it packs, which never repeat over a longer stretch. */
+	/* Runs of bytes, which compress, without long repetitions. */
 	uint32_t mixed = (at / 24 + block * 40503u) * 2654435761u;
 
 	return (uint8_t)((mixed >> 13) + at % 5);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A crafted image for the tests of many files at once: small files spread over compressed
- * blocks, a file of all blocks, one that goes back and forth, holes, and, where wanted, a
- * damaged or short block.
+ * blocks, a file of all blocks, one that alternates between blocks, holes, and, where
+ * wanted, a damaged or short block.
  */
 #ifndef TESTS_READ_BULK_WORLD_H
 #define TESTS_READ_BULK_WORLD_H
@@ -15,21 +15,21 @@
 #define SMALL	    72u /* files, spread over the blocks */
 #define SMALL_BYTES 25000u
 #define PER_BLOCK   (SMALL / BLOCKS)
-#define WHOLE	    SMALL	/* a file that is all blocks */
-#define BACK	    (SMALL + 1) /* one that goes back and forth */
+#define WHOLE	    SMALL	/* a file that consists of all blocks */
+#define BACK	    (SMALL + 1) /* one that alternates between blocks */
 #define EMPTY	    (SMALL + 2)
 #define SPARSE	    (SMALL + 3)
 #define HOLE	    (SMALL + 4)
 #define FILES	    (SMALL + 5)
 #define HOLE_BLOCK  1000u
-/* The most that one block alone takes: itself, its decoder, what is stored. */
+/* The maximum for one block: its bytes, its decoder, its stored bytes. */
 #define ALONE_BYTES (3 * BLOCK_BYTES + (17u << 20))
 
-#define BAD 4u /* the block that is damaged where one is to be */
+#define BAD 4u /* the number of the damaged block, if one is damaged */
 
-/* What is wrong with a world. */
+/* The defect of an image. */
 #define DAMAGED	    1
-#define SHORT	    2 /* its last block has only so many bytes: */
+#define SHORT	    2 /* the size of its shortened last block: */
 #define SHORT_BYTES 190000u
 
 struct world {
@@ -42,13 +42,13 @@ struct world {
 
 void world_free(struct world *world);
 uint8_t byte_of(uint32_t block, uint32_t at);
-/* Neighbours among the small files are in different blocks. */
+/* Adjacent small files are in different blocks. */
 void make_world(struct world *world, int trouble);
-/* A hole has blocks, and bytes besides. */
+/* The size of a hole: whole blocks plus these bytes. */
 uint64_t bytes_of(const struct craft_chunk *chunk);
 uint64_t size_of(const struct world *world, uint32_t file);
 bool uses_block(const struct world *world, uint32_t file, uint32_t block);
-/* Whether bytes are those of a file at a place; NULL is a hole. */
+/* Whether the bytes are those of a file at an offset; NULL is a hole. */
 bool is_right(const struct world *world, uint32_t file, const uint8_t *bytes,
 	      uint64_t count, uint64_t offset);
 dwarfs_context *context_with(uint64_t cache_bytes, uint32_t workers);

@@ -279,7 +279,7 @@ static void images_share_one_budget(void **state)
 	dwarfs_image_free(second);
 }
 
-/* A held block is kept, and others can still be read; what cannot be held has to be
+/* A held block is kept, and others can still be read; blocks that cannot be held are
  * copied. */
 static void a_held_block_stays(void **state)
 {

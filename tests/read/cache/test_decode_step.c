@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/cache/decode_step: blocks that are decoded by parts, as far as is needed; damage and
- * late verification.
+ * read/cache/decode_step: blocks that are decoded by parts, as far as is needed; damage
+ * and late verification.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,8 +72,7 @@ static void a_part_is_decoded_as_far_as_is_needed(void **state)
 	dwarfs_context_free(context);
 }
 
-/* A reader of one byte does not wait for many; sequential readers are not slowed down
- * by that. */
+/* Reading one byte decodes only a small step; sequential reads use large steps. */
 static void the_first_byte_needs_little(void **state)
 {
 	static const struct block_spec spec = { CODEC_LZMA, 0 };
@@ -302,7 +301,7 @@ static void parts_are_read_one_by_one(void **state)
 	assert_int_equal(decoded(context), PARTED_BYTES);
 	assert_int_equal(count_of(context, DWARFS_CACHE_USED), PARTED_BYTES);
 	dwarfs_context_trim(context, 0);
-	/* A change is detected even if the stream has no check of its own. */
+	/* A change is detected even if the stream contains no check. */
 	damage_part(&world, 0, 4, false);
 	for (int round = 0; round < 2; round++)
 		for (uint32_t i = 0; i < PARTS; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/cache/eviction: blocks larger than the budget, more blocks than fit, held blocks, and
- * extents that are not read again. Decoded bytes are counted, bytes read are compared.
+ * read/cache/eviction: blocks larger than the budget, more blocks than fit, held blocks,
+ * and extents that are not read again. Decoded bytes are counted, bytes read are
+ * compared.
  */
 #include <stdio.h>
 
@@ -130,7 +131,7 @@ static void two_readers_of_large_blocks(void **state)
 }
 
 /* Each fits, but not all of them: when a block is evicted, the bytes after its
- * reader's offset are kept, as far as there is space beside another block. */
+ * reader's offset are kept, as far as there is space in addition to another block. */
 static void readers_of_more_blocks_than_fit(void **state)
 {
 	static const struct walk_case cases[] = {

@@ -4,8 +4,8 @@
  */
 #include "read/cache/world.h"
 
-/* Ranges for which there is no space beside the block are read from the block, which
- * is kept. */
+/* Ranges for which there is no space in addition to the block are read from the block,
+ * which is kept. */
 static void ranges_beyond_the_budget_are_not_lost(void **state)
 {
 	static const struct range list[] = { { 0, 280 << 10 },

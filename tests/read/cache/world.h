@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A crafted image for the tests of the cache: blocks by codec and size of parts, with files
- * that are pieces of them, and reads that are compared with what was packed.
+ * A crafted image for the tests of the cache: blocks by codec and size of parts, with
+ * files that are pieces of them, and reads that are compared with what was packed.
  */
 #ifndef TESTS_READ_CACHE_WORLD_H
 #define TESTS_READ_CACHE_WORLD_H
@@ -30,7 +30,7 @@ struct world {
 	uint8_t *bytes; /* of all blocks */
 	uint64_t block_at[MAX_BLOCKS];
 	struct craft_chunk chunks[MAX_FILES];
-	/* For a source that fails once all threads wait for it. */
+	/* For a source that fails after all threads have started to wait for it. */
 	dwarfs_image *image;
 	uint32_t fail_block, wait_for;
 	atomic_int failures;

@@ -37,8 +37,8 @@ static void its_check(void **state)
 }
 
 /*
- * Damage in sections that no file needs is found, in each byte of header and payload, with
- * and without an index; files are read all the same.
+ * Damage in sections that no file needs is found, in each byte of header and payload,
+ * with and without an index; files can still be read.
  */
 static void damage_is_found_whatever_the_section(void **state)
 {
@@ -75,7 +75,7 @@ static void damage_is_found_whatever_the_section(void **state)
 	dwarfs_context_free(context);
 }
 
-/* A history whose hashes match, but whose bytes cannot be decoded. */
+/* A history with matching hashes whose contents are invalid. */
 static void a_history_that_cannot_be_decoded_is_found(void **state)
 {
 	static const struct {

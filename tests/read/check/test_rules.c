@@ -6,7 +6,7 @@
 
 #include "read/tree.h"
 
-/* Tables that are wrong, but not in their sizes: opened, and found by the check. */
+/* Invalid tables with valid sizes: the image opens, and the check reports them. */
 static void broken_rules_are_found(void **state)
 {
 	for (int i = 0;; i++) {

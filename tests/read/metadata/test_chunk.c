@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/chunk and read/file: places in files of many chunks, against plain sums, and
- * holes.
+ * read/metadata/chunk and read/file: offsets in files of many chunks, compared with plain
+ * sums; and holes.
  */
 #include "read/image.h"
 #include "read/metadata/chunk.h"
@@ -16,7 +16,7 @@ static uint32_t next_random(uint32_t *state)
 	return *state >> 8;
 }
 
-/* One file of so many chunks of 1 to 7 bytes; the block holds 0, 1, 2 ... */
+/* One file of this many chunks of 1 to 7 bytes; the block contains 0, 1, 2 ... */
 static void make_file(struct craft *craft, struct craft_chunk *chunks, uint32_t count)
 {
 	const uint32_t table[] = { 0, count };
@@ -247,7 +247,7 @@ static void impossible_chunks_are_refused(void **state)
 		uint32_t hole_block;
 	} cases[] = {
 		{ { 0, 0, 0 }, 0 },		      /* empty */
-		{ { 0, 0, 31 }, 0 },		      /* ends behind the block */
+		{ { 0, 0, 31 }, 0 },		      /* ends after the block */
 		{ { 0, 29, 2 }, 0 },		      /* the same */
 		{ { 0, 30, 1 }, 0 },		      /* starts there */
 		{ { 0, 0, UINT32_MAX }, 0 },	      /* larger than any block */
@@ -273,7 +273,7 @@ static void impossible_chunks_are_refused(void **state)
 	}
 }
 
-/* Large holes add up to more than any file may have. */
+/* The sum of large holes exceeds the maximum size of a file. */
 static void a_file_that_is_too_large_is_refused(void **state)
 {
 	enum { COUNT = 70000 };
@@ -301,7 +301,7 @@ static void a_file_that_is_too_large_is_refused(void **state)
 	dwarfs_stat_free(stat);
 }
 
-/* Then there are no sums of all, and places are found by adding up. */
+/* Then there is no table of sums, and offsets are found by addition. */
 static void a_broken_chunk_elsewhere_does_no_harm(void **state)
 {
 	enum { COUNT = 2000 };

@@ -49,7 +49,7 @@ static void ranges_have_their_sums(void **state)
 	assert_non_null(dw_lazy_items(&image->view->sums));
 }
 
-/* Not after the offset, at its true position, and at most a step of 64 chunks before. */
+/* Not after the offset, at a correct position, and at most 64 chunks before. */
 static void seeking_ends_shortly_before_the_offset(void **state)
 {
 	auto_craft struct craft craft = { 0 };

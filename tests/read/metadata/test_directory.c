@@ -4,7 +4,8 @@
  */
 #include "read/tree.h"
 
-/* Every second directory has all entries: a pass over each range would be quadratic. */
+/* Every second directory has all entries: a pass over each range would take quadratic
+ * time. */
 static void directories_that_share_entries_end(void **state)
 {
 	enum { DIRS = 100000 };

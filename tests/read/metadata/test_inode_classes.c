@@ -71,7 +71,7 @@ static void a_wrong_mode_affects_one_inode(void **state)
 	}
 }
 
-/* Two classes in the wrong order: no table says which of both is right. */
+/* Two classes in the wrong order: no table tells which one is valid. */
 static void inodes_that_are_not_sorted_by_class_are_refused(void **state)
 {
 	for (size_t i = 2; i < 7; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/view and read/metadata/lazy_table: opening looks at a few places of the metadata and makes no
- * table, however many files there are. That is counted, not timed: the metadata lies in
- * memory that cannot be read until it is asked for, page by page.
+ * read/metadata/view and read/metadata/lazy_table: opening reads a few pages of the
+ * metadata and builds no table, for any number of files. Pages are counted, no time is
+ * measured: the metadata are in protected memory, and each page becomes readable at its
+ * first access.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -64,7 +65,7 @@ static void area_free(void)
 	munmap(area.data, area.bytes);
 }
 
-/* So many were touched since the last time. */
+/* The number of pages accessed since the previous call. */
 static size_t touched(void)
 {
 	size_t count = area.touched;
@@ -108,7 +109,7 @@ static void assert_nothing_made(const struct view *view)
 		assert_null(dw_lazy_items(all[i]));
 }
 
-/* Finding where the classes of inodes begin takes most of it: some halvings. */
+/* Most of it is the binary search for the first inode of each class. */
 #define PAGES_TO_OPEN	 40
 #define PAGES_TO_STAT	 8
 #define PAGES_TO_LOOK_UP 40
@@ -149,7 +150,7 @@ static void plain_tables_are_used_where_they_are(void **state)
 	area_free();
 }
 
-/* Each table when it is needed, and no other. */
+/* Each table is built when it is needed. */
 static void packed_tables_are_unpacked_one_by_one(void **state)
 {
 	auto_craft struct craft craft = { 0 };
@@ -179,7 +180,7 @@ static void packed_tables_are_unpacked_one_by_one(void **state)
 	area_free();
 }
 
-/* A file of all chunks there are: no place in it costs more than any other. */
+/* A file that has all chunks: every offset costs the same. */
 static void places_among_many_chunks_are_found_at_once(void **state)
 {
 	auto_craft struct craft craft = { 0 };
@@ -229,7 +230,7 @@ static void open_one(const char *path, int verify, int *opened)
 
 	assert_int_equal(dwarfs_image_options_new(&options, NULL), 0);
 	dwarfs_image_options_set_verify(options, verify);
-	/* Damaged ones are among them, and those of version 1 have no hashes. */
+	/* Some are damaged, and those of version 1 have no hashes. */
 	if (dwarfs_image_open(NULL, path, options, &image, NULL) == 0 &&
 	    !dw_image_is_v1(image)) {
 		assert_nothing_made(image->view);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/metadata/metadata: what hostile metadata claims and has no room for.
+ * read/metadata/metadata: hostile metadata that claims more items than its bytes can
+ * hold.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 
 #include "read/image.h"
 
-/* An image that has nothing but a schema and these bytes, and is freed by nobody. */
+/* An image that consists of a schema and these bytes, and owns neither. */
 struct bare {
 	dwarfs_image image;
 	struct view view;
@@ -36,7 +37,7 @@ static dwarfs_metadata *begin(struct bare *bare, struct schema schema, size_t si
 	return metadata;
 }
 
-/* Go on until it fails or ends. */
+/* Iterate until it fails or ends. */
 static int run(dwarfs_metadata *metadata, uint64_t *steps, dwarfs_error **err)
 {
 	enum dwarfs_metadata_kind kind;
@@ -73,7 +74,7 @@ static void a_list_cannot_claim_any_number_of_nothings(void **state)
 	assert_int_equal(dwarfs_metadata_next(metadata, &kind, NULL), 0);
 	dwarfs_metadata_free(metadata);
 
-	/* As many as files may have the same owner. */
+	/* Any number of files may have the same owner. */
 	memcpy(bare.data, "\x20\0\0\0", 5);
 	metadata = begin(&bare, schema, 5);
 	assert_int_equal(run(metadata, &steps, NULL), 0);
@@ -81,7 +82,7 @@ static void a_list_cannot_claim_any_number_of_nothings(void **state)
 	dwarfs_metadata_free(metadata);
 }
 
-/* "names" whose strings all begin at the same place. */
+/* "names" whose strings all begin at the same offset. */
 static void strings_cannot_share_their_bytes(void **state)
 {
 	struct schema_field fields[] = {
@@ -107,7 +108,7 @@ static void strings_cannot_share_their_bytes(void **state)
 	dwarfs_error_free(err);
 	dwarfs_metadata_free(metadata);
 
-	/* Nor end outside. */
+	/* They must not end outside, either. */
 	memset(bare.data + 2, 11, 10);
 	metadata = begin(&bare, schema, 12);
 	assert_int_equal(run(metadata, &steps, NULL), DWARFS_ERR_CORRUPT);

@@ -22,7 +22,8 @@ static int find(const dwarfs_image *image, uint32_t first, uint32_t count,
 	return dw_view_find_name(image->view, first, count, name, size, entry_out, NULL);
 }
 
-/* Each file, and names that sort before and after it, in directories of `range` entries. */
+/* Each file, and names that sort before and after it, in directories of `range`
+ * entries. */
 static void look_for_all(const dwarfs_image *image, const struct model *model,
 			 uint32_t range)
 {
@@ -60,8 +61,8 @@ static void look_for_all(const dwarfs_image *image, const struct model *model,
 				 DWARFS_ERR_NOT_FOUND);
 }
 
-/* The search depends on the number of searches before, on the size of the directory, and
- * on whether all names of the image are sorted. */
+/* The kind of search depends on the number of earlier searches, on the size of the
+ * directory, and on whether all names of the image are sorted. */
 static void names_are_found_however_often(void **state)
 {
 	const uint32_t ranges[] = { FILES, 300, 100, 20, 7, 1 };

@@ -76,7 +76,7 @@ static void stored_sizes_are_used_where_they_can_be_true(void **state)
 					UINT64_MAX };
 	uint64_t sum = size_of_first(model);
 
-	/* One more than the truth shows that it is used. */
+	/* A value that is one too large shows that it is used. */
 	model_store_size(model, sum + 1, LONG_CHUNKS);
 	assert_int_equal(size_of_first(model), sum + 1);
 	model_store_size(model, sum + 1, LONG_CHUNKS + 1);

@@ -69,7 +69,7 @@ static void packed_tables_read_as_plain_ones(void **state)
 			 0);
 }
 
-/* Each fails in the same way however often it is asked, and so does a check. */
+/* Each access fails in the same way, and so does a check. */
 static void broken_packed_tables_fail_at_their_use(void **state)
 {
 	for (int kind = BREAK_DIRECTORIES; kind <= BREAK_NAMES; kind++) {
@@ -150,7 +150,8 @@ static void *visit(void *argument)
 			dwarfs_entry_stat(visitor->image, entry, stats[0], NULL) != 0 ||
 			dwarfs_entry_stat(visitor->plain, entry, stats[1], NULL) != 0 ||
 			memcmp(stats[0], stats[1], sizeof(struct dwarfs_stat)) != 0;
-		/* Not one of them: it would be behind the file, or in front of it. */
+		/* No section: it would begin after the end of the file or before its
+		 * start. */
 		visitor->wrong += dwarfs_dir_find(visitor->image, dwarfs_inode_at(1),
 						  (const char *)name.data, name.size - 1,
 						  &entry, NULL) == 0 &&

@@ -48,7 +48,7 @@ static void counts_that_contradict_each_other_are_refused(void **state)
 		case 10:
 			metadata.modes.count = 0;
 			break;
-		case 11: /* of the device and the fifo: this costs no contents */
+		case 11: /* of the device and the fifo: contents stay readable */
 			metadata.modes.count = 3;
 			expected = 0;
 			break;
@@ -107,8 +107,8 @@ static void counts_that_contradict_each_other_are_refused(void **state)
 	}
 }
 
-/* Entries of one bit cannot name so many inodes: what is allocated for those would have
- * nothing to do with the bytes there are. */
+/* Entries of one bit cannot name this many inodes: the memory allocated for these would
+ * not be bounded by the size of the image. */
 static void more_inodes_than_entries_can_name(void **state)
 {
 	enum { ENTRIES = 1000 };
@@ -137,7 +137,7 @@ static void more_inodes_than_entries_can_name(void **state)
 		entries[1].inode_num = (1u << bits) - 1;
 		assert_int_equal(open_changed(&metadata, &name, &check),
 				 bits < 10 ? DWARFS_ERR_CORRUPT : 0);
-		if (bits >= 10) /* all the same, most inodes have no name */
+		if (bits >= 10) /* still, most inodes have no name */
 			assert_int_equal(check, DWARFS_ERR_CORRUPT);
 	}
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/salvage/header_scan: headers that lead on or whose hash matches.
+ * read/salvage/header_scan: headers that are followed by another header, or whose hash
+ * matches.
  */
 #include "read/salvage/header_scan.h"
 #include "support/craft.h"
 #include "support/one_file.h"
 
-/* An image of which nothing is known but its source. */
+/* An image of which only the source is known. */
 static void begin(struct dwarfs_image *image, const void *bytes, size_t size)
 {
 	memset(image, 0, sizeof(*image));
@@ -41,7 +42,7 @@ static void headers_have_their_version_and_end_in_the_image(void **state)
 	assert_false(dw_scan_header(&image, 5, ONE_FILE_INDEX, &header));
 	copy[ONE_FILE_INDEX + 0x38] -= 2;
 	assert_true(dw_scan_header(&image, 5, ONE_FILE_INDEX, &header));
-	/* Another version than any of this format. */
+	/* A version that the format does not have. */
 	copy[7] = DW_FORMAT_MINOR_MAX + 1;
 	assert_false(dw_scan_header(&image, DW_ANY_MINOR, 0, &header));
 	copy[7] = 1;
@@ -107,7 +108,8 @@ static void the_first_acceptable_header_is_found(void **state)
 	assert_int_equal(found(copy, search), 2);
 	search.limit = 2;
 	assert_int_equal(found(copy, search), -1);
-	/* One that neither leads on nor has its hash is passed over. */
+	/* A header that is followed by no other header, and whose hash does not match, is
+	 * skipped. */
 	search = all;
 	search.from = 1;
 	copy[ONE_FILE_SCHEMA + 64] ^= 1;
@@ -116,7 +118,7 @@ static void the_first_acceptable_header_is_found(void **state)
 	assert_int_equal(found(copy, search), 3);
 }
 
-/* The bytes that are read at once end in the magic of the header, or next to it. */
+/* The bytes of one read end within the magic of the header, or adjacent to it. */
 static void headers_across_two_windows_are_found(void **state)
 {
 	enum { HEAD = 8 };

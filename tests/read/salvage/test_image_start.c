@@ -7,7 +7,7 @@
 #include "support/craft.h"
 #include "support/one_file.h"
 
-/* An image of which nothing is known but its source. */
+/* An image of which only the source is known. */
 static void begin(struct dwarfs_image *image, const void *bytes, size_t size)
 {
 	memset(image, 0, sizeof(*image));
@@ -89,7 +89,7 @@ static void other_bytes_are_no_image(void **state)
 
 	assert_int_equal(start_of(bytes, sizeof(bytes)), DWARFS_ERR_NOT_IMAGE);
 	assert_int_equal(start_of(bytes, 1), DWARFS_ERR_NOT_IMAGE);
-	/* A magic is not enough. */
+	/* A magic alone does not suffice. */
 	memcpy(bytes + 100, one_file, 64);
 	assert_int_equal(start_of(bytes, sizeof(bytes)), DWARFS_ERR_NOT_IMAGE);
 }

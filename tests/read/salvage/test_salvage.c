@@ -7,7 +7,8 @@
 
 #include <dwarfs/salvage.h>
 
-/* Each byte of each header: its hashes or the sizes around it tell what it was. */
+/* Each byte of each header: it is recovered from its hashes or from the adjacent
+ * sizes. */
 static void headers_are_corrected(void **state)
 {
 	for (size_t part = 0; part < 3; part++)
@@ -64,7 +65,8 @@ static void a_damaged_block_is_lost_or_zeros(void **state)
 	}
 }
 
-/* "a.txt" becomes "b.txt": the name is used, and the image says that it may be wrong. */
+/* "a.txt" becomes "b.txt": the name is used, and the image reports that it may be
+ * wrong. */
 static void damaged_metadata_is_used_all_the_same(void **state)
 {
 	uint8_t copy[sizeof(one_file)], *name;

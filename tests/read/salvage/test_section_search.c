@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/salvage/section_search: sections of an image without an index, some of whose headers
- * are damaged.
+ * read/salvage/section_search: sections of an image without an index, some of whose
+ * headers are damaged.
  */
 #include "read/image.h"
 #include "read/known.h"
@@ -28,8 +28,8 @@ static void assert_sections(const dwarfs_image *image)
 	assert_reads_hi(image);
 }
 
-/* The magic is lost, or the length leads nowhere, or into the next section. No header
- * follows that of the metadata, whose end is then unknown. */
+/* The magic is damaged, or the length points to no header, or into the next section. No
+ * header follows that of the metadata, whose end is then unknown. */
 static void sections_with_damaged_headers_are_found(void **state)
 {
 	static const uint8_t lengths[] = { 0xff, 0x00, 0x31 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * few_threads: a system that gives a program so many threads and no more: to be loaded
- * before its libraries, with the number in FEW_THREADS.
+ * few_threads: limits the number of threads of a program to FEW_THREADS; to be preloaded.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A system that gives fewer threads than are asked for, or none: everything works with those
-that there are, and gives the same."""
+"""A system that permits fewer threads than requested, or none: everything works, with the same
+results."""
 import ctypes
 import hashlib
 import os
@@ -20,7 +20,7 @@ NUMBERS = (0, 1, 2, 5)
 
 
 def with_few(number):
-    """The environment of a program that gets so many threads."""
+    """The environment of a program with this many threads."""
     return tap.preloading(PRELOAD, dict(os.environ, FEW_THREADS=str(number)))
 
 
@@ -45,7 +45,7 @@ class Programs(cli.Case):
             self.write(f"tree/many/{number:03}", b"%d\n" % number * 900)
 
     def test_the_preload_works(self):
-        """Else nothing here would say anything."""
+        """The limit is effective; otherwise the other cases would test nothing."""
         try:
             ctypes.CDLL(PRELOAD)
         except OSError as error:
@@ -109,7 +109,7 @@ class Programs(cli.Case):
 
 class Mount(cli.Case):
     def mounted(self, image, number, *options):
-        """The driver with so many threads; gives what it says at the end."""
+        """Run the driver with this many threads; returns its messages."""
         driver = mount.available()
         path = tempfile.mkdtemp(dir=self.dir)
         process = subprocess.Popen([driver, image, path, "-f", *options], env=with_few(number),
@@ -137,10 +137,10 @@ class Mount(cli.Case):
                 self.assertLessEqual(text.count("no more threads"), 1, text)
 
     def test_a_mount_of_a_user_who_has_no_threads(self):
-        """The system itself says no: the mount is made before, by root."""
+        """The system itself refuses threads: root makes the mount before."""
         mount.available()
         if os.geteuid() != 0:
-            raise tap.Skip("needs root, to become somebody who may have no threads")
+            raise tap.Skip("needs root, to become a user without permission for threads")
         image = self.pack()
         path = self.path("point")
         os.mkdir(path)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The file of an image is cut short while a program reads it: an error, never a signal.
+"""The file of an image is truncated while a program reads it: an error, never a signal.
 
-All sections are stored uncompressed, as those are what a mapping would give in place.
+All sections are stored uncompressed, as a mapping would use these in place.
 """
 import contextlib
 import errno
@@ -17,7 +17,7 @@ from scratch import place, read, scratch, write
 
 FILES = 24
 FILE_BYTES = 2 << 20
-KEPT = 4096  # bytes of an image that has been cut short
+KEPT = 4096  # bytes of the truncated image
 DELAYS = [0.0005 * number for number in range(1, 25)]
 
 suite = tap.Suite()
@@ -49,7 +49,7 @@ def end_of(process):
 
 
 def races(image, *command):
-    """Cut the image short sooner or later after the start. How often that was an error."""
+    """Truncate the image after various delays. Returns how often that was an error."""
     failed = 0
     for delay in DELAYS:
         shutil.copyfile(image, place("racing"))
@@ -63,7 +63,7 @@ def races(image, *command):
 
 
 def stops_amid(image, *command):
-    """Cut the image short when the program has begun to write to a pipe, and cannot go on."""
+    """Truncate the image after the program has begun to write to a pipe, and waits."""
     shutil.copyfile(image, place("stopped"))
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
@@ -71,7 +71,7 @@ def stops_amid(image, *command):
     cut(place("stopped"))
     process.stdout.read()
     code, error = end_of(process)
-    assert code == 1, "all of an image that is not there any more was written"
+    assert code == 1, "the whole image was written although it was truncated"
     assert "ends early" in error, error
 
 
@@ -89,7 +89,7 @@ def mounts(tree, image, *options):
                 assert problem.errno == errno.EIO, problem
                 failed += 1
         assert failed >= FILES - 6, failed
-        # Names and attributes are there as before.
+        # Names and attributes are unchanged.
         assert len(os.listdir(path)) == FILES
         assert os.stat(f"{path}/file07").st_size == FILE_BYTES
 
@@ -125,13 +125,13 @@ with suite.case("dwarfsextract into an archive"):
                "-s", "4m")
 with suite.case("a mount"):
     mounts(TREE, IMAGE)
-with suite.case("a mount that looks at hashes late"):
+with suite.case("a mount with verify=lazy"):
     mounts(TREE, IMAGE, "-o", "verify=lazy")
-with suite.case("a mount maps the image when it is told to"):
+with suite.case("a mount maps the image with that option"):
     for words, wanted in (((), False), (("-o", "no_mmap"), False), (("-o", "mmap"), True)):
         with mount.mounted(IMAGE, *words) as where:
             assert is_mapped(IMAGE) == wanted, words
-with suite.case("a mapped mount gives what is there"):
+with suite.case("a mapped mount reads the remaining bytes"):
     with mount.mounted(IMAGE, "-o", "mmap") as where:
         for entry in os.listdir(TREE):
             assert read(f"{where}/{entry}") == read(f"{TREE}/{entry}"), entry

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""dwarfs: what a mounted image answers, and how a mount begins and ends."""
+"""dwarfs: contents of a mounted image, and start and end of a mount."""
 import concurrent.futures
 import contextlib
 import errno
@@ -65,7 +65,7 @@ def mount_line(path):
 
 @contextlib.contextmanager
 def in_background(image, *options, **how):
-    """Mount as users do; gives the path and the pid of the driver."""
+    """Mount as users do; returns the path and the pid of the driver."""
     path = tempfile.mkdtemp(prefix="mnt-", dir=scratch)
     done = run(image, path, *options, **how)
     assert done.returncode == 0, done
@@ -191,7 +191,7 @@ with suite.case("a signal unmounts also while a file is open"):
         fd = os.open(name, os.O_RDONLY)
         os.kill(pid, signal.SIGTERM)
         until(lambda: not os.path.ismount(path), "still mounted")
-        with contextlib.suppress(OSError):  # nobody answers any more
+        with contextlib.suppress(OSError):  # the driver has ended
             os.close(fd)
 
 with suite.case("it works without standard descriptors"):
@@ -217,9 +217,9 @@ with suite.case("one request at a time, and with other ways to serve them"):
         with in_background(upstream("data"), *options) as (path, _):
             assert read(path + "/format.sh")
 
-# -- answers --------------------------------------------------------------------------------
+# -- contents -------------------------------------------------------------------------------
 
-with suite.case("statfs as the images say"):
+with suite.case("statfs as in the images"):
     checked = 0
     with open(tap.data("images", "images.json")) as source:
         records = json.load(source)["images"]
@@ -236,7 +236,7 @@ with suite.case("statfs as the images say"):
         checked += 1
     assert checked >= 7, checked
 
-with suite.case("times from 1906 to 2400, also through stat(1)"):
+with suite.case("times from 1906 to 2400, also by stat(1)"):
     times = dated.make(place("dated"))
     for resolution in 1, dated.NANO:
         pack(place("dated"), "-l1", f"--time-resolution={resolution}ns")
@@ -263,7 +263,7 @@ with suite.case("errors are those of a read-only file system"):
         raises(errno.EROFS, os.truncate, path + "/format.sh", 0)
         raises(errno.EROFS, os.setxattr, path, "user.x", b"")
         raises(errno.ENOENT, os.stat, path + "/missing")
-        raises(errno.ENOENT, os.stat, path + "/missing")  # now from the cache of the kernel
+        raises(errno.ENOENT, os.stat, path + "/missing")  # now from the page cache
         raises(errno.ENOTDIR, os.listdir, path + "/format.sh")
         raises(errno.ENOTDIR, os.stat, path + "/format.sh/x")
         raises(errno.EINVAL, os.readlink, path + "/format.sh")
@@ -278,7 +278,7 @@ with suite.case("extended attributes"):
         assert sorted(os.listxattr(path)) == [
             "user.dwarfs.driver.perfmon", "user.dwarfs.driver.pid", "user.dwarfs.inodeinfo"]
         assert os.listxattr(path + "/format.sh") == ["user.dwarfs.inodeinfo"]
-        # The kernel would refuse to read those of a link.
+        # The kernel does not read those of a link.
         assert os.listxattr(path + "/foo/bad", follow_symlinks=False) == []
         raises(errno.ENODATA, os.getxattr, path + "/format.sh", "user.dwarfs.driver.pid")
         raises(errno.ENODATA, os.getxattr, path, "user.other")
@@ -293,7 +293,7 @@ with suite.case("extended attributes"):
         assert "chunks" not in json.loads(os.getxattr(path, "user.dwarfs.inodeinfo"))
         assert is_running(pid)
 
-with suite.case("the chunks of a file, with holes and categories, as far as they fit"):
+with suite.case("the chunks of a file, with holes and categories, up to the limit"):
     tree = place("chunked")
     os.makedirs(tree)
     with open(tree + "/holes", "wb") as out:
@@ -343,7 +343,7 @@ with suite.case("permissions are checked for owner, group and others"):
         assert readable(1, 1) == ["other"]
         assert readable(0, 0) == ["group", "none", "other", "owner"]
 
-with suite.case("a large directory is listed whole, from several places at once"):
+with suite.case("a large directory is listed completely, by several readers at once"):
     with mount.mounted(with_many()) as path:
         want = sorted(os.listdir(place("many/dir")))
         assert sorted(os.listdir(path + "/dir")) == want
@@ -355,7 +355,7 @@ with suite.case("a large directory is listed whole, from several places at once"
         assert os.stat(path + "/dir").st_nlink == 1
         assert read(path + "/dir/" + want[12345]) == read(place("many/dir/") + want[12345])
 
-with suite.case("many threads read, also with a small cache and without that of the kernel"):
+with suite.case("many threads read, also with a small cache and without the page cache"):
     image = with_many()
     names = os.listdir(place("many/files"))
     want = {name: read(f"{place('many')}/files/{name}") for name in names}
@@ -397,7 +397,7 @@ with suite.case("holes are found"):
                 assert mapped[8190:8194] == b"bb\0\0" and mapped[1 << 30] == ord("e")
             os.close(fd)
 
-with suite.case("two images in one file, by offset and size; behind a prefix by itself"):
+with suite.case("two images in one file, by offset and size; after a prefix by detection"):
     first, second = read(upstream("data")), read(upstream("unixlink"))
     write(place("two"), first + second)
     with mount.mounted(place("two"), "-o", f"imagesize={len(first)}") as path:
@@ -439,7 +439,7 @@ with suite.case("a damaged block is an error of its files only"):
                 good += 1
         assert good >= 4, good
 
-with suite.case("a damaged block that is compressed, whenever its hash is looked at"):
+with suite.case("a damaged compressed block, with early and late verification"):
     tree = place("harmed")
     rng = random.Random(11)
     for number in range(6):
@@ -456,7 +456,7 @@ with suite.case("a damaged block that is compressed, whenever its hash is looked
     for options in ("verify=eager", "verify=eager,cachesize=1m,no_cache_files",
                     "verify=lazy,no_cache_files", "verify=lazy,no_cache_files,cachesize=0"):
         with mount.mounted(image, "-o", options) as path:
-            for attempt in range(4):  # neither an error nor what is right is forgotten
+            for attempt in range(4):  # both errors and right contents stay the same
                 failed = set()
 
                 def compare(number):
@@ -467,7 +467,8 @@ with suite.case("a damaged block that is compressed, whenever its hash is looked
                         assert error.errno == errno.EIO, error
                         failed.add(name)
                         return
-                    # Late, the hash tells when all of the block has been decoded.
+                    # With lazy verification the hash is compared after the whole block was
+                    # decoded.
                     if attempt > 0 or "eager" in options:
                         assert found == read(f"{tree}/{name}"), (options, name)
                 with concurrent.futures.ThreadPoolExecutor(8) as pool:

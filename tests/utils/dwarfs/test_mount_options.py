@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""dwarfs: that every option does what it says, and that the kernel is spared requests."""
+"""dwarfs: the effect of every option, and requests that the kernel need not send."""
 import contextlib
 import ctypes
 import errno
@@ -113,7 +113,7 @@ def drop_caches():
 
 
 def the_tree():
-    """A tree of text, with a link and a hole-free large file; and its image."""
+    """A tree of text, with a link and a large file without holes; and its image."""
     tree = place("tree")
     if not os.path.exists(tree):
         rng = random.Random(3)
@@ -161,7 +161,7 @@ with suite.case("words of fstab for mount(8) are accepted, unknown ones are not"
     done = run(IMAGE, tempfile.mkdtemp(dir=scratch), "-o", "no_such_option")
     assert done.returncode == 3 and "no_such_option" in done.stderr, done
 
-with suite.case("what has no effect is said"):
+with suite.case("options without effect are reported"):
     path = tempfile.mkdtemp(dir=scratch)
     for option, warns in (("block_allocator=malloc", True), ("block_allocator=mmap", False),
                           ("cache_image", True)):
@@ -170,7 +170,7 @@ with suite.case("what has no effect is said"):
             assert done.returncode == 0 and ("has no effect" in done.stderr) == warns, done
             subprocess.run(["fusermount3", "-u", path], check=True)
 
-with suite.case("options that exclude or need each other, or are too much"):
+with suite.case("options that exclude or need each other, or exceed limits"):
     for options, words in (("preload_all,preload_category=x", ("preload_category", "exclude")),
                            ("perfmon_trace=/dev/null", ("-o perfmon_trace needs -o perfmon",)),
                            ("tidy_strategy=time,tidy_interval=0", ("tidy_interval",)),
@@ -190,10 +190,10 @@ with suite.case("listing a tree with attributes needs no look-ups"):
                 os.lstat(os.path.join(folder, name))
         made = {name: timer["count"] for name, timer in settled(path)["fuse"].items()}
         assert made["readdirplus"] > 0 and "readdir" not in made, made
-        assert made.get("lookup", 0) <= 1, made  # of what the link leads to
+        assert made.get("lookup", 0) <= 1, made  # of the target of the link
         assert made.get("getattr", 0) <= 1, made
 
-with suite.case("listings, links, attributes, contents and missing names are asked for once"):
+with suite.case("listings, links, attributes, contents and missing names are requested once"):
     with mount.mounted(IMAGE, "-o", "perfmon=fuse,seq_detector=0") as path:
         def visit():
             os.listdir(path + "/dir1")
@@ -209,7 +209,7 @@ with suite.case("listings, links, attributes, contents and missing names are ask
         for name in after:
             assert after[name]["count"] == before[name]["count"], (name, before, after)
 
-with suite.case("files are opened without a request, unless that decides something"):
+with suite.case("files are opened without a request, unless it has an effect"):
     tree = place("with-hole")
     os.makedirs(tree)
     with open(tree + "/file", "wb") as out:
@@ -231,7 +231,7 @@ with suite.case("files are opened without a request, unless that decides somethi
             raises(errno.EROFS, os.open, names[0], os.O_RDWR)
             raises(errno.EROFS, os.open, names[0], os.O_WRONLY)
 
-with suite.case("the kernel reads more at a time than by itself"):
+with suite.case("the kernel reads more at a time than by default"):
     need_root()
     with mount.mounted(IMAGE) as path:
         device = os.stat(path).st_dev
@@ -249,7 +249,7 @@ with suite.case("as lower layer of an overlay"):
                    f"lowerdir={path},upperdir={base}/upper,workdir={base}/work", base + "/all",
                    program="mount")
         if done.returncode != 0:
-            # Some file systems cannot be the upper layer: have one without.
+            # Some file systems cannot be the upper layer: then use none.
             write(base + "/more/extra", b"extra")
             done = run("-t", "overlay", "overlay", "-o", f"lowerdir={path}:{base}/more",
                        base + "/all", program="mount")
@@ -319,7 +319,7 @@ with suite.case("blocks are loaded at the start: all, or those of a category"):
 
 # -- memory ---------------------------------------------------------------------------------
 
-with suite.case("blocks that nobody reads are given back"):
+with suite.case("blocks that are not read are freed"):
     with mount.mounted(IMAGE, "-o", "tidy_strategy=time,tidy_interval=20ms,tidy_max_age=20ms"
                        ",perfmon=block_cache") as path:
         check_all(path)
@@ -338,7 +338,7 @@ with suite.case("metadata is kept in memory"):
 
 # -- names ----------------------------------------------------------------------------------
 
-with suite.case("names whatever their case is"):
+with suite.case("names are found in any case"):
     tree = place("cases")
     write(tree + "/Readme.TXT", b"readme")
     write(tree + "/Ärger/ΣΊΣΥΦΟΣ/Straße", b"deep")
@@ -390,7 +390,7 @@ with suite.case("times and numbers"):
     with mount.mounted(IMAGE) as path:
         assert set(statistics(path)) == {"cache"}
 
-with suite.case("statistics that grow between the question for their size and that for them"):
+with suite.case("statistics that grow between the queries of size and value"):
     libc = ctypes.CDLL(None, use_errno=True)
     name = b"user.dwarfs.driver.perfmon"
     every = "fuse+filesystem_v2+inode_reader_v2+block_cache"
@@ -422,7 +422,7 @@ with suite.case("times of the library"):
 
 # -- beginning and end ----------------------------------------------------------------------
 
-with suite.case("a mount point beside the image"):
+with suite.case("a mount point next to the image"):
     image = place("beside.dwarfs")
     shutil.copyfile(IMAGE, image)
     path = place("beside")
@@ -431,7 +431,7 @@ with suite.case("a mount point beside the image"):
         assert done.returncode == 0 and os.path.ismount(path), done
         assert read(path + "/dir0/file000") == read(TREE + "/dir0/file000")
         subprocess.run(["fusermount3", "-u", path], check=True)
-        until(lambda: not os.path.exists(path), "the directory is left behind")
+        until(lambda: not os.path.exists(path), "the directory remains")
         os.mkdir(path)
         done = run("--auto-mountpoint", image, "-o", "cachesize=1m")
         assert done.returncode == 0 and os.path.ismount(path), done
@@ -456,7 +456,7 @@ with suite.case("a mount point beside the image"):
     assert done.returncode == 4 and "must be a directory" in done.stderr, done
     assert read(path) == b"a file"
 
-with suite.case("a directory beside the image that is in use is not mounted on"):
+with suite.case("a directory next to the image that is in use is not mounted on"):
     image = place("used.dwarfs")
     shutil.copyfile(IMAGE, image)
     path = place("used")
@@ -515,7 +515,7 @@ with suite.case("by mount(8) itself, from a line of fstab"):
     for name in ("mount.dwarfs", "dwarfs"):
         os.symlink(DRIVER, f"{base}/sbin/{name}")
     write(base + "/fstab", f"{IMAGE} {base}/mnt dwarfs noauto,nofail,user,gid=4242,nosuid 0 0\n".encode())
-    # In a place of its own, where the link is in /sbin, and nobody else sees it.
+    # In a separate mount namespace, where the link is in /sbin.
     script = (f"mount -t overlay overlay -o lowerdir={base}/sbin:/sbin /sbin || exit 77\n"
               f"mount -T {base}/fstab {base}/mnt || exit 1\n"
               f"grep ' {base}/mnt ' /proc/self/mounts\n"
@@ -526,7 +526,7 @@ with suite.case("by mount(8) itself, from a line of fstab"):
               f"stat -c %u {base}/mnt/large; umount {base}/mnt\n")
     done = run("-m", "sh", "-c", script, program="unshare")
     if done.returncode == 77 or "unshare" in done.stderr:
-        raise tap.Skip("no place of its own: " + done.stderr.strip())
+        raise tap.Skip("no mount namespace:  " + done.stderr.strip())
     lines = done.stdout.splitlines()
     assert done.returncode == 0 and len(lines) in (3, 4) and lines[3:] in ([], ["77"]), done
     assert " fuse.dwarfs ro,nosuid" in lines[0] and lines[1] == "4242", done
@@ -569,7 +569,7 @@ with suite.case("a driver that is killed under auto_unmount leaves no mount and 
     assert done.returncode == 1, done
     until(is_unwatched, "the other process did not end")
 
-with suite.case("a reader that is killed leaves nothing behind"):
+with suite.case("a killed reader leaves no block pinned"):
     absent.need("lzma")
     with open(TREE + "/large", "rb") as source:
         whole = source.read()
@@ -589,7 +589,7 @@ with suite.case("a reader that is killed leaves nothing behind"):
                     reader.kill()
                 for reader in readers:
                     reader.wait()
-            if os.path.exists(waiting):  # where somebody mounted the fusectl file system
+            if os.path.exists(waiting):  # if the fusectl file system is mounted
                 until(lambda: int(read(waiting)) == 0, "requests are stuck")
             assert read(path + "/large") == whole
             check_all(path)
@@ -608,13 +608,13 @@ def resident(pid, what):
         return next(int(line.split()[1]) << 10 for line in status if line.startswith(what))
 
 
-with suite.case("memory stays within the cache and 64 MiB, and is given back"):
+with suite.case("memory stays within the cache and 64 MiB, and is freed"):
     for size, threads in ((1, 4), (8, 32), (64, 8)):
         with mount.mounted(IMAGE, "-o", f"cachesize={size}m,no_cache_files,tidy_strategy=time,"
                            "tidy_interval=1s,tidy_max_age=1s") as path:
             pid = int(os.getxattr(path, "user.dwarfs.driver.pid"))
             if any(tool in command_maps(pid) for tool in ("libasan", "libtsan", "libubsan")):
-                raise tap.Skip("a sanitizer has memory of its own")
+                raise tap.Skip("a sanitizer uses memory itself")
             readers = [subprocess.Popen(["sh", "-c", f"cat {path}/large {path}/dir*/*"],
                                         stdout=subprocess.DEVNULL) for _ in range(threads)]
             for reader in readers:
@@ -673,7 +673,7 @@ EXPORT {{ Export_Id = 1; Path = {path}; Pseudo = /image; Access_Type = RO; Proto
 
 @contextlib.contextmanager
 def exported(path):
-    """Have an NFS server that finds files by their handles export a mount; gives the URL."""
+    """Let an NFS server that uses file handles export a mount; returns the URL."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -715,7 +715,7 @@ with suite.case("exported by an NFS server"):
                 contents = subprocess.run(["nfs-cat", url(name)], stdout=subprocess.PIPE,
                                           check=True).stdout
                 assert contents == read(f"{TREE}/{name}"), name
-            drop_caches()  # the handles that the server has are all that is known of the files
+            drop_caches()  # the server has only the handles of the files
 
 subprocess.run(["rm", "-rf", "--one-file-system", scratch], check=False)
 suite.finish()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * utils/dwarfs_order: who is taken for a reader of a directory, and how far ahead of him
- * is looked.
+ * utils/dwarfs_order: detection of readers of a directory, and how far ahead blocks are
+ * decoded.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,8 @@ static struct order new_order(void)
 	return order;
 }
 
-/* As the look-ahead does when it is done: so far is decoded, and what it knows. */
+/* What the look-ahead reports at its end: how far it decoded, and which ends it
+ * passed. */
 static void look_ahead(struct stream *stream, uint32_t to, uint32_t dir_end)
 {
 	stream->mark = stream->ahead;
@@ -65,7 +66,7 @@ static void it_is_time_for_more_at_the_mark(void **state)
 	assert_true(wants_more);
 }
 
-/* Little behind the end of a directory, until such ends were passed. */
+/* A small distance after the end of a directory, until several ends were passed. */
 static void ends_of_directories_are_passed_by_walkers_only(void **state)
 {
 	struct order order = new_order();
@@ -89,7 +90,7 @@ static void ends_of_directories_are_passed_by_walkers_only(void **state)
 	assert_int_equal(order_beyond(stream), UINT64_MAX);
 }
 
-/* One end counts once, however many files follow before the next one is known. */
+/* One end counts once, for any number of files before the next one. */
 static void an_end_is_passed_once(void **state)
 {
 	struct order order = new_order();
@@ -117,7 +118,7 @@ static void readers_share_the_window(void **state)
 	assert_true(wants_more);
 	order_note(&order, 7, &wants_more);
 	assert_true(order.streams[first].window <= SHARE / 2);
-	/* A third one keeps all processors busy by itself. */
+	/* A third reader alone keeps all processors busy. */
 	order_note(&order, 2 * FAR_AWAY, &wants_more);
 	order_note(&order, 2 * FAR_AWAY + 1, &wants_more);
 	assert_false(wants_more);
@@ -134,7 +135,7 @@ static void backwards_is_no_order(void **state)
 		assert_int_equal(order_note(&order, entry, &wants_more), number);
 		assert_false(wants_more);
 	}
-	/* What was begun for the other direction is out of date. */
+	/* Work begun for the other direction is obsolete. */
 	assert_int_not_equal(order.streams[number].turn, turn);
 }
 

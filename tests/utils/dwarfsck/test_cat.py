@@ -12,7 +12,7 @@ LOCALE = {**os.environ, "LC_ALL": "C"}
 
 class Cat(cli.Case):
     def linked(self):
-        """A tree with links that lead here and there."""
+        """A tree with links to several targets."""
         self.write("tree/dir/file", b"contents\n")
         self.write("tree/other", b"other\n")
         self.write("tree/empty")

@@ -20,7 +20,7 @@ def differ(*words, **options):
 
 
 def add(archive, name, contents=b"", kind=tarfile.REGTYPE, **fields):
-    """An entry with attributes that do not depend on who runs this."""
+    """An entry with attributes that do not depend on the user of the test."""
     member = tarfile.TarInfo(name)
     member.type = kind
     member.size = len(contents)
@@ -129,7 +129,7 @@ class Equal(Case):
 
 class Kinds(Case):
     def change(self, path):
-        """Make every kind of difference in a copy of tree(); returns what is to be said."""
+        """Make every kind of difference in a copy of tree(); returns the expected output."""
         def at(*names):
             return os.path.join(path, *names)
 
@@ -276,7 +276,7 @@ class Times(Case):
                          [text + ".123456000 -> 2001-09-09 01:46:40.123999000"])
         self.assertEqual(self.lines(one, other, "--diff-resolution=ns"),
                          [text + ".123456789 -> 2001-09-09 01:46:40.123999999"])
-        # What an image of whole seconds does not have is not missed in it.
+        # An image of whole seconds has no fractions to compare.
         self.expect(differ(self.image(one), other, "--diff-resolution=ns"), 0)
         exact = self.image(one, "exact.dwarfs", "--time-resolution=ns")
         self.expect(differ(exact, one, "--diff-resolution=ns"), 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What dwarfsck promises: messages, exit codes, and that what it tells is true."""
+"""Messages, exit codes and output of dwarfsck."""
 import csv
 import glob
 import json
@@ -48,7 +48,7 @@ def as_ls_shows(name):
                           capture_output=True, env={**os.environ, "LC_ALL": "C.UTF-8"})
     if name.isprintable() and name[:1] not in ("'", '"'):
         return name
-    # A name that is not there is quoted in the message.
+    # A missing path is quoted in the message.
     text = (done.stdout or done.stderr.split(b"access ")[1].rsplit(b": ", 1)[0]).decode()
     return text.strip()
 
@@ -117,7 +117,7 @@ class Usage(cli.Case):
             self.assertEqual(result.out, "")
 
     def test_why_an_image_is_damaged(self):
-        """Where there is a magic, the message says what is wrong behind it."""
+        """If there is a magic, the message names the defect after it."""
         with open(self.pack(), "rb") as file:
             image = file.read()
         for name, contents, text in (
@@ -292,7 +292,7 @@ class Telling(cli.Case):
 
 class Lists(cli.Case):
     def found(self, tree):
-        """Paths as they are shown: a directory, then what is in it, by bytes."""
+        """Paths in the order of the output: a directory, then its entries, by bytes."""
         paths = []
 
         def visit(path):

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the programs take for an image: a regular file or a block device, and nothing that
-would have to be waited for."""
+"""Files accepted as images: regular files and block devices, and none that would block."""
 import os
 import socket
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What dwarfsck --export-metadata writes: every field of the metadata, as it is stored."""
+"""Output of dwarfsck --export-metadata: every stored field of the metadata."""
 import importlib
 import json
 import os
@@ -49,7 +49,7 @@ INODE = {"name_index_v2_2": 0, "mode_index": 0, "inode_v2_2": 0, "owner_index": 
          "btime_offset": 0, "atime_subsec": 0, "mtime_subsec": 0, "ctime_subsec": 0,
          "btime_subsec": 0, "nlink_minus_one": 0}
 
-# Every field that is no optional, and of these the ones that are set.
+# Every mandatory field, and the optional ones that are set.
 EXAMPLE_TABLES = {
     "chunks": [{"block": 0, "offset": 0, "size": 3}],
     "directories": [{"parent_entry": 0, "first_entry": 1, "self_entry": 0},
@@ -76,7 +76,7 @@ EXAMPLE_TABLES = {
 
 
 def oracle():
-    """The slow decoder that comes with the test data; its codecs and hashes are not needed."""
+    """The slow decoder of the test data; its codecs and hashes are not needed."""
     folder = tap.data("oracle")
     if not os.path.exists(os.path.join(folder, "dw.py")):
         raise tap.Skip("no second decoder")
@@ -90,7 +90,7 @@ def oracle():
 
 
 def plain(value):
-    """A value of the second decoder as it is in JSON."""
+    """A value of the second decoder, as in JSON."""
     if isinstance(value, bytes):
         try:
             return value.decode("utf-8")
@@ -104,7 +104,7 @@ def plain(value):
 
 
 def plain_maps(tables):
-    """Maps are lists of pairs there."""
+    """Maps are lists of pairs in JSON."""
     for owner, name in ((tables.get("reg_file_size_cache"), "size_lookup"),
                         (tables.get("reg_file_size_cache"), "allocated_size_lookup"),
                         (tables, "block_category_metadata")):
@@ -154,7 +154,7 @@ class Export(cli.Case):
         self.assertGreater(compared, 8)
 
     def test_the_tables_are_those_of_the_tree(self):
-        """Whatever is compressed is decompressed first, packed tables stay packed."""
+        """Compressed sections are decompressed first, packed tables stay packed."""
         image = self.pack("--pack-metadata=all", "-l5", "--keep-all-times")
         tables = self.export(image)
         info = self.info(image)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""dwarfsck --salvage: what is intact in a damaged image comes back, and nothing else."""
+"""dwarfsck --salvage: intact files of a damaged image are recovered, and nothing else."""
 import filecmp
 import glob
 import os
@@ -13,7 +13,7 @@ from measured import Run
 import tap
 import tree as trees
 
-# One bit of each field of a header, and what is behind it.
+# One bit of each field of a header, and of the payload.
 FIELDS = {"magic": 0, "major": 6, "minor": 7, "sha": 0x10, "xxh3": 0x2a, "number": 0x30,
           "type": 0x34, "compression": 0x36, "length": 0x38, "long": 0x3d}
 RESIDENT_MAX = 128 << 20
@@ -25,7 +25,7 @@ class Case(cli.Case):
         self.addCleanup(trees.remove, self.path("out"))
 
     def source(self):
-        """Files of noise, so that each needs blocks of its own, and a few others."""
+        """Files of noise, so that each needs separate blocks, and a few others."""
         rng = random.Random(7)
         if os.path.isdir(self.path("tree")):
             return self.path("tree")
@@ -48,7 +48,7 @@ class Case(cli.Case):
             return source, made.read(), self.info(image)["sections"]
 
     def salvage(self, contents, *options):
-        """Returns what was run; what was saved is in out."""
+        """Returns the finished process; recovered files are in out."""
         trees.remove(self.path("out"))
         image = self.write("damaged.dwarfs", contents)
         return run("DWARFSCK", "--salvage", self.path("out"), image, *options,
@@ -75,7 +75,7 @@ class Damage(Case):
         self.assertEqual((quiet.out, quiet.err), ("", ""))
 
     def headers(self, *options, prefix=b""):
-        """A bit of each field of each header costs nothing."""
+        """A flipped bit in any field of any header loses no file."""
         source, contents, sections = self.packed(*options)
         for section in sections:
             if section["type"] == "BLOCK" and section["number"] not in (0, 4):
@@ -153,7 +153,7 @@ class Damage(Case):
                          sorted("- " + name for name in self.lost(result)))
 
     def test_holes_in_the_file(self):
-        """Bytes that are gone, or too many, move everything behind them."""
+        """Missing or additional bytes move everything after them."""
         for options in ([], ["--no-section-index"]):
             source, contents, sections = self.packed(*options)
             at = sections[3]["offset"] + 500
@@ -168,7 +168,7 @@ class Damage(Case):
                                  sorted("- " + name for name in lost))
 
     def test_images_inside_of_images(self):
-        """Those in files are not taken for parts of the one around."""
+        """Images inside files are not taken for sections of the outer image."""
         inner = self.pack(tree=self.tree("inner"))
         source = self.source()
         with open(inner, "rb") as made:
@@ -185,7 +185,7 @@ class Damage(Case):
             self.assertEqual(self.differences(source), "")
 
     def test_noise(self):
-        """Bytes that are wrong here and there: no crash, and nothing wrong is saved."""
+        """Damaged bytes at several offsets: no crash, and no wrong contents are recovered."""
         source, contents, sections = self.packed()
         end = [section["offset"] for section in sections
                if section["type"] == "METADATA_V2_SCHEMA"][0]
@@ -218,7 +218,7 @@ class Truncated(Case):
             whole = [section for end, section in zip(ends, sections)
                      if end <= size and section["type"] == "BLOCK"]
             found = os.listdir(self.path("out")) if os.path.isdir(self.path("out")) else []
-            # To know it for a section of an image, there has to be a whole one.
+            # A section is recognized as part of an image only if a complete one exists.
             self.assertEqual(sorted(found), [f"block-{number:08}" for number in
                                              range(len(whole))], f"{size}: {result.err}")
             if whole:
@@ -290,7 +290,7 @@ class Hostile(Case):
 
 class Others(Case):
     def test_images_by_others(self):
-        """Of every format: as extraction gives it."""
+        """Images of every format: the same result as extraction."""
         for image in sorted(glob.glob(tap.data("images") + "/**/*.dwarfs", recursive=True)):
             if os.path.getsize(image) > 1 << 20:
                 continue

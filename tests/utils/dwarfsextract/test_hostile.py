@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Images of trees that no file system can have: holes that never end, a path that is there
-twice, directories that are no tree. Exported, compared, summed up and extracted."""
+"""Images of trees that no file system can have: huge holes, duplicate paths, directories that are
+not a tree. Exported, compared, summarized and extracted."""
 import hashlib
 import io
 import os
@@ -20,7 +20,7 @@ import tap  # noqa: E402
 
 EIB = 1 << 60
 GIB = 1 << 30
-DATA = b"0123456789abcdef" * 4096  # the block of craft_tree
+DATA = b"0123456789abcdef" * 4096  # the block size of craft_tree
 
 FORMATS = ("pax", "paxr", "gnutar", "ustar", "v7tar", "newc", "cpio", "bin", "zip", "7zip",
            "iso9660", "xar", "mtree", "mtree-classic", "shar", "shardump", "argnu", "arbsd",
@@ -48,7 +48,7 @@ class Hostile(cli.Case):
         return path
 
     def export(self, image, form, *options, code=0, name="archive"):
-        """Where the archive is, and what was said."""
+        """Returns the archive and the messages."""
         path = self.path(name)
         if os.path.exists(path):
             os.unlink(path)
@@ -64,7 +64,7 @@ class Hostile(cli.Case):
 
 class HugeHoles(Hostile):
     def test_kept_where_holes_are(self):
-        """Holes before, between and behind data, out of the way of libarchive."""
+        """Holes before, between and after data, without libarchive."""
         image = self.image(f"0 f a h{EIB},d20,h{2 * EIB},d7,h4096,d16", f"0 f b d9,h{EIB}",
                            f"0 f c h{3 * EIB}", "0 f d d100,h4096,d50", "0 f e d12",
                            "0 f g d65536,d65536,d3", "0 f h @0")
@@ -90,7 +90,7 @@ class HugeHoles(Hostile):
                 self.assertEqual(os.stat(path).st_blocks < 4096, True)
 
     def unpack(self, path):
-        """bsdtar knows uuencoded archives; Python does not."""
+        """bsdtar reads uuencoded archives; Python does not."""
         if not shutil.which("bsdcat"):
             raise tap.Skip("no bsdcat")
         with open(path + ".plain", "wb") as out:
@@ -98,7 +98,7 @@ class HugeHoles(Hostile):
         os.replace(path + ".plain", path)
 
     def test_same_bytes_as_without_relay(self):
-        """A hole on either side of the limit makes archives that differ in its size only."""
+        """Holes below and above the limit give archives that differ in the hole's size only."""
         def write(hole):
             image = self.image(f"0 f a d20,h{hole},d65530", "0 f b h8192,d700", "0 f c d5")
             with open(self.export(image, "pax")[0], "rb") as archive:
@@ -136,7 +136,7 @@ class HugeHoles(Hostile):
         self.assertIn("finished with 2 errors", said)
 
     def test_many_that_are_small(self):
-        """Together they are huge: those come in that fit, in the order of the tree."""
+        """Their sum is huge: those that fit are stored, in the order of the tree."""
         image = self.image(*(f"0 f {name} d5,h{30 * GIB}" for name in "abcd"))
         self.export(image, "gnutar", code=1)
         listing, _ = self.export(image, "mtree")
@@ -145,7 +145,7 @@ class HugeHoles(Hostile):
         self.assertIn(": c: holes", said)
 
     def test_allowed(self):
-        """It begins, and can be stopped."""
+        """It starts, and can be cancelled."""
         image = self.image(f"0 f a h{100 * GIB}")
         for form in ("gnutar", "zip", "shar"):
             with subprocess.Popen([tap.tool("DWARFSEXTRACT"), "-i", image, "-f", form,
@@ -165,7 +165,7 @@ class HugeHoles(Hostile):
             self.assertIn("a: the contents continue after the end of the file, at 100000000", said)
 
     def test_compared(self):
-        """Holes are not read: not in order, nor where data is out of order."""
+        """Holes are not read, with data in order or out of order."""
         first = f"0 f a h{EIB},d20,h{2 * EIB},d7,h4096"
         image = self.image(first, "0 f b d9")
         other = self.path("other.dwarfs")
@@ -204,7 +204,7 @@ class HugeHoles(Hostile):
         self.assertLess(os.stat(packed).st_size, 4096)
 
     def test_extracted(self):
-        """As a hole, or the file system's refusal; in no case does it run on."""
+        """A hole, or an error of the file system; in no case does it write zeros."""
         image = self.image(f"0 f a d5,h{4 * EIB}", "0 f b d5")
         result = run("DWARFSEXTRACT", "-i", image, "-o", self.path("out"), timeout=60)
         if result.code == 0:
@@ -250,7 +250,7 @@ class SamePath(Hostile):
                 self.unpack(path)
 
     def unpack(self, path):
-        """By tar, which takes links for what they are."""
+        """Read by tar, which restores links."""
         if shutil.which("tar"):
             out = self.path("unpacked")
             os.mkdir(out)
@@ -259,7 +259,7 @@ class SamePath(Hostile):
 
     def test_patterns(self):
         image = self.image("0 l a target", "0 d a 1", "0 f z d4", "1 f x d5")
-        self.export(image, "pax", "z", code=1)  # a directory stands in the way of what is in it
+        self.export(image, "pax", "z", code=1)  # a directory and an entry of it have the same path
         self.assertEqual(self.members(self.export(image, "pax", "z", "--continue-on-error",
                                                   code=1)[0]), [".", "z"])
         image = self.image("0 f a d1", "0 f a d2", "0 f z d4")
@@ -290,7 +290,7 @@ class SamePath(Hostile):
                     self.assertNotIn(line[2:], (name, name + "/x", name + "/b"))
 
     def test_many(self):
-        """Bounded time and memory: directories that are not sorted, and full of one name."""
+        """Bounded time and memory: directories that are not sorted, and repeat one name."""
         count = 3000 if not IS_NATIVE else 30000
         image = self.image(*(f"0 f {'same' if i % 2 else f'n{count - i}'} d1"
                              for i in range(count)))
@@ -301,7 +301,7 @@ class SamePath(Hostile):
 
 class NoTree(Hostile):
     def test_refused(self):
-        """A directory in two places, and directories that share entries."""
+        """A directory with two parents, and directories that share entries."""
         for lines in (["0 d a 1", "0 d b 1", "1 f x d1"],
                       ["0 l a t", "0 d a 1", "0 d b 1", "1 f x d1"],
                       ["0 d a 1", "0 d b 2", "0 f c d1", "1 f x d1", "2 f y d1", "range 2 1"],

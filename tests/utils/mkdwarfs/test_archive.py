@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What mkdwarfs takes from archives: every format and filter, every type and attribute.
+"""Archives as input of mkdwarfs: every format and filter, every type and attribute.
 
-Runs in the C locale, in which libarchive by itself loses names.
+Runs in the C locale, in which libarchive alone loses names.
 """
 import base64
 import bz2
@@ -48,7 +48,7 @@ class Formats(Archives):
                     self.agree(entries)
 
     def test_old_tar(self):
-        """Before ustar: no magic, no type but by the name."""
+        """Before ustar: no magic, and a directory is known by its name only."""
         def block(name, size=0, kind=b"\0", linkname=b""):
             data = bytearray(header(name, b"%11o" % size, kind, linkname=linkname))
             data[257:] = bytes(255)
@@ -111,7 +111,7 @@ class Formats(Archives):
         return root
 
     def link(self, old, new):
-        """One more name, and the time of its directory as it was."""
+        """Add a name, and keep the time of its directory."""
         os.link(old, new)
         os.utime(os.path.dirname(new), (TIME, TIME))
 
@@ -155,7 +155,7 @@ class Formats(Archives):
         self.agree([entry("a.txt", b"12345"), entry("b", b"xy", uid=7, gid=8, mode=0o600)])
 
     def test_cpio_by_cpio(self):
-        """GNU cpio puts the contents of hard links behind the last of their names."""
+        """GNU cpio stores the contents of hard links with the last of their names."""
         root = self.tree()
         for name in ("x1", "sub/x2", "x3"):
             self.link(os.path.join(root, "a"), os.path.join(root, name))
@@ -169,7 +169,7 @@ class Formats(Archives):
                 self.same_as_disk(root)
 
     def test_directories_of_one_number(self):
-        """As some makers of initial RAM disks write them."""
+        """As in some initial RAM disks."""
         def newc(name, mode, data=b"", links=1):
             head = b"070701" + b"".join(b"%08x" % value for value in (
                 0, mode, 0, 0, links, TIME, len(data), 0, 0, 0, 0, len(name) + 1, 0))
@@ -196,13 +196,13 @@ class Formats(Archives):
             self.agree([entry("d/f", b"packed " * 500, mode=0o640), symlink("d/l", "f"),
                         entry("ünï", b"name", mode=0o600)], implied=[b"d"],
                        columns=("type", "mode", "size", "target", "sha256"))
-        # Behind compression its directory is out of reach, which is told.
+        # In a compressed stream its directory cannot be read, which is reported.
         result = self.put(gzip.compress(out.getvalue()), code=2)
         self.assertIn("compressed zip", result.err)
         self.assertEqual(self.contents("d", "f"), b"packed " * 500)
 
     def test_rpm(self):
-        """A package is a header in front of a compressed cpio."""
+        """A package is a header followed by a compressed cpio."""
         def newc(name, mode, data=b""):
             head = b"070701" + b"".join(b"%08x" % value for value in (
                 1, mode, 0, 0, 1, TIME, len(data), 0, 0, 0, 0, len(name) + 1, 0))
@@ -245,7 +245,7 @@ class Formats(Archives):
         self.assertEqual(self.names(), ["a"])
 
     def test_fifo_without_a_writer(self):
-        """It is waited for, and a signal ends that."""
+        """The program waits for it, and a signal ends the wait."""
         os.mkfifo(self.path("pipe"))
         with subprocess.Popen([tap.tool("MKDWARFS"), "-i", self.path("pipe"), "-o",
                                self.path("image"), "-l1", "--no-progress"],
@@ -258,7 +258,7 @@ class Formats(Archives):
         self.assertEqual(os.listdir(self.dir), ["pipe"])
 
     def test_samples_of_python(self):
-        """What tarfile reads out of its own sample, an image of it has."""
+        """The image of a sample of tarfile has what tarfile reads from it."""
         sample = os.path.join(SAMPLES, "testtar.tar")
         if not os.path.exists(sample):
             raise tap.Skip("no sample archives here (Debian: libpython3.11-testsuite)")
@@ -357,7 +357,7 @@ class Attributes(Archives):
         self.assertEqual(os.stat(os.path.join(out, "b")).st_mtime_ns, TIME * NANO)
 
     def test_times_before_1970(self):
-        """A number with a fraction is what it says: -1.5 is later than -2."""
+        """Fractions are added to negative numbers correctly: -1.5 is later than -2."""
         times = {b"-86400.5": -86400 * NANO - NANO // 2, b"-1.25": -125 * NANO // 100,
                  b"-2004047999": -2004047999 * NANO, b"-61.999999999": -62 * NANO + 1,
                  b"13585190400.75": 13585190400 * NANO + 75 * NANO // 100}
@@ -369,7 +369,7 @@ class Attributes(Archives):
         out = self.unpack()
         for number, (text, expected) in enumerate(times.items()):
             self.assertEqual(os.stat(os.path.join(out, f"a{number}")).st_mtime_ns, expected, text)
-        # In base 256, as GNU tar has them.
+        # In base 256, as GNU tar writes them.
         early = tarfile.TarInfo("early")
         early.mtime = -60
         packed = io.BytesIO()
@@ -420,7 +420,7 @@ class Attributes(Archives):
                 for name in os.listxattr(path, follow_symlinks=False)}
 
     def set_any(self):
-        """Skip where the disk of the test takes no attributes."""
+        """Skip if the file system of the test has no attributes."""
         path = self.write("probe")
         try:
             os.setxattr(path, "user.x", b"1")
@@ -488,7 +488,7 @@ class Attributes(Archives):
         self.assertIn("'f'", result.err)
 
     def test_attributes_by_gnu_tar_and_bsdtar(self):
-        """What the disk has comes back from what each of them writes."""
+        """The attributes on disk are restored from the archive of each program."""
         self.set_any()
         root = self.path("tree")
         path = self.write("tree/f", b"x" * 100)
@@ -513,7 +513,7 @@ class Attributes(Archives):
 
 class Contents(Archives):
     def sparse(self):
-        """A file with holes at its begin, in its middle and at its end."""
+        """A file with holes at its start, in its middle and at its end."""
         path = self.path("tree", "sparse")
         os.makedirs(self.path("tree"))
         with open(path, "wb") as out:
@@ -582,7 +582,7 @@ class Contents(Archives):
         self.assertEqual(len(images), 1)
 
     def test_categories(self):
-        """Contents that are only there once can be looked at as often as others."""
+        """Contents from a stream can be read repeatedly, like those of files."""
         noise = os.urandom(100000)
         entries = [entry("noise", noise), entry("text", b"words and words " * 9000),
                    entry("noise again", noise)]
@@ -603,7 +603,7 @@ class Contents(Archives):
         self.assertTrue(os.path.samefile(os.path.join(out, "a"), os.path.join(out, "b")))
 
     def test_hard_link_with_contents(self):
-        """Some archives have them with each name; then they are a file, wherever they are."""
+        """Some archives store the contents with each name; the names are then one file."""
         data = (pax((b"size", b"3")) + header(b"b", b"00000000003", b"1", linkname=b"gone") +
                 b"abc".ljust(512, b"\0") + END)
         self.put(data)
@@ -685,7 +685,7 @@ class Merging(Archives):
         self.assertEqual(self.contents("file"), b"2")
 
     def test_a_layer_hides_only_what_is_below_it(self):
-        """In whatever order its entries come."""
+        """With its entries in any order."""
         lower = tar([entry("d/old", b"1"), entry("d/sub/old", b"1"), entry("e/old", b"1")])
         first = [directory("d"), entry("d/sub/new", b"2"), entry("e/new", b"2")]
         last = [entry("d/.wh..wh..opq"), entry(".wh.e")]

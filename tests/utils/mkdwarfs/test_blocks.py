@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How mkdwarfs fills blocks: orders, segments, categories, limits, and what it tells of them."""
+"""How mkdwarfs fills blocks: orders, segments, categories, limits, and their messages."""
 import hashlib
 import os
 import random
@@ -21,7 +21,7 @@ QUIET = ["--no-history", "--no-create-timestamp", "--no-progress"]
 
 class Blocks(cli.Case):
     def pack(self, *words, tree=None, code=0):
-        """The image, and what was said."""
+        """Returns the image and the messages."""
         image = self.path("image.dwarfs")
         result = run("MKDWARFS", "-i", tree or self.path("tree"), "-o", image, "-f", "-l2",
                      *QUIET, *words)
@@ -64,7 +64,7 @@ class Orders(Blocks):
             self.assertEqual(self.stored_order(image), paths, order)
 
     def alike(self):
-        """Two families of files that alternate by path: words of other letters."""
+        """Two families of files that alternate by path: words of different letters."""
         rng = random.Random(2)
         families = [[bytes(rng.choices(letters, k=9)) + b" " for _ in range(200)]
                     for letters in (b"abcdefghijklm", b"0123456789.,-")]
@@ -265,7 +265,7 @@ class Categories(Blocks):
 
 class Limits(Blocks):
     def peak(self, *words):
-        """The most memory that the kernel says it had, in bytes; what it said."""
+        """The peak memory by the kernel, in bytes, and the messages."""
         image = self.path("x")
         script = ("import resource, subprocess, sys; code = subprocess.call(sys.argv[1:]); "
                   "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(code)")
@@ -275,13 +275,13 @@ class Limits(Blocks):
         return done.returncode, 1024 * int(done.stdout), done.stderr
 
     def make(self):
-        """Mostly noise: as much memory as any data, in less time."""
+        """Mostly noise: takes as much memory as other data, in less time."""
         rng = random.Random(4)
         for number in range(12):
             self.write(f"tree/{number}", rng.randbytes(2300000) +
                        b"".join(b"%d\n" % rng.randrange(10**6) for _ in range(60000)))
 
-    @unittest.skipIf(os.environ.get("DWARFS_SANITIZED"), "a sanitizer needs memory of its own")
+    @unittest.skipIf(os.environ.get("DWARFS_SANITIZED"), "a sanitizer uses memory itself")
     def test_the_limit_holds(self):
         absent.need("zstd")
         self.make()
@@ -355,7 +355,7 @@ class Telling(Blocks):
 
 
 class Difficult(Blocks):
-    """Inputs on which bytes could get lost."""
+    """Inputs on which bytes could be lost."""
 
     def expect_same(self, image):
         wanted = {}
@@ -423,7 +423,7 @@ class Difficult(Blocks):
         self.assertEqual(sizes[1], sizes[2])  # the first has other times
 
     def test_many_fragments(self):
-        """Twice as many take about twice as long, not four times; here they just end."""
+        """Time grows linearly with the number of files; here the run must end."""
         noise = random.Random(2).randbytes(1 << 20)
         self.write("tree/mixed", b"".join(noise[i:i + 1024] + b"text" * 256
                                           for i in range(0, len(noise), 1024)))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Codecs as users write them, settings of one category, and what the levels are made of."""
+"""Codec specifications, settings of one category, and the settings of levels."""
 import lzma
 import os
 import random
@@ -16,7 +16,7 @@ import tap
 QUIET = ["--no-history", "--no-create-timestamp", "--no-progress", "--log-level=warn"]
 STORED_AS = {"lz4hc": "LZ4"}
 
-# Each codec with each of its options, and what is just within their ranges.
+# Each codec with each of its options, and the limits of their ranges.
 WRITTEN = """
 lz4 lz4hc lz4hc:level=0 lz4hc:level=12 lz4hc:3
 zstd zstd:level=1 zstd:level=22 zstd:-5 zstd:5 zstd:level=1:long zstd:long:level=3
@@ -33,7 +33,7 @@ brotli:quality=0 brotli:quality=2:lgwin=10 brotli:quality=5:lgwin=24 brotli:qual
 brotli:3
 """.split()
 
-# What is just outside, unknown, twice, or of another codec.
+# Values just outside, unknown or repeated options, or those of another codec.
 REFUSED = """
 null:level=1 null: lz4:level=1 lz4:1 lz4hc:level=13 lz4hc:level=-1
 zstd:level=23 zstd:level=x zstd:level= zstd:level zstd:long=1 zstd:quality=3
@@ -156,7 +156,7 @@ class Options(Codecs):
                                                         tree=self.path("logs")))
             self.assertEqual(name, "LZMA")
             self.assertEqual(lzma.decompress(payload), lines)
-            # An index in front of 12 bytes, whose length they tell: a zero, then how many.
+            # An index before the last 12 bytes, which contain its length: a zero, then the count.
             length = 4 * (int.from_bytes(payload[-8:-4], "little") + 1)
             self.assertEqual(payload[-12 - length], 0)
             self.assertEqual(payload[-12 - length + 1], -(-len(lines) // part))
@@ -293,7 +293,7 @@ class OneCategory(Codecs):
 
 
 class Levels(Codecs):
-    """The table of the help is what the levels do."""
+    """The table in the help matches the levels."""
 
     @unittest.skipIf(absent.ABSENT, "a level uses other codecs here")
     def test_table(self):
@@ -320,7 +320,7 @@ class Levels(Codecs):
             self.assertTrue(image == spelt, f"level {level} is not what the help says")
 
     def test_blocks_that_get_very_small(self):
-        """From level 6 on they have a codec of their own, unless one is given."""
+        """From level 6 on they have a separate codec, unless one is given."""
         absent.need("zstd", "lzma")
         rng = random.Random(11)
         self.write("tree/log", b"".join(b"<4>Nov 21 12:%02d:%02d host program: all is well\n"

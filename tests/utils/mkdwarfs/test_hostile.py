@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Archives that are cut off, damaged or made to harm, and such that are larger than memory: an
-error that names the entry and no image, or a result that is defined; and limits hold."""
+"""Truncated, damaged or hostile archives, and archives larger than memory: an error that names the
+entry and no image, or a defined result; and limits hold."""
 import gzip
 import hashlib
 import io
@@ -62,7 +62,7 @@ class Broken(Archives):
         for cut in (1, 30, 100, 5000, 15000):
             result = run("MKDWARFS", "-i", self.write("z", data[:-cut]), "-o",
                          self.path("image"), "-f", "-l0", "--no-progress")
-            # Where its directory is gone it may be read from its start, if that is whole.
+            # Without its directory it may be read from its start, if that is intact.
             if result.code == 0:
                 self.assertEqual(self.names(), ["a", "b"])
                 self.assertLess(cut, 200)
@@ -179,7 +179,7 @@ class Hostile(Archives):
         self.put(header(b"a", mode=b"7777777") + END)
 
     def test_strange_types(self):
-        """What tar does not know is a file, says POSIX."""
+        """Unknown types of tar are files, according to POSIX."""
         self.put(header(b"a", kind=b"Z") + header(b"v", kind=b"V") + END)
         self.assertEqual(self.names(), ["a"])
 
@@ -193,7 +193,7 @@ class Hostile(Archives):
         self.assertIn("pax", done.err)
 
     def test_very_deep(self):
-        """No recursion, whatever the depth."""
+        """No recursion, for any depth."""
         for depth in (2500, 10000):
             data = (pax((b"path", b"a/" * depth + b"f")) + header(b"x") +
                     pax((b"path", b"a/" * depth + b"g")) + header(b"x") + END)
@@ -204,7 +204,7 @@ class Hostile(Archives):
                 self.expect(run("DWARFSCK", "-q", self.path("image")), 0)
 
     def test_changes_at_random(self):
-        """Whatever comes of it, nothing crashes, and an image that is made is whole."""
+        """In no case a crash, and an image that is written is valid."""
         rng = random.Random(3)
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -240,7 +240,7 @@ class Inputs(Archives):
         noise = os.urandom(3 << 20)
         result = self.put(tar([entry("a", noise)]), "--spool-dir", self.path("gone"), "-L100m",
                           pipe=True)
-        self.assertEqual(result.code, 0)  # it has room in memory
+        self.assertEqual(result.code, 0)  # it fits into memory
         result = self.put(tar([entry("a", noise * 5)]), "--spool-dir", self.path("gone"), "-L100m",
                           pipe=True, code=1)
         self.assertIn(self.path("gone"), result.err)
@@ -291,12 +291,13 @@ class Inputs(Archives):
         self.assertIn("reading", result.err)
 
 
-@unittest.skipUnless(IS_NATIVE, "what watches the program needs memory of its own")
+@unittest.skipUnless(IS_NATIVE, "the instrumentation uses memory itself")
 class Memory(Archives):
-    """Streams that are larger than the limit; peaks are those that the kernel counts."""
+    """Streams larger than the limit; peaks as counted by the kernel."""
 
     def stream(self, pieces, *options):
-        """Feed an archive of one file through a pipe; the peak in bytes, and what was said."""
+        """Feed an archive of one file through a pipe; returns the peak in bytes, and the
+        messages."""
         command = [tap.tool("MKDWARFS"), "-i", "-", "-o", self.path("image"), "-f",
                    "--no-progress", *options]
         with open(self.path("said"), "wb") as said:
@@ -317,8 +318,8 @@ class Memory(Archives):
         return self.peak(text, usage)
 
     def peak(self, text, usage):
-        """As the kernel counts, unless that is what this process had when it began the other;
-        then as the program has seen it."""
+        """As counted by the kernel, unless that is the memory of this process at the fork; then as
+        reported by the program."""
         number, unit = text.rsplit("peak memory ", 1)[1].split()[:2]
         told = float(number) * {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}[unit]
         mine = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -340,7 +341,7 @@ class Memory(Archives):
         self.assertLess(os.path.getsize(self.path("image")), 1 << 20)
 
     def test_noise(self):
-        """Several times the limit, in one file and in many; and it comes back."""
+        """Several times the limit, in one file and in many, read back unchanged."""
         rng = random.Random(5)
         digest = hashlib.sha256()
         size = 300 << 20

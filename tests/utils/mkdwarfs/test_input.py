@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What mkdwarfs takes: lists of paths, rules, equal files, holes, and what cannot be read."""
+"""Input of mkdwarfs: lists of paths, rules, equal files, holes, and unreadable files."""
 import hashlib
 import os
 import stat
@@ -108,7 +108,7 @@ class Rules(Inputs):
         return result.out.splitlines()
 
     def both(self, *rules):
-        """What an image has, and what --debug-filter says: they agree."""
+        """The entries of an image agree with the output of --debug-filter."""
         words = [word for rule in rules for word in ("-F", rule)]
         names = self.names(self.pack(*words, tree=self.path("tree")))
         shown = self.shown("--debug-filter=included", *words)
@@ -275,7 +275,7 @@ class Contents(Inputs):
 
 
 class Trouble(Inputs):
-    """As somebody who may not read everything: the image is made, and says so."""
+    """As a user without permission for everything: the image is made, with errors reported."""
 
     OPTIONS = ([], ["--categorize"], ["-l", "3"], ["-l", "0"], ["--file-hash=none"],
                ["--order=nilsimsa"], ["--order=similarity", "-W", "10"],
@@ -320,12 +320,12 @@ class Trouble(Inputs):
         self.assertEqual((listing["secret"][2], listing["sub/secret too"][2]), ("0", "0"))
 
     def test_files_that_change_while_they_are_read(self):
-        """While the run stands still behind the scan: its first block waits for a reader."""
+        """While the run waits after the scan: its first block waits for a reader."""
         names = ("changes", "grows", "is replaced", "shrinks", "vanishes")
         self.write("tree/a noise", os.urandom(8 << 20))
         for name in (*names, "stays"):
             self.write("tree/" + name, name.encode() * 100000)
-        self.write("tree/vanishes too", b"stays" * 100000)  # is in the image by its twin
+        self.write("tree/vanishes too", b"stays" * 100000)  # stored with its equal file
         os.mkfifo(self.path("pipe"))
         with subprocess.Popen([tap.tool("MKDWARFS"), "-i", self.path("tree"), "-o",
                                self.path("pipe"), "-f", "-l0", "-S16", "-N1", "--order=path",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What mkdwarfs makes of archives some entries of which no image can hold, and of entries that
-cost others: what it says, what is in the image, and how it exits."""
+"""Archives with entries that no image can hold, and with entries that exclude others: messages,
+the image, and the exit code."""
 import io
 import os
 import random
@@ -35,7 +35,7 @@ def between(*blocks):
 
 class LeftOut(Archives):
     def lose(self, data, *names, options=(), pipe=False):
-        """With these entries lost, and the good ones kept; what was said."""
+        """Check that these entries are lost and the valid ones kept; returns the messages."""
         result = self.put(data, ON, *options, code=2, pipe=pipe)
         for name in names:
             self.assertRegex(result.err, rf"(?m)^mkdwarfs: .*{re.escape(name)}")
@@ -110,7 +110,7 @@ class LeftOut(Archives):
         good = [newc(b"d", 0o40755), newc(b"d/first", 0o100644, b"1"),
                 newc(b"last", 0o100644, b"2")]
         trailer = newc(b"TRAILER!!!", 0)
-        # A later name that cannot be costs only itself.
+        # An invalid later name loses only itself.
         data = b"".join([*good, newc(b"p", 0o100644, links=4, inode=7),
                          newc(b"../q", 0o100644, links=4, inode=7),
                          newc(b"last/r", 0o100644, links=4, inode=7),
@@ -118,7 +118,7 @@ class LeftOut(Archives):
         self.lose(data, "'../q'", "last/r")
         self.assertEqual(self.contents("p"), b"text")
         self.assertEqual(self.contents("s"), b"text")
-        # The first one is where the file is, so all are lost with it.
+        # The first name has the contents, so all names are lost with it.
         data = b"".join([*good, newc(b"last/p", 0o100644, links=2, inode=8),
                          newc(b"q", 0o100644, b"x", 2, 8), trailer])
         self.lose(data, "last/p", "'q'")
@@ -199,7 +199,7 @@ class LeftOut(Archives):
 
 
 class Replaced(Archives):
-    """Directories that something else takes the place of."""
+    """Directories that another entry replaces."""
 
     def warnings(self, result):
         return re.findall(r"mkdwarfs: (?:warning: )?entry '(.*)': replaces a directory with (.*)",

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A memory limit holds: for any input, level and number of workers, for the whole process.
 
-Peaks are those that the kernel counts. Where a limit is too low, the amount that is named does.
+Peaks as counted by the kernel. If a limit is too low, the amount named in the message suffices.
 """
 import hashlib
 import math
@@ -21,13 +21,13 @@ import tap
 
 QUIET = ("--progress=none", "--no-history", "--no-create-timestamp")
 
-# In a process of its own, as a child counts what its parent had before it began.
+# In a separate process, as the peak of a child includes the memory of its parent at the fork.
 MEASURE = ("import resource, subprocess, sys; code = subprocess.call(sys.argv[1:]); "
            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(code)")
 
 
 def words(rng, count):
-    """Text that packs about as well as others do."""
+    """Text that compresses about as well as other texts."""
     pool = [b"%x" % rng.randrange(1 << rng.randrange(4, 40)) for _ in range(800)]
     return b" ".join(rng.choices(pool, k=count))
 
@@ -42,11 +42,10 @@ def sound(rng, seconds):
     return head + samples
 
 
-@unittest.skipUnless(IS_NATIVE, "what watches the program needs memory of its own")
+@unittest.skipUnless(IS_NATIVE, "the instrumentation uses memory itself")
 class Memory(cli.Case):
     def pack(self, *options):
-        """The peak in bytes, the digest of the image, what was said; None for an image if there is
-        none."""
+        """The peak in bytes, the digest of the image or None, and the messages."""
         image = self.path("image")
         if os.path.exists(image):
             os.remove(image)
@@ -66,7 +65,7 @@ class Memory(cli.Case):
         self.assertEqual(result.code, 0, result.err)
 
     def hold(self, limits, *options):
-        """Each limit, which gives the same image for any number of workers."""
+        """Each limit gives the same image for any number of workers."""
         for limit in limits:
             digests = set()
             for workers in (1, 4):
@@ -79,7 +78,7 @@ class Memory(cli.Case):
             self.check()
 
     def many(self, count=3000):
-        """Small files, mostly noise: as much memory as text, in less time."""
+        """Small files, mostly noise: take as much memory as text, in less time."""
         rng = random.Random(1)
         for number in range(count):
             name = f"tree/{number % 50}/{number // 7 % 10}/file-{number}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What mkdwarfs promises: messages, exit codes, what each option does, and clean failure."""
+"""mkdwarfs: messages, exit codes, the effect of each option, and clean failure."""
 import fcntl
 import os
 import random
@@ -295,7 +295,8 @@ class Files(cli.Case):
             self.assertNotEqual(child.wait(60), 0)
 
     def outcome(self, words, faults="", old=None):
-        """Code, messages, calls, and what is in the directory of the output afterwards."""
+        """Exit code, messages, system calls, and afterwards the entries of the output's
+        directory."""
         out = self.path("out")
         shutil.rmtree(out, ignore_errors=True)
         os.mkdir(out)
@@ -308,8 +309,8 @@ class Files(cli.Case):
             return result, lines.read().split("\n")[:-1], os.listdir(out)
 
     def test_output_that_fails_at_its_end(self):
-        """As a disk on the network does: only the last call says that it is full. Whichever
-        close it is, there is no new image, and the old one stays."""
+        """As on a network disk: only close() reports that it is full. Whichever close fails, there
+        is no new image, and the old one is unchanged."""
         self.tree()
         for tmpfile in ("", " O_TMPFILE"):
             for words, old in (([], None), (["-f"], None), (["-f"], b"old")):
@@ -441,7 +442,7 @@ class Image(cli.Case):
                         for section in self.info(image)["sections"]
                         if section["type"] == "METADATA_V2")
 
-        for number in range(500):  # much of the image
+        for number in range(500):  # a large part of the image
             self.write(f"many/file-{number}", b"%d" % number)
         self.assertEqual(codec_of_metadata(self.path("many"))[0], "ZSTD")
         self.write("many/noise", os.urandom(4000000))  # now less than one part in 50
@@ -508,7 +509,7 @@ class Image(cli.Case):
         self.assertLess(abs(shown - before), 200)
 
     def test_times_before_1970(self):
-        """They are stored as they are, without a word."""
+        """They are stored unchanged, without a message."""
         tree = self.tree()
         times = {"sub/noise": -1, "empty": -10**17 - 999999999, "sub/c.bin": 4 * 10**18}
         for name, ns in times.items():
@@ -690,7 +691,7 @@ class Image(cli.Case):
 
 
 class Unreadable(cli.Case):
-    """As somebody who may not read everything."""
+    """As a user without permission to read everything."""
 
     def run_unprivileged(self, *arguments):
         options = {"user": 65534, "group": 65534, "extra_groups": []} if IS_ROOT else {}
@@ -800,7 +801,7 @@ class Messages(cli.Case):
         self.assertRegex(drawn, r"writing +\[-*\] +0\.0%  \S+ \S*B read")
 
     def test_interrupted_bar_leaves_no_trace(self):
-        """The terminal adds ^C to the bar, and both are gone, which needs room in the line."""
+        """The terminal adds ^C to the bar, and both are erased, which needs space in the line."""
         self.write("tree/much", os.urandom(48 << 20))
         master, slave = tap.terminal()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
@@ -837,7 +838,7 @@ class Messages(cli.Case):
 
 class Atomic(cli.Case):
     def wait_for_handler(self, child, number):
-        """Until the program catches the signal: then the work is about to begin."""
+        """Wait until the program catches the signal: then the work is about to begin."""
         until = time.monotonic() + 30
         while child.poll() is None and time.monotonic() < until:
             with open(f"/proc/{child.pid}/status", encoding="ascii", errors="replace") as status:
@@ -874,7 +875,7 @@ class Atomic(cli.Case):
         self.assertIn(b"interrupted", err)
 
     def wait_until_it_reads(self, child, written):
-        """Until a file of the tree is open, and some of the image is written, if asked for."""
+        """Wait until a file of the tree is open, and optionally a part of the image is written."""
         until = time.monotonic() + 30
         table = f"/proc/{child.pid}/fd"
         while time.monotonic() < until:
@@ -902,7 +903,7 @@ class Atomic(cli.Case):
         self.assertEqual(os.listdir(self.path("out")), [])
 
     def test_signal_while_writing_leaves_nothing(self):
-        absent.need("lz4")  # what is not compressed would soon fill a disk
+        absent.need("lz4")  # uncompressed data would soon fill a disk
         self.interrupt(signal.SIGTERM, self.path("out", "x"), files=1)
         self.assertEqual(os.listdir(self.path("out")), [])
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What mkdwarfs chooses by itself is as small as what a user could have chosen."""
+"""The default choices of mkdwarfs are as small as explicit ones."""
 import os
 import random
 import shutil
@@ -20,7 +20,7 @@ SLACK = 4096
 
 
 def programs(rng, releases, size):
-    """Releases of native programs: the same code, with other addresses in every one."""
+    """Releases of native programs: the same code, with different addresses in each."""
     code = [rng.randbytes(rng.randrange(8, 40)) for _ in range(size // 28)]
     order = list(range(len(code)))
     for release in range(releases):
@@ -56,7 +56,7 @@ class Set(cli.Case):
                     name.encode(), release))
 
     def mixture(self):
-        """Versions of small texts, noise, and logs that are alike from day to day."""
+        """Versions of small texts, noise, and logs that are similar from day to day."""
         rng = random.Random(4)
         words = [bytes(rng.choices(b"abcdefghijklmnop", k=rng.randrange(2, 9)))
                  for _ in range(3000)]
@@ -75,14 +75,15 @@ class Set(cli.Case):
 
 
 class Orders(Set):
-    """auto is within 2 % of the best order that can be named."""
+    """auto is within 2 % of the best explicit order."""
 
     def compare(self, *words):
         best = min(self.size(*words, f"--order={order}") for order in FIXED)
         self.assertLessEqual(self.size(*words), best * 1.02 + SLACK, words)
 
     def compare_levels(self, fifth="-l5"):
-        """Level 5 with its blocks, or 7, which decides as 5 does: each has some of the sets."""
+        """Level 5 with its blocks, or level 7, which decides as 5 does: each for some of the
+        sets."""
         for words in (["-l3", "-S17"], [fifth, "-S18"], ["-l9", "-S18"]):
             self.compare(*words)
 

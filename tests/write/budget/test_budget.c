@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/budget/budget: what a memory limit makes of a run, and that it depends on nothing else.
+ * write/budget/budget: the settings of a run under a memory limit, which depend on
+ * nothing else.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +20,7 @@
 
 #define MIB UINT64_C(0x100000)
 
-/* A builder as it is when a run begins, with one stream. */
+/* A builder as at the start of a run, with one stream. */
 struct fixture {
 	dwarfs_context *context;
 	dwarfs_builder builder;
@@ -104,8 +105,8 @@ static void workers_go_first(void **state)
 	dwarfs_context_free(fixture.context);
 }
 
-/* The text files of a few programs, of which a chunk has 700 bytes on average, need 90 MiB:
- * a limit of 150 MiB and more takes nothing from them, whatever the number of workers. */
+/* The text files of a few programs, of which a chunk has 700 bytes on average, need 90
+ * MiB: a limit of 150 MiB and more changes nothing, for any number of workers. */
 static void a_limit_that_suffices_costs_nothing(void **state)
 {
 	for (uint32_t workers = 0; workers <= 4; workers++) {
@@ -134,7 +135,7 @@ static void a_limit_that_suffices_costs_nothing(void **state)
 	}
 }
 
-/* Whatever shapes the image is the same. */
+/* All settings that affect the image are the same. */
 static void plans_do_not_depend_on_workers(void **state)
 {
 	for (uint64_t limit = 24; limit < 1200; limit += limit / 4) {

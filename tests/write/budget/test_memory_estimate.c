@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/budget/memory_estimate: what is counted of a tree, and what the bounds grow with.
+ * write/budget/memory_estimate: the counts of a tree, and the quantities that the bounds
+ * grow with.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -101,7 +102,7 @@ static void readers_and_categories_need_memory(void **state)
 	assert_true(dw_estimate_reading(&options, &workload, 1) >= one + 64000);
 }
 
-/* There are no more shingles than the bytes can have. */
+/* The number of shingles is bounded by the number of bytes. */
 static void a_sketch_is_bounded_by_the_bytes(void **state)
 {
 	struct workload workload = { .fragments = 100, .bytes = 32000 };

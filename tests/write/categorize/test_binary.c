@@ -69,7 +69,7 @@ static void elf_of_any_class_and_order_is_known(void **state)
 
 static void corrupted_elf_is_none(void **state)
 {
-	/* type, machine, version, sizes of the header and what tables have */
+	/* type, machine, version, sizes of the header and of the tables' items */
 	static const size_t places[] = { 0, 3, 4, 5, 6, 17, 20, 23, 52, 54, 58 };
 	struct bytes bytes;
 
@@ -205,12 +205,12 @@ static void fat_files_are_cut_into_slices(void **state)
 static void fat_files_must_hold_together(void **state)
 {
 	static const struct fat_slice cases[][2] = {
-		{ { 7, 100, MACHO_BYTES }, { 7, 200, MACHO_BYTES } },  /* another's */
+		{ { 7, 100, MACHO_BYTES }, { 7, 200, MACHO_BYTES } },  /* other CPU */
 		{ { 7, 100, MACHO_BYTES }, { 12, 201, MACHO_BYTES } }, /* none */
 		{ { 7, 100, MACHO_BYTES }, { 12, 200, 51 } },	       /* too long */
 		{ { 7, 100, 101 }, { 12, 200, MACHO_BYTES } },	       /* overlap */
 		{ { 7, 100, MACHO_BYTES }, { 12, 200, 0 } },	       /* empty */
-		{ { 7, 100, MACHO_BYTES }, { 12, UINT32_MAX, 40 } },   /* far away */
+		{ { 7, 100, MACHO_BYTES }, { 12, UINT32_MAX, 40 } },   /* past the end */
 		{ { 7, 100, MACHO_BYTES }, { 12, 200, UINT32_MAX } },
 		{ { 7, 40, MACHO_BYTES }, { 12, 200, MACHO_BYTES } }, /* in the table */
 		{ { 7, 0, 250 }, { 12, 200, MACHO_BYTES } },	      /* itself */

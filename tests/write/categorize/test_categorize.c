@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files of the test data, and what categorizers make of them.
+ * The files of the test data, and their categories.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +65,7 @@ static const struct {
 		"pcmaudio/" name,                                                        \
 			"pcmaudio/metadata " metadata ", pcmaudio/waveform " bytes, json \
 	}
-	/* What was made from 12 bits says that it has 16, from 20 that it has 24. */
+	/* Files made from 12 bits declare 16 bits, from 20 bits 24. */
 	SOUND("test12.aiff", "88", "14", FLAC_JSON("16", "2", "big", "signed")),
 	SOUND("test12.caf", "4096", "14", FLAC_JSON("16", "2", "big", "signed")),
 	SOUND("test12.w64", "104", "14", FLAC_JSON("16", "2", "little", "signed")),

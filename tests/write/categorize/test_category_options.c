@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Options of categorizers, lists of hot paths, and contents that do not shrink.
+ * Options of categorizers, lists of hot paths, and contents that do not compress.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Images of the sky in FITS files.
+ * Images in FITS files.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -84,7 +84,7 @@ static void unused_bits_are_counted(void **state)
 			put_pixels(&bytes, at, 0);
 			put_pixels(&bytes, 1, cases[i].pixel);
 			put_pixels(&bytes, 29 - at, 0);
-			memset(bytes.data + bytes.size, 0xff, 2820); /* does not count */
+			memset(bytes.data + bytes.size, 0xff, 2820); /* is ignored */
 			bytes.size += 2820;
 			assert_parts(
 				all, &bytes,
@@ -97,7 +97,7 @@ static void unused_bits_are_counted(void **state)
 	}
 }
 
-/* More than is read at a time, and only the last pixel tells. */
+/* More than one read, and only the last pixel differs. */
 static void large_images_are_read_to_the_end(void **state)
 {
 	static const char *const lines[] = {
@@ -182,7 +182,7 @@ static void every_unit_is_looked_at(void **state)
 	put_header(&bytes, table);
 	put_zeros(&bytes, 30);
 	pad(&bytes);
-	assert_nothing(all, &bytes); /* no image of 16 bits */
+	assert_nothing(all, &bytes); /* not an image of 16 bits */
 	put_header(&bytes, image);
 	put_pixels(&bytes, 24, 2);
 	pad(&bytes);

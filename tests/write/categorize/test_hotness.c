@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/categorize/hotness: listed files are of a category of their own.
+ * write/categorize/hotness: listed files have a separate category.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/categorize/incompressible: data that does not shrink.
+ * write/categorize/incompressible: data that does not compress.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,7 +90,7 @@ static void small_files_are_not_looked_at(void **state)
 	assert_string_equal(categorize(all, data, 1000), "incompressible 1000");
 }
 
-/* Words that are hardly ever repeated: alone they do not shrink. */
+/* Words that rarely repeat: a part of them alone does not compress. */
 static void short_texts_are_not_random(void **state)
 {
 	struct categorized *all = with_probes(state);
@@ -105,7 +105,7 @@ static void short_texts_are_not_random(void **state)
 	}
 }
 
-/* A share of zeros among noise; the ratio decides. */
+/* Noise with a proportion of zeros; the ratio decides. */
 static void the_ratio_decides(void **state)
 {
 	static const size_t sizes[] = { 100 * KIB, 2 * MIB, 8 * MIB };
@@ -145,7 +145,7 @@ static void fragments_are_runs_of_blocks(void **state)
 	memset(data, 'x', size);
 	assert_string_equal(categorize(all, data, size), "");
 
-	/* large blocks, of which samples are looked at */
+	/* large blocks, of which samples are compressed */
 	fill_random(data, size, 1);
 	memset(data, 'x', 5 * block);
 	set(all, 256, 5 * block, 0.99, true);

@@ -29,7 +29,7 @@ static int teardown(void **state)
 
 struct caf {
 	uint32_t flags, packet, frames, channels, bits;
-	uint64_t data_bytes, stated_bytes; /* 0: as it is */
+	uint64_t data_bytes, stated_bytes; /* 0: the actual size */
 };
 
 static void make_caf(const struct caf *caf, struct bytes *out)
@@ -82,7 +82,7 @@ static void malformed_caf_is_reported(void **state)
 {
 	static const struct {
 		struct caf caf;
-		const char *words; /* NULL: well-formed, but nothing for us */
+		const char *words; /* NULL: well-formed, but of the default category */
 	} cases[] = {
 		{ { .packet = 2, .frames = 1, .bits = 16, .data_bytes = 8 },
 		  "no channels" },

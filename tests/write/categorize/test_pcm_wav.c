@@ -56,7 +56,7 @@ static void wav_is_taken_as_described(void **state)
 	assert_int_equal(samples->bits_per_sample, 20);
 	assert_int_equal(samples->bytes_per_sample, 3);
 
-	/* 24 bits in the room of 32 */
+	/* 24 bits in samples of 32 */
 	make_wav(&(struct wav){ .tag = 1,
 				.channels = 1,
 				.bits = 24,
@@ -152,7 +152,7 @@ static void malformed_wav_is_reported(void **state)
 		assert_malformed(all, &bytes, cases[i].words);
 	}
 	make_wav(&cases[0].wav, &bytes);
-	bytes.size = 12; /* nothing but the header */
+	bytes.size = 12; /* only the header */
 	assert_malformed(all, &bytes, "no samples");
 	append_text(&bytes, "data");
 	put_little(&bytes, 2, 4);
@@ -175,7 +175,7 @@ static void wav_that_is_cut_off_is_no_wav(void **state)
 	assert_no_prefix(*state, &bytes);
 }
 
-/* -- RIFX, RF64, and what was written to a pipe ------------------------------------- */
+/* -- RIFX, RF64, and files written to a pipe ---------------------------------------- */
 
 /* As make_wav(), with everything big-endian. */
 static void make_rifx(uint32_t bits, bool extensible, uint32_t data_bytes,
@@ -225,11 +225,12 @@ static void big_endian_wav_is_taken(void **state)
 	assert_true(samples_of(all)->is_unsigned);
 
 	make_rifx(16, false, 40, &bytes);
-	memcpy(bytes.data, "RIFF", 4); /* sizes make no sense */
+	memcpy(bytes.data, "RIFF", 4); /* the sizes are invalid */
 	assert_malformed(all, &bytes, "runs past its end");
 }
 
-/* 12 bytes of samples, 6 behind them; sizes_data is what the chunk of sizes says. */
+/* 12 bytes of samples, followed by 6 more; sizes_data is the size in the chunk of
+ * sizes. */
 static void make_rf64(const char *name, uint32_t data_size, uint64_t sizes_data,
 		      uint32_t sizes_bytes, struct bytes *out)
 {
@@ -262,11 +263,11 @@ static void large_wav_is_taken(void **state)
 		assert_parts(all, &bytes,
 			     "pcmaudio/metadata 80, pcmaudio/waveform 12, "
 			     "pcmaudio/metadata 6");
-		make_rf64(names[i], 12, 0, 28, &bytes); /* small after all */
+		make_rf64(names[i], 12, 0, 28, &bytes); /* small in fact */
 		assert_parts(all, &bytes,
 			     "pcmaudio/metadata 80, pcmaudio/waveform 12, "
 			     "pcmaudio/metadata 6");
-		make_rf64(names[i], UINT32_MAX, 0, 28, &bytes); /* nobody knows */
+		make_rf64(names[i], UINT32_MAX, 0, 28, &bytes); /* unknown */
 		assert_parts(all, &bytes, "pcmaudio/metadata 80, pcmaudio/waveform 18");
 		make_rf64(names[i], UINT32_MAX, UINT64_MAX, 28, &bytes);
 		assert_parts(all, &bytes, "pcmaudio/metadata 80, pcmaudio/waveform 18");
@@ -279,7 +280,7 @@ static void large_wav_is_taken(void **state)
 	}
 }
 
-/* -- W64 ----------------------------------------------------------------------------- */
+/* -- W64 ---------------------------------------------------------------------------- */
 
 static const char w64_tail[] = "\xf3\xac\xd3\x11\x8c\xd1\x00\xc0\x4f\x8e\xdb\x8a";
 
@@ -304,7 +305,7 @@ static void make_w64(uint32_t bits, uint64_t format_excess, uint64_t data_excess
 	put_zeros(out, 8);
 	put_little(out, (bits + 7) / 8, 2);
 	put_little(out, bits, 2);
-	put_zeros(out, 8); /* two bytes of the chunk, six that fill it up */
+	put_zeros(out, 8); /* two bytes of the chunk, six of padding */
 	put_w64_id(out, "data");
 	put_little(out, 24 + 3 + data_excess, 8);
 	put_zeros(out, 3);
@@ -319,7 +320,7 @@ static void w64_is_taken_as_described(void **state)
 	assert_no_prefix(*state, &bytes);
 	make_w64(24, 0, 1, &bytes);
 	assert_malformed(*state, &bytes, "runs past its end");
-	make_w64(24, 0, (uint64_t)-4, &bytes); /* less than its own header */
+	make_w64(24, 0, (uint64_t)-4, &bytes); /* smaller than its own header */
 	assert_malformed(*state, &bytes, "runs past its end");
 	make_w64(24, UINT64_MAX - 100, 0, &bytes);
 	assert_malformed(*state, &bytes, "runs past its end");

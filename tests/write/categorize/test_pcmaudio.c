@@ -64,11 +64,11 @@ static void sizes_may_be_missing(void **state)
 		dw_store32(bytes.data + 40, open[i].data);
 		assert_parts(all, &bytes, "pcmaudio/metadata 44, pcmaudio/waveform 8");
 	}
-	/* There are none, and what follows is known to be something else. */
+	/* There are no samples, and the following bytes are of another kind. */
 	dw_store32(bytes.data + 4, 44);
 	dw_store32(bytes.data + 40, 0);
 	assert_nothing(all, &bytes);
-	/* Only of samples. */
+	/* Only for samples. */
 	dw_store32(bytes.data + 4, UINT32_MAX);
 	dw_store32(bytes.data + 16, UINT32_MAX);
 	assert_malformed(all, &bytes, "no samples");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/directory_cache: directories that are used again stay open.
+ * write/input/directory_cache: directories that are used repeatedly stay open.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/directory_stack: each directory of a depth-first walk is opened, however
- * deep it is, with a bounded number of descriptors, and the path is restored.
+ * write/input/directory_stack: each directory of a depth-first walk is opened, at any
+ * depth, with a bounded number of descriptors, and the path is restored.
  */
 #include <setjmp.h>
 #include <stdarg.h>

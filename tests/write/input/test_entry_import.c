@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/entry_import: what the options make of an entry, and hard links.
+ * write/input/entry_import: the effect of options on an entry, and hard links.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -130,7 +130,7 @@ static void hard_links_have_one_inode(void **state)
 	assert_int_equal(lab.counts[DWARFS_COUNT_HARDLINKS], 3000);
 	assert_int_equal(lab.counts[DWARFS_COUNT_FILES], 6000);
 	assert_int_equal(lab.counts[DWARFS_COUNT_BYTES_IN], 30000);
-	found.stat.links = 1; /* its inode number does not matter */
+	found.stat.links = 1; /* its inode number is ignored */
 	assert_int_equal(import_one(&lab, &found), 3000);
 	end(&lab);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/list_path: paths of a list below the root, however both are written.
+ * write/input/list_path: paths of a list below the root, in different spellings of both.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 #include "support/write_run.h"
 #include "write/input/list_path.h"
 
-/* By whatever names they lead to the root, which was given by a relative path. */
+/* The prefix may be any path of the root, which was given by a relative path. */
 static void absolute_paths_may_have_a_relative_root(void **state)
 {
 	const struct place *place = *state;

@@ -83,7 +83,7 @@ static void a_list_excludes_rules(void **state)
 	dwarfs_builder_free(builder);
 }
 
-/* Contents are stored in the order of their files' inode numbers without an order. */
+/* Without an order, contents are stored by the inode numbers of their files. */
 static void a_list_keeps_its_order(void **state)
 {
 	static const char *const paths[] = { "c", "d/y", "a", "d/x", "b", NULL };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/scan: which entries are taken. Rules, lists, callbacks, and trees of unusual shapes.
+ * write/input/scan: which entries are included. Rules, lists, callbacks, and trees of
+ * unusual shapes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +22,7 @@
 #include "support/task.h"
 #include "support/write_run.h"
 
-/* -- rules --------------------------------------------------------------------------- */
+/* -- rules -------------------------------------------------------------------------- */
 
 static void rules_leave_out_files_and_keep_directories(void **state)
 {
@@ -327,7 +328,7 @@ static ino_t put_linked(const struct place *place, const char *folder, const cha
 	return st.st_ino;
 }
 
-/* Two of them number their files alike. */
+/* Files of two file systems have the same inode numbers. */
 static void file_systems_are_kept_apart(void **state)
 {
 	const struct place *place = *state;
@@ -358,7 +359,7 @@ static void file_systems_are_kept_apart(void **state)
 			     inode.number);
 	dwarfs_image_free(image);
 	if (one != two)
-		print_message("inode numbers differ: nothing was proven\n");
+		print_message("inode numbers differ: nothing was tested\n");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/source: bytes kept in memory, holes, hollow files.
+ * write/input/source: contents kept in memory, holes, hollow files.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static void fill(uint8_t *data, size_t size, unsigned seed)
 	}
 }
 
-/* More than are kept in memory, with duplicates among them. */
+/* More than fits into memory, with duplicates. */
 static void more_small_files_than_are_kept(void **state)
 {
 	enum { COUNT = 700, SIZE = 60000 };
@@ -68,7 +68,7 @@ static void more_small_files_than_are_kept(void **state)
 	free(data);
 }
 
-/* A hole in a small file is one in the image, although the file was read for its hash. */
+/* A hole in a small file is stored as a hole, although the file was read for its hash. */
 static void small_files_keep_their_holes(void **state)
 {
 	const struct place *place = *state;
@@ -85,7 +85,7 @@ static void small_files_keep_their_holes(void **state)
 	}
 	assert_int_equal(stat(in(place, "a"), &st), 0);
 	if (st.st_blocks * 512 >= st.st_size)
-		skip(); /* this file system knows no holes */
+		skip(); /* this file system has no holes */
 	assert_int_equal(build(builder, place), 0);
 	dwarfs_builder_free(builder);
 	image = open_image(place);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/inspect/distinct_set: equal contents have one number, the lowest rank describes them.
+ * write/inspect/distinct_set: equal contents have one number, the lowest rank describes
+ * them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,7 +62,7 @@ static void contents_without_a_digest_are_never_equal(void **state)
 		assert_int_equal(number, i);
 		assert_true(is_new);
 	}
-	add(&set, 0, 5, &is_new); /* all zero, as the bytes of those without one */
+	add(&set, 0, 5, &is_new); /* all zero, like the hash of contents without one */
 	assert_true(is_new);
 	dw_distinct_free(&set);
 }

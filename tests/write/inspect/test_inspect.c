@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/inspect/inspect: what is found out about the bytes of files, for any number of workers.
+ * write/inspect/inspect: hashes and categories of files, for any number of workers.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 
 /* -- hashes ------------------------------------------------------------------------- */
 
-/* By pieces of any size, and all at once. */
+/* In pieces of any size, and at once. */
 static void hash_as(const char *algorithm, const uint8_t *data, size_t size, size_t piece,
 		    uint8_t *out)
 {
@@ -80,7 +80,7 @@ static void at_once_is_the_same_as_in_pieces(void **state)
 	}
 }
 
-/* A run of zeros at another place is another file. */
+/* Files with a run of zeros at different offsets are different. */
 static void zeros_count_by_their_place(void **state)
 {
 	static uint8_t a[16384], b[16384];
@@ -122,7 +122,7 @@ static void change_all(const struct place *place)
 	put_text(place, "e", "sh");
 }
 
-/* Between the scan and the first look. */
+/* Between the scan and the first read. */
 static void files_that_change_after_the_scan(void **state)
 {
 	for (uint32_t workers = 0; workers < 3; workers++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * write/inspect/sparse_hash: the hash does not depend on the pieces in which contents are
- * given, and tells contents apart that differ in the offset or length of zeros only.
+ * given, and differs for contents that differ only in the offset or length of zeros.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,8 +28,8 @@ static void fill(unsigned pages_with_data)
 							: 0;
 }
 
-/* The hash of size bytes of data: pages of zeros as holes, each run of pages at once or page
- * by page. */
+/* The hash of size bytes of data: pages of zeros as holes, each run of pages at once or
+ * page by page. */
 static void hash(struct sparse_hash *hasher, size_t size, bool page_by_page, uint8_t *out)
 {
 	size_t from, to, end;

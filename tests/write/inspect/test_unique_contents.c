@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/inspect/unique_contents: contents of equal files, fragments side by side, streams.
+ * write/inspect/unique_contents: contents of equal files, fragments side by side,
+ * streams.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +35,7 @@ static void equal_files_have_the_same_contents(void **state)
 	assert_int_equal(contents.list[1].size, 9);
 	assert_int_equal(contents.list[1].first_fragment, 1);
 	assert_int_equal(contents.list[1].fragment_count, 2);
-	assert_int_equal(contents.fragments[1].offset, 0); /* not after those before */
+	assert_int_equal(contents.fragments[1].offset, 0); /* not in order */
 	assert_int_equal(contents.fragments[2].offset, 4);
 	assert_int_equal(contents.fragments[2].content, 1);
 	assert_int_equal(contents.fragments[2].stream, 1);
@@ -68,7 +69,7 @@ static void a_stream_is_of_one_kind(void **state)
 	assert_int_equal(find(streams, 3, 1, &narrow, NULL), 4);
 	assert_int_equal(find(streams, 3, 1, &wide, "{}"), 5);
 	assert_int_equal(find(streams, 3, 1, &wide, "[]"), 6);
-	assert_int_equal(find(streams, 3, 1, &unknown, NULL), 2); /* does not matter */
+	assert_int_equal(find(streams, 3, 1, &unknown, NULL), 2); /* is ignored */
 	assert_int_equal(find(streams, 0, 0, NULL, NULL), 0);
 	assert_int_equal(find(streams, 3, 1, &narrow, NULL), 4);
 	assert_int_equal(find(streams, 3, 1, &wide, "{}"), 5);

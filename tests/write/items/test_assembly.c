@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/assembly: names, directories, and who shares a record.
+ * write/items/assembly: names, directories, and shared records.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +76,7 @@ static void records_are_counted(void **state)
 	assert_int_equal(assembly->records[number].kind, RECORD_PLAIN);
 	dw_assembly_remove(assembly, b);
 	assert_int_equal(assembly->records[number].kind, RECORD_FREE);
-	assert_int_equal(record(assembly, 0100644), number); /* used again */
+	assert_int_equal(record(assembly, 0100644), number); /* reused */
 	assert_true(has(assembly, "b"));
 	dw_assembly_free(assembly);
 }
@@ -124,7 +124,7 @@ static void a_deep_path_is_no_trouble(void **state)
 	node = put_file(assembly, path);
 	assert_int_equal(dw_assembly_path(assembly, node, &text, NULL), 0);
 	assert_string_equal((const char *)text.data, path);
-	put_file(assembly, "d"); /* all of it goes */
+	put_file(assembly, "d"); /* all of it is removed */
 	assert_false(has(assembly, "d/d"));
 	dw_buffer_free(&text);
 	dw_assembly_free(assembly);

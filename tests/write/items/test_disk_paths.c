@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/disk_paths: paths of files on disk, in a tree of their own.
+ * write/items/disk_paths: paths of files on disk, in a separate tree.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/item_contents: contents from memory, descriptors and callbacks in the spool.
+ * write/items/item_contents: contents from memory, descriptors and callbacks in the
+ * spool.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,7 +62,7 @@ static int copy_io(struct spool_copy *copy,
 	return ret;
 }
 
-/* All of a file or its rest, and the file position stays. */
+/* A whole file or the rest of it; the file position does not change. */
 static void a_file_is_copied_from_its_beginning(void **state)
 {
 	struct spool_copy copy = { .spool = new_spool() };

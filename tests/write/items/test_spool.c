@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/items/spool: contents that are written once and read at any place.
+ * write/items/spool: contents that are written once and read at any offset.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -48,7 +48,7 @@ static uint32_t add_all(struct spool *spool, const void *data, size_t size)
 	return number;
 }
 
-/* At once, and in parts that meet no boundary. */
+/* At once, and in parts that are not aligned. */
 static void expect(struct spool *spool, uint32_t number, const uint8_t *data, size_t size)
 {
 	uint8_t *got = malloc(size + 1);
@@ -175,7 +175,7 @@ static void what_was_begun_can_be_forgotten(void **state)
 	a = add_all(spool, first, MIB / 2);
 	dw_spool_begin(spool);
 	assert_int_equal(dw_spool_add(spool, second, 2 * MIB, 0, NULL), 0);
-	b = add_all(spool, third, MIB); /* begins anew */
+	b = add_all(spool, third, MIB); /* begins again */
 	assert_int_equal(dw_spool_memory_bytes(spool) + dw_spool_file_bytes(spool),
 			 3 * MIB / 2);
 	dw_spool_begin(spool);
@@ -228,7 +228,7 @@ static void a_full_disk_is_an_error_that_leaves_the_rest(void **state)
 		rmdir(directory);
 		free(small);
 		free(large);
-		skip(); /* it takes root to have a disk that is small enough */
+		skip(); /* mounting a small disk needs root */
 	}
 	spool = new_spool(directory, 0);
 	a = add_all(spool, small, 100000);

@@ -89,7 +89,7 @@ static void short_holes_are_in_the_chunk(void **state)
 	small_tables_free(all);
 }
 
-/* Chunks are of 100 bytes at most, which are 7 bits: a hole may be of 2^17 - 1 bytes. */
+/* Chunks have at most 100 bytes, which takes 7 bits: a hole may have 2^17 - 1 bytes. */
 static void long_holes_are_in_a_table(void **state)
 {
 	for (uint64_t more = 0; more < 2; more++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/metadata: every packing of the tables reads the same.
+ * write/metadata: the metadata read the same with every packing of the tables.
  */
 #include <setjmp.h>
 #include <stdarg.h>

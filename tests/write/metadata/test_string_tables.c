@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/metadata/string_tables: sorted strings, as they are or compressed.
+ * write/metadata/string_tables: sorted strings, plain or compressed.
  */
 #include <setjmp.h>
 #include <stdarg.h>

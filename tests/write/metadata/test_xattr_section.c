@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/metadata/xattr_section: what is written follows from the inodes alone.
+ * write/metadata/xattr_section: the section depends only on the inodes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,7 +64,7 @@ static void nothing_is_written_of_nothing(void **state)
 	dw_tree_free(&tree);
 }
 
-/* However the sets came together, the bytes are the same. */
+/* The bytes do not depend on the order in which sets were added. */
 static void the_bytes_follow_from_the_inodes(void **state)
 {
 	const struct xattr_pair x[] = { pair_of("user.x", "1"), pair_of("user.y", "2") };

@@ -30,7 +30,7 @@ struct example {
 	uint32_t before, after;
 };
 
-/* What GNU chmod gives with umask 022. */
+/* The results of GNU chmod with umask 022. */
 static void symbolic_modes(void **state)
 {
 	static const struct example examples[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/options/filter, base/pattern: what rules match, which of them decides, and what
- * is no rule.
+ * write/options/filter, base/pattern: which paths rules match, which rule decides, and
+ * invalid rules.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,7 +92,7 @@ static void a_question_mark_is_a_character(void **state)
 	assert_false(matches("??", "\xC3\xA9"));
 	assert_true(matches("a?c", "a\xE2\x82\xAC"
 				   "c"));
-	/* Not UTF-8: each byte is one. */
+	/* Not UTF-8: each byte is a character. */
 	assert_true(matches("??", "\xA9\xA9"));
 	assert_false(matches("?", "\xA9\xA9"));
 	assert_true(matches("?", "\xE9"));
@@ -160,7 +160,7 @@ static void long_patterns_match(void **state)
 	assert_false(matches(text, path));
 }
 
-/* The naive way takes longer than the universe is old. */
+/* Backtracking would take exponential time. */
 static void many_stars_take_no_time(void **state)
 {
 	char text[101], path[4001];
@@ -176,7 +176,7 @@ static void many_stars_take_no_time(void **state)
 	assert_true(clock() - begin < CLOCKS_PER_SEC);
 }
 
-/* A second opinion: the obvious way, on small random texts. */
+/* Compared with a simple recursive matcher, on small random texts. */
 static bool slow(const char *p, const char *t)
 {
 	if (*p == '\0')
@@ -262,7 +262,8 @@ static void random_patterns_match_as_they_should(void **state)
 			seed = seed * 1664525 + 1013904223;
 			path[c] = path_letters[(seed >> 16) % 3];
 		}
-		/* Three stars are two; the slow way sees two and one. */
+		/* Three stars match as two; the simple matcher takes them as two and
+		 * one. */
 		clean(path);
 		if (strstr(text, "***") || !*path)
 			continue;
@@ -523,7 +524,7 @@ static void errors_say_which_line(void **state)
 
 	snprintf(rule, sizeof(rule), ". %s", file_of("bad", "+ a\n\noops\n"));
 	expect_error(rule, "line 3");
-	/* The same file twice, one after the other, is no recursion. */
+	/* The same file twice in sequence is not a recursion. */
 	snprintf(rule, sizeof(rule), ". %s", file_of("good", "- a\n"));
 	{
 		const char *const rules[] = { rule, rule, NULL };

@@ -31,7 +31,7 @@ static int default_for_b(const dwarfs_input *input, const char **category_out,
 	return 0;
 }
 
-/* Of the sound in files a and b: how many bytes are of the default category. */
+/* The bytes of the default category among the audio in files a and b. */
 static uint64_t default_bytes(const struct place *place, uint32_t workers, char decided)
 {
 	dwarfs_builder *builder = new_builder(place, workers);
@@ -59,7 +59,7 @@ static void default_is_an_answer_too(void **state)
 	other[44] ^= 1;
 	put_file(*state, "a", sound, sizeof(sound));
 	put_file(*state, "b", other, sizeof(other));
-	put_file(*state, "c", other, sizeof(other)); /* as the first of them */
+	put_file(*state, "c", other, sizeof(other)); /* like the first of them */
 	for (uint32_t workers = 0; workers < 4; workers++) {
 		assert_int_equal(default_bytes(*state, workers, '-'), 0);
 		assert_int_equal(default_bytes(*state, workers, 'a'), sizeof(sound));
@@ -93,7 +93,7 @@ static int waveform(const dwarfs_input *input, const char **category_out,
 	return 0;
 }
 
-/* Nobody would know the layout of the samples. */
+/* The layout of the samples would be unknown. */
 static void categories_of_samples_are_not_for_callbacks(void **state)
 {
 	dwarfs_builder *builder = new_builder(*state, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/options/levels: what levels choose, and the differences of some categories.
+ * write/options/levels: the settings of levels, and those of some categories.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -68,7 +68,7 @@ static void set_pattern(struct fingerprint *print, enum pattern pattern, uint32_
 	}
 }
 
-/* A quadratic step would make this take minutes. */
+/* A step of quadratic time would take minutes. */
 static void any_fingerprints_are_sorted_quickly(void **state)
 {
 	static const char *const orders[] = { "similarity", "nilsimsa", NULL };

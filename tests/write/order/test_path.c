@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/path: component by component, not by the whole text of a path.
+ * write/order/path: component by component, not by the path as one string.
  */
 #include <setjmp.h>
 #include <stdarg.h>

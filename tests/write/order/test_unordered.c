@@ -18,7 +18,7 @@ static void the_scan_order_stays(void **state)
 	order_tree_sort(place, "none");
 	order_tree_expect(place, "b.txt d.bin a/x.txt a/y.bin c/w.bin c/x.txt");
 	order_tree_sort(place, "path");
-	order_tree_sort(place, "none"); /* whatever that was */
+	order_tree_sort(place, "none"); /* the order of the scan */
 	order_tree_expect(place, "a/x.txt a/y.bin b.txt c/w.bin c/x.txt d.bin");
 	order_tree_free(place);
 }

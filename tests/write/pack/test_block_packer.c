@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/pack/block_packer: which codec a block of sound is packed with.
+ * write/pack/block_packer: the codec of a block of audio.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 
 enum { BLOCK = 1 << 18, FRAMES = BLOCK / 2, HEADER = 44 };
 
-/* A slow wave with noise on it, as sound is. */
+/* A slow wave with noise, similar to audio. */
 static void fill_with_noise(uint8_t *out)
 {
 	uint32_t random = 1;
@@ -56,7 +56,7 @@ static struct packing packing_with(const char *fallback)
 	return packing;
 }
 
-/* Also checks that it comes back. */
+/* Also checks that it decompresses to the same bytes. */
 static uint32_t pack(struct block_packer *packer, struct span in, struct buffer *out)
 {
 	auto_free uint8_t *back = malloc(in.size);
@@ -93,13 +93,13 @@ static void the_smaller_one_is_taken(void **state)
 	assert_int_equal(pack(flac, (struct span){ squares, BLOCK }, &out), CODEC_FLAC);
 	assert_true(first.size < out.size / 4);
 	assert_int_equal(pack(packer, (struct span){ noise, BLOCK }, &out), CODEC_FLAC);
-	/* What came in between makes no difference. */
+	/* The blocks in between have no effect. */
 	pack(packer, (struct span){ squares, BLOCK }, &out);
 	assert_int_equal(out.size, first.size);
 	assert_memory_equal(out.data, first.data, out.size);
 }
 
-/* Samples that use bits which they say are unused are not for FLAC. */
+/* Samples that use bits declared as unused are not packed with FLAC. */
 static void what_flac_refuses_is_packed_all_the_same(void **state)
 {
 	auto_free uint8_t *squares = malloc(BLOCK);
@@ -190,7 +190,7 @@ static void levels_fall_back_and_users_decide(void **state)
 	flac = image_bytes(*state, NULL, "flac:level=3", 0, wav);
 	none = image_bytes(*state, "null", NULL, 0, wav);
 	assert_true(level < flac);
-	assert_int_equal(flac, none); /* there is nothing to fall back on */
+	assert_int_equal(flac, none); /* there is no fallback */
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_place, remove_place)

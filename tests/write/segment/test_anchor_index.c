@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/segment/anchor_index: what was added is found, the first and the newest
- * of equal ones, within the memory
- * that was given; a full table keeps fewer anchors rather than wrong ones.
+ * write/segment/anchor_index: added anchors are found, the first and the newest of equal
+ * ones, within the memory limit; a full table drops anchors and returns no wrong ones.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The places that data chooses, and the index of where they were. */
+/* Content-defined anchors, and the index of their offsets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -141,7 +141,7 @@ static void anchors_move_with_their_data(void **state)
 	free(in_two);
 }
 
-/* What has the same bytes at every trigger must not fill the index. */
+/* Data with the same bytes at every trigger must not fill the index. */
 static void runs_have_few_anchors(void **state)
 {
 	uint8_t *data = malloc(SIZE);
@@ -159,7 +159,8 @@ static void runs_have_few_anchors(void **state)
 	free(anchors);
 }
 
-/* Where there are none for long some are made, the same ones for a short period. */
+/* If a long range has no anchors, some are added; for short periods always at the same
+ * phase. */
 static void a_long_lull_has_anchors(void **state)
 {
 	size_t size = 8 * ANCHOR_LULL;

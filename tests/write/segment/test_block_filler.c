@@ -91,7 +91,7 @@ static void references_are_split_at_blocks(void **state)
 	expect_chunk(&lab, 0, 7, 900, 100);
 	expect_chunk(&lab, 1, 8, 0, 50);
 	assert_int_equal(lab.fill.next_place, 1050);
-	refer(&lab, 1050, 20); /* goes on where it ended */
+	refer(&lab, 1050, 20); /* continues at its end */
 	assert_int_equal(lab.chunks.count, 2);
 	expect_chunk(&lab, 1, 8, 0, 70);
 	assert_int_equal(lab.fragment.size, 170);
@@ -106,7 +106,7 @@ static void only_own_bytes_are_removed_again(void **state)
 	begin(&lab);
 	refer(&lab, BLOCK_BYTES + 190, 10);
 	assert_int_equal(dw_block_filler_literals(&lab.filler, &lab.fill), 0);
-	store(&lab, "abcd"); /* right after what it refers to: one chunk */
+	store(&lab, "abcd"); /* right after the referenced bytes: one chunk */
 	assert_int_equal(lab.chunks.count, 1);
 	expect_chunk(&lab, 0, 8, 190, 14);
 	assert_int_equal(dw_block_filler_literals(&lab.filler, &lab.fill), 4);
@@ -134,7 +134,7 @@ static void a_chunk_without_bytes_is_removed(void **state)
 	dw_chunks_free(&lab.chunks);
 }
 
-/* Two holes side by side may have other sizes than one. */
+/* Adjacent holes are not joined into one chunk. */
 static void holes_are_chunks_of_their_own(void **state)
 {
 	struct chunk hole = { DW_NONE, 0, 300 };

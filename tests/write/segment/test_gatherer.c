@@ -31,7 +31,7 @@ static uint8_t *random_bytes(size_t size, uint32_t seed)
 	return data;
 }
 
-/* Blocks of that size that are not packed, matches from 512 bytes on, by path. */
+/* Uncompressed blocks of this size, matches of 512 bytes or more, ordered by path. */
 static dwarfs_builder *segmenting_builder(const struct place *place, uint32_t block_bits)
 {
 	dwarfs_builder *builder = new_builder(place, 2);
@@ -44,7 +44,7 @@ static dwarfs_builder *segmenting_builder(const struct place *place, uint32_t bl
 	return builder;
 }
 
-/* Bytes that were found to be stored already. */
+/* Bytes saved by deduplication. */
 static uint64_t build_and_count(dwarfs_builder *builder, const struct place *place)
 {
 	uint64_t found;
@@ -58,7 +58,7 @@ static uint64_t build_and_count(dwarfs_builder *builder, const struct place *pla
 
 #define SOURCES 12
 
-/* Twelve folders with two blocks each, and one with parts of all, given twice. */
+/* Twelve folders with two blocks each, and one with parts of all of them, twice. */
 static void put_spread(const struct place *place, uint8_t *data, size_t each,
 		       uint8_t *mixed, size_t part)
 {
@@ -102,7 +102,7 @@ static void a_directory_is_in_few_foreign_blocks(void **state)
 		assert_int_equal(remove(place->image), 0);
 	}
 	assert_in_range(found[0], 2 * size - 2 * KIB * SOURCES, 2 * size);
-	/* Most of it is stored in the directory's own blocks, but once only. */
+	/* Most of it is stored in the directory's own blocks, once. */
 	assert_in_range(found[1], size, 2 * size - 3 * 3 * part);
 	free(data);
 	free(mixed);

@@ -17,7 +17,7 @@
 #include "write/builder.h"
 #include "write/segment/locality.h"
 
-/* What is judged, of chunks that one file of a unit has. */
+/* The batch of chunks of one file of a unit. */
 static void the_largest_shares_stay(void **state)
 {
 	struct tree_directory directory = { 0, 1 };
@@ -57,14 +57,14 @@ static void the_largest_shares_stay(void **state)
 	assert_int_equal(dw_locality_judge(locality, &batch, marks, &marked, NULL), 0);
 	assert_int_equal(marked, 3);
 	assert_memory_equal(marks, "\1\0\0\1\0\1", 6);
-	/* Another batch may be in the same foreign block, and in own ones. */
+	/* Another batch may use the same foreign block, and own blocks. */
 	batch.first_block = batch.last_block = 12;
 	assert_int_equal(dw_locality_judge(locality, &batch, marks, &marked, NULL), 0);
 	assert_memory_equal(marks, "\1\0\0\1\0\1", 6);
 	dw_locality_free(locality);
 }
 
-/* A small file is in one foreign block, whatever else the unit may be in. */
+/* A small file is in one foreign block, for any other blocks of the unit. */
 static void a_small_file_is_in_one_foreign_block(void **state)
 {
 	struct tree_directory directory = { 0, 1 };

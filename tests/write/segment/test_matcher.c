@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/segment/matcher: what is found to be stored already, and the work it takes.
+ * write/segment/matcher: which stored bytes are found, and the work of the search.
  *
  * A store that keeps all it stored in one run of bytes, so that places are offsets.
  */
@@ -60,7 +60,7 @@ static void free_store(struct store *store)
 	free(store);
 }
 
-/* There is always a block with room. */
+/* There is always a block with free space. */
 static void open_block(struct store *store)
 {
 	size_t bytes = store->options.block_bytes;
@@ -74,7 +74,7 @@ static void open_block(struct store *store)
 		.number = (uint32_t)store->block_count,
 		.data = store->bytes + store->block_count * bytes,
 		.room = bytes,
-		.references = 1, /* so that it is never let go */
+		.references = 1, /* so that it is never flushed */
 	};
 	store->block_count++;
 	dw_stored_window_turn(store->history, block);
@@ -126,7 +126,7 @@ static void add_piece(struct store *store, const uint8_t *data, size_t size,
 	add_bytes(store, data + done, size - done);
 }
 
-/* A file of its own. */
+/* A separate file. */
 static void add(struct store *store, const uint8_t *data, size_t size)
 {
 	store->literals = 0;
@@ -175,7 +175,7 @@ static void matches_are_found_at_any_shift(void **state)
 		add(store, old, SIZE);
 		assert_int_equal(store->matched, 0);
 		add(store, other, SIZE + MOST);
-		assert_int_equal(store->matched, SIZE); /* to the last byte both ways */
+		assert_int_equal(store->matched, SIZE); /* all bytes, either side */
 		assert_int_equal(store->matches, 1);
 		free_store(store);
 	}
@@ -193,8 +193,8 @@ static void matches_go_across_pieces_and_blocks(void **state)
 	add(store, data, size);
 	assert_int_equal(store->matched, 0);
 	add(store, data, size);
-	/* At the ends of pieces a bit may be missing, and short tails in the next block.
-	 */
+	/* At the ends of pieces some bytes may be missed, and short tails in the next
+	 * block. */
 	assert_true(store->matched > size - 30 * 600);
 	assert_true(store->matches < 3 * (size / (96 << 10)) + 3);
 	free_store(store);
@@ -273,7 +273,7 @@ static void blocks_beyond_the_lookback_are_left_alone(void **state)
 	free(rest);
 }
 
-/* The same hash is no proof: here the bytes at the place have changed since. */
+/* Equal hashes do not suffice: here the stored bytes have changed. */
 static void bytes_are_compared(void **state)
 {
 	uint8_t *data = random_bytes(10000, 10);
@@ -345,7 +345,7 @@ static void fill(uint8_t *data, size_t size, int kind)
 		case 8:
 			data[i] = i % 512 < 300 ? common[i % 512] : random;
 			break;
-		/* Equal runs with a difference now and then. */
+		/* Equal runs with occasional differences. */
 		default:
 			data[i] = i % 1501 == 0 ? random : common[i % 300];
 			break;
@@ -371,8 +371,8 @@ static void work_is_linear_whatever_the_data(void **state)
 			store = new_store(options, size);
 			fill(data, size, kind);
 			add(store, data, size);
-			/* What the credit allows, and what is matched with up to three
-			 * others that were shorter. */
+			/* The credit, plus one match with up to three shorter
+			 * candidates. */
 			assert_true(dw_matcher_work(store->matcher) <
 				    size * 64 + store->matched * 4 + 2 * MIB);
 			free_store(store);

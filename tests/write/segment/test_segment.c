@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* build: what is stored of files whose bytes recur, and that they come back as they were.
- */
+/* build: the stored bytes of files with recurring contents, which are read back
+ * unchanged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@ static uint8_t *random_bytes(size_t size, uint32_t seed)
 	return data;
 }
 
-/* Blocks of that size that are not packed, matches from 512 bytes on, by path. */
+/* Uncompressed blocks of this size, matches of 512 bytes or more, ordered by path. */
 static dwarfs_builder *segmenting_builder(const struct place *place, uint32_t block_bits)
 {
 	dwarfs_builder *builder = new_builder(place, 2);
@@ -44,7 +44,7 @@ static dwarfs_builder *segmenting_builder(const struct place *place, uint32_t bl
 	return builder;
 }
 
-/* Bytes that were found to be stored already. */
+/* Bytes saved by deduplication. */
 static uint64_t build_and_count(dwarfs_builder *builder, const struct place *place)
 {
 	uint64_t found;
@@ -104,7 +104,7 @@ static void no_block_beyond_the_lookback_is_referred_to(void **state)
 	free(data);
 }
 
-/* Many matches that begin before their anchor, next to literals that are new. */
+/* Many matches that begin before their anchor, next to new literals. */
 static void bytes_are_taken_back(void **state)
 {
 	const struct place *place = *state;
@@ -148,9 +148,8 @@ static void zeros_that_are_no_hole_are_stored_once(void **state)
 }
 
 /*
- * A literal that goes on where a match ended is of another file than what the match
- * refers to; both are read again, as there is too much between
- * them to be kept in memory.
+ * A literal that continues a match is from another file than the match; both are read
+ * again, as too many bytes are between them to be kept in memory.
  */
 static void what_follows_a_match_is_known_by_its_own_file(void **state)
 {
@@ -174,11 +173,11 @@ static void what_follows_a_match_is_known_by_its_own_file(void **state)
 	memcpy(file + part, m, part);
 	put_file(place, "b", file, 2 * part); /* x is stored, m is not */
 	memcpy(file + part, y, part);
-	put_file(place, "c", file, 2 * part); /* x is not, y is, behind it */
+	put_file(place, "c", file, 2 * part); /* x is not, y is stored after it */
 	put_file(place, "d", rest, filler);
 	memcpy(file, x + 1, part - 1);
 	memcpy(file + part - 1, x, part);
-	put_file(place, "e", file, 2 * part - 1); /* x twice, but not in one run */
+	put_file(place, "e", file, 2 * part - 1); /* x twice, but not contiguously */
 	assert_in_range(build_and_count(builder, place), 3 * part, 5 * part);
 	image = open_image(place);
 	expect_bytes(image, "e", file, 2 * part - 1);

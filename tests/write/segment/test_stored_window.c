@@ -21,7 +21,7 @@
 #define BLOCK_BYTES 100000
 #define BLOCKS	    5
 
-/* A file of 5 blocks that are stored as they are. */
+/* A file of 5 uncompressed blocks. */
 struct lab {
 	dwarfs_builder *builder;
 	struct stream_settings settings[CATEGORY_COUNT];
@@ -43,7 +43,7 @@ static void fill(uint8_t *bytes, size_t size, uint32_t seed)
 	}
 }
 
-/* Blocks are of runs that long, which divides them. */
+/* Blocks consist of runs of this length, which divides the block size. */
 static struct lab *new_lab_of_runs(const struct place *place, uint64_t ram_bytes,
 				   size_t run_bytes)
 {
@@ -118,7 +118,7 @@ static void free_lab(struct lab *lab)
 	free(lab);
 }
 
-/* All bytes come back from any place on, up to the end of a block. */
+/* All bytes are read back from any offset up to the end of a block. */
 static void expect_all(struct lab *lab)
 {
 	for (uint64_t place = 0; place < BLOCKS * BLOCK_BYTES; place += 9973) {
@@ -160,7 +160,8 @@ static void bytes_are_read_again(void **state)
 	free_lab(lab);
 }
 
-/* Near-equal files leave such runs: what one look reads is bounded by a small page. */
+/* Near-equal files produce such runs: the bytes that one comparison reads are bounded by
+ * a small page. */
 static void a_look_among_short_runs_is_little_work(void **state)
 {
 	struct lab *lab = new_lab_of_runs(*state, 0, 250);
@@ -207,7 +208,7 @@ static void a_file_that_is_gone_is_not_trusted(void **state)
 	free_lab(lab);
 }
 
-/* What was taken back and stored anew must not be remembered as it was. */
+/* Bytes that were removed and stored again must not be read from the old copy. */
 static void what_is_taken_back_is_forgotten(void **state)
 {
 	struct lab *lab = new_lab(*state, 0);
@@ -218,7 +219,7 @@ static void what_is_taken_back_is_forgotten(void **state)
 	const uint8_t *data;
 	size_t size;
 
-	/* A page that reaches into the block that is still being filled. */
+	/* A page that extends into the block being filled. */
 	assert_non_null(dw_stored_window_at(lab->window, 4 * BLOCK_BYTES - 1, &size));
 	lab->blocks[4].size -= 1000;
 	assert_int_equal(dw_stored_window_note(lab->window, 0, 0, NULL), 0);

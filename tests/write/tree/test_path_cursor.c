@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/tree/path_cursor, write/input/directory_stack: paths one after the other give
- * what each gives alone.
+ * write/tree/path_cursor, write/input/directory_stack: a sequence of paths gives the same
+ * result as each path alone.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static struct span span_of(const char *text)
 
 /* -- trails -------------------------------------------------------------------------- */
 
-/* Each entry below one of the last few before it, so that it gets deep. */
+/* Each entry is below one of the previous few, so that the tree gets deep. */
 static void grow_tree(struct tree *tree, size_t count, uint32_t *random)
 {
 	struct os_stat stat = { .mode = 0040755 };
@@ -72,7 +72,7 @@ static void trails_lead_where_paths_do(void **state)
 		assert_string_equal((const char *)cursor.path.data,
 				    (const char *)path.data);
 		assert_int_equal(cursor.path.size, path.size);
-		/* What stands behind it is nobody's. */
+		/* The caller may overwrite the bytes after the path. */
 		assert_int_equal(dw_buffer_append(&cursor.path, "/x", 3, NULL), 0);
 	}
 	dw_path_cursor_free(&cursor);
@@ -87,7 +87,7 @@ static void trails_lead_where_paths_do(void **state)
 
 enum place { PLACE_NONE, PLACE_FILE, PLACE_DIR };
 
-/* The same as an assembly, in the simplest way. */
+/* The simplest implementation of an assembly. */
 struct model {
 	char paths[PLACES][8];
 	enum place places[PLACES];
@@ -120,7 +120,7 @@ static void model_clear(struct model *model, const char *path)
 			model->places[i] = PLACE_NONE;
 }
 
-/* Whether it can be put there. */
+/* Whether it can be added there. */
 static bool model_put(struct model *model, size_t place, enum place what)
 {
 	const char *path = model->paths[place];
@@ -207,7 +207,7 @@ static void ways_are_forgotten_in_time(void **state)
 
 /* -- depths -------------------------------------------------------------------------- */
 
-/* A way down of so many levels, with a directory beside each. */
+/* A path of this many levels, with a sibling directory at each. */
 #define LEVELS 3000
 
 static int make_comb(const char *root)

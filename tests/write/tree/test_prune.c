@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/tree/prune: empty directories are removed, and no trace of them is left.
+ * write/tree/prune: empty directories are removed without traces.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +53,7 @@ static void the_root_stays_though_it_is_empty(void **state)
 	dwarfs_image_free(image);
 }
 
-/* As if they had never been there. */
+/* As if they had never been added. */
 static void a_pruned_image_is_that_of_a_clean_tree(void **state)
 {
 	const struct place *place = *state;

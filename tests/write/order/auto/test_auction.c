@@ -19,8 +19,8 @@
 #define DAY_FILES 64
 #define DAY_BYTES 72000
 
-/* As put_releases(), but each directory has more than the least that is taken for read
- * together, and less than a block. */
+/* As put_releases(), but each directory is larger than the minimum for directories read
+ * as a whole, and smaller than a block. */
 static void put_days(const struct place *place)
 {
 	uint8_t *data = malloc(DAY_BYTES);
@@ -43,8 +43,8 @@ static void put_days(const struct place *place)
 	free(data);
 }
 
-/* Over how many blocks directories are spread is known where blocks are larger than they
- * are, too. */
+/* The number of blocks per directory is also forecast if blocks are larger than
+ * directories. */
 static void spread_is_seen_in_large_blocks(void **state)
 {
 	const struct place *place = *state;
@@ -61,8 +61,8 @@ static void spread_is_seen_in_large_blocks(void **state)
 	assert_non_null(by_name);
 	assert_int_equal(
 		sscanf(by_name, "order siblings by name: score %*u KiB, %lf", &times), 1);
-	/* By path a directory is in one block or two of the three, next to its
-	 * versions in all. */
+	/* Ordered by path a directory is in one or two of the three blocks, next to its
+	 * versions in all three. */
 	assert_true(times >= 1.5);
 	dwarfs_image_free(open_image(place));
 }

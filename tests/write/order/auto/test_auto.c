@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order auto: what it chooses for a tree of several releases, the same for any number of
+ * order auto: the order chosen for a tree of several releases, the same for any number of
  * workers.
  */
 #include <setjmp.h>
@@ -20,7 +20,7 @@
 #define RELEASES   6
 #define FILE_BYTES 6000
 
-/* Each file has contents of its own, and each release changes a byte of every 200. */
+/* Files differ, and each release changes one byte in 200. */
 static void put_releases(const struct place *place)
 {
 	uint8_t data[FILE_BYTES];

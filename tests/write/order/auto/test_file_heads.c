@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/auto/file_heads: fingerprints of the first bytes, where an order needs others.
+ * order/auto/file_heads: fingerprints of the first bytes, for orders that need other
+ * fingerprints.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +41,7 @@ static void files_of_one_kind_are_side_by_side(void **state)
 	for (size_t i = 1; i < 6; i++)
 		assert_int_equal(place->numbers[i] % 2 == place->numbers[i - 1] % 2,
 				 i != 3);
-	/* the fingerprints of the contents are as they were */
+	/* the fingerprints of the contents are unchanged */
 	for (size_t i = 0; i < FINGERPRINT_BYTES; i++)
 		assert_int_equal(place->contents.fingerprints[3].bytes[i], 0);
 	dw_order_spec_free(&spec);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * order/forecast: where the bytes of an order are found again.
+ * order/forecast: where the bytes of an order recur.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,8 @@
 #define FILES	   4
 #define FILE_BYTES 1024.0
 
-/* Files of 1024 bytes and two shingles each; a number stands for the bytes of a shingle, and
- * all its lengths have it. */
+/* Files of 1024 bytes and two shingles each; a number represents the bytes of a shingle,
+ * for all its lengths. */
 struct fixture {
 	struct fragment fragments[FILES];
 	struct contents contents;
@@ -73,12 +73,12 @@ static void long_runs_are_segments_wherever_they_are(void **state)
 	assert_true(result.segments == FILE_BYTES);
 	assert_true(result.fresh == 3 * FILE_BYTES);
 	assert_true(dw_forecast_kept(&result) == 3 * FILE_BYTES);
-	fixture.input.finds_segments = false; /* and the codec does not reach it */
+	fixture.input.finds_segments = false; /* and outside of the window of the codec */
 	result = forecast(&fixture, NULL);
 	assert_true(result.fresh == 4 * FILE_BYTES);
 }
 
-/* Shingles that are common, but not as long runs. */
+/* Common shingles that do not form long runs. */
 static void forget_long(struct fixture *fixture)
 {
 	for (size_t i = 0; i < 2 * FILES; i++)
@@ -96,7 +96,7 @@ static void the_codec_finds_what_is_within_reach(void **state)
 	assert_true(forecast(&fixture, NULL).medium == FILE_BYTES);
 	fixture.input.reach_bytes = 2 * (uint64_t)FILE_BYTES; /* they are 3 files apart */
 	assert_true(forecast(&fixture, NULL).medium == 0);
-	/* Side by side they are. */
+	/* Side by side it does. */
 	result = forecast(&fixture, (const uint32_t[]){ 1, 0, 3, 2 });
 	assert_true(result.medium == FILE_BYTES);
 	/* Unless a block ends between them. */
@@ -128,7 +128,7 @@ static void files_without_shingles_are_new(void **state)
 	assert_true(forecast(&fixture, NULL).fresh == 2 * FILE_BYTES);
 }
 
-/* More than 32 bits of the smallest unit hold. */
+/* More than 32 bits of the smallest unit can count. */
 static void places_may_be_far_away(void **state)
 {
 	static const uint32_t order[] = { 0, 1, 2 };

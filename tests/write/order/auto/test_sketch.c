@@ -19,7 +19,7 @@
 
 #define SIZE 100000
 
-/* How many of the long shingles of two files are the same. */
+/* The number of equal long shingles of two files. */
 static size_t count_common(const struct sketch *sketch, uint32_t a, uint32_t b)
 {
 	const struct sketch_piece *one = &sketch->pieces[a], *two = &sketch->pieces[b];
@@ -48,7 +48,7 @@ static void common_bytes_have_common_shingles(void **state)
 	for (uint32_t i = 0; i < 6 * SIZE; i++)
 		data[i] = (uint8_t)next_random(&seed);
 	memcpy(data + 4 * SIZE, data + SIZE, SIZE);
-	memcpy(data + 5 * SIZE + 777, data + SIZE, SIZE / 2); /* half, elsewhere */
+	memcpy(data + 5 * SIZE + 777, data + SIZE, SIZE / 2); /* half, moved */
 	place = order_tree_with_bytes(data, SIZE);
 	input = order_tree_input(place, NULL);
 	assert_int_equal(dw_sketch_take(&input, place->numbers, 6, 4096, &sketch, NULL),
