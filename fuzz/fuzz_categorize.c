@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	file.head.size = size > CATEGORY_HEAD_BYTES && data[size - 1] & 1
 				 ? CATEGORY_HEAD_BYTES
 				 : size;
-	head = malloc(
+	head = dw_malloc(
 		file.head.size); /* exact size, so that reading past it is detected */
 	if (head && dwarfs_context_new(&context, NULL) == 0 &&
 	    dwarfs_context_set_log(context, DWARFS_LOG_TRACE, on_log, NULL, NULL) == 0 &&
@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	dw_categorizers_free(categorizers);
 	dwarfs_builder_free(builder);
 	dwarfs_context_free(context);
-	free(head);
+	dw_free(head);
 	fclose(stream);
 	return 0;
 }

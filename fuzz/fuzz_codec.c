@@ -40,7 +40,7 @@ static void check_parts(uint32_t id, struct span in, const uint8_t *whole, bool 
 
 	if (dw_codec_parts(id, in, &parts, &count, NULL) < 0 || count == 0)
 		return;
-	out = malloc(size);
+	out = dw_malloc(size);
 	if (!out)
 		return;
 	fuzz_require(unpack_parts(id, in, parts, count, out, size) == is_good);
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		   announced <= MAX_UNPACKED;
 	if (!is_sound)
 		announced = 1000;
-	out = malloc(announced ? announced : 1);
+	out = dw_malloc(announced ? announced : 1);
 	if (!out)
 		return 0;
 	is_good = dw_codec_unpack(id, in, out, announced, NULL) == 0;
@@ -71,6 +71,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_use(out, announced);
 	if (is_sound)
 		check_parts(id, in, out, is_good, announced);
-	free(out);
+	dw_free(out);
 	return 0;
 }

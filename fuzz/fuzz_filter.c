@@ -39,11 +39,11 @@ static bool add(struct filter *filter, const char *rule)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct filter *filter = NULL;
-	char *text = strndup((const char *)data, size), *rest = text, *line;
+	char *text = dw_strndup((const char *)data, size), *rest = text, *line;
 	bool are_rules = true;
 
 	if (!text || dw_filter_new(&filter, NULL) < 0) {
-		free(text);
+		dw_free(text);
 		return 0;
 	}
 	while ((line = strsep(&rest, "\n")) != NULL) {
@@ -52,6 +52,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			match(filter, line);
 	}
 	dw_filter_free(filter);
-	free(text);
+	dw_free(text);
 	return 0;
 }

@@ -37,7 +37,7 @@ int dw_feed_new(struct feed *feed, dwarfs_io *io, dwarfs_error **err)
 void dw_feed_release(struct feed *feed)
 {
 	dwarfs_io_free(dw_steal(feed->io));
-	free(dw_steal(feed->buffer));
+	dw_free(dw_steal(feed->buffer));
 	dw_buffer_free(&feed->seen);
 	dwarfs_error_free(dw_steal(feed->failure));
 }

@@ -14,10 +14,10 @@
 
 int dw_archive_reserve(dwarfs_error **err)
 {
-	void *volatile reserve = malloc(RESERVE_BYTES);
+	void *volatile reserve = dw_malloc(RESERVE_BYTES);
 
 	if (!reserve)
 		return dw_fail_nomem(err);
-	free(reserve);
+	dw_free(reserve);
 	return 0;
 }

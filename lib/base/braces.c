@@ -64,7 +64,7 @@ static int expand_with(struct expansion *expansion, const char *text, const char
 		       const char *end, const char *by, size_t by_length)
 {
 	size_t before = (size_t)(begin - text), after = strlen(end) + 1;
-	auto_free char *made = malloc(before + by_length + after);
+	auto_free char *made = dw_malloc(before + by_length + after);
 
 	if (!made)
 		return dw_fail_nomem(expansion->err);

@@ -51,12 +51,12 @@ int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err)
 	if (!context)
 		return dw_fail_nomem(err);
 	if (pthread_mutex_init(&context->log_lock, NULL) != 0) {
-		free(context);
+		dw_free(context);
 		return dw_fail_nomem(err);
 	}
 	if (pthread_mutex_init(&context->shared_lock, NULL) != 0) {
 		pthread_mutex_destroy(&context->log_lock);
-		free(context);
+		dw_free(context);
 		return dw_fail_nomem(err);
 	}
 	atomic_init(&context->references, 1);
@@ -76,7 +76,7 @@ void dwarfs_context_free(dwarfs_context *context)
 	pthread_mutex_destroy(&context->shared_lock);
 	pthread_mutex_destroy(&context->log_lock);
 	dw_latency_free(context->latency);
-	free(context);
+	dw_free(context);
 }
 
 int dw_context_use(dwarfs_context *context, dwarfs_context **used_out, dwarfs_error **err)
@@ -286,7 +286,7 @@ void dw_log(dwarfs_context *context, int level, const char *format, ...)
 	length = vsnprintf(short_text, sizeof(short_text), format, args);
 	va_end(args);
 	if (length >= (int)sizeof(short_text)) {
-		long_text = malloc((size_t)length + 1);
+		long_text = dw_malloc((size_t)length + 1);
 		if (long_text) {
 			va_start(args, format);
 			vsnprintf(long_text, (size_t)length + 1, format, args);

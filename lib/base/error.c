@@ -91,9 +91,9 @@ void dwarfs_error_free(dwarfs_error *err)
 {
 	if (!err || err == &nomem_error)
 		return;
-	free(err->path);
-	free(err->message);
-	free(err);
+	dw_free(err->path);
+	dw_free(err->message);
+	dw_free(err);
 }
 
 /* Format into new memory; NULL if there is none. */
@@ -108,7 +108,7 @@ static char *format_text(const char *format, va_list args)
 	va_end(again);
 	if (length < 0)
 		return NULL;
-	text = malloc((size_t)length + 1);
+	text = dw_malloc((size_t)length + 1);
 	if (text)
 		vsnprintf(text, (size_t)length + 1, format, args);
 	return text;
@@ -123,10 +123,10 @@ static void replace_error(dwarfs_error **err, dwarfs_error *with)
 /* Takes ownership of message, which is NULL when memory ran out. */
 static void store_error(dwarfs_error **err, int code, int errnum, char *message)
 {
-	dwarfs_error *error = message ? calloc(1, sizeof(*error)) : NULL;
+	dwarfs_error *error = message ? dw_calloc(1, sizeof(*error)) : NULL;
 
 	if (!error) {
-		free(message);
+		dw_free(message);
 		replace_error(err, &nomem_error);
 		return;
 	}
@@ -221,7 +221,7 @@ int dw_fail_system(dwarfs_error **err, int errnum, const char *format, ...)
 	dw_fail(err, code, "%s: %s", what ? what : "", reason);
 	if (*err != &nomem_error)
 		(*err)->errnum = errnum;
-	free(what);
+	dw_free(what);
 	return code;
 }
 
@@ -246,20 +246,20 @@ int dw_explain(dwarfs_error **err, int code, const char *format, ...)
 	if (!what)
 		return code;
 	room = strlen(what) + strlen((*err)->message) + 3;
-	joined = malloc(room);
+	joined = dw_malloc(room);
 	if (joined) {
 		snprintf(joined, room, "%s: %s", what, (*err)->message);
-		free((*err)->message);
+		dw_free((*err)->message);
 		(*err)->message = joined;
 	}
-	free(what);
+	dw_free(what);
 	return code;
 }
 
 int dw_error_at_path(dwarfs_error **err, int code, const char *path)
 {
 	if (err && *err && *err != &nomem_error && !(*err)->path)
-		(*err)->path = strdup(path);
+		(*err)->path = dw_strdup(path);
 	return code;
 }
 

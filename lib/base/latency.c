@@ -40,7 +40,7 @@ struct latency *dw_latency_new(void)
 
 void dw_latency_free(struct latency *latency)
 {
-	free(latency);
+	dw_free(latency);
 }
 
 uint64_t dw_latency_now(void)

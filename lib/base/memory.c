@@ -6,11 +6,6 @@
 
 #include "base/memory.h"
 
-void *dw_calloc(size_t count, size_t size)
-{
-	return calloc(count ? count : 1, size ? size : 1);
-}
-
 int dw_grow_bytes(void **data, size_t *capacity, size_t need, size_t item_bytes,
 		  dwarfs_error **err)
 {
@@ -23,7 +18,7 @@ int dw_grow_bytes(void **data, size_t *capacity, size_t need, size_t item_bytes,
 		items = need;
 	if (!dw_mul(items, item_bytes, &bytes))
 		return dw_fail_nomem(err);
-	grown = realloc(*data, bytes);
+	grown = dw_realloc(*data, bytes);
 	if (!grown)
 		return dw_fail_nomem(err);
 	*data = grown;
@@ -33,7 +28,7 @@ int dw_grow_bytes(void **data, size_t *capacity, size_t need, size_t item_bytes,
 
 void dw_buffer_free(struct buffer *buffer)
 {
-	free(buffer->data);
+	dw_free(buffer->data);
 	*buffer = (struct buffer){ 0 };
 }
 

@@ -11,13 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/allocator.h"
 #include "base/error.h"
 
 /* A local that releases itself: auto_free char *text = NULL; */
 #define auto_free __attribute__((cleanup(dw_cleanup_free)))
 static inline void dw_cleanup_free(void *pointer)
 {
-	free(*(void **)pointer);
+	dw_free(*(void **)pointer);
 }
 
 /* Define dw_cleanup_NAME for DW_AUTO(NAME): calls the destructor, which accepts NULL. */
@@ -43,9 +44,6 @@ DW_DEFINE_AUTO(error, dwarfs_error *, dwarfs_error_free)
 #define dw_add(a, b, result) (!__builtin_add_overflow(a, b, result))
 #define dw_sub(a, b, result) (!__builtin_sub_overflow(a, b, result))
 #define dw_mul(a, b, result) (!__builtin_mul_overflow(a, b, result))
-
-/* calloc for count * size bytes, at least one byte; NULL on overflow or exhaustion. */
-void *dw_calloc(size_t count, size_t size);
 
 /* Grow an array to at least `need` items: *data is reallocated and *capacity (in
  * items) raised by half or more. Nothing changes on failure. */

@@ -38,8 +38,8 @@ void dw_pattern_free(struct pattern *pattern)
 {
 	if (!pattern)
 		return;
-	free(pattern->masks);
-	free(pattern);
+	dw_free(pattern->masks);
+	dw_free(pattern);
 }
 DW_DEFINE_AUTO(pattern, struct pattern *, dw_pattern_free)
 

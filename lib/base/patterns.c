@@ -58,10 +58,10 @@ void dw_patterns_free(struct patterns *patterns)
 		return;
 	drop_patterns(patterns, 0);
 	for (size_t i = 0; i < patterns->text_count; i++)
-		free(patterns->texts[i].text);
-	free(patterns->texts);
-	free(patterns->list);
-	free(patterns);
+		dw_free(patterns->texts[i].text);
+	dw_free(patterns->texts);
+	dw_free(patterns->list);
+	dw_free(patterns);
 }
 
 bool dw_patterns_are_none(const struct patterns *patterns)
@@ -116,7 +116,7 @@ static int expand_stars(struct adder *adder, const char *text, size_t from)
 		if (at == text || strncmp(at, "**/", 3) != 0 || at[-1] != '/' ||
 		    (at - text >= 2 && at[-2] == '\\'))
 			continue;
-		if (!(without = strdup(text)))
+		if (!(without = dw_strdup(text)))
 			return dw_fail_nomem(adder->err);
 		memmove(without + (at - text), at + 3, strlen(at + 3) + 1);
 		if ((ret = expand_stars(adder, without, (size_t)(at - text))) < 0)
@@ -142,7 +142,7 @@ static int add_pattern_text(struct patterns *patterns, const char *text,
 
 	if (ret < 0)
 		return ret;
-	patterns->texts[patterns->text_count] = (struct text){ .text = strdup(text) };
+	patterns->texts[patterns->text_count] = (struct text){ .text = dw_strdup(text) };
 	if (!patterns->texts[patterns->text_count].text)
 		return dw_fail_nomem(err);
 	patterns->text_count++;
@@ -167,7 +167,7 @@ int dw_patterns_add(struct patterns *patterns, const char *text, dwarfs_error **
 	if (length > MOST_BYTES)
 		return dw_fail(err, DWARFS_ERR_INVALID, "a pattern of over %d bytes",
 			       MOST_BYTES);
-	rooted = malloc(length + 2);
+	rooted = dw_malloc(length + 2);
 	if (!rooted)
 		return dw_fail_nomem(err);
 	rooted[0] = '/';

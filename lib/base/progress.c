@@ -36,7 +36,7 @@ int dwarfs_task_new(dwarfs_task **task_out, dwarfs_error **err)
 
 void dwarfs_task_free(dwarfs_task *task)
 {
-	free(task);
+	dw_free(task);
 }
 
 void dwarfs_task_set_progress(dwarfs_task *task, dwarfs_progress_fn progress, void *user)

@@ -41,7 +41,7 @@ static void *allocate_from_budget(void *opaque, size_t size)
 		budget->refused = true;
 		return NULL;
 	}
-	memory = malloc(sizeof(*memory) + size);
+	memory = dw_malloc(sizeof(*memory) + size);
 	if (!memory) {
 		budget->exhausted = true;
 		return NULL;
@@ -60,7 +60,7 @@ static void give_back(void *opaque, void *address)
 		return;
 	memory--;
 	budget->left += memory->size;
-	free(memory);
+	dw_free(memory);
 }
 
 /* -- unpacking ----------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ static void brotli_stop(struct decoder *decoder)
 	struct brotli_unpacker *unpacker = decoder->state;
 
 	BrotliDecoderDestroyInstance(unpacker->brotli);
-	free(unpacker);
+	dw_free(unpacker);
 }
 
 static int brotli_start(struct decoder *decoder, dwarfs_error **err)
@@ -99,7 +99,7 @@ static int brotli_start(struct decoder *decoder, dwarfs_error **err)
 	unpacker->brotli = BrotliDecoderCreateInstance(allocate_from_budget, give_back,
 						       &unpacker->budget);
 	if (!unpacker->brotli) {
-		free(unpacker);
+		dw_free(unpacker);
 		return dw_fail_nomem(err);
 	}
 	BrotliDecoderSetParameter(unpacker->brotli, BROTLI_DECODER_PARAM_LARGE_WINDOW, 1);

@@ -200,7 +200,7 @@ void dw_decoder_free(struct decoder *decoder)
 		return;
 	if (decoder->ops && decoder->ops->stop)
 		decoder->ops->stop(decoder);
-	free(decoder);
+	dw_free(decoder);
 }
 
 static int run_whole(struct decoder *decoder, dwarfs_error **err)

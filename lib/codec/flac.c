@@ -177,7 +177,7 @@ static void flac_stop(struct decoder *decoder)
 	struct flac_unpacker *unpacker = decoder->state;
 
 	FLAC__stream_decoder_delete(unpacker->flac);
-	free(unpacker);
+	dw_free(unpacker);
 }
 
 static int read_size_and_header(struct decoder *decoder, struct flac_unpacker *unpacker,

@@ -299,7 +299,7 @@ static int lz4_start(struct decoder *decoder, dwarfs_error **err)
 
 static void lz4_stop(struct decoder *decoder)
 {
-	free(decoder->state);
+	dw_free(decoder->state);
 }
 
 const struct codec_ops dw_codec_lz4 = {

@@ -70,7 +70,7 @@ static void zstd_stop(struct decoder *decoder)
 	struct walker *walker = decoder->state;
 
 	ZSTD_freeDCtx(walker->context);
-	free(walker);
+	dw_free(walker);
 }
 
 static int fail_cut(dwarfs_error **err)
@@ -132,7 +132,7 @@ static int zstd_start(struct decoder *decoder, dwarfs_error **err)
 	if (!walker)
 		return dw_fail_nomem(err);
 	if (!(walker->context = ZSTD_createDCtx())) {
-		free(walker);
+		dw_free(walker);
 		return dw_fail_nomem(err);
 	}
 	decoder->state = walker;

@@ -44,7 +44,7 @@ void dwarfs_compare_free(dwarfs_compare *compare)
 	release_side(&compare->sides[0]);
 	release_side(&compare->sides[1]);
 	dwarfs_context_free(compare->context);
-	free(compare);
+	dw_free(compare);
 }
 
 DW_DEFINE_AUTO(compare, dwarfs_compare *, dwarfs_compare_free)

@@ -235,7 +235,7 @@ static int add_directory(struct listing *listing, const char *path, size_t bytes
 		.mode = S_IFDIR | 0755,
 		.file = NO_FILE,
 	};
-	auto_free char *copy = strndup(path, bytes);
+	auto_free char *copy = dw_strndup(path, bytes);
 	struct listed *listed;
 	int ret;
 
@@ -296,7 +296,7 @@ int dw_list_archive(struct side *side, struct dwarfs_progress *progress,
 		ret = add_parents(&side->listing, err);
 	side->listing.resolution_ns = reading.has_fraction ? 1 : NS_PER_SECOND;
 	dw_sum_free(reading.sum);
-	free(reading.links);
+	dw_free(reading.links);
 	if (ret < 0 && ret != DWARFS_ERR_CANCELLED && dwarfs_io_name(side->io))
 		dw_explain(err, ret, "'%s'", dwarfs_io_name(side->io));
 	return ret;

@@ -259,8 +259,8 @@ int dw_list_directory(struct side *side, struct dwarfs_progress *progress,
 	dw_buffer_free(&run.path);
 	dw_buffer_free(&run.text);
 	dw_buffer_free(&run.value);
-	free(run.dirs);
-	free(run.named);
+	dw_free(run.dirs);
+	dw_free(run.named);
 	return ret;
 }
 
@@ -298,8 +298,8 @@ static void worker_free(void *item)
 	if (!worker)
 		return;
 	dw_sum_free(worker->sum);
-	free(worker->buffer);
-	free(worker);
+	dw_free(worker->buffer);
+	dw_free(worker);
 }
 
 static int worker_new(void *shared, void **worker_out, dwarfs_error **err)
@@ -308,7 +308,7 @@ static int worker_new(void *shared, void **worker_out, dwarfs_error **err)
 	int ret;
 
 	(void)shared;
-	if (!worker || !(worker->buffer = malloc(READ_BYTES))) {
+	if (!worker || !(worker->buffer = dw_malloc(READ_BYTES))) {
 		worker_free(worker);
 		return dw_fail_nomem(err);
 	}
@@ -409,7 +409,7 @@ static void drop(void *shared, void *work)
 
 	(void)shared;
 	dwarfs_error_free(job->error);
-	free(job);
+	dw_free(job);
 }
 
 static int read_files(struct summing *summing, dwarfs_error **err)
@@ -454,6 +454,6 @@ int dw_sum_directory(struct side *side, struct dwarfs_progress *progress,
 						err);
 		dwarfs_error_free(failure->error);
 	}
-	free(summing.failures);
+	dw_free(summing.failures);
 	return ret;
 }

@@ -447,7 +447,7 @@ static int read_all_alone(struct summing *summing, dwarfs_error **err)
 
 	if (summing->alone_count == 0)
 		return 0;
-	if (!(buffer = malloc(READ_BYTES)))
+	if (!(buffer = dw_malloc(READ_BYTES)))
 		return dw_fail_nomem(err);
 	ret = dw_sum_new(&sum, err);
 	for (size_t i = 0; i < summing->alone_count && ret == 0; i++)
@@ -474,7 +474,7 @@ static int read_all(struct summing *summing, dwarfs_error **err)
 	while (count > 0 && ret == 0) {
 		summing->later_count = 0;
 		ret = read_round(summing, round, count, err);
-		free(round);
+		dw_free(round);
 		round = dw_steal(summing->later);
 		count = summing->later_count;
 		summing->later_room = 0;
@@ -492,11 +492,11 @@ int dw_sum_image(struct side *side, struct dwarfs_progress *progress, dwarfs_err
 		dw_sum_free(summing.sums[i]);
 	for (size_t i = 0; i < summing.free_count; i++)
 		dw_sum_free(summing.free[i]);
-	free(summing.sums);
-	free(summing.free);
-	free(summing.file_of);
-	free(summing.later);
-	free(summing.alone);
+	dw_free(summing.sums);
+	dw_free(summing.free);
+	dw_free(summing.file_of);
+	dw_free(summing.later);
+	dw_free(summing.alone);
 	dwarfs_error_free(summing.error);
 	return ret;
 }

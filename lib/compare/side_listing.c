@@ -11,8 +11,8 @@
 void dw_listed_free(struct listing *listing)
 {
 	dw_buffer_free(&listing->text);
-	free(listing->list);
-	free(listing->files);
+	dw_free(listing->list);
+	dw_free(listing->files);
 	*listing = (struct listing){ 0 };
 }
 
@@ -155,7 +155,7 @@ static int sort_xattrs(struct listing *listing, struct listed *entry, dwarfs_err
 	if (count < 2)
 		return 0;
 	qsort(all, count, sizeof(*all), compare_xattrs);
-	to = copy = malloc(entry->xattr_bytes);
+	to = copy = dw_malloc(entry->xattr_bytes);
 	if (!copy)
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < count; i++) {

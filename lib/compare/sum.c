@@ -37,7 +37,7 @@ void dw_sum_free(struct sum *sum)
 		return;
 
 	dwarfs_digest_free(sum->digest);
-	free(sum);
+	dw_free(sum);
 }
 
 uint64_t dw_sum_bytes(const struct sum *sum)

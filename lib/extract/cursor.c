@@ -35,8 +35,8 @@ void dw_cursor_release(struct cursor *cursor)
 {
 	for (size_t i = 1; i < cursor->level_count; i++)
 		close_level(&cursor->levels[i]);
-	free(cursor->levels);
-	free(cursor->way);
+	dw_free(cursor->levels);
+	dw_free(cursor->way);
 	*cursor = (struct cursor){ 0 };
 }
 

@@ -39,7 +39,7 @@ static void refresh(struct dwarfs_progress *progress, void *user)
 	progress->bytes_done = atomic_load(&job->counts.bytes_done);
 	progress->bytes_out = atomic_load(&job->counts.bytes_out);
 	progress->items_done = atomic_load(&job->counts.items_done);
-	free(job->path);
+	dw_free(job->path);
 	job->path =
 		shown == 0 ? NULL : dw_plan_path(&job->plan, "", dwarfs_entry_at(shown));
 	/* Without the slash after the empty target. */
@@ -110,13 +110,13 @@ static void close_job(struct job *job)
 		dw_cursor_release(&job->hands[i].here);
 		dwarfs_stat_free(job->hands[i].stat);
 	}
-	free(job->hands);
-	free(job->others.list);
+	dw_free(job->hands);
+	dw_free(job->others.list);
 	dw_files_release(&job->files);
 	dw_links_release(&job->links);
 	dw_plan_release(&job->plan);
 	dw_fd_close(job->root_fd);
-	free(job->path);
+	dw_free(job->path);
 	dwarfs_error_free(job->first);
 	dwarfs_error_free(job->damage);
 	pthread_mutex_destroy(&job->lock);

@@ -33,7 +33,7 @@ void dwarfs_extract_free(dwarfs_extract *extract)
 		return;
 	dw_patterns_free(extract->patterns);
 	dwarfs_image_free(extract->image);
-	free(extract);
+	dw_free(extract);
 }
 
 int dwarfs_extract_add_pattern(dwarfs_extract *extract, const char *pattern,

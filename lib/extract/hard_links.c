@@ -32,8 +32,8 @@ int dw_links_init(struct links *links, const dwarfs_image *image, dwarfs_error *
 void dw_links_release(struct links *links)
 {
 	dwarfs_stat_free(links->scratch);
-	free(links->earlier);
-	free(links->written);
+	dw_free(links->earlier);
+	dw_free(links->written);
 	*links = (struct links){ 0 };
 }
 

@@ -18,11 +18,11 @@ int dw_plan_init(struct plan *plan, const dwarfs_image *image, dwarfs_error **er
 
 void dw_plan_release(struct plan *plan)
 {
-	free(plan->dirs);
-	free(plan->dir_of);
-	free(plan->regular.list);
-	free(plan->by_depth);
-	free(plan->level_ends);
+	dw_free(plan->dirs);
+	dw_free(plan->dir_of);
+	dw_free(plan->regular.list);
+	dw_free(plan->by_depth);
+	dw_free(plan->level_ends);
 	*plan = (struct plan){ 0 };
 }
 
@@ -158,10 +158,10 @@ char *dw_plan_path(const struct plan *plan, const char *target, dwarfs_entry ent
 	char *path, *start;
 
 	if (levels && dw_plan_dir_of(plan, entry, &dir, NULL) < 0)
-		return strdup(target);
+		return dw_strdup(target);
 	levels += plan->dir_count ? plan->dirs[dir].depth : 0;
 	room += (size_t)levels * DWARFS_NAME_BUFFER_BYTES;
-	path = malloc(room);
+	path = dw_malloc(room);
 	if (!path)
 		return NULL;
 	start = path + room - 1;

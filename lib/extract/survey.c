@@ -30,8 +30,8 @@ struct survey {
 
 static void survey_release(struct survey *survey)
 {
-	free(survey->levels);
-	free(survey->path);
+	dw_free(survey->levels);
+	dw_free(survey->path);
 }
 
 /* The path of an entry in the directory at the end of the levels. */

@@ -68,7 +68,7 @@ static int copy(struct job *job, const dwarfs_file *file, uint64_t from, uint64_
 int dw_contents_write(struct job *job, dwarfs_inode inode, int fd, dwarfs_error **err)
 {
 	DW_AUTO(contents_file) dwarfs_file *file = NULL;
-	auto_free void *buffer = malloc(BUFFER_BYTES);
+	auto_free void *buffer = dw_malloc(BUFFER_BYTES);
 	uint64_t at = 0, written = 0, size;
 	int ret;
 

@@ -36,9 +36,9 @@ void dw_files_init(struct files *files)
 
 void dw_files_release(struct files *files)
 {
-	free(files->list);
-	free(files->file_of);
-	free(files->others.list);
+	dw_free(files->list);
+	dw_free(files->file_of);
+	dw_free(files->others.list);
 	for (size_t i = 0; i < FILES_LOCKS; i++)
 		pthread_mutex_destroy(&files->locks[i]);
 }
@@ -285,7 +285,7 @@ static void take_back(struct job *job, struct hand *hand, const struct file *fil
 	if (!path || !(end = strrchr(path, '/')))
 		return;
 	end[1] = '\0';
-	at = malloc(strlen(path) + FILES_NAME_ROOM);
+	at = dw_malloc(strlen(path) + FILES_NAME_ROOM);
 	if (!at)
 		return;
 	strcpy(at, path);

@@ -58,8 +58,8 @@ struct parser {
 
 static void free_parser(struct parser *parser)
 {
-	free(parser->cost);
-	free(parser->code);
+	dw_free(parser->cost);
+	dw_free(parser->code);
 }
 #define auto_parser __attribute__((cleanup(free_parser)))
 

@@ -17,8 +17,8 @@ enum { FIELD_LAYOUT = 1, FIELD_OFFSET = 2 };
 
 void dw_schema_free(struct schema *schema)
 {
-	free(schema->layouts);
-	free(schema->fields);
+	dw_free(schema->layouts);
+	dw_free(schema->fields);
 	*schema = (struct schema){ 0 };
 }
 

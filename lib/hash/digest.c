@@ -65,7 +65,7 @@ static const struct digest_ops by_nettle = {
 	.make = nettle_make,
 	.update = nettle_update,
 	.finish = nettle_finish,
-	.destroy = free,
+	.destroy = dw_free,
 };
 #endif
 
@@ -130,11 +130,25 @@ static const struct digest_ops by_xxh3_128 = {
 /* Some builds of libb2 use aligned vector instructions on their states. */
 #define STATE_ALIGNMENT 64
 
+/* The byte before a state is its distance from the beginning of its memory. */
 static void *aligned(size_t size)
 {
-	void *memory = NULL;
+	uint8_t *memory = dw_malloc(size + STATE_ALIGNMENT);
+	size_t before;
 
-	return posix_memalign(&memory, STATE_ALIGNMENT, size) == 0 ? memory : NULL;
+	if (!memory)
+		return NULL;
+	before = STATE_ALIGNMENT - (uintptr_t)memory % STATE_ALIGNMENT;
+	memory[before - 1] = (uint8_t)before;
+	return memory + before;
+}
+
+static void free_aligned(void *state)
+{
+	uint8_t *memory = state;
+
+	if (memory)
+		dw_free(memory - memory[-1]);
 }
 
 static void *blake2b_make(const struct nettle_hash *nettle)
@@ -185,14 +199,14 @@ static const struct digest_ops by_blake2b = {
 	.make = blake2b_make,
 	.update = blake2b_add,
 	.finish = blake2b_finish,
-	.destroy = free,
+	.destroy = free_aligned,
 };
 
 static const struct digest_ops by_blake2s = {
 	.make = blake2s_make,
 	.update = blake2s_add,
 	.finish = blake2s_finish,
-	.destroy = free,
+	.destroy = free_aligned,
 };
 #endif
 
@@ -302,5 +316,5 @@ void dwarfs_digest_free(dwarfs_digest *digest)
 	if (!digest)
 		return;
 	digest->algorithm->ops->destroy(digest->state);
-	free(digest);
+	dw_free(digest);
 }

@@ -48,7 +48,7 @@ void dw_xxh3_free(struct xxh3 *state)
 	if (!state)
 		return;
 	XXH3_freeState(state->state);
-	free(state);
+	dw_free(state);
 }
 
 /* One state serves both widths: reset and update are the same. */

@@ -73,6 +73,9 @@ int dw_dir_list(int fd, struct os_names *names);
 /* Whether a path of the system (symbolic links are followed) is this directory. */
 bool dw_dir_is(int fd, const char *path);
 
+/* The path of the system without symbolic links, absolute: NULL with errno. */
+char *dw_real_path(const char *path);
+
 int dw_stat_at(int fd, const char *name, struct os_stat *stat_out);
 int dw_stat_fd(int fd, struct os_stat *stat_out);
 

@@ -49,9 +49,9 @@ void dwarfs_io_free(dwarfs_io *io)
 		io->close(io->user);
 	dw_pages_unmap(atomic_load(&io->mapped), io->start + io->bytes);
 	dw_fd_close(io->fd);
-	free(io->name);
-	free(io->title);
-	free(io);
+	dw_free(io->name);
+	dw_free(io->title);
+	dw_free(io);
 }
 
 static dwarfs_io *new_io(void)
@@ -68,8 +68,8 @@ static dwarfs_io *new_io(void)
 
 int dwarfs_io_set_name(dwarfs_io *io, const char *name, dwarfs_error **err)
 {
-	auto_free char *copy = name ? strdup(name) : NULL;
-	auto_free char *title = name ? malloc(strlen(name) + 3) : NULL;
+	auto_free char *copy = name ? dw_strdup(name) : NULL;
+	auto_free char *title = name ? dw_malloc(strlen(name) + 3) : NULL;
 
 	if (!io)
 		return dw_fail_null(err, "the source");
@@ -77,8 +77,8 @@ int dwarfs_io_set_name(dwarfs_io *io, const char *name, dwarfs_error **err)
 		return dw_fail_nomem(err);
 	if (name)
 		sprintf(title, "'%s'", name);
-	free(io->name);
-	free(io->title);
+	dw_free(io->name);
+	dw_free(io->title);
 	io->name = dw_steal(copy);
 	io->title = dw_steal(title);
 	return 0;
@@ -457,5 +457,5 @@ int64_t dw_io_next(dwarfs_io *io, void *buffer, size_t bytes, int wait_ms,
 
 void dwarfs_memory_free(void *data)
 {
-	free(data);
+	dw_free(data);
 }

@@ -37,8 +37,8 @@ void dwarfs_sink_free(dwarfs_sink *sink)
 	if (sink->close)
 		sink->close(sink->user);
 	dw_buffer_free(&sink->memory);
-	free(sink->path);
-	free(sink);
+	dw_free(sink->path);
+	dw_free(sink);
 }
 
 static int new_sink(dwarfs_sink **sink_out, dwarfs_error **err)
@@ -59,7 +59,7 @@ int dwarfs_sink_open(const char *path, bool overwrite, dwarfs_sink **sink_out,
 		return dw_fail_null(err, "path and sink_out");
 	if ((ret = new_sink(&sink, err)) < 0)
 		return ret;
-	if (!(sink->path = strdup(path)))
+	if (!(sink->path = dw_strdup(path)))
 		return dw_fail_nomem(err);
 	if ((ret = dw_output_create(path, overwrite, &sink->output, err)) < 0)
 		return ret;

@@ -332,6 +332,6 @@ void dw_pool_free(struct pool *pool)
 	pthread_cond_destroy(&pool->work);
 	pthread_mutex_destroy(&pool->lock);
 	dwarfs_error_free(pool->error);
-	free(pool->slots);
-	free(pool);
+	dw_free(pool->slots);
+	dw_free(pool);
 }

@@ -164,5 +164,5 @@ void dw_tasks_free(struct tasks *tasks)
 	pthread_cond_destroy(&tasks->progress);
 	pthread_cond_destroy(&tasks->work);
 	pthread_mutex_destroy(&tasks->lock);
-	free(tasks);
+	dw_free(tasks);
 }

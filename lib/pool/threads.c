@@ -45,7 +45,7 @@ void dw_threads_join(struct threads *threads)
 
 	for (uint32_t i = 0; are_here && i < threads->count; i++)
 		pthread_join(threads->list[i], NULL);
-	free(threads->list);
+	dw_free(threads->list);
 	*threads = (struct threads){ 0 };
 }
 

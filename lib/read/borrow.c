@@ -66,7 +66,7 @@ static int add_data(dwarfs_borrowed *borrowed, uint32_t inode, const struct chun
 	part.data = part.cached.data;
 	part.bytes = part.cached.size;
 	if (!dw_cache_hold(borrowed->image, &part.cached)) {
-		part.copy = malloc(part.bytes);
+		part.copy = dw_malloc(part.bytes);
 		if (part.copy)
 			memcpy(part.copy, part.cached.data, part.bytes);
 		dw_cache_put(borrowed->image, &part.cached);
@@ -78,7 +78,7 @@ static int add_data(dwarfs_borrowed *borrowed, uint32_t inode, const struct chun
 	if ((ret = add_borrowed_part(borrowed, part, err)) < 0) {
 		if (!part.copy)
 			dw_cache_put(borrowed->image, &part.cached);
-		free(part.copy);
+		dw_free(part.copy);
 	}
 	return ret;
 }
@@ -158,9 +158,9 @@ void dwarfs_borrowed_free(dwarfs_borrowed *borrowed)
 
 		if (part->cached.data)
 			dw_cache_put(borrowed->image, &part->cached);
-		free(part->copy);
+		dw_free(part->copy);
 	}
-	free(borrowed->parts);
+	dw_free(borrowed->parts);
 	dwarfs_image_free(borrowed->image);
-	free(borrowed);
+	dw_free(borrowed);
 }

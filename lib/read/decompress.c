@@ -25,7 +25,7 @@ int dw_unpack_section(const struct dwarfs_image *image, uint32_t section,
 			      size, max_bytes);
 	if (ret == 0) {
 		if (!dw_add(size, (uint64_t)padding, &room) || room > SIZE_MAX ||
-		    !(data = malloc(room ? (size_t)room : 1)))
+		    !(data = dw_malloc(room ? (size_t)room : 1)))
 			return dw_fail_nomem(err);
 		ret = dw_codec_unpack(codec, payload, data, (size_t)size, err);
 	}

@@ -138,8 +138,8 @@ void dwarfs_file_free(dwarfs_file *file)
 		return;
 
 	dwarfs_image_free(file->image);
-	free(file->marks);
-	free(file);
+	dw_free(file->marks);
+	dw_free(file);
 }
 
 uint64_t dwarfs_file_bytes(const dwarfs_file *file)

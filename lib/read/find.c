@@ -223,7 +223,7 @@ int dwarfs_stat_new(dwarfs_stat **stat_out, dwarfs_error **err)
 
 void dwarfs_stat_free(dwarfs_stat *stat)
 {
-	free(stat);
+	dw_free(stat);
 }
 
 int dwarfs_entry_stat(const dwarfs_image *image, dwarfs_entry entry, dwarfs_stat *stat,

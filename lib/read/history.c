@@ -57,15 +57,15 @@ void dwarfs_history_free(dwarfs_history *history)
 		struct entry *entry = &history->entries[i];
 
 		for (int text = 0; text < 3; text++)
-			free(entry->texts[text]);
+			dw_free(entry->texts[text]);
 		for (int list = 0; list < 2; list++) {
 			for (size_t k = 0; k < entry->lists[list].count; k++)
-				free(entry->lists[list].items[k]);
-			free(entry->lists[list].items);
+				dw_free(entry->lists[list].items[k]);
+			dw_free(entry->lists[list].items);
 		}
 	}
-	free(history->entries);
-	free(history);
+	dw_free(history->entries);
+	dw_free(history);
 }
 
 DW_DEFINE_AUTO(history, dwarfs_history *, dwarfs_history_free)
@@ -74,11 +74,12 @@ DW_DEFINE_AUTO(history, dwarfs_history *, dwarfs_history_free)
 /* Replace *text by a copy. */
 static int copy_text(char **text, struct span from, dwarfs_error **err)
 {
-	char *copy = from.data ? strndup((const char *)from.data, from.size) : strdup("");
+	char *copy = from.data ? dw_strndup((const char *)from.data, from.size)
+			       : dw_strdup("");
 
 	if (!copy)
 		return dw_fail_nomem(err);
-	free(*text);
+	dw_free(*text);
 	*text = copy;
 	return 0;
 }

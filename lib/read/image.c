@@ -57,7 +57,7 @@ int dwarfs_image_options_new(dwarfs_image_options **options_out, dwarfs_error **
 
 void dwarfs_image_options_free(dwarfs_image_options *options)
 {
-	free(options);
+	dw_free(options);
 }
 
 void dwarfs_image_options_set_offset(dwarfs_image_options *options, uint64_t offset)
@@ -126,19 +126,19 @@ void dwarfs_image_free(dwarfs_image *image)
 		return;
 	if (image->slots)
 		dw_cache_forget(image);
-	free(image->slots);
+	dw_free(image->slots);
 	dw_image_free_xattrs(image);
 	dw_verifier_free(&image->verifier);
 	dw_view_free(image->view);
 	dw_stored_free(&image->metadata_stored);
-	free(image->metadata_owned);
-	free(image->blocks);
-	free(image->sections);
+	dw_free(image->metadata_owned);
+	dw_free(image->blocks);
+	dw_free(image->sections);
 	dw_salvage_free(image->salvage);
 	dw_opening_free(image->opening);
 	dwarfs_io_free(image->io);
 	dwarfs_context_free(image->context);
-	free(image);
+	dw_free(image);
 }
 
 dwarfs_context *dwarfs_image_context(const dwarfs_image *image)

@@ -74,7 +74,7 @@ int dwarfs_load(const dwarfs_image *image, const char *path, size_t max_bytes,
 						" bytes, more than the limit of %zu",
 						path, bytes, max_bytes),
 					path);
-	if (!(data = malloc((size_t)bytes + 1)))
+	if (!(data = dw_malloc((size_t)bytes + 1)))
 		return dw_fail_nomem(err);
 	dw_progress_start(&progress, task);
 	progress.items_total = 1;

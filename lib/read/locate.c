@@ -155,7 +155,7 @@ int dw_locate_start(struct dwarfs_image *image, dwarfs_error **err)
 	uint64_t end = dwarfs_io_bytes(image->io), at = 0;
 	struct peek peek = { .io = image->io, .err = err };
 	struct hits hits = { 0 };
-	auto_free uint8_t *window = malloc(SCAN_BYTES);
+	auto_free uint8_t *window = dw_malloc(SCAN_BYTES);
 
 	if (!window)
 		return dw_fail_nomem(err);
@@ -416,7 +416,7 @@ static int take_index(struct dwarfs_image *image, const uint8_t *index, uint64_t
 			next = dw_load64(index + (i + 1) * 8) & DW_INDEX_OFFSET_MASK;
 		if ((i == 0 && offset != 0) || offset > next || next > image->bytes ||
 		    next - offset < DW_HEADER_BYTES) {
-			free(image->sections);
+			dw_free(image->sections);
 			image->sections = NULL;
 			image->section_count = 0;
 			return 0;
@@ -463,7 +463,7 @@ static int try_index(struct dwarfs_image *image, dwarfs_error **err)
 	    header.type != DWARFS_SECTION_INDEX || header.compression != CODEC_NONE ||
 	    header.length != size - DW_HEADER_BYTES)
 		return 0;
-	section = malloc((size_t)size);
+	section = dw_malloc((size_t)size);
 	if (!section)
 		return dw_fail_nomem(err);
 	if ((ret = dw_image_read(image, section, (size_t)size, offset, err)) < 0)

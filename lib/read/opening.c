@@ -13,8 +13,8 @@ void dw_opening_free(struct opening *opening)
 	if (!opening)
 		return;
 	for (size_t i = 0; i < opening->count; i++)
-		free(opening->list[i].data);
-	free(opening);
+		dw_free(opening->list[i].data);
+	dw_free(opening);
 }
 
 const uint8_t *dw_opening_find(const struct dwarfs_image *image, size_t bytes,
@@ -80,7 +80,7 @@ static bool add_range(struct dwarfs_image *image, struct dwarfs_io_range *ranges
 		return false;
 	if (bytes == 0 || dw_opening_find(image, (size_t)bytes, offset))
 		return true;
-	if (!(held->data = malloc((size_t)bytes + DW_FROZEN_PADDING)))
+	if (!(held->data = dw_malloc((size_t)bytes + DW_FROZEN_PADDING)))
 		return false;
 	memset(held->data + bytes, 0, DW_FROZEN_PADDING);
 	held->offset = offset;

@@ -42,7 +42,7 @@ void dw_stored_free(struct stored *stored)
 			    stored->bytes + stored->header_bytes + stored->taken.from,
 			    (size_t)stored->taken.size);
 	dw_pages_free(stored->pages, size);
-	free(stored->owned);
+	dw_free(stored->owned);
 	*stored = (struct stored){ 0 };
 }
 
@@ -57,7 +57,7 @@ static int read_into_memory(const struct dwarfs_image *image, uint32_t section,
 
 	stored->owned = dw_opening_take(image, size, offset - image->start);
 	if (!stored->owned) {
-		if (!(stored->owned = malloc(size + DW_FROZEN_PADDING)))
+		if (!(stored->owned = dw_malloc(size + DW_FROZEN_PADDING)))
 			return dw_fail_nomem(err);
 		ret = dw_image_read(image, stored->owned, size, offset - image->start,
 				    err);
@@ -91,7 +91,7 @@ static int read_whole_block(const struct dwarfs_image *image, uint32_t section,
 	if (known->room < stored->header_bytes || known->room > most ||
 	    known->room > SIZE_MAX - DW_FROZEN_PADDING)
 		return 0;
-	if (!(stored->owned = malloc((size_t)known->room + DW_FROZEN_PADDING)))
+	if (!(stored->owned = dw_malloc((size_t)known->room + DW_FROZEN_PADDING)))
 		return dw_fail_nomem(err);
 	stored->bytes = stored->owned;
 	memset(stored->owned + known->room, 0, DW_FROZEN_PADDING);

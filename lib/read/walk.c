@@ -53,12 +53,12 @@ void dwarfs_walk_free(dwarfs_walk *walk)
 {
 	if (!walk)
 		return;
-	free(walk->levels);
-	free(walk->path);
-	free(walk->visits);
-	free(walk->order);
+	dw_free(walk->levels);
+	dw_free(walk->path);
+	dw_free(walk->visits);
+	dw_free(walk->order);
 	dwarfs_image_free(walk->image);
-	free(walk);
+	dw_free(walk);
 }
 
 DW_DEFINE_AUTO(walk, dwarfs_walk *, dwarfs_walk_free)

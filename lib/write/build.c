@@ -72,7 +72,7 @@ static void free_lists(struct build *build)
 {
 	while (build->list_count > 0)
 		dw_fragment_list_free(&build->lists[--build->list_count]);
-	free(dw_steal(build->lists));
+	dw_free(dw_steal(build->lists));
 }
 
 static void free_build(struct build *build)

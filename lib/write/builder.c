@@ -37,7 +37,7 @@ int dwarfs_builder_new(dwarfs_context *context, dwarfs_builder **builder_out,
 	if (!builder)
 		return dw_fail_nomem(err);
 	if ((ret = dw_context_use(context, &builder->context, err)) < 0) {
-		free(builder);
+		dw_free(builder);
 		return ret;
 	}
 	builder->root_fd = -1;
@@ -85,22 +85,22 @@ void dwarfs_builder_free(dwarfs_builder *builder)
 	dw_mode_change_free(&options->chmod);
 	dw_xattr_rules_free(&options->xattrs);
 	for (size_t i = 0; i < options->argument_count; i++)
-		free(options->arguments[i]);
-	free(options->arguments);
+		dw_free(options->arguments[i]);
+	dw_free(options->arguments);
 	for (size_t i = 0; i < options->override_count; i++)
 		dw_order_spec_free(&options->overrides[i].values.order);
-	free(options->overrides);
+	dw_free(options->overrides);
 	dw_categorize_options_free(&options->categorize);
 	dw_input_options_free(&options->input);
 	dw_buffer_free(&options->header);
-	free(builder->settings);
-	free(builder->totals);
+	dw_free(builder->settings);
+	dw_free(builder->totals);
 	dw_assembly_free(builder->assembly);
-	free(builder->spool_directory);
+	dw_free(builder->spool_directory);
 	dw_fd_close(builder->root_fd);
-	free(builder->root_path);
+	dw_free(builder->root_path);
 	dwarfs_context_free(builder->context);
-	free(builder);
+	dw_free(builder);
 }
 
 /* -- input --------------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ int dwarfs_builder_add_directory(dwarfs_builder *builder, const char *path,
 	if (!builder || !path)
 		return dw_fail_null(err, "builder and path");
 
-	auto_free char *copy = strdup(path);
+	auto_free char *copy = dw_strdup(path);
 	auto_fd int fd = -1;
 	int ret;
 

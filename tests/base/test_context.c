@@ -88,7 +88,7 @@ static atomic_int objects_made, objects_ended;
 static int make_object(dwarfs_context *context, void **object_out, dwarfs_error **err)
 {
 	atomic_fetch_add(&objects_made, 1);
-	*object_out = malloc(1);
+	*object_out = dw_malloc(1);
 	return 0;
 }
 
@@ -100,7 +100,7 @@ static int make_nothing(dwarfs_context *context, void **object_out, dwarfs_error
 static void end_object(void *object)
 {
 	atomic_fetch_add(&objects_ended, 1);
-	free(object);
+	dw_free(object);
 }
 
 static void *share(void *data)

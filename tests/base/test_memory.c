@@ -103,11 +103,11 @@ static void buffers_collect_bytes(void **state)
 
 static void stealing_leaves_nothing(void **state)
 {
-	char *text = strdup("x"), *taken = dw_steal(text);
+	char *text = dw_strdup("x"), *taken = dw_steal(text);
 
 	assert_null(text);
 	assert_string_equal(taken, "x");
-	free(taken);
+	dw_free(taken);
 }
 
 static void arithmetic_notices_wrapping(void **state)

@@ -83,7 +83,7 @@ static void what_makes_no_sense_changes_nothing(void **state)
 	static const char *const bad[] = { "",	  "/",	  "i:",	    "[a",   "{a",
 					   "a\\", "{a,}", "{a,[b}", "[z-a]" };
 	DW_AUTO(patterns) struct patterns *patterns = NULL;
-	auto_free char *long_one = malloc(6000);
+	auto_free char *long_one = dw_malloc(6000);
 
 	assert_non_null(long_one);
 	assert_int_equal(dw_patterns_new(&patterns, NULL), 0);

@@ -34,7 +34,7 @@ struct fixture {
 
 static void find_parts(struct fixture *fixture)
 {
-	free(fixture->parts);
+	dw_free(fixture->parts);
 	assert_int_equal(dw_codec_parts(CODEC_LZMA, dw_buffer_span(&fixture->packed),
 					&fixture->parts, &fixture->count, NULL),
 			 0);
@@ -61,7 +61,7 @@ static void pack_as(struct fixture *fixture, const char *text, enum kind kind,
 
 static int open_fixture(void **state)
 {
-	*state = calloc(1, sizeof(struct fixture));
+	*state = dw_calloc(1, sizeof(struct fixture));
 	return *state ? 0 : -1;
 }
 
@@ -70,8 +70,8 @@ static int close_fixture(void **state)
 	struct fixture *fixture = *state;
 
 	dw_buffer_free(&fixture->packed);
-	free(fixture->parts);
-	free(fixture);
+	dw_free(fixture->parts);
+	dw_free(fixture);
 	return 0;
 }
 

@@ -81,7 +81,7 @@ static void make_schema(struct list_schema *made, uint32_t width, int16_t offset
  * detects every access beyond it. */
 static uint8_t *make_data(uint64_t size, uint64_t distance, uint64_t count)
 {
-	uint8_t *data = calloc(1, (size_t)size + DW_FROZEN_PADDING);
+	uint8_t *data = dw_calloc(1, (size_t)size + DW_FROZEN_PADDING);
 
 	assert_non_null(data);
 	dw_store64(data, distance);

@@ -52,7 +52,7 @@ static void small_rooms_are_not_left(void **state)
 				 (struct span){ known_table, sizeof(known_table) }, NULL),
 			 0);
 	for (size_t room = 0; room <= 12; room++) {
-		auto_free uint8_t *text = malloc(room ? room : 1);
+		auto_free uint8_t *text = dw_malloc(room ? room : 1);
 
 		assert_int_equal(
 			dw_fsst_decode(&decoder,
@@ -66,7 +66,7 @@ static void small_rooms_are_not_left(void **state)
 static void every_truncated_table_is_refused(void **state)
 {
 	for (size_t size = 0; size < sizeof(known_table); size++) {
-		auto_free uint8_t *copy = malloc(size ? size : 1);
+		auto_free uint8_t *copy = dw_malloc(size ? size : 1);
 		struct fsst_decoder decoder;
 
 		memcpy(copy, known_table, size);
@@ -87,7 +87,7 @@ static void start_table(uint8_t *table, const uint8_t counts[8])
 static int init_with(const uint8_t counts[8], uint8_t flags, size_t symbol_bytes,
 		     struct fsst_decoder *decoder)
 {
-	auto_free uint8_t *table = malloc(HEADER_BYTES + symbol_bytes);
+	auto_free uint8_t *table = dw_malloc(HEADER_BYTES + symbol_bytes);
 
 	start_table(table, counts);
 	table[8] = flags;
@@ -211,7 +211,7 @@ static int order_of(struct span a, struct span b)
 static void compare(const struct fsst_decoder *decoder, struct span codes,
 		    struct span string, struct span other)
 {
-	auto_free uint8_t *text = calloc(other.size + 8, 1);
+	auto_free uint8_t *text = dw_calloc(other.size + 8, 1);
 	int order = 9;
 
 	memcpy(text, other.data, other.size);
@@ -222,7 +222,7 @@ static void compare(const struct fsst_decoder *decoder, struct span codes,
 static size_t compressed_size(const struct span *strings, size_t count)
 {
 	auto_buffer struct buffer symtab = { 0 }, packed = { 0 };
-	auto_free uint32_t *lengths = calloc(count + 1, sizeof(*lengths));
+	auto_free uint32_t *lengths = dw_calloc(count + 1, sizeof(*lengths));
 	struct fsst_decoder decoder;
 	size_t at = 0;
 
@@ -232,8 +232,9 @@ static size_t compressed_size(const struct span *strings, size_t count)
 			 0);
 	for (size_t i = 0; i < count; i++) {
 		/* One byte is missing: a sanitizer detects a read beyond the end. */
-		auto_free uint8_t *codes = malloc(lengths[i] ? lengths[i] : 1);
-		auto_free uint8_t *text = malloc(strings[i].size ? strings[i].size : 1);
+		auto_free uint8_t *codes = dw_malloc(lengths[i] ? lengths[i] : 1);
+		auto_free uint8_t *text =
+			dw_malloc(strings[i].size ? strings[i].size : 1);
 
 		assert_true(at + lengths[i] <= packed.size);
 		if (lengths[i])

@@ -21,7 +21,7 @@ struct encoded {
 
 static void encode(const struct span *strings, size_t count, struct encoded *encoded)
 {
-	*encoded = (struct encoded){ .lengths = calloc(count + 1, sizeof(uint32_t)) };
+	*encoded = (struct encoded){ .lengths = dw_calloc(count + 1, sizeof(uint32_t)) };
 	assert_non_null(encoded->lengths);
 	assert_int_equal(dw_fsst_encode(strings, count, &encoded->symtab, &encoded->out,
 					encoded->lengths, NULL),
@@ -32,7 +32,7 @@ static void free_encoded(struct encoded *encoded)
 {
 	dw_buffer_free(&encoded->symtab);
 	dw_buffer_free(&encoded->out);
-	free(encoded->lengths);
+	dw_free(encoded->lengths);
 }
 
 static void expect_round_trip(const struct span *strings, size_t count,

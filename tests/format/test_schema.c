@@ -58,7 +58,7 @@ static void the_known_schema_is_parsed(void **state)
 static void every_truncation_is_refused(void **state)
 {
 	for (size_t size = 0; size < SCHEMA_BYTES; size++) {
-		auto_free uint8_t *copy = malloc(size ? size : 1);
+		auto_free uint8_t *copy = dw_malloc(size ? size : 1);
 		auto_error dwarfs_error *err = NULL;
 		struct schema schema;
 
@@ -101,7 +101,7 @@ static void check_invariants(const struct schema *schema)
 
 static void flipped_bits_never_break_the_invariants(void **state)
 {
-	auto_free uint8_t *copy = malloc(SCHEMA_BYTES);
+	auto_free uint8_t *copy = dw_malloc(SCHEMA_BYTES);
 
 	memcpy(copy, known_schema().data, SCHEMA_BYTES);
 	for (size_t bit = 0; bit < SCHEMA_BYTES * 8; bit++) {

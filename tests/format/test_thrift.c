@@ -192,7 +192,7 @@ static void known_bytes_are_understood(void **state)
 /* Skip all fields of bytes; gives whether that worked. */
 static bool skips(const uint8_t *data, size_t size)
 {
-	auto_free uint8_t *copy = malloc(size ? size : 1);
+	auto_free uint8_t *copy = dw_malloc(size ? size : 1);
 	struct thrift_field field = { 0 };
 	struct thrift_reader reader;
 

@@ -193,7 +193,7 @@ static void use(const struct xattr_table *table)
 /* A copy of exact size, so that a sanitizer detects an access after its end. */
 static int check_copy(const uint8_t *data, size_t size)
 {
-	uint8_t *copy = malloc(size ? size : 1);
+	uint8_t *copy = dw_malloc(size ? size : 1);
 	struct xattr_table table;
 	int ret;
 
@@ -202,7 +202,7 @@ static int check_copy(const uint8_t *data, size_t size)
 	ret = dw_xattr_table_check((struct span){ copy, size }, &table, NULL);
 	if (ret == 0)
 		use(&table);
-	free(copy);
+	dw_free(copy);
 	return ret;
 }
 

@@ -84,7 +84,7 @@ static void drop(void *shared, void *data)
 	struct world *world = shared;
 
 	world->dropped++;
-	free(data);
+	dw_free(data);
 }
 
 static const struct pool_ops ops = {

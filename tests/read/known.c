@@ -84,7 +84,7 @@ void assert_reads_hi(const dwarfs_image *image)
 void add_history(struct craft *craft, uint64_t steps, size_t text)
 {
 	auto_buffer struct buffer out = { 0 };
-	auto_free char *bytes = calloc(text + 1, 1);
+	auto_free char *bytes = dw_calloc(text + 1, 1);
 	struct thrift_writer writer;
 
 	memset(bytes, 't', text);

@@ -97,7 +97,7 @@ static void a_section_that_is_too_long_is_not_read(void **state)
 	for (size_t more = 0; more < 2; more++) {
 		auto_craft struct craft craft = { 0 };
 		auto_test_image dwarfs_image *image = NULL;
-		auto_free uint8_t *bytes = calloc(1, STORED + 1);
+		auto_free uint8_t *bytes = dw_calloc(1, STORED + 1);
 		uint8_t *data = NULL;
 		uint64_t size;
 

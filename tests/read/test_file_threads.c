@@ -34,12 +34,12 @@ static int read_somewhere(struct reader *reader, dwarfs_file *file, uint32_t num
 	int ret, wrong = 0;
 
 	if (next_random(reader) % 3 > 0) {
-		uint8_t *buffer = malloc(bytes);
+		uint8_t *buffer = dw_malloc(bytes);
 
 		ret = buffer ? dwarfs_file_read(file, buffer, bytes, offset, &got, NULL)
 			     : DWARFS_ERR_NOMEM;
 		wrong = ret == 0 && !is_right(reader->world, number, buffer, got, offset);
-		free(buffer);
+		dw_free(buffer);
 	} else {
 		ret = dwarfs_file_borrow(file, bytes, offset, &borrowed, NULL);
 		for (size_t i = 0; ret == 0 && i < dwarfs_borrowed_count(borrowed); i++) {

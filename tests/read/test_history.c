@@ -27,7 +27,7 @@ static int read_history_of(size_t section_bytes, uint64_t *read_out)
 {
 	const uint32_t table[] = { 0, 0 };
 	auto_craft struct craft craft = { 0 };
-	auto_free uint8_t *zeros = calloc(section_bytes, 1);
+	auto_free uint8_t *zeros = dw_calloc(section_bytes, 1);
 	auto_test_image dwarfs_image *image = NULL;
 	dwarfs_history *history = NULL;
 	dwarfs_io *io;

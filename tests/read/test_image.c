@@ -143,7 +143,7 @@ static void its_entries(void **state)
 					   NULL, NULL),
 			 DWARFS_ERR_RANGE);
 	for (size_t room = 0; room <= 6; room++) {
-		auto_free char *small = malloc(room ? room : 1);
+		auto_free char *small = dw_malloc(room ? room : 1);
 
 		size = 99;
 		assert_int_equal(dwarfs_entry_name(image, dwarfs_entry_at(1), small, room,
@@ -311,7 +311,7 @@ static void its_contents(void **state)
 static void every_truncation_is_refused(void **state)
 {
 	for (size_t size = 0; size < sizeof(one_file); size++) {
-		auto_free uint8_t *copy = malloc(size ? size : 1);
+		auto_free uint8_t *copy = dw_malloc(size ? size : 1);
 		auto_error dwarfs_error *err = NULL;
 		dwarfs_image *image = NULL;
 		int ret;
@@ -335,7 +335,7 @@ static void every_truncation_is_refused(void **state)
 static void every_changed_byte_is_noticed(void **state)
 {
 	dwarfs_context *context = quiet_context();
-	auto_free uint8_t *copy = malloc(sizeof(one_file));
+	auto_free uint8_t *copy = dw_malloc(sizeof(one_file));
 
 	memcpy(copy, one_file, sizeof(one_file));
 	for (size_t at = 0; at < sizeof(one_file); at++) {
@@ -356,7 +356,7 @@ static void no_changed_byte_does_harm(void **state)
 	static const uint8_t changes[] = { 0x01, 0x02, 0x04, 0x08, 0x10,
 					   0x20, 0x40, 0x80, 0xff, 0x7f };
 	dwarfs_context *context = quiet_context();
-	auto_free uint8_t *copy = malloc(sizeof(one_file));
+	auto_free uint8_t *copy = dw_malloc(sizeof(one_file));
 	int opened = 0;
 
 	craft_expect_end(300);

@@ -132,7 +132,7 @@ static void a_large_file_is_loaded_and_reported(void **state)
 {
 	const uint32_t block_bytes = 1u << 20;
 	auto_craft struct craft craft = { 0 };
-	auto_free uint8_t *block = malloc(block_bytes);
+	auto_free uint8_t *block = dw_malloc(block_bytes);
 	auto_test_image dwarfs_image *image = open_large(&craft, block, block_bytes);
 	struct watched watched = { .calls = 0 };
 	auto_test_task dwarfs_task *task = new_task(watch, &watched);
@@ -166,7 +166,7 @@ static void loading_can_be_cancelled(void **state)
 	static const int codes[] = { 0, 1, DWARFS_ERR_LIMIT };
 	const uint32_t block_bytes = 1u << 20;
 	auto_craft struct craft craft = { 0 };
-	auto_free uint8_t *block = malloc(block_bytes);
+	auto_free uint8_t *block = dw_malloc(block_bytes);
 	auto_test_image dwarfs_image *image = open_large(&craft, block, block_bytes);
 	auto_test_task dwarfs_task *cancelled = new_task(NULL, NULL);
 	size_t bytes = 99;

@@ -97,9 +97,9 @@ static int open_source(struct source *source, uint64_t offset, const dwarfs_task
 static void make_image(struct craft *craft, uint32_t block_bytes, uint32_t files,
 		       bool has_index)
 {
-	auto_free uint8_t *block = calloc(1, block_bytes);
-	auto_free struct craft_chunk *chunks = calloc(files, sizeof(*chunks));
-	auto_free uint32_t *table = calloc(files + 1, sizeof(*table));
+	auto_free uint8_t *block = dw_calloc(1, block_bytes);
+	auto_free struct craft_chunk *chunks = dw_calloc(files, sizeof(*chunks));
+	auto_free uint32_t *table = dw_calloc(files + 1, sizeof(*table));
 
 	for (uint32_t i = 0; i < BLOCKS; i++) {
 		memset(block, 'a' + (int)i, block_bytes);
@@ -162,7 +162,7 @@ static uint8_t *behind_header(const struct craft *craft, size_t start, size_t *b
 	uint8_t *bytes;
 
 	*bytes_out = start + craft->bytes.size;
-	bytes = malloc(*bytes_out);
+	bytes = dw_malloc(*bytes_out);
 	assert_non_null(bytes);
 	memset(bytes, '#', start);
 	memcpy(bytes + start, craft->bytes.data, craft->bytes.size);

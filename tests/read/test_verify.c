@@ -177,7 +177,7 @@ static void craft_block(struct craft *craft)
 {
 	static const struct craft_chunk chunk = { 0, 0, BLOCK_BYTES };
 	static const uint32_t table[] = { 0, 1 };
-	auto_free uint8_t *data = malloc(BLOCK_BYTES);
+	auto_free uint8_t *data = dw_malloc(BLOCK_BYTES);
 	auto_buffer struct buffer packed = { 0 };
 	struct codec_spec spec;
 	struct codec *codec;

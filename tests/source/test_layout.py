@@ -207,6 +207,41 @@ def reader_names_are_unique():
           if len(paths) > 1])
 
 
+# Functions that allocate or free, of the C library.
+ALLOCATORS = re.compile(
+    r"(?<![\w.>])((?:m|c|re|v|pv)alloc|reallocarray|posix_memalign|aligned_alloc|memalign|"
+    r"w?c?strn?dup|wcsdup|v?asprintf|getline|getdelim|open_memstream|realpath|scandir|free|"
+    r"tempnam|get_current_dir_name|canonicalize_file_name)\b(?!\.h)")
+# What is used there: the allocator itself, and the copy of what realpath() gives.
+ALLOCATING = {"lib/base/allocator.c": {"malloc", "calloc", "realloc", "free"},
+              "lib/os/posix/dir.c": {"realpath", "free"}}
+
+
+def without_comments(text):
+    """A blank in place of each comment and string."""
+    return re.sub(r'/\*.*?\*/|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.S)
+
+
+def calls_of_allocators(text):
+    """Calls, and functions that are passed on; members of that name are neither."""
+    code = re.sub(r"[*]+free;", " ", without_comments(text))
+    code = re.sub(r"^\s*#.*$", " ", code, flags=re.M)
+    return set(ALLOCATORS.findall(code)) - ({"malloc"} if "attribute__((malloc" in code else set())
+
+
+def memory_is_of_the_allocator():
+    """See lib/base/allocator.h."""
+    assert calls_of_allocators("x = malloc(1); y->free(z); /* free(x) */") == {"malloc"}
+    assert calls_of_allocators(".close = free, strdup(a)") == {"free", "strdup"}
+    problems = []
+    for path in files("lib", endings=(".c", ".h")):
+        found = calls_of_allocators(read(path))
+        allowed = ALLOCATING.get(path, set())
+        problems += [f"{path} uses {name}()" for name in sorted(found - allowed)]
+        problems += [f"{path} does not use {name}()" for name in sorted(allowed - found)]
+    none(problems)
+
+
 def every_file_has_its_licence():
     none([path for path in files("include", "lib", "utils", "tests", "fuzz", "bench", "examples",
                                  "scripts", endings=(".c", ".h", ".py", ".sh", "meson.build"))
@@ -224,6 +259,7 @@ def main():
             ("programs, bindings and examples use public headers", only_public_headers_outside),
             ("include guards are named after the path", guards_match),
             ("no two files of the reader define the same name", reader_names_are_unique),
+            ("memory is allocated by lib/base/allocator.c alone", memory_is_of_the_allocator),
             ("every source file names its licence", every_file_has_its_licence)):
         with suite.case(name):
             check()

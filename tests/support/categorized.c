@@ -27,7 +27,7 @@ static void on_log(enum dwarfs_log_level level, const char *message, void *user)
 
 struct categorized *categorized_new(const char *categorizers)
 {
-	struct categorized *all = calloc(1, sizeof(*all));
+	struct categorized *all = dw_calloc(1, sizeof(*all));
 
 	assert_non_null(all);
 	assert_int_equal(dwarfs_context_new(&all->context, NULL), 0);
@@ -45,7 +45,7 @@ void categorized_free(struct categorized *all)
 	dw_category_parts_free(&all->parts);
 	dwarfs_builder_free(all->builder);
 	dwarfs_context_free(all->context);
-	free(all);
+	dw_free(all);
 }
 
 static void describe(struct categorized *all, uint64_t size)
@@ -95,7 +95,7 @@ static const char *run_open(struct categorized *all, const char *name, int fd,
 {
 	size_t head_bytes =
 		size < CATEGORY_HEAD_BYTES ? (size_t)size : CATEGORY_HEAD_BYTES;
-	auto_free uint8_t *head = malloc(head_bytes ? head_bytes : 1);
+	auto_free uint8_t *head = dw_malloc(head_bytes ? head_bytes : 1);
 
 	assert_non_null(head);
 	assert_int_equal(dw_fd_read_at(fd, head, head_bytes, 0), head_bytes);

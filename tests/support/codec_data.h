@@ -48,7 +48,7 @@ static inline void fill(uint8_t *data, size_t size, enum kind kind)
 /* Memory of exactly this size, so that tools detect accesses beyond it. */
 static inline uint8_t *exactly(size_t size)
 {
-	uint8_t *memory = malloc(size ? size : 1);
+	uint8_t *memory = dw_malloc(size ? size : 1);
 
 	assert_non_null(memory);
 	return memory;

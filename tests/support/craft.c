@@ -82,10 +82,10 @@ void craft_files(struct craft *craft, const struct craft_chunk *chunks,
 	static const uint64_t large_holes[] = { UINT64_C(21474836480) };
 	const struct freeze_directory directories[] = { { 0, 1, 0 },
 							{ 0, files + 1, 0 } };
-	auto_free struct freeze_inode *inodes = calloc(files + 1, sizeof(*inodes));
-	auto_free struct freeze_entry *entries = calloc(files + 1, sizeof(*entries));
-	auto_free struct span *names = calloc(files + 1, sizeof(*names));
-	auto_free char *text = calloc(files + 1, 8);
+	auto_free struct freeze_inode *inodes = dw_calloc(files + 1, sizeof(*inodes));
+	auto_free struct freeze_entry *entries = dw_calloc(files + 1, sizeof(*entries));
+	auto_free struct span *names = dw_calloc(files + 1, sizeof(*names));
+	auto_free char *text = dw_calloc(files + 1, 8);
 	struct span sparse = { (const uint8_t *)"sparsefiles", 11 };
 	struct freeze_metadata metadata = {
 		.chunks = TABLE(chunks, table[files]),

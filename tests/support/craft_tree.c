@@ -46,7 +46,7 @@ struct tree {
 
 static char *decode(const char *text)
 {
-	char *out = malloc(strlen(text) + 1);
+	char *out = dw_malloc(strlen(text) + 1);
 	size_t size = 0;
 	unsigned value;
 
@@ -248,8 +248,8 @@ int main(int argc, char **argv)
 		return 1;
 	craft_free(&craft);
 	for (uint32_t i = 0; i < tree.line_count; i++) {
-		free(tree.lines[i].name);
-		free(tree.lines[i].value);
+		dw_free(tree.lines[i].name);
+		dw_free(tree.lines[i].value);
 	}
 	return 0;
 }

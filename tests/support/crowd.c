@@ -75,7 +75,7 @@ static void pack(struct tree *tree)
 
 static struct tree *tree_new(bool is_packed)
 {
-	struct tree *tree = calloc(1, sizeof(*tree));
+	struct tree *tree = dw_calloc(1, sizeof(*tree));
 
 	assert_non_null(tree);
 	name_all(tree);

@@ -58,7 +58,7 @@ static void pack(struct model *model)
 
 struct model *model_new(bool is_packed)
 {
-	struct model *model = calloc(1, sizeof(*model));
+	struct model *model = dw_calloc(1, sizeof(*model));
 	uint32_t at = 0, chunk = 0;
 
 	assert_non_null(model);
@@ -113,7 +113,7 @@ struct model *model_new(bool is_packed)
 
 void model_free(struct model *model)
 {
-	free(model);
+	dw_free(model);
 }
 
 void model_craft(const struct model *model, struct craft *craft)

@@ -31,7 +31,7 @@ static uint32_t add_entry(struct order_tree *place, uint32_t parent, const char 
 
 struct order_tree *order_tree_new(void)
 {
-	struct order_tree *place = calloc(1, sizeof(*place));
+	struct order_tree *place = dw_calloc(1, sizeof(*place));
 
 	assert_non_null(place);
 	place->options.max_similarity_bytes = UINT64_MAX;
@@ -49,8 +49,8 @@ void order_tree_free(struct order_tree *place)
 	dw_sources_free(place->run.sources); /* NULL is accepted */
 	dw_tree_free(&place->tree);
 	dw_contents_free(&place->contents);
-	free(place->numbers);
-	free(place);
+	dw_free(place->numbers);
+	dw_free(place);
 }
 
 void order_tree_fill(struct order_tree *place, const char *names)
@@ -94,8 +94,8 @@ size_t order_tree_add_contents(struct order_tree *place)
 			dw_contents_add_fragment(&place->contents, 0, 1000, NULL), 0);
 	}
 	place->contents.fingerprints =
-		calloc(place->contents.count + 1, sizeof(struct fingerprint));
-	place->numbers = calloc(place->contents.count + 1, sizeof(uint32_t));
+		dw_calloc(place->contents.count + 1, sizeof(struct fingerprint));
+	place->numbers = dw_calloc(place->contents.count + 1, sizeof(uint32_t));
 	assert_non_null(place->contents.fingerprints);
 	assert_non_null(place->numbers);
 	for (size_t i = 0; i < place->contents.count; i++)
@@ -106,7 +106,7 @@ size_t order_tree_add_contents(struct order_tree *place)
 struct order_tree *order_tree_with_bytes(const uint8_t *data, uint32_t size)
 {
 	struct order_tree *place = order_tree_small();
-	struct kept *kept = calloc(place->contents.count, sizeof(*kept));
+	struct kept *kept = dw_calloc(place->contents.count, sizeof(*kept));
 	struct kept_slab *slab;
 
 	place->budget =

@@ -130,13 +130,13 @@ static void fill_contents(struct small_tables *all)
 
 struct small_tables *small_tables_new(void)
 {
-	struct small_tables *all = calloc(1, sizeof(*all));
+	struct small_tables *all = dw_calloc(1, sizeof(*all));
 
 	assert_non_null(all);
 	fill_tree(all);
 	fill_contents(all);
 	all->options.block_bits = 10;
-	all->blocks.list = calloc(SMALL_BLOCKS, sizeof(*all->blocks.list));
+	all->blocks.list = dw_calloc(SMALL_BLOCKS, sizeof(*all->blocks.list));
 	assert_non_null(all->blocks.list);
 	all->blocks.count = all->blocks.room = SMALL_BLOCKS;
 	all->run = (struct build_run){ .options = &all->options, .counts = all->counts };
@@ -165,23 +165,23 @@ static void free_tables(struct tables *tables)
 	dw_number_set_free(&tables->uids);
 	dw_number_set_free(&tables->gids);
 	dw_number_set_free(&tables->modes);
-	free(tables->inode_of);
-	free(tables->files);
-	free(tables->chunks);
-	free(tables->directories);
-	free(tables->inodes);
-	free(tables->entries);
-	free(tables->chunk_table);
-	free(tables->symlink_table);
-	free(tables->shared);
-	free(tables->devices);
-	free(tables->large_holes);
-	free(tables->sizes);
-	free(tables->allocated);
-	free(tables->category_names);
-	free(tables->category_metadata);
-	free(tables->block_categories);
-	free(tables->block_metadata);
+	dw_free(tables->inode_of);
+	dw_free(tables->files);
+	dw_free(tables->chunks);
+	dw_free(tables->directories);
+	dw_free(tables->inodes);
+	dw_free(tables->entries);
+	dw_free(tables->chunk_table);
+	dw_free(tables->symlink_table);
+	dw_free(tables->shared);
+	dw_free(tables->devices);
+	dw_free(tables->large_holes);
+	dw_free(tables->sizes);
+	dw_free(tables->allocated);
+	dw_free(tables->category_names);
+	dw_free(tables->category_metadata);
+	dw_free(tables->block_categories);
+	dw_free(tables->block_metadata);
 }
 
 void small_tables_free(struct small_tables *all)
@@ -191,5 +191,5 @@ void small_tables_free(struct small_tables *all)
 	dw_contents_free(&all->contents);
 	dw_chunks_free(&all->chunks);
 	dw_block_streams_free(&all->blocks);
-	free(all);
+	dw_free(all);
 }

@@ -37,9 +37,9 @@ void dwarfs_archive_export_free(dwarfs_archive_export *export)
 
 	dwarfs_image_free(export->image);
 	dw_patterns_free(export->patterns);
-	free(export->filters);
-	free(export->options);
-	free(export);
+	dw_free(export->filters);
+	dw_free(export->options);
+	dw_free(export);
 }
 
 /* -- settings ------------------------------------------------------------------------ */
@@ -67,9 +67,9 @@ static int copy_list(const char *text, char **copy, dwarfs_error **err)
 {
 	char *made = NULL;
 
-	if (text && *text && !(made = strdup(text)))
+	if (text && *text && !(made = dw_strdup(text)))
 		return dw_fail_nomem(err);
-	free(*copy);
+	dw_free(*copy);
 	*copy = made;
 	return 0;
 }

@@ -28,8 +28,8 @@ struct windows {
 
 static void release(struct window *window)
 {
-	free(window->items);
-	free(window->files);
+	dw_free(window->items);
+	dw_free(window->files);
 	dw_buffer_free(&window->paths);
 }
 

@@ -68,7 +68,7 @@ static int set_options(struct archive *archive, const char *options, dwarfs_erro
 
 	if (!options)
 		return 0;
-	next = copy = strdup(options);
+	next = copy = dw_strdup(options);
 	if (!copy)
 		return dw_fail_nomem(err);
 	while ((option = strsep(&next, ",")))
@@ -192,5 +192,5 @@ void dw_export_relay_free(struct relay *relay, bool is_complete)
 	if (relay->outer && !is_complete)
 		archive_write_close(relay->outer);
 	archive_write_free(relay->outer);
-	free(relay);
+	dw_free(relay);
 }

@@ -126,7 +126,7 @@ static int remember(struct export_run *run, const char *path, dwarfs_error **err
 	if (!run->first_paths || run->selection.names[inode] < 2 ||
 	    run->first_paths[inode])
 		return 0;
-	run->first_paths[inode] = strdup(path);
+	run->first_paths[inode] = dw_strdup(path);
 	return run->first_paths[inode] ? 0 : dw_fail_nomem(err);
 }
 
@@ -302,7 +302,7 @@ static int open_run(struct export_run *run, dwarfs_error **err)
 						   : window;
 	if (run->format->joliet)
 		run->joliet_units = dw_export_joliet_units(run->export->options);
-	run->buffer = malloc(EXPORT_BUFFER_BYTES);
+	run->buffer = dw_malloc(EXPORT_BUFFER_BYTES);
 	run->zeros = dw_calloc(EXPORT_BUFFER_BYTES, 1);
 	if (!run->buffer || !run->zeros)
 		return dw_fail_nomem(err);
@@ -340,12 +340,12 @@ static void close_run(struct export_run *run, bool is_complete)
 	dw_export_relay_free(run->relay, is_complete);
 	dw_locale_leave(&run->locale);
 	for (size_t i = 0; run->first_paths && i < inodes; i++)
-		free(run->first_paths[i]);
-	free(run->first_paths);
+		dw_free(run->first_paths[i]);
+	dw_free(run->first_paths);
 	dw_export_select_release(&run->selection);
 	dwarfs_stat_free(run->stat);
-	free(run->buffer);
-	free(run->zeros);
+	dw_free(run->buffer);
+	dw_free(run->zeros);
 	dwarfs_error_free(run->failed);
 	dwarfs_error_free(run->first);
 }

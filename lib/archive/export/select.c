@@ -24,10 +24,10 @@ struct above {
 
 void dw_export_select_release(struct selection *selection)
 {
-	free(selection->taken);
-	free(selection->claimed);
-	free(selection->repeated);
-	free(selection->names);
+	dw_free(selection->taken);
+	dw_free(selection->claimed);
+	dw_free(selection->repeated);
+	dw_free(selection->names);
 	*selection = (struct selection){ 0 };
 }
 
@@ -211,7 +211,7 @@ int dw_export_select(struct export_run *run, dwarfs_error **err)
 		return dw_fail_nomem(err);
 	dw_patterns_start(run->export->patterns);
 	ret = walk_tree(run, &above, err);
-	free(above.entries);
+	dw_free(above.entries);
 	if (ret == 0 && !run->is_left) {
 		name_unmatched(run);
 		ret = dw_export_weigh_holes(run, err);

@@ -41,7 +41,7 @@ struct acl {
 
 static void free_acl(struct acl *acl)
 {
-	free(acl->entries);
+	dw_free(acl->entries);
 }
 #define auto_acl __attribute__((cleanup(free_acl))) struct acl
 

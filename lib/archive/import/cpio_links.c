@@ -13,7 +13,7 @@
 
 static void free_late(struct late_file *late)
 {
-	free(late->key);
+	dw_free(late->key);
 	dw_buffer_free(&late->names);
 	dwarfs_item_free(late->item);
 	*late = (struct late_file){ 0 };
@@ -25,7 +25,7 @@ void dw_import_free_late(struct import_job *job)
 
 	for (i = 0; i < job->late_count; i++)
 		free_late(&job->late[i]);
-	free(dw_steal(job->late));
+	dw_free(dw_steal(job->late));
 	job->late_count = job->late_room = 0;
 }
 
@@ -38,7 +38,7 @@ static int add_name(struct import_job *job, struct late_file *late, dwarfs_error
 
 int dw_import_defer(struct import_job *job, bool is_named, dwarfs_error **err)
 {
-	struct late_file late = { .key = strdup(job->shown), .is_named = is_named };
+	struct late_file late = { .key = dw_strdup(job->shown), .is_named = is_named };
 	int ret;
 
 	if (!late.key)

@@ -36,8 +36,8 @@ void dwarfs_archive_import_free(dwarfs_archive_import *import)
 	if (!import)
 		return;
 	dw_buffer_free(&import->prefix);
-	free(import->spool);
-	free(import);
+	dw_free(import->spool);
+	dw_free(import);
 }
 
 int dwarfs_archive_import_set_format(dwarfs_archive_import *import, const char *format,
@@ -86,11 +86,11 @@ int dwarfs_archive_import_set_spool(dwarfs_archive_import *import, const char *d
 	if (!import)
 		return dw_fail_null(err, "import");
 
-	char *copy = directory ? strdup(directory) : NULL;
+	char *copy = directory ? dw_strdup(directory) : NULL;
 
 	if (directory && !copy)
 		return dw_fail_nomem(err);
-	free(import->spool);
+	dw_free(import->spool);
 	import->spool = copy;
 	return 0;
 }
@@ -154,7 +154,7 @@ int dw_import_add(struct import_job *job, const struct buffer *path,
 	auto_free char *copy = NULL;
 	int ret;
 
-	if (count > 0 && !(copy = strndup(text, path->size)))
+	if (count > 0 && !(copy = dw_strndup(text, path->size)))
 		return dw_fail_nomem(err);
 	ret = dwarfs_builder_add_item(builder, text, path->size, item, err);
 	if (ret == 0 && count > 0)
@@ -325,7 +325,7 @@ static void begin(struct import_job *job, dwarfs_archive_import *import)
 static int end(struct import_job *job, int ret)
 {
 	dw_import_free_late(job);
-	free(dw_steal(job->lost));
+	dw_free(dw_steal(job->lost));
 	archive_read_free(job->archive);
 	dw_locale_leave(&job->locale);
 	dw_feed_release(&job->feed);

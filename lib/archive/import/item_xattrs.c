@@ -48,7 +48,7 @@ static bool mark_encoded(struct import_xattr *list, size_t count,
 			 const struct import_xattr *plain)
 {
 	static const char digits[] = "0123456789ABCDEF";
-	auto_free char *name = malloc(3 * strlen(plain->name) + 1);
+	auto_free char *name = dw_malloc(3 * strlen(plain->name) + 1);
 	struct import_xattr *encoded;
 	char *to = name;
 

@@ -43,7 +43,7 @@ static int make_room(struct import_job *job, dwarfs_error **err)
 	for (size_t i = 0; i < job->lost_room; i++)
 		if (job->lost[i].hash != 0)
 			*place_of(table, room, job->lost[i].hash) = job->lost[i];
-	free(job->lost);
+	dw_free(job->lost);
 	job->lost = table;
 	job->lost_room = room;
 	return 0;

@@ -37,7 +37,7 @@ static void *heap_take(void *opaque, size_t size)
 {
 	struct heap *heap = opaque;
 	union link *link =
-		size <= SIZE_MAX - sizeof(*link) ? malloc(sizeof(*link) + size) : NULL;
+		size <= SIZE_MAX - sizeof(*link) ? dw_malloc(sizeof(*link) + size) : NULL;
 
 	if (!link)
 		longjmp(heap->exhausted, 1);
@@ -59,7 +59,7 @@ static void heap_give_back(void *opaque, void *address)
 	*link->chain.from = link->chain.next;
 	if (link->chain.next)
 		link->chain.next->chain.from = link->chain.from;
-	free(link);
+	dw_free(link);
 }
 
 static void heap_free(struct heap *heap)
@@ -236,7 +236,7 @@ const struct encoder_ops dw_encoder_brotli = {
 	.is_slow = true,
 	.packs_as = CODEC_BROTLI,
 	.open = brotli_open_packer,
-	.close = free,
+	.close = dw_free,
 	.pack = brotli_pack,
 	.memory = brotli_memory,
 	.shrink = brotli_shrink,

@@ -244,7 +244,7 @@ void dw_codec_free(struct codec *codec)
 		return;
 	if (codec->state)
 		codec->ops->close(codec->state);
-	free(codec);
+	dw_free(codec);
 }
 
 void dw_codec_set_stop(struct codec *codec, const atomic_bool *stop)

@@ -266,7 +266,7 @@ const struct encoder_ops dw_encoder_flac = {
 	.samples = &dw_samples_audio,
 	.packs_as = CODEC_FLAC,
 	.open = flac_open_packer,
-	.close = free,
+	.close = dw_free,
 	.pack = flac_pack,
 	.memory = flac_memory,
 };

@@ -35,7 +35,7 @@ struct packer {
 static int open_compressor(size_t table_bytes, int level, void **state_out,
 			   dwarfs_error **err)
 {
-	struct packer *packer = malloc(sizeof(*packer) + table_bytes);
+	struct packer *packer = dw_malloc(sizeof(*packer) + table_bytes);
 
 	if (!packer)
 		return dw_fail_nomem(err);
@@ -249,7 +249,7 @@ const struct encoder_ops dw_encoder_lz4 = {
 	.packs_as = CODEC_LZ4,
 	.reach = MATCH_REACH,
 	.open = open_fast,
-	.close = free,
+	.close = dw_free,
 	.pack = pack_fast,
 	.memory = memory_fast,
 };
@@ -261,7 +261,7 @@ const struct encoder_ops dw_encoder_lz4hc = {
 	.packs_as = CODEC_LZ4,
 	.reach = MATCH_REACH,
 	.open = open_hc,
-	.close = free,
+	.close = dw_free,
 	.pack = pack_hc,
 	.memory = memory_hc,
 };

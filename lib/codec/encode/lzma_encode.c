@@ -109,7 +109,7 @@ void dw_lzma_close(void *state)
 	lzma_end(&packer->probe.stream);
 	dw_buffer_free(&packer->sample);
 	dw_buffer_free(&packer->other);
-	free(packer);
+	dw_free(packer);
 }
 
 int dw_lzma_open(const struct codec_spec *spec, size_t block_bytes, void **state_out,
@@ -124,7 +124,7 @@ int dw_lzma_open(const struct codec_spec *spec, size_t block_bytes, void **state
 	packer->part_bytes = part_bytes(spec);
 	if (set_filters(&packer->best, spec, block_bytes) == UINT64_MAX ||
 	    set_probe(&packer->probe, spec->bcj) == UINT64_MAX) {
-		free(packer);
+		dw_free(packer);
 		return dw_fail(err, DWARFS_ERR_INVALID, "the options do not go together");
 	}
 	*state_out = packer;

@@ -281,7 +281,7 @@ const struct encoder_ops dw_encoder_ricepp = {
 	.samples = &dw_samples_image,
 	.packs_as = CODEC_RICEPP,
 	.open = ricepp_open_packer,
-	.close = free,
+	.close = dw_free,
 	.pack = ricepp_pack,
 	.memory = ricepp_memory,
 };

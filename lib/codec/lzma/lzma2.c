@@ -220,7 +220,7 @@ struct lzma2 *dw_lzma2_new(void)
 
 void dw_lzma2_free(struct lzma2 *lzma2)
 {
-	free(lzma2);
+	dw_free(lzma2);
 }
 
 #endif

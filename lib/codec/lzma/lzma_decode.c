@@ -309,7 +309,7 @@ static void lzma_stop(struct decoder *decoder)
 
 	dw_lzma_end_run(&unpacker->run);
 	lzma_index_hash_end(unpacker->hash, NULL);
-	free(unpacker);
+	dw_free(unpacker);
 }
 
 static int new_unpacker(struct decoder *decoder, dwarfs_error **err)

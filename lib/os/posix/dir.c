@@ -33,7 +33,7 @@
 void dw_os_names_free(struct os_names *names)
 {
 	dw_buffer_free(&names->text);
-	free(names->offsets);
+	dw_free(names->offsets);
 	*names = (struct os_names){ 0 };
 }
 
@@ -300,4 +300,15 @@ int dw_next_data(int fd, uint64_t from, uint64_t end, uint64_t *start_out,
 	stop = lseek(fd, (off_t)*start_out, SEEK_HOLE);
 	*end_out = stop < 0 || (uint64_t)stop > end ? end : (uint64_t)stop;
 	return 0;
+}
+
+char *dw_real_path(const char *path)
+{
+	char *real = realpath(path, NULL), *copy;
+
+	if (!real)
+		return NULL;
+	copy = dw_strdup(real);
+	free(real); /* of the C library */
+	return copy;
 }

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/dir.h"
 #include "os/file_io.h"
 #include "os/output.h"
 
@@ -56,9 +57,9 @@ void dw_output_free(struct output *output)
 		dw_fd_close(output->fd);
 	if (output->temporary)
 		unlink(output->temporary);
-	free(output->temporary);
-	free(output->path);
-	free(output);
+	dw_free(output->temporary);
+	dw_free(output->path);
+	dw_free(output);
 }
 
 static int remember_target(struct output *output, dwarfs_error **err)
@@ -80,8 +81,8 @@ static char *folder_of(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	if (!slash)
-		return strdup(".");
-	return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+		return dw_strdup(".");
+	return slash == path ? dw_strdup("/") : dw_strndup(path, (size_t)(slash - path));
 }
 
 /* A hidden name in the same directory, unlikely to exist. */
@@ -96,7 +97,7 @@ static char *temporary_name(const char *path, unsigned attempt)
 		return NULL;
 	clock_gettime(CLOCK_REALTIME, &now);
 	room = strlen(folder) + 64;
-	name = malloc(room);
+	name = dw_malloc(room);
 	if (name)
 		snprintf(name, room, "%s/.dwarfs-%ld-%lx-%u", folder, (long)getpid(),
 			 (unsigned long)now.tv_nsec, attempt);
@@ -210,8 +211,10 @@ int dw_output_create(const char *path, bool overwrite, struct output **output_ou
 	}
 	if (exists && !overwrite)
 		return dw_output_fail_exists(err, path);
-	real = exists ? realpath(path, NULL) : NULL; /* replace the target of a link */
-	output->path = real ? dw_steal(real) : strdup(path);
+	/* Replace the target of a link. */
+	if (exists && !(real = dw_real_path(path)) && errno == ENOMEM)
+		return dw_fail_nomem(err);
+	output->path = real ? dw_steal(real) : dw_strdup(path);
 	output->overwrite = overwrite;
 	if (!output->path)
 		return dw_fail_nomem(err);
@@ -394,7 +397,7 @@ static int settle_named(struct output *output, dwarfs_error **err)
 		ret = -errno;
 	if (ret < 0)
 		return fail_settling(output, -ret, err);
-	free(output->temporary);
+	dw_free(output->temporary);
 	output->temporary = NULL;
 	return 0;
 }

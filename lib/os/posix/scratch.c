@@ -34,7 +34,7 @@ static int open_nameless(const char *directory)
 static int open_and_unlink(const char *directory, int *fd_out)
 {
 	size_t length = strlen(directory);
-	auto_free char *path = malloc(length + sizeof(TEMPLATE));
+	auto_free char *path = dw_malloc(length + sizeof(TEMPLATE));
 	int fd;
 
 	if (!path)

@@ -25,7 +25,7 @@ static int make_directory(int dir, const char *path)
 	if (ret < 0)
 		return ret;
 	ret = CreateDirectoryW(wide, NULL) ? 0 : dw_windows_errno();
-	free(wide);
+	dw_free(wide);
 	return ret;
 }
 
@@ -198,7 +198,7 @@ void dw_create_undo_file(int dir, const char *name)
 	if (dw_wide_at(dir, name, &wide) < 0)
 		return;
 	DeleteFileW(wide);
-	free(wide);
+	dw_free(wide);
 }
 
 /* -- attributes ---------------------------------------------------------------------- */

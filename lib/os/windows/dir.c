@@ -18,7 +18,7 @@
 void dw_os_names_free(struct os_names *names)
 {
 	dw_buffer_free(&names->text);
-	free(names->offsets);
+	dw_free(names->offsets);
 	*names = (struct os_names){ 0 };
 }
 
@@ -110,7 +110,7 @@ int dw_dir_list(int fd, struct os_names *names)
 	if (ret < 0)
 		return ret;
 	length = wcslen(path);
-	pattern = malloc((length + 3) * sizeof(*pattern));
+	pattern = dw_malloc((length + 3) * sizeof(*pattern));
 	if (!pattern)
 		return -ENOMEM;
 	memcpy(pattern, path, length * sizeof(*pattern));
@@ -220,4 +220,24 @@ int dw_next_data(int fd, uint64_t from, uint64_t end, uint64_t *start_out,
 	*start_out = from < end ? from : end;
 	*end_out = end;
 	return 0;
+}
+
+char *dw_real_path(const char *path)
+{
+	wchar_t *wide = NULL, whole[32768];
+	int ret = dw_wide_at(AT_FDCWD, path, &wide);
+	DWORD length;
+
+	if (ret < 0) {
+		errno = -ret;
+		return NULL;
+	}
+	length = GetFullPathNameW(wide, 32768, whole, NULL);
+	dw_free(wide);
+	if (length == 0 || length >= 32768 ||
+	    GetFileAttributesW(whole) == INVALID_FILE_ATTRIBUTES) {
+		errno = -dw_windows_errno();
+		return NULL;
+	}
+	return dw_narrow(whole);
 }

@@ -45,7 +45,7 @@ static bool is_directory(const char *path)
 	if (dw_wide_at(AT_FDCWD, path, &wide) < 0)
 		return false;
 	found = GetFileAttributesW(wide);
-	free(wide);
+	dw_free(wide);
 	return found != INVALID_FILE_ATTRIBUTES && (found & FILE_ATTRIBUTE_DIRECTORY);
 }
 

@@ -25,18 +25,6 @@ void *dw_memmem(const void *data, size_t bytes, const void *wanted, size_t wante
 	return NULL;
 }
 
-char *dw_strndup(const char *text, size_t most)
-{
-	size_t bytes = strnlen(text, most);
-	char *copy = malloc(bytes + 1);
-
-	if (!copy)
-		return NULL;
-	memcpy(copy, text, bytes);
-	copy[bytes] = '\0';
-	return copy;
-}
-
 char *dw_strsep(char **text, const char *ends)
 {
 	char *part = *text, *end;
@@ -70,53 +58,6 @@ long dw_sysconf(int name)
 
 	GetSystemInfo(&info);
 	return (long)info.dwNumberOfProcessors;
-}
-
-ssize_t dw_getline(char **line, size_t *capacity, FILE *file)
-{
-	size_t used = 0;
-	int byte;
-
-	while ((byte = getc(file)) != EOF) {
-		if (used + 2 > *capacity) {
-			size_t room = *capacity ? *capacity * 2 : 128;
-			char *grown = realloc(*line, room);
-
-			if (!grown) {
-				errno = ENOMEM;
-				return -1;
-			}
-			*line = grown;
-			*capacity = room;
-		}
-		(*line)[used++] = (char)byte;
-		if (byte == '\n')
-			break;
-	}
-	if (used == 0)
-		return -1;
-	(*line)[used] = '\0';
-	return (ssize_t)used;
-}
-
-char *dw_realpath(const char *path, char *none)
-{
-	wchar_t *wide = NULL, whole[32768];
-	int ret = dw_wide_at(AT_FDCWD, path, &wide);
-	DWORD length;
-
-	if (ret < 0) {
-		errno = -ret;
-		return NULL;
-	}
-	length = GetFullPathNameW(wide, 32768, whole, NULL);
-	free(wide);
-	if (length == 0 || length >= 32768 ||
-	    GetFileAttributesW(whole) == INVALID_FILE_ATTRIBUTES) {
-		errno = -dw_windows_errno();
-		return NULL;
-	}
-	return dw_narrow(whole);
 }
 
 /* Whether a byte is in the set that begins at pattern, after the bracket; *end_out is after

@@ -56,17 +56,7 @@ void *dw_memmem(const void *data, size_t bytes, const void *wanted, size_t wante
 void *dw_memrchr(const void *data, int byte, size_t bytes);
 #define memrchr dw_memrchr
 
-char *dw_strndup(const char *text, size_t most);
-#undef strndup
-#define strndup dw_strndup
-
-/* As getline(): the line with its end, or -1. */
-ssize_t dw_getline(char **line, size_t *capacity, FILE *file);
-#define getline dw_getline
-
-/* The path with slashes and a drive; only NULL as second argument. */
-char *dw_realpath(const char *path, char *none);
-#define realpath dw_realpath
+#define getc_unlocked getc
 
 void dw_qsort_r(void *items, size_t count, size_t bytes,
 		int (*compare)(const void *, const void *, void *), void *context);

@@ -37,9 +37,9 @@ void dw_output_free(struct output *output)
 		dw_fd_close(output->fd);
 	if (output->temporary)
 		delete_file(output->temporary);
-	free(output->temporary);
-	free(output->path);
-	free(output);
+	dw_free(output->temporary);
+	dw_free(output->path);
+	dw_free(output);
 }
 
 static char *temporary_name(const char *path)
@@ -50,7 +50,7 @@ static char *temporary_name(const char *path)
 	while (folder > 0 && !strchr("/\\:", path[folder - 1]))
 		folder--;
 	room = folder + 64;
-	name = malloc(room);
+	name = dw_malloc(room);
 	if (name)
 		snprintf(name, room, "%.*s.dwarfs-%016llx", (int)folder, path,
 			 (unsigned long long)dw_create_token());
@@ -67,7 +67,7 @@ static int open_new(struct output *output, dwarfs_error **err)
 	if (output->fd < 0) {
 		ret = dw_output_fail(err, -output->fd, "cannot open output file",
 				     output->path);
-		free(output->temporary);
+		dw_free(output->temporary);
 		output->temporary = NULL;
 		return ret;
 	}
@@ -82,7 +82,7 @@ int dw_output_create(const char *path, bool overwrite, struct output **output_ou
 	auto_output struct output *output = dw_calloc(1, sizeof(*output));
 	int ret;
 
-	if (!output || !(output->path = strdup(path)))
+	if (!output || !(output->path = dw_strdup(path)))
 		return dw_fail_nomem(err);
 	output->fd = -1;
 	output->overwrite = overwrite;
@@ -176,7 +176,7 @@ int dw_output_commit(struct output *output, dwarfs_error **err)
 	if (ret < 0)
 		return dw_output_fail(err, -ret, "cannot create output file",
 				      output->path);
-	free(output->temporary);
+	dw_free(output->temporary);
 	output->temporary = NULL;
 	return 0;
 }

@@ -12,7 +12,7 @@
 int dw_scratch_open(const char *directory, int *fd_out)
 {
 	size_t room = strlen(directory) + 64;
-	auto_free char *path = malloc(room);
+	auto_free char *path = dw_malloc(room);
 	int fd;
 
 	if (!path)

@@ -83,7 +83,7 @@ static wchar_t *widen(const char *path, size_t before)
 {
 	int units = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, NULL, 0);
 	wchar_t *wide =
-		units > 0 ? malloc(((size_t)units + before) * sizeof(*wide)) : NULL;
+		units > 0 ? dw_malloc(((size_t)units + before) * sizeof(*wide)) : NULL;
 
 	if (!wide)
 		return NULL;
@@ -103,7 +103,7 @@ static int wide_path_of(int dir, wchar_t **path_out, size_t *length_out)
 
 	if (length == 0)
 		return dw_windows_errno();
-	path = malloc(((size_t)length + 2) * sizeof(*path));
+	path = dw_malloc(((size_t)length + 2) * sizeof(*path));
 	if (!path)
 		return -ENOMEM;
 	length = GetFinalPathNameByHandleW(dw_handle_of(dir), path, length + 1, 0);
@@ -135,7 +135,7 @@ int dw_wide_at(int dir, const char *path, wchar_t **wide_out)
 	wide = widen(path, length);
 	if (wide)
 		memcpy(wide, parent, length * sizeof(*wide));
-	free(parent);
+	dw_free(parent);
 	*wide_out = wide;
 	return wide ? 0 : -EINVAL;
 }
@@ -143,7 +143,7 @@ int dw_wide_at(int dir, const char *path, wchar_t **wide_out)
 char *dw_narrow(const wchar_t *wide)
 {
 	int bytes = WideCharToMultiByte(CP_UTF8, 0, wide, -1, NULL, 0, NULL, NULL);
-	char *path = bytes > 0 ? malloc((size_t)bytes) : NULL;
+	char *path = bytes > 0 ? dw_malloc((size_t)bytes) : NULL;
 
 	if (!path)
 		return NULL;
@@ -170,7 +170,7 @@ int dw_open_handle(int dir, const char *path, DWORD access, DWORD creation, DWOR
 		return ret;
 	handle = CreateFileW(wide, access, share, NULL, creation, flags, NULL);
 	ret = handle == INVALID_HANDLE_VALUE ? dw_windows_errno() : 0;
-	free(wide);
+	dw_free(wide);
 	if (ret < 0)
 		return ret;
 	fd = _open_osfhandle((intptr_t)handle, _O_BINARY | _O_NOINHERIT);

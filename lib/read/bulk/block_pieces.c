@@ -8,7 +8,7 @@
 
 void dw_pieces_free(struct pieces *pieces)
 {
-	free(pieces->list);
+	dw_free(pieces->list);
 	*pieces = (struct pieces){ 0 };
 }
 

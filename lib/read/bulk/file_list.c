@@ -11,7 +11,7 @@
 void dw_targets_free(struct targets *targets)
 {
 	dw_pieces_free(&targets->pieces);
-	free(targets->list);
+	dw_free(targets->list);
 	*targets = (struct targets){ 0 };
 }
 

@@ -66,7 +66,7 @@ static void drop_block(void *shared, void *item)
 
 	dw_whole_release(bulk->image, &job->whole);
 	dwarfs_error_free(job->error);
-	free(job);
+	dw_free(job);
 }
 
 /* -- delivery, on the caller's thread ------------------------------------------------ */
@@ -280,7 +280,7 @@ int dwarfs_read_in_order(const dwarfs_image *image, const dwarfs_inode *inodes,
 	if (ret == 0)
 		ret = dw_progress_enter(&bulk.progress, DWARFS_PHASE_DONE, &why);
 	dw_pieces_free(&bulk.pieces);
-	free(bulk.targets);
+	dw_free(bulk.targets);
 	dwarfs_image_free(bulk.image);
 	return ret < 0 ? dw_error_copy(err, ret, why) : 0;
 }

@@ -422,7 +422,7 @@ static void release_blocks(struct parallel *parallel)
 		struct block *block = take_free_block(parallel);
 
 		dw_whole_release(parallel->image, &block->whole);
-		free(block);
+		dw_free(block);
 	}
 	pthread_mutex_unlock(&parallel->lock);
 	dw_targets_free(&parallel->files);

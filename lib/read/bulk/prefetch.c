@@ -112,7 +112,7 @@ static int prefetch_unit(void *shared, void *worker, void *item, dwarfs_error **
 
 static void drop_prefetch_job(void *shared, void *item)
 {
-	free(item);
+	dw_free(item);
 }
 
 /* -- the story ----------------------------------------------------------------------- */
@@ -436,7 +436,7 @@ int dwarfs_prefetch(const dwarfs_image *image, const dwarfs_inode *inodes, size_
 		ret = get_units(&prefetch, unit_bytes, err);
 	}
 	dw_pieces_free(&prefetch.pieces);
-	free(prefetch.units);
+	dw_free(prefetch.units);
 	dwarfs_image_free(prefetch.image);
 	return ret < 0 ? ret : (int)chosen;
 }

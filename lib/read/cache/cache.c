@@ -46,7 +46,7 @@ static void cache_free(void *object)
 		pthread_mutex_destroy(&cache->lock);
 	}
 	dw_pages_free(cache->mark, 1);
-	free(cache);
+	dw_free(cache);
 }
 
 static int cache_new(dwarfs_context *context, void **cache_out, dwarfs_error **err)
@@ -56,18 +56,18 @@ static int cache_new(dwarfs_context *context, void **cache_out, dwarfs_error **e
 	if (!cache)
 		return dw_fail_nomem(err);
 	if (pthread_mutex_init(&cache->lock, NULL) != 0) {
-		free(cache);
+		dw_free(cache);
 		return dw_fail_nomem(err);
 	}
 	if (dw_condition_init(&cache->memory_freed) != 0) {
 		pthread_mutex_destroy(&cache->lock);
-		free(cache);
+		dw_free(cache);
 		return dw_fail_nomem(err);
 	}
 	if (pthread_cond_init(&cache->may_start, NULL) != 0) {
 		pthread_cond_destroy(&cache->memory_freed);
 		pthread_mutex_destroy(&cache->lock);
-		free(cache);
+		dw_free(cache);
 		return dw_fail_nomem(err);
 	}
 	dw_cache_mark_process(cache);
@@ -606,10 +606,10 @@ void dw_cache_forget(struct dwarfs_image *image)
 		for (size_t j = 0; parts && j < parts->count; j++)
 			forget_slot(cache, &parts->slots[j]);
 		if (parts) {
-			free(atomic_load(&parts->verified_block));
-			free(parts->slots);
-			free(parts->list);
-			free(parts);
+			dw_free(atomic_load(&parts->verified_block));
+			dw_free(parts->slots);
+			dw_free(parts->list);
+			dw_free(parts);
 		}
 	}
 	pthread_cond_broadcast(&cache->memory_freed);

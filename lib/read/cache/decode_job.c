@@ -300,7 +300,7 @@ static void end_job(struct cache *cache, struct slot *slot, struct decode_job *j
 	while (job->waiters > 0)
 		pthread_cond_wait(&job->progressed, &cache->lock);
 	pthread_cond_destroy(&job->progressed);
-	free(job->requests);
+	dw_free(job->requests);
 }
 
 /* The requests at the start of a job, when nothing is decoded yet. */

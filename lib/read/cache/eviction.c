@@ -108,7 +108,7 @@ void dw_cache_free_resident(struct cache *cache, struct resident *resident)
 	dw_decoder_free(resident->decoder);
 	dw_stored_free(&resident->stored);
 	dw_pages_free(resident->pages, resident->page_bytes);
-	free(resident);
+	dw_free(resident);
 }
 
 /* -- budget of extents --------------------------------------------------------------- */

@@ -187,7 +187,7 @@ static void free_extent(struct cache *cache, struct extent *extent)
 	cache->used -= bytes_of_extent(extent->range.size);
 	if (is_in_pages(extent))
 		dw_pages_free(extent->bytes, (size_t)extent->range.size);
-	free(extent);
+	dw_free(extent);
 }
 
 /* An extent was dropped before it was read: there are too many readers for windows of
@@ -344,14 +344,14 @@ static struct extent *new_extent(const struct resident *resident, struct range r
 {
 	size_t size = (size_t)range.size;
 	bool large = size >= PAGES_BYTES;
-	struct extent *extent = malloc(sizeof(*extent) + (large ? 0 : size));
+	struct extent *extent = dw_malloc(sizeof(*extent) + (large ? 0 : size));
 
 	if (!extent)
 		return NULL;
 	*extent = (struct extent){ .range = range, .last_ms = dw_cache_now_ms() };
 	extent->bytes = (uint8_t *)(extent + 1);
 	if (large && !(extent->bytes = dw_pages_new(size))) {
-		free(extent);
+		dw_free(extent);
 		return NULL;
 	}
 	memcpy(extent->bytes, resident->bytes + range.from, size);
@@ -517,7 +517,7 @@ static void convert_pages(struct cache *cache, struct resident *resident,
 			  struct range range, uint64_t given)
 {
 	struct slot *slot = resident->slot;
-	struct extent *extent = malloc(sizeof(*extent)), *other;
+	struct extent *extent = dw_malloc(sizeof(*extent)), *other;
 
 	while ((other = last_starting_at(slot->extents, range.from + range.size - 1)) &&
 	       other->range.from + other->range.size > range.from)

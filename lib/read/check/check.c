@@ -202,7 +202,7 @@ static void drop_section(void *shared, void *item)
 	struct section_job *job = item;
 
 	dwarfs_error_free(job->error);
-	free(job);
+	dw_free(job);
 }
 
 static int check_sections(struct check *check, dwarfs_error **err)

@@ -17,8 +17,8 @@ int dw_lazy_init(struct lazy *lazy, dwarfs_error **err)
 
 void dw_lazy_free(struct lazy *lazy)
 {
-	free(atomic_load(&lazy->items));
-	free(lazy->message);
+	dw_free(atomic_load(&lazy->items));
+	dw_free(lazy->message);
 	pthread_mutex_destroy(&lazy->lock);
 	atomic_store(&lazy->items, NULL);
 	lazy->message = NULL;
@@ -45,7 +45,7 @@ static int make_once(struct lazy *lazy, dw_lazy_fn make, const void *owner,
 		if (ret == DWARFS_ERR_IO) /* it may succeed later */
 			return dw_error_copy(err, ret, error);
 		lazy->failed = ret;
-		lazy->message = strdup(dwarfs_error_message(error));
+		lazy->message = dw_strdup(dwarfs_error_message(error));
 	}
 	return dw_fail(err, lazy->failed, "%s",
 		       lazy->message ? lazy->message : dwarfs_strerror(lazy->failed));

@@ -70,7 +70,7 @@ void dwarfs_metadata_free(dwarfs_metadata *metadata)
 		return;
 
 	dwarfs_image_free(metadata->image);
-	free(metadata);
+	dw_free(metadata);
 }
 
 /* -- one value ----------------------------------------------------------------------- */

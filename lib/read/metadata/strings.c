@@ -12,7 +12,7 @@
 void dw_strings_free(struct strings *strings)
 {
 	dw_lazy_free(&strings->offsets);
-	free(strings->decoder);
+	dw_free(strings->decoder);
 	*strings = (struct strings){ 0 };
 }
 
@@ -33,7 +33,7 @@ static int unpack_offsets(const void *owner, uint32_t **items_out, dwarfs_error 
 	auto_free uint32_t *offsets = NULL;
 	uint64_t sum = 0;
 
-	offsets = malloc(((size_t)strings->index.count + 1) * sizeof(*offsets));
+	offsets = dw_malloc(((size_t)strings->index.count + 1) * sizeof(*offsets));
 	if (!offsets)
 		return dw_fail_nomem(err);
 	offsets[0] = 0;

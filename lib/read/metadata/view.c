@@ -10,8 +10,8 @@
 static void list_free(char **list)
 {
 	for (char **item = list; item && *item; item++)
-		free(*item);
-	free(list);
+		dw_free(*item);
+	dw_free(list);
 }
 
 void dw_view_free(struct view *view)
@@ -24,7 +24,7 @@ void dw_view_free(struct view *view)
 	dw_lazy_free(&view->first_entries);
 	dw_lazy_free(&view->chunk_numbers);
 	dw_lazy_free(&view->shared_numbers);
-	free(view->dwarfs_version);
+	dw_free(view->dwarfs_version);
 	list_free(view->features);
 	list_free(view->categories);
 	dw_lazy_free(&view->parents);
@@ -33,7 +33,7 @@ void dw_view_free(struct view *view)
 	dw_lazy_free(&view->prints);
 	dw_lazy_free(&view->pivots);
 	dw_lazy_free(&view->entries);
-	free(view);
+	dw_free(view);
 }
 
 /* -- unpacking ----------------------------------------------------------------------- */

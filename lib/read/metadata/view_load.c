@@ -339,8 +339,8 @@ static int load_categories(struct view *view, dwarfs_error **err)
 	note_damage(view, "the categories of blocks cannot be read");
 	view->block_categories = (struct table){ 0 };
 	for (char **name = view->categories; name && *name; name++)
-		free(*name);
-	free(view->categories);
+		dw_free(*name);
+	dw_free(view->categories);
 	view->categories = dw_calloc(1, sizeof(*view->categories));
 	return view->categories ? 0 : dw_fail_nomem(err);
 }
@@ -359,7 +359,7 @@ static int load_version(struct view *view, dwarfs_error **err)
 		note_damage(view, "the version of the writer cannot be read");
 		return 0;
 	}
-	view->dwarfs_version = strndup((const char *)version.data, version.size);
+	view->dwarfs_version = dw_strndup((const char *)version.data, version.size);
 	return view->dwarfs_version ? 0 : dw_fail_nomem(err);
 }
 

@@ -48,7 +48,7 @@ bool dw_scan_hash_matches(const struct dwarfs_image *image, uint64_t at,
 			  const struct section_header *header)
 {
 	const uint64_t size = DW_HEADER_BYTES - DW_HEADER_XXH3_FROM + header->length;
-	auto_free uint8_t *bytes = size <= SIZE_MAX ? malloc((size_t)size) : NULL;
+	auto_free uint8_t *bytes = size <= SIZE_MAX ? dw_malloc((size_t)size) : NULL;
 
 	return bytes &&
 	       dwarfs_io_read(image->io, bytes, (size_t)size,
@@ -86,7 +86,7 @@ int dw_scan_find(const struct dwarfs_image *image, const struct search *search,
 		 struct place *place, dwarfs_error **err)
 {
 	static const char needle[] = DW_MAGIC "\x02";
-	auto_free uint8_t *window = malloc(DW_SCAN_BYTES);
+	auto_free uint8_t *window = dw_malloc(DW_SCAN_BYTES);
 	uint64_t at = search->from;
 
 	if (!window)

@@ -66,7 +66,7 @@ static uint64_t ask_index(const struct dwarfs_image *image)
 {
 	const uint64_t end = image->bytes;
 	const size_t size = end < DW_SCAN_BYTES ? (size_t)end : DW_SCAN_BYTES;
-	auto_free uint8_t *window = malloc(size + 1);
+	auto_free uint8_t *window = dw_malloc(size + 1);
 	const uint8_t *hit = window;
 	struct place place;
 	uint64_t start;

@@ -34,8 +34,8 @@ void dw_salvage_free(struct salvage *salvage)
 {
 	if (!salvage)
 		return;
-	free(salvage->lost);
-	free(salvage);
+	dw_free(salvage->lost);
+	dw_free(salvage);
 }
 
 int dw_salvage_ready(struct dwarfs_image *image, dwarfs_error **err)
@@ -180,7 +180,7 @@ static bool prove(const struct evidence *evidence)
 bool dw_salvage_is_section(const struct dwarfs_image *image, uint64_t at, uint64_t room,
 			   uint32_t number)
 {
-	auto_free uint8_t *bytes = room <= SIZE_MAX ? malloc((size_t)room) : NULL;
+	auto_free uint8_t *bytes = room <= SIZE_MAX ? dw_malloc((size_t)room) : NULL;
 	const struct evidence evidence = {
 		.bytes = bytes,
 		.room = room,
@@ -216,7 +216,7 @@ static int read_bytes(const struct dwarfs_image *image, uint32_t number,
 	    section->room > SIZE_MAX - DW_FROZEN_PADDING)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
 			       "section %" PRIu32 " was not found", number);
-	stored->owned = malloc((size_t)section->room + DW_FROZEN_PADDING);
+	stored->owned = dw_malloc((size_t)section->room + DW_FROZEN_PADDING);
 	if (!stored->owned)
 		return dw_fail_nomem(err);
 	stored->bytes = stored->owned;

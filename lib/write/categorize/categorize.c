@@ -72,8 +72,8 @@ uint32_t dw_category_find(const struct categorize_options *options, const char *
 void dw_category_parts_free(struct category_parts *parts)
 {
 	for (size_t i = 0; i < parts->count; i++)
-		free(parts->list[i].metadata_json);
-	free(parts->list);
+		dw_free(parts->list[i].metadata_json);
+	dw_free(parts->list);
 	*parts = (struct category_parts){ 0 };
 }
 
@@ -136,7 +136,7 @@ int dw_parts_add_samples(struct category_parts *parts, uint32_t category,
 		return ret;
 	ret = append_part(parts, &part, err);
 	if (ret < 0)
-		free(part.metadata_json);
+		dw_free(part.metadata_json);
 	return ret;
 }
 
@@ -198,7 +198,7 @@ void dw_categorizers_free(struct categorizers *categorizers)
 	if (!categorizers)
 		return;
 	dw_probes_free(categorizers->probes);
-	free(categorizers);
+	dw_free(categorizers);
 }
 
 bool dw_categorizers_any(const struct categorizers *categorizers)
@@ -236,7 +236,7 @@ int dw_categorize(const struct categorizers *categorizers, dwarfs_context *conte
 
 void dw_fragment_list_free(struct fragment_list *list)
 {
-	free(list->numbers);
+	dw_free(list->numbers);
 	*list = (struct fragment_list){ 0 };
 }
 

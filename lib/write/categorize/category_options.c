@@ -31,12 +31,12 @@ void dw_categorize_options_init(struct categorize_options *options)
 void dw_categorize_options_free(struct categorize_options *options)
 {
 	for (size_t i = 0; i < options->hot_count; i++)
-		free(options->hot_paths[i]);
+		dw_free(options->hot_paths[i]);
 	for (size_t i = 0; i < options->name_count; i++)
-		free(options->names[i]);
-	free(options->hot_paths);
-	free(options->hot_slots);
-	free(options->names);
+		dw_free(options->names[i]);
+	dw_free(options->hot_paths);
+	dw_free(options->hot_slots);
+	dw_free(options->names);
 	*options = (struct categorize_options){ 0 };
 }
 
@@ -162,7 +162,7 @@ static int make_slots(struct categorize_options *options, dwarfs_error **err)
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < options->hot_count; i++)
 		*find_hot_slot(&wider, options->hot_paths[i]) = (uint32_t)i + 1;
-	free(options->hot_slots);
+	dw_free(options->hot_slots);
 	options->hot_slots = wider.hot_slots;
 	options->hot_slot_count = wider.hot_slot_count;
 	return 0;
@@ -175,7 +175,7 @@ int dwarfs_builder_add_hot_path(dwarfs_builder *builder, const char *path,
 		return dw_fail_null(err, "builder and path");
 
 	struct categorize_options *options = &builder->options.categorize;
-	auto_free char *copy = strdup(below_root(path));
+	auto_free char *copy = dw_strdup(below_root(path));
 	uint32_t *slot;
 	int ret;
 
@@ -222,7 +222,7 @@ int dwarfs_builder_add_category(dwarfs_builder *builder, const char *name,
 		return dw_fail_null(err, "builder and name");
 
 	struct categorize_options *options = &builder->options.categorize;
-	auto_free char *copy = strdup(name);
+	auto_free char *copy = dw_strdup(name);
 	int ret;
 
 	if (!copy)

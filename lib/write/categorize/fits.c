@@ -220,7 +220,7 @@ static uint16_t used_bits(const uint8_t *data, size_t size)
 static int count_unused(const struct category_file *file, uint64_t start, uint64_t bytes,
 			unsigned *count_out, dwarfs_error **err)
 {
-	auto_free uint8_t *data = malloc(READ_BYTES);
+	auto_free uint8_t *data = dw_malloc(READ_BYTES);
 	uint16_t bits = 1 << MAX_UNUSED_BITS;
 	size_t size, got;
 	int ret;

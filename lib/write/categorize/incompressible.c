@@ -62,7 +62,7 @@ static void probe_free(struct probe *probe)
 	dw_codec_free(probe->codec);
 	dw_buffer_free(&probe->in);
 	dw_buffer_free(&probe->out);
-	free(probe);
+	dw_free(probe);
 }
 DW_DEFINE_AUTO(probe, struct probe *, probe_free)
 #define auto_probe DW_AUTO(probe)
@@ -117,7 +117,7 @@ void dw_probes_free(struct probes *probes)
 		probe_free(probe);
 	}
 	pthread_mutex_destroy(&probes->lock);
-	free(probes);
+	dw_free(probes);
 }
 
 /* The largest piece. */

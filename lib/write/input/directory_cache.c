@@ -51,7 +51,7 @@ void dw_cached_directory_release(struct cached_directory *directory)
 	if (!directory || atomic_fetch_sub(&directory->users, 1) > 1)
 		return;
 	dw_fd_close(directory->fd);
-	free(directory);
+	dw_free(directory);
 }
 
 static struct cached_directory *find_cached(const struct directory_cache *cache,

@@ -21,7 +21,7 @@ struct linked_inode {
 
 void dw_entry_import_free(struct entry_import *import)
 {
-	free(import->linked);
+	dw_free(import->linked);
 }
 
 /* -- hard links ---------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static int grow_linked_inodes(struct entry_import *import, dwarfs_error **err)
 	for (size_t i = 0; i < old_room; i++)
 		if (old[i].number != 0)
 			*find_linked_inode(import, old[i].device, old[i].inode) = old[i];
-	free(old);
+	dw_free(old);
 	return 0;
 }
 

@@ -45,8 +45,8 @@ static void free_list_import(struct list_import *list_import)
 	dw_list_root_free(&list_import->root);
 	dw_entry_import_free(&list_import->import);
 	dw_string_set_free(&list_import->names);
-	free(list_import->nodes);
-	free(list_import->slots);
+	dw_free(list_import->nodes);
+	dw_free(list_import->slots);
 	dw_buffer_free(&list_import->path);
 	dw_buffer_free(&list_import->target);
 	dw_buffer_free(&list_import->xattrs);
@@ -79,7 +79,7 @@ static int grow_node_slots(struct list_import *list_import, dwarfs_error **err)
 
 	if (!slots)
 		return dw_fail_nomem(err);
-	free(list_import->slots);
+	dw_free(list_import->slots);
 	list_import->slots = slots;
 	list_import->slot_count = count;
 	for (size_t i = 1; i < list_import->node_count; i++)
@@ -259,8 +259,8 @@ struct sorted_nodes {
 
 static void free_sorted_nodes(struct sorted_nodes *sorted_nodes)
 {
-	free(sorted_nodes->list);
-	free(sorted_nodes->first);
+	dw_free(sorted_nodes->list);
+	dw_free(sorted_nodes->first);
 }
 
 static int compare_listed_nodes(const void *left, const void *right, void *context)
@@ -309,7 +309,7 @@ struct directory_queue {
 
 static void free_directory_queue(struct directory_queue *directory_queue)
 {
-	free(directory_queue->list);
+	dw_free(directory_queue->list);
 }
 
 /* Add the entries of a directory and queue its subdirectories, the last one first. */

@@ -54,7 +54,7 @@ static void free_scanner(struct scanner *scanner)
 	dw_tasks_free(scanner->tasks);
 	for (size_t i = 0; i < scanner->stack_count; i++)
 		dw_listing_free(scanner->stack[i].listing);
-	free(scanner->stack);
+	dw_free(scanner->stack);
 	dw_directory_cache_free(&scanner->directories);
 	dw_entry_import_free(&scanner->import);
 	dw_path_cursor_free(&scanner->cursor);

@@ -160,7 +160,7 @@ static void run_listing(struct task *task)
 
 void dw_listing_drop_part(struct listing_part *part)
 {
-	free(part->list);
+	dw_free(part->list);
 	part->list = NULL;
 	dw_buffer_free(&part->targets);
 	dw_buffer_free(&part->xattrs);
@@ -172,13 +172,13 @@ void dw_listing_free(struct listing *listing)
 		return;
 	for (size_t i = 0; i < listing->part_count; i++)
 		dw_listing_drop_part(&listing->parts[i]);
-	free(listing->parts);
+	dw_free(listing->parts);
 	dw_os_names_free(&listing->names);
 	dw_fd_close(listing->fd);
 	dw_cached_directory_release(listing->ancestor);
-	free(listing->path);
-	free(listing->path_from_root);
-	free(listing);
+	dw_free(listing->path);
+	dw_free(listing->path_from_root);
+	dw_free(listing);
 }
 
 struct listing *dw_listing_new(const struct build_options *options, int root_fd,
@@ -195,10 +195,10 @@ struct listing *dw_listing_new(const struct build_options *options, int root_fd,
 	listing->root_fd = root_fd;
 	listing->options = options;
 	listing->filter = filter;
-	if (!(listing->path = strdup(path)))
+	if (!(listing->path = dw_strdup(path)))
 		return NULL;
 	if (filter) {
-		if (!(listing->path_from_root = strdup(path_from_root)))
+		if (!(listing->path_from_root = dw_strdup(path_from_root)))
 			return NULL;
 		listing->path_from_root_bytes = strlen(path_from_root);
 	}

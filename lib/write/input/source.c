@@ -40,7 +40,7 @@ int dw_sources_new(struct sources **sources_out, const struct build_run *run,
 	if (!sources)
 		return dw_fail_nomem(err);
 	if (pthread_mutex_init(&sources->lock, NULL) != 0) {
-		free(sources);
+		dw_free(sources);
 		return dw_fail_nomem(err);
 	}
 	atomic_init(&sources->slab_count, 0);
@@ -58,14 +58,14 @@ void dw_sources_free(struct sources *sources)
 	dw_kept_free(sources->kept, sources->kept_count);
 	dw_directory_cache_free(&sources->directories);
 	pthread_mutex_destroy(&sources->lock);
-	free(sources);
+	dw_free(sources);
 }
 
 static void free_slab(struct kept_slab *slab)
 {
 	dw_pages_free(slab->data, KEPT_SLAB_BYTES);
 	atomic_fetch_sub(&slab->sources->slab_count, 1);
-	free(slab);
+	dw_free(slab);
 }
 
 struct kept_slab *dw_kept_slab_new(struct sources *sources)
@@ -98,7 +98,7 @@ void dw_kept_free(struct kept *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		dw_kept_slab_release(list[i].slab);
-	free(list);
+	dw_free(list);
 }
 
 void dw_sources_set_kept(struct sources *sources, struct kept *list, size_t count)

@@ -26,12 +26,12 @@ void dw_distinct_free(struct distinct_set *set)
 	pthread_mutex_destroy(&set->lock);
 	for (size_t i = 0; i < set->parts_count; i++)
 		dw_category_parts_free(&set->parts[i]);
-	free(set->parts);
+	dw_free(set->parts);
 	dw_kept_free(set->kept, set->kept_count);
-	free(set->list);
-	free(set->digests);
-	free(set->slots);
-	free(set->fingerprints);
+	dw_free(set->list);
+	dw_free(set->digests);
+	dw_free(set->slots);
+	dw_free(set->fingerprints);
 }
 
 /* -- lookup

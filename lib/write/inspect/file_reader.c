@@ -69,8 +69,8 @@ void dw_file_reader_worker_free(struct reader_worker *worker)
 	dw_fingerprinter_free(worker->fingerprinter);
 	dw_kept_slab_release(worker->slab);
 	dw_path_cursor_free(&worker->cursor);
-	free(worker->buffer);
-	free(worker);
+	dw_free(worker->buffer);
+	dw_free(worker);
 }
 DW_DEFINE_AUTO(reader_worker, struct reader_worker *, dw_file_reader_worker_free)
 #define auto_reader_worker DW_AUTO(reader_worker)
@@ -82,7 +82,7 @@ int dw_file_reader_worker_new(struct file_reader *reader,
 	const char *algorithm = reader->run->options->input.file_hash;
 	int ret;
 
-	if (!worker || !(worker->buffer = malloc(PIECE_BYTES)))
+	if (!worker || !(worker->buffer = dw_malloc(PIECE_BYTES)))
 		return dw_fail_nomem(err);
 	worker->reader = reader;
 	dw_input_file_init_directory_cache(&worker->directories, reader->run,

@@ -54,9 +54,9 @@ static void free_stage(struct stage *stage)
 	if (stage->has_set)
 		dw_distinct_free(&stage->reader.set);
 	dw_categorizers_free(stage->categorizers);
-	free(stage->subjects);
-	free(stage->fingerprint_kinds);
-	free(stage->forced);
+	dw_free(stage->subjects);
+	dw_free(stage->fingerprint_kinds);
+	dw_free(stage->forced);
 }
 
 /* -- subjects
@@ -237,8 +237,8 @@ static void drop_batch(void *shared, void *pointer)
 {
 	struct batch *batch = pointer;
 
-	free(batch->job.failures);
-	free(batch);
+	dw_free(batch->job.failures);
+	dw_free(batch);
 }
 
 static int run_batch(void *shared, void *worker, void *pointer, dwarfs_error **err)

@@ -26,7 +26,7 @@ void dw_sparse_hash_free(struct sparse_hash *hasher)
 
 	dwarfs_digest_free(hasher->data);
 	dwarfs_digest_free(hasher->shape);
-	free(hasher);
+	dw_free(hasher);
 }
 DW_DEFINE_AUTO(hasher, struct sparse_hash *, dw_sparse_hash_free)
 

@@ -10,11 +10,11 @@
 void dw_contents_free(struct contents *contents)
 {
 	for (size_t i = 0; i < contents->streams.count; i++)
-		free(contents->streams.list[i].metadata_json);
-	free(contents->streams.list);
-	free(contents->list);
-	free(contents->fragments);
-	free(contents->fingerprints);
+		dw_free(contents->streams.list[i].metadata_json);
+	dw_free(contents->streams.list);
+	dw_free(contents->list);
+	dw_free(contents->fragments);
+	dw_free(contents->fingerprints);
 	*contents = (struct contents){ 0 };
 }
 
@@ -102,7 +102,7 @@ int dw_streams_find(struct streams *streams, uint32_t category, uint32_t variant
 			return 0;
 		}
 	}
-	if (metadata_json && !(json = strdup(metadata_json)))
+	if (metadata_json && !(json = dw_strdup(metadata_json)))
 		return dw_fail_nomem(err);
 	if ((ret = dw_grow(&streams->list, &streams->room, streams->count + 1, err)) < 0)
 		return ret;

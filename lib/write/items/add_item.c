@@ -50,9 +50,9 @@ int dwarfs_builder_set_spool(dwarfs_builder *builder, const char *directory,
 
 	if (builder->assembly && builder->assembly->spool)
 		return dw_fail(err, DWARFS_ERR_INVALID, "contents were given already");
-	if (directory && !(copy = strdup(directory)))
+	if (directory && !(copy = dw_strdup(directory)))
 		return dw_fail_nomem(err);
-	free(builder->spool_directory);
+	dw_free(builder->spool_directory);
 	builder->spool_directory = dw_steal(copy);
 	builder->spool_bytes = memory_bytes;
 	return 0;
@@ -227,7 +227,7 @@ static int add_disk_directory(struct assembly *assembly, struct span path,
 static int add_path_contents(struct assembly *assembly, const char *path,
 			     struct record *record, dwarfs_error **err)
 {
-	auto_free char *real = realpath(path, NULL);
+	auto_free char *real = dw_real_path(path);
 	struct span directory, name;
 	struct os_stat stat;
 	const char *slash;

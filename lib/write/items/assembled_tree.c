@@ -35,8 +35,8 @@ struct tree_builder {
 
 static void free_tree_builder(struct tree_builder *tree_builder)
 {
-	free(tree_builder->children);
-	free(tree_builder->stack);
+	dw_free(tree_builder->children);
+	dw_free(tree_builder->stack);
 	dw_path_cursor_free(&tree_builder->cursor);
 }
 

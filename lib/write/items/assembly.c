@@ -57,9 +57,9 @@ int dw_assembly_new(struct assembly **assembly_out, dwarfs_error **err)
 void dw_assembly_drop_nodes(struct assembly *assembly)
 {
 	dw_string_set_free(&assembly->xattrs);
-	free(dw_steal(assembly->nodes));
-	free(dw_steal(assembly->buckets));
-	free(dw_steal(assembly->times));
+	dw_free(dw_steal(assembly->nodes));
+	dw_free(dw_steal(assembly->buckets));
+	dw_free(dw_steal(assembly->times));
 	dw_path_stack_free(&assembly->last_path);
 	assembly->node_count = assembly->node_room = 0;
 	assembly->bucket_count = 0;
@@ -72,12 +72,12 @@ void dw_assembly_free(struct assembly *assembly)
 		return;
 	dw_assembly_drop_nodes(assembly);
 	dw_string_set_free(&assembly->strings);
-	free(assembly->records);
-	free(assembly->files);
+	dw_free(assembly->records);
+	dw_free(assembly->files);
 	dw_tree_free(&assembly->disk);
 	dw_fd_close(assembly->disk_fd);
 	dw_spool_free(assembly->spool);
-	free(assembly);
+	dw_free(assembly);
 }
 
 /* -- records ------------------------------------------------------------------------- */
@@ -244,7 +244,7 @@ static int grow_buckets(struct assembly *assembly, dwarfs_error **err)
 	if (!(buckets = dw_calloc(count, sizeof(*buckets))))
 		return dw_fail_nomem(err);
 	memset(buckets, 0xff, count * sizeof(*buckets)); /* DW_NONE */
-	free(assembly->buckets);
+	dw_free(assembly->buckets);
 	assembly->buckets = buckets;
 	assembly->bucket_count = count;
 	for (uint32_t i = 1; i < assembly->node_count; i++)

@@ -90,9 +90,9 @@ void dwarfs_item_free(dwarfs_item *item)
 		return;
 	dw_buffer_free(&item->text);
 	dw_buffer_free(&item->xattrs);
-	free(item->path);
+	dw_free(item->path);
 	dwarfs_io_free(item->io);
-	free(item);
+	dw_free(item);
 }
 
 /* -- attributes ---------------------------------------------------------------------- */
@@ -271,14 +271,14 @@ int dwarfs_item_set_path(dwarfs_item *item, const char *path, dwarfs_error **err
 	if (!item || !path)
 		return dw_fail_null(err, "item and path");
 
-	auto_free char *copy = strdup(path);
+	auto_free char *copy = dw_strdup(path);
 	int ret;
 
 	if (!copy)
 		return dw_fail_nomem(err);
 	if ((ret = set_contents_kind(item, ITEM_PATH, err)) < 0)
 		return ret;
-	free(item->path);
+	dw_free(item->path);
 	item->path = dw_steal(copy);
 	return 0;
 }

@@ -137,7 +137,7 @@ int dw_item_contents_io(struct spool_copy *copy, dwarfs_io *io, dwarfs_error **e
 			copy,
 			(struct span){ dw_io_memory(io), (size_t)dwarfs_io_bytes(io) },
 			err);
-	if (!(piece = malloc(PIECE_BYTES)))
+	if (!(piece = dw_malloc(PIECE_BYTES)))
 		return dw_fail_nomem(err);
 	if (dwarfs_io_is_stream(io))
 		return spool_stream(copy, io, piece, err);

@@ -54,8 +54,8 @@ static void free_directory_walk(struct directory_walk *directory_walk)
 	dw_buffer_free(&directory_walk->target);
 	dw_buffer_free(&directory_walk->xattrs);
 	dw_buffer_free(&directory_walk->names);
-	free(directory_walk->stack);
-	free(directory_walk->linked_file);
+	dw_free(directory_walk->stack);
+	dw_free(directory_walk->linked_file);
 }
 
 /* -- hard links ---------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ static int grow_linked_files(struct directory_walk *directory_walk, dwarfs_error
 		if (old[i].node != 0)
 			*find_linked_file(directory_walk, old[i].device, old[i].inode) =
 				old[i];
-	free(old);
+	dw_free(old);
 	return 0;
 }
 
@@ -373,7 +373,7 @@ static int walk_directories(struct directory_walk *directory_walk, dwarfs_error 
 static int open_root(struct directory_walk *directory_walk, const char *directory,
 		     char **real_out, dwarfs_error **err)
 {
-	char *real = *real_out = realpath(directory, NULL);
+	char *real = *real_out = dw_real_path(directory);
 	int ret = real ? dw_dir_open(real, &directory_walk->open_directories.root_fd)
 		       : -errno;
 

@@ -20,7 +20,7 @@ struct resolver {
 
 static void free_resolver(struct resolver *resolver)
 {
-	free(resolver->stamps);
+	dw_free(resolver->stamps);
 	dw_buffer_free(&resolver->path);
 }
 

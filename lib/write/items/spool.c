@@ -62,7 +62,7 @@ int dw_spool_new(const char *directory, uint64_t memory_bytes, struct spool **sp
 		return dw_fail_nomem(err);
 	spool->fd = -1;
 	spool->memory_bytes = memory_bytes / SLAB_BYTES * SLAB_BYTES;
-	if (!(spool->directory = strdup(directory)))
+	if (!(spool->directory = dw_strdup(directory)))
 		return dw_fail_nomem(err);
 	*spool_out = dw_steal(spool);
 	return 0;
@@ -74,13 +74,13 @@ void dw_spool_free(struct spool *spool)
 		return;
 	for (size_t i = 0; i < spool->slab_count; i++)
 		dw_pages_free(spool->slabs[i], SLAB_BYTES);
-	free(spool->slabs);
+	dw_free(spool->slabs);
 	dw_fd_close(spool->fd);
-	free(spool->directory);
-	free(spool->buffer);
-	free(spool->extents);
-	free(spool->list);
-	free(spool);
+	dw_free(spool->directory);
+	dw_free(spool->buffer);
+	dw_free(spool->extents);
+	dw_free(spool->list);
+	dw_free(spool);
 }
 
 /* -- stored bytes
@@ -112,7 +112,7 @@ static int open_scratch_file(struct spool *spool, dwarfs_error **err)
 {
 	int ret;
 
-	if (!spool->buffer && !(spool->buffer = malloc(BUFFER_BYTES)))
+	if (!spool->buffer && !(spool->buffer = dw_malloc(BUFFER_BYTES)))
 		return dw_fail_nomem(err);
 	if (spool->fd < 0 && (ret = dw_scratch_open(spool->directory, &spool->fd)) < 0)
 		return fail_file(spool, -ret, err);
@@ -345,7 +345,7 @@ int dw_spool_finish(struct spool *spool, dwarfs_error **err)
 	dw_spool_begin(spool);
 	if ((ret = flush(spool, err)) < 0)
 		return ret;
-	free(dw_steal(spool->buffer));
+	dw_free(dw_steal(spool->buffer));
 	return 0;
 }
 

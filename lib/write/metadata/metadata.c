@@ -15,8 +15,8 @@
 
 static void free_tables(struct tables *tables)
 {
-	free(tables->inode_of);
-	free(tables->files);
+	dw_free(tables->inode_of);
+	dw_free(tables->files);
 	dw_sorted_strings_free(&tables->names);
 	dw_sorted_strings_free(&tables->targets);
 	dw_string_table_free(&tables->name_table);
@@ -24,21 +24,21 @@ static void free_tables(struct tables *tables)
 	dw_number_set_free(&tables->uids);
 	dw_number_set_free(&tables->gids);
 	dw_number_set_free(&tables->modes);
-	free(tables->chunks);
-	free(tables->directories);
-	free(tables->inodes);
-	free(tables->entries);
-	free(tables->chunk_table);
-	free(tables->symlink_table);
-	free(tables->shared);
-	free(tables->devices);
-	free(tables->large_holes);
-	free(tables->sizes);
-	free(tables->allocated);
-	free(tables->category_names);
-	free(tables->category_metadata);
-	free(tables->block_categories);
-	free(tables->block_metadata);
+	dw_free(tables->chunks);
+	dw_free(tables->directories);
+	dw_free(tables->inodes);
+	dw_free(tables->entries);
+	dw_free(tables->chunk_table);
+	dw_free(tables->symlink_table);
+	dw_free(tables->shared);
+	dw_free(tables->devices);
+	dw_free(tables->large_holes);
+	dw_free(tables->sizes);
+	dw_free(tables->allocated);
+	dw_free(tables->category_names);
+	dw_free(tables->category_metadata);
+	dw_free(tables->block_categories);
+	dw_free(tables->block_metadata);
 }
 #define auto_tables __attribute__((cleanup(free_tables)))
 

@@ -41,8 +41,8 @@ int dw_string_set_sort(const struct string_set *strings,
 
 void dw_sorted_strings_free(struct sorted_strings *sorted)
 {
-	free(sorted->list);
-	free(sorted->rank);
+	dw_free(sorted->list);
+	dw_free(sorted->rank);
 	*sorted = (struct sorted_strings){ 0 };
 }
 
@@ -52,7 +52,7 @@ void dw_string_table_free(struct string_table *strtab)
 {
 	dw_buffer_free(&strtab->buffer);
 	dw_buffer_free(&strtab->symtab);
-	free(strtab->index);
+	dw_free(strtab->index);
 	*strtab = (struct string_table){ 0 };
 }
 

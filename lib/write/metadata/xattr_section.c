@@ -27,15 +27,15 @@ struct plan {
 
 static void free_plan(struct plan *plan)
 {
-	free(plan->sets);
-	free(plan->set_of);
-	free(plan->name_of);
-	free(plan->value_of);
-	free(plan->set_ends);
-	free(plan->pairs);
-	free(plan->names);
-	free(plan->values);
-	free(plan->old_names);
+	dw_free(plan->sets);
+	dw_free(plan->set_of);
+	dw_free(plan->name_of);
+	dw_free(plan->value_of);
+	dw_free(plan->set_ends);
+	dw_free(plan->pairs);
+	dw_free(plan->names);
+	dw_free(plan->values);
+	dw_free(plan->old_names);
 }
 
 static int new_plan(const struct tree *tree, struct plan *plan, dwarfs_error **err)

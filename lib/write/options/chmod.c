@@ -187,7 +187,7 @@ int dw_mode_change_parse(const char *text, struct mode_change *change_out,
 
 void dw_mode_change_free(struct mode_change *change)
 {
-	free(change->steps);
+	dw_free(change->steps);
 	*change = (struct mode_change){ 0 };
 }
 

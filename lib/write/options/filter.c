@@ -11,6 +11,7 @@
 #include "base/braces.h"
 #include "base/pattern.h"
 #include "os/dir.h"
+#include "base/read_line.h"
 #include "write/options/filter.h"
 
 #define MAX_DEPTH    64	  /* nesting of rule files */
@@ -57,8 +58,8 @@ void dw_filter_free(struct filter *filter)
 	if (!filter)
 		return;
 	drop_rules(filter, 0);
-	free(filter->rules);
-	free(filter);
+	dw_free(filter->rules);
+	dw_free(filter);
 }
 
 /* -- rules --------------------------------------------------------------------------- */
@@ -156,7 +157,7 @@ static int add_lines(struct filter *filter, FILE *file, const char *path,
 	ssize_t length;
 	int ret;
 
-	while (errno = 0, (length = getline(&line, &room, file)) >= 0) {
+	while (errno = 0, (length = dw_read_line(&line, &room, file)) >= 0) {
 		number++;
 		while (length > 0 &&
 		       (line[length - 1] == '\n' || line[length - 1] == '\r'))

@@ -116,8 +116,8 @@ void dw_input_options_free(struct input_options *options)
 {
 	dw_filter_free(options->filter);
 	for (size_t i = 0; i < options->path_count; i++)
-		free(options->paths[i]);
-	free(options->paths);
+		dw_free(options->paths[i]);
+	dw_free(options->paths);
 }
 
 void dwarfs_builder_set_include(dwarfs_builder *builder, dwarfs_include_fn include,
@@ -165,7 +165,7 @@ int dwarfs_builder_add_path(dwarfs_builder *builder, const char *path, dwarfs_er
 		return dw_fail_null(err, "builder and path");
 
 	struct input_options *options = &builder->options.input;
-	auto_free char *copy = strdup(path);
+	auto_free char *copy = dw_strdup(path);
 	int ret;
 
 	if (!copy)

@@ -268,7 +268,7 @@ int dwarfs_builder_add_history_argument(dwarfs_builder *builder, const char *arg
 		return dw_fail_null(err, "builder and argument");
 
 	struct build_options *options = &builder->options;
-	auto_free char *copy = strdup(argument);
+	auto_free char *copy = dw_strdup(argument);
 	int ret;
 
 	if (!copy)

@@ -128,8 +128,8 @@ static int resolve_settings(dwarfs_builder *builder, dwarfs_error **err)
 	size_t count = CATEGORY_COUNT + builder->options.categorize.name_count;
 	int ret;
 
-	free(builder->totals);
-	free(builder->settings);
+	dw_free(builder->totals);
+	dw_free(builder->settings);
 	builder->total_count = count;
 	builder->totals = dw_calloc(count, sizeof(*builder->totals));
 	builder->settings = dw_calloc(count, sizeof(*builder->settings));

@@ -14,8 +14,8 @@
 static void free_globs(struct xattr_globs *globs)
 {
 	for (size_t i = 0; i < globs->count; i++)
-		free(globs->list[i]);
-	free(globs->list);
+		dw_free(globs->list[i]);
+	dw_free(globs->list);
 }
 
 void dw_xattr_rules_free(struct xattr_rules *rules)
@@ -28,7 +28,7 @@ int dw_xattr_rules_add(struct xattr_rules *rules, bool include, const char *glob
 		       dwarfs_error **err)
 {
 	struct xattr_globs *globs = include ? &rules->include : &rules->exclude;
-	auto_free char *copy = strdup(glob);
+	auto_free char *copy = dw_strdup(glob);
 	int ret;
 
 	if (!copy)

@@ -64,7 +64,7 @@ void dwarfs_order_list_set_rank(dwarfs_order_list *list, size_t index, uint64_t 
 
 static void free_list(dwarfs_order_list *list)
 {
-	free(list->files);
+	dw_free(list->files);
 	dw_buffer_free(&list->path);
 }
 

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "os/dir.h"
+#include "base/read_line.h"
 #include "write/order/order.h"
 
 /* -- the list ----------------------------------------------------------------------- */
@@ -30,14 +32,14 @@ static int read_list(const char *name, struct order_spec *spec, dwarfs_error **e
 	if (!list)
 		return dw_fail_errno(err, errno,
 				     "failed to open explicit order file '%s'", name);
-	while (errno = 0, (length = getline(&line, &capacity, list)) >= 0) {
+	while (errno = 0, (length = dw_read_line(&line, &capacity, list)) >= 0) {
 		if (length > 0 && line[length - 1] == '\n')
 			line[--length] = '\0';
 		if (length == 0)
 			continue;
 		if ((ret = dw_grow(&spec->paths, &room, spec->path_count + 1, err)) < 0)
 			return ret;
-		if (!(spec->paths[spec->path_count] = strdup(line)))
+		if (!(spec->paths[spec->path_count] = dw_strdup(line)))
 			return dw_fail_nomem(err);
 		spec->path_count++;
 	}
@@ -127,11 +129,13 @@ static int sort_explicit(const struct order_input *input, uint32_t *numbers, siz
 {
 	const struct order_spec *spec = input->spec;
 	const struct tree *tree = input->tree;
-	auto_free char *root = realpath(input->run->root_path, NULL);
+	auto_free char *root = dw_real_path(input->run->root_path);
 	auto_free uint32_t *directory_of = NULL;
 	auto_free uint32_t *ranks = NULL;
 	int ret;
 
+	if (!root && errno == ENOMEM)
+		return dw_fail_nomem(err);
 	if ((ret = dw_order_path_ranks(tree, &ranks, err)) < 0 ||
 	    (ret = dw_order_directories(tree, &directory_of, err)) < 0)
 		return ret;

@@ -333,7 +333,7 @@ int dw_fingerprinter_new(struct fingerprinter **maker_out, dwarfs_error **err)
 
 void dw_fingerprinter_free(struct fingerprinter *maker)
 {
-	free(maker);
+	dw_free(maker);
 }
 
 void dw_fingerprint_begin(struct fingerprinter *maker, enum fingerprint_kind kind)

@@ -45,8 +45,8 @@ int dw_order_parse(const char *text, struct order_spec *spec_out, dwarfs_error *
 void dw_order_spec_free(struct order_spec *spec)
 {
 	for (size_t i = 0; i < spec->path_count; i++)
-		free(spec->paths[i]);
-	free(spec->paths);
+		dw_free(spec->paths[i]);
+	dw_free(spec->paths);
 	*spec = (struct order_spec){ 0 };
 }
 

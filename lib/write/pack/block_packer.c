@@ -92,7 +92,7 @@ void dw_block_packer_free(struct block_packer *packer)
 	dw_codec_free(packer->probe);
 	dw_codec_free(packer->fallback);
 	dw_buffer_free(&packer->other);
-	free(packer);
+	dw_free(packer);
 }
 
 static int add_codec(struct block_packer *packer, const struct codec_spec *spec,

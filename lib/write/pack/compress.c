@@ -67,7 +67,7 @@ static void free_pack_worker(void *pointer)
 		return;
 	dw_block_packer_free(worker->packer);
 	dw_xxh3_free(worker->hash);
-	free(worker);
+	dw_free(worker);
 }
 DW_DEFINE_AUTO(pack_worker, struct pack_worker *, free_pack_worker)
 
@@ -140,7 +140,7 @@ static void free_block(struct block *block)
 	if (!block)
 		return;
 	dw_pages_free(block->data, block->room);
-	free(block);
+	dw_free(block);
 }
 
 void dw_block_reference(struct block *block)
@@ -211,7 +211,7 @@ static void keep_job(void *shared, void *job_pointer)
 static void free_job(struct block_job *job)
 {
 	dw_buffer_free(&job->packed);
-	free(job);
+	dw_free(job);
 }
 
 int dw_compressor_new(struct section_writer *sections, const struct budget *budget,
@@ -278,9 +278,9 @@ void dw_compressor_free(struct compressor *compressor)
 		struct setup *setup = compressor->setup;
 
 		compressor->setup = setup->before;
-		free(setup);
+		dw_free(setup);
 	}
-	free(compressor);
+	dw_free(compressor);
 }
 
 int dw_compressor_turn(struct compressor *compressor, uint32_t stream, uint32_t category,
@@ -298,7 +298,7 @@ int dw_compressor_turn(struct compressor *compressor, uint32_t stream, uint32_t 
 	 * so nothing may be under way. */
 	if (compressor->setup && compressor->setup->block_bytes != block_bytes &&
 	    (ret = dw_pipeline_finish(&compressor->pipeline, err)) < 0) {
-		free(setup);
+		dw_free(setup);
 		return ret;
 	}
 	if (compressor->setup && compressor->setup->block_bytes != block_bytes)
@@ -315,7 +315,7 @@ static struct block *new_pages_block(size_t block_bytes)
 		return NULL;
 	block->room = block_bytes;
 	if (!(block->data = dw_pages_new(block_bytes))) {
-		free(block);
+		dw_free(block);
 		return NULL;
 	}
 	return block;

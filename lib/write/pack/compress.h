@@ -31,7 +31,7 @@ struct block_streams {
 
 static inline void dw_block_streams_free(struct block_streams *streams)
 {
-	free(streams->list);
+	dw_free(streams->list);
 	*streams = (struct block_streams){ 0 };
 }
 

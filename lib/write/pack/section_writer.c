@@ -10,7 +10,7 @@
 
 void dw_section_writer_free(struct section_writer *sections)
 {
-	free(sections->index);
+	dw_free(sections->index);
 	sections->index = NULL;
 }
 

@@ -56,7 +56,7 @@ void dw_anchor_index_free(struct anchor_index *index)
 	if (!index)
 		return;
 	dw_pages_free(index->buckets, (size_t)dw_anchor_index_bytes(index));
-	free(index);
+	dw_free(index);
 }
 
 uint64_t dw_anchor_index_bytes(const struct anchor_index *index)

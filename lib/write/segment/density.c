@@ -27,7 +27,7 @@ static void free_sampling(struct sampling *sampling)
 {
 	dw_codec_free(sampling->codec);
 	dw_buffer_free(&sampling->packed);
-	free(sampling->bytes);
+	dw_free(sampling->bytes);
 }
 
 static int open_codec(struct codec **codec_out, dwarfs_error **err)
@@ -113,7 +113,7 @@ int dw_density(const struct segment_input *input, uint32_t *density_out,
 	int ret;
 
 	*density_out = USUAL_DENSITY;
-	if (!(sampling.bytes = malloc(SAMPLE_BYTES)))
+	if (!(sampling.bytes = dw_malloc(SAMPLE_BYTES)))
 		return dw_fail_nomem(err);
 	if ((ret = open_codec(&sampling.codec, err)) < 0 || !sampling.codec)
 		return ret;

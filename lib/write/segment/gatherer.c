@@ -50,9 +50,9 @@ struct moving {
 
 static void free_moving(struct moving *moving)
 {
-	free(moving->old);
-	free(moving->marks);
-	free(moving->copies);
+	dw_free(moving->old);
+	dw_free(moving->marks);
+	dw_free(moving->copies);
 }
 
 static uint64_t chunk_position(const struct gatherer *gatherer, const struct chunk *chunk)
@@ -301,7 +301,7 @@ void dw_gatherer_free(struct gatherer *gatherer)
 	if (!gatherer)
 		return;
 	dw_locality_free(gatherer->locality);
-	free(gatherer);
+	dw_free(gatherer);
 }
 
 int dw_gatherer_new(const struct segment_input *in, struct block_filler *filler,

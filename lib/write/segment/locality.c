@@ -112,11 +112,11 @@ void dw_locality_free(struct locality *locality)
 	if (!locality)
 		return;
 	for (size_t i = 0; locality->units && i < locality->unit_count; i++)
-		free(locality->units[i].blocks);
-	free(locality->units);
-	free(locality->unit_of);
-	free(locality->shares);
-	free(locality);
+		dw_free(locality->units[i].blocks);
+	dw_free(locality->units);
+	dw_free(locality->unit_of);
+	dw_free(locality->shares);
+	dw_free(locality);
 }
 
 uint32_t dw_locality_unit(const struct locality *locality, uint32_t content)

@@ -66,8 +66,8 @@ void dw_matcher_free(struct matcher *matcher)
 	if (!matcher)
 		return;
 	dw_anchor_index_free(matcher->index);
-	free(matcher->anchors);
-	free(matcher);
+	dw_free(matcher->anchors);
+	dw_free(matcher);
 }
 
 void dw_matcher_begin(struct matcher *matcher, const uint8_t *data, size_t size,

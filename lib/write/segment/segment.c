@@ -479,7 +479,7 @@ static void free_segmenter(struct segmenter *segmenter)
 	dw_matcher_free(segmenter->matcher);
 	dw_stored_window_free(segmenter->filler.window);
 	dw_block_release(segmenter->filler.compressor, segmenter->filler.block);
-	free(segmenter->piece);
+	dw_free(segmenter->piece);
 	dw_path_cursor_free(&segmenter->cursor);
 }
 
@@ -505,7 +505,7 @@ int dw_segment(const struct segment_input *in, struct compressor *compressor,
 	if (stream->samples.is_known)
 		segmenter.granularity = (size_t)stream->samples.bytes_per_sample *
 					stream->samples.channels;
-	if (!(segmenter.piece = malloc(MATCH_PIECE_BYTES)))
+	if (!(segmenter.piece = dw_malloc(MATCH_PIECE_BYTES)))
 		return dw_fail_nomem(err);
 	if ((ret = dw_compressor_turn(compressor, in->stream, stream->category, &packing,
 				      segmenter.filler.block_bytes, err)) < 0 ||

@@ -23,7 +23,7 @@ struct chunks {
 
 static inline void dw_chunks_free(struct chunks *chunks)
 {
-	free(chunks->list);
+	dw_free(chunks->list);
 	*chunks = (struct chunks){ 0 };
 }
 

@@ -115,9 +115,9 @@ void dw_stored_window_free(struct stored_window *window)
 	for (size_t i = 0; window->ring && i < window->ram_blocks; i++)
 		dw_block_release(window->compressor, window->ring[i]);
 	dw_pages_free(window->page_bytes, PAGE_COUNT * PAGE_BYTES);
-	free(window->ring);
-	free(window->runs);
-	free(window);
+	dw_free(window->ring);
+	dw_free(window->runs);
+	dw_free(window);
 }
 
 void dw_stored_window_turn(struct stored_window *window, struct block *block)

@@ -15,8 +15,8 @@
 void dw_string_set_free(struct string_set *strings)
 {
 	dw_buffer_free(&strings->text);
-	free(strings->offsets);
-	free(strings->slots);
+	dw_free(strings->offsets);
+	dw_free(strings->slots);
 	*strings = (struct string_set){ 0 };
 }
 
@@ -52,7 +52,7 @@ static int grow_string_slots(struct string_set *strings, dwarfs_error **err)
 
 	if (!slots)
 		return dw_fail_nomem(err);
-	free(strings->slots);
+	dw_free(strings->slots);
 	strings->slots = slots;
 	strings->slot_count = count;
 	for (size_t i = 0; i < strings->count; i++)

@@ -12,7 +12,7 @@
 
 void dw_path_cursor_free(struct path_cursor *cursor)
 {
-	free(cursor->steps);
+	dw_free(cursor->steps);
 	dw_buffer_free(&cursor->path);
 	*cursor = (struct path_cursor){ 0 };
 }
@@ -86,7 +86,7 @@ int dw_path_cursor_go(struct path_cursor *cursor, const struct tree *tree, uint3
 
 void dw_path_stack_free(struct path_stack *stack)
 {
-	free(stack->steps);
+	dw_free(stack->steps);
 	dw_buffer_free(&stack->path);
 	*stack = (struct path_stack){ 0 };
 }

@@ -15,8 +15,8 @@ struct pruning {
 
 static void free_pruning(struct pruning *pruning)
 {
-	free(pruning->entry_of);
-	free(pruning->inode_of);
+	dw_free(pruning->entry_of);
+	dw_free(pruning->inode_of);
 }
 
 /* Directories come after their parents, so this goes backward. */

@@ -18,10 +18,10 @@ void dw_tree_free(struct tree *tree)
 {
 	dw_string_set_free(&tree->names);
 	dw_string_set_free(&tree->targets);
-	free(tree->entries);
-	free(tree->inodes);
-	free(tree->times);
-	free(tree->directories);
+	dw_free(tree->entries);
+	dw_free(tree->inodes);
+	dw_free(tree->times);
+	dw_free(tree->directories);
 	dw_xattrs_free(&tree->xattrs);
 	*tree = (struct tree){ 0 };
 }

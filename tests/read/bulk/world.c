@@ -30,7 +30,7 @@ static uint32_t codec_of(uint32_t block)
 static void add_block(struct world *world, uint32_t block, uint32_t size)
 {
 	struct codec_spec spec = { .id = codec_of(block), .level = 3 };
-	auto_free uint8_t *bytes = malloc(BLOCK_BYTES);
+	auto_free uint8_t *bytes = dw_malloc(BLOCK_BYTES);
 	auto_buffer struct buffer packed = { 0 };
 	auto_codec struct codec *codec = NULL;
 	uint32_t id = CODEC_NONE;

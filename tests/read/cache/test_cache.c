@@ -425,7 +425,7 @@ static void an_absurd_block_is_not_read(void **state)
 	enum { HUGE = 1 << 20 };
 	static const struct craft_chunk chunk = { 0, 0, 10 };
 	static const uint32_t table[] = { 0, 1 };
-	auto_free uint8_t *block = calloc(1, HUGE);
+	auto_free uint8_t *block = dw_calloc(1, HUGE);
 	struct huge huge = { 0 };
 	dwarfs_image *image = NULL;
 	dwarfs_io *io = NULL;

@@ -72,7 +72,7 @@ static void many_parts_of_a_block_are_kept(void **state)
 {
 	static const struct block_spec spec = { CODEC_ZSTD, 0 };
 	dwarfs_context *context = context_with(2 * MANY_BYTES);
-	auto_free struct range *list = calloc(MANY, sizeof(*list));
+	auto_free struct range *list = dw_calloc(MANY, sizeof(*list));
 	struct range_list range_list = { list, 0 };
 	auto_world struct world world;
 	dwarfs_image *image;

@@ -8,7 +8,7 @@
 void world_free(struct world *world)
 {
 	craft_free(&world->craft);
-	free(world->bytes);
+	dw_free(world->bytes);
 }
 
 const uint8_t *bytes_at(const struct world *world, uint32_t block, uint64_t offset)
@@ -47,7 +47,7 @@ void start_world(struct world *world, uint32_t blocks, uint32_t block_bytes)
 	world->blocks = blocks;
 	world->block_bytes = block_bytes;
 	world->fail_block = UINT32_MAX;
-	world->bytes = malloc((size_t)blocks * block_bytes);
+	world->bytes = dw_malloc((size_t)blocks * block_bytes);
 	assert_non_null(world->bytes);
 	for (uint32_t i = 0; i < blocks; i++) {
 		uint8_t *bytes = world->bytes + (size_t)i * block_bytes;
@@ -122,7 +122,7 @@ uint64_t decoded(const dwarfs_context *context)
 int try_read(const struct world *world, const dwarfs_image *image, uint32_t block,
 	     uint64_t offset, size_t size)
 {
-	auto_free uint8_t *buffer = malloc(size);
+	auto_free uint8_t *buffer = dw_malloc(size);
 	size_t got = 0;
 	int ret = buffer ? dwarfs_read(image, dwarfs_inode_at(block + 1), buffer, size,
 				       offset, &got, NULL)
@@ -136,7 +136,7 @@ int try_read(const struct world *world, const dwarfs_image *image, uint32_t bloc
 int try_file_read(const struct world *world, const dwarfs_image *image, uint32_t block,
 		  uint64_t offset, size_t size)
 {
-	auto_free uint8_t *buffer = malloc(size);
+	auto_free uint8_t *buffer = dw_malloc(size);
 	dwarfs_file *file = NULL;
 	size_t got = 0;
 	int ret = dwarfs_file_open(image, dwarfs_inode_at(block + 1), &file, NULL);
@@ -185,7 +185,7 @@ static uint64_t alone_bytes(const struct world *world, uint32_t block)
 	const uint8_t *section = world->craft.bytes.data + world->block_at[block];
 	uint32_t codec = section[0x36] | (uint32_t)section[0x37] << 8;
 	struct span payload = { section + DW_HEADER_BYTES, dw_load64(section + 0x38) };
-	auto_free uint8_t *room = malloc(world->block_bytes);
+	auto_free uint8_t *room = dw_malloc(world->block_bytes);
 	auto_decoder struct decoder *decoder = NULL;
 	uint64_t bytes = payload.size;
 

@@ -109,10 +109,10 @@ static void broken_rules_are_found(void **state)
 static void many_names_of_a_large_file(void **state)
 {
 	enum { NAMES = 60000, CHUNKS = 60000 };
-	auto_free struct freeze_entry *entries = calloc(NAMES + 1, sizeof(*entries));
-	auto_free struct freeze_chunk *chunks = calloc(CHUNKS, sizeof(*chunks));
-	auto_free struct span *names = calloc(NAMES, sizeof(*names));
-	auto_free char *text = calloc(NAMES, 8);
+	auto_free struct freeze_entry *entries = dw_calloc(NAMES + 1, sizeof(*entries));
+	auto_free struct freeze_chunk *chunks = dw_calloc(CHUNKS, sizeof(*chunks));
+	auto_free struct span *names = dw_calloc(NAMES, sizeof(*names));
+	auto_free char *text = dw_calloc(NAMES, 8);
 	const struct freeze_directory directories[] = { { 0, 1, 0 },
 							{ 0, NAMES + 1, 0 } };
 	const uint32_t two_modes[] = { 0040755, 0100644 }, table[] = { 0, CHUNKS };

@@ -20,7 +20,7 @@ static uint32_t next_random(uint32_t *state)
 static void make_file(struct craft *craft, struct craft_chunk *chunks, uint32_t count)
 {
 	const uint32_t table[] = { 0, count };
-	auto_free uint8_t *block = malloc(BLOCK_BYTES);
+	auto_free uint8_t *block = dw_malloc(BLOCK_BYTES);
 	uint32_t random = count;
 
 	for (uint32_t i = 0; i < BLOCK_BYTES; i++)
@@ -54,7 +54,8 @@ static void places_agree_with_plain_sums(void **state)
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		auto_craft struct craft craft = { 0 };
-		auto_free struct craft_chunk *chunks = calloc(counts[i], sizeof(*chunks));
+		auto_free struct craft_chunk *chunks =
+			dw_calloc(counts[i], sizeof(*chunks));
 		auto_test_image dwarfs_image *image = NULL;
 		auto_free struct chunk_marks *marks = NULL;
 		struct chunk_range range;
@@ -279,7 +280,7 @@ static void a_file_that_is_too_large_is_refused(void **state)
 	enum { COUNT = 70000 };
 	const uint32_t table[] = { 0, COUNT };
 	auto_craft struct craft craft = { 0 };
-	auto_free struct craft_chunk *chunks = calloc(COUNT, sizeof(*chunks));
+	auto_free struct craft_chunk *chunks = dw_calloc(COUNT, sizeof(*chunks));
 	auto_test_image dwarfs_image *image = NULL;
 	dwarfs_file *file = NULL;
 	dwarfs_stat *stat = NULL;

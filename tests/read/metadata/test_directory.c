@@ -10,9 +10,9 @@ static void directories_that_share_entries_end(void **state)
 {
 	enum { DIRS = 100000 };
 	auto_free struct freeze_directory *directories =
-		calloc(DIRS + 1, sizeof(*directories));
-	auto_free struct freeze_entry *entries = calloc(DIRS, sizeof(*entries));
-	auto_free struct freeze_inode *inodes = calloc(DIRS, sizeof(*inodes));
+		dw_calloc(DIRS + 1, sizeof(*directories));
+	auto_free struct freeze_entry *entries = dw_calloc(DIRS, sizeof(*entries));
+	auto_free struct freeze_inode *inodes = dw_calloc(DIRS, sizeof(*inodes));
 	static const struct span one_name[] = { TEXT("a") };
 	const uint32_t nothing[] = { 0 };
 	struct freeze_metadata metadata = {

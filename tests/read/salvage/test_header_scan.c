@@ -123,7 +123,7 @@ static void headers_across_two_windows_are_found(void **state)
 {
 	enum { HEAD = 8 };
 	const size_t size = DW_SCAN_BYTES + sizeof(one_file);
-	auto_free uint8_t *bytes = calloc(1, size);
+	auto_free uint8_t *bytes = dw_calloc(1, size);
 
 	for (size_t before = 0; before <= HEAD; before++) {
 		const struct search search = { .minor = 5,

@@ -27,8 +27,8 @@ static int64_t start_of(const void *bytes, size_t size)
 
 	begin(&image, bytes, size);
 	ret = dw_salvage_start(&image, NULL);
-	free(image.sections);
-	free(image.blocks);
+	dw_free(image.sections);
+	dw_free(image.blocks);
 	dwarfs_io_free(image.io);
 	return ret < 0 ? ret : (int64_t)image.start;
 }

@@ -110,7 +110,7 @@ static void large_images_are_read_to_the_end(void **state)
 	struct categorized *all = *state;
 	struct bytes header = { .size = 0 };
 	size_t size = 2880 + 200002;
-	uint8_t *data = calloc(1, size);
+	uint8_t *data = dw_calloc(1, size);
 
 	assert_non_null(data);
 	put_header(&header, lines);
@@ -119,7 +119,7 @@ static void large_images_are_read_to_the_end(void **state)
 	assert_string_equal(categorize(all, data, size),
 			    "fits/metadata 2880, fits/image 200002");
 	assert_int_equal(samples_of(all)->unused_lsb_count, 4);
-	free(data);
+	dw_free(data);
 }
 
 static void bayer_patterns_have_two_components(void **state)

@@ -53,7 +53,7 @@ static void set(struct categorized *all, uint64_t least, uint64_t block, double 
 
 static uint8_t *noise(size_t size)
 {
-	uint8_t *data = malloc(size);
+	uint8_t *data = dw_malloc(size);
 
 	assert_non_null(data);
 	fill_random(data, size, size);

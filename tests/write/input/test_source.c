@@ -33,7 +33,7 @@ static void more_small_files_than_are_kept(void **state)
 {
 	enum { COUNT = 700, SIZE = 60000 };
 	const struct place *place = *state;
-	uint8_t *data = malloc(SIZE);
+	uint8_t *data = dw_malloc(SIZE);
 	dwarfs_image *image;
 	dwarfs_builder *builder;
 
@@ -65,7 +65,7 @@ static void more_small_files_than_are_kept(void **state)
 		dwarfs_image_free(image);
 		assert_int_equal(unlink(place->image), 0);
 	}
-	free(data);
+	dw_free(data);
 }
 
 /* A hole in a small file is stored as a hole, although the file was read for its hash. */

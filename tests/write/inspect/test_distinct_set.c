@@ -69,7 +69,7 @@ static void contents_without_a_digest_are_never_equal(void **state)
 
 static struct category_parts parts_of(uint32_t category)
 {
-	struct category_parts parts = { .list = calloc(1, sizeof(*parts.list)),
+	struct category_parts parts = { .list = dw_calloc(1, sizeof(*parts.list)),
 					.count = 1,
 					.room = 1 };
 

@@ -28,7 +28,7 @@ static struct spool *new_spool(const char *directory, uint64_t memory_bytes)
 
 static uint8_t *noise(size_t size, uint64_t seed)
 {
-	uint8_t *data = malloc(size);
+	uint8_t *data = dw_malloc(size);
 
 	assert_non_null(data);
 	for (size_t i = 0; i < size; i++) {
@@ -51,7 +51,7 @@ static uint32_t add_all(struct spool *spool, const void *data, size_t size)
 /* At once, and in parts that are not aligned. */
 static void expect(struct spool *spool, uint32_t number, const uint8_t *data, size_t size)
 {
-	uint8_t *got = malloc(size + 1);
+	uint8_t *got = dw_malloc(size + 1);
 	size_t at = 0, part = 1;
 
 	assert_non_null(got);
@@ -66,7 +66,7 @@ static void expect(struct spool *spool, uint32_t number, const uint8_t *data, si
 	}
 	assert_memory_equal(got, data, size);
 	assert_int_equal(dw_spool_read_at(spool, number, got, 1, size), 0);
-	free(got);
+	dw_free(got);
 }
 
 static void contents_are_in_memory_then_in_a_file(void **state)
@@ -88,7 +88,7 @@ static void contents_are_in_memory_then_in_a_file(void **state)
 	assert_int_equal(dw_spool_finish(spool, NULL), 0);
 	for (i = 0; i < count; i++) {
 		expect(spool, numbers[i], data[i], sizes[i]);
-		free(data[i]);
+		dw_free(data[i]);
 	}
 	dw_spool_free(spool);
 }
@@ -104,14 +104,14 @@ static void without_memory_all_is_in_the_file(void **state)
 	assert_int_equal(dw_spool_file_bytes(spool), 100000);
 	assert_int_equal(dw_spool_finish(spool, NULL), 0);
 	expect(spool, number, data, 100000);
-	free(data);
+	dw_free(data);
 	dw_spool_free(spool);
 }
 
 static void holes_stay_holes_and_zeros_data(void **state)
 {
 	struct spool *spool = new_spool("/tmp", MIB);
-	uint8_t *expected = calloc(1, 300000);
+	uint8_t *expected = dw_calloc(1, 300000);
 	uint64_t from, to;
 	uint32_t number;
 
@@ -144,14 +144,14 @@ static void holes_stay_holes_and_zeros_data(void **state)
 	assert_int_equal(to, 100000);
 	dw_spool_next_data(spool, number, 210000, 300000, &from, &to);
 	assert_int_equal(from, 300000);
-	free(expected);
+	dw_free(expected);
 	dw_spool_free(spool);
 }
 
 static void zeros_take_no_room(void **state)
 {
 	struct spool *spool = new_spool("/nowhere/at/all", 0);
-	uint8_t *zeros = calloc(1, 10 * MIB);
+	uint8_t *zeros = dw_calloc(1, 10 * MIB);
 	uint32_t number;
 
 	(void)state;
@@ -160,7 +160,7 @@ static void zeros_take_no_room(void **state)
 	assert_int_equal(dw_spool_memory_bytes(spool) + dw_spool_file_bytes(spool), 0);
 	assert_int_equal(dw_spool_data_bytes(spool, number), 10 * MIB);
 	expect(spool, number, zeros, 10 * MIB);
-	free(zeros);
+	dw_free(zeros);
 	dw_spool_free(spool);
 }
 
@@ -183,9 +183,9 @@ static void what_was_begun_can_be_forgotten(void **state)
 	assert_int_equal(dw_spool_finish(spool, NULL), 0);
 	expect(spool, a, first, MIB / 2);
 	expect(spool, b, third, MIB);
-	free(first);
-	free(second);
-	free(third);
+	dw_free(first);
+	dw_free(second);
+	dw_free(third);
 	dw_spool_free(spool);
 }
 
@@ -208,8 +208,8 @@ static void dropped_contents_make_room(void **state)
 	assert_int_equal(dw_spool_finish(spool, NULL), 0);
 	expect(spool, kept, data, 2 * MIB);
 	expect(spool, last, other, 3 * MIB / 2);
-	free(data);
-	free(other);
+	dw_free(data);
+	dw_free(other);
 	dw_spool_free(spool);
 }
 
@@ -226,8 +226,8 @@ static void a_full_disk_is_an_error_that_leaves_the_rest(void **state)
 	assert_non_null(mkdtemp(directory));
 	if (mount("none", directory, "tmpfs", 0, "size=1m") != 0) {
 		rmdir(directory);
-		free(small);
-		free(large);
+		dw_free(small);
+		dw_free(large);
 		skip(); /* mounting a small disk needs root */
 	}
 	spool = new_spool(directory, 0);
@@ -244,8 +244,8 @@ static void a_full_disk_is_an_error_that_leaves_the_rest(void **state)
 	dw_spool_free(spool);
 	assert_int_equal(umount(directory), 0);
 	rmdir(directory);
-	free(small);
-	free(large);
+	dw_free(small);
+	dw_free(large);
 }
 
 int main(void)

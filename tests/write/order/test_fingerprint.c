@@ -20,7 +20,7 @@ static void fingerprints_do_not_depend_on_pieces(void **state)
 		0, 3, 31, 32, 100, 511, 513, 16384, 16415, 70000
 	};
 	struct fingerprinter *maker;
-	uint8_t *data = malloc(70000);
+	uint8_t *data = dw_malloc(70000);
 	uint32_t random = 7;
 
 	assert_non_null(data);
@@ -51,7 +51,7 @@ static void fingerprints_do_not_depend_on_pieces(void **state)
 		}
 	}
 	dw_fingerprinter_free(maker);
-	free(data);
+	dw_free(data);
 }
 
 static void alike_contents_have_alike_minhashes(void **state)

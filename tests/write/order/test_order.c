@@ -74,8 +74,8 @@ static void any_fingerprints_are_sorted_quickly(void **state)
 	static const char *const orders[] = { "similarity", "nilsimsa", NULL };
 	struct order_tree *place = order_tree_new();
 	struct order_input input = order_tree_input(place, NULL);
-	uint8_t *seen = calloc(MANY, 1);
-	char *names = malloc(MANY * 8 + 1);
+	uint8_t *seen = dw_calloc(MANY, 1);
+	char *names = dw_malloc(MANY * 8 + 1);
 	uint32_t random = 1;
 
 	assert_non_null(seen);
@@ -100,8 +100,8 @@ static void any_fingerprints_are_sorted_quickly(void **state)
 		for (size_t i = 0; i < MANY; i++)
 			assert_int_equal(seen[i], 1);
 	}
-	free(names);
-	free(seen);
+	dw_free(names);
+	dw_free(seen);
 	order_tree_free(place);
 }
 

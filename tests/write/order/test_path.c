@@ -46,7 +46,7 @@ static void directories_know_their_numbers(void **state)
 	assert_int_equal(numbers[1], 1);       /* a */
 	assert_int_equal(numbers[2], DW_NONE); /* b.txt */
 	assert_int_equal(numbers[3], 2);       /* c */
-	free(numbers);
+	dw_free(numbers);
 	order_tree_free(place);
 }
 

@@ -59,7 +59,7 @@ static struct packing packing_with(const char *fallback)
 /* Also checks that it decompresses to the same bytes. */
 static uint32_t pack(struct block_packer *packer, struct span in, struct buffer *out)
 {
-	auto_free uint8_t *back = malloc(in.size);
+	auto_free uint8_t *back = dw_malloc(in.size);
 	uint32_t id = 0;
 
 	assert_non_null(back);
@@ -76,7 +76,7 @@ static uint32_t pack(struct block_packer *packer, struct span in, struct buffer 
 
 static void the_smaller_one_is_taken(void **state)
 {
-	auto_free uint8_t *noise = malloc(BLOCK), *squares = malloc(BLOCK);
+	auto_free uint8_t *noise = dw_malloc(BLOCK), *squares = dw_malloc(BLOCK);
 	const char *fallback = dw_codec_can_pack(CODEC_ZSTD) ? "zstd:level=9" : "lz4hc";
 	struct packing packing = packing_with(fallback), alone = packing_with(NULL);
 	auto_packer struct block_packer *packer = NULL;
@@ -102,7 +102,7 @@ static void the_smaller_one_is_taken(void **state)
 /* Samples that use bits declared as unused are not packed with FLAC. */
 static void what_flac_refuses_is_packed_all_the_same(void **state)
 {
-	auto_free uint8_t *squares = malloc(BLOCK);
+	auto_free uint8_t *squares = dw_malloc(BLOCK);
 	struct packing packing = packing_with("lz4hc"), alone = packing_with(NULL);
 	auto_packer struct block_packer *packer = NULL;
 	auto_packer struct block_packer *flac = NULL;
@@ -132,7 +132,7 @@ static void memory_counts_all_codecs(void **state)
 
 static void a_stop_is_for_all_codecs(void **state)
 {
-	auto_free uint8_t *squares = malloc(BLOCK);
+	auto_free uint8_t *squares = dw_malloc(BLOCK);
 	struct packing packing = packing_with("lz4hc");
 	auto_packer struct block_packer *packer = NULL;
 	auto_buffer struct buffer out = { 0 };
@@ -179,7 +179,7 @@ static void levels_fall_back_and_users_decide(void **state)
 	static const uint8_t header[HEADER] =
 		"RIFF\x24\0\4\0WAVEfmt \x10\0\0\0\1\0\1\0\x44\xac\0\0\x88\x58\1\0"
 		"\2\0\x10\0data\0\0\4";
-	auto_free uint8_t *wav = malloc(HEADER + BLOCK);
+	auto_free uint8_t *wav = dw_malloc(HEADER + BLOCK);
 	uint64_t level, flac, none;
 
 	memcpy(wav, header, HEADER);

@@ -56,9 +56,9 @@ static void fill(uint8_t *data, size_t size, int kind)
 
 static void all_scanners_find_the_same(void **state)
 {
-	uint8_t *data = malloc(SIZE);
-	uint32_t *plain = malloc(dw_anchors_room(SIZE) * sizeof(*plain));
-	uint32_t *other = malloc(dw_anchors_room(SIZE) * sizeof(*other));
+	uint8_t *data = dw_malloc(SIZE);
+	uint32_t *plain = dw_malloc(dw_anchors_room(SIZE) * sizeof(*plain));
+	uint32_t *other = dw_malloc(dw_anchors_room(SIZE) * sizeof(*other));
 	const char *name;
 
 	(void)state;
@@ -82,15 +82,15 @@ static void all_scanners_find_the_same(void **state)
 			}
 		}
 	}
-	free(data);
-	free(plain);
-	free(other);
+	dw_free(data);
+	dw_free(plain);
+	dw_free(other);
 }
 
 static void anchors_ascend_with_gaps(void **state)
 {
-	uint8_t *data = malloc(SIZE);
-	struct anchor *anchors = malloc(dw_anchors_room(SIZE) * sizeof(*anchors));
+	uint8_t *data = dw_malloc(SIZE);
+	struct anchor *anchors = dw_malloc(dw_anchors_room(SIZE) * sizeof(*anchors));
 
 	(void)state;
 	assert_true(data && anchors);
@@ -110,16 +110,16 @@ static void anchors_ascend_with_gaps(void **state)
 			}
 		}
 	}
-	free(data);
-	free(anchors);
+	dw_free(data);
+	dw_free(anchors);
 }
 
 static void anchors_move_with_their_data(void **state)
 {
 	enum { SHIFTED = 1237, COMMON = 100000 };
-	uint8_t *one = malloc(SIZE), *two = malloc(SIZE);
-	struct anchor *in_one = malloc(dw_anchors_room(SIZE) * sizeof(*in_one));
-	struct anchor *in_two = malloc(dw_anchors_room(SIZE) * sizeof(*in_two));
+	uint8_t *one = dw_malloc(SIZE), *two = dw_malloc(SIZE);
+	struct anchor *in_one = dw_malloc(dw_anchors_room(SIZE) * sizeof(*in_one));
+	struct anchor *in_two = dw_malloc(dw_anchors_room(SIZE) * sizeof(*in_two));
 	size_t ones, twos, common = 0;
 
 	(void)state;
@@ -135,17 +135,17 @@ static void anchors_move_with_their_data(void **state)
 				  in_two[j].hash == in_one[i].hash;
 	assert_true(ones > COMMON / 512);
 	assert_true(common + 2 >= ones); /* but for the edges */
-	free(one);
-	free(two);
-	free(in_one);
-	free(in_two);
+	dw_free(one);
+	dw_free(two);
+	dw_free(in_one);
+	dw_free(in_two);
 }
 
 /* Data with the same bytes at every trigger must not fill the index. */
 static void runs_have_few_anchors(void **state)
 {
-	uint8_t *data = malloc(SIZE);
-	struct anchor *anchors = malloc(dw_anchors_room(SIZE) * sizeof(*anchors));
+	uint8_t *data = dw_malloc(SIZE);
+	struct anchor *anchors = dw_malloc(dw_anchors_room(SIZE) * sizeof(*anchors));
 
 	(void)state;
 	assert_true(data && anchors);
@@ -155,8 +155,8 @@ static void runs_have_few_anchors(void **state)
 	}
 	fill(data, SIZE, 2);
 	assert_true(dw_anchors_find(data, SIZE, 6, anchors) <= 4);
-	free(data);
-	free(anchors);
+	dw_free(data);
+	dw_free(anchors);
 }
 
 /* If a long range has no anchors, some are added; for short periods always at the same
@@ -164,8 +164,8 @@ static void runs_have_few_anchors(void **state)
 static void a_long_lull_has_anchors(void **state)
 {
 	size_t size = 8 * ANCHOR_LULL;
-	uint8_t *data = malloc(size);
-	struct anchor *anchors = malloc(dw_anchors_room(size) * sizeof(*anchors));
+	uint8_t *data = dw_malloc(size);
+	struct anchor *anchors = dw_malloc(dw_anchors_room(size) * sizeof(*anchors));
 
 	(void)state;
 	assert_true(data && anchors);
@@ -183,15 +183,15 @@ static void a_long_lull_has_anchors(void **state)
 			assert_true(i == 0 || anchors[i].at > anchors[i - 1].at);
 		}
 	}
-	free(data);
-	free(anchors);
+	dw_free(data);
+	dw_free(anchors);
 }
 
 /* -- index -------------------------------------------------------------------------- */
 
 static void an_index_remembers(void **state)
 {
-	auto_free uint64_t *hashes = malloc(5000 * sizeof(*hashes));
+	auto_free uint64_t *hashes = dw_malloc(5000 * sizeof(*hashes));
 	struct anchor_index *index;
 	uint64_t places[INDEX_WAYS], seed = 88172645463325252u;
 	size_t found = 0;

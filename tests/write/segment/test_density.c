@@ -36,14 +36,14 @@ static uint32_t density_of(const uint8_t *data)
 
 static void a_density_follows_the_bytes(void **state)
 {
-	uint8_t *data = malloc(6 * SIZE);
+	uint8_t *data = dw_malloc(6 * SIZE);
 	struct codec_spec spec;
 	uint32_t seed = 5;
 
 	assert_non_null(data);
 	if (dw_codec_parse("zstd", &spec, NULL) < 0 &&
 	    dw_codec_parse("lzma", &spec, NULL) < 0) {
-		free(data);
+		dw_free(data);
 		skip();
 	}
 	memset(data, 'x', 6 * SIZE);
@@ -54,7 +54,7 @@ static void a_density_follows_the_bytes(void **state)
 	for (size_t i = 0; i < 6 * SIZE; i++)
 		data[i] = (uint8_t)(next_random(&seed) & 15);
 	assert_in_range(density_of(data), 450, 620);
-	free(data);
+	dw_free(data);
 }
 
 static void without_bytes_it_is_that_of_text(void **state)

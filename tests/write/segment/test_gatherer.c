@@ -21,7 +21,7 @@
 
 static uint8_t *random_bytes(size_t size, uint32_t seed)
 {
-	uint8_t *data = malloc(size);
+	uint8_t *data = dw_malloc(size);
 
 	assert_non_null(data);
 	for (size_t i = 0; i < size; i++) {
@@ -82,7 +82,7 @@ static void a_directory_is_in_few_foreign_blocks(void **state)
 {
 	const struct place *place = *state;
 	size_t each = 128 * KIB, part = 6000, size = 3 * SOURCES * part;
-	uint8_t *data = random_bytes(SOURCES * each, 9), *mixed = malloc(size);
+	uint8_t *data = random_bytes(SOURCES * each, 9), *mixed = dw_malloc(size);
 	uint64_t found[2];
 
 	assert_non_null(mixed);
@@ -104,8 +104,8 @@ static void a_directory_is_in_few_foreign_blocks(void **state)
 	assert_in_range(found[0], 2 * size - 2 * KIB * SOURCES, 2 * size);
 	/* Most of it is stored in the directory's own blocks, once. */
 	assert_in_range(found[1], size, 2 * size - 3 * 3 * part);
-	free(data);
-	free(mixed);
+	dw_free(data);
+	dw_free(mixed);
 }
 
 int main(void)

@@ -33,13 +33,13 @@ struct store {
 
 static struct store *new_store(struct matcher_options options, size_t room)
 {
-	struct store *store = calloc(1, sizeof(*store));
+	struct store *store = dw_calloc(1, sizeof(*store));
 
 	assert_non_null(store);
 	store->options = options;
 	store->room = room / options.block_bytes + 2;
-	store->bytes = malloc(store->room * options.block_bytes);
-	store->blocks = calloc(store->room, sizeof(*store->blocks));
+	store->bytes = dw_malloc(store->room * options.block_bytes);
+	store->blocks = dw_calloc(store->room, sizeof(*store->blocks));
 	store->smallest = UINT64_MAX;
 	assert_true(store->bytes && store->blocks);
 	assert_int_equal(dw_stored_window_new(NULL, NULL, NULL, NULL, options.block_bytes,
@@ -55,9 +55,9 @@ static void free_store(struct store *store)
 {
 	dw_matcher_free(store->matcher);
 	dw_stored_window_free(store->history);
-	free(store->blocks);
-	free(store->bytes);
-	free(store);
+	dw_free(store->blocks);
+	dw_free(store->bytes);
+	dw_free(store);
 }
 
 /* There is always a block with free space. */
@@ -152,7 +152,7 @@ static struct matcher_options usual(size_t block_bytes)
 
 static uint8_t *random_bytes(size_t size, uint32_t seed)
 {
-	uint8_t *data = malloc(size);
+	uint8_t *data = dw_malloc(size);
 
 	assert_non_null(data);
 	for (size_t i = 0; i < size; i++) {
@@ -179,8 +179,8 @@ static void matches_are_found_at_any_shift(void **state)
 		assert_int_equal(store->matches, 1);
 		free_store(store);
 	}
-	free(old);
-	free(other);
+	dw_free(old);
+	dw_free(other);
 }
 
 static void matches_go_across_pieces_and_blocks(void **state)
@@ -198,7 +198,7 @@ static void matches_go_across_pieces_and_blocks(void **state)
 	assert_true(store->matched > size - 30 * 600);
 	assert_true(store->matches < 3 * (size / (96 << 10)) + 3);
 	free_store(store);
-	free(data);
+	dw_free(data);
 }
 
 static void what_is_too_short_is_no_match(void **state)
@@ -225,9 +225,9 @@ static void what_is_too_short_is_no_match(void **state)
 	assert_int_equal(store->matched, before);
 	add(store, data + 133000, 5000); /* near */
 	assert_int_equal(store->matched, before + 5000);
-	free(other);
+	dw_free(other);
 	free_store(store);
-	free(data);
+	dw_free(data);
 }
 
 static void frames_are_not_cut(void **state)
@@ -248,8 +248,8 @@ static void frames_are_not_cut(void **state)
 	assert_true(store->matched >= 29988);
 	assert_int_equal(store->matched % 6, 0);
 	free_store(store);
-	free(data);
-	free(other);
+	dw_free(data);
+	dw_free(other);
 }
 
 static void blocks_beyond_the_lookback_are_left_alone(void **state)
@@ -269,8 +269,8 @@ static void blocks_beyond_the_lookback_are_left_alone(void **state)
 		assert_int_equal(store->matched, lookback > 4 ? 10000 : 0);
 		free_store(store);
 	}
-	free(data);
-	free(rest);
+	dw_free(data);
+	dw_free(rest);
 }
 
 /* Equal hashes do not suffice: here the stored bytes have changed. */
@@ -286,7 +286,7 @@ static void bytes_are_compared(void **state)
 	add(store, data, 10000);
 	assert_int_equal(store->matched, 0);
 	free_store(store);
-	free(data);
+	dw_free(data);
 }
 
 static void noted_bytes_are_found(void **state)
@@ -301,7 +301,7 @@ static void noted_bytes_are_found(void **state)
 	add(store, data, 10000);
 	assert_int_equal(store->matched, 10000);
 	free_store(store);
-	free(data);
+	dw_free(data);
 }
 
 /* -- work --------------------------------------------------------------------------- */
@@ -351,14 +351,14 @@ static void fill(uint8_t *data, size_t size, int kind)
 			break;
 		}
 	}
-	free(common);
-	free(noise);
+	dw_free(common);
+	dw_free(noise);
 }
 
 static void work_is_linear_whatever_the_data(void **state)
 {
 	size_t size = 3 * MIB;
-	uint8_t *data = malloc(size);
+	uint8_t *data = dw_malloc(size);
 
 	(void)state;
 	assert_non_null(data);
@@ -378,13 +378,13 @@ static void work_is_linear_whatever_the_data(void **state)
 			free_store(store);
 		}
 	}
-	free(data);
+	dw_free(data);
 }
 
 static void runs_and_short_periods_are_stored_once(void **state)
 {
 	size_t size = 8 * MIB;
-	uint8_t *data = malloc(size);
+	uint8_t *data = dw_malloc(size);
 
 	(void)state;
 	assert_non_null(data);
@@ -397,7 +397,7 @@ static void runs_and_short_periods_are_stored_once(void **state)
 		assert_true(store->matches <= 2 * size / ANCHOR_LULL + 8);
 		free_store(store);
 	}
-	free(data);
+	dw_free(data);
 }
 
 int main(void)

@@ -21,7 +21,7 @@
 
 static uint8_t *random_bytes(size_t size, uint32_t seed)
 {
-	uint8_t *data = malloc(size);
+	uint8_t *data = dw_malloc(size);
 
 	assert_non_null(data);
 	for (size_t i = 0; i < size; i++) {
@@ -76,7 +76,7 @@ static void repeats_are_found_across_blocks_and_pieces(void **state)
 		dwarfs_image_free(image);
 		assert_int_equal(remove(place->image), 0);
 	}
-	free(data);
+	dw_free(data);
 }
 
 static void no_block_beyond_the_lookback_is_referred_to(void **state)
@@ -101,7 +101,7 @@ static void no_block_beyond_the_lookback_is_referred_to(void **state)
 		dwarfs_image_free(image);
 		assert_int_equal(remove(place->image), 0);
 	}
-	free(data);
+	dw_free(data);
 }
 
 /* Many matches that begin before their anchor, next to new literals. */
@@ -123,15 +123,15 @@ static void bytes_are_taken_back(void **state)
 	expect_bytes(image, "b", mixed, size);
 	expect_bytes(image, "c", mixed + 1000, size - 2000);
 	dwarfs_image_free(image);
-	free(data);
-	free(mixed);
+	dw_free(data);
+	dw_free(mixed);
 }
 
 static void zeros_that_are_no_hole_are_stored_once(void **state)
 {
 	const struct place *place = *state;
 	size_t size = 20 * MIB;
-	uint8_t *data = calloc(1, size);
+	uint8_t *data = dw_calloc(1, size);
 	dwarfs_builder *builder = segmenting_builder(place, 20);
 	dwarfs_image *image;
 
@@ -144,7 +144,7 @@ static void zeros_that_are_no_hole_are_stored_once(void **state)
 	assert_int_equal(dwarfs_image_block_count(image), 1);
 	expect_bytes(image, "a", data, size);
 	dwarfs_image_free(image);
-	free(data);
+	dw_free(data);
 }
 
 /*
@@ -156,8 +156,8 @@ static void what_follows_a_match_is_known_by_its_own_file(void **state)
 	const struct place *place = *state;
 	size_t part = 64 * KIB, filler = 50 * MIB; /* more than is kept */
 	uint8_t *m = random_bytes(part, 5), *x = random_bytes(part, 6);
-	uint8_t *y = random_bytes(part, 7), *file = malloc(2 * part);
-	uint64_t *rest = malloc(filler), seed = 88172645463325252u;
+	uint8_t *y = random_bytes(part, 7), *file = dw_malloc(2 * part);
+	uint64_t *rest = dw_malloc(filler), seed = 88172645463325252u;
 	dwarfs_builder *builder = segmenting_builder(place, 20);
 	dwarfs_image *image;
 
@@ -182,11 +182,11 @@ static void what_follows_a_match_is_known_by_its_own_file(void **state)
 	image = open_image(place);
 	expect_bytes(image, "e", file, 2 * part - 1);
 	dwarfs_image_free(image);
-	free(m);
-	free(x);
-	free(y);
-	free(file);
-	free(rest);
+	dw_free(m);
+	dw_free(x);
+	dw_free(y);
+	dw_free(file);
+	dw_free(rest);
 }
 
 int main(void)

@@ -47,10 +47,10 @@ static void fill(uint8_t *bytes, size_t size, uint32_t seed)
 static struct lab *new_lab_of_runs(const struct place *place, uint64_t ram_bytes,
 				   size_t run_bytes)
 {
-	struct lab *lab = calloc(1, sizeof(*lab));
+	struct lab *lab = dw_calloc(1, sizeof(*lab));
 
 	assert_non_null(lab);
-	lab->bytes = malloc(BLOCKS * BLOCK_BYTES);
+	lab->bytes = dw_malloc(BLOCKS * BLOCK_BYTES);
 	assert_non_null(lab->bytes);
 	fill(lab->bytes, BLOCKS * BLOCK_BYTES, 1);
 	put_file(place, "f", lab->bytes, BLOCKS * BLOCK_BYTES);
@@ -79,7 +79,7 @@ static struct lab *new_lab_of_runs(const struct place *place, uint64_t ram_bytes
 	for (uint32_t i = 0; i < BLOCKS; i++) {
 		lab->blocks[i] = (struct block){
 			.number = 7 + i, /* other streams came before */
-			.data = malloc(BLOCK_BYTES),
+			.data = dw_malloc(BLOCK_BYTES),
 			.room = BLOCK_BYTES,
 			.references = 1,
 		};
@@ -113,9 +113,9 @@ static void free_lab(struct lab *lab)
 	dw_sources_free(lab->run.sources);
 	dwarfs_builder_free(lab->builder);
 	for (size_t i = 0; i < BLOCKS; i++)
-		free(lab->blocks[i].data);
-	free(lab->bytes);
-	free(lab);
+		dw_free(lab->blocks[i].data);
+	dw_free(lab->bytes);
+	dw_free(lab);
 }
 
 /* All bytes are read back from any offset up to the end of a block. */

@@ -43,8 +43,8 @@ struct units {
 
 static void free_units(struct units *units)
 {
-	free(units->of_entry);
-	free(units->last_block);
+	dw_free(units->of_entry);
+	dw_free(units->last_block);
 }
 
 static int find_units(const struct order_input *input, const uint32_t *numbers,

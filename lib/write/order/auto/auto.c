@@ -19,7 +19,7 @@ struct candidates {
 static void free_candidates(struct candidates *candidates)
 {
 	for (size_t i = 0; i < candidates->count; i++)
-		free(candidates->list[i].numbers);
+		dw_free(candidates->list[i].numbers);
 }
 
 /* Add a candidate as a copy, unless there is the same already. */

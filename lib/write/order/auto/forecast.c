@@ -24,7 +24,7 @@ struct going {
 static void free_going(struct going *going)
 {
 	for (size_t i = 0; i < SHINGLE_LENGTHS; i++)
-		free(going->last[i]);
+		dw_free(going->last[i]);
 }
 
 static bool is_near(const struct going *going, uint32_t last)

@@ -16,14 +16,14 @@ int dw_reading_init(struct reading *reading, const struct order_input *input,
 	*reading = (struct reading){
 		.input = input,
 		.head_bytes = UINT64_MAX,
-		.bytes = malloc(READING_PIECE_BYTES),
+		.bytes = dw_malloc(READING_PIECE_BYTES),
 	};
 	return reading->bytes ? 0 : dw_fail_nomem(err);
 }
 
 void dw_reading_free(struct reading *reading)
 {
-	free(reading->bytes);
+	dw_free(reading->bytes);
 	*reading = (struct reading){ 0 };
 }
 

@@ -58,13 +58,13 @@ struct merge {
 
 static void free_merge(struct merge *merge)
 {
-	free(merge->directory_of);
-	free(merge->name_ranks);
-	free(merge->weights);
-	free(merge->ranks);
+	dw_free(merge->directory_of);
+	dw_free(merge->name_ranks);
+	dw_free(merge->weights);
+	dw_free(merge->ranks);
 	while (merge->depth > 0)
-		free(merge->stack[--merge->depth].items);
-	free(merge->stack);
+		dw_free(merge->stack[--merge->depth].items);
+	dw_free(merge->stack);
 }
 
 /* -- what is known of the tree ------------------------------------------------------ */
@@ -408,7 +408,7 @@ static int rank_all(struct merge *merge, dwarfs_error **err)
 		struct item *item = &level->items[at];
 
 		if (at == level->count) {
-			free(level->items);
+			dw_free(level->items);
 			merge->depth--;
 			continue;
 		}

@@ -29,8 +29,8 @@ static const size_t lengths[SHINGLE_LENGTHS] = {
 
 void dw_sketch_free(struct sketch *sketch)
 {
-	free(sketch->shingles);
-	free(sketch->pieces);
+	dw_free(sketch->shingles);
+	dw_free(sketch->pieces);
 	*sketch = (struct sketch){ 0 };
 }
 
@@ -50,7 +50,7 @@ struct taking {
 static void free_taking(struct taking *taking)
 {
 	dw_reading_free(&taking->reading);
-	free(taking->places);
+	dw_free(taking->places);
 }
 
 static uint32_t hash_short(const uint8_t *at)

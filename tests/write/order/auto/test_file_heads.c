@@ -23,7 +23,7 @@
 /* Files 1, 3 and 5 have other bytes than 0, 2 and 4. */
 static void files_of_one_kind_are_side_by_side(void **state)
 {
-	uint8_t *data = malloc(6 * SIZE);
+	uint8_t *data = dw_malloc(6 * SIZE);
 	struct order_tree *place;
 	struct order_input input;
 	struct order_spec spec;
@@ -46,13 +46,13 @@ static void files_of_one_kind_are_side_by_side(void **state)
 		assert_int_equal(place->contents.fingerprints[3].bytes[i], 0);
 	dw_order_spec_free(&spec);
 	order_tree_free(place);
-	free(data);
+	dw_free(data);
 }
 
 static void too_many_bytes_are_not_read(void **state)
 {
 	struct order_tree *place = order_tree_new();
-	char *names = malloc(8 * 270000 + 1);
+	char *names = dw_malloc(8 * 270000 + 1);
 	struct order_input input;
 	struct order_spec spec;
 	bool sorted = true;
@@ -73,7 +73,7 @@ static void too_many_bytes_are_not_read(void **state)
 	assert_false(sorted);
 	assert_int_equal(place->numbers[count - 1], count - 1);
 	order_tree_free(place);
-	free(names);
+	dw_free(names);
 }
 
 int main(void)

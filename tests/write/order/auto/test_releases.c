@@ -33,7 +33,7 @@ static void siblings_stand_version_by_version(void **state)
 	order_tree_set_minhash(place, 4, 200);
 	assert_int_equal(dw_order_sibling_ranks(&input, false, &ranks, NULL), 0);
 	assert_int_equal(dw_order_by_rank(&input, ranks, place->numbers, count, NULL), 0);
-	free(ranks);
+	dw_free(ranks);
 	order_tree_expect(place, "1.1/l 1.0/m 1.1/m 1.0/n 1.1/n other/m other/z");
 	order_tree_free(place);
 }
@@ -54,7 +54,7 @@ static void names_alone_can_decide(void **state)
 		order_tree_set_minhash(place, i, (uint16_t)(100 * (i + 1)));
 	assert_int_equal(dw_order_sibling_ranks(&input, true, &ranks, NULL), 0);
 	assert_int_equal(dw_order_by_rank(&input, ranks, place->numbers, count, NULL), 0);
-	free(ranks);
+	dw_free(ranks);
 	order_tree_expect(place, "1.0/a 1.1/a 1.0/b 1.1/b 1.0/c 1.1/c 1.0/d 1.1/d "
 				 "other/w other/x other/y other/z");
 	order_tree_free(place);

@@ -38,7 +38,7 @@ static size_t count_common(const struct sketch *sketch, uint32_t a, uint32_t b)
 
 static void common_bytes_have_common_shingles(void **state)
 {
-	uint8_t *data = malloc(6 * SIZE);
+	uint8_t *data = dw_malloc(6 * SIZE);
 	struct sketch sketch = { 0 };
 	struct order_tree *place;
 	struct order_input input;
@@ -66,7 +66,7 @@ static void common_bytes_have_common_shingles(void **state)
 			sketch.pieces[1].count * 3 / 4);
 	dw_sketch_free(&sketch);
 	order_tree_free(place);
-	free(data);
+	dw_free(data);
 }
 
 int main(void)
