@@ -7,7 +7,8 @@
  * Each DIRECTORY (below the root; "/" for all) is one thread, which reads all regular
  * files below it in the order of the tree, in pieces of 128 KiB; with READS, this many
  * pieces of 4 KiB at random offsets of random files, the same in each run. The cache has
- * MIB of memory. Prints bytes read and decoded, hits, misses, and processor time.
+ * MIB of memory. Prints bytes read and decoded, hits, misses, waits for turns, and
+ * processor time.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -126,13 +127,18 @@ static void report(const dwarfs_context *context)
 	struct timespec used;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-	printf("read %.1f MiB, decoded %.1f MiB, %llu hits, %llu misses, %.2f s\n",
+	printf("read %.1f MiB, decoded %.1f MiB (%.2f times), %llu hits, %llu misses, "
+	       "%llu waits, %.2f s\n",
 	       (double)atomic_load(&bytes_read) / 0x100000,
 	       (double)dwarfs_context_cache_count(context, DWARFS_CACHE_DECODED_BYTES) /
 		       0x100000,
+	       (double)dwarfs_context_cache_count(context, DWARFS_CACHE_DECODED_BYTES) /
+		       (double)atomic_load(&bytes_read),
 	       (unsigned long long)dwarfs_context_cache_count(context, DWARFS_CACHE_HITS),
 	       (unsigned long long)dwarfs_context_cache_count(context,
 							      DWARFS_CACHE_MISSES),
+	       (unsigned long long)dwarfs_context_cache_count(context,
+							      DWARFS_CACHE_TURN_WAITS),
 	       (double)used.tv_sec + (double)used.tv_nsec * 1e-9);
 }
 

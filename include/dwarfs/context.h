@@ -98,6 +98,36 @@ DWARFS_API int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t 
 					      dwarfs_error **err);
 
 /**
+ * Set how many bytes may be decompressed for each byte that is read, before reads fail.
+ * A program that reads in an order for which the cache is too small then gets an error
+ * instead of being slow without notice.
+ *
+ * What is decompressed is measured in consecutive windows. A window ends when the bytes
+ * that were decompressed again in it (#DWARFS_CACHE_REDECODED_BYTES) are 16 MiB and 16 times
+ * the budget of the cache. If all bytes decompressed in it
+ * (#DWARFS_CACHE_DECODED_BYTES) are then more than `times` the bytes read
+ * (#DWARFS_CACHE_READ_BYTES), the limit is exceeded: from then on, reads that would have to
+ * decompress fail with DWARFS_ERR_LIMIT and a message with the budget, the block
+ * size and these numbers; reads of cached bytes succeed, and dwarfs_prefetch() does
+ * nothing. Setting the limit or the budget, to the same value too, ends this and starts a
+ * new window. Bytes that are decompressed for the first time do not end a window: the
+ * first read of any part of an image never exceeds the limit, however little is read.
+ *
+ * dwarfs_read_in_order(), dwarfs_read_parallel() and functions that are based on them, such
+ * as extraction, decompress each block once without the cache: they are neither counted
+ * nor refused.
+ *
+ * @param context  a context; images may be open and in use
+ * @param times    the limit; 0 for none; default 0
+ * @param err      receives the details on failure; may be NULL
+ * @return 0; it cannot fail for a valid context
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_context_set_decode_limit(dwarfs_context *context, uint32_t times,
+					       dwarfs_error **err);
+
+/**
  * Set when a block is decompressed to its end instead of only as far as a read needs.
  * This takes memory for the rest of the block, and releases the state of its decoder.
  *
@@ -160,6 +190,9 @@ enum dwarfs_cache_number {
 					   is read */
 	DWARFS_CACHE_TURN_WAITS, /**< reads that waited for the turn of another thread, see
 				      dwarfs_context_set_cache_bytes() */
+	DWARFS_CACHE_READ_BYTES, /**< bytes read or borrowed through the cache */
+	DWARFS_CACHE_REFUSED,	 /**< reads that failed because of
+				      dwarfs_context_set_decode_limit() */
 };
 
 /**

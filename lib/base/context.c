@@ -21,6 +21,7 @@ struct dwarfs_context {
 	atomic_bool in_use;
 	uint32_t workers;
 	_Atomic uint64_t cache_bytes;
+	_Atomic uint32_t decode_limit;
 	uint32_t finish_percent;
 	struct latency *latency; /* NULL: no latencies are measured */
 	int log_level;
@@ -235,6 +236,16 @@ uint64_t dw_context_cache_bytes(const dwarfs_context *context)
 void dw_context_note_cache_bytes(dwarfs_context *context, uint64_t bytes)
 {
 	atomic_store(&context->cache_bytes, bytes);
+}
+
+uint32_t dw_context_decode_limit(const dwarfs_context *context)
+{
+	return atomic_load(&context->decode_limit);
+}
+
+void dw_context_note_decode_limit(dwarfs_context *context, uint32_t times)
+{
+	atomic_store(&context->decode_limit, times);
 }
 
 int dw_context_shared(dwarfs_context *context,

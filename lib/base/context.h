@@ -22,6 +22,8 @@ static inline void dw_cleanup_context(dwarfs_context **context)
 uint32_t dw_context_workers(const dwarfs_context *context);
 uint64_t dw_context_cache_bytes(const dwarfs_context *context);
 void dw_context_note_cache_bytes(dwarfs_context *context, uint64_t bytes);
+uint32_t dw_context_decode_limit(const dwarfs_context *context);
+void dw_context_note_decode_limit(dwarfs_context *context, uint32_t times);
 uint32_t dw_context_finish_percent(const dwarfs_context *context);
 /* NULL: no latencies are measured. */
 struct latency *dw_context_latency(const dwarfs_context *context);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * api/thrashing: readers with a cache of few blocks, and a budget that changes.
+ * api/thrashing: readers with a cache of few blocks, a budget that changes, and the limit
+ * of what may be decoded.
  *
  * Files are stored in an order that differs from the order of the tree, so that
  * neighbours in a directory are in different blocks. Decoded bytes are counted.
@@ -246,6 +247,165 @@ static void a_budget_changes_under_readers(void **state)
 	close_world(&world);
 }
 
+/* Reads that miss each time: one file of a group after one of another group. */
+static uint32_t scattered(uint32_t i)
+{
+	return i % GROUPS * EACH + i / GROUPS % EACH;
+}
+
+static int read_file(const struct world *world, uint32_t file, dwarfs_error **err)
+{
+	uint8_t data[FILE_BYTES];
+	dwarfs_entry entry;
+	dwarfs_inode inode;
+	char name[32];
+	size_t bytes;
+
+	name_file(name, sizeof(name), file);
+	assert_int_equal(dwarfs_find(world->image, name, &entry, NULL), 0);
+	assert_int_equal(dwarfs_entry_inode(world->image, entry, &inode, NULL), 0);
+	return dwarfs_read(world->image, inode, data, sizeof(data), 0, &bytes, err);
+}
+
+#define LEAST_WINDOW (UINT64_C(16) << 20)
+
+/* Read until the limit is exceeded; the number of the read that failed. */
+static uint32_t exceed_limit(const struct world *world, dwarfs_error **err)
+{
+	uint64_t before = count_of(world, DWARFS_CACHE_READ_BYTES);
+	uint32_t i = 0;
+
+	assert_int_equal(dwarfs_context_set_decode_limit(world->context, 3, NULL), 0);
+	while (read_file(world, scattered(i), err) == 0) {
+		assert_true(++i < GROUPS * EACH);
+		assert_true(count_of(world, DWARFS_CACHE_READ_BYTES) ==
+			    before + (uint64_t)i * FILE_BYTES);
+	}
+	return i;
+}
+
+static void more_decoding_than_the_limit_is_an_error(void **state)
+{
+	struct world world = { .image_bytes = *(struct bytes *)*state };
+	dwarfs_error *err = NULL;
+	uint64_t decoded;
+	uint32_t failed;
+
+	open_world(&world, 2 * BLOCK);
+	failed = exceed_limit(&world, &err);
+	decoded = count_of(&world, DWARFS_CACHE_DECODED_BYTES);
+	assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_LIMIT);
+	assert_non_null(strstr(dwarfs_error_message(err), "more than 3 times"));
+	assert_non_null(strstr(dwarfs_error_message(err), "a cache of 524288 bytes"));
+	assert_non_null(strstr(dwarfs_error_message(err), "blocks of up to 262144"));
+	dwarfs_error_free(err);
+	/* The last complete read ended the window, not one before it. */
+	assert_true(count_of(&world, DWARFS_CACHE_REDECODED_BYTES) >= LEAST_WINDOW);
+	assert_true(count_of(&world, DWARFS_CACHE_REDECODED_BYTES) <
+		    LEAST_WINDOW + BLOCK);
+	/* The error stays, but what is cached can be read. */
+	assert_int_equal(read_file(&world, scattered(failed), NULL), DWARFS_ERR_LIMIT);
+	assert_int_equal(read_file(&world, scattered(failed - 1), NULL), 0);
+	assert_int_equal(count_of(&world, DWARFS_CACHE_REFUSED), 2);
+	assert_true(count_of(&world, DWARFS_CACHE_DECODED_BYTES) == decoded);
+	/* Another budget starts a new window, and so does another limit. */
+	assert_int_equal(dwarfs_context_set_cache_bytes(world.context, BUDGET, NULL), 0);
+	assert_int_equal(read_file(&world, scattered(failed), NULL), 0);
+	exceed_limit(&world, NULL);
+	assert_int_equal(dwarfs_context_set_decode_limit(world.context, 0, NULL), 0);
+	for (uint32_t i = 0; i < GROUPS * EACH; i++)
+		assert_int_equal(read_file(&world, scattered(i), NULL), 0);
+	assert_int_equal(dwarfs_context_set_decode_limit(NULL, 3, NULL),
+			 DWARFS_ERR_INVALID);
+	close_world(&world);
+}
+
+static int count_piece(dwarfs_inode inode, const void *data, size_t bytes,
+		       uint64_t offset, dwarfs_error **err, void *user)
+{
+	(void)inode, (void)data, (void)offset, (void)err;
+	*(uint64_t *)user += bytes;
+	return 0;
+}
+
+/* Reading in data order is not refused; prefetching does nothing. */
+static void the_limit_is_one_of_the_cache(void **state)
+{
+	struct world world = { .image_bytes = *(struct bytes *)*state };
+	uint64_t decoded, bytes = 0;
+	dwarfs_inode inode;
+	dwarfs_entry entry;
+	char name[32];
+
+	open_world(&world, 2 * BLOCK);
+	name_file(name, sizeof(name), scattered(exceed_limit(&world, NULL)));
+	assert_int_equal(dwarfs_find(world.image, name, &entry, NULL), 0);
+	assert_int_equal(dwarfs_entry_inode(world.image, entry, &inode, NULL), 0);
+	decoded = count_of(&world, DWARFS_CACHE_DECODED_BYTES);
+	assert_int_equal(dwarfs_read_in_order(world.image, &inode, 1, count_piece, NULL,
+					      &bytes, NULL, NULL),
+			 0);
+	assert_int_equal(bytes, FILE_BYTES);
+	assert_true(dwarfs_prefetch(world.image, &inode, 1, NULL) >= 0);
+	assert_true(count_of(&world, DWARFS_CACHE_DECODED_BYTES) == decoded);
+	close_world(&world);
+}
+
+/* Reads of few bytes of each block for the first time are not measured, and neither are
+ * readers in the order of the tree slower than the limit. */
+static void the_limit_does_not_concern_other_readers(void **state)
+{
+	struct world world = { .image_bytes = *(struct bytes *)*state };
+
+	open_world(&world, BUDGET);
+	assert_int_equal(dwarfs_context_set_decode_limit(world.context, 1, NULL), 0);
+	for (uint32_t i = 0; i < 2 * GROUPS; i++)
+		assert_int_equal(read_file(&world, scattered(i), NULL), 0);
+	assert_true(count_of(&world, DWARFS_CACHE_DECODED_BYTES) >
+		    4 * count_of(&world, DWARFS_CACHE_READ_BYTES));
+	assert_int_equal(dwarfs_context_set_decode_limit(world.context, 8, NULL), 0);
+	for (uint32_t i = 0; i < 4 * GROUPS * EACH; i++)
+		assert_int_equal(read_file(&world, i % (GROUPS * EACH), NULL), 0);
+	assert_true(count_of(&world, DWARFS_CACHE_REDECODED_BYTES) > 2 * LEAST_WINDOW);
+	assert_int_equal(count_of(&world, DWARFS_CACHE_REFUSED), 0);
+	close_world(&world);
+}
+
+static void *read_scattered(void *argument)
+{
+	struct reader *reader = argument;
+	int ret = 0;
+
+	for (uint32_t i = 0; i < reader->count && ret == 0; i++)
+		ret = read_file(reader->world, scattered(reader->first + i), NULL);
+	reader->wrong = ret;
+	return NULL;
+}
+
+/* Threads that wait for each other all end with the error. */
+static void the_limit_stops_all_threads(void **state)
+{
+	struct world world = { .image_bytes = *(struct bytes *)*state };
+	struct reader readers[READERS];
+
+	open_world(&world, 2 * BLOCK);
+	assert_int_equal(dwarfs_context_set_decode_limit(world.context, 3, NULL), 0);
+	for (uint32_t i = 0; i < READERS; i++) {
+		readers[i] = (struct reader){ .world = &world,
+					      .first = i * 7 * EACH,
+					      .count = UINT32_MAX };
+		assert_int_equal(pthread_create(&readers[i].thread, NULL, read_scattered,
+						&readers[i]),
+				 0);
+	}
+	for (uint32_t i = 0; i < READERS; i++) {
+		assert_int_equal(pthread_join(readers[i].thread, NULL), 0);
+		assert_int_equal(readers[i].wrong, DWARFS_ERR_LIMIT);
+	}
+	assert_true(count_of(&world, DWARFS_CACHE_REFUSED) >= READERS);
+	close_world(&world);
+}
+
 static int setup(void **state)
 {
 	struct bytes *image = calloc(1, sizeof(*image));
@@ -269,6 +429,10 @@ int main(void)
 		cmocka_unit_test(threads_take_turns),
 		cmocka_unit_test(a_smaller_budget_evicts),
 		cmocka_unit_test(a_budget_changes_under_readers),
+		cmocka_unit_test(more_decoding_than_the_limit_is_an_error),
+		cmocka_unit_test(the_limit_is_one_of_the_cache),
+		cmocka_unit_test(the_limit_does_not_concern_other_readers),
+		cmocka_unit_test(the_limit_stops_all_threads),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

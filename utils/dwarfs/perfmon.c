@@ -238,6 +238,8 @@ static json_t *describe_cache(const dwarfs_context *context)
 		[DWARFS_CACHE_DECODED_BYTES] = "decoded_bytes",
 		[DWARFS_CACHE_REDECODED_BYTES] = "redecoded_bytes",
 		[DWARFS_CACHE_TURN_WAITS] = "turn_waits",
+		[DWARFS_CACHE_READ_BYTES] = "read_bytes",
+		[DWARFS_CACHE_REFUSED] = "refused_reads",
 	};
 	json_t *numbers = json_object();
 

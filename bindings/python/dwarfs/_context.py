@@ -23,7 +23,8 @@ _TO_PYTHON = dict(_LEVELS)
 _CACHE_NUMBERS = tuple(
     (name, getattr(_dwarfs, "DWARFS_CACHE_" + name.upper()))
     for name in ("budget", "used", "most_used", "blocks", "extents", "hits", "misses",
-                 "evictions", "decoded_bytes", "redecoded_bytes", "turn_waits"))
+                 "evictions", "decoded_bytes", "redecoded_bytes", "turn_waits",
+                 "read_bytes", "refused"))
 
 _LATENCIES = tuple((name, getattr(_dwarfs, "DWARFS_LATENCY_" + name.upper()))
                    for name in ("read", "wait", "decode", "load"))

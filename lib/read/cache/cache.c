@@ -73,6 +73,7 @@ static int cache_new(dwarfs_context *context, void **cache_out, dwarfs_error **e
 	dw_cache_mark_process(cache);
 	cache->budget = dw_context_cache_bytes(context);
 	cache->finish_percent = dw_context_finish_percent(context);
+	cache->decode_limit.times = dw_context_decode_limit(context);
 	*cache_out = cache;
 	return 0;
 }
@@ -265,12 +266,12 @@ static void count_hit(struct cache *cache)
 	atomic_fetch_add_explicit(&cache->hits, 1, memory_order_relaxed);
 }
 
-static void count_read(struct cache *cache, uint64_t bytes)
+/* Bytes that are given to the reader of a file; not those that are prefetched. */
+static void count_read(struct cache *cache, struct chunk_reader reader, uint64_t bytes)
 {
-	struct thrashing *thrashing = &cache->thrashing;
-
-	if (atomic_load_explicit(&thrashing->is_on, memory_order_relaxed))
-		atomic_fetch_add_explicit(&thrashing->read, bytes, memory_order_relaxed);
+	if (reader.inode != NO_INODE)
+		atomic_fetch_add_explicit(&cache->read_bytes, bytes,
+					  memory_order_relaxed);
 }
 
 /* Whether the ranges are the smaller part of the span between the first and the last. */
@@ -335,6 +336,8 @@ static int get_or_decode(struct cache *cache, struct dwarfs_image *image,
 				count_hit(cache);
 			return 0;
 		}
+		if (!unit.slot->job && cache->decode_limit.is_exceeded)
+			return dw_cache_refuse_decode(cache, image, err);
 		if (!unit.slot->job &&
 		    !dw_cache_take_turn(cache, &unit, part, reader.inode))
 			continue;
@@ -381,7 +384,7 @@ int dw_cache_get_for(struct dwarfs_image *image, struct chunk_reader reader,
 		return dw_cache_fail_lost(err);
 	if (take_resident(cache, unit.slot, clip_to_unit(&unit, range), cached_out)) {
 		count_hit(cache);
-		count_read(cache, cached_out->size);
+		count_read(cache, reader, cached_out->size);
 		return 0;
 	}
 	pthread_mutex_lock(&cache->lock);
@@ -389,7 +392,7 @@ int dw_cache_get_for(struct dwarfs_image *image, struct chunk_reader reader,
 	pthread_mutex_unlock(&cache->lock);
 	if (ret < 0)
 		return ret;
-	count_read(cache, cached.size);
+	count_read(cache, reader, cached.size);
 	*cached_out = cached;
 	return 0;
 }
@@ -574,7 +577,10 @@ int dw_cache_keep_ranges(struct dwarfs_image *image, uint32_t block,
 		       unit_at(image, block, list[end].from).slot == unit.slot)
 			end++;
 		own.count = end - i;
-		ret = keep_unit_ranges(cache, &unit, &own, room, err);
+		if (cache->decode_limit.is_exceeded)
+			ret = dw_cache_refuse_decode(cache, image, err);
+		else
+			ret = keep_unit_ranges(cache, &unit, &own, room, err);
 	}
 	pthread_mutex_unlock(&cache->lock);
 	return ret;
@@ -652,6 +658,7 @@ static void resize_cache(struct cache *cache, uint64_t bytes)
 {
 	pthread_mutex_lock(&cache->lock);
 	cache->budget = bytes;
+	dw_cache_set_decode_limit(cache, cache->decode_limit.times);
 	dw_cache_evict_to(cache, bytes);
 	/* Unread extents are kept for other reads, but not above the budget. */
 	while (cache->used > bytes && cache->first_extent)
@@ -663,6 +670,7 @@ static void resize_cache(struct cache *cache, uint64_t bytes)
 /* Counters since the cache was created, and the current sizes. */
 struct cache_counts {
 	uint64_t hits, misses, evictions, decoded_bytes, redecoded_bytes, turn_waits;
+	uint64_t read_bytes, refused;
 	uint64_t budget, used, most_used;
 	uint32_t blocks, extents;
 };
@@ -677,6 +685,8 @@ static void count_cache(struct cache *cache, struct cache_counts *counts_out)
 		.decoded_bytes = cache->decoded_bytes,
 		.redecoded_bytes = cache->redecoded_bytes,
 		.turn_waits = cache->turns.waits,
+		.read_bytes = atomic_load(&cache->read_bytes),
+		.refused = cache->decode_limit.refused,
 		.budget = cache->budget,
 		.used = cache->used,
 		.most_used = cache->most_used,
@@ -722,6 +732,10 @@ uint64_t dwarfs_context_cache_count(const dwarfs_context *context,
 		return counts.redecoded_bytes;
 	case DWARFS_CACHE_TURN_WAITS:
 		return counts.turn_waits;
+	case DWARFS_CACHE_READ_BYTES:
+		return counts.read_bytes;
+	case DWARFS_CACHE_REFUSED:
+		return counts.refused;
 	default:
 		return 0;
 	}
@@ -738,6 +752,23 @@ int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t bytes,
 	cache = dw_context_peek(context);
 	if (cache && !dw_cache_is_lost(cache))
 		resize_cache(cache, bytes);
+	return 0;
+}
+
+int dwarfs_context_set_decode_limit(dwarfs_context *context, uint32_t times,
+				    dwarfs_error **err)
+{
+	struct cache *cache;
+
+	if (!context)
+		return dw_fail_null(err, "context");
+	dw_context_note_decode_limit(context, times);
+	cache = dw_context_peek(context);
+	if (!cache || dw_cache_is_lost(cache))
+		return 0;
+	pthread_mutex_lock(&cache->lock);
+	dw_cache_set_decode_limit(cache, times);
+	pthread_mutex_unlock(&cache->lock);
 	return 0;
 }
 

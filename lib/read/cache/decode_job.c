@@ -13,7 +13,8 @@
 #include "read/cache/internal.h"
 
 #define MAX_OTHERS   16
-#define WINDOW_SHARE 4 /* a window kept after a read: 1/4 of the budget */
+#define WINDOW_SHARE 4	/* a window kept after a read: 1/4 of the budget */
+#define RECENT_UNITS 16 /* jobs after which a large unit counts little */
 
 static int fail_range(const struct unit *unit, uint64_t size, dwarfs_error **err)
 {
@@ -249,14 +250,24 @@ static bool has_all(const struct decode_job *job, const struct resident *residen
 	return true;
 }
 
+/* Note the memory of a job. One large unit among many smaller ones does not reduce the
+ * space of extents for long. */
+static void note_unit(struct cache *cache, uint64_t bytes)
+{
+	if (cache->largest_unit < bytes)
+		cache->largest_unit = bytes;
+	cache->recent_unit -= cache->recent_unit / RECENT_UNITS;
+	if (cache->recent_unit < bytes)
+		cache->recent_unit = bytes;
+}
+
 /* Decide whether the decoded unit is kept. */
 static void keep_or_drop(struct cache *cache, struct decode_job *job,
 			 struct resident *resident)
 {
 	uint64_t limit = cache->budget;
 
-	if (cache->largest_unit < job->complete_bytes)
-		cache->largest_unit = job->complete_bytes;
+	note_unit(cache, job->complete_bytes);
 	dw_cache_release_decoder(cache, resident);
 	/* The unit's own bytes do not count: it will be freed. */
 	if (job->complete_bytes > cache->budget)

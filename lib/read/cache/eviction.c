@@ -128,7 +128,7 @@ uint64_t dw_cache_extent_budget(const struct cache *cache)
 
 uint64_t dw_cache_extent_budget_beside_job(const struct cache *cache)
 {
-	uint64_t budget = cache->budget, job = cache->largest_unit;
+	uint64_t budget = cache->budget, job = cache->recent_unit;
 	uint64_t room = dw_cache_extent_budget(cache);
 
 	if (job < budget && room > budget - job)

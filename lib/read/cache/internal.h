@@ -9,6 +9,7 @@
  *	extents.c	copies of ranges of units that are not kept
  *	fork.c		the cache in a child process
  *	turns.c		which thread may decode while units are decoded again and again
+ *	decode_limit.c	refuse to decode when far more is decoded than read
  *
  * A unit is what is decoded independently: a block, or a part of a block whose codec
  * stores parts. Each unit has a slot as long as its image is open, and a resident while
@@ -41,8 +42,8 @@
  * Locks. There is one mutex, cache->lock, for all images of a context:
  *
  *	without it   slot.state, slot.parts, parts.verified_block, resident.ready, .uses,
- *	             .last_ms, .read_ends, .next_reader, cache.last_read, .hits and
- *	             .memory_waiters, all atomic; bytes of what the reader has pinned:
+ *	             .last_ms, .read_ends, .next_reader, cache.last_read, .hits,
+ *	             .read_bytes and .memory_waiters, all atomic; bytes of what the reader has pinned:
  *	             resident.bytes below `ready`, extent.bytes
  *	job's thread resident.decoder, .stored, .pages while the unit is IN FLIGHT: the
  *	             thread has a pin and gives up the lock to read, verify and decode
@@ -193,9 +194,19 @@ struct decode_job {
 /* Whether blocks are decoded again and again, see turns.c. */
 struct thrashing {
 	uint64_t decoded, redecoded; /* bytes since the last measurement */
-	_Atomic uint64_t read; /* bytes given to readers since then, while it is_on */
-	atomic_bool is_on;     /* most was decoded before; read without the lock */
-	bool is_wasteful;      /* and much more was decoded than read */
+	uint64_t read_before;	     /* read_bytes at the last measurement */
+	atomic_bool is_on;	     /* most was decoded before; read without the lock */
+	bool is_wasteful;	     /* and much more was decoded than read */
+};
+
+/* How much may be decoded for what is read, see decode_limit.c. */
+struct decode_limit {
+	uint32_t times; /* 0: no limit */
+	bool is_exceeded;
+	/* Counters at the start of the window. */
+	uint64_t decoded_before, redecoded_before, read_before;
+	uint64_t decoded, read; /* in the last complete window */
+	uint64_t refused;
 };
 
 /* A thread that waits for its turn; on its stack. */
@@ -245,14 +256,16 @@ struct cache {
 	uint32_t detached_pinned;   /* dropped extents and TRANSIENT units with readers */
 	uint64_t held_bytes;	    /* memory that held units may need */
 	uint64_t largest_unit;	    /* memory of the largest decode job so far */
+	uint64_t recent_unit;	    /* the same, of recent jobs */
 	uint64_t transient_at;	    /* decode_clock when a unit last did not fit */
 	uint64_t decode_clock;	    /* bytes decoded so far, the clock of evictions */
 	struct slot *_Atomic last_read; /* the unit that was read last */
 	atomic_uint memory_waiters;	/* threads that wait for pins to be released */
 	struct thrashing thrashing;
 	struct turns turns;
+	struct decode_limit decode_limit;
 	uint64_t misses, evictions, decoded_bytes, redecoded_bytes;
-	_Atomic uint64_t hits;
+	_Atomic uint64_t hits, read_bytes;
 };
 
 /* -- cache.c ------------------------------------------------------------------------- */
@@ -376,7 +389,7 @@ uint64_t dw_cache_job_limit(const struct cache *cache, const struct decode_job *
 /* Budget of all extents together. */
 uint64_t dw_cache_extent_budget(const struct cache *cache);
 
-/* The same while the largest known unit is being decoded. */
+/* The same while a unit of the size of recent ones is being decoded. */
 uint64_t dw_cache_extent_budget_beside_job(const struct cache *cache);
 
 /* -- turns.c; all under the lock, which is given up meanwhile ------------------------ */
@@ -392,6 +405,18 @@ bool dw_cache_take_turn(struct cache *cache, const struct unit *unit, struct ran
 
 /* A decode for a reader begins or has ended. */
 void dw_cache_note_decode(struct cache *cache, bool begins);
+
+/* -- decode_limit.c; all under the lock ---------------------------------------------- */
+
+/* Set the limit, 0 for none, and start a new window. */
+void dw_cache_set_decode_limit(struct cache *cache, uint32_t times);
+
+/* After bytes were counted as decoded. */
+void dw_cache_check_decode_limit(struct cache *cache);
+
+/* The error of a read that would have to decode while the limit is exceeded. */
+int dw_cache_refuse_decode(struct cache *cache, const struct dwarfs_image *image,
+			   dwarfs_error **err);
 
 /* -- fork.c; without the lock --------------------------------------------------------- */
 

@@ -30,6 +30,7 @@ void dw_cache_count_decoded(struct cache *cache, struct slot *slot, uint64_t fro
 {
 	struct thrashing *thrashing = &cache->thrashing;
 	uint64_t again = slot->once_ready < to ? slot->once_ready : to;
+	uint64_t read = atomic_load(&cache->read_bytes);
 
 	again = again > from ? again - from : 0;
 	cache->decoded_bytes += to - from;
@@ -39,19 +40,20 @@ void dw_cache_count_decoded(struct cache *cache, struct slot *slot, uint64_t fro
 		slot->once_ready = to;
 	thrashing->decoded += to - from;
 	thrashing->redecoded += again;
+	dw_cache_check_decode_limit(cache);
 	if (thrashing->decoded < THRASHING_BUDGETS * cache->budget)
 		return;
 	thrashing->is_wasteful =
 		atomic_load(&thrashing->is_on) &&
-		thrashing->decoded / WASTED_TIMES > atomic_load(&thrashing->read);
+		thrashing->decoded / WASTED_TIMES > read - thrashing->read_before;
 	atomic_store(&thrashing->is_on, thrashing->redecoded > thrashing->decoded / 2);
-	atomic_store(&thrashing->read, 0);
+	thrashing->read_before = read;
 	thrashing->decoded = thrashing->redecoded = 0;
 }
 
 static bool takes_turns(const struct cache *cache)
 {
-	return cache->thrashing.is_wasteful &&
+	return cache->thrashing.is_wasteful && !cache->decode_limit.is_exceeded &&
 	       cache->decode_clock >= cache->turns.resume_at &&
 	       cache->budget / FEW_UNITS < cache->largest_unit;
 }
