@@ -27,6 +27,42 @@ OF_A_MODULE = {
 # Tests of a file in a subfolder that has one test only.
 ELSEWHERE = {"codec/test_lzma2.c": "lib/codec/lzma/lzma2.c",
              "codec/test_samples.c": "lib/codec/encode/samples.c"}
+# Files of lib/, and folders that end with a slash, without a test of their name: the tests that
+# cover them.
+COVERED_BY = {
+    "lib/archive/": ("tests/api/test_archive_import.c", "tests/api/test_archive_export.c"),
+    "lib/archive/export/": ("tests/archive/test_archive.py", "tests/archive/test_archive_times.py",
+                            "tests/api/test_archive_export.c"),
+    "lib/archive/import/": ("tests/utils/mkdwarfs/test_archive.py",
+                            "tests/utils/mkdwarfs/test_leftout.py",
+                            "tests/api/test_archive_import.c"),
+    "lib/base/allocator.c": ("tests/base/test_memory.c", "tests/api/test_nomem.c"),
+    "lib/base/braces.c": ("tests/base/test_patterns.c",),
+    "lib/base/pattern.c": ("tests/write/options/test_filter.c",),
+    "lib/base/read_line.c": ("tests/write/options/test_filter.c",),
+    "lib/base/version.c": ("tests/api/test_open.c",),
+    "lib/codec/": ("tests/codec/test_codec.c", "tests/codec/test_decoder.c"),
+    "lib/codec/encode/": ("tests/codec/test_codec.c", "tests/codec/test_estimate.c",
+                          "tests/codec/test_memory.c"),
+    "lib/codec/lzma/": ("tests/codec/test_lzma.c", "tests/codec/test_lzma2.c"),
+    "lib/compare/": ("tests/api/test_compare.c", "tests/utils/dwarfsck/test_diff.py"),
+    "lib/extract/": ("tests/extract/test_extract.py", "tests/extract/test_extract_patterns.py",
+                     "tests/extract/test_extract_trouble.py"),
+    "lib/format/freeze_types.c": ("tests/format/test_freeze.c",),
+    "lib/format/history_write.c": ("tests/interop/test_strict.py",),
+    "lib/format/metadata_types.c": ("tests/format/test_freeze.c",),
+    "lib/format/side.c": ("tests/read/test_xattr.c",),
+    "lib/format/xattrs_write.c": ("tests/format/test_xattrs.c",),
+    "lib/hash/": ("tests/hash/test_hash.c",),
+    "lib/os/": ("tests/os/test_create.c", "tests/os/test_io.c", "tests/os/test_sink.c"),
+    "lib/os/bsd/": ("scripts/platforms",),
+    "lib/os/windows/": ("scripts/platforms",),
+    "lib/pool/": ("tests/pool/test_pool.c",),
+    "lib/read/cache/decode_limit.c": ("tests/api/test_thrashing.c",),
+    "lib/read/cache/fork.c": ("tests/api/test_fork.c",),
+    "lib/read/cache/turns.c": ("tests/api/test_thrashing.c",),
+    "lib/read/file.c": ("tests/api/test_file.c", "tests/read/test_file_threads.c"),
+}
 # Folders of tests of the product as a whole.
 OF_THE_PRODUCT = {"abi", "api", "badfs", "bench", "bindings", "compat", "embed", "examples",
                   "interop", "portable", "roundtrip", "source", "support"}
@@ -86,6 +122,21 @@ def tests_have_a_file():
             if os.path.isdir(place) else set()
         if not any(stem == entry or stem.startswith(entry + "_") for entry in known):
             problems.append(f"{test}: no file of {mirrored}/ has the name {stem}")
+    none(problems)
+
+
+def files_have_a_test():
+    """Every file of lib/ has a test of its name, or is in COVERED_BY."""
+    problems = []
+    for path in files("lib", endings=".c"):
+        folder, name = os.path.split(os.path.relpath(path, "lib"))
+        if not (os.path.exists(os.path.join(ROOT, "tests", folder, "test_" + name))
+                or path in ELSEWHERE.values()
+                or any(path == entry or entry.endswith("/") and path.startswith(entry)
+                       for entry in COVERED_BY)):
+            problems.append(f"{path}: no tests/{folder}/test_{name}")
+    problems += [f"COVERED_BY: there is no {name}" for entry, tests in COVERED_BY.items()
+                 for name in (entry, *tests) if not os.path.exists(os.path.join(ROOT, name))]
     none(problems)
 
 
@@ -252,6 +303,8 @@ def main():
     suite = tap.Suite()
     for name, check in (
             ("tests are named after the file that they test", tests_have_a_file),
+            ("every file of lib/ has a test of its name, or a test that covers it",
+             files_have_a_test),
             ("the exceptions among tests exist", exceptions_are_needed),
             ("no two source files of lib/ share a name", names_are_unique),
             (f"no folder of lib/ has more than {MOST_MODULES} modules", folders_are_small),
