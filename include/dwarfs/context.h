@@ -14,7 +14,8 @@
  * have; freeing them is safe, and leaves the memory of the cache allocated. Names and
  * attributes can be read, unless another thread was opening the image or looked something up
  * in it for the first time. A child of a program with threads should open the image with a
- * context of its own. On other systems forks are not detected: the child must do so.
+ * context of its own. On other systems forks are not detected: the child must do so. The
+ * section FORK of libdwarfs(3) has the rules for other objects.
  */
 #ifndef DWARFS_CONTEXT_H
 #define DWARFS_CONTEXT_H

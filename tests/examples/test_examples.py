@@ -56,6 +56,20 @@ def mounts_and_conversions(suite):
             assert done.stdout == b"contents\n" * 2000, done
             assert done.returncode == 1 and done.stderr.count(b"\n") == 1, done
             assert b"cut.dwarfs" in done.stderr and b"(not a DwarFS image)" in done.stderr, done
+        with suite.case("fork reads in children, with the image of the parent and with their own"):
+            program = FOLDER / f"example-fork{SUFFIX}"
+            if not program.exists():
+                raise tap.Skip("the system has no fork()")
+            for more in (), ("again",):
+                done = subprocess.run([program, image, "3", *more], capture_output=True,
+                                      timeout=60)
+                assert (done.returncode, done.stdout) == (0, b"1 files, 9000 bytes\n"), done
+            damaged = root / "damaged.dwarfs"
+            data = bytearray(image.read_bytes())
+            data[70] ^= 1  # in the first block
+            damaged.write_bytes(data)
+            done = subprocess.run([program, damaged, "2"], capture_output=True, timeout=60)
+            assert done.returncode == 1 and b"1 of 2 processes failed" in done.stderr, done
         with suite.case("convert makes a zip and takes a tar"):
             done = run("convert", "out", image, root / "out.zip")
             if b"not built in" in done.stderr:

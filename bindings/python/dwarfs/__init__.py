@@ -12,6 +12,10 @@
 
 Failures raise `dwarfs.Error`, which is an OSError; those that have a name in Python are that,
 too, so that `except FileNotFoundError` works. Any number of threads may use an image at once.
+
+A child process made by fork may use the images of its parent if no thread was reading with them
+at that moment; otherwise reading raises `InvalidError`. With the methods "spawn" and "forkserver"
+of multiprocessing a child opens the image itself: images and paths cannot be pickled.
 """
 from ._builder import Builder, CategoryCount, Counts
 from ._callbacks import InputFile, OrderedFile
