@@ -159,6 +159,35 @@ def make_calls():
         (folder / name).write_bytes(data)
 
 
+def make_reads():
+    """Calls that read, as in fuzz_reads.c: an image and how it is opened, then calls."""
+    folder = SEEDS / "reads"
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def read(how, file, offset, size):
+        return bytes([how, file]) + struct.pack(">HH", offset, size)
+
+    def whole(files):
+        return b"".join(read(0, i, 0, 60000) for i in files)
+
+    borrowed = b"".join(read(2 + 4 * i, 3 * i + 2, 100 * i, 20000) for i in range(5))
+    some = bytes([20, 0, 7])
+    seeds = {
+        "offsets": bytes([1, 0, 0, 0]) + whole(range(20)) + read(4, 0, 60000, 50000) +
+        read(1, 19, 1000, 30000) + bytes([212, 19, 255, 255]),
+        "borrowed": bytes([1, 24, 0, 0]) + borrowed + whole(range(8)) + bytes([220, 2]) +
+        borrowed + bytes([150, 220, 0]) + whole([19, 0]),
+        "many": bytes([2, 4, 0, 0, 170]) + some + bytes([180, 0]) + some + bytes([0, 192, 0]) +
+        some + bytes([1, 220, 5, 192, 5]) + some + bytes([2]),
+        "threads": bytes([3, 12, 0, 0]) + (bytes([204]) + bytes([0, 19, 9, 9] * 3)) * 2 +
+        bytes([220, 1]) + whole(range(15, 20)) + bytes([204]) + bytes([3, 19, 1, 1] * 3),
+        "damaged": bytes([1, 0, 1, 1]) + whole(range(20)) + bytes([192, 0]) + some + bytes([1]),
+        "zeros": bytes([4, 216, 2, 65]) + whole(range(20)) + bytes([180, 0]) + some + bytes([0]),
+    }
+    for name, data in seeds.items():
+        (folder / name).write_bytes(data)
+
+
 GUID = bytes.fromhex("f3acd3118cd100c04f8edb8a")
 
 
@@ -325,6 +354,7 @@ def main():
     make_parts()
     make_texts()
     make_calls()
+    make_reads()
     make_files()
     make_archives()
 
