@@ -9,8 +9,9 @@
  *     dwarfs_builder_free(builder);
  *
  * A builder starts with defaults for all options, takes an input, and writes one image.
- * The image is the same for any number of workers. Threads: a builder belongs to one
- * thread at a time, except where a comment says otherwise.
+ * The image is the same for any number of workers; it contains the time of its making, see
+ * dwarfs_builder_set_create_timestamp() and dwarfs_builder_set_history_timestamps().
+ * Threads: a builder belongs to one thread at a time, except where a comment says otherwise.
  */
 #ifndef DWARFS_BUILDER_H
 #define DWARFS_BUILDER_H
@@ -875,7 +876,8 @@ DWARFS_API int dwarfs_builder_set_scan_workers(dwarfs_builder *builder, uint32_t
 
 /* -- run ----------------------------------------------------------------------------- */
 
-/** Set the task that reports and cancels the run, and of adding items.
+/** Set the task that reports the progress of a run and cancels it; it also cancels
+ * dwarfs_builder_add_item(), without reporting progress.
  * It stays owned by the caller; NULL for none. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_task(dwarfs_builder *builder, const dwarfs_task *task);
 

@@ -167,7 +167,7 @@ DWARFS_API int dwarfs_image_open(dwarfs_context *context, const char *path,
  * @param options    NULL for the defaults
  * @param image_out  receives the image; free it with dwarfs_image_free()
  * @param err        receives the details on failure; may be NULL
- * @return as dwarfs_image_open()
+ * @return as dwarfs_image_open(); DWARFS_ERR_INVALID for a stream; or the code of the callbacks
  *
  * Threads: any. Since 0.1.
  */

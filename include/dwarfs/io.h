@@ -24,7 +24,8 @@ typedef struct dwarfs_io dwarfs_io;
  * @param buffer     destination of the bytes
  * @param bytes      how many to read, at least 1
  * @param offset     in bytes from the start; offset + bytes is within the size
- * @param bytes_out  receives how many were read, 1 to bytes; 0 at an unexpected end
+ * @param bytes_out  receives how many were read, 1 to bytes: the rest is requested by further
+ *                   calls; 0 at an unexpected end, which is an error (DWARFS_ERR_IO)
  * @param err        receives the reason of a failure; may be NULL
  * @param user       as given to dwarfs_io_new()
  * @return 0, or a negative DWARFS_ERR_* code
@@ -176,8 +177,8 @@ DWARFS_API int dwarfs_io_new_stream(dwarfs_io_stream_fn read, dwarfs_io_close_fn
 DWARFS_API void dwarfs_io_set_read_many(dwarfs_io *io, dwarfs_io_read_many_fn read_many);
 
 /**
- * Set the name of a source in messages, such as a URL. By default it is the path of
- * dwarfs_io_open(), and others have none.
+ * Set the name of a source in messages and of dwarfs_error_path(), such as a URL. By default
+ * it is the path of dwarfs_io_open(), and others have none.
  *
  * @param io    a source that nothing uses yet
  * @param name  is copied; NULL for none

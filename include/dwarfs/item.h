@@ -53,7 +53,8 @@ DWARFS_API void dwarfs_item_set_owner(dwarfs_item *item, uint32_t uid, uint32_t 
  * Set a time. Access and change times are stored with
  * dwarfs_builder_set_keep_all_times(), the birth time with
  * dwarfs_builder_set_keep_birth_times(). Access and change times default to the
- * modification time; without a birth time none is stored.
+ * modification time; without a birth time none is stored. Times are rounded down to
+ * dwarfs_builder_set_time_resolution(), by default to seconds.
  *
  * @param item         an item
  * @param which        a dwarfs_time; an unknown one changes nothing
@@ -203,8 +204,8 @@ DWARFS_API int dwarfs_item_set_reader(dwarfs_item *item, uint64_t bytes,
  * Add an entry to the image.
  *
  * Contents other than those of dwarfs_item_set_path() are copied now: see
- * dwarfs_builder_set_spool(). Missing parent directories are created with mode 0755 and
- * owner, group and times 0, and keep these unless they are added themselves. An existing
+ * dwarfs_builder_set_spool(). The root and missing parent directories are created with mode
+ * 0755 and owner, group and times 0, and keep these unless they are added themselves. An existing
  * entry is replaced, a directory with everything below it; if both are directories, only
  * the attributes are replaced; see dwarfs_builder_count_below(). A path through an entry
  * that is not a directory is refused.

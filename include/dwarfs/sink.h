@@ -59,7 +59,7 @@ DWARFS_API int dwarfs_sink_from_fd(int fd, dwarfs_sink **sink_out, dwarfs_error 
 /**
  * Write to memory that grows; see dwarfs_sink_take().
  *
- * @param max_bytes  how many at most: more are DWARFS_ERR_LIMIT
+ * @param max_bytes  how many at most: more are DWARFS_ERR_LIMIT; SIZE_MAX for no limit
  * @param sink_out   receives the sink; free it with dwarfs_sink_free()
  * @param err        receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_NOMEM

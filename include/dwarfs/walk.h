@@ -69,7 +69,8 @@ static inline dwarfs_inode dwarfs_inode_at(uint32_t number)
  * @param image      an image
  * @param path       names separated by "/"; leading, trailing and doubled slashes and "."
  *                   are ignored; ".." is the parent directory, for the root itself;
- *                   symbolic links are not followed; "" is the root
+ *                   symbolic links are not followed: one before the last name is
+ *                   DWARFS_ERR_NOT_DIR; "" is the root
  * @param entry_out  receives the entry
  * @param err        receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_NOT_FOUND, DWARFS_ERR_NOT_DIR or DWARFS_ERR_CORRUPT
@@ -214,7 +215,8 @@ DWARFS_API int dwarfs_link_read_raw(const dwarfs_image *image, dwarfs_inode inod
 
 /* -- attributes ---------------------------------------------------------------------- */
 
-/** The attributes of one entry or inode; one object can be filled many times. */
+/** The attributes of one entry or inode: a copy, which does not depend on the image. One object
+ * can be filled many times. */
 typedef struct dwarfs_stat dwarfs_stat;
 
 /** The times of an entry: of its last access, of the last change of its contents and of its

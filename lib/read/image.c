@@ -5,7 +5,7 @@
  *
  *	dwarfs_image_open()
  *	  dwarfs_io_open()		io.c		the source of bytes
- *	  dwarfs_image_open_io()
+ *	  dwarfs_image_open_io()	open_source():
  *	    dw_image_begin()
  *	      dw_cache_of()		cache/		the block cache of the context
  *	      dw_locate_start()		locate.c	skip a prefix before the image
@@ -291,13 +291,10 @@ int dw_image_begin(dwarfs_context *context, dwarfs_io *io,
 	return 0;
 }
 
-int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
-			 const dwarfs_image_options *options, dwarfs_image **image_out,
-			 dwarfs_error **err)
+static int open_source(dwarfs_context *context, dwarfs_io *io,
+		       const dwarfs_image_options *options, dwarfs_image **image_out,
+		       dwarfs_error **err)
 {
-	if (!io || !image_out)
-		return dw_fail_null(err, "io and image_out");
-
 	const int salvage = options ? options->salvage : DWARFS_SALVAGE_OFF;
 	auto_image dwarfs_image *image = NULL;
 	int ret;
@@ -324,6 +321,22 @@ int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
 	return 0;
 }
 
+int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
+			 const dwarfs_image_options *options, dwarfs_image **image_out,
+			 dwarfs_error **err)
+{
+	if (!io || !image_out)
+		return dw_fail_null(err, "io and image_out");
+
+	int ret = open_source(context, io, options, image_out, err);
+
+	if (ret < 0 && dwarfs_io_name(io)) {
+		dw_explain(err, ret, "'%s'", dwarfs_io_name(io));
+		dw_error_at_path(err, ret, dwarfs_io_name(io));
+	}
+	return ret;
+}
+
 int dwarfs_image_open(dwarfs_context *context, const char *path,
 		      const dwarfs_image_options *options, dwarfs_image **image_out,
 		      dwarfs_error **err)
@@ -336,12 +349,7 @@ int dwarfs_image_open(dwarfs_context *context, const char *path,
 
 	if ((ret = dwarfs_io_open(path, &io, err)) < 0)
 		return ret;
-	ret = dwarfs_image_open_io(context, io, options, image_out, err);
-	if (ret < 0) {
-		dw_explain(err, ret, "'%s'", path);
-		dw_error_at_path(err, ret, path);
-	}
-	return ret;
+	return dwarfs_image_open_io(context, io, options, image_out, err);
 }
 
 /* -- identity ------------------------------------------------------------------------ */

@@ -337,6 +337,40 @@ static void damage_shows_at_once_or_late(void **state)
 	remove(path);
 }
 
+static void a_message_names_the_source(void **state)
+{
+	static const char text[] = "not an image";
+	int ends[2];
+	dwarfs_image *image = NULL;
+	dwarfs_error *err = NULL;
+	dwarfs_io *io = NULL;
+
+	(void)state;
+	assert_success(dwarfs_io_from_memory(text, sizeof(text), NULL, NULL, &io, &err),
+		       err);
+	assert_int_equal(dwarfs_image_open_io(NULL, io, NULL, &image, &err),
+			 DWARFS_ERR_NOT_IMAGE);
+	assert_null(dwarfs_error_path(err));
+	assert_success(dwarfs_io_set_name(io, "https://a/b.dwarfs", &err), err);
+	assert_int_equal(dwarfs_image_open_io(NULL, io, NULL, &image, &err),
+			 DWARFS_ERR_NOT_IMAGE);
+	assert_non_null(strstr(dwarfs_error_message(err), "'https://a/b.dwarfs': "));
+	assert_string_equal(dwarfs_error_path(err), "https://a/b.dwarfs");
+	dwarfs_io_free(io);
+	/* A stream is refused, and named. */
+	assert_int_equal(pipe(ends), 0);
+	assert_success(dwarfs_io_from_stream(ends[0], &io, &err), err);
+	assert_true(dwarfs_io_is_stream(io));
+	assert_success(dwarfs_io_set_name(io, "a pipe", &err), err);
+	assert_int_equal(dwarfs_image_open_io(NULL, io, NULL, &image, &err),
+			 DWARFS_ERR_INVALID);
+	assert_string_equal(dwarfs_error_path(err), "a pipe");
+	close(ends[0]);
+	close(ends[1]);
+	dwarfs_error_free(err);
+	dwarfs_io_free(io);
+}
+
 static void opens_a_descriptor_wherever_it_stands(void **state)
 {
 	struct fixture *fixture = *state;
@@ -899,6 +933,7 @@ int main(void)
 		cmocka_unit_test(opens_a_path),
 		cmocka_unit_test(a_good_image_may_be_verified_late),
 		cmocka_unit_test(damage_shows_at_once_or_late),
+		cmocka_unit_test(a_message_names_the_source),
 		cmocka_unit_test(opens_a_descriptor_wherever_it_stands),
 		cmocka_unit_test(memory_is_closed_once_by_its_last_user),
 		cmocka_unit_test(a_source_reads_ranges_within_it),
