@@ -368,6 +368,20 @@ class Opening(Case):
         with self.assertRaises(dwarfs.Error):
             image.prefetch(["missing"])
 
+    def test_decompressing_far_more_than_is_read_can_be_an_error(self):
+        context = dwarfs.Context(cache_bytes=0, workers=0, decode_limit=100)
+        image = dwarfs.open(io.BytesIO(self.data), context=context)
+        with self.assertRaises(dwarfs.Error) as caught, (image / "big").open("rb",
+                                                                            buffering=0) as file:
+            for _ in range(5000):
+                file.seek(60_000)
+                self.assertEqual(file.read(4), BIG[60_000:60_004])
+        self.assertEqual(caught.exception.code, dwarfs.ErrorCode.LIMIT)
+        self.assertIn("more than 100 times", str(caught.exception))
+        numbers = context.cache_numbers()
+        self.assertEqual(numbers["refused"], 1)
+        self.assertGreater(numbers["decoded_bytes"], 100 * numbers["read_bytes"])
+
     def test_times_are_taken_when_asked(self):
         for timing in (False, True):
             context = dwarfs.Context(workers=2, timing=timing)

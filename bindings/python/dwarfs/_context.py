@@ -43,17 +43,22 @@ class Context:
     exception in the callable is raised by the call that logged, or reported by
     sys.unraisablehook when a thread of the library did.
 
-    With `timing` the times of reads are taken, for latencies().
+    With `timing` the times of reads are taken, for latencies(). With `decode_limit` reads fail
+    with ErrorCode.LIMIT when more than so many times the bytes that are read are decompressed,
+    because `cache_bytes` is too small for the order of reading; 0 is no limit.
     """
 
     def __init__(self, *, cache_bytes: int | None = None, workers: int | None = None,
                  log: Union[logging.Logger, LogCallback, None] = None,
-                 log_level: int = logging.WARNING, timing: bool = False) -> None:
+                 log_level: int = logging.WARNING, timing: bool = False,
+                 decode_limit: int = 0) -> None:
         self._handle = _dwarfs.dwarfs_context_new()
         if cache_bytes is not None:
             _dwarfs.dwarfs_context_set_cache_bytes(self._handle, cache_bytes)
         if workers is not None:
             _dwarfs.dwarfs_context_set_workers(self._handle, workers)
+        if decode_limit:
+            _dwarfs.dwarfs_context_set_decode_limit(self._handle, decode_limit)
         if timing:
             _dwarfs.dwarfs_context_set_timing(self._handle, True)
         if log is not None:
