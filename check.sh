@@ -4,8 +4,8 @@
 # check.sh: install the missing packages (Debian), build, and run the tests.
 #
 #   ./check.sh              every test, in a plain build
-#   ./check.sh all          and then the tests that sanitizers and valgrind can add to
-#   ./check.sh PART...      plain, address, thread, valgrind or standards
+#   ./check.sh all          and then what sanitizers, valgrind and other platforms can add to
+#   ./check.sh PART...      plain, address, thread, valgrind or platforms
 #
 # Builds below build/. Ends with "N passed, N failed, N skipped" and fails if a test did.
 set -eu

@@ -18,7 +18,7 @@ setup_packages_check="g++ clang clang-format libclang-rt-14-dev libcmocka-dev sw
   abigail-tools
   util-linux ca-certificates acl libacl1-dev libbz2-dev libxml2-dev zlib1g-dev attr libcap2-bin libarchive-tools cpio unzip dosfstools libpython3.11-testsuite"
 setup_packages_platforms="gcc-i686-linux-gnu gcc-s390x-linux-gnu gcc-aarch64-linux-gnu qemu-user musl-tools make
-  gcc-mingw-w64-x86-64-posix wine wine64 dpkg-dev"
+  gcc-mingw-w64-x86-64-posix wine wine64 dpkg-dev python3-venv"
 setup_packages_cargo="cargo-web rustc-web"
 
 setup_is_installed() {

@@ -4,6 +4,7 @@
 For platforms for which Debian has no libraries: musl, Windows. The sources come from the archives
 that apt knows; the packages of the system are not changed.
 """
+import functools
 import glob
 import os
 import re
@@ -19,8 +20,16 @@ CONFIGURE = {
                "--disable-openssl"],
     "xz-utils": ["--disable-xz", "--disable-xzdec", "--disable-lzmadec", "--disable-lzmainfo",
                  "--disable-lzma-links", "--disable-scripts", "--disable-doc", "--disable-nls"],
+    "flac": ["--disable-ogg", "--disable-cpplibs", "--disable-programs", "--disable-examples",
+             "--disable-doxygen-docs"],
+    "libarchive": ["--disable-bsdtar", "--disable-bsdcpio", "--disable-bsdcat", "--without-xml2",
+                   "--without-expat", "--without-openssl", "--without-nettle", "--without-bz2lib",
+                   "--without-iconv", "--disable-acl", "--disable-xattr"],
 }
 FILES = {
+    "zlib": ("zlib", ["*.c"], ["zlib.h", "zconf.h"], ["-DHAVE_UNISTD_H"]),
+    "libb2": ("libb2", ["src/blake2b-ref.c", "src/blake2s-ref.c", "src/blake2bp.c", "src/blake2sp.c"],
+              ["src/blake2.h"], ["-DSUFFIX="]),
     "xxhash": ("libxxhash", ["xxhash.c"], ["xxhash.h"], []),
     "lz4": ("liblz4", ["lib/lz4.c", "lib/lz4hc.c"], ["lib/lz4.h", "lib/lz4hc.h"], []),
     "libzstd": ("libzstd", ["lib/common/*.c", "lib/compress/*.c", "lib/decompress/*.c"],
@@ -37,10 +46,14 @@ FILES = {
                 "-DHAVE_STRUCT_TIMESPEC", "-DHAVE_CLOCK_GETTIME_REALTIME", "-DHAVE_STRSIGNAL",
                 "-include", "stdint.h"]),
 }
-EMPTY = {"jansson": "src/jansson_private_config.h"}  # of configure; the options have all of it
+# Of configure; the options have all of it.
+EMPTY = {"jansson": "src/jansson_private_config.h", "libb2": "src/config.h"}
+ALIAS = {"zlib": "z"}
 ALSO = {"libbrotlienc": ["libbrotlidec"]}  # other names of the same library
 NEEDED = {"xxhash", "libzstd", "nettle"}  # without the others, some codecs or tests are missing
-LIBRARIES = tuple(sorted([*CONFIGURE, *FILES]))
+LIBRARIES = tuple(sorted([*CONFIGURE, *FILES], key=lambda name: (name == "libarchive", name)))
+# A patch may make a source look newer than what was generated from it.
+NOT_GENERATED = {name: ":" for name in ("AUTOCONF", "AUTOHEADER", "AUTOMAKE", "ACLOCAL")}
 
 
 def source_lists(folder):
@@ -69,9 +82,29 @@ def fetch(folder, package):
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     place = os.path.join(folder, "source", package)
     os.makedirs(place, exist_ok=True)
-    if not glob.glob(os.path.join(place, "*", "")):
-        run(["apt-get", *options, "-qq", "source", "--only-source", package], place)
-    return glob.glob(os.path.join(place, "*", ""))[0]
+    for version in [] if glob.glob(os.path.join(place, "*", "")) else versions(options, package):
+        # A mirror may list an update whose sources it lacks; an earlier version is used then.
+        try:
+            run(["apt-get", *options, "-qq", "source", "--only-source", f"{package}={version}"],
+                place)
+            break
+        except subprocess.CalledProcessError:
+            print(f"{package} {version}: no sources", flush=True)
+    unpacked = glob.glob(os.path.join(place, "*", ""))
+    if not unpacked:
+        raise subprocess.CalledProcessError(100, ["apt-get", "source", package])
+    return unpacked[0]
+
+
+def versions(options, package):
+    """Those that the archives list, latest first."""
+    shown = subprocess.run(["apt-cache", *options, "showsrc", "--only-source", package],
+                           check=False, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                           encoding="utf-8").stdout
+    found = set(re.findall(r"^Version: (\S+)$", shown, re.M))
+    later = functools.cmp_to_key(lambda a, b: -1 if subprocess.run(
+        ["dpkg", "--compare-versions", a, "gt", b], check=False).returncode == 0 else 1)
+    return sorted(found, key=later)
 
 
 def run(command, folder, environment=None):
@@ -91,7 +124,8 @@ def by_configure(source, root, compiler, host, archiver, options, jobs):
     run(["./configure", f"--build={build}", f"--host={host}", f"--prefix={root}", f"--libdir={root}/lib",
          "--enable-static", "--disable-shared", *options], source,
         {"CC": " ".join(compiler), "CC_FOR_BUILD": "gcc", "AR": archiver[0], "RANLIB": archiver[0].removesuffix("ar") + "ranlib",
-         "CFLAGS": "-O2 -fPIC"})
+         "CFLAGS": "-O2 -fPIC", "CPPFLAGS": f"-I{root}/include", "LDFLAGS": f"-L{root}/lib",
+         **NOT_GENERATED})
     run(["make", "-j", str(jobs), "install"], source)
 
 
@@ -106,7 +140,7 @@ def by_compiler(source, root, compiler, archiver, recipe):
     objects = [os.path.basename(path)[:-2] + ".o" for path in files]
     for folder in ("lib/pkgconfig", "include"):
         os.makedirs(os.path.join(root, folder), exist_ok=True)
-    archive = "lib" + name.removeprefix("lib") + ".a"
+    archive = "lib" + ALIAS.get(name, name.removeprefix("lib")) + ".a"
     run([*archiver, "rcs", os.path.join(root, "lib", archive), *objects], source)
     for header in headers:
         path = os.path.join(source, header)

@@ -5,6 +5,8 @@
 #ifndef DW_ARCHIVE_EXPORT_EXPORT_H
 #define DW_ARCHIVE_EXPORT_EXPORT_H
 
+#include <sys/types.h>
+
 #include <dwarfs/archive.h>
 #include <dwarfs/file.h>
 
