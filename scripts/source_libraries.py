@@ -23,10 +23,12 @@ CONFIGURE = {
     "flac": ["--disable-ogg", "--disable-cpplibs", "--disable-programs", "--disable-examples",
              "--disable-doxygen-docs"],
     "libarchive": ["--disable-bsdtar", "--disable-bsdcpio", "--disable-bsdcat", "--without-xml2",
-                   "--without-expat", "--without-openssl", "--without-nettle", "--without-bz2lib",
-                   "--without-iconv", "--disable-acl", "--disable-xattr"],
+                   "--without-expat", "--without-openssl", "--with-nettle", "--disable-acl",
+                   "--disable-xattr"],
 }
 FILES = {
+    "bzip2": ("bz2", ["blocksort.c", "bzlib.c", "compress.c", "crctable.c", "decompress.c", "huffman.c",
+                      "randtable.c"], ["bzlib.h"], []),
     "zlib": ("zlib", ["*.c"], ["zlib.h", "zconf.h"], ["-DHAVE_UNISTD_H"]),
     "libb2": ("libb2", ["src/blake2b-ref.c", "src/blake2s-ref.c", "src/blake2bp.c", "src/blake2sp.c"],
               ["src/blake2.h"], ["-DSUFFIX="]),

@@ -10,8 +10,8 @@ import os
 import shutil
 import subprocess
 
-# The dependencies in meson.build, and cmocka.
-PACKAGES = """libc6-dev libxxhash-dev nettle-dev libzstd-dev liblz4-dev liblzma-dev libbrotli-dev
+# What meson.build looks for, cmocka, and the locale C.UTF-8.
+PACKAGES = """libc6-dev libc-bin libxxhash-dev nettle-dev libzstd-dev liblz4-dev liblzma-dev libbrotli-dev
   libflac-dev libb2-dev libjansson-dev libarchive-dev libfuse3-dev libacl1-dev libcmocka-dev
   libstdc++-12-dev""".split()
 

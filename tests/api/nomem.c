@@ -112,6 +112,11 @@ void nomem_everywhere(const struct fixture *fixture, nomem_operation run, bool a
 	assert_true(failed > 5);
 }
 
+void nomem_stop(void)
+{
+	atomic_store(&countdown, -1);
+}
+
 int nomem_setup(void **state)
 {
 	const struct fixture *fixture;

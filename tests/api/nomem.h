@@ -22,4 +22,7 @@ typedef int (*nomem_operation)(const struct fixture *fixture, dwarfs_error **err
  * later ones. */
 void nomem_everywhere(const struct fixture *fixture, nomem_operation run, bool all);
 
+/* No allocation fails for the rest of this run: an operation removes what it made. */
+void nomem_stop(void);
+
 #endif

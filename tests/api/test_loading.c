@@ -109,8 +109,8 @@ static void loading_does_not_leak(void **state)
 	uint64_t before = 0;
 	Dl_info info;
 
-	assert_int_not_equal(dladdr((void *)(uintptr_t)dwarfs_context_new, &info), 0);
-	if (!strstr(info.dli_fname, ".so"))
+	if (!dladdr((void *)(uintptr_t)dwarfs_context_new, &info) ||
+	    !strstr(info.dli_fname, ".so"))
 		skip(); /* a static library */
 	library = load_path(info.dli_fname);
 	snprintf(path, sizeof(path), "%s/copy.so", fixture->dir);

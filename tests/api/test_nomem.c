@@ -107,6 +107,7 @@ static int extract(const struct fixture *fixture, dwarfs_error **err)
 		ret = dwarfs_extract_to_directory(extraction, target, err);
 	dwarfs_extract_free(extraction);
 	dwarfs_image_free(image);
+	nomem_stop();
 	remove_tree(target);
 	return ret;
 }

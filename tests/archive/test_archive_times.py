@@ -101,6 +101,7 @@ def main():
     suite = tap.Suite()
     for form in FORMATS:
         with suite.case(form):
+            absent.need(form)
             check(image, times, form)
     with suite.case("pax, read by another program"):
         check_tar(image, times)

@@ -12,6 +12,8 @@ def environment(directory, faults="", log=None):
     directory."""
     if os.environ.get("DWARFS_SANITIZED"):
         raise tap.Skip("a sanitizer must be loaded first")
+    if os.environ.get("DWARFS_STATIC"):
+        raise tap.Skip("nothing can be preloaded into a static program")
     compiler = os.environ.get("DWARFS_CC") or shutil.which("cc")
     if not compiler:
         raise tap.Skip("no compiler")

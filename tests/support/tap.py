@@ -90,6 +90,8 @@ def library_times():
 
 def preloading(library, environment=None):
     """The environment in which our programs preload a library; an emulator must not preload it."""
+    if os.environ.get("DWARFS_STATIC"):
+        raise Skip("nothing can be preloaded into a static program")
     environment = dict(os.environ if environment is None else environment)
     if os.environ.get("DWARFS_EMULATOR"):
         environment["QEMU_SET_ENV"] = "LD_PRELOAD=" + library

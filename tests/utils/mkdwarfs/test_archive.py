@@ -22,6 +22,7 @@ import zipfile
 
 os.environ["LC_ALL"] = "C"
 
+import absent  # noqa: E402
 import cli  # noqa: E402
 from cli import IS_NATIVE, run  # noqa: E402
 import archives  # noqa: E402
@@ -127,6 +128,8 @@ class Formats(Archives):
         self.link(os.path.join(root, "a"), os.path.join(root, "sub", "again"))
         for form in ("ustar", "pax", "gnutar", "cpio", "newc", "odc", "bin", "iso9660", "xar",
                      "v7tar"):
+            if form in absent.ABSENT:
+                continue
             with self.subTest(format=form):
                 options = ["--options=rockridge=strict"] if form == "iso9660" else []
                 data = self.program("bsdtar", "-c", f"--format={form}", *options, "-f", "-", "-C",
