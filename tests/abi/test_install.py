@@ -46,19 +46,28 @@ def find(root, pattern):
     return found[0]
 
 
+def placed(flag, root):
+    """-I and -L of a folder below the root, or if it is not there, of the system; None if it has
+    none."""
+    if flag[:2] not in ("-I", "-L"):
+        return flag
+    paths = [path for path in (flag[2:], flag[2:].removeprefix(root)) if os.path.exists(path)]
+    return flag[:2] + paths[0] if paths else None
+
+
 def program(root, scratch, static):
     config = find(root, "libdwarfs.pc")
     environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=root,
                        PKG_CONFIG_LIBDIR=os.path.dirname(config))
     # The dependencies are libraries of the system, not below the root.
-    system = run("pkg-config", "--variable", "pc_path", "pkg-config").strip()
+    system = (os.environ.get("DWARFS_PKG_CONFIG_LIBDIR")
+              or run("pkg-config", "--variable", "pc_path", "pkg-config").strip())
     environment["PKG_CONFIG_LIBDIR"] += ":" + system
     wanted = ["--static"] if static else []
     flags = run("pkg-config", "--cflags", "libdwarfs", env=environment).split()
     libraries = run("pkg-config", *wanted, "--libs", "libdwarfs", env=environment).split()
-    flags = [flag for flag in flags if os.path.exists(flag[2:]) or not flag.startswith("-I")]
-    libraries = [flag for flag in libraries
-                 if os.path.exists(flag[2:]) or not flag.startswith("-L")]
+    flags = [flag for flag in (placed(flag, root) for flag in flags) if flag]
+    libraries = [flag for flag in (placed(flag, root) for flag in libraries) if flag]
     source = os.path.join(scratch, "program.c")
     with open(source, "w") as out:
         out.write(PROGRAM)
@@ -69,7 +78,9 @@ def program(root, scratch, static):
         assert any(flag.endswith("libdwarfs.a") for flag in libraries), libraries
     run(cc, "-std=c11", *flags, source, "-o", binary, *libraries)
     where = os.path.dirname(config)
-    said = run(binary, "/dev/null", env=dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(where)))
+    emulator = os.environ.get("DWARFS_EMULATOR", "").split()
+    said = run(*emulator, binary, "/dev/null",
+               env=dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(where)))
     assert said.split()[0].count(".") == 2, said
     needed = run("readelf", "-d", binary)
     assert ("[libdwarfs.so.0]" in needed) != static, "linked with the wrong library"

@@ -125,6 +125,8 @@ static void loading_does_not_leak(void **state)
 #endif
 	}
 	unlink(path);
+	if (getenv("DWARFS_EMULATOR"))
+		skip(); /* the emulator's memory grows with the code that it translates */
 	assert_true(resident_bytes() <= before + GROWTH_MAX);
 }
 #endif

@@ -137,5 +137,10 @@ int main(void)
 		cmocka_unit_test(formats_by_name_survive),
 	};
 
+	if (getenv("DWARFS_STATIC")) {
+		printf("1..0 # SKIP a static libarchive would be out of memory, too, "
+		       "and then ends the program\n");
+		return 0;
+	}
 	return cmocka_run_group_tests(tests, nomem_setup, fixture_teardown);
 }

@@ -133,5 +133,10 @@ int main(void)
 		cmocka_unit_test(importing_survives_the_end_of_memory),
 	};
 
+	if (getenv("DWARFS_STATIC")) {
+		printf("1..0 # SKIP a static libarchive would be out of memory, too, "
+		       "and then ends the program\n");
+		return 0;
+	}
 	return cmocka_run_group_tests(tests, setup, teardown);
 }
