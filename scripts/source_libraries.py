@@ -165,7 +165,8 @@ def make(folder, cache, compiler, host, archiver=("ar",), libraries=LIBRARIES, j
     root = os.path.join(folder, "root")
     for package in libraries:
         note = os.path.join(folder, "built-" + package)
-        if os.path.exists(note):
+        recipe = repr(CONFIGURE.get(package) or FILES[package])
+        if os.path.exists(note) and open(note, encoding="utf-8").read() == recipe:
             continue
         work = os.path.join(folder, "work", package)
         shutil.rmtree(work, ignore_errors=True)
@@ -182,6 +183,6 @@ def make(folder, cache, compiler, host, archiver=("ar",), libraries=LIBRARIES, j
         else:
             by_compiler(work, root, compiler, archiver, FILES[package])
         shutil.rmtree(work)
-        with open(note, "w", encoding="utf-8"):
-            pass
+        with open(note, "w", encoding="utf-8") as out:
+            out.write(recipe)
     return root

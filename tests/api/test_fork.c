@@ -151,14 +151,14 @@ static bool pages_can_be_wiped_by_fork(void)
 	pid_t child;
 	int status;
 
-	assert_true(page != MAP_FAILED);
-	assert_int_equal(madvise(page, bytes, MADV_WIPEONFORK), 0);
+	if (page == MAP_FAILED || madvise(page, bytes, MADV_WIPEONFORK) != 0)
+		return true; /* the test says why */
 	*page = 1;
 	child = fork();
-	assert_true(child >= 0);
 	if (child == 0)
 		_exit(*page);
-	assert_int_equal(waitpid(child, &status, 0), child);
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		return true;
 	munmap(page, bytes);
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
@@ -172,8 +172,6 @@ static void children_do_not_wait_for_threads_they_lack(void **state)
 	void *failed;
 
 	(void)state;
-	if (!pages_can_be_wiped_by_fork())
-		skip();
 	image = open_again(&context);
 	assert_int_equal(try_file(image, 3), READ_RIGHT);
 	for (int i = 0; i < READERS; i++)
@@ -202,6 +200,11 @@ int main(void)
 	};
 	int failed;
 
+	if (!pages_can_be_wiped_by_fork()) {
+		puts("# children of several threads: left out, the emulator ignores "
+		     "MADV_WIPEONFORK");
+		cmocka_set_skip_filter("children_*");
+	}
 	make_image();
 	failed = cmocka_run_group_tests(tests, NULL, NULL);
 	free(image_bytes.data);

@@ -109,9 +109,7 @@ static void loading_does_not_leak(void **state)
 	uint64_t before = 0;
 	Dl_info info;
 
-	if (!dladdr((void *)(uintptr_t)dwarfs_context_new, &info) ||
-	    !strstr(info.dli_fname, ".so"))
-		skip(); /* a static library */
+	assert_int_not_equal(dladdr((void *)(uintptr_t)dwarfs_context_new, &info), 0);
 	library = load_path(info.dli_fname);
 	snprintf(path, sizeof(path), "%s/copy.so", fixture->dir);
 	store_path(path, library.data, library.size);
@@ -125,11 +123,21 @@ static void loading_does_not_leak(void **state)
 #endif
 	}
 	unlink(path);
-	if (getenv("DWARFS_EMULATOR"))
-		skip(); /* the emulator's memory grows with the code that it translates */
 	assert_true(resident_bytes() <= before + GROWTH_MAX);
 }
 #endif
+
+static const char *why_nothing_is_loaded(void)
+{
+	Dl_info info;
+
+	if (!dladdr((void *)(uintptr_t)dwarfs_context_new, &info) ||
+	    !strstr(info.dli_fname, ".so"))
+		return "the library is static";
+	if (getenv("DWARFS_EMULATOR"))
+		return "the emulator's memory grows with the code that it translates";
+	return NULL;
+}
 
 int main(void)
 {
@@ -139,6 +147,11 @@ int main(void)
 		cmocka_unit_test(loading_does_not_leak),
 #endif
 	};
+	const char *reason = why_nothing_is_loaded();
 
+	if (reason) {
+		printf("# loading: left out, %s\n", reason);
+		cmocka_set_skip_filter("loading_*");
+	}
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

@@ -393,7 +393,7 @@ for name, options, resolution, lost in (
     with suite.case(f"{name}, unpacked by bsdtar: entries that it cannot hold are named"):
         need("bsdtar")
         need_root()
-        absent.need(name)
+        absent.need_format(name)
         done = export("-i", place("rich.dwarfs"), "-f", name, "-o", place("rich." + name),
                       "--skip-devices", "--continue-on-error", *options)
         got = unpack(["bsdtar", "-xpf", place("rich." + name)], fresh(name))

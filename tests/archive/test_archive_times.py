@@ -101,7 +101,7 @@ def main():
     suite = tap.Suite()
     for form in FORMATS:
         with suite.case(form):
-            absent.need(form)
+            absent.need_format(form)
             check(image, times, form)
     with suite.case("pax, read by another program"):
         check_tar(image, times)

@@ -2,12 +2,14 @@
 """Features that the library was built without, so that cases that need them can be skipped.
 
 The build lists them in DWARFS_CODECS_ABSENT, separated by commas; without it, none is absent.
+Formats of archives are in DWARFS_FORMATS_ABSENT.
 """
 import os
 
 import tap
 
 ABSENT = frozenset(filter(None, os.environ.get("DWARFS_CODECS_ABSENT", "").split(",")))
+FORMATS_ABSENT = frozenset(filter(None, os.environ.get("DWARFS_FORMATS_ABSENT", "").split(",")))
 _NAMES = ("null", "lzma", "zstd", "lz4", "lz4hc", "brotli", "flac", "ricepp")
 
 
@@ -16,6 +18,12 @@ def need(*names):
     missing = sorted(ABSENT.intersection(names))
     if missing:
         raise tap.Skip(f"built without {', '.join(missing)}")
+
+
+def need_format(name):
+    """Skip the case if libarchive was built without this format."""
+    if name in FORMATS_ABSENT:
+        raise tap.Skip(f"libarchive was built without {name}")
 
 
 def need_all(*names):

@@ -128,7 +128,7 @@ class Formats(Archives):
         self.link(os.path.join(root, "a"), os.path.join(root, "sub", "again"))
         for form in ("ustar", "pax", "gnutar", "cpio", "newc", "odc", "bin", "iso9660", "xar",
                      "v7tar"):
-            if form in absent.ABSENT:
+            if form in absent.FORMATS_ABSENT:
                 continue
             with self.subTest(format=form):
                 options = ["--options=rockridge=strict"] if form == "iso9660" else []
