@@ -86,7 +86,7 @@ DWARFS_API void dwarfs_context_free(dwarfs_context *context);
  * decompressed before, threads that read different parts of an image take turns to
  * decompress, for some budgets of bytes each, because otherwise each evicts what the others
  * read next. If such a thread decompresses nothing for some milliseconds, all may decompress
- * at the same time again.
+ * at the same time again. With dwarfs_context_set_decode_limit() reads fail instead.
  *
  * @param context  a context
  * @param bytes    0 or more; default 512 MiB
