@@ -8,8 +8,9 @@
 
 #include "nomem.h"
 
-#define MAX_POINTS                                                                       \
-	1500 /* failing allocations of each operation; of more a sample is taken */
+/* Failing allocations of each operation; of more a sample is taken. DWARFS_NOMEM_POINTS
+ * sets fewer, for valgrind. */
+#define MAX_POINTS 1500
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -83,10 +84,18 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size)
 
 /* -- the test ------------------------------------------------------------------------ */
 
+static long max_points(void)
+{
+	const char *text = getenv("DWARFS_NOMEM_POINTS");
+	long points = text ? atol(text) : 0;
+
+	return points > 0 && points < MAX_POINTS ? points : MAX_POINTS;
+}
+
 void nomem_everywhere(const struct fixture *fixture, nomem_operation run, bool all)
 {
 	dwarfs_error *err = NULL;
-	long total, n, step;
+	long total, n, step, most = max_points();
 	int ret, failed = 0;
 
 	atomic_store(&countdown, -1);
@@ -94,8 +103,8 @@ void nomem_everywhere(const struct fixture *fixture, nomem_operation run, bool a
 	assert_success(run(fixture, &err), err);
 	total = atomic_load(&count);
 	assert_true(total > 5);
-	step = total / MAX_POINTS + 1;
-	for (n = 0; n < total; n += n < MAX_POINTS / 2 ? 1 : step) {
+	step = total / most + 1;
+	for (n = 0; n < total; n += n < most / 2 ? 1 : step) {
 		atomic_store(&for_good, all);
 		atomic_store(&countdown, n);
 		ret = run(fixture, &err);

@@ -167,8 +167,7 @@ int fixture_setup(void **state)
 	dwarfs_error *err = NULL;
 
 	assert_non_null(fixture);
-	strcpy(fixture->dir, "/tmp/dwarfs-api-XXXXXX");
-	assert_non_null(mkdtemp(fixture->dir));
+	assert_non_null(temporary_folder(fixture->dir, "dwarfs-api"));
 	snprintf(fixture->tree, sizeof(fixture->tree), "%s/tree", fixture->dir);
 	snprintf(fixture->path, sizeof(fixture->path), "%s/image.dwarfs", fixture->dir);
 	assert_int_equal(mkdir(fixture->tree, 0755), 0);

@@ -20,6 +20,8 @@
 
 #include <dwarfs/dwarfs.h>
 
+#include "../support/temporary.h"
+
 #define BIG_BYTES	  (700 * 1024 + 13) /* several blocks, and some more */
 #define SPARSE_BYTES	  (1 << 20)
 #define SPARSE_DATA_AT	  (256 * 1024)
@@ -36,10 +38,10 @@ struct bytes {
 };
 
 struct fixture {
-	char dir[64];	    /* a temporary directory */
-	char tree[80];	    /* dir/tree, which is packed */
-	char path[80];	    /* dir/image.dwarfs */
-	struct bytes image; /* the same */
+	char dir[TEMPORARY_BYTES]; /* a temporary directory */
+	char tree[80];		   /* dir/tree, which is packed */
+	char path[80];		   /* dir/image.dwarfs */
+	struct bytes image;	   /* the same */
 };
 
 /* For cmocka_run_group_tests(): *state is the fixture. */

@@ -99,7 +99,7 @@ static int export_newc(const struct fixture *fixture, dwarfs_error **err)
 
 static int export_by_name(const struct fixture *fixture, dwarfs_error **err)
 {
-	return export(fixture, "auto", "x.tar.gz.xz", 0, err);
+	return export(fixture, "auto", "x.tar.gz.zst", 0, err);
 }
 
 static void pax_survives(void **state)

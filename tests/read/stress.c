@@ -28,6 +28,8 @@
 
 #include <dwarfs/dwarfs.h>
 
+#include "../support/temporary.h"
+
 #define SMALL_BUDGET (UINT64_C(8) << 20)
 #define LARGE_BUDGET (UINT64_C(64) << 20)
 #define FILES	     160
@@ -77,7 +79,7 @@ struct item {
 };
 
 static struct item items[FILES];
-static char directory[64];
+static char directory[TEMPORARY_BYTES];
 
 /* The contents of the file at an offset: words that repeat, and noise. */
 static void fill(const struct item *item, size_t from, size_t bytes, uint8_t *out)
@@ -145,8 +147,7 @@ static void make_tree(void)
 	uint8_t *buffer = malloc(BUFFER_BYTES);
 	char path[256];
 
-	strcpy(directory, "/tmp/dwarfs-stress-XXXXXX");
-	if (!buffer || !mkdtemp(directory))
+	if (!buffer || !temporary_folder(directory, "dwarfs-stress"))
 		give_up("a temporary directory", NULL);
 	snprintf(path, sizeof(path), "%s/tree", directory);
 	if (mkdir(path, 0755) < 0)

@@ -29,8 +29,7 @@ int make_place(void **state)
 
 	if (!place)
 		return -1;
-	snprintf(place->root, sizeof(place->root), "/tmp/dwarfs-test-XXXXXX");
-	if (!mkdtemp(place->root))
+	if (!temporary_folder(place->root, "dwarfs-test"))
 		return -1;
 	snprintf(place->in, sizeof(place->in), "%s/in", place->root);
 	snprintf(place->outputs, sizeof(place->outputs), "%s/out", place->root);

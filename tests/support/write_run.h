@@ -11,10 +11,12 @@
 
 #include <dwarfs/dwarfs.h>
 
+#include "support/temporary.h"
+
 /* A separate folder for each test: "in" is the input, "out" the image, "out/x" a place
  * for outputs. */
 struct place {
-	char root[64];
+	char root[TEMPORARY_BYTES];
 	char in[80];
 	char outputs[80];
 	char image[96];

@@ -77,7 +77,7 @@ class Memory(cli.Case):
             self.assertEqual(len(digests), 1, f"-L {limit}m {' '.join(options)}")
             self.check()
 
-    def many(self, count=3000):
+    def many(self, count=2000):
         """Small files, mostly noise: take as much memory as text, in less time."""
         rng = random.Random(1)
         for number in range(count):
@@ -91,7 +91,7 @@ class Memory(cli.Case):
         rng = random.Random(2)
         for number in range(3):
             text = words(rng, 60000)
-            self.write(f"tree/{number}", rng.randbytes(5 << 20) + text + bytes(1 << 20) +
+            self.write(f"tree/{number}", rng.randbytes(3 << 20) + text + bytes(1 << 20) +
                        text[100000:] + bytes(range(251)) * 9000)
 
     def kinds(self):

@@ -19,6 +19,7 @@
 
 #include "os/dir.h"
 #include "os/file_io.h"
+#include "support/temporary.h"
 #include "write/input/directory_stack.h"
 #include "write/items/assembly.h"
 #include "write/tree/path_cursor.h"
@@ -267,12 +268,12 @@ static void look(struct directory_stack *depth, char *path, int root)
 static void depths_find_what_is_there(void **state)
 {
 	static char path[2 * LEVELS + 2];
-	char root[] = "/tmp/depth-XXXXXX";
+	char root[TEMPORARY_BYTES];
 	struct directory_stack depth = { 0 };
 	int bottom, fd;
 
 	(void)state;
-	assert_non_null(mkdtemp(root));
+	assert_non_null(temporary_folder(root, "dwarfs-depth"));
 	bottom = make_comb(root);
 	assert_int_equal(dw_dir_open(root, &depth.root_fd), 0);
 	assert_int_equal(dw_directory_stack_open(&depth, path, 0, &fd), 0);
