@@ -43,18 +43,63 @@ static int watch(const dwarfs_progress *progress, dwarfs_error **err, void *user
 	return mischief->stop ? DWARFS_ERR_CANCELLED : 0;
 }
 
-static dwarfs_image *build_with(struct mischief *mischief, uint32_t workers,
-				uint64_t errors)
-{
-	auto_test_task dwarfs_task *task = new_task(watch, mischief);
-	dwarfs_builder *builder = new_builder(mischief->place, workers);
+/* Files, an action at the start of a phase, and the contents of the image. */
+struct change {
+	enum dwarfs_phase phase;
+	void (*act)(const struct place *place);
+	bool is_long; /* the files are too long to stay in memory after they were hashed */
+	uint32_t workers;
+	uint64_t errors;
+	const char *message; /* in the log; or NULL */
+	struct {
+		const char *name, *before, *after;
+	} files[3];
+};
 
+static char *long_text(const char *text)
+{
+	static char bytes[100000];
+
+	memset(bytes, '.', sizeof(bytes));
+	memcpy(bytes, text, strlen(text));
+	return bytes;
+}
+
+static void put_long(const struct place *place, const char *name, const char *text)
+{
+	put_file(place, name, long_text(text), 100000);
+}
+
+static void expect_files(dwarfs_image *image, const struct change *change)
+{
+	for (int i = 0; i < 3 && change->files[i].name; i++) {
+		const char *name = change->files[i].name, *text = change->files[i].after;
+
+		if (change->is_long && *text)
+			expect_bytes(image, name, long_text(text), 100000);
+		else
+			expect_text(image, name, text);
+	}
+}
+
+/* Build with the change, and check the files and the log. */
+static dwarfs_image *build_changed(const struct place *place, const struct change *change)
+{
+	struct mischief mischief = { place, change->phase, change->act };
+	auto_test_task dwarfs_task *task = new_task(watch, &mischief);
+	dwarfs_builder *builder = new_builder(place, change->workers);
+	dwarfs_image *image;
+
+	for (int i = 0; i < 3 && change->files[i].name; i++)
+		(change->is_long ? put_long : put_text)(place, change->files[i].name,
+							change->files[i].before);
 	dwarfs_builder_set_task(builder, task);
-	assert_int_equal(build(builder, mischief->place), 0);
-	assert_true(mischief->done);
-	assert_int_equal(dwarfs_builder_count(builder, DWARFS_COUNT_ERRORS), errors);
-	dwarfs_builder_free(builder);
-	return open_image(mischief->place);
+	image = build_and_open(builder, place, change->errors);
+	assert_true(mischief.done);
+	if (change->message)
+		assert_non_null(strstr(all_messages(), change->message));
+	expect_files(image, change);
+	return image;
 }
 
 static void remove_a(const struct place *place)
@@ -64,51 +109,33 @@ static void remove_a(const struct place *place)
 
 static void a_file_that_vanishes_becomes_empty(void **state)
 {
-	struct mischief mischief = { *state, DWARFS_PHASE_WRITE, remove_a };
-	dwarfs_image *image;
+	static const struct change change = {
+		.phase = DWARFS_PHASE_WRITE,
+		.act = remove_a,
+		.workers = 1,
+		.errors = 1,
+		.message = "creating empty inode",
+		.files = { { "a", "soon gone", "" }, { "b", "stays", "stays" } },
+	};
 
-	put_text(*state, "a", "soon gone");
-	put_text(*state, "b", "stays");
-	image = build_with(&mischief, 1, 1);
-	expect_text(image, "a", "");
-	expect_text(image, "b", "stays");
-	assert_non_null(strstr(all_messages(), "creating empty inode"));
-	dwarfs_image_free(image);
-}
-
-/* Too long to stay in memory after it was hashed. */
-static void put_long(const struct place *place, const char *name, const char *text)
-{
-	static char bytes[100000];
-
-	memset(bytes, '.', sizeof(bytes));
-	memcpy(bytes, text, strlen(text));
-	put_file(place, name, bytes, sizeof(bytes));
-}
-
-static void expect_long(dwarfs_image *image, const char *name, const char *text)
-{
-	char bytes[100000];
-
-	memset(bytes, '.', sizeof(bytes));
-	memcpy(bytes, text, strlen(text));
-	expect_bytes(image, name, bytes, sizeof(bytes));
+	dwarfs_image_free(build_changed(*state, &change));
 }
 
 /* Their hashes are equal; then the first of them is removed. */
 static void its_duplicates_live_on(void **state)
 {
-	struct mischief mischief = { *state, DWARFS_PHASE_WRITE, remove_a };
-	dwarfs_image *image;
+	static const struct change change = {
+		.phase = DWARFS_PHASE_WRITE,
+		.act = remove_a,
+		.is_long = true,
+		.workers = 2,
+		.errors = 1,
+		.files = { { "a", "twice", "" },
+			   { "b", "twice", "twice" },
+			   { "c", "twice", "twice" } },
+	};
 
-	put_long(*state, "a", "twice");
-	put_long(*state, "b", "twice");
-	put_long(*state, "c", "twice");
-	image = build_with(&mischief, 2, 1);
-	expect_text(image, "a", "");
-	expect_long(image, "b", "twice");
-	expect_long(image, "c", "twice");
-	dwarfs_image_free(image);
+	dwarfs_image_free(build_changed(*state, &change));
 }
 
 static void rewrite_a(const struct place *place)
@@ -118,53 +145,52 @@ static void rewrite_a(const struct place *place)
 
 static void a_change_after_the_hash_is_seen(void **state)
 {
-	struct mischief mischief = { *state, DWARFS_PHASE_WRITE, rewrite_a };
-	dwarfs_image *image;
+	static const struct change change = {
+		.phase = DWARFS_PHASE_WRITE,
+		.act = rewrite_a,
+		.is_long = true,
+		.workers = 2,
+		.errors = 1,
+		.message = "changed while it was read",
+		.files = { { "a", "twice", "TWICE" }, { "b", "twice", "twice" } },
+	};
 
-	put_long(*state, "a", "twice");
-	put_long(*state, "b", "twice");
-	image = build_with(&mischief, 2, 1);
-	expect_long(image, "a", "TWICE");
-	expect_long(image, "b", "twice");
-	assert_non_null(strstr(all_messages(), "changed while it was read"));
-	dwarfs_image_free(image);
+	dwarfs_image_free(build_changed(*state, &change));
 }
 
 /* A small file has the contents of its first read. */
 static void a_small_file_is_read_once(void **state)
 {
-	struct mischief mischief = { *state, DWARFS_PHASE_WRITE, remove_a };
-	dwarfs_image *image;
+	static const struct change change = {
+		.phase = DWARFS_PHASE_WRITE,
+		.act = remove_a,
+		.workers = 2,
+		.files = { { "a", "twice", "twice" }, { "b", "twice", "twice" } },
+	};
 
-	put_text(*state, "a", "twice");
-	put_text(*state, "b", "twice");
-	image = build_with(&mischief, 2, 0);
-	expect_text(image, "a", "twice");
-	expect_text(image, "b", "twice");
-	dwarfs_image_free(image);
-}
-
-static void vanish_before_the_hash(const struct place *place)
-{
-	assert_int_equal(unlink(in(place, "a")), 0);
+	dwarfs_image_free(build_changed(*state, &change));
 }
 
 /* Both names of the file that cannot be hashed share one empty inode. */
 static void hard_links_share_the_empty_inode(void **state)
 {
-	struct mischief mischief = { *state, DWARFS_PHASE_HASH, vanish_before_the_hash };
+	static const struct change change = {
+		.phase = DWARFS_PHASE_HASH,
+		.act = remove_a,
+		.workers = 1,
+		.errors = 1,
+		.message = "creating empty inode",
+		.files = { { "a", "twice", "" }, { "b", "twice", "twice" } },
+	};
 	const struct place *place = *state;
 	dwarfs_image *image;
 	dwarfs_inode inode;
 
-	put_text(place, "a", "twice");
+	put_text(place, "a", "");
 	assert_int_equal(link(in(place, "a"), in(place, "z")), 0);
-	put_text(place, "b", "twice");
-	image = build_with(&mischief, 1, 1);
+	image = build_changed(place, &change);
 	inode = expect_text(image, "a", "");
 	assert_int_equal(expect_text(image, "z", "").number, inode.number);
-	expect_text(image, "b", "twice");
-	assert_non_null(strstr(all_messages(), "creating empty inode"));
 	dwarfs_image_free(image);
 }
 
@@ -175,16 +201,16 @@ static void shorten_a(const struct place *place)
 
 static void a_file_that_shrinks_is_cut(void **state)
 {
-	struct mischief mischief = { *state, DWARFS_PHASE_WRITE, shorten_a };
-	dwarfs_image *image;
+	static const struct change change = {
+		.phase = DWARFS_PHASE_WRITE,
+		.act = shorten_a,
+		.workers = 1,
+		.errors = 1,
+		.message = "became shorter",
+		.files = { { "a", "long contents", "lon" }, { "b", "other", "other" } },
+	};
 
-	put_text(*state, "a", "long contents");
-	put_text(*state, "b", "other");
-	image = build_with(&mischief, 1, 1);
-	expect_text(image, "a", "lon");
-	expect_text(image, "b", "other");
-	assert_non_null(strstr(all_messages(), "became shorter"));
-	dwarfs_image_free(image);
+	dwarfs_image_free(build_changed(*state, &change));
 }
 
 static void lengthen_a(const struct place *place)
@@ -194,13 +220,15 @@ static void lengthen_a(const struct place *place)
 
 static void a_file_that_grows_is_cut(void **state)
 {
-	struct mischief mischief = { *state, DWARFS_PHASE_WRITE, lengthen_a };
-	dwarfs_image *image;
+	static const struct change change = {
+		.phase = DWARFS_PHASE_WRITE,
+		.act = lengthen_a,
+		.workers = 1,
+		.errors = 1,
+		.files = { { "a", "short", "short" } },
+	};
 
-	put_text(*state, "a", "short");
-	image = build_with(&mischief, 1, 1);
-	expect_text(image, "a", "short");
-	dwarfs_image_free(image);
+	dwarfs_image_free(build_changed(*state, &change));
 }
 
 static void a_to_directory(const struct place *place)
@@ -211,13 +239,15 @@ static void a_to_directory(const struct place *place)
 
 static void a_file_that_is_something_else_now(void **state)
 {
-	struct mischief mischief = { *state, DWARFS_PHASE_WRITE, a_to_directory };
-	dwarfs_image *image;
+	static const struct change change = {
+		.phase = DWARFS_PHASE_WRITE,
+		.act = a_to_directory,
+		.workers = 1,
+		.errors = 1,
+		.files = { { "a", "file", "" } },
+	};
 
-	put_text(*state, "a", "file");
-	image = build_with(&mischief, 1, 1);
-	expect_text(image, "a", "");
-	dwarfs_image_free(image);
+	dwarfs_image_free(build_changed(*state, &change));
 }
 
 /* Permissions do not restrict root, so a child process drops its privileges. */
