@@ -37,7 +37,7 @@ static void close_every_second(struct directory_stack *stack)
 	stack->count = kept;
 }
 
-static void push_directory(struct directory_stack *stack, size_t bytes, int fd)
+static void push_open_directory(struct directory_stack *stack, size_t bytes, int fd)
 {
 	if (stack->count == DIRECTORY_STACK_SLOTS)
 		close_every_second(stack);
@@ -88,7 +88,7 @@ static int open_halfway(struct directory_stack *stack, char *path, size_t bytes)
 	ret = open_from_deepest(stack, path, &fd);
 	path[middle] = '/';
 	if (ret == 0)
-		push_directory(stack, middle, fd);
+		push_open_directory(stack, middle, fd);
 	return ret == -ENOMEM ? ret : 0;
 }
 
@@ -108,6 +108,6 @@ int dw_directory_stack_open(struct directory_stack *stack, char *path, size_t by
 		return ret;
 	if ((ret = open_from_deepest(stack, path, fd_out)) < 0)
 		return ret;
-	push_directory(stack, bytes, *fd_out);
+	push_open_directory(stack, bytes, *fd_out);
 	return 0;
 }

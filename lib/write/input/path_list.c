@@ -88,7 +88,8 @@ static int grow_node_slots(struct list_import *list_import, dwarfs_error **err)
 	return 0;
 }
 
-static int add_node(struct list_import *list_import, struct node node, dwarfs_error **err)
+static int add_list_node(struct list_import *list_import, struct node node,
+			 dwarfs_error **err)
 {
 	int ret;
 
@@ -197,7 +198,7 @@ static int enter_name(struct list_import *list_import, uint32_t parent, struct s
 	if ((ret = dw_entry_import_one(&list_import->import, &found, &node.inode, err)) <
 	    0)
 		return ret;
-	return add_node(list_import, node, err);
+	return add_list_node(list_import, node, err);
 }
 
 static int add_listed_path(struct list_import *list_import, const char *path,
@@ -396,7 +397,7 @@ int dw_path_list_to_tree(struct build_run *run, struct tree *tree, dwarfs_error 
 		return dw_fail(err, DWARFS_ERR_INVALID,
 			       "filter rules cannot be combined with a list of paths");
 	if ((ret = dw_entry_import_root(&list_import.import, err)) < 0 ||
-	    (ret = add_node(&list_import, root, err)) < 0 ||
+	    (ret = add_list_node(&list_import, root, err)) < 0 ||
 	    (ret = add_listed_paths(&list_import, err)) < 0)
 		return ret;
 	return add_entries(&list_import, err);

@@ -135,7 +135,8 @@ static const char *path_of_child(struct scanner *scanner, const char *name,
 	return (const char *)path->data;
 }
 
-static int push_directory(struct scanner *scanner, uint32_t entry, dwarfs_error **err)
+static int push_scan_directory(struct scanner *scanner, uint32_t entry,
+			       dwarfs_error **err)
 {
 	int ret = dw_grow(&scanner->stack, &scanner->stack_room, scanner->stack_count + 1,
 			  err);
@@ -199,7 +200,7 @@ static int import_listed(struct scanner *scanner, uint32_t parent, const char *n
 				     inode, err)) < 0)
 		return ret;
 	if ((listed->stat.mode & DW_S_IFMT) == DW_S_IFDIR)
-		return push_directory(scanner, entry, err);
+		return push_scan_directory(scanner, entry, err);
 	return 0;
 }
 
@@ -333,7 +334,7 @@ static int scan_root(struct scanner *scanner, dwarfs_error **err)
 	int ret;
 
 	if ((ret = dw_entry_import_root(&scanner->import, err)) < 0 ||
-	    (ret = push_directory(scanner, 0, err)) < 0)
+	    (ret = push_scan_directory(scanner, 0, err)) < 0)
 		return ret;
 	while (scanner->stack_count > 0) {
 		struct queued_directory next;

@@ -276,7 +276,7 @@ static uint32_t find_class(struct item *items, uint32_t item)
 	return item;
 }
 
-static void join(struct item *items, uint32_t a, uint32_t b)
+static void join_classes(struct item *items, uint32_t a, uint32_t b)
 {
 	a = find_class(items, a);
 	b = find_class(items, b);
@@ -307,7 +307,7 @@ static int join_alike(const struct merge *merge, struct item *items, size_t coun
 		if (hints[i - 1].name == hints[i].name &&
 		    find_class(items, a) != find_class(items, b) &&
 		    are_alike(merge, items[a].directory, items[b].directory))
-			join(items, a, b);
+			join_classes(items, a, b);
 	}
 	return 0;
 }

@@ -42,7 +42,7 @@ static uint32_t find_group(struct grouping *grouping, uint32_t place)
 	return place;
 }
 
-static void join(struct grouping *grouping, uint32_t a, uint32_t b)
+static void join_groups(struct grouping *grouping, uint32_t a, uint32_t b)
 {
 	uint64_t bytes;
 
@@ -97,7 +97,7 @@ static void join_band(struct grouping *grouping, unsigned first, struct dw_keyed
 		if (keyed[i - 1].key == keyed[i].key &&
 		    dw_minhash_common(print_at(grouping, a), print_at(grouping, b)) >=
 			    grouping->band)
-			join(grouping, a, b);
+			join_groups(grouping, a, b);
 	}
 }
 
