@@ -82,8 +82,8 @@ static int restore_xattrs(struct job *job, dwarfs_inode inode, int dir, const ch
 	return ret < 0 ? dw_error_copy(err, ret, why) : 0;
 }
 
-static int restore_fd(struct job *job, dwarfs_inode inode, int fd,
-		      const struct attributes *attributes, dwarfs_error **err)
+static int restore_open_file(struct job *job, dwarfs_inode inode, int fd,
+			     const struct attributes *attributes, dwarfs_error **err)
 {
 	struct owned owned;
 	int ret;
@@ -106,7 +106,7 @@ int dw_attributes_restore(struct job *job, dwarfs_inode inode, int dir, const ch
 	int ret;
 
 	if (name[0] == '\0')
-		return restore_fd(job, inode, dir, attributes, err);
+		return restore_open_file(job, inode, dir, attributes, err);
 	if ((ret = dw_restore_owner_at(dir, name, attributes, &owned)) < 0)
 		return fail(-ret, "owner", err);
 	if ((ret = restore_xattrs(job, inode, dir, name, &owned, err)) < 0)

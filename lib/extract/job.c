@@ -181,7 +181,7 @@ static void work(void *user, uint32_t member)
 	}
 }
 
-static void look(void *user)
+static void show_each_progress(void *user)
 {
 	struct each *each = user;
 
@@ -190,7 +190,7 @@ static void look(void *user)
 
 int dw_job_each(struct job *job, size_t count, job_fn fn, dwarfs_error **err)
 {
-	static const struct crew_ops ops = { .work = work, .look = look };
+	static const struct crew_ops ops = { .work = work, .look = show_each_progress };
 	struct each each = { .job = job, .fn = fn, .count = count };
 	uint32_t threads = count < FEW || job->hand_count == 1 ? 0 : job->hand_count;
 

@@ -14,9 +14,9 @@
 #include "os/create.h"
 
 /* Find the directory of an entry. */
-static int find_place(struct job *job, struct hand *hand, dwarfs_entry entry,
-		      int *dir_fd_out, char name[DWARFS_NAME_BUFFER_BYTES],
-		      dwarfs_error **err)
+static int find_leaf_directory(struct job *job, struct hand *hand, dwarfs_entry entry,
+			       int *dir_fd_out, char name[DWARFS_NAME_BUFFER_BYTES],
+			       dwarfs_error **err)
 {
 	uint32_t dir;
 	int ret;
@@ -77,7 +77,7 @@ static int make_leaf(struct job *job, struct hand *hand, dwarfs_entry entry,
 	int ret, dir_fd;
 
 	if ((ret = dwarfs_entry_stat(job->image, entry, hand->stat, err)) < 0 ||
-	    (ret = find_place(job, hand, entry, &dir_fd, name, err)) < 0)
+	    (ret = find_leaf_directory(job, hand, entry, &dir_fd, name, err)) < 0)
 		return ret;
 	attributes = dw_job_attributes(job, hand->stat);
 	ret = S_ISLNK(attributes.mode) ? make_symlink(job, hand, dir_fd, name, err)
@@ -88,7 +88,7 @@ static int make_leaf(struct job *job, struct hand *hand, dwarfs_entry entry,
 				     &attributes, err);
 }
 
-static void make_one(struct job *job, struct hand *hand, size_t number)
+static void make_one_leaf(struct job *job, struct hand *hand, size_t number)
 {
 	dwarfs_entry entry = job->others.list[number];
 	dwarfs_error *why = NULL;
@@ -105,7 +105,7 @@ static void make_one(struct job *job, struct hand *hand, size_t number)
 
 int dw_leaves_make(struct job *job, dwarfs_error **err)
 {
-	return dw_job_each(job, job->others.count, make_one, err);
+	return dw_job_each(job, job->others.count, make_one_leaf, err);
 }
 
 /* -- further names ------------------------------------------------------------------- */
@@ -192,7 +192,7 @@ static int make_other_name(struct job *job, struct hand *hand, dwarfs_entry entr
 	int ret, dir_fd;
 
 	if ((ret = dwarfs_entry_stat(job->image, entry, hand->stat, err)) < 0 ||
-	    (ret = find_place(job, hand, entry, &dir_fd, name, err)) < 0 ||
+	    (ret = find_leaf_directory(job, hand, entry, &dir_fd, name, err)) < 0 ||
 	    (ret = make_link(job, hand, dir_fd, name, err)) < 0)
 		return ret;
 	if (ret == 0 && (ret = make_copy(job, hand, entry, dir_fd, name, err)) == 0)

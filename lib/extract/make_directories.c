@@ -19,8 +19,8 @@ struct place {
 	int parent; /* a descriptor of the cursor's */
 };
 
-static int find_place(struct job *job, struct hand *hand, const struct dir *dir,
-		      struct place *place, dwarfs_error **err)
+static int find_directory_place(struct job *job, struct hand *hand, const struct dir *dir,
+				struct place *place, dwarfs_error **err)
 {
 	int ret = dw_plan_name(&job->plan, dir->entry, place->name, err);
 
@@ -53,7 +53,7 @@ static int make_dir(struct job *job, struct hand *hand, struct dir *dir,
 	struct place place;
 	int ret;
 
-	if ((ret = find_place(job, hand, dir, &place, err)) < 0 ||
+	if ((ret = find_directory_place(job, hand, dir, &place, err)) < 0 ||
 	    (ret = dwarfs_entry_stat(job->image, dir->entry, hand->stat, err)) < 0)
 		return ret;
 	dw_job_note_damage(job, dir->entry, hand->stat);
@@ -71,7 +71,7 @@ static int make_dir(struct job *job, struct hand *hand, struct dir *dir,
 }
 
 /* A depth, as it is worked on. */
-static void make_one(struct job *job, struct hand *hand, size_t number)
+static void make_one_directory(struct job *job, struct hand *hand, size_t number)
 {
 	struct plan *plan = &job->plan;
 	struct dir *dir = &plan->dirs[plan->by_depth[number + job->level_from]];
@@ -116,7 +116,7 @@ int dw_folders_make(struct job *job, dwarfs_error **err)
 	for (uint32_t depth = 1; depth <= job->plan.depth && ret == 0; depth++) {
 		if (!dw_job_goes_on(job))
 			return 0;
-		ret = each_of_depth(job, depth, make_one, err);
+		ret = each_of_depth(job, depth, make_one_directory, err);
 	}
 	return ret;
 }
@@ -140,8 +140,8 @@ static bool may_stay(const struct dir *dir, const dwarfs_error *why)
 	return dir->existed && why && dwarfs_error_errno(why) == EPERM;
 }
 
-static int restore_fd(struct job *job, const struct dir *dir, int fd,
-		      const struct attributes *attributes, dwarfs_error **err)
+static int restore_directory_fd(struct job *job, const struct dir *dir, int fd,
+				const struct attributes *attributes, dwarfs_error **err)
 {
 	dwarfs_error *why = NULL;
 	int ret = dw_attributes_restore(job, dir->inode, fd, "", attributes, &why);
@@ -164,7 +164,7 @@ static int finish_dir(struct job *job, struct hand *hand, const struct dir *dir,
 	auto_fd int fd = -1;
 	int ret;
 
-	if ((ret = find_place(job, hand, dir, &place, err)) < 0 ||
+	if ((ret = find_directory_place(job, hand, dir, &place, err)) < 0 ||
 	    (ret = dwarfs_entry_stat(job->image, dir->entry, hand->stat, err)) < 0)
 		return ret;
 	attributes = dw_job_attributes(job, hand->stat);
@@ -177,7 +177,7 @@ static int finish_dir(struct job *job, struct hand *hand, const struct dir *dir,
 	fd = dw_create_open_dir(place.parent, place.name);
 	if (fd < 0)
 		return dw_fail_errno(err, -fd, "cannot open the directory");
-	return restore_fd(job, dir, fd, &attributes, err);
+	return restore_directory_fd(job, dir, fd, &attributes, err);
 }
 
 static void finish_one(struct job *job, struct hand *hand, size_t number)
@@ -206,7 +206,7 @@ static void finish_root(struct job *job)
 	if (ret == 0) {
 		dw_job_note_damage(job, root->entry, hand->stat);
 		attributes = dw_job_attributes(job, hand->stat);
-		ret = restore_fd(job, root, job->root_fd, &attributes, &why);
+		ret = restore_directory_fd(job, root, job->root_fd, &attributes, &why);
 	}
 	if (ret < 0)
 		dw_job_fail(job, root->entry, ret, why);

@@ -61,8 +61,8 @@ struct place {
 	bool bequeaths;
 };
 
-static int find_place(struct job *job, struct hand *hand, const struct file *file,
-		      struct place *place, dwarfs_error **err)
+static int find_file_place(struct job *job, struct hand *hand, const struct file *file,
+			   struct place *place, dwarfs_error **err)
 {
 	uint32_t dir;
 	int ret;
@@ -180,7 +180,7 @@ static int write_whole(struct job *job, struct hand *hand, struct file *file,
 	int ret, fd;
 
 	if ((ret = dwarfs_entry_stat(job->image, file->entry, hand->stat, err)) < 0 ||
-	    (ret = find_place(job, hand, file, &place, err)) < 0)
+	    (ret = find_file_place(job, hand, file, &place, err)) < 0)
 		return ret;
 	attributes = dw_job_attributes(job, hand->stat);
 	if ((ret = make(&place, dw_create_mode(&attributes), size > PIECE_BYTES, &fd,
@@ -227,7 +227,7 @@ static int open_shared(const struct place *place, struct file *file, int *fd_out
 static int open_part(struct job *job, struct hand *hand, struct file *file,
 		     struct place *place, int *fd_out, dwarfs_error **err)
 {
-	int ret = find_place(job, hand, file, place, err);
+	int ret = find_file_place(job, hand, file, place, err);
 
 	if (ret < 0)
 		return ret;
@@ -277,7 +277,7 @@ static void take_back(struct job *job, struct hand *hand, const struct file *fil
 	struct place place;
 	char *end;
 
-	if (find_place(job, hand, file, &place, NULL) == 0) {
+	if (find_file_place(job, hand, file, &place, NULL) == 0) {
 		dw_create_undo_file(place.dir, place.temporary);
 		return;
 	}
@@ -294,8 +294,8 @@ static void take_back(struct job *job, struct hand *hand, const struct file *fil
 }
 
 /* It is as if it had never been. Takes why. */
-static void lose(struct job *job, struct hand *hand, struct file *file, int code,
-		 dwarfs_error *why)
+static void lose_file(struct job *job, struct hand *hand, struct file *file, int code,
+		      dwarfs_error *why)
 {
 	int before;
 
@@ -348,7 +348,7 @@ static int take_part(const dwarfs_part *part, uint32_t thread, dwarfs_error **er
 	if (ret < 0 && file->state == FILE_WRITTEN)
 		dw_job_fail(job, file->entry, ret, why);
 	else if (ret < 0)
-		lose(job, hand, file, ret, why);
+		lose_file(job, hand, file, ret, why);
 	if (is_last && file->state == FILE_WRITTEN)
 		atomic_fetch_add_explicit(&job->counts.items_done, 1,
 					  memory_order_relaxed);
@@ -363,13 +363,13 @@ static int take_failure(dwarfs_inode inode, const dwarfs_error *cause, uint32_t 
 
 	dw_error_copy(&why, dwarfs_error_code(cause), cause);
 	dw_explain(&why, dwarfs_error_code(cause), "cannot read the contents");
-	lose(job, &job->hands[thread], file_of(job, inode), dwarfs_error_code(cause),
-	     why);
+	lose_file(job, &job->hands[thread], file_of(job, inode), dwarfs_error_code(cause),
+		  why);
 	return go_on(job);
 }
 
 /* In the thread of the caller. */
-static int look(const dwarfs_progress *progress, dwarfs_error **err, void *user)
+static int show_progress(const dwarfs_progress *progress, dwarfs_error **err, void *user)
 {
 	struct job *job = user;
 
@@ -443,7 +443,7 @@ int dw_files_write(struct job *job, dwarfs_error **err)
 		inodes[i] = files->list[i].inode;
 	if ((ret = dwarfs_task_new(&task, err)) < 0)
 		return ret;
-	dwarfs_task_set_progress(task, look, job);
+	dwarfs_task_set_progress(task, show_progress, job);
 	ret = dwarfs_read_parallel(job->image, inodes, files->count,
 				   job->extract->writers, take_part, take_failure, job,
 				   task, &why);

@@ -47,8 +47,8 @@ static bool is_refused(int errnum)
 	}
 }
 
-static void lose(const dwarfs_image *image, const char *name, const char *attribute,
-		 int errnum, struct xattr_losses *losses)
+static void lose_xattr(const dwarfs_image *image, const char *name, const char *attribute,
+		       int errnum, struct xattr_losses *losses)
 {
 	enum xattr_space space = space_of(attribute);
 	char reason[128];
@@ -95,7 +95,7 @@ int dw_xattrs_restore(const dwarfs_image *image, dwarfs_inode inode, int dir,
 					     "cannot set extended attribute '%s'",
 					     attribute);
 		if (ret < 0)
-			lose(image, name, attribute, -ret, losses);
+			lose_xattr(image, name, attribute, -ret, losses);
 	}
 	return ret;
 }
