@@ -317,8 +317,8 @@ static uint64_t coarsest(const dwarfs_compare *compare)
 	return ns;
 }
 
-static int run(dwarfs_compare *compare, struct differ *differ,
-	       struct dwarfs_progress *progress, dwarfs_error **err)
+static int run_compare(dwarfs_compare *compare, struct differ *differ,
+		       struct dwarfs_progress *progress, dwarfs_error **err)
 {
 	int ret;
 
@@ -354,7 +354,7 @@ int dwarfs_compare_run(dwarfs_compare *compare, dwarfs_difference_fn difference,
 	memset(compare->counts, 0, sizeof(compare->counts));
 	memset(compare->entries, 0, sizeof(compare->entries));
 	dw_progress_start(&progress, compare->task);
-	ret = run(compare, &differ, &progress, &why);
+	ret = run_compare(compare, &differ, &progress, &why);
 	dw_listed_free(&compare->sides[0].listing);
 	dw_listed_free(&compare->sides[1].listing);
 	if (ret < 0) {

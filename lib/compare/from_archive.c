@@ -204,7 +204,7 @@ static int join(struct reading *reading, const struct by_path *index,
 	return 0;
 }
 
-static int join_links(struct reading *reading, dwarfs_error **err)
+static int join_archive_links(struct reading *reading, dwarfs_error **err)
 {
 	struct listing *listing = &reading->side->listing;
 	auto_free uint32_t *numbers = NULL;
@@ -289,7 +289,7 @@ int dw_list_archive(struct side *side, struct dwarfs_progress *progress,
 	if (ret == 0)
 		ret = dw_archive_list(side->io, &fns, &reading, progress, err);
 	if (ret == 0)
-		ret = join_links(&reading, err);
+		ret = join_archive_links(&reading, err);
 	if (ret == 0)
 		ret = dw_listed_sort(&side->listing, err);
 	if (ret == 0)

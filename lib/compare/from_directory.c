@@ -38,7 +38,7 @@ struct listing_run {
 
 /* -- entries ------------------------------------------------------------------------- */
 
-static struct listed describe(const struct os_stat *st)
+static struct listed describe_stat(const struct os_stat *st)
 {
 	return (struct listed){
 		.target = NO_TEXT,
@@ -67,8 +67,8 @@ static int fail_entry(const struct listing_run *run, uint64_t path, int errnum,
 }
 
 /* The attributes of this entry are lost. */
-static int lose_xattrs(struct listing_run *run, int errnum, const char *what,
-		       dwarfs_error **err)
+static int lose_disk_xattrs(struct listing_run *run, int errnum, const char *what,
+			    dwarfs_error **err)
 {
 	auto_error dwarfs_error *why = NULL;
 
@@ -79,15 +79,15 @@ static int lose_xattrs(struct listing_run *run, int errnum, const char *what,
 			      dwarfs_error_message(why), err);
 }
 
-static int add_xattrs(struct listing_run *run, int dir, const char *name,
-		      dwarfs_error **err)
+static int add_disk_xattrs(struct listing_run *run, int dir, const char *name,
+			   dwarfs_error **err)
 {
 	int ret = dw_xattr_list_at(dir, name, &run->text);
 
 	if (ret == -ENOTSUP)
 		return 0;
 	if (ret < 0)
-		return lose_xattrs(run, -ret, "list the extended attributes", err);
+		return lose_disk_xattrs(run, -ret, "list the extended attributes", err);
 	for (size_t at = 0; at < run->text.size;) {
 		const char *attribute = (const char *)run->text.data + at;
 
@@ -99,7 +99,8 @@ static int add_xattrs(struct listing_run *run, int dir, const char *name,
 		if (ret == -ENODATA || ret == -ENOTSUP)
 			continue;
 		if (ret < 0)
-			return lose_xattrs(run, -ret, "read an extended attribute", err);
+			return lose_disk_xattrs(run, -ret, "read an extended attribute",
+						err);
 		ret = dw_listed_add_xattr(&run->side->listing, attribute, run->value.data,
 					  run->value.size, err);
 		if (ret < 0)
@@ -108,8 +109,8 @@ static int add_xattrs(struct listing_run *run, int dir, const char *name,
 	return 0;
 }
 
-static int add_target(struct listing_run *run, int dir, const char *name,
-		      struct listed *listed, dwarfs_error **err)
+static int add_disk_target(struct listing_run *run, int dir, const char *name,
+			   struct listed *listed, dwarfs_error **err)
 {
 	int ret = dw_readlink_at(dir, name, &run->text);
 
@@ -136,10 +137,10 @@ static int add_file(struct listing_run *run, const struct os_stat *st,
 }
 
 /* name is "" for the directory itself. */
-static int add_entry(struct listing_run *run, int dir, const char *name,
-		     const struct os_stat *st, dwarfs_error **err)
+static int add_disk_entry(struct listing_run *run, int dir, const char *name,
+			  const struct os_stat *st, dwarfs_error **err)
 {
-	const struct listed entry = describe(st);
+	const struct listed entry = describe_stat(st);
 	struct listed *listed;
 	uint64_t path;
 	int ret = dw_listed_add(&run->side->listing, (const char *)run->path.data,
@@ -149,7 +150,7 @@ static int add_entry(struct listing_run *run, int dir, const char *name,
 		return ret;
 	path = listed->path;
 	if (S_ISLNK(st->mode))
-		ret = add_target(run, dir, name, listed, err);
+		ret = add_disk_target(run, dir, name, listed, err);
 	else if (S_ISREG(st->mode))
 		ret = add_file(run, st, listed, err);
 	else if (S_ISDIR(st->mode) && *name &&
@@ -157,7 +158,7 @@ static int add_entry(struct listing_run *run, int dir, const char *name,
 			 0)
 		run->dirs[run->dir_count++] = path;
 	if (ret == 0 && !run->side->is_bare)
-		ret = add_xattrs(run, dir, name, err);
+		ret = add_disk_xattrs(run, dir, name, err);
 	return ret;
 }
 
@@ -196,7 +197,7 @@ static int read_dir(struct listing_run *run, uint64_t path, dwarfs_error **err)
 			return dw_fail_errno(err, -ret, "'%s/%s': cannot be read",
 					     dw_listed_at(&run->side->listing, path),
 					     name);
-		if ((ret = add_entry(run, fd, name, &st, err)) < 0 ||
+		if ((ret = add_disk_entry(run, fd, name, &st, err)) < 0 ||
 		    (ret = dw_progress_tick(run->progress, err)) < 0)
 			return ret;
 	}
@@ -215,7 +216,7 @@ static int compare_named(const void *left, const void *right)
 }
 
 /* Hard links share a file. The entries are not sorted yet: a number is an index. */
-static void join_links(struct listing_run *run)
+static void join_disk_links(struct listing_run *run)
 {
 	struct listed *list = run->side->listing.list;
 	const struct named *named = run->named;
@@ -236,13 +237,13 @@ static int list_all(struct listing_run *run, dwarfs_error **err)
 	if (ret < 0)
 		return dw_fail_errno(err, -ret, "cannot read the directory");
 	if ((ret = dw_buffer_reserve(&run->path, 1, err)) < 0 ||
-	    (ret = add_entry(run, run->side->fd, "", &st, err)) < 0 ||
+	    (ret = add_disk_entry(run, run->side->fd, "", &st, err)) < 0 ||
 	    (ret = read_dir(run, run->side->listing.list[0].path, err)) < 0)
 		return ret;
 	while (run->dir_count > 0)
 		if ((ret = read_dir(run, run->dirs[--run->dir_count], err)) < 0)
 			return ret;
-	join_links(run);
+	join_disk_links(run);
 	return 0;
 }
 
@@ -321,7 +322,8 @@ static int worker_new(void *shared, void **worker_out, dwarfs_error **err)
 }
 
 /* The next run of data, then the hole after the last one. */
-static int read_data(int fd, uint64_t size, struct worker *worker, dwarfs_error **err)
+static int read_disk_data(int fd, uint64_t size, struct worker *worker,
+			  dwarfs_error **err)
 {
 	uint64_t at = 0, end = 0;
 	int ret;
@@ -366,10 +368,10 @@ static int read_file(struct side *side, const struct contents *contents,
 		return dw_fail_errno(err, -ret, "cannot open the file");
 	if (!S_ISREG(st.mode) || st.size != contents->size)
 		return dw_fail(err, DWARFS_ERR_IO, "the file changed while it was read");
-	return read_data(fd, st.size, worker, err);
+	return read_disk_data(fd, st.size, worker, err);
 }
 
-static int run(void *shared, void *item, void *work, dwarfs_error **err)
+static int sum_disk_file(void *shared, void *item, void *work, dwarfs_error **err)
 {
 	struct summing *summing = shared;
 	struct worker *worker = item;
@@ -417,7 +419,7 @@ static int read_files(struct summing *summing, dwarfs_error **err)
 	static const struct pool_ops ops = {
 		.worker_new = worker_new,
 		.worker_free = worker_free,
-		.run = run,
+		.run = sum_disk_file,
 		.done = done,
 		.drop = drop,
 	};

@@ -47,7 +47,7 @@ static uint32_t known_of(const struct side *side, const dwarfs_stat *stat)
 	return known;
 }
 
-static struct listed describe(const struct side *side, const dwarfs_stat *stat)
+static struct listed describe_inode(const struct side *side, const dwarfs_stat *stat)
 {
 	return (struct listed){
 		.target = NO_TEXT,
@@ -65,8 +65,8 @@ static struct listed describe(const struct side *side, const dwarfs_stat *stat)
 	};
 }
 
-static int add_target(struct side *side, dwarfs_inode inode, struct listed *listed,
-		      dwarfs_error **err)
+static int add_image_target(struct side *side, dwarfs_inode inode, struct listed *listed,
+			    dwarfs_error **err)
 {
 	char target[DWARFS_LINK_BUFFER_BYTES];
 	size_t bytes;
@@ -87,8 +87,8 @@ static bool is_fatal(int code)
 
 /* All attributes of an image are in one section: if it cannot be read, this is reported
  * once. */
-static int lose_xattrs(struct side *side, int code, const dwarfs_error *why,
-		       dwarfs_error **err)
+static int lose_image_xattrs(struct side *side, int code, const dwarfs_error *why,
+			     dwarfs_error **err)
 {
 	if (is_fatal(code))
 		return dw_error_copy(err, code, why);
@@ -97,7 +97,7 @@ static int lose_xattrs(struct side *side, int code, const dwarfs_error *why,
 			      err);
 }
 
-static int add_xattrs(struct side *side, dwarfs_inode inode, dwarfs_error **err)
+static int add_image_xattrs(struct side *side, dwarfs_inode inode, dwarfs_error **err)
 {
 	for (size_t i = 0;; i++) {
 		auto_error dwarfs_error *why = NULL;
@@ -108,7 +108,7 @@ static int add_xattrs(struct side *side, dwarfs_inode inode, dwarfs_error **err)
 					  &why);
 
 		if (ret < 0)
-			return lose_xattrs(side, ret, why, err);
+			return lose_image_xattrs(side, ret, why, err);
 		if (ret == 0)
 			return 0;
 		ret = dw_listed_add_xattr(&side->listing, name, value, bytes, err);
@@ -134,20 +134,20 @@ static int file_of(struct side *side, uint32_t *files, const dwarfs_stat *stat,
 	return 0;
 }
 
-static int add_entry(struct side *side, const char *path, const dwarfs_stat *stat,
-		     uint32_t *files, dwarfs_error **err)
+static int add_image_entry(struct side *side, const char *path, const dwarfs_stat *stat,
+			   uint32_t *files, dwarfs_error **err)
 {
-	const struct listed entry = describe(side, stat);
+	const struct listed entry = describe_inode(side, stat);
 	const dwarfs_inode inode = dwarfs_stat_inode(stat);
 	struct listed *listed;
 	int ret = dw_listed_add(&side->listing, path, strlen(path), &entry, &listed, err);
 
 	if (ret == 0 && S_ISLNK(entry.mode))
-		ret = add_target(side, inode, listed, err);
+		ret = add_image_target(side, inode, listed, err);
 	if (ret == 0 && S_ISREG(entry.mode))
 		ret = file_of(side, files, stat, &listed->file, err);
 	if (ret == 0 && !side->is_bare && dwarfs_image_has_xattrs(side->image))
-		ret = add_xattrs(side, inode, err);
+		ret = add_image_xattrs(side, inode, err);
 	return ret;
 }
 
@@ -177,7 +177,7 @@ static int list_entry(struct side *side, dwarfs_entry entry, const char *path,
 
 	if (ret < 0)
 		return add_lost(side, path, ret, why, err);
-	return add_entry(side, path, stat, files, err);
+	return add_image_entry(side, path, stat, files, err);
 }
 
 int dw_list_image(struct side *side, struct dwarfs_progress *progress, dwarfs_error **err)
@@ -371,8 +371,8 @@ static int read_round(struct summing *summing, const uint32_t *files, size_t cou
 }
 
 /* Hash data up to an offset. */
-static int read_data(struct summing *summing, const dwarfs_file *file, uint64_t end,
-		     void *buffer, struct sum *sum, dwarfs_error **err)
+static int read_image_data(struct summing *summing, const dwarfs_file *file, uint64_t end,
+			   void *buffer, struct sum *sum, dwarfs_error **err)
 {
 	size_t got = 1;
 	int ret = 0;
@@ -409,7 +409,7 @@ static int read_alone(struct summing *summing, const dwarfs_file *file, void *bu
 		if (ret == 0 && (ret = dwarfs_file_seek_hole(file, data, &hole, err)) < 0)
 			return ret;
 		dw_sum_hole(sum, data - at);
-		ret = read_data(summing, file, hole, buffer, sum, err);
+		ret = read_image_data(summing, file, hole, buffer, sum, err);
 		if (ret == 0 && dw_sum_bytes(sum) < hole)
 			return dw_fail(err, DWARFS_ERR_CORRUPT,
 				       "the contents end before the file");

@@ -131,7 +131,7 @@ bool dw_listed_xattr(const struct listing *listing, const struct listed *entry,
 	return true;
 }
 
-static int compare_xattrs(const void *left, const void *right)
+static int compare_xattr_names(const void *left, const void *right)
 {
 	const struct listed_xattr *a = left, *b = right;
 
@@ -154,7 +154,7 @@ static int sort_xattrs(struct listing *listing, struct listed *entry, dwarfs_err
 			return ret;
 	if (count < 2)
 		return 0;
-	qsort(all, count, sizeof(*all), compare_xattrs);
+	qsort(all, count, sizeof(*all), compare_xattr_names);
 	to = copy = dw_malloc(entry->xattr_bytes);
 	if (!copy)
 		return dw_fail_nomem(err);
