@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 
-static int refuse(dwarfs_error **err)
+static int refuse_archives(dwarfs_error **err)
 {
 	return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
 		       "archives were not built in (they need libarchive)");
@@ -21,7 +21,7 @@ int dwarfs_archive_import_new(dwarfs_builder *builder, dwarfs_archive_import **i
 {
 	(void)builder;
 	(void)import_out;
-	return refuse(err);
+	return refuse_archives(err);
 }
 
 void dwarfs_archive_import_free(dwarfs_archive_import *import)
@@ -40,7 +40,7 @@ int dwarfs_archive_import_set_format(dwarfs_archive_import *import, const char *
 {
 	(void)import;
 	(void)format;
-	return refuse(err);
+	return refuse_archives(err);
 }
 
 void dwarfs_archive_import_set_strip_components(dwarfs_archive_import *import,
@@ -55,7 +55,7 @@ int dwarfs_archive_import_set_prefix(dwarfs_archive_import *import, const char *
 {
 	(void)import;
 	(void)prefix;
-	return refuse(err);
+	return refuse_archives(err);
 }
 
 void dwarfs_archive_import_set_whiteouts(dwarfs_archive_import *import, bool obey)
@@ -69,7 +69,7 @@ int dwarfs_archive_import_set_spool(dwarfs_archive_import *import, const char *d
 {
 	(void)import;
 	(void)directory;
-	return refuse(err);
+	return refuse_archives(err);
 }
 
 void dwarfs_archive_import_set_task(dwarfs_archive_import *import,
@@ -111,7 +111,7 @@ int dwarfs_archive_import_path(dwarfs_archive_import *import, const char *path,
 {
 	(void)import;
 	(void)path;
-	return refuse(err);
+	return refuse_archives(err);
 }
 
 int dwarfs_archive_import_io(dwarfs_archive_import *import, dwarfs_io *io,
@@ -119,7 +119,7 @@ int dwarfs_archive_import_io(dwarfs_archive_import *import, dwarfs_io *io,
 {
 	(void)import;
 	(void)io;
-	return refuse(err);
+	return refuse_archives(err);
 }
 
 uint64_t dwarfs_archive_import_warnings(const dwarfs_archive_import *import)
@@ -133,7 +133,7 @@ uint64_t dwarfs_archive_import_warnings(const dwarfs_archive_import *import)
 int dwarfs_archive_export_new(const dwarfs_image *image,
 			      dwarfs_archive_export **export_out, dwarfs_error **err)
 {
-	return refuse(err);
+	return refuse_archives(err);
 }
 
 void dwarfs_archive_export_free(dwarfs_archive_export *export)
@@ -153,31 +153,31 @@ const char *dwarfs_archive_export_filter_name(size_t index)
 int dwarfs_archive_export_set_format(dwarfs_archive_export *export, const char *format,
 				     dwarfs_error **err)
 {
-	return refuse(err);
+	return refuse_archives(err);
 }
 
 int dwarfs_archive_export_set_filters(dwarfs_archive_export *export, const char *filters,
 				      dwarfs_error **err)
 {
-	return refuse(err);
+	return refuse_archives(err);
 }
 
 int dwarfs_archive_export_set_options(dwarfs_archive_export *export, const char *options,
 				      dwarfs_error **err)
 {
-	return refuse(err);
+	return refuse_archives(err);
 }
 
 int dwarfs_archive_export_add_pattern(dwarfs_archive_export *export, const char *pattern,
 				      dwarfs_error **err)
 {
-	return refuse(err);
+	return refuse_archives(err);
 }
 
 int dwarfs_archive_export_set_order(dwarfs_archive_export *export,
 				    enum dwarfs_walk_order order, dwarfs_error **err)
 {
-	return refuse(err);
+	return refuse_archives(err);
 }
 
 void dwarfs_archive_export_set_skip_devices(dwarfs_archive_export *export, bool skip)
@@ -224,13 +224,13 @@ void dwarfs_archive_export_set_task(dwarfs_archive_export *export,
 int dwarfs_archive_export_to_path(dwarfs_archive_export *export, const char *path,
 				  dwarfs_error **err)
 {
-	return refuse(err);
+	return refuse_archives(err);
 }
 
 int dwarfs_archive_export_write(dwarfs_archive_export *export, dwarfs_sink *sink,
 				dwarfs_error **err)
 {
-	return refuse(err);
+	return refuse_archives(err);
 }
 
 bool dwarfs_archive_export_is_complete(const dwarfs_archive_export *export)

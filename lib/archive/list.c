@@ -17,7 +17,7 @@ struct list {
 	struct buffer link, value;
 };
 
-static int fail_read(struct list *list, dwarfs_error **err)
+static int fail_list(struct list *list, dwarfs_error **err)
 {
 	int ret = dw_feed_failure(&list->job.feed, err);
 
@@ -40,7 +40,7 @@ static int read_contents(struct list *list, dwarfs_error **err)
 		const int got = archive_read_data_block(archive, &data, &bytes, &offset);
 
 		if (got != ARCHIVE_OK && got != ARCHIVE_EOF)
-			return fail_read(list, err);
+			return fail_list(list, err);
 		if (offset < 0 || offset > INT64_MAX - (int64_t)bytes)
 			return dw_fail(err, DWARFS_ERR_CORRUPT,
 				       "has contents out of its reach");
@@ -186,14 +186,14 @@ static int take_entry(struct list *list, dwarfs_error **err)
 /* -- the archive --------------------------------------------------------------------- */
 
 /* 1, 0 at the end, or an error. */
-static int next_entry(struct list *list, dwarfs_error **err)
+static int next_list_entry(struct list *list, dwarfs_error **err)
 {
 	const int got = archive_read_next_header(list->job.archive, &list->job.entry);
 
 	if (got == ARCHIVE_EOF)
 		return 0;
 	if (got != ARCHIVE_OK && got != ARCHIVE_WARN)
-		return fail_read(list, err);
+		return fail_list(list, err);
 	list->job.shown = archive_entry_pathname(list->job.entry);
 	if (!list->job.shown)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
@@ -205,15 +205,15 @@ static int read_all(struct list *list, dwarfs_error **err)
 {
 	int ret;
 
-	while ((ret = next_entry(list, err)) > 0) {
+	while ((ret = next_list_entry(list, err)) > 0) {
 		if ((ret = take_entry(list, err)) < 0)
 			return dw_explain(err, ret, "entry '%s'", list->job.shown);
 	}
 	return ret < 0 ? ret : dw_import_check_end(&list->job, err);
 }
 
-static int begin(struct list *list, dwarfs_io *io, struct dwarfs_progress *progress,
-		 dwarfs_error **err)
+static int begin_list(struct list *list, dwarfs_io *io, struct dwarfs_progress *progress,
+		      dwarfs_error **err)
 {
 	list->job.import = &list->import;
 	list->job.feed.progress = progress;
@@ -221,7 +221,7 @@ static int begin(struct list *list, dwarfs_io *io, struct dwarfs_progress *progr
 	return dw_feed_new(&list->job.feed, io, err);
 }
 
-static void end(struct list *list)
+static void end_list(struct list *list)
 {
 	archive_read_free(list->job.archive);
 	dw_locale_leave(&list->job.locale);
@@ -235,13 +235,13 @@ int dw_archive_list(dwarfs_io *io, const struct archive_list_fns *fns, void *use
 		    struct dwarfs_progress *progress, dwarfs_error **err)
 {
 	struct list list = { .fns = fns, .user = user };
-	int ret = begin(&list, io, progress, err);
+	int ret = begin_list(&list, io, progress, err);
 
 	if (ret == 0)
 		ret = dw_import_open(&list.job, err);
 	if (ret == 0)
 		ret = read_all(&list, err);
-	end(&list);
+	end_list(&list);
 	return ret;
 }
 
@@ -253,12 +253,12 @@ int dw_archive_is_one(dwarfs_io *io, dwarfs_error **err)
 	int ret;
 
 	dw_progress_start(&progress, NULL);
-	ret = begin(&list, io, &progress, &why);
+	ret = begin_list(&list, io, &progress, &why);
 	if (ret == 0)
 		ret = dw_import_open(&list.job, &why);
 	if (ret == 0)
-		ret = next_entry(&list, &why);
-	end(&list);
+		ret = next_list_entry(&list, &why);
+	end_list(&list);
 	if (ret == DWARFS_ERR_NOMEM)
 		return dw_fail_nomem(err);
 	return ret > 0;

@@ -15,15 +15,12 @@
 /* Bytes of a path with the slash before it; its names may be shortened. */
 #define MOST_JOLIET 240
 
-static size_t name_length(const struct export_format *format)
-{
-	return strcspn(format->help, " ");
-}
-
-static int refuse(const struct export_run *run, const char *what, dwarfs_error **err)
+static int refuse_entry(const struct export_run *run, const char *what,
+			dwarfs_error **err)
 {
 	return dw_fail(err, DWARFS_ERR_UNSUPPORTED, "the %.*s format cannot hold %s",
-		       (int)name_length(run->format), run->format->help, what);
+		       (int)dw_export_format_name_bytes(run->format), run->format->help,
+		       what);
 }
 
 /* -- text ---------------------------------------------------------------------------- */
@@ -78,11 +75,13 @@ static int check_text(const struct export_run *run, const char *text, const char
 	if (run->format->xml_names && has_controls(text))
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
 			       "the %.*s format cannot hold %s with control characters",
-			       (int)name_length(run->format), run->format->help, what);
+			       (int)dw_export_format_name_bytes(run->format),
+			       run->format->help, what);
 	if (run->format->utf8_names && !dw_export_is_utf8(text))
 		return dw_fail(err, DWARFS_ERR_UNSUPPORTED,
 			       "the %.*s format cannot hold %s that is not UTF-8",
-			       (int)name_length(run->format), run->format->help, what);
+			       (int)dw_export_format_name_bytes(run->format),
+			       run->format->help, what);
 	return 0;
 }
 
@@ -98,7 +97,7 @@ static int set_ids(struct export_run *run, dwarfs_error **err)
 	archive_entry_set_uid(run->entry, uid);
 	archive_entry_set_gid(run->entry, gid);
 	if (most > 0 && (uid > most || gid > most))
-		return refuse(run, "the number of its owner or group", err);
+		return refuse_entry(run, "the number of its owner or group", err);
 	return 0;
 }
 
@@ -110,7 +109,7 @@ static int check_depth(const struct export_run *run, const char *path, dwarfs_er
 	for (; *path; path++)
 		dirs += *path == '/';
 	return most > 0 && dirs > most
-		       ? refuse(run, "this many directories in a path", err)
+		       ? refuse_entry(run, "this many directories in a path", err)
 		       : 0;
 }
 
@@ -149,7 +148,7 @@ static int check_joliet(const struct export_run *run, const char *path,
 		       total, MOST_JOLIET);
 }
 
-static void set_times(struct export_run *run)
+static void set_entry_times(struct export_run *run)
 {
 	struct export_time time = dw_export_time(run, DWARFS_MTIME);
 
@@ -189,7 +188,7 @@ static int set_symlink(struct export_run *run, const char *path, dwarfs_error **
 		return ret;
 	if (run->format->most_link > 0 &&
 	    link_bytes(path, target) > run->format->most_link)
-		return refuse(run, "a link with such a long name and target", err);
+		return refuse_entry(run, "a link with such a long name and target", err);
 	archive_entry_copy_symlink(run->entry, target);
 	return 0;
 }
@@ -243,7 +242,7 @@ static int set_file(struct export_run *run, const char *first, const char **redu
 
 	set_number(run, reduced_out);
 	if (bytes > INT64_MAX)
-		return refuse(run, "a file of this size", err);
+		return refuse_entry(run, "a file of this size", err);
 	if (first && run->format->links == LINKS_BY_PATH)
 		archive_entry_copy_hardlink(run->entry, first);
 	archive_entry_set_size(run->entry, first ? 0 : (int64_t)bytes);
@@ -268,7 +267,7 @@ static int set_by_type(struct export_run *run, const char *first,
 		return set_symlink(run, archive_entry_pathname(run->entry), err);
 	if (S_ISBLK(mode) || S_ISCHR(mode)) {
 		if (run->format->no_devices)
-			return refuse(run, "the numbers of a device", err);
+			return refuse_entry(run, "the numbers of a device", err);
 		archive_entry_set_rdevmajor(run->entry,
 					    dwarfs_stat_rdev_major(run->stat));
 		archive_entry_set_rdevminor(run->entry,
@@ -288,7 +287,7 @@ int dw_export_describe(struct export_run *run, const char *path, const char *fir
 	archive_entry_set_mode(run->entry, dwarfs_stat_mode(run->stat));
 	archive_entry_set_ino64(run->entry,
 				(int64_t)dwarfs_stat_inode(run->stat).number + 1);
-	set_times(run);
+	set_entry_times(run);
 	if ((ret = check_text(run, path, "a name", err)) < 0 ||
 	    (ret = check_depth(run, path, err)) < 0 ||
 	    (ret = check_joliet(run, path, err)) < 0 || (ret = set_ids(run, err)) < 0)
@@ -309,8 +308,8 @@ int dw_export_explain(const struct export_run *run, dwarfs_error **err)
 		       "a file of %" PRIu64
 		       " bytes: the %.*s format cannot hold more than "
 		       "%" PRIu64 ", but with the option %s",
-		       bytes, (int)name_length(format), format->help, format->most_bytes,
-		       format->lifts);
+		       bytes, (int)dw_export_format_name_bytes(format), format->help,
+		       format->most_bytes, format->lifts);
 }
 
 /* Pax stores such a name byte for byte anyway. The text is that of the last warning, and

@@ -22,7 +22,7 @@
 #define ACL_LINE_BYTES 8
 
 /* The tag of libarchive for a type of ACL entry; 0 for an unknown type. */
-static int tag_of(uint16_t kind)
+static int libarchive_tag(uint16_t kind)
 {
 	switch (kind) {
 	case 0x01:
@@ -48,7 +48,8 @@ static bool is_list(const uint8_t *bytes, size_t size)
 	    dw_load32(bytes) != ACL_VERSION)
 		return false;
 	for (size_t at = ACL_HEAD_BYTES; at < size; at += ACL_LINE_BYTES)
-		if (tag_of(dw_load16(bytes + at)) == 0 || dw_load16(bytes + at + 2) > 7)
+		if (libarchive_tag(dw_load16(bytes + at)) == 0 ||
+		    dw_load16(bytes + at + 2) > 7)
 			return false;
 	return true;
 }
@@ -58,7 +59,7 @@ static int add_list(struct archive_entry *entry, int type, const uint8_t *bytes,
 		    size_t size, dwarfs_error **err)
 {
 	for (size_t at = ACL_HEAD_BYTES; at < size; at += ACL_LINE_BYTES) {
-		int tag = tag_of(dw_load16(bytes + at));
+		int tag = libarchive_tag(dw_load16(bytes + at));
 		bool has_id =
 			tag == ARCHIVE_ENTRY_ACL_USER || tag == ARCHIVE_ENTRY_ACL_GROUP;
 		int id = has_id ? (int)dw_load32(bytes + at + 4) : -1;
@@ -80,8 +81,8 @@ static int type_of(const char *name)
 	return 0;
 }
 
-static int add(struct export_run *run, const char *name, const void *value, size_t size,
-	       const char **reduced_out, dwarfs_error **err)
+static int add_xattr(struct export_run *run, const char *name, const void *value,
+		     size_t size, const char **reduced_out, dwarfs_error **err)
 {
 	int type = type_of(name);
 
@@ -96,7 +97,7 @@ static int add(struct export_run *run, const char *name, const void *value, size
 }
 
 /* libarchive encodes such a name even where no reader decodes it. */
-static bool is_odd(const char *name)
+static bool is_odd_name(const char *name)
 {
 	for (; *name; name++)
 		if (*name <= ' ' || *name >= 0x7f || *name == '%' || *name == '=')
@@ -115,7 +116,7 @@ bool dw_export_has_odd_xattrs(const struct export_run *run)
 		return false;
 	for (size_t i = 0;
 	     dwarfs_xattr_at(run->image, inode, i, &name, &value, &size, NULL) > 0; i++)
-		if (is_odd(name))
+		if (is_odd_name(name))
 			return true;
 	return false;
 }
@@ -134,7 +135,7 @@ int dw_export_attributes(struct export_run *run, const char **reduced_out,
 	for (size_t i = 0;
 	     (ret = dwarfs_xattr_at(run->image, inode, i, &name, &value, &size, err)) > 0;
 	     i++)
-		if ((ret = add(run, name, value, size, reduced_out, err)) < 0)
+		if ((ret = add_xattr(run, name, value, size, reduced_out, err)) < 0)
 			break;
 	return ret < 0 ? dw_explain(err, ret, "extended attributes") : 0;
 }

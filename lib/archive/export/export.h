@@ -5,6 +5,8 @@
 #ifndef DW_ARCHIVE_EXPORT_EXPORT_H
 #define DW_ARCHIVE_EXPORT_EXPORT_H
 
+#include <string.h>
+
 #include <sys/types.h>
 
 #include <dwarfs/archive.h>
@@ -55,6 +57,11 @@ struct export_format {
 	int64_t least_time;  /* in seconds since 1970 */
 	int64_t most_time;   /* 0: any */
 };
+
+static inline size_t dw_export_format_name_bytes(const struct export_format *format)
+{
+	return strcspn(format->help, " ");
+}
 
 /* NULL if there is no format of this name. */
 const struct export_format *dw_export_format_find(const char *name);

@@ -122,11 +122,6 @@ const char *dwarfs_archive_export_filter_name(size_t index)
 	return index < FILTER_COUNT ? filter_names[index] : NULL;
 }
 
-static size_t name_length(const struct export_format *format)
-{
-	return strcspn(format->help, " ");
-}
-
 static bool has_alias(const struct export_format *format, const char *name, size_t length)
 {
 	for (const char *at = format->aliases; *at; at += strcspn(at, " ") + 1)
@@ -140,7 +135,7 @@ const struct export_format *dw_export_format_find(const char *name)
 	size_t length = strlen(name);
 
 	for (size_t i = 0; i < FORMAT_COUNT; i++)
-		if ((name_length(&formats[i]) == length &&
+		if ((dw_export_format_name_bytes(&formats[i]) == length &&
 		     memcmp(formats[i].help, name, length) == 0) ||
 		    has_alias(&formats[i], name, length))
 			return &formats[i];
@@ -153,8 +148,8 @@ char *dw_export_format_list(void)
 
 	for (size_t i = 0; i < FORMAT_COUNT; i++)
 		if ((i > 0 && dw_buffer_append(&list, ", ", 2, NULL) < 0) ||
-		    dw_buffer_append(&list, formats[i].help, name_length(&formats[i]),
-				     NULL) < 0)
+		    dw_buffer_append(&list, formats[i].help,
+				     dw_export_format_name_bytes(&formats[i]), NULL) < 0)
 			return NULL;
 	if (dw_buffer_append(&list, "", 1, NULL) < 0)
 		return NULL;
@@ -337,7 +332,7 @@ int dw_export_format_apply(struct archive *archive, const struct export_format *
 			   const char *filters, const char *options, bool odd_xattrs,
 			   dwarfs_error **err)
 {
-	size_t length = name_length(format);
+	size_t length = dw_export_format_name_bytes(format);
 	char name[32] = "";
 	int ret;
 

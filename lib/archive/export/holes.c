@@ -37,8 +37,8 @@ static enum decision decide(struct weighing *weighing, dwarfs_inode inode, uint6
 	return *decision;
 }
 
-static int refuse(struct export_run *run, const char *path, dwarfs_entry entry,
-		  uint64_t holes, dwarfs_error **err)
+static int refuse_holes(struct export_run *run, const char *path, dwarfs_entry entry,
+			uint64_t holes, dwarfs_error **err)
 {
 	const char *help = run->format->help;
 	dwarfs_error *why = NULL;
@@ -68,7 +68,7 @@ static int weigh(struct weighing *weighing, const dwarfs_walk *walk, dwarfs_entr
 	if (holes == 0 ||
 	    decide(weighing, dwarfs_stat_inode(run->stat), holes) == ALLOWED)
 		return 0;
-	return refuse(run, dwarfs_walk_path(walk), entry, holes, err);
+	return refuse_holes(run, dwarfs_walk_path(walk), entry, holes, err);
 }
 
 /* Damaged entries were reported before. */

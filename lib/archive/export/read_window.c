@@ -47,8 +47,8 @@ static int start_walk(struct windows *windows, int order, dwarfs_error **err)
 /* A walk in data order needs intact entries; if some are damaged, the order is that of
  * the tree. Damage was reported when entries were selected, or will be when they are
  * read. */
-static int next_entry(struct windows *windows, dwarfs_entry *entry_out,
-		      dwarfs_error **err)
+static int next_window_entry(struct windows *windows, dwarfs_entry *entry_out,
+			     dwarfs_error **err)
 {
 	uint64_t left = dwarfs_image_entry_count(windows->run->image);
 	int ret = 0;
@@ -119,7 +119,7 @@ static int gather(struct windows *windows, struct window *window, dwarfs_error *
 	window->bytes = 0;
 	while (added == 0 && window->count < MOST_ITEMS &&
 	       window->bytes < run->window_bytes) {
-		if ((ret = next_entry(windows, &entry, err)) <= 0)
+		if ((ret = next_window_entry(windows, &entry, err)) <= 0)
 			break;
 		if (dw_export_takes(&run->selection, entry))
 			added = add_item(windows, window, entry, err);
@@ -150,7 +150,8 @@ static int set_ready(void *shared, void *job, dwarfs_error **err)
 	return 0;
 }
 
-static int begin(struct windows *windows, struct window *window, dwarfs_error **err)
+static int begin_window(struct windows *windows, struct window *window,
+			dwarfs_error **err)
 {
 	window->is_ready = window->file_count == 0;
 	return window->is_ready ? 0 : dw_pool_submit(windows->pool, window, err);
@@ -198,14 +199,15 @@ static int go(struct windows *windows,
 	struct window *now = &windows->list[0], *next = &windows->list[1], *other;
 	int ret;
 
-	if ((ret = gather(windows, now, err)) < 0 || (ret = begin(windows, now, err)) < 0)
+	if ((ret = gather(windows, now, err)) < 0 ||
+	    (ret = begin_window(windows, now, err)) < 0)
 		return ret;
 	while (now->count > 0 && !windows->run->is_left) {
 		next->count = 0;
 		/* Only one is fetched at a time. */
 		if ((ret = await(windows, now, err)) < 0 ||
 		    (!windows->is_end && (ret = gather(windows, next, err)) < 0) ||
-		    (next->count > 0 && (ret = begin(windows, next, err)) < 0) ||
+		    (next->count > 0 && (ret = begin_window(windows, next, err)) < 0) ||
 		    (ret = write_all(windows, now, write, err)) < 0)
 			return ret;
 		other = now;

@@ -33,8 +33,8 @@ int dw_export_fail(struct export_run *run, dwarfs_error **err)
 	return dw_export_fail_text(run->archive, err);
 }
 
-static void report(const struct export_run *run, int what, const char *path,
-		   const char *why)
+static void report_entry(const struct export_run *run, int what, const char *path,
+			 const char *why)
 {
 	if (run->export->report)
 		run->export->report(what, path, why, run->export->report_user);
@@ -56,7 +56,7 @@ int dw_export_lose(struct export_run *run, int what, const char *path, int code,
 		dwarfs_error_free(why);
 		return code;
 	}
-	report(run, what, path, dwarfs_error_message(why));
+	report_entry(run, what, path, dwarfs_error_message(why));
 	if (!names(dwarfs_error_message(why), path))
 		dw_explain(&why, code, "%s", path);
 	dw_error_at_path(&why, code, path);
@@ -115,7 +115,7 @@ static int finish_entry(struct export_run *run, dwarfs_error **err)
 static void note(struct export_run *run, const char *path, const char *reduced)
 {
 	if (reduced)
-		report(run, DWARFS_EXPORT_REDUCED, path, reduced);
+		report_entry(run, DWARFS_EXPORT_REDUCED, path, reduced);
 }
 
 /* Remember the first name of a file that has more. */

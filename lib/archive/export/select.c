@@ -38,7 +38,7 @@ static bool is_left_out(const struct dwarfs_archive_export *export, uint32_t mod
 	return (S_ISFIFO(mode) || S_ISSOCK(mode)) && export->skip_specials;
 }
 
-static void take(struct selection *selection, dwarfs_entry entry)
+static void take_selected(struct selection *selection, dwarfs_entry entry)
 {
 	if (!dw_export_takes(selection, entry))
 		selection->entries++;
@@ -101,7 +101,7 @@ static int take_all(struct export_run *run, const struct above *above, uint32_t 
 		    uint32_t mode)
 {
 	for (uint32_t i = 0; i <= depth; i++)
-		take(&run->selection, above->entries[i]);
+		take_selected(&run->selection, above->entries[i]);
 	if (S_ISREG(mode))
 		count(run);
 	if (!run->selection.has_odd_xattrs && run->format->xattrs)

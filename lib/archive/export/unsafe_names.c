@@ -33,7 +33,7 @@ static void set_bit(uint8_t *bits, dwarfs_entry entry)
 }
 
 /* FNV-1a; names with the same hash are compared. */
-static uint64_t hash_of(const char *name, size_t bytes)
+static uint64_t hash_name(const char *name, size_t bytes)
 {
 	uint64_t hash = UINT64_C(0xCBF29CE484222325);
 
@@ -50,7 +50,7 @@ static bool get_name(const dwarfs_image *image, dwarfs_entry entry,
 				 NULL) == 0;
 }
 
-static int compare_names(const void *left, const void *right, void *user)
+static int compare_hashed_names(const void *left, const void *right, void *user)
 {
 	const struct hashed_name *a = left, *b = right;
 	char names[2][DWARFS_NAME_BUFFER_BYTES];
@@ -104,12 +104,13 @@ static int find_in_any_order(struct export_run *run, dwarfs_entry entry, uint32_
 	for (uint32_t i = 0; i < count && ret == 0; i++, entry.number++) {
 		if (get_name(run->image, entry, name, &bytes))
 			list[known++] =
-				(struct hashed_name){ hash_of(name, bytes), entry };
+				(struct hashed_name){ hash_name(name, bytes), entry };
 		if (i % NAMES_PER_TICK == 0)
 			ret = dw_progress_tick(&run->progress, err);
 	}
 	if (ret == 0 && known > 1)
-		qsort_r(list, known, sizeof(*list), compare_names, (void *)run->image);
+		qsort_r(list, known, sizeof(*list), compare_hashed_names,
+			(void *)run->image);
 	for (size_t i = 1; i < known && ret == 0; i++)
 		if (is_same_name(run->image, &list[i - 1], &list[i]))
 			ret = mark(&run->selection, list[i].entry, entries, err);

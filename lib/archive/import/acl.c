@@ -81,7 +81,7 @@ static bool find_group(struct archive_entry *entry, const char *name, uint32_t *
 
 /* -- one entry ------------------------------------------------------------------- */
 
-static uint16_t tag_of(int tag)
+static uint16_t posix_tag(int tag)
 {
 	switch (tag) {
 	case ARCHIVE_ENTRY_ACL_USER_OBJ:
@@ -120,7 +120,8 @@ static bool identify(struct import_job *job, struct acl_entry *made, int id,
 	return false;
 }
 
-static int add(struct acl *acl, const struct acl_entry *made, dwarfs_error **err)
+static int add_acl_entry(struct acl *acl, const struct acl_entry *made,
+			 dwarfs_error **err)
 {
 	int ret = dw_grow(&acl->entries, &acl->room, acl->count + 1, err);
 
@@ -142,11 +143,11 @@ static int read_acl(struct import_job *job, int type, struct acl *acl, dwarfs_er
 		return 0;
 	while (archive_entry_acl_next(job->entry, type, &kind, &permissions, &tag, &id,
 				      &name) == ARCHIVE_OK) {
-		struct acl_entry made = { tag_of(tag), permissions & 7, ACL_NOBODY };
+		struct acl_entry made = { posix_tag(tag), permissions & 7, ACL_NOBODY };
 
 		if (made.tag == 0 || !identify(job, &made, id, name))
 			continue;
-		if ((ret = add(acl, &made, err)) < 0)
+		if ((ret = add_acl_entry(acl, &made, err)) < 0)
 			return ret;
 	}
 	return 0;
@@ -164,7 +165,7 @@ static int add_mask(struct acl *acl, dwarfs_error **err)
 		if (acl->entries[i].tag & (TAG_USER | TAG_GROUP | TAG_OWNING_GROUP))
 			mask.permissions |= acl->entries[i].permissions;
 	}
-	return add(acl, &mask, err);
+	return add_acl_entry(acl, &mask, err);
 }
 
 static int compare(const void *a, const void *b)
@@ -228,8 +229,8 @@ int dw_import_acl_value(struct import_job *job, int type, struct buffer *value,
 	return store(&acl, value, err);
 }
 
-static int take(struct import_job *job, int type, const char *name, dwarfs_item *item,
-		dwarfs_error **err)
+static int take_acl(struct import_job *job, int type, const char *name, dwarfs_item *item,
+		    dwarfs_error **err)
 {
 	auto_buffer struct buffer value = { 0 };
 	int ret = dw_import_acl_value(job, type, &value, err);
@@ -249,11 +250,11 @@ int dw_import_acls(struct import_job *job, dwarfs_item *item, dwarfs_error **err
 		return 0;
 	}
 	if (types & ARCHIVE_ENTRY_ACL_TYPE_ACCESS)
-		ret = take(job, ARCHIVE_ENTRY_ACL_TYPE_ACCESS, "system.posix_acl_access",
-			   item, err);
+		ret = take_acl(job, ARCHIVE_ENTRY_ACL_TYPE_ACCESS,
+			       "system.posix_acl_access", item, err);
 	if (ret == 0 && (types & ARCHIVE_ENTRY_ACL_TYPE_DEFAULT))
-		ret = take(job, ARCHIVE_ENTRY_ACL_TYPE_DEFAULT,
-			   "system.posix_acl_default", item, err);
+		ret = take_acl(job, ARCHIVE_ENTRY_ACL_TYPE_DEFAULT,
+			       "system.posix_acl_default", item, err);
 	return ret;
 }
 
@@ -272,7 +273,7 @@ uint32_t dw_import_mode(struct import_job *job)
 				      &name) == ARCHIVE_OK) {
 		if (tag == ARCHIVE_ENTRY_ACL_MASK)
 			mask = permissions & 7;
-		else if (tag_of(tag) & (TAG_USER | TAG_GROUP | TAG_OWNING_GROUP))
+		else if (posix_tag(tag) & (TAG_USER | TAG_GROUP | TAG_OWNING_GROUP))
 			any |= permissions & 7;
 	}
 	return (mode & ~070u) | (uint32_t)(mask < 0 ? any : mask) << 3;

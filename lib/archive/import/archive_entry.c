@@ -15,7 +15,7 @@
 
 /* -- contents -------------------------------------------------------------------- */
 
-static int fail_read(struct import_job *job, int got, dwarfs_error **err)
+static int fail_contents(struct import_job *job, int got, dwarfs_error **err)
 {
 	int ret = dw_feed_failure(&job->feed, err);
 
@@ -45,7 +45,7 @@ static int read_piece(const void **data_out, size_t *bytes_out, uint64_t *offset
 	const int got = archive_read_data_block(job->archive, &data, &bytes, &offset);
 
 	if (got != ARCHIVE_OK && got != ARCHIVE_EOF)
-		return fail_read(job, got, err);
+		return fail_contents(job, got, err);
 	if (offset < 0 || offset > INT64_MAX - (int64_t)bytes)
 		return dw_fail(err, DWARFS_ERR_CORRUPT, "has contents out of its reach");
 	if (got == ARCHIVE_EOF)
@@ -126,7 +126,7 @@ static bool has_late_contents(const struct import_job *job)
 	       archive_entry_nlink(job->entry) > 1 && archive_entry_size(job->entry) == 0;
 }
 
-static int add(struct import_job *job, dwarfs_error **err)
+static int add_entry_item(struct import_job *job, dwarfs_error **err)
 {
 	dwarfs_item *item = NULL;
 	int ret;
@@ -156,12 +156,12 @@ static int take_named(struct import_job *job, const char *target, dwarfs_error *
 		return dw_import_link(job, target, err);
 	if (has_late_contents(job))
 		return dw_import_defer(job, true, err);
-	return add(job, err);
+	return add_entry_item(job, err);
 }
 
 /* named: whether its path is in the image. If not, contents that postponed entries need
  * are still read. */
-static int take(struct import_job *job, bool named, dwarfs_error **err)
+static int take_archive_entry(struct import_job *job, bool named, dwarfs_error **err)
 {
 	const char *target = archive_entry_hardlink(job->entry);
 	struct late_file *late;
@@ -196,7 +196,7 @@ int dw_import_entry(struct import_job *job, dwarfs_error **err)
 	named = dw_import_path(job->import, job->shown, &job->path, &why);
 	if (named < 0 && (ret = lose(job, named, dw_steal(why), err)) < 0)
 		return ret;
-	if ((ret = take(job, named > 0, &why)) == 0)
+	if ((ret = take_archive_entry(job, named > 0, &why)) == 0)
 		return 0;
 	if ((ret = lose(job, ret, why, err)) < 0 || named <= 0)
 		return ret;

@@ -314,7 +314,7 @@ static int read_archive(struct import_job *job, dwarfs_error **err)
 	return job->first_code ? dw_error_copy(err, job->first_code, job->first) : 0;
 }
 
-static void begin(struct import_job *job, dwarfs_archive_import *import)
+static void begin_import(struct import_job *job, dwarfs_archive_import *import)
 {
 	*job = (struct import_job){ .import = import };
 	import->is_complete = false;
@@ -323,7 +323,7 @@ static void begin(struct import_job *job, dwarfs_archive_import *import)
 	dw_progress_start(&job->progress, import->task);
 }
 
-static int end(struct import_job *job, int ret)
+static int end_import(struct import_job *job, int ret)
 {
 	dw_import_free_late(job);
 	dw_free(dw_steal(job->lost));
@@ -343,12 +343,12 @@ int dwarfs_archive_import_io(dwarfs_archive_import *import, dwarfs_io *io,
 
 	if (!import || !io)
 		return dw_fail_null(err, "import and source");
-	begin(&job, import);
+	begin_import(&job, import);
 	if ((ret = dw_feed_new(&job.feed, io, err)) == 0)
 		ret = read_archive(&job, err);
 	if (ret < 0 && ret != DWARFS_ERR_CANCELLED && dwarfs_io_name(io))
 		dw_explain(err, ret, "'%s'", dwarfs_io_name(io));
-	return end(&job, ret);
+	return end_import(&job, ret);
 }
 
 int dwarfs_archive_import_path(dwarfs_archive_import *import, const char *path,

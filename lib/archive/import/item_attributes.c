@@ -32,7 +32,7 @@ static void set_time(struct import_job *job, dwarfs_item *item, int which,
 	dwarfs_item_set_time(item, which, time.seconds, time.nanoseconds);
 }
 
-static void set_times(struct import_job *job, dwarfs_item *item)
+static void set_item_times(struct import_job *job, dwarfs_item *item)
 {
 	struct archive_entry *entry = job->entry;
 
@@ -120,7 +120,7 @@ static int set_rest(struct import_job *job, uint32_t type, dwarfs_item *item,
 	if ((ret = set_owner(job, item, err)) < 0 ||
 	    (ret = set_xattrs(job, item, err)) < 0)
 		return ret;
-	set_times(job, item);
+	set_item_times(job, item);
 	if (type == AE_IFLNK)
 		return set_target(job->entry, item, err);
 	if (type == AE_IFCHR || type == AE_IFBLK)

@@ -11,7 +11,7 @@
 
 #define LEAST_ROOM 64
 
-static uint64_t hash_of(const struct buffer *path)
+static uint64_t hash_path(const struct buffer *path)
 {
 	uint64_t hash = UINT64_C(0xCBF29CE484222325);
 
@@ -52,7 +52,7 @@ static int make_room(struct import_job *job, dwarfs_error **err)
 int dw_import_note_lost(struct import_job *job, const struct buffer *path, bool is_lost,
 			dwarfs_error **err)
 {
-	const uint64_t hash = hash_of(path);
+	const uint64_t hash = hash_path(path);
 	struct lost_path *place;
 	int ret;
 
@@ -69,5 +69,5 @@ int dw_import_note_lost(struct import_job *job, const struct buffer *path, bool 
 bool dw_import_is_lost(const struct import_job *job, const struct buffer *path)
 {
 	return job->lost_count > 0 &&
-	       place_of(job->lost, job->lost_room, hash_of(path))->is_lost;
+	       place_of(job->lost, job->lost_room, hash_path(path))->is_lost;
 }

@@ -12,7 +12,8 @@
 
 #define PATH_SHOWN 400 /* bytes of a path in a message */
 
-static void report(struct import_job *job, int what, const char *path, const char *why)
+static void report_path(struct import_job *job, int what, const char *path,
+			const char *why)
 {
 	const dwarfs_archive_import *import = job->import;
 
@@ -43,7 +44,7 @@ void dw_import_warn(struct import_job *job, const char *format, ...)
 	if (!job->import->builder)
 		return;
 	snprintf(line, sizeof(line), "entry '%.*s': %s", PATH_SHOWN, path, text);
-	report(job, DWARFS_IMPORT_REDUCED, path, text);
+	report_path(job, DWARFS_IMPORT_REDUCED, path, text);
 	log_text(job, DWARFS_LOG_WARN, line);
 }
 
@@ -54,7 +55,7 @@ void dw_import_tell_replaced(struct import_job *job, const char *path, uint64_t 
 	snprintf(text, sizeof(text), "replaces a directory with %" PRIu64 " entr%s",
 		 count, count == 1 ? "y" : "ies");
 	snprintf(line, sizeof(line), "entry '%.*s': %s", PATH_SHOWN, path, text);
-	report(job, DWARFS_IMPORT_REPLACED, path, text);
+	report_path(job, DWARFS_IMPORT_REPLACED, path, text);
 	log_text(job, DWARFS_LOG_WARN, line);
 }
 
@@ -93,7 +94,7 @@ int dw_import_lose(struct import_job *job, const char *path, int code, dwarfs_er
 		explain(&why, path, code);
 		return pass(why, code, err);
 	}
-	report(job, DWARFS_IMPORT_LEFT_OUT, path, dwarfs_error_message(why));
+	report_path(job, DWARFS_IMPORT_LEFT_OUT, path, dwarfs_error_message(why));
 	job->import->failures++;
 	explain(&why, path, code);
 	if (!job->import->continue_on_error) {
