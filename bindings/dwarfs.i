@@ -79,6 +79,7 @@ DWARFS_HANDLE(dwarfs_archive_export)
 %ignore dwarfs_iovec;
 %ignore dwarfs_file_readv;
 %ignore dwarfs_memory_free;
+%ignore dwarfs_context_new_with_allocator;
 
 /* Bytes of the library where they are: not for a language that keeps what it gets. */
 %ignore dwarfs_borrowed;

@@ -20,6 +20,7 @@
 #ifndef DWARFS_CONTEXT_H
 #define DWARFS_CONTEXT_H
 
+#include <dwarfs/allocator.h>
 #include <dwarfs/error.h>
 
 DWARFS_BEGIN_DECLS
@@ -52,7 +53,8 @@ typedef void (*dwarfs_log_fn)(enum dwarfs_log_level level, const char *message,
 
 /**
  * Make a context with the defaults: no log, one worker for each processor, 512 MiB of
- * block cache.
+ * block cache. Memory comes from the allocator of the calling thread, which is malloc() if
+ * dwarfs_allocator_use() has not set another.
  *
  * @param context_out  receives the context; free it with dwarfs_context_free()
  * @param err          receives the details on failure; may be NULL
@@ -61,6 +63,23 @@ typedef void (*dwarfs_log_fn)(enum dwarfs_log_level level, const char *message,
  * Threads: any. Since 0.1.
  */
 DWARFS_API int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err);
+
+/**
+ * Make a context with an allocator: memory for the context, and for what is made with it, comes
+ * from there.
+ *
+ * @param allocator    the allocator, which stays the caller's and must exist until the last
+ *                     object, error and memory that came from it is freed; NULL for malloc()
+ * @param context_out  receives the context; free it with dwarfs_context_free()
+ * @param err          receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_NOMEM, or DWARFS_ERR_INVALID for an allocator that
+ *         dwarfs_allocator_use() refuses
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_context_new_with_allocator(const dwarfs_allocator *allocator,
+						 dwarfs_context **context_out,
+						 dwarfs_error **err);
 
 /**
  * Release a context. Images and builders that use it keep it alive; they may be freed

@@ -9,6 +9,7 @@
 
 #include <dwarfs/api.h>
 #include <dwarfs/error.h>
+#include <dwarfs/allocator.h>
 #include <dwarfs/context.h>
 #include <dwarfs/io.h>
 #include <dwarfs/progress.h>

@@ -1,15 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/allocator: all memory of the library.
+ * base/allocator: all memory of the library. See <dwarfs/allocator.h>.
  *
- * Each block begins with a header of 16 bytes, which has its size. So no other file of lib/
- * calls malloc(), free() and the like, and what the C library allocates for its caller, as
- * realpath() does, is copied and freed where it was called.
+ * Each block begins with a header of 16 bytes: its allocator and its size. So any thread can
+ * free it without knowing where it came from, and an object that was made with dw_malloc()
+ * tells which allocator the calls on it have to use. No other file of lib/ calls malloc(),
+ * free() and the like; what the C library allocates for its caller, as realpath() does, is
+ * copied and freed where it was called.
+ *
+ * The allocator for new blocks is a variable of each thread. This is no state that one user of
+ * the library could change for another: a public function with an object sets it, restores it
+ * before it returns, and no other thread sees it.
  */
 #ifndef DW_BASE_ALLOCATOR_H
 #define DW_BASE_ALLOCATOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include <dwarfs/allocator.h>
+
+/* Of the calling thread; NULL: malloc(). glibc allocates the variables of a library that a
+ * running program has loaded at their first use, and ends the process if it cannot; not with this
+ * model, which is also faster. Other C libraries do not load libraries with it. */
+#ifdef __GLIBC__
+#define DW_THREAD_MODEL __attribute__((tls_model("initial-exec")))
+#else
+#define DW_THREAD_MODEL
+#endif
+extern _Thread_local const dwarfs_allocator *dw_current_allocator DW_THREAD_MODEL;
+
+/* In front of each block. The size keeps the alignment of the memory. */
+union block_header {
+	struct {
+		const dwarfs_allocator *allocator;
+		size_t bytes; /* with the header, as the allocator knows it */
+	};
+	unsigned char space[16];
+};
 
 /* A block is freed by dw_free() alone; GCC warns of free(). */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
@@ -19,7 +48,7 @@
 #endif
 
 /* As the functions of the C library, but a size of 0 gives a block, too, and dw_calloc() one
- * of at least one item. Aligned to 16 bytes. When memory runs out they return NULL, and errno
+ * of at least one item. Aligned as malloc() does, or to 16 bytes. When memory runs out they return NULL, and errno
  * is ENOMEM. */
 void dw_free(void *block);
 DW_BLOCK void *dw_malloc(size_t bytes) __attribute__((alloc_size(1)));
@@ -30,5 +59,38 @@ DW_BLOCK char *dw_strdup(const char *text);
 DW_BLOCK char *dw_strndup(const char *text, size_t most);
 
 #undef DW_BLOCK
+
+/* 0, or DWARFS_ERR_INVALID if it lacks something. NULL is malloc(). */
+int dw_allocator_check(const dwarfs_allocator *allocator, dwarfs_error **err);
+
+/* Use the allocator of a block until it is restored; NULL: go on with the current one. The
+ * header is read although the address sanitizer has it poisoned. Both give the previous one. */
+__attribute__((no_sanitize("address"))) static inline const dwarfs_allocator *
+dw_allocator_enter(const void *object)
+{
+	const dwarfs_allocator *previous = dw_current_allocator;
+
+	if (object)
+		dw_current_allocator =
+			((const union block_header *)object - 1)->allocator;
+	return previous;
+}
+
+static inline void dw_allocator_restore(const dwarfs_allocator *const *previous)
+{
+	dw_current_allocator = *previous;
+}
+
+/* Until the end of the block of code, memory comes from the allocator of an object, which may
+ * be NULL and otherwise was made by dw_malloc(). At the beginning of public functions. */
+#define DW_USE_ALLOCATOR_OF(object)                                                      \
+	__attribute__((cleanup(dw_allocator_restore), unused))                           \
+	const dwarfs_allocator *const dw_previous_allocator = dw_allocator_enter(object)
+
+/* The same for an allocator itself. */
+#define DW_USE_ALLOCATOR(allocator)                                                      \
+	__attribute__((cleanup(dw_allocator_restore), unused))                           \
+	const dwarfs_allocator *const dw_previous_allocator = dw_current_allocator;      \
+	dw_current_allocator = (allocator)
 
 #endif

@@ -68,6 +68,17 @@ int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err)
 	return 0;
 }
 
+int dwarfs_context_new_with_allocator(const dwarfs_allocator *allocator,
+				      dwarfs_context **context_out, dwarfs_error **err)
+{
+	int ret = dw_allocator_check(allocator, err);
+
+	if (ret < 0)
+		return ret;
+	DW_USE_ALLOCATOR(allocator);
+	return dwarfs_context_new(context_out, err);
+}
+
 void dwarfs_context_free(dwarfs_context *context)
 {
 	if (!context || atomic_fetch_sub(&context->references, 1) != 1)
@@ -106,6 +117,8 @@ static int refuse_when_used(dwarfs_context *context, dwarfs_error **err)
 int dwarfs_context_set_finish_percent(dwarfs_context *context, uint32_t percent,
 				      dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(context);
+
 	if (!context)
 		return dw_fail_null(err, "context");
 
@@ -123,6 +136,8 @@ int dwarfs_context_set_finish_percent(dwarfs_context *context, uint32_t percent,
 int dwarfs_context_set_workers(dwarfs_context *context, uint32_t workers,
 			       dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(context);
+
 	if (!context)
 		return dw_fail_null(err, "context");
 
@@ -140,6 +155,8 @@ int dwarfs_context_set_workers(dwarfs_context *context, uint32_t workers,
 
 int dwarfs_context_set_timing(dwarfs_context *context, bool on, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(context);
+
 	if (!context)
 		return dw_fail_null(err, "context");
 
@@ -157,6 +174,8 @@ int dwarfs_context_set_timing(dwarfs_context *context, bool on, dwarfs_error **e
 int dwarfs_context_set_log(dwarfs_context *context, enum dwarfs_log_level level,
 			   dwarfs_log_fn log, void *user, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(context);
+
 	if (!context)
 		return dw_fail_null(err, "context");
 
@@ -176,6 +195,8 @@ int dwarfs_context_set_log(dwarfs_context *context, enum dwarfs_log_level level,
 int dwarfs_context_set_span(dwarfs_context *context, dwarfs_span_fn span, void *user,
 			    dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(context);
+
 	if (!context)
 		return dw_fail_null(err, "context");
 

@@ -7,13 +7,24 @@
 
 #if HAVE_ZSTD
 
-/* For ZSTD_getFrameHeader() and ZSTD_d_stableOutBuffer, which the shared library exports. */
-#define ZSTD_STATIC_LINKING_ONLY
-#include <zstd.h>
-#include <zstd_errors.h>
-
 #include "base/bytes.h"
 #include "codec/ops.h"
+#include "codec/zstd.h"
+
+static void *allocate_for_zstd(void *opaque, size_t size)
+{
+	return dw_malloc(size);
+}
+
+static void free_of_zstd(void *opaque, void *address)
+{
+	dw_free(address);
+}
+
+const ZSTD_customMem dw_zstd_memory = {
+	.customAlloc = allocate_for_zstd,
+	.customFree = free_of_zstd,
+};
 
 static int fail_zstd(size_t code, int otherwise, dwarfs_error **err)
 {
@@ -35,10 +46,22 @@ static int zstd_unpacked_size(struct span in, uint64_t *size_out, dwarfs_error *
 	return 0;
 }
 
+/* As ZSTD_decompress(), with memory from base/allocator. */
+static size_t decompress_frames(uint8_t *out, size_t size, struct span in)
+{
+	ZSTD_DCtx *context = ZSTD_createDCtx_advanced(dw_zstd_memory);
+	size_t got = (size_t)-ZSTD_error_memory_allocation;
+
+	if (context)
+		got = ZSTD_decompressDCtx(context, out, size, in.data, in.size);
+	ZSTD_freeDCtx(context);
+	return got;
+}
+
 static int zstd_unpack(struct span in, uint8_t *out, size_t size, dwarfs_error **err)
 {
 	uint8_t nothing[1];
-	size_t got = ZSTD_decompress(out ? out : nothing, size, in.data, in.size);
+	size_t got = decompress_frames(out ? out : nothing, size, in);
 
 	if (ZSTD_isError(got))
 		return fail_zstd(got, DWARFS_ERR_CORRUPT, err);
@@ -131,7 +154,7 @@ static int zstd_start(struct decoder *decoder, dwarfs_error **err)
 
 	if (!walker)
 		return dw_fail_nomem(err);
-	if (!(walker->context = ZSTD_createDCtx())) {
+	if (!(walker->context = ZSTD_createDCtx_advanced(dw_zstd_memory))) {
 		dw_free(walker);
 		return dw_fail_nomem(err);
 	}
@@ -162,9 +185,10 @@ static int walk_block(struct decoder *decoder, dwarfs_error **err)
 static int check_rest(const struct decoder *decoder, dwarfs_error **err)
 {
 	const struct walker *walker = decoder->state;
+	const struct span rest = { decoder->in.data + walker->at,
+				   decoder->in.size - walker->at };
 	uint8_t nothing[1];
-	size_t code = ZSTD_decompress(nothing, 0, decoder->in.data + walker->at,
-				      decoder->in.size - walker->at);
+	size_t code = rest.size ? decompress_frames(nothing, 0, rest) : 0;
 
 	if (ZSTD_isError(code))
 		return fail_zstd(code, DWARFS_ERR_CORRUPT, err);

@@ -52,6 +52,8 @@ DW_DEFINE_AUTO(compare, dwarfs_compare *, dwarfs_compare_free)
 int dwarfs_compare_new(dwarfs_context *context, dwarfs_compare **compare_out,
 		       dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(context);
+
 	if (!compare_out)
 		return dw_fail_null(err, "compare_out");
 
@@ -80,6 +82,8 @@ static int choose_side(dwarfs_compare *compare, int number, struct side **side_o
 int dwarfs_compare_set_image(dwarfs_compare *compare, enum dwarfs_compare_side side,
 			     const dwarfs_image *image, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(compare);
+
 	if (!compare || !image)
 		return dw_fail_null(err, "compare and image");
 
@@ -97,6 +101,8 @@ int dwarfs_compare_set_image(dwarfs_compare *compare, enum dwarfs_compare_side s
 int dwarfs_compare_set_directory(dwarfs_compare *compare, enum dwarfs_compare_side side,
 				 const char *path, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(compare);
+
 	if (!compare || !path)
 		return dw_fail_null(err, "compare and path");
 
@@ -118,6 +124,8 @@ int dwarfs_compare_set_directory(dwarfs_compare *compare, enum dwarfs_compare_si
 int dwarfs_compare_set_archive(dwarfs_compare *compare, enum dwarfs_compare_side side,
 			       dwarfs_io *io, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(compare);
+
 	if (!compare)
 		return dw_fail_null(err, "compare");
 
@@ -164,6 +172,8 @@ int dwarfs_compare_set_path(dwarfs_compare *compare, enum dwarfs_compare_side si
 			    const char *path, const dwarfs_image_options *options,
 			    dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(compare);
+
 	if (!compare)
 		return dw_fail_null(err, "compare");
 
@@ -200,6 +210,8 @@ int dwarfs_compare_set_path(dwarfs_compare *compare, enum dwarfs_compare_side si
 int dwarfs_compare_ignore(dwarfs_compare *compare, enum dwarfs_compare_kind kind,
 			  dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(compare);
+
 	if (!compare)
 		return dw_fail_null(err, "compare");
 	if (kind < 0 || kind >= DWARFS_DIFFERENCE_TROUBLE)
@@ -213,6 +225,8 @@ int dwarfs_compare_ignore(dwarfs_compare *compare, enum dwarfs_compare_kind kind
 int dwarfs_compare_set_time_resolution(dwarfs_compare *compare, uint64_t ns,
 				       dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(compare);
+
 	if (!compare)
 		return dw_fail_null(err, "compare");
 	if (ns == 0 || ns > INT64_MAX)
@@ -336,6 +350,8 @@ static int run_compare(dwarfs_compare *compare, struct differ *differ,
 int dwarfs_compare_run(dwarfs_compare *compare, dwarfs_difference_fn difference,
 		       void *user, uint64_t *count_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(compare);
+
 	if (!compare)
 		return dw_fail_null(err, "compare");
 

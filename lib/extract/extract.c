@@ -179,6 +179,8 @@ static int run(struct job *job, dwarfs_error **err)
 int dwarfs_extract_to_directory(dwarfs_extract *extract, const char *path,
 				dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(extract);
+
 	if (!extract || !path)
 		return dw_fail_null(err, "extract and path");
 

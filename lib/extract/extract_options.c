@@ -12,6 +12,8 @@ DW_DEFINE_AUTO(extract_handle, dwarfs_extract *, dwarfs_extract_free)
 int dwarfs_extract_new(const dwarfs_image *image, dwarfs_extract **extract_out,
 		       dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !extract_out)
 		return dw_fail_null(err, "image and extract_out");
 
@@ -39,6 +41,8 @@ void dwarfs_extract_free(dwarfs_extract *extract)
 int dwarfs_extract_add_pattern(dwarfs_extract *extract, const char *pattern,
 			       dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(extract);
+
 	if (!extract || !pattern)
 		return dw_fail_null(err, "extract and pattern");
 	return dw_patterns_add(extract->patterns, pattern, err);
@@ -92,6 +96,8 @@ void dwarfs_extract_set_xattrs(dwarfs_extract *extract, bool set)
 int dwarfs_extract_set_writers(dwarfs_extract *extract, uint32_t writers,
 			       dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(extract);
+
 	if (!extract)
 		return dw_fail_null(err, "extract");
 	if (writers > MOST_WRITERS)

@@ -68,6 +68,8 @@ static dwarfs_io *new_io(void)
 
 int dwarfs_io_set_name(dwarfs_io *io, const char *name, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(io);
+
 	auto_free char *copy = name ? dw_strdup(name) : NULL;
 	auto_free char *title = name ? dw_malloc(strlen(name) + 3) : NULL;
 
@@ -375,6 +377,8 @@ static int read_some(dwarfs_io *io, void *buffer, size_t bytes, uint64_t offset,
 int dwarfs_io_read(dwarfs_io *io, void *buffer, size_t bytes, uint64_t offset,
 		   dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(io);
+
 	if (!io || (!buffer && bytes > 0))
 		return dw_fail_null(err, "io and buffer");
 

@@ -121,6 +121,8 @@ void dwarfs_sink_set_sync(dwarfs_sink *sink, bool sync)
 int dwarfs_sink_take(dwarfs_sink *sink, void **data_out, size_t *bytes_out,
 		     dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(sink);
+
 	if (!sink || !data_out || !bytes_out)
 		return dw_fail_null(err, "sink, data_out and bytes_out");
 	if (sink->output || sink->write)
@@ -147,6 +149,8 @@ int dw_sink_begin(dwarfs_sink *sink, dwarfs_error **err)
 static int write_memory(dwarfs_sink *sink, const void *data, size_t bytes,
 			dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(sink); /* the caller's may be that of a builder */
+
 	if (bytes > sink->max_bytes - sink->memory.size)
 		return dw_fail(err, DWARFS_ERR_LIMIT,
 			       "more than the %zu bytes that the sink may take",

@@ -11,6 +11,20 @@
 #define STACK_BYTES   (1u << 20) /* some systems have much smaller defaults */
 #define NS_PER_SECOND 1000000000
 
+struct thread_start {
+	void *(*run)(void *);
+	void *argument;
+	const dwarfs_allocator *allocator;
+};
+
+static void *thread_main(void *user)
+{
+	const struct thread_start *start = user;
+
+	dw_current_allocator = start->allocator;
+	return start->run(start->argument);
+}
+
 int dw_threads_start(struct threads *threads, uint32_t count, void *(*run)(void *),
 		     void *argument, dwarfs_error **err)
 {
@@ -18,16 +32,19 @@ int dw_threads_start(struct threads *threads, uint32_t count, void *(*run)(void 
 	sigset_t all, before;
 
 	threads->list = dw_calloc(count, sizeof(*threads->list));
-	if (!threads->list)
+	threads->start = dw_malloc(sizeof(*threads->start));
+	if (!threads->list || !threads->start)
 		return dw_fail_nomem(err);
+	*threads->start = (struct thread_start){ run, argument, dw_current_allocator };
 	threads->process = getpid();
 	if (pthread_attr_init(&attributes) != 0)
 		return dw_fail_nomem(err);
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	while (threads->count < count && pthread_create(&threads->list[threads->count],
-							&attributes, run, argument) == 0)
+	while (threads->count < count &&
+	       pthread_create(&threads->list[threads->count], &attributes, thread_main,
+			      threads->start) == 0)
 		threads->count++;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
@@ -46,6 +63,7 @@ void dw_threads_join(struct threads *threads)
 	for (uint32_t i = 0; are_here && i < threads->count; i++)
 		pthread_join(threads->list[i], NULL);
 	dw_free(threads->list);
+	dw_free(threads->start);
 	*threads = (struct threads){ 0 };
 }
 

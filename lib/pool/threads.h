@@ -15,11 +15,13 @@
 /* All zero: no threads. */
 struct threads {
 	pthread_t *list;
+	struct thread_start *start; /* what they run */
 	uint32_t count;
 	long process; /* the process they belong to; a fork does not have them */
 };
 
-/* Start up to this many, each of which runs the function. */
+/* Start up to this many, each of which runs the function. Their memory comes from the allocator
+ * of the calling thread. */
 int dw_threads_start(struct threads *threads, uint32_t count, void *(*run)(void *),
 		     void *argument, dwarfs_error **err);
 

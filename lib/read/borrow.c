@@ -86,6 +86,8 @@ static int add_data(dwarfs_borrowed *borrowed, uint32_t inode, const struct chun
 int dwarfs_file_borrow(const dwarfs_file *file, size_t bytes, uint64_t offset,
 		       dwarfs_borrowed **out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(file);
+
 	if (!file || !out)
 		return dw_fail_null(err, "file and out");
 
@@ -151,6 +153,8 @@ size_t dwarfs_borrowed_bytes(const dwarfs_borrowed *borrowed)
 
 void dwarfs_borrowed_free(dwarfs_borrowed *borrowed)
 {
+	DW_USE_ALLOCATOR_OF(borrowed);
+
 	if (!borrowed)
 		return;
 	for (size_t i = 0; i < borrowed->count; i++) {

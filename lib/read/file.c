@@ -95,6 +95,8 @@ static int read_range(const dwarfs_image *image, uint32_t inode, struct chunk_ra
 int dwarfs_read(const dwarfs_image *image, dwarfs_inode inode, void *buffer, size_t bytes,
 		uint64_t offset, size_t *bytes_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !bytes_out || (!buffer && bytes > 0))
 		return dw_fail_null(err, "image, bytes_out and buffer");
 
@@ -110,6 +112,8 @@ int dwarfs_read(const dwarfs_image *image, dwarfs_inode inode, void *buffer, siz
 int dwarfs_file_open(const dwarfs_image *image, dwarfs_inode inode,
 		     dwarfs_file **file_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !file_out)
 		return dw_fail_null(err, "image and file_out");
 
@@ -134,6 +138,8 @@ int dwarfs_file_open(const dwarfs_image *image, dwarfs_inode inode,
 
 void dwarfs_file_free(dwarfs_file *file)
 {
+	DW_USE_ALLOCATOR_OF(file);
+
 	if (!file)
 		return;
 
@@ -152,6 +158,8 @@ uint64_t dwarfs_file_bytes(const dwarfs_file *file)
 int dwarfs_file_read(const dwarfs_file *file, void *buffer, size_t bytes, uint64_t offset,
 		     size_t *bytes_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(file);
+
 	if (!file || !bytes_out || (!buffer && bytes > 0))
 		return dw_fail_null(err, "file, bytes_out and buffer");
 	return read_range(file->image, file->inode, file->range, file->marks, buffer,
@@ -162,6 +170,8 @@ int dwarfs_file_readv(const dwarfs_file *file, const struct dwarfs_iovec *pieces
 		      size_t count, uint64_t offset, size_t *bytes_out,
 		      dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(file);
+
 	size_t done = 0;
 
 	if (!file || !bytes_out || (!pieces && count > 0))
@@ -191,6 +201,8 @@ uint64_t dwarfs_file_chunk_count(const dwarfs_file *file)
 int dwarfs_file_chunk(const dwarfs_file *file, uint64_t index, int64_t *block_out,
 		      uint64_t *offset_out, uint64_t *bytes_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(file);
+
 	if (!file || !block_out || !offset_out || !bytes_out)
 		return dw_fail_null(err, "file, block_out, offset_out and bytes_out");
 
@@ -244,6 +256,8 @@ static int fail_past(uint64_t offset, dwarfs_error **err)
 int dwarfs_file_seek_data(const dwarfs_file *file, uint64_t offset, uint64_t *offset_out,
 			  dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(file);
+
 	if (!file || !offset_out)
 		return dw_fail_null(err, "file and offset_out");
 
@@ -263,6 +277,8 @@ int dwarfs_file_seek_data(const dwarfs_file *file, uint64_t offset, uint64_t *of
 int dwarfs_file_seek_hole(const dwarfs_file *file, uint64_t offset, uint64_t *offset_out,
 			  dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(file);
+
 	if (!file || !offset_out)
 		return dw_fail_null(err, "file and offset_out");
 	if (offset >= file->marks->bytes)

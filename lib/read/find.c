@@ -13,6 +13,8 @@
 int dwarfs_dir_find(const dwarfs_image *image, dwarfs_inode dir, const char *name,
 		    size_t bytes, dwarfs_entry *entry_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !name || !entry_out)
 		return dw_fail_null(err, "image, name and entry_out");
 
@@ -28,6 +30,8 @@ int dwarfs_dir_find(const dwarfs_image *image, dwarfs_inode dir, const char *nam
 int dwarfs_dir_range(const dwarfs_image *image, dwarfs_inode dir, dwarfs_entry *first_out,
 		     uint32_t *count_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !first_out || !count_out)
 		return dw_fail_null(err, "image, first_out and count_out");
 	return dw_view_dir_range(image->view, dir.number, &first_out->number, count_out,
@@ -37,6 +41,8 @@ int dwarfs_dir_range(const dwarfs_image *image, dwarfs_inode dir, dwarfs_entry *
 int dwarfs_dir_parent(const dwarfs_image *image, dwarfs_inode dir,
 		      dwarfs_inode *parent_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !parent_out)
 		return dw_fail_null(err, "image and parent_out");
 	return dw_view_dir_parent(image->view, dir.number, &parent_out->number, err);
@@ -45,6 +51,8 @@ int dwarfs_dir_parent(const dwarfs_image *image, dwarfs_inode dir,
 int dwarfs_entry_dir(const dwarfs_image *image, dwarfs_entry entry, dwarfs_inode *dir_out,
 		     dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !dir_out)
 		return dw_fail_null(err, "image and dir_out");
 
@@ -75,6 +83,8 @@ int dwarfs_entry_dir(const dwarfs_image *image, dwarfs_entry entry, dwarfs_inode
 int dwarfs_entry_inode(const dwarfs_image *image, dwarfs_entry entry,
 		       dwarfs_inode *inode_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !inode_out)
 		return dw_fail_null(err, "image and inode_out");
 	return dw_view_entry_inode(image->view, entry.number, &inode_out->number, err);
@@ -83,6 +93,8 @@ int dwarfs_entry_inode(const dwarfs_image *image, dwarfs_entry entry,
 int dwarfs_entry_name(const dwarfs_image *image, dwarfs_entry entry, char *buffer,
 		      size_t room, size_t *bytes_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !buffer)
 		return dw_fail_null(err, "image and buffer");
 
@@ -146,6 +158,8 @@ int dw_find_step(const dwarfs_image *image, const char *name, size_t size,
 int dwarfs_find(const dwarfs_image *image, const char *path, dwarfs_entry *entry_out,
 		dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !path || !entry_out)
 		return dw_fail_null(err, "image, path and entry_out");
 
@@ -174,6 +188,8 @@ int dwarfs_find(const dwarfs_image *image, const char *path, dwarfs_entry *entry
 int dwarfs_link_read_raw(const dwarfs_image *image, dwarfs_inode inode, char *buffer,
 			 size_t room, size_t *bytes_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !buffer)
 		return dw_fail_null(err, "image and buffer");
 
@@ -188,6 +204,8 @@ int dwarfs_link_read_raw(const dwarfs_image *image, dwarfs_inode inode, char *bu
 int dwarfs_link_read(const dwarfs_image *image, dwarfs_inode inode, char *buffer,
 		     size_t room, size_t *bytes_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !buffer)
 		return dw_fail_null(err, "image and buffer");
 
@@ -229,6 +247,8 @@ void dwarfs_stat_free(dwarfs_stat *stat)
 int dwarfs_entry_stat(const dwarfs_image *image, dwarfs_entry entry, dwarfs_stat *stat,
 		      dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !stat)
 		return dw_fail_null(err, "image and stat");
 	return dw_view_entry_stat(image->view, entry.number, stat, err);
@@ -237,6 +257,8 @@ int dwarfs_entry_stat(const dwarfs_image *image, dwarfs_entry entry, dwarfs_stat
 int dwarfs_inode_stat(const dwarfs_image *image, dwarfs_inode inode, dwarfs_stat *stat,
 		      dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !stat)
 		return dw_fail_null(err, "image and stat");
 	return dw_view_inode_stat(image->view, inode.number, stat, err);

@@ -90,6 +90,8 @@ static int follow_path(struct follow *follow, dwarfs_error **err)
 int dwarfs_find_followed(const dwarfs_image *image, const char *path,
 			 dwarfs_entry *entry_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !path || !entry_out)
 		return dw_fail_null(err, "image, path and entry_out");
 

@@ -241,6 +241,8 @@ int dw_history_check(const struct dwarfs_image *image, uint32_t section,
 int dwarfs_history_new(const dwarfs_image *image, dwarfs_history **history_out,
 		       dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !history_out)
 		return dw_fail_null(err, "image and history_out");
 

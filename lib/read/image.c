@@ -122,6 +122,8 @@ dwarfs_image *dwarfs_image_ref(const dwarfs_image *image)
 
 void dwarfs_image_free(dwarfs_image *image)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || atomic_fetch_sub(&image->references, 1) != 1)
 		return;
 	if (image->slots)
@@ -325,6 +327,8 @@ int dwarfs_image_open_io(dwarfs_context *context, dwarfs_io *io,
 			 const dwarfs_image_options *options, dwarfs_image **image_out,
 			 dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(context);
+
 	if (!io || !image_out)
 		return dw_fail_null(err, "io and image_out");
 
@@ -341,6 +345,8 @@ int dwarfs_image_open(dwarfs_context *context, const char *path,
 		      const dwarfs_image_options *options, dwarfs_image **image_out,
 		      dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(context);
+
 	if (!path || !image_out)
 		return dw_fail_null(err, "path and image_out");
 
@@ -378,6 +384,8 @@ uint64_t dwarfs_image_bytes(const dwarfs_image *image)
 int dwarfs_image_read_header(const dwarfs_image *image, void *buffer, size_t bytes,
 			     uint64_t offset, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || (!buffer && bytes > 0))
 		return dw_fail_null(err, "image and buffer");
 	if (bytes > image->start || offset > image->start - bytes)
@@ -549,6 +557,8 @@ int dwarfs_image_section(const dwarfs_image *image, uint32_t section,
 			 enum dwarfs_section_field field, uint64_t *value_out,
 			 dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !value_out)
 		return dw_fail_null(err, "image and value_out");
 

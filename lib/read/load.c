@@ -56,6 +56,8 @@ int dwarfs_load(const dwarfs_image *image, const char *path, size_t max_bytes,
 		const dwarfs_task *task, void **data_out, size_t *bytes_out,
 		dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	DW_AUTO(loaded) dwarfs_file *file = NULL;
 	auto_free uint8_t *data = NULL;
 	struct dwarfs_progress progress;

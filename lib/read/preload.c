@@ -12,6 +12,8 @@
 int dwarfs_image_preload_block(const dwarfs_image *image, uint32_t block,
 			       dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image)
 		return dw_fail_null(err, "image");
 
@@ -39,6 +41,8 @@ int dwarfs_image_preload_block(const dwarfs_image *image, uint32_t block,
 
 int dwarfs_image_lock_metadata(const dwarfs_image *image, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image)
 		return dw_fail_null(err, "image");
 

@@ -345,6 +345,8 @@ void dw_verifier_free(struct verifier *verifier)
 /* Hashes on this thread: the background thread does not exist after a fork. */
 int dwarfs_image_verify(const dwarfs_image *image, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image)
 		return dw_fail_null(err, "image");
 

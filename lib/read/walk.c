@@ -346,6 +346,8 @@ int dwarfs_walk_new(const dwarfs_image *image, dwarfs_entry start,
 		    enum dwarfs_walk_order order, dwarfs_walk **walk_out,
 		    dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !walk_out)
 		return dw_fail_null(err, "image and walk_out");
 
@@ -374,6 +376,8 @@ int dwarfs_walk_new(const dwarfs_image *image, dwarfs_entry start,
 
 int dwarfs_walk_next(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(walk);
+
 	if (!walk || !entry_out)
 		return dw_fail_null(err, "walk and entry_out");
 	return walk->is_data_order ? next_in_data(walk, entry_out, err)

@@ -121,6 +121,8 @@ static int find_attributes(const dwarfs_image *image, uint32_t inode,
 int dwarfs_image_xattr_name(const dwarfs_image *image, size_t index,
 			    const char **name_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !name_out)
 		return dw_fail_null(err, "image and name_out");
 
@@ -145,6 +147,8 @@ static int fail_room(dwarfs_error **err, size_t room, size_t need)
 int dwarfs_xattr_list(const dwarfs_image *image, dwarfs_inode inode, char *buffer,
 		      size_t room, size_t *bytes_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image)
 		return dw_fail_null(err, "image");
 
@@ -176,6 +180,8 @@ int dwarfs_xattr_list(const dwarfs_image *image, dwarfs_inode inode, char *buffe
 int dwarfs_xattr_get(const dwarfs_image *image, dwarfs_inode inode, const char *name,
 		     void *buffer, size_t room, size_t *bytes_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !name)
 		return dw_fail_null(err, "image and name");
 
@@ -209,6 +215,8 @@ int dwarfs_xattr_at(const dwarfs_image *image, dwarfs_inode inode, size_t index,
 		    const char **name_out, const void **value_out, size_t *bytes_out,
 		    dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !name_out || !value_out || !bytes_out)
 		return dw_fail_null(err, "image, name_out, value_out and bytes_out");
 

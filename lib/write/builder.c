@@ -28,6 +28,8 @@
 int dwarfs_builder_new(dwarfs_context *context, dwarfs_builder **builder_out,
 		       dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(context);
+
 	if (!builder_out)
 		return dw_fail_null(err, "builder_out");
 
@@ -108,6 +110,8 @@ void dwarfs_builder_free(dwarfs_builder *builder)
 int dwarfs_builder_add_directory(dwarfs_builder *builder, const char *path,
 				 dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !path)
 		return dw_fail_null(err, "builder and path");
 
@@ -163,6 +167,8 @@ static int check_ready(dwarfs_builder *builder, dwarfs_error **err)
 
 int dwarfs_builder_write(dwarfs_builder *builder, dwarfs_sink *sink, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	int ret;
 
 	if (!builder || !sink)
@@ -176,6 +182,8 @@ int dwarfs_builder_write(dwarfs_builder *builder, dwarfs_sink *sink, dwarfs_erro
 int dwarfs_builder_write_path(dwarfs_builder *builder, const char *path, bool overwrite,
 			      dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	auto_sink dwarfs_sink *sink = NULL;
 	int ret;
 
@@ -189,6 +197,8 @@ int dwarfs_builder_write_path(dwarfs_builder *builder, const char *path, bool ov
 
 int dwarfs_builder_scan(dwarfs_builder *builder, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 

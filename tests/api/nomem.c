@@ -15,16 +15,10 @@
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *data, size_t size);
-char *__real_strdup(const char *text);
-int __real_posix_memalign(void **data, size_t alignment, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
 
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *data, size_t size);
-char *__wrap_strdup(const char *text);
-int __wrap_posix_memalign(void **data, size_t alignment, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
 
 /* Count down; at 0 this allocation fails, and optionally all later ones. */
 static atomic_long countdown = -1;
@@ -65,21 +59,6 @@ void *__wrap_calloc(size_t n, size_t size)
 void *__wrap_realloc(void *data, size_t size)
 {
 	return fails() ? NULL : __real_realloc(data, size);
-}
-
-char *__wrap_strdup(const char *text)
-{
-	return fails() ? NULL : __real_strdup(text);
-}
-
-int __wrap_posix_memalign(void **data, size_t alignment, size_t size)
-{
-	return fails() ? 12 /* ENOMEM */ : __real_posix_memalign(data, alignment, size);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
-{
-	return fails() ? NULL : __real_aligned_alloc(alignment, size);
 }
 
 /* -- the test ------------------------------------------------------------------------ */

@@ -2,9 +2,10 @@
 /*
  * api/nomem: out of memory, at each allocation in turn.
  *
- * Linked with the library's objects and --wrap, so that the allocations of the library
- * (not those of other libraries) can fail. A failed allocation must be reported as
- * DWARFS_ERR_NOMEM, or the operation succeeds without it; sanitizers detect leaks.
+ * Linked with the library's objects and --wrap, so that the allocations of the library, also
+ * those for zstd, lzma and brotli, can fail, but none of other libraries. A failed allocation
+ * must be reported as DWARFS_ERR_NOMEM, or the operation succeeds without it; sanitizers detect
+ * leaks.
  */
 #ifndef TESTS_API_NOMEM_H
 #define TESTS_API_NOMEM_H

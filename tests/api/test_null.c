@@ -16,6 +16,7 @@
 static struct {
 	dwarfs_image *image;
 	dwarfs_image_options *image_options;
+	const dwarfs_allocator *allocator; /* malloc() */
 	dwarfs_context *context;
 	dwarfs_builder *builder;
 	dwarfs_item *item, *link_item;

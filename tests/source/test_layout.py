@@ -293,6 +293,24 @@ def memory_is_of_the_allocator():
     none(problems)
 
 
+def public_functions_use_the_allocator():
+    """Those with an object and an error begin with DW_USE_ALLOCATOR_OF()."""
+    problems, count = [], 0
+    for path in files("lib", endings=".c"):
+        if path in ("lib/archive/absent.c", "lib/base/error.c"):
+            continue
+        for name, parameters, start in re.findall(
+                r"^\w[\w\s*]*?\b(dwarfs_\w+)\(([^;{)]*)\)\n\{\n([^\n]*)", read(path), re.M):
+            first = re.match(r"(?:const )?dwarfs_(\w+) \*(\w+),", parameters)
+            if not first or "dwarfs_error **" not in parameters or first.group(1) == "allocator":
+                continue
+            count += 1
+            if start != f"\tDW_USE_ALLOCATOR_OF({first.group(2)});":
+                problems.append(f"{path}: {name}()")
+    assert count > 100, count
+    none(problems)
+
+
 def every_file_has_its_licence():
     none([path for path in files("include", "lib", "utils", "tests", "fuzz", "bench", "examples",
                                  "scripts", endings=(".c", ".h", ".py", ".sh", "meson.build"))
@@ -313,6 +331,8 @@ def main():
             ("include guards are named after the path", guards_match),
             ("no two files of the reader define the same name", reader_names_are_unique),
             ("memory is allocated by lib/base/allocator.c alone", memory_is_of_the_allocator),
+            ("public functions use the allocator of their object",
+             public_functions_use_the_allocator),
             ("every source file names its licence", every_file_has_its_licence)):
         with suite.case(name):
             check()

@@ -14,6 +14,8 @@ DW_DEFINE_AUTO(export, dwarfs_archive_export *, dwarfs_archive_export_free)
 int dwarfs_archive_export_new(const dwarfs_image *image,
 			      dwarfs_archive_export **export_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !export_out)
 		return dw_fail_null(err, "image and export_out");
 
@@ -47,6 +49,8 @@ void dwarfs_archive_export_free(dwarfs_archive_export *export)
 int dwarfs_archive_export_set_format(dwarfs_archive_export *export, const char *format,
 				     dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(export);
+
 	if (!export || !format)
 		return dw_fail_null(err, "export and format");
 
@@ -77,6 +81,8 @@ static int copy_list(const char *text, char **copy, dwarfs_error **err)
 int dwarfs_archive_export_set_filters(dwarfs_archive_export *export, const char *filters,
 				      dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(export);
+
 	if (!export)
 		return dw_fail_null(err, "export");
 
@@ -92,6 +98,8 @@ int dwarfs_archive_export_set_filters(dwarfs_archive_export *export, const char 
 int dwarfs_archive_export_set_options(dwarfs_archive_export *export, const char *options,
 				      dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(export);
+
 	if (!export)
 		return dw_fail_null(err, "export");
 	return copy_list(options, &export->options, err);
@@ -100,6 +108,8 @@ int dwarfs_archive_export_set_options(dwarfs_archive_export *export, const char 
 int dwarfs_archive_export_add_pattern(dwarfs_archive_export *export, const char *pattern,
 				      dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(export);
+
 	if (!export || !pattern)
 		return dw_fail_null(err, "export and pattern");
 	return dw_patterns_add(export->patterns, pattern, err);
@@ -108,6 +118,8 @@ int dwarfs_archive_export_add_pattern(dwarfs_archive_export *export, const char 
 int dwarfs_archive_export_set_order(dwarfs_archive_export *export,
 				    enum dwarfs_walk_order order, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(export);
+
 	if (!export)
 		return dw_fail_null(err, "export");
 	if (order != DWARFS_WALK_DATA && order != DWARFS_WALK_TREE)
@@ -245,6 +257,8 @@ static int run_and_commit(dwarfs_archive_export *export, dwarfs_sink *output,
 int dwarfs_archive_export_write(dwarfs_archive_export *export, dwarfs_sink *sink,
 				dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(export);
+
 	const struct export_format *format;
 	auto_free char *named = NULL, *filters = NULL;
 	const char *path;
@@ -270,6 +284,8 @@ int dwarfs_archive_export_write(dwarfs_archive_export *export, dwarfs_sink *sink
 int dwarfs_archive_export_to_path(dwarfs_archive_export *export, const char *path,
 				  dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(export);
+
 	auto_sink dwarfs_sink *sink = NULL;
 	int ret;
 

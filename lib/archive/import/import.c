@@ -19,6 +19,8 @@
 int dwarfs_archive_import_new(dwarfs_builder *builder, dwarfs_archive_import **import_out,
 			      dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !import_out)
 		return dw_fail_null(err, "builder and import_out");
 
@@ -43,6 +45,8 @@ void dwarfs_archive_import_free(dwarfs_archive_import *import)
 int dwarfs_archive_import_set_format(dwarfs_archive_import *import, const char *format,
 				     dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(import);
+
 	if (!import || !format)
 		return dw_fail_null(err, "import and format");
 	return dw_archive_format_find(format, &import->format, err);
@@ -59,6 +63,8 @@ void dwarfs_archive_import_set_strip_components(dwarfs_archive_import *import,
 int dwarfs_archive_import_set_prefix(dwarfs_archive_import *import, const char *prefix,
 				     dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(import);
+
 	if (!import || !prefix)
 		return dw_fail_null(err, "import and prefix");
 
@@ -83,6 +89,8 @@ void dwarfs_archive_import_set_whiteouts(dwarfs_archive_import *import, bool obe
 int dwarfs_archive_import_set_spool(dwarfs_archive_import *import, const char *directory,
 				    dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(import);
+
 	if (!import)
 		return dw_fail_null(err, "import");
 
@@ -338,6 +346,8 @@ static int end_import(struct import_job *job, int ret)
 int dwarfs_archive_import_io(dwarfs_archive_import *import, dwarfs_io *io,
 			     dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(import);
+
 	struct import_job job;
 	int ret;
 
@@ -354,6 +364,8 @@ int dwarfs_archive_import_io(dwarfs_archive_import *import, dwarfs_io *io,
 int dwarfs_archive_import_path(dwarfs_archive_import *import, const char *path,
 			       dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(import);
+
 	auto_io dwarfs_io *io = NULL;
 	auto_fd int fd = -1;
 	int ret;

@@ -85,7 +85,7 @@ static uint64_t set_filters(struct attempt *attempt, const struct codec_spec *sp
 
 	if (!set_lzma_options(&attempt->options, spec, block_bytes))
 		return UINT64_MAX;
-	attempt->stream = (lzma_stream)LZMA_STREAM_INIT;
+	attempt->stream = (lzma_stream){ .allocator = &dw_lzma_allocator };
 	attempt->plain[0] = attempt->branch[1] = lzma2;
 	attempt->plain[1] = attempt->branch[2] = last;
 	attempt->branch[0] = (lzma_filter){ LZMA_FILTER_X86, NULL };
@@ -233,7 +233,7 @@ static int pack_part(struct parts *parts, struct span in, size_t from, size_t up
 	else if (coded == LZMA_OK)
 		coded = LZMA_BUF_ERROR;
 	if (coded == LZMA_OK)
-		coded = lzma_index_append(parts->index, NULL,
+		coded = lzma_index_append(parts->index, &dw_lzma_allocator,
 					  lzma_block_unpadded_size(&block),
 					  block.uncompressed_size);
 	*coded_out = coded;
@@ -291,7 +291,7 @@ static int pack_parts(const struct packer *packer, lzma_stream *stream,
 		.filters = filters,
 		.watch = watch,
 		.check = packer->check,
-		.index = lzma_index_init(NULL),
+		.index = lzma_index_init(&dw_lzma_allocator),
 		.out = out->data,
 		.room = room,
 	};
@@ -302,7 +302,7 @@ static int pack_parts(const struct packer *packer, lzma_stream *stream,
 	ret = room < LZMA_STREAM_HEADER_SIZE
 		      ? 0
 		      : pack_each(&parts, in, packer->part_bytes, out, err);
-	lzma_index_end(parts.index, NULL);
+	lzma_index_end(parts.index, &dw_lzma_allocator);
 	return ret;
 }
 

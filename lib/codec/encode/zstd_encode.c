@@ -8,13 +8,9 @@
 
 #if HAVE_ZSTD
 
-/* For ZSTD_getCParams() and the estimate of memory, which the shared library exports. */
-#define ZSTD_STATIC_LINKING_ONLY
-#include <zstd.h>
-#include <zstd_errors.h>
-
 #include "base/bytes.h"
 #include "codec/encode/ops.h"
+#include "codec/zstd.h"
 
 #define MIN_LEVEL	(-131072)
 #define MAX_LEVEL	22
@@ -172,7 +168,7 @@ static int zstd_open_packer(const struct codec_spec *spec, size_t block_bytes,
 			    void **state_out, dwarfs_error **err)
 {
 	ZSTD_CCtx_params *parameters = ZSTD_createCCtxParams();
-	ZSTD_CCtx *context = ZSTD_createCCtx();
+	ZSTD_CCtx *context = ZSTD_createCCtx_advanced(dw_zstd_memory);
 	size_t ret = 0;
 
 	if (parameters && context) {

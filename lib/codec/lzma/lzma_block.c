@@ -18,6 +18,21 @@
 
 /* -- the header ---------------------------------------------------------------------- */
 
+static void *allocate_for_lzma(void *opaque, size_t count, size_t size)
+{
+	return dw_mul(count, size, &size) ? dw_malloc(size) : NULL;
+}
+
+static void free_of_lzma(void *opaque, void *address)
+{
+	dw_free(address);
+}
+
+const lzma_allocator dw_lzma_allocator = {
+	.alloc = allocate_for_lzma,
+	.free = free_of_lzma,
+};
+
 lzma_ret dw_lzma_read_header(struct lzma_run *run, struct span in, size_t *at,
 			     lzma_check check)
 {
@@ -32,7 +47,7 @@ lzma_ret dw_lzma_read_header(struct lzma_run *run, struct span in, size_t *at,
 	};
 	if (block->header_size > in.size - *at)
 		return LZMA_DATA_ERROR;
-	ret = lzma_block_header_decode(block, NULL, in.data + *at);
+	ret = lzma_block_header_decode(block, &dw_lzma_allocator, in.data + *at);
 	if (ret == LZMA_OK)
 		*at += block->header_size;
 	return ret;
@@ -40,7 +55,7 @@ lzma_ret dw_lzma_read_header(struct lzma_run *run, struct span in, size_t *at,
 
 void dw_lzma_drop_header(struct lzma_run *run)
 {
-	lzma_filters_free(run->filters, NULL);
+	lzma_filters_free(run->filters, &dw_lzma_allocator);
 }
 
 /* -- start --------------------------------------------------------------------------- */
@@ -114,7 +129,7 @@ lzma_ret dw_lzma_open_block(struct lzma_run *run, const struct decoder *decoder,
 					       : decoder->size);
 		ret = lzma_block_decoder(&run->stream, block);
 	}
-	lzma_filters_free(run->filters, NULL);
+	lzma_filters_free(run->filters, &dw_lzma_allocator);
 	return ret;
 }
 

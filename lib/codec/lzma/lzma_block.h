@@ -10,7 +10,10 @@
 #include "codec/lzma/lzma2.h"
 #include "codec/ops.h"
 
-/* Zero-initialized, except for the stream, which is LZMA_STREAM_INIT; used for one
+/* Memory from base/allocator. */
+extern const lzma_allocator dw_lzma_allocator;
+
+/* Zero-initialized, except for the stream, which has only the allocator; used for one
  * Block after the other. */
 struct lzma_run {
 	lzma_block block;

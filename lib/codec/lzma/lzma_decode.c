@@ -61,7 +61,8 @@ static lzma_ret decode_index(struct span in, size_t from, size_t to,
 {
 	uint64_t limit = lzma_index_memusage(1, to / MIN_BLOCK_BYTES);
 
-	return lzma_index_buffer_decode(index_out, &limit, NULL, in.data, &from, to);
+	return lzma_index_buffer_decode(index_out, &limit, &dw_lzma_allocator, in.data,
+					&from, to);
 }
 
 /* Read the footer that ends at this offset, and the index before it. */
@@ -85,7 +86,7 @@ static lzma_ret read_index(struct span in, size_t end, lzma_stream_flags *footer
 		return ret;
 	if (lzma_index_size(index) != footer->backward_size ||
 	    lzma_index_stream_size(index) > end) {
-		lzma_index_end(index, NULL);
+		lzma_index_end(index, &dw_lzma_allocator);
 		return LZMA_DATA_ERROR;
 	}
 	*index_out = index;
@@ -105,7 +106,7 @@ static lzma_ret measure_stream(struct span in, size_t *end, uint64_t *size)
 		ret = LZMA_DATA_ERROR;
 	else
 		*end -= (size_t)lzma_index_stream_size(index);
-	lzma_index_end(index, NULL);
+	lzma_index_end(index, &dw_lzma_allocator);
 	return ret;
 }
 
@@ -167,7 +168,7 @@ static lzma_ret begin_stream(struct decoder *decoder)
 	if (!lzma_check_is_supported(unpacker->flags.check))
 		return LZMA_OPTIONS_ERROR;
 	unpacker->at += LZMA_STREAM_HEADER_SIZE;
-	unpacker->hash = lzma_index_hash_init(unpacker->hash, NULL);
+	unpacker->hash = lzma_index_hash_init(unpacker->hash, &dw_lzma_allocator);
 	unpacker->stage = BLOCK_HEADER;
 	return unpacker->hash ? LZMA_OK : LZMA_MEM_ERROR;
 }
@@ -308,7 +309,7 @@ static void lzma_stop(struct decoder *decoder)
 	struct lzma_unpacker *unpacker = decoder->state;
 
 	dw_lzma_end_run(&unpacker->run);
-	lzma_index_hash_end(unpacker->hash, NULL);
+	lzma_index_hash_end(unpacker->hash, &dw_lzma_allocator);
 	dw_free(unpacker);
 }
 
@@ -318,7 +319,7 @@ static int new_unpacker(struct decoder *decoder, dwarfs_error **err)
 
 	if (!unpacker)
 		return dw_fail_nomem(err);
-	unpacker->run.stream = (lzma_stream)LZMA_STREAM_INIT;
+	unpacker->run.stream = (lzma_stream){ .allocator = &dw_lzma_allocator };
 	decoder->state = unpacker;
 	decoder->fixed = DECODER_BYTES;
 	return 0;
@@ -399,7 +400,7 @@ static int lzma_parts(struct span in, struct codec_part **parts_out, size_t *cou
 	count = lzma_index_block_count(index);
 	if (count > 1 && count <= MAX_PARTS && index_is_sound(in, index, &footer))
 		ret = list_parts(index, parts_out, count_out, err);
-	lzma_index_end(index, NULL);
+	lzma_index_end(index, &dw_lzma_allocator);
 	return ret;
 }
 

@@ -14,7 +14,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-void *dw_pages_new(size_t bytes)
+void *dw_system_pages_new(size_t bytes)
 {
 	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -25,10 +25,10 @@ void *dw_pages_new(size_t bytes)
 #ifdef MADV_WIPEONFORK
 void *dw_pages_new_wiped_by_fork(size_t bytes)
 {
-	void *pages = dw_pages_new(bytes);
+	void *pages = dw_system_pages_new(bytes);
 
 	if (pages && madvise(pages, bytes, MADV_WIPEONFORK) != 0) {
-		dw_pages_free(pages, bytes);
+		dw_system_pages_free(pages, bytes);
 		return NULL;
 	}
 	return pages;
@@ -50,7 +50,7 @@ void dw_pages_prepare(void *from, size_t bytes)
 #endif
 }
 
-void dw_pages_free(void *pages, size_t bytes)
+void dw_system_pages_free(void *pages, size_t bytes)
 {
 	if (pages)
 		munmap(pages, bytes);

@@ -6,7 +6,7 @@
 #include "os/pages.h"
 #include "os/windows/wide_path.h"
 
-void *dw_pages_new(size_t bytes)
+void *dw_system_pages_new(size_t bytes)
 {
 	return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }
@@ -32,7 +32,7 @@ static bool is_unused(char *base)
 }
 
 /* An allocation may be freed in parts; its addresses are released with the last of them. */
-void dw_pages_free(void *pages, size_t bytes)
+void dw_system_pages_free(void *pages, size_t bytes)
 {
 	MEMORY_BASIC_INFORMATION found;
 

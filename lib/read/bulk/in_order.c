@@ -257,6 +257,8 @@ int dwarfs_read_in_order(const dwarfs_image *image, const dwarfs_inode *inodes,
 			 size_t count, dwarfs_piece_fn piece, dwarfs_piece_fail_fn failed,
 			 void *user, const dwarfs_task *task, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !inodes || !piece)
 		return dw_fail_null(err, "image, inodes and piece");
 

@@ -481,6 +481,8 @@ int dwarfs_read_parallel(const dwarfs_image *image, const dwarfs_inode *inodes,
 			 dwarfs_part_fail_fn failed, void *user, const dwarfs_task *task,
 			 dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !inodes || !part || !failed)
 		return dw_fail_null(err, "image, inodes and part and failed");
 

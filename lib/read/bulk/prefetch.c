@@ -417,6 +417,8 @@ static void plan_units(struct prefetch *prefetch, uint64_t room, size_t *count)
 int dwarfs_prefetch(const dwarfs_image *image, const dwarfs_inode *inodes, size_t count,
 		    dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !inodes)
 		return dw_fail_null(err, "image and inodes");
 

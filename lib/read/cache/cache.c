@@ -744,6 +744,8 @@ uint64_t dwarfs_context_cache_count(const dwarfs_context *context,
 int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t bytes,
 				   dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(context);
+
 	struct cache *cache;
 
 	if (!context)
@@ -758,6 +760,8 @@ int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t bytes,
 int dwarfs_context_set_decode_limit(dwarfs_context *context, uint32_t times,
 				    dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(context);
+
 	struct cache *cache;
 
 	if (!context)
@@ -774,6 +778,8 @@ int dwarfs_context_set_decode_limit(dwarfs_context *context, uint32_t times,
 
 void dwarfs_context_trim(dwarfs_context *context, uint64_t max_age_ms)
 {
+	DW_USE_ALLOCATOR_OF(context);
+
 	if (!context)
 		return;
 

@@ -372,7 +372,8 @@ static int decode_step(struct cache *cache, const struct unit *unit,
 	if (!charge_ahead(cache, job, resident, dw_cache_bytes_until(resident, ahead)))
 		return OVER_BUDGET;
 	pthread_mutex_unlock(&cache->lock);
-	dw_pages_prepare(resident->pages + ready, target - ready);
+	if (dw_pages_are_system(resident->pages))
+		dw_pages_prepare(resident->pages + ready, target - ready);
 	if (!was_damaged)
 		ret = dw_decoder_run(resident->decoder, target, err);
 	done = dw_decoder_done(resident->decoder);

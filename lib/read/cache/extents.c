@@ -179,7 +179,7 @@ static void forget_nearly_read(struct extent *extent)
 /* Memory of an extent, with the allocator's overhead. */
 static uint64_t bytes_of_extent(uint64_t size)
 {
-	return size < PAGES_BYTES ? size + sizeof(struct extent) + 16 : size;
+	return size < PAGES_BYTES ? size + sizeof(struct extent) + 32 : size;
 }
 
 static void free_extent(struct cache *cache, struct extent *extent)
@@ -512,24 +512,43 @@ static size_t list_readers(const struct resident *resident, uint64_t *heads)
 	return count;
 }
 
+/* An extent of pages that belong to the unit, or a copy of them. */
+static struct extent *new_converted(const struct resident *resident, struct range range)
+{
+	struct extent *extent;
+
+	if (!dw_pages_are_system(resident->pages))
+		return new_extent(resident, range);
+	extent = dw_malloc(sizeof(*extent));
+	if (extent)
+		*extent = (struct extent){ .range = range,
+					   .last_ms = dw_cache_now_ms(),
+					   .bytes = resident->pages + range.from };
+	return extent;
+}
+
+/* Free pages that belong to the unit; other memory is freed as a whole. */
+static void free_pages(const struct resident *resident, uint64_t from, uint64_t end)
+{
+	if (dw_pages_are_system(resident->pages))
+		dw_pages_free(resident->pages + from, (size_t)(end - from));
+}
+
 /* Make an extent of pages that belong to the unit. */
 static void convert_pages(struct cache *cache, struct resident *resident,
 			  struct range range, uint64_t given)
 {
 	struct slot *slot = resident->slot;
-	struct extent *extent = dw_malloc(sizeof(*extent)), *other;
+	struct extent *extent = new_converted(resident, range), *other;
 
 	while ((other = last_starting_at(slot->extents, range.from + range.size - 1)) &&
 	       other->range.from + other->range.size > range.from)
 		dw_cache_drop_extent(cache, other);
 	if (!extent) {
-		dw_pages_free(resident->pages + range.from, (size_t)range.size);
+		free_pages(resident, range.from, range.from + range.size);
 		return;
 	}
-	*extent = (struct extent){ .range = range,
-				   .last_ms = dw_cache_now_ms(),
-				   .read_bytes = given,
-				   .bytes = resident->pages + range.from };
+	extent->read_bytes = given;
 	add_extent(cache, slot, extent);
 }
 
@@ -571,11 +590,11 @@ void dw_cache_convert_to_extents(struct cache *cache, struct resident *resident,
 		if (from >= end)
 			continue;
 		if (from > done)
-			dw_pages_free(resident->pages + done, (size_t)(from - done));
+			free_pages(resident, done, from);
 		done = convert_range(cache, resident, from, heads[i], end);
 	}
 	if (done < resident->page_bytes)
-		dw_pages_free(resident->pages + done,
-			      (size_t)(resident->page_bytes - done));
-	resident->pages = NULL;
+		free_pages(resident, done, resident->page_bytes);
+	if (dw_pages_are_system(resident->pages))
+		resident->pages = NULL;
 }

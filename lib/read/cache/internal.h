@@ -438,7 +438,8 @@ void dw_cache_keep_requests(struct cache *cache, const struct resident *resident
 
 /* Turn the pages after the offsets where an evicted unit was read into extents of at
  * most `most` bytes, without a copy, and free its other pages. The rest of the
- * resident is left to the caller. */
+ * resident is left to the caller. Memory of an allocator cannot be freed in parts: the extents
+ * are copies, and until the resident is freed both exist. */
 void dw_cache_convert_to_extents(struct cache *cache, struct resident *resident,
 				 uint64_t most);
 

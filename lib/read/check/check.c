@@ -305,6 +305,8 @@ int dwarfs_image_check(const dwarfs_image *image, enum dwarfs_check_level level,
 		       dwarfs_finding_fn finding, void *user, const dwarfs_task *task,
 		       uint64_t *errors_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image)
 		return dw_fail_null(err, "image");
 

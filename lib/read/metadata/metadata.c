@@ -46,6 +46,8 @@ struct dwarfs_metadata {
 int dwarfs_metadata_new(const dwarfs_image *image, dwarfs_metadata **metadata_out,
 			dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !metadata_out)
 		return dw_fail_null(err, "image and metadata_out");
 
@@ -230,6 +232,8 @@ static int next_value(struct dwarfs_metadata *metadata, dwarfs_error **err)
 int dwarfs_metadata_next(dwarfs_metadata *metadata, enum dwarfs_metadata_kind *kind_out,
 			 dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(metadata);
+
 	if (!metadata || !kind_out)
 		return dw_fail_null(err, "metadata and kind_out");
 
@@ -390,6 +394,8 @@ static int check_layout(const dwarfs_image *image, uint32_t layout, dwarfs_error
 int dwarfs_schema_layout(const dwarfs_image *image, uint32_t layout, uint32_t *bytes_out,
 			 uint32_t *bits_out, uint32_t *fields_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !bytes_out || !bits_out || !fields_out)
 		return dw_fail_null(err, "image, bytes_out, bits_out and fields_out");
 
@@ -409,6 +415,8 @@ int dwarfs_schema_field(const dwarfs_image *image, uint32_t layout, uint32_t ind
 			int32_t *id_out, uint32_t *layout_out, int32_t *offset_out,
 			dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !id_out || !layout_out || !offset_out)
 		return dw_fail_null(err, "image, id_out, layout_out and offset_out");
 

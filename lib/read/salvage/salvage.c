@@ -433,6 +433,8 @@ bool dwarfs_image_metadata_is_damaged(const dwarfs_image *image)
 int dwarfs_file_lost_bytes(const dwarfs_image *image, dwarfs_inode inode,
 			   uint64_t *bytes_out, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
+
 	if (!image || !bytes_out)
 		return dw_fail_null(err, "image and bytes_out");
 
@@ -475,6 +477,8 @@ int dwarfs_salvage_blocks(dwarfs_context *context, const char *path,
 			  const dwarfs_image_options *options,
 			  dwarfs_salvage_block_fn block, void *user, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(context);
+
 	if (!path || !block)
 		return dw_fail_null(err, "path and block");
 

@@ -64,6 +64,8 @@ static int find_categorizer(const char *name, size_t length,
 int dwarfs_builder_set_categorizers(dwarfs_builder *builder, const char *names,
 				    dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !names)
 		return dw_fail_null(err, "builder and names");
 
@@ -94,6 +96,8 @@ int dwarfs_builder_set_incompressible(dwarfs_builder *builder, uint64_t min_inpu
 				      uint64_t block_bytes, double ratio, int zstd_level,
 				      bool fragments, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 
@@ -171,6 +175,8 @@ static int make_slots(struct categorize_options *options, dwarfs_error **err)
 int dwarfs_builder_add_hot_path(dwarfs_builder *builder, const char *path,
 				dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !path)
 		return dw_fail_null(err, "builder and path");
 
@@ -218,6 +224,8 @@ static bool is_name(const char *name)
 int dwarfs_builder_add_category(dwarfs_builder *builder, const char *name,
 				dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !name)
 		return dw_fail_null(err, "builder and name");
 

@@ -43,6 +43,8 @@ int dw_assembly_of(dwarfs_builder *builder, struct assembly **assembly_out,
 int dwarfs_builder_set_spool(dwarfs_builder *builder, const char *directory,
 			     uint64_t memory_bytes, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 
@@ -451,6 +453,8 @@ static int check_limit(const dwarfs_builder *builder, dwarfs_error **err)
 int dwarfs_builder_add_item(dwarfs_builder *builder, const char *path, size_t bytes,
 			    const dwarfs_item *item, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !path || !item)
 		return dw_fail_null(err, "builder, path and item");
 
@@ -465,6 +469,8 @@ int dwarfs_builder_add_item(dwarfs_builder *builder, const char *path, size_t by
 int dwarfs_builder_remove_item(dwarfs_builder *builder, const char *path, size_t bytes,
 			       bool contents_only, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !path)
 		return dw_fail_null(err, "builder and path");
 

@@ -158,6 +158,8 @@ static int set_item_text(dwarfs_item *item, const char *text, size_t bytes,
 int dwarfs_item_set_target(dwarfs_item *item, const char *target, size_t bytes,
 			   dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(item);
+
 	if (!item || !target)
 		return dw_fail_null(err, "item and target");
 
@@ -181,6 +183,8 @@ int dwarfs_item_set_target(dwarfs_item *item, const char *target, size_t bytes,
 int dwarfs_item_set_hard_link(dwarfs_item *item, const char *path, size_t bytes,
 			      dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(item);
+
 	if (!item || !path)
 		return dw_fail_null(err, "item and path");
 
@@ -235,6 +239,8 @@ static int drop_xattr(dwarfs_item *item, struct span name, dwarfs_error **err)
 int dwarfs_item_add_xattr(dwarfs_item *item, const char *name, const void *value,
 			  size_t bytes, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(item);
+
 	if (!item || !name || (!value && bytes > 0))
 		return dw_fail_null(err, "item, name and value");
 
@@ -268,6 +274,8 @@ static int set_contents_kind(dwarfs_item *item, enum item_kind kind, dwarfs_erro
 
 int dwarfs_item_set_path(dwarfs_item *item, const char *path, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(item);
+
 	if (!item || !path)
 		return dw_fail_null(err, "item and path");
 
@@ -285,6 +293,8 @@ int dwarfs_item_set_path(dwarfs_item *item, const char *path, dwarfs_error **err
 
 int dwarfs_item_set_io(dwarfs_item *item, dwarfs_io *io, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(item);
+
 	int ret;
 
 	if (!item || !io)
@@ -300,6 +310,8 @@ int dwarfs_item_set_io(dwarfs_item *item, dwarfs_io *io, dwarfs_error **err)
 int dwarfs_item_set_memory(dwarfs_item *item, const void *data, size_t bytes,
 			   dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(item);
+
 	if (!item)
 		return dw_fail_null(err, "item");
 
@@ -316,6 +328,8 @@ int dwarfs_item_set_memory(dwarfs_item *item, const void *data, size_t bytes,
 int dwarfs_item_set_reader(dwarfs_item *item, uint64_t bytes, dwarfs_item_read_fn read,
 			   void *user, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(item);
+
 	if (!item)
 		return dw_fail_null(err, "item");
 

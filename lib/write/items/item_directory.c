@@ -388,6 +388,8 @@ static int open_root(struct directory_walk *directory_walk, const char *director
 int dwarfs_builder_add_tree(dwarfs_builder *builder, const char *directory,
 			    const char *prefix, size_t bytes, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !directory || !prefix)
 		return dw_fail_null(err, "builder, directory and prefix");
 

@@ -150,6 +150,8 @@ int dw_assembly_resolve(struct assembly *assembly, dwarfs_lost_link_fn lost, voi
 int dwarfs_builder_resolve_links(dwarfs_builder *builder, dwarfs_lost_link_fn lost,
 				 void *user, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 
@@ -184,6 +186,8 @@ static int check_link(const struct assembly *assembly, uint32_t node, dwarfs_err
 
 int dwarfs_builder_check_links(const dwarfs_builder *builder, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 

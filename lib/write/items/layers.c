@@ -13,6 +13,8 @@
 
 int dwarfs_builder_begin_layer(dwarfs_builder *builder, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 
@@ -29,6 +31,8 @@ int dwarfs_builder_begin_layer(dwarfs_builder *builder, dwarfs_error **err)
 bool dwarfs_builder_has_item(const dwarfs_builder *builder, const char *path,
 			     size_t bytes)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !path)
 		return false;
 
@@ -41,6 +45,8 @@ bool dwarfs_builder_has_item(const dwarfs_builder *builder, const char *path,
 uint64_t dwarfs_builder_count_below(const dwarfs_builder *builder, const char *path,
 				    size_t bytes, bool of_layer)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !path)
 		return 0;
 
@@ -83,6 +89,8 @@ static void clear_older(struct assembly *assembly, uint32_t top)
 int dwarfs_builder_remove_older(dwarfs_builder *builder, const char *path, size_t bytes,
 				bool contents_only, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !path)
 		return dw_fail_null(err, "builder and path");
 

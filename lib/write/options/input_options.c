@@ -148,6 +148,8 @@ void dwarfs_builder_set_remove_empty_directories(dwarfs_builder *builder, bool r
 int dwarfs_builder_add_filter(dwarfs_builder *builder, const char *rule,
 			      dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !rule)
 		return dw_fail_null(err, "builder and rule");
 
@@ -161,6 +163,8 @@ int dwarfs_builder_add_filter(dwarfs_builder *builder, const char *rule,
 
 int dwarfs_builder_add_path(dwarfs_builder *builder, const char *path, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !path)
 		return dw_fail_null(err, "builder and path");
 
@@ -180,6 +184,8 @@ int dwarfs_builder_add_path(dwarfs_builder *builder, const char *path, dwarfs_er
 int dwarfs_builder_set_file_hash(dwarfs_builder *builder, const char *name,
 				 dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !name)
 		return dw_fail_null(err, "builder and name");
 
@@ -208,6 +214,8 @@ void dwarfs_builder_set_hollow(dwarfs_builder *builder, bool hollow)
 int dwarfs_builder_set_scan_workers(dwarfs_builder *builder, uint32_t workers,
 				    dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 	if (workers > MAX_WORKERS)

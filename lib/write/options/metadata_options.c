@@ -52,6 +52,8 @@ void dwarfs_builder_set_group(dwarfs_builder *builder, uint32_t gid)
 int dwarfs_builder_set_time(dwarfs_builder *builder, int64_t seconds,
 			    uint32_t nanoseconds, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 	if (nanoseconds >= DW_NS_PER_SECOND)
@@ -66,6 +68,8 @@ int dwarfs_builder_set_time(dwarfs_builder *builder, int64_t seconds,
 int dwarfs_builder_set_chmod(dwarfs_builder *builder, const char *modes,
 			     dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !modes)
 		return dw_fail_null(err, "builder and modes");
 
@@ -81,6 +85,8 @@ int dwarfs_builder_set_chmod(dwarfs_builder *builder, const char *modes,
 
 int dwarfs_builder_set_umask(dwarfs_builder *builder, uint32_t umask, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 	if (umask > 0777)
@@ -93,6 +99,8 @@ int dwarfs_builder_set_umask(dwarfs_builder *builder, uint32_t umask, dwarfs_err
 int dwarfs_builder_set_time_resolution(dwarfs_builder *builder, uint64_t resolution_ns,
 				       dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 	if (resolution_ns == 0)
@@ -142,6 +150,8 @@ void dwarfs_builder_set_xattrs(dwarfs_builder *builder, bool keep)
 int dwarfs_builder_add_xattr_rule(dwarfs_builder *builder, bool include, const char *glob,
 				  dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !glob)
 		return dw_fail_null(err, "builder and glob");
 	return dw_xattr_rules_add(&builder->options.xattrs, include, glob, err);
@@ -198,6 +208,8 @@ static bool set_packing(struct build_packing *packing, const char *word, size_t 
 int dwarfs_builder_set_pack_metadata(dwarfs_builder *builder, const char *words,
 				     dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !words)
 		return dw_fail_null(err, "builder and words");
 
@@ -264,6 +276,8 @@ void dwarfs_builder_set_history_timestamps(dwarfs_builder *builder, bool store)
 int dwarfs_builder_add_history_argument(dwarfs_builder *builder, const char *argument,
 					dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !argument)
 		return dw_fail_null(err, "builder and argument");
 
@@ -283,6 +297,8 @@ int dwarfs_builder_add_history_argument(dwarfs_builder *builder, const char *arg
 int dwarfs_builder_set_header(dwarfs_builder *builder, const void *data, size_t bytes,
 			      dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || (!data && bytes > 0))
 		return dw_fail_null(err, "builder and data");
 

@@ -168,6 +168,8 @@ int dw_settings_resolve(dwarfs_builder *builder, dwarfs_error **err)
 
 int dwarfs_builder_set_level(dwarfs_builder *builder, uint32_t level, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 	if (level > DW_MAX_LEVEL)
@@ -181,6 +183,8 @@ int dwarfs_builder_set_level(dwarfs_builder *builder, uint32_t level, dwarfs_err
 int dwarfs_builder_set_block_bits(dwarfs_builder *builder, uint32_t bits,
 				  dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 	if (bits < MIN_BLOCK_BITS || bits > MAX_BLOCK_BITS)
@@ -195,6 +199,8 @@ int dwarfs_builder_set_block_bits(dwarfs_builder *builder, uint32_t bits,
 int dwarfs_builder_set_codec(dwarfs_builder *builder, enum dwarfs_codec_use use,
 			     const char *codec, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !codec)
 		return dw_fail_null(err, "builder and codec");
 
@@ -214,6 +220,8 @@ int dwarfs_builder_set_codec(dwarfs_builder *builder, enum dwarfs_codec_use use,
 int dwarfs_builder_set_category_codec(dwarfs_builder *builder, const char *category,
 				      const char *codec, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !codec)
 		return dw_fail_null(err, "builder and codec");
 
@@ -234,6 +242,8 @@ int dwarfs_builder_set_category_codec(dwarfs_builder *builder, const char *categ
 int dwarfs_builder_set_category_order(dwarfs_builder *builder, const char *category,
 				      const char *order, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !order)
 		return dw_fail_null(err, "builder and order");
 
@@ -253,6 +263,8 @@ int dwarfs_builder_set_category_order(dwarfs_builder *builder, const char *categ
 int dwarfs_builder_set_order(dwarfs_builder *builder, const char *order,
 			     dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !order)
 		return dw_fail_null(err, "builder and order");
 	return dwarfs_builder_set_category_order(builder, NULL, order, err);
@@ -285,6 +297,8 @@ static int set_category_number(dwarfs_builder *builder, const char *category,
 int dwarfs_builder_set_window(dwarfs_builder *builder, const char *category,
 			      uint32_t bits, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 	return set_category_number(builder, category, SETTING_WINDOW, bits,
@@ -294,6 +308,8 @@ int dwarfs_builder_set_window(dwarfs_builder *builder, const char *category,
 int dwarfs_builder_set_window_step(dwarfs_builder *builder, const char *category,
 				   uint32_t bits, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 	return set_category_number(builder, category, SETTING_STEP, bits, MAX_STEP_BITS,
@@ -303,6 +319,8 @@ int dwarfs_builder_set_window_step(dwarfs_builder *builder, const char *category
 int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *category,
 				uint32_t blocks, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 	return set_category_number(builder, category, SETTING_LOOKBACK, blocks,
@@ -319,6 +337,8 @@ static void note_memory_limit(struct build_options *options)
 int dwarfs_builder_set_memory_limit(dwarfs_builder *builder, uint64_t bytes,
 				    dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 	builder->options.own_limit = bytes;
@@ -329,6 +349,8 @@ int dwarfs_builder_set_memory_limit(dwarfs_builder *builder, uint64_t bytes,
 int dwarfs_builder_set_process_memory_limit(dwarfs_builder *builder, uint64_t bytes,
 					    dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 	builder->options.process_limit = bytes;
@@ -339,6 +361,8 @@ int dwarfs_builder_set_process_memory_limit(dwarfs_builder *builder, uint64_t by
 int dwarfs_builder_set_compress_niceness(dwarfs_builder *builder, int niceness,
 					 dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 	if (niceness < 0 || niceness > MAX_NICENESS)

@@ -15,12 +15,22 @@
 
 #include "read/image.h"
 
-/* An image that consists of a schema and these bytes, and owns neither. */
+/* An image that consists of a schema and these bytes, and owns neither. It begins a block of
+ * memory, as every object does. */
 struct bare {
 	dwarfs_image image;
 	struct view view;
 	uint8_t data[64 + DW_FROZEN_PADDING];
 };
+
+static struct bare *new_bare(const char *data, size_t bytes)
+{
+	struct bare *bare = dw_calloc(1, sizeof(*bare));
+
+	assert_non_null(bare);
+	memcpy(bare->data, data, bytes);
+	return bare;
+}
 
 static dwarfs_metadata *begin(struct bare *bare, struct schema schema, size_t size)
 {
@@ -59,8 +69,8 @@ static void a_list_cannot_claim_any_number_of_nothings(void **state)
 		{ .size = 5, .bits = 40, .first_field = 1, .field_count = 1 },
 	};
 	const struct schema schema = { layouts, 3, 3, fields, 2, 2, 2 };
-	struct bare bare = { .data = { 0, 0, 0, 0, 0x80 } };
-	dwarfs_metadata *metadata = begin(&bare, schema, 5);
+	auto_free struct bare *bare = new_bare("\0\0\0\0\x80", 5);
+	dwarfs_metadata *metadata = begin(bare, schema, 5);
 	dwarfs_error *err = NULL;
 	uint64_t steps;
 	enum dwarfs_metadata_kind kind;
@@ -75,8 +85,8 @@ static void a_list_cannot_claim_any_number_of_nothings(void **state)
 	dwarfs_metadata_free(metadata);
 
 	/* Any number of files may have the same owner. */
-	memcpy(bare.data, "\x20\0\0\0", 5);
-	metadata = begin(&bare, schema, 5);
+	memcpy(bare->data, "\x20\0\0\0", 5);
+	metadata = begin(bare, schema, 5);
 	assert_int_equal(run(metadata, &steps, NULL), 0);
 	assert_true(steps > 32);
 	dwarfs_metadata_free(metadata);
@@ -96,26 +106,26 @@ static void strings_cannot_share_their_bytes(void **state)
 		{ .size = 2, .bits = 16, .first_field = 4, .field_count = 1 },
 	};
 	const struct schema schema = { layouts, 4, 4, fields, 5, 5, 3 };
-	struct bare bare = { .data = { 2, 10 } };
+	auto_free struct bare *bare = new_bare("\2\12", 2);
 	dwarfs_metadata *metadata;
 	dwarfs_error *err = NULL;
 	uint64_t steps;
 
-	memset(bare.data + 2, 10, 10);
-	metadata = begin(&bare, schema, 12);
+	memset(bare->data + 2, 10, 10);
+	metadata = begin(bare, schema, 12);
 	assert_int_equal(run(metadata, &steps, &err), DWARFS_ERR_CORRUPT);
 	assert_non_null(strstr(dwarfs_error_message(err), "strings overlap"));
 	dwarfs_error_free(err);
 	dwarfs_metadata_free(metadata);
 
 	/* They must not end outside, either. */
-	memset(bare.data + 2, 11, 10);
-	metadata = begin(&bare, schema, 12);
+	memset(bare->data + 2, 11, 10);
+	metadata = begin(bare, schema, 12);
 	assert_int_equal(run(metadata, &steps, NULL), DWARFS_ERR_CORRUPT);
 	dwarfs_metadata_free(metadata);
 
-	memset(bare.data + 2, 1, 10);
-	metadata = begin(&bare, schema, 12);
+	memset(bare->data + 2, 1, 10);
+	metadata = begin(bare, schema, 12);
 	assert_int_equal(run(metadata, &steps, NULL), 0);
 	dwarfs_metadata_free(metadata);
 }
