@@ -129,6 +129,14 @@ def by_configure(source, root, compiler, host, archiver, options, jobs):
          "CFLAGS": "-O2 -fPIC", "CPPFLAGS": f"-I{root}/include", "LDFLAGS": f"-L{root}/lib",
          **NOT_GENERATED})
     run(["make", "-j", str(jobs), "install"], source)
+    # libarchive names iconv, which the C library has, as a package.
+    for path in glob.glob(os.path.join(root, "lib/pkgconfig", "libarchive.pc")):
+        with open(path, encoding="utf-8") as given:
+            text = re.sub(r"^(Requires.*?):.*$",
+                          lambda line: line.group().replace("iconv", "").rstrip(" ,"),
+                          given.read(), flags=re.M)
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text)
 
 
 def by_compiler(source, root, compiler, archiver, recipe):
