@@ -107,6 +107,23 @@ char *strdup(const char *text)
 	return copy ? memcpy(copy, text, bytes) : NULL;
 }
 
+/* The number SYS_mmap is of an old call, with other arguments, on some machines. */
+static void *map(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+#if defined(SYS_mmap2)
+	return (void *)syscall(SYS_mmap2, at, bytes, protection, flags, fd,
+			       (long)(offset / 4096));
+#elif defined(__s390x__)
+	unsigned long words[] = { (unsigned long)at,	     (unsigned long)bytes,
+				  (unsigned long)protection, (unsigned long)flags,
+				  (unsigned long)fd,	     (unsigned long)offset };
+
+	return (void *)syscall(SYS_mmap, words);
+#else
+	return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
+#endif
+}
+
 void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
 	/* The page of a cache that is wiped by fork(). */
@@ -114,7 +131,7 @@ void *mmap(void *at, size_t bytes, int protection, int flags, int fd, off_t offs
 		atomic_fetch_add(&fork_pages, 1);
 	else
 		note(__builtin_return_address(0), bytes);
-	return (void *)syscall(SYS_mmap, at, bytes, protection, flags, fd, offset);
+	return map(at, bytes, protection, flags, fd, offset);
 }
 
 /* -- where the libraries are --------------------------------------------------------- */
