@@ -10,6 +10,7 @@
 #include <dwarfs/sink.h>
 #include <dwarfs/builder.h>
 #include <dwarfs/item.h>
+#include <dwarfs/rewrite.h>
 #include <dwarfs/archive.h>
 #include <dwarfs/extract.h>
 #include <dwarfs/compare.h>

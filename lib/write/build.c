@@ -17,7 +17,8 @@
  *   struct block, struct chunks   filled blocks; (block, offset, size) of each fragment
  *      | pack/compress.c          on the pool: compress, hash; write in order
  *      v
- *   BLOCK sections, struct block_streams
+ *   BLOCK sections, struct block_streams; before them images/kept_blocks.c writes the
+ *      |                          blocks that images of the input have already
  *      | metadata/metadata.c      tree, contents, chunks -> frozen tables
  *      v
  *   SCHEMA, METADATA, HISTORY, XATTRS sections and the section index
@@ -31,10 +32,13 @@
 #include <time.h>
 
 #include "format/history_write.h"
+#include "format/side.h"
+#include "format/xattrs.h"
 #include "os/memory_size.h"
 #include "os/system_name.h"
 #include "write/budget/memory_estimate.h"
 #include "write/categorize/categorize.h"
+#include "write/images/kept_blocks.h"
 #include "write/input/scan.h"
 #include "write/input/source.h"
 #include "write/inspect/inspect.h"
@@ -62,6 +66,7 @@ struct build {
 	struct contents contents;
 	struct fragment_list *lists; /* of each stream, in their order */
 	size_t list_count;
+	struct kept_blocks kept; /* taken over from images */
 	struct chunks chunks;
 	struct block_streams block_streams;
 	struct section_writer sections;
@@ -80,6 +85,7 @@ static void free_build(struct build *build)
 	dw_tree_free(&build->tree);
 	dw_contents_free(&build->contents);
 	free_lists(build);
+	dw_kept_blocks_free(&build->kept);
 	dw_chunks_free(&build->chunks);
 	dw_block_streams_free(&build->block_streams);
 	dw_sources_free(build->run.sources);
@@ -159,6 +165,9 @@ static int write_stream_blocks(struct build *build, uint32_t stream,
 		.stream = stream,
 		.settings = &build->run.settings[of->category],
 		.budget = &build->budget,
+		.kept = stream == 0 && build->kept.count > 0 && !build->kept.are_divided
+				? &build->kept
+				: NULL,
 		.numbers = list->numbers,
 		.count = list->count,
 	};
@@ -185,7 +194,8 @@ static void set_progress_totals(struct build *build)
 	reset_progress(build);
 	progress->items_total = build->contents.fragment_count;
 	for (size_t i = 0; i < build->contents.fragment_count; i++)
-		progress->bytes_total += build->contents.fragments[i].size;
+		if (build->contents.fragments[i].stream != DW_NONE)
+			progress->bytes_total += build->contents.fragments[i].size;
 }
 
 /* Write all streams. A file that differs from the contents it was believed to share gets
@@ -196,7 +206,7 @@ static int write_streams(struct build *build, struct compressor *compressor,
 	size_t from = 0, end = build->contents.fragment_count;
 	int ret;
 
-	for (uint32_t stream = 0; stream < build->contents.streams.count; stream++)
+	for (uint32_t stream = 0; stream < build->list_count; stream++)
 		if ((ret = write_stream_blocks(build, stream, &build->lists[stream],
 					       compressor, err)) < 0)
 			return ret;
@@ -236,6 +246,8 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 
 	reset_progress(build);
 	if ((ret = dw_progress_enter(progress, DWARFS_PHASE_ORDER, err)) < 0 ||
+	    (ret = dw_kept_blocks_find(&build->run, &build->tree, &build->contents,
+				       &build->kept, err)) < 0 ||
 	    (ret = dw_budget_plan(build->builder, &build->workload, &build->contents,
 				  &build->budget, err)) < 0 ||
 	    (ret = order_streams(build, err)) < 0)
@@ -244,6 +256,10 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 	if ((ret = dw_progress_enter(progress, DWARFS_PHASE_WRITE, err)) < 0 ||
 	    (ret = dw_compressor_new(&build->sections, &build->budget,
 				     &build->block_streams, &compressor, err)) < 0 ||
+	    (ret = dw_kept_blocks_write(&build->run, &build->contents, &build->kept,
+					compressor, err)) < 0 ||
+	    (ret = dw_kept_blocks_add_chunks(&build->run, &build->tree, &build->contents,
+					     &build->kept, &build->chunks, err)) < 0 ||
 	    (ret = write_streams(build, compressor, err)) < 0 ||
 	    (ret = dw_compressor_finish(compressor, err)) < 0)
 		return ret;
@@ -397,6 +413,28 @@ static void list_libraries(struct libraries *libraries)
 	qsort(libraries->list, *count, sizeof(libraries->list[0]), compare_library_names);
 }
 
+/* Sections of the images of the input: history, or all others. */
+static int copy_sections(struct build *build, bool history, dwarfs_error **err)
+{
+	const struct assembly *assembly = build->run.assembly;
+
+	for (size_t i = 0; assembly && i < assembly->image_count; i++) {
+		const struct source_image *image = assembly->images[i];
+
+		for (size_t j = 0; j < image->section_count; j++) {
+			const struct stored_section *section = &image->sections[j];
+			int ret;
+
+			if ((section->header.type == DWARFS_SECTION_HISTORY) != history)
+				continue;
+			ret = dw_section_writer_copy(&build->sections, section, err);
+			if (ret < 0)
+				return ret;
+		}
+	}
+	return 0;
+}
+
 static int write_history(struct build *build, dwarfs_error **err)
 {
 	const struct build_options *options = build->run.options;
@@ -420,6 +458,8 @@ static int write_history(struct build *build, dwarfs_error **err)
 
 	if (!options->history)
 		return 0;
+	if ((ret = copy_sections(build, true, err)) < 0)
+		return ret;
 	list_libraries(&libraries);
 	record.library_versions = libraries.list;
 	record.library_count = libraries.count;
@@ -492,13 +532,105 @@ static int run_stages(struct build *build, dwarfs_error **err)
 	    (ret = write_user_header(build, err)) < 0 ||
 	    (ret = write_blocks(build, err)) < 0 ||
 	    (ret = write_metadata(build, err)) < 0 ||
-	    (ret = write_history(build, err)) < 0 || (ret = write_xattrs(build, err)) < 0)
+	    (ret = write_history(build, err)) < 0 ||
+	    (ret = copy_sections(build, false, err)) < 0 ||
+	    (ret = write_xattrs(build, err)) < 0)
 		return ret;
 	if (build->run.options->section_index &&
 	    (ret = dw_section_writer_write_index(&build->sections, err)) < 0)
 		return ret;
 	return dw_sink_commit(build->run.output, err);
 }
+
+/* -- another image, section by section ----------------------------------------------- */
+
+static int copy_blocks(struct build *build, struct source_image *image,
+		       dwarfs_error **err)
+{
+	auto_compressor struct compressor *compressor = NULL;
+	int ret;
+
+	if ((ret = dw_kept_blocks_find_all(&build->run, image, &build->contents,
+					   &build->kept, err)) < 0 ||
+	    (ret = dw_budget_plan(build->builder, &build->workload, &build->contents,
+				  &build->budget, err)) < 0 ||
+	    (ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_WRITE, err)) <
+		    0 ||
+	    (ret = dw_compressor_new(&build->sections, &build->budget,
+				     &build->block_streams, &compressor, err)) < 0 ||
+	    (ret = dw_kept_blocks_write(&build->run, &build->contents, &build->kept,
+					compressor, err)) < 0)
+		return ret;
+	return dw_compressor_finish(compressor, err);
+}
+
+/* The codec of a section that is compressed again. */
+static const struct codec_spec *codec_of(const struct build *build, uint32_t type)
+{
+	return &build->run.options->codecs[type == DWARFS_SECTION_SCHEMA
+						   ? DWARFS_CODEC_SCHEMA
+						   : DWARFS_CODEC_METADATA];
+}
+
+/* Extended attributes name the hash of the metadata that they belong to. */
+static void bind_xattrs(const struct build *build, struct stored_section *section)
+{
+	uint64_t xxh3 = dw_le64(build->sections.metadata_xxh3);
+
+	if (section->header.type == DWARFS_SECTION_XATTRS)
+		memcpy(section->payload.data + XATTRS_AT_METADATA_XXH3, &xxh3,
+		       sizeof(xxh3));
+}
+
+static int copy_other_sections(struct build *build, struct source_image *image,
+			       bool side, dwarfs_error **err)
+{
+	for (size_t i = 0; i < image->section_count; i++) {
+		struct stored_section *section = &image->sections[i];
+		uint32_t type = section->header.type;
+		int ret;
+
+		if ((dw_side_name(type) != NULL) != side ||
+		    (type == DWARFS_SECTION_HISTORY && !build->run.options->history))
+			continue;
+		bind_xattrs(build, section);
+		ret = section->is_unpacked
+			      ? dw_section_writer_pack(&build->sections, type,
+						       codec_of(build, type),
+						       dw_buffer_span(&section->payload),
+						       NULL, err)
+			      : dw_section_writer_copy(&build->sections, section, err);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int run_copy(struct build *build, struct source_image *image, dwarfs_error **err)
+{
+	int ret;
+
+	choose_limit(build);
+	build->workload = dw_workload_of_tree(&build->run, &build->tree);
+	build->run.budget = &build->budget;
+	if ((ret = dw_budget_begin(build->builder, &build->workload,
+				   dw_input_workers(&build->run), &build->budget, err)) <
+		    0 ||
+	    (ret = write_user_header(build, err)) < 0 ||
+	    (ret = copy_blocks(build, image, err)) < 0 ||
+	    (ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_METADATA, err)) <
+		    0 ||
+	    (ret = copy_other_sections(build, image, false, err)) < 0 ||
+	    (ret = write_history(build, err)) < 0 ||
+	    (ret = copy_other_sections(build, image, true, err)) < 0)
+		return ret;
+	if (build->run.options->section_index &&
+	    (ret = dw_section_writer_write_index(&build->sections, err)) < 0)
+		return ret;
+	return dw_sink_commit(build->run.output, err);
+}
+
+/* -- runs ---------------------------------------------------------------------------- */
 
 int dw_build_scan(dwarfs_builder *builder, dwarfs_error **err)
 {
@@ -523,7 +655,9 @@ int dw_build_scan(dwarfs_builder *builder, dwarfs_error **err)
 	return 0;
 }
 
-int dw_build(dwarfs_builder *builder, dwarfs_sink *output, dwarfs_error **err)
+/* Run all stages, or copy an image if there is one. */
+static int run_build(dwarfs_builder *builder, struct source_image *image,
+		     dwarfs_sink *output, dwarfs_error **err)
 {
 	auto_build struct build build = {
 		.run = {
@@ -544,11 +678,23 @@ int dw_build(dwarfs_builder *builder, dwarfs_sink *output, dwarfs_error **err)
 
 	build.sections.run = &build.run;
 	dw_progress_start(&build.run.progress, builder->task);
-	if ((ret = run_stages(&build, err)) < 0)
+	ret = image ? run_copy(&build, image, err) : run_stages(&build, err);
+	if (ret < 0)
 		return ret;
 	builder->counts[DWARFS_COUNT_BYTES_OUT] =
 		builder->options.header.size + build.sections.bytes;
 	/* The image is complete: ignore a cancellation. */
 	(void)dw_progress_enter(&build.run.progress, DWARFS_PHASE_DONE, NULL);
 	return 0;
+}
+
+int dw_build(dwarfs_builder *builder, dwarfs_sink *output, dwarfs_error **err)
+{
+	return run_build(builder, NULL, output, err);
+}
+
+int dw_build_copy(dwarfs_builder *builder, struct source_image *image,
+		  dwarfs_sink *output, dwarfs_error **err)
+{
+	return run_build(builder, image, output, err);
 }

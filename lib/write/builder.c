@@ -53,6 +53,7 @@ int dwarfs_builder_new(dwarfs_context *context, dwarfs_builder **builder_out,
 		.hardlink_table = true,
 		.section_index = true,
 		.create_timestamp = true,
+		.version_history = true,
 		.history = true,
 		.history_timestamps = true,
 		.category_names = true,
@@ -95,6 +96,7 @@ void dwarfs_builder_free(dwarfs_builder *builder)
 	dw_categorize_options_free(&options->categorize);
 	dw_input_options_free(&options->input);
 	dw_buffer_free(&options->header);
+	dw_free(options->recompress_categories);
 	dw_free(builder->settings);
 	dw_free(builder->totals);
 	dw_assembly_free(builder->assembly);

@@ -123,6 +123,7 @@ static inline struct build_packing dw_packing_auto(void)
 
 struct build_options {
 	uint32_t block_bits;
+	uint32_t least_block_bits; /* of the blocks that are taken over; 0: none */
 	struct codec_spec codecs[DW_CODEC_USES];
 	bool codec_was_set[DW_CODEC_USES];
 	struct settings_override *overrides;
@@ -151,11 +152,14 @@ struct build_options {
 	struct mode_change chmod;
 	uint32_t umask;
 	uint64_t resolution_ns;
+	bool resolution_was_set, resolution_was_adopted; /* by the user, from an image */
 	bool keep_all_times, keep_birth_times;
 	struct xattr_rules xattrs;
 
 	struct build_packing packing;
 	bool hardlink_table, section_index, create_timestamp;
+	bool version_history;
+	char *recompress_categories; /* NULL: all */
 	bool history, history_timestamps;
 	char **arguments;
 	size_t argument_count, argument_room;
@@ -222,6 +226,12 @@ int dw_settings_resolve(dwarfs_builder *builder, dwarfs_error **err);
 /* write/build.c: read the input, write the image. The counts are valid after a failure,
  * too. */
 int dw_build(dwarfs_builder *builder, dwarfs_sink *output, dwarfs_error **err);
+
+/* write/build.c: write an image with the blocks and the sections of another one, in its
+ * order, and one more entry of history. */
+struct source_image;
+int dw_build_copy(dwarfs_builder *builder, struct source_image *image,
+		  dwarfs_sink *output, dwarfs_error **err);
 
 /* write/build.c: scan the input and count its entries; write nothing. */
 int dw_build_scan(dwarfs_builder *builder, dwarfs_error **err);

@@ -32,7 +32,9 @@ static bool has_archives(const struct settings *settings)
 	size_t i;
 
 	for (i = 0; i < settings->inputs.count; i++) {
-		if (!is_directory(settings->inputs.items[i]))
+		const char *input = settings->inputs.items[i];
+
+		if (!is_directory(input) && !is_image(input))
 			return true;
 	}
 	return false;
@@ -104,6 +106,17 @@ static int add_tree(dwarfs_builder *builder, const struct settings *settings,
 	return 0;
 }
 
+static int add_image(dwarfs_builder *builder, const struct settings *settings,
+		     const struct watch *watch, size_t number)
+{
+	auto_free char *prefix = clean_prefix(settings->prefix ? settings->prefix : "");
+
+	if (!prefix)
+		return tool_error("out of memory");
+	return image_add(settings, builder, watch, settings->inputs.items[number], prefix,
+			 number == 0);
+}
+
 static int explain_import_failure(const struct settings *settings, const char *input,
 				  const dwarfs_error *err)
 {
@@ -127,9 +140,19 @@ static int import_stdin(dwarfs_archive_import *import, dwarfs_error **err)
 	return ret < 0 ? ret : dwarfs_archive_import_io(import, io, err);
 }
 
-static int add_archive(dwarfs_archive_import *import, const struct settings *settings,
-		       const char *input)
+/* What is no archive may be an image with a header. */
+static bool is_other_image(const struct settings *settings, const char *input,
+			   const dwarfs_error *err)
 {
+	return dwarfs_error_code(err) == DWARFS_ERR_UNSUPPORTED && !is_stdin(input) &&
+	       !settings->input_format && is_image_with_header(input);
+}
+
+static int add_archive(dwarfs_archive_import *import, dwarfs_builder *builder,
+		       const struct settings *settings, const struct watch *watch,
+		       size_t number)
+{
+	const char *input = settings->inputs.items[number];
 	auto_handle(dwarfs_error) *err = NULL;
 	struct stat status;
 	int ret;
@@ -144,6 +167,8 @@ static int add_archive(dwarfs_archive_import *import, const struct settings *set
 	ret = is_stdin(input) ? import_stdin(import, &err)
 			      : dwarfs_archive_import_path(import, input, &err);
 	/* Entries left out were reported. */
+	if (ret < 0 && is_other_image(settings, input, err))
+		return add_image(builder, settings, watch, number);
 	if (ret < 0 && !dwarfs_archive_import_is_complete(import))
 		return explain_import_failure(settings, input, err);
 	return 0;
@@ -192,8 +217,12 @@ int inputs_merge(const struct settings *settings, dwarfs_builder *builder,
 	for (i = 0; i < settings->inputs.count && code == 0; i++) {
 		const char *input = settings->inputs.items[i];
 
-		code = is_directory(input) ? add_tree(builder, settings, input)
-					   : add_archive(import, settings, input);
+		if (is_directory(input))
+			code = add_tree(builder, settings, input);
+		else if (is_image(input))
+			code = add_image(builder, settings, watch, i);
+		else
+			code = add_archive(import, builder, settings, watch, i);
 	}
 	if (!import)
 		return code;

@@ -44,20 +44,24 @@ static int write_image(dwarfs_builder *builder, const struct settings *s,
 			  ? dwarfs_sink_from_fd(STDOUT_FILENO, &sink, &err)
 			  : dwarfs_sink_open(s->output, s->force, &sink, &err);
 
+	int code = 0;
+
 	dwarfs_sink_set_sync(sink, !s->no_sync);
-	if (ret == 0)
+	if (ret == 0 && is_rewrite(s))
+		code = rewrite_image(s, builder, watch, sink);
+	else if (ret == 0)
 		ret = dwarfs_builder_write(builder, sink, &err);
 	dwarfs_task_set_progress(watch->task, NULL, NULL);
 	progress_free(watch->progress);
 	watch->progress = NULL;
-	return ret < 0 ? explain_run_failure(s, err) : 0;
+	return ret < 0 ? explain_run_failure(s, err) : code;
 }
 
 /* The rest of a run, in which signals are caught. */
 static int fill_and_write(dwarfs_builder *builder, const struct settings *s,
 			  struct watch *watch)
 {
-	if (input_apply(s, builder, watch))
+	if (!is_rewrite(s) && input_apply(s, builder, watch))
 		return 1;
 	return s->debug_filter ? filter_show(s, builder) : write_image(builder, s, watch);
 }

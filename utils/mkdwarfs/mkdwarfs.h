@@ -35,11 +35,20 @@ struct filter_report {
 
 /* Everything is checked for its form; NULL, TOOL_DEFAULT or false is "not given". */
 struct settings {
-	struct tool_list inputs;  /* directories and archives, in this order */
+	struct tool_list inputs;  /* directories, archives and images, in this order */
 	const char *input_format; /* of archives */
 	uint64_t strip;
 	const char *prefix;
 	bool whiteouts;
+	bool repack;
+	const char *recompress; /* the mode, or NULL */
+	bool rebuild_metadata;
+	bool change_block_size;
+	const char *recompress_categories;
+	bool no_version_history;
+	bool no_check;
+	uint32_t rewrite_parts; /* what these ask for */
+	bool remove_header;
 	bool continue_on_error; /* past entries of archives */
 	const char *spool_dir;
 	const char *input_list;
@@ -138,6 +147,26 @@ int inputs_check(const struct settings *settings);
 /* Merge all inputs into items; the same results. */
 int inputs_merge(const struct settings *settings, dwarfs_builder *builder,
 		 struct watch *watch);
+
+/* Whether a file begins as an image does; whether one can be opened that begins later. */
+bool is_image(const char *path);
+bool is_image_with_header(const char *path);
+
+/* Add an image that is an input, with a prefix that was cleaned; the same results. */
+int image_add(const struct settings *settings, dwarfs_builder *builder,
+	      const struct watch *watch, const char *path, const char *prefix,
+	      bool is_first);
+
+/* Whether an image is to be rewritten. */
+bool is_rewrite(const struct settings *settings);
+
+/* Check the options for that, and find the parts to be rewritten. 0, or 1 after printing why
+ * not. */
+int rewrite_check(struct settings *settings);
+
+/* Rewrite the image that is the only input; the same results. */
+int rewrite_image(const struct settings *settings, dwarfs_builder *builder,
+		  const struct watch *watch, dwarfs_sink *sink);
 
 /* Only apply the filter rules, and print their results; the same return values. */
 int filter_show(const struct settings *settings, dwarfs_builder *builder);

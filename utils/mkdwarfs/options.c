@@ -12,15 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REFUSED(id, name)                                                                \
-	{                                                                                \
-		id, name, "ARG", NULL, TOOL_UNSUPPORTED                                  \
-	}
-
 static const struct tool_option options[] = {
 	{ 'i', "input", "PATH",
-	  "a directory or an archive, or - for an archive from\nstdin; several are "
-	  "merged in order; required",
+	  "a directory, an archive or an image, or - for an\narchive from stdin; several "
+	  "are merged in order; required",
 	  TOOL_BASIC, TOOL_INTO_LIST(inputs) },
 	{ 0, "input-list", "FILE",
 	  "pack what the lines of FILE, or - for stdin, name;\nrelative to --input or "
@@ -39,6 +34,28 @@ static const struct tool_option options[] = {
 	{ 0, "continue-on-error", NULL,
 	  "leave out entries of archives that no image can hold;\nexit with 2 then", 0,
 	  TOOL_INTO_FLAG(continue_on_error) },
+	{ 0, "repack", NULL,
+	  "order and compress the files of images anew, instead\nof taking over their "
+	  "blocks",
+	  0, TOOL_INTO_FLAG(repack) },
+	{ 0, "recompress", "MODE",
+	  "rewrite an image; compress again: all (default), block,\nmetadata, none",
+	  TOOL_OPTIONAL, .kind = TOOL_PARSED, .parse = parse_recompress },
+	{ 0, "recompress-categories", "[!]LIST",
+	  "compress only blocks of these categories again, or all\nothers", 0,
+	  TOOL_INTO_TEXT(recompress_categories) },
+	{ 0, "rebuild-metadata", NULL,
+	  "rewrite an image with new metadata, to which the options\nfor attributes apply",
+	  0, TOOL_INTO_FLAG(rebuild_metadata) },
+	{ 0, "change-block-size", NULL,
+	  "rewrite an image with blocks of the size of -S", 0,
+	  TOOL_INTO_FLAG(change_block_size) },
+	{ 0, "no-metadata-version-history", NULL,
+	  "do not store what wrote the metadata before", 0,
+	  TOOL_INTO_FLAG(no_version_history) },
+	{ 0, "no-check", NULL,
+	  "do not check an image before it is rewritten; copy\ndamaged blocks as they are",
+	  0, TOOL_INTO_FLAG(no_check) },
 	{ 0, "spool-dir", "DIRECTORY",
 	  "for what does not fit into memory of archives; default\n/tmp", 0,
 	  TOOL_INTO_TEXT(spool_dir) },
@@ -168,6 +185,8 @@ static const struct tool_option options[] = {
 	  TOOL_INTO_FLAG(no_hardlink_table) },
 	{ 0, "header", "FILE", "put this in front of the image", 0,
 	  TOOL_INTO_TEXT(header) },
+	{ 0, "remove-header", NULL, "leave out the header of the first image", 0,
+	  TOOL_INTO_FLAG(remove_header) },
 	{ 'P', "pack-metadata", "WORDS",
 	  "auto, none, all, or some of chunk_table, directories,\n"
 	  "shared_files, names, names_index, symlinks,\n"
@@ -193,13 +212,6 @@ static const struct tool_option options[] = {
 	{ 'H', "long-help", NULL, "all options, levels and codecs", TOOL_BASIC },
 	{ OPT_MAN, "man", NULL, "show the manual page", TOOL_BASIC },
 	{ OPT_VERSION, "version", NULL, "show the version", TOOL_BASIC },
-	REFUSED(0, "recompress"),
-	REFUSED(0, "rebuild-metadata"),
-	REFUSED(0, "change-block-size"),
-	REFUSED(0, "recompress-categories"),
-	REFUSED(0, "no-metadata-version-history"),
-	REFUSED(0, "no-check"),
-	REFUSED(0, "remove-header"),
 	{ 0 },
 };
 
@@ -269,7 +281,7 @@ static int check_together(struct settings *s)
 	if (exclude(s->hollow, "hollow", s->no_sparse_files, "no-sparse-files") ||
 	    exclude(s->input_list, "input-list", s->has_filter, "filter") ||
 	    exclude(s->input_list, "input-list", s->debug_filter, "debug-filter") ||
-	    check_stdin(s))
+	    check_stdin(s) || rewrite_check(s))
 		return 1;
 	if (s->hotness_list && !has_categorizer(s, "hotness"))
 		tool_log(DWARFS_LOG_WARN, "--hotness-list has no effect without "

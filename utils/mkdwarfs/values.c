@@ -110,6 +110,24 @@ int parse_categorizers(const struct tool_option *option, const char *text, void 
 	return 0;
 }
 
+int parse_recompress(const struct tool_option *option, const char *text, void *settings)
+{
+	static const char *const modes[] = { "all", "block", "metadata", "none" };
+	struct settings *s = settings;
+	size_t i;
+
+	if (!text)
+		text = "all";
+	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (strcmp(text, modes[i]) == 0) {
+			s->recompress = modes[i];
+			return 0;
+		}
+	}
+	return tool_error("invalid mode '%s' for --%s: use all, block, metadata or none",
+			  text, option->name);
+}
+
 int parse_ratio(const struct tool_option *option, const char *text, void *settings)
 {
 	struct settings *s = settings;

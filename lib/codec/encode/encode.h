@@ -138,4 +138,9 @@ int dw_samples_to_json(const struct samples_kind *kind,
 		       const struct codec_samples *samples, struct buffer *out,
 		       dwarfs_error **err);
 
+/* The layout in such a text, also of another writer. What the text lacks is 0, and samples
+ * that cannot be packed then are refused by dw_samples_check(). */
+void dw_samples_from_json(const struct samples_kind *kind, const char *text,
+			  struct codec_samples *samples_out);
+
 #endif

@@ -16,11 +16,57 @@ struct samples_kind {
 
 	/* Compact JSON with sorted keys. */
 	void (*describe)(const struct codec_samples *samples, char text[MAX_TEXT_BYTES]);
+
+	/* The opposite. */
+	void (*parse)(const char *text, struct codec_samples *samples);
 };
 
 static const char *endianness(const struct codec_samples *samples)
 {
 	return samples->big_endian ? "big" : "little";
+}
+
+/* The value of a key in an object of numbers and words: where it begins, after a quote if it
+ * has one; NULL if there is none. */
+static const char *find_value(const char *text, const char *key)
+{
+	const char *start = text;
+	size_t bytes = strlen(key);
+
+	for (; (text = strstr(text, key)); text += bytes) {
+		const char *at = text + bytes;
+
+		if (text == start || text[-1] != '"' || *at++ != '"')
+			continue;
+		at += strspn(at, " \t\r\n");
+		if (*at++ != ':')
+			continue;
+		at += strspn(at, " \t\r\n");
+		return *at == '"' ? at + 1 : at;
+	}
+	return NULL;
+}
+
+/* A number of at most max; 0 if it is missing or another. */
+static unsigned number_of(const char *text, const char *key, unsigned max)
+{
+	const char *value = find_value(text, key);
+	unsigned number = 0;
+
+	for (; value && *value >= '0' && *value <= '9'; value++) {
+		number = number * 10 + (unsigned)(*value - '0');
+		if (number > max)
+			return 0;
+	}
+	return number;
+}
+
+static bool is_word(const char *text, const char *key, const char *word)
+{
+	const char *value = find_value(text, key);
+	size_t bytes = strlen(word);
+
+	return value && strncmp(value, word, bytes) == 0 && value[bytes] == '"';
 }
 
 /* -- audio --------------------------------------------------------------------------- */
@@ -44,7 +90,18 @@ static void describe_audio(const struct codec_samples *samples, char text[MAX_TE
 		 samples->is_unsigned ? "unsigned" : "signed");
 }
 
-const struct samples_kind dw_samples_audio = { can_pack_audio, describe_audio };
+static void parse_audio(const char *text, struct codec_samples *samples)
+{
+	samples->bits_per_sample = (uint8_t)number_of(text, "bits_per_sample", 32);
+	samples->bytes_per_sample = (uint8_t)number_of(text, "bytes_per_sample", 4);
+	samples->channels = (uint16_t)number_of(text, "number_of_channels", 8);
+	samples->big_endian = is_word(text, "endianness", "big");
+	samples->lsb_padding = is_word(text, "padding", "lsb");
+	samples->is_unsigned = is_word(text, "signedness", "unsigned");
+}
+
+const struct samples_kind dw_samples_audio = { can_pack_audio, describe_audio,
+					       parse_audio };
 
 /* -- images -------------------------------------------------------------------------- */
 
@@ -63,7 +120,16 @@ static void describe_image(const struct codec_samples *samples, char text[MAX_TE
 		 samples->unused_lsb_count);
 }
 
-const struct samples_kind dw_samples_image = { can_pack_image, describe_image };
+static void parse_image(const char *text, struct codec_samples *samples)
+{
+	samples->bytes_per_sample = (uint8_t)number_of(text, "bytes_per_sample", 4);
+	samples->channels = (uint16_t)number_of(text, "component_count", 2);
+	samples->unused_lsb_count = (uint8_t)number_of(text, "unused_lsb_count", 8);
+	samples->big_endian = is_word(text, "endianness", "big");
+}
+
+const struct samples_kind dw_samples_image = { can_pack_image, describe_image,
+					       parse_image };
 
 /* -- both ---------------------------------------------------------------------------- */
 
@@ -96,4 +162,12 @@ int dw_samples_to_json(const struct samples_kind *kind,
 	if (ret == 0)
 		out->size--;
 	return ret;
+}
+
+void dw_samples_from_json(const struct samples_kind *kind, const char *text,
+			  struct codec_samples *samples_out)
+{
+	*samples_out = (struct codec_samples){ 0 };
+	kind->parse(text, samples_out);
+	samples_out->is_known = kind->can_pack(samples_out);
 }

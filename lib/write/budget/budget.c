@@ -199,7 +199,8 @@ static bool shrink_codecs(struct plan *plan)
 
 static bool shrink_blocks(struct plan *plan)
 {
-	if (plan->block_bits <= MIN_BLOCK_BITS)
+	if (plan->block_bits <= MIN_BLOCK_BITS ||
+	    plan->block_bits <= plan->options->least_block_bits)
 		return false;
 	plan->block_bits--;
 	return true;

@@ -111,9 +111,9 @@ static bool is_skipped(struct entry_import *import, const struct found_entry *fo
 	int class = dw_class_of_mode(found->stat.mode);
 	const char *what = NULL;
 
-	if (class == CLASS_DEV && !import->devices)
+	if (class == CLASS_DEV && !import->devices && !found->is_of_image)
 		what = "device";
-	else if (class == CLASS_OTH && !import->specials)
+	else if (class == CLASS_OTH && !import->specials && !found->is_of_image)
 		what = "fifo or socket";
 	else if (class < 0)
 		what = "file of unknown type";

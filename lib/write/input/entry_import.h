@@ -31,7 +31,8 @@ struct found_entry {
 	/* added by dwarfs_builder_add_item(); items with the same record are hard links
 	 * */
 	bool is_item;
-	uint32_t record; /* of the assembly */
+	uint32_t record;  /* of the assembly */
+	bool is_of_image; /* devices and specials are stored in any case */
 };
 
 /*

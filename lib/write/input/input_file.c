@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/input_file: open and read a file of the input, on disk or in the spool.
+ * write/input/input_file: open and read a file of the input: on disk, in the spool, or in
+ * an image.
  */
 #include <errno.h>
 #include <string.h>
@@ -56,6 +57,13 @@ int dw_input_file_open(const struct build_run *run, const struct tree_inode *ino
 	if (record->kind == RECORD_FILE)
 		return open(user, assembly->files[record->source].disk_path,
 			    &file_out->fd);
+	if (record->kind == RECORD_IMAGE) {
+		const struct image_file *file = &assembly->image_files[record->source];
+
+		file_out->image = assembly->images[file->image];
+		file_out->number = file->inode;
+		return 0;
+	}
 	if (record->kind != RECORD_SPOOLED)
 		return -ESTALE; /* a file without contents is never opened */
 	file_out->spool = assembly->spool;
@@ -71,6 +79,12 @@ void dw_input_file_close(struct input_file *input_file)
 
 int dw_input_file_stat(const struct input_file *input_file, struct os_stat *stat_out)
 {
+	if (input_file->image) {
+		/* Where its holes are is asked for in any case. */
+		*stat_out = (struct os_stat){ .mode = DW_S_IFREG,
+					      .size = input_file->mark.size };
+		return 0;
+	}
 	if (!input_file->spool)
 		return dw_stat_fd(input_file->fd, stat_out);
 	*stat_out = (struct os_stat){
@@ -84,6 +98,11 @@ int dw_input_file_stat(const struct input_file *input_file, struct os_stat *stat
 int64_t dw_input_file_read_at(const struct input_file *input_file, void *buffer,
 			      size_t size, uint64_t offset)
 {
+	const struct source_image *image = input_file->image;
+
+	if (image)
+		return image->ops->read_at(image->user, input_file->number, buffer, size,
+					   offset);
 	if (!input_file->spool)
 		return dw_fd_read_at(input_file->fd, buffer, size, offset);
 	return dw_spool_read_at(input_file->spool, input_file->number, buffer, size,
@@ -93,6 +112,11 @@ int64_t dw_input_file_read_at(const struct input_file *input_file, void *buffer,
 int dw_input_file_next_data(const struct input_file *input_file, uint64_t from,
 			    uint64_t end, uint64_t *start_out, uint64_t *end_out)
 {
+	const struct source_image *image = input_file->image;
+
+	if (image)
+		return image->ops->next_data(image->user, input_file->number, from, end,
+					     start_out, end_out);
 	if (!input_file->spool)
 		return dw_next_data(input_file->fd, from, end, start_out, end_out);
 	dw_spool_next_data(input_file->spool, input_file->number, from, end, start_out,

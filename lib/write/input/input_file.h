@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/input/input_file: open and read a file of the input, on disk or in the spool.
+ * write/input/input_file: open and read a file of the input.
  *
- * A file below the root, a file that an item names by its path, or contents in the spool,
- * with one interface. Holds a descriptor and no data.
+ * A file below the root, a file that an item names by its path, contents in the spool, or a
+ * file of an image, with one interface. Holds a descriptor and no data.
  */
 #ifndef DW_WRITE_INPUT_INPUT_FILE_H
 #define DW_WRITE_INPUT_INPUT_FILE_H
@@ -13,6 +13,7 @@
 #include "write/tree/tree.h"
 
 struct spool;
+struct source_image;
 
 /* Size and time of a file at the scan, to detect changes. */
 struct input_file_mark {
@@ -21,11 +22,12 @@ struct input_file_mark {
 	uint32_t mtime_ns;
 };
 
-/* An open file. */
+/* An open file: on disk, in the spool, or in an image. */
 struct input_file {
-	int fd; /* -1: in the spool, or none */
+	int fd; /* -1: elsewhere, or none */
 	const struct spool *spool;
-	uint32_t number; /* of the spool */
+	const struct source_image *image; /* or NULL */
+	uint32_t number; /* of the spool; inode of the image */
 	struct input_file_mark mark;
 };
 

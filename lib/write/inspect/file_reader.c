@@ -122,6 +122,7 @@ static enum fingerprint_kind fingerprint_kind_of(const struct file_reader *reade
 						 uint32_t category)
 {
 	if (!reader->set.wants_fingerprints ||
+	    reader->subjects[file_state->subject].is_kept ||
 	    file_state->inode->size > reader->run->options->max_similarity_bytes)
 		return FINGERPRINT_NONE;
 	return reader->fingerprint_kinds[category];
@@ -445,7 +446,8 @@ static int identify_contents(struct reader_worker *worker, struct file_state *fi
 	if (ret != 0)
 		return ret;
 	/* Kept bytes would lose the positions of the holes. */
-	if (!file_state->may_have_holes || !reader->run->options->sparse_files) {
+	if (!reader->subjects[file_state->subject].is_kept &&
+	    (!file_state->may_have_holes || !reader->run->options->sparse_files)) {
 		finding.slab = file_state->slab;
 		finding.offset = file_state->offset;
 	}
@@ -466,7 +468,8 @@ static int read_file_once(struct reader_worker *worker, struct file_state *file_
 	if ((ret = begin_file(worker, file_state)) != 0 ||
 	    (ret = identify_contents(worker, file_state, &number, &is_new)) != 0)
 		return ret;
-	if ((is_new || reader->goes_by_path) &&
+	if (!reader->subjects[file_state->subject].is_kept &&
+	    (is_new || reader->goes_by_path) &&
 	    (ret = describe_contents(worker, file_state, number)) != 0)
 		return ret;
 	reader->subjects[file_state->subject].distinct = number;
@@ -509,6 +512,8 @@ int dw_file_reader_run(struct file_reader *reader, struct reader_worker *worker,
 		show_rest(worker, file_state.inode->size);
 		if (ret == -ENOMEM)
 			return dw_fail_nomem(err);
+		if (ret < 0 && subject->is_kept)
+			ret = 1; /* it keeps its chunks, damaged as they are */
 		subject->state = ret < 0 ? SUBJECT_UNREADABLE
 				 : ret	 ? SUBJECT_CHANGED
 					 : SUBJECT_DONE;

@@ -22,6 +22,7 @@
 #include "write/budget/budget.h"
 #include "write/inspect/file_reader.h"
 #include "write/inspect/inspect.h"
+#include "write/items/assembly.h"
 #include "write/options/input_options.h"
 
 /* Batch several small files for one hand-over to a worker. */
@@ -42,6 +43,8 @@ struct stage {
 	struct categorizers *categorizers;
 	struct subject *subjects;
 	size_t subject_count, subject_room;
+	struct kept_subject *kept; /* files whose blocks are taken over, by position */
+	size_t kept_count;
 	uint8_t *fingerprint_kinds;
 	uint32_t *forced;
 	dwarfs_category_fn callback;
@@ -57,6 +60,7 @@ static void free_stage(struct stage *stage)
 	dw_free(stage->subjects);
 	dw_free(stage->fingerprint_kinds);
 	dw_free(stage->forced);
+	dw_free(stage->kept);
 }
 
 /* -- subjects
@@ -82,6 +86,8 @@ static int list_subjects(struct stage *stage, dwarfs_error **err)
 		stage->subjects[stage->subject_count++] = (struct subject){
 			.inode = (uint32_t)i,
 			.distinct = DW_NONE,
+			.alias = DW_NONE,
+			.is_kept = dw_kept_file_of(stage->run, &tree->inodes[i]) != NULL,
 		};
 	}
 	return 0;
@@ -103,26 +109,96 @@ static uint32_t *find_size_slot(const struct stage *stage, uint32_t *slots, size
 	return &slots[slot];
 }
 
+/* Whether two files of the same size may be equal, as far as it is not known: files of one
+ * image that share their blocks are aliases, and the others of that image differ. */
+static bool may_be_equal(const struct stage *stage, const struct subject *a,
+			 const struct subject *b)
+{
+	const struct tree_inode *inodes = stage->tree->inodes;
+
+	if (!a->is_kept || !b->is_kept)
+		return true;
+	return dw_kept_file_of(stage->run, &inodes[a->inode])->image !=
+	       dw_kept_file_of(stage->run, &inodes[b->inode])->image;
+}
+
 /* Only files of the same size can be equal. */
 static int want_hashes(struct stage *stage, dwarfs_error **err)
 {
 	auto_free uint32_t *slots = NULL;
+	auto_free uint8_t *is_wanted = dw_calloc(stage->subject_count, 1); /* by first */
 	size_t room = 64;
 
 	while (room < stage->subject_count * 2)
 		room *= 2;
-	if (!(slots = dw_calloc(room, sizeof(*slots))))
+	if (!is_wanted || !(slots = dw_calloc(room, sizeof(*slots))))
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < stage->subject_count; i++) {
 		uint32_t *slot =
 			find_size_slot(stage, slots, room - 1, size_of(stage, i));
 
-		if (*slot == 0) {
+		if (*slot == 0)
 			*slot = (uint32_t)i + 1;
-			continue;
-		}
-		stage->subjects[*slot - 1].wants_hash = true;
-		stage->subjects[i].wants_hash = true;
+		else if (may_be_equal(stage, &stage->subjects[*slot - 1],
+				      &stage->subjects[i]))
+			is_wanted[*slot - 1] = true;
+	}
+	for (size_t i = 0; i < stage->subject_count; i++) {
+		uint32_t first = *find_size_slot(stage, slots, room - 1,
+						 size_of(stage, i));
+
+		stage->subjects[i].wants_hash =
+			is_wanted[first - 1] && stage->subjects[i].alias == DW_NONE;
+	}
+	return 0;
+}
+
+/* A kept file by where its chunks are. */
+struct kept_subject {
+	uint32_t image;
+	uint64_t first_chunk;
+	uint32_t subject;
+};
+
+static int compare_kept_subjects(const void *left, const void *right)
+{
+	const struct kept_subject *a = left, *b = right;
+
+	if (a->image != b->image)
+		return a->image < b->image ? -1 : 1;
+	if (a->first_chunk != b->first_chunk)
+		return a->first_chunk < b->first_chunk ? -1 : 1;
+	return a->subject < b->subject ? -1 : a->subject > b->subject;
+}
+
+/* List the kept files by the position of their chunks, and find those that share them. */
+static int find_aliases(struct stage *stage, dwarfs_error **err)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < stage->subject_count; i++)
+		count += stage->subjects[i].is_kept;
+	if (count == 0)
+		return 0;
+	if (!(stage->kept = dw_calloc(count, sizeof(*stage->kept))))
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < stage->subject_count; i++) {
+		const struct image_file *file = dw_kept_file_of(
+			stage->run, &stage->tree->inodes[stage->subjects[i].inode]);
+
+		if (file)
+			stage->kept[stage->kept_count++] = (struct kept_subject){
+				file->image, file->first_chunk, (uint32_t)i
+			};
+	}
+	qsort(stage->kept, count, sizeof(*stage->kept), compare_kept_subjects);
+	for (size_t i = 1, first = 0; i < count; i++) {
+		if (stage->kept[i].image == stage->kept[first].image &&
+		    stage->kept[i].first_chunk == stage->kept[first].first_chunk)
+			stage->subjects[stage->kept[i].subject].alias =
+				stage->kept[first].subject;
+		else
+			first = i;
 	}
 	return 0;
 }
@@ -167,6 +243,7 @@ static int prepare_reader(struct stage *stage, dwarfs_error **err)
 	int ret;
 
 	if ((ret = list_subjects(stage, err)) < 0 ||
+	    (ret = find_aliases(stage, err)) < 0 ||
 	    (ret = dw_categorizers_new(options, &stage->categorizers, err)) < 0 ||
 	    (ret = find_fingerprint_kinds(stage, &wants_fingerprints, err)) < 0)
 		return ret;
@@ -206,6 +283,8 @@ static bool needs_reading(const struct stage *stage, size_t i)
 
 	if (stage->run->options->input.hollow)
 		return false;
+	if (stage->subjects[i].is_kept)
+		return stage->subjects[i].wants_hash;
 	return stage->subjects[i].wants_hash || reader->categorizers ||
 	       (reader->set.wants_fingerprints &&
 		size_of(stage, i) <= stage->run->options->max_similarity_bytes);
@@ -294,12 +373,18 @@ static int submit_all(struct stage *stage, dwarfs_error **err)
 	int ret;
 
 	for (size_t i = 0; i < stage->subject_count; i++) {
+		if (stage->subjects[i].is_kept)
+			continue;
 		if ((ret = ask_callback(stage, i, err)) < 0)
 			return ret;
 		if (needs_reading(stage, i) &&
 		    (ret = add_to_batch(stage, &batch, i, err)) < 0)
 			return ret;
 	}
+	for (size_t i = 0; i < stage->kept_count; i++) /* in the order of their blocks */
+		if (needs_reading(stage, stage->kept[i].subject) &&
+		    (ret = add_to_batch(stage, &batch, stage->kept[i].subject, err)) < 0)
+			return ret;
 	if ((ret = submit_batch(stage, &batch, err)) < 0)
 		return ret;
 	return dw_pipeline_finish(&stage->pipeline, err);
@@ -382,15 +467,33 @@ static void chain_empty(struct tree *tree, uint8_t *followers)
 	}
 }
 
+/* Append a file that shares the chunks of another one, whose contents were not compared, to
+ * the files after that. */
+static void chain_alias(struct stage *stage, struct subject *subject)
+{
+	struct tree_inode *inodes = stage->tree->inodes;
+	struct subject *first = &stage->subjects[subject->alias];
+
+	inodes[subject->inode].next = inodes[first->inode].next;
+	inodes[first->inode].next = subject->inode;
+	stage->run->progress.bytes_saved += inodes[subject->inode].size;
+}
+
 static void chain_files(struct stage *stage, uint8_t *followers)
 {
 	for (size_t i = 0; i < stage->subject_count; i++) {
 		struct subject *subject = &stage->subjects[i];
 
+		if (subject->alias != DW_NONE)
+			subject->distinct = stage->subjects[subject->alias].distinct;
 		if (subject->state == SUBJECT_UNREADABLE)
 			stage->tree->inodes[subject->inode].size = 0;
 		else if (is_follower(stage, subject, (uint32_t)i))
 			followers[subject->inode] = true;
+		if (subject->alias == DW_NONE || subject->distinct != DW_NONE)
+			continue;
+		chain_alias(stage, subject);
+		followers[subject->inode] = true;
 	}
 	chain_empty(stage->tree, followers);
 }
@@ -410,6 +513,31 @@ static int add_part_fragment(struct contents *contents, const struct category_pa
 	return dw_contents_add_fragment(contents, stream, part->size, err);
 }
 
+/* If files of these contents are in an image whose blocks are taken over, use the first of
+ * them: of the first image, and in it the one that is stored first. */
+static uint32_t find_kept_inode(const struct stage *stage, uint32_t inode)
+{
+	const struct tree_inode *inodes = stage->tree->inodes;
+	const struct image_file *best = NULL;
+	uint32_t kept = DW_NONE;
+
+	if (stage->kept_count == 0)
+		return DW_NONE;
+	for (; inode != DW_NONE; inode = inodes[inode].next) {
+		const struct image_file *file =
+			dw_kept_file_of(stage->run, &inodes[inode]);
+
+		if (!file ||
+		    (best && (file->image > best->image ||
+			      (file->image == best->image &&
+			       file->first_chunk >= best->first_chunk))))
+			continue;
+		best = file;
+		kept = inode;
+	}
+	return kept;
+}
+
 static int add_subject_fragments(struct stage *stage, struct contents *contents, size_t i,
 				 dwarfs_error **err)
 {
@@ -421,9 +549,13 @@ static int add_subject_fragments(struct stage *stage, struct contents *contents,
 		.category = decided ? stage->forced[i] : CATEGORY_DEFAULT,
 	};
 	const struct category_parts *parts = NULL;
+	struct content *content = &contents->list[contents->count - 1];
 	uint64_t covered = 0;
 	int ret;
 
+	content->kept_inode = find_kept_inode(stage, content->inode);
+	if (content->kept_inode != DW_NONE)
+		return dw_contents_add_fragment(contents, DW_NONE, whole.size, err);
 	if (number != DW_NONE && set->list[number].parts != 0)
 		parts = &set->parts[set->list[number].parts - 1];
 	for (size_t p = 0; parts && p < parts->count; p++)

@@ -31,6 +31,7 @@ int dw_contents_add(struct contents *contents, struct tree *tree, uint32_t inode
 		.size = tree->inodes[inode].size,
 		.inode = inode,
 		.first_fragment = (uint32_t)contents->fragment_count,
+		.kept_inode = DW_NONE,
 	};
 	for (uint32_t i = inode; i != DW_NONE; i = tree->inodes[i].next)
 		tree->inodes[i].content = (uint32_t)contents->count;

@@ -171,15 +171,13 @@ static int add_disk_file(struct assembly *assembly, struct record *record,
 	return 0;
 }
 
-int dw_assembly_add_disk_entry(struct assembly *assembly, const struct disk_entry *entry,
-			       uint32_t *record_out, dwarfs_error **err)
+/* A record with the attributes of an entry, except its times other than that of its
+ * contents. */
+static struct record record_of_stat(const struct os_stat *stat)
 {
-	const struct os_stat *stat = &entry->stat;
-	struct tree_times times = { stat->atime, stat->ctime, stat->btime };
-	int class = dw_class_of_mode(stat->mode), ret = 0;
-	struct record record = {
+	return (struct record){
 		.kind = RECORD_PLAIN,
-		.size = class == CLASS_DEV ? stat->rdev : 0,
+		.size = dw_class_of_mode(stat->mode) == CLASS_DEV ? stat->rdev : 0,
 		.mtime = stat->mtime.seconds,
 		.mtime_ns = stat->mtime.nanoseconds,
 		.mode = stat->mode,
@@ -188,16 +186,87 @@ int dw_assembly_add_disk_entry(struct assembly *assembly, const struct disk_entr
 		.xattrs = NO_XATTRS,
 		.times = NO_TIMES,
 	};
+}
+
+/* Give a record its times and attributes, and add it. */
+static int finish_record(struct assembly *assembly, struct record *record,
+			 const struct os_stat *stat, struct span xattrs,
+			 uint32_t *record_out, dwarfs_error **err)
+{
+	struct tree_times times = { stat->atime, stat->ctime, stat->btime };
+	int ret;
+
+	if ((ret = add_times(assembly, record, &times, err)) < 0 ||
+	    (ret = add_xattr_list(assembly, record, xattrs, err)) < 0)
+		return ret;
+	return dw_assembly_add_record(assembly, record, record_out, err);
+}
+
+int dw_assembly_add_image_entry(struct assembly *assembly,
+				const struct image_entry *entry, uint32_t *record_out,
+				dwarfs_error **err)
+{
+	const struct os_stat *stat = &entry->stat;
+	struct record record = record_of_stat(stat);
+	int class = dw_class_of_mode(stat->mode), ret = 0;
+
+	record.is_of_image = true;
+	if (class == CLASS_REG && stat->size > 0) {
+		record.kind = RECORD_IMAGE;
+		record.size = stat->size;
+		ret = dw_assembly_add_image_file(assembly, &entry->file, &record.source,
+						 err);
+	} else if (class == CLASS_LNK) {
+		ret = add_string(assembly, &record, RECORD_TARGET, entry->target, err);
+	}
+	if (ret < 0)
+		return ret;
+	return finish_record(assembly, &record, stat, entry->xattrs, record_out, err);
+}
+
+int dw_assembly_add_disk_entry(struct assembly *assembly, const struct disk_entry *entry,
+			       uint32_t *record_out, dwarfs_error **err)
+{
+	const struct os_stat *stat = &entry->stat;
+	struct record record = record_of_stat(stat);
+	int class = dw_class_of_mode(stat->mode), ret = 0;
 
 	if (class == CLASS_REG && stat->size > 0)
 		ret = add_disk_file(assembly, &record, stat, entry->directory,
 				    entry->name, err);
 	else if (class == CLASS_LNK)
 		ret = add_string(assembly, &record, RECORD_TARGET, entry->target, err);
-	if (ret < 0 || (ret = add_times(assembly, &record, &times, err)) < 0 ||
-	    (ret = add_xattr_list(assembly, &record, entry->xattrs, err)) < 0)
+	if (ret < 0)
 		return ret;
-	return dw_assembly_add_record(assembly, &record, record_out, err);
+	return finish_record(assembly, &record, stat, entry->xattrs, record_out, err);
+}
+
+/* How many entries a record that is not a directory would replace at a path. */
+static uint64_t count_replaced(const struct assembly *assembly, struct span path,
+			       uint32_t record)
+{
+	uint32_t node;
+
+	if ((assembly->records[record].mode & DW_S_IFMT) == DW_S_IFDIR)
+		return 0;
+	node = dw_assembly_find(assembly, path);
+	return node == DW_NONE ? 0 : dw_assembly_count_below(assembly, node, false);
+}
+
+int dw_assembly_put_or_drop(struct assembly *assembly, dwarfs_context *context,
+			    const struct buffer *path, uint32_t record,
+			    uint32_t *node_out, dwarfs_error **err)
+{
+	uint64_t replaced = count_replaced(assembly, dw_buffer_span(path), record);
+	int ret = dw_assembly_put(assembly, dw_buffer_span(path), record, node_out, err);
+
+	if (ret < 0 && assembly->records[record].names == 0)
+		dw_assembly_drop_record(assembly, record);
+	if (ret == 0 && replaced > 0)
+		dw_log(context, DWARFS_LOG_WARN,
+		       "entry '%s': replaces a directory with %" PRIu64 " entr%s",
+		       (const char *)path->data, replaced, replaced == 1 ? "y" : "ies");
+	return ret;
 }
 
 /* -- contents ------------------------------------------------------------------------ */

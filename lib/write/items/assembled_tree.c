@@ -90,6 +90,7 @@ static void fill_found_entry(const struct assembly *assembly, uint32_t node,
 	*found = (struct found_entry){
 		.is_item = true,
 		.record = assembly->nodes[node].record,
+		.is_of_image = record->is_of_image,
 		.stat = {
 			.mode = record->mode,
 			.uid = record->uid,

@@ -77,6 +77,7 @@ void dw_assembly_free(struct assembly *assembly)
 	dw_tree_free(&assembly->disk);
 	dw_fd_close(assembly->disk_fd);
 	dw_spool_free(assembly->spool);
+	dw_assembly_free_images(assembly);
 	dw_free(assembly);
 }
 

@@ -13,6 +13,7 @@
 #include <dwarfs/item.h>
 
 #include "write/builder.h"
+#include "write/images/source_image.h"
 #include "write/items/spool.h"
 #include "write/tree/path_cursor.h"
 #include "write/tree/tree.h"
@@ -24,6 +25,7 @@ enum record_kind {
 	RECORD_LINK,	/* an unresolved hard link: source is of strings */
 	RECORD_FILE,	/* source is of files */
 	RECORD_SPOOLED, /* source is a number of the spool */
+	RECORD_IMAGE,	/* a file of an image: source is of image_files */
 };
 
 #define NO_XATTRS UINT32_MAX
@@ -39,6 +41,7 @@ struct record {
 	uint32_t times;	 /* of times, or NO_TIMES */
 	uint32_t source; /* of a free one: the next free one, or DW_NONE */
 	uint8_t kind;
+	bool is_of_image; /* stored whatever its type: an image has it already */
 };
 
 /* A file on disk, with its attributes when it was added. */
@@ -83,6 +86,10 @@ struct assembly {
 	struct tree disk;    /* names and entries only: paths of files, below "/" */
 	int disk_fd;	     /* of "/", if there are any; or -1 */
 	struct spool *spool; /* made when it is needed first */
+	struct source_image **images;
+	size_t image_count, image_room;
+	struct image_file *image_files;
+	size_t image_file_count, image_file_room;
 };
 
 int dw_assembly_new(struct assembly **assembly_out, dwarfs_error **err);
@@ -102,6 +109,26 @@ void dw_assembly_drop_nodes(struct assembly *assembly);
 int dw_assembly_add_record(struct assembly *assembly, const struct record *record,
 			   uint32_t *number_out, dwarfs_error **err);
 void dw_assembly_drop_record(struct assembly *assembly, uint32_t number);
+
+/* -- images, in write/images/image_files.c ----------------------------------------------- */
+
+/* Add an image, which belongs to the assembly from then on, or a file of one. */
+int dw_assembly_add_image(struct assembly *assembly, struct source_image *image,
+			  uint32_t *number_out, dwarfs_error **err);
+int dw_assembly_add_image_file(struct assembly *assembly, const struct image_file *file,
+			       uint32_t *number_out, dwarfs_error **err);
+void dw_assembly_free_images(struct assembly *assembly);
+
+/* log2 of the largest block of the images whose blocks are taken over; 0: none. */
+uint32_t dw_assembly_block_bits(const struct assembly *assembly);
+
+/* The file of an image that an inode of a run has its contents from, or NULL. */
+const struct image_file *dw_image_file_of(const struct build_run *run,
+					  const struct tree_inode *inode);
+
+/* The same, if the new image takes over the blocks of that image. */
+const struct image_file *dw_kept_file_of(const struct build_run *run,
+					 const struct tree_inode *inode);
 
 /* -- nodes --------------------------------------------------------------------------- */
 
@@ -187,6 +214,23 @@ struct disk_entry {
 };
 int dw_assembly_add_disk_entry(struct assembly *assembly, const struct disk_entry *entry,
 			       uint32_t *record_out, dwarfs_error **err);
+
+/* Add a record for an entry of an image. */
+struct image_entry {
+	struct os_stat stat;
+	struct span target;	/* of a symbolic link */
+	struct span xattrs;	/* as by dw_xattr_list_append() */
+	struct image_file file; /* of a regular file that is not empty */
+};
+int dw_assembly_add_image_entry(struct assembly *assembly,
+				const struct image_entry *entry, uint32_t *record_out,
+				dwarfs_error **err);
+
+/* Put a record at a path, as dw_assembly_put(), or drop it; log when it replaces a directory
+ * that is not empty. */
+int dw_assembly_put_or_drop(struct assembly *assembly, dwarfs_context *context,
+			    const struct buffer *path, uint32_t record,
+			    uint32_t *node_out, dwarfs_error **err);
 
 /* -- the run, in assembled_tree.c
  * ---------------------------------------------------------- */

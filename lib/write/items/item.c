@@ -135,10 +135,7 @@ void dwarfs_item_set_device(dwarfs_item *item, uint32_t major, uint32_t minor)
 	if (!item)
 		return;
 
-	uint64_t high = major, low = minor;
-
-	item->device = (low & 0xff) | (high & 0xfff) << 8 |
-		       (low & ~UINT64_C(0xff)) << 12 | (high & ~UINT64_C(0xfff)) << 32;
+	item->device = dw_device_number(major, minor);
 }
 
 static int set_item_text(dwarfs_item *item, const char *text, size_t bytes,

@@ -39,6 +39,15 @@ struct dwarfs_item {
 /* Check that a path consists of valid names; "" is valid. */
 int dw_item_check_path(struct span path, dwarfs_error **err);
 
+/* The number of a device, as os_stat.rdev. */
+static inline uint64_t dw_device_number(uint32_t major, uint32_t minor)
+{
+	uint64_t high = major, low = minor;
+
+	return (low & 0xff) | (high & 0xfff) << 8 | (low & ~UINT64_C(0xff)) << 12 |
+	       (high & ~UINT64_C(0xfff)) << 32;
+}
+
 /* Cut the next name off such a path; empty at the end. */
 struct span dw_item_next_name(struct span *path);
 

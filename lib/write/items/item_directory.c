@@ -139,35 +139,12 @@ static int set_image_path(struct directory_walk *directory_walk, const char *nam
 			name, err);
 }
 
-/* How many entries a record that is not a directory would replace at the current path. */
-static uint64_t count_replaced(const struct directory_walk *directory_walk,
-			       uint32_t record)
-{
-	struct assembly *assembly = directory_walk->assembly;
-	uint32_t node;
-
-	if ((assembly->records[record].mode & DW_S_IFMT) == DW_S_IFDIR)
-		return 0;
-	node = dw_assembly_find(assembly, dw_buffer_span(&directory_walk->path));
-	return node == DW_NONE ? 0 : dw_assembly_count_below(assembly, node, false);
-}
-
 static int put_record(struct directory_walk *directory_walk, uint32_t record,
 		      uint32_t *node_out, dwarfs_error **err)
 {
-	uint64_t replaced = count_replaced(directory_walk, record);
-	int ret = dw_assembly_put(directory_walk->assembly,
-				  dw_buffer_span(&directory_walk->path), record, node_out,
-				  err);
-
-	if (ret < 0 && directory_walk->assembly->records[record].names == 0)
-		dw_assembly_drop_record(directory_walk->assembly, record);
-	if (ret == 0 && replaced > 0)
-		dw_log(directory_walk->run.context, DWARFS_LOG_WARN,
-		       "entry '%s': replaces a directory with %" PRIu64 " entr%s",
-		       (const char *)directory_walk->path.data, replaced,
-		       replaced == 1 ? "y" : "ies");
-	return ret;
+	return dw_assembly_put_or_drop(directory_walk->assembly,
+				       directory_walk->run.context, &directory_walk->path,
+				       record, node_out, err);
 }
 
 /* Add a record for a name; "" is the directory itself. */

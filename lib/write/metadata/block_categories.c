@@ -110,6 +110,9 @@ int dw_tables_fill_block_categories(struct tables *tables, dwarfs_error **err)
 	bool any = options->categorize.count > 0 || options->categorize.callback;
 	int ret;
 
+	/* Blocks that were taken over keep their categories. */
+	for (size_t i = 0; !any && i < tables->in->block_streams->count; i++)
+		any = stream_of(tables, i)->category != CATEGORY_DEFAULT;
 	if (!any || !options->category_names)
 		return 0;
 	if ((ret = fill_categories(tables, err)) < 0 || !options->category_metadata)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "write/items/assembly.h"
 #include "write/metadata/tables.h"
 
 #define WRITER_NAME "libdwarfs v"
@@ -39,6 +40,7 @@ static void free_tables(struct tables *tables)
 	dw_free(tables->category_metadata);
 	dw_free(tables->block_categories);
 	dw_free(tables->block_metadata);
+	dw_free(tables->versions);
 }
 #define auto_tables __attribute__((cleanup(free_tables)))
 
@@ -76,6 +78,56 @@ static void fill_facts(struct tables *tables, const char *version)
 	out->preferred_path_separator = '/';
 }
 
+static struct freeze_history_entry entry_of(const struct source_version *version)
+{
+	const char *text = version->dwarfs_version;
+
+	return (struct freeze_history_entry){
+		.major = version->major,
+		.minor = version->minor,
+		.dwarfs_version = { (const uint8_t *)text, text ? strlen(text) : 0 },
+		.has_dwarfs_version = text != NULL,
+		.has_options = version->has_options,
+		.block_size = version->block_size,
+		.options = {
+			.mtime_only = version->mtime_only,
+			.has_time_resolution_sec = version->has_time_resolution_sec,
+			.packed_chunk_table = version->packed_chunk_table,
+			.packed_directories = version->packed_directories,
+			.packed_shared_files_table = version->packed_shared_files_table,
+			.has_subsecond_multiplier = version->has_subsecond_multiplier,
+			.has_btime = version->has_btime,
+			.inodes_have_nlink = version->inodes_have_nlink,
+			.time_resolution_sec = version->time_resolution_sec,
+			.subsecond_multiplier = version->subsecond_multiplier,
+		},
+	};
+}
+
+/* What made the metadata of the images that this one comes from. */
+static int fill_versions(struct tables *tables, dwarfs_error **err)
+{
+	const struct assembly *assembly = tables->in->run->assembly;
+	size_t count = 0;
+
+	if (!assembly || !tables->options->version_history)
+		return 0;
+	for (size_t i = 0; i < assembly->image_count; i++)
+		count += assembly->images[i]->version_count;
+	if (count == 0)
+		return 0;
+	if (!(tables->versions = dw_calloc(count, sizeof(*tables->versions))))
+		return dw_fail_nomem(err);
+	tables->out.has_metadata_version_history = true;
+	tables->out.metadata_version_history = (struct table){ tables->versions, count };
+	count = 0;
+	for (size_t i = 0; i < assembly->image_count; i++)
+		for (size_t j = 0; j < assembly->images[i]->version_count; j++)
+			tables->versions[count++] =
+				entry_of(&assembly->images[i]->versions[j]);
+	return 0;
+}
+
 static void choose_resolution(struct tables *tables)
 {
 	uint64_t resolution = tables->options->resolution_ns;
@@ -93,6 +145,7 @@ static int fill_tables(struct tables *tables, dwarfs_error **err)
 		dw_tables_fill_entries,
 		dw_tables_fill_files,
 		dw_tables_fill_block_categories,
+		fill_versions,
 	};
 
 	choose_resolution(tables);

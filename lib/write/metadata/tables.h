@@ -41,6 +41,7 @@ struct tables {
 	struct span *category_names, *category_metadata;
 	uint32_t *block_categories;
 	struct freeze_pair32 *block_metadata;
+	struct freeze_history_entry *versions;
 	struct freeze_metadata out;
 };
 

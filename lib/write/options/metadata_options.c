@@ -123,6 +123,7 @@ int dwarfs_builder_set_time_resolution(dwarfs_builder *builder, uint64_t resolut
 			       (uint64_t)MAX_RESOLUTION_SEC,
 			       resolution_ns / DW_NS_PER_SECOND);
 	builder->options.resolution_ns = resolution_ns;
+	builder->options.resolution_was_set = true;
 	return 0;
 }
 

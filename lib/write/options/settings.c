@@ -10,6 +10,7 @@
 
 #include "write/builder.h"
 #include "write/categorize/categorize.h"
+#include "write/items/assembly.h"
 #include "write/options/levels.h"
 #include "write/order/order.h"
 
@@ -153,6 +154,9 @@ static void apply_level(dwarfs_builder *builder)
 
 	if (!builder->block_bits_was_set)
 		options->block_bits = dw_level_block_bits(builder->level);
+	options->least_block_bits = dw_assembly_block_bits(builder->assembly);
+	if (options->block_bits < options->least_block_bits)
+		options->block_bits = options->least_block_bits;
 	for (int use = 0; use < DW_CODEC_USES; use++)
 		if (!options->codec_was_set[use])
 			options->codecs[use] = dw_level_codec(builder->level, use);

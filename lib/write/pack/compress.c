@@ -4,7 +4,8 @@
  *
  *   open     block of the caller, being filled; referenced by stored_window, too
  *   queued   block_job, submitted to the pipeline; owned by it
- *   packed   on a worker: compressed, header with number and hashes complete
+ *   packed   on a worker: compressed, header with number and hashes complete; a block that
+ *            is copied from an image has only its header completed
  *   written  on the calling thread, in block order; the memory goes to free lists
  *
  * Block references, free lists, counts and the output belong to the calling thread; a
@@ -26,8 +27,11 @@ struct setup {
 };
 
 struct block_job {
-	struct block *block;
-	const struct setup *setup;
+	struct block *block;	   /* NULL: a copy; packed is the payload as stored */
+	const struct setup *setup; /* NULL: a copy */
+	uint32_t category;
+	bool is_sealed;		 /* the header is complete */
+	uint64_t unpacked_bytes; /* of the block */
 	struct section_header header;
 	struct buffer packed;
 	struct block_job *next_free;
@@ -109,7 +113,7 @@ static int set_up_packer(struct compressor *compressor, struct pack_worker *work
 
 static struct span stored(const struct block_job *job)
 {
-	if (job->header.compression != CODEC_NONE)
+	if (!job->block || job->header.compression != CODEC_NONE)
 		return dw_buffer_span(&job->packed);
 	return (struct span){ job->block->data, job->block->size };
 }
@@ -118,10 +122,16 @@ static int pack_block(void *shared, void *pointer, void *job_pointer, dwarfs_err
 {
 	struct pack_worker *worker = pointer;
 	struct block_job *job = job_pointer;
-	struct span in = { job->block->data, job->block->size };
-	int ret = set_up_packer(shared, worker, job->setup, err);
+	struct span in;
+	int ret;
 
-	if (ret < 0)
+	if (!job->block) {
+		if (!job->is_sealed)
+			dw_section_seal(&job->header, stored(job), worker->hash);
+		return 0;
+	}
+	in = (struct span){ job->block->data, job->block->size };
+	if ((ret = set_up_packer(shared, worker, job->setup, err)) < 0)
 		return ret;
 	job->packed.size = 0;
 	ret = dw_block_packer_pack(worker->packer, in, &job->packed,
@@ -161,17 +171,19 @@ static int write_block_section(void *shared, void *job_pointer, dwarfs_error **e
 	struct compressor *compressor = shared;
 	struct block_job *job = job_pointer;
 	struct build_run *run = compressor->sections->run;
-	struct category_total *total = &run->totals[job->setup->category];
+	struct category_total *total = &run->totals[job->category];
 	struct span data = stored(job);
 
 	dw_pipeline_taken(&compressor->pipeline);
 	run->counts[DWARFS_COUNT_BLOCKS]++;
-	run->counts[DWARFS_COUNT_BYTES_STORED] += job->block->size;
+	run->counts[DWARFS_COUNT_BYTES_STORED] += job->unpacked_bytes;
 	run->counts[DWARFS_COUNT_BYTES_BLOCKS] += data.size;
-	total->stored += job->block->size;
+	total->stored += job->unpacked_bytes;
 	total->packed += data.size;
-	compressor->written_input += job->block->input_bytes;
-	compressor->written_bytes += job->block->size;
+	if (job->block) {
+		compressor->written_input += job->block->input_bytes;
+		compressor->written_bytes += job->block->size;
+	}
 	return dw_section_writer_write(compressor->sections, &job->header, data, err);
 }
 
@@ -203,7 +215,10 @@ static void keep_job(void *shared, void *job_pointer)
 	struct compressor *compressor = shared;
 	struct block_job *job = job_pointer;
 
-	dw_block_release(compressor, dw_steal(job->block));
+	if (job->block)
+		dw_block_release(compressor, dw_steal(job->block));
+	else
+		dw_buffer_free(&job->packed); /* of the size of one payload */
 	job->next_free = compressor->free_jobs;
 	compressor->free_jobs = job;
 }
@@ -347,10 +362,51 @@ int dw_compressor_open(struct compressor *compressor, struct block **block_out,
 	return 0;
 }
 
+/* A job of the free list, or a new one. */
+static struct block_job *take_job(struct compressor *compressor)
+{
+	struct block_job *job = compressor->free_jobs;
+
+	if (!job)
+		return dw_calloc(1, sizeof(*job));
+	compressor->free_jobs = job->next_free;
+	return job;
+}
+
+int dw_compressor_copy(struct compressor *compressor, uint32_t stream, uint32_t category,
+		       struct stored_section *section, dwarfs_error **err)
+{
+	struct block_streams *streams = compressor->streams;
+	struct section_header *header = &section->header;
+	struct block_job *job;
+	int ret;
+
+	if (compressor->next_number == UINT32_MAX)
+		return dw_fail(err, DWARFS_ERR_RANGE, "too many blocks for one image");
+	if ((ret = dw_grow(&streams->list, &streams->room, streams->count + 1, err)) < 0)
+		return ret;
+	if (!(job = take_job(compressor)))
+		return dw_fail_nomem(err);
+	streams->list[streams->count++] = stream;
+	job->setup = NULL;
+	job->category = category;
+	job->unpacked_bytes = section->unpacked_bytes;
+	job->is_sealed = section->is_damaged ||
+			 (header->minor == DW_FORMAT_MINOR_WRITTEN &&
+			  header->number == compressor->next_number);
+	header->number = compressor->next_number++;
+	header->minor = DW_FORMAT_MINOR_WRITTEN;
+	job->header = *header;
+	dw_buffer_free(&job->packed);
+	job->packed = section->payload;
+	section->payload = (struct buffer){ 0 };
+	return dw_pipeline_submit(&compressor->pipeline, job, err);
+}
+
 int dw_compressor_close(struct compressor *compressor, struct block *block,
 			dwarfs_error **err)
 {
-	struct block_job *job = compressor->free_jobs;
+	struct block_job *job;
 
 	if (block->size == 0) { /* the file it was opened for had no bytes */
 		compressor->next_number--;
@@ -358,9 +414,7 @@ int dw_compressor_close(struct compressor *compressor, struct block *block,
 		dw_block_release(compressor, block);
 		return 0;
 	}
-	if (job)
-		compressor->free_jobs = job->next_free;
-	else if (!(job = dw_calloc(1, sizeof(*job)))) {
+	if (!(job = take_job(compressor))) {
 		dw_block_release(compressor, block);
 		return dw_fail_nomem(err);
 	}
@@ -368,6 +422,8 @@ int dw_compressor_close(struct compressor *compressor, struct block *block,
 	compressor->given_bytes += block->size;
 	job->block = block;
 	job->setup = compressor->setup;
+	job->category = compressor->setup->category;
+	job->unpacked_bytes = block->size;
 	job->header = (struct section_header){
 		.type = DWARFS_SECTION_BLOCK,
 		.number = block->number, /* blocks are the first sections */

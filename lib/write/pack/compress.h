@@ -6,6 +6,7 @@
 #define DW_WRITE_PACK_COMPRESS_H
 
 #include "write/budget/budget.h"
+#include "write/images/source_image.h"
 #include "write/pack/block_packer.h"
 #include "write/pack/section_writer.h"
 
@@ -55,6 +56,14 @@ int dw_compressor_open(struct compressor *compressor, struct block **block_out,
  * released. */
 int dw_compressor_close(struct compressor *compressor, struct block *block,
 			dwarfs_error **err);
+
+/*
+ * Write a block as it is stored in another image, with the next number; takes the payload.
+ * Its hashes are computed unless they can be copied. A damaged one keeps its hashes, which
+ * stay wrong.
+ */
+int dw_compressor_copy(struct compressor *compressor, uint32_t stream, uint32_t category,
+		       struct stored_section *section, dwarfs_error **err);
 
 /* Add and release a reference, on the calling thread only. NULL is accepted for
  * release. */

@@ -6,6 +6,7 @@
  * interpret them. Used by the calling thread, except for dw_section_seal().
  */
 #include "format/side.h"
+#include "write/images/source_image.h"
 #include "write/pack/section_writer.h"
 
 void dw_section_writer_free(struct section_writer *sections)
@@ -119,6 +120,20 @@ int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
 	if (stored_out)
 		*stored_out = data.size;
 	return seal_and_write(sections, type, compression, data, err);
+}
+
+int dw_section_writer_copy(struct section_writer *sections,
+			   const struct stored_section *section, dwarfs_error **err)
+{
+	struct section_header header = section->header;
+	struct span data = dw_buffer_span(&section->payload);
+
+	if (!section->is_damaged)
+		return seal_and_write(sections, header.type, header.compression, data,
+				      err);
+	header.number = (uint32_t)sections->count + sections->unlisted;
+	header.minor = DW_FORMAT_MINOR_WRITTEN;
+	return dw_section_writer_write(sections, &header, data, err);
 }
 
 int dw_section_writer_write_index(struct section_writer *sections, dwarfs_error **err)

@@ -38,6 +38,12 @@ int dw_section_writer_pack(struct section_writer *sections, uint32_t type,
 			   const struct codec_spec *codec, struct span data,
 			   uint64_t *stored_out, dwarfs_error **err);
 
+/* Write a section as it is stored in another image, with the next number. A damaged one
+ * keeps its hashes, which stay wrong. */
+struct stored_section;
+int dw_section_writer_copy(struct section_writer *sections,
+			   const struct stored_section *section, dwarfs_error **err);
+
 /* Write the section index. */
 int dw_section_writer_write_index(struct section_writer *sections, dwarfs_error **err);
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "write/images/kept_blocks.h"
 #include "write/segment/density.h"
 #include "write/segment/gatherer.h"
 #include "write/tree/path_cursor.h"
@@ -430,17 +431,66 @@ static int choose_minima(const struct segmenter *segmenter,
 	return 0;
 }
 
-/* What keeps the files of a directory together, where there are blocks enough. */
+/* What keeps the files of a directory together, where there are blocks enough. Not after
+ * blocks of other images: which files refer to these is given. */
 static int new_gatherer(struct segmenter *segmenter, dwarfs_error **err)
 {
 	const struct segment_input *in = segmenter->in;
 
-	if (in->settings->foreign_blocks == UINT32_MAX ||
+	if (in->kept || in->settings->foreign_blocks == UINT32_MAX ||
 	    total_bytes(in) <= segmenter->run->options->near_bytes)
 		return 0;
 	return dw_gatherer_new(in, &segmenter->filler, segmenter->matcher,
 			       segmenter->granularity, segmenter->piece,
 			       &segmenter->gatherer, err);
+}
+
+/* The stream continues the blocks that were taken over. */
+static void begin_after_kept(struct segmenter *segmenter)
+{
+	struct block_filler *filler = &segmenter->filler;
+
+	if (!segmenter->in->kept)
+		return;
+	dw_stored_window_set_kept(filler->window, segmenter->in->kept);
+	filler->first_block = 0;
+	filler->last_block = (uint32_t)segmenter->in->kept->count - 1;
+	filler->has_first_block = true;
+}
+
+/* Remember the anchors of a block that was taken over. */
+static int note_kept_block(struct segmenter *segmenter, uint32_t number,
+			   dwarfs_error **err)
+{
+	uint64_t start = number * (uint64_t)segmenter->filler.block_bytes, at = 0;
+	int64_t got;
+	int ret;
+
+	do {
+		got = dw_kept_blocks_read(segmenter->in->kept, number, segmenter->piece,
+					  MATCH_PIECE_BYTES, at, err);
+		if (got < 0)
+			return (int)got;
+		dw_matcher_note(segmenter->matcher, segmenter->piece, (size_t)got,
+				start + at);
+		at += (uint64_t)got;
+		if ((ret = dw_progress_tick(&segmenter->run->progress, err)) < 0)
+			return ret;
+	} while (got == (int64_t)MATCH_PIECE_BYTES);
+	return 0;
+}
+
+static int note_kept_blocks(struct segmenter *segmenter, dwarfs_error **err)
+{
+	const struct kept_blocks *kept = segmenter->in->kept;
+
+	for (uint32_t i = 0; kept && i < kept->count; i++) {
+		int ret = note_kept_block(segmenter, i, err);
+
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
 }
 
 /* What looks for matches, where that is wanted. */
@@ -450,7 +500,11 @@ static int new_matcher(struct segmenter *segmenter, dwarfs_error **err)
 	struct matcher_options options = {
 		.block_bytes = segmenter->filler.block_bytes,
 		.granularity = segmenter->granularity,
-		.total_bytes = total_bytes(segmenter->in),
+		.total_bytes = total_bytes(segmenter->in) +
+			       (segmenter->in->kept
+					? segmenter->in->kept->count *
+						  (uint64_t)segmenter->filler.block_bytes
+					: 0),
 		.index_bytes = segmenter->in->budget->index_bytes,
 		.lookback = settings->lookback,
 		.shift = dw_anchor_shift(settings),
@@ -467,6 +521,9 @@ static int new_matcher(struct segmenter *segmenter, dwarfs_error **err)
 					&segmenter->filler.window, err)) < 0 ||
 	    (ret = dw_matcher_new(&options, segmenter->filler.window, &segmenter->matcher,
 				  err)) < 0)
+		return ret;
+	begin_after_kept(segmenter);
+	if ((ret = note_kept_blocks(segmenter, err)) < 0)
 		return ret;
 	return new_gatherer(segmenter, err);
 }

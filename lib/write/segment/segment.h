@@ -9,6 +9,8 @@
 #include "write/inspect/unique_contents.h"
 #include "write/pack/compress.h"
 
+struct kept_blocks;
+
 /* A run of bytes of a fragment: in a block, or zeros that are stored nowhere. */
 struct chunk {
 	uint32_t block; /* DW_NONE: a hole */
@@ -35,7 +37,8 @@ struct segment_input {
 	uint32_t stream;
 	const struct stream_settings *settings;
 	const struct budget *budget;
-	const uint32_t *numbers; /* in this order */
+	const struct kept_blocks *kept; /* whose bytes may be referred to, or NULL */
+	const uint32_t *numbers;	/* in this order */
 	size_t count;
 };
 

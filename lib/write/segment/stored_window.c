@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "os/pages.h"
+#include "write/images/kept_blocks.h"
 #include "write/segment/stored_window.h"
 
 /*
@@ -56,10 +57,11 @@ struct stored_window {
 	const struct contents *contents;
 	struct compressor *compressor;
 	size_t block_bytes, ram_blocks;
-	uint32_t first_number; /* of the first block of the stream */
-	struct block *current;
+	const struct kept_blocks *kept; /* the first blocks, or NULL */
+	uint32_t first_number;		/* of the first block of the stream or of kept */
+	struct block *current;		/* NULL: none of the stream yet */
 	struct block **ring; /* the last ram_blocks, by block number */
-	uint32_t turns;	     /* blocks begun so far */
+	uint32_t turns;	     /* blocks begun so far, and those of kept */
 	struct run *runs;
 	size_t run_count, run_room;
 	struct page pages[PAGE_COUNT];
@@ -120,12 +122,25 @@ void dw_stored_window_free(struct stored_window *window)
 	dw_free(window);
 }
 
+void dw_stored_window_set_kept(struct stored_window *window,
+			       const struct kept_blocks *kept)
+{
+	window->kept = kept;
+	window->turns = (uint32_t)kept->count;
+}
+
+/* Number of the first block that is not one of kept. */
+static uint32_t first_new(const struct stored_window *window)
+{
+	return window->kept ? (uint32_t)window->kept->count : 0;
+}
+
 void dw_stored_window_turn(struct stored_window *window, struct block *block)
 {
 	struct block **slot;
 
 	window->current = block;
-	if (window->turns == 0)
+	if (window->turns == 0 && !window->kept)
 		window->first_number = block->number;
 	window->turns++;
 	slot = &window->ring[(block->number - window->first_number) % window->ram_blocks];
@@ -138,6 +153,8 @@ static uint64_t window_end(const struct stored_window *window)
 {
 	const struct block *block = window->current;
 
+	if (!block)
+		return window->turns * (uint64_t)window->block_bytes;
 	return (block->number - window->first_number) * (uint64_t)window->block_bytes +
 	       block->size;
 }
@@ -209,10 +226,31 @@ static bool read_again(struct stored_window *window, uint32_t content, uint64_t 
 /* Position of the first block in memory: bytes from there on may still change. */
 static uint64_t start_of_ram(const struct stored_window *window)
 {
-	uint64_t blocks =
-		window->turns < window->ram_blocks ? window->turns : window->ram_blocks;
+	uint64_t blocks = window->turns - first_new(window);
+
+	if (blocks > window->ram_blocks)
+		blocks = window->ram_blocks;
 
 	return (window->turns - blocks) * window->block_bytes;
+}
+
+/* Read the part of a page that is in the same kept block as a position. */
+static void fill_kept_page(struct stored_window *window, struct page *page,
+			   uint64_t place)
+{
+	uint64_t start = place / PAGE_BYTES * PAGE_BYTES, block = window->block_bytes;
+	uint64_t first = place / block * block, from = first > start ? first : start;
+	uint64_t to = start + PAGE_BYTES < first + block ? start + PAGE_BYTES
+							 : first + block;
+	int64_t got = dw_kept_blocks_read(window->kept, (uint32_t)(place / block),
+					  page->data + (from - start),
+					  (size_t)(to - from), from - first, NULL);
+
+	window->work += WORK_OF_CALL + (to - from) / WORK_OF_READ;
+	page->number = start / PAGE_BYTES;
+	page->limit = UINT64_MAX;
+	page->from = (size_t)(from - start);
+	page->to = page->from + (got > 0 ? (size_t)got : 0);
 }
 
 /* Read the runs around a position into a page, as far as possible. */
@@ -251,8 +289,13 @@ static const struct page *page_of(struct stored_window *window, uint64_t place)
 {
 	struct page *page = &window->pages[place / PAGE_BYTES % PAGE_COUNT];
 
-	if (page->number != place / PAGE_BYTES || place >= page->limit)
+	if (place / window->block_bytes < first_new(window)) {
+		if (page->number != place / PAGE_BYTES ||
+		    place % PAGE_BYTES < page->from || place % PAGE_BYTES >= page->to)
+			fill_kept_page(window, page, place);
+	} else if (page->number != place / PAGE_BYTES || place >= page->limit) {
 		fill_page(window, page, place);
+	}
 	return page;
 }
 
@@ -268,7 +311,8 @@ uint64_t dw_stored_window_work(const struct stored_window *window)
 static const struct block *block_in_ram(const struct stored_window *window,
 					uint64_t number)
 {
-	if (number >= window->turns || window->turns - number > window->ram_blocks)
+	if (number >= window->turns || window->turns - number > window->ram_blocks ||
+	    number < first_new(window))
 		return NULL;
 	return window->ring[number % window->ram_blocks];
 }

@@ -4,7 +4,8 @@
  * matcher.
  *
  * A position is the offset of a byte among all stored bytes of the stream. The last
- * blocks are in memory; older bytes are read again from their files.
+ * blocks are in memory; older bytes are read again from their files. The blocks that were
+ * taken over from images may come first; they are read from these.
  */
 #ifndef DW_WRITE_SEGMENT_STORED_WINDOW_H
 #define DW_WRITE_SEGMENT_STORED_WINDOW_H
@@ -21,6 +22,12 @@ int dw_stored_window_new(struct build_run *run, const struct tree *tree,
 			 struct stored_window **window_out, dwarfs_error **err);
 void dw_stored_window_free(struct stored_window *window);
 DW_DEFINE_AUTO(window, struct stored_window *, dw_stored_window_free)
+
+/* The stream continues these blocks, the first ones of the image: their bytes have the
+ * positions before those of the stream. Call it first. */
+struct kept_blocks;
+void dw_stored_window_set_kept(struct stored_window *window,
+			       const struct kept_blocks *kept);
 
 /* Begin a block; the one before is full. */
 void dw_stored_window_turn(struct stored_window *window, struct block *block);

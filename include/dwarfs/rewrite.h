@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/**
+ * @file
+ * Images from images: append, merge, remove entries, change metadata.
+ *
+ *     dwarfs_builder_new(NULL, &builder, &err);
+ *     dwarfs_builder_add_image(builder, old, "", 0, DWARFS_KEEP_BLOCKS, &err);
+ *     dwarfs_builder_add_tree(builder, "new files", "", 0, &err);
+ *     dwarfs_builder_write_path(builder, "new.dwarfs", false, &err);
+ *
+ * The new image takes over the blocks of the old one as they are stored, without
+ * decompressing them. New files that are equal to old ones are not stored again, and other
+ * new data refers to the old data where it repeats it.
+ */
+#ifndef DWARFS_REWRITE_H
+#define DWARFS_REWRITE_H
+
+#include <dwarfs/builder.h>
+#include <dwarfs/image.h>
+
+DWARFS_BEGIN_DECLS
+
+/** What a builder does with the blocks of an image. */
+enum dwarfs_image_use {
+	/** Take over the blocks that are needed, as they are stored. A block of which only a
+	 * part is needed stays whole. */
+	DWARFS_KEEP_BLOCKS,
+	/** Use the image as a directory: its files are ordered, deduplicated and compressed
+	 * anew. */
+	DWARFS_REPACK,
+};
+
+/**
+ * Add the entries of an image, as if each were added by dwarfs_builder_add_item() with its
+ * attributes; later inputs replace earlier ones. Names and attributes are read now, contents
+ * when the builder runs.
+ *
+ * Hard links, extended attributes, holes, the categories of blocks, history, and sections
+ * of types that the library does not know are kept. Times are kept as exactly as the
+ * images have them, unless dwarfs_builder_set_time_resolution() was called. Devices and
+ * other special files are stored, and so are access, change and birth times that an image
+ * has. Options that change attributes, and filters, apply as to other items.
+ *
+ * Block sizes: the new image has the one of the builder, or the largest of its images if
+ * that is larger.
+ *
+ * Which files are equal is determined by their sizes and hashes
+ * (dwarfs_builder_set_file_hash()). Only files whose size also occurs in another input are
+ * read for that.
+ *
+ * @param builder  a builder that has not run yet and has no directory
+ * @param image    the image; the builder keeps a reference. An image that was opened with
+ *                 dwarfs_image_options_set_salvage() is used as far as it is intact; its
+ *                 damaged blocks stay damaged
+ * @param prefix   where its root goes, as for dwarfs_builder_add_item(); "" for the root
+ * @param bytes    length of prefix
+ * @param use      a dwarfs_image_use
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, DWARFS_ERR_INVALID, DWARFS_ERR_NOT_DIR (a parent is not a directory),
+ *         DWARFS_ERR_CORRUPT, DWARFS_ERR_CHECKSUM, DWARFS_ERR_IO, DWARFS_ERR_RANGE or
+ *         DWARFS_ERR_NOMEM; the entries added before a failure stay
+ *
+ * Threads: a builder belongs to one thread at a time; while it runs, it reads the image
+ * from several. Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_add_image(dwarfs_builder *builder, dwarfs_image *image,
+					const char *prefix, size_t bytes,
+					enum dwarfs_image_use use, dwarfs_error **err);
+
+/** What dwarfs_rewrite() changes; may be combined by |. */
+enum dwarfs_rewrite_part {
+	/** Compress blocks again, with the codecs of the builder. */
+	DWARFS_REWRITE_BLOCKS = 1,
+	/** Compress metadata and schema again. */
+	DWARFS_REWRITE_METADATA = 2,
+	/** Make the metadata anew: options of the builder that change attributes, times or
+	 * their layout apply, and blocks that no file needs are left out. Without it the
+	 * metadata stays as it is, byte for byte. */
+	DWARFS_REWRITE_REBUILD = 4,
+	/** Give blocks the block size of the builder. Needs DWARFS_REWRITE_BLOCKS and
+	 * DWARFS_REWRITE_REBUILD. */
+	DWARFS_REWRITE_BLOCK_SIZE = 8,
+};
+
+/**
+ * Write an image anew, with the same files.
+ *
+ * The result has format 2.5, a new section index, consecutive section numbers, and one
+ * more entry of history. Sections stay in their order; sections of types that the library
+ * does not know are copied. Extended attributes are kept.
+ *
+ * A block that is stored uncompressed and would be again is copied. A rebuild adds an entry
+ * to the metadata_version_history (dwarfs_builder_set_version_history()) and keeps times as
+ * exactly as the image has them, or rounds them to dwarfs_builder_set_time_resolution().
+ *
+ * @param image    the image. Its sections are verified as they are read, unless it was
+ *                 opened to salvage it: then damaged ones are copied and stay damaged
+ * @param parts    0 to change only the container, or dwarfs_rewrite_part values
+ * @param builder  without input; gives codecs, level, header, workers, limits, progress and
+ *                 all other options, and counts. It has run afterwards
+ * @param sink     where the image goes; used once
+ * @param err      receives the details on failure; may be NULL
+ * @return 0; DWARFS_ERR_INVALID for a combination of parts and options that cannot be met,
+ *         before there is output: a finer time resolution than that of the image or one that
+ *         is not a multiple of it, no sparse files for an image with holes, a category that
+ *         the image lacks, a codec that needs a sample layout that a block lacks; else as
+ *         dwarfs_builder_write()
+ *
+ * Threads: as dwarfs_builder_add_image(). Since 0.1.
+ */
+DWARFS_API int dwarfs_rewrite(dwarfs_image *image, uint32_t parts,
+			      dwarfs_builder *builder, dwarfs_sink *sink,
+			      dwarfs_error **err);
+
+/**
+ * Set which blocks dwarfs_rewrite() compresses again, by their categories. Blocks without a
+ * category are always compressed again.
+ *
+ * @param builder     a builder that has not run yet
+ * @param categories  names with commas between them; with "!" in front: all but these; NULL
+ *                    for all blocks, the default. Is copied
+ * @param err         receives the details on failure; may be NULL
+ * @return 0, or DWARFS_ERR_NOMEM. That the image has such categories is checked by
+ *         dwarfs_rewrite()
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_set_recompress_categories(dwarfs_builder *builder,
+							const char *categories,
+							dwarfs_error **err);
+
+/** Store which writers made the metadata that was rebuilt (default), or not. Threads: one. Since 0.1. */
+DWARFS_API void dwarfs_builder_set_version_history(dwarfs_builder *builder, bool store);
+
+DWARFS_END_DECLS
+
+#endif

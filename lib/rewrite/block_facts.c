@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rewrite/block_facts: what the metadata of an image says of its blocks: category, and the
+ * metadata of the category. Facts that are damaged are left out: they do not affect
+ * contents.
+ */
+#include <string.h>
+
+#include "read/image.h"
+#include "rewrite/block_facts.h"
+#include "write/categorize/categorize.h"
+
+void dw_block_facts_free(struct block_facts *facts)
+{
+	for (size_t i = 0; i < facts->text_count; i++)
+		dw_free(facts->texts[i]);
+	dw_free(facts->texts);
+	dw_free(facts->blocks);
+	*facts = (struct block_facts){ 0 };
+}
+
+/* The number that a category has in the builder. */
+static int find_category(dwarfs_builder *builder, const char *name, uint32_t *category_out,
+			 dwarfs_error **err)
+{
+	struct categorize_options *options = &builder->options.categorize;
+	int ret;
+
+	*category_out = dw_category_find(options, name, strlen(name));
+	if (*category_out != DW_ANY_CATEGORY)
+		return 0;
+	if ((ret = dwarfs_builder_add_category(builder, name, err)) < 0)
+		return ret;
+	*category_out = dw_category_find(options, name, strlen(name));
+	return 0;
+}
+
+static int load_categories(dwarfs_builder *builder, const dwarfs_image *image,
+			   struct block_facts *facts, dwarfs_error **err)
+{
+	uint32_t last_category = CATEGORY_DEFAULT;
+	const char *last_name = NULL;
+
+	for (uint32_t block = 0; block < image->block_count; block++) {
+		int64_t number = dwarfs_image_block_category(image, block);
+		const char *name =
+			number < 0 ? NULL : dwarfs_image_category(image, (size_t)number);
+		int ret;
+
+		if (!name)
+			continue;
+		if (name != last_name &&
+		    (ret = find_category(builder, name, &last_category, err)) < 0)
+			return ret;
+		last_name = name;
+		facts->blocks[block].category = last_category;
+	}
+	return 0;
+}
+
+/* A table of the metadata that is optional. */
+static int find_table(const struct view *view, enum metadata_field field,
+		      struct table *table_out, dwarfs_error **err)
+{
+	const struct frozen *frozen = &view->frozen;
+	struct frozen_node node;
+	int ret = dw_frozen_optional(frozen,
+				     dw_frozen_child(frozen, dw_frozen_root(frozen), field),
+				     &node, NULL, err);
+
+	return ret < 0 ? ret : dw_frozen_table(frozen, node, table_out, err);
+}
+
+static int load_texts(const struct view *view, struct block_facts *facts,
+		      dwarfs_error **err)
+{
+	struct string_column column;
+	struct table table;
+	int ret;
+
+	if ((ret = find_table(view, MD_CATEGORY_METADATA_JSON, &table, err)) < 0 ||
+	    (ret = dw_frozen_string_column(&view->frozen, &table, &column, err)) < 0)
+		return ret;
+	if (table.count > view->frozen.size)
+		return dw_fail_metadata(err, "too many texts");
+	if (!(facts->texts = dw_calloc((size_t)table.count, sizeof(char *))))
+		return dw_fail_nomem(err);
+	for (uint64_t i = 0; i < table.count; i++) {
+		struct span text;
+
+		if (!dw_column_string(&table, &column, i, &text))
+			return dw_fail_metadata(err, "a text is outside of it");
+		if (!(facts->texts[i] = dw_strndup((const char *)text.data, text.size)))
+			return dw_fail_nomem(err);
+		facts->text_count++;
+	}
+	return 0;
+}
+
+static int load_block_texts(const struct view *view, uint32_t block_count,
+			    struct block_facts *facts, dwarfs_error **err)
+{
+	struct column key_column, value_column;
+	struct table table;
+	int ret;
+
+	if ((ret = load_texts(view, facts, err)) < 0 ||
+	    (ret = find_table(view, MD_BLOCK_CATEGORY_METADATA, &table, err)) < 0 ||
+	    (ret = dw_frozen_column(&view->frozen, &table, PAIR_FIRST, 32, &key_column,
+				    err)) < 0 ||
+	    (ret = dw_frozen_column(&view->frozen, &table, PAIR_SECOND, 32, &value_column,
+				    err)) < 0)
+		return ret;
+	for (uint64_t i = 0; i < table.count; i++) {
+		uint64_t block = dw_column_get(&table, key_column, i);
+		uint64_t text = dw_column_get(&table, value_column, i);
+
+		if (block < block_count && text < facts->text_count)
+			facts->blocks[block].metadata_json = facts->texts[text];
+	}
+	return 0;
+}
+
+int dw_block_facts_load(dwarfs_builder *builder, const dwarfs_image *image,
+			struct block_facts *facts, dwarfs_error **err)
+{
+	int ret;
+
+	facts->blocks = dw_calloc(image->block_count, sizeof(*facts->blocks));
+	if (!facts->blocks)
+		return dw_fail_nomem(err);
+	if ((ret = load_categories(builder, image, facts, err)) < 0)
+		return ret;
+	ret = load_block_texts(image->view, image->block_count, facts, NULL);
+	return ret == DWARFS_ERR_NOMEM ? dw_fail_nomem(err) : 0;
+}

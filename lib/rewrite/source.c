@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rewrite/source: an open image as an input of the writer.
+ *
+ * Implements the operations of write/images/source_image.h with the reader. Bytes of files
+ * and blocks come through the block cache of the image's context; stored blocks are read
+ * and verified anew.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <dwarfs/salvage.h>
+
+#include "format/side.h"
+#include "read/file.h"
+#include "rewrite/block_facts.h"
+#include "rewrite/source.h"
+#include "write/items/assembly.h"
+
+struct source {
+	dwarfs_image *image;
+	uint64_t *block_bytes; /* unpacked size by block; UINT64_MAX: not known yet */
+	struct block_facts facts;
+};
+
+static void free_user(void *user)
+{
+	struct source *source = user;
+
+	if (!source)
+		return;
+	dw_block_facts_free(&source->facts);
+	dw_free(source->block_bytes);
+	dwarfs_image_free(source->image);
+	dw_free(source);
+}
+DW_DEFINE_AUTO(source, struct source *, free_user)
+
+/* -- files ----------------------------------------------------------------------------- */
+
+static int64_t errno_of(int code)
+{
+	return code == DWARFS_ERR_NOMEM ? -ENOMEM : -EIO;
+}
+
+static int64_t read_at(void *user, uint32_t inode, void *buffer, size_t size,
+		       uint64_t offset)
+{
+	const struct source *source = user;
+	size_t got = 0;
+	int ret = dwarfs_read(source->image, (dwarfs_inode){ inode }, buffer, size, offset,
+			      &got, NULL);
+
+	return ret < 0 ? errno_of(ret) : (int64_t)got;
+}
+
+/* The first run of data of a file that ends after an offset. */
+static int next_data(void *user, uint32_t inode, uint64_t from, uint64_t end,
+		     uint64_t *start_out, uint64_t *end_out)
+{
+	const struct source *source = user;
+	const struct view *view = source->image->view;
+	struct chunk_range range;
+	uint64_t at = 0;
+
+	*start_out = from;
+	*end_out = end;
+	if (!view->has_holes)
+		return 0;
+	*start_out = end;
+	if (dw_view_chunk_range(view, inode, &range, NULL) < 0)
+		return -EIO;
+	for (uint64_t i = range.first; i < range.end && at < end; i++) {
+		struct chunk chunk;
+
+		if (dw_view_chunk(view, i, &chunk, NULL) < 0)
+			return -EIO;
+		at += chunk.bytes;
+		if (at <= from)
+			continue;
+		if (chunk.is_hole && *start_out < end) {
+			*end_out = at - chunk.bytes;
+			return 0;
+		}
+		if (!chunk.is_hole && *start_out == end)
+			*start_out = at - chunk.bytes > from ? at - chunk.bytes : from;
+	}
+	return 0;
+}
+
+static int get_chunk(void *user, uint64_t number, struct source_chunk *chunk_out,
+		     dwarfs_error **err)
+{
+	const struct source *source = user;
+	struct chunk chunk;
+	int ret = dw_view_chunk(source->image->view, number, &chunk, err);
+
+	if (ret < 0)
+		return ret;
+	*chunk_out = (struct source_chunk){ chunk.is_hole ? DW_NONE : chunk.block,
+					    chunk.is_hole ? 0 : chunk.offset,
+					    chunk.bytes };
+	return 0;
+}
+
+/* -- sections -------------------------------------------------------------------------- */
+
+/* Read a section as it is stored. A wrong hash is an error, except of an image that was
+ * opened to salvage it. */
+static int load_section(const dwarfs_image *image, uint32_t section,
+			struct stored_section *section_out, dwarfs_error **err)
+{
+	auto_stored struct stored stored = { 0 };
+	auto_error dwarfs_error *why = NULL;
+	struct span payload;
+	int ret;
+
+	if ((ret = dw_stored_read(image, section, &stored, err)) < 0)
+		return ret;
+	ret = dw_verify_xxh3(image, section, &stored, &why);
+	if (ret < 0 && (ret != DWARFS_ERR_CHECKSUM || !image->salvage))
+		return dw_error_copy(err, ret, why);
+	payload = dw_stored_payload(&stored);
+	section_out->header = stored.header;
+	section_out->is_damaged = ret < 0;
+	if (dw_codec_unpacked_size(stored.header.compression, payload,
+				   &section_out->unpacked_bytes, NULL) < 0)
+		section_out->unpacked_bytes = 0;
+	return dw_buffer_append(&section_out->payload, payload.data, payload.size, err);
+}
+
+static int load_block(void *user, uint32_t block, struct stored_section *section_out,
+		      dwarfs_error **err)
+{
+	struct source *source = user;
+	int ret;
+
+	if (dwarfs_image_block_is_lost(source->image, block))
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "block %" PRIu32 " is lost", block);
+	ret = load_section(source->image, source->image->blocks[block], section_out, err);
+	if (ret == 0)
+		source->block_bytes[block] = section_out->unpacked_bytes;
+	return ret;
+}
+
+static int get_block_bytes(void *user, uint32_t block, uint64_t *bytes_out,
+			   dwarfs_error **err)
+{
+	struct source *source = user;
+
+	if (source->block_bytes[block] == UINT64_MAX) {
+		__attribute__((cleanup(
+			dw_stored_section_free))) struct stored_section section = { 0 };
+		int ret = load_block(user, block, &section, err);
+
+		if (ret < 0)
+			return ret;
+	}
+	*bytes_out = source->block_bytes[block];
+	return 0;
+}
+
+static int64_t read_block(void *user, uint32_t block, void *buffer, size_t size,
+			  uint64_t offset, dwarfs_error **err)
+{
+	const struct source *source = user;
+	uint64_t bytes;
+	size_t done = 0;
+	int ret = get_block_bytes(user, block, &bytes, err);
+
+	if (ret < 0)
+		return ret;
+	if (offset >= bytes)
+		return 0;
+	if (size > bytes - offset)
+		size = (size_t)(bytes - offset);
+	while (done < size) {
+		struct range range = { offset + done, size - done };
+		struct cached cached;
+
+		if ((ret = dw_cache_get(source->image, block, range, &cached, err)) < 0)
+			return ret;
+		memcpy((uint8_t *)buffer + done, cached.data, cached.size);
+		done += cached.size;
+		dw_cache_put(source->image, &cached);
+	}
+	return (int64_t)size;
+}
+
+/* Sections that the writer does not make itself: history, and types that are unknown. */
+static bool is_copied(uint32_t type)
+{
+	return type == DWARFS_SECTION_HISTORY ||
+	       (!dw_is_core_type(type) && !dw_side_name(type));
+}
+
+/* Append an empty section. */
+static int append_section(struct source_image *to, struct stored_section **section_out,
+			  dwarfs_error **err)
+{
+	int ret = dw_grow(&to->sections, &to->section_room, to->section_count + 1, err);
+
+	if (ret < 0)
+		return ret;
+	*section_out = &to->sections[to->section_count++];
+	**section_out = (struct stored_section){ 0 };
+	return 0;
+}
+
+int dw_source_load_other_sections(const dwarfs_image *image, struct source_image *to,
+				  dwarfs_error **err)
+{
+	for (uint32_t i = 0; i < image->section_count; i++) {
+		struct stored_section *section;
+		int ret;
+
+		if (!is_copied(image->sections[i].type))
+			continue;
+		if ((ret = append_section(to, &section, err)) < 0 ||
+		    (ret = load_section(image, i, section, err)) < 0)
+			return ret;
+	}
+	return 0;
+}
+
+/* Load a section unpacked, to be compressed again. */
+static int load_unpacked(const dwarfs_image *image, uint32_t number,
+			 struct stored_section *section, dwarfs_error **err)
+{
+	struct stored_section packed = { 0 };
+	uint64_t size;
+	int ret = load_section(image, number, &packed, err);
+
+	if (ret < 0 || packed.is_damaged) {
+		*section = packed;
+		return ret;
+	}
+	size = packed.unpacked_bytes;
+	section->header = packed.header;
+	section->is_unpacked = true;
+	if (size > SIZE_MAX - 1)
+		ret = dw_fail_nomem(err);
+	else if ((ret = dw_buffer_reserve(&section->payload, (size_t)size + 1, err)) == 0)
+		ret = dw_codec_unpack(packed.header.compression,
+				      dw_buffer_span(&packed.payload),
+				      section->payload.data, (size_t)size, err);
+	section->payload.size = (size_t)size;
+	dw_stored_section_free(&packed);
+	return ret;
+}
+
+int dw_source_load_sections(const dwarfs_image *image, bool unpack_metadata,
+			    struct source_image *to, dwarfs_error **err)
+{
+	for (uint32_t i = 0; i < image->section_count; i++) {
+		uint32_t type = image->sections[i].type;
+		bool unpack = type == DWARFS_SECTION_XATTRS ||
+			      (unpack_metadata && (type == DWARFS_SECTION_METADATA ||
+						   type == DWARFS_SECTION_SCHEMA));
+		struct stored_section *section;
+		int ret;
+
+		if (type == DWARFS_SECTION_BLOCK || type == DWARFS_SECTION_INDEX)
+			continue;
+		if ((ret = append_section(to, &section, err)) < 0 ||
+		    (ret = unpack ? load_unpacked(image, i, section, err)
+				  : load_section(image, i, section, err)) < 0)
+			return ret;
+	}
+	return 0;
+}
+
+int dw_source_load_codecs(const dwarfs_image *image, struct source_image *to,
+			  dwarfs_error **err)
+{
+	for (uint32_t i = 0; i < image->block_count; i++) {
+		struct section_header header;
+		int ret;
+
+		if (dwarfs_image_block_is_lost(image, i))
+			continue;
+		if ((ret = dw_locate_header(image, image->blocks[i], &header, err)) < 0)
+			return ret;
+		to->blocks[i].compression = header.compression;
+	}
+	return 0;
+}
+
+/* -- the whole ------------------------------------------------------------------------- */
+
+static uint32_t bits_of(uint64_t block_bytes)
+{
+	uint32_t bits = 0;
+
+	while (bits < 32 && (UINT64_C(1) << bits) < block_bytes)
+		bits++;
+	return bits;
+}
+
+static int new_source(dwarfs_builder *builder, dwarfs_image *image,
+		      struct source **source_out, dwarfs_error **err)
+{
+	DW_AUTO(source) struct source *source = dw_calloc(1, sizeof(*source));
+	int ret;
+
+	if (!source)
+		return dw_fail_nomem(err);
+	source->image = dwarfs_image_ref(image);
+	source->block_bytes = dw_calloc(image->block_count, sizeof(uint64_t));
+	if (!source->block_bytes)
+		return dw_fail_nomem(err);
+	memset(source->block_bytes, 0xff, image->block_count * sizeof(uint64_t));
+	if ((ret = dw_block_facts_load(builder, image, &source->facts, err)) < 0)
+		return ret;
+	*source_out = dw_steal(source);
+	return 0;
+}
+
+int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_blocks,
+		       struct source_image **source_out, dwarfs_error **err)
+{
+	static const struct source_image_ops ops = {
+		.read_at = read_at,
+		.next_data = next_data,
+		.chunk = get_chunk,
+		.load_block = load_block,
+		.block_bytes = get_block_bytes,
+		.read_block = read_block,
+		.free = free_user,
+	};
+	__attribute__((cleanup(dw_cleanup_source_image))) struct source_image *to =
+		dw_calloc(1, sizeof(*to));
+	struct source *source;
+	const char *name = dwarfs_io_name(image->io);
+	int ret;
+
+	if (!to)
+		return dw_fail_nomem(err);
+	to->ops = &ops;
+	if ((ret = new_source(builder, image, &source, err)) < 0)
+		return ret;
+	to->user = source;
+	to->keeps_blocks = keeps_blocks;
+	to->block_bits = bits_of(image->view->block_size);
+	to->block_count = image->block_count;
+	if (!(to->name = dw_strdup(name ? name : "image")))
+		return dw_fail_nomem(err);
+	to->blocks = dw_steal(source->facts.blocks);
+	*source_out = dw_steal(to);
+	return 0;
+}

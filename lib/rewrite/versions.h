@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rewrite/versions: which writers made the metadata of an image, in turn.
+ */
+#ifndef DW_REWRITE_VERSIONS_H
+#define DW_REWRITE_VERSIONS_H
+
+#include <dwarfs/image.h>
+
+#include "write/images/source_image.h"
+
+/* Append the entries of metadata_version_history of an image, and one for its metadata as
+ * it is. Entries that are damaged are left out. */
+int dw_versions_load(const dwarfs_image *image, struct source_image *to,
+		     dwarfs_error **err);
+
+#endif

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/images/kept_blocks: the blocks of source images that a new image takes over.
+ *
+ * find:   contents -> chunks in the image -> blocks that are needed -> places in the new one
+ * write:  each block as it is stored, or compressed again
+ * chunks: those of the image, moved to the new places
+ */
+#include <string.h>
+
+#include "write/categorize/categorize.h"
+#include "write/images/kept_blocks.h"
+#include "write/items/assembly.h"
+
+void dw_kept_blocks_free(struct kept_blocks *kept)
+{
+	for (size_t i = 0; i < kept->image_count; i++)
+		dw_free(kept->places[i]);
+	dw_free(kept->places);
+	dw_free(kept->list);
+	*kept = (struct kept_blocks){ 0 };
+}
+
+/* -- which are needed ------------------------------------------------------------------ */
+
+/* A chunk of an image, checked. */
+static int get_chunk(const struct source_image *image, uint64_t number,
+		     struct source_chunk *chunk_out, dwarfs_error **err)
+{
+	int ret = image->ops->chunk(image->user, number, chunk_out, err);
+
+	if (ret < 0 || chunk_out->block == DW_NONE || chunk_out->block < image->block_count)
+		return ret;
+	return dw_fail(err, DWARFS_ERR_CORRUPT,
+		       "'%s': a chunk is in block %" PRIu32 " of %" PRIu32, image->name,
+		       chunk_out->block, image->block_count);
+}
+
+static int mark_needed(const struct source_image *image, const struct image_file *file,
+		       struct kept_place *places, dwarfs_error **err)
+{
+	for (uint32_t i = 0; i < file->chunk_count; i++) {
+		struct source_chunk chunk;
+		int ret = get_chunk(image, file->first_chunk + i, &chunk, err);
+
+		if (ret < 0)
+			return ret;
+		if (chunk.block != DW_NONE)
+			places[chunk.block].number = 0;
+	}
+	return 0;
+}
+
+/* Places of all blocks of an image; none is needed yet. */
+static int add_places(struct kept_blocks *kept, const struct source_image *image,
+		      dwarfs_error **err)
+{
+	struct kept_place *places = dw_calloc(image->block_count, sizeof(*places));
+
+	if (!places)
+		return dw_fail_nomem(err);
+	for (uint32_t i = 0; i < image->block_count; i++)
+		places[i].number = DW_NONE;
+	kept->places[kept->image_count++] = places;
+	return 0;
+}
+
+/* -- where they go --------------------------------------------------------------------- */
+
+static int compare_streams(const void *left, const void *right)
+{
+	const struct kept_block *a = left, *b = right;
+
+	if (a->stream != b->stream)
+		return a->stream < b->stream ? -1 : 1;
+	return a->block < b->block ? -1 : a->block > b->block;
+}
+
+/* The stream of a block: of its category, with the metadata that the image has of it. */
+static int find_stream(struct contents *contents, const struct source_block *block,
+		       uint32_t *stream_out, dwarfs_error **err)
+{
+	const struct samples_kind *kind = dw_category_samples(block->category);
+	struct codec_samples samples = { 0 };
+
+	if (kind && block->metadata_json)
+		dw_samples_from_json(kind, block->metadata_json, &samples);
+	return dw_streams_find(&contents->streams, block->category, 0, &samples,
+			       block->metadata_json, stream_out, err);
+}
+
+/* Whether the codec that a block is to be compressed with can compress it. */
+static int check_codec(const struct build_run *run, const struct contents *contents,
+		       const struct kept_block *kept, dwarfs_error **err)
+{
+	const struct stream *stream = &contents->streams.list[kept->stream];
+	const struct codec_spec *codec = &run->settings[stream->category].codec;
+	const struct samples_kind *kind = dw_codec_samples(codec->id);
+	int ret = kind ? dw_samples_check(kind, &stream->samples, err) : 0;
+
+	return ret < 0 ? dw_explain(err, ret, "'%s': block %" PRIu32 " of category '%s': %s",
+				    kept->image->name, kept->block,
+				    dw_category_name(&run->options->categorize,
+						     stream->category),
+				    dw_codec_name(codec->id))
+		       : 0;
+}
+
+/* What is stored uncompressed, and would be again, is copied. */
+static void choose_action(const struct build_run *run, const struct source_image *image,
+			  uint32_t number)
+{
+	struct source_block *block = &image->blocks[number];
+
+	if (block->action == BLOCK_COMPRESS && block->compression == CODEC_NONE &&
+	    !image->changes_block_size &&
+	    run->settings[block->category].codec.id == CODEC_NONE)
+		block->action = BLOCK_COPY;
+}
+
+static int list_blocks(struct build_run *run, struct source_image *image,
+		       const struct kept_place *places, struct contents *contents,
+		       struct kept_blocks *kept, dwarfs_error **err)
+{
+	for (uint32_t i = 0; i < image->block_count; i++) {
+		struct kept_block *block;
+		int ret;
+
+		if (places[i].number == DW_NONE)
+			continue;
+		if ((ret = dw_grow(&kept->list, &kept->room, kept->count + 1, err)) < 0)
+			return ret;
+		choose_action(run, image, i);
+		block = &kept->list[kept->count];
+		*block = (struct kept_block){ image, i, 0 };
+		if ((ret = find_stream(contents, &image->blocks[i], &block->stream, err)) <
+			    0 ||
+		    (image->blocks[i].action == BLOCK_COMPRESS &&
+		     (ret = check_codec(run, contents, block, err)) < 0))
+			return ret;
+		kept->count++;
+	}
+	return 0;
+}
+
+/* Divide the bytes of the blocks of each stream into new blocks, from number *next on. */
+static int divide_blocks(const struct build_run *run, const struct contents *contents,
+			 struct kept_blocks *kept, size_t from, struct kept_place *places,
+			 uint64_t *next, dwarfs_error **err)
+{
+	uint64_t at = 0, bytes;
+	size_t unit = 0;
+	int ret;
+
+	qsort(kept->list + from, kept->count - from, sizeof(*kept->list), compare_streams);
+	for (size_t i = from; i < kept->count; i++) {
+		const struct kept_block *block = &kept->list[i];
+
+		if (i == from || block->stream != block[-1].stream) {
+			*next += unit ? (at + unit - 1) / unit : 0;
+			unit = dw_block_bytes(run->options,
+					      &contents->streams.list[block->stream]);
+			at = 0;
+		}
+		if ((ret = block->image->ops->block_bytes(block->image->user, block->block,
+							  &bytes, err)) < 0)
+			return ret;
+		if (*next + (at + bytes) / unit >= UINT32_MAX)
+			return dw_fail(err, DWARFS_ERR_RANGE,
+				       "too many blocks for one image");
+		places[block->block] = (struct kept_place){ (uint32_t)(*next + at / unit),
+							    (uint32_t)(at % unit), unit };
+		at += bytes;
+	}
+	*next += unit ? (at + unit - 1) / unit : 0;
+	kept->are_divided = true;
+	return 0;
+}
+
+/* Give the needed blocks of an image their places, from number *next on. */
+static int place_blocks(struct build_run *run, struct source_image *image,
+			struct kept_place *places, struct contents *contents,
+			struct kept_blocks *kept, uint64_t *next, dwarfs_error **err)
+{
+	size_t from = kept->count;
+	int ret = list_blocks(run, image, places, contents, kept, err);
+
+	if (ret < 0)
+		return ret;
+	if (image->changes_block_size)
+		return kept->count == from ? 0
+					   : divide_blocks(run, contents, kept, from,
+							   places, next, err);
+	if (*next + (kept->count - from) >= UINT32_MAX)
+		return dw_fail(err, DWARFS_ERR_RANGE, "too many blocks for one image");
+	for (size_t i = from; i < kept->count; i++)
+		places[kept->list[i].block].number = (uint32_t)(*next)++;
+	return 0;
+}
+
+int dw_kept_blocks_find(struct build_run *run, const struct tree *tree,
+			struct contents *contents, struct kept_blocks *kept,
+			dwarfs_error **err)
+{
+	const struct assembly *assembly = run->assembly;
+	uint64_t next = 0;
+	int ret;
+
+	if (!assembly || assembly->image_count == 0)
+		return 0;
+	kept->places = dw_calloc(assembly->image_count, sizeof(*kept->places));
+	if (!kept->places)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < assembly->image_count; i++)
+		if ((ret = add_places(kept, assembly->images[i], err)) < 0)
+			return ret;
+	for (size_t i = 0; i < contents->count; i++) {
+		const struct image_file *file;
+
+		if (contents->list[i].kept_inode == DW_NONE)
+			continue;
+		file = dw_kept_file_of(run, &tree->inodes[contents->list[i].kept_inode]);
+		if ((ret = mark_needed(assembly->images[file->image], file,
+				       kept->places[file->image], err)) < 0)
+			return ret;
+	}
+	for (size_t i = 0; i < assembly->image_count; i++)
+		if ((ret = place_blocks(run, assembly->images[i], kept->places[i],
+					contents, kept, &next, err)) < 0)
+			return ret;
+	return 0;
+}
+
+int dw_kept_blocks_find_all(struct build_run *run, struct source_image *image,
+			    struct contents *contents, struct kept_blocks *kept,
+			    dwarfs_error **err)
+{
+	uint64_t next = 0;
+	int ret;
+
+	if (!(kept->places = dw_calloc(1, sizeof(*kept->places))))
+		return dw_fail_nomem(err);
+	if ((ret = add_places(kept, image, err)) < 0)
+		return ret;
+	for (uint32_t i = 0; i < image->block_count; i++)
+		kept->places[0][i].number = 0;
+	return place_blocks(run, image, kept->places[0], contents, kept, &next, err);
+}
+
+/* -- writing --------------------------------------------------------------------------- */
+
+/* Blocks that are compressed again, one stream after the other. */
+struct block_writer {
+	struct build_run *run;
+	const struct contents *contents;
+	struct compressor *compressor;
+	uint32_t stream; /* that the compressor is set up for, or DW_NONE */
+	size_t block_bytes;
+	struct block *open; /* being filled, or NULL */
+};
+
+static int close_block(struct block_writer *writer, dwarfs_error **err)
+{
+	struct block *block = dw_steal(writer->open);
+
+	if (!block)
+		return 0;
+	block->input_bytes = block->size;
+	return dw_compressor_close(writer->compressor, block, err);
+}
+
+static int turn_to_stream(struct block_writer *writer, uint32_t number,
+			  dwarfs_error **err)
+{
+	const struct stream *stream = &writer->contents->streams.list[number];
+	struct packing packing = dw_packing_of(writer->run->settings, stream->category);
+	int ret;
+
+	if (writer->stream == number)
+		return 0;
+	packing.codec.samples = stream->samples;
+	writer->block_bytes = dw_block_bytes(writer->run->options, stream);
+	if ((ret = close_block(writer, err)) < 0 ||
+	    (ret = dw_compressor_turn(writer->compressor, number, stream->category,
+				      &packing, writer->block_bytes, err)) < 0)
+		return ret;
+	writer->stream = number;
+	return 0;
+}
+
+/* Read the bytes of a block into new ones. */
+static int pack_block_again(struct block_writer *writer, const struct kept_blocks *kept,
+			    size_t index, dwarfs_error **err)
+{
+	uint64_t at = 0;
+	int64_t got;
+	int ret = turn_to_stream(writer, kept->list[index].stream, err);
+
+	if (ret < 0)
+		return ret;
+	do {
+		size_t room;
+
+		if (!writer->open &&
+		    (ret = dw_compressor_open(writer->compressor, &writer->open, err)) < 0)
+			return ret;
+		room = writer->block_bytes - writer->open->size;
+		got = dw_kept_blocks_read(kept, index,
+					  writer->open->data + writer->open->size, room,
+					  at, err);
+		if (got < 0)
+			return (int)got;
+		writer->open->size += (size_t)got;
+		at += (uint64_t)got;
+		if (writer->open->size == writer->block_bytes &&
+		    (ret = close_block(writer, err)) < 0)
+			return ret;
+		if ((uint64_t)got < room)
+			break;
+	} while (got > 0);
+	return kept->list[index].image->changes_block_size ? 0 : close_block(writer, err);
+}
+
+/* A damaged block cannot be compressed again. If the image is read in spite of that, it is
+ * copied. */
+static int write_kept_block(struct block_writer *writer, const struct kept_blocks *kept,
+			    size_t index, dwarfs_error **err)
+{
+	const struct kept_block *block = &kept->list[index];
+	struct source_image *image = block->image;
+	__attribute__((cleanup(dw_stored_section_free))) struct stored_section section = {
+		0
+	};
+	int ret;
+
+	if (image->changes_block_size)
+		return pack_block_again(writer, kept, index, err);
+	ret = image->ops->load_block(image->user, block->block, &section, err);
+	if (ret < 0)
+		return ret;
+	if (image->blocks[block->block].action == BLOCK_COMPRESS && !section.is_damaged)
+		return pack_block_again(writer, kept, index, err);
+	return dw_compressor_copy(writer->compressor, block->stream,
+				  image->blocks[block->block].category, &section, err);
+}
+
+int dw_kept_blocks_write(struct build_run *run, const struct contents *contents,
+			 const struct kept_blocks *kept, struct compressor *compressor,
+			 dwarfs_error **err)
+{
+	struct block_writer writer = { .run = run,
+				       .contents = contents,
+				       .compressor = compressor,
+				       .stream = DW_NONE };
+	int ret = 0;
+
+	for (size_t i = 0; i < kept->count && ret == 0; i++) {
+		if (i > 0 && kept->list[i].image != kept->list[i - 1].image &&
+		    (ret = close_block(&writer, err)) < 0)
+			break;
+		if ((ret = write_kept_block(&writer, kept, i, err)) == 0)
+			ret = dw_progress_tick(&run->progress, err);
+	}
+	if (ret == 0)
+		return close_block(&writer, err);
+	dw_block_release(compressor, writer.open);
+	return ret;
+}
+
+/* -- chunks ---------------------------------------------------------------------------- */
+
+static int add_chunk(struct chunks *chunks, struct fragment *fragment, struct chunk chunk,
+		     dwarfs_error **err)
+{
+	int ret;
+
+	if (fragment->chunk_count == UINT32_MAX || chunks->count >= UINT32_MAX - 1)
+		return dw_fail(err, DWARFS_ERR_RANGE, "too many chunks for one image");
+	if ((ret = dw_grow(&chunks->list, &chunks->room, chunks->count + 1, err)) < 0)
+		return ret;
+	chunks->list[chunks->count++] = chunk;
+	fragment->chunk_count++;
+	fragment->size += chunk.size;
+	return 0;
+}
+
+/* A chunk of an image, at its new place: where blocks are divided, several. */
+static int add_moved_chunk(struct chunks *chunks, struct fragment *fragment,
+			   const struct source_chunk *from, const struct kept_place *place,
+			   dwarfs_error **err)
+{
+	uint64_t at = (uint64_t)place->offset + from->offset, left = from->size;
+
+	if (place->unit == 0)
+		return add_chunk(chunks, fragment,
+				 (struct chunk){ place->number, from->offset, left }, err);
+	while (left > 0) {
+		uint64_t offset = at % place->unit, size = place->unit - offset;
+		struct chunk chunk = { place->number + (uint32_t)(at / place->unit),
+				       (uint32_t)offset, size < left ? size : left };
+		int ret = add_chunk(chunks, fragment, chunk, err);
+
+		if (ret < 0)
+			return ret;
+		at += chunk.size;
+		left -= chunk.size;
+	}
+	return 0;
+}
+
+static int add_content_chunks(struct contents *contents, struct content *content,
+			      const struct source_image *image,
+			      const struct image_file *file,
+			      const struct kept_place *places, struct chunks *chunks,
+			      dwarfs_error **err)
+{
+	struct fragment *fragment = &contents->fragments[content->first_fragment];
+	int ret;
+
+	fragment->first_chunk = chunks->count;
+	fragment->chunk_count = 0;
+	fragment->size = 0;
+	for (uint32_t i = 0; i < file->chunk_count; i++) {
+		struct source_chunk from;
+
+		if ((ret = get_chunk(image, file->first_chunk + i, &from, err)) < 0)
+			return ret;
+		if (from.block == DW_NONE) {
+			content->hole_bytes += from.size;
+			ret = add_chunk(chunks, fragment,
+					(struct chunk){ DW_NONE, 0, from.size }, err);
+		} else {
+			ret = add_moved_chunk(chunks, fragment, &from,
+					      &places[from.block], err);
+		}
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+int dw_kept_blocks_add_chunks(struct build_run *run, const struct tree *tree,
+			      struct contents *contents, const struct kept_blocks *kept,
+			      struct chunks *chunks, dwarfs_error **err)
+{
+	for (size_t i = 0; i < contents->count && kept->image_count > 0; i++) {
+		struct content *content = &contents->list[i];
+		const struct image_file *file;
+		int ret;
+
+		if (content->kept_inode == DW_NONE)
+			continue;
+		file = dw_kept_file_of(run, &tree->inodes[content->kept_inode]);
+		ret = add_content_chunks(contents, content,
+					 run->assembly->images[file->image], file,
+					 kept->places[file->image], chunks, err);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+int64_t dw_kept_blocks_read(const struct kept_blocks *kept, size_t index, void *buffer,
+			    size_t size, uint64_t offset, dwarfs_error **err)
+{
+	const struct kept_block *block = &kept->list[index];
+
+	return block->image->ops->read_block(block->image->user, block->block, buffer, size,
+					     offset, err);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/images/kept_blocks: the blocks of source images that a new image takes over.
+ *
+ * They are its first blocks, in the order of the images and of the blocks in them; blocks
+ * that no file of the new image needs are left out. If the block size of an image changes,
+ * the bytes of its blocks are put together for each stream and divided anew.
+ */
+#ifndef DW_WRITE_IMAGES_KEPT_BLOCKS_H
+#define DW_WRITE_IMAGES_KEPT_BLOCKS_H
+
+#include "write/images/source_image.h"
+#include "write/segment/segment.h"
+
+/* A block of an image, in the order in which they are written. */
+struct kept_block {
+	struct source_image *image;
+	uint32_t block;	 /* of the image */
+	uint32_t stream; /* of the contents */
+};
+
+/* Where the bytes of a block are in the new image. */
+struct kept_place {
+	uint32_t number; /* of the block with the first of them; DW_NONE: not needed */
+	uint32_t offset; /* in that block */
+	size_t unit;	 /* bytes of each new block; 0: all are in this one */
+};
+
+struct kept_blocks {
+	struct kept_block *list;
+	size_t count, room;
+	struct kept_place **places; /* by image and block */
+	size_t image_count;
+	bool are_divided; /* for some image; else list is by number in the new image */
+};
+
+void dw_kept_blocks_free(struct kept_blocks *kept);
+
+/* Find which blocks the contents need, and where they go. Their streams are added to the
+ * contents. INVALID if a codec cannot compress a block that is to be compressed again. */
+int dw_kept_blocks_find(struct build_run *run, const struct tree *tree,
+			struct contents *contents, struct kept_blocks *kept,
+			dwarfs_error **err);
+
+/* The same for all blocks of one image, which no contents refer to. */
+int dw_kept_blocks_find_all(struct build_run *run, struct source_image *image,
+			    struct contents *contents, struct kept_blocks *kept,
+			    dwarfs_error **err);
+
+/* Write them. */
+int dw_kept_blocks_write(struct build_run *run, const struct contents *contents,
+			 const struct kept_blocks *kept, struct compressor *compressor,
+			 dwarfs_error **err);
+
+/* Give the contents in them their chunks. */
+int dw_kept_blocks_add_chunks(struct build_run *run, const struct tree *tree,
+			      struct contents *contents, const struct kept_blocks *kept,
+			      struct chunks *chunks, dwarfs_error **err);
+
+/* Read bytes of a block of the list at an offset: their number, less than size at its end,
+ * or a negative error code. */
+int64_t dw_kept_blocks_read(const struct kept_blocks *kept, size_t index, void *buffer,
+			    size_t size, uint64_t offset, dwarfs_error **err);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/images/source_image: an image that is an input of the builder.
+ *
+ * Its files have their bytes in blocks that exist already, so the new image may take over
+ * these blocks instead of compressing the bytes again. The writer does not include the
+ * reader: rewrite/ fills in the operations.
+ */
+#ifndef DW_WRITE_IMAGES_SOURCE_IMAGE_H
+#define DW_WRITE_IMAGES_SOURCE_IMAGE_H
+
+#include "format/section.h"
+
+/* A run of bytes of a file. */
+struct source_chunk {
+	uint32_t block; /* DW_NONE: a hole */
+	uint32_t offset;
+	uint64_t size;
+};
+
+/* A section as it is stored. */
+struct stored_section {
+	struct section_header header;
+	struct buffer payload;
+	uint64_t unpacked_bytes;
+	bool is_damaged;  /* its hash is wrong; so must that of a copy be */
+	bool is_unpacked; /* payload is to be compressed as the options say */
+};
+
+/* All return a negative errno value, or 0 and up. read_at and next_data: any thread; the
+ * others: the thread that runs the builder. */
+struct source_image_ops {
+	/* As dw_input_file_read_at() and dw_input_file_next_data(), for a file by its inode. */
+	int64_t (*read_at)(void *user, uint32_t inode, void *buffer, size_t size,
+			   uint64_t offset);
+	int (*next_data)(void *user, uint32_t inode, uint64_t from, uint64_t end,
+			 uint64_t *start_out, uint64_t *end_out);
+
+	/* A chunk by its number. */
+	int (*chunk)(void *user, uint64_t number, struct source_chunk *chunk_out,
+		     dwarfs_error **err);
+
+	/* A block: as stored, its size, or some of its bytes (their number, less than size
+	 * only at the end of the block). */
+	int (*load_block)(void *user, uint32_t block, struct stored_section *section_out,
+			  dwarfs_error **err);
+	int (*block_bytes)(void *user, uint32_t block, uint64_t *bytes_out,
+			   dwarfs_error **err);
+	int64_t (*read_block)(void *user, uint32_t block, void *buffer, size_t size,
+			      uint64_t offset, dwarfs_error **err);
+
+	void (*free)(void *user);
+};
+
+/* What is done with the blocks that the new image needs. */
+enum block_action {
+	BLOCK_COPY,	/* as it is stored */
+	BLOCK_COMPRESS, /* its bytes are compressed again */
+};
+
+struct source_block {
+	uint32_t category;
+	uint32_t compression; /* as it is stored */
+	const char *metadata_json; /* of the category, or NULL; the image's */
+	enum block_action action;
+};
+
+/* What made the metadata of an image, for metadata_version_history. */
+struct source_version {
+	uint32_t major, minor;
+	uint32_t block_size;
+	char *dwarfs_version; /* or NULL */
+	bool has_options;
+	bool mtime_only, has_btime, inodes_have_nlink;
+	bool packed_chunk_table, packed_directories, packed_shared_files_table;
+	bool has_time_resolution_sec, has_subsecond_multiplier;
+	uint32_t time_resolution_sec, subsecond_multiplier;
+};
+
+struct source_image {
+	const struct source_image_ops *ops;
+	void *user;
+	bool keeps_blocks;   /* else its files are as any others: ordered, segmented and
+				compressed anew */
+	bool changes_block_size; /* to that of the builder; all blocks are compressed again */
+	uint32_t block_bits;	 /* log2 of the block size, rounded up */
+	uint32_t block_count;
+	struct source_block *blocks;
+	struct stored_section *sections; /* to be copied behind the blocks */
+	size_t section_count, section_room;
+	struct source_version *versions; /* the last one is that of the image itself */
+	size_t version_count, version_room;
+	char *name; /* for messages */
+};
+
+/* Frees the image and its user data; NULL is accepted. */
+void dw_source_image_free(struct source_image *image);
+static inline void dw_cleanup_source_image(struct source_image **image)
+{
+	dw_source_image_free(*image);
+}
+
+void dw_stored_section_free(struct stored_section *section);
+
+/* A file with contents in an image. Files of one image with the same first chunk have the
+ * same contents. */
+struct image_file {
+	uint64_t first_chunk;
+	uint32_t chunk_count;
+	uint32_t image; /* number of the source image */
+	uint32_t inode;
+};
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * mkdwarfs/image: images as inputs.
+ *
+ * Tells images from archives. Adds their entries to a builder, which takes over their
+ * blocks; or rewrites one image.
+ */
+#include "mkdwarfs/mkdwarfs.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <dwarfs/rewrite.h>
+#include <dwarfs/salvage.h>
+
+bool is_image(const char *path)
+{
+	char magic[6] = "";
+	int fd = strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	bool is = fd >= 0 && read(fd, magic, sizeof(magic)) == (ssize_t)sizeof(magic) &&
+		  memcmp(magic, "DWARFS", sizeof(magic)) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+bool is_image_with_header(const char *path)
+{
+	auto_handle(dwarfs_image) *image = NULL;
+
+	return dwarfs_image_open(NULL, path, NULL, &image, NULL) == 0;
+}
+
+/* Open an image, also one that follows a header; salvage: also one that is damaged. */
+static int open_image(const char *path, const struct watch *watch,
+		      dwarfs_builder *builder, bool salvage, dwarfs_image **image_out)
+{
+	auto_handle(dwarfs_image_options) *options = NULL;
+	auto_handle(dwarfs_error) *err = NULL;
+
+	if (dwarfs_image_options_new(&options, &err) < 0)
+		return tool_fail(err, NULL);
+	dwarfs_image_options_set_task(options, watch->task);
+	if (salvage)
+		dwarfs_image_options_set_salvage(options, DWARFS_SALVAGE_INTACT);
+	if (dwarfs_image_open(dwarfs_builder_context(builder), path, options, image_out,
+			      &err) < 0)
+		return tool_fail(err, strstr(dwarfs_error_message(err), path) ? NULL
+									      : "'%s'",
+				 path);
+	return 0;
+}
+
+/* The image keeps the header of the first one, unless it gets another or none. */
+static int keep_header(dwarfs_builder *builder, const struct settings *settings,
+		       const dwarfs_image *image)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	auto_free char *header = NULL;
+	const uint64_t bytes = dwarfs_image_offset(image);
+
+	if (settings->header || settings->remove_header || bytes == 0)
+		return 0;
+	if (!(header = malloc(bytes)))
+		return tool_error("out of memory");
+	if (dwarfs_image_read_header(image, header, bytes, 0, &err) < 0 ||
+	    dwarfs_builder_set_header(builder, header, bytes, &err) < 0)
+		return tool_fail(err, NULL);
+	return 0;
+}
+
+int image_add(const struct settings *settings, dwarfs_builder *builder,
+	      const struct watch *watch, const char *path, const char *prefix,
+	      bool is_first)
+{
+	auto_handle(dwarfs_image) *image = NULL;
+	auto_handle(dwarfs_error) *err = NULL;
+	int ret;
+
+	if (open_image(path, watch, builder, false, &image) ||
+	    (is_first && keep_header(builder, settings, image)))
+		return 1;
+	ret = dwarfs_builder_begin_layer(builder, &err);
+	if (ret == 0)
+		ret = dwarfs_builder_add_image(
+			builder, image, prefix, strlen(prefix),
+			settings->repack ? DWARFS_REPACK : DWARFS_KEEP_BLOCKS, &err);
+	if (ret == DWARFS_ERR_CANCELLED)
+		return tool_error("interrupted: no image was made");
+	return ret < 0 ? tool_fail(err, "'%s'", path) : 0;
+}
+
+/* -- rewriting ---------------------------------------------------------------------- */
+
+bool is_rewrite(const struct settings *settings)
+{
+	return settings->recompress || settings->rebuild_metadata ||
+	       settings->change_block_size;
+}
+
+/* Options that have no meaning without a rewrite, or without blocks compressed again. */
+static int check_alone(const struct settings *s)
+{
+	const char *option = NULL;
+
+	if (s->recompress_categories)
+		option = "recompress-categories";
+	else if (s->no_version_history)
+		option = "no-metadata-version-history";
+	else if (s->no_check)
+		option = "no-check";
+	if (!option)
+		return 0;
+	return tool_error("option '--%s' needs --recompress, --rebuild-metadata or "
+			  "--change-block-size",
+			  option);
+}
+
+static int check_modes(const struct settings *s)
+{
+	const char *mode = s->recompress;
+
+	if (s->change_block_size && mode && strcmp(mode, "all") != 0)
+		return tool_error("--change-block-size compresses everything again, which "
+				  "--recompress=%s excludes",
+				  mode);
+	if (s->change_block_size && s->recompress_categories)
+		return tool_error("--change-block-size compresses everything again, which "
+				  "--recompress-categories excludes");
+	if (s->rebuild_metadata && mode && strcmp(mode, "all") != 0 &&
+	    strcmp(mode, "metadata") != 0)
+		return tool_error("--rebuild-metadata writes new metadata, which "
+				  "--recompress=%s excludes",
+				  mode);
+	if (s->recompress_categories && mode && strcmp(mode, "all") != 0 &&
+	    strcmp(mode, "block") != 0)
+		return tool_error("--recompress-categories chooses blocks, which "
+				  "--recompress=%s leaves as they are",
+				  mode);
+	return 0;
+}
+
+static uint32_t parts_of(const struct settings *s)
+{
+	const char *mode = s->recompress;
+	uint32_t parts = 0;
+
+	if (s->change_block_size)
+		return DWARFS_REWRITE_BLOCKS | DWARFS_REWRITE_METADATA |
+		       DWARFS_REWRITE_REBUILD | DWARFS_REWRITE_BLOCK_SIZE;
+	if (!mode)
+		mode = "metadata";
+	if (strcmp(mode, "all") == 0 || strcmp(mode, "block") == 0)
+		parts |= DWARFS_REWRITE_BLOCKS;
+	if (strcmp(mode, "all") == 0 || strcmp(mode, "metadata") == 0)
+		parts |= DWARFS_REWRITE_METADATA;
+	if (s->rebuild_metadata)
+		parts |= DWARFS_REWRITE_REBUILD;
+	return parts;
+}
+
+/* What changes attributes or the tree needs a rebuild. */
+static int check_rebuild(const struct settings *s)
+{
+	const char *option = NULL;
+
+	if (s->rewrite_parts & DWARFS_REWRITE_REBUILD)
+		return 0;
+	if (s->has_owner)
+		option = "set-owner";
+	else if (s->has_group)
+		option = "set-group";
+	else if (s->has_time)
+		option = "set-time";
+	else if (s->chmod)
+		option = "chmod";
+	else if (s->time_resolution_ns != TOOL_DEFAULT)
+		option = "time-resolution";
+	else if (s->pack_metadata)
+		option = "pack-metadata";
+	else if (s->keep_all_times)
+		option = "keep-all-times";
+	else if (s->has_filter)
+		option = "filter";
+	else if (s->no_xattrs)
+		option = "no-xattrs";
+	if (!option)
+		return 0;
+	return tool_error("option '--%s' needs --rebuild-metadata here", option);
+}
+
+int rewrite_check(struct settings *settings)
+{
+	if (!is_rewrite(settings))
+		return check_alone(settings);
+	if (settings->inputs.count != 1 || settings->input_list)
+		return tool_error("one image is needed as input to rewrite it");
+	if (settings->prefix)
+		return tool_error("--prefix has no meaning for an image that is rewritten");
+	if (check_modes(settings))
+		return 1;
+	settings->rewrite_parts = parts_of(settings);
+	return check_rebuild(settings);
+}
+
+static int check_image(const dwarfs_image *image, const struct settings *settings,
+		       const struct watch *watch)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+
+	if (settings->no_check)
+		return 0;
+	switch (dwarfs_image_check(image, DWARFS_CHECK_CHECKSUMS, NULL, NULL, watch->task,
+				   NULL, &err)) {
+	case 0:
+		return 0;
+	case DWARFS_ERR_CANCELLED:
+		return tool_error("interrupted: no image was made");
+	default:
+		return tool_fail(err, "input filesystem is corrupt");
+	}
+}
+
+int rewrite_image(const struct settings *settings, dwarfs_builder *builder,
+		  const struct watch *watch, dwarfs_sink *sink)
+{
+	auto_handle(dwarfs_image) *image = NULL;
+	auto_handle(dwarfs_error) *err = NULL;
+
+	if (open_image(settings->inputs.items[0], watch, builder, settings->no_check,
+		       &image) ||
+	    check_image(image, settings, watch) || keep_header(builder, settings, image))
+		return 1;
+	dwarfs_builder_set_version_history(builder, !settings->no_version_history);
+	if (dwarfs_builder_set_recompress_categories(
+		    builder, settings->recompress_categories, &err) < 0)
+		return tool_fail(err, NULL);
+	if (dwarfs_rewrite(image, settings->rewrite_parts, builder, sink, &err) == 0)
+		return 0;
+	if (dwarfs_error_code(err) == DWARFS_ERR_CANCELLED)
+		return tool_error("interrupted: no image was made");
+	return tool_fail(err, NULL);
+}
