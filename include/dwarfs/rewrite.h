@@ -49,9 +49,9 @@ enum dwarfs_image_use {
  * read for that.
  *
  * @param builder  a builder that has not run yet and has no directory
- * @param image    the image; the builder keeps a reference. An image that was opened with
- *                 dwarfs_image_options_set_salvage() is used as far as it is intact; its
- *                 damaged blocks stay damaged
+ * @param image    the image; the builder keeps a reference. The hash of each block that is
+ *                 taken over is verified, unless the image was opened with
+ *                 DWARFS_VERIFY_NO_BLOCKS: then a damaged block stays damaged
  * @param prefix   where its root goes, as for dwarfs_builder_add_item(); "" for the root
  * @param bytes    length of prefix
  * @param use      a dwarfs_image_use
@@ -93,8 +93,9 @@ enum dwarfs_rewrite_part {
  * to the metadata_version_history (dwarfs_builder_set_version_history()) and keeps times as
  * exactly as the image has them, or rounds them to dwarfs_builder_set_time_resolution().
  *
- * @param image    the image. Its sections are verified as they are read, unless it was
- *                 opened to salvage it: then damaged ones are copied and stay damaged
+ * @param image    the image. Its sections are verified as they are read. If it was opened
+ *                 with DWARFS_VERIFY_NO_BLOCKS, a section whose hash is wrong is copied, and
+ *                 its hash stays wrong
  * @param parts    0 to change only the container, or dwarfs_rewrite_part values
  * @param builder  without input; gives codecs, level, header, workers, limits, progress and
  *                 all other options, and counts. It has run afterwards

@@ -105,8 +105,8 @@ static int get_chunk(void *user, uint64_t number, struct source_chunk *chunk_out
 
 /* -- sections -------------------------------------------------------------------------- */
 
-/* Read a section as it is stored. A wrong hash is an error, except of an image that was
- * opened to salvage it. */
+/* Read a section as it is stored. A wrong hash is an error, unless the image was opened
+ * without verification of blocks. */
 static int load_section(const dwarfs_image *image, uint32_t section,
 			struct stored_section *section_out, dwarfs_error **err)
 {
@@ -118,7 +118,7 @@ static int load_section(const dwarfs_image *image, uint32_t section,
 	if ((ret = dw_stored_read(image, section, &stored, err)) < 0)
 		return ret;
 	ret = dw_verify_xxh3(image, section, &stored, &why);
-	if (ret < 0 && (ret != DWARFS_ERR_CHECKSUM || !image->salvage))
+	if (ret < 0 && (ret != DWARFS_ERR_CHECKSUM || !image->trusts_blocks))
 		return dw_error_copy(err, ret, why);
 	payload = dw_stored_payload(&stored);
 	section_out->header = stored.header;

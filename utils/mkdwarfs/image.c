@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include <dwarfs/rewrite.h>
-#include <dwarfs/salvage.h>
 
 bool is_image(const char *path)
 {
@@ -34,9 +33,10 @@ bool is_image_with_header(const char *path)
 	return dwarfs_image_open(NULL, path, NULL, &image, NULL) == 0;
 }
 
-/* Open an image, also one that follows a header; salvage: also one that is damaged. */
+/* Open an image, also one that follows a header. */
 static int open_image(const char *path, const struct watch *watch,
-		      dwarfs_builder *builder, bool salvage, dwarfs_image **image_out)
+		      dwarfs_builder *builder, bool verify_blocks,
+		      dwarfs_image **image_out)
 {
 	auto_handle(dwarfs_image_options) *options = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
@@ -44,8 +44,8 @@ static int open_image(const char *path, const struct watch *watch,
 	if (dwarfs_image_options_new(&options, &err) < 0)
 		return tool_fail(err, NULL);
 	dwarfs_image_options_set_task(options, watch->task);
-	if (salvage)
-		dwarfs_image_options_set_salvage(options, DWARFS_SALVAGE_INTACT);
+	if (!verify_blocks)
+		dwarfs_image_options_set_verify(options, DWARFS_VERIFY_NO_BLOCKS);
 	if (dwarfs_image_open(dwarfs_builder_context(builder), path, options, image_out,
 			      &err) < 0)
 		return tool_fail(err, strstr(dwarfs_error_message(err), path) ? NULL
@@ -80,7 +80,7 @@ int image_add(const struct settings *settings, dwarfs_builder *builder,
 	auto_handle(dwarfs_error) *err = NULL;
 	int ret;
 
-	if (open_image(path, watch, builder, false, &image) ||
+	if (open_image(path, watch, builder, true, &image) ||
 	    (is_first && keep_header(builder, settings, image)))
 		return 1;
 	ret = dwarfs_builder_begin_layer(builder, &err);
@@ -230,7 +230,7 @@ int rewrite_image(const struct settings *settings, dwarfs_builder *builder,
 	auto_handle(dwarfs_image) *image = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 
-	if (open_image(settings->inputs.items[0], watch, builder, settings->no_check,
+	if (open_image(settings->inputs.items[0], watch, builder, !settings->no_check,
 		       &image) ||
 	    check_image(image, settings, watch) || keep_header(builder, settings, image))
 		return 1;
