@@ -157,6 +157,8 @@ DWARFS_BLOCKING(dwarfs_digest_update)
 DWARFS_BLOCKING(dwarfs_builder_add_directory)
 DWARFS_BLOCKING(dwarfs_builder_add_item)
 DWARFS_BLOCKING(dwarfs_builder_add_tree)
+DWARFS_BLOCKING(dwarfs_builder_add_image)
+DWARFS_BLOCKING(dwarfs_rewrite)
 DWARFS_BLOCKING(dwarfs_builder_scan)
 DWARFS_BLOCKING(dwarfs_builder_write_path)
 DWARFS_BLOCKING(dwarfs_builder_write)
@@ -193,6 +195,7 @@ DWARFS_BLOCKING(dwarfs_archive_export_write)
 %include <dwarfs/file.h>
 %include <dwarfs/builder.h>
 %include <dwarfs/item.h>
+%include <dwarfs/rewrite.h>
 %include <dwarfs/extract.h>
 %include <dwarfs/salvage.h>
 %include <dwarfs/compare.h>

@@ -166,8 +166,11 @@ void summarize(const dwarfs_builder *builder, uint64_t elapsed_ns)
 {
 	size_t i;
 
-	tell_entries(builder);
-	tell_savings(builder);
+	/* An image that is copied section by section has no entries that are counted. */
+	if (dwarfs_builder_count(builder, DWARFS_COUNT_DIRECTORIES) > 0) {
+		tell_entries(builder);
+		tell_savings(builder);
+	}
 	tell_blocks(builder);
 	for (i = 0; i < dwarfs_builder_category_count(builder); i++)
 		tell_category(builder, i);

@@ -36,7 +36,7 @@ from ._errors import (
 from ._file import File
 from ._image import CheckLevel, Finding, HistoryStep, Image, Section, open
 from ._options import Probe
-from ._pack import Decision, extract, pack, preview
+from ._pack import Decision, extract, pack, preview, rewrite
 from ._path import Path, Walk
 from ._progress import Phase, Progress
 from ._report import ExportReport, ImportReport
@@ -81,4 +81,5 @@ __all__ = [
     "open",
     "pack",
     "preview",
+    "rewrite",
 ]

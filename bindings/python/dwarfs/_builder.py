@@ -11,6 +11,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Union
 from . import _dwarfs
 from ._context import Context, handle_of
 from ._errors import Error
+from ._image import Image
 from ._options import configure, split_time
 from ._progress import ProgressCallback, Task
 from ._report import ImportReport, ImportReportCallback, Reporter
@@ -135,6 +136,19 @@ class Builder:
         """Add a directory of the system and all below it; contents are read by write()."""
         _dwarfs.dwarfs_builder_add_tree(self._handle, directory, prefix)
 
+    def add_image(self, image: Image, prefix: str | bytes | os.PathLike[Any] = "", *,
+                  repack: bool = False) -> None:
+        """Add what is in an open image, and take over its blocks as they are stored.
+
+        Files of other inputs that are equal to files of the image are not stored again. With
+        `repack` the image is read as a directory instead: its files are ordered, deduplicated
+        and compressed anew. The image must stay as it is until write() returns; it may be
+        closed before.
+        """
+        _dwarfs.dwarfs_builder_add_image(
+            self._handle, image._use(), prefix,
+            _dwarfs.DWARFS_REPACK if repack else _dwarfs.DWARFS_KEEP_BLOCKS)
+
     def add_archive(self, source: str | os.PathLike[Any] | int | bytes | bytearray | memoryview,
                     format: str = "auto", *, strip_components: int = 0,
                     prefix: str | os.PathLike[Any] = "", whiteouts: bool = False,
@@ -187,6 +201,15 @@ class Builder:
               overwrite: bool = False) -> Counts:
         """Write the image, as pack() does; once."""
         _dwarfs.dwarfs_builder_write(self._handle, open_sink(output, overwrite, self._sync))
+        return _counts(self._handle)
+
+    def _rewrite(self, image: Image, parts: int, categories: str | None,
+                 version_history: bool, output: Any, overwrite: bool) -> Counts:
+        if categories is not None:
+            _dwarfs.dwarfs_builder_set_recompress_categories(self._handle, categories)
+        _dwarfs.dwarfs_builder_set_version_history(self._handle, version_history)
+        _dwarfs.dwarfs_rewrite(image._use(), parts, self._handle,
+                               open_sink(output, overwrite, self._sync))
         return _counts(self._handle)
 
     def _add_directory(self, directory: Any, paths: Iterable[Any] | None) -> None:

@@ -2,6 +2,7 @@
 """From a directory to an image, and back."""
 from __future__ import annotations
 
+import contextlib
 import os
 from datetime import datetime
 from typing import Any, Iterable, Mapping, NamedTuple, Union
@@ -126,6 +127,43 @@ def preview(directory: str | os.PathLike[Any], filters: Iterable[str], *,
     _dwarfs.dwarfs_builder_add_directory(builder, directory)
     _dwarfs.dwarfs_builder_scan(builder)
     return decisions
+
+
+def rewrite(source: Source | Image, output: Union[str, os.PathLike[Any], int, Any], *,
+            blocks: bool = True, metadata: bool = True, rebuild: bool = False,
+            change_block_size: bool = False, categories: str | None = None,
+            version_history: bool = True, check: bool = True, overwrite: bool = False,
+            context: Context | None = None, progress: ProgressCallback | None = None,
+            **options: Any) -> Counts:
+    """Write an image anew, with the same files.
+
+    `blocks` and `metadata` are compressed again, with the codecs of the `options`, which are
+    those of pack(). With `rebuild` the metadata is made anew, so that options that change
+    attributes apply; `change_block_size` gives all blocks the size of `block_bits`, and
+    rebuilds. `categories` chooses blocks to be compressed again by the names of their
+    categories, with commas between them, or with "!" in front all others.
+
+    The source is checked first, unless `check` is false; a damaged block is an error in any
+    case. A header of the source is kept, unless `header` is given; b"" removes it.
+    """
+    with contextlib.ExitStack() as stack:
+        if not isinstance(source, Image):
+            source = stack.enter_context(Image(source, context=context))
+        if check:
+            source.check()
+        if options.get("header") is None and source.offset > 0:
+            options["header"] = source.header
+        parts = 0
+        if blocks or change_block_size:
+            parts |= _dwarfs.DWARFS_REWRITE_BLOCKS
+        if metadata:
+            parts |= _dwarfs.DWARFS_REWRITE_METADATA
+        if rebuild or change_block_size:
+            parts |= _dwarfs.DWARFS_REWRITE_REBUILD
+        if change_block_size:
+            parts |= _dwarfs.DWARFS_REWRITE_BLOCK_SIZE
+        builder = Builder(context=context, progress=progress, **options)
+        return builder._rewrite(source, parts, categories, version_history, output, overwrite)
 
 
 def extract(source: Source, directory: str | os.PathLike[Any], **options: Any) -> None:
