@@ -67,6 +67,21 @@ DWARFS_API int dwarfs_builder_add_image(dwarfs_builder *builder, dwarfs_image *i
 					const char *prefix, size_t bytes,
 					enum dwarfs_image_use use, dwarfs_error **err);
 
+/**
+ * Set how much of a block that is taken over from an image may be unused. The files in a
+ * block of which more is unused are stored anew, as those of a directory, and the block is
+ * left out. Blocks of which nothing is used are always left out.
+ *
+ * @param builder  a builder that has not run yet
+ * @param percent  0..100 of the bytes of the block; 100, the default: any share
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, or DWARFS_ERR_RANGE
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_set_max_unused(dwarfs_builder *builder, uint32_t percent,
+					     dwarfs_error **err);
+
 /** What dwarfs_rewrite() changes; may be combined by |. */
 enum dwarfs_rewrite_part {
 	/** Compress blocks again, with the codecs of the builder. */

@@ -101,8 +101,8 @@ static int get_xattrs(struct image_import *import, uint32_t inode, dwarfs_error 
 		const char *name;
 		const void *value;
 		size_t bytes;
-		int ret = dwarfs_xattr_at(import->image, (dwarfs_inode){ inode }, i, &name,
-					  &value, &bytes, err);
+		int ret = dwarfs_xattr_at(import->image, (dwarfs_inode){ inode }, i,
+					  &name, &value, &bytes, err);
 
 		if (ret <= 0)
 			return ret;
@@ -172,8 +172,7 @@ static bool is_linked(const struct image_import *import, const struct dwarfs_sta
 	record = &import->assembly->records[number - 1];
 	return record->kind != RECORD_FREE && record->names > 0 &&
 	       record->mode == stat->mode && record->uid == stat->uid &&
-	       record->gid == stat->gid &&
-	       record->mtime == stat->seconds[DWARFS_MTIME] &&
+	       record->gid == stat->gid && record->mtime == stat->seconds[DWARFS_MTIME] &&
 	       record->mtime_ns == stat->nanoseconds[DWARFS_MTIME];
 }
 
@@ -258,8 +257,8 @@ int dw_import_image(dwarfs_builder *builder, dwarfs_image *image, struct span pr
 		.image = image,
 		.prefix_bytes = prefix.size,
 	};
-	__attribute__((
-		cleanup(dw_cleanup_source_image))) struct source_image *source = NULL;
+	__attribute__((cleanup(dw_cleanup_source_image))) struct source_image *source =
+		NULL;
 	int ret;
 
 	if ((ret = dw_assembly_of(builder, &import.assembly, err)) < 0 ||

@@ -20,8 +20,8 @@ void dw_block_facts_free(struct block_facts *facts)
 }
 
 /* The number that a category has in the builder. */
-static int find_category(dwarfs_builder *builder, const char *name, uint32_t *category_out,
-			 dwarfs_error **err)
+static int find_category(dwarfs_builder *builder, const char *name,
+			 uint32_t *category_out, dwarfs_error **err)
 {
 	struct categorize_options *options = &builder->options.categorize;
 	int ret;
@@ -64,9 +64,9 @@ static int find_table(const struct view *view, enum metadata_field field,
 {
 	const struct frozen *frozen = &view->frozen;
 	struct frozen_node node;
-	int ret = dw_frozen_optional(frozen,
-				     dw_frozen_child(frozen, dw_frozen_root(frozen), field),
-				     &node, NULL, err);
+	int ret = dw_frozen_optional(
+		frozen, dw_frozen_child(frozen, dw_frozen_root(frozen), field), &node,
+		NULL, err);
 
 	return ret < 0 ? ret : dw_frozen_table(frozen, node, table_out, err);
 }

@@ -44,6 +44,18 @@ void dwarfs_builder_set_version_history(dwarfs_builder *builder, bool store)
 	builder->options.version_history = store;
 }
 
+int dwarfs_builder_set_max_unused(dwarfs_builder *builder, uint32_t percent,
+				  dwarfs_error **err)
+{
+	if (!builder)
+		return dw_fail_null(err, "builder");
+	if (percent > 100)
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "%" PRIu32 " percent of a block: it is 0 to 100", percent);
+	builder->options.max_unused = percent;
+	return 0;
+}
+
 static int check_parts(uint32_t parts, dwarfs_error **err)
 {
 	uint32_t needed = DWARFS_REWRITE_BLOCKS | DWARFS_REWRITE_REBUILD;
@@ -74,12 +86,14 @@ static int check_attributes(const dwarfs_builder *builder, const dwarfs_image *i
 			    dwarfs_error **err)
 {
 	const struct build_options *options = &builder->options;
-	uint64_t from = dwarfs_image_time_resolution_ns(image), to = options->resolution_ns;
+	uint64_t from = dwarfs_image_time_resolution_ns(image),
+		 to = options->resolution_ns;
 
 	if (!options->sparse_files && image->view->has_holes)
-		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "cannot disable sparse files when the input filesystem uses "
-			       "them");
+		return dw_fail(
+			err, DWARFS_ERR_INVALID,
+			"cannot disable sparse files when the input filesystem uses "
+			"them");
 	if (!options->resolution_was_set || from == 0)
 		return 0;
 	if (to < from)
@@ -123,8 +137,8 @@ static int check_categories(const dwarfs_image *image, const char *list,
 		const char *name;
 
 		for (size_t i = 0; (name = dwarfs_image_category(image, i)); i++)
-			is_known |= strlen(name) == length &&
-				    memcmp(name, list, length) == 0;
+			is_known |=
+				strlen(name) == length && memcmp(name, list, length) == 0;
 		if (!is_known)
 			return dw_fail(err, DWARFS_ERR_INVALID,
 				       "no category '%.*s' in input filesystem",
@@ -147,8 +161,7 @@ static bool is_wanted(const dwarfs_image *image, uint32_t block, const char *lis
 
 /* Choose what is done with each block. */
 static int choose_actions(const dwarfs_builder *builder, const dwarfs_image *image,
-			  uint32_t parts, struct source_image *source,
-			  dwarfs_error **err)
+			  uint32_t parts, struct source_image *source, dwarfs_error **err)
 {
 	const char *list = builder->options.recompress_categories;
 	int ret;
@@ -192,13 +205,13 @@ static int rebuild(dwarfs_builder *builder, dwarfs_image *image, uint32_t parts,
 static int copy(dwarfs_builder *builder, dwarfs_image *image, uint32_t parts,
 		dwarfs_sink *sink, dwarfs_error **err)
 {
-	__attribute__((
-		cleanup(dw_cleanup_source_image))) struct source_image *source = NULL;
+	__attribute__((cleanup(dw_cleanup_source_image))) struct source_image *source =
+		NULL;
 	int ret;
 
 	if ((ret = dw_source_of_image(builder, image, true, &source, err)) < 0 ||
-	    (ret = dw_source_load_sections(
-		     image, (parts & DWARFS_REWRITE_METADATA) != 0, source, err)) < 0 ||
+	    (ret = dw_source_load_sections(image, (parts & DWARFS_REWRITE_METADATA) != 0,
+					   source, err)) < 0 ||
 	    (ret = choose_actions(builder, image, parts, source, err)) < 0 ||
 	    (ret = dw_settings_resolve(builder, err)) < 0)
 		return ret;

@@ -48,8 +48,8 @@ static int64_t read_at(void *user, uint32_t inode, void *buffer, size_t size,
 {
 	const struct source *source = user;
 	size_t got = 0;
-	int ret = dwarfs_read(source->image, (dwarfs_inode){ inode }, buffer, size, offset,
-			      &got, NULL);
+	int ret = dwarfs_read(source->image, (dwarfs_inode){ inode }, buffer, size,
+			      offset, &got, NULL);
 
 	return ret < 0 ? errno_of(ret) : (int64_t)got;
 }
@@ -97,9 +97,9 @@ static int get_chunk(void *user, uint64_t number, struct source_chunk *chunk_out
 
 	if (ret < 0)
 		return ret;
-	*chunk_out = (struct source_chunk){ chunk.is_hole ? DW_NONE : chunk.block,
-					    chunk.is_hole ? 0 : chunk.offset,
-					    chunk.bytes };
+	*chunk_out =
+		(struct source_chunk){ chunk.is_hole ? DW_NONE : chunk.block,
+				       chunk.is_hole ? 0 : chunk.offset, chunk.bytes };
 	return 0;
 }
 
@@ -136,7 +136,8 @@ static int load_block(void *user, uint32_t block, struct stored_section *section
 	int ret;
 
 	if (dwarfs_image_block_is_lost(source->image, block))
-		return dw_fail(err, DWARFS_ERR_CORRUPT, "block %" PRIu32 " is lost", block);
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "block %" PRIu32 " is lost",
+			       block);
 	ret = load_section(source->image, source->image->blocks[block], section_out, err);
 	if (ret == 0)
 		source->block_bytes[block] = section_out->unpacked_bytes;

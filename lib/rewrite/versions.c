@@ -129,11 +129,10 @@ static int load_history(const struct frozen *frozen, struct source_image *to,
 {
 	struct frozen_node list;
 	struct table table;
-	int ret = dw_frozen_optional(
-		frozen,
-		dw_frozen_child(frozen, dw_frozen_root(frozen),
-				MD_METADATA_VERSION_HISTORY),
-		&list, NULL, err);
+	int ret = dw_frozen_optional(frozen,
+				     dw_frozen_child(frozen, dw_frozen_root(frozen),
+						     MD_METADATA_VERSION_HISTORY),
+				     &list, NULL, err);
 
 	if (ret < 0 || (ret = dw_frozen_table(frozen, list, &table, err)) < 0)
 		return ret;

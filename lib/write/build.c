@@ -567,9 +567,9 @@ static int copy_blocks(struct build *build, struct source_image *image,
 /* The codec of a section that is compressed again. */
 static const struct codec_spec *codec_of(const struct build *build, uint32_t type)
 {
-	return &build->run.options->codecs[type == DWARFS_SECTION_SCHEMA
-						   ? DWARFS_CODEC_SCHEMA
-						   : DWARFS_CODEC_METADATA];
+	return &build->run.options
+			->codecs[type == DWARFS_SECTION_SCHEMA ? DWARFS_CODEC_SCHEMA
+							       : DWARFS_CODEC_METADATA];
 }
 
 /* Extended attributes name the hash of the metadata that they belong to. */
@@ -582,8 +582,8 @@ static void bind_xattrs(const struct build *build, struct stored_section *sectio
 		       sizeof(xxh3));
 }
 
-static int copy_other_sections(struct build *build, struct source_image *image,
-			       bool side, dwarfs_error **err)
+static int copy_other_sections(struct build *build, struct source_image *image, bool side,
+			       dwarfs_error **err)
 {
 	for (size_t i = 0; i < image->section_count; i++) {
 		struct stored_section *section = &image->sections[i];
@@ -595,10 +595,9 @@ static int copy_other_sections(struct build *build, struct source_image *image,
 			continue;
 		bind_xattrs(build, section);
 		ret = section->is_unpacked
-			      ? dw_section_writer_pack(&build->sections, type,
-						       codec_of(build, type),
-						       dw_buffer_span(&section->payload),
-						       NULL, err)
+			      ? dw_section_writer_pack(
+					&build->sections, type, codec_of(build, type),
+					dw_buffer_span(&section->payload), NULL, err)
 			      : dw_section_writer_copy(&build->sections, section, err);
 		if (ret < 0)
 			return ret;

@@ -160,6 +160,7 @@ struct build_options {
 	bool hardlink_table, section_index, create_timestamp;
 	bool version_history;
 	char *recompress_categories; /* NULL: all */
+	uint32_t max_unused;	     /* percent of a block that is taken over */
 	bool history, history_timestamps;
 	char **arguments;
 	size_t argument_count, argument_room;

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <dwarfs/rewrite.h>
+
 /* A name before its options that no line of the library's list begins with. */
 static bool is_unknown_codec(const char *codec)
 {
@@ -174,6 +176,8 @@ static int set_layout(dwarfs_builder *builder, const struct settings *s)
 				 s->pack_metadata);
 	if (s->max_similarity_bytes != TOOL_DEFAULT)
 		dwarfs_builder_set_max_similarity_bytes(builder, s->max_similarity_bytes);
+	if (dwarfs_builder_set_max_unused(builder, (uint32_t)s->max_unused, &err) < 0)
+		return tool_fail(err, "invalid --max-unused");
 	dwarfs_builder_set_section_index(builder, !s->no_section_index);
 	dwarfs_builder_set_hardlink_table(builder, !s->no_hardlink_table);
 	return 0;

@@ -48,8 +48,8 @@ static int open_image(const char *path, const struct watch *watch,
 		dwarfs_image_options_set_verify(options, DWARFS_VERIFY_NO_BLOCKS);
 	if (dwarfs_image_open(dwarfs_builder_context(builder), path, options, image_out,
 			      &err) < 0)
-		return tool_fail(err, strstr(dwarfs_error_message(err), path) ? NULL
-									      : "'%s'",
+		return tool_fail(err,
+				 strstr(dwarfs_error_message(err), path) ? NULL : "'%s'",
 				 path);
 	return 0;
 }
@@ -124,12 +124,14 @@ static int check_modes(const struct settings *s)
 	const char *mode = s->recompress;
 
 	if (s->change_block_size && mode && strcmp(mode, "all") != 0)
-		return tool_error("--change-block-size compresses everything again, which "
-				  "--recompress=%s excludes",
-				  mode);
+		return tool_error(
+			"--change-block-size compresses everything again, which "
+			"--recompress=%s excludes",
+			mode);
 	if (s->change_block_size && s->recompress_categories)
-		return tool_error("--change-block-size compresses everything again, which "
-				  "--recompress-categories excludes");
+		return tool_error(
+			"--change-block-size compresses everything again, which "
+			"--recompress-categories excludes");
 	if (s->rebuild_metadata && mode && strcmp(mode, "all") != 0 &&
 	    strcmp(mode, "metadata") != 0)
 		return tool_error("--rebuild-metadata writes new metadata, which "
@@ -199,7 +201,8 @@ int rewrite_check(struct settings *settings)
 	if (settings->inputs.count != 1 || settings->input_list)
 		return tool_error("one image is needed as input to rewrite it");
 	if (settings->prefix)
-		return tool_error("--prefix has no meaning for an image that is rewritten");
+		return tool_error(
+			"--prefix has no meaning for an image that is rewritten");
 	if (check_modes(settings))
 		return 1;
 	settings->rewrite_parts = parts_of(settings);

@@ -41,6 +41,7 @@ struct settings {
 	const char *prefix;
 	bool whiteouts;
 	bool repack;
+	uint64_t max_unused;	/* percent */
 	const char *recompress; /* the mode, or NULL */
 	bool rebuild_metadata;
 	bool change_block_size;

@@ -2,7 +2,8 @@
 /*
  * write/images/kept_blocks: the blocks of source images that a new image takes over.
  *
- * find:   contents -> chunks in the image -> blocks that are needed -> places in the new one
+ * find:   contents -> chunks in the image -> blocks that are needed -> places in the new one;
+ *         contents in blocks of which too much is not needed are stored anew (compaction)
  * write:  each block as it is stored, or compressed again
  * chunks: those of the image, moved to the new places
  */
@@ -29,7 +30,8 @@ static int get_chunk(const struct source_image *image, uint64_t number,
 {
 	int ret = image->ops->chunk(image->user, number, chunk_out, err);
 
-	if (ret < 0 || chunk_out->block == DW_NONE || chunk_out->block < image->block_count)
+	if (ret < 0 || chunk_out->block == DW_NONE ||
+	    chunk_out->block < image->block_count)
 		return ret;
 	return dw_fail(err, DWARFS_ERR_CORRUPT,
 		       "'%s': a chunk is in block %" PRIu32 " of %" PRIu32, image->name,
@@ -62,6 +64,185 @@ static int add_places(struct kept_blocks *kept, const struct source_image *image
 	for (uint32_t i = 0; i < image->block_count; i++)
 		places[i].number = DW_NONE;
 	kept->places[kept->image_count++] = places;
+	return 0;
+}
+
+/* -- compaction ------------------------------------------------------------------------ */
+
+/* A range of a block that contents need. */
+struct needed_range {
+	uint32_t block, offset;
+	uint64_t size;
+};
+
+struct needed_ranges {
+	struct needed_range *list;
+	size_t count, room;
+};
+
+static void free_needed(struct needed_ranges *needed)
+{
+	dw_free(needed->list);
+}
+
+static int add_needed(struct needed_ranges *needed, const struct source_image *image,
+		      const struct image_file *file, dwarfs_error **err)
+{
+	for (uint32_t i = 0; i < file->chunk_count; i++) {
+		struct source_chunk chunk;
+		int ret = get_chunk(image, file->first_chunk + i, &chunk, err);
+
+		if (ret < 0)
+			return ret;
+		if (chunk.block == DW_NONE)
+			continue;
+		if ((ret = dw_grow(&needed->list, &needed->room, needed->count + 1,
+				   err)) < 0)
+			return ret;
+		needed->list[needed->count++] =
+			(struct needed_range){ chunk.block, chunk.offset, chunk.size };
+	}
+	return 0;
+}
+
+static int compare_ranges(const void *left, const void *right)
+{
+	const struct needed_range *a = left, *b = right;
+
+	if (a->block != b->block)
+		return a->block < b->block ? -1 : 1;
+	return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+/* How many bytes of the block of the first range are needed; *at_out is that of the next
+ * block. */
+static uint64_t count_needed(const struct needed_ranges *needed, size_t at,
+			     size_t *at_out)
+{
+	uint32_t block = needed->list[at].block;
+	uint64_t bytes = 0, end = 0;
+
+	for (; at < needed->count && needed->list[at].block == block; at++) {
+		const struct needed_range *range = &needed->list[at];
+		uint64_t to = range->offset + range->size;
+		uint64_t from = range->offset > end ? range->offset : end;
+
+		bytes += to > from ? to - from : 0;
+		end = to > end ? to : end;
+	}
+	*at_out = at;
+	return bytes;
+}
+
+/* Mark the blocks of an image of which more than the limit is not needed. */
+static int mark_sparse_blocks(const struct build_run *run,
+			      const struct source_image *image,
+			      const struct needed_ranges *needed, uint8_t *is_sparse,
+			      dwarfs_error **err)
+{
+	size_t at = 0;
+
+	while (at < needed->count) {
+		uint32_t block = needed->list[at].block;
+		uint64_t used = count_needed(needed, at, &at), bytes;
+		int ret = image->ops->block_bytes(image->user, block, &bytes, err);
+
+		if (ret < 0)
+			return ret;
+		if (used < bytes &&
+		    (bytes - used) * 100 > (uint64_t)run->options->max_unused * bytes)
+			is_sparse[block] = true;
+	}
+	return 0;
+}
+
+/* The stream for contents that are stored anew: that of their first block, unless its bytes
+ * are samples, which need not begin there. */
+static int find_new_stream(struct contents *contents, const struct source_image *image,
+			   const struct image_file *file, uint32_t *stream_out,
+			   dwarfs_error **err)
+{
+	uint32_t category = CATEGORY_DEFAULT;
+
+	for (uint32_t i = 0; i < file->chunk_count; i++) {
+		struct source_chunk chunk;
+		int ret = get_chunk(image, file->first_chunk + i, &chunk, err);
+
+		if (ret < 0)
+			return ret;
+		if (chunk.block == DW_NONE)
+			continue;
+		if (!dw_category_samples(image->blocks[chunk.block].category))
+			category = image->blocks[chunk.block].category;
+		break;
+	}
+	return dw_streams_find(&contents->streams, category, 0, NULL, NULL, stream_out,
+			       err);
+}
+
+static int has_sparse_block(const struct source_image *image,
+			    const struct image_file *file, const uint8_t *is_sparse,
+			    dwarfs_error **err)
+{
+	for (uint32_t i = 0; i < file->chunk_count; i++) {
+		struct source_chunk chunk;
+		int ret = get_chunk(image, file->first_chunk + i, &chunk, err);
+
+		if (ret < 0)
+			return ret;
+		if (chunk.block != DW_NONE && is_sparse[chunk.block])
+			return 1;
+	}
+	return 0;
+}
+
+/* The file of an image that contents are kept in, if it is this image. */
+static const struct image_file *file_in(const struct build_run *run,
+					const struct tree *tree,
+					const struct content *content, uint32_t image)
+{
+	const struct image_file *file;
+
+	if (content->kept_inode == DW_NONE)
+		return NULL;
+	file = dw_kept_file_of(run, &tree->inodes[content->kept_inode]);
+	return file->image == image ? file : NULL;
+}
+
+static int compact_image(const struct build_run *run, const struct tree *tree,
+			 struct contents *contents, uint32_t number, dwarfs_error **err)
+{
+	const struct source_image *image = run->assembly->images[number];
+	__attribute__((cleanup(free_needed))) struct needed_ranges needed = { 0 };
+	auto_free uint8_t *is_sparse = dw_calloc(image->block_count, 1);
+	int ret;
+
+	if (!is_sparse)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < contents->count; i++) {
+		const struct image_file *file =
+			file_in(run, tree, &contents->list[i], number);
+
+		if (file && (ret = add_needed(&needed, image, file, err)) < 0)
+			return ret;
+	}
+	if (needed.count > 0)
+		qsort(needed.list, needed.count, sizeof(*needed.list), compare_ranges);
+	if ((ret = mark_sparse_blocks(run, image, &needed, is_sparse, err)) < 0)
+		return ret;
+	for (size_t i = 0; i < contents->count; i++) {
+		struct content *content = &contents->list[i];
+		const struct image_file *file = file_in(run, tree, content, number);
+		struct fragment *fragment;
+
+		if (!file || (ret = has_sparse_block(image, file, is_sparse, err)) == 0)
+			continue;
+		fragment = &contents->fragments[content->first_fragment];
+		if (ret < 0 || (ret = find_new_stream(contents, image, file,
+						      &fragment->stream, err)) < 0)
+			return ret;
+		content->kept_inode = DW_NONE;
+	}
 	return 0;
 }
 
@@ -98,7 +279,8 @@ static int check_codec(const struct build_run *run, const struct contents *conte
 	const struct samples_kind *kind = dw_codec_samples(codec->id);
 	int ret = kind ? dw_samples_check(kind, &stream->samples, err) : 0;
 
-	return ret < 0 ? dw_explain(err, ret, "'%s': block %" PRIu32 " of category '%s': %s",
+	return ret < 0 ? dw_explain(err, ret,
+				    "'%s': block %" PRIu32 " of category '%s': %s",
 				    kept->image->name, kept->block,
 				    dw_category_name(&run->options->categorize,
 						     stream->category),
@@ -133,8 +315,8 @@ static int list_blocks(struct build_run *run, struct source_image *image,
 		choose_action(run, image, i);
 		block = &kept->list[kept->count];
 		*block = (struct kept_block){ image, i, 0 };
-		if ((ret = find_stream(contents, &image->blocks[i], &block->stream, err)) <
-			    0 ||
+		if ((ret = find_stream(contents, &image->blocks[i], &block->stream,
+				       err)) < 0 ||
 		    (image->blocks[i].action == BLOCK_COMPRESS &&
 		     (ret = check_codec(run, contents, block, err)) < 0))
 			return ret;
@@ -152,7 +334,8 @@ static int divide_blocks(const struct build_run *run, const struct contents *con
 	size_t unit = 0;
 	int ret;
 
-	qsort(kept->list + from, kept->count - from, sizeof(*kept->list), compare_streams);
+	qsort(kept->list + from, kept->count - from, sizeof(*kept->list),
+	      compare_streams);
 	for (size_t i = from; i < kept->count; i++) {
 		const struct kept_block *block = &kept->list[i];
 
@@ -162,8 +345,8 @@ static int divide_blocks(const struct build_run *run, const struct contents *con
 					      &contents->streams.list[block->stream]);
 			at = 0;
 		}
-		if ((ret = block->image->ops->block_bytes(block->image->user, block->block,
-							  &bytes, err)) < 0)
+		if ((ret = block->image->ops->block_bytes(block->image->user,
+							  block->block, &bytes, err)) < 0)
 			return ret;
 		if (*next + (at + bytes) / unit >= UINT32_MAX)
 			return dw_fail(err, DWARFS_ERR_RANGE,
@@ -211,6 +394,12 @@ int dw_kept_blocks_find(struct build_run *run, const struct tree *tree,
 	kept->places = dw_calloc(assembly->image_count, sizeof(*kept->places));
 	if (!kept->places)
 		return dw_fail_nomem(err);
+	for (uint32_t i = 0; run->options->max_unused < 100 && i < assembly->image_count;
+	     i++)
+		if (assembly->images[i]->keeps_blocks &&
+		    !assembly->images[i]->changes_block_size &&
+		    (ret = compact_image(run, tree, contents, i, err)) < 0)
+			return ret;
 	for (size_t i = 0; i < assembly->image_count; i++)
 		if ((ret = add_places(kept, assembly->images[i], err)) < 0)
 			return ret;
@@ -301,8 +490,8 @@ static int pack_block_again(struct block_writer *writer, const struct kept_block
 	do {
 		size_t room;
 
-		if (!writer->open &&
-		    (ret = dw_compressor_open(writer->compressor, &writer->open, err)) < 0)
+		if (!writer->open && (ret = dw_compressor_open(writer->compressor,
+							       &writer->open, err)) < 0)
 			return ret;
 		room = writer->block_bytes - writer->open->size;
 		got = dw_kept_blocks_read(kept, index,
@@ -328,9 +517,8 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 {
 	const struct kept_block *block = &kept->list[index];
 	struct source_image *image = block->image;
-	__attribute__((cleanup(dw_stored_section_free))) struct stored_section section = {
-		0
-	};
+	__attribute__((
+		cleanup(dw_stored_section_free))) struct stored_section section = { 0 };
 	int ret;
 
 	if (image->changes_block_size)
@@ -386,14 +574,15 @@ static int add_chunk(struct chunks *chunks, struct fragment *fragment, struct ch
 
 /* A chunk of an image, at its new place: where blocks are divided, several. */
 static int add_moved_chunk(struct chunks *chunks, struct fragment *fragment,
-			   const struct source_chunk *from, const struct kept_place *place,
-			   dwarfs_error **err)
+			   const struct source_chunk *from,
+			   const struct kept_place *place, dwarfs_error **err)
 {
 	uint64_t at = (uint64_t)place->offset + from->offset, left = from->size;
 
 	if (place->unit == 0)
 		return add_chunk(chunks, fragment,
-				 (struct chunk){ place->number, from->offset, left }, err);
+				 (struct chunk){ place->number, from->offset, left },
+				 err);
 	while (left > 0) {
 		uint64_t offset = at % place->unit, size = place->unit - offset;
 		struct chunk chunk = { place->number + (uint32_t)(at / place->unit),
@@ -465,6 +654,6 @@ int64_t dw_kept_blocks_read(const struct kept_blocks *kept, size_t index, void *
 {
 	const struct kept_block *block = &kept->list[index];
 
-	return block->image->ops->read_block(block->image->user, block->block, buffer, size,
-					     offset, err);
+	return block->image->ops->read_block(block->image->user, block->block, buffer,
+					     size, offset, err);
 }

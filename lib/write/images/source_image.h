@@ -60,7 +60,7 @@ enum block_action {
 
 struct source_block {
 	uint32_t category;
-	uint32_t compression; /* as it is stored */
+	uint32_t compression;	   /* as it is stored */
 	const char *metadata_json; /* of the category, or NULL; the image's */
 	enum block_action action;
 };
@@ -80,7 +80,7 @@ struct source_version {
 struct source_image {
 	const struct source_image_ops *ops;
 	void *user;
-	bool keeps_blocks;   /* else its files are as any others: ordered, segmented and
+	bool keeps_blocks; /* else its files are as any others: ordered, segmented and
 				compressed anew */
 	bool changes_block_size; /* to that of the builder; all blocks are compressed again */
 	uint32_t block_bits;	 /* log2 of the block size, rounded up */

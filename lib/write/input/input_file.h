@@ -27,7 +27,7 @@ struct input_file {
 	int fd; /* -1: elsewhere, or none */
 	const struct spool *spool;
 	const struct source_image *image; /* or NULL */
-	uint32_t number; /* of the spool; inode of the image */
+	uint32_t number;		  /* of the spool; inode of the image */
 	struct input_file_mark mark;
 };
 

@@ -144,8 +144,8 @@ static int want_hashes(struct stage *stage, dwarfs_error **err)
 			is_wanted[*slot - 1] = true;
 	}
 	for (size_t i = 0; i < stage->subject_count; i++) {
-		uint32_t first = *find_size_slot(stage, slots, room - 1,
-						 size_of(stage, i));
+		uint32_t first =
+			*find_size_slot(stage, slots, room - 1, size_of(stage, i));
 
 		stage->subjects[i].wants_hash =
 			is_wanted[first - 1] && stage->subjects[i].alias == DW_NONE;
@@ -187,9 +187,9 @@ static int find_aliases(struct stage *stage, dwarfs_error **err)
 			stage->run, &stage->tree->inodes[stage->subjects[i].inode]);
 
 		if (file)
-			stage->kept[stage->kept_count++] = (struct kept_subject){
-				file->image, file->first_chunk, (uint32_t)i
-			};
+			stage->kept[stage->kept_count++] =
+				(struct kept_subject){ file->image, file->first_chunk,
+						       (uint32_t)i };
 	}
 	qsort(stage->kept, count, sizeof(*stage->kept), compare_kept_subjects);
 	for (size_t i = 1, first = 0; i < count; i++) {
@@ -527,10 +527,9 @@ static uint32_t find_kept_inode(const struct stage *stage, uint32_t inode)
 		const struct image_file *file =
 			dw_kept_file_of(stage->run, &inodes[inode]);
 
-		if (!file ||
-		    (best && (file->image > best->image ||
-			      (file->image == best->image &&
-			       file->first_chunk >= best->first_chunk))))
+		if (!file || (best && (file->image > best->image ||
+				       (file->image == best->image &&
+					file->first_chunk >= best->first_chunk))))
 			continue;
 		best = file;
 		kept = inode;

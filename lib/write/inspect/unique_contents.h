@@ -55,7 +55,7 @@ struct content {
 	uint32_t first_fragment;
 	uint32_t fragment_count; /* in the order of their offsets; 0: empty contents */
 	bool differs;		 /* changed since the scan, and reported */
-	uint32_t kept_inode;	 /* a file of them whose blocks are taken over, or DW_NONE;
+	uint32_t kept_inode; /* a file of them whose blocks are taken over, or DW_NONE;
 				    then the only fragment is of no stream */
 };
 

@@ -60,8 +60,8 @@ struct stored_window {
 	const struct kept_blocks *kept; /* the first blocks, or NULL */
 	uint32_t first_number;		/* of the first block of the stream or of kept */
 	struct block *current;		/* NULL: none of the stream yet */
-	struct block **ring; /* the last ram_blocks, by block number */
-	uint32_t turns;	     /* blocks begun so far, and those of kept */
+	struct block **ring;		/* the last ram_blocks, by block number */
+	uint32_t turns;			/* blocks begun so far, and those of kept */
 	struct run *runs;
 	size_t run_count, run_room;
 	struct page pages[PAGE_COUNT];
@@ -240,8 +240,8 @@ static void fill_kept_page(struct stored_window *window, struct page *page,
 {
 	uint64_t start = place / PAGE_BYTES * PAGE_BYTES, block = window->block_bytes;
 	uint64_t first = place / block * block, from = first > start ? first : start;
-	uint64_t to = start + PAGE_BYTES < first + block ? start + PAGE_BYTES
-							 : first + block;
+	uint64_t to =
+		start + PAGE_BYTES < first + block ? start + PAGE_BYTES : first + block;
 	int64_t got = dw_kept_blocks_read(window->kept, (uint32_t)(place / block),
 					  page->data + (from - start),
 					  (size_t)(to - from), from - first, NULL);
