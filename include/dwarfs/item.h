@@ -198,6 +198,34 @@ DWARFS_API int dwarfs_item_set_reader(dwarfs_item *item, uint64_t bytes,
 				      dwarfs_item_read_fn read, void *user,
 				      dwarfs_error **err);
 
+/* -- conflicts ----------------------------------------------------------------------- */
+
+/** What happens to an entry whose path an earlier input has already, unless both are
+ * directories. */
+enum dwarfs_conflict {
+	DWARFS_CONFLICT_LAST,	/**< it replaces the earlier one; the default */
+	DWARFS_CONFLICT_FIRST,	/**< it is left out, with everything below it */
+	DWARFS_CONFLICT_RENAME, /**< it gets a number: "name.2" and so on; a directory is an
+				   error */
+	DWARFS_CONFLICT_ERROR,	/**< adding it fails with DWARFS_ERR_EXISTS */
+};
+
+/**
+ * Set what happens to entries of different inputs with the same path. An input is what is
+ * added between two calls of dwarfs_builder_begin_layer(); within one, the last entry of a
+ * path stays in any case.
+ *
+ * @param builder   a builder; applies to entries that are added from now on
+ * @param conflict  a dwarfs_conflict
+ * @param err       receives the details on failure; may be NULL
+ * @return 0, or DWARFS_ERR_RANGE for another value
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_set_on_conflict(dwarfs_builder *builder,
+					      enum dwarfs_conflict conflict,
+					      dwarfs_error **err);
+
 /* -- adding -------------------------------------------------------------------------- */
 
 /**

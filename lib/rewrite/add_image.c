@@ -20,18 +20,12 @@
 
 DW_DEFINE_AUTO(walk, dwarfs_walk *, dwarfs_walk_free)
 
-/* A record that was made of an inode, for its other names. */
-struct linked_record {
-	uint32_t record; /* + 1; 0: none */
-	uint32_t node;	 /* that refers to it */
-};
-
 struct image_import {
 	dwarfs_builder *builder;
 	struct assembly *assembly;
 	const dwarfs_image *image;
 	uint32_t number;	      /* of the image in the assembly */
-	struct linked_record *linked; /* by inode */
+	uint32_t *linked;	      /* by inode: record, for other names, + 1; or 0 */
 	struct buffer path;	      /* with the prefix, and a NUL that does not count */
 	size_t prefix_bytes;
 	struct buffer target, xattrs;
@@ -165,7 +159,7 @@ static int new_record(struct image_import *import, const struct dwarfs_stat *sta
 static bool is_linked(const struct image_import *import, const struct dwarfs_stat *stat)
 {
 	const struct record *record;
-	uint32_t number = import->linked[stat->inode].record;
+	uint32_t number = import->linked[stat->inode];
 
 	if (dw_class_of_mode(stat->mode) != CLASS_REG || number == 0)
 		return false;
@@ -205,13 +199,15 @@ static int add_entry(struct image_import *import, dwarfs_entry entry, const char
 	    (ret = dw_view_entry_stat(import->image->view, entry.number, &stat, err)) < 0)
 		return ret;
 	if (is_linked(import, &stat))
-		record = import->linked[stat.inode].record - 1;
+		record = import->linked[stat.inode] - 1;
 	else if ((ret = new_record(import, &stat, &record, err)) < 0)
 		return dw_explain(err, ret, "'%s'", path);
 	if ((ret = dw_assembly_put_or_drop(import->assembly, import->builder->context,
 					   &import->path, record, &node, err)) < 0)
 		return ret;
-	import->linked[stat.inode] = (struct linked_record){ record + 1, node };
+	if (node == DW_NONE) /* it was left out, and its record dropped */
+		record = DW_NONE;
+	import->linked[stat.inode] = record + 1;
 	return 0;
 }
 

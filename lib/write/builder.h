@@ -175,6 +175,7 @@ struct dwarfs_builder {
 	int root_fd;		   /* the input, or -1 */
 	char *root_path;	   /* for messages */
 	struct assembly *assembly; /* or items that were added one by one */
+	int on_conflict;	   /* a dwarfs_conflict */
 	char *spool_directory;	   /* NULL: the default */
 	uint64_t spool_bytes;
 	bool ran;

@@ -178,6 +178,9 @@ static int set_layout(dwarfs_builder *builder, const struct settings *s)
 		dwarfs_builder_set_max_similarity_bytes(builder, s->max_similarity_bytes);
 	if (dwarfs_builder_set_max_unused(builder, (uint32_t)s->max_unused, &err) < 0)
 		return tool_fail(err, "invalid --max-unused");
+	if (dwarfs_builder_set_on_conflict(builder, (enum dwarfs_conflict)s->on_conflict,
+					   &err) < 0)
+		return tool_fail(err, "invalid --on-conflict");
 	dwarfs_builder_set_section_index(builder, !s->no_section_index);
 	dwarfs_builder_set_hardlink_table(builder, !s->no_hardlink_table);
 	return 0;

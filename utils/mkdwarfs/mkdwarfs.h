@@ -41,6 +41,7 @@ struct settings {
 	const char *prefix;
 	bool whiteouts;
 	bool repack;
+	int on_conflict;     /* a dwarfs_conflict */
 	uint64_t max_unused;	/* percent */
 	const char *recompress; /* the mode, or NULL */
 	bool rebuild_metadata;

@@ -38,6 +38,9 @@ static const struct tool_option options[] = {
 	  "order and compress the files of images anew, instead\nof taking over their "
 	  "blocks",
 	  0, TOOL_INTO_FLAG(repack) },
+	{ 0, "on-conflict", "WAY",
+	  "if several inputs have a path: last (default), first,\nrename, error",
+	  .kind = TOOL_PARSED, .parse = parse_on_conflict },
 	{ 0, "max-unused", "PERCENT",
 	  "store files anew that are in blocks of images of which\nmore is unused; default "
 	  "100: none",

@@ -128,6 +128,27 @@ int parse_recompress(const struct tool_option *option, const char *text, void *s
 			  text, option->name);
 }
 
+int parse_on_conflict(const struct tool_option *option, const char *text, void *settings)
+{
+	static const char *const ways[] = {
+		[DWARFS_CONFLICT_LAST] = "last",
+		[DWARFS_CONFLICT_FIRST] = "first",
+		[DWARFS_CONFLICT_RENAME] = "rename",
+		[DWARFS_CONFLICT_ERROR] = "error",
+	};
+	struct settings *s = settings;
+	size_t i;
+
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		if (strcmp(text, ways[i]) == 0) {
+			s->on_conflict = (int)i;
+			return 0;
+		}
+	}
+	return tool_error("invalid value '%s' for --%s: use last, first, rename or error",
+			  text, option->name);
+}
+
 int parse_ratio(const struct tool_option *option, const char *text, void *settings)
 {
 	struct settings *s = settings;

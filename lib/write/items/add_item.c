@@ -36,6 +36,7 @@ int dw_assembly_of(dwarfs_builder *builder, struct assembly **assembly_out,
 			       builder->root_path);
 	if (!builder->assembly && (ret = dw_assembly_new(&builder->assembly, err)) < 0)
 		return ret;
+	builder->assembly->on_conflict = builder->on_conflict;
 	*assembly_out = builder->assembly;
 	return 0;
 }
@@ -469,6 +470,13 @@ static int check_parents(const struct assembly *assembly, struct span path,
 	return 0;
 }
 
+/* An item below what an earlier input has and is not a directory: whether it is left out. */
+static bool is_left_out(const struct assembly *assembly, int ret)
+{
+	return ret == DWARFS_ERR_NOT_DIR && assembly->layer > 0 &&
+	       assembly->on_conflict == DWARFS_CONFLICT_FIRST;
+}
+
 static int add_item(dwarfs_builder *builder, struct span path, const dwarfs_item *item,
 		    dwarfs_error **err)
 {
@@ -477,8 +485,11 @@ static int add_item(dwarfs_builder *builder, struct span path, const dwarfs_item
 	int ret;
 
 	if ((ret = dw_assembly_of(builder, &assembly, err)) < 0 ||
-	    (ret = dw_item_check_path(path, err)) < 0 ||
-	    (ret = check_parents(assembly, path, item, err)) < 0 ||
+	    (ret = dw_item_check_path(path, err)) < 0)
+		return ret;
+	if (is_left_out(assembly, check_parents(assembly, path, item, NULL)))
+		return 0;
+	if ((ret = check_parents(assembly, path, item, err)) < 0 ||
 	    (ret = add_item_record(builder, path, item, &record, err)) < 0)
 		return ret;
 	ret = dw_assembly_put(assembly, path, record, &node, err);

@@ -7,6 +7,7 @@
  * and name; path_stack remembers the directories of the last path. Freed nodes and
  * records are chained for reuse. Opens and reads no file. Used by one thread.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "format/metadata.h"
@@ -18,6 +19,7 @@
 #define IMPLICIT_MODE (DW_S_IFDIR | 0755)
 #define MAX_RECORDS   (UINT32_MAX - 1)
 #define FIRST_ROOM    256 /* buckets; a power of two */
+#define NAME_MAX_BYTES 255
 
 /* -- create and free ----------------------------------------------------------------- */
 
@@ -456,17 +458,85 @@ static void replace_record(struct assembly *assembly, uint32_t node, uint32_t re
 	assembly->records[record].names--;
 }
 
+/* -- conflicts ----------------------------------------------------------------------- */
+
+/* Whether a node is of an earlier layer, and one of both is not a directory. */
+static bool is_conflict(const struct assembly *assembly, uint32_t node, uint32_t record)
+{
+	return assembly->on_conflict != DWARFS_CONFLICT_LAST &&
+	       assembly->nodes[node].layer != assembly->layer &&
+	       !keeps_children(assembly, node, record);
+}
+
+static void leave_out(struct assembly *assembly, uint32_t record)
+{
+	if (assembly->records[record].names == 0)
+		dw_assembly_drop_record(assembly, record);
+}
+
+static int fail_conflict(struct span path, dwarfs_error **err)
+{
+	return dw_fail(err, DWARFS_ERR_EXISTS, "'%.*s' is in more than one input",
+		       (int)path.size, (const char *)path.data);
+}
+
+/* Put a record beside the node that has its name, with a number. */
+static int put_renamed(struct assembly *assembly, struct span path, uint32_t parent,
+		       struct span name, uint32_t record, uint32_t *node_out,
+		       dwarfs_error **err)
+{
+	char text[NAME_MAX_BYTES + 16];
+
+	if (name.size == 0 ||
+	    (assembly->records[record].mode & DW_S_IFMT) == DW_S_IFDIR)
+		return fail_conflict(path, err);
+	for (uint32_t number = 2; number < MAX_RECORDS; number++) {
+		int bytes = snprintf(text, sizeof(text), "%.*s.%" PRIu32, (int)name.size,
+				     (const char *)name.data, number);
+		struct span other = { (const uint8_t *)text, (size_t)bytes };
+
+		if (bytes > NAME_MAX_BYTES)
+			break;
+		if (dw_assembly_child(assembly, parent, other) == DW_NONE)
+			return add_node(assembly, parent, other, record, node_out, err);
+	}
+	return fail_conflict(path, err);
+}
+
+static int settle_conflict(struct assembly *assembly, struct span path, uint32_t parent,
+			   struct span name, uint32_t record, uint32_t *node_out,
+			   dwarfs_error **err)
+{
+	if (assembly->on_conflict == DWARFS_CONFLICT_ERROR)
+		return fail_conflict(path, err);
+	if (assembly->on_conflict == DWARFS_CONFLICT_RENAME)
+		return put_renamed(assembly, path, parent, name, record, node_out, err);
+	leave_out(assembly, record);
+	*node_out = DW_NONE;
+	return 0;
+}
+
 int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record,
 		    uint32_t *node_out, dwarfs_error **err)
 {
+	auto_error dwarfs_error *why = NULL;
 	uint32_t parent, node = 0;
 	struct span name;
-	int ret;
+	int ret = make_parents(assembly, path, &parent, &name, &why);
 
-	if ((ret = make_parents(assembly, path, &parent, &name, err)) < 0)
-		return ret;
+	if (ret == DWARFS_ERR_NOT_DIR && assembly->layer > 0 &&
+	    assembly->on_conflict == DWARFS_CONFLICT_FIRST) {
+		leave_out(assembly, record); /* below an entry that stays */
+		*node_out = DW_NONE;
+		return 0;
+	}
+	if (ret < 0)
+		return dw_error_copy(err, ret, why);
 	if (name.size > 0)
 		node = dw_assembly_child(assembly, parent, name);
+	if (node != DW_NONE && is_conflict(assembly, node, record))
+		return settle_conflict(assembly, path, parent, name, record, node_out,
+				       err);
 	if (node == DW_NONE) {
 		ret = add_node(assembly, parent, name, record, &node, err);
 		if (ret < 0)

@@ -79,6 +79,7 @@ struct assembly {
 	uint32_t free_record; /* or DW_NONE */
 	size_t link_count;    /* records that are RECORD_LINK */
 	uint32_t layer;	      /* current layer: see layers.c */
+	int on_conflict;      /* between layers: a dwarfs_conflict */
 	struct tree_times *times;
 	size_t time_count, time_room;
 	struct record_file *files;
@@ -158,6 +159,8 @@ uint32_t dw_assembly_child(const struct assembly *assembly, uint32_t parent,
  * Put a record at a path and create missing parents. An entry at the path is replaced
  * with all below it, unless both are directories: then only the attributes are. NOT_DIR
  * if a parent is not a directory. Takes ownership of the record, except on failure.
+ * Conflicts with earlier layers are settled by on_conflict: the node has another name then,
+ * or is DW_NONE if the record was left out and dropped.
  */
 int dw_assembly_put(struct assembly *assembly, struct span path, uint32_t record,
 		    uint32_t *node_out, dwarfs_error **err);

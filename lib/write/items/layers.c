@@ -28,6 +28,18 @@ int dwarfs_builder_begin_layer(dwarfs_builder *builder, dwarfs_error **err)
 	return 0;
 }
 
+int dwarfs_builder_set_on_conflict(dwarfs_builder *builder, enum dwarfs_conflict conflict,
+				   dwarfs_error **err)
+{
+	if (!builder)
+		return dw_fail_null(err, "builder");
+	if ((int)conflict < DWARFS_CONFLICT_LAST || conflict > DWARFS_CONFLICT_ERROR)
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "no such way to settle a conflict: %d", (int)conflict);
+	builder->on_conflict = conflict;
+	return 0;
+}
+
 bool dwarfs_builder_has_item(const dwarfs_builder *builder, const char *path,
 			     size_t bytes)
 {
