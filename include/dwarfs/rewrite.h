@@ -67,6 +67,32 @@ DWARFS_API int dwarfs_builder_add_image(dwarfs_builder *builder, dwarfs_image *i
 					const char *prefix, size_t bytes,
 					enum dwarfs_image_use use, dwarfs_error **err);
 
+/** Which files of the input are taken to be equal to those of a base without reading them. */
+enum dwarfs_base_trust {
+	DWARFS_BASE_TRUST_TIMES, /**< those of the same path, size and modification time */
+	DWARFS_BASE_TRUST_NONE,	 /**< none */
+};
+
+/**
+ * Use the data of an image for an incremental snapshot: the entries of the new image are
+ * those of the inputs alone, but contents that the base has are not stored again. The blocks
+ * with them are taken over, and other new data refers to these blocks where it repeats them.
+ *
+ * Files that are not found by path, size and time are compared with those of the base by
+ * size and hash, as files of inputs are. Times are compared as exactly as the base has them.
+ *
+ * @param builder  a builder that has not run yet and has no directory; its inputs are those
+ *                 of dwarfs_builder_add_tree() and the like. May have several bases
+ * @param image    the base; the builder keeps a reference
+ * @param trust    a dwarfs_base_trust
+ * @param err      receives the details on failure; may be NULL
+ * @return as dwarfs_builder_add_image()
+ *
+ * Threads: as dwarfs_builder_add_image(). Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_add_base(dwarfs_builder *builder, dwarfs_image *image,
+				       enum dwarfs_base_trust trust, dwarfs_error **err);
+
 /**
  * Set how much of a block that is taken over from an image may be unused. The files in a
  * block of which more is unused are stored anew, as those of a directory, and the block is

@@ -24,9 +24,9 @@ struct image_import {
 	dwarfs_builder *builder;
 	struct assembly *assembly;
 	const dwarfs_image *image;
-	uint32_t number;	      /* of the image in the assembly */
-	uint32_t *linked;	      /* by inode: record, for other names, + 1; or 0 */
-	struct buffer path;	      /* with the prefix, and a NUL that does not count */
+	uint32_t number;    /* of the image in the assembly */
+	uint32_t *linked;   /* by inode: record, for other names, + 1; or 0 */
+	struct buffer path; /* with the prefix, and a NUL that does not count */
 	size_t prefix_bytes;
 	struct buffer target, xattrs;
 };
@@ -292,4 +292,30 @@ int dwarfs_builder_add_image(dwarfs_builder *builder, dwarfs_image *image,
 	if ((ret = dw_item_check_path(span, err)) < 0)
 		return ret;
 	return dw_import_image(builder, image, span, use, &source, err);
+}
+
+int dwarfs_builder_add_base(dwarfs_builder *builder, dwarfs_image *image,
+			    enum dwarfs_base_trust trust, dwarfs_error **err)
+{
+	if (!builder || !image)
+		return dw_fail_null(err, "builder and image");
+
+	__attribute__((cleanup(dw_cleanup_source_image))) struct source_image *source =
+		NULL;
+	struct assembly *assembly;
+	uint32_t number;
+	int ret;
+
+	if (trust != DWARFS_BASE_TRUST_TIMES && trust != DWARFS_BASE_TRUST_NONE)
+		return dw_fail(err, DWARFS_ERR_RANGE, "no such trust in a base: %d",
+			       (int)trust);
+	if ((ret = dw_assembly_of(builder, &assembly, err)) < 0 ||
+	    (ret = dw_source_of_image(builder, image, true, &source, err)) < 0)
+		return ret;
+	source->is_base = true;
+	source->trusts_times = trust == DWARFS_BASE_TRUST_TIMES;
+	if ((ret = dw_assembly_add_image(assembly, source, &number, err)) < 0)
+		return ret;
+	source = NULL; /* the assembly's */
+	return 0;
 }

@@ -103,6 +103,49 @@ static int get_chunk(void *user, uint64_t number, struct source_chunk *chunk_out
 	return 0;
 }
 
+static bool describe(const struct source *source, const struct dwarfs_stat *stat,
+		     struct source_file *file_out)
+{
+	struct chunk_range range;
+
+	if (dw_class_of_mode(stat->mode) != CLASS_REG || stat->bytes == 0 ||
+	    dw_view_chunk_range(source->image->view, stat->inode, &range, NULL) < 0 ||
+	    range.end - range.first > UINT32_MAX)
+		return false;
+	*file_out = (struct source_file){
+		.inode = stat->inode,
+		.size = stat->bytes,
+		.mtime = stat->seconds[DWARFS_MTIME],
+		.mtime_ns = stat->nanoseconds[DWARFS_MTIME],
+		.first_chunk = range.first,
+		.chunk_count = (uint32_t)(range.end - range.first),
+	};
+	return true;
+}
+
+static bool get_file(void *user, uint32_t number, struct source_file *file_out)
+{
+	const struct source *source = user;
+	const struct view *view = source->image->view;
+	struct dwarfs_stat stat;
+
+	return dw_view_inode_stat(view, view->first_of_class[CLASS_REG] + number, &stat,
+				  NULL) == 0 &&
+	       describe(source, &stat, file_out);
+}
+
+static bool find_file(void *user, const char *path, struct source_file *file_out)
+{
+	const struct source *source = user;
+	struct dwarfs_stat stat;
+	dwarfs_entry entry;
+
+	return dwarfs_find(source->image, path, &entry, NULL) == 0 &&
+	       dw_view_entry_stat(source->image->view, entry.number, &stat, NULL) == 0 &&
+	       !(stat.invalid & DWARFS_ATTRIBUTE_MTIME) &&
+	       describe(source, &stat, file_out);
+}
+
 /* -- sections -------------------------------------------------------------------------- */
 
 /* Read a section as it is stored. A wrong hash is an error, unless the image was opened
@@ -327,6 +370,8 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 		.load_block = load_block,
 		.block_bytes = get_block_bytes,
 		.read_block = read_block,
+		.file = get_file,
+		.find = find_file,
 		.free = free_user,
 	};
 	__attribute__((cleanup(dw_cleanup_source_image))) struct source_image *to =
@@ -344,6 +389,8 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 	to->keeps_blocks = keeps_blocks;
 	to->block_bits = bits_of(image->view->block_size);
 	to->block_count = image->block_count;
+	to->time_step = dwarfs_image_time_resolution_ns(image);
+	to->file_count = dw_view_class_count(image->view, CLASS_REG);
 	if (!(to->name = dw_strdup(name ? name : "image")))
 		return dw_fail_nomem(err);
 	to->blocks = dw_steal(source->facts.blocks);

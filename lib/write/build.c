@@ -38,6 +38,7 @@
 #include "os/system_name.h"
 #include "write/budget/memory_estimate.h"
 #include "write/categorize/categorize.h"
+#include "write/images/base_images.h"
 #include "write/images/kept_blocks.h"
 #include "write/input/scan.h"
 #include "write/input/source.h"
@@ -515,10 +516,13 @@ static int run_scan(struct build *build, dwarfs_error **err)
 
 static int run_inspection(struct build *build, dwarfs_error **err)
 {
-	int ret = dw_inspect(&build->run, &build->tree, &build->contents, err);
+	uint32_t inodes;
+	int ret;
 
-	if (ret < 0)
+	if ((ret = dw_bases_apply(&build->run, &build->tree, &inodes, err)) < 0 ||
+	    (ret = dw_inspect(&build->run, &build->tree, &build->contents, err)) < 0)
 		return ret;
+	dw_bases_remove(&build->tree, &build->contents, inodes);
 	dw_workload_refine(&build->workload, &build->contents);
 	dw_os_trim();
 	return 0;

@@ -62,7 +62,7 @@ bool input_is_tree(const struct settings *settings)
 	if (settings->inputs.count == 0)
 		return true;
 	return settings->inputs.count == 1 && !settings->prefix &&
-	       is_directory(settings->inputs.items[0]);
+	       settings->bases.count == 0 && is_directory(settings->inputs.items[0]);
 }
 
 /* "a/b" of "/a//b/"; ".." was refused before. Free it. */
@@ -214,6 +214,7 @@ int inputs_merge(const struct settings *settings, dwarfs_builder *builder,
 	if ((has_archives(settings) || settings->prefix) &&
 	    new_import(settings, builder, watch, &import))
 		return 1;
+	code = bases_add(settings, builder, watch);
 	for (i = 0; i < settings->inputs.count && code == 0; i++) {
 		const char *input = settings->inputs.items[i];
 

@@ -93,6 +93,28 @@ int image_add(const struct settings *settings, dwarfs_builder *builder,
 	return ret < 0 ? tool_fail(err, "'%s'", path) : 0;
 }
 
+int bases_add(const struct settings *settings, dwarfs_builder *builder,
+	      const struct watch *watch)
+{
+	size_t i;
+
+	for (i = 0; i < settings->bases.count; i++) {
+		auto_handle(dwarfs_image) *image = NULL;
+		auto_handle(dwarfs_error) *err = NULL;
+		const char *path = settings->bases.items[i];
+
+		if (open_image(path, watch, builder, true, &image))
+			return 1;
+		if (dwarfs_builder_add_base(builder, image,
+					    settings->trusts_no_base
+						    ? DWARFS_BASE_TRUST_NONE
+						    : DWARFS_BASE_TRUST_TIMES,
+					    &err) < 0)
+			return tool_fail(err, "'%s'", path);
+	}
+	return 0;
+}
+
 /* -- rewriting ---------------------------------------------------------------------- */
 
 bool is_rewrite(const struct settings *settings)
@@ -200,6 +222,8 @@ int rewrite_check(struct settings *settings)
 		return check_alone(settings);
 	if (settings->inputs.count != 1 || settings->input_list)
 		return tool_error("one image is needed as input to rewrite it");
+	if (settings->bases.count > 0)
+		return tool_error("--base has no meaning for an image that is rewritten");
 	if (settings->prefix)
 		return tool_error(
 			"--prefix has no meaning for an image that is rewritten");

@@ -41,7 +41,9 @@ struct settings {
 	const char *prefix;
 	bool whiteouts;
 	bool repack;
-	int on_conflict;     /* a dwarfs_conflict */
+	struct tool_list bases;
+	bool trusts_no_base;
+	int on_conflict;	/* a dwarfs_conflict */
 	uint64_t max_unused;	/* percent */
 	const char *recompress; /* the mode, or NULL */
 	bool rebuild_metadata;
@@ -158,6 +160,10 @@ bool is_image_with_header(const char *path);
 int image_add(const struct settings *settings, dwarfs_builder *builder,
 	      const struct watch *watch, const char *path, const char *prefix,
 	      bool is_first);
+
+/* Add the images that are bases; the same results. */
+int bases_add(const struct settings *settings, dwarfs_builder *builder,
+	      const struct watch *watch);
 
 /* Whether an image is to be rewritten. */
 bool is_rewrite(const struct settings *settings);

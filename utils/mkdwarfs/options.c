@@ -38,6 +38,14 @@ static const struct tool_option options[] = {
 	  "order and compress the files of images anew, instead\nof taking over their "
 	  "blocks",
 	  0, TOOL_INTO_FLAG(repack) },
+	{ 0, "base", "IMAGE",
+	  "use data of this image, but not its entries, for an\nincremental snapshot; may be "
+	  "repeated",
+	  0, TOOL_INTO_LIST(bases) },
+	{ 0, "base-trust", "TRUST",
+	  "times (default): files of equal path, size and time as\nin a base are not read; "
+	  "none: all are",
+	  .kind = TOOL_PARSED, .parse = parse_base_trust },
 	{ 0, "on-conflict", "WAY",
 	  "if several inputs have a path: last (default), first,\nrename, error",
 	  .kind = TOOL_PARSED, .parse = parse_on_conflict },
@@ -353,4 +361,5 @@ void settings_free(struct settings *settings)
 		free(settings->choices[i].category);
 	free(settings->choices);
 	tool_list_free(&settings->inputs);
+	tool_list_free(&settings->bases);
 }

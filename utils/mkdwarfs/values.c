@@ -149,6 +149,17 @@ int parse_on_conflict(const struct tool_option *option, const char *text, void *
 			  text, option->name);
 }
 
+int parse_base_trust(const struct tool_option *option, const char *text, void *settings)
+{
+	struct settings *s = settings;
+
+	s->trusts_no_base = strcmp(text, "none") == 0;
+	if (s->trusts_no_base || strcmp(text, "times") == 0)
+		return 0;
+	return tool_error("invalid value '%s' for --%s: use times or none", text,
+			  option->name);
+}
+
 int parse_ratio(const struct tool_option *option, const char *text, void *settings)
 {
 	struct settings *s = settings;

@@ -27,6 +27,16 @@ struct stored_section {
 	bool is_unpacked; /* payload is to be compressed as the options say */
 };
 
+/* A file of an image. */
+struct source_file {
+	uint32_t inode;
+	uint64_t size;
+	int64_t mtime;
+	uint32_t mtime_ns;
+	uint64_t first_chunk;
+	uint32_t chunk_count;
+};
+
 /* All return a negative errno value, or 0 and up. read_at and next_data: any thread; the
  * others: the thread that runs the builder. */
 struct source_image_ops {
@@ -48,6 +58,13 @@ struct source_image_ops {
 			   dwarfs_error **err);
 	int64_t (*read_block)(void *user, uint32_t block, void *buffer, size_t size,
 			      uint64_t offset, dwarfs_error **err);
+
+	/* A regular file by its number, below file_count; false: it is empty, or its metadata
+	 * is damaged. */
+	bool (*file)(void *user, uint32_t number, struct source_file *file_out);
+
+	/* The regular file at a path; false if there is none, or its metadata is damaged. */
+	bool (*find)(void *user, const char *path, struct source_file *file_out);
 
 	void (*free)(void *user);
 };
@@ -80,7 +97,11 @@ struct source_version {
 struct source_image {
 	const struct source_image_ops *ops;
 	void *user;
-	bool keeps_blocks; /* else its files are as any others: ordered, segmented and
+	bool is_base;	   /* its entries are not those of the new image: base_images.h */
+	bool trusts_times; /* of a base: files of equal path, size and time are equal */
+	uint64_t time_step;  /* of its times, in nanoseconds */
+	uint32_t file_count; /* regular files */
+	bool keeps_blocks;   /* else its files are as any others: ordered, segmented and
 				compressed anew */
 	bool changes_block_size; /* to that of the builder; all blocks are compressed again */
 	uint32_t block_bits;	 /* log2 of the block size, rounded up */

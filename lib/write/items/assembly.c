@@ -16,9 +16,9 @@
 #include "write/items/assembly.h"
 #include "write/items/item.h"
 
-#define IMPLICIT_MODE (DW_S_IFDIR | 0755)
-#define MAX_RECORDS   (UINT32_MAX - 1)
-#define FIRST_ROOM    256 /* buckets; a power of two */
+#define IMPLICIT_MODE  (DW_S_IFDIR | 0755)
+#define MAX_RECORDS    (UINT32_MAX - 1)
+#define FIRST_ROOM     256 /* buckets; a power of two */
 #define NAME_MAX_BYTES 255
 
 /* -- create and free ----------------------------------------------------------------- */
@@ -487,8 +487,7 @@ static int put_renamed(struct assembly *assembly, struct span path, uint32_t par
 {
 	char text[NAME_MAX_BYTES + 16];
 
-	if (name.size == 0 ||
-	    (assembly->records[record].mode & DW_S_IFMT) == DW_S_IFDIR)
+	if (name.size == 0 || (assembly->records[record].mode & DW_S_IFMT) == DW_S_IFDIR)
 		return fail_conflict(path, err);
 	for (uint32_t number = 2; number < MAX_RECORDS; number++) {
 		int bytes = snprintf(text, sizeof(text), "%.*s.%" PRIu32, (int)name.size,
