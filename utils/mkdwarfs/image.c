@@ -14,6 +14,9 @@
 
 #include <dwarfs/rewrite.h>
 
+/* For blocks that are read to compare them: most are read once, in their order. */
+#define CACHE_BYTES (UINT64_C(64) << 20)
+
 bool is_image(const char *path)
 {
 	char magic[6] = "";
@@ -41,7 +44,9 @@ static int open_image(const char *path, const struct watch *watch,
 	auto_handle(dwarfs_image_options) *options = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 
-	if (dwarfs_image_options_new(&options, &err) < 0)
+	if (dwarfs_image_options_new(&options, &err) < 0 ||
+	    dwarfs_context_set_cache_bytes(dwarfs_builder_context(builder), CACHE_BYTES,
+					   &err) < 0)
 		return tool_fail(err, NULL);
 	dwarfs_image_options_set_task(options, watch->task);
 	if (!verify_blocks)

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Append and merge: mkdwarfs compared with wimappend, mksquashfs and zpaq, in one run.
+
+    append.py SET WORK [--last NAME] [--level N] [--programs BUILD/utils] [--only NAMES]
+
+SET is a directory with a directory for each release, such as the set "releases" of datasets.py.
+Each program packs all of them but the last, which is a copy of hard links in WORK; then it appends
+the last one; and it packs all at once. For each: size, processor time, wall time. mkdwarfs also
+merges images of one release each (--merge), by taking over their blocks and by packing them again.
+
+Ratios are to packing all at once by the same program, and to mkdwarfs.
+"""
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("set")
+    parser.add_argument("work")
+    parser.add_argument("--last", help="what is appended; default: the last by name")
+    parser.add_argument("--level", default="7")
+    parser.add_argument("--programs", default=os.path.join(ROOT, "build", "utils"))
+    parser.add_argument("--only", default="dwarfs,wim,squashfs,zpaq")
+    parser.add_argument("--merge", type=int, default=0, metavar="N",
+                        help="also merge images of the first N releases")
+    return parser.parse_args()
+
+
+def measure(*commands, cwd=None):
+    """Run commands one after the other: (processor seconds, wall seconds)."""
+    start, before = time.monotonic(), os.times()
+    for command in commands:
+        result = subprocess.run(command, cwd=cwd, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, text=True)
+        if result.returncode != 0:
+            sys.exit(f"{' '.join(command)}: {result.stderr.strip()}")
+    after = os.times()
+    cpu = (after.children_user + after.children_system - before.children_user -
+           before.children_system)
+    return cpu, time.monotonic() - start
+
+
+def link_tree(source, target):
+    shutil.copytree(source, target, symlinks=True, copy_function=link_or_copy)
+
+
+def link_or_copy(source, target):
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def make_parts(arguments):
+    """Directories with all releases but the last, and with the last alone."""
+    names = sorted(os.listdir(arguments.set))
+    last = arguments.last or names[-1]
+    first, second = (os.path.join(arguments.work, name) for name in ("first", "second"))
+    for path in (first, second):
+        shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(first)
+    os.makedirs(second)
+    for name in names:
+        link_tree(os.path.join(arguments.set, name),
+                  os.path.join(second if name == last else first, name))
+    return first, second, names
+
+
+class Dwarfs:
+    name = "dwarfs"
+
+    def __init__(self, arguments):
+        self.command = [os.path.join(arguments.programs, "mkdwarfs"), "-f", "--no-progress",
+                        "-l", arguments.level]
+
+    def pack(self, tree, file):
+        return [[*self.command, "-i", tree, "-o", file]]
+
+    def append(self, tree, file):
+        return [[*self.command, "-i", file, "-i", tree, "-o", file]]
+
+
+class Wim:
+    """Solid resources, as small as wimlib makes them. An append adds a tree as a second image in
+    the file; it gets the whole tree, and finds what it has by --update-of."""
+    name = "wim"
+
+    def __init__(self, arguments):
+        self.whole = arguments.set
+
+    def pack(self, tree, file):
+        return [["wimcapture", tree, file, "--solid", "--no-acls"]]
+
+    def append(self, _, file):
+        return [["wimappend", self.whole, file, "new", "--update-of=1", "--solid", "--no-acls"]]
+
+
+class Squashfs:
+    name = "squashfs"
+
+    def __init__(self, _):
+        self.options = ["-comp", "zstd", "-Xcompression-level", "19", "-b", "1M", "-no-progress",
+                        "-quiet"]
+
+    def pack(self, tree, file):
+        return [["mksquashfs", tree, file, *self.options, "-noappend"]]
+
+    def append(self, tree, file):
+        (name,) = os.listdir(tree)
+        return [["mksquashfs", os.path.join(tree, name), file, "-keep-as-directory",
+                 "-no-progress", "-quiet"]]
+
+
+class Zpaq:
+    name = "zpaq"
+
+    def __init__(self, _):
+        pass
+
+    def pack(self, tree, file):
+        return [["zpaq", "add", file + ".zpaq", tree, "-m3"], ["mv", file + ".zpaq", file]]
+
+    def append(self, tree, file):
+        return [["mv", file, file + ".zpaq"], ["zpaq", "add", file + ".zpaq", tree, "-m3"],
+                ["mv", file + ".zpaq", file]]
+
+
+def run(program, arguments, first, second):
+    file = os.path.join(arguments.work, "image")
+
+    def remove():
+        if os.path.exists(file):
+            os.remove(file)
+    remove()
+    cost = measure(*program.pack(arguments.set, file))
+    rows = [(os.path.getsize(file), *cost)]
+    remove()
+    measure(*program.pack(first, file))
+    before = os.path.getsize(file)
+    cost = measure(*program.append(second, file))
+    rows.append((os.path.getsize(file), *cost))
+    return before, rows
+
+
+def show(name, before, rows):
+    whole, appended = rows
+    print(f"| {name} | {whole[0]:,} | {whole[1]:.1f} | {before:,} | {appended[0]:,} | "
+          f"{appended[0] / whole[0]:.3f} | {appended[1]:.2f} | {appended[1] / whole[1]:.3f} |",
+          flush=True)
+
+
+def merge(arguments, names):
+    command = Dwarfs(arguments).command
+    files = []
+    for name in names[:arguments.merge]:
+        tree = os.path.join(arguments.work, "one")
+        shutil.rmtree(tree, ignore_errors=True)
+        os.makedirs(tree)
+        link_tree(os.path.join(arguments.set, name), os.path.join(tree, name))
+        files.append(os.path.join(arguments.work, f"one-{len(files)}"))
+        measure([*command, "-i", tree, "-o", files[-1]])
+    inputs = [word for file in files for word in ("-i", file)]
+    out = os.path.join(arguments.work, "merged")
+    print(f"\nMerge of {len(files)} images: {sum(map(os.path.getsize, files)):,} bytes")
+    for label, options in (("blocks taken over", []), ("--max-unused=0", ["--max-unused=0"]),
+                           ("--repack", ["--repack"])):
+        cpu, _ = measure([*command, *inputs, "-o", out, *options])
+        print(f"{label}: {os.path.getsize(out):,} bytes, {cpu:.1f} s of processor time",
+              flush=True)
+
+
+def main():
+    arguments = parse()
+    os.makedirs(arguments.work, exist_ok=True)
+    first, second, names = make_parts(arguments)
+    print("| program | all at once, bytes | cpu s | without the last | appended | size | cpu s "
+          "| time |")
+    print("|---|---|---|---|---|---|---|---|")
+    for kind in (Dwarfs, Wim, Squashfs, Zpaq):
+        if kind.name not in arguments.only.split(","):
+            continue
+        program = kind(arguments)
+        words = [command[0] for command in program.pack("D", "F")]
+        missing = [word for word in words if not shutil.which(word)]
+        if missing:
+            print(f"| {program.name} | not installed: {missing[0]} |")
+            continue
+        show(program.name, *run(program, arguments, first, second))
+    if arguments.merge:
+        merge(arguments, names)
+
+
+if __name__ == "__main__":
+    main()
