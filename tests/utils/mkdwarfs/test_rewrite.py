@@ -1,0 +1,393 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Images that are written anew: with the same files, whatever wrote them."""
+import itertools
+import os
+
+import absent
+import rewritten
+import tap
+from cli import run
+from rewritten import blocks_of, metadata_of, read, sections_of, strict_accepts, versions_of
+
+# Without a rebuild, metadata stays as it is.
+COPIES = {f"recompress {mode}": [f"--recompress={mode}"]
+          for mode in ("none", "metadata", "block", "all")}
+REBUILDS = {
+    "rebuild": ["--rebuild-metadata"],
+    "rebuild and recompress": ["--rebuild-metadata", "--recompress=all"],
+    "blocks of 1 KiB": ["--change-block-size", "-S10", "-l0"],
+    "blocks of 64 KiB": ["--change-block-size", "-S16"],
+    "blocks of 64 MiB": ["--change-block-size", "-S26", "-l0"],
+}
+
+
+class Given(rewritten.Case):
+    """Every image of the test data, in every mode."""
+
+    def each(self):
+        for number, (name, path) in enumerate(rewritten.given_images().items()):
+            if absent.can_read(path):
+                with self.subTest(image=name):
+                    yield number, path, self.info(path)
+
+    def check_history(self, before, info, after):
+        self.assertEqual(after["history"][:-1], info["history"], before)
+        self.assertEqual(after["history"][-1]["arguments"], [])
+
+    def check_one(self, path, info, words):
+        """Rewrite an image; returns the new one and its description."""
+        new = self.make("new", [path], *words)
+        after = self.info(new)
+        self.same_files(path, new, info)
+        self.check_history(path, info, after)
+        self.assertEqual(after["image_offset"], info["image_offset"])
+        self.assertTrue(after["valid_section_index"])
+        self.assertEqual(after["version"], {"major": 2, "minor": 5})
+        return new, after
+
+    def copied(self, words):
+        for number, path, info in self.each():
+            new, after = self.check_one(path, info, words)
+            self.assertEqual(metadata_of(new), metadata_of(path))
+            self.assertEqual(after["block_count"], info["block_count"])
+            if number % 3 == 0 and strict_accepts(path, info):
+                self.assertNotEqual(strict_accepts(new, after), False)
+
+    def rebuilt(self, words):
+        for number, path, info in self.each():
+            new, after = self.check_one(path, info, words)
+            self.assertEqual(len(versions_of(new)), len(versions_of(path)) + 1)
+            if number % 3 == 0 or words == ["--rebuild-metadata"]:
+                self.assertNotEqual(strict_accepts(new, after), False)
+            if "--change-block-size" in words:
+                self.assertEqual(after["block_size"], 1 << int(words[1][2:]))
+            self.assertEqual(after["block_count"] > 0, info["block_count"] > 0)
+
+    def test_without_a_mode(self):
+        for _, path, info in self.each():
+            new, after = self.check_one(path, info, [])
+            self.assertNotEqual(strict_accepts(new, after), False)
+
+    def test_headers(self):
+        path = tap.data("images", "v0.15.3", "header.dwarfs")
+        header = read(path)[:self.info(path)["image_offset"]]
+        self.assertGreater(len(header), 0)
+        other = self.write("header", b"#!/bin/sh\nexit 1\n")
+        for mode in ([], ["--recompress=none"], ["--rebuild-metadata"]):
+            for words, wanted in (([], header), (["--remove-header"], b""),
+                                  (["--header", other], read(other))):
+                new = read(self.make("new", [path], *mode, *words))
+                self.assertEqual(new[:len(wanted) + 6], wanted + b"DWARFS")
+
+    def test_same_bytes_again(self):
+        names = ("catdata", "compat-v0.2.0", "v0.15.3/categorize", "v0.15.3/ricepp-flac-small",
+                 "v0.15.3/chunky")
+        for name, words in itertools.product(names, ([], ["--recompress=all"],
+                                                     ["--change-block-size", "-S12"])):
+            with self.subTest(name=name, words=words):
+                path = tap.data("images", name + ".dwarfs")
+                absent.need_for_image(path)
+                made = {read(self.make("new", [path], *words, "-N", workers))
+                        for workers in ("0", "1", "4", "4")}
+                self.assertEqual(len(made), 1)
+
+    def test_again_from_the_result(self):
+        """The second rewrite changes nothing but the history."""
+        for name in ("catdata", "v0.15.3/categorize", "v0.15.3/nanoseconds"):
+            path = tap.data("images", name + ".dwarfs")
+            absent.need_for_image(path)
+            once = self.make("once", [path], "--recompress=all")
+            again = self.make("again", [once], "--recompress=all")
+            kept = [[stored for kind, stored in sections_of(image) if kind not in (9, 10)]
+                    for image in (once, again)]
+            self.assertEqual(*kept)
+
+    def test_versions_are_not_stored(self):
+        path = tap.data("images", "v0.15.3", "rebuilt.dwarfs")
+        self.assertGreater(len(versions_of(path)), 0)
+        new = self.make("new", [path], "--rebuild-metadata", "--no-metadata-version-history")
+        self.assertEqual(versions_of(new), [])
+        new = self.make("new", [path], "--rebuild-metadata")
+        versions = versions_of(new)
+        self.assertEqual(versions[:-1], versions_of(path))
+        self.assertIn("v0.15.3", versions[-1]["dwarfs_version"])
+
+    def test_the_history_can_be_left_out(self):
+        path = tap.data("images", "v0.15.3", "recompressed.dwarfs")
+        for mode in ([], ["--recompress=none"], ["--rebuild-metadata"]):
+            new = self.make("new", [path], *mode, "--no-history")
+            self.assertEqual(self.info(new)["history"], [])
+
+    def test_an_index_can_be_left_out(self):
+        path = tap.data("images", "data.dwarfs")
+        for mode in ([], ["--recompress=none"], ["--rebuild-metadata"]):
+            new = self.make("new", [path], *mode, "--no-section-index")
+            self.assertNotIn(9, [kind for kind, _ in sections_of(new)])
+            self.same_files(path, new)
+
+
+for _name, _words in (*COPIES.items(), *REBUILDS.items()):
+    def _case(self, words=_words, kind="copied" if _name in COPIES else "rebuilt"):
+        getattr(self, kind)(words)
+    setattr(Given, "test_" + _name.replace(" ", "_"), _case)
+
+
+class Categories(rewritten.Case):
+    def setUp(self):
+        super().setUp()
+        self.image = tap.data("images", "v0.15.3", "categorize.dwarfs")
+        absent.need_for_image(self.image)
+        self.before = self.info(self.image)
+        self.names = [category["name"] for category in self.before["categories"]]
+
+    def categories(self, info):
+        return [section.get("category") for section in info["sections"]
+                if section["type"] == "BLOCK"]
+
+    def check_subset(self, words, wanted):
+        """Exactly the blocks of some categories are compressed again: as lz4 here, as no block
+        was."""
+        new = self.make("new", [self.image], *words, "-C", "lz4")
+        after = self.info(new)
+        self.assertEqual(self.categories(after), self.categories(self.before))
+        pairs = list(zip(blocks_of(self.image), blocks_of(new), self.categories(after)))
+        for old_block, new_block, category in pairs:
+            if category not in wanted:
+                self.assertEqual(old_block, new_block, category)
+        changed = {category for a, b, category in pairs if a != b}
+        self.assertEqual(changed, self.changed & wanted)
+        return new
+
+    def test_each_and_all_others(self):
+        absent.need("lz4", "flac")
+        everything = self.make("new", [self.image], "--recompress", "-C", "lz4")
+        self.changed = {category for a, b, category in zip(
+            blocks_of(self.image), blocks_of(everything), self.categories(self.before)) if a != b}
+        self.assertGreater(len(self.changed), 5)
+        for mode in ("--recompress=block", "--recompress=all"):
+            for name in self.names:
+                self.check_subset([mode, f"--recompress-categories={name}"], {name})
+                new = self.check_subset([mode, f"--recompress-categories=!{name}"],
+                                        set(self.names) - {name})
+            self.same_files(self.image, new)
+
+    def test_subsets(self):
+        absent.need("lz4", "flac")
+        everything = self.make("new", [self.image], "--recompress", "-C", "lz4")
+        self.changed = {category for a, b, category in zip(
+            blocks_of(self.image), blocks_of(everything), self.categories(self.before)) if a != b}
+        for first, second in itertools.combinations(self.names, 2):
+            if (len(first) + len(second)) % 4 == 0:
+                names = f"{first},{second}"
+                self.check_subset(["--recompress=block", f"--recompress-categories={names}"],
+                                  {first, second})
+                self.check_subset(["--recompress=block", f"--recompress-categories=!{names}"],
+                                  set(self.names) - {first, second})
+
+    def test_with_a_rebuild(self):
+        absent.need("lz4", "flac")
+        new = self.make("new", [self.image], "--rebuild-metadata", "--recompress",
+                        "--recompress-categories=binary/elf", "-C", "lz4")
+        self.assertEqual(self.categories(self.info(new)), self.categories(self.before))
+        self.same_files(self.image, new)
+
+    def test_texts_of_categories_are_kept(self):
+        def texts(image):
+            metadata = rewritten.json.loads(metadata_of(image))
+            all_texts = metadata["category_metadata_json"]
+            pairs = metadata["block_category_metadata"]
+            if isinstance(pairs, dict):
+                pairs = pairs.items()
+            return {int(block): all_texts[text] for block, text in pairs}
+
+        wanted = texts(self.image)
+        self.assertGreater(len(wanted), 0)
+        for words in ([], ["--rebuild-metadata"], ["--rebuild-metadata", "--recompress"]):
+            self.assertEqual(texts(self.make("new", [self.image], *words)), wanted)
+
+    def test_unknown(self):
+        for text in ("sound", "binary/elf,sound", "!sound", "binary/el"):
+            self.refuse([self.image], "--recompress", f"--recompress-categories={text}",
+                        says="no category '" + text.replace("binary/elf,", "").strip("!") +
+                        "' in input filesystem")
+        self.refuse([tap.data("images", "data.dwarfs")], "--recompress",
+                    "--recompress-categories=x", says="no category 'x' in input filesystem")
+
+    def test_a_codec_without_its_samples(self):
+        absent.need("flac", "zstd")
+        tree = os.path.dirname(self.write("tree/tone.wav", rewritten_wave()))
+        bare = self.make("bare", [tree], "--categorize", "-C", "pcmaudio/waveform::zstd",
+                         "--no-category-metadata")
+        self.assertIn("pcmaudio/waveform", self.categories(self.info(bare)))
+        for mode in (["--recompress"], ["--recompress=block"],
+                     ["--rebuild-metadata", "--recompress"], ["--change-block-size", "-S16"]):
+            self.refuse([bare], *mode, "-C", "pcmaudio/waveform::flac", says="flac")
+        self.refuse([bare], "--recompress", "-C", "pcmaudio/waveform::flac",
+                    says="pcmaudio/waveform")
+        self.make("good", [bare], "--recompress", "-C", "pcmaudio/waveform::zstd")
+
+    def test_flac_from_another_codec_and_back(self):
+        absent.need("flac", "zstd")
+        tree = os.path.dirname(self.write("tree/tone.wav", rewritten_wave()))
+        flac = self.make("flac", [tree], "--categorize", "-C", "pcmaudio/waveform::flac")
+        zstd = self.make("zstd", [flac], "--recompress", "-C", "pcmaudio/waveform::zstd")
+        back = self.make("back", [zstd], "--recompress", "-C", "pcmaudio/waveform::flac")
+        self.assertEqual([block[54:56] for block in blocks_of(flac)],
+                         [block[54:56] for block in blocks_of(back)])
+        self.assertNotEqual(blocks_of(zstd), blocks_of(back))
+        self.assertEqual(blocks_of(flac), blocks_of(back))
+        self.same_files(flac, zstd)
+
+
+def rewritten_wave():
+    import random
+    import rich
+    return rich.wave(random.Random(5), 9000)
+
+
+class Refused(rewritten.Case):
+    def test_time_resolutions(self):
+        seconds = tap.data("images", "v0.15.3", "default.dwarfs")
+        minutes = tap.data("images", "v0.15.3", "minutes.dwarfs")
+        self.refuse([seconds], "--rebuild-metadata", "--time-resolution=1ms",
+                    says="cannot give times a resolution of 1000000 ns")
+        self.refuse([minutes], "--rebuild-metadata", "--time-resolution=90s",
+                    says="not a multiple")
+        self.refuse([minutes], "--change-block-size", "-S16", "--time-resolution=1s",
+                    says="cannot give times a resolution")
+        for image, resolution in ((seconds, "1m"), (minutes, "2m"), (minutes, "1m")):
+            self.make("new", [image], "--rebuild-metadata", f"--time-resolution={resolution}")
+
+    def test_holes(self):
+        sparse = tap.data("images", "v0.15.3", "default.dwarfs")
+        self.refuse([sparse], "--rebuild-metadata", "--no-sparse-files",
+                    says="cannot disable sparse files")
+        self.make("new", [tap.data("images", "data.dwarfs")], "--rebuild-metadata",
+                  "--no-sparse-files")
+
+    def test_modes_that_exclude_each_other(self):
+        image = tap.data("images", "data.dwarfs")
+        for words in (["--change-block-size", "--recompress=none"],
+                      ["--change-block-size", "--recompress=block"],
+                      ["--change-block-size", "--recompress=metadata"],
+                      ["--change-block-size", "--recompress-categories=x"],
+                      ["--rebuild-metadata", "--recompress=none"],
+                      ["--rebuild-metadata", "--recompress=block"],
+                      ["--recompress=none", "--recompress-categories=x"],
+                      ["--recompress=metadata", "--recompress-categories=x"]):
+            names = [word.split("=")[0] for word in words]
+            for name in names:
+                self.refuse([image], *words, says=name)
+
+    def test_options_that_have_no_effect(self):
+        image = tap.data("images", "data.dwarfs")
+        for word in ("--recompress-categories=x", "--no-metadata-version-history", "--no-check"):
+            self.refuse([image], word, says=word.split("=")[0])
+        for words in (["--set-owner=1"], ["--set-group=1"], ["--set-time=1"], ["--chmod=norm"],
+                      ["--time-resolution=1m"], ["--pack-metadata=all"], ["--keep-all-times"],
+                      ["-F", "- x"], ["--no-xattrs"]):
+            for mode in ("--recompress", "--recompress=none"):
+                self.refuse([image], mode, *words, says="needs --rebuild-metadata")
+
+    def test_inputs_that_cannot_be_rewritten(self):
+        image, tree = tap.data("images", "data.dwarfs"), self.tree()
+        text = self.write("text", b"no image\n")
+        for mode in ("--recompress", "--rebuild-metadata", "--change-block-size"):
+            self.refuse([image, image], mode, says="one image is needed")
+            self.refuse([image], mode, "--prefix=x", says="--prefix")
+            self.refuse([tree], mode, says=tree)
+            self.refuse([text], mode, says=text)
+            self.refuse([self.path("missing")], mode, says=self.path("missing"))
+
+    def test_words(self):
+        image = tap.data("images", "data.dwarfs")
+        self.refuse([image], "--recompress=everything",
+                    says="use all, block, metadata or none")
+
+
+class Rebuilt(rewritten.Case):
+    """What the options for attributes change, and what they leave as it is."""
+
+    def setUp(self):
+        super().setUp()
+        self.image = tap.data("images", "v0.15.3", "default.dwarfs")
+
+    def test_attributes(self):
+        new = self.make("new", [self.image], "--rebuild-metadata", "--set-owner=33",
+                        "--set-group=44", "--set-time=1700000000", "--chmod=u-w")
+        for words in self.listing(new).values():
+            self.assertEqual(words[1], "33/44")
+            self.assertIn(words[0][:3], ("dr-", "-r-", "lrw", "-r-", "br-", "cr-", "pr-", "sr-"))
+            self.assertEqual(words[3], "2023-11-14")
+        self.assertEqual(blocks_of(new), blocks_of(self.image))
+
+    def test_times_in_coarser_steps(self):
+        new = self.make("new", [tap.data("images", "v0.15.3", "nanoseconds.dwarfs")],
+                        "--rebuild-metadata", "--time-resolution=1h")
+        self.assertEqual(self.info(new)["time_resolution_ns"], 3600 * 10**9)
+
+    def test_layouts_of_metadata(self):
+        for packing in ("all", "none", "plain"):
+            new = self.make("new", [self.image], "--rebuild-metadata", "-P", packing)
+            self.same_files(self.image, new)
+            self.assertNotEqual(strict_accepts(new, self.info(new)), False)
+
+    def test_a_filter(self):
+        names = set(self.listing(self.image))
+        top = sorted({name.split("/")[0] for name in names})[0]
+        new = self.make("new", [self.image], "--rebuild-metadata", "-F", f"- /{top}/", "-F",
+                        f"- /{top}")
+        self.assertEqual(set(self.listing(new)),
+                         {name for name in names if name.split("/")[0] != top})
+
+
+class Damaged(rewritten.Case):
+    def setUp(self):
+        super().setUp()
+        tree = self.tree()
+        for number in range(8):
+            self.write(f"tree/noise {number}", os.urandom(40000))
+        self.image = self.make("image", [tree], "-S16")
+        self.damaged = self.path("damaged")
+        data = bytearray(read(self.image))
+        data[64 + 30000] ^= 1
+        with open(self.damaged, "wb") as out:
+            out.write(data)
+        self.good = self.readable(self.image)
+        self.left = self.readable(self.damaged)
+        self.assertLess(len(self.left), len(self.good))
+
+    def readable(self, image):
+        """The files that can be read, with their contents."""
+        found = {}
+        for name, words in self.listing(image).items():
+            if words[0].startswith("-") and "\\" not in name:
+                done = run("DWARFSCK", "--cat", name, "--no-check", image)
+                if done.code == 0:
+                    found[name] = done.raw
+        return found
+
+    def test_refused_before_there_is_output(self):
+        for mode in ("--recompress", "--recompress=none", "--rebuild-metadata",
+                     "--change-block-size"):
+            self.refuse([self.damaged], mode, "-S16", says="input filesystem is corrupt")
+
+    def test_copied_without_a_check(self):
+        for words in (["--recompress"], ["--recompress=none"], ["--recompress=metadata"],
+                      ["--recompress=block"], ["--rebuild-metadata"],
+                      ["--rebuild-metadata", "--recompress"]):
+            with self.subTest(words=words):
+                new = self.make("new", [self.damaged], "--no-check", *words)
+                done = run("DWARFSCK", "--check-integrity", new)
+                self.assertEqual(done.code, 1, done.out)
+                self.assertEqual(self.readable(new), self.left)
+                self.assertEqual(blocks_of(new)[0], blocks_of(self.damaged)[0])
+
+    def test_the_block_size_of_damaged_blocks_stays(self):
+        self.make("new", [self.damaged], "--no-check", "--change-block-size", "-S14", code=1)
+        self.assertFalse(os.path.exists(self.path("new")))
+
+
+if __name__ == "__main__":
+    rewritten.cli.main()
