@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * rewrite/rewrite: an image is written anew, part by part; what cannot be met is refused before
+ * there is output.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "format/section.h"
+#include "support/craft.h"
+#include "support/made_image.h"
+
+#define BIG_BYTES 10000
+
+static uint8_t big[BIG_BYTES];
+
+static void make(struct made_image *made)
+{
+	auto_made_builder dwarfs_builder *builder = made_builder();
+
+	for (size_t i = 0; i < BIG_BYTES; i++)
+		big[i] = "words, "[i % 7];
+	big[5000] = 'x';
+	made_add(builder, "d/big", big, BIG_BYTES);
+	made_add_text(builder, "text", "some text");
+	made_finish(builder, made);
+}
+
+static void rewrite(const struct made_image *from, uint32_t parts,
+		    dwarfs_builder *builder, struct made_image *to)
+{
+	dwarfs_error *err = NULL;
+
+	if (made_rewrite(from, parts, builder, to, &err) < 0)
+		fail_msg("%s", dwarfs_error_message(err));
+	made_open(to, DWARFS_VERIFY_EAGER);
+	assert_int_equal(dwarfs_image_check(to->image, DWARFS_CHECK_INTEGRITY, NULL, NULL,
+					    NULL, NULL, NULL),
+			 0);
+	made_expect(to, "d/big", big, BIG_BYTES);
+	made_expect_text(to, "text", "some text");
+}
+
+static bool is_same(const struct made_image *a, const struct made_image *b, uint32_t type)
+{
+	struct span left = made_section(a, type, 0), right = made_section(b, type, 0);
+
+	return left.size == right.size && memcmp(left.data, right.data, left.size) == 0;
+}
+
+static uint32_t count(const struct made_image *made, uint32_t type)
+{
+	uint32_t number = 0;
+
+	while (made_section(made, type, number).size > 0)
+		number++;
+	return number;
+}
+
+static size_t stored_bytes(const struct made_image *made)
+{
+	size_t bytes = 0;
+
+	for (uint32_t i = 0; i < count(made, DWARFS_SECTION_BLOCK); i++)
+		bytes += made_section(made, DWARFS_SECTION_BLOCK, i).size - DW_HEADER_BYTES;
+	return bytes;
+}
+
+static void parts_that_are_not_named_stay(void **state)
+{
+	static const uint32_t all[] = {
+		0,
+		DWARFS_REWRITE_BLOCKS,
+		DWARFS_REWRITE_METADATA,
+		DWARFS_REWRITE_BLOCKS | DWARFS_REWRITE_METADATA,
+		DWARFS_REWRITE_REBUILD,
+		DWARFS_REWRITE_REBUILD | DWARFS_REWRITE_BLOCKS,
+	};
+	auto_made struct made_image made = { 0 };
+
+	make(&made);
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		auto_made_builder dwarfs_builder *builder = made_builder();
+		auto_made struct made_image to = { 0 };
+		bool anew = all[i] & (DWARFS_REWRITE_METADATA | DWARFS_REWRITE_REBUILD);
+
+		assert_int_equal(dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
+							  "zstd:level=1", NULL),
+				 0);
+		assert_int_equal(dwarfs_builder_set_codec(builder, DWARFS_CODEC_METADATA,
+							  "zstd:level=1", NULL),
+				 0);
+		rewrite(&made, all[i], builder, &to);
+		assert_int_equal(is_same(&made, &to, DWARFS_SECTION_BLOCK),
+				 !(all[i] & DWARFS_REWRITE_BLOCKS));
+		assert_int_equal(is_same(&made, &to, DWARFS_SECTION_METADATA), !anew);
+		assert_int_equal(count(&to, DWARFS_SECTION_HISTORY), 2);
+		assert_int_equal(count(&to, DWARFS_SECTION_INDEX), 1);
+	}
+}
+
+static void the_block_size_changes(void **state)
+{
+	const uint32_t parts = DWARFS_REWRITE_BLOCKS | DWARFS_REWRITE_REBUILD |
+			       DWARFS_REWRITE_BLOCK_SIZE;
+	auto_made struct made_image made = { 0 };
+
+	make(&made);
+	for (uint32_t bits = 10; bits <= 16; bits++) {
+		auto_made_builder dwarfs_builder *builder = made_builder();
+		auto_made struct made_image to = { 0 };
+		size_t bytes = (size_t)1 << bits;
+
+		assert_int_equal(dwarfs_builder_set_block_bits(builder, bits, NULL), 0);
+		rewrite(&made, parts, builder, &to);
+		assert_int_equal(dwarfs_image_block_bytes(to.image), bytes);
+		assert_int_equal(count(&to, DWARFS_SECTION_BLOCK),
+				 (stored_bytes(&made) + bytes - 1) / bytes);
+		assert_int_equal(stored_bytes(&to), stored_bytes(&made));
+	}
+}
+
+static void expect_refused(const struct made_image *made, uint32_t parts,
+			   dwarfs_builder *builder, const char *why)
+{
+	auto_made struct made_image to = { 0 };
+	dwarfs_error *err = NULL;
+
+	assert_int_equal(made_rewrite(made, parts, builder, &to, &err),
+			 DWARFS_ERR_INVALID);
+	assert_non_null(strstr(dwarfs_error_message(err), why));
+	assert_int_equal(to.bytes.size, 0);
+	dwarfs_error_free(err);
+}
+
+static void parts_that_cannot_be(void **state)
+{
+	auto_made_builder dwarfs_builder *builder = made_builder();
+	auto_made struct made_image made = { 0 };
+
+	make(&made);
+	expect_refused(&made, 16, builder, "no such part");
+	expect_refused(&made, DWARFS_REWRITE_BLOCK_SIZE, builder, "another block size");
+	expect_refused(&made, DWARFS_REWRITE_BLOCK_SIZE | DWARFS_REWRITE_BLOCKS, builder,
+		       "another block size");
+	expect_refused(&made, DWARFS_REWRITE_BLOCK_SIZE | DWARFS_REWRITE_REBUILD, builder,
+		       "another block size");
+	assert_int_equal(dwarfs_builder_set_recompress_categories(builder, "!x,y", NULL), 0);
+	expect_refused(&made, DWARFS_REWRITE_BLOCKS, builder,
+		       "no category 'x' in input filesystem");
+}
+
+static void builders_that_cannot_be_used(void **state)
+{
+	auto_made_builder dwarfs_builder *used = made_builder(), *full = made_builder();
+	auto_made struct made_image made = { 0 }, to = { 0 };
+
+	make(&made);
+	rewrite(&made, 0, used, &to);
+	expect_refused(&made, 0, used, "has run");
+	made_add_text(full, "x", "y");
+	expect_refused(&made, 0, full, "has an input");
+	expect_refused(&made, DWARFS_REWRITE_REBUILD, full, "has an input");
+	assert_int_equal(dwarfs_rewrite(NULL, 0, full, NULL, NULL), DWARFS_ERR_INVALID);
+}
+
+static void times_cannot_become_finer(void **state)
+{
+	auto_made_builder dwarfs_builder *finer = made_builder(), *uneven = made_builder(),
+					 *coarser = made_builder(), *base = made_builder();
+	auto_made struct made_image made = { 0 }, minutes = { 0 }, to = { 0 };
+
+	make(&made);
+	assert_int_equal(dwarfs_builder_set_time_resolution(base, 60000000000, NULL), 0);
+	assert_int_equal(made_rewrite(&made, DWARFS_REWRITE_REBUILD, base, &minutes, NULL), 0);
+	made_open(&minutes, DWARFS_VERIFY_EAGER);
+	assert_int_equal(dwarfs_builder_set_time_resolution(finer, 1000000000, NULL), 0);
+	expect_refused(&minutes, DWARFS_REWRITE_REBUILD, finer, "cannot give times");
+	assert_int_equal(dwarfs_builder_set_time_resolution(uneven, 90000000000, NULL), 0);
+	expect_refused(&minutes, DWARFS_REWRITE_REBUILD, uneven, "not a multiple");
+	assert_int_equal(dwarfs_builder_set_time_resolution(coarser, 120000000000, NULL), 0);
+	rewrite(&minutes, DWARFS_REWRITE_REBUILD, coarser, &to);
+	assert_int_equal(dwarfs_image_time_resolution_ns(to.image), 120000000000);
+}
+
+/* A section of a type that is not known, inserted before the index. */
+static void add_unknown(struct made_image *made)
+{
+	auto_buffer struct buffer bytes = { 0 };
+	struct span index = made_section(made, DWARFS_SECTION_INDEX, 0);
+	size_t before = (size_t)(index.data - made->bytes.data);
+	uint8_t section[DW_HEADER_BYTES + 5];
+	const struct section_header header = { .type = 4711, .number = 5, .length = 5 };
+
+	dw_section_header_store(&header, section);
+	memcpy(section + DW_HEADER_BYTES, "hello", 5);
+	assert_int_equal(dw_buffer_append(&bytes, made->bytes.data, before, NULL), 0);
+	assert_int_equal(dw_buffer_append(&bytes, section, sizeof(section), NULL), 0);
+	dwarfs_image_free(made->image);
+	made->image = NULL;
+	dw_buffer_free(&made->bytes);
+	made->bytes = bytes;
+	bytes = (struct buffer){ 0 };
+}
+
+static void unknown_sections_are_copied(void **state)
+{
+	static const uint32_t all[] = { 0, DWARFS_REWRITE_REBUILD };
+	auto_made struct made_image made = { 0 };
+
+	make(&made);
+	add_unknown(&made);
+	craft_rehash(made.bytes.data, made.bytes.size);
+	made_open(&made, DWARFS_VERIFY_EAGER);
+	for (size_t i = 0; i < 2; i++) {
+		auto_made_builder dwarfs_builder *builder = made_builder();
+		auto_made struct made_image to = { 0 };
+		struct span section;
+
+		rewrite(&made, all[i], builder, &to);
+		section = made_section(&to, 4711, 0);
+		assert_int_equal(section.size, DW_HEADER_BYTES + 5);
+		assert_memory_equal(section.data + DW_HEADER_BYTES, "hello", 5);
+		assert_int_equal(count(&to, 4711), 1);
+	}
+}
+
+static int in_mine(const dwarfs_input *input, const char **category_out,
+		   dwarfs_error **err, void *user)
+{
+	*category_out = strcmp(dwarfs_input_path(input), "d/big") == 0 ? "mine" : "<default>";
+	return 0;
+}
+
+/* Only blocks of the categories that were named, and those without one. */
+static void only_some_categories(void **state)
+{
+	static const struct {
+		const char *list;
+		bool changes_mine;
+	} cases[] = { { NULL, true }, { "mine", true }, { "!mine", false } };
+	auto_made_builder dwarfs_builder *base = made_builder();
+	auto_made struct made_image made = { 0 };
+	uint32_t blocks;
+
+	make(&made);
+	made_image_free(&made);
+	assert_int_equal(dwarfs_builder_add_category(base, "mine", NULL), 0);
+	dwarfs_builder_set_category_callback(base, in_mine, NULL);
+	made_add(base, "d/big", big, BIG_BYTES);
+	made_add_text(base, "text", "some text");
+	made_finish(base, &made);
+	blocks = count(&made, DWARFS_SECTION_BLOCK);
+	for (size_t i = 0; i < 3; i++) {
+		auto_made_builder dwarfs_builder *builder = made_builder();
+		auto_made struct made_image to = { 0 };
+
+		assert_int_equal(dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
+							  "zstd:level=1", NULL),
+				 0);
+		assert_int_equal(dwarfs_builder_set_recompress_categories(
+					 builder, cases[i].list, NULL),
+				 0);
+		rewrite(&made, DWARFS_REWRITE_BLOCKS, builder, &to);
+		assert_int_equal(count(&to, DWARFS_SECTION_BLOCK), blocks);
+		for (uint32_t j = 0; j < blocks; j++) {
+			struct span old = made_section(&made, DWARFS_SECTION_BLOCK, j);
+			struct span new = made_section(&to, DWARFS_SECTION_BLOCK, j);
+			int64_t category = dwarfs_image_block_category(made.image, j);
+			bool is_mine = strcmp(dwarfs_image_category(made.image,
+								    (size_t)category),
+					      "mine") == 0;
+
+			if (is_mine && !cases[i].changes_mine)
+				assert_memory_equal(old.data, new.data, old.size);
+			else if (is_mine)
+				assert_true(new.size < old.size);
+		}
+	}
+}
+
+static void a_limit_of_unused_bytes(void **state)
+{
+	auto_made_builder dwarfs_builder *builder = made_builder();
+
+	assert_int_equal(dwarfs_builder_set_max_unused(builder, 101, NULL),
+			 DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_builder_set_max_unused(NULL, 1, NULL), DWARFS_ERR_INVALID);
+	assert_int_equal(dwarfs_builder_set_max_unused(builder, 100, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_max_unused(builder, 0, NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parts_that_are_not_named_stay),
+		cmocka_unit_test(the_block_size_changes),
+		cmocka_unit_test(parts_that_cannot_be),
+		cmocka_unit_test(builders_that_cannot_be_used),
+		cmocka_unit_test(times_cannot_become_finer),
+		cmocka_unit_test(unknown_sections_are_copied),
+		cmocka_unit_test(only_some_categories),
+		cmocka_unit_test(a_limit_of_unused_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/images/kept_blocks: places of the blocks that are taken over, their bytes in the new
+ * image, and the chunks of files in them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "codec/codec.h"
+#include "write/categorize/categorize.h"
+#include "write/images/kept_blocks.h"
+#include "write/items/assembly.h"
+
+/* An image of blocks with these sizes; chunk i is one of the list. */
+#define BLOCK_BITS 12
+#define BLOCKS	   4
+#define CHUNKS	   5
+
+static const uint32_t sizes[BLOCKS] = { 4096, 4096, 1000, 4096 };
+static const struct source_chunk chunk_list[CHUNKS] = {
+	{ 0, 100, 50 }, { DW_NONE, 0, 7000 }, { 2, 0, 1000 }, { 3, 4000, 96 }, { 9, 0, 1 },
+};
+
+static uint8_t byte_at(uint32_t block, uint64_t offset)
+{
+	return (uint8_t)(block * 50 + offset % 47);
+}
+
+static int get_chunk(void *user, uint64_t number, struct source_chunk *chunk_out,
+		     dwarfs_error **err)
+{
+	assert_true(number < CHUNKS);
+	*chunk_out = chunk_list[number];
+	return 0;
+}
+
+static int load_block(void *user, uint32_t block, struct stored_section *section_out,
+		      dwarfs_error **err)
+{
+	section_out->header = (struct section_header){ .length = sizes[block] };
+	section_out->unpacked_bytes = sizes[block];
+	for (uint32_t i = 0; i < sizes[block]; i++) {
+		uint8_t byte = byte_at(block, i);
+
+		assert_int_equal(dw_buffer_append(&section_out->payload, &byte, 1, NULL), 0);
+	}
+	return 0;
+}
+
+static int get_bytes(void *user, uint32_t block, uint64_t *bytes_out, dwarfs_error **err)
+{
+	*bytes_out = sizes[block];
+	return 0;
+}
+
+static int64_t read_block(void *user, uint32_t block, void *buffer, size_t size,
+			  uint64_t offset, dwarfs_error **err)
+{
+	uint64_t left = offset < sizes[block] ? sizes[block] - offset : 0;
+
+	if (size > left)
+		size = (size_t)left;
+	for (size_t i = 0; i < size; i++)
+		((uint8_t *)buffer)[i] = byte_at(block, offset + i);
+	return (int64_t)size;
+}
+
+static void no_free(void *user)
+{
+	(void)user;
+}
+
+struct lab {
+	struct build_run run;
+	struct build_options options;
+	struct stream_settings settings[CATEGORY_COUNT];
+	uint64_t counts[DW_COUNT_KINDS];
+	struct category_total totals[CATEGORY_COUNT];
+	struct section_writer sections;
+	struct block_streams streams;
+	struct buffer written;
+	struct assembly *assembly;
+	struct source_image *image;
+	struct contents contents;
+	struct kept_blocks kept;
+	struct chunks chunks;
+	struct tree_inode inodes[3];
+	struct tree tree;
+};
+
+static int append(const void *data, size_t bytes, dwarfs_error **err, void *user)
+{
+	return dw_buffer_append(user, data, bytes, err);
+}
+
+static void begin(struct lab *lab)
+{
+	static const struct source_image_ops ops = {
+		.chunk = get_chunk,
+		.load_block = load_block,
+		.block_bytes = get_bytes,
+		.read_block = read_block,
+		.free = no_free,
+	};
+	uint32_t number;
+
+	*lab = (struct lab){ .options = { .block_bits = BLOCK_BITS, .max_unused = 100 } };
+	lab->run.options = &lab->options;
+	lab->run.settings = lab->settings;
+	lab->run.counts = lab->counts;
+	lab->run.totals = lab->totals;
+	lab->sections.run = &lab->run;
+	dw_progress_start(&lab->run.progress, NULL);
+	assert_int_equal(dwarfs_sink_new(append, NULL, &lab->written, &lab->run.output, NULL),
+			 0);
+	lab->image = dw_calloc(1, sizeof(*lab->image));
+	*lab->image = (struct source_image){
+		.ops = &ops,
+		.keeps_blocks = true,
+		.block_bits = BLOCK_BITS,
+		.block_count = BLOCKS,
+		.blocks = dw_calloc(BLOCKS, sizeof(struct source_block)),
+		.name = dw_strdup("an image"),
+	};
+	assert_int_equal(dw_assembly_new(&lab->assembly, NULL), 0);
+	assert_int_equal(dw_assembly_add_image(lab->assembly, lab->image, &number, NULL), 0);
+	lab->run.assembly = lab->assembly;
+	lab->tree = (struct tree){ .inodes = lab->inodes };
+	assert_int_equal(dw_streams_find(&lab->contents.streams, CATEGORY_DEFAULT, 0, NULL,
+					 NULL, &number, NULL),
+			 0);
+}
+
+static void end(struct lab *lab)
+{
+	dw_kept_blocks_free(&lab->kept);
+	dw_chunks_free(&lab->chunks);
+	dw_contents_free(&lab->contents);
+	dw_assembly_free(lab->assembly);
+	dw_block_streams_free(&lab->streams);
+	dw_section_writer_free(&lab->sections);
+	dwarfs_sink_free(lab->run.output);
+	dw_buffer_free(&lab->written);
+}
+
+/* A file of the image with some of its chunks. */
+static void add_file(struct lab *lab, uint32_t first_chunk, uint32_t count)
+{
+	struct image_entry entry = { .stat = { .mode = 0100644, .size = 1 },
+				     .file = { .first_chunk = first_chunk,
+					       .chunk_count = count } };
+	uint32_t inode = (uint32_t)lab->tree.inode_count++;
+
+	assert_int_equal(dw_assembly_add_image_entry(lab->assembly, &entry,
+						     &lab->inodes[inode].record, NULL),
+			 0);
+	lab->inodes[inode].next = DW_NONE;
+	assert_int_equal(dw_contents_add(&lab->contents, &lab->tree, inode, NULL), 0);
+	assert_int_equal(dw_contents_add_fragment(&lab->contents, DW_NONE, 1, NULL), 0);
+	lab->contents.list[inode].kept_inode = inode;
+}
+
+static int find(struct lab *lab, dwarfs_error **err)
+{
+	return dw_kept_blocks_find(&lab->run, &lab->tree, &lab->contents, &lab->kept, err);
+}
+
+static void write_blocks(struct lab *lab, uint32_t workers)
+{
+	const struct budget budget = { .workers = workers, .waiting = 2 };
+	struct compressor *compressor = NULL;
+
+	assert_int_equal(dw_compressor_new(&lab->sections, &budget, &lab->streams,
+					   &compressor, NULL),
+			 0);
+	assert_int_equal(dw_kept_blocks_write(&lab->run, &lab->contents, &lab->kept,
+					      compressor, NULL),
+			 0);
+	assert_int_equal(dw_compressor_finish(compressor, NULL), 0);
+	dw_compressor_free(compressor);
+}
+
+static void expect_chunk(const struct lab *lab, size_t i, uint32_t block, uint32_t offset,
+			 uint64_t size)
+{
+	assert_true(i < lab->chunks.count);
+	assert_int_equal(lab->chunks.list[i].block, block);
+	assert_int_equal(lab->chunks.list[i].offset, offset);
+	assert_int_equal(lab->chunks.list[i].size, size);
+}
+
+static void add_chunks(struct lab *lab)
+{
+	assert_int_equal(dw_kept_blocks_add_chunks(&lab->run, &lab->tree, &lab->contents,
+						   &lab->kept, &lab->chunks, NULL),
+			 0);
+}
+
+/* The next section is a block with bytes of these blocks, one after the other. */
+static void expect_block(const struct lab *lab, size_t *at, uint32_t number, size_t size)
+{
+	struct section_header header;
+
+	assert_true(dw_section_header_parse(lab->written.data + *at, &header));
+	assert_int_equal(header.type, DWARFS_SECTION_BLOCK);
+	assert_int_equal(header.number, number);
+	assert_int_equal(header.length, size);
+	*at += DW_HEADER_BYTES + size;
+}
+
+static void only_needed_blocks_are_taken_over(void **state)
+{
+	struct lab lab;
+	size_t at = 0;
+
+	begin(&lab);
+	add_file(&lab, 0, 3);
+	assert_int_equal(find(&lab, NULL), 0);
+	assert_int_equal(lab.kept.count, 2);
+	assert_int_equal(lab.kept.list[0].block, 0);
+	assert_int_equal(lab.kept.list[1].block, 2);
+	assert_int_equal(lab.kept.places[0][1].number, DW_NONE);
+	assert_int_equal(lab.kept.places[0][2].number, 1);
+	assert_false(lab.kept.are_divided);
+	write_blocks(&lab, 2);
+	expect_block(&lab, &at, 0, 4096);
+	assert_int_equal(lab.written.data[DW_HEADER_BYTES + 5], byte_at(0, 5));
+	expect_block(&lab, &at, 1, 1000);
+	assert_int_equal(at, lab.written.size);
+	add_chunks(&lab);
+	expect_chunk(&lab, 0, 0, 100, 50);
+	expect_chunk(&lab, 1, DW_NONE, 0, 7000);
+	expect_chunk(&lab, 2, 1, 0, 1000);
+	assert_int_equal(lab.chunks.count, 3);
+	assert_int_equal(lab.contents.fragments[0].size, 8050);
+	assert_int_equal(lab.contents.list[0].hole_bytes, 7000);
+	end(&lab);
+}
+
+static void blocks_are_divided(void **state)
+{
+	static const uint32_t all_bits[] = { 10, 11, 13, 16 };
+
+	for (size_t i = 0; i < sizeof(all_bits) / sizeof(*all_bits); i++) {
+		size_t unit = (size_t)1 << all_bits[i], at = 0, left = 4096 + 1000 + 4096;
+		size_t done = 0;
+		struct lab lab;
+
+		begin(&lab);
+		lab.options.block_bits = all_bits[i];
+		lab.image->changes_block_size = true;
+		for (int j = 0; j < BLOCKS; j++)
+			lab.image->blocks[j].action = BLOCK_COMPRESS;
+		add_file(&lab, 0, 4);
+		assert_int_equal(find(&lab, NULL), 0);
+		assert_true(lab.kept.are_divided);
+		write_blocks(&lab, 0);
+		for (uint32_t number = 0; left > 0; number++) {
+			size_t size = left < unit ? left : unit;
+
+			expect_block(&lab, &at, number, size);
+			for (size_t j = 0; j < size; j++, done++)
+				assert_int_equal(
+					lab.written.data[at - size + j],
+					done < 4096 ? byte_at(0, done) :
+					done < 5096 ? byte_at(2, done - 4096) :
+						      byte_at(3, done - 5096));
+			left -= size;
+		}
+		assert_int_equal(at, lab.written.size);
+		add_chunks(&lab);
+		done = 0;
+		for (size_t j = 0; j < lab.chunks.count; j++) {
+			const struct chunk *chunk = &lab.chunks.list[j];
+
+			done += chunk->size;
+			if (chunk->block != DW_NONE)
+				assert_true(chunk->offset + chunk->size <= unit);
+		}
+		assert_int_equal(done, 50 + 7000 + 1000 + 96);
+		/* The chunk at 4000 of the block that begins at 5096. */
+		expect_chunk(&lab, lab.chunks.count - 1, (uint32_t)(9096 / unit),
+			     9096 % unit, 96);
+		end(&lab);
+	}
+}
+
+static void a_chunk_in_no_block_is_refused(void **state)
+{
+	dwarfs_error *err = NULL;
+	struct lab lab;
+
+	begin(&lab);
+	add_file(&lab, 3, 2);
+	assert_int_equal(find(&lab, &err), DWARFS_ERR_CORRUPT);
+	assert_non_null(strstr(dwarfs_error_message(err), "block 9 of 4"));
+	dwarfs_error_free(err);
+	end(&lab);
+}
+
+static void all_blocks_without_a_file(void **state)
+{
+	struct lab lab;
+	size_t at = 0;
+
+	begin(&lab);
+	assert_int_equal(dw_kept_blocks_find_all(&lab.run, lab.image, &lab.contents,
+						 &lab.kept, NULL),
+			 0);
+	assert_int_equal(lab.kept.count, BLOCKS);
+	write_blocks(&lab, 0);
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		expect_block(&lab, &at, i, sizes[i]);
+	assert_int_equal(at, lab.written.size);
+	end(&lab);
+}
+
+/* One block stays one block, whatever its samples: other blocks, and chunks, name it by its
+ * number. */
+static void a_block_that_is_compressed_again_is_not_divided(void **state)
+{
+	static const char text[] = "{\"bits_per_sample\":24,\"bytes_per_sample\":3,"
+				   "\"endianness\":\"big\",\"number_of_channels\":1,"
+				   "\"padding\":\"lsb\",\"signedness\":\"signed\"}";
+	struct lab lab;
+	size_t at = 0;
+
+	begin(&lab);
+	lab.settings[CATEGORY_PCM_WAVEFORM].codec.id = CODEC_NONE;
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		lab.image->blocks[i] = (struct source_block){
+			.category = CATEGORY_PCM_WAVEFORM,
+			.compression = CODEC_ZSTD,
+			.metadata_json = text,
+			.action = BLOCK_COMPRESS,
+		};
+	assert_int_equal(dw_kept_blocks_find_all(&lab.run, lab.image, &lab.contents,
+						 &lab.kept, NULL),
+			 0);
+	write_blocks(&lab, 0);
+	for (uint32_t i = 0; i < BLOCKS; i++) /* 4096 is not divisible by 3 */
+		expect_block(&lab, &at, i, sizes[i]);
+	assert_int_equal(at, lab.written.size);
+	end(&lab);
+}
+
+static void what_is_not_compressed_is_copied(void **state)
+{
+	struct lab lab;
+
+	begin(&lab);
+	lab.image->blocks[0].action = lab.image->blocks[1].action = BLOCK_COMPRESS;
+	lab.image->blocks[1].compression = CODEC_ZSTD;
+	assert_int_equal(dw_kept_blocks_find_all(&lab.run, lab.image, &lab.contents,
+						 &lab.kept, NULL),
+			 0);
+	assert_int_equal(lab.image->blocks[0].action, BLOCK_COPY);
+	assert_int_equal(lab.image->blocks[1].action, BLOCK_COMPRESS);
+	assert_int_equal(lab.image->blocks[2].action, BLOCK_COPY);
+	end(&lab);
+}
+
+static void files_in_blocks_that_are_mostly_unused(void **state)
+{
+	struct lab lab;
+
+	begin(&lab);
+	lab.options.max_unused = 50;
+	add_file(&lab, 0, 1); /* 50 of 4096 bytes */
+	add_file(&lab, 2, 1); /* all of its block */
+	assert_int_equal(find(&lab, NULL), 0);
+	assert_int_equal(lab.kept.count, 1);
+	assert_int_equal(lab.kept.list[0].block, 2);
+	assert_int_equal(lab.contents.list[0].kept_inode, DW_NONE);
+	assert_int_equal(lab.contents.fragments[0].stream, 0);
+	assert_int_equal(lab.contents.list[1].kept_inode, 1);
+	end(&lab);
+}
+
+static void a_codec_that_cannot_compress_a_block(void **state)
+{
+	dwarfs_error *err = NULL;
+	struct lab lab;
+
+	begin(&lab);
+	lab.settings[CATEGORY_FITS_IMAGE].codec.id = CODEC_RICEPP;
+	lab.image->blocks[3].category = CATEGORY_FITS_IMAGE;
+	lab.image->blocks[3].compression = CODEC_NONE;
+	lab.image->blocks[3].action = BLOCK_COMPRESS;
+	assert_int_equal(dw_kept_blocks_find_all(&lab.run, lab.image, &lab.contents,
+						 &lab.kept, &err),
+			 DWARFS_ERR_INVALID);
+	assert_non_null(strstr(dwarfs_error_message(err), "block 3"));
+	assert_non_null(strstr(dwarfs_error_message(err), "fits/image"));
+	dwarfs_error_free(err);
+	end(&lab);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_needed_blocks_are_taken_over),
+		cmocka_unit_test(blocks_are_divided),
+		cmocka_unit_test(a_chunk_in_no_block_is_refused),
+		cmocka_unit_test(all_blocks_without_a_file),
+		cmocka_unit_test(a_block_that_is_compressed_again_is_not_divided),
+		cmocka_unit_test(what_is_not_compressed_is_copied),
+		cmocka_unit_test(files_in_blocks_that_are_mostly_unused),
+		cmocka_unit_test(a_codec_that_cannot_compress_a_block),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
