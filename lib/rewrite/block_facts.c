@@ -19,20 +19,22 @@ void dw_block_facts_free(struct block_facts *facts)
 	*facts = (struct block_facts){ 0 };
 }
 
-/* The number that a category has in the builder. */
+/* The number that a category has in the builder. A name that the builder refuses, as only an
+ * image of another writer has it, counts as none. */
 static int find_category(dwarfs_builder *builder, const char *name,
 			 uint32_t *category_out, dwarfs_error **err)
 {
 	struct categorize_options *options = &builder->options.categorize;
+	auto_error dwarfs_error *why = NULL;
 	int ret;
 
 	*category_out = dw_category_find(options, name, strlen(name));
 	if (*category_out != DW_ANY_CATEGORY)
 		return 0;
-	if ((ret = dwarfs_builder_add_category(builder, name, err)) < 0)
-		return ret;
-	*category_out = dw_category_find(options, name, strlen(name));
-	return 0;
+	ret = dwarfs_builder_add_category(builder, name, &why);
+	*category_out = ret == 0 ? dw_category_find(options, name, strlen(name))
+				 : CATEGORY_DEFAULT;
+	return ret == 0 || ret == DWARFS_ERR_INVALID ? 0 : dw_error_copy(err, ret, why);
 }
 
 static int load_categories(dwarfs_builder *builder, const dwarfs_image *image,
