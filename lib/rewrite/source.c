@@ -19,7 +19,8 @@
 
 struct source {
 	dwarfs_image *image;
-	uint64_t *block_bytes; /* unpacked size by block; UINT64_MAX: not known yet */
+	dwarfs_image *verified; /* the same, for contents: see open_verified() */
+	uint64_t *block_bytes;	/* unpacked size by block; UINT64_MAX: not known yet */
 	struct block_facts facts;
 };
 
@@ -31,6 +32,7 @@ static void free_user(void *user)
 		return;
 	dw_block_facts_free(&source->facts);
 	dw_free(source->block_bytes);
+	dwarfs_image_free(source->verified);
 	dwarfs_image_free(source->image);
 	dw_free(source);
 }
@@ -48,7 +50,7 @@ static int64_t read_at(void *user, uint32_t inode, void *buffer, size_t size,
 {
 	const struct source *source = user;
 	size_t got = 0;
-	int ret = dwarfs_read(source->image, (dwarfs_inode){ inode }, buffer, size,
+	int ret = dwarfs_read(source->verified, (dwarfs_inode){ inode }, buffer, size,
 			      offset, &got, NULL);
 
 	return ret < 0 ? errno_of(ret) : (int64_t)got;
@@ -222,11 +224,12 @@ static int64_t read_block(void *user, uint32_t block, void *buffer, size_t size,
 		struct range range = { offset + done, size - done };
 		struct cached cached;
 
-		if ((ret = dw_cache_get(source->image, block, range, &cached, err)) < 0)
+		if ((ret = dw_cache_get(source->verified, block, range, &cached, err)) <
+		    0)
 			return ret;
 		memcpy((uint8_t *)buffer + done, cached.data, cached.size);
 		done += cached.size;
-		dw_cache_put(source->image, &cached);
+		dw_cache_put(source->verified, &cached);
 	}
 	return (int64_t)size;
 }
@@ -341,6 +344,30 @@ static uint32_t bits_of(uint64_t block_bytes)
 	return bits;
 }
 
+/*
+ * Contents that are compressed again get hashes that are right. If the image was opened
+ * without verification of blocks, contents are read by another handle, with verification, so
+ * that damage is an error and does not become a file that looks intact.
+ */
+static int open_verified(struct source *source, dwarfs_error **err)
+{
+	dwarfs_image *image = source->image;
+	dwarfs_image_options *options = NULL;
+	int ret;
+
+	if (!image->trusts_blocks) {
+		source->verified = dwarfs_image_ref(image);
+		return 0;
+	}
+	if ((ret = dwarfs_image_options_new(&options, err)) < 0)
+		return ret;
+	dwarfs_image_options_set_offset(options, image->start);
+	ret = dwarfs_image_open_io(image->context, image->io, options, &source->verified,
+				   err);
+	dwarfs_image_options_free(options);
+	return ret;
+}
+
 static int new_source(dwarfs_builder *builder, dwarfs_image *image,
 		      struct source **source_out, dwarfs_error **err)
 {
@@ -354,7 +381,8 @@ static int new_source(dwarfs_builder *builder, dwarfs_image *image,
 	if (!source->block_bytes)
 		return dw_fail_nomem(err);
 	memset(source->block_bytes, 0xff, image->block_count * sizeof(uint64_t));
-	if ((ret = dw_block_facts_load(builder, image, &source->facts, err)) < 0)
+	if ((ret = open_verified(source, err)) < 0 ||
+	    (ret = dw_block_facts_load(builder, image, &source->facts, err)) < 0)
 		return ret;
 	*source_out = dw_steal(source);
 	return 0;
