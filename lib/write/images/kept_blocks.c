@@ -458,9 +458,13 @@ static int close_block(struct block_writer *writer, dwarfs_error **err)
 	return dw_compressor_close(writer->compressor, block, err);
 }
 
-static int turn_to_stream(struct block_writer *writer, uint32_t number,
+/* Set the compressor up for the stream of a block. A block that stays one is compressed whole,
+ * also if it ends within a sample. */
+static int turn_to_stream(struct block_writer *writer, const struct kept_block *block,
 			  dwarfs_error **err)
 {
+	const struct build_options *options = writer->run->options;
+	uint32_t number = block->stream;
 	const struct stream *stream = &writer->contents->streams.list[number];
 	struct packing packing = dw_packing_of(writer->run->settings, stream->category);
 	int ret;
@@ -468,7 +472,9 @@ static int turn_to_stream(struct block_writer *writer, uint32_t number,
 	if (writer->stream == number)
 		return 0;
 	packing.codec.samples = stream->samples;
-	writer->block_bytes = dw_block_bytes(writer->run->options, stream);
+	writer->block_bytes = block->image->changes_block_size
+				      ? dw_block_bytes(options, stream)
+				      : (size_t)1 << options->block_bits;
 	if ((ret = close_block(writer, err)) < 0 ||
 	    (ret = dw_compressor_turn(writer->compressor, number, stream->category,
 				      &packing, writer->block_bytes, err)) < 0)
@@ -477,13 +483,13 @@ static int turn_to_stream(struct block_writer *writer, uint32_t number,
 	return 0;
 }
 
-/* Read the bytes of a block into new ones. */
+/* Read the bytes of a block into new ones: into one, unless the block size changes. */
 static int pack_block_again(struct block_writer *writer, const struct kept_blocks *kept,
 			    size_t index, dwarfs_error **err)
 {
 	uint64_t at = 0;
 	int64_t got;
-	int ret = turn_to_stream(writer, kept->list[index].stream, err);
+	int ret = turn_to_stream(writer, &kept->list[index], err);
 
 	if (ret < 0)
 		return ret;
