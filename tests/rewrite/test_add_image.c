@@ -125,20 +125,17 @@ static void expect_xattrs(const struct made_image *made, const char *path)
 	const void *value;
 	size_t bytes;
 
-	assert_int_equal(dwarfs_xattr_at(made->image, inode, 0, &name, &value, &bytes,
-					 NULL),
-			 1);
+	assert_int_equal(
+		dwarfs_xattr_at(made->image, inode, 0, &name, &value, &bytes, NULL), 1);
 	assert_string_equal(name, "user.a");
 	assert_int_equal(bytes, 1);
 	assert_memory_equal(value, "1", 1);
-	assert_int_equal(dwarfs_xattr_at(made->image, inode, 1, &name, &value, &bytes,
-					 NULL),
-			 1);
+	assert_int_equal(
+		dwarfs_xattr_at(made->image, inode, 1, &name, &value, &bytes, NULL), 1);
 	assert_string_equal(name, "user.b");
 	assert_int_equal(bytes, 0);
-	assert_int_equal(dwarfs_xattr_at(made->image, inode, 2, &name, &value, &bytes,
-					 NULL),
-			 0);
+	assert_int_equal(
+		dwarfs_xattr_at(made->image, inode, 2, &name, &value, &bytes, NULL), 0);
 }
 
 static void expect_everything(const struct made_image *made)
@@ -197,7 +194,8 @@ static void options_for_attributes_apply(void **state)
 	make_everything(&from);
 	dwarfs_builder_set_owner(builder, 99);
 	dwarfs_builder_set_xattrs(builder, false);
-	assert_int_equal(dwarfs_builder_set_time_resolution(builder, 60000000000, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_time_resolution(builder, 60000000000, NULL),
+			 0);
 	assert_int_equal(add_image(builder, &from, "", DWARFS_KEEP_BLOCKS), 0);
 	made_finish(builder, &to);
 	stat = stat_of(&to, "d/big");
@@ -323,9 +321,9 @@ static void what_is_wrong_is_refused(void **state)
 	assert_int_equal(dwarfs_builder_add_image(NULL, made.image, "", 0,
 						  DWARFS_KEEP_BLOCKS, NULL),
 			 DWARFS_ERR_INVALID);
-	assert_int_equal(dwarfs_builder_add_image(builder, NULL, "", 0,
-						  DWARFS_KEEP_BLOCKS, NULL),
-			 DWARFS_ERR_INVALID);
+	assert_int_equal(
+		dwarfs_builder_add_image(builder, NULL, "", 0, DWARFS_KEEP_BLOCKS, NULL),
+		DWARFS_ERR_INVALID);
 	assert_int_equal(dwarfs_builder_add_image(builder, made.image, NULL, 0,
 						  DWARFS_KEEP_BLOCKS, NULL),
 			 DWARFS_ERR_INVALID);

@@ -18,7 +18,10 @@
 #include "format/freeze.h"
 #include "write/categorize/categorize.h"
 
-#define SPAN(text) { (const uint8_t *)(text), sizeof(text) - 1 }
+#define SPAN(text)                                                                       \
+	{                                                                                \
+		(const uint8_t *)(text), sizeof(text) - 1                                \
+	}
 
 /* An image of one file in three blocks. */
 struct labelled {
@@ -36,7 +39,9 @@ static void make(struct craft *craft, const struct labelled *labelled)
 {
 	static const uint32_t modes[] = { 0040755, 0100644 }, nobody[] = { 0 };
 	static const uint32_t table[] = { 0, 3 };
-	static const struct freeze_chunk chunks[] = { { 0, 0, 10 }, { 1, 0, 10 }, { 2, 0, 5 } };
+	static const struct freeze_chunk chunks[] = { { 0, 0, 10 },
+						      { 1, 0, 10 },
+						      { 2, 0, 5 } };
 	static const struct freeze_directory directories[] = { { 0, 1, 0 }, { 0, 2, 0 } };
 	static const struct freeze_inode inodes[] = { { .mode_index = 0 },
 						      { .mode_index = 1 } };
@@ -123,8 +128,8 @@ static void what_is_outside_is_left_out(void **state)
 	struct labelled odd = three;
 	struct block_facts facts = { 0 };
 
-	odd.pairs[0] = (struct freeze_pair32){ 0, 2 };  /* no such text */
-	odd.pairs[1] = (struct freeze_pair32){ 3, 0 };	 /* no such block */
+	odd.pairs[0] = (struct freeze_pair32){ 0, 2 }; /* no such text */
+	odd.pairs[1] = (struct freeze_pair32){ 3, 0 }; /* no such block */
 	odd.pairs[2] = (struct freeze_pair32){ UINT32_MAX, UINT32_MAX };
 	odd.pair_count = 3;
 	odd.categories[1] = 3; /* no such name */
@@ -157,7 +162,8 @@ static void a_name_that_cannot_be_stored_is_left_out(void **state)
 
 static void an_image_without_categories(void **state)
 {
-	auto_made_builder dwarfs_builder *from = made_builder(), *builder = made_builder();
+	auto_made_builder dwarfs_builder *from = made_builder(),
+					 *builder = made_builder();
 	auto_made struct made_image made = { 0 };
 	struct block_facts facts = { 0 };
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "format/section.h"
@@ -29,6 +30,12 @@ static void make(struct made_image *made)
 	big[5000] = 'x';
 	made_add(builder, "d/big", big, BIG_BYTES);
 	made_add_text(builder, "text", "some text");
+	for (int i = 0; i < 200; i++) { /* so that the metadata can be compressed */
+		char name[30];
+
+		snprintf(name, sizeof(name), "empty/file number %d", i);
+		made_add_text(builder, name, "");
+	}
 	made_finish(builder, made);
 }
 
@@ -68,7 +75,8 @@ static size_t stored_bytes(const struct made_image *made)
 	size_t bytes = 0;
 
 	for (uint32_t i = 0; i < count(made, DWARFS_SECTION_BLOCK); i++)
-		bytes += made_section(made, DWARFS_SECTION_BLOCK, i).size - DW_HEADER_BYTES;
+		bytes += made_section(made, DWARFS_SECTION_BLOCK, i).size -
+			 DW_HEADER_BYTES;
 	return bytes;
 }
 
@@ -151,7 +159,8 @@ static void parts_that_cannot_be(void **state)
 		       "another block size");
 	expect_refused(&made, DWARFS_REWRITE_BLOCK_SIZE | DWARFS_REWRITE_REBUILD, builder,
 		       "another block size");
-	assert_int_equal(dwarfs_builder_set_recompress_categories(builder, "!x,y", NULL), 0);
+	assert_int_equal(dwarfs_builder_set_recompress_categories(builder, "!x,y", NULL),
+			 0);
 	expect_refused(&made, DWARFS_REWRITE_BLOCKS, builder,
 		       "no category 'x' in input filesystem");
 }
@@ -172,19 +181,24 @@ static void builders_that_cannot_be_used(void **state)
 
 static void times_cannot_become_finer(void **state)
 {
-	auto_made_builder dwarfs_builder *finer = made_builder(), *uneven = made_builder(),
-					 *coarser = made_builder(), *base = made_builder();
+	auto_made_builder dwarfs_builder *finer = made_builder(),
+					 *uneven = made_builder(),
+					 *coarser = made_builder(),
+					 *base = made_builder();
 	auto_made struct made_image made = { 0 }, minutes = { 0 }, to = { 0 };
 
 	make(&made);
 	assert_int_equal(dwarfs_builder_set_time_resolution(base, 60000000000, NULL), 0);
-	assert_int_equal(made_rewrite(&made, DWARFS_REWRITE_REBUILD, base, &minutes, NULL), 0);
+	assert_int_equal(
+		made_rewrite(&made, DWARFS_REWRITE_REBUILD, base, &minutes, NULL), 0);
 	made_open(&minutes, DWARFS_VERIFY_EAGER);
 	assert_int_equal(dwarfs_builder_set_time_resolution(finer, 1000000000, NULL), 0);
 	expect_refused(&minutes, DWARFS_REWRITE_REBUILD, finer, "cannot give times");
-	assert_int_equal(dwarfs_builder_set_time_resolution(uneven, 90000000000, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_time_resolution(uneven, 90000000000, NULL),
+			 0);
 	expect_refused(&minutes, DWARFS_REWRITE_REBUILD, uneven, "not a multiple");
-	assert_int_equal(dwarfs_builder_set_time_resolution(coarser, 120000000000, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_time_resolution(coarser, 120000000000, NULL),
+			 0);
 	rewrite(&minutes, DWARFS_REWRITE_REBUILD, coarser, &to);
 	assert_int_equal(dwarfs_image_time_resolution_ns(to.image), 120000000000);
 }
@@ -234,7 +248,8 @@ static void unknown_sections_are_copied(void **state)
 static int in_mine(const dwarfs_input *input, const char **category_out,
 		   dwarfs_error **err, void *user)
 {
-	*category_out = strcmp(dwarfs_input_path(input), "d/big") == 0 ? "mine" : "<default>";
+	*category_out =
+		strcmp(dwarfs_input_path(input), "d/big") == 0 ? "mine" : "<default>";
 	return 0;
 }
 
@@ -291,7 +306,8 @@ static void a_limit_of_unused_bytes(void **state)
 
 	assert_int_equal(dwarfs_builder_set_max_unused(builder, 101, NULL),
 			 DWARFS_ERR_RANGE);
-	assert_int_equal(dwarfs_builder_set_max_unused(NULL, 1, NULL), DWARFS_ERR_INVALID);
+	assert_int_equal(dwarfs_builder_set_max_unused(NULL, 1, NULL),
+			 DWARFS_ERR_INVALID);
 	assert_int_equal(dwarfs_builder_set_max_unused(builder, 100, NULL), 0);
 	assert_int_equal(dwarfs_builder_set_max_unused(builder, 0, NULL), 0);
 }

@@ -54,11 +54,12 @@ static void make(struct made_image *made)
 	for (size_t i = 0; i < BIG_BYTES; i++)
 		big[i] = (uint8_t)(i * 7 + i / 256);
 	for (size_t i = 0; i < ALL_BYTES; i++)
-		sparse[i] = i >= HOLE_FROM && i < HOLE_TO ? 0 : (uint8_t)(i * 11 + i / 99);
+		sparse[i] =
+			i >= HOLE_FROM && i < HOLE_TO ? 0 : (uint8_t)(i * 11 + i / 99);
 	made_add(builder, "big", big, BIG_BYTES);
 	assert_int_equal(dwarfs_item_new(0100644, &item, NULL), 0);
-	assert_int_equal(dwarfs_item_set_reader(item, ALL_BYTES, give_sparse, &calls, NULL),
-			 0);
+	assert_int_equal(
+		dwarfs_item_set_reader(item, ALL_BYTES, give_sparse, &calls, NULL), 0);
 	assert_int_equal(dwarfs_builder_add_item(builder, "sparse", 6, item, NULL), 0);
 	dwarfs_item_free(item);
 	made_finish(builder, made);
@@ -70,7 +71,8 @@ static struct source_image *open_source(const struct made_image *made,
 {
 	struct source_image *source = NULL;
 
-	assert_int_equal(dw_source_of_image(builder, made->image, keeps, &source, NULL), 0);
+	assert_int_equal(dw_source_of_image(builder, made->image, keeps, &source, NULL),
+			 0);
 	assert_int_equal(source->keeps_blocks, keeps);
 	assert_int_equal(source->block_bits, MADE_BLOCK_BITS);
 	return source;
@@ -87,12 +89,14 @@ static void files_are_read(void **state)
 	make(&made);
 	source = open_source(&made, builder, true);
 	inode = made_inode(&made, "big").number;
-	assert_int_equal(source->ops->read_at(source->user, inode, found, 5000, 4000), 5000);
+	assert_int_equal(source->ops->read_at(source->user, inode, found, 5000, 4000),
+			 5000);
 	assert_memory_equal(found, big + 4000, 5000);
-	assert_int_equal(source->ops->read_at(source->user, inode, found, 5000, 9000), 1000);
+	assert_int_equal(source->ops->read_at(source->user, inode, found, 5000, 9000),
+			 1000);
 	assert_memory_equal(found, big + 9000, 1000);
-	assert_int_equal(source->ops->read_at(source->user, inode, found, 5000, BIG_BYTES),
-			 0);
+	assert_int_equal(
+		source->ops->read_at(source->user, inode, found, 5000, BIG_BYTES), 0);
 	dw_source_image_free(source);
 }
 
@@ -101,9 +105,8 @@ static void expect_data(const struct source_image *source, uint32_t inode, uint6
 {
 	uint64_t first = 77, last = 77;
 
-	assert_int_equal(source->ops->next_data(source->user, inode, from, end, &first,
-						&last),
-			 0);
+	assert_int_equal(
+		source->ops->next_data(source->user, inode, from, end, &first, &last), 0);
 	assert_int_equal(first, start);
 	if (start < end)
 		assert_int_equal(last, stop);
@@ -125,7 +128,8 @@ static void holes_are_found(void **state)
 	expect_data(source, inode, HOLE_TO - 1, ALL_BYTES, HOLE_TO, ALL_BYTES);
 	expect_data(source, inode, HOLE_TO + 1, ALL_BYTES, HOLE_TO + 1, ALL_BYTES);
 	expect_data(source, inode, HOLE_FROM, HOLE_TO - 1, HOLE_TO - 1, 0);
-	expect_data(source, made_inode(&made, "big").number, 10, BIG_BYTES, 10, BIG_BYTES);
+	expect_data(source, made_inode(&made, "big").number, 10, BIG_BYTES, 10,
+		    BIG_BYTES);
 	dw_source_image_free(source);
 }
 
@@ -167,7 +171,8 @@ static void blocks_are_read_stored_and_unpacked(void **state)
 		uint64_t bytes;
 
 		assert_int_equal(source->blocks[i].compression, 0);
-		assert_int_equal(source->ops->block_bytes(source->user, i, &bytes, NULL), 0);
+		assert_int_equal(source->ops->block_bytes(source->user, i, &bytes, NULL),
+				 0);
 		assert_int_equal(bytes, size);
 		assert_int_equal(source->ops->load_block(source->user, i, &section, NULL),
 				 0);
@@ -178,16 +183,15 @@ static void blocks_are_read_stored_and_unpacked(void **state)
 		assert_int_equal(section.unpacked_bytes, size);
 		assert_false(section.is_damaged);
 		dw_stored_section_free(&section);
-		assert_int_equal(source->ops->read_block(source->user, i, found, 5000, 10,
-							 NULL),
-				 size - 10);
+		assert_int_equal(
+			source->ops->read_block(source->user, i, found, 5000, 10, NULL),
+			size - 10);
 		assert_memory_equal(found, wanted.data + DW_HEADER_BYTES + 10, size - 10);
-		assert_int_equal(source->ops->read_block(source->user, i, found, 7, 20,
-							 NULL),
-				 7);
-		assert_int_equal(source->ops->read_block(source->user, i, found, 7, bytes,
-							 NULL),
-				 0);
+		assert_int_equal(
+			source->ops->read_block(source->user, i, found, 7, 20, NULL), 7);
+		assert_int_equal(
+			source->ops->read_block(source->user, i, found, 7, bytes, NULL),
+			0);
 		sum += bytes;
 	}
 	assert_int_equal(sum, BIG_BYTES + ALL_BYTES - (HOLE_TO - HOLE_FROM));
@@ -223,12 +227,13 @@ static void damaged_blocks(void **state)
 	dw_stored_section_free(&section);
 	assert_int_equal(source->ops->read_block(source->user, 0, found, 100, 0, NULL),
 			 DWARFS_ERR_CHECKSUM);
-	assert_true(source->ops->read_at(source->user, made_inode(&made, "big").number, found,
-					 100, 0) < 0);
+	assert_true(source->ops->read_at(source->user, made_inode(&made, "big").number,
+					 found, 100, 0) < 0);
 	assert_int_equal(source->ops->load_block(source->user, 1, &section, NULL), 0);
 	assert_false(section.is_damaged);
 	dw_stored_section_free(&section);
-	assert_int_equal(source->ops->read_block(source->user, 1, found, 100, 0, NULL), 100);
+	assert_int_equal(source->ops->read_block(source->user, 1, found, 100, 0, NULL),
+			 100);
 	dw_source_image_free(source);
 }
 
@@ -256,8 +261,8 @@ static void sections_are_listed(void **state)
 
 	for (int unpack = 0; unpack < 2; unpack++) {
 		source = open_source(&made, builder, true);
-		assert_int_equal(dw_source_load_sections(made.image, unpack, source, NULL),
-				 0);
+		assert_int_equal(
+			dw_source_load_sections(made.image, unpack, source, NULL), 0);
 		assert_int_equal(source->section_count, 3);
 		assert_int_equal(count_type(source, DWARFS_SECTION_SCHEMA), 1);
 		assert_int_equal(count_type(source, DWARFS_SECTION_METADATA), 1);

@@ -46,7 +46,8 @@ static void rebuild(const struct made_image *from, bool stores_versions,
 	auto_made_builder dwarfs_builder *builder = made_builder();
 
 	dwarfs_builder_set_version_history(builder, stores_versions);
-	assert_int_equal(made_rewrite(from, DWARFS_REWRITE_REBUILD, builder, to, NULL), 0);
+	assert_int_equal(made_rewrite(from, DWARFS_REWRITE_REBUILD, builder, to, NULL),
+			 0);
 	made_open(to, DWARFS_VERIFY_EAGER);
 }
 

@@ -22,7 +22,8 @@ OF_A_MODULE = {
     "utils/common": ("few_threads", "shrinking"),
     "utils/dwarfsck": ("inputs",),
     "utils/dwarfsextract": ("hostile",),
-    "utils/mkdwarfs": ("blocks", "codecs", "hostile", "leftout", "memory", "predictions"),
+    "utils/mkdwarfs": ("blocks", "codecs", "hostile", "image_faults", "leftout", "memory",
+                       "predictions", "rewrite"),
 }
 # Tests of a file in a subfolder that has one test only.
 ELSEWHERE = {"codec/test_lzma2.c": "lib/codec/lzma/lzma2.c",

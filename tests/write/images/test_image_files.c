@@ -36,7 +36,8 @@ static uint32_t add_image(struct assembly *assembly, bool keeps, uint32_t bits)
 	uint32_t number = 77;
 
 	assert_int_equal(
-		dw_assembly_add_image(assembly, new_image(keeps, bits), &number, NULL), 0);
+		dw_assembly_add_image(assembly, new_image(keeps, bits), &number, NULL),
+		0);
 	return number;
 }
 

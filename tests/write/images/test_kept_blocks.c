@@ -24,7 +24,8 @@
 
 static const uint32_t sizes[BLOCKS] = { 4096, 4096, 1000, 4096 };
 static const struct source_chunk chunk_list[CHUNKS] = {
-	{ 0, 100, 50 }, { DW_NONE, 0, 7000 }, { 2, 0, 1000 }, { 3, 4000, 96 }, { 9, 0, 1 },
+	{ 0, 100, 50 },	 { DW_NONE, 0, 7000 }, { 2, 0, 1000 },
+	{ 3, 4000, 96 }, { 9, 0, 1 },
 };
 
 static uint8_t byte_at(uint32_t block, uint64_t offset)
@@ -48,7 +49,8 @@ static int load_block(void *user, uint32_t block, struct stored_section *section
 	for (uint32_t i = 0; i < sizes[block]; i++) {
 		uint8_t byte = byte_at(block, i);
 
-		assert_int_equal(dw_buffer_append(&section_out->payload, &byte, 1, NULL), 0);
+		assert_int_equal(dw_buffer_append(&section_out->payload, &byte, 1, NULL),
+				 0);
 	}
 	return 0;
 }
@@ -117,8 +119,8 @@ static void begin(struct lab *lab)
 	lab->run.totals = lab->totals;
 	lab->sections.run = &lab->run;
 	dw_progress_start(&lab->run.progress, NULL);
-	assert_int_equal(dwarfs_sink_new(append, NULL, &lab->written, &lab->run.output, NULL),
-			 0);
+	assert_int_equal(
+		dwarfs_sink_new(append, NULL, &lab->written, &lab->run.output, NULL), 0);
 	lab->image = dw_calloc(1, sizeof(*lab->image));
 	*lab->image = (struct source_image){
 		.ops = &ops,
@@ -129,11 +131,12 @@ static void begin(struct lab *lab)
 		.name = dw_strdup("an image"),
 	};
 	assert_int_equal(dw_assembly_new(&lab->assembly, NULL), 0);
-	assert_int_equal(dw_assembly_add_image(lab->assembly, lab->image, &number, NULL), 0);
+	assert_int_equal(dw_assembly_add_image(lab->assembly, lab->image, &number, NULL),
+			 0);
 	lab->run.assembly = lab->assembly;
 	lab->tree = (struct tree){ .inodes = lab->inodes };
-	assert_int_equal(dw_streams_find(&lab->contents.streams, CATEGORY_DEFAULT, 0, NULL,
-					 NULL, &number, NULL),
+	assert_int_equal(dw_streams_find(&lab->contents.streams, CATEGORY_DEFAULT, 0,
+					 NULL, NULL, &number, NULL),
 			 0);
 }
 
@@ -168,7 +171,8 @@ static void add_file(struct lab *lab, uint32_t first_chunk, uint32_t count)
 
 static int find(struct lab *lab, dwarfs_error **err)
 {
-	return dw_kept_blocks_find(&lab->run, &lab->tree, &lab->contents, &lab->kept, err);
+	return dw_kept_blocks_find(&lab->run, &lab->tree, &lab->contents, &lab->kept,
+				   err);
 }
 
 static void write_blocks(struct lab *lab, uint32_t workers)
@@ -266,11 +270,10 @@ static void blocks_are_divided(void **state)
 
 			expect_block(&lab, &at, number, size);
 			for (size_t j = 0; j < size; j++, done++)
-				assert_int_equal(
-					lab.written.data[at - size + j],
-					done < 4096 ? byte_at(0, done) :
-					done < 5096 ? byte_at(2, done - 4096) :
-						      byte_at(3, done - 5096));
+				assert_int_equal(lab.written.data[at - size + j],
+						 done < 4096   ? byte_at(0, done)
+						 : done < 5096 ? byte_at(2, done - 4096)
+							       : byte_at(3, done - 5096));
 			left -= size;
 		}
 		assert_int_equal(at, lab.written.size);

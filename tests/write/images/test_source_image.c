@@ -33,7 +33,8 @@ static void everything_is_freed_once(void **state)
 	assert_int_equal(dw_grow(&image->sections, &image->section_room, 2, NULL), 0);
 	image->sections[0] = image->sections[1] = (struct stored_section){ 0 };
 	image->section_count = 2;
-	assert_int_equal(dw_buffer_append(&image->sections[1].payload, "abc", 3, NULL), 0);
+	assert_int_equal(dw_buffer_append(&image->sections[1].payload, "abc", 3, NULL),
+			 0);
 	assert_int_equal(dw_grow(&image->versions, &image->version_room, 1, NULL), 0);
 	image->versions[0] =
 		(struct source_version){ .dwarfs_version = dw_strdup("version") };
