@@ -6,6 +6,9 @@
  * DWARFS_FAULT is a list of words: "close:N" lets the Nth close of a regular file that
  * was open for writing fail, 0 each of them; "fsync:N" the Nth fsync; "openat:N" all
  * openat from the Nth on; "kill:N" ends the process instead of the Nth pwrite;
+ * "end:N" ends it instead of the Nth of all calls that change files: write, pwrite, fsync,
+ * link, rename, unlink, close of a written file; "enospc:N" and "eio:N" let the Nth write of a
+ * regular file fail;
  * "O_TMPFILE" refuses files without a name. DWARFS_FAULT_LOG is a file to which a line is
  * appended for each of these calls, and for link and rename.
  */
@@ -44,6 +47,15 @@ static void record(const char *line)
 	fclose(log);
 }
 
+/* Called before each call that changes files. */
+static void step(void)
+{
+	static atomic_int count;
+
+	if (atomic_fetch_add(&count, 1) + 1 == fault("end:"))
+		kill(getpid(), SIGKILL);
+}
+
 static int is_written_file(int fd)
 {
 	struct stat st;
@@ -59,6 +71,8 @@ int close(int fd)
 	int fails = written && wanted >= 0;
 	int number = written ? atomic_fetch_add(&count, 1) + 1 : 0;
 
+	if (written)
+		step();
 	REAL(int (*)(int), "close")(fd);
 	if (written)
 		record("close");
@@ -73,6 +87,7 @@ int fsync(int fd)
 	static atomic_int count;
 	struct stat st;
 
+	step();
 	record(fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) ? "fsync directory"
 							  : "fsync file");
 	if (atomic_fetch_add(&count, 1) + 1 == fault("fsync:")) {
@@ -85,8 +100,10 @@ int fsync(int fd)
 static ssize_t write_at(int fd, const void *data, size_t bytes, off64_t offset)
 {
 	static atomic_int count;
+	int number = atomic_fetch_add(&count, 1) + 1;
 
-	if (atomic_fetch_add(&count, 1) + 1 == fault("kill:"))
+	step();
+	if (number == fault("kill:"))
 		kill(getpid(), SIGKILL);
 	return REAL(ssize_t(*)(int, const void *, size_t, off64_t),
 		    "pwrite64")(fd, data, bytes, offset);
@@ -102,20 +119,53 @@ ssize_t pwrite64(int fd, const void *data, size_t bytes, off64_t offset)
 	return write_at(fd, data, bytes, offset);
 }
 
+/* Of regular files only. */
+ssize_t write(int fd, const void *data, size_t bytes)
+{
+	static atomic_int count;
+	int number;
+
+	if (is_written_file(fd)) {
+		step();
+		record("write");
+		number = atomic_fetch_add(&count, 1) + 1;
+		if (number == fault("enospc:") || number == fault("eio:")) {
+			errno = number == fault("eio:") ? EIO : ENOSPC;
+			return -1;
+		}
+	}
+	return REAL(ssize_t(*)(int, const void *, size_t), "write")(fd, data, bytes);
+}
+
 int rename(const char *from, const char *to)
 {
+	step();
 	record("rename");
 	return REAL(int (*)(const char *, const char *), "rename")(from, to);
 }
 
+int unlink(const char *path)
+{
+	step();
+	return REAL(int (*)(const char *), "unlink")(path);
+}
+
+int unlinkat(int dir, const char *path, int flags)
+{
+	step();
+	return REAL(int (*)(int, const char *, int), "unlinkat")(dir, path, flags);
+}
+
 int link(const char *from, const char *to)
 {
+	step();
 	record("link");
 	return REAL(int (*)(const char *, const char *), "link")(from, to);
 }
 
 int linkat(int from_dir, const char *from, int dir, const char *to, int flags)
 {
+	step();
 	record("link");
 	return REAL(int (*)(int, const char *, int, const char *, int),
 		    "linkat")(from_dir, from, dir, to, flags);

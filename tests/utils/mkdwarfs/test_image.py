@@ -1,0 +1,394 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Images as inputs: append, merge and delete."""
+import io
+import itertools
+import os
+import random
+import tarfile
+
+import absent
+import rewritten
+import tap
+import tree
+from cli import run
+from rewritten import blocks_of, read, sections_of, strict_accepts
+
+BLOCK, HISTORY, INDEX = 0, 10, 9
+RNG = random.Random(7)
+NOISE = RNG.randbytes(200000)
+
+
+def stored_bytes(image):
+    return sum(len(block) for block in blocks_of(image))
+
+
+class Images(rewritten.Case):
+    def directory(self, name, **files):
+        """A directory with these files; _ in a name stands for /."""
+        for path, contents in files.items():
+            self.write(f"{name}/" + path.replace("_", "/"), contents)
+        return self.path(name)
+
+    def first_and_second(self):
+        """An image and a directory, with a file that both have under other names."""
+        old = self.make("old", [self.directory("a", x=NOISE[:90000], d_text=b"some text\n" * 900,
+                                               d_same=NOISE[90000:150000])], "-S14")
+        new = self.directory("b", y=NOISE[150000:], e_same=NOISE[90000:150000], d_new=b"new\n")
+        return old, new
+
+    def names(self, image):
+        return set(self.listing(image))
+
+    def good(self, image):
+        self.intact(image)
+        self.assertNotEqual(strict_accepts(image, self.info(image)), False)
+
+
+class Append(Images):
+    def test_blocks_stay_where_they_are(self):
+        old, new = self.first_and_second()
+        both = self.make("both", [old, new])
+        self.good(both)
+        end = sum(len(block) for block in blocks_of(old))
+        self.assertEqual(read(old)[:end], read(both)[:end])
+        self.assertEqual(self.names(both), {"x", "d", "d/text", "d/same", "y", "e", "e/same",
+                                            "d/new"})
+        wanted = dict(line.split("  ", 1)[::-1] for image in (old, both)
+                      for line in self.sums(image))
+        self.assertEqual(wanted["e/same"], wanted["d/same"])
+        for name in ("x", "d/text", "d/same"):
+            self.assertIn(f"{wanted[name]}  {name}", self.sums(old))
+        self.assertEqual(run("DWARFSCK", "--cat", "y", both).raw, NOISE[150000:])
+        self.assertEqual(self.info(both)["history"][:-1], self.info(old)["history"])
+
+    def test_equal_files_are_stored_once(self):
+        old, new = self.first_and_second()
+        both = self.make("both", [old, new])
+        alone = stored_bytes(old)
+        self.assertLess(stored_bytes(both), alone + 52000)  # y has 50000, same has 60000
+        os.makedirs(self.path("parent"))
+        os.rename(self.path("a"), self.path("parent", "a"))
+        again = self.make("again", [old, self.path("parent")])
+        self.assertEqual(stored_bytes(again), alone)
+
+    def test_parts_of_old_data_are_not_stored_again(self):
+        old, _ = self.first_and_second()
+        part = self.directory("c", part=b"before" + NOISE[10000:80000] + b"after")
+        both = self.make("both", [old, part], "-l3")
+        self.good(both)
+        self.assertLess(stored_bytes(both), stored_bytes(old) + 10000)
+        self.assertEqual(run("DWARFSCK", "--cat", "part", both).raw,
+                         b"before" + NOISE[10000:80000] + b"after")
+
+    def test_nothing(self):
+        old, _ = self.first_and_second()
+        os.mkdir(self.path("none"))
+        os.utime(self.path("none"), (os.stat(self.path("a")).st_mtime,) * 2)
+        os.chmod(self.path("none"), os.stat(self.path("a")).st_mode & 0o7777)
+        both = self.make("both", [old, self.path("none")])
+        self.assertEqual(blocks_of(old), blocks_of(both))
+        self.same_files(old, both)
+        kinds = [kind for kind, _ in sections_of(old)]
+        self.assertEqual(sorted(kinds + [HISTORY]), sorted(k for k, _ in sections_of(both)))
+        self.assertEqual(len(self.info(both)["history"]), 2)
+
+    def test_again_and_again(self):
+        image = self.make("0", [self.directory("tree", file0=NOISE[:5000])], "-S12")
+        for number in range(1, 6):
+            more = self.directory(f"more {number}", **{f"file{number}":
+                                                       NOISE[number * 9000:][:8000]})
+            before = read(image)[:stored_bytes(image)]
+            image = self.make(str(number), [image, more])
+            self.assertEqual(read(image)[:len(before)], before)
+        self.good(image)
+        self.assertEqual(self.names(image), {f"file{number}" for number in range(6)})
+        self.assertEqual(len(self.info(image)["history"]), 6)
+        for number in range(1, 6):
+            self.assertEqual(run("DWARFSCK", "--cat", f"file{number}", image).raw,
+                             NOISE[number * 9000:][:8000])
+
+    def test_output_is_the_input(self):
+        old, new = self.first_and_second()
+        wanted = read(self.make("both", [old, new]))
+        os.symlink("old", self.path("link"))
+        inode = os.stat(old).st_ino
+        self.expect(run("MKDWARFS", "-i", old, "-i", new, "-o", old, "-l1", *rewritten.QUIET), 1)
+        self.assertEqual(os.stat(old).st_ino, inode)
+        copy = self.write("copy", read(old))
+        self.make("copy", [copy, new])
+        self.assertEqual(read(copy), wanted)
+        self.make("old", [self.path("link"), new])
+        self.assertEqual(read(old), wanted)
+        self.assertEqual(len(self.info(old)["history"]), 2)
+
+    def test_output_through_a_link(self):
+        old, new = self.first_and_second()
+        wanted = read(self.make("both", [old, new]))
+        os.mkdir(self.path("elsewhere"))
+        os.symlink("../old", self.path("elsewhere", "link"))
+        self.make("elsewhere/link", [self.path("elsewhere", "link"), new])
+        self.assertEqual(read(self.path("elsewhere", "link")), wanted)
+        self.assertEqual(len([name for name in os.listdir(self.dir) if name.startswith(".")]), 0)
+        self.assertEqual(os.listdir(self.path("elsewhere")), ["link"])
+
+    def test_same_bytes_for_any_number_of_workers(self):
+        old, new = self.first_and_second()
+        for inputs in ([old, new], [new, old], [old, new, old]):
+            for words in ([], ["--repack"], ["-S16"], ["--categorize"]):
+                made = {read(self.make("both", inputs, *words, "-N", workers))
+                        for workers in ("0", "1", "4", "4")}
+                self.assertEqual(len(made), 1, words)
+
+    def test_a_header(self):
+        old, new = self.first_and_second()
+        header = self.write("header", b"#!/bin/sh\nexit 0\n")
+        head = self.make("head", [old], "--header", header)
+        self.assertTrue(read(head).startswith(read(header) + b"DWARFS"))
+        both = self.make("both", [head, new])
+        self.assertTrue(read(both).startswith(read(header) + b"DWARFS"))
+        self.good(both)
+        for inputs, words in (([old, head], []), ([head, new], ["--remove-header"])):
+            self.assertTrue(read(self.make("both", inputs, *words)).startswith(b"DWARFS"))
+
+    def test_categories_stay(self):
+        path = tap.data("images", "v0.15.3", "categorize.dwarfs")
+        absent.need_for_image(path)
+        both = self.make("both", [path, self.first_and_second()[1]])
+        self.good(both)
+        wanted = [section.get("category") for section in self.info(path)["sections"]
+                  if section["type"] == "BLOCK"]
+        found = [section.get("category") for section in self.info(both)["sections"]
+                 if section["type"] == "BLOCK"]
+        self.assertEqual(found[:len(wanted)], wanted)
+        self.assertEqual(blocks_of(both)[:len(wanted)], blocks_of(path))
+
+    def test_a_damaged_image_is_refused(self):
+        old, new = self.first_and_second()
+        data = bytearray(read(old))
+        data[64 + 5000] ^= 1
+        damaged = self.write("damaged", data)
+        for words in ([], ["--repack"]):
+            result = run("MKDWARFS", "-i", damaged, "-i", new, "-o", self.path("x"), "-l1", *words,
+                         "--no-progress")
+            if words:  # as a directory with files that cannot be read
+                self.assertIn(result.code, (1, 2), result.err)
+            else:
+                self.expect(result, 1, "section 0 (BLOCK)")
+                self.assertFalse(os.path.exists(self.path("x")))
+
+
+class Merge(Images):
+    def test_an_archive(self):
+        old, new = self.first_and_second()
+        archive = self.path("archive.tar")
+        with tarfile.open(archive, "w") as out:
+            out.add(new, ".")
+        both, wanted = self.make("both", [old, archive]), self.make("wanted", [old, new])
+        self.good(both)
+        self.same_files(both, wanted)
+        self.assertEqual(stored_bytes(both), stored_bytes(wanted))
+
+    def test_whiteouts(self):
+        old, _ = self.first_and_second()
+        archive = self.path("layer.tar")
+        with tarfile.open(archive, "w") as out:
+            for name in ("d/.wh.text", ".wh.x"):
+                out.addfile(tarfile.TarInfo(name))
+        both = self.make("both", [old, archive], "--whiteouts")
+        self.good(both)
+        self.assertEqual(self.names(both), {"d", "d/same"})
+        opaque = self.path("opaque.tar")
+        with tarfile.open(opaque, "w") as out:
+            out.addfile(tarfile.TarInfo("d/.wh..wh..opq"))
+            out.addfile(tarfile.TarInfo("d/only"))
+        both = self.make("both", [old, opaque], "--whiteouts")
+        self.assertEqual(self.names(both), {"x", "d", "d/only"})
+
+    def test_several_images(self):
+        old, new = self.first_and_second()
+        second = self.make("second", [new], "-S14")
+        both, wanted = self.make("both", [old, second]), self.make("wanted", [old, new])
+        self.good(both)
+        self.same_files(both, wanted)
+        self.assertLess(stored_bytes(both), stored_bytes(old) + stored_bytes(second) + 100)
+        self.assertEqual(len(self.info(both)["history"]), 3)
+        same = self.make("same", [old, old, old])
+        self.assertEqual(blocks_of(same), blocks_of(old))
+        self.same_files(same, old)
+
+    def test_later_inputs_win(self):
+        one = self.make("one", [self.directory("a", x=b"old", d_y=b"in d", z=b"stays")])
+        two = self.make("two", [self.directory("b", x_inside=b"a directory now", d=b"a file now")])
+        both = self.make("both", [one, two])
+        self.good(both)
+        self.assertEqual(self.names(both), {"x", "x/inside", "d", "z"})
+        self.assertEqual(run("DWARFSCK", "--cat", "d", both).raw, b"a file now")
+        self.assertEqual(self.names(self.make("both", [two, one])), {"x", "d", "d/y", "z"})
+
+    def test_block_sizes(self):
+        old, new = self.first_and_second()
+        images = {bits: self.make(f"{bits}", [new], f"-S{bits}") for bits in (12, 16, 20)}
+        for first, second in itertools.permutations(images, 2):
+            both = self.make("both", [images[first], images[second]], "-S12")
+            self.good(both)
+            self.assertEqual(self.info(both)["block_size"], 1 << max(first, second))
+            self.same_files(both, images[first])
+        every = self.make("every", [old, *images.values()], "-S18")
+        self.good(every)
+        self.assertEqual(self.info(every)["block_size"], 1 << 20)
+        self.assertEqual(self.info(self.make("one", [old], "-S22"))["block_size"], 1 << 22)
+
+    def test_prefix(self):
+        old, new = self.first_and_second()
+        for words, top in ((["--prefix=a/b"], "a/b/"), (["--prefix=/a//b/"], "a/b/")):
+            both = self.make("both", [old, new], *words)
+            self.good(both)
+            below = {name[len(top):] for name in self.names(both) if name.startswith(top)}
+            self.assertEqual(below, self.names(self.make("wanted", [old, new])))
+
+    def test_repack(self):
+        old, new = self.first_and_second()
+        small = self.make("small", [new], "-S10", "-l0")
+        kept, packed = self.make("kept", [old, small]), self.make("packed", [old, small],
+                                                                  "--repack", "-S16")
+        self.good(packed)
+        self.same_files(kept, packed)
+        self.assertLess(len(blocks_of(packed)), len(blocks_of(kept)))
+        self.assertEqual(self.info(packed)["block_size"], 1 << 16)
+
+    def test_times_in_nanoseconds(self):
+        fine = tap.data("images", "v0.15.3", "nanoseconds.dwarfs")
+        minutes = tap.data("images", "v0.15.3", "minutes.dwarfs")
+        _, new = self.first_and_second()
+        for inputs in ([fine, new], [new, fine], [minutes, fine], [fine, minutes]):
+            both = self.make("both", inputs)
+            self.assertEqual(self.info(both)["time_resolution_ns"], 1)
+        both = self.make("both", [new, fine], "--prefix=p")
+        root = self.make("root", [fine], "--prefix=p")
+        before, after = self.listing(root), self.listing(both)
+        for name, words in before.items():
+            if name != "p":
+                self.assertEqual(after[name], words)
+        coarse = self.make("coarse", [fine, new], "--time-resolution=1m")
+        self.assertEqual(self.info(coarse)["time_resolution_ns"], 60 * 10**9)
+
+    def test_files_of_the_test_data(self):
+        """Two images of other writers, and then one of them again."""
+        names = ("catdata.dwarfs", "compat-v0.2.0.dwarfs", "compat-v0.5.6.dwarfs",
+                 "v0.15.3/default.dwarfs", "v0.15.3/hollow.dwarfs", "v0.15.3/categorize.dwarfs")
+        paths = [tap.data("images", name) for name in names]
+        for first, second in itertools.permutations(paths, 2):
+            if absent.can_read(first) and absent.can_read(second):
+                both = self.make("both", [first, second])
+                again = self.make("again", [both, second])
+                self.good(both)
+                self.same_files(both, again)
+                self.assertEqual(blocks_of(both), blocks_of(again))
+                self.assertLessEqual(self.names(second), self.names(both))
+
+
+class Kept(Images):
+    """What an image has that directories rarely have."""
+
+    def rich_archive(self):
+        """Hard links, extended attributes, devices, holes."""
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            def add(name, data=b"", kind=tarfile.REGTYPE, **more):
+                info = tarfile.TarInfo(name)
+                info.size, info.type, info.mtime = len(data), kind, 1600000000
+                info.pax_headers = more.pop("pax", {})
+                for key, value in more.items():
+                    setattr(info, key, value)
+                archive.addfile(info, io.BytesIO(data))
+
+            add("file", NOISE[:30000], pax={"SCHILY.xattr.user.one": "1",
+                                            "SCHILY.xattr.user.two": "2" * 500})
+            add("d", kind=tarfile.DIRTYPE, mode=0o755, pax={"SCHILY.xattr.user.one": "3"})
+            add("d/hard", kind=tarfile.LNKTYPE, linkname="file")
+            add("link", kind=tarfile.SYMTYPE, linkname="d/hard")
+            add("char", kind=tarfile.CHRTYPE, devmajor=5, devminor=300)
+            add("block", kind=tarfile.BLKTYPE, devmajor=3000, devminor=1)
+            add("fifo", kind=tarfile.FIFOTYPE)
+        return self.write("rich.tar", out.getvalue())
+
+    def setUp(self):
+        super().setUp()
+        absent.need("archive")
+        holes = self.path("holes")
+        os.mkdir(holes)
+        with open(self.path("holes", "sparse"), "wb") as out:
+            out.truncate(3000000)
+            for at in (8192, 1048576):
+                out.seek(at)
+                out.write(NOISE[:9000])
+        self.image = self.make("image", [self.rich_archive(), holes], "-S14", "--with-devices",
+                               "--with-specials")
+        self.before = self.info(self.image)
+        self.assertEqual(sorted(self.before["xattr_names"]), ["user.one", "user.two"])
+
+    def kept(self, new):
+        self.same_files(self.image, new)
+        info = self.info(new)
+        self.assertEqual(info["xattr_names"], self.before["xattr_names"])
+        self.assertEqual(info["hardlink_size"], self.before["hardlink_size"])
+        self.assertEqual(info["inodes_by_type"], self.before["inodes_by_type"])
+        self.assertEqual("sparsefiles" in info["features"],
+                         "sparsefiles" in self.before["features"])
+        self.intact(new)
+
+    def test_alone(self):
+        for words in ([], ["--repack"], ["--recompress"], ["--recompress=none"],
+                      ["--recompress=block"], ["--recompress=metadata"], ["--rebuild-metadata"],
+                      ["--change-block-size", "-S12"], ["--change-block-size", "-S20"]):
+            with self.subTest(words=words):
+                self.kept(self.make("new", [self.image], *words))
+
+    def test_without_attributes(self):
+        for words in (["--rebuild-metadata", "--no-xattrs"], ["--no-xattrs"]):
+            new = self.make("new", [self.image], *words)
+            self.assertEqual(self.info(new)["xattr_names"], [])
+            self.expect(run("DWARFSCK", "--diff", self.image, new, "--diff-ignore=xattr"), 0)
+
+    def test_in_a_merge(self):
+        both = self.make("both", [self.image, self.directory("more", new_y=NOISE[:70000])])
+        self.good(both)
+        result = run("DWARFSCK", "--diff", self.image, both, "--diff-ignore=only-b,mtime")
+        self.assertEqual(result.out, "")
+        self.assertEqual(self.info(both)["hardlink_size"], self.before["hardlink_size"])
+        twice = self.make("twice", [self.image, both])
+        self.same_files(both, twice)
+
+
+class Filter(Images):
+    def test_entries_are_removed_with_their_blocks(self):
+        old, _ = self.first_and_second()
+        for words in ([], ["--rebuild-metadata"]):
+            less = self.make("less", [old], "-F", "- /x", *words)
+            self.good(less)
+            self.assertEqual(self.names(less), {"d", "d/text", "d/same"})
+            self.assertLess(len(blocks_of(less)), len(blocks_of(old)))
+            self.assertEqual(run("DWARFSCK", "--cat", "d/same", less).raw, NOISE[90000:150000])
+            self.assertTrue({block[64:] for block in blocks_of(less)} <=
+                            {block[64:] for block in blocks_of(old)})
+
+    def test_everything_is_removed(self):
+        old, _ = self.first_and_second()
+        none = self.make("none", [old], "-F", "- *", "-F", "- */")
+        self.good(none)
+        self.assertEqual(self.names(none), set())
+        self.assertEqual(blocks_of(none), [])
+
+    def test_a_tree_of_all_kinds(self):
+        tree.make(self.path("all"), huge=False)
+        old = self.make("old", [self.path("all")], "--with-devices", "--with-specials", "-S12")
+        wanted = self.make("wanted", [self.path("all")], "--with-devices", "--with-specials", "-F",
+                           "- *a*")
+        less = self.make("less", [old], "-F", "- *a*")
+        self.good(less)
+        self.same_files(wanted, less)
+
+
+if __name__ == "__main__":
+    rewritten.cli.main()

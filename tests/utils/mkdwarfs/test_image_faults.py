@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""An image that is replaced by its successor: whatever fails, the old or the new one is there."""
+import os
+import random
+import shutil
+
+import faults as faults_of
+import rewritten
+from cli import run
+from rewritten import read
+
+KILLED = -9
+MOST = 400  # calls; a run that is never killed otherwise
+
+
+class Faults(rewritten.Case):
+    """The folder "out" has the image "x", and nothing else."""
+
+    def setUp(self):
+        super().setUp()
+        faults_of.environment(self.dir)
+        rng = random.Random(3)
+        for number in range(6):
+            self.write(f"tree/{number}", rng.randbytes(3000 + number))
+        for number in range(4):
+            self.write(f"more/{number} more", rng.randbytes(3000 + number))
+        self.old = read(self.make("old", [self.path("tree")], "-S12"))
+
+    def commands(self):
+        """Inputs, options, and what they make of the image."""
+        for name, inputs, words in (
+                ("append", ["x", "more"], ["-S12"]),
+                ("recompress", ["x"], ["--recompress", "-C", "zstd:level=1"]),
+                ("rebuild", ["x"], ["--rebuild-metadata", "--set-owner=5"])):
+            inputs = [self.path("out", "x") if path == "x" else self.path(path)
+                      for path in inputs]
+            self.fresh()
+            self.make("out/x", inputs, *words)
+            yield name, inputs, words, read(self.path("out", "x"))
+
+    def fresh(self):
+        shutil.rmtree(self.path("out"), ignore_errors=True)
+        self.write("out/x", self.old)
+
+    def attempt(self, inputs, words, fault):
+        """Run it with a fault; returns the result."""
+        self.fresh()
+        return run("MKDWARFS", *(word for path in inputs for word in ("-i", path)), "-o",
+                   self.path("out", "x"), "-f", "-l1", "-N1", *rewritten.QUIET, *words,
+                   env=faults_of.environment(self.dir, fault))
+
+    def check(self, new, fault, others):
+        """One of the two images is there, and at most as many other files."""
+        found = read(self.path("out", "x"))
+        self.assertIn(found, (self.old, new), fault)
+        self.expect(run("DWARFSCK", "-q", "--check-integrity", self.path("out", "x")), 0)
+        names = set(os.listdir(self.path("out"))) - {"x"}
+        self.assertLessEqual(len(names), others, fault)
+        return found == new, names
+
+    def killed_everywhere(self, more=""):
+        for name, inputs, words, new in self.commands():
+            replaced = []
+            for number in range(1, MOST):
+                result = self.attempt(inputs, words, f"end:{number} {more}")
+                if result.code != KILLED:
+                    self.expect(result, 0)
+                    break
+                is_new, names = self.check(new, f"{name}: end:{number}", 1)
+                replaced.append(is_new)
+                for left in names:  # a later run is not disturbed by it
+                    self.assertNotEqual(left, "x")
+            self.assertEqual(self.check(new, name, 0)[0], True)
+            self.assertGreater(len(replaced), 5, name)
+            self.assertEqual(replaced, sorted(replaced))  # once it is there, it stays
+            self.assertFalse(replaced[0])
+
+    def test_killed(self):
+        self.killed_everywhere()
+
+    def test_killed_with_named_temporary_files(self):
+        self.killed_everywhere("O_TMPFILE")
+
+    def failing_everywhere(self, kind, text):
+        for name, inputs, words, new in self.commands():
+            for more in ("", " O_TMPFILE"):
+                for number in range(1, MOST):
+                    fault = f"{kind}:{number}{more}"
+                    result = self.attempt(inputs, words, fault)
+                    if result.code == 0:
+                        break
+                    self.expect(result, 1, text)
+                    self.assertFalse(self.check(new, f"{name}: {fault}", 0)[0])
+                self.assertGreater(number, 2, name)
+                self.assertTrue(self.check(new, f"{name}: {more}", 0)[0])
+
+    def test_no_space(self):
+        self.failing_everywhere("enospc", "No space left on device")
+
+    def test_output_errors(self):
+        self.failing_everywhere("eio", "Input/output error")
+
+    def test_fsync_and_close(self):
+        for name, inputs, words, new in self.commands():
+            for fault in ("fsync:1", "close:1", "fsync:1 O_TMPFILE", "close:1 O_TMPFILE"):
+                self.assertEqual(self.attempt(inputs, words, fault).code, 1, fault)
+                self.assertFalse(self.check(new, f"{name}: {fault}", 0)[0])
+
+    def test_a_run_after_one_that_was_killed(self):
+        for _, inputs, words, new in self.commands():
+            self.assertEqual(self.attempt(inputs, words, "end:4 O_TMPFILE").code, KILLED)
+            self.make("out/x", inputs, *words)
+            self.assertEqual(read(self.path("out", "x")), new)
+
+
+if __name__ == "__main__":
+    rewritten.cli.main()
