@@ -72,6 +72,21 @@ RICH_VARIANTS.update({
 })
 
 
+# Of an image of the tree: the same files again.
+REWRITES = {
+    "taken over": [],
+    "recompressed": ["--recompress", "-C", "lzma:level=1"],
+    "with metadata of another codec": ["--recompress=metadata", "-l1", "--metadata-compression",
+                                       "zstd:level=1"],
+    "rebuilt": ["--rebuild-metadata", "-l1", "-P", "names,names_index,force"],
+    "in smaller blocks": ["--change-block-size", "-S12", "-l1"],
+    "in larger blocks": ["--change-block-size", "-S22", "-l1"],
+    "merged with itself": ["-i", "{image}", "-l1"],
+    "with its directory": ["-i", "{source}", "-l1"],
+    "repacked": ["--repack", "-l3", "-S14"],
+}
+
+
 def build(directory):
     """The reader's program; skips if tools to build it are missing."""
     cargo = shutil.which("cargo")
@@ -185,6 +200,14 @@ def main():
                   {path: row for path, row in expected.items() if row["type"] != "s"}, image,
                   ["-l", "1"])
             os.unlink(archive)
+        given = os.path.join(scratch, "given")
+        with suite.case("an image to be rewritten"):
+            check(mkdwarfs, reader, source, expected, given, ["-l1", "-S16"])
+        for name, options in REWRITES.items():
+            with suite.case("an image " + name):
+                absent.need_for_options(options)
+                check(mkdwarfs, reader, given, expected, image,
+                      [word.format(image=given, source=source) for word in options])
         # The reader takes offsets of 32 bits, and no sum that wraps around: one image cannot have
         # all of them, nor times before and after 1970.
         for years in [[year] for year in dated.YEARS] + [[1906, 1969], [1970, 2038, 2100]]:

@@ -37,6 +37,22 @@ VARIANTS.update({
 })
 
 
+# Of an image of the tree with holes and special files.
+REWRITES = {
+    "taken over": [],
+    "recompressed": ["--recompress", "-l7"],
+    "copied": ["--recompress=none"],
+    "rebuilt": ["--rebuild-metadata", "-l1", "-P", "all,force"],
+    "rebuilt with plain names": ["--rebuild-metadata", "-l1", "-P", "plain"],
+    "in smaller blocks": ["--change-block-size", "-S12", "-l1"],
+    "in larger blocks": ["--change-block-size", "-S24", "-l1"],
+    "merged with itself below another directory": ["-i", "{image}", "-l1", "--prefix=a/b"],
+    "with its directory": ["-i", "{source}", "-l1", "--with-devices", "--with-specials"],
+    "without some files": ["-F", "- *a*", "-l1"],
+    "repacked": ["--repack", "-l3", "-S14"],
+}
+
+
 def read(path):
     with open(path, "rb") as source:
         return source.read()
@@ -163,6 +179,15 @@ def main():
             with tarfile.open(archive, "w", format=tarfile.PAX_FORMAT) as out:
                 out.add(source, ".")
             strict.check(pack(archive, "-l1"))
+        given = os.path.join(scratch, "given")
+        with suite.case("an image to be rewritten"):
+            with open(given, "wb") as out:
+                out.write(pack(source, "-l1", "-S16", "--with-devices", "--with-specials"))
+            strict.check(read(given))
+        for name, options in REWRITES.items():
+            with suite.case("an image " + name):
+                strict.check(pack(given, *(word.format(image=given, source=source)
+                                           for word in options)))
         with suite.case("images by upstream keep the same rules"):
             check_others()
         with suite.case("damaged images do not"):

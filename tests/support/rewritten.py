@@ -71,8 +71,20 @@ def strict_accepts(path, info):
     return True
 
 
+_GIVEN = {}  # what is known of images that do not change, by path and command
+
+
 class Case(cli.Case):
     """A case that compares images."""
+
+    def once(self, path, compute):
+        """The result of a function of an image; computed once for one of the test data."""
+        if not path.startswith(os.environ.get("DWARFS_TEST_DATA") or "\0"):
+            return compute(path)
+        key = path, compute.__name__
+        if key not in _GIVEN:
+            _GIVEN[key] = compute(path)
+        return _GIVEN[key]
 
     def make(self, name, inputs, *words, code=0, says=()):
         """Run mkdwarfs; returns the path of its output."""
@@ -96,11 +108,11 @@ class Case(cli.Case):
 
     def same_files(self, before, after, info=None):
         """The same entries with the same attributes and contents."""
-        self.assertEqual(self.long_list(before), self.long_list(after))
+        self.assertEqual(self.once(before, self.long_list), self.long_list(after))
         self.expect(run("DWARFSCK", "--diff", before, after, "--diff-resolution=ns"), 0)
         info = info or self.info(before)
         if info["original_filesystem_size"] < MUCH:
-            self.assertEqual(self.sums(before), self.sums(after))
+            self.assertEqual(self.once(before, self.sums), self.sums(after))
 
     def intact(self, image):
         self.expect(run("DWARFSCK", "-q", "--check-integrity", image), 0)

@@ -22,14 +22,23 @@ REBUILDS = {
 }
 
 
-class Given(rewritten.Case):
-    """Every image of the test data, in every mode."""
+# With all images; the other modes with a third of the large ones each.
+WHOLE = (["--recompress=all"], ["--rebuild-metadata"], [])
 
-    def each(self):
+
+class Given(rewritten.Case):
+    """Every image of the test data, in every mode; of those of v0.15.3, which have the same
+    files, each in a third of the modes, and in the most usual ones."""
+
+    def each(self, words):
+        modes = [*COPIES.values(), *REBUILDS.values(), []]
+        turn = modes.index(words) % 3
         for number, (name, path) in enumerate(rewritten.given_images().items()):
+            if name.startswith("v0.15.3") and number % 3 != turn and words not in WHOLE:
+                continue
             if absent.can_read(path):
                 with self.subTest(image=name):
-                    yield number, path, self.info(path)
+                    yield number, path, self.once(path, self.info)
 
     def check_history(self, before, info, after):
         self.assertEqual(after["history"][:-1], info["history"], before)
@@ -47,27 +56,28 @@ class Given(rewritten.Case):
         return new, after
 
     def copied(self, words):
-        for number, path, info in self.each():
+        for number, path, info in self.each(words):
             new, after = self.check_one(path, info, words)
-            self.assertEqual(metadata_of(new), metadata_of(path))
+            self.assertEqual(metadata_of(new), self.once(path, metadata_of))
             self.assertEqual(after["block_count"], info["block_count"])
             if number % 3 == 0 and strict_accepts(path, info):
                 self.assertNotEqual(strict_accepts(new, after), False)
 
     def rebuilt(self, words):
-        for number, path, info in self.each():
+        for number, path, info in self.each(words):
             new, after = self.check_one(path, info, words)
-            self.assertEqual(len(versions_of(new)), len(versions_of(path)) + 1)
-            if number % 3 == 0 or words == ["--rebuild-metadata"]:
+            self.assertEqual(len(versions_of(new)), len(self.once(path, versions_of)) + 1)
+            if number % 3 == 0 and "-S10" not in words or words == ["--rebuild-metadata"]:
                 self.assertNotEqual(strict_accepts(new, after), False)
             if "--change-block-size" in words:
                 self.assertEqual(after["block_size"], 1 << int(words[1][2:]))
             self.assertEqual(after["block_count"] > 0, info["block_count"] > 0)
 
     def test_without_a_mode(self):
-        for _, path, info in self.each():
+        for number, path, info in self.each([]):
             new, after = self.check_one(path, info, [])
-            self.assertNotEqual(strict_accepts(new, after), False)
+            if number % 3 == 1:
+                self.assertNotEqual(strict_accepts(new, after), False)
 
     def test_headers(self):
         path = tap.data("images", "v0.15.3", "header.dwarfs")
@@ -81,8 +91,7 @@ class Given(rewritten.Case):
                 self.assertEqual(new[:len(wanted) + 6], wanted + b"DWARFS")
 
     def test_same_bytes_again(self):
-        names = ("catdata", "compat-v0.2.0", "v0.15.3/categorize", "v0.15.3/ricepp-flac-small",
-                 "v0.15.3/chunky")
+        names = ("compat-v0.2.0", "v0.15.3/categorize", "v0.15.3/chunky")
         for name, words in itertools.product(names, ([], ["--recompress=all"],
                                                      ["--change-block-size", "-S12"])):
             with self.subTest(name=name, words=words):
