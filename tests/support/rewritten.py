@@ -11,7 +11,7 @@ from cli import run
 
 QUIET = ["--no-progress", "--no-history-timestamps", "--no-history-command-line",
          "--no-create-timestamp"]
-MUCH = 1 << 30  # computing checksums of that many bytes takes long
+MUCH = 1 << 30  # computing checksums of that many bytes takes long; --diff knows holes
 
 
 def read(path):
