@@ -400,7 +400,7 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 		.read_block = read_block,
 		.file = get_file,
 		.find = find_file,
-		.free = free_user,
+		.release = free_user,
 	};
 	__attribute__((cleanup(dw_cleanup_source_image))) struct source_image *to =
 		dw_calloc(1, sizeof(*to));

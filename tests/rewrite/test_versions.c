@@ -23,7 +23,7 @@ static void no_free(void *user)
 /* A source that has versions only. */
 static struct source_image *new_source(void)
 {
-	static const struct source_image_ops ops = { .free = no_free };
+	static const struct source_image_ops ops = { .release = no_free };
 	struct source_image *source = dw_calloc(1, sizeof(*source));
 
 	assert_non_null(source);

@@ -21,6 +21,6 @@ void dw_source_image_free(struct source_image *image)
 	dw_free(image->versions);
 	dw_free(image->blocks);
 	dw_free(image->name);
-	image->ops->free(image->user);
+	image->ops->release(image->user);
 	dw_free(image);
 }

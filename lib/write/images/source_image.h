@@ -66,7 +66,7 @@ struct source_image_ops {
 	/* The regular file at a path; false if there is none, or its metadata is damaged. */
 	bool (*find)(void *user, const char *path, struct source_file *file_out);
 
-	void (*free)(void *user);
+	void (*release)(void *user);
 };
 
 /* What is done with the blocks that the new image needs. */

@@ -21,7 +21,7 @@ static void no_free(void *user)
 
 static struct source_image *new_image(bool keeps, uint32_t bits)
 {
-	static const struct source_image_ops ops = { .free = no_free };
+	static const struct source_image_ops ops = { .release = no_free };
 	struct source_image *image = dw_calloc(1, sizeof(*image));
 
 	assert_non_null(image);

@@ -108,7 +108,7 @@ static void begin(struct lab *lab)
 		.load_block = load_block,
 		.block_bytes = get_bytes,
 		.read_block = read_block,
-		.free = no_free,
+		.release = no_free,
 	};
 	uint32_t number;
 

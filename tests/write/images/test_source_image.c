@@ -21,7 +21,7 @@ static void count_call(void *user)
 /* With a sanitizer, what is not freed is reported. */
 static void everything_is_freed_once(void **state)
 {
-	static const struct source_image_ops ops = { .free = count_call };
+	static const struct source_image_ops ops = { .release = count_call };
 	struct source_image *image = dw_calloc(1, sizeof(*image));
 	int calls = 0;
 
@@ -45,7 +45,7 @@ static void everything_is_freed_once(void **state)
 
 static void half_made_and_none(void **state)
 {
-	static const struct source_image_ops ops = { .free = count_call };
+	static const struct source_image_ops ops = { .release = count_call };
 	struct source_image *image = dw_calloc(1, sizeof(*image));
 	struct stored_section section = { 0 };
 	int calls = 0;
