@@ -10,7 +10,7 @@
 
 #include "read/image.h"
 #include "rewrite/add_image.h"
-#include "rewrite/source.h"
+#include "rewrite/image_source.h"
 #include "rewrite/versions.h"
 #include "write/builder.h"
 #include "write/images/source_image.h"

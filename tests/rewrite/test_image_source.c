@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rewrite/source: files, chunks, blocks and sections of an image, as the writer reads them.
+ * rewrite/image_source: files, chunks, blocks and sections of an image, as the writer reads them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "rewrite/source.h"
+#include "rewrite/image_source.h"
 #include "support/made_image.h"
 #include "write/images/source_image.h"
 #include "write/tree/tree.h"

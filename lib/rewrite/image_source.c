@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rewrite/source: an open image as an input of the writer.
+ * rewrite/image_source: an open image as an input of the writer.
  *
  * Implements the operations of write/images/source_image.h with the reader. Bytes of files
  * and blocks come through the block cache of the image's context; stored blocks are read
@@ -14,7 +14,7 @@
 #include "format/side.h"
 #include "read/file.h"
 #include "rewrite/block_facts.h"
-#include "rewrite/source.h"
+#include "rewrite/image_source.h"
 #include "write/items/assembly.h"
 
 struct source {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rewrite/source: an open image as an input of the writer.
+ * rewrite/image_source: an open image as an input of the writer.
  */
-#ifndef DW_REWRITE_SOURCE_H
-#define DW_REWRITE_SOURCE_H
+#ifndef DW_REWRITE_IMAGE_SOURCE_H
+#define DW_REWRITE_IMAGE_SOURCE_H
 
 #include <dwarfs/builder.h>
 #include <dwarfs/image.h>
