@@ -79,7 +79,8 @@ enum dwarfs_base_trust {
  * with them are taken over, and other new data refers to these blocks where it repeats them.
  *
  * Files that are not found by path, size and time are compared with those of the base by
- * size and hash, as files of inputs are. Times are compared as exactly as the base has them.
+ * size and hash, as files of inputs are. Times are compared as exactly as the base has them; a
+ * file that changed while the base was made, or shortly before, is read.
  *
  * @param builder  a builder that has not run yet and has no directory; its inputs are those
  *                 of dwarfs_builder_add_tree() and the like. May have several bases

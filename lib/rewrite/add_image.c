@@ -164,9 +164,19 @@ static bool is_linked(const struct image_import *import, const struct dwarfs_sta
 	if (dw_class_of_mode(stat->mode) != CLASS_REG || number == 0)
 		return false;
 	record = &import->assembly->records[number - 1];
-	return record->kind != RECORD_FREE && record->names > 0 &&
-	       record->mode == stat->mode && record->uid == stat->uid &&
-	       record->gid == stat->gid && record->mtime == stat->seconds[DWARFS_MTIME] &&
+	/* A record that was dropped may be that of another file now. */
+	if (record->kind == RECORD_IMAGE) {
+		const struct image_file *file =
+			&import->assembly->image_files[record->source];
+
+		if (file->image != import->number || file->inode != stat->inode)
+			return false;
+	} else if (record->kind != RECORD_PLAIN || stat->bytes > 0) {
+		return false;
+	}
+	return record->names > 0 && record->mode == stat->mode &&
+	       record->uid == stat->uid && record->gid == stat->gid &&
+	       record->mtime == stat->seconds[DWARFS_MTIME] &&
 	       record->mtime_ns == stat->nanoseconds[DWARFS_MTIME];
 }
 

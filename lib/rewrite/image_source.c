@@ -150,6 +150,32 @@ static bool find_file(void *user, const char *path, struct source_file *file_out
 
 /* -- sections -------------------------------------------------------------------------- */
 
+/* The size of a section when it is unpacked; 0 if its codec is not built in, or if it is
+ * damaged and that is no error. */
+static int get_unpacked_bytes(const dwarfs_image *image, uint32_t section,
+			      const struct stored *stored,
+			      struct stored_section *section_out, dwarfs_error **err)
+{
+	bool is_block = stored->header.type == DWARFS_SECTION_BLOCK;
+	auto_error dwarfs_error *why = NULL;
+	uint64_t bytes = 0;
+	int ret = dw_codec_unpacked_size(stored->header.compression,
+					 dw_stored_payload(stored), &bytes, &why);
+
+	if (ret == 0 && is_block && bytes > image->view->block_size)
+		ret = dw_fail(&why, DWARFS_ERR_CORRUPT,
+			      "it announces %" PRIu64 " bytes where at most %" PRIu64
+			      " are possible",
+			      bytes, image->view->block_size);
+	section_out->unpacked_bytes = ret == 0 ? bytes : 0;
+	if (ret == 0 || ret == DWARFS_ERR_UNSUPPORTED || section_out->is_damaged ||
+	    (is_block && image->trusts_blocks))
+		return 0;
+	dw_error_copy(err, ret, why);
+	return dw_explain(err, ret, "section %" PRIu32 " (%s)", section,
+			  dwarfs_section_type_name(stored->header.type));
+}
+
 /* Read a section as it is stored. A wrong hash is an error, unless the image was opened
  * without verification of blocks. */
 static int load_section(const dwarfs_image *image, uint32_t section,
@@ -168,9 +194,9 @@ static int load_section(const dwarfs_image *image, uint32_t section,
 	payload = dw_stored_payload(&stored);
 	section_out->header = stored.header;
 	section_out->is_damaged = ret < 0;
-	if (dw_codec_unpacked_size(stored.header.compression, payload,
-				   &section_out->unpacked_bytes, NULL) < 0)
-		section_out->unpacked_bytes = 0;
+	ret = get_unpacked_bytes(image, section, &stored, section_out, err);
+	if (ret < 0)
+		return ret;
 	return dw_buffer_append(&section_out->payload, payload.data, payload.size, err);
 }
 
@@ -309,6 +335,11 @@ int dw_source_load_sections(const dwarfs_image *image, bool unpack_metadata,
 
 		if (type == DWARFS_SECTION_BLOCK || type == DWARFS_SECTION_INDEX)
 			continue;
+		/* They get another binding to the metadata: that they have must be right. */
+		ret = type == DWARFS_SECTION_XATTRS ? dw_image_need_xattrs(image, err)
+						    : 0;
+		if (ret < 0)
+			return dw_explain(err, ret, "section %" PRIu32, i);
 		if ((ret = append_section(to, &section, err)) < 0 ||
 		    (ret = unpack ? load_unpacked(image, i, section, err)
 				  : load_section(image, i, section, err)) < 0)
@@ -417,6 +448,11 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 	to->keeps_blocks = keeps_blocks;
 	to->block_bits = bits_of(image->view->block_size);
 	to->block_count = image->block_count;
+	to->is_lenient = image->trusts_blocks;
+	to->made = image->view->has_create_timestamp &&
+				   image->view->create_timestamp <= INT64_MAX
+			   ? (int64_t)image->view->create_timestamp
+			   : INT64_MAX;
 	to->time_step = dwarfs_image_time_resolution_ns(image);
 	to->file_count = dw_view_class_count(image->view, CLASS_REG);
 	if (!(to->name = dw_strdup(name ? name : "image")))

@@ -191,51 +191,104 @@ static uint32_t parts_of(const struct settings *s)
 	return parts;
 }
 
-/* What changes attributes or the tree needs a rebuild. */
-static int check_rebuild(const struct settings *s)
-{
-	const char *option = NULL;
+/* An option, and whether it was given. */
+struct given {
+	bool is_given;
+	const char *name;
+};
 
-	if (s->rewrite_parts & DWARFS_REWRITE_REBUILD)
-		return 0;
-	if (s->has_owner)
-		option = "set-owner";
-	else if (s->has_group)
-		option = "set-group";
-	else if (s->has_time)
-		option = "set-time";
-	else if (s->chmod)
-		option = "chmod";
-	else if (s->time_resolution_ns != TOOL_DEFAULT)
-		option = "time-resolution";
-	else if (s->pack_metadata)
-		option = "pack-metadata";
-	else if (s->keep_all_times)
-		option = "keep-all-times";
-	else if (s->has_filter)
-		option = "filter";
-	else if (s->no_xattrs)
-		option = "no-xattrs";
-	if (!option)
-		return 0;
-	return tool_error("option '--%s' needs --rebuild-metadata here", option);
+static const char *first_given(const struct given *list, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (list[i].is_given)
+			return list[i].name;
+	}
+	return NULL;
+}
+
+#define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
+
+/* Options that say how inputs are read or merged. */
+static const char *of_inputs(const struct settings *s)
+{
+	const struct given list[] = {
+		{ s->input_list, "input-list" },
+		{ s->bases.count > 0, "base" },
+		{ s->trusts_no_base, "base-trust" },
+		{ s->repack, "repack" },
+		{ s->on_conflict != DWARFS_CONFLICT_LAST, "on-conflict" },
+		{ s->prefix, "prefix" },
+		{ s->whiteouts, "whiteouts" },
+		{ s->strip > 0, "strip-components" },
+		{ s->input_format, "input-format" },
+		{ s->continue_on_error, "continue-on-error" },
+		{ s->spool_dir, "spool-dir" },
+		{ s->debug_filter, "debug-filter" },
+		{ s->hollow, "hollow" },
+		{ s->categorizers, "categorize" },
+		{ s->file_hash, "file-hash" },
+		{ s->block_bits != TOOL_DEFAULT && !s->change_block_size,
+		  "block-size-bits" },
+	};
+
+	return first_given(list, COUNT_OF(list));
+}
+
+/* Options that change attributes, the tree or what the metadata has. */
+static const char *of_metadata(const struct settings *s)
+{
+	const struct given list[] = {
+		{ s->has_owner, "set-owner" },
+		{ s->has_group, "set-group" },
+		{ s->has_time, "set-time" },
+		{ s->chmod, "chmod" },
+		{ s->time_resolution_ns != TOOL_DEFAULT, "time-resolution" },
+		{ s->pack_metadata, "pack-metadata" },
+		{ s->keep_all_times, "keep-all-times" },
+		{ s->keep_birth_times, "keep-birth-times" },
+		{ s->has_filter, "filter" },
+		{ s->remove_empty_directories, "remove-empty-dirs" },
+		{ s->no_xattrs, "no-xattrs" },
+		{ s->no_sparse_files, "no-sparse-files" },
+		{ s->no_hardlink_table, "no-hardlink-table" },
+		{ s->no_category_names, "no-category-names" },
+		{ s->no_category_metadata, "no-category-metadata" },
+		{ s->no_version_history, "no-metadata-version-history" },
+		{ s->max_unused < 100, "max-unused" },
+	};
+
+	return first_given(list, COUNT_OF(list));
+}
+
+static int check_meaning(const struct settings *s)
+{
+	const char *option = of_inputs(s);
+
+	if (option)
+		return tool_error(
+			"option '--%s' has no meaning for an image that is rewritten%s",
+			option,
+			strcmp(option, "block-size-bits") == 0
+				? " without --change-block-size"
+				: "");
+	option = s->rewrite_parts & DWARFS_REWRITE_REBUILD ? NULL : of_metadata(s);
+	if (option)
+		return tool_error("option '--%s' needs --rebuild-metadata here", option);
+	return 0;
 }
 
 int rewrite_check(struct settings *settings)
 {
 	if (!is_rewrite(settings))
 		return check_alone(settings);
-	if (settings->inputs.count != 1 || settings->input_list)
+	if (settings->inputs.count != 1)
 		return tool_error("one image is needed as input to rewrite it");
-	if (settings->bases.count > 0)
-		return tool_error("--base has no meaning for an image that is rewritten");
-	if (settings->prefix)
-		return tool_error(
-			"--prefix has no meaning for an image that is rewritten");
 	if (check_modes(settings))
 		return 1;
 	settings->rewrite_parts = parts_of(settings);
-	return check_rebuild(settings);
+	return check_meaning(settings);
 }
 
 static int check_image(const dwarfs_image *image, const struct settings *settings,

@@ -65,23 +65,27 @@ static int use_file(struct assembly *assembly, uint32_t image,
 	return 0;
 }
 
-/* Whether the base has a time, as exactly as it stores times. */
+/*
+ * Whether the base has a time, as exactly as it stores times. A time that is not over when the
+ * base was made says nothing: the file may have changed again within it.
+ */
 static bool is_same_time(const struct source_image *base, const struct source_file *file,
 			 const struct tree_inode *inode)
 {
 	uint64_t step = base->time_step;
+	int64_t seconds = (int64_t)(step / DW_NS_PER_SECOND), rest;
 	uint32_t ns = inode->mtime_ns;
 
-	if (step == 0)
+	if (step == 0 || (seconds > 1 && base->made == INT64_MAX) ||
+	    (base->made != INT64_MAX &&
+	     file->mtime > base->made - (seconds > 0 ? seconds : 1)))
 		return false;
-	if (step >= DW_NS_PER_SECOND) {
-		int64_t seconds = (int64_t)(step / DW_NS_PER_SECOND), rest;
-
-		rest = inode->mtime % seconds;
-		rest += rest < 0 ? seconds : 0;
-		return file->mtime == inode->mtime - rest;
-	}
-	return file->mtime == inode->mtime && file->mtime_ns == ns - ns % (uint32_t)step;
+	if (seconds == 0)
+		return file->mtime == inode->mtime &&
+		       file->mtime_ns == ns - ns % (uint32_t)step;
+	rest = inode->mtime % seconds;
+	rest += rest < 0 ? seconds : 0;
+	return file->mtime == inode->mtime - rest;
 }
 
 /* Find a file in the bases; DW_NONE if none has it. */

@@ -532,7 +532,9 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 	ret = image->ops->load_block(image->user, block->block, &section, err);
 	if (ret < 0)
 		return ret;
-	if (image->blocks[block->block].action == BLOCK_COMPRESS && !section.is_damaged)
+	/* Nor can one without bytes, or whose codec is not known. */
+	if (image->blocks[block->block].action == BLOCK_COMPRESS && !section.is_damaged &&
+	    section.unpacked_bytes > 0)
 		return pack_block_again(writer, kept, index, err);
 	return dw_compressor_copy(writer->compressor, block->stream,
 				  image->blocks[block->block].category, &section, err);
@@ -603,6 +605,26 @@ static int add_moved_chunk(struct chunks *chunks, struct fragment *fragment,
 	return 0;
 }
 
+/* A chunk ends within its block. The size of a block whose codec is not known is 0. */
+static int check_end(const struct source_image *image, const struct source_chunk *chunk,
+		     bool is_divided, dwarfs_error **err)
+{
+	uint64_t bytes;
+	int ret;
+
+	if (image->is_lenient && !is_divided)
+		return 0;
+	if ((ret = image->ops->block_bytes(image->user, chunk->block, &bytes, err)) < 0)
+		return ret;
+	if ((bytes == 0 && !is_divided) ||
+	    (chunk->offset <= bytes && chunk->size <= bytes - chunk->offset))
+		return 0;
+	return dw_fail(err, DWARFS_ERR_CORRUPT,
+		       "'%s': a chunk of %" PRIu64 " bytes at offset %" PRIu32
+		       " exceeds block %" PRIu32 " of %" PRIu64 " bytes",
+		       image->name, chunk->size, chunk->offset, chunk->block, bytes);
+}
+
 static int add_content_chunks(struct contents *contents, struct content *content,
 			      const struct source_image *image,
 			      const struct image_file *file,
@@ -624,7 +646,8 @@ static int add_content_chunks(struct contents *contents, struct content *content
 			content->hole_bytes += from.size;
 			ret = add_chunk(chunks, fragment,
 					(struct chunk){ DW_NONE, 0, from.size }, err);
-		} else {
+		} else if ((ret = check_end(image, &from, places[from.block].unit > 0,
+					    err)) == 0) {
 			ret = add_moved_chunk(chunks, fragment, &from,
 					      &places[from.block], err);
 		}

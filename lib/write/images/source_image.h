@@ -97,9 +97,11 @@ struct source_version {
 struct source_image {
 	const struct source_image_ops *ops;
 	void *user;
+	bool is_lenient;   /* damaged blocks are copied, and stay damaged */
 	bool is_base;	   /* its entries are not those of the new image: base_images.h */
 	bool trusts_times; /* of a base: files of equal path, size and time are equal */
 	uint64_t time_step;  /* of its times, in nanoseconds */
+	int64_t made;	     /* when it was made, in seconds; INT64_MAX: not known */
 	uint32_t file_count; /* regular files */
 	bool keeps_blocks;   /* else its files are as any others: ordered, segmented and
 				compressed anew */

@@ -486,9 +486,12 @@ static int put_renamed(struct assembly *assembly, struct span path, uint32_t par
 		       dwarfs_error **err)
 {
 	char text[NAME_MAX_BYTES + 16];
+	uint32_t layer;
+	int ret;
 
 	if (name.size == 0 || (assembly->records[record].mode & DW_S_IFMT) == DW_S_IFDIR)
 		return fail_conflict(path, err);
+	layer = assembly->nodes[dw_assembly_child(assembly, parent, name)].layer;
 	for (uint32_t number = 2; number < MAX_RECORDS; number++) {
 		int bytes = snprintf(text, sizeof(text), "%.*s.%" PRIu32, (int)name.size,
 				     (const char *)name.data, number);
@@ -496,8 +499,13 @@ static int put_renamed(struct assembly *assembly, struct span path, uint32_t par
 
 		if (bytes > NAME_MAX_BYTES)
 			break;
-		if (dw_assembly_child(assembly, parent, other) == DW_NONE)
-			return add_node(assembly, parent, other, record, node_out, err);
+		if (dw_assembly_child(assembly, parent, other) != DW_NONE)
+			continue;
+		if ((ret = add_node(assembly, parent, other, record, node_out, err)) < 0)
+			return ret;
+		/* An entry of this input that has that name must not replace it. */
+		assembly->nodes[*node_out].layer = layer;
+		return 0;
 	}
 	return fail_conflict(path, err);
 }

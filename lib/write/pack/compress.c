@@ -391,9 +391,7 @@ int dw_compressor_copy(struct compressor *compressor, uint32_t stream, uint32_t 
 	job->setup = NULL;
 	job->category = category;
 	job->unpacked_bytes = section->unpacked_bytes;
-	job->is_sealed =
-		section->is_damaged || (header->minor == DW_FORMAT_MINOR_WRITTEN &&
-					header->number == compressor->next_number);
+	job->is_sealed = section->is_damaged;
 	header->number = compressor->next_number++;
 	header->minor = DW_FORMAT_MINOR_WRITTEN;
 	job->header = *header;

@@ -59,8 +59,8 @@ int dw_compressor_close(struct compressor *compressor, struct block *block,
 
 /*
  * Write a block as it is stored in another image, with the next number; takes the payload.
- * Its hashes are computed unless they can be copied. A damaged one keeps its hashes, which
- * stay wrong.
+ * Its hashes are computed, unless it is damaged: then it keeps those that it has, which stay
+ * wrong.
  */
 int dw_compressor_copy(struct compressor *compressor, uint32_t stream, uint32_t category,
 		       struct stored_section *section, dwarfs_error **err);
