@@ -289,6 +289,8 @@ int dwarfs_builder_add_image(dwarfs_builder *builder, dwarfs_image *image,
 			     const char *prefix, size_t bytes, enum dwarfs_image_use use,
 			     dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !image || !prefix)
 		return dw_fail_null(err, "builder, image and prefix");
 
@@ -307,6 +309,8 @@ int dwarfs_builder_add_image(dwarfs_builder *builder, dwarfs_image *image,
 int dwarfs_builder_add_base(dwarfs_builder *builder, dwarfs_image *image,
 			    enum dwarfs_base_trust trust, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder || !image)
 		return dw_fail_null(err, "builder and image");
 

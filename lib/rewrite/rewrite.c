@@ -25,6 +25,8 @@
 int dwarfs_builder_set_recompress_categories(dwarfs_builder *builder,
 					     const char *categories, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 
@@ -47,6 +49,8 @@ void dwarfs_builder_set_version_history(dwarfs_builder *builder, bool store)
 int dwarfs_builder_set_max_unused(dwarfs_builder *builder, uint32_t percent,
 				  dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 	if (percent > 100)
@@ -227,6 +231,7 @@ static int copy(dwarfs_builder *builder, dwarfs_image *image, uint32_t parts,
 int dwarfs_rewrite(dwarfs_image *image, uint32_t parts, dwarfs_builder *builder,
 		   dwarfs_sink *sink, dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(image);
 	int ret;
 
 	if (!image || !builder || !sink)

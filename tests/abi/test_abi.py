@@ -139,8 +139,8 @@ def enums():
 
 
 # Codes are int by the convention of all functions; the numbers of sections and the bits of
-# attributes are stored in images, or several in one value.
-NO_ENUM = {"dwarfs_code", "dwarfs_section_type"}
+# attributes are stored in images, or several in one value, as the parts of a rewrite are.
+NO_ENUM = {"dwarfs_code", "dwarfs_section_type", "dwarfs_rewrite_part"}
 
 
 def enum_parameters():

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <dwarfs/rewrite.h>
@@ -17,10 +18,19 @@
 /* For blocks that are read to compare them: most are read once, in their order. */
 #define CACHE_BYTES (UINT64_C(64) << 20)
 
+static bool is_regular_file(const char *path)
+{
+	struct stat status;
+
+	return strcmp(path, "-") != 0 && stat(path, &status) == 0 &&
+	       S_ISREG(status.st_mode);
+}
+
 bool is_image(const char *path)
 {
 	char magic[6] = "";
-	int fd = strcmp(path, "-") == 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	/* A pipe would be read from, or waited for. */
+	int fd = is_regular_file(path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	bool is = fd >= 0 && read(fd, magic, sizeof(magic)) == (ssize_t)sizeof(magic) &&
 		  memcmp(magic, "DWARFS", sizeof(magic)) == 0;
 
@@ -33,7 +43,8 @@ bool is_image_with_header(const char *path)
 {
 	auto_handle(dwarfs_image) *image = NULL;
 
-	return dwarfs_image_open(NULL, path, NULL, &image, NULL) == 0;
+	return is_regular_file(path) &&
+	       dwarfs_image_open(NULL, path, NULL, &image, NULL) == 0;
 }
 
 /* Open an image, also one that follows a header. */

@@ -31,6 +31,8 @@ int dwarfs_builder_begin_layer(dwarfs_builder *builder, dwarfs_error **err)
 int dwarfs_builder_set_on_conflict(dwarfs_builder *builder, enum dwarfs_conflict conflict,
 				   dwarfs_error **err)
 {
+	DW_USE_ALLOCATOR_OF(builder);
+
 	if (!builder)
 		return dw_fail_null(err, "builder");
 	if ((int)conflict < DWARFS_CONFLICT_LAST || conflict > DWARFS_CONFLICT_ERROR)

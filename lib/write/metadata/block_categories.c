@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "write/categorize/categorize.h"
+#include "write/items/assembly.h"
 #include "write/metadata/tables.h"
 
 static const struct stream *stream_of(const struct tables *tables, size_t block)
@@ -107,11 +108,14 @@ static int fill_category_metadata(struct tables *tables, dwarfs_error **err)
 int dw_tables_fill_block_categories(struct tables *tables, dwarfs_error **err)
 {
 	const struct build_options *options = tables->options;
+	const struct assembly *assembly = tables->in->run->assembly;
 	bool any = options->categorize.count > 0 || options->categorize.callback;
 	int ret;
 
 	/* Blocks that were taken over keep their categories. */
-	for (size_t i = 0; !any && i < tables->in->block_streams->count; i++)
+	for (size_t i = 0; !any && assembly && assembly->image_count > 0 &&
+			   i < tables->in->block_streams->count;
+	     i++)
 		any = stream_of(tables, i)->category != CATEGORY_DEFAULT;
 	if (!any || !options->category_names)
 		return 0;

@@ -104,7 +104,8 @@ class Broken(Archives):
         with open(image, "rb") as file:
             data = file.read()
         os.remove(image)
-        self.refuse(data, "must be a directory or an archive")
+        self.refuse(data, "standard input: not an archive", pipe=True)
+        self.put(data, code=0)
 
 
 class Hostile(Archives):

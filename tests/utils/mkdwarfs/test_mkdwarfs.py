@@ -21,9 +21,6 @@ from cli import run
 import absent
 import tap
 
-REFUSED = """recompress rebuild-metadata change-block-size
-recompress-categories no-metadata-version-history no-check remove-header""".split()
-
 IS_ROOT = os.geteuid() == 0
 
 
@@ -93,7 +90,7 @@ class Usage(cli.Case):
         words = run("MKDWARFS", "-H").out.split()
         names = {re.match(r"[\w-]+", word)[0] for word in words if word.startswith("--")}
         self.assertGreater(len(names), 50)
-        for name in sorted(names) + ["--" + name for name in REFUSED]:
+        for name in sorted(names):
             self.assertRegex(manual, rf"(Fl|,) {name[1:]}\b")
 
     def test_version(self):
@@ -115,13 +112,6 @@ class Usage(cli.Case):
     def test_stray_argument(self):
         self.expect(run("MKDWARFS", "-i", self.dir, "-o", self.path("x"), "grmpf"), 1,
                     "unrecognized argument 'grmpf'")
-
-    def test_refused_options_are_named(self):
-        for name in REFUSED:
-            for words in ([f"--{name}=1"], [f"--{name}"]):
-                self.expect(run("MKDWARFS", "-i", self.dir, "-o", self.path("x"), *words), 1,
-                            f"mkdwarfs: option '--{name}' is not supported by this version")
-        self.assertFalse(os.path.exists(self.path("x")))
 
     def test_bad_values(self):
         for words, *texts in (
