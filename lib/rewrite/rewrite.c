@@ -194,8 +194,7 @@ static int rebuild(dwarfs_builder *builder, dwarfs_image *image, uint32_t parts,
 	struct source_image *source;
 	int ret;
 
-	if ((ret = check_attributes(builder, image, err)) < 0 ||
-	    (ret = dw_import_image(builder, image, (struct span){ 0 }, DWARFS_KEEP_BLOCKS,
+	if ((ret = dw_import_image(builder, image, (struct span){ 0 }, DWARFS_KEEP_BLOCKS,
 				   &source, err)) < 0 ||
 	    (ret = choose_actions(builder, image, parts, source, err)) < 0)
 		return ret;
@@ -237,7 +236,8 @@ int dwarfs_rewrite(dwarfs_image *image, uint32_t parts, dwarfs_builder *builder,
 	if (!image || !builder || !sink)
 		return dw_fail_null(err, "image, builder and sink");
 	if ((ret = check_parts(parts, err)) < 0 ||
-	    (ret = check_builder(builder, err)) < 0)
+	    (ret = check_builder(builder, err)) < 0 ||
+	    (ret = check_attributes(builder, image, err)) < 0)
 		return ret;
 	return parts & DWARFS_REWRITE_REBUILD ? rebuild(builder, image, parts, sink, err)
 					      : copy(builder, image, parts, sink, err);

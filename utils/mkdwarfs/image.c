@@ -262,7 +262,6 @@ static const char *of_metadata(const struct settings *s)
 		{ s->has_filter, "filter" },
 		{ s->remove_empty_directories, "remove-empty-dirs" },
 		{ s->no_xattrs, "no-xattrs" },
-		{ s->no_sparse_files, "no-sparse-files" },
 		{ s->no_hardlink_table, "no-hardlink-table" },
 		{ s->no_category_names, "no-category-names" },
 		{ s->no_category_metadata, "no-category-metadata" },
