@@ -272,9 +272,35 @@ static const char *of_metadata(const struct settings *s)
 	return first_given(list, COUNT_OF(list));
 }
 
+/* Options for files that are ordered and segmented. */
+static const char *of_files(const struct settings *s)
+{
+	const struct given list[] = {
+		{ s->max_similarity_bytes != TOOL_DEFAULT, "max-similarity-size" },
+		{ s->hotness_list, "hotness-list" },
+		{ s->has_probe, "incompressible-..." },
+	};
+	size_t i;
+
+	/* Files that are stored anew. */
+	if ((s->rewrite_parts & DWARFS_REWRITE_REBUILD) && s->max_unused < 100)
+		return NULL;
+	for (i = 0; i < s->choice_count; i++) {
+		const struct tool_option *option = s->choices[i].option;
+
+		if (option->id == OPT_ORDER || option->id == 'B' || option->id == 'W' ||
+		    option->id == 'w')
+			return option->name;
+	}
+	return first_given(list, COUNT_OF(list));
+}
+
 static int check_meaning(const struct settings *s)
 {
 	const char *option = of_inputs(s);
+
+	if (!option)
+		option = of_files(s);
 
 	if (option)
 		return tool_error(

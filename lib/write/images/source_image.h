@@ -109,7 +109,7 @@ struct source_image {
 	uint32_t block_bits;	 /* log2 of the block size, rounded up */
 	uint32_t block_count;
 	struct source_block *blocks;
-	struct stored_section *sections; /* to be copied behind the blocks */
+	struct stored_section *sections; /* to be copied after the blocks */
 	size_t section_count, section_room;
 	struct source_version *versions; /* the last one is that of the image itself */
 	size_t version_count, version_room;

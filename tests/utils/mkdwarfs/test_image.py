@@ -6,6 +6,7 @@ import itertools
 import os
 import random
 import tarfile
+import time
 
 import absent
 import rewritten
@@ -359,6 +360,165 @@ class Kept(Images):
         self.assertEqual(self.info(both)["hardlink_size"], self.before["hardlink_size"])
         twice = self.make("twice", [self.image, both])
         self.same_files(both, twice)
+
+
+class Conflicts(Images):
+    def setUp(self):
+        super().setUp()
+        self.first = self.directory("first", x=b"one", f=b"file", d_a=b"A")
+        self.second = self.directory("second", x=b"two", d_b=b"B")
+        os.rename(self.directory("more", **{"x.2": b"three"}) + "/x.2", self.second + "/x.2")
+        self.forms = [self.second, self.make("second.dwarfs", [self.second]), self.archive()]
+
+    def archive(self):
+        path = self.path("second.tar")
+        with tarfile.open(path, "w") as archive:
+            archive.add(self.second, ".")
+        return path
+
+    def contents(self, image):
+        return {name: run("DWARFSCK", "--cat", name, image).raw
+                for name in self.names(image) - {"d"}}
+
+    def merge(self, way, second):
+        words = [] if way is None else ["--on-conflict", way]
+        return self.contents(self.make("merged", [self.first, second], *words))
+
+    def test_ways(self):
+        rest = {"f": b"file", "d/a": b"A", "d/b": b"B"}
+        for second in self.forms:
+            with self.subTest(second=second):
+                self.assertEqual(self.merge(None, second),
+                                 {**rest, "x": b"two", "x.2": b"three"})
+                self.assertEqual(self.merge("last", second), self.merge(None, second))
+                self.assertEqual(self.merge("first", second),
+                                 {**rest, "x": b"one", "x.2": b"three"})
+                self.refuse([self.first, second], "--on-conflict=error", says="'x'")
+
+    def test_a_renamed_entry_is_not_replaced(self):
+        for second in self.forms:
+            with self.subTest(second=second):
+                found = self.merge("rename", second)
+                self.assertEqual(found.pop("x"), b"one")
+                self.assertEqual(sorted(found[name] for name in found if name.startswith("x")),
+                                 [b"three", b"two"])
+
+    def test_a_directory_and_a_file(self):
+        os.remove(self.second + "/x")
+        os.makedirs(self.second + "/f/below")
+        for second in (self.second, self.make("again.dwarfs", [self.second]), self.archive()):
+            with self.subTest(second=second):
+                self.assertEqual(self.merge("first", second)["f"], b"file")
+                self.refuse([self.first, second], "--on-conflict=rename", says="'f'")
+
+    def test_bad_value(self):
+        self.refuse([self.first], "--on-conflict=never", says="--on-conflict")
+
+
+class Bases(Images):
+    def setUp(self):
+        super().setUp()
+        self.tree = self.directory("tree", same=NOISE[:60000], changed=NOISE[60000:90000],
+                                   gone=b"gone", d_moved=NOISE[90000:120000])
+        self.base = self.make("base", [self.tree])
+
+    def change(self):
+        os.remove(self.tree + "/gone")
+        os.rename(self.tree + "/d/moved", self.tree + "/there")
+        self.directory("tree", changed=NOISE[120000:150000])
+        os.utime(self.tree + "/changed", (1, 1))
+
+    def test_a_snapshot(self):
+        self.change()
+        for trust in ("times", "none"):
+            with self.subTest(trust=trust):
+                new = self.make("new", [self.tree], "--base", self.base, "--base-trust", trust)
+                self.good(new)
+                self.same_files(self.make("plain", [self.tree]), new)
+                self.assertEqual(read(new)[:stored_bytes(self.base)],
+                                 read(self.base)[:stored_bytes(self.base)])
+                self.assertLess(stored_bytes(new), stored_bytes(self.base) + 32000)
+                self.assertEqual(len(self.info(new)["history"]), 1)
+
+    def age(self):
+        """Of files that are older than the base."""
+        for name in ("same", "changed", "gone", "d/moved"):
+            os.utime(os.path.join(self.tree, name), (1000, 1000))
+        self.base = self.make("base", [self.tree])
+
+    def test_files_of_equal_time_are_not_read(self):
+        self.age()
+        self.directory("tree", same=NOISE[1:60001])
+        os.utime(self.tree + "/same", (1000, 1000))
+        for trust, contents in (("times", NOISE[:60000]), ("none", NOISE[1:60001])):
+            new = self.make("new", [self.tree], "--base", self.base, "--base-trust", trust)
+            self.assertEqual(run("DWARFSCK", "--cat", "same", new).raw, contents)
+
+    def test_files_that_changed_while_the_base_was_made_are_read(self):
+        soon = time.time() + 60
+        for step in ("1s", "1h"):
+            os.utime(self.tree + "/same", (soon, soon))
+            base = self.make("base", [self.tree], "--time-resolution", step)
+            self.directory("tree", same=NOISE[1:60001])
+            os.utime(self.tree + "/same", (soon, soon))
+            new = self.make("new", [self.tree], "--base", base)
+            self.assertEqual(run("DWARFSCK", "--cat", "same", new).raw, NOISE[1:60001])
+            self.directory("tree", same=NOISE[:60000])
+
+    def test_several(self):
+        other = self.make("other.dwarfs", [self.directory("other", o=NOISE[150000:])])
+        self.directory("tree", o=NOISE[150000:])
+        new = self.make("new", [self.tree], "--base", self.base, "--base", other)
+        self.good(new)
+        self.assertEqual(sorted(blocks_of(new)), sorted(blocks_of(self.base) + blocks_of(other)))
+
+    def test_links_and_holes(self):
+        os.link(self.tree + "/same", self.tree + "/linked")
+        os.symlink("same", self.tree + "/symlink")
+        with open(self.tree + "/sparse", "wb") as file:
+            file.truncate(1 << 20)
+            file.write(b"begin")
+        base = self.make("base", [self.tree])
+        new = self.make("new", [self.tree], "--base", base)
+        self.good(new)
+        self.same_files(base, new)
+
+    def test_output_is_the_base(self):
+        self.change()
+        expected = self.sums(self.make("plain", [self.tree]))
+        self.assertEqual(self.sums(self.make("base", [self.tree], "--base", self.base)), expected)
+
+    def test_bad_values(self):
+        self.refuse([self.tree], "--base", self.path("none"), says="none")
+        self.refuse([self.tree], "--base", self.base, "--base-trust=size", says="--base-trust")
+
+
+class Unused(Images):
+    def test_blocks_that_are_mostly_unused(self):
+        tree = self.directory("tree", a=NOISE[:20000], b=NOISE[20000:40000],
+                              c=NOISE[40000:60000], d=NOISE[60000:80000])
+        old = self.make("old", [tree], "-S16", "--order=path")
+        os.remove(tree + "/b")
+        os.remove(tree + "/c")
+        expected = self.sums(self.make("plain", [tree]))
+        sizes = []
+        for percent in ("100", "90", "50", "0"):
+            new = self.make("new", [old], "-F", "- b", "-F", "- c", "--max-unused", percent)
+            self.good(new)
+            self.assertEqual(self.sums(new), expected)
+            sizes.append(stored_bytes(new))
+        self.assertEqual(sizes[0], stored_bytes(old))
+        self.assertEqual(sizes, sorted(sizes, reverse=True))
+        self.assertLess(sizes[-1], 42000)
+
+    def test_nothing_is_unused(self):
+        old, _ = self.first_and_second()
+        new = self.make("new", [old], "--max-unused=0")
+        self.assertEqual(blocks_of(new), blocks_of(old))
+
+    def test_bad_value(self):
+        old, _ = self.first_and_second()
+        self.refuse([old], "--max-unused=101", says="--max-unused")
 
 
 class Filter(Images):
