@@ -60,37 +60,17 @@ static int load_categories(dwarfs_builder *builder, const dwarfs_image *image,
 	return 0;
 }
 
-/* A table of the metadata that is optional. */
-static int find_table(const struct view *view, enum metadata_field field,
-		      struct table *table_out, dwarfs_error **err)
+static int load_texts(const struct view *view, const struct category_texts *from,
+		      struct block_facts *facts, dwarfs_error **err)
 {
-	const struct frozen *frozen = &view->frozen;
-	struct frozen_node node;
-	int ret = dw_frozen_optional(
-		frozen, dw_frozen_child(frozen, dw_frozen_root(frozen), field), &node,
-		NULL, err);
-
-	return ret < 0 ? ret : dw_frozen_table(frozen, node, table_out, err);
-}
-
-static int load_texts(const struct view *view, struct block_facts *facts,
-		      dwarfs_error **err)
-{
-	struct string_column column;
-	struct table table;
-	int ret;
-
-	if ((ret = find_table(view, MD_CATEGORY_METADATA_JSON, &table, err)) < 0 ||
-	    (ret = dw_frozen_string_column(&view->frozen, &table, &column, err)) < 0)
-		return ret;
-	if (table.count > view->frozen.size)
+	if (from->texts.count > view->frozen.size)
 		return dw_fail_metadata(err, "too many texts");
-	if (!(facts->texts = dw_calloc((size_t)table.count, sizeof(char *))))
+	if (!(facts->texts = dw_calloc((size_t)from->texts.count, sizeof(char *))))
 		return dw_fail_nomem(err);
-	for (uint64_t i = 0; i < table.count; i++) {
+	for (uint64_t i = 0; i < from->texts.count; i++) {
 		struct span text;
 
-		if (!dw_column_string(&table, &column, i, &text))
+		if (!dw_column_string(&from->texts, &from->text, i, &text))
 			return dw_fail_metadata(err, "a text is outside of it");
 		if (!(facts->texts[i] = dw_strndup((const char *)text.data, text.size)))
 			return dw_fail_nomem(err);
@@ -102,20 +82,15 @@ static int load_texts(const struct view *view, struct block_facts *facts,
 static int load_block_texts(const struct view *view, uint32_t block_count,
 			    struct block_facts *facts, dwarfs_error **err)
 {
-	struct column key_column, value_column;
-	struct table table;
+	struct category_texts from;
 	int ret;
 
-	if ((ret = load_texts(view, facts, err)) < 0 ||
-	    (ret = find_table(view, MD_BLOCK_CATEGORY_METADATA, &table, err)) < 0 ||
-	    (ret = dw_frozen_column(&view->frozen, &table, PAIR_FIRST, 32, &key_column,
-				    err)) < 0 ||
-	    (ret = dw_frozen_column(&view->frozen, &table, PAIR_SECOND, 32, &value_column,
-				    err)) < 0)
+	if ((ret = dw_view_category_texts(view, &from, err)) < 0 ||
+	    (ret = load_texts(view, &from, facts, err)) < 0)
 		return ret;
-	for (uint64_t i = 0; i < table.count; i++) {
-		uint64_t block = dw_column_get(&table, key_column, i);
-		uint64_t text = dw_column_get(&table, value_column, i);
+	for (uint64_t i = 0; i < from.pairs.count; i++) {
+		uint64_t block = dw_column_get(&from.pairs, from.block, i);
+		uint64_t text = dw_column_get(&from.pairs, from.number, i);
 
 		if (block < block_count && text < facts->text_count)
 			facts->blocks[block].metadata_json = facts->texts[text];

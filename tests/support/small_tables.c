@@ -156,37 +156,9 @@ struct small_tables *small_tables_new(void)
 	return all;
 }
 
-static void free_tables(struct tables *tables)
-{
-	dw_sorted_strings_free(&tables->names);
-	dw_sorted_strings_free(&tables->targets);
-	dw_string_table_free(&tables->name_table);
-	dw_string_table_free(&tables->target_table);
-	dw_number_set_free(&tables->uids);
-	dw_number_set_free(&tables->gids);
-	dw_number_set_free(&tables->modes);
-	dw_free(tables->inode_of);
-	dw_free(tables->files);
-	dw_free(tables->chunks);
-	dw_free(tables->directories);
-	dw_free(tables->inodes);
-	dw_free(tables->entries);
-	dw_free(tables->chunk_table);
-	dw_free(tables->symlink_table);
-	dw_free(tables->shared);
-	dw_free(tables->devices);
-	dw_free(tables->large_holes);
-	dw_free(tables->sizes);
-	dw_free(tables->allocated);
-	dw_free(tables->category_names);
-	dw_free(tables->category_metadata);
-	dw_free(tables->block_categories);
-	dw_free(tables->block_metadata);
-}
-
 void small_tables_free(struct small_tables *all)
 {
-	free_tables(&all->tables);
+	dw_tables_free(&all->tables);
 	dw_tree_free(&all->tree);
 	dw_contents_free(&all->contents);
 	dw_chunks_free(&all->chunks);

@@ -80,10 +80,10 @@ static int keep_header(dwarfs_builder *builder, const struct settings *settings,
 
 	if (settings->header || settings->remove_header || bytes == 0)
 		return 0;
-	if (!(header = malloc(bytes)))
+	if (bytes > SIZE_MAX || !(header = malloc((size_t)bytes)))
 		return tool_error("out of memory");
-	if (dwarfs_image_read_header(image, header, bytes, 0, &err) < 0 ||
-	    dwarfs_builder_set_header(builder, header, bytes, &err) < 0)
+	if (dwarfs_image_read_header(image, header, (size_t)bytes, 0, &err) < 0 ||
+	    dwarfs_builder_set_header(builder, header, (size_t)bytes, &err) < 0)
 		return tool_fail(err, NULL);
 	return 0;
 }

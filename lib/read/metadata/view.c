@@ -166,3 +166,35 @@ int dw_view_new(struct span schema, struct span metadata, uint32_t block_count,
 	*view_out = dw_steal(view);
 	return 0;
 }
+
+/* -- metadata of categories ---------------------------------------------------------- */
+
+static int find_optional_table(const struct view *view, enum metadata_field field,
+			       struct table *table_out, dwarfs_error **err)
+{
+	const struct frozen *frozen = &view->frozen;
+	struct frozen_node node;
+	int ret = dw_frozen_optional(
+		frozen, dw_frozen_child(frozen, dw_frozen_root(frozen), field), &node,
+		NULL, err);
+
+	return ret < 0 ? ret : dw_frozen_table(frozen, node, table_out, err);
+}
+
+int dw_view_category_texts(const struct view *view, struct category_texts *texts_out,
+			   dwarfs_error **err)
+{
+	const struct frozen *frozen = &view->frozen;
+	struct category_texts *out = texts_out;
+	int ret;
+
+	if ((ret = find_optional_table(view, MD_CATEGORY_METADATA_JSON, &out->texts,
+				       err)) < 0 ||
+	    (ret = dw_frozen_string_column(frozen, &out->texts, &out->text, err)) < 0 ||
+	    (ret = find_optional_table(view, MD_BLOCK_CATEGORY_METADATA, &out->pairs,
+				       err)) < 0 ||
+	    (ret = dw_frozen_column(frozen, &out->pairs, PAIR_FIRST, 32, &out->block,
+				    err)) < 0)
+		return ret;
+	return dw_frozen_column(frozen, &out->pairs, PAIR_SECOND, 32, &out->number, err);
+}

@@ -191,6 +191,16 @@ static inline uint32_t dw_view_class_count(const struct view *view,
 /* Which attributes of this inode's record are invalid. */
 uint32_t dw_view_record_invalid(const struct view *view, uint32_t inode, uint64_t record);
 
+/* Metadata that categorizers store for blocks: texts, and the number of the text of each
+ * block that has one. No reader needs it; nothing is checked but the bounds of the tables. */
+struct category_texts {
+	struct table texts, pairs;
+	struct string_column text;
+	struct column block, number;
+};
+int dw_view_category_texts(const struct view *view, struct category_texts *texts_out,
+			   dwarfs_error **err);
+
 /* The class of an existing inode. */
 enum inode_class dw_view_class(const struct view *view, uint32_t inode);
 

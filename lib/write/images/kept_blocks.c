@@ -568,16 +568,8 @@ int dw_kept_blocks_write(struct build_run *run, const struct contents *contents,
 static int add_chunk(struct chunks *chunks, struct fragment *fragment, struct chunk chunk,
 		     dwarfs_error **err)
 {
-	int ret;
-
-	if (fragment->chunk_count == UINT32_MAX || chunks->count >= UINT32_MAX - 1)
-		return dw_fail(err, DWARFS_ERR_RANGE, "too many chunks for one image");
-	if ((ret = dw_grow(&chunks->list, &chunks->room, chunks->count + 1, err)) < 0)
-		return ret;
-	chunks->list[chunks->count++] = chunk;
-	fragment->chunk_count++;
 	fragment->size += chunk.size;
-	return 0;
+	return dw_chunks_append(chunks, fragment, chunk, err);
 }
 
 /* A chunk of an image, at its new place: where blocks are divided, several. */

@@ -14,7 +14,7 @@
 
 #define WRITER_NAME "libdwarfs v"
 
-static void free_tables(struct tables *tables)
+void dw_tables_free(struct tables *tables)
 {
 	dw_free(tables->inode_of);
 	dw_free(tables->files);
@@ -42,7 +42,7 @@ static void free_tables(struct tables *tables)
 	dw_free(tables->block_metadata);
 	dw_free(tables->versions);
 }
-#define auto_tables __attribute__((cleanup(free_tables)))
+#define auto_tables __attribute__((cleanup(dw_tables_free)))
 
 static void fill_options(struct tables *tables)
 {

@@ -52,6 +52,9 @@ static inline const struct content *dw_tables_content(const struct tables *table
 	return &tables->in->contents->list[tables->files[file_index]];
 }
 
+/* Free all that they own. */
+void dw_tables_free(struct tables *tables);
+
 /* Assign inode numbers by class. */
 int dw_tables_number(struct tables *tables, dwarfs_error **err);
 

@@ -19,19 +19,11 @@ static struct chunk *last_chunk(const struct block_filler *filler,
 				     : NULL;
 }
 
-int dw_block_filler_add_chunk(struct block_filler *filler, struct fragment *fragment,
-			      struct chunk chunk, dwarfs_error **err)
+int dw_chunks_append(struct chunks *chunks, struct fragment *fragment, struct chunk chunk,
+		     dwarfs_error **err)
 {
-	struct chunks *chunks = filler->chunks;
-	struct chunk *last = last_chunk(filler, fragment);
 	int ret;
 
-	fragment->size += chunk.size;
-	if (last && chunk.block != DW_NONE && last->block == chunk.block &&
-	    last->offset + last->size == chunk.offset) {
-		last->size += chunk.size;
-		return 0;
-	}
 	if (fragment->chunk_count == UINT32_MAX || chunks->count >= UINT32_MAX - 1)
 		return dw_fail(err, DWARFS_ERR_RANGE, "too many chunks for one image");
 	if ((ret = dw_grow(&chunks->list, &chunks->room, chunks->count + 1, err)) < 0)
@@ -39,6 +31,21 @@ int dw_block_filler_add_chunk(struct block_filler *filler, struct fragment *frag
 	chunks->list[chunks->count++] = chunk;
 	fragment->chunk_count++;
 	return 0;
+}
+
+int dw_block_filler_add_chunk(struct block_filler *filler, struct fragment *fragment,
+			      struct chunk chunk, dwarfs_error **err)
+{
+	struct chunks *chunks = filler->chunks;
+	struct chunk *last = last_chunk(filler, fragment);
+
+	fragment->size += chunk.size;
+	if (last && chunk.block != DW_NONE && last->block == chunk.block &&
+	    last->offset + last->size == chunk.offset) {
+		last->size += chunk.size;
+		return 0;
+	}
+	return dw_chunks_append(chunks, fragment, chunk, err);
 }
 
 /* -- blocks ------------------------------------------------------------------------- */

@@ -29,6 +29,10 @@ static inline void dw_chunks_free(struct chunks *chunks)
 	*chunks = (struct chunks){ 0 };
 }
 
+/* Append a chunk, as the last one of a fragment. */
+int dw_chunks_append(struct chunks *chunks, struct fragment *fragment, struct chunk chunk,
+		     dwarfs_error **err);
+
 /* The fragments of one stream. */
 struct segment_input {
 	struct build_run *run;
