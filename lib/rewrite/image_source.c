@@ -45,48 +45,46 @@ static int64_t errno_of(int code)
 	return code == DWARFS_ERR_NOMEM ? -ENOMEM : -EIO;
 }
 
-static int64_t read_at(void *user, uint32_t inode, void *buffer, size_t size,
-		       uint64_t offset)
+/* An open file finds its chunks by an index, also in files of very many. */
+static int open_file(void *user, uint32_t inode, void **file_out)
 {
 	const struct source *source = user;
+	dwarfs_file *file = NULL;
+	int ret =
+		dwarfs_file_open(source->verified, (dwarfs_inode){ inode }, &file, NULL);
+
+	if (ret < 0)
+		return (int)errno_of(ret);
+	*file_out = file;
+	return 0;
+}
+
+static void close_file(void *file)
+{
+	dwarfs_file_free(file);
+}
+
+static int64_t read_at(void *file, void *buffer, size_t size, uint64_t offset)
+{
 	size_t got = 0;
-	int ret = dwarfs_read(source->verified, (dwarfs_inode){ inode }, buffer, size,
-			      offset, &got, NULL);
+	int ret = dwarfs_file_read(file, buffer, size, offset, &got, NULL);
 
 	return ret < 0 ? errno_of(ret) : (int64_t)got;
 }
 
-/* The first run of data of a file that ends after an offset. */
-static int next_data(void *user, uint32_t inode, uint64_t from, uint64_t end,
-		     uint64_t *start_out, uint64_t *end_out)
+/* The first run of data at or after an offset; both are end if there is none. */
+static int next_data(void *file, uint64_t from, uint64_t end, uint64_t *start_out,
+		     uint64_t *end_out)
 {
-	const struct source *source = user;
-	const struct view *view = source->image->view;
-	struct chunk_range range;
-	uint64_t at = 0;
+	uint64_t start = end, stop = end;
+	int ret = dwarfs_file_seek_data(file, from, &start, NULL);
 
-	*start_out = from;
-	*end_out = end;
-	if (!view->has_holes)
-		return 0;
-	*start_out = end;
-	if (dw_view_chunk_range(view, inode, &range, NULL) < 0)
-		return -EIO;
-	for (uint64_t i = range.first; i < range.end && at < end; i++) {
-		struct chunk chunk;
-
-		if (dw_view_chunk(view, i, &chunk, NULL) < 0)
-			return -EIO;
-		at += chunk.bytes;
-		if (at <= from)
-			continue;
-		if (chunk.is_hole && *start_out < end) {
-			*end_out = at - chunk.bytes;
-			return 0;
-		}
-		if (!chunk.is_hole && *start_out == end)
-			*start_out = at - chunk.bytes > from ? at - chunk.bytes : from;
-	}
+	if (ret == 0 && start < end)
+		ret = dwarfs_file_seek_hole(file, start, &stop, NULL);
+	if (ret < 0 && ret != DWARFS_ERR_NOT_FOUND)
+		return (int)errno_of(ret);
+	*start_out = ret < 0 || start > end ? end : start;
+	*end_out = stop < end ? stop : end;
 	return 0;
 }
 
@@ -423,8 +421,10 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 		       struct source_image **source_out, dwarfs_error **err)
 {
 	static const struct source_image_ops ops = {
+		.open_file = open_file,
 		.read_at = read_at,
 		.next_data = next_data,
+		.close_file = close_file,
 		.chunk = get_chunk,
 		.load_block = load_block,
 		.block_bytes = get_block_bytes,

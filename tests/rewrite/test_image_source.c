@@ -78,6 +78,19 @@ static struct source_image *open_source(const struct made_image *made,
 	return source;
 }
 
+/* Bytes of a file, opened for this. */
+static int64_t read_file(const struct source_image *source, uint32_t inode, void *buffer,
+			 size_t size, uint64_t offset)
+{
+	void *file;
+	int64_t got;
+
+	assert_int_equal(source->ops->open_file(source->user, inode, &file), 0);
+	got = source->ops->read_at(file, buffer, size, offset);
+	source->ops->close_file(file);
+	return got;
+}
+
 static void files_are_read(void **state)
 {
 	auto_made_builder dwarfs_builder *builder = made_builder();
@@ -89,14 +102,11 @@ static void files_are_read(void **state)
 	make(&made);
 	source = open_source(&made, builder, true);
 	inode = made_inode(&made, "big").number;
-	assert_int_equal(source->ops->read_at(source->user, inode, found, 5000, 4000),
-			 5000);
+	assert_int_equal(read_file(source, inode, found, 5000, 4000), 5000);
 	assert_memory_equal(found, big + 4000, 5000);
-	assert_int_equal(source->ops->read_at(source->user, inode, found, 5000, 9000),
-			 1000);
+	assert_int_equal(read_file(source, inode, found, 5000, 9000), 1000);
 	assert_memory_equal(found, big + 9000, 1000);
-	assert_int_equal(
-		source->ops->read_at(source->user, inode, found, 5000, BIG_BYTES), 0);
+	assert_int_equal(read_file(source, inode, found, 5000, BIG_BYTES), 0);
 	dw_source_image_free(source);
 }
 
@@ -104,9 +114,11 @@ static void expect_data(const struct source_image *source, uint32_t inode, uint6
 			uint64_t end, uint64_t start, uint64_t stop)
 {
 	uint64_t first = 77, last = 77;
+	void *file;
 
-	assert_int_equal(
-		source->ops->next_data(source->user, inode, from, end, &first, &last), 0);
+	assert_int_equal(source->ops->open_file(source->user, inode, &file), 0);
+	assert_int_equal(source->ops->next_data(file, from, end, &first, &last), 0);
+	source->ops->close_file(file);
 	assert_int_equal(first, start);
 	if (start < end)
 		assert_int_equal(last, stop);
@@ -227,8 +239,8 @@ static void damaged_blocks(void **state)
 	dw_stored_section_free(&section);
 	assert_int_equal(source->ops->read_block(source->user, 0, found, 100, 0, NULL),
 			 DWARFS_ERR_CHECKSUM);
-	assert_true(source->ops->read_at(source->user, made_inode(&made, "big").number,
-					 found, 100, 0) < 0);
+	assert_true(read_file(source, made_inode(&made, "big").number, found, 100, 0) <
+		    0);
 	assert_int_equal(source->ops->load_block(source->user, 1, &section, NULL), 0);
 	assert_false(section.is_damaged);
 	dw_stored_section_free(&section);
@@ -288,7 +300,7 @@ static void the_image_stays_open(void **state)
 	source = open_source(&made, builder, true);
 	dwarfs_image_free(made.image);
 	made.image = NULL;
-	assert_int_equal(source->ops->read_at(source->user, inode, found, 100, 0), 100);
+	assert_int_equal(read_file(source, inode, found, 100, 0), 100);
 	assert_memory_equal(found, big, 100);
 	dw_source_image_free(source);
 }

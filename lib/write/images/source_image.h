@@ -37,14 +37,16 @@ struct source_file {
 	uint32_t chunk_count;
 };
 
-/* All return a negative errno value, or 0 and up. read_at and next_data: any thread; the
- * others: the thread that runs the builder. */
+/* The first four return a negative errno value, or 0 and up, and may be called by any thread;
+ * the others by the thread that runs the builder. */
 struct source_image_ops {
-	/* As dw_input_file_read_at() and dw_input_file_next_data(), for a file by its inode. */
-	int64_t (*read_at)(void *user, uint32_t inode, void *buffer, size_t size,
-			   uint64_t offset);
-	int (*next_data)(void *user, uint32_t inode, uint64_t from, uint64_t end,
-			 uint64_t *start_out, uint64_t *end_out);
+	/* Open a file by its inode; the others get what it gave. As dw_input_file_read_at()
+	 * and dw_input_file_next_data(). */
+	int (*open_file)(void *user, uint32_t inode, void **file_out);
+	int64_t (*read_at)(void *file, void *buffer, size_t size, uint64_t offset);
+	int (*next_data)(void *file, uint64_t from, uint64_t end, uint64_t *start_out,
+			 uint64_t *end_out);
+	void (*close_file)(void *file);
 
 	/* A chunk by its number. */
 	int (*chunk)(void *user, uint64_t number, struct source_chunk *chunk_out,

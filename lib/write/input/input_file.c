@@ -59,10 +59,13 @@ int dw_input_file_open(const struct build_run *run, const struct tree_inode *ino
 			    &file_out->fd);
 	if (record->kind == RECORD_IMAGE) {
 		const struct image_file *file = &assembly->image_files[record->source];
+		const struct source_image *image = assembly->images[file->image];
+		int ret = image->ops->open_file(image->user, file->inode,
+						&file_out->image_file);
 
-		file_out->image = assembly->images[file->image];
-		file_out->number = file->inode;
-		return 0;
+		if (ret == 0)
+			file_out->image = image;
+		return ret;
 	}
 	if (record->kind != RECORD_SPOOLED)
 		return -ESTALE; /* a file without contents is never opened */
@@ -74,6 +77,8 @@ int dw_input_file_open(const struct build_run *run, const struct tree_inode *ino
 void dw_input_file_close(struct input_file *input_file)
 {
 	dw_fd_close(input_file->fd);
+	if (input_file->image)
+		input_file->image->ops->close_file(input_file->image_file);
 	*input_file = INPUT_FILE_NONE;
 }
 
@@ -98,11 +103,9 @@ int dw_input_file_stat(const struct input_file *input_file, struct os_stat *stat
 int64_t dw_input_file_read_at(const struct input_file *input_file, void *buffer,
 			      size_t size, uint64_t offset)
 {
-	const struct source_image *image = input_file->image;
-
-	if (image)
-		return image->ops->read_at(image->user, input_file->number, buffer, size,
-					   offset);
+	if (input_file->image)
+		return input_file->image->ops->read_at(input_file->image_file, buffer,
+						       size, offset);
 	if (!input_file->spool)
 		return dw_fd_read_at(input_file->fd, buffer, size, offset);
 	return dw_spool_read_at(input_file->spool, input_file->number, buffer, size,
@@ -112,11 +115,9 @@ int64_t dw_input_file_read_at(const struct input_file *input_file, void *buffer,
 int dw_input_file_next_data(const struct input_file *input_file, uint64_t from,
 			    uint64_t end, uint64_t *start_out, uint64_t *end_out)
 {
-	const struct source_image *image = input_file->image;
-
-	if (image)
-		return image->ops->next_data(image->user, input_file->number, from, end,
-					     start_out, end_out);
+	if (input_file->image)
+		return input_file->image->ops->next_data(input_file->image_file, from,
+							 end, start_out, end_out);
 	if (!input_file->spool)
 		return dw_next_data(input_file->fd, from, end, start_out, end_out);
 	dw_spool_next_data(input_file->spool, input_file->number, from, end, start_out,

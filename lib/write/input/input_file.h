@@ -27,7 +27,8 @@ struct input_file {
 	int fd; /* -1: elsewhere, or none */
 	const struct spool *spool;
 	const struct source_image *image; /* or NULL */
-	uint32_t number;		  /* of the spool; inode of the image */
+	void *image_file;		  /* open in it */
+	uint32_t number;		  /* of the spool */
 	struct input_file_mark mark;
 };
 
