@@ -19,13 +19,13 @@
 
 /* An image of blocks with these sizes; chunk i is one of the list. */
 #define BLOCK_BITS 12
-#define BLOCKS	   4
-#define CHUNKS	   5
+#define BLOCKS	   5
+#define CHUNKS	   6
 
-static const uint32_t sizes[BLOCKS] = { 4096, 4096, 1000, 4096 };
+static const uint32_t sizes[BLOCKS] = { 4096, 4096, 1000, 4096, 0 };
 static const struct source_chunk chunk_list[CHUNKS] = {
 	{ 0, 100, 50 },	 { DW_NONE, 0, 7000 }, { 2, 0, 1000 },
-	{ 3, 4000, 96 }, { 9, 0, 1 },
+	{ 3, 4000, 96 }, { 9, 0, 1 },	       { 2, 900, 101 },
 };
 
 static uint8_t byte_at(uint32_t block, uint64_t offset)
@@ -302,7 +302,7 @@ static void a_chunk_in_no_block_is_refused(void **state)
 	begin(&lab);
 	add_file(&lab, 3, 2);
 	assert_int_equal(find(&lab, &err), DWARFS_ERR_CORRUPT);
-	assert_non_null(strstr(dwarfs_error_message(err), "block 9 of 4"));
+	assert_non_null(strstr(dwarfs_error_message(err), "block 9 of 5"));
 	dwarfs_error_free(err);
 	end(&lab);
 }
@@ -322,6 +322,58 @@ static void all_blocks_without_a_file(void **state)
 		expect_block(&lab, &at, i, sizes[i]);
 	assert_int_equal(at, lab.written.size);
 	end(&lab);
+}
+
+/* A block without bytes keeps its number when blocks are compressed again. */
+static void an_empty_block_keeps_its_number(void **state)
+{
+	struct section_header header;
+	struct lab lab;
+	size_t at = 0;
+
+	begin(&lab);
+	for (int i = 0; i < BLOCKS; i++) {
+		lab.image->blocks[i].action = BLOCK_COMPRESS;
+		lab.image->blocks[i].compression = CODEC_ZSTD;
+	}
+	/* The last one first, so that others follow it. */
+	lab.kept.list = dw_calloc(2, sizeof(struct kept_block));
+	lab.kept.list[0] = (struct kept_block){ lab.image, 4, 0 };
+	lab.kept.list[1] = (struct kept_block){ lab.image, 0, 0 };
+	lab.kept.count = 2;
+	write_blocks(&lab, 0);
+	expect_block(&lab, &at, 0, 0);
+	assert_true(dw_section_header_parse(lab.written.data + at, &header));
+	assert_int_equal(header.number, 1);
+	assert_int_equal(header.length, sizes[0]);
+	assert_int_equal(lab.streams.count, 2);
+	end(&lab);
+}
+
+static void a_chunk_ends_within_its_block(void **state)
+{
+	for (int divided = 0; divided < 2; divided++) {
+		for (int lenient = 0; lenient < 2; lenient++) {
+			bool is_refused = divided || !lenient;
+			dwarfs_error *err = NULL;
+			struct lab lab;
+
+			begin(&lab);
+			lab.image->is_lenient = lenient;
+			lab.image->changes_block_size = divided;
+			add_file(&lab, 5, 1);
+			assert_int_equal(find(&lab, NULL), 0);
+			assert_int_equal(dw_kept_blocks_add_chunks(
+						 &lab.run, &lab.tree, &lab.contents,
+						 &lab.kept, &lab.chunks, &err),
+					 is_refused ? DWARFS_ERR_CORRUPT : 0);
+			if (is_refused)
+				assert_non_null(strstr(dwarfs_error_message(err),
+						       "exceeds block 2 of 1000 bytes"));
+			dwarfs_error_free(err);
+			end(&lab);
+		}
+	}
 }
 
 /* One block stays one block, whatever its samples: other blocks, and chunks, name it by its
@@ -412,6 +464,8 @@ int main(void)
 		cmocka_unit_test(blocks_are_divided),
 		cmocka_unit_test(a_chunk_in_no_block_is_refused),
 		cmocka_unit_test(all_blocks_without_a_file),
+		cmocka_unit_test(an_empty_block_keeps_its_number),
+		cmocka_unit_test(a_chunk_ends_within_its_block),
 		cmocka_unit_test(a_block_that_is_compressed_again_is_not_divided),
 		cmocka_unit_test(what_is_not_compressed_is_copied),
 		cmocka_unit_test(files_in_blocks_that_are_mostly_unused),
