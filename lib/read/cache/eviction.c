@@ -309,8 +309,10 @@ static bool wait_for_space(struct cache *cache, struct decode_job *job, uint64_t
 			if (!is_release_expected(cache)) {
 				while (cache->used > limit && evict_one(cache, limit, 0))
 					;
-				/* Only held units can be left. */
-				return true;
+				/* Either only held units are left, or extents that
+				 * were dropped while readers still have them. */
+				if (cache->used <= limit || !is_release_expected(cache))
+					return true;
 			}
 			dw_cache_wait_for_memory(cache);
 			continue;
