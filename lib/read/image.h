@@ -147,6 +147,9 @@ int dw_verify_part(const struct dwarfs_image *image, uint32_t section,
 		   const struct stored *stored, uint64_t xxh3, dwarfs_error **err);
 int dw_verify_sha(const struct dwarfs_image *image, uint32_t section,
 		  const struct stored *stored, dwarfs_error **err);
+/* Read a section of any size in pieces, and compare its XXH3 and, if wanted, its SHA-512/256. */
+int dw_verify_in_pieces(const struct dwarfs_image *image, uint32_t section, bool with_sha,
+			struct section_header *header_out, dwarfs_error **err);
 
 /* Compare the XXH3 of image->metadata_stored in the background; a mismatch is stored
  * in the view. */

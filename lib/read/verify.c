@@ -273,9 +273,81 @@ int dw_verify_sha(const struct dwarfs_image *image, uint32_t section,
 	return 0;
 }
 
-/* -- in the background --------------------------------------------------------------- */
+/* -- in pieces ----------------------------------------------------------------------- */
 
-#define PIECE_BYTES ((size_t)1 << 20) /* hashed between checks of `stop` */
+#define PIECE_BYTES                                                                      \
+	((size_t)1 << 20) /* read at a time, or hashed between checks of `stop` */
+
+struct section_hashes {
+	struct xxh3 *xxh3;
+	dwarfs_digest *sha; /* NULL: not compared */
+};
+
+static void free_section_hashes(struct section_hashes *hashes)
+{
+	dw_xxh3_free(hashes->xxh3);
+	dwarfs_digest_free(hashes->sha);
+}
+
+/* The first bytes of the section, from DW_HEADER_SHA_FROM, are not part of the XXH3. */
+static int hash_section(const struct dwarfs_image *image, uint32_t section,
+			const struct section_header *header,
+			struct section_hashes *hashes, dwarfs_error **err)
+{
+	const uint64_t end = dw_image_header_bytes(image) + header->length;
+	auto_free uint8_t *piece = dw_malloc(PIECE_BYTES);
+	int ret;
+
+	if (!piece)
+		return dw_fail_nomem(err);
+	for (uint64_t at = DW_HEADER_SHA_FROM; at < end;) {
+		const size_t size =
+			end - at < PIECE_BYTES ? (size_t)(end - at) : PIECE_BYTES;
+		const size_t skipped =
+			at < DW_HEADER_XXH3_FROM ? (size_t)(DW_HEADER_XXH3_FROM - at) : 0;
+
+		if ((ret = dw_image_read(image, piece, size,
+					 image->sections[section].offset + at, err)) < 0)
+			return ret;
+		dw_xxh3_update(hashes->xxh3, piece + skipped, size - skipped);
+		if (hashes->sha)
+			dwarfs_digest_update(hashes->sha, piece, size);
+		at += size;
+	}
+	return 0;
+}
+
+int dw_verify_in_pieces(const struct dwarfs_image *image, uint32_t section, bool with_sha,
+			struct section_header *header_out, dwarfs_error **err)
+{
+	__attribute__((
+		cleanup(free_section_hashes))) struct section_hashes hashes = { 0 };
+	uint8_t digest[DW_DIGEST_BYTES_MAX];
+	int ret;
+
+	if ((ret = dw_locate_header(image, section, header_out, err)) < 0)
+		return ret;
+	if (dw_image_is_v1(image))
+		return 0;
+	if ((ret = dw_xxh3_new(&hashes.xxh3, err)) < 0)
+		return ret;
+	dw_xxh3_reset(hashes.xxh3);
+	if (with_sha && dw_has_sha512_256() &&
+	    (ret = dwarfs_digest_new("sha512-256", &hashes.sha, err)) < 0)
+		return ret;
+	if ((ret = hash_section(image, section, header_out, &hashes, err)) < 0)
+		return ret;
+	if (dw_xxh3_finish_64(hashes.xxh3) != header_out->xxh3)
+		return fail_hash(image, section, "XXH3", err);
+	if (!hashes.sha)
+		return 0;
+	dw_digest_finish(hashes.sha, digest);
+	if (memcmp(digest, header_out->sha512_256, sizeof(header_out->sha512_256)) != 0)
+		return fail_hash(image, section, "SHA-512/256", err);
+	return 0;
+}
+
+/* -- in the background --------------------------------------------------------------- */
 
 /* 1: stopped. */
 static int hash_in_pieces(struct dwarfs_image *image, struct xxh3 *state)

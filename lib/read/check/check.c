@@ -127,6 +127,32 @@ static int check_section_header(const struct check *check, uint32_t section,
 		       header->number);
 }
 
+static int check_history_section(const dwarfs_image *image, uint32_t section,
+				 dwarfs_error **err)
+{
+	if (image->sections[section].type != DWARFS_SECTION_HISTORY)
+		return 0;
+	return dw_history_check(image, section, err);
+}
+
+/* No block: of unknown type, it can have any size. */
+static int check_other_section(const struct check *check, struct section_job *job,
+			       dwarfs_error **err)
+{
+	const dwarfs_image *image = check->image;
+	struct section_header header;
+	int ret;
+
+	if ((ret = dw_verify_in_pieces(image, job->section,
+				       check->level >= DWARFS_CHECK_INTEGRITY, &header,
+				       err)) < 0)
+		return ret;
+	job->stored_bytes = header.length;
+	if ((ret = check_section_header(check, job->section, &header, err)) < 0)
+		return ret;
+	return check_history_section(image, job->section, err);
+}
+
 static int check_section(const struct check *check, struct section_job *job,
 			 dwarfs_error **err)
 {
@@ -144,6 +170,8 @@ static int check_section(const struct check *check, struct section_job *job,
 			return ret;
 		return check_section_header(check, job->section, &header, err);
 	}
+	if (check->block_of_section[job->section] == UINT32_MAX && !image->salvage)
+		return check_other_section(check, job, err);
 	if ((ret = dw_stored_read(image, job->section, &stored, err)) < 0)
 		return ret;
 	job->stored_bytes = stored.header.length;
@@ -156,9 +184,7 @@ static int check_section(const struct check *check, struct section_job *job,
 		return ret;
 	if (check->block_of_section[job->section] != UINT32_MAX)
 		return check_block(check, job->section, &stored, err);
-	if (image->sections[job->section].type == DWARFS_SECTION_HISTORY)
-		return dw_history_check(image, job->section, err);
-	return 0;
+	return check_history_section(image, job->section, err);
 }
 
 static int check_one_section(void *shared, void *worker, void *item, dwarfs_error **err)

@@ -123,5 +123,7 @@ int dw_density(const struct segment_input *input, uint32_t *density_out,
 		*density_out = (uint32_t)(sampling.packed_bytes * DENSITY_UNIT /
 					  sampling.in_bytes) +
 			       1;
+	if (*density_out > DENSITY_UNIT)
+		*density_out = DENSITY_UNIT;
 	return 0;
 }

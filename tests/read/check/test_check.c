@@ -3,6 +3,7 @@
  * read/check/check: findings in the sections of an image, in their order.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <dwarfs/walk.h>
 
@@ -72,6 +73,68 @@ static void damage_is_found_whatever_the_section(void **state)
 		}
 		assert_true(opened > 100);
 	}
+	dwarfs_context_free(context);
+}
+
+/* An allocator that refuses more than MOST_BYTES at once. */
+#define MOST_BYTES ((size_t)2 << 20)
+
+static void *allocate_little(size_t bytes, void *user)
+{
+	(void)user;
+	return bytes > MOST_BYTES ? NULL : malloc(bytes);
+}
+
+static void release(void *block, size_t bytes, void *user)
+{
+	(void)bytes;
+	(void)user;
+	free(block);
+}
+
+static int read_craft(void *buffer, size_t bytes, uint64_t offset, size_t *bytes_out,
+		      dwarfs_error **err, void *user)
+{
+	const struct craft *craft = user;
+
+	(void)err;
+	memcpy(buffer, craft->bytes.data + offset, bytes);
+	*bytes_out = bytes;
+	return 0;
+}
+
+/* A section that no memory is large enough for has its hashes compared, too. */
+static void sections_of_any_size_are_hashed(void **state)
+{
+	static const dwarfs_allocator allocator = { sizeof(allocator), NULL,
+						    allocate_little, NULL, release };
+	const size_t bytes = 3 * MOST_BYTES + 12345;
+	auto_craft struct craft craft = { 0 };
+	auto_free uint8_t *zeros = dw_calloc(bytes, 1);
+	dwarfs_context *context = NULL;
+	auto_test_image dwarfs_image *image = NULL;
+	dwarfs_io *io = NULL;
+
+	(void)state;
+	for (int part = 0; part < 3; part++)
+		add_part(&craft, part);
+	craft_section(&craft, 99, 0, zeros, bytes);
+	assert_int_equal(dwarfs_context_new_with_allocator(&allocator, &context, NULL),
+			 0);
+	assert_int_equal(
+		dwarfs_io_new(read_craft, craft.bytes.size, NULL, &craft, &io, NULL), 0);
+	assert_int_equal(dwarfs_image_open_io(context, io, NULL, &image, NULL), 0);
+	assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_INTEGRITY, NULL, NULL,
+					    NULL, NULL, NULL),
+			 0);
+	for (size_t back = 1; back <= bytes; back += bytes / 3) {
+		craft.bytes.data[craft.bytes.size - back] ^= 1;
+		assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_CHECKSUMS, NULL,
+						    NULL, NULL, NULL, NULL),
+				 DWARFS_ERR_CHECKSUM);
+		craft.bytes.data[craft.bytes.size - back] ^= 1;
+	}
+	dwarfs_io_free(io);
 	dwarfs_context_free(context);
 }
 
@@ -191,6 +254,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(its_check),
 		cmocka_unit_test(damage_is_found_whatever_the_section),
+		cmocka_unit_test(sections_of_any_size_are_hashed),
 		cmocka_unit_test(a_history_that_cannot_be_decoded_is_found),
 		cmocka_unit_test(a_block_has_the_bytes_that_files_need),
 		cmocka_unit_test(sections_have_their_numbers),
