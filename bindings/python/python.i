@@ -889,6 +889,12 @@ int dwarfs_builder_set_spool_or_default(dwarfs_builder *builder,
 	return dwarfs_builder_set_spool(builder, directory_or_none, memory_bytes, err);
 }
 
+/* As dwarfs_sink_to_nothing(), without a path. */
+int dwarfs_sink_to_nothing_named(dwarfs_sink **sink_out, dwarfs_error **err)
+{
+	return dwarfs_sink_to_nothing(NULL, false, sink_out, err);
+}
+
 /* Add the extended attributes of an inode to a dict. */
 int dwarfs_xattrs_into(const dwarfs_image *image, dwarfs_inode inode, PyObject *dict,
 		       dwarfs_error **err)

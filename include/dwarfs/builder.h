@@ -952,6 +952,13 @@ enum dwarfs_count {
 	DWARFS_COUNT_CHUNKS,
 	DWARFS_COUNT_SEGMENTS, /**< runs of bytes that were stored already elsewhere */
 	DWARFS_COUNT_BYTES_SEGMENTS, /**< size of these */
+	/* Blocks of images (<dwarfs/rewrite.h>), and their sizes as stored in those. */
+	DWARFS_COUNT_BLOCKS_COPIED, /**< taken over as they are stored */
+	DWARFS_COUNT_BYTES_COPIED,
+	DWARFS_COUNT_BLOCKS_REWRITTEN, /**< compressed again, or their files stored anew */
+	DWARFS_COUNT_BYTES_REWRITTEN,
+	DWARFS_COUNT_BLOCKS_DROPPED, /**< no file needs them; those of bases do not count */
+	DWARFS_COUNT_BYTES_DROPPED,
 };
 
 /**

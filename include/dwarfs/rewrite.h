@@ -97,7 +97,9 @@ DWARFS_API int dwarfs_builder_add_base(dwarfs_builder *builder, dwarfs_image *im
 /**
  * Set how much of a block that is taken over from an image may be unused. The files in a
  * block of which more is unused are stored anew, as those of a directory, and the block is
- * left out. Blocks of which nothing is used are always left out.
+ * left out, repeatedly until no block has more unused, at most 64 times. Blocks of which
+ * nothing is used are always left out. A dry run (dwarfs_sink_to_nothing()) counts what would
+ * be left out (DWARFS_COUNT_BYTES_DROPPED and others).
  *
  * @param builder  a builder that has not run yet
  * @param percent  0..100 of the bytes of the block; 100, the default: any share

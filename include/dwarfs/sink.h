@@ -85,6 +85,21 @@ DWARFS_API int dwarfs_sink_new(dwarfs_sink_write_fn write, dwarfs_io_close_fn cl
 			       void *user, dwarfs_sink **sink_out, dwarfs_error **err);
 
 /**
+ * Write nothing: for a dry run, which only counts (dwarfs_builder_count()).
+ *
+ * @param path       the file that would be written, or NULL. It is not created or changed, but
+ *                   left out of directories that are packed, as one that is written is
+ * @param overwrite  whether an existing regular file would be replaced
+ * @param sink_out   receives the sink; free it with dwarfs_sink_free()
+ * @param err        receives the details on failure; may be NULL
+ * @return 0; DWARFS_ERR_EXISTS and _IS_DIR as dwarfs_sink_open(); DWARFS_ERR_NOMEM
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_sink_to_nothing(const char *path, bool overwrite,
+				      dwarfs_sink **sink_out, dwarfs_error **err);
+
+/**
  * Synchronize a regular file to disk (default), or not, which is faster. The file is
  * synchronized before it is renamed to its final name, its directory afterwards. Without
  * this, a power failure soon after the operation may leave an incomplete file, or none where

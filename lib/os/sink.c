@@ -3,14 +3,21 @@
  * os/sink: where images and archives are written to.
  *
  * Takes bytes from first to last, for a file or a descriptor (os/output), memory, or a
- * callback.
+ * callback, or to nothing.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "os/output.h"
 #include "os/sink.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)
+
+/* Types in the mode of a struct os_stat. */
+#define TYPE_MASK      0170000
+#define TYPE_REGULAR   0100000
+#define TYPE_DIRECTORY 0040000
 
 struct dwarfs_sink {
 	struct output *output; /* of a file or a descriptor; else NULL */
@@ -23,6 +30,10 @@ struct dwarfs_sink {
 
 	struct buffer memory;
 	size_t max_bytes;
+
+	bool is_dry;	 /* bytes are only counted */
+	bool has_target; /* a file that would be written is this: */
+	struct os_stat target;
 
 	bool was_begun, is_complete;
 };
@@ -112,6 +123,46 @@ int dwarfs_sink_new(dwarfs_sink_write_fn write, dwarfs_io_close_fn close, void *
 	return 0;
 }
 
+/* Inspect the file that would be written, as dw_output_create() does. */
+static int inspect_target(dwarfs_sink *sink, const char *path, bool overwrite,
+			  dwarfs_error **err)
+{
+	auto_free char *real = dw_real_path(path);
+	uint32_t type;
+	int ret;
+
+	if (!real)
+		return errno == ENOMEM ? dw_fail_nomem(err) : 0; /* there is none */
+	if ((ret = dw_stat_at(AT_FDCWD, real, &sink->target)) < 0)
+		return dw_output_fail(err, -ret, "cannot open output file", path);
+	type = sink->target.mode & TYPE_MASK;
+	if (type == TYPE_DIRECTORY)
+		return dw_output_fail(err, EISDIR, "cannot open output file", path);
+	if (type == TYPE_REGULAR && !overwrite)
+		return dw_output_fail_exists(err, path);
+	sink->has_target = type == TYPE_REGULAR;
+	return 0;
+}
+
+int dwarfs_sink_to_nothing(const char *path, bool overwrite, dwarfs_sink **sink_out,
+			   dwarfs_error **err)
+{
+	auto_sink dwarfs_sink *sink = NULL;
+	int ret;
+
+	if (!sink_out)
+		return dw_fail_null(err, "sink_out");
+	if ((ret = new_sink(&sink, err)) < 0)
+		return ret;
+	sink->is_dry = true;
+	if (path && !(sink->path = dw_strdup(path)))
+		return dw_fail_nomem(err);
+	if (path && (ret = inspect_target(sink, path, overwrite, err)) < 0)
+		return ret;
+	*sink_out = dw_steal(sink);
+	return 0;
+}
+
 void dwarfs_sink_set_sync(dwarfs_sink *sink, bool sync)
 {
 	if (sink)
@@ -125,7 +176,7 @@ int dwarfs_sink_take(dwarfs_sink *sink, void **data_out, size_t *bytes_out,
 
 	if (!sink || !data_out || !bytes_out)
 		return dw_fail_null(err, "sink, data_out and bytes_out");
-	if (sink->output || sink->write)
+	if (sink->output || sink->write || sink->is_dry)
 		return dw_fail(err, DWARFS_ERR_INVALID, "the sink is not in memory");
 	if (!sink->is_complete)
 		return dw_fail(err, DWARFS_ERR_INVALID, "nothing was written completely");
@@ -170,6 +221,15 @@ static int write_by_callback(dwarfs_sink *sink, const void *data, size_t bytes,
 	return dw_explain(err, ret, "cannot write the output");
 }
 
+static int write_piece(dwarfs_sink *sink, const void *data, size_t bytes,
+		       dwarfs_error **err)
+{
+	if (sink->is_dry)
+		return 0;
+	return sink->write ? write_by_callback(sink, data, bytes, err)
+			   : write_memory(sink, data, bytes, err);
+}
+
 int dw_sink_write(dwarfs_sink *sink, const void *data, size_t bytes,
 		  struct dwarfs_progress *progress, dwarfs_error **err)
 {
@@ -183,8 +243,7 @@ int dw_sink_write(dwarfs_sink *sink, const void *data, size_t bytes,
 
 		piece = bytes - done < PIECE_BYTES ? bytes - done : PIECE_BYTES;
 		if (ret == 0)
-			ret = sink->write ? write_by_callback(sink, from, piece, err)
-					  : write_memory(sink, from, piece, err);
+			ret = write_piece(sink, from, piece, err);
 		if (ret < 0)
 			return ret;
 		progress->bytes_out += piece;
@@ -194,6 +253,10 @@ int dw_sink_write(dwarfs_sink *sink, const void *data, size_t bytes,
 
 bool dw_sink_is(const dwarfs_sink *sink, const struct os_stat *found)
 {
+	if (sink->has_target)
+		return (found->mode & TYPE_MASK) == TYPE_REGULAR &&
+		       found->device == sink->target.device &&
+		       found->inode == sink->target.inode;
 	return sink->output && dw_output_is(sink->output, found);
 }
 

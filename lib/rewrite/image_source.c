@@ -230,6 +230,22 @@ static int get_block_bytes(void *user, uint32_t block, uint64_t *bytes_out,
 	return 0;
 }
 
+static int get_stored_bytes(void *user, uint32_t block, uint64_t *bytes_out,
+			    dwarfs_error **err)
+{
+	const struct source *source = user;
+	struct section_header header;
+	int ret;
+
+	*bytes_out = 0;
+	if (dwarfs_image_block_is_lost(source->image, block))
+		return 0;
+	ret = dw_locate_header(source->image, source->image->blocks[block], &header, err);
+	if (ret == 0)
+		*bytes_out = header.length;
+	return ret;
+}
+
 static int64_t read_block(void *user, uint32_t block, void *buffer, size_t size,
 			  uint64_t offset, dwarfs_error **err)
 {
@@ -428,6 +444,7 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 		.chunk = get_chunk,
 		.load_block = load_block,
 		.block_bytes = get_block_bytes,
+		.stored_bytes = get_stored_bytes,
 		.read_block = read_block,
 		.file = get_file,
 		.find = find_file,

@@ -290,6 +290,93 @@ class Adding(unittest.TestCase):
         self.assertEqual(os.listdir(self.dir), [])
 
 
+class Images(Case):
+    """Images as inputs."""
+
+    def build(self, add, **options):
+        builder = dwarfs.Builder(level=1, **options)
+        add(builder)
+        output = self.dir / "built.dwarfs"
+        counts = builder.write(output, overwrite=True)
+        return counts, dwarfs.open(output)
+
+    def test_append_and_repack(self):
+        def add(builder):
+            builder.add_image(self.image)
+            builder.add("new", b"new")
+        counts, image = self.build(add)
+        self.assertEqual((image / "big").read_bytes(), BIG)
+        self.assertEqual((image / "new").read_bytes(), b"new")
+        self.assertEqual(counts.blocks_copied, self.image.block_count)
+        self.assertEqual((counts.blocks_rewritten, counts.blocks_dropped), (0, 0))
+        counts, image = self.build(lambda builder: builder.add_image(self.image, "at", repack=True))
+        self.assertEqual((image / "at" / "big").read_bytes(), BIG)
+        self.assertEqual(counts.blocks_rewritten, self.image.block_count)
+
+    def test_a_base(self):
+        for trust in (True, False):
+            def add(builder):
+                builder.add_base(self.image, trust_times=trust)
+                builder.add("other name", BIG)
+            counts, image = self.build(add)
+            self.assertEqual([str(path) for path in image.root.iterdir()], ["other name"])
+            self.assertEqual((image / "other name").read_bytes(), BIG)
+            self.assertGreater(counts.blocks_copied, 0)
+            self.assertEqual(counts.blocks, counts.blocks_copied)
+
+    def test_conflicts(self):
+        for conflict, wanted in (("last", {"big": b"2"}), ("first", {"big": BIG}),
+                                 ("rename", {"big": BIG, "big.2": b"2"})):
+            def add(builder):
+                builder.set_on_conflict(conflict)
+                builder.add_image(self.image)
+                builder.begin_input()
+                builder.add("big", b"2")
+            _, image = self.build(add)
+            found = {path.name: path.read_bytes() for path in image.root.iterdir()
+                     if path.name.startswith("big")}
+            self.assertEqual(found, wanted)
+        with self.assertRaises(dwarfs.ExistsError):
+            def add_error(builder):
+                builder.set_on_conflict("error")
+                builder.add_image(self.image)
+                builder.begin_input()
+                builder.add("big", b"2")
+            self.build(add_error)
+        with self.assertRaises(ValueError):
+            dwarfs.Builder().set_on_conflict("none")
+
+    def test_compaction(self):
+        def add(builder):
+            builder.set_max_unused(0)
+            builder.add_image(self.image)
+            builder.remove("big")
+            builder.remove("dir/hard")
+        counts, image = self.build(add)
+        self.assertEqual((image / "dir" / "text.txt").read_text(encoding="utf-8"), TEXT)
+        self.assertGreater(counts.blocks_rewritten + counts.blocks_dropped, 0)
+        with self.assertRaises(ValueError):
+            dwarfs.Builder().set_max_unused(101)
+
+    def test_rewrite(self):
+        output = self.dir / "rewritten.dwarfs"
+        counts = dwarfs.rewrite(self.file, output, overwrite=True, compression="zstd:level=3")
+        self.assertEqual((dwarfs.open(output) / "big").read_bytes(), BIG)
+        self.assertEqual(counts.blocks_rewritten, self.image.block_count)
+        for blocks in (True, False):
+            options = dict(blocks=blocks, history=False, create_timestamp=False)
+            dry = dwarfs.rewrite(self.file, None, **options)
+            self.assertEqual(dry, dwarfs.rewrite(self.file, output, overwrite=True, **options))
+            self.assertEqual(dry.bytes_out, output.stat().st_size)
+
+    def test_a_dry_run(self):
+        names = sorted(os.listdir(self.dir))
+        counts = dwarfs.pack(self.tree, None, level=1)
+        self.assertEqual(counts.files, self.counts.files)
+        self.assertGreater(counts.bytes_out, 0)
+        self.assertEqual(sorted(os.listdir(self.dir)), names)
+
+
 class Comparing(unittest.TestCase):
     """The differences between two trees."""
 
@@ -859,7 +946,7 @@ class Packing(Case):
             with self.assertRaises((TypeError, OverflowError)):
                 dwarfs.pack(self.tree, self.output(), **options)
         with self.assertRaises(TypeError):
-            dwarfs.pack(self.tree, None)
+            dwarfs.pack(self.tree, 1.5)
         with self.assertRaises(FileNotFoundError):
             dwarfs.pack(self.tree / "nope", self.output())
         with self.assertRaises(NotADirectoryError):

@@ -62,6 +62,51 @@ static void memory_grows_and_is_taken(void **state)
 	dwarfs_memory_free(NULL);
 }
 
+/* -- a dry run ------------------------------------------------------------------------ */
+
+static void nothing_is_written(void **state)
+{
+	char path[] = "/tmp/dwarfs-sink-XXXXXX";
+	struct dwarfs_progress progress;
+	struct os_stat found = { 0 };
+	dwarfs_sink *sink = NULL;
+	size_t bytes;
+	void *data;
+	struct stat st;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "old", 3), 3);
+	assert_int_equal(dw_stat_fd(fd, &found), 0);
+	close(fd);
+	assert_int_equal(dwarfs_sink_to_nothing(path, false, &sink, NULL),
+			 DWARFS_ERR_EXISTS);
+	assert_int_equal(dwarfs_sink_to_nothing("/tmp", true, &sink, NULL),
+			 DWARFS_ERR_IS_DIR);
+	assert_int_equal(dwarfs_sink_to_nothing(path, true, &sink, NULL), 0);
+	assert_true(dw_sink_is(sink, &found));
+	found.inode++;
+	assert_false(dw_sink_is(sink, &found));
+	dw_progress_start(&progress, NULL);
+	assert_int_equal(dw_sink_begin(sink, NULL), 0);
+	assert_int_equal(dw_sink_write(sink, "bytes", 5, &progress, NULL), 0);
+	assert_int_equal(progress.bytes_out, 5);
+	assert_int_equal(dw_sink_commit(sink, NULL), 0);
+	assert_int_equal(dwarfs_sink_take(sink, &data, &bytes, NULL), DWARFS_ERR_INVALID);
+	dwarfs_sink_free(sink);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, 3);
+	unlink(path);
+	assert_int_equal(dwarfs_sink_to_nothing(path, false, &sink, NULL), 0);
+	dwarfs_sink_free(sink);
+	assert_int_not_equal(stat(path, &st), 0);
+	assert_int_equal(dwarfs_sink_to_nothing(NULL, false, &sink, NULL), 0);
+	assert_false(dw_sink_is(sink, &found));
+	dwarfs_sink_free(sink);
+	assert_int_equal(dwarfs_sink_to_nothing(NULL, false, NULL, NULL),
+			 DWARFS_ERR_INVALID);
+}
+
 /* The bytes are given to the caller only once. */
 static void taken_memory_is_gone(void **state)
 {
@@ -328,6 +373,7 @@ static void each_kind_is_used_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_written),
 		cmocka_unit_test(memory_grows_and_is_taken),
 		cmocka_unit_test(taken_memory_is_gone),
 		cmocka_unit_test(memory_has_a_limit),

@@ -26,6 +26,8 @@ static int explain_run_failure(const struct settings *s, const dwarfs_error *err
 		return tool_fail(err, NULL);
 	default:
 		/* Where it happened, unless the message says so itself. */
+		if (!s->output)
+			return tool_fail(err, NULL);
 		if (strcmp(s->output, "-") == 0)
 			return tool_fail(err, "standard output");
 		if (strstr(dwarfs_error_message(err), s->output) ||
@@ -35,15 +37,24 @@ static int explain_run_failure(const struct settings *s, const dwarfs_error *err
 	}
 }
 
+static int open_output(const struct settings *s, dwarfs_sink **sink_out,
+		       dwarfs_error **err)
+{
+	const bool is_stdout = s->output && strcmp(s->output, "-") == 0;
+
+	if (s->dry_run)
+		return dwarfs_sink_to_nothing(is_stdout ? NULL : s->output, s->force,
+					      sink_out, err);
+	return is_stdout ? dwarfs_sink_from_fd(STDOUT_FILENO, sink_out, err)
+			 : dwarfs_sink_open(s->output, s->force, sink_out, err);
+}
+
 static int write_image(dwarfs_builder *builder, const struct settings *s,
 		       struct watch *watch)
 {
 	auto_handle(dwarfs_error) *err = NULL;
 	auto_handle(dwarfs_sink) *sink = NULL;
-	int ret = strcmp(s->output, "-") == 0
-			  ? dwarfs_sink_from_fd(STDOUT_FILENO, &sink, &err)
-			  : dwarfs_sink_open(s->output, s->force, &sink, &err);
-
+	int ret = open_output(s, &sink, &err);
 	int code = 0;
 
 	dwarfs_sink_set_sync(sink, !s->no_sync);
@@ -109,7 +120,7 @@ static int make_image(const struct settings *s, char **argv)
 	if (code || s->debug_filter)
 		return code;
 
-	summarize(builder, tool_now_ns() - start);
+	summarize(builder, s->dry_run, tool_now_ns() - start);
 	if (watch.failures)
 		tool_error("%" PRIu64
 			   " entr%s of archives could not be stored, and %s left out",
@@ -128,7 +139,7 @@ static int make_image(const struct settings *s, char **argv)
 static int run_mkdwarfs(const struct settings *s, char **argv)
 {
 	if (s->output && strcmp(s->output, "-") == 0 && isatty(STDOUT_FILENO) &&
-	    !s->force && !s->debug_filter)
+	    !s->force && !s->debug_filter && !s->dry_run)
 		return tool_error(
 			"standard output is a terminal: use -o FILE, or --force to write "
 			"the image to it");

@@ -58,6 +58,7 @@ struct settings {
 	const char *input_list;
 	const char *output;
 	bool force;
+	bool dry_run;
 	bool no_sync;
 	uint64_t level;
 	uint64_t block_bits;
@@ -188,8 +189,9 @@ int read_file(const char *what, const char *path, char **data_out, size_t *bytes
 /* Its lines, without empty ones, likewise; free lines and text. */
 int read_lines(const char *what, const char *path, char ***lines_out, char **text_out);
 
-/* Print the summary of a successful run: sizes, times and memory. */
-void summarize(const dwarfs_builder *builder, uint64_t elapsed_ns);
+/* Print the summary of a successful run: sizes, times and memory; of a dry run, also exact
+ * sizes. */
+void summarize(const dwarfs_builder *builder, bool dry_run, uint64_t elapsed_ns);
 
 /* "now", "epoch", seconds since 1970, or a date and time. Returns 0, or 1 after printing.
  */

@@ -77,6 +77,10 @@ static const struct tool_option options[] = {
 	  TOOL_BASIC, TOOL_INTO_TEXT(output) },
 	{ 'f', "force", NULL, "replace an existing image", TOOL_BASIC,
 	  TOOL_INTO_FLAG(force) },
+	{ 0, "dry-run", NULL,
+	  "write nothing; show what would be copied, rewritten and\ndropped of images, and "
+	  "how large the result would be",
+	  0, TOOL_INTO_FLAG(dry_run) },
 	{ 0, "no-sync", NULL, "do not wait until the image is on disk", 0,
 	  TOOL_INTO_FLAG(no_sync) },
 	{ 'l', "compress-level", "N", "0 (fast) to 9 (small); default 7", TOOL_BASIC,
@@ -290,11 +294,12 @@ static int check_together(struct settings *s)
 {
 	if (!s->inputs.count && !s->input_list)
 		return tool_error("option '--input' is required");
-	if (!s->output && !s->debug_filter)
+	if (!s->output && !s->debug_filter && !s->dry_run)
 		return tool_error("option '--output' is required");
 	if (exclude(s->hollow, "hollow", s->no_sparse_files, "no-sparse-files") ||
 	    exclude(s->input_list, "input-list", s->has_filter, "filter") ||
 	    exclude(s->input_list, "input-list", s->debug_filter, "debug-filter") ||
+	    exclude(s->dry_run, "dry-run", s->debug_filter, "debug-filter") ||
 	    check_stdin(s) || rewrite_check(s))
 		return 1;
 	if (s->hotness_list && !has_categorizer(s, "hotness"))

@@ -162,7 +162,50 @@ static void tell_costs(const dwarfs_builder *builder, uint64_t elapsed_ns)
 		 tool_format_bytes(peak_memory(&usage), text[3]));
 }
 
-void summarize(const dwarfs_builder *builder, uint64_t elapsed_ns)
+static void tell_images(const dwarfs_builder *builder, bool dry_run)
+{
+	static const struct {
+		enum dwarfs_count blocks, bytes;
+		const char *what;
+	} rows[] = {
+		{ DWARFS_COUNT_BLOCKS_COPIED, DWARFS_COUNT_BYTES_COPIED, "copied" },
+		{ DWARFS_COUNT_BLOCKS_REWRITTEN, DWARFS_COUNT_BYTES_REWRITTEN,
+		  "rewritten" },
+		{ DWARFS_COUNT_BLOCKS_DROPPED, DWARFS_COUNT_BYTES_DROPPED, "dropped" },
+	};
+	char count[COUNT_ROOM];
+	uint64_t blocks = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		blocks += dwarfs_builder_count(builder, rows[i].blocks);
+	for (i = 0; (blocks > 0 || dry_run) && i < sizeof(rows) / sizeof(rows[0]); i++)
+		tool_log(DWARFS_LOG_INFO, "%s of images %s: %" PRIu64 " bytes",
+			 count_of(dwarfs_builder_count(builder, rows[i].blocks), "block",
+				  "blocks", count),
+			 rows[i].what, dwarfs_builder_count(builder, rows[i].bytes));
+}
+
+/* What a dry run would have written. */
+static void tell_dry_run(const dwarfs_builder *builder)
+{
+	const uint64_t new_blocks =
+		dwarfs_builder_count(builder, DWARFS_COUNT_BLOCKS) -
+		dwarfs_builder_count(builder, DWARFS_COUNT_BLOCKS_COPIED);
+	const uint64_t new_bytes =
+		dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_BLOCKS) -
+		dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_COPIED);
+	char count[COUNT_ROOM];
+
+	tool_log(DWARFS_LOG_INFO, "%s: %" PRIu64 " bytes",
+		 count_of(new_blocks, "new block", "new blocks", count), new_bytes);
+	tool_log(DWARFS_LOG_INFO,
+		 "dry run: an image of %" PRIu64
+		 " bytes would be made; nothing was written",
+		 dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_OUT));
+}
+
+void summarize(const dwarfs_builder *builder, bool dry_run, uint64_t elapsed_ns)
 {
 	size_t i;
 
@@ -174,5 +217,8 @@ void summarize(const dwarfs_builder *builder, uint64_t elapsed_ns)
 	tell_blocks(builder);
 	for (i = 0; i < dwarfs_builder_category_count(builder); i++)
 		tell_category(builder, i);
+	tell_images(builder, dry_run);
 	tell_costs(builder, elapsed_ns);
+	if (dry_run)
+		tell_dry_run(builder);
 }

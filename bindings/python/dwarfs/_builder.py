@@ -59,6 +59,12 @@ class Counts(NamedTuple):
     chunks: int
     segments: int
     bytes_segments: int
+    blocks_copied: int  # of images; the sizes are as they are stored there
+    bytes_copied: int
+    blocks_rewritten: int
+    bytes_rewritten: int
+    blocks_dropped: int
+    bytes_dropped: int
     # those that have files
     categories: tuple[CategoryCount, ...]
 
@@ -149,6 +155,34 @@ class Builder:
             self._handle, image._use(), prefix,
             _dwarfs.DWARFS_REPACK if repack else _dwarfs.DWARFS_KEEP_BLOCKS)
 
+    def add_base(self, image: Image, *, trust_times: bool = True) -> None:
+        """Use the data of an open image, but not its entries, for an incremental snapshot:
+        contents that it has are not stored again, and its blocks with them are taken over.
+
+        Files of the same path, size and modification time as in the image are not read, unless
+        `trust_times` is false. The image must stay as it is until write() returns; it may be
+        closed before.
+        """
+        _dwarfs.dwarfs_builder_add_base(
+            self._handle, image._use(),
+            _dwarfs.DWARFS_BASE_TRUST_TIMES if trust_times else _dwarfs.DWARFS_BASE_TRUST_NONE)
+
+    def set_on_conflict(self, conflict: str) -> None:
+        """Choose what happens to entries of different inputs with the same path: "last", the
+        default, replaces the earlier one, "first" leaves out the later one, "rename" gives it a
+        number, and "error" raises ExistsError. Applies to entries that are added from now on;
+        see begin_input()."""
+        _dwarfs.dwarfs_builder_set_on_conflict(self._handle, _conflict(conflict))
+
+    def begin_input(self) -> None:
+        """Begin another input for set_on_conflict(): what is added between two calls is one."""
+        _dwarfs.dwarfs_builder_begin_layer(self._handle)
+
+    def set_max_unused(self, percent: int) -> None:
+        """Choose how much of a block that is taken over from an image may be unused; the files
+        in other blocks are stored anew. 100, the default, allows any share."""
+        _dwarfs.dwarfs_builder_set_max_unused(self._handle, percent)
+
     def add_archive(self, source: str | os.PathLike[Any] | int | bytes | bytearray | memoryview,
                     format: str = "auto", *, strip_components: int = 0,
                     prefix: str | os.PathLike[Any] = "", whiteouts: bool = False,
@@ -197,9 +231,10 @@ class Builder:
         names of a file stay."""
         _dwarfs.dwarfs_builder_remove_item(self._handle, path, contents_only)
 
-    def write(self, output: Union[str, os.PathLike[Any], int, Any], *,
+    def write(self, output: Union[str, os.PathLike[Any], int, Any, None], *,
               overwrite: bool = False) -> Counts:
-        """Write the image, as pack() does; once."""
+        """Write the image, as pack() does; once. To None for a dry run: everything is done, and
+        counted, but nothing is written."""
         _dwarfs.dwarfs_builder_write(self._handle, open_sink(output, overwrite, self._sync))
         return _counts(self._handle)
 
@@ -253,6 +288,12 @@ def _mode(mode: int | None, target: Any) -> int:
     if stat.S_IFMT(mode) == 0:
         mode |= stat.S_IFLNK if target is not None else stat.S_IFREG
     return mode
+
+
+def _conflict(name: str) -> int:
+    if name not in ("last", "first", "rename", "error"):
+        raise ValueError(f"'{name}': it is last, first, rename or error")
+    return int(getattr(_dwarfs, "DWARFS_CONFLICT_" + name.upper()))
 
 
 def _time(time: Time) -> tuple[int, int]:

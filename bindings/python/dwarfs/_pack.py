@@ -25,7 +25,7 @@ class Decision(NamedTuple):
     is_included: bool
 
 
-def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any], int, Any], *,
+def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any], int, Any, None], *,
          overwrite: bool = False,
          level: int | None = None,
          block_bits: int | None = None,
@@ -83,7 +83,8 @@ def pack(directory: str | os.PathLike[Any], output: Union[str, os.PathLike[Any],
     """Make an image of a directory.
 
     `output` is a path, which appears whole or not at all; an open descriptor; or an object
-    with write(), which gets the image from first byte to last. `level` is 0 (fast) to 9
+    with write(), which gets the image from first byte to last; or None for a dry run, which
+    writes nothing. `level` is 0 (fast) to 9
     (small), 7 by default; the other options override what it chooses. They are those of
     mkdwarfs(1). `compression`, `order`, `window`, `window_step` and `lookback` may be mappings
     from the name of a category, or None for all that have no value of their own.
@@ -129,13 +130,13 @@ def preview(directory: str | os.PathLike[Any], filters: Iterable[str], *,
     return decisions
 
 
-def rewrite(source: Source | Image, output: Union[str, os.PathLike[Any], int, Any], *,
+def rewrite(source: Source | Image, output: Union[str, os.PathLike[Any], int, Any, None], *,
             blocks: bool = True, metadata: bool = True, rebuild: bool = False,
             change_block_size: bool = False, categories: str | None = None,
             version_history: bool = True, check: bool = True, overwrite: bool = False,
             context: Context | None = None, progress: ProgressCallback | None = None,
             **options: Any) -> Counts:
-    """Write an image anew, with the same files.
+    """Write an image anew, with the same files, to an output as that of pack().
 
     `blocks` and `metadata` are compressed again, with the codecs of the `options`, which are
     those of pack(). With `rebuild` the metadata is made anew, so that options that change

@@ -71,11 +71,13 @@ def is_buffer(source: Any) -> bool:
 
 
 def open_sink(output: Any, overwrite: bool, sync: bool) -> Any:
-    """A dwarfs_sink for a path, a descriptor or an object with write()."""
+    """A dwarfs_sink for a path, a descriptor or an object with write(); None: for nothing."""
     if isinstance(output, (str, bytes, os.PathLike)):
         sink = _dwarfs.dwarfs_sink_open(output, overwrite)
     elif isinstance(output, int):
         sink = _dwarfs.dwarfs_sink_from_fd(output)
+    elif output is None:
+        return _dwarfs.dwarfs_sink_to_nothing_named()
     elif hasattr(output, "write"):
         return _dwarfs.dwarfs_sink_new(lambda data: _write_all(output, data))
     else:

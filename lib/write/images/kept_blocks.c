@@ -4,6 +4,7 @@
  *
  * find:   contents -> chunks in the image -> blocks that are needed -> places in the new one;
  *         contents in blocks of which too much is not needed are stored anew (compaction)
+ * count:  blocks that are copied, rewritten and dropped
  * write:  each block as it is stored, or compressed again
  * chunks: those of the image, moved to the new places
  */
@@ -12,6 +13,9 @@
 #include "write/categorize/categorize.h"
 #include "write/images/kept_blocks.h"
 #include "write/items/assembly.h"
+
+/* Of compaction: each stores contents anew that the one before made necessary. */
+#define MAX_PASSES 64
 
 void dw_kept_blocks_free(struct kept_blocks *kept)
 {
@@ -53,6 +57,12 @@ static int mark_needed(const struct source_image *image, const struct image_file
 	return 0;
 }
 
+static void clear_places(const struct source_image *image, struct kept_place *places)
+{
+	for (uint32_t i = 0; i < image->block_count; i++)
+		places[i].number = DW_NONE;
+}
+
 /* Places of all blocks of an image; none is needed yet. */
 static int add_places(struct kept_blocks *kept, const struct source_image *image,
 		      dwarfs_error **err)
@@ -61,10 +71,98 @@ static int add_places(struct kept_blocks *kept, const struct source_image *image
 
 	if (!places)
 		return dw_fail_nomem(err);
-	for (uint32_t i = 0; i < image->block_count; i++)
-		places[i].number = DW_NONE;
+	clear_places(image, places);
 	kept->places[kept->image_count++] = places;
 	return 0;
+}
+
+/* Mark the blocks that contents are kept in. */
+static int mark_kept(const struct build_run *run, const struct tree *tree,
+		     const struct contents *contents, const struct kept_blocks *kept,
+		     dwarfs_error **err)
+{
+	for (size_t i = 0; i < contents->count; i++) {
+		const struct image_file *file;
+		int ret;
+
+		if (contents->list[i].kept_inode == DW_NONE)
+			continue;
+		file = dw_kept_file_of(run, &tree->inodes[contents->list[i].kept_inode]);
+		if ((ret = mark_needed(run->assembly->images[file->image], file,
+				       kept->places[file->image], err)) < 0)
+			return ret;
+	}
+	return 0;
+}
+
+/* Mark the blocks of images that are packed again. */
+static int mark_repacked(const struct build_run *run, const struct tree *tree,
+			 const struct kept_blocks *kept, dwarfs_error **err)
+{
+	for (size_t i = 0; i < tree->inode_count; i++) {
+		const struct image_file *file = dw_image_file_of(run, &tree->inodes[i]);
+		int ret;
+
+		if (file && !run->assembly->images[file->image]->keeps_blocks &&
+		    (ret = mark_needed(run->assembly->images[file->image], file,
+				       kept->places[file->image], err)) < 0)
+			return ret;
+	}
+	return 0;
+}
+
+/* -- counts ---------------------------------------------------------------------------- */
+
+static void count_block(const struct build_run *run, const struct source_image *image,
+			uint32_t block, enum dwarfs_count count, uint64_t bytes)
+{
+	const char *what = count == DWARFS_COUNT_BLOCKS_COPIED	    ? "copied"
+			   : count == DWARFS_COUNT_BLOCKS_REWRITTEN ? "rewritten"
+								    : "dropped";
+
+	run->counts[count]++;
+	run->counts[count + 1] += bytes; /* the one of bytes follows that of blocks */
+	dw_log(run->context, DWARFS_LOG_VERBOSE,
+	       "'%s': block %" PRIu32 ", %" PRIu64 " bytes: %s", image->name, block,
+	       bytes, what);
+}
+
+/* Count the marked blocks of an image as rewritten, or those without a mark as dropped. Blocks
+ * of a base are not dropped: they stay in the base. */
+static int count_marked(const struct build_run *run, const struct source_image *image,
+			const struct kept_place *places, bool needed, dwarfs_error **err)
+{
+	for (uint32_t i = 0; i < image->block_count && (needed || !image->is_base); i++) {
+		uint64_t bytes;
+		int ret;
+
+		if ((places[i].number != DW_NONE) != needed)
+			continue;
+		if ((ret = image->ops->stored_bytes(image->user, i, &bytes, err)) < 0)
+			return ret;
+		count_block(run, image, i,
+			    needed ? DWARFS_COUNT_BLOCKS_REWRITTEN
+				   : DWARFS_COUNT_BLOCKS_DROPPED,
+			    bytes);
+	}
+	return 0;
+}
+
+/* Count the blocks that are not taken over: before compaction, those that nothing needs. */
+static int count_dropped(const struct build_run *run, const struct kept_blocks *kept,
+			 dwarfs_error **err)
+{
+	const struct assembly *assembly = run->assembly;
+	int ret = 0;
+
+	for (size_t i = 0; i < assembly->image_count && ret == 0; i++) {
+		const struct source_image *image = assembly->images[i];
+
+		ret = count_marked(run, image, kept->places[i], false, err);
+		if (ret == 0 && !image->keeps_blocks)
+			ret = count_marked(run, image, kept->places[i], true, err);
+	}
+	return ret;
 }
 
 /* -- compaction ------------------------------------------------------------------------ */
@@ -209,14 +307,18 @@ static const struct image_file *file_in(const struct build_run *run,
 	return file->image == image ? file : NULL;
 }
 
-static int compact_image(const struct build_run *run, const struct tree *tree,
-			 struct contents *contents, uint32_t number, dwarfs_error **err)
+/* Let contents in blocks of which too much is not needed be stored anew; *moved_out is how
+ * many they are. */
+static int move_contents(const struct build_run *run, const struct tree *tree,
+			 struct contents *contents, uint32_t number, size_t *moved_out,
+			 dwarfs_error **err)
 {
 	const struct source_image *image = run->assembly->images[number];
 	__attribute__((cleanup(free_needed))) struct needed_ranges needed = { 0 };
 	auto_free uint8_t *is_sparse = dw_calloc(image->block_count, 1);
 	int ret;
 
+	*moved_out = 0;
 	if (!is_sparse)
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < contents->count; i++) {
@@ -242,6 +344,89 @@ static int compact_image(const struct build_run *run, const struct tree *tree,
 						      &fragment->stream, err)) < 0)
 			return ret;
 		content->kept_inode = DW_NONE;
+		++*moved_out;
+	}
+	return 0;
+}
+
+/* Mark the blocks of one image that contents are kept in. */
+static int mark_kept_in(const struct build_run *run, const struct tree *tree,
+			const struct contents *contents, uint32_t number,
+			struct kept_place *places, dwarfs_error **err)
+{
+	const struct source_image *image = run->assembly->images[number];
+
+	clear_places(image, places);
+	for (size_t i = 0; i < contents->count; i++) {
+		const struct image_file *file =
+			file_in(run, tree, &contents->list[i], number);
+		int ret = file ? mark_needed(image, file, places, err) : 0;
+
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+/* Count the blocks that were needed before, and are not now. */
+static int count_moved(const struct build_run *run, const struct source_image *image,
+		       const struct kept_place *places, const uint8_t *were_needed,
+		       dwarfs_error **err)
+{
+	for (uint32_t i = 0; i < image->block_count; i++) {
+		uint64_t bytes;
+		int ret;
+
+		if (!were_needed[i] || places[i].number != DW_NONE)
+			continue;
+		if ((ret = image->ops->stored_bytes(image->user, i, &bytes, err)) < 0)
+			return ret;
+		count_block(run, image, i, DWARFS_COUNT_BLOCKS_REWRITTEN, bytes);
+	}
+	return 0;
+}
+
+/* Contents that are moved out of one block may leave parts of others without use. */
+static int compact_image(struct build_run *run, const struct tree *tree,
+			 struct contents *contents, uint32_t number,
+			 struct kept_place *places, dwarfs_error **err)
+{
+	const struct source_image *image = run->assembly->images[number];
+	auto_free uint8_t *were_needed = dw_calloc(image->block_count, 1);
+	size_t moved = 1;
+	int ret;
+
+	if (!were_needed)
+		return dw_fail_nomem(err);
+	for (uint32_t i = 0; i < image->block_count; i++)
+		were_needed[i] = places[i].number != DW_NONE;
+	for (unsigned pass = 0; pass < MAX_PASSES && moved > 0; pass++) {
+		if ((ret = move_contents(run, tree, contents, number, &moved, err)) < 0 ||
+		    (ret = dw_progress_tick(&run->progress, err)) < 0)
+			return ret;
+	}
+	if ((ret = mark_kept_in(run, tree, contents, number, places, err)) < 0)
+		return ret;
+	return count_moved(run, image, places, were_needed, err);
+}
+
+static int compact_images(struct build_run *run, const struct tree *tree,
+			  struct contents *contents, const struct kept_blocks *kept,
+			  dwarfs_error **err)
+{
+	const struct assembly *assembly = run->assembly;
+
+	if (run->options->max_unused >= 100)
+		return 0;
+	for (uint32_t i = 0; i < assembly->image_count; i++) {
+		int ret;
+
+		if (!assembly->images[i]->keeps_blocks ||
+		    assembly->images[i]->changes_block_size)
+			continue;
+		ret = compact_image(run, tree, contents, i, kept->places[i], err);
+		if (ret < 0)
+			return ret;
 	}
 	return 0;
 }
@@ -394,25 +579,17 @@ int dw_kept_blocks_find(struct build_run *run, const struct tree *tree,
 	kept->places = dw_calloc(assembly->image_count, sizeof(*kept->places));
 	if (!kept->places)
 		return dw_fail_nomem(err);
-	for (uint32_t i = 0; run->options->max_unused < 100 && i < assembly->image_count;
-	     i++)
-		if (assembly->images[i]->keeps_blocks &&
-		    !assembly->images[i]->changes_block_size &&
-		    (ret = compact_image(run, tree, contents, i, err)) < 0)
-			return ret;
 	for (size_t i = 0; i < assembly->image_count; i++)
 		if ((ret = add_places(kept, assembly->images[i], err)) < 0)
 			return ret;
-	for (size_t i = 0; i < contents->count; i++) {
-		const struct image_file *file;
-
-		if (contents->list[i].kept_inode == DW_NONE)
-			continue;
-		file = dw_kept_file_of(run, &tree->inodes[contents->list[i].kept_inode]);
-		if ((ret = mark_needed(assembly->images[file->image], file,
-				       kept->places[file->image], err)) < 0)
-			return ret;
-	}
+	if ((ret = mark_kept(run, tree, contents, kept, err)) < 0 ||
+	    (ret = mark_repacked(run, tree, kept, err)) < 0 ||
+	    (ret = count_dropped(run, kept, err)) < 0 ||
+	    (ret = compact_images(run, tree, contents, kept, err)) < 0)
+		return ret;
+	for (size_t i = 0; i < assembly->image_count; i++)
+		if (!assembly->images[i]->keeps_blocks)
+			clear_places(assembly->images[i], kept->places[i]);
 	for (size_t i = 0; i < assembly->image_count; i++)
 		if ((ret = place_blocks(run, assembly->images[i], kept->places[i],
 					contents, kept, &next, err)) < 0)
@@ -525,17 +702,30 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 	struct source_image *image = block->image;
 	__attribute__((
 		cleanup(dw_stored_section_free))) struct stored_section section = { 0 };
+	uint64_t bytes;
 	int ret;
 
-	if (image->changes_block_size)
+	if (image->changes_block_size) {
+		if ((ret = image->ops->stored_bytes(image->user, block->block, &bytes,
+						    err)) < 0)
+			return ret;
+		count_block(writer->run, image, block->block,
+			    DWARFS_COUNT_BLOCKS_REWRITTEN, bytes);
 		return pack_block_again(writer, kept, index, err);
+	}
 	ret = image->ops->load_block(image->user, block->block, &section, err);
 	if (ret < 0)
 		return ret;
 	/* Nor can one without bytes, or whose codec is not known. */
 	if (image->blocks[block->block].action == BLOCK_COMPRESS && !section.is_damaged &&
-	    section.unpacked_bytes > 0)
+	    section.unpacked_bytes > 0) {
+		count_block(writer->run, image, block->block,
+			    DWARFS_COUNT_BLOCKS_REWRITTEN, section.payload.size);
+		dw_stored_section_free(&section);
 		return pack_block_again(writer, kept, index, err);
+	}
+	count_block(writer->run, image, block->block, DWARFS_COUNT_BLOCKS_COPIED,
+		    section.payload.size);
 	return dw_compressor_copy(writer->compressor, block->stream,
 				  image->blocks[block->block].category, &section, err);
 }

@@ -20,12 +20,13 @@
 /* An image of blocks with these sizes; chunk i is one of the list. */
 #define BLOCK_BITS 12
 #define BLOCKS	   5
-#define CHUNKS	   6
+#define CHUNKS	   10
 
 static const uint32_t sizes[BLOCKS] = { 4096, 4096, 1000, 4096, 0 };
 static const struct source_chunk chunk_list[CHUNKS] = {
-	{ 0, 100, 50 },	 { DW_NONE, 0, 7000 }, { 2, 0, 1000 },
-	{ 3, 4000, 96 }, { 9, 0, 1 },	       { 2, 900, 101 },
+	{ 0, 100, 50 }, { DW_NONE, 0, 7000 }, { 2, 0, 1000 }, { 3, 4000, 96 },
+	{ 9, 0, 1 },	{ 2, 900, 101 },      { 0, 100, 50 }, { 3, 0, 50 },
+	{ 3, 50, 50 },	{ 1, 0, 100 },
 };
 
 static uint8_t byte_at(uint32_t block, uint64_t offset)
@@ -107,12 +108,14 @@ static void begin(struct lab *lab)
 		.chunk = get_chunk,
 		.load_block = load_block,
 		.block_bytes = get_bytes,
+		.stored_bytes = get_bytes,
 		.read_block = read_block,
 		.release = no_free,
 	};
 	uint32_t number;
 
 	*lab = (struct lab){ .options = { .block_bits = BLOCK_BITS, .max_unused = 100 } };
+	assert_int_equal(dwarfs_context_new(&lab->run.context, NULL), 0);
 	lab->run.options = &lab->options;
 	lab->run.settings = lab->settings;
 	lab->run.counts = lab->counts;
@@ -149,6 +152,7 @@ static void end(struct lab *lab)
 	dw_block_streams_free(&lab->streams);
 	dw_section_writer_free(&lab->sections);
 	dwarfs_sink_free(lab->run.output);
+	dwarfs_context_free(lab->run.context);
 	dw_buffer_free(&lab->written);
 }
 
@@ -218,6 +222,23 @@ static void expect_block(const struct lab *lab, size_t *at, uint32_t number, siz
 	*at += DW_HEADER_BYTES + size;
 }
 
+/* Blocks that are copied, rewritten and dropped, each list with a digit for each. */
+static void expect_counts(const struct lab *lab, const char *copied,
+			  const char *rewritten, const char *dropped)
+{
+	const char *lists[] = { copied, rewritten, dropped };
+
+	for (size_t i = 0; i < 3; i++) {
+		uint64_t bytes = 0;
+
+		for (const char *block = lists[i]; *block; block++)
+			bytes += sizes[*block - '0'];
+		assert_int_equal(lab->counts[DWARFS_COUNT_BLOCKS_COPIED + 2 * i],
+				 strlen(lists[i]));
+		assert_int_equal(lab->counts[DWARFS_COUNT_BYTES_COPIED + 2 * i], bytes);
+	}
+}
+
 static void only_needed_blocks_are_taken_over(void **state)
 {
 	struct lab lab;
@@ -244,6 +265,7 @@ static void only_needed_blocks_are_taken_over(void **state)
 	assert_int_equal(lab.chunks.count, 3);
 	assert_int_equal(lab.contents.fragments[0].size, 8050);
 	assert_int_equal(lab.contents.list[0].hole_bytes, 7000);
+	expect_counts(&lab, "02", "", "134");
 	end(&lab);
 }
 
@@ -277,6 +299,7 @@ static void blocks_are_divided(void **state)
 			left -= size;
 		}
 		assert_int_equal(at, lab.written.size);
+		expect_counts(&lab, "", "023", "14");
 		add_chunks(&lab);
 		done = 0;
 		for (size_t j = 0; j < lab.chunks.count; j++) {
@@ -435,6 +458,53 @@ static void files_in_blocks_that_are_mostly_unused(void **state)
 	assert_int_equal(lab.contents.list[0].kept_inode, DW_NONE);
 	assert_int_equal(lab.contents.fragments[0].stream, 0);
 	assert_int_equal(lab.contents.list[1].kept_inode, 1);
+	write_blocks(&lab, 0);
+	expect_counts(&lab, "2", "0", "134");
+	end(&lab);
+}
+
+/* Contents that are moved out of one block leave another one mostly unused, and so on. */
+static void files_are_stored_anew_until_no_block_is_mostly_unused(void **state)
+{
+	struct lab lab;
+
+	begin(&lab);
+	lab.options.max_unused = 98;
+	add_file(&lab, 6, 2); /* 50 of 4096 bytes of block 0, and 50 of block 3 */
+	add_file(&lab, 8, 2); /* 50 others of block 3, and 100 of block 1 */
+	assert_int_equal(find(&lab, NULL), 0);
+	assert_int_equal(lab.kept.count, 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(lab.contents.list[i].kept_inode, DW_NONE);
+	expect_counts(&lab, "", "013", "24");
+	end(&lab);
+}
+
+/* Blocks of a base stay in the base. */
+static void unused_blocks_of_a_base_are_not_dropped(void **state)
+{
+	struct lab lab;
+
+	begin(&lab);
+	lab.image->is_base = true;
+	add_file(&lab, 0, 1);
+	assert_int_equal(find(&lab, NULL), 0);
+	write_blocks(&lab, 0);
+	expect_counts(&lab, "0", "", "");
+	end(&lab);
+}
+
+static void blocks_of_an_image_that_is_packed_again(void **state)
+{
+	struct lab lab;
+
+	begin(&lab);
+	lab.image->keeps_blocks = false;
+	add_file(&lab, 0, 3);
+	lab.contents.list[0].kept_inode = DW_NONE;
+	assert_int_equal(find(&lab, NULL), 0);
+	assert_int_equal(lab.kept.count, 0);
+	expect_counts(&lab, "", "02", "134");
 	end(&lab);
 }
 
@@ -469,6 +539,9 @@ int main(void)
 		cmocka_unit_test(a_block_that_is_compressed_again_is_not_divided),
 		cmocka_unit_test(what_is_not_compressed_is_copied),
 		cmocka_unit_test(files_in_blocks_that_are_mostly_unused),
+		cmocka_unit_test(files_are_stored_anew_until_no_block_is_mostly_unused),
+		cmocka_unit_test(unused_blocks_of_a_base_are_not_dropped),
+		cmocka_unit_test(blocks_of_an_image_that_is_packed_again),
 		cmocka_unit_test(a_codec_that_cannot_compress_a_block),
 	};
 
