@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dwarfs/affinity.h"
 #include "dwarfs/mount.h"
 
 static const char usage_text[] =
@@ -48,6 +49,9 @@ static const char usage_text[] =
 	"                            evict blocks that were not read for a while (none)\n"
 	"    -o tidy_interval=TIME   how often to look for them (5m)\n"
 	"    -o tidy_max_age=TIME    how long a while is (10m)\n"
+	"    -o affinity=auto|caller|none\n"
+	"                            serve on the CPU of the calling process (auto: unless\n"
+	"                            there are several at a time)\n"
 	"    -o mlock=none|try|must  keep the metadata in memory (none)\n"
 	"    -o (no_)cache_files     let the kernel cache contents, or not (on)\n"
 	"    -o (no_)cache_sparse    also of files with holes, or not (off)\n"
@@ -122,7 +126,8 @@ static int prepare(struct mounted *mounted)
 {
 	const struct settings *settings = mounted->settings;
 
-	return files_new(&mounted->files) || ahead_new(mounted, &mounted->ahead) ||
+	return affinity_new(settings->affinity, &mounted->affinity) ||
+	       files_new(&mounted->files) || ahead_new(mounted, &mounted->ahead) ||
 	       (settings->fold && folded_new(mounted->image, &mounted->folded)) ||
 	       (settings->perfmon &&
 		perfmon_new(settings->perfmon, settings->perfmon_trace,
@@ -138,6 +143,7 @@ static void finish_mount(struct mounted *mounted)
 	folded_free(mounted->folded);
 	opened_finish(mounted->opened);
 	perfmon_free(mounted->perfmon);
+	affinity_free(mounted->affinity);
 }
 
 /* -- the session --------------------------------------------------------------------- */

@@ -189,7 +189,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
 	bool cache = false;
 	int ret;
 
-	PERF_SPAN(mounted->perfmon, PERF_OPEN, ino);
+	REQUEST(req, PERF_OPEN, ino, 0);
 	if ((info->flags & O_ACCMODE) != O_RDONLY) {
 		fuse_reply_err(req, EROFS);
 		return;
@@ -294,7 +294,7 @@ void op_read(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t offset,
 	const struct mounted *mounted = mounted_of(req);
 	int ret;
 
-	PERF_SPAN(mounted->perfmon, PERF_READ, ino);
+	REQUEST(req, PERF_READ, ino, bytes);
 	ret = file_of_handle(mounted, ino, info, &file, &err);
 	if (ret == 0) {
 		PERF_SPAN(mounted->perfmon, PERF_READER_READ, ino);
@@ -319,7 +319,7 @@ void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence,
 	uint64_t found;
 	int ret;
 
-	PERF_SPAN(mounted->perfmon, PERF_LSEEK, ino);
+	REQUEST(req, PERF_LSEEK, ino, 0);
 	if (offset < 0 || (whence != SEEK_DATA && whence != SEEK_HOLE)) {
 		fuse_reply_err(req, offset < 0 ? ENXIO : EINVAL);
 		return;

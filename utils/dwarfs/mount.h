@@ -15,6 +15,7 @@ struct files;
 struct folded;
 struct opened;
 struct perfmon;
+struct affinity;
 
 /* The state of a mount. Settings and pointers do not change while it is mounted. */
 struct mounted {
@@ -25,8 +26,9 @@ struct mounted {
 	struct files *files;	 /* open files */
 	struct ahead *ahead;	 /* decoding ahead */
 	struct perfmon *perfmon; /* NULL: no times are taken */
-	struct folded *folded;	 /* NULL: names match as they are */
-	struct opened *opened;	 /* NULL: opened files are not recorded */
+	struct affinity *affinity;
+	struct folded *folded; /* NULL: names match as they are */
+	struct opened *opened; /* NULL: opened files are not recorded */
 };
 
 /* -- dwarfs/operations.c: directories, attributes and links; dwarfs/file_contents.c: contents ------ */
@@ -199,6 +201,20 @@ void perf_end(struct perf_span *span);
 #define PERF_SPAN(perfmon, timer, inode)                                                 \
 	__attribute__((cleanup(perf_end), unused)) struct perf_span PERF_JOIN(           \
 		span_, __LINE__) = perf_begin(perfmon, timer, inode)
+
+/* -- dwarfs/requests.c: each request, from its arrival to its end --------------------- */
+
+struct request_span {
+	const struct mounted *mounted;
+	struct perf_span perf;
+};
+struct request_span request_begin(fuse_req_t req, enum perf_timer timer, uint64_t inode,
+				  uint64_t bytes);
+void request_end(struct request_span *span);
+/* A request of some kind is served until the end of the block. bytes: of a read. */
+#define REQUEST(req, timer, inode, bytes)                                                \
+	__attribute__((cleanup(request_end), unused)) struct request_span request_span = \
+		request_begin(req, timer, inode, bytes)
 
 /* -- dwarfs/kernel_settings.c ---------------------------------------------------------------- */
 

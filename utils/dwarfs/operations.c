@@ -171,7 +171,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct fuse_entry_param entry = { .entry_timeout = FOREVER };
 	int ret;
 
-	PERF_SPAN(mounted->perfmon, PERF_LOOKUP, parent);
+	REQUEST(req, PERF_LOOKUP, parent, 0);
 	if (strlen(name) >= DWARFS_NAME_BUFFER_BYTES) {
 		fuse_reply_err(req, ENAMETOOLONG);
 		return;
@@ -197,7 +197,7 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *in
 	int ret;
 
 	(void)info;
-	PERF_SPAN(mounted->perfmon, PERF_GETATTR, ino);
+	REQUEST(req, PERF_GETATTR, ino, 0);
 	ret = dwarfs_stat_new(&stat, &err);
 	if (ret == 0) {
 		PERF_SPAN(mounted->perfmon, PERF_FS_STAT, ino);
@@ -218,7 +218,7 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 	char target[DWARFS_LINK_BUFFER_BYTES];
 	int ret;
 
-	PERF_SPAN(mounted->perfmon, PERF_READLINK, ino);
+	REQUEST(req, PERF_READLINK, ino, 0);
 	{
 		PERF_SPAN(mounted->perfmon, PERF_FS_READLINK, ino);
 		ret = dwarfs_link_read(mounted->image, inode_of(ino), target,
@@ -242,7 +242,7 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 		.f_namemax = DWARFS_NAME_BUFFER_BYTES - 1,
 	};
 
-	PERF_SPAN(mounted_of(req)->perfmon, PERF_STATFS, ino);
+	REQUEST(req, PERF_STATFS, ino, 0);
 	fuse_reply_statfs(req, &st);
 }
 
@@ -256,7 +256,7 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *in
 	uint32_t count;
 	int ret;
 
-	PERF_SPAN(mounted->perfmon, PERF_OPENDIR, ino);
+	REQUEST(req, PERF_OPENDIR, ino, 0);
 	if (mounted->no_opendir) {
 		fuse_reply_err(req, ENOSYS); /* it is not asked again */
 		return;
@@ -401,7 +401,7 @@ static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t offse
 		       struct fuse_file_info *info)
 {
 	(void)info;
-	PERF_SPAN(mounted_of(req)->perfmon, PERF_READDIR, ino);
+	REQUEST(req, PERF_READDIR, ino, 0);
 	list(req, ino, bytes, offset, false);
 }
 
@@ -409,7 +409,7 @@ static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t o
 			   struct fuse_file_info *info)
 {
 	(void)info;
-	PERF_SPAN(mounted_of(req)->perfmon, PERF_READDIRPLUS, ino);
+	REQUEST(req, PERF_READDIRPLUS, ino, 0);
 	list(req, ino, bytes, offset, true);
 }
 

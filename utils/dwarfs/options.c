@@ -31,7 +31,7 @@ struct words {
 	struct command *command;
 	char *cache_size, *block_size, *offset, *image_size, *uid, *gid, *level;
 	char *readahead, *workers, *lock, *ratio, *tidy, *tidy_interval, *tidy_age;
-	char *allocator, *sequence, *perfmon, *verify;
+	char *allocator, *sequence, *perfmon, *verify, *affinity;
 	char *preload_category, *analysis_file, *perfmon_trace;
 	int readonly, fold, preload_all, no_cache_files, cache_sparse, mapped;
 	int man, auto_mount_point, auto_unmount;
@@ -70,6 +70,7 @@ static const struct fuse_opt option_table[] = {
 	VALUE("perfmon=%s", perfmon),
 	VALUE("perfmon_trace=%s", perfmon_trace),
 	VALUE("verify=%s", verify),
+	VALUE("affinity=%s", affinity),
 	SWITCH("readonly", readonly, 1),
 	SWITCH("case_insensitive", fold, 1),
 	SWITCH("preload_all", preload_all, 1),
@@ -239,6 +240,7 @@ static int parse_words_of(const struct words *words, struct settings *settings)
 	static const char *const locks[] = { "none", "try", "must", NULL };
 	static const char *const tidies[] = { "none", "time", "swap", NULL };
 	static const char *const allocators[] = { "malloc", "mmap", NULL };
+	static const char *const affinities[] = { "auto", "caller", "none", NULL };
 	static const char *const verifies[] = { "eager", "lazy", NULL };
 	int word = 0;
 
@@ -256,6 +258,11 @@ static int parse_words_of(const struct words *words, struct settings *settings)
 		if (parse_word("-o verify", words->verify, verifies, &word) != 0)
 			return 1;
 		settings->verify = word ? DWARFS_VERIFY_LAZY : DWARFS_VERIFY_EAGER;
+	}
+	if (words->affinity) {
+		if (parse_word("-o affinity", words->affinity, affinities, &word) != 0)
+			return 1;
+		settings->affinity = (enum affinity_mode)word;
 	}
 	if (words->allocator) {
 		if (parse_word("-o block_allocator", words->allocator, allocators,
@@ -356,7 +363,8 @@ static void free_words(struct words *words)
 			      words->level,	    words->readahead,  words->workers,
 			      words->lock,	    words->ratio,      words->tidy,
 			      words->tidy_interval, words->tidy_age,   words->allocator,
-			      words->sequence,	    words->perfmon,    words->verify };
+			      words->sequence,	    words->perfmon,    words->verify,
+			      words->affinity };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		free(all[i]);

@@ -12,6 +12,7 @@
 
 enum lock_mode { LOCK_NONE, LOCK_TRY, LOCK_MUST };
 enum tidy_mode { TIDY_NONE, TIDY_TIME, TIDY_SWAP };
+enum affinity_mode { AFFINITY_AUTO, AFFINITY_CALLER, AFFINITY_NONE };
 
 /* Parts of the program whose latencies are measured: bits of settings.perfmon. */
 enum perf_part { PERF_FUSE, PERF_FILESYSTEM, PERF_READER, PERF_CACHE, PERF_PART_COUNT };
@@ -29,6 +30,7 @@ struct settings {
 	enum lock_mode lock;
 	enum tidy_mode tidy;
 	uint64_t tidy_interval_ms, tidy_age_ms;
+	enum affinity_mode affinity;
 	bool preload_all;
 	char *preload_category; /* NULL: none */
 

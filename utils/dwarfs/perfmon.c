@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "dwarfs/affinity.h"
 #include "dwarfs/mount.h"
 
 #define STEPS	4
@@ -296,6 +297,17 @@ static void describe_latencies(const dwarfs_context *context, json_t *all)
 			json_object_set_new(part, names[i], describe_latency(context, i));
 }
 
+/* Where requests are served. */
+static json_t *describe_affinity(struct affinity *affinity)
+{
+	struct affinity_counts counts;
+
+	affinity_counts(affinity, &counts);
+	return json_pack("{s:i, s:I, s:I, s:I}", "cpu", counts.cpu, "queries",
+			 (json_int_t)counts.queries, "moves", (json_int_t)counts.moves,
+			 "concurrent_requests", (json_int_t)counts.concurrent);
+}
+
 char *perfmon_describe(const struct mounted *mounted)
 {
 	struct perfmon *perfmon = mounted->perfmon;
@@ -304,6 +316,7 @@ char *perfmon_describe(const struct mounted *mounted)
 	char *text;
 
 	json_object_set_new(all, "cache", describe_cache(context));
+	json_object_set_new(all, "affinity", describe_affinity(mounted->affinity));
 	for (int part = 0; perfmon && part < PERF_PART_COUNT; part++)
 		if (perfmon->parts >> part & 1)
 			json_object_set_new(all, part_names[part], json_object());

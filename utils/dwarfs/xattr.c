@@ -152,7 +152,7 @@ void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t room)
 	const struct mounted *mounted = mounted_of(req);
 	int ret;
 
-	PERF_SPAN(mounted->perfmon, PERF_GETXATTR, ino);
+	REQUEST(req, PERF_GETXATTR, ino, 0);
 	if (ino == FUSE_ROOT_ID && strcmp(name, XATTR_PID) == 0) {
 		char pid[24];
 
@@ -207,7 +207,7 @@ void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t room)
 	size_t stored;
 	int ret;
 
-	PERF_SPAN(mounted_of(req)->perfmon, PERF_LISTXATTR, ino);
+	REQUEST(req, PERF_LISTXATTR, ino, 0);
 	if (!has_ours(image, ino))
 		size = 0;
 	if (!dwarfs_image_has_xattrs(image)) {

@@ -116,7 +116,7 @@ with suite.case("bad values, missing images and mount points are named"):
                    "workers=many", "readahead=-1", "mlock=perhaps", "decratio=1.5",
                    "tidy_strategy=never", "tidy_interval=5x", "tidy_max_age=soon",
                    "block_allocator=stack", "seq_detector=no", "perfmon=fuse+cpu",
-                   "verify=never", "uid=4294967295", "gid=4294967295"):
+                   "verify=never", "affinity=all", "uid=4294967295", "gid=4294967295"):
         done = run(upstream("data"), scratch, "-o", option)
         name, value = option.split("=")
         assert done.returncode == 3, done

@@ -150,7 +150,8 @@ with suite.case("contents are right with each option"):
                    "block_allocator=mmap", "seq_detector=0", "seq_detector=1",
                    "seq_detector=1,cachesize=1m,no_cache_files",
                    "perfmon=fuse+filesystem_v2+inode_reader_v2+block_cache", "verify=lazy",
-                   "verify=eager", "no_cache_files", "cache_sparse", "offset=auto"):
+                   "verify=eager", "no_cache_files", "cache_sparse", "offset=auto",
+                   "affinity=caller", "affinity=none"):
         with mount.mounted(IMAGE, "-o", option) as path:
             check_all(path)
 
@@ -376,7 +377,7 @@ with suite.case("times and numbers"):
     with mount.mounted(IMAGE, "-o", f"perfmon=fuse+inode_reader_v2,perfmon_trace={trace}") as path:
         check_all(path)
         found = statistics(path)
-    assert set(found) == {"cache", "fuse", "inode_reader_v2"}
+    assert set(found) == {"affinity", "cache", "fuse", "inode_reader_v2"}
     assert found["cache"]["decoded_bytes"] > 0 and found["cache"]["budget_bytes"] == 512 << 20
     for part in ("fuse", "inode_reader_v2"):
         timer = found[part]["read"]
@@ -388,7 +389,7 @@ with suite.case("times and numbers"):
     assert {event["cat"] for event in events} == {"fuse", "inode_reader_v2"}
     assert sum(event["name"] == "read" for event in events) >= 2 * found["fuse"]["read"]["count"]
     with mount.mounted(IMAGE) as path:
-        assert set(statistics(path)) == {"cache"}
+        assert set(statistics(path)) == {"affinity", "cache"}
 
 with suite.case("statistics that grow between the queries of size and value"):
     libc = ctypes.CDLL(None, use_errno=True)
@@ -405,13 +406,13 @@ with suite.case("statistics that grow between the queries of size and value"):
             room = ctypes.create_string_buffer(size)
             got = libc.getxattr(os.fsencode(path), name, room, size)
             assert 0 < got <= size, (got, size, os.strerror(ctypes.get_errno()))
-            assert set(json.loads(room.raw[:got])) == {"cache", *every.split("+")}
+            assert set(json.loads(room.raw[:got])) == {"affinity", "cache", *every.split("+")}
 
 with suite.case("times of the library"):
     with mount.mounted(IMAGE, "-o", "perfmon=block_cache,cachesize=1m") as path:
         check_all(path)
         found = settled(path)
-    assert set(found) == {"cache", "block_cache"}
+    assert set(found) == {"affinity", "cache", "block_cache"}
     for name in ("read", "decode", "load"):
         timer = found["block_cache"][name]
         assert timer["count"] == sum(number for _, number in timer["histogram"]) > 0, timer
