@@ -367,6 +367,25 @@ DWARFS_API int dwarfs_image_section(const dwarfs_image *image, uint32_t section,
  */
 DWARFS_API int64_t dwarfs_image_block_category(const dwarfs_image *image, uint32_t block);
 
+/**
+ * Count the bytes of each block that no chunk refers to. Files that were removed or replaced
+ * leave them when the blocks of an image are taken over (<dwarfs/rewrite.h>).
+ *
+ * Takes 16 bytes of memory for each chunk of the image while it runs.
+ *
+ * @param image       an image
+ * @param unused_out  receives the unused bytes of each block, before compression; 0 for a
+ *                    block whose size is not known: its codec is not built in, or it is
+ *                    damaged
+ * @param count       the number of its elements: dwarfs_image_block_count()
+ * @param err         receives the details on failure; may be NULL
+ * @return 0; DWARFS_ERR_RANGE for another count; DWARFS_ERR_CORRUPT, _IO or _NOMEM
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API int dwarfs_image_unused_bytes(const dwarfs_image *image, uint64_t *unused_out,
+					 uint32_t count, dwarfs_error **err);
+
 /** @return the format's name of a section type, such as "BLOCK"; "UNKNOWN". Threads: any. Since 0.1. */
 DWARFS_API const char *dwarfs_section_type_name(uint32_t type);
 

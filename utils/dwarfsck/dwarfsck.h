@@ -108,6 +108,10 @@ struct inode_counts {
 int count_inodes(const dwarfs_image *image, struct inode_counts *counts);
 
 /* All print to stdout, print errors, and return the exit code. */
+/* Bytes of each block that no file refers to; free() them. NULL if the metadata is damaged, or
+ * without memory. */
+uint64_t *count_unused(const dwarfs_image *image);
+
 int print_info(const dwarfs_image *image, unsigned details, const struct report *report);
 int print_json(const dwarfs_image *image, const struct report *report, bool entries);
 int print_list(const dwarfs_image *image, bool verbose);

@@ -5,6 +5,7 @@
 #include "dwarfsck/dwarfsck.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -90,7 +91,38 @@ static void print_words(const char *what, const dwarfs_image *image,
 	printf("\n");
 }
 
-static int print_summary(const dwarfs_image *image)
+uint64_t *count_unused(const dwarfs_image *image)
+{
+	const uint32_t count = dwarfs_image_block_count(image);
+	uint64_t *unused = calloc(count ? count : 1, sizeof(*unused));
+
+	if (unused && dwarfs_image_unused_bytes(image, unused, count, NULL) == 0)
+		return unused;
+	free(unused);
+	return NULL;
+}
+
+/* Bytes in blocks that no file refers to. Where chunks are damaged, the check has said so. */
+static void print_unused(const dwarfs_image *image, const uint64_t *unused)
+{
+	const uint32_t count = dwarfs_image_block_count(image);
+	uint64_t bytes = 0, sum = 0;
+	uint32_t section, block;
+	char text[TOOL_TEXT_ROOM];
+
+	for (section = 0; section < dwarfs_image_section_count(image); section++)
+		if (section_fact(image, section, DWARFS_SECTION_FIELD_TYPE) ==
+		    DWARFS_SECTION_BLOCK)
+			bytes += section_fact(image, section, DWARFS_SECTION_FIELD_BYTES);
+	for (block = 0; unused && block < count; block++)
+		sum += unused[block];
+	if (unused)
+		printf("unreferenced in blocks: %s (%" PRIu64 " bytes, %.2f%%)\n",
+		       tool_format_bytes(sum, text), sum,
+		       bytes ? 100.0 * (double)sum / (double)bytes : 0.0);
+}
+
+static int print_summary(const dwarfs_image *image, const uint64_t *unused)
 {
 	const uint64_t original = dwarfs_image_original_bytes(image);
 	const uint64_t bytes = dwarfs_image_bytes(image);
@@ -112,6 +144,7 @@ static int print_summary(const dwarfs_image *image)
 	print_bytes("original filesystem size", original);
 	print_bytes("image size", bytes);
 	printf("ratio: %.2f\n", bytes ? (double)original / (double)bytes : 0.0);
+	print_unused(image, unused);
 	print_words("features", image, dwarfs_image_feature);
 	print_words("packing", image, dwarfs_image_packing);
 	return 0;
@@ -251,8 +284,9 @@ static const char *state_text(const struct report *report, uint32_t section)
 	}
 }
 
+/* unused: of the block, or NULL. */
 static void print_section(const dwarfs_image *image, uint32_t section, uint32_t block,
-			  const struct report *report)
+			  const uint64_t *unused, const struct report *report)
 {
 	const uint32_t type =
 		(uint32_t)section_fact(image, section, DWARFS_SECTION_FIELD_TYPE);
@@ -271,6 +305,8 @@ static void print_section(const dwarfs_image *image, uint32_t section, uint32_t 
 	       section_fact(image, section, DWARFS_SECTION_FIELD_OFFSET), stored, bytes);
 	if (bytes)
 		printf(" (%.2f%%)", 100.0 * (double)stored / (double)bytes);
+	if (type == DWARFS_SECTION_BLOCK && unused)
+		printf(", unreferenced=%" PRIu64, unused[block]);
 	if (category) {
 		printf(", category=");
 		print_name(category);
@@ -278,15 +314,15 @@ static void print_section(const dwarfs_image *image, uint32_t section, uint32_t 
 	printf("%s\n", state_text(report, section));
 }
 
-static void print_sections(const dwarfs_image *image, const struct report *report,
-			   bool only_bad)
+static void print_sections(const dwarfs_image *image, const uint64_t *unused,
+			   const struct report *report, bool only_bad)
 {
 	uint32_t block = 0;
 	uint32_t i;
 
 	for (i = 0; i < dwarfs_image_section_count(image); i++) {
 		if (!only_bad || report_state(report, i) >= SECTION_DAMAGED)
-			print_section(image, i, block, report);
+			print_section(image, i, block, unused, report);
 		block += section_fact(image, i, DWARFS_SECTION_FIELD_TYPE) ==
 			 DWARFS_SECTION_BLOCK;
 	}
@@ -327,9 +363,12 @@ static int print_tree(const dwarfs_image *image)
 
 int print_info(const dwarfs_image *image, unsigned details, const struct report *report)
 {
+	auto_free uint64_t *unused =
+		details & (DETAIL_SUMMARY | DETAIL_SECTIONS) ? count_unused(image) : NULL;
+
 	if (details & DETAIL_VERSION)
 		print_version(image);
-	if ((details & DETAIL_SUMMARY) && print_summary(image))
+	if ((details & DETAIL_SUMMARY) && print_summary(image, unused))
 		return 1;
 	if ((details & DETAIL_ANALYSIS) && print_frozen_analysis(image))
 		return 1;
@@ -337,7 +376,7 @@ int print_info(const dwarfs_image *image, unsigned details, const struct report 
 		print_metadata(image);
 	if (details & DETAIL_HISTORY)
 		print_history(image);
-	print_sections(image, report, !(details & DETAIL_SECTIONS));
+	print_sections(image, unused, report, !(details & DETAIL_SECTIONS));
 	if ((details & DETAIL_FROZEN) && print_frozen_details(image))
 		return 1;
 	if ((details & DETAIL_TREE) && print_tree(image))

@@ -90,8 +90,9 @@ static json_t *append_json(json_t *array, json_t *item)
 	return NULL;
 }
 
+/* unused: of the block, or NULL. */
 static json_t *section_value(const dwarfs_image *image, uint32_t section, uint32_t block,
-			     const struct report *report)
+			     const uint64_t *unused, const struct report *report)
 {
 	const uint32_t type =
 		(uint32_t)section_fact(image, section, DWARFS_SECTION_FIELD_TYPE);
@@ -119,6 +120,8 @@ static json_t *section_value(const dwarfs_image *image, uint32_t section, uint32
 					   DWARFS_SECTION_FIELD_STORED_BYTES))) &&
 	     put(object, "size",
 		 number_value(section_fact(image, section, DWARFS_SECTION_FIELD_BYTES)));
+	if (ok && type == DWARFS_SECTION_BLOCK && unused)
+		ok = put(object, "unreferenced_bytes", number_value(unused[block]));
 	if (ok && category >= 0)
 		ok = put(object, "category",
 			 text_value(dwarfs_image_category(image, (size_t)category)));
@@ -131,14 +134,16 @@ static json_t *section_value(const dwarfs_image *image, uint32_t section, uint32
 	return NULL;
 }
 
-static json_t *sections_value(const dwarfs_image *image, const struct report *report)
+static json_t *sections_value(const dwarfs_image *image, const uint64_t *unused,
+			      const struct report *report)
 {
 	json_t *array = json_array();
 	uint32_t block = 0;
 	uint32_t i;
 
 	for (i = 0; array && i < dwarfs_image_section_count(image); i++) {
-		array = append_json(array, section_value(image, i, block, report));
+		array = append_json(array,
+				    section_value(image, i, block, unused, report));
 		block += section_fact(image, i, DWARFS_SECTION_FIELD_TYPE) ==
 			 DWARFS_SECTION_BLOCK;
 	}
@@ -298,6 +303,17 @@ static bool put_sizes(json_t *object, const dwarfs_image *image)
 	       put(object, "uncompressed_block_size", number_value(bytes[0])) &&
 	       put(object, "compressed_metadata_size", number_value(stored[1])) &&
 	       put(object, "uncompressed_metadata_size", number_value(bytes[1]));
+}
+
+static bool put_unused(json_t *object, const dwarfs_image *image, const uint64_t *unused)
+{
+	uint64_t sum = 0;
+	uint32_t block;
+
+	for (block = 0; unused && block < dwarfs_image_block_count(image); block++)
+		sum += unused[block];
+	return put(object, "unreferenced_block_bytes",
+		   unused ? number_value(sum) : json_null());
 }
 
 /* In seconds: a whole number where it is one. */
@@ -477,6 +493,7 @@ static int print_object(const dwarfs_image *image, const json_t *object, bool en
 
 int print_json(const dwarfs_image *image, const struct report *report, bool entries)
 {
+	auto_free uint64_t *unused = count_unused(image);
 	struct inode_counts counts;
 	json_t *object;
 	int ret = 0;
@@ -485,8 +502,8 @@ int print_json(const dwarfs_image *image, const struct report *report, bool entr
 		return 1;
 	object = json_object();
 	if (!object || !put_identity(object, image) ||
-	    !put_facts(object, image, &counts) ||
-	    !put(object, "sections", sections_value(image, report)) ||
+	    !put_facts(object, image, &counts) || !put_unused(object, image, unused) ||
+	    !put(object, "sections", sections_value(image, unused, report)) ||
 	    !put(object, "findings", findings_value(report)) ||
 	    !put(object, "errors", number_value(report->errors)))
 		ret = tool_error("out of memory");

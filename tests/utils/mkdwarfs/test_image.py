@@ -516,6 +516,21 @@ class Unused(Images):
         self.assertEqual(sizes, sorted(sizes, reverse=True))
         self.assertLess(sizes[-1], 42000)
 
+    def test_dwarfsck_shows_what_is_unreferenced(self):
+        tree = self.directory("tree", a=NOISE[:20000], b=NOISE[20000:40000])
+        old = self.make("old", [tree], "-S16", "--order=path")
+        new = self.make("new", [old], "-F", "- b")
+        for image, unused in ((old, 0), (new, 20000)):
+            info = self.info(image)
+            self.assertEqual(info["unreferenced_block_bytes"], unused)
+            self.assertEqual([section.get("unreferenced_bytes") for section in info["sections"]
+                              if section["type"] == "BLOCK"], [unused])
+            text = self.expect(run("DWARFSCK", image), 0).out
+            self.assertIn(f"({unused} bytes, {unused / 400:.2f}%)", text)
+            self.assertNotIn("unreferenced=", text)
+            text = self.expect(run("DWARFSCK", image, "-d3"), 0).out
+            self.assertIn(f", unreferenced={unused} ", text)
+
     def test_nothing_is_unused(self):
         old, _ = self.first_and_second()
         new = self.make("new", [old], "--max-unused=0")
