@@ -12,20 +12,36 @@
  *   for as long as the handle it was given to.
  */
 %header %{
-static PyObject *error_factory;
+/*
+ * The factory of an interpreter is kept in its own dict: interpreters of one process share
+ * the variables of the module, but not their classes. Borrowed.
+ */
+static const char *const factory_key = "dwarfs._dwarfs.error_factory";
+
+static PyObject *error_factory(void)
+{
+	PyObject *dict = PyInterpreterState_GetDict(PyInterpreterState_Get());
+
+	return dict ? PyDict_GetItemString(dict, factory_key) : NULL;
+}
 
 /* The Python exception for a failure. Borrows err. */
 static void raise_error(const dwarfs_error *err, int code)
 {
 	const char *path = dwarfs_error_path(err);
 	uint64_t offset;
-	PyObject *where, *name, *error;
+	PyObject *where, *name, *error, *factory = error_factory();
 
+	if (!factory) {
+		PyErr_SetString(PyExc_OSError, err ? dwarfs_error_message(err) :
+						     dwarfs_strerror(code));
+		return;
+	}
 	where = dwarfs_error_offset(err, &offset) ? PyLong_FromUnsignedLongLong(offset) :
 						    Py_NewRef(Py_None);
 	name = path ? PyUnicode_DecodeFSDefault(path) : Py_NewRef(Py_None);
 	error = where && name ?
-			PyObject_CallFunction(error_factory, "iO&OOi", code, decode_text,
+			PyObject_CallFunction(factory, "iO&OOi", code, decode_text,
 					      err ? dwarfs_error_message(err) :
 						    dwarfs_strerror(code),
 					      name, where, dwarfs_error_errno(err)) :
@@ -323,7 +339,7 @@ static int fail_by_exception(dwarfs_error **err)
 	if (number && PyLong_Check(number))
 		errnum = PyLong_AsLong(number);
 	if (value && (text = PyObject_Str(value)))
-		message = PyUnicode_AsUTF8(text);
+		message = PyUnicode_AsUTF8AndSize(text, NULL);
 	PyErr_Clear();
 	ret = dwarfs_error_set(err, DWARFS_ERR_IO,
 			       message || errnum <= 0 || errnum > 4095 ? 0 : (int)errnum,
@@ -560,6 +576,8 @@ DWARFS_NUMBERED(dwarfs_inode)
 }
 %enddef
 DWARFS_OUTPUT(int64_t, seconds_out, PyLong_FromLongLong)
+DWARFS_OUTPUT(int64_t, block_out, PyLong_FromLongLong)
+DWARFS_OUTPUT(uint64_t, bytes_out, PyLong_FromUnsignedLongLong)
 DWARFS_OUTPUT(uint64_t, offset_out, PyLong_FromUnsignedLongLong)
 DWARFS_OUTPUT(uint64_t, value_out, PyLong_FromUnsignedLongLong)
 DWARFS_OUTPUT(uint64_t, errors_out, PyLong_FromUnsignedLongLong)
@@ -944,11 +962,19 @@ int dwarfs_xattr_names_into(const dwarfs_image *image, PyObject *list, dwarfs_er
 	return ret;
 }
 
-/* Tell how to make an exception: factory(code, message, path, offset, errno). */
-void set_error_factory(PyObject *factory)
+/*
+ * Tell how to make an exception in this interpreter: factory(code, message, path, offset,
+ * errno).
+ */
+PyObject *set_error_factory(PyObject *factory)
 {
-	Py_INCREF(factory);
-	Py_XDECREF(error_factory);
-	error_factory = factory;
+	PyObject *dict = PyInterpreterState_GetDict(PyInterpreterState_Get());
+
+	if (!dict) {
+		PyErr_SetString(PyExc_RuntimeError, "the interpreter has no dict");
+		return NULL;
+	}
+	return PyDict_SetItemString(dict, factory_key, factory) < 0 ? NULL :
+								      Py_NewRef(Py_None);
 }
 %}

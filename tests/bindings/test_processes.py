@@ -6,7 +6,6 @@ A child that hangs is an error: each is waited for TIMEOUT seconds at most.
 import multiprocessing
 import os
 import pathlib
-import pickle
 import shutil
 import sys
 import tempfile
@@ -49,6 +48,11 @@ def read_from_parent(number):
 def read_by_path(arguments):
     path, number = arguments
     return is_right(dwarfs.open(path), number)
+
+
+def read_path(arguments):
+    path, number = arguments
+    return path.read_bytes() == data_of(number)
 
 
 def read_and_exit(path):
@@ -123,10 +127,13 @@ class Processes(unittest.TestCase):
                                  [(self.path, number) for number in range(6)])
                 self.assertEqual(found, [True] * 6)
 
-    def test_images_are_not_passed_to_other_processes(self):
-        for thing in parent_image, parent_image / name_of(0):
-            with self.assertRaisesRegex(TypeError, "cannot pickle"):
-                pickle.dumps(thing)
+    def test_images_and_paths_are_passed_to_other_processes(self):
+        for method in METHODS:
+            with self.subTest(method):
+                found = self.map(method, read_path,
+                                 [(parent_image / name_of(number), number)
+                                  for number in range(6)])
+                self.assertEqual(found, [True] * 6)
 
     @unittest.skipUnless("fork" in METHODS, "the system has no fork()")
     def test_threads_read_while_the_process_forks(self):

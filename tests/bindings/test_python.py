@@ -502,7 +502,7 @@ class Opening(Case):
     def test_memory_stays_locked_until_the_last_user_is_gone(self):
         data = bytearray(self.data)
         image = dwarfs.open(data)
-        file = (image / "big").open(buffering=0)
+        file = (image / "big").open("rb", 0)
         del image
         with self.assertRaises(BufferError):
             data.append(0)
@@ -601,7 +601,7 @@ class Opening(Case):
 
     def test_closing(self):
         with self.image as image:
-            file = (image / "big").open()
+            file = (image / "big").open("rb")
             path = image / "big"
             walk = image.walk()
         self.assertTrue(image.closed)
@@ -814,7 +814,7 @@ class Paths(Case):
 
 class Files(Case):
     def test_raw(self):
-        with (self.image / "big").open(buffering=0) as file:
+        with (self.image / "big").open("rb", 0) as file:
             self.assertIsInstance(file, io.RawIOBase)
             self.assertTrue(file.readable() and file.seekable() and not file.writable())
             room = bytearray(10)
@@ -846,7 +846,7 @@ class Files(Case):
 
     def test_buffered_and_text(self):
         text = self.image / "dir/text.txt"
-        with text.open() as file:
+        with text.open("rb") as file:
             self.assertEqual(file.readlines(), TEXT.encode().splitlines(True))
         with text.open("r", encoding="utf-8") as file:
             self.assertEqual(list(file), TEXT.splitlines(True))
@@ -860,7 +860,7 @@ class Files(Case):
             text.open("rb", encoding="utf-8")
 
     def test_holes(self):
-        with (self.image / "sparse").open(buffering=0) as file:
+        with (self.image / "sparse").open("rb", 0) as file:
             self.assertEqual(file.seek(0, os.SEEK_DATA), 256 << 10)
             self.assertEqual(file.seek(256 << 10, os.SEEK_HOLE), (256 << 10) + 4096)
             with self.assertRaises(OSError) as caught:
@@ -873,7 +873,7 @@ class Files(Case):
 
         def work(seed):
             try:
-                with (image / "big").open(buffering=0) as file:
+                with (image / "big").open("rb", 0) as file:
                     for i in range(60):
                         at = (seed * 7919 + i * 104729) % len(BIG)
                         if file.pread(50_000, at) != BIG[at:at + 50_000]:

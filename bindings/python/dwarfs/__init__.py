@@ -14,8 +14,8 @@ Failures raise `dwarfs.Error`, which is an OSError; those that have a name in Py
 too, so that `except FileNotFoundError` works. Any number of threads may use an image at once.
 
 A child process made by fork may use the images of its parent if no thread was reading with them
-at that moment; otherwise reading raises `InvalidError`. With the methods "spawn" and "forkserver"
-of multiprocessing a child opens the image itself: images and paths cannot be pickled.
+at that moment; otherwise reading raises `InvalidError`. Images that were opened from a path, and
+their paths, can be pickled: another process opens the same image.
 """
 from ._builder import Builder, CategoryCount, Counts
 from ._callbacks import InputFile, OrderedFile
@@ -34,6 +34,7 @@ from ._errors import (
     NotFoundError,
 )
 from ._file import File
+from ._importer import enable_imports, register_archive_format
 from ._image import CheckLevel, Finding, HistoryStep, Image, Section, open
 from ._options import Probe
 from ._pack import Decision, extract, pack, preview, rewrite
@@ -77,9 +78,11 @@ __all__ = [
     "Section",
     "Walk",
     "compare",
+    "enable_imports",
     "extract",
     "open",
     "pack",
     "preview",
+    "register_archive_format",
     "rewrite",
 ]

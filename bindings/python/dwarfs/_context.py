@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Callable, Union
+from typing import Any, Callable, Union
 
 from . import _dwarfs
 
@@ -53,6 +53,9 @@ class Context:
                  log_level: int = logging.WARNING, timing: bool = False,
                  decode_limit: int = 0) -> None:
         self._handle = _dwarfs.dwarfs_context_new()
+        self._log: LogCallback | None = None
+        self._given = (("cache_bytes", cache_bytes), ("workers", workers),
+                       ("timing", timing), ("decode_limit", decode_limit))
         if cache_bytes is not None:
             _dwarfs.dwarfs_context_set_cache_bytes(self._handle, cache_bytes)
         if workers is not None:
@@ -68,6 +71,12 @@ class Context:
             level = max((ours for ours, python in _LEVELS if python >= log_level),
                         default=_dwarfs.DWARFS_LOG_FATAL)
             _dwarfs.dwarfs_context_set_log(self._handle, level, self._log)
+
+    def _settings(self) -> tuple[tuple[str, Any], ...]:
+        """What makes an equal context in another process."""
+        if self._log is not None:
+            raise TypeError("cannot pickle an image of a context with a log")
+        return self._given
 
     def trim(self, max_age: float = 0) -> None:
         """Evict blocks that have not been read for this many seconds."""

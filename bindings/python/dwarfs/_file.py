@@ -5,15 +5,20 @@ from __future__ import annotations
 import errno
 import io
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from . import _dwarfs
 
 if TYPE_CHECKING:
     from ._image import Image
 
+    class _Raw(io.RawIOBase, BinaryIO):  # as io.FileIO is typed
+        """A raw binary file."""
+else:
+    _Raw = io.RawIOBase
 
-class File(io.RawIOBase):
+
+class File(_Raw):
     """A file in an image, read in place: readinto() fills the caller's memory.
 
     Reads give as many bytes as are asked for, up to the end of the file. seek() knows
@@ -27,8 +32,8 @@ class File(io.RawIOBase):
         self._handle = _dwarfs.dwarfs_file_open(image._use(), inode)
         self._size = _dwarfs.dwarfs_file_bytes(self._handle)
         self._position = 0
-        self.name = name
-        self.mode = "rb"
+        self.name = name  # type: ignore[misc]
+        self.mode = "rb"  # type: ignore[misc]
 
     def _use(self) -> Any:
         if self._handle is None:
@@ -38,7 +43,7 @@ class File(io.RawIOBase):
     @property
     def size(self) -> int:
         """The size in bytes."""
-        return self._size
+        return int(self._size)
 
     def readable(self) -> bool:
         self._use()
@@ -49,9 +54,11 @@ class File(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
+        """Fill a writable buffer from the position on, without a copy, and return how many
+        bytes there were."""
         count = _dwarfs.dwarfs_file_read(self._use(), buffer, self._position)
         self._position += count
-        return count
+        return int(count)
 
     def readall(self) -> bytes:
         data = self.pread(max(self._size - self._position, 0), self._position)
@@ -85,7 +92,7 @@ class File(io.RawIOBase):
         if offset < 0:
             raise OSError(errno.ENXIO, os.strerror(errno.ENXIO))
         try:
-            return seek(self._handle, offset)
+            return int(seek(self._handle, offset))
         except FileNotFoundError:
             raise OSError(errno.ENXIO, os.strerror(errno.ENXIO)) from None
 

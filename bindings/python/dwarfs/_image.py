@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import builtins
+import hashlib
 import os
+import weakref
 from datetime import datetime, timezone
 from enum import IntEnum
 from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional
 
 from . import _dwarfs
 from ._context import Context, handle_of
-from ._errors import Error
+from ._errors import Error, ErrorCode, make_error
 from ._path import Path, Walk
 from ._progress import ProgressCallback, Task
 from ._report import ExportReport, ExportReportCallback, Reporter
@@ -56,6 +58,32 @@ class HistoryStep(NamedTuple):
     time: Optional[datetime]
 
 
+_HEADER_BYTES = 64
+
+# What was unpickled in this process, to be shared by what is unpickled later.
+_reopened: weakref.WeakValueDictionary[Any, Image] = weakref.WeakValueDictionary()
+_contexts: weakref.WeakValueDictionary[Any, Context] = weakref.WeakValueDictionary()
+
+
+def _reopen(path: str, options: tuple[tuple[str, Any], ...], content_id: str,
+            settings: tuple[Any, ...] | None) -> Image:
+    """The image of a pickle."""
+    key = (os.getpid(), path, options, content_id, settings)
+    image = _reopened.get(key)
+    if image is None or image.closed:
+        context = None
+        if settings is not None:
+            context = _contexts.get((os.getpid(), settings))
+            if context is None:
+                context = _contexts[os.getpid(), settings] = Context(**dict(settings))
+        image = Image(path, context=context, **dict(options))
+        if image.content_id != content_id:
+            raise make_error(ErrorCode.INVALID, f"'{path}': not the image that was pickled",
+                             path)
+        _reopened[key] = image
+    return image
+
+
 def _all(function: Callable[..., Optional[str]], *arguments: Any) -> tuple[str, ...]:
     items: list[str] = []
     while (item := function(*arguments, len(items))) is not None:
@@ -92,6 +120,10 @@ class Image:
 
     Iterating gives what is in the root directory; `image / "a/b"` is a Path. Closing gives up
     the handle; files that were opened before stay usable.
+
+    An image that was opened from a path can be pickled: the other process opens the path with
+    the same options and a context with the same settings, and raises InvalidError if the
+    content_id is another one. Copies of one image share one open image in that process.
     """
 
     def __init__(self, source: Source, *, offset: int | None = None, size: int | None = None,
@@ -99,6 +131,9 @@ class Image:
                  mapped: bool = False) -> None:
         self._handle: Any = None
         self._context = context  # its log is borrowed by the library
+        self._source = source if isinstance(source, (str, os.PathLike)) else None
+        self._options = {"offset": offset, "size": size, "lazy": lazy, "mapped": mapped}
+        self._content_id: Optional[str] = None
         options = _dwarfs.dwarfs_image_options_new()
         if offset is not None:
             _dwarfs.dwarfs_image_options_set_offset(options, offset)
@@ -107,8 +142,8 @@ class Image:
         if lazy:
             _dwarfs.dwarfs_image_options_set_verify(options, _dwarfs.DWARFS_VERIFY_LAZY)
         _dwarfs.dwarfs_image_options_set_mapped(options, mapped)
-        self._handle = _dwarfs.dwarfs_image_open_io(handle_of(context), open_source(source),
-                                                    options)
+        self._io: Any = open_source(source)
+        self._handle = _dwarfs.dwarfs_image_open_io(handle_of(context), self._io, options)
 
     def _use(self) -> Any:
         if self._handle is None:
@@ -118,6 +153,7 @@ class Image:
     def close(self) -> None:
         """Give up the image; it may be called twice."""
         self._handle = None
+        self._io = None
 
     @property
     def closed(self) -> bool:
@@ -134,6 +170,13 @@ class Image:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._source is None:
+            raise TypeError("cannot pickle an image that was not opened from a path")
+        path = os.path.abspath(os.fsdecode(self._source))
+        settings = None if self._context is None else self._context._settings()
+        return _reopen, (path, tuple(self._options.items()), self.content_id, settings)
 
     # -- contents
 
@@ -170,8 +213,8 @@ class Image:
         Each block is decoded once. Gives how many of the files, from the first on, are there
         now: no more than a part of the cache is used for them.
         """
-        return _dwarfs.dwarfs_prefetch(self._use(), [
-            (path if isinstance(path, Path) else self.path(path))._inode() for path in paths])
+        return int(_dwarfs.dwarfs_prefetch(self._use(), [
+            (path if isinstance(path, Path) else self.path(path))._inode() for path in paths]))
 
     # -- identity
 
@@ -183,12 +226,27 @@ class Image:
     @property
     def offset(self) -> int:
         """Where the image starts in its source."""
-        return _dwarfs.dwarfs_image_offset(self._use())
+        return int(_dwarfs.dwarfs_image_offset(self._use()))
 
     @property
     def size(self) -> int:
         """The size of the image in bytes, from its start to its end."""
-        return _dwarfs.dwarfs_image_bytes(self._use())
+        return int(_dwarfs.dwarfs_image_bytes(self._use()))
+
+    @property
+    def content_id(self) -> str:
+        """Identifies the contents: a digest of the size and of the headers of all sections,
+        which have the hashes of the sections. Equal for copies of an image."""
+        if self._content_id is None:
+            digest = hashlib.blake2b(str(self.size).encode(), digest_size=16)
+            header = bytearray(_HEADER_BYTES)
+            for number in range(_dwarfs.dwarfs_image_section_count(self._use())):
+                offset = _dwarfs.dwarfs_image_section(self._use(), number,
+                                                      _dwarfs.DWARFS_SECTION_FIELD_OFFSET)
+                count = _dwarfs.dwarfs_io_read(self._io, header, self.offset + offset)
+                digest.update(memoryview(header)[:count])
+            self._content_id = digest.hexdigest()
+        return self._content_id
 
     @property
     def header(self) -> bytes:
@@ -200,37 +258,38 @@ class Image:
     @property
     def block_size(self) -> int:
         """The largest size of a block before compression, in bytes."""
-        return _dwarfs.dwarfs_image_block_bytes(self._use())
+        return int(_dwarfs.dwarfs_image_block_bytes(self._use()))
 
     @property
     def block_count(self) -> int:
         """How many blocks there are."""
-        return _dwarfs.dwarfs_image_block_count(self._use())
+        return int(_dwarfs.dwarfs_image_block_count(self._use()))
 
     @property
     def inode_count(self) -> int:
         """How many inodes there are."""
-        return _dwarfs.dwarfs_image_inode_count(self._use())
+        return int(_dwarfs.dwarfs_image_inode_count(self._use()))
 
     @property
     def entry_count(self) -> int:
         """How many directory entries there are, the root included."""
-        return _dwarfs.dwarfs_image_entry_count(self._use())
+        return int(_dwarfs.dwarfs_image_entry_count(self._use()))
 
     @property
     def original_size(self) -> int:
         """Bytes of all files and links, as the image states them."""
-        return _dwarfs.dwarfs_image_original_bytes(self._use())
+        return int(_dwarfs.dwarfs_image_original_bytes(self._use()))
 
     @property
     def hardlink_size(self) -> int:
         """Total size of additional hard links, as stated in the image."""
-        return _dwarfs.dwarfs_image_hardlink_bytes(self._use())
+        return int(_dwarfs.dwarfs_image_hardlink_bytes(self._use()))
 
     @property
     def created_by(self) -> str | None:
         """The program that wrote the image."""
-        return _dwarfs.dwarfs_image_created_by(self._use())
+        name: str | None = _dwarfs.dwarfs_image_created_by(self._use())
+        return name
 
     @property
     def created_on(self) -> datetime | None:
@@ -240,17 +299,17 @@ class Image:
     @property
     def has_index(self) -> bool:
         """Whether there is a valid section index."""
-        return _dwarfs.dwarfs_image_has_index(self._use())
+        return bool(_dwarfs.dwarfs_image_has_index(self._use()))
 
     @property
     def is_mtime_only(self) -> bool:
         """Whether only modification times are stored."""
-        return _dwarfs.dwarfs_image_is_mtime_only(self._use())
+        return bool(_dwarfs.dwarfs_image_is_mtime_only(self._use()))
 
     @property
     def time_resolution_ns(self) -> int:
         """The step of stored times in nanoseconds."""
-        return _dwarfs.dwarfs_image_time_resolution_ns(self._use())
+        return int(_dwarfs.dwarfs_image_time_resolution_ns(self._use()))
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -282,7 +341,7 @@ class Image:
 
     def _section(self, index: int) -> Section:
         def ask(field: int) -> int:
-            return _dwarfs.dwarfs_image_section(self._use(), index, field)
+            return int(_dwarfs.dwarfs_image_section(self._use(), index, field))
         return Section(
             _dwarfs.dwarfs_section_type_name(ask(_dwarfs.DWARFS_SECTION_FIELD_TYPE)),
             _dwarfs.dwarfs_compression_name(ask(_dwarfs.DWARFS_SECTION_FIELD_COMPRESSION)),
@@ -297,7 +356,7 @@ class Image:
         history = _dwarfs.dwarfs_history_new(self._use())
 
         def text(step: int, kind: int) -> str:
-            return _dwarfs.dwarfs_history_text(history, step, kind)
+            return str(_dwarfs.dwarfs_history_text(history, step, kind))
 
         def items(step: int, kind: int) -> tuple[str, ...]:
             return _all(_dwarfs.dwarfs_history_item, history, step, kind)

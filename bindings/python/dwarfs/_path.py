@@ -7,14 +7,20 @@ import fnmatch
 import io
 import os
 import stat as stat_
-from typing import IO, TYPE_CHECKING, Any, Iterator
+from pathlib import PurePosixPath
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Iterator, overload
 
 from . import _dwarfs
 from ._errors import ErrorCode, make_error
 from ._file import File
 
 if TYPE_CHECKING:
+    from typing import Literal
+
     from ._image import Image
+
+    BinaryMode = Literal["rb", "br"]
+    TextMode = Literal["r", "rt", "tr"]
 
 _MAX_LINKS = 40
 
@@ -24,11 +30,14 @@ def _fail(code: ErrorCode, path: str, why: str, errnum: int = 0) -> Exception:
 
 
 class Path:
-    """A place in an image, whether or not there is something.
+    """A path in an image, whether or not it exists there.
 
-    Works like a pathlib.Path that can only be read: links are followed unless a method says
-    otherwise, within the image; a link that leads out of it leads nowhere. Names are str with
+    Works like a pathlib.Path that can only be read, and is a Traversable of importlib.resources.
+    Links are followed unless a method says otherwise; the image is the root file system for
+    them, so that absolute links start at its root and none leads out of it. Names are str with
     the file system's encoding and its escapes; os.fsencode() gives their bytes.
+
+    A path can be pickled if its image can.
     """
 
     __slots__ = ("_image", "_parts", "_entry")
@@ -77,6 +86,63 @@ class Path:
     def parent(self) -> Path:
         """The path without its last name; the root for the root."""
         return self._make(self._image, self._parts[:-1])
+
+    @property
+    def parents(self) -> tuple[Path, ...]:
+        """The directories that contain it, from its parent to the root; none for the root."""
+        return tuple(self._make(self._image, self._parts[:count])
+                     for count in range(len(self._parts) - 1, -1, -1))
+
+    @property
+    def suffixes(self) -> list[str]:
+        """All suffixes of the name."""
+        return PurePosixPath(*self._parts).suffixes
+
+    def with_name(self, name: str) -> Path:
+        """The path with another last name."""
+        if not self._parts:
+            raise ValueError("the root has no name")
+        if not name or "/" in name or name == ".":
+            raise ValueError(f"invalid name {name!r}")
+        return self._make(self._image, self._parts[:-1] + (name,))
+
+    def with_stem(self, stem: str) -> Path:
+        """The path with another name before its suffix."""
+        return self.with_name(stem + self.suffix)
+
+    def with_suffix(self, suffix: str) -> Path:
+        """The path with another suffix, or without one for ""."""
+        if suffix and (not suffix.startswith(".") or suffix == "." or "/" in suffix):
+            raise ValueError(f"invalid suffix {suffix!r}")
+        return self.with_name(self.stem + suffix)
+
+    def relative_to(self, *other: str | bytes | os.PathLike[Any] | Path) -> PurePosixPath:
+        """The rest of the path below a directory; ValueError if it is not below."""
+        parts = self._other(other)
+        if self._parts[:len(parts)] != parts:
+            raise ValueError(f"{str(self)!r} is not below {'/'.join(parts)!r}")
+        return PurePosixPath(*self._parts[len(parts):])
+
+    def is_relative_to(self, *other: str | bytes | os.PathLike[Any] | Path) -> bool:
+        """Whether the path is below a directory, or that directory."""
+        parts = self._other(other)
+        return self._parts[:len(parts)] == parts
+
+    def _other(self, segments: tuple[Any, ...]) -> tuple[str, ...]:
+        parts: tuple[str, ...] = ()
+        for segment in segments:
+            if isinstance(segment, Path):
+                if segment._image is not self._image:
+                    raise ValueError("a path of another image")
+                parts += segment._parts
+            else:
+                parts += Path(self._image, segment)._parts
+        return parts
+
+    def match(self, pattern: str) -> bool:
+        """Whether the last names match a pattern, or all with a leading "/"; as
+        pathlib.PurePath.match()."""
+        return PurePosixPath("/", *self._parts).match(pattern)
 
     def joinpath(self, *segments: str | bytes | os.PathLike[Any]) -> Path:
         """A place below this one."""
@@ -152,7 +218,7 @@ class Path:
                             errno.ELOOP)
             target = _dwarfs.dwarfs_link_read(image, inode)
             if target.startswith("/"):
-                raise _fail(ErrorCode.NOT_FOUND, str(self), "a link leads out of the image")
+                places = [0]
             names += [part for part in reversed(target.split("/")) if part not in ("", ".")]
         return places[-1]
 
@@ -166,7 +232,7 @@ class Path:
         inode = _dwarfs.dwarfs_entry_inode(image, self._find())
         if follow_symlinks and self._is_link(inode):
             inode = _dwarfs.dwarfs_entry_inode(image, self._find_through_links(True))
-        return inode
+        return int(inode)
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
         """The attributes, with the names that os.stat() gives them."""
@@ -283,11 +349,28 @@ class Path:
     def readlink(self) -> str:
         """The target of a symbolic link."""
         image = self._image._use()
-        return _dwarfs.dwarfs_link_read(image, _dwarfs.dwarfs_entry_inode(image, self._find()))
+        return str(_dwarfs.dwarfs_link_read(image, _dwarfs.dwarfs_entry_inode(image, self._find())))
 
-    def open(self, mode: str = "rb", buffering: int = -1, encoding: str | None = None,
-             errors: str | None = None, newline: str | None = None) -> IO[Any] | File:
-        """Open the file for reading, "rb" or "r"; without a buffer it is a File."""
+    @overload
+    def open(self, mode: TextMode = "r", buffering: int = -1, encoding: str | None = None,
+             errors: str | None = None, newline: str | None = None) -> io.TextIOWrapper: ...
+    @overload
+    def open(self, mode: BinaryMode, buffering: Literal[0], encoding: None = None,
+             errors: None = None, newline: None = None) -> File: ...
+    @overload
+    def open(self, mode: BinaryMode, buffering: Literal[-1, 1] = -1, encoding: None = None,
+             errors: None = None, newline: None = None) -> io.BufferedReader: ...
+    @overload
+    def open(self, mode: BinaryMode, buffering: int, encoding: None = None,
+             errors: None = None, newline: None = None) -> BinaryIO: ...
+    @overload
+    def open(self, mode: str, buffering: int = -1, encoding: str | None = None,
+             errors: str | None = None, newline: str | None = None) -> IO[Any]: ...
+
+    def open(self, mode: str = "r", buffering: int = -1, encoding: str | None = None,
+             errors: str | None = None, newline: str | None = None) -> IO[Any]:
+        """Open the file for reading, "r" (text, the default) or "rb"; "rb" without a buffer
+        gives a File."""
         if sorted(mode) not in (["b", "r"], ["r"], ["r", "t"]):
             raise ValueError(f"invalid mode: {mode!r}; an image can only be read")
         binary = "b" in mode
@@ -312,6 +395,9 @@ class Path:
         """The contents as text."""
         with self.open("r", encoding=encoding, errors=errors) as file:
             return str(file.read())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path, (self._image, *self._parts)
 
 
 class Walk(Iterator[Path]):
@@ -342,7 +428,7 @@ class Walk(Iterator[Path]):
     @property
     def depth(self) -> int:
         """How deep the path is: 0 for the start, 1 for what is in it."""
-        return _dwarfs.dwarfs_walk_depth(self._handle)
+        return int(_dwarfs.dwarfs_walk_depth(self._handle))
 
     def skip(self) -> None:
         """Do not go into the directory (tree order only)."""

@@ -24,7 +24,7 @@ class Phase(IntEnum):
     DONE = _dwarfs.DWARFS_PHASE_DONE
 
     def __str__(self) -> str:
-        return _dwarfs.dwarfs_phase_name(int(self))
+        return str(_dwarfs.dwarfs_phase_name(int(self)))
 
 
 class Progress(NamedTuple):

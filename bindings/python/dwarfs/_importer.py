@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+"""Importing modules from images, and archives of shutil."""
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import shutil
+import sys
+from types import ModuleType
+from typing import Any, Sequence
+
+from ._builder import Builder
+from ._errors import Error
+from ._image import Image
+from ._path import Path
+
+_images: dict[tuple[int, str, int, int], Image] = {}
+
+
+def _split(entry: str) -> tuple[str, str]:
+    """The file at the beginning of an entry of sys.path, and the path in it."""
+    file, inner = entry, ""
+    while not os.path.isfile(file):
+        parent, name = os.path.split(file)
+        if parent == file or not name or os.path.isdir(file):
+            raise ImportError(f"not in an image: {entry!r}")
+        file, inner = parent, name + "/" + inner
+    return file, inner
+
+
+class _Loader(importlib.abc.SourceLoader):
+    """Loads one module from its source or its compiled file."""
+
+    def __init__(self, name: str, path: Path, location: str) -> None:
+        self._name, self._path, self._location = name, path, location
+
+    def get_filename(self, fullname: str) -> str:
+        return self._location
+
+    def get_data(self, path: str | bytes) -> bytes:
+        """The contents of a file below the directory of the module, by its location."""
+        if path == self._location:
+            return self._path.read_bytes()
+        base = os.path.dirname(self._location)
+        name = os.fsdecode(path)
+        if not name.startswith(base + os.sep):
+            raise FileNotFoundError(name)
+        return (self._path.parent / name[len(base) + 1:]).read_bytes()
+
+    def get_code(self, fullname: str) -> Any:
+        return self.source_to_code(self.get_data(self._location), self._location)
+
+    def get_source(self, fullname: str) -> str | None:
+        if self._path.suffix == ".pyc":
+            return None
+        return importlib.util.decode_source(self._path.read_bytes())
+
+    def is_package(self, fullname: str) -> bool:
+        return self._path.stem == "__init__"
+
+    def get_resource_reader(self, fullname: str) -> Any:
+        """For importlib.resources: the directory of a package is a Traversable."""
+        return _Resources(self._path.parent) if self.is_package(fullname) else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(self.get_code(module.__name__), module.__dict__)  # as each loader does
+
+
+class _CompiledLoader(_Loader):
+    """Loads a module of which there is only the compiled file."""
+
+    def get_code(self, fullname: str) -> Any:
+        loader = importlib.machinery.SourcelessFileLoader(fullname, self._location)
+        loader.get_data = lambda path: self._path.read_bytes()  # type: ignore[method-assign]
+        return loader.get_code(fullname)
+
+
+class _Resources:
+    """What importlib.resources asks for."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def files(self) -> Path:
+        return self._directory
+
+    def open_resource(self, name: str) -> Any:
+        return (self._directory / name).open("rb")
+
+    def resource_path(self, name: str) -> str:
+        raise FileNotFoundError(name)  # no path of the system
+
+    def is_resource(self, name: str) -> bool:
+        return (self._directory / name).is_file()
+
+    def contents(self) -> Sequence[str]:
+        return [path.name for path in self._directory.iterdir()]
+
+
+class Finder(importlib.abc.PathEntryFinder):
+    """Finds modules in an image that is in sys.path: "app.dwarfs", or "app.dwarfs/lib" for a
+    directory in it. Extension modules are not found: the system cannot load them from there."""
+
+    def __init__(self, entry: str) -> None:
+        file, inner = _split(entry)
+        status = os.stat(file)
+        key = (os.getpid(), os.path.abspath(file), status.st_ino, status.st_mtime_ns)
+        if key not in _images:
+            try:
+                _images[key] = Image(file)
+            except Error as error:
+                raise ImportError(f"not an image: {file!r}") from error
+        self._entry = entry.rstrip(os.sep)
+        self._directory = _images[key] / inner
+        if not self._directory.is_dir():
+            raise ImportError(f"not a directory of an image: {entry!r}")
+
+    def find_spec(self, fullname: str,
+                  target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
+        """The module, if it is there."""
+        tail = fullname.rpartition(".")[2]
+        for name, kind in ((tail + "/__init__.py", _Loader),
+                           (tail + "/__init__.pyc", _CompiledLoader),
+                           (tail + ".py", _Loader), (tail + ".pyc", _CompiledLoader)):
+            path = self._directory / name
+            if path.is_file():
+                location = os.path.join(self._entry, *name.split("/"))
+                spec = importlib.util.spec_from_file_location(
+                    fullname, location, loader=kind(fullname, path, location))
+                if spec is not None:
+                    # The file is not in the file system, so that nothing is cached beside it.
+                    spec.cached = None
+                return spec
+        if (self._directory / tail).is_dir():
+            spec = importlib.machinery.ModuleSpec(fullname, None, is_package=True)
+            spec.submodule_search_locations = [os.path.join(self._entry, tail)]
+            return spec
+        return None
+
+
+def enable_imports() -> None:
+    """Let images be entries of sys.path, as zip archives are: adds a hook to sys.path_hooks."""
+    if Finder not in sys.path_hooks:
+        sys.path_hooks.insert(0, Finder)
+        for entry, finder in list(sys.path_importer_cache.items()):
+            if finder is None:
+                del sys.path_importer_cache[entry]
+
+
+def _make_archive(base_name: str, base_dir: str, dry_run: bool = False, owner: str | None = None,
+                  group: str | None = None, logger: Any = None, root_dir: str | None = None,
+                  **unknown: Any) -> str:
+    output = base_name + ".dwarfs"
+    if logger is not None:
+        logger.info("creating %s", output)
+    if dry_run:
+        return output
+    options: dict[str, Any] = {}
+    if owner is not None:
+        import pwd
+        options["owner"] = pwd.getpwnam(owner).pw_uid
+    if group is not None:
+        import grp
+        options["group"] = grp.getgrnam(group).gr_gid
+    folder = os.path.dirname(output)
+    if folder and not os.path.isdir(folder):
+        os.makedirs(folder)
+    builder = Builder(**options)
+    prefix = os.path.normpath(base_dir).lstrip("/")
+    builder.add_tree(os.path.join(root_dir or os.curdir, base_dir),
+                     "" if prefix == os.curdir else prefix)
+    builder.write(output, overwrite=True)
+    return output
+
+
+_make_archive.supports_root_dir = True  # type: ignore[attr-defined]
+
+
+def _unpack_archive(filename: str, extract_dir: str, **unknown: Any) -> None:
+    try:
+        image = Image(filename)
+    except Error as error:
+        raise shutil.ReadError(f"{filename} is not a DwarFS image") from error
+    with image:
+        image.extract(extract_dir)
+
+
+def register_archive_format() -> None:
+    """Add the format "dwarfs" to shutil.make_archive() and shutil.unpack_archive(), which then
+    unpacks files named *.dwarfs. What is there already is not overwritten."""
+    if "dwarfs" not in dict(shutil.get_archive_formats()):
+        shutil.register_archive_format("dwarfs", _make_archive, description="DwarFS image")
+    if all(name != "dwarfs" for name, _, _ in shutil.get_unpack_formats()):
+        shutil.register_unpack_format("dwarfs", [".dwarfs"], _unpack_archive)

@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: MIT
+"""What programs in Python expect of paths, files, modules and archives, with images."""
+import importlib
+import importlib.resources
+import importlib.util
+import io
+import os
+import pathlib
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    from importlib.resources.abc import Traversable
+except ImportError:
+    from importlib.abc import Traversable
+
+try:
+    import dwarfs
+except ImportError as error:
+    print(f"the Python package is not built: {error}")
+    sys.exit(77)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="dwarfs-native-"))
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def pack(self, files, name="image.dwarfs"):
+        builder = dwarfs.Builder(level=1)
+        for path, content in files.items():
+            if isinstance(content, str):
+                builder.add(path, target=content)
+            else:
+                builder.add(path, content)
+        builder.write(self.dir / name, overwrite=True)
+        return self.dir / name
+
+
+class Paths(Case):
+    def setUp(self):
+        super().setUp()
+        self.image = dwarfs.open(self.pack({
+            "a/b.tar.gz": b"text\n", "a/up": "/a/b.tar.gz", "abs": "/a", "far": "/../a/up",
+            "gone": "/etc/passwd", "round": "/round"}))
+        self.path = self.image / "a/b.tar.gz"
+
+    def test_absolute_links_start_at_the_root_of_the_image(self):
+        for path in "a/up", "abs/b.tar.gz", "abs/up", "far":
+            with self.subTest(path):
+                self.assertEqual((self.image / path).read_bytes(), b"text\n")
+        self.assertTrue((self.image / "abs").is_dir())
+        self.assertFalse((self.image / "gone").exists())
+        with self.assertRaises(OSError):
+            (self.image / "round").stat()
+
+    def test_absolute_links_are_followed_as_by_dwarfsck(self):
+        dwarfsck = os.environ.get("DWARFSCK")
+        if not dwarfsck or not os.path.exists(dwarfsck):
+            self.skipTest("dwarfsck is not built")
+        for path in "a/up", "abs/up", "far":
+            ran = subprocess.run([dwarfsck, "--cat", path, self.dir / "image.dwarfs"],
+                                 stdout=subprocess.PIPE, check=True)
+            self.assertEqual(ran.stdout, (self.image / path).read_bytes())
+
+    def test_parts_of_a_path(self):
+        path, root, image = self.path, self.image.root, self.image
+        self.assertEqual(path.suffixes, [".tar", ".gz"])
+        self.assertEqual(path.parents, (image / "a", root))
+        self.assertEqual(root.parents, ())
+        self.assertEqual(path.with_name("c"), image / "a/c")
+        self.assertEqual(path.with_suffix(".xz"), image / "a/b.tar.xz")
+        self.assertEqual(path.with_suffix(""), image / "a/b.tar")
+        self.assertEqual(path.with_stem("c"), image / "a/c.gz")
+        for name in "", "c/d", ".":
+            with self.assertRaises(ValueError):
+                path.with_name(name)
+        for suffix in "gz", ".", ".g/z":
+            with self.assertRaises(ValueError):
+                path.with_suffix(suffix)
+        with self.assertRaises(ValueError):
+            root.with_name("c")
+
+    def test_relations(self):
+        path, image = self.path, self.image
+        self.assertEqual(path.relative_to("a"), pathlib.PurePosixPath("b.tar.gz"))
+        self.assertEqual(path.relative_to(image / "a"), pathlib.PurePosixPath("b.tar.gz"))
+        self.assertEqual(path.relative_to("a", "b.tar.gz"), pathlib.PurePosixPath("."))
+        self.assertEqual(path.relative_to(), pathlib.PurePosixPath("a/b.tar.gz"))
+        self.assertTrue(path.is_relative_to("a"))
+        self.assertFalse(path.is_relative_to("b"))
+        with self.assertRaises(ValueError):
+            path.relative_to("b")
+        with self.assertRaises(ValueError):
+            path.relative_to(dwarfs.open(self.dir / "image.dwarfs") / "a")
+
+    def test_matching_is_that_of_pathlib(self):
+        pure = pathlib.PurePosixPath("/a/b.tar.gz")
+        for pattern in "*.gz", "a/*", "*/*.gz", "/a/*", "/*", "b", "/a/b.tar.gz", "x/a/*":
+            with self.subTest(pattern):
+                self.assertEqual(self.path.match(pattern), pure.match(pattern))
+
+    def test_opening_as_pathlib_does(self):
+        with self.path.open() as file:
+            self.assertIsInstance(file, io.TextIOWrapper)
+            self.assertEqual(file.read(), "text\n")
+        with self.path.open("rb") as file:
+            self.assertIsInstance(file, io.BufferedReader)
+        with self.path.open("rb", 0) as file:
+            self.assertIsInstance(file, dwarfs.File)
+        for mode in "w", "a", "r+", "rw", "x", "bb":
+            with self.assertRaises(ValueError):
+                self.path.open(mode)
+
+    def test_paths_are_traversable(self):
+        self.assertIsInstance(self.path, Traversable)
+
+    def test_errors_are_both(self):
+        for act, builtin, own in (
+                (lambda: (self.image / "no").stat(), FileNotFoundError, dwarfs.NotFoundError),
+                (lambda: (self.path / "x").stat(), NotADirectoryError,
+                 dwarfs.NotDirectoryError),
+                (lambda: (self.image / "a").read_bytes(), IsADirectoryError,
+                 dwarfs.IsDirectoryError),
+                (lambda: dwarfs.Builder().write(self.dir / "image.dwarfs"), FileExistsError,
+                 dwarfs.ExistsError),
+                (lambda: dwarfs.Builder(level=99), ValueError, dwarfs.InvalidError)):
+            with self.assertRaises(builtin) as caught:
+                act()
+            self.assertIsInstance(caught.exception, own)
+            self.assertIsInstance(caught.exception, OSError)
+            copy = pickle.loads(pickle.dumps(caught.exception))
+            self.assertEqual((type(copy), str(copy)), (own, str(caught.exception)))
+        self.assertTrue(issubclass(dwarfs.AccessError, PermissionError))
+
+
+class Pickles(Case):
+    def test_copies_share_an_image(self):
+        file = self.pack({"a": b"first"})
+        context = dwarfs.Context(cache_bytes=1 << 20, workers=0)
+        image = dwarfs.open(file, context=context, lazy=True)
+        data = pickle.dumps([image / "a", image])
+        self.assertLess(len(data), 1000)
+        path, copy = pickle.loads(data)
+        self.assertIs(path.image, copy)
+        self.assertIs(pickle.loads(data)[1], copy)
+        self.assertIsNot(copy, image)
+        self.assertEqual(path.read_bytes(), b"first")
+        copy.close()
+        self.assertEqual(pickle.loads(data)[0].read_bytes(), b"first")
+
+    def test_the_contents_must_be_the_same(self):
+        file = self.pack({"a": b"first"})
+        data = pickle.dumps(dwarfs.open(file))
+        first = dwarfs.open(file).content_id
+        shutil.copyfile(file, self.dir / "copy")
+        self.assertEqual(dwarfs.open(self.dir / "copy").content_id, first)
+        self.assertEqual(dwarfs.open(file.read_bytes()).content_id, first)
+        self.pack({"a": b"other"})
+        self.assertNotEqual(dwarfs.open(file).content_id, first)
+        with self.assertRaisesRegex(dwarfs.InvalidError, "not the image that was pickled"):
+            pickle.loads(data)
+        file.unlink()
+        with self.assertRaises(FileNotFoundError):
+            pickle.loads(data)
+
+    def test_what_cannot_be_reopened(self):
+        file = self.pack({"a": b"first"})
+        logged = dwarfs.Context(log=lambda level, message: None)
+        for image in dwarfs.open(file.read_bytes()), dwarfs.open(file, context=logged):
+            with self.assertRaisesRegex(TypeError, "cannot pickle"):
+                pickle.dumps(image / "a")
+        closed = dwarfs.open(file)
+        closed.close()
+        with self.assertRaisesRegex(ValueError, "closed"):
+            pickle.dumps(closed)
+
+
+class Modules(Case):
+    def setUp(self):
+        super().setUp()
+        for name, value in (("path", sys.path[:]), ("path_hooks", sys.path_hooks[:])):
+            self.addCleanup(setattr, sys, name, value)
+        self.addCleanup(self.forget)
+        self.addCleanup(sys.path_importer_cache.clear)
+        dwarfs.enable_imports()
+        dwarfs.enable_imports()
+        self.assertEqual(len(sys.path_hooks),
+                         1 + sum(hook.__module__ != "dwarfs._importer"
+                                 for hook in sys.path_hooks))
+
+    def forget(self):
+        for name in [name for name in sys.modules if name.split(".")[0].startswith("dwtest")]:
+            del sys.modules[name]
+
+    def test_modules_packages_and_resources(self):
+        file = self.pack({
+            "dwtest_one.py": b"value = 1\nwhere = __file__\n",
+            "lib/dwtest_pack/__init__.py": b"from . import inner\nfrom .deep import leaf\n",
+            "lib/dwtest_pack/inner.py": "# coding: latin-1\nname = '\xfc'\n".encode("latin-1"),
+            "lib/dwtest_pack/data.txt": b"resource\n",
+            "lib/dwtest_pack/deep/leaf.py": b"def fail():\n    raise KeyError('in leaf')\n",
+            "lib/dwtest_bad.py": b"value =\n",
+        })
+        sys.path[:0] = [str(file), str(file / "lib")]
+        import dwtest_one
+        self.assertEqual(dwtest_one.value, 1)
+        self.assertEqual(dwtest_one.where, str(file / "dwtest_one.py"))
+        import dwtest_pack
+        self.assertEqual(dwtest_pack.inner.name, "\xfc")
+        self.assertEqual(dwtest_pack.__path__, [str(file / "lib/dwtest_pack")])
+        files = importlib.resources.files(dwtest_pack)
+        self.assertEqual((files / "data.txt").read_text(), "resource\n")
+        with importlib.resources.as_file(files / "data.txt") as unpacked:
+            self.assertEqual(unpacked.read_bytes(), b"resource\n")
+        self.assertIn("value = 1", importlib.util.find_spec("dwtest_one").loader.get_source(
+            "dwtest_one"))
+        try:
+            dwtest_pack.leaf.fail()
+        except KeyError as error:
+            frame = error.__traceback__.tb_next.tb_frame
+            self.assertEqual(frame.f_code.co_filename,
+                             str(file / "lib/dwtest_pack/deep/leaf.py"))
+        with self.assertRaises(SyntaxError):
+            import dwtest_bad  # noqa: F401
+        with self.assertRaises(ModuleNotFoundError):
+            import dwtest_none  # noqa: F401
+
+    def test_compiled_modules(self):
+        import py_compile
+        source = self.dir / "m.py"
+        source.write_text("value = 'compiled'\n")
+        py_compile.compile(source, cfile=self.dir / "m.pyc", doraise=True)
+        file = self.pack({"dwtest_c.pyc": (self.dir / "m.pyc").read_bytes()})
+        sys.path.insert(0, str(file))
+        import dwtest_c
+        self.assertEqual(dwtest_c.value, "compiled")
+
+    def test_other_entries_are_left_to_other_hooks(self):
+        (self.dir / "plain").write_bytes(b"no image")
+        (self.dir / "folder").mkdir()
+        (self.dir / "folder/dwtest_disk.py").write_text("value = 'disk'\n")
+        sys.path[:0] = [str(self.dir / "plain"), str(self.dir / "absent"),
+                        str(self.dir / "folder")]
+        import dwtest_disk
+        self.assertEqual(dwtest_disk.value, "disk")
+
+    def test_a_new_image_at_the_same_path(self):
+        file = self.pack({"dwtest_one.py": b"value = 'old'\n"})
+        sys.path.insert(0, str(file))
+        import dwtest_one
+        self.assertEqual(dwtest_one.value, "old")
+        self.forget()
+        self.pack({"dwtest_one.py": b"value = 'new'\n"})
+        os.utime(file, (1, 1))
+        sys.path_importer_cache.clear()
+        import dwtest_one
+        self.assertEqual(dwtest_one.value, "new")
+
+
+class Archives(Case):
+    def setUp(self):
+        super().setUp()
+        dwarfs.register_archive_format()
+        dwarfs.register_archive_format()
+        self.addCleanup(shutil.unregister_archive_format, "dwarfs")
+        self.addCleanup(shutil.unregister_unpack_format, "dwarfs")
+        tree = self.dir / "tree"
+        (tree / "sub").mkdir(parents=True)
+        (tree / "sub/file").write_bytes(b"contents")
+        (tree / "top").write_bytes(b"top")
+
+    def test_both_ways(self):
+        made = shutil.make_archive(str(self.dir / "new/archive"), "dwarfs", self.dir / "tree")
+        self.assertEqual(made, str(self.dir / "new/archive.dwarfs"))
+        shutil.unpack_archive(made, self.dir / "out")
+        self.assertEqual((self.dir / "out/sub/file").read_bytes(), b"contents")
+        self.assertEqual((self.dir / "out/top").read_bytes(), b"top")
+        with self.assertRaises(FileExistsError):
+            shutil.unpack_archive(made, self.dir / "out")
+
+    def test_a_directory_of_a_tree(self):
+        made = shutil.make_archive(str(self.dir / "part"), "dwarfs", self.dir / "tree", "sub")
+        self.assertEqual(sorted(str(path) for path in dwarfs.open(made).walk()),
+                         ["", "sub", "sub/file"])
+
+    def test_what_is_no_image(self):
+        (self.dir / "bad.dwarfs").write_bytes(b"none")
+        with self.assertRaises(shutil.ReadError):
+            shutil.unpack_archive(self.dir / "bad.dwarfs", self.dir / "out")
+
+
+class Interrupts(Case):
+    def test_ctrl_c_stops_packing(self):
+        """A signal that arrives while the library runs is raised by the call."""
+        (self.dir / "tree").mkdir()
+        for number in range(200):
+            (self.dir / "tree" / str(number)).write_bytes(os.urandom(1000))
+
+        def interrupt(state):
+            if not sent:
+                sent.append(True)
+                signal.raise_signal(signal.SIGINT)
+        sent = []
+        with self.assertRaises(KeyboardInterrupt):
+            dwarfs.pack(self.dir / "tree", self.dir / "out.dwarfs", progress=interrupt)
+        self.assertTrue(sent)
+        self.assertFalse((self.dir / "out.dwarfs").exists())
+
+    def test_ctrl_c_without_a_callback(self):
+        """The signal is sent by the reader of a file."""
+        def pieces():
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(1000):
+                yield b"x" * 1000
+        builder = dwarfs.Builder()
+        with self.assertRaises(KeyboardInterrupt):
+            builder.add("file", pieces())
+            builder.write(self.dir / "out.dwarfs")
+        self.assertFalse((self.dir / "out.dwarfs").exists())
+
+
+INTERPRETER = """
+import dwarfs
+try:
+    dwarfs.open({missing!r})
+except dwarfs.NotFoundError:
+    with open({note!r}, "w") as note:
+        note.write(dwarfs.NotFoundError.__name__)
+"""
+
+
+class Interpreters(Case):
+    def test_another_interpreter_has_its_own_exceptions(self):
+        try:
+            import _xxsubinterpreters as interpreters
+        except ImportError:
+            self.skipTest("this Python has no _xxsubinterpreters")
+        missing, note = str(self.dir / "missing"), str(self.dir / "note")
+        number = interpreters.create()
+        try:
+            interpreters.run_string(
+                number, f"import sys; sys.path[:0] = {sys.path!r}\n" +
+                INTERPRETER.format(missing=missing, note=note))
+        finally:
+            interpreters.destroy(number)
+        self.assertEqual(pathlib.Path(note).read_text(), "NotFoundError")
+        with self.assertRaises(dwarfs.NotFoundError):
+            dwarfs.open(missing)
+
+
+class Docstrings(unittest.TestCase):
+    def test_everything_public_has_one(self):
+        missing = []
+        for name in dwarfs.__all__:
+            thing = getattr(dwarfs, name)
+            if not thing.__doc__:
+                missing.append(name)
+            if isinstance(thing, type):
+                missing += [f"{name}.{key}" for key, value in vars(thing).items()
+                            if not key.startswith("_") and
+                            (callable(value) or isinstance(value, property)) and
+                            not (value.__doc__ or getattr(getattr(thing.__base__, key, None),
+                                                          "__doc__", None))]
+        self.assertEqual(missing, [])
+
+
+if __name__ == "__main__":
+    unittest.main()
