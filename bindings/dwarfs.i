@@ -15,6 +15,9 @@
 
 %include <stdint.i>
 
+#ifdef SWIGJAVA
+%include "java/java.i"
+#endif
 #ifdef SWIGPYTHON
 %include "python/python.i"
 #endif

@@ -20,6 +20,7 @@ setup_packages_check="g++ clang clang-format libclang-rt-14-dev libcmocka-dev sw
 setup_packages_platforms="gcc-i686-linux-gnu gcc-s390x-linux-gnu gcc-aarch64-linux-gnu qemu-user musl-tools make
   gcc-mingw-w64-x86-64-posix wine wine64 dpkg-dev python3-venv"
 setup_packages_cargo="cargo-web rustc-web"
+setup_packages_java="default-jdk-headless"
 
 setup_is_installed() {
   [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
@@ -44,6 +45,7 @@ setup_install() {
       check)
         setup_wanted="$setup_wanted $setup_packages_check"
         command -v cargo >/dev/null 2>&1 || setup_wanted="$setup_wanted $setup_packages_cargo"
+        command -v javac >/dev/null 2>&1 || setup_wanted="$setup_wanted $setup_packages_java"
         ;;
       platforms) setup_wanted="$setup_wanted $setup_packages_platforms" ;;
     esac

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+package org.libdwarfs.nio;
+
+import java.io.IOException;
+import java.nio.file.ClosedFileSystemException;
+import java.nio.file.FileStore;
+import java.nio.file.FileSystem;
+import java.nio.file.Path;
+import java.nio.file.PathMatcher;
+import java.nio.file.WatchService;
+import java.nio.file.attribute.UserPrincipalLookupService;
+import java.nio.file.spi.FileSystemProvider;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Pattern;
+import org.libdwarfs.Context;
+import org.libdwarfs.Image;
+
+/** An open image as a file system. */
+final class DwarfsFileSystem extends FileSystem {
+    private final DwarfsFileSystemProvider provider;
+    private final Path file;
+    private final Image image;
+    private final DwarfsPath root = new DwarfsPath(this, "/", null);
+    private final DwarfsFileStore store = new DwarfsFileStore(this);
+
+    private DwarfsFileSystem(DwarfsFileSystemProvider provider, Path file, Image image) {
+        this.provider = provider;
+        this.file = file;
+        this.image = image;
+    }
+
+    static DwarfsFileSystem open(DwarfsFileSystemProvider provider, Path file,
+                                 Map<String, ?> env) throws IOException {
+        Image.Options options = new Image.Options();
+        Context context = null;
+        Context own = null;
+        try {
+            for (Map.Entry<String, ?> option : env.entrySet()) {
+                switch (option.getKey()) {
+                    case "offset":
+                        options.offset(number(option));
+                        break;
+                    case "context":
+                        context = (Context) option.getValue();
+                        break;
+                    case "cacheBytes":
+                        own = own == null ? new Context() : own;
+                        own.cacheBytes(number(option));
+                        break;
+                    case "workers":
+                        own = own == null ? new Context() : own;
+                        own.workers(Math.toIntExact(number(option)));
+                        break;
+                    default:
+                        throw new IllegalArgumentException("unknown option " + option.getKey());
+                }
+            }
+            if (context != null && own != null) {
+                throw new IllegalArgumentException(
+                    "context, and cacheBytes or workers, which are settings of another one");
+            }
+            Image image = Image.open(file, options.context(own == null ? context : own));
+            return new DwarfsFileSystem(provider, file, image);
+        } finally {
+            if (own != null) {
+                own.close(); // the image keeps it
+            }
+        }
+    }
+
+    private static long number(Map.Entry<String, ?> option) {
+        Object value = option.getValue();
+        return value instanceof Number ? ((Number) value).longValue() :
+            Long.parseLong(value.toString());
+    }
+
+    Path file() {
+        return file;
+    }
+
+    Image image() {
+        return image;
+    }
+
+    DwarfsFileStore store() {
+        return store;
+    }
+
+    DwarfsPath root() {
+        return root;
+    }
+
+    @Override
+    public FileSystemProvider provider() {
+        return provider;
+    }
+
+    @Override
+    public void close() {
+        provider.forget(this);
+        image.close();
+    }
+
+    @Override
+    public boolean isOpen() {
+        return image.isOpen();
+    }
+
+    @Override
+    public boolean isReadOnly() {
+        return true;
+    }
+
+    @Override
+    public String getSeparator() {
+        return "/";
+    }
+
+    @Override
+    public Iterable<Path> getRootDirectories() {
+        return List.of(root);
+    }
+
+    @Override
+    public Iterable<FileStore> getFileStores() {
+        return List.of(store);
+    }
+
+    @Override
+    public Set<String> supportedFileAttributeViews() {
+        return Set.of("basic", "posix", "owner", "unix", "user");
+    }
+
+    @Override
+    public Path getPath(String first, String... more) {
+        StringBuilder joined = new StringBuilder(first);
+        for (String name : more) {
+            if (!name.isEmpty()) {
+                joined.append(joined.length() > 0 ? "/" : "").append(name);
+            }
+        }
+        return DwarfsPath.of(this, joined.toString());
+    }
+
+    @Override
+    public PathMatcher getPathMatcher(String syntaxAndPattern) {
+        int colon = syntaxAndPattern.indexOf(':');
+        if (colon <= 0) {
+            throw new IllegalArgumentException("no syntax before a colon: " + syntaxAndPattern);
+        }
+        String syntax = syntaxAndPattern.substring(0, colon);
+        String text = syntaxAndPattern.substring(colon + 1);
+        Pattern pattern;
+        if (syntax.equalsIgnoreCase("glob")) {
+            pattern = Glob.compile(text);
+        } else if (syntax.equalsIgnoreCase("regex")) {
+            pattern = Pattern.compile(text);
+        } else {
+            throw new UnsupportedOperationException("syntax " + syntax);
+        }
+        return path -> pattern.matcher(path.toString()).matches();
+    }
+
+    @Override
+    public UserPrincipalLookupService getUserPrincipalLookupService() {
+        return new Principals();
+    }
+
+    @Override
+    public WatchService newWatchService() {
+        throw new UnsupportedOperationException("an image never changes");
+    }
+
+    void requireOpen() {
+        if (!isOpen()) {
+            throw new ClosedFileSystemException();
+        }
+    }
+}

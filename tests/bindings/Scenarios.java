@@ -1,0 +1,1024 @@
+// SPDX-License-Identifier: MIT
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.net.URI;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.NonWritableChannelException;
+import java.nio.channels.SeekableByteChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.ClosedFileSystemException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileSystem;
+import java.nio.file.FileSystemAlreadyExistsException;
+import java.nio.file.FileSystemException;
+import java.nio.file.FileSystemLoopException;
+import java.nio.file.FileSystemNotFoundException;
+import java.nio.file.FileSystems;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.NotLinkException;
+import java.nio.file.Path;
+import java.nio.file.ProviderMismatchException;
+import java.nio.file.ProviderNotFoundException;
+import java.nio.file.ReadOnlyFileSystemException;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFileAttributes;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.nio.file.attribute.UserDefinedFileAttributeView;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.libdwarfs.Attributes;
+import org.libdwarfs.Builder;
+import org.libdwarfs.Context;
+import org.libdwarfs.Dwarfs;
+import org.libdwarfs.DwarfsChannel;
+import org.libdwarfs.DwarfsException;
+import org.libdwarfs.DwarfsException.Code;
+import org.libdwarfs.DwarfsInputStream;
+import org.libdwarfs.Entry;
+import org.libdwarfs.Image;
+import org.libdwarfs.Item;
+import org.libdwarfs.Names;
+import org.libdwarfs.Task;
+import org.libdwarfs.nio.DwarfsFileSystemProvider;
+
+/**
+ * What every language does with the library, and java.nio.file. Prints "ok NAME" or "not ok NAME"
+ * and a stack trace for each case, for test_java.py.
+ *
+ * <p>Scenarios FOLDER
+ */
+public final class Scenarios {
+    private static final byte[] BIG = new byte[1_000_000];
+    private static final byte[] ODD = {'o', 'd', 'd', (byte) 0xff, (byte) 0xc3};
+    private static final long TIMEOUT_SECONDS = 60;
+
+    private static Path folder;
+    private static Path file;
+    private static byte[] data;
+
+    interface Case {
+        void run() throws Exception;
+    }
+
+    private static int failures;
+
+    private static void test(String name, Case body) {
+        try {
+            body.run();
+            System.out.println("ok " + name);
+        } catch (Throwable thrown) {
+            failures++;
+            System.out.println("not ok " + name);
+            thrown.printStackTrace(System.out);
+        }
+    }
+
+    private static void same(Object expected, Object found) {
+        if (!java.util.Objects.deepEquals(expected, found)) {
+            throw new AssertionError("expected " + expected + ", found " + found);
+        }
+    }
+
+    private static void isTrue(boolean condition) {
+        same(true, condition);
+    }
+
+    private static <T extends Throwable> T fails(Class<T> type, Case body) {
+        try {
+            body.run();
+        } catch (Throwable thrown) {
+            if (type.isInstance(thrown)) {
+                return type.cast(thrown);
+            }
+            throw new AssertionError("expected " + type.getName(), thrown);
+        }
+        throw new AssertionError("expected " + type.getName() + ", nothing was thrown");
+    }
+
+    private static void failsWith(Code code, Case body) {
+        same(code, fails(DwarfsException.class, body).code());
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    private static Builder sample() throws IOException {
+        return new Builder().level(1).blockBits(16).reproducible().timeResolution(1)
+            .add("dir/text.txt", Item.file(bytes("hello\n")).permissions(0640).owner(5, 6)
+                .modified(Instant.ofEpochSecond(1_500_000_000, 123_456_789))
+                .xattr("user.a", new byte[] {0, 1}).xattr("user.b", new byte[0]))
+            .add("dir/sub/data", bytes("data"))
+            .add("big", Item.file(new ByteArrayInputStream(BIG)))
+            .add("none", Item.directory())
+            .add("link", Item.link("dir/sub"))
+            .add("absolute", Item.link("/dir/text.txt"))
+            .add("loop", Item.link("loop"))
+            .add("hard", Item.hardLink("dir/text.txt"))
+            .add(ODD, Item.file(bytes("odd")))
+            .add("ümlaut", bytes("u"));
+    }
+
+    public static void main(String[] args) throws Exception {
+        folder = Path.of(args[0]);
+        Random random = new Random(1);
+        for (int i = 0; i < BIG.length; i++) {
+            BIG[i] = (byte) random.nextInt(16); // can be compressed
+        }
+        file = folder.resolve("image.dwarfs");
+        try (Builder builder = sample()) {
+            builder.write(file);
+            same(6L, builder.count(Builder.Count.FILES));
+        }
+        data = Files.readAllBytes(file);
+        images();
+        failing();
+        packing();
+        closing();
+        fileSystems();
+        test("all handles are freed at the end", () -> same(0L, Dwarfs.liveHandles()));
+        System.out.println("done");
+        System.exit(failures == 0 ? 0 : 1);
+    }
+
+    // -- reading
+
+    private static void images() {
+        test("an image is opened by path, from memory and by a channel", () -> {
+            try (Image image = Image.open(file)) {
+                same("hello\n", new String(image.readAllBytes("dir/text.txt")));
+                same(1L << 16, image.blockSize());
+                same(Long.valueOf(data.length), image.size());
+                isTrue(image.createdBy().isPresent());
+                same(false, image.createdOn().isPresent());
+            }
+            try (Image image = Image.open(data)) {
+                same(BIG, image.readAllBytes("big"));
+            }
+            ByteBuffer direct = ByteBuffer.allocateDirect(data.length + 7);
+            direct.position(7).put(data).position(7);
+            try (Image image = Image.open(direct, new Image.Options().offset(0))) {
+                same(BIG, image.readAllBytes("big"));
+            }
+            try (SeekableByteChannel channel = Files.newByteChannel(file);
+                 Image image = Image.open(channel, new Image.Options())) {
+                same(BIG, image.readAllBytes("big"));
+            }
+        });
+        test("an image in an image is opened", () -> {
+            Path outer = folder.resolve("outer.dwarfs");
+            try (Builder builder = new Builder()) {
+                builder.add("inner.dwarfs", Item.file(file)).write(outer);
+            }
+            try (FileSystem system = FileSystems.newFileSystem(outer);
+                 Image image = Image.open(system.getPath("inner.dwarfs"))) {
+                same(BIG, image.readAllBytes("big"));
+            }
+        });
+        test("attributes are those that were stored", () -> {
+            try (Image image = Image.open(file)) {
+                Attributes found = image.find("dir/text.txt").attributes();
+                same(0100640, found.mode());
+                same(5L, found.uid());
+                same(6L, found.gid());
+                same(6L, found.size());
+                same(2L, found.links());
+                same(Instant.ofEpochSecond(1_500_000_000, 123_456_789),
+                    found.modificationTime().toInstant());
+                same(found.inode(), image.find("hard").attributes().inode());
+                isTrue(image.root().attributes().isDirectory());
+                isTrue(image.find("link").attributes().isLink());
+            }
+        });
+        test("directories are listed by the bytes of names", () -> {
+            try (Image image = Image.open(file)) {
+                same(List.of("absolute", "big", "dir", "hard", "link", "loop", "none",
+                    Names.decode(ODD), "ümlaut"), paths(image.root().list().stream()));
+                same(List.of("dir/sub", "dir/text.txt"),
+                    paths(image.find("/dir/").list().stream()));
+                same("text.txt", image.find("dir/text.txt").name());
+                same(List.of(), image.find("none").list());
+                failsWith(Code.NOT_DIR, () -> image.find("big").list());
+            }
+        });
+        test("a walk visits everything, in both orders", () -> {
+            try (Image image = Image.open(file)) {
+                List<String> tree = paths(image.walk());
+                same(13, tree.size());
+                same("", tree.get(0));
+                try (Stream<Entry> walk = image.walk(image.root(), Image.Order.DATA)) {
+                    same(tree.stream().sorted().toList(), paths(walk).stream().sorted().toList());
+                }
+                same(List.of("dir", "dir/sub", "dir/sub/data", "dir/text.txt"),
+                    paths(image.walk(image.find("dir"), Image.Order.TREE)));
+                int count = 0;
+                for (Entry entry : image) {
+                    entry.attributes();
+                    count++;
+                }
+                same(13, count);
+                try (Stream<Entry> walk = image.walk()) {
+                    isTrue(walk.iterator().hasNext()); // and it is closed before its end
+                }
+            }
+        });
+        test("names that are not UTF-8 survive as strings and as bytes", () -> {
+            Random random = new Random(2);
+            for (int i = 0; i < 2000; i++) {
+                byte[] name = new byte[random.nextInt(12)];
+                for (int j = 0; j < name.length; j++) {
+                    int[] hard = {0xed, 0xa0, 0xb2, 0x80, 0xc3, 0xf0, 0x9f, 0x98, 'a', 0xff};
+                    name[j] = (byte) hard[random.nextInt(hard.length)];
+                }
+                same(name, Names.encode(Names.decode(name)));
+            }
+            same("odd\udcff\udcc3", Names.decode(ODD));
+            same("ü\ud83d\ude00", Names.decode(bytes("ü\ud83d\ude00")));
+            fails(InvalidPathException.class, () -> Names.encode("a\ud83d"));
+            fails(InvalidPathException.class, () -> Names.encode("a\0b"));
+            try (Image image = Image.open(file)) {
+                same("odd", new String(image.readAllBytes("odd\udcff\udcc3")));
+                Entry entry = image.find(ODD, false);
+                same(ODD, entry.nameBytes());
+                same(ODD, entry.pathBytes());
+                same("u", new String(image.readAllBytes("ümlaut")));
+            }
+        });
+        test("streams read, skip, mark and reset", () -> {
+            try (Image image = Image.open(file);
+                 DwarfsInputStream in = image.find("big").newInputStream()) {
+                same(BIG.length, in.available());
+                same(BIG[0] & 0xff, in.read());
+                same(99_999L, in.skip(99_999));
+                in.mark(0);
+                byte[] piece = new byte[300_000];
+                same(piece.length, in.readNBytes(piece, 0, piece.length));
+                same(Arrays.copyOfRange(BIG, 100_000, 400_000), piece);
+                in.reset();
+                same(Arrays.copyOfRange(BIG, 100_000, BIG.length), in.readAllBytes());
+                same(-1, in.read());
+                same(0, in.read(piece, 0, 0));
+                same(0L, in.skip(1));
+                fails(IndexOutOfBoundsException.class, () -> in.read(piece, 1, piece.length));
+                failsWith(Code.IS_DIR, () -> image.root().newInputStream());
+            }
+        });
+        test("channels read at any position, into any buffer", () -> {
+            try (Image image = Image.open(file);
+                 DwarfsChannel channel = image.find("big").newByteChannel()) {
+                same(Long.valueOf(BIG.length), channel.size());
+                for (ByteBuffer buffer : List.of(ByteBuffer.allocate(50_000),
+                         ByteBuffer.allocateDirect(50_000), ByteBuffer.allocate(100))) {
+                    int room = buffer.capacity() - 10;
+                    buffer.position(10);
+                    same(room, channel.read(buffer, 500_001));
+                    same(0, buffer.remaining());
+                    byte[] found = new byte[room];
+                    buffer.position(10).get(found);
+                    same(Arrays.copyOfRange(BIG, 500_001, 500_001 + room), found);
+                    buffer.clear();
+                    same(-1, channel.read(buffer, BIG.length));
+                    same(3, channel.read(buffer, BIG.length - 3));
+                    same(0L, channel.position());
+                }
+                channel.position(BIG.length - 5);
+                same(5, channel.read(ByteBuffer.allocate(10)));
+                same(-1, channel.read(ByteBuffer.allocate(10)));
+                same(0L, channel.nextData(0));
+                same(Long.valueOf(BIG.length), channel.nextHole(0));
+                same(-1L, channel.nextData(BIG.length));
+                channel.position(1L << 40);
+                same(-1, channel.read(ByteBuffer.allocateDirect(10)));
+                fails(NonWritableChannelException.class,
+                    () -> channel.write(ByteBuffer.allocate(1)));
+                fails(IllegalArgumentException.class, () -> channel.position(-1));
+                fails(IllegalArgumentException.class,
+                    () -> channel.read(ByteBuffer.allocate(1).asReadOnlyBuffer(), 0));
+            }
+        });
+        test("extended attributes and targets of links", () -> {
+            try (Image image = Image.open(file)) {
+                Map<String, byte[]> found = image.find("dir/text.txt").xattrs();
+                same(List.of("user.a", "user.b"), List.copyOf(found.keySet()));
+                same(new byte[] {0, 1}, found.get("user.a"));
+                same(Map.of(), image.find("big").xattrs());
+                same("dir/sub", image.find("link").linkTarget());
+                same("data", new String(image.readAllBytes("link/data")));
+                same("hello\n", new String(image.readAllBytes("absolute")));
+                failsWith(Code.INVALID, () -> image.find("big").linkTarget());
+                failsWith(Code.INVALID, () -> image.findFollowed("loop"));
+            }
+        });
+        test("an image is checked and extracted", () -> {
+            try (Image image = Image.open(file); Task task = new Task()) {
+                same(List.of(), image.check(Image.Check.INTEGRITY, task));
+                Path copy = folder.resolve("copy");
+                image.extract(copy, task);
+                same(BIG, Files.readAllBytes(copy.resolve("big")));
+                task.cancel();
+                failsWith(Code.CANCELLED, () -> image.check(Image.Check.INTEGRITY, task));
+            }
+        });
+        test("two threads read one image and one file", () -> {
+            try (Context context = new Context().cacheBytes(100_000).workers(0);
+                 Image image = Image.open(file, new Image.Options().context(context));
+                 DwarfsChannel shared = image.find("big").newByteChannel()) {
+                inParallel(4, number -> {
+                    Random random = new Random(number);
+                    ByteBuffer buffer = ByteBuffer.allocate(20_000);
+                    for (int i = 0; i < 50; i++) {
+                        int offset = random.nextInt(BIG.length - 20_000);
+                        shared.read(buffer.clear(), offset);
+                        same(Arrays.copyOfRange(BIG, offset, offset + 20_000), buffer.array());
+                    }
+                });
+                isTrue(context.decodedBytes() > 0);
+            }
+        });
+    }
+
+    private static List<String> paths(Stream<Entry> entries) {
+        return entries.map(Entry::path).collect(Collectors.toList());
+    }
+
+    interface Work {
+        void run(int number) throws Exception;
+    }
+
+    private static void inParallel(int threads, Work work) throws Exception {
+        ExecutorService pool = Executors.newFixedThreadPool(threads);
+        try {
+            List<Callable<Void>> all = new ArrayList<>();
+            for (int i = 0; i < threads; i++) {
+                int number = i;
+                all.add(() -> {
+                    work.run(number);
+                    return null;
+                });
+            }
+            for (Future<Void> done : pool.invokeAll(all)) {
+                done.get();
+            }
+        } finally {
+            pool.shutdownNow();
+        }
+    }
+
+    // -- errors
+
+    private static void failing() {
+        test("a missing file and a missing entry", () -> {
+            Path missing = folder.resolve("missing");
+            DwarfsException error = fails(DwarfsException.class, () -> Image.open(missing));
+            same(Code.NOT_FOUND, error.code());
+            same(missing.toString(), error.path());
+            same(2, error.errno());
+            try (Image image = Image.open(file)) {
+                failsWith(Code.NOT_FOUND, () -> image.find("dir/missing"));
+                failsWith(Code.NOT_FOUND, () -> image.root().get("missing"));
+                failsWith(Code.NOT_DIR, () -> image.find("big/x"));
+            }
+        });
+        test("files that are no images, and damaged ones", () -> {
+            failsWith(Code.NOT_IMAGE, () -> Image.open(new byte[0]));
+            failsWith(Code.NOT_IMAGE, () -> Image.open(new byte[5000]));
+            Path damaged = folder.resolve("damaged.dwarfs");
+            byte[] wrong = data.clone();
+            wrong[100] ^= 1; // in the first block
+            Files.write(damaged, wrong);
+            try (Image image = Image.open(damaged)) {
+                DwarfsException error = fails(DwarfsException.class,
+                    () -> image.readAllBytes("big"));
+                same(Code.CHECKSUM, error.code());
+                same("big", error.path());
+                same(0L, error.offset().getAsLong());
+                List<Image.Finding> findings = image.check(Image.Check.CHECKSUMS, null);
+                isTrue(findings.stream().anyMatch(finding -> finding.isError() &&
+                    finding.code() == Code.CHECKSUM && finding.section() == 0));
+            }
+            wrong[100] ^= 1;
+            int located = 0;
+            for (int offset = data.length - 2500; offset < data.length; offset += 100) {
+                wrong[offset] ^= 1; // in a block, the schema, the metadata or the index
+                Files.write(damaged, wrong);
+                try (Image image = Image.open(damaged)) {
+                    image.find("big");
+                } catch (DwarfsException error) {
+                    same(damaged.toString(), error.path());
+                    located += error.offset().isPresent() ? 1 : 0;
+                }
+                wrong[offset] ^= 1;
+            }
+            isTrue(located > 0);
+            for (int offset = 0; offset < data.length; offset += 4001) {
+                byte[] cut = Arrays.copyOf(data, offset);
+                fails(DwarfsException.class, () -> Image.open(cut));
+            }
+        });
+        test("an exception of a channel is the cause of the failure", () -> {
+            IOException reason = new IOException("the network is down");
+            AtomicInteger left = new AtomicInteger(Integer.MAX_VALUE);
+            try (SeekableByteChannel real = Files.newByteChannel(file)) {
+                SeekableByteChannel failing = new SeekableByteChannel() {
+                    @Override
+                    public int read(ByteBuffer buffer) throws IOException {
+                        if (left.getAndDecrement() <= 0) {
+                            throw reason;
+                        }
+                        return real.read(buffer);
+                    }
+
+                    @Override
+                    public SeekableByteChannel position(long offset) throws IOException {
+                        real.position(offset);
+                        return this;
+                    }
+
+                    @Override
+                    public long position() throws IOException {
+                        return real.position();
+                    }
+
+                    @Override
+                    public long size() throws IOException {
+                        return real.size();
+                    }
+
+                    @Override
+                    public int write(ByteBuffer buffer) {
+                        throw new NonWritableChannelException();
+                    }
+
+                    @Override
+                    public SeekableByteChannel truncate(long size) {
+                        throw new NonWritableChannelException();
+                    }
+
+                    @Override
+                    public boolean isOpen() {
+                        return true;
+                    }
+
+                    @Override
+                    public void close() {
+                    }
+                };
+                try (Image image = Image.open(failing, new Image.Options())) {
+                    left.set(0);
+                    DwarfsException error = fails(DwarfsException.class,
+                        () -> image.readAllBytes("big"));
+                    same(Code.IO, error.code());
+                    same(reason, error.getCause());
+                    isTrue(error.getMessage().contains("the network is down"));
+                    left.set(Integer.MAX_VALUE);
+                    same(BIG, image.readAllBytes("big"));
+                }
+                left.set(0);
+                same(reason, fails(IOException.class,
+                    () -> Image.open(failing, new Image.Options())));
+            }
+        });
+    }
+
+    // -- writing
+
+    private static Path tree() throws IOException {
+        Path tree = folder.resolve("tree");
+        if (!Files.exists(tree)) {
+            Files.createDirectories(tree.resolve("sub"));
+            Files.write(tree.resolve("keep.txt"), bytes("keep"));
+            Files.write(tree.resolve("leave.tmp"), bytes("leave"));
+            Files.write(tree.resolve("sub/keep.log"), BIG);
+        }
+        return tree;
+    }
+
+    private static void packing() {
+        test("callbacks choose entries and categories", () -> {
+            List<String> seen = new ArrayList<>();
+            try (Builder builder = new Builder()) {
+                byte[] image = builder.level(1).addDirectory(tree())
+                    .include(input -> !input.path().endsWith(".tmp"))
+                    .addCategory("logs").compression("logs", "null")
+                    .category(input -> {
+                        seen.add(input.path());
+                        return input.path().endsWith(".log") ? "logs" : null;
+                    }).toByteArray();
+                Collections.sort(seen);
+                same(List.of("keep.txt", "sub/keep.log"), seen);
+                try (Image packed = Image.open(image)) {
+                    same(List.of("", "keep.txt", "sub", "sub/keep.log"), paths(packed.walk()));
+                }
+            }
+        });
+        test("an exception in a callback stops the run, leaves no image and is thrown", () -> {
+            Path output = folder.resolve("never.dwarfs");
+            IllegalArgumentException reason = new IllegalArgumentException("not this one");
+            for (Class<?> kind : List.of(Boolean.class, String.class, Task.class)) {
+                try (Task task = new Task(progress -> {
+                         if (kind == Task.class) {
+                             throw reason;
+                         }
+                     });
+                     Builder builder = new Builder().level(1).addDirectory(tree())) {
+                    builder.task(task).include(input -> {
+                        if (kind == Boolean.class) {
+                            throw reason;
+                        }
+                        return true;
+                    }).category(input -> {
+                        if (kind == String.class) {
+                            throw reason;
+                        }
+                        return null;
+                    });
+                    same(reason, fails(IllegalArgumentException.class,
+                        () -> builder.write(output)));
+                    same(false, Files.exists(output));
+                }
+            }
+            IOException full = new IOException("full");
+            OutputStream failing = new OutputStream() {
+                @Override
+                public void write(int one) throws IOException {
+                    throw full;
+                }
+            };
+            InputStream broken = new InputStream() {
+                @Override
+                public int read() throws IOException {
+                    throw full;
+                }
+            };
+            try (Builder builder = sample()) {
+                same(full, fails(IOException.class, () -> builder.write(failing)));
+            }
+            try (Builder builder = new Builder()) {
+                same(full, fails(IOException.class,
+                    () -> builder.add("x", Item.file(broken))));
+            }
+        });
+        test("a callback cannot use its builder", () -> {
+            try (Builder builder = new Builder().addDirectory(tree())) {
+                builder.include(input -> {
+                    try {
+                        builder.level(3);
+                    } catch (IOException error) {
+                        throw new IllegalArgumentException(error);
+                    }
+                    return true;
+                });
+                fails(IllegalStateException.class, builder::toByteArray);
+            }
+        });
+        test("progress is reported, up to the end", () -> {
+            List<String> phases = Collections.synchronizedList(new ArrayList<>());
+            try (Task task = new Task(progress -> phases.add(progress.phase()));
+                 Builder builder = sample().task(task)) {
+                builder.toByteArray();
+            }
+            same("done", phases.get(phases.size() - 1));
+        });
+        test("another thread cancels", () -> {
+            CountDownLatch started = new CountDownLatch(1);
+            CountDownLatch cancelled = new CountDownLatch(1);
+            Path output = folder.resolve("cancelled.dwarfs");
+            try (Task task = new Task(progress -> {
+                     started.countDown();
+                     waitFor(cancelled);
+                 });
+                 Builder builder = sample().task(task)) {
+                Thread other = new Thread(() -> {
+                    waitFor(started);
+                    task.cancel();
+                    cancelled.countDown();
+                });
+                other.start();
+                failsWith(Code.CANCELLED, () -> builder.write(output));
+                other.join();
+                isTrue(task.isCancelled());
+                same(false, Files.exists(output));
+                failsWith(Code.CANCELLED,
+                    () -> Image.open(file, new Image.Options().task(task)));
+            }
+        });
+        test("wrong options and a second run are refused", () -> {
+            try (Builder builder = sample()) {
+                failsWith(Code.RANGE, () -> builder.level(10));
+                fails(IllegalArgumentException.class, () -> builder.level(-1));
+                failsWith(Code.INVALID, () -> builder.order("wrong"));
+                builder.toByteArray();
+                failsWith(Code.INVALID, builder::toByteArray);
+            }
+            try (Builder builder = sample()) {
+                failsWith(Code.EXISTS, () -> builder.write(file));
+            }
+            fails(IllegalArgumentException.class, () -> Item.directory().permissions(0100644));
+        });
+        test("equal input gives equal images", () -> {
+            try (Builder builder = sample()) {
+                same(data, builder.toByteArray());
+            }
+        });
+        test("messages come to the log", () -> {
+            List<String> log = Collections.synchronizedList(new ArrayList<>());
+            try (Context context = new Context()) {
+                context.log(Context.Level.TRACE, (level, text) -> log.add(level + " " + text));
+                try (Builder builder = new Builder(context)) {
+                    builder.add("lost", Item.hardLink("missing")).toByteArray();
+                    same(1L, builder.count(Builder.Count.ERRORS));
+                }
+            }
+            isTrue(log.stream().anyMatch(line -> line.contains("'/lost'")));
+        });
+    }
+
+    private static void waitFor(CountDownLatch latch) {
+        try {
+            if (!latch.await(TIMEOUT_SECONDS, TimeUnit.SECONDS)) {
+                throw new AssertionError("waited too long");
+            }
+        } catch (InterruptedException error) {
+            throw new AssertionError(error);
+        }
+    }
+
+    // -- lifetimes
+
+    private static void closing() {
+        test("what is closed throws", () -> {
+            Image image = Image.open(file);
+            Entry entry = image.find("big");
+            DwarfsChannel channel = entry.newByteChannel();
+            InputStream in = entry.newInputStream();
+            Iterator<Entry> walk = image.iterator();
+            image.close();
+            image.close();
+            fails(IllegalStateException.class, () -> image.find("big"));
+            fails(IllegalStateException.class, image::blockSize);
+            fails(IllegalStateException.class, image::walk);
+            fails(IllegalStateException.class, entry::attributes);
+            fails(IllegalStateException.class, entry::newInputStream);
+            fails(IllegalStateException.class, () -> image.check(Image.Check.METADATA, null));
+            // What was opened before goes on.
+            same(BIG, in.readAllBytes());
+            same(10, channel.read(ByteBuffer.allocate(10)));
+            isTrue(walk.hasNext());
+            while (walk.hasNext()) {
+                walk.next();
+            }
+            in.close();
+            channel.close();
+            fails(IOException.class, in::read);
+            fails(IOException.class, in::available);
+            fails(ClosedChannelException.class, () -> channel.read(ByteBuffer.allocate(1)));
+            fails(ClosedChannelException.class, channel::size);
+            same(false, channel.isOpen());
+
+            Builder builder = sample();
+            builder.close();
+            fails(IllegalStateException.class, builder::toByteArray);
+            Task task = new Task();
+            task.close();
+            fails(IllegalStateException.class, task::cancel);
+            fails(IllegalStateException.class,
+                () -> Image.open(file, new Image.Options().task(task)));
+            Context context = new Context();
+            context.close();
+            fails(IllegalStateException.class, () -> context.workers(1));
+            fails(IllegalStateException.class, () -> new Builder(context));
+            same(0L, Dwarfs.liveHandles());
+        });
+        test("an image and its files are closed while threads read", () -> {
+            for (int round = 0; round < 20; round++) {
+                Image image = Image.open(file);
+                DwarfsChannel channel = image.find("big").newByteChannel();
+                CountDownLatch started = new CountDownLatch(3);
+                inParallel(4, number -> {
+                    if (number == 3) {
+                        waitFor(started);
+                        image.close();
+                        channel.close();
+                        return;
+                    }
+                    boolean isStarted = false;
+                    try {
+                        while (true) {
+                            channel.read(ByteBuffer.allocate(100_000), 0);
+                            image.find("dir/text.txt").attributes();
+                            if (!isStarted) {
+                                isStarted = true;
+                                started.countDown();
+                            }
+                        }
+                    } catch (ClosedChannelException | IllegalStateException closed) {
+                        isTrue(isStarted);
+                    }
+                });
+            }
+            same(0L, Dwarfs.liveHandles());
+        });
+        test("a builder is closed by its callback", () -> {
+            Builder builder = new Builder().addDirectory(tree());
+            builder.include(input -> {
+                builder.close();
+                return true;
+            });
+            isTrue(builder.toByteArray().length > 0);
+            fails(IllegalStateException.class, builder::toByteArray);
+            same(0L, Dwarfs.liveHandles());
+        });
+        test("what is forgotten is freed", () -> {
+            forget();
+            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_SECONDS);
+            while (Dwarfs.liveHandles() > 0 && System.nanoTime() < end) {
+                System.gc();
+                Thread.sleep(10);
+            }
+            same(0L, Dwarfs.liveHandles());
+        });
+        test("10,000 images are opened and closed without growth", () -> {
+            openAndClose(2000);
+            long before = residentKilobytes();
+            openAndClose(8000);
+            long after = residentKilobytes();
+            if (after - before > 16 << 10) {
+                throw new AssertionError("from " + before + " to " + after + " kB");
+            }
+        });
+    }
+
+    /** Leave handles behind, one of them with a callback that refers to its owner. */
+    private static void forget() throws IOException {
+        InputStream in = Image.open(file).find("big").newInputStream();
+        in.read();
+        Builder builder = sample();
+        builder.include(input -> builder.equals(input));
+        Image.open(FileChannel.open(file), new Image.Options()).walk().iterator().next();
+        new Context().log(Context.Level.WARN, (level, text) -> in.markSupported());
+        isTrue(Dwarfs.liveHandles() >= 6);
+    }
+
+    private static void openAndClose(int times) throws IOException {
+        byte[] small;
+        try (Builder builder = new Builder()) {
+            small = builder.level(0).add("a", bytes("a")).toByteArray();
+        }
+        try (Context context = new Context().workers(0)) {
+            Image.Options options = new Image.Options().context(context);
+            for (int i = 0; i < times; i++) {
+                try (Image image = Image.open(ByteBuffer.wrap(small), options)) {
+                    image.find("a").attributes();
+                }
+            }
+        }
+    }
+
+    private static long residentKilobytes() throws IOException {
+        System.gc();
+        for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+            if (line.startsWith("VmRSS:")) {
+                return Long.parseLong(line.replaceAll("[^0-9]", ""));
+            }
+        }
+        throw new IOException("no VmRSS");
+    }
+
+    // -- java.nio.file
+
+    private static void fileSystems() {
+        test("a file system is made of a path, walked and read", () -> {
+            try (FileSystem system = FileSystems.newFileSystem(file)) {
+                isTrue(system.isReadOnly());
+                try (Stream<Path> walk = Files.walk(system.getPath("/"))) {
+                    same(13L, walk.count());
+                }
+                try (Stream<Path> walk = Files.walk(system.getPath("dir"))) {
+                    same(List.of("dir", "dir/sub", "dir/sub/data", "dir/text.txt"),
+                        walk.map(Path::toString).toList());
+                }
+                same("hello\n", Files.readString(system.getPath("dir", "text.txt")));
+                same(BIG, Files.readAllBytes(system.getPath("/big")));
+                same(-1L, Files.mismatch(system.getPath("/hard"),
+                    system.getPath("/dir/text.txt")));
+                Path copy = folder.resolve("big-copy");
+                Files.copy(system.getPath("/big"), copy);
+                same(BIG, Files.readAllBytes(copy));
+                try (SeekableByteChannel channel = Files.newByteChannel(system.getPath("big"))) {
+                    channel.position(7);
+                    ByteBuffer one = ByteBuffer.allocate(1);
+                    channel.read(one);
+                    same(BIG[7], one.get(0));
+                }
+                try (DirectoryStream<Path> all = Files.newDirectoryStream(system.getPath("dir"),
+                         "*.txt")) {
+                    List<String> found = new ArrayList<>();
+                    all.forEach(path -> found.add(path.toString()));
+                    same(List.of("dir/text.txt"), found);
+                }
+            }
+        });
+        test("attributes of the views basic, posix, unix and user", () -> {
+            try (FileSystem system = FileSystems.newFileSystem(file)) {
+                Path text = system.getPath("/dir/text.txt");
+                PosixFileAttributes found = Files.readAttributes(text,
+                    PosixFileAttributes.class);
+                same("rw-r-----", PosixFilePermissions.toString(found.permissions()));
+                same("5", found.owner().getName());
+                same("6", found.group().getName());
+                same(found.owner(), system.getUserPrincipalLookupService()
+                    .lookupPrincipalByName("5"));
+                same(FileTime.from(Instant.ofEpochSecond(1_500_000_000, 123_456_789)),
+                    Files.getLastModifiedTime(text));
+                same(0100640, Files.getAttribute(text, "unix:mode"));
+                same(2, Files.getAttribute(text, "unix:nlink"));
+                same(Map.of("size", 6L, "isRegularFile", true),
+                    Files.readAttributes(text, "size,isRegularFile"));
+                fails(IllegalArgumentException.class, () -> Files.getAttribute(text, "wrong"));
+                UserDefinedFileAttributeView view = Files.getFileAttributeView(text,
+                    UserDefinedFileAttributeView.class);
+                same(List.of("a", "b"), view.list());
+                ByteBuffer value = ByteBuffer.allocate(view.size("a"));
+                same(2, view.read("a", value));
+                fails(FileSystemException.class, () -> view.size("c"));
+                isTrue(Files.isSameFile(text, system.getPath("hard")));
+                isTrue(Files.isSymbolicLink(system.getPath("link")));
+                isTrue(Files.isDirectory(system.getPath("link")));
+                same(false, Files.isDirectory(system.getPath("link"),
+                    LinkOption.NOFOLLOW_LINKS));
+                isTrue(Files.isReadable(text));
+                same(false, Files.isWritable(text));
+                same(false, Files.isExecutable(text));
+                same("dwarfs", Files.getFileStore(text).type());
+            }
+        });
+        test("links are followed, and read", () -> {
+            try (FileSystem system = FileSystems.newFileSystem(file)) {
+                same("data", Files.readString(system.getPath("link/data")));
+                same("/dir/sub/data", system.getPath("link/./data").toRealPath().toString());
+                same("/dir/text.txt", system.getPath("link/../text.txt").toRealPath()
+                    .toString());
+                same("/dir/text.txt", system.getPath("absolute").toRealPath().toString());
+                same("/absolute", system.getPath("none/../absolute")
+                    .toRealPath(LinkOption.NOFOLLOW_LINKS).toString());
+                same(system.getPath("dir/sub"),
+                    Files.readSymbolicLink(system.getPath("link")));
+                fails(NotLinkException.class,
+                    () -> Files.readSymbolicLink(system.getPath("big")));
+                fails(FileSystemLoopException.class,
+                    () -> Files.readString(system.getPath("loop")));
+                fails(FileSystemLoopException.class, system.getPath("loop")::toRealPath);
+            }
+        });
+        test("errors are the exceptions of java.nio.file", () -> {
+            FileSystem system = FileSystems.newFileSystem(file);
+            Path missing = system.getPath("dir/missing");
+            NoSuchFileException error = fails(NoSuchFileException.class,
+                () -> Files.readString(missing));
+            same("dir/missing", error.getFile());
+            same(Code.NOT_FOUND, ((DwarfsException) error.getCause()).code());
+            same(false, Files.exists(missing));
+            fails(NoSuchFileException.class, missing::toRealPath);
+            fails(NotDirectoryException.class,
+                () -> Files.newDirectoryStream(system.getPath("big")));
+            fails(FileSystemException.class, () -> Files.readString(system.getPath("dir")));
+            for (Case writing : List.<Case>of(() -> Files.writeString(missing, ""),
+                     () -> Files.createDirectory(missing), () -> Files.delete(missing),
+                     () -> Files.newByteChannel(missing, StandardOpenOption.WRITE),
+                     () -> Files.newByteChannel(missing, StandardOpenOption.CREATE_NEW),
+                     () -> Files.move(system.getPath("big"), missing),
+                     () -> Files.copy(system.getPath("big"), missing),
+                     () -> Files.createSymbolicLink(missing, missing),
+                     () -> Files.setLastModifiedTime(missing, FileTime.fromMillis(0)))) {
+                fails(ReadOnlyFileSystemException.class, writing);
+            }
+            fails(InvalidPathException.class, () -> system.getPath("a\0b"));
+            fails(ProviderMismatchException.class,
+                () -> system.provider().checkAccess(Path.of("x")));
+            fails(IllegalArgumentException.class, () -> FileSystems.newFileSystem(file,
+                Map.of("wrong", 1)));
+            Path other = folder.resolve("other.bin");
+            Files.write(other, new byte[100]);
+            fails(ProviderNotFoundException.class, () -> FileSystems.newFileSystem(other));
+            DirectoryStream<Path> listing = Files.newDirectoryStream(system.getPath("/"));
+            system.close();
+            isTrue(listing.iterator().hasNext());
+            fails(ClosedFileSystemException.class, () -> Files.readString(missing));
+            fails(ClosedFileSystemException.class,
+                () -> Files.newDirectoryStream(system.getPath("/")));
+            same(false, system.isOpen());
+        });
+        test("URIs of the scheme dwarfs", () -> {
+            URI uri = URI.create("dwarfs:" + file.toUri());
+            fails(FileSystemNotFoundException.class, () -> Path.of(URI.create(uri + "!/big")));
+            try (FileSystem system = FileSystems.newFileSystem(uri,
+                     Map.of("cacheBytes", 1 << 20, "workers", "1"))) {
+                same(system, FileSystems.getFileSystem(uri));
+                fails(FileSystemAlreadyExistsException.class,
+                    () -> FileSystems.newFileSystem(uri, Map.of()));
+                same("hello\n", Files.readString(Path.of(URI.create(uri + "!/dir/text.txt"))));
+                try (Stream<Path> walk = Files.walk(system.getPath("/"))) {
+                    for (Path path : walk.toList()) {
+                        same(path, Path.of(path.toUri()));
+                    }
+                }
+                same(1L << 16, DwarfsFileSystemProvider.imageOf(system).blockSize());
+            }
+            fails(FileSystemNotFoundException.class, () -> FileSystems.getFileSystem(uri));
+            fails(IllegalArgumentException.class,
+                () -> FileSystems.newFileSystem(URI.create("dwarfs:x"), Map.of()));
+        });
+        test("paths are composed and taken apart", () -> {
+            try (FileSystem system = FileSystems.newFileSystem(file)) {
+                Path path = system.getPath("/a//b/../c/");
+                same("/a/b/../c", path.toString());
+                same("/a/c", path.normalize().toString());
+                same("c", path.getFileName().toString());
+                same("/a/b/..", path.getParent().toString());
+                same(4, path.getNameCount());
+                same("b/..", path.subpath(1, 3).toString());
+                same("/", path.getRoot().toString());
+                same(null, system.getPath("/").getFileName());
+                same(null, system.getPath("a").getParent());
+                same("/", system.getPath("/a").getParent().toString());
+                same("../c/d", system.getPath("/a/b").relativize(system.getPath("/a/c/d"))
+                    .toString());
+                same("", system.getPath("/a").relativize(system.getPath("/a")).toString());
+                same("/a/x", system.getPath("/a").resolve("x").toString());
+                same("/x", system.getPath("/a").resolve("/x").toString());
+                same("a/y", system.getPath("a/x").resolveSibling("y").toString());
+                isTrue(path.startsWith("/a/b"));
+                same(false, path.startsWith("/a/bc"));
+                isTrue(path.endsWith("../c"));
+                same("../x", system.getPath("../x").normalize().toString());
+                same("/x", system.getPath("/../x").normalize().toString());
+                same(1, system.getPath("").getNameCount());
+                same("/", system.getPath("").toAbsolutePath().toString());
+                isTrue(Files.isDirectory(system.getPath("")));
+                isTrue(system.getPath("a").compareTo(system.getPath("b")) < 0);
+            }
+        });
+        test("patterns match paths", () -> {
+            try (FileSystem system = FileSystems.newFileSystem(file)) {
+                String[][] cases = {
+                    {"*.java", "a.java", "b/a.java"},
+                    {"**.java", "b/a.java", "b/a.jav"},
+                    {"?.{txt,md}", "a.md", "ab.md"},
+                    {"[!a-c]x", "dx", "bx"},
+                    {"[a^-]", "-", "b"},
+                    {"a\\*", "a*", "ab"},
+                    {"/a/**", "/a/b/c", "/a"},
+                    {"odd*", Names.decode(ODD), "od"},
+                    {"(.)+$", "(.)+$", "x"},
+                };
+                for (String[] row : cases) {
+                    isTrue(system.getPathMatcher("glob:" + row[0])
+                        .matches(system.getPath(row[1])));
+                    same(false, system.getPathMatcher("glob:" + row[0])
+                        .matches(system.getPath(row[2])));
+                }
+                isTrue(system.getPathMatcher("regex:a+").matches(system.getPath("aa")));
+                fails(IllegalArgumentException.class, () -> system.getPathMatcher("glob:{a"));
+                fails(IllegalArgumentException.class, () -> system.getPathMatcher("glob:[a"));
+                fails(UnsupportedOperationException.class,
+                    () -> system.getPathMatcher("other:a"));
+            }
+        });
+        test("two threads walk a file system", () -> {
+            try (FileSystem system = FileSystems.newFileSystem(file)) {
+                inParallel(2, number -> {
+                    for (int i = 0; i < 20; i++) {
+                        try (Stream<Path> walk = Files.walk(system.getPath("/"))) {
+                            same(13L, walk.filter(Files::isReadable).count() + 1);
+                        }
+                    }
+                });
+            }
+        });
+    }
+}
