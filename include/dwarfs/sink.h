@@ -32,6 +32,11 @@ typedef int (*dwarfs_sink_write_fn)(const void *data, size_t bytes, dwarfs_error
  * name in the same directory (or without a name) and renamed at the end. An existing file
  * that is not a regular one, such as /dev/null or a pipe, is written in place.
  *
+ * A temporary name that a killed process left for the same path is removed. If another process
+ * writes the same file at that time, or if the file was replaced or created by another process
+ * between this call and the end, the operation fails with DWARFS_ERR_EXISTS, also with
+ * overwrite, and that file is kept.
+ *
  * @param path       the file
  * @param overwrite  replace an existing regular file
  * @param sink_out   receives the sink; free it with dwarfs_sink_free()

@@ -16,6 +16,8 @@ static int explain_run_failure(const struct settings *s, const dwarfs_error *err
 {
 	switch (dwarfs_error_code(err)) {
 	case DWARFS_ERR_EXISTS:
+		if (s->force) /* another process is writing it, or has written it */
+			return tool_fail(err, NULL);
 		return tool_error(
 			"output file already exists: '%s' (--force replaces it)",
 			s->output);
@@ -49,18 +51,15 @@ static int open_output(const struct settings *s, dwarfs_sink **sink_out,
 			 : dwarfs_sink_open(s->output, s->force, sink_out, err);
 }
 
-static int write_image(dwarfs_builder *builder, const struct settings *s,
-		       struct watch *watch)
+static int run_to(dwarfs_builder *builder, const struct settings *s, struct watch *watch,
+		  dwarfs_sink *sink)
 {
 	auto_handle(dwarfs_error) *err = NULL;
-	auto_handle(dwarfs_sink) *sink = NULL;
-	int ret = open_output(s, &sink, &err);
-	int code = 0;
+	int ret = 0, code = 0;
 
-	dwarfs_sink_set_sync(sink, !s->no_sync);
-	if (ret == 0 && is_rewrite(s))
+	if (is_rewrite(s))
 		code = rewrite_image(s, builder, watch, sink);
-	else if (ret == 0)
+	else
 		ret = dwarfs_builder_write(builder, sink, &err);
 	dwarfs_task_set_progress(watch->task, NULL, NULL);
 	progress_free(watch->progress);
@@ -68,13 +67,29 @@ static int write_image(dwarfs_builder *builder, const struct settings *s,
 	return ret < 0 ? explain_run_failure(s, err) : code;
 }
 
+/* The output is opened first: an image that replaces one of its inputs must be made of what is
+ * there now. */
+static int write_image(dwarfs_builder *builder, const struct settings *s,
+		       struct watch *watch)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	auto_handle(dwarfs_sink) *sink = NULL;
+
+	if (open_output(s, &sink, &err) < 0)
+		return explain_run_failure(s, err);
+	dwarfs_sink_set_sync(sink, !s->no_sync);
+	if (!is_rewrite(s) && input_apply(s, builder, watch))
+		return 1;
+	return run_to(builder, s, watch, sink);
+}
+
 /* The rest of a run, in which signals are caught. */
 static int fill_and_write(dwarfs_builder *builder, const struct settings *s,
 			  struct watch *watch)
 {
-	if (!is_rewrite(s) && input_apply(s, builder, watch))
-		return 1;
-	return s->debug_filter ? filter_show(s, builder) : write_image(builder, s, watch);
+	if (!s->debug_filter)
+		return write_image(builder, s, watch);
+	return input_apply(s, builder, watch) ? 1 : filter_show(s, builder);
 }
 
 static int watched(dwarfs_builder *builder, const struct settings *s, struct watch *watch)

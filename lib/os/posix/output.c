@@ -3,8 +3,13 @@
  * os/output: a file that appears whole or not at all.
  *
  * Takes bytes from first to last. If the system supports it, the file has no name until
- * it is complete, so that even a killed process leaves nothing. Otherwise it has a
- * temporary name in the same directory.
+ * it is complete, so that even a killed process leaves nothing. Otherwise, and for the moment
+ * in which it replaces another file, it has a temporary name in the same directory.
+ *
+ * There is one such name for each path, and the file is locked as long as it is open. So two
+ * processes that replace a file exclude each other, and what a killed one left, which is not
+ * locked, is removed by the next. If the file system has no locks, such a file stays, and other
+ * names are used.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +17,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +32,7 @@
 
 struct output {
 	int fd;
+	int lock_fd; /* the same file, locked; -1 for none */
 	bool owns_fd;
 	bool waits; /* a pipe or socket: poll before each piece */
 	bool overwrite;
@@ -44,8 +51,10 @@ static struct output *new_output(int fd)
 {
 	struct output *output = dw_calloc(1, sizeof(*output));
 
-	if (output)
+	if (output) {
 		output->fd = fd;
+		output->lock_fd = -1;
+	}
 	return output;
 }
 
@@ -53,10 +62,12 @@ void dw_output_free(struct output *output)
 {
 	if (!output)
 		return;
+	if (output->temporary)
+		unlink(output->temporary); /* while it is locked */
 	if (output->owns_fd)
 		dw_fd_close(output->fd);
-	if (output->temporary)
-		unlink(output->temporary);
+	if (output->lock_fd >= 0)
+		dw_fd_close(output->lock_fd);
 	dw_free(output->temporary);
 	dw_free(output->path);
 	dw_free(output);
@@ -85,8 +96,22 @@ static char *folder_of(const char *path)
 	return slash == path ? dw_strdup("/") : dw_strndup(path, (size_t)(slash - path));
 }
 
-/* A hidden name in the same directory, unlikely to exist. */
-static char *temporary_name(const char *path, unsigned attempt)
+/* -- temporary names ------------------------------------------------------------------ */
+
+/* FNV-1a of the last name of a path. */
+static uint64_t hash_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (const char *at = slash ? slash + 1 : path; *at; at++)
+		hash = (hash ^ (uint8_t)*at) * 0x100000001b3;
+	return hash;
+}
+
+/* A hidden name in the same directory: the one of the path, or, if others is not 0, one that is
+ * unlikely to exist. */
+static char *temporary_name(const char *path, unsigned others)
 {
 	auto_free char *folder = folder_of(path);
 	struct timespec now = { 0 };
@@ -98,27 +123,95 @@ static char *temporary_name(const char *path, unsigned attempt)
 	clock_gettime(CLOCK_REALTIME, &now);
 	room = strlen(folder) + 64;
 	name = dw_malloc(room);
-	if (name)
+	if (name && others == 0)
+		snprintf(name, room, "%s/.dwarfs-%016" PRIx64, folder, hash_name(path));
+	else if (name)
 		snprintf(name, room, "%s/.dwarfs-%ld-%lx-%u", folder, (long)getpid(),
-			 (unsigned long)now.tv_nsec, attempt);
+			 (unsigned long)now.tv_nsec, others);
 	return name;
 }
 
-static int open_named(struct output *output)
+/* Lock an open file until it is closed: 0, -EBUSY if it is locked, or another error if the file
+ * system has no locks. */
+static int lock_file(int fd)
 {
-	for (unsigned attempt = 0; attempt < MAX_NAME_TRIES; attempt++) {
-		auto_free char *name = temporary_name(output->path, attempt);
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		if (errno != EINTR)
+			return errno == EWOULDBLOCK ? -EBUSY : -ENOTSUP;
+	return 0;
+}
+
+static bool has_name(int fd, const char *name)
+{
+	struct stat file, found;
+
+	return fstat(fd, &file) == 0 && lstat(name, &found) == 0 &&
+	       file.st_dev == found.st_dev && file.st_ino == found.st_ino;
+}
+
+/* Remove what a killed process left: 0 if the name is free, -EBUSY if a running process has it,
+ * -EEXIST if this is not known. */
+static int remove_left_over(const char *name)
+{
+	int fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int ret = -EEXIST;
+	struct stat st;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -EEXIST;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())
+		ret = lock_file(fd);
+	if (ret == 0 && has_name(fd, name) && unlink(name) != 0)
+		ret = -EEXIST;
+	dw_fd_close(fd);
+	return ret == -ENOTSUP ? -EEXIST : ret;
+}
+
+/* Call a function with one temporary name after the other until it does not return
+ * -EEXIST. */
+static int find_name(struct output *output,
+		     int (*take)(struct output *output, const char *name))
+{
+	for (unsigned tries = 0, others = 0; tries < MAX_NAME_TRIES; tries++) {
+		auto_free char *name = temporary_name(output->path, others);
+		int ret;
 
 		if (!name)
 			return -ENOMEM;
-		output->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-		if (output->fd >= 0) {
+		ret = take(output, name);
+		if (ret == 0)
 			output->temporary = dw_steal(name);
-			return 0;
-		}
-		if (errno != EEXIST)
-			return -errno;
+		if (ret != -EEXIST)
+			return ret;
+		if (others == 0 && (ret = remove_left_over(name)) == 0)
+			continue;
+		if (ret == -EBUSY)
+			return ret;
+		others++;
 	}
+	return -EEXIST;
+}
+
+/* Open and lock the new file at a path. The lock has a descriptor of its own, as the other one is
+ * closed before the file gets its final name: only that may report a failed write. */
+static int lock_output(struct output *output, const char *path)
+{
+	output->lock_fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return output->lock_fd < 0 ? -errno : lock_file(output->lock_fd);
+}
+
+/* Another process may remove the new file before it is locked. */
+static int create_named(struct output *output, const char *name)
+{
+	output->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (output->fd < 0)
+		return -errno;
+	if (lock_output(output, name) != -EBUSY && has_name(output->fd, name))
+		return 0;
+	if (output->lock_fd >= 0)
+		dw_fd_close(output->lock_fd);
+	dw_fd_close(output->fd);
+	output->lock_fd = output->fd = -1;
 	return -EEXIST;
 }
 
@@ -140,8 +233,10 @@ static int open_unnamed(struct output *output)
 	if (output->fd < 0)
 		return -errno;
 	link_source(output->fd, source, sizeof(source));
-	if (access(source, F_OK) == 0)
+	if (access(source, F_OK) == 0) {
+		(void)lock_output(output, source); /* nobody else can have it */
 		return 0;
+	}
 	dw_fd_close(output->fd);
 	output->fd = -1;
 #endif
@@ -158,12 +253,36 @@ static void take_over(int fd, const struct stat *old)
 	(void)fchmod(fd, old->st_mode & 0777);
 }
 
+static int fail_busy(const struct output *output, dwarfs_error **err)
+{
+	return dw_error_at_path(err,
+				dw_fail(err, DWARFS_ERR_EXISTS,
+					"another process is writing the output file '%s'",
+					output->path),
+				output->path);
+}
+
+/* Remove what a run that was killed left. */
+static int clean_up(const struct output *output)
+{
+	auto_free char *name = temporary_name(output->path, 0);
+
+	if (!name)
+		return -ENOMEM;
+	return remove_left_over(name) == -EBUSY ? -EBUSY : 0;
+}
+
 static int open_beside(struct output *output, const struct stat *old, dwarfs_error **err)
 {
-	int ret = open_unnamed(output);
+	int ret = clean_up(output);
 
-	if (ret < 0 && ret != -ENOENT && ret != -ENOTDIR && ret != -EACCES)
-		ret = open_named(output);
+	if (ret == 0)
+		ret = open_unnamed(output);
+	if (ret < 0 && ret != -ENOENT && ret != -ENOTDIR && ret != -EACCES &&
+	    ret != -EBUSY && ret != -ENOMEM)
+		ret = find_name(output, create_named);
+	if (ret == -EBUSY)
+		return fail_busy(output, err);
 	if (ret < 0)
 		return dw_output_fail(err, -ret, "cannot open output file", output->path);
 	output->owns_fd = true;
@@ -289,24 +408,13 @@ int dw_output_write(struct output *output, const void *data, size_t bytes,
 }
 
 /* Give an unnamed file a temporary name. */
-static int name_it(struct output *output)
+static int link_named(struct output *output, const char *name)
 {
 	char source[64];
 
 	link_source(output->fd, source, sizeof(source));
-	for (unsigned attempt = 0; attempt < MAX_NAME_TRIES; attempt++) {
-		auto_free char *name = temporary_name(output->path, attempt);
-
-		if (!name)
-			return -ENOMEM;
-		if (linkat(AT_FDCWD, source, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
-			output->temporary = dw_steal(name);
-			return 0;
-		}
-		if (errno != EEXIST)
-			return -errno;
-	}
-	return -EEXIST;
+	return linkat(AT_FDCWD, source, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0 ? 0
+										: -errno;
 }
 
 /* -- before the file is named -------------------------------------------------------- */
@@ -384,12 +492,32 @@ static int settle_new(const struct output *output)
 	return fd;
 }
 
-/* Close the file, which has a temporary name, and rename it. */
+/* The file that is replaced is the one of the beginning. As long as this process has the
+ * temporary name, no other one that follows these rules replaces it. */
+static int check_target(const struct output *output, dwarfs_error **err)
+{
+	struct stat now;
+
+	if (!output->overwrite || stat(output->path, &now) != 0 ||
+	    (output->replaces && now.st_dev == output->old_device &&
+	     now.st_ino == output->old_inode))
+		return 0;
+	return dw_error_at_path(
+		err,
+		dw_fail(err, DWARFS_ERR_EXISTS,
+			"the output file '%s' was %s by another process meanwhile, and is "
+			"kept",
+			output->path, output->replaces ? "replaced" : "created"),
+		output->path);
+}
+
+/* Close the file, which has a temporary name, and rename it; it is locked until then. */
 static int settle_named(struct output *output, dwarfs_error **err)
 {
-	int ret = close_output(output, err);
+	int ret;
 
-	if (ret < 0)
+	if ((ret = close_output(output, err)) < 0 ||
+	    (ret = check_target(output, err)) < 0)
 		return ret;
 	if (!output->overwrite)
 		ret = settle_new(output);
@@ -443,7 +571,10 @@ int dw_output_commit(struct output *output, dwarfs_error **err)
 		return 0;
 	if (!output->path)
 		return close_output(output, err);
-	if (output->overwrite && !output->temporary && (ret = name_it(output)) < 0)
+	ret = output->overwrite && !output->temporary ? find_name(output, link_named) : 0;
+	if (ret == -EBUSY)
+		return fail_busy(output, err);
+	if (ret < 0)
 		return fail_settling(output, -ret, err);
 	ret = output->temporary ? settle_named(output, err) : settle_unnamed(output, err);
 	if (ret == 0 && output->sync)

@@ -158,6 +158,23 @@ static int rename_output(const struct output *output)
 	return MoveFileExW(from, to, flags) ? 0 : dw_windows_errno();
 }
 
+/* The file that is replaced is the one of the beginning. */
+static int check_target(const struct output *output, dwarfs_error **err)
+{
+	struct os_stat now;
+
+	if (!output->overwrite || dw_stat_at(AT_FDCWD, output->path, &now) < 0 ||
+	    (output->replaces && is_same(&now, &output->old)))
+		return 0;
+	return dw_error_at_path(
+		err,
+		dw_fail(err, DWARFS_ERR_EXISTS,
+			"the output file '%s' was %s by another process meanwhile, and is "
+			"kept",
+			output->path, output->replaces ? "replaced" : "created"),
+		output->path);
+}
+
 int dw_output_commit(struct output *output, dwarfs_error **err)
 {
 	int ret;
@@ -170,6 +187,8 @@ int dw_output_commit(struct output *output, dwarfs_error **err)
 	output->owns_fd = false;
 	if ((ret = dw_create_close(output->fd)) < 0)
 		return dw_fail_errno(err, -ret, "failed to close output file");
+	if ((ret = check_target(output, err)) < 0)
+		return ret;
 	ret = rename_output(output);
 	if (ret == -EEXIST && !output->overwrite)
 		return dw_output_fail_exists(err, output->path);
