@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/unused_bytes: bytes of blocks that no chunk refers to. See <dwarfs/image.h>.
+ * read/check/unused_bytes: bytes of blocks that no chunk refers to. See <dwarfs/image.h>.
  *
  * Chunks may overlap, as equal parts of files share bytes: their ranges are sorted, and only
  * bytes beyond the end of earlier ranges count.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * read/unused_bytes: bytes of blocks that no chunk refers to.
+ * read/check/unused_bytes: bytes of blocks that no chunk refers to.
  */
 #include "support/craft.h"
 
