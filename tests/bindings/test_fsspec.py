@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: MIT
+"""Images as file systems of fsspec, of the version that is installed."""
+import io
+import multiprocessing
+import os
+import pathlib
+import pickle
+import shutil
+import stat
+import sys
+import tempfile
+import unittest
+
+try:
+    import fsspec
+    import dwarfs
+    import dwarfs.fsspec
+except ImportError as error:
+    print(f"not installed: {error}")
+    sys.exit(77)
+
+TIMEOUT = 120
+METHODS = multiprocessing.get_all_start_methods()
+FILES = {"a": b"", "b": b"hello", "deeply/nested/path": b"stuff",
+         "data/one.csv": b"x,y\n1,2\n", "data/two.csv": b"x,y\n3,4\n5,6\n"}
+DIRECTORIES = ["data", "deeply", "deeply/nested"]
+
+
+def read_all(fs):
+    """In a child process: the contents of all files."""
+    return {name: fs.cat_file(name) for name in fs.find("")}
+
+
+def read_on(file):
+    return file.read()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        dwarfs.fsspec.register()
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="dwarfs-fsspec-"))
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.path = str(self.dir / "image.dwarfs")
+        builder = dwarfs.Builder(level=1)
+        for name, content in FILES.items():
+            builder.add(name, content, mtime=1_600_000_000)
+        builder.write(self.path)
+        self.fs = fsspec.filesystem("dwarfs", fo=self.path)
+
+
+class Archive(Case):
+    """What fsspec asks of each archive."""
+
+    def test_repr(self):
+        self.assertIn("DwarfsFileSystem", repr(self.fs))
+        self.assertIn("Archive-like", str(self.fs))
+
+    def test_empty_archive(self):
+        builder = dwarfs.Builder(level=1)
+        builder.add("", mode=stat.S_IFDIR | 0o755)
+        builder.write(self.dir / "empty.dwarfs")
+        fs = fsspec.filesystem("dwarfs", fo=str(self.dir / "empty.dwarfs"))
+        self.assertEqual(fs.find(""), [])
+        self.assertEqual(fs.find("", withdirs=True), [])
+        self.assertEqual(fs.ls(""), [])
+
+    def test_glob(self):
+        self.assertEqual(self.fs.glob("*/*/*th"), ["deeply/nested/path"])
+        self.assertEqual(self.fs.glob("data/*.csv"), ["data/one.csv", "data/two.csv"])
+        self.assertEqual(self.fs.glob("*b*"), ["b"])
+
+    def test_mapping(self):
+        mapping = self.fs.get_mapper()
+        self.assertEqual(sorted(mapping), sorted(FILES))
+        self.assertEqual(mapping["b"], b"hello")
+        with self.assertRaises(KeyError):
+            mapping["c"]
+
+    def test_pickle(self):
+        data = pickle.dumps(self.fs)
+        self.assertLess(len(data), 1000)
+        self.assertEqual(pickle.loads(data).cat("b"), b"hello")
+
+    def test_all_directory_names(self):
+        self.assertEqual(self.fs._all_dirnames(FILES), set(DIRECTORIES))
+        self.assertEqual(self.fs._all_dirnames([]), set())
+
+    def test_ls(self):
+        self.assertEqual(self.fs.ls("", detail=False), ["a", "b", "data", "deeply"])
+        self.assertEqual(self.fs.ls("/", detail=False), self.fs.ls("", detail=False))
+        self.assertEqual(self.fs.ls("deeply/", detail=False), ["deeply/nested"])
+        self.assertEqual(self.fs.ls("deeply/nested", detail=False), ["deeply/nested/path"])
+        self.assertEqual([(info["name"], info["type"], info["size"])
+                          for info in self.fs.ls("")],
+                         [("a", "file", 0), ("b", "file", 5), ("data", "directory", 0),
+                          ("deeply", "directory", 0)])
+        self.assertEqual(self.fs.ls("b", detail=False), ["b"])
+        with self.assertRaises(FileNotFoundError):
+            self.fs.ls("none")
+
+    def test_find(self):
+        self.assertEqual(self.fs.find(""), sorted(FILES))
+        self.assertEqual(self.fs.find("", withdirs=True), sorted([*FILES, *DIRECTORIES]))
+        self.assertEqual(self.fs.find("deeply"), ["deeply/nested/path"])
+        self.assertEqual(self.fs.find("", maxdepth=1), ["a", "b"])
+        self.assertEqual(self.fs.find("b"), ["b"])
+        self.assertEqual(self.fs.find("none"), [])
+        self.assertEqual(self.fs.find("", detail=True)["b"]["size"], 5)
+
+    def test_walk(self):
+        self.assertEqual([(path, list(dirs), list(files))
+                          for path, dirs, files in self.fs.walk("")],
+                         [("", ["data", "deeply"], ["a", "b"]),
+                          ("data", [], ["one.csv", "two.csv"]),
+                          ("deeply", ["nested"], []), ("deeply/nested", [], ["path"])])
+        _, dirs, files = next(iter(self.fs.walk("", detail=True)))
+        self.assertEqual((dirs["deeply"]["type"], files["b"]["size"]), ("directory", 5))
+
+    def test_info(self):
+        for name in "", *DIRECTORIES:
+            info = self.fs.info(name)
+            self.assertEqual((info["name"], info["type"], info["size"]),
+                             (name, "directory", 0))
+        for name, content in FILES.items():
+            info = self.fs.info(name)
+            self.assertEqual((info["name"], info["type"], info["size"]),
+                             (name, "file", len(content)))
+            self.assertEqual(info["mtime"], 1_600_000_000)
+        with self.assertRaises(FileNotFoundError):
+            self.fs.info("none")
+
+    def test_isdir_and_isfile(self):
+        for name in DIRECTORIES:
+            self.assertTrue(self.fs.isdir(name) and not self.fs.isfile(name))
+        for name in FILES:
+            self.assertTrue(self.fs.isfile(name) and not self.fs.isdir(name))
+        self.assertFalse(self.fs.isdir("none") or self.fs.isfile("none"))
+        self.assertTrue(self.fs.exists("deeply") and not self.fs.exists("none"))
+
+    def test_an_empty_file(self):
+        self.assertEqual(self.fs.cat("a"), b"")
+        with self.fs.open("a") as file:
+            self.assertEqual(file.read(), b"")
+
+
+class More(Case):
+    def test_chained_urls(self):
+        with fsspec.open(f"dwarfs://data/one.csv::file://{self.path}") as file:
+            self.assertEqual(file.read(), FILES["data/one.csv"])
+        files = fsspec.open_files(f"dwarfs://data/*.csv::{self.path}", mode="r")
+        self.assertEqual([name.path for name in files], ["data/one.csv", "data/two.csv"])
+        with files[1] as file:
+            self.assertEqual(file.read(), FILES["data/two.csv"].decode())
+
+    def test_an_image_that_is_not_local_is_read_by_ranges(self):
+        memory = fsspec.filesystem("memory")
+        memory.pipe("/image.dwarfs", pathlib.Path(self.path).read_bytes())
+        self.addCleanup(memory.rm, "/image.dwarfs")
+        with fsspec.open("dwarfs://deeply/nested/path::memory://image.dwarfs") as file:
+            self.assertEqual(file.read(), b"stuff")
+
+    def test_an_open_file_as_image(self):
+        with open(self.path, "rb") as file:
+            self.assertEqual(dwarfs.fsspec.DwarfsFileSystem(fo=file).cat("b"), b"hello")
+        data = io.BytesIO(pathlib.Path(self.path).read_bytes())
+        self.assertEqual(dwarfs.fsspec.DwarfsFileSystem(fo=data).cat("b"), b"hello")
+
+    def test_ranges(self):
+        self.assertEqual(self.fs.cat_file("b", 1, 3), b"el")
+        self.assertEqual(self.fs.cat_file("b", -2), b"lo")
+        self.assertEqual(self.fs.cat_file("b", 1, -1), b"ell")
+        self.assertEqual(self.fs.cat_file("b", 9, 12), b"")
+        paths = ["deeply/nested/path", "b", "none", "b"]
+        found = self.fs.cat_ranges(paths, [1, 0, 0, 3], [3, 2, 1, None])
+        self.assertEqual(found[:2] + found[3:], [b"tu", b"he", b"lo"])
+        self.assertIsInstance(found[2], FileNotFoundError)
+        with self.assertRaises(FileNotFoundError):
+            self.fs.cat_ranges(paths, 0, 1, on_error="raise")
+        with self.assertRaises(ValueError):
+            self.fs.cat_ranges(paths, [0], [1])
+
+    def test_ranges_of_many_blocks_decompress_each_once(self):
+        """With a cache of about one block, the order of reading counts."""
+        builder = dwarfs.Builder(level=1, block_bits=16, order="none")
+        contents = {f"f{number:03}": os.urandom(3000) + bytes(7000) for number in range(80)}
+        for name, content in contents.items():
+            builder.add(name, content)
+        builder.write(self.dir / "many.dwarfs")
+        fs = fsspec.filesystem("dwarfs", fo=str(self.dir / "many.dwarfs"),
+                               cache_bytes=150_000, workers=0)
+        names = sorted(contents, key=lambda name: name[::-1])
+        found = fs.cat_ranges(names, 0, 10_000)
+        self.assertEqual(found, [contents[name] for name in names])
+        numbers = fs.image._context.cache_numbers()
+        stored = sum(len(content) for content in contents.values())
+        self.assertGreater(fs.image.block_count, 5)
+        self.assertLessEqual(numbers["decoded_bytes"], 1.3 * stored)
+
+    def test_links(self):
+        builder = dwarfs.Builder(level=1)
+        builder.add("dir/file", b"text")
+        builder.add("to_file", target="dir/file")
+        builder.add("to_dir", target="/dir")
+        builder.add("dir/cycle", target="..")
+        builder.add("broken", target="none")
+        builder.write(self.dir / "links.dwarfs")
+        fs = fsspec.filesystem("dwarfs", fo=str(self.dir / "links.dwarfs"))
+        self.assertEqual(fs.find(""), ["broken", "dir/cycle", "dir/file", "to_dir", "to_file"])
+        info = fs.info("to_file")
+        self.assertEqual((info["type"], info["size"], info["destination"]),
+                         ("file", 4, "dir/file"))
+        self.assertEqual(fs.cat("to_file"), b"text")
+        self.assertEqual(fs.ls("to_dir", detail=False), ["to_dir/cycle", "to_dir/file"])
+        self.assertEqual(fs.info("broken")["type"], "link")
+
+    def test_files(self):
+        with self.fs.open("data/two.csv") as file:
+            self.assertEqual(file.readline(), b"x,y\n")
+            copy = pickle.loads(pickle.dumps(file))
+            self.assertEqual(copy.read(), b"3,4\n5,6\n")
+            self.assertEqual(file.seek(-4, 2), len(FILES["data/two.csv"]) - 4)
+            self.assertEqual(file.size, len(FILES["data/two.csv"]))
+        with self.fs.open("data/two.csv", "r") as file:
+            self.assertEqual(file.readlines(), ["x,y\n", "3,4\n", "5,6\n"])
+        with self.assertRaises(OSError):
+            self.fs.open("new", "wb")
+        with self.assertRaises(FileNotFoundError):
+            self.fs.open("none")
+        with self.assertRaises(IsADirectoryError):
+            self.fs.open("data")
+
+    def test_bad_images(self):
+        (self.dir / "bad").write_bytes(b"no image")
+        with self.assertRaises(dwarfs.CorruptError):
+            fsspec.filesystem("dwarfs", fo=str(self.dir / "bad"))
+        with self.assertRaises(FileNotFoundError):
+            fsspec.filesystem("dwarfs", fo=str(self.dir / "missing"))
+
+    def test_other_processes(self):
+        for method in METHODS:
+            with self.subTest(method):
+                with multiprocessing.get_context(method).Pool(2) as pool:
+                    found = pool.map_async(read_all, [self.fs] * 4).get(TIMEOUT)
+                    self.assertEqual(found, [FILES] * 4)
+
+    def test_a_child_by_fork_opens_the_image_again(self):
+        before = self.fs.image
+        self.assertIs(self.fs.image, before)
+        self.fs._process += 1  # as if in a child
+        self.assertIsNot(self.fs.image, before)
+        self.assertEqual(self.fs.cat("b"), b"hello")
+
+    def test_pandas(self):
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("pandas is not installed")
+        frame = pandas.read_csv(f"dwarfs://data/two.csv::file://{self.path}")
+        self.assertEqual(frame["y"].tolist(), [4, 6])
+
+    def test_pyarrow(self):
+        try:
+            import pyarrow.dataset
+        except ImportError:
+            self.skipTest("pyarrow is not installed")
+        found = pyarrow.dataset.dataset("data", format="csv", filesystem=self.fs)
+        self.assertEqual(sorted(found.to_table().column("x").to_pylist()), [1, 3, 5])
+
+
+if __name__ == "__main__":
+    unittest.main()
