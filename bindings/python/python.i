@@ -184,7 +184,7 @@ static int on_category(const dwarfs_input *input, const char **category_out,
 {
 	bool own = is_python_thread();
 	struct entered entered = enter_python();
-	PyObject *callable = PyList_GET_ITEM((PyObject *)user, 0), *name = NULL;
+	PyObject *callable = PyList_GetItem((PyObject *)user, 0), *name = NULL;
 	int ret;
 	PyObject *result = entered.type ? NULL :
 					  call_with_handle(callable, input,
@@ -193,7 +193,7 @@ static int on_category(const dwarfs_input *input, const char **category_out,
 	if (result && result != Py_None && PyUnicode_FSConverter(result, &name))
 		PyList_SetItem(user, 1, name);
 	if (name)
-		*category_out = PyBytes_AS_STRING(name);
+		*category_out = PyBytes_AsString(name);
 	ret = PyErr_Occurred() || entered.type ? DWARFS_ERR_CANCELLED : 0;
 	Py_XDECREF(result);
 	leave_python(entered, own, callable);
@@ -317,7 +317,7 @@ static int64_t call_reader(PyObject *callable, void *buffer, size_t bytes, uint6
 	if (result)
 		count = PyLong_AsLongLong(result);
 	if (count > 0 && (uint64_t)count <= bytes)
-		memcpy(buffer, PyByteArray_AS_STRING(room), (size_t)count);
+		memcpy(buffer, PyByteArray_AsString(room), (size_t)count);
 	Py_XDECREF(result);
 	Py_XDECREF(view);
 	Py_XDECREF(room);
@@ -627,7 +627,7 @@ DWARFS_OUTPUT_HANDLE(dwarfs_archive_export, export_out)
 %typemap(in) const char * (PyObject *bytes = NULL) {
 	if (!PyUnicode_FSConverter($input, &bytes))
 		SWIG_fail;
-	$1 = PyBytes_AS_STRING(bytes);
+	$1 = PyBytes_AsString(bytes);
 }
 %typemap(freearg) const char * "Py_XDECREF(bytes$argnum);"
 
@@ -636,7 +636,7 @@ DWARFS_OUTPUT_HANDLE(dwarfs_archive_export, export_out)
 	if ($input != Py_None) {
 		if (!PyUnicode_FSConverter($input, &bytes))
 			SWIG_fail;
-		$1 = PyBytes_AS_STRING(bytes);
+		$1 = PyBytes_AsString(bytes);
 	}
 }
 %typemap(freearg) const char *category "Py_XDECREF(bytes$argnum);"
@@ -644,8 +644,8 @@ DWARFS_OUTPUT_HANDLE(dwarfs_archive_export, export_out)
 %typemap(in) (const char *name, size_t bytes) (PyObject *encoded = NULL) {
 	if (!PyUnicode_FSConverter($input, &encoded))
 		SWIG_fail;
-	$1 = PyBytes_AS_STRING(encoded);
-	$2 = (size_t)PyBytes_GET_SIZE(encoded);
+	$1 = PyBytes_AsString(encoded);
+	$2 = (size_t)PyBytes_Size(encoded);
 }
 %typemap(freearg) (const char *name, size_t bytes) "Py_XDECREF(encoded$argnum);"
 %apply (const char *name, size_t bytes) {
@@ -659,7 +659,7 @@ DWARFS_OUTPUT_HANDLE(dwarfs_archive_export, export_out)
 	if ($input != Py_None) {
 		if (!PyUnicode_FSConverter($input, &bytes))
 			SWIG_fail;
-		$1 = PyBytes_AS_STRING(bytes);
+		$1 = PyBytes_AsString(bytes);
 	}
 }
 %typemap(freearg) const char *directory_or_none "Py_XDECREF(bytes$argnum);"
@@ -711,14 +711,14 @@ DWARFS_OUTPUT_HANDLE(dwarfs_archive_export, export_out)
 		PyErr_SetString(PyExc_TypeError, "a list of inodes is needed");
 		SWIG_fail;
 	}
-	$2 = (size_t)PyList_GET_SIZE($input);
+	$2 = (size_t)PyList_Size($input);
 	list = PyMem_Calloc($2 + 1, sizeof(*list));
 	if (!list) {
 		PyErr_NoMemory();
 		SWIG_fail;
 	}
 	for (size_t i = 0; i < $2; i++) {
-		unsigned long inode = PyLong_AsUnsignedLong(PyList_GET_ITEM($input, i));
+		unsigned long inode = PyLong_AsUnsignedLong(PyList_GetItem($input, i));
 
 		if (PyErr_Occurred())
 			SWIG_fail;
@@ -805,11 +805,11 @@ DWARFS_CALLBACK(dwarfs_import_report_fn, report, on_import_report)
 
 /* A list of a callable and None, or None. */
 %typemap(in) (dwarfs_category_fn category, void *user) {
-	if ($input != Py_None && (!PyList_Check($input) || PyList_GET_SIZE($input) != 2)) {
+	if ($input != Py_None && (!PyList_Check($input) || PyList_Size($input) != 2)) {
 		PyErr_SetString(PyExc_TypeError, "a list of a callable and None is needed");
 		SWIG_fail;
 	}
-	if ($input != Py_None && !is_callable(PyList_GET_ITEM($input, 0)))
+	if ($input != Py_None && !is_callable(PyList_GetItem($input, 0)))
 		SWIG_fail;
 	$1 = $input == Py_None ? NULL : on_category;
 	$2 = $input;

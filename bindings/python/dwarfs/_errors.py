@@ -6,7 +6,7 @@ import errno as _errno
 from enum import IntEnum
 from typing import Any
 
-from . import _dwarfs
+from . import _dwarfs, _proxy  # noqa: F401  # _proxy: classes of handles, for abi3
 
 
 class ErrorCode(IntEnum):

@@ -18,7 +18,7 @@ from datetime import datetime, timezone
 from typing import Any, Iterator
 
 from fsspec import open as open_url  # type: ignore
-from fsspec import register_implementation  # type: ignore
+from fsspec import register_implementation
 from fsspec.archive import AbstractArchiveFileSystem  # type: ignore
 from fsspec.implementations.local import LocalFileSystem  # type: ignore
 from fsspec.utils import tokenize  # type: ignore
