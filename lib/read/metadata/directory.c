@@ -200,6 +200,11 @@ int dw_view_dir_parent(const struct view *view, uint32_t dir, uint32_t *parent_o
 	if (dir >= view->directory_count)
 		return dw_fail(err, DWARFS_ERR_NOT_DIR,
 			       "inode %" PRIu32 " is no directory", dir);
+	/* The first request of most mounts, which need not wait for the other parents. */
+	if (dir == 0) {
+		*parent_out = 0;
+		return 0;
+	}
 	if ((ret = dw_lazy_need(&view->parents, find_parents, view, err)) < 0)
 		return ret;
 	*parent_out = dw_lazy_items(&view->parents)[dir];
