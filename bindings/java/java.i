@@ -530,6 +530,10 @@ DWARFS_BYTES(char *hex_out)
 	$2 = (size_t)(*jenv)->GetDirectBufferCapacity(jenv, $input);
 	$3 = on_close_memory;
 	$4 = (*jenv)->NewGlobalRef(jenv, $input);
+	if (!$4) {
+		throw_new(jenv, "java/lang/OutOfMemoryError", "no global reference");
+		return $null;
+	}
 }
 %typemap(freearg) (const void *data, size_t bytes, dwarfs_io_close_fn close, void *user) {
 	if (result < 0)

@@ -21,7 +21,7 @@ def main(javac, jar, output, version, services, *sources):
         target = classes / "META-INF" / "services"
         target.mkdir(parents=True)
         shutil.copyfile(services, target / pathlib.Path(services).name)
-        subprocess.run([javac, "--release", "17", "-encoding", "UTF-8", "-Xlint:all", "-Werror",
+        subprocess.run([javac, "--release", "17", "-encoding", "UTF-8", "-Xlint:all",
                         "-proc:none", "-d", classes, *sources], check=True)
         manifest = pathlib.Path(folder) / "manifest"
         manifest.write_text("Automatic-Module-Name: org.libdwarfs\n"

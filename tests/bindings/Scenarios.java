@@ -344,6 +344,15 @@ public final class Scenarios {
                 failsWith(Code.CANCELLED, () -> image.check(Image.Check.INTEGRITY, task));
             }
         });
+        test("workers of the library read by a channel", () -> {
+            try (SeekableByteChannel channel = Files.newByteChannel(file);
+                 Context context = new Context().workers(2);
+                 Image image = Image.open(channel, new Image.Options().context(context))) {
+                Path copy = folder.resolve("by-channel");
+                image.extract(copy, null);
+                same(BIG, Files.readAllBytes(copy.resolve("big")));
+            }
+        });
         test("two threads read one image and one file", () -> {
             try (Context context = new Context().cacheBytes(100_000).workers(0);
                  Image image = Image.open(file, new Image.Options().context(context));
@@ -643,6 +652,25 @@ public final class Scenarios {
         test("equal input gives equal images", () -> {
             try (Builder builder = sample()) {
                 same(data, builder.toByteArray());
+            }
+        });
+        test("an image and new entries become one image", () -> {
+            try (Builder builder = new Builder().level(1);
+                 Builder again = new Builder().level(1)) {
+                try (Image image = Image.open(file);
+                     SeekableByteChannel channel = Files.newByteChannel(file);
+                     Image same = Image.open(channel, new Image.Options())) {
+                    builder.addImage(image, "old").add("new", bytes("new"));
+                    again.addImage(same, "").add("big", bytes("small"));
+                    try (Image joined = Image.open(again.toByteArray())) {
+                        same("small", new String(joined.readAllBytes("big")));
+                        same("hello\n", new String(joined.readAllBytes("hard")));
+                    }
+                }
+                try (Image joined = Image.open(builder.toByteArray())) {
+                    same(BIG, joined.readAllBytes("old/big"));
+                    same("new", new String(joined.readAllBytes("new")));
+                }
             }
         });
         test("messages come to the log", () -> {

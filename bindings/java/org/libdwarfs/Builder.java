@@ -289,6 +289,26 @@ public final class Builder implements AutoCloseable {
     }
 
     /**
+     * Add what is in an image. Its blocks are taken over as they are stored, and files of other
+     * inputs that are equal to files of the image are not stored again. The image may be closed
+     * before write(), but what it is read from must stay.
+     *
+     * @param image  the image
+     * @param prefix where it is in the new image; "" for the root
+     * @return this
+     */
+    public Builder addImage(Image image, String prefix) throws IOException {
+        long pointer = image.handle().acquire();
+        try {
+            handle.keep(image); // has the source, which the library refers to weakly
+            return use(builder -> dwarfsJNI.dwarfs_builder_add_image(builder, pointer,
+                Names.encode(prefix), dwarfsConstants.DWARFS_KEEP_BLOCKS));
+        } finally {
+            image.handle().release();
+        }
+    }
+
+    /**
      * Add an entry, or replace one. Missing parent directories are made.
      *
      * @param path from the root; "" for the root; by {@link Names}
