@@ -1,33 +1,42 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compile the Java package and put it into a jar.
-
-    make_jar.py JAVAC JAR OUTPUT VERSION SERVICES SOURCE.java ...
-
-SERVICES is the file for META-INF/services. Equal input gives an equal jar.
-"""
+"""Compile the Java package and put it into a jar. Equal input gives an equal jar."""
+import argparse
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 
 DATE = "2020-01-01T00:00:00+00:00"  # of all files in the jar
+MANIFEST = """Automatic-Module-Name: org.libdwarfs
+Implementation-Title: libdwarfs
+Implementation-Version: {version}
+"""
 
 
-def main(javac, jar, output, version, services, *sources):
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--javac", required=True)
+    parser.add_argument("--jar", required=True)
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--version", required=True)
+    parser.add_argument("--class-path", default="", help="of libraries that the jar does not have")
+    parser.add_argument("--service", action="append", help="a file for META-INF/services")
+    parser.add_argument("sources", nargs="+")
+    words = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         classes = pathlib.Path(folder) / "classes"
-        target = classes / "META-INF" / "services"
-        target.mkdir(parents=True)
-        shutil.copyfile(services, target / pathlib.Path(services).name)
-        subprocess.run([javac, "--release", "17", "-encoding", "UTF-8", "-Xlint:all",
-                        "-proc:none", "-d", classes, *sources], check=True)
+        services = classes / "META-INF" / "services"
+        services.mkdir(parents=True)
+        for service in words.service:
+            shutil.copyfile(service, services / pathlib.Path(service).name)
+        subprocess.run([words.javac, "--release", "17", "-encoding", "UTF-8",
+                        "-Xlint:all,-classfile,-path", "-proc:none", "-cp", words.class_path or classes,
+                        "-d", classes, *words.sources], check=True)
         manifest = pathlib.Path(folder) / "manifest"
-        manifest.write_text("Automatic-Module-Name: org.libdwarfs\n"
-                            f"Implementation-Title: libdwarfs\nImplementation-Version: {version}\n")
-        subprocess.run([jar, "--create", "--file", output, "--manifest", manifest,
+        manifest.write_text(MANIFEST.format(version=words.version))
+        subprocess.run([words.jar, "--create", "--file", words.output, "--manifest", manifest,
                         "--date", DATE, "-C", classes, "."], check=True)
 
 
-main(*sys.argv[1:])
+main()
