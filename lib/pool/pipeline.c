@@ -33,8 +33,8 @@ bool dw_pipeline_stopped(struct pipeline *pipeline)
 	       dwarfs_task_is_cancelled(pipeline->progress->task);
 }
 
-/* Take results until at most this many jobs are in flight. */
-static int wait_until(struct pipeline *pipeline, uint32_t under_way, dwarfs_error **err)
+/* Takes results until then. */
+int dw_pipeline_wait(struct pipeline *pipeline, uint32_t under_way, dwarfs_error **err)
 {
 	int ret;
 
@@ -58,12 +58,12 @@ int dw_pipeline_submit(struct pipeline *pipeline, void *job, dwarfs_error **err)
 	pipeline->under_way++; /* before its result can be taken */
 	if ((ret = dw_pool_submit(pipeline->pool, job, err)) < 0)
 		return ret;
-	return wait_until(pipeline, pipeline->limit - 1, err);
+	return dw_pipeline_wait(pipeline, pipeline->limit - 1, err);
 }
 
 int dw_pipeline_finish(struct pipeline *pipeline, dwarfs_error **err)
 {
-	int ret = wait_until(pipeline, 0, err);
+	int ret = dw_pipeline_wait(pipeline, 0, err);
 
 	if (ret < 0)
 		return ret;

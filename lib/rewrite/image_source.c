@@ -174,6 +174,21 @@ static int get_unpacked_bytes(const dwarfs_image *image, uint32_t section,
 			  dwarfs_section_type_name(stored->header.type));
 }
 
+/* Move the payload of a section into a buffer. Blocks are large: their memory is used again. */
+static int take_payload(struct stored *stored, struct buffer *to, dwarfs_error **err)
+{
+	struct span payload = dw_stored_payload(stored);
+
+	if (!stored->owned || to->data)
+		return dw_buffer_append(to, payload.data, payload.size, err);
+	memmove(stored->owned, payload.data, payload.size);
+	*to = (struct buffer){ .data = dw_steal(stored->owned),
+			       .size = payload.size,
+			       .capacity = payload.size };
+	stored->bytes = NULL; /* nothing is left to be freed */
+	return 0;
+}
+
 /* Read a section as it is stored. A wrong hash is an error, unless the image was opened
  * without verification of blocks. */
 static int load_section(const dwarfs_image *image, uint32_t section,
@@ -181,7 +196,6 @@ static int load_section(const dwarfs_image *image, uint32_t section,
 {
 	auto_stored struct stored stored = { 0 };
 	auto_error dwarfs_error *why = NULL;
-	struct span payload;
 	int ret;
 
 	if ((ret = dw_stored_read(image, section, &stored, err)) < 0)
@@ -189,13 +203,10 @@ static int load_section(const dwarfs_image *image, uint32_t section,
 	ret = dw_verify_xxh3(image, section, &stored, &why);
 	if (ret < 0 && (ret != DWARFS_ERR_CHECKSUM || !image->trusts_blocks))
 		return dw_error_copy(err, ret, why);
-	payload = dw_stored_payload(&stored);
 	section_out->header = stored.header;
 	section_out->is_damaged = ret < 0;
 	ret = get_unpacked_bytes(image, section, &stored, section_out, err);
-	if (ret < 0)
-		return ret;
-	return dw_buffer_append(&section_out->payload, payload.data, payload.size, err);
+	return ret < 0 ? ret : take_payload(&stored, &section_out->payload, err);
 }
 
 static int load_block(void *user, uint32_t block, struct stored_section *section_out,

@@ -14,6 +14,9 @@
 #include "pool/pool.h"
 #include "read/image.h"
 
+/* Larger blocks are hashed in pieces, unless they are decompressed. */
+#define LARGE_BLOCK_BYTES ((uint64_t)2 << 20)
+
 struct check {
 	const dwarfs_image *image;
 	int level;
@@ -153,6 +156,42 @@ static int check_other_section(const struct check *check, struct section_job *jo
 	return check_history_section(image, job->section, err);
 }
 
+/* Whether a block is too large to be read as a whole by each worker, where that is not
+ * needed. */
+static bool is_large_block(const struct check *check, uint32_t section)
+{
+	const dwarfs_image *image = check->image;
+	struct section_header header;
+
+	return check->level == DWARFS_CHECK_CHECKSUMS && !image->salvage &&
+	       !dw_image_is_v1(image) &&
+	       image->sections[section].room > LARGE_BLOCK_BYTES &&
+	       dw_locate_header(image, section, &header, NULL) == 0 &&
+	       !dw_codec_size_at_end(header.compression);
+}
+
+static int check_large_block(const struct check *check, struct section_job *job,
+			     dwarfs_error **err)
+{
+	struct section_header header;
+	uint64_t size;
+	int ret;
+
+	ret = dw_verify_in_pieces(check->image, job->section, false, &header, err);
+	if (ret < 0)
+		return ret;
+	job->stored_bytes = header.length;
+	if ((ret = check_section_header(check, job->section, &header, err)) < 0)
+		return ret;
+	ret = dwarfs_image_section(check->image, job->section, DWARFS_SECTION_FIELD_BYTES,
+				   &size, err);
+	if (ret == 0)
+		ret = check_block_size(check, check->block_of_section[job->section], size,
+				       err);
+	return ret < 0 ? dw_explain(err, ret, "section %" PRIu32 " (BLOCK)", job->section)
+		       : 0;
+}
+
 static int check_section(const struct check *check, struct section_job *job,
 			 dwarfs_error **err)
 {
@@ -172,6 +211,8 @@ static int check_section(const struct check *check, struct section_job *job,
 	}
 	if (check->block_of_section[job->section] == UINT32_MAX && !image->salvage)
 		return check_other_section(check, job, err);
+	if (is_large_block(check, job->section))
+		return check_large_block(check, job, err);
 	if ((ret = dw_stored_read(image, job->section, &stored, err)) < 0)
 		return ret;
 	job->stored_bytes = stored.header.length;

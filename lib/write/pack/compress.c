@@ -18,6 +18,10 @@
 #include "pool/pipeline.h"
 #include "write/pack/compress.h"
 
+/* Copied blocks that are under way have at most so many bytes, or are one: with many threads and
+ * large blocks that are not compressed they would take most of the memory. */
+#define COPIED_BYTES ((uint64_t)32 << 20)
+
 /* Codecs and block size of a stream. */
 struct setup {
 	struct packing packing;
@@ -48,6 +52,7 @@ struct compressor {
 	bool has_threads; /* the calling thread compresses nothing */
 	/* input and stored bytes of written blocks */
 	uint64_t written_input, written_bytes;
+	uint64_t copied_bytes;		   /* of copies that are under way */
 	uint64_t given_input, given_bytes; /* likewise, of submitted blocks */
 	/* bytes compressed so far, of given_bytes */
 	atomic_uint_fast64_t packed;
@@ -183,6 +188,8 @@ static int write_block_section(void *shared, void *job_pointer, dwarfs_error **e
 	if (job->block) {
 		compressor->written_input += job->block->input_bytes;
 		compressor->written_bytes += job->block->size;
+	} else {
+		compressor->copied_bytes -= data.size;
 	}
 	return dw_section_writer_write(compressor->sections, &job->header, data, err);
 }
@@ -385,9 +392,15 @@ int dw_compressor_copy(struct compressor *compressor, uint32_t stream, uint32_t 
 		return dw_fail(err, DWARFS_ERR_RANGE, "too many blocks for one image");
 	if ((ret = dw_grow(&streams->list, &streams->room, streams->count + 1, err)) < 0)
 		return ret;
+	while (compressor->copied_bytes > 0 &&
+	       compressor->copied_bytes + section->payload.size > COPIED_BYTES)
+		if ((ret = dw_pipeline_wait(&compressor->pipeline,
+					    compressor->pipeline.under_way - 1, err)) < 0)
+			return ret;
 	if (!(job = take_job(compressor)))
 		return dw_fail_nomem(err);
 	streams->list[streams->count++] = stream;
+	compressor->copied_bytes += section->payload.size;
 	job->setup = NULL;
 	job->category = category;
 	job->unpacked_bytes = section->unpacked_bytes;

@@ -237,6 +237,48 @@ static void a_block_has_the_bytes_that_files_need(void **state)
 	}
 }
 
+/* A large block is hashed in pieces: no worker needs memory for all of it. */
+static void large_blocks_are_hashed_in_pieces(void **state)
+{
+	static const dwarfs_allocator allocator = { sizeof(allocator), NULL,
+						    allocate_little, NULL, release };
+	static const uint32_t table[] = { 0, 1 };
+	const size_t bytes = 3 * MOST_BYTES + 12345;
+	auto_free uint8_t *zeros = dw_calloc(bytes, 1);
+
+	(void)state;
+	for (uint32_t more = 0; more < 2; more++) {
+		const struct craft_chunk chunk = { 0, 0, (uint32_t)bytes + more };
+		auto_craft struct craft craft = { 0 };
+		dwarfs_context *context = NULL;
+		auto_test_image dwarfs_image *image = NULL;
+		dwarfs_io *io = NULL;
+
+		craft_section(&craft, DWARFS_SECTION_BLOCK, 0, zeros, bytes);
+		craft_files(&craft, &chunk, table, 1, 1u << 30, 0);
+		if (more) {
+			expect_finding(&craft, 0, "and files need");
+			continue;
+		}
+		assert_int_equal(
+			dwarfs_context_new_with_allocator(&allocator, &context, NULL), 0);
+		assert_int_equal(dwarfs_io_new(read_craft, craft.bytes.size, NULL, &craft,
+					       &io, NULL),
+				 0);
+		assert_int_equal(dwarfs_image_open_io(context, io, NULL, &image, NULL),
+				 0);
+		assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_CHECKSUMS, NULL,
+						    NULL, NULL, NULL, NULL),
+				 0);
+		craft.bytes.data[100 + bytes / 2] ^= 1;
+		assert_int_equal(dwarfs_image_check(image, DWARFS_CHECK_CHECKSUMS, NULL,
+						    NULL, NULL, NULL, NULL),
+				 DWARFS_ERR_CHECKSUM);
+		dwarfs_io_free(io);
+		dwarfs_context_free(context);
+	}
+}
+
 static void sections_have_their_numbers(void **state)
 {
 	auto_craft struct craft craft = { 0 };
@@ -257,6 +299,7 @@ int main(void)
 		cmocka_unit_test(sections_of_any_size_are_hashed),
 		cmocka_unit_test(a_history_that_cannot_be_decoded_is_found),
 		cmocka_unit_test(a_block_has_the_bytes_that_files_need),
+		cmocka_unit_test(large_blocks_are_hashed_in_pieces),
 		cmocka_unit_test(sections_have_their_numbers),
 	};
 

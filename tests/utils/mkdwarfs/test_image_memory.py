@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Memory of rewriting and of appending does not grow with the image.
+
+Peaks as counted by the kernel. Each limit is far below the size of the image, and about twice
+what is needed.
+"""
+import os
+import random
+import subprocess
+import sys
+import unittest
+
+import rewritten
+import tap
+from cli import IS_NATIVE
+from rewritten import read
+
+# In a separate process, as the peak of a child includes the memory of its parent at the fork.
+MEASURE = ("import resource, subprocess, sys; code = subprocess.call(sys.argv[1:]); "
+           "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(code)")
+MIB = 1 << 20
+BYTES = 160 * MIB
+
+
+@unittest.skipUnless(IS_NATIVE, "the instrumentation uses memory itself")
+class Memory(rewritten.Case):
+    def setUp(self):
+        super().setUp()
+        piece = random.Random(1).randbytes(MIB)
+        with open(self.write("tree/file", b""), "wb") as file:
+            for number in range(BYTES // MIB):
+                file.write(number.to_bytes(8, "little") + piece[8:])
+        # Repeated parts are stored again.
+        self.image = self.make("image", [self.path("tree")], "-S24", "-C", "null", "-W0")
+        self.assertGreater(os.path.getsize(self.image), BYTES)
+
+    def peak(self, *words):
+        done = subprocess.run([sys.executable, "-c", MEASURE, tap.tool("MKDWARFS"), *words, "-f",
+                               "-l1", *rewritten.QUIET],
+                              capture_output=True, text=True, check=False, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return 1024 * int(done.stdout)
+
+    def test_rewriting(self):
+        for mode in ("none", "metadata"):
+            peak = self.peak("-i", self.image, "-o", self.path("made"), f"--recompress={mode}",
+                             "-N8")
+            self.assertLess(peak, 80 * MIB, mode)
+            self.assertEqual(os.path.getsize(self.path("made")) // MIB, BYTES // MIB)
+
+    def test_appending(self):
+        self.write("new/file", read(self.path("tree", "file"))[5 * MIB:6 * MIB])
+        alone = self.peak("-i", self.path("new"), "-o", self.path("alone"), "-S24")
+        both = self.peak("-i", self.image, "-i", self.path("new"), "-o", self.path("both"))
+        self.assertLess(both, alone + 64 * MIB)
+
+
+if __name__ == "__main__":
+    rewritten.cli.main()
