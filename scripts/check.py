@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Build in several ways, run the tests of each, and count.
 
-    check.py [PART...]     plain (default), address, thread, valgrind, platforms, or all of these
+    check.py [PART...]     plain (default), address, thread, valgrind, platforms, or all of these;
+                           bindings
 
 A test program that reports its cases (TAP, cmocka, unittest) counts as its cases, any other as
 one. Skipped cases are listed with the reason, and for each part the ten slowest tests with their
@@ -299,8 +300,21 @@ def platforms():
     return Counts(*map(int, counted.groups())) if counted else Counts(failed=1)
 
 
+def bindings():
+    """The Python package as pip installs it, with packages of PyPI that use it."""
+    counted = None
+    folder = os.path.join(ROOT, "build", "check-bindings")
+    with subprocess.Popen([sys.executable, os.path.join(ROOT, "scripts", "bindings.py"), folder],
+                          stdout=subprocess.PIPE, encoding="utf-8", errors="replace") as child:
+        for line in child.stdout:
+            print(line, end="", flush=True)
+            counted = re.match(r"(\d+) passed, (\d+) failed, (\d+) skipped$", line) or counted
+    return Counts(*map(int, counted.groups())) if counted else Counts(failed=1)
+
+
 STEPS = {"plain": plain, "address": address, "thread": thread, "valgrind": valgrind,
-         "platforms": platforms}
+         "platforms": platforms, "bindings": bindings}
+ON_REQUEST = {"bindings"}  # not in "all": needs packages of PyPI
 
 
 def main(names):
@@ -309,7 +323,7 @@ def main(names):
     if unknown:
         sys.exit(f"no such part: {', '.join(unknown)}; there are {', '.join(STEPS)} and all")
     if "all" in names:
-        names = list(STEPS)
+        names = [name for name in STEPS if name not in ON_REQUEST]
     total = Counts()
     lines = []
     for name in names:

@@ -6,6 +6,7 @@
 #   setup_install build          to build the library and the tools
 #   setup_install build check    and to run every test
 #   setup_install platforms      for scripts/platforms, in addition
+#   setup_install bindings       for scripts/bindings.py, in addition
 #
 # Installs missing packages by apt-get, as root or with sudo. Without apt-get, prints the names
 # of the packages and continues.
@@ -19,6 +20,7 @@ setup_packages_check="g++ clang clang-format libclang-rt-14-dev libcmocka-dev sw
   util-linux ca-certificates acl libacl1-dev libbz2-dev libxml2-dev zlib1g-dev attr libcap2-bin libarchive-tools cpio unzip dosfstools libpython3.11-testsuite"
 setup_packages_platforms="gcc-i686-linux-gnu gcc-s390x-linux-gnu gcc-aarch64-linux-gnu qemu-user musl-tools make
   gcc-mingw-w64-x86-64-posix wine wine64 dpkg-dev python3-venv"
+setup_packages_bindings="python3-venv git"
 setup_packages_cargo="cargo-web rustc-web"
 setup_packages_java="default-jdk-headless"
 
@@ -47,6 +49,7 @@ setup_install() {
         command -v cargo >/dev/null 2>&1 || setup_wanted="$setup_wanted $setup_packages_cargo"
         command -v javac >/dev/null 2>&1 || setup_wanted="$setup_wanted $setup_packages_java"
         ;;
+      bindings) setup_wanted="$setup_wanted $setup_packages_bindings" ;;
       platforms) setup_wanted="$setup_wanted $setup_packages_platforms" ;;
     esac
   done

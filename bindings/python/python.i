@@ -403,6 +403,22 @@ static int on_piece(const void **data_out, size_t *bytes_out, uint64_t *offset_o
 	return ret;
 }
 
+static int on_ordered_piece(dwarfs_inode inode, const void *data, size_t bytes,
+			    uint64_t offset, dwarfs_error **err, void *user)
+{
+	struct entered entered = enter_python();
+	PyObject *result = NULL;
+
+	if (!entered.type)
+		result = PyObject_CallFunction(user, "Iy#nK", (unsigned int)inode.number,
+					       (const char *)data,
+					       data ? (Py_ssize_t)bytes : (Py_ssize_t)0,
+					       (Py_ssize_t)bytes, (unsigned long long)offset);
+	Py_XDECREF(result);
+	leave_python(entered, true, user);
+	return result ? 0 : DWARFS_ERR_CANCELLED;
+}
+
 static int on_read(void *buffer, size_t bytes, uint64_t offset, size_t *bytes_out,
 		   dwarfs_error **err, void *user)
 {
@@ -959,6 +975,22 @@ int dwarfs_xattr_names_into(const dwarfs_image *image, PyObject *list, dwarfs_er
 		ret = item ? PyList_Append(list, item) : -1;
 		Py_XDECREF(item);
 	}
+	return ret;
+}
+
+/*
+ * As dwarfs_read_in_order(): callable(inode, data, bytes, offset), with None as data for a
+ * hole, and 0 bytes when the file is complete.
+ */
+int dwarfs_read_pieces(const dwarfs_image *image, const dwarfs_inode *inodes, size_t count,
+		       PyObject *callable, dwarfs_error **err)
+{
+	int ret;
+
+	Py_BEGIN_ALLOW_THREADS
+	ret = dwarfs_read_in_order(image, inodes, count, on_ordered_piece, NULL, callable, NULL,
+				   err);
+	Py_END_ALLOW_THREADS
 	return ret;
 }
 

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Tests of the Python package that need other packages, of PyPI: the part `bindings` of check.sh.
+
+    bindings.py OUTPUT
+
+Builds the sdist and the wheel (scripts/wheels.py), installs the wheel in virtual environments with
+the oldest and the newest fsspec, and runs the tests there. A test whose packages cannot be
+installed is skipped with the reason. Ends with "N passed, N failed, N skipped".
+"""
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+TESTS = os.path.join(ROOT, "tests", "bindings")
+ENVIRONMENTS = (
+    # name, packages, tests
+    ("oldest", ["fsspec==2022.11.0"], ["test_fsspec.py"]),
+    ("newest", ["fsspec", "mypy", "dask[dataframe,distributed]", "pandas", "pyarrow"],
+     ["test_fsspec.py", "test_typing.py", "test_dask.py", "test_python.py", "test_native.py",
+      "test_distributed.py", "test_processes.py"]),
+    ("ray", ["ray", "fsspec"], ["test_ray.py"]),
+)
+LIMIT = 300  # seconds for a test or an installation that hangs
+
+
+class Counts:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def skip(self, what, why):
+        self.skipped += 1
+        print(f"skipped: {what}: {why}", flush=True)
+
+    def add(self, what, returncode, text):
+        """The cases of a test by unittest."""
+        ran = re.search(r"^Ran (\d+) tests? in", text, re.M)
+        ending = re.search(r"^(?:OK|FAILED)(?: \((.*)\))?$", text, re.M)
+        notes = dict(re.findall(r"(\w+)=(\d+)", ending.group(1) or "")) if ending else {}
+        failed = int(notes.get("failures", 0)) + int(notes.get("errors", 0))
+        skipped = int(notes.get("skipped", 0))
+        if returncode == 77 and not ran:
+            self.skip(what, text.strip().splitlines()[-1])
+            return
+        if returncode and not failed or not ran:
+            failed += 1
+        for name, why in re.findall(r"^(\w+) .*\.\.\. skipped (.*)$", text, re.M):
+            print(f"skipped: {what}: {name}: {why}", flush=True)
+        self.passed += max(0, int(ran.group(1)) - failed - skipped) if ran else 0
+        self.failed += failed
+        self.skipped += skipped
+        print(f"{'failed' if failed else 'passed'}: {what}", flush=True)
+        if failed:
+            print(text, flush=True)
+
+
+def run(*command, **options):
+    """The exit code and the output of a program; None if it hangs."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              stdin=subprocess.DEVNULL, encoding="utf-8", errors="replace",
+                              timeout=LIMIT, check=False, **options)
+    except subprocess.TimeoutExpired:
+        return None, f"not finished after {LIMIT} seconds"
+    return done.returncode, done.stdout
+
+
+def last_line(text):
+    return (text.strip().splitlines() or ["no output"])[-1]
+
+
+def test(folder, wheel, packages, names, counts):
+    """Install packages and the wheel in an environment of their own, and run tests there."""
+    python = os.path.join(folder, "bin", "python")
+    code, text = run(sys.executable, "-m", "venv", "--clear", folder)
+    if code == 0:
+        code, text = run(python, "-m", "pip", "install", "--quiet", *packages)
+    if code != 0:
+        for name in names:
+            counts.skip(name, f"{' '.join(packages)} cannot be installed: {last_line(text)}")
+        return
+    code, text = run(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
+    if code != 0:
+        counts.failed += 1
+        print(text)
+        return
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    env.update(PYTHONDONTWRITEBYTECODE="1", DWARFS_BINDINGS="installed")
+    for name in names:
+        code, text = run(python, os.path.join(TESTS, name), "-v", env=env, cwd=folder)
+        counts.add(f"{name} ({packages[0]})", code, text)
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    output = os.path.abspath(sys.argv[1])
+    counts = Counts()
+    code, text = run(sys.executable, os.path.join(ROOT, "scripts", "wheels.py"), output)
+    if code != 0 and re.search(r"No matching distribution|Could not find a version|"
+                               r"Max retries|NewConnectionError|ReadTimeout", text):
+        counts.skip("all", f"no packages from PyPI: {last_line(text)}")
+    elif code != 0:
+        counts.failed += 1
+        print(text)
+    else:
+        counts.passed += 1
+        print("passed: wheels.py")
+        wheel = text.strip().splitlines()[-1]
+        for name, packages, names in ENVIRONMENTS:
+            test(os.path.join(output, name), wheel, packages, names, counts)
+    print(f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped")
+    return 1 if counts.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: MIT
+"""Reading and making images with several processes."""
+import collections
+import concurrent.futures
+import hashlib
+import multiprocessing
+import os
+import pathlib
+import pickle
+import shutil
+import sys
+import tempfile
+import unittest
+
+try:
+    import dwarfs
+    from dwarfs import distributed
+except ImportError as error:
+    print(f"the Python package is not built: {error}")
+    sys.exit(77)
+
+
+def digest(path, data):
+    return str(path), hashlib.sha256(data).hexdigest()
+
+
+def digests_of(part):
+    return part.map(digest)
+
+
+class Inline:
+    """An executor that works when it is told to, and loses some of the tasks."""
+
+    def __init__(self, lose=0):
+        self.lose = lose
+        self.submitted = 0
+        self.names = collections.Counter()
+
+    def submit(self, function, *arguments):
+        self.submitted += 1
+        self.names[arguments[0].__name__] += 1
+        future = concurrent.futures.Future()
+        function, arguments = pickle.loads(pickle.dumps((function, arguments)))
+        if self.lose:
+            self.lose -= 1
+            future.set_exception(concurrent.futures.BrokenExecutor("the worker was killed"))
+        else:
+            future.set_result(function(*arguments))
+        return future
+
+
+class Refusing:
+    """An executor that is broken from the beginning."""
+
+    def submit(self, function, *arguments):
+        raise concurrent.futures.BrokenExecutor("no workers")
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="dwarfs-distributed-"))
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.tree = self.dir / "tree"
+        for number in range(40):
+            folder = self.tree / f"release-{number % 8}"
+            (folder / "sub").mkdir(parents=True, exist_ok=True)
+            text = b"".join(b"line %d of file %d in a release\n" % (line, number // 8)
+                            for line in range(400))
+            (folder / "sub" / f"file-{number // 8}.txt").write_bytes(
+                text + b"release %d\n" % (number % 8))
+        for number in range(3):
+            (self.tree / f"same-{number}").write_bytes(bytes(range(256)) * 100)
+        (self.tree / "random").write_bytes(os.urandom(60_000))
+        (self.tree / "empty").write_bytes(b"")
+        (self.tree / "none").mkdir()
+        os.symlink("random", self.tree / "link")
+        os.link(self.tree / "same-0", self.tree / "none" / "hard")
+        os.chmod(self.tree / "random", 0o640)
+        for path in self.tree.rglob("*"):
+            os.utime(path, (10 ** 9, 10 ** 9), follow_symlinks=False)
+        self.output = self.dir / "out.dwarfs"
+
+    def pack(self, executor, **options):
+        options = {"shares": 3, "level": 1, "block_bits": 16, "create_timestamp": False,
+                   "history": False, **options}
+        return distributed.pack(self.tree, self.output, executor, overwrite=True, **options)
+
+    def assert_is_tree(self):
+        with dwarfs.open(self.output) as image:
+            image.check(dwarfs.CheckLevel.INTEGRITY)
+        self.assertEqual(dwarfs.compare(self.tree, str(self.output)), [])
+        self.assertEqual(sorted(name for name in os.listdir(self.dir)), ["out.dwarfs", "tree"])
+
+
+class Packing(Case):
+    def test_processes(self):
+        context = multiprocessing.get_context("spawn")
+        with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as executor:
+            self.pack(executor)
+        self.assert_is_tree()
+
+    def test_threads(self):
+        with concurrent.futures.ThreadPoolExecutor(2) as executor:
+            self.pack(executor)
+        self.assert_is_tree()
+
+    def test_equal_files_are_stored_once(self):
+        self.pack(Inline())
+        self.assert_is_tree()
+        contents = {path.read_bytes() for path in self.tree.rglob("*") if path.is_file()}
+        with dwarfs.open(self.output) as image:
+            stored = sum(section.bytes for section in image.sections
+                         if section.type == "BLOCK")
+        self.assertLessEqual(stored, sum(map(len, contents)))
+
+    def test_the_image_depends_on_the_shares_alone(self):
+        images = []
+        for executor in Inline(), Inline(lose=2), Refusing():
+            self.pack(executor)
+            images.append(self.output.read_bytes())
+        with concurrent.futures.ThreadPoolExecutor(3) as executor:
+            self.pack(executor)
+        images.append(self.output.read_bytes())
+        self.assertEqual(len(set(images)), 1)
+
+    def test_a_lost_share_is_done_again(self):
+        executor = Inline(lose=3)
+        self.pack(executor)
+        self.assert_is_tree()
+        self.assertEqual(executor.lose, 0)
+        whole = Inline()
+        self.pack(whole)
+        self.assertEqual(executor.submitted, whole.submitted + 3)
+        self.assertEqual(whole.names["_pack_share"], 3)
+
+    def test_a_worker_that_is_always_lost(self):
+        with self.assertRaises(concurrent.futures.BrokenExecutor):
+            self.pack(Inline(lose=1000), retries=2)
+        self.assertEqual(os.listdir(self.dir), ["tree"])
+
+    def test_errors_of_workers_are_raised(self):
+        executor = Inline()
+        with self.assertRaises(dwarfs.InvalidError):
+            self.pack(executor, compression="zstd:level=999")
+        self.assertEqual(os.listdir(self.dir), ["tree"])
+
+    def test_what_is_refused(self):
+        with self.assertRaisesRegex(TypeError, "include"):
+            self.pack(Inline(), include=lambda entry: True)
+        with self.assertRaises(ValueError):
+            self.pack(Inline(), shares=0)
+        with self.assertRaises(NotADirectoryError):
+            distributed.pack(self.dir / "missing", self.output, Inline())
+        self.output.write_bytes(b"")
+        with self.assertRaises(FileExistsError):
+            distributed.pack(self.tree, self.output, Inline())
+        self.assertEqual(self.output.read_bytes(), b"")
+
+    def test_sources_with_prefixes_and_filters(self):
+        other = self.dir / "other"
+        (other / "deep").mkdir(parents=True)
+        (other / "deep/a.txt").write_bytes(b"text of another tree")
+        (other / "deep/b.tmp").write_bytes(b"left out")
+        distributed.pack({"": self.tree / "release-1", "in/it": other}, self.output, Inline(),
+                         shares=2, level=1, filters=["- *.tmp"])
+        with dwarfs.open(self.output) as image:
+            self.assertEqual((image / "in/it/deep/a.txt").read_bytes(), b"text of another tree")
+            self.assertFalse((image / "in/it/deep/b.tmp").exists())
+            self.assertEqual(
+                (image / "sub/file-0.txt").read_bytes(),
+                (self.tree / "release-1/sub/file-0.txt").read_bytes())
+
+    def test_similar_files_meet(self):
+        shares = distributed._assign(
+            [distributed._Content((f"r{number % 5}/{name}",), 1000, ())
+             for number, name in enumerate(["a.c", "b.txt", "c.h", "d.py"] * 5)], 4)
+        self.assertEqual([len(share) for share in shares], [5, 5, 5, 5])
+        for share in shares:
+            self.assertEqual(len({os.path.basename(content.paths[0]) for content in share}), 1)
+
+    def test_contents_with_a_rare_line_in_common_are_a_cluster(self):
+        clusters = distributed._cluster([
+            distributed._Content(("a.x",), 1, (7, 8)), distributed._Content(("b.y",), 1, (8,)),
+            distributed._Content(("c.z",), 1, (9,))])
+        self.assertEqual(sorted(map(len, clusters)), [1, 2])
+
+
+class Partitions(Case):
+    def setUp(self):
+        super().setUp()
+        dwarfs.pack(self.tree, self.output, level=1, block_bits=16)
+        self.context = dwarfs.Context(timing=True, workers=0)
+        self.image = dwarfs.open(self.output, context=self.context)
+        self.files = {str(path.relative_to(self.tree)): path.read_bytes()
+                      for path in self.tree.rglob("*")
+                      if path.is_file() and not path.is_symlink()}
+
+    def test_all_files_once(self):
+        for count in 1, 2, 3, 8, 1000:
+            with self.subTest(count):
+                parts = distributed.partitions(self.image, count)
+                self.assertLessEqual(len(parts), count)
+                names = [str(path) for part in parts for path in part]
+                self.assertEqual(sorted(names), sorted(self.files))
+                self.assertEqual(sum(part.size for part in parts),
+                                 sum(map(len, self.files.values())))
+        self.assertGreater(len(distributed.partitions(self.image, 3)), 1)
+        with self.assertRaises(ValueError):
+            distributed.partitions(self.image, 0)
+
+    def test_some_files(self):
+        part, = distributed.partitions(self.image, 1, paths=["random", "/none//hard", "link"])
+        self.assertEqual(sorted(map(str, part)), ["none/hard", "random"])
+        self.assertEqual(str(part[0].image), str(self.image))
+
+    def test_contents(self):
+        for part in distributed.partitions(self.image, 4):
+            copy = pickle.loads(pickle.dumps(part))
+            self.assertEqual(len(copy), len(part))
+            self.assertEqual(dict(digests_of(copy)),
+                             {str(path): hashlib.sha256(self.files[str(path)]).hexdigest()
+                              for path in part})
+
+    def test_each_block_is_decompressed_once_in_a_partition(self):
+        part, = distributed.partitions(self.image, 1)
+        self.assertGreater(self.image.block_count, 4)
+        before = self.context.latencies()["decode"]["times"]
+        part.map(digest)
+        times = self.context.latencies()["decode"]["times"] - before
+        self.assertGreater(times, 0)
+        self.assertLessEqual(times, self.image.block_count)
+
+    def test_an_exception_of_the_function(self):
+        def fail(path, data):
+            raise KeyError(str(path))
+        with self.assertRaises(KeyError):
+            distributed.partitions(self.image, 1)[0].map(fail)
+
+    def test_holes(self):
+        builder = dwarfs.Builder(level=1)
+        builder.add("sparse", [(100_000, b"data")], size=200_000)
+        builder.add("hole", size=1000)
+        builder.write(self.dir / "sparse.dwarfs")
+        with dwarfs.open(self.dir / "sparse.dwarfs") as image:
+            part, = distributed.partitions(image, 1)
+            self.assertEqual(
+                {str(path): data for path, data in part.map(lambda path, data: (path, data))},
+                {"sparse": bytes(100_000) + b"data" + bytes(99_996), "hole": bytes(1000)})
+
+
+if __name__ == "__main__":
+    unittest.main()

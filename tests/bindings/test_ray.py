@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""The workers of Ray as makers and readers of images."""
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+
+try:
+    import ray
+    import dwarfs
+    from dwarfs import distributed
+except ImportError as error:
+    print(f"not installed: {error}")
+    sys.exit(77)
+
+
+class Ray(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+
+    @classmethod
+    def tearDownClass(cls):
+        ray.shutdown()
+
+    def test_making_and_reading(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="dwarfs-ray-"))
+        self.addCleanup(shutil.rmtree, folder)
+        tree = folder / "tree"
+        tree.mkdir()
+        for number in range(20):
+            (tree / f"{number}.txt").write_bytes(b"line %d\n" % number * 500)
+            os.utime(tree / f"{number}.txt", (10 ** 9, 10 ** 9))
+        made = folder / "made.dwarfs"
+        executor = distributed.RayExecutor()
+        self.assertEqual(executor._max_workers, 2)
+        distributed.pack(tree, made, executor, level=1, block_bits=14, temporary=folder)
+        self.assertEqual(dwarfs.compare(tree, str(made)), [])
+        with dwarfs.open(made) as image:
+            futures = [executor.submit(lambda part: part.map(lambda path, data: len(data)), part)
+                       for part in distributed.partitions(image, 2)]
+            self.assertEqual(sum(sum(future.result()) for future in futures),
+                             sum(path.stat().st_size for path in tree.iterdir()))
+
+
+if __name__ == "__main__":
+    unittest.main()
