@@ -133,6 +133,14 @@ class Packing(Case):
         self.assertEqual(executor.submitted, whole.submitted + 3)
         self.assertEqual(whole.names["_pack_share"], 3)
 
+    def test_workers_that_are_killed(self):
+        """The pool is broken then, and this process does all the work."""
+        context = multiprocessing.get_context("spawn")
+        with concurrent.futures.ProcessPoolExecutor(
+                2, mp_context=context, initializer=os._exit, initargs=(1,)) as executor:
+            self.pack(executor)
+        self.assert_is_tree()
+
     def test_a_worker_that_is_always_lost(self):
         with self.assertRaises(concurrent.futures.BrokenExecutor):
             self.pack(Inline(lose=1000), retries=2)
