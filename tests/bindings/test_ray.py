@@ -25,6 +25,25 @@ class Ray(unittest.TestCase):
     def tearDownClass(cls):
         ray.shutdown()
 
+    def test_data_sets_of_binary_files(self):
+        try:
+            import ray.data
+            import fsspec
+            import dwarfs.fsspec
+        except ImportError as error:
+            self.skipTest(f"not installed: {error}")
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="dwarfs-ray-"))
+        self.addCleanup(shutil.rmtree, folder)
+        contents = {f"dir/{number}": b"contents %d" % number for number in range(20)}
+        builder = dwarfs.Builder(level=1)
+        for name, data in contents.items():
+            builder.add(name, data)
+        builder.write(folder / "x.dwarfs")
+        dwarfs.fsspec.register()
+        fs = fsspec.filesystem("dwarfs", fo=str(folder / "x.dwarfs"))
+        rows = ray.data.read_binary_files("dir", filesystem=fs, include_paths=True).take_all()
+        self.assertEqual({row["path"]: row["bytes"] for row in rows}, contents)
+
     def test_making_and_reading(self):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="dwarfs-ray-"))
         self.addCleanup(shutil.rmtree, folder)
