@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tests of the Python package that need other packages, of PyPI: the part `bindings` of check.sh.
+"""Tests of the bindings that need packages of PyPI: the part `bindings` of check.sh.
 
     bindings.py OUTPUT
 
 Builds the sdist and the wheel (scripts/wheels.py), installs the wheel in virtual environments with
-the oldest and the newest fsspec, and runs the tests there. A test whose packages cannot be
+the oldest and the newest fsspec, and runs the tests there. Builds the Java package with the file
+system of Hadoop, and reads an image by Spark. A test whose packages cannot be
 installed is skipped with the reason. Ends with "N passed, N failed, N skipped".
 """
+import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -23,6 +26,7 @@ ENVIRONMENTS = (
       "test_distributed.py", "test_processes.py"]),
     ("ray", ["ray[data]", "fsspec"], ["test_ray.py"]),
 )
+PYSPARK = "pyspark==3.5.3"
 LIMIT = 300  # seconds for a test or an installation that hangs
 
 
@@ -33,6 +37,20 @@ class Counts:
     def skip(self, what, why):
         self.skipped += 1
         print(f"skipped: {what}: {why}", flush=True)
+
+    def add_tap(self, what, returncode, text):
+        """The cases of a test that prints TAP."""
+        skipped = len(re.findall(r"^ok \d+ .*# SKIP", text, re.M))
+        failed = len(re.findall(r"^not ok ", text, re.M))
+        passed = len(re.findall(r"^ok \d+ ", text, re.M)) - skipped
+        if (returncode or not passed) and not failed:
+            failed = 1
+        self.passed += passed
+        self.failed += failed
+        self.skipped += skipped
+        print(f"{'failed' if failed else 'passed'}: {what}", flush=True)
+        if failed:
+            print(text, flush=True)
 
     def add(self, what, returncode, text):
         """The cases of a test by unittest."""
@@ -93,6 +111,37 @@ def test(folder, wheel, packages, names, counts):
         counts.add(f"{name} ({packages[0]})", code, text)
 
 
+def spark(folder, counts):
+    """Build the Java package with the jars of a pyspark, and read an image by it."""
+    name, python = "test_spark.py", os.path.join(folder, "bin", "python")
+    build = os.path.join(folder, "build")
+    if not shutil.which("javac"):
+        counts.skip(name, "no JDK")
+        return
+    code, text = run(sys.executable, "-m", "venv", "--clear", folder)
+    if code == 0:
+        code, text = run(python, "-m", "pip", "install", "--quiet", PYSPARK)
+    if code != 0:
+        counts.skip(name, f"{PYSPARK} cannot be installed: {last_line(text)}")
+        return
+    (jars,) = glob.glob(os.path.join(folder, "lib", "python*", "site-packages", "pyspark", "jars"))
+    jars = os.path.join(jars, "*")
+    code, text = run("meson", "setup", build, ROOT, "-Djava=enabled", f"-Dhadoop={jars}",
+                     "-Dpython=disabled", "-Dtests=disabled")
+    if code == 0:
+        code, text = run("meson", "compile", "-C", build, "mkdwarfs", "dwarfs_jni", "dwarfs-jar")
+    built = glob.glob(os.path.join(build, "bindings", "java", "dwarfs-*.jar"))
+    if code != 0 or len(built) != 1:
+        counts.failed += 1
+        print(text)
+        return
+    env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", MKDWARFS=os.path.join(build, "utils", "mkdwarfs"),
+               PYTHONPATH=os.path.join(ROOT, "tests", "support"))
+    code, text = run(python, os.path.join(TESTS, name), built[0], os.path.join(build, "bindings", "java"),
+                     jars, env=env, cwd=folder)
+    counts.add_tap(f"{name} ({PYSPARK})", code, text)
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -111,6 +160,7 @@ def main():
         wheel = text.strip().splitlines()[-1]
         for name, packages, names in ENVIRONMENTS:
             test(os.path.join(output, name), wheel, packages, names, counts)
+    spark(os.path.join(output, "spark"), counts)
     print(f"{counts.passed} passed, {counts.failed} failed, {counts.skipped} skipped")
     return 1 if counts.failed else 0
 
