@@ -15,8 +15,19 @@
 
 #include <dwarfs/rewrite.h>
 
-/* For blocks that are read to compare them: most are read once, in their order. */
-#define CACHE_BYTES (UINT64_C(64) << 20)
+/* For blocks that are read to compare them: most are read once, in their order. Blocks of higher
+ * levels are larger and decompressed slowly, and so packing at these levels takes more memory
+ * than this: to append a release to 23 at level 7 takes 1.2 s of processor time with 128 MiB,
+ * 3.5 s with 64 MiB. */
+#define CACHE_BYTES	  (UINT64_C(32) << 20)
+#define LARGE_CACHE_BYTES (UINT64_C(128) << 20)
+#define LARGE_CACHE_LEVEL 5
+
+/* For files that are stored anew: they are read in the order in which they are stored, which goes
+ * back and forth between the blocks of all images. 24 releases at level 7 take 5 times the
+ * processor time with a cache of 64 MiB. An eighth of the memory at most. */
+#define REPACK_CACHE_BYTES (UINT64_C(1) << 30)
+#define REPACK_CACHE_SHARE 8
 
 static bool is_regular_file(const char *path)
 {
@@ -47,17 +58,40 @@ bool is_image_with_header(const char *path)
 	       dwarfs_image_open(NULL, path, NULL, &image, NULL) == 0;
 }
 
+static uint64_t repack_cache_bytes(void)
+{
+	const long pages = sysconf(_SC_PHYS_PAGES);
+	const long page_bytes = sysconf(_SC_PAGESIZE);
+	uint64_t share = 0;
+
+	if (pages > 0 && page_bytes > 0)
+		share = (uint64_t)pages * (uint64_t)page_bytes / REPACK_CACHE_SHARE;
+	if (share < LARGE_CACHE_BYTES)
+		return LARGE_CACHE_BYTES;
+	return share < REPACK_CACHE_BYTES ? share : REPACK_CACHE_BYTES;
+}
+
+/* With an explicit memory limit only what is always needed. */
+static uint64_t cache_bytes(const struct settings *settings)
+{
+	if (settings->memory_limit != TOOL_DEFAULT && settings->memory_limit != 0)
+		return CACHE_BYTES;
+	if (settings->repack || settings->max_unused < 100)
+		return repack_cache_bytes();
+	return settings->level >= LARGE_CACHE_LEVEL ? LARGE_CACHE_BYTES : CACHE_BYTES;
+}
+
 /* Open an image, also one that follows a header. */
-static int open_image(const char *path, const struct watch *watch,
-		      dwarfs_builder *builder, bool verify_blocks,
-		      dwarfs_image **image_out)
+static int open_image(const struct settings *settings, const char *path,
+		      const struct watch *watch, dwarfs_builder *builder,
+		      bool verify_blocks, dwarfs_image **image_out)
 {
 	auto_handle(dwarfs_image_options) *options = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 
 	if (dwarfs_image_options_new(&options, &err) < 0 ||
-	    dwarfs_context_set_cache_bytes(dwarfs_builder_context(builder), CACHE_BYTES,
-					   &err) < 0)
+	    dwarfs_context_set_cache_bytes(dwarfs_builder_context(builder),
+					   cache_bytes(settings), &err) < 0)
 		return tool_fail(err, NULL);
 	dwarfs_image_options_set_task(options, watch->task);
 	if (!verify_blocks)
@@ -96,7 +130,7 @@ int image_add(const struct settings *settings, dwarfs_builder *builder,
 	auto_handle(dwarfs_error) *err = NULL;
 	int ret;
 
-	if (open_image(path, watch, builder, true, &image) ||
+	if (open_image(settings, path, watch, builder, true, &image) ||
 	    (is_first && keep_header(builder, settings, image)))
 		return 1;
 	ret = dwarfs_builder_begin_layer(builder, &err);
@@ -119,7 +153,7 @@ int bases_add(const struct settings *settings, dwarfs_builder *builder,
 		auto_handle(dwarfs_error) *err = NULL;
 		const char *path = settings->bases.items[i];
 
-		if (open_image(path, watch, builder, true, &image))
+		if (open_image(settings, path, watch, builder, true, &image))
 			return 1;
 		if (dwarfs_builder_add_base(builder, image,
 					    settings->trusts_no_base
@@ -351,8 +385,8 @@ int rewrite_image(const struct settings *settings, dwarfs_builder *builder,
 	auto_handle(dwarfs_image) *image = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 
-	if (open_image(settings->inputs.items[0], watch, builder, !settings->no_check,
-		       &image) ||
+	if (open_image(settings, settings->inputs.items[0], watch, builder,
+		       !settings->no_check, &image) ||
 	    check_image(image, settings, watch) || keep_header(builder, settings, image))
 		return 1;
 	dwarfs_builder_set_version_history(builder, !settings->no_version_history);
