@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "codec/codec.h"
 #include "write/categorize/categorize.h"
 #include "write/images/kept_blocks.h"
 #include "write/items/assembly.h"
@@ -660,7 +661,7 @@ static int turn_to_stream(struct block_writer *writer, const struct kept_block *
 	return 0;
 }
 
-/* Read the bytes of a block into new ones: into one, unless the block size changes. */
+/* Read the bytes of a block into new ones, of another block size. */
 static int pack_block_again(struct block_writer *writer, const struct kept_blocks *kept,
 			    size_t index, dwarfs_error **err)
 {
@@ -690,7 +691,31 @@ static int pack_block_again(struct block_writer *writer, const struct kept_block
 		if ((uint64_t)got < room)
 			break;
 	} while (got > 0);
-	return kept->list[index].image->changes_block_size ? 0 : close_block(writer, err);
+	return 0;
+}
+
+/* Decompress a block that was read into a new one. */
+static int unpack_block(struct block_writer *writer, const struct kept_block *block,
+			const struct stored_section *section, dwarfs_error **err)
+{
+	int ret;
+
+	if ((ret = turn_to_stream(writer, block, err)) < 0)
+		return ret;
+	if (section->unpacked_bytes > writer->block_bytes)
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "'%s': block %" PRIu32 " has %" PRIu64 " bytes",
+			       block->image->name, block->block, section->unpacked_bytes);
+	if ((ret = dw_compressor_open(writer->compressor, &writer->open, err)) < 0)
+		return ret;
+	ret = dw_codec_unpack(section->header.compression,
+			      dw_buffer_span(&section->payload), writer->open->data,
+			      (size_t)section->unpacked_bytes, err);
+	if (ret < 0)
+		return dw_explain(err, ret, "'%s': block %" PRIu32, block->image->name,
+				  block->block);
+	writer->open->size = (size_t)section->unpacked_bytes;
+	return close_block(writer, err);
 }
 
 /* A damaged block cannot be compressed again. If the image is read in spite of that, it is
@@ -721,8 +746,7 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 	    section.unpacked_bytes > 0) {
 		count_block(writer->run, image, block->block,
 			    DWARFS_COUNT_BLOCKS_REWRITTEN, section.payload.size);
-		dw_stored_section_free(&section);
-		return pack_block_again(writer, kept, index, err);
+		return unpack_block(writer, block, &section, err);
 	}
 	count_block(writer->run, image, block->block, DWARFS_COUNT_BLOCKS_COPIED,
 		    section.payload.size);
