@@ -674,6 +674,52 @@ DWARFS_API void dwarfs_builder_set_xattrs(dwarfs_builder *builder, bool keep);
 DWARFS_API int dwarfs_builder_add_xattr_rule(dwarfs_builder *builder, bool include,
 					     const char *glob, dwarfs_error **err);
 
+/** Whether an image gets a section with digests of its contents. */
+enum dwarfs_digests_use {
+	DWARFS_DIGESTS_AUTO,   /**< if it is less than 0.5 % of the image */
+	DWARFS_DIGESTS_ALWAYS, /**< of any size */
+	DWARFS_DIGESTS_NEVER,
+};
+
+/**
+ * Set whether the image gets a section with the XXH3-128 of each distinct contents and with
+ * anchors, hashes of 64 bytes here and there in its blocks. A builder that this image is
+ * added to, or is a base of, finds equal files and equal data with it, without decompressing
+ * blocks in which there are none. Readers ignore it. See dwarfs-format(5).
+ *
+ * By default, an image gets the section if it is less than 0.5 % of the image: with fewer
+ * anchors, or without any, where all would be more. With DWARFS_DIGESTS_ALWAYS, what images
+ * of the input lack is computed, which decompresses them. dwarfs_rewrite() without
+ * DWARFS_REWRITE_REBUILD keeps the section of an image, and does not make one.
+ *
+ * @param builder  a builder that has not run yet
+ * @param use      when to write the section
+ * @param err      receives the details on failure; may be NULL
+ * @return 0, or DWARFS_ERR_RANGE
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API int dwarfs_builder_set_digests(dwarfs_builder *builder,
+					  enum dwarfs_digests_use use,
+					  dwarfs_error **err);
+
+/**
+ * Set whether the digests in images are trusted. A file of an image then is taken to be equal
+ * to another one if the sizes and digests are equal. By default, the bytes of such files are
+ * read and compared by the hash of dwarfs_builder_set_file_hash(), and digests only save the
+ * comparison of others. Matches of parts of files are always compared byte by byte.
+ *
+ * An image whose maker wants it can claim any digest, and XXH3 does not resist somebody who
+ * looks for a file with the digest of another: then files of the new image get the wrong
+ * contents. Trust images of your own only.
+ *
+ * @param builder  a builder that has not run yet
+ * @param trust    default false
+ *
+ * Threads: one. Since 0.1.
+ */
+DWARFS_API void dwarfs_builder_set_trust_digests(dwarfs_builder *builder, bool trust);
+
 /* -- metadata and other sections ----------------------------------------------------- */
 
 /**

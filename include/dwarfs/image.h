@@ -322,7 +322,8 @@ enum dwarfs_section_type {
 	DWARFS_SECTION_METADATA = 8,
 	DWARFS_SECTION_INDEX = 9,
 	DWARFS_SECTION_HISTORY = 10,
-	DWARFS_SECTION_XATTRS = 0xD000, /**< extended attributes; see dwarfs-format(5) */
+	DWARFS_SECTION_XATTRS = 0xD000,	 /**< extended attributes; see dwarfs-format(5) */
+	DWARFS_SECTION_DIGESTS = 0xD001, /**< digests of contents, anchors of blocks */
 };
 
 /** Properties of a section. */

@@ -11,6 +11,7 @@ static const struct {
 	const char *name;
 } sides[] = {
 	{ DWARFS_SECTION_XATTRS, "XATTRS" },
+	{ DWARFS_SECTION_DIGESTS, "DIGESTS" },
 };
 
 const char *dw_side_name(uint32_t type)

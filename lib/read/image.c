@@ -17,6 +17,7 @@
  *	      dw_view_new()		metadata/	find tables, check bounds
  *	    check_v1()			check/		all rules, for version 1
  *	    dw_image_find_xattrs()	xattr.c		locate the extended attributes
+ *	    dw_image_find_digests()	image_digests.c	locate the digests
  *	    dw_verifier_start()		verify.c	hash metadata on a thread
  *
  * Takes a path or a source and options; gives an image that never changes afterwards.
@@ -130,6 +131,7 @@ void dwarfs_image_free(dwarfs_image *image)
 		dw_cache_forget(image);
 	dw_free(image->slots);
 	dw_image_free_xattrs(image);
+	dw_image_free_digests(image);
 	dw_verifier_free(&image->verifier);
 	dw_view_free(image->view);
 	dw_stored_free(&image->metadata_stored);
@@ -307,6 +309,7 @@ static int open_source(dwarfs_context *context, dwarfs_io *io,
 		return ret;
 	image->latency = dw_context_latency(image->context);
 	if ((ret = dw_image_find_xattrs(image, err)) < 0 ||
+	    (ret = dw_image_find_digests(image, err)) < 0 ||
 	    (ret = dw_salvage_xattrs(image, err)) < 0)
 		return ret;
 	if ((ret = dw_progress_enter(&image->opening->progress, DWARFS_PHASE_DONE, err)) <

@@ -62,6 +62,10 @@ struct dwarfs_image {
 	uint32_t xattr_section;	 /* the last of them */
 	struct lazy xattrs;	 /* their bytes, after they were checked */
 
+	uint32_t digest_sections; /* likewise: see metadata/image_digests.c */
+	uint32_t digest_section;
+	struct lazy digests;
+
 	struct view *view;
 	struct stored metadata_stored; /* if the view uses it in place */
 	uint8_t *metadata_owned;       /* otherwise */
@@ -169,6 +173,16 @@ int dw_image_find_xattrs(struct dwarfs_image *image, dwarfs_error **err);
 void dw_image_free_xattrs(struct dwarfs_image *image);
 /* Read the section if there is one; an error if it is invalid. */
 int dw_image_need_xattrs(const struct dwarfs_image *image, dwarfs_error **err);
+
+/* -- metadata/image_digests.c -------------------------------------------------------- */
+
+/* Locate the section of digests; it is read at its first use. */
+int dw_image_find_digests(struct dwarfs_image *image, dwarfs_error **err);
+void dw_image_free_digests(struct dwarfs_image *image);
+/* Read the section: 1, 0 if there is none, or an error if it is invalid. */
+struct digest_table;
+int dw_image_need_digests(const struct dwarfs_image *image,
+			  struct digest_table *table_out, dwarfs_error **err);
 
 /* -- find.c -------------------------------------------------------------------------- */
 

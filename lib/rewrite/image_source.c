@@ -146,6 +146,35 @@ static bool find_file(void *user, const char *path, struct source_file *file_out
 	       describe(source, &stat, file_out);
 }
 
+static bool get_digest(void *user, uint32_t inode,
+		       uint8_t digest_out[DW_FILE_DIGEST_BYTES])
+{
+	const struct source *source = user;
+	struct digest_table table;
+	uint64_t number;
+
+	return dw_view_file_contents(source->image->view, inode, &number, NULL) == 0 &&
+	       dw_image_need_digests(source->image, &table, NULL) > 0 &&
+	       dw_digest_table_file(&table, number, digest_out);
+}
+
+/* Digests that cannot be used only cost time. */
+static int load_digests(const dwarfs_image *image, struct source_image *to,
+			dwarfs_error **err)
+{
+	auto_error dwarfs_error *why = NULL;
+	int ret = dw_image_need_digests(image, &to->digests, &why);
+
+	to->has_digests = ret > 0;
+	if (ret == DWARFS_ERR_NOMEM)
+		return dw_fail_nomem(err);
+	if (ret < 0)
+		dw_log(image->context, DWARFS_LOG_WARN,
+		       "'%s': the digests are ignored: %s", to->name,
+		       dwarfs_error_message(why));
+	return 0;
+}
+
 /* -- sections -------------------------------------------------------------------------- */
 
 /* The size of a section when it is unpacked; 0 if its codec is not built in, or if it is
@@ -352,13 +381,14 @@ int dw_source_load_sections(const dwarfs_image *image, bool unpack_metadata,
 {
 	for (uint32_t i = 0; i < image->section_count; i++) {
 		uint32_t type = image->sections[i].type;
-		bool unpack = type == DWARFS_SECTION_XATTRS ||
+		bool unpack = dw_side_name(type) ||
 			      (unpack_metadata && (type == DWARFS_SECTION_METADATA ||
 						   type == DWARFS_SECTION_SCHEMA));
 		struct stored_section *section;
 		int ret;
 
-		if (type == DWARFS_SECTION_BLOCK || type == DWARFS_SECTION_INDEX)
+		if (type == DWARFS_SECTION_BLOCK || type == DWARFS_SECTION_INDEX ||
+		    (type == DWARFS_SECTION_DIGESTS && !to->has_digests))
 			continue;
 		/* They get another binding to the metadata: that they have must be right. */
 		ret = type == DWARFS_SECTION_XATTRS ? dw_image_need_xattrs(image, err)
@@ -459,6 +489,7 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 		.read_block = read_block,
 		.file = get_file,
 		.find = find_file,
+		.digest = get_digest,
 		.release = free_user,
 	};
 	__attribute__((cleanup(dw_cleanup_source_image))) struct source_image *to =
@@ -485,6 +516,8 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 	to->file_count = dw_view_class_count(image->view, CLASS_REG);
 	if (!(to->name = dw_strdup(name ? name : "image")))
 		return dw_fail_nomem(err);
+	if (keeps_blocks && (ret = load_digests(image, to, err)) < 0)
+		return ret;
 	to->blocks = dw_steal(source->facts.blocks);
 	*source_out = dw_steal(to);
 	return 0;

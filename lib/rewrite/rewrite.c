@@ -212,8 +212,12 @@ static int copy(dwarfs_builder *builder, dwarfs_image *image, uint32_t parts,
 		NULL;
 	int ret;
 
-	if ((ret = dw_source_of_image(builder, image, true, &source, err)) < 0 ||
-	    (ret = dw_source_load_sections(image, (parts & DWARFS_REWRITE_METADATA) != 0,
+	if ((ret = dw_source_of_image(builder, image, true, &source, err)) < 0)
+		return ret;
+	if (builder->options.digests == DWARFS_DIGESTS_ALWAYS && !source->has_digests)
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "digests are made only if the metadata is rebuilt");
+	if ((ret = dw_source_load_sections(image, (parts & DWARFS_REWRITE_METADATA) != 0,
 					   source, err)) < 0 ||
 	    (ret = choose_actions(builder, image, parts, source, err)) < 0 ||
 	    (ret = dw_settings_resolve(builder, err)) < 0)

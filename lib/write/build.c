@@ -21,7 +21,7 @@
  *      |                          blocks that images of the input have already
  *      | metadata/metadata.c      tree, contents, chunks -> frozen tables
  *      v
- *   SCHEMA, METADATA, HISTORY, XATTRS sections and the section index
+ *   SCHEMA, METADATA, HISTORY, XATTRS, DIGESTS sections and the section index
  *
  * The stages run one after the other on the calling thread; inspect and compress use
  * worker threads. budget/ plans their memory between scan, inspect and order. Nothing is
@@ -38,6 +38,7 @@
 #include "os/system_name.h"
 #include "write/budget/memory_estimate.h"
 #include "write/categorize/categorize.h"
+#include "write/digests/digest_section.h"
 #include "write/images/base_images.h"
 #include "write/images/kept_blocks.h"
 #include "write/input/scan.h"
@@ -90,6 +91,7 @@ static void free_build(struct build *build)
 	dw_chunks_free(&build->chunks);
 	dw_block_streams_free(&build->block_streams);
 	dw_sources_free(build->run.sources);
+	dw_digests_free(build->run.digests);
 	dw_section_writer_free(&build->sections);
 }
 #define auto_build __attribute__((cleanup(free_build)))
@@ -268,6 +270,10 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 	free_lists(build);
 	dw_os_trim();
 	sum_content_sizes(&build->contents);
+	if (build->run.digests &&
+	    (ret = dw_digests_add_divided(&build->run, &build->tree, &build->contents,
+					  err)) < 0)
+		return ret;
 	/* Unreadable files count as done. */
 	progress->bytes_done = progress->bytes_total;
 	return 0;
@@ -372,6 +378,83 @@ static int write_xattrs(struct build *build, dwarfs_error **err)
 		return ret;
 	fit_metadata_codec(build, data.size, &codec);
 	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_XATTRS, &codec,
+				      dw_buffer_span(&data), NULL, err);
+}
+
+/* -- digests ------------------------------------------------------------------------- */
+
+/* For streams without a matcher. */
+#define DEFAULT_ANCHOR_SHIFT 7
+
+static int new_digests(struct build *build, dwarfs_error **err)
+{
+	const struct build_options *options = build->run.options;
+	const struct stream_settings *settings = &build->run.settings[CATEGORY_DEFAULT];
+
+	if (options->digests == DWARFS_DIGESTS_NEVER || options->input.hollow)
+		return 0;
+	return dw_digests_new(settings->window_bits > 0 ? dw_anchor_shift(settings)
+							: DEFAULT_ANCHOR_SHIFT,
+			      &build->run.digests, err);
+}
+
+/* Contents by the number of the inode of their first file. */
+struct numbered {
+	uint32_t inode, content;
+};
+
+static int compare_numbered(const void *left, const void *right)
+{
+	const struct numbered *a = left, *b = right;
+
+	return a->inode < b->inode ? -1 : a->inode > b->inode;
+}
+
+/* The contents in the order of the chunk table, which is that of their inodes. */
+static int order_contents(const struct build *build, uint32_t *files, dwarfs_error **err)
+{
+	const struct contents *contents = &build->contents;
+	auto_free struct numbered *list = dw_calloc(contents->count, sizeof(*list));
+
+	if (!list)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < contents->count; i++)
+		list[i] = (struct numbered){
+			build->tree.inodes[contents->list[i].inode].number, (uint32_t)i
+		};
+	if (contents->count > 1)
+		qsort(list, contents->count, sizeof(*list), compare_numbered);
+	for (size_t i = 0; i < contents->count; i++)
+		files[i] = list[i].content;
+	return 0;
+}
+
+static int write_digests(struct build *build, dwarfs_error **err)
+{
+	struct codec_spec codec = build->run.options->codecs[DWARFS_CODEC_METADATA];
+	bool is_wanted = build->run.options->digests == DWARFS_DIGESTS_ALWAYS;
+	auto_free uint32_t *files = dw_calloc(build->contents.count, sizeof(*files));
+	struct digest_section_input input = {
+		.digests = build->run.digests,
+		.files = files,
+		.file_count = (uint32_t)build->contents.count,
+		.block_count = (uint32_t)build->run.counts[DWARFS_COUNT_BLOCKS],
+		.metadata_xxh3 = build->sections.metadata_xxh3,
+		.max_bytes =
+			is_wanted ? UINT64_MAX : build->sections.bytes / DIGESTS_SHARE,
+	};
+	auto_buffer struct buffer data = { 0 };
+	int ret;
+
+	if (!build->run.digests)
+		return 0;
+	if (!files)
+		return dw_fail_nomem(err);
+	if ((ret = order_contents(build, files, err)) < 0 ||
+	    (ret = dw_digest_section(&input, &data, err)) < 0 || data.size == 0)
+		return ret;
+	fit_metadata_codec(build, data.size, &codec);
+	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_DIGESTS, &codec,
 				      dw_buffer_span(&data), NULL, err);
 }
 
@@ -508,6 +591,8 @@ static int run_scan(struct build *build, dwarfs_error **err)
 	choose_limit(build);
 	if ((ret = dw_scan(&build->run, &build->tree, err)) < 0)
 		return ret;
+	if ((ret = new_digests(build, err)) < 0)
+		return ret;
 	build->workload = dw_workload_of_tree(&build->run, &build->tree);
 	build->run.budget = &build->budget;
 	return dw_budget_begin(build->builder, &build->workload,
@@ -523,6 +608,8 @@ static int run_inspection(struct build *build, dwarfs_error **err)
 	    (ret = dw_inspect(&build->run, &build->tree, &build->contents, err)) < 0)
 		return ret;
 	dw_bases_remove(&build->tree, &build->contents, inodes);
+	if (build->run.digests)
+		dw_digests_cut(build->run.digests, build->contents.count);
 	dw_workload_refine(&build->workload, &build->contents);
 	dw_os_trim();
 	return 0;
@@ -538,7 +625,7 @@ static int run_stages(struct build *build, dwarfs_error **err)
 	    (ret = write_metadata(build, err)) < 0 ||
 	    (ret = write_history(build, err)) < 0 ||
 	    (ret = copy_sections(build, false, err)) < 0 ||
-	    (ret = write_xattrs(build, err)) < 0)
+	    (ret = write_xattrs(build, err)) < 0 || (ret = write_digests(build, err)) < 0)
 		return ret;
 	if (build->run.options->section_index &&
 	    (ret = dw_section_writer_write_index(&build->sections, err)) < 0)
@@ -576,14 +663,17 @@ static const struct codec_spec *codec_of(const struct build *build, uint32_t typ
 							       : DWARFS_CODEC_METADATA];
 }
 
-/* Extended attributes name the hash of the metadata that they belong to. */
-static void bind_xattrs(const struct build *build, struct stored_section *section)
+/* Our own sections name the hash of the metadata that they belong to. */
+static void bind_side_section(const struct build *build, struct stored_section *section)
 {
-	uint64_t xxh3 = dw_le64(build->sections.metadata_xxh3);
+	uint32_t type = section->header.type;
 
-	if (section->header.type == DWARFS_SECTION_XATTRS)
-		memcpy(section->payload.data + XATTRS_AT_METADATA_XXH3, &xxh3,
-		       sizeof(xxh3));
+	if (type == DWARFS_SECTION_XATTRS)
+		dw_store64(section->payload.data + XATTRS_AT_METADATA_XXH3,
+			   build->sections.metadata_xxh3);
+	else if (type == DWARFS_SECTION_DIGESTS)
+		dw_store64(section->payload.data + DIGESTS_AT_METADATA_XXH3,
+			   build->sections.metadata_xxh3);
 }
 
 static int copy_other_sections(struct build *build, struct source_image *image, bool side,
@@ -595,9 +685,11 @@ static int copy_other_sections(struct build *build, struct source_image *image, 
 		int ret;
 
 		if ((dw_side_name(type) != NULL) != side ||
-		    (type == DWARFS_SECTION_HISTORY && !build->run.options->history))
+		    (type == DWARFS_SECTION_HISTORY && !build->run.options->history) ||
+		    (type == DWARFS_SECTION_DIGESTS &&
+		     build->run.options->digests == DWARFS_DIGESTS_NEVER))
 			continue;
-		bind_xattrs(build, section);
+		bind_side_section(build, section);
 		ret = section->is_unpacked
 			      ? dw_section_writer_pack(
 					&build->sections, type, codec_of(build, type),

@@ -24,6 +24,7 @@ struct order_ops;
 struct assembly;
 struct filter;
 struct sources;
+struct digests;
 
 /* An order and its parsed options. */
 struct order_spec {
@@ -161,6 +162,8 @@ struct build_options {
 	bool version_history;
 	char *recompress_categories; /* NULL: all */
 	uint32_t max_unused;	     /* percent of a block that is taken over */
+	int digests;		     /* a dwarfs_digests_use */
+	bool trust_digests; /* of images: files are not compared by their bytes */
 	bool history, history_timestamps;
 	char **arguments;
 	size_t argument_count, argument_room;
@@ -210,6 +213,7 @@ struct build_run {
 	struct excess excess;
 	const struct budget *budget;
 	struct sources *sources;   /* made by dw_inspect(); freed with the run */
+	struct digests *digests;   /* NULL: the image gets none */
 	struct assembly *assembly; /* NULL: the input is a directory */
 	int root_fd;
 	const char *root_path;

@@ -42,7 +42,7 @@ static void unknown_sections_are_passed_over(void **state)
 		auto_test_image dwarfs_image *image = NULL;
 		struct findings findings = { 0 };
 
-		craft_section(&craft, 0xD001, 99, "?", 1);
+		craft_section(&craft, 0xD0FF, 99, "?", 1);
 		for (int part = 0; part < 3; part++) {
 			add_part(&craft, part);
 			craft_section(&craft, 11 + (uint32_t)part, 1234, "", 0);

@@ -181,6 +181,10 @@ static int set_layout(dwarfs_builder *builder, const struct settings *s)
 	if (dwarfs_builder_set_on_conflict(builder, (enum dwarfs_conflict)s->on_conflict,
 					   &err) < 0)
 		return tool_fail(err, "invalid --on-conflict");
+	if (dwarfs_builder_set_digests(builder, (enum dwarfs_digests_use)s->digests,
+				       &err) < 0)
+		return tool_fail(err, "invalid --digests");
+	dwarfs_builder_set_trust_digests(builder, s->trust_digests);
 	dwarfs_builder_set_section_index(builder, !s->no_section_index);
 	dwarfs_builder_set_hardlink_table(builder, !s->no_hardlink_table);
 	return 0;

@@ -274,6 +274,7 @@ static const char *of_inputs(const struct settings *s)
 		{ s->hollow, "hollow" },
 		{ s->categorizers, "categorize" },
 		{ s->file_hash, "file-hash" },
+		{ s->trust_digests, "trust-digests" },
 		{ s->block_bits != TOOL_DEFAULT && !s->change_block_size,
 		  "block-size-bits" },
 	};

@@ -43,7 +43,9 @@ struct settings {
 	bool repack;
 	struct tool_list bases;
 	bool trusts_no_base;
-	int on_conflict;	/* a dwarfs_conflict */
+	int on_conflict; /* a dwarfs_conflict */
+	int digests;	 /* a dwarfs_digests_use */
+	bool trust_digests;
 	uint64_t max_unused;	/* percent */
 	const char *recompress; /* the mode, or NULL */
 	bool rebuild_metadata;

@@ -49,6 +49,14 @@ static const struct tool_option options[] = {
 	{ 0, "on-conflict", "WAY",
 	  "if several inputs have a path: last (default), first,\nrename, error",
 	  .kind = TOOL_PARSED, .parse = parse_on_conflict },
+	{ 0, "digests", "WHEN",
+	  "store digests of the files, so that this image is appended\nto or merged faster: "
+	  "auto (default: if they are less than\n0.5 % of it), always, never",
+	  .kind = TOOL_PARSED, .parse = parse_digests },
+	{ 0, "trust-digests", NULL,
+	  "files of images are equal if their sizes and digests are;\ntheir bytes are not "
+	  "compared",
+	  0, TOOL_INTO_FLAG(trust_digests) },
 	{ 0, "max-unused", "PERCENT",
 	  "store files anew that are in blocks of images of which\nmore is unused; default "
 	  "100: none",

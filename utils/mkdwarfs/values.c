@@ -149,6 +149,26 @@ int parse_on_conflict(const struct tool_option *option, const char *text, void *
 			  text, option->name);
 }
 
+int parse_digests(const struct tool_option *option, const char *text, void *settings)
+{
+	static const char *const uses[] = {
+		[DWARFS_DIGESTS_AUTO] = "auto",
+		[DWARFS_DIGESTS_ALWAYS] = "always",
+		[DWARFS_DIGESTS_NEVER] = "never",
+	};
+	struct settings *s = settings;
+	size_t i;
+
+	for (i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
+		if (strcmp(text, uses[i]) == 0) {
+			s->digests = (int)i;
+			return 0;
+		}
+	}
+	return tool_error("invalid value '%s' for --%s: use auto, always or never", text,
+			  option->name);
+}
+
 int parse_base_trust(const struct tool_option *option, const char *text, void *settings)
 {
 	struct settings *s = settings;

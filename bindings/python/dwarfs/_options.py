@@ -46,6 +46,12 @@ def _text(words: str | Iterable[str]) -> str:
     return words if isinstance(words, str) else ",".join(words)
 
 
+def _digests_use(name: str) -> int:
+    if name not in ("auto", "always", "never"):
+        raise ValueError(f"digests: '{name}' is not 'auto', 'always' or 'never'")
+    return int(getattr(_dwarfs, "DWARFS_DIGESTS_" + name.upper()))
+
+
 def configure(builder: Any, *,
               level: int | None = None,
               block_bits: int | None = None,
@@ -88,6 +94,8 @@ def configure(builder: Any, *,
               xattrs: bool = True,
               xattrs_include: Iterable[str] = (),
               xattrs_exclude: Iterable[str] = (),
+              digests: str | None = None,
+              trust_digests: bool = False,
               pack_metadata: str | None = None,
               hardlink_table: bool = True,
               section_index: bool = True,
@@ -168,6 +176,9 @@ def configure(builder: Any, *,
         _dwarfs.dwarfs_builder_add_xattr_rule(builder, True, glob)
     for glob in xattrs_exclude:
         _dwarfs.dwarfs_builder_add_xattr_rule(builder, False, glob)
+    if digests is not None:
+        _dwarfs.dwarfs_builder_set_digests(builder, _digests_use(digests))
+    use(_dwarfs.dwarfs_builder_set_trust_digests, trust_digests)
     use(_dwarfs.dwarfs_builder_set_pack_metadata, pack_metadata)
     use(_dwarfs.dwarfs_builder_set_hardlink_table, hardlink_table)
     use(_dwarfs.dwarfs_builder_set_section_index, section_index)

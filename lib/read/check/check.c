@@ -9,6 +9,7 @@
 #include <dwarfs/metadata.h>
 
 #include "base/progress.h"
+#include "format/side/digest_table.h"
 #include "format/side.h"
 #include "hash/hash.h"
 #include "pool/pool.h"
@@ -192,6 +193,22 @@ static int check_large_block(const struct check *check, struct section_job *job,
 		       : 0;
 }
 
+static int check_side_section(const struct check *check, uint32_t section,
+			      dwarfs_error **err)
+{
+	const dwarfs_image *image = check->image;
+	uint32_t type = image->sections[section].type;
+	struct digest_table digests;
+	int ret = type == DWARFS_SECTION_XATTRS ? dw_image_need_xattrs(image, err)
+		  : type == DWARFS_SECTION_DIGESTS
+			  ? dw_image_need_digests(image, &digests, err)
+			  : 0;
+
+	return ret < 0 ? dw_explain(err, ret, "section %" PRIu32 " (%s)", section,
+				    dwarfs_section_type_name(type))
+		       : 0;
+}
+
 static int check_section(const struct check *check, struct section_job *job,
 			 dwarfs_error **err)
 {
@@ -199,9 +216,8 @@ static int check_section(const struct check *check, struct section_job *job,
 	auto_stored struct stored stored = { 0 };
 	int ret;
 
-	if (image->sections[job->section].type == DWARFS_SECTION_XATTRS &&
-	    (ret = dw_image_need_xattrs(image, err)) < 0)
-		return dw_explain(err, ret, "section %" PRIu32 " (XATTRS)", job->section);
+	if ((ret = check_side_section(check, job->section, err)) < 0)
+		return ret;
 	if (check->level == DWARFS_CHECK_METADATA) {
 		struct section_header header;
 

@@ -69,12 +69,9 @@ static inline int place_range(const struct view *view, uint64_t place,
 	return 0;
 }
 
-int dw_view_chunk_range(const struct view *view, uint32_t inode,
-			struct chunk_range *range_out, dwarfs_error **err)
+int dw_view_file_contents(const struct view *view, uint32_t inode, uint64_t *number_out,
+			  dwarfs_error **err)
 {
-	uint64_t place;
-	int ret;
-
 	if (dw_view_is_bad(view))
 		return dw_view_fail(view, err);
 	if (inode >= view->inode_count)
@@ -90,9 +87,16 @@ int dw_view_chunk_range(const struct view *view, uint32_t inode,
 		return dw_fail(err, DWARFS_ERR_INVALID, "inode %" PRIu32 " is no file",
 			       inode);
 	}
-	if ((ret = file_place(view, inode, &place, err)) < 0)
-		return ret;
-	return place_range(view, place, range_out, err);
+	return file_place(view, inode, number_out, err);
+}
+
+int dw_view_chunk_range(const struct view *view, uint32_t inode,
+			struct chunk_range *range_out, dwarfs_error **err)
+{
+	uint64_t place;
+	int ret = dw_view_file_contents(view, inode, &place, err);
+
+	return ret < 0 ? ret : place_range(view, place, range_out, err);
 }
 
 static inline int chunk_at(const struct view *view, uint64_t index,

@@ -204,6 +204,10 @@ int dw_view_category_texts(const struct view *view, struct category_texts *texts
 /* The class of an existing inode. */
 enum inode_class dw_view_class(const struct view *view, uint32_t inode);
 
+/* The number of the contents of a regular file, in the order of the chunk table. */
+int dw_view_file_contents(const struct view *view, uint32_t inode, uint64_t *number_out,
+			  dwarfs_error **err);
+
 /* The chunks of a regular file, and each of them. */
 int dw_view_chunk_range(const struct view *view, uint32_t inode,
 			struct chunk_range *range_out, dwarfs_error **err);

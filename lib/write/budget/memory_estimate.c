@@ -10,6 +10,7 @@
 #include "os/memory_size.h"
 #include "write/budget/memory_estimate.h"
 #include "write/categorize/categorize.h"
+#include "write/digests/digests.h"
 #include "write/input/source.h"
 #include "write/order/auto/file_heads.h"
 #include "write/order/auto/sketch.h"
@@ -73,6 +74,7 @@ static struct workload records_of(const struct build_run *run, const struct tree
 		.name_bytes = tree->names.text.size + tree->targets.text.size,
 		.all_times =
 			run->options->keep_all_times || run->options->keep_birth_times,
+		.has_digests = run->digests != NULL,
 		.xattr_bytes = dw_xattrs_bytes(&tree->xattrs),
 	};
 }
@@ -130,6 +132,16 @@ static uint64_t contents_bytes(const struct workload *workload)
 	       workload->fragments * sizeof(struct fragment);
 }
 
+static uint64_t digests_bytes(const struct workload *workload)
+{
+	uint64_t anchors =
+		smaller_of(workload->bytes >> ANCHOR_SPACING_BITS, BLOCK_ANCHORS_MOST);
+
+	return workload->has_digests ? workload->contents * DW_FILE_DIGEST_BYTES +
+					       anchors * sizeof(struct block_anchor)
+				     : 0;
+}
+
 bool dw_estimate_exceeds_limit(const struct build_run *run, const struct tree *tree)
 {
 	uint64_t limit = run->options->memory_limit;
@@ -144,7 +156,8 @@ bool dw_estimate_exceeds_limit(const struct build_run *run, const struct tree *t
 uint64_t dw_estimate_records(const struct workload *workload)
 {
 	return workload->base + FIXED_BYTES +
-	       with_waste(tree_bytes(workload) + contents_bytes(workload));
+	       with_waste(tree_bytes(workload) + contents_bytes(workload) +
+			  digests_bytes(workload));
 }
 
 uint64_t dw_estimate_reading(const struct build_options *options,

@@ -19,6 +19,7 @@ struct workload {
 	uint64_t bytes;			     /* of contents */
 	uint64_t small_bytes;		     /* of files that may be kept */
 	bool all_times;
+	bool has_digests;     /* of contents, and anchors of blocks */
 	uint64_t xattr_bytes; /* the sets of extended attributes */
 };
 

@@ -12,11 +12,15 @@
 
 #include "codec/codec.h"
 #include "write/categorize/categorize.h"
+#include "write/digests/digests.h"
 #include "write/images/kept_blocks.h"
 #include "write/items/assembly.h"
 
 /* Of compaction: each stores contents anew that the one before made necessary. */
 #define MAX_PASSES 64
+
+/* Of a block that is copied, searched for anchors at once. */
+#define ANCHOR_PIECE_BYTES ((size_t)256 << 10)
 
 void dw_kept_blocks_free(struct kept_blocks *kept)
 {
@@ -718,6 +722,57 @@ static int unpack_block(struct block_writer *writer, const struct kept_block *bl
 	return close_block(writer, err);
 }
 
+/* Find the anchors of a block that is copied. A block that cannot be read has none. */
+static int find_anchors(struct block_writer *writer, const struct kept_blocks *kept,
+			size_t index, struct anchor_list *list, dwarfs_error **err)
+{
+	unsigned shift = writer->run->digests->anchors.shift;
+	auto_free uint8_t *piece = dw_malloc(ANCHOR_PIECE_BYTES);
+	uint64_t at = 0;
+	int64_t got;
+
+	if (!piece)
+		return dw_fail_nomem(err);
+	do {
+		int ret;
+
+		got = dw_kept_blocks_read(kept, index, piece, ANCHOR_PIECE_BYTES, at,
+					  NULL);
+		if (got == DWARFS_ERR_NOMEM)
+			return dw_fail_nomem(err);
+		if (got < 0) {
+			dw_anchor_list_free(list);
+			return 0;
+		}
+		if ((ret = dw_anchor_list_add(list, piece, (size_t)got, (uint32_t)at,
+					      shift, err)) < 0)
+			return ret;
+		at += (uint64_t)got;
+	} while (got == (int64_t)ANCHOR_PIECE_BYTES);
+	return 0;
+}
+
+/* The anchors of a block that is copied: those that its image lists. Without these, the block
+ * is decompressed only if digests are wanted in any case. */
+static int add_anchors(struct block_writer *writer, const struct kept_blocks *kept,
+		       size_t index, uint32_t number, dwarfs_error **err)
+{
+	const struct kept_block *block = &kept->list[index];
+	struct digests *digests = writer->run->digests;
+	__attribute__((cleanup(dw_anchor_list_free))) struct anchor_list list = { 0 };
+	int ret;
+
+	if (!digests)
+		return 0;
+	if ((ret = dw_digests_copy_block(digests, number, block->image, block->block,
+					 err)) != 0 ||
+	    writer->run->options->digests != DWARFS_DIGESTS_ALWAYS)
+		return ret < 0 ? ret : 0;
+	if ((ret = find_anchors(writer, kept, index, &list, err)) < 0)
+		return ret;
+	return dw_block_anchors_set(&digests->anchors, number, &list, err);
+}
+
 /* A damaged block cannot be compressed again. If the image is read in spite of that, it is
  * copied. */
 static int write_kept_block(struct block_writer *writer, const struct kept_blocks *kept,
@@ -750,8 +805,11 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 	}
 	count_block(writer->run, image, block->block, DWARFS_COUNT_BLOCKS_COPIED,
 		    section.payload.size);
-	return dw_compressor_copy(writer->compressor, block->stream,
-				  image->blocks[block->block].category, &section, err);
+	if ((ret = dw_compressor_copy(writer->compressor, block->stream,
+				      image->blocks[block->block].category, &section,
+				      err)) < 0)
+		return ret;
+	return add_anchors(writer, kept, index, section.header.number, err);
 }
 
 int dw_kept_blocks_write(struct build_run *run, const struct contents *contents,

@@ -9,6 +9,7 @@
 #ifndef DW_WRITE_IMAGES_SOURCE_IMAGE_H
 #define DW_WRITE_IMAGES_SOURCE_IMAGE_H
 
+#include "format/side/digest_table.h"
 #include "format/section.h"
 
 /* A run of bytes of a file. */
@@ -70,6 +71,10 @@ struct source_image_ops {
 	/* The regular file at a path; false if there is none, or its metadata is damaged. */
 	bool (*find)(void *user, const char *path, struct source_file *file_out);
 
+	/* The digest of a file by its inode, as the image says; false: not known. */
+	bool (*digest)(void *user, uint32_t inode,
+		       uint8_t digest_out[DW_FILE_DIGEST_BYTES]);
+
 	void (*release)(void *user);
 };
 
@@ -113,6 +118,8 @@ struct source_image {
 	uint32_t block_bits;	 /* log2 of the block size, rounded up */
 	uint32_t block_count;
 	struct source_block *blocks;
+	bool has_digests;		 /* else digest is not called */
+	struct digest_table digests;	 /* checked; the user data keeps its bytes */
 	struct stored_section *sections; /* to be copied after the blocks */
 	size_t section_count, section_room;
 	struct source_version *versions; /* the last one is that of the image itself */

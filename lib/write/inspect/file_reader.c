@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "format/metadata.h"
+#include "write/digests/content_hash.h"
 #include "write/input/directory_cache.h"
 #include "write/inspect/file_reader.h"
 #include "write/tree/path_cursor.h"
@@ -24,6 +25,7 @@ struct reader_worker {
 	struct file_reader *reader;
 	struct directory_cache directories;
 	struct sparse_hash *hasher; /* NULL: no hashes are wanted */
+	struct content_hash digest; /* for reader->digests */
 	struct fingerprinter *fingerprinter;
 	struct kept_slab *slab; /* slab being filled, or NULL */
 	bool has_no_slab;	/* the budget for kept bytes is used up */
@@ -66,6 +68,7 @@ void dw_file_reader_worker_free(struct reader_worker *worker)
 		return;
 	dw_directory_cache_free(&worker->directories);
 	dw_sparse_hash_free(worker->hasher);
+	dw_content_hash_free(&worker->digest);
 	dw_fingerprinter_free(worker->fingerprinter);
 	dw_kept_slab_release(worker->slab);
 	dw_path_cursor_free(&worker->cursor);
@@ -88,6 +91,8 @@ int dw_file_reader_worker_new(struct file_reader *reader,
 	dw_input_file_init_directory_cache(&worker->directories, reader->run,
 					   reader->tree, WORKER_DIRECTORY_SLOTS);
 	if (algorithm && (ret = dw_sparse_hash_new(algorithm, &worker->hasher, err)) < 0)
+		return ret;
+	if (reader->digests && (ret = dw_content_hash_init(&worker->digest, err)) < 0)
 		return ret;
 	if (reader->set.wants_fingerprints &&
 	    (ret = dw_fingerprinter_new(&worker->fingerprinter, err)) < 0)
@@ -168,6 +173,7 @@ static int main_category(const struct category_parts *parts, uint32_t fallback,
 /* What is computed in a pass over the bytes. */
 struct pass {
 	struct sparse_hash *hasher;
+	struct content_hash *digest;
 	struct fingerprinter *fingerprinter;
 };
 
@@ -206,6 +212,8 @@ static int read_run(struct reader_worker *worker, const struct pass *pass,
 			return (int)got;
 		if ((size_t)got < want)
 			return 1;
+		if (pass->digest)
+			dw_content_hash_add(pass->digest, worker->buffer, want);
 		add_bytes(pass, worker->buffer, want, from);
 		from += want;
 		worker->shown += want;
@@ -233,6 +241,8 @@ static int read_runs(struct reader_worker *worker, const struct pass *pass,
 		to = to > size ? size : to;
 		if (pass->hasher)
 			dw_sparse_hash_add_zeros(pass->hasher, at, from);
+		if (pass->digest)
+			dw_content_hash_add_hole(pass->digest, from - at);
 		if ((ret = read_run(worker, pass, &file_state->input_file, from, to)) !=
 		    0)
 			return ret;
@@ -269,12 +279,28 @@ static int fingerprint_large(struct reader_worker *worker, struct file_state *fi
 
 /* -- hashes -------------------------------------------------------------------------- */
 
+/* Where the XXH3-128 of a file goes, or NULL. */
+static struct known_digest *digest_of(const struct file_reader *reader,
+				      const struct file_state *file_state)
+{
+	return reader->digests ? &reader->digests[file_state->subject] : NULL;
+}
+
 static void hash_small(struct reader_worker *worker, const struct file_state *file_state,
 		       uint8_t *digest)
 {
+	const struct file_reader *reader = worker->reader;
+	struct known_digest *known = digest_of(reader, file_state);
 	struct pass pass = { .hasher = worker->hasher };
 	size_t from, to;
 
+	if (known) {
+		dw_content_hash_once(file_state->small.data, file_state->small.size,
+				     known->bytes);
+		known->is_known = true;
+	}
+	if (!reader->subjects[file_state->subject].wants_hash)
+		return;
 	dw_sparse_hash_next_run(file_state->small.data, file_state->small.size, 0, &from,
 				&to);
 	if (from == 0 && to == file_state->small.size) {
@@ -293,16 +319,26 @@ static int hash_large(struct reader_worker *worker, struct file_state *file_stat
 	const struct file_reader *reader = worker->reader;
 	enum fingerprint_kind kind = fingerprint_kind_of(
 		reader, file_state, base_category(reader, file_state));
-	struct pass pass = { .hasher = worker->hasher };
+	struct known_digest *known = digest_of(reader, file_state);
+	bool wants_hash = reader->subjects[file_state->subject].wants_hash;
+	struct pass pass = { .hasher = wants_hash ? worker->hasher : NULL };
 	int ret;
 
-	dw_sparse_hash_begin(worker->hasher);
+	if (pass.hasher)
+		dw_sparse_hash_begin(worker->hasher);
+	if (known) {
+		pass.digest = &worker->digest;
+		dw_content_hash_begin(pass.digest);
+	}
 	if (kind != FINGERPRINT_NONE) {
 		pass.fingerprinter = worker->fingerprinter;
 		dw_fingerprint_begin(worker->fingerprinter, kind);
 	}
 	ret = read_runs(worker, &pass, file_state);
-	dw_sparse_hash_finish(worker->hasher, digest);
+	if (pass.hasher)
+		dw_sparse_hash_finish(worker->hasher, digest);
+	if (known && ret == 0)
+		known->is_known = dw_content_hash_end(pass.digest, known->bytes);
 	if (pass.fingerprinter)
 		dw_fingerprint_finish(worker->fingerprinter, &file_state->fingerprint);
 	if (ret == 0)
@@ -434,14 +470,15 @@ static int identify_contents(struct reader_worker *worker, struct file_state *fi
 	struct file_reader *reader = worker->reader;
 	uint8_t digest[DW_DIGEST_BYTES_MAX];
 	struct finding finding = { .size = file_state->inode->size };
+	const struct subject *subject = &reader->subjects[file_state->subject];
 	int ret = 0;
 
-	if (reader->subjects[file_state->subject].wants_hash) {
+	if (subject->wants_hash || (subject->is_kept && reader->digests)) {
 		if (file_state->small.data)
 			hash_small(worker, file_state, digest);
 		else
 			ret = hash_large(worker, file_state, digest);
-		finding.digest = digest;
+		finding.digest = subject->wants_hash ? digest : NULL;
 	}
 	if (ret != 0)
 		return ret;

@@ -6,6 +6,7 @@
 #ifndef DW_WRITE_INSPECT_FILE_READER_H
 #define DW_WRITE_INSPECT_FILE_READER_H
 
+#include "format/side/digest_table.h"
 #include "pool/pipeline.h"
 #include "write/inspect/distinct_set.h"
 #include "write/inspect/sparse_hash.h"
@@ -16,6 +17,12 @@ enum subject_state {
 	SUBJECT_DONE,
 	SUBJECT_UNREADABLE,
 	SUBJECT_CHANGED, /* not compared with others; the segmenter reports it */
+};
+
+/* The XXH3-128 of a file, for the comparison with what images say of their files. */
+struct known_digest {
+	uint8_t bytes[DW_FILE_DIGEST_BYTES];
+	bool is_known;
 };
 
 /* A non-empty file. */
@@ -43,6 +50,7 @@ struct file_reader {
 	const uint32_t *forced;
 	/* the category depends on the path, so equal files may differ */
 	bool goes_by_path;
+	struct known_digest *digests; /* by subject, or NULL: computed of what is read */
 	struct distinct_set set;
 	atomic_uint_fast64_t bytes_done;
 };

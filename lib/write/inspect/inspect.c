@@ -20,6 +20,7 @@
 #include "format/metadata.h"
 #include "pool/pipeline.h"
 #include "write/budget/budget.h"
+#include "write/digests/digests.h"
 #include "write/inspect/file_reader.h"
 #include "write/inspect/inspect.h"
 #include "write/items/assembly.h"
@@ -45,6 +46,7 @@ struct stage {
 	size_t subject_count, subject_room;
 	struct kept_subject *kept; /* files whose blocks are taken over, by position */
 	size_t kept_count;
+	uint8_t *is_matched; /* by subject: kept, and another file has its digest */
 	uint8_t *fingerprint_kinds;
 	uint32_t *forced;
 	dwarfs_category_fn callback;
@@ -61,6 +63,8 @@ static void free_stage(struct stage *stage)
 	dw_free(stage->fingerprint_kinds);
 	dw_free(stage->forced);
 	dw_free(stage->kept);
+	dw_free(stage->reader.digests);
+	dw_free(stage->is_matched);
 }
 
 /* -- subjects
@@ -203,6 +207,35 @@ static int find_aliases(struct stage *stage, dwarfs_error **err)
 	return 0;
 }
 
+/* What the images tell of the digests of their files. */
+static int load_known_digests(struct stage *stage, dwarfs_error **err)
+{
+	struct build_run *run = stage->run;
+	struct known_digest *digests;
+	bool is_wanted = run->digests != NULL;
+
+	for (size_t i = 0; run->assembly && i < run->assembly->image_count; i++)
+		is_wanted |= run->assembly->images[i]->has_digests;
+	if (stage->kept_count == 0 || !is_wanted || run->options->input.hollow)
+		return 0;
+	digests = dw_calloc(stage->subject_count, sizeof(*digests));
+	stage->is_matched = dw_calloc(stage->subject_count, 1);
+	stage->reader.digests = digests;
+	if (!digests || !stage->is_matched)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < stage->kept_count; i++) {
+		uint32_t subject = stage->kept[i].subject;
+		const struct image_file *file = dw_kept_file_of(
+			run, &stage->tree->inodes[stage->subjects[subject].inode]);
+		const struct source_image *image = run->assembly->images[file->image];
+
+		digests[subject].is_known =
+			image->has_digests && image->ops->digest(image->user, file->inode,
+								 digests[subject].bytes);
+	}
+	return 0;
+}
+
 static int find_fingerprint_kinds(struct stage *stage, bool *any_out, dwarfs_error **err)
 {
 	uint32_t count =
@@ -244,6 +277,7 @@ static int prepare_reader(struct stage *stage, dwarfs_error **err)
 
 	if ((ret = list_subjects(stage, err)) < 0 ||
 	    (ret = find_aliases(stage, err)) < 0 ||
+	    (ret = load_known_digests(stage, err)) < 0 ||
 	    (ret = dw_categorizers_new(options, &stage->categorizers, err)) < 0 ||
 	    (ret = find_fingerprint_kinds(stage, &wants_fingerprints, err)) < 0)
 		return ret;
@@ -277,14 +311,25 @@ static int prepare_reader(struct stage *stage, dwarfs_error **err)
 
 /* -- the jobs ----------------------------------------------------------------------- */
 
+/* Whether an image tells the digest of a file. */
+static bool has_known_digest(const struct stage *stage, size_t i)
+{
+	return stage->subjects[i].is_kept && stage->reader.digests &&
+	       stage->reader.digests[i].is_known;
+}
+
 static bool needs_reading(const struct stage *stage, size_t i)
 {
 	const struct file_reader *reader = &stage->reader;
 
 	if (stage->run->options->input.hollow)
 		return false;
+	if (has_known_digest(stage, i)) /* once it is matched */
+		return false;
 	if (stage->subjects[i].is_kept)
-		return stage->subjects[i].wants_hash;
+		return stage->subjects[i].wants_hash ||
+		       (stage->run->options->digests == DWARFS_DIGESTS_ALWAYS &&
+			stage->run->digests && stage->subjects[i].alias == DW_NONE);
 	return stage->subjects[i].wants_hash || reader->categorizers ||
 	       (reader->set.wants_fingerprints &&
 		size_of(stage, i) <= stage->run->options->max_similarity_bytes);
@@ -367,6 +412,134 @@ static int add_to_batch(struct stage *stage, struct batch **batch, size_t i,
 	return submit_batch(stage, batch, err);
 }
 
+/* -- digests that images tell -------------------------------------------------------- */
+
+/* A file whose digest is known, or was computed. */
+struct digested {
+	const struct stage *stage;
+	uint32_t subject;
+};
+
+static int compare_digested(const void *left, const void *right)
+{
+	const struct digested *a = left, *b = right;
+	const struct known_digest *digests = a->stage->reader.digests;
+	uint64_t x = size_of(a->stage, a->subject), y = size_of(b->stage, b->subject);
+	int order = memcmp(digests[a->subject].bytes, digests[b->subject].bytes,
+			   DW_FILE_DIGEST_BYTES);
+
+	if (x != y)
+		return x < y ? -1 : 1;
+	if (order != 0)
+		return order;
+	return a->subject < b->subject ? -1 : a->subject > b->subject;
+}
+
+static bool is_same_digest(const struct digested *a, const struct digested *b)
+{
+	const struct known_digest *digests = a->stage->reader.digests;
+
+	return size_of(a->stage, a->subject) == size_of(b->stage, b->subject) &&
+	       memcmp(digests[a->subject].bytes, digests[b->subject].bytes,
+		      DW_FILE_DIGEST_BYTES) == 0;
+}
+
+/* Files with the same size and digest are equal: without comparison, if the images are
+ * trusted. A file that was read decides which contents these are. */
+static int trust_group(struct stage *stage, const struct digested *group, size_t count,
+		       dwarfs_error **err)
+{
+	struct subject *subjects = stage->subjects;
+	uint32_t number = DW_NONE;
+
+	for (size_t i = 0; i < count && number == DW_NONE; i++)
+		number = subjects[group[i].subject].distinct;
+	if (number == DW_NONE) {
+		struct finding finding = { .size = size_of(stage, group[0].subject) };
+		bool is_new;
+		int ret = dw_distinct_add(&stage->reader.set, &finding, &number, &is_new,
+					  err);
+
+		if (ret < 0)
+			return ret;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (subjects[group[i].subject].distinct == DW_NONE &&
+		    subjects[group[i].subject].is_kept)
+			subjects[group[i].subject].distinct = number;
+	return 0;
+}
+
+/* Mark the files of a group that are to be read, so that their bytes are compared. */
+static int match_group(struct stage *stage, const struct digested *group, size_t count,
+		       dwarfs_error **err)
+{
+	bool is_matched = false;
+
+	for (size_t i = 1; i < count; i++)
+		is_matched |= may_be_equal(stage, &stage->subjects[group[0].subject],
+					   &stage->subjects[group[i].subject]);
+	if (!is_matched)
+		return 0;
+	if (stage->run->options->trust_digests)
+		return trust_group(stage, group, count, err);
+	for (size_t i = 0; i < count; i++)
+		stage->is_matched[group[i].subject] =
+			stage->subjects[group[i].subject].state == SUBJECT_NEW;
+	return 0;
+}
+
+static int match_digests(struct stage *stage, dwarfs_error **err)
+{
+	auto_free struct digested *list = dw_calloc(stage->subject_count, sizeof(*list));
+	size_t count = 0;
+
+	if (!list)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < stage->subject_count; i++)
+		if (stage->subjects[i].wants_hash && stage->reader.digests[i].is_known &&
+		    (stage->subjects[i].state == SUBJECT_DONE ||
+		     stage->subjects[i].is_kept))
+			list[count++] = (struct digested){ stage, (uint32_t)i };
+	if (count > 1)
+		qsort(list, count, sizeof(*list), compare_digested);
+	for (size_t i = 0, end; i < count; i = end) {
+		int ret;
+
+		for (end = i + 1; end < count && is_same_digest(&list[i], &list[end]);)
+			end++;
+		if ((ret = match_group(stage, list + i, end - i, err)) < 0)
+			return ret;
+	}
+	return 0;
+}
+
+/* After all other files: read those of images that another file has the digest of, in the
+ * order of their blocks. */
+static int compare_known(struct stage *stage, dwarfs_error **err)
+{
+	auto_free struct batch *batch = NULL;
+	int ret;
+
+	if (!stage->reader.digests)
+		return 0;
+	if ((ret = match_digests(stage, err)) < 0)
+		return ret;
+	for (size_t i = 0; i < stage->kept_count; i++) {
+		uint32_t subject = stage->kept[i].subject;
+
+		if (!stage->is_matched[subject])
+			continue;
+		stage->run->progress.items_total++;
+		stage->run->progress.bytes_total += size_of(stage, subject);
+		if ((ret = add_to_batch(stage, &batch, subject, err)) < 0)
+			return ret;
+	}
+	if ((ret = submit_batch(stage, &batch, err)) < 0)
+		return ret;
+	return dw_pipeline_finish(&stage->pipeline, err);
+}
+
 static int submit_all(struct stage *stage, dwarfs_error **err)
 {
 	auto_free struct batch *batch = NULL;
@@ -385,9 +558,10 @@ static int submit_all(struct stage *stage, dwarfs_error **err)
 		if (needs_reading(stage, stage->kept[i].subject) &&
 		    (ret = add_to_batch(stage, &batch, stage->kept[i].subject, err)) < 0)
 			return ret;
-	if ((ret = submit_batch(stage, &batch, err)) < 0)
+	if ((ret = submit_batch(stage, &batch, err)) < 0 ||
+	    (ret = dw_pipeline_finish(&stage->pipeline, err)) < 0)
 		return ret;
-	return dw_pipeline_finish(&stage->pipeline, err);
+	return compare_known(stage, err);
 }
 
 static void show_bytes(void *shared)
@@ -596,6 +770,30 @@ static int add_unique_contents(struct stage *stage, struct contents *contents,
 	return 0;
 }
 
+/* Contents that are taken over have the digest that their image tells, or that was
+ * computed. */
+static int set_digests(struct stage *stage, const struct contents *contents,
+		       dwarfs_error **err)
+{
+	const struct known_digest *known = stage->reader.digests;
+	struct digests *digests = stage->run->digests;
+
+	for (size_t i = 0; digests && known && i < stage->kept_count; i++) {
+		uint32_t subject = stage->kept[i].subject;
+		uint32_t inode = stage->subjects[subject].inode;
+		uint32_t content = stage->tree->inodes[inode].content;
+		int ret;
+
+		if (!known[subject].is_known ||
+		    contents->list[content].kept_inode != inode)
+			continue;
+		if ((ret = dw_digests_set_file(digests, content, known[subject].bytes,
+					       err)) < 0)
+			return ret;
+	}
+	return 0;
+}
+
 /* -- fingerprints and kept bytes
  * -------------------------------------------------------- */
 
@@ -668,7 +866,8 @@ int dw_inspect(struct build_run *run, struct tree *tree, struct contents *conten
 		return ret;
 	chain_files(&stage, followers);
 	if ((ret = add_unique_contents(&stage, contents, followers, err)) < 0 ||
-	    (ret = set_fingerprints(&stage, contents, err)) < 0)
+	    (ret = set_fingerprints(&stage, contents, err)) < 0 ||
+	    (ret = set_digests(&stage, contents, err)) < 0)
 		return ret;
 	set_kept(&stage);
 	return 0;

@@ -313,3 +313,25 @@ int dwarfs_builder_set_header(dwarfs_builder *builder, const void *data, size_t 
 	header = (struct buffer){ 0 };
 	return 0;
 }
+
+int dwarfs_builder_set_digests(dwarfs_builder *builder, enum dwarfs_digests_use use,
+			       dwarfs_error **err)
+{
+	DW_USE_ALLOCATOR_OF(builder);
+
+	if (!builder)
+		return dw_fail_null(err, "builder");
+	if (use != DWARFS_DIGESTS_AUTO && use != DWARFS_DIGESTS_ALWAYS &&
+	    use != DWARFS_DIGESTS_NEVER)
+		return dw_fail(err, DWARFS_ERR_RANGE, "no such use of digests: %d",
+			       (int)use);
+	builder->options.digests = use;
+	return 0;
+}
+
+void dwarfs_builder_set_trust_digests(dwarfs_builder *builder, bool trust)
+{
+	if (!builder)
+		return;
+	builder->options.trust_digests = trust;
+}

@@ -16,6 +16,7 @@
 #include "os/memory_size.h"
 #include "os/pages.h"
 #include "pool/pipeline.h"
+#include "write/digests/digests.h"
 #include "write/pack/compress.h"
 
 /* Copied blocks that are under way have at most so many bytes, or are one: with many threads and
@@ -38,6 +39,7 @@ struct block_job {
 	uint64_t unpacked_bytes; /* of the block */
 	struct section_header header;
 	struct buffer packed;
+	struct anchor_list anchors; /* of the block, if digests are wanted */
 	struct block_job *next_free;
 };
 
@@ -123,6 +125,16 @@ static struct span stored(const struct block_job *job)
 	return (struct span){ job->block->data, job->block->size };
 }
 
+static int find_block_anchors(const struct compressor *compressor, struct block_job *job,
+			      struct span data, dwarfs_error **err)
+{
+	const struct digests *digests = compressor->sections->run->digests;
+
+	return digests ? dw_anchor_list_find(data.data, data.size, digests->anchors.shift,
+					     &job->anchors, err)
+		       : 0;
+}
+
 static int pack_block(void *shared, void *pointer, void *job_pointer, dwarfs_error **err)
 {
 	struct pack_worker *worker = pointer;
@@ -136,6 +148,8 @@ static int pack_block(void *shared, void *pointer, void *job_pointer, dwarfs_err
 		return 0;
 	}
 	in = (struct span){ job->block->data, job->block->size };
+	if ((ret = find_block_anchors(shared, job, in, err)) < 0)
+		return ret;
 	if ((ret = set_up_packer(shared, worker, job->setup, err)) < 0)
 		return ret;
 	job->packed.size = 0;
@@ -178,6 +192,7 @@ static int write_block_section(void *shared, void *job_pointer, dwarfs_error **e
 	struct build_run *run = compressor->sections->run;
 	struct category_total *total = &run->totals[job->category];
 	struct span data = stored(job);
+	int ret;
 
 	dw_pipeline_taken(&compressor->pipeline);
 	run->counts[DWARFS_COUNT_BLOCKS]++;
@@ -191,6 +206,10 @@ static int write_block_section(void *shared, void *job_pointer, dwarfs_error **e
 	} else {
 		compressor->copied_bytes -= data.size;
 	}
+	if (job->block && run->digests &&
+	    (ret = dw_block_anchors_set(&run->digests->anchors, job->header.number,
+					&job->anchors, err)) < 0)
+		return ret;
 	return dw_section_writer_write(compressor->sections, &job->header, data, err);
 }
 
@@ -233,6 +252,7 @@ static void keep_job(void *shared, void *job_pointer)
 static void free_job(struct block_job *job)
 {
 	dw_buffer_free(&job->packed);
+	dw_anchor_list_free(&job->anchors);
 	dw_free(job);
 }
 

@@ -3,8 +3,8 @@
  * write/segment/anchor_index: positions of anchors by hash, in bounded memory.
  *
  * A position is the offset of a byte among all stored bytes of a stream. A bucket has
- * four entries of part of the hash and the position; a full bucket drops its oldest
- * entry. If the table as a whole is nearly full, only anchors with one more zero bit in
+ * four entries of part of the hash and the position; a full bucket drops the entry of the
+ * lowest position. If the table as a whole is nearly full, only anchors with one more zero bit in
  * the hash count from then on, and the others are dropped.
  */
 #ifndef DW_WRITE_SEGMENT_ANCHOR_INDEX_H
@@ -33,7 +33,7 @@ void dw_anchor_index_prefetch(const struct anchor_index *index, uint64_t hash);
 size_t dw_anchor_index_find(const struct anchor_index *index, uint64_t hash,
 			    uint64_t places[INDEX_WAYS]);
 
-/* Positions ascend from call to call; those of 2^40 - 1 and up are not stored. */
+/* Positions of 2^40 - 1 and up are not stored. */
 void dw_anchor_index_add(struct anchor_index *index, uint64_t hash, uint64_t place);
 
 uint64_t dw_anchor_index_bytes(const struct anchor_index *index);

@@ -311,3 +311,8 @@ void dw_matcher_note(struct matcher *matcher, const uint8_t *data, size_t size,
 				    stored + matcher->anchors[i].at);
 	matcher->next_anchor = matcher->anchor_count;
 }
+
+void dw_matcher_add(struct matcher *matcher, uint64_t hash, uint64_t place)
+{
+	dw_anchor_index_add(matcher->index, hash, place);
+}

@@ -63,6 +63,10 @@ bool dw_matcher_look(struct matcher *matcher, uint64_t stored, size_t back,
 void dw_matcher_note(struct matcher *matcher, const uint8_t *data, size_t size,
 		     uint64_t stored);
 
+/* Remember one anchor of data that is stored at a place; bytes there are compared before
+ * they are used. */
+void dw_matcher_add(struct matcher *matcher, uint64_t hash, uint64_t place);
+
 /* Bytes that were compared or read to be compared, and files that were opened for it:
  * what the work was, for tests. */
 uint64_t dw_matcher_work(const struct matcher *matcher);

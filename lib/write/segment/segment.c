@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "write/digests/digests.h"
 #include "write/images/kept_blocks.h"
 #include "write/segment/density.h"
 #include "write/segment/gatherer.h"
@@ -38,6 +39,12 @@ struct segmenter {
 	struct gatherer *gatherer; /* NULL: any block may be referred to */
 	size_t granularity;
 	uint8_t *piece;
+	uint8_t *kept_piece; /* of blocks that were taken over */
+	/* Of these blocks: whether only the anchors that its image lists are known; and those
+	 * that matches were found in. */
+	uint8_t *is_listed;
+	uint32_t *found;
+	size_t found_count;
 	struct path_cursor cursor; /* to the file being read */
 	struct source source;	   /* of the contents being read, if any */
 	uint32_t source_content;   /* DW_NONE: none is begun */
@@ -49,8 +56,9 @@ struct storing {
 	struct fill_state fill;
 	struct content *content;
 	struct source *source;
-	int errnum; /* reading failed here */
-	bool ended; /* the file was shorter than expected */
+	int errnum;		 /* reading failed here */
+	bool ended;		 /* the file was shorter than expected */
+	struct digests *digests; /* that hash the contents, or NULL */
 };
 
 size_t dw_block_bytes(const struct build_options *options, const struct stream *stream)
@@ -80,6 +88,8 @@ static int add_hole(struct segmenter *segmenter, struct storing *storing, uint64
 
 	if (size == 0)
 		return 0;
+	if (storing->digests)
+		dw_content_hash_add_hole(&storing->digests->hash, size);
 	storing->content->hole_bytes += size;
 	storing->fill.next_place = UINT64_MAX;
 	storing->fill.literals = 0;
@@ -87,6 +97,23 @@ static int add_hole(struct segmenter *segmenter, struct storing *storing, uint64
 	segmenter->run->progress.bytes_read += size;
 	return dw_block_filler_add_chunk(&segmenter->filler, storing->fill.fragment, hole,
 					 err);
+}
+
+/* A match in blocks of which not all anchors are known: see note_found_blocks(). */
+static void note_found(struct segmenter *segmenter, uint64_t place, size_t size)
+{
+	uint64_t unit = segmenter->filler.block_bytes;
+	uint64_t block = place / unit;
+
+	if (!segmenter->is_listed || size == 0)
+		return;
+	for (; block <= (place + size - 1) / unit && block < segmenter->in->kept->count;
+	     block++) {
+		if (!segmenter->is_listed[block])
+			continue;
+		segmenter->is_listed[block] = false;
+		segmenter->found[segmenter->found_count++] = (uint32_t)block;
+	}
 }
 
 /* A run of bytes that is stored already. */
@@ -98,11 +125,102 @@ static int add_match(struct segmenter *segmenter, struct storing *storing, uint6
 	int ret = dw_block_filler_refer(&segmenter->filler, &storing->fill, place, size,
 					err);
 
+	note_found(segmenter, place, size);
 	run->counts[DWARFS_COUNT_BYTES_SEGMENTS] += size;
 	run->progress.bytes_saved += size;
 	run->counts[DWARFS_COUNT_SEGMENTS] +=
 		storing->fill.fragment->chunk_count - before;
 	return ret;
+}
+
+/* -- blocks that were taken over ------------------------------------------------------ */
+
+/* Remember all anchors of a block, which is decompressed for that. An image without some
+ * anchors of its blocks gets them on this occasion. */
+static int note_kept_block(struct segmenter *segmenter, uint32_t number, bool is_known,
+			   dwarfs_error **err)
+{
+	uint64_t start = number * (uint64_t)segmenter->filler.block_bytes, at = 0;
+	struct digests *digests = is_known ? NULL : segmenter->run->digests;
+	__attribute__((cleanup(dw_anchor_list_free))) struct anchor_list list = { 0 };
+	int64_t got;
+	int ret;
+
+	if (!segmenter->kept_piece &&
+	    !(segmenter->kept_piece = dw_malloc(MATCH_PIECE_BYTES)))
+		return dw_fail_nomem(err);
+	do {
+		got = dw_kept_blocks_read(segmenter->in->kept, number,
+					  segmenter->kept_piece, MATCH_PIECE_BYTES, at,
+					  err);
+		if (got < 0)
+			return (int)got;
+		dw_matcher_note(segmenter->matcher, segmenter->kept_piece, (size_t)got,
+				start + at);
+		if (digests && (ret = dw_anchor_list_add(
+					&list, segmenter->kept_piece, (size_t)got,
+					(uint32_t)at, digests->anchors.shift, err)) < 0)
+			return ret;
+		at += (uint64_t)got;
+		if ((ret = dw_progress_tick(&segmenter->run->progress, err)) < 0)
+			return ret;
+	} while (got == (int64_t)MATCH_PIECE_BYTES);
+	return digests ? dw_block_anchors_set(&digests->anchors, number, &list, err) : 0;
+}
+
+/* Remember the anchors of a block that its image lists: false if it does not. */
+static bool note_listed_anchors(struct segmenter *segmenter, uint32_t number)
+{
+	const struct kept_block *kept = &segmenter->in->kept->list[number];
+	uint64_t start = number * (uint64_t)segmenter->filler.block_bytes;
+	uint32_t first, end;
+
+	if (!kept->image->has_digests ||
+	    !dw_digest_table_block(&kept->image->digests, kept->block, &first, &end))
+		return false;
+	for (uint32_t i = first; i < end; i++)
+		dw_matcher_add(segmenter->matcher,
+			       dw_digest_table_hash(&kept->image->digests, i),
+			       start + dw_digest_table_offset(&kept->image->digests, i));
+	return true;
+}
+
+/* Blocks whose images list anchors are not decompressed here. */
+static int note_kept_blocks(struct segmenter *segmenter, dwarfs_error **err)
+{
+	const struct kept_blocks *kept = segmenter->in->kept;
+
+	if (!kept)
+		return 0;
+	segmenter->is_listed = dw_calloc(kept->count, sizeof(*segmenter->is_listed));
+	segmenter->found = dw_calloc(kept->count, sizeof(*segmenter->found));
+	if (!segmenter->is_listed || !segmenter->found)
+		return dw_fail_nomem(err);
+	for (uint32_t i = 0; i < kept->count; i++) {
+		int ret = 0;
+
+		if (note_listed_anchors(segmenter, i))
+			segmenter->is_listed[i] = true;
+		else
+			ret = note_kept_block(segmenter, i, false, err);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+/* The few anchors that an image lists are enough to find which blocks have data in common
+ * with the input. Of these, all anchors are used. */
+static int note_found_blocks(struct segmenter *segmenter, dwarfs_error **err)
+{
+	while (segmenter->found_count > 0) {
+		uint32_t number = segmenter->found[--segmenter->found_count];
+		int ret = note_kept_block(segmenter, number, true, err);
+
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
 }
 
 /* -- pieces ------------------------------------------------------------------------- */
@@ -130,6 +248,8 @@ static int match_piece(struct segmenter *segmenter, struct storing *storing,
 	size_t done, at, room;
 	int ret;
 
+	if ((ret = note_found_blocks(segmenter, err)) < 0)
+		return ret;
 	dw_matcher_begin(matcher, data, size, fragment->size);
 	if ((ret = go_on_with_match(segmenter, storing, data, size, &done, err)) < 0)
 		return ret;
@@ -164,6 +284,8 @@ static int store_piece(struct segmenter *segmenter, struct storing *storing,
 	int ret;
 
 	size -= size % segmenter->granularity;
+	if (storing->digests)
+		dw_content_hash_add(&storing->digests->hash, data, size);
 	segmenter->filler.input_bytes += size;
 	ret = segmenter->matcher && segmenter->filler.chunks->count <
 					    segmenter->in->budget->max_chunks
@@ -326,6 +448,10 @@ static int store_fragment(struct segmenter *segmenter, uint32_t number, bool *di
 	fragment->size = 0;
 	fragment->chunk_count = 0;
 	fragment->first_chunk = segmenter->filler.chunks->count;
+	if (storing.content->fragment_count == 1)
+		storing.digests = segmenter->run->digests;
+	if (storing.digests)
+		dw_content_hash_begin(&storing.digests->hash);
 	ret = turn_source(segmenter, fragment->content);
 	if (ret < 0) {
 		storing.errnum = -ret;
@@ -337,6 +463,9 @@ static int store_fragment(struct segmenter *segmenter, uint32_t number, bool *di
 	}
 	if (storing.errnum == ENOMEM)
 		return dw_fail_nomem(err);
+	if (storing.digests &&
+	    (ret = dw_digests_set_hashed(storing.digests, fragment->content, err)) < 0)
+		return ret;
 	*differs_out = complain(segmenter, &storing, unchanged);
 	if (*differs_out) /* what could not be read is dealt with, too */
 		segmenter->filler.input_bytes = end_of_input;
@@ -458,41 +587,6 @@ static void begin_after_kept(struct segmenter *segmenter)
 	filler->has_first_block = true;
 }
 
-/* Remember the anchors of a block that was taken over. */
-static int note_kept_block(struct segmenter *segmenter, uint32_t number,
-			   dwarfs_error **err)
-{
-	uint64_t start = number * (uint64_t)segmenter->filler.block_bytes, at = 0;
-	int64_t got;
-	int ret;
-
-	do {
-		got = dw_kept_blocks_read(segmenter->in->kept, number, segmenter->piece,
-					  MATCH_PIECE_BYTES, at, err);
-		if (got < 0)
-			return (int)got;
-		dw_matcher_note(segmenter->matcher, segmenter->piece, (size_t)got,
-				start + at);
-		at += (uint64_t)got;
-		if ((ret = dw_progress_tick(&segmenter->run->progress, err)) < 0)
-			return ret;
-	} while (got == (int64_t)MATCH_PIECE_BYTES);
-	return 0;
-}
-
-static int note_kept_blocks(struct segmenter *segmenter, dwarfs_error **err)
-{
-	const struct kept_blocks *kept = segmenter->in->kept;
-
-	for (uint32_t i = 0; kept && i < kept->count; i++) {
-		int ret = note_kept_block(segmenter, i, err);
-
-		if (ret < 0)
-			return ret;
-	}
-	return 0;
-}
-
 /* What looks for matches, where that is wanted. */
 static int new_matcher(struct segmenter *segmenter, dwarfs_error **err)
 {
@@ -525,6 +619,7 @@ static int new_matcher(struct segmenter *segmenter, dwarfs_error **err)
 	begin_after_kept(segmenter);
 	if ((ret = note_kept_blocks(segmenter, err)) < 0)
 		return ret;
+	dw_free(dw_steal(segmenter->kept_piece)); /* mostly not needed any more */
 	return new_gatherer(segmenter, err);
 }
 
@@ -537,6 +632,9 @@ static void free_segmenter(struct segmenter *segmenter)
 	dw_stored_window_free(segmenter->filler.window);
 	dw_block_release(segmenter->filler.compressor, segmenter->filler.block);
 	dw_free(segmenter->piece);
+	dw_free(segmenter->kept_piece);
+	dw_free(segmenter->is_listed);
+	dw_free(segmenter->found);
 	dw_path_cursor_free(&segmenter->cursor);
 }
 
