@@ -24,7 +24,7 @@ ENVIRONMENTS = (
     ("newest", ["fsspec", "mypy", "dask[dataframe,distributed]", "pandas", "pyarrow"],
      ["test_fsspec.py", "test_typing.py", "test_dask.py", "test_python.py", "test_native.py",
       "test_distributed.py", "test_processes.py"]),
-    ("ray", ["ray[data]", "fsspec"], ["test_ray.py"]),
+    ("ray", ["ray[data]", "fsspec", "pandas"], ["test_ray.py"]),
 )
 PYSPARK = "pyspark==3.5.3"
 LIMIT = 300  # seconds for a test or an installation that hangs

@@ -63,7 +63,8 @@ def main():
     run(*build, "--sdist", "--outdir", output, ROOT, env=env)
     sdist = only(output, ".tar.gz")
     with tarfile.open(sdist) as archive:
-        archive.extractall(os.path.join(output, "source"), filter="data")
+        safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+        archive.extractall(os.path.join(output, "source"), **safely)
         top = archive.getnames()[0].split("/")[0]
     plain = os.path.join(output, "plain")
     os.makedirs(plain, exist_ok=True)

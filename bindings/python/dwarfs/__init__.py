@@ -16,6 +16,9 @@ too, so that `except FileNotFoundError` works. Any number of threads may use an 
 A child process made by fork may use the images of its parent if no thread was reading with them
 at that moment; otherwise reading raises `InvalidError`. Images that were opened from a path, and
 their paths, can be pickled: another process opens the same image.
+
+`dwarfs.fsspec` makes images file systems of fsspec. `dwarfs.distributed` reads and makes images
+with many processes or machines.
 """
 from ._builder import Builder, CategoryCount, Counts
 from ._callbacks import InputFile, OrderedFile

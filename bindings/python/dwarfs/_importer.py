@@ -16,6 +16,8 @@ from ._errors import Error
 from ._image import Image
 from ._path import Path
 
+# Open images by process, path, inode and time of change. They stay open as long as the process
+# runs, since modules that were imported may load resources at any time.
 _images: dict[tuple[int, str, int, int], Image] = {}
 
 
@@ -143,7 +145,8 @@ class Finder(importlib.abc.PathEntryFinder):
 def enable_imports() -> None:
     """Let images be entries of sys.path, as zip archives are: adds a hook to sys.path_hooks."""
     if Finder not in sys.path_hooks:
-        sys.path_hooks.insert(0, Finder)
+        # Last: opening a file that is no image searches all of it for one.
+        sys.path_hooks.append(Finder)
         for entry, finder in list(sys.path_importer_cache.items()):
             if finder is None:
                 del sys.path_importer_cache[entry]
