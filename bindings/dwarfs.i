@@ -21,9 +21,19 @@
 #ifdef SWIGPYTHON
 %include "python/python.i"
 #endif
+#ifdef SWIGPERL
+%include "perl/perl.i"
+#endif
+#ifdef SWIGLUA
+%include "lua/lua.i"
+#endif
+#ifdef SWIGRUBY
+%include "ruby/ruby.i"
+#endif
 
 /* Handles are opaque. The one that a function returns is freed with its owner. */
 %nodefaultctor;
+#ifndef DWARFS_HANDLE
 %define DWARFS_HANDLE(name)
 struct name {};
 DWARFS_BLOCKING(name::~name)
@@ -35,6 +45,7 @@ DWARFS_BLOCKING(name::~name)
 };
 %ignore name##_free;
 %enddef
+#endif
 
 DWARFS_HANDLE(dwarfs_context)
 DWARFS_HANDLE(dwarfs_io)
@@ -53,6 +64,11 @@ DWARFS_HANDLE(dwarfs_extract)
 DWARFS_HANDLE(dwarfs_compare)
 DWARFS_HANDLE(dwarfs_archive_import)
 DWARFS_HANDLE(dwarfs_archive_export)
+#ifdef DWARFS_NULLABLE
+DWARFS_NULLABLE(dwarfs_context *context)
+DWARFS_NULLABLE(const dwarfs_image_options *options)
+DWARFS_NULLABLE(const dwarfs_task *task)
+#endif
 
 /* A difference comes as the arguments of a callback. */
 %ignore dwarfs_difference_kind;

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""The table of cases that each language passes, by its own program.
+
+    test_scenarios.py INTERPRETER... PROGRAM
+
+The program is given a folder with a tree, and prints "ok NAME" or "not ok NAME: WHY" for each
+case of the table.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import tap
+
+COMMAND = sys.argv[1:]
+ROOT = pathlib.Path(__file__).parents[2]
+CASES = ["pack", "callback chooses", "callback raises", "progress", "cancel", "open path",
+         "open bytes", "stat", "list", "walk", "bytes in names", "pread", "seek", "lines",
+         "xattr", "link target", "missing file", "not an image", "damaged image", "wrong type",
+         "use after close", "children keep parents", "open and close", "threads", "handles"]
+
+
+def tree(folder):
+    """The tree of all cases; returns whether it has extended attributes."""
+    (folder / "tree" / "sub").mkdir(parents=True)
+    (folder / "tree" / "a.txt").write_bytes(b"first\nsecond\nthird")
+    (folder / "tree" / "skip~").write_bytes(b"old")
+    (folder / "tree" / "sub" / "b.bin").write_bytes(bytes(range(256)) * 1000)
+    pathlib.Path(os.fsdecode(os.fsencode(folder) + b"/tree/\xff\xfe")).write_bytes(b"bytes")
+    os.symlink("sub/b.bin", folder / "tree" / "link")
+    try:
+        os.setxattr(folder / "tree" / "a.txt", "user.note", b"v\0w")
+    except OSError:
+        return False
+    return True
+
+
+def example(suite, folder):
+    name = {".pl": "list_image.pl"}[pathlib.Path(COMMAND[-1]).suffix]
+    command = COMMAND[:-1] + [ROOT / "examples" / name]
+    with suite.case("the example packs and lists"):
+        subprocess.run(command + ["pack", folder / "tree", folder / "e.dwarfs"], check=True)
+        done = subprocess.run(command + ["list", folder / "e.dwarfs"], check=True,
+                              stdout=subprocess.PIPE).stdout
+        assert b"      18 a.txt\n" in done and b"skip~" not in done, done
+
+
+def readme(suite, folder):
+    with suite.case("the program in README.md runs"):
+        found = re.findall(r"```perl\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+        assert len(found) == 1, found
+        (folder / "photos").mkdir()
+        (folder / "photos" / "notes.txt").write_text("text")
+        (folder / "readme").write_text(found[0])
+        done = subprocess.run([os.path.abspath(w) if os.path.exists(w) else w
+                               for w in COMMAND[:-1]] + ["readme"], cwd=folder, check=True,
+                              stdout=subprocess.PIPE).stdout
+        assert done == b"notes.txt\ntext", done
+
+
+def main():
+    suite = tap.Suite()
+    with tempfile.TemporaryDirectory(prefix="dwarfs-scenarios-") as name:
+        folder = pathlib.Path(name)
+        has_xattrs = tree(folder)
+        done = subprocess.run(COMMAND + [name], stdout=subprocess.PIPE)
+        lines = done.stdout.decode("utf-8", "backslashreplace").splitlines()
+        for case in CASES:
+            with suite.case(case):
+                if case == "xattr" and not has_xattrs:
+                    raise tap.Skip("no extended attributes in the folder for temporary files")
+                assert f"ok {case}" in lines, \
+                    [line for line in lines if line.startswith(f"not ok {case}")] or "no result"
+        with suite.case("ends by itself, with nothing else to say"):
+            assert done.returncode == 0, done.returncode
+            assert sorted(line.partition("ok ")[2].partition(":")[0] for line in lines) \
+                == sorted(CASES), lines
+        example(suite, folder)
+        readme(suite, folder)
+    suite.finish()
+
+
+if __name__ == "__main__":
+    main()
