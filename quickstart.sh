@@ -41,7 +41,8 @@ say "Setting up and building"
 setup_install build
 build=build/quickstart
 if [ ! -f "$build/build.ninja" ]; then
-  meson setup "$build" --buildtype=release -Dtests=disabled -Dpython=disabled -Djava=disabled >/dev/null
+  meson setup "$build" --buildtype=release -Dtests=disabled -Dpython=disabled -Djava=disabled \
+    -Dperl=disabled -Druby=disabled >/dev/null
 fi
 ninja -C "$build" --quiet
 tools=$PWD/$build/utils

@@ -262,7 +262,8 @@ def plain():
 def address():
     """Every program in C, and the scripts that run the tools on hostile or unusual input."""
     build = Build("address", ["-Doptimization=1", "-Db_sanitize=address,undefined",
-                              "-Db_lundef=false", "-Dpython=disabled", "-Djava=disabled", "-Dperl=disabled"])
+                              "-Db_lundef=false", "-Dpython=disabled", "-Djava=disabled",
+                              "-Dperl=disabled", "-Druby=disabled"])
     build.configure()
     build.compile()
     return build.run(build.chosen(
@@ -273,7 +274,7 @@ def address():
 def thread():
     """Tests that start threads."""
     build = Build("thread", ["-Doptimization=1", "-Db_sanitize=thread", "-Db_lundef=false",
-                             "-Dpython=disabled", "-Djava=disabled", "-Dperl=disabled"])
+                             "-Dpython=disabled", "-Djava=disabled", "-Dperl=disabled", "-Druby=disabled"])
     build.configure()
     tests = build.chosen(lambda test, suites: "threads" in suites)
     build.compile(tests)

@@ -39,7 +39,7 @@ def tree(folder):
 
 
 def example(suite, folder):
-    name = {".pl": "list_image.pl"}[pathlib.Path(COMMAND[-1]).suffix]
+    name = "list_image" + pathlib.Path(COMMAND[-1]).suffix
     command = COMMAND[:-1] + [ROOT / "examples" / name]
     with suite.case("the example packs and lists"):
         subprocess.run(command + ["pack", folder / "tree", folder / "e.dwarfs"], check=True)
@@ -50,7 +50,8 @@ def example(suite, folder):
 
 def readme(suite, folder):
     with suite.case("the program in README.md runs"):
-        found = re.findall(r"```perl\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+        language = {".pl": "perl", ".rb": "ruby"}[pathlib.Path(COMMAND[-1]).suffix]
+        found = re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
         assert len(found) == 1, found
         (folder / "photos").mkdir()
         (folder / "photos" / "notes.txt").write_text("text")

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+#
+# The cases of test_scenarios.py in Ruby.
+require "dwarfs"
+
+FOLDER = ARGV[0]
+TREE = "#{FOLDER}/tree"
+IMAGE = "#{FOLDER}/x.dwarfs"
+ODD = "\xff\xfe"
+$stdout.sync = true
+
+def same(got, wanted)
+  raise "#{got.inspect}, not #{wanted.inspect}" if got != wanted
+end
+
+def fails(type = Dwarfs::Error)
+  yield
+rescue type => e
+  e
+else
+  raise "nothing was raised"
+end
+
+def test(name)
+  yield
+  puts "ok #{name}"
+rescue Exception => e
+  puts "not ok #{name}: #{e.class}: #{e.message} #{e.backtrace.first(3)}".gsub("\n", " ")
+end
+
+def resident
+  File.read("/proc/self/statm").split[1].to_i * 4096
+end
+
+test("pack") do
+  Dwarfs.pack(TREE, IMAGE, level: 1, xattrs: true)
+  same fails { Dwarfs.pack(TREE, IMAGE) }.code, -12
+  Dwarfs.pack(TREE, IMAGE, level: 1, xattrs: true, overwrite: true)
+end
+test("callback chooses") do
+  seen = []
+  Dwarfs.pack(TREE, "#{FOLDER}/c.dwarfs") do |path, mode, size|
+    seen << [path, mode & 0o170000, size]
+    !path.b.end_with?("~")
+  end
+  same seen.count(["a.txt", 0o100000, 18]), 1
+  same Dwarfs.open("#{FOLDER}/c.dwarfs") { |image| image.list.count { |e| e.path.b.end_with?("~") } }, 0
+end
+test("callback raises") do
+  mine = Class.new(StandardError)
+  same fails(mine) { Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs") { raise mine, "why" } }.message, "why"
+  fails(Interrupt) { Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs", progress: ->(_) { raise Interrupt }) }
+  thrown = catch(:out) { fails { Dwarfs.pack(TREE, "#{FOLDER}/r.dwarfs") { throw :out, 5 } }.code }
+  same thrown, -15
+  same File.exist?("#{FOLDER}/r.dwarfs"), false
+end
+test("progress") do
+  reports = []
+  Dwarfs.pack(TREE, "#{FOLDER}/p.dwarfs", progress: ->(now) { reports << now })
+  same reports.last[:phase], "done"
+  same reports.last[:done_bytes] > 0, true
+end
+test("cancel") do
+  cancel = false
+  failure = fails { Dwarfs.pack(TREE, "#{FOLDER}/k.dwarfs", cancel: -> { cancel }) { cancel = true } }
+  same failure.code, -15
+  same File.exist?("#{FOLDER}/k.dwarfs"), false
+end
+
+image = nil
+test("open path") do
+  image = Dwarfs.open(IMAGE)
+  same image.check, 0
+  same image.size, File.size(IMAGE)
+end
+test("open bytes") do
+  bytes = File.binread(IMAGE)
+  copy = Dwarfs.open_bytes(bytes)
+  bytes.clear
+  same copy.read("a.txt"), "first\nsecond\nthird"
+  copy.close
+end
+test("stat") do
+  stat, wanted = image.stat("a.txt"), File.stat("#{TREE}/a.txt")
+  same [stat.size, stat.mode, stat.uid, stat.gid], [18, wanted.mode, wanted.uid, wanted.gid]
+  same stat.mtime.to_i, wanted.mtime.to_i
+  same [stat.file?, stat.directory?], [true, false]
+end
+test("list") do
+  same image.list.map { |e| e.name.b }.sort, ["a.txt", "link", "skip~", "sub", ODD.b]
+  same image.list("sub").map(&:path), ["sub/b.bin"]
+  same fails { image.list("a.txt") }.code, -10
+end
+test("walk") do
+  same image.map { |e| e.path.b }.sort, ["", "a.txt", "link", "skip~", "sub", "sub/b.bin", ODD.b]
+  same image.each("sub").map(&:to_s), ["sub", "sub/b.bin"]
+  same image.each.next.path, ""
+  same image.find(&:symlink?).readlink, "sub/b.bin"
+end
+test("bytes in names") do
+  same image.read(ODD), "bytes"
+  same image[ODD].name, ODD
+  same image.exist?("\u263a"), false
+  fails(ArgumentError) { image["a.txt\0"] }
+end
+test("pread") do
+  image.open("sub/b.bin") do |file|
+    same file.pread(3, 255), "\xff\x00\x01".b
+    same file.pread(1 << 40, 255_990).bytesize, 10
+    same file.pread(1, 1 << 40), ""
+    fails(ArgumentError) { file.pread(-1, 0) }
+  end
+end
+test("seek") do
+  image.open("sub/b.bin") do |file|
+    file.seek(-2, IO::SEEK_END)
+    same file.read(10), "\xfe\xff".b
+    same [file.eof?, file.read(1), file.read, file.read(0)], [true, nil, "", ""]
+    fails(Errno::EINVAL) { file.seek(-1) }
+    same file.tell, 256_000
+    file.pos = 300_000
+    same [file.read, file.gets], ["", nil]
+    file.rewind
+    same [file.getbyte, file.getbyte, file.pos], [0, 1, 2]
+    buffer = +"old"
+    same file.read(2, buffer).equal?(buffer), true
+    same buffer, "\x02\x03"
+  end
+end
+test("lines") do
+  image.open("a.txt") do |file|
+    same file.gets, "first\n"
+    same file.each_line.to_a, ["second\n", "third"]
+    same file.gets, nil
+    file.rewind
+    same file.gets(nil), "first\nsecond\nthird"
+    file.rewind
+    same file.gets("d\n"), "first\nsecond\n"
+  end
+  same image.open("sub/b.bin", &:readlines).join.bytesize, 256_000
+end
+test("xattr") do
+  same image.xattrs("a.txt")["user.note"], "v\0w"
+  same image.xattrs("sub").keys.grep(/^user\./), []
+end
+test("link target") do
+  same image.readlink("link"), "sub/b.bin"
+  same image.open("link", &:size), 256_000
+  same fails { image.readlink("sub") }.code, -2
+end
+test("missing file") do
+  failure = fails { image.open("sub/none") }
+  same [failure.code, failure.path], [-9, "sub/none"]
+  same failure.message.include?("none"), true
+  same fails { Dwarfs.open("#{FOLDER}/none") }.errno, Errno::ENOENT::Errno
+end
+test("not an image") do
+  same fails { Dwarfs.open("#{TREE}/a.txt") }.code, -7
+  same fails { Dwarfs.open_bytes("") }.code, -7
+end
+test("damaged image") do
+  bytes = File.binread(IMAGE)
+  bytes.setbyte(80, bytes.getbyte(80) ^ 1)
+  File.binwrite("#{FOLDER}/d.dwarfs", bytes)
+  Dwarfs.open("#{FOLDER}/d.dwarfs") do |damaged|
+    failure = fails { damaged.read("sub/b.bin") }
+    same [failure.code, failure.offset], [-6, 0]
+    same fails { damaged.check }.code, -6
+  end
+  File.truncate("#{FOLDER}/d.dwarfs", bytes.bytesize - 1)
+  failure = fails { Dwarfs.open("#{FOLDER}/d.dwarfs") }
+  same [failure.code, failure.path, failure.offset > 0], [-5, "#{FOLDER}/d.dwarfs", true]
+end
+test("wrong type") do
+  image.open("a.txt") do |file|
+    fails(StandardError) { Dwarfs_native.dwarfs_image_bytes(file.pointer) }
+  end
+  fails(StandardError) { Dwarfs_native.dwarfs_image_bytes("text") }
+  fails { Dwarfs_native.dwarfs_image_bytes(nil) }
+  fails(ArgumentError) { Dwarfs_native.dwarfs_image_bytes }
+  fails(ArgumentError) { Dwarfs.pack(TREE, "#{FOLDER}/w.dwarfs", no_option: 1) }
+  fails(TypeError) { Dwarfs.open(5) }
+  same fails { Dwarfs::Entry.new(image, 1 << 30, "").stat }.code, -3
+  fails(TypeError) { image.dup }
+end
+test("use after close") do
+  closed = Dwarfs.open(IMAGE)
+  file, entry, walk = closed.open("a.txt"), closed["sub"], closed.each
+  walk.next
+  [closed, file, closed, file].each(&:close)
+  same closed.closed?, true
+  same fails { closed.list }.message, "the image is closed"
+  [-> { closed.stat("a.txt") }, -> { entry.list }, -> { entry.stat }, -> { walk.next },
+   -> { file.pread(1, 0) }, -> { file.read }, -> { file.gets }, -> { file.pos },
+   -> { file.seek(0) }, -> { closed.check }].each { |use| same fails(&use).code, -2 }
+end
+test("children keep parents") do
+  file = Dwarfs.open(IMAGE).open("a.txt")
+  walk = Dwarfs.open(IMAGE).each
+  GC.start
+  same file.pread(5, 0), "first"
+  same walk.next.path, ""
+  same walk.next.stat.nlink, 1
+  file.close
+end
+test("open and close") do
+  bytes, before = File.binread(IMAGE), 0
+  10_000.times do |i|
+    Dwarfs.open_bytes(bytes).close
+    before = resident if i == 2000
+  end
+  more = resident - before
+  raise "#{more} bytes more" if more > 16 << 20
+end
+test("threads") do
+  found = Array.new(4) { Thread.new { Array.new(20) { image.read("sub/b.bin").bytesize }.uniq } }
+  same found.map(&:value), [[256_000]] * 4
+  child = fork { exit!(image.read("a.txt").bytesize == 18 ? 0 : 1) }
+  same Process.wait2(child)[1].exitstatus, 0
+end
+# What is only forgotten is freed at some time; what is closed, at once.
+test("handles") do
+  image.close
+  before = Dwarfs.handles
+  Dwarfs.open(IMAGE) { |opened| opened.open("a.txt") { same Dwarfs.handles, before + 2 } }
+  same Dwarfs.handles, before
+  Array.new(100) { Dwarfs.open_bytes(File.binread(IMAGE)) }
+  GC.start
+  same Dwarfs.handles < before + 100, true
+end
