@@ -24,9 +24,6 @@
 #ifdef SWIGPERL
 %include "perl/perl.i"
 #endif
-#ifdef SWIGLUA
-%include "lua/lua.i"
-#endif
 #ifdef SWIGRUBY
 %include "ruby/ruby.i"
 #endif

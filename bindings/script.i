@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Perl, Lua and Ruby share. Their layers are written in the language itself, and use
+ * What Perl and Ruby share. Their layers are written in the language itself, and use
  * flat functions: handles are typed pointers that the layer frees, entries and inodes are
  * numbers, names and contents are strings of bytes, outputs are results. A call that fails
  * raises an exception.
