@@ -432,8 +432,8 @@ public final class Scenarios {
             }
             wrong[100] ^= 1;
             int located = 0;
-            for (int offset = data.length - 2500; offset < data.length; offset += 100) {
-                wrong[offset] ^= 1; // in a block, the schema, the metadata or the index
+            for (int offset = data.length - 6000; offset < data.length; offset += 17) {
+                wrong[offset] ^= 1; // in a block or any other section
                 Files.write(damaged, wrong);
                 try (Image image = Image.open(damaged)) {
                     image.find("big");

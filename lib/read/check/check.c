@@ -193,6 +193,7 @@ static int check_large_block(const struct check *check, struct section_job *job,
 		       : 0;
 }
 
+/* No reader needs the digests: as the history, they are no part of the metadata. */
 static int check_side_section(const struct check *check, uint32_t section,
 			      dwarfs_error **err)
 {
@@ -200,7 +201,7 @@ static int check_side_section(const struct check *check, uint32_t section,
 	uint32_t type = image->sections[section].type;
 	struct digest_table digests;
 	int ret = type == DWARFS_SECTION_XATTRS ? dw_image_need_xattrs(image, err)
-		  : type == DWARFS_SECTION_DIGESTS
+		  : type == DWARFS_SECTION_DIGESTS && check->level > DWARFS_CHECK_METADATA
 			  ? dw_image_need_digests(image, &digests, err)
 			  : 0;
 

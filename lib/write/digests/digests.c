@@ -148,7 +148,9 @@ int dw_digests_copy_block(struct digests *digests, uint32_t number,
 			  const struct source_image *image, uint32_t block,
 			  dwarfs_error **err)
 {
-	struct anchor_list list = { .is_known = true };
+	__attribute__((cleanup(dw_anchor_list_free))) struct anchor_list list = {
+		.is_known = true,
+	};
 	uint32_t first, end;
 	int ret;
 
@@ -156,10 +158,8 @@ int dw_digests_copy_block(struct digests *digests, uint32_t number,
 	    !dw_digest_table_block(&image->digests, block, &first, &end))
 		return 0;
 	for (uint32_t i = first; i < end; i++) {
-		if ((ret = dw_grow(&list.list, &list.room, list.count + 1, err)) < 0) {
-			dw_anchor_list_free(&list);
+		if ((ret = dw_grow(&list.list, &list.room, list.count + 1, err)) < 0)
 			return ret;
-		}
 		list.list[list.count++] = (struct block_anchor){
 			dw_digest_table_hash(&image->digests, i),
 			dw_digest_table_offset(&image->digests, i),
