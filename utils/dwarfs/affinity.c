@@ -130,8 +130,8 @@ static bool is_only_cpu(const cpu_set_t *set, int cpu)
 }
 
 /*
- * Somebody else may have changed the affinity of this thread, or the CPUs of its control
- * group; then that is what it may use. Under the lock.
+ * Another process may have changed the affinity of this thread, or the CPUs of its control
+ * group. Then the thread may use what was set there. Under the lock.
  */
 static void adopt_change(struct affinity *affinity)
 {
@@ -207,7 +207,7 @@ void affinity_begin(struct affinity *affinity, uint32_t caller, uint64_t bytes)
 	enum callers_advice advice;
 	bool is_overlapping = atomic_fetch_add(&affinity->in_service, 1) > 0;
 
-	/* Without a caller, nobody waits. */
+	/* A request of the kernel itself: no process waits for the reply. */
 	if (caller == 0)
 		return;
 	pthread_mutex_lock(&affinity->lock);

@@ -184,6 +184,10 @@ static void tell_images(const dwarfs_builder *builder, bool dry_run)
 			 count_of(dwarfs_builder_count(builder, rows[i].blocks), "block",
 				  "blocks", count),
 			 rows[i].what, dwarfs_builder_count(builder, rows[i].bytes));
+	if (blocks > 0)
+		tool_log(DWARFS_LOG_VERBOSE, "decompressed %" PRIu64 " bytes of images",
+			 dwarfs_context_cache_count(dwarfs_builder_context(builder),
+						    DWARFS_CACHE_DECODED_BYTES));
 }
 
 /* What a dry run would have written. */

@@ -5,6 +5,7 @@ import io
 import itertools
 import os
 import random
+import re
 import tarfile
 import time
 
@@ -15,7 +16,7 @@ import tree
 from cli import run
 from rewritten import blocks_of, read, sections_of, strict_accepts
 
-BLOCK, HISTORY, INDEX = 0, 10, 9
+BLOCK, HISTORY, INDEX, DIGESTS = 0, 10, 9, 0xD001
 HEADER = 64
 RNG = random.Random(7)
 NOISE = RNG.randbytes(200000)
@@ -496,6 +497,53 @@ class Bases(Images):
     def test_bad_values(self):
         self.refuse([self.tree], "--base", self.path("none"), says="none")
         self.refuse([self.tree], "--base", self.base, "--base-trust=size", says="--base-trust")
+
+
+class Digests(Images):
+    """The section with digests of files."""
+
+    def has_section(self, image):
+        return DIGESTS in [kind for kind, _ in sections_of(image)]
+
+    def decompressed(self):
+        """Bytes that the last run decompressed of images."""
+        return int(re.search(r"decompressed (\d+) bytes of images", self.result.err)[1])
+
+    def test_when_it_is_stored(self):
+        large = self.directory("large", x=NOISE)
+        small = self.directory("small", **{f"f{i}": b"%d" % i for i in range(300)})
+        for source, words, stored in ((large, [], True), (large, ["--digests=never"], False),
+                                      (small, [], False), (small, ["--digests=auto"], False),
+                                      (small, ["--digests=always"], True)):
+            image = self.make("image", [source], *words)
+            self.assertEqual(self.has_section(image), stored, (source, words))
+            self.good(image)
+        self.refuse([large], "--digests=sometimes", says="use auto, always or never")
+
+    def with_equal_text(self):
+        """An image and a directory that have the same file, compressed."""
+        text = b"".join(b"line %d of a text\n" % number for number in range(3000))
+        old = self.make("old", [self.directory("a", same=text, x=NOISE[:90000])], "-S14")
+        return old, self.directory("b", equal=text, y=NOISE[90000:]), len(text)
+
+    def test_equal_files_are_read_unless_digests_are_trusted(self):
+        old, new, size = self.with_equal_text()
+        images = []
+        for words, least, most in (([], size, size + 2 * 16384), (["--trust-digests"], 0, 0)):
+            images.append(self.make(f"both{len(images)}", [old, new], "-W0", *words,
+                                    "--log-level=verbose"))
+            self.assertTrue(least <= self.decompressed() <= most, (words, self.decompressed()))
+            self.good(images[-1])
+        self.assertEqual(*map(self.sums, images))
+        self.assertEqual(*map(stored_bytes, images))
+
+    def test_without_the_section_trust_changes_nothing(self):
+        old, new, size = self.with_equal_text()
+        bare = self.make("bare", [old], "--rebuild-metadata", "--digests=never")
+        self.assertFalse(self.has_section(bare))
+        both = self.make("both", [bare, new], "-W0", "--trust-digests", "--log-level=verbose")
+        self.assertGreaterEqual(self.decompressed(), size)
+        self.good(both)
 
 
 class Unused(Images):
