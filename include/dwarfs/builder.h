@@ -709,9 +709,9 @@ DWARFS_API int dwarfs_builder_set_digests(dwarfs_builder *builder,
  * read and compared by the hash of dwarfs_builder_set_file_hash(), and digests only save the
  * comparison of others. Matches of parts of files are always compared byte by byte.
  *
- * An image whose maker wants it can claim any digest, and XXH3 does not resist somebody who
- * looks for a file with the digest of another: then files of the new image get the wrong
- * contents. Trust images of your own only.
+ * A forged image can list any digest, and XXH3 is not a cryptographic hash: a file with the
+ * digest of another one can be made on purpose. Files of the new image then get the wrong
+ * contents. Trust only images that you made yourself.
  *
  * @param builder  a builder that has not run yet
  * @param trust    default false

@@ -56,6 +56,19 @@ static inline int dw_output_fail_exists(dwarfs_error **err, const char *path)
 		path);
 }
 
+/* replaced: there was a file at the beginning; otherwise there is one now. */
+static inline int dw_output_fail_changed(dwarfs_error **err, const char *path,
+					 bool replaced)
+{
+	return dw_error_at_path(
+		err,
+		dw_fail(err, DWARFS_ERR_EXISTS,
+			"the output file '%s' was %s by another process meanwhile, and is "
+			"kept",
+			path, replaced ? "replaced" : "created"),
+		path);
+}
+
 /* The path is NULL where it is not known. */
 static inline int dw_output_fail_write(dwarfs_error **err, int errnum, const char *path)
 {

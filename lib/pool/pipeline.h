@@ -38,7 +38,7 @@ static inline void dw_pipeline_taken(struct pipeline *pipeline)
 
 /* Submit a job, which the pool owns from now on, also on failure. */
 int dw_pipeline_submit(struct pipeline *pipeline, void *job, dwarfs_error **err);
-/* Wait until at most so many jobs are in flight. */
+/* Wait until at most this number of jobs is in flight. */
 int dw_pipeline_wait(struct pipeline *pipeline, uint32_t under_way, dwarfs_error **err);
 int dw_pipeline_finish(struct pipeline *pipeline, dwarfs_error **err);
 

@@ -234,7 +234,8 @@ static int open_unnamed(struct output *output)
 		return -errno;
 	link_source(output->fd, source, sizeof(source));
 	if (access(source, F_OK) == 0) {
-		(void)lock_output(output, source); /* nobody else can have it */
+		/* No other process can have locked this new file. */
+		(void)lock_output(output, source);
 		return 0;
 	}
 	dw_fd_close(output->fd);
@@ -502,13 +503,7 @@ static int check_target(const struct output *output, dwarfs_error **err)
 	    (output->replaces && now.st_dev == output->old_device &&
 	     now.st_ino == output->old_inode))
 		return 0;
-	return dw_error_at_path(
-		err,
-		dw_fail(err, DWARFS_ERR_EXISTS,
-			"the output file '%s' was %s by another process meanwhile, and is "
-			"kept",
-			output->path, output->replaces ? "replaced" : "created"),
-		output->path);
+	return dw_output_fail_changed(err, output->path, output->replaces);
 }
 
 /* Close the file, which has a temporary name, and rename it; it is locked until then. */

@@ -166,13 +166,7 @@ static int check_target(const struct output *output, dwarfs_error **err)
 	if (!output->overwrite || dw_stat_at(AT_FDCWD, output->path, &now) < 0 ||
 	    (output->replaces && is_same(&now, &output->old)))
 		return 0;
-	return dw_error_at_path(
-		err,
-		dw_fail(err, DWARFS_ERR_EXISTS,
-			"the output file '%s' was %s by another process meanwhile, and is "
-			"kept",
-			output->path, output->replaces ? "replaced" : "created"),
-		output->path);
+	return dw_output_fail_changed(err, output->path, output->replaces);
 }
 
 int dw_output_commit(struct output *output, dwarfs_error **err)

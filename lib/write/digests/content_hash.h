@@ -22,8 +22,8 @@ void dw_content_hash_begin(struct content_hash *hash);
 void dw_content_hash_add(struct content_hash *hash, const uint8_t *data, size_t size);
 void dw_content_hash_add_hole(struct content_hash *hash, uint64_t size);
 
-/* The digest, as it is stored; false for contents with so many zeros in holes that they were
- * not hashed. */
+/* The digest, as it is stored; false for contents that were not hashed, because their holes
+ * are too large. */
 bool dw_content_hash_end(struct content_hash *hash,
 			 uint8_t digest_out[DW_FILE_DIGEST_BYTES]);
 

@@ -19,8 +19,8 @@
 #include "write/digests/digests.h"
 #include "write/pack/compress.h"
 
-/* Copied blocks that are under way have at most so many bytes, or are one: with many threads and
- * large blocks that are not compressed they would take most of the memory. */
+/* The most bytes of copied blocks in the pipeline; one block may be larger. With many threads and
+ * large blocks that are not compressed these would take most of the memory. */
 #define COPIED_BYTES ((uint64_t)32 << 20)
 
 /* Codecs and block size of a stream. */
