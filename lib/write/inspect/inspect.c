@@ -21,6 +21,7 @@
 #include "pool/pipeline.h"
 #include "write/budget/budget.h"
 #include "write/digests/digests.h"
+#include "write/inspect/digest_match.h"
 #include "write/inspect/file_reader.h"
 #include "write/inspect/inspect.h"
 #include "write/items/assembly.h"
@@ -113,19 +114,6 @@ static uint32_t *find_size_slot(const struct stage *stage, uint32_t *slots, size
 	return &slots[slot];
 }
 
-/* Whether two files of the same size may be equal, as far as it is not known: files of one
- * image that share their blocks are aliases, and the others of that image differ. */
-static bool may_be_equal(const struct stage *stage, const struct subject *a,
-			 const struct subject *b)
-{
-	const struct tree_inode *inodes = stage->tree->inodes;
-
-	if (!a->is_kept || !b->is_kept)
-		return true;
-	return dw_kept_file_of(stage->run, &inodes[a->inode])->image !=
-	       dw_kept_file_of(stage->run, &inodes[b->inode])->image;
-}
-
 /* Only files of the same size can be equal. */
 static int want_hashes(struct stage *stage, dwarfs_error **err)
 {
@@ -143,8 +131,9 @@ static int want_hashes(struct stage *stage, dwarfs_error **err)
 
 		if (*slot == 0)
 			*slot = (uint32_t)i + 1;
-		else if (may_be_equal(stage, &stage->subjects[*slot - 1],
-				      &stage->subjects[i]))
+		else if (dw_may_be_equal(stage->run, stage->tree,
+					 &stage->subjects[*slot - 1],
+					 &stage->subjects[i]))
 			is_wanted[*slot - 1] = true;
 	}
 	for (size_t i = 0; i < stage->subject_count; i++) {
@@ -412,107 +401,7 @@ static int add_to_batch(struct stage *stage, struct batch **batch, size_t i,
 	return submit_batch(stage, batch, err);
 }
 
-/* -- digests that images tell -------------------------------------------------------- */
-
-/* A file whose digest is known, or was computed. */
-struct digested {
-	const struct stage *stage;
-	uint32_t subject;
-};
-
-static int compare_digested(const void *left, const void *right)
-{
-	const struct digested *a = left, *b = right;
-	const struct known_digest *digests = a->stage->reader.digests;
-	uint64_t x = size_of(a->stage, a->subject), y = size_of(b->stage, b->subject);
-	int order = memcmp(digests[a->subject].bytes, digests[b->subject].bytes,
-			   DW_FILE_DIGEST_BYTES);
-
-	if (x != y)
-		return x < y ? -1 : 1;
-	if (order != 0)
-		return order;
-	return a->subject < b->subject ? -1 : a->subject > b->subject;
-}
-
-static bool is_same_digest(const struct digested *a, const struct digested *b)
-{
-	const struct known_digest *digests = a->stage->reader.digests;
-
-	return size_of(a->stage, a->subject) == size_of(b->stage, b->subject) &&
-	       memcmp(digests[a->subject].bytes, digests[b->subject].bytes,
-		      DW_FILE_DIGEST_BYTES) == 0;
-}
-
-/* Files with the same size and digest are equal: without comparison, if the images are
- * trusted. A file that was read decides which contents these are. */
-static int trust_group(struct stage *stage, const struct digested *group, size_t count,
-		       dwarfs_error **err)
-{
-	struct subject *subjects = stage->subjects;
-	uint32_t number = DW_NONE;
-
-	for (size_t i = 0; i < count && number == DW_NONE; i++)
-		number = subjects[group[i].subject].distinct;
-	if (number == DW_NONE) {
-		struct finding finding = { .size = size_of(stage, group[0].subject) };
-		bool is_new;
-		int ret = dw_distinct_add(&stage->reader.set, &finding, &number, &is_new,
-					  err);
-
-		if (ret < 0)
-			return ret;
-	}
-	for (size_t i = 0; i < count; i++)
-		if (subjects[group[i].subject].distinct == DW_NONE &&
-		    subjects[group[i].subject].is_kept)
-			subjects[group[i].subject].distinct = number;
-	return 0;
-}
-
-/* Mark the files of a group that are to be read, so that their bytes are compared. */
-static int match_group(struct stage *stage, const struct digested *group, size_t count,
-		       dwarfs_error **err)
-{
-	bool is_matched = false;
-
-	for (size_t i = 1; i < count; i++)
-		is_matched |= may_be_equal(stage, &stage->subjects[group[0].subject],
-					   &stage->subjects[group[i].subject]);
-	if (!is_matched)
-		return 0;
-	if (stage->run->options->trust_digests)
-		return trust_group(stage, group, count, err);
-	for (size_t i = 0; i < count; i++)
-		stage->is_matched[group[i].subject] =
-			stage->subjects[group[i].subject].state == SUBJECT_NEW;
-	return 0;
-}
-
-static int match_digests(struct stage *stage, dwarfs_error **err)
-{
-	auto_free struct digested *list = dw_calloc(stage->subject_count, sizeof(*list));
-	size_t count = 0;
-
-	if (!list)
-		return dw_fail_nomem(err);
-	for (size_t i = 0; i < stage->subject_count; i++)
-		if (stage->subjects[i].wants_hash && stage->reader.digests[i].is_known &&
-		    (stage->subjects[i].state == SUBJECT_DONE ||
-		     stage->subjects[i].is_kept))
-			list[count++] = (struct digested){ stage, (uint32_t)i };
-	if (count > 1)
-		qsort(list, count, sizeof(*list), compare_digested);
-	for (size_t i = 0, end; i < count; i = end) {
-		int ret;
-
-		for (end = i + 1; end < count && is_same_digest(&list[i], &list[end]);)
-			end++;
-		if ((ret = match_group(stage, list + i, end - i, err)) < 0)
-			return ret;
-	}
-	return 0;
-}
+/* -- files of images ------------------------------------------------------------------ */
 
 /* After all other files: read those of images that another file has the digest of, in the
  * order of their blocks. */
@@ -523,7 +412,8 @@ static int compare_known(struct stage *stage, dwarfs_error **err)
 
 	if (!stage->reader.digests)
 		return 0;
-	if ((ret = match_digests(stage, err)) < 0)
+	if ((ret = dw_digests_match(&stage->reader, stage->subject_count,
+				    stage->is_matched, err)) < 0)
 		return ret;
 	for (size_t i = 0; i < stage->kept_count; i++) {
 		uint32_t subject = stage->kept[i].subject;
