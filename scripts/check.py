@@ -6,8 +6,8 @@
                            bindings
 
 A test program that reports its cases (TAP, cmocka, unittest) counts as its cases, any other as
-one. Skipped cases are listed with the reason, and for each part the ten slowest tests with their
-times. The builds stay in build/check-*, so a second run is quick.
+one. Skipped cases are listed with the reason, for each part the ten slowest tests with their
+times, and what failed again at the end, where it is found in a log of any length. The builds stay in build/check-*, so a second run is quick.
 """
 import contextlib
 import json
@@ -21,6 +21,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 JOBS = max(2, os.cpu_count() or 2)
 SLOWEST = 10
+FAILURE_LINES = 40  # of the output of a test that failed, repeated at the end
 MEMORY = "/dev/shm"
 MEMORY_BYTES = 2 << 30  # free, for the files of two tests at a time
 
@@ -29,11 +30,13 @@ class Counts:
     def __init__(self, passed=0, failed=0, skipped=0):
         self.passed, self.failed, self.skipped = passed, failed, skipped
         self.reasons = {}
+        self.failures = []  # a text for each test that failed
 
     def add(self, other):
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
+        self.failures += other.failures
 
     def skip(self, reason, count=1):
         self.skipped += count
@@ -81,7 +84,20 @@ def count_cases(record):
         counts.failed += 1
     elif result == "OK" and not (counts.passed or counts.failed or counts.skipped):
         counts.passed += 1
+    if counts.failed:
+        counts.failures.append(describe_failure(record, text))
     return counts
+
+
+def describe_failure(record, text):
+    """The name of a test that failed, its result, the cases that failed, and the end of its
+    output."""
+    lines = text.rstrip().splitlines()
+    end = lines[-FAILURE_LINES:]
+    cases = [line for line in lines[:-FAILURE_LINES]
+             if re.match(r"\s*not ok\b|\[  FAILED|\[   LINE|(FAIL|ERROR): |.*Sanitizer:|.*runtime error:",
+                         line)]
+    return "\n".join([f"{record.get('name', 'test')}: {record['result']}", *cases, *end])
 
 
 def print_slowest(records):
@@ -340,6 +356,8 @@ def main(names):
             counts.failed = 1
         total.add(counts)
         lines.append(f"{name}: {counts} in {time.monotonic() - began:.0f} s")
+    for failure in total.failures:
+        print("\nfailed: " + failure)
     print("\n" + "\n".join(lines))
     print(total)
     return 1 if total.failed or not total.passed else 0
