@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import tap
@@ -50,6 +51,16 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="cli-")
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+
+    def wait_for_handler(self, child, number):
+        """Wait until the program catches the signal, or has ended."""
+        until = time.monotonic() + 30
+        while child.poll() is None and time.monotonic() < until:
+            with open(f"/proc/{child.pid}/status", encoding="ascii", errors="replace") as status:
+                caught = [line.split()[1] for line in status if line.startswith("SigCgt:")]
+            if caught and int(caught[0], 16) >> (number - 1) & 1:
+                return
+            time.sleep(0.01)
 
     def path(self, *names):
         return os.path.join(self.dir, *names)

@@ -279,7 +279,7 @@ class Inputs(Archives):
                               stderr=subprocess.PIPE) as process:
             process.stdin.write(tar([entry("a", b"x")])[:600])
             process.stdin.flush()
-            time.sleep(0.3)
+            self.wait_for_handler(process, signal.SIGINT)
             process.send_signal(signal.SIGINT)
             self.assertEqual(process.wait(timeout=30), 1)
             self.assertIn(b"interrupted: no image was made", process.stderr.read())

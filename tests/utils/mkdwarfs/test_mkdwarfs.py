@@ -827,16 +827,6 @@ class Messages(cli.Case):
 
 
 class Atomic(cli.Case):
-    def wait_for_handler(self, child, number):
-        """Wait until the program catches the signal: then the work is about to begin."""
-        until = time.monotonic() + 30
-        while child.poll() is None and time.monotonic() < until:
-            with open(f"/proc/{child.pid}/status", encoding="ascii", errors="replace") as status:
-                caught = [line.split()[1] for line in status if line.startswith("SigCgt:")]
-            if caught and int(caught[0], 16) >> (number - 1) & 1:
-                return
-            time.sleep(0.01)
-
     def interrupt(self, number, *words, files=2):
         """Send a signal in the middle of work that lasts for minutes: a terabyte of zeros,
         which is only compared if there are two files of that size, and packed if there is one.
