@@ -56,7 +56,7 @@ def make_tree(root):
     write("a/same", b"s" * 50)
     write("b/same too", b"s" * 50)
     write("b/c/empty", b"")
-    write("b/c/deep", os.urandom(2000))
+    write("b/c/deep", tap.random_bytes(2000))
     os.link(os.path.join(root, "a/one"), os.path.join(root, "b/hard"))
     os.symlink("a/one", os.path.join(root, "link"))
     os.symlink("../b", os.path.join(root, "b/loop"))

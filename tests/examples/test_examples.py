@@ -106,7 +106,7 @@ def main():
         root = pathlib.Path(folder)
         tree, image = root / "tree", root / "image.dwarfs"
         (tree / "dir").mkdir(parents=True)
-        (tree / "dir" / "big").write_bytes(os.urandom(3_000_000))
+        (tree / "dir" / "big").write_bytes(tap.random_bytes(3_000_000))
         (tree / "a file").write_bytes(b"contents")
         os.chmod(tree / "a file", 0o640)
 

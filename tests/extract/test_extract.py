@@ -298,7 +298,7 @@ for levels, name in ((400, "d" * 200), (4000, "d")):
 with suite.case("a full disk is reported with the file, which is removed"):
     tree = place("large")
     for number in range(8):
-        write(f"{tree}/file{number}", os.urandom(300000))
+        write(f"{tree}/file{number}", tap.random_bytes(300000))
     image = pack(tree, "-l0")
     with file_system("size=1m") as disk:
         done = extract("-i", image, "-o", disk)
@@ -322,11 +322,11 @@ with suite.case("hard links beyond the limit of the disk become copies"):
 
 with suite.case("the result is the same for any number of workers and any cache"):
     tree = place("workers")
-    common = os.urandom(150000)
+    common = tap.random_bytes(150000)
     for index in range(40):
         # Parts of the first file recur, so that files are spread over blocks.
         write(f"{tree}/{index % 7}/{index}", common[index * 1000:index * 1000 + 60000] +
-              os.urandom(5000 + index * 777) + common[:30000])
+              tap.random_bytes(5000 + index * 777) + common[:30000])
     write(tree + "/first", common)
     write(tree + "/empty")
     with open(tree + "/holes", "wb") as out:
@@ -374,7 +374,7 @@ with suite.case("files that are spread over blocks are complete, or absent"):
 with suite.case("a damaged block loses only its files"):
     tree = place("damaged")
     for number in range(6):
-        write(f"{tree}/file{number}", os.urandom(1 << 20))
+        write(f"{tree}/file{number}", tap.random_bytes(1 << 20))
     image = pack(tree, "-l0")
     with open(image, "r+b") as file:
         where = read(image).find(read(tree + "/file3")[1000:1100])

@@ -52,7 +52,7 @@ def make_tree():
     tree = place("tree")
     if not os.path.exists(tree):
         write(tree + "/small", b"small\n", 0o640)
-        write(tree + "/deep/er/large", os.urandom(3 << 20), 0o664)
+        write(tree + "/deep/er/large", tap.random_bytes(3 << 20), 0o664)
         write(tree + "/deep/none", b"", 0o444)
         write(tree + "/with a list", b"x", 0o640)
         os.mkdir(tree + "/folder")

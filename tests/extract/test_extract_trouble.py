@@ -36,12 +36,12 @@ def spread_tree():
     """Small and large files, most of which share parts, so that they are in many blocks."""
     tree = place("spread")
     if not os.path.exists(tree):
-        common = os.urandom(1 << 20)
+        common = tap.random_bytes(1 << 20)
         for index in range(60):
-            write(f"{tree}/{index % 6}/{index % 3}/small{index}", os.urandom(index * 500))
+            write(f"{tree}/{index % 6}/{index % 3}/small{index}", tap.random_bytes(index * 500))
             if index % 5 == 0:
                 write(f"{tree}/{index % 6}/large{index}",
-                      common[index * 999:] + os.urandom(900000) + common[:500000])
+                      common[index * 999:] + tap.random_bytes(900000) + common[:500000])
         pack(tree, "-l1", "-S16")
     return tree
 
@@ -66,8 +66,8 @@ with suite.case("the same tree with 1 to 8 threads, and with more writers"):
 
 with suite.case("no temporary file remains when no directory can be opened"):
     tree = place("faulty")
-    write(tree + "/a/b/c/large", os.urandom(3 << 20))
-    write(tree + "/a/b/other", os.urandom(3 << 20))
+    write(tree + "/a/b/c/large", tap.random_bytes(3 << 20))
+    write(tree + "/a/b/other", tap.random_bytes(3 << 20))
     write(tree + "/d/small", b"small")
     image, lost = pack(tree, "-l0", "-S16"), 0
     for number in [*range(1, 40), 1000000]:
@@ -153,7 +153,7 @@ with suite.case("killed at any time: files with final names are complete, old on
 with suite.case("killed at each write: no file has its name before it is complete"):
     tree = place("steps")
     for index in range(4):
-        write(f"{tree}/small{index}", os.urandom(5000 + index))
+        write(f"{tree}/small{index}", tap.random_bytes(5000 + index))
     image = pack(tree, "-l1")
     left, number, ended = 0, 0, False
     while not ended:
@@ -392,7 +392,7 @@ with suite.case("without root, owners that cannot be set are reported, and files
 
 with suite.case("without verification a damaged block is extracted unchanged"):
     tree = place("flipped")
-    write(tree + "/file", os.urandom(100000))
+    write(tree + "/file", tap.random_bytes(100000))
     image = pack(tree, "-l0")
     contents = read(image)
     where = contents.find(read(tree + "/file")[:64]) + 1000

@@ -81,7 +81,7 @@ class Case(unittest.TestCase):
         self.write(f"{name}/sub/deep/b.sh", b"#!/bin/sh\nexit 0\n", 0o755)
         self.write(f"{name}/sub/c.bin", bytes(range(256)) * 5000)
         self.write(f"{name}/sub/odd \\ name\n.txt", b"odd")
-        self.write(f"{name}/sub/noise", os.urandom(30000))
+        self.write(f"{name}/sub/noise", tap.random_bytes(30000))
         os.link(self.path(name, "a.txt"), self.path(name, "sub", "hard.txt"))
         os.symlink("sub/c.bin", self.path(name, "link"))
         with open(self.path(name, "hole"), "wb") as out:

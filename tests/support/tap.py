@@ -12,6 +12,7 @@ A case fails by any exception, and is skipped by tap.Skip("why").
 import atexit
 import os
 import pty
+import random
 import shutil
 import sys
 import tempfile
@@ -21,6 +22,9 @@ import traceback
 
 class Skip(Exception):
     """A requirement of a case is missing."""
+
+
+random_bytes = random.Random(20).randbytes  # incompressible, and the same in each run
 
 
 class _Case:

@@ -26,7 +26,7 @@ suite = tap.Suite()
 def make_image():
     tree = place("tree")
     for number in range(FILES):
-        write(f"{tree}/file{number:02}", os.urandom(FILE_BYTES))
+        write(f"{tree}/file{number:02}", tap.random_bytes(FILE_BYTES))
     image = place("whole.dwarfs")
     subprocess.run([tap.tool("MKDWARFS"), "-i", tree, "-o", image, "-l0", "-S", "20",
                     "--metadata-compression=null", "--schema-compression=null",

@@ -300,7 +300,7 @@ with suite.case("the chunks of a file, with holes and categories, up to the limi
         for number in range(300):
             out.seek(number << 16)
             out.write(b"%d" % number * 500)
-    write(tree + "/noise", os.urandom(1 << 20))
+    write(tree + "/noise", tap.random_bytes(1 << 20))
     image = pack(tree, "-l1", "--categorize=incompressible")
     with mount.mounted(image) as path:
         info = json.loads(os.getxattr(path + "/holes", "user.dwarfs.inodeinfo"))

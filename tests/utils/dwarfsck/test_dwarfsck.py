@@ -278,7 +278,7 @@ class Telling(cli.Case):
         image = self.pack()
         result = self.expect(run("DWARFSCK", "-H", image), 2, "no header")
         self.assertEqual(result.out, "")
-        stub = os.urandom(100000)
+        stub = tap.random_bytes(100000)
         with open(image, "rb") as old:
             framed = self.write("framed", stub + old.read())
         self.assertEqual(self.expect(run("DWARFSCK", "--print-header", framed), 0).raw, stub)

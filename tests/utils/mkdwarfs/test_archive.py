@@ -586,7 +586,7 @@ class Contents(Archives):
 
     def test_categories(self):
         """Contents from a stream can be read repeatedly, like those of files."""
-        noise = os.urandom(100000)
+        noise = tap.random_bytes(100000)
         entries = [entry("noise", noise), entry("text", b"words and words " * 9000),
                    entry("noise again", noise)]
         result = self.put(tar(entries), "--categorize", pipe=True)
@@ -705,7 +705,7 @@ class Merging(Archives):
             self.assertFalse(os.path.exists(self.path("x")))
 
     def test_attributes_beyond_the_memory_limit(self):
-        big = [pax((b"SCHILY.xattr.user.big", os.urandom(60000))) + header(b"f%d" % number)
+        big = [pax((b"SCHILY.xattr.user.big", tap.random_bytes(60000))) + header(b"f%d" % number)
                for number in range(600)]
         result = self.put(b"".join(big) + END, "-L64m", code=1)
         self.assertIn("memory limit of 64 MiB is too low", result.err)

@@ -85,7 +85,7 @@ class Orders(Blocks):
     def test_large_files_first(self):
         self.alike()
         for number, size in enumerate((20000, 50000, 30000)):
-            self.write(f"tree/large {number}", os.urandom(size))
+            self.write(f"tree/large {number}", tap.random_bytes(size))
         for order in ("similarity", "nilsimsa"):
             image, _ = self.pack("--order", order, "--max-similarity-size", "15k", "-W0")
             self.assertEqual(self.stored_order(image)[:3], ["large 1", "large 2", "large 0"])
@@ -99,11 +99,11 @@ class Orders(Blocks):
 
 class Segments(Blocks):
     def test_parts_are_stored_once(self):
-        base = os.urandom(200000)
+        base = tap.random_bytes(200000)
         self.write("tree/1", base)
-        self.write("tree/2", os.urandom(777) + base)
+        self.write("tree/2", tap.random_bytes(777) + base)
         self.write("tree/3", base[50000:150000])
-        self.write("tree/4", os.urandom(333) + base[1:])
+        self.write("tree/4", tap.random_bytes(333) + base[1:])
         for words in (["-W12"], ["-W12", "-w3"], ["-W8", "-w0"]):
             image, told = self.pack(*words)
             self.assertLess(self.stored(image), 212000, words)
@@ -112,8 +112,8 @@ class Segments(Blocks):
             self.assertGreater(self.stored(self.pack(*words)[0]), 690000, words)
 
     def test_lookback_is_a_limit(self):
-        base = os.urandom(60000)
-        for number, contents in enumerate((base, os.urandom(300000), base + b"x")):
+        base = tap.random_bytes(60000)
+        for number, contents in enumerate((base, tap.random_bytes(300000), base + b"x")):
             self.write(f"tree/{number}", contents)
         words = ["-S16", "-W12", "--order=path"]
         full = self.stored(self.pack(*words)[0])
@@ -127,7 +127,7 @@ class Segments(Blocks):
         for pair in (b"ab", b"\0\xff"):
             self.write(f"tree/pair {pair.hex()}", pair * 1500000)
         for period in (61, 4093, 65537):
-            self.write(f"tree/period {period}", os.urandom(period) * (2000000 // period))
+            self.write(f"tree/period {period}", tap.random_bytes(period) * (2000000 // period))
         wanted = {}
         for name in os.listdir(self.path("tree")):
             with open(self.path("tree", name), "rb") as file:
@@ -140,7 +140,7 @@ class Segments(Blocks):
             self.assertEqual(self.digests(image), wanted)
 
     def test_what_does_not_shrink_is_stored(self):
-        self.write("tree/noise", os.urandom(100000))
+        self.write("tree/noise", tap.random_bytes(100000))
         for codec in ("zstd:level=1", "lz4", "lzma:level=1", "brotli:quality=1"):
             if codec.split(":")[0] in absent.ABSENT:
                 continue
@@ -234,8 +234,8 @@ class Categories(Blocks):
         self.assertEqual(self.digests(image), broken)
 
     def test_incompressible(self):
-        self.write("tree/half", b"text " * 40000 + os.urandom(200000))
-        self.write("tree/tiny noise", os.urandom(300))
+        self.write("tree/half", b"text " * 40000 + tap.random_bytes(200000))
+        self.write("tree/tiny noise", tap.random_bytes(300))
         os.unlink(self.path("tree", "sound.wav"))
 
         def size_of(*words):
@@ -296,14 +296,14 @@ class Limits(Blocks):
                 self.assertRegex(told, r"(?i)memory|limit")
 
     def test_too_little_is_refused(self):
-        self.write("tree/x", os.urandom(100000))
+        self.write("tree/x", tap.random_bytes(100000))
         code, _, told = self.peak("-l7", "-L", "1m")
         self.assertEqual(code, 1, told)
         self.assertRegex(told, r"\d+(\.\d+)? ?[KMG]i?B")
         self.assertFalse(os.path.exists(self.path("x")))
 
     def test_auto(self):
-        self.write("tree/x", os.urandom(100000))
+        self.write("tree/x", tap.random_bytes(100000))
         images = set()
         for words in ([], ["-L", "auto"]):
             image, _ = self.pack("-l7", *words)
@@ -352,10 +352,10 @@ class Telling(Blocks):
                         told)
 
     def test_summary_of_savings(self):
-        base = os.urandom(100000)
+        base = tap.random_bytes(100000)
         self.write("tree/a", base)
         self.write("tree/b", base)
-        self.write("tree/c", os.urandom(5) + base)
+        self.write("tree/c", tap.random_bytes(5) + base)
         _, told = self.pack("-W12", "-l3")
         self.assertRegex(told, r"input 293 KiB: saved 97\.7 KiB in 1 duplicate, 9\d\.\d KiB in "
                                r"\d+ segments?")

@@ -94,7 +94,7 @@ class Broken(Archives):
         self.assertIn("encrypted", result.err)
 
     def test_no_archive(self):
-        for data in (b"", b"x", b"just text\n" * 100, bytes(100), os.urandom(5000),
+        for data in (b"", b"x", b"just text\n" * 100, bytes(100), tap.random_bytes(5000),
                      b"\x7fELF" + bytes(1000)):
             self.refuse(data, "must be a directory or an archive")
             self.refuse(data, "standard input: not an archive", pipe=True)
@@ -238,7 +238,7 @@ class Inputs(Archives):
                     "--input-list needs one directory")
 
     def test_no_place_for_contents(self):
-        noise = os.urandom(3 << 20)
+        noise = tap.random_bytes(3 << 20)
         result = self.put(tar([entry("a", noise)]), "--spool-dir", self.path("gone"), "-L100m",
                           pipe=True)
         self.assertEqual(result.code, 0)  # it fits into memory

@@ -293,7 +293,7 @@ class Trouble(Inputs):
         self.tree()
         self.write("tree/secret", b"first\n" * 1000, 0)
         os.link(self.path("tree", "secret"), self.path("tree", "sub", "secret too"))
-        self.write("tree/sub/noise too", os.urandom(50000), 0)
+        self.write("tree/sub/noise too", tap.random_bytes(50000), 0)
         wanted = {}
         for folder, _, files in os.walk(self.path("tree")):
             for name in files:
@@ -322,7 +322,7 @@ class Trouble(Inputs):
     def test_files_that_change_while_they_are_read(self):
         """While the run waits after the scan: its first block waits for a reader."""
         names = ("changes", "grows", "is replaced", "shrinks", "vanishes")
-        self.write("tree/a noise", os.urandom(8 << 20))
+        self.write("tree/a noise", tap.random_bytes(8 << 20))
         for name in (*names, "stays"):
             self.write("tree/" + name, name.encode() * 100000)
         self.write("tree/vanishes too", b"stays" * 100000)  # stored with its equal file

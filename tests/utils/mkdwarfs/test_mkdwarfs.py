@@ -277,7 +277,7 @@ class Files(cli.Case):
         self.expect(result, 1, "standard output is a terminal")
 
     def test_stdout_closes_early(self):
-        self.write("tree/noise", os.urandom(1 << 22))
+        self.write("tree/noise", tap.random_bytes(1 << 22))
         with subprocess.Popen([tap.tool("MKDWARFS"), "-i", self.path("tree"), "-o", "-", "-l0"],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
             child.stdout.read(10)
@@ -435,7 +435,7 @@ class Image(cli.Case):
         for number in range(500):  # a large part of the image
             self.write(f"many/file-{number}", b"%d" % number)
         self.assertEqual(codec_of_metadata(self.path("many"))[0], "ZSTD")
-        self.write("many/noise", os.urandom(4000000))  # now less than one part in 50
+        self.write("many/noise", tap.random_bytes(4000000))  # now less than one part in 50
         self.assertEqual(codec_of_metadata(self.path("many"))[0], "NONE")
         self.assertEqual(codec_of_metadata(self.path("many"), "--metadata-compression=zstd")[0],
                          "ZSTD")
@@ -444,7 +444,7 @@ class Image(cli.Case):
             os.symlink(f"{number:05}" + "long" * 950, self.path("long", str(number)))
         codec, size = codec_of_metadata(self.path("long"), "--pack-metadata=none")
         self.assertEqual(codec, "ZSTD")
-        self.write("long/noise", os.urandom(190 << 20))  # now one part in 20 to 50
+        self.write("long/noise", tap.random_bytes(190 << 20))  # now one part in 20 to 50
         codec, size = codec_of_metadata(self.path("long"), "--pack-metadata=none", "-W0",
                                         "--file-hash=none", "--order=path")
         self.assertGreater(size, 8 << 20)
@@ -786,13 +786,13 @@ class Messages(cli.Case):
 
     def test_bar_says_what_was_read_before_anything_is_compressed(self):
         """With one block of 64 MiB, nothing is compressed before all is read."""
-        self.write("tree/much", os.urandom(24 << 20))
+        self.write("tree/much", tap.random_bytes(24 << 20))
         drawn = self.on_terminal("--progress=ascii", "-l9", "-C", "null")
         self.assertRegex(drawn, r"writing +\[-*\] +0\.0%  \S+ \S*B read")
 
     def test_interrupted_bar_leaves_no_trace(self):
         """The terminal adds ^C to the bar, and both are erased, which needs space in the line."""
-        self.write("tree/much", os.urandom(48 << 20))
+        self.write("tree/much", tap.random_bytes(48 << 20))
         master, slave = tap.terminal()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
         with subprocess.Popen([tap.tool("MKDWARFS"), "-i", self.path("tree"), "-o",
@@ -896,7 +896,7 @@ class Atomic(cli.Case):
 
     @unittest.skipUnless(IS_ROOT, "only root can mount")
     def test_full_disk(self):
-        self.write("tree/noise", os.urandom(1 << 20))
+        self.write("tree/noise", tap.random_bytes(1 << 20))
         os.mkdir(self.path("small"))
         mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none",
                                   self.path("small")], stderr=subprocess.DEVNULL, check=False)
@@ -913,7 +913,7 @@ class Atomic(cli.Case):
             subprocess.run(["umount", self.path("small")], check=True)
 
     def test_limit_of_file_sizes(self):
-        self.write("tree/noise", os.urandom(1 << 20))
+        self.write("tree/noise", tap.random_bytes(1 << 20))
         os.mkdir(self.path("out"))
         result = run("MKDWARFS", "-i", self.path("tree"), "-o", self.path("out", "x"),
                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,

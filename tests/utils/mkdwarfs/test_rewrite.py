@@ -355,7 +355,7 @@ class Damaged(rewritten.Case):
         super().setUp()
         tree = self.tree()
         for number in range(8):
-            self.write(f"tree/noise {number}", os.urandom(40000))
+            self.write(f"tree/noise {number}", tap.random_bytes(40000))
         self.image = self.make("image", [tree], "-S16")
         self.damaged = self.path("damaged")
         data = bytearray(read(self.image))
