@@ -16,14 +16,21 @@
 #include "codec/encode/lzma_encode.h"
 #include "codec/lzma/lzma_block.h"
 
-/* If machine code is expected, a sample of a large block shows whether a BCJ filter
- * helps: pieces at equal distances, packed with and without it, fast and with a small
- * dictionary. The filter depends only on nearby code, so pieces represent the whole. */
+/* If machine code is expected, a sample of a large block shows whether a BCJ filter may
+ * help: pieces at equal distances, packed with and without it, fast and with a small
+ * dictionary. The sample does not contain what the filter destroys, matches with distant
+ * data: it turns the equal relative addresses of a function that was moved, as in another
+ * build of a library, into different absolute ones. So if the sample is smaller with the
+ * filter and the codec is slow, the whole block is packed both ways at the fastest level,
+ * with the dictionary of the codec. */
 #define PIECE_BYTES ((size_t)128 << 10)
 #define PIECE_COUNT 16
 #define SMALL_BYTES                                                                      \
 	(PIECE_BYTES * PIECE_COUNT) /* packed with and without filter as a whole */
 #define PROBE_DICT ((uint32_t)256 << 10)
+
+#define WHOLE_LEVEL 0 /* for the whole block; its result is only counted */
+#define COUNT_BYTES ((size_t)64 << 10)
 
 /* Memory besides the filters. */
 #define STREAM_BYTES ((uint64_t)64 << 10)
@@ -37,7 +44,8 @@ struct attempt {
 
 struct packer {
 	struct attempt best;
-	struct attempt probe;
+	struct attempt probe; /* of a sample */
+	struct attempt whole; /* of all, with best's stream; not used if best is fast */
 	lzma_check check;
 	size_t part_bytes; /* of a Block's contents; SIZE_MAX: all in one Block */
 	int bcj;	   /* requested: 0, DW_LZMA_ANY_MACHINE, or a filter */
@@ -101,6 +109,20 @@ static uint64_t set_probe(struct attempt *probe, int bcj)
 	return set_filters(probe, &spec, PROBE_DICT);
 }
 
+/* Memory of the attempt on a whole block, 0 if there is none. */
+static uint64_t set_whole(struct attempt *whole, const struct attempt *best, int bcj)
+{
+	struct codec_spec spec = { .bcj = bcj, .level = WHOLE_LEVEL };
+	uint64_t bytes;
+
+	if (!bcj || best->options.mode == LZMA_MODE_FAST)
+		return 0;
+	bytes = set_filters(whole, &spec, PROBE_DICT);
+	whole->options.dict_size = best->options.dict_size;
+	return bytes == UINT64_MAX ? UINT64_MAX
+				   : lzma_raw_encoder_memusage(whole->branch);
+}
+
 void dw_lzma_close(void *state)
 {
 	struct packer *packer = state;
@@ -123,7 +145,8 @@ int dw_lzma_open(const struct codec_spec *spec, size_t block_bytes, void **state
 	packer->check = (lzma_check)spec->check;
 	packer->part_bytes = part_bytes(spec);
 	if (set_filters(&packer->best, spec, block_bytes) == UINT64_MAX ||
-	    set_probe(&packer->probe, spec->bcj) == UINT64_MAX) {
+	    set_probe(&packer->probe, spec->bcj) == UINT64_MAX ||
+	    set_whole(&packer->whole, &packer->best, spec->bcj) == UINT64_MAX) {
 		dw_free(packer);
 		return dw_fail(err, DWARFS_ERR_INVALID, "the options do not go together");
 	}
@@ -405,9 +428,49 @@ static int choose_branch(struct packer *packer, struct span in, bool *try_out,
 		return ret;
 	if (filter == DW_LZMA_ANY_MACHINE)
 		filter = likely_machine(sample_or_all(packer, in));
-	packer->best.branch[0].id = packer->probe.branch[0].id = filter;
+	packer->best.branch[0].id = packer->probe.branch[0].id =
+		packer->whole.branch[0].id = filter;
 	*try_out = filter != 0;
 	return 0;
+}
+
+/* The size of a block packed as a whole, or more than limit if it is larger than that. */
+static int count_packed(struct packer *packer, const lzma_filter *filters, struct span in,
+			uint64_t limit, uint64_t *bytes_out, struct codec_watch *watch,
+			dwarfs_error **err)
+{
+	lzma_stream *stream = &packer->best.stream;
+	struct buffer *out = &packer->other;
+	lzma_ret coded = lzma_raw_encoder(stream, filters);
+	int ret = dw_buffer_reserve(out, COUNT_BYTES, err);
+
+	*bytes_out = 0;
+	stream->next_in = in.data;
+	stream->avail_in = in.size;
+	while (ret == 0 && coded == LZMA_OK && *bytes_out <= limit) {
+		stream->next_out = out->data;
+		stream->avail_out = COUNT_BYTES;
+		coded = lzma_code(stream, LZMA_FINISH);
+		*bytes_out += COUNT_BYTES - stream->avail_out;
+		ret = dw_codec_go_on(watch, 0, err);
+	}
+	return ret < 0 ? ret : encode_result(coded, err);
+}
+
+/* Whether the filter that helps with the sample helps with the whole block. */
+static int try_whole(struct packer *packer, struct span in, bool *branch_out,
+		     struct codec_watch *watch, dwarfs_error **err)
+{
+	uint64_t plain, branch;
+	int ret = count_packed(packer, packer->whole.plain, in, UINT64_MAX, &plain, watch,
+			       err);
+
+	if (ret == 0)
+		ret = count_packed(packer, packer->whole.branch, in, plain, &branch,
+				   watch, err);
+	if (ret == 0)
+		*branch_out = branch < plain;
+	return ret;
 }
 
 int dw_lzma_pack(void *state, struct span in, struct buffer *out,
@@ -425,6 +488,9 @@ int dw_lzma_pack(void *state, struct span in, struct buffer *out,
 	if (try_branch &&
 	    (ret = pack_both(packer, &packer->probe, dw_buffer_span(&packer->sample), out,
 			     &branch, watch, err)) < 0)
+		return ret;
+	if (branch && packer->best.options.mode == LZMA_MODE_NORMAL &&
+	    (ret = try_whole(packer, in, &branch, watch, err)) < 0)
 		return ret;
 	return pack_with(packer, &best->stream, branch ? best->branch : best->plain, in,
 			 in.size - 1, out, watch, err);
@@ -444,11 +510,15 @@ static uint64_t memory_of_branch(const struct codec_spec *spec, size_t block_byt
 
 uint64_t dw_lzma_memory(const struct codec_spec *spec, size_t block_bytes)
 {
-	struct attempt attempt;
+	struct attempt attempt, whole;
 	uint64_t bytes = set_filters(&attempt, spec, block_bytes);
+	uint64_t before;
 
 	if (bytes == UINT64_MAX)
 		return 0;
+	before = set_whole(&whole, &attempt, spec->bcj);
+	if (bytes < before)
+		bytes = before;
 	return sizeof(struct packer) + STREAM_BYTES + bytes +
 	       memory_of_branch(spec, block_bytes);
 }
