@@ -127,7 +127,8 @@ static int prepare(struct mounted *mounted)
 	const struct settings *settings = mounted->settings;
 
 	return affinity_new(settings->affinity, &mounted->affinity) ||
-	       files_new(&mounted->files) || ahead_new(mounted, &mounted->ahead) ||
+	       requests_new(&mounted->requests) || files_new(&mounted->files) ||
+	       ahead_new(mounted, &mounted->ahead) ||
 	       (settings->fold && folded_new(mounted->image, &mounted->folded)) ||
 	       (settings->perfmon &&
 		perfmon_new(settings->perfmon, settings->perfmon_trace,
@@ -144,6 +145,7 @@ static void finish_mount(struct mounted *mounted)
 	opened_finish(mounted->opened);
 	perfmon_free(mounted->perfmon);
 	affinity_free(mounted->affinity);
+	requests_free(mounted->requests);
 }
 
 /* -- the session --------------------------------------------------------------------- */

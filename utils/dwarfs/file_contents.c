@@ -218,7 +218,7 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
 
 void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
 {
-	(void)ino;
+	REQUEST(req, PERF_RELEASE, ino, 0);
 	put_file((struct open_file *)(uintptr_t)info->fh);
 	fuse_reply_err(req, 0);
 }

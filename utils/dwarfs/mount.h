@@ -15,6 +15,7 @@ struct files;
 struct folded;
 struct opened;
 struct perfmon;
+struct requests;
 struct affinity;
 
 /* The state of a mount. Settings and pointers do not change while it is mounted. */
@@ -27,8 +28,9 @@ struct mounted {
 	struct ahead *ahead;	 /* decoding ahead */
 	struct perfmon *perfmon; /* NULL: no times are taken */
 	struct affinity *affinity;
-	struct folded *folded; /* NULL: names match as they are */
-	struct opened *opened; /* NULL: opened files are not recorded */
+	struct requests *requests; /* how many there were */
+	struct folded *folded;	   /* NULL: names match as they are */
+	struct opened *opened;	   /* NULL: opened files are not recorded */
 };
 
 /* -- dwarfs/operations.c: directories, attributes and links; dwarfs/file_contents.c: contents ------ */
@@ -166,6 +168,8 @@ enum perf_timer {
 	PERF_STATFS,
 	PERF_GETXATTR,
 	PERF_LISTXATTR,
+	PERF_RELEASE,
+	PERF_IOCTL,
 	PERF_FS_FIND,
 	PERF_FS_STAT,
 	PERF_FS_READLINK,
@@ -203,6 +207,12 @@ void perf_end(struct perf_span *span);
 		span_, __LINE__) = perf_begin(perfmon, timer, inode)
 
 /* -- dwarfs/requests.c: each request, from its arrival to its end --------------------- */
+
+/* 0, or 1 after printing why not. */
+int requests_new(struct requests **requests_out);
+void requests_free(struct requests *requests);
+/* The requests of a kind that have arrived; 0 for timers of other parts. */
+uint64_t requests_count(const struct requests *requests, enum perf_timer timer);
 
 struct request_span {
 	const struct mounted *mounted;

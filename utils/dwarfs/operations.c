@@ -246,6 +246,23 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 	fuse_reply_statfs(req, &st);
 }
 
+/* There are none, but programs ask whether a file is a terminal, and the kernel passes that
+ * on each time. */
+static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned command, void *argument,
+		     struct fuse_file_info *info, unsigned flags, const void *in,
+		     size_t in_bytes, size_t out_bytes)
+{
+	(void)command;
+	(void)argument;
+	(void)info;
+	(void)flags;
+	(void)in;
+	(void)in_bytes;
+	(void)out_bytes;
+	REQUEST(req, PERF_IOCTL, ino, 0);
+	fuse_reply_err(req, ENOTTY);
+}
+
 /* -- directories --------------------------------------------------------------------- */
 
 static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
@@ -471,4 +488,5 @@ const struct fuse_lowlevel_ops dwarfs_ops = {
 	.statfs = op_statfs,
 	.getxattr = op_getxattr,
 	.listxattr = op_listxattr,
+	.ioctl = op_ioctl,
 };

@@ -59,6 +59,8 @@ static const struct {
 	[PERF_STATFS] = { "statfs", PERF_FUSE },
 	[PERF_GETXATTR] = { "getxattr", PERF_FUSE },
 	[PERF_LISTXATTR] = { "listxattr", PERF_FUSE },
+	[PERF_RELEASE] = { "release", PERF_FUSE },
+	[PERF_IOCTL] = { "ioctl", PERF_FUSE },
 	[PERF_FS_FIND] = { "find", PERF_FILESYSTEM },
 	[PERF_FS_STAT] = { "stat", PERF_FILESYSTEM },
 	[PERF_FS_READLINK] = { "readlink", PERF_FILESYSTEM },
@@ -297,6 +299,21 @@ static void describe_latencies(const dwarfs_context *context, json_t *all)
 			json_object_set_new(part, names[i], describe_latency(context, i));
 }
 
+/* The requests by kind, without those that were never made. */
+static json_t *describe_requests(const struct requests *requests)
+{
+	json_t *counts = json_object();
+
+	for (int i = 0; i < PERF_TIMER_COUNT; i++) {
+		uint64_t count = requests_count(requests, (enum perf_timer)i);
+
+		if (count > 0)
+			json_object_set_new(counts, timers[i].name,
+					    json_integer((json_int_t)count));
+	}
+	return counts;
+}
+
 /* Where requests are served. */
 static json_t *describe_affinity(struct affinity *affinity)
 {
@@ -316,6 +333,7 @@ char *perfmon_describe(const struct mounted *mounted)
 	char *text;
 
 	json_object_set_new(all, "cache", describe_cache(context));
+	json_object_set_new(all, "requests", describe_requests(mounted->requests));
 	json_object_set_new(all, "affinity", describe_affinity(mounted->affinity));
 	for (int part = 0; perfmon && part < PERF_PART_COUNT; part++)
 		if (perfmon->parts >> part & 1)

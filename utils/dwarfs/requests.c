@@ -1,16 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarfs/requests: what is done for each request of the kernel, whatever its kind: its time
- * is taken, and the thread that serves it follows its caller.
+ * dwarfs/requests: what is done for each request of the kernel, whatever its kind: it is
+ * counted, its time is taken, and the thread that serves it follows its caller.
  */
+#include <stdatomic.h>
+#include <stdlib.h>
+
 #include "dwarfs/affinity.h"
 #include "dwarfs/mount.h"
+
+struct requests {
+	_Atomic uint64_t counts[PERF_TIMER_COUNT];
+};
+
+int requests_new(struct requests **requests_out)
+{
+	*requests_out = calloc(1, sizeof(**requests_out));
+	return *requests_out ? 0 : tool_error("out of memory");
+}
+
+void requests_free(struct requests *requests)
+{
+	free(requests);
+}
+
+uint64_t requests_count(const struct requests *requests, enum perf_timer timer)
+{
+	return atomic_load_explicit(&requests->counts[timer], memory_order_relaxed);
+}
 
 struct request_span request_begin(fuse_req_t req, enum perf_timer timer, uint64_t inode,
 				  uint64_t bytes)
 {
 	const struct mounted *mounted = mounted_of(req);
 
+	atomic_fetch_add_explicit(&mounted->requests->counts[timer], 1,
+				  memory_order_relaxed);
 	affinity_begin(mounted->affinity, (uint32_t)fuse_req_ctx(req)->pid, bytes);
 	return (struct request_span){ mounted,
 				      perf_begin(mounted->perfmon, timer, inode) };

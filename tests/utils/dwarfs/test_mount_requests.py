@@ -1,11 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""dwarfs: where requests are served."""
+"""dwarfs: which requests the kernel makes, and where they are served."""
+import collections
 import contextlib
+import importlib.machinery
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
+import time
 
 import mount
 import tap
@@ -136,6 +142,135 @@ with suite.case("CPUs that the driver gets later are respected"):
         for _ in range(1000):
             caller.request()
         assert all(found == {CPUS[1]} for found in affinities(pid)), affinities(pid)
+
+# -- how many requests are made -------------------------------------------------------------
+
+SUFFIXES = len(importlib.machinery.all_suffixes())
+FOLDERS, FILES = 20, 10  # so few that a page has room for the list of each folder
+SIZES = [1, 100, 4096, 5000, 20000, 70000, 131072]
+# What the kernel asks once.
+KEPT = ("readdirplus", "readlink", "read", "lookup", "open", "opendir")
+# What begins and ends a mount, in tests.
+ENDS = {"init": 1, "statfs": 3, "getattr": 6, "getxattr": 8, "destroy": 1}
+
+
+def nested_tree():
+    """Folders in folders, each with the same number of files, and one link."""
+    tree = place("nested")
+    if not os.path.exists(tree):
+        folder = tree
+        for number in range(FOLDERS):
+            for file in range(FILES):
+                write(f"{folder}/file{file}", bytes([file]) * SIZES[(number + file) % len(SIZES)])
+            os.symlink("file0", folder + "/link")
+            write(f"{folder}/module{number}.py",
+                  f"import package.module{number + 1}\n".encode() if number < 9 else b"x = 1\n")
+            folder += f"/folder{number % 3}" if number % 3 else "/side"
+        write(tree + "/package/__init__.py", b"")
+        for number in range(30):
+            write(f"{tree}/package/module{number}.py",
+                  f"import package.module{number + 1}\n".encode() if number < 29 else b"x = 1\n")
+        pack(tree, "-l1")
+    return tree
+
+
+def list_all(path):
+    for folder, _, files in os.walk(path):
+        for name in files:
+            os.lstat(os.path.join(folder, name))
+
+
+def read_all(path):
+    for folder, _, files in os.walk(path):
+        for name in files:
+            fd = os.open(os.path.join(folder, name), os.O_RDONLY)  # open() asks for a terminal
+            while os.read(fd, 1 << 20):
+                pass
+            os.close(fd)
+
+
+def windows(size):
+    """The most reads of a file whose reader takes a part of a page first: the kernel reads four
+    pages, and then at least twice as many each time."""
+    count = 1
+    while 16384 * (2 ** count - 1) < size:
+        count += 1
+    return count
+
+
+def run_tar(path):
+    subprocess.run("tar cf - . | cat > /dev/null", shell=True, cwd=path, check=True)
+
+
+def run_python(path):
+    environment = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([sys.executable, "-S", "-c",
+                    f"import sys; sys.path.insert(0, {path!r}); import package.module0"],
+                   env=environment, cwd="/", check=True)
+
+
+@contextlib.contextmanager
+def logged(image, counts, *options):
+    """A mount; afterwards counts has the requests of each kind as libfuse logs them, also those
+    without a function in the driver."""
+    with tempfile.TemporaryDirectory(prefix="dwarfs-mount-") as path, \
+            tempfile.TemporaryFile() as log:
+        process = subprocess.Popen([DRIVER, image, path, "-d", *options],
+                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            deadline = time.monotonic() + 30
+            while not os.path.ismount(path):
+                assert process.poll() is None and time.monotonic() < deadline, "not mounted"
+                time.sleep(0.01)
+            yield path
+        finally:
+            subprocess.run(["fusermount3", "-u", "-z", path], check=False)
+            process.wait(timeout=20)
+        log.seek(0)
+        kinds = re.findall(rb"unique: \d+, opcode: (\w+) ", log.read())
+    counts.update(kind.decode().lower() for kind in kinds)
+
+
+def within(counts, bounds):
+    """Whether there is no other kind of request, nor more of any."""
+    allowed = {**ENDS, **bounds}
+    return all(number <= allowed.get(kind, 0) for kind, number in counts.items())
+
+
+with suite.case("requests for each entry: a walk, tar and the start of Python, and once more"):
+    tree = nested_tree()
+    folders = sum(1 for _ in os.walk(tree))
+    names = [os.path.join(folder, name) for folder, _, files in os.walk(tree) for name in files]
+    sizes = [os.path.getsize(name) for name in names if not os.path.islink(name)]
+    sizes = [size for size in sizes if size > 0]
+    lists = {"opendir": 1, "readdirplus": 2 * folders, "readlink": FOLDERS}
+    # The second list of each folder says that it is complete. Opens are refused once.
+    for name, act, bounds in (
+            ("walk", list_all, lists),
+            ("read", read_all, {**lists, "open": 1, "flush": 1, "read": len(sizes)}),
+            ("tar", run_tar, {**lists, "open": 1, "flush": 1, "read": sum(map(windows, sizes))}),
+            # Of the root and the package: the list, and which kinds of modules there are not. open()
+            # of Python asks whether a file is a terminal.
+            ("python", run_python, {"opendir": 1, "readdirplus": 4, "lookup": SUFFIXES + 3, "open": 1,
+                                    "flush": 1, "read": 31, "ioctl": 62})):
+        if name == "tar" and not shutil.which("tar"):
+            continue
+        # Who else drops the caches of the system causes more requests, but not each time.
+        for attempt in range(8):
+            logged_counts = collections.Counter()
+            with logged(nested_tree() + ".dwarfs", logged_counts) as path:
+                act(path)
+                once = statistics(path)["requests"]
+                act(path)
+                twice = statistics(path)["requests"]
+            for kind in KEPT:
+                assert twice.get(kind, 0) == logged_counts[kind], (name, twice, logged_counts)
+            assert once["readdirplus"] > 0
+            if within(logged_counts, bounds) and all(
+                    once.get(kind, 0) == twice.get(kind, 0) for kind in KEPT):
+                break
+        else:
+            raise AssertionError((name, logged_counts, bounds, once, twice))
 
 subprocess.run(["rm", "-rf", "--one-file-system", scratch], check=False)
 suite.finish()
