@@ -42,7 +42,7 @@ setup_install build
 build=build/quickstart
 if [ ! -f "$build/build.ninja" ]; then
   meson setup "$build" --buildtype=release -Dtests=disabled -Dpython=disabled -Djava=disabled \
-    -Dperl=disabled -Druby=disabled >/dev/null
+    -Dperl=disabled -Druby=disabled -Dlua=disabled >/dev/null
 fi
 ninja -C "$build" --quiet
 tools=$PWD/$build/utils

@@ -27,6 +27,9 @@
 #ifdef SWIGRUBY
 %include "ruby/ruby.i"
 #endif
+#ifdef SWIGLUA
+%include "lua/lua.i"
+#endif
 
 /* Handles are opaque. The one that a function returns is freed with its owner. */
 %nodefaultctor;

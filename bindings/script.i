@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Perl and Ruby share. Their layers are written in the language itself, and use
+ * What Perl, Ruby and Lua share. Their layers are written in the language itself, and use
  * flat functions: handles are typed pointers that the layer frees, entries and inodes are
  * numbers, names and contents are strings of bytes, outputs are results. A call that fails
  * raises an exception.
@@ -16,7 +16,8 @@
  *   call_with_handle()         call a callback with a handle: below
  *   call_finding()             call a callback with a finding
  * and the typemaps for `const char *`, `(const char *name, size_t bytes)` and
- * `struct script_room`.
+ * `struct script_room`. Lua, whose handles free themselves, also defines DWARFS_BLOCKING,
+ * DWARFS_HANDLE, DWARFS_NULLABLE, DWARFS_NEW and DWARFS_ERROR.
  */
 %{
 /* The callbacks of a language: a callable that the layer keeps alive while it is set. */
@@ -38,10 +39,13 @@ static void on_finding(enum dwarfs_finding severity, int code, int64_t section,
 %}
 
 /* The interpreter stays locked: callbacks come from the thread that called. */
+#ifndef DWARFS_BLOCKING
 %define DWARFS_BLOCKING(declaration)
 %enddef
+#endif
 
 /* No classes: the layer calls dwarfs_image_free() and the like, once. */
+#ifndef DWARFS_HANDLE
 %define DWARFS_HANDLE(name)
 %typemap(check) name *, const name * {
 	if (!$1)
@@ -52,6 +56,11 @@ static void on_finding(enum dwarfs_finding severity, int code, int64_t section,
 %define DWARFS_NULLABLE(parameter)
 %typemap(check) parameter ""
 %enddef
+/* A new handle. */
+%define DWARFS_NEW(type, name)
+DWARFS_OUTPUT(type *, name, script_pointer(*$1, $*1_descriptor))
+%enddef
+#endif
 
 /* -- numbers and errors ------------------------------------------------------------------ */
 
@@ -63,11 +72,14 @@ static void on_finding(enum dwarfs_finding severity, int code, int64_t section,
 
 %typemap(in, numinputs=0) dwarfs_error **err
 	(dwarfs_error *error = NULL) "$1 = &error;"
-%typemap(argout) dwarfs_error **err {
+#ifndef DWARFS_ERROR
+%define DWARFS_ERROR(err)
 	if (result < 0)
-		script_fail(*$1, result);
-	dwarfs_error_free(*$1);
-}
+		script_fail(err, result);
+	dwarfs_error_free(err);
+%enddef
+#endif
+%typemap(argout) dwarfs_error **err { DWARFS_ERROR(*$1) }
 
 %define DWARFS_OUTPUT(type, name, value)
 %typemap(in, numinputs=0) type *name (type output) {
@@ -96,18 +108,18 @@ DWARFS_OUTPUT(dwarfs_entry, first_out, script_unsigned($1->number))
 DWARFS_OUTPUT(dwarfs_inode, inode_out, script_unsigned($1->number))
 DWARFS_OUTPUT(dwarfs_inode, parent_out, script_unsigned($1->number))
 DWARFS_OUTPUT(dwarfs_inode, dir_out, script_unsigned($1->number))
-DWARFS_OUTPUT(dwarfs_context *, context_out, script_pointer(*$1, $*1_descriptor))
-DWARFS_OUTPUT(dwarfs_io *, io_out, script_pointer(*$1, $*1_descriptor))
-DWARFS_OUTPUT(dwarfs_task *, task_out, script_pointer(*$1, $*1_descriptor))
-DWARFS_OUTPUT(dwarfs_sink *, sink_out, script_pointer(*$1, $*1_descriptor))
-DWARFS_OUTPUT(dwarfs_image_options *, options_out, script_pointer(*$1, $*1_descriptor))
-DWARFS_OUTPUT(dwarfs_image *, image_out, script_pointer(*$1, $*1_descriptor))
-DWARFS_OUTPUT(dwarfs_history *, history_out, script_pointer(*$1, $*1_descriptor))
-DWARFS_OUTPUT(dwarfs_walk *, walk_out, script_pointer(*$1, $*1_descriptor))
-DWARFS_OUTPUT(dwarfs_file *, file_out, script_pointer(*$1, $*1_descriptor))
-DWARFS_OUTPUT(dwarfs_builder *, builder_out, script_pointer(*$1, $*1_descriptor))
-DWARFS_OUTPUT(dwarfs_item *, item_out, script_pointer(*$1, $*1_descriptor))
-DWARFS_OUTPUT(dwarfs_extract *, extract_out, script_pointer(*$1, $*1_descriptor))
+DWARFS_NEW(dwarfs_context, context_out)
+DWARFS_NEW(dwarfs_io, io_out)
+DWARFS_NEW(dwarfs_task, task_out)
+DWARFS_NEW(dwarfs_sink, sink_out)
+DWARFS_NEW(dwarfs_image_options, options_out)
+DWARFS_NEW(dwarfs_image, image_out)
+DWARFS_NEW(dwarfs_history, history_out)
+DWARFS_NEW(dwarfs_walk, walk_out)
+DWARFS_NEW(dwarfs_file, file_out)
+DWARFS_NEW(dwarfs_builder, builder_out)
+DWARFS_NEW(dwarfs_item, item_out)
+DWARFS_NEW(dwarfs_extract, extract_out)
 
 /* -- strings ----------------------------------------------------------------------------- */
 

@@ -279,7 +279,8 @@ def address():
     """Every program in C, and the scripts that run the tools on hostile or unusual input."""
     build = Build("address", ["-Doptimization=1", "-Db_sanitize=address,undefined",
                               "-Db_lundef=false", "-Dpython=disabled", "-Djava=disabled",
-                              "-Dperl=disabled", "-Druby=disabled"])
+                              "-Dperl=disabled", "-Druby=disabled",
+                              "-Dlua=disabled"])
     build.configure()
     build.compile()
     return build.run(build.chosen(
@@ -290,7 +291,8 @@ def address():
 def thread():
     """Tests that start threads."""
     build = Build("thread", ["-Doptimization=1", "-Db_sanitize=thread", "-Db_lundef=false",
-                             "-Dpython=disabled", "-Djava=disabled", "-Dperl=disabled", "-Druby=disabled"])
+                             "-Dpython=disabled", "-Djava=disabled", "-Dperl=disabled", "-Druby=disabled",
+                              "-Dlua=disabled"])
     build.configure()
     tests = build.chosen(lambda test, suites: "threads" in suites)
     build.compile(tests)

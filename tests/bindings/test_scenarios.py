@@ -9,6 +9,7 @@ case of the table.
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -50,7 +51,7 @@ def example(suite, folder):
 
 def readme(suite, folder):
     with suite.case("the program in README.md runs"):
-        language = {".pl": "perl", ".rb": "ruby"}[pathlib.Path(COMMAND[-1]).suffix]
+        language = {".pl": "perl", ".rb": "ruby", ".lua": "lua"}[pathlib.Path(COMMAND[-1]).suffix]
         found = re.findall(rf"```{language}\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
         assert len(found) == 1, found
         (folder / "photos").mkdir()
@@ -60,6 +61,17 @@ def readme(suite, folder):
                                for w in COMMAND[:-1]] + ["readme"], cwd=folder, check=True,
                               stdout=subprocess.PIPE).stdout
         assert done == b"notes.txt\ntext", done
+
+
+def clean_exit(suite, folder):
+    with suite.case("valgrind finds no errors"):
+        if not shutil.which("valgrind"):
+            raise tap.Skip("no valgrind")
+        done = subprocess.run(["valgrind", "--quiet", "--error-exitcode=99"]
+                              + COMMAND + [folder, "20"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+        assert done.returncode == 0, done.stderr.decode("utf-8", "backslashreplace")[-2000:]
+        assert b"not ok" not in done.stdout.replace(b"not ok xattr", b""), done.stdout
 
 
 def main():
@@ -81,6 +93,12 @@ def main():
                 == sorted(CASES), lines
         example(suite, folder)
         readme(suite, folder)
+        if COMMAND[-1].endswith(".lua"):
+            shutil.rmtree(folder / "tree")
+            for image in folder.glob("*.dwarfs"):
+                image.unlink()
+            tree(folder)
+            clean_exit(suite, folder)
     suite.finish()
 
 
