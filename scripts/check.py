@@ -21,6 +21,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 JOBS = max(2, os.cpu_count() or 2)
 SLOWEST = 10
+NO_BINDINGS = [f"-D{language}=disabled" for language in ("python", "java", "perl", "ruby", "lua")]
 FAILURE_LINES = 40  # of the output of a test that failed, repeated at the end
 MEMORY = "/dev/shm"
 MEMORY_BYTES = 2 << 30  # free, for the files of two tests at a time
@@ -278,9 +279,7 @@ def plain():
 def address():
     """Every program in C, and the scripts that run the tools on hostile or unusual input."""
     build = Build("address", ["-Doptimization=1", "-Db_sanitize=address,undefined",
-                              "-Db_lundef=false", "-Dpython=disabled", "-Djava=disabled",
-                              "-Dperl=disabled", "-Druby=disabled",
-                              "-Dlua=disabled"])
+                              "-Db_lundef=false", *NO_BINDINGS])
     build.configure()
     build.compile()
     return build.run(build.chosen(
@@ -291,8 +290,7 @@ def address():
 def thread():
     """Tests that start threads."""
     build = Build("thread", ["-Doptimization=1", "-Db_sanitize=thread", "-Db_lundef=false",
-                             "-Dpython=disabled", "-Djava=disabled", "-Dperl=disabled", "-Druby=disabled",
-                              "-Dlua=disabled"])
+                             *NO_BINDINGS])
     build.configure()
     tests = build.chosen(lambda test, suites: "threads" in suites)
     build.compile(tests)
