@@ -12,7 +12,6 @@ import resource
 import signal
 import subprocess
 import tarfile
-import time
 import unittest
 import zipfile
 
