@@ -158,24 +158,37 @@ static void free_needed(struct needed_ranges *needed)
 	dw_free(needed->list);
 }
 
-static int add_needed(struct needed_ranges *needed, const struct source_image *image,
-		      const struct image_file *file, dwarfs_error **err)
+/* The next chunk of a file that is no hole, from number *at: 1, or 0 if there is none. */
+static int next_stored(const struct source_image *image, const struct image_file *file,
+		       uint32_t *at, struct source_chunk *chunk_out, dwarfs_error **err)
 {
-	for (uint32_t i = 0; i < file->chunk_count; i++) {
-		struct source_chunk chunk;
-		int ret = dw_source_chunk_get(image, file->first_chunk + i, &chunk, err);
+	while (*at < file->chunk_count) {
+		int ret = dw_source_chunk_get(image, file->first_chunk + (*at)++,
+					      chunk_out, err);
 
 		if (ret < 0)
 			return ret;
-		if (chunk.block == DW_NONE)
-			continue;
+		if (chunk_out->block != DW_NONE)
+			return 1;
+	}
+	return 0;
+}
+
+static int add_needed(struct needed_ranges *needed, const struct source_image *image,
+		      const struct image_file *file, dwarfs_error **err)
+{
+	struct source_chunk chunk;
+	uint32_t at = 0;
+	int ret;
+
+	while ((ret = next_stored(image, file, &at, &chunk, err)) > 0) {
 		if ((ret = dw_grow(&needed->list, &needed->room, needed->count + 1,
 				   err)) < 0)
 			return ret;
 		needed->list[needed->count++] =
 			(struct needed_range){ chunk.block, chunk.offset, chunk.size };
 	}
-	return 0;
+	return ret;
 }
 
 static int compare_ranges(const void *left, const void *right)
@@ -235,20 +248,14 @@ static int find_new_stream(struct contents *contents, const struct source_image 
 			   const struct image_file *file, uint32_t *stream_out,
 			   dwarfs_error **err)
 {
-	uint32_t category = CATEGORY_DEFAULT;
+	uint32_t category = CATEGORY_DEFAULT, at = 0;
+	struct source_chunk chunk;
+	int ret = next_stored(image, file, &at, &chunk, err);
 
-	for (uint32_t i = 0; i < file->chunk_count; i++) {
-		struct source_chunk chunk;
-		int ret = dw_source_chunk_get(image, file->first_chunk + i, &chunk, err);
-
-		if (ret < 0)
-			return ret;
-		if (chunk.block == DW_NONE)
-			continue;
-		if (!dw_category_samples(image->blocks[chunk.block].category))
-			category = image->blocks[chunk.block].category;
-		break;
-	}
+	if (ret < 0)
+		return ret;
+	if (ret > 0 && !dw_category_samples(image->blocks[chunk.block].category))
+		category = image->blocks[chunk.block].category;
 	return dw_streams_find(&contents->streams, category, 0, NULL, NULL, stream_out,
 			       err);
 }
