@@ -30,19 +30,32 @@ int dw_source_chunk_get(const struct source_image *image, uint64_t number,
 		       chunk_out->block, image->block_count);
 }
 
-static int mark_needed(const struct source_image *image, const struct image_file *file,
-		       struct kept_place *places, dwarfs_error **err)
+/* The next chunk of a file that is no hole, from number *at: 1, or 0 if there is none. */
+static int next_stored(const struct source_image *image, const struct image_file *file,
+		       uint32_t *at, struct source_chunk *chunk_out, dwarfs_error **err)
 {
-	for (uint32_t i = 0; i < file->chunk_count; i++) {
-		struct source_chunk chunk;
-		int ret = dw_source_chunk_get(image, file->first_chunk + i, &chunk, err);
+	while (*at < file->chunk_count) {
+		int ret = dw_source_chunk_get(image, file->first_chunk + (*at)++,
+					      chunk_out, err);
 
 		if (ret < 0)
 			return ret;
-		if (chunk.block != DW_NONE)
-			places[chunk.block].number = 0;
+		if (chunk_out->block != DW_NONE)
+			return 1;
 	}
 	return 0;
+}
+
+static int mark_needed(const struct source_image *image, const struct image_file *file,
+		       struct kept_place *places, dwarfs_error **err)
+{
+	struct source_chunk chunk;
+	uint32_t at = 0;
+	int ret;
+
+	while ((ret = next_stored(image, file, &at, &chunk, err)) > 0)
+		places[chunk.block].number = 0;
+	return ret;
 }
 
 void dw_needed_blocks_clear(const struct source_image *image, struct kept_place *places)
@@ -158,22 +171,6 @@ static void free_needed(struct needed_ranges *needed)
 	dw_free(needed->list);
 }
 
-/* The next chunk of a file that is no hole, from number *at: 1, or 0 if there is none. */
-static int next_stored(const struct source_image *image, const struct image_file *file,
-		       uint32_t *at, struct source_chunk *chunk_out, dwarfs_error **err)
-{
-	while (*at < file->chunk_count) {
-		int ret = dw_source_chunk_get(image, file->first_chunk + (*at)++,
-					      chunk_out, err);
-
-		if (ret < 0)
-			return ret;
-		if (chunk_out->block != DW_NONE)
-			return 1;
-	}
-	return 0;
-}
-
 static int add_needed(struct needed_ranges *needed, const struct source_image *image,
 		      const struct image_file *file, dwarfs_error **err)
 {
@@ -264,16 +261,14 @@ static int has_sparse_block(const struct source_image *image,
 			    const struct image_file *file, const uint8_t *is_sparse,
 			    dwarfs_error **err)
 {
-	for (uint32_t i = 0; i < file->chunk_count; i++) {
-		struct source_chunk chunk;
-		int ret = dw_source_chunk_get(image, file->first_chunk + i, &chunk, err);
+	struct source_chunk chunk;
+	uint32_t at = 0;
+	int ret;
 
-		if (ret < 0)
-			return ret;
-		if (chunk.block != DW_NONE && is_sparse[chunk.block])
+	while ((ret = next_stored(image, file, &at, &chunk, err)) > 0)
+		if (is_sparse[chunk.block])
 			return 1;
-	}
-	return 0;
+	return ret;
 }
 
 /* The file of an image that contents are kept in, if it is this image. */
