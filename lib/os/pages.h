@@ -42,6 +42,10 @@ static inline bool dw_pages_are_system(const void *pages)
  * the system lacks that. */
 void *dw_pages_new_wiped_by_fork(size_t bytes);
 
+/* A range that will be accessed at random or filled at once: where it covers whole huge pages,
+ * they may be used. Does nothing for memory of an allocator of the program. */
+void dw_pages_use_huge(void *from, size_t bytes);
+
 /* A range is about to be written: populate it at once instead of page by page. */
 void dw_pages_prepare(void *from, size_t bytes);
 

@@ -5,6 +5,7 @@
  * Takes the stored bytes of a section; gives its contents. Used for schema, metadata and
  * other small sections; blocks are decoded by cache/ and bulk/.
  */
+#include "os/pages.h"
 #include "read/image.h"
 
 int dw_unpack_section(const struct dwarfs_image *image, uint32_t section,
@@ -27,6 +28,7 @@ int dw_unpack_section(const struct dwarfs_image *image, uint32_t section,
 		if (!dw_add(size, (uint64_t)padding, &room) || room > SIZE_MAX ||
 		    !(data = dw_malloc(room ? (size_t)room : 1)))
 			return dw_fail_nomem(err);
+		dw_pages_use_huge(data, (size_t)room);
 		ret = dw_codec_unpack(codec, payload, data, (size_t)size, err);
 	}
 	if (ret < 0)

@@ -115,7 +115,7 @@ static void metadata_is_hashed_in_the_background(void **state)
 	assert_int_equal(dwarfs_image_verify(good, NULL), 0);
 	assert_int_equal(open_lazily(&craft, &late, NULL), 0);
 	for (uint32_t entry = 0; entry < FILES + 2; entry++) {
-		struct dwarfs_stat stats[2];
+		struct dwarfs_stat stats[2] = { { 0 } };
 
 		assert_int_equal(dw_view_entry_stat(good->view, entry, &stats[0], NULL),
 				 0);

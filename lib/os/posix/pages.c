@@ -40,6 +40,18 @@ void *dw_pages_new_wiped_by_fork(size_t bytes)
 }
 #endif
 
+void dw_pages_use_huge(void *from, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+	const uintptr_t huge = (uintptr_t)2 << 20;
+	uintptr_t start = ((uintptr_t)from + huge - 1) / huge * huge;
+	uintptr_t end = ((uintptr_t)from + bytes) / huge * huge;
+
+	if (!dw_current_allocator && start < end)
+		madvise((void *)start, end - start, MADV_HUGEPAGE);
+#endif
+}
+
 void dw_pages_prepare(void *from, size_t bytes)
 {
 #ifdef MADV_POPULATE_WRITE

@@ -16,6 +16,10 @@ void *dw_pages_new_wiped_by_fork(size_t bytes)
 	return NULL;
 }
 
+void dw_pages_use_huge(void *from, size_t bytes)
+{
+}
+
 void dw_pages_prepare(void *from, size_t bytes)
 {
 }

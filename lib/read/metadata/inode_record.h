@@ -88,18 +88,19 @@ static inline void dw_record_time(const struct view *view, uint64_t record, int 
 {
 	struct column subsec = view->inode.subsec[time];
 	uint64_t offset = dw_column_get(&view->inodes, view->inode.offset[time], record);
+	uint32_t nanoseconds = 0;
 	uint64_t parts;
 
 	stat->seconds[time] =
 		(int64_t)((view->timestamp_base + offset) * view->time_resolution);
-	stat->nanoseconds[time] = 0;
-	if (!subsec.mask || view->subsecond_multiplier == 0)
-		return;
-	parts = dw_column_get(&view->inodes, subsec, record);
-	if (parts > (DW_NS_PER_SEC - 1) / view->subsecond_multiplier)
-		stat->invalid |= DWARFS_ATTRIBUTE_ATIME << time;
-	else
-		stat->nanoseconds[time] = (uint32_t)(parts * view->subsecond_multiplier);
+	if (subsec.mask && view->subsecond_multiplier != 0) {
+		parts = dw_column_get(&view->inodes, subsec, record);
+		if (parts > (DW_NS_PER_SEC - 1) / view->subsecond_multiplier)
+			stat->invalid |= DWARFS_ATTRIBUTE_ATIME << time;
+		else
+			nanoseconds = (uint32_t)(parts * view->subsecond_multiplier);
+	}
+	stat->nanoseconds[time] = nanoseconds;
 }
 
 /* If not stored: access and change time are the modification time, the birth time is
@@ -108,8 +109,12 @@ static inline void dw_record_times(const struct view *view, uint64_t record,
 				   struct dwarfs_stat *stat)
 {
 	dw_record_time(view, record, DWARFS_MTIME, stat);
-	if (view->has_btime)
+	if (view->has_btime) {
 		dw_record_time(view, record, DWARFS_BTIME, stat);
+	} else {
+		stat->seconds[DWARFS_BTIME] = 0;
+		stat->nanoseconds[DWARFS_BTIME] = 0;
+	}
 	if (!view->mtime_only) {
 		dw_record_time(view, record, DWARFS_ATIME, stat);
 		dw_record_time(view, record, DWARFS_CTIME, stat);

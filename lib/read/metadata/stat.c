@@ -93,7 +93,7 @@ int dw_view_file_contents(const struct view *view, uint32_t inode, uint64_t *num
 int dw_view_chunk_range(const struct view *view, uint32_t inode,
 			struct chunk_range *range_out, dwarfs_error **err)
 {
-	uint64_t place;
+	uint64_t place = 0;
 	int ret = dw_view_file_contents(view, inode, &place, err);
 
 	return ret < 0 ? ret : place_range(view, place, range_out, err);
@@ -365,32 +365,36 @@ static inline int get_extent(const struct view *view, uint32_t inode, uint64_t r
 /* The size is looked up first: it has the most cache misses, which overlap with the
  * rest. */
 static inline int record_stat(const struct view *view, uint32_t inode, uint64_t record,
-			      struct dwarfs_stat *stat_out, dwarfs_error **err)
+			      struct dwarfs_stat *stat, dwarfs_error **err)
 {
 	enum inode_class class = dw_view_class(view, inode);
 	struct data_extent extent = { .nlink = 1 };
-	struct dwarfs_stat stat = { .inode = inode };
+	uint32_t invalid = 0, mode;
 	int ret;
 
 	dw_table_prefetch(&view->inodes, record);
 	if ((ret = get_extent(view, inode, record, class, &extent, err)) < 0)
 		return ret;
-	stat.mode = dw_record_mode(view, record, class, &stat.invalid);
-	if (stat.mode == 0)
+	mode = dw_record_mode(view, record, class, &invalid);
+	if (mode == 0)
 		return dw_fail_metadata(err, "a device or special has no valid mode");
-	stat.uid = dw_record_uid(view, record, &stat.invalid);
-	stat.gid = dw_record_gid(view, record, &stat.invalid);
-	dw_record_times(view, record, &stat);
+
+	/* Member by member: a copy of a whole structure would wait for its narrow stores. */
+	stat->inode = inode;
+	stat->mode = mode;
+	stat->uid = dw_record_uid(view, record, &invalid);
+	stat->gid = dw_record_gid(view, record, &invalid);
 	if (extent.nlink == 0) {
 		extent.nlink = 1;
-		stat.invalid |= DWARFS_ATTRIBUTE_NLINK;
+		invalid |= DWARFS_ATTRIBUTE_NLINK;
 	}
-	stat.nlink = extent.nlink;
-	stat.rdev_major = extent.rdev_major;
-	stat.rdev_minor = extent.rdev_minor;
-	stat.bytes = extent.bytes;
-	stat.allocated_bytes = extent.allocated_bytes;
-	*stat_out = stat;
+	stat->nlink = extent.nlink;
+	stat->rdev_major = extent.rdev_major;
+	stat->rdev_minor = extent.rdev_minor;
+	stat->bytes = extent.bytes;
+	stat->allocated_bytes = extent.allocated_bytes;
+	stat->invalid = invalid;
+	dw_record_times(view, record, stat);
 	return 0;
 }
 
