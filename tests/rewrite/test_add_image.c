@@ -245,6 +245,57 @@ static void equal_files_are_stored_once(void **state)
 	made_expect(&to, "c", big, BIG_BYTES);
 }
 
+#define PIECES	    200
+#define PIECE_BYTES 128
+#define BETWEEN	    16
+
+/* Letters in no order. */
+static void fill(uint8_t *bytes, size_t size, uint64_t *random)
+{
+	for (size_t i = 0; i < size; i++) {
+		*random = *random * 6364136223846793005u + 1;
+		bytes[i] = (uint8_t)(' ' + (*random >> 58));
+	}
+}
+
+/*
+ * The image's bytes, and then again in pieces in the opposite order, with new bytes between
+ * them. The codec does not see the blocks of the image, so also short matches with them are
+ * used; in blocks of which the image lists few anchors, as soon as a long one is found.
+ */
+static void expect_short_matches(enum dwarfs_digests_use use)
+{
+	auto_made struct made_image from = { 0 }, to = { 0 };
+	auto_made_builder dwarfs_builder *first = made_builder();
+	auto_made_builder dwarfs_builder *builder = made_builder();
+	static uint8_t old[PIECES * PIECE_BYTES];
+	static uint8_t new[1 + sizeof(old) + PIECES * (PIECE_BYTES + BETWEEN)];
+	uint64_t random = 1;
+	uint8_t *at = new + 1 + sizeof(old);
+
+	fill(old, sizeof(old), &random);
+	fill(new, sizeof(new), &random);
+	memcpy(new + 1, old, sizeof(old));
+	for (size_t piece = PIECES; piece-- > 0; at += PIECE_BYTES + BETWEEN)
+		memcpy(at, old + piece * PIECE_BYTES, PIECE_BYTES);
+	assert_int_equal(dwarfs_builder_set_digests(first, use, NULL), 0);
+	made_add(first, "old", old, sizeof(old));
+	made_finish(first, &from);
+	assert_int_equal(dwarfs_builder_set_level(builder, 7, NULL), 0);
+	assert_int_equal(add_image(builder, &from, "", DWARFS_KEEP_BLOCKS), 0);
+	made_add(builder, "new", new, sizeof(new));
+	made_finish(builder, &to);
+	made_expect(&to, "new", new, sizeof(new));
+	assert_in_range(dwarfs_builder_count(builder, DWARFS_COUNT_BYTES_SEGMENTS),
+			sizeof(old) + sizeof(old) / 5, 2 * sizeof(old) + PIECES);
+}
+
+static void short_matches_with_kept_blocks_are_used(void **state)
+{
+	expect_short_matches(DWARFS_DIGESTS_NEVER);
+	expect_short_matches(DWARFS_DIGESTS_ALWAYS);
+}
+
 static void a_prefix_is_made_with_its_parents(void **state)
 {
 	auto_made struct made_image from = { 0 }, to = { 0 };
@@ -399,6 +450,7 @@ int main(void)
 		cmocka_unit_test(options_for_attributes_apply),
 		cmocka_unit_test(blocks_are_kept_byte_for_byte),
 		cmocka_unit_test(equal_files_are_stored_once),
+		cmocka_unit_test(short_matches_with_kept_blocks_are_used),
 		cmocka_unit_test(a_prefix_is_made_with_its_parents),
 		cmocka_unit_test(later_inputs_replace_earlier_ones),
 		cmocka_unit_test(the_finest_resolution_is_kept),

@@ -46,6 +46,8 @@ COVERED_BY = {
     "lib/write/inspect/digest_match.c": ("tests/write/digests/test_digests.c",),
     "lib/write/images/needed_blocks.c": ("tests/write/images/test_kept_blocks.c",
                                          "tests/utils/mkdwarfs/test_image.py"),
+    "lib/write/segment/kept_anchors.c": ("tests/rewrite/test_add_image.c",
+                                         "tests/write/digests/test_digests.c"),
     "lib/read/metadata/image_digests.c": ("tests/write/digests/test_digests.c",),
     "lib/codec/": ("tests/codec/test_codec.c", "tests/codec/test_decoder.c"),
     "lib/codec/encode/": ("tests/codec/test_codec.c", "tests/codec/test_estimate.c",

@@ -312,6 +312,12 @@ void dw_matcher_note(struct matcher *matcher, const uint8_t *data, size_t size,
 	matcher->next_anchor = matcher->anchor_count;
 }
 
+size_t dw_matcher_find(const struct matcher *matcher, uint64_t hash,
+		       uint64_t places[INDEX_WAYS])
+{
+	return dw_anchor_index_find(matcher->index, hash, places);
+}
+
 void dw_matcher_add(struct matcher *matcher, uint64_t hash, uint64_t place)
 {
 	dw_anchor_index_add(matcher->index, hash, place);

@@ -67,6 +67,10 @@ void dw_matcher_note(struct matcher *matcher, const uint8_t *data, size_t size,
  * they are used. */
 void dw_matcher_add(struct matcher *matcher, uint64_t hash, uint64_t place);
 
+/* Where anchors with this hash are: their number, at most INDEX_WAYS. */
+size_t dw_matcher_find(const struct matcher *matcher, uint64_t hash,
+		       uint64_t places[INDEX_WAYS]);
+
 /* Bytes that were compared or read to be compared, and files that were opened for it:
  * what the work was, for tests. */
 uint64_t dw_matcher_work(const struct matcher *matcher);
