@@ -6,8 +6,8 @@
  * request. On one CPU this is a context switch; on two it is an interrupt and the end of
  * an idle state each time, which costs more than most replies. So while requests come one
  * at a time, the threads have the affinity of the CPU on which the caller runs; with
- * concurrent requests, or large reads, they have the affinity that the process was
- * started with. Replies do not depend on it, so failures are ignored.
+ * concurrent requests, large reads, or a caller that the scheduler moves away each time,
+ * they have the affinity that the process was started with. Replies do not depend on it, so failures are ignored.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,13 @@
 /* A caller of many requests may be moved by the scheduler. Prime, so that the queries, which
  * also detect a change of what is allowed, are not always made by the same thread. */
 #define REQUESTS_PER_QUERY 61
-#define PROCESSOR_FIELD	   39 /* of /proc/PID/stat, counted from 1 */
-#define STAT_BYTES	   1024
+/* Of the queries that QUERIES_KEPT remembers, and for how many requests a caller that moves so
+ * often is not followed. */
+#define QUERIES_KEPT	  0xFu
+#define MOST_MOVES	  2
+#define REQUESTS_ANYWHERE 4096
+#define PROCESSOR_FIELD	  39 /* of /proc/PID/stat, counted from 1 */
+#define STAT_BYTES	  1024
 
 /* -- what requests say about their callers ----------------------------------------- */
 
@@ -44,6 +49,8 @@ static void remember(struct callers *callers, uint32_t caller)
 	callers->recent[callers->turn++ % CALLERS_RECENT] = callers->last;
 	callers->last = caller;
 	callers->unchanged = 0;
+	callers->moves = 0;
+	callers->anywhere = 0;
 }
 
 static void shift_history(struct callers *callers, bool is_concurrent, unsigned bits)
@@ -73,9 +80,25 @@ enum callers_advice callers_note(struct callers *callers, uint32_t caller,
 		callers->are_concurrent = true;
 	}
 	if (callers->are_concurrent)
-		return CALLERS_CONCURRENT;
+		return CALLERS_ANYWHERE;
+	if (callers->anywhere > 0) {
+		callers->anywhere--;
+		return CALLERS_ANYWHERE;
+	}
 	return callers->unchanged++ % REQUESTS_PER_QUERY == 0 ? CALLERS_QUERY
 							      : CALLERS_SAME;
+}
+
+void callers_queried(struct callers *callers, bool has_moved)
+{
+	/* The first query of a caller says nothing about its moves. */
+	if (callers->unchanged <= 1)
+		return;
+	callers->moves = (callers->moves << 1 | has_moved) & QUERIES_KEPT;
+	if (__builtin_popcount(callers->moves) <= MOST_MOVES)
+		return;
+	callers->moves = 0;
+	callers->anywhere = REQUESTS_ANYWHERE;
 }
 
 /* -- where processes run ------------------------------------------------------------- */
@@ -198,6 +221,7 @@ static void query(struct affinity *affinity, uint32_t caller)
 	int cpu = cpu_of_task(caller);
 
 	adopt_change(affinity);
+	callers_queried(&affinity->callers, cpu != affinity->cpu);
 	affinity->cpu = cpu >= 0 && CPU_ISSET(cpu, &affinity->allowed) ? cpu : -1;
 	affinity->queries++;
 }
@@ -213,7 +237,7 @@ void affinity_begin(struct affinity *affinity, uint32_t caller, uint64_t bytes)
 	pthread_mutex_lock(&affinity->lock);
 	if (affinity->is_on) {
 		advice = callers_note(&affinity->callers, caller, is_overlapping, bytes);
-		if (advice == CALLERS_CONCURRENT && affinity->mode == AFFINITY_AUTO) {
+		if (advice == CALLERS_ANYWHERE && affinity->mode == AFFINITY_AUTO) {
 			affinity->cpu = -1;
 			affinity->concurrent++;
 		} else if (advice != CALLERS_SAME) {

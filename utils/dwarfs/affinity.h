@@ -26,12 +26,15 @@ struct callers {
 	uint32_t unchanged; /* requests of the last caller in a row */
 	uint64_t history;   /* one bit for each request: it was concurrent */
 	bool are_concurrent;
+	uint32_t
+		moves; /* one bit for each query after the first: the last caller had moved */
+	uint32_t anywhere; /* requests of it that are still to be served on any CPU */
 };
 
 enum callers_advice {
-	CALLERS_SAME,	    /* serve where the last request was served */
-	CALLERS_QUERY,	    /* find out where the caller runs */
-	CALLERS_CONCURRENT, /* serve on any CPU */
+	CALLERS_SAME,	  /* serve where the last request was served */
+	CALLERS_QUERY,	  /* find out where the caller runs */
+	CALLERS_ANYWHERE, /* serve on any CPU */
 };
 
 /*
@@ -41,6 +44,13 @@ enum callers_advice {
  */
 enum callers_advice callers_note(struct callers *callers, uint32_t caller,
 				 bool is_overlapping, uint64_t bytes);
+
+/*
+ * What the query that callers_note() asked for found: whether the caller runs on another CPU
+ * than at the last query. The scheduler may move a caller that shares its CPU with the thread
+ * that serves it. Following it then has no use, and costs a move each time.
+ */
+void callers_queried(struct callers *callers, bool has_moved);
 
 /* -- threads ----------------------------------------------------------------------- */
 

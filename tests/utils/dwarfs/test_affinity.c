@@ -33,7 +33,7 @@ static void the_cpu_of_one_caller_is_queried_now_and_then(void **state)
 	for (int i = 0; i < MANY; i++) {
 		enum callers_advice advice = callers_note(&callers, 7, false, 4096);
 
-		assert_int_not_equal(advice, CALLERS_CONCURRENT);
+		assert_int_not_equal(advice, CALLERS_ANYWHERE);
 		queries += advice == CALLERS_QUERY;
 	}
 	assert_in_range(queries, 1, 2 * MANY / WINDOW);
@@ -60,10 +60,10 @@ static void callers_in_turn_are_concurrent_until_they_stop(void **state)
 
 	(void)state;
 	alternate(&callers, &advice);
-	assert_int_equal(advice, CALLERS_CONCURRENT);
+	assert_int_equal(advice, CALLERS_ANYWHERE);
 	do
 		advice = callers_note(&callers, 1, false, 0);
-	while (advice == CALLERS_CONCURRENT && ++rest < MANY);
+	while (advice == CALLERS_ANYWHERE && ++rest < MANY);
 	assert_int_equal(advice, CALLERS_QUERY);
 	assert_in_range(rest, 1, WINDOW);
 	assert_int_equal(callers_note(&callers, 1, false, 0), CALLERS_SAME);
@@ -77,10 +77,10 @@ static void new_callers_are_concurrent_only_if_their_requests_overlap(void **sta
 	(void)state;
 	for (uint32_t task = 1; task <= WINDOW; task++) {
 		assert_int_not_equal(callers_note(&apart, task, false, 0),
-				     CALLERS_CONCURRENT);
+				     CALLERS_ANYWHERE);
 		advice = callers_note(&overlapping, task, true, 0);
 	}
-	assert_int_equal(advice, CALLERS_CONCURRENT);
+	assert_int_equal(advice, CALLERS_ANYWHERE);
 }
 
 static void requests_of_one_caller_may_overlap(void **state)
@@ -90,7 +90,7 @@ static void requests_of_one_caller_may_overlap(void **state)
 	(void)state;
 	for (int i = 0; i < MANY; i++)
 		assert_int_not_equal(callers_note(&callers, 1, true, 4096),
-				     CALLERS_CONCURRENT);
+				     CALLERS_ANYWHERE);
 }
 
 static void large_reads_are_concurrent_with_their_caller(void **state)
@@ -101,7 +101,50 @@ static void large_reads_are_concurrent_with_their_caller(void **state)
 	(void)state;
 	for (int i = 0; i < WINDOW; i++)
 		advice = callers_note(&callers, 1, false, CALLERS_LARGE_READ);
-	assert_int_equal(advice, CALLERS_CONCURRENT);
+	assert_int_equal(advice, CALLERS_ANYWHERE);
+}
+
+/* Requests of one task until the advice is to query, and whether it was to serve anywhere. */
+static bool go_to_query(struct callers *callers, uint32_t caller)
+{
+	enum callers_advice advice;
+	bool was_anywhere = false;
+
+	while ((advice = callers_note(callers, caller, false, 0)) != CALLERS_QUERY)
+		was_anywhere |= advice == CALLERS_ANYWHERE;
+	return was_anywhere;
+}
+
+static void a_caller_that_moves_each_time_is_not_followed_for_a_while(void **state)
+{
+	struct callers callers = { 0 };
+	int rest = 0;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		assert_false(go_to_query(&callers, 7));
+		callers_queried(&callers, true); /* the first says nothing */
+	}
+	while (callers_note(&callers, 7, false, 0) == CALLERS_ANYWHERE)
+		rest++;
+	assert_in_range(rest, MANY, 100 * MANY);
+	/* Another one is followed. */
+	for (int i = 0; i < 3; i++) {
+		assert_false(go_to_query(&callers, 7));
+		callers_queried(&callers, true);
+	}
+	assert_int_equal(callers_note(&callers, 8, false, 0), CALLERS_QUERY);
+}
+
+static void a_caller_that_moves_now_and_then_is_followed(void **state)
+{
+	struct callers callers = { 0 };
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) {
+		assert_false(go_to_query(&callers, 7));
+		callers_queried(&callers, i % 2);
+	}
 }
 
 /* The fields after the name up to the CPU, which is the 39th. */
@@ -132,6 +175,9 @@ int main(void)
 			new_callers_are_concurrent_only_if_their_requests_overlap),
 		cmocka_unit_test(requests_of_one_caller_may_overlap),
 		cmocka_unit_test(large_reads_are_concurrent_with_their_caller),
+		cmocka_unit_test(
+			a_caller_that_moves_each_time_is_not_followed_for_a_while),
+		cmocka_unit_test(a_caller_that_moves_now_and_then_is_followed),
 		cmocka_unit_test(the_cpu_is_field_39_whatever_the_name_contains),
 	};
 
