@@ -48,7 +48,7 @@ enum callers_advice callers_note(struct callers *callers, uint32_t caller,
 /*
  * What the query that callers_note() asked for found: whether the caller runs on another CPU
  * than at the last query. The scheduler may move a caller that shares its CPU with the thread
- * that serves it. Following it then has no use, and costs a move each time.
+ * that serves it; if it always does, following the caller costs a move each time for nothing.
  */
 void callers_queried(struct callers *callers, bool has_moved);
 

@@ -121,7 +121,7 @@ static void a_caller_that_moves_each_time_is_not_followed_for_a_while(void **sta
 	int rest = 0;
 
 	(void)state;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 9; i++) {
 		assert_false(go_to_query(&callers, 7));
 		callers_queried(&callers, true); /* the first says nothing */
 	}
@@ -129,7 +129,7 @@ static void a_caller_that_moves_each_time_is_not_followed_for_a_while(void **sta
 		rest++;
 	assert_in_range(rest, MANY, 100 * MANY);
 	/* Another one is followed. */
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 8; i++) {
 		assert_false(go_to_query(&callers, 7));
 		callers_queried(&callers, true);
 	}
@@ -143,7 +143,7 @@ static void a_caller_that_moves_now_and_then_is_followed(void **state)
 	(void)state;
 	for (int i = 0; i < MANY; i++) {
 		assert_false(go_to_query(&callers, 7));
-		callers_queried(&callers, i % 2);
+		callers_queried(&callers, i % 8 != 0);
 	}
 }
 
