@@ -27,15 +27,12 @@
  * worker threads. budget/ plans their memory between scan, inspect and order. Nothing is
  * visible at the output path before the output is committed.
  */
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "format/history_write.h"
 #include "format/side.h"
 #include "format/xattrs.h"
 #include "os/memory_size.h"
-#include "os/system_name.h"
 #include "write/budget/memory_estimate.h"
 #include "write/categorize/categorize.h"
 #include "write/digests/digest_section.h"
@@ -46,6 +43,7 @@
 #include "write/inspect/inspect.h"
 #include "write/items/assembly.h"
 #include "write/items/spool.h"
+#include "write/metadata/history_section.h"
 #include "write/metadata/metadata.h"
 #include "write/metadata/xattr_section.h"
 #include "write/options/input_options.h"
@@ -398,37 +396,6 @@ static int new_digests(struct build *build, dwarfs_error **err)
 			      &build->run.digests, err);
 }
 
-/* Contents by the number of the inode of their first file. */
-struct numbered {
-	uint32_t inode, content;
-};
-
-static int compare_numbered(const void *left, const void *right)
-{
-	const struct numbered *a = left, *b = right;
-
-	return a->inode < b->inode ? -1 : a->inode > b->inode;
-}
-
-/* The contents in the order of the chunk table, which is that of their inodes. */
-static int order_contents(const struct build *build, uint32_t *files, dwarfs_error **err)
-{
-	const struct contents *contents = &build->contents;
-	auto_free struct numbered *list = dw_calloc(contents->count, sizeof(*list));
-
-	if (!list)
-		return dw_fail_nomem(err);
-	for (size_t i = 0; i < contents->count; i++)
-		list[i] = (struct numbered){
-			build->tree.inodes[contents->list[i].inode].number, (uint32_t)i
-		};
-	if (contents->count > 1)
-		qsort(list, contents->count, sizeof(*list), compare_numbered);
-	for (size_t i = 0; i < contents->count; i++)
-		files[i] = list[i].content;
-	return 0;
-}
-
 static int write_digests(struct build *build, dwarfs_error **err)
 {
 	struct codec_spec codec = build->run.options->codecs[DWARFS_CODEC_METADATA];
@@ -450,7 +417,8 @@ static int write_digests(struct build *build, dwarfs_error **err)
 		return 0;
 	if (!files)
 		return dw_fail_nomem(err);
-	if ((ret = order_contents(build, files, err)) < 0 ||
+	if ((ret = dw_digest_section_order(&build->tree, &build->contents, files, err)) <
+		    0 ||
 	    (ret = dw_digest_section(&input, &data, err)) < 0 || data.size == 0)
 		return ret;
 	fit_metadata_codec(build, data.size, &codec);
@@ -459,43 +427,6 @@ static int write_digests(struct build *build, dwarfs_error **err)
 }
 
 /* -- history ------------------------------------------------------------------------- */
-
-static const char *compiler_id(void)
-{
-#if defined(__clang__)
-	return "Clang " __clang_version__;
-#else
-	return "GNU " __VERSION__;
-#endif
-}
-
-#define MAX_LIBRARIES 16
-
-/* Versions of the compression libraries, sorted by name. */
-struct libraries {
-	char text[MAX_LIBRARIES][32];
-	const char *list[MAX_LIBRARIES];
-	size_t count;
-};
-
-static int compare_library_names(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static void list_libraries(struct libraries *libraries)
-{
-	size_t *count = &libraries->count;
-
-	for (*count = 0; *count < MAX_LIBRARIES; ++*count) {
-		char *text = libraries->text[*count];
-
-		if (!dw_codec_library(*count, text, sizeof(libraries->text[0])))
-			break;
-		libraries->list[*count] = text;
-	}
-	qsort(libraries->list, *count, sizeof(libraries->list[0]), compare_library_names);
-}
 
 /* Sections of the images of the input: history, or all others. */
 static int copy_sections(struct build *build, bool history, dwarfs_error **err)
@@ -523,34 +454,12 @@ static int write_history(struct build *build, dwarfs_error **err)
 {
 	const struct build_options *options = build->run.options;
 	auto_buffer struct buffer data = { 0 };
-	struct libraries libraries;
-	char system_id[256], description[64];
-	struct history_record record = {
-		.major = DWARFS_VERSION_MAJOR,
-		.minor = DWARFS_VERSION_MINOR,
-		.patch = DWARFS_VERSION_PATCH,
-		.is_release = true,
-		.description = description,
-		.system_id = system_id,
-		.compiler_id = compiler_id(),
-		.arguments = (const char *const *)options->arguments,
-		.argument_count = options->argument_count,
-		.has_timestamp = options->history_timestamps,
-		.timestamp = build->now,
-	};
 	int ret;
 
 	if (!options->history)
 		return 0;
-	if ((ret = copy_sections(build, true, err)) < 0)
-		return ret;
-	list_libraries(&libraries);
-	record.library_versions = libraries.list;
-	record.library_count = libraries.count;
-	dw_os_system_name(system_id, sizeof(system_id));
-	snprintf(description, sizeof(description), "libdwarfs %s",
-		 dwarfs_version_string());
-	if ((ret = dw_history_write(&record, &data, err)) < 0)
+	if ((ret = copy_sections(build, true, err)) < 0 ||
+	    (ret = dw_history_section(options, build->now, &data, err)) < 0)
 		return ret;
 	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_HISTORY,
 				      &options->codecs[DWARFS_CODEC_HISTORY],

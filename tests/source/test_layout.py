@@ -43,6 +43,8 @@ COVERED_BY = {
     "lib/base/read_line.c": ("tests/write/options/test_filter.c",),
     "lib/base/version.c": ("tests/api/test_open.c",),
     "lib/format/side/digest_table_write.c": ("tests/format/side/test_digest_table.c",),
+    "lib/write/metadata/history_section.c": ("tests/interop/test_strict.py",
+                                             "tests/read/test_history.c"),
     "lib/write/inspect/digest_match.c": ("tests/write/digests/test_digests.c",),
     "lib/write/images/needed_blocks.c": ("tests/write/images/test_kept_blocks.c",
                                          "tests/utils/mkdwarfs/test_image.py"),

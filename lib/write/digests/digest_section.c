@@ -4,6 +4,8 @@
  *
  * What fits is decided by the size before compression, which is never exceeded.
  */
+#include <stdlib.h>
+
 #include "write/digests/digest_section.h"
 
 /* Anchors are sampled down to one in about 2^MAX_SPACING_BITS bytes. */
@@ -22,6 +24,37 @@ static void free_section_plan(struct section_plan *plan)
 	dw_free(plan->ends);
 	dw_free(plan->offsets);
 	dw_free(plan->hashes);
+}
+
+/* -- the order ------------------------------------------------------------------------ */
+
+/* Contents by the number of the inode of their first file. */
+struct numbered {
+	uint32_t inode, content;
+};
+
+static int compare_numbered(const void *left, const void *right)
+{
+	const struct numbered *a = left, *b = right;
+
+	return a->inode < b->inode ? -1 : a->inode > b->inode;
+}
+
+int dw_digest_section_order(const struct tree *tree, const struct contents *contents,
+			    uint32_t *files, dwarfs_error **err)
+{
+	auto_free struct numbered *list = dw_calloc(contents->count, sizeof(*list));
+
+	if (!list)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < contents->count; i++)
+		list[i] = (struct numbered){ tree->inodes[contents->list[i].inode].number,
+					     (uint32_t)i };
+	if (contents->count > 1)
+		qsort(list, contents->count, sizeof(*list), compare_numbered);
+	for (size_t i = 0; i < contents->count; i++)
+		files[i] = list[i].content;
+	return 0;
 }
 
 /* -- what fits ----------------------------------------------------------------------- */

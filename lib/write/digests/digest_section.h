@@ -6,6 +6,7 @@
 #define DW_WRITE_DIGESTS_DIGEST_SECTION_H
 
 #include "write/digests/digests.h"
+#include "write/inspect/unique_contents.h"
 
 /* The section may have this share of the image, unless it is wanted in any case. */
 #define DIGESTS_SHARE 200 /* one part in */
@@ -20,6 +21,11 @@ struct digest_section_input {
 	uint64_t metadata_xxh3;
 	uint64_t max_bytes; /* UINT64_MAX: any size */
 };
+
+/* The numbers of all contents, in the order of the chunk table, which is that of their
+ * inodes. */
+int dw_digest_section_order(const struct tree *tree, const struct contents *contents,
+			    uint32_t *files, dwarfs_error **err);
 
 /*
  * Append the contents of the section: with as many anchors as fit into max_bytes, without
