@@ -500,24 +500,23 @@ static void begin_after_kept(struct segmenter *segmenter)
 	filler->has_first_block = true;
 }
 
-/* The bytes of all blocks that were taken over. */
-static int kept_bytes(const struct segmenter *segmenter, uint64_t *total_out,
-		      dwarfs_error **err)
+/* The bytes of all blocks that were taken over; one whose size cannot be read counts as full,
+ * and fails where its bytes are needed. */
+static uint64_t kept_bytes(const struct segmenter *segmenter)
 {
 	const struct kept_blocks *kept = segmenter->in->kept;
+	uint64_t total = 0;
 
-	*total_out = 0;
 	for (size_t i = 0; kept && i < kept->count; i++) {
 		const struct kept_block *block = &kept->list[i];
 		uint64_t bytes;
-		int ret = block->image->ops->block_bytes(block->image->user, block->block,
-							 &bytes, err);
 
-		if (ret < 0)
-			return ret;
-		*total_out += bytes;
+		if (block->image->ops->block_bytes(block->image->user, block->block,
+						   &bytes, NULL) < 0)
+			bytes = segmenter->filler.block_bytes;
+		total += bytes;
 	}
-	return 0;
+	return total;
 }
 
 /* An anchor is in about 2^shift bytes. */
@@ -555,14 +554,11 @@ static int new_matcher(struct segmenter *segmenter, dwarfs_error **err)
 		.index_bytes = segmenter->in->budget->index_bytes,
 		.lookback = settings->lookback,
 	};
-	uint64_t kept;
 	int ret;
 
 	if (settings->window_bits == 0 || settings->lookback == 0)
 		return 0;
-	if ((ret = kept_bytes(segmenter, &kept, err)) < 0)
-		return ret;
-	options.total_bytes = total_bytes(segmenter->in) + kept;
+	options.total_bytes = total_bytes(segmenter->in) + kept_bytes(segmenter);
 	options.shift = choose_shift(segmenter, options.total_bytes);
 	if ((ret = choose_minima(segmenter, &options, err)) < 0 ||
 	    (ret = dw_stored_window_new(segmenter->run, segmenter->tree,
