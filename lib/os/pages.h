@@ -43,7 +43,8 @@ static inline bool dw_pages_are_system(const void *pages)
 void *dw_pages_new_wiped_by_fork(size_t bytes);
 
 /* A range that will be accessed at random or filled at once: where it covers whole huge pages,
- * they may be used. Does nothing for memory of an allocator of the program. */
+ * they may be used. Only advice, which stays with the addresses until they are unmapped. Does
+ * nothing for memory of an allocator of the program. */
 void dw_pages_use_huge(void *from, size_t bytes);
 
 /* A range is about to be written: populate it at once instead of page by page. */

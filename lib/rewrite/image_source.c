@@ -507,6 +507,7 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 	to->keeps_blocks = keeps_blocks;
 	to->block_bits = bits_of(image->view->block_size);
 	to->block_count = image->block_count;
+	to->cache_bytes = dw_context_cache_bytes(image->context);
 	to->is_lenient = image->trusts_blocks;
 	to->made = image->view->has_create_timestamp &&
 				   image->view->create_timestamp <= INT64_MAX

@@ -7,7 +7,8 @@
  * an idle state each time, which costs more than most replies. So while requests come one
  * at a time, the threads have the affinity of the CPU on which the caller runs; with
  * concurrent requests, large reads, or a caller that the scheduler moves away each time,
- * they have the affinity that the process was started with. Replies do not depend on it, so failures are ignored.
+ * they have the affinity that the process was started with. Replies do not depend on it, so
+ * failures are ignored.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -100,6 +101,7 @@ void callers_queried(struct callers *callers, bool has_moved)
 	if (callers->moves < MOST_MOVES)
 		return;
 	callers->moves = 0;
+	callers->unchanged = 0;
 	callers->anywhere = REQUESTS_ANYWHERE;
 }
 
@@ -223,8 +225,11 @@ static void query(struct affinity *affinity, uint32_t caller)
 	int cpu = cpu_of_task(caller);
 
 	adopt_change(affinity);
-	callers_queried(&affinity->callers, cpu != affinity->cpu);
-	affinity->cpu = cpu >= 0 && CPU_ISSET(cpu, &affinity->allowed) ? cpu : -1;
+	if (cpu >= 0 && !CPU_ISSET(cpu, &affinity->allowed))
+		cpu = -1;
+	if (affinity->mode == AFFINITY_AUTO)
+		callers_queried(&affinity->callers, cpu != affinity->cpu);
+	affinity->cpu = cpu;
 	affinity->queries++;
 }
 

@@ -26,8 +26,7 @@ struct callers {
 	uint32_t unchanged; /* requests of the last caller in a row */
 	uint64_t history;   /* one bit for each request: it was concurrent */
 	bool are_concurrent;
-	uint32_t
-		moves; /* one bit for each query after the first: the last caller had moved */
+	uint32_t moves; /* queries in a row that found the last caller on another CPU */
 	uint32_t anywhere; /* requests of it that are still to be served on any CPU */
 };
 
@@ -49,6 +48,7 @@ enum callers_advice callers_note(struct callers *callers, uint32_t caller,
  * What the query that callers_note() asked for found: whether the caller runs on another CPU
  * than at the last query. The scheduler may move a caller that shares its CPU with the thread
  * that serves it; if it always does, following the caller costs a move each time for nothing.
+ * A caller that is to be followed all the same is not reported here.
  */
 void callers_queried(struct callers *callers, bool has_moved);
 

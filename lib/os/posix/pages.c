@@ -46,9 +46,12 @@ void dw_pages_use_huge(void *from, size_t bytes)
 	const uintptr_t huge = (uintptr_t)2 << 20;
 	uintptr_t start = ((uintptr_t)from + huge - 1) / huge * huge;
 	uintptr_t end = ((uintptr_t)from + bytes) / huge * huge;
+	int saved = errno;
 
-	if (!dw_current_allocator && start < end)
+	/* start is 0 after an address in the last huge page. */
+	if (!dw_current_allocator && start >= (uintptr_t)from && start < end)
 		madvise((void *)start, end - start, MADV_HUGEPAGE);
+	errno = saved;
 #endif
 }
 

@@ -13,6 +13,7 @@
 #include "write/builder.h"
 #include "write/categorize/categorize.h"
 #include "write/input/source.h"
+#include "write/items/assembly.h"
 #include "write/options/input_options.h"
 #include "write/order/auto/sketch.h"
 #include "write/pack/block_packer.h"
@@ -52,6 +53,7 @@ struct plan {
 	struct stream_settings *settings; /* by category */
 	const uint8_t *used;		  /* categories in use */
 	size_t category_count;
+	bool has_images;  /* of which blocks may be taken over */
 	uint64_t anchors; /* bytes of a full index */
 };
 
@@ -304,6 +306,7 @@ static int fail_limit(uint64_t limit, uint64_t least, dwarfs_error **err)
 static uint64_t index_bytes(const struct plan *plan)
 {
 	unsigned densest = 64;
+	uint64_t count;
 
 	for (size_t i = 0; i < plan->category_count; i++) {
 		const struct stream_settings *settings = &plan->settings[i];
@@ -315,7 +318,12 @@ static uint64_t index_bytes(const struct plan *plan)
 		shift = dw_anchor_shift(settings);
 		densest = shift < densest ? shift : densest;
 	}
-	return densest < 64 ? (plan->workload.bytes >> densest) * 13 + 8192 : 0;
+	if (densest == 64)
+		return 0;
+	count = plan->workload.bytes >> densest;
+	if (plan->has_images)
+		count = max_of(count, DW_ANCHORS_AFTER_KEPT);
+	return count * 13 + 8192;
 }
 
 static struct plan begin_plan(dwarfs_builder *builder, const struct workload *workload,
@@ -334,6 +342,7 @@ static struct plan begin_plan(dwarfs_builder *builder, const struct workload *wo
 		.block_bits = builder->options.block_bits,
 		.settings = builder->settings,
 		.used = used,
+		.has_images = builder->assembly && builder->assembly->image_count > 0,
 		.category_count = builder->total_count,
 	};
 

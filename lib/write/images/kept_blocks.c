@@ -393,7 +393,7 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 	}
 	ret = image->ops->load_block(image->user, block->block, &section, err);
 	if (ret < 0)
-		return ret;
+		return dw_explain(err, ret, "'%s'", image->name);
 	/* Nor can one without bytes, or whose codec is not known. */
 	if (image->blocks[block->block].action == BLOCK_COMPRESS && !section.is_damaged &&
 	    section.unpacked_bytes > 0) {
@@ -540,6 +540,18 @@ int dw_kept_blocks_add_chunks(struct build_run *run, const struct tree *tree,
 			return ret;
 	}
 	return 0;
+}
+
+uint64_t dw_kept_blocks_bytes(const struct kept_blocks *kept, size_t index,
+			      uint64_t unknown)
+{
+	const struct kept_block *block = &kept->list[index];
+	uint64_t bytes;
+
+	return block->image->ops->block_bytes(block->image->user, block->block, &bytes,
+					      NULL) == 0
+		       ? bytes
+		       : unknown;
 }
 
 int64_t dw_kept_blocks_read(const struct kept_blocks *kept, size_t index, void *buffer,

@@ -57,6 +57,11 @@ int dw_kept_blocks_add_chunks(struct build_run *run, const struct tree *tree,
 			      struct contents *contents, const struct kept_blocks *kept,
 			      struct chunks *chunks, dwarfs_error **err);
 
+/* The size of a block of the list; unknown if it cannot be read, which fails where its bytes
+ * are needed. */
+uint64_t dw_kept_blocks_bytes(const struct kept_blocks *kept, size_t index,
+			      uint64_t unknown);
+
 /* Read bytes of a block of the list at an offset: their number, less than size at its end,
  * or a negative error code. */
 int64_t dw_kept_blocks_read(const struct kept_blocks *kept, size_t index, void *buffer,

@@ -116,6 +116,7 @@ struct source_image {
 				compressed anew */
 	bool changes_block_size; /* to that of the builder; all blocks are compressed again */
 	uint32_t block_bits;	 /* log2 of the block size, rounded up */
+	uint64_t cache_bytes; /* of decoded blocks that are kept for read_block */
 	uint32_t block_count;
 	struct source_block *blocks;
 	bool has_digests;		 /* else digest is not called */

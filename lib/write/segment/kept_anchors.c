@@ -85,6 +85,7 @@ int dw_kept_anchors_new(const struct kept_anchors_input *in,
 	DW_AUTO(kept_anchors)
 	struct kept_anchors *anchors = dw_calloc(1, sizeof(*anchors));
 	size_t count = in->kept->count;
+	size_t first = in->lookback > count ? 0 : count - in->lookback + 1;
 	int ret;
 
 	if (!anchors)
@@ -94,7 +95,7 @@ int dw_kept_anchors_new(const struct kept_anchors_input *in,
 	anchors->found = dw_calloc(count, sizeof(*anchors->found));
 	if (!anchors->is_listed || !anchors->found)
 		return dw_fail_nomem(err);
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = (uint32_t)first; i < count; i++) {
 		anchors->is_listed[i] = note_listed(anchors, i);
 		if (anchors->is_listed[i])
 			anchors->listed_count++;
@@ -130,8 +131,7 @@ static bool has_run(const struct kept_anchors *anchors, uint64_t place,
 
 	return block < anchors->in.kept->count && anchors->is_listed[block] &&
 	       size >= FOUND_BYTES &&
-	       dw_matcher_extend(anchors->in.matcher, place, data, FOUND_BYTES) ==
-		       FOUND_BYTES;
+	       dw_matcher_is_stored(anchors->in.matcher, place, data, FOUND_BYTES);
 }
 
 /* By anchors as far apart as when the images were made: those of the matcher may be closer

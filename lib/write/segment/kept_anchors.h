@@ -2,9 +2,9 @@
 /*
  * write/segment/kept_anchors: anchors of the blocks that were taken over from images.
  *
- * An image lists few anchors of its blocks, or none. A block with none is decompressed at once,
- * and the matcher gets all its anchors; one with few is decompressed when it is found to have a
- * run in common with the input.
+ * An image lists few anchors of its blocks, or none. A block with none is decompressed at
+ * once, and the matcher gets all its anchors; one with few is decompressed when it is found
+ * to have a run in common with the input. Blocks that no match may refer to are left out.
  */
 #ifndef DW_WRITE_SEGMENT_KEPT_ANCHORS_H
 #define DW_WRITE_SEGMENT_KEPT_ANCHORS_H
@@ -19,10 +19,11 @@ struct kept_anchors_input {
 	const struct kept_blocks *kept;
 	struct matcher *matcher;
 	size_t block_bytes;
-	unsigned shift; /* of the anchors that images list, as far as is known */
+	uint32_t lookback; /* blocks that may be referred to; UINT32_MAX: all */
+	unsigned shift;	   /* of the anchors that images list, as far as is known */
 };
 
-/* Give the matcher what is known without a look at the input. The arguments outlive it. */
+/* Give the matcher what is known without reading the input. The arguments outlive it. */
 int dw_kept_anchors_new(const struct kept_anchors_input *in,
 			struct kept_anchors **anchors_out, dwarfs_error **err);
 void dw_kept_anchors_free(struct kept_anchors *anchors);

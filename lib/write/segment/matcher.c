@@ -50,6 +50,7 @@ int dw_matcher_new(const struct matcher_options *options, struct stored_window *
 		return dw_fail_nomem(err);
 	matcher->options = *options;
 	matcher->window = window;
+	matcher->credit = (int64_t)MATCH_PIECE_BYTES * CREDIT_PER_BYTE;
 	matcher->anchors =
 		dw_calloc(dw_anchors_room(MATCH_PIECE_BYTES), sizeof(*matcher->anchors));
 	if (!matcher->anchors)
@@ -182,6 +183,29 @@ uint64_t dw_matcher_work(const struct matcher *matcher)
 	return matcher->compared + dw_stored_window_work(matcher->window);
 }
 
+/* Pay for the work since then, less what it found. */
+static void pay(struct matcher *matcher, uint64_t work_before, size_t found)
+{
+	uint64_t work = dw_matcher_work(matcher) - work_before;
+
+	if (work > found)
+		matcher->credit -= (int64_t)(work - found);
+}
+
+bool dw_matcher_is_stored(struct matcher *matcher, uint64_t place, const uint8_t *data,
+			  size_t size)
+{
+	uint64_t work = dw_matcher_work(matcher);
+	size_t found;
+
+	if (matcher->credit <= 0)
+		return false;
+	found = dw_matcher_extend(matcher, place, data, size);
+	matcher->credit -= COST_OF_LOOK;
+	pay(matcher, work, found);
+	return found == size;
+}
+
 /* -- candidates --------------------------------------------------------------------- */
 
 /* Begin and end where frames do, both here and there. */
@@ -282,9 +306,7 @@ static bool best_match(struct matcher *matcher, const struct anchor *anchor,
 		}
 		matcher->credit -= COST_OF_LOOK;
 	}
-	work = dw_matcher_work(matcher) - work;
-	if (work > best->size)
-		matcher->credit -= (int64_t)(work - best->size);
+	pay(matcher, work, best->size);
 	return best->size > 0;
 }
 

@@ -79,4 +79,9 @@ uint64_t dw_matcher_work(const struct matcher *matcher);
 size_t dw_matcher_extend(struct matcher *matcher, uint64_t place, const uint8_t *data,
 			 size_t size);
 
+/* Whether these bytes are stored at a place. False, too, when more was compared in vain than
+ * the data so far pays for. */
+bool dw_matcher_is_stored(struct matcher *matcher, uint64_t place, const uint8_t *data,
+			  size_t size);
+
 #endif

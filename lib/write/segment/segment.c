@@ -32,13 +32,12 @@
 
 /*
  * After blocks that were taken over, the codec has only what is new as context: shorter
- * matches are worth a chunk there, and more anchors find them, up to a number that takes
- * about 27 MB of the index. One release of a program after the other, 24 in all, take
+ * matches are worth a chunk there, and more anchors find them, up to
+ * DW_ANCHORS_AFTER_KEPT. One release of a program after the other, 24 in all, take
  * 9.37 MB this way and 10.53 MB as without blocks (level 7; 15.40 and 16.47 at level 3).
  */
 #define CHUNK_COST_AFTER_KEPT UINT64_C(32)
 #define FEWER_BITS_AFTER_KEPT 3 /* of the window */
-#define ANCHORS_AFTER_KEPT    (UINT64_C(1) << 21)
 
 struct segmenter {
 	const struct segment_input *in;
@@ -429,6 +428,12 @@ static uint64_t total_bytes(const struct segment_input *in)
 	return total;
 }
 
+/* Whether there are blocks that were taken over, and a match may be in one of them. */
+static bool is_after_kept(const struct segmenter *segmenter)
+{
+	return segmenter->in->kept && segmenter->in->settings->lookback > 1;
+}
+
 /* log2 of the shortest match of all. */
 static uint32_t window_bits(const struct segmenter *segmenter)
 {
@@ -448,7 +453,7 @@ static int choose_minima(const struct segmenter *segmenter,
 			 struct matcher_options *options, dwarfs_error **err)
 {
 	const struct stream_settings *settings = segmenter->in->settings;
-	bool after_kept = segmenter->in->kept;
+	bool after_kept = is_after_kept(segmenter);
 	uint64_t worth, least = UINT64_C(1) << window_bits(segmenter);
 	uint32_t density;
 	int ret = dw_density(segmenter->in, &density, err);
@@ -488,34 +493,30 @@ static int new_gatherer(struct segmenter *segmenter, dwarfs_error **err)
 }
 
 /* The stream continues the blocks that were taken over. */
-static void begin_after_kept(struct segmenter *segmenter)
+static int begin_after_kept(struct segmenter *segmenter, dwarfs_error **err)
 {
 	struct block_filler *filler = &segmenter->filler;
+	int ret;
 
 	if (!segmenter->in->kept)
-		return;
-	dw_stored_window_set_kept(filler->window, segmenter->in->kept);
+		return 0;
+	if ((ret = dw_stored_window_set_kept(filler->window, segmenter->in->kept, err)) <
+	    0)
+		return ret;
 	filler->first_block = 0;
 	filler->last_block = (uint32_t)segmenter->in->kept->count - 1;
 	filler->has_first_block = true;
+	return 0;
 }
 
-/* The bytes of all blocks that were taken over; one whose size cannot be read counts as full,
- * and fails where its bytes are needed. */
+/* The bytes of all blocks that were taken over. */
 static uint64_t kept_bytes(const struct segmenter *segmenter)
 {
 	const struct kept_blocks *kept = segmenter->in->kept;
 	uint64_t total = 0;
 
-	for (size_t i = 0; kept && i < kept->count; i++) {
-		const struct kept_block *block = &kept->list[i];
-		uint64_t bytes;
-
-		if (block->image->ops->block_bytes(block->image->user, block->block,
-						   &bytes, NULL) < 0)
-			bytes = segmenter->filler.block_bytes;
-		total += bytes;
-	}
+	for (size_t i = 0; kept && i < kept->count; i++)
+		total += dw_kept_blocks_bytes(kept, i, segmenter->filler.block_bytes);
 	return total;
 }
 
@@ -524,9 +525,9 @@ static unsigned choose_shift(const struct segmenter *segmenter, uint64_t total)
 {
 	unsigned shift = dw_anchor_shift(segmenter->in->settings);
 
-	if (segmenter->in->kept)
+	if (is_after_kept(segmenter))
 		while (shift > MIN_SHIFT && shift > window_bits(segmenter) &&
-		       total >> (shift - 1) <= ANCHORS_AFTER_KEPT)
+		       total >> (shift - 1) <= DW_ANCHORS_AFTER_KEPT)
 			shift--;
 	return shift;
 }
@@ -538,6 +539,7 @@ static int new_kept_anchors(struct segmenter *segmenter, dwarfs_error **err)
 		.kept = segmenter->in->kept,
 		.matcher = segmenter->matcher,
 		.block_bytes = segmenter->filler.block_bytes,
+		.lookback = segmenter->in->settings->lookback,
 		.shift = dw_anchor_shift(segmenter->in->settings),
 	};
 
@@ -567,10 +569,9 @@ static int new_matcher(struct segmenter *segmenter, dwarfs_error **err)
 					segmenter->in->budget->window_bytes,
 					&segmenter->filler.window, err)) < 0 ||
 	    (ret = dw_matcher_new(&options, segmenter->filler.window, &segmenter->matcher,
-				  err)) < 0)
-		return ret;
-	begin_after_kept(segmenter);
-	if ((ret = new_kept_anchors(segmenter, err)) < 0)
+				  err)) < 0 ||
+	    (ret = begin_after_kept(segmenter, err)) < 0 ||
+	    (ret = new_kept_anchors(segmenter, err)) < 0)
 		return ret;
 	return new_gatherer(segmenter, err);
 }

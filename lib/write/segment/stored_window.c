@@ -26,10 +26,19 @@
 #define OPEN_SOURCES 4
 
 /* Cost in bytes compared: of opening a file, of a read call, and how many bytes are read
- * in the time of one. */
+ * in the time of one. A byte that is decompressed costs as much as one that is compared. */
 #define WORK_OF_OPEN 16384
 #define WORK_OF_CALL 2048
 #define WORK_OF_READ 8
+
+/*
+ * A kept block, as the cache of its image holds it or not. The cache itself is not asked: what
+ * it holds depends on other threads, and what is compared must not.
+ */
+struct kept_use {
+	uint64_t bytes;
+	uint64_t last; /* use, by kept_clock; 0: not held */
+};
 
 struct run {
 	uint64_t place;
@@ -58,6 +67,8 @@ struct stored_window {
 	struct compressor *compressor;
 	size_t block_bytes, ram_blocks;
 	const struct kept_blocks *kept; /* the first blocks, or NULL */
+	struct kept_use *kept_uses;
+	uint64_t kept_clock, kept_held; /* uses; bytes of all that are held */
 	uint32_t first_number;		/* of the first block of the stream or of kept */
 	struct block *current;		/* NULL: none of the stream yet */
 	struct block **ring;		/* the last ram_blocks, by block number */
@@ -117,16 +128,25 @@ void dw_stored_window_free(struct stored_window *window)
 	for (size_t i = 0; window->ring && i < window->ram_blocks; i++)
 		dw_block_release(window->compressor, window->ring[i]);
 	dw_pages_free(window->page_bytes, PAGE_COUNT * PAGE_BYTES);
+	dw_free(window->kept_uses);
 	dw_free(window->ring);
 	dw_free(window->runs);
 	dw_free(window);
 }
 
-void dw_stored_window_set_kept(struct stored_window *window,
-			       const struct kept_blocks *kept)
+int dw_stored_window_set_kept(struct stored_window *window,
+			      const struct kept_blocks *kept, dwarfs_error **err)
 {
+	struct kept_use *uses = dw_calloc(kept->count, sizeof(*uses));
+
+	if (!uses)
+		return dw_fail_nomem(err);
+	for (size_t i = 0; i < kept->count; i++)
+		uses[i].bytes = dw_kept_blocks_bytes(kept, i, window->block_bytes);
+	window->kept_uses = uses;
 	window->kept = kept;
 	window->turns = (uint32_t)kept->count;
+	return 0;
 }
 
 /* Number of the first block that is not one of kept. */
@@ -234,6 +254,42 @@ static uint64_t start_of_ram(const struct stored_window *window)
 	return (window->turns - blocks) * window->block_bytes;
 }
 
+/* The kept block that is held and was not used for the longest time. */
+static struct kept_use *oldest_use(const struct stored_window *window)
+{
+	struct kept_use *oldest = NULL;
+
+	for (size_t i = 0; i < window->kept->count; i++) {
+		struct kept_use *use = &window->kept_uses[i];
+
+		if (use->last > 0 && (!oldest || use->last < oldest->last))
+			oldest = use;
+	}
+	return oldest;
+}
+
+/* Reading from a block that is not held decompresses it. */
+static void use_kept_block(struct stored_window *window, uint32_t number)
+{
+	struct kept_use *use = &window->kept_uses[number];
+	uint64_t cache_bytes = window->kept->list[number].image->cache_bytes;
+	bool is_held = use->last > 0;
+
+	use->last = ++window->kept_clock;
+	if (is_held)
+		return;
+	window->work += use->bytes;
+	window->kept_held += use->bytes;
+	while (window->kept_held > cache_bytes) {
+		struct kept_use *oldest = oldest_use(window);
+
+		if (oldest == use)
+			break;
+		oldest->last = 0;
+		window->kept_held -= oldest->bytes;
+	}
+}
+
 /* Read the part of a page that is in the same kept block as a position. */
 static void fill_kept_page(struct stored_window *window, struct page *page,
 			   uint64_t place)
@@ -246,6 +302,7 @@ static void fill_kept_page(struct stored_window *window, struct page *page,
 					  page->data + (from - start),
 					  (size_t)(to - from), from - first, NULL);
 
+	use_kept_block(window, (uint32_t)(place / block));
 	window->work += WORK_OF_CALL + (to - from) / WORK_OF_READ;
 	page->number = start / PAGE_BYTES;
 	page->limit = UINT64_MAX;

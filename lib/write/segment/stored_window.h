@@ -26,8 +26,8 @@ DW_DEFINE_AUTO(window, struct stored_window *, dw_stored_window_free)
 /* The stream continues these blocks, the first ones of the image: their bytes have the
  * positions before those of the stream. Call it first. */
 struct kept_blocks;
-void dw_stored_window_set_kept(struct stored_window *window,
-			       const struct kept_blocks *kept);
+int dw_stored_window_set_kept(struct stored_window *window,
+			      const struct kept_blocks *kept, dwarfs_error **err);
 
 /* Begin a block; the one before is full. */
 void dw_stored_window_turn(struct stored_window *window, struct block *block);

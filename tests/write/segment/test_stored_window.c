@@ -13,6 +13,8 @@
 
 #include "support/write_run.h"
 #include "write/categorize/categorize.h"
+#include "write/images/kept_blocks.h"
+#include "write/images/source_image.h"
 #include "write/input/scan.h"
 #include "write/inspect/inspect.h"
 #include "write/order/order.h"
@@ -160,6 +162,77 @@ static void bytes_are_read_again(void **state)
 	free_lab(lab);
 }
 
+/* -- blocks of an image ---------------------------------------------------------------- */
+
+static int whole_blocks(void *user, uint32_t block, uint64_t *bytes_out,
+			dwarfs_error **err)
+{
+	(void)user, (void)block, (void)err;
+	*bytes_out = BLOCK_BYTES;
+	return 0;
+}
+
+static int64_t read_block(void *user, uint32_t block, void *buffer, size_t size,
+			  uint64_t offset, dwarfs_error **err)
+{
+	const struct lab *lab = user;
+
+	(void)err;
+	if (size > BLOCK_BYTES - offset)
+		size = BLOCK_BYTES - (size_t)offset;
+	memcpy(buffer, lab->bytes + block * BLOCK_BYTES + offset, size);
+	return (int64_t)size;
+}
+
+/* The work of a look at the same place of every block, in turn. */
+static uint64_t work_of_a_round(struct lab *lab, struct stored_window *window, size_t at)
+{
+	uint64_t before = dw_stored_window_work(window);
+
+	for (size_t i = 0; i < BLOCKS; i++) {
+		size_t place = i * BLOCK_BYTES + at, size;
+		const uint8_t *data = dw_stored_window_at(window, place, &size);
+
+		assert_non_null(data);
+		assert_memory_equal(data, lab->bytes + place, size);
+	}
+	return dw_stored_window_work(window) - before;
+}
+
+/* Blocks of an image that are more than its cache holds are decompressed again each time. */
+static void a_block_that_is_not_in_the_cache_is_work(void **state)
+{
+	static const struct source_image_ops ops = { .block_bytes = whole_blocks,
+						     .read_block = read_block };
+	struct lab *lab = new_lab(*state, 0);
+	struct source_image image = { .ops = &ops, .user = lab };
+	struct kept_block list[BLOCKS] = { 0 };
+	struct kept_blocks kept = { .list = list, .count = BLOCKS };
+
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		list[i] = (struct kept_block){ .image = &image, .block = i };
+	for (uint64_t held = BLOCKS - 1; held <= BLOCKS; held++) {
+		struct stored_window *window;
+
+		image.cache_bytes = held * BLOCK_BYTES;
+		assert_int_equal(dw_stored_window_new(&lab->run, &lab->tree,
+						      &lab->contents, NULL, BLOCK_BYTES,
+						      0, &window, NULL),
+				 0);
+		assert_int_equal(dw_stored_window_set_kept(window, &kept, NULL), 0);
+		assert_true(work_of_a_round(lab, window, 0) >= BLOCKS * BLOCK_BYTES);
+		/* In pages that were not read yet. */
+		if (held < BLOCKS)
+			assert_true(work_of_a_round(lab, window, BLOCK_BYTES - 1000) >=
+				    BLOCKS * BLOCK_BYTES);
+		else
+			assert_true(work_of_a_round(lab, window, BLOCK_BYTES - 1000) <
+				    BLOCK_BYTES);
+		dw_stored_window_free(window);
+	}
+	free_lab(lab);
+}
+
 /* Near-equal files produce such runs: the bytes that one comparison reads are bounded by
  * a small page. */
 static void a_look_among_short_runs_is_little_work(void **state)
@@ -247,6 +320,8 @@ int main(void)
 						remove_place),
 		cmocka_unit_test_setup_teardown(bytes_are_read_again, make_place,
 						remove_place),
+		cmocka_unit_test_setup_teardown(a_block_that_is_not_in_the_cache_is_work,
+						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(a_look_among_short_runs_is_little_work,
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(nothing_is_beyond_what_was_stored,
