@@ -25,53 +25,23 @@
  *
  * The stages run one after the other on the calling thread; inspect and compress use
  * worker threads. budget/ plans their memory between scan, inspect and order. Nothing is
- * visible at the output path before the output is committed.
+ * visible at the output path before the output is committed. build_sections.c writes what
+ * follows the blocks; build_copy.c copies an image section by section instead.
  */
-#include <string.h>
 #include <time.h>
 
-#include "format/side.h"
-#include "format/xattrs.h"
 #include "os/memory_size.h"
-#include "write/budget/memory_estimate.h"
+#include "write/build.h"
 #include "write/categorize/categorize.h"
-#include "write/digests/digest_section.h"
+#include "write/digests/digests.h"
 #include "write/images/base_images.h"
-#include "write/images/kept_blocks.h"
 #include "write/input/scan.h"
 #include "write/input/source.h"
 #include "write/inspect/inspect.h"
 #include "write/items/assembly.h"
 #include "write/items/spool.h"
-#include "write/metadata/history_section.h"
-#include "write/metadata/metadata.h"
-#include "write/metadata/xattr_section.h"
 #include "write/options/input_options.h"
 #include "write/order/order.h"
-
-/* Default for metadata: store it uncompressed, so that an image opens without
- * decompressing, if it is less of the image than the first share, or if it is long and
- * less than the second. */
-#define SMALL_METADATA_SHARE 50 /* one part in */
-#define LARGE_METADATA_SHARE 20
-#define LARGE_METADATA_BYTES ((uint64_t)8 << 20)
-
-/* State of a run: the results of each stage. */
-struct build {
-	struct build_run run;
-	dwarfs_builder *builder;
-	struct workload workload;
-	struct budget budget;
-	struct tree tree;
-	struct contents contents;
-	struct fragment_list *lists; /* of each stream, in their order */
-	size_t list_count;
-	struct kept_blocks kept; /* taken over from images */
-	struct chunks chunks;
-	struct block_streams block_streams;
-	struct section_writer sections;
-	uint64_t now; /* seconds since 1970 */
-};
 
 static void free_lists(struct build *build)
 {
@@ -277,199 +247,9 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 	return 0;
 }
 
-/* -- metadata ------------------------------------------------------------------------ */
+/* -- stages ------------------------------------------------------------------------- */
 
-static struct codec_spec metadata_codec(const struct build *build, uint64_t bytes)
-{
-	const struct build_options *options = build->run.options;
-	struct codec_spec codec = options->codecs[DWARFS_CODEC_METADATA];
-	unsigned share;
-
-	if (options->codec_was_set[DWARFS_CODEC_METADATA])
-		return codec;
-	share = bytes > LARGE_METADATA_BYTES ? LARGE_METADATA_SHARE
-					     : SMALL_METADATA_SHARE;
-	if (bytes * share < build->sections.bytes + bytes)
-		codec = (struct codec_spec){ .id = CODEC_NONE };
-	return codec;
-}
-
-static void fit_metadata_codec(const struct build *build, uint64_t bytes,
-			       struct codec_spec *codec)
-{
-	const char *what = "is compressed with less memory";
-	uint64_t before = dw_codec_memory(codec, (size_t)bytes);
-
-	if (codec->id == CODEC_NONE)
-		return;
-	if (!dw_budget_metadata_codec(&build->budget, build->chunks.count, bytes,
-				      codec)) {
-		what = "is not compressed";
-		*codec = (struct codec_spec){ .id = CODEC_NONE };
-	} else if (dw_codec_memory(codec, (size_t)bytes) == before) {
-		return;
-	}
-	dw_log(build->run.context, DWARFS_LOG_WARN,
-	       "memory limit of %" PRIu64 " MiB: metadata %s",
-	       build->run.options->memory_limit >> 20, what);
-}
-
-static int pack_metadata(struct build *build, const struct codec_spec *codec,
-			 const struct buffer *schema, const struct buffer *data,
-			 dwarfs_error **err)
-{
-	int ret = dw_section_writer_pack(&build->sections, DWARFS_SECTION_SCHEMA,
-					 &build->run.options->codecs[DWARFS_CODEC_SCHEMA],
-					 dw_buffer_span(schema), NULL, err);
-
-	if (ret < 0)
-		return ret;
-	return dw_section_writer_pack(
-		&build->sections, DWARFS_SECTION_METADATA, codec, dw_buffer_span(data),
-		&build->run.counts[DWARFS_COUNT_BYTES_METADATA], err);
-}
-
-static int write_metadata(struct build *build, dwarfs_error **err)
-{
-	struct metadata_input input = {
-		.run = &build->run,
-		.tree = &build->tree,
-		.contents = &build->contents,
-		.chunks = &build->chunks,
-		.block_streams = &build->block_streams,
-		.block_count = (uint32_t)build->run.counts[DWARFS_COUNT_BLOCKS],
-		.has_create_timestamp = build->run.options->create_timestamp,
-		.create_timestamp = build->now,
-	};
-	auto_buffer struct buffer schema = { 0 }, data = { 0 };
-	struct codec_spec codec;
-	int ret;
-
-	if ((ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_METADATA, err)) <
-		    0 ||
-	    (ret = dw_metadata(&input, &schema, &data, err)) < 0)
-		return ret;
-	codec = metadata_codec(build, data.size);
-	fit_metadata_codec(build, data.size, &codec);
-	if (codec.id == CODEC_NONE)
-		return pack_metadata(build, &codec, &schema, &data, err);
-	dw_buffer_free(&schema);
-	dw_buffer_free(&data);
-	input.compressed = true;
-	if ((ret = dw_metadata(&input, &schema, &data, err)) < 0)
-		return ret;
-	return pack_metadata(build, &codec, &schema, &data, err);
-}
-
-/* -- extended attributes ------------------------------------------------------------- */
-
-/* Always compressed, unlike small metadata: opening an image does not read this
- * section. */
-static int write_xattrs(struct build *build, dwarfs_error **err)
-{
-	struct codec_spec codec = build->run.options->codecs[DWARFS_CODEC_METADATA];
-	auto_buffer struct buffer data = { 0 };
-	int ret =
-		dw_xattr_section(&build->tree, build->sections.metadata_xxh3, &data, err);
-
-	if (ret < 0 || data.size == 0)
-		return ret;
-	fit_metadata_codec(build, data.size, &codec);
-	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_XATTRS, &codec,
-				      dw_buffer_span(&data), NULL, err);
-}
-
-/* -- digests ------------------------------------------------------------------------- */
-
-/* For streams without a matcher. */
-#define DEFAULT_ANCHOR_SHIFT 7
-
-static int new_digests(struct build *build, dwarfs_error **err)
-{
-	const struct build_options *options = build->run.options;
-	const struct stream_settings *settings = &build->run.settings[CATEGORY_DEFAULT];
-
-	if (options->digests == DWARFS_DIGESTS_NEVER || options->input.hollow)
-		return 0;
-	return dw_digests_new(settings->window_bits > 0 ? dw_anchor_shift(settings)
-							: DEFAULT_ANCHOR_SHIFT,
-			      &build->run.digests, err);
-}
-
-static int write_digests(struct build *build, dwarfs_error **err)
-{
-	struct codec_spec codec = build->run.options->codecs[DWARFS_CODEC_METADATA];
-	bool is_wanted = build->run.options->digests == DWARFS_DIGESTS_ALWAYS;
-	auto_free uint32_t *files = dw_calloc(build->contents.count, sizeof(*files));
-	struct digest_section_input input = {
-		.digests = build->run.digests,
-		.files = files,
-		.file_count = (uint32_t)build->contents.count,
-		.block_count = (uint32_t)build->run.counts[DWARFS_COUNT_BLOCKS],
-		.metadata_xxh3 = build->sections.metadata_xxh3,
-		.max_bytes =
-			is_wanted ? UINT64_MAX : build->sections.bytes / DIGESTS_SHARE,
-	};
-	auto_buffer struct buffer data = { 0 };
-	int ret;
-
-	if (!build->run.digests)
-		return 0;
-	if (!files)
-		return dw_fail_nomem(err);
-	if ((ret = dw_digest_section_order(&build->tree, &build->contents, files, err)) <
-		    0 ||
-	    (ret = dw_digest_section(&input, &data, err)) < 0 || data.size == 0)
-		return ret;
-	fit_metadata_codec(build, data.size, &codec);
-	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_DIGESTS, &codec,
-				      dw_buffer_span(&data), NULL, err);
-}
-
-/* -- history ------------------------------------------------------------------------- */
-
-/* Sections of the images of the input: history, or all others. */
-static int copy_sections(struct build *build, bool history, dwarfs_error **err)
-{
-	const struct assembly *assembly = build->run.assembly;
-
-	for (size_t i = 0; assembly && i < assembly->image_count; i++) {
-		const struct source_image *image = assembly->images[i];
-
-		for (size_t j = 0; j < image->section_count; j++) {
-			const struct stored_section *section = &image->sections[j];
-			int ret;
-
-			if ((section->header.type == DWARFS_SECTION_HISTORY) != history)
-				continue;
-			ret = dw_section_writer_copy(&build->sections, section, err);
-			if (ret < 0)
-				return ret;
-		}
-	}
-	return 0;
-}
-
-static int write_history(struct build *build, dwarfs_error **err)
-{
-	const struct build_options *options = build->run.options;
-	auto_buffer struct buffer data = { 0 };
-	int ret;
-
-	if (!options->history)
-		return 0;
-	if ((ret = copy_sections(build, true, err)) < 0 ||
-	    (ret = dw_history_section(options, build->now, &data, err)) < 0)
-		return ret;
-	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_HISTORY,
-				      &options->codecs[DWARFS_CODEC_HISTORY],
-				      dw_buffer_span(&data), NULL, err);
-}
-
-/* -- stages
- * ------------------------------------------------------------------------------ */
-
-static int write_user_header(struct build *build, dwarfs_error **err)
+int dw_build_user_header(struct build *build, dwarfs_error **err)
 {
 	const struct buffer *header = &build->run.options->header;
 
@@ -477,8 +257,8 @@ static int write_user_header(struct build *build, dwarfs_error **err)
 			     &build->run.progress, err);
 }
 
-/* Which memory limit the run keeps. Items that were added are the builder's own. */
-static void choose_limit(struct build *build)
+/* Items that were added are the builder's own. */
+void dw_build_choose_limit(struct build *build)
 {
 	dwarfs_builder *builder = build->builder;
 	const struct assembly *assembly = builder->assembly;
@@ -492,15 +272,25 @@ static void choose_limit(struct build *build)
 	build->run.base_bytes = bound.base;
 }
 
+int dw_build_finish(struct build *build, dwarfs_error **err)
+{
+	int ret;
+
+	if (build->run.options->section_index &&
+	    (ret = dw_section_writer_write_index(&build->sections, err)) < 0)
+		return ret;
+	return dw_sink_commit(build->run.output, err);
+}
+
 /* Build the tree and plan memory for it. */
 static int run_scan(struct build *build, dwarfs_error **err)
 {
 	int ret;
 
-	choose_limit(build);
+	dw_build_choose_limit(build);
 	if ((ret = dw_scan(&build->run, &build->tree, err)) < 0)
 		return ret;
-	if ((ret = new_digests(build, err)) < 0)
+	if ((ret = dw_build_new_digests(build, err)) < 0)
 		return ret;
 	build->workload = dw_workload_of_tree(&build->run, &build->tree);
 	build->run.budget = &build->budget;
@@ -529,109 +319,15 @@ static int run_stages(struct build *build, dwarfs_error **err)
 	int ret;
 
 	if ((ret = run_scan(build, err)) < 0 || (ret = run_inspection(build, err)) < 0 ||
-	    (ret = write_user_header(build, err)) < 0 ||
+	    (ret = dw_build_user_header(build, err)) < 0 ||
 	    (ret = write_blocks(build, err)) < 0 ||
-	    (ret = write_metadata(build, err)) < 0 ||
-	    (ret = write_history(build, err)) < 0 ||
-	    (ret = copy_sections(build, false, err)) < 0 ||
-	    (ret = write_xattrs(build, err)) < 0 || (ret = write_digests(build, err)) < 0)
+	    (ret = dw_build_metadata(build, err)) < 0 ||
+	    (ret = dw_build_history(build, err)) < 0 ||
+	    (ret = dw_build_copied_sections(build, err)) < 0 ||
+	    (ret = dw_build_xattrs(build, err)) < 0 ||
+	    (ret = dw_build_digests(build, err)) < 0)
 		return ret;
-	if (build->run.options->section_index &&
-	    (ret = dw_section_writer_write_index(&build->sections, err)) < 0)
-		return ret;
-	return dw_sink_commit(build->run.output, err);
-}
-
-/* -- another image, section by section ----------------------------------------------- */
-
-static int copy_blocks(struct build *build, struct source_image *image,
-		       dwarfs_error **err)
-{
-	auto_compressor struct compressor *compressor = NULL;
-	int ret;
-
-	if ((ret = dw_kept_blocks_find_all(&build->run, image, &build->contents,
-					   &build->kept, err)) < 0 ||
-	    (ret = dw_budget_plan(build->builder, &build->workload, &build->contents,
-				  &build->budget, err)) < 0 ||
-	    (ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_WRITE, err)) <
-		    0 ||
-	    (ret = dw_compressor_new(&build->sections, &build->budget,
-				     &build->block_streams, &compressor, err)) < 0 ||
-	    (ret = dw_kept_blocks_write(&build->run, &build->contents, &build->kept,
-					compressor, err)) < 0)
-		return ret;
-	return dw_compressor_finish(compressor, err);
-}
-
-/* The codec of a section that is compressed again. */
-static const struct codec_spec *codec_of(const struct build *build, uint32_t type)
-{
-	return &build->run.options
-			->codecs[type == DWARFS_SECTION_SCHEMA ? DWARFS_CODEC_SCHEMA
-							       : DWARFS_CODEC_METADATA];
-}
-
-/* Our own sections name the hash of the metadata that they belong to. */
-static void bind_side_section(const struct build *build, struct stored_section *section)
-{
-	uint32_t type = section->header.type;
-
-	if (type == DWARFS_SECTION_XATTRS)
-		dw_store64(section->payload.data + XATTRS_AT_METADATA_XXH3,
-			   build->sections.metadata_xxh3);
-	else if (type == DWARFS_SECTION_DIGESTS)
-		dw_store64(section->payload.data + DIGESTS_AT_METADATA_XXH3,
-			   build->sections.metadata_xxh3);
-}
-
-static int copy_other_sections(struct build *build, struct source_image *image, bool side,
-			       dwarfs_error **err)
-{
-	for (size_t i = 0; i < image->section_count; i++) {
-		struct stored_section *section = &image->sections[i];
-		uint32_t type = section->header.type;
-		int ret;
-
-		if ((dw_side_name(type) != NULL) != side ||
-		    (type == DWARFS_SECTION_HISTORY && !build->run.options->history) ||
-		    (type == DWARFS_SECTION_DIGESTS &&
-		     build->run.options->digests == DWARFS_DIGESTS_NEVER))
-			continue;
-		bind_side_section(build, section);
-		ret = section->is_unpacked
-			      ? dw_section_writer_pack(
-					&build->sections, type, codec_of(build, type),
-					dw_buffer_span(&section->payload), NULL, err)
-			      : dw_section_writer_copy(&build->sections, section, err);
-		if (ret < 0)
-			return ret;
-	}
-	return 0;
-}
-
-static int run_copy(struct build *build, struct source_image *image, dwarfs_error **err)
-{
-	int ret;
-
-	choose_limit(build);
-	build->workload = dw_workload_of_tree(&build->run, &build->tree);
-	build->run.budget = &build->budget;
-	if ((ret = dw_budget_begin(build->builder, &build->workload,
-				   dw_input_workers(&build->run), &build->budget, err)) <
-		    0 ||
-	    (ret = write_user_header(build, err)) < 0 ||
-	    (ret = copy_blocks(build, image, err)) < 0 ||
-	    (ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_METADATA, err)) <
-		    0 ||
-	    (ret = copy_other_sections(build, image, false, err)) < 0 ||
-	    (ret = write_history(build, err)) < 0 ||
-	    (ret = copy_other_sections(build, image, true, err)) < 0)
-		return ret;
-	if (build->run.options->section_index &&
-	    (ret = dw_section_writer_write_index(&build->sections, err)) < 0)
-		return ret;
-	return dw_sink_commit(build->run.output, err);
+	return dw_build_finish(build, err);
 }
 
 /* -- runs ---------------------------------------------------------------------------- */
@@ -682,7 +378,7 @@ static int run_build(dwarfs_builder *builder, struct source_image *image,
 
 	build.sections.run = &build.run;
 	dw_progress_start(&build.run.progress, builder->task);
-	ret = image ? run_copy(&build, image, err) : run_stages(&build, err);
+	ret = image ? dw_build_run_copy(&build, image, err) : run_stages(&build, err);
 	if (ret < 0)
 		return ret;
 	builder->counts[DWARFS_COUNT_BYTES_OUT] =

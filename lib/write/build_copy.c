@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/build_copy: write another image anew, section by section: its files are not looked at.
+ */
+#include "format/side.h"
+#include "format/xattrs.h"
+#include "write/build.h"
+#include "write/images/source_image.h"
+#include "write/input/source.h"
+#include "write/options/input_options.h"
+
+static int copy_blocks(struct build *build, struct source_image *image,
+		       dwarfs_error **err)
+{
+	auto_compressor struct compressor *compressor = NULL;
+	int ret;
+
+	if ((ret = dw_kept_blocks_find_all(&build->run, image, &build->contents,
+					   &build->kept, err)) < 0 ||
+	    (ret = dw_budget_plan(build->builder, &build->workload, &build->contents,
+				  &build->budget, err)) < 0 ||
+	    (ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_WRITE, err)) <
+		    0 ||
+	    (ret = dw_compressor_new(&build->sections, &build->budget,
+				     &build->block_streams, &compressor, err)) < 0 ||
+	    (ret = dw_kept_blocks_write(&build->run, &build->contents, &build->kept,
+					compressor, err)) < 0)
+		return ret;
+	return dw_compressor_finish(compressor, err);
+}
+
+/* The codec of a section that is compressed again. */
+static const struct codec_spec *codec_of(const struct build *build, uint32_t type)
+{
+	return &build->run.options
+			->codecs[type == DWARFS_SECTION_SCHEMA ? DWARFS_CODEC_SCHEMA
+							       : DWARFS_CODEC_METADATA];
+}
+
+/* Our own sections name the hash of the metadata that they belong to. */
+static void bind_side_section(const struct build *build, struct stored_section *section)
+{
+	uint32_t type = section->header.type;
+
+	if (type == DWARFS_SECTION_XATTRS)
+		dw_store64(section->payload.data + XATTRS_AT_METADATA_XXH3,
+			   build->sections.metadata_xxh3);
+	else if (type == DWARFS_SECTION_DIGESTS)
+		dw_store64(section->payload.data + DIGESTS_AT_METADATA_XXH3,
+			   build->sections.metadata_xxh3);
+}
+
+static int copy_other_sections(struct build *build, struct source_image *image, bool side,
+			       dwarfs_error **err)
+{
+	for (size_t i = 0; i < image->section_count; i++) {
+		struct stored_section *section = &image->sections[i];
+		uint32_t type = section->header.type;
+		int ret;
+
+		if ((dw_side_name(type) != NULL) != side ||
+		    (type == DWARFS_SECTION_HISTORY && !build->run.options->history) ||
+		    (type == DWARFS_SECTION_DIGESTS &&
+		     build->run.options->digests == DWARFS_DIGESTS_NEVER))
+			continue;
+		bind_side_section(build, section);
+		ret = section->is_unpacked
+			      ? dw_section_writer_pack(
+					&build->sections, type, codec_of(build, type),
+					dw_buffer_span(&section->payload), NULL, err)
+			      : dw_section_writer_copy(&build->sections, section, err);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+int dw_build_run_copy(struct build *build, struct source_image *image, dwarfs_error **err)
+{
+	int ret;
+
+	dw_build_choose_limit(build);
+	build->workload = dw_workload_of_tree(&build->run, &build->tree);
+	build->run.budget = &build->budget;
+	if ((ret = dw_budget_begin(build->builder, &build->workload,
+				   dw_input_workers(&build->run), &build->budget, err)) <
+		    0 ||
+	    (ret = dw_build_user_header(build, err)) < 0 ||
+	    (ret = copy_blocks(build, image, err)) < 0 ||
+	    (ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_METADATA, err)) <
+		    0 ||
+	    (ret = copy_other_sections(build, image, false, err)) < 0 ||
+	    (ret = dw_build_history(build, err)) < 0 ||
+	    (ret = copy_other_sections(build, image, true, err)) < 0)
+		return ret;
+	return dw_build_finish(build, err);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/build_sections: the sections after the blocks.
+ */
+#include "write/build.h"
+#include "write/categorize/categorize.h"
+#include "write/digests/digest_section.h"
+#include "write/items/assembly.h"
+#include "write/metadata/history_section.h"
+#include "write/metadata/metadata.h"
+#include "write/metadata/xattr_section.h"
+
+/* Default for metadata: store it uncompressed, so that an image opens without
+ * decompressing, if it is less of the image than the first share, or if it is long and
+ * less than the second. */
+#define SMALL_METADATA_SHARE 50 /* one part in */
+#define LARGE_METADATA_SHARE 20
+#define LARGE_METADATA_BYTES ((uint64_t)8 << 20)
+
+/* -- metadata ------------------------------------------------------------------------ */
+
+static struct codec_spec metadata_codec(const struct build *build, uint64_t bytes)
+{
+	const struct build_options *options = build->run.options;
+	struct codec_spec codec = options->codecs[DWARFS_CODEC_METADATA];
+	unsigned share;
+
+	if (options->codec_was_set[DWARFS_CODEC_METADATA])
+		return codec;
+	share = bytes > LARGE_METADATA_BYTES ? LARGE_METADATA_SHARE
+					     : SMALL_METADATA_SHARE;
+	if (bytes * share < build->sections.bytes + bytes)
+		codec = (struct codec_spec){ .id = CODEC_NONE };
+	return codec;
+}
+
+static void fit_metadata_codec(const struct build *build, uint64_t bytes,
+			       struct codec_spec *codec)
+{
+	const char *what = "is compressed with less memory";
+	uint64_t before = dw_codec_memory(codec, (size_t)bytes);
+
+	if (codec->id == CODEC_NONE)
+		return;
+	if (!dw_budget_metadata_codec(&build->budget, build->chunks.count, bytes,
+				      codec)) {
+		what = "is not compressed";
+		*codec = (struct codec_spec){ .id = CODEC_NONE };
+	} else if (dw_codec_memory(codec, (size_t)bytes) == before) {
+		return;
+	}
+	dw_log(build->run.context, DWARFS_LOG_WARN,
+	       "memory limit of %" PRIu64 " MiB: metadata %s",
+	       build->run.options->memory_limit >> 20, what);
+}
+
+static int pack_metadata(struct build *build, const struct codec_spec *codec,
+			 const struct buffer *schema, const struct buffer *data,
+			 dwarfs_error **err)
+{
+	int ret = dw_section_writer_pack(&build->sections, DWARFS_SECTION_SCHEMA,
+					 &build->run.options->codecs[DWARFS_CODEC_SCHEMA],
+					 dw_buffer_span(schema), NULL, err);
+
+	if (ret < 0)
+		return ret;
+	return dw_section_writer_pack(
+		&build->sections, DWARFS_SECTION_METADATA, codec, dw_buffer_span(data),
+		&build->run.counts[DWARFS_COUNT_BYTES_METADATA], err);
+}
+
+int dw_build_metadata(struct build *build, dwarfs_error **err)
+{
+	struct metadata_input input = {
+		.run = &build->run,
+		.tree = &build->tree,
+		.contents = &build->contents,
+		.chunks = &build->chunks,
+		.block_streams = &build->block_streams,
+		.block_count = (uint32_t)build->run.counts[DWARFS_COUNT_BLOCKS],
+		.has_create_timestamp = build->run.options->create_timestamp,
+		.create_timestamp = build->now,
+	};
+	auto_buffer struct buffer schema = { 0 }, data = { 0 };
+	struct codec_spec codec;
+	int ret;
+
+	if ((ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_METADATA, err)) <
+		    0 ||
+	    (ret = dw_metadata(&input, &schema, &data, err)) < 0)
+		return ret;
+	codec = metadata_codec(build, data.size);
+	fit_metadata_codec(build, data.size, &codec);
+	if (codec.id == CODEC_NONE)
+		return pack_metadata(build, &codec, &schema, &data, err);
+	dw_buffer_free(&schema);
+	dw_buffer_free(&data);
+	input.compressed = true;
+	if ((ret = dw_metadata(&input, &schema, &data, err)) < 0)
+		return ret;
+	return pack_metadata(build, &codec, &schema, &data, err);
+}
+
+/* -- extended attributes ------------------------------------------------------------- */
+
+/* Always compressed, unlike small metadata: opening an image does not read this
+ * section. */
+int dw_build_xattrs(struct build *build, dwarfs_error **err)
+{
+	struct codec_spec codec = build->run.options->codecs[DWARFS_CODEC_METADATA];
+	auto_buffer struct buffer data = { 0 };
+	int ret =
+		dw_xattr_section(&build->tree, build->sections.metadata_xxh3, &data, err);
+
+	if (ret < 0 || data.size == 0)
+		return ret;
+	fit_metadata_codec(build, data.size, &codec);
+	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_XATTRS, &codec,
+				      dw_buffer_span(&data), NULL, err);
+}
+
+/* -- digests ------------------------------------------------------------------------- */
+
+/* For streams without a matcher. */
+#define DEFAULT_ANCHOR_SHIFT 7
+
+int dw_build_new_digests(struct build *build, dwarfs_error **err)
+{
+	const struct build_options *options = build->run.options;
+	const struct stream_settings *settings = &build->run.settings[CATEGORY_DEFAULT];
+
+	if (options->digests == DWARFS_DIGESTS_NEVER || options->input.hollow)
+		return 0;
+	return dw_digests_new(settings->window_bits > 0 ? dw_anchor_shift(settings)
+							: DEFAULT_ANCHOR_SHIFT,
+			      &build->run.digests, err);
+}
+
+int dw_build_digests(struct build *build, dwarfs_error **err)
+{
+	struct codec_spec codec = build->run.options->codecs[DWARFS_CODEC_METADATA];
+	bool is_wanted = build->run.options->digests == DWARFS_DIGESTS_ALWAYS;
+	auto_free uint32_t *files = dw_calloc(build->contents.count, sizeof(*files));
+	struct digest_section_input input = {
+		.digests = build->run.digests,
+		.files = files,
+		.file_count = (uint32_t)build->contents.count,
+		.block_count = (uint32_t)build->run.counts[DWARFS_COUNT_BLOCKS],
+		.metadata_xxh3 = build->sections.metadata_xxh3,
+		.max_bytes =
+			is_wanted ? UINT64_MAX : build->sections.bytes / DIGESTS_SHARE,
+	};
+	auto_buffer struct buffer data = { 0 };
+	int ret;
+
+	if (!build->run.digests)
+		return 0;
+	if (!files)
+		return dw_fail_nomem(err);
+	if ((ret = dw_digest_section_order(&build->tree, &build->contents, files, err)) <
+		    0 ||
+	    (ret = dw_digest_section(&input, &data, err)) < 0 || data.size == 0)
+		return ret;
+	fit_metadata_codec(build, data.size, &codec);
+	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_DIGESTS, &codec,
+				      dw_buffer_span(&data), NULL, err);
+}
+
+/* -- history ------------------------------------------------------------------------- */
+
+/* Sections of the images of the input: history, or all others. */
+static int copy_sections(struct build *build, bool history, dwarfs_error **err)
+{
+	const struct assembly *assembly = build->run.assembly;
+
+	for (size_t i = 0; assembly && i < assembly->image_count; i++) {
+		const struct source_image *image = assembly->images[i];
+
+		for (size_t j = 0; j < image->section_count; j++) {
+			const struct stored_section *section = &image->sections[j];
+			int ret;
+
+			if ((section->header.type == DWARFS_SECTION_HISTORY) != history)
+				continue;
+			ret = dw_section_writer_copy(&build->sections, section, err);
+			if (ret < 0)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+int dw_build_history(struct build *build, dwarfs_error **err)
+{
+	const struct build_options *options = build->run.options;
+	auto_buffer struct buffer data = { 0 };
+	int ret;
+
+	if (!options->history)
+		return 0;
+	if ((ret = copy_sections(build, true, err)) < 0 ||
+	    (ret = dw_history_section(options, build->now, &data, err)) < 0)
+		return ret;
+	return dw_section_writer_pack(&build->sections, DWARFS_SECTION_HISTORY,
+				      &options->codecs[DWARFS_CODEC_HISTORY],
+				      dw_buffer_span(&data), NULL, err);
+}
+
+int dw_build_copied_sections(struct build *build, dwarfs_error **err)
+{
+	return copy_sections(build, false, err);
+}
