@@ -70,18 +70,24 @@ def link_or_copy(source, target):
         shutil.copy2(source, target, follow_symlinks=False)
 
 
+def link_releases(arguments, part, names):
+    """A directory in WORK with these releases, and the times of the set: one directory that is
+    years newer than all others would cost time bits in every inode of a part."""
+    tree = os.path.join(arguments.work, part)
+    shutil.rmtree(tree, ignore_errors=True)
+    os.makedirs(tree)
+    for name in names:
+        link_tree(os.path.join(arguments.set, name), os.path.join(tree, name))
+    shutil.copystat(arguments.set, tree)
+    return tree
+
+
 def make_parts(arguments):
     """Directories with all releases but the last, and with the last alone."""
     names = sorted(os.listdir(arguments.set))
     last = arguments.last or names[-1]
-    first, second = (os.path.join(arguments.work, name) for name in ("first", "second"))
-    for path in (first, second):
-        shutil.rmtree(path, ignore_errors=True)
-    os.makedirs(first)
-    os.makedirs(second)
-    for name in names:
-        link_tree(os.path.join(arguments.set, name),
-                  os.path.join(second if name == last else first, name))
+    first = link_releases(arguments, "first", [name for name in names if name != last])
+    second = link_releases(arguments, "second", [last])
     return first, second, names
 
 
@@ -170,15 +176,6 @@ def show(name, before, rows):
 
 # -- mkdwarfs alone -----------------------------------------------------------------------
 
-def one_release(arguments, name):
-    """A directory with this release alone."""
-    tree = os.path.join(arguments.work, "one")
-    shutil.rmtree(tree, ignore_errors=True)
-    os.makedirs(tree)
-    link_tree(os.path.join(arguments.set, name), os.path.join(tree, name))
-    return tree
-
-
 def read_blocks(file):
     """The bytes of an image up to the end of its blocks, which are its first sections."""
     with open(file, "rb") as image:
@@ -191,11 +188,7 @@ def read_blocks(file):
 
 def pack_whole(arguments, names):
     """Packs the releases all at once: (size, processor seconds)."""
-    tree, out = (os.path.join(arguments.work, name) for name in ("some", "whole"))
-    shutil.rmtree(tree, ignore_errors=True)
-    os.makedirs(tree)
-    for name in names:
-        link_tree(os.path.join(arguments.set, name), os.path.join(tree, name))
+    tree, out = link_releases(arguments, "some", names), os.path.join(arguments.work, "whole")
     cpu, _ = measure([*Dwarfs(arguments).command, "-i", tree, "-o", out])
     return os.path.getsize(out), cpu
 
@@ -208,7 +201,7 @@ def one_by_one(arguments, names, whole):
     total, peak = 0, 0
     blocks = b""
     for number, name in enumerate(names):
-        tree = one_release(arguments, name)
+        tree = link_releases(arguments, "one", [name])
         commands = program.append(tree, file) if number else program.pack(tree, file)
         cpu, memory = measure(*commands)
         total, peak = total + cpu, max(peak, memory)
@@ -226,7 +219,7 @@ def merge(arguments, names, whole):
     files = []
     for name in names:
         files.append(os.path.join(arguments.work, f"one-{len(files)}"))
-        measure([*command, "-i", one_release(arguments, name), "-o", files[-1]])
+        measure([*command, "-i", link_releases(arguments, "one", [name]), "-o", files[-1]])
     inputs = [word for file in files for word in ("-i", file)]
     out = os.path.join(arguments.work, "merged")
     total = sum(map(os.path.getsize, files))

@@ -135,6 +135,9 @@ static int visit(struct export_run *run, const dwarfs_walk *walk, dwarfs_entry e
 		return ret;
 	above->entries[depth] = entry;
 	mode = dwarfs_stat_mode(run->stat);
+	/* libarchive crashes with a list of entries whose root is no directory. */
+	if (depth == 0 && !S_ISDIR(mode))
+		return dw_fail(err, DWARFS_ERR_CORRUPT, "the root is not a directory");
 	is_wanted = is_asked_for(run, walk, above, S_ISDIR(mode));
 	if ((!is_wanted && !(is_repeated && S_ISDIR(mode))) ||
 	    is_left_out(run->export, mode))
