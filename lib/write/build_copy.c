@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/build_copy: write another image anew, section by section: its files are not looked at.
+ * write/build_copy: copy an image section by section, without reading its files.
  */
 #include "format/side.h"
 #include "format/xattrs.h"

@@ -23,6 +23,12 @@
 #define LARGE_CACHE_BYTES (UINT64_C(128) << 20)
 #define LARGE_CACHE_LEVEL 5
 
+/* Blocks of an image that the cache holds at least, up to so many bytes; of a memory limit, not
+ * more than a part. */
+#define LEAST_CACHE_BLOCKS 4
+#define LEAST_CACHE_BYTES  (UINT64_C(1) << 30)
+#define LEAST_CACHE_SHARE  4
+
 /* For files that are stored anew: they are read in the order in which they are stored, which goes
  * back and forth between the blocks of all images. 24 releases at level 7 take 5 times the
  * processor time with a cache of 64 MiB. An eighth of the memory at most. */
@@ -71,14 +77,48 @@ static uint64_t repack_cache_bytes(void)
 	return share < REPACK_CACHE_BYTES ? share : REPACK_CACHE_BYTES;
 }
 
+static bool has_limit(const struct settings *settings)
+{
+	return settings->memory_limit != TOOL_DEFAULT && settings->memory_limit != 0;
+}
+
 /* With an explicit memory limit only what is always needed. */
 static uint64_t cache_bytes(const struct settings *settings)
 {
-	if (settings->memory_limit != TOOL_DEFAULT && settings->memory_limit != 0)
+	if (has_limit(settings))
 		return CACHE_BYTES;
 	if (settings->repack || settings->max_unused < 100)
 		return repack_cache_bytes();
 	return settings->level >= LARGE_CACHE_LEVEL ? LARGE_CACHE_BYTES : CACHE_BYTES;
+}
+
+/* Before the first image is opened. */
+static int set_cache(const struct settings *settings, dwarfs_builder *builder)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+
+	if (dwarfs_context_set_cache_bytes(dwarfs_builder_context(builder),
+					   cache_bytes(settings), &err) < 0)
+		return tool_fail(err, NULL);
+	return 0;
+}
+
+/* Bytes next to each other in a file may be in different blocks of an image, so that one block
+ * in the cache would be decompressed again and again. */
+static int hold_blocks(const struct settings *settings, dwarfs_context *context,
+		       const dwarfs_image *image)
+{
+	auto_handle(dwarfs_error) *err = NULL;
+	uint64_t least = LEAST_CACHE_BLOCKS * (uint64_t)dwarfs_image_block_bytes(image);
+
+	if (least > LEAST_CACHE_BYTES)
+		least = LEAST_CACHE_BYTES;
+	if (has_limit(settings) && least > settings->memory_limit / LEAST_CACHE_SHARE)
+		least = settings->memory_limit / LEAST_CACHE_SHARE;
+	if (least <= dwarfs_context_cache_count(context, DWARFS_CACHE_BUDGET) ||
+	    dwarfs_context_set_cache_bytes(context, least, &err) == 0)
+		return 0;
+	return tool_fail(err, NULL);
 }
 
 /* Open an image, also one that follows a header. */
@@ -89,9 +129,7 @@ static int open_image(const struct settings *settings, const char *path,
 	auto_handle(dwarfs_image_options) *options = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 
-	if (dwarfs_image_options_new(&options, &err) < 0 ||
-	    dwarfs_context_set_cache_bytes(dwarfs_builder_context(builder),
-					   cache_bytes(settings), &err) < 0)
+	if (dwarfs_image_options_new(&options, &err) < 0)
 		return tool_fail(err, NULL);
 	dwarfs_image_options_set_task(options, watch->task);
 	if (!verify_blocks)
@@ -101,7 +139,7 @@ static int open_image(const struct settings *settings, const char *path,
 		return tool_fail(err,
 				 strstr(dwarfs_error_message(err), path) ? NULL : "'%s'",
 				 path);
-	return 0;
+	return hold_blocks(settings, dwarfs_builder_context(builder), *image_out);
 }
 
 /* The image keeps the header of the first one, unless it gets another or none. */
@@ -148,6 +186,8 @@ int bases_add(const struct settings *settings, dwarfs_builder *builder,
 {
 	size_t i;
 
+	if (set_cache(settings, builder))
+		return 1;
 	for (i = 0; i < settings->bases.count; i++) {
 		auto_handle(dwarfs_image) *image = NULL;
 		auto_handle(dwarfs_error) *err = NULL;
@@ -386,7 +426,8 @@ int rewrite_image(const struct settings *settings, dwarfs_builder *builder,
 	auto_handle(dwarfs_image) *image = NULL;
 	auto_handle(dwarfs_error) *err = NULL;
 
-	if (open_image(settings, settings->inputs.items[0], watch, builder,
+	if (set_cache(settings, builder) ||
+	    open_image(settings, settings->inputs.items[0], watch, builder,
 		       !settings->no_check, &image) ||
 	    check_image(image, settings, watch) || keep_header(builder, settings, image))
 		return 1;

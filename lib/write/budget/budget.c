@@ -302,8 +302,22 @@ static int fail_limit(uint64_t limit, uint64_t least, dwarfs_error **err)
 
 /* -- plans --------------------------------------------------------------------------- */
 
+/* Bytes of the blocks that are taken over, at most. */
+static uint64_t taken_over_bytes(const struct assembly *assembly)
+{
+	uint64_t total = 0;
+
+	for (size_t i = 0; assembly && i < assembly->image_count; i++) {
+		const struct source_image *image = assembly->images[i];
+
+		if (image->keeps_blocks && !image->changes_block_size)
+			total += (uint64_t)image->block_count << image->block_bits;
+	}
+	return total;
+}
+
 /* Eight bytes for each anchor, at a load of 0.6. */
-static uint64_t index_bytes(const struct plan *plan)
+static uint64_t index_bytes(const struct plan *plan, const struct assembly *assembly)
 {
 	unsigned densest = 64;
 	uint64_t count;
@@ -320,7 +334,7 @@ static uint64_t index_bytes(const struct plan *plan)
 	}
 	if (densest == 64)
 		return 0;
-	count = plan->workload.bytes >> densest;
+	count = (plan->workload.bytes + taken_over_bytes(assembly)) >> densest;
 	if (plan->has_images)
 		count = max_of(count, DW_ANCHORS_AFTER_KEPT);
 	return count * 13 + 8192;
@@ -346,7 +360,7 @@ static struct plan begin_plan(dwarfs_builder *builder, const struct workload *wo
 		.category_count = builder->total_count,
 	};
 
-	plan.anchors = index_bytes(&plan);
+	plan.anchors = index_bytes(&plan, builder->assembly);
 	chunks = workload->fragments + workload->bytes / CHUNK_BYTES;
 	if (limit != 0)
 		chunks = min_of(chunks, limit / CHUNK_SHARE / ESTIMATE_PER_CHUNK);

@@ -439,7 +439,7 @@ static uint32_t window_bits(const struct segmenter *segmenter)
 {
 	uint32_t bits = segmenter->in->settings->window_bits;
 
-	return !segmenter->in->kept	      ? bits
+	return !is_after_kept(segmenter)      ? bits
 	       : bits > FEWER_BITS_AFTER_KEPT ? bits - FEWER_BITS_AFTER_KEPT
 					      : 0;
 }

@@ -26,18 +26,32 @@
 #define OPEN_SOURCES 4
 
 /* Cost in bytes compared: of opening a file, of a read call, and how many bytes are read
- * in the time of one. A byte that is decompressed costs as much as one that is compared. */
+ * in the time of one. */
 #define WORK_OF_OPEN 16384
 #define WORK_OF_CALL 2048
 #define WORK_OF_READ 8
 
 /*
- * A kept block, as the cache of its image holds it or not. The cache itself is not asked: what
- * it holds depends on other threads, and what is compared must not.
+ * Bytes of kept blocks that may be decompressed again, after each block once: for each byte of
+ * new data, and at first and at most in store.
+ */
+#define DECODED_PER_BYTE 512
+#define FIRST_DECODING	 ((int64_t)4 << 30)
+#define MAX_DECODING	 ((int64_t)16 << 30)
+
+/* A cache of more bytes and blocks is not counted on: its size may depend on the machine. */
+#define MAX_HELD_BYTES	((uint64_t)128 << 20)
+#define MAX_HELD_BLOCKS 4
+
+/*
+ * A kept block, as the cache of its image holds it or not: those used last. The cache itself is
+ * not asked: what it holds depends on other threads, and what is compared must not.
  */
 struct kept_use {
 	uint64_t bytes;
-	uint64_t last; /* use, by kept_clock; 0: not held */
+	uint32_t newer, older; /* blocks that are held; DW_NONE: none */
+	bool is_held, was_used;
+	bool is_damaged; /* reading it failed */
 };
 
 struct run {
@@ -68,11 +82,14 @@ struct stored_window {
 	size_t block_bytes, ram_blocks;
 	const struct kept_blocks *kept; /* the first blocks, or NULL */
 	struct kept_use *kept_uses;
-	uint64_t kept_clock, kept_held; /* uses; bytes of all that are held */
-	uint32_t first_number;		/* of the first block of the stream or of kept */
-	struct block *current;		/* NULL: none of the stream yet */
-	struct block **ring;		/* the last ram_blocks, by block number */
-	uint32_t turns;			/* blocks begun so far, and those of kept */
+	uint32_t newest, oldest; /* of kept_uses that are held */
+	uint64_t kept_held;	 /* their bytes */
+	int64_t decoding;	 /* bytes that may be decompressed again */
+	uint64_t decoded;	 /* bytes that were */
+	uint32_t first_number;	 /* of the first block of the stream or of kept */
+	struct block *current;	 /* NULL: none of the stream yet */
+	struct block **ring;	 /* the last ram_blocks, by block number */
+	uint32_t turns;		 /* blocks begun so far, and those of kept */
 	struct run *runs;
 	size_t run_count, run_room;
 	struct page pages[PAGE_COUNT];
@@ -96,6 +113,8 @@ int dw_stored_window_new(struct build_run *run, const struct tree *tree,
 	window->contents = contents;
 	window->compressor = compressor;
 	window->block_bytes = block_bytes;
+	window->newest = window->oldest = DW_NONE;
+	window->decoding = FIRST_DECODING;
 	window->ram_blocks = (size_t)(ram_bytes / block_bytes) + 1;
 	window->ring = dw_calloc(window->ram_blocks, sizeof(struct block *));
 	window->page_bytes = dw_pages_new(PAGE_COUNT * PAGE_BYTES);
@@ -143,6 +162,7 @@ int dw_stored_window_set_kept(struct stored_window *window,
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < kept->count; i++)
 		uses[i].bytes = dw_kept_blocks_bytes(kept, i, window->block_bytes);
+	dw_free(window->kept_uses);
 	window->kept_uses = uses;
 	window->kept = kept;
 	window->turns = (uint32_t)kept->count;
@@ -254,61 +274,116 @@ static uint64_t start_of_ram(const struct stored_window *window)
 	return (window->turns - blocks) * window->block_bytes;
 }
 
-/* The kept block that is held and was not used for the longest time. */
-static struct kept_use *oldest_use(const struct stored_window *window)
+/* -- blocks of images ---------------------------------------------------------------- */
+
+static void unlink_use(struct stored_window *window, uint32_t number)
 {
-	struct kept_use *oldest = NULL;
+	struct kept_use *uses = window->kept_uses, *use = &uses[number];
 
-	for (size_t i = 0; i < window->kept->count; i++) {
-		struct kept_use *use = &window->kept_uses[i];
-
-		if (use->last > 0 && (!oldest || use->last < oldest->last))
-			oldest = use;
-	}
-	return oldest;
+	*(use->newer == DW_NONE ? &window->newest : &uses[use->newer].older) = use->older;
+	*(use->older == DW_NONE ? &window->oldest : &uses[use->older].newer) = use->newer;
+	window->kept_held -= use->bytes;
+	use->is_held = false;
 }
 
-/* Reading from a block that is not held decompresses it. */
-static void use_kept_block(struct stored_window *window, uint32_t number)
+static void link_newest(struct stored_window *window, uint32_t number)
+{
+	struct kept_use *uses = window->kept_uses, *use = &uses[number];
+
+	use->newer = DW_NONE;
+	use->older = window->newest;
+	*(use->older == DW_NONE ? &window->oldest : &uses[use->older].newer) = number;
+	window->newest = number;
+	window->kept_held += use->bytes;
+	use->is_held = true;
+}
+
+/* Bytes of blocks that the cache of an image holds for certain: it also has other uses. */
+static uint64_t held_at_most(const struct stored_window *window,
+			     const struct source_image *image)
+{
+	uint64_t most = MAX_HELD_BLOCKS * (uint64_t)window->block_bytes;
+
+	if (most < MAX_HELD_BYTES)
+		most = MAX_HELD_BYTES;
+	if (most > image->cache_bytes)
+		most = image->cache_bytes;
+	return most - most / 8;
+}
+
+/*
+ * Whether a kept block may be read from. Reading from one that is not held decompresses it,
+ * which is free once, and then paid by the new data.
+ */
+static bool use_kept_block(struct stored_window *window, uint32_t number)
 {
 	struct kept_use *use = &window->kept_uses[number];
-	uint64_t cache_bytes = window->kept->list[number].image->cache_bytes;
-	bool is_held = use->last > 0;
+	uint64_t most = held_at_most(window, window->kept->list[number].image);
 
-	use->last = ++window->kept_clock;
-	if (is_held)
-		return;
-	window->work += use->bytes;
-	window->kept_held += use->bytes;
-	while (window->kept_held > cache_bytes) {
-		struct kept_use *oldest = oldest_use(window);
-
-		if (oldest == use)
-			break;
-		oldest->last = 0;
-		window->kept_held -= oldest->bytes;
+	if (use->is_held) {
+		unlink_use(window, number);
+		link_newest(window, number);
+		return true;
 	}
+	if (use->is_damaged || (use->was_used && window->decoding <= 0))
+		return false;
+	if (use->was_used) {
+		window->decoding -= (int64_t)use->bytes;
+		window->decoded += use->bytes;
+	}
+	use->was_used = true;
+	if (use->bytes > most)
+		return true;
+	while (window->kept_held > most - use->bytes)
+		unlink_use(window, window->oldest);
+	link_newest(window, number);
+	return true;
 }
 
-/* Read the part of a page that is in the same kept block as a position. */
-static void fill_kept_page(struct stored_window *window, struct page *page,
+void dw_stored_window_earn(struct stored_window *window, size_t size)
+{
+	window->decoding += (int64_t)size * DECODED_PER_BYTE;
+	if (window->decoding > MAX_DECODING)
+		window->decoding = MAX_DECODING;
+}
+
+uint64_t dw_stored_window_decoded(const struct stored_window *window)
+{
+	return window->decoded;
+}
+
+/* Read the part of a page that is in the same kept block as a position: false if it may not
+ * be read, or cannot. */
+static bool fill_kept_page(struct stored_window *window, struct page *page,
 			   uint64_t place)
 {
 	uint64_t start = place / PAGE_BYTES * PAGE_BYTES, block = window->block_bytes;
 	uint64_t first = place / block * block, from = first > start ? first : start;
 	uint64_t to =
 		start + PAGE_BYTES < first + block ? start + PAGE_BYTES : first + block;
-	int64_t got = dw_kept_blocks_read(window->kept, (uint32_t)(place / block),
-					  page->data + (from - start),
-					  (size_t)(to - from), from - first, NULL);
+	uint32_t number = (uint32_t)(place / block);
+	int64_t got;
 
-	use_kept_block(window, (uint32_t)(place / block));
+	if (!use_kept_block(window, number))
+		return false;
+	page->number = UINT64_MAX;
+	got = dw_kept_blocks_read(window->kept, number, page->data + (from - start),
+				  (size_t)(to - from), from - first, NULL);
 	window->work += WORK_OF_CALL + (to - from) / WORK_OF_READ;
+	if (got < 0) {
+		window->kept_uses[number].is_damaged = true;
+		if (window->kept_uses[number].is_held)
+			unlink_use(window, number);
+		return false;
+	}
 	page->number = start / PAGE_BYTES;
 	page->limit = UINT64_MAX;
 	page->from = (size_t)(from - start);
-	page->to = page->from + (got > 0 ? (size_t)got : 0);
+	page->to = page->from + (size_t)got;
+	return true;
 }
+
+/* -- pages --------------------------------------------------------------------------- */
 
 /* Read the runs around a position into a page, as far as possible. */
 static void fill_page(struct stored_window *window, struct page *page, uint64_t place)
@@ -342,14 +417,16 @@ static void fill_page(struct stored_window *window, struct page *page, uint64_t 
 	}
 }
 
+/* The page with a position, as far as it could be read; NULL if it may not be. */
 static const struct page *page_of(struct stored_window *window, uint64_t place)
 {
 	struct page *page = &window->pages[place / PAGE_BYTES % PAGE_COUNT];
 
 	if (place / window->block_bytes < first_new(window)) {
-		if (page->number != place / PAGE_BYTES ||
-		    place % PAGE_BYTES < page->from || place % PAGE_BYTES >= page->to)
-			fill_kept_page(window, page, place);
+		if ((page->number != place / PAGE_BYTES ||
+		     place % PAGE_BYTES < page->from || place % PAGE_BYTES >= page->to) &&
+		    !fill_kept_page(window, page, place))
+			return NULL;
 	} else if (page->number != place / PAGE_BYTES || place >= page->limit) {
 		fill_page(window, page, place);
 	}

@@ -29,6 +29,13 @@ struct kept_blocks;
 int dw_stored_window_set_kept(struct stored_window *window,
 			      const struct kept_blocks *kept, dwarfs_error **err);
 
+/* New data is looked at: for each byte of it, kept blocks may be decompressed again. */
+void dw_stored_window_earn(struct stored_window *window, size_t size);
+
+/* Bytes of kept blocks that were decompressed again, when their cache is as large as the image
+ * says: for tests. */
+uint64_t dw_stored_window_decoded(const struct stored_window *window);
+
 /* Begin a block; the one before is full. */
 void dw_stored_window_turn(struct stored_window *window, struct block *block);
 
@@ -38,7 +45,8 @@ int dw_stored_window_note(struct stored_window *window, uint32_t content, uint64
 
 /*
  * Bytes from a position on, at least one, up to the end of its block; valid until the
- * next call. NULL if there are none or they cannot be read.
+ * next call. NULL if there are none or they cannot be read, or are in a kept block that would
+ * have to be decompressed again, more often than new data pays for.
  */
 const uint8_t *dw_stored_window_at(struct stored_window *window, uint64_t place,
 				   size_t *size_out);

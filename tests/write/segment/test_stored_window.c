@@ -184,52 +184,159 @@ static int64_t read_block(void *user, uint32_t block, void *buffer, size_t size,
 	return (int64_t)size;
 }
 
-/* The work of a look at the same place of every block, in turn. */
-static uint64_t work_of_a_round(struct lab *lab, struct stored_window *window, size_t at)
+typedef int64_t read_block_fn(void *user, uint32_t block, void *buffer, size_t size,
+			      uint64_t offset, dwarfs_error **err);
+
+/* Blocks of an image, whose cache has a size. */
+struct kept_lab {
+	struct lab *lab;
+	struct source_image image;
+	struct kept_block list[BLOCKS];
+	struct kept_blocks kept;
+	struct stored_window *window;
+};
+
+static void begin_kept(struct kept_lab *kept, struct lab *lab, uint64_t cache_bytes,
+		       read_block_fn *read)
 {
-	uint64_t before = dw_stored_window_work(window);
+	static struct source_image_ops ops;
+
+	ops = (struct source_image_ops){ .block_bytes = whole_blocks,
+					 .read_block = read };
+	*kept = (struct kept_lab){
+		.lab = lab,
+		.image = { .ops = &ops, .user = lab, .cache_bytes = cache_bytes },
+	};
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		kept->list[i] = (struct kept_block){ .image = &kept->image, .block = i };
+	kept->kept = (struct kept_blocks){ .list = kept->list, .count = BLOCKS };
+	assert_int_equal(dw_stored_window_new(&lab->run, &lab->tree, &lab->contents, NULL,
+					      BLOCK_BYTES, 0, &kept->window, NULL),
+			 0);
+	assert_int_equal(dw_stored_window_set_kept(kept->window, &kept->kept, NULL), 0);
+}
+
+/* Look at the same place of every block, in turn: how many may be read. */
+static size_t look_at_all(struct kept_lab *kept, size_t at)
+{
+	size_t had = 0;
 
 	for (size_t i = 0; i < BLOCKS; i++) {
 		size_t place = i * BLOCK_BYTES + at, size;
-		const uint8_t *data = dw_stored_window_at(window, place, &size);
+		const uint8_t *data = dw_stored_window_at(kept->window, place, &size);
 
-		assert_non_null(data);
-		assert_memory_equal(data, lab->bytes + place, size);
+		if (!data)
+			continue;
+		assert_memory_equal(data, kept->lab->bytes + place, size);
+		had++;
 	}
-	return dw_stored_window_work(window) - before;
+	return had;
 }
 
-/* Blocks of an image that are more than its cache holds are decompressed again each time. */
-static void a_block_that_is_not_in_the_cache_is_work(void **state)
+/* Of which 7/8 are counted on. */
+#define CACHE_OF(blocks) ((blocks)*BLOCK_BYTES * 8 / 7 + 8)
+
+/* More blocks than the cache holds are decompressed again each time, but for the first. */
+static void a_block_that_is_not_in_the_cache_is_decompressed_again(void **state)
 {
-	static const struct source_image_ops ops = { .block_bytes = whole_blocks,
-						     .read_block = read_block };
+	static const struct {
+		uint64_t cache_bytes, decoded;
+	} cases[] = {
+		{ CACHE_OF(BLOCKS), 0 },
+		{ CACHE_OF(BLOCKS - 1), BLOCKS * BLOCK_BYTES },
+		{ BLOCK_BYTES, BLOCKS * BLOCK_BYTES }, /* is too small for any block */
+		{ 0, BLOCKS * BLOCK_BYTES },
+	};
 	struct lab *lab = new_lab(*state, 0);
-	struct source_image image = { .ops = &ops, .user = lab };
-	struct kept_block list[BLOCKS] = { 0 };
-	struct kept_blocks kept = { .list = list, .count = BLOCKS };
 
-	for (uint32_t i = 0; i < BLOCKS; i++)
-		list[i] = (struct kept_block){ .image = &image, .block = i };
-	for (uint64_t held = BLOCKS - 1; held <= BLOCKS; held++) {
-		struct stored_window *window;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct kept_lab kept;
 
-		image.cache_bytes = held * BLOCK_BYTES;
-		assert_int_equal(dw_stored_window_new(&lab->run, &lab->tree,
-						      &lab->contents, NULL, BLOCK_BYTES,
-						      0, &window, NULL),
-				 0);
-		assert_int_equal(dw_stored_window_set_kept(window, &kept, NULL), 0);
-		assert_true(work_of_a_round(lab, window, 0) >= BLOCKS * BLOCK_BYTES);
+		begin_kept(&kept, lab, cases[i].cache_bytes, read_block);
+		assert_int_equal(look_at_all(&kept, 0), BLOCKS);
+		assert_int_equal(look_at_all(&kept, 0), BLOCKS); /* pages are kept */
+		assert_int_equal(dw_stored_window_decoded(kept.window), 0);
 		/* In pages that were not read yet. */
-		if (held < BLOCKS)
-			assert_true(work_of_a_round(lab, window, BLOCK_BYTES - 1000) >=
-				    BLOCKS * BLOCK_BYTES);
-		else
-			assert_true(work_of_a_round(lab, window, BLOCK_BYTES - 1000) <
-				    BLOCK_BYTES);
-		dw_stored_window_free(window);
+		assert_int_equal(look_at_all(&kept, BLOCK_BYTES - 1000), BLOCKS);
+		assert_int_equal(dw_stored_window_decoded(kept.window), cases[i].decoded);
+		dw_stored_window_free(kept.window);
 	}
+	free_lab(lab);
+}
+
+/* The blocks that were used last are held, however often the others are. */
+static void a_block_in_use_stays_in_the_cache(void **state)
+{
+	struct lab *lab = new_lab(*state, 0);
+	struct kept_lab kept;
+	size_t size, at = 0;
+
+	begin_kept(&kept, lab, CACHE_OF(2), read_block);
+	assert_int_equal(look_at_all(&kept, 0), BLOCKS);
+	for (size_t i = 1; i < BLOCKS; i++) {
+		at += 10000;
+		assert_non_null(dw_stored_window_at(kept.window, at, &size));
+		assert_non_null(
+			dw_stored_window_at(kept.window, i * BLOCK_BYTES + at, &size));
+	}
+	/* Each once: block 0 is held from then on. */
+	assert_int_equal(dw_stored_window_decoded(kept.window), BLOCKS * BLOCK_BYTES);
+	dw_stored_window_free(kept.window);
+	free_lab(lab);
+}
+
+/* Look at the end of a block and the begin of the next one, which are in one page. */
+static bool may_go_on(struct stored_window *window)
+{
+	size_t size;
+
+	return dw_stored_window_at(window, BLOCK_BYTES - 1, &size) &&
+	       dw_stored_window_at(window, BLOCK_BYTES, &size);
+}
+
+/* What decompresses again and again comes to an end, until there is new data. */
+static void decompressing_again_is_bounded(void **state)
+{
+	struct lab *lab = new_lab(*state, 0);
+	struct kept_lab kept;
+	uint64_t bound;
+	size_t size;
+
+	begin_kept(&kept, lab, 0, read_block);
+	while (may_go_on(kept.window))
+		;
+	bound = dw_stored_window_decoded(kept.window);
+	assert_true(bound > 1000 * BLOCK_BYTES);
+	for (size_t i = 0; i < 100; i++)
+		may_go_on(kept.window);
+	assert_int_equal(dw_stored_window_decoded(kept.window), bound);
+	/* A block that was not read yet is free. */
+	assert_non_null(dw_stored_window_at(kept.window, 3 * BLOCK_BYTES, &size));
+	assert_int_equal(dw_stored_window_decoded(kept.window), bound);
+	dw_stored_window_earn(kept.window, BLOCK_BYTES);
+	assert_true(may_go_on(kept.window));
+	assert_true(dw_stored_window_decoded(kept.window) > bound);
+	dw_stored_window_free(kept.window);
+	free_lab(lab);
+}
+
+static int64_t read_all_but_one(void *user, uint32_t block, void *buffer, size_t size,
+				uint64_t offset, dwarfs_error **err)
+{
+	return block == 2 ? -1 : read_block(user, block, buffer, size, offset, err);
+}
+
+static void a_block_that_cannot_be_read_has_no_bytes(void **state)
+{
+	struct lab *lab = new_lab(*state, 0);
+	struct kept_lab kept;
+	size_t size;
+
+	begin_kept(&kept, lab, CACHE_OF(BLOCKS), read_all_but_one);
+	assert_int_equal(look_at_all(&kept, 0), BLOCKS - 1);
+	assert_int_equal(look_at_all(&kept, BLOCK_BYTES - 1000), BLOCKS - 1);
+	assert_null(dw_stored_window_before(kept.window, 2 * BLOCK_BYTES + 10, &size));
+	dw_stored_window_free(kept.window);
 	free_lab(lab);
 }
 
@@ -320,7 +427,14 @@ int main(void)
 						remove_place),
 		cmocka_unit_test_setup_teardown(bytes_are_read_again, make_place,
 						remove_place),
-		cmocka_unit_test_setup_teardown(a_block_that_is_not_in_the_cache_is_work,
+		cmocka_unit_test_setup_teardown(
+			a_block_that_is_not_in_the_cache_is_decompressed_again,
+			make_place, remove_place),
+		cmocka_unit_test_setup_teardown(a_block_in_use_stays_in_the_cache,
+						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(decompressing_again_is_bounded,
+						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(a_block_that_cannot_be_read_has_no_bytes,
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(a_look_among_short_runs_is_little_work,
 						make_place, remove_place),
