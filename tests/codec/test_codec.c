@@ -21,6 +21,7 @@ static const char *const specs[] = {
 	"zstd:level=1",
 	"zstd:3",
 	"zstd:11:long",
+	"zstd:22:adapt",
 	"zstd:-7",
 	"zstd:level=19:wlog=24:clog=17:hlog=16",
 	"zstd:level=22:tlen=256:slog=5:mml=4:strat=8",

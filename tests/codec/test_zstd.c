@@ -109,6 +109,59 @@ static void windows_reach_over_the_block(void **state)
 	assert_int_equal(pack("zstd:1:wlog=19", in, &out), 0);
 }
 
+/* Directory entries: the same names in each directory, and numbers that grow. */
+static void fill_records(uint8_t *data, size_t size)
+{
+	uint32_t number = 0;
+
+	for (size_t i = 0; i + 5 <= size; i += 5) {
+		size_t name = i / 5 % 700 * 7919 % 3001;
+
+		number += i / 5 % 3 == 0 ? 24 : 1;
+		data[i] = (uint8_t)name;
+		data[i + 1] = (uint8_t)(name >> 8);
+		data[i + 2] = (uint8_t)number;
+		data[i + 3] = (uint8_t)(number >> 8);
+		data[i + 4] = (uint8_t)(number >> 16);
+	}
+}
+
+/* Of a small block the sample is all. A codec chooses for each block anew. */
+static void adapt_gives_the_smaller_of_two(void **state)
+{
+	static const size_t sizes[] = { 2, 100, 60000, 256 << 10, 300000 };
+	auto_free uint8_t *data = exactly(SIZE);
+	auto_buffer struct buffer out = { 0 };
+	auto_codec struct codec *codec = NULL;
+	struct codec_spec spec;
+	size_t differ = 0;
+
+	assert_int_equal(
+		dw_codec_parse("zstd:19:hlog=16:clog=16:slog=4:adapt", &spec, NULL), 0);
+	assert_int_equal(dw_codec_new(&spec, SIZE, &codec, NULL), 0);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		for (int kind = 0; kind <= KIND_COUNT; kind++) {
+			struct span in = { data, sizes[i] };
+			size_t three, four;
+			uint32_t id;
+
+			if (kind < KIND_COUNT && in.size > 256 << 10)
+				continue;
+			if (kind < KIND_COUNT)
+				fill(data, in.size, kind);
+			else
+				fill_records(data, in.size);
+			three = pack("zstd:19:wlog=20:hlog=16:clog=16:slog=4", in, &out);
+			four = pack("zstd:19:wlog=20:hlog=16:clog=16:slog=4:mml=4", in,
+				    &out);
+			differ += three != four;
+			out.size = 0;
+			assert_int_equal(dw_codec_pack(codec, in, &out, &id, NULL), 0);
+			assert_int_equal(out.size, four < three ? four : three);
+		}
+	assert_true(differ > 2);
+}
+
 /* -- the switch --------------------------------------------------------------------- */
 
 static void nap(long ms)
@@ -162,6 +215,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packing_is_the_same_as_at_once),
 		cmocka_unit_test(windows_reach_over_the_block),
+		cmocka_unit_test(adapt_gives_the_smaller_of_two),
 		cmocka_unit_test(a_switch_ends_packing_midway),
 	};
 

@@ -39,6 +39,7 @@ struct codec_spec {
 	/* zstd: log2 of entries, of tries; bytes; search effort */
 	int hash_log, chain_log, search_log;
 	int min_match, target_length, strategy;
+	bool adapts; /* zstd: also tries another min_match, on a sample */
 
 	/* zstd: find distant matches by a separate table */
 	bool long_matches;

@@ -23,6 +23,18 @@
 #define STEP_BYTES	1024 /* output between checks of the stop flag */
 #define ESTIMATE_FAIL	(UINT64_C(1) << 30)
 
+/*
+ * Tables of records, such as metadata, may have matches of less than a record everywhere, and
+ * releases up to 1.5.5 take too many of 3 bytes: without these, the metadata of 24 releases of a
+ * program with 142,637 files is smaller by 11 %, and that of 24 appends by 6 %. Small metadata is
+ * larger by up to 20 %. With 1.5.6 it is larger everywhere. The best of both is chosen by
+ * a sample, in pieces from all of the block.
+ */
+#define OTHER_MIN_MATCH 4
+#define SAMPLE_PIECES	8
+#define PIECE_BYTES	((size_t)32 << 10)
+#define SAMPLE_BYTES	(SAMPLE_PIECES * PIECE_BYTES)
+
 static int fail_encoding(size_t code, dwarfs_error **err)
 {
 	if (ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation)
@@ -164,60 +176,88 @@ static struct codec_spec spell_out(const struct codec_spec *spec, size_t block_b
 
 /* -- packing ------------------------------------------------------------------------- */
 
-static int zstd_open_packer(const struct codec_spec *spec, size_t block_bytes,
-			    void **state_out, dwarfs_error **err)
-{
-	ZSTD_CCtx_params *parameters = ZSTD_createCCtxParams();
-	ZSTD_CCtx *context = ZSTD_createCCtx_advanced(dw_zstd_memory);
-	size_t ret = 0;
-
-	if (parameters && context) {
-		ret = set_parameters(parameters, spec, block_bytes);
-		if (!ZSTD_isError(ret))
-			ret = ZSTD_CCtx_setParametersUsingCCtxParams(context, parameters);
-	}
-	ZSTD_freeCCtxParams(parameters);
-	if (!parameters || !context || ZSTD_isError(ret)) {
-		ZSTD_freeCCtx(context);
-		return parameters && context ? fail_encoding(ret, err)
-					     : dw_fail_nomem(err);
-	}
-	*state_out = context;
-	return 0;
-}
+struct zstd_packer {
+	ZSTD_CCtx *context;
+	bool adapts;
+	int min_match; /* as specified; 0: of the level */
+	struct buffer sample;
+};
 
 static void close_packer(void *state)
 {
-	ZSTD_freeCCtx(state);
+	struct zstd_packer *packer = state;
+
+	if (!packer)
+		return;
+	ZSTD_freeCCtx(packer->context);
+	dw_buffer_free(&packer->sample);
+	dw_free(packer);
+}
+
+static int set_up(struct zstd_packer *packer, const struct codec_spec *spec,
+		  size_t block_bytes, dwarfs_error **err)
+{
+	ZSTD_CCtx_params *parameters = ZSTD_createCCtxParams();
+	size_t ret;
+
+	packer->context = ZSTD_createCCtx_advanced(dw_zstd_memory);
+	packer->adapts = spec->adapts;
+	packer->min_match = spec->min_match;
+	if (!parameters || !packer->context) {
+		ZSTD_freeCCtxParams(parameters);
+		return dw_fail_nomem(err);
+	}
+	ret = set_parameters(parameters, spec, block_bytes);
+	if (!ZSTD_isError(ret))
+		ret = ZSTD_CCtx_setParametersUsingCCtxParams(packer->context, parameters);
+	ZSTD_freeCCtxParams(parameters);
+	return ZSTD_isError(ret) ? fail_encoding(ret, err) : 0;
+}
+
+static int zstd_open_packer(const struct codec_spec *spec, size_t block_bytes,
+			    void **state_out, dwarfs_error **err)
+{
+	struct zstd_packer *packer = dw_calloc(1, sizeof(*packer));
+	int ret;
+
+	if (!packer)
+		return dw_fail_nomem(err);
+	if ((ret = set_up(packer, spec, block_bytes, err)) < 0) {
+		close_packer(packer);
+		return ret;
+	}
+	*state_out = packer;
+	return 0;
 }
 
 /* The whole input is passed at once; the small output buffer makes zstd return between
- * its blocks. Stops if the result is not smaller than the input. */
-static int zstd_pack(void *state, struct span in, struct buffer *out,
-		     struct codec_watch *watch, dwarfs_error **err)
+ * its blocks. Stops if the result is not smaller than the input: its size is then 0. */
+static int pack_once(ZSTD_CCtx *context, struct span in, struct buffer *out,
+		     struct codec_watch *watch, bool is_sample, dwarfs_error **err)
 {
 	const size_t room = in.size - 1;
 	ZSTD_inBuffer source = { in.data, in.size, 0 };
 	ZSTD_outBuffer target = { NULL, 0, 0 };
 	size_t got;
-	int ret = dw_buffer_reserve(out, room, err);
+	int ret;
 
-	if (ret < 0)
+	out->size = 0;
+	if ((ret = dw_buffer_reserve(out, room, err)) < 0)
 		return ret;
 	target.dst = out->data;
-	got = ZSTD_CCtx_reset(state, ZSTD_reset_session_only);
+	got = ZSTD_CCtx_reset(context, ZSTD_reset_session_only);
 	if (!ZSTD_isError(got))
-		got = ZSTD_CCtx_setPledgedSrcSize(state, in.size);
+		got = ZSTD_CCtx_setPledgedSrcSize(context, in.size);
 	if (ZSTD_isError(got))
 		return fail_encoding(got, err);
 	do {
-		if ((ret = dw_codec_go_on(watch, source.pos, err)) < 0)
+		if ((ret = dw_codec_go_on(watch, is_sample ? 0 : source.pos, err)) < 0)
 			return ret;
 		if (target.pos == room)
 			return 0;
 		target.size =
 			room - target.pos < STEP_BYTES ? room : target.pos + STEP_BYTES;
-		got = ZSTD_compressStream2(state, &target, &source, ZSTD_e_end);
+		got = ZSTD_compressStream2(context, &target, &source, ZSTD_e_end);
 		if (ZSTD_isError(got))
 			return fail_encoding(got, err);
 	} while (got > 0);
@@ -225,7 +265,70 @@ static int zstd_pack(void *state, struct span in, struct buffer *out,
 	return 0;
 }
 
-static uint64_t zstd_memory(const struct codec_spec *spec, size_t block_bytes)
+static int set_min_match(struct zstd_packer *packer, int bytes, dwarfs_error **err)
+{
+	size_t ret = ZSTD_CCtx_reset(packer->context, ZSTD_reset_session_only);
+
+	if (!ZSTD_isError(ret))
+		ret = ZSTD_CCtx_setParameter(packer->context, ZSTD_c_minMatch, bytes);
+	return ZSTD_isError(ret) ? fail_encoding(ret, err) : 0;
+}
+
+/* The size of some data with a shortest match. */
+static int try_min_match(struct zstd_packer *packer, int bytes, struct span in,
+			 struct buffer *out, struct codec_watch *watch, size_t *size_out,
+			 dwarfs_error **err)
+{
+	int ret = set_min_match(packer, bytes, err);
+
+	if (ret < 0 || (ret = pack_once(packer->context, in, out, watch, true, err)) < 0)
+		return ret;
+	*size_out = out->size ? out->size : in.size;
+	return 0;
+}
+
+static int take_sample(struct zstd_packer *packer, struct span *in, dwarfs_error **err)
+{
+	size_t distance = in->size / SAMPLE_PIECES;
+	int ret;
+
+	if (in->size <= SAMPLE_BYTES)
+		return 0;
+	packer->sample.size = 0;
+	ret = dw_buffer_reserve(&packer->sample, SAMPLE_BYTES, err);
+	for (size_t i = 0; ret == 0 && i < SAMPLE_PIECES; i++)
+		ret = dw_buffer_append(&packer->sample, in->data + i * distance,
+				       PIECE_BYTES, err);
+	*in = dw_buffer_span(&packer->sample);
+	return ret;
+}
+
+static int adapt(struct zstd_packer *packer, struct span in, struct buffer *out,
+		 struct codec_watch *watch, dwarfs_error **err)
+{
+	size_t own, other;
+	int ret = take_sample(packer, &in, err);
+
+	if (ret < 0 || in.size < 2 ||
+	    (ret = try_min_match(packer, packer->min_match, in, out, watch, &own, err)) <
+		    0 ||
+	    (ret = try_min_match(packer, OTHER_MIN_MATCH, in, out, watch, &other, err)) <
+		    0)
+		return ret;
+	return set_min_match(packer, other < own ? OTHER_MIN_MATCH : packer->min_match,
+			     err);
+}
+
+static int zstd_pack(void *state, struct span in, struct buffer *out,
+		     struct codec_watch *watch, dwarfs_error **err)
+{
+	struct zstd_packer *packer = state;
+	int ret = packer->adapts ? adapt(packer, in, out, watch, err) : 0;
+
+	return ret < 0 ? ret : pack_once(packer->context, in, out, watch, false, err);
+}
+
+static uint64_t context_memory(const struct codec_spec *spec, size_t block_bytes)
 {
 	struct codec_spec full = spell_out(spec, block_bytes);
 	ZSTD_CCtx_params *parameters = ZSTD_createCCtxParams();
@@ -238,6 +341,26 @@ static uint64_t zstd_memory(const struct codec_spec *spec, size_t block_bytes)
 		bytes = ZSTD_estimateCStreamSize_usingCCtxParams(parameters);
 	ZSTD_freeCCtxParams(parameters);
 	return ZSTD_isError(bytes) ? ESTIMATE_FAIL : bytes;
+}
+
+static uint64_t zstd_memory(const struct codec_spec *spec, size_t block_bytes)
+{
+	uint64_t most = context_memory(spec, block_bytes), bytes;
+	struct codec_spec other = *spec;
+
+	if (!spec->adapts)
+		return most + sizeof(struct zstd_packer);
+	other.min_match = OTHER_MIN_MATCH;
+	bytes = context_memory(&other, block_bytes);
+	most = bytes > most ? bytes : most;
+	if (block_bytes <= SAMPLE_BYTES)
+		return most + sizeof(struct zstd_packer);
+	/* Some levels have larger tables for less data. */
+	bytes = context_memory(spec, SAMPLE_BYTES);
+	most = bytes > most ? bytes : most;
+	bytes = context_memory(&other, SAMPLE_BYTES);
+	most = bytes > most ? bytes : most;
+	return most + SAMPLE_BYTES + sizeof(struct zstd_packer);
 }
 
 /* Tree nodes are found by their hash, so the hash table may be much smaller than the
@@ -261,6 +384,7 @@ static bool zstd_shrink(struct codec_spec *spec, size_t block_bytes)
 static const struct codec_option options[] = {
 	{ "level", DW_CODEC_FIELD(level), .min = MIN_LEVEL, .max = MAX_LEVEL },
 	{ "long", DW_CODEC_FIELD(long_matches), .is_flag = true },
+	{ "adapt", DW_CODEC_FIELD(adapts), .is_flag = true },
 	{ "wlog", DW_CODEC_FIELD(window_log), .min = MIN_WINDOW, .max = 31 },
 	{ "hlog", DW_CODEC_FIELD(hash_log), .min = 6, .max = 30 },
 	{ "clog", DW_CODEC_FIELD(chain_log), .min = 6, .max = 30 },
@@ -282,7 +406,7 @@ static void zstd_library(char *out, size_t room)
 
 const struct encoder_ops dw_encoder_zstd = {
 	.library = zstd_library,
-	.help = "zstd    level=-131072..22 (22), long, wlog=10..31, hlog=6..30, "
+	.help = "zstd    level=-131072..22 (22), long, adapt, wlog=10..31, hlog=6..30, "
 		"clog=6..30, slog=1..30, mml=3..7, tlen=0..131072, strat=1..9, "
 		"lhlog=6..30, lmml=4..4096, lblog=1..8, lhrlog=0..25",
 	.defaults = { .id = CODEC_ZSTD, .level = MAX_LEVEL },

@@ -19,7 +19,7 @@ STORED_AS = {"lz4hc": "LZ4"}
 # Each codec with each of its options, and the limits of their ranges.
 WRITTEN = """
 lz4 lz4hc lz4hc:level=0 lz4hc:level=12 lz4hc:3
-zstd zstd:level=1 zstd:level=22 zstd:-5 zstd:5 zstd:level=1:long zstd:long:level=3
+zstd zstd:level=1 zstd:level=22 zstd:-5 zstd:5 zstd:level=1:long zstd:long:level=3 zstd:level=22:adapt
 zstd:level=3:wlog=18:hlog=17:clog=16:slog=3:mml=4:tlen=16:strat=3
 zstd:level=1:long:lhlog=16:lmml=32:lblog=3:lhrlog=6
 lzma lzma:level=0 lzma:1 lzma:level=1:dict_size=12 lzma:level=1:dict_size=30
@@ -36,7 +36,7 @@ brotli:3
 # Values just outside, unknown or repeated options, or those of another codec.
 REFUSED = """
 null:level=1 null: lz4:level=1 lz4:1 lz4hc:level=13 lz4hc:level=-1
-zstd:level=23 zstd:level=x zstd:level= zstd:level zstd:long=1 zstd:quality=3
+zstd:level=23 zstd:level=x zstd:level= zstd:level zstd:long=1 zstd:adapt=1 zstd:quality=3
 zstd:wlog=9 zstd:wlog=32 zstd:strat=10 zstd:strat=0 zstd:mml=2 zstd:mml=8 zstd:23 zstd:
 lzma:level=10 lzma:level=-1 lzma:dict_size=11 lzma:dict_size=31 lzma:binary=mips lzma:binary=
 lzma:extreme=1 lzma:mode=slow lzma:mf=bt5 lzma:nice=274 lzma:nice=-1 lzma:depth=x lzma:long
