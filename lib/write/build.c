@@ -257,7 +257,21 @@ int dw_build_user_header(struct build *build, dwarfs_error **err)
 			     &build->run.progress, err);
 }
 
-/* Items that were added are the builder's own. */
+/* Of the decoded blocks of images, at most. */
+static uint64_t cache_bytes(const struct assembly *assembly)
+{
+	uint64_t bytes = 0, most = 0;
+
+	for (size_t i = 0; assembly && i < assembly->image_count; i++) {
+		const struct source_image *image = assembly->images[i];
+
+		bytes += (uint64_t)image->block_count << image->block_bits;
+		most = image->cache_bytes > most ? image->cache_bytes : most;
+	}
+	return bytes < most ? bytes : most;
+}
+
+/* Items that were added are the builder's own; the cache is not. */
 void dw_build_choose_limit(struct build *build)
 {
 	dwarfs_builder *builder = build->builder;
@@ -267,7 +281,8 @@ void dw_build_choose_limit(struct build *build)
 
 	if (assembly && assembly->spool)
 		own += dw_spool_memory(assembly->spool);
-	bound = dw_memory_bound(&builder->options, dw_estimate_base(), own);
+	bound = dw_memory_bound(&builder->options,
+				dw_estimate_base() + cache_bytes(assembly), own);
 	builder->options.memory_limit = bound.limit;
 	build->run.base_bytes = bound.base;
 }

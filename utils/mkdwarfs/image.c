@@ -23,11 +23,10 @@
 #define LARGE_CACHE_BYTES (UINT64_C(128) << 20)
 #define LARGE_CACHE_LEVEL 5
 
-/* Blocks of an image that the cache holds at least, up to so many bytes; of a memory limit, not
- * more than a part. */
+/* Blocks of an image with others that the cache holds at least, as far as the share of the memory
+ * or of its limit allows. */
 #define LEAST_CACHE_BLOCKS 4
-#define LEAST_CACHE_BYTES  (UINT64_C(1) << 30)
-#define LEAST_CACHE_SHARE  4
+#define LIMIT_SHARE	   4
 
 /* For files that are stored anew: they are read in the order in which they are stored, which goes
  * back and forth between the blocks of all images. 24 releases at level 7 take 5 times the
@@ -82,11 +81,25 @@ static bool has_limit(const struct settings *settings)
 	return settings->memory_limit != TOOL_DEFAULT && settings->memory_limit != 0;
 }
 
-/* With an explicit memory limit only what is always needed. */
+/* Of an explicit memory limit a share, as a power of two: so the least limit that an error
+ * names is enough for a limit near it. */
+static uint64_t share_of_limit(const struct settings *settings)
+{
+	uint64_t bytes = 1;
+
+	while (bytes <= settings->memory_limit / LIMIT_SHARE / 2)
+		bytes *= 2;
+	return bytes;
+}
+
 static uint64_t cache_bytes(const struct settings *settings)
 {
-	if (has_limit(settings))
-		return CACHE_BYTES;
+	uint64_t share;
+
+	if (has_limit(settings)) {
+		share = share_of_limit(settings);
+		return share < CACHE_BYTES ? share : CACHE_BYTES;
+	}
 	if (settings->repack || settings->max_unused < 100)
 		return repack_cache_bytes();
 	return settings->level >= LARGE_CACHE_LEVEL ? LARGE_CACHE_BYTES : CACHE_BYTES;
@@ -110,11 +123,11 @@ static int hold_blocks(const struct settings *settings, dwarfs_context *context,
 {
 	auto_handle(dwarfs_error) *err = NULL;
 	uint64_t least = LEAST_CACHE_BLOCKS * (uint64_t)dwarfs_image_block_bytes(image);
+	uint64_t most =
+		has_limit(settings) ? share_of_limit(settings) : repack_cache_bytes();
 
-	if (least > LEAST_CACHE_BYTES)
-		least = LEAST_CACHE_BYTES;
-	if (has_limit(settings) && least > settings->memory_limit / LEAST_CACHE_SHARE)
-		least = settings->memory_limit / LEAST_CACHE_SHARE;
+	if (least > most)
+		least = most;
 	if (least <= dwarfs_context_cache_count(context, DWARFS_CACHE_BUDGET) ||
 	    dwarfs_context_set_cache_bytes(context, least, &err) == 0)
 		return 0;
@@ -139,7 +152,7 @@ static int open_image(const struct settings *settings, const char *path,
 		return tool_fail(err,
 				 strstr(dwarfs_error_message(err), path) ? NULL : "'%s'",
 				 path);
-	return hold_blocks(settings, dwarfs_builder_context(builder), *image_out);
+	return 0;
 }
 
 /* The image keeps the header of the first one, unless it gets another or none. */
@@ -169,6 +182,7 @@ int image_add(const struct settings *settings, dwarfs_builder *builder,
 	int ret;
 
 	if (open_image(settings, path, watch, builder, true, &image) ||
+	    hold_blocks(settings, dwarfs_builder_context(builder), image) ||
 	    (is_first && keep_header(builder, settings, image)))
 		return 1;
 	ret = dwarfs_builder_begin_layer(builder, &err);
@@ -193,7 +207,8 @@ int bases_add(const struct settings *settings, dwarfs_builder *builder,
 		auto_handle(dwarfs_error) *err = NULL;
 		const char *path = settings->bases.items[i];
 
-		if (open_image(settings, path, watch, builder, true, &image))
+		if (open_image(settings, path, watch, builder, true, &image) ||
+		    hold_blocks(settings, dwarfs_builder_context(builder), image))
 			return 1;
 		if (dwarfs_builder_add_base(builder, image,
 					    settings->trusts_no_base

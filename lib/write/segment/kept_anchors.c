@@ -59,6 +59,7 @@ static int note_block(struct kept_anchors *anchors, uint32_t number, bool is_kno
 		if ((ret = dw_progress_tick(&in->run->progress, err)) < 0)
 			return ret;
 	} while (got == (int64_t)MATCH_PIECE_BYTES);
+	dw_stored_window_was_read(in->window, number);
 	return digests ? dw_block_anchors_set(&digests->anchors, number, &list, err) : 0;
 }
 

@@ -538,6 +538,7 @@ static int new_kept_anchors(struct segmenter *segmenter, dwarfs_error **err)
 		.run = segmenter->run,
 		.kept = segmenter->in->kept,
 		.matcher = segmenter->matcher,
+		.window = segmenter->filler.window,
 		.block_bytes = segmenter->filler.block_bytes,
 		.lookback = segmenter->in->settings->lookback,
 		.shift = dw_anchor_shift(segmenter->in->settings),

@@ -33,11 +33,14 @@
 
 /*
  * Bytes of kept blocks that may be decompressed again, after each block once: for each byte of
- * new data, and at first and at most in store.
+ * new data, and at first and at most in store. A gigabyte takes about a second.
  */
 #define DECODED_PER_BYTE 512
 #define FIRST_DECODING	 ((int64_t)4 << 30)
 #define MAX_DECODING	 ((int64_t)16 << 30)
+
+/* A byte of these codecs is decompressed in the time of so many bytes of others. */
+#define SLOW_FACTOR 8
 
 /* A cache of more bytes and blocks is not counted on: its size may depend on the machine. */
 #define MAX_HELD_BYTES	((uint64_t)128 << 20)
@@ -49,6 +52,7 @@
  */
 struct kept_use {
 	uint64_t bytes;
+	uint64_t cost;	       /* of decompressing it */
 	uint32_t newer, older; /* blocks that are held; DW_NONE: none */
 	bool is_held, was_used;
 	bool is_damaged; /* reading it failed */
@@ -84,6 +88,7 @@ struct stored_window {
 	struct kept_use *kept_uses;
 	uint32_t newest, oldest; /* of kept_uses that are held */
 	uint64_t kept_held;	 /* their bytes */
+	uint64_t held_at_most;	 /* the same, as the cache holds them for certain */
 	int64_t decoding;	 /* bytes that may be decompressed again */
 	uint64_t decoded;	 /* bytes that were */
 	uint32_t first_number;	 /* of the first block of the stream or of kept */
@@ -153,6 +158,29 @@ void dw_stored_window_free(struct stored_window *window)
 	dw_free(window);
 }
 
+static uint64_t cost_of(const struct kept_block *kept, uint64_t bytes)
+{
+	uint32_t compression = kept->image->blocks[kept->block].compression;
+	bool is_slow = compression == CODEC_LZMA || compression == CODEC_BROTLI;
+
+	return is_slow ? bytes * SLOW_FACTOR : bytes;
+}
+
+/* The cache also has other uses. The images share it: that of the last one was seen last. */
+static uint64_t held_at_most(const struct kept_blocks *kept, size_t block_bytes)
+{
+	uint64_t most = MAX_HELD_BLOCKS * (uint64_t)block_bytes, cache_bytes = 0;
+
+	for (size_t i = 0; i < kept->count; i++)
+		if (kept->list[i].image->cache_bytes > cache_bytes)
+			cache_bytes = kept->list[i].image->cache_bytes;
+	if (most < MAX_HELD_BYTES)
+		most = MAX_HELD_BYTES;
+	if (most > cache_bytes)
+		most = cache_bytes;
+	return most - most / 8;
+}
+
 int dw_stored_window_set_kept(struct stored_window *window,
 			      const struct kept_blocks *kept, dwarfs_error **err)
 {
@@ -160,11 +188,14 @@ int dw_stored_window_set_kept(struct stored_window *window,
 
 	if (!uses)
 		return dw_fail_nomem(err);
-	for (size_t i = 0; i < kept->count; i++)
+	for (size_t i = 0; i < kept->count; i++) {
 		uses[i].bytes = dw_kept_blocks_bytes(kept, i, window->block_bytes);
+		uses[i].cost = cost_of(&kept->list[i], uses[i].bytes);
+	}
 	dw_free(window->kept_uses);
 	window->kept_uses = uses;
 	window->kept = kept;
+	window->held_at_most = held_at_most(kept, window->block_bytes);
 	window->turns = (uint32_t)kept->count;
 	return 0;
 }
@@ -298,17 +329,19 @@ static void link_newest(struct stored_window *window, uint32_t number)
 	use->is_held = true;
 }
 
-/* Bytes of blocks that the cache of an image holds for certain: it also has other uses. */
-static uint64_t held_at_most(const struct stored_window *window,
-			     const struct source_image *image)
+/* A block is used last of all. */
+static void hold(struct stored_window *window, uint32_t number)
 {
-	uint64_t most = MAX_HELD_BLOCKS * (uint64_t)window->block_bytes;
+	struct kept_use *use = &window->kept_uses[number];
 
-	if (most < MAX_HELD_BYTES)
-		most = MAX_HELD_BYTES;
-	if (most > image->cache_bytes)
-		most = image->cache_bytes;
-	return most - most / 8;
+	use->was_used = true;
+	if (use->is_held)
+		unlink_use(window, number);
+	if (use->bytes > window->held_at_most)
+		return;
+	while (window->kept_held > window->held_at_most - use->bytes)
+		unlink_use(window, window->oldest);
+	link_newest(window, number);
 }
 
 /*
@@ -318,26 +351,22 @@ static uint64_t held_at_most(const struct stored_window *window,
 static bool use_kept_block(struct stored_window *window, uint32_t number)
 {
 	struct kept_use *use = &window->kept_uses[number];
-	uint64_t most = held_at_most(window, window->kept->list[number].image);
 
-	if (use->is_held) {
-		unlink_use(window, number);
-		link_newest(window, number);
-		return true;
-	}
-	if (use->is_damaged || (use->was_used && window->decoding <= 0))
+	if (use->is_damaged)
 		return false;
-	if (use->was_used) {
-		window->decoding -= (int64_t)use->bytes;
+	if (!use->is_held && use->was_used) {
+		if (window->decoding <= 0)
+			return false;
+		window->decoding -= (int64_t)use->cost;
 		window->decoded += use->bytes;
 	}
-	use->was_used = true;
-	if (use->bytes > most)
-		return true;
-	while (window->kept_held > most - use->bytes)
-		unlink_use(window, window->oldest);
-	link_newest(window, number);
+	hold(window, number);
 	return true;
+}
+
+void dw_stored_window_was_read(struct stored_window *window, uint32_t number)
+{
+	hold(window, number);
 }
 
 void dw_stored_window_earn(struct stored_window *window, size_t size)
@@ -438,8 +467,7 @@ uint64_t dw_stored_window_work(const struct stored_window *window)
 	return window->work;
 }
 
-/* -- access
- * ----------------------------------------------------------------------------- */
+/* -- access -------------------------------------------------------------------------- */
 
 /* The block that is still in memory, or NULL. */
 static const struct block *block_in_ram(const struct stored_window *window,

@@ -29,6 +29,9 @@ struct kept_blocks;
 int dw_stored_window_set_kept(struct stored_window *window,
 			      const struct kept_blocks *kept, dwarfs_error **err);
 
+/* A kept block was read in another way, by which it is in the cache. */
+void dw_stored_window_was_read(struct stored_window *window, uint32_t number);
+
 /* New data is looked at: for each byte of it, kept blocks may be decompressed again. */
 void dw_stored_window_earn(struct stored_window *window, size_t size);
 

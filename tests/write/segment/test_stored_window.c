@@ -191,6 +191,7 @@ typedef int64_t read_block_fn(void *user, uint32_t block, void *buffer, size_t s
 struct kept_lab {
 	struct lab *lab;
 	struct source_image image;
+	struct source_block blocks[BLOCKS];
 	struct kept_block list[BLOCKS];
 	struct kept_blocks kept;
 	struct stored_window *window;
@@ -205,7 +206,10 @@ static void begin_kept(struct kept_lab *kept, struct lab *lab, uint64_t cache_by
 					 .read_block = read };
 	*kept = (struct kept_lab){
 		.lab = lab,
-		.image = { .ops = &ops, .user = lab, .cache_bytes = cache_bytes },
+		.image = { .ops = &ops,
+			   .user = lab,
+			   .cache_bytes = cache_bytes,
+			   .blocks = kept->blocks },
 	};
 	for (uint32_t i = 0; i < BLOCKS; i++)
 		kept->list[i] = (struct kept_block){ .image = &kept->image, .block = i };
@@ -294,6 +298,16 @@ static bool may_go_on(struct stored_window *window)
 	       dw_stored_window_at(window, BLOCK_BYTES, &size);
 }
 
+/* Bytes that are decompressed again until no more may be. */
+static uint64_t decode_all(struct stored_window *window)
+{
+	while (may_go_on(window))
+		;
+	return dw_stored_window_decoded(window);
+}
+
+#define GIB (UINT64_C(1) << 30)
+
 /* What decompresses again and again comes to an end, until there is new data. */
 static void decompressing_again_is_bounded(void **state)
 {
@@ -303,19 +317,59 @@ static void decompressing_again_is_bounded(void **state)
 	size_t size;
 
 	begin_kept(&kept, lab, 0, read_block);
-	while (may_go_on(kept.window))
-		;
-	bound = dw_stored_window_decoded(kept.window);
-	assert_true(bound > 1000 * BLOCK_BYTES);
-	for (size_t i = 0; i < 100; i++)
-		may_go_on(kept.window);
-	assert_int_equal(dw_stored_window_decoded(kept.window), bound);
+	bound = decode_all(kept.window);
+	assert_in_range(bound, GIB, 4 * GIB + BLOCK_BYTES);
+	assert_int_equal(decode_all(kept.window), bound);
 	/* A block that was not read yet is free. */
 	assert_non_null(dw_stored_window_at(kept.window, 3 * BLOCK_BYTES, &size));
 	assert_int_equal(dw_stored_window_decoded(kept.window), bound);
-	dw_stored_window_earn(kept.window, BLOCK_BYTES);
-	assert_true(may_go_on(kept.window));
-	assert_true(dw_stored_window_decoded(kept.window) > bound);
+	/* What is earned is in proportion, up to a store. */
+	dw_stored_window_earn(kept.window, 1 << 20);
+	assert_in_range(decode_all(kept.window) - bound, GIB / 2 - BLOCK_BYTES,
+			GIB / 2 + BLOCK_BYTES);
+	bound = dw_stored_window_decoded(kept.window);
+	dw_stored_window_earn(kept.window, GIB);
+	assert_in_range(decode_all(kept.window) - bound, 4 * GIB, 16 * GIB + BLOCK_BYTES);
+	dw_stored_window_free(kept.window);
+	free_lab(lab);
+}
+
+/* Of blocks of slow codecs less is decompressed. */
+static void a_slow_codec_is_used_less(void **state)
+{
+	struct lab *lab = new_lab(*state, 0);
+	struct kept_lab kept;
+	uint64_t bound;
+
+	begin_kept(&kept, lab, 0, read_block);
+	bound = decode_all(kept.window);
+	dw_stored_window_free(kept.window);
+	begin_kept(&kept, lab, 0, read_block);
+	for (size_t i = 0; i < BLOCKS; i++)
+		kept.blocks[i].compression = CODEC_LZMA;
+	assert_int_equal(dw_stored_window_set_kept(kept.window, &kept.kept, NULL), 0);
+	assert_in_range(decode_all(kept.window), bound / 10, bound / 4);
+	dw_stored_window_free(kept.window);
+	free_lab(lab);
+}
+
+/* What was read in another way is not free a second time, and is held. */
+static void a_block_read_elsewhere_counts(void **state)
+{
+	struct lab *lab = new_lab(*state, 0);
+	struct kept_lab kept;
+
+	begin_kept(&kept, lab, CACHE_OF(BLOCKS - 1), read_block);
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		dw_stored_window_was_read(kept.window, i);
+	assert_int_equal(look_at_all(&kept, 0), BLOCKS);
+	assert_int_equal(dw_stored_window_decoded(kept.window), BLOCKS * BLOCK_BYTES);
+	dw_stored_window_free(kept.window);
+	begin_kept(&kept, lab, CACHE_OF(BLOCKS), read_block);
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		dw_stored_window_was_read(kept.window, i);
+	assert_int_equal(look_at_all(&kept, 0), BLOCKS);
+	assert_int_equal(dw_stored_window_decoded(kept.window), 0);
 	dw_stored_window_free(kept.window);
 	free_lab(lab);
 }
@@ -434,6 +488,10 @@ int main(void)
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(decompressing_again_is_bounded,
 						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(a_slow_codec_is_used_less, make_place,
+						remove_place),
+		cmocka_unit_test_setup_teardown(a_block_read_elsewhere_counts, make_place,
+						remove_place),
 		cmocka_unit_test_setup_teardown(a_block_that_cannot_be_read_has_no_bytes,
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(a_look_among_short_runs_is_little_work,
