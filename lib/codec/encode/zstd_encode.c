@@ -303,20 +303,23 @@ static int take_sample(struct zstd_packer *packer, struct span *in, dwarfs_error
 	return ret;
 }
 
+/* 1 if the block was small and is packed, 0 if it is still to be. */
 static int adapt(struct zstd_packer *packer, struct span in, struct buffer *out,
 		 struct codec_watch *watch, dwarfs_error **err)
 {
+	struct span some = in;
 	size_t own, other;
-	int ret = take_sample(packer, &in, err);
+	int ret = take_sample(packer, &some, err);
 
-	if (ret < 0 || in.size < 2 ||
-	    (ret = try_min_match(packer, packer->min_match, in, out, watch, &own, err)) <
-		    0 ||
-	    (ret = try_min_match(packer, OTHER_MIN_MATCH, in, out, watch, &other, err)) <
-		    0)
+	if (ret < 0 || some.size < 2 ||
+	    (ret = try_min_match(packer, OTHER_MIN_MATCH, some, out, watch, &other,
+				 err)) < 0 ||
+	    (ret = try_min_match(packer, packer->min_match, some, out, watch, &own,
+				 err)) < 0)
 		return ret;
-	return set_min_match(packer, other < own ? OTHER_MIN_MATCH : packer->min_match,
-			     err);
+	if (own <= other)
+		return some.size == in.size;
+	return set_min_match(packer, OTHER_MIN_MATCH, err);
 }
 
 static int zstd_pack(void *state, struct span in, struct buffer *out,
@@ -325,7 +328,9 @@ static int zstd_pack(void *state, struct span in, struct buffer *out,
 	struct zstd_packer *packer = state;
 	int ret = packer->adapts ? adapt(packer, in, out, watch, err) : 0;
 
-	return ret < 0 ? ret : pack_once(packer->context, in, out, watch, false, err);
+	if (ret == 0)
+		ret = pack_once(packer->context, in, out, watch, false, err);
+	return ret < 0 ? ret : 0;
 }
 
 static uint64_t context_memory(const struct codec_spec *spec, size_t block_bytes)
