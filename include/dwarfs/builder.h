@@ -293,8 +293,9 @@ DWARFS_API int dwarfs_builder_set_memory_limit(dwarfs_builder *builder, uint64_t
 
 /**
  * Limit the memory of the whole process while the builder runs, as mkdwarfs -L does. What
- * the process has when the run starts counts, and so does the cache of the contexts of images
- * that were added, as if it were full (see dwarfs_context_set_cache_bytes()). With a limit of
+ * the process has when the run starts counts. So does the cache for the blocks of images that
+ * were added: its size, but at most that of all their blocks. These images should have the same
+ * context; of several caches only the largest one counts. With a limit of
  * dwarfs_builder_set_memory_limit() too, the one that leaves less to the builder is kept.
  *
  * @param builder  a builder that has not run yet

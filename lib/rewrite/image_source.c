@@ -253,6 +253,13 @@ static int load_block(void *user, uint32_t block, struct stored_section *section
 	return ret;
 }
 
+static uint64_t get_cache_bytes(void *user)
+{
+	const struct source *source = user;
+
+	return dw_context_cache_bytes(source->image->context);
+}
+
 static int get_block_bytes(void *user, uint32_t block, uint64_t *bytes_out,
 			   dwarfs_error **err)
 {
@@ -485,6 +492,7 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 		.chunk = get_chunk,
 		.load_block = load_block,
 		.block_bytes = get_block_bytes,
+		.cache_bytes = get_cache_bytes,
 		.stored_bytes = get_stored_bytes,
 		.read_block = read_block,
 		.file = get_file,
@@ -507,7 +515,6 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 	to->keeps_blocks = keeps_blocks;
 	to->block_bits = bits_of(image->view->block_size);
 	to->block_count = image->block_count;
-	to->cache_bytes = dw_context_cache_bytes(image->context);
 	to->is_lenient = image->trusts_blocks;
 	to->made = image->view->has_create_timestamp &&
 				   image->view->create_timestamp <= INT64_MAX

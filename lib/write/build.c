@@ -257,18 +257,23 @@ int dw_build_user_header(struct build *build, dwarfs_error **err)
 			     &build->run.progress, err);
 }
 
-/* Of the decoded blocks of images, at most. */
+/* The most that the cache of the images may take. It is at least one block, however small the
+ * cache is. Images are expected to share a context. */
 static uint64_t cache_bytes(const struct assembly *assembly)
 {
-	uint64_t bytes = 0, most = 0;
+	uint64_t bytes = 0, cache = 0, block = 0;
 
 	for (size_t i = 0; assembly && i < assembly->image_count; i++) {
 		const struct source_image *image = assembly->images[i];
 
 		bytes += (uint64_t)image->block_count << image->block_bits;
-		most = image->cache_bytes > most ? image->cache_bytes : most;
+		if (image->block_count > 0 && UINT64_C(1) << image->block_bits > block)
+			block = UINT64_C(1) << image->block_bits;
+		if (image->ops->cache_bytes(image->user) > cache)
+			cache = image->ops->cache_bytes(image->user);
 	}
-	return bytes < most ? bytes : most;
+	cache = cache > block ? cache : block;
+	return bytes < cache ? bytes : cache;
 }
 
 /* Items that were added are the builder's own; the cache is not. */

@@ -128,6 +128,7 @@ static void estimates_hold(void **state)
 		{ "zstd:22", 5 },
 		{ "zstd:22:tlen=256:slog=7", 5 },
 		{ "zstd:22:adapt", 5 },
+		{ "zstd:19:clog=18:hlog=17:long:adapt", 5 },
 		{ "zstd:3:adapt", 5 },
 		{ "zstd:3:mml=6:adapt", 5 },
 		{ "zstd:19:wlog=24:clog=24:hlog=23", 5 },

@@ -23,9 +23,10 @@
 #define LARGE_CACHE_BYTES (UINT64_C(128) << 20)
 #define LARGE_CACHE_LEVEL 5
 
-/* Blocks of an image with others that the cache holds at least, as far as the share of the memory
- * or of its limit allows. */
+/* The cache holds at least four blocks of an image that is added to others, but not more than so
+ * many bytes, or than this share of a memory limit. */
 #define LEAST_CACHE_BLOCKS 4
+#define MOST_FOR_BLOCKS	   (UINT64_C(512) << 20)
 #define LIMIT_SHARE	   4
 
 /* For files that are stored anew: they are read in the order in which they are stored, which goes
@@ -81,8 +82,9 @@ static bool has_limit(const struct settings *settings)
 	return settings->memory_limit != TOOL_DEFAULT && settings->memory_limit != 0;
 }
 
-/* Of an explicit memory limit a share, as a power of two: so the least limit that an error
- * names is enough for a limit near it. */
+/* The share of an explicit memory limit, rounded down to a power of two. The memory that is
+ * needed, which an error names, includes the cache: it must not grow with each byte of the
+ * limit, so that the amount named is enough when it is given. */
 static uint64_t share_of_limit(const struct settings *settings)
 {
 	uint64_t bytes = 1;

@@ -394,6 +394,7 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 	ret = image->ops->load_block(image->user, block->block, &section, err);
 	if (ret < 0)
 		return dw_explain(err, ret, "'%s'", image->name);
+	image->blocks[block->block].compression = section.header.compression;
 	/* Nor can one without bytes, or whose codec is not known. */
 	if (image->blocks[block->block].action == BLOCK_COMPRESS && !section.is_damaged &&
 	    section.unpacked_bytes > 0) {

@@ -64,6 +64,9 @@ struct source_image_ops {
 	int64_t (*read_block)(void *user, uint32_t block, void *buffer, size_t size,
 			      uint64_t offset, dwarfs_error **err);
 
+	/* Size of the cache of decoded blocks now, in bytes. Images may share one. */
+	uint64_t (*cache_bytes)(void *user);
+
 	/* A regular file by its number, below file_count; false: it is empty, or its metadata
 	 * is damaged. */
 	bool (*file)(void *user, uint32_t number, struct source_file *file_out);
@@ -86,7 +89,8 @@ enum block_action {
 
 struct source_block {
 	uint32_t category;
-	uint32_t compression;	   /* as it is stored */
+	uint32_t compression; /* as it is stored; not known before the block is copied
+				      or dw_source_load_codecs() */
 	const char *metadata_json; /* of the category, or NULL; the image's */
 	enum block_action action;
 };
@@ -116,7 +120,6 @@ struct source_image {
 				compressed anew */
 	bool changes_block_size; /* to that of the builder; all blocks are compressed again */
 	uint32_t block_bits;	 /* log2 of the block size, rounded up */
-	uint64_t cache_bytes; /* of decoded blocks that are kept for read_block */
 	uint32_t block_count;
 	struct source_block *blocks;
 	bool has_digests;		 /* else digest is not called */

@@ -32,17 +32,19 @@
 #define WORK_OF_READ 8
 
 /*
- * Bytes of kept blocks that may be decompressed again, after each block once: for each byte of
- * new data, and at first and at most in store. A gigabyte takes about a second.
+ * Each kept block may be decompressed once. So many bytes of blocks may be decompressed again:
+ * at first, then more for each byte of new data, and at most at any time. zstd takes about a
+ * second for a gigabyte.
  */
 #define DECODED_PER_BYTE 512
 #define FIRST_DECODING	 ((int64_t)4 << 30)
 #define MAX_DECODING	 ((int64_t)16 << 30)
 
-/* A byte of these codecs is decompressed in the time of so many bytes of others. */
+/* A byte of lzma or brotli takes as long as this many bytes of other codecs. */
 #define SLOW_FACTOR 8
 
-/* A cache of more bytes and blocks is not counted on: its size may depend on the machine. */
+/* The cache is not expected to hold more than the larger of these: with --max-unused, mkdwarfs
+ * gives it a size that depends on the machine. */
 #define MAX_HELD_BYTES	((uint64_t)128 << 20)
 #define MAX_HELD_BLOCKS 4
 
@@ -166,18 +168,19 @@ static uint64_t cost_of(const struct kept_block *kept, uint64_t bytes)
 	return is_slow ? bytes * SLOW_FACTOR : bytes;
 }
 
-/* The cache also has other uses. The images share it: that of the last one was seen last. */
+/* The cache also has other uses. Of images with different caches, the smallest counts. */
 static uint64_t held_at_most(const struct kept_blocks *kept, size_t block_bytes)
 {
-	uint64_t most = MAX_HELD_BLOCKS * (uint64_t)block_bytes, cache_bytes = 0;
+	uint64_t most = MAX_HELD_BLOCKS * (uint64_t)block_bytes;
 
-	for (size_t i = 0; i < kept->count; i++)
-		if (kept->list[i].image->cache_bytes > cache_bytes)
-			cache_bytes = kept->list[i].image->cache_bytes;
 	if (most < MAX_HELD_BYTES)
 		most = MAX_HELD_BYTES;
-	if (most > cache_bytes)
-		most = cache_bytes;
+	for (size_t i = 0; i < kept->count; i++) {
+		const struct source_image *image = kept->list[i].image;
+		uint64_t cache_bytes = image->ops->cache_bytes(image->user);
+
+		most = cache_bytes < most ? cache_bytes : most;
+	}
 	return most - most / 8;
 }
 
@@ -329,7 +332,8 @@ static void link_newest(struct stored_window *window, uint32_t number)
 	use->is_held = true;
 }
 
-/* A block is used last of all. */
+/* A block was used: it becomes the newest one that is held. The oldest ones are dropped to make
+ * room for it. */
 static void hold(struct stored_window *window, uint32_t number)
 {
 	struct kept_use *use = &window->kept_uses[number];
@@ -346,7 +350,7 @@ static void hold(struct stored_window *window, uint32_t number)
 
 /*
  * Whether a kept block may be read from. Reading from one that is not held decompresses it,
- * which is free once, and then paid by the new data.
+ * which is not counted the first time, and after that is bounded by the size of the new data.
  */
 static bool use_kept_block(struct stored_window *window, uint32_t number)
 {

@@ -29,10 +29,11 @@ struct kept_blocks;
 int dw_stored_window_set_kept(struct stored_window *window,
 			      const struct kept_blocks *kept, dwarfs_error **err);
 
-/* A kept block was read in another way, by which it is in the cache. */
+/* A kept block was read, but not by this module: the cache holds it now. */
 void dw_stored_window_was_read(struct stored_window *window, uint32_t number);
 
-/* New data is looked at: for each byte of it, kept blocks may be decompressed again. */
+/* Matches for so many bytes of new data are about to be looked for. This raises the limit on how
+ * many bytes of kept blocks may be decompressed again. */
 void dw_stored_window_earn(struct stored_window *window, size_t size);
 
 /* Bytes of kept blocks that were decompressed again, when their cache is as large as the image
@@ -49,7 +50,7 @@ int dw_stored_window_note(struct stored_window *window, uint32_t content, uint64
 /*
  * Bytes from a position on, at least one, up to the end of its block; valid until the
  * next call. NULL if there are none or they cannot be read, or are in a kept block that would
- * have to be decompressed again, more often than new data pays for.
+ * have to be decompressed again, beyond the limit on that.
  */
 const uint8_t *dw_stored_window_at(struct stored_window *window, uint64_t place,
 				   size_t *size_out);

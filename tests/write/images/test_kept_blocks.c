@@ -42,10 +42,13 @@ static int get_chunk(void *user, uint64_t number, struct source_chunk *chunk_out
 	return 0;
 }
 
+static uint32_t stored_as; /* codec of all blocks */
+
 static int load_block(void *user, uint32_t block, struct stored_section *section_out,
 		      dwarfs_error **err)
 {
-	section_out->header = (struct section_header){ .length = sizes[block] };
+	section_out->header = (struct section_header){ .length = sizes[block],
+						       .compression = stored_as };
 	section_out->unpacked_bytes = sizes[block];
 	for (uint32_t i = 0; i < sizes[block]; i++) {
 		uint8_t byte = byte_at(block, i);
@@ -266,6 +269,23 @@ static void only_needed_blocks_are_taken_over(void **state)
 	assert_int_equal(lab.contents.fragments[0].size, 8050);
 	assert_int_equal(lab.contents.list[0].hole_bytes, 7000);
 	expect_counts(&lab, "02", "", "134");
+	end(&lab);
+}
+
+/* What follows counts decompressing by the codec. */
+static void the_codec_of_a_copied_block_is_known(void **state)
+{
+	struct lab lab;
+
+	begin(&lab);
+	add_file(&lab, 0, 3);
+	assert_int_equal(find(&lab, NULL), 0);
+	stored_as = CODEC_LZMA;
+	write_blocks(&lab, 1);
+	stored_as = CODEC_NONE;
+	assert_int_equal(lab.image->blocks[0].compression, CODEC_LZMA);
+	assert_int_equal(lab.image->blocks[1].compression, CODEC_NONE); /* not needed */
+	assert_int_equal(lab.image->blocks[2].compression, CODEC_LZMA);
 	end(&lab);
 }
 
@@ -531,6 +551,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_needed_blocks_are_taken_over),
+		cmocka_unit_test(the_codec_of_a_copied_block_is_known),
 		cmocka_unit_test(blocks_are_divided),
 		cmocka_unit_test(a_chunk_in_no_block_is_refused),
 		cmocka_unit_test(all_blocks_without_a_file),

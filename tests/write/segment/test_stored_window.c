@@ -35,6 +35,7 @@ struct lab {
 	struct stored_window *window;
 	struct block blocks[BLOCKS];
 	uint8_t *bytes;
+	uint64_t cache_bytes; /* of an image with its blocks */
 };
 
 static void fill(uint8_t *bytes, size_t size, uint32_t seed)
@@ -187,6 +188,13 @@ static int64_t read_block(void *user, uint32_t block, void *buffer, size_t size,
 typedef int64_t read_block_fn(void *user, uint32_t block, void *buffer, size_t size,
 			      uint64_t offset, dwarfs_error **err);
 
+static uint64_t cache_of_lab(void *user)
+{
+	const struct lab *lab = user;
+
+	return lab->cache_bytes;
+}
+
 /* Blocks of an image, whose cache has a size. */
 struct kept_lab {
 	struct lab *lab;
@@ -203,14 +211,13 @@ static void begin_kept(struct kept_lab *kept, struct lab *lab, uint64_t cache_by
 	static struct source_image_ops ops;
 
 	ops = (struct source_image_ops){ .block_bytes = whole_blocks,
-					 .read_block = read };
+					 .read_block = read,
+					 .cache_bytes = cache_of_lab };
 	*kept = (struct kept_lab){
 		.lab = lab,
-		.image = { .ops = &ops,
-			   .user = lab,
-			   .cache_bytes = cache_bytes,
-			   .blocks = kept->blocks },
+		.image = { .ops = &ops, .user = lab, .blocks = kept->blocks },
 	};
+	lab->cache_bytes = cache_bytes;
 	for (uint32_t i = 0; i < BLOCKS; i++)
 		kept->list[i] = (struct kept_block){ .image = &kept->image, .block = i };
 	kept->kept = (struct kept_blocks){ .list = kept->list, .count = BLOCKS };
