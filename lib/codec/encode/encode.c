@@ -277,6 +277,19 @@ int dw_codec_go_on(struct codec_watch *watch, size_t done, dwarfs_error **err)
 	return 0;
 }
 
+int dw_codec_take_sample(struct span in, size_t count, size_t piece_bytes,
+			 struct buffer *sample, dwarfs_error **err)
+{
+	size_t distance = in.size / count;
+	int ret;
+
+	sample->size = 0;
+	ret = dw_buffer_reserve(sample, count * piece_bytes, err);
+	for (size_t i = 0; ret == 0 && i < count; i++)
+		ret = dw_buffer_append(sample, in.data + i * distance, piece_bytes, err);
+	return ret;
+}
+
 int dw_codec_pack(struct codec *codec, struct span in, struct buffer *out,
 		  uint32_t *id_out, dwarfs_error **err)
 {

@@ -371,20 +371,6 @@ static int pack_both(struct packer *packer, struct attempt *attempt, struct span
 	return 0;
 }
 
-/* Sample of a block larger than SMALL_BYTES. */
-static int take_sample(struct packer *packer, struct span in, dwarfs_error **err)
-{
-	size_t distance = in.size / PIECE_COUNT;
-	int ret;
-
-	packer->sample.size = 0;
-	ret = dw_buffer_reserve(&packer->sample, SMALL_BYTES, err);
-	for (size_t i = 0; ret == 0 && i < PIECE_COUNT; i++)
-		ret = dw_buffer_append(&packer->sample, in.data + i * distance,
-				       PIECE_BYTES, err);
-	return ret;
-}
-
 static struct span sample_or_all(const struct packer *packer, struct span in)
 {
 	return in.size <= SMALL_BYTES ? in : dw_buffer_span(&packer->sample);
@@ -424,7 +410,9 @@ static int choose_branch(struct packer *packer, struct span in, bool *try_out,
 	*try_out = false;
 	if (filter == 0)
 		return 0;
-	if (in.size > SMALL_BYTES && (ret = take_sample(packer, in, err)) < 0)
+	if (in.size > SMALL_BYTES &&
+	    (ret = dw_codec_take_sample(in, PIECE_COUNT, PIECE_BYTES, &packer->sample,
+					err)) < 0)
 		return ret;
 	if (filter == DW_LZMA_ANY_MACHINE)
 		filter = likely_machine(sample_or_all(packer, in));

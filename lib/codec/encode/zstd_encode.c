@@ -287,38 +287,30 @@ static int try_min_match(struct zstd_packer *packer, int bytes, struct span in,
 	return 0;
 }
 
-static int take_sample(struct zstd_packer *packer, struct span *in, dwarfs_error **err)
-{
-	size_t distance = in->size / SAMPLE_PIECES;
-	int ret;
-
-	if (in->size <= SAMPLE_BYTES)
-		return 0;
-	packer->sample.size = 0;
-	ret = dw_buffer_reserve(&packer->sample, SAMPLE_BYTES, err);
-	for (size_t i = 0; ret == 0 && i < SAMPLE_PIECES; i++)
-		ret = dw_buffer_append(&packer->sample, in->data + i * distance,
-				       PIECE_BYTES, err);
-	*in = dw_buffer_span(&packer->sample);
-	return ret;
-}
-
 /* 1 if the block was small and is packed, 0 if it is still to be. */
 static int adapt(struct zstd_packer *packer, struct span in, struct buffer *out,
 		 struct codec_watch *watch, dwarfs_error **err)
 {
+	bool is_small = in.size <= SAMPLE_BYTES;
 	struct span some = in;
 	size_t own, other;
-	int ret = take_sample(packer, &some, err);
+	int ret = 0;
 
-	if (ret < 0 || some.size < 2 ||
+	if (in.size < 2)
+		return 0;
+	if (!is_small) {
+		ret = dw_codec_take_sample(in, SAMPLE_PIECES, PIECE_BYTES,
+					   &packer->sample, err);
+		some = dw_buffer_span(&packer->sample);
+	}
+	if (ret < 0 ||
 	    (ret = try_min_match(packer, OTHER_MIN_MATCH, some, out, watch, &other,
 				 err)) < 0 ||
 	    (ret = try_min_match(packer, packer->min_match, some, out, watch, &own,
 				 err)) < 0)
 		return ret;
 	if (own <= other)
-		return some.size == in.size;
+		return is_small;
 	return set_min_match(packer, OTHER_MIN_MATCH, err);
 }
 
