@@ -19,21 +19,21 @@ fn escape(text: &str) -> String {
 
 struct Printer<W: Write> {
     archive: Archive<std::fs::File>,
+    buffer: Vec<u8>,
     out: W,
 }
 
 impl<W: Write> Printer<W> {
     fn hash(&mut self, file: dwarfs::File<'_>) -> Result<(u64, String)> {
         let mut reader = file.as_reader(&mut self.archive);
-        let mut buffer = vec![0u8; 1 << 16];
         let mut hash = Sha256::new();
         let mut size = 0u64;
         loop {
-            let got = reader.read(&mut buffer)?;
+            let got = reader.read(&mut self.buffer)?;
             if got == 0 {
                 break;
             }
-            hash.update(&buffer[..got]);
+            hash.update(&self.buffer[..got]);
             size += got as u64;
         }
         let hex = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
@@ -94,7 +94,11 @@ impl<W: Write> Printer<W> {
 fn main() -> Result<()> {
     let path = std::env::args_os().nth(1).ok_or("usage: interop IMAGE")?;
     let (index, archive) = Archive::new(std::fs::File::open(path)?)?;
-    let mut printer = Printer { archive, out: BufWriter::new(std::io::stdout().lock()) };
+    let mut printer = Printer {
+        archive,
+        buffer: vec![0; 1 << 16],
+        out: BufWriter::new(std::io::stdout().lock()),
+    };
     printer.print(".", index.root().to_inode())?;
     printer.out.flush()?;
     Ok(())
