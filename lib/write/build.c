@@ -181,8 +181,9 @@ static int write_streams(struct build *build, struct compressor *compressor,
 		if ((ret = write_stream_blocks(build, stream, &build->lists[stream],
 					       compressor, err)) < 0)
 			return ret;
-	/* No memory is planned for a second sketch, and such files are rare. */
+	/* No memory is planned for a second choice of an order, and such files are rare. */
 	build->budget.shingles = 0;
+	build->budget.tries_orders = false;
 	while (end < build->contents.fragment_count) {
 		__attribute__((cleanup(
 			dw_fragment_list_free))) struct fragment_list list = { 0 };

@@ -16,6 +16,7 @@
 #include "write/items/assembly.h"
 #include "write/options/input_options.h"
 #include "write/order/auto/sketch.h"
+#include "write/order/auto/trial.h"
 #include "write/pack/block_packer.h"
 #include "write/segment/segment.h"
 
@@ -395,6 +396,7 @@ int dw_budget_begin(dwarfs_builder *builder, const struct workload *workload,
 		.kept_bytes = KEPT_TOTAL_BYTES,
 		.shingles = SKETCH_MAX_SHINGLES,
 		.orders_by_heads = true,
+		.tries_orders = true,
 		.max_chunks = UINT64_MAX,
 		.metadata_bytes = UINT64_MAX,
 	};
@@ -434,6 +436,9 @@ static void plan_orders(struct plan *plan, dwarfs_context *context, uint64_t lim
 
 	if (!chooses_orders(plan))
 		return;
+	budget->tries_orders = dw_estimate_order(&plan->workload, 0, true) +
+				       dw_trial_memory(plan->workload.bytes) <=
+			       room;
 	while (budget->shingles > 0 &&
 	       dw_estimate_order(&plan->workload, budget->shingles,
 				 budget->orders_by_heads) > room) {
@@ -449,6 +454,11 @@ static void plan_orders(struct plan *plan, dwarfs_context *context, uint64_t lim
 		       "memory limit of %" PRIu64
 		       " MiB: %zu shingles, and no fingerprints, to choose an order",
 		       limit / MIB, budget->shingles);
+	if (!budget->tries_orders)
+		dw_log(context, DWARFS_LOG_VERBOSE,
+		       "memory limit of %" PRIu64
+		       " MiB: no order is tried by packing a small stream",
+		       limit / MIB);
 }
 
 static void plan_chunks(struct plan *plan, uint64_t limit)
@@ -527,6 +537,7 @@ int dw_budget_plan(dwarfs_builder *builder, const struct workload *workload,
 	plan.budget.kept_bytes = budget->kept_bytes;
 	plan.budget.shingles = budget->shingles;
 	plan.budget.orders_by_heads = budget->orders_by_heads;
+	plan.budget.tries_orders = budget->tries_orders;
 	plan.budget.metadata_bytes = budget->metadata_bytes;
 	if (limit == 0) {
 		limit = dw_os_machine_bytes() / DEFAULT_SHARE;

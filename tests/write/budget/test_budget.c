@@ -166,6 +166,28 @@ static void plans_do_not_depend_on_workers(void **state)
 	}
 }
 
+/* To pack 16 MiB in several orders takes twice that, and the memory of the codec. */
+static void small_streams_are_tried_where_there_is_memory(void **state)
+{
+	static const struct {
+		uint64_t limit;
+		bool tries_orders;
+	} cases[] = { { 0, true }, { 200 * MIB, true }, { 48 * MIB, false } };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fixture fixture;
+		struct budget budget;
+
+		set_up(&fixture, 2, cases[i].limit);
+		fixture.settings[CATEGORY_DEFAULT].order.ops = &dw_order_auto;
+		fixture.load.bytes = 16 * MIB;
+		assert_int_equal(plan(&fixture, &budget, NULL), 0);
+		assert_int_equal(budget.tries_orders, cases[i].tries_orders);
+		assert_true(budget.orders_by_heads);
+		dwarfs_context_free(fixture.context);
+	}
+}
+
 static void the_amount_that_is_named_does(void **state)
 {
 	dwarfs_error *err = NULL;
@@ -228,6 +250,7 @@ int main(void)
 		cmocka_unit_test(workers_go_first),
 		cmocka_unit_test(a_limit_that_suffices_costs_nothing),
 		cmocka_unit_test(plans_do_not_depend_on_workers),
+		cmocka_unit_test(small_streams_are_tried_where_there_is_memory),
 		cmocka_unit_test(the_amount_that_is_named_does),
 		cmocka_unit_test(records_alone_can_be_too_much),
 		cmocka_unit_test(metadata_makes_do),

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * order trial: the order that packs best wins, the first one where there is little difference.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/write_run.h"
+
+#define FILES	   48
+#define FILE_BYTES 20000
+#define LETTERS	   12
+
+/* Random letters of one of several alphabets, in turns by path. */
+static void put_letters(const struct place *place, unsigned alphabets)
+{
+	uint8_t data[FILE_BYTES];
+	uint32_t random = 1;
+	char name[32];
+
+	for (unsigned f = 0; f < FILES; f++) {
+		for (size_t i = 0; i < sizeof(data); i++) {
+			random = random * UINT32_C(1664525) + UINT32_C(1013904223);
+			data[i] = (uint8_t)('0' + f % alphabets * LETTERS +
+					    (random >> 16) % LETTERS);
+		}
+		snprintf(name, sizeof(name), "file%02u", f);
+		put_file(place, name, data, sizeof(data));
+	}
+}
+
+static uint64_t pack_by(const struct place *place, const char *order)
+{
+	dwarfs_builder *builder = new_builder(place, 0);
+	uint64_t size;
+	FILE *image;
+
+	dwarfs_builder_set_history(builder, false);
+	dwarfs_builder_set_create_timestamp(builder, false);
+	assert_int_equal(dwarfs_builder_set_level(builder, 7, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_order(builder, order, NULL), 0);
+	remove(place->image);
+	assert_int_equal(build(builder, place), 0);
+	dwarfs_builder_free(builder);
+	image = fopen(place->image, "rb");
+	assert_non_null(image);
+	assert_int_equal(fseek(image, 0, SEEK_END), 0);
+	size = (uint64_t)ftell(image);
+	fclose(image);
+	return size;
+}
+
+static void files_of_one_alphabet_are_brought_together(void **state)
+{
+	const struct place *place = *state;
+	uint64_t by_path, alike, chosen;
+
+	put_letters(place, 4);
+	by_path = pack_by(place, "path");
+	alike = pack_by(place, "nilsimsa");
+	assert_true(alike < by_path - by_path / 100);
+	chosen = pack_by(place, "auto");
+	assert_non_null(strstr(all_messages(), "order: nilsimsa"));
+	assert_true(chosen < by_path - by_path / 100);
+	dwarfs_image_free(open_image(place));
+}
+
+static void the_first_order_wins_where_none_is_better(void **state)
+{
+	const struct place *place = *state;
+
+	put_letters(place, 1);
+	pack_by(place, "auto");
+	assert_non_null(strstr(all_messages(), "order nilsimsa: "));
+	assert_non_null(strstr(all_messages(), "order: path"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			files_of_one_alphabet_are_brought_together, make_place,
+			remove_place),
+		cmocka_unit_test_setup_teardown(the_first_order_wins_where_none_is_better,
+						make_place, remove_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
