@@ -6,7 +6,8 @@
 #   ./check.sh              every test, in a plain build
 #   ./check.sh all          and then what sanitizers, valgrind and other platforms can add to
 #   ./check.sh PART...      plain, address, thread, valgrind or platforms
-#   ./check.sh bindings     the Python package with packages of PyPI; not in "all"
+#   ./check.sh bindings     the Python package with packages of PyPI; not in "all", but
+#                           "all bindings" is possible
 #
 # Builds below build/. Ends with "N passed, N failed, N skipped" and fails if a test did.
 set -eu

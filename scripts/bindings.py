@@ -13,6 +13,7 @@ import glob
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -146,6 +147,9 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     output = os.path.abspath(sys.argv[1])
+    # A shell lets background processes ignore it, and the programs started here would inherit that.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     counts = Counts()
     code, text = run(sys.executable, os.path.join(ROOT, "scripts", "wheels.py"), output)
     if code != 0 and re.search(r"No matching distribution|Could not find a version|"

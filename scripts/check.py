@@ -340,7 +340,7 @@ def main(names):
     if unknown:
         sys.exit(f"no such part: {', '.join(unknown)}; there are {', '.join(STEPS)} and all")
     if "all" in names:
-        names = [name for name in STEPS if name not in ON_REQUEST]
+        names = [name for name in STEPS if name in names or name not in ON_REQUEST]
     total = Counts()
     lines = []
     for name in names:
