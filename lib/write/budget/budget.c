@@ -428,6 +428,23 @@ static bool chooses_orders(const struct plan *plan)
 	return false;
 }
 
+/* Whether orders are tried does not depend on the number of workers. */
+static void plan_trials(struct plan *plan, uint64_t room)
+{
+	struct budget *budget = &plan->budget;
+	const struct workload *workload = &plan->workload;
+	uint64_t block_bytes = UINT64_C(1) << plan->block_bits;
+	uint64_t others = dw_estimate_order(workload, 0, true);
+
+	while (budget->trial_workers > 1 &&
+	       others + dw_trial_memory(workload->bytes, block_bytes,
+					budget->trial_workers) >
+		       room)
+		budget->trial_workers--;
+	budget->tries_orders =
+		others + dw_trial_memory(workload->bytes, block_bytes, 1) <= room;
+}
+
 /* Fit the choice of an order: first without some orders, then with a smaller sketch. */
 static void plan_orders(struct plan *plan, dwarfs_context *context, uint64_t limit)
 {
@@ -436,9 +453,7 @@ static void plan_orders(struct plan *plan, dwarfs_context *context, uint64_t lim
 
 	if (!chooses_orders(plan))
 		return;
-	budget->tries_orders = dw_estimate_order(&plan->workload, 0, true) +
-				       dw_trial_memory(plan->workload.bytes) <=
-			       room;
+	plan_trials(plan, room);
 	while (budget->shingles > 0 &&
 	       dw_estimate_order(&plan->workload, budget->shingles,
 				 budget->orders_by_heads) > room) {
@@ -456,8 +471,7 @@ static void plan_orders(struct plan *plan, dwarfs_context *context, uint64_t lim
 		       limit / MIB, budget->shingles);
 	if (!budget->tries_orders)
 		dw_log(context, DWARFS_LOG_VERBOSE,
-		       "memory limit of %" PRIu64
-		       " MiB: no order is tried by packing a small stream",
+		       "memory limit of %" PRIu64 " MiB: no order is tried by packing",
 		       limit / MIB);
 }
 
@@ -514,6 +528,7 @@ static int plan_for_limit(struct plan *plan, dwarfs_context *context, uint64_t l
 		needed += needed / (KEPT_SHARE - 1) + KEPT_SLAB_BYTES;
 		return fail_limit(limit, max_of(needed, limit + MIB), err);
 	}
+	plan->budget.trial_workers = plan->budget.workers;
 	plan_orders(plan, context, limit);
 	plan->budget.metadata_bytes = limit - dw_estimate_records(&plan->workload);
 	return 0;
@@ -545,6 +560,7 @@ int dw_budget_plan(dwarfs_builder *builder, const struct workload *workload,
 			fit(&plan, builder->context, limit, of_workers,
 			    DWARFS_LOG_VERBOSE);
 		plan.budget.max_chunks = UINT64_MAX;
+		plan.budget.trial_workers = plan.budget.workers;
 	} else if ((ret = plan_for_limit(&plan, builder->context, limit, err)) < 0) {
 		return ret;
 	}

@@ -24,6 +24,7 @@ struct order_input {
 	const struct tree *tree;
 	const struct contents *contents;
 	const struct order_spec *spec;
+	const struct stream_settings *settings; /* of the stream's category */
 	uint64_t block_bytes;
 	uint64_t reach_bytes; /* as far back in a block the codec finds repeated bytes */
 	bool finds_segments;  /* they are found in all blocks before, too */

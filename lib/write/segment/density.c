@@ -16,7 +16,11 @@
 #define USUAL_DENSITY (DENSITY_UNIT / 4)
 
 struct sampling {
-	const struct segment_input *in;
+	struct build_run *run;
+	const struct tree *tree;
+	const struct contents *contents;
+	const uint32_t *numbers; /* of the fragments */
+	size_t count;
 	struct codec *codec;
 	uint8_t *bytes;
 	struct buffer packed;
@@ -47,19 +51,18 @@ static int open_codec(struct codec **codec_out, dwarfs_error **err)
 /* Fill a sample with bytes of fragments, starting at one. */
 static size_t fill_sample(const struct sampling *sampling, size_t at)
 {
-	const struct segment_input *in = sampling->in;
 	size_t filled = 0;
 
-	for (; at < in->count && filled < SAMPLE_BYTES; at++) {
+	for (; at < sampling->count && filled < SAMPLE_BYTES; at++) {
 		const struct fragment *fragment =
-			&in->contents->fragments[in->numbers[at]];
+			&sampling->contents->fragments[sampling->numbers[at]];
 		size_t want = SAMPLE_BYTES - filled;
 		int64_t got;
 
 		if (want > fragment->size)
 			want = (size_t)fragment->size;
-		got = dw_source_peek(in->run, in->tree, in->contents, fragment->content,
-				     sampling->bytes + filled, want,
+		got = dw_source_peek(sampling->run, sampling->tree, sampling->contents,
+				     fragment->content, sampling->bytes + filled, want,
 				     fragment->offset + (fragment->size - want) / 2);
 		if (got > 0)
 			filled += (size_t)got;
@@ -87,14 +90,13 @@ static int add_sample(struct sampling *sampling, size_t at, dwarfs_error **err)
 /* Samples are at even distances by bytes. */
 static int add_samples(struct sampling *sampling, dwarfs_error **err)
 {
-	const struct segment_input *in = sampling->in;
 	uint64_t total = 0, passed = 0, due = 0;
 	int ret;
 
-	for (size_t i = 0; i < in->count; i++)
-		total += in->contents->fragments[in->numbers[i]].size;
-	for (size_t i = 0; i < in->count; i++) {
-		passed += in->contents->fragments[in->numbers[i]].size;
+	for (size_t i = 0; i < sampling->count; i++)
+		total += sampling->contents->fragments[sampling->numbers[i]].size;
+	for (size_t i = 0; i < sampling->count; i++) {
+		passed += sampling->contents->fragments[sampling->numbers[i]].size;
 		if (passed <= due)
 			continue;
 		if ((ret = add_sample(sampling, i, err)) < 0)
@@ -105,11 +107,17 @@ static int add_samples(struct sampling *sampling, dwarfs_error **err)
 	return 0;
 }
 
-int dw_density(const struct segment_input *input, uint32_t *density_out,
-	       dwarfs_error **err)
+int dw_density(struct build_run *run, const struct tree *tree,
+	       const struct contents *contents, const uint32_t *numbers, size_t count,
+	       uint32_t *density_out, dwarfs_error **err)
 {
-	__attribute__((
-		cleanup(free_sampling))) struct sampling sampling = { .in = input };
+	__attribute__((cleanup(free_sampling))) struct sampling sampling = {
+		.run = run,
+		.tree = tree,
+		.contents = contents,
+		.numbers = numbers,
+		.count = count,
+	};
 	int ret;
 
 	*density_out = USUAL_DENSITY;

@@ -5,13 +5,15 @@
 #ifndef DW_WRITE_SEGMENT_DENSITY_H
 #define DW_WRITE_SEGMENT_DENSITY_H
 
-#include "write/segment/segment.h"
+#include "write/builder.h"
+#include "write/inspect/unique_contents.h"
 
-/* Compressed size of DENSITY_UNIT bytes of the stream, 1 to DENSITY_UNIT, from samples
+/* Compressed size of DENSITY_UNIT bytes of fragments in an order, 1 to DENSITY_UNIT, from samples
  * and a fast codec. */
 #define DENSITY_UNIT 1024u
 
-int dw_density(const struct segment_input *input, uint32_t *density_out,
-	       dwarfs_error **err);
+int dw_density(struct build_run *run, const struct tree *tree,
+	       const struct contents *contents, const uint32_t *numbers, size_t count,
+	       uint32_t *density_out, dwarfs_error **err);
 
 #endif

@@ -15,29 +15,12 @@
 #include "write/segment/density.h"
 #include "write/segment/gatherer.h"
 #include "write/segment/kept_anchors.h"
+#include "write/segment/minima.h"
 #include "write/tree/path_cursor.h"
 
 /* An anchor in 2^shift bytes. */
 #define MIN_SHIFT 4
 #define MAX_SHIFT 16
-
-/*
- * Cost of a match in compressed bytes: two more chunks, and less context for the bytes
- * that follow. In the block being filled the codec finds the match as well, so it must be
- * NEAR_FACTOR times as long. Elsewhere MOST_WORTH bytes are always enough.
- */
-#define CHUNK_COST  UINT64_C(64)
-#define NEAR_FACTOR 8
-#define MOST_WORTH  UINT64_C(4096)
-
-/*
- * After blocks that were taken over, the codec has only what is new as context: shorter
- * matches are worth a chunk there, and more anchors find them, up to
- * DW_ANCHORS_AFTER_KEPT. One release of a program after the other, 24 in all, take
- * 9.37 MB this way and 10.53 MB as without blocks (level 7; 15.40 and 16.47 at level 3).
- */
-#define CHUNK_COST_AFTER_KEPT UINT64_C(32)
-#define FEWER_BITS_AFTER_KEPT 3 /* of the window */
 
 struct segmenter {
 	const struct segment_input *in;
@@ -434,47 +417,21 @@ static bool is_after_kept(const struct segmenter *segmenter)
 	return segmenter->in->kept && segmenter->in->settings->lookback > 1;
 }
 
-/* log2 of the shortest match of all. */
-static uint32_t window_bits(const struct segmenter *segmenter)
-{
-	uint32_t bits = segmenter->in->settings->window_bits;
-
-	return !is_after_kept(segmenter)      ? bits
-	       : bits > FEWER_BITS_AFTER_KEPT ? bits - FEWER_BITS_AFTER_KEPT
-					      : 0;
-}
-
-/*
- * The shortest matches that save more than their chunks cost, by how small the bytes
- * would get otherwise. A codec that finds matches itself gains little from others in its
- * block.
- */
 static int choose_minima(const struct segmenter *segmenter,
 			 struct matcher_options *options, dwarfs_error **err)
 {
-	const struct stream_settings *settings = segmenter->in->settings;
-	bool after_kept = is_after_kept(segmenter);
-	uint64_t worth, least = UINT64_C(1) << window_bits(segmenter);
+	const struct segment_input *in = segmenter->in;
+	struct match_minima minima;
 	uint32_t density;
-	int ret = dw_density(segmenter->in, &density, err);
+	int ret = dw_density(in->run, in->tree, in->contents, in->numbers, in->count,
+			     &density, err);
 
 	if (ret < 0)
 		return ret;
-	worth = (after_kept ? CHUNK_COST_AFTER_KEPT : CHUNK_COST) * DENSITY_UNIT /
-		density;
-	worth = worth < MOST_WORTH ? worth : MOST_WORTH;
-	options->far_minimum = worth > least ? worth : least;
-	options->near_minimum = options->far_minimum;
-	if (dw_codec_finds_matches(&settings->codec) &&
-	    options->near_minimum < NEAR_FACTOR * worth)
-		options->near_minimum = NEAR_FACTOR * worth;
-	options->far_minimum *= segmenter->granularity;
-	options->near_minimum *= segmenter->granularity;
-	/* A match is measured within a piece, from wherever it begins. */
-	if (options->far_minimum > MATCH_PIECE_BYTES / 2)
-		options->far_minimum = MATCH_PIECE_BYTES / 2;
-	if (options->near_minimum > MATCH_PIECE_BYTES / 2)
-		options->near_minimum = MATCH_PIECE_BYTES / 2;
+	minima = dw_match_minima(in->settings, density, segmenter->granularity,
+				 is_after_kept(segmenter));
+	options->far_minimum = minima.far;
+	options->near_minimum = minima.near;
 	return 0;
 }
 
@@ -523,10 +480,12 @@ static uint64_t kept_bytes(const struct segmenter *segmenter)
 /* An anchor is in about 2^shift bytes. */
 static unsigned choose_shift(const struct segmenter *segmenter, uint64_t total)
 {
-	unsigned shift = dw_anchor_shift(segmenter->in->settings);
+	const struct stream_settings *settings = segmenter->in->settings;
+	uint32_t bits = dw_match_window_bits(settings, true);
+	unsigned shift = dw_anchor_shift(settings);
 
 	if (is_after_kept(segmenter))
-		while (shift > MIN_SHIFT && shift > window_bits(segmenter) &&
+		while (shift > MIN_SHIFT && shift > bits &&
 		       total >> (shift - 1) <= DW_ANCHORS_AFTER_KEPT)
 			shift--;
 	return shift;

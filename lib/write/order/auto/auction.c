@@ -122,6 +122,7 @@ static void judge(const struct order_input *input, struct units *units,
 	candidate->amplification =
 		(double)candidate->spread / (double)(first_spread ? first_spread : 1);
 	candidate->score = score_of(forecast);
+	candidate->kept = dw_forecast_kept(forecast);
 	if (candidate->amplification > 1)
 		candidate->score *= 1 + fee * (candidate->amplification - 1);
 	dw_log(input->run->context, DWARFS_LOG_VERBOSE,

@@ -7,14 +7,25 @@
 
 #include "write/order/order.h"
 
+/* By what an order brings files together. */
+enum candidate_kind {
+	CANDIDATE_BY_PATH,
+	CANDIDATE_BY_NAME, /* the files of the same name in several directories */
+	CANDIDATE_BY_NILSIMSA,
+	CANDIDATE_BY_SIMILARITY,
+	CANDIDATE_KINDS
+};
+
 struct candidate {
 	const char *name;
+	enum candidate_kind kind;
 	uint32_t *numbers; /* the same fragments in each candidate */
 
 	/* Results. */
 	uint64_t spread;      /* blocks of which directories have bytes, summed up */
 	double amplification; /* the same, the first candidate being 1 */
-	double score;	      /* the lower the better */
+	double score;	      /* the lower the better; 0 without a forecast */
+	double kept;	      /* bytes in blocks, uncompressed */
 };
 
 /*

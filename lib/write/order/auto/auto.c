@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/order/auto/auto: choose among several orders by the forecast of auction.c, or where that
- * cannot tell them apart by packing in trial.c.
+ * write/order/auto/auto: choose among several orders by the forecast of auction.c, and where it
+ * does not tell them apart by packing in trial.c.
  */
 #include <string.h>
 
@@ -12,6 +12,11 @@
 #include "write/order/auto/trial.h"
 
 #define MAX_CANDIDATES 8
+
+/* Forecasts that are within this factor of each other do not decide. */
+#define CLOSE 1.04
+#define WORTH_IT                                                                         \
+	0.998 /* of the score of a candidate of the same kind that is preferred */
 
 struct candidates {
 	struct candidate list[MAX_CANDIDATES];
@@ -25,8 +30,8 @@ static void free_candidates(struct candidates *candidates)
 }
 
 /* Add a candidate as a copy, unless there is the same already. */
-static int add(struct candidates *candidates, const char *name, const uint32_t *numbers,
-	       size_t count, dwarfs_error **err)
+static int add(struct candidates *candidates, const char *name, enum candidate_kind kind,
+	       const uint32_t *numbers, size_t count, dwarfs_error **err)
 {
 	uint32_t *copy;
 
@@ -38,7 +43,7 @@ static int add(struct candidates *candidates, const char *name, const uint32_t *
 		return dw_fail_nomem(err);
 	memcpy(copy, numbers, count * sizeof(*copy));
 	candidates->list[candidates->count++] =
-		(struct candidate){ .name = name, .numbers = copy };
+		(struct candidate){ .name = name, .kind = kind, .numbers = copy };
 	return 0;
 }
 
@@ -60,7 +65,8 @@ static int add_resembling(const struct order_input *input, struct candidates *ca
 		memcpy(copy, by_path, count * sizeof(*copy));
 		if ((ret = dw_order_resemble(input, kinds[i].band, input->block_bytes,
 					     copy, count, err)) < 0 ||
-		    (ret = add(candidates, kinds[i].name, copy, count, err)) < 0)
+		    (ret = add(candidates, kinds[i].name, CANDIDATE_BY_PATH, copy, count,
+			       err)) < 0)
 			return ret;
 	}
 	return 0;
@@ -80,7 +86,8 @@ static int add_siblings(const struct order_input *input, struct candidates *cand
 		memcpy(copy, by_path, count * sizeof(*copy));
 		if ((ret = dw_order_sibling_ranks(input, i == 1, &ranks, err)) < 0 ||
 		    (ret = dw_order_by_rank(input, ranks, copy, count, err)) < 0 ||
-		    (ret = add(candidates, names[i], copy, count, err)) < 0)
+		    (ret = add(candidates, names[i], CANDIDATE_BY_NAME, copy, count,
+			       err)) < 0)
 			return ret;
 	}
 	return 0;
@@ -88,9 +95,10 @@ static int add_siblings(const struct order_input *input, struct candidates *cand
 
 /* An order that needs fingerprints of the beginnings of files. */
 static int add_by_heads(const struct order_input *input, struct candidates *candidates,
-			const char *name, const uint32_t *by_path, uint32_t *copy,
+			enum candidate_kind kind, const uint32_t *by_path, uint32_t *copy,
 			size_t count, dwarfs_error **err)
 {
+	const char *name = kind == CANDIDATE_BY_NILSIMSA ? "nilsimsa" : "similarity";
 	struct order_spec spec;
 	bool is_sorted;
 	int ret;
@@ -102,7 +110,7 @@ static int add_by_heads(const struct order_input *input, struct candidates *cand
 	    (ret = dw_order_by_heads(input, &spec, copy, count, &is_sorted, err)) < 0 ||
 	    !is_sorted)
 		return ret;
-	return add(candidates, name, copy, count, err);
+	return add(candidates, name, kind, copy, count, err);
 }
 
 /* The orders that a user may name. */
@@ -114,11 +122,12 @@ static int add_named(const struct order_input *input, struct candidates *candida
 
 	memcpy(copy, by_path, count * sizeof(*copy));
 	if ((ret = dw_order_revpath.sort(input, copy, count, err)) < 0 ||
-	    (ret = add(candidates, "revpath", copy, count, err)) < 0 ||
-	    (ret = add_by_heads(input, candidates, "similarity", by_path, copy, count,
-				err)) < 0)
+	    (ret = add(candidates, "revpath", CANDIDATE_BY_NAME, copy, count, err)) < 0 ||
+	    (ret = add_by_heads(input, candidates, CANDIDATE_BY_NILSIMSA, by_path, copy,
+				count, err)) < 0)
 		return ret;
-	return add_by_heads(input, candidates, "nilsimsa", by_path, copy, count, err);
+	return add_by_heads(input, candidates, CANDIDATE_BY_SIMILARITY, by_path, copy,
+			    count, err);
 }
 
 /* From the one that reads best on. The first is by path, and stays in numbers. */
@@ -131,7 +140,7 @@ static int add_all(const struct order_input *input, struct candidates *candidate
 	if (!copy)
 		return dw_fail_nomem(err);
 	if ((ret = dw_order_path.sort(input, numbers, count, err)) < 0 ||
-	    (ret = add(candidates, "path", numbers, count, err)) < 0 ||
+	    (ret = add(candidates, "path", CANDIDATE_BY_PATH, numbers, count, err)) < 0 ||
 	    (ret = add_resembling(input, candidates, numbers, copy, count, err)) < 0 ||
 	    (ret = add_siblings(input, candidates, numbers, copy, count, err)) < 0)
 		return ret;
@@ -148,17 +157,24 @@ static int add_near(const struct order_input *input, struct candidates *candidat
 	if (!copy)
 		return dw_fail_nomem(err);
 	if ((ret = dw_order_path.sort(input, numbers, count, err)) < 0 ||
-	    (ret = add(candidates, "path", numbers, count, err)) < 0)
+	    (ret = add(candidates, "path", CANDIDATE_BY_PATH, numbers, count, err)) < 0)
 		return ret;
-	return add_by_heads(input, candidates, "nilsimsa", numbers, copy, count, err);
+	return add_by_heads(input, candidates, CANDIDATE_BY_NILSIMSA, numbers, copy,
+			    count, err);
 }
 
-static void choose(const struct order_input *input, const struct candidates *candidates,
-		   size_t winner, uint32_t *numbers, size_t count)
+static void choose(const struct order_input *input, const struct candidate *winner,
+		   uint32_t *numbers, size_t count)
 {
-	dw_log(input->run->context, DWARFS_LOG_VERBOSE, "order: %s",
-	       candidates->list[winner].name);
-	memcpy(numbers, candidates->list[winner].numbers, count * sizeof(*numbers));
+	dw_log(input->run->context, DWARFS_LOG_VERBOSE, "order: %s", winner->name);
+	memcpy(numbers, winner->numbers, count * sizeof(*numbers));
+}
+
+/* A trial takes a small part of the time of a slow codec. */
+static bool is_worth_a_trial(const struct order_input *input, double kept_bytes)
+{
+	return input->packs_slowly && input->run->budget->tries_orders &&
+	       kept_bytes <= (double)TRIAL_MAX_KEPT_BYTES;
 }
 
 /* Within reach of the codec no repeated bytes are lost in any order. */
@@ -169,8 +185,7 @@ static int sort_near(const struct order_input *input, uint32_t *numbers, size_t 
 	size_t winner;
 	int ret;
 
-	if (bytes > TRIAL_MAX_BYTES || !input->packs_slowly ||
-	    !input->run->budget->tries_orders)
+	if (!is_worth_a_trial(input, (double)bytes))
 		return dw_order_path.sort(input, numbers, count, err);
 	if ((ret = add_near(input, &candidates, numbers, count, err)) < 0)
 		return ret;
@@ -179,8 +194,78 @@ static int sort_near(const struct order_input *input, uint32_t *numbers, size_t 
 	if ((ret = dw_trial(input, candidates.list, candidates.count, count, &winner,
 			    err)) < 0)
 		return ret;
-	choose(input, &candidates, winner, numbers, count);
+	choose(input, &candidates.list[winner], numbers, count);
 	return 0;
+}
+
+/* The best candidate of a kind among those that are forecast to be about as small as the
+ * winner; their number if there is none. */
+static size_t find_best(const struct candidates *candidates, size_t winner,
+			enum candidate_kind kind)
+{
+	double least = candidates->list[winner].score * CLOSE;
+	size_t best = candidates->count;
+
+	if (kind == candidates->list[winner].kind)
+		return winner;
+	for (size_t i = 0; i < candidates->count; i++)
+		if (candidates->list[i].kind == kind &&
+		    candidates->list[i].score < least) {
+			least = candidates->list[i].score * WORTH_IT;
+			best = i;
+		}
+	return best;
+}
+
+static void leave_out_worst(const struct candidates *candidates, size_t *finalists,
+			    size_t *count)
+{
+	size_t worst = 0;
+
+	for (size_t i = 1; i < *count; i++)
+		if (candidates->list[finalists[i]].score >=
+		    candidates->list[finalists[worst]].score)
+			worst = i;
+	(*count)--;
+	memmove(finalists + worst, finalists + worst + 1,
+		(*count - worst) * sizeof(*finalists));
+}
+
+/* The winner and others that may be as good. */
+static size_t find_finalists(const struct candidates *candidates, size_t winner,
+			     size_t finalists[CANDIDATE_KINDS])
+{
+	size_t count = 0;
+
+	for (enum candidate_kind kind = 0; kind < CANDIDATE_KINDS; kind++) {
+		size_t best = find_best(candidates, winner, kind);
+
+		if (best < candidates->count)
+			finalists[count++] = best;
+	}
+	while (count > TRIAL_MAX_CANDIDATES)
+		leave_out_worst(candidates, finalists, &count);
+	return count;
+}
+
+/* Forecasts are some percent wrong: where they are close to each other, packing decides. */
+static int try_finalists(const struct order_input *input,
+			 const struct candidates *candidates, size_t count,
+			 size_t *winner, dwarfs_error **err)
+{
+	size_t finalists[CANDIDATE_KINDS], best;
+	struct candidate tried[TRIAL_MAX_CANDIDATES];
+	size_t tried_count = find_finalists(candidates, *winner, finalists);
+	int ret;
+
+	if (tried_count < 2 || !is_worth_a_trial(input, candidates->list[*winner].kept))
+		return 0;
+	for (size_t i = 0; i < tried_count; i++)
+		tried[i] = candidates->list[finalists[i]];
+	ret = dw_trial(input, tried, tried_count, count, &best, err);
+	if (ret == 0)
+		*winner = finalists[best];
+	return ret;
 }
 
 static int sort(const struct order_input *input, uint32_t *numbers, size_t count,
@@ -205,9 +290,10 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 	if (candidates.count < 2)
 		return 0;
 	if ((ret = dw_auction(input, candidates.list, candidates.count, count, &winner,
-			      err)) < 0)
+			      err)) < 0 ||
+	    (ret = try_finalists(input, &candidates, count, &winner, err)) < 0)
 		return ret;
-	choose(input, &candidates, winner, numbers, count);
+	choose(input, &candidates.list[winner], numbers, count);
 	return 0;
 }
 

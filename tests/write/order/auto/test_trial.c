@@ -38,7 +38,7 @@ static void put_letters(const struct place *place, unsigned alphabets)
 	}
 }
 
-static uint64_t pack_by(const struct place *place, const char *order)
+static uint64_t pack_by(const struct place *place, const char *order, unsigned block_bits)
 {
 	dwarfs_builder *builder = new_builder(place, 0);
 	uint64_t size;
@@ -48,6 +48,7 @@ static uint64_t pack_by(const struct place *place, const char *order)
 	dwarfs_builder_set_create_timestamp(builder, false);
 	assert_int_equal(dwarfs_builder_set_level(builder, 7, NULL), 0);
 	assert_int_equal(dwarfs_builder_set_order(builder, order, NULL), 0);
+	assert_int_equal(dwarfs_builder_set_block_bits(builder, block_bits, NULL), 0);
 	remove(place->image);
 	assert_int_equal(build(builder, place), 0);
 	dwarfs_builder_free(builder);
@@ -59,21 +60,35 @@ static uint64_t pack_by(const struct place *place, const char *order)
 	return size;
 }
 
-static void files_of_one_alphabet_are_brought_together(void **state)
+static void expect_alike_together(const struct place *place, unsigned block_bits)
 {
-	const struct place *place = *state;
 	uint64_t by_path, alike, chosen;
 
-	if (!dw_codec_can_pack(CODEC_ZSTD))
-		skip();
 	put_letters(place, 4);
-	by_path = pack_by(place, "path");
-	alike = pack_by(place, "nilsimsa");
+	by_path = pack_by(place, "path", block_bits);
+	alike = pack_by(place, "nilsimsa", block_bits);
 	assert_true(alike < by_path - by_path / 100);
-	chosen = pack_by(place, "auto");
+	chosen = pack_by(place, "auto", block_bits);
 	assert_non_null(strstr(all_messages(), "order: nilsimsa"));
 	assert_true(chosen < by_path - by_path / 100);
 	dwarfs_image_free(open_image(place));
+}
+
+static void files_of_one_alphabet_are_brought_together(void **state)
+{
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	expect_alike_together(*state, 24);
+	assert_null(strstr(all_messages(), "order path: score"));
+}
+
+/* Bytes that are all new are forecast to be as many in each order. */
+static void equal_forecasts_are_tried(void **state)
+{
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	expect_alike_together(*state, 18);
+	assert_non_null(strstr(all_messages(), "order path: score"));
 }
 
 static void the_first_order_wins_where_none_is_better(void **state)
@@ -83,9 +98,34 @@ static void the_first_order_wins_where_none_is_better(void **state)
 	if (!dw_codec_can_pack(CODEC_ZSTD))
 		skip();
 	put_letters(place, 1);
-	pack_by(place, "auto");
+	pack_by(place, "auto", 24);
 	assert_non_null(strstr(all_messages(), "order nilsimsa: "));
 	assert_non_null(strstr(all_messages(), "order: path"));
+}
+
+/* The same bytes in each file: one is packed, and the others are segments. */
+static void what_occurred_before_is_not_packed(void **state)
+{
+	const struct place *place = *state;
+	const char *packed;
+	uint8_t data[4 * FILE_BYTES];
+	uint32_t random = 3;
+	char name[32];
+
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)((random = random * 1664525 + 1013904223) >> 16);
+	for (unsigned f = 0; f < 20; f++) {
+		data[f] ^= 1; /* each is another file */
+		snprintf(name, sizeof(name), "file%02u", f * 7 % 20);
+		put_file(place, name, data, sizeof(data));
+	}
+	pack_by(place, "auto", 24);
+	packed = strstr(all_messages(), "order path: ");
+	assert_non_null(packed);
+	assert_in_range(strtoul(packed + strlen("order path: "), NULL, 10), sizeof(data),
+			sizeof(data) * 5 / 4);
 }
 
 int main(void)
@@ -94,7 +134,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			files_of_one_alphabet_are_brought_together, make_place,
 			remove_place),
+		cmocka_unit_test_setup_teardown(equal_forecasts_are_tried, make_place,
+						remove_place),
 		cmocka_unit_test_setup_teardown(the_first_order_wins_where_none_is_better,
+						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(what_occurred_before_is_not_packed,
 						make_place, remove_place),
 	};
 
