@@ -14,7 +14,7 @@
 #define MAX_CANDIDATES 8
 
 /* Forecasts that are within this factor of each other do not decide. */
-#define CLOSE 1.04
+#define CLOSE 1.02
 #define WORTH_IT                                                                         \
 	0.998 /* of the score of a candidate of the same kind that is preferred */
 
@@ -191,8 +191,8 @@ static int sort_near(const struct order_input *input, uint32_t *numbers, size_t 
 		return ret;
 	if (candidates.count < 2)
 		return 0;
-	if ((ret = dw_trial(input, candidates.list, candidates.count, count, &winner,
-			    err)) < 0)
+	if ((ret = dw_trial(input, TRIAL_CODEC_FINE, candidates.list, candidates.count,
+			    count, &winner, err)) < 0)
 		return ret;
 	choose(input, &candidates.list[winner], numbers, count);
 	return 0;
@@ -262,7 +262,7 @@ static int try_finalists(const struct order_input *input,
 		return 0;
 	for (size_t i = 0; i < tried_count; i++)
 		tried[i] = candidates->list[finalists[i]];
-	ret = dw_trial(input, tried, tried_count, count, &best, err);
+	ret = dw_trial(input, TRIAL_CODEC_FAST, tried, tried_count, count, &best, err);
 	if (ret == 0)
 		*winner = finalists[best];
 	return ret;

@@ -4,11 +4,11 @@
  *
  * The forecast of auction.c counts which repeated runs segmenter and codec find. It does not
  * count how far away they are, nor how alike the literals of one Huffman table are, and for
- * each order it is some percent wrong. So the best orders by forecast are packed: chunks that
- * end at triggers stand for the segments, and zstd 9, which packs 16 MiB in a thirtieth of the
- * time of zstd 22, for the codec. For nine releases of prettier by similarity and by nilsimsa,
- * 23.6 and 24.0 MB are forecast to be new, 6.48 and 6.19 MB are packed here, and images of
- * level 7 are of 5.32 and 5.13 MB.
+ * each order it is some percent wrong. So the best orders by forecast are packed, with chunks
+ * that end at triggers for what the segmenter finds, and zstd 7 or 9 for the codec. Five
+ * releases of plotly in the orders path, siblings, revpath, nilsimsa and similarity take 4.94,
+ * 3.74, 4.15, 3.91 and 3.91 MB with zstd 9 here, and 4.15, 3.51, 3.63, 3.65 and 3.93 MB at
+ * level 7.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -24,7 +24,6 @@
 #include "write/segment/density.h"
 #include "write/segment/minima.h"
 
-#define TRIAL_CODEC	"zstd:level=9"
 #define MAX_BLOCK_BYTES ((uint64_t)64 << 20)
 #define RUN_BYTES	((uint64_t)2 << 20) /* of memory */
 #define WORTH_IT	0.998 /* of the size of a candidate that is preferred */
@@ -113,7 +112,7 @@ uint64_t dw_trial_memory(uint64_t bytes, uint64_t block_bytes, uint32_t workers)
 	uint32_t codecs = workers ? workers : 1;
 	struct codec_spec spec;
 
-	if (size == 0 || dw_codec_parse(TRIAL_CODEC, &spec, NULL) < 0)
+	if (size == 0 || dw_codec_parse(TRIAL_CODEC_FINE, &spec, NULL) < 0)
 		return 0;
 	return 2 * READING_PIECE_BYTES + count_slots(most) * sizeof(struct chunk_slot) +
 	       RUN_BYTES + (jobs_under_way(workers) + 1) * (uint64_t)size +
@@ -388,6 +387,20 @@ static int take_fragment(struct trial *trial, uint32_t number, dwarfs_error **er
 	return dw_progress_tick(&trial->reading.input->run->progress, err);
 }
 
+/* The minima that the segmenter would have in an order. */
+static int set_minima(struct trial *trial, const uint32_t *numbers, size_t count,
+		      dwarfs_error **err)
+{
+	const struct order_input *input = trial->reading.input;
+	uint32_t density;
+	int ret = dw_density(input->run, input->tree, input->contents, numbers, count,
+			     &density, err);
+
+	if (ret == 0)
+		trial->minima = dw_match_minima(input->settings, density, 1, false);
+	return ret;
+}
+
 /* Begin to pack all fragments in an order. Files that cannot be read end early. */
 static int pack(struct trial *trial, const uint32_t *numbers, size_t count,
 		dwarfs_error **err)
@@ -396,8 +409,11 @@ static int pack(struct trial *trial, const uint32_t *numbers, size_t count,
 
 	trial->segments = 0;
 	trial->block = 0;
-	if (trial->table)
+	if (trial->table) {
 		memset(trial->table, 0, trial->slots * sizeof(*trial->table));
+		if ((ret = set_minima(trial, numbers, count, err)) < 0)
+			return ret;
+	}
 	for (size_t i = 0; i < count; i++)
 		if ((ret = take_fragment(trial, numbers[i], err)) < 0)
 			return ret;
@@ -407,18 +423,10 @@ static int pack(struct trial *trial, const uint32_t *numbers, size_t count,
 	return 0;
 }
 
-static int begin_segments(struct trial *trial, const struct order_input *input,
-			  const uint32_t *numbers, size_t count, uint64_t total,
-			  dwarfs_error **err)
+static int begin_segments(struct trial *trial, uint64_t total, dwarfs_error **err)
 {
 	size_t room = dw_anchors_room(READING_PIECE_BYTES);
-	uint32_t density;
-	int ret = dw_density(input->run, input->tree, input->contents, numbers, count,
-			     &density, err);
 
-	if (ret < 0)
-		return ret;
-	trial->minima = dw_match_minima(input->settings, density, 1, false);
 	trial->slots = count_slots(total);
 	trial->table = dw_calloc(trial->slots, sizeof(*trial->table));
 	trial->triggers = dw_calloc(room, sizeof(*trial->triggers));
@@ -426,7 +434,7 @@ static int begin_segments(struct trial *trial, const struct order_input *input,
 }
 
 /* False if there is nothing to try, or too much, or the codec is not built in. */
-static int begin(struct trial *trial, const struct order_input *input,
+static int begin(struct trial *trial, const struct order_input *input, const char *codec,
 		 const uint32_t *numbers, size_t count, bool *begun_out,
 		 dwarfs_error **err)
 {
@@ -446,11 +454,10 @@ static int begin(struct trial *trial, const struct order_input *input,
 		return ret;
 	total = dw_reading_total(&trial->reading, numbers, count);
 	if (total == 0 || total > TRIAL_MAX_BYTES ||
-	    dw_codec_parse(TRIAL_CODEC, &trial->codec, NULL) < 0)
+	    dw_codec_parse(codec, &trial->codec, NULL) < 0)
 		return 0;
 	trial->block_bytes = trial_block_bytes(total, input->block_bytes);
-	if (input->finds_segments &&
-	    (ret = begin_segments(trial, input, numbers, count, total, err)) < 0)
+	if (input->finds_segments && (ret = begin_segments(trial, total, err)) < 0)
 		return ret;
 	*begun_out = true;
 	return dw_pipeline_init(&trial->pipeline, &ops, trial, workers,
@@ -466,13 +473,14 @@ static double judge(const struct trial *trial, const struct candidate *candidate
 	return (double)trial->packed_bytes[number] * (score > 0 ? score : 1);
 }
 
-int dw_trial(const struct order_input *input, const struct candidate *candidates,
-	     size_t candidate_count, size_t count, size_t *winner_out, dwarfs_error **err)
+int dw_trial(const struct order_input *input, const char *codec,
+	     const struct candidate *candidates, size_t candidate_count, size_t count,
+	     size_t *winner_out, dwarfs_error **err)
 {
 	__attribute__((cleanup(free_trial))) struct trial trial = { 0 };
 	size_t winner = 0;
 	bool begun;
-	int ret = begin(&trial, input, candidates[0].numbers, count, &begun, err);
+	int ret = begin(&trial, input, codec, candidates[0].numbers, count, &begun, err);
 
 	*winner_out = 0;
 	if (ret < 0 || !begun)
@@ -485,8 +493,8 @@ int dw_trial(const struct order_input *input, const struct candidate *candidates
 		return ret;
 	for (size_t i = 0; i < candidate_count; i++) {
 		dw_log(input->run->context, DWARFS_LOG_VERBOSE,
-		       "order %s: %" PRIu64 " bytes with " TRIAL_CODEC,
-		       candidates[i].name, trial.packed_bytes[i]);
+		       "order %s: %" PRIu64 " bytes with %s", candidates[i].name,
+		       trial.packed_bytes[i], codec);
 		if (i > 0 && judge(&trial, candidates, i) <
 				     judge(&trial, candidates, winner) * WORTH_IT)
 			winner = i;
