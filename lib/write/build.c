@@ -278,6 +278,20 @@ static uint64_t cache_bytes(const struct assembly *assembly)
 	return bytes < cache ? bytes : cache;
 }
 
+/* Whether blocks of images are compressed again. */
+static bool packs_again(const struct assembly *assembly)
+{
+	for (size_t i = 0; assembly && i < assembly->image_count; i++) {
+		const struct source_image *image = assembly->images[i];
+
+		for (uint32_t j = 0; j < image->block_count; j++)
+			if (image->changes_block_size ||
+			    image->blocks[j].action == BLOCK_COMPRESS)
+				return true;
+	}
+	return false;
+}
+
 /* Items that were added are the builder's own; the cache is not. */
 void dw_build_choose_limit(struct build *build)
 {
@@ -315,6 +329,7 @@ static int run_scan(struct build *build, dwarfs_error **err)
 	if ((ret = dw_build_new_digests(build, err)) < 0)
 		return ret;
 	build->workload = dw_workload_of_tree(&build->run, &build->tree);
+	build->workload.packs_again = packs_again(build->builder->assembly);
 	build->run.budget = &build->budget;
 	return dw_budget_begin(build->builder, &build->workload,
 			       dw_input_workers(&build->run), &build->budget, err);

@@ -81,6 +81,7 @@ int dw_build_run_copy(struct build *build, struct source_image *image, dwarfs_er
 
 	dw_build_choose_limit(build);
 	build->workload = dw_workload_of_tree(&build->run, &build->tree);
+	build->workload.packs_again = true;
 	build->run.budget = &build->budget;
 	if ((ret = dw_budget_begin(build->builder, &build->workload,
 				   dw_input_workers(&build->run), &build->budget, err)) <

@@ -53,6 +53,7 @@ struct plan {
 	uint32_t block_bits;
 	struct stream_settings *settings; /* by category */
 	const uint8_t *used;		  /* categories in use */
+	const uint64_t *stream_bytes;	  /* of the contents in each category, at most */
 	size_t category_count;
 	bool has_images;  /* of which blocks may be taken over */
 	uint64_t anchors; /* bytes of a full index */
@@ -77,32 +78,62 @@ static uint32_t waiting_blocks(uint32_t block_bits)
 
 /* -- what a plan takes --------------------------------------------------------------- */
 
+/* The most that a block of a category holds. */
+static size_t most_of_block(const struct plan *plan, uint32_t category)
+{
+	size_t block = (size_t)1 << plan->block_bits;
+	uint64_t bytes = plan->stream_bytes[category];
+
+	if (plan->workload.packs_again || bytes >= block)
+		return block;
+	return bytes > 0 ? (size_t)bytes : 1;
+}
+
+static uint64_t packing_bytes(const struct plan *plan, uint32_t category)
+{
+	struct packing packing = dw_packing_of(plan->settings, category);
+
+	return plan->used[category]
+		       ? dw_packing_memory(&packing, most_of_block(plan, category))
+		       : 0;
+}
+
 /* Memory of the largest codec in use. */
 static uint64_t codec_bytes(const struct plan *plan)
 {
 	uint64_t most = 0;
 
-	for (uint32_t i = 0; i < plan->category_count; i++) {
-		struct packing packing = dw_packing_of(plan->settings, i);
-
-		if (plan->used[i])
-			most = max_of(most,
-				      dw_packing_memory(&packing,
-							(size_t)1 << plan->block_bits));
-	}
+	for (uint32_t i = 0; i < plan->category_count; i++)
+		most = max_of(most, packing_bytes(plan, i));
 	return most;
+}
+
+/* Memory of so many blocks. Together they hold no more than all contents; the last one of
+ * each stream may have memory that is not used. A copied block counts as one of them. */
+static uint64_t bytes_of_blocks(const struct plan *plan, uint64_t count)
+{
+	uint64_t block = UINT64_C(1) << plan->block_bits, bytes = 0;
+
+	if (plan->workload.packs_again)
+		return count * block;
+	for (size_t i = 0; i < plan->category_count; i++)
+		bytes += plan->used[i] ? min_of(plan->stream_bytes[i],
+						plan->workload.bytes - bytes)
+				       : 0;
+	bytes += plan->has_images || bytes > block ? block : 0;
+	return min_of(count * block, bytes);
 }
 
 static uint64_t blocks_bytes(const struct plan *plan)
 {
 	const struct budget *budget = &plan->budget;
-	uint64_t block = UINT64_C(1) << plan->block_bits;
 	uint64_t packing = budget->workers > 0 ? budget->workers : 1;
 	uint64_t under_way = packing + budget->waiting;
-	uint64_t kept = budget->window_bytes / block + 1;
+	uint64_t kept = (budget->window_bytes >> plan->block_bits) + 1;
 
 	/* Blocks in progress are among those in the window; one more is being filled. */
-	return (max_of(kept, under_way) + 1) * block + under_way * block +
+	return bytes_of_blocks(plan, max_of(kept, under_way) + 1) +
+	       bytes_of_blocks(plan, under_way) +
 	       packing * (codec_bytes(plan) + REST_PER_WORKER);
 }
 
@@ -185,17 +216,15 @@ static bool shrink_packing(struct stream_settings *settings,
 
 static bool shrink_codecs(struct plan *plan)
 {
-	size_t block_bytes = (size_t)1 << plan->block_bits;
 	uint64_t most = codec_bytes(plan);
 	bool any = false;
 
 	for (uint32_t i = 0; i < plan->category_count; i++) {
-		struct stream_settings *settings = &plan->settings[i];
 		struct packing packing = dw_packing_of(plan->settings, i);
 
-		if (!plan->used[i] || dw_packing_memory(&packing, block_bytes) != most)
-			continue;
-		any |= shrink_packing(settings, &packing, block_bytes);
+		if (plan->used[i] && packing_bytes(plan, i) == most)
+			any |= shrink_packing(&plan->settings[i], &packing,
+					      most_of_block(plan, i));
 	}
 	return any;
 }
@@ -342,7 +371,7 @@ static uint64_t index_bytes(const struct plan *plan, const struct assembly *asse
 }
 
 static struct plan begin_plan(dwarfs_builder *builder, const struct workload *workload,
-			      const uint8_t *used)
+			      const uint8_t *used, const uint64_t *stream_bytes)
 {
 	uint64_t limit = builder->options.memory_limit, chunks;
 	struct plan plan = {
@@ -357,6 +386,7 @@ static struct plan begin_plan(dwarfs_builder *builder, const struct workload *wo
 		.block_bits = builder->options.block_bits,
 		.settings = builder->settings,
 		.used = used,
+		.stream_bytes = stream_bytes,
 		.has_images = builder->assembly && builder->assembly->image_count > 0,
 		.category_count = builder->total_count,
 	};
@@ -389,6 +419,8 @@ int dw_budget_begin(dwarfs_builder *builder, const struct workload *workload,
 	const struct categorize_options *categorize = &builder->options.categorize;
 	bool any = categorize->count > 0 || categorize->callback;
 	auto_free uint8_t *used = dw_calloc(builder->total_count, 1);
+	auto_free uint64_t *stream_bytes =
+		dw_calloc(builder->total_count, sizeof(*stream_bytes));
 	struct plan plan;
 
 	*budget_out = (struct budget){
@@ -402,11 +434,13 @@ int dw_budget_begin(dwarfs_builder *builder, const struct workload *workload,
 	};
 	if (limit == 0)
 		return 0;
-	if (!used)
+	if (!used || !stream_bytes)
 		return dw_fail_nomem(err);
-	for (size_t i = 0; i < builder->total_count; i++)
+	for (size_t i = 0; i < builder->total_count; i++) {
 		used[i] = any || i == CATEGORY_DEFAULT;
-	plan = begin_plan(builder, workload, used);
+		stream_bytes[i] = workload->bytes;
+	}
+	plan = begin_plan(builder, workload, used, stream_bytes);
 	if ((least = least_bytes(&plan, err)) == 0)
 		return DWARFS_ERR_NOMEM;
 	if (least > limit)
@@ -534,20 +568,38 @@ static int plan_for_limit(struct plan *plan, dwarfs_context *context, uint64_t l
 	return 0;
 }
 
+/* The categories of the contents, and how many bytes each has. */
+static void note_streams(const struct contents *contents, uint8_t *used,
+			 uint64_t *stream_bytes)
+{
+	const struct stream *streams = contents->streams.list;
+
+	for (size_t i = 0; i < contents->streams.count; i++)
+		used[streams[i].category] = true;
+	for (size_t i = 0; i < contents->fragment_count; i++) {
+		const struct fragment *fragment = &contents->fragments[i];
+
+		if (fragment->stream != DW_NONE) /* else it is in a block of an image */
+			stream_bytes[streams[fragment->stream].category] +=
+				fragment->size;
+	}
+}
+
 int dw_budget_plan(dwarfs_builder *builder, const struct workload *workload,
 		   const struct contents *contents, struct budget *budget,
 		   dwarfs_error **err)
 {
 	uint64_t limit = builder->options.memory_limit;
 	auto_free uint8_t *used = dw_calloc(builder->total_count, 1);
+	auto_free uint64_t *stream_bytes =
+		dw_calloc(builder->total_count, sizeof(*stream_bytes));
 	struct plan plan;
 	int ret;
 
-	if (!used)
+	if (!used || !stream_bytes)
 		return dw_fail_nomem(err);
-	for (size_t i = 0; i < contents->streams.count; i++)
-		used[contents->streams.list[i].category] = true;
-	plan = begin_plan(builder, workload, used);
+	note_streams(contents, used, stream_bytes);
+	plan = begin_plan(builder, workload, used, stream_bytes);
 	plan.budget.readers = budget->readers;
 	plan.budget.kept_bytes = budget->kept_bytes;
 	plan.budget.shingles = budget->shingles;

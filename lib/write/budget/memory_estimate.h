@@ -17,6 +17,7 @@ struct workload {
 	uint64_t names, name_bytes;	     /* including link targets */
 	uint64_t files, contents, fragments; /* without empty files */
 	uint64_t bytes;			     /* of contents */
+	bool packs_again;		     /* blocks of images, too */
 	uint64_t small_bytes;		     /* of files that may be kept */
 	bool all_times;
 	bool has_digests;     /* of contents, and anchors of blocks */

@@ -49,7 +49,7 @@ struct compressor {
 	struct pipeline pipeline;
 	struct setup *setup; /* current stream; linked to those before */
 	struct block_job *free_jobs;
-	struct block *free_blocks; /* of the block size of the current stream */
+	struct block *free_blocks; /* of any size */
 	uint32_t next_number;
 	bool has_threads; /* the calling thread compresses nothing */
 	/* input and stored bytes of written blocks */
@@ -330,21 +330,11 @@ int dw_compressor_turn(struct compressor *compressor, uint32_t stream, uint32_t 
 		       dwarfs_error **err)
 {
 	struct setup *setup = dw_calloc(1, sizeof(*setup));
-	int ret;
 
 	if (!setup)
 		return dw_fail_nomem(err);
 	*setup = (struct setup){ *packing, block_bytes, stream, category,
 				 compressor->setup };
-	/* Memory of blocks is used again by the next stream only when they are as large;
-	 * so nothing may be under way. */
-	if (compressor->setup && compressor->setup->block_bytes != block_bytes &&
-	    (ret = dw_pipeline_finish(&compressor->pipeline, err)) < 0) {
-		dw_free(setup);
-		return ret;
-	}
-	if (compressor->setup && compressor->setup->block_bytes != block_bytes)
-		free_free_blocks(compressor);
 	compressor->setup = setup;
 	return 0;
 }
@@ -363,22 +353,33 @@ static struct block *new_pages_block(size_t block_bytes)
 	return block;
 }
 
+/* A free block that is large enough, or NULL. Those that are too small are freed. */
+static struct block *take_free_block(struct compressor *compressor)
+{
+	struct block *block;
+
+	while ((block = compressor->free_blocks)) {
+		compressor->free_blocks = block->next_free;
+		if (block->room >= compressor->setup->block_bytes)
+			return block;
+		free_block(block);
+	}
+	return NULL;
+}
+
 int dw_compressor_open(struct compressor *compressor, struct block **block_out,
 		       dwarfs_error **err)
 {
 	struct block_streams *streams = compressor->streams;
-	struct block *block = compressor->free_blocks;
+	struct block *block;
 	int ret;
 
 	if (compressor->next_number == UINT32_MAX)
 		return dw_fail(err, DWARFS_ERR_RANGE, "too many blocks for one image");
 	if ((ret = dw_grow(&streams->list, &streams->room, streams->count + 1, err)) < 0)
 		return ret;
-	if (block)
-		compressor->free_blocks = block->next_free;
-	else
-		block = new_pages_block(compressor->setup->block_bytes);
-	if (!block)
+	block = take_free_block(compressor);
+	if (!block && !(block = new_pages_block(compressor->setup->block_bytes)))
 		return dw_fail_nomem(err);
 	block->number = compressor->next_number++;
 	block->size = 0;

@@ -16,7 +16,7 @@ struct compressor;
 struct block {
 	uint32_t number;
 	uint8_t *data;
-	size_t room; /* of data: the block size */
+	size_t room; /* of data */
 	size_t size;
 	/* input bytes that are done once it is written; for the progress */
 	uint64_t input_bytes;
@@ -43,7 +43,7 @@ void dw_compressor_free(struct compressor *compressor);
 DW_DEFINE_AUTO(compressor, struct compressor *, dw_compressor_free)
 #define auto_compressor DW_AUTO(compressor)
 
-/* Begin a stream: the blocks after this call belong to it. */
+/* Begin a stream: the blocks after this call belong to it, and hold at most block_bytes. */
 int dw_compressor_turn(struct compressor *compressor, uint32_t stream, uint32_t category,
 		       const struct packing *packing, size_t block_bytes,
 		       dwarfs_error **err);

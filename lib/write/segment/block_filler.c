@@ -61,12 +61,21 @@ int dw_block_filler_close(struct block_filler *filler, dwarfs_error **err)
 	return dw_compressor_close(filler->compressor, block, err);
 }
 
+/* Free bytes of the open block, which may have less memory than a whole one. */
+static size_t free_bytes(const struct block_filler *filler)
+{
+	const struct block *block = filler->block;
+
+	return (block->room < filler->block_bytes ? block->room : filler->block_bytes) -
+	       block->size;
+}
+
 int dw_block_filler_room(struct block_filler *filler, size_t *room_out,
 			 dwarfs_error **err)
 {
 	int ret;
 
-	if (filler->block && filler->block->size == filler->block_bytes &&
+	if (filler->block && free_bytes(filler) == 0 &&
 	    (ret = dw_block_filler_close(filler, err)) < 0)
 		return ret;
 	if (!filler->block) {
@@ -80,7 +89,7 @@ int dw_block_filler_room(struct block_filler *filler, size_t *room_out,
 		if (filler->window)
 			dw_stored_window_turn(filler->window, filler->block);
 	}
-	*room_out = filler->block_bytes - filler->block->size;
+	*room_out = free_bytes(filler);
 	return 0;
 }
 

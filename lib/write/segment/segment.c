@@ -549,6 +549,15 @@ static void free_segmenter(struct segmenter *segmenter)
 	dw_path_cursor_free(&segmenter->cursor);
 }
 
+/* The most that a block of the stream holds: memory and codec need not be for more. */
+static size_t most_of_block(const struct segmenter *segmenter)
+{
+	uint64_t total = total_bytes(segmenter->in);
+	size_t block_bytes = segmenter->filler.block_bytes;
+
+	return total < 1 ? 1 : total < block_bytes ? (size_t)total : block_bytes;
+}
+
 int dw_segment(const struct segment_input *in, struct compressor *compressor,
 	       struct chunks *chunks, dwarfs_error **err)
 {
@@ -574,7 +583,7 @@ int dw_segment(const struct segment_input *in, struct compressor *compressor,
 	if (!(segmenter.piece = dw_malloc(MATCH_PIECE_BYTES)))
 		return dw_fail_nomem(err);
 	if ((ret = dw_compressor_turn(compressor, in->stream, stream->category, &packing,
-				      segmenter.filler.block_bytes, err)) < 0 ||
+				      most_of_block(&segmenter), err)) < 0 ||
 	    (ret = new_matcher(&segmenter, err)) < 0)
 		return ret;
 	ret = store_all(&segmenter, err);

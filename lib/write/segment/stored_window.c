@@ -34,11 +34,13 @@
 /*
  * Each kept block may be decompressed once. So many bytes of blocks may be decompressed again:
  * at first, then more for each byte of new data, and at most at any time. zstd takes about a
- * second for a gigabyte.
+ * second for a gigabyte. If the cache holds less than two of the blocks, almost each use of
+ * another block decompresses one: then it is so much less.
  */
 #define DECODED_PER_BYTE 512
 #define FIRST_DECODING	 ((int64_t)4 << 30)
 #define MAX_DECODING	 ((int64_t)16 << 30)
+#define SMALL_CACHE_PART 16
 
 /* A byte of lzma or brotli takes as long as this many bytes of other codecs. */
 #define SLOW_FACTOR 8
@@ -92,6 +94,7 @@ struct stored_window {
 	uint64_t kept_held;	 /* their bytes */
 	uint64_t held_at_most;	 /* the same, as the cache holds them for certain */
 	int64_t decoding;	 /* bytes that may be decompressed again */
+	int decoded_per_byte;	 /* added to it for each byte of new data */
 	uint64_t decoded;	 /* bytes that were */
 	uint32_t first_number;	 /* of the first block of the stream or of kept */
 	struct block *current;	 /* NULL: none of the stream yet */
@@ -122,6 +125,7 @@ int dw_stored_window_new(struct build_run *run, const struct tree *tree,
 	window->block_bytes = block_bytes;
 	window->newest = window->oldest = DW_NONE;
 	window->decoding = FIRST_DECODING;
+	window->decoded_per_byte = DECODED_PER_BYTE;
 	window->ram_blocks = (size_t)(ram_bytes / block_bytes) + 1;
 	window->ring = dw_calloc(window->ram_blocks, sizeof(struct block *));
 	window->page_bytes = dw_pages_new(PAGE_COUNT * PAGE_BYTES);
@@ -188,17 +192,23 @@ int dw_stored_window_set_kept(struct stored_window *window,
 			      const struct kept_blocks *kept, dwarfs_error **err)
 {
 	struct kept_use *uses = dw_calloc(kept->count, sizeof(*uses));
+	uint64_t largest = 0;
 
 	if (!uses)
 		return dw_fail_nomem(err);
 	for (size_t i = 0; i < kept->count; i++) {
 		uses[i].bytes = dw_kept_blocks_bytes(kept, i, window->block_bytes);
 		uses[i].cost = cost_of(&kept->list[i], uses[i].bytes);
+		largest = uses[i].bytes > largest ? uses[i].bytes : largest;
 	}
 	dw_free(window->kept_uses);
 	window->kept_uses = uses;
 	window->kept = kept;
 	window->held_at_most = held_at_most(kept, window->block_bytes);
+	if (window->held_at_most / 2 < largest) {
+		window->decoding = FIRST_DECODING / SMALL_CACHE_PART;
+		window->decoded_per_byte = DECODED_PER_BYTE / SMALL_CACHE_PART;
+	}
 	window->turns = (uint32_t)kept->count;
 	return 0;
 }
@@ -375,7 +385,7 @@ void dw_stored_window_was_read(struct stored_window *window, uint32_t number)
 
 void dw_stored_window_earn(struct stored_window *window, size_t size)
 {
-	window->decoding += (int64_t)size * DECODED_PER_BYTE;
+	window->decoding += (int64_t)size * window->decoded_per_byte;
 	if (window->decoding > MAX_DECODING)
 		window->decoding = MAX_DECODING;
 }

@@ -26,6 +26,7 @@ struct fixture {
 	dwarfs_builder builder;
 	struct stream_settings settings[CATEGORY_COUNT];
 	struct stream stream;
+	struct fragment fragment;
 	struct contents contents;
 	struct workload load;
 };
@@ -52,6 +53,8 @@ static void set_up(struct fixture *fixture, uint32_t workers, uint64_t limit)
 	fixture->builder.total_count = CATEGORY_COUNT;
 	fixture->contents.streams.list = &fixture->stream;
 	fixture->contents.streams.count = 1;
+	fixture->contents.fragments = &fixture->fragment;
+	fixture->contents.fragment_count = 1;
 	fixture->load = (struct workload){
 		.base = 8 * MIB,
 		.entries = 1000,
@@ -72,6 +75,7 @@ static int plan(struct fixture *fixture, struct budget *budget, dwarfs_error **e
 
 	if (ret < 0)
 		return ret;
+	fixture->fragment.size = fixture->load.bytes;
 	return dw_budget_plan(&fixture->builder, &fixture->load, &fixture->contents,
 			      budget, err);
 }
@@ -135,6 +139,56 @@ static void a_limit_that_suffices_costs_nothing(void **state)
 	}
 }
 
+/* Blocks of 64 MiB and what packs them take no more than the contents need. */
+static void a_small_tree_needs_little(void **state)
+{
+	struct fixture fixture;
+	struct budget budget;
+
+	set_up(&fixture, 4, 100 * MIB);
+	fixture.builder.options.block_bits = 26;
+	fixture.load.bytes = 10 * MIB;
+	assert_int_equal(plan(&fixture, &budget, NULL), 0);
+	assert_int_equal(fixture.builder.options.block_bits, 26);
+	assert_int_equal(budget.workers, 4);
+	assert_true(budget.index_bytes >= 256 * MIB);
+	dwarfs_context_free(fixture.context);
+}
+
+/* ... except for blocks of images that are packed again. */
+static void blocks_that_are_packed_again_are_whole(void **state)
+{
+	struct fixture fixture;
+	struct budget budget;
+
+	set_up(&fixture, 4, 100 * MIB);
+	fixture.builder.options.block_bits = 26;
+	fixture.load.bytes = 10 * MIB;
+	fixture.load.packs_again = true;
+	assert_int_equal(plan(&fixture, &budget, NULL), 0);
+	assert_true(fixture.builder.options.block_bits < 26);
+	dwarfs_context_free(fixture.context);
+}
+
+/* Contents of blocks that are taken over need no memory. */
+static void contents_without_a_stream_do_not_count(void **state)
+{
+	struct fragment fragments[2] = { { .size = 10 * MIB },
+					 { .size = 4000 * MIB, .stream = DW_NONE } };
+	struct fixture fixture;
+	struct budget budget = { 0 };
+
+	set_up(&fixture, 4, 120 * MIB);
+	fixture.builder.options.block_bits = 26;
+	fixture.contents.fragments = fragments;
+	fixture.contents.fragment_count = 2;
+	assert_int_equal(dw_budget_plan(&fixture.builder, &fixture.load,
+					&fixture.contents, &budget, NULL),
+			 0);
+	assert_int_equal(fixture.builder.options.block_bits, 26);
+	dwarfs_context_free(fixture.context);
+}
+
 /* All settings that affect the image are the same. */
 static void plans_do_not_depend_on_workers(void **state)
 {
@@ -189,8 +243,8 @@ static void orders_are_tried_where_there_is_memory(void **state)
 		fixture.settings[CATEGORY_DEFAULT].order.ops = &dw_order_auto;
 		fixture.load.bytes = cases[i].bytes;
 		assert_int_equal(plan(&fixture, &budget, NULL), 0);
-		print_message("%zu: %d %u\n", i, budget.tries_orders,
-			      budget.trial_workers);
+		assert_int_equal(budget.tries_orders, cases[i].tries_orders);
+		assert_in_range(budget.trial_workers, 1, cases[i].most_workers);
 		dwarfs_context_free(fixture.context);
 	}
 }
@@ -256,6 +310,9 @@ int main(void)
 		cmocka_unit_test(without_a_limit_nothing_is_bounded),
 		cmocka_unit_test(workers_go_first),
 		cmocka_unit_test(a_limit_that_suffices_costs_nothing),
+		cmocka_unit_test(a_small_tree_needs_little),
+		cmocka_unit_test(blocks_that_are_packed_again_are_whole),
+		cmocka_unit_test(contents_without_a_stream_do_not_count),
 		cmocka_unit_test(plans_do_not_depend_on_workers),
 		cmocka_unit_test(orders_are_tried_where_there_is_memory),
 		cmocka_unit_test(the_amount_that_is_named_does),

@@ -296,13 +296,15 @@ static void a_block_in_use_stays_in_the_cache(void **state)
 	free_lab(lab);
 }
 
-/* Look at the end of a block and the begin of the next one, which are in one page. */
+/* Look at the ends of blocks and the begins of the next ones, which are in one page. */
 static bool may_go_on(struct stored_window *window)
 {
 	size_t size;
 
 	return dw_stored_window_at(window, BLOCK_BYTES - 1, &size) &&
-	       dw_stored_window_at(window, BLOCK_BYTES, &size);
+	       dw_stored_window_at(window, BLOCK_BYTES, &size) &&
+	       dw_stored_window_at(window, 2 * BLOCK_BYTES - 1, &size) &&
+	       dw_stored_window_at(window, 2 * BLOCK_BYTES, &size);
 }
 
 /* Bytes that are decompressed again until no more may be. */
@@ -323,7 +325,7 @@ static void decompressing_again_is_bounded(void **state)
 	uint64_t bound;
 	size_t size;
 
-	begin_kept(&kept, lab, 0, read_block);
+	begin_kept(&kept, lab, CACHE_OF(2), read_block);
 	bound = decode_all(kept.window);
 	assert_in_range(bound, GIB, 4 * GIB + BLOCK_BYTES);
 	assert_int_equal(decode_all(kept.window), bound);
@@ -337,6 +339,27 @@ static void decompressing_again_is_bounded(void **state)
 	bound = dw_stored_window_decoded(kept.window);
 	dw_stored_window_earn(kept.window, GIB);
 	assert_in_range(decode_all(kept.window) - bound, 4 * GIB, 16 * GIB + BLOCK_BYTES);
+	dw_stored_window_free(kept.window);
+	free_lab(lab);
+}
+
+/* Less is decompressed if the cache does not hold two blocks. */
+static void a_small_cache_is_used_less(void **state)
+{
+	struct lab *lab = new_lab(*state, 0);
+	struct kept_lab kept;
+	uint64_t bound, more;
+
+	begin_kept(&kept, lab, CACHE_OF(2), read_block);
+	bound = decode_all(kept.window);
+	dw_stored_window_earn(kept.window, 1 << 20);
+	more = decode_all(kept.window) - bound;
+	dw_stored_window_free(kept.window);
+	begin_kept(&kept, lab, CACHE_OF(1), read_block);
+	assert_in_range(decode_all(kept.window), bound / 32, bound / 8);
+	bound = dw_stored_window_decoded(kept.window);
+	dw_stored_window_earn(kept.window, 1 << 20);
+	assert_in_range(decode_all(kept.window) - bound, more / 32, more / 8);
 	dw_stored_window_free(kept.window);
 	free_lab(lab);
 }
@@ -495,6 +518,8 @@ int main(void)
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(decompressing_again_is_bounded,
 						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(a_small_cache_is_used_less, make_place,
+						remove_place),
 		cmocka_unit_test_setup_teardown(a_slow_codec_is_used_less, make_place,
 						remove_place),
 		cmocka_unit_test_setup_teardown(a_block_read_elsewhere_counts, make_place,

@@ -182,7 +182,7 @@ static int sort_near(const struct order_input *input, uint32_t *numbers, size_t 
 		     uint64_t bytes, dwarfs_error **err)
 {
 	__attribute__((cleanup(free_candidates))) struct candidates candidates = { 0 };
-	size_t winner;
+	size_t winner = 0;
 	int ret;
 
 	if (!is_worth_a_trial(input, (double)bytes))
@@ -253,15 +253,18 @@ static int try_finalists(const struct order_input *input,
 			 const struct candidates *candidates, size_t count,
 			 size_t *winner, dwarfs_error **err)
 {
-	size_t finalists[CANDIDATE_KINDS], best;
+	size_t finalists[CANDIDATE_KINDS], best = 0;
 	struct candidate tried[TRIAL_MAX_CANDIDATES];
 	size_t tried_count = find_finalists(candidates, *winner, finalists);
 	int ret;
 
 	if (tried_count < 2 || !is_worth_a_trial(input, candidates->list[*winner].kept))
 		return 0;
-	for (size_t i = 0; i < tried_count; i++)
+	for (size_t i = 0; i < tried_count; i++) {
 		tried[i] = candidates->list[finalists[i]];
+		if (finalists[i] == *winner)
+			best = i;
+	}
 	ret = dw_trial(input, TRIAL_CODEC_FAST, tried, tried_count, count, &best, err);
 	if (ret == 0)
 		*winner = finalists[best];

@@ -475,14 +475,13 @@ static double judge(const struct trial *trial, const struct candidate *candidate
 
 int dw_trial(const struct order_input *input, const char *codec,
 	     const struct candidate *candidates, size_t candidate_count, size_t count,
-	     size_t *winner_out, dwarfs_error **err)
+	     size_t *winner_inout, dwarfs_error **err)
 {
 	__attribute__((cleanup(free_trial))) struct trial trial = { 0 };
 	size_t winner = 0;
 	bool begun;
 	int ret = begin(&trial, input, codec, candidates[0].numbers, count, &begun, err);
 
-	*winner_out = 0;
 	if (ret < 0 || !begun)
 		return ret;
 	for (; trial.candidate < candidate_count; trial.candidate++)
@@ -499,6 +498,6 @@ int dw_trial(const struct order_input *input, const char *codec,
 				     judge(&trial, candidates, winner) * WORTH_IT)
 			winner = i;
 	}
-	*winner_out = winner;
+	*winner_inout = winner;
 	return 0;
 }

@@ -24,12 +24,13 @@ uint64_t dw_trial_memory(uint64_t bytes, uint64_t block_bytes, uint32_t workers)
 /*
  * Pack all fragments in the order of each candidate, at most TRIAL_MAX_CANDIDATES, with this
  * codec, without the parts that occurred before if the segmenter looks for them. Where all
- * candidates have a score, it counts as much as the packed size. The first candidates are preferred when there is little
- * difference. The winner is the first one if the codec is not built in, or the stream is
- * larger than TRIAL_MAX_BYTES. It does not depend on the number of workers.
+ * candidates have a score, it counts as much as the packed size. The first candidates are
+ * preferred when there is little difference. The winner stays as it is if the codec is not
+ * built in, or the stream is larger than TRIAL_MAX_BYTES. It does not depend on the number of
+ * workers.
  */
 int dw_trial(const struct order_input *input, const char *codec,
 	     const struct candidate *candidates, size_t candidate_count, size_t count,
-	     size_t *winner_out, dwarfs_error **err);
+	     size_t *winner_inout, dwarfs_error **err);
 
 #endif

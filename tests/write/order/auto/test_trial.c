@@ -15,6 +15,8 @@
 
 #include "codec/encode/encode.h"
 #include "support/write_run.h"
+#include "write/budget/budget.h"
+#include "write/order/auto/trial.h"
 
 #define FILES	   48
 #define FILE_BYTES 20000
@@ -128,6 +130,30 @@ static void what_occurred_before_is_not_packed(void **state)
 			sizeof(data) * 5 / 4);
 }
 
+/* What is too large to be tried stays with the order that was forecast to be the best. */
+static void the_winner_stays_without_a_trial(void **state)
+{
+	struct fragment fragment = { .size = TRIAL_MAX_BYTES + 1 };
+	struct contents contents = { .fragments = &fragment, .fragment_count = 1 };
+	struct budget budget = { .tries_orders = true, .trial_workers = 1 };
+	struct build_run run = { .budget = &budget };
+	struct order_input input = { .run = &run, .contents = &contents };
+	uint32_t number = 0;
+	const struct candidate candidates[2] = {
+		{ .name = "path", .numbers = &number, .score = 3 },
+		{ .name = "similarity", .numbers = &number, .score = 2 },
+	};
+	size_t winner = 1;
+
+	assert_int_equal(
+		dw_trial(&input, TRIAL_CODEC_FAST, candidates, 2, 1, &winner, NULL), 0);
+	assert_int_equal(winner, 1);
+	fragment.size = 1;
+	assert_int_equal(dw_trial(&input, "no codec", candidates, 2, 1, &winner, NULL),
+			 0);
+	assert_int_equal(winner, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +164,7 @@ int main(void)
 						remove_place),
 		cmocka_unit_test_setup_teardown(the_first_order_wins_where_none_is_better,
 						make_place, remove_place),
+		cmocka_unit_test(the_winner_stays_without_a_trial),
 		cmocka_unit_test_setup_teardown(what_occurred_before_is_not_packed,
 						make_place, remove_place),
 	};
