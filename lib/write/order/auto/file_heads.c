@@ -38,10 +38,9 @@ static int make_prints(struct reading *reading, enum fingerprint_kind kind,
 
 		dw_fingerprint_begin(maker, kind);
 		dw_reading_begin(reading, numbers[i]);
-		while ((size = dw_reading_next(reading)) > 0)
+		while ((ret = dw_reading_next(reading, &size, err)) == 0 && size > 0)
 			dw_fingerprint_update(maker, reading->bytes, size);
 		dw_fingerprint_finish(maker, &prints[reading->fragment->content]);
-		ret = dw_progress_tick(&reading->input->run->progress, err);
 	}
 	return ret;
 }

@@ -53,7 +53,7 @@ static bool is_zero(const uint8_t *bytes, size_t size)
 	return bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0;
 }
 
-size_t dw_reading_next(struct reading *reading)
+int dw_reading_next(struct reading *reading, size_t *size_out, dwarfs_error **err)
 {
 	const struct order_input *input = reading->input;
 	const struct fragment *fragment = reading->fragment;
@@ -62,6 +62,7 @@ size_t dw_reading_next(struct reading *reading)
 	uint64_t left = end - reading->at;
 	int64_t got;
 
+	*size_out = 0;
 	if (left == 0 || reading->zero_pieces == ZERO_PIECES)
 		return 0;
 	got = dw_source_peek(input->run, input->tree, input->contents, fragment->content,
@@ -74,5 +75,6 @@ size_t dw_reading_next(struct reading *reading)
 	reading->at += (uint64_t)got;
 	reading->zero_pieces =
 		is_zero(reading->bytes, (size_t)got) ? reading->zero_pieces + 1 : 0;
-	return (size_t)got;
+	*size_out = (size_t)got;
+	return dw_progress_tick(&input->run->progress, err);
 }

@@ -31,9 +31,10 @@ uint64_t dw_reading_total(const struct reading *reading, const uint32_t *numbers
 void dw_reading_begin(struct reading *reading, uint32_t number);
 
 /*
- * The size of the next piece, or 0 at the end: of the head, of a file that cannot be read
- * any further, which the segmenter will say, or where long zeros begin, which tell nothing.
+ * Read the next piece, and report progress. Its size is 0 at the end: of the head, of a file
+ * that cannot be read any further, which the segmenter will say, or where long zeros begin,
+ * which tell nothing.
  */
-size_t dw_reading_next(struct reading *reading);
+int dw_reading_next(struct reading *reading, size_t *size_out, dwarfs_error **err);
 
 #endif

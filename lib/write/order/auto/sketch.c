@@ -161,7 +161,7 @@ static int take_fragment(struct taking *taking, size_t place, dwarfs_error **err
 
 	piece->first = (uint32_t)sketch->count;
 	dw_reading_begin(&taking->reading, taking->numbers[place]);
-	while ((size = dw_reading_next(&taking->reading)) > 0) {
+	while ((ret = dw_reading_next(&taking->reading, &size, err)) == 0 && size > 0) {
 		if ((ret = take_bytes(taking, size, err)) < 0)
 			return ret;
 		piece->count = (uint32_t)sketch->count - piece->first;
@@ -170,7 +170,7 @@ static int take_fragment(struct taking *taking, size_t place, dwarfs_error **err
 		       taking->thinning < MAX_THINNING)
 			thin_out(taking, place + 1);
 	}
-	return 0;
+	return ret;
 }
 
 static void plan(struct taking *taking, size_t count)
@@ -258,8 +258,7 @@ int dw_sketch_take(const struct order_input *input, const uint32_t *numbers, siz
 	for (size_t i = 0; i < count; i++) {
 		if (!is_read(&taking, numbers[i]))
 			continue;
-		if ((ret = take_fragment(&taking, i, err)) < 0 ||
-		    (ret = dw_progress_tick(&input->run->progress, err)) < 0)
+		if ((ret = take_fragment(&taking, i, err)) < 0)
 			return ret;
 	}
 	return number_shingles(sketch, err);

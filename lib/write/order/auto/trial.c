@@ -379,12 +379,12 @@ static int take_fragment(struct trial *trial, uint32_t number, dwarfs_error **er
 	int ret;
 
 	dw_reading_begin(&trial->reading, number);
-	while ((size = dw_reading_next(&trial->reading)) > 0)
+	while ((ret = dw_reading_next(&trial->reading, &size, err)) == 0 && size > 0)
 		if ((ret = take_piece(trial, trial->reading.bytes, size, err)) < 0)
 			return ret;
-	if ((ret = end_run(trial, err)) < 0)
+	if (ret < 0)
 		return ret;
-	return dw_progress_tick(&trial->reading.input->run->progress, err);
+	return end_run(trial, err);
 }
 
 /* The minima that the segmenter would have in an order. */

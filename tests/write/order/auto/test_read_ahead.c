@@ -25,6 +25,15 @@ static struct order_tree *hollow(uint64_t bytes)
 	return place;
 }
 
+/* The size of the next piece. */
+static size_t next(struct reading *reading)
+{
+	size_t size = 1;
+
+	assert_int_equal(dw_reading_next(reading, &size, NULL), 0);
+	return size;
+}
+
 static void heads_end_where_they_should(void **state)
 {
 	struct order_tree *place = hollow(READING_PIECE_BYTES + 1000);
@@ -33,13 +42,13 @@ static void heads_end_where_they_should(void **state)
 
 	assert_int_equal(dw_reading_init(&reading, &input, NULL), 0);
 	dw_reading_begin(&reading, 1);
-	assert_int_equal(dw_reading_next(&reading), READING_PIECE_BYTES);
-	assert_int_equal(dw_reading_next(&reading), 1000);
-	assert_int_equal(dw_reading_next(&reading), 0);
+	assert_int_equal(next(&reading), READING_PIECE_BYTES);
+	assert_int_equal(next(&reading), 1000);
+	assert_int_equal(next(&reading), 0);
 	reading.head_bytes = 700;
 	dw_reading_begin(&reading, 2);
-	assert_int_equal(dw_reading_next(&reading), 700);
-	assert_int_equal(dw_reading_next(&reading), 0);
+	assert_int_equal(next(&reading), 700);
+	assert_int_equal(next(&reading), 0);
 	dw_reading_free(&reading);
 	order_tree_free(place);
 }
@@ -68,12 +77,34 @@ static void long_zeros_end_a_head(void **state)
 
 	assert_int_equal(dw_reading_init(&reading, &input, NULL), 0);
 	dw_reading_begin(&reading, 0);
-	while (pieces < 100 && dw_reading_next(&reading) > 0)
+	while (pieces < 100 && next(&reading) > 0)
 		pieces++;
 	assert_int_equal(pieces, 16);
 	dw_reading_begin(&reading, 1); /* counted for each fragment */
-	assert_int_equal(dw_reading_next(&reading), READING_PIECE_BYTES);
+	assert_int_equal(next(&reading), READING_PIECE_BYTES);
 	dw_reading_free(&reading);
+	order_tree_free(place);
+}
+
+/* Also within a file. */
+static void each_piece_can_be_the_last(void **state)
+{
+	struct order_tree *place = hollow(UINT64_C(1) << 40);
+	struct order_input input = order_tree_input(place, NULL);
+	struct reading reading;
+	dwarfs_task *task;
+	size_t size;
+
+	assert_int_equal(dwarfs_task_new(&task, NULL), 0);
+	input.run->progress.task = task;
+	assert_int_equal(dw_reading_init(&reading, &input, NULL), 0);
+	dw_reading_begin(&reading, 0);
+	assert_int_equal(next(&reading), READING_PIECE_BYTES);
+	dwarfs_task_cancel(task);
+	assert_int_equal(dw_reading_next(&reading, &size, NULL), DWARFS_ERR_CANCELLED);
+	input.run->progress.task = NULL;
+	dw_reading_free(&reading);
+	dwarfs_task_free(task);
 	order_tree_free(place);
 }
 
@@ -83,6 +114,7 @@ int main(void)
 		cmocka_unit_test(heads_end_where_they_should),
 		cmocka_unit_test(a_total_counts_heads_only),
 		cmocka_unit_test(long_zeros_end_a_head),
+		cmocka_unit_test(each_piece_can_be_the_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
