@@ -199,11 +199,18 @@ static void memory_is_reused_after_the_last_reference(void **state)
 	dw_block_release(lab.compressor, next);
 	dw_block_release(lab.compressor, first);
 	dw_block_release(lab.compressor, NULL);
-	/* A stream with another block size does not use them. */
+	/* A stream with larger blocks does not use them. */
 	turn(&lab, 1, 0, CODEC_NONE, 2 * BLOCK_BYTES);
 	next = open_block(&lab);
 	assert_int_equal(next->room, 2 * BLOCK_BYTES);
 	dw_block_release(lab.compressor, next);
+	/* One with smaller ones uses these. */
+	turn(&lab, 2, 0, CODEC_NONE, 10);
+	assert_ptr_equal(open_block(&lab), next);
+	first = open_block(&lab);
+	assert_int_equal(first->room, 10);
+	dw_block_release(lab.compressor, next);
+	dw_block_release(lab.compressor, first);
 	end(&lab);
 }
 

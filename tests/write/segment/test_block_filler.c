@@ -81,6 +81,22 @@ static void stored_bytes_are_one_chunk(void **state)
 	dw_chunks_free(&lab.chunks);
 }
 
+static void a_block_is_full_where_its_memory_ends(void **state)
+{
+	struct lab lab;
+	size_t room;
+
+	begin(&lab);
+	assert_int_equal(dw_block_filler_room(&lab.filler, &room, NULL), 0);
+	assert_int_equal(room, BLOCK_BYTES - 200);
+	lab.block.room = 300;
+	assert_int_equal(dw_block_filler_room(&lab.filler, &room, NULL), 0);
+	assert_int_equal(room, 100);
+	lab.block.room = 2 * BLOCK_BYTES; /* of a stream with larger blocks */
+	assert_int_equal(dw_block_filler_room(&lab.filler, &room, NULL), 0);
+	assert_int_equal(room, BLOCK_BYTES - 200);
+}
+
 static void references_are_split_at_blocks(void **state)
 {
 	struct lab lab;
@@ -159,6 +175,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stored_bytes_are_one_chunk),
+		cmocka_unit_test(a_block_is_full_where_its_memory_ends),
 		cmocka_unit_test(references_are_split_at_blocks),
 		cmocka_unit_test(only_own_bytes_are_removed_again),
 		cmocka_unit_test(a_chunk_without_bytes_is_removed),
