@@ -14,7 +14,8 @@ import tap
 BENCH = os.path.join(os.environ["DWARFS_SOURCE_ROOT"], "bench")
 sys.path.insert(0, BENCH)
 
-import fetched  # noqa: E402  (found by the path above)
+import concurrency  # noqa: E402  (found by the path above)
+import fetched  # noqa: E402
 import generate  # noqa: E402
 import matrix  # noqa: E402
 import records  # noqa: E402
@@ -247,6 +248,36 @@ def test_levels(suite):
                     assert report.picture(kept, commit).endswith("</svg>\n")
 
 
+def test_concurrency(suite, top):
+    tree = os.path.join(top, "concurrency")
+    os.makedirs(tree)
+    for name, size in (("small", 10), ("large", 4 * concurrency.PIECE)):
+        with open(os.path.join(tree, name), "wb") as out:
+            out.write(bytes(size))
+    with suite.case("concurrency: small and large files are told apart"):
+        paths = concurrency.find_paths(tree)
+        assert paths == {"small": ["small"], "large": [("large", 4 * concurrency.PIECE)]}
+    with suite.case("concurrency: all processes of a mix are waited for"):
+        for mix in concurrency.MIXES:
+            total, spread = concurrency.run(mix, 6, tree, paths)
+            assert total > 0 and spread >= 1
+    with suite.case("concurrency: a process that fails ends the measurement"):
+        os.unlink(os.path.join(tree, "small"))
+        try:
+            with open(os.devnull, "w", encoding="ascii") as nowhere:
+                stderr = os.dup(2)
+                os.dup2(nowhere.fileno(), 2)
+                try:
+                    concurrency.run("mixed", 3, tree, paths)
+                finally:
+                    os.dup2(stderr, 2)
+                    os.close(stderr)
+        except SystemExit as end:
+            assert "has failed" in str(end)
+        else:
+            assert False, "it went on"
+
+
 def main():
     suite = tap.Suite()
     with tempfile.TemporaryDirectory(prefix="dwarfs-test-") as top:
@@ -257,6 +288,7 @@ def main():
         test_resume(suite, top)
         test_orders(suite)
         test_levels(suite)
+        test_concurrency(suite, top)
     suite.finish()
 
 
