@@ -33,6 +33,8 @@
 #define MIN_BLOCK_BITS 16
 #define MIN_SHINGLES   ((size_t)1 << 16)
 
+#define LEAST_TRIAL_BLOCK (1 * MIB)
+
 /* The number of chunks is planned for this average size within a share of the limit, at
  * least for MOST_CHUNK_BYTES; what is left of the limit allows smaller ones. */
 #define CHUNK_BYTES	  1024
@@ -429,6 +431,7 @@ int dw_budget_begin(dwarfs_builder *builder, const struct workload *workload,
 		.shingles = SKETCH_MAX_SHINGLES,
 		.orders_by_heads = true,
 		.tries_orders = true,
+		.trial_block_bytes = UINT64_MAX,
 		.max_chunks = UINT64_MAX,
 		.metadata_bytes = UINT64_MAX,
 	};
@@ -466,17 +469,20 @@ static bool chooses_orders(const struct plan *plan)
 static void plan_trials(struct plan *plan, uint64_t room)
 {
 	struct budget *budget = &plan->budget;
-	const struct workload *workload = &plan->workload;
-	uint64_t block_bytes = UINT64_C(1) << plan->block_bits;
-	uint64_t others = dw_estimate_order(workload, 0, true);
+	uint64_t bytes = plan->workload.bytes;
+	uint64_t others = dw_estimate_order(&plan->workload, 0, true);
+	uint64_t left = room > others ? room - others : 0;
 
-	while (budget->trial_workers > 1 &&
-	       others + dw_trial_memory(workload->bytes, block_bytes,
-					budget->trial_workers) >
-		       room)
-		budget->trial_workers--;
+	budget->trial_block_bytes = UINT64_C(1) << plan->block_bits;
+	while (budget->trial_block_bytes > LEAST_TRIAL_BLOCK &&
+	       dw_trial_memory(bytes, budget->trial_block_bytes, 1) > left)
+		budget->trial_block_bytes /= 2;
 	budget->tries_orders =
-		others + dw_trial_memory(workload->bytes, block_bytes, 1) <= room;
+		dw_trial_memory(bytes, budget->trial_block_bytes, 1) <= left;
+	while (budget->trial_workers > 1 &&
+	       dw_trial_memory(bytes, budget->trial_block_bytes, budget->trial_workers) >
+		       left)
+		budget->trial_workers--;
 }
 
 /* Fit the choice of an order: first without some orders, then with a smaller sketch. */
@@ -605,6 +611,7 @@ int dw_budget_plan(dwarfs_builder *builder, const struct workload *workload,
 	plan.budget.shingles = budget->shingles;
 	plan.budget.orders_by_heads = budget->orders_by_heads;
 	plan.budget.tries_orders = budget->tries_orders;
+	plan.budget.trial_block_bytes = budget->trial_block_bytes;
 	plan.budget.metadata_bytes = budget->metadata_bytes;
 	if (limit == 0) {
 		limit = dw_os_machine_bytes() / DEFAULT_SHARE;

@@ -215,6 +215,8 @@ static void plans_do_not_depend_on_workers(void **state)
 			assert_int_equal(budget.index_bytes, first.index_bytes);
 			assert_int_equal(budget.max_chunks, first.max_chunks);
 			assert_int_equal(budget.shingles, first.shingles);
+			assert_int_equal(budget.tries_orders, first.tries_orders);
+			assert_true(budget.trial_block_bytes == first.trial_block_bytes);
 			assert_int_equal(budget.metadata_bytes, first.metadata_bytes);
 		}
 	}
@@ -227,12 +229,14 @@ static void orders_are_tried_where_there_is_memory(void **state)
 		uint64_t limit, bytes;
 		bool tries_orders;
 		uint32_t most_workers;
+		uint64_t block_bytes;
 	} cases[] = {
-		{ 0, 16 * MIB, true, 4 },
-		{ 2000 * MIB, 16 * MIB, true, 4 },
-		{ 200 * MIB, 16 * MIB, true, 3 },
-		{ 48 * MIB, 512 * MIB, false, 1 },
-		{ 48 * MIB, 20000 * MIB, false, 1 },
+		{ 0, 16 * MIB, true, 4, UINT64_MAX },
+		{ 2000 * MIB, 16 * MIB, true, 4, 16 * MIB },
+		{ 200 * MIB, 16 * MIB, true, 3, 16 * MIB },
+		{ 120 * MIB, 512 * MIB, true, 1, 8 * MIB },
+		{ 48 * MIB, 512 * MIB, false, 1, MIB },
+		{ 48 * MIB, 20000 * MIB, false, 1, MIB },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -245,6 +249,7 @@ static void orders_are_tried_where_there_is_memory(void **state)
 		assert_int_equal(plan(&fixture, &budget, NULL), 0);
 		assert_int_equal(budget.tries_orders, cases[i].tries_orders);
 		assert_in_range(budget.trial_workers, 1, cases[i].most_workers);
+		assert_true(budget.trial_block_bytes == cases[i].block_bytes);
 		dwarfs_context_free(fixture.context);
 	}
 }

@@ -446,7 +446,7 @@ static int begin(struct trial *trial, const struct order_input *input, const cha
 		.drop = keep_job,
 	};
 	uint32_t workers = input->run->budget->trial_workers;
-	uint64_t total;
+	uint64_t most = input->run->budget->trial_block_bytes, total;
 	int ret;
 
 	*begun_out = false;
@@ -456,7 +456,8 @@ static int begin(struct trial *trial, const struct order_input *input, const cha
 	if (total == 0 || total > TRIAL_MAX_BYTES ||
 	    dw_codec_parse(codec, &trial->codec, NULL) < 0)
 		return 0;
-	trial->block_bytes = trial_block_bytes(total, input->block_bytes);
+	trial->block_bytes = trial_block_bytes(
+		total, most < input->block_bytes ? most : input->block_bytes);
 	if (input->finds_segments && (ret = begin_segments(trial, total, err)) < 0)
 		return ret;
 	*begun_out = true;
