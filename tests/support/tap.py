@@ -14,10 +14,18 @@ import os
 import pty
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
 import traceback
+
+
+# Programs inherit what is ignored, as after nohup or in the background of a script, and could not be
+# interrupted.
+for _number in (signal.SIGHUP, signal.SIGINT):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 
 class Skip(Exception):
