@@ -6,6 +6,7 @@ import java.nio.file.FileSystem;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -22,6 +23,13 @@ import org.libdwarfs.Image;
  * <pre>
  * java -Djava.library.path=BUILD/bindings/java -cp BUILD/bindings/java/dwarfs-0.1.0.jar
  *      bench/ReadAll.java RANDOM_FILES ARCHIVE...
+ * </pre>
+ *
+ * <p>With a list of paths in a file *.list it prints the lines that bench/bindings.py expects, and
+ * waits for a byte of input before each measurement:
+ *
+ * <pre>
+ * ReadAll.java TIMES LIST ARCHIVE...
  * </pre>
  */
 public final class ReadAll {
@@ -108,7 +116,98 @@ public final class ReadAll {
             archive.getFileName(), what, sum[0], sum[1] / 1_000_000, best, sum[0] / best);
     }
 
+    private static long[] readListed(Path archive, List<String> paths) throws IOException {
+        long[] sum = {paths.size(), 0};
+        try (FileSystem system = FileSystems.newFileSystem(archive)) {
+            for (String path : paths) {
+                sum[1] += drain(Files.newInputStream(system.getPath(path)));
+            }
+        }
+        return sum;
+    }
+
+    private static long[] statListed(FileSystem system, List<String> paths) throws IOException {
+        long[] sum = {paths.size(), 0};
+        for (String path : paths) {
+            sum[1] += Files.readAttributes(system.getPath(path), BasicFileAttributes.class).size();
+        }
+        return sum;
+    }
+
+    private static long[] readImageInTreeOrder(Path archive) throws IOException {
+        long[] sum = new long[2];
+        try (Image image = Image.open(archive)) {
+            for (Entry entry : image) {
+                if (entry.attributes().isFile()) {
+                    sum[0]++;
+                    sum[1] += entry.readAllBytes().length;
+                }
+            }
+        }
+        return sum;
+    }
+
+    private static long[] readListedOfImage(Path archive, List<String> paths) throws IOException {
+        long[] sum = {paths.size(), 0};
+        try (Image image = Image.open(archive)) {
+            for (String path : paths) {
+                sum[1] += image.readAllBytes(path).length;
+            }
+        }
+        return sum;
+    }
+
+    private static long[] statListedOfImage(Image image, List<String> paths) throws IOException {
+        long[] sum = {paths.size(), 0};
+        for (String path : paths) {
+            sum[1] += image.findFollowed(path).attributes().size();
+        }
+        return sum;
+    }
+
+    private static void print(String reader, String what, Job job) throws IOException {
+        System.out.printf("begin\t%s\t%s%n", reader, what);
+        System.out.flush();
+        System.in.read();
+        long[] sum = job.run();
+        System.out.printf("end\t%d\t%d%n", sum[0], sum[1]);
+        System.out.flush();
+    }
+
+    private static void printArchive(Path archive, List<String> paths) throws IOException {
+        boolean isZip = archive.toString().endsWith(".zip");
+        String reader = "Java, " + (isZip ? "zipfs" : "java.nio.file");
+        print(reader, "all", () -> readAll(archive));
+        print(reader, "random", () -> readListed(archive, paths));
+        try (FileSystem system = FileSystems.newFileSystem(archive)) {
+            print(reader, "stat", () -> statListed(system, paths));
+        }
+        if (isZip) {
+            return;
+        }
+        print("Java", "all", () -> readImageInTreeOrder(archive));
+        print("Java", "random", () -> readListedOfImage(archive, paths));
+        try (Image image = Image.open(archive)) {
+            print("Java", "stat", () -> statListedOfImage(image, paths));
+        }
+    }
+
+    private static void printAll(int times, Path list, List<String> archives)
+        throws IOException {
+        List<String> paths = Files.readAllLines(list);
+        for (int i = 0; i < times; i++) {
+            for (String archive : archives) {
+                printArchive(Path.of(archive), paths);
+            }
+        }
+    }
+
     public static void main(String[] args) throws IOException {
+        if (args.length > 1 && args[1].endsWith(".list")) {
+            List<String> words = List.of(args);
+            printAll(Integer.parseInt(args[0]), Path.of(args[1]), words.subList(2, words.size()));
+            return;
+        }
         int count = Integer.parseInt(args[0]);
         for (int i = 1; i < args.length; i++) {
             Path archive = Path.of(args[i]);

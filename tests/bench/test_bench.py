@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The programs of bench/: reproducible data sets, stored results, reported losses."""
+"""The programs of bench/: reproducible data sets, stored results, reported losses, languages."""
 import contextlib
 import hashlib
 import io
@@ -14,7 +14,8 @@ import tap
 BENCH = os.path.join(os.environ["DWARFS_SOURCE_ROOT"], "bench")
 sys.path.insert(0, BENCH)
 
-import concurrency  # noqa: E402  (found by the path above)
+import bindings  # noqa: E402  (found by the path above)
+import concurrency  # noqa: E402
 import fetched  # noqa: E402
 import generate  # noqa: E402
 import matrix  # noqa: E402
@@ -200,6 +201,52 @@ def test_resume(suite, top):
         assert made.returncode and "no program named nothing" in made.stderr
 
 
+def run_bindings(top, *words):
+    return subprocess.run([sys.executable, os.path.join(BENCH, "bindings.py"),
+                           os.path.join(top, "tree"), os.environ["DWARFS_BUILD_ROOT"],
+                           "--files", "30", "--rounds", "1", "--times", "2", *words],
+                          capture_output=True, text=True, check=False)
+
+
+def test_bindings(suite, top):
+    os.makedirs(os.path.join(top, "tree", "ü"))
+    for number in range(7):
+        with open(os.path.join(top, "tree", "ü", f"{number} a"), "wb") as out:
+            out.write(b"text" * number)
+    built = [one.name for one in bindings.languages(os.environ["DWARFS_BUILD_ROOT"])
+             if one.is_built()]
+    if "DWARFS_SANITIZED" in os.environ:
+        built = ["C"]
+    with suite.case("bindings: all languages that are built read the same, with a ratio each"):
+        if "DWARFS_EMULATOR" in os.environ:
+            raise tap.Skip("bindings.py runs programs of this machine only")
+        path = os.path.join(top, "bindings.json")
+        made = run_bindings(top, "--only", ",".join(built), "--results", path)
+        assert made.returncode == 0, made.stderr
+        with open(path, encoding="utf-8") as kept:
+            found = json.load(kept)
+        assert set(built) <= set(found["seconds"]), (built, found)
+        for reader, jobs in found["seconds"].items():
+            assert found["sums"][reader]["all"] == [7, 84], found
+            assert min(jobs.values()) > 0 and f"| {reader} | " in made.stdout, made.stdout
+        for name in built:
+            assert set(found["seconds"][name]) == {"all", "random", "stat"}, found
+    with suite.case("bindings: a reader that reads other bytes than C ends the run"):
+        measured = bindings.Measurement()
+        measured.add("C", "all", 1.0, [7, 84])
+        measured.add("Perl", "all", 2.0, [7, 84])
+        try:
+            measured.add("Perl", "all", 2.0, [7, 85])
+        except SystemExit as ended:
+            assert "Perl, all: [7, 85]" in str(ended), ended
+        else:
+            raise AssertionError("it went on")
+        assert measured.ratio("Perl", "all", "C") == "0.500"
+    with suite.case("bindings: an unknown language is named"):
+        made = run_bindings(top, "--only", "C,Basic")
+        assert made.returncode and "no language named Basic" in made.stderr, made.stderr
+
+
 def test_orders(suite):
     orders = {f"-l3 --order={order}": 10**8 for order in matrix.ORDERS}
     with suite.case("matrix: auto that is 2 % larger than the best fixed order is lost"):
@@ -286,6 +333,7 @@ def main():
         test_stamps(suite, top)
         test_store(suite, top)
         test_resume(suite, top)
+        test_bindings(suite, top)
         test_orders(suite)
         test_levels(suite)
         test_concurrency(suite, top)
