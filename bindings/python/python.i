@@ -978,6 +978,27 @@ int dwarfs_xattr_names_into(const dwarfs_image *image, PyObject *list, dwarfs_er
 	return ret;
 }
 
+/* What os.stat_result needs, in one call: mode, inode, links, owners, size, seconds and then
+ * nanoseconds of access, modification and change, allocated bytes, and the device. */
+PyObject *dwarfs_stat_values(const dwarfs_stat *stat)
+{
+	typedef unsigned long long wide;
+
+	return Py_BuildValue("KKKKKKLLLKKKKKK", (wide)dwarfs_stat_mode(stat),
+			     (wide)dwarfs_stat_inode(stat).number,
+			     (wide)dwarfs_stat_nlink(stat), (wide)dwarfs_stat_uid(stat),
+			     (wide)dwarfs_stat_gid(stat), (wide)dwarfs_stat_bytes(stat),
+			     (long long)dwarfs_stat_seconds(stat, DWARFS_ATIME),
+			     (long long)dwarfs_stat_seconds(stat, DWARFS_MTIME),
+			     (long long)dwarfs_stat_seconds(stat, DWARFS_CTIME),
+			     (wide)dwarfs_stat_nanoseconds(stat, DWARFS_ATIME),
+			     (wide)dwarfs_stat_nanoseconds(stat, DWARFS_MTIME),
+			     (wide)dwarfs_stat_nanoseconds(stat, DWARFS_CTIME),
+			     (wide)dwarfs_stat_allocated_bytes(stat),
+			     (wide)dwarfs_stat_rdev_major(stat),
+			     (wide)dwarfs_stat_rdev_minor(stat));
+}
+
 /*
  * As dwarfs_read_in_order(): callable(inode, data, bytes, offset), with None as data for a
  * hole, and 0 bytes when the file is complete.

@@ -234,15 +234,18 @@ class Path:
             inode = _dwarfs.dwarfs_entry_inode(image, self._find_through_links(True))
         return int(inode)
 
-    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """The attributes, with the names that os.stat() gives them."""
+    def _status(self, follow_symlinks: bool) -> Any:
         image = self._image._use()
         stat = _dwarfs.dwarfs_stat_new()
         entry = self._find()
         _dwarfs.dwarfs_entry_stat(image, entry, stat)
         if follow_symlinks and stat_.S_ISLNK(_dwarfs.dwarfs_stat_mode(stat)):
             _dwarfs.dwarfs_entry_stat(image, self._find_through_links(True), stat)
-        return _stat_result(stat, self._image.block_size)
+        return stat
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        """The attributes, with the names that os.stat() gives them."""
+        return _stat_result(self._status(follow_symlinks), self._image.block_size)
 
     def lstat(self) -> os.stat_result:
         """The attributes; those of a link are its own."""
@@ -250,7 +253,7 @@ class Path:
 
     def _mode(self, follow_symlinks: bool = True) -> int:
         try:
-            return self.stat(follow_symlinks=follow_symlinks).st_mode
+            return int(_dwarfs.dwarfs_stat_mode(self._status(follow_symlinks)))
         except (FileNotFoundError, NotADirectoryError):
             return 0
         except OSError as error:
@@ -436,21 +439,15 @@ class Walk(Iterator[Path]):
 
 
 def _stat_result(stat: Any, block_size: int) -> os.stat_result:
-    times = (_dwarfs.DWARFS_ATIME, _dwarfs.DWARFS_MTIME, _dwarfs.DWARFS_CTIME)
-    whole = [_dwarfs.dwarfs_stat_seconds(stat, time) for time in times]
-    rest = [_dwarfs.dwarfs_stat_nanoseconds(stat, time) for time in times]
-    exact = [seconds + 1e-9 * ns for seconds, ns in zip(whole, rest)]
-    all_ns = [seconds * 10**9 + ns for seconds, ns in zip(whole, rest)]
+    (mode, inode, nlink, uid, gid, size, atime, mtime, ctime, atime_ns, mtime_ns, ctime_ns,
+     allocated, major, minor) = _dwarfs.dwarfs_stat_values(stat)
     return os.stat_result(
-        (_dwarfs.dwarfs_stat_mode(stat), _dwarfs.dwarfs_stat_inode(stat), 0,
-         _dwarfs.dwarfs_stat_nlink(stat), _dwarfs.dwarfs_stat_uid(stat),
-         _dwarfs.dwarfs_stat_gid(stat), _dwarfs.dwarfs_stat_bytes(stat), *whole),
-        {"st_atime": exact[0], "st_mtime": exact[1], "st_ctime": exact[2],
-         "st_atime_ns": all_ns[0], "st_mtime_ns": all_ns[1], "st_ctime_ns": all_ns[2],
-         "st_blksize": block_size,
-         "st_blocks": -(-_dwarfs.dwarfs_stat_allocated_bytes(stat) // 512),
-         "st_rdev": os.makedev(_dwarfs.dwarfs_stat_rdev_major(stat),
-                               _dwarfs.dwarfs_stat_rdev_minor(stat))})
+        (mode, inode, 0, nlink, uid, gid, size, atime, mtime, ctime),
+        {"st_atime": atime + 1e-9 * atime_ns, "st_mtime": mtime + 1e-9 * mtime_ns,
+         "st_ctime": ctime + 1e-9 * ctime_ns, "st_atime_ns": atime * 10**9 + atime_ns,
+         "st_mtime_ns": mtime * 10**9 + mtime_ns, "st_ctime_ns": ctime * 10**9 + ctime_ns,
+         "st_blksize": block_size, "st_blocks": -(-allocated // 512),
+         "st_rdev": os.makedev(major, minor)})
 
 
 def _is_real_dir(path: Path) -> bool:
