@@ -34,8 +34,8 @@
 /*
  * Each kept block may be decompressed once. So many bytes of blocks may be decompressed again:
  * at first, then more for each byte of new data, and at most at any time. zstd takes about a
- * second for a gigabyte. If the cache holds less than two of the blocks, almost each use of
- * another block decompresses one: then it is so much less.
+ * second for a gigabyte. If the cache holds fewer than two of the blocks, almost each use of
+ * another block decompresses one; then only one byte in SMALL_CACHE_PART is allowed.
  */
 #define DECODED_PER_BYTE 512
 #define FIRST_DECODING	 ((int64_t)4 << 30)
