@@ -58,9 +58,10 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * An audio block that the default codec makes smaller, such as one of loops, uses that,
  * unless the category has a codec of its own.
  *
- * Metadata that is less than 2 % of the image, or more than 8 MiB and less than 5 %, is not
- * compressed unless its codec was set, so that images open faster. A codec that the library
- * was built without is replaced by the nearest available one.
+ * Unless its codec was set, metadata is not compressed, so that images open faster, if it
+ * is less than 0.1 % of the image; from 1 MiB on if it is less than 2 %, and from 8 MiB on
+ * if it is less than 5 %. A codec that the library was built without is replaced by the
+ * nearest available one.
  *
  * @param builder  a builder that has not run yet
  * @param level    0..9; default 7

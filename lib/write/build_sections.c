@@ -10,26 +10,37 @@
 #include "write/metadata/metadata.h"
 #include "write/metadata/xattr_section.h"
 
-/* Default for metadata: store it uncompressed, so that an image opens without
- * decompressing, if it is less of the image than the first share, or if it is long and
- * less than the second. */
-#define SMALL_METADATA_SHARE 50 /* one part in */
-#define LARGE_METADATA_SHARE 20
+/*
+ * Default for metadata: store it uncompressed, so that an image opens without
+ * decompressing, where the image would not get noticeably smaller.
+ *
+ * Opening takes 1.6 ms longer with 0.8 MB that zstd 22 has compressed, and 16 ms with
+ * 0.9 MB by lzma; six releases of pandas at levels 7 and 9 are 0.6 and 0.8 % smaller.
+ */
+#define LEAST_METADATA_SHARE 1000 /* one part in; up to QUICK_METADATA_BYTES */
+#define SMALL_METADATA_SHARE 50
+#define LARGE_METADATA_SHARE 20 /* from LARGE_METADATA_BYTES on */
+#define QUICK_METADATA_BYTES ((uint64_t)1 << 20)
 #define LARGE_METADATA_BYTES ((uint64_t)8 << 20)
 
 /* -- metadata ------------------------------------------------------------------------ */
+
+/* Metadata of so many bytes is compressed if it is at least one part in this of the image. */
+static unsigned least_share(uint64_t bytes)
+{
+	if (bytes <= QUICK_METADATA_BYTES)
+		return LEAST_METADATA_SHARE;
+	return bytes > LARGE_METADATA_BYTES ? LARGE_METADATA_SHARE : SMALL_METADATA_SHARE;
+}
 
 static struct codec_spec metadata_codec(const struct build *build, uint64_t bytes)
 {
 	const struct build_options *options = build->run.options;
 	struct codec_spec codec = options->codecs[DWARFS_CODEC_METADATA];
-	unsigned share;
 
 	if (options->codec_was_set[DWARFS_CODEC_METADATA])
 		return codec;
-	share = bytes > LARGE_METADATA_BYTES ? LARGE_METADATA_SHARE
-					     : SMALL_METADATA_SHARE;
-	if (bytes * share < build->sections.bytes + bytes)
+	if (bytes * least_share(bytes) < build->sections.bytes + bytes)
 		codec = (struct codec_spec){ .id = CODEC_NONE };
 	return codec;
 }

@@ -436,9 +436,23 @@ class Image(cli.Case):
             self.write(f"many/file-{number}", b"%d" % number)
         self.assertEqual(codec_of_metadata(self.path("many"))[0], "ZSTD")
         self.write("many/noise", tap.random_bytes(4000000))  # now less than one part in 50
+        codec, size = codec_of_metadata(self.path("many"))
+        self.assertLess(size, 4000000 // 50)
+        self.assertEqual(codec, "ZSTD")
+        self.write("many/more", tap.random_bytes(1000 * size))  # less than one part in 1000
         self.assertEqual(codec_of_metadata(self.path("many"))[0], "NONE")
         self.assertEqual(codec_of_metadata(self.path("many"), "--metadata-compression=zstd")[0],
                          "ZSTD")
+        os.mkdir(self.path("middle"))  # 1 to 8 MiB
+        for number in range(400):
+            os.symlink(f"{number:05}" + "long" * 950, self.path("middle", str(number)))
+        self.write("middle/noise", tap.random_bytes(20 << 20))
+        codec, size = codec_of_metadata(self.path("middle"), "--pack-metadata=none")
+        self.assertTrue(1 << 20 < size < 8 << 20)
+        self.assertEqual(codec, "ZSTD")
+        self.write("middle/more", tap.random_bytes(60 << 20))  # less than one part in 50
+        self.assertEqual(codec_of_metadata(self.path("middle"), "--pack-metadata=none")[0],
+                         "NONE")
         os.mkdir(self.path("long"))  # more than 8 MiB, and nearly all of the image
         for number in range(2300):
             os.symlink(f"{number:05}" + "long" * 950, self.path("long", str(number)))
