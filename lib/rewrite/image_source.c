@@ -386,6 +386,8 @@ static int load_unpacked(const dwarfs_image *image, uint32_t number,
 int dw_source_load_sections(const dwarfs_image *image, bool unpack_metadata,
 			    struct source_image *to, dwarfs_error **err)
 {
+	uint32_t blocks = 0;
+
 	for (uint32_t i = 0; i < image->section_count; i++) {
 		uint32_t type = image->sections[i].type;
 		bool unpack = dw_side_name(type) ||
@@ -394,6 +396,7 @@ int dw_source_load_sections(const dwarfs_image *image, bool unpack_metadata,
 		struct stored_section *section;
 		int ret;
 
+		blocks += type == DWARFS_SECTION_BLOCK;
 		if (type == DWARFS_SECTION_BLOCK || type == DWARFS_SECTION_INDEX ||
 		    (type == DWARFS_SECTION_DIGESTS && !to->has_digests))
 			continue;
@@ -406,6 +409,7 @@ int dw_source_load_sections(const dwarfs_image *image, bool unpack_metadata,
 		    (ret = unpack ? load_unpacked(image, i, section, err)
 				  : load_section(image, i, section, err)) < 0)
 			return ret;
+		section->blocks_before = blocks;
 	}
 	return 0;
 }

@@ -229,8 +229,8 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 	if ((ret = dw_progress_enter(progress, DWARFS_PHASE_WRITE, err)) < 0 ||
 	    (ret = dw_compressor_new(&build->sections, &build->budget,
 				     &build->block_streams, &compressor, err)) < 0 ||
-	    (ret = dw_kept_blocks_write(&build->run, &build->contents, &build->kept,
-					compressor, err)) < 0 ||
+	    (ret = dw_kept_blocks_write(&build->run, &build->contents, &build->kept, 0,
+					build->kept.count, compressor, err)) < 0 ||
 	    (ret = dw_kept_blocks_add_chunks(&build->run, &build->tree, &build->contents,
 					     &build->kept, &build->chunks, err)) < 0 ||
 	    (ret = write_streams(build, compressor, err)) < 0 ||

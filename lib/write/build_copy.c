@@ -9,26 +9,6 @@
 #include "write/input/source.h"
 #include "write/options/input_options.h"
 
-static int copy_blocks(struct build *build, struct source_image *image,
-		       dwarfs_error **err)
-{
-	auto_compressor struct compressor *compressor = NULL;
-	int ret;
-
-	if ((ret = dw_kept_blocks_find_all(&build->run, image, &build->contents,
-					   &build->kept, err)) < 0 ||
-	    (ret = dw_budget_plan(build->builder, &build->workload, &build->contents,
-				  &build->budget, err)) < 0 ||
-	    (ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_WRITE, err)) <
-		    0 ||
-	    (ret = dw_compressor_new(&build->sections, &build->budget,
-				     &build->block_streams, &compressor, err)) < 0 ||
-	    (ret = dw_kept_blocks_write(&build->run, &build->contents, &build->kept,
-					compressor, err)) < 0)
-		return ret;
-	return dw_compressor_finish(compressor, err);
-}
-
 /* The codec of a section that is compressed again. */
 static const struct codec_spec *codec_of(const struct build *build, uint32_t type)
 {
@@ -50,29 +30,81 @@ static void bind_side_section(const struct build *build, struct stored_section *
 			   build->sections.metadata_xxh3);
 }
 
-static int copy_other_sections(struct build *build, struct source_image *image, bool side,
-			       dwarfs_error **err)
+/* Copy the section, unless the options leave it out. */
+static int copy_section(struct build *build, struct stored_section *section,
+			dwarfs_error **err)
 {
+	const struct build_options *options = build->run.options;
+	uint32_t type = section->header.type;
+
+	if ((type == DWARFS_SECTION_HISTORY && !options->history) ||
+	    (type == DWARFS_SECTION_DIGESTS && options->digests == DWARFS_DIGESTS_NEVER))
+		return 0;
+	bind_side_section(build, section);
+	return section->is_unpacked
+		       ? dw_section_writer_pack(
+				 &build->sections, type, codec_of(build, type),
+				 dw_buffer_span(&section->payload), NULL, err)
+		       : dw_section_writer_copy(&build->sections, section, err);
+}
+
+/* Copy the blocks, and each of the sections that the index lists at its place among them. */
+static int copy_listed(struct build *build, const struct source_image *image,
+		       struct compressor *compressor, dwarfs_error **err)
+{
+	size_t written = 0;
+	int ret;
+
 	for (size_t i = 0; i < image->section_count; i++) {
 		struct stored_section *section = &image->sections[i];
-		uint32_t type = section->header.type;
-		int ret;
+		size_t before = section->blocks_before;
 
-		if ((dw_side_name(type) != NULL) != side ||
-		    (type == DWARFS_SECTION_HISTORY && !build->run.options->history) ||
-		    (type == DWARFS_SECTION_DIGESTS &&
-		     build->run.options->digests == DWARFS_DIGESTS_NEVER))
+		if (dw_side_name(section->header.type))
 			continue;
-		bind_side_section(build, section);
-		ret = section->is_unpacked
-			      ? dw_section_writer_pack(
-					&build->sections, type, codec_of(build, type),
-					dw_buffer_span(&section->payload), NULL, err)
-			      : dw_section_writer_copy(&build->sections, section, err);
-		if (ret < 0)
+		if ((ret = dw_kept_blocks_write(&build->run, &build->contents,
+						&build->kept, written, before, compressor,
+						err)) < 0 ||
+		    (ret = dw_compressor_flush(compressor, err)) < 0 ||
+		    (ret = copy_section(build, section, err)) < 0)
 			return ret;
+		written = before;
 	}
-	return 0;
+	ret = dw_kept_blocks_write(&build->run, &build->contents, &build->kept, written,
+				   build->kept.count, compressor, err);
+	return ret < 0 ? ret : dw_compressor_finish(compressor, err);
+}
+
+/* Ours are not listed, and follow the history. */
+static int copy_side_sections(struct build *build, const struct source_image *image,
+			      dwarfs_error **err)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < image->section_count && ret == 0; i++)
+		if (dw_side_name(image->sections[i].header.type))
+			ret = copy_section(build, &image->sections[i], err);
+	return ret;
+}
+
+static int copy_all(struct build *build, struct source_image *image, dwarfs_error **err)
+{
+	auto_compressor struct compressor *compressor = NULL;
+	int ret;
+
+	if ((ret = dw_kept_blocks_find_all(&build->run, image, &build->contents,
+					   &build->kept, err)) < 0 ||
+	    (ret = dw_budget_plan(build->builder, &build->workload, &build->contents,
+				  &build->budget, err)) < 0 ||
+	    (ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_WRITE, err)) <
+		    0 ||
+	    (ret = dw_compressor_new(&build->sections, &build->budget,
+				     &build->block_streams, &compressor, err)) < 0 ||
+	    (ret = copy_listed(build, image, compressor, err)) < 0 ||
+	    (ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_METADATA, err)) <
+		    0 ||
+	    (ret = dw_build_history(build, err)) < 0)
+		return ret;
+	return copy_side_sections(build, image, err);
 }
 
 int dw_build_run_copy(struct build *build, struct source_image *image, dwarfs_error **err)
@@ -87,12 +119,7 @@ int dw_build_run_copy(struct build *build, struct source_image *image, dwarfs_er
 				   dw_input_workers(&build->run), &build->budget, err)) <
 		    0 ||
 	    (ret = dw_build_user_header(build, err)) < 0 ||
-	    (ret = copy_blocks(build, image, err)) < 0 ||
-	    (ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_METADATA, err)) <
-		    0 ||
-	    (ret = copy_other_sections(build, image, false, err)) < 0 ||
-	    (ret = dw_build_history(build, err)) < 0 ||
-	    (ret = copy_other_sections(build, image, true, err)) < 0)
+	    (ret = copy_all(build, image, err)) < 0)
 		return ret;
 	return dw_build_finish(build, err);
 }

@@ -16,6 +16,7 @@
 #include "format/section.h"
 #include "support/craft.h"
 #include "support/made_image.h"
+#include "support/random.h"
 
 #define BIG_BYTES 10000
 
@@ -47,9 +48,9 @@ static void rewrite(const struct made_image *from, uint32_t parts,
 	if (made_rewrite(from, parts, builder, to, &err) < 0)
 		fail_msg("%s", dwarfs_error_message(err));
 	made_open(to, DWARFS_VERIFY_EAGER);
-	assert_int_equal(dwarfs_image_check(to->image, DWARFS_CHECK_INTEGRITY, NULL, NULL,
-					    NULL, NULL, NULL),
-			 0);
+	if (dwarfs_image_check(to->image, DWARFS_CHECK_INTEGRITY, NULL, NULL, NULL, NULL,
+			       &err) < 0)
+		fail_msg("%s", dwarfs_error_message(err));
 	made_expect(to, "d/big", big, BIG_BYTES);
 	made_expect_text(to, "text", "some text");
 }
@@ -203,12 +204,14 @@ static void times_cannot_become_finer(void **state)
 	assert_int_equal(dwarfs_image_time_resolution_ns(to.image), 120000000000);
 }
 
-/* A section of a type that is not known, inserted before the index. */
-static void add_unknown(struct made_image *made)
+/* A section of a type that is not known, inserted before another one. The index is dropped. */
+static void add_unknown(struct made_image *made, uint32_t type, uint32_t number)
 {
 	auto_buffer struct buffer bytes = { 0 };
+	struct span next = made_section(made, type, number);
 	struct span index = made_section(made, DWARFS_SECTION_INDEX, 0);
-	size_t before = (size_t)(index.data - made->bytes.data);
+	size_t before = (size_t)(next.data - made->bytes.data);
+	size_t after = (size_t)(index.data - next.data);
 	uint8_t section[DW_HEADER_BYTES + 5];
 	const struct section_header header = { .type = 4711, .number = 5, .length = 5 };
 
@@ -216,6 +219,7 @@ static void add_unknown(struct made_image *made)
 	memcpy(section + DW_HEADER_BYTES, "hello", 5);
 	assert_int_equal(dw_buffer_append(&bytes, made->bytes.data, before, NULL), 0);
 	assert_int_equal(dw_buffer_append(&bytes, section, sizeof(section), NULL), 0);
+	assert_int_equal(dw_buffer_append(&bytes, next.data, after, NULL), 0);
 	dwarfs_image_free(made->image);
 	made->image = NULL;
 	dw_buffer_free(&made->bytes);
@@ -229,7 +233,7 @@ static void unknown_sections_are_copied(void **state)
 	auto_made struct made_image made = { 0 };
 
 	make(&made);
-	add_unknown(&made);
+	add_unknown(&made, DWARFS_SECTION_INDEX, 0);
 	craft_rehash(made.bytes.data, made.bytes.size);
 	made_open(&made, DWARFS_VERIFY_EAGER);
 	for (size_t i = 0; i < 2; i++) {
@@ -242,6 +246,48 @@ static void unknown_sections_are_copied(void **state)
 		assert_int_equal(section.size, DW_HEADER_BYTES + 5);
 		assert_memory_equal(section.data + DW_HEADER_BYTES, "hello", 5);
 		assert_int_equal(count(&to, 4711), 1);
+	}
+}
+
+/* Where a section begins in its image. */
+static size_t offset_of(const struct made_image *made, uint32_t type, uint32_t number)
+{
+	return (size_t)(made_section(made, type, number).data - made->bytes.data);
+}
+
+/* Between the blocks, a section of a type that is not known stays there. */
+static void sections_keep_their_order(void **state)
+{
+	static const uint32_t modes[] = {
+		0, DWARFS_REWRITE_BLOCKS, DWARFS_REWRITE_BLOCKS | DWARFS_REWRITE_METADATA
+	};
+
+	auto_made_builder dwarfs_builder *first = made_builder();
+	auto_made struct made_image made = { 0 };
+	uint32_t random = 1, blocks;
+
+	for (size_t i = 0; i < BIG_BYTES; i++)
+		big[i] = (uint8_t)next_random(&random);
+	assert_int_equal(dwarfs_builder_set_block_bits(first, 10, NULL), 0);
+	made_add(first, "d/big", big, BIG_BYTES);
+	made_add_text(first, "text", "some text");
+	made_finish(first, &made);
+	blocks = count(&made, DWARFS_SECTION_BLOCK);
+	assert_true(blocks > 3);
+	add_unknown(&made, DWARFS_SECTION_BLOCK, 2);
+	craft_rehash(made.bytes.data, made.bytes.size);
+	made_open(&made, DWARFS_VERIFY_EAGER);
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		auto_made_builder dwarfs_builder *builder = made_builder();
+		auto_made struct made_image to = { 0 };
+
+		rewrite(&made, modes[i], builder, &to);
+		assert_int_equal(count(&to, DWARFS_SECTION_BLOCK), blocks);
+		assert_int_equal(count(&to, 4711), 1);
+		assert_true(offset_of(&to, DWARFS_SECTION_BLOCK, 1) <
+			    offset_of(&to, 4711, 0));
+		assert_true(offset_of(&to, 4711, 0) <
+			    offset_of(&to, DWARFS_SECTION_BLOCK, 2));
 	}
 }
 
@@ -321,6 +367,7 @@ int main(void)
 		cmocka_unit_test(builders_that_cannot_be_used),
 		cmocka_unit_test(times_cannot_become_finer),
 		cmocka_unit_test(unknown_sections_are_copied),
+		cmocka_unit_test(sections_keep_their_order),
 		cmocka_unit_test(only_some_categories),
 		cmocka_unit_test(a_limit_of_unused_bytes),
 	};

@@ -413,8 +413,8 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 }
 
 int dw_kept_blocks_write(struct build_run *run, const struct contents *contents,
-			 const struct kept_blocks *kept, struct compressor *compressor,
-			 dwarfs_error **err)
+			 const struct kept_blocks *kept, size_t first, size_t end,
+			 struct compressor *compressor, dwarfs_error **err)
 {
 	struct block_writer writer = { .run = run,
 				       .contents = contents,
@@ -422,8 +422,8 @@ int dw_kept_blocks_write(struct build_run *run, const struct contents *contents,
 				       .stream = DW_NONE };
 	int ret = 0;
 
-	for (size_t i = 0; i < kept->count && ret == 0; i++) {
-		if (i > 0 && kept->list[i].image != kept->list[i - 1].image &&
+	for (size_t i = first; i < end && ret == 0; i++) {
+		if (i > first && kept->list[i].image != kept->list[i - 1].image &&
 		    (ret = close_block(&writer, err)) < 0)
 			break;
 		if ((ret = write_kept_block(&writer, kept, i, err)) == 0)

@@ -47,10 +47,10 @@ int dw_kept_blocks_find_all(struct build_run *run, struct source_image *image,
 			    struct contents *contents, struct kept_blocks *kept,
 			    dwarfs_error **err);
 
-/* Write them. */
+/* Write those of the list from first on, up to before end. */
 int dw_kept_blocks_write(struct build_run *run, const struct contents *contents,
-			 const struct kept_blocks *kept, struct compressor *compressor,
-			 dwarfs_error **err);
+			 const struct kept_blocks *kept, size_t first, size_t end,
+			 struct compressor *compressor, dwarfs_error **err);
 
 /* Give the contents in them their chunks. */
 int dw_kept_blocks_add_chunks(struct build_run *run, const struct tree *tree,

@@ -24,6 +24,7 @@ struct stored_section {
 	struct section_header header;
 	struct buffer payload;
 	uint64_t unpacked_bytes;
+	uint32_t blocks_before; /* in its image; not set by load_block */
 	bool is_damaged;  /* its hash is wrong; so must that of a copy be */
 	bool is_unpacked; /* payload is to be compressed as the options say */
 };
@@ -124,7 +125,7 @@ struct source_image {
 	struct source_block *blocks;
 	bool has_digests;		 /* else digest is not called */
 	struct digest_table digests;	 /* checked; the user data keeps its bytes */
-	struct stored_section *sections; /* to be copied after the blocks */
+	struct stored_section *sections; /* others than blocks, to be copied */
 	size_t section_count, section_room;
 	struct source_version *versions; /* the last one is that of the image itself */
 	size_t version_count, version_room;

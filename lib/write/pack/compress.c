@@ -51,6 +51,7 @@ struct compressor {
 	struct block_job *free_jobs;
 	struct block *free_blocks; /* of any size */
 	uint32_t next_number;
+	uint32_t others;  /* sections before the next block that are not blocks */
 	bool has_threads; /* the calling thread compresses nothing */
 	/* input and stored bytes of written blocks */
 	uint64_t written_input, written_bytes;
@@ -207,7 +208,7 @@ static int write_block_section(void *shared, void *job_pointer, dwarfs_error **e
 		compressor->copied_bytes -= data.size;
 	}
 	if (job->block && run->digests &&
-	    (ret = dw_block_anchors_set(&run->digests->anchors, job->header.number,
+	    (ret = dw_block_anchors_set(&run->digests->anchors, job->block->number,
 					&job->anchors, err)) < 0)
 		return ret;
 	return dw_section_writer_write(compressor->sections, &job->header, data, err);
@@ -401,6 +402,14 @@ static struct block_job *take_job(struct compressor *compressor)
 	return job;
 }
 
+/* The number of the section of a block that is submitted. */
+static uint32_t section_number(struct compressor *compressor, uint32_t block)
+{
+	if (compressor->pipeline.under_way == 0) /* all before it are written */
+		compressor->others = (uint32_t)compressor->sections->count - block;
+	return block + compressor->others;
+}
+
 int dw_compressor_copy(struct compressor *compressor, uint32_t stream, uint32_t category,
 		       struct stored_section *section, dwarfs_error **err)
 {
@@ -426,7 +435,7 @@ int dw_compressor_copy(struct compressor *compressor, uint32_t stream, uint32_t 
 	job->category = category;
 	job->unpacked_bytes = section->unpacked_bytes;
 	job->is_sealed = section->is_damaged;
-	header->number = compressor->next_number++;
+	header->number = section_number(compressor, compressor->next_number++);
 	header->minor = DW_FORMAT_MINOR_WRITTEN;
 	job->header = *header;
 	dw_buffer_free(&job->packed);
@@ -458,9 +467,14 @@ int dw_compressor_close(struct compressor *compressor, struct block *block,
 	job->unpacked_bytes = block->size;
 	job->header = (struct section_header){
 		.type = DWARFS_SECTION_BLOCK,
-		.number = block->number, /* blocks are the first sections */
+		.number = section_number(compressor, block->number),
 	};
 	return dw_pipeline_submit(&compressor->pipeline, job, err);
+}
+
+int dw_compressor_flush(struct compressor *compressor, dwarfs_error **err)
+{
+	return dw_pipeline_wait(&compressor->pipeline, 0, err);
 }
 
 int dw_compressor_finish(struct compressor *compressor, dwarfs_error **err)

@@ -70,7 +70,10 @@ int dw_compressor_copy(struct compressor *compressor, uint32_t stream, uint32_t 
 void dw_block_reference(struct block *block);
 void dw_block_release(struct compressor *compressor, struct block *block);
 
-/* Wait until all blocks are written. */
+/* Wait until the blocks so far are written; other sections may be written then. */
+int dw_compressor_flush(struct compressor *compressor, dwarfs_error **err);
+
+/* The same, after the last block. */
 int dw_compressor_finish(struct compressor *compressor, dwarfs_error **err);
 
 #endif

@@ -190,8 +190,8 @@ static void write_blocks(struct lab *lab, uint32_t workers)
 	assert_int_equal(dw_compressor_new(&lab->sections, &budget, &lab->streams,
 					   &compressor, NULL),
 			 0);
-	assert_int_equal(dw_kept_blocks_write(&lab->run, &lab->contents, &lab->kept,
-					      compressor, NULL),
+	assert_int_equal(dw_kept_blocks_write(&lab->run, &lab->contents, &lab->kept, 0,
+					      lab->kept.count, compressor, NULL),
 			 0);
 	assert_int_equal(dw_compressor_finish(compressor, NULL), 0);
 	dw_compressor_free(compressor);
