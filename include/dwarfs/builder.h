@@ -60,8 +60,8 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  *
  * Unless its codec was set, metadata is not compressed, so that images open faster, if it
  * is less than 0.1 % of the image; from 1 MiB on if it is less than 2 %, and from 8 MiB on
- * if it is less than 5 %. A codec that the library was built without is replaced by the
- * nearest available one.
+ * if it is less than 5 %. Where images are added, it is compressed if that of one of them
+ * is. A codec that the library was built without is replaced by the nearest available one.
  *
  * @param builder  a builder that has not run yet
  * @param level    0..9; default 7

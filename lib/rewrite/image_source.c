@@ -485,6 +485,22 @@ static int new_source(dwarfs_builder *builder, dwarfs_image *image,
 	return 0;
 }
 
+static int load_metadata_codec(const dwarfs_image *image, struct source_image *to,
+			       dwarfs_error **err)
+{
+	for (uint32_t i = 0; i < image->section_count; i++) {
+		struct section_header header;
+		int ret;
+
+		if (image->sections[i].type != DWARFS_SECTION_METADATA)
+			continue;
+		if ((ret = dw_locate_header(image, i, &header, err)) < 0)
+			return ret;
+		to->packs_metadata = header.compression != CODEC_NONE;
+	}
+	return 0;
+}
+
 int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_blocks,
 		       struct source_image **source_out, dwarfs_error **err)
 {
@@ -528,7 +544,8 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 	to->file_count = dw_view_class_count(image->view, CLASS_REG);
 	if (!(to->name = dw_strdup(name ? name : "image")))
 		return dw_fail_nomem(err);
-	if (keeps_blocks && (ret = load_digests(image, to, err)) < 0)
+	if ((ret = load_metadata_codec(image, to, err)) < 0 ||
+	    (keeps_blocks && (ret = load_digests(image, to, err)) < 0))
 		return ret;
 	to->blocks = dw_steal(source->facts.blocks);
 	*source_out = dw_steal(to);

@@ -25,6 +25,17 @@
 
 /* -- metadata ------------------------------------------------------------------------ */
 
+/* An image that is made of others is not larger than these are together. */
+static bool is_packed_in_input(const struct build *build)
+{
+	const struct assembly *assembly = build->run.assembly;
+
+	for (size_t i = 0; assembly && i < assembly->image_count; i++)
+		if (!assembly->images[i]->is_base && assembly->images[i]->packs_metadata)
+			return true;
+	return false;
+}
+
 /* Metadata of so many bytes is compressed if it is at least one part in this of the image. */
 static unsigned least_share(uint64_t bytes)
 {
@@ -40,7 +51,8 @@ static struct codec_spec metadata_codec(const struct build *build, uint64_t byte
 
 	if (options->codec_was_set[DWARFS_CODEC_METADATA])
 		return codec;
-	if (bytes * least_share(bytes) < build->sections.bytes + bytes)
+	if (!is_packed_in_input(build) &&
+	    bytes * least_share(bytes) < build->sections.bytes + bytes)
 		codec = (struct codec_spec){ .id = CODEC_NONE };
 	return codec;
 }

@@ -50,10 +50,17 @@ uint64_t dw_os_resident_bytes(void)
 	return second ? strtoull(second, NULL, 10) * (uint64_t)page_bytes : 0;
 }
 
+#ifdef __GLIBC__
+void *__libc_malloc(size_t size); /* the name of glibc's own malloc() */
+#endif
+
+/* Where a program has another malloc(), that of glibc was not initialised: malloc_trim()
+ * would do that, and two threads at once damage its arena. */
 void dw_os_trim(void)
 {
 #ifdef __GLIBC__
-	malloc_trim(0);
+	if (malloc == __libc_malloc)
+		malloc_trim(0);
 #endif
 }
 

@@ -25,8 +25,8 @@ struct stored_section {
 	struct buffer payload;
 	uint64_t unpacked_bytes;
 	uint32_t blocks_before; /* in its image; not set by load_block */
-	bool is_damaged;  /* its hash is wrong; so must that of a copy be */
-	bool is_unpacked; /* payload is to be compressed as the options say */
+	bool is_damaged;	/* its hash is wrong; so must that of a copy be */
+	bool is_unpacked;	/* payload is to be compressed as the options say */
 };
 
 /* A file of an image. */
@@ -114,6 +114,7 @@ struct source_image {
 	bool is_lenient;   /* damaged blocks are copied, and stay damaged */
 	bool is_base;	   /* its entries are not those of the new image: base_images.h */
 	bool trusts_times; /* of a base: files of equal path, size and time are equal */
+	bool packs_metadata; /* its metadata is compressed */
 	uint64_t time_step;  /* of its times, in nanoseconds */
 	int64_t made;	     /* when it was made, in seconds; INT64_MAX: not known */
 	uint32_t file_count; /* regular files */

@@ -49,6 +49,25 @@ class Images(rewritten.Case):
 
 
 class Append(Images):
+    def test_metadata_is_compressed_if_that_of_an_input_is(self):
+        absent.need("zstd")
+
+        def codec(image):
+            return next(section["compression"] for section in self.info(image)["sections"]
+                        if section["type"] == "METADATA_V2")
+
+        tree = self.directory("many", **{f"file-{number}": b"%d" % number
+                                         for number in range(300)})
+        noise = self.directory("noise", noise=tap.random_bytes(16 << 20))
+        packed = self.make("packed", [tree], "-l7")
+        plain = self.make("plain", [tree], "-l7", "--metadata-compression=null")
+        self.assertEqual([codec(packed), codec(plain)], ["ZSTD", "NONE"])
+        for old in (packed, plain):
+            self.assertEqual(codec(self.make("both", [old, noise], "-l7")), codec(old))
+        self.assertEqual(codec(self.make("based", [noise], "-l7", f"--base={packed}")), "NONE")
+        self.assertEqual(codec(self.make("merged", [plain, packed, noise], "-l7",
+                                         "--on-conflict=first")), "ZSTD")
+
     def test_blocks_stay_where_they_are(self):
         old, new = self.first_and_second()
         both = self.make("both", [old, new])
