@@ -59,9 +59,9 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * unless the category has a codec of its own.
  *
  * Unless its codec was set, metadata is not compressed, so that images open faster, if it
- * is less than 0.1 % of the image; from 1 MiB on if it is less than 2 %, and from 8 MiB on
- * if it is less than 5 %. Where images are added, it is compressed if that of one of them
- * is. A codec that the library was built without is replaced by the nearest available one.
+ * is less than 0.1 % of blocks and metadata; above 1 MiB if it is less than 2 %, and above
+ * 8 MiB if it is less than 5 %. Up to 8 MiB it is compressed, whatever its share, if that
+ * of an image that was added is. A codec that the library was built without is replaced by the nearest available one.
  *
  * @param builder  a builder that has not run yet
  * @param level    0..9; default 7

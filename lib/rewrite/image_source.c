@@ -488,17 +488,12 @@ static int new_source(dwarfs_builder *builder, dwarfs_image *image,
 static int load_metadata_codec(const dwarfs_image *image, struct source_image *to,
 			       dwarfs_error **err)
 {
-	for (uint32_t i = 0; i < image->section_count; i++) {
-		struct section_header header;
-		int ret;
+	struct section_header header;
+	int ret = dw_locate_header(image, image->metadata, &header, err);
 
-		if (image->sections[i].type != DWARFS_SECTION_METADATA)
-			continue;
-		if ((ret = dw_locate_header(image, i, &header, err)) < 0)
-			return ret;
+	if (ret == 0)
 		to->packs_metadata = header.compression != CODEC_NONE;
-	}
-	return 0;
+	return ret;
 }
 
 int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_blocks,

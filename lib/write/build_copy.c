@@ -48,33 +48,52 @@ static int copy_section(struct build *build, struct stored_section *section,
 		       : dw_section_writer_copy(&build->sections, section, err);
 }
 
+/* Write the blocks up to this one, and all if it is the last: then nothing of the compressor is
+ * left. */
+static int write_blocks(struct build *build, struct compressor **compressor,
+			size_t *written, size_t end, dwarfs_error **err)
+{
+	int ret;
+
+	if (!*compressor)
+		return 0;
+	if ((ret = dw_kept_blocks_write(&build->run, &build->contents, &build->kept,
+					*written, end, *compressor, err)) < 0)
+		return ret;
+	*written = end;
+	if (end < build->kept.count)
+		return dw_compressor_flush(*compressor, err);
+	if ((ret = dw_compressor_finish(*compressor, err)) < 0)
+		return ret;
+	dw_compressor_free(dw_steal(*compressor));
+	return dw_progress_enter(&build->run.progress, DWARFS_PHASE_METADATA, err);
+}
+
 /* Copy the blocks, and each of the sections that the index lists at its place among them. */
 static int copy_listed(struct build *build, const struct source_image *image,
-		       struct compressor *compressor, dwarfs_error **err)
+		       dwarfs_error **err)
 {
+	auto_compressor struct compressor *compressor = NULL;
 	size_t written = 0;
 	int ret;
 
+	if ((ret = dw_compressor_new(&build->sections, &build->budget,
+				     &build->block_streams, &compressor, err)) < 0)
+		return ret;
 	for (size_t i = 0; i < image->section_count; i++) {
 		struct stored_section *section = &image->sections[i];
-		size_t before = section->blocks_before;
 
 		if (dw_side_name(section->header.type))
 			continue;
-		if ((ret = dw_kept_blocks_write(&build->run, &build->contents,
-						&build->kept, written, before, compressor,
-						err)) < 0 ||
-		    (ret = dw_compressor_flush(compressor, err)) < 0 ||
+		if ((ret = write_blocks(build, &compressor, &written,
+					section->blocks_before, err)) < 0 ||
 		    (ret = copy_section(build, section, err)) < 0)
 			return ret;
-		written = before;
 	}
-	ret = dw_kept_blocks_write(&build->run, &build->contents, &build->kept, written,
-				   build->kept.count, compressor, err);
-	return ret < 0 ? ret : dw_compressor_finish(compressor, err);
+	return write_blocks(build, &compressor, &written, build->kept.count, err);
 }
 
-/* Ours are not listed, and follow the history. */
+/* Sections of attributes and digests, which the index does not list. */
 static int copy_side_sections(struct build *build, const struct source_image *image,
 			      dwarfs_error **err)
 {
@@ -88,7 +107,6 @@ static int copy_side_sections(struct build *build, const struct source_image *im
 
 static int copy_all(struct build *build, struct source_image *image, dwarfs_error **err)
 {
-	auto_compressor struct compressor *compressor = NULL;
 	int ret;
 
 	if ((ret = dw_kept_blocks_find_all(&build->run, image, &build->contents,
@@ -97,11 +115,7 @@ static int copy_all(struct build *build, struct source_image *image, dwarfs_erro
 				  &build->budget, err)) < 0 ||
 	    (ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_WRITE, err)) <
 		    0 ||
-	    (ret = dw_compressor_new(&build->sections, &build->budget,
-				     &build->block_streams, &compressor, err)) < 0 ||
-	    (ret = copy_listed(build, image, compressor, err)) < 0 ||
-	    (ret = dw_progress_enter(&build->run.progress, DWARFS_PHASE_METADATA, err)) <
-		    0 ||
+	    (ret = copy_listed(build, image, err)) < 0 ||
 	    (ret = dw_build_history(build, err)) < 0)
 		return ret;
 	return copy_side_sections(build, image, err);

@@ -19,13 +19,14 @@
  */
 #define LEAST_METADATA_SHARE 1000 /* one part in; up to QUICK_METADATA_BYTES */
 #define SMALL_METADATA_SHARE 50
-#define LARGE_METADATA_SHARE 20 /* from LARGE_METADATA_BYTES on */
+#define LARGE_METADATA_SHARE 20 /* above LARGE_METADATA_BYTES */
 #define QUICK_METADATA_BYTES ((uint64_t)1 << 20)
 #define LARGE_METADATA_BYTES ((uint64_t)8 << 20)
 
 /* -- metadata ------------------------------------------------------------------------ */
 
-/* An image that is made of others is not larger than these are together. */
+/* Metadata that was stored compressed stays compressed: an append, and most merges, are not
+ * larger for the metadata than their inputs. */
 static bool is_packed_in_input(const struct build *build)
 {
 	const struct assembly *assembly = build->run.assembly;
@@ -36,7 +37,8 @@ static bool is_packed_in_input(const struct build *build)
 	return false;
 }
 
-/* Metadata of so many bytes is compressed if it is at least one part in this of the image. */
+/* The least share, as one part in this of blocks and metadata, from which metadata of this
+ * size is compressed. */
 static unsigned least_share(uint64_t bytes)
 {
 	if (bytes <= QUICK_METADATA_BYTES)
@@ -51,7 +53,7 @@ static struct codec_spec metadata_codec(const struct build *build, uint64_t byte
 
 	if (options->codec_was_set[DWARFS_CODEC_METADATA])
 		return codec;
-	if (!is_packed_in_input(build) &&
+	if (!(bytes <= LARGE_METADATA_BYTES && is_packed_in_input(build)) &&
 	    bytes * least_share(bytes) < build->sections.bytes + bytes)
 		codec = (struct codec_spec){ .id = CODEC_NONE };
 	return codec;

@@ -278,8 +278,7 @@ ALLOCATORS = re.compile(
     r"tempnam|get_current_dir_name|canonicalize_file_name)\b(?!\.h)")
 # What is used there: the allocator itself, and the copy of what realpath() gives.
 ALLOCATING = {"lib/base/allocator.c": {"malloc", "calloc", "realloc", "free"},
-              "lib/os/posix/dir.c": {"realpath", "free"},
-              "lib/os/posix/memory_size.c": {"malloc"}}  # its address
+              "lib/os/posix/dir.c": {"realpath", "free"}}
 
 
 def without_comments(text):

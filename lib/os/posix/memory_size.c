@@ -51,16 +51,21 @@ uint64_t dw_os_resident_bytes(void)
 }
 
 #ifdef __GLIBC__
-void *__libc_malloc(size_t size); /* the name of glibc's own malloc() */
+/*
+ * Where a program has another malloc(), glibc's is first used by malloc_trim(), which
+ * initialises it without a lock: two threads that did so at once would damage its arena. So
+ * the first call is made while the library is loaded. With this padding it frees nothing.
+ */
+static __attribute__((constructor)) void initialise_malloc_of_glibc(void)
+{
+	malloc_trim(SIZE_MAX / 2);
+}
 #endif
 
-/* Where a program has another malloc(), that of glibc was not initialised: malloc_trim()
- * would do that, and two threads at once damage its arena. */
 void dw_os_trim(void)
 {
 #ifdef __GLIBC__
-	if (malloc == __libc_malloc)
-		malloc_trim(0);
+	malloc_trim(0);
 #endif
 }
 

@@ -381,6 +381,7 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 	__attribute__((
 		cleanup(dw_stored_section_free))) struct stored_section section = { 0 };
 	uint64_t bytes;
+	uint32_t number;
 	int ret;
 
 	if (image->changes_block_size) {
@@ -407,9 +408,9 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 			      DWARFS_COUNT_BLOCKS_COPIED, section.payload.size);
 	if ((ret = dw_compressor_copy(writer->compressor, block->stream,
 				      image->blocks[block->block].category, &section,
-				      err)) < 0)
+				      &number, err)) < 0)
 		return ret;
-	return add_anchors(writer, kept, index, section.header.number, err);
+	return add_anchors(writer, kept, index, number, err);
 }
 
 int dw_kept_blocks_write(struct build_run *run, const struct contents *contents,

@@ -411,7 +411,8 @@ static uint32_t section_number(struct compressor *compressor, uint32_t block)
 }
 
 int dw_compressor_copy(struct compressor *compressor, uint32_t stream, uint32_t category,
-		       struct stored_section *section, dwarfs_error **err)
+		       struct stored_section *section, uint32_t *number_out,
+		       dwarfs_error **err)
 {
 	struct block_streams *streams = compressor->streams;
 	struct section_header *header = &section->header;
@@ -435,7 +436,8 @@ int dw_compressor_copy(struct compressor *compressor, uint32_t stream, uint32_t 
 	job->category = category;
 	job->unpacked_bytes = section->unpacked_bytes;
 	job->is_sealed = section->is_damaged;
-	header->number = section_number(compressor, compressor->next_number++);
+	*number_out = compressor->next_number++;
+	header->number = section_number(compressor, *number_out);
 	header->minor = DW_FORMAT_MINOR_WRITTEN;
 	job->header = *header;
 	dw_buffer_free(&job->packed);

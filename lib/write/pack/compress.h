@@ -58,12 +58,14 @@ int dw_compressor_close(struct compressor *compressor, struct block *block,
 			dwarfs_error **err);
 
 /*
- * Write a block as it is stored in another image, with the next number; takes the payload.
+ * Write a block as it is stored in another image, with the next number, which is returned;
+ * takes the payload.
  * Its hashes are computed, unless it is damaged: then it keeps those that it has, which stay
  * wrong.
  */
 int dw_compressor_copy(struct compressor *compressor, uint32_t stream, uint32_t category,
-		       struct stored_section *section, dwarfs_error **err);
+		       struct stored_section *section, uint32_t *number_out,
+		       dwarfs_error **err);
 
 /* Add and release a reference, on the calling thread only. NULL is accepted for
  * release. */
