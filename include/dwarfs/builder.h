@@ -58,10 +58,11 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * An audio block that the default codec makes smaller, such as one of loops, uses that,
  * unless the category has a codec of its own.
  *
- * Unless its codec was set, metadata is not compressed, so that images open faster, if it
- * is less than 0.1 % of blocks and metadata; above 1 MiB if it is less than 2 %, and above
- * 8 MiB if it is less than 5 %. Up to 8 MiB it is compressed, whatever its share, if that
- * of an image that was added is. A codec that the library was built without is replaced by the nearest available one.
+ * Levels 0 to 6 do not compress metadata, so that images open faster. Nor do levels 7 to 9
+ * if it is less than 0.1 % of blocks and metadata; above 1 MiB if it is less than 2 %, and
+ * above 8 MiB if it is less than 5 %; but up to 8 MiB they compress it, whatever its share,
+ * if the metadata of an added image is compressed. A codec that was set is always used. A
+ * codec that the library was built without is replaced by the nearest available one.
  *
  * @param builder  a builder that has not run yet
  * @param level    0..9; default 7
