@@ -3,6 +3,7 @@
  * os/memory_size: memory of the machine and of this process, by sysconf() and /proc.
  */
 #include <fcntl.h>
+#include <limits.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -54,11 +55,12 @@ uint64_t dw_os_resident_bytes(void)
 /*
  * Where a program has another malloc(), glibc's is first used by malloc_trim(), which
  * initialises it without a lock: two threads that did so at once would damage its arena. So
- * the first call is made while the library is loaded. With this padding it frees nothing.
+ * it is initialised while the library is loaded, by mallopt() with a parameter that does not
+ * exist: that sets nothing, and does not walk the heap of the program, as malloc_trim() would.
  */
 static __attribute__((constructor)) void initialise_malloc_of_glibc(void)
 {
-	malloc_trim(SIZE_MAX / 2);
+	mallopt(INT_MIN, 0);
 }
 #endif
 
