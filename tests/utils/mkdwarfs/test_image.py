@@ -59,12 +59,14 @@ class Append(Images):
         tree = self.directory("many", **{f"file-{number}": b"%d" % number
                                          for number in range(300)})
         noise = self.directory("noise", noise=tap.random_bytes(16 << 20))
-        packed = self.make("packed", [tree], "-l7")
-        plain = self.make("plain", [tree], "-l7", "--metadata-compression=null")
+        packed = self.make("packed", [tree], "-l7", "-C", "null")
+        plain = self.make("plain", [tree], "-l7", "-C", "null", "--metadata-compression=null")
         self.assertEqual([codec(packed), codec(plain)], ["ZSTD", "NONE"])
         for old in (packed, plain):
-            self.assertEqual(codec(self.make("both", [old, noise], "-l7")), codec(old))
-        self.assertEqual(codec(self.make("based", [noise], "-l7", f"--base={packed}")), "NONE")
+            both = self.make("both", [old, noise], "-l7", "-C", "null")
+            self.assertEqual(codec(both), codec(old))
+        based = self.make("based", [noise], "-l7", "-C", "null", f"--base={packed}")
+        self.assertEqual(codec(based), "NONE")
         self.assertEqual(codec(self.make("merged", [plain, packed, noise], "-l7",
                                          "--on-conflict=first")), "ZSTD")
 
