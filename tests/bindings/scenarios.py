@@ -102,16 +102,27 @@ with case("progress"):
     same(reports[-1].phase, dwarfs.Phase.DONE)
     same(reports[-1].bytes_done, reports[-1].bytes_total)
     same(reports[-1].bytes_done > 256_000, True)
-with case("cancel"):  # the functions of C: the package has exceptions in callbacks instead
-    task, builder = native.dwarfs_task_new(), native.dwarfs_builder_new(None)
-    native.dwarfs_builder_set_task(builder, task)
-    native.dwarfs_builder_add_directory(builder, TREE)
-    canceller = threading.Thread(target=native.dwarfs_task_cancel, args=(task,))
-    canceller.start()
-    canceller.join()
-    same(fails(native.dwarfs_builder_write_path, builder, FOLDER + "/k.dwarfs", False,
-               kind=dwarfs.CancelledError).code, -15)
-    same(os.path.exists(FOLDER + "/k.dwarfs"), False)
+with case("cancel"):  # from another thread, while it reads a file
+    begun, cancelled = threading.Event(), threading.Event()
+
+    def until_cancelled(now):
+        if now.phase > dwarfs.Phase.SCAN:
+            begun.set()
+            same(cancelled.wait(60), True)
+
+    def cancel(builder):
+        same(begun.wait(60), True)
+        builder.cancel()
+        cancelled.set()
+    for builder in (dwarfs.Builder(progress=until_cancelled), dwarfs.Builder()):
+        builder.add_tree(TREE)
+        if begun.is_set():  # before it is written
+            builder.cancel()
+        canceller = threading.Thread(target=cancel, args=(builder,))
+        canceller.start()
+        same(fails(builder.write, FOLDER + "/k.dwarfs", kind=dwarfs.CancelledError).code, -15)
+        canceller.join()
+        same((begun.is_set(), os.path.exists(FOLDER + "/k.dwarfs")), (True, False))
 
 image = None
 with case("open path"):

@@ -238,6 +238,11 @@ class Builder:
         _dwarfs.dwarfs_builder_write(self._handle, open_sink(output, overwrite, self._sync))
         return _counts(self._handle)
 
+    def cancel(self) -> None:
+        """End write(), now or when it is called, with CancelledError; there is no output then.
+        From any thread."""
+        self._task.cancel()
+
     def _rewrite(self, image: Image, parts: int, categories: str | None,
                  version_history: bool, output: Any, overwrite: bool) -> Counts:
         if categories is not None:
