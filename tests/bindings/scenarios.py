@@ -102,27 +102,32 @@ with case("progress"):
     same(reports[-1].phase, dwarfs.Phase.DONE)
     same(reports[-1].bytes_done, reports[-1].bytes_total)
     same(reports[-1].bytes_done > 256_000, True)
-with case("cancel"):  # from another thread, while it reads a file
+with case("cancel"):
     begun, cancelled = threading.Event(), threading.Event()
 
-    def until_cancelled(now):
+    def wait_after_scan(now):
         if now.phase > dwarfs.Phase.SCAN:
             begun.set()
             same(cancelled.wait(60), True)
 
-    def cancel(builder):
-        same(begun.wait(60), True)
+    def cancel_midway(builder):
+        begun.wait(60)
         builder.cancel()
         cancelled.set()
-    for builder in (dwarfs.Builder(progress=until_cancelled), dwarfs.Builder()):
-        builder.add_tree(TREE)
-        if begun.is_set():  # before it is written
-            builder.cancel()
-        canceller = threading.Thread(target=cancel, args=(builder,))
-        canceller.start()
-        same(fails(builder.write, FOLDER + "/k.dwarfs", kind=dwarfs.CancelledError).code, -15)
-        canceller.join()
-        same((begun.is_set(), os.path.exists(FOLDER + "/k.dwarfs")), (True, False))
+
+    builder = dwarfs.Builder(progress=wait_after_scan)
+    builder.add_tree(TREE)
+    canceller = threading.Thread(target=cancel_midway, args=(builder,))
+    canceller.start()
+    same(fails(builder.write, FOLDER + "/k.dwarfs", kind=dwarfs.CancelledError).code, -15)
+    canceller.join()
+    same(begun.is_set(), True)
+    builder = dwarfs.Builder()  # before it is written
+    builder.add_tree(TREE)
+    builder.cancel()
+    fails(builder.add, "later", b"", kind=dwarfs.CancelledError)
+    fails(builder.write, FOLDER + "/k.dwarfs", kind=dwarfs.CancelledError)
+    same(os.path.exists(FOLDER + "/k.dwarfs"), False)
 
 image = None
 with case("open path"):

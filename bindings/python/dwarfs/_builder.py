@@ -239,8 +239,8 @@ class Builder:
         return _counts(self._handle)
 
     def cancel(self) -> None:
-        """End write(), now or when it is called, with CancelledError; there is no output then.
-        From any thread."""
+        """Make write() and the functions that add end with CancelledError, those that run and
+        all later ones. There is no output then. From any thread."""
         self._task.cancel()
 
     def _rewrite(self, image: Image, parts: int, categories: str | None,

@@ -67,8 +67,9 @@ class Append(Images):
             self.assertEqual(codec(both), codec(old))
         based = self.make("based", [noise], "-l7", "-C", "null", f"--base={packed}")
         self.assertEqual(codec(based), "NONE")
-        self.assertEqual(codec(self.make("merged", [plain, packed, noise], "-l7",
-                                         "--on-conflict=first")), "ZSTD")
+        merged = self.make("merged", [plain, packed, noise], "-l7", "-C", "null",
+                           "--on-conflict=first")
+        self.assertEqual(codec(merged), "ZSTD")
 
     def test_blocks_stay_where_they_are(self):
         old, new = self.first_and_second()
