@@ -211,6 +211,22 @@ static void sum_content_sizes(struct contents *contents)
 	}
 }
 
+/* What they take is to be free before new blocks are filled. */
+static int write_kept_blocks(struct build *build, struct compressor *compressor,
+			     dwarfs_error **err)
+{
+	int ret;
+
+	if (build->kept.count == 0)
+		return 0;
+	if ((ret = dw_kept_blocks_write(&build->run, &build->contents, &build->kept, 0,
+					build->kept.count, compressor, err)) < 0 ||
+	    (ret = dw_compressor_flush(compressor, err)) < 0)
+		return ret;
+	dw_os_trim();
+	return 0;
+}
+
 static int write_blocks(struct build *build, dwarfs_error **err)
 {
 	auto_compressor struct compressor *compressor = NULL;
@@ -229,8 +245,7 @@ static int write_blocks(struct build *build, dwarfs_error **err)
 	if ((ret = dw_progress_enter(progress, DWARFS_PHASE_WRITE, err)) < 0 ||
 	    (ret = dw_compressor_new(&build->sections, &build->budget,
 				     &build->block_streams, &compressor, err)) < 0 ||
-	    (ret = dw_kept_blocks_write(&build->run, &build->contents, &build->kept, 0,
-					build->kept.count, compressor, err)) < 0 ||
+	    (ret = write_kept_blocks(build, compressor, err)) < 0 ||
 	    (ret = dw_kept_blocks_add_chunks(&build->run, &build->tree, &build->contents,
 					     &build->kept, &build->chunks, err)) < 0 ||
 	    (ret = write_streams(build, compressor, err)) < 0 ||

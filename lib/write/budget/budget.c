@@ -28,6 +28,7 @@
 #define MAX_WAITING   64
 
 #define INDEX_BYTES    (256 * MIB)
+#define TAKEN_OVER_INDEX_BYTES (40 * MIB) /* of it, for blocks that are taken over */
 #define WINDOW_BYTES   (48 * MIB)
 #define MIN_INDEX      (1 * MIB)
 #define MIN_BLOCK_BITS 16
@@ -110,18 +111,26 @@ static uint64_t codec_bytes(const struct plan *plan)
 	return most;
 }
 
-/* Memory of so many blocks. Together they hold no more than all contents; the last one of
- * each stream may have memory that is not used. A copied block counts as one of them. */
-static uint64_t bytes_of_blocks(const struct plan *plan, uint64_t count)
+/* Bytes that are not in blocks of images, at most. */
+static uint64_t new_bytes(const struct plan *plan)
 {
-	uint64_t block = UINT64_C(1) << plan->block_bits, bytes = 0;
+	uint64_t bytes = 0;
 
-	if (plan->workload.packs_again)
-		return count * block;
 	for (size_t i = 0; i < plan->category_count; i++)
 		bytes += plan->used[i] ? min_of(plan->stream_bytes[i],
 						plan->workload.bytes - bytes)
 				       : 0;
+	return bytes;
+}
+
+/* Memory of so many blocks. Together they hold no more than all contents; the last one of
+ * each stream may have memory that is not used. A copied block counts as one of them. */
+static uint64_t bytes_of_blocks(const struct plan *plan, uint64_t count)
+{
+	uint64_t block = UINT64_C(1) << plan->block_bits, bytes = new_bytes(plan);
+
+	if (plan->workload.packs_again)
+		return count * block;
 	bytes += plan->has_images || bytes > block ? block : 0;
 	return min_of(count * block, bytes);
 }
@@ -348,11 +357,10 @@ static uint64_t taken_over_bytes(const struct assembly *assembly)
 	return total;
 }
 
-/* Eight bytes for each anchor, at a load of 0.6. */
-static uint64_t index_bytes(const struct plan *plan, const struct assembly *assembly)
+/* The anchors that the stream with the most has in so many bytes; 0 if none looks for matches. */
+static uint64_t count_anchors(const struct plan *plan, uint64_t bytes)
 {
 	unsigned densest = 64;
-	uint64_t count;
 
 	for (size_t i = 0; i < plan->category_count; i++) {
 		const struct stream_settings *settings = &plan->settings[i];
@@ -364,12 +372,29 @@ static uint64_t index_bytes(const struct plan *plan, const struct assembly *asse
 		shift = dw_anchor_shift(settings);
 		densest = shift < densest ? shift : densest;
 	}
-	if (densest == 64)
-		return 0;
-	count = (plan->workload.bytes + taken_over_bytes(assembly)) >> densest;
-	if (plan->has_images)
-		count = max_of(count, DW_ANCHORS_AFTER_KEPT);
-	return count * 13 + 8192;
+	return densest < 64 ? bytes >> densest : 0;
+}
+
+/* Eight bytes for each anchor, at a load of 0.6. */
+static uint64_t index_bytes(uint64_t anchors)
+{
+	return anchors ? anchors * 13 + 8192 : 0;
+}
+
+/* Anchors of new data, and of blocks that are taken over: of these, the index has as many as fit
+ * into a part of the memory. */
+static void plan_index(struct plan *plan, uint64_t taken_over)
+{
+	uint64_t bytes = new_bytes(plan);
+	uint64_t anchors = count_anchors(plan, bytes + taken_over);
+
+	if (plan->has_images && anchors > 0) {
+		anchors = max_of(anchors, DW_ANCHORS_AFTER_KEPT);
+		plan->budget.index_bytes =
+			min_of(INDEX_BYTES, index_bytes(count_anchors(plan, bytes)) +
+						    TAKEN_OVER_INDEX_BYTES);
+	}
+	plan->anchors = index_bytes(anchors);
 }
 
 static struct plan begin_plan(dwarfs_builder *builder, const struct workload *workload,
@@ -393,7 +418,7 @@ static struct plan begin_plan(dwarfs_builder *builder, const struct workload *wo
 		.category_count = builder->total_count,
 	};
 
-	plan.anchors = index_bytes(&plan, builder->assembly);
+	plan_index(&plan, taken_over_bytes(builder->assembly));
 	chunks = workload->fragments + workload->bytes / CHUNK_BYTES;
 	if (limit != 0)
 		chunks = min_of(chunks, limit / CHUNK_SHARE / ESTIMATE_PER_CHUNK);

@@ -384,14 +384,15 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 	uint32_t number;
 	int ret;
 
+	if ((ret = image->ops->stored_bytes(image->user, block->block, &bytes, err)) < 0)
+		return ret;
 	if (image->changes_block_size) {
-		if ((ret = image->ops->stored_bytes(image->user, block->block, &bytes,
-						    err)) < 0)
-			return ret;
 		dw_source_block_count(writer->run, image, block->block,
 				      DWARFS_COUNT_BLOCKS_REWRITTEN, bytes);
 		return pack_block_again(writer, kept, index, err);
 	}
+	if ((ret = dw_compressor_await_copies(writer->compressor, bytes, err)) < 0)
+		return ret;
 	ret = image->ops->load_block(image->user, block->block, &section, err);
 	if (ret < 0)
 		return dw_explain(err, ret, "'%s'", image->name);

@@ -19,8 +19,8 @@
 #include "write/digests/digests.h"
 #include "write/pack/compress.h"
 
-/* The most bytes of copied blocks in the pipeline; one block may be larger. With many threads and
- * large blocks that are not compressed these would take most of the memory. */
+/* The most bytes of copied blocks in the pipeline and of the next one; one block may be larger. With
+ * many threads and large blocks that are not compressed these would take most of the memory. */
 #define COPIED_BYTES ((uint64_t)32 << 20)
 
 /* Codecs and block size of a stream. */
@@ -410,6 +410,18 @@ static uint32_t section_number(struct compressor *compressor, uint32_t block)
 	return block + compressor->others;
 }
 
+int dw_compressor_await_copies(struct compressor *compressor, uint64_t bytes,
+			       dwarfs_error **err)
+{
+	int ret = 0;
+
+	while (ret == 0 && compressor->copied_bytes > 0 &&
+	       compressor->copied_bytes + bytes > COPIED_BYTES)
+		ret = dw_pipeline_wait(&compressor->pipeline,
+				       compressor->pipeline.under_way - 1, err);
+	return ret;
+}
+
 int dw_compressor_copy(struct compressor *compressor, uint32_t stream, uint32_t category,
 		       struct stored_section *section, uint32_t *number_out,
 		       dwarfs_error **err)
@@ -423,11 +435,6 @@ int dw_compressor_copy(struct compressor *compressor, uint32_t stream, uint32_t 
 		return dw_fail(err, DWARFS_ERR_RANGE, "too many blocks for one image");
 	if ((ret = dw_grow(&streams->list, &streams->room, streams->count + 1, err)) < 0)
 		return ret;
-	while (compressor->copied_bytes > 0 &&
-	       compressor->copied_bytes + section->payload.size > COPIED_BYTES)
-		if ((ret = dw_pipeline_wait(&compressor->pipeline,
-					    compressor->pipeline.under_way - 1, err)) < 0)
-			return ret;
 	if (!(job = take_job(compressor)))
 		return dw_fail_nomem(err);
 	streams->list[streams->count++] = stream;
