@@ -195,7 +195,7 @@ class Build:
         """Whether the test is a program of the build, not a script that runs programs."""
         return test["cmd"][0].startswith(self.folder + os.sep)
 
-    def run(self, chosen=None, setup=None, prefix=()):
+    def run(self, chosen=None, setup=None, prefix=(), variables=None):
         """Run tests (all, by default), count their cases, and print which were the slowest."""
         command = [*prefix, "meson", "test", "-C", self.folder, "--no-rebuild",
                    "--num-processes", str(JOBS), "--print-errorlogs"]
@@ -211,7 +211,7 @@ class Build:
         if os.path.exists(log):
             os.unlink(log)
         with temporary_files() as environment:
-            done = subprocess.run(command, env=environment)
+            done = subprocess.run(command, env=environment | (variables or {}))
         total = Counts()
         records = []
         if os.path.exists(log):
@@ -267,6 +267,9 @@ def quiet_aslr():
 
 PLAIN = ["-Doptimization=2"]
 
+# Their programs are run by valgrind too.
+SCENARIOS = ("bindings-python-scenarios", "bindings-perl", "bindings-lua")
+
 
 def plain():
     build = Build("plain", PLAIN)
@@ -298,12 +301,16 @@ def thread():
 
 
 def valgrind():
-    """Uses of uninitialized bytes, which the sanitizers do not detect."""
+    """Uses of uninitialized bytes, which the sanitizers do not detect; and the bindings, where
+    interpreters cannot be built with sanitizers."""
     build = Build("plain", PLAIN)
     build.configure()
     tests = build.chosen(lambda test, suites: "valgrind" in suites)
-    build.compile(tests)
-    return build.run(tests, setup="valgrind")
+    scenarios = build.chosen(lambda test, suites: test["name"] in SCENARIOS)
+    build.compile(None if scenarios else tests)
+    total = build.run(tests, setup="valgrind")
+    total.add(build.run(scenarios, variables={"DWARFS_SCENARIOS": "valgrind"}))
+    return total
 
 
 def platforms():
