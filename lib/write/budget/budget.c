@@ -28,13 +28,14 @@
 #define MAX_WAITING   64
 
 #define INDEX_BYTES    (256 * MIB)
-#define TAKEN_OVER_INDEX_BYTES (40 * MIB) /* of it, for blocks that are taken over */
+#define TAKEN_OVER_INDEX_BYTES (40 * MIB) /* more, for blocks that are taken over */
 #define WINDOW_BYTES   (48 * MIB)
 #define MIN_INDEX      (1 * MIB)
 #define MIN_BLOCK_BITS 16
 #define MIN_SHINGLES   ((size_t)1 << 16)
 
-#define LEAST_TRIAL_BLOCK (1 * MIB)
+/* Of a fragment, while an order is chosen: its number in each. */
+#define BYTES_OF_ORDERS 32
 
 /* The number of chunks is planned for this average size within a share of the limit, at
  * least for MOST_CHUNK_BYTES; what is left of the limit allows smaller ones. */
@@ -381,8 +382,8 @@ static uint64_t index_bytes(uint64_t anchors)
 	return anchors ? anchors * 13 + 8192 : 0;
 }
 
-/* Anchors of new data, and of blocks that are taken over: of these, the index has as many as fit
- * into a part of the memory. */
+/* Anchors of new data, and of blocks that are taken over. If these are more than fit into the memory
+ * for them, the index has fewer anchors of all. */
 static void plan_index(struct plan *plan, uint64_t taken_over)
 {
 	uint64_t bytes = new_bytes(plan);
@@ -456,7 +457,6 @@ int dw_budget_begin(dwarfs_builder *builder, const struct workload *workload,
 		.shingles = SKETCH_MAX_SHINGLES,
 		.orders_by_heads = true,
 		.tries_orders = true,
-		.trial_block_bytes = UINT64_MAX,
 		.max_chunks = UINT64_MAX,
 		.metadata_bytes = UINT64_MAX,
 	};
@@ -490,24 +490,15 @@ static bool chooses_orders(const struct plan *plan)
 	return false;
 }
 
-/* Whether orders are tried does not depend on the number of workers. */
-static void plan_trials(struct plan *plan, uint64_t room)
+/* An order is tried as blocks are written later, with a codec that takes less. Whether that is
+ * done does not depend on the number of workers. */
+static bool has_room_for_trials(const struct plan *plan, uint64_t limit)
 {
-	struct budget *budget = &plan->budget;
-	uint64_t bytes = plan->workload.bytes;
-	uint64_t others = dw_estimate_order(&plan->workload, 0, true);
-	uint64_t left = room > others ? room - others : 0;
+	struct plan alone = *plan;
 
-	budget->trial_block_bytes = UINT64_C(1) << plan->block_bits;
-	while (budget->trial_block_bytes > LEAST_TRIAL_BLOCK &&
-	       dw_trial_memory(bytes, budget->trial_block_bytes, 1) > left)
-		budget->trial_block_bytes /= 2;
-	budget->tries_orders =
-		dw_trial_memory(bytes, budget->trial_block_bytes, 1) <= left;
-	while (budget->trial_workers > 1 &&
-	       dw_trial_memory(bytes, budget->trial_block_bytes, budget->trial_workers) >
-		       left)
-		budget->trial_workers--;
+	alone.budget.workers = 1;
+	alone.budget.waiting = 0;
+	return cost(&alone) + plan->workload.fragments * BYTES_OF_ORDERS <= limit;
 }
 
 /* Fit the choice of an order: first without some orders, then with a smaller sketch. */
@@ -518,7 +509,7 @@ static void plan_orders(struct plan *plan, dwarfs_context *context, uint64_t lim
 
 	if (!chooses_orders(plan))
 		return;
-	plan_trials(plan, room);
+	budget->tries_orders = has_room_for_trials(plan, limit);
 	while (budget->shingles > 0 &&
 	       dw_estimate_order(&plan->workload, budget->shingles,
 				 budget->orders_by_heads) > room) {
@@ -593,7 +584,6 @@ static int plan_for_limit(struct plan *plan, dwarfs_context *context, uint64_t l
 		needed += needed / (KEPT_SHARE - 1) + KEPT_SLAB_BYTES;
 		return fail_limit(limit, max_of(needed, limit + MIB), err);
 	}
-	plan->budget.trial_workers = plan->budget.workers;
 	plan_orders(plan, context, limit);
 	plan->budget.metadata_bytes = limit - dw_estimate_records(&plan->workload);
 	return 0;
@@ -636,7 +626,6 @@ int dw_budget_plan(dwarfs_builder *builder, const struct workload *workload,
 	plan.budget.shingles = budget->shingles;
 	plan.budget.orders_by_heads = budget->orders_by_heads;
 	plan.budget.tries_orders = budget->tries_orders;
-	plan.budget.trial_block_bytes = budget->trial_block_bytes;
 	plan.budget.metadata_bytes = budget->metadata_bytes;
 	if (limit == 0) {
 		limit = dw_os_machine_bytes() / DEFAULT_SHARE;
@@ -644,7 +633,6 @@ int dw_budget_plan(dwarfs_builder *builder, const struct workload *workload,
 			fit(&plan, builder->context, limit, of_workers,
 			    DWARFS_LOG_VERBOSE);
 		plan.budget.max_chunks = UINT64_MAX;
-		plan.budget.trial_workers = plan.budget.workers;
 	} else if ((ret = plan_for_limit(&plan, builder->context, limit, err)) < 0) {
 		return ret;
 	}

@@ -20,8 +20,6 @@ struct budget {
 	size_t shingles;      /* of the sketch, at most; 0: no choice among orders */
 	bool orders_by_heads; /* include orders that need other fingerprints */
 	bool tries_orders;    /* pack a stream in several orders, to compare them */
-	uint32_t trial_workers;
-	uint64_t trial_block_bytes; /* for that, at most */
 	uint32_t workers;
 	uint32_t waiting;	 /* queued blocks */
 	uint64_t index_bytes;	 /* of the anchor index, at most */

@@ -385,7 +385,7 @@ static int write_kept_block(struct block_writer *writer, const struct kept_block
 	int ret;
 
 	if ((ret = image->ops->stored_bytes(image->user, block->block, &bytes, err)) < 0)
-		return ret;
+		return dw_explain(err, ret, "'%s'", image->name);
 	if (image->changes_block_size) {
 		dw_source_block_count(writer->run, image, block->block,
 				      DWARFS_COUNT_BLOCKS_REWRITTEN, bytes);

@@ -170,9 +170,10 @@ int dw_source_begin(struct build_run *run, const struct tree *tree,
 	if (source->is_hollow)
 		return 0;
 	if (kept && kept->slab) {
-		source->slab = dw_steal(kept->slab);
 		source->kept =
-			(struct span){ source->slab->data + kept->offset, kept->size };
+			(struct span){ kept->slab->data + kept->offset, kept->size };
+		if (!run->is_rehearsal)
+			source->slab = dw_steal(kept->slab);
 		return 0;
 	}
 	ret = dw_input_file_open(run, inode, open_cached, run->sources,

@@ -21,8 +21,8 @@ enum fingerprint_kind {
 
 struct order_input {
 	struct build_run *run;
-	const struct tree *tree;
-	const struct contents *contents;
+	struct tree *tree;
+	struct contents *contents;
 	const struct order_spec *spec;
 	const struct stream_settings *settings; /* of the stream's category */
 	uint64_t block_bytes;

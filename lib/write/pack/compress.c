@@ -19,8 +19,9 @@
 #include "write/digests/digests.h"
 #include "write/pack/compress.h"
 
-/* The most bytes of copied blocks in the pipeline and of the next one; one block may be larger. With
- * many threads and large blocks that are not compressed these would take most of the memory. */
+/* The most bytes of copied blocks that are under way, with the one that is read next; one block may
+ * be larger. With many threads and large blocks that are not compressed these would take most of the
+ * memory. */
 #define COPIED_BYTES ((uint64_t)32 << 20)
 
 /* Codecs and block size of a stream. */

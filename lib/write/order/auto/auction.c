@@ -124,7 +124,8 @@ static void judge(const struct order_input *input, struct units *units,
 	candidate->score = score_of(forecast);
 	candidate->kept = dw_forecast_kept(forecast);
 	if (candidate->amplification > 1)
-		candidate->score *= 1 + fee * (candidate->amplification - 1);
+		candidate->fee = fee * (candidate->amplification - 1);
+	candidate->score *= 1 + candidate->fee;
 	dw_log(input->run->context, DWARFS_LOG_VERBOSE,
 	       "order %s: score %.0f KiB, %.2f times the blocks; %.0f KiB new, %.0f and %.0f "
 	       "KiB repeated within a block, %.0f KiB elsewhere",

@@ -24,6 +24,7 @@ struct candidate {
 	/* Results. */
 	uint64_t spread;      /* blocks of which directories have bytes, summed up */
 	double amplification; /* the same, the first candidate being 1 */
+	double fee;	      /* for directories that are spread, of the size */
 	double score;	      /* the lower the better; 0 without a forecast */
 	double kept;	      /* bytes in blocks, uncompressed */
 };

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "codec/encode/encode.h"
 #include "support/write_run.h"
@@ -135,7 +136,7 @@ static void the_winner_stays_without_a_trial(void **state)
 {
 	struct fragment fragment = { .size = TRIAL_MAX_BYTES + 1 };
 	struct contents contents = { .fragments = &fragment, .fragment_count = 1 };
-	struct budget budget = { .tries_orders = true, .trial_workers = 1 };
+	struct budget budget = { .tries_orders = true };
 	struct build_run run = { .budget = &budget };
 	struct order_input input = { .run = &run, .contents = &contents };
 	uint32_t number = 0;
@@ -154,6 +155,46 @@ static void the_winner_stays_without_a_trial(void **state)
 	assert_int_equal(winner, 1);
 }
 
+/* Before orders are tried. */
+static int shorten(const dwarfs_progress *progress, dwarfs_error **err, void *user)
+{
+	(void)err;
+	if (dwarfs_progress_phase(progress) == DWARFS_PHASE_ORDER)
+		assert_int_equal(truncate(in(user, "large"), FILE_BYTES), 0);
+	return 0;
+}
+
+/* The trial ends at a file that has changed, and changes nothing itself: what is wrong is found, and
+ * reported, when the image is written. */
+static void a_file_that_changes_is_reported_once(void **state)
+{
+	const struct place *place = *state;
+	uint8_t *data = calloc(10, FILE_BYTES); /* more than is kept in memory */
+	dwarfs_builder *builder = new_builder(place, 2);
+	dwarfs_image *image;
+	dwarfs_task *task;
+	const char *found;
+
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	assert_non_null(data);
+	put_letters(place, 4);
+	put_file(place, "large", data, 10 * FILE_BYTES);
+	assert_int_equal(dwarfs_task_new(&task, NULL), 0);
+	dwarfs_task_set_progress(task, shorten, *state);
+	dwarfs_builder_set_task(builder, task);
+	assert_int_equal(dwarfs_builder_set_level(builder, 7, NULL), 0);
+	image = build_and_open(builder, place, 1);
+	found = strstr(all_messages(), "became shorter");
+	assert_non_null(found);
+	assert_null(strstr(found + 1, "became shorter"));
+	assert_null(strstr(all_messages(), "bytes with zstd"));
+	expect_bytes(image, "large", data, FILE_BYTES);
+	dwarfs_image_free(image);
+	dwarfs_task_free(task);
+	free(data);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +207,8 @@ int main(void)
 						make_place, remove_place),
 		cmocka_unit_test(the_winner_stays_without_a_trial),
 		cmocka_unit_test_setup_teardown(what_occurred_before_is_not_packed,
+						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(a_file_that_changes_is_reported_once,
 						make_place, remove_place),
 	};
 
