@@ -177,6 +177,12 @@ static bool is_worth_a_trial(const struct order_input *input, double kept_bytes)
 	       kept_bytes <= (double)TRIAL_MAX_KEPT_BYTES;
 }
 
+/* A codec with a short window does not tell what one with a long window will find. */
+static const char *trial_codec(const struct order_input *input, const char *usual)
+{
+	return input->reach_bytes >= TRIAL_FAR_BYTES ? TRIAL_CODEC_FAR : usual;
+}
+
 /* Within reach of the codec no repeated bytes are lost in any order. */
 static int sort_near(const struct order_input *input, uint32_t *numbers, size_t count,
 		     uint64_t bytes, dwarfs_error **err)
@@ -191,8 +197,8 @@ static int sort_near(const struct order_input *input, uint32_t *numbers, size_t 
 		return ret;
 	if (candidates.count < 2)
 		return 0;
-	if ((ret = dw_trial(input, TRIAL_CODEC_FINE, candidates.list, candidates.count,
-			    count, &winner, err)) < 0)
+	if ((ret = dw_trial(input, trial_codec(input, TRIAL_CODEC_FINE), candidates.list,
+			    candidates.count, count, &winner, err)) < 0)
 		return ret;
 	choose(input, &candidates.list[winner], numbers, count);
 	return 0;
@@ -265,7 +271,8 @@ static int try_finalists(const struct order_input *input,
 		if (finalists[i] == *winner)
 			best = i;
 	}
-	ret = dw_trial(input, TRIAL_CODEC_FAST, tried, tried_count, count, &best, err);
+	ret = dw_trial(input, trial_codec(input, TRIAL_CODEC_FAST), tried, tried_count,
+		       count, &best, err);
 	if (ret == 0)
 		*winner = finalists[best];
 	return ret;
