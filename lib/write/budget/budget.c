@@ -27,14 +27,14 @@
 #define WAITING_BYTES (4 * MIB)
 #define MAX_WAITING   64
 
-#define INDEX_BYTES    (256 * MIB)
+#define INDEX_BYTES	       (256 * MIB)
 #define TAKEN_OVER_INDEX_BYTES (40 * MIB) /* more, for blocks that are taken over */
-#define WINDOW_BYTES   (48 * MIB)
-#define MIN_INDEX      (1 * MIB)
-#define MIN_BLOCK_BITS 16
-#define MIN_SHINGLES   ((size_t)1 << 16)
+#define WINDOW_BYTES	       (48 * MIB)
+#define MIN_INDEX	       (1 * MIB)
+#define MIN_BLOCK_BITS	       16
+#define MIN_SHINGLES	       ((size_t)1 << 16)
 
-/* Of a fragment, while an order is chosen: its number in each. */
+/* For each fragment, while orders are compared: its number in up to eight lists. */
 #define BYTES_OF_ORDERS 32
 
 /* The number of chunks is planned for this average size within a share of the limit, at
@@ -382,8 +382,8 @@ static uint64_t index_bytes(uint64_t anchors)
 	return anchors ? anchors * 13 + 8192 : 0;
 }
 
-/* Anchors of new data, and of blocks that are taken over. If these are more than fit into the memory
- * for them, the index has fewer anchors of all. */
+/* Anchors of new data, and of blocks that are taken over. If they do not all fit, the index keeps
+ * fewer of both. */
 static void plan_index(struct plan *plan, uint64_t taken_over)
 {
 	uint64_t bytes = new_bytes(plan);
@@ -490,15 +490,28 @@ static bool chooses_orders(const struct plan *plan)
 	return false;
 }
 
-/* An order is tried as blocks are written later, with a codec that takes less. Whether that is
- * done does not depend on the number of workers. */
-static bool has_room_for_trials(const struct plan *plan, uint64_t limit)
+/* Memory while an order is tried with so many workers: as while blocks are written, with one more
+ * codec for each worker. */
+static uint64_t cost_of_trials(const struct plan *plan, uint32_t workers)
 {
-	struct plan alone = *plan;
+	struct plan trial = *plan;
 
-	alone.budget.workers = 1;
-	alone.budget.waiting = 0;
-	return cost(&alone) + plan->workload.fragments * BYTES_OF_ORDERS <= limit;
+	trial.budget.workers = workers;
+	trial.budget.waiting = 0;
+	return cost(&trial) + plan->workload.fragments * BYTES_OF_ORDERS +
+	       (workers ? workers : 1) *
+		       dw_trial_codec_memory((size_t)1 << plan->block_bits);
+}
+
+/* Whether orders are tried does not depend on the number of workers. */
+static void plan_trials(struct plan *plan, uint64_t limit)
+{
+	struct budget *budget = &plan->budget;
+
+	budget->tries_orders = cost_of_trials(plan, 1) <= limit;
+	while (budget->trial_workers > 1 &&
+	       cost_of_trials(plan, budget->trial_workers) > limit)
+		budget->trial_workers--;
 }
 
 /* Fit the choice of an order: first without some orders, then with a smaller sketch. */
@@ -509,7 +522,7 @@ static void plan_orders(struct plan *plan, dwarfs_context *context, uint64_t lim
 
 	if (!chooses_orders(plan))
 		return;
-	budget->tries_orders = has_room_for_trials(plan, limit);
+	plan_trials(plan, limit);
 	while (budget->shingles > 0 &&
 	       dw_estimate_order(&plan->workload, budget->shingles,
 				 budget->orders_by_heads) > room) {
@@ -584,6 +597,7 @@ static int plan_for_limit(struct plan *plan, dwarfs_context *context, uint64_t l
 		needed += needed / (KEPT_SHARE - 1) + KEPT_SLAB_BYTES;
 		return fail_limit(limit, max_of(needed, limit + MIB), err);
 	}
+	plan->budget.trial_workers = plan->budget.workers;
 	plan_orders(plan, context, limit);
 	plan->budget.metadata_bytes = limit - dw_estimate_records(&plan->workload);
 	return 0;
@@ -633,6 +647,7 @@ int dw_budget_plan(dwarfs_builder *builder, const struct workload *workload,
 			fit(&plan, builder->context, limit, of_workers,
 			    DWARFS_LOG_VERBOSE);
 		plan.budget.max_chunks = UINT64_MAX;
+		plan.budget.trial_workers = plan.budget.workers;
 	} else if ((ret = plan_for_limit(&plan, builder->context, limit, err)) < 0) {
 		return ret;
 	}

@@ -17,9 +17,10 @@ struct budget {
 	uint64_t kept_bytes; /* of small files, so that they need not be read again */
 
 	/* From dw_budget_plan() on. */
-	size_t shingles;      /* of the sketch, at most; 0: no choice among orders */
-	bool orders_by_heads; /* include orders that need other fingerprints */
-	bool tries_orders;    /* pack a stream in several orders, to compare them */
+	size_t shingles;	/* of the sketch, at most; 0: no choice among orders */
+	bool orders_by_heads;	/* include orders that need other fingerprints */
+	bool tries_orders;	/* pack a stream in several orders, to compare them */
+	uint32_t trial_workers; /* for that */
 	uint32_t workers;
 	uint32_t waiting;	 /* queued blocks */
 	uint64_t index_bytes;	 /* of the anchor index, at most */

@@ -212,28 +212,35 @@ static void plans_do_not_depend_on_workers(void **state)
 	}
 }
 
-/* Orders are tried as blocks are packed; what their lists take must be left. */
+/* Orders are tried as blocks are packed; what their lists and one more codec for each worker take
+ * must be left. */
 static void orders_are_tried_where_there_is_memory(void **state)
 {
 	static const struct {
 		uint64_t limit, bytes;
 		bool tries_orders;
+		uint32_t workers, trial_workers;
 	} cases[] = {
-		{ 0, 16 * MIB, true },
-		{ 2000 * MIB, 16 * MIB, true },
-		{ 200 * MIB, 16 * MIB, true },
-		{ 120 * MIB, 512 * MIB, true },
+		{ 0, 16 * MIB, true, 64, 64 },
+		{ 4000 * MIB, 16 * MIB, true, 64, 64 },
+		{ 1000 * MIB, 64 * MIB, true, 64, 59 },
+		{ 600 * MIB, 512 * MIB, true, 10, 8 },
+		{ 200 * MIB, 16 * MIB, true, 64, 9 },
+		{ 120 * MIB, 512 * MIB, false, 1, 1 },
+		{ 48 * MIB, 20000 * MIB, false, 1, 1 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct fixture fixture;
 		struct budget budget;
 
-		set_up(&fixture, 4, cases[i].limit);
+		set_up(&fixture, 64, cases[i].limit);
 		fixture.settings[CATEGORY_DEFAULT].order.ops = &dw_order_auto;
 		fixture.load.bytes = cases[i].bytes;
 		assert_int_equal(plan(&fixture, &budget, NULL), 0);
 		assert_int_equal(budget.tries_orders, cases[i].tries_orders);
+		assert_int_equal(budget.workers, cases[i].workers);
+		assert_int_equal(budget.trial_workers, cases[i].trial_workers);
 		dwarfs_context_free(fixture.context);
 	}
 }

@@ -11,7 +11,9 @@
  * blocks.
  *
  * A rehearsal has a run, chunks and counts of its own. It changes nothing that lasts: files in
- * memory stay there, nothing is reported, and it ends at the first file that has changed.
+ * memory stay there, and no file is reported. It ends at the first file that has changed; then the
+ * forecast decides. It knows nothing of blocks that are taken over from images, in which the
+ * segmenter will find more than here.
  */
 #include <inttypes.h>
 
@@ -58,7 +60,7 @@ static int drop_bytes(const void *data, size_t bytes, dwarfs_error **err, void *
 	return 0;
 }
 
-/* The progress of the run shows nothing of a rehearsal. */
+/* The progress of a rehearsal gets the numbers of the run before each callback. */
 static void show_run(struct dwarfs_progress *progress, void *user)
 {
 	const struct dwarfs_progress *run = user;
@@ -105,11 +107,28 @@ static int set_up(struct rehearsal *rehearsal, const struct codec_spec *codec,
 	return 0;
 }
 
+uint64_t dw_trial_codec_memory(size_t block_bytes)
+{
+	static const char *const codecs[] = { TRIAL_CODEC_FAST, TRIAL_CODEC_FINE,
+					      TRIAL_CODEC_FAR };
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++) {
+		struct codec_spec spec;
+		uint64_t bytes = dw_codec_parse(codecs[i], &spec, NULL) == 0
+					 ? dw_codec_memory(&spec, block_bytes)
+					 : 0;
+
+		most = bytes > most ? bytes : most;
+	}
+	return most;
+}
+
 static int segment(struct rehearsal *rehearsal, const uint32_t *numbers, size_t count,
 		   dwarfs_error **err)
 {
 	const struct order_input *input = rehearsal->input;
-	const struct budget *budget = input->run->budget;
+	struct budget budget = *input->run->budget;
 	auto_compressor struct compressor *compressor = NULL;
 	struct segment_input segment = {
 		.run = &rehearsal->run,
@@ -117,14 +136,16 @@ static int segment(struct rehearsal *rehearsal, const uint32_t *numbers, size_t 
 		.contents = input->contents,
 		.stream = input->contents->fragments[numbers[0]].stream,
 		.settings = input->settings,
-		.budget = budget,
+		.budget = &budget,
 		.numbers = numbers,
 		.count = count,
 	};
-	int ret = dw_compressor_new(&rehearsal->sections, budget, &rehearsal->streams,
-				    &compressor, err);
+	int ret;
 
-	if (ret < 0)
+	budget.workers = budget.trial_workers;
+	budget.waiting = 0;
+	if ((ret = dw_compressor_new(&rehearsal->sections, &budget, &rehearsal->streams,
+				     &compressor, err)) < 0)
 		return ret;
 	rehearsal->run.progress.refresh_user = &input->run->progress;
 	rehearsal->run.progress.refresh = show_run;
@@ -133,7 +154,8 @@ static int segment(struct rehearsal *rehearsal, const uint32_t *numbers, size_t 
 	return dw_compressor_finish(compressor, err);
 }
 
-/* Make contents as they were; whether none of them has changed. */
+/* Make contents as they were: no block of any stream is written before all are ordered. Returns
+ * whether none of them has changed. */
 static bool forget(const struct order_input *input, const uint32_t *numbers, size_t count)
 {
 	bool are_complete = true;
@@ -202,8 +224,11 @@ int dw_trial(const struct order_input *input, const char *codec,
 
 		if (ret < 0)
 			return ret;
-		if (bytes == UINT64_MAX)
+		if (bytes == UINT64_MAX) {
+			dw_log(input->run->context, DWARFS_LOG_VERBOSE,
+			       "a file has changed: no order is tried");
 			return 0;
+		}
 		dw_log(input->run->context, DWARFS_LOG_VERBOSE,
 		       "order %s: %" PRIu64 " bytes with %s", candidates[i].name, bytes,
 		       codec);

@@ -20,6 +20,9 @@
 #define TRIAL_CODEC_FAR	 "zstd:level=7:wlog=26:long"
 #define TRIAL_FAR_BYTES	 ((uint64_t)32 << 20)
 
+/* Memory of the codec of a trial, for each worker. */
+uint64_t dw_trial_codec_memory(size_t block_bytes);
+
 /*
  * Segment and pack all fragments in the order of each candidate, at most TRIAL_MAX_CANDIDATES, with
  * this codec instead of that of the stream. The size counts with the fee of the candidate. The
