@@ -272,6 +272,8 @@ class Inputs(Archives):
         self.assertIn("No space left on device", result.err)
         self.assertEqual(os.listdir(disk), [])
 
+    @unittest.skipIf(os.environ.get("DWARFS_EMULATOR"),
+                     "an emulator catches every signal, so it does not show when the program does")
     def test_interrupted_while_it_waits(self):
         with subprocess.Popen([tap.tool("MKDWARFS"), "-i", "-", "-o", self.path("image"),
                                "--no-progress"], stdin=subprocess.PIPE,
