@@ -68,21 +68,22 @@ def readme(suite, folder):
         assert done == b"notes.txt\ntext", done
 
 
-def real_command():
-    """The command, with the interpreter itself where a script starts it."""
+def under_valgrind():
+    """The command, with the interpreter itself where a script starts it. CPython has errors of its
+    own; other interpreters must have none."""
     if not COMMAND[-1].endswith(".py"):
-        return COMMAND
-    return [subprocess.run([COMMAND[0], "-c", "import sys; print(sys.executable)"], check=True,
+        return VALGRIND + ["--error-exitcode=99"] + COMMAND
+    return VALGRIND + [subprocess.run([COMMAND[0], "-c", "import sys; print(sys.executable)"], check=True,
                            stdout=subprocess.PIPE, text=True).stdout.strip()] + COMMAND[1:]
 
 
 def clean_exit(suite, folder):
-    """Errors and leaks of an interpreter itself do not count: CPython has some of both."""
+    """What an interpreter itself loses does not count, nor errors of CPython itself."""
     has_xattrs = tree(folder)
     with suite.case("valgrind finds no errors and no leaks"):
         if not shutil.which("valgrind"):
             raise tap.Skip("no valgrind")
-        done = subprocess.run(VALGRIND + real_command() + [folder, "20"], stdout=subprocess.PIPE,
+        done = subprocess.run(under_valgrind() + [folder, "20"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE,
                               env=os.environ | {"PYTHONMALLOC": "malloc"})
         told = done.stderr.decode("utf-8", "backslashreplace")
