@@ -440,10 +440,22 @@ static uint64_t kept_bytes(const struct workload *workload, uint64_t limit,
 	return bytes / KEPT_SLAB_BYTES * KEPT_SLAB_BYTES;
 }
 
+/* The largest block of an image. A reader that compares files with it uses one as stored and
+ * decompressed, which the cache cannot drop. */
+static uint64_t image_block_bytes(const struct assembly *assembly)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; assembly && i < assembly->image_count; i++)
+		most = max_of(most, UINT64_C(1) << assembly->images[i]->block_bits);
+	return most;
+}
+
 int dw_budget_begin(dwarfs_builder *builder, const struct workload *workload,
 		    uint32_t readers, struct budget *budget_out, dwarfs_error **err)
 {
 	uint64_t limit = builder->options.memory_limit, least;
+	uint64_t block = image_block_bytes(builder->assembly);
 	const struct categorize_options *categorize = &builder->options.categorize;
 	bool any = categorize->count > 0 || categorize->callback;
 	auto_free uint8_t *used = dw_calloc(builder->total_count, 1);
@@ -476,6 +488,7 @@ int dw_budget_begin(dwarfs_builder *builder, const struct workload *workload,
 	budget_out->kept_bytes = kept_bytes(workload, limit, least);
 	while (budget_out->readers > 1 &&
 	       dw_estimate_reading(&builder->options, workload, budget_out->readers) +
+			       (budget_out->readers - 1) * 2 * block +
 			       budget_out->kept_bytes >
 		       limit)
 		budget_out->readers--;
@@ -490,17 +503,18 @@ static bool chooses_orders(const struct plan *plan)
 	return false;
 }
 
-/* Memory while an order is tried with so many workers: as while blocks are written, with one more
- * codec for each worker. */
+/* Memory while an order is tried with so many workers: as while blocks are written, by a codec that
+ * may take more. */
 static uint64_t cost_of_trials(const struct plan *plan, uint32_t workers)
 {
 	struct plan trial = *plan;
+	uint64_t codec = codec_bytes(plan);
+	uint64_t own = dw_trial_codec_memory((size_t)1 << plan->block_bits);
 
 	trial.budget.workers = workers;
 	trial.budget.waiting = 0;
 	return cost(&trial) + plan->workload.fragments * BYTES_OF_ORDERS +
-	       (workers ? workers : 1) *
-		       dw_trial_codec_memory((size_t)1 << plan->block_bits);
+	       max_of(workers, 1) * (own > codec ? own - codec : 0);
 }
 
 /* Whether orders are tried does not depend on the number of workers. */

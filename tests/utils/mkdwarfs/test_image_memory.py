@@ -57,6 +57,19 @@ class Memory(rewritten.Case):
                              level=level)
             self.assertLess(both, alone + 64 * MIB, level)
 
+    def test_comparing(self):
+        """Readers that compare files with those of an image, each with another block."""
+        for number in range(8):
+            noise = random.Random(number).randbytes(MIB)
+            with open(self.write(f"equal/{number}", b""), "wb") as file:
+                for part in range(20):
+                    file.write(part.to_bytes(8, "little") + noise[8:])
+        image = self.make("equal.dwarfs", [self.path("equal")], "-S24", "-C", "null", "-W0")
+        for limit in (110, 160):
+            peak = self.peak("-i", image, "-i", self.path("equal"), "-o", self.path("both"),
+                             "--on-conflict=rename", "-N8", "-L", f"{limit}m")
+            self.assertLessEqual(peak, limit * MIB)
+
 
 if __name__ == "__main__":
     rewritten.cli.main()

@@ -212,8 +212,7 @@ static void plans_do_not_depend_on_workers(void **state)
 	}
 }
 
-/* Orders are tried as blocks are packed; what their lists and one more codec for each worker take
- * must be left. */
+/* Orders are tried as blocks are packed; what their lists and a larger codec take must be left. */
 static void orders_are_tried_where_there_is_memory(void **state)
 {
 	static const struct {
