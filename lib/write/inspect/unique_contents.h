@@ -71,6 +71,17 @@ struct contents {
 
 void dw_contents_free(struct contents *contents);
 
+/* The size of these fragments together. */
+static inline uint64_t dw_fragments_bytes(const struct contents *contents,
+					  const uint32_t *numbers, size_t count)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		bytes += contents->fragments[numbers[i]].size;
+	return bytes;
+}
+
 /* Append contents, without fragments, of a file and of those linked to it. */
 int dw_contents_add(struct contents *contents, struct tree *tree, uint32_t inode,
 		    dwarfs_error **err);

@@ -408,11 +408,7 @@ static int store_all(struct segmenter *segmenter, dwarfs_error **err)
 
 static uint64_t total_bytes(const struct segment_input *in)
 {
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < in->count; i++)
-		total += in->contents->fragments[in->numbers[i]].size;
-	return total;
+	return dw_fragments_bytes(in->contents, in->numbers, in->count);
 }
 
 /* Whether there are blocks that were taken over, and a match may be in one of them. */

@@ -282,14 +282,12 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 		dwarfs_error **err)
 {
 	__attribute__((cleanup(free_candidates))) struct candidates candidates = { 0 };
-	uint64_t bytes = 0;
+	uint64_t bytes = dw_fragments_bytes(input->contents, numbers, count);
 	size_t winner;
 	int ret;
 
 	if (count == 0)
 		return 0;
-	for (size_t i = 0; i < count; i++)
-		bytes += input->contents->fragments[numbers[i]].size;
 	/* A codec that finds nothing does not care. */
 	if (count < 3 || input->reach_bytes == 0 || input->run->options->input.hollow)
 		return dw_order_path.sort(input, numbers, count, err);

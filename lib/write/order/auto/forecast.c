@@ -87,10 +87,9 @@ static int new_going(struct going *going, dwarfs_error **err)
 static double unit_for(const struct order_input *input, const uint32_t *numbers,
 		       size_t count)
 {
-	double total = 0, unit = UNIT_BYTES;
+	double total = (double)dw_fragments_bytes(input->contents, numbers, count);
+	double unit = UNIT_BYTES;
 
-	for (size_t i = 0; i < count; i++)
-		total += (double)input->contents->fragments[numbers[i]].size;
 	while (total / unit >= NOWHERE)
 		unit *= 2;
 	return unit;

@@ -26,8 +26,8 @@
 
 #define WORTH_IT 0.998 /* of the size of a candidate that is preferred */
 
-/* What a chunk takes of compressed metadata, about. */
-#define BYTES_PER_CHUNK 2.5
+/* Chunks are packed in pieces of so many bytes, or of a block, whose memory is free by then. */
+#define CHUNK_PIECE_BYTES ((size_t)8 << 20)
 
 struct rehearsal {
 	const struct order_input *input;
@@ -77,8 +77,8 @@ static void show_run(struct dwarfs_progress *progress, void *user)
 }
 
 /* The stream's blocks are packed with the codec, and with nothing else. */
-static int set_up(struct rehearsal *rehearsal, const struct codec_spec *codec,
-		  uint32_t category, dwarfs_error **err)
+static int init_rehearsal(struct rehearsal *rehearsal, const struct codec_spec *codec,
+			  uint32_t category, dwarfs_error **err)
 {
 	struct build_run *of = rehearsal->input->run;
 	struct stream_settings *settings = dw_calloc(category + 1, sizeof(*settings));
@@ -154,6 +154,67 @@ static int segment(struct rehearsal *rehearsal, const uint32_t *numbers, size_t 
 	return dw_compressor_finish(compressor, err);
 }
 
+static unsigned count_bits(uint64_t most)
+{
+	unsigned bits = 0;
+
+	while (most >> bits != 0)
+		bits++;
+	return bits;
+}
+
+static int pack_piece(struct codec *codec, struct buffer *in, struct buffer *out,
+		      uint64_t *bytes, dwarfs_error **err)
+{
+	uint32_t id;
+	int ret;
+
+	out->size = 0;
+	if ((ret = dw_codec_pack(codec, dw_buffer_span(in), out, &id, err)) < 0)
+		return ret;
+	*bytes += id == CODEC_NONE ? in->size : out->size;
+	in->size = 0;
+	return 0;
+}
+
+/* What chunks take of the metadata: packed as there, in as many bits as the largest one needs, though
+ * in whole bytes. Orders with more chunks often have such that compress better. */
+static int pack_chunks(const struct rehearsal *rehearsal, const struct codec_spec *spec,
+		       uint64_t *bytes_out, dwarfs_error **err)
+{
+	const struct chunks *chunks = &rehearsal->chunks;
+	unsigned block_bits = count_bits(rehearsal->streams.count);
+	unsigned offset_bits = count_bits(rehearsal->input->block_bytes);
+	size_t chunk_bytes = (block_bits + 2 * offset_bits + 7) / 8;
+	size_t room = rehearsal->input->block_bytes < CHUNK_PIECE_BYTES
+			      ? (size_t)rehearsal->input->block_bytes
+			      : CHUNK_PIECE_BYTES;
+	auto_codec struct codec *codec = NULL;
+	auto_buffer struct buffer in = { 0 }, out = { 0 };
+	int ret;
+
+	*bytes_out = 0;
+	if (chunk_bytes > sizeof(uint64_t))
+		chunk_bytes = sizeof(uint64_t);
+	if (room / chunk_bytes > chunks->count)
+		room = chunks->count * chunk_bytes;
+	if ((ret = dw_buffer_reserve(&in, room + sizeof(uint64_t), err)) < 0 ||
+	    (ret = dw_codec_new(spec, room + sizeof(uint64_t), &codec, err)) < 0)
+		return ret;
+	for (size_t i = 0; i < chunks->count; i++) {
+		const struct chunk *chunk = &chunks->list[i];
+
+		dw_store64(in.data + in.size,
+			   chunk->block | (uint64_t)chunk->offset << block_bits |
+				   chunk->size << (block_bits + offset_bits));
+		in.size += chunk_bytes;
+		if (in.size >= room &&
+		    (ret = pack_piece(codec, &in, &out, bytes_out, err)) < 0)
+			return ret;
+	}
+	return in.size > 0 ? pack_piece(codec, &in, &out, bytes_out, err) : 0;
+}
+
 /* Make contents as they were: no block of any stream is written before all are ordered. Returns
  * whether none of them has changed. */
 static bool forget(const struct order_input *input, const uint32_t *numbers, size_t count)
@@ -182,33 +243,25 @@ static int rehearse(const struct order_input *input, const struct codec_spec *co
 	__attribute__((cleanup(free_rehearsal))) struct rehearsal rehearsal = {
 		.input = input,
 	};
-	int ret = set_up(&rehearsal, codec, contents->streams.list[stream].category, err);
+	uint64_t chunk_bytes = 0;
+	int ret = init_rehearsal(&rehearsal, codec,
+				 contents->streams.list[stream].category, err);
 
-	if (ret == 0)
-		ret = segment(&rehearsal, numbers, count, err);
-	*bytes_out = rehearsal.sections.bytes +
-		     (uint64_t)((double)rehearsal.chunks.count * BYTES_PER_CHUNK);
+	if (ret == 0 && (ret = segment(&rehearsal, numbers, count, err)) == 0)
+		ret = pack_chunks(&rehearsal, codec, &chunk_bytes, err);
+	*bytes_out = rehearsal.sections.bytes + chunk_bytes;
 	if (!forget(input, numbers, count))
 		*bytes_out = UINT64_MAX;
 	input->run->progress.last_ns = rehearsal.run.progress.last_ns;
 	return ret;
 }
 
-static uint64_t total_bytes(const struct order_input *input, const uint32_t *numbers,
-			    size_t count)
-{
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < count; i++)
-		total += input->contents->fragments[numbers[i]].size;
-	return total;
-}
-
 int dw_trial(const struct order_input *input, const char *codec,
 	     const struct candidate *candidates, size_t candidate_count, size_t count,
 	     size_t *winner_inout, dwarfs_error **err)
 {
-	uint64_t total = total_bytes(input, candidates[0].numbers, count);
+	uint64_t total =
+		dw_fragments_bytes(input->contents, candidates[0].numbers, count);
 	struct codec_spec spec;
 	double least = 0;
 	size_t winner = 0;
