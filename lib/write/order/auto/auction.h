@@ -10,7 +10,9 @@
 /* By what an order brings files together. */
 enum candidate_kind {
 	CANDIDATE_BY_PATH,
-	CANDIDATE_BY_NAME, /* the files of the same name in several directories */
+	CANDIDATE_BY_SIBLINGS,	    /* directories of the same name and alike contents */
+	CANDIDATE_BY_SIBLING_NAMES, /* directories of the same name */
+	CANDIDATE_BY_REVPATH,
 	CANDIDATE_BY_NILSIMSA,
 	CANDIDATE_BY_SIMILARITY,
 	CANDIDATE_KINDS

@@ -13,8 +13,10 @@
 
 #define MAX_CANDIDATES 8
 
-/* Forecasts that are within this factor of each other do not decide. */
-#define CLOSE 1.02
+/* Forecasts that are within this factor of each other do not decide. Where little is stored, the
+ * metadata and the literals, which no forecast knows, are a larger part. */
+#define CLOSE	    1.02
+#define CLOSE_SMALL 1.05
 #define WORTH_IT                                                                         \
 	0.998 /* of the score of a candidate of the same kind that is preferred */
 
@@ -77,16 +79,22 @@ static int add_siblings(const struct order_input *input, struct candidates *cand
 			const uint32_t *by_path, uint32_t *copy, size_t count,
 			dwarfs_error **err)
 {
-	static const char *const names[] = { "siblings", "siblings by name" };
+	static const struct {
+		const char *name;
+		enum candidate_kind kind;
+	} kinds[] = {
+		{ "siblings", CANDIDATE_BY_SIBLINGS },
+		{ "siblings by name", CANDIDATE_BY_SIBLING_NAMES },
+	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		auto_free uint32_t *ranks = NULL;
 		int ret;
 
 		memcpy(copy, by_path, count * sizeof(*copy));
 		if ((ret = dw_order_sibling_ranks(input, i == 1, &ranks, err)) < 0 ||
 		    (ret = dw_order_by_rank(input, ranks, copy, count, err)) < 0 ||
-		    (ret = add(candidates, names[i], CANDIDATE_BY_NAME, copy, count,
+		    (ret = add(candidates, kinds[i].name, kinds[i].kind, copy, count,
 			       err)) < 0)
 			return ret;
 	}
@@ -122,7 +130,8 @@ static int add_named(const struct order_input *input, struct candidates *candida
 
 	memcpy(copy, by_path, count * sizeof(*copy));
 	if ((ret = dw_order_revpath.sort(input, copy, count, err)) < 0 ||
-	    (ret = add(candidates, "revpath", CANDIDATE_BY_NAME, copy, count, err)) < 0 ||
+	    (ret = add(candidates, "revpath", CANDIDATE_BY_REVPATH, copy, count, err)) <
+		    0 ||
 	    (ret = add_by_heads(input, candidates, CANDIDATE_BY_NILSIMSA, by_path, copy,
 				count, err)) < 0)
 		return ret;
@@ -147,7 +156,7 @@ static int add_all(const struct order_input *input, struct candidates *candidate
 	return add_named(input, candidates, numbers, copy, count, err);
 }
 
-/* The two orders that differ most within reach of the codec; the first stays in numbers. */
+/* Without those that are of use only beyond the reach of a codec. The first stays in numbers. */
 static int add_near(const struct order_input *input, struct candidates *candidates,
 		    uint32_t *numbers, size_t count, dwarfs_error **err)
 {
@@ -159,8 +168,7 @@ static int add_near(const struct order_input *input, struct candidates *candidat
 	if ((ret = dw_order_path.sort(input, numbers, count, err)) < 0 ||
 	    (ret = add(candidates, "path", CANDIDATE_BY_PATH, numbers, count, err)) < 0)
 		return ret;
-	return add_by_heads(input, candidates, CANDIDATE_BY_NILSIMSA, numbers, copy,
-			    count, err);
+	return add_named(input, candidates, numbers, copy, count, err);
 }
 
 static void choose(const struct order_input *input, const struct candidate *winner,
@@ -178,9 +186,9 @@ static bool is_worth_a_trial(const struct order_input *input, double kept_bytes)
 }
 
 /* A codec with a short window does not tell what one with a long window will find. */
-static const char *trial_codec(const struct order_input *input, const char *usual)
+static const char *trial_codec(const struct order_input *input)
 {
-	return input->reach_bytes >= TRIAL_FAR_BYTES ? TRIAL_CODEC_FAR : usual;
+	return input->reach_bytes >= TRIAL_FAR_BYTES ? TRIAL_CODEC_FAR : TRIAL_CODEC;
 }
 
 /* Within reach of the codec no repeated bytes are lost in any order. */
@@ -197,11 +205,16 @@ static int sort_near(const struct order_input *input, uint32_t *numbers, size_t 
 		return ret;
 	if (candidates.count < 2)
 		return 0;
-	if ((ret = dw_trial(input, trial_codec(input, TRIAL_CODEC_FINE), candidates.list,
-			    candidates.count, count, &winner, err)) < 0)
+	if ((ret = dw_trial(input, trial_codec(input), candidates.list, candidates.count,
+			    count, &winner, err)) < 0)
 		return ret;
 	choose(input, &candidates.list[winner], numbers, count);
 	return 0;
+}
+
+static bool is_small_stream(const struct candidates *candidates, size_t winner)
+{
+	return candidates->list[winner].kept <= (double)TRIAL_SMALL_BYTES;
 }
 
 /* The best candidate of a kind among those that are forecast to be about as small as the
@@ -209,7 +222,8 @@ static int sort_near(const struct order_input *input, uint32_t *numbers, size_t 
 static size_t find_best(const struct candidates *candidates, size_t winner,
 			enum candidate_kind kind)
 {
-	double least = candidates->list[winner].score * CLOSE;
+	bool is_small = is_small_stream(candidates, winner);
+	double least = candidates->list[winner].score * (is_small ? CLOSE_SMALL : CLOSE);
 	size_t best = candidates->count;
 
 	if (kind == candidates->list[winner].kind)
@@ -223,14 +237,15 @@ static size_t find_best(const struct candidates *candidates, size_t winner,
 	return best;
 }
 
-static void leave_out_worst(const struct candidates *candidates, size_t *finalists,
-			    size_t *count)
+static void leave_out_worst(const struct candidates *candidates, size_t winner,
+			    size_t *finalists, size_t *count)
 {
-	size_t worst = 0;
+	size_t worst = finalists[0] == winner ? 1 : 0;
 
-	for (size_t i = 1; i < *count; i++)
-		if (candidates->list[finalists[i]].score >=
-		    candidates->list[finalists[worst]].score)
+	for (size_t i = worst + 1; i < *count; i++)
+		if (finalists[i] != winner &&
+		    candidates->list[finalists[i]].score >=
+			    candidates->list[finalists[worst]].score)
 			worst = i;
 	(*count)--;
 	memmove(finalists + worst, finalists + worst + 1,
@@ -241,6 +256,8 @@ static void leave_out_worst(const struct candidates *candidates, size_t *finalis
 static size_t find_finalists(const struct candidates *candidates, size_t winner,
 			     size_t finalists[CANDIDATE_KINDS])
 {
+	size_t most = is_small_stream(candidates, winner) ? TRIAL_MAX_CANDIDATES
+							  : TRIAL_SOME_CANDIDATES;
 	size_t count = 0;
 
 	for (enum candidate_kind kind = 0; kind < CANDIDATE_KINDS; kind++) {
@@ -249,8 +266,8 @@ static size_t find_finalists(const struct candidates *candidates, size_t winner,
 		if (best < candidates->count)
 			finalists[count++] = best;
 	}
-	while (count > TRIAL_MAX_CANDIDATES)
-		leave_out_worst(candidates, finalists, &count);
+	while (count > most)
+		leave_out_worst(candidates, winner, finalists, &count);
 	return count;
 }
 
@@ -271,8 +288,7 @@ static int try_finalists(const struct order_input *input,
 		if (finalists[i] == *winner)
 			best = i;
 	}
-	ret = dw_trial(input, trial_codec(input, TRIAL_CODEC_FAST), tried, tried_count,
-		       count, &best, err);
+	ret = dw_trial(input, trial_codec(input), tried, tried_count, count, &best, err);
 	if (ret == 0)
 		*winner = finalists[best];
 	return ret;

@@ -20,6 +20,8 @@
 #include "base/context.h"
 #include "codec/encode/encode.h"
 #include "write/budget/budget.h"
+#include "write/metadata/metadata_codec.h"
+#include "write/order/auto/chunk_cost.h"
 #include "write/order/auto/trial.h"
 #include "write/pack/compress.h"
 #include "write/segment/segment.h"
@@ -28,6 +30,9 @@
 
 /* Chunks are packed in pieces of so many bytes, or of a block, whose memory is free by then. */
 #define CHUNK_PIECE_BYTES ((size_t)8 << 20)
+
+/* What else an entry takes of metadata that is not compressed, about. */
+#define BYTES_OF_ENTRY 10
 
 struct rehearsal {
 	const struct order_input *input;
@@ -109,8 +114,7 @@ static int init_rehearsal(struct rehearsal *rehearsal, const struct codec_spec *
 
 uint64_t dw_trial_codec_memory(size_t block_bytes)
 {
-	static const char *const codecs[] = { TRIAL_CODEC_FAST, TRIAL_CODEC_FINE,
-					      TRIAL_CODEC_FAR };
+	static const char *const codecs[] = { TRIAL_CODEC, TRIAL_CODEC_FAR };
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++) {
@@ -154,65 +158,26 @@ static int segment(struct rehearsal *rehearsal, const uint32_t *numbers, size_t 
 	return dw_compressor_finish(compressor, err);
 }
 
-static unsigned count_bits(uint64_t most)
+/* Compressed or not, as the metadata will be. */
+static int cost_of_chunks(const struct rehearsal *rehearsal,
+			  const struct codec_spec *codec, uint64_t *bytes_out,
+			  dwarfs_error **err)
 {
-	unsigned bits = 0;
+	const struct order_input *input = rehearsal->input;
+	uint64_t entries = input->tree->entry_count;
+	struct chunk_bits bits;
 
-	while (most >> bits != 0)
-		bits++;
-	return bits;
-}
-
-static int pack_piece(struct codec *codec, struct buffer *in, struct buffer *out,
-		      uint64_t *bytes, dwarfs_error **err)
-{
-	uint32_t id;
-	int ret;
-
-	out->size = 0;
-	if ((ret = dw_codec_pack(codec, dw_buffer_span(in), out, &id, err)) < 0)
-		return ret;
-	*bytes += id == CODEC_NONE ? in->size : out->size;
-	in->size = 0;
-	return 0;
-}
-
-/* What chunks take of the metadata: packed as there, in as many bits as the largest one needs, though
- * in whole bytes. Orders with more chunks often have such that compress better. */
-static int pack_chunks(const struct rehearsal *rehearsal, const struct codec_spec *spec,
-		       uint64_t *bytes_out, dwarfs_error **err)
-{
-	const struct chunks *chunks = &rehearsal->chunks;
-	unsigned block_bits = count_bits(rehearsal->streams.count);
-	unsigned offset_bits = count_bits(rehearsal->input->block_bytes);
-	size_t chunk_bytes = (block_bits + 2 * offset_bits + 7) / 8;
-	size_t room = rehearsal->input->block_bytes < CHUNK_PIECE_BYTES
-			      ? (size_t)rehearsal->input->block_bytes
-			      : CHUNK_PIECE_BYTES;
-	auto_codec struct codec *codec = NULL;
-	auto_buffer struct buffer in = { 0 }, out = { 0 };
-	int ret;
-
-	*bytes_out = 0;
-	if (chunk_bytes > sizeof(uint64_t))
-		chunk_bytes = sizeof(uint64_t);
-	if (room / chunk_bytes > chunks->count)
-		room = chunks->count * chunk_bytes;
-	if ((ret = dw_buffer_reserve(&in, room + sizeof(uint64_t), err)) < 0 ||
-	    (ret = dw_codec_new(spec, room + sizeof(uint64_t), &codec, err)) < 0)
-		return ret;
-	for (size_t i = 0; i < chunks->count; i++) {
-		const struct chunk *chunk = &chunks->list[i];
-
-		dw_store64(in.data + in.size,
-			   chunk->block | (uint64_t)chunk->offset << block_bits |
-				   chunk->size << (block_bits + offset_bits));
-		in.size += chunk_bytes;
-		if (in.size >= room &&
-		    (ret = pack_piece(codec, &in, &out, bytes_out, err)) < 0)
-			return ret;
-	}
-	return in.size > 0 ? pack_piece(codec, &in, &out, bytes_out, err) : 0;
+	dw_chunk_bits(&rehearsal->chunks, &bits);
+	*bytes_out = dw_chunks_bytes(&rehearsal->chunks, &bits);
+	if (dw_metadata_codec(input->run, *bytes_out + entries * BYTES_OF_ENTRY,
+			      rehearsal->sections.bytes)
+		    .id == CODEC_NONE)
+		return 0;
+	return dw_chunks_packed_bytes(&rehearsal->chunks, &bits, codec,
+				      input->block_bytes < CHUNK_PIECE_BYTES
+					      ? (size_t)input->block_bytes
+					      : CHUNK_PIECE_BYTES,
+				      bytes_out, err);
 }
 
 /* Make contents as they were: no block of any stream is written before all are ordered. Returns
@@ -248,7 +213,7 @@ static int rehearse(const struct order_input *input, const struct codec_spec *co
 				 contents->streams.list[stream].category, err);
 
 	if (ret == 0 && (ret = segment(&rehearsal, numbers, count, err)) == 0)
-		ret = pack_chunks(&rehearsal, codec, &chunk_bytes, err);
+		ret = cost_of_chunks(&rehearsal, codec, &chunk_bytes, err);
 	*bytes_out = rehearsal.sections.bytes + chunk_bytes;
 	if (!forget(input, numbers, count))
 		*bytes_out = UINT64_MAX;

@@ -7,18 +7,20 @@
 
 #include "write/order/auto/auction.h"
 
-#define TRIAL_MAX_CANDIDATES 3
+/* So many orders are tried where a small amount is expected in blocks, and otherwise. */
+#define TRIAL_MAX_CANDIDATES  CANDIDATE_KINDS
+#define TRIAL_SOME_CANDIDATES 4
+#define TRIAL_SMALL_BYTES     ((uint64_t)32 << 20)
 
 /* Larger streams are not tried, nor those of which more than this is expected in blocks. */
 #define TRIAL_MAX_BYTES	     ((uint64_t)2 << 30)
 #define TRIAL_MAX_KEPT_BYTES ((uint64_t)256 << 20)
 
-/* Codecs to try with: 16 MiB are packed in a thirtieth or a fortieth of the time of zstd 22. The last
- * one is for codecs that reach as far as TRIAL_FAR_BYTES. */
-#define TRIAL_CODEC_FINE "zstd:level=9"
-#define TRIAL_CODEC_FAST "zstd:level=7"
-#define TRIAL_CODEC_FAR	 "zstd:level=7:wlog=26:long"
-#define TRIAL_FAR_BYTES	 ((uint64_t)32 << 20)
+/* Codecs to try with: 16 MiB are packed in a thirtieth of the time of zstd 22. The second one is for
+ * codecs that reach as far as TRIAL_FAR_BYTES. */
+#define TRIAL_CODEC	"zstd:level=9"
+#define TRIAL_CODEC_FAR "zstd:level=7:wlog=26:long"
+#define TRIAL_FAR_BYTES ((uint64_t)32 << 20)
 
 /* Memory of the codec of a trial, for each worker. */
 uint64_t dw_trial_codec_memory(size_t block_bytes);

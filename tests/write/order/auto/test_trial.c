@@ -23,21 +23,27 @@
 #define FILE_BYTES 20000
 #define LETTERS	   12
 
-/* Random letters of one of several alphabets, in turns by path. */
-static void put_letters(const struct place *place, unsigned alphabets)
+/* A file of random letters of an alphabet. */
+static void put_letters_of(const struct place *place, const char *name, unsigned alphabet,
+			   uint32_t random)
 {
 	uint8_t data[FILE_BYTES];
-	uint32_t random = 1;
+
+	for (size_t i = 0; i < sizeof(data); i++) {
+		random = random * UINT32_C(1664525) + UINT32_C(1013904223);
+		data[i] = (uint8_t)('0' + alphabet * LETTERS + (random >> 16) % LETTERS);
+	}
+	put_file(place, name, data, sizeof(data));
+}
+
+/* Of one of several alphabets, in turns by path. */
+static void put_letters(const struct place *place, unsigned alphabets)
+{
 	char name[32];
 
 	for (unsigned f = 0; f < FILES; f++) {
-		for (size_t i = 0; i < sizeof(data); i++) {
-			random = random * UINT32_C(1664525) + UINT32_C(1013904223);
-			data[i] = (uint8_t)('0' + f % alphabets * LETTERS +
-					    (random >> 16) % LETTERS);
-		}
 		snprintf(name, sizeof(name), "file%02u", f);
-		put_file(place, name, data, sizeof(data));
+		put_letters_of(place, name, f % alphabets, 1 + f);
 	}
 }
 
@@ -94,6 +100,52 @@ static void equal_forecasts_are_tried(void **state)
 	assert_non_null(strstr(all_messages(), "order path: score"));
 }
 
+/* By path alphabets alternate, by file name they do not. */
+static void put_directories(const struct place *place)
+{
+	char name[32];
+
+	for (unsigned d = 0; d < 8; d++) {
+		snprintf(name, sizeof(name), "directory%u", d);
+		put_dir(place, name);
+		for (unsigned f = 0; f < 4; f++) {
+			snprintf(name, sizeof(name), "directory%u/file%u", d, f);
+			put_letters_of(place, name, f, 1 + d * 4 + f);
+		}
+	}
+}
+
+static void expect_tried(const char *order)
+{
+	char tried[64];
+
+	snprintf(tried, sizeof(tried), "order %s: ", order);
+	for (const char *at = all_messages(); (at = strstr(at, tried)); at++)
+		if (strspn(at + strlen(tried), "0123456789") > 0)
+			return;
+	fail_msg("the order %s was not tried", order);
+}
+
+/* Files of the same name are beside each other in an order of its own, and that is tried. */
+static void each_kind_of_order_is_tried(void **state)
+{
+	static const unsigned block_bits[] = { 24, 18 };
+
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	put_directories(*state);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t by_path = pack_by(*state, "path", block_bits[i]);
+		uint64_t chosen = pack_by(*state, "auto", block_bits[i]);
+
+		expect_tried("path");
+		expect_tried("revpath");
+		expect_tried("nilsimsa");
+		expect_tried("similarity");
+		assert_true(chosen < by_path - by_path / 100);
+	}
+}
+
 static void the_first_order_wins_where_none_is_better(void **state)
 {
 	const struct place *place = *state;
@@ -146,8 +198,8 @@ static void the_winner_stays_without_a_trial(void **state)
 	};
 	size_t winner = 1;
 
-	assert_int_equal(
-		dw_trial(&input, TRIAL_CODEC_FAST, candidates, 2, 1, &winner, NULL), 0);
+	assert_int_equal(dw_trial(&input, TRIAL_CODEC, candidates, 2, 1, &winner, NULL),
+			 0);
 	assert_int_equal(winner, 1);
 	fragment.size = 1;
 	assert_int_equal(dw_trial(&input, "no codec", candidates, 2, 1, &winner, NULL),
@@ -205,6 +257,8 @@ int main(void)
 			files_of_one_alphabet_are_brought_together, make_place,
 			remove_place),
 		cmocka_unit_test_setup_teardown(equal_forecasts_are_tried, make_place,
+						remove_place),
+		cmocka_unit_test_setup_teardown(each_kind_of_order_is_tried, make_place,
 						remove_place),
 		cmocka_unit_test_setup_teardown(the_first_order_wins_where_none_is_better,
 						make_place, remove_place),

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/metadata/metadata_codec: whether the tables of the metadata are compressed.
+ */
+#ifndef DW_WRITE_METADATA_METADATA_CODEC_H
+#define DW_WRITE_METADATA_METADATA_CODEC_H
+
+#include "write/builder.h"
+
+/*
+ * The codec for metadata of this size, beside other sections of this size: that of the
+ * options, or none where the image would not get noticeably smaller.
+ */
+struct codec_spec dw_metadata_codec(const struct build_run *run, uint64_t bytes,
+				    uint64_t section_bytes);
+
+#endif
