@@ -440,22 +440,22 @@ static uint64_t kept_bytes(const struct workload *workload, uint64_t limit,
 	return bytes / KEPT_SLAB_BYTES * KEPT_SLAB_BYTES;
 }
 
-/* The largest block of an image. A reader that compares files with it uses one as stored and
- * decompressed, which the cache cannot drop. */
-static uint64_t image_block_bytes(const struct assembly *assembly)
+/* What a reader takes that compares files with an image: a block as stored and decompressed, which the
+ * cache cannot drop, and the window of its decoder, which is at most as large. */
+static uint64_t comparing_bytes(const struct assembly *assembly)
 {
 	uint64_t most = 0;
 
 	for (size_t i = 0; assembly && i < assembly->image_count; i++)
 		most = max_of(most, UINT64_C(1) << assembly->images[i]->block_bits);
-	return most;
+	return 3 * most;
 }
 
 int dw_budget_begin(dwarfs_builder *builder, const struct workload *workload,
 		    uint32_t readers, struct budget *budget_out, dwarfs_error **err)
 {
 	uint64_t limit = builder->options.memory_limit, least;
-	uint64_t block = image_block_bytes(builder->assembly);
+	uint64_t comparing = comparing_bytes(builder->assembly);
 	const struct categorize_options *categorize = &builder->options.categorize;
 	bool any = categorize->count > 0 || categorize->callback;
 	auto_free uint8_t *used = dw_calloc(builder->total_count, 1);
@@ -488,8 +488,7 @@ int dw_budget_begin(dwarfs_builder *builder, const struct workload *workload,
 	budget_out->kept_bytes = kept_bytes(workload, limit, least);
 	while (budget_out->readers > 1 &&
 	       dw_estimate_reading(&builder->options, workload, budget_out->readers) +
-			       (budget_out->readers - 1) * 2 * block +
-			       budget_out->kept_bytes >
+			       budget_out->readers * comparing + budget_out->kept_bytes >
 		       limit)
 		budget_out->readers--;
 	return 0;

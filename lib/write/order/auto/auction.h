@@ -10,8 +10,8 @@
 /* By what an order brings files together. */
 enum candidate_kind {
 	CANDIDATE_BY_PATH,
-	CANDIDATE_BY_SIBLINGS,	    /* directories of the same name and alike contents */
-	CANDIDATE_BY_SIBLING_NAMES, /* directories of the same name */
+	CANDIDATE_BY_SIBLINGS, /* directories with the same names and alike contents */
+	CANDIDATE_BY_SIBLING_NAMES, /* directories with the same names */
 	CANDIDATE_BY_REVPATH,
 	CANDIDATE_BY_NILSIMSA,
 	CANDIDATE_BY_SIMILARITY,

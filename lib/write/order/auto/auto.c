@@ -9,16 +9,10 @@
 #include "write/budget/budget.h"
 #include "write/order/auto/auction.h"
 #include "write/order/auto/file_heads.h"
+#include "write/order/auto/finalists.h"
 #include "write/order/auto/trial.h"
 
 #define MAX_CANDIDATES 8
-
-/* Forecasts that are within this factor of each other do not decide. Where little is stored, the
- * metadata and the literals, which no forecast knows, are a larger part. */
-#define CLOSE	    1.02
-#define CLOSE_SMALL 1.05
-#define WORTH_IT                                                                         \
-	0.998 /* of the score of a candidate of the same kind that is preferred */
 
 struct candidates {
 	struct candidate list[MAX_CANDIDATES];
@@ -74,7 +68,7 @@ static int add_resembling(const struct order_input *input, struct candidates *ca
 	return 0;
 }
 
-/* With directories of the same names taken as one: of alike contents, and of any. */
+/* With directories taken as one that contain the same names: with alike contents, and with any. */
 static int add_siblings(const struct order_input *input, struct candidates *candidates,
 			const uint32_t *by_path, uint32_t *copy, size_t count,
 			dwarfs_error **err)
@@ -156,7 +150,7 @@ static int add_all(const struct order_input *input, struct candidates *candidate
 	return add_named(input, candidates, numbers, copy, count, err);
 }
 
-/* Without those that are of use only beyond the reach of a codec. The first stays in numbers. */
+/* Add the orders that are of use within the reach of a codec. The first stays in numbers. */
 static int add_near(const struct order_input *input, struct candidates *candidates,
 		    uint32_t *numbers, size_t count, dwarfs_error **err)
 {
@@ -212,65 +206,6 @@ static int sort_near(const struct order_input *input, uint32_t *numbers, size_t 
 	return 0;
 }
 
-static bool is_small_stream(const struct candidates *candidates, size_t winner)
-{
-	return candidates->list[winner].kept <= (double)TRIAL_SMALL_BYTES;
-}
-
-/* The best candidate of a kind among those that are forecast to be about as small as the
- * winner; their number if there is none. */
-static size_t find_best(const struct candidates *candidates, size_t winner,
-			enum candidate_kind kind)
-{
-	bool is_small = is_small_stream(candidates, winner);
-	double least = candidates->list[winner].score * (is_small ? CLOSE_SMALL : CLOSE);
-	size_t best = candidates->count;
-
-	if (kind == candidates->list[winner].kind)
-		return winner;
-	for (size_t i = 0; i < candidates->count; i++)
-		if (candidates->list[i].kind == kind &&
-		    candidates->list[i].score < least) {
-			least = candidates->list[i].score * WORTH_IT;
-			best = i;
-		}
-	return best;
-}
-
-static void leave_out_worst(const struct candidates *candidates, size_t winner,
-			    size_t *finalists, size_t *count)
-{
-	size_t worst = finalists[0] == winner ? 1 : 0;
-
-	for (size_t i = worst + 1; i < *count; i++)
-		if (finalists[i] != winner &&
-		    candidates->list[finalists[i]].score >=
-			    candidates->list[finalists[worst]].score)
-			worst = i;
-	(*count)--;
-	memmove(finalists + worst, finalists + worst + 1,
-		(*count - worst) * sizeof(*finalists));
-}
-
-/* The winner and others that may be as good. */
-static size_t find_finalists(const struct candidates *candidates, size_t winner,
-			     size_t finalists[CANDIDATE_KINDS])
-{
-	size_t most = is_small_stream(candidates, winner) ? TRIAL_MAX_CANDIDATES
-							  : TRIAL_SOME_CANDIDATES;
-	size_t count = 0;
-
-	for (enum candidate_kind kind = 0; kind < CANDIDATE_KINDS; kind++) {
-		size_t best = find_best(candidates, winner, kind);
-
-		if (best < candidates->count)
-			finalists[count++] = best;
-	}
-	while (count > most)
-		leave_out_worst(candidates, winner, finalists, &count);
-	return count;
-}
-
 /* Forecasts are some percent wrong: where they are close to each other, packing decides. */
 static int try_finalists(const struct order_input *input,
 			 const struct candidates *candidates, size_t count,
@@ -278,7 +213,8 @@ static int try_finalists(const struct order_input *input,
 {
 	size_t finalists[CANDIDATE_KINDS], best = 0;
 	struct candidate tried[TRIAL_MAX_CANDIDATES];
-	size_t tried_count = find_finalists(candidates, *winner, finalists);
+	size_t tried_count = dw_find_finalists(candidates->list, candidates->count,
+					       *winner, finalists);
 	int ret;
 
 	if (tried_count < 2 || !is_worth_a_trial(input, candidates->list[*winner].kept))

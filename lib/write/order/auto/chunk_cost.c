@@ -2,9 +2,8 @@
 /*
  * write/order/auto/chunk_cost: what chunks take of the metadata.
  *
- * Orders differ in the number of chunks by a third and more, and those with more often have
- * such that compress better: a chunk took 1.7 to 3 bytes of compressed metadata, of images of
- * several sets, and 6 bytes of metadata that is not compressed.
+ * Orders differ in the number of chunks by a third and more. A chunk takes 1.7 to 3 bytes of
+ * compressed metadata, as measured with several sets, and 6 bytes of other metadata.
  */
 #include "base/bytes.h"
 #include "write/order/auto/chunk_cost.h"
@@ -54,7 +53,8 @@ static int pack_piece(struct codec *codec, struct buffer *in, struct buffer *out
 	return 0;
 }
 
-/* Codecs find repeated bytes, not bits: each chunk takes whole bytes, at most eight. */
+/* Codecs find repeated bytes, not bits: each chunk takes whole bytes, at most eight; bits beyond these
+ * are lost, as the size is an estimate. */
 int dw_chunks_packed_bytes(const struct chunks *chunks, const struct chunk_bits *bits,
 			   const struct codec_spec *spec, size_t piece_bytes,
 			   uint64_t *bytes_out, dwarfs_error **err)

@@ -8,8 +8,7 @@
 #include "codec/encode/encode.h"
 #include "write/segment/segment.h"
 
-/* The bits of each part of a chunk: as many as the largest of all needs. Holes, which are few, do not
- * count here. */
+/* The bits of each part of a chunk: as many as the largest of all needs, except for holes. */
 struct chunk_bits {
 	unsigned block, offset, size;
 };
@@ -19,7 +18,8 @@ void dw_chunk_bits(const struct chunks *chunks, struct chunk_bits *bits_out);
 /* The size of the chunks as they are in metadata that is not compressed. */
 uint64_t dw_chunks_bytes(const struct chunks *chunks, const struct chunk_bits *bits);
 
-/* About their size in metadata that is compressed, in pieces that take at most this much memory. */
+/* About the size of those that are no holes, in metadata that is compressed. They are packed in pieces
+ * of at most this size, which is the memory that is used, three times. */
 int dw_chunks_packed_bytes(const struct chunks *chunks, const struct chunk_bits *bits,
 			   const struct codec_spec *spec, size_t piece_bytes,
 			   uint64_t *bytes_out, dwarfs_error **err);

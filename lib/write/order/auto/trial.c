@@ -28,7 +28,8 @@
 
 #define WORTH_IT 0.998 /* of the size of a candidate that is preferred */
 
-/* Chunks are packed in pieces of so many bytes, or of a block, whose memory is free by then. */
+/* Chunks are packed when the compressor has given back its memory, in pieces of at most so many bytes,
+ * and of at most a block. */
 #define CHUNK_PIECE_BYTES ((size_t)8 << 20)
 
 /* What else an entry takes of metadata that is not compressed, about. */
@@ -158,26 +159,40 @@ static int segment(struct rehearsal *rehearsal, const uint32_t *numbers, size_t 
 	return dw_compressor_finish(compressor, err);
 }
 
-/* Compressed or not, as the metadata will be. */
-static int cost_of_chunks(const struct rehearsal *rehearsal,
-			  const struct codec_spec *codec, uint64_t *bytes_out,
-			  dwarfs_error **err)
+/* Whether chunks are compressed, as the metadata will be; other streams, and blocks that are taken over,
+ * are not known here. All candidates of a trial are treated alike. */
+enum chunk_storage { CHUNKS_UNDECIDED, CHUNKS_STORED, CHUNKS_PACKED };
+
+static enum chunk_storage chunk_storage(const struct rehearsal *rehearsal,
+					uint64_t chunk_bytes)
 {
 	const struct order_input *input = rehearsal->input;
-	uint64_t entries = input->tree->entry_count;
+	uint64_t others = (uint64_t)input->tree->entry_count * BYTES_OF_ENTRY;
+
+	return dw_metadata_codec(input->run, chunk_bytes + others,
+				 rehearsal->sections.bytes)
+				       .id == CODEC_NONE
+		       ? CHUNKS_STORED
+		       : CHUNKS_PACKED;
+}
+
+static int cost_of_chunks(const struct rehearsal *rehearsal,
+			  const struct codec_spec *codec, enum chunk_storage *storage,
+			  uint64_t *bytes_out, dwarfs_error **err)
+{
+	uint64_t block_bytes = rehearsal->input->block_bytes;
 	struct chunk_bits bits;
 
 	dw_chunk_bits(&rehearsal->chunks, &bits);
 	*bytes_out = dw_chunks_bytes(&rehearsal->chunks, &bits);
-	if (dw_metadata_codec(input->run, *bytes_out + entries * BYTES_OF_ENTRY,
-			      rehearsal->sections.bytes)
-		    .id == CODEC_NONE)
+	if (*storage == CHUNKS_UNDECIDED)
+		*storage = chunk_storage(rehearsal, *bytes_out);
+	if (*storage == CHUNKS_STORED)
 		return 0;
-	return dw_chunks_packed_bytes(&rehearsal->chunks, &bits, codec,
-				      input->block_bytes < CHUNK_PIECE_BYTES
-					      ? (size_t)input->block_bytes
-					      : CHUNK_PIECE_BYTES,
-				      bytes_out, err);
+	return dw_chunks_packed_bytes(
+		&rehearsal->chunks, &bits, codec,
+		block_bytes < CHUNK_PIECE_BYTES ? (size_t)block_bytes : CHUNK_PIECE_BYTES,
+		bytes_out, err);
 }
 
 /* Make contents as they were: no block of any stream is written before all are ordered. Returns
@@ -200,8 +215,8 @@ static bool forget(const struct order_input *input, const uint32_t *numbers, siz
 
 /* The size of the blocks and chunks in an order; UINT64_MAX if a file has changed. */
 static int rehearse(const struct order_input *input, const struct codec_spec *codec,
-		    const uint32_t *numbers, size_t count, uint64_t *bytes_out,
-		    dwarfs_error **err)
+		    const uint32_t *numbers, size_t count, enum chunk_storage *storage,
+		    uint64_t *bytes_out, dwarfs_error **err)
 {
 	const struct contents *contents = input->contents;
 	uint32_t stream = contents->fragments[numbers[0]].stream;
@@ -213,7 +228,7 @@ static int rehearse(const struct order_input *input, const struct codec_spec *co
 				 contents->streams.list[stream].category, err);
 
 	if (ret == 0 && (ret = segment(&rehearsal, numbers, count, err)) == 0)
-		ret = cost_of_chunks(&rehearsal, codec, &chunk_bytes, err);
+		ret = cost_of_chunks(&rehearsal, codec, storage, &chunk_bytes, err);
 	*bytes_out = rehearsal.sections.bytes + chunk_bytes;
 	if (!forget(input, numbers, count))
 		*bytes_out = UINT64_MAX;
@@ -227,6 +242,7 @@ int dw_trial(const struct order_input *input, const char *codec,
 {
 	uint64_t total =
 		dw_fragments_bytes(input->contents, candidates[0].numbers, count);
+	enum chunk_storage storage = CHUNKS_UNDECIDED;
 	struct codec_spec spec;
 	double least = 0;
 	size_t winner = 0;
@@ -237,8 +253,8 @@ int dw_trial(const struct order_input *input, const char *codec,
 	for (size_t i = 0; i < candidate_count; i++) {
 		uint64_t bytes;
 		double cost;
-		int ret =
-			rehearse(input, &spec, candidates[i].numbers, count, &bytes, err);
+		int ret = rehearse(input, &spec, candidates[i].numbers, count, &storage,
+				   &bytes, err);
 
 		if (ret < 0)
 			return ret;

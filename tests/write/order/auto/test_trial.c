@@ -126,24 +126,36 @@ static void expect_tried(const char *order)
 	fail_msg("the order %s was not tried", order);
 }
 
-/* Files of the same name are beside each other in an order of its own, and that is tried. */
-static void each_kind_of_order_is_tried(void **state)
+static void expect_all_tried(const struct place *place, unsigned block_bits,
+			     const char *by_name)
 {
-	static const unsigned block_bits[] = { 24, 18 };
+	uint64_t by_path, chosen;
 
+	put_directories(place);
+	by_path = pack_by(place, "path", block_bits);
+	chosen = pack_by(place, "auto", block_bits);
+	expect_tried("path");
+	expect_tried(by_name);
+	expect_tried("nilsimsa");
+	expect_tried("similarity");
+	assert_true(chosen < by_path - by_path / 100);
+}
+
+static void all_orders_are_tried_in_one_block(void **state)
+{
 	if (!dw_codec_can_pack(CODEC_ZSTD))
 		skip();
-	put_directories(*state);
-	for (unsigned i = 0; i < 2; i++) {
-		uint64_t by_path = pack_by(*state, "path", block_bits[i]);
-		uint64_t chosen = pack_by(*state, "auto", block_bits[i]);
+	expect_all_tried(*state, 24, "revpath");
+	assert_null(strstr(all_messages(), "order path: score"));
+}
 
-		expect_tried("path");
-		expect_tried("revpath");
-		expect_tried("nilsimsa");
-		expect_tried("similarity");
-		assert_true(chosen < by_path - by_path / 100);
-	}
+/* Directories with the same names, as one, are in the same order as by revpath. */
+static void all_orders_of_small_inputs_are_tried(void **state)
+{
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	expect_all_tried(*state, 18, "siblings by name");
+	assert_non_null(strstr(all_messages(), "order path: score"));
 }
 
 static void the_first_order_wins_where_none_is_better(void **state)
@@ -258,8 +270,10 @@ int main(void)
 			remove_place),
 		cmocka_unit_test_setup_teardown(equal_forecasts_are_tried, make_place,
 						remove_place),
-		cmocka_unit_test_setup_teardown(each_kind_of_order_is_tried, make_place,
-						remove_place),
+		cmocka_unit_test_setup_teardown(all_orders_are_tried_in_one_block,
+						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(all_orders_of_small_inputs_are_tried,
+						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(the_first_order_wins_where_none_is_better,
 						make_place, remove_place),
 		cmocka_unit_test(the_winner_stays_without_a_trial),
