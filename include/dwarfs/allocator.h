@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file
- * Memory of the library from functions of the program instead of malloc().
+ * Let the library allocate with functions of the program instead of malloc().
  *
- * Each object keeps the allocator that it was made with. A context has one, see
- * dwarfs_context_new_with_allocator(), and so has what is made with that context: images and
- * builders, what is made of them, the block cache, and errors of their functions. A function
- * without such an object, as dwarfs_io_open(), takes the allocator that
- * dwarfs_allocator_use() has set for the calling thread. During a call the allocator of the
- * first object among its parameters is the one of the calling thread, also in callbacks, and
- * worker threads have that of the call that started them.
+ * Each object keeps the allocator that it was made with. The allocator of a context, see
+ * dwarfs_context_new_with_allocator(), is also used for everything that is made with that
+ * context: images and builders, objects made from these, the block cache, and errors that
+ * their functions return. A function without such an object, such as dwarfs_io_open(), uses
+ * the allocator that dwarfs_allocator_use() has set for the calling thread. While a function
+ * with such an object runs, the allocator of its first object is set for the calling thread,
+ * also in callbacks. A worker thread uses the allocator of the call that started it.
  *
- * A program that wants all memory from its functions sets both. Then malloc() is called only
+ * A program that needs all memory to come from its functions sets the allocator of the thread
+ * and of the context. Then malloc() is called only
  *  - by libarchive, FLAC, libb2 and nettle, which cannot be given an allocator;
  *  - by zstd for the parameters of an encoder, less than 512 bytes that are freed at once;
  *  - by the C library for itself: for open directories and files, and for threads.
  * zstd, lzma and brotli take the rest of their memory from the allocator; lz4 takes none.
  *
- * Large buffers, such as decompressed blocks, come from the system (mmap()) only without an
- * allocator. From an allocator they are taken at once and cleared, so a block of which only the
- * beginning is read takes memory for all of it; the budget of the cache counts the decompressed
- * part. One page for each block cache is of the system always: it is wiped by fork(), see
- * <dwarfs/context.h>. Mapped files (dwarfs_image_options_set_mapped()) are no memory of an
- * allocator.
+ * Without an allocator, large buffers, such as those of decompressed blocks, come from the
+ * system (mmap()). From an allocator they are allocated in full and cleared, so a block of which
+ * only the beginning is read takes memory for all of it, of which the budget of the cache counts
+ * only the decompressed part. One page for each block cache always comes from the system: fork()
+ * wipes it, see <dwarfs/context.h>. Mapped files (dwarfs_image_options_set_mapped()) do not use
+ * the allocator.
  */
 #ifndef DWARFS_ALLOCATOR_H
 #define DWARFS_ALLOCATOR_H
@@ -44,27 +45,27 @@ typedef struct dwarfs_allocator {
 	size_t struct_bytes;
 	/** Passed to each function. */
 	void *user;
-	/** Give memory for at least one byte, aligned to 16, or NULL if there is none. The
-	 * library adds 16 bytes of its own to each block that it needs. */
+	/** Allocate `bytes`, at least 1, aligned to 16 bytes; NULL if that is not possible.
+	 * `bytes` includes 16 bytes that the library adds to each block for itself. */
 	void *(*allocate)(size_t bytes, void *user);
-	/** Change the size of a block and keep the contents as far as both sizes go: the block,
-	 * which may have moved, or NULL, and then it is as before. NULL instead of a function:
-	 * the library allocates, copies and releases. */
+	/** Change the size of a block, which keeps its contents up to the smaller size. Returns
+	 * the block, which may have moved, or NULL, and then the old block is unchanged. If this
+	 * member is NULL, the library allocates, copies and releases instead. */
 	void *(*resize)(void *block, size_t old_bytes, size_t bytes, void *user);
-	/** Take a block back, with the size that it was last given. Never NULL. */
+	/** Free a block, which is never NULL; `bytes` is its current size. */
 	void (*release)(void *block, size_t bytes, void *user);
 } dwarfs_allocator;
 
 /**
  * Set the allocator of the calling thread. It is used for objects that are made without a
- * context, for contexts of dwarfs_context_new(), and where NULL is passed as a context. A change
- * that a callback makes ends with the call that called it.
+ * context, for contexts of dwarfs_context_new(), and where NULL is passed as a context. If a
+ * callback changes it, the change ends when the function that called the callback returns.
  *
  * @param allocator     the allocator; NULL for malloc(), the default of each thread
  * @param previous_out  receives the one that was set before, NULL for malloc(); may be NULL
  * @param err           receives the details on failure; may be NULL
- * @return 0, or DWARFS_ERR_INVALID for an allocator with another size or without a function,
- *         and then the previous one stays
+ * @return 0, or DWARFS_ERR_INVALID if struct_bytes is too small or allocate or release is NULL,
+ *         and then the previous allocator stays
  *
  * Threads: any; other threads are not affected. Since 0.1.
  */

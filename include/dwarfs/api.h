@@ -5,7 +5,7 @@
  *
  * - What can fail returns an int: 0, or a negative DWARFS_ERR_* code. The last parameter
  *   then is `dwarfs_error **err`: pass NULL, or the address of a pointer that is NULL or
- *   holds an earlier error (which is freed and replaced). It is left alone on success.
+ *   holds an earlier error (which is freed and replaced). On success *err is not changed.
  * - Parameters come in the order object, inputs, outputs (`*_out`), err. Outputs are set on
  *   success only.
  * - Every `*_free` accepts NULL. Other parameters may be NULL only where the comment says so:
@@ -14,13 +14,13 @@
  * - Strings are NUL-terminated bytes. Names and paths have no encoding: they are stored and
  *   returned byte for byte.
  * - A string that is returned is borrowed: it lives as long as the object it came from,
- *   unless the comment says less.
+ *   unless the comment gives a shorter lifetime.
  * - A callback that can fail returns an int by the same rule: 0 to go on (or 1 where its
  *   comment gives that a meaning), a negative DWARFS_ERR_* code to stop. The function that
- *   called it then stops and returns that code. Before the last parameter, user, it has
- *   `dwarfs_error **err`, in which dwarfs_error_set() stores the reason; without one the
- *   error says only that the callback failed. Any other value that is not 0 counts as
- *   DWARFS_ERR_CANCELLED. Callbacks that cannot fail return void.
+ *   called it then stops and returns that code. Any other value that is not 0 counts as
+ *   DWARFS_ERR_CANCELLED. Its last two parameters are `dwarfs_error **err` and user. To give
+ *   a reason, it calls dwarfs_error_set() with this err; if it gives none, the error says
+ *   only that the callback failed. Callbacks that cannot fail return void.
  * - "Threads: any" means that any number of threads may call the function at once, on the
  *   same object too. "Threads: one" means one thread at a time for each object.
  * - The library never prints, exits, aborts, or reads the environment, and changes nothing
@@ -50,8 +50,8 @@
 #endif
 
 /**
- * Marks a function that a later version may no longer document: a program that uses it still
- * links, and the compiler names what to use instead.
+ * Marks a deprecated function, which later versions may no longer document. Programs that use
+ * it still compile and link; the compiler warns, and names the replacement.
  */
 #if defined(__GNUC__) && !defined(SWIG)
 #define DWARFS_DEPRECATED_FOR(instead) __attribute__((deprecated("use " #instead)))

@@ -459,10 +459,10 @@ dwarfs_archive_export_set_continue_on_error(dwarfs_archive_export *archive_expor
 
 /**
  * Write holes as zeros whatever their size, in formats that have no holes: all but "pax"
- * and "paxr", which keep them, and "mtree" without sums. By default a file fails, before
- * anything is written, if with its holes the holes of all files in the archive are huge
- * according to dwarfs_holes_are_huge(), compared with the data of all these files: an
- * image of a kilobyte can hold a file of 2^62 bytes.
+ * and "paxr", which keep them, and "mtree" without sums. By default the holes of the files are
+ * added up, and a file fails, before anything is written, if its holes make the sum huge
+ * compared with the data of all files in the archive (dwarfs_holes_are_huge()): an image of a
+ * kilobyte can hold a file of 2^62 bytes.
  *
  * @param archive_export  an export
  * @param allow           whether to write them; default false
@@ -510,8 +510,8 @@ DWARFS_API int dwarfs_archive_export_to_path(dwarfs_archive_export *archive_expo
  * Write the archive to a sink.
  *
  * @param archive_export  an export; the format "auto" needs a sink of a file
- * @param sink            a sink that nothing was written to; complete when
- *                        dwarfs_archive_export_is_complete()
+ * @param sink            a sink that nothing was written to; it has a complete archive if
+ *                        dwarfs_archive_export_is_complete() returns true afterwards
  * @param err  receives the first failure; may be NULL
  * @return as dwarfs_archive_export_to_path(), or the code of the sink's callback
  *

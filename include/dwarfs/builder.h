@@ -9,8 +9,8 @@
  *     dwarfs_builder_free(builder);
  *
  * A builder starts with defaults for all options, takes an input, and writes one image.
- * The image is the same for any number of workers; it contains the time of its making, see
- * dwarfs_builder_set_create_timestamp() and dwarfs_builder_set_history_timestamps().
+ * The image is the same for any number of workers, except for the time at which it was made,
+ * see dwarfs_builder_set_create_timestamp() and dwarfs_builder_set_history_timestamps().
  * Threads: a builder belongs to one thread at a time, except where a comment says otherwise.
  */
 #ifndef DWARFS_BUILDER_H
@@ -58,11 +58,12 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * An audio block that the default codec makes smaller, such as one of loops, uses that,
  * unless the category has a codec of its own.
  *
- * Levels 0 to 6 do not compress metadata, so that images open faster. Nor do levels 7 to 9
- * if it is less than 0.1 % of blocks and metadata; above 1 MiB if it is less than 2 %, and
- * above 8 MiB if it is less than 5 %; but up to 8 MiB they compress it, whatever its share,
- * if the metadata of an added image is compressed. A codec that was set is always used. A
- * codec that the library was built without is replaced by the nearest available one.
+ * Levels 0 to 6 do not compress metadata, so that images open faster. Levels 7 to 9 compress
+ * it only if its share of blocks and metadata is large enough: at least 0.1 % for metadata up to
+ * 1 MiB, 2 % up to 8 MiB, 5 % above that. If the metadata of an added image is compressed, they
+ * compress up to 8 MiB whatever the share. A codec that was set by
+ * dwarfs_builder_set_codec() is always used. A codec of a level that the library was built
+ * without is replaced by the nearest available one.
  *
  * @param builder  a builder that has not run yet
  * @param level    0..9; default 7
@@ -200,9 +201,9 @@ DWARFS_API int dwarfs_builder_set_category_codec(dwarfs_builder *builder,
  * | none       | as found |
  * | path       | by path |
  * | revpath    | by file name, then by the names of the directories above from the lowest up |
- * | auto       | in the order, of several, whose image a sketch of the data estimates to be
- *                smallest: path, similar files together, versions of a file in similar
- *                directories together, revpath, similarity, nilsimsa |
+ * | auto       | in one of these orders: path, similar files together, versions of a file in
+ *                similar directories together, revpath, similarity, nilsimsa. The size of the
+ *                image in each is estimated from a sketch of the data; the smallest is used |
  * | similarity | by a hash of which bytes they have |
  * | nilsimsa   | by their nilsimsa digests; "nilsimsa:max-children=N:max-cluster-size=N", both
  *                16384 by default |
@@ -241,8 +242,9 @@ DWARFS_API int dwarfs_builder_set_window(dwarfs_builder *builder, const char *ca
 					 uint32_t bits, dwarfs_error **err);
 
 /**
- * Set the density of the anchors by which repeated runs are found: about one in each
- * window >> bits bytes. A higher density finds more runs and takes more memory.
+ * Set the density of the anchors by which repeated runs are found: about one anchor for each
+ * (shortest run of dwarfs_builder_set_window()) >> bits bytes. A higher density finds more runs
+ * and takes more memory.
  *
  * @param builder   a builder that has not run yet
  * @param category  a category; NULL for all that have no value of their own
@@ -283,7 +285,8 @@ DWARFS_API int dwarfs_builder_set_lookback(dwarfs_builder *builder, const char *
  * the image does not depend on the machine.
  *
  * @param builder  a builder that has not run yet
- * @param bytes    by how much the resident size of the process may grow; 0 for the default
+ * @param bytes    by how much the resident size of the process may grow; 0 for no limit, the
+ *                 default
  * @param err      receives the details on failure; may be NULL
  * @return 0. The run fails with DWARFS_ERR_LIMIT when the limit is too low for one
  *         worker; the message says how much is needed
@@ -294,11 +297,11 @@ DWARFS_API int dwarfs_builder_set_memory_limit(dwarfs_builder *builder, uint64_t
 					       dwarfs_error **err);
 
 /**
- * Limit the memory of the whole process while the builder runs, as mkdwarfs -L does. What
- * the process has when the run starts counts. So does the cache for the blocks of images that
- * were added: its size, but at most that of all their blocks. These images should have the same
- * context; of several caches only the largest one counts. With a limit of
- * dwarfs_builder_set_memory_limit() too, the one that leaves less to the builder is kept.
+ * Limit the memory of the whole process while the builder runs, as mkdwarfs -L does. Memory
+ * that the process uses when the run starts counts. So does the block cache for images that
+ * were added: its budget, but at most the size of all their blocks. These images should have the
+ * same context; of several caches only the largest one counts. If a limit of
+ * dwarfs_builder_set_memory_limit() is set, too, the one that leaves less to the builder applies.
  *
  * @param builder  a builder that has not run yet
  * @param bytes    the resident size of the process at its peak; 0 for none, the default
@@ -413,7 +416,8 @@ DWARFS_API const char *dwarfs_order_list_category(const dwarfs_order_list *list)
  * until the next call. NULL past the last file. Threads: one. Since 0.1. */
 DWARFS_API const char *dwarfs_order_list_path(dwarfs_order_list *list, size_t index);
 
-/** @return how many of its bytes are of this category. Threads: one. Since 0.1. */
+/** @return how many bytes of a file are of this category; 0 past the last file. Threads: one.
+ * Since 0.1. */
 DWARFS_API uint64_t dwarfs_order_list_bytes(const dwarfs_order_list *list, size_t index);
 
 /**
@@ -513,9 +517,9 @@ DWARFS_API int dwarfs_builder_add_hot_path(dwarfs_builder *builder, const char *
 /**
  * Set the criteria of the categorizer "incompressible".
  *
- * It compresses contents with a fast compressor; of large contents, samples. Contents of
- * less than 4 KiB must also have a random-looking distribution of bytes, because short
- * texts do compress together with others.
+ * It tests contents with a fast compressor, large contents by samples. Contents of less than
+ * 4 KiB must also have a random-looking distribution of bytes, because short texts that do not
+ * compress alone do compress together with others.
  *
  * @param builder          a builder that has not run yet
  * @param min_input_bytes  smaller files are not tested; default 256
@@ -576,14 +580,14 @@ DWARFS_API void dwarfs_builder_set_specials(dwarfs_builder *builder, bool store)
  * one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_sparse_files(dwarfs_builder *builder, bool store);
 
-/** Give all entries one owner. Threads: one. Since 0.1. */
+/** Give all entries one owner; by default they keep theirs. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_owner(dwarfs_builder *builder, uint32_t uid);
 
-/** Give all entries one group. Threads: one. Since 0.1. */
+/** Give all entries one group; by default they keep theirs. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_set_group(dwarfs_builder *builder, uint32_t gid);
 
 /**
- * Give all entries one time.
+ * Set all stored times of all entries to one value; by default they keep theirs.
  *
  * @param builder      a builder that has not run yet
  * @param seconds      since 1970, negative before it
@@ -687,14 +691,15 @@ enum dwarfs_digests_use {
 
 /**
  * Set whether the image gets a section with the XXH3-128 of each distinct contents and with
- * anchors, hashes of 64 bytes here and there in its blocks. A builder that this image is
- * added to, or is a base of, finds equal files and equal data with it, without decompressing
- * blocks in which there are none. Readers ignore it. See dwarfs-format(5).
+ * anchors: hashes of runs of 64 bytes, at selected places in its blocks. When this image is
+ * added to a builder, or is a base of one, the builder finds equal files and equal data by this
+ * section, without decompressing blocks that have none. Readers ignore it. See
+ * dwarfs-format(5).
  *
- * By default, an image gets the section if it is less than 0.5 % of the image: with fewer
- * anchors, or without any, where all would be more. With DWARFS_DIGESTS_ALWAYS, what images
- * of the input lack is computed, which decompresses them. dwarfs_rewrite() without
- * DWARFS_REWRITE_REBUILD keeps the section of an image, and does not make one.
+ * By default, the section is written if it is less than 0.5 % of the image; it has fewer
+ * anchors, or none, if it would be larger with all. With DWARFS_DIGESTS_ALWAYS, digests that
+ * images of the input lack are computed, which decompresses these images. dwarfs_rewrite()
+ * without DWARFS_REWRITE_REBUILD keeps the section of an image, and does not make one.
  *
  * @param builder  a builder that has not run yet
  * @param use      when to write the section
@@ -829,21 +834,22 @@ DWARFS_API int dwarfs_builder_add_path(dwarfs_builder *builder, const char *path
 /**
  * Add a filter rule that includes or excludes entries.
  *
- *     + pattern   take what matches
- *     - pattern   leave out what matches; a directory with everything below it
+ *     + pattern   include entries that match
+ *     - pattern   exclude entries that match; a directory with everything below it
  *     . file      rules from a file, one a line; empty lines, lines of spaces and those that
  *                 begin with # are skipped
  *
  * The first rule that matches an entry decides; entries without a matching rule are
  * included. For matching, paths of directories end with /: a pattern that ends with /
- * matches directories only, one that ends with ** both, any other one only entries that
- * are not directories. Therefore directories are included even if nothing in them is, see
+ * matches directories only, one that ends with ** matches entries of all types, any other
+ * pattern only entries that are not directories. Therefore directories are included even if
+ * nothing in them is, see
  * dwarfs_builder_set_remove_empty_directories(). "/a/" followed by ** matches the
  * directory a and everything below it; with another / at the end it matches only the
  * directories below a.
  *
  * A pattern that begins with / is matched against the whole path below the root, any
- * other one against as many trailing names of the path as it has. ? matches one
+ * other one against the end of the path, from the start of a name on. ? matches one
  * character, * for any number of them within a name, ** for any number of them, [a-z] for
  * one of a set, [!a-z] or [^a-z] for one outside of it, {c,h} for one of these
  * alternatives, and \ quotes the next character. A set may contain classes of ASCII
@@ -1001,7 +1007,7 @@ enum dwarfs_count {
 	DWARFS_COUNT_BLOCKS,
 	DWARFS_COUNT_CHUNKS,
 	DWARFS_COUNT_SEGMENTS, /**< runs of bytes that were stored already elsewhere */
-	DWARFS_COUNT_BYTES_SEGMENTS, /**< size of these */
+	DWARFS_COUNT_BYTES_SEGMENTS, /**< size of these runs */
 	/* Blocks of images (<dwarfs/rewrite.h>), and their sizes as stored in those. */
 	DWARFS_COUNT_BLOCKS_COPIED, /**< taken over as they are stored */
 	DWARFS_COUNT_BYTES_COPIED,

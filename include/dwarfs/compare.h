@@ -5,7 +5,7 @@
  *
  * Entries are matched by their paths and compared: type, mode, owner, group, modification
  * time, size, contents, target of a symbolic link, device, hard links, extended
- * attributes. Contents are equal when their sizes and XXH3-128 digests are; files of
+ * attributes. Contents count as equal if their sizes and XXH3-128 digests are equal; files of
  * different sizes are not read. Files of an image are read in the order of their data,
  * each block decompressed once; those of a directory by the workers of the context; an
  * archive is read once, from start to end. Holes are not read, whatever their size.
@@ -75,8 +75,8 @@ DWARFS_API const char *dwarfs_difference_name(const dwarfs_difference *differenc
  * The value of one side: "file", "directory" and so on for a type and for an entry that
  * only one side has, an octal number for a mode, a number for an owner, a group or a
  * size, "2026-05-09 07:29:33" in UTC for a time, "major,minor" for a device, bytes for a
- * target and for the value of an attribute, the first path that is the same file for
- * links, and a message for trouble.
+ * target and for the value of an attribute, for links the first path of the same file, and
+ * a message for trouble.
  *
  * @param difference  a difference
  * @param side        a dwarfs_compare_side
@@ -205,7 +205,7 @@ DWARFS_API int dwarfs_compare_ignore(dwarfs_compare *compare,
  * Set the resolution at which times are compared.
  *
  * @param compare  a comparison
- * @param ns       nanoseconds, at least 1; default 1000000000, a second
+ * @param ns       in nanoseconds, 1 to 2^63 - 1; default 1000000000, a second
  * @param err      receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_RANGE
  *

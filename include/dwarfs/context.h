@@ -5,17 +5,17 @@
  * one block cache with one budget in bytes.
  *
  * Every function that takes a context accepts NULL for a private one with defaults.
- * Settings can be changed until the first image or builder uses the context; later
- * changes are refused, except of the budget of the cache.
+ * Settings can be changed until the first image or builder uses the context. Later, only
+ * dwarfs_context_set_cache_bytes() and dwarfs_context_set_decode_limit() are accepted.
  *
  * After fork(), a child may go on with contexts and images of its parent if no other thread
  * was reading with them at that moment. Otherwise, on Linux 4.14 and later, calls that read
  * contents return DWARFS_ERR_INVALID instead of waiting for threads that the child does not
- * have; freeing them is safe, and leaves the memory of the cache allocated. Names and
- * attributes can be read, unless another thread was opening the image or looked something up
- * in it for the first time. A child of a program with threads should open the image with a
- * context of its own. On other systems forks are not detected: the child must do so. The
- * section FORK of libdwarfs(3) has the rules for other objects.
+ * have. Contexts and images can be freed safely then, but the memory of the cache stays
+ * allocated. Names and attributes can be read, unless at the moment of the fork another thread
+ * was opening the image or looked something up in it for the first time. A child of a program
+ * with threads should open the image anew, with a new context. On other systems, where forks are
+ * not detected, it must. The section FORK of libdwarfs(3) has the rules for other objects.
  */
 #ifndef DWARFS_CONTEXT_H
 #define DWARFS_CONTEXT_H
@@ -27,8 +27,8 @@ DWARFS_BEGIN_DECLS
 
 typedef struct dwarfs_context dwarfs_context;
 
-/** Severity of a log message; a context passes on messages of its level and of more
- * severe ones. */
+/** Severity of a log message, from the most to the least severe. A context passes on
+ * messages of the level that was set, and more severe ones. */
 enum dwarfs_log_level {
 	DWARFS_LOG_FATAL,
 	DWARFS_LOG_ERROR,
@@ -101,11 +101,12 @@ DWARFS_API void dwarfs_context_free(dwarfs_context *context);
  * bytes that are being read or decompressed, or are borrowed: these are evicted by a later
  * read or by dwarfs_context_trim().
  *
- * When the budget has space for few blocks and most of what is decompressed had been
- * decompressed before, threads that read different parts of an image take turns to
- * decompress, for some budgets of bytes each, because otherwise each evicts what the others
- * read next. If such a thread decompresses nothing for some milliseconds, all may decompress
- * at the same time again. With dwarfs_context_set_decode_limit() reads fail instead.
+ * With a budget for few blocks, threads that read different parts of an image may evict the
+ * blocks that other threads need next. If, with a budget of less than four blocks, most bytes
+ * are decompressed repeatedly, the threads take turns: one decompresses several times as many
+ * bytes as the budget while the others wait. If it decompresses nothing for some milliseconds,
+ * all threads may decompress at the same time again. When the limit of
+ * dwarfs_context_set_decode_limit() is exceeded, reads fail instead.
  *
  * @param context  a context
  * @param bytes    0 or more; default 512 MiB
@@ -123,15 +124,16 @@ DWARFS_API int dwarfs_context_set_cache_bytes(dwarfs_context *context, uint64_t 
  * instead of being slow without notice.
  *
  * What is decompressed is measured in consecutive windows. A window ends when the bytes
- * that were decompressed again in it (#DWARFS_CACHE_REDECODED_BYTES) are 16 MiB and 16 times
- * the budget of the cache. If all bytes decompressed in it
- * (#DWARFS_CACHE_DECODED_BYTES) are then more than `times` the bytes read
+ * that were decompressed repeatedly in it (#DWARFS_CACHE_REDECODED_BYTES) have reached both
+ * 16 MiB and 16 times the budget of the cache. If all bytes decompressed in it
+ * (#DWARFS_CACHE_DECODED_BYTES) are then more than `times` times the bytes read
  * (#DWARFS_CACHE_READ_BYTES), the limit is exceeded: from then on, reads that would have to
  * decompress fail with DWARFS_ERR_LIMIT and a message with the budget, the block
  * size and these numbers; reads of cached bytes succeed, and dwarfs_prefetch() does
- * nothing. Setting the limit or the budget, to the same value too, ends this and starts a
- * new window. Bytes that are decompressed for the first time do not end a window: the
- * first read of any part of an image never exceeds the limit, however little is read.
+ * nothing. Setting the limit or the budget, even to its current value, lets reads decompress
+ * again and starts a new window. Bytes that are decompressed for the first time do not end a
+ * window: the first read of any part of an image never exceeds the limit, however little is
+ * read.
  *
  * dwarfs_read_in_order(), dwarfs_read_parallel() and functions that are based on them, such
  * as extraction, decompress each block once without the cache: they are neither counted
@@ -152,8 +154,9 @@ DWARFS_API int dwarfs_context_set_decode_limit(dwarfs_context *context, uint32_t
  * This takes memory for the rest of the block, and releases the state of its decoder.
  *
  * @param context  not in use yet
- * @param percent  the share of a block, 0 to 100, that a read must need for that; default
- *                 100: decompress no more than is read
+ * @param percent  0 to 100: a block that fits into the cache is decompressed to its end when
+ *                 a read needs bytes beyond this share of it, counted from its start; default
+ *                 100: decompress no further than reads need
  * @param err      receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_RANGE, or DWARFS_ERR_INVALID when the context is in use already
  *
@@ -242,7 +245,7 @@ DWARFS_API void dwarfs_context_trim(dwarfs_context *context, uint64_t max_age_ms
 
 /**
  * Set whether the library measures the latencies that dwarfs_context_latency() returns.
- * This takes two readings of the clock for each event; nothing when off.
+ * This costs two readings of the clock for each event, and nothing when it is off.
  *
  * @param context  not in use yet
  * @param on       whether to measure; default false

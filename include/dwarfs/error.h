@@ -30,7 +30,7 @@ enum dwarfs_code {
 	DWARFS_ERR_LIMIT = -16,	     /**< a limit that was set is too low */
 };
 
-/** Details of a failure. Owned by the caller that passed the pointer. */
+/** Details of a failure. Owned by the caller, which frees them with dwarfs_error_free(). */
 typedef struct dwarfs_error dwarfs_error;
 
 /**

@@ -43,7 +43,7 @@ DWARFS_API int dwarfs_read(const dwarfs_image *image, dwarfs_inode inode, void *
 			   dwarfs_error **err);
 
 /**
- * Read a whole file by its path into memory of the caller.
+ * Read a whole file by its path into memory that the library allocates for the caller.
  *
  * @param image      an image
  * @param path       as for dwarfs_find_followed(): symbolic links are followed
@@ -166,9 +166,9 @@ DWARFS_API void dwarfs_file_free(dwarfs_file *file);
 typedef struct dwarfs_borrowed dwarfs_borrowed;
 
 /**
- * Read from an open file without copying: the parts point into the block cache. Where
- * pinning blocks would leave too little of the cache's budget, the bytes are copied
- * instead; the result is the same.
+ * Read from an open file without copying: the parts point into the block cache, and stay
+ * there until they are released. If that would leave too little of the cache's budget for
+ * other reads, the bytes are copied instead; the result is the same.
  *
  * @param file    a file
  * @param bytes   how many to read
@@ -214,7 +214,7 @@ DWARFS_API void dwarfs_borrowed_free(dwarfs_borrowed *borrowed);
  * @param hole_bytes  of a file, or of several together
  * @param data_bytes  bytes of the same files outside of holes:
  *                    dwarfs_stat_allocated_bytes()
- * @return whether the holes have more than 64 GiB, and more than 1024 times the bytes of the data
+ * @return whether the holes have more than 64 GiB, and at least 1024 times the bytes of the data
  *
  * Threads: any. Since 0.1.
  */
@@ -399,7 +399,7 @@ DWARFS_API uint32_t dwarfs_read_parallel_threads(const dwarfs_image *image,
  *                have decompressed: useful if callbacks block; values above 1024 count as
  *                1024
  * @param part    called for each part
- * @param failed  called for each file that cannot be read
+ * @param failed  called for each file that cannot be read; not NULL
  * @param user    passed to both
  * @param task    reports the progress, from the calling thread, and cancels; may be NULL
  * @param err     receives the details on failure; may be NULL

@@ -58,7 +58,7 @@ DWARFS_API void dwarfs_image_options_set_offset(dwarfs_image_options *options,
  * Set where the image ends.
  *
  * @param options  the options
- * @param bytes    size from the start of the image, or DWARFS_SIZE_AUTO, the default
+ * @param bytes    size of the image in bytes, from its start; or DWARFS_SIZE_AUTO, the default
  *
  * Threads: one. Since 0.1.
  */
@@ -124,8 +124,9 @@ DWARFS_API void dwarfs_image_options_set_mapped(dwarfs_image_options *options,
 						bool is_mapped);
 
 /**
- * Set the task that reports and cancels the opening: the search for the image, its
- * metadata and their hash. It is not used afterwards.
+ * Set the task that reports the progress of dwarfs_image_open() and cancels it, while it
+ * searches for the image, reads the metadata and verifies its hash. The task is not used
+ * after that call.
  *
  * @param options  the options
  * @param task     a task, or NULL for none, the default
@@ -157,10 +158,11 @@ DWARFS_API int dwarfs_image_open(dwarfs_context *context, const char *path,
  * Open the image in a source.
  *
  * With an index at the end of the image and an offset that is known, this takes two rounds
- * of reads (see dwarfs_io_set_read_many()): at most 64 KiB at both ends of the image, then
- * schema and metadata; further small ones only for an index or extended attributes of more
- * than 60 KiB. With DWARFS_OFFSET_AUTO the start is searched for first: in 4 KiB, then in
- * pieces of 1 MiB; without an index the headers of all sections are read one by one.
+ * of reads (see dwarfs_io_set_read_many()): at most 64 KiB at each end of the image, then
+ * schema and metadata. Further small reads follow only if the index or the extended attributes
+ * take more than 60 KiB. With DWARFS_OFFSET_AUTO the start is searched for first, in the first
+ * 4 KiB, then in pieces of 1 MiB; without an index the headers of all sections are read one by
+ * one.
  *
  * @param context    the shared context; NULL for a private one
  * @param io         the source, not a stream; kept alive by the image
@@ -228,7 +230,7 @@ DWARFS_API uint64_t dwarfs_image_bytes(const dwarfs_image *image);
  * @param image   an image
  * @param buffer  destination of the bytes
  * @param bytes   how many; offset + bytes at most dwarfs_image_offset()
- * @param offset  from the start of the source
+ * @param offset  in bytes from the start of the source
  * @param err     receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_RANGE or DWARFS_ERR_IO
  *
@@ -369,16 +371,17 @@ DWARFS_API int dwarfs_image_section(const dwarfs_image *image, uint32_t section,
 DWARFS_API int64_t dwarfs_image_block_category(const dwarfs_image *image, uint32_t block);
 
 /**
- * Count the bytes of each block that no chunk refers to. Files that were removed or replaced
- * leave them when the blocks of an image are taken over (<dwarfs/rewrite.h>).
+ * Count the bytes of each block that no chunk refers to. An image has such bytes when it took
+ * over blocks of another one, and files in these blocks were removed or replaced
+ * (<dwarfs/rewrite.h>).
  *
  * Takes 16 bytes of memory for each chunk of the image while it runs.
  *
  * @param image       an image
- * @param unused_out  receives the unused bytes of each block, before compression; 0 for a
- *                    block whose size is not known: its codec is not built in, or it is
- *                    damaged
- * @param count       the number of its elements: dwarfs_image_block_count()
+ * @param unused_out  an array that receives the unused bytes of each block, before
+ *                    compression; 0 for a block whose size is not known, because its codec
+ *                    is not built in or the block is damaged
+ * @param count       the number of elements of the array: dwarfs_image_block_count()
  * @param err         receives the details on failure; may be NULL
  * @return 0; DWARFS_ERR_RANGE for another count; DWARFS_ERR_CORRUPT, _IO or _NOMEM
  *
@@ -436,9 +439,9 @@ DWARFS_API int dwarfs_image_lock_metadata(const dwarfs_image *image, dwarfs_erro
 
 /** Levels of a check; each includes those before it. */
 enum dwarfs_check_level {
-	DWARFS_CHECK_METADATA, /**< the tables: every rule of the format */
-	DWARFS_CHECK_CHECKSUMS, /**< and the fast hash of every section, and decode the history */
-	DWARFS_CHECK_INTEGRITY, /**< and SHA-512/256 of every section, and decode every block */
+	DWARFS_CHECK_METADATA,	/**< the tables: every rule of the format */
+	DWARFS_CHECK_CHECKSUMS, /**< and XXH3 of every section; the history is decoded */
+	DWARFS_CHECK_INTEGRITY, /**< and SHA-512/256 of every section; blocks are decompressed */
 };
 
 /** Severity of a finding. */
@@ -474,11 +477,12 @@ typedef void (*dwarfs_finding_fn)(enum dwarfs_finding severity, int code, int64_
  * @param finding     called for each finding; may be NULL
  * @param user        passed to finding
  * @param task        reports the progress, and cancels; may be NULL
- * @param errors_out  receives the number of findings that are errors; may be NULL
+ * @param errors_out  receives the number of findings that are errors, also when there are
+ *                    some; may be NULL
  * @param err         receives the first error on failure; may be NULL
  * @return 0 when there are no errors (there may be warnings); the code of the first
- *         error; DWARFS_ERR_UNSUPPORTED if hashes could not be verified, see above; or
- *         DWARFS_ERR_CANCELLED
+ *         error; DWARFS_ERR_UNSUPPORTED if hashes could not be verified, see above;
+ *         DWARFS_ERR_RANGE for an unknown level; DWARFS_ERR_CANCELLED; or DWARFS_ERR_NOMEM
  *
  * Threads: any. Since 0.1.
  */

@@ -89,8 +89,8 @@ typedef void (*dwarfs_io_close_fn)(void *user);
 DWARFS_API int dwarfs_io_open(const char *path, dwarfs_io **io_out, dwarfs_error **err);
 
 /**
- * Read from an open, seekable descriptor. Its file position is not used, and only Windows
- * changes it.
+ * Read from an open, seekable descriptor. Its file position is not used; on Windows, reading
+ * changes it, on other systems it does not.
  *
  * @param fd      stays the caller's; it is duplicated
  * @param io_out  receives the source; free it with dwarfs_io_free()
@@ -103,8 +103,8 @@ DWARFS_API int dwarfs_io_from_fd(int fd, dwarfs_io **io_out, dwarfs_error **err)
 
 /**
  * Read from a descriptor from its current position to its end. A file or block device is
- * read at offsets relative to that position, which only Windows changes; anything else, such
- * as a pipe, becomes a stream.
+ * read at offsets relative to that position, and on Windows reading changes the position;
+ * anything else, such as a pipe, becomes a stream.
  *
  * @param fd      stays the caller's; it is duplicated
  * @param io_out  receives the source; free it with dwarfs_io_free()
@@ -177,8 +177,8 @@ DWARFS_API int dwarfs_io_new_stream(dwarfs_io_stream_fn read, dwarfs_io_close_fn
 DWARFS_API void dwarfs_io_set_read_many(dwarfs_io *io, dwarfs_io_read_many_fn read_many);
 
 /**
- * Set the name of a source in messages and of dwarfs_error_path(), such as a URL. By default
- * it is the path of dwarfs_io_open(), and others have none.
+ * Set the name of a source, such as a URL, for messages and dwarfs_error_path(). By default
+ * a source of dwarfs_io_open() is named by its path, and other sources have no name.
  *
  * @param io    a source that nothing uses yet
  * @param name  is copied; NULL for none

@@ -127,8 +127,8 @@ DWARFS_API int dwarfs_item_add_xattr(dwarfs_item *item, const char *name,
  * change until then: as with a directory, a file that changed is reported and counted.
  *
  * @param item  a regular file
- * @param path  copied; relative to the working directory at the time of adding; symbolic
- *              links are followed
+ * @param path  is copied; a relative path refers to the working directory at the time when the
+ *              item is added; symbolic links are followed
  * @param err   receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_INVALID for an item of another type, or DWARFS_ERR_NOMEM
  *
@@ -138,8 +138,9 @@ DWARFS_API int dwarfs_item_set_path(dwarfs_item *item, const char *path,
 				    dwarfs_error **err);
 
 /**
- * Take the contents from a source. Of a whole file the holes are kept; a stream is read to its end
- * when the item is added, so that such an item can be added once.
+ * Take the contents from a source. If it is a file that is read from its first byte on, its holes
+ * are kept. A stream is read to its end when the item is added, so such an item can be added only
+ * once.
  *
  * @param item  a regular file
  * @param io    the source; the item keeps it alive
@@ -200,8 +201,8 @@ DWARFS_API int dwarfs_item_set_reader(dwarfs_item *item, uint64_t bytes,
 
 /* -- conflicts ----------------------------------------------------------------------- */
 
-/** What happens to an entry whose path an earlier input has already, unless both are
- * directories. */
+/** What happens to a new entry if an earlier input has an entry with the same path, unless
+ * both are directories. */
 enum dwarfs_conflict {
 	DWARFS_CONFLICT_LAST,  /**< it replaces the earlier one; the default */
 	DWARFS_CONFLICT_FIRST, /**< it is left out, with everything below it */
@@ -270,7 +271,8 @@ DWARFS_API int dwarfs_builder_add_item(dwarfs_builder *builder, const char *path
  * @param builder        a builder that has not run yet
  * @param path           as for dwarfs_builder_add_item()
  * @param bytes          length of the path
- * @param contents_only  leave the entry itself, a directory, which is always so for the root
+ * @param contents_only  whether to keep the entry itself, which must be a directory, and remove
+ *                       only everything below it; the root itself is never removed
  * @param err            receives the details on failure; may be NULL
  * @return 0, DWARFS_ERR_NOT_FOUND, DWARFS_ERR_INVALID, or DWARFS_ERR_NOT_DIR where the
  *         contents of something else are to be removed
@@ -296,9 +298,9 @@ DWARFS_API bool dwarfs_builder_has_item(const dwarfs_builder *builder, const cha
 					size_t bytes);
 
 /**
- * Begin a layer: dwarfs_builder_remove_older() does not remove entries that are added
- * from now on, until the next layer begins. From then on the input of the builder is
- * items, even if only the root exists.
+ * Begin a layer: until the next layer begins, dwarfs_builder_remove_older() does not remove
+ * entries that are added after this call. This call also makes items the input of the builder,
+ * as adding an item does: without any, the image has only a root.
  *
  * @param builder  a builder that has not run yet and has no directory
  * @param err      receives the details on failure; may be NULL
@@ -315,7 +317,8 @@ DWARFS_API int dwarfs_builder_begin_layer(dwarfs_builder *builder, dwarfs_error 
  * @param builder        a builder that has not run yet
  * @param path           as for dwarfs_builder_add_item()
  * @param bytes          length of the path
- * @param contents_only  leave the entry itself, a directory, which is always so for the root
+ * @param contents_only  whether to keep the entry itself, which must be a directory, and remove
+ *                       only everything below it; the root itself is never removed
  * @param err            receives the details on failure; may be NULL
  * @return as dwarfs_builder_remove_item()
  *
@@ -326,8 +329,8 @@ DWARFS_API int dwarfs_builder_remove_older(dwarfs_builder *builder, const char *
 					   dwarfs_error **err);
 
 /**
- * Check that the targets of all hard links exist by now; the run would leave out those
- * without.
+ * Check that the targets of all hard links exist by now; the run would leave out links without
+ * a target.
  *
  * @param builder  a builder
  * @param err      receives the details on failure; may be NULL
@@ -351,8 +354,9 @@ DWARFS_API int dwarfs_builder_check_links(const dwarfs_builder *builder,
 typedef void (*dwarfs_lost_link_fn)(const char *path, const char *why, void *user);
 
 /**
- * Resolve all hard links, as the run does; their targets may be replaced or removed from
- * then on. Links to missing entries, to directories or to themselves are removed.
+ * Resolve all hard links now, as the run does. Afterwards the links stay as they are even if
+ * their targets are replaced or removed. Links to missing entries, to directories or to
+ * themselves are removed.
  *
  * @param builder  a builder that has not run yet and has no directory
  * @param lost     called for each link that is removed; may be NULL
@@ -408,9 +412,9 @@ DWARFS_API int dwarfs_builder_add_tree(dwarfs_builder *builder, const char *dire
 				       dwarfs_error **err);
 
 /**
- * Set where contents are kept that were copied when they were added: in memory up to a
- * limit, then in one unnamed temporary file, which is deleted with the builder. Long runs
- * of zeros take no space in either.
+ * Set where the builder keeps contents that are copied when an item is added: in memory up to
+ * a limit, then in one unnamed temporary file, which is deleted with the builder. Long runs
+ * of zeros take no space in memory or in the file.
  *
  * @param builder       a builder that has no such contents yet
  * @param directory     for the temporary file; is copied; NULL for the default, "/tmp"

@@ -89,16 +89,17 @@ DWARFS_API void dwarfs_metadata_leave(dwarfs_metadata *metadata);
  */
 DWARFS_API uint32_t dwarfs_metadata_depth(const dwarfs_metadata *metadata);
 
-/** @return the name of the field, static; NULL for an item, the whole, and at an END. Threads:
- * one. Since 0.1. */
+/** @return the name of the field, a static string; NULL for an item, for the struct that holds all
+ * metadata, and at an END. Threads: one. Since 0.1. */
 DWARFS_API const char *dwarfs_metadata_name(const dwarfs_metadata *metadata);
 
 /** @return the number of the field in its struct; 0 where there is no name. Threads: one. Since
  * 0.1. */
 DWARFS_API int dwarfs_metadata_field(const dwarfs_metadata *metadata);
 
-/** @return the type of the value, static, such as "u32", "list<chunk>" or "chunk"; that of the
- * value also for one that is not set. Threads: one. Since 0.1. */
+/** @return the type of the value, a static string, such as "u32", "list<chunk>" or "chunk"; for
+ * an optional field without a value, the type that its value would have. Threads: one.
+ * Since 0.1. */
 DWARFS_API const char *dwarfs_metadata_type(const dwarfs_metadata *metadata);
 
 /** @return the value of a number or bool; else 0. Threads: one. Since 0.1. */

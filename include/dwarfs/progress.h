@@ -22,10 +22,11 @@ enum dwarfs_phase {
 	DWARFS_PHASE_METADATA, /**< writing the tables and the index */
 	DWARFS_PHASE_CHECK,    /**< verifying sections */
 	DWARFS_PHASE_EXTRACT,  /**< writing files to disk */
-	DWARFS_PHASE_IMPORT, /**< reading an archive; bytes are as it is stored, items entries */
-	DWARFS_PHASE_OPEN, /**< finding and reading the metadata of an image */
-	DWARFS_PHASE_READ, /**< reading many files */
-	DWARFS_PHASE_DONE, /**< the last call of an operation that succeeded */
+	DWARFS_PHASE_IMPORT, /**< reading an archive: bytes are those of the stored archive,
+				  items are its entries */
+	DWARFS_PHASE_OPEN,   /**< finding and reading the metadata of an image */
+	DWARFS_PHASE_READ,   /**< reading many files */
+	DWARFS_PHASE_DONE,   /**< the last call of an operation that succeeded */
 };
 
 /**
@@ -36,7 +37,7 @@ enum dwarfs_phase {
  * @param user      as given to dwarfs_task_set_progress()
  * @return 0 to go on, or a negative DWARFS_ERR_* code to stop
  *
- * Threads: called by the thread that runs the operation, at most ten times a second and once
+ * Threads: called by the thread that runs the operation, at most ten times a second, and also
  * at each change of phase.
  */
 typedef int (*dwarfs_progress_fn)(const dwarfs_progress *progress, dwarfs_error **err,

@@ -95,11 +95,12 @@ DWARFS_API int dwarfs_builder_add_base(dwarfs_builder *builder, dwarfs_image *im
 				       enum dwarfs_base_trust trust, dwarfs_error **err);
 
 /**
- * Set how much of a block that is taken over from an image may be unused. The files in a
- * block of which more is unused are stored anew, as those of a directory, and the block is
- * left out, repeatedly until no block has more unused, at most 64 times. Blocks of which
- * nothing is used are always left out. A dry run (dwarfs_sink_to_nothing()) counts what would
- * be left out (DWARFS_COUNT_BYTES_DROPPED and others).
+ * Set how much of a block that is taken over from an image may be unused. A block of which
+ * more is unused is left out, and the files in it are stored anew, as those of a directory.
+ * As this can leave other blocks with more unused bytes, it is repeated until no block exceeds
+ * the limit, at most 64 times. Blocks of which nothing is used are always left out. A dry run
+ * (dwarfs_sink_to_nothing()) counts what would be left out (DWARFS_COUNT_BYTES_DROPPED and
+ * others).
  *
  * @param builder  a builder that has not run yet
  * @param percent  0..100 of the bytes of the block; 100, the default: any share
@@ -133,7 +134,8 @@ enum dwarfs_rewrite_part {
  * more entry of history. Sections stay in their order; sections of types that the library
  * does not know are copied. Extended attributes are kept.
  *
- * A block that is stored uncompressed and would be again is copied. A rebuild adds an entry
+ * A block that is stored uncompressed, and whose codec would be "null" again, is copied. A
+ * rebuild adds an entry
  * to the metadata_version_history (dwarfs_builder_set_version_history()) and keeps times as
  * exactly as the image has them, or rounds them to dwarfs_builder_set_time_resolution().
  *

@@ -18,11 +18,11 @@
 
 DWARFS_BEGIN_DECLS
 
-/** How files that need a damaged block are read. */
+/** Whether a damaged image is opened, and how files that need a damaged block are read. */
 enum dwarfs_salvage {
 	DWARFS_SALVAGE_OFF, /**< damage is an error when the image is opened; the default */
-	DWARFS_SALVAGE_INTACT, /**< reading that part of a file is an error */
-	DWARFS_SALVAGE_ZEROS,  /**< that part of a file is read as zeros */
+	DWARFS_SALVAGE_INTACT, /**< reading a part of a file that is in a damaged block fails */
+	DWARFS_SALVAGE_ZEROS, /**< such a part is read as zeros */
 };
 
 /**
@@ -48,7 +48,7 @@ DWARFS_API void dwarfs_image_options_set_salvage(dwarfs_image_options *options,
 DWARFS_API bool dwarfs_image_block_is_lost(const dwarfs_image *image, uint32_t block);
 
 /** @return whether the hash of the metadata did not match: names, attributes and contents may
- * be wrong. Threads: any. Since 0.1. */
+ * be wrong. Always false for an image that was not opened for salvage. Threads: any. Since 0.1. */
 DWARFS_API bool dwarfs_image_metadata_is_damaged(const dwarfs_image *image);
 
 /**

@@ -32,10 +32,10 @@ typedef int (*dwarfs_sink_write_fn)(const void *data, size_t bytes, dwarfs_error
  * name in the same directory (or without a name) and renamed at the end. An existing file
  * that is not a regular one, such as /dev/null or a pipe, is written in place.
  *
- * A temporary name that a killed process left for the same path is removed. If another process
- * writes the same file at that time, or if the file was replaced or created by another process
- * between this call and the end, the operation fails with DWARFS_ERR_EXISTS, also with
- * overwrite, and that file is kept.
+ * A temporary file that a killed process left for the same path is removed. If another process
+ * is writing the same file, or replaces or creates it between this call and the end, the
+ * operation fails with DWARFS_ERR_EXISTS, even if overwrite is true, and the file of the other
+ * process is kept.
  *
  * @param path       the file
  * @param overwrite  replace an existing regular file
@@ -64,7 +64,8 @@ DWARFS_API int dwarfs_sink_from_fd(int fd, dwarfs_sink **sink_out, dwarfs_error 
 /**
  * Write to memory that grows; see dwarfs_sink_take().
  *
- * @param max_bytes  how many at most: more are DWARFS_ERR_LIMIT; SIZE_MAX for no limit
+ * @param max_bytes  the maximum size: an operation that writes more fails with
+ *                   DWARFS_ERR_LIMIT; SIZE_MAX for no limit
  * @param sink_out   receives the sink; free it with dwarfs_sink_free()
  * @param err        receives the details on failure; may be NULL
  * @return 0, or DWARFS_ERR_NOMEM
@@ -92,8 +93,9 @@ DWARFS_API int dwarfs_sink_new(dwarfs_sink_write_fn write, dwarfs_io_close_fn cl
 /**
  * Write nothing: for a dry run, which only counts (dwarfs_builder_count()).
  *
- * @param path       the file that would be written, or NULL. It is not created or changed, but
- *                   left out of directories that are packed, as one that is written is
+ * @param path       the file that would be written, or NULL. It is neither created nor changed.
+ *                   If it is in a directory that is packed, it is left out of the image, as
+ *                   the output of a real run is
  * @param overwrite  whether an existing regular file would be replaced
  * @param sink_out   receives the sink; free it with dwarfs_sink_free()
  * @param err        receives the details on failure; may be NULL
@@ -106,9 +108,9 @@ DWARFS_API int dwarfs_sink_to_nothing(const char *path, bool overwrite,
 
 /**
  * Synchronize a regular file to disk (default), or not, which is faster. The file is
- * synchronized before it is renamed to its final name, its directory afterwards. Without
- * this, a power failure soon after the operation may leave an incomplete file, or none where
- * an older one was replaced.
+ * synchronized before it is renamed to its final name, its directory afterwards. If neither
+ * is synchronized, a power failure soon after the operation may leave an incomplete file, or
+ * no file even if there was an older one that was replaced.
  *
  * @param sink  a sink
  * @param sync  whether to synchronize; no effect on memory and callbacks

@@ -11,8 +11,12 @@
  *     for (; count > 0; count--, entry.number++)
  *             dwarfs_entry_name(image, entry, name, sizeof(name), NULL, &err);
  *
- * Numbers are valid as long as the image and need not be freed. Nothing here allocates,
- * except walks; nothing takes a lock.
+ * Numbers are valid as long as the image and need not be freed. Some functions need a table
+ * for the whole image, such as that of parents or of link counts. The first call that needs it
+ * allocates and fills it, and threads that need the same table wait for that; such a call can
+ * also return DWARFS_ERR_NOMEM. Other calls take no lock, and allocate only errors and the
+ * objects that they return. With DWARFS_VERIFY_LAZY all functions that return an error code
+ * can also return DWARFS_ERR_CHECKSUM.
  */
 #ifndef DWARFS_WALK_H
 #define DWARFS_WALK_H
@@ -31,7 +35,7 @@ typedef struct dwarfs_inode {
 	uint32_t number;
 } dwarfs_inode;
 
-/** @return the entry with a number; for the program that counts them. Threads: any. Since 0.1. */
+/** @return the entry with this number, which is not checked. Threads: any. Since 0.1. */
 static inline dwarfs_entry dwarfs_entry_at(uint32_t number)
 {
 	dwarfs_entry entry;
@@ -40,7 +44,7 @@ static inline dwarfs_entry dwarfs_entry_at(uint32_t number)
 	return entry;
 }
 
-/** @return the inode with a number. Threads: any. Since 0.1. */
+/** @return the inode with this number, which is not checked. Threads: any. Since 0.1. */
 static inline dwarfs_inode dwarfs_inode_at(uint32_t number)
 {
 	dwarfs_inode inode;
@@ -68,8 +72,8 @@ static inline dwarfs_inode dwarfs_inode_at(uint32_t number)
  *
  * @param image      an image
  * @param path       names separated by "/"; leading, trailing and doubled slashes and "."
- *                   are ignored; ".." is the parent directory, for the root itself;
- *                   symbolic links are not followed: one before the last name is
+ *                   are ignored; ".." is the parent directory, and in the root the root;
+ *                   symbolic links are not followed: a path through one fails with
  *                   DWARFS_ERR_NOT_DIR; "" is the root
  * @param entry_out  receives the entry
  * @param err        receives the details on failure; may be NULL
@@ -302,7 +306,7 @@ DWARFS_API uint32_t dwarfs_stat_nanoseconds(const dwarfs_stat *stat,
  * each kind.
  */
 enum dwarfs_attribute {
-	DWARFS_ATTRIBUTE_MODE = 1 << 0,	 /**< of another type, or missing */
+	DWARFS_ATTRIBUTE_MODE = 1 << 0,	 /**< missing, or not of the entry's type */
 	DWARFS_ATTRIBUTE_UID = 1 << 1,	 /**< the owner */
 	DWARFS_ATTRIBUTE_GID = 1 << 2,	 /**< the group */
 	DWARFS_ATTRIBUTE_NLINK = 1 << 3, /**< how many entries name the file */
@@ -336,9 +340,9 @@ typedef struct dwarfs_walk dwarfs_walk;
 /** The order in which a walk visits entries. */
 enum dwarfs_walk_order {
 	DWARFS_WALK_TREE, /**< a directory, then its entries, by name */
-	DWARFS_WALK_DATA, /**< everything else in tree order, then files by the position
-			       of their data in the image: reading them decompresses
-			       blocks in order */
+	DWARFS_WALK_DATA, /**< all entries but files in tree order, then the files by the
+			       position of their data in the image: reading them
+			       decompresses blocks in order */
 };
 
 /**

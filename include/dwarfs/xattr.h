@@ -7,8 +7,8 @@
  * of administrators ("trusted.*"), capabilities and labels ("security.*"), and access
  * control lists ("system.posix_acl_access", "system.posix_acl_default"). They are stored
  * in a section that only this library writes and reads, see dwarfs-format(5); other
- * readers skip it. The first of these calls reads and checks the section, once for all
- * threads. An image without that section has no attributes.
+ * readers skip it. The first call for an image that needs an attribute or a name reads and
+ * checks the section, once for all threads. An image without that section has no attributes.
  *
  * Attributes belong to an inode: hard links share them.
  */

@@ -23,10 +23,9 @@
 #define LARGE_CACHE_BYTES (UINT64_C(128) << 20)
 #define LARGE_CACHE_LEVEL 5
 
-/* The cache holds at least four blocks of an image that is added to others, but not more than so
- * many bytes, or than this share of a memory limit. */
+/* The cache holds at least four blocks of an image that is added to others, but takes at most this
+ * share of a memory limit, or what is given to files that are stored anew. */
 #define LEAST_CACHE_BLOCKS 4
-#define MOST_FOR_BLOCKS	   (UINT64_C(512) << 20)
 #define LIMIT_SHARE	   4
 
 /* For files that are stored anew: they are read in the order in which they are stored, which goes
