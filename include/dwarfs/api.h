@@ -7,7 +7,7 @@
  *   then is `dwarfs_error **err`: pass NULL, or the address of a pointer that is NULL or
  *   holds an earlier error (which is freed and replaced). On success *err is not changed.
  * - Parameters come in the order object, inputs, outputs (`*_out`), err. Outputs are set on
- *   success only.
+ *   success only, unless the comment says otherwise.
  * - Every `*_free` accepts NULL. Other parameters may be NULL only where the comment says so:
  *   otherwise functions with err return DWARFS_ERR_INVALID, others 0, false or NULL, or do
  *   nothing.
@@ -24,7 +24,8 @@
  * - "Threads: any" means that any number of threads may call the function at once, on the
  *   same object too. "Threads: one" means one thread at a time for each object.
  * - The library never prints, exits, aborts, or reads the environment, and changes nothing
- *   of the process: working directory, umask, locale and signals stay as they are.
+ *   of the process: working directory, umask, locale and signals stay as they are. One
+ *   exception: libarchive reads TMPDIR for some formats, see <dwarfs/archive.h>.
  */
 #ifndef DWARFS_API_H
 #define DWARFS_API_H
