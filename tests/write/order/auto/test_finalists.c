@@ -32,7 +32,9 @@ static size_t find(const double scores[CANDIDATE_KINDS], double kept, size_t win
 
 static void small_streams_have_more_finalists(void **state)
 {
-	static const double scores[CANDIDATE_KINDS] = { 100, 104, 106, 101, 101.5, 105.5 };
+	static const double scores[CANDIDATE_KINDS] = {
+		100, 104, 106, 101, 101.5, 105.5
+	};
 	size_t finalists[CANDIDATE_KINDS];
 
 	(void)state;
