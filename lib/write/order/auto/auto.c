@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/context.h"
+#include "codec/encode/encode.h"
 #include "write/budget/budget.h"
 #include "write/order/auto/auction.h"
 #include "write/order/auto/file_heads.h"
@@ -176,6 +177,7 @@ static void choose(const struct order_input *input, const struct candidate *winn
 static bool is_worth_a_trial(const struct order_input *input, double kept_bytes)
 {
 	return input->packs_slowly && input->run->budget->tries_orders &&
+	       dw_codec_can_pack(CODEC_ZSTD) &&
 	       kept_bytes <= (double)TRIAL_MAX_KEPT_BYTES;
 }
 

@@ -16,10 +16,13 @@
 #define SMALL ((double)TRIAL_SMALL_BYTES)
 #define LARGE (SMALL + 1)
 
-static size_t find(const double scores[CANDIDATE_KINDS], double kept, size_t winner,
-		   size_t finalists[CANDIDATE_KINDS])
+/* With a candidate of each kind: the numbers of the finalists, as a text of digits. */
+static void expect_finalists(const double scores[CANDIDATE_KINDS], double kept,
+			     size_t winner, const char *expected)
 {
 	struct candidate candidates[CANDIDATE_KINDS] = { 0 };
+	size_t finalists[CANDIDATE_KINDS], count;
+	char found[CANDIDATE_KINDS + 1] = "";
 
 	for (unsigned kind = 0; kind < CANDIDATE_KINDS; kind++)
 		candidates[kind] = (struct candidate){
@@ -27,7 +30,10 @@ static size_t find(const double scores[CANDIDATE_KINDS], double kept, size_t win
 			.score = scores[kind],
 			.kept = kept,
 		};
-	return dw_find_finalists(candidates, CANDIDATE_KINDS, winner, finalists);
+	count = dw_find_finalists(candidates, CANDIDATE_KINDS, winner, finalists);
+	for (size_t i = 0; i < count; i++)
+		found[i] = (char)('0' + finalists[i]);
+	assert_string_equal(found, expected);
 }
 
 static void small_streams_have_more_finalists(void **state)
@@ -35,17 +41,10 @@ static void small_streams_have_more_finalists(void **state)
 	static const double scores[CANDIDATE_KINDS] = {
 		100, 104, 106, 101, 101.5, 105.5
 	};
-	size_t finalists[CANDIDATE_KINDS];
 
 	(void)state;
-	assert_int_equal(find(scores, SMALL, 0, finalists), 4);
-	assert_int_equal(finalists[0], 0);
-	assert_int_equal(finalists[1], 1);
-	assert_int_equal(finalists[2], 3);
-	assert_int_equal(finalists[3], 4);
-	assert_int_equal(find(scores, LARGE, 0, finalists), 3);
-	assert_int_equal(finalists[1], 3);
-	assert_int_equal(finalists[2], 4);
+	expect_finalists(scores, SMALL, 0, "0134");
+	expect_finalists(scores, LARGE, 0, "034");
 }
 
 static void the_worst_of_a_large_stream_are_left_out(void **state)
@@ -53,30 +52,20 @@ static void the_worst_of_a_large_stream_are_left_out(void **state)
 	static const double equal[CANDIDATE_KINDS] = { 100, 100, 100, 100, 100, 100 };
 	static const double scores[CANDIDATE_KINDS] = { 101,   100,   100.1,
 							100.5, 100.2, 100.3 };
-	size_t finalists[CANDIDATE_KINDS];
 
 	(void)state;
-	assert_int_equal(find(equal, SMALL, 2, finalists), CANDIDATE_KINDS);
-	assert_int_equal(find(equal, LARGE, 5, finalists), 4);
-	assert_int_equal(finalists[0], 0);
-	assert_int_equal(finalists[2], 2);
-	assert_int_equal(finalists[3], 5);
-	assert_int_equal(find(scores, LARGE, 1, finalists), 4);
-	assert_int_equal(finalists[0], 1);
-	assert_int_equal(finalists[1], 2);
-	assert_int_equal(finalists[2], 4);
-	assert_int_equal(finalists[3], 5);
+	expect_finalists(equal, SMALL, 2, "012345");
+	expect_finalists(equal, LARGE, 5, "0125");
+	expect_finalists(scores, LARGE, 1, "1245");
 }
 
 /* An order that reads better wins though another is forecast to be a little smaller. */
 static void the_winner_stays_though_it_is_the_worst(void **state)
 {
 	static const double scores[CANDIDATE_KINDS] = { 100.1, 100, 100, 100, 100, 100 };
-	size_t finalists[CANDIDATE_KINDS];
 
 	(void)state;
-	assert_int_equal(find(scores, LARGE, 0, finalists), 4);
-	assert_int_equal(finalists[0], 0);
+	expect_finalists(scores, LARGE, 0, "0123");
 }
 
 static void one_of_each_kind_is_taken(void **state)

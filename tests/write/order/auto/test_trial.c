@@ -195,6 +195,36 @@ static void what_occurred_before_is_not_packed(void **state)
 			sizeof(data) * 5 / 4);
 }
 
+/* At level 5 the metadata is not compressed: chunks of 16 bytes take their bits. */
+static void chunks_count_as_they_are_stored(void **state)
+{
+	const struct place *place = *state;
+	dwarfs_builder *builder = new_builder(place, 0);
+	const char *packed;
+	uint32_t random = 5;
+	uint8_t data[16];
+	char name[32];
+
+	if (!dw_codec_can_pack(CODEC_ZSTD)) {
+		dwarfs_builder_free(builder);
+		skip();
+	}
+	for (unsigned f = 0; f < 1000; f++) {
+		for (size_t i = 0; i < sizeof(data); i++)
+			data[i] =
+				(uint8_t)((random = random * 1664525 + 1013904223) >> 24);
+		snprintf(name, sizeof(name), "file%03u", f);
+		put_file(place, name, data, sizeof(data));
+	}
+	assert_int_equal(dwarfs_builder_set_level(builder, 5, NULL), 0);
+	dwarfs_image_free(build_and_open(builder, place, 0));
+	packed = strstr(all_messages(), "order path: ");
+	assert_non_null(packed);
+	/* 14 bits for the offset and 5 for the size */
+	assert_in_range(strtoul(packed + strlen("order path: "), NULL, 10),
+			16 * 1000 + 19 * 1000 / 8, 16 * 1000 + 19 * 1000 / 8 + 500);
+}
+
 /* What is too large to be tried stays with the order that was forecast to be the best. */
 static void the_winner_stays_without_a_trial(void **state)
 {
@@ -278,6 +308,8 @@ int main(void)
 						make_place, remove_place),
 		cmocka_unit_test(the_winner_stays_without_a_trial),
 		cmocka_unit_test_setup_teardown(what_occurred_before_is_not_packed,
+						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(chunks_count_as_they_are_stored,
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(a_file_that_changes_is_reported_once,
 						make_place, remove_place),
