@@ -203,7 +203,9 @@ DWARFS_API int dwarfs_builder_set_category_codec(dwarfs_builder *builder,
  * | revpath    | by file name, then by the names of the directories above from the lowest up |
  * | auto       | in one of these orders: path, similar files together, versions of a file in
  *                similar directories together, revpath, similarity, nilsimsa. The size of the
- *                image in each is estimated from a sketch of the data; the smallest is used |
+ *                image in each is estimated from a sketch of the data; with a slow codec
+ *                the best are then tried by packing with a faster one. "auto:max-trials=N": at
+ *                most so many, 0..6 |
  * | similarity | by a hash of which bytes they have |
  * | nilsimsa   | by their nilsimsa digests; "nilsimsa:max-children=N:max-cluster-size=N", both
  *                16384 by default |

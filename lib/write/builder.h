@@ -30,7 +30,9 @@ struct digests;
 struct order_spec {
 	const struct order_ops *ops;
 	uint32_t max_children, max_cluster_size; /* nilsimsa */
-	char **paths;				 /* explicit */
+	bool has_max_trials;			 /* auto */
+	uint32_t max_trials;
+	char **paths; /* explicit */
 	size_t path_count;
 };
 

@@ -37,6 +37,7 @@ Sources = Union[str, "os.PathLike[Any]", Iterable[Any], Mapping[str, Any]]
 _HEAD_BYTES = 1 << 16
 _LINES = 64  # of the beginning of a file, for its features
 _COMMON = 32  # a feature of more files says nothing
+_SHARE_ORDER = "auto:max-trials=2"
 _BATCH_FILES = 2000
 _BATCH_BYTES = 64 << 20
 
@@ -363,7 +364,11 @@ def _cluster(contents: list[_Content]) -> list[list[_Content]]:
 
 def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], output: str,
                 options: dict[str, Any], version: str) -> str:
-    """By a worker: an image of some of the files, at their paths."""
+    """By a worker: an image of some of the files, at their paths.
+
+    A share is a part of the image, and of less data the default order tries more orders by
+    packing, so that all shares would take longer than the whole. Two are tried.
+    """
     if version != _version():
         raise RuntimeError(f"libdwarfs {_version()} here, but {version} where pack() was called")
     parents = {""}
@@ -372,13 +377,17 @@ def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], outp
             if path in parents:
                 break
             parents.add(path)
-    own = {**options, "history": False, "create_timestamp": False, "header": None, "sync": False}
+    own = {"order": _SHARE_ORDER, **options, "history": False, "create_timestamp": False, "header": None, "sync": False}
 
     def include(entry: InputFile) -> bool:
         return entry.path in (parents if stat.S_ISDIR(entry.mode) else wanted)
-    builder = Builder(**{**own, "include": include})
-    for prefix, directory in roots:
-        builder.add_tree(directory, prefix)
+    if len(roots) == 1 and not roots[0][0]:
+        builder = Builder(**own)
+        builder._add_directory(roots[0][1], sorted(wanted))
+    else:
+        builder = Builder(**{**own, "include": include})
+        for prefix, directory in roots:
+            builder.add_tree(directory, prefix)
     builder.write(output, overwrite=True)
     return output
 

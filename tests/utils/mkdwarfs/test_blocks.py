@@ -82,6 +82,19 @@ class Orders(Blocks):
             changes = sum(a != b for a, b in zip(kinds, kinds[1:]))
             self.assertLessEqual(changes, 3, (order, kinds))
 
+    def test_trials_can_be_limited(self):
+        absent.need("zstd")
+        self.alike()
+        images = {}
+        for trials, expected in (("", 3), (":max-trials=2", 2), (":max-trials=1", 0),
+                                 (":max-trials=0", 0)):
+            image, told = self.pack("-C", "zstd:level=19", f"--order=auto{trials}",
+                                    "--log-level=verbose")
+            tried = re.findall(r"order (\w+): \d+ bytes with zstd:level=9", told)
+            self.assertEqual(len(tried), expected, told)
+            images[trials] = os.path.getsize(image)
+        self.assertLess(images[""], images[":max-trials=0"])
+
     def test_large_files_first(self):
         self.alike()
         for number, size in enumerate((20000, 50000, 30000)):

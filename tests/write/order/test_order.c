@@ -34,7 +34,12 @@ static void bad_orders_are_refused(void **state)
 	expect_refused("paths", "invalid inode order mode: paths");
 	expect_refused("hotness", "invalid inode order mode: hotness");
 	expect_refused("path:x", "takes no options");
-	expect_refused("auto:x", "takes no options");
+	expect_refused("auto:", "unknown option");
+	expect_refused("auto:x", "unknown option 'x'");
+	expect_refused("auto:max-trials=", "not a number from 0 to 6");
+	expect_refused("auto:max-trials=7", "not a number from 0 to 6");
+	expect_refused("auto:max-trials=-1", "not a number from 0 to 6");
+	expect_refused("auto:max-trials=10", "not a number from 0 to 6");
 	expect_refused("explicit", "file=NAME is missing");
 	expect_refused("explicit:file=", "file=NAME is missing");
 	expect_refused("explicit:file=/no/such", "failed to open explicit order file");

@@ -173,11 +173,21 @@ static void choose(const struct order_input *input, const struct candidate *winn
 	memcpy(numbers, winner->numbers, count * sizeof(*numbers));
 }
 
+/* Of a stream, at most. */
+static size_t max_trials(const struct order_input *input)
+{
+	const struct order_spec *spec = input->spec;
+
+	return spec->has_max_trials && spec->max_trials < TRIAL_MAX_CANDIDATES
+		       ? spec->max_trials
+		       : TRIAL_MAX_CANDIDATES;
+}
+
 /* A trial takes a small part of the time of a slow codec. */
 static bool is_worth_a_trial(const struct order_input *input, double kept_bytes)
 {
 	return input->packs_slowly && input->run->budget->tries_orders &&
-	       dw_codec_can_pack(CODEC_ZSTD) &&
+	       max_trials(input) >= 2 && dw_codec_can_pack(CODEC_ZSTD) &&
 	       kept_bytes <= (double)TRIAL_MAX_KEPT_BYTES;
 }
 
@@ -192,7 +202,7 @@ static int sort_near(const struct order_input *input, uint32_t *numbers, size_t 
 		     uint64_t bytes, dwarfs_error **err)
 {
 	__attribute__((cleanup(free_candidates))) struct candidates candidates = { 0 };
-	size_t winner = 0;
+	size_t winner = 0, tried;
 	int ret;
 
 	if (!is_worth_a_trial(input, (double)bytes))
@@ -201,8 +211,10 @@ static int sort_near(const struct order_input *input, uint32_t *numbers, size_t 
 		return ret;
 	if (candidates.count < 2)
 		return 0;
-	if ((ret = dw_trial(input, trial_codec(input), candidates.list, candidates.count,
-			    count, &winner, err)) < 0)
+	tried = max_trials(input) < candidates.count ? max_trials(input)
+						     : candidates.count;
+	if ((ret = dw_trial(input, trial_codec(input), candidates.list, tried, count,
+			    &winner, err)) < 0)
 		return ret;
 	choose(input, &candidates.list[winner], numbers, count);
 	return 0;
@@ -215,11 +227,14 @@ static int try_finalists(const struct order_input *input,
 {
 	size_t finalists[CANDIDATE_KINDS], best = 0;
 	struct candidate tried[TRIAL_MAX_CANDIDATES];
-	size_t tried_count = dw_find_finalists(candidates->list, candidates->count,
-					       *winner, finalists);
+	size_t tried_count;
 	int ret;
 
-	if (tried_count < 2 || !is_worth_a_trial(input, candidates->list[*winner].kept))
+	if (!is_worth_a_trial(input, candidates->list[*winner].kept))
+		return 0;
+	tried_count = dw_find_finalists(candidates->list, candidates->count, *winner,
+					max_trials(input), finalists);
+	if (tried_count < 2)
 		return 0;
 	for (size_t i = 0; i < tried_count; i++) {
 		tried[i] = candidates->list[finalists[i]];
@@ -259,8 +274,31 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 	return 0;
 }
 
+static int parse(const char *options, struct order_spec *spec, dwarfs_error **err)
+{
+	static const char name[] = "max-trials=";
+	const char *digit = options;
+
+	if (!options)
+		return 0;
+	if (strncmp(options, name, strlen(name)) != 0)
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "invalid inode order mode: auto:%s: unknown option '%s'",
+			       options, options);
+	digit += strlen(name);
+	if (*digit < '0' || *digit > '0' + TRIAL_MAX_CANDIDATES || digit[1])
+		return dw_fail(err, DWARFS_ERR_INVALID,
+			       "invalid inode order mode: auto:%s: max-trials is not a "
+			       "number from 0 to %d",
+			       options, TRIAL_MAX_CANDIDATES);
+	spec->has_max_trials = true;
+	spec->max_trials = (uint32_t)(*digit - '0');
+	return 0;
+}
+
 const struct order_ops dw_order_auto = {
 	.name = "auto",
+	.parse = parse,
 	.fingerprint = FINGERPRINT_MINHASH,
 	.sort = sort,
 };

@@ -54,12 +54,12 @@ static void leave_out_worst(const struct candidate *candidates, size_t winner,
 }
 
 size_t dw_find_finalists(const struct candidate *candidates, size_t count, size_t winner,
-			 size_t finalists[CANDIDATE_KINDS])
+			 size_t most, size_t finalists[CANDIDATE_KINDS])
 {
-	size_t most = stores_little(&candidates[winner]) ? TRIAL_MAX_CANDIDATES
-							 : TRIAL_SOME_CANDIDATES;
 	size_t found = 0;
 
+	if (most > TRIAL_SOME_CANDIDATES && !stores_little(&candidates[winner]))
+		most = TRIAL_SOME_CANDIDATES;
 	for (enum candidate_kind kind = 0; kind < CANDIDATE_KINDS; kind++) {
 		size_t best = find_best(candidates, count, winner, kind);
 

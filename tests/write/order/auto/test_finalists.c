@@ -17,8 +17,8 @@
 #define LARGE (SMALL + 1)
 
 /* With a candidate of each kind: the numbers of the finalists, as a text of digits. */
-static void expect_finalists(const double scores[CANDIDATE_KINDS], double kept,
-			     size_t winner, const char *expected)
+static void expect_most(const double scores[CANDIDATE_KINDS], double kept, size_t winner,
+			size_t most, const char *expected)
 {
 	struct candidate candidates[CANDIDATE_KINDS] = { 0 };
 	size_t finalists[CANDIDATE_KINDS], count;
@@ -30,10 +30,16 @@ static void expect_finalists(const double scores[CANDIDATE_KINDS], double kept,
 			.score = scores[kind],
 			.kept = kept,
 		};
-	count = dw_find_finalists(candidates, CANDIDATE_KINDS, winner, finalists);
+	count = dw_find_finalists(candidates, CANDIDATE_KINDS, winner, most, finalists);
 	for (size_t i = 0; i < count; i++)
 		found[i] = (char)('0' + finalists[i]);
 	assert_string_equal(found, expected);
+}
+
+static void expect_finalists(const double scores[CANDIDATE_KINDS], double kept,
+			     size_t winner, const char *expected)
+{
+	expect_most(scores, kept, winner, CANDIDATE_KINDS, expected);
 }
 
 static void small_streams_have_more_finalists(void **state)
@@ -57,6 +63,8 @@ static void the_worst_of_a_large_stream_are_left_out(void **state)
 	expect_finalists(equal, SMALL, 2, "012345");
 	expect_finalists(equal, LARGE, 5, "0125");
 	expect_finalists(scores, LARGE, 1, "1245");
+	expect_most(scores, SMALL, 1, 2, "12");
+	expect_most(scores, LARGE, 1, 1, "1");
 }
 
 /* An order that reads better wins though another is forecast to be a little smaller. */
@@ -79,10 +87,12 @@ static void one_of_each_kind_is_taken(void **state)
 	size_t finalists[CANDIDATE_KINDS];
 
 	(void)state;
-	assert_int_equal(dw_find_finalists(candidates, 4, 3, finalists), 2);
+	assert_int_equal(dw_find_finalists(candidates, 4, 3, CANDIDATE_KINDS, finalists),
+			 2);
 	assert_int_equal(finalists[0], 2);
 	assert_int_equal(finalists[1], 3);
-	assert_int_equal(dw_find_finalists(candidates, 3, 1, finalists), 1);
+	assert_int_equal(dw_find_finalists(candidates, 3, 1, CANDIDATE_KINDS, finalists),
+			 1);
 	assert_int_equal(finalists[0], 1);
 }
 
