@@ -434,7 +434,11 @@ dwarfs_archive_export_set_skip_devices(dwarfs_archive_export *archive_export, bo
 DWARFS_API void
 dwarfs_archive_export_set_skip_specials(dwarfs_archive_export *archive_export, bool skip);
 
-/** Write extended attributes and access control lists (default), or leave them out. Threads: one. Since 0.1. */
+/**
+ * Write extended attributes and access control lists (default), or leave them out.
+ *
+ * Threads: one. Since 0.1.
+ */
 DWARFS_API void dwarfs_archive_export_set_xattrs(dwarfs_archive_export *archive_export,
 						 bool keep);
 

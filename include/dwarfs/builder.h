@@ -40,7 +40,10 @@ DWARFS_API int dwarfs_builder_new(dwarfs_context *context, dwarfs_builder **buil
 /** Free a builder; NULL is accepted. Threads: one. Since 0.1. */
 DWARFS_API void dwarfs_builder_free(dwarfs_builder *builder);
 
-/** @return the context that the builder uses; borrowed, lives as long as the builder. Threads: one. Since 0.1.
+/**
+ * @return the context that the builder uses; borrowed, lives as long as the builder.
+ *
+ * Threads: one. Since 0.1.
  */
 DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder);
 
@@ -222,7 +225,11 @@ DWARFS_API int dwarfs_builder_set_category_codec(dwarfs_builder *builder,
 DWARFS_API int dwarfs_builder_set_order(dwarfs_builder *builder, const char *order,
 					dwarfs_error **err);
 
-/** As dwarfs_builder_set_order(), for one category; NULL for all without one. Threads: one. Since 0.1. */
+/**
+ * As dwarfs_builder_set_order(), for one category; NULL for all without one.
+ *
+ * Threads: one. Since 0.1.
+ */
 DWARFS_API int dwarfs_builder_set_category_order(dwarfs_builder *builder,
 						 const char *category, const char *order,
 						 dwarfs_error **err);
@@ -342,7 +349,11 @@ DWARFS_API void dwarfs_builder_set_category_metadata(dwarfs_builder *builder, bo
 /** An entry of the input; valid during the callback that receives it. */
 typedef struct dwarfs_input dwarfs_input;
 
-/** @return the path below the root, "" for the root; valid as long as the entry. Threads: one. Since 0.1. */
+/**
+ * @return the path below the root, "" for the root; valid as long as the entry.
+ *
+ * Threads: one. Since 0.1.
+ */
 DWARFS_API const char *dwarfs_input_path(const dwarfs_input *input);
 
 /** @return type and permissions, as st_mode has them. Threads: one. Since 0.1. */
@@ -357,7 +368,11 @@ DWARFS_API uint32_t dwarfs_input_uid(const dwarfs_input *input);
 /** @return the group. Threads: one. Since 0.1. */
 DWARFS_API uint32_t dwarfs_input_gid(const dwarfs_input *input);
 
-/** @return when it was modified, in seconds since 1970, negative before it. Threads: one. Since 0.1. */
+/**
+ * @return when it was modified, in seconds since 1970, negative before it.
+ *
+ * Threads: one. Since 0.1.
+ */
 DWARFS_API int64_t dwarfs_input_mtime(const dwarfs_input *input);
 
 /**
@@ -382,8 +397,9 @@ typedef int (*dwarfs_include_fn)(const dwarfs_input *input, dwarfs_error **err,
  *                      categorizers; not set: they decide
  * @param err    receives why the callback stops; may be NULL
  * @param user   as given to dwarfs_builder_set_category_callback()
- * @return 0, or a negative DWARFS_ERR_* code to stop. An unknown name ends the run with DWARFS_ERR_INVALID, and so does a
- *         category whose blocks need a sample layout ("pcmaudio/waveform", "fits/image")
+ * @return 0, or a negative DWARFS_ERR_* code to stop. An unknown name ends the run with
+ *         DWARFS_ERR_INVALID, and so does a category whose blocks need a sample layout
+ *         ("pcmaudio/waveform", "fits/image")
  *
  * Threads: called by the thread that runs the builder, before the file is read.
  */
@@ -411,7 +427,11 @@ typedef struct dwarfs_order_list dwarfs_order_list;
 /** @return how many files there are. Threads: one. Since 0.1. */
 DWARFS_API size_t dwarfs_order_list_count(const dwarfs_order_list *list);
 
-/** @return the name of the category they are of; lives as long as the builder. Threads: one. Since 0.1. */
+/**
+ * @return the name of the category they are of; lives as long as the builder.
+ *
+ * Threads: one. Since 0.1.
+ */
 DWARFS_API const char *dwarfs_order_list_category(const dwarfs_order_list *list);
 
 /** @return the path of a file below the root, the first one when there are several; valid
@@ -645,7 +665,11 @@ DWARFS_API int dwarfs_builder_set_time_resolution(dwarfs_builder *builder,
 						  uint64_t resolution_ns,
 						  dwarfs_error **err);
 
-/** Store access and change times, too, or only modification times (default). Threads: one. Since 0.1. */
+/**
+ * Store access and change times, too, or only modification times (default).
+ *
+ * Threads: one. Since 0.1.
+ */
 DWARFS_API void dwarfs_builder_set_keep_all_times(dwarfs_builder *builder, bool keep);
 
 /**

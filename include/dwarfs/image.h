@@ -246,7 +246,11 @@ DWARFS_API uint64_t dwarfs_image_block_bytes(const dwarfs_image *image);
 /** @return how many blocks there are. Threads: any. Since 0.1. */
 DWARFS_API uint32_t dwarfs_image_block_count(const dwarfs_image *image);
 
-/** @return how many inodes there are; they are numbered from 0, the root. Threads: any. Since 0.1. */
+/**
+ * @return how many inodes there are; they are numbered from 0, the root.
+ *
+ * Threads: any. Since 0.1.
+ */
 DWARFS_API uint32_t dwarfs_image_inode_count(const dwarfs_image *image);
 
 /** @return how many directory entries there are, the root included. Threads: any. Since 0.1. */
@@ -256,7 +260,11 @@ DWARFS_API uint32_t dwarfs_image_entry_count(const dwarfs_image *image);
  *         Threads: any. Since 0.1. */
 DWARFS_API uint64_t dwarfs_image_original_bytes(const dwarfs_image *image);
 
-/** @return the total size of additional hard links, as stated in the image. Threads: any. Since 0.1. */
+/**
+ * @return the total size of additional hard links, as stated in the image.
+ *
+ * Threads: any. Since 0.1.
+ */
 DWARFS_API uint64_t dwarfs_image_hardlink_bytes(const dwarfs_image *image);
 
 /** @return the program that wrote the image, or NULL if not recorded. Threads: any. Since 0.1. */
@@ -390,7 +398,11 @@ DWARFS_API int64_t dwarfs_image_block_category(const dwarfs_image *image, uint32
 DWARFS_API int dwarfs_image_unused_bytes(const dwarfs_image *image, uint64_t *unused_out,
 					 uint32_t count, dwarfs_error **err);
 
-/** @return the format's name of a section type, such as "BLOCK"; "UNKNOWN". Threads: any. Since 0.1. */
+/**
+ * @return the format's name of a section type, such as "BLOCK"; "UNKNOWN".
+ *
+ * Threads: any. Since 0.1.
+ */
 DWARFS_API const char *dwarfs_section_type_name(uint32_t type);
 
 /** @return the format's name of a codec, such as "ZSTD"; "UNKNOWN". Threads: any. Since 0.1. */
@@ -532,7 +544,11 @@ DWARFS_API size_t dwarfs_history_count(const dwarfs_history *history);
 DWARFS_API const char *dwarfs_history_text(const dwarfs_history *history, size_t step,
 					   enum dwarfs_history_text_kind text);
 
-/** @return item of a dwarfs_history_list_kind of a step; NULL past the last one. Threads: any. Since 0.1. */
+/**
+ * @return item of a dwarfs_history_list_kind of a step; NULL past the last one.
+ *
+ * Threads: any. Since 0.1.
+ */
 DWARFS_API const char *dwarfs_history_item(const dwarfs_history *history, size_t step,
 					   enum dwarfs_history_list_kind list,
 					   size_t item);

@@ -43,7 +43,11 @@ typedef struct dwarfs_item dwarfs_item;
  */
 DWARFS_API int dwarfs_item_new(uint32_t mode, dwarfs_item **item_out, dwarfs_error **err);
 
-/** Free an item; NULL is accepted. Entries that were added from it remain. Threads: one. Since 0.1. */
+/**
+ * Free an item; NULL is accepted. Entries that were added from it remain.
+ *
+ * Threads: one. Since 0.1.
+ */
 DWARFS_API void dwarfs_item_free(dwarfs_item *item);
 
 /** Set owner and group; both 0 by default. Threads: one. Since 0.1. */
@@ -67,7 +71,11 @@ DWARFS_API void dwarfs_item_set_owner(dwarfs_item *item, uint32_t uid, uint32_t 
 DWARFS_API void dwarfs_item_set_time(dwarfs_item *item, enum dwarfs_time which,
 				     int64_t seconds, uint32_t nanoseconds);
 
-/** Set the number of a block or character device; other types have none. Threads: one. Since 0.1. */
+/**
+ * Set the number of a block or character device; other types have none.
+ *
+ * Threads: one. Since 0.1.
+ */
 DWARFS_API void dwarfs_item_set_device(dwarfs_item *item, uint32_t major, uint32_t minor);
 
 /**

@@ -176,7 +176,11 @@ DWARFS_API int dwarfs_builder_set_recompress_categories(dwarfs_builder *builder,
 							const char *categories,
 							dwarfs_error **err);
 
-/** Store which writers made the metadata that was rebuilt (default), or not. Threads: one. Since 0.1. */
+/**
+ * Store which writers made the metadata that was rebuilt (default), or not.
+ *
+ * Threads: one. Since 0.1.
+ */
 DWARFS_API void dwarfs_builder_set_version_history(dwarfs_builder *builder, bool store);
 
 DWARFS_END_DECLS

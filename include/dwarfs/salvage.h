@@ -92,8 +92,8 @@ typedef int (*dwarfs_salvage_block_fn)(uint32_t block, const void *data, size_t 
  * @param block    called for each block
  * @param user     passed to it
  * @param err      receives the details on failure; may be NULL
- * @return 0, the code of a callback that stopped, DWARFS_ERR_NOT_IMAGE when no section can be found, or
- *         what dwarfs_io_open() returns
+ * @return 0, the code of a callback that stopped, DWARFS_ERR_NOT_IMAGE when no section can be
+ *         found, or what dwarfs_io_open() returns
  *
  * Threads: any. Since 0.1.
  */

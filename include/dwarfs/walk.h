@@ -261,7 +261,11 @@ DWARFS_API int dwarfs_inode_stat(const dwarfs_image *image, dwarfs_inode inode,
 /** @return the inode. Threads: any. Since 0.1. */
 DWARFS_API dwarfs_inode dwarfs_stat_inode(const dwarfs_stat *stat);
 
-/** @return type and permission bits as in st_mode of POSIX (S_IFDIR is 0040000). Threads: any. Since 0.1. */
+/**
+ * @return type and permission bits as in st_mode of POSIX (S_IFDIR is 0040000).
+ *
+ * Threads: any. Since 0.1.
+ */
 DWARFS_API uint32_t dwarfs_stat_mode(const dwarfs_stat *stat);
 
 /** @return the owner's number. Threads: any. Since 0.1. */
@@ -270,10 +274,18 @@ DWARFS_API uint32_t dwarfs_stat_uid(const dwarfs_stat *stat);
 /** @return the group's number. Threads: any. Since 0.1. */
 DWARFS_API uint32_t dwarfs_stat_gid(const dwarfs_stat *stat);
 
-/** @return bytes of a file or of a link's target; entries of a directory; else 0. Threads: any. Since 0.1. */
+/**
+ * @return bytes of a file or of a link's target; entries of a directory; else 0.
+ *
+ * Threads: any. Since 0.1.
+ */
 DWARFS_API uint64_t dwarfs_stat_bytes(const dwarfs_stat *stat);
 
-/** @return bytes of a file without its holes; for the rest as dwarfs_stat_bytes(). Threads: any. Since 0.1. */
+/**
+ * @return bytes of a file without its holes; for the rest as dwarfs_stat_bytes().
+ *
+ * Threads: any. Since 0.1.
+ */
 DWARFS_API uint64_t dwarfs_stat_allocated_bytes(const dwarfs_stat *stat);
 
 /** @return for a file how many entries name it, else 1. Threads: any. Since 0.1. */

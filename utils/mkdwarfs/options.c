@@ -141,7 +141,7 @@ static const struct tool_option options[] = {
 	  "binary,incompressible",
 	  TOOL_OPTIONAL, .kind = TOOL_PARSED, .parse = parse_categorizers },
 	{ 0, "hotness-list", "FILE",
-	  "file with paths for the categorizer hotness, hottest first", 0,
+	  "file with paths for the categorizer hotness, most used first", 0,
 	  TOOL_INTO_TEXT(hotness_list) },
 	{ 0, "incompressible-min-input-size", "SIZE",
 	  "smaller files are not probed; default 256", 0,

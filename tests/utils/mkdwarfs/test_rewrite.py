@@ -298,6 +298,25 @@ class Refused(rewritten.Case):
             for mode in ("--recompress", "--recompress=none"):
                 self.refuse([image], mode, *words, says="needs --rebuild-metadata")
 
+    def test_options_without_a_meaning(self):
+        """The lists of the manual, in the section about rewriting."""
+        image = tap.data("images", "data.dwarfs")
+        listed = self.write("list", b"a\n")
+        for words in (["--input-list", listed], ["--input-format=tar"], ["--base", image],
+                      ["--base-trust=none"], ["--repack"], ["--on-conflict=first"],
+                      ["--prefix=x"], ["--whiteouts"], ["--strip-components=1"], ["--continue-on-error"],
+                      ["--spool-dir", self.dir], ["--debug-filter=all"], ["--hollow"],
+                      ["--categorize"], ["--file-hash=none"], ["--trust-digests"]):
+            for mode in ("--recompress", "--rebuild-metadata", "--change-block-size"):
+                self.refuse([image], mode, *words, says=words[0].split("=")[0])
+        for words in (["--order=path"], ["--window-size=12"], ["--window-step=1"],
+                      ["--max-lookback-blocks=1"], ["--max-similarity-size=1m"],
+                      ["--hotness-list", listed], ["--incompressible-ratio=0.9"]):
+            for mode in ("--recompress", "--rebuild-metadata", "--change-block-size"):
+                self.refuse([image], mode, *words, says="has no meaning")
+            if words[0] != "--hotness-list" and "incompressible" not in words[0]:
+                self.make("new", [image], "--rebuild-metadata", "--max-unused=50", *words)
+
     def test_inputs_that_cannot_be_rewritten(self):
         image, tree = tap.data("images", "data.dwarfs"), self.tree()
         text = self.write("text", b"no image\n")
