@@ -282,9 +282,103 @@ static void auto_finds_the_machine(void **state)
 	}
 }
 
+/* Records of 32 bytes: a time, two small numbers, and two doubles with noise. */
+static void fill_with_records(uint8_t *data, size_t size)
+{
+	uint32_t random = 5;
+
+	for (size_t at = 0; at + 32 <= size; at += 32) {
+		uint64_t number = at / 32;
+		double value = 0.001 * (double)number;
+		double noise = 20 + (double)(next_random(&random) >> 8) / (1 << 22);
+
+		dw_store64(data + at,
+			   1600000000000 + number * 1000 + next_random(&random) % 50);
+		dw_store32(data + at + 8, (uint32_t)(number % 37));
+		dw_store32(data + at + 12, next_random(&random) % 1000);
+		memcpy(data + at + 16, &value, 8);
+		memcpy(data + at + 24, &noise, 8);
+	}
+}
+
+/* Lines with a counter, whose long matches are not the best ones. */
+static void fill_with_lines(uint8_t *data, size_t size)
+{
+	static const char *const words[] = { "red", "green", "blue" };
+	char line[64];
+
+	for (size_t at = 0, number = 0; at < size; number++) {
+		size_t length =
+			(size_t)snprintf(line, sizeof(line), "%08zu,%zu,%s,OK\n", number,
+					 number * 7 % 1000, words[number % 3]);
+
+		if (length > size - at)
+			length = size - at;
+		memcpy(data + at, line, length);
+		at += length;
+	}
+}
+
+static void options_adapt_to_the_data(void **state)
+{
+	static const size_t sizes[] = { SMALL, LARGE };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		auto_free uint8_t *data = dw_calloc(1, sizes[i]);
+		struct buffer usual = { 0 }, adapted = { 0 };
+		const struct span in = { data, sizes[i] };
+
+		assert_non_null(data);
+		fill_with_records(data, sizes[i]);
+		assert_true(pack("lzma:level=6:adapt", in, &adapted) <
+			    pack("lzma:level=6", in, &usual) * 95 / 100);
+		fill_with_lines(data, sizes[i]);
+		assert_true(pack("lzma:level=6:nice=273:adapt", in, &adapted) <
+			    pack("lzma:level=6:nice=273", in, &usual) * 9 / 10);
+		/* As if they were given. */
+		pack("lzma:level=6:nice=64", in, &usual);
+		assert_true(adapted.size <= usual.size);
+		dw_buffer_free(&usual);
+		dw_buffer_free(&adapted);
+	}
+}
+
+/* What was chosen for one block has no effect on the next. */
+static void each_block_is_adapted_to(void **state)
+{
+	auto_codec struct codec *codec = NULL;
+	auto_free uint8_t *records = dw_calloc(1, SMALL), *lines = dw_calloc(1, SMALL);
+	struct buffer first = { 0 }, again = { 0 };
+	struct codec_spec spec;
+	uint32_t id;
+
+	(void)state;
+	assert_true(records && lines);
+	fill_with_records(records, SMALL);
+	fill_with_lines(lines, SMALL);
+	assert_int_equal(dw_codec_parse("lzma:level=6:nice=273:adapt", &spec, NULL), 0);
+	assert_int_equal(dw_codec_new(&spec, SMALL, &codec, NULL), 0);
+	assert_int_equal(
+		dw_codec_pack(codec, (struct span){ records, SMALL }, &first, &id, NULL),
+		0);
+	assert_int_equal(
+		dw_codec_pack(codec, (struct span){ lines, SMALL }, &again, &id, NULL),
+		0);
+	assert_int_equal(
+		dw_codec_pack(codec, (struct span){ records, SMALL }, &again, &id, NULL),
+		0);
+	assert_int_equal(first.size, again.size);
+	assert_memory_equal(first.data, again.data, first.size);
+	dw_buffer_free(&first);
+	dw_buffer_free(&again);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(options_adapt_to_the_data),
+		cmocka_unit_test(each_block_is_adapted_to),
 		cmocka_unit_test(auto_finds_the_machine),
 		cmocka_unit_test(code_is_filtered),
 		cmocka_unit_test(only_a_filter_needs_a_window),

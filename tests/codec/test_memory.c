@@ -179,6 +179,8 @@ static void every_allocation_may_fail(void **state)
 					    "zstd",
 					    "lzma:1",
 					    "lzma:1:binary=x86",
+					    "lzma:1:adapt",
+					    "lzma:6:adapt:binary=auto:nice=273",
 					    "lzma:1:block_size=12",
 					    "brotli",
 					    "brotli:quality=5" };

@@ -280,7 +280,7 @@ int dw_codec_go_on(struct codec_watch *watch, size_t done, dwarfs_error **err)
 int dw_codec_take_sample(struct span in, size_t count, size_t piece_bytes,
 			 struct buffer *sample, dwarfs_error **err)
 {
-	size_t distance = in.size / count;
+	size_t distance = in.size / count & ~(size_t)15; /* keeps the alignment of data */
 	int ret;
 
 	sample->size = 0;

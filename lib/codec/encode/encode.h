@@ -39,7 +39,7 @@ struct codec_spec {
 	/* zstd: log2 of entries, of tries; bytes; search effort */
 	int hash_log, chain_log, search_log;
 	int min_match, target_length, strategy;
-	bool adapts; /* zstd: also tries another min_match, on a sample */
+	bool adapts; /* zstd, lzma: tries other options on a sample of a block */
 
 	/* zstd: find distant matches by a separate table */
 	bool long_matches;

@@ -13,6 +13,7 @@
 #include <lzma.h>
 
 #include "base/bytes.h"
+#include "codec/encode/lzma_adapt.h"
 #include "codec/encode/lzma_encode.h"
 #include "codec/lzma/lzma_block.h"
 
@@ -30,7 +31,6 @@
 #define PROBE_DICT ((uint32_t)256 << 10)
 
 #define WHOLE_LEVEL 0 /* for the whole block; its result is only counted */
-#define COUNT_BYTES ((size_t)64 << 10)
 
 /* Memory besides the filters. */
 #define STREAM_BYTES ((uint64_t)64 << 10)
@@ -49,6 +49,8 @@ struct packer {
 	lzma_check check;
 	size_t part_bytes; /* of a Block's contents; SIZE_MAX: all in one Block */
 	int bcj;	   /* requested: 0, DW_LZMA_ANY_MACHINE, or a filter */
+	bool adapts;
+	uint32_t full_nice_len; /* where the data do not ask for another */
 	struct buffer sample;
 	struct buffer other; /* the second attempt */
 };
@@ -142,6 +144,7 @@ int dw_lzma_open(const struct codec_spec *spec, size_t block_bytes, void **state
 	if (!packer)
 		return dw_fail_nomem(err);
 	packer->bcj = spec->bcj;
+	packer->adapts = spec->adapts;
 	packer->check = (lzma_check)spec->check;
 	packer->part_bytes = part_bytes(spec);
 	if (set_filters(&packer->best, spec, block_bytes) == UINT64_MAX ||
@@ -150,6 +153,7 @@ int dw_lzma_open(const struct codec_spec *spec, size_t block_bytes, void **state
 		dw_free(packer);
 		return dw_fail(err, DWARFS_ERR_INVALID, "the options do not go together");
 	}
+	packer->full_nice_len = packer->best.options.nice_len;
 	*state_out = packer;
 	return 0;
 }
@@ -401,61 +405,50 @@ static lzma_vli likely_machine(struct span in)
 }
 
 /* Whether a filter may help with a block, and which one. */
-static int choose_branch(struct packer *packer, struct span in, bool *try_out,
-			 dwarfs_error **err)
+static void choose_branch(struct packer *packer, struct span in, bool *try_out)
 {
 	lzma_vli filter = (lzma_vli)packer->bcj;
-	int ret;
 
 	*try_out = false;
 	if (filter == 0)
-		return 0;
-	if (in.size > SMALL_BYTES &&
-	    (ret = dw_codec_take_sample(in, PIECE_COUNT, PIECE_BYTES, &packer->sample,
-					err)) < 0)
-		return ret;
+		return;
 	if (filter == DW_LZMA_ANY_MACHINE)
 		filter = likely_machine(sample_or_all(packer, in));
 	packer->best.branch[0].id = packer->probe.branch[0].id =
 		packer->whole.branch[0].id = filter;
 	*try_out = filter != 0;
-	return 0;
 }
 
-/* The size of a block packed as a whole, or more than limit if it is larger than that. */
-static int count_packed(struct packer *packer, const lzma_filter *filters, struct span in,
-			uint64_t limit, uint64_t *bytes_out, struct codec_watch *watch,
-			dwarfs_error **err)
+/* Take the sample that is needed, and adapt the options to it. */
+static int look_at_sample(struct packer *packer, struct span in,
+			  struct codec_watch *watch, dwarfs_error **err)
 {
-	lzma_stream *stream = &packer->best.stream;
-	struct buffer *out = &packer->other;
-	lzma_ret coded = lzma_raw_encoder(stream, filters);
-	int ret = dw_buffer_reserve(out, COUNT_BYTES, err);
+	const struct lzma_probe probe = { &packer->probe.stream, &packer->other, watch };
+	int ret;
 
-	*bytes_out = 0;
-	stream->next_in = in.data;
-	stream->avail_in = in.size;
-	while (ret == 0 && coded == LZMA_OK && *bytes_out <= limit) {
-		stream->next_out = out->data;
-		stream->avail_out = COUNT_BYTES;
-		coded = lzma_code(stream, LZMA_FINISH);
-		*bytes_out += COUNT_BYTES - stream->avail_out;
-		ret = dw_codec_go_on(watch, 0, err);
-	}
-	return ret < 0 ? ret : encode_result(coded, err);
+	if (!packer->bcj && !packer->adapts)
+		return 0;
+	if (in.size > SMALL_BYTES &&
+	    (ret = dw_codec_take_sample(in, PIECE_COUNT, PIECE_BYTES, &packer->sample,
+					err)) < 0)
+		return ret;
+	return packer->adapts
+		       ? dw_lzma_adapt(&probe, sample_or_all(packer, in),
+				       packer->full_nice_len, &packer->best.options, err)
+		       : 0;
 }
 
 /* Whether the filter that helps with the sample helps with the whole block. */
 static int try_whole(struct packer *packer, struct span in, bool *branch_out,
 		     struct codec_watch *watch, dwarfs_error **err)
 {
+	const struct lzma_probe probe = { &packer->best.stream, &packer->other, watch };
 	uint64_t plain, branch;
-	int ret = count_packed(packer, packer->whole.plain, in, UINT64_MAX, &plain, watch,
-			       err);
+	int ret = dw_lzma_count(&probe, packer->whole.plain, in, UINT64_MAX, &plain, err);
 
 	if (ret == 0)
-		ret = count_packed(packer, packer->whole.branch, in, plain, &branch,
-				   watch, err);
+		ret = dw_lzma_count(&probe, packer->whole.branch, in, plain, &branch,
+				    err);
 	if (ret == 0)
 		*branch_out = branch < plain;
 	return ret;
@@ -467,10 +460,11 @@ int dw_lzma_pack(void *state, struct span in, struct buffer *out,
 	struct packer *packer = state;
 	struct attempt *best = &packer->best;
 	bool try_branch, branch = false;
-	int ret = choose_branch(packer, in, &try_branch, err);
+	int ret = look_at_sample(packer, in, watch, err);
 
 	if (ret < 0)
 		return ret;
+	choose_branch(packer, in, &try_branch);
 	if (try_branch && in.size <= SMALL_BYTES)
 		return pack_both(packer, best, in, out, &branch, watch, err);
 	if (try_branch &&
@@ -484,16 +478,22 @@ int dw_lzma_pack(void *state, struct span in, struct buffer *out,
 			 in.size - 1, out, watch, err);
 }
 
-/* The second attempt: on a small block, or on a sample. */
-static uint64_t memory_of_branch(const struct codec_spec *spec, size_t block_bytes)
+/* The attempts: on a small block with the filter, and on a sample. */
+static uint64_t memory_of_attempts(const struct codec_spec *spec, size_t block_bytes)
 {
 	struct attempt probe;
+	uint64_t bytes = 0;
 
-	if (!spec->bcj)
-		return 0;
-	if (block_bytes <= SMALL_BYTES)
-		return block_bytes;
-	return set_probe(&probe, spec->bcj) + 2 * SMALL_BYTES;
+	if (spec->adapts)
+		bytes = dw_lzma_adapt_memory();
+	if (spec->bcj && block_bytes > SMALL_BYTES &&
+	    set_probe(&probe, spec->bcj) > bytes)
+		bytes = set_probe(&probe, spec->bcj);
+	if ((spec->bcj || spec->adapts) && block_bytes > SMALL_BYTES)
+		bytes += 2 * SMALL_BYTES;
+	else if (spec->bcj)
+		bytes += block_bytes;
+	return bytes;
 }
 
 uint64_t dw_lzma_memory(const struct codec_spec *spec, size_t block_bytes)
@@ -508,7 +508,7 @@ uint64_t dw_lzma_memory(const struct codec_spec *spec, size_t block_bytes)
 	if (bytes < before)
 		bytes = before;
 	return sizeof(struct packer) + STREAM_BYTES + bytes +
-	       memory_of_branch(spec, block_bytes);
+	       memory_of_attempts(spec, block_bytes);
 }
 
 bool dw_lzma_shrink(struct codec_spec *spec, size_t block_bytes)

@@ -50,6 +50,7 @@ static const struct codec_option options[] = {
 	{ "block_size", DW_CODEC_FIELD(part_log), .min = DW_LZMA_MIN_DICT_LOG,
 	  .max = MAX_DICT_LOG },
 	{ "extreme", DW_CODEC_FIELD(extreme), .is_flag = true },
+	{ "adapt", DW_CODEC_FIELD(adapts), .is_flag = true },
 	{ "binary", DW_CODEC_FIELD(bcj), .words = machines },
 	{ "mode", DW_CODEC_FIELD(mode), .words = modes },
 	{ "mf", DW_CODEC_FIELD(match_finder), .words = match_finders },
@@ -67,7 +68,7 @@ static void lzma_library(char *out, size_t room)
 const struct encoder_ops dw_encoder_lzma = {
 	.library = lzma_library,
 	.help = "lzma    level=0..9 (9), dict_size=12..30 (log2), "
-		"block_size=12..30 (log2), extreme, "
+		"block_size=12..30 (log2), extreme, adapt, "
 		"binary={auto,x86,powerpc,ia64,arm,armthumb,sparc}, mode={fast,normal}, "
 		"mf={hc3,hc4,bt2,bt3,bt4}, nice=0..273, depth=N, "
 		"check={none,crc32,crc64}",

@@ -27,14 +27,14 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
 
 /* lzma gains 1 % on text from following matches of up to 128 bytes to the end, another
  * 1 % from 273, and 8 % on logs; the last takes up to three times as long. */
-#define LZMA_GOOD "lzma:level=9:binary=auto:nice=128"
-#define LZMA_BEST "lzma:level=9:binary=auto:nice=273"
+#define LZMA_GOOD "lzma:level=9:binary=auto:nice=128:adapt"
+#define LZMA_BEST "lzma:level=9:binary=auto:nice=273:adapt"
 
 /* For blocks that compress very well: 15 % smaller than the best zstd, in less than half
  * of its time. It is decompressed in parts of 2 MiB, which makes logs 0.3 % larger than
  * one part would. The section hash makes the check in the stream unnecessary, which would
  * take 7 % of the time of decompression. */
-#define LZMA_DENSE "lzma:level=6:block_size=21:check=none"
+#define LZMA_DENSE "lzma:level=6:block_size=21:check=none:adapt"
 
 /* Parts small enough for a small cache and the memory of an lzma decoder. */
 #define LZMA_BEST_DENSE LZMA_BEST ":block_size=23:check=none"

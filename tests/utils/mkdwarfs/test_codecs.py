@@ -25,7 +25,7 @@ zstd:level=1:long:lhlog=16:lmml=32:lblog=3:lhrlog=6
 lzma lzma:level=0 lzma:1 lzma:level=1:dict_size=12 lzma:level=1:dict_size=30
 lzma:level=1:dict_size=16:extreme:binary=x86 lzma:level=0:binary=powerpc lzma:level=0:binary=ia64
 lzma:level=0:binary=arm lzma:level=0:binary=armthumb lzma:level=0:binary=sparc
-lzma:level=1:mode=fast:mf=hc3:nice=273:depth=100 lzma:level=1:mode=normal:mf=bt2
+lzma:level=1:adapt lzma:level=3:nice=128:adapt:binary=auto lzma:level=1:mode=fast:mf=hc3:nice=273:depth=100 lzma:level=1:mode=normal:mf=bt2
 lzma:level=1:mf=hc4 lzma:level=1:mf=bt3 lzma:level=1:mf=bt4:nice=64
 lzma:level=1:block_size=12 lzma:level=1:block_size=30 lzma:level=1:block_size=17:binary=x86
 lzma:level=1:check=none lzma:level=1:check=crc32:block_size=16 lzma:level=1:check=crc64

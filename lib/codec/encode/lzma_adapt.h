@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * codec/encode/lzma_adapt: options of LZMA that suit the data of a block, found by packing a
+ * sample.
+ */
+#ifndef DW_CODEC_ENCODE_LZMA_ADAPT_H
+#define DW_CODEC_ENCODE_LZMA_ADAPT_H
+
+#include <lzma.h>
+
+#include "codec/encode/ops.h"
+
+/* For attempts: a coder, whose tables are kept, and an output that is dropped. */
+struct lzma_probe {
+	lzma_stream *stream;
+	struct buffer *scratch;
+	struct codec_watch *watch;
+};
+
+/*
+ * The size of the data packed with the filters, without a container, or more than limit if it
+ * is larger than that.
+ */
+int dw_lzma_count(const struct lzma_probe *probe, const lzma_filter *filters,
+		  struct span in, uint64_t limit, uint64_t *bytes_out,
+		  dwarfs_error **err);
+
+/*
+ * Set lc, lp, pb and nice_len of the options to what makes the block smallest, as far as samples
+ * tell. The sample consists of pieces of the block that begin at multiples of 16 bytes.
+ * full_nice_len is what nice_len is by default.
+ */
+int dw_lzma_adapt(const struct lzma_probe *probe, struct span sample,
+		  uint32_t full_nice_len, lzma_options_lzma *options, dwarfs_error **err);
+
+/* Memory of the coder of attempts; UINT64_MAX on failure. */
+uint64_t dw_lzma_adapt_memory(void);
+
+#endif
