@@ -70,10 +70,7 @@ DWARFS_NULLABLE(const dwarfs_image_options *options)
 DWARFS_NULLABLE(const dwarfs_task *task)
 #endif
 
-/* A difference comes as the arguments of a callback. */
-%ignore dwarfs_difference_kind;
-%ignore dwarfs_difference_path;
-%ignore dwarfs_difference_name;
+/* dwarfs_composed_value(); in Python a difference is the arguments of a callback. */
 %ignore dwarfs_difference_value;
 /* What has no names is for programs that know what they look for. */
 %ignore dwarfs_salvage_blocks;
@@ -219,3 +216,6 @@ DWARFS_BLOCKING(dwarfs_archive_export_write)
 %include <dwarfs/salvage.h>
 %include <dwarfs/compare.h>
 %include <dwarfs/archive.h>
+#ifndef SWIGPYTHON
+%include "composed.i"
+#endif

@@ -31,6 +31,11 @@ static int on_progress(const dwarfs_progress *progress, dwarfs_error **err, void
 	return call_with_handle(user, (void *)progress, SWIGTYPE_p_dwarfs_progress, err);
 }
 
+static int on_difference(const dwarfs_difference *difference, dwarfs_error **err, void *user)
+{
+	return call_with_handle(user, (void *)difference, SWIGTYPE_p_dwarfs_difference, err);
+}
+
 static void on_finding(enum dwarfs_finding severity, int code, int64_t section,
 		       const char *message, void *user)
 {
@@ -100,6 +105,7 @@ DWARFS_OUTPUT(uint64_t, stored_out, script_unsigned(*$1))
 DWARFS_OUTPUT(uint64_t, packed_out, script_unsigned(*$1))
 DWARFS_OUTPUT(uint64_t, bytes_out, script_unsigned(*$1))
 DWARFS_OUTPUT(size_t, bytes_out, script_unsigned(*$1))
+DWARFS_OUTPUT(uint64_t, count_out, script_unsigned(*$1))
 DWARFS_OUTPUT(uint32_t, count_out, script_unsigned(*$1))
 DWARFS_OUTPUT(int64_t, seconds_out, script_signed(*$1))
 DWARFS_OUTPUT(int64_t, block_out, script_signed(*$1))
@@ -120,6 +126,9 @@ DWARFS_NEW(dwarfs_file, file_out)
 DWARFS_NEW(dwarfs_builder, builder_out)
 DWARFS_NEW(dwarfs_item, item_out)
 DWARFS_NEW(dwarfs_extract, extract_out)
+DWARFS_NEW(dwarfs_compare, compare_out)
+DWARFS_NEW(dwarfs_archive_import, import_out)
+DWARFS_NEW(dwarfs_archive_export, export_out)
 
 /* -- strings ----------------------------------------------------------------------------- */
 
@@ -168,6 +177,7 @@ DWARFS_NEW(dwarfs_extract, extract_out)
 DWARFS_CALLBACK(dwarfs_progress_fn, progress)
 DWARFS_CALLBACK(dwarfs_include_fn, include)
 DWARFS_CALLBACK(dwarfs_finding_fn, finding)
+DWARFS_CALLBACK(dwarfs_difference_fn, difference)
 
 /* -- left out ----------------------------------------------------------------------------- */
 
@@ -180,6 +190,8 @@ DWARFS_CALLBACK(dwarfs_finding_fn, finding)
 %ignore dwarfs_builder_set_category_callback;
 %ignore dwarfs_builder_set_order_callback;
 %ignore dwarfs_builder_set_filter_report;
+%ignore dwarfs_archive_import_set_report;
+%ignore dwarfs_archive_export_set_report;
 %ignore dwarfs_image_unused_bytes;
 %ignore dwarfs_prefetch;
 %ignore dwarfs_io_read;
@@ -191,7 +203,7 @@ DWARFS_CALLBACK(dwarfs_finding_fn, finding)
 %ignore dwarfs_image_created_on;
 %ignore dwarfs_history_time;
 %ignore dwarfs_walk_next; /* dwarfs_script_next() */
-%rename("$ignore", regexmatch$name = "^dwarfs_(compare|archive|order_list|digest|salvage|stat)") "";
+%rename("$ignore", regexmatch$name = "^dwarfs_(order_list|digest|salvage|stat)") "";
 
 /* -- what the languages add ---------------------------------------------------------------- */
 
@@ -223,6 +235,15 @@ struct script_room {
 		DWARFS_RESULT(script_bytes(*$1, strlen(*$1)))
 		DWARFS_RESULT(script_bytes(*$2, *$3))
 	}
+}
+/* The value of one side of a difference. */
+%typemap(in, numinputs=0) (const void **side_out, size_t *bytes_out)
+	(const void *contents, size_t length) {
+	$1 = (void **)&contents;
+	$2 = &length;
+}
+%typemap(argout) (const void **side_out, size_t *bytes_out) {
+	DWARFS_RESULT(*$1 ? script_bytes(*$1, *$2) : script_nothing())
 }
 /* The entry that a walk goes to, or nothing at the end. */
 %typemap(in, numinputs=0) dwarfs_entry *next_out (dwarfs_entry entry) "$1 = &entry;"

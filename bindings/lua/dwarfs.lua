@@ -7,6 +7,11 @@
 --     local image <close> = dwarfs.open("photos.dwarfs")
 --     for path in image:walk() do print(path, image:stat(path).size) end
 --     for line in image:lines("notes.txt") do print(line) end
+--     image:extract("copy")
+--     image:export("photos.tar.zst")
+--     dwarfs.pack({"photos.dwarfs", "more.tar"}, "all.dwarfs")
+--     for _, difference in ipairs(dwarfs.compare(image, "copy")) do print(difference.path) end
+--     dwarfs.rewrite("photos.dwarfs", "small.dwarfs", {level = 9})
 --
 -- Paths are strings of bytes, below the root of the image. What fails raises an error, a table
 -- with code, message, path, offset and errno, whose metatable is dwarfs.Error; tostring() gives
@@ -47,29 +52,40 @@ function dwarfs.open_bytes(bytes)
 	return new_image(native.dwarfs_image_open_io(nil, io, nil))
 end
 
-local PACK_OPTIONS = {include = "function", progress = "function", cancel = "function",
-	level = "number", order = "string", compression = "string", overwrite = "boolean",
-	xattrs = "boolean"}
+-- -- operations ------------------------------------------------------------------------------
 
--- Pack a directory. Options: include is called with a path, a mode and a size, and says whether to
--- include it; progress is called with a table; cancel is called with each entry and report, and
--- says whether to stop. An error in these ends the run, leaves no image, and is raised. level is 0
--- to 9; order and compression are as for mkdwarfs; xattrs keeps extended attributes; overwrite
--- replaces the output.
-function dwarfs.pack(directory, output, options)
-	options = options or {}
-	for name, value in pairs(options) do
-		local wanted = PACK_OPTIONS[name] or error(("unknown option '%s'"):format(name), 2)
-		if type(value) ~= wanted then
-			error(("option '%s': %s expected, got %s"):format(name, wanted, type(value)), 2)
+-- Refuse options that do not exist or have a wrong type. A list may be given as one string.
+local function check_options(options, wanted)
+	for name, value in pairs(options or {}) do
+		local kind = wanted[name] or error(("unknown option '%s'"):format(name), 3)
+		if type(value) ~= kind and not (kind == "table" and type(value) == "string") then
+			error(("option '%s': %s expected, got %s"):format(name, kind, type(value)), 3)
 		end
 	end
-	local include, progress, cancel = options.include, options.progress, options.cancel
-	local cancelled = native.DWARFS_ERR_CANCELLED
-	local task <close> = native.dwarfs_task_new()
-	local builder <close> = native.dwarfs_builder_new(nil)
+	return options or {}
+end
+
+-- The types of options: of one operation, with those of all.
+local function with_run_options(wanted)
+	wanted.progress, wanted.cancel = "function", "function"
+	return wanted
+end
+
+local function with_builder_options(wanted)
+	for _, name in ipairs {"level", "block_bits"} do wanted[name] = "number" end
+	for _, name in ipairs {"order", "compression"} do wanted[name] = "string" end
+	for _, name in ipairs {"overwrite", "xattrs"} do wanted[name] = "boolean" end
+	return with_run_options(wanted)
+end
+
+local function list(value) return type(value) == "table" and value or {value} end
+
+-- A task with the callbacks of options.
+local function new_task(options)
+	local progress, cancel = options.progress, options.cancel
+	local task = native.dwarfs_task_new()
 	native.dwarfs_task_set_progress(task, function(now)
-		if cancel and cancel() then return cancelled end
+		if cancel and cancel() then return native.DWARFS_ERR_CANCELLED end
 		if progress then
 			progress {
 				phase = native.dwarfs_phase_name(native.dwarfs_progress_phase(now)),
@@ -80,21 +96,202 @@ function dwarfs.pack(directory, output, options)
 		end
 		return 0
 	end)
+	return task
+end
+
+local function new_builder(options, task)
+	local include, cancel = options.include, options.cancel
+	local builder = native.dwarfs_builder_new(nil)
 	native.dwarfs_builder_set_task(builder, task)
 	native.dwarfs_builder_set_include(builder, function(input)
-		if cancel and cancel() then return cancelled end
+		if cancel and cancel() then return native.DWARFS_ERR_CANCELLED end
 		if not include then return 1 end
 		return include(native.dwarfs_input_path(input), native.dwarfs_input_mode(input),
 			native.dwarfs_input_bytes(input)) and 1 or 0
 	end)
 	if options.level then native.dwarfs_builder_set_level(builder, options.level) end
+	if options.block_bits then native.dwarfs_builder_set_block_bits(builder, options.block_bits) end
 	if options.order then native.dwarfs_builder_set_order(builder, options.order) end
 	if options.xattrs ~= nil then native.dwarfs_builder_set_xattrs(builder, options.xattrs) end
 	if options.compression then
 		native.dwarfs_builder_set_codec(builder, native.DWARFS_CODEC_BLOCKS, options.compression)
 	end
-	native.dwarfs_builder_add_directory(builder, directory)
+	return builder
+end
+
+local function is_image(value) return getmetatable(value) == image_class end
+
+-- A path is a string; a table that is not an image would be one by mistake.
+local function path_of(value)
+	if type(value) ~= "string" then
+		error(("a path or an image expected, got %s"):format(type(value)), 3)
+	end
+	return value
+end
+
+local PACK_OPTIONS = with_builder_options {include = "function"}
+
+-- Make an image of a directory, an image or an archive (tar, cpio, zip and others), or of a list
+-- of them: later ones replace entries of earlier ones. Each is a path or an open image; the blocks
+-- of images are taken over as they are stored.
+--
+-- Options: include is called with a path, a mode and a size, and says whether to include it;
+-- progress is called with a table; cancel is called with each entry and report, and says whether
+-- to stop. An error in these ends the run, leaves no image, and is raised. level is 0 to 9;
+-- block_bits, order and compression are as for mkdwarfs; xattrs keeps extended attributes;
+-- overwrite replaces the output.
+function dwarfs.pack(input, output, options)
+	options = check_options(options, PACK_OPTIONS)
+	local inputs = is_image(input) and {input} or list(input)
+	local task <close> = new_task(options)
+	local builder <close> = new_builder(options, task)
+	for i = 1, math.max(#inputs, 1) do
+		if is_image(inputs[i]) then
+			native.dwarfs_builder_add_image(builder, inputs[i].handle, "", native.DWARFS_KEEP_BLOCKS)
+		else
+			native.dwarfs_composed_add_path(builder, path_of(inputs[i]), #inputs == 1, task)
+		end
+	end
 	native.dwarfs_builder_write_path(builder, output, options.overwrite or false)
+end
+
+local REWRITE_OPTIONS = with_builder_options {blocks = "boolean", metadata = "boolean",
+	rebuild = "boolean", change_block_size = "boolean", categories = "string"}
+
+-- Write an image anew, with the same files: a path or an open image; the output may be its file. A
+-- header is kept. Options are those of pack, but for include, and: blocks and metadata, unless
+-- false, are compressed again; rebuild makes the metadata anew, so that options of attributes
+-- apply; change_block_size gives all blocks the size of block_bits, and rebuilds; categories
+-- chooses blocks by the names of their categories, with commas between them, or with "!" in front
+-- all others.
+function dwarfs.rewrite(source, output, options)
+	options = check_options(options, REWRITE_OPTIONS)
+	local opened <close> = not is_image(source) and dwarfs.open(path_of(source)) or nil
+	local image = (opened or source).handle
+	local resize, parts = options.change_block_size, 0
+	if options.blocks ~= false or resize then parts = parts | native.DWARFS_REWRITE_BLOCKS end
+	if options.metadata ~= false then parts = parts | native.DWARFS_REWRITE_METADATA end
+	if options.rebuild or resize then parts = parts | native.DWARFS_REWRITE_REBUILD end
+	if resize then parts = parts | native.DWARFS_REWRITE_BLOCK_SIZE end
+	local task <close> = new_task(options)
+	local builder <close> = new_builder(options, task)
+	native.dwarfs_composed_keep_header(builder, image)
+	native.dwarfs_builder_set_recompress_categories(builder, options.categories)
+	local sink <close> = native.dwarfs_sink_open(output, options.overwrite or false)
+	native.dwarfs_rewrite(image, parts, builder, sink)
+end
+
+-- The numbers of the kinds of differences by their words.
+local function kinds_of_differences()
+	local kinds = {}
+	for kind = 0, native.DWARFS_DIFFERENCE_KINDS - 1 do
+		kinds[native.dwarfs_difference_word(kind)] = kind
+	end
+	return kinds
+end
+
+local function set_side(compare, side, tree)
+	if is_image(tree) then
+		native.dwarfs_compare_set_image(compare, side, tree.handle)
+	else
+		native.dwarfs_compare_set_path(compare, side, path_of(tree), nil)
+	end
+end
+
+local COMPARE_OPTIONS = with_run_options {ignore = "table", time_resolution_ns = "number"}
+
+-- The differences between two trees, a list that is empty when they agree. Each is an open image,
+-- or the path of an image, a directory or an archive. A difference is a table: kind is a word such
+-- as "mode" or "only-a", or "trouble" for what cannot be read; path; name of an extended attribute;
+-- a and b are what both sides have. Options: ignore is a list of kinds that are not reported;
+-- times are compared in seconds, unless time_resolution_ns is given; progress and cancel.
+function dwarfs.compare(a, b, options)
+	options = check_options(options, COMPARE_OPTIONS)
+	local kinds, found = kinds_of_differences(), {}
+	local task <close> = new_task(options)
+	local compare <close> = native.dwarfs_compare_new(nil)
+	native.dwarfs_compare_set_task(compare, task)
+	set_side(compare, native.DWARFS_COMPARE_A, a)
+	set_side(compare, native.DWARFS_COMPARE_B, b)
+	for _, word in ipairs(list(options.ignore)) do
+		local kind = kinds[word] or error(("not a kind of difference: %s"):format(word), 2)
+		native.dwarfs_compare_ignore(compare, kind)
+	end
+	if options.time_resolution_ns then
+		native.dwarfs_compare_set_time_resolution(compare, options.time_resolution_ns)
+	end
+	native.dwarfs_compare_run(compare, function(difference)
+		found[#found + 1] = {
+			kind = native.dwarfs_difference_word(native.dwarfs_difference_kind(difference)),
+			path = native.dwarfs_difference_path(difference),
+			name = native.dwarfs_difference_name(difference),
+			a = native.dwarfs_composed_value(difference, native.DWARFS_COMPARE_A),
+			b = native.dwarfs_composed_value(difference, native.DWARFS_COMPARE_B),
+		}
+		return 0
+	end)
+	return found
+end
+
+local function with_output_options(wanted)
+	for _, name in ipairs {"skip_devices", "skip_specials", "xattrs", "continue_on_error"} do
+		wanted[name] = "boolean"
+	end
+	wanted.patterns, wanted.uid, wanted.gid = "table", "number", "number"
+	return with_run_options(wanted)
+end
+
+-- Options that an extraction and an export have: prefix is that of the functions.
+local function set_output_options(handle, prefix, options, task)
+	for _, pattern in ipairs(list(options.patterns)) do
+		native[prefix .. "_add_pattern"](handle, pattern)
+	end
+	for _, name in ipairs {"uid", "gid", "xattrs", "skip_devices", "skip_specials", "continue_on_error"} do
+		if options[name] ~= nil then native[prefix .. "_set_" .. name](handle, options[name]) end
+	end
+	native[prefix .. "_set_task"](handle, task)
+end
+
+local EXTRACT_OPTIONS = with_output_options {owners = "boolean", writers = "number"}
+
+-- Extract to a directory, which is created if it is missing. Nothing is overwritten: an entry that
+-- exists is an error. Options: with patterns, such as "src/**/*.c" or "doc/", only what matches
+-- one of them is extracted, with all below it. owners says whether to set them (by default when
+-- the process is privileged), uid and gid set one for all; xattrs = false, skip_devices and
+-- skip_specials leave things out; writers is how many more threads write. It stops at the first
+-- entry that cannot be written, or with continue_on_error raises its error at the end. progress and
+-- cancel are as for dwarfs.pack.
+function Image:extract(directory, options)
+	options = check_options(options, EXTRACT_OPTIONS)
+	local task <close> = new_task(options)
+	local extract <close> = native.dwarfs_extract_new(self.handle)
+	set_output_options(extract, "dwarfs_extract", options, task)
+	if options.owners ~= nil then native.dwarfs_extract_set_owners(extract, options.owners) end
+	if options.writers then native.dwarfs_extract_set_writers(extract, options.writers) end
+	native.dwarfs_extract_to_directory(extract, directory)
+end
+
+local EXPORT_OPTIONS = with_output_options {format = "string", filters = "table", settings = "string",
+	tree_order = "boolean", allow_huge_holes = "boolean"}
+
+-- Write an archive, which replaces an existing file when it is complete. Options: format is "auto"
+-- by default, that of the suffix of the path, such as ".tar.zst" or ".zip"; others are "tar",
+-- "newc", "zip" and what libarchive has. filters are such as "zstd"; settings are those of
+-- libarchive, such as "compression-level=19". Files are in the order of their data, or with
+-- tree_order below their directory. allow_huge_holes writes holes as zeros whatever their size.
+-- Others are as for extract; with continue_on_error the archive lacks what has failed.
+function Image:export(path, options)
+	options = check_options(options, EXPORT_OPTIONS)
+	local task <close> = new_task(options)
+	local export <close> = native.dwarfs_archive_export_new(self.handle)
+	set_output_options(export, "dwarfs_archive_export", options, task)
+	native.dwarfs_archive_export_set_format(export, options.format or "auto")
+	native.dwarfs_archive_export_set_filters(export, table.concat(list(options.filters), ","))
+	native.dwarfs_archive_export_set_options(export, options.settings)
+	native.dwarfs_archive_export_set_order(export,
+		options.tree_order and native.DWARFS_WALK_TREE or native.DWARFS_WALK_DATA)
+	native.dwarfs_archive_export_set_allow_huge_holes(export, options.allow_huge_holes or false)
+	native.dwarfs_archive_export_to_path(export, path)
 end
 
 -- -- images ----------------------------------------------------------------------------------

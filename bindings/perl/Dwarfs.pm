@@ -14,6 +14,11 @@ Dwarfs - read and write DwarFS images
     while (defined(my $path = $next->())) { print "$path\n" }
     my $file = $image->open("notes.txt");    # reads as IO::Handle does
     while (defined(my $line = $file->getline)) { print $line }
+    $image->extract("copy");
+    $image->export("photos.tar.zst");
+    Dwarfs::pack(["photos.dwarfs", "more.tar"], "all.dwarfs");
+    for my $difference (Dwarfs::compare($image, "copy")) { print "$difference->{path}\n" }
+    Dwarfs::rewrite("photos.dwarfs", "small.dwarfs", level => 9);
 
 =head1 DESCRIPTION
 
@@ -32,13 +37,54 @@ An image: C<stat($path)> (a hash), C<list($path)>, C<walk($path)> (a function th
 next path, undef at the end), C<open($path)>, C<read($path)>, C<readlink($path)>,
 C<xattrs($path)> (a hash), C<check>, C<close>.
 
-=item Dwarfs::pack($directory, $output, %options)
+=item $image->extract($directory, %options)
+
+Extract to a directory, which is created if it is missing. Nothing is overwritten: an entry that
+exists is an error. With C<patterns>, a pattern or an array of them such as C<"src/**/*.c"> or
+C<"doc/">, only what matches one of them is extracted, with all below it. C<owners> says whether
+to set them (by default when the process is privileged), C<uid> and C<gid> set one for all;
+C<< xattrs => 0 >>, C<skip_devices> and C<skip_specials> leave things out; C<writers> is how many
+more threads write. It stops at the first entry that cannot be written, or with
+C<continue_on_error> dies with its error at the end. C<progress> and C<cancel> are as for pack.
+
+=item $image->export($path, %options)
+
+Write an archive, which replaces an existing file when it is complete. C<format> is C<"auto"> by
+default, that of the suffix of the path, such as F<.tar.zst> or F<.zip>; others are C<"tar">,
+C<"newc">, C<"zip"> and what libarchive has. C<filters> are such as C<"zstd">; C<settings> are
+those of libarchive, such as C<"compression-level=19">. Files are in the order of their data, or
+with C<tree_order> below their directory. C<allow_huge_holes> writes holes as zeros whatever their
+size. Others are as for extract; with C<continue_on_error> the archive lacks what has failed.
+
+=item Dwarfs::pack($input, $output, %options)
+
+Make an image of a directory, an image or an archive (tar, cpio, zip and others), or of an array
+of them: later ones replace entries of earlier ones. Each is a path or an open image; the blocks of
+images are taken over as they are stored.
 
 C<include> is called with a path, its mode and its size, and says whether to include it;
-C<progress> with a hash; C<level> is 0 to 9; C<xattrs> says whether to
-keep extended attributes; C<overwrite> replaces C<$output>; C<cancel> is
-a reference to a scalar that is checked with each entry and report. What a callback dies
-with ends the run, and is passed on.
+C<progress> with a hash; C<level> is 0 to 9; C<block_bits>, C<order> and C<compression> are as for
+mkdwarfs; C<xattrs> says whether to keep extended attributes; C<overwrite> replaces C<$output>;
+C<cancel> is a reference to a scalar that is checked with each entry and report. What a callback
+dies with ends the run, and is passed on.
+
+=item Dwarfs::rewrite($source, $output, %options)
+
+Write an image anew, with the same files: a path or an open image; the output may be its file. A
+header is kept. Options are those of pack, but for C<include>, and: C<blocks> and C<metadata>,
+unless 0, are compressed again; C<rebuild> makes the metadata anew, so that options of attributes
+apply; C<change_block_size> gives all blocks the size of C<block_bits>, and rebuilds;
+C<categories> chooses blocks by the names of their categories, with commas between them, or with
+C<"!"> in front all others.
+
+=item Dwarfs::compare($a, $b, %options)
+
+The differences between two trees, a list that is empty when they agree. Each is an open image,
+or the path of an image, a directory or an archive. A difference is a hash: C<kind> is a word such
+as C<"mode"> or C<"only-a">, or C<"trouble"> for what cannot be read; C<path>; C<name> of an
+extended attribute; C<a> and C<b> are what both sides have. C<ignore> is a kind that is not
+reported, or an array of them; times are compared in seconds, unless C<time_resolution_ns> is
+given; C<progress> and C<cancel> are as for pack.
 
 =item Dwarfs::handles()
 
@@ -50,6 +96,7 @@ How many handles of the library this process has open.
 
 use strict;
 use warnings;
+use Scalar::Util qw(blessed);
 require XSLoader;
 
 our $VERSION = '0.1.0';
@@ -60,6 +107,10 @@ our $VERSION = '0.1.0';
 }
 
 my $handles = 0;
+my @run_options = qw(progress cancel);
+my @builder_options = qw(level block_bits order compression xattrs);
+my @output_options =
+    qw(patterns uid gid xattrs skip_devices skip_specials continue_on_error progress cancel);
 
 sub handles { return $handles }
 
@@ -117,60 +168,200 @@ sub open_bytes {
         \&Dwarfs::Native::dwarfs_image_free);
 }
 
-# Call a callback of the user; what it dies with is kept, and ends the run.
-sub guarded {
-    my ($state, $function, @arguments) = @_;
-    return -15 if exists $state->{failure};
-    my $result = eval { $function->(@arguments) ? 1 : 0 };
-    return $result if defined $result;
-    $state->{failure} = $@;
-    return -15;
+# Take options by their names. Others are errors.
+sub take {
+    my ($options, @names) = @_;
+    my %taken;
+    @taken{@names} = delete @{$options}{@names};
+    die "unknown option '" . (sort keys %$options)[0] . "'\n" if %$options;
+    return %taken;
+}
+
+# The elements of an array, a single value, or nothing.
+sub list {
+    my ($value) = @_;
+    return ref $value eq "ARRAY" ? @$value : defined $value ? ($value) : ();
+}
+
+sub is_image { return blessed($_[0]) && $_[0]->isa("Dwarfs::Image") }
+
+# A path is a string; a reference would be one by mistake.
+sub path_of {
+    my ($value) = @_;
+    die "a path or an image is needed\n"
+        if !defined $value || ref $value && !overload::Method($value, '""');
+    return "$value";
 }
 
 sub pack {
-    my ($directory, $output, %options) = @_;
-    my ($include, $progress, $cancel) = delete @options{qw(include progress cancel)};
-    my ($level, $overwrite, $xattrs) = delete @options{qw(level overwrite xattrs)};
-    die "unknown option '" . (keys %options)[0] . "'\n" if %options;
-    my %state;
-    my $task = Dwarfs::Handle->make(Dwarfs::Native::dwarfs_task_new(),
-        \&Dwarfs::Native::dwarfs_task_free);
-    my $builder = Dwarfs::Handle->make(Dwarfs::Native::dwarfs_builder_new(undef),
-        \&Dwarfs::Native::dwarfs_builder_free);
-    my $on_progress = sub {
-        my ($now) = @_;
-        return -15 if $cancel && $$cancel;
-        return 0 if !$progress;
-        my $result = guarded(\%state, $progress, {
-            phase => Dwarfs::Native::dwarfs_phase_name(Dwarfs::Native::dwarfs_progress_phase($now)),
-            done_bytes => Dwarfs::Native::dwarfs_progress_number($now, 0),
-            total_bytes => Dwarfs::Native::dwarfs_progress_number($now, 1),
-            done_items => Dwarfs::Native::dwarfs_progress_number($now, 5),
-        });
-        return $result < 0 ? $result : 0;
+    my ($input, $output, %options) = @_;
+    my %given = take(\%options, qw(include overwrite), @builder_options, @run_options);
+    my @inputs = list($input);
+    Dwarfs::Run->new(\%given)->start(sub {
+        my ($run) = @_;
+        my $builder = $run->builder(\%given);
+        die "an input is needed\n" if !@inputs;
+        for (@inputs) {
+            if (is_image($_)) {
+                Dwarfs::Native::dwarfs_builder_add_image($builder, $_->{pointer}, "",
+                    $Dwarfs::Native::DWARFS_KEEP_BLOCKS);
+            } else {
+                Dwarfs::Native::dwarfs_composed_add_path($builder, path_of($_), @inputs == 1 ? 1 : 0,
+                    $run->{task});
+            }
+        }
+        Dwarfs::Native::dwarfs_builder_write_path($builder, path_of($output),
+            $given{overwrite} ? 1 : 0);
+    });
+    return;
+}
+
+sub rewrite {
+    my ($source, $output, %options) = @_;
+    my %given = (blocks => 1, metadata => 1, %options);
+    %given = take(\%given, qw(blocks metadata rebuild change_block_size categories overwrite),
+        @builder_options, @run_options);
+    my $resize = $given{change_block_size};
+    my $parts = 0;
+    $parts |= $Dwarfs::Native::DWARFS_REWRITE_BLOCKS if $given{blocks} || $resize;
+    $parts |= $Dwarfs::Native::DWARFS_REWRITE_METADATA if $given{metadata};
+    $parts |= $Dwarfs::Native::DWARFS_REWRITE_REBUILD if $given{rebuild} || $resize;
+    $parts |= $Dwarfs::Native::DWARFS_REWRITE_BLOCK_SIZE if $resize;
+    my $image = is_image($source) ? $source : Dwarfs->open(path_of($source));
+    Dwarfs::Run->new(\%given)->start(sub {
+        my ($run) = @_;
+        my $builder = $run->builder(\%given);
+        Dwarfs::Native::dwarfs_composed_keep_header($builder, $image->{pointer});
+        Dwarfs::Native::dwarfs_builder_set_recompress_categories($builder, $given{categories});
+        my $sink = $run->own(
+            Dwarfs::Native::dwarfs_sink_open(path_of($output), $given{overwrite} ? 1 : 0),
+            \&Dwarfs::Native::dwarfs_sink_free);
+        Dwarfs::Native::dwarfs_rewrite($image->{pointer}, $parts, $builder, $sink);
+    });
+    return;
+}
+
+sub compare {
+    my ($first, $second, %options) = @_;
+    my %given = take(\%options, qw(ignore time_resolution_ns), @run_options);
+    my %kinds = map { Dwarfs::Native::dwarfs_difference_word($_) => $_ }
+        0 .. $Dwarfs::Native::DWARFS_DIFFERENCE_KINDS - 1;
+    my @found;
+    my $add = sub {
+        my ($difference) = @_;
+        push @found, {
+            kind => Dwarfs::Native::dwarfs_difference_word(
+                Dwarfs::Native::dwarfs_difference_kind($difference)),
+            path => Dwarfs::Native::dwarfs_difference_path($difference),
+            name => Dwarfs::Native::dwarfs_difference_name($difference),
+            a => Dwarfs::Native::dwarfs_composed_value($difference, 0),
+            b => Dwarfs::Native::dwarfs_composed_value($difference, 1),
+        };
+        return 0;
     };
-    my $on_include = sub {
-        my ($input) = @_;
-        return -15 if $cancel && $$cancel;
-        return 1 if !$include;
-        return guarded(\%state, $include, Dwarfs::Native::dwarfs_input_path($input),
-            Dwarfs::Native::dwarfs_input_mode($input), Dwarfs::Native::dwarfs_input_bytes($input));
-    };
-    my $pointer = $builder->{pointer};
-    Dwarfs::Native::dwarfs_task_set_progress($task->{pointer}, $on_progress);
-    Dwarfs::Native::dwarfs_builder_set_task($pointer, $task->{pointer});
-    Dwarfs::Native::dwarfs_builder_set_include($pointer, $on_include);
-    Dwarfs::Native::dwarfs_builder_set_level($pointer, $level) if defined $level;
-    Dwarfs::Native::dwarfs_builder_set_xattrs($pointer, $xattrs ? 1 : 0) if defined $xattrs;
+    Dwarfs::Run->new(\%given)->start(sub {
+        my ($run) = @_;
+        my $compare = $run->own(Dwarfs::Native::dwarfs_compare_new(undef),
+            \&Dwarfs::Native::dwarfs_compare_free);
+        Dwarfs::Native::dwarfs_compare_set_task($compare, $run->{task});
+        for my $side (0, 1) {
+            my $tree = $side ? $second : $first;
+            if (is_image($tree)) {
+                Dwarfs::Native::dwarfs_compare_set_image($compare, $side, $tree->{pointer});
+            } else {
+                Dwarfs::Native::dwarfs_compare_set_path($compare, $side, path_of($tree), undef);
+            }
+        }
+        for my $word (list($given{ignore})) {
+            die "not a kind of difference: $word\n" if !exists $kinds{$word};
+            Dwarfs::Native::dwarfs_compare_ignore($compare, $kinds{$word});
+        }
+        Dwarfs::Native::dwarfs_compare_set_time_resolution($compare, $given{time_resolution_ns})
+            if defined $given{time_resolution_ns};
+        Dwarfs::Native::dwarfs_compare_run($compare, $add);
+    });
+    return @found;
+}
+
+# One operation: its task, its callbacks, and the handles that it frees. What a callback dies with
+# is kept, and ends it.
+package Dwarfs::Run;
+
+sub new {
+    my ($class, $given) = @_;
+    my $self = bless { %{$given}{qw(include progress cancel)}, handles => [] }, $class;
+    $self->{on_progress} = sub { $self->report($_[0]) };
+    return $self;
+}
+
+# Call a function with this, and die with what has stopped it.
+sub start {
+    my ($self, $function) = @_;
     my $done = eval {
-        Dwarfs::Native::dwarfs_builder_add_directory($pointer, $directory);
-        Dwarfs::Native::dwarfs_builder_write_path($pointer, $output, $overwrite ? 1 : 0);
+        $self->{task} = $self->own(Dwarfs::Native::dwarfs_task_new(),
+            \&Dwarfs::Native::dwarfs_task_free);
+        Dwarfs::Native::dwarfs_task_set_progress($self->{task}, $self->{on_progress});
+        $function->($self);
         1;
     };
-    my $failure = exists $state{failure} ? $state{failure} : $@;
-    $builder->close;
+    my $failure = exists $self->{failure} ? $self->{failure} : $@;
+    $_->close for reverse @{ $self->{handles} };
+    delete @{$self}{qw(on_progress on_include)};    # which refer to this
     die $failure if !$done;
     return;
+}
+
+# A pointer that is freed at the end.
+sub own {
+    my ($self, $pointer, $free) = @_;
+    push @{ $self->{handles} }, Dwarfs::Handle->make($pointer, $free);
+    return $pointer;
+}
+
+sub builder {
+    my ($self, $given) = @_;
+    my $builder = $self->own(Dwarfs::Native::dwarfs_builder_new(undef),
+        \&Dwarfs::Native::dwarfs_builder_free);
+    $self->{on_include} = sub { $self->choose($_[0]) };
+    Dwarfs::Native::dwarfs_builder_set_task($builder, $self->{task});
+    Dwarfs::Native::dwarfs_builder_set_include($builder, $self->{on_include});
+    Dwarfs::Native::dwarfs_builder_set_level($builder, $given->{level}) if defined $given->{level};
+    Dwarfs::Native::dwarfs_builder_set_block_bits($builder, $given->{block_bits})
+        if defined $given->{block_bits};
+    Dwarfs::Native::dwarfs_builder_set_xattrs($builder, $given->{xattrs} ? 1 : 0)
+        if defined $given->{xattrs};
+    Dwarfs::Native::dwarfs_builder_set_order($builder, $given->{order}) if defined $given->{order};
+    Dwarfs::Native::dwarfs_builder_set_codec($builder, $Dwarfs::Native::DWARFS_CODEC_BLOCKS,
+        $given->{compression})
+        if defined $given->{compression};
+    return $builder;
+}
+
+# Call a callback of the user, unless the operation is to end.
+sub guarded {
+    my ($self, $function, @arguments) = @_;
+    return -15 if exists $self->{failure} || $self->{cancel} && ${ $self->{cancel} };
+    my $result = eval { $function->(@arguments) ? 1 : 0 };
+    return $result if defined $result;
+    $self->{failure} = $@;
+    return -15;
+}
+
+sub choose {
+    my ($self, $input) = @_;
+    return $self->guarded($self->{include} || sub { 1 }, Dwarfs::Native::dwarfs_input_path($input),
+        Dwarfs::Native::dwarfs_input_mode($input), Dwarfs::Native::dwarfs_input_bytes($input));
+}
+
+sub report {
+    my ($self, $now) = @_;
+    my $result = $self->guarded($self->{progress} || sub { 0 }, {
+        phase => Dwarfs::Native::dwarfs_phase_name(Dwarfs::Native::dwarfs_progress_phase($now)),
+        done_bytes => Dwarfs::Native::dwarfs_progress_number($now, 0),
+        total_bytes => Dwarfs::Native::dwarfs_progress_number($now, 1),
+        done_items => Dwarfs::Native::dwarfs_progress_number($now, 5),
+    });
+    return $result < 0 ? $result : 0;
 }
 
 package Dwarfs::Image;
@@ -247,6 +438,64 @@ sub xattrs {
 sub check {
     my ($self) = @_;
     return Dwarfs::Native::dwarfs_image_check($self->{pointer}, 2, undef, undef);
+}
+
+sub extract {
+    my ($self, $directory, %options) = @_;
+    my %given = Dwarfs::take(\%options, qw(owners writers), @output_options);
+    Dwarfs::Run->new(\%given)->start(sub {
+        my ($run) = @_;
+        my $extract = $run->own(Dwarfs::Native::dwarfs_extract_new($self->{pointer}),
+            \&Dwarfs::Native::dwarfs_extract_free);
+        set_output_options($extract, "dwarfs_extract", \%given);
+        Dwarfs::Native::dwarfs_extract_set_owners($extract, $given{owners} ? 1 : 0)
+            if defined $given{owners};
+        Dwarfs::Native::dwarfs_extract_set_writers($extract, $given{writers})
+            if defined $given{writers};
+        Dwarfs::Native::dwarfs_extract_set_task($extract, $run->{task});
+        Dwarfs::Native::dwarfs_extract_to_directory($extract, Dwarfs::path_of($directory));
+    });
+    return;
+}
+
+sub export {
+    my ($self, $path, %options) = @_;
+    my %given = Dwarfs::take(\%options, qw(format filters settings tree_order allow_huge_holes),
+        @output_options);
+    my $order = $given{tree_order} ? $Dwarfs::Native::DWARFS_WALK_TREE
+        : $Dwarfs::Native::DWARFS_WALK_DATA;
+    Dwarfs::Run->new(\%given)->start(sub {
+        my ($run) = @_;
+        my $export = $run->own(Dwarfs::Native::dwarfs_archive_export_new($self->{pointer}),
+            \&Dwarfs::Native::dwarfs_archive_export_free);
+        set_output_options($export, "dwarfs_archive_export", \%given);
+        Dwarfs::Native::dwarfs_archive_export_set_format($export,
+            defined $given{format} ? $given{format} : "auto");
+        Dwarfs::Native::dwarfs_archive_export_set_filters($export,
+            join(",", Dwarfs::list($given{filters})));
+        Dwarfs::Native::dwarfs_archive_export_set_options($export, $given{settings});
+        Dwarfs::Native::dwarfs_archive_export_set_order($export, $order);
+        Dwarfs::Native::dwarfs_archive_export_set_allow_huge_holes($export,
+            $given{allow_huge_holes} ? 1 : 0);
+        Dwarfs::Native::dwarfs_archive_export_set_task($export, $run->{task});
+        Dwarfs::Native::dwarfs_archive_export_to_path($export, Dwarfs::path_of($path));
+    });
+    return;
+}
+
+# What an extraction and an export have. The prefix is that of the functions.
+sub set_output_options {
+    my ($pointer, $prefix, $given) = @_;
+    my $call = sub {
+        my ($name, $value) = @_;
+        Dwarfs::Native->can($prefix . $name)->($pointer, $value);
+    };
+    $call->("_add_pattern", $_) for Dwarfs::list($given->{patterns});
+    for (qw(uid gid)) { $call->("_set_$_", $given->{$_}) if defined $given->{$_} }
+    for (qw(xattrs skip_devices skip_specials continue_on_error)) {
+        $call->("_set_$_", $given->{$_} ? 1 : 0) if defined $given->{$_};
+    }
+    return;
 }
 
 # Reads as IO::Handle does; nothing is buffered but the blocks, by the library.

@@ -819,6 +819,11 @@ DWARFS_CALLBACK(dwarfs_difference_fn, difference, on_difference)
 DWARFS_CALLBACK(dwarfs_export_report_fn, report, on_export_report)
 DWARFS_CALLBACK(dwarfs_import_report_fn, report, on_import_report)
 
+/* The arguments of the callback. */
+%ignore dwarfs_difference_kind;
+%ignore dwarfs_difference_path;
+%ignore dwarfs_difference_name;
+
 /* A list of a callable and None, or None. */
 %typemap(in) (dwarfs_category_fn category, void *user) {
 	if ($input != Py_None && (!PyList_Check($input) || PyList_Size($input) != 2)) {

@@ -8,7 +8,12 @@ require "dwarfs_native"
 #   Dwarfs.open("photos.dwarfs") do |image|
 #     image.each { |entry| puts entry.path if entry.file? }
 #     image.open("notes.txt") { |file| file.each_line { |line| puts line } }
+#     image.extract("copy")
+#     image.export("photos.tar.zst")
 #   end
+#   Dwarfs.pack(["photos.dwarfs", "more.tar"], "all.dwarfs")
+#   Dwarfs.compare("photos.dwarfs", "copy").each { |difference| p difference }
+#   Dwarfs.rewrite("photos.dwarfs", "small.dwarfs", level: 9)
 #
 # Paths are below the root of the image; those that are returned are UTF-8, with whatever bytes the
 # image has. What fails raises Dwarfs::Error, also when a closed object is used. Walks and files
@@ -57,66 +62,188 @@ module Dwarfs
       io&.close
     end
 
-    # Pack a directory. The block is called with a path, a mode and a size, and says whether to
-    # include it; progress is called with a Hash. What they raise ends the run, leaves no image,
-    # and is raised. cancel is called with each entry and report, and says whether to stop.
-    def pack(directory, output, level: nil, overwrite: false, xattrs: nil, order: nil,
-             compression: nil, progress: nil, cancel: nil, &include)
-      run = Run.new(include, progress, cancel)
-      task = Handle.new(Native.dwarfs_task_new, :dwarfs_task_free)
-      builder = Handle.new(Native.dwarfs_builder_new(nil), :dwarfs_builder_free)
-      native = builder.pointer
-      on_progress, on_include = run.method(:report), run.method(:choose)
-      Native.dwarfs_task_set_progress(task.pointer, on_progress)
-      Native.dwarfs_builder_set_task(native, task.pointer)
-      Native.dwarfs_builder_set_include(native, on_include)
-      Native.dwarfs_builder_set_level(native, level) if level
-      Native.dwarfs_builder_set_xattrs(native, xattrs) unless xattrs.nil?
-      Native.dwarfs_builder_set_order(native, order) if order
-      Native.dwarfs_builder_set_codec(native, Native::DWARFS_CODEC_BLOCKS, compression) if compression
-      begin
-        Native.dwarfs_builder_add_directory(native, File.path(directory))
-        Native.dwarfs_builder_write_path(native, File.path(output), overwrite)
-      rescue Error
-        raise run.failure || $!
+    # Make an image of a directory, an image or an archive (tar, cpio, zip and others), or of an
+    # Array of them: later ones replace entries of earlier ones. Each is a path or an open Image;
+    # the blocks of images are taken over as they are stored. Options are as for mkdwarfs;
+    # overwrite replaces the output.
+    #
+    # The block is called with a path, a mode and a size, and says whether to include it;
+    # progress is called with a Hash. What they raise ends the run, leaves no image, and is
+    # raised. cancel is called with each entry and report, and says whether to stop.
+    def pack(input, output, overwrite: false, progress: nil, cancel: nil, **options, &include)
+      Run.new(progress, cancel, include).start do |run|
+        builder = run.builder(**options)
+        run.add(builder, input.is_a?(Array) ? input : [input])
+        Native.dwarfs_builder_write_path(builder, File.path(output), overwrite)
       end
-      raise run.failure if run.failure
       nil
-    ensure
-      builder&.close
-      task&.close
+    end
+
+    # Write an image anew, with the same files: blocks and metadata are compressed again, with
+    # the level and compression of the options. rebuild makes the metadata anew, so that options
+    # of attributes apply; change_block_size gives all blocks the size of block_bits, and
+    # rebuilds; categories chooses blocks by the names of their categories, with commas between
+    # them, or with "!" in front all others. The source is a path or an open Image, and the
+    # output may be its file. A header is kept.
+    def rewrite(source, output, blocks: true, metadata: true, rebuild: false,
+                change_block_size: false, categories: nil, overwrite: false, progress: nil,
+                cancel: nil, **options)
+      parts = { Native::DWARFS_REWRITE_BLOCKS => blocks || change_block_size,
+                Native::DWARFS_REWRITE_METADATA => metadata,
+                Native::DWARFS_REWRITE_REBUILD => rebuild || change_block_size,
+                Native::DWARFS_REWRITE_BLOCK_SIZE => change_block_size }
+      Run.new(progress, cancel).start do |run|
+        image = run.image(source)
+        builder = run.builder(**options)
+        Native.dwarfs_composed_keep_header(builder, image)
+        Native.dwarfs_builder_set_recompress_categories(builder, categories) if categories
+        sink = run.own(Native.dwarfs_sink_open(File.path(output), overwrite), :dwarfs_sink_free)
+        Native.dwarfs_rewrite(image, parts.select { |_, chosen| chosen }.keys.sum, builder, sink)
+      end
+      nil
+    end
+
+    # The differences between two trees, an Array that is empty when they agree. Each is an open
+    # Image, or the path of an image, a directory or an archive. ignore has kinds that are not
+    # reported. Times are compared in seconds, unless time_resolution_ns is given. What cannot be
+    # read is a difference of the kind "trouble".
+    def compare(a, b, ignore: [], time_resolution_ns: nil, progress: nil, cancel: nil)
+      kinds = Difference.kinds
+      found = []
+      Run.new(progress, cancel).start do |run|
+        compare = run.own(Native.dwarfs_compare_new(nil), :dwarfs_compare_free)
+        Native.dwarfs_compare_set_task(compare, run.task)
+        [a, b].each_with_index { |tree, side| run.compare_with(compare, side, tree) }
+        Array(ignore).each do |word|
+          kind = kinds.index(word) || raise(ArgumentError, "not a kind of difference: #{word}")
+          Native.dwarfs_compare_ignore(compare, kind)
+        end
+        if time_resolution_ns
+          Native.dwarfs_compare_set_time_resolution(compare, time_resolution_ns)
+        end
+        add = run.callback { |native| found << Difference.make(kinds, native) }
+        Native.dwarfs_compare_run(compare, add)
+      end
+      found
     end
   end
 
-  # The callbacks of one run. An exception is kept, and stops it.
-  class Run
-    attr_reader :failure
-
-    def initialize(include, progress, cancel)
-      @include, @progress, @cancel = include, progress, cancel
-    end
-
-    def choose(input)
-      guard do
-        next 1 unless @include
-        path = Dwarfs.text(Dwarfs_native.dwarfs_input_path(input))
-        @include.call(path, Dwarfs_native.dwarfs_input_mode(input),
-                      Dwarfs_native.dwarfs_input_bytes(input)) ? 1 : 0
+  # What differs: kind is a word such as "mode" or "only-a", name that of an extended attribute,
+  # a and b are what both sides have, as bytes, or nil.
+  class Difference < Struct.new(:kind, :path, :name, :a, :b)
+    # The words of all kinds.
+    def self.kinds
+      Array.new(Dwarfs_native::DWARFS_DIFFERENCE_KINDS) do |kind|
+        Dwarfs.text(Dwarfs_native.dwarfs_difference_word(kind))
       end
     end
 
-    def report(now)
-      guard do
-        phase = Dwarfs_native.dwarfs_phase_name(Dwarfs_native.dwarfs_progress_phase(now))
-        @progress&.call({ phase: phase,
-                          done_bytes: Dwarfs_native.dwarfs_progress_number(now, 0),
-                          total_bytes: Dwarfs_native.dwarfs_progress_number(now, 1),
-                          done_items: Dwarfs_native.dwarfs_progress_number(now, 5) })
-        0
+    def self.make(kinds, native)
+      name = Dwarfs_native.dwarfs_difference_name(native)
+      new(kinds[Dwarfs_native.dwarfs_difference_kind(native)],
+          Dwarfs.text(Dwarfs_native.dwarfs_difference_path(native)), name && Dwarfs.text(name),
+          Dwarfs_native.dwarfs_composed_value(native, Dwarfs_native::DWARFS_COMPARE_A),
+          Dwarfs_native.dwarfs_composed_value(native, Dwarfs_native::DWARFS_COMPARE_B))
+    end
+  end
+
+  # One operation: its task, its callbacks, and the handles that it frees. An exception of a
+  # callback is kept, and stops it.
+  class Run
+    def initialize(progress, cancel, include = nil)
+      @progress, @cancel, @include = progress, cancel, include
+      @handles, @callbacks = [], []
+    end
+
+    # Call the block, and raise what has stopped it.
+    def start
+      on_progress = callback { |now| report(now) }
+      @task = own(Native.dwarfs_task_new, :dwarfs_task_free)
+      Native.dwarfs_task_set_progress(@task, on_progress)
+      begin
+        yield self
+      rescue Error
+        raise @failure || $!
+      end
+      raise @failure if @failure
+    ensure
+      @handles.reverse_each(&:close)
+    end
+
+    attr_reader :task
+
+    # A pointer that is freed at the end.
+    def own(pointer, free)
+      @handles << Handle.new(pointer, free)
+      pointer
+    end
+
+    # What the library may call, as long as the operation lasts. Returns what the block returns
+    # if that is a number.
+    def callback(&block)
+      call = lambda do |argument|
+        guard do
+          result = block.call(argument)
+          result.is_a?(Integer) ? result : 0
+        end
+      end
+      @callbacks << call
+      call
+    end
+
+    def builder(level: nil, xattrs: nil, order: nil, compression: nil, block_bits: nil)
+      builder = own(Native.dwarfs_builder_new(nil), :dwarfs_builder_free)
+      Native.dwarfs_builder_set_task(builder, @task)
+      Native.dwarfs_builder_set_include(builder, callback { |input| choose(input) })
+      Native.dwarfs_builder_set_level(builder, level) if level
+      Native.dwarfs_builder_set_block_bits(builder, block_bits) if block_bits
+      Native.dwarfs_builder_set_xattrs(builder, xattrs) unless xattrs.nil?
+      Native.dwarfs_builder_set_order(builder, order) if order
+      if compression
+        Native.dwarfs_builder_set_codec(builder, Native::DWARFS_CODEC_BLOCKS, compression)
+      end
+      builder
+    end
+
+    def add(builder, inputs)
+      inputs.each do |input|
+        if input.is_a?(Image)
+          Native.dwarfs_builder_add_image(builder, input.pointer, "", Native::DWARFS_KEEP_BLOCKS)
+        else
+          Native.dwarfs_composed_add_path(builder, File.path(input), inputs.size == 1, @task)
+        end
+      end
+    end
+
+    # The pointer of an open image, or of one that is opened.
+    def image(source)
+      return source.pointer if source.is_a?(Image)
+      own(Native.dwarfs_image_open(nil, File.path(source), nil), :dwarfs_image_free)
+    end
+
+    def compare_with(compare, side, tree)
+      if tree.is_a?(Image)
+        Native.dwarfs_compare_set_image(compare, side, tree.pointer)
+      else
+        Native.dwarfs_compare_set_path(compare, side, File.path(tree), nil)
       end
     end
 
     private
+
+    def choose(input)
+      return 1 unless @include
+      path = Dwarfs.text(Native.dwarfs_input_path(input))
+      @include.call(path, Native.dwarfs_input_mode(input), Native.dwarfs_input_bytes(input)) ? 1 : 0
+    end
+
+    def report(now)
+      phase = Native.dwarfs_phase_name(Native.dwarfs_progress_phase(now))
+      @progress&.call({ phase: phase, done_bytes: Native.dwarfs_progress_number(now, 0),
+                        total_bytes: Native.dwarfs_progress_number(now, 1),
+                        done_items: Native.dwarfs_progress_number(now, 5) })
+      nil
+    end
 
     def guard
       return -15 if @failure || @cancel&.call
@@ -271,6 +398,62 @@ module Dwarfs
 
     def size
       Native.dwarfs_image_bytes(pointer)
+    end
+
+    # Extract to a directory, which is created if it is missing. Nothing is overwritten: an entry
+    # that exists is an error. With patterns, such as "src/**/*.c" or "doc/", only what matches one
+    # of them is extracted, with all below it. owners says whether to set them (by default when
+    # the process is privileged), uid and gid set one for all; writers is how many more threads
+    # write. Stops at the first entry that cannot be written, or with continue_on_error raises
+    # its error at the end. progress and cancel are as for Dwarfs.pack.
+    def extract(directory, patterns: [], owners: nil, uid: nil, gid: nil, xattrs: true,
+                skip_devices: false, skip_specials: false, writers: 0,
+                continue_on_error: false, progress: nil, cancel: nil)
+      Run.new(progress, cancel).start do |run|
+        extract = run.own(Native.dwarfs_extract_new(pointer), :dwarfs_extract_free)
+        Array(patterns).each { |pattern| Native.dwarfs_extract_add_pattern(extract, pattern) }
+        Native.dwarfs_extract_set_owners(extract, owners) unless owners.nil?
+        Native.dwarfs_extract_set_uid(extract, uid) if uid
+        Native.dwarfs_extract_set_gid(extract, gid) if gid
+        Native.dwarfs_extract_set_xattrs(extract, xattrs)
+        Native.dwarfs_extract_set_skip_devices(extract, skip_devices)
+        Native.dwarfs_extract_set_skip_specials(extract, skip_specials)
+        Native.dwarfs_extract_set_writers(extract, writers)
+        Native.dwarfs_extract_set_continue_on_error(extract, continue_on_error)
+        Native.dwarfs_extract_set_task(extract, run.task)
+        Native.dwarfs_extract_to_directory(extract, File.path(directory))
+      end
+      nil
+    end
+
+    # Write an archive, which replaces an existing file when it is complete. The format "auto" is
+    # that of the suffix of the path, such as ".tar.zst" or ".zip"; others are "tar", "newc",
+    # "zip" and what libarchive has. filters are such as "zstd"; settings are those of libarchive,
+    # such as "compression-level=19". Files are in the order of their data, or with tree_order
+    # below their directory. allow_huge_holes writes holes as zeros whatever their size. Other
+    # options are as for extract; with continue_on_error the archive lacks what has failed.
+    def export(path, format: "auto", filters: [], settings: nil, patterns: [], uid: nil, gid: nil,
+               xattrs: true, tree_order: false, skip_devices: false, skip_specials: false,
+               allow_huge_holes: false, continue_on_error: false, progress: nil, cancel: nil)
+      order = tree_order ? Native::DWARFS_WALK_TREE : Native::DWARFS_WALK_DATA
+      Run.new(progress, cancel).start do |run|
+        export = run.own(Native.dwarfs_archive_export_new(pointer), :dwarfs_archive_export_free)
+        Native.dwarfs_archive_export_set_format(export, format)
+        Native.dwarfs_archive_export_set_filters(export, Array(filters).join(","))
+        Native.dwarfs_archive_export_set_options(export, settings)
+        Array(patterns).each { |one| Native.dwarfs_archive_export_add_pattern(export, one) }
+        Native.dwarfs_archive_export_set_uid(export, uid) if uid
+        Native.dwarfs_archive_export_set_gid(export, gid) if gid
+        Native.dwarfs_archive_export_set_xattrs(export, xattrs)
+        Native.dwarfs_archive_export_set_order(export, order)
+        Native.dwarfs_archive_export_set_skip_devices(export, skip_devices)
+        Native.dwarfs_archive_export_set_skip_specials(export, skip_specials)
+        Native.dwarfs_archive_export_set_allow_huge_holes(export, allow_huge_holes)
+        Native.dwarfs_archive_export_set_continue_on_error(export, continue_on_error)
+        Native.dwarfs_archive_export_set_task(export, run.task)
+        Native.dwarfs_archive_export_to_path(export, File.path(path))
+      end
+      nil
     end
   end
 

@@ -60,6 +60,8 @@ local function walked(image, path)
 	return sorted(paths)
 end
 
+local function yes() return true end
+
 test("pack", function()
 	dwarfs.pack(TREE, IMAGE, {level = 1, xattrs = true})
 	same(fails(dwarfs.pack, TREE, IMAGE).code, -12)
@@ -267,6 +269,102 @@ test("damaged image", function()
 	same(failure.path, path)
 	same(failure.offset > 0, true)
 end)
+test("extract", function()
+	local copy = FOLDER .. "/extracted"
+	image:extract(copy, {patterns = "sub/", xattrs = false})
+	same(exists(copy .. "/a.txt"), false)
+	same(#slurp(copy .. "/sub/b.bin"), 256000)
+	local failure = fails(image.extract, image, copy, {patterns = {"sub/"}})
+	same(failure.code, -12)
+	same(failure.path:find("sub/b.bin$") ~= nil, true)
+	local last
+	image:extract(copy .. "2", {continue_on_error = true, progress = function(now) last = now end})
+	same(last.phase, "done")
+	same(#dwarfs.compare(image, copy .. "2"), 0)
+	local mine = {}
+	same(fails(image.extract, image, copy .. "3", {progress = function() error(mine) end}), mine)
+	same(fails(image.extract, image, copy .. "4", {cancel = yes}).code, -15)
+	same(fails(image.extract, image, copy .. "5", {patterns = {"["}}).code, -2)
+	same(fails(image.extract, image, FOLDER .. "/no/copy").code, -9)
+	fails(image.extract, image, {})
+	fails(image.extract, image, copy, {no_option = 1})
+	fails(image.extract, image, copy, {owners = 1})
+end)
+test("export", function()
+	local tar, stopped = FOLDER .. "/x.tar", FOLDER .. "/k.tar"
+	image:export(tar, {format = "ustar", filters = {"gzip"}, patterns = {"sub/"}, tree_order = true,
+		xattrs = false, settings = ""})
+	same(slurp(tar):sub(1, 2), "\x1f\x8b")
+	image:export(tar)
+	same(slurp(tar):find("ustar", 1, true) ~= nil, true)
+	same(fails(image.export, image, FOLDER .. "/x.unknown").code, -2)
+	same(fails(image.export, image, tar, {format = "none"}).code, -2)
+	same(fails(image.export, image, stopped, {cancel = yes}).code, -15)
+	same(fails(image.export, image, stopped, {progress = function() error("why", 0) end}), "why")
+	same(exists(stopped), false)
+	fails(image.export, image, {})
+end)
+test("import", function()
+	local tar, imported, none = FOLDER .. "/x.tar", FOLDER .. "/i.dwarfs", FOLDER .. "/w.dwarfs"
+	local phases = {}
+	dwarfs.pack(tar, imported, {level = 1, progress = function(now) phases[now.phase] = true end})
+	same(phases.reading, true)
+	same(#dwarfs.compare(IMAGE, imported), 0)
+	os.execute("mkdir " .. FOLDER .. "/more")
+	spit(FOLDER .. "/more/a.txt", "other")
+	dwarfs.pack({tar, image, FOLDER .. "/c.dwarfs", FOLDER .. "/more"}, imported, {overwrite = true})
+	local merged <close> = dwarfs.open(imported)
+	same(merged:read("a.txt"), "other")
+	same(merged:read("skip~"), "old")
+	same(#merged:list(), 5)
+	same(fails(dwarfs.pack, TREE .. "/a.txt", none).code, -8)
+	same(fails(dwarfs.pack, {tar, FOLDER .. "/none"}, none).code, -9)
+	same(fails(dwarfs.pack, tar, none, {cancel = yes}).code, -15)
+	same(fails(dwarfs.pack, tar, none, {progress = function() error("why", 0) end}), "why")
+	fails(dwarfs.pack, {}, none)
+	fails(dwarfs.pack, {5}, none)
+	fails(dwarfs.pack, nil, none)
+	same(exists(none), false)
+end)
+test("compare", function()
+	same(#dwarfs.compare(image, TREE, {ignore = "mtime"}), 0)
+	local sizes = {}
+	for _, found in ipairs(dwarfs.compare(image, FOLDER .. "/i.dwarfs", {ignore = {"mtime", "xattr"}})) do
+		if found.kind == "size" then
+			sizes[#sizes + 1] = ("%s %s %s %s"):format(found.path, found.name, found.a, found.b)
+		end
+	end
+	same(table.concat(sizes, "|"), "a.txt nil 18 5")
+	local found = dwarfs.compare(IMAGE, FOLDER .. "/c.dwarfs", {ignore = "mtime"})
+	same(found[1].kind .. found[1].path, "only-askip~")
+	same(#dwarfs.compare(image, image, {time_resolution_ns = 1}), 0)
+	same(fails(dwarfs.compare, image, FOLDER .. "/none").code, -9)
+	same(fails(dwarfs.compare, image, TREE, {cancel = yes}).code, -15)
+	fails(dwarfs.compare, image, TREE, {ignore = "nothing"})
+	fails(dwarfs.compare, nil, image)
+	fails(dwarfs.compare, image)
+end)
+test("rewrite", function()
+	local output, none, count = FOLDER .. "/rewritten.dwarfs", FOLDER .. "/w.dwarfs", 0
+	dwarfs.rewrite(image, output, {compression = "null", progress = function() count = count + 1 end})
+	same(count > 0, true)
+	same(#dwarfs.compare(IMAGE, output), 0)
+	local before = #slurp(output)
+	dwarfs.rewrite(output, output,
+		{level = 5, block_bits = 16, change_block_size = true, overwrite = true})
+	same(#slurp(output) < before, true)
+	same(#dwarfs.compare(IMAGE, output), 0)
+	spit(FOLDER .. "/header.dwarfs", "#!/bin/sh\n" .. slurp(output))
+	dwarfs.rewrite(FOLDER .. "/header.dwarfs", output, {blocks = false, overwrite = true})
+	same(slurp(output):sub(1, 16), "#!/bin/sh\nDWARFS")
+	same(fails(dwarfs.rewrite, image, output).code, -12)
+	same(fails(dwarfs.rewrite, image, none, {categories = "none"}).code, -2)
+	same(fails(dwarfs.rewrite, image, none, {cancel = yes}).code, -15)
+	same(fails(dwarfs.rewrite, TREE .. "/a.txt", none).code, -7)
+	fails(dwarfs.rewrite, image, none, {no_option = 1})
+	fails(dwarfs.rewrite, nil, none)
+	same(exists(none), false)
+end)
 test("wrong type", function()
 	local file <close> = image:open("a.txt")
 	for _, wrong in ipairs {file.handle, "text", 5, true, io.stdout, {}} do
@@ -297,9 +395,12 @@ test("use after close", function()
 	same(file:close(), true)
 	same(fails(closed.list, closed).message, "the image is closed")
 	for _, name in ipairs {"stat", "lstat", "exists", "list", "walk", "open", "read", "readlink",
-		"xattrs", "lines", "check", "size"} do
+		"xattrs", "lines", "check", "size", "extract", "export"} do
 		same(fails(closed[name], closed, "a.txt").code, -2)
 	end
+	same(fails(dwarfs.compare, TREE, closed).code, -2)
+	same(fails(dwarfs.pack, {TREE, closed}, FOLDER .. "/w.dwarfs").code, -2)
+	same(fails(dwarfs.rewrite, closed, FOLDER .. "/w.dwarfs").code, -2)
 	for _, name in ipairs {"read", "lines", "seek", "size", "close"} do
 		same(fails(file[name], file).code, -2)
 	end

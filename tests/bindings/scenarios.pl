@@ -158,6 +158,100 @@ case "damaged image", sub {
     same($failure->path, "$folder/d.dwarfs");
     same($failure->offset > 0 ? 1 : 0, 1);
 };
+case "extract", sub {
+    my ($copy, $last) = ("$folder/extracted");
+    $image->extract($copy, patterns => "sub/", xattrs => 0);
+    same(-e "$copy/a.txt" ? 1 : 0, 0);
+    same(-s "$copy/sub/b.bin", 256_000);
+    my $failure = fails(sub { $image->extract($copy, patterns => ["sub/"]) });
+    same($failure->code, -12);
+    same($failure->path =~ m(sub/b\.bin$) ? 1 : 0, 1);
+    $image->extract("${copy}2", continue_on_error => 1, progress => sub { $last = $_[0] });
+    same($last->{phase}, "done");
+    same(scalar(Dwarfs::compare($image, "${copy}2")), 0);
+    same(fails(sub { $image->extract("${copy}3", progress => sub { die "mine\n" }) }), "mine\n");
+    same(fails(sub { $image->extract("${copy}4", cancel => \1) })->code, -15);
+    same(fails(sub { $image->extract("${copy}5", patterns => "[") })->code, -2);
+    same(fails(sub { $image->extract("$folder/no/copy") })->code, -9);
+    fails(sub { $image->extract });
+    fails(sub { $image->extract({}) });
+    same(fails(sub { $image->extract($copy, no_option => 1) }), "unknown option 'no_option'\n");
+};
+case "export", sub {
+    my ($tar, $stopped) = ("$folder/x.tar", "$folder/k.tar");
+    $image->export($tar, format => "ustar", filters => ["gzip"], patterns => "sub/",
+        tree_order => 1, xattrs => 0, settings => "");
+    same(substr(slurp($tar), 0, 2), "\x1f\x8b");
+    $image->export($tar);
+    same(slurp($tar) =~ /ustar/ ? 1 : 0, 1);
+    same(fails(sub { $image->export("$folder/x.unknown") })->code, -2);
+    same(fails(sub { $image->export($tar, format => "none") })->code, -2);
+    same(fails(sub { $image->export($stopped, cancel => \1) })->code, -15);
+    same(fails(sub { $image->export($stopped, progress => sub { die "mine\n" }) }), "mine\n");
+    same(-e $stopped ? 1 : 0, 0);
+    fails(sub { $image->export(undef) });
+};
+case "import", sub {
+    my ($tar, $imported, $none, %phases) = ("$folder/x.tar", "$folder/i.dwarfs", "$folder/w.dwarfs");
+    Dwarfs::pack($tar, $imported, level => 1, progress => sub { $phases{ $_[0]{phase} } = 1 });
+    same($phases{reading}, 1);
+    same(scalar(Dwarfs::compare($path, $imported)), 0);
+    mkdir "$folder/more" or die;
+    open(my $out, ">", "$folder/more/a.txt") or die;
+    print $out "other";
+    close $out;
+    Dwarfs::pack([$tar, $image, "$folder/c.dwarfs", "$folder/more"], $imported, overwrite => 1);
+    my $merged = Dwarfs->open($imported);
+    same($merged->read("a.txt"), "other");
+    same($merged->read("skip~"), "old");
+    same(scalar(my @names = $merged->list), 5);
+    same(fails(sub { Dwarfs::pack("$tree/a.txt", $none) })->code, -8);
+    same(fails(sub { Dwarfs::pack([$tar, "$folder/none"], $none) })->code, -9);
+    same(fails(sub { Dwarfs::pack($tar, $none, cancel => \1) })->code, -15);
+    same(fails(sub { Dwarfs::pack($tar, $none, progress => sub { die "mine\n" }) }), "mine\n");
+    fails(sub { Dwarfs::pack([], $none) });
+    fails(sub { Dwarfs::pack([{}], $none) });
+    fails(sub { Dwarfs::pack(undef, $none) });
+    same(-e $none ? 1 : 0, 0);
+};
+case "compare", sub {
+    same(scalar(Dwarfs::compare($image, $tree)), 0);
+    my @found = Dwarfs::compare($image, "$folder/i.dwarfs", ignore => ["mtime", "xattr"]);
+    same(join("|", map { "$_->{path} $_->{a} $_->{b}" } grep { $_->{kind} eq "size" } @found),
+        "a.txt 18 5");
+    @found = Dwarfs::compare($path, "$folder/c.dwarfs", ignore => "mtime");
+    same("$found[0]{kind} $found[0]{path}", "only-a skip~");
+    same(defined $found[0]{name} || defined $found[0]{b} ? 1 : 0, 0);
+    same(scalar(Dwarfs::compare($image, $image, time_resolution_ns => 1)), 0);
+    same(fails(sub { Dwarfs::compare($image, "$folder/none") })->code, -9);
+    same(fails(sub { Dwarfs::compare($image, $tree, cancel => \1) })->code, -15);
+    fails(sub { Dwarfs::compare($image, $tree, ignore => "nothing") });
+    fails(sub { Dwarfs::compare($image) });
+    fails(sub { Dwarfs::compare({}, $image) });
+};
+case "rewrite", sub {
+    my ($output, $none, $count) = ("$folder/rewritten.dwarfs", "$folder/w.dwarfs", 0);
+    Dwarfs::rewrite($image, $output, compression => "null", progress => sub { $count++ });
+    same($count > 0 ? 1 : 0, 1);
+    same(scalar(Dwarfs::compare($path, $output)), 0);
+    my $before = -s $output;
+    Dwarfs::rewrite($output, $output, level => 5, block_bits => 16, change_block_size => 1,
+        overwrite => 1);
+    same(-s $output < $before ? 1 : 0, 1);
+    same(scalar(Dwarfs::compare($path, $output)), 0);
+    open(my $out, ">:raw", "$folder/header.dwarfs") or die;
+    print $out "#!/bin/sh\n" . slurp($output);
+    close $out;
+    Dwarfs::rewrite("$folder/header.dwarfs", $output, blocks => 0, overwrite => 1);
+    same(substr(slurp($output), 0, 16), "#!/bin/sh\nDWARFS");
+    same(fails(sub { Dwarfs::rewrite($image, $output) })->code, -12);
+    same(fails(sub { Dwarfs::rewrite($image, $none, categories => "none") })->code, -2);
+    same(fails(sub { Dwarfs::rewrite($image, $none, cancel => \1) })->code, -15);
+    same(fails(sub { Dwarfs::rewrite("$tree/a.txt", $none) })->code, -7);
+    fails(sub { Dwarfs::rewrite($image, $none, no_option => 1) });
+    fails(sub { Dwarfs::rewrite(undef, $none) });
+    same(-e $none ? 1 : 0, 0);
+};
 case "wrong type", sub {
     fails(sub { Dwarfs::Native::dwarfs_image_bytes($image->open("a.txt")->{pointer}) });
     fails(sub { Dwarfs::Native::dwarfs_image_bytes("text") });
@@ -170,6 +264,10 @@ case "use after close", sub {
     $_->close for $closed, $file, $closed, $file;
     same(fails(sub { $closed->list })->message, "the handle is closed");
     same(fails(sub { $closed->stat("a.txt") })->code, -2);
+    same(fails($_)->code, -2) for sub { $closed->extract("$folder/w") },
+        sub { $closed->export("$folder/w.tar") }, sub { Dwarfs::compare($tree, $closed) },
+        sub { Dwarfs::pack([$tree, $closed], "$folder/w.dwarfs") },
+        sub { Dwarfs::rewrite($closed, "$folder/w.dwarfs") };
     fails(sub { $file->pread(1, 0) });
     fails(sub { $file->size });
 };

@@ -212,6 +212,82 @@ with case("damaged image"):
     os.truncate(FOLDER + "/d.dwarfs", len(data) - 1)
     failure = fails(dwarfs.open, FOLDER + "/d.dwarfs")
     same((failure.code, failure.path, failure.offset > 0), (-5, FOLDER + "/d.dwarfs", True))
+with case("extract"):
+    copy, reports = FOLDER + "/extracted", []
+    image.extract(copy, patterns=["sub/"], xattrs=False)
+    same(os.listdir(copy), ["sub"])
+    same(os.path.getsize(copy + "/sub/b.bin"), 256_000)
+    failure = fails(image.extract, copy, patterns=["sub/"], kind=FileExistsError)
+    same((failure.code, failure.path.endswith("sub/b.bin")), (-12, True))
+    image.extract(copy + "2", progress=reports.append)
+    same(reports[-1].phase, dwarfs.Phase.DONE)
+    same(dwarfs.compare(image, copy + "2"), [])
+    fails(image.extract, copy + "3", progress=lambda now: raise_(KeyboardInterrupt()),
+          kind=KeyboardInterrupt)
+    same(fails(image.extract, copy + "5", patterns=["["]).code, -2)
+    same(fails(image.extract, FOLDER + "/no/copy").code, -9)
+    fails(image.extract, 1.5, kind=TypeError)
+    fails(image.extract, copy, no_option=1, kind=TypeError)
+with case("export"):
+    tar = FOLDER + "/x.tar"
+    image.export(tar, "ustar", filters=["gzip"], patterns=["sub/"], tree_order=True, xattrs=False)
+    same(slurp(tar)[:2], b"\x1f\x8b")
+    image.export(tar)
+    same(b"ustar" in slurp(tar), True)
+    same(fails(image.export, FOLDER + "/x.unknown").code, -2)
+    same(fails(image.export, tar, "none").code, -2)
+    fails(image.export, FOLDER + "/k.tar", progress=lambda now: raise_(KeyboardInterrupt()),
+          kind=KeyboardInterrupt)
+    same(os.path.exists(FOLDER + "/k.tar"), False)
+    fails(image.export, {}, kind=TypeError)
+with case("import"):
+    imported, phases = FOLDER + "/i.dwarfs", []
+    builder = dwarfs.Builder(level=1)
+    builder.add_archive(tar, progress=lambda now: phases.append(now.phase))
+    builder.write(imported)
+    same(dwarfs.Phase.IMPORT in phases, True)
+    same(dwarfs.compare(IMAGE, imported), [])
+    os.mkdir(FOLDER + "/more")
+    spit(FOLDER + "/more/a.txt", b"other")
+    builder = dwarfs.Builder()
+    builder.add_archive(tar)
+    builder.add_image(image)
+    builder.add_tree(FOLDER + "/more")
+    builder.write(imported, overwrite=True)
+    with dwarfs.open(imported) as merged:
+        same(((merged / "a.txt").read_bytes(), (merged / "skip~").read_bytes()), (b"other", b"old"))
+        same(len(list(merged)), 5)
+    same(fails(dwarfs.Builder().add_archive, TREE + "/a.txt").code, -8)
+    same(fails(dwarfs.Builder().add_archive, FOLDER + "/none", kind=FileNotFoundError).code, -9)
+    fails(dwarfs.Builder().add_archive, tar, progress=lambda now: raise_(KeyboardInterrupt()),
+          kind=KeyboardInterrupt)
+    fails(dwarfs.Builder().add_image, tar, kind=AttributeError)
+with case("compare"):
+    same(dwarfs.compare(image, TREE), [])
+    differences = dwarfs.compare(image, FOLDER + "/i.dwarfs", ignore=["mtime", "xattr"])
+    same([tuple(d) for d in differences if d.kind == "size"],
+         [("size", "a.txt", None, b"18", b"5")])
+    differences = dwarfs.compare(IMAGE, FOLDER + "/c.dwarfs", ignore=["mtime"])
+    same((differences[0].kind, differences[0].path), ("only-a", "skip~"))
+    same(dwarfs.compare(image, image, time_resolution_ns=1), [])
+    same(fails(dwarfs.compare, image, FOLDER + "/none", kind=FileNotFoundError).code, -9)
+    fails(dwarfs.compare, image, TREE, ignore=["nothing"], kind=ValueError)
+    fails(dwarfs.compare, None, image, kind=TypeError)
+with case("rewrite"):
+    output, reports = FOLDER + "/rewritten.dwarfs", []
+    dwarfs.rewrite(image, output, compression="null", progress=reports.append)
+    same((len(reports) > 0, dwarfs.compare(IMAGE, output)), (True, []))
+    before = os.path.getsize(output)
+    dwarfs.rewrite(output, output, level=5, block_bits=16, change_block_size=True, overwrite=True)
+    same((os.path.getsize(output) < before, dwarfs.compare(IMAGE, output)), (True, []))
+    spit(FOLDER + "/header.dwarfs", b"#!/bin/sh\n" + slurp(output))
+    dwarfs.rewrite(FOLDER + "/header.dwarfs", output, blocks=False, overwrite=True)
+    same(slurp(output)[:16], b"#!/bin/sh\nDWARFS")
+    same(fails(dwarfs.rewrite, image, output, kind=FileExistsError).code, -12)
+    same(fails(dwarfs.rewrite, image, FOLDER + "/w.dwarfs", categories="none").code, -2)
+    same(fails(dwarfs.rewrite, TREE + "/a.txt", FOLDER + "/w.dwarfs").code, -7)
+    fails(dwarfs.rewrite, image, FOLDER + "/w.dwarfs", no_option=1, kind=TypeError)
+    same(os.path.exists(FOLDER + "/w.dwarfs"), False)
 with case("wrong type"):
     with (image / "a.txt").open("rb", 0) as file:
         for wrong in file._handle, "text", 5, True, sys.stdout, None:
@@ -237,7 +313,10 @@ with case("use after close"):
     same(str(fails(closed.check, kind=ValueError)), "the image is closed")
     for use in (closed.walk, path.iterdir, path.stat, path.readlink, path.xattrs, path.open,
                 file.read, file.tell, file.readline, lambda: file.seek(0),
-                lambda: file.pread(1, 0), lambda: closed.size):
+                lambda: file.pread(1, 0), lambda: closed.size,
+                lambda: closed.extract(FOLDER + "/w"), lambda: closed.export(FOLDER + "/w.tar"),
+                lambda: dwarfs.compare(TREE, closed), lambda: dwarfs.Builder().add_image(closed),
+                lambda: dwarfs.rewrite(closed, FOLDER + "/w.dwarfs")):
         fails(use, kind=ValueError)
 with case("children keep parents"):
     file, walk = (dwarfs.open(IMAGE) / "a.txt").open("rb", 0), dwarfs.open(IMAGE).walk()

@@ -171,6 +171,85 @@ test("damaged image") do
   failure = fails { Dwarfs.open("#{FOLDER}/d.dwarfs") }
   same [failure.code, failure.path, failure.offset > 0], [-5, "#{FOLDER}/d.dwarfs", true]
 end
+test("extract") do
+  copy = "#{FOLDER}/extracted"
+  image.extract(copy, patterns: "sub/", xattrs: false)
+  same Dir.children(copy), ["sub"]
+  same File.size("#{copy}/sub/b.bin"), 256_000
+  failure = fails { image.extract(copy, patterns: ["sub/"]) }
+  same [failure.code, failure.path.end_with?("sub/b.bin")], [-12, true]
+  reports = []
+  image.extract("#{copy}2", progress: ->(now) { reports << now }, continue_on_error: true)
+  same reports.last[:phase], "done"
+  same Dwarfs.compare(image, "#{copy}2"), []
+  mine = Class.new(StandardError)
+  fails(mine) { image.extract("#{copy}3", progress: ->(_) { raise mine }) }
+  same fails { image.extract("#{copy}4", cancel: -> { true }) }.code, -15
+  same fails { image.extract("#{copy}5", patterns: "[") }.code, -2
+  same fails { image.extract("#{FOLDER}/no/copy") }.code, -9
+  fails(TypeError) { image.extract(5) }
+  fails(ArgumentError) { image.extract(copy, no_option: 1) }
+end
+test("export") do
+  tar = "#{FOLDER}/x.tar"
+  image.export(tar)
+  image.export(tar, format: "ustar", filters: ["gzip"], patterns: "sub/", tree_order: true, xattrs: false)
+  same File.binread(tar, 2), "\x1f\x8b".b
+  image.export(tar)
+  same File.binread(tar).include?("ustar"), true
+  same fails { image.export("#{FOLDER}/x.unknown") }.code, -2
+  same fails { image.export(tar, format: "none") }.code, -2
+  same fails { image.export("#{FOLDER}/k.tar", cancel: -> { true }) }.code, -15
+  fails(Interrupt) { image.export("#{FOLDER}/k.tar", progress: ->(_) { raise Interrupt }) }
+  same File.exist?("#{FOLDER}/k.tar"), false
+end
+test("import") do
+  tar, imported, phases = "#{FOLDER}/x.tar", "#{FOLDER}/i.dwarfs", []
+  Dwarfs.pack(tar, imported, level: 1, progress: ->(now) { phases << now[:phase] })
+  same phases.include?("reading"), true
+  same Dwarfs.compare(IMAGE, imported), []
+  Dir.mkdir("#{FOLDER}/more")
+  File.write("#{FOLDER}/more/a.txt", "other")
+  Dwarfs.pack([tar, image, "#{FOLDER}/c.dwarfs", "#{FOLDER}/more"], imported, overwrite: true)
+  Dwarfs.open(imported) do |merged|
+    same [merged.read("a.txt"), merged.read("skip~"), merged.list.size], ["other", "old", 5]
+  end
+  same fails { Dwarfs.pack("#{TREE}/a.txt", imported, overwrite: true) }.code, -8
+  same fails { Dwarfs.pack([tar, "#{FOLDER}/none"], imported, overwrite: true) }.code, -9
+  fails { Dwarfs.pack([], "#{FOLDER}/w.dwarfs") }
+  same fails { Dwarfs.pack(tar, "#{FOLDER}/w.dwarfs", cancel: -> { true }) }.code, -15
+  fails(Interrupt) { Dwarfs.pack(tar, "#{FOLDER}/w.dwarfs", progress: ->(_) { raise Interrupt }) }
+  fails(TypeError) { Dwarfs.pack([5], "#{FOLDER}/w.dwarfs") }
+  same File.exist?("#{FOLDER}/w.dwarfs"), false
+end
+test("compare") do
+  same Dwarfs.compare(image, TREE), []
+  found = Dwarfs.compare(image, "#{FOLDER}/i.dwarfs", ignore: ["mtime", "xattr"])
+  same found.select { |d| d.kind == "size" }.map(&:to_a), [["size", "a.txt", nil, "18", "5"]]
+  same Dwarfs.compare(IMAGE, "#{FOLDER}/c.dwarfs").find { |d| d.kind == "only-a" }.path, "skip~"
+  same Dwarfs.compare(image, image, time_resolution_ns: 1), []
+  same fails { Dwarfs.compare(image, "#{FOLDER}/none") }.code, -9
+  same fails { Dwarfs.compare(image, TREE, cancel: -> { true }) }.code, -15
+  fails(ArgumentError) { Dwarfs.compare(image, TREE, ignore: "nothing") }
+  fails(TypeError) { Dwarfs.compare(nil, image) }
+end
+test("rewrite") do
+  output, count = "#{FOLDER}/rewritten.dwarfs", 0
+  Dwarfs.rewrite(image, output, compression: "null", progress: ->(_) { count += 1 })
+  same [count > 0, Dwarfs.compare(IMAGE, output)], [true, []]
+  before = File.size(output)
+  Dwarfs.rewrite(output, output, level: 5, block_bits: 16, change_block_size: true, overwrite: true)
+  same [File.size(output) < before, Dwarfs.compare(IMAGE, output)], [true, []]
+  File.binwrite("#{FOLDER}/header.dwarfs", "#!/bin/sh\n" + File.binread(output))
+  Dwarfs.rewrite("#{FOLDER}/header.dwarfs", output, blocks: false, overwrite: true)
+  same File.binread(output, 16), "#!/bin/sh\nDWARFS"
+  same fails { Dwarfs.rewrite(image, output) }.code, -12
+  same fails { Dwarfs.rewrite(image, "#{FOLDER}/w.dwarfs", categories: "none") }.code, -2
+  same fails { Dwarfs.rewrite(image, "#{FOLDER}/w.dwarfs", cancel: -> { true }) }.code, -15
+  same fails { Dwarfs.rewrite("#{TREE}/a.txt", "#{FOLDER}/w.dwarfs") }.code, -7
+  fails(ArgumentError) { Dwarfs.rewrite(image, "#{FOLDER}/w.dwarfs", no_option: 1) }
+  same File.exist?("#{FOLDER}/w.dwarfs"), false
+end
 test("wrong type") do
   image.open("a.txt") do |file|
     fails(StandardError) { Dwarfs_native.dwarfs_image_bytes(file.pointer) }
@@ -192,7 +271,10 @@ test("use after close") do
   same fails { closed.list }.message, "the image is closed"
   [-> { closed.stat("a.txt") }, -> { entry.list }, -> { entry.stat }, -> { walk.next },
    -> { file.pread(1, 0) }, -> { file.read }, -> { file.gets }, -> { file.pos },
-   -> { file.seek(0) }, -> { closed.check }].each { |use| same fails(&use).code, -2 }
+   -> { file.seek(0) }, -> { closed.check }, -> { closed.extract("#{FOLDER}/w") },
+   -> { closed.export("#{FOLDER}/w.tar") }, -> { Dwarfs.compare(TREE, closed) },
+   -> { Dwarfs.pack([TREE, closed], "#{FOLDER}/w.dwarfs") },
+   -> { Dwarfs.rewrite(closed, "#{FOLDER}/w.dwarfs") }].each { |use| same fails(&use).code, -2 }
 end
 test("children keep parents") do
   file = Dwarfs.open(IMAGE).open("a.txt")
