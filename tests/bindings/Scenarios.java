@@ -53,14 +53,19 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.libdwarfs.Attributes;
 import org.libdwarfs.Builder;
+import org.libdwarfs.Comparison;
 import org.libdwarfs.Context;
+import org.libdwarfs.Difference;
 import org.libdwarfs.Dwarfs;
 import org.libdwarfs.DwarfsChannel;
 import org.libdwarfs.DwarfsException;
 import org.libdwarfs.DwarfsException.Code;
 import org.libdwarfs.DwarfsInputStream;
 import org.libdwarfs.Entry;
+import org.libdwarfs.ExportOptions;
+import org.libdwarfs.ExtractOptions;
 import org.libdwarfs.Image;
+import org.libdwarfs.ImportOptions;
 import org.libdwarfs.Item;
 import org.libdwarfs.Names;
 import org.libdwarfs.Task;
@@ -159,6 +164,7 @@ public final class Scenarios {
         images();
         failing();
         packing();
+        operations();
         closing();
         fileSystems();
         test("all handles are freed at the end", () -> same(0L, Dwarfs.liveHandles()));
@@ -698,6 +704,168 @@ public final class Scenarios {
 
     // -- lifetimes
 
+    private static List<Difference> compare(Image a, Path b, Difference.Kind... ignored)
+        throws IOException {
+        try (Comparison comparison = new Comparison()) {
+            comparison.a(a).b(b);
+            for (Difference.Kind kind : ignored) {
+                comparison.ignore(kind);
+            }
+            return comparison.run(null);
+        }
+    }
+
+    /** Those that every language has. */
+    private static void operations() {
+        Path none = folder.resolve("none.dwarfs");
+        Path tar = folder.resolve("image.tar");
+        Path joined = folder.resolve("joined.dwarfs");
+        RuntimeException mine = new RuntimeException("mine");
+        test("extract", () -> {
+            try (Image image = Image.open(file); Task failing = new Task(now -> { throw mine; })) {
+                Path copy = folder.resolve("extracted");
+                ExtractOptions part = new ExtractOptions().addPattern("dir/sub/").xattrs(false)
+                    .skipDevices(true).skipSpecials(true).writers(1);
+                image.extract(copy, part, null);
+                same("data", Files.readString(copy.resolve("dir/sub/data")));
+                same(false, Files.exists(copy.resolve("big")));
+                failsWith(Code.EXISTS, () -> image.extract(copy, part, null));
+                Path all = folder.resolve("extracted-all");
+                image.extract(all, new ExtractOptions().owners(false).continueOnError(true), null);
+                same(List.of(), compare(image, all, Difference.Kind.OWNER, Difference.Kind.GROUP,
+                    Difference.Kind.XATTR));
+                Path stopped = folder.resolve("extracted-stopped");
+                same(mine, fails(RuntimeException.class, () -> image.extract(stopped, failing)));
+                failing.cancel();
+                failsWith(Code.CANCELLED, () -> image.extract(stopped, failing));
+                failsWith(Code.INVALID, () ->
+                    image.extract(stopped, new ExtractOptions().addPattern("["), null));
+                failsWith(Code.NOT_FOUND, () -> image.extract(none.resolve("copy"), null));
+                fails(IllegalArgumentException.class, () -> new ExtractOptions().uid(-1));
+                fails(NullPointerException.class, () -> image.extract(null, null));
+                try (FileSystem inside = FileSystems.newFileSystem(file)) {
+                    fails(ProviderMismatchException.class,
+                        () -> image.extract(inside.getPath("/copy"), null));
+                }
+            }
+        });
+        test("export", () -> {
+            try (Image image = Image.open(file); Task failing = new Task(now -> { throw mine; })) {
+                image.export(tar, new ExportOptions().format("ustar").filters("gzip").settings("")
+                    .addPattern("dir/").order(Image.Order.TREE).xattrs(false).uid(1).gid(2), null);
+                same((byte) 0x1f, Files.readAllBytes(tar)[0]);
+                image.export(tar, new ExportOptions(), null);
+                same(List.of(), compare(image, tar));
+                failsWith(Code.INVALID, () ->
+                    image.export(folder.resolve("x.unknown"), new ExportOptions(), null));
+                failsWith(Code.INVALID, () ->
+                    image.export(tar, new ExportOptions().format("none"), null));
+                Path stopped = folder.resolve("stopped.tar");
+                same(mine, fails(RuntimeException.class,
+                    () -> image.export(stopped, new ExportOptions(), failing)));
+                failing.cancel();
+                failsWith(Code.CANCELLED,
+                    () -> image.export(stopped, new ExportOptions(), failing));
+                same(false, Files.exists(stopped));
+            }
+        });
+        test("import", () -> {
+            try (Builder builder = new Builder().level(1)) {
+                builder.timeResolution(1).addArchive(tar, new ImportOptions()).write(joined);
+            }
+            try (Image image = Image.open(file)) {
+                same(List.of(), compare(image, joined));
+            }
+            Path more = Files.createDirectory(folder.resolve("more"));
+            Files.writeString(more.resolve("big"), "small");
+            try (Builder builder = new Builder()) {
+                builder.addInput(tar).addInput(file).addInput(more)
+                    .addArchive(tar, new ImportOptions().prefix("below").stripComponents(1)
+                        .whiteouts(true).format("tar").continueOnError(true));
+                failsWith(Code.NOT_FOUND, () -> builder.addInput(none));
+                failsWith(Code.UNSUPPORTED, () -> builder.addInput(more.resolve("big")));
+                builder.write(joined, true);
+                try (Image image = Image.open(joined)) {
+                    same("small", new String(image.readAllBytes("big")));
+                    same("data", new String(image.readAllBytes("below/sub/data")));
+                }
+            }
+            try (Builder builder = new Builder(); Task failing = new Task(now -> { throw mine; })) {
+                builder.task(failing);
+                same(mine, fails(RuntimeException.class, () -> builder.addInput(tar)));
+                failing.cancel();
+                failsWith(Code.CANCELLED, () -> builder.addArchive(tar, new ImportOptions()));
+            }
+        });
+        test("compare", () -> {
+            try (Image image = Image.open(file); Comparison comparison = new Comparison()) {
+                same(List.of(), comparison.a(image).b(image).timeResolution(1).run(null));
+                comparison.b(joined);
+                same(List.of(new Difference(Difference.Kind.SIZE, "big", null, "1000000", "5")),
+                    comparison.run(null).stream()
+                        .filter(found -> found.kind() == Difference.Kind.SIZE)
+                        .collect(Collectors.toList()));
+                same("below", comparison.ignore(Difference.Kind.MTIME).run(null).stream()
+                    .filter(found -> found.kind() == Difference.Kind.ONLY_B).findFirst().get()
+                    .path());
+                failsWith(Code.NOT_FOUND, () -> comparison.b(none));
+                failsWith(Code.RANGE, () -> comparison.ignore(Difference.Kind.OTHER));
+                try (Task failing = new Task(now -> { throw mine; });
+                     Task again = new Task(now -> unchecked(() -> comparison.run(null)))) {
+                    same(mine, fails(RuntimeException.class, () -> comparison.run(failing)));
+                    fails(IllegalStateException.class, () -> comparison.run(again));
+                    failing.cancel();
+                    failsWith(Code.CANCELLED, () -> comparison.run(failing));
+                }
+            }
+            try (Comparison comparison = new Comparison()) {
+                failsWith(Code.INVALID, () -> comparison.run(null));
+            }
+        });
+        test("rewrite", () -> {
+            Path output = folder.resolve("rewritten.dwarfs");
+            try (Image image = Image.open(file); Builder builder = new Builder();
+                 Builder other = new Builder()) {
+                builder.compression("null").rewrite(image, output, false, Builder.Rewrite.BLOCKS,
+                    Builder.Rewrite.METADATA);
+                same(List.of(), compare(image, output));
+                failsWith(Code.EXISTS, () -> other.rewrite(image, output, false));
+                failsWith(Code.INVALID, () -> other.recompressCategories("none")
+                    .rewrite(image, none, false, Builder.Rewrite.BLOCKS));
+                failsWith(Code.INVALID, () -> builder.rewrite(image, none, false));
+            }
+            long before = Files.size(output);
+            try (Image image = Image.open(output); Builder builder = new Builder()) {
+                builder.blockBits(12).rewrite(image, output, true, Builder.Rewrite.values());
+                isTrue(Files.size(output) < before);
+                same(List.of(), compare(image, output));
+            }
+            Files.write(none, concatenation(bytes("#!/bin/sh\n"), Files.readAllBytes(output)));
+            try (Image image = Image.open(none); Builder builder = new Builder()) {
+                builder.rewrite(image, output, true);
+                same("#!/bin/sh\nDWARFS", new String(Files.readAllBytes(output), 0, 16));
+            }
+            Files.delete(none);
+        });
+    }
+
+    private static byte[] concatenation(byte[] first, byte[] second) {
+        byte[] both = Arrays.copyOf(first, first.length + second.length);
+        System.arraycopy(second, 0, both, first.length, second.length);
+        return both;
+    }
+
+    /** For callbacks that cannot throw exceptions of this kind. */
+    private static void unchecked(Case body) {
+        try {
+            body.run();
+        } catch (RuntimeException thrown) {
+            throw thrown;
+        } catch (Exception thrown) {
+            throw new AssertionError(thrown);
+        }
+    }
+
     private static void closing() {
         test("what is closed throws", () -> {
             Image image = Image.open(file);
@@ -728,9 +896,20 @@ public final class Scenarios {
             fails(ClosedChannelException.class, channel::size);
             same(false, channel.isOpen());
 
+            Path none = folder.resolve("none.dwarfs");
+            fails(IllegalStateException.class, () -> image.extract(none, null));
+            fails(IllegalStateException.class,
+                () -> image.export(none, new ExportOptions(), null));
+            Comparison comparison = new Comparison();
+            fails(IllegalStateException.class, () -> comparison.a(image));
+            comparison.close();
+            fails(IllegalStateException.class, () -> comparison.run(null));
             Builder builder = sample();
+            fails(IllegalStateException.class, () -> builder.addImage(image, ""));
+            fails(IllegalStateException.class, () -> builder.rewrite(image, none, false));
             builder.close();
             fails(IllegalStateException.class, builder::toByteArray);
+            fails(IllegalStateException.class, () -> builder.addInput(file));
             Task task = new Task();
             task.close();
             fails(IllegalStateException.class, task::cancel);

@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 import tap
+from test_scenarios import OPERATIONS
 
 JAVA, JAR, LIBRARY = sys.argv[1], os.path.abspath(sys.argv[2]), sys.argv[3]
 SOURCE = pathlib.Path(__file__).with_name("Scenarios.java")
@@ -75,6 +76,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="dwarfs-java-") as folder:
         done = run(SOURCE, folder)
     rest = report(done.stdout.splitlines(), suite)
+    with suite.case("there is a case for each operation of all languages"):
+        missing = [name for name in OPERATIONS if f"ok {name}" not in done.stdout.splitlines()]
+        assert not missing, missing
     with suite.case("the process ends by itself"):
         assert rest == ["done"] and done.returncode in (0, 1), (done.returncode, rest[-20:],
                                                                 done.stderr[-2000:])

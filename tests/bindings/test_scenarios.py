@@ -18,11 +18,13 @@ import tap
 
 COMMAND = sys.argv[1:]
 ROOT = pathlib.Path(__file__).parents[2]
+# The Java package has these, too.
+OPERATIONS = ["extract", "export", "import", "compare", "rewrite"]
 CASES = ["pack", "callback chooses", "callback raises", "progress", "cancel", "open path",
          "open bytes", "stat", "list", "walk", "bytes in names", "pread", "seek", "lines",
-         "xattr", "link target", "missing file", "not an image", "damaged image", "extract",
-         "export", "import", "compare", "rewrite", "wrong type", "use after close",
-         "children keep parents", "open and close", "threads", "handles"]
+         "xattr", "link target", "missing file", "not an image", "damaged image", *OPERATIONS,
+         "wrong type", "use after close", "children keep parents", "open and close", "threads",
+         "handles"]
 VALGRIND = ["valgrind", "--quiet", "--keep-debuginfo=yes", "--leak-check=full",
             "--show-leak-kinds=definite", "--errors-for-leak-kinds=none", "--num-callers=40"]
 OURS = re.compile(r": (dw|dwarfs|_wrap)_")

@@ -54,6 +54,24 @@ public final class Builder implements AutoCloseable {
         }
     }
 
+    /** What {@link #rewrite} changes. */
+    public enum Rewrite {
+        /** Compress blocks again, with the codecs of the builder. */
+        BLOCKS(dwarfsConstants.DWARFS_REWRITE_BLOCKS),
+        /** Compress metadata and schema again. */
+        METADATA(dwarfsConstants.DWARFS_REWRITE_METADATA),
+        /** Make the metadata anew, so that options of attributes and times apply. */
+        REBUILD(dwarfsConstants.DWARFS_REWRITE_REBUILD),
+        /** Give blocks the block size of the builder. Needs BLOCKS and REBUILD. */
+        BLOCK_SIZE(dwarfsConstants.DWARFS_REWRITE_BLOCK_SIZE);
+
+        private final int number;
+
+        Rewrite(int number) {
+            this.number = number;
+        }
+    }
+
     private interface Call {
         void with(long builder) throws IOException;
     }
@@ -309,6 +327,64 @@ public final class Builder implements AutoCloseable {
     }
 
     /**
+     * Add what is at a path of the default file system: a directory, an image or an archive. Later
+     * inputs replace entries of earlier ones. The task of the builder reports and cancels.
+     *
+     * @param input the path
+     * @return this
+     */
+    public Builder addInput(Path input) throws IOException {
+        byte[] name = Names.ofSystem(input);
+        return watched((builder, watcher) ->
+            dwarfsJNI.dwarfs_composed_add_path(builder, name, false, watcher));
+    }
+
+    /**
+     * Add the entries of an archive of the default file system: tar, cpio, zip and others, whatever
+     * it is compressed with. The task of the builder reports and cancels. After a failure no image
+     * should be written.
+     *
+     * @param archive the path
+     * @param options how it is read
+     * @return this
+     */
+    public Builder addArchive(Path archive, ImportOptions options) throws IOException {
+        byte[] name = Names.ofSystem(archive);
+        return watched((builder, watcher) -> {
+            long reader = dwarfsJNI.dwarfs_archive_import_new(builder);
+            try {
+                options.apply(reader);
+                dwarfsJNI.dwarfs_archive_import_set_task(reader, watcher);
+                dwarfsJNI.dwarfs_archive_import_path(reader, name);
+            } catch (DwarfsException error) {
+                if (!dwarfsJNI.dwarfs_archive_import_is_complete(reader)) {
+                    throw error;
+                }
+            } finally {
+                dwarfsJNI.delete_dwarfs_archive_import(reader);
+            }
+        });
+    }
+
+    private interface WatchedCall {
+        void with(long builder, long task) throws IOException;
+    }
+
+    /** Call with the task, whose callback must not use the builder. */
+    private synchronized Builder watched(WatchedCall call) throws IOException {
+        Task watcher = task;
+        run(null, builder -> {
+            long pointer = Task.acquire(watcher);
+            try {
+                call.with(builder, pointer);
+            } finally {
+                Task.release(watcher);
+            }
+        });
+        return this;
+    }
+
+    /**
      * Add an entry, or replace one. Missing parent directories are made.
      *
      * @param path from the root; "" for the root; by {@link Names}
@@ -446,6 +522,54 @@ public final class Builder implements AutoCloseable {
                 dwarfsJNI.delete_dwarfs_sink(sink);
             }
         });
+    }
+
+    /**
+     * Choose the blocks that {@link #rewrite} compresses again.
+     *
+     * @param names of categories, with commas between them; with "!" in front: all but these; null
+     *     for all blocks
+     * @return this
+     */
+    public Builder recompressCategories(String names) throws IOException {
+        return use(builder -> dwarfsJNI.dwarfs_builder_set_recompress_categories(builder,
+            Names.terminated(names)));
+    }
+
+    /**
+     * Write an image anew, with the same files, by a builder without input. A header is kept.
+     *
+     * @param source    the image
+     * @param path      of the default file system; may be the file of the image
+     * @param overwrite whether to replace an existing file
+     * @param parts     what changes; none for the container alone
+     * @throws DwarfsException with EXISTS, INVALID for options that the image cannot meet, and
+     *     others
+     */
+    public void rewrite(Image source, Path path, boolean overwrite, Rewrite... parts)
+        throws IOException {
+        byte[] name = Names.ofSystem(path);
+        int flags = 0;
+        for (Rewrite part : parts) {
+            flags |= part.number;
+        }
+        int chosen = flags;
+        long image = source.handle().acquire();
+        try {
+            run(null, builder -> {
+                dwarfsJNI.dwarfs_composed_keep_header(builder, image);
+                long sink = dwarfsJNI.dwarfs_sink_open(name, overwrite);
+                try {
+                    dwarfsJNI.dwarfs_rewrite(image, chosen, builder, sink);
+                } finally {
+                    dwarfsJNI.delete_dwarfs_sink(sink);
+                }
+            });
+        } catch (DwarfsException error) {
+            throw source.explain(error);
+        } finally {
+            source.handle().release();
+        }
     }
 
     /** @return the image */

@@ -37,6 +37,10 @@ public final class Image implements AutoCloseable, Iterable<Entry> {
         Order(int number) {
             this.number = number;
         }
+
+        int number() {
+            return number;
+        }
     }
 
     /** How thorough a check is. */
@@ -531,6 +535,26 @@ public final class Image implements AutoCloseable, Iterable<Entry> {
         return findings;
     }
 
+    private interface Work {
+        void with(long image, long task) throws DwarfsException;
+    }
+
+    private void run(Task task, Work work) throws IOException {
+        long watcher = 0;
+        long pointer = handle.acquire();
+        try {
+            watcher = Task.acquire(task);
+            work.with(pointer, watcher);
+        } catch (DwarfsException error) {
+            throw explain(Callback.explain(error, Task.callbackOf(task)));
+        } finally {
+            if (watcher != 0) {
+                Task.release(task);
+            }
+            handle.release();
+        }
+    }
+
     /**
      * Extract everything to a directory of the default file system, which is created if it is
      * missing. Nothing is overwritten.
@@ -539,24 +563,53 @@ public final class Image implements AutoCloseable, Iterable<Entry> {
      * @param task      reports and cancels; may be null
      */
     public void extract(Path directory, Task task) throws IOException {
-        byte[] name = Names.ofSystem(directory.toAbsolutePath());
-        long watcher = 0;
-        long extract = 0;
-        long pointer = handle.acquire();
-        try {
-            extract = dwarfsJNI.dwarfs_extract_new(pointer);
-            watcher = Task.acquire(task);
-            dwarfsJNI.dwarfs_extract_set_task(extract, watcher);
-            dwarfsJNI.dwarfs_extract_to_directory(extract, name);
-        } catch (DwarfsException error) {
-            throw explain(Callback.explain(error, Task.callbackOf(task)));
-        } finally {
-            dwarfsJNI.delete_dwarfs_extract(extract);
-            if (watcher != 0) {
-                Task.release(task);
+        extract(directory, new ExtractOptions(), task);
+    }
+
+    /**
+     * Extract to a directory of the default file system, which is created if it is missing. An
+     * entry that exists is an error, except that directories are merged.
+     *
+     * @param directory the directory
+     * @param options   what is written, and how
+     * @param task      reports and cancels; may be null
+     */
+    public void extract(Path directory, ExtractOptions options, Task task) throws IOException {
+        byte[] name = Names.ofSystem(directory);
+        run(task, (image, watcher) -> {
+            long extract = dwarfsJNI.dwarfs_extract_new(image);
+            try {
+                options.apply(extract);
+                dwarfsJNI.dwarfs_extract_set_task(extract, watcher);
+                dwarfsJNI.dwarfs_extract_to_directory(extract, name);
+            } finally {
+                dwarfsJNI.delete_dwarfs_extract(extract);
             }
-            handle.release();
-        }
+        });
+    }
+
+    /**
+     * Write an archive to a file of the default file system, which it replaces when it is
+     * complete.
+     *
+     * @param path    the file
+     * @param options the format, what is written, and how
+     * @param task    reports and cancels; may be null
+     * @throws DwarfsException with INVALID for a suffix that has no format, UNSUPPORTED for an
+     *     entry that the format cannot represent, and others
+     */
+    public void export(Path path, ExportOptions options, Task task) throws IOException {
+        byte[] name = Names.ofSystem(path);
+        run(task, (image, watcher) -> {
+            long export = dwarfsJNI.dwarfs_archive_export_new(image);
+            try {
+                options.apply(export);
+                dwarfsJNI.dwarfs_archive_export_set_task(export, watcher);
+                dwarfsJNI.dwarfs_archive_export_to_path(export, name);
+            } finally {
+                dwarfsJNI.delete_dwarfs_archive_export(export);
+            }
+        });
     }
 
     /** Close the image; what reads it goes on. */

@@ -7,8 +7,10 @@ import java.nio.charset.CharsetDecoder;
 import java.nio.charset.CharsetEncoder;
 import java.nio.charset.CoderResult;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystems;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.nio.file.ProviderMismatchException;
 import java.util.Arrays;
 
 /**
@@ -85,6 +87,9 @@ public final class Names {
 
     /** The bytes of a path of the default file system, whatever its encoding, and a NUL. */
     static byte[] ofSystem(Path path) {
+        if (path.getFileSystem() != FileSystems.getDefault()) {
+            throw new ProviderMismatchException("not in the default file system: " + path);
+        }
         // The path of the URI has the bytes of the name, those that are not ASCII as %XX.
         String uri = path.toUri().getRawPath();
         byte[] name = new byte[uri.length() + 1];
