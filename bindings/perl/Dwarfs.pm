@@ -227,16 +227,20 @@ sub rewrite {
     $parts |= $Dwarfs::Native::DWARFS_REWRITE_METADATA if $given{metadata};
     $parts |= $Dwarfs::Native::DWARFS_REWRITE_REBUILD if $given{rebuild} || $resize;
     $parts |= $Dwarfs::Native::DWARFS_REWRITE_BLOCK_SIZE if $resize;
-    my $image = is_image($source) ? $source : Dwarfs->open(path_of($source));
     Dwarfs::Run->new(\%given)->start(sub {
         my ($run) = @_;
         my $builder = $run->builder(\%given);
-        Dwarfs::Native::dwarfs_composed_keep_header($builder, $image->{pointer});
+        # A callback may close the image.
+        my $image = $run->own(
+            is_image($source) ? Dwarfs::Native::dwarfs_image_ref($source->{pointer})
+            : Dwarfs::Native::dwarfs_image_open(undef, path_of($source), undef),
+            \&Dwarfs::Native::dwarfs_image_free);
+        Dwarfs::Native::dwarfs_composed_keep_header($builder, $image);
         Dwarfs::Native::dwarfs_builder_set_recompress_categories($builder, $given{categories});
         my $sink = $run->own(
             Dwarfs::Native::dwarfs_sink_open(path_of($output), $given{overwrite} ? 1 : 0),
             \&Dwarfs::Native::dwarfs_sink_free);
-        Dwarfs::Native::dwarfs_rewrite($image->{pointer}, $parts, $builder, $sink);
+        Dwarfs::Native::dwarfs_rewrite($image, $parts, $builder, $sink);
     });
     return;
 }
@@ -307,7 +311,7 @@ sub start {
     my $failure = exists $self->{failure} ? $self->{failure} : $@;
     $_->close for reverse @{ $self->{handles} };
     delete @{$self}{qw(on_progress on_include)};    # which refer to this
-    die $failure if !$done;
+    die $failure if !$done || exists $self->{failure};
     return;
 }
 

@@ -64,7 +64,8 @@ module Dwarfs
 
     # Make an image of a directory, an image or an archive (tar, cpio, zip and others), or of an
     # Array of them: later ones replace entries of earlier ones. Each is a path or an open Image;
-    # the blocks of images are taken over as they are stored. Options are as for mkdwarfs;
+    # the blocks of images are taken over as they are stored. Options: level, 0 to 9; block_bits,
+    # order and compression, as for mkdwarfs; xattrs, whether to keep extended attributes.
     # overwrite replaces the output.
     #
     # The block is called with a path, a mode and a size, and says whether to include it;
@@ -215,10 +216,10 @@ module Dwarfs
       end
     end
 
-    # The pointer of an open image, or of one that is opened.
+    # A pointer to an open image, which a callback may close, or to one that is opened.
     def image(source)
-      return source.pointer if source.is_a?(Image)
-      own(Native.dwarfs_image_open(nil, File.path(source), nil), :dwarfs_image_free)
+      own(source.is_a?(Image) ? Native.dwarfs_image_ref(source.pointer) :
+          Native.dwarfs_image_open(nil, File.path(source), nil), :dwarfs_image_free)
     end
 
     def compare_with(compare, side, tree)

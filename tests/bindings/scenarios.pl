@@ -244,6 +244,9 @@ case "rewrite", sub {
     close $out;
     Dwarfs::rewrite("$folder/header.dwarfs", $output, blocks => 0, overwrite => 1);
     same(substr(slurp($output), 0, 16), "#!/bin/sh\nDWARFS");
+    my $closed = Dwarfs->open($path);
+    Dwarfs::rewrite($closed, $output, overwrite => 1, progress => sub { $closed->close });
+    same(scalar(Dwarfs::compare($path, $output)), 0);
     same(fails(sub { Dwarfs::rewrite($image, $output) })->code, -12);
     same(fails(sub { Dwarfs::rewrite($image, $none, categories => "none") })->code, -2);
     same(fails(sub { Dwarfs::rewrite($image, $none, cancel => \1) })->code, -15);

@@ -243,6 +243,9 @@ test("rewrite") do
   File.binwrite("#{FOLDER}/header.dwarfs", "#!/bin/sh\n" + File.binread(output))
   Dwarfs.rewrite("#{FOLDER}/header.dwarfs", output, blocks: false, overwrite: true)
   same File.binread(output, 16), "#!/bin/sh\nDWARFS"
+  closed = Dwarfs.open(IMAGE)
+  Dwarfs.rewrite(closed, output, overwrite: true, progress: ->(_) { closed.close })
+  same Dwarfs.compare(IMAGE, output), []
   same fails { Dwarfs.rewrite(image, output) }.code, -12
   same fails { Dwarfs.rewrite(image, "#{FOLDER}/w.dwarfs", categories: "none") }.code, -2
   same fails { Dwarfs.rewrite(image, "#{FOLDER}/w.dwarfs", cancel: -> { true }) }.code, -15
