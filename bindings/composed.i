@@ -15,17 +15,19 @@ static const char image_magic[] = { 'D', 'W', 'A', 'R', 'F', 'S' };
 static int add_image_at(dwarfs_builder *builder, const char *path, dwarfs_error **err)
 {
 	dwarfs_image *image = NULL;
-	int ret = dwarfs_image_open(dwarfs_builder_context(builder), path, NULL, &image, err);
+	int ret = dwarfs_image_open(dwarfs_builder_context(builder), path, NULL, &image,
+				    err);
 
 	if (ret == 0)
-		ret = dwarfs_builder_add_image(builder, image, "", 0, DWARFS_KEEP_BLOCKS, err);
+		ret = dwarfs_builder_add_image(builder, image, "", 0, DWARFS_KEEP_BLOCKS,
+					       err);
 	dwarfs_image_free(image);
 	return ret;
 }
 
 /* An archive, or if it is not one, an image with a header. */
-static int add_archive_at(dwarfs_builder *builder, const char *path, const dwarfs_task *task,
-			  dwarfs_error **err)
+static int add_archive_at(dwarfs_builder *builder, const char *path,
+			  const dwarfs_task *task, dwarfs_error **err)
 {
 	dwarfs_archive_import *import = NULL;
 	int ret = dwarfs_archive_import_new(builder, &import, err);
@@ -97,8 +99,9 @@ int dwarfs_composed_keep_header(dwarfs_builder *builder, const dwarfs_image *ima
 }
 
 /* The value of a side. */
-int dwarfs_composed_value(const dwarfs_difference *difference, enum dwarfs_compare_side side,
-			  const void **side_out, size_t *bytes_out)
+int dwarfs_composed_value(const dwarfs_difference *difference,
+			  enum dwarfs_compare_side side, const void **side_out,
+			  size_t *bytes_out)
 {
 	*bytes_out = 0;
 	*side_out = dwarfs_difference_value(difference, side, bytes_out);

@@ -31,9 +31,11 @@ static int on_progress(const dwarfs_progress *progress, dwarfs_error **err, void
 	return call_with_handle(user, (void *)progress, SWIGTYPE_p_dwarfs_progress, err);
 }
 
-static int on_difference(const dwarfs_difference *difference, dwarfs_error **err, void *user)
+static int on_difference(const dwarfs_difference *difference, dwarfs_error **err,
+			 void *user)
 {
-	return call_with_handle(user, (void *)difference, SWIGTYPE_p_dwarfs_difference, err);
+	return call_with_handle(user, (void *)difference, SWIGTYPE_p_dwarfs_difference,
+				err);
 }
 
 static void on_finding(enum dwarfs_finding severity, int code, int64_t section,

@@ -255,10 +255,12 @@ static int on_filter_report(const char *path, bool is_directory, bool included,
 }
 
 /* The path is the text; the difference has the rest. */
-static int on_difference(const dwarfs_difference *difference, dwarfs_error **err, void *user)
+static int on_difference(const dwarfs_difference *difference, dwarfs_error **err,
+			 void *user)
 {
-	return (int)call_java(user, dwarfs_difference_kind(difference), (intptr_t)difference,
-			      dwarfs_difference_path(difference), NULL, 0, false, err);
+	return (int)call_java(user, dwarfs_difference_kind(difference),
+			      (intptr_t)difference, dwarfs_difference_path(difference),
+			      NULL, 0, false, err);
 }
 
 static void on_finding(enum dwarfs_finding severity, int code, int64_t section,
