@@ -344,8 +344,12 @@ sub builder {
 # Call a callback of the user, unless the operation is to end.
 sub guarded {
     my ($self, $function, @arguments) = @_;
-    return -15 if exists $self->{failure} || $self->{cancel} && ${ $self->{cancel} };
-    my $result = eval { $function->(@arguments) ? 1 : 0 };
+    return -15 if exists $self->{failure};
+    my $cancel = $self->{cancel};
+    my $result = eval {
+        $cancel && (ref $cancel eq 'CODE' ? $cancel->() : $$cancel) ? -15
+            : $function->(@arguments) ? 1 : 0;
+    };
     return $result if defined $result;
     $self->{failure} = $@;
     return -15;

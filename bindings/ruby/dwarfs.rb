@@ -158,7 +158,9 @@ module Dwarfs
 
     # Call the block, and raise what has stopped it.
     def start
+      # Locals, as their addresses are in C: the objects of a frame do not move.
       on_progress = callback { |now| report(now) }
+      @on_include = on_include = callback { |input| choose(input) }
       @task = own(Native.dwarfs_task_new, :dwarfs_task_free)
       Native.dwarfs_task_set_progress(@task, on_progress)
       begin
@@ -166,7 +168,7 @@ module Dwarfs
       rescue Error
         raise @failure || $!
       end
-      raise @failure if @failure
+      raise @failure if @failure && on_include
     ensure
       @handles.reverse_each(&:close)
     end
@@ -195,7 +197,7 @@ module Dwarfs
     def builder(level: nil, xattrs: nil, order: nil, compression: nil, block_bits: nil)
       builder = own(Native.dwarfs_builder_new(nil), :dwarfs_builder_free)
       Native.dwarfs_builder_set_task(builder, @task)
-      Native.dwarfs_builder_set_include(builder, callback { |input| choose(input) })
+      Native.dwarfs_builder_set_include(builder, @on_include)
       Native.dwarfs_builder_set_level(builder, level) if level
       Native.dwarfs_builder_set_block_bits(builder, block_bits) if block_bits
       Native.dwarfs_builder_set_xattrs(builder, xattrs) unless xattrs.nil?

@@ -178,6 +178,13 @@ class Packing(Case):
                 (image / "sub/file-0.txt").read_bytes(),
                 (self.tree / "release-1/sub/file-0.txt").read_bytes())
 
+    def test_one_source_with_filters(self):
+        distributed.pack(self.tree, self.output, Inline(), shares=2, level=1,
+                         filters=["- file-0.txt"])
+        with dwarfs.open(self.output) as image:
+            self.assertFalse((image / "release-1/sub/file-0.txt").exists())
+            self.assertTrue((image / "release-1/sub/file-1.txt").exists())
+
     def test_similar_files_meet(self):
         shares = distributed._assign(
             [distributed._Content((f"r{number % 5}/{name}",), 1000, ())

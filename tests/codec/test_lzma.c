@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 
 /* Of more than 2 MiB the library takes a sample. */
-enum { SMALL = 200000, LARGE = 5 << 19 };
+enum { SMALL = 200000, LARGE = 5 << 19, ADAPTED = 300000 };
 
 /* x86 calls of a few functions from many addresses, and other bytes in between. */
 static void fill_with_code(uint8_t *data, size_t size)
@@ -319,9 +319,9 @@ static void fill_with_lines(uint8_t *data, size_t size)
 	}
 }
 
-static void options_adapt_to_the_data(void **state)
+static void options_adapt_to_records(void **state)
 {
-	static const size_t sizes[] = { SMALL, LARGE };
+	static const size_t sizes[] = { ADAPTED, LARGE };
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
@@ -333,52 +333,84 @@ static void options_adapt_to_the_data(void **state)
 		fill_with_records(data, sizes[i]);
 		assert_true(pack("lzma:level=6:adapt", in, &adapted) <
 			    pack("lzma:level=6", in, &usual) * 95 / 100);
-		fill_with_lines(data, sizes[i]);
-		assert_true(pack("lzma:level=6:nice=273:adapt", in, &adapted) <
-			    pack("lzma:level=6:nice=273", in, &usual) * 9 / 10);
-		/* As if they were given. */
-		pack("lzma:level=6:nice=64", in, &usual);
-		assert_true(adapted.size <= usual.size);
 		dw_buffer_free(&usual);
 		dw_buffer_free(&adapted);
 	}
+}
+
+static void matches_adapt_to_lines(void **state)
+{
+	auto_free uint8_t *data = dw_calloc(1, LARGE);
+	struct buffer usual = { 0 }, adapted = { 0 };
+	const struct span in = { data, LARGE };
+
+	(void)state;
+	assert_non_null(data);
+	fill_with_lines(data, LARGE);
+	assert_true(pack("lzma:level=6:nice=273:adapt", in, &adapted) <
+		    pack("lzma:level=6:nice=273", in, &usual) * 9 / 10);
+	dw_buffer_free(&usual);
+	dw_buffer_free(&adapted);
 }
 
 /* What was chosen for one block has no effect on the next. */
 static void each_block_is_adapted_to(void **state)
 {
 	auto_codec struct codec *codec = NULL;
-	auto_free uint8_t *records = dw_calloc(1, SMALL), *lines = dw_calloc(1, SMALL);
+	auto_free uint8_t *records = dw_calloc(1, ADAPTED),
+			  *lines = dw_calloc(1, ADAPTED);
 	struct buffer first = { 0 }, again = { 0 };
 	struct codec_spec spec;
 	uint32_t id;
 
 	(void)state;
 	assert_true(records && lines);
-	fill_with_records(records, SMALL);
-	fill_with_lines(lines, SMALL);
+	fill_with_records(records, ADAPTED);
+	fill_with_lines(lines, ADAPTED);
 	assert_int_equal(dw_codec_parse("lzma:level=6:nice=273:adapt", &spec, NULL), 0);
-	assert_int_equal(dw_codec_new(&spec, SMALL, &codec, NULL), 0);
+	assert_int_equal(dw_codec_new(&spec, ADAPTED, &codec, NULL), 0);
+	assert_int_equal(dw_codec_pack(codec, (struct span){ records, ADAPTED }, &first,
+				       &id, NULL),
+			 0);
 	assert_int_equal(
-		dw_codec_pack(codec, (struct span){ records, SMALL }, &first, &id, NULL),
+		dw_codec_pack(codec, (struct span){ lines, ADAPTED }, &again, &id, NULL),
 		0);
-	assert_int_equal(
-		dw_codec_pack(codec, (struct span){ lines, SMALL }, &again, &id, NULL),
-		0);
-	assert_int_equal(
-		dw_codec_pack(codec, (struct span){ records, SMALL }, &again, &id, NULL),
-		0);
+	assert_int_equal(dw_codec_pack(codec, (struct span){ records, ADAPTED }, &again,
+				       &id, NULL),
+			 0);
 	assert_int_equal(first.size, again.size);
 	assert_memory_equal(first.data, again.data, first.size);
 	dw_buffer_free(&first);
 	dw_buffer_free(&again);
 }
 
+static void adapting_is_left_out_for_lack_of_memory(void **state)
+{
+	struct codec_spec spec;
+	uint64_t before;
+
+	(void)state;
+	assert_int_equal(dw_codec_parse("lzma:level=9:adapt:dict_size=23", &spec, NULL),
+			 0);
+	before = dw_codec_memory(&spec, 1 << 24);
+	assert_true(dw_codec_shrink(&spec, 1 << 24));
+	assert_true(spec.adapts);
+	assert_true(dw_codec_shrink(&spec, 1 << 24));
+	assert_false(spec.adapts);
+	assert_true(dw_codec_memory(&spec, 1 << 24) < before / 2);
+	assert_int_equal(dw_codec_parse("lzma:level=9:adapt", &spec, NULL), 0);
+	before = dw_codec_memory(&spec, 65536);
+	spec.adapts = false;
+	assert_int_equal(dw_codec_memory(&spec, 65536), before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(options_adapt_to_the_data),
+		cmocka_unit_test(options_adapt_to_records),
+		cmocka_unit_test(matches_adapt_to_lines),
 		cmocka_unit_test(each_block_is_adapted_to),
+		cmocka_unit_test(adapting_is_left_out_for_lack_of_memory),
 		cmocka_unit_test(auto_finds_the_machine),
 		cmocka_unit_test(code_is_filtered),
 		cmocka_unit_test(only_a_filter_needs_a_window),

@@ -37,7 +37,7 @@ Sources = Union[str, "os.PathLike[Any]", Iterable[Any], Mapping[str, Any]]
 _HEAD_BYTES = 1 << 16
 _LINES = 64  # of the beginning of a file, for its features
 _COMMON = 32  # a feature of more files says nothing
-_SHARE_ORDER = "auto:max-trials=2"
+_DEFAULT_LEVEL = 7
 _BATCH_FILES = 2000
 _BATCH_BYTES = 64 << 20
 
@@ -364,11 +364,7 @@ def _cluster(contents: list[_Content]) -> list[list[_Content]]:
 
 def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], output: str,
                 options: dict[str, Any], version: str) -> str:
-    """By a worker: an image of some of the files, at their paths.
-
-    A share is a part of the image, and of less data the default order tries more orders by
-    packing, so that all shares would take longer than the whole. Two are tried.
-    """
+    """By a worker: an image of some of the files, at their paths."""
     if version != _version():
         raise RuntimeError(f"libdwarfs {_version()} here, but {version} where pack() was called")
     parents = {""}
@@ -377,11 +373,13 @@ def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], outp
             if path in parents:
                 break
             parents.add(path)
-    own = {"order": _SHARE_ORDER, **options, "history": False, "create_timestamp": False, "header": None, "sync": False}
+    own = {"order": _share_order(options), **options, "history": False,
+           "create_timestamp": False, "header": None, "sync": False}
 
     def include(entry: InputFile) -> bool:
         return entry.path in (parents if stat.S_ISDIR(entry.mode) else wanted)
     if len(roots) == 1 and not roots[0][0]:
+        own.pop("filters", None)  # which let these paths in
         builder = Builder(**own)
         builder._add_directory(roots[0][1], sorted(wanted))
     else:
@@ -390,6 +388,15 @@ def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], outp
             builder.add_tree(directory, prefix)
     builder.write(output, overwrite=True)
     return output
+
+
+def _share_order(options: dict[str, Any]) -> str | None:
+    """The order of a share. Of less data "auto" tries more orders, so that all shares together
+    would take longer than the whole: it tries two."""
+    level = options.get("level")
+    order = _dwarfs.dwarfs_level_text(_DEFAULT_LEVEL if level is None else level,
+                                      _dwarfs.DWARFS_LEVEL_ORDER)
+    return "auto:max-trials=2" if order == "auto" else None
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:

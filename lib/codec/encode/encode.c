@@ -280,13 +280,16 @@ int dw_codec_go_on(struct codec_watch *watch, size_t done, dwarfs_error **err)
 int dw_codec_take_sample(struct span in, size_t count, size_t piece_bytes,
 			 struct buffer *sample, dwarfs_error **err)
 {
-	size_t distance = in.size / count & ~(size_t)15; /* keeps the alignment of data */
+	size_t distance =
+		(in.size / count) & ~(size_t)15; /* keeps the alignment of data */
 	int ret;
 
 	sample->size = 0;
 	ret = dw_buffer_reserve(sample, count * piece_bytes, err);
 	for (size_t i = 0; ret == 0 && i < count; i++)
-		ret = dw_buffer_append(sample, in.data + i * distance, piece_bytes, err);
+		ret = dw_buffer_append(
+			sample, in.data + (i * 4 % count + i * 4 / count) * distance,
+			piece_bytes, err);
 	return ret;
 }
 

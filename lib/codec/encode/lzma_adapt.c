@@ -11,7 +11,9 @@
  * become 4 % smaller, records of 64 bytes 11 %, logs and CSV 1 %.
  *
  * nice_len is the length of a match that is taken without looking for a better one. Long
- * matches help with logs, and lines with counters become 1.6 times as large by them.
+ * matches help with logs, and lines with counters become 1.6 times as large by them. Where data
+ * is that repetitive, the sizes of a part and of the whole differ by several percent in either
+ * direction: small differences do not count.
  */
 #include "config.h"
 
@@ -24,12 +26,15 @@
 #define FAST_LEVEL 1
 #define FAST_DICT  ((uint32_t)256 << 10)
 #define GOOD_LEVEL 6
-#define GOOD_BYTES ((size_t)512 << 10) /* of the sample, and of the dictionary */
+#define GOOD_BYTES ((size_t)512 << 10) /* of each of two stretches of the block */
+
+/* For smaller blocks the attempts would take several times as long as packing. */
+#define LEAST_BYTES ((size_t)256 << 10)
 
 /* Another choice has to be smaller by this factor. */
 #define GAIN	  0.998
-#define FIT_GAIN  0.998
-#define NICE_GAIN 0.95
+#define FIT_GAIN  0.99
+#define NICE_GAIN 0.85 /* the difference is another one in the whole block */
 
 /* Where a sample compresses less than this, there are few long matches. */
 #define LONG_MATCHES_RATIO 4
@@ -123,7 +128,7 @@ static int try_fits(const struct lzma_probe *probe, struct span sample,
 
 #define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
 
-/* Data is either aligned or not: the other fits are not tried. */
+/* Data with an alignment is not text: what is for text is not tried with it. */
 static int choose_fit(const struct lzma_probe *probe, struct span sample,
 		      struct fit *fit_out, uint64_t *usual_bytes_out, dwarfs_error **err)
 {
@@ -152,80 +157,119 @@ struct way {
 	uint32_t nice_len;
 };
 
-static int count_way(const struct lzma_probe *probe, struct way way, struct span sample,
-		     uint64_t limit, uint64_t *bytes_out, dwarfs_error **err)
-{
-	lzma_options_lzma options;
+/* Long matches only show in data as it is, not in the short pieces of a sample. */
+struct stretches {
+	struct span list[2];
+	size_t count;
+};
 
-	lzma_lzma_preset(&options, GOOD_LEVEL);
-	options.dict_size = (uint32_t)GOOD_BYTES;
-	options.nice_len = way.nice_len;
-	set_fit(&options, way.fit);
-	return count_with(probe, &options, sample, limit, bytes_out, err);
+static struct stretches stretches_of(struct span block)
+{
+	size_t quarter = block.size / 4 & ~(size_t)15;
+
+	if (block.size <= 2 * GOOD_BYTES)
+		return (struct stretches){ { block }, 1 };
+	return (struct stretches){
+		{ { block.data + quarter, GOOD_BYTES },
+		  { block.data + block.size - quarter, GOOD_BYTES } },
+		2,
+	};
 }
 
-/* The smaller of two ways; the first one unless the second is smaller by the factor. */
-static int keep_better(const struct lzma_probe *probe, struct way *best, struct way other,
-		       double factor, struct span sample, dwarfs_error **err)
+static int count_way(const struct lzma_probe *probe, struct way way,
+		     const struct stretches *stretches, uint64_t limit,
+		     uint64_t *bytes_out, dwarfs_error **err)
 {
-	uint64_t best_bytes, bytes;
-	int ret = count_way(probe, *best, sample, UINT64_MAX, &best_bytes, err);
+	lzma_options_lzma options;
+	uint64_t sum = 0, bytes;
+	int ret = 0;
 
-	if (ret == 0)
-		ret = count_way(probe, other, sample, best_bytes, &bytes, err);
-	if (ret == 0 && (double)bytes < (double)best_bytes * factor)
-		*best = other;
+	lzma_lzma_preset(&options, GOOD_LEVEL);
+	options.dict_size = (uint32_t)(2 * GOOD_BYTES);
+	options.nice_len = way.nice_len;
+	set_fit(&options, way.fit);
+	for (size_t i = 0; ret == 0 && i < stretches->count && sum <= limit; i++) {
+		ret = count_with(probe, &options, stretches->list[i], limit - sum, &bytes,
+				 err);
+		sum += bytes;
+	}
+	*bytes_out = sum;
 	return ret;
 }
 
-/* Where short matches are better with the usual fit, they are so in the whole block, too, and
- * by more: then the fit is chosen for them. */
-static int choose_way(const struct lzma_probe *probe, struct span sample, struct fit fit,
+/* Make another way the best if it is smaller by the factor. */
+static int keep_better(const struct lzma_probe *probe, struct way *best,
+		       uint64_t *best_bytes, struct way other, double factor,
+		       const struct stretches *stretches, dwarfs_error **err)
+{
+	uint64_t bytes;
+	int ret = count_way(probe, other, stretches, *best_bytes, &bytes, err);
+
+	if (ret == 0 && (double)bytes < (double)*best_bytes * factor) {
+		*best = other;
+		*best_bytes = bytes;
+	}
+	return ret;
+}
+
+/* Where short matches are much better with the usual fit, they are so in the whole block, too:
+ * then the fit is chosen for them. */
+static int choose_way(const struct lzma_probe *probe, struct span block, struct fit fit,
 		      uint32_t full_nice_len, lzma_options_lzma *options,
 		      dwarfs_error **err)
 {
+	const struct stretches stretches = stretches_of(block);
 	struct way best = { usual, full_nice_len };
-	int ret = 0;
+	uint64_t bytes;
+	int ret;
 
-	if (sample.size > GOOD_BYTES)
-		sample.size = GOOD_BYTES;
-	if (full_nice_len > SHORT_NICE)
-		ret = keep_better(probe, &best, (struct way){ usual, SHORT_NICE },
-				  NICE_GAIN, sample, err);
+	if (full_nice_len <= SHORT_NICE && is_usual(fit))
+		return 0;
+	ret = count_way(probe, best, &stretches, UINT64_MAX, &bytes, err);
+	if (ret == 0 && full_nice_len > SHORT_NICE)
+		ret = keep_better(probe, &best, &bytes, (struct way){ usual, SHORT_NICE },
+				  NICE_GAIN, &stretches, err);
 	if (ret == 0 && !is_usual(fit))
-		ret = keep_better(probe, &best, (struct way){ fit, best.nice_len },
-				  FIT_GAIN, sample, err);
+		ret = keep_better(probe, &best, &bytes,
+				  (struct way){ fit, best.nice_len }, FIT_GAIN,
+				  &stretches, err);
 	set_fit(options, best.fit);
 	options->nice_len = best.nice_len;
 	return ret;
 }
 
-int dw_lzma_adapt(const struct lzma_probe *probe, struct span sample,
+int dw_lzma_adapt(const struct lzma_probe *probe, struct span block, struct span sample,
 		  uint32_t full_nice_len, lzma_options_lzma *options, dwarfs_error **err)
 {
 	struct fit fit;
 	uint64_t usual_bytes;
-	int ret = choose_fit(probe, sample, &fit, &usual_bytes, err);
+	int ret;
 
+	set_fit(options, usual);
+	options->nice_len = full_nice_len;
+	if (sample.size < LEAST_BYTES)
+		return 0;
+	ret = choose_fit(probe, sample, &fit, &usual_bytes, err);
 	if (ret < 0)
 		return ret;
 	if (options->mode != LZMA_MODE_FAST &&
 	    usual_bytes <= sample.size / LONG_MATCHES_RATIO)
-		return choose_way(probe, sample, fit, full_nice_len, options, err);
+		return choose_way(probe, block, fit, full_nice_len, options, err);
 	set_fit(options, fit);
-	options->nice_len = full_nice_len;
 	return 0;
 }
 
-uint64_t dw_lzma_adapt_memory(void)
+uint64_t dw_lzma_adapt_memory(size_t block_bytes)
 {
 	lzma_options_lzma options;
 	const lzma_filter filters[] = { { LZMA_FILTER_LZMA2, &options },
 					{ LZMA_VLI_UNKNOWN, NULL } };
 
+	if (block_bytes < LEAST_BYTES)
+		return 0;
 	lzma_lzma_preset(&options, GOOD_LEVEL);
-	options.dict_size = (uint32_t)GOOD_BYTES;
-	return lzma_raw_encoder_memusage(filters);
+	options.dict_size = (uint32_t)(2 * GOOD_BYTES);
+	return lzma_raw_encoder_memusage(filters) + COUNT_BYTES;
 }
 
 #endif

@@ -32,6 +32,9 @@
 
 #define WHOLE_LEVEL 0 /* for the whole block; its result is only counted */
 
+/* With a smaller dictionary, for lack of memory, the attempts would take a large part of it. */
+#define ADAPT_LEAST_DICT ((uint32_t)4 << 20)
+
 /* Memory besides the filters. */
 #define STREAM_BYTES ((uint64_t)64 << 10)
 
@@ -420,8 +423,8 @@ static void choose_branch(struct packer *packer, struct span in, bool *try_out)
 }
 
 /* Take the sample that is needed, and adapt the options to it. */
-static int look_at_sample(struct packer *packer, struct span in,
-			  struct codec_watch *watch, dwarfs_error **err)
+static int adapt_to_sample(struct packer *packer, struct span in,
+			   struct codec_watch *watch, dwarfs_error **err)
 {
 	const struct lzma_probe probe = { &packer->probe.stream, &packer->other, watch };
 	int ret;
@@ -433,7 +436,7 @@ static int look_at_sample(struct packer *packer, struct span in,
 					err)) < 0)
 		return ret;
 	return packer->adapts
-		       ? dw_lzma_adapt(&probe, sample_or_all(packer, in),
+		       ? dw_lzma_adapt(&probe, in, sample_or_all(packer, in),
 				       packer->full_nice_len, &packer->best.options, err)
 		       : 0;
 }
@@ -460,7 +463,7 @@ int dw_lzma_pack(void *state, struct span in, struct buffer *out,
 	struct packer *packer = state;
 	struct attempt *best = &packer->best;
 	bool try_branch, branch = false;
-	int ret = look_at_sample(packer, in, watch, err);
+	int ret = adapt_to_sample(packer, in, watch, err);
 
 	if (ret < 0)
 		return ret;
@@ -485,7 +488,7 @@ static uint64_t memory_of_attempts(const struct codec_spec *spec, size_t block_b
 	uint64_t bytes = 0;
 
 	if (spec->adapts)
-		bytes = dw_lzma_adapt_memory();
+		bytes = dw_lzma_adapt_memory(block_bytes);
 	if (spec->bcj && block_bytes > SMALL_BYTES &&
 	    set_probe(&probe, spec->bcj) > bytes)
 		bytes = set_probe(&probe, spec->bcj);
@@ -517,6 +520,10 @@ bool dw_lzma_shrink(struct codec_spec *spec, size_t block_bytes)
 
 	if (!set_lzma_options(&options, spec, block_bytes))
 		return false;
+	if (spec->adapts && options.dict_size <= ADAPT_LEAST_DICT) {
+		spec->adapts = false;
+		return true;
+	}
 	spec->window_log = (int)dw_bit_length(options.dict_size - 1) - 1;
 	return spec->window_log >= DW_LZMA_MIN_DICT_LOG;
 }

@@ -103,8 +103,9 @@ extern const struct encoder_ops dw_encoder_ricepp;
 /* Report how much of the input is packed. 0, or CANCELLED if the stop flag is set. */
 int dw_codec_go_on(struct codec_watch *watch, size_t done, dwarfs_error **err);
 
-/* Fill a sample with pieces of a block, at equal distances that are multiples of 16 bytes. The
- * block is at least as large as all of them. */
+/* Fill a sample with pieces of a block, whose number is a multiple of 4, at equal distances that
+ * are multiples of 16 bytes. Each quarter of the sample is from all over the block, which is at
+ * least as large as all pieces. */
 int dw_codec_take_sample(struct span in, size_t count, size_t piece_bytes,
 			 struct buffer *sample, dwarfs_error **err);
 
