@@ -25,7 +25,7 @@ static int add_image_at(dwarfs_builder *builder, const char *path, dwarfs_error 
 	return ret;
 }
 
-/* An archive, or if it is not one, an image with a header. */
+/* An archive, or if libarchive cannot read it, an image with a header. */
 static int add_archive_at(dwarfs_builder *builder, const char *path,
 			  const dwarfs_task *task, dwarfs_error **err)
 {

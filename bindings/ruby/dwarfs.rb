@@ -158,9 +158,9 @@ module Dwarfs
 
     # Call the block, and raise what has stopped it.
     def start
-      # Locals, as their addresses are in C: the objects of a frame do not move.
+      # Also in locals: C has the addresses, and GC.compact moves no object of a frame.
       on_progress = callback { |now| report(now) }
-      @on_include = on_include = callback { |input| choose(input) }
+      @on_include = _on_include = callback { |input| choose(input) }
       @task = own(Native.dwarfs_task_new, :dwarfs_task_free)
       Native.dwarfs_task_set_progress(@task, on_progress)
       begin
@@ -168,7 +168,7 @@ module Dwarfs
       rescue Error
         raise @failure || $!
       end
-      raise @failure if @failure && on_include
+      raise @failure if @failure
     ensure
       @handles.reverse_each(&:close)
     end

@@ -340,17 +340,20 @@ static void options_adapt_to_records(void **state)
 
 static void matches_adapt_to_lines(void **state)
 {
-	auto_free uint8_t *data = dw_calloc(1, LARGE);
-	struct buffer usual = { 0 }, adapted = { 0 };
-	const struct span in = { data, LARGE };
+	static const size_t sizes[] = { LARGE, (1 << 20) + 1, 3 << 19 };
 
 	(void)state;
-	assert_non_null(data);
-	fill_with_lines(data, LARGE);
-	assert_true(pack("lzma:level=6:nice=273:adapt", in, &adapted) <
-		    pack("lzma:level=6:nice=273", in, &usual) * 9 / 10);
-	dw_buffer_free(&usual);
-	dw_buffer_free(&adapted);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		auto_free uint8_t *data = exactly(sizes[i]);
+		struct buffer usual = { 0 }, adapted = { 0 };
+		const struct span in = { data, sizes[i] };
+
+		fill_with_lines(data, sizes[i]);
+		assert_true(pack("lzma:level=6:nice=273:adapt", in, &adapted) <
+			    pack("lzma:level=6:nice=273", in, &usual) * 9 / 10);
+		dw_buffer_free(&usual);
+		dw_buffer_free(&adapted);
+	}
 }
 
 /* What was chosen for one block has no effect on the next. */

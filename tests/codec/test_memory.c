@@ -179,8 +179,6 @@ static void every_allocation_may_fail(void **state)
 					    "zstd",
 					    "lzma:1",
 					    "lzma:1:binary=x86",
-					    "lzma:1:adapt",
-					    "lzma:6:adapt:binary=auto:nice=273",
 					    "lzma:1:block_size=12",
 					    "brotli",
 					    "brotli:quality=5" };
@@ -191,10 +189,41 @@ static void every_allocation_may_fail(void **state)
 		check_codec(each[i], data);
 }
 
+/* Blocks that lzma adapts to have at least 256 KiB: only packing is done so often. */
+static void every_allocation_of_adapting_may_fail(void **state)
+{
+	enum { ADAPTED = 256 << 10 };
+	auto_free uint8_t *data = exactly(ADAPTED);
+	struct codec_spec spec;
+	int ret = dw_codec_parse("lzma:level=3:nice=128:adapt", &spec, NULL);
+
+	(void)state;
+	if (ret == DWARFS_ERR_UNSUPPORTED)
+		skip();
+	assert_int_equal(ret, 0);
+	for (size_t i = 0; i < ADAPTED; i++)
+		data[i] = (uint8_t)(i / 100 + i % 100);
+	ret = DWARFS_ERR_NOMEM;
+	for (long count = 0; ret != 0; count++) {
+		auto_buffer struct buffer out = { 0 };
+		dwarfs_error *err = NULL;
+		uint32_t id = 0;
+
+		assert_true(count < MOST);
+		allowed = count;
+		ret = pack(&spec, (struct span){ data, ADAPTED }, &out, &id, &err);
+		allowed = -1;
+		assert_true(ret == 0 || ret == DWARFS_ERR_NOMEM);
+		assert_int_equal(dwarfs_error_code(err), ret);
+		dwarfs_error_free(err);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_allocation_may_fail),
+		cmocka_unit_test(every_allocation_of_adapting_may_fail),
 		cmocka_unit_test(every_allocation_may_fail_with_samples),
 		cmocka_unit_test(texts_of_samples_may_fail),
 	};

@@ -37,7 +37,6 @@ Sources = Union[str, "os.PathLike[Any]", Iterable[Any], Mapping[str, Any]]
 _HEAD_BYTES = 1 << 16
 _LINES = 64  # of the beginning of a file, for its features
 _COMMON = 32  # a feature of more files says nothing
-_DEFAULT_LEVEL = 7
 _BATCH_FILES = 2000
 _BATCH_BYTES = 64 << 20
 
@@ -394,9 +393,9 @@ def _share_order(options: dict[str, Any]) -> str | None:
     """The order of a share. Of less data "auto" tries more orders, so that all shares together
     would take longer than the whole: it tries two."""
     level = options.get("level")
-    order = _dwarfs.dwarfs_level_text(_DEFAULT_LEVEL if level is None else level,
-                                      _dwarfs.DWARFS_LEVEL_ORDER)
-    return "auto:max-trials=2" if order == "auto" else None
+    is_auto = (level is None
+               or _dwarfs.dwarfs_level_text(level, _dwarfs.DWARFS_LEVEL_ORDER) == "auto")
+    return "auto:max-trials=2" if is_auto else None
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:

@@ -10,6 +10,10 @@
 
 #include "codec/encode/ops.h"
 
+/* 0, or an error for a result of the encoder. Too little space for the output is no error: the
+ * output is discarded. */
+int dw_lzma_result(lzma_ret coded, dwarfs_error **err);
+
 /* For attempts: a coder, whose tables are kept, and an output that is dropped. */
 struct lzma_probe {
 	lzma_stream *stream;

@@ -188,17 +188,6 @@ static int feed_stream(lzma_stream *stream, struct span all, size_t from, size_t
 	return 0;
 }
 
-/* Too little space is not an error: the result is discarded. */
-static int encode_result(lzma_ret coded, dwarfs_error **err)
-{
-	if (coded == LZMA_MEM_ERROR)
-		return dw_fail_nomem(err);
-	if (coded != LZMA_OK && coded != LZMA_STREAM_END && coded != LZMA_BUF_ERROR)
-		return dw_fail(err, DWARFS_ERR_INVALID, "the compressor has failed (%d)",
-			       (int)coded);
-	return 0;
-}
-
 static int pack_whole(const struct packer *packer, lzma_stream *stream,
 		      const lzma_filter *filters, struct span in, size_t room,
 		      struct buffer *out, struct codec_watch *watch, dwarfs_error **err)
@@ -213,7 +202,7 @@ static int pack_whole(const struct packer *packer, lzma_stream *stream,
 		return ret;
 	if (coded == LZMA_STREAM_END)
 		out->size = room - stream->avail_out;
-	return encode_result(coded, err);
+	return dw_lzma_result(coded, err);
 }
 
 /* -- several Blocks ------------------------------------------------------------------ */
@@ -309,7 +298,7 @@ static int pack_each(struct parts *parts, struct span in, size_t part_bytes,
 		coded = end_parts(parts);
 	if (coded == LZMA_OK)
 		out->size = parts->at;
-	return encode_result(coded, err);
+	return dw_lzma_result(coded, err);
 }
 
 static int pack_parts(const struct packer *packer, lzma_stream *stream,

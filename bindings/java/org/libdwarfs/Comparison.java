@@ -26,6 +26,7 @@ public final class Comparison implements AutoCloseable {
     }
 
     private final Handle handle;
+    private final Image[] images = new Image[2]; // have sources, which the library refers to weakly
     private boolean isRunning;
 
     /** A comparison with a context of its own. */
@@ -66,8 +67,10 @@ public final class Comparison implements AutoCloseable {
     private Comparison set(int side, Image image) throws IOException {
         long pointer = image.handle().acquire();
         try {
-            handle.keep(image); // has the source, which the library refers to weakly
-            return use(compare -> dwarfsJNI.dwarfs_compare_set_image(compare, side, pointer));
+            return use(compare -> {
+                dwarfsJNI.dwarfs_compare_set_image(compare, side, pointer);
+                images[side] = image;
+            });
         } finally {
             image.handle().release();
         }
@@ -75,7 +78,10 @@ public final class Comparison implements AutoCloseable {
 
     private Comparison set(int side, Path path) throws IOException {
         byte[] name = Names.ofSystem(path);
-        return use(compare -> dwarfsJNI.dwarfs_compare_set_path(compare, side, name, 0));
+        return use(compare -> {
+            dwarfsJNI.dwarfs_compare_set_path(compare, side, name, 0);
+            images[side] = null;
+        });
     }
 
     /**
