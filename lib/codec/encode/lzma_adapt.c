@@ -24,7 +24,7 @@
 #define COUNT_BYTES ((size_t)64 << 10)
 
 #define FAST_LEVEL 1
-#define FAST_BYTES ((size_t)1 << 20) /* of the sample */
+#define FAST_BYTES ((size_t)512 << 10) /* of the sample */
 #define FAST_DICT  ((uint32_t)256 << 10)
 #define GOOD_LEVEL 6
 #define GOOD_BYTES ((size_t)512 << 10) /* of each of two ranges of the block */
