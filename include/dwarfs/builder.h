@@ -56,7 +56,10 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  *
  * dwarfs_level_text() and dwarfs_level_number() return these settings, and mkdwarfs(1) lists
  * them. Blocks with a very high compression ratio, such as those of logs, have a codec of
- * their own (DWARFS_LEVEL_DENSE_BLOCKS) at the higher levels. Categories: incompressible
+ * their own (DWARFS_LEVEL_DENSE_BLOCKS) at the higher levels. Blocks whose compressed size is
+ * larger than their entropy, such as those of base64 or hexadecimal digits, are compressed with
+ * another codec, too, at levels 8 and 9 (DWARFS_LEVEL_LITERAL_BLOCKS), and the smaller result
+ * is used. Categories: incompressible
  * data is stored, audio samples use flac, FITS images ricepp, both in the order revpath.
  * An audio block that the default codec makes smaller, such as one of loops, uses that,
  * unless the category has a codec of its own.
@@ -92,6 +95,9 @@ enum dwarfs_level_setting {
 	DWARFS_LEVEL_SCHEMA,
 	DWARFS_LEVEL_HISTORY,
 	DWARFS_LEVEL_ORDER, /**< see dwarfs_builder_set_order() */
+
+	/* dwarfs_level_text(), too */
+	DWARFS_LEVEL_LITERAL_BLOCKS, /**< tried for blocks with few repeated bytes */
 };
 
 /**
@@ -101,9 +107,9 @@ enum dwarfs_level_setting {
  * @param setting  a dwarfs_level_setting that is a text
  * @return the value in the form that the setter accepts, such as "zstd:level=19"; a static
  *         string. For a codec it is the one that this library uses, which depends on the
- *         codecs that were built in. NULL for DWARFS_LEVEL_DENSE_BLOCKS if the level treats
- *         such blocks as any other, for a setting that is a number, for an unknown one, and
- *         for a level that does not exist
+ *         codecs that were built in. NULL for DWARFS_LEVEL_DENSE_BLOCKS and
+ *         DWARFS_LEVEL_LITERAL_BLOCKS if the level treats such blocks as any other, for a
+ *         setting that is a number, for an unknown one, and for a level that does not exist
  *
  * Threads: any. Since 0.1.
  */

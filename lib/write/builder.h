@@ -40,7 +40,9 @@ struct order_spec {
 struct stream_settings {
 	struct codec_spec codec;
 	struct codec_spec dense; /* for blocks that compress very well */
-	bool has_dense;
+	struct codec_spec
+		literal; /* for blocks without matches, if it compresses better */
+	bool has_dense, has_literal;
 	bool falls_back;	    /* to another codec where that compresses better: */
 	struct codec_spec fallback; /* that of the default category */
 	struct order_spec order;
@@ -49,6 +51,12 @@ struct stream_settings {
 	uint32_t lookback;    /* how many blocks back a match may be; UINT32_MAX: any */
 	uint32_t foreign_blocks; /* that a directory may refer to; UINT32_MAX: no limit */
 };
+
+/* Leave out the codecs besides the usual one. */
+static inline void dw_use_one_codec(struct stream_settings *settings)
+{
+	settings->falls_back = settings->has_dense = settings->has_literal = false;
+}
 
 /* Settings that the user can give for each category. */
 enum setting {

@@ -91,6 +91,7 @@ static void levels_describe_themselves_in_values_that_setters_accept(void **stat
 	static const int uses[] = { DWARFS_CODEC_BLOCKS, DWARFS_CODEC_BLOCKS,
 				    DWARFS_CODEC_METADATA, DWARFS_CODEC_SCHEMA,
 				    DWARFS_CODEC_HISTORY };
+	const char *literal = dwarfs_level_text(9, DWARFS_LEVEL_LITERAL_BLOCKS);
 	dwarfs_builder *b = new_builder(*state, NULL);
 	dwarfs_error *err = NULL;
 
@@ -118,10 +119,15 @@ static void levels_describe_themselves_in_values_that_setters_accept(void **stat
 		assert_null(dwarfs_level_text(level, DWARFS_LEVEL_WINDOW));
 	}
 	assert_null(dwarfs_level_text(0, DWARFS_LEVEL_DENSE_BLOCKS));
+	assert_null(dwarfs_level_text(7, DWARFS_LEVEL_LITERAL_BLOCKS));
+	if (literal)
+		assert_success(
+			dwarfs_builder_set_codec(b, DWARFS_CODEC_BLOCKS, literal, &err),
+			err);
 	assert_int_equal(dwarfs_level_number(0, DWARFS_LEVEL_WINDOW), 0);
 	assert_true(dwarfs_level_number(9, DWARFS_LEVEL_WINDOW) > 0);
 	assert_null(dwarfs_level_text(10, DWARFS_LEVEL_ORDER));
-	assert_null(dwarfs_level_text(9, DWARFS_LEVEL_ORDER + 1));
+	assert_null(dwarfs_level_text(9, DWARFS_LEVEL_LITERAL_BLOCKS + 1));
 	assert_null(dwarfs_level_text(9, -1));
 	assert_int_equal(dwarfs_level_number(10, DWARFS_LEVEL_BLOCK_BITS), 0);
 	assert_int_equal(dwarfs_level_number(9, -1), 0);

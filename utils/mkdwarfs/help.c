@@ -73,17 +73,20 @@ static void print_level(uint32_t level)
 	       dwarfs_level_text(level, DWARFS_LEVEL_ORDER));
 }
 
-/* The codecs that the table has shortened, and those for dense blocks. */
+/* The codecs that the table has shortened, and those for dense blocks and literals. */
 static void print_codecs_of_level(uint32_t level)
 {
 	const char *blocks = dwarfs_level_text(level, DWARFS_LEVEL_BLOCKS);
 	const char *dense = dwarfs_level_text(level, DWARFS_LEVEL_DENSE_BLOCKS);
+	const char *literal = dwarfs_level_text(level, DWARFS_LEVEL_LITERAL_BLOCKS);
 	const char *options = strchr(blocks, ':');
 
 	if (options && strchr(options + 1, ':'))
 		printf("  %5" PRIu32 "  blocks        %s\n", level, blocks);
 	if (dense)
 		printf("  %5" PRIu32 "  dense blocks  %s\n", level, dense);
+	if (literal)
+		printf("  %5" PRIu32 "  literals      %s\n", level, literal);
 }
 
 static void print_levels(void)
@@ -95,7 +98,7 @@ static void print_levels(void)
 	for (level = 0; dwarfs_level_text(level, DWARFS_LEVEL_ORDER); level++)
 		print_level(level);
 	printf("Codecs of blocks with all options; dense blocks are those with a very high\n"
-	       "compression ratio:\n");
+	       "compression ratio, literals those whose entropy is below their compressed size:\n");
 	for (level = 0; dwarfs_level_text(level, DWARFS_LEVEL_ORDER); level++)
 		print_codecs_of_level(level);
 	print_absent_codecs();

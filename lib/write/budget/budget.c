@@ -220,6 +220,12 @@ static bool shrink_packing(struct stream_settings *settings,
 		settings->falls_back = dw_codec_shrink(&settings->fallback, block_bytes);
 		return true;
 	}
+	if (settings->has_literal &&
+	    dw_literal_memory(&settings->literal, block_bytes) >
+		    dw_codec_memory(&settings->codec, block_bytes)) {
+		settings->has_literal = false;
+		return true;
+	}
 	if (settings->has_dense && dw_codec_memory(&settings->dense, block_bytes) >
 					   dw_codec_memory(&settings->codec, block_bytes))
 		return dw_codec_shrink(&settings->dense, block_bytes);

@@ -48,7 +48,8 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
 struct level {
 	uint32_t block_bits;
 	struct codec_chain blocks, metadata, waveform;
-	const char *dense; /* codec for blocks that compress very well, or NULL */
+	const char *dense;   /* codec for blocks that compress very well, or NULL */
+	const char *literal; /* codec for blocks without matches, or NULL */
 	const char *order;
 	uint32_t window_bits, step_bits, waveform_window_bits;
 };
@@ -129,6 +130,7 @@ static const struct level levels[DW_MAX_LEVEL + 1] = {
 		.block_bits = 24,
 		.blocks = { { LZMA_GOOD, "zstd:level=22", "lz4hc:level=9", "null" } },
 		.dense = LZMA_BEST,
+		.literal = ZSTD_BEST,
 		.metadata = { { "lzma:level=9", "zstd:level=22:adapt", "null" } },
 		.waveform = { { "flac:level=8", "zstd:level=8", "null" } },
 		.order = "auto",
@@ -140,6 +142,7 @@ static const struct level levels[DW_MAX_LEVEL + 1] = {
 		.block_bits = 26,
 		.blocks = { { LZMA_BEST, "zstd:level=22", "lz4hc:level=9", "null" } },
 		.dense = LZMA_BEST_DENSE,
+		.literal = ZSTD_BEST,
 		.metadata = { { "lzma:level=9", "zstd:level=22:adapt", "null" } },
 		.waveform = { { "flac:level=8", "zstd:level=8", "null" } },
 		.order = "auto",
@@ -179,6 +182,17 @@ static const char *dense_codec(uint32_t number, struct codec_spec *spec_out)
 	return text;
 }
 
+/* The codec for blocks without matches; NULL for none. It is for blocks of lzma. */
+static const char *literal_codec(uint32_t number, struct codec_spec *spec_out)
+{
+	const char *text = levels[number].literal;
+
+	if (!text || !dw_codec_can_pack(CODEC_LZMA) ||
+	    dw_codec_parse(text, spec_out, NULL) < 0)
+		return NULL;
+	return text;
+}
+
 uint32_t dw_level_block_bits(uint32_t number)
 {
 	return levels[number].block_bits;
@@ -205,6 +219,8 @@ const char *dwarfs_level_text(uint32_t level, enum dwarfs_level_setting setting)
 		return first_built_in(chain_of(level, DWARFS_CODEC_BLOCKS), &spec);
 	case DWARFS_LEVEL_DENSE_BLOCKS:
 		return dense_codec(level, &spec);
+	case DWARFS_LEVEL_LITERAL_BLOCKS:
+		return literal_codec(level, &spec);
 	case DWARFS_LEVEL_METADATA:
 		return first_built_in(chain_of(level, DWARFS_CODEC_METADATA), &spec);
 	case DWARFS_LEVEL_SCHEMA:
@@ -243,6 +259,7 @@ void dw_level_apply(uint32_t number, struct stream_settings *settings)
 	settings->window_bits = level->window_bits;
 	settings->step_bits = level->step_bits;
 	settings->has_dense = dense_codec(number, &settings->dense) != NULL;
+	settings->has_literal = literal_codec(number, &settings->literal) != NULL;
 	/* An order of a level has no options, so it owns nothing. */
 	(void)dw_order_parse(level->order, &settings->order, NULL);
 }
@@ -254,7 +271,7 @@ void dw_level_apply_category(uint32_t number, uint32_t category,
 
 	if (category == CATEGORY_INCOMPRESSIBLE) {
 		settings->codec = (struct codec_spec){ .id = CODEC_NONE };
-		settings->has_dense = false;
+		dw_use_one_codec(settings);
 	}
 	if (category == CATEGORY_HOTNESS)
 		settings->order = (struct order_spec){ .ops = &dw_order_hotness };
@@ -262,7 +279,7 @@ void dw_level_apply_category(uint32_t number, uint32_t category,
 		return;
 	if (category == CATEGORY_PCM_WAVEFORM) {
 		first_built_in(&level->waveform, &settings->codec);
-		settings->has_dense = false;
+		dw_use_one_codec(settings);
 		settings->falls_back =
 			dw_codec_samples(settings->codec.id) && dw_packing_has_probe();
 		settings->order = (struct order_spec){ .ops = &dw_order_revpath };
@@ -270,7 +287,7 @@ void dw_level_apply_category(uint32_t number, uint32_t category,
 	}
 	if (category == CATEGORY_FITS_IMAGE) {
 		first_built_in(&ricepp_chain, &settings->codec);
-		settings->has_dense = false;
+		dw_use_one_codec(settings);
 		settings->order = (struct order_spec){ .ops = &dw_order_revpath };
 		settings->window_bits = 0;
 	}

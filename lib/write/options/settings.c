@@ -61,7 +61,7 @@ static void apply_override(const struct settings_override *override,
 		return;
 	if (override->was_set[SETTING_CODEC]) {
 		settings->codec = override->values.codec;
-		settings->falls_back = settings->has_dense = false;
+		dw_use_one_codec(settings);
 	}
 	if (override->was_set[SETTING_ORDER])
 		settings->order = override->values.order;
@@ -96,7 +96,7 @@ static struct stream_settings settings_of(const dwarfs_builder *builder,
 
 	dw_level_apply(builder->level, &settings);
 	if (options->codec_was_set[DWARFS_CODEC_BLOCKS])
-		settings.has_dense = false;
+		dw_use_one_codec(&settings);
 	apply_override(find_override(options, DW_ANY_CATEGORY), &settings);
 	dw_level_apply_category(builder->level, category, &settings);
 	apply_override(find_override(options, category), &settings);

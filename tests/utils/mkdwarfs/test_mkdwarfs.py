@@ -386,7 +386,8 @@ class Image(cli.Case):
 
     def test_levels(self):
         rng = random.Random(3)
-        self.write("tree/x", b"%d\n" * 3000 % tuple(rng.randrange(10**6) for _ in range(3000)))
+        self.write("tree/x", b"".join(b"<td>%d</td>\n" % rng.randrange(10**6)
+                                      for _ in range(3000)))
         tree = self.path("tree")
         bits = {0: 20, 1: 20, 2: 20, 3: 21, 4: 22, 5: 23, 6: 24, 7: 24, 8: 24, 9: 26}
         for level, size in bits.items():
@@ -400,6 +401,21 @@ class Image(cli.Case):
             codec = built_in[0] if built_in else "NONE"
             self.assertEqual({s["compression"] for s in info["sections"]
                               if s["type"] == "BLOCK"}, {codec})
+
+    def test_literals_are_packed_by_zstd_at_level_9(self):
+        absent.need("zstd", "lzma")
+        tree, image = self.path("tree"), self.path("x")
+        self.write("tree/x", random.Random(3).randbytes(100_000).hex().encode())
+        sizes = {}
+        for level in "79":
+            self.expect(run("MKDWARFS", "-i", tree, "-o", image, "-f", "-l", level), 0)
+            sizes[level] = os.path.getsize(image)
+        self.assertEqual([s["compression"] for s in self.info(image)["sections"]
+                          if s["type"] == "BLOCK"], ["ZSTD"])
+        self.assertLess(sizes["9"], sizes["7"] * 1.002)
+        self.expect(run("MKDWARFS", "-i", tree, "-o", image, "-f", "-l", "9",
+                        "-C", "lzma:level=9"), 0)
+        self.assertGreater(os.path.getsize(image), sizes["9"] * 1.02)
 
     def test_default_level_is_7(self):
         tree = self.tree()

@@ -269,6 +269,31 @@ static void the_amount_that_is_named_does(void **state)
 	dwarfs_context_free(fixture.context);
 }
 
+/* lzma with a dictionary of a block takes more than zstd, but can do with less. */
+static void literals_have_no_codec_where_that_takes_the_most(void **state)
+{
+	struct fixture fixture;
+	struct budget budget;
+
+	if (!dw_codec_can_pack(CODEC_LZMA) || !dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	for (int limited = 0; limited < 2; limited++) {
+		struct stream_settings *settings = &fixture.settings[0];
+
+		set_up(&fixture, 1, limited ? 120 * MIB : 0);
+		assert_int_equal(dw_codec_parse("lzma:level=9", &settings->codec, NULL),
+				 0);
+		assert_int_equal(dw_codec_parse("zstd:level=19:wlog=24:clog=24:hlog=21",
+						&settings->literal, NULL),
+				 0);
+		settings->has_literal = true;
+		assert_int_equal(plan(&fixture, &budget, NULL), 0);
+		assert_int_equal(settings->has_literal, !limited);
+		assert_int_equal(settings->codec.id, CODEC_LZMA);
+		dwarfs_context_free(fixture.context);
+	}
+}
+
 static void records_alone_can_be_too_much(void **state)
 {
 	struct fixture fixture;
@@ -310,6 +335,7 @@ int main(void)
 		cmocka_unit_test(plans_do_not_depend_on_workers),
 		cmocka_unit_test(orders_are_tried_where_there_is_memory),
 		cmocka_unit_test(the_amount_that_is_named_does),
+		cmocka_unit_test(literals_have_no_codec_where_that_takes_the_most),
 		cmocka_unit_test(records_alone_can_be_too_much),
 		cmocka_unit_test(metadata_makes_do),
 	};

@@ -39,6 +39,9 @@ static void every_level_is_complete(void **state)
 		assert_true(settings.step_bits <= settings.window_bits);
 		assert_int_equal(settings.window_bits > 0, level >= 3);
 		assert_true(level >= 6 || !settings.has_dense);
+		assert_true(settings.has_literal ==
+			    (level >= 8 && settings.codec.id == CODEC_LZMA &&
+			     dw_codec_can_pack(CODEC_ZSTD)));
 	}
 	assert_int_equal(bits, 26);
 }
@@ -71,6 +74,8 @@ static void categories_differ_where_that_is_better(void **state)
 
 	assert_int_equal(other.codec.id, CODEC_NONE);
 	assert_false(other.has_dense);
+	assert_false(settings_of(9, CATEGORY_INCOMPRESSIBLE).has_literal);
+	assert_false(settings_of(9, CATEGORY_PCM_WAVEFORM).has_literal);
 	assert_ptr_equal(other.order.ops, usual.order.ops);
 	other = settings_of(7, CATEGORY_HOTNESS);
 	assert_ptr_equal(other.order.ops, &dw_order_hotness);

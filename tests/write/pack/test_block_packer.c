@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/pack/block_packer: the codec of a block of audio.
+ * write/pack/block_packer: the codecs of blocks of audio and of literals.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +17,7 @@
 
 #include "base/bytes.h"
 #include "support/write_run.h"
+#include "write/options/levels.h"
 #include "write/pack/block_packer.h"
 
 enum { BLOCK = 1 << 18, FRAMES = BLOCK / 2, HEADER = 44 };
@@ -146,6 +147,91 @@ static void a_stop_is_for_all_codecs(void **state)
 			 DWARFS_ERR_CANCELLED);
 }
 
+/* -- literals ------------------------------------------------------------------------ */
+
+enum { DIGITS = 3 << 19 };
+
+static void fill_with_digits(uint8_t *out, size_t size)
+{
+	uint32_t random = 1;
+
+	for (size_t i = 0; i < size; i++) {
+		random = random * 1664525 + 1013904223;
+		out[i] = (uint8_t) "0123456789abcdef"[random >> 28];
+	}
+}
+
+static bool lacks_lzma_or_zstd(void)
+{
+	return !dw_codec_can_pack(CODEC_LZMA) || !dw_codec_can_pack(CODEC_ZSTD);
+}
+
+static struct packing packing_of_level_9(void)
+{
+	struct stream_settings settings = { .codec = dw_level_codec(
+						    9, DWARFS_CODEC_BLOCKS) };
+
+	dw_level_apply(9, &settings);
+	return dw_packing_of(&settings, 0);
+}
+
+static void literals_are_packed_by_another_codec(void **state)
+{
+	auto_free uint8_t *digits = dw_malloc(DIGITS), *text = dw_malloc(DIGITS);
+	auto_packer struct block_packer *packer = NULL;
+	auto_packer struct block_packer *lzma = NULL;
+	auto_buffer struct buffer first = { 0 }, out = { 0 };
+	struct packing packing, alone;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing = alone = packing_of_level_9();
+	alone.has_literal = false;
+	assert_int_equal(dw_block_packer_new(&packing, DIGITS, NULL, &packer, NULL), 0);
+	assert_int_equal(dw_block_packer_new(&alone, DIGITS, NULL, &lzma, NULL), 0);
+	fill_with_digits(digits, DIGITS);
+	/* Lines of 100 different words, in an order that does not repeat. */
+	for (uint32_t i = 0, random = 1; i < DIGITS; i++) {
+		if (i % 8 == 0)
+			random = random * 1664525 + 1013904223;
+		text[i] = (uint8_t)(i % 8 == 7 ? '\n'
+					       : 'a' + (random / (1u << 24) % 100 *
+							(i % 8 + 1)) %
+								 26);
+	}
+
+	assert_int_equal(pack(packer, (struct span){ digits, DIGITS }, &first),
+			 CODEC_ZSTD);
+	assert_int_equal(pack(lzma, (struct span){ digits, DIGITS }, &out), CODEC_LZMA);
+	assert_true(first.size < out.size - out.size / 50);
+	assert_int_equal(pack(packer, (struct span){ text, DIGITS }, &out), CODEC_LZMA);
+	/* The block in between has no effect. */
+	assert_int_equal(pack(packer, (struct span){ digits, DIGITS }, &out), CODEC_ZSTD);
+	assert_int_equal(out.size, first.size);
+	assert_memory_equal(out.data, first.data, out.size);
+}
+
+/* The codecs exist one at a time. */
+static void memory_is_that_of_the_larger_codec(void **state)
+{
+	struct packing packing, alone;
+	uint64_t with, without;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing = alone = packing_of_level_9();
+	alone.has_literal = false;
+	with = dw_packing_memory(&packing, (size_t)64 << 20);
+	without = dw_packing_memory(&alone, (size_t)64 << 20);
+	assert_true(with == without);
+	packing.codec.level = alone.codec.level = 0;
+	packing.has_dense = alone.has_dense = false;
+	with = dw_packing_memory(&packing, (size_t)64 << 20);
+	without = dw_packing_memory(&alone, (size_t)64 << 20);
+	assert_true(with > without);
+	assert_true(with == dw_literal_memory(&packing.literal, (size_t)64 << 20));
+}
+
 /* -- a whole run --------------------------------------------------------------------- */
 
 static uint64_t image_bytes(const struct place *place, const char *codec,
@@ -202,6 +288,8 @@ int main(void)
 		cmocka_unit_test(what_flac_refuses_is_packed_all_the_same),
 		cmocka_unit_test(memory_counts_all_codecs),
 		cmocka_unit_test(a_stop_is_for_all_codecs),
+		cmocka_unit_test(literals_are_packed_by_another_codec),
+		cmocka_unit_test(memory_is_that_of_the_larger_codec),
 		TEST(levels_fall_back_and_users_decide),
 	};
 

@@ -97,7 +97,7 @@ static int init_rehearsal(struct rehearsal *rehearsal, const struct codec_spec *
 	for (uint32_t i = 0; i <= category; i++)
 		settings[i] = of->settings[i];
 	settings[category].codec = *codec;
-	settings[category].has_dense = settings[category].falls_back = false;
+	dw_use_one_codec(&settings[category]);
 	if ((ret = dwarfs_sink_new(drop_bytes, NULL, NULL, &rehearsal->output, err)) <
 		    0 ||
 	    (ret = dw_sink_begin(rehearsal->output, err)) < 0)

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/pack/entropy: the size of data if each byte were coded by its frequency alone.
+ */
+#include "base/bytes.h"
+#include "write/pack/entropy.h"
+
+#define SLICE_BYTES   ((size_t)128 << 10)
+#define FRACTION_BITS 12
+
+/* log2 of a number from 1 on, times 2^FRACTION_BITS, rounded down: the number is scaled to 1..2
+ * and squared; each time it becomes 2 or more, the next bit of the fraction is 1. */
+static uint64_t scaled_log2(uint64_t number)
+{
+	unsigned whole = dw_bit_length(number) - 1;
+	uint64_t scaled = number << (31 - whole), log = whole;
+
+	for (int i = 0; i < FRACTION_BITS; i++) {
+		scaled = scaled * scaled >> 31;
+		log = log << 1 | scaled >> 32;
+		scaled >>= scaled >> 32;
+	}
+	return log;
+}
+
+static uint64_t slice_bits(const uint8_t *data, size_t size)
+{
+	uint32_t counts[256] = { 0 };
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < size; i++)
+		counts[data[i]]++;
+	for (size_t i = 0; i < 256; i++)
+		if (counts[i])
+			sum += counts[i] * (scaled_log2(size) - scaled_log2(counts[i]));
+	return sum >> FRACTION_BITS;
+}
+
+uint64_t dw_entropy_bytes(struct span in)
+{
+	uint64_t bits = 0;
+
+	for (size_t from = 0; from < in.size; from += SLICE_BYTES)
+		bits += slice_bits(in.data + from, in.size - from < SLICE_BYTES
+							   ? in.size - from
+							   : SLICE_BYTES);
+	return bits / 8;
+}
