@@ -6,6 +6,7 @@
  * - What can fail returns an int: 0, or a negative DWARFS_ERR_* code. The last parameter
  *   then is `dwarfs_error **err`: pass NULL, or the address of a pointer that is NULL or
  *   holds an earlier error (which is freed and replaced). On success *err is not changed.
+ *   Each of these functions may also return DWARFS_ERR_NOMEM, whether its comment names it or not.
  * - Parameters come in the order object, inputs, outputs (`*_out`), err. Outputs are set on
  *   success only, unless the comment says otherwise.
  * - Every `*_free` accepts NULL. Other parameters may be NULL only where the comment says so:
