@@ -12,7 +12,7 @@
  * compressed with the dense codec.
  *
  * lzma codes the bytes of data without matches, such as numbers and hashes in hexadecimal
- * digits or base64, in up to 7 % more than their entropy, zstd in less than 1 % more. So if
+ * digits or base64, in up to 8 % more than their entropy, zstd in less than 1 % more. So if
  * the entropy of a block is less than its compressed size, the literal codec is tried, and
  * the smaller result is used.
  */
