@@ -254,7 +254,9 @@ static int try_literal(struct block_packer *packer, struct span in, struct buffe
 		return 0;
 	if ((ret = use_codec(packer, &packer->packing.literal, err)) < 0)
 		return ret;
-	return improve(packer, packer->codec, in, out, id, &better, err);
+	ret = improve(packer, packer->codec, in, out, id, &better, err);
+	dw_buffer_free(&packer->other); /* as large as the block */
+	return ret;
 }
 
 int dw_block_packer_pack(struct block_packer *packer, struct span in, struct buffer *out,

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <dwarfs/allocator.h>
+
 #include "base/bytes.h"
 #include "support/write_run.h"
 #include "write/options/levels.h"
@@ -161,6 +163,20 @@ static void fill_with_digits(uint8_t *out, size_t size)
 	}
 }
 
+/* Lines of 100 different words, in an order that does not repeat. */
+static void fill_with_words(uint8_t *out, size_t size)
+{
+	uint32_t random = 1;
+
+	for (size_t i = 0; i < size; i++) {
+		if (i % 8 == 0)
+			random = random * 1664525 + 1013904223;
+		out[i] = i % 8 == 7 ? '\n'
+				    : (uint8_t)('a' +
+						(random >> 24) % 100 * (i % 8 + 1) % 26);
+	}
+}
+
 static bool lacks_lzma_or_zstd(void)
 {
 	return !dw_codec_can_pack(CODEC_LZMA) || !dw_codec_can_pack(CODEC_ZSTD);
@@ -190,15 +206,7 @@ static void literals_are_packed_by_another_codec(void **state)
 	assert_int_equal(dw_block_packer_new(&packing, DIGITS, NULL, &packer, NULL), 0);
 	assert_int_equal(dw_block_packer_new(&alone, DIGITS, NULL, &lzma, NULL), 0);
 	fill_with_digits(digits, DIGITS);
-	/* Lines of 100 different words, in an order that does not repeat. */
-	for (uint32_t i = 0, random = 1; i < DIGITS; i++) {
-		if (i % 8 == 0)
-			random = random * 1664525 + 1013904223;
-		text[i] = (uint8_t)(i % 8 == 7 ? '\n'
-					       : 'a' + (random / (1u << 24) % 100 *
-							(i % 8 + 1)) %
-								 26);
-	}
+	fill_with_words(text, DIGITS);
 
 	assert_int_equal(pack(packer, (struct span){ digits, DIGITS }, &first),
 			 CODEC_ZSTD);
@@ -211,9 +219,62 @@ static void literals_are_packed_by_another_codec(void **state)
 	assert_memory_equal(out.data, first.data, out.size);
 }
 
+/* An allocator that counts. */
+struct count {
+	uint64_t current, peak;
+};
+
+static void *counted_allocate(size_t bytes, void *user)
+{
+	struct count *count = user;
+
+	count->current += bytes;
+	if (count->current > count->peak)
+		count->peak = count->current;
+	return malloc(bytes);
+}
+
+static void counted_release(void *block, size_t bytes, void *user)
+{
+	struct count *count = user;
+
+	count->current -= bytes;
+	free(block);
+}
+
+/* Peak memory while it packs digits, text and digits again, without the output. */
+static uint64_t memory_in_use(const struct packing *packing, struct span digits,
+			      struct span text)
+{
+	struct count count = { 0 };
+	const dwarfs_allocator allocator = { .struct_bytes = sizeof(allocator),
+					     .user = &count,
+					     .allocate = counted_allocate,
+					     .release = counted_release };
+	struct block_packer *packer;
+	struct buffer out = { 0 };
+	uint32_t id;
+
+	assert_int_equal(dwarfs_allocator_use(&allocator, NULL, NULL), 0);
+	assert_int_equal(dw_block_packer_new(packing, digits.size, NULL, &packer, NULL),
+			 0);
+	for (int i = 0; i < 3; i++) {
+		out.size = 0;
+		assert_int_equal(dw_block_packer_pack(packer, i == 1 ? text : digits,
+						      &out, &id, NULL),
+				 0);
+	}
+	dw_buffer_free(&out);
+	dw_block_packer_free(packer);
+	assert_int_equal(dwarfs_allocator_use(NULL, NULL, NULL), 0);
+	assert_int_equal(count.current, 0);
+	return count.peak - digits.size;
+}
+
 /* The codecs exist one at a time. */
 static void memory_is_that_of_the_larger_codec(void **state)
 {
+	auto_free uint8_t *digits = dw_malloc(DIGITS), *text = dw_malloc(DIGITS);
 	struct packing packing, alone;
 	uint64_t with, without;
 
@@ -230,6 +291,16 @@ static void memory_is_that_of_the_larger_codec(void **state)
 	without = dw_packing_memory(&alone, (size_t)64 << 20);
 	assert_true(with > without);
 	assert_true(with == dw_literal_memory(&packing.literal, (size_t)64 << 20));
+
+	fill_with_digits(digits, DIGITS);
+	fill_with_words(text, DIGITS);
+	packing = packing_of_level_9();
+	packing.has_dense = packing.codec.adapts = false;
+	packing.codec.bcj = 0;
+	assert_int_equal(dw_codec_parse("zstd:level=1", &packing.literal, NULL), 0);
+	assert_true(memory_in_use(&packing, (struct span){ digits, DIGITS },
+				  (struct span){ text, DIGITS }) <=
+		    dw_packing_memory(&packing, DIGITS));
 }
 
 /* -- a whole run --------------------------------------------------------------------- */
