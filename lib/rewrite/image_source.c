@@ -260,6 +260,13 @@ static uint64_t get_cache_bytes(void *user)
 	return dw_context_cache_bytes(source->image->context);
 }
 
+static void trim_cache(void *user)
+{
+	const struct source *source = user;
+
+	dwarfs_context_trim(source->image->context, 0);
+}
+
 static int get_block_bytes(void *user, uint32_t block, uint64_t *bytes_out,
 			   dwarfs_error **err)
 {
@@ -508,6 +515,7 @@ int dw_source_of_image(dwarfs_builder *builder, dwarfs_image *image, bool keeps_
 		.load_block = load_block,
 		.block_bytes = get_block_bytes,
 		.cache_bytes = get_cache_bytes,
+		.trim_cache = trim_cache,
 		.stored_bytes = get_stored_bytes,
 		.read_block = read_block,
 		.file = get_file,

@@ -68,6 +68,9 @@ struct source_image_ops {
 	/* Size of the cache of decoded blocks now, in bytes. Images may share one. */
 	uint64_t (*cache_bytes)(void *user);
 
+	/* Free the decoded blocks in it that are not in use. */
+	void (*trim_cache)(void *user);
+
 	/* A regular file by its number, below file_count; false: it is empty, or its metadata
 	 * is damaged. */
 	bool (*file)(void *user, uint32_t number, struct source_file *file_out);

@@ -32,6 +32,10 @@ int dw_stored_window_set_kept(struct stored_window *window,
 /* A kept block was read, but not by this module: the cache holds it now. */
 void dw_stored_window_was_read(struct stored_window *window, uint32_t number);
 
+/* The kept blocks that were read need not be held, as no match in them is known yet. Large ones are
+ * freed: if none is found, the memory is not needed at the same time as that of codecs. */
+void dw_stored_window_trim(struct stored_window *window);
+
 /* Matches for so many bytes of new data are about to be looked for. This raises the limit on how
  * many bytes of kept blocks may be decompressed again. */
 void dw_stored_window_earn(struct stored_window *window, size_t size);

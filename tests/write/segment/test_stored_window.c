@@ -36,6 +36,7 @@ struct lab {
 	struct block blocks[BLOCKS];
 	uint8_t *bytes;
 	uint64_t cache_bytes; /* of an image with its blocks */
+	size_t trimmed;	      /* how often */
 };
 
 static void fill(uint8_t *bytes, size_t size, uint32_t seed)
@@ -195,6 +196,13 @@ static uint64_t cache_of_lab(void *user)
 	return lab->cache_bytes;
 }
 
+static void count_trim(void *user)
+{
+	struct lab *lab = user;
+
+	lab->trimmed++;
+}
+
 /* Blocks of an image, whose cache has a size. */
 struct kept_lab {
 	struct lab *lab;
@@ -205,14 +213,15 @@ struct kept_lab {
 	struct stored_window *window;
 };
 
-static void begin_kept(struct kept_lab *kept, struct lab *lab, uint64_t cache_bytes,
-		       read_block_fn *read)
+static void begin_kept_in(struct kept_lab *kept, struct lab *lab, uint64_t cache_bytes,
+			  read_block_fn *read, size_t block_bytes)
 {
 	static struct source_image_ops ops;
 
 	ops = (struct source_image_ops){ .block_bytes = whole_blocks,
 					 .read_block = read,
-					 .cache_bytes = cache_of_lab };
+					 .cache_bytes = cache_of_lab,
+					 .trim_cache = count_trim };
 	*kept = (struct kept_lab){
 		.lab = lab,
 		.image = { .ops = &ops, .user = lab, .blocks = kept->blocks },
@@ -222,9 +231,15 @@ static void begin_kept(struct kept_lab *kept, struct lab *lab, uint64_t cache_by
 		kept->list[i] = (struct kept_block){ .image = &kept->image, .block = i };
 	kept->kept = (struct kept_blocks){ .list = kept->list, .count = BLOCKS };
 	assert_int_equal(dw_stored_window_new(&lab->run, &lab->tree, &lab->contents, NULL,
-					      BLOCK_BYTES, 0, &kept->window, NULL),
+					      block_bytes, 0, &kept->window, NULL),
 			 0);
 	assert_int_equal(dw_stored_window_set_kept(kept->window, &kept->kept, NULL), 0);
+}
+
+static void begin_kept(struct kept_lab *kept, struct lab *lab, uint64_t cache_bytes,
+		       read_block_fn *read)
+{
+	begin_kept_in(kept, lab, cache_bytes, read, BLOCK_BYTES);
 }
 
 /* Look at the same place of every block, in turn: how many may be read. */
@@ -404,6 +419,42 @@ static void a_block_read_elsewhere_counts(void **state)
 	free_lab(lab);
 }
 
+/* Blocks of 64 MiB that were read are freed; where one is found later, it is decompressed again.
+ * Smaller ones stay. */
+static void only_large_blocks_are_trimmed(void **state)
+{
+	static const struct {
+		size_t block_bytes, trimmed;
+		uint64_t decoded;
+	} cases[] = {
+		{ (size_t)32 << 20, 0, 0 },
+		{ (size_t)64 << 20, 1, BLOCK_BYTES },
+	};
+	struct lab *lab = new_lab(*state, 0);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct kept_lab kept;
+		size_t size;
+
+		begin_kept_in(&kept, lab, CACHE_OF(BLOCKS), read_block,
+			      cases[i].block_bytes);
+		for (uint32_t j = 0; j < BLOCKS; j++)
+			dw_stored_window_was_read(kept.window, j);
+		lab->trimmed = 0;
+		dw_stored_window_trim(kept.window);
+		assert_int_equal(lab->trimmed, cases[i].trimmed);
+		assert_non_null(dw_stored_window_at(kept.window, cases[i].block_bytes + 7,
+						    &size));
+		assert_int_equal(dw_stored_window_decoded(kept.window), cases[i].decoded);
+		/* It is held now. */
+		assert_non_null(dw_stored_window_at(kept.window,
+						    cases[i].block_bytes + 20000, &size));
+		assert_int_equal(dw_stored_window_decoded(kept.window), cases[i].decoded);
+		dw_stored_window_free(kept.window);
+	}
+	free_lab(lab);
+}
+
 static int64_t read_all_but_one(void *user, uint32_t block, void *buffer, size_t size,
 				uint64_t offset, dwarfs_error **err)
 {
@@ -523,6 +574,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_slow_codec_is_used_less, make_place,
 						remove_place),
 		cmocka_unit_test_setup_teardown(a_block_read_elsewhere_counts, make_place,
+						remove_place),
+		cmocka_unit_test_setup_teardown(only_large_blocks_are_trimmed, make_place,
 						remove_place),
 		cmocka_unit_test_setup_teardown(a_block_that_cannot_be_read_has_no_bytes,
 						make_place, remove_place),
