@@ -97,7 +97,7 @@ enum dwarfs_level_setting {
 	DWARFS_LEVEL_ORDER, /**< see dwarfs_builder_set_order() */
 
 	/* dwarfs_level_text(), too */
-	DWARFS_LEVEL_LITERAL_BLOCKS, /**< tried for blocks with few repeated bytes */
+	DWARFS_LEVEL_LITERAL_BLOCKS, /**< for blocks with few repeated bytes, where smaller */
 };
 
 /**

@@ -119,7 +119,7 @@ static void levels_describe_themselves_in_values_that_setters_accept(void **stat
 		assert_null(dwarfs_level_text(level, DWARFS_LEVEL_WINDOW));
 	}
 	assert_null(dwarfs_level_text(0, DWARFS_LEVEL_DENSE_BLOCKS));
-	assert_null(dwarfs_level_text(7, DWARFS_LEVEL_LITERAL_BLOCKS));
+	assert_null(dwarfs_level_text(4, DWARFS_LEVEL_LITERAL_BLOCKS));
 	if (literal)
 		assert_success(
 			dwarfs_builder_set_codec(b, DWARFS_CODEC_BLOCKS, literal, &err),

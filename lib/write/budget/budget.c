@@ -45,6 +45,9 @@
 #define MOST_CHUNK_BYTES  65536
 #define MAX_LEAST_CHUNKS  (UINT64_C(1) << 20)
 
+/* Memory of the literal codec that is not worth a worse ratio. */
+#define LITTLE_BYTES (4 * MIB)
+
 /* File pieces, their anchors, and pages of stored_window. */
 #define REST_BYTES	(6 * MIB)
 #define REST_PER_WORKER (MIB / 2)
@@ -212,17 +215,20 @@ static bool shrink_chunks(struct plan *plan)
 	return true;
 }
 
-/* Shrink the codec of a stream that needs the most memory. */
+/* Shrink the codec of a stream that needs the most memory, or do without it: a fallback that cannot
+ * be shrunk, and a literal codec that takes more than the codec of all blocks. */
 static bool shrink_packing(struct stream_settings *settings,
 			   const struct packing *packing, size_t block_bytes)
 {
+	uint64_t literal =
+		packing->has_literal ? dw_literal_memory(packing, block_bytes) : 0;
+
 	if (packing->has_fallback) {
 		settings->falls_back = dw_codec_shrink(&settings->fallback, block_bytes);
 		return true;
 	}
-	if (settings->has_literal &&
-	    dw_literal_memory(&settings->literal, block_bytes) >
-		    dw_codec_memory(&settings->codec, block_bytes)) {
+	if (literal > LITTLE_BYTES &&
+	    literal > dw_codec_memory(&settings->codec, block_bytes)) {
 		settings->has_literal = false;
 		return true;
 	}

@@ -14,18 +14,14 @@ struct packing {
 	bool has_fallback, has_dense, has_literal;
 	struct codec_spec fallback; /* if it compresses better */
 	struct codec_spec dense;    /* for blocks that compress very well */
-	struct codec_spec
-		literal; /* for blocks without matches, if it compresses better */
+	struct codec_spec literal;  /* for blocks with few repeats, see block_packer.c */
 };
 
 /* From the settings of all categories. The layout of samples is left to the caller. */
 struct packing dw_packing_of(const struct stream_settings *settings, uint32_t category);
 
-/* Whether a fast compressor for the choice is built in. */
-bool dw_packing_has_probe(void);
-
-/* Memory that a literal codec needs while the codec itself does not exist. */
-uint64_t dw_literal_memory(const struct codec_spec *literal, size_t block_bytes);
+/* Memory that the literal codec needs while the codec itself does not exist. */
+uint64_t dw_literal_memory(const struct packing *packing, size_t block_bytes);
 
 /* Memory of one packer at most, as dw_codec_memory(). */
 uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes);

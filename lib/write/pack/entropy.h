@@ -13,4 +13,10 @@
  * 1/4096 bit for each byte of the data. */
 uint64_t dw_entropy_bytes(struct span in);
 
+/* Data of this entropy have repeats if their compressed size is less than this. */
+static inline uint64_t dw_size_with_repeats(uint64_t entropy)
+{
+	return entropy - entropy / 128;
+}
+
 #endif

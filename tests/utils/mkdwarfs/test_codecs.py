@@ -5,6 +5,7 @@ import lzma
 import os
 import random
 import re
+import struct
 import unittest
 
 import cli
@@ -329,7 +330,8 @@ class Levels(Codecs):
         self.write("tree/log", b"".join(b"<4>Nov 21 12:%02d:%02d host program: all is well\n"
                                         % divmod(number // 40 % 3600, 60)
                                         for number in range(60000)))
-        self.write("tree/other", b" ".join(rng.randbytes(4).hex().encode() for _ in range(90000)))
+        self.write("tree/other", b"".join(struct.pack("<IHH", number, rng.randrange(50), 7)
+                                          for number in range(100000)))
         for level, text, other in (("5", "ZSTD", "ZSTD"), ("6", "LZMA", "ZSTD"),
                                    ("7", "LZMA", "ZSTD"), ("8", "LZMA", "LZMA")):
             found = {}

@@ -269,6 +269,13 @@ static void the_amount_that_is_named_does(void **state)
 	dwarfs_context_free(fixture.context);
 }
 
+static void set_codecs(struct stream_settings *settings, const char *literal)
+{
+	assert_int_equal(dw_codec_parse("lzma:level=9", &settings->codec, NULL), 0);
+	assert_int_equal(dw_codec_parse(literal, &settings->literal, NULL), 0);
+	settings->has_literal = true;
+}
+
 /* lzma with a dictionary of a block takes more than zstd, but can do with less. */
 static void literals_have_no_codec_where_that_takes_the_most(void **state)
 {
@@ -281,17 +288,35 @@ static void literals_have_no_codec_where_that_takes_the_most(void **state)
 		struct stream_settings *settings = &fixture.settings[0];
 
 		set_up(&fixture, 1, limited ? 120 * MIB : 0);
-		assert_int_equal(dw_codec_parse("lzma:level=9", &settings->codec, NULL),
-				 0);
-		assert_int_equal(dw_codec_parse("zstd:level=19:wlog=24:clog=24:hlog=21",
-						&settings->literal, NULL),
-				 0);
-		settings->has_literal = true;
+		set_codecs(settings, "zstd:level=19:wlog=24:clog=24:hlog=21");
 		assert_int_equal(plan(&fixture, &budget, NULL), 0);
 		assert_int_equal(settings->has_literal, !limited);
 		assert_int_equal(settings->codec.id, CODEC_LZMA);
 		dwarfs_context_free(fixture.context);
 	}
+}
+
+/* Small blocks need little memory for either. */
+static void a_little_codec_for_literals_stays(void **state)
+{
+	struct fixture fixture;
+	struct budget budget;
+	bool has_smaller_blocks = false;
+
+	if (!dw_codec_can_pack(CODEC_LZMA) || !dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	for (uint64_t limit = 16; limit <= 48; limit++) {
+		set_up(&fixture, 1, limit * MIB);
+		fixture.builder.options.block_bits = 18;
+		fixture.load.bytes = 32 * MIB;
+		set_codecs(&fixture.settings[0], "zstd:level=19:clog=17:hlog=15");
+		if (plan(&fixture, &budget, NULL) == 0) {
+			has_smaller_blocks |= fixture.builder.options.block_bits < 18;
+			assert_true(fixture.settings[0].has_literal);
+		}
+		dwarfs_context_free(fixture.context);
+	}
+	assert_true(has_smaller_blocks);
 }
 
 static void records_alone_can_be_too_much(void **state)
@@ -336,6 +361,7 @@ int main(void)
 		cmocka_unit_test(orders_are_tried_where_there_is_memory),
 		cmocka_unit_test(the_amount_that_is_named_does),
 		cmocka_unit_test(literals_have_no_codec_where_that_takes_the_most),
+		cmocka_unit_test(a_little_codec_for_literals_stays),
 		cmocka_unit_test(records_alone_can_be_too_much),
 		cmocka_unit_test(metadata_makes_do),
 	};

@@ -21,6 +21,7 @@
 #include "support/write_run.h"
 #include "write/options/levels.h"
 #include "write/pack/block_packer.h"
+#include "write/pack/block_sample.h"
 
 enum { BLOCK = 1 << 18, FRAMES = BLOCK / 2, HEADER = 44 };
 
@@ -151,7 +152,7 @@ static void a_stop_is_for_all_codecs(void **state)
 
 /* -- literals ------------------------------------------------------------------------ */
 
-enum { DIGITS = 3 << 19 };
+enum { DIGITS = 3 << 17 };
 
 static void fill_with_digits(uint8_t *out, size_t size)
 {
@@ -163,7 +164,7 @@ static void fill_with_digits(uint8_t *out, size_t size)
 	}
 }
 
-/* Lines of 100 different words, in an order that does not repeat. */
+/* Lines of 4096 different words, in an order that does not repeat. */
 static void fill_with_words(uint8_t *out, size_t size)
 {
 	uint32_t random = 1;
@@ -171,10 +172,33 @@ static void fill_with_words(uint8_t *out, size_t size)
 	for (size_t i = 0; i < size; i++) {
 		if (i % 8 == 0)
 			random = random * 1664525 + 1013904223;
-		out[i] = i % 8 == 7 ? '\n'
-				    : (uint8_t)('a' +
-						(random >> 24) % 100 * (i % 8 + 1) % 26);
+		out[i] = i % 8 == 7
+				 ? '\n'
+				 : (uint8_t)('a' + (random >> 20) * (i % 8 + 1) / 7 % 26);
 	}
+}
+
+/* Lines that begin with a random hash and end with a path. */
+static void fill_with_hashes(uint8_t *out, size_t size)
+{
+	char path[64];
+
+	fill_with_digits(out, size);
+	for (size_t i = 0; i + 100 <= size; i += 100) {
+		snprintf(path, sizeof(path), "  ./include/module%04zu/file%06zu.h\n",
+			 i / 4000, i / 100);
+		memcpy(out + i + 64, path, 36);
+	}
+}
+
+/* Random digits of which each part of 64 bytes is also elsewhere, half of the size away. */
+static void fill_with_far_repeats(uint8_t *out, size_t size)
+{
+	const size_t half = size / 2, parts = half / 64;
+
+	fill_with_digits(out, size);
+	for (size_t i = 0; i < parts; i++)
+		memcpy(out + half + i * 64, out + i * 7 % parts * 64, 64);
 }
 
 static bool lacks_lzma_or_zstd(void)
@@ -182,52 +206,89 @@ static bool lacks_lzma_or_zstd(void)
 	return !dw_codec_can_pack(CODEC_LZMA) || !dw_codec_can_pack(CODEC_ZSTD);
 }
 
-static struct packing packing_of_level_9(void)
+static struct packing packing_of_level(uint32_t level)
 {
 	struct stream_settings settings = { .codec = dw_level_codec(
-						    9, DWARFS_CODEC_BLOCKS) };
+						    level, DWARFS_CODEC_BLOCKS) };
 
-	dw_level_apply(9, &settings);
+	dw_level_apply(level, &settings);
 	return dw_packing_of(&settings, 0);
+}
+
+/* A fill function, and what levels make of its data. */
+struct literal_case {
+	void (*fill)(uint8_t *out, size_t size);
+	uint32_t id_at_9;
+	/* Sizes, in thousandths of those without a literal codec. */
+	unsigned most_at_7, least_at_7, most_at_9, least_at_9;
+};
+
+static size_t packed_size(const struct packing *packing, struct span in, uint32_t *id_out)
+{
+	auto_packer struct block_packer *packer = NULL;
+	auto_buffer struct buffer first = { 0 }, out = { 0 };
+	static uint8_t text[1000];
+
+	assert_int_equal(dw_block_packer_new(packing, in.size, NULL, &packer, NULL), 0);
+	*id_out = pack(packer, in, &first);
+	/* The block in between has no effect. */
+	fill_with_words(text, sizeof(text));
+	pack(packer, (struct span){ text, sizeof(text) }, &out);
+	assert_int_equal(pack(packer, in, &out), *id_out);
+	assert_int_equal(out.size, first.size);
+	assert_memory_equal(out.data, first.data, out.size);
+	return out.size;
+}
+
+static void expect_sizes(const struct literal_case *one, struct span in, uint32_t level,
+			 unsigned least, unsigned most)
+{
+	struct packing packing = packing_of_level(level), alone = packing;
+	uint32_t id, id_alone;
+	size_t size, size_alone;
+
+	alone.has_literal = false;
+	size = packed_size(&packing, in, &id);
+	size_alone = packed_size(&alone, in, &id_alone);
+	assert_int_equal(id, level == 9 ? one->id_at_9 : CODEC_ZSTD);
+	assert_int_equal(id_alone, level == 9 ? CODEC_LZMA : CODEC_ZSTD);
+	assert_in_range(size * 1000 / size_alone, least, most);
 }
 
 static void literals_are_packed_by_another_codec(void **state)
 {
-	auto_free uint8_t *digits = dw_malloc(DIGITS), *text = dw_malloc(DIGITS);
-	auto_packer struct block_packer *packer = NULL;
-	auto_packer struct block_packer *lzma = NULL;
-	auto_buffer struct buffer first = { 0 }, out = { 0 };
-	struct packing packing, alone;
+	static const struct literal_case cases[] = {
+		{ fill_with_digits, CODEC_ZSTD, 1000, 990, 970, 940 },
+		/* Here both are tried. */
+		{ fill_with_hashes, CODEC_ZSTD, 990, 950, 990, 930 },
+		/* The literal codec would take half as much again, and is not used. */
+		{ fill_with_far_repeats, CODEC_LZMA, 1000, 1000, 1000, 1000 },
+		{ fill_with_words, CODEC_LZMA, 1000, 1000, 1000, 1000 },
+	};
+	auto_free uint8_t *data = dw_malloc(DIGITS);
+	const struct span in = { data, DIGITS };
 
 	if (lacks_lzma_or_zstd())
 		skip();
-	packing = alone = packing_of_level_9();
-	alone.has_literal = false;
-	assert_int_equal(dw_block_packer_new(&packing, DIGITS, NULL, &packer, NULL), 0);
-	assert_int_equal(dw_block_packer_new(&alone, DIGITS, NULL, &lzma, NULL), 0);
-	fill_with_digits(digits, DIGITS);
-	fill_with_words(text, DIGITS);
-
-	assert_int_equal(pack(packer, (struct span){ digits, DIGITS }, &first),
-			 CODEC_ZSTD);
-	assert_int_equal(pack(lzma, (struct span){ digits, DIGITS }, &out), CODEC_LZMA);
-	assert_true(first.size < out.size - out.size / 50);
-	assert_int_equal(pack(packer, (struct span){ text, DIGITS }, &out), CODEC_LZMA);
-	/* The block in between has no effect. */
-	assert_int_equal(pack(packer, (struct span){ digits, DIGITS }, &out), CODEC_ZSTD);
-	assert_int_equal(out.size, first.size);
-	assert_memory_equal(out.data, first.data, out.size);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cases[i].fill(data, DIGITS);
+		expect_sizes(&cases[i], in, 7, cases[i].least_at_7, cases[i].most_at_7);
+		expect_sizes(&cases[i], in, 9, cases[i].least_at_9, cases[i].most_at_9);
+	}
 }
 
 /* An allocator that counts. */
 struct count {
 	uint64_t current, peak;
+	size_t calls, fails_at; /* 0: never */
 };
 
 static void *counted_allocate(size_t bytes, void *user)
 {
 	struct count *count = user;
 
+	if (++count->calls == count->fails_at)
+		return NULL;
 	count->current += bytes;
 	if (count->current > count->peak)
 		count->peak = count->current;
@@ -271,6 +332,106 @@ static uint64_t memory_in_use(const struct packing *packing, struct span digits,
 	return count.peak - digits.size;
 }
 
+/* What packing a block returns where the nth allocation fails; more_out: whether it has so many. */
+static int pack_without_memory(const struct packing *packing, struct span in, size_t nth,
+			       bool *more_out)
+{
+	struct count count = { .fails_at = nth };
+	const dwarfs_allocator allocator = { .struct_bytes = sizeof(allocator),
+					     .user = &count,
+					     .allocate = counted_allocate,
+					     .release = counted_release };
+	struct block_packer *packer = NULL;
+	struct buffer out = { 0 };
+	uint32_t id;
+	int ret;
+
+	assert_int_equal(dwarfs_allocator_use(&allocator, NULL, NULL), 0);
+	ret = dw_block_packer_new(packing, in.size, NULL, &packer, NULL);
+	if (ret == 0)
+		ret = dw_block_packer_pack(packer, in, &out, &id, NULL);
+	dw_buffer_free(&out);
+	dw_block_packer_free(packer);
+	assert_int_equal(dwarfs_allocator_use(NULL, NULL, NULL), 0);
+	assert_int_equal(count.current, 0);
+	*more_out = count.calls >= nth;
+	return ret;
+}
+
+/* Of digits, by the literal codec alone, and of hashes, by two. */
+static void lack_of_memory_is_an_error(void **state)
+{
+	void (*const fill[])(uint8_t * out, size_t size) = { fill_with_digits,
+							     fill_with_hashes };
+	enum { SMALL = 30000 };
+	uint8_t data[SMALL];
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	for (size_t i = 0; i < 2; i++) {
+		struct packing packing = packing_of_level(7);
+		size_t nth = 0;
+		bool more = true;
+
+		fill[i](data, SMALL);
+		while (more) {
+			int ret = pack_without_memory(
+				&packing, (struct span){ data, SMALL }, ++nth, &more);
+
+			assert_int_equal(ret, more ? DWARFS_ERR_NOMEM : 0);
+		}
+		assert_true(nth > 10);
+	}
+}
+
+static void a_stop_ends_literals(void **state)
+{
+	auto_free uint8_t *digits = dw_malloc(DIGITS);
+	const struct packing packing = packing_of_level(7);
+	auto_packer struct block_packer *packer = NULL;
+	auto_buffer struct buffer out = { 0 };
+	atomic_bool stop = true;
+	uint32_t id;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	fill_with_digits(digits, DIGITS);
+	assert_int_equal(dw_block_packer_new(&packing, DIGITS, &stop, &packer, NULL), 0);
+	assert_int_equal(dw_block_packer_pack(packer, (struct span){ digits, DIGITS },
+					      &out, &id, NULL),
+			 DWARFS_ERR_CANCELLED);
+	stop = false;
+	assert_int_equal(dw_block_packer_pack(packer, (struct span){ digits, DIGITS },
+					      &out, &id, NULL),
+			 0);
+}
+
+/* A block counts once, however many codecs compress it. */
+static void a_block_of_literals_counts_once(void **state)
+{
+	auto_free uint8_t *data = dw_malloc(DIGITS);
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	for (uint32_t level = 7; level <= 9; level += 2) {
+		const struct packing packing = packing_of_level(level);
+		auto_packer struct block_packer *packer = NULL;
+		auto_buffer struct buffer out = { 0 };
+		atomic_uint_fast64_t meter = 0;
+
+		assert_int_equal(
+			dw_block_packer_new(&packing, DIGITS, NULL, &packer, NULL), 0);
+		dw_block_packer_set_meter(packer, &meter);
+		fill_with_digits(data, DIGITS);
+		assert_int_equal(pack(packer, (struct span){ data, DIGITS }, &out),
+				 CODEC_ZSTD);
+		assert_int_equal(meter, DIGITS);
+		fill_with_hashes(data, DIGITS);
+		pack(packer, (struct span){ data, DIGITS }, &out);
+		assert_int_equal(meter, 2 * DIGITS);
+	}
+}
+
 /* The codecs exist one at a time. */
 static void memory_is_that_of_the_larger_codec(void **state)
 {
@@ -280,7 +441,7 @@ static void memory_is_that_of_the_larger_codec(void **state)
 
 	if (lacks_lzma_or_zstd())
 		skip();
-	packing = alone = packing_of_level_9();
+	packing = alone = packing_of_level(9);
 	alone.has_literal = false;
 	with = dw_packing_memory(&packing, (size_t)64 << 20);
 	without = dw_packing_memory(&alone, (size_t)64 << 20);
@@ -290,11 +451,12 @@ static void memory_is_that_of_the_larger_codec(void **state)
 	with = dw_packing_memory(&packing, (size_t)64 << 20);
 	without = dw_packing_memory(&alone, (size_t)64 << 20);
 	assert_true(with > without);
-	assert_true(with == dw_literal_memory(&packing.literal, (size_t)64 << 20));
+	assert_true(with == dw_literal_memory(&packing, (size_t)64 << 20) +
+				    dw_block_sample_memory((size_t)64 << 20));
 
 	fill_with_digits(digits, DIGITS);
 	fill_with_words(text, DIGITS);
-	packing = packing_of_level_9();
+	packing = packing_of_level(9);
 	packing.has_dense = packing.codec.adapts = false;
 	packing.codec.bcj = 0;
 	assert_int_equal(dw_codec_parse("zstd:level=1", &packing.literal, NULL), 0);
@@ -360,6 +522,9 @@ int main(void)
 		cmocka_unit_test(memory_counts_all_codecs),
 		cmocka_unit_test(a_stop_is_for_all_codecs),
 		cmocka_unit_test(literals_are_packed_by_another_codec),
+		cmocka_unit_test(lack_of_memory_is_an_error),
+		cmocka_unit_test(a_stop_ends_literals),
+		cmocka_unit_test(a_block_of_literals_counts_once),
 		cmocka_unit_test(memory_is_that_of_the_larger_codec),
 		TEST(levels_fall_back_and_users_decide),
 	};

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/pack/block_sample: a sample of a block, compressed by fast codecs, from which the
+ * codec of the block is chosen.
+ */
+#include "write/pack/block_sample.h"
+#include "codec/encode/encode.h"
+#include "write/pack/entropy.h"
+
+/* Equally spaced pieces. */
+#define PIECE_BYTES  ((size_t)64 << 10)
+#define PIECE_COUNT  16
+#define SAMPLE_BYTES (PIECE_BYTES * PIECE_COUNT)
+
+/* A block is dense if the fast codec makes its sample this much smaller. The best codecs then
+ * reach about 1/30, which lzma decompresses at 500 MB/s. */
+#define DENSE_RATIO 16
+
+/* Find matches from 3 and from 7 bytes on in little memory, 12 to 20 MB/s. */
+#define REPEATS_CODEC "zstd:level=19:wlog=17:clog=17:hlog=15:slog=4"
+#define LITERAL_CODEC "zstd:level=19:wlog=17:clog=17:hlog=15:slog=2:mml=7"
+
+/* The fast codec makes data that are for a codec of literals larger than lzma or the best zstd do by
+ * less than this factor: letters of genomes by 1.23, hashes with paths by 1.09; text and programs by
+ * 1.4 to 2. */
+#define MOST_BY_FAST_CODEC (uint64_t)5 / 4
+
+/* What the sample may differ from the block by. */
+#define MOST_BY_SAMPLE (uint64_t)21 / 20
+
+/* A block of literals is not larger by this part of it than matches from 3 bytes on make it. */
+#define MOST_MORE 256
+
+struct block_sample {
+	struct codec *fast, *repeats, *literal; /* made when they are needed first */
+	const atomic_bool *stop;
+	struct buffer pieces, packed;
+	size_t room; /* of codecs: a sample is not larger */
+	struct span block;
+	struct span bytes;    /* the sample: of pieces, or a whole small block */
+	size_t fast_bytes;    /* of the sample, compressed */
+	size_t repeats_bytes; /* set by dw_block_sample_is_literal() */
+};
+
+bool dw_fast_codec(struct codec_spec *spec_out)
+{
+	return dw_codec_parse("zstd:level=1", spec_out, NULL) == 0 ||
+	       dw_codec_parse("lz4", spec_out, NULL) == 0;
+}
+
+bool dw_has_fast_codec(void)
+{
+	struct codec_spec spec;
+
+	return dw_fast_codec(&spec);
+}
+
+static size_t room_of(size_t block_bytes)
+{
+	return block_bytes < SAMPLE_BYTES ? block_bytes : SAMPLE_BYTES;
+}
+
+int dw_block_sample_new(size_t block_bytes, const atomic_bool *stop,
+			struct block_sample **sample_out, dwarfs_error **err)
+{
+	struct block_sample *sample = dw_calloc(1, sizeof(*sample));
+
+	if (!sample)
+		return dw_fail_nomem(err);
+	sample->room = room_of(block_bytes);
+	sample->stop = stop;
+	*sample_out = sample;
+	return 0;
+}
+
+void dw_block_sample_free(struct block_sample *sample)
+{
+	if (!sample)
+		return;
+	dw_codec_free(sample->fast);
+	dw_codec_free(sample->repeats);
+	dw_codec_free(sample->literal);
+	dw_buffer_free(&sample->pieces);
+	dw_buffer_free(&sample->packed);
+	dw_free(sample);
+}
+
+uint64_t dw_block_sample_memory(size_t block_bytes)
+{
+	const size_t room = room_of(block_bytes);
+	uint64_t bytes = 2 * room; /* pieces and packed */
+	struct codec_spec spec;
+
+	if (dw_fast_codec(&spec))
+		bytes += dw_codec_memory(&spec, room);
+	if (dw_codec_parse(REPEATS_CODEC, &spec, NULL) == 0)
+		bytes += dw_codec_memory(&spec, room);
+	if (dw_codec_parse(LITERAL_CODEC, &spec, NULL) == 0)
+		bytes += dw_codec_memory(&spec, room);
+	return bytes;
+}
+
+/* The size of the sample, compressed. */
+static int measure(struct block_sample *sample, const struct codec_spec *spec,
+		   struct codec **codec, size_t *bytes_out, dwarfs_error **err)
+{
+	uint32_t id;
+	int ret = *codec ? 0 : dw_codec_new(spec, sample->room, codec, err);
+
+	*bytes_out = sample->bytes.size;
+	if (ret < 0)
+		return ret;
+	dw_codec_set_stop(*codec, sample->stop);
+	sample->packed.size = 0;
+	ret = dw_codec_pack(*codec, sample->bytes, &sample->packed, &id, err);
+	if (ret == 0 && id != CODEC_NONE)
+		*bytes_out = sample->packed.size;
+	return ret;
+}
+
+/* The same by a codec of zstd. Where that is not built in, no codec for literals is. */
+static int measure_by_zstd(struct block_sample *sample, const char *text,
+			   struct codec **codec, size_t *bytes_out, dwarfs_error **err)
+{
+	struct codec_spec spec;
+	int ret = dw_codec_parse(text, &spec, err);
+
+	return ret < 0 ? ret : measure(sample, &spec, codec, bytes_out, err);
+}
+
+int dw_block_sample_take(struct block_sample *sample, struct span block,
+			 dwarfs_error **err)
+{
+	struct buffer *pieces = &sample->pieces;
+	struct codec_spec spec;
+	int ret = 0;
+
+	sample->bytes = sample->block = block;
+	if (block.size > SAMPLE_BYTES) {
+		pieces->size = 0;
+		for (size_t i = 0; i < PIECE_COUNT && ret == 0; i++)
+			ret = dw_buffer_append(
+				pieces, block.data + i * (block.size / PIECE_COUNT),
+				PIECE_BYTES, err);
+		sample->bytes = dw_buffer_span(pieces);
+	}
+	sample->fast_bytes = sample->bytes.size;
+	if (ret < 0 || !dw_fast_codec(&spec))
+		return ret;
+	return measure(sample, &spec, &sample->fast, &sample->fast_bytes, err);
+}
+
+bool dw_block_sample_is_dense(const struct block_sample *sample)
+{
+	return sample->fast_bytes < sample->bytes.size / DENSE_RATIO;
+}
+
+int dw_block_sample_is_literal(struct block_sample *sample, bool *literal_out,
+			       dwarfs_error **err)
+{
+	uint64_t entropy = dw_entropy_bytes(sample->bytes);
+	int ret;
+
+	*literal_out = sample->fast_bytes >= dw_size_with_repeats(entropy);
+	if (!*literal_out)
+		return 0;
+	ret = measure_by_zstd(sample, REPEATS_CODEC, &sample->repeats,
+			      &sample->repeats_bytes, err);
+	*literal_out = ret == 0 && sample->repeats_bytes >= dw_size_with_repeats(entropy);
+	return ret;
+}
+
+/* A size of the sample, scaled to the block. */
+static uint64_t of_block(const struct block_sample *sample, uint64_t bytes)
+{
+	return sample->bytes.size ? bytes * sample->block.size / sample->bytes.size : 0;
+}
+
+bool dw_block_sample_confirms_literal(const struct block_sample *sample,
+				      size_t packed_bytes)
+{
+	uint64_t most = of_block(sample, sample->repeats_bytes);
+
+	return packed_bytes >= dw_size_with_repeats(dw_entropy_bytes(sample->block)) &&
+	       packed_bytes <= most + most / MOST_MORE;
+}
+
+int dw_block_sample_may_shrink(struct block_sample *sample, size_t packed_bytes,
+			       bool *may_out, dwarfs_error **err)
+{
+	size_t bytes;
+	int ret;
+
+	*may_out = false;
+	if (of_block(sample, sample->fast_bytes) > packed_bytes * MOST_BY_FAST_CODEC)
+		return 0;
+	ret = measure_by_zstd(sample, LITERAL_CODEC, &sample->literal, &bytes, err);
+	*may_out = ret == 0 && of_block(sample, bytes) <= packed_bytes * MOST_BY_SAMPLE;
+	return ret;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/pack/block_sample: a sample of a block, compressed by fast codecs, from which the
+ * codec of the block is chosen.
+ */
+#ifndef DW_WRITE_PACK_BLOCK_SAMPLE_H
+#define DW_WRITE_PACK_BLOCK_SAMPLE_H
+
+#include <stdatomic.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+struct block_sample;
+
+/* A fast codec that is built in, for the choice of others; false if there is none. */
+struct codec_spec;
+bool dw_fast_codec(struct codec_spec *spec_out);
+bool dw_has_fast_codec(void);
+
+/* For blocks of this size; stop as in dw_codec_set_stop(). */
+int dw_block_sample_new(size_t block_bytes, const atomic_bool *stop,
+			struct block_sample **sample_out, dwarfs_error **err);
+void dw_block_sample_free(struct block_sample *sample);
+DW_DEFINE_AUTO(block_sample, struct block_sample *, dw_block_sample_free)
+
+/* Memory that it takes at most, as dw_codec_memory(). */
+uint64_t dw_block_sample_memory(size_t block_bytes);
+
+/* Take the sample of a block, which the other functions are about; the block must stay valid. */
+int dw_block_sample_take(struct block_sample *sample, struct span block,
+			 dwarfs_error **err);
+
+/* Whether the block compresses very well. */
+bool dw_block_sample_is_dense(const struct block_sample *sample);
+
+/* Whether no repeats are found in the sample that make it smaller than its entropy. */
+int dw_block_sample_is_literal(struct block_sample *sample, bool *literal_out,
+			       dwarfs_error **err);
+
+/* Whether the size to which a codec that only finds long matches has compressed the whole block
+ * shows that it has no repeats either that others would find. Only where
+ * dw_block_sample_is_literal() said so of the sample. */
+bool dw_block_sample_confirms_literal(const struct block_sample *sample,
+				      size_t packed_bytes);
+
+/* Whether a codec that only finds long matches may make the block smaller than this, the
+ * size to which another codec has compressed it. */
+int dw_block_sample_may_shrink(struct block_sample *sample, size_t packed_bytes,
+			       bool *may_out, dwarfs_error **err);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * write/pack/block_sample: what a sample says of a block.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "codec/encode/encode.h"
+#include "write/pack/block_sample.h"
+
+enum { BLOCK = 3 << 20, UNIT = 64 << 10 };
+
+static uint8_t data[BLOCK];
+
+static void fill_with_digits(uint8_t *out, size_t size, uint32_t random)
+{
+	for (size_t i = 0; i < size; i++) {
+		random = random * 1664525 + 1013904223;
+		out[i] = (uint8_t) "0123456789abcdef"[random >> 28];
+	}
+}
+
+/* Numbers of 4 bytes, of which the highest three change seldom. */
+static void fill_with_numbers(uint8_t *out, size_t size)
+{
+	uint32_t random = 1, number = 0;
+
+	for (size_t i = 0; i + 4 <= size; i += 4) {
+		random = random * 1664525 + 1013904223;
+		number += random >> 27;
+		memcpy(out + i, &number, 4);
+	}
+}
+
+static void fill_with_noise(uint8_t *out, size_t size)
+{
+	uint32_t random = 1;
+
+	for (size_t i = 0; i < size; i++) {
+		random = random * 1664525 + 1013904223;
+		out[i] = (uint8_t)(random >> 24);
+	}
+}
+
+static struct block_sample *sample_of(size_t size)
+{
+	struct block_sample *sample;
+
+	assert_int_equal(dw_block_sample_new(BLOCK, NULL, &sample, NULL), 0);
+	assert_int_equal(dw_block_sample_take(sample, (struct span){ data, size }, NULL),
+			 0);
+	return sample;
+}
+
+static bool is_dense(size_t size)
+{
+	struct block_sample *sample = sample_of(size);
+	bool dense = dw_block_sample_is_dense(sample);
+
+	dw_block_sample_free(sample);
+	return dense;
+}
+
+static bool is_literal(size_t size)
+{
+	struct block_sample *sample = sample_of(size);
+	bool literal;
+
+	assert_int_equal(dw_block_sample_is_literal(sample, &literal, NULL), 0);
+	dw_block_sample_free(sample);
+	return literal;
+}
+
+static bool may_shrink(size_t size, size_t packed_bytes)
+{
+	struct block_sample *sample = sample_of(size);
+	bool may;
+
+	assert_int_equal(dw_block_sample_may_shrink(sample, packed_bytes, &may, NULL), 0);
+	dw_block_sample_free(sample);
+	return may;
+}
+
+/* Of a part that no piece of the sample has, nothing is known. */
+static void pieces_are_all_over_the_block(void **state)
+{
+	memset(data, 0, BLOCK);
+	assert_true(is_dense(BLOCK));
+	assert_true(is_dense(1000));
+	fill_with_noise(data + UNIT, BLOCK / 16 - UNIT);
+	assert_true(is_dense(BLOCK));
+	fill_with_noise(data + BLOCK - BLOCK / 16, UNIT);
+	assert_false(is_dense(BLOCK));
+	fill_with_digits(data, BLOCK, 1);
+	assert_false(is_dense(BLOCK));
+	assert_false(is_dense(1000));
+	assert_false(is_dense(0));
+}
+
+static void literals_have_no_repeats(void **state)
+{
+	fill_with_digits(data, BLOCK, 1);
+	assert_true(is_literal(BLOCK));
+	assert_true(is_literal(UNIT));
+	/* Repeats of 4 bytes, which only the slower codec finds. */
+	fill_with_numbers(data, BLOCK);
+	assert_false(is_literal(BLOCK));
+	/* Repeats within a piece. */
+	fill_with_digits(data, BLOCK, 1);
+	for (size_t at = 0; at + 2048 <= BLOCK; at += 2048)
+		memcpy(data + at + 1024, data + at, 128);
+	assert_false(is_literal(BLOCK));
+}
+
+/* The size of all of the block decides: digits take half of theirs. */
+static void the_whole_block_confirms_it(void **state)
+{
+	struct block_sample *sample;
+	bool literal;
+
+	fill_with_digits(data, BLOCK, 1);
+	sample = sample_of(BLOCK);
+	assert_int_equal(dw_block_sample_is_literal(sample, &literal, NULL), 0);
+	assert_true(literal);
+	assert_true(dw_block_sample_confirms_literal(sample, BLOCK / 2));
+	assert_true(dw_block_sample_confirms_literal(sample, BLOCK / 2 + BLOCK / 400));
+	/* As if there were repeats that the sample has not. */
+	assert_false(dw_block_sample_confirms_literal(sample, BLOCK / 2 - BLOCK / 200));
+	/* As if the sample had repeats that were not found. */
+	assert_false(dw_block_sample_confirms_literal(sample, BLOCK / 2 + BLOCK / 100));
+	dw_block_sample_free(sample);
+}
+
+static void sizes_are_compared_in_proportion(void **state)
+{
+	fill_with_digits(data, BLOCK, 1);
+	assert_true(may_shrink(BLOCK, BLOCK / 2));
+	assert_true(may_shrink(BLOCK, BLOCK / 2 - BLOCK / 50));
+	assert_false(may_shrink(BLOCK, BLOCK / 2 - BLOCK / 30));
+	assert_true(may_shrink(UNIT, UNIT / 2 + 200));
+	assert_false(may_shrink(UNIT, UNIT / 2 - UNIT / 30));
+	/* Short repeats are not for a codec that finds long ones. */
+	fill_with_numbers(data, BLOCK);
+	assert_false(may_shrink(BLOCK, BLOCK / 2));
+}
+
+static void a_stop_is_for_all_codecs(void **state)
+{
+	struct block_sample *sample;
+	atomic_bool stop = false;
+	bool is;
+
+	fill_with_digits(data, BLOCK, 1);
+	assert_int_equal(dw_block_sample_new(BLOCK, &stop, &sample, NULL), 0);
+	assert_int_equal(dw_block_sample_take(sample, (struct span){ data, BLOCK }, NULL),
+			 0);
+	stop = true;
+	assert_int_equal(dw_block_sample_is_literal(sample, &is, NULL),
+			 DWARFS_ERR_CANCELLED);
+	assert_false(is);
+	assert_int_equal(dw_block_sample_may_shrink(sample, BLOCK / 2, &is, NULL),
+			 DWARFS_ERR_CANCELLED);
+	assert_false(is);
+	assert_int_equal(dw_block_sample_take(sample, (struct span){ data, BLOCK }, NULL),
+			 DWARFS_ERR_CANCELLED);
+	dw_block_sample_free(sample);
+}
+
+static void small_blocks_take_less_memory(void **state)
+{
+	assert_true(dw_block_sample_memory(1 << 10) < dw_block_sample_memory(1 << 20));
+	assert_int_equal(dw_block_sample_memory(1 << 20),
+			 dw_block_sample_memory(1 << 26));
+	assert_in_range(dw_block_sample_memory(1 << 26), 1 << 20, 8 << 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pieces_are_all_over_the_block),
+		cmocka_unit_test(literals_have_no_repeats),
+		cmocka_unit_test(the_whole_block_confirms_it),
+		cmocka_unit_test(sizes_are_compared_in_proportion),
+		cmocka_unit_test(a_stop_is_for_all_codecs),
+		cmocka_unit_test(small_blocks_take_less_memory),
+	};
+
+	if (!dw_codec_can_pack(CODEC_ZSTD)) {
+		puts("this library was built without zstd");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
