@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 try:
     import dwarfs
@@ -121,7 +122,37 @@ class Packing(Case):
         with concurrent.futures.ThreadPoolExecutor(3) as executor:
             self.pack(executor)
         images.append(self.output.read_bytes())
+        self.pack(Inline(), share_workers=3)
+        images.append(self.output.read_bytes())
         self.assertEqual(len(set(images)), 1)
+
+    def test_shares_take_about_the_same_time(self):
+        """Files that have their first lines in common with others take half as long."""
+        def contents(number, size, features):
+            return [distributed._Content((f"{features(i)[0]:04}-{i}.txt",), size, features(i))
+                    for i in range(number)]
+        different = contents(100, 1000, lambda i: (i, i + 1000))
+        alike = contents(200, 1000, lambda i: (2000 + i // 20, 3000 + i // 20))
+        shares = distributed._assign(different + alike, 2)
+        self.assertEqual([len(share) for share in shares], [104, 196])
+        common = contents(200, 1000, lambda i: (4000, 4001))
+        shares = distributed._assign(different + common, 2)
+        self.assertEqual([len(share) for share in shares], [150, 150])
+        self.assertEqual(distributed._assign([], 2), [[], []])
+        empty = distributed._Content(("x",), 0, ())
+        self.assertEqual(distributed._assign([empty], 2), [[empty], []])
+
+    def test_features_of_equal_files_are_found_once(self):
+        path = self.dir / "lines"
+        path.write_text("a line of enough bytes\n" * 3 + "another one, too, is there\n")
+        first = distributed._look([(str(path), True)])
+        with mock.patch.object(distributed, "_features") as features:
+            self.assertEqual(distributed._look([(str(path), True)]), first)
+        features.assert_not_called()
+        self.assertEqual(len(first[0][1]), 2)
+        self.assertEqual(distributed._look([(str(path), False)]), [(b"", first[0][1])])
+        self.assertEqual(distributed._look([(str(self.dir / "none"), True)]), [(b"", ())])
+        path.unlink()
 
     def test_a_lost_share_is_done_again(self):
         executor = Inline(lose=3)

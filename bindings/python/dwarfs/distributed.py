@@ -16,6 +16,7 @@ from __future__ import annotations
 import collections
 import hashlib
 import importlib
+import itertools
 import os
 import re
 import shutil
@@ -27,6 +28,7 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Seque
 from . import _dwarfs
 from ._builder import Builder, Counts
 from ._callbacks import InputFile
+from ._context import Context
 from ._image import Image
 from ._path import Path
 
@@ -39,6 +41,8 @@ _LINES = 64  # of the beginning of a file, for its features
 _COMMON = 32  # a feature of more files says nothing
 _BATCH_FILES = 2000
 _BATCH_BYTES = 64 << 20
+_MAX_KNOWN = 1 << 17
+_known_features: dict[bytes, tuple[int, ...]] = {}  # of contents that this process has read
 
 
 # -- reading ----------------------------------------------------------------------------------
@@ -180,7 +184,8 @@ class _Content(NamedTuple):
 
 def pack(sources: Sources, output: str | os.PathLike[Any], executor: Any, *,
          shares: int | None = None, overwrite: bool = False, retries: int = 3,
-         temporary: str | os.PathLike[Any] | None = None, **options: Any) -> Counts:
+         temporary: str | os.PathLike[Any] | None = None, share_workers: int | None = None,
+         **options: Any) -> Counts:
     """Make an image of directories by the workers of an executor.
 
     The workers compare files and pack `shares` of them (by default as many as the executor says
@@ -189,9 +194,12 @@ def pack(sources: Sources, output: str | os.PathLike[Any], executor: Any, *,
     possible. The image depends on the inputs, the options and `shares`, not on who worked.
 
     `options` are those of dwarfs.pack(), but no callbacks. `temporary` is a directory for the
-    shares that all workers can write to, by default that of the output. What a worker that is
-    lost was doing is done again, at most `retries` times, and in this process if the executor
-    does not work any more. An error of a worker is raised. The output appears whole or not at all.
+    shares that all workers can write to, by default that of the output. `share_workers` threads
+    compress in each share, by default as many as the machine has processors, so that none is idle
+    when the first shares are complete; 1 is faster where all shares take the same time. What a
+    worker that is lost was doing is done again, at most `retries` times, and in this process if
+    the executor does not work any more. An error of a worker is raised. The output appears whole
+    or not at all.
     """
     for name, value in options.items():
         if callable(value):
@@ -204,16 +212,18 @@ def pack(sources: Sources, output: str | os.PathLike[Any], executor: Any, *,
     if count < 1:
         raise ValueError("at least one share is needed")
     context, progress = options.pop("context", None), options.pop("progress", None)
-    files = _scan(roots, options)
-    contents = _unique(files, executor, retries)
+    contents = _search(roots, options, executor, retries)
     folder = tempfile.mkdtemp(prefix=os.path.basename(target) + ".shares-",
                               dir=temporary or os.path.dirname(target))
     try:
-        tasks = [(_pack_share, roots, frozenset(path for content in share
-                                                for path in content.paths),
-                  os.path.join(folder, f"{number}.dwarfs"), options, _version())
-                 for number, share in enumerate(_assign(contents, count)) if share]
-        images = [Image(path, context=context) for path in _run(tasks, executor, retries)]
+        tasks = _Tasks(executor, retries)
+        for number, share in enumerate(_assign(contents, count)):
+            if share:
+                tasks.add(_pack_share, roots,
+                          frozenset(path for content in share for path in content.paths),
+                          os.path.join(folder, f"{number}.dwarfs"), options, share_workers,
+                          _version())
+        images = [Image(path, context=context) for path in tasks.results()]
         builder = Builder(context=context, progress=progress, **options)
         for image in images:
             builder.add_base(image)
@@ -244,23 +254,10 @@ def _roots(sources: Sources) -> tuple[tuple[str, str], ...]:
     return roots
 
 
-def _scan(roots: tuple[tuple[str, str], ...], options: dict[str, Any]) -> list[_File]:
-    """The regular files that the options let in, by their paths in the image."""
-    found: list[_File] = []
-
-    def collect(entry: InputFile) -> bool:
-        if stat.S_ISREG(entry.mode):
-            found.append(_File(entry.path, _source(roots, entry.path), entry.size))
-        return True
-    builder = Builder(**{**options, "include": collect})
-    for prefix, directory in roots:
-        builder.add_tree(directory, prefix)
-    _dwarfs.dwarfs_builder_scan(builder._handle)
-    return sorted(found)
-
-
 def _source(roots: tuple[tuple[str, str], ...], path: str) -> str:
     """The file on disk for a path in the image: later directories replace earlier ones."""
+    if len(roots) == 1 and not roots[0][0]:
+        return f"{roots[0][1]}/{path}"
     source = path
     for prefix, directory in reversed(roots):
         if not prefix or path.startswith(prefix + "/"):
@@ -270,26 +267,78 @@ def _source(roots: tuple[tuple[str, str], ...], path: str) -> str:
     return source
 
 
-def _unique(files: list[_File], executor: Any, retries: int) -> list[_Content]:
-    """The distinct contents. Only files of a size that occurs twice are read to their end."""
-    sizes = collections.Counter(file.size for file in files)
-    batches: list[list[tuple[str, bool]]] = [[]]
-    size = 0
-    for file in files:
-        whole = sizes[file.size] > 1 and file.size > 0
-        if len(batches[-1]) >= _BATCH_FILES or size >= _BATCH_BYTES:
-            batches.append([])
-            size = 0
-        batches[-1].append((file.source, whole))
-        size += file.size if whole else min(file.size, _HEAD_BYTES)
-    looks: list[tuple[bytes, tuple[int, ...]]] = []
-    for looked in _run([(_look, batch) for batch in batches if batch], executor, retries):
-        looks += looked
+def _search(roots: tuple[tuple[str, str], ...], options: dict[str, Any], executor: Any,
+            retries: int) -> list[_Content]:
+    """The distinct contents of the regular files that the options let in.
+
+    The workers begin with small files while others are found. Of larger ones, only those of a
+    size that occurs twice are read to their end.
+    """
+    looks = _Looks(executor, retries)
+    large: list[_File] = []
+
+    # Gets the handle of an entry: most of an InputFile is not needed.
+    def collect(handle: Any) -> bool:
+        if stat.S_ISREG(_dwarfs.dwarfs_input_mode(handle)):
+            path = _dwarfs.dwarfs_input_path(handle)
+            file = _File(path, _source(roots, path), _dwarfs.dwarfs_input_bytes(handle))
+            if file.size <= _HEAD_BYTES:
+                looks.add(file, True)
+            else:
+                large.append(file)
+        return True
+    with looks:
+        builder = Builder(**options)
+        _dwarfs.dwarfs_builder_set_include(builder._handle, collect)
+        for prefix, directory in roots:
+            builder.add_tree(directory, prefix)
+        _dwarfs.dwarfs_builder_scan(builder._handle)
+        sizes = collections.Counter(file.size for file in large)
+        for file in sorted(large):
+            looks.add(file, sizes[file.size] > 1)
+        found = sorted(looks.results(), key=lambda look: look[0].path)
     groups: dict[Any, list[int]] = {}
-    for number, file in enumerate(files):
-        groups.setdefault((file.size, looks[number][0] or file.path), []).append(number)
-    return [_Content(tuple(files[number].path for number in group), files[group[0]].size,
-                     looks[group[0]][1]) for group in groups.values()]
+    for number, (file, (digest, _)) in enumerate(found):
+        groups.setdefault((file.size, digest or file.path), []).append(number)
+    return [_Content(tuple(found[number][0].path for number in group),
+                     found[group[0]][0].size, found[group[0]][1][1])
+            for group in groups.values()]
+
+
+class _Looks:
+    """Files at which workers look, in batches."""
+
+    def __init__(self, executor: Any, retries: int) -> None:
+        self._tasks = _Tasks(executor, retries)
+        self._files: list[_File] = []
+        self._batch: list[tuple[str, bool]] = []
+        self._bytes = 0
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if kind:
+            self._tasks.cancel()
+
+    def add(self, file: _File, whole: bool) -> None:
+        """Look at a file, to its end if it is to be compared with others."""
+        self._files.append(file)
+        self._batch.append((file.source, whole))
+        self._bytes += file.size if whole else _HEAD_BYTES
+        if len(self._batch) >= _BATCH_FILES or self._bytes >= _BATCH_BYTES:
+            self._start()
+
+    def _start(self) -> None:
+        self._tasks.add(_look, self._batch)
+        self._batch = []
+        self._bytes = 0
+
+    def results(self) -> Iterator[tuple[_File, tuple[bytes, tuple[int, ...]]]]:
+        """All files with what was found."""
+        if self._batch:
+            self._start()
+        return zip(self._files, itertools.chain.from_iterable(self._tasks.results()))
 
 
 def _look(batch: list[tuple[str, bool]]) -> list[tuple[bytes, tuple[int, ...]]]:
@@ -299,34 +348,65 @@ def _look(batch: list[tuple[str, bool]]) -> list[tuple[bytes, tuple[int, ...]]]:
 
 def _look_at(source: str, whole: bool) -> tuple[bytes, tuple[int, ...]]:
     try:
-        with open(source, "rb", buffering=0) as file:
-            head = file.read(_HEAD_BYTES)
+        descriptor = os.open(source, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        try:
+            head = os.read(descriptor, _HEAD_BYTES)
             digest = hashlib.blake2b(head, digest_size=16)
-            while whole and (more := file.read(1 << 20)):
+            while whole and (more := os.read(descriptor, 1 << 20)):
                 digest.update(more)
+        finally:
+            os.close(descriptor)
     except OSError:
         return b"", ()  # packing reports it
-    lines = [line for line in head.split(b"\n")[:_LINES] if len(line) > 16]
+    if not whole:
+        return b"", _features(head)
+    found = digest.digest()
+    features = _known_features.get(found)
+    if features is None:
+        if len(_known_features) >= _MAX_KNOWN:
+            _known_features.clear()
+        features = _known_features[found] = _features(head)
+    return found, features
+
+
+def _features(head: bytes) -> tuple[int, ...]:
+    """Two of the lines at the beginning, the same ones for files that have them in common."""
+    lines = [line for line in head.split(b"\n", _LINES)[:_LINES] if len(line) > 16]
     checks = sorted({zlib.crc32(line) for line in lines or [head[:4096]] if line})
-    return digest.digest() if whole else b"", tuple(checks[:2])
+    return tuple(checks[:2])
 
 
 def _assign(contents: list[_Content], count: int) -> list[list[_Content]]:
-    """Divide contents into shares of about the same size, with similar ones side by side."""
+    """Divide contents into shares that take about the same time, with similar ones side by side."""
     clusters = _cluster(contents)
     order: list[_Content] = []
     for cluster in sorted(clusters, key=lambda cluster: _name_key(cluster[0].paths[0])):
         order += sorted(cluster, key=lambda content: (_name_key(content.paths[0]),
                                                       content.paths[0]))
-    total = sum(content.size for content in order)
+    costs = _costs(order)
+    total = sum(costs)
     shares: list[list[_Content]] = [[] for _ in range(count)]
     done = 0
-    for content in order:
+    for content, cost in zip(order, costs):
         # The share in which the middle of the content is.
-        middle = (2 * done + content.size) * count // (2 * total) if total else 0
+        middle = (2 * done + cost) * count // (2 * total) if total else 0
         shares[min(middle, count - 1)].append(content)
-        done += content.size
+        done += cost
     return shares
+
+
+def _costs(contents: Sequence[_Content]) -> list[int]:
+    """Estimates of the time that contents take. About half of what is like earlier contents is
+    found in them, and not compressed again."""
+    counts = collections.Counter(key for content in contents for key in content.features)
+    seen: set[int] = set()
+    costs = []
+    for content in contents:
+        is_alike = content.features and all(key in seen and counts[key] <= _COMMON
+                                            for key in content.features)
+        costs.append(content.size if is_alike else 2 * content.size)
+        seen.update(content.features)
+    return costs
 
 
 def _name_key(path: str) -> tuple[str, str]:
@@ -362,7 +442,7 @@ def _cluster(contents: list[_Content]) -> list[list[_Content]]:
 
 
 def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], output: str,
-                options: dict[str, Any], version: str) -> str:
+                options: dict[str, Any], workers: int | None, version: str) -> str:
     """By a worker: an image of some of the files, at their paths."""
     if version != _version():
         raise RuntimeError(f"libdwarfs {_version()} here, but {version} where pack() was called")
@@ -372,8 +452,8 @@ def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], outp
             if path in parents:
                 break
             parents.add(path)
-    own = {"order": _share_order(options), **options, "history": False,
-           "create_timestamp": False, "header": None, "sync": False}
+    own = {"order": _share_order(options), **options, "context": Context(workers=workers),
+           "history": False, "create_timestamp": False, "header": None, "sync": False}
 
     def include(entry: InputFile) -> bool:
         return entry.path in (parents if stat.S_ISDIR(entry.mode) else wanted)
@@ -391,11 +471,11 @@ def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], outp
 
 def _share_order(options: dict[str, Any]) -> str | None:
     """The order of a share. Of less data "auto" tries more orders, so that all shares together
-    would take longer than the whole: it tries two."""
+    would take longer than the whole: it tries none, and chooses by its estimates."""
     level = options.get("level")
     is_auto = (level is None
                or _dwarfs.dwarfs_level_text(level, _dwarfs.DWARFS_LEVEL_ORDER) == "auto")
-    return "auto:max-trials=2" if is_auto else None
+    return "auto:max-trials=0" if is_auto else None
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[bool, Any]:
@@ -406,30 +486,47 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[boo
         return False, error
 
 
-def _run(tasks: list[tuple[Any, ...]], executor: Any, retries: int) -> list[Any]:
-    """The results of tasks, a function and its arguments each, in their order."""
-    futures = [_submit(executor, task) for task in tasks]
-    results: list[Any] = []
-    try:
-        for number, task in enumerate(tasks):
-            for attempt in range(retries + 1):
-                try:
-                    good, value = (_call(task[0], task[1:]) if futures[number] is None
-                                   else futures[number].result())
-                    break
-                except Exception:
-                    if attempt == retries:
-                        raise
-                    futures[number] = _submit(executor, task)
-            if not good:
-                raise value
-            results.append(value)
-    except BaseException:
-        for future in futures:
+class _Tasks:
+    """Functions that an executor calls from when they are added."""
+
+    def __init__(self, executor: Any, retries: int) -> None:
+        self._executor, self._retries = executor, retries
+        self._tasks: list[tuple[Any, ...]] = []
+        self._futures: list[Any] = []
+
+    def add(self, *task: Any) -> None:
+        """Add a function and its arguments."""
+        self._tasks.append(task)
+        self._futures.append(_submit(self._executor, task))
+
+    def results(self) -> list[Any]:
+        """What the functions return, in the order in which they were added."""
+        try:
+            return [self._result(number) for number in range(len(self._tasks))]
+        except BaseException:
+            self.cancel()
+            raise
+
+    def _result(self, number: int) -> Any:
+        task = self._tasks[number]
+        for attempt in range(self._retries + 1):
+            future = self._futures[number]
+            try:
+                good, value = _call(task[0], task[1:]) if future is None else future.result()
+                break
+            except Exception:
+                if attempt == self._retries:
+                    raise
+                self._futures[number] = _submit(self._executor, task)
+        if not good:
+            raise value
+        return value
+
+    def cancel(self) -> None:
+        """Do not begin what is not begun."""
+        for future in self._futures:
             if future is not None and hasattr(future, "cancel"):
                 future.cancel()
-        raise
-    return results
 
 
 def _submit(executor: Any, task: tuple[Any, ...]) -> Any:
