@@ -162,7 +162,8 @@ static int pack_with(struct block_packer *packer, const struct codec_spec *spec,
 	return dw_codec_pack(packer->codec, in, out, id_out, err);
 }
 
-/* Pack with the literal codec instead of the codec. 0 if the block is not one for it. */
+/* Pack with the literal codec instead of the codec. 0 if the block is not one for it. The
+ * meter counts it only if it is: the codec is fast. */
 static int pack_literals(struct block_packer *packer, struct span in, struct buffer *out,
 			 uint32_t *id_out, dwarfs_error **err)
 {
@@ -171,11 +172,15 @@ static int pack_literals(struct block_packer *packer, struct span in, struct buf
 
 	if (ret < 0 || !is_literal)
 		return ret;
-	ret = pack_with(packer, &packer->packing.literal, in, out, id_out, err);
-	if (ret < 0)
+	if ((ret = use_codec(packer, &packer->packing.literal, err)) < 0 ||
+	    (ret = dw_codec_pack(packer->codec, in, out, id_out, err)) < 0)
 		return ret;
-	return dw_block_sample_confirms_literal(
-		packer->sample, *id_out == CODEC_NONE ? in.size : out->size);
+	if (!dw_block_sample_confirms_literal(
+		    packer->sample, *id_out == CODEC_NONE ? in.size : out->size))
+		return 0;
+	if (packer->meter)
+		atomic_fetch_add(packer->meter, in.size);
+	return 1;
 }
 
 /* Pack with the codec, or the dense or the literal one instead of it. */

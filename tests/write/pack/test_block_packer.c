@@ -432,6 +432,33 @@ static void a_block_of_literals_counts_once(void **state)
 	}
 }
 
+/* The sample consists of the first half of each sixteenth: the other halves are all the same. The
+ * block counts once then, too. */
+static void repeats_outside_of_the_sample_are_found(void **state)
+{
+	enum { SIZE = 2 << 20, UNIT = SIZE / 16, HALF = UNIT / 2 };
+	auto_free uint8_t *data = dw_malloc(SIZE);
+	auto_packer struct block_packer *packer = NULL;
+	auto_buffer struct buffer out = { 0 };
+	struct packing packing = packing_of_level(7);
+	atomic_uint_fast64_t meter = 0;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	fill_with_digits(data, SIZE);
+	assert_int_equal(dw_codec_parse("zstd:level=3", &packing.codec, NULL), 0);
+	assert_int_equal(dw_block_packer_new(&packing, SIZE, NULL, &packer, NULL), 0);
+	dw_block_packer_set_meter(packer, &meter);
+	assert_int_equal(pack(packer, (struct span){ data, SIZE }, &out), CODEC_ZSTD);
+	assert_in_range(out.size, SIZE / 2, SIZE / 2 + SIZE / 100);
+	assert_int_equal(meter, SIZE);
+	for (size_t i = 1; i < 16; i++)
+		memcpy(data + i * UNIT + HALF, data + HALF, HALF);
+	pack(packer, (struct span){ data, SIZE }, &out);
+	assert_in_range(out.size, SIZE / 4, SIZE / 3);
+	assert_int_equal(meter, 2 * SIZE);
+}
+
 /* The codecs exist one at a time. */
 static void memory_is_that_of_the_larger_codec(void **state)
 {
@@ -525,6 +552,7 @@ int main(void)
 		cmocka_unit_test(lack_of_memory_is_an_error),
 		cmocka_unit_test(a_stop_ends_literals),
 		cmocka_unit_test(a_block_of_literals_counts_once),
+		cmocka_unit_test(repeats_outside_of_the_sample_are_found),
 		cmocka_unit_test(memory_is_that_of_the_larger_codec),
 		TEST(levels_fall_back_and_users_decide),
 	};
