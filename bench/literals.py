@@ -74,6 +74,14 @@ def repeats(dice: random.Random) -> Iterator[bytes]:
         yield f"{known},{dice.randbytes(16).hex()}\n".encode()
 
 
+def far_repeats(dice: random.Random) -> Iterator[bytes]:
+    """Ids of 16 bytes; half of the size later, the same ones with 8 more bytes."""
+    ids = [dice.randbytes(16) for _ in range(BYTES // 40)]
+    yield from ids
+    for name in ids:
+        yield name + dice.randbytes(8)
+
+
 def walk(dice: random.Random) -> Iterator[bytes]:
     """Numbers of 4 bytes that change little from one to the next."""
     value = 0.0
@@ -105,7 +113,8 @@ def table(dice: random.Random) -> Iterator[bytes]:
 
 
 MAKERS = {maker.__name__: maker for maker in (
-    hexadecimal, base64_lines, decimal, letters, normal, doubles, hashes, repeats, walk,
+    hexadecimal, base64_lines, decimal, letters, normal, doubles, hashes, repeats,
+    far_repeats, walk,
     records, picture, table)}
 
 
@@ -148,6 +157,9 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(MAKERS))
     parser.add_argument("--work")
     arguments = parser.parse_args()
+    unknown = set(arguments.only.split(",")) - set(MAKERS)
+    if unknown:
+        parser.error(f"no such data: {', '.join(sorted(unknown))}")
     own = codecs(arguments.mkdwarfs)
     print("| data | level | codec alone | defaults | ratio | processor time |")
     print("|---|---:|---:|---:|---:|---:|")

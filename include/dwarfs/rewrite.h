@@ -48,6 +48,10 @@ enum dwarfs_image_use {
  * (dwarfs_builder_set_file_hash()). Only files whose size also occurs in another input are
  * read for that.
  *
+ * With blocks of more than 32 MiB, the cache of the image's context is emptied
+ * (dwarfs_context_trim()) after each block that is searched for what it has in common with
+ * new data.
+ *
  * @param builder  a builder that has not run yet and has no directory
  * @param image    the image; the builder keeps a reference. The hash of each block that is
  *                 taken over is verified, unless the image was opened with

@@ -126,6 +126,35 @@ class Packing(Case):
         images.append(self.output.read_bytes())
         self.assertEqual(len(set(images)), 1)
 
+    def test_batches_begin_during_the_scan(self):
+        for start in "spawn", "fork":
+            context = multiprocessing.get_context(start)
+            with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as executor, \
+                    mock.patch.object(distributed, "_BATCH_FILES", 3):
+                self.pack(executor)
+            self.assert_is_tree()
+
+    def test_bad_numbers_of_workers_are_found_before_any_work(self):
+        executor = mock.Mock()
+        for workers in -1, "x", 10**6:
+            with self.assertRaises(Exception):
+                self.pack(executor, share_workers=workers)
+        executor.submit.assert_not_called()
+
+    def test_nothing_more_begins_after_an_error(self):
+        class Third(Inline):
+            futures = []
+
+            def submit(self, function, *arguments):
+                if len(self.futures) == 3:
+                    raise ValueError("no more")
+                self.futures.append(mock.Mock(**{"result.return_value": function(*arguments)}))
+                return self.futures[-1]
+        executor = Third()
+        with self.assertRaisesRegex(ValueError, "no more"):
+            self.pack(executor)
+        executor.futures[-1].cancel.assert_called_once()
+
     def test_shares_take_about_the_same_time(self):
         """Files that have their first lines in common with others take half as long."""
         def contents(number, size, features):

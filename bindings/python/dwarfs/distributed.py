@@ -41,8 +41,9 @@ _LINES = 64  # of the beginning of a file, for its features
 _COMMON = 32  # a feature of more files says nothing
 _BATCH_FILES = 2000
 _BATCH_BYTES = 64 << 20
-_MAX_KNOWN = 1 << 17
-_known_features: dict[bytes, tuple[int, ...]] = {}  # of contents that this process has read
+# Of contents that this process has read: 20,000 files of releases take 0.32 s, 0.50 s without.
+_known_features: dict[bytes, tuple[int, ...]] = {}
+_MAX_KNOWN = 1 << 15
 
 
 # -- reading ----------------------------------------------------------------------------------
@@ -211,19 +212,20 @@ def pack(sources: Sources, output: str | os.PathLike[Any], executor: Any, *,
     count = shares if shares is not None else getattr(executor, "_max_workers", None) or 4
     if count < 1:
         raise ValueError("at least one share is needed")
+    Context(workers=share_workers)  # an error before there is any work
     context, progress = options.pop("context", None), options.pop("progress", None)
     contents = _search(roots, options, executor, retries)
     folder = tempfile.mkdtemp(prefix=os.path.basename(target) + ".shares-",
                               dir=temporary or os.path.dirname(target))
     try:
-        tasks = _Tasks(executor, retries)
-        for number, share in enumerate(_assign(contents, count)):
-            if share:
-                tasks.add(_pack_share, roots,
-                          frozenset(path for content in share for path in content.paths),
-                          os.path.join(folder, f"{number}.dwarfs"), options, share_workers,
-                          _version())
-        images = [Image(path, context=context) for path in tasks.results()]
+        with _Tasks(executor, retries) as tasks:
+            for number, share in enumerate(_assign(contents, count)):
+                if share:
+                    tasks.add(_pack_share, roots,
+                              frozenset(path for content in share for path in content.paths),
+                              os.path.join(folder, f"{number}.dwarfs"), options, share_workers,
+                              _version())
+            images = [Image(path, context=context) for path in tasks.results()]
         builder = Builder(context=context, progress=progress, **options)
         for image in images:
             builder.add_base(image)
@@ -274,7 +276,6 @@ def _search(roots: tuple[tuple[str, str], ...], options: dict[str, Any], executo
     The workers begin with small files while others are found. Of larger ones, only those of a
     size that occurs twice are read to their end.
     """
-    looks = _Looks(executor, retries)
     large: list[_File] = []
 
     # Gets the handle of an entry: most of an InputFile is not needed.
@@ -287,7 +288,9 @@ def _search(roots: tuple[tuple[str, str], ...], options: dict[str, Any], executo
             else:
                 large.append(file)
         return True
-    with looks:
+    with _Tasks(executor, retries) as tasks:
+        tasks.add(_look, [])  # an executor that forks should do it before the scan
+        looks = _Looks(tasks)
         builder = Builder(**options)
         _dwarfs.dwarfs_builder_set_include(builder._handle, collect)
         for prefix, directory in roots:
@@ -308,18 +311,11 @@ def _search(roots: tuple[tuple[str, str], ...], options: dict[str, Any], executo
 class _Looks:
     """Files at which workers look, in batches."""
 
-    def __init__(self, executor: Any, retries: int) -> None:
-        self._tasks = _Tasks(executor, retries)
+    def __init__(self, tasks: _Tasks) -> None:
+        self._tasks = tasks
         self._files: list[_File] = []
         self._batch: list[tuple[str, bool]] = []
         self._bytes = 0
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        if kind:
-            self._tasks.cancel()
 
     def add(self, file: _File, whole: bool) -> None:
         """Look at a file, to its end if it is to be compared with others."""
@@ -494,6 +490,15 @@ class _Tasks:
         self._tasks: list[tuple[Any, ...]] = []
         self._futures: list[Any] = []
 
+    def __enter__(self) -> _Tasks:
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        """Do not begin what is not begun when there was an error."""
+        for future in self._futures if kind else []:
+            if future is not None and hasattr(future, "cancel"):
+                future.cancel()
+
     def add(self, *task: Any) -> None:
         """Add a function and its arguments."""
         self._tasks.append(task)
@@ -501,11 +506,7 @@ class _Tasks:
 
     def results(self) -> list[Any]:
         """What the functions return, in the order in which they were added."""
-        try:
-            return [self._result(number) for number in range(len(self._tasks))]
-        except BaseException:
-            self.cancel()
-            raise
+        return [self._result(number) for number in range(len(self._tasks))]
 
     def _result(self, number: int) -> Any:
         task = self._tasks[number]
@@ -521,12 +522,6 @@ class _Tasks:
         if not good:
             raise value
         return value
-
-    def cancel(self) -> None:
-        """Do not begin what is not begun."""
-        for future in self._futures:
-            if future is not None and hasattr(future, "cancel"):
-                future.cancel()
 
 
 def _submit(executor: Any, task: tuple[Any, ...]) -> Any:

@@ -45,9 +45,6 @@
 #define MOST_CHUNK_BYTES  65536
 #define MAX_LEAST_CHUNKS  (UINT64_C(1) << 20)
 
-/* Memory of the literal codec that is not worth a worse ratio. */
-#define LITTLE_BYTES (4 * MIB)
-
 /* File pieces, their anchors, and pages of stored_window. */
 #define REST_BYTES	(6 * MIB)
 #define REST_PER_WORKER (MIB / 2)
@@ -62,8 +59,9 @@ struct plan {
 	const uint8_t *used;		  /* categories in use */
 	const uint64_t *stream_bytes;	  /* of the contents in each category, at most */
 	size_t category_count;
-	bool has_images;  /* of which blocks may be taken over */
-	uint64_t anchors; /* bytes of a full index */
+	bool has_images;       /* of which blocks may be taken over */
+	bool without_literals; /* has_literal of the settings does not count */
+	uint64_t anchors;      /* bytes of a full index */
 };
 
 static uint64_t min_of(uint64_t a, uint64_t b)
@@ -96,9 +94,17 @@ static size_t most_of_block(const struct plan *plan, uint32_t category)
 	return bytes > 0 ? (size_t)bytes : 1;
 }
 
-static uint64_t packing_bytes(const struct plan *plan, uint32_t category)
+static struct packing packing_of(const struct plan *plan, uint32_t category)
 {
 	struct packing packing = dw_packing_of(plan->settings, category);
+
+	packing.has_literal &= !plan->without_literals;
+	return packing;
+}
+
+static uint64_t packing_bytes(const struct plan *plan, uint32_t category)
+{
+	struct packing packing = packing_of(plan, category);
 
 	return plan->used[category]
 		       ? dw_packing_memory(&packing, most_of_block(plan, category))
@@ -190,6 +196,32 @@ static bool use_fewer_workers(struct plan *plan)
 	return true;
 }
 
+/* Few data are for these codecs: all others would lose by each of the other steps. */
+static bool do_without_literals(struct plan *plan)
+{
+	bool had = !plan->without_literals;
+
+	plan->without_literals = true;
+	return had;
+}
+
+/* The other steps may have left room for them; whether there is none. */
+static bool drop_literals(struct plan *plan, uint64_t limit)
+{
+	bool any = false;
+
+	if (!plan->without_literals)
+		return false;
+	plan->without_literals = false;
+	if (cost(plan) <= limit)
+		return false;
+	for (size_t i = 0; i < plan->category_count; i++) {
+		any |= plan->used[i] && plan->settings[i].has_literal;
+		plan->settings[i].has_literal = false;
+	}
+	return any;
+}
+
 static bool shrink_index(struct plan *plan)
 {
 	struct budget *budget = &plan->budget;
@@ -215,21 +247,13 @@ static bool shrink_chunks(struct plan *plan)
 	return true;
 }
 
-/* Shrink the codec of a stream that needs the most memory, or do without it: a fallback that cannot
- * be shrunk, and a literal codec that takes more than the codec of all blocks. */
+/* Shrink the codec of a stream that needs the most memory, or do without a fallback that cannot
+ * be shrunk. */
 static bool shrink_packing(struct stream_settings *settings,
 			   const struct packing *packing, size_t block_bytes)
 {
-	uint64_t literal =
-		packing->has_literal ? dw_literal_memory(packing, block_bytes) : 0;
-
 	if (packing->has_fallback) {
 		settings->falls_back = dw_codec_shrink(&settings->fallback, block_bytes);
-		return true;
-	}
-	if (literal > LITTLE_BYTES &&
-	    literal > dw_codec_memory(&settings->codec, block_bytes)) {
-		settings->has_literal = false;
 		return true;
 	}
 	if (settings->has_dense && dw_codec_memory(&settings->dense, block_bytes) >
@@ -244,7 +268,7 @@ static bool shrink_codecs(struct plan *plan)
 	bool any = false;
 
 	for (uint32_t i = 0; i < plan->category_count; i++) {
-		struct packing packing = dw_packing_of(plan->settings, i);
+		struct packing packing = packing_of(plan, i);
 
 		if (plan->used[i] && packing_bytes(plan, i) == most)
 			any |= shrink_packing(&plan->settings[i], &packing,
@@ -281,6 +305,7 @@ static const struct step of_workers[] = {
 };
 
 static const struct step of_size[] = {
+	{ do_without_literals, NULL }, /* logged when the others were taken */
 	{ shrink_index, "a coarser index of repeated bytes" },
 	{ shrink_codecs, "compressors with less memory" },
 	{ shrink_blocks, "smaller blocks" },
@@ -307,7 +332,7 @@ static void fit(struct plan *plan, dwarfs_context *context, uint64_t limit,
 
 		while (cost(plan) > limit && steps->take(plan))
 			taken = true;
-		if (taken && context)
+		if (taken && context && steps->text)
 			log_step(context, plan, limit, log_level, steps->text);
 	}
 }
@@ -600,6 +625,9 @@ static void plan_size(struct plan *plan, dwarfs_context *context, uint64_t limit
 	struct plan lean = lean_plan(plan);
 
 	fit(&lean, context, limit, of_size, DWARFS_LOG_WARN);
+	if (drop_literals(&lean, limit))
+		log_step(context, &lean, limit, DWARFS_LOG_WARN,
+			 "no codec for blocks with few repeats");
 	raise_chunks(&lean, limit);
 	lean.budget.workers = plan->budget.workers;
 	lean.budget.waiting = plan->budget.waiting;

@@ -20,9 +20,6 @@ struct packing {
 /* From the settings of all categories. The layout of samples is left to the caller. */
 struct packing dw_packing_of(const struct stream_settings *settings, uint32_t category);
 
-/* Memory that the literal codec needs while the codec itself does not exist. */
-uint64_t dw_literal_memory(const struct packing *packing, size_t block_bytes);
-
 /* Memory of one packer at most, as dw_codec_memory(). */
 uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes);
 

@@ -6,6 +6,7 @@
 #include "write/pack/block_sample.h"
 #include "codec/encode/encode.h"
 #include "write/pack/entropy.h"
+#include "write/pack/repeats.h"
 
 /* Equally spaced pieces. */
 #define PIECE_BYTES  ((size_t)64 << 10)
@@ -16,20 +17,23 @@
  * reach about 1/30, which lzma decompresses at 500 MB/s. */
 #define DENSE_RATIO 16
 
-/* Find matches from 3 and from 7 bytes on in little memory, 12 to 20 MB/s. */
+/* Find matches from 3 and from 6 bytes on in little memory, 12 to 20 MB/s. */
 #define REPEATS_CODEC "zstd:level=19:wlog=17:clog=17:hlog=15:slog=4"
-#define LITERAL_CODEC "zstd:level=19:wlog=17:clog=17:hlog=15:slog=2:mml=7"
+#define LITERAL_CODEC "zstd:level=19:wlog=17:clog=17:hlog=15:slog=2:mml=6"
 
 /* The fast codec makes data that are for a codec of literals larger than lzma or the best zstd do by
  * less than this factor: letters of genomes by 1.23, hashes with paths by 1.09; text and programs by
  * 1.4 to 2. */
-#define MOST_BY_FAST_CODEC (uint64_t)5 / 4
-
-/* What the sample may differ from the block by. */
-#define MOST_BY_SAMPLE (uint64_t)21 / 20
+static uint64_t most_by_fast_codec(uint64_t bytes)
+{
+	return bytes + bytes / 4;
+}
 
 /* A block of literals is not larger by this part of it than matches from 3 bytes on make it. */
-#define MOST_MORE 256
+static uint64_t some_more_than(uint64_t bytes)
+{
+	return bytes + bytes / 256;
+}
 
 struct block_sample {
 	struct codec *fast, *repeats, *literal; /* made when they are needed first */
@@ -37,9 +41,9 @@ struct block_sample {
 	struct buffer pieces, packed;
 	size_t room; /* of codecs: a sample is not larger */
 	struct span block;
-	struct span bytes;    /* the sample: of pieces, or a whole small block */
-	size_t fast_bytes;    /* of the sample, compressed */
-	size_t repeats_bytes; /* set by dw_block_sample_is_literal() */
+	struct span bytes; /* the sample: of pieces, or a whole small block */
+	size_t fast_bytes; /* of the sample, compressed */
+	size_t repeats_bytes, literal_bytes; /* the same; 0: not known */
 };
 
 bool dw_fast_codec(struct codec_spec *spec_out)
@@ -85,14 +89,17 @@ void dw_block_sample_free(struct block_sample *sample)
 	dw_free(sample);
 }
 
-uint64_t dw_block_sample_memory(size_t block_bytes)
+uint64_t dw_block_sample_memory(bool has_literal, size_t block_bytes)
 {
 	const size_t room = room_of(block_bytes);
-	uint64_t bytes = 2 * room; /* pieces and packed */
+	uint64_t bytes = 2 * SAMPLE_BYTES; /* pieces and packed */
 	struct codec_spec spec;
 
 	if (dw_fast_codec(&spec))
-		bytes += dw_codec_memory(&spec, room);
+		bytes += dw_codec_memory(&spec, SAMPLE_BYTES);
+	if (!has_literal)
+		return bytes;
+	bytes += dw_repeats_memory(block_bytes);
 	if (dw_codec_parse(REPEATS_CODEC, &spec, NULL) == 0)
 		bytes += dw_codec_memory(&spec, room);
 	if (dw_codec_parse(LITERAL_CODEC, &spec, NULL) == 0)
@@ -128,6 +135,28 @@ static int measure_by_zstd(struct block_sample *sample, const char *text,
 	return ret < 0 ? ret : measure(sample, &spec, codec, bytes_out, err);
 }
 
+/* Once for each sample. */
+static int measure_literals(struct block_sample *sample, dwarfs_error **err)
+{
+	int ret = 0;
+
+	if (sample->literal_bytes == 0)
+		ret = measure_by_zstd(sample, REPEATS_CODEC, &sample->repeats,
+				      &sample->repeats_bytes, err);
+	if (ret == 0 && sample->literal_bytes == 0)
+		ret = measure_by_zstd(sample, LITERAL_CODEC, &sample->literal,
+				      &sample->literal_bytes, err);
+	if (ret < 0)
+		sample->literal_bytes = 0;
+	return ret;
+}
+
+/* Whether matches of 3 to 5 bytes make the sample smaller. */
+static bool needs_short_matches(const struct block_sample *sample)
+{
+	return sample->literal_bytes > some_more_than(sample->repeats_bytes);
+}
+
 int dw_block_sample_take(struct block_sample *sample, struct span block,
 			 dwarfs_error **err)
 {
@@ -145,6 +174,7 @@ int dw_block_sample_take(struct block_sample *sample, struct span block,
 		sample->bytes = dw_buffer_span(pieces);
 	}
 	sample->fast_bytes = sample->bytes.size;
+	sample->literal_bytes = 0;
 	if (ret < 0 || !dw_fast_codec(&spec))
 		return ret;
 	return measure(sample, &spec, &sample->fast, &sample->fast_bytes, err);
@@ -155,18 +185,50 @@ bool dw_block_sample_is_dense(const struct block_sample *sample)
 	return sample->fast_bytes < sample->bytes.size / DENSE_RATIO;
 }
 
+/*
+ * Whether runs that are no coincidence occur more than once anywhere in the block: more than one in
+ * least_rate of those that have run_bits of entropy. A block of 16 MiB has 2^24 runs, so that
+ * one in 2^(run_bits - 24) equals another one by chance. Longer runs are worth a match however
+ * rare they are, shorter ones only if there are many.
+ */
+static int has_repeats(struct span block, bool *has_out, dwarfs_error **err)
+{
+	static const struct {
+		unsigned run_bits, least_rate;
+	} kinds[] = { { 32, 48 }, { 44, 400 } };
+	uint64_t bits = 8 * dw_entropy_bytes(block);
+	int ret = 0;
+
+	*has_out = false;
+	for (size_t i = 0; i < 2 && ret == 0 && !*has_out && bits > 0; i++) {
+		uint64_t run =
+			(kinds[i].run_bits * (uint64_t)block.size + bits - 1) / bits;
+		struct repeats repeats = { 0 };
+
+		if (run > DW_MAX_REPEAT)
+			*has_out = true; /* with so few bits for each byte there are */
+		else
+			ret = dw_repeats_count(block, (size_t)run, &repeats, err);
+		*has_out |= repeats.found * kinds[i].least_rate > repeats.tested;
+	}
+	return ret;
+}
+
 int dw_block_sample_is_literal(struct block_sample *sample, bool *literal_out,
 			       dwarfs_error **err)
 {
-	uint64_t entropy = dw_entropy_bytes(sample->bytes);
+	uint64_t least = dw_size_with_repeats(dw_entropy_bytes(sample->bytes));
+	bool has;
 	int ret;
 
-	*literal_out = sample->fast_bytes >= dw_size_with_repeats(entropy);
-	if (!*literal_out)
+	*literal_out = false;
+	if (sample->fast_bytes < least)
 		return 0;
-	ret = measure_by_zstd(sample, REPEATS_CODEC, &sample->repeats,
-			      &sample->repeats_bytes, err);
-	*literal_out = ret == 0 && sample->repeats_bytes >= dw_size_with_repeats(entropy);
+	ret = measure_literals(sample, err);
+	if (ret < 0 || sample->repeats_bytes < least || needs_short_matches(sample))
+		return ret;
+	ret = has_repeats(sample->block, &has, err);
+	*literal_out = ret == 0 && !has;
 	return ret;
 }
 
@@ -182,19 +244,27 @@ bool dw_block_sample_confirms_literal(const struct block_sample *sample,
 	uint64_t most = of_block(sample, sample->repeats_bytes);
 
 	return packed_bytes >= dw_size_with_repeats(dw_entropy_bytes(sample->block)) &&
-	       packed_bytes <= most + most / MOST_MORE;
+	       packed_bytes <= some_more_than(most);
 }
 
+/*
+ * The sample does not tell all of the block, so its size may be larger by a twentieth. But it has to
+ * show a gain: by matches that are long only, or over what the block takes now.
+ */
 int dw_block_sample_may_shrink(struct block_sample *sample, size_t packed_bytes,
 			       bool *may_out, dwarfs_error **err)
 {
-	size_t bytes;
+	uint64_t literal;
 	int ret;
 
 	*may_out = false;
-	if (of_block(sample, sample->fast_bytes) > packed_bytes * MOST_BY_FAST_CODEC)
+	if (of_block(sample, sample->fast_bytes) > most_by_fast_codec(packed_bytes))
 		return 0;
-	ret = measure_by_zstd(sample, LITERAL_CODEC, &sample->literal, &bytes, err);
-	*may_out = ret == 0 && of_block(sample, bytes) <= packed_bytes * MOST_BY_SAMPLE;
-	return ret;
+	if ((ret = measure_literals(sample, err)) < 0)
+		return ret;
+	literal = of_block(sample, sample->literal_bytes);
+	*may_out = some_more_than(literal) < packed_bytes ||
+		   (some_more_than(sample->literal_bytes) < sample->repeats_bytes &&
+		    literal - literal / 20 < packed_bytes);
+	return 0;
 }

@@ -12,9 +12,9 @@
 #include "base/memory.h"
 
 struct block_sample;
+struct codec_spec;
 
 /* A fast codec that is built in, for the choice of others; false if there is none. */
-struct codec_spec;
 bool dw_fast_codec(struct codec_spec *spec_out);
 bool dw_has_fast_codec(void);
 
@@ -24,8 +24,9 @@ int dw_block_sample_new(size_t block_bytes, const atomic_bool *stop,
 void dw_block_sample_free(struct block_sample *sample);
 DW_DEFINE_AUTO(block_sample, struct block_sample *, dw_block_sample_free)
 
-/* Memory that it takes at most, as dw_codec_memory(). */
-uint64_t dw_block_sample_memory(size_t block_bytes);
+/* Memory that it takes at most, as dw_codec_memory(); without a literal codec, that is for the
+ * first function only. */
+uint64_t dw_block_sample_memory(bool has_literal, size_t block_bytes);
 
 /* Take the sample of a block, which the other functions are about; the block must stay valid. */
 int dw_block_sample_take(struct block_sample *sample, struct span block,
@@ -34,7 +35,8 @@ int dw_block_sample_take(struct block_sample *sample, struct span block,
 /* Whether the block compresses very well. */
 bool dw_block_sample_is_dense(const struct block_sample *sample);
 
-/* Whether no repeats are found in the sample that make it smaller than its entropy. */
+/* Whether no repeats are found in the sample that make it smaller than its entropy, and hardly any
+ * in all of the block. */
 int dw_block_sample_is_literal(struct block_sample *sample, bool *literal_out,
 			       dwarfs_error **err);
 

@@ -59,7 +59,10 @@ static int note_block(struct kept_anchors *anchors, uint32_t number, bool is_kno
 		if ((ret = dw_progress_tick(&in->run->progress, err)) < 0)
 			return ret;
 	} while (got == (int64_t)MATCH_PIECE_BYTES);
-	dw_stored_window_was_read(in->window, number);
+	if (is_known)
+		dw_stored_window_was_read(in->window, number);
+	else
+		dw_stored_window_was_scanned(in->window, number);
 	return digests ? dw_block_anchors_set(&digests->anchors, number, &list, err) : 0;
 }
 
@@ -104,7 +107,6 @@ int dw_kept_anchors_new(const struct kept_anchors_input *in,
 		}
 		if ((ret = note_block(anchors, i, false, err)) < 0)
 			return ret;
-		dw_stored_window_trim(in->window);
 	}
 	dw_free(dw_steal(anchors->block_piece)); /* mostly not needed any more */
 	*anchors_out = dw_steal(anchors);

@@ -383,18 +383,14 @@ void dw_stored_window_was_read(struct stored_window *window, uint32_t number)
 	hold(window, number);
 }
 
-void dw_stored_window_trim(struct stored_window *window)
+void dw_stored_window_was_scanned(struct stored_window *window, uint32_t number)
 {
-	if (MAX_HELD_BLOCKS * (uint64_t)window->block_bytes <= MAX_HELD_BYTES)
-		return;
-	while (window->oldest != DW_NONE)
-		unlink_use(window, window->oldest);
-	for (size_t i = 0; i < window->kept->count; i++) {
-		const struct source_image *image = window->kept->list[i].image;
+	const struct source_image *image = window->kept->list[number].image;
 
-		if (i == 0 || image != window->kept->list[i - 1].image)
-			image->ops->trim_cache(image->user);
-	}
+	if (MAX_HELD_BLOCKS * (uint64_t)window->block_bytes <= MAX_HELD_BYTES)
+		hold(window, number);
+	else
+		image->ops->trim_cache(image->user);
 }
 
 void dw_stored_window_earn(struct stored_window *window, size_t size)

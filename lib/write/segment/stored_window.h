@@ -32,9 +32,10 @@ int dw_stored_window_set_kept(struct stored_window *window,
 /* A kept block was read, but not by this module: the cache holds it now. */
 void dw_stored_window_was_read(struct stored_window *window, uint32_t number);
 
-/* The kept blocks that were read need not be held, as no match in them is known yet. Large ones are
- * freed: if none is found, the memory is not needed at the same time as that of codecs. */
-void dw_stored_window_trim(struct stored_window *window);
+/* Like dw_stored_window_was_read(), but the block need not be held, as no match in it is known yet.
+ * A large one is freed: if none is found, the memory is not needed at the same time as that of
+ * codecs. It may be decompressed once more, at no cost. */
+void dw_stored_window_was_scanned(struct stored_window *window, uint32_t number);
 
 /* Matches for so many bytes of new data are about to be looked for. This raises the limit on how
  * many bytes of kept blocks may be decompressed again. */

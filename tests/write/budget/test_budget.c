@@ -269,54 +269,49 @@ static void the_amount_that_is_named_does(void **state)
 	dwarfs_context_free(fixture.context);
 }
 
-static void set_codecs(struct stream_settings *settings, const char *literal)
+/* The codec for literals is left out before anything else becomes worse, but where what was done
+ * instead leaves room for it. */
+static void codecs_for_literals_go_first(void **state)
 {
-	assert_int_equal(dw_codec_parse("lzma:level=9", &settings->codec, NULL), 0);
-	assert_int_equal(dw_codec_parse(literal, &settings->literal, NULL), 0);
-	settings->has_literal = true;
-}
-
-/* lzma with a dictionary of a block takes more than zstd, but can do with less. */
-static void literals_have_no_codec_where_that_takes_the_most(void **state)
-{
-	struct fixture fixture;
+	struct fixture fixture, alone;
 	struct budget budget;
+	int had = 0, had_not = 0;
 
 	if (!dw_codec_can_pack(CODEC_LZMA) || !dw_codec_can_pack(CODEC_ZSTD))
 		skip();
-	for (int limited = 0; limited < 2; limited++) {
+	for (uint64_t limit = 20; limit <= 400; limit += 10) {
 		struct stream_settings *settings = &fixture.settings[0];
 
-		set_up(&fixture, 1, limited ? 120 * MIB : 0);
-		set_codecs(settings, "zstd:level=19:wlog=24:clog=24:hlog=21");
-		assert_int_equal(plan(&fixture, &budget, NULL), 0);
-		assert_int_equal(settings->has_literal, !limited);
-		assert_int_equal(settings->codec.id, CODEC_LZMA);
-		dwarfs_context_free(fixture.context);
-	}
-}
+		for (int with = 0; with < 2; with++) {
+			struct fixture *one = with ? &fixture : &alone;
 
-/* Small blocks need little memory for either. */
-static void a_little_codec_for_literals_stays(void **state)
-{
-	struct fixture fixture;
-	struct budget budget;
-	bool has_smaller_blocks = false;
-
-	if (!dw_codec_can_pack(CODEC_LZMA) || !dw_codec_can_pack(CODEC_ZSTD))
-		skip();
-	for (uint64_t limit = 16; limit <= 48; limit++) {
-		set_up(&fixture, 1, limit * MIB);
-		fixture.builder.options.block_bits = 18;
-		fixture.load.bytes = 32 * MIB;
-		set_codecs(&fixture.settings[0], "zstd:level=19:clog=17:hlog=15");
-		if (plan(&fixture, &budget, NULL) == 0) {
-			has_smaller_blocks |= fixture.builder.options.block_bits < 18;
-			assert_true(fixture.settings[0].has_literal);
+			set_up(one, 1, limit * MIB);
+			one->load.bytes = 64 * MIB;
+			assert_int_equal(dw_codec_parse("lzma:level=9",
+							&one->settings[0].codec, NULL),
+					 0);
+			assert_int_equal(dw_codec_parse("zstd:level=19:clog=19:hlog=19",
+							&one->settings[0].literal, NULL),
+					 0);
+			one->settings[0].has_literal = with;
+		}
+		if (plan(&alone, &budget, NULL) == 0) {
+			assert_int_equal(plan(&fixture, &budget, NULL), 0);
+			had += settings->has_literal;
+			had_not += !settings->has_literal;
+			assert_int_equal(fixture.builder.options.block_bits,
+					 alone.builder.options.block_bits);
+			assert_int_equal(
+				dw_codec_memory(&settings->codec, 1 << 24),
+				dw_codec_memory(&alone.settings[0].codec, 1 << 24));
+		} else {
+			assert_int_equal(plan(&fixture, &budget, NULL), DWARFS_ERR_LIMIT);
 		}
 		dwarfs_context_free(fixture.context);
+		dwarfs_context_free(alone.context);
 	}
-	assert_true(has_smaller_blocks);
+	assert_true(had > 3);
+	assert_true(had_not > 3);
 }
 
 static void records_alone_can_be_too_much(void **state)
@@ -360,8 +355,7 @@ int main(void)
 		cmocka_unit_test(plans_do_not_depend_on_workers),
 		cmocka_unit_test(orders_are_tried_where_there_is_memory),
 		cmocka_unit_test(the_amount_that_is_named_does),
-		cmocka_unit_test(literals_have_no_codec_where_that_takes_the_most),
-		cmocka_unit_test(a_little_codec_for_literals_stays),
+		cmocka_unit_test(codecs_for_literals_go_first),
 		cmocka_unit_test(records_alone_can_be_too_much),
 		cmocka_unit_test(metadata_makes_do),
 	};

@@ -434,8 +434,8 @@ static void a_block_of_literals_counts_once(void **state)
 	}
 }
 
-/* The sample consists of the first half of each sixteenth: the other halves are all the same. The
- * block counts once then, too. */
+/* The sample consists of the first half of each sixteenth: the other halves are all the same, or
+ * have runs of 24 bytes in common that are all over the block. The block counts once then, too. */
 static void repeats_outside_of_the_sample_are_found(void **state)
 {
 	enum { SIZE = 2 << 20, UNIT = SIZE / 16, HALF = UNIT / 2 };
@@ -448,50 +448,61 @@ static void repeats_outside_of_the_sample_are_found(void **state)
 	if (lacks_lzma_or_zstd())
 		skip();
 	fill_with_digits(data, SIZE);
-	assert_int_equal(dw_codec_parse("zstd:level=3", &packing.codec, NULL), 0);
+	assert_int_equal(dw_codec_parse("zstd:level=12", &packing.codec, NULL), 0);
 	assert_int_equal(dw_block_packer_new(&packing, SIZE, NULL, &packer, NULL), 0);
 	dw_block_packer_set_meter(packer, &meter);
 	assert_int_equal(pack(packer, (struct span){ data, SIZE }, &out), CODEC_ZSTD);
 	assert_in_range(out.size, SIZE / 2, SIZE / 2 + SIZE / 100);
 	assert_int_equal(meter, SIZE);
+
+	for (size_t i = 8; i < 16; i++)
+		for (size_t at = 0; at + 32 <= HALF; at += 32)
+			memcpy(data + i * UNIT + HALF + at,
+			       data + (i - 8) * UNIT + HALF + at * 7 % HALF, 24);
+	pack(packer, (struct span){ data, SIZE }, &out);
+	assert_in_range(out.size, SIZE / 3, SIZE / 2 - SIZE / 40);
+	assert_int_equal(meter, 2 * SIZE);
+
 	for (size_t i = 1; i < 16; i++)
 		memcpy(data + i * UNIT + HALF, data + HALF, HALF);
 	pack(packer, (struct span){ data, SIZE }, &out);
 	assert_in_range(out.size, SIZE / 4, SIZE / 3);
-	assert_int_equal(meter, 2 * SIZE);
+	assert_int_equal(meter, 3 * SIZE);
 }
 
-/* The codecs exist one at a time. */
+/* The codecs exist one at a time: the literal one counts if it is the larger one. */
 static void memory_is_that_of_the_larger_codec(void **state)
 {
 	auto_free uint8_t *digits = dw_malloc(DIGITS), *text = dw_malloc(DIGITS);
 	struct packing packing, alone;
-	uint64_t with, without;
+	uint64_t with, without, sample;
+	const size_t block = (size_t)64 << 20;
 
 	if (lacks_lzma_or_zstd())
 		skip();
 	packing = alone = packing_of_level(9);
 	alone.has_literal = false;
-	with = dw_packing_memory(&packing, (size_t)64 << 20);
-	without = dw_packing_memory(&alone, (size_t)64 << 20);
-	assert_true(with == without);
+	sample = dw_block_sample_memory(true, block) -
+		 dw_block_sample_memory(false, block);
+	with = dw_packing_memory(&packing, block);
+	without = dw_packing_memory(&alone, block);
+	assert_true(with == without + sample);
 	packing.codec.level = alone.codec.level = 0;
 	packing.has_dense = alone.has_dense = false;
-	with = dw_packing_memory(&packing, (size_t)64 << 20);
-	without = dw_packing_memory(&alone, (size_t)64 << 20);
-	assert_true(with > without);
-	assert_true(with == dw_literal_memory(&packing, (size_t)64 << 20) +
-				    dw_block_sample_memory((size_t)64 << 20));
+	with = dw_packing_memory(&packing, block);
+	without = dw_packing_memory(&alone, block);
+	assert_true(with == dw_codec_memory(&packing.literal, block) + block +
+				    dw_block_sample_memory(true, block));
+	assert_true(without == dw_codec_memory(&alone.codec, block));
 
 	fill_with_digits(digits, DIGITS);
 	fill_with_words(text, DIGITS);
-	packing = packing_of_level(9);
-	packing.has_dense = packing.codec.adapts = false;
-	packing.codec.bcj = 0;
-	assert_int_equal(dw_codec_parse("zstd:level=1", &packing.literal, NULL), 0);
-	assert_true(memory_in_use(&packing, (struct span){ digits, DIGITS },
-				  (struct span){ text, DIGITS }) <=
-		    dw_packing_memory(&packing, DIGITS));
+	for (uint32_t level = 7; level <= 9; level++) {
+		packing = packing_of_level(level);
+		assert_true(memory_in_use(&packing, (struct span){ digits, DIGITS },
+					  (struct span){ text, DIGITS }) <=
+			    dw_packing_memory(&packing, DIGITS));
+	}
 }
 
 /* -- a whole run --------------------------------------------------------------------- */

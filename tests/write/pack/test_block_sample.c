@@ -119,6 +119,24 @@ static void literals_have_no_repeats(void **state)
 	assert_false(is_literal(BLOCK));
 }
 
+/* Ids of 8 bytes, of which each occurs twice, far from one another, are repeats; a few are not. */
+static void repeats_may_be_anywhere(void **state)
+{
+	fill_with_noise(data, BLOCK);
+	assert_true(is_literal(BLOCK));
+	for (size_t at = 0; at + 16 <= BLOCK / 2; at += 16)
+		memcpy(data + BLOCK / 2 + at, data + at * 7 % (BLOCK / 2), 8);
+	assert_false(is_literal(BLOCK));
+	fill_with_noise(data, BLOCK);
+	for (size_t at = 0; at + 8192 <= BLOCK / 2; at += 8192)
+		memcpy(data + BLOCK / 2 + at, data + at * 7 % (BLOCK / 2), 8);
+	assert_true(is_literal(BLOCK));
+	/* Each byte has so few bits that only very long runs are no coincidence. */
+	for (size_t i = 0; i < BLOCK; i++)
+		data[i] = data[i] % 64 == 0;
+	assert_false(is_literal(BLOCK));
+}
+
 /* The size of all of the block decides: digits take half of theirs. */
 static void the_whole_block_confirms_it(void **state)
 {
@@ -141,14 +159,37 @@ static void the_whole_block_confirms_it(void **state)
 static void sizes_are_compared_in_proportion(void **state)
 {
 	fill_with_digits(data, BLOCK, 1);
-	assert_true(may_shrink(BLOCK, BLOCK / 2));
-	assert_true(may_shrink(BLOCK, BLOCK / 2 - BLOCK / 50));
-	assert_false(may_shrink(BLOCK, BLOCK / 2 - BLOCK / 30));
-	assert_true(may_shrink(UNIT, UNIT / 2 + 200));
-	assert_false(may_shrink(UNIT, UNIT / 2 - UNIT / 30));
+	assert_true(may_shrink(BLOCK, BLOCK / 2 + BLOCK / 50));
+	assert_false(may_shrink(BLOCK, BLOCK / 2));
+	assert_true(may_shrink(UNIT, UNIT / 2 + UNIT / 50));
+	assert_false(may_shrink(UNIT, UNIT / 2));
 	/* Short repeats are not for a codec that finds long ones. */
 	fill_with_numbers(data, BLOCK);
 	assert_false(may_shrink(BLOCK, BLOCK / 2));
+}
+
+/* Lines that begin with a random hash and end with a path: the sample may be larger. */
+static void long_matches_alone_may_be_better(void **state)
+{
+	auto_buffer struct buffer out = { 0 };
+	struct codec_spec spec;
+	struct codec *codec;
+	char path[64];
+	uint32_t id;
+
+	fill_with_digits(data, BLOCK, 1);
+	for (size_t i = 0; i + 100 <= BLOCK; i += 100) {
+		snprintf(path, sizeof(path), "  ./include/module%04zu/file%06zu.h\n",
+			 i / 4000, i / 100);
+		memcpy(data + i + 64, path, 36);
+	}
+	assert_int_equal(dw_codec_parse("zstd:level=9", &spec, NULL), 0);
+	assert_int_equal(dw_codec_new(&spec, BLOCK, &codec, NULL), 0);
+	assert_int_equal(
+		dw_codec_pack(codec, (struct span){ data, BLOCK }, &out, &id, NULL), 0);
+	dw_codec_free(codec);
+	assert_true(may_shrink(BLOCK, out.size));
+	assert_false(may_shrink(BLOCK, out.size - out.size / 5));
 }
 
 static void a_stop_is_for_all_codecs(void **state)
@@ -175,10 +216,12 @@ static void a_stop_is_for_all_codecs(void **state)
 
 static void small_blocks_take_less_memory(void **state)
 {
-	assert_true(dw_block_sample_memory(1 << 10) < dw_block_sample_memory(1 << 20));
-	assert_int_equal(dw_block_sample_memory(1 << 20),
-			 dw_block_sample_memory(1 << 26));
-	assert_in_range(dw_block_sample_memory(1 << 26), 1 << 20, 8 << 20);
+	assert_true(dw_block_sample_memory(true, 1 << 10) <
+		    dw_block_sample_memory(true, 1 << 20));
+	assert_int_equal(dw_block_sample_memory(true, 1 << 20),
+			 dw_block_sample_memory(true, 1 << 26));
+	assert_in_range(dw_block_sample_memory(true, 1 << 26),
+			dw_block_sample_memory(false, 1 << 26) + (4 << 20), 12 << 20);
 }
 
 int main(void)
@@ -186,8 +229,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pieces_are_all_over_the_block),
 		cmocka_unit_test(literals_have_no_repeats),
+		cmocka_unit_test(repeats_may_be_anywhere),
 		cmocka_unit_test(the_whole_block_confirms_it),
 		cmocka_unit_test(sizes_are_compared_in_proportion),
+		cmocka_unit_test(long_matches_alone_may_be_better),
 		cmocka_unit_test(a_stop_is_for_all_codecs),
 		cmocka_unit_test(small_blocks_take_less_memory),
 	};
