@@ -27,7 +27,9 @@ struct open_file {
 	dwarfs_inode inode;
 	dwarfs_file *file;
 	_Atomic uint64_t next, ahead;
-	atomic_uint run; /* reads in a row */
+	atomic_uint run;		 /* reads in a row */
+	unsigned handles;		 /* of the kernel, each with a reference */
+	struct open_file *newer, *older; /* with handles */
 };
 
 struct place {
@@ -37,6 +39,8 @@ struct place {
 
 struct files {
 	struct place places[PLACES];
+	pthread_mutex_t lock;	  /* of the list and its links and counts */
+	struct open_file *newest; /* with handles */
 };
 
 /* -- the table ----------------------------------------------------------------------- */
@@ -63,6 +67,7 @@ int files_new(struct files **files_out)
 		return tool_error("out of memory");
 	for (size_t i = 0; i < PLACES; i++)
 		pthread_mutex_init(&files->places[i].lock, NULL);
+	pthread_mutex_init(&files->lock, NULL);
 	*files_out = files;
 	return 0;
 }
@@ -81,11 +86,45 @@ void files_trim(struct files *files)
 	}
 }
 
+/* Before the kernel gets a handle of a file. */
+static void add_handle(struct files *files, struct open_file *file)
+{
+	pthread_mutex_lock(&files->lock);
+	if (file->handles++ == 0) {
+		file->older = files->newest;
+		file->newer = NULL;
+		if (file->older)
+			file->older->newer = file;
+		files->newest = file;
+	}
+	pthread_mutex_unlock(&files->lock);
+}
+
+/* The handle is gone; its reference is left to the caller. */
+static void remove_handle(struct files *files, struct open_file *file)
+{
+	pthread_mutex_lock(&files->lock);
+	if (--file->handles == 0) {
+		*(file->newer ? &file->newer->older : &files->newest) = file->older;
+		if (file->older)
+			file->older->newer = file->newer;
+	}
+	pthread_mutex_unlock(&files->lock);
+}
+
+/* The kernel need not release files that were closed just before it is unmounted. */
 void files_free(struct files *files)
 {
 	if (!files)
 		return;
 	files_trim(files);
+	while (files->newest) {
+		struct open_file *file = files->newest;
+
+		remove_handle(files, file);
+		put_file(file);
+	}
+	pthread_mutex_destroy(&files->lock);
 	for (size_t i = 0; i < PLACES; i++)
 		pthread_mutex_destroy(&files->places[i].lock);
 	free(files);
@@ -211,15 +250,22 @@ void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
 	info->keep_cache = cache;
 	/* Files with holes can still be mapped, until they are opened again. */
 	info->direct_io = !mounted->settings->cache_files;
+	add_handle(mounted->files, file);
 	/* When the caller is gone already, no release follows. */
 	if (fuse_reply_open(req, info) == 0)
 		file = NULL;
+	else
+		remove_handle(mounted->files, file);
 }
 
 void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *info)
 {
+	struct open_file *file = (struct open_file *)(uintptr_t)info->fh;
+
 	REQUEST(req, PERF_RELEASE, ino, 0);
-	put_file((struct open_file *)(uintptr_t)info->fh);
+	if (file)
+		remove_handle(mounted_of(req)->files, file);
+	put_file(file);
 	fuse_reply_err(req, 0);
 }
 
