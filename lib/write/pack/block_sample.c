@@ -4,6 +4,7 @@
  * codec of the block is chosen.
  */
 #include "write/pack/block_sample.h"
+#include "base/bytes.h"
 #include "codec/encode/encode.h"
 #include "write/pack/entropy.h"
 #include "write/pack/repeats.h"
@@ -41,6 +42,7 @@ struct block_sample {
 	struct buffer pieces, packed;
 	size_t room; /* of codecs: a sample is not larger */
 	struct span block;
+	uint64_t entropy;  /* of the block; set by dw_block_sample_is_literal() */
 	struct span bytes; /* the sample: of pieces, or a whole small block */
 	size_t fast_bytes; /* of the sample, compressed */
 	size_t repeats_bytes, literal_bytes; /* the same; 0: not known */
@@ -188,21 +190,25 @@ bool dw_block_sample_is_dense(const struct block_sample *sample)
 /*
  * Whether runs that are no coincidence occur more than once anywhere in the block: more than one in
  * least_rate of those that have run_bits of entropy. A block of 16 MiB has 2^24 runs, so that
- * one in 2^(run_bits - 24) equals another one by chance. Longer runs are worth a match however
- * rare they are, shorter ones only if there are many.
+ * one in 2^(run_bits - 24) equals another one by chance; in larger blocks runs have more bits for
+ * the same chance. Longer runs are worth a match however rare they are, shorter ones only if
+ * there are many.
  */
-static int has_repeats(struct span block, bool *has_out, dwarfs_error **err)
+static int has_repeats(const struct block_sample *sample, bool *has_out,
+		       dwarfs_error **err)
 {
 	static const struct {
 		unsigned run_bits, least_rate;
 	} kinds[] = { { 32, 48 }, { 44, 400 } };
-	uint64_t bits = 8 * dw_entropy_bytes(block);
+	const struct span block = sample->block;
+	const unsigned length = dw_bit_length(block.size >> 24);
+	uint64_t bits = 8 * sample->entropy;
 	int ret = 0;
 
 	*has_out = false;
 	for (size_t i = 0; i < 2 && ret == 0 && !*has_out && bits > 0; i++) {
-		uint64_t run =
-			(kinds[i].run_bits * (uint64_t)block.size + bits - 1) / bits;
+		uint64_t run_bits = kinds[i].run_bits + (length > 1 ? length - 1 : 0);
+		uint64_t run = (run_bits * block.size + bits - 1) / bits;
 		struct repeats repeats = { 0 };
 
 		if (run > DW_MAX_REPEAT)
@@ -227,7 +233,8 @@ int dw_block_sample_is_literal(struct block_sample *sample, bool *literal_out,
 	ret = measure_literals(sample, err);
 	if (ret < 0 || sample->repeats_bytes < least || needs_short_matches(sample))
 		return ret;
-	ret = has_repeats(sample->block, &has, err);
+	sample->entropy = dw_entropy_bytes(sample->block);
+	ret = has_repeats(sample, &has, err);
 	*literal_out = ret == 0 && !has;
 	return ret;
 }
@@ -243,7 +250,7 @@ bool dw_block_sample_confirms_literal(const struct block_sample *sample,
 {
 	uint64_t most = of_block(sample, sample->repeats_bytes);
 
-	return packed_bytes >= dw_size_with_repeats(dw_entropy_bytes(sample->block)) &&
+	return packed_bytes >= dw_size_with_repeats(sample->entropy) &&
 	       packed_bytes <= some_more_than(most);
 }
 

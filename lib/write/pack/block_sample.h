@@ -24,8 +24,8 @@ int dw_block_sample_new(size_t block_bytes, const atomic_bool *stop,
 void dw_block_sample_free(struct block_sample *sample);
 DW_DEFINE_AUTO(block_sample, struct block_sample *, dw_block_sample_free)
 
-/* Memory that it takes at most, as dw_codec_memory(); without a literal codec, that is for the
- * first function only. */
+/* Memory that it takes at most, as dw_codec_memory(). Without a literal codec only
+ * dw_block_sample_is_dense() is for use, which takes less. */
 uint64_t dw_block_sample_memory(bool has_literal, size_t block_bytes);
 
 /* Take the sample of a block, which the other functions are about; the block must stay valid. */
