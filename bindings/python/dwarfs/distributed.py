@@ -344,7 +344,8 @@ def _look(batch: list[tuple[str, bool]]) -> list[tuple[bytes, tuple[int, ...]]]:
 
 def _look_at(source: str, whole: bool) -> tuple[bytes, tuple[int, ...]]:
     try:
-        descriptor = os.open(source, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+        # O_BINARY: of Windows. Files are not inherited by other programs in any case.
+        descriptor = os.open(source, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         try:
             head = os.read(descriptor, _HEAD_BYTES)
             digest = hashlib.blake2b(head, digest_size=16)

@@ -101,11 +101,9 @@ int dw_kept_anchors_new(const struct kept_anchors_input *in,
 		return dw_fail_nomem(err);
 	for (uint32_t i = (uint32_t)first; i < count; i++) {
 		anchors->is_listed[i] = note_listed(anchors, i);
-		if (anchors->is_listed[i]) {
+		if (anchors->is_listed[i])
 			anchors->listed_count++;
-			continue;
-		}
-		if ((ret = note_block(anchors, i, false, err)) < 0)
+		else if ((ret = note_block(anchors, i, false, err)) < 0)
 			return ret;
 	}
 	dw_free(dw_steal(anchors->block_piece)); /* mostly not needed any more */
