@@ -5,8 +5,8 @@
  */
 #include "write/pack/block_sample.h"
 #include "base/bytes.h"
+#include "base/entropy.h"
 #include "codec/encode/encode.h"
-#include "write/pack/entropy.h"
 #include "write/pack/repeats.h"
 
 /* Equally spaced pieces. */
@@ -28,6 +28,12 @@
 static uint64_t most_by_fast_codec(uint64_t bytes)
 {
 	return bytes + bytes / 4;
+}
+
+/* Data of this entropy have repeats if their compressed size is less than this. */
+static uint64_t size_with_repeats(uint64_t entropy)
+{
+	return entropy - entropy / 128;
 }
 
 /* A block of literals is not larger by this part of it than matches from 3 bytes on make it. */
@@ -223,7 +229,7 @@ static int has_repeats(const struct block_sample *sample, bool *has_out,
 int dw_block_sample_is_literal(struct block_sample *sample, bool *literal_out,
 			       dwarfs_error **err)
 {
-	uint64_t least = dw_size_with_repeats(dw_entropy_bytes(sample->bytes));
+	uint64_t least = size_with_repeats(dw_entropy_bytes(sample->bytes));
 	bool has;
 	int ret;
 
@@ -250,7 +256,7 @@ bool dw_block_sample_confirms_literal(const struct block_sample *sample,
 {
 	uint64_t most = of_block(sample, sample->repeats_bytes);
 
-	return packed_bytes >= dw_size_with_repeats(sample->entropy) &&
+	return packed_bytes >= size_with_repeats(sample->entropy) &&
 	       packed_bytes <= some_more_than(most);
 }
 

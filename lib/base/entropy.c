@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/pack/entropy: the size of data if each byte were coded by its frequency alone.
+ * base/entropy: the size of data if each byte were coded by its frequency alone.
  */
 #include "base/bytes.h"
-#include "write/pack/entropy.h"
+#include "base/entropy.h"
 
 #define SLICE_BYTES   ((size_t)128 << 10)
 #define FRACTION_BITS 12
@@ -23,17 +23,25 @@ static uint64_t scaled_log2(uint64_t number)
 	return log;
 }
 
+uint64_t dw_entropy_bits(const uint32_t counts[256])
+{
+	uint64_t all = 0, sum = 0;
+
+	for (size_t i = 0; i < 256; i++)
+		all += counts[i];
+	for (size_t i = 0; i < 256; i++)
+		if (counts[i])
+			sum += counts[i] * (scaled_log2(all) - scaled_log2(counts[i]));
+	return sum >> FRACTION_BITS;
+}
+
 static uint64_t slice_bits(const uint8_t *data, size_t size)
 {
 	uint32_t counts[256] = { 0 };
-	uint64_t sum = 0;
 
 	for (size_t i = 0; i < size; i++)
 		counts[data[i]]++;
-	for (size_t i = 0; i < 256; i++)
-		if (counts[i])
-			sum += counts[i] * (scaled_log2(size) - scaled_log2(counts[i]));
-	return sum >> FRACTION_BITS;
+	return dw_entropy_bits(counts);
 }
 
 uint64_t dw_entropy_bytes(struct span in)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * write/pack/entropy: against values that are known exactly.
+ * base/entropy: against values that are known exactly.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "write/pack/entropy.h"
+#include "base/entropy.h"
 
 enum { SLICE = 128 << 10 };
 

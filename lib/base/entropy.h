@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * base/entropy: the size of data if each byte were coded by its frequency alone.
+ */
+#ifndef DW_BASE_ENTROPY_H
+#define DW_BASE_ENTROPY_H
+
+#include <stdint.h>
+
+#include "base/memory.h"
+
+/* The entropy of so many bytes of each value, less than 2^31 in all, in bits; within 1/4096 bit
+ * for each byte. */
+uint64_t dw_entropy_bits(const uint32_t counts[256]);
+
+/* The sum of the entropies of slices of 128 KiB, the size of a block of zstd, in bytes; within
+ * 1/4096 bit for each byte of the data. */
+uint64_t dw_entropy_bytes(struct span in);
+
+#endif
