@@ -56,7 +56,9 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  *
  * dwarfs_level_text() and dwarfs_level_number() return these settings, and mkdwarfs(1) lists
  * them. Blocks with a very high compression ratio, such as those of logs, have a codec of
- * their own (DWARFS_LEVEL_DENSE_BLOCKS) at the higher levels. Blocks whose compressed size is
+ * their own (DWARFS_LEVEL_DENSE_BLOCKS) at the higher levels; at levels 6 and 7 also blocks of
+ * numbers, samples and pixels, where a sample shows that lzma makes them clearly smaller than
+ * zstd. Blocks whose compressed size is
  * larger than their entropy, such as those of base64 or hexadecimal digits, are compressed with
  * another codec, too, at levels 8 and 9 (DWARFS_LEVEL_LITERAL_BLOCKS), and the smaller result
  * is used. Categories: incompressible
@@ -90,7 +92,7 @@ enum dwarfs_level_setting {
 
 	/* dwarfs_level_text(): codecs, as for dwarfs_builder_set_codec(), and an order */
 	DWARFS_LEVEL_BLOCKS,
-	DWARFS_LEVEL_DENSE_BLOCKS, /**< for blocks with a very high compression ratio */
+	DWARFS_LEVEL_DENSE_BLOCKS, /**< for blocks that this codec makes clearly smaller */
 	DWARFS_LEVEL_METADATA,
 	DWARFS_LEVEL_SCHEMA,
 	DWARFS_LEVEL_HISTORY,

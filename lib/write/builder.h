@@ -39,7 +39,7 @@ struct order_spec {
 /* How the fragments of a category are ordered, segmented and compressed. */
 struct stream_settings {
 	struct codec_spec codec;
-	struct codec_spec dense;   /* for blocks that compress very well */
+	struct codec_spec dense;   /* for blocks that compress very well, and numbers */
 	struct codec_spec literal; /* for blocks with few repeats */
 	bool has_dense, has_literal;
 	bool falls_back;	    /* to another codec where that compresses better: */

@@ -356,12 +356,66 @@ static void matches_adapt_to_lines(void **state)
 	}
 }
 
+/* Pixels of 3 bytes that differ little from the one before. */
+static void fill_with_pixels(uint8_t *data, size_t size)
+{
+	uint32_t random = 11;
+
+	for (size_t i = 0; i < size; i++) {
+		int change = (int)(next_random(&random) >> 8) % 13 - 6;
+
+		data[i] = (uint8_t)((i < 3 ? 80 * i : data[i - 3]) + (size_t)change);
+	}
+}
+
+/* Of the first Block's filters: the distance of delta, 0 if that is not the first. */
+static uint32_t distance_of(const struct buffer *packed)
+{
+	lzma_filter filters[LZMA_FILTERS_MAX + 1];
+	const uint8_t *header = packed->data + LZMA_STREAM_HEADER_SIZE;
+	lzma_block block = { .filters = filters,
+			     .header_size = lzma_block_header_size_decode(*header) };
+	uint32_t distance = 0;
+
+	assert_int_equal(lzma_block_header_decode(&block, NULL, header), LZMA_OK);
+	if (filters[0].id == LZMA_FILTER_DELTA)
+		distance = ((lzma_options_delta *)filters[0].options)->dist;
+	for (int i = 0; filters[i].id != LZMA_VLI_UNKNOWN; i++)
+		free(filters[i].options);
+	return distance;
+}
+
+static void pixels_are_packed_as_differences(void **state)
+{
+	static const struct {
+		const char *spec;
+		size_t size;
+	} each[] = { { "lzma:level=1:adapt", LARGE },
+		     { "lzma:level=6:adapt", ADAPTED },
+		     { "lzma:level=1:adapt:binary=auto", ADAPTED },
+		     { "lzma:level=1:adapt:block_size=17", ADAPTED } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+		auto_free uint8_t *data = exactly(each[i].size);
+		auto_buffer struct buffer out = { 0 };
+		const struct span in = { data, each[i].size };
+		size_t usual;
+
+		fill_with_pixels(data, each[i].size);
+		usual = pack("lzma:level=1", in, &out);
+		assert_int_equal(distance_of(&out), 0);
+		assert_true(pack(each[i].spec, in, &out) < usual * 7 / 10);
+		assert_int_equal(distance_of(&out), 3);
+	}
+}
+
 /* What was chosen for one block has no effect on the next. */
 static void each_block_is_adapted_to(void **state)
 {
 	auto_codec struct codec *codec = NULL;
 	auto_free uint8_t *records = dw_calloc(1, ADAPTED),
-			  *lines = dw_calloc(1, ADAPTED);
+			  *lines = dw_calloc(1, ADAPTED), *pixels = exactly(ADAPTED);
 	struct buffer first = { 0 }, again = { 0 };
 	struct codec_spec spec;
 	uint32_t id;
@@ -370,6 +424,7 @@ static void each_block_is_adapted_to(void **state)
 	assert_true(records && lines);
 	fill_with_records(records, ADAPTED);
 	fill_with_lines(lines, ADAPTED);
+	fill_with_pixels(pixels, ADAPTED);
 	assert_int_equal(dw_codec_parse("lzma:level=6:nice=273:adapt", &spec, NULL), 0);
 	assert_int_equal(dw_codec_new(&spec, ADAPTED, &codec, NULL), 0);
 	assert_int_equal(dw_codec_pack(codec, (struct span){ records, ADAPTED }, &first,
@@ -378,6 +433,11 @@ static void each_block_is_adapted_to(void **state)
 	assert_int_equal(
 		dw_codec_pack(codec, (struct span){ lines, ADAPTED }, &again, &id, NULL),
 		0);
+	again.size = 0;
+	assert_int_equal(
+		dw_codec_pack(codec, (struct span){ pixels, ADAPTED }, &again, &id, NULL),
+		0);
+	again.size = 0;
 	assert_int_equal(dw_codec_pack(codec, (struct span){ records, ADAPTED }, &again,
 				       &id, NULL),
 			 0);
@@ -412,6 +472,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(options_adapt_to_records),
 		cmocka_unit_test(matches_adapt_to_lines),
+		cmocka_unit_test(pixels_are_packed_as_differences),
 		cmocka_unit_test(each_block_is_adapted_to),
 		cmocka_unit_test(adapting_is_left_out_for_lack_of_memory),
 		cmocka_unit_test(auto_finds_the_machine),

@@ -8,8 +8,11 @@ The crate is an independent reader. It knows formats 2.3 to 2.5, no holes, whole
 names in UTF-8; it misreads a packed shared-files table, and it reads no FLAC and no RICEPP. The
 images here avoid these.
 """
+import array
 import contextlib
+import itertools
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -217,6 +220,21 @@ def main():
                 for options in (["-l1"], ["-l7", "--time-resolution=1ns"]):
                     check(mkdwarfs, reader, folder, walker.describe(folder), image, options)
                 os.unlink(image)
+        with suite.case("numbers, packed as differences"):
+            folder = os.path.join(scratch, "numbers")
+            os.mkdir(folder)
+            dice = random.Random(3)
+            numbers = array.array("I", itertools.accumulate(
+                dice.randrange(50) for _ in range(200000)))
+            with open(os.path.join(folder, "numbers"), "wb") as out:
+                out.write(numbers.tobytes())
+            sizes = []
+            for options in (["-C", "lzma:level=1"], ["-C", "lzma:level=1:adapt"], ["-l7"]):
+                absent.need_for_options(options)
+                check(mkdwarfs, reader, folder, walker.describe(folder), image, options)
+                sizes.append(os.path.getsize(image))
+                os.unlink(image)
+            assert max(sizes[1:]) < 0.95 * sizes[0], sizes
         with suite.case("an empty directory"):
             empty = os.path.join(scratch, "empty")
             os.mkdir(empty)

@@ -27,6 +27,7 @@ OF_A_MODULE = {
 }
 # Tests of a file in a subfolder that has one test only.
 ELSEWHERE = {"codec/test_lzma2.c": "lib/codec/lzma/lzma2.c",
+             "codec/test_positions.c": "lib/codec/encode/positions.c",
              "codec/test_samples.c": "lib/codec/encode/samples.c"}
 # Files of lib/, and folders that end with a slash, without a test of their name: the tests that
 # cover them.

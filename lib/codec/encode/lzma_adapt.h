@@ -31,13 +31,15 @@ int dw_lzma_count(const struct lzma_probe *probe, const lzma_filter *filters,
 
 /*
  * Set lc, lp, pb and nice_len of the options to what makes the block smallest, as far as samples
- * tell. The sample consists of pieces of the block that begin at multiples of 16 bytes.
- * full_nice_len is what nice_len is by default. Samples below 256 KiB get the usual options.
+ * tell, and *distance_out to that of a delta filter, 0 for none. The sample consists of pieces of
+ * the block that begin at multiples of 16 bytes. full_nice_len is what nice_len is by default.
+ * Samples below 256 KiB get the usual options.
  */
 int dw_lzma_adapt(const struct lzma_probe *probe, struct span block, struct span sample,
-		  uint32_t full_nice_len, lzma_options_lzma *options, dwarfs_error **err);
+		  uint32_t full_nice_len, lzma_options_lzma *options,
+		  uint32_t *distance_out, dwarfs_error **err);
 
-/* Memory of attempts, without the sample, for blocks of this size. */
-uint64_t dw_lzma_adapt_memory(size_t block_bytes);
+/* Memory of attempts, without the sample, for blocks of this size, in this mode. */
+uint64_t dw_lzma_adapt_memory(size_t block_bytes, lzma_mode mode);
 
 #endif

@@ -35,7 +35,7 @@
 /* With a smaller dictionary, for lack of memory, the attempts would take a large part of it. */
 #define ADAPT_LEAST_DICT ((uint32_t)4 << 20)
 
-/* Memory besides the filters. */
+/* Memory besides the LZMA2 and BCJ filters. */
 #define STREAM_BYTES ((uint64_t)64 << 10)
 
 struct attempt {
@@ -43,6 +43,8 @@ struct attempt {
 	lzma_options_lzma options;
 	lzma_filter plain[2];
 	lzma_filter branch[3]; /* with a BCJ filter first, if requested */
+	lzma_options_delta differences;
+	lzma_filter delta[3]; /* with a delta filter first, unless its distance is 0 */
 };
 
 struct packer {
@@ -99,8 +101,10 @@ static uint64_t set_filters(struct attempt *attempt, const struct codec_spec *sp
 	if (!set_lzma_options(&attempt->options, spec, block_bytes))
 		return UINT64_MAX;
 	attempt->stream = (lzma_stream){ .allocator = &dw_lzma_allocator };
-	attempt->plain[0] = attempt->branch[1] = lzma2;
-	attempt->plain[1] = attempt->branch[2] = last;
+	attempt->plain[0] = attempt->branch[1] = attempt->delta[1] = lzma2;
+	attempt->plain[1] = attempt->branch[2] = attempt->delta[2] = last;
+	attempt->differences = (lzma_options_delta){ .type = LZMA_DELTA_TYPE_BYTE };
+	attempt->delta[0] = (lzma_filter){ LZMA_FILTER_DELTA, &attempt->differences };
 	attempt->branch[0] = (lzma_filter){ LZMA_FILTER_X86, NULL };
 	if (spec->bcj != DW_LZMA_ANY_MACHINE)
 		attempt->branch[0].id = (lzma_vli)spec->bcj;
@@ -426,7 +430,8 @@ static int adapt_to_sample(struct packer *packer, struct span in,
 		return ret;
 	return packer->adapts
 		       ? dw_lzma_adapt(&probe, in, sample_or_all(packer, in),
-				       packer->full_nice_len, &packer->best.options, err)
+				       packer->full_nice_len, &packer->best.options,
+				       &packer->best.differences.dist, err)
 		       : 0;
 }
 
@@ -456,6 +461,9 @@ int dw_lzma_pack(void *state, struct span in, struct buffer *out,
 
 	if (ret < 0)
 		return ret;
+	if (best->differences.dist)
+		return pack_with(packer, &best->stream, best->delta, in, in.size - 1, out,
+				 watch, err);
 	choose_branch(packer, in, &try_branch);
 	if (try_branch && in.size <= SMALL_BYTES)
 		return pack_both(packer, best, in, out, &branch, watch, err);
@@ -471,13 +479,14 @@ int dw_lzma_pack(void *state, struct span in, struct buffer *out,
 }
 
 /* The attempts: on a small block with the filter, and on a sample. */
-static uint64_t memory_of_attempts(const struct codec_spec *spec, size_t block_bytes)
+static uint64_t memory_of_attempts(const struct codec_spec *spec, lzma_mode mode,
+				   size_t block_bytes)
 {
 	struct attempt probe;
 	uint64_t bytes = 0;
 
 	if (spec->adapts)
-		bytes = dw_lzma_adapt_memory(block_bytes);
+		bytes = dw_lzma_adapt_memory(block_bytes, mode);
 	if (spec->bcj && block_bytes > SMALL_BYTES &&
 	    set_probe(&probe, spec->bcj) > bytes)
 		bytes = set_probe(&probe, spec->bcj);
@@ -500,7 +509,7 @@ uint64_t dw_lzma_memory(const struct codec_spec *spec, size_t block_bytes)
 	if (bytes < before)
 		bytes = before;
 	return sizeof(struct packer) + STREAM_BYTES + bytes +
-	       memory_of_attempts(spec, block_bytes);
+	       memory_of_attempts(spec, attempt.options.mode, block_bytes);
 }
 
 bool dw_lzma_shrink(struct codec_spec *spec, size_t block_bytes)

@@ -36,7 +36,7 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
 #define ZSTD_LITERALS "zstd:level=19:wlog=24:clog=19:hlog=19:slog=2:mml=6"
 
 /* For blocks that compress very well: 15 % smaller than the best zstd, in less than half
- * of its time. It is decompressed in parts of 2 MiB, which makes logs 0.3 % larger than
+ * of its time. Numbers and pixels are 20 to 60 % smaller. It is decompressed in parts of 2 MiB, which makes logs 0.3 % larger than
  * one part would. The section hash makes the check in the stream unnecessary, which would
  * take 7 % of the time of decompression. */
 #define LZMA_DENSE "lzma:level=6:block_size=21:check=none:adapt"
@@ -53,7 +53,7 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
 struct level {
 	uint32_t block_bits;
 	struct codec_chain blocks, metadata, waveform;
-	const char *dense;   /* codec for blocks that compress very well, or NULL */
+	const char *dense;   /* codec for blocks that it makes clearly smaller, or NULL */
 	const char *literal; /* codec for blocks with few repeats, or NULL */
 	const char *order;
 	uint32_t window_bits, step_bits, waveform_window_bits;

@@ -9,7 +9,9 @@
  *
  * Some codecs compress better and decompress slowly, in proportion to the compressed
  * size. So a block that compresses very well, by a sample and the fast compressor, is
- * compressed with the dense codec.
+ * compressed with the dense codec. So are numbers, samples and pixels, if the codec is zstd, the
+ * dense codec lzma, and a sample 15 % smaller or more by lzma, which packs differences and knows
+ * alignments: most of them become 20 to 60 % smaller.
  *
  * Data without repeats, such as numbers and hashes in hexadecimal digits or base64, are left
  * to the literal codec, which finds long matches only: zstd with matches from 6 bytes on makes
@@ -61,6 +63,13 @@ static bool takes_samples(const struct packing *packing)
 	return packing->has_dense || packing->has_literal;
 }
 
+/* Whether blocks of numbers are for the dense codec. */
+static bool has_numeric(const struct packing *packing)
+{
+	return packing->has_dense && packing->codec.id == CODEC_ZSTD &&
+	       packing->dense.id == CODEC_LZMA;
+}
+
 uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes)
 {
 	uint64_t bytes = dw_codec_memory(&packing->codec, block_bytes), other;
@@ -75,7 +84,8 @@ uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes)
 		bytes = other > bytes ? other : bytes;
 	}
 	if (takes_samples(packing))
-		bytes += dw_block_sample_memory(packing->has_literal, block_bytes);
+		bytes += dw_block_sample_memory(has_numeric(packing),
+						packing->has_literal, block_bytes);
 	if (packing->has_fallback && dw_fast_codec(&probe))
 		bytes += dw_codec_memory(&probe, block_bytes) +
 			 dw_codec_memory(&packing->fallback, block_bytes) + block_bytes;
@@ -181,19 +191,31 @@ static int pack_literals(struct block_packer *packer, struct span in, struct buf
 	return 1;
 }
 
+/* Whether the block is for the dense codec. */
+static int is_for_dense(struct block_packer *packer, bool *dense_out, dwarfs_error **err)
+{
+	*dense_out =
+		packer->packing.has_dense && dw_block_sample_is_dense(packer->sample);
+	if (*dense_out || !has_numeric(&packer->packing))
+		return 0;
+	return dw_block_sample_is_numeric(packer->sample, dense_out, err);
+}
+
 /* Pack with the codec, or the dense or the literal one instead of it. */
 static int pack_first(struct block_packer *packer, struct span in, struct buffer *out,
 		      uint32_t *id_out, dwarfs_error **err)
 {
 	const struct packing *packing = &packer->packing;
+	bool is_dense = false;
 	int ret;
 
 	packer->has_tried_literal = false;
 	ret = packer->sample ? dw_block_sample_take(packer->sample, in, err) : 0;
-
+	if (ret == 0)
+		ret = is_for_dense(packer, &is_dense, err);
 	if (ret < 0)
 		return ret;
-	if (packing->has_dense && dw_block_sample_is_dense(packer->sample))
+	if (is_dense)
 		return pack_with(packer, &packing->dense, in, out, id_out, err);
 	if (packing->has_literal && packing->codec.id != CODEC_LZMA &&
 	    (ret = pack_literals(packer, in, out, id_out, err)) != 0)

@@ -24,9 +24,9 @@ int dw_block_sample_new(size_t block_bytes, const atomic_bool *stop,
 void dw_block_sample_free(struct block_sample *sample);
 DW_DEFINE_AUTO(block_sample, struct block_sample *, dw_block_sample_free)
 
-/* Memory that it takes at most, as dw_codec_memory(). Without a literal codec only
- * dw_block_sample_is_dense() is for use, which takes less. */
-uint64_t dw_block_sample_memory(bool has_literal, size_t block_bytes);
+/* Memory that it takes at most, as dw_codec_memory(): for dw_block_sample_is_dense(), for
+ * dw_block_sample_is_numeric() if has_numeric, and for the others if has_literal. */
+uint64_t dw_block_sample_memory(bool has_numeric, bool has_literal, size_t block_bytes);
 
 /* Take the sample of a block, which the other functions are about; the block must stay valid. */
 int dw_block_sample_take(struct block_sample *sample, struct span block,
@@ -34,6 +34,11 @@ int dw_block_sample_take(struct block_sample *sample, struct span block,
 
 /* Whether the block compresses very well. */
 bool dw_block_sample_is_dense(const struct block_sample *sample);
+
+/* Whether the block consists of numbers or samples, in columns or with little change from one to
+ * the next, that lzma packs much better than zstd. */
+int dw_block_sample_is_numeric(struct block_sample *sample, bool *numeric_out,
+			       dwarfs_error **err);
 
 /* Whether no repeats are found in the sample that make it smaller than its entropy, and hardly any
  * in all of the block. */

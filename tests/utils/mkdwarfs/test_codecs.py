@@ -323,15 +323,26 @@ class Levels(Codecs):
                 "-w", step, "--order", order, "--metadata-compression", metadata))
             self.assertTrue(image == spelt, f"level {level} is not what the help says")
 
-    def test_blocks_that_get_very_small(self):
-        """From level 6 on they have a separate codec, unless one is given."""
+    def test_dense_blocks(self):
+        """From level 6 on they have a separate codec, unless one is given: blocks that get very
+        small, and numbers."""
         absent.need("zstd", "lzma")
         rng = random.Random(11)
         self.write("tree/log", b"".join(b"<4>Nov 21 12:%02d:%02d host program: all is well\n"
                                         % divmod(number // 40 % 3600, 60)
                                         for number in range(60000)))
-        self.write("tree/other", b"".join(struct.pack("<IHH", number, rng.randrange(50), 7)
-                                          for number in range(100000)))
+        words = [rng.randbytes(rng.randrange(2, 6)).hex().encode() for _ in range(200)]
+        self.write("tree/other", b" ".join(rng.choice(words) for _ in range(100000)))
+        # Numbers that lzma makes much smaller than zstd.
+        self.write("numbers/data", b"".join(struct.pack("<IHH", number, rng.randrange(50), 7)
+                                            for number in range(100000)))
+        for level, codec in (("5", "ZSTD"), ("6", "LZMA"), ("7", "LZMA"), ("8", "LZMA")):
+            image = self.pack("-l", level, tree=self.path("numbers"))
+            self.assertEqual({section["compression"] for section in self.sections(image)},
+                             {codec}, level)
+            image = self.pack("-l", level, "-C", "zstd:level=5", tree=self.path("numbers"))
+            self.assertEqual({section["compression"] for section in self.sections(image)},
+                             {"ZSTD"}, level)
         for level, text, other in (("5", "ZSTD", "ZSTD"), ("6", "LZMA", "ZSTD"),
                                    ("7", "LZMA", "ZSTD"), ("8", "LZMA", "LZMA")):
             found = {}

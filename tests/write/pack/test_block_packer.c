@@ -482,8 +482,8 @@ static void memory_is_that_of_the_larger_codec(void **state)
 		skip();
 	packing = alone = packing_of_level(9);
 	alone.has_literal = false;
-	sample = dw_block_sample_memory(true, block) -
-		 dw_block_sample_memory(false, block);
+	sample = dw_block_sample_memory(false, true, block) -
+		 dw_block_sample_memory(false, false, block);
 	with = dw_packing_memory(&packing, block);
 	without = dw_packing_memory(&alone, block);
 	assert_true(with == without + sample);
@@ -492,7 +492,7 @@ static void memory_is_that_of_the_larger_codec(void **state)
 	with = dw_packing_memory(&packing, block);
 	without = dw_packing_memory(&alone, block);
 	assert_true(with == dw_codec_memory(&packing.literal, block) + block +
-				    dw_block_sample_memory(true, block));
+				    dw_block_sample_memory(false, true, block));
 	assert_true(without == dw_codec_memory(&alone.codec, block));
 
 	fill_with_digits(digits, DIGITS);
@@ -503,6 +503,101 @@ static void memory_is_that_of_the_larger_codec(void **state)
 					  (struct span){ text, DIGITS }) <=
 			    dw_packing_memory(&packing, DIGITS));
 	}
+}
+
+/* -- numbers ------------------------------------------------------------------------- */
+
+enum { NUMBERS = 3 << 17 };
+
+/* Numbers of 4 bytes, each a little larger than the one before. */
+static void fill_with_numbers(uint8_t *out, size_t size)
+{
+	uint32_t random = 1, number = 0;
+
+	for (size_t i = 0; i + 4 <= size; i += 4) {
+		random = random * 1664525 + 1013904223;
+		number += random >> 28;
+		dw_store32(out + i, number);
+	}
+}
+
+/* By the dense codec, at the levels where that is lzma and the codec zstd. */
+static void numbers_are_packed_by_the_dense_codec(void **state)
+{
+	auto_free uint8_t *numbers = dw_malloc(NUMBERS), *words = dw_malloc(NUMBERS);
+	const struct span in = { numbers, NUMBERS };
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	fill_with_numbers(numbers, NUMBERS);
+	fill_with_words(words, NUMBERS);
+	for (uint32_t level = 5; level <= 8; level++) {
+		struct packing packing = packing_of_level(level), alone = packing;
+		auto_packer struct block_packer *packer = NULL;
+		auto_buffer struct buffer out = { 0 };
+		atomic_uint_fast64_t meter = 0;
+		uint32_t id;
+		size_t usual;
+
+		alone.has_dense = alone.has_literal = false;
+		usual = packed_size(&alone, in, &id);
+		assert_int_equal(id, level == 8 ? CODEC_LZMA : CODEC_ZSTD);
+		assert_int_equal(
+			dw_block_packer_new(&packing, NUMBERS, NULL, &packer, NULL), 0);
+		dw_block_packer_set_meter(packer, &meter);
+		assert_int_equal(pack(packer, in, &out),
+				 level == 5 ? CODEC_ZSTD : CODEC_LZMA);
+		assert_int_equal(meter, NUMBERS);
+		if (level == 6 || level == 7)
+			assert_true(out.size < usual * 7 / 10);
+		/* Other blocks are not. */
+		assert_int_equal(pack(packer, (struct span){ words, NUMBERS }, &out),
+				 level == 8 ? CODEC_LZMA : CODEC_ZSTD);
+		assert_int_equal(meter, 2 * NUMBERS);
+	}
+}
+
+static void memory_is_enough_for_numbers(void **state)
+{
+	auto_free uint8_t *numbers = dw_malloc(NUMBERS), *words = dw_malloc(NUMBERS);
+	struct packing packing, alone;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing = alone = packing_of_level(7);
+	alone.has_dense = false;
+	assert_true(dw_packing_memory(&packing, NUMBERS) >
+		    dw_packing_memory(&alone, NUMBERS));
+	fill_with_numbers(numbers, NUMBERS);
+	fill_with_words(words, NUMBERS);
+	for (int i = 0; i < 2; i++) {
+		assert_true(memory_in_use(&packing, (struct span){ numbers, NUMBERS },
+					  (struct span){ words, NUMBERS }) <=
+			    dw_packing_memory(&packing, NUMBERS));
+		packing.has_literal = false;
+	}
+}
+
+static void lack_of_memory_for_numbers_is_an_error(void **state)
+{
+	enum { LEAST = 1 << 18 };
+	auto_free uint8_t *numbers = dw_malloc(LEAST);
+	struct packing packing = packing_of_level(7);
+	bool more = true;
+	size_t nth = 0;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing.codec.level = 1;
+	packing.dense.level = 0;
+	fill_with_numbers(numbers, LEAST);
+	while (more) {
+		int ret = pack_without_memory(&packing, (struct span){ numbers, LEAST },
+					      ++nth, &more);
+
+		assert_int_equal(ret, more ? DWARFS_ERR_NOMEM : 0);
+	}
+	assert_true(nth > 10);
 }
 
 /* -- a whole run --------------------------------------------------------------------- */
@@ -567,6 +662,9 @@ int main(void)
 		cmocka_unit_test(a_block_of_literals_counts_once),
 		cmocka_unit_test(repeats_outside_of_the_sample_are_found),
 		cmocka_unit_test(memory_is_that_of_the_larger_codec),
+		cmocka_unit_test(numbers_are_packed_by_the_dense_codec),
+		cmocka_unit_test(memory_is_enough_for_numbers),
+		cmocka_unit_test(lack_of_memory_for_numbers_is_an_error),
 		TEST(levels_fall_back_and_users_decide),
 	};
 

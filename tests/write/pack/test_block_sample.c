@@ -78,6 +78,16 @@ static bool is_literal(size_t size)
 	return literal;
 }
 
+static bool is_numeric(size_t size)
+{
+	struct block_sample *sample = sample_of(size);
+	bool numeric;
+
+	assert_int_equal(dw_block_sample_is_numeric(sample, &numeric, NULL), 0);
+	dw_block_sample_free(sample);
+	return numeric;
+}
+
 static bool may_shrink(size_t size, size_t packed_bytes)
 {
 	struct block_sample *sample = sample_of(size);
@@ -135,6 +145,74 @@ static void repeats_may_be_anywhere(void **state)
 	for (size_t i = 0; i < BLOCK; i++)
 		data[i] = data[i] % 64 == 0;
 	assert_false(is_literal(BLOCK));
+}
+
+/* Pixels of 4 bytes that differ little from those before, where the last byte is constant. */
+static void fill_with_pixels(uint8_t *out, size_t size)
+{
+	uint32_t random = 1;
+
+	for (size_t i = 0; i < size; i++) {
+		random = random * 1664525 + 1013904223;
+		out[i] = i % 4 == 3
+				 ? 255
+				 : (uint8_t)((random >> 29) + (i > 3 ? out[i - 4] : 0));
+	}
+}
+
+/* Records of 24 bytes: a constant double, one with noise, and two small numbers. */
+static void fill_with_records(uint8_t *out, size_t size)
+{
+	uint32_t random = 1;
+
+	for (size_t at = 0; at + 24 <= size; at += 24) {
+		double same = 20.125, value;
+		uint32_t small[2];
+
+		random = random * 1664525 + 1013904223;
+		value = 100 + (double)(random >> 8) / (1 << 20);
+		small[0] = random >> 20 & 63;
+		small[1] = (uint32_t)(at / 24);
+		memcpy(out + at, &same, 8);
+		memcpy(out + at + 8, &value, 8);
+		memcpy(out + at + 16, small, 8);
+	}
+}
+
+static void numbers_are_found(void **state)
+{
+	void (*const fill[])(uint8_t * out, size_t size) = { fill_with_numbers,
+							     fill_with_pixels,
+							     fill_with_records };
+
+	if (!dw_codec_can_pack(CODEC_LZMA))
+		skip();
+	for (size_t i = 0; i < 3; i++) {
+		memset(data, 0, BLOCK);
+		fill[i](data, BLOCK);
+		assert_true(is_numeric(BLOCK));
+		assert_true(is_numeric(BLOCK - 1234567));
+		assert_true(is_numeric(4 * UNIT));
+		assert_false(is_numeric(4 * UNIT - 1)); /* so little is not tried */
+		/* Most of the block decides. */
+		fill_with_digits(data + BLOCK / 4, BLOCK / 4 * 3, 1);
+		assert_false(is_numeric(BLOCK));
+	}
+	assert_false(is_numeric(0));
+}
+
+static void other_data_are_no_numbers(void **state)
+{
+	if (!dw_codec_can_pack(CODEC_LZMA))
+		skip();
+	fill_with_digits(data, BLOCK, 1);
+	assert_false(is_numeric(BLOCK));
+	fill_with_noise(data, BLOCK);
+	assert_false(is_numeric(BLOCK));
+	/* At equal distances, but zstd finds it. */
+	for (size_t at = 0; at + 64 <= BLOCK; at += 64)
+		memcpy(data + at, data, 48);
+	assert_false(is_numeric(BLOCK));
 }
 
 /* The size of all of the block decides: digits take half of theirs. */
@@ -211,17 +289,31 @@ static void a_stop_is_for_all_codecs(void **state)
 	assert_false(is);
 	assert_int_equal(dw_block_sample_take(sample, (struct span){ data, BLOCK }, NULL),
 			 DWARFS_ERR_CANCELLED);
+	stop = false;
+	fill_with_numbers(data, BLOCK);
+	assert_int_equal(dw_block_sample_take(sample, (struct span){ data, BLOCK }, NULL),
+			 0);
+	stop = true;
+	if (dw_codec_can_pack(CODEC_LZMA))
+		assert_int_equal(dw_block_sample_is_numeric(sample, &is, NULL),
+				 DWARFS_ERR_CANCELLED);
+	assert_false(is);
 	dw_block_sample_free(sample);
 }
 
 static void small_blocks_take_less_memory(void **state)
 {
-	assert_true(dw_block_sample_memory(true, 1 << 10) <
-		    dw_block_sample_memory(true, 1 << 20));
-	assert_int_equal(dw_block_sample_memory(true, 1 << 20),
-			 dw_block_sample_memory(true, 1 << 26));
-	assert_in_range(dw_block_sample_memory(true, 1 << 26),
-			dw_block_sample_memory(false, 1 << 26) + (4 << 20), 12 << 20);
+	const uint64_t dense = dw_block_sample_memory(false, false, 1 << 26);
+
+	assert_true(dw_block_sample_memory(false, true, 1 << 10) <
+		    dw_block_sample_memory(false, true, 1 << 20));
+	assert_int_equal(dw_block_sample_memory(true, true, 1 << 20),
+			 dw_block_sample_memory(true, true, 1 << 26));
+	assert_in_range(dw_block_sample_memory(false, true, 1 << 26), dense + (4 << 20),
+			12 << 20);
+	assert_true(dw_block_sample_memory(true, false, 1 << 26) > dense + (1 << 20));
+	assert_in_range(dw_block_sample_memory(true, true, 1 << 26), dense + (6 << 20),
+			24 << 20);
 }
 
 int main(void)
@@ -230,6 +322,8 @@ int main(void)
 		cmocka_unit_test(pieces_are_all_over_the_block),
 		cmocka_unit_test(literals_have_no_repeats),
 		cmocka_unit_test(repeats_may_be_anywhere),
+		cmocka_unit_test(numbers_are_found),
+		cmocka_unit_test(other_data_are_no_numbers),
 		cmocka_unit_test(the_whole_block_confirms_it),
 		cmocka_unit_test(sizes_are_compared_in_proportion),
 		cmocka_unit_test(long_matches_alone_may_be_better),
