@@ -63,11 +63,12 @@ static bool takes_samples(const struct packing *packing)
 	return packing->has_dense || packing->has_literal;
 }
 
-/* Whether blocks of numbers are for the dense codec. */
+/* Whether blocks of numbers are for the dense codec; not where literals have no codec for lack of
+ * memory. */
 static bool has_numeric(const struct packing *packing)
 {
-	return packing->has_dense && packing->codec.id == CODEC_ZSTD &&
-	       packing->dense.id == CODEC_LZMA;
+	return packing->has_dense && packing->has_literal &&
+	       packing->codec.id == CODEC_ZSTD && packing->dense.id == CODEC_LZMA;
 }
 
 uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes)

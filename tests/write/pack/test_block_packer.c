@@ -524,13 +524,13 @@ static void fill_with_numbers(uint8_t *out, size_t size)
 /* By the dense codec, at the levels where that is lzma and the codec zstd. */
 static void numbers_are_packed_by_the_dense_codec(void **state)
 {
-	auto_free uint8_t *numbers = dw_malloc(NUMBERS), *words = dw_malloc(NUMBERS);
+	auto_free uint8_t *numbers = dw_malloc(NUMBERS), *digits = dw_malloc(NUMBERS);
 	const struct span in = { numbers, NUMBERS };
 
 	if (lacks_lzma_or_zstd())
 		skip();
 	fill_with_numbers(numbers, NUMBERS);
-	fill_with_words(words, NUMBERS);
+	fill_with_digits(digits, NUMBERS);
 	for (uint32_t level = 5; level <= 8; level++) {
 		struct packing packing = packing_of_level(level), alone = packing;
 		auto_packer struct block_packer *packer = NULL;
@@ -550,9 +550,9 @@ static void numbers_are_packed_by_the_dense_codec(void **state)
 		assert_int_equal(meter, NUMBERS);
 		if (level == 6 || level == 7)
 			assert_true(out.size < usual * 7 / 10);
-		/* Other blocks are not. */
-		assert_int_equal(pack(packer, (struct span){ words, NUMBERS }, &out),
-				 level == 8 ? CODEC_LZMA : CODEC_ZSTD);
+		/* Digits are not. */
+		assert_int_equal(pack(packer, (struct span){ digits, NUMBERS }, &out),
+				 CODEC_ZSTD);
 		assert_int_equal(meter, 2 * NUMBERS);
 	}
 }
@@ -561,6 +561,7 @@ static void memory_is_enough_for_numbers(void **state)
 {
 	auto_free uint8_t *numbers = dw_malloc(NUMBERS), *words = dw_malloc(NUMBERS);
 	struct packing packing, alone;
+	uint32_t id;
 
 	if (lacks_lzma_or_zstd())
 		skip();
@@ -574,8 +575,11 @@ static void memory_is_enough_for_numbers(void **state)
 		assert_true(memory_in_use(&packing, (struct span){ numbers, NUMBERS },
 					  (struct span){ words, NUMBERS }) <=
 			    dw_packing_memory(&packing, NUMBERS));
+		/* For lack of memory, neither literals nor numbers have a codec. */
 		packing.has_literal = false;
 	}
+	assert_true(packed_size(&packing, (struct span){ numbers, NUMBERS }, &id) > 0);
+	assert_int_equal(id, CODEC_ZSTD);
 }
 
 static void lack_of_memory_for_numbers_is_an_error(void **state)
