@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Blocks with few repeats: what the codec for literals gains.
+"""Blocks with few repeats, and of numbers: what the codecs for them gain.
 
     literals.py MKDWARFS [--levels 5,7,9] [--only hexadecimal,base64,...] [--work DIRECTORY]
 
@@ -105,6 +105,39 @@ def picture(dice: random.Random) -> Iterator[bytes]:
             yield bytes(int(level + color * 5 + dice.gauss(0, 3)) & 255 for color in range(3))
 
 
+def counters(dice: random.Random) -> Iterator[bytes]:
+    """Numbers of 4 bytes, each larger than the one before."""
+    value = 1600000000
+    while True:
+        value += dice.randrange(50, 70)
+        yield struct.pack("<I", value)
+
+
+def heights(dice: random.Random) -> Iterator[bytes]:
+    """Rows of 2048 numbers of 2 bytes, as of terrain."""
+    while True:
+        level = 1000.0
+        for _ in range(2048):
+            level += dice.gauss(0, 4)
+            yield struct.pack("<h", int(level))
+
+
+def sound(dice: random.Random) -> Iterator[bytes]:
+    """Two channels of samples of 2 bytes: tones and noise."""
+    for number in range(1 << 30):
+        left = 9000 * math.sin(number / 23) + 5000 * math.sin(number / 7.1) + dice.gauss(0, 60)
+        yield struct.pack("<hh", int(left), int(left * 0.7 + dice.gauss(0, 60)))
+
+
+def pixels(dice: random.Random) -> Iterator[bytes]:
+    """Rows of 1024 points of 4 bytes with smooth colours; the last byte is constant."""
+    for row in range(1 << 20):
+        for column in range(1024):
+            level = 120 + 70 * math.sin(column / 90) * math.cos(row / 70)
+            yield bytes((int(level) + dice.randrange(2), int(level * 0.8),
+                         int(200 - level / 2) + dice.randrange(2), 255))
+
+
 def table(dice: random.Random) -> Iterator[bytes]:
     """Lines of CSV: a time and three values."""
     for number in range(1 << 30):
@@ -114,8 +147,7 @@ def table(dice: random.Random) -> Iterator[bytes]:
 
 MAKERS = {maker.__name__: maker for maker in (
     hexadecimal, base64_lines, decimal, letters, normal, doubles, hashes, repeats,
-    far_repeats, walk,
-    records, picture, table)}
+    far_repeats, walk, records, counters, heights, sound, pixels, picture, table)}
 
 
 def make(maker: Callable[[random.Random], Iterator[bytes]], path: str) -> None:

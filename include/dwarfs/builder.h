@@ -58,7 +58,7 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * them. Blocks with a very high compression ratio, such as those of logs, have a codec of
  * their own (DWARFS_LEVEL_DENSE_BLOCKS) at the higher levels; at levels 6 and 7 also blocks of
  * numbers, samples and pixels, where a sample shows that lzma makes them clearly smaller than
- * zstd. Blocks whose compressed size is
+ * zstd; they are read at 25 to 100 MB/s by one processor. Blocks whose compressed size is
  * larger than their entropy, such as those of base64 or hexadecimal digits, are compressed with
  * another codec, too, at levels 8 and 9 (DWARFS_LEVEL_LITERAL_BLOCKS), and the smaller result
  * is used. Categories: incompressible

@@ -98,7 +98,8 @@ static void print_levels(void)
 	for (level = 0; dwarfs_level_text(level, DWARFS_LEVEL_ORDER); level++)
 		print_level(level);
 	printf("Codecs of blocks with all options; dense blocks are those with a very high\n"
-	       "compression ratio, literals those with few repeated bytes:\n");
+	       "compression ratio, and at levels 6 and 7 numbers that lzma makes much smaller;\n"
+	       "literals are those with few repeated bytes:\n");
 	for (level = 0; dwarfs_level_text(level, DWARFS_LEVEL_ORDER); level++)
 		print_codecs_of_level(level);
 	print_absent_codecs();
