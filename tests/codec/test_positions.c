@@ -55,6 +55,7 @@ static void records_are_found(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		memset(data, 0, SIZE);
 		for (size_t at = 0; at + sizes[i] <= SIZE; at += sizes[i]) {
 			for (size_t j = 0; j < sizes[i]; j++)
 				data[at + j] = (uint8_t)(j * j * 37 + j);

@@ -225,7 +225,7 @@ def main():
             os.mkdir(folder)
             dice = random.Random(3)
             numbers = array.array("I", itertools.accumulate(
-                dice.randrange(50) for _ in range(200000)))
+                dice.randrange(50) for _ in range(300000)))
             with open(os.path.join(folder, "numbers"), "wb") as out:
                 out.write(numbers.tobytes())
             sizes = []

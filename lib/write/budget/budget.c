@@ -196,7 +196,8 @@ static bool use_fewer_workers(struct plan *plan)
 	return true;
 }
 
-/* Few data are for these codecs: all others would lose by each of the other steps. */
+/* Few data are for this codec and that of numbers: all others would lose by each of the other
+ * steps. */
 static bool do_without_literals(struct plan *plan)
 {
 	bool had = !plan->without_literals;

@@ -11,7 +11,9 @@
  * size. So a block that compresses very well, by a sample and the fast compressor, is
  * compressed with the dense codec. So are numbers, samples and pixels, if the codec is zstd, the
  * dense codec lzma, and a sample 15 % smaller or more by lzma, which packs differences and knows
- * alignments: most of them become 20 to 60 % smaller.
+ * alignments: most of them become 20 to 60 % smaller. A table of records that occur again far away
+ * is one, too, by its sample, but zstd finds them: so a block that has repeats anywhere is
+ * compressed with both.
  *
  * Data without repeats, such as numbers and hashes in hexadecimal digits or base64, are left
  * to the literal codec, which finds long matches only: zstd with matches from 6 bytes on makes
@@ -36,6 +38,7 @@ struct block_packer {
 	struct codec *fallback;	       /* made when it is needed first */
 	struct block_sample *sample;   /* NULL: no block is dense, or of literals */
 	bool has_tried_literal;	       /* for this block */
+	bool dense_is_doubtful;	       /* the same: the codec may be better */
 	size_t block_bytes;
 	const atomic_bool *stop;
 	/* counts each block once, however many codecs compress it */
@@ -80,6 +83,8 @@ uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes)
 		other = dw_codec_memory(&packing->literal, block_bytes) + block_bytes;
 		bytes = other > bytes ? other : bytes;
 	}
+	if (has_numeric(packing))
+		bytes += block_bytes; /* two results */
 	if (packing->has_dense) {
 		other = dw_codec_memory(&packing->dense, block_bytes);
 		bytes = other > bytes ? other : bytes;
@@ -197,9 +202,11 @@ static int is_for_dense(struct block_packer *packer, bool *dense_out, dwarfs_err
 {
 	*dense_out =
 		packer->packing.has_dense && dw_block_sample_is_dense(packer->sample);
+	packer->dense_is_doubtful = false;
 	if (*dense_out || !has_numeric(&packer->packing))
 		return 0;
-	return dw_block_sample_is_numeric(packer->sample, dense_out, err);
+	return dw_block_sample_is_numeric(packer->sample, dense_out,
+					  &packer->dense_is_doubtful, err);
 }
 
 /* Pack with the codec, or the dense or the literal one instead of it. */
@@ -260,10 +267,23 @@ static int try_fallback(struct block_packer *packer, struct span in, struct buff
 	return improve(packer, packer->fallback, in, out, id, &better, err);
 }
 
+/* Compress with another codec of the packing, instead of the last one; keep the smaller result. */
+static int try_codec(struct block_packer *packer, const struct codec_spec *spec,
+		     struct span in, struct buffer *out, uint32_t *id, dwarfs_error **err)
+{
+	bool better;
+	int ret = use_codec(packer, spec, err);
+
+	if (ret == 0)
+		ret = improve(packer, packer->codec, in, out, id, &better, err);
+	dw_buffer_free(&packer->other); /* as large as the block */
+	return ret;
+}
+
 static int try_literal(struct block_packer *packer, struct span in, struct buffer *out,
 		       uint32_t *id, dwarfs_error **err)
 {
-	bool is_promising, better;
+	bool is_promising;
 	int ret;
 
 	if (*id == CODEC_NONE)
@@ -271,11 +291,7 @@ static int try_literal(struct block_packer *packer, struct span in, struct buffe
 	ret = dw_block_sample_may_shrink(packer->sample, out->size, &is_promising, err);
 	if (ret < 0 || !is_promising)
 		return ret;
-	if ((ret = use_codec(packer, &packer->packing.literal, err)) < 0)
-		return ret;
-	ret = improve(packer, packer->codec, in, out, id, &better, err);
-	dw_buffer_free(&packer->other); /* as large as the block */
-	return ret;
+	return try_codec(packer, &packer->packing.literal, in, out, id, err);
 }
 
 int dw_block_packer_pack(struct block_packer *packer, struct span in, struct buffer *out,
@@ -283,6 +299,8 @@ int dw_block_packer_pack(struct block_packer *packer, struct span in, struct buf
 {
 	int ret = pack_first(packer, in, out, id_out, err);
 
+	if (ret == 0 && packer->dense_is_doubtful)
+		ret = try_codec(packer, &packer->packing.codec, in, out, id_out, err);
 	if (ret == 0 && packer->probe)
 		ret = try_fallback(packer, in, out, id_out, err);
 	if (ret == 0 && packer->packing.has_literal && !packer->has_tried_literal)

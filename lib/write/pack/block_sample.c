@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/entropy.h"
 #include "codec/encode/encode.h"
+#include "codec/encode/ops.h"
 #include "codec/encode/positions.h"
 #include "write/pack/repeats.h"
 
@@ -29,7 +30,6 @@
 #define NUMERIC_PIECE_BYTES ((size_t)32 << 10)
 #define NUMERIC_COUNT	    8
 #define NUMERIC_BYTES	    (NUMERIC_PIECE_BYTES * NUMERIC_COUNT)
-#define ALIGNMENT	    16
 
 /* The fast codec makes data that are for a codec of literals larger than lzma or the best zstd do by
  * less than this factor: letters of genomes by 1.23, hashes with paths by 1.09; text and programs by
@@ -134,10 +134,12 @@ uint64_t dw_block_sample_memory(bool has_numeric, bool has_literal, size_t block
 		bytes += dw_codec_memory(&spec, SAMPLE_BYTES);
 	if (has_numeric || has_literal)
 		bytes += memory_of(REPEATS_CODEC, room);
-	if (has_numeric && block_bytes >= NUMERIC_BYTES)
+	if (has_numeric && block_bytes >= SAMPLE_BYTES)
 		numeric = memory_of(NUMERIC_CODEC, room) + NUMERIC_BYTES;
 	if (has_literal)
-		literal = memory_of(LITERAL_CODEC, room) + dw_repeats_memory(block_bytes);
+		literal = memory_of(LITERAL_CODEC, room);
+	if (has_numeric || has_literal)
+		bytes += dw_repeats_memory(block_bytes);
 	return bytes + numeric + literal;
 }
 
@@ -192,19 +194,6 @@ static bool needs_short_matches(const struct block_sample *sample)
 	return sample->literal_bytes > some_more_than(sample->repeats_bytes);
 }
 
-/* Pieces at equal distances, which keep the alignment of numbers. */
-static int take_pieces(struct span block, size_t count, size_t piece_bytes,
-		       struct buffer *out, dwarfs_error **err)
-{
-	const size_t step = block.size / count & ~(size_t)(ALIGNMENT - 1);
-	int ret = 0;
-
-	out->size = 0;
-	for (size_t i = 0; i < count && ret == 0; i++)
-		ret = dw_buffer_append(out, block.data + i * step, piece_bytes, err);
-	return ret;
-}
-
 int dw_block_sample_take(struct block_sample *sample, struct span block,
 			 dwarfs_error **err)
 {
@@ -213,7 +202,8 @@ int dw_block_sample_take(struct block_sample *sample, struct span block,
 
 	sample->bytes = sample->block = block;
 	if (block.size > SAMPLE_BYTES) {
-		ret = take_pieces(block, PIECE_COUNT, PIECE_BYTES, &sample->pieces, err);
+		ret = dw_codec_take_sample(block, PIECE_COUNT, PIECE_BYTES,
+					   &sample->pieces, err);
 		sample->bytes = dw_buffer_span(&sample->pieces);
 	}
 	sample->fast_bytes = sample->bytes.size;
@@ -229,40 +219,15 @@ bool dw_block_sample_is_dense(const struct block_sample *sample)
 	return sample->fast_bytes < sample->bytes.size / DENSE_RATIO;
 }
 
-/* Only few blocks need its codec and its pieces: they are not kept. */
-int dw_block_sample_is_numeric(struct block_sample *sample, bool *numeric_out,
-			       dwarfs_error **err)
-{
-	auto_codec struct codec *codec = NULL;
-	auto_buffer struct buffer pieces = { 0 };
-	struct span in = sample->bytes;
-	size_t usual, numeric;
-	int ret;
-
-	*numeric_out = false;
-	if (in.size < NUMERIC_BYTES ||
-	    (!dw_similar_distance(in) && !dw_has_alignment(in)))
-		return 0;
-	ret = take_pieces(sample->block, NUMERIC_COUNT, NUMERIC_PIECE_BYTES, &pieces,
-			  err);
-	if (ret == 0)
-		ret = measure_by(sample, dw_buffer_span(&pieces), REPEATS_CODEC,
-				 &sample->repeats, &usual, err);
-	if (ret == 0)
-		ret = measure_by(sample, dw_buffer_span(&pieces), NUMERIC_CODEC, &codec,
-				 &numeric, err);
-	*numeric_out = ret == 0 && numeric < less_by_lzma(usual);
-	return ret;
-}
-
 /*
- * Whether runs that are no coincidence occur more than once anywhere in the block: more than one in
+ * Whether runs that are no coincidence, if the block has this entropy in bytes, occur more than once
+ * anywhere in it: more than one in
  * least_rate of those that have run_bits of entropy. A block of 16 MiB has 2^24 runs, so that
  * one in 2^(run_bits - 24) equals another one by chance; in larger blocks runs have more bits for
  * the same chance. Longer runs are worth a match however rare they are, shorter ones only if
  * there are many.
  */
-static int has_repeats(const struct block_sample *sample, bool *has_out,
+static int has_repeats(const struct block_sample *sample, uint64_t entropy, bool *has_out,
 		       dwarfs_error **err)
 {
 	static const struct {
@@ -270,7 +235,7 @@ static int has_repeats(const struct block_sample *sample, bool *has_out,
 	} kinds[] = { { 32, 48 }, { 44, 400 } };
 	const struct span block = sample->block;
 	const unsigned length = dw_bit_length(block.size >> 24);
-	uint64_t bits = 8 * sample->entropy;
+	uint64_t bits = 8 * entropy;
 	int ret = 0;
 
 	*has_out = false;
@@ -288,6 +253,36 @@ static int has_repeats(const struct block_sample *sample, bool *has_out,
 	return ret;
 }
 
+/* The codec and the pieces are not kept: most blocks need none. */
+int dw_block_sample_is_numeric(struct block_sample *sample, bool *numeric_out,
+			       bool *repeats_out, dwarfs_error **err)
+{
+	auto_codec struct codec *codec = NULL;
+	auto_buffer struct buffer pieces = { 0 };
+	struct span in = sample->bytes;
+	size_t usual = 0, numeric = 0;
+	int ret;
+
+	*numeric_out = *repeats_out = false;
+	if (sample->block.size < SAMPLE_BYTES ||
+	    (!dw_similar_distance(in) && !dw_has_alignment(in)))
+		return 0;
+	ret = dw_codec_take_sample(sample->block, NUMERIC_COUNT, NUMERIC_PIECE_BYTES,
+				   &pieces, err);
+	if (ret == 0)
+		ret = measure_by(sample, dw_buffer_span(&pieces), REPEATS_CODEC,
+				 &sample->repeats, &usual, err);
+	if (ret == 0)
+		ret = measure_by(sample, dw_buffer_span(&pieces), NUMERIC_CODEC, &codec,
+				 &numeric, err);
+	if (ret < 0 || numeric >= less_by_lzma(usual))
+		return ret;
+	ret = has_repeats(sample, numeric * (sample->block.size / NUMERIC_BYTES),
+			  repeats_out, err);
+	*numeric_out = ret == 0;
+	return ret;
+}
+
 int dw_block_sample_is_literal(struct block_sample *sample, bool *literal_out,
 			       dwarfs_error **err)
 {
@@ -302,7 +297,7 @@ int dw_block_sample_is_literal(struct block_sample *sample, bool *literal_out,
 	if (ret < 0 || sample->repeats_bytes < least || needs_short_matches(sample))
 		return ret;
 	sample->entropy = dw_entropy_bytes(sample->block);
-	ret = has_repeats(sample, &has, err);
+	ret = has_repeats(sample, sample->entropy, &has, err);
 	*literal_out = ret == 0 && !has;
 	return ret;
 }

@@ -35,10 +35,11 @@ int dw_block_sample_take(struct block_sample *sample, struct span block,
 /* Whether the block compresses very well. */
 bool dw_block_sample_is_dense(const struct block_sample *sample);
 
-/* Whether the block consists of numbers or samples, in columns or with little change from one to
- * the next, that lzma packs much better than zstd. */
+/* Whether the block, of 1 MiB or more, consists of numbers or samples, in columns or with little
+ * change from one to the next, of which lzma packs a sample much better than zstd; and, if so,
+ * whether the block may have repeats, anywhere, that are not in the sample. */
 int dw_block_sample_is_numeric(struct block_sample *sample, bool *numeric_out,
-			       dwarfs_error **err);
+			       bool *repeats_out, dwarfs_error **err);
 
 /* Whether no repeats are found in the sample that make it smaller than its entropy, and hardly any
  * in all of the block. */

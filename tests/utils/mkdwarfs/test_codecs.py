@@ -335,7 +335,7 @@ class Levels(Codecs):
         self.write("tree/other", b" ".join(rng.choice(words) for _ in range(100000)))
         # Numbers that lzma makes much smaller than zstd.
         self.write("numbers/data", b"".join(struct.pack("<IHH", number, rng.randrange(50), 7)
-                                            for number in range(100000)))
+                                            for number in range(150000)))
         for level, codec in (("5", "ZSTD"), ("6", "LZMA"), ("7", "LZMA"), ("8", "LZMA")):
             image = self.pack("-l", level, tree=self.path("numbers"))
             self.assertEqual({section["compression"] for section in self.sections(image)},

@@ -507,7 +507,7 @@ static void memory_is_that_of_the_larger_codec(void **state)
 
 /* -- numbers ------------------------------------------------------------------------- */
 
-enum { NUMBERS = 3 << 17 };
+enum { NUMBERS = 9 << 17 };
 
 /* Numbers of 4 bytes, each a little larger than the one before. */
 static void fill_with_numbers(uint8_t *out, size_t size)
@@ -557,6 +557,53 @@ static void numbers_are_packed_by_the_dense_codec(void **state)
 	}
 }
 
+/* Records of a set, whose columns are narrow, in any order: a sample has few of them twice. */
+static void fill_with_known_records(uint8_t *out, size_t size)
+{
+	enum { RECORD = 64, KNOWN = 20000 };
+	uint32_t random = 1;
+
+	for (size_t at = 0; at + RECORD <= size; at += RECORD) {
+		random = random * 1664525 + 1013904223;
+		if (at / RECORD >= KNOWN) {
+			memcpy(out + at, out + (random >> 8) % KNOWN * RECORD, RECORD);
+			continue;
+		}
+		for (size_t i = 0; i < RECORD; i++) {
+			random = random * 1664525 + 1013904223;
+			out[at + i] = (uint8_t)(i * i * 29 + (random >> 28));
+		}
+	}
+}
+
+/* lzma makes a sample smaller, and zstd the block. */
+static void repeats_decide_about_numbers(void **state)
+{
+	enum { SIZE = 8 << 20 };
+	auto_free uint8_t *data = dw_malloc(SIZE);
+	const struct span in = { data, SIZE };
+	struct packing packing, alone;
+	uint32_t id;
+	size_t usual, size;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing = packing_of_level(7);
+	assert_int_equal(dw_codec_parse("zstd:level=9", &packing.codec, NULL), 0);
+	assert_int_equal(
+		dw_codec_parse("lzma:level=1:adapt:block_size=21", &packing.dense, NULL),
+		0);
+	fill_with_known_records(data, SIZE);
+	alone = packing;
+	alone.has_dense = alone.has_literal = false;
+	usual = packed_size(&alone, in, &id);
+	size = packed_size(&packing, in, &id);
+	assert_int_equal(id, CODEC_ZSTD);
+	assert_true(size <= usual);
+	alone.codec = packing.dense; /* what the dense codec would make of it */
+	assert_true(packed_size(&alone, in, &id) > usual);
+}
+
 static void memory_is_enough_for_numbers(void **state)
 {
 	auto_free uint8_t *numbers = dw_malloc(NUMBERS), *words = dw_malloc(NUMBERS);
@@ -584,7 +631,7 @@ static void memory_is_enough_for_numbers(void **state)
 
 static void lack_of_memory_for_numbers_is_an_error(void **state)
 {
-	enum { LEAST = 1 << 18 };
+	enum { LEAST = 1 << 20 };
 	auto_free uint8_t *numbers = dw_malloc(LEAST);
 	struct packing packing = packing_of_level(7);
 	bool more = true;
@@ -667,6 +714,7 @@ int main(void)
 		cmocka_unit_test(repeats_outside_of_the_sample_are_found),
 		cmocka_unit_test(memory_is_that_of_the_larger_codec),
 		cmocka_unit_test(numbers_are_packed_by_the_dense_codec),
+		cmocka_unit_test(repeats_decide_about_numbers),
 		cmocka_unit_test(memory_is_enough_for_numbers),
 		cmocka_unit_test(lack_of_memory_for_numbers_is_an_error),
 		TEST(levels_fall_back_and_users_decide),
