@@ -261,6 +261,7 @@ int dw_block_sample_is_numeric(struct block_sample *sample, bool *numeric_out,
 	auto_buffer struct buffer pieces = { 0 };
 	struct span in = sample->bytes;
 	size_t usual = 0, numeric = 0;
+	uint64_t entropy;
 	int ret;
 
 	*numeric_out = *repeats_out = false;
@@ -277,8 +278,11 @@ int dw_block_sample_is_numeric(struct block_sample *sample, bool *numeric_out,
 				 &numeric, err);
 	if (ret < 0 || numeric >= less_by_lzma(usual))
 		return ret;
-	ret = has_repeats(sample, numeric * (sample->block.size / NUMERIC_BYTES),
-			  repeats_out, err);
+	/* Runs are then no longer than DW_MAX_REPEAT, which does not find fewer repeats. */
+	entropy = numeric * (sample->block.size / NUMERIC_BYTES);
+	if (entropy < sample->block.size / 4)
+		entropy = sample->block.size / 4;
+	ret = has_repeats(sample, entropy, repeats_out, err);
 	*numeric_out = ret == 0;
 	return ret;
 }
