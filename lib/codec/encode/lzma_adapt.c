@@ -22,8 +22,8 @@
 
 #if HAVE_LZMA
 
-#include "codec/encode/positions.h"
 #include "codec/encode/lzma_adapt.h"
+#include "codec/encode/positions.h"
 
 #define COUNT_BYTES ((size_t)64 << 10)
 

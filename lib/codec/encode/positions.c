@@ -4,8 +4,8 @@
  * records and pixels do.
  *
  * The distance of similar bytes is the size of a pixel, of the samples of all channels, of a
- * number or of a record. In twelve kinds of such data the entropy of differences is least at
- * the distance that is best for lzma, by these windows from all over the data.
+ * number or of a record. In twelve kinds of such data the entropy of differences, in windows of
+ * 32 KiB in all, is least at the distance that is best for lzma; half of that is in use here.
  */
 #include "base/entropy.h"
 #include "codec/encode/positions.h"

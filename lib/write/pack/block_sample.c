@@ -24,8 +24,8 @@
 #define REPEATS_CODEC "zstd:level=19:wlog=17:clog=17:hlog=15:slog=4"
 #define LITERAL_CODEC "zstd:level=19:wlog=17:clog=17:hlog=15:slog=2:mml=6"
 
-/* For numbers: differences and alignments. Faster levels make numbers up to 15 % larger in
- * proportion to what level 9 does. */
+/* For numbers: differences and alignments. Level 0 makes a sample up to 17 % larger, in
+ * proportion to zstd, than the whole becomes. */
 #define NUMERIC_CODEC	    "lzma:level=4:dict_size=18:adapt"
 #define NUMERIC_PIECE_BYTES ((size_t)32 << 10)
 #define NUMERIC_COUNT	    8
@@ -279,7 +279,7 @@ int dw_block_sample_is_numeric(struct block_sample *sample, bool *numeric_out,
 	if (ret < 0 || numeric >= less_by_lzma(usual))
 		return ret;
 	/* Runs are then no longer than DW_MAX_REPEAT, which does not find fewer repeats. */
-	entropy = numeric * (sample->block.size / NUMERIC_BYTES);
+	entropy = (uint64_t)numeric * sample->block.size / NUMERIC_BYTES;
 	if (entropy < sample->block.size / 4)
 		entropy = sample->block.size / 4;
 	ret = has_repeats(sample, entropy, repeats_out, err);
