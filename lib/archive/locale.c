@@ -6,6 +6,7 @@
  */
 #include <iconv.h>
 #include <langinfo.h>
+#include <string.h>
 
 #include "archive/locale.h"
 
@@ -30,22 +31,34 @@ static locale_t with_utf8(locale_t base)
 	return (locale_t)0;
 }
 
-/* Not everywhere: some systems replace bytes that cannot be converted by "*". */
+/* Does a conversion fail for a letter after some others? */
+static bool refuses_at(iconv_t conversion, size_t others)
+{
+	char text[] = "0123456789abcde\xc3\xa9";
+	char room[2 * sizeof(text)];
+	char *in = text + strlen("0123456789abcde") - others;
+	char *out = room;
+	size_t in_bytes = strlen(in);
+	size_t out_bytes = sizeof(room);
+
+	iconv(conversion, NULL, NULL, NULL, NULL);
+	return iconv(conversion, &in, &in_bytes, &out, &out_bytes) == (size_t)-1;
+}
+
+/*
+ * Not everywhere: some systems replace bytes that cannot be converted by "*". With the
+ * vector instructions of s390x (glibc 2.36, emulated), letters after eight others are cut
+ * to their lowest byte.
+ */
 static bool refuses_to_convert(locale_t locale)
 {
-	const char *charset = nl_langinfo_l(CODESET, locale);
-	const iconv_t conversion = iconv_open(charset, "UTF-8");
-	char letter[] = "\xc3\xa9";
-	char room[8];
-	char *in = letter;
-	char *out = room;
-	size_t in_bytes = 2;
-	size_t out_bytes = sizeof(room);
-	bool refuses;
+	const iconv_t conversion = iconv_open(nl_langinfo_l(CODESET, locale), "UTF-8");
+	bool refuses = true;
 
 	if (conversion == (iconv_t)-1)
 		return false;
-	refuses = iconv(conversion, &in, &in_bytes, &out, &out_bytes) == (size_t)-1;
+	for (size_t others = 0; others < 16 && refuses; others++)
+		refuses = refuses_at(conversion, others);
 	iconv_close(conversion);
 	return refuses;
 }
