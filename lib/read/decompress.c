@@ -29,6 +29,10 @@ int dw_unpack_section(const struct dwarfs_image *image, uint32_t section,
 		    !(data = dw_malloc(room ? (size_t)room : 1)))
 			return dw_fail_nomem(err);
 		dw_pages_use_huge(data, (size_t)room);
+		/* A forged size takes no memory. */
+		dw_pages_prepare(
+			data,
+			(size_t)(room / 4 < payload.size ? room : 4 * payload.size));
 		ret = dw_codec_unpack(codec, payload, data, (size_t)size, err);
 	}
 	if (ret < 0)

@@ -84,6 +84,7 @@ static bool add_range(struct dwarfs_image *image, struct dwarfs_io_range *ranges
 	if (!(held->data = dw_malloc((size_t)bytes + DW_FROZEN_PADDING)))
 		return false;
 	dw_pages_use_huge(held->data, (size_t)bytes);
+	dw_pages_prepare(held->data, (size_t)bytes);
 	memset(held->data + bytes, 0, DW_FROZEN_PADDING);
 	held->offset = offset;
 	held->bytes = (size_t)bytes;

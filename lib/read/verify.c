@@ -60,6 +60,7 @@ static int read_into_memory(const struct dwarfs_image *image, uint32_t section,
 		if (!(stored->owned = dw_malloc(size + DW_FROZEN_PADDING)))
 			return dw_fail_nomem(err);
 		dw_pages_use_huge(stored->owned, size);
+		dw_pages_prepare(stored->owned, size);
 		ret = dw_image_read(image, stored->owned, size, offset - image->start,
 				    err);
 		if (ret < 0)

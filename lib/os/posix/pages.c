@@ -14,6 +14,9 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
+/* For fewer bytes, a system call costs about as much as the page faults. */
+#define PREPARED_BYTES ((size_t)64 << 10)
+
 void *dw_system_pages_new(size_t bytes)
 {
 	void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -60,8 +63,12 @@ void dw_pages_prepare(void *from, size_t bytes)
 #ifdef MADV_POPULATE_WRITE
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t start = (uintptr_t)from / page * page;
+	int saved = errno;
 
-	madvise((void *)start, (uintptr_t)from + bytes - start, MADV_POPULATE_WRITE);
+	if (bytes >= PREPARED_BYTES)
+		madvise((void *)start, (uintptr_t)from + bytes - start,
+			MADV_POPULATE_WRITE);
+	errno = saved;
 #endif
 }
 
