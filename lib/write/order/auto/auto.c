@@ -116,6 +116,18 @@ static int add_by_heads(const struct order_input *input, struct candidates *cand
 	return add(candidates, name, kind, copy, count, err);
 }
 
+static int add_revpath(const struct order_input *input, struct candidates *candidates,
+		       const uint32_t *by_path, uint32_t *copy, size_t count,
+		       dwarfs_error **err)
+{
+	int ret;
+
+	memcpy(copy, by_path, count * sizeof(*copy));
+	if ((ret = dw_order_revpath.sort(input, copy, count, err)) < 0)
+		return ret;
+	return add(candidates, "revpath", CANDIDATE_BY_REVPATH, copy, count, err);
+}
+
 /* The orders that a user may name. */
 static int add_named(const struct order_input *input, struct candidates *candidates,
 		     const uint32_t *by_path, uint32_t *copy, size_t count,
@@ -123,10 +135,7 @@ static int add_named(const struct order_input *input, struct candidates *candida
 {
 	int ret;
 
-	memcpy(copy, by_path, count * sizeof(*copy));
-	if ((ret = dw_order_revpath.sort(input, copy, count, err)) < 0 ||
-	    (ret = add(candidates, "revpath", CANDIDATE_BY_REVPATH, copy, count, err)) <
-		    0 ||
+	if ((ret = add_revpath(input, candidates, by_path, copy, count, err)) < 0 ||
 	    (ret = add_by_heads(input, candidates, CANDIDATE_BY_NILSIMSA, by_path, copy,
 				count, err)) < 0)
 		return ret;
@@ -151,7 +160,8 @@ static int add_all(const struct order_input *input, struct candidates *candidate
 	return add_named(input, candidates, numbers, copy, count, err);
 }
 
-/* Add the orders that are of use within the reach of a codec. The first stays in numbers. */
+/* Add the orders that are of use within the reach of a codec; with a fast one, those that need no
+ * fingerprints. The first stays in numbers. */
 static int add_near(const struct order_input *input, struct candidates *candidates,
 		    uint32_t *numbers, size_t count, dwarfs_error **err)
 {
@@ -163,6 +173,8 @@ static int add_near(const struct order_input *input, struct candidates *candidat
 	if ((ret = dw_order_path.sort(input, numbers, count, err)) < 0 ||
 	    (ret = add(candidates, "path", CANDIDATE_BY_PATH, numbers, count, err)) < 0)
 		return ret;
+	if (!input->packs_slowly)
+		return add_revpath(input, candidates, numbers, copy, count, err);
 	return add_named(input, candidates, numbers, copy, count, err);
 }
 
@@ -183,18 +195,36 @@ static size_t max_trials(const struct order_input *input)
 		       : TRIAL_MAX_CANDIDATES;
 }
 
-/* A trial takes a small part of the time of a slow codec. */
-static bool is_worth_a_trial(const struct order_input *input, double kept_bytes)
+/* With a fast codec, a trial takes about as long as packing. It is worth that for a small input
+ * within the reach of the codec, for which there is no forecast, or with many repeated bytes: of
+ * these, orders that are forecast to be equal need very different numbers of segments. */
+static bool is_worth_a_fast_trial(const struct order_input *input, double kept_bytes,
+				  uint64_t bytes)
 {
-	return input->packs_slowly && input->run->budget->tries_orders &&
-	       max_trials(input) >= 2 && dw_codec_can_pack(CODEC_ZSTD) &&
-	       kept_bytes <= (double)TRIAL_MAX_KEPT_BYTES;
+	if (input->reach_bytes < TRIAL_FAST_REACH_BYTES || bytes > TRIAL_FAST_MAX_BYTES ||
+	    kept_bytes > (double)TRIAL_SMALL_BYTES)
+		return false;
+	return bytes <= input->reach_bytes || kept_bytes <= (double)bytes / 2;
+}
+
+/* Of so many bytes, of which some are expected in blocks. */
+static bool is_worth_a_trial(const struct order_input *input, double kept_bytes,
+			     uint64_t bytes)
+{
+	if (!input->run->budget->tries_orders || max_trials(input) < 2 ||
+	    !dw_codec_can_pack(CODEC_ZSTD))
+		return false;
+	/* It takes a small part of the time of a slow codec. */
+	return input->packs_slowly ? kept_bytes <= (double)TRIAL_MAX_KEPT_BYTES
+				   : is_worth_a_fast_trial(input, kept_bytes, bytes);
 }
 
 /* A codec with a short window does not tell what one with a long window will find. */
 static const char *trial_codec(const struct order_input *input)
 {
-	return input->reach_bytes >= TRIAL_FAR_BYTES ? TRIAL_CODEC_FAR : TRIAL_CODEC;
+	if (input->reach_bytes >= TRIAL_FAR_BYTES)
+		return TRIAL_CODEC_FAR;
+	return input->packs_slowly ? TRIAL_CODEC : TRIAL_CODEC_FAST;
 }
 
 /* Within reach of the codec no repeated bytes are lost in any order. */
@@ -205,7 +235,7 @@ static int sort_near(const struct order_input *input, uint32_t *numbers, size_t 
 	size_t winner = 0, tried;
 	int ret;
 
-	if (!is_worth_a_trial(input, (double)bytes))
+	if (!is_worth_a_trial(input, (double)bytes, bytes))
 		return dw_order_path.sort(input, numbers, count, err);
 	if ((ret = add_near(input, &candidates, numbers, count, err)) < 0)
 		return ret;
@@ -223,14 +253,14 @@ static int sort_near(const struct order_input *input, uint32_t *numbers, size_t 
 /* Forecasts are some percent wrong: where they are close to each other, packing decides. */
 static int try_finalists(const struct order_input *input,
 			 const struct candidates *candidates, size_t count,
-			 size_t *winner, dwarfs_error **err)
+			 uint64_t bytes, size_t *winner, dwarfs_error **err)
 {
 	size_t finalists[CANDIDATE_KINDS], best = 0;
 	struct candidate tried[TRIAL_MAX_CANDIDATES];
 	size_t tried_count;
 	int ret;
 
-	if (!is_worth_a_trial(input, candidates->list[*winner].kept))
+	if (!is_worth_a_trial(input, candidates->list[*winner].kept, bytes))
 		return 0;
 	tried_count = dw_find_finalists(candidates->list, candidates->count, *winner,
 					max_trials(input), finalists);
@@ -268,7 +298,7 @@ static int sort(const struct order_input *input, uint32_t *numbers, size_t count
 		return 0;
 	if ((ret = dw_auction(input, candidates.list, candidates.count, count, &winner,
 			      err)) < 0 ||
-	    (ret = try_finalists(input, &candidates, count, &winner, err)) < 0)
+	    (ret = try_finalists(input, &candidates, count, bytes, &winner, err)) < 0)
 		return ret;
 	choose(input, &candidates.list[winner], numbers, count);
 	return 0;

@@ -115,7 +115,8 @@ static int init_rehearsal(struct rehearsal *rehearsal, const struct codec_spec *
 
 uint64_t dw_trial_codec_memory(size_t block_bytes)
 {
-	static const char *const codecs[] = { TRIAL_CODEC, TRIAL_CODEC_FAR };
+	static const char *const codecs[] = { TRIAL_CODEC, TRIAL_CODEC_FAR,
+					      TRIAL_CODEC_FAST };
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++) {

@@ -47,7 +47,9 @@ static void put_letters(const struct place *place, unsigned alphabets)
 	}
 }
 
-static uint64_t pack_by(const struct place *place, const char *order, unsigned block_bits)
+/* With the codec of level 7, or another one. */
+static uint64_t pack_with(const struct place *place, const char *codec, const char *order,
+			  unsigned block_bits)
 {
 	dwarfs_builder *builder = new_builder(place, 0);
 	uint64_t size;
@@ -56,6 +58,10 @@ static uint64_t pack_by(const struct place *place, const char *order, unsigned b
 	dwarfs_builder_set_history(builder, false);
 	dwarfs_builder_set_create_timestamp(builder, false);
 	assert_int_equal(dwarfs_builder_set_level(builder, 7, NULL), 0);
+	if (codec)
+		assert_int_equal(dwarfs_builder_set_codec(builder, DWARFS_CODEC_BLOCKS,
+							  codec, NULL),
+				 0);
 	assert_int_equal(dwarfs_builder_set_order(builder, order, NULL), 0);
 	assert_int_equal(dwarfs_builder_set_block_bits(builder, block_bits, NULL), 0);
 	remove(place->image);
@@ -67,6 +73,11 @@ static uint64_t pack_by(const struct place *place, const char *order, unsigned b
 	size = (uint64_t)ftell(image);
 	fclose(image);
 	return size;
+}
+
+static uint64_t pack_by(const struct place *place, const char *order, unsigned block_bits)
+{
+	return pack_with(place, NULL, order, block_bits);
 }
 
 static void expect_alike_together(const struct place *place, unsigned block_bits)
@@ -115,15 +126,21 @@ static void put_directories(const struct place *place)
 	}
 }
 
-static void expect_tried(const char *order)
+static bool was_tried(const char *order)
 {
 	char tried[64];
 
 	snprintf(tried, sizeof(tried), "order %s: ", order);
 	for (const char *at = all_messages(); (at = strstr(at, tried)); at++)
 		if (strspn(at + strlen(tried), "0123456789") > 0)
-			return;
-	fail_msg("the order %s was not tried", order);
+			return true;
+	return false;
+}
+
+static void expect_tried(const char *order)
+{
+	if (!was_tried(order))
+		fail_msg("the order %s was not tried", order);
 }
 
 static void expect_all_tried(const struct place *place, unsigned block_bits,
@@ -156,6 +173,90 @@ static void all_orders_of_small_inputs_are_tried(void **state)
 		skip();
 	expect_all_tried(*state, 18, "siblings by name");
 	assert_non_null(strstr(all_messages(), "order path: score"));
+}
+
+/* Within the reach of a fast codec, those that need no fingerprints. */
+static void two_orders_are_tried_with_a_fast_codec(void **state)
+{
+	const struct place *place = *state;
+	uint64_t by_path;
+
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	put_directories(place);
+	by_path = pack_with(place, "zstd:level=9", "path", 24);
+	assert_true(pack_with(place, "zstd:level=9", "auto", 24) <
+		    by_path - by_path / 100);
+	expect_tried("path");
+	expect_tried("revpath");
+	assert_false(was_tried("nilsimsa"));
+}
+
+static void none_is_tried_with_a_fast_codec_and_small_blocks(void **state)
+{
+	const struct place *place = *state;
+
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	put_directories(place);
+	pack_with(place, "zstd:level=9", "auto", 21);
+	assert_false(was_tried("path"));
+}
+
+/* Versions of five files: each is new once, and is repeated in four directories. */
+static void put_versions(const struct place *place, size_t bytes)
+{
+	uint8_t *data = malloc(bytes);
+	char name[32];
+
+	assert_non_null(data);
+	for (unsigned d = 0; d < 5; d++) {
+		snprintf(name, sizeof(name), "version%u", d);
+		put_dir(place, name);
+		for (unsigned f = 0; f < 5; f++) {
+			uint32_t random = f;
+
+			for (size_t i = 0; i < bytes; i++) {
+				random =
+					random * UINT32_C(1664525) + UINT32_C(1013904223);
+				data[i] = (uint8_t)(random >> 16);
+			}
+			for (size_t i = d; i < bytes; i += 30000)
+				data[i] ^= 1;
+			snprintf(name, sizeof(name), "version%u/file%u", d, f);
+			put_file(place, name, data, bytes);
+		}
+	}
+	free(data);
+}
+
+/* They do not fit into a block of 4 MiB, and half of them or less is expected in blocks. */
+static void repeated_bytes_are_tried_with_a_fast_codec(void **state)
+{
+	const struct place *place = *state;
+
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	put_versions(place, 400000);
+	pack_with(place, "zstd:level=9", "auto", 22);
+	expect_tried("path");
+	assert_non_null(strstr(all_messages(), "order path: score"));
+}
+
+static void new_bytes_are_not_tried_with_a_fast_codec(void **state)
+{
+	const struct place *place = *state;
+	char name[32];
+
+	if (!dw_codec_can_pack(CODEC_ZSTD))
+		skip();
+	for (unsigned f = 0; f < 220; f++) {
+		snprintf(name, sizeof(name), "file%03u", f);
+		put_letters_of(place, name, f % 4, 1 + f);
+	}
+	pack_with(place, "zstd:level=9", "auto", 22);
+	assert_non_null(strstr(all_messages(), "order path: score"));
+	assert_false(was_tried("path"));
 }
 
 static void the_first_order_wins_where_none_is_better(void **state)
@@ -303,6 +404,16 @@ int main(void)
 		cmocka_unit_test_setup_teardown(all_orders_are_tried_in_one_block,
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(all_orders_of_small_inputs_are_tried,
+						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(two_orders_are_tried_with_a_fast_codec,
+						make_place, remove_place),
+		cmocka_unit_test_setup_teardown(
+			none_is_tried_with_a_fast_codec_and_small_blocks, make_place,
+			remove_place),
+		cmocka_unit_test_setup_teardown(
+			repeated_bytes_are_tried_with_a_fast_codec, make_place,
+			remove_place),
+		cmocka_unit_test_setup_teardown(new_bytes_are_not_tried_with_a_fast_codec,
 						make_place, remove_place),
 		cmocka_unit_test_setup_teardown(the_first_order_wins_where_none_is_better,
 						make_place, remove_place),
