@@ -23,28 +23,24 @@ def export(image, *options):
                           capture_output=True, env=dict(os.environ, LC_ALL="C"))
 
 
-_digests = {}  # of large files, by their data and its offsets
-
-
 def digest_of(archive, member):
-    """The hash of a file. Large ones with the same data at the same offsets are read once."""
+    """The hash of a file; of large ones with holes, only the data is read."""
     source = archive.extractfile(member)
-    key = None
+
+    def read(offset, size):
+        source.seek(offset)
+        return source.read(size)
+
     if member.size > 256 << 20 and member.issparse():
-        data = hashlib.sha256(b"%d" % member.size)
-        for offset, size in member.sparse:
-            source.seek(offset)
-            data.update(b"@%d+%d:" % (offset, size) + source.read(size))
-        key = data.digest()
+        data = [(offset, offset + size) for offset, size in member.sparse if size]
+        key = walker.hash_of_grains(member.size, data, read)
+        if key in walker.HASHES_OF_GRAINS:
+            return walker.HASHES_OF_GRAINS[key]
         source.seek(0)
-    if key not in _digests:
-        digest = hashlib.sha256()
-        while part := source.read(1 << 22):
-            digest.update(part)
-        if not key:
-            return digest.hexdigest()
-        _digests[key] = digest.hexdigest()
-    return _digests[key]
+    digest = hashlib.sha256()
+    while part := source.read(1 << 22):
+        digest.update(part)
+    return digest.hexdigest()
 
 
 def time_of(member, name):
