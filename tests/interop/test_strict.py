@@ -40,7 +40,7 @@ VARIANTS.update({
 # Of an image of the tree with holes and special files.
 REWRITES = {
     "taken over": [],
-    "recompressed": ["--recompress", "-l7"],
+    "recompressed": ["--recompress", "-l3"],
     "copied": ["--recompress=none"],
     "rebuilt": ["--rebuild-metadata", "-l1", "-P", "all,force"],
     "rebuilt with plain names": ["--rebuild-metadata", "-l1", "-P", "plain"],

@@ -10,6 +10,7 @@ Raises Broken for what cannot be decoded.
 import ctypes
 import hashlib
 import lzma
+import mmap
 import struct
 
 BLOCK, SCHEMA, METADATA, INDEX, HISTORY, XATTRS = 0, 7, 8, 9, 10, 0xD000
@@ -32,6 +33,11 @@ def _library(name):
 
 # -- codecs ---------------------------------------------------------------------------------------
 
+def _output(size):
+    """Zeros, which take no memory before they are written to: damaged images claim large sizes."""
+    return (ctypes.c_char * (size or 1)).from_buffer(mmap.mmap(-1, size or 1))
+
+
 def _unzstd(data):
     zstd = _library("libzstd.so.1")
     zstd.ZSTD_getFrameContentSize.restype = ctypes.c_ulonglong
@@ -39,7 +45,7 @@ def _unzstd(data):
     size = zstd.ZSTD_getFrameContentSize(data, ctypes.c_size_t(len(data)))
     if size > 1 << 31:
         raise Broken("a zstd frame does not say its size")
-    out = ctypes.create_string_buffer(size or 1)
+    out = _output(size)
     got = zstd.ZSTD_decompress(out, ctypes.c_size_t(size), data, ctypes.c_size_t(len(data)))
     if got != size:
         raise Broken("a zstd frame is damaged")
@@ -48,7 +54,7 @@ def _unzstd(data):
 
 def _unlz4(data):
     size, = struct.unpack_from("<I", data)
-    out = ctypes.create_string_buffer(size or 1)
+    out = _output(size)
     got = _library("liblz4.so.1").LZ4_decompress_safe(data[4:], out, len(data) - 4, size)
     if got != size:
         raise Broken("an lz4 block is damaged")

@@ -304,7 +304,7 @@ class Levels(Codecs):
         rng = random.Random(10)
         words = [rng.randbytes(4).hex().encode() for _ in range(3000)]
         for number in range(12):
-            self.write(f"tree/{number}", b" ".join(rng.choice(words) for _ in range(4000)))
+            self.write(f"tree/{number}", b" ".join(rng.choice(words) for _ in range(1500)))
         with open(tap.tool("MKDWARFS"), "rb") as program:
             self.write("tree/program", program.read())
         help_text = run("MKDWARFS", "-H").out
@@ -330,12 +330,12 @@ class Levels(Codecs):
         rng = random.Random(11)
         self.write("tree/log", b"".join(b"<4>Nov 21 12:%02d:%02d host program: all is well\n"
                                         % divmod(number // 40 % 3600, 60)
-                                        for number in range(60000)))
+                                        for number in range(30000)))
         words = [rng.randbytes(rng.randrange(2, 6)).hex().encode() for _ in range(200)]
-        self.write("tree/other", b" ".join(rng.choice(words) for _ in range(100000)))
+        self.write("tree/other", b" ".join(rng.choice(words) for _ in range(60000)))
         # Numbers that lzma makes much smaller than zstd.
         self.write("numbers/data", b"".join(struct.pack("<IHH", number, rng.randrange(50), 7)
-                                            for number in range(150000)))
+                                            for number in range(132000)))
         for level, codec in (("5", "ZSTD"), ("6", "LZMA"), ("7", "LZMA"), ("8", "LZMA")):
             image = self.pack("-l", level, tree=self.path("numbers"))
             self.assertEqual({section["compression"] for section in self.sections(image)},
