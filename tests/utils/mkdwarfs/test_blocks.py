@@ -9,6 +9,7 @@ import resource
 import signal
 import struct
 import subprocess
+import sys
 import time
 import unittest
 
@@ -284,7 +285,7 @@ class Limits(Blocks):
         image = self.path("x")
         script = ("import resource, subprocess, sys; code = subprocess.call(sys.argv[1:]); "
                   "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(code)")
-        done = subprocess.run(["python3", "-c", script, tap.tool("MKDWARFS"), "-i",
+        done = subprocess.run([sys.executable, "-S", "-c", script, tap.tool("MKDWARFS"), "-i",
                                self.path("tree"), "-o", image, "-f", *QUIET, *words],
                               capture_output=True, text=True, check=False)
         return done.returncode, 1024 * int(done.stdout), done.stderr

@@ -5,17 +5,19 @@
 Peaks as counted by the kernel. Each limit is far below the size of the image, and about twice
 what is needed.
 """
+import atexit
 import os
 import random
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import absent
 import rewritten
 import tap
 from cli import IS_NATIVE
-from rewritten import read
 
 # In a separate process, as the peak of a child includes the memory of its parent at the fork.
 MEASURE = ("import resource, subprocess, sys; code = subprocess.call(sys.argv[1:]); "
@@ -23,38 +25,51 @@ MEASURE = ("import resource, subprocess, sys; code = subprocess.call(sys.argv[1:
 MIB = 1 << 20
 BYTES = 160 * MIB
 
+LARGE = []  # the paths that Memory.large() returns
+
 
 @unittest.skipUnless(IS_NATIVE, "the instrumentation uses memory itself")
 class Memory(rewritten.Case):
-    def setUp(self):
-        super().setUp()
-        piece = random.Random(1).randbytes(MIB)
-        with open(self.write("tree/file", b""), "wb") as file:
-            for number in range(BYTES // MIB):
-                file.write(number.to_bytes(8, "little") + piece[8:])
-        # Repeated parts are stored again.
-        self.image = self.make("image", [self.path("tree")], "-S24", "-C", "null", "-W0")
-        self.assertGreater(os.path.getsize(self.image), BYTES)
+    def large(self):
+        """A file of much noise, and an image of it; the same ones for all cases."""
+        if not LARGE:
+            folder = tempfile.mkdtemp(prefix="dwarfs-image-memory-")
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
+            piece = random.Random(1).randbytes(MIB)
+            os.mkdir(os.path.join(folder, "tree"))
+            with open(os.path.join(folder, "tree", "file"), "wb") as file:
+                for number in range(BYTES // MIB):
+                    file.write(number.to_bytes(8, "little") + piece[8:])
+            # Repeated parts are stored again.
+            image = self.make(os.path.join(folder, "image"), [os.path.join(folder, "tree")], "-S24",
+                              "-C", "null", "-W0")
+            self.assertGreater(os.path.getsize(image), BYTES)
+            LARGE.extend((os.path.join(folder, "tree", "file"), image))
+        return LARGE
 
     def peak(self, *words, level="-l1"):
-        done = subprocess.run([sys.executable, "-c", MEASURE, tap.tool("MKDWARFS"), *words, "-f",
+        done = subprocess.run([sys.executable, "-S", "-c", MEASURE, tap.tool("MKDWARFS"), *words, "-f",
                                level, *rewritten.QUIET],
                               capture_output=True, text=True, check=False, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         return 1024 * int(done.stdout)
 
     def test_rewriting(self):
+        _, image = self.large()
         for mode in ("none", "metadata"):
-            peak = self.peak("-i", self.image, "-o", self.path("made"), f"--recompress={mode}",
+            peak = self.peak("-i", image, "-o", self.path("made"), f"--recompress={mode}",
                              "-N8")
             self.assertLess(peak, 80 * MIB, mode)
             self.assertEqual(os.path.getsize(self.path("made")) // MIB, BYTES // MIB)
 
     def test_appending(self):
-        self.write("new/other", read(self.path("tree", "file"))[5 * MIB:6 * MIB])
+        path, image = self.large()
+        with open(path, "rb") as file:
+            file.seek(5 * MIB)
+            self.write("new/other", file.read(MIB))
         for level in ("-l1", "-l3"):
             alone = self.peak("-i", self.path("new"), "-o", self.path("alone"), level=level)
-            both = self.peak("-i", self.image, "-i", self.path("new"), "-o", self.path("both"),
+            both = self.peak("-i", image, "-i", self.path("new"), "-o", self.path("both"),
                              level=level)
             self.assertLess(both, alone + 64 * MIB, level)
 
