@@ -11,7 +11,7 @@
 #define MIB	   (UINT64_C(1) << 20)
 #define HELD_BYTES (160 * MIB)
 #define LIMIT	   (64 * MIB)
-#define FILES	   10u
+#define FILES	   18u /* more than one block, and two take more than LIMIT */
 
 enum limits { OWN = 1, PROCESS = 2 };
 

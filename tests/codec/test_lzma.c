@@ -10,8 +10,9 @@
 
 #include "base/bytes.h"
 
-/* Of more than 2 MiB the library takes a sample. */
-enum { SMALL = 200000, LARGE = 5 << 19, ADAPTED = 300000 };
+/* Of more than 2 MiB the library takes a sample; of more than 1 MiB, two parts of it tell which
+ * options suit the data. */
+enum { SMALL = 200000, LARGE = 17 << 17, ADAPTED = 300000, ADAPTED_LARGE = 5 << 18 };
 
 /* x86 calls of a few functions from many addresses, and other bytes in between. */
 static void fill_with_code(uint8_t *data, size_t size)
@@ -321,7 +322,7 @@ static void fill_with_lines(uint8_t *data, size_t size)
 
 static void options_adapt_to_records(void **state)
 {
-	static const size_t sizes[] = { ADAPTED, LARGE };
+	static const size_t sizes[] = { ADAPTED, ADAPTED_LARGE };
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
@@ -390,7 +391,7 @@ static void pixels_are_packed_as_differences(void **state)
 	static const struct {
 		const char *spec;
 		size_t size;
-	} each[] = { { "lzma:level=1:adapt", LARGE },
+	} each[] = { { "lzma:level=1:adapt", ADAPTED_LARGE },
 		     { "lzma:level=6:adapt", ADAPTED },
 		     { "lzma:level=1:adapt:binary=auto", ADAPTED },
 		     { "lzma:level=1:adapt:block_size=17", ADAPTED } };

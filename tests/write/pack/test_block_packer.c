@@ -507,7 +507,7 @@ static void memory_is_that_of_the_larger_codec(void **state)
 
 /* -- numbers ------------------------------------------------------------------------- */
 
-enum { NUMBERS = 9 << 17 };
+enum { NUMBERS = (1 << 20) + 4096 };
 
 /* Numbers of 4 bytes, each a little larger than the one before. */
 static void fill_with_numbers(uint8_t *out, size_t size)
