@@ -6,6 +6,7 @@ A child that hangs is an error: each is waited for TIMEOUT seconds at most.
 import multiprocessing
 import os
 import pathlib
+import random
 import shutil
 import sys
 import tempfile
@@ -26,7 +27,7 @@ READ, REFUSED, WRONG = 10, 11, 12  # exit codes of children
 
 
 def data_of(number):
-    return bytes((number * 31 + i * i // 7) & 255 for i in range(20_000 + number))
+    return (random.Random(number).randbytes(1999) * 11)[:20_000 + number]
 
 
 def name_of(number):

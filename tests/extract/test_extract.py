@@ -394,7 +394,7 @@ with suite.case("a signal stops it, and the incomplete file is removed"):
     tree = place("slow")
     os.mkdir(tree)
     with open(tree + "/zeros", "wb") as out:
-        out.truncate(1 << 31)
+        out.truncate(1 << 30)
     image = pack(tree, "-l1", "--no-sparse-files")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         out = place(f"slow {number}")

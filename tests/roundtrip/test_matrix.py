@@ -27,7 +27,7 @@ WORKERS = (("0", "8"), ("1", "8"), ("0", "1"))
 
 AXES = {
     "codec": [["-C", codec] for codec in ("null", "lz4", "lz4hc:level=3", "zstd:level=1",
-                                          "zstd:level=5:long", "lzma:level=1", "brotli:quality=2")],
+                                          "zstd:level=5:long", "lzma:level=0", "brotli:quality=2")],
     "block": [["-S", bits] for bits in ("12", "16", "27")],
     "order": [["--order", order] for order in ("none", "path", "revpath", "auto", "similarity",
                                                "nilsimsa:max-children=16:max-cluster-size=32",

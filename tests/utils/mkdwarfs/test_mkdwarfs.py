@@ -804,7 +804,7 @@ class Messages(cli.Case):
 
     def test_progress_on_a_terminal(self):
         self.tree()
-        self.write("tree/much", b"".join(b"%d\n" % i for i in range(120000)))
+        self.write("tree/much", b"".join(b"%d\n" % i for i in range(30000)))
         drawn = self.on_terminal("--progress=ascii")
         self.assertRegex(drawn, r"\[[#-]+\] +\d+\.\d%")
         self.assertIn("\r\x1b[K", drawn)
