@@ -143,18 +143,12 @@ def places(value, path=()):
 
 
 def with_value(metadata, path, value):
-    changed = copy.deepcopy(metadata)
-
-    def put(container, rest):
-        if not rest:
-            return value
-        if isinstance(container, tuple):
-            items = list(container)
-            items[rest[0]] = put(items[rest[0]], rest[1:])
-            return tuple(items)
-        container[rest[0]] = put(container[rest[0]], rest[1:])
-        return container
-    return put(changed, path)
+    """A copy that shares all other values."""
+    if not path:
+        return value
+    changed = list(metadata) if isinstance(metadata, tuple) else copy.copy(metadata)
+    changed[path[0]] = with_value(metadata[path[0]], path[1:], value)
+    return tuple(changed) if isinstance(metadata, tuple) else changed
 
 
 def mutations(metadata):

@@ -122,7 +122,7 @@ static void all_zstd_levels_work(void **state)
 /* The same bytes for any earlier input of the object, and any capacity of out. */
 static void packing_is_deterministic(void **state)
 {
-	enum { SIZE = 150000 };
+	enum { SIZE = 100000 };
 	auto_free uint8_t *data = exactly(SIZE);
 	auto_free uint8_t *other = exactly(SIZE);
 	struct span in = { data, SIZE - 12345 }, before = { other, SIZE };

@@ -304,9 +304,9 @@ class Levels(Codecs):
         rng = random.Random(10)
         words = [rng.randbytes(4).hex().encode() for _ in range(3000)]
         for number in range(12):
-            self.write(f"tree/{number}", b" ".join(rng.choice(words) for _ in range(1500)))
+            self.write(f"tree/{number}", b" ".join(rng.choice(words) for _ in range(1200)))
         with open(tap.tool("MKDWARFS"), "rb") as program:
-            self.write("tree/program", program.read())
+            self.write("tree/program", program.read(120000))
         help_text = run("MKDWARFS", "-H").out
         exact = dict(re.findall(r"^ +(\d)  blocks +(\S+)$", help_text, re.M))
         self.assertTrue(exact)

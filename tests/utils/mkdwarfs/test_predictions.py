@@ -43,22 +43,22 @@ class Set(cli.Case):
         return os.path.getsize(image)
 
     def texts(self):
-        """A third of the releases, with a third of their declarations."""
+        """A quarter of the releases, with a quarter of their declarations."""
         subprocess.run([sys.executable, GENERATE, self.path("tree"), "--scale", "0.002"],
                        check=True, stdout=subprocess.DEVNULL)
         for number, release in enumerate(sorted(os.listdir(self.path("tree")))):
-            if number % 3:
+            if number % 4:
                 shutil.rmtree(self.path("tree", release))
                 continue
             for name in os.listdir(self.path("tree", release, "lib")):
                 declarations = re.search(r"(\d+)\.d\.ts$", name)
-                if declarations and int(declarations[1]) % 3:
+                if declarations and int(declarations[1]) % 4:
                     os.remove(self.path("tree", release, "lib", name))
 
     def programs(self):
         rng = random.Random(3)
         for name in ("alpha", "beta", "gamma", "delta"):
-            for release, data in enumerate(programs(rng, 3, 120000)):
+            for release, data in enumerate(programs(rng, 3, 90000)):
                 self.write(f"tree/{release}.0/lib/{name}.so", data)
                 self.write(f"tree/{release}.0/doc/{name}.txt", b"%s %d\n" % (
                     name.encode(), release))

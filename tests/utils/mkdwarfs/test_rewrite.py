@@ -31,7 +31,8 @@ class Given(rewritten.Case):
 
     def each(self, words):
         modes = [*COPIES.values(), *REBUILDS.values(), []]
-        turn = modes.index(words) % 3
+        # The largest image has many blocks of 1 KiB: it is not of this third.
+        turn = 1 if "-S10" in words else modes.index(words) % 3
         for number, (name, path) in enumerate(rewritten.given_images().items()):
             if number % 3 != turn and words not in WHOLE:
                 continue
