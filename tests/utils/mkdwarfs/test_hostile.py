@@ -346,7 +346,7 @@ class Memory(Archives):
         """Several times the limit, in one file and in many, read back unchanged."""
         rng = random.Random(5)
         digest = hashlib.sha256()
-        size = 300 << 20
+        size = 200 << 20
 
         def pieces():
             yield header(b"noise", b"%011o" % size)
