@@ -305,7 +305,7 @@ class Levels(Codecs):
         words = [rng.randbytes(4).hex().encode() for _ in range(3000)]
         for number in range(12):
             self.write(f"tree/{number}", b" ".join(rng.choice(words) for _ in range(1200)))
-        with open(tap.tool("MKDWARFS"), "rb") as program:
+        with open(PROGRAM, "rb") as program:
             self.write("tree/program", program.read(120000))
         help_text = run("MKDWARFS", "-H").out
         exact = dict(re.findall(r"^ +(\d)  blocks +(\S+)$", help_text, re.M))
