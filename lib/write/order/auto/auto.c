@@ -211,12 +211,13 @@ static bool is_worth_a_fast_trial(const struct order_input *input, double kept_b
 static bool is_worth_a_trial(const struct order_input *input, double kept_bytes,
 			     uint64_t bytes)
 {
-	if (!input->run->budget->tries_orders || max_trials(input) < 2 ||
-	    !dw_codec_can_pack(CODEC_ZSTD))
-		return false;
 	/* It takes a small part of the time of a slow codec. */
-	return input->packs_slowly ? kept_bytes <= (double)TRIAL_MAX_KEPT_BYTES
+	bool is_worth_it = input->packs_slowly
+				   ? kept_bytes <= (double)TRIAL_MAX_KEPT_BYTES
 				   : is_worth_a_fast_trial(input, kept_bytes, bytes);
+
+	return is_worth_it && input->run->budget->tries_orders &&
+	       max_trials(input) >= 2 && dw_codec_can_pack(CODEC_ZSTD);
 }
 
 /* A codec with a short window does not tell what one with a long window will find. */
