@@ -47,7 +47,8 @@ void *dw_pages_new_wiped_by_fork(size_t bytes);
  * nothing for memory of an allocator of the program. */
 void dw_pages_use_huge(void *from, size_t bytes);
 
-/* A range is about to be written: if it is large, populate it at once instead of page by page. */
+/* A range is about to be written: if it is large, populate it at once instead of page
+ * by page, also in memory of an allocator of the program. */
 void dw_pages_prepare(void *from, size_t bytes);
 
 /* Free all, with the same size, or whole pages of the system. NULL is accepted. */

@@ -8,6 +8,8 @@
 #include "os/pages.h"
 #include "read/image.h"
 
+#define PREPARED_BYTES ((uint64_t)8 << 20)
+
 int dw_unpack_section(const struct dwarfs_image *image, uint32_t section,
 		      const struct stored *stored, uint64_t max_bytes, size_t padding,
 		      uint8_t **data_out, uint64_t *size_out, dwarfs_error **err)
@@ -29,10 +31,9 @@ int dw_unpack_section(const struct dwarfs_image *image, uint32_t section,
 		    !(data = dw_malloc(room ? (size_t)room : 1)))
 			return dw_fail_nomem(err);
 		dw_pages_use_huge(data, (size_t)room);
-		/* A forged size takes no memory. */
-		dw_pages_prepare(
-			data,
-			(size_t)(room / 4 < payload.size ? room : 4 * payload.size));
+		/* A forged size takes little memory. */
+		dw_pages_prepare(data,
+				 (size_t)(room < PREPARED_BYTES ? room : PREPARED_BYTES));
 		ret = dw_codec_unpack(codec, payload, data, (size_t)size, err);
 	}
 	if (ret < 0)

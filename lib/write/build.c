@@ -95,7 +95,7 @@ static int order_stream(struct build *build, uint32_t stream, size_t from,
 		.block_bytes = block_bytes,
 		.reach_bytes = dw_codec_reach(&settings->codec, block_bytes),
 		.finds_segments = settings->window_bits > 0 && settings->lookback > 0,
-		.packs_slowly = dw_codec_packs_slowly(&settings->codec),
+		.speed = dw_codec_speed(&settings->codec),
 	};
 	int ret = dw_fragments_of(&build->contents, stream, from, list, err);
 

@@ -304,16 +304,18 @@ static void codecs_have_properties(void **state)
 		assert_true(dw_codec_size_at_end(CODEC_LZMA));
 		assert_true(dw_codec_finds_matches(&spec));
 		spec.level = 0;
-		assert_true(dw_codec_packs_slowly(&spec));
+		assert_int_equal(dw_codec_speed(&spec), CODEC_SLOW);
 	}
 	if (dw_codec_parse("zstd:12", &spec, NULL) == 0) {
-		assert_false(dw_codec_packs_slowly(&spec));
+		assert_int_equal(dw_codec_speed(&spec), CODEC_MEDIUM);
+		spec.level = 6;
+		assert_int_equal(dw_codec_speed(&spec), CODEC_FAST);
 		spec.level = 13;
-		assert_true(dw_codec_packs_slowly(&spec));
+		assert_int_equal(dw_codec_speed(&spec), CODEC_SLOW);
 		assert_true(dw_codec_finds_matches(&spec));
 	}
 	if (dw_codec_parse("lz4", &spec, NULL) == 0) {
-		assert_false(dw_codec_packs_slowly(&spec));
+		assert_int_equal(dw_codec_speed(&spec), CODEC_FAST);
 		assert_false(dw_codec_finds_matches(&spec));
 	}
 }

@@ -8,8 +8,7 @@ out.
     tree.py DIRECTORY [--plain] [--no-huge]
 
 --plain leaves out what the crate `dwarfs` cannot read: names and link targets that are not
-UTF-8. --no-huge leaves out the file of more than 2 GiB, which is all hole
-but for its ends.
+UTF-8. --no-huge leaves out the file of more than 2 GiB, which is all hole but for its ends.
 """
 import argparse
 import os

@@ -104,11 +104,15 @@ bool dw_codec_finds_matches(const struct codec_spec *spec)
 	return ops && ops->finds_matches;
 }
 
-bool dw_codec_packs_slowly(const struct codec_spec *spec)
+enum codec_speed dw_codec_speed(const struct codec_spec *spec)
 {
 	const struct encoder_ops *ops = find_encoder(spec->id);
 
-	return ops && ops->is_slow && spec->level >= ops->slow_from_level;
+	if (!ops || !ops->is_slow)
+		return CODEC_FAST;
+	if (spec->level >= ops->slow_from_level)
+		return CODEC_SLOW;
+	return spec->level >= ops->medium_from_level ? CODEC_MEDIUM : CODEC_FAST;
 }
 
 /* -- specifications ------------------------------------------------------------------ */

@@ -112,8 +112,13 @@ size_t dw_codec_reach(const struct codec_spec *spec, size_t block_bytes);
  * changes, if no step is worth it. */
 bool dw_codec_shrink(struct codec_spec *spec, size_t block_bytes);
 
-/* Whether it compresses so slowly that the time of other stages does not matter. */
-bool dw_codec_packs_slowly(const struct codec_spec *spec);
+/* How long it takes, compared with the other stages of packing. */
+enum codec_speed {
+	CODEC_FAST,
+	CODEC_MEDIUM, /* about as long as them: zstd 7 to 12 */
+	CODEC_SLOW, /* so long that their time does not matter: lzma, brotli, zstd from 13 on */
+};
+enum codec_speed dw_codec_speed(const struct codec_spec *spec);
 
 /* Whether it finds repeated data in a block as well as the segmenter does. */
 bool dw_codec_finds_matches(const struct codec_spec *spec);

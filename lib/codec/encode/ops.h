@@ -55,9 +55,9 @@ struct encoder_ops {
 	/* Finds repeated data in a block as well as the segmenter does. */
 	bool finds_matches;
 
-	/* Compresses slowly, from this level on. */
+	/* Compresses slowly, from this level on, and at medium speed from another one on. */
 	bool is_slow;
-	int slow_from_level;
+	int slow_from_level, medium_from_level;
 
 	/* Name and version of the library that does the work, such as "zstd-1.5.4"; NULL
 	 * when it is this one, or another member names it. */

@@ -12,16 +12,17 @@
 #include "codec/encode/ops.h"
 #include "codec/zstd.h"
 
-#define MIN_LEVEL	(-131072)
-#define MAX_LEVEL	22
-#define SLOW_FROM_LEVEL 13
-#define MIN_WINDOW	10
-#define MAX_WINDOW	27 /* maximum of streaming readers by default */
-#define LONG_RATE	7  /* log2 of bytes per entry in the table of long matches */
-#define LONG_MATCH	64
-#define LONG_BUCKET	3
-#define STEP_BYTES	1024 /* output between checks of the stop flag */
-#define ESTIMATE_FAIL	(UINT64_C(1) << 30)
+#define MIN_LEVEL	  (-131072)
+#define MAX_LEVEL	  22
+#define SLOW_FROM_LEVEL	  13
+#define MEDIUM_FROM_LEVEL 7
+#define MIN_WINDOW	  10
+#define MAX_WINDOW	  27 /* maximum of streaming readers by default */
+#define LONG_RATE	  7  /* log2 of bytes per entry in the table of long matches */
+#define LONG_MATCH	  64
+#define LONG_BUCKET	  3
+#define STEP_BYTES	  1024 /* output between checks of the stop flag */
+#define ESTIMATE_FAIL	  (UINT64_C(1) << 30)
 
 /*
  * Metadata consists of tables of short records. zstd up to 1.5.5 makes such tables larger if it
@@ -411,6 +412,7 @@ const struct encoder_ops dw_encoder_zstd = {
 	.finds_matches = true,
 	.is_slow = true,
 	.slow_from_level = SLOW_FROM_LEVEL,
+	.medium_from_level = MEDIUM_FROM_LEVEL,
 	.packs_as = CODEC_ZSTD,
 	.open = zstd_open_packer,
 	.close = close_packer,

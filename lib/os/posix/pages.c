@@ -15,7 +15,7 @@
 #endif
 
 /* For fewer bytes, a system call costs about as much as the page faults. */
-#define PREPARED_BYTES ((size_t)64 << 10)
+#define MIN_PREPARED_BYTES ((size_t)64 << 10)
 
 void *dw_system_pages_new(size_t bytes)
 {
@@ -65,7 +65,7 @@ void dw_pages_prepare(void *from, size_t bytes)
 	uintptr_t start = (uintptr_t)from / page * page;
 	int saved = errno;
 
-	if (bytes >= PREPARED_BYTES)
+	if (bytes >= MIN_PREPARED_BYTES)
 		madvise((void *)start, (uintptr_t)from + bytes - start,
 			MADV_POPULATE_WRITE);
 	errno = saved;

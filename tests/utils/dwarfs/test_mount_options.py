@@ -580,7 +580,7 @@ with suite.case("a killed reader leaves no block pinned"):
     if not os.path.exists(slow):  # one block that takes some 40 ms to decode
         for name, size in (("before", 20000), ("large", 3 << 20), ("after", 20000)):
             write(f"{slow}/{name}", read(TREE + "/large")[:size])
-        pack(slow, "-l1", "-S26", "-C", "lzma:level=1", "--order=none")
+        pack(slow, "-l1", "-S26", "-C", "lzma:level=6", "--order=none")
     whole = read(slow + "/large")
     # The first are killed while the only block is decoded for all of them.
     for options in ("cachesize=1m", "cachesize=1m,no_cache_files", "cachesize=64m,workers=0",

@@ -48,8 +48,8 @@ class Memory(rewritten.Case):
         return LARGE
 
     def peak(self, *words, level="-l1"):
-        done = subprocess.run([sys.executable, "-S", "-c", MEASURE, tap.tool("MKDWARFS"), *words, "-f",
-                               level, *rewritten.QUIET],
+        done = subprocess.run([sys.executable, "-S", "-c", MEASURE, tap.tool("MKDWARFS"), *words,
+                               "-f", level, *rewritten.QUIET],
                               capture_output=True, text=True, check=False, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         return 1024 * int(done.stdout)

@@ -114,12 +114,12 @@ class Memory(cli.Case):
         absent.need("zstd")
         self.many()
         for order in ("auto", "similarity", "nilsimsa"):
-            self.hold((32,), "-l7", "-C", "zstd:level=5", "--order", order)
+            self.hold((32,), "-l7", "-C", "zstd:level=9", "--order", order)
 
     def test_few_large_files(self):
         absent.need("zstd", "lzma")
         self.few()
-        self.hold((32, 100), "-l3")
+        self.hold((24, 100), "-l3")
         self.hold((48,), "-l7")
         self.hold((48,), "-l9")
 

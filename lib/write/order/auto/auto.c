@@ -160,8 +160,8 @@ static int add_all(const struct order_input *input, struct candidates *candidate
 	return add_named(input, candidates, numbers, copy, count, err);
 }
 
-/* Add the orders that are of use within the reach of a codec; with a fast one, those that need no
- * fingerprints. The first stays in numbers. */
+/* Add the orders that are of use within the reach of a codec; without a slow one, those that need
+ * no fingerprints. The first stays in numbers. */
 static int add_near(const struct order_input *input, struct candidates *candidates,
 		    uint32_t *numbers, size_t count, dwarfs_error **err)
 {
@@ -173,7 +173,7 @@ static int add_near(const struct order_input *input, struct candidates *candidat
 	if ((ret = dw_order_path.sort(input, numbers, count, err)) < 0 ||
 	    (ret = add(candidates, "path", CANDIDATE_BY_PATH, numbers, count, err)) < 0)
 		return ret;
-	if (!input->packs_slowly)
+	if (input->speed != CODEC_SLOW)
 		return add_revpath(input, candidates, numbers, copy, count, err);
 	return add_named(input, candidates, numbers, copy, count, err);
 }
@@ -189,33 +189,37 @@ static void choose(const struct order_input *input, const struct candidate *winn
 static size_t max_trials(const struct order_input *input)
 {
 	const struct order_spec *spec = input->spec;
+	size_t most = input->speed == CODEC_SLOW ? TRIAL_MAX_CANDIDATES
+						 : TRIAL_MEDIUM_CANDIDATES;
 
-	return spec->has_max_trials && spec->max_trials < TRIAL_MAX_CANDIDATES
-		       ? spec->max_trials
-		       : TRIAL_MAX_CANDIDATES;
+	return spec->has_max_trials && spec->max_trials < most ? spec->max_trials : most;
 }
 
-/* With a fast codec, a trial takes about as long as packing. It is worth that for a small input
- * within the reach of the codec, for which there is no forecast, or with many repeated bytes: of
+/* With a codec of medium speed, a trial takes up to half of the time of packing. It is worth that
+ * within the reach of the codec, where there is no forecast, and for many repeated bytes: of
  * these, orders that are forecast to be equal need very different numbers of segments. */
-static bool is_worth_a_fast_trial(const struct order_input *input, double kept_bytes,
-				  uint64_t bytes)
+static bool is_worth_a_medium_trial(const struct order_input *input, double kept_bytes,
+				    uint64_t bytes)
 {
-	if (input->reach_bytes < TRIAL_FAST_REACH_BYTES || bytes > TRIAL_FAST_MAX_BYTES ||
-	    kept_bytes > (double)TRIAL_SMALL_BYTES)
+	if (input->reach_bytes < TRIAL_MEDIUM_REACH_BYTES ||
+	    bytes > TRIAL_MEDIUM_MAX_BYTES)
 		return false;
-	return bytes <= input->reach_bytes || kept_bytes <= (double)bytes / 2;
+	if (bytes <= input->reach_bytes)
+		return true;
+	return kept_bytes <= (double)TRIAL_SMALL_BYTES && kept_bytes <= (double)bytes / 2;
 }
 
 /* Of so many bytes, of which some are expected in blocks. */
 static bool is_worth_a_trial(const struct order_input *input, double kept_bytes,
 			     uint64_t bytes)
 {
-	/* It takes a small part of the time of a slow codec. */
-	bool is_worth_it = input->packs_slowly
-				   ? kept_bytes <= (double)TRIAL_MAX_KEPT_BYTES
-				   : is_worth_a_fast_trial(input, kept_bytes, bytes);
+	bool is_worth_it = false;
 
+	/* It takes a small part of the time of a slow codec. */
+	if (input->speed == CODEC_SLOW)
+		is_worth_it = kept_bytes <= (double)TRIAL_MAX_KEPT_BYTES;
+	else if (input->speed == CODEC_MEDIUM)
+		is_worth_it = is_worth_a_medium_trial(input, kept_bytes, bytes);
 	return is_worth_it && input->run->budget->tries_orders &&
 	       max_trials(input) >= 2 && dw_codec_can_pack(CODEC_ZSTD);
 }
@@ -223,9 +227,9 @@ static bool is_worth_a_trial(const struct order_input *input, double kept_bytes,
 /* A codec with a short window does not tell what one with a long window will find. */
 static const char *trial_codec(const struct order_input *input)
 {
-	if (input->reach_bytes >= TRIAL_FAR_BYTES)
-		return TRIAL_CODEC_FAR;
-	return input->packs_slowly ? TRIAL_CODEC : TRIAL_CODEC_FAST;
+	if (input->speed != CODEC_SLOW)
+		return TRIAL_CODEC_MEDIUM;
+	return input->reach_bytes >= TRIAL_FAR_BYTES ? TRIAL_CODEC_FAR : TRIAL_CODEC;
 }
 
 /* Within reach of the codec no repeated bytes are lost in any order. */

@@ -18,7 +18,8 @@
 /* Choose how much of each fragment is read; false when there are too many. */
 static bool choose_head(struct reading *reading, const uint32_t *numbers, size_t count)
 {
-	reading->head_bytes = reading->input->packs_slowly ? MOST_BYTES : HEAD_BYTES;
+	reading->head_bytes =
+		reading->input->speed == CODEC_SLOW ? MOST_BYTES : HEAD_BYTES;
 	while (reading->head_bytes >= MIN_HEAD_BYTES &&
 	       dw_reading_total(reading, numbers, count) > MAX_READ_BYTES)
 		reading->head_bytes /= 2;

@@ -26,7 +26,10 @@
 #include "write/pack/compress.h"
 #include "write/segment/segment.h"
 
-#define WORTH_IT 0.998 /* of the size of a candidate that is preferred */
+/* Of the size of a candidate that is preferred. The codec of trials for codecs of medium speed tells
+ * less. */
+#define WORTH_IT	0.998
+#define WORTH_IT_MEDIUM 0.99
 
 /* Chunks are packed when the compressor has given back its memory, in pieces of at most so many bytes,
  * and of at most a block. */
@@ -116,7 +119,7 @@ static int init_rehearsal(struct rehearsal *rehearsal, const struct codec_spec *
 uint64_t dw_trial_codec_memory(size_t block_bytes)
 {
 	static const char *const codecs[] = { TRIAL_CODEC, TRIAL_CODEC_FAR,
-					      TRIAL_CODEC_FAST };
+					      TRIAL_CODEC_MEDIUM };
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < sizeof(codecs) / sizeof(codecs[0]); i++) {
@@ -243,6 +246,7 @@ int dw_trial(const struct order_input *input, const char *codec,
 {
 	uint64_t total =
 		dw_fragments_bytes(input->contents, candidates[0].numbers, count);
+	const double worth_it = input->speed == CODEC_SLOW ? WORTH_IT : WORTH_IT_MEDIUM;
 	enum chunk_storage storage = CHUNKS_UNDECIDED;
 	struct codec_spec spec;
 	double least = 0;
@@ -268,7 +272,7 @@ int dw_trial(const struct order_input *input, const char *codec,
 		       "order %s: %" PRIu64 " bytes with %s", candidates[i].name, bytes,
 		       codec);
 		cost = (double)bytes * (1 + candidates[i].fee);
-		if (i == 0 || cost < least * WORTH_IT) {
+		if (i == 0 || cost < least * worth_it) {
 			winner = i;
 			least = cost;
 		}

@@ -16,15 +16,17 @@
 #define TRIAL_MAX_BYTES	     ((uint64_t)2 << 30)
 #define TRIAL_MAX_KEPT_BYTES ((uint64_t)256 << 20)
 
-/* Codecs to try with: 16 MiB are packed in a thirtieth of the time of zstd 22. One is for codecs
- * that reach as far as TRIAL_FAR_BYTES, and one for fast codecs that reach as far as
- * TRIAL_FAST_REACH_BYTES. */
-#define TRIAL_CODEC	       "zstd:level=9"
-#define TRIAL_CODEC_FAR	       "zstd:level=7:wlog=26:long"
-#define TRIAL_CODEC_FAST       "zstd:level=4:wlog=24"
-#define TRIAL_FAR_BYTES	       ((uint64_t)32 << 20)
-#define TRIAL_FAST_REACH_BYTES ((uint64_t)4 << 20)
-#define TRIAL_FAST_MAX_BYTES   ((uint64_t)128 << 20)
+/* Codecs to try with: 16 MiB are packed in a thirtieth of the time of zstd 22. The second one is for
+ * codecs that reach as far as TRIAL_FAR_BYTES. */
+#define TRIAL_CODEC	"zstd:level=9"
+#define TRIAL_CODEC_FAR "zstd:level=7:wlog=26:long"
+#define TRIAL_FAR_BYTES ((uint64_t)32 << 20)
+
+/* The same for a codec of medium speed that reaches as far as TRIAL_MEDIUM_REACH_BYTES. */
+#define TRIAL_CODEC_MEDIUM	 "zstd:level=4:wlog=26"
+#define TRIAL_MEDIUM_CANDIDATES	 3
+#define TRIAL_MEDIUM_REACH_BYTES ((uint64_t)4 << 20)
+#define TRIAL_MEDIUM_MAX_BYTES	 ((uint64_t)128 << 20)
 
 /* Memory of the codec of a trial, for each worker. */
 uint64_t dw_trial_codec_memory(size_t block_bytes);
