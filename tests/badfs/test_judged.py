@@ -179,7 +179,7 @@ def refused_by(strict, dw, image):
 def judged(program, images):
     """The result of the check for each: "good", or "bad" and the reason."""
     stream = b"".join(struct.pack("<I", len(image)) + image for image in images)
-    done = subprocess.run([program], input=stream, stdout=subprocess.PIPE, timeout=300)
+    done = subprocess.run(tap.command(program), input=stream, stdout=subprocess.PIPE, timeout=300)
     assert done.returncode == 0, f"ended with {done.returncode}"
     lines = done.stdout.decode("utf-8", "replace").splitlines()
     assert len(lines) == len(images), (len(lines), len(images))

@@ -19,8 +19,7 @@ describe_program = os.path.abspath(sys.argv[1])
 
 
 def run(*arguments):
-    return subprocess.run([*os.environ.get("DWARFS_EMULATOR", "").split(), describe_program,
-                           *arguments], capture_output=True)
+    return subprocess.run(tap.command(describe_program, *arguments), capture_output=True)
 
 
 def described(*arguments):

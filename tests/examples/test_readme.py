@@ -54,10 +54,11 @@ def main():
             done = run([*COMPILER, "-Wall", "-Wextra", "-Werror", "-I", SOURCE / "include",
                         root / "list.c", LIBRARY, "-o", root / "list"])
             assert done.returncode == 0, done.stderr.decode()
-            run([EXAMPLES / "example-pack", root / "photos", root / "list.dwarfs"], check=True)
-            done = run([root / "list", root / "list.dwarfs"], check=True)
+            run(tap.command(EXAMPLES / "example-pack", root / "photos", root / "list.dwarfs"),
+                check=True)
+            done = run(tap.command(root / "list", root / "list.dwarfs"), check=True)
             assert done.stdout.split() == [b"notes", b"notes/readme.txt"], done
-            done = run([root / "list", root / "missing"])
+            done = run(tap.command(root / "list", root / "missing"))
             assert done.returncode == 1 and b"missing" in done.stderr, done
     suite.finish()
 

@@ -100,6 +100,11 @@ def library_times():
     return -2**(bits - 1), 2**(bits - 1) - 1
 
 
+def command(program, *words):
+    """The command that runs a program of the build, which may be for another machine."""
+    return [*os.environ.get("DWARFS_EMULATOR", "").split(), program, *words]
+
+
 def preloading(library, environment=None):
     """The environment in which our programs preload a library; an emulator must not preload it."""
     if os.environ.get("DWARFS_STATIC"):
