@@ -139,6 +139,8 @@ class Mount(cli.Case):
     def test_a_mount_of_a_user_who_has_no_threads(self):
         """The system itself refuses threads: root makes the mount before."""
         mount.available()
+        if os.environ.get("DWARFS_EMULATOR"):
+            raise tap.Skip("the emulator itself starts a thread")
         if os.geteuid() != 0:
             raise tap.Skip("needs root, to become a user without permission for threads")
         image = self.pack()
