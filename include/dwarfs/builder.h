@@ -216,8 +216,7 @@ DWARFS_API int dwarfs_builder_set_category_codec(dwarfs_builder *builder,
  *                similar directories together, revpath, similarity, nilsimsa. The size of the
  *                image in each is estimated from a sketch of the data; with a slow codec
  *                the best are then tried by packing with a faster one, with zstd 7 to 12 only
- *                inputs up to 128 MiB. "auto:max-trials=N": at
- *                most N of them, 0..6 |
+ *                those of inputs up to 128 MiB. "auto:max-trials=N": at most N of them, 0..6 |
  * | similarity | by a hash of which bytes they have |
  * | nilsimsa   | by their nilsimsa digests; "nilsimsa:max-children=N:max-cluster-size=N", both
  *                16384 by default |

@@ -36,9 +36,9 @@ static bool refuses_at(iconv_t conversion, size_t others)
 {
 	char text[] = "0123456789abcde\xc3\xa9";
 	char room[2 * sizeof(text)];
-	char *in = text + strlen("0123456789abcde") - others;
 	char *out = room;
-	size_t in_bytes = strlen(in);
+	size_t in_bytes = others + strlen("\xc3\xa9");
+	char *in = text + strlen(text) - in_bytes;
 	size_t out_bytes = sizeof(room);
 
 	iconv(conversion, NULL, NULL, NULL, NULL);
@@ -46,9 +46,9 @@ static bool refuses_at(iconv_t conversion, size_t others)
 }
 
 /*
- * Not everywhere: some systems replace bytes that cannot be converted by "*". With the
- * vector instructions of s390x (glibc 2.36, emulated), letters after eight others are cut
- * to their lowest byte.
+ * Whether a letter that the encoding lacks is an error, wherever it is in a name. Some
+ * systems replace it by "*"; glibc 2.36 on an emulated s390x stores its lowest byte if
+ * eight to ten others are before it.
  */
 static bool refuses_to_convert(locale_t locale)
 {

@@ -107,7 +107,7 @@ class Memory(cli.Case):
     def test_many_small_files(self):
         absent.need("zstd")
         self.many()
-        self.hold((24, 100), "-l3")
+        self.hold((24,), "-l3")
         self.hold((48,), "-l7")
 
     def test_orders(self):
@@ -119,7 +119,7 @@ class Memory(cli.Case):
     def test_few_large_files(self):
         absent.need("zstd", "lzma")
         self.few()
-        self.hold((24, 100), "-l3")
+        self.hold((24,), "-l3")
         self.hold((48,), "-l7")
         self.hold((48,), "-l9")
 
