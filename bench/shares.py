@@ -28,7 +28,7 @@ def pack_at_once(dwarfs, source, output, level, _):
 
 def pack_in_shares(dwarfs, source, output, level, processes):
     with concurrent.futures.ProcessPoolExecutor(processes) as executor:
-        dwarfs.distributed.pack(source, output, executor, level=level, scan_workers=1, overwrite=True)
+        dwarfs.distributed.pack(source, output, executor, level=level, overwrite=True)
 
 
 def main():

@@ -166,15 +166,22 @@ DWARFS_API int dwarfs_context_set_finish_percent(dwarfs_context *context,
 						 uint32_t percent, dwarfs_error **err);
 
 /**
- * Set how many worker threads a long operation starts.
+ * Set how many worker threads a long operation starts, or, when the context is in use already,
+ * how many of them compress blocks from now on.
  *
- * @param context  not in use yet
+ * In use, a context keeps the number that it had at first: threads and the memory of a builder
+ * are planned for it. A smaller number lets the other workers of its builders wait before their
+ * next block, for example while other programs need the processors; it can be raised again. What
+ * is written does not depend on it.
+ *
+ * @param context  in use or not
  * @param workers  0 to run everything in the thread of the caller, up to 1024; default: one
- *                 for each processor
+ *                 for each processor that the calling thread may run on. In use: at least 1, at
+ *                 most the number that the context had when it was first used
  * @param err      receives the details on failure; may be NULL
- * @return 0, DWARFS_ERR_RANGE, or DWARFS_ERR_INVALID when the context is in use already
+ * @return 0 or DWARFS_ERR_RANGE
  *
- * Threads: one. Since 0.1.
+ * Threads: one; any when the context is in use. Since 0.1.
  */
 DWARFS_API int dwarfs_context_set_workers(dwarfs_context *context, uint32_t workers,
 					  dwarfs_error **err);

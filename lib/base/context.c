@@ -7,6 +7,9 @@
  * the first user, so they can be read without a lock afterwards.
  */
 #include <pthread.h>
+#ifdef __linux__
+#include <sched.h>
+#endif
 #include <stdatomic.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -20,6 +23,7 @@ struct dwarfs_context {
 	atomic_uint references;
 	atomic_bool in_use;
 	uint32_t workers;
+	_Atomic uint32_t active_workers; /* at most workers */
 	_Atomic uint64_t cache_bytes;
 	_Atomic uint32_t decode_limit;
 	uint32_t finish_percent;
@@ -33,13 +37,31 @@ struct dwarfs_context {
 	void (*shared_destroy)(void *object);
 };
 
-static uint32_t count_processors(void)
+static void set_workers(dwarfs_context *context, uint32_t workers)
 {
-	long count = sysconf(_SC_NPROCESSORS_ONLN);
+	context->workers = workers;
+	atomic_store(&context->active_workers, workers);
+}
 
-	if (count < 1)
+/* Those that this thread, and threads that it starts, may run on. */
+static long count_processors(void)
+{
+#ifdef __linux__
+	cpu_set_t allowed;
+
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+		return CPU_COUNT(&allowed);
+#endif
+	return sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static uint32_t default_workers(void)
+{
+	long processors = count_processors();
+
+	if (processors < 1)
 		return 1;
-	return count > MAX_WORKERS ? MAX_WORKERS : (uint32_t)count;
+	return processors > MAX_WORKERS ? MAX_WORKERS : (uint32_t)processors;
 }
 
 int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err)
@@ -61,7 +83,7 @@ int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err)
 		return dw_fail_nomem(err);
 	}
 	atomic_init(&context->references, 1);
-	context->workers = count_processors();
+	set_workers(context, default_workers());
 	atomic_init(&context->cache_bytes, DEFAULT_CACHE_BYTES);
 	context->finish_percent = 100;
 	*context_out = context;
@@ -133,6 +155,19 @@ int dwarfs_context_set_finish_percent(dwarfs_context *context, uint32_t percent,
 	return 0;
 }
 
+static int set_active_workers(dwarfs_context *context, uint32_t workers,
+			      dwarfs_error **err)
+{
+	if (workers < (context->workers > 0) || workers > context->workers)
+		return dw_fail(err, DWARFS_ERR_RANGE,
+			       "%" PRIu32
+			       " workers: this context was in use with %" PRIu32
+			       ", and may have fewer, but no more",
+			       workers, context->workers);
+	atomic_store(&context->active_workers, workers);
+	return 0;
+}
+
 int dwarfs_context_set_workers(dwarfs_context *context, uint32_t workers,
 			       dwarfs_error **err)
 {
@@ -141,15 +176,13 @@ int dwarfs_context_set_workers(dwarfs_context *context, uint32_t workers,
 	if (!context)
 		return dw_fail_null(err, "context");
 
-	int ret = refuse_when_used(context, err);
-
-	if (ret < 0)
-		return ret;
+	if (atomic_load(&context->in_use))
+		return set_active_workers(context, workers, err);
 	if (workers > MAX_WORKERS)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "%" PRIu32 " workers: at most %d are possible", workers,
 			       MAX_WORKERS);
-	context->workers = workers;
+	set_workers(context, workers);
 	return 0;
 }
 
@@ -247,6 +280,11 @@ uint32_t dw_context_finish_percent(const dwarfs_context *context)
 uint32_t dw_context_workers(const dwarfs_context *context)
 {
 	return context->workers;
+}
+
+const _Atomic uint32_t *dw_context_active_workers(const dwarfs_context *context)
+{
+	return &context->active_workers;
 }
 
 uint64_t dw_context_cache_bytes(const dwarfs_context *context)

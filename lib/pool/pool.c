@@ -10,6 +10,9 @@
 #include "pool/pool.h"
 #include "pool/threads.h"
 
+/* How soon waiting workers notice that the limit of running jobs was raised. */
+#define LIMIT_CHECK_NS 50000000
+
 struct pool_slot {
 	void *job;
 	bool finished;
@@ -24,6 +27,7 @@ struct pool {
 	const struct pool_ops *ops;
 	void *shared;
 	uint32_t slot_count;
+	const _Atomic uint32_t *running_limit; /* NULL: none */
 
 	/* used only by the submitting thread */
 	uint32_t worker_count; /* requested; 0: inline */
@@ -39,6 +43,7 @@ struct pool {
 	pthread_cond_t progress; /* a job has finished */
 	struct pool_slot *slots;
 	uint64_t taken, started, submitted;
+	uint32_t running;
 	bool halted; /* a job has failed: start no others */
 	bool leaving;
 };
@@ -70,12 +75,31 @@ static void free_pool_worker(struct pool *pool, void *worker, bool has_worker)
 		pool->ops->worker_free(worker);
 }
 
+static bool is_job_waiting(const struct pool *pool)
+{
+	return !pool->halted && pool->started < pool->submitted;
+}
+
+/* There is no signal when the limit is raised. */
+static bool is_at_limit(const struct pool *pool)
+{
+	return pool->running_limit && pool->running >= atomic_load(pool->running_limit);
+}
+
 /* Wait for a job to start; NULL when the thread shall end. Called with the lock. */
 static struct pool_slot *next_slot(struct pool *pool)
 {
-	while (!pool->leaving && (pool->halted || pool->started == pool->submitted))
-		pthread_cond_wait(&pool->work, &pool->lock);
-	return pool->leaving ? NULL : slot_at(pool, pool->started++);
+	while (!pool->leaving && !(is_job_waiting(pool) && !is_at_limit(pool))) {
+		if (is_job_waiting(pool))
+			dw_condition_wait(&pool->work, &pool->lock,
+					  dw_time_from_now(LIMIT_CHECK_NS));
+		else
+			pthread_cond_wait(&pool->work, &pool->lock);
+	}
+	if (pool->leaving)
+		return NULL;
+	pool->running++;
+	return slot_at(pool, pool->started++);
 }
 
 static void *pool_thread(void *argument)
@@ -97,6 +121,7 @@ static void *pool_thread(void *argument)
 		slot->ret = ret;
 		slot->error = error;
 		slot->finished = true;
+		pool->running--;
 		if (ret < 0)
 			pool->halted = true;
 		pthread_cond_signal(&pool->progress);
@@ -276,7 +301,7 @@ static bool init_pool_locks(struct pool *pool)
 {
 	if (pthread_mutex_init(&pool->lock, NULL) != 0)
 		return false;
-	if (pthread_cond_init(&pool->work, NULL) != 0) {
+	if (dw_condition_init(&pool->work) != 0) {
 		pthread_mutex_destroy(&pool->lock);
 		return false;
 	}
@@ -305,6 +330,11 @@ int dw_pool_new(const struct pool_ops *ops, void *shared, uint32_t workers,
 	pool->slots = dw_steal(slots);
 	*pool_out = dw_steal(pool);
 	return 0;
+}
+
+void dw_pool_limit_running(struct pool *pool, const _Atomic uint32_t *limit)
+{
+	pool->running_limit = limit;
 }
 
 static void stop_pool_threads(struct pool *pool)

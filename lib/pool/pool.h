@@ -9,6 +9,8 @@
 #ifndef DW_POOL_POOL_H
 #define DW_POOL_POOL_H
 
+#include <stdatomic.h>
+
 #include "base/memory.h"
 
 struct pool;
@@ -36,6 +38,10 @@ struct pool_ops {
  * with the first job. */
 int dw_pool_new(const struct pool_ops *ops, void *shared, uint32_t workers,
 		uint32_t queue, struct pool **pool_out, dwarfs_error **err);
+
+/* Let no more jobs run at once than this number, which another thread may change at any time;
+ * call it before the first job. It is read when a job can be started, and every 50 ms. */
+void dw_pool_limit_running(struct pool *pool, const _Atomic uint32_t *limit);
 
 /* Submit a job, which the pool owns from now on, also on failure. May call done and
  * drop. */

@@ -127,7 +127,8 @@ static void a_context_in_use_does_not_change(void **state)
 		       DWARFS_ERR_RANGE, err);
 	image = open_image(*state, context);
 	assert_success(dwarfs_context_set_cache_bytes(context, 1, &err), err);
-	assert_failure(dwarfs_context_set_workers(context, 1, &err), DWARFS_ERR_INVALID,
+	assert_success(dwarfs_context_set_workers(context, 1, &err), err);
+	assert_failure(dwarfs_context_set_workers(context, 1025, &err), DWARFS_ERR_RANGE,
 		       err);
 	assert_failure(dwarfs_context_set_finish_percent(context, 1, &err),
 		       DWARFS_ERR_INVALID, err);

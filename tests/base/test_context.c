@@ -3,6 +3,9 @@
  * base/context: settings until the first use, references, the shared object, the log.
  */
 #include <pthread.h>
+#ifdef __linux__
+#include <sched.h>
+#endif
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -62,8 +65,6 @@ static void the_first_use_freezes_settings(void **state)
 	assert_int_equal(dwarfs_context_set_cache_bytes(context, 77, NULL), 0);
 	assert_int_equal(dw_context_use(context, &used, NULL), 0);
 	assert_ptr_equal(context, used);
-	assert_int_equal(dwarfs_context_set_workers(context, 1, &err),
-			 DWARFS_ERR_INVALID);
 	assert_int_equal(dwarfs_context_set_log(context, 0, log_nothing, NULL, &err),
 			 DWARFS_ERR_INVALID);
 	assert_int_equal(dwarfs_error_code(err), DWARFS_ERR_INVALID);
@@ -73,6 +74,57 @@ static void the_first_use_freezes_settings(void **state)
 	dwarfs_context_free(used);
 }
 
+static void fewer_workers_may_be_active_later(void **state)
+{
+	auto_context dwarfs_context *context = NULL, *used = NULL;
+	const _Atomic uint32_t *active;
+
+	assert_int_equal(dwarfs_context_new(&context, NULL), 0);
+	active = dw_context_active_workers(context);
+	assert_int_equal(atomic_load(active), dw_context_workers(context));
+	assert_int_equal(dwarfs_context_set_workers(context, 5, NULL), 0);
+	assert_int_equal(dw_context_use(context, &used, NULL), 0);
+	assert_int_equal(atomic_load(active), 5);
+	assert_int_equal(dwarfs_context_set_workers(context, 1, NULL), 0);
+	assert_int_equal(atomic_load(active), 1);
+	assert_int_equal(dwarfs_context_set_workers(context, 5, NULL), 0);
+	assert_int_equal(atomic_load(active), 5);
+	assert_int_equal(dwarfs_context_set_workers(context, 6, NULL), DWARFS_ERR_RANGE);
+	assert_int_equal(dwarfs_context_set_workers(context, 0, NULL), DWARFS_ERR_RANGE);
+	assert_int_equal(atomic_load(active), 5);
+	assert_int_equal(dw_context_workers(context), 5);
+}
+
+static void without_workers_none_can_be_active(void **state)
+{
+	auto_context dwarfs_context *context = NULL, *used = NULL;
+
+	assert_int_equal(dwarfs_context_new(&context, NULL), 0);
+	assert_int_equal(dwarfs_context_set_workers(context, 0, NULL), 0);
+	assert_int_equal(dw_context_use(context, &used, NULL), 0);
+	assert_int_equal(dwarfs_context_set_workers(context, 0, NULL), 0);
+	assert_int_equal(dwarfs_context_set_workers(context, 1, NULL), DWARFS_ERR_RANGE);
+}
+
+#ifdef __linux__
+static void the_default_is_what_this_thread_may_use(void **state)
+{
+	auto_context dwarfs_context *context = NULL;
+	cpu_set_t before, one;
+	int processor = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	while (!CPU_ISSET(processor, &before))
+		processor++;
+	CPU_ZERO(&one);
+	CPU_SET(processor, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	assert_int_equal(dwarfs_context_new(&context, NULL), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	assert_int_equal(dw_context_workers(context), 1);
+}
+#endif
+
 static void without_one_there_is_a_private_one(void **state)
 {
 	auto_context dwarfs_context *first = NULL, *second = NULL;
@@ -80,7 +132,8 @@ static void without_one_there_is_a_private_one(void **state)
 	assert_int_equal(dw_context_use(NULL, &first, NULL), 0);
 	assert_int_equal(dw_context_use(NULL, &second, NULL), 0);
 	assert_ptr_not_equal(first, second);
-	assert_int_equal(dwarfs_context_set_workers(first, 1, NULL), DWARFS_ERR_INVALID);
+	assert_int_equal(dwarfs_context_set_finish_percent(first, 1, NULL),
+			 DWARFS_ERR_INVALID);
 }
 
 static atomic_int objects_made, objects_ended;
@@ -213,6 +266,11 @@ int main(void)
 		cmocka_unit_test(defaults_are_as_documented),
 		cmocka_unit_test(settings_have_ranges),
 		cmocka_unit_test(the_first_use_freezes_settings),
+		cmocka_unit_test(fewer_workers_may_be_active_later),
+		cmocka_unit_test(without_workers_none_can_be_active),
+#ifdef __linux__
+		cmocka_unit_test(the_default_is_what_this_thread_may_use),
+#endif
 		cmocka_unit_test(without_one_there_is_a_private_one),
 		cmocka_unit_test(the_shared_object_is_made_once),
 		cmocka_unit_test(the_log_passes_on_its_level_and_above),

@@ -10,6 +10,7 @@ import pickle
 import shutil
 import sys
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -125,6 +126,37 @@ class Packing(Case):
         self.pack(Inline(), share_workers=3)
         images.append(self.output.read_bytes())
         self.assertEqual(len(set(images)), 1)
+
+    def test_shares_of_a_machine_divide_its_processors(self):
+        def part(name, processors):
+            return distributed._part(str(self.dir / name), processors, "here-")
+        for name in "here-0", "here-1", "here-2", "there-0":
+            (self.dir / name).touch()
+        self.assertEqual([part(f"here-{number}", 8) for number in range(3)], [3, 3, 2])
+        self.assertEqual([part(f"here-{number}", 2) for number in range(3)], [1, 1, 1])
+        lost = os.stat(self.dir / "here-1").st_mtime - distributed._LOST_SECONDS - 1
+        os.utime(self.dir / "here-0", (lost, lost))
+        self.assertEqual([part(f"here-{number}", 8) for number in (1, 2)], [4, 4])
+
+    def test_the_processors_of_a_share_that_is_complete_are_used(self):
+        context = mock.Mock()
+        with mock.patch.object(distributed, "_DIVIDE_SECONDS", 0.01):
+            def wait_for(workers):
+                context.set_workers.reset_mock()
+                while mock.call(workers) not in context.set_workers.mock_calls:
+                    time.sleep(0.01)
+            with distributed._divided(context, 4, str(self.dir / "0.dwarfs")):
+                wait_for(4)
+                with distributed._divided(mock.Mock(), 4, str(self.dir / "1.dwarfs")):
+                    wait_for(2)
+                wait_for(4)
+        self.assertEqual(os.listdir(self.dir), ["tree"])
+
+    def test_a_folder_that_is_gone_changes_nothing(self):
+        context = mock.Mock()
+        with distributed._divided(context, 4, str(self.dir / "gone" / "0.dwarfs")):
+            pass
+        context.set_workers.assert_not_called()
 
     def test_batches_begin_during_the_scan(self):
         for start in "spawn", "fork":

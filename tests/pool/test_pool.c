@@ -249,6 +249,91 @@ static void jobs_under_way_are_dropped(void **state)
 	for_each_pool(leave_jobs_behind, new_world());
 }
 
+/* -- how many run at once ------------------------------------------------------------ */
+
+struct crowd {
+	_Atomic uint32_t limit;
+	atomic_uint running, most_running;
+};
+
+static int run_in_crowd(void *shared, void *worker, void *data, dwarfs_error **err)
+{
+	struct crowd *crowd = shared;
+	struct timespec pause = { 0, 2000000 };
+	unsigned now = atomic_fetch_add(&crowd->running, 1) + 1;
+	unsigned most = atomic_load(&crowd->most_running);
+
+	while (now > most &&
+	       !atomic_compare_exchange_weak(&crowd->most_running, &most, now))
+		continue;
+	nanosleep(&pause, NULL);
+	atomic_fetch_sub(&crowd->running, 1);
+	return 0;
+}
+
+static const struct pool_ops crowd_ops = { .run = run_in_crowd };
+
+static void no_more_run_than_the_limit(void **state)
+{
+	struct crowd crowd = { .limit = 2 };
+	auto_pool struct pool *pool = NULL;
+
+	assert_int_equal(dw_pool_new(&crowd_ops, &crowd, 8, 16, &pool, NULL), 0);
+	dw_pool_limit_running(pool, &crowd.limit);
+	for (int i = 0; i < 40; i++)
+		assert_int_equal(dw_pool_submit(pool, &crowd, NULL), 0);
+	assert_int_equal(dw_pool_finish(pool, NULL), 0);
+	assert_true(atomic_load(&crowd.most_running) <= 2);
+
+	atomic_store(&crowd.limit, 1);
+	atomic_store(&crowd.most_running, 0);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(dw_pool_submit(pool, &crowd, NULL), 0);
+	assert_int_equal(dw_pool_finish(pool, NULL), 0);
+	assert_int_equal(atomic_load(&crowd.most_running), 1);
+}
+
+/* Waits until another job runs at the same time. */
+static int run_with_another(void *shared, void *worker, void *data, dwarfs_error **err)
+{
+	struct crowd *crowd = shared;
+	struct timespec pause = { 0, 1000000 };
+
+	atomic_fetch_add(&crowd->running, 1);
+	if (data)
+		atomic_store(&crowd->limit, 2); /* after this thread has started alone */
+	while (atomic_load(&crowd->running) < 2)
+		nanosleep(&pause, NULL);
+	return 0;
+}
+
+static void a_raised_limit_is_noticed(void **state)
+{
+	static const struct pool_ops with_another = { .run = run_with_another };
+	struct crowd crowd = { .limit = 1 };
+	auto_pool struct pool *pool = NULL;
+
+	assert_int_equal(dw_pool_new(&with_another, &crowd, 2, 4, &pool, NULL), 0);
+	dw_pool_limit_running(pool, &crowd.limit);
+	assert_int_equal(dw_pool_submit(pool, &crowd, NULL), 0);
+	assert_int_equal(dw_pool_submit(pool, NULL, NULL), 0);
+	assert_int_equal(dw_pool_finish(pool, NULL), 0);
+	assert_int_equal(atomic_load(&crowd.running), 2);
+}
+
+static void a_pool_at_its_limit_can_be_freed(void **state)
+{
+	struct crowd crowd = { .limit = 1 };
+	struct pool *pool = NULL;
+
+	assert_int_equal(dw_pool_new(&crowd_ops, &crowd, 4, 16, &pool, NULL), 0);
+	dw_pool_limit_running(pool, &crowd.limit);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(dw_pool_submit(pool, &crowd, NULL), 0);
+	dw_pool_free(pool);
+	assert_int_equal(atomic_load(&crowd.running), 0);
+}
+
 static void stay_idle(struct pool *pool, struct world *world)
 {
 	assert_int_equal(dw_pool_poll(pool, NULL), 0);
@@ -285,6 +370,9 @@ int main(void)
 		cmocka_unit_test(an_error_in_done_stops_the_pool),
 		cmocka_unit_test(an_error_of_a_worker_stops_the_pool),
 		cmocka_unit_test(jobs_under_way_are_dropped),
+		cmocka_unit_test(no_more_run_than_the_limit),
+		cmocka_unit_test(a_raised_limit_is_noticed),
+		cmocka_unit_test(a_pool_at_its_limit_can_be_freed),
 		cmocka_unit_test(nothing_to_do_is_fine),
 		cmocka_unit_test(members_may_be_missing),
 	};

@@ -12,6 +12,9 @@
 #include "dwarfsck/digest_threads.h"
 #include "dwarfsck/dwarfsck.h"
 
+#ifdef __linux__
+#include <sched.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -262,8 +265,13 @@ static int read_all_files(struct checksums *checksums)
 
 static uint64_t default_workers(void)
 {
-	const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef __linux__
+	cpu_set_t allowed;
 
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+		processors = CPU_COUNT(&allowed);
+#endif
 	return processors > 0 ? (uint64_t)processors : 1;
 }
 

@@ -78,6 +78,11 @@ class Context:
             raise TypeError("cannot pickle an image of a context with a log")
         return self._given
 
+    def set_workers(self, workers: int) -> None:
+        """Set how many threads compress blocks from now on, from any thread, while images are
+        packed as well: at least 1, at most as many as this context had when it was first used."""
+        _dwarfs.dwarfs_context_set_workers(self._handle, workers)
+
     def trim(self, max_age: float = 0) -> None:
         """Evict blocks that have not been read for this many seconds."""
         _dwarfs.dwarfs_context_trim(self._handle, int(max_age * 1000))

@@ -283,6 +283,8 @@ int dw_compressor_new(struct section_writer *sections, const struct budget *budg
 				    budget->workers, under_way ? under_way : 1,
 				    &run->progress, err)) < 0)
 		return ret;
+	dw_pool_limit_running(compressor->pipeline.pool,
+			      dw_context_active_workers(run->context));
 	run->progress.refresh_user = compressor;
 	run->progress.refresh = show_packing_progress;
 	*compressor_out = dw_steal(compressor);
