@@ -44,6 +44,7 @@ static void begin(struct lab *lab, uint32_t workers)
 	const struct budget budget = { .workers = workers, .waiting = 2 };
 
 	*lab = (struct lab){ .fail_after = -1 };
+	assert_int_equal(dw_context_use(NULL, &lab->run.context, NULL), 0);
 	lab->run.options = &lab->options;
 	lab->run.counts = lab->counts;
 	lab->run.totals = lab->totals;
@@ -62,6 +63,7 @@ static void end(struct lab *lab)
 	dw_section_writer_free(&lab->sections);
 	dwarfs_sink_free(lab->run.output);
 	dw_buffer_free(&lab->written);
+	dwarfs_context_free(lab->run.context);
 }
 
 static void turn(struct lab *lab, uint32_t stream, uint32_t category, enum codec_id codec,
