@@ -650,6 +650,143 @@ static void lack_of_memory_for_numbers_is_an_error(void **state)
 	assert_true(nth > 20);
 }
 
+/* -- dense blocks packed in parts ------------------------------------------------------ */
+
+enum { DENSE_PART_LOG = 20, DENSE_PARTS = 4, DENSE = DENSE_PARTS << DENSE_PART_LOG };
+
+/* Random lines, each repeated in the next ones. One of so many is as in the part before; 0: none. */
+static void fill_with_repeated_lines(uint8_t *out, uint32_t one_of)
+{
+	enum { LINE = 128, TIMES = 12 };
+	const size_t part = (size_t)1 << DENSE_PART_LOG;
+	uint32_t random = 1, number = 0;
+
+	for (size_t at = 0; at < DENSE; at += LINE) {
+		if (at / LINE % TIMES != 0) {
+			memcpy(out + at, out + at - LINE, LINE);
+			continue;
+		}
+		if (at >= part && one_of && number++ % one_of == 0) {
+			memcpy(out + at, out + at - part, LINE);
+			continue;
+		}
+		for (size_t i = 0; i < LINE; i++) {
+			random = random * 1664525 + 1013904223;
+			out[at + i] = (uint8_t)('a' + (random >> 28));
+		}
+	}
+}
+
+static struct packing packing_in_parts(const char *codec)
+{
+	struct packing packing = { .has_dense = true };
+
+	assert_int_equal(dw_codec_parse(codec, &packing.codec, NULL), 0);
+	assert_int_equal(
+		dw_codec_parse("lzma:level=1:block_size=20", &packing.dense, NULL), 0);
+	return packing;
+}
+
+/* What becomes of the data, and of them by the codec and by the dense codec alone. */
+struct dense_sizes {
+	size_t chosen, codec, dense;
+	uint32_t id;
+};
+
+static struct dense_sizes sizes_of_dense(const struct packing *packing, uint32_t one_of)
+{
+	auto_free uint8_t *data = dw_malloc(DENSE);
+	const struct span in = { data, DENSE };
+	struct packing alone = *packing;
+	struct dense_sizes sizes;
+	uint32_t id;
+
+	fill_with_repeated_lines(data, one_of);
+	sizes.chosen = packed_size(packing, in, &sizes.id);
+	alone.has_dense = alone.has_literal = false;
+	sizes.codec = packed_size(&alone, in, &id);
+	alone.codec = packing->dense;
+	sizes.dense = packed_size(&alone, in, &id);
+	return sizes;
+}
+
+static void parts_are_for_what_repeats_near(void **state)
+{
+	struct packing packing;
+	struct dense_sizes sizes;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing = packing_in_parts("zstd:level=9");
+	sizes = sizes_of_dense(&packing, 0);
+	assert_int_equal(sizes.id, CODEC_LZMA);
+	assert_int_equal(sizes.chosen, sizes.dense);
+
+	sizes = sizes_of_dense(
+		&packing,
+		1); /* a quarter of what it takes in parts of what it takes in parts */
+	assert_int_equal(sizes.id, CODEC_ZSTD);
+	assert_int_equal(sizes.chosen, sizes.codec);
+	assert_true(sizes.codec < sizes.dense);
+
+	/* Nothing is known of parts that are as large as the block. */
+	packing.dense.part_log = 22;
+	sizes = sizes_of_dense(&packing, 1);
+	assert_int_equal(sizes.id, CODEC_LZMA);
+	assert_int_equal(sizes.chosen, sizes.dense);
+}
+
+static void what_repeats_a_little_is_packed_by_both(void **state)
+{
+	struct packing packing;
+	struct dense_sizes sizes;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing = packing_in_parts("zstd:level=19"); /* smaller than lzma here */
+	sizes = sizes_of_dense(&packing, 16);
+	assert_int_equal(sizes.id, CODEC_ZSTD);
+	assert_int_equal(sizes.chosen, sizes.codec);
+	assert_true(sizes.codec < sizes.dense);
+
+	packing = packing_in_parts("lz4hc");
+	sizes = sizes_of_dense(&packing, 16);
+	assert_int_equal(sizes.id, CODEC_LZMA);
+	assert_int_equal(sizes.chosen, sizes.dense);
+	assert_true(sizes.dense < sizes.codec);
+}
+
+/* Without parts, lzma makes it smaller in any case. */
+static void lzma_packs_no_parts_where_they_cost_something(void **state)
+{
+	struct packing packing;
+	struct dense_sizes sizes;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing = packing_in_parts("lzma:level=1:dict_size=22");
+	sizes = sizes_of_dense(&packing, 0);
+	assert_int_equal(sizes.chosen, sizes.dense);
+	sizes = sizes_of_dense(&packing, 16);
+	assert_int_equal(sizes.chosen, sizes.codec);
+	assert_true(sizes.codec < sizes.dense);
+}
+
+static void memory_is_enough_to_compare_parts(void **state)
+{
+	auto_free uint8_t *far = dw_malloc(DENSE), *near = dw_malloc(DENSE);
+	struct packing packing;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	fill_with_repeated_lines(far, 1);
+	fill_with_repeated_lines(near, 16);
+	packing = packing_in_parts("lz4hc");
+	assert_true(memory_in_use(&packing, (struct span){ far, DENSE },
+				  (struct span){ near, DENSE }) <=
+		    dw_packing_memory(&packing, DENSE));
+}
+
 /* -- a whole run --------------------------------------------------------------------- */
 
 static uint64_t image_bytes(const struct place *place, const char *codec,
@@ -716,6 +853,10 @@ int main(void)
 		cmocka_unit_test(repeats_decide_about_numbers),
 		cmocka_unit_test(memory_is_enough_for_numbers),
 		cmocka_unit_test(lack_of_memory_for_numbers_is_an_error),
+		cmocka_unit_test(parts_are_for_what_repeats_near),
+		cmocka_unit_test(what_repeats_a_little_is_packed_by_both),
+		cmocka_unit_test(lzma_packs_no_parts_where_they_cost_something),
+		cmocka_unit_test(memory_is_enough_to_compare_parts),
 		TEST(levels_fall_back_and_users_decide),
 	};
 
