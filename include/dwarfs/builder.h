@@ -56,7 +56,8 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  *
  * dwarfs_level_text() and dwarfs_level_number() return these settings, and mkdwarfs(1) lists
  * them. Blocks with a very high compression ratio, such as those of logs, have a codec of
- * their own (DWARFS_LEVEL_DENSE_BLOCKS) at the higher levels; at levels 6 and 7 also blocks of
+ * their own (DWARFS_LEVEL_DENSE_BLOCKS) at the higher levels, unless it packs parts of them one by
+ * one and their data repeat further away; at levels 6 and 7 also blocks of
  * numbers, samples and pixels, where a sample shows that lzma makes them clearly smaller than
  * zstd; they are read at 25 to 100 MB/s by one processor. Blocks whose compressed size is
  * larger than their entropy, such as those of base64 or hexadecimal digits, are compressed with

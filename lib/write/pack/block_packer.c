@@ -31,7 +31,7 @@
 #include "write/pack/block_sample.h"
 
 /* Finds repeats at any distance in a block, fast. */
-#define DISTANCE_CODEC "zstd:level=3:wlog=26:long"
+#define DISTANCE_CODEC "zstd:level=1:wlog=26:long"
 
 struct block_packer {
 	struct packing packing;
@@ -239,7 +239,7 @@ static int measure_parts(struct block_packer *packer, struct span in, size_t par
 
 /*
  * Whether a dense block is packed in parts by the dense codec, or may be. A fast codec sees a quarter
- * to all of what parts cost lzma. They cost logs 0.3 % at most, and half of it where data repeat at
+ * to all of what parts cost lzma: 0.3 % of logs, and up to half where data repeat at
  * any distance. If the codec packs like the dense one, it makes the block smaller wherever parts
  * cost something. If it is another one, which makes most dense blocks 15 % larger, it packs the block
  * as well where they cost a little.

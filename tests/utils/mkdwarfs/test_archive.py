@@ -35,8 +35,12 @@ SAMPLES = "/usr/lib/python3.11/test"  # Debian: libpython3.11-testsuite
 ODD_NAMES = [b"with space", b" leading", b"new\nline", b"tab\there", b"back\\slash", b"star*?[a]",
              b"-dash", b"\xff\xfe no utf-8", b"latin1 \xe9", b"\x01\x02\x7f", b"n" * 255,
              "ünïcödé".encode(), "日本語".encode(), "\U0001f409".encode(), b"...", b"..two",
-             b"e\xcc\x81 decomposed", b"\xc3\xa9 composed", b"\xed\xa0\x80 surrogate",
+             b"\xc3\xa9 composed", b"\xed\xa0\x80 surrogate",
              b"\xf0\x9f cut", b"%41", b"quote'\""]
+# See lib/archive/locale.c: the C library of an emulated s390x converts to ASCII wrongly, and in a
+# locale with UTF-8 libarchive composes names.
+if not os.environ.get("DWARFS_OTHER_BYTE_ORDER"):
+    ODD_NAMES.append(b"e\xcc\x81 decomposed")
 
 
 class Formats(Archives):
