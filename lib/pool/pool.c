@@ -99,7 +99,11 @@ static struct pool_slot *next_slot(struct pool *pool)
 	if (pool->leaving)
 		return NULL;
 	pool->running++;
-	return slot_at(pool, pool->started++);
+	pool->started++;
+	/* The signal for another job may have gone to a thread that was at the limit. */
+	if (pool->running_limit && is_job_waiting(pool) && !is_at_limit(pool))
+		pthread_cond_signal(&pool->work);
+	return slot_at(pool, pool->started - 1);
 }
 
 static void *pool_thread(void *argument)

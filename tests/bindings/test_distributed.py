@@ -129,32 +129,42 @@ class Packing(Case):
 
     def test_shares_of_a_machine_divide_its_processors(self):
         def part(name, processors):
-            return distributed._part(str(self.dir / name), processors, "here-")
-        for name in "here-0", "here-1", "here-2", "there-0":
-            (self.dir / name).touch()
-        self.assertEqual([part(f"here-{number}", 8) for number in range(3)], [3, 3, 2])
-        self.assertEqual([part(f"here-{number}", 2) for number in range(3)], [1, 1, 1])
+            return distributed._part(str(self.dir / name), frozenset(range(processors)), "here-")
+
+        def write(processors, *names):
+            for name in names:
+                distributed._write_processors(str(self.dir / name), frozenset(processors))
+        names = "here-0", "here-1", "here-2"
+        write(range(8), *names, "there-0")
+        self.assertEqual([part(name, 8) for name in names], [3, 3, 2])
+        self.assertEqual([part(name, 2) for name in names], [1, 1, 1])
+        write(range(8, 16), "here-2")  # those of the others are not for it
+        self.assertEqual([part(name, 8) for name in names[:2]], [4, 4])
         lost = os.stat(self.dir / "here-1").st_mtime - distributed._LOST_SECONDS - 1
         os.utime(self.dir / "here-0", (lost, lost))
-        self.assertEqual([part(f"here-{number}", 8) for number in (1, 2)], [4, 4])
+        self.assertEqual(part("here-1", 8), 8)
 
     def test_the_processors_of_a_share_that_is_complete_are_used(self):
         context = mock.Mock()
+        four = frozenset(range(4))
         with mock.patch.object(distributed, "_DIVIDE_SECONDS", 0.01):
             def wait_for(workers):
+                until = time.monotonic() + 60
                 context.set_workers.reset_mock()
                 while mock.call(workers) not in context.set_workers.mock_calls:
+                    self.assertLess(time.monotonic(), until)
                     time.sleep(0.01)
-            with distributed._divided(context, 4, str(self.dir / "0.dwarfs")):
+            with distributed._divided(context, four, str(self.dir / "0.dwarfs")):
                 wait_for(4)
-                with distributed._divided(mock.Mock(), 4, str(self.dir / "1.dwarfs")):
+                with distributed._divided(mock.Mock(), four, str(self.dir / "1.dwarfs")):
                     wait_for(2)
                 wait_for(4)
         self.assertEqual(os.listdir(self.dir), ["tree"])
 
     def test_a_folder_that_is_gone_changes_nothing(self):
         context = mock.Mock()
-        with distributed._divided(context, 4, str(self.dir / "gone" / "0.dwarfs")):
+        gone = str(self.dir / "gone" / "0.dwarfs")
+        with distributed._divided(context, frozenset(range(4)), gone):
             pass
         context.set_workers.assert_not_called()
 

@@ -44,6 +44,7 @@ _LINES = 64  # of the beginning of a file, for its features
 _COMMON = 32  # a feature of more files says nothing
 _DIVIDE_SECONDS = 0.25
 _LOST_SECONDS = 10.0
+_MAX_WORKERS = 1024
 _BATCH_FILES = 2000
 _BATCH_BYTES = 64 << 20
 # Of contents that this process has read: 20,000 files of releases take 0.32 s, 0.50 s without.
@@ -454,8 +455,8 @@ def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], outp
             if path in parents:
                 break
             parents.add(path)
-    processors = _processors() if workers is None else workers
-    context = Context(workers=processors)
+    processors = _processors()
+    context = Context(workers=min(len(processors), _MAX_WORKERS) if workers is None else workers)
     own = {"order": _share_order(options), **options, "context": context,
            "history": False, "create_timestamp": False, "header": None, "sync": False}
 
@@ -474,22 +475,23 @@ def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], outp
     return output
 
 
-def _processors() -> int:
-    """Those that this process may use."""
+def _processors() -> frozenset[int]:
+    """The numbers of those that this process may use."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return frozenset(os.sched_getaffinity(0))
+    return frozenset(range(os.cpu_count() or 1))
 
 
 @contextlib.contextmanager
-def _divided(context: Context, processors: int, output: str) -> Iterator[None]:
+def _divided(context: Context, processors: frozenset[int], output: str) -> Iterator[None]:
     """Let only as many threads compress as this share has processors, while others are packed on
     the same machine.
 
     Two processes that compress with two threads each on two processors take a third more of their
     time, as each thread finds the data of another one in the processor's cache. Each share has a
-    file beside its image, and sets its time again and again, so that one that is lost is not
-    counted. The context is in use already: only then can the number be raised again.
+    file beside its image with the numbers of its processors, and writes it again and again, so that
+    one that is lost is not counted. The context is in use already: only then can the number be
+    raised again.
     """
     folder, image = os.path.split(output)
     machine = socket.gethostname() + ".packing-"
@@ -497,13 +499,12 @@ def _divided(context: Context, processors: int, output: str) -> Iterator[None]:
     ended = threading.Event()
 
     def divide() -> None:
-        with contextlib.suppress(OSError):  # of the folder: the number stays
-            while True:
-                with open(own, "wb"):
-                    os.utime(own)
-                context.set_workers(_part(own, processors, machine))
-                if ended.wait(_DIVIDE_SECONDS):
-                    return
+        while True:
+            with contextlib.suppress(OSError):  # of the folder: the number stays
+                _write_processors(own, processors)
+                context.set_workers(min(_part(own, processors, machine), _MAX_WORKERS))
+            if ended.wait(_DIVIDE_SECONDS):
+                return
     thread = threading.Thread(target=divide, daemon=True)
     thread.start()
     try:
@@ -515,18 +516,31 @@ def _divided(context: Context, processors: int, output: str) -> Iterator[None]:
             os.unlink(own)
 
 
-def _part(own: str, processors: int, machine: str) -> int:
-    """The processors of one of the shares that have a file, at least 1."""
+def _write_processors(path: str, processors: frozenset[int]) -> None:
+    with open(path, "w", encoding="ascii") as out:
+        out.write(" ".join(map(str, sorted(processors))))
+
+
+def _part(own: str, processors: frozenset[int], machine: str) -> int:
+    """How many processors are for one of the shares that have a file, at least 1. Those that
+    may use none of its processors do not count."""
     folder, name = os.path.split(own)
     lost = os.stat(own).st_mtime - _LOST_SECONDS
     others = []
     for entry in os.scandir(folder):
         with contextlib.suppress(FileNotFoundError):
             if (entry.name.startswith(machine) and entry.name != name
-                    and entry.stat().st_mtime > lost):
+                    and entry.stat().st_mtime > lost
+                    and not processors.isdisjoint(_read_processors(entry.path))):
                 others.append(entry.name)
     before = sum(other < name for other in others)
-    return max(1, (processors + len(others) - before) // (len(others) + 1))
+    return max(1, (len(processors) + len(others) - before) // (len(others) + 1))
+
+
+def _read_processors(path: str) -> list[int]:
+    """None while the file is written."""
+    with open(path, encoding="ascii") as file:
+        return [int(number) for number in file.read().split()]
 
 
 def _share_order(options: dict[str, Any]) -> str | None:

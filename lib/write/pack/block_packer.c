@@ -9,13 +9,13 @@
  *
  * Some codecs compress better and decompress slowly, in proportion to the compressed
  * size. So a block that compresses very well, by a sample and the fast compressor, is
- * compressed with the dense codec. If that packs parts of the block one by one, a fast codec tells
- * first what that costs: translations of the same names repeat further away than a part, and became
- * 12 % larger than by the codec of the stream. So are numbers, samples and pixels, if the codec is zstd, the
+ * compressed with the dense codec. So are numbers, samples and pixels, if the codec is zstd, the
  * dense codec lzma, and a sample 15 % smaller or more by lzma, which packs differences and knows
  * alignments: most of them become 20 to 60 % smaller. A table of records that occur again far away
  * is one, too, by its sample, but zstd finds them: so a block that has repeats anywhere is
- * compressed with both.
+ * compressed with both. If the dense codec packs parts of a block one by one, a fast codec tells
+ * first whether the data repeat further away: parts made translations of the same names 12 % larger
+ * than the codec of the stream.
  *
  * Data without repeats, such as numbers and hashes in hexadecimal digits or base64, are left
  * to the literal codec, which finds long matches only: zstd with matches from 6 bytes on makes
@@ -72,11 +72,13 @@ static bool takes_samples(const struct packing *packing)
 	return packing->has_dense || packing->has_literal;
 }
 
-/* Whether the dense codec packs parts of a block one by one, and what that costs can be told. */
+/* Whether the dense codec packs parts of a block one by one, and what that costs can be told; not
+ * where literals have no codec for lack of memory. */
 static bool has_parts(const struct packing *packing, size_t block_bytes,
 		      struct codec_spec *distance_out)
 {
-	return packing->has_dense && packing->dense.part_log != 0 &&
+	return packing->has_dense && packing->has_literal &&
+	       packing->dense.part_log != 0 &&
 	       block_bytes >> packing->dense.part_log > 1 &&
 	       dw_codec_parse(DISTANCE_CODEC, distance_out, NULL) == 0;
 }
@@ -232,17 +234,18 @@ static int measure_parts(struct block_packer *packer, struct span in, size_t par
 			part.size = part_bytes;
 		packer->other.size = 0;
 		ret = dw_codec_pack(packer->codec, part, &packer->other, &id, err);
-		*bytes_out += id == CODEC_NONE ? part.size : packer->other.size;
+		if (ret == 0)
+			*bytes_out += id == CODEC_NONE ? part.size : packer->other.size;
 	}
 	return ret;
 }
 
 /*
- * Whether a dense block is packed in parts by the dense codec, or may be. A fast codec sees a quarter
- * to all of what parts cost lzma: 0.3 % of logs, and up to half where data repeat at
- * any distance. If the codec packs like the dense one, it makes the block smaller wherever parts
- * cost something. If it is another one, which makes most dense blocks 15 % larger, it packs the block
- * as well where they cost a little.
+ * Whether a dense block is packed in parts by the dense codec, or may be. lzma loses up to four times
+ * as much by parts as the distance codec, which tells where they cost something: nothing of logs, and
+ * up to half where data repeat at any distance. There the codec of the stream makes the block smaller
+ * if it is the same as the dense one; if it is another one, which makes most dense blocks 15 % larger
+ * than parts do, both pack the block.
  */
 static int compare_parts(struct block_packer *packer, struct span in, bool *dense_out,
 			 dwarfs_error **err)
@@ -259,8 +262,7 @@ static int compare_parts(struct block_packer *packer, struct span in, bool *dens
 	    (ret = measure_parts(packer, in, in.size, &whole, err)) == 0 &&
 	    (ret = measure_parts(packer, in, part_bytes, &parts, err)) == 0 &&
 	    whole < parts - parts / 100) {
-		*dense_out = packing->codec.id != packing->dense.id &&
-			     whole >= parts - parts / 20;
+		*dense_out = packing->codec.id != packing->dense.id;
 		packer->dense_is_doubtful = *dense_out;
 	}
 	dw_buffer_free(&packer->other); /* as large as the block */

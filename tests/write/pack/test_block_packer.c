@@ -652,7 +652,7 @@ static void lack_of_memory_for_numbers_is_an_error(void **state)
 
 /* -- dense blocks packed in parts ------------------------------------------------------ */
 
-enum { DENSE_PART_LOG = 20, DENSE_PARTS = 4, DENSE = DENSE_PARTS << DENSE_PART_LOG };
+enum { DENSE_PART_LOG = 18, DENSE_PARTS = 4, DENSE = DENSE_PARTS << DENSE_PART_LOG };
 
 /* Random lines, each repeated in the next ones. One of so many is as in the part before; 0: none. */
 static void fill_with_repeated_lines(uint8_t *out, uint32_t one_of)
@@ -679,11 +679,12 @@ static void fill_with_repeated_lines(uint8_t *out, uint32_t one_of)
 
 static struct packing packing_in_parts(const char *codec)
 {
-	struct packing packing = { .has_dense = true };
+	struct packing packing = { .has_dense = true, .has_literal = true };
 
 	assert_int_equal(dw_codec_parse(codec, &packing.codec, NULL), 0);
+	assert_int_equal(dw_codec_parse("lz4", &packing.literal, NULL), 0);
 	assert_int_equal(
-		dw_codec_parse("lzma:level=1:block_size=20", &packing.dense, NULL), 0);
+		dw_codec_parse("lzma:level=1:block_size=18", &packing.dense, NULL), 0);
 	return packing;
 }
 
@@ -722,15 +723,13 @@ static void parts_are_for_what_repeats_near(void **state)
 	assert_int_equal(sizes.id, CODEC_LZMA);
 	assert_int_equal(sizes.chosen, sizes.dense);
 
-	sizes = sizes_of_dense(
-		&packing,
-		1); /* a quarter of what it takes in parts of what it takes in parts */
+	sizes = sizes_of_dense(&packing, 1); /* it takes a quarter by zstd */
 	assert_int_equal(sizes.id, CODEC_ZSTD);
 	assert_int_equal(sizes.chosen, sizes.codec);
 	assert_true(sizes.codec < sizes.dense);
 
 	/* Nothing is known of parts that are as large as the block. */
-	packing.dense.part_log = 22;
+	packing.dense.part_log = 20;
 	sizes = sizes_of_dense(&packing, 1);
 	assert_int_equal(sizes.id, CODEC_LZMA);
 	assert_int_equal(sizes.chosen, sizes.dense);
@@ -764,12 +763,51 @@ static void lzma_packs_no_parts_where_they_cost_something(void **state)
 
 	if (lacks_lzma_or_zstd())
 		skip();
-	packing = packing_in_parts("lzma:level=1:dict_size=22");
+	packing = packing_in_parts("lzma:level=1:dict_size=20");
 	sizes = sizes_of_dense(&packing, 0);
 	assert_int_equal(sizes.chosen, sizes.dense);
 	sizes = sizes_of_dense(&packing, 16);
 	assert_int_equal(sizes.chosen, sizes.codec);
 	assert_true(sizes.codec < sizes.dense);
+}
+
+static void lack_of_memory_for_parts_is_an_error(void **state)
+{
+	auto_free uint8_t *data = dw_malloc(DENSE);
+	struct packing packing;
+	bool more = true;
+	size_t nth = 1;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing = packing_in_parts("lz4");
+	fill_with_repeated_lines(data, 16);
+	while (more) {
+		int ret = pack_without_memory(&packing, (struct span){ data, DENSE }, nth,
+					      &more);
+
+		assert_int_equal(ret, more ? DWARFS_ERR_NOMEM : 0);
+		nth += 1 + nth / 4; /* each takes time */
+	}
+	assert_true(nth > 10);
+}
+
+/* For lack of memory, literals have no codec, and parts are not compared. */
+static void without_memory_parts_are_not_compared(void **state)
+{
+	struct packing packing, without;
+	struct dense_sizes sizes;
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing = without = packing_in_parts("zstd:level=9");
+	without.has_literal = false;
+	sizes = sizes_of_dense(&without, 1);
+	assert_int_equal(sizes.chosen, sizes.dense);
+	packing.codec.level = without.codec.level = packing.dense.level =
+		without.dense.level = 0;
+	assert_true(dw_packing_memory(&without, DENSE) <
+		    dw_packing_memory(&packing, DENSE));
 }
 
 static void memory_is_enough_to_compare_parts(void **state)
@@ -856,6 +894,8 @@ int main(void)
 		cmocka_unit_test(parts_are_for_what_repeats_near),
 		cmocka_unit_test(what_repeats_a_little_is_packed_by_both),
 		cmocka_unit_test(lzma_packs_no_parts_where_they_cost_something),
+		cmocka_unit_test(lack_of_memory_for_parts_is_an_error),
+		cmocka_unit_test(without_memory_parts_are_not_compared),
 		cmocka_unit_test(memory_is_enough_to_compare_parts),
 		TEST(levels_fall_back_and_users_decide),
 	};

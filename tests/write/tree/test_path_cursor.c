@@ -100,10 +100,13 @@ static void name_places(struct model *model)
 
 	for (int a = 0; a < NAMES; a++)
 		snprintf(model->paths[count++], 8, "%c", 'a' + a);
-	for (size_t i = 0; i < NAMES + NAMES * NAMES; i++)
+	for (size_t i = 0; i < NAMES + NAMES * NAMES; i++) {
+		char parent[8];
+
+		memcpy(parent, model->paths[i], sizeof(parent));
 		for (int a = 0; a < NAMES; a++)
-			snprintf(model->paths[count++], 8, "%.5s/%c", model->paths[i],
-				 'a' + a);
+			snprintf(model->paths[count++], 8, "%.5s/%c", parent, 'a' + a);
+	}
 	assert_int_equal(count, PLACES);
 }
 
