@@ -31,7 +31,7 @@
 #include "write/pack/block_sample.h"
 
 /* Finds repeats at any distance in a block, fast. */
-#define DISTANCE_CODEC "zstd:level=1:wlog=26:long"
+#define DISTANCE_CODEC "zstd:level=3:wlog=26:long"
 
 struct block_packer {
 	struct packing packing;
@@ -374,11 +374,12 @@ int dw_block_packer_pack(struct block_packer *packer, struct span in, struct buf
 {
 	int ret = pack_first(packer, in, out, id_out, err);
 
-	if (ret == 0 && packer->dense_is_doubtful)
-		ret = try_codec(packer, &packer->packing.codec, in, out, id_out, err);
 	if (ret == 0 && packer->probe)
 		ret = try_fallback(packer, in, out, id_out, err);
 	if (ret == 0 && packer->packing.has_literal && !packer->has_tried_literal)
 		ret = try_literal(packer, in, out, id_out, err);
+	/* Last, so that its result does not decide whether the codec for literals is tried. */
+	if (ret == 0 && packer->dense_is_doubtful)
+		ret = try_codec(packer, &packer->packing.codec, in, out, id_out, err);
 	return ret;
 }

@@ -652,7 +652,7 @@ static void lack_of_memory_for_numbers_is_an_error(void **state)
 
 /* -- dense blocks packed in parts ------------------------------------------------------ */
 
-enum { DENSE_PART_LOG = 18, DENSE_PARTS = 4, DENSE = DENSE_PARTS << DENSE_PART_LOG };
+enum { DENSE_PART_LOG = 20, DENSE_PARTS = 4, DENSE = DENSE_PARTS << DENSE_PART_LOG };
 
 /* Random lines, each repeated in the next ones. One of so many is as in the part before; 0: none. */
 static void fill_with_repeated_lines(uint8_t *out, uint32_t one_of)
@@ -684,7 +684,7 @@ static struct packing packing_in_parts(const char *codec)
 	assert_int_equal(dw_codec_parse(codec, &packing.codec, NULL), 0);
 	assert_int_equal(dw_codec_parse("lz4", &packing.literal, NULL), 0);
 	assert_int_equal(
-		dw_codec_parse("lzma:level=1:block_size=18", &packing.dense, NULL), 0);
+		dw_codec_parse("lzma:level=1:block_size=20", &packing.dense, NULL), 0);
 	return packing;
 }
 
@@ -729,7 +729,7 @@ static void parts_are_for_what_repeats_near(void **state)
 	assert_true(sizes.codec < sizes.dense);
 
 	/* Nothing is known of parts that are as large as the block. */
-	packing.dense.part_log = 20;
+	packing.dense.part_log = 22;
 	sizes = sizes_of_dense(&packing, 1);
 	assert_int_equal(sizes.id, CODEC_LZMA);
 	assert_int_equal(sizes.chosen, sizes.dense);
@@ -763,7 +763,7 @@ static void lzma_packs_no_parts_where_they_cost_something(void **state)
 
 	if (lacks_lzma_or_zstd())
 		skip();
-	packing = packing_in_parts("lzma:level=1:dict_size=20");
+	packing = packing_in_parts("lzma:level=1:dict_size=22");
 	sizes = sizes_of_dense(&packing, 0);
 	assert_int_equal(sizes.chosen, sizes.dense);
 	sizes = sizes_of_dense(&packing, 16);
