@@ -172,8 +172,8 @@ DWARFS_API int dwarfs_context_set_finish_percent(dwarfs_context *context,
  * In use, a context keeps the number that it had at first: threads and the memory of a builder
  * are planned for it. A smaller number lets the other workers of its builders wait before their
  * next block, for example while other programs need the processors; it can be raised again. What
- * is written does not depend on it. It is the number for each builder of the context, of which a
- * memory limit may allow fewer, and not for reading.
+ * is written does not depend on it. It holds for each builder of the context; a memory limit may
+ * allow fewer. Reading does not change.
  *
  * @param context  in use or not
  * @param workers  0 to run everything in the thread of the caller, up to 1024; default: one

@@ -161,9 +161,8 @@ static int set_active_workers(dwarfs_context *context, uint32_t workers,
 	if (workers < (context->workers > 0) || workers > context->workers)
 		return dw_fail(err, DWARFS_ERR_RANGE,
 			       "%" PRIu32
-			       " workers: this context was in use with %" PRIu32
-			       ", and may have fewer, but no more",
-			       workers, context->workers);
+			       " workers: a context in use can have %d to %" PRIu32,
+			       workers, context->workers > 0, context->workers);
 	atomic_store(&context->active_workers, workers);
 	return 0;
 }

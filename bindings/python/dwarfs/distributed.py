@@ -538,7 +538,7 @@ def _part(own: str, processors: frozenset[int], machine: str) -> int:
 
 
 def _read_processors(path: str) -> list[int]:
-    """None while the file is written."""
+    """Of another share; an empty list while it writes the file."""
     with open(path, encoding="ascii") as file:
         return [int(number) for number in file.read().split()]
 

@@ -37,8 +37,9 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
 
 /* For blocks that compress very well, 15 % smaller than the best zstd in less than half of its
  * time, and for numbers and pixels. It is decompressed in parts of 2 MiB, which makes logs 0.3 %
- * larger than one part would. The section hash makes the check in the stream unnecessary,
- * which would take 7 % of the time of decompression. */
+ * larger than one part would; block_packer.c finds the blocks for which that is too much. The
+ * section hash makes the check in the stream unnecessary, which would take 7 % of the time of
+ * decompression. */
 #define LZMA_DENSE "lzma:level=6:block_size=21:check=none:adapt"
 
 /* Parts small enough for a small cache and the memory of an lzma decoder. */

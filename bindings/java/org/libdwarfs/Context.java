@@ -14,7 +14,8 @@ public final class Context implements AutoCloseable {
 
     private final Handle handle;
 
-    /** With the defaults: no log, a worker for each processor, 512 MiB of cache. */
+    /** With the defaults: no log, a worker for each processor that the thread may run on, 512 MiB
+     * of cache. */
     public Context() throws DwarfsException {
         handle = new Handle("context", dwarfsJNI.dwarfs_context_new(),
             dwarfsJNI::delete_dwarfs_context);
