@@ -231,12 +231,11 @@ def pack(sources: Sources, output: str | os.PathLike[Any], executor: Any, *,
                               frozenset(path for content in share for path in content.paths),
                               os.path.join(folder, f"{number}.dwarfs"), options, share_workers,
                               _version())
-            images = [Image(path, context=context) for path in tasks.results()]
-        builder = Builder(context=context, progress=progress, **options)
-        for image in images:
-            builder.add_base(image)
-        for prefix, directory in roots:
-            builder.add_tree(directory, prefix)
+            builder = Builder(context=context, progress=progress, **options)
+            for prefix, directory in roots:  # while the workers pack
+                builder.add_tree(directory, prefix)
+            for path in tasks.results():
+                builder.add_base(Image(path, context=context))
         return builder.write(target, overwrite=overwrite)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -262,9 +261,13 @@ def _roots(sources: Sources) -> tuple[tuple[str, str], ...]:
     return roots
 
 
+def _is_one_directory(roots: tuple[tuple[str, str], ...]) -> bool:
+    return len(roots) == 1 and not roots[0][0]
+
+
 def _source(roots: tuple[tuple[str, str], ...], path: str) -> str:
     """The file on disk for a path in the image: later directories replace earlier ones."""
-    if len(roots) == 1 and not roots[0][0]:
+    if _is_one_directory(roots):
         return f"{roots[0][1]}/{path}"
     source = path
     for prefix, directory in reversed(roots):
@@ -299,8 +302,11 @@ def _search(roots: tuple[tuple[str, str], ...], options: dict[str, Any], executo
         looks = _Looks(tasks)
         builder = Builder(**options)
         _dwarfs.dwarfs_builder_set_include(builder._handle, collect)
-        for prefix, directory in roots:
-            builder.add_tree(directory, prefix)
+        if _is_one_directory(roots):
+            builder._add_directory(roots[0][1], None)  # collects while it scans
+        else:
+            for prefix, directory in roots:
+                builder.add_tree(directory, prefix)
         _dwarfs.dwarfs_builder_scan(builder._handle)
         sizes = collections.Counter(file.size for file in large)
         for file in sorted(large):
@@ -353,9 +359,9 @@ def _look_at(source: str, whole: bool) -> tuple[bytes, tuple[int, ...]]:
         # O_BINARY: of Windows. Files are not inherited by other programs in any case.
         descriptor = os.open(source, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         try:
-            head = os.read(descriptor, _HEAD_BYTES)
+            head = os.read(descriptor, _HEAD_BYTES + 1)
             digest = hashlib.blake2b(head, digest_size=16)
-            while whole and (more := os.read(descriptor, 1 << 20)):
+            while whole and len(head) > _HEAD_BYTES and (more := os.read(descriptor, 1 << 20)):
                 digest.update(more)
         finally:
             os.close(descriptor)
@@ -458,11 +464,12 @@ def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], outp
     processors = _processors()
     context = Context(workers=min(len(processors), _MAX_WORKERS) if workers is None else workers)
     own = {"order": _share_order(options), **options, "context": context,
-           "history": False, "create_timestamp": False, "header": None, "sync": False}
+           "history": False, "create_timestamp": False, "header": None, "sync": False,
+           "metadata_compression": "null"}
 
     def include(entry: InputFile) -> bool:
         return entry.path in (parents if stat.S_ISDIR(entry.mode) else wanted)
-    if len(roots) == 1 and not roots[0][0]:
+    if _is_one_directory(roots):
         own.pop("filters", None)  # which let these paths in
         builder = Builder(**own)
         builder._add_directory(roots[0][1], sorted(wanted))
