@@ -26,7 +26,7 @@
 #define TRIAL_CODEC_MEDIUM	 "zstd:level=4:wlog=26"
 #define TRIAL_MEDIUM_CANDIDATES	 3
 #define TRIAL_MEDIUM_REACH_BYTES ((uint64_t)4 << 20)
-#define TRIAL_MEDIUM_MAX_BYTES	 ((uint64_t)128 << 20)
+#define TRIAL_MEDIUM_MAX_BYTES	 ((uint64_t)1 << 30)
 
 /* Memory of the codec of a trial, for each worker. */
 uint64_t dw_trial_codec_memory(size_t block_bytes);
