@@ -52,8 +52,9 @@ typedef void (*dwarfs_log_fn)(enum dwarfs_log_level level, const char *message,
 			      void *user);
 
 /**
- * Make a context with the defaults: no log, one worker for each processor, 512 MiB of
- * block cache. Memory comes from the allocator of the calling thread, which is malloc() if
+ * Make a context with the defaults: no log, as many workers as dwarfs_usable_processors(), at
+ * most 1024, and 512 MiB of block cache, or a quarter of dwarfs_usable_memory() if that is less.
+ * Memory comes from the allocator of the calling thread, which is malloc() if
  * dwarfs_allocator_use() has not set another.
  *
  * @param context_out  receives the context; free it with dwarfs_context_free()
@@ -109,7 +110,7 @@ DWARFS_API void dwarfs_context_free(dwarfs_context *context);
  * dwarfs_context_set_decode_limit() is exceeded, reads fail instead.
  *
  * @param context  a context
- * @param bytes    0 or more; default 512 MiB
+ * @param bytes    0 or more; default 512 MiB, at most a quarter of dwarfs_usable_memory()
  * @param err      receives the details on failure; may be NULL
  * @return 0; it cannot fail for a valid context
  *
@@ -176,9 +177,9 @@ DWARFS_API int dwarfs_context_set_finish_percent(dwarfs_context *context,
  * allow fewer. Reading does not change.
  *
  * @param context  in use or not
- * @param workers  0 to run everything in the thread of the caller, up to 1024; default: one
- *                 for each processor that the calling thread may run on. In use: at least 1, at
- *                 most the number that the context had when it was first used
+ * @param workers  0 to run everything in the thread of the caller, up to 1024; default:
+ *                 dwarfs_usable_processors() of the thread that made the context. In use: at
+ *                 least 1, at most the number that the context had when it was first used
  * @param err      receives the details on failure; may be NULL
  * @return 0 or DWARFS_ERR_RANGE
  *
@@ -186,6 +187,34 @@ DWARFS_API int dwarfs_context_set_finish_percent(dwarfs_context *context,
  */
 DWARFS_API int dwarfs_context_set_workers(dwarfs_context *context, uint32_t workers,
 					  dwarfs_error **err);
+
+/**
+ * Count the processors that this process may use.
+ *
+ * On Linux these are the processors that the calling thread may run on (sched_getaffinity(2)),
+ * but no more than the quota of processor time of its control group, rounded up: the limit of a
+ * container or service. Control groups of version 2 are looked for at /sys/fs/cgroup, those of
+ * version 1 in /sys/fs/cgroup/cpu. On other systems it is the number of processors of the
+ * machine.
+ *
+ * @return at least 1
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API uint32_t dwarfs_usable_processors(void);
+
+/**
+ * Get how much memory this process may use.
+ *
+ * This is the memory of the machine, but on Linux no more than the limit of its control group, as
+ * for dwarfs_usable_processors(), and in a process of 32 bits at most 2 GiB. How much of it is in
+ * use is not considered.
+ *
+ * @return bytes; half of the address space if the memory of the machine is not known
+ *
+ * Threads: any. Since 0.1.
+ */
+DWARFS_API uint64_t dwarfs_usable_memory(void);
 
 /**
  * Set the callback for log messages.

@@ -7,16 +7,13 @@
  * the first user, so they can be read without a lock afterwards.
  */
 #include <pthread.h>
-#ifdef __linux__
-#include <sched.h>
-#endif
 #include <stdatomic.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/context.h"
 
 #define DEFAULT_CACHE_BYTES (UINT64_C(512) << 20)
+#define CACHE_SHARE	    4 /* of the memory that the process may use: one part in */
 #define MAX_WORKERS	    1024
 
 struct dwarfs_context {
@@ -43,25 +40,18 @@ static void set_workers(dwarfs_context *context, uint32_t workers)
 	atomic_store(&context->active_workers, workers);
 }
 
-/* Those that this thread, and threads that it starts, may run on. */
-static long count_processors(void)
-{
-#ifdef __linux__
-	cpu_set_t allowed;
-
-	if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
-		return CPU_COUNT(&allowed);
-#endif
-	return sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 static uint32_t default_workers(void)
 {
-	long processors = count_processors();
+	uint32_t processors = dwarfs_usable_processors();
 
-	if (processors < 1)
-		return 1;
-	return processors > MAX_WORKERS ? MAX_WORKERS : (uint32_t)processors;
+	return processors > MAX_WORKERS ? MAX_WORKERS : processors;
+}
+
+static uint64_t default_cache_bytes(void)
+{
+	uint64_t share = dwarfs_usable_memory() / CACHE_SHARE;
+
+	return share < DEFAULT_CACHE_BYTES ? share : DEFAULT_CACHE_BYTES;
 }
 
 int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err)
@@ -84,7 +74,7 @@ int dwarfs_context_new(dwarfs_context **context_out, dwarfs_error **err)
 	}
 	atomic_init(&context->references, 1);
 	set_workers(context, default_workers());
-	atomic_init(&context->cache_bytes, DEFAULT_CACHE_BYTES);
+	atomic_init(&context->cache_bytes, default_cache_bytes());
 	context->finish_percent = 100;
 	*context_out = context;
 	return 0;

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/memory_size: memory of the machine and of this process; and the priority of a
- * thread.
+ * os/memory_size: memory of this process, and the priority of a thread.
  */
 #ifndef DW_OS_MEMORY_SIZE_H
 #define DW_OS_MEMORY_SIZE_H
 
 #include <stdint.h>
-
-/* Bytes of the machine that a process can use; 0 if unknown. */
-uint64_t dw_os_machine_bytes(void);
 
 /* Resident bytes of the process; 0 if unknown. */
 uint64_t dw_os_resident_bytes(void);

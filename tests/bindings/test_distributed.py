@@ -127,6 +127,7 @@ class Packing(Case):
         images.append(self.output.read_bytes())
         self.assertEqual(len(set(images)), 1)
 
+    @mock.patch.object(distributed._dwarfs, "dwarfs_usable_processors", lambda: 64)
     def test_shares_of_a_machine_divide_its_processors(self):
         def part(name, processors):
             return distributed._part(str(self.dir / name), frozenset(range(processors)), "here-")
@@ -143,7 +144,11 @@ class Packing(Case):
         lost = os.stat(self.dir / "here-1").st_mtime - distributed._LOST_SECONDS - 1
         os.utime(self.dir / "here-0", (lost, lost))
         self.assertEqual(part("here-1", 8), 8)
+        write(range(8), *names)
+        with mock.patch.object(distributed._dwarfs, "dwarfs_usable_processors", lambda: 4):
+            self.assertEqual([part(name, 8) for name in names], [2, 1, 1])
 
+    @mock.patch.object(distributed._dwarfs, "dwarfs_usable_processors", lambda: 64)
     def test_the_processors_of_a_share_that_is_complete_are_used(self):
         context = mock.Mock()
         four = frozenset(range(4))

@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #define DEFAULT_BLOCK_BYTES (UINT64_C(512) << 10)
-#define DEFAULT_CACHE_BYTES (UINT64_C(512) << 20)
 #define DEFAULT_WORKERS	    2
 #define DEFAULT_SEQUENCE    4
 #define MAX_WORKERS	    1024
@@ -577,7 +576,7 @@ int command_parse(struct command *command, struct fuse_args *args)
 
 	*settings = (struct settings){
 		.image_bytes = DWARFS_SIZE_AUTO,
-		.cache_bytes = DEFAULT_CACHE_BYTES,
+		.cache_bytes = TOOL_DEFAULT,
 		.workers = DEFAULT_WORKERS,
 		.sequence = DEFAULT_SEQUENCE,
 		.finish_percent = 100,

@@ -443,12 +443,14 @@ int ahead_new(struct mounted *mounted, struct ahead **ahead_out)
 	const struct settings *settings = mounted->settings;
 	struct ahead *ahead = calloc(1, sizeof(*ahead));
 	pthread_condattr_t clock;
+	uint64_t cache_bytes;
 
 	if (!ahead)
 		return tool_error("out of memory");
 	ahead->mounted = mounted;
 	ahead->context = dwarfs_image_context(mounted->image);
-	ahead->share = settings->cache_bytes / BUDGET_SHARE;
+	cache_bytes = dwarfs_context_cache_count(ahead->context, DWARFS_CACHE_BUDGET);
+	ahead->share = cache_bytes / BUDGET_SHARE;
 	ahead->rest = LEAST_REST;
 	pthread_mutex_init(&ahead->lock, NULL);
 	pthread_condattr_init(&clock);
@@ -458,7 +460,7 @@ int ahead_new(struct mounted *mounted, struct ahead **ahead_out)
 	order_init(&ahead->order, ahead->share, settings->workers);
 	ahead->all_fits = dwarfs_image_block_bytes(mounted->image) *
 				  dwarfs_image_block_count(mounted->image) <=
-			  settings->cache_bytes / 4 * 3;
+			  cache_bytes / 4 * 3;
 	if (plan_loading(ahead) != 0) {
 		ahead_free(ahead);
 		return 1;

@@ -12,9 +12,6 @@
 #include "dwarfsck/digest_threads.h"
 #include "dwarfsck/dwarfsck.h"
 
-#ifdef __linux__
-#include <sched.h>
-#endif
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -263,23 +260,11 @@ static int read_all_files(struct checksums *checksums)
 	return finish_batch(checksums);
 }
 
-static uint64_t default_workers(void)
-{
-	long processors = sysconf(_SC_NPROCESSORS_ONLN);
-#ifdef __linux__
-	cpu_set_t allowed;
-
-	if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
-		processors = CPU_COUNT(&allowed);
-#endif
-	return processors > 0 ? (uint64_t)processors : 1;
-}
-
 int print_checksums(const dwarfs_image *image, const struct settings *s)
 {
-	auto_hashers *hashers =
-		hashers_new(image, s->checksum,
-			    s->workers == TOOL_DEFAULT ? default_workers() : s->workers);
+	auto_hashers *hashers = hashers_new(
+		image, s->checksum,
+		s->workers == TOOL_DEFAULT ? dwarfs_usable_processors() : s->workers);
 	auto_free struct file *files = calloc(BATCH, sizeof(*files));
 	auto_free uint32_t *first_of =
 		calloc((size_t)dwarfs_image_inode_count(image) + 1, sizeof(*first_of));

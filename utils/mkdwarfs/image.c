@@ -65,12 +65,8 @@ bool is_image_with_header(const char *path)
 
 static uint64_t repack_cache_bytes(void)
 {
-	const long pages = sysconf(_SC_PHYS_PAGES);
-	const long page_bytes = sysconf(_SC_PAGESIZE);
-	uint64_t share = 0;
+	const uint64_t share = dwarfs_usable_memory() / REPACK_CACHE_SHARE;
 
-	if (pages > 0 && page_bytes > 0)
-		share = (uint64_t)pages * (uint64_t)page_bytes / REPACK_CACHE_SHARE;
 	if (share < LARGE_CACHE_BYTES)
 		return LARGE_CACHE_BYTES;
 	return share < REPACK_CACHE_BYTES ? share : REPACK_CACHE_BYTES;

@@ -462,7 +462,7 @@ def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], outp
                 break
             parents.add(path)
     processors = _processors()
-    context = Context(workers=min(len(processors), _MAX_WORKERS) if workers is None else workers)
+    context = Context(workers=_count(processors) if workers is None else workers)
     own = {"order": _share_order(options), **options, "context": context,
            "history": False, "create_timestamp": False, "header": None, "sync": False,
            "metadata_compression": "null"}
@@ -489,6 +489,11 @@ def _processors() -> frozenset[int]:
     return frozenset(range(os.cpu_count() or 1))
 
 
+def _count(processors: frozenset[int]) -> int:
+    """How many threads are of use: a control group may allow less time than all processors have."""
+    return min(len(processors), int(_dwarfs.dwarfs_usable_processors()), _MAX_WORKERS)
+
+
 @contextlib.contextmanager
 def _divided(context: Context, processors: frozenset[int], output: str) -> Iterator[None]:
     """Let only as many threads compress as this share has processors, while others are packed on
@@ -509,7 +514,7 @@ def _divided(context: Context, processors: frozenset[int], output: str) -> Itera
         while True:
             with contextlib.suppress(OSError):  # of the folder: the number stays
                 _write_processors(own, processors)
-                context.set_workers(min(_part(own, processors, machine), _MAX_WORKERS))
+                context.set_workers(_part(own, processors, machine))
             if ended.wait(_DIVIDE_SECONDS):
                 return
     thread = threading.Thread(target=divide, daemon=True)
@@ -541,7 +546,7 @@ def _part(own: str, processors: frozenset[int], machine: str) -> int:
                     and not processors.isdisjoint(_read_processors(entry.path))):
                 others.append(entry.name)
     before = sum(other < name for other in others)
-    return max(1, (len(processors) + len(others) - before) // (len(others) + 1))
+    return max(1, (_count(processors) + len(others) - before) // (len(others) + 1))
 
 
 def _read_processors(path: str) -> list[int]:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * os/memory_size: memory of the machine and of this process, by sysconf() and /proc.
+ * os/memory_size: memory of this process, by /proc.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -16,20 +16,6 @@
 #include <unistd.h>
 
 #include "os/memory_size.h"
-
-/* A process of 32 bits cannot use all memory of a larger machine: of its 4 GiB, the kernel may
- * keep 2. */
-#define MAX_ADDRESS_BYTES (SIZE_MAX / 2)
-
-uint64_t dw_os_machine_bytes(void)
-{
-	long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
-
-	uint64_t bytes =
-		pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : 0;
-
-	return bytes < MAX_ADDRESS_BYTES ? bytes : MAX_ADDRESS_BYTES;
-}
 
 /* The second number in /proc/self/statm counts resident pages. */
 uint64_t dw_os_resident_bytes(void)

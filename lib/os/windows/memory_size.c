@@ -7,16 +7,6 @@
 
 #include <psapi.h>
 
-uint64_t dw_os_machine_bytes(void)
-{
-	MEMORYSTATUSEX status = { .dwLength = sizeof(status) };
-
-	if (!GlobalMemoryStatusEx(&status))
-		return 0;
-	return status.ullTotalPhys < status.ullTotalVirtual ? status.ullTotalPhys
-							    : status.ullTotalVirtual;
-}
-
 uint64_t dw_os_resident_bytes(void)
 {
 	PROCESS_MEMORY_COUNTERS counters;

@@ -51,13 +51,29 @@ int dw_strerror_r(int errnum, char *text, size_t bytes)
 	}
 }
 
-/* The number of processors, which is all that is asked for. */
+static long memory_pages(DWORD page_bytes)
+{
+	MEMORYSTATUSEX status = { .dwLength = sizeof(status) };
+
+	return GlobalMemoryStatusEx(&status) ? (long)(status.ullTotalPhys / page_bytes)
+					     : -1;
+}
+
 long dw_sysconf(int name)
 {
 	SYSTEM_INFO info;
 
 	GetSystemInfo(&info);
-	return (long)info.dwNumberOfProcessors;
+	switch (name) {
+	case _SC_NPROCESSORS_ONLN:
+		return (long)info.dwNumberOfProcessors;
+	case _SC_PAGESIZE:
+		return (long)info.dwPageSize;
+	case _SC_PHYS_PAGES:
+		return memory_pages(info.dwPageSize);
+	default:
+		return -1;
+	}
 }
 
 /* Whether a byte is in the set that begins at pattern, after the bracket; *end_out is after

@@ -39,7 +39,9 @@ typedef int dw_signals;
 #define SIG_BLOCK	0
 #define SIG_SETMASK	2
 
+#define _SC_PAGESIZE	     30
 #define _SC_NPROCESSORS_ONLN 84
+#define _SC_PHYS_PAGES	     85
 long dw_sysconf(int name);
 #define sysconf dw_sysconf
 

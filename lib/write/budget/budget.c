@@ -48,7 +48,7 @@
 /* File pieces, their anchors, and pages of stored_window. */
 #define REST_BYTES	(6 * MIB)
 #define REST_PER_WORKER (MIB / 2)
-#define DEFAULT_SHARE	4 /* of the machine: one part in */
+#define DEFAULT_SHARE	4 /* of the memory that the process may use: one part in */
 
 struct plan {
 	struct budget budget;
@@ -696,10 +696,8 @@ int dw_budget_plan(dwarfs_builder *builder, const struct workload *workload,
 	plan.budget.tries_orders = budget->tries_orders;
 	plan.budget.metadata_bytes = budget->metadata_bytes;
 	if (limit == 0) {
-		limit = dw_os_machine_bytes() / DEFAULT_SHARE;
-		if (limit != 0)
-			fit(&plan, builder->context, limit, of_workers,
-			    DWARFS_LOG_VERBOSE);
+		limit = dwarfs_usable_memory() / DEFAULT_SHARE;
+		fit(&plan, builder->context, limit, of_workers, DWARFS_LOG_VERBOSE);
 		plan.budget.max_chunks = UINT64_MAX;
 		plan.budget.trial_workers = plan.budget.workers;
 	} else if ((ret = plan_for_limit(&plan, builder->context, limit, err)) < 0) {
