@@ -9,11 +9,11 @@
  *
  * Some codecs compress better and decompress slowly, in proportion to the compressed
  * size. So a block that compresses very well, by a sample and the fast compressor, is
- * compressed with the dense codec. So are numbers, samples and pixels, if the codec is zstd, the
- * dense codec lzma, and a sample 15 % smaller or more by lzma, which packs differences and knows
- * alignments: most of them become 20 to 60 % smaller. A table of records that occur again far away
- * is one, too, by its sample, but zstd finds them: so a block that has repeats anywhere is
- * compressed with both. If the dense codec packs parts of a block one by one, a fast codec tells
+ * compressed with the dense codec. So are numbers, samples, pixels and tables, if the codec is zstd,
+ * the dense codec lzma, and a sample 15 % smaller or more by lzma, which packs differences and knows
+ * alignments, or pieces of the sample 25 %: most of them become 20 to 60 % smaller. A table of records
+ * that occur again far away is one, too, by its sample, but zstd finds them: so a block that has
+ * repeats anywhere is compressed with both, unless lzma makes it much smaller than a fast codec does. If the dense codec packs parts of a block one by one, a fast codec tells
  * first whether the data repeat further away: parts made translations of the same names 12 % larger
  * than the codec of the stream.
  *
@@ -96,7 +96,8 @@ uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes)
 	uint64_t bytes = dw_codec_memory(&packing->codec, block_bytes), other;
 	struct codec_spec probe, distance;
 
-	if (has_parts(packing, block_bytes, &distance)) {
+	if ((has_parts(packing, block_bytes, &distance) || has_numeric(packing)) &&
+	    dw_codec_parse(DISTANCE_CODEC, &distance, NULL) == 0) {
 		other = dw_codec_memory(&distance, block_bytes) + block_bytes;
 		bytes = other > bytes ? other : bytes;
 	}
@@ -356,6 +357,37 @@ static int try_codec(struct block_packer *packer, const struct codec_spec *spec,
 	return ret;
 }
 
+/* Whether the block is so small now that the codec of the stream need not be tried: that makes hardly
+ * any data smaller than this part of what the distance codec makes of them. */
+static int is_clearly_smaller(struct block_packer *packer, struct span in, size_t bytes,
+			      bool *smaller_out, dwarfs_error **err)
+{
+	uint64_t fast = 0;
+	int ret;
+
+	*smaller_out = false;
+	if (dw_codec_parse(DISTANCE_CODEC, &packer->distance, NULL) < 0)
+		return 0;
+	ret = use_codec(packer, &packer->distance, err);
+	if (ret == 0)
+		ret = measure_parts(packer, in, in.size, &fast, err);
+	dw_buffer_free(&packer->other); /* as large as the block */
+	*smaller_out = ret == 0 && bytes < fast - fast * 2 / 5;
+	return ret;
+}
+
+static int try_stream_codec(struct block_packer *packer, struct span in,
+			    struct buffer *out, uint32_t *id, dwarfs_error **err)
+{
+	bool is_smaller;
+	int ret = is_clearly_smaller(packer, in, *id == CODEC_NONE ? in.size : out->size,
+				     &is_smaller, err);
+
+	if (ret < 0 || is_smaller)
+		return ret;
+	return try_codec(packer, &packer->packing.codec, in, out, id, err);
+}
+
 static int try_literal(struct block_packer *packer, struct span in, struct buffer *out,
 		       uint32_t *id, dwarfs_error **err)
 {
@@ -381,6 +413,6 @@ int dw_block_packer_pack(struct block_packer *packer, struct span in, struct buf
 		ret = try_literal(packer, in, out, id_out, err);
 	/* Last, so that its result does not decide whether the codec for literals is tried. */
 	if (ret == 0 && packer->dense_is_doubtful)
-		ret = try_codec(packer, &packer->packing.codec, in, out, id_out, err);
+		ret = try_stream_codec(packer, in, out, id_out, err);
 	return ret;
 }

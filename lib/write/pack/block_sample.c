@@ -30,6 +30,7 @@
 #define NUMERIC_PIECE_BYTES ((size_t)32 << 10)
 #define NUMERIC_COUNT	    8
 #define NUMERIC_BYTES	    (NUMERIC_PIECE_BYTES * NUMERIC_COUNT)
+#define NUMERIC_LEAST	    2 /* pieces that make a block numeric */
 
 /* The fast codec makes data that are for a codec of literals larger than lzma or the best zstd do by
  * less than this factor: letters of genomes by 1.23, hashes with paths by 1.09; text and programs by
@@ -44,6 +45,18 @@ static uint64_t most_by_fast_codec(uint64_t bytes)
 static uint64_t less_by_lzma(uint64_t bytes)
 {
 	return bytes - bytes * 3 / 20;
+}
+
+/* Pieces of tables and numbers are smaller than this; those of programs and texts are not. */
+static uint64_t much_less_by_lzma(uint64_t bytes)
+{
+	return bytes - bytes / 4;
+}
+
+/* Without numbers in it a sample is larger than this. */
+static uint64_t little_less_by_lzma(uint64_t bytes)
+{
+	return bytes - bytes / 20;
 }
 
 /* Data of this entropy have repeats if their compressed size is less than this. */
@@ -253,31 +266,74 @@ static int has_repeats(const struct block_sample *sample, uint64_t entropy, bool
 	return ret;
 }
 
+/* Tables have repeats, numbers need not. */
+static bool may_be_numeric(const struct block_sample *sample)
+{
+	const struct span in = sample->bytes;
+
+	return sample->fast_bytes < size_with_repeats(dw_entropy_bytes(in)) ||
+	       dw_similar_distance(in) != 0 || dw_has_alignment(in);
+}
+
+/* The sizes of data by a codec for anything, and by one for numbers, which is made if there is
+ * none. */
+static int measure_numbers(struct block_sample *sample, struct span in,
+			   struct codec **codec, size_t *usual_out, size_t *numeric_out,
+			   dwarfs_error **err)
+{
+	int ret = measure_by(sample, in, REPEATS_CODEC, &sample->repeats, usual_out, err);
+
+	return ret < 0 ? ret
+		       : measure_by(sample, in, NUMERIC_CODEC, codec, numeric_out, err);
+}
+
+/*
+ * Whether some pieces are numbers, each for itself. In a block of tables and other data, these
+ * others compress worse as a sample than in the whole block, where they find more repeats; so they are
+ * too large a part of the sample.
+ */
+static int has_numeric_pieces(struct block_sample *sample, struct span pieces,
+			      struct codec **codec, bool *has_out, dwarfs_error **err)
+{
+	size_t found = 0;
+	int ret = 0;
+
+	for (size_t at = 0; ret == 0 && at < pieces.size; at += NUMERIC_PIECE_BYTES) {
+		const struct span piece = { pieces.data + at, NUMERIC_PIECE_BYTES };
+		size_t usual = 0, numeric = 0;
+
+		ret = measure_numbers(sample, piece, codec, &usual, &numeric, err);
+		found += numeric < much_less_by_lzma(usual);
+	}
+	*has_out = ret == 0 && found >= NUMERIC_LEAST;
+	return ret;
+}
+
 /* The codec and the pieces are not kept: most blocks need none. */
 int dw_block_sample_is_numeric(struct block_sample *sample, bool *numeric_out,
 			       bool *repeats_out, dwarfs_error **err)
 {
 	auto_codec struct codec *codec = NULL;
 	auto_buffer struct buffer pieces = { 0 };
-	struct span in = sample->bytes;
 	size_t usual = 0, numeric = 0;
 	uint64_t entropy;
 	int ret;
 
 	*numeric_out = *repeats_out = false;
-	if (sample->block.size < SAMPLE_BYTES ||
-	    (!dw_similar_distance(in) && !dw_has_alignment(in)))
+	if (sample->block.size < SAMPLE_BYTES || !may_be_numeric(sample))
 		return 0;
-	ret = dw_codec_take_sample(sample->block, NUMERIC_COUNT, NUMERIC_PIECE_BYTES,
-				   &pieces, err);
-	if (ret == 0)
-		ret = measure_by(sample, dw_buffer_span(&pieces), REPEATS_CODEC,
-				 &sample->repeats, &usual, err);
-	if (ret == 0)
-		ret = measure_by(sample, dw_buffer_span(&pieces), NUMERIC_CODEC, &codec,
-				 &numeric, err);
-	if (ret < 0 || numeric >= less_by_lzma(usual))
+	if ((ret = dw_codec_take_sample(sample->block, NUMERIC_COUNT, NUMERIC_PIECE_BYTES,
+					&pieces, err)) < 0 ||
+	    (ret = measure_numbers(sample, dw_buffer_span(&pieces), &codec, &usual,
+				   &numeric, err)) < 0 ||
+	    numeric >= little_less_by_lzma(usual))
 		return ret;
+	if (numeric >= less_by_lzma(usual)) {
+		ret = has_numeric_pieces(sample, dw_buffer_span(&pieces), &codec,
+					 numeric_out, err);
+		*repeats_out = *numeric_out;
+		return ret;
+	}
 	/* Runs are then no longer than DW_MAX_REPEAT, which does not find fewer repeats. */
 	entropy = (uint64_t)numeric * sample->block.size / NUMERIC_BYTES;
 	if (entropy < sample->block.size / 4)

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "codec/encode/encode.h"
+#include "support/random.h"
 #include "write/pack/block_sample.h"
 
 enum { BLOCK = 3 << 20, UNIT = 64 << 10 };
@@ -87,6 +88,17 @@ static bool is_numeric(size_t size)
 	dw_block_sample_free(sample);
 	assert_true(numeric || !repeats);
 	return numeric;
+}
+
+/* Whether it may be better by zstd nevertheless. */
+static bool is_doubtful(size_t size)
+{
+	struct block_sample *sample = sample_of(size);
+	bool numeric, repeats;
+
+	assert_int_equal(dw_block_sample_is_numeric(sample, &numeric, &repeats, NULL), 0);
+	dw_block_sample_free(sample);
+	return repeats;
 }
 
 static bool may_shrink(size_t size, size_t packed_bytes)
@@ -195,11 +207,66 @@ static void numbers_are_found(void **state)
 		assert_true(is_numeric(BLOCK - 1234567));
 		assert_true(is_numeric(16 * UNIT));
 		assert_false(is_numeric(16 * UNIT - 1)); /* so little is not tried */
-		/* Most of the block decides. */
-		fill_with_digits(data + BLOCK / 4, BLOCK / 4 * 3, 1);
+		/* One of the pieces is not enough. */
+		fill_with_digits(data + BLOCK / 8, BLOCK / 8 * 7, 1);
 		assert_false(is_numeric(BLOCK));
 	}
 	assert_false(is_numeric(0));
+}
+
+/* Borders: degrees of latitude, which decrease, and two of longitude, which change seldom. */
+static void fill_with_lines(uint8_t *out, size_t size)
+{
+	uint32_t random = 1, west = 1900, east = 2100, north = 8999;
+
+	for (size_t at = 0; at < size;) {
+		char line[64];
+		int length = snprintf(line, sizeof(line), "\t%u.%02u\t%u.%02u\t%u.%02u\n",
+				      north / 100, north % 100, west / 100, west % 100,
+				      east / 100, east % 100);
+
+		if ((size_t)length > size - at)
+			length = (int)(size - at);
+		memcpy(out + at, line, (size_t)length);
+		at += (size_t)length;
+		north = north ? north - 1 : 8999;
+		if (next_random(&random) % 32 == 0)
+			west += next_random(&random) % 101 - 50;
+		if (next_random(&random) % 32 == 0)
+			east += next_random(&random) % 101 - 50;
+		west = west > 17000 ? 1900 : west;
+		east = east > 17000 ? 2100 : east;
+	}
+}
+
+/* Of 512 words, the first ones more often. */
+static void fill_with_words(uint8_t *out, size_t size)
+{
+	uint32_t random = 2;
+
+	for (size_t at = 0; at < size;) {
+		uint32_t letters = next_random(&random) % 512 *
+				   (next_random(&random) % 512) / 512 * 2654435761u;
+		size_t length = 2 + letters % 8;
+
+		for (size_t i = 0; i < length && at < size; i++, letters >>= 3)
+			out[at++] = (uint8_t)("etaoinsr"[letters & 7]);
+		if (at < size)
+			out[at++] = ' ';
+	}
+}
+
+/* Tables as text, also beside a text that takes most of the bytes that the sample is packed to. */
+static void tables_are_found(void **state)
+{
+	if (!dw_codec_can_pack(CODEC_LZMA))
+		skip();
+	fill_with_words(data, BLOCK);
+	assert_false(is_numeric(BLOCK));
+	fill_with_lines(data, BLOCK / 8 * 5);
+	assert_true(is_doubtful(BLOCK));
+	fill_with_lines(data, BLOCK);
+	assert_true(is_numeric(BLOCK));
 }
 
 static void other_data_are_no_numbers(void **state)
@@ -324,6 +391,7 @@ int main(void)
 		cmocka_unit_test(literals_have_no_repeats),
 		cmocka_unit_test(repeats_may_be_anywhere),
 		cmocka_unit_test(numbers_are_found),
+		cmocka_unit_test(tables_are_found),
 		cmocka_unit_test(other_data_are_no_numbers),
 		cmocka_unit_test(the_whole_block_confirms_it),
 		cmocka_unit_test(sizes_are_compared_in_proportion),
