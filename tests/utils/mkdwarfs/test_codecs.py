@@ -49,6 +49,17 @@ brotli:quality=12 brotli:quality=-1 brotli:lgwin=9 brotli:lgwin=31 brotli:level=
 PROGRAM = os.path.join(os.environ["DWARFS_BUILD_ROOT"], "utils", "mkdwarfs")
 
 
+def borders(rng, size):
+    """Lines with a latitude, which decreases, and two longitudes, which change seldom."""
+    lines, north, west, east = bytearray(), 8999, 1900, 2100
+    while len(lines) < size:
+        lines += b"\t%.2f\t%.2f\t%.2f\n" % (north / 100, west / 100, east / 100)
+        north = (north or 9000) - 1
+        west += rng.randint(-50, 50) * (rng.random() < 1 / 32)
+        east += rng.randint(-50, 50) * (rng.random() < 1 / 32)
+    return bytes(lines)
+
+
 class Codecs(cli.Case):
     def pack(self, *words, code=0, tree=None):
         image = self.path("image.dwarfs")
@@ -331,7 +342,7 @@ class Levels(Codecs):
 
     def test_dense_blocks(self):
         """From level 6 on they have a separate codec, unless one is given: blocks that get very
-        small, and numbers."""
+        small, numbers, and tables."""
         absent.need("zstd", "lzma")
         rng = random.Random(11)
         self.write("tree/log", b"".join(b"<4>Nov 21 12:%02d:%02d host program: all is well\n"
@@ -342,13 +353,16 @@ class Levels(Codecs):
         # Numbers that lzma makes much smaller than zstd.
         self.write("numbers/data", b"".join(struct.pack("<IHH", number, rng.randrange(50), 7)
                                             for number in range(132000)))
-        for level, codec in (("5", "ZSTD"), ("6", "LZMA"), ("7", "LZMA"), ("8", "LZMA")):
-            image = self.pack("-l", level, tree=self.path("numbers"))
+        self.write("table/data", borders(rng, 1100000))
+        for tree, level, codec in (("numbers", "5", "ZSTD"), ("numbers", "6", "LZMA"),
+                                   ("numbers", "7", "LZMA"), ("numbers", "8", "LZMA"),
+                                   ("table", "5", "ZSTD"), ("table", "7", "LZMA")):
+            image = self.pack("-l", level, tree=self.path(tree))
             self.assertEqual({section["compression"] for section in self.sections(image)},
-                             {codec}, level)
-            image = self.pack("-l", level, "-C", "zstd:level=5", tree=self.path("numbers"))
+                             {codec}, (tree, level))
+            image = self.pack("-l", level, "-C", "zstd:level=5", tree=self.path(tree))
             self.assertEqual({section["compression"] for section in self.sections(image)},
-                             {"ZSTD"}, level)
+                             {"ZSTD"}, (tree, level))
         for level, text, other in (("5", "ZSTD", "ZSTD"), ("6", "LZMA", "ZSTD"),
                                    ("7", "LZMA", "ZSTD"), ("8", "LZMA", "LZMA")):
             found = {}
