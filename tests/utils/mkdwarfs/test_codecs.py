@@ -55,8 +55,8 @@ def borders(rng, size):
     while len(lines) < size:
         lines += b"\t%.2f\t%.2f\t%.2f\n" % (north / 100, west / 100, east / 100)
         north = (north or 9000) - 1
-        west += rng.randint(-50, 50) * (rng.random() < 1 / 32)
-        east += rng.randint(-50, 50) * (rng.random() < 1 / 32)
+        west += rng.randint(-50, 50) * (rng.random() < 1 / 8)
+        east += rng.randint(-50, 50) * (rng.random() < 1 / 8)
     return bytes(lines)
 
 
