@@ -50,13 +50,13 @@ PROGRAM = os.path.join(os.environ["DWARFS_BUILD_ROOT"], "utils", "mkdwarfs")
 
 
 def borders(rng, size):
-    """Lines with a latitude, which decreases, and two longitudes, which change seldom."""
+    """Lines with a latitude, which decreases, and two longitudes, which often change."""
     lines, north, west, east = bytearray(), 8999, 1900, 2100
     while len(lines) < size:
         lines += b"\t%.2f\t%.2f\t%.2f\n" % (north / 100, west / 100, east / 100)
         north = (north or 9000) - 1
-        west += rng.randint(-50, 50) * (rng.random() < 1 / 8)
-        east += rng.randint(-50, 50) * (rng.random() < 1 / 8)
+        west += rng.randint(-50, 50) * (rng.random() < 1 / 2)
+        east += rng.randint(-50, 50) * (rng.random() < 1 / 2)
     return bytes(lines)
 
 
