@@ -224,6 +224,7 @@ def pack(sources: Sources, output: str | os.PathLike[Any], executor: Any, *,
     folder = tempfile.mkdtemp(prefix=os.path.basename(target) + ".shares-",
                               dir=temporary or os.path.dirname(target))
     try:
+        builder = Builder(context=context, progress=progress, **options)
         with _Tasks(executor, retries) as tasks:
             for number, share in enumerate(_assign(contents, count)):
                 if share:
@@ -231,7 +232,6 @@ def pack(sources: Sources, output: str | os.PathLike[Any], executor: Any, *,
                               frozenset(path for content in share for path in content.paths),
                               os.path.join(folder, f"{number}.dwarfs"), options, share_workers,
                               _version())
-            builder = Builder(context=context, progress=progress, **options)
             for prefix, directory in roots:  # while the workers pack
                 builder.add_tree(directory, prefix)
             for path in tasks.results():
@@ -359,6 +359,7 @@ def _look_at(source: str, whole: bool) -> tuple[bytes, tuple[int, ...]]:
         # O_BINARY: of Windows. Files are not inherited by other programs in any case.
         descriptor = os.open(source, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         try:
+            # A file that gives less at once is compared by what it gives: it is only assigned.
             head = os.read(descriptor, _HEAD_BYTES + 1)
             digest = hashlib.blake2b(head, digest_size=16)
             while whole and len(head) > _HEAD_BYTES and (more := os.read(descriptor, 1 << 20)):

@@ -24,7 +24,7 @@
 
 #define MOUNT "/sys/fs/cgroup"
 
-/* Of /proc/self/cgroup. The lines of all hierarchies of version 1 take about 1 KiB in a container. */
+/* Of /proc/self/cgroup: the lines of all hierarchies take about 1 KiB in a container. */
 #define TEXT_BYTES 8192
 
 /* Of a file with a limit. */
@@ -117,8 +117,9 @@ static void apply_groups(const char *mount, const char *group, group_fn *apply,
 	char path[PATH_MAX];
 	char *slash;
 
-	/* A group outside of what can be seen starts with "/..". */
-	if (strncmp(group, "/..", 3) == 0 || strcmp(group, "/") == 0)
+	/* The path of a group outside of what can be seen starts with "/..". */
+	if (strcmp(group, "/..") == 0 || strncmp(group, "/../", 4) == 0 ||
+	    strcmp(group, "/") == 0)
 		group = "";
 	if (snprintf(path, sizeof(path), "%s%s", mount, group) >= (int)sizeof(path))
 		return;

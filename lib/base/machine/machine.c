@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * base/machine/machine: processors and memory that this process may use, by sysconf(), and on Linux by the
- * affinity of the thread and the limits of control groups.
+ * base/machine/machine: processors and memory that this process may use, by sysconf(), and on
+ * Linux by the affinity of the thread and the limits of control groups.
  */
 #ifdef __linux__
 #include <sched.h>

@@ -7,7 +7,6 @@
  * by steps, each of which lowers one term; steps that change the image are planned for
  * one worker, so that the same limit gives the same image for any number of workers.
  */
-#include "os/memory_size.h"
 #include "write/budget/budget.h"
 #include "write/budget/memory_estimate.h"
 #include "write/builder.h"

@@ -24,8 +24,9 @@
 #define REPEATS_CODEC "zstd:level=19:wlog=17:clog=17:hlog=15:slog=4"
 #define LITERAL_CODEC "zstd:level=19:wlog=17:clog=17:hlog=15:slog=2:mml=6"
 
-/* For numbers: differences and alignments. Level 0 makes a sample up to 17 % larger, in
- * proportion to zstd, than the whole becomes. */
+/* For numbers: differences and alignments, which are only looked for in the whole sample, as a
+ * piece is too small for that. Level 0 makes a sample up to 17 % larger, in proportion to zstd,
+ * than the whole becomes. */
 #define NUMERIC_CODEC	    "lzma:level=4:dict_size=18:adapt"
 #define NUMERIC_PIECE_BYTES ((size_t)32 << 10)
 #define NUMERIC_COUNT	    8
@@ -288,9 +289,9 @@ static int measure_numbers(struct block_sample *sample, struct span in,
 }
 
 /*
- * Whether some pieces are numbers, each for itself. In a block of tables and other data, these
- * others compress worse as a sample than in the whole block, where they find more repeats; so they are
- * too large a part of the sample.
+ * Whether some pieces are tables, each for itself. In a block of tables and other data, these
+ * others compress worse as a sample than in the whole block, where they find more repeats; so
+ * they are too large a part of the sample.
  */
 static int has_numeric_pieces(struct block_sample *sample, struct span pieces,
 			      struct codec **codec, bool *has_out, dwarfs_error **err)

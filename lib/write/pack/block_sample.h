@@ -35,10 +35,10 @@ int dw_block_sample_take(struct block_sample *sample, struct span block,
 /* Whether the block compresses very well. */
 bool dw_block_sample_is_dense(const struct block_sample *sample);
 
-/* Whether lzma packs a sample of the block, of 1 MiB or more, much better than zstd, or some pieces of
- * it: numbers, samples and tables, in columns or with little change from one to the next; and, if so,
- * whether zstd may be better nevertheless, as the block may have repeats, anywhere, that are not in
- * the sample. */
+/* Whether lzma packs a sample of the block, of 1 MiB or more, much better than zstd: numbers and
+ * samples, in columns or with little change from one to the next, or tables, also in pieces of
+ * the sample; and, if so, whether zstd may be better nevertheless, as the block may have repeats,
+ * anywhere, that are not in the sample. */
 int dw_block_sample_is_numeric(struct block_sample *sample, bool *numeric_out,
 			       bool *repeats_out, dwarfs_error **err);
 

@@ -18,6 +18,7 @@
 #include <dwarfs/allocator.h>
 
 #include "base/bytes.h"
+#include "support/borders.h"
 #include "support/write_run.h"
 #include "write/options/levels.h"
 #include "write/pack/block_packer.h"
@@ -577,6 +578,55 @@ static void fill_with_known_records(uint8_t *out, size_t size)
 	}
 }
 
+/* A table, of which each 4096 bytes begin with noise. */
+static void fill_with_table(uint8_t *out, size_t size, size_t noise_bytes)
+{
+	enum { PERIOD = 4096 };
+	uint32_t random = 3;
+
+	fill_with_borders(out, size);
+	for (size_t at = 0; at + PERIOD <= size; at += PERIOD)
+		for (size_t i = 0; i < noise_bytes; i++)
+			out[at + i] = (uint8_t)next_random(&random);
+}
+
+/* lzma makes tables clearly smaller than the distance codec, and with noise not: then zstd packs the
+ * block, too. */
+static void tables_are_packed_by_the_dense_codec(void **state)
+{
+	static const size_t noise_bytes[] = { 0, 160 };
+	auto_free uint8_t *table = dw_malloc(NUMBERS), *words = dw_malloc(NUMBERS);
+	const struct span in = { table, NUMBERS };
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	fill_with_words(words, NUMBERS);
+	for (size_t i = 0; i < 2; i++) {
+		struct packing packing = packing_of_level(7), alone;
+		auto_packer struct block_packer *packer = NULL;
+		auto_buffer struct buffer out = { 0 };
+		atomic_uint_fast64_t meter = 0;
+		uint32_t id;
+		size_t usual;
+
+		assert_int_equal(dw_codec_parse("zstd:level=9", &packing.codec, NULL), 0);
+		packing.dense.level = 4; /* faster */
+		alone = packing;
+		fill_with_table(table, NUMBERS, noise_bytes[i]);
+		assert_int_equal(
+			dw_block_packer_new(&packing, NUMBERS, NULL, &packer, NULL), 0);
+		dw_block_packer_set_meter(packer, &meter);
+		assert_int_equal(pack(packer, in, &out), CODEC_LZMA);
+		assert_int_equal(meter, NUMBERS);
+		alone.has_dense = alone.has_literal = false;
+		usual = packed_size(&alone, in, &id);
+		assert_true(out.size < usual * 9 / 10);
+		assert_true(
+			memory_in_use(&packing, in, (struct span){ words, NUMBERS }) <=
+			dw_packing_memory(&packing, NUMBERS));
+	}
+}
+
 /* lzma makes a sample smaller, and zstd the block. */
 static void repeats_decide_about_numbers(void **state)
 {
@@ -627,27 +677,35 @@ static void memory_is_enough_for_numbers(void **state)
 	assert_int_equal(id, CODEC_ZSTD);
 }
 
-static void lack_of_memory_for_numbers_is_an_error(void **state)
+static void expect_errors_without_memory(const uint8_t *numbers, size_t size)
 {
-	enum { LEAST = 1 << 20 };
-	auto_free uint8_t *numbers = dw_malloc(LEAST);
 	struct packing packing = packing_of_level(7);
 	bool more = true;
 	size_t nth = 1;
 
-	if (lacks_lzma_or_zstd())
-		skip();
 	packing.codec.level = 1;
 	packing.dense.level = 0;
-	fill_with_numbers(numbers, LEAST);
 	while (more) {
-		int ret = pack_without_memory(&packing, (struct span){ numbers, LEAST },
+		int ret = pack_without_memory(&packing, (struct span){ numbers, size },
 					      nth, &more);
 
 		assert_int_equal(ret, more ? DWARFS_ERR_NOMEM : 0);
 		nth += 1 + nth / 4; /* each takes time */
 	}
 	assert_true(nth > 20);
+}
+
+static void lack_of_memory_for_numbers_is_an_error(void **state)
+{
+	enum { LEAST = 1 << 20 };
+	auto_free uint8_t *numbers = dw_malloc(LEAST);
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	fill_with_numbers(numbers, LEAST);
+	expect_errors_without_memory(numbers, LEAST);
+	fill_with_table(numbers, LEAST, 160);
+	expect_errors_without_memory(numbers, LEAST);
 }
 
 /* -- dense blocks packed in parts ------------------------------------------------------ */
@@ -888,6 +946,7 @@ int main(void)
 		cmocka_unit_test(repeats_outside_of_the_sample_are_found),
 		cmocka_unit_test(memory_is_that_of_the_larger_codec),
 		cmocka_unit_test(numbers_are_packed_by_the_dense_codec),
+		cmocka_unit_test(tables_are_packed_by_the_dense_codec),
 		cmocka_unit_test(repeats_decide_about_numbers),
 		cmocka_unit_test(memory_is_enough_for_numbers),
 		cmocka_unit_test(lack_of_memory_for_numbers_is_an_error),

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "codec/encode/encode.h"
-#include "support/random.h"
+#include "support/borders.h"
 #include "write/pack/block_sample.h"
 
 enum { BLOCK = 3 << 20, UNIT = 64 << 10 };
@@ -207,36 +207,11 @@ static void numbers_are_found(void **state)
 		assert_true(is_numeric(BLOCK - 1234567));
 		assert_true(is_numeric(16 * UNIT));
 		assert_false(is_numeric(16 * UNIT - 1)); /* so little is not tried */
-		/* One of the pieces is not enough. */
+		/* Most of the block decides. */
 		fill_with_digits(data + BLOCK / 8, BLOCK / 8 * 7, 1);
 		assert_false(is_numeric(BLOCK));
 	}
 	assert_false(is_numeric(0));
-}
-
-/* Borders: degrees of latitude, which decrease, and two of longitude, which change seldom. */
-static void fill_with_lines(uint8_t *out, size_t size)
-{
-	uint32_t random = 1, west = 1900, east = 2100, north = 8999;
-
-	for (size_t at = 0; at < size;) {
-		char line[64];
-		int length = snprintf(line, sizeof(line), "\t%u.%02u\t%u.%02u\t%u.%02u\n",
-				      north / 100, north % 100, west / 100, west % 100,
-				      east / 100, east % 100);
-
-		if ((size_t)length > size - at)
-			length = (int)(size - at);
-		memcpy(out + at, line, (size_t)length);
-		at += (size_t)length;
-		north = north ? north - 1 : 8999;
-		if (next_random(&random) % 32 == 0)
-			west += next_random(&random) % 101 - 50;
-		if (next_random(&random) % 32 == 0)
-			east += next_random(&random) % 101 - 50;
-		west = west > 17000 ? 1900 : west;
-		east = east > 17000 ? 2100 : east;
-	}
 }
 
 /* Of 512 words, the first ones more often. */
@@ -263,10 +238,18 @@ static void tables_are_found(void **state)
 		skip();
 	fill_with_words(data, BLOCK);
 	assert_false(is_numeric(BLOCK));
-	fill_with_lines(data, BLOCK / 8 * 5);
+	fill_with_borders(data, BLOCK / 8 * 5);
 	assert_true(is_doubtful(BLOCK));
-	fill_with_lines(data, BLOCK);
+	fill_with_borders(data, BLOCK);
 	assert_true(is_numeric(BLOCK));
+	/* The sample is 5 to 15 % smaller; one of its pieces is not enough, two are. */
+	memset(data, 0, BLOCK);
+	fill_with_borders(data, BLOCK / 8);
+	fill_with_words(data + BLOCK / 8, 16 << 10);
+	assert_false(is_numeric(BLOCK));
+	fill_with_borders(data, BLOCK / 4);
+	fill_with_words(data + BLOCK / 4, 16 << 10);
+	assert_true(is_doubtful(BLOCK));
 }
 
 static void other_data_are_no_numbers(void **state)

@@ -14,8 +14,8 @@ public final class Context implements AutoCloseable {
 
     private final Handle handle;
 
-    /** With the defaults: no log, a worker for each processor that the thread may run on, 512 MiB
-     * of cache. */
+    /** With the defaults: no log, a worker for each processor that the thread may use, 512 MiB of
+     * cache, but at most a quarter of the memory that the process may use. */
     public Context() throws DwarfsException {
         handle = new Handle("context", dwarfsJNI.dwarfs_context_new(),
             dwarfsJNI::delete_dwarfs_context);
