@@ -221,13 +221,13 @@ class Packing(Case):
     def test_features_of_equal_files_are_found_once(self):
         path = self.dir / "lines"
         path.write_text("a line of enough bytes\n" * 3 + "another one, too, is there\n")
-        first = distributed._look([(str(path), True)])
+        first = distributed._look([(str(path), True, False)])
         with mock.patch.object(distributed, "_features") as features:
-            self.assertEqual(distributed._look([(str(path), True)]), first)
+            self.assertEqual(distributed._look([(str(path), True, False)]), first)
         features.assert_not_called()
         self.assertEqual(len(first[0][1]), 2)
-        self.assertEqual(distributed._look([(str(path), False)]), [(b"", first[0][1])])
-        self.assertEqual(distributed._look([(str(self.dir / "none"), True)]), [(b"", ())])
+        self.assertEqual(distributed._look([(str(path), False, False)]), [(b"", first[0][1])])
+        self.assertEqual(distributed._look([(str(self.dir / "none"), True, False)]), [(b"", ())])
         path.unlink()
 
     def test_a_lost_share_is_done_again(self):

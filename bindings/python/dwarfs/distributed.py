@@ -326,13 +326,13 @@ class _Looks:
     def __init__(self, tasks: _Tasks) -> None:
         self._tasks = tasks
         self._files: list[_File] = []
-        self._batch: list[tuple[str, bool]] = []
+        self._batch: list[tuple[str, bool, bool]] = []
         self._bytes = 0
 
     def add(self, file: _File, whole: bool) -> None:
         """Look at a file, to its end if it is to be compared with others."""
         self._files.append(file)
-        self._batch.append((file.source, whole))
+        self._batch.append((file.source, whole, file.size > _HEAD_BYTES))
         self._bytes += file.size if whole else _HEAD_BYTES
         if len(self._batch) >= _BATCH_FILES or self._bytes >= _BATCH_BYTES:
             self._start()
@@ -349,20 +349,19 @@ class _Looks:
         return zip(self._files, itertools.chain.from_iterable(self._tasks.results()))
 
 
-def _look(batch: list[tuple[str, bool]]) -> list[tuple[bytes, tuple[int, ...]]]:
+def _look(batch: list[tuple[str, bool, bool]]) -> list[tuple[bytes, tuple[int, ...]]]:
     """By a worker: a digest, or nothing if the file is not read to its end, and features."""
-    return [_look_at(source, whole) for source, whole in batch]
+    return [_look_at(*file) for file in batch]
 
 
-def _look_at(source: str, whole: bool) -> tuple[bytes, tuple[int, ...]]:
+def _look_at(source: str, whole: bool, is_large: bool) -> tuple[bytes, tuple[int, ...]]:
     try:
         # O_BINARY: of Windows. Files are not inherited by other programs in any case.
         descriptor = os.open(source, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         try:
-            # A file that gives less at once is compared by what it gives: it is only assigned.
-            head = os.read(descriptor, _HEAD_BYTES + 1)
+            head = os.read(descriptor, _HEAD_BYTES)
             digest = hashlib.blake2b(head, digest_size=16)
-            while whole and len(head) > _HEAD_BYTES and (more := os.read(descriptor, 1 << 20)):
+            while whole and is_large and (more := os.read(descriptor, 1 << 20)):
                 digest.update(more)
         finally:
             os.close(descriptor)

@@ -277,6 +277,8 @@ static int compare_parts(struct block_packer *packer, struct span in, bool *dens
 static int is_for_dense(struct block_packer *packer, struct span in, bool *dense_out,
 			dwarfs_error **err)
 {
+	int ret;
+
 	*dense_out =
 		packer->packing.has_dense && dw_block_sample_is_dense(packer->sample);
 	packer->dense_is_doubtful = packer->is_numeric = false;
@@ -284,9 +286,10 @@ static int is_for_dense(struct block_packer *packer, struct span in, bool *dense
 		return compare_parts(packer, in, dense_out, err);
 	if (!has_numeric(&packer->packing))
 		return 0;
-	packer->is_numeric = true;
-	return dw_block_sample_is_numeric(packer->sample, dense_out,
-					  &packer->dense_is_doubtful, err);
+	ret = dw_block_sample_is_numeric(packer->sample, dense_out,
+					 &packer->dense_is_doubtful, err);
+	packer->is_numeric = *dense_out;
+	return ret;
 }
 
 /* Pack with the codec, or the dense or the literal one instead of it. */
