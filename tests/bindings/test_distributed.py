@@ -10,6 +10,7 @@ import pickle
 import shutil
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from unittest import mock
@@ -201,6 +202,36 @@ class Packing(Case):
         with self.assertRaisesRegex(ValueError, "no more"):
             self.pack(executor)
         executor.futures[-1].cancel.assert_called_once()
+
+    def test_shares_end_after_an_error(self):
+        """Also those that are being packed; they leave nothing behind."""
+        packing = threading.Event()
+        ends = []
+
+        def pack_share(roots, wanted, output, *more):
+            if output.endswith("0.dwarfs"):
+                packing.wait(60)
+                raise ValueError("of a share")
+            try:
+                return original(roots, wanted, output, *more)
+            except OSError as error:
+                ends.append(error)
+                raise
+
+        def processors():
+            packing.set()
+            return frozenset({0})
+        original = distributed._pack_share
+        for number in range(8):
+            (self.tree / f"random-{number}").write_bytes(os.urandom(2_000_000))
+        with concurrent.futures.ThreadPoolExecutor(3) as executor, \
+                mock.patch.object(distributed, "_pack_share", pack_share), \
+                mock.patch.object(distributed, "_processors", processors):
+            with self.assertRaisesRegex(ValueError, "of a share"):
+                self.pack(executor, level=9, share_workers=1, compression="lzma:level=9")
+            self.assertEqual(os.listdir(self.dir), ["tree"])
+        self.assertEqual(os.listdir(self.dir), ["tree"])
+        self.assertTrue(ends)
 
     def test_shares_take_about_the_same_time(self):
         """Files that have their first lines in common with others take half as long."""

@@ -45,6 +45,7 @@ _COMMON = 32  # a feature of more files says nothing
 _DIVIDE_SECONDS = 0.25
 _LOST_SECONDS = 10.0
 _MAX_WORKERS = 1024
+_REMOVALS = 10
 _BATCH_FILES = 2000
 _BATCH_BYTES = 64 << 20
 # Of contents that this process has read: 20,000 files of releases take 0.32 s, 0.50 s without.
@@ -238,7 +239,21 @@ def pack(sources: Sources, output: str | os.PathLike[Any], executor: Any, *,
                 builder.add_base(Image(path, context=context))
         return builder.write(target, overwrite=overwrite)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
+
+
+def _remove(folder: str) -> None:
+    """After an error shares may still be packed there. They end soon, as the name is gone, and
+    create no more files while these are removed."""
+    gone = folder + ".removed"
+    try:
+        os.rename(folder, gone)
+    except OSError:
+        gone = folder  # Windows does not rename it while a file in it is open
+    for _ in range(_REMOVALS):
+        shutil.rmtree(gone, ignore_errors=True)
+        if not os.path.lexists(gone):
+            return
 
 
 def _version() -> str:
@@ -463,8 +478,13 @@ def _pack_share(roots: tuple[tuple[str, str], ...], wanted: frozenset[str], outp
             parents.add(path)
     processors = _processors()
     context = Context(workers=_count(processors) if workers is None else workers)
+    folder = os.path.dirname(output)
+
+    def end_without_folder(_: Any) -> None:
+        with contextlib.suppress(PermissionError):
+            os.stat(folder)  # FileNotFoundError: pack() has ended
     own = {"order": _share_order(options), **options, "context": context,
-           "history": False, "create_timestamp": False, "header": None, "sync": False,
+           "progress": end_without_folder, "history": False, "create_timestamp": False, "header": None, "sync": False,
            "metadata_compression": "null"}
 
     def include(entry: InputFile) -> bool:
