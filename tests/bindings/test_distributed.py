@@ -3,6 +3,7 @@
 import collections
 import concurrent.futures
 import hashlib
+import itertools
 import multiprocessing
 import os
 import pathlib
@@ -205,12 +206,12 @@ class Packing(Case):
 
     def test_shares_end_after_an_error(self):
         """Also those that are being packed; they leave nothing behind."""
-        packing = threading.Event()
-        ends = []
+        ends, packing = [], set()
 
         def pack_share(roots, wanted, output, *more):
             if output.endswith("0.dwarfs"):
-                packing.wait(60)
+                while len(packing) < 2:
+                    time.sleep(0.01)
                 raise ValueError("of a share")
             try:
                 return original(roots, wanted, output, *more)
@@ -218,20 +219,43 @@ class Packing(Case):
                 ends.append(error)
                 raise
 
-        def processors():
-            packing.set()
-            return frozenset({0})
-        original = distributed._pack_share
+        def stat(path, *arguments, **options):  # of the folder, as a share is packed
+            if ".shares-" in str(path):
+                packing.add(threading.get_ident())
+            return original_stat(path, *arguments, **options)
+        original, original_stat = distributed._pack_share, os.stat
         for number in range(8):
             (self.tree / f"random-{number}").write_bytes(os.urandom(2_000_000))
         with concurrent.futures.ThreadPoolExecutor(3) as executor, \
                 mock.patch.object(distributed, "_pack_share", pack_share), \
-                mock.patch.object(distributed, "_processors", processors):
+                mock.patch.object(distributed.os, "stat", stat):
             with self.assertRaisesRegex(ValueError, "of a share"):
                 self.pack(executor, level=9, share_workers=1, compression="lzma:level=9")
             self.assertEqual(os.listdir(self.dir), ["tree"])
         self.assertEqual(os.listdir(self.dir), ["tree"])
+        # Not by an error of the library, which would find the end of its folder last.
+        self.assertEqual([type(error) for error in ends], [FileNotFoundError] * len(ends))
         self.assertTrue(ends)
+
+    def test_a_folder_is_removed_while_files_are_made(self):
+        folder = self.dir / "out.shares-x"
+        folder.mkdir()
+        made = threading.Event()
+
+        def make():
+            for number in itertools.count():
+                try:
+                    (folder / f"{number}").write_bytes(b"")
+                except FileNotFoundError:
+                    return
+                if number == 200:
+                    made.set()
+        thread = threading.Thread(target=make)
+        thread.start()
+        made.wait(60)
+        distributed._remove(str(folder))
+        thread.join()
+        self.assertEqual(os.listdir(self.dir), ["tree"])
 
     def test_shares_take_about_the_same_time(self):
         """Files that have their first lines in common with others take half as long."""
