@@ -14,7 +14,7 @@
  * lzma makes a sample 15 % smaller or more, or some pieces of it 25 %. Most become 20 to 60 %
  * smaller. A table of records that occur again far away is one, too, by its sample, but zstd
  * finds them: so a block that has repeats anywhere is compressed with both, unless lzma makes it
- * half as large as a fast codec that finds them, too. If the dense codec packs parts of a block
+ * smaller than what zstd will do, by a sample and a fast codec that finds repeats, too. If the dense codec packs parts of a block
  * one by one, the fast codec tells first whether the data repeat further away: parts made
  * translations of the same names 12 % larger than the codec of the stream.
  *
@@ -36,11 +36,12 @@
 
 struct block_packer {
 	struct packing packing;
-	/* The codec, the dense, the literal, or the distance one, of which one exists at a time: they
-	 * are large. NULL: none is needed yet */
+	/* The codec, the dense, the literal, the distance or the forecast one, of which one exists at
+	 * a time: they are large. NULL: none is needed yet */
 	struct codec *codec;
-	const struct codec_spec *spec; /* of the packing, or distance: which one it is */
+	const struct codec_spec *spec; /* of the packing, or of these: which one it is */
 	struct codec_spec distance;    /* DISTANCE_CODEC */
+	struct codec_spec forecast;    /* DW_FORECAST_CODEC */
 	struct codec *probe;	       /* NULL: there is no fallback */
 	struct codec *fallback;	       /* made when it is needed first */
 	struct block_sample *sample;   /* NULL: no block is dense, or of literals */
@@ -98,8 +99,12 @@ uint64_t dw_packing_memory(const struct packing *packing, size_t block_bytes)
 	uint64_t bytes = dw_codec_memory(&packing->codec, block_bytes), other;
 	struct codec_spec probe, distance;
 
-	if ((has_parts(packing, block_bytes, &distance) || has_numeric(packing)) &&
-	    dw_codec_parse(DISTANCE_CODEC, &distance, NULL) == 0) {
+	if (has_parts(packing, block_bytes, &distance)) {
+		other = dw_codec_memory(&distance, block_bytes) + block_bytes;
+		bytes = other > bytes ? other : bytes;
+	}
+	if (has_numeric(packing) &&
+	    dw_codec_parse(DW_FORECAST_CODEC, &distance, NULL) == 0) {
 		other = dw_codec_memory(&distance, block_bytes) + block_bytes;
 		bytes = other > bytes ? other : bytes;
 	}
@@ -363,25 +368,23 @@ static int try_codec(struct block_packer *packer, const struct codec_spec *spec,
 	return ret;
 }
 
-/*
- * Whether a numeric block is so small now that the codec of the stream need not be tried. The best
- * zstd makes 0.63 to 0.82 of what the distance codec makes of tables and texts that are not dense,
- * down to 0.44 of dense ones.
- */
+/* Whether a numeric block is so small now that the codec of the stream need not be tried: zstd 22
+ * makes 0.91 to 1.14 of what is forecast. */
 static int is_clearly_smaller(struct block_packer *packer, struct span in, size_t bytes,
 			      bool *smaller_out, dwarfs_error **err)
 {
-	uint64_t fast = 0;
+	uint64_t fast = 0, forecast;
 	int ret;
 
 	*smaller_out = false;
-	if (dw_codec_parse(DISTANCE_CODEC, &packer->distance, NULL) < 0)
+	if (dw_codec_parse(DW_FORECAST_CODEC, &packer->forecast, NULL) < 0)
 		return 0;
-	ret = use_codec(packer, &packer->distance, err);
+	ret = use_codec(packer, &packer->forecast, err);
 	if (ret == 0)
 		ret = measure_parts(packer, in, in.size, &fast, err);
 	dw_buffer_free(&packer->other); /* as large as the block */
-	*smaller_out = ret == 0 && bytes < fast / 2;
+	forecast = dw_block_sample_forecast(packer->sample, fast);
+	*smaller_out = ret == 0 && bytes < forecast - forecast * 3 / 20;
 	return ret;
 }
 

@@ -82,6 +82,8 @@ struct block_sample {
 	struct span bytes; /* the sample: of pieces, or a whole small block */
 	size_t fast_bytes; /* of the sample, compressed */
 	size_t repeats_bytes, literal_bytes; /* the same; 0: not known */
+	/* Of the pieces of a numeric block, compressed: by REPEATS_CODEC and DW_FORECAST_CODEC */
+	size_t usual_bytes, forecast_bytes;
 };
 
 bool dw_fast_codec(struct codec_spec *spec_out)
@@ -149,7 +151,8 @@ uint64_t dw_block_sample_memory(bool has_numeric, bool has_literal, size_t block
 	if (has_numeric || has_literal)
 		bytes += memory_of(REPEATS_CODEC, room);
 	if (has_numeric && block_bytes >= SAMPLE_BYTES)
-		numeric = memory_of(NUMERIC_CODEC, room) + NUMERIC_BYTES;
+		numeric = memory_of(NUMERIC_CODEC, room) +
+			  memory_of(DW_FORECAST_CODEC, NUMERIC_BYTES) + NUMERIC_BYTES;
 	if (has_literal)
 		literal = memory_of(LITERAL_CODEC, room);
 	if (has_numeric || has_literal)
@@ -310,6 +313,26 @@ static int has_numeric_pieces(struct block_sample *sample, struct span pieces,
 	return ret;
 }
 
+/* What the best zstd makes of pieces, compared with the codec that forecasts it. */
+static int measure_forecast(struct block_sample *sample, struct span pieces, size_t usual,
+			    dwarfs_error **err)
+{
+	auto_codec struct codec *codec = NULL;
+	struct codec_spec spec;
+	int ret = dw_codec_parse(DW_FORECAST_CODEC, &spec, err);
+
+	sample->usual_bytes = usual;
+	if (ret < 0 || (ret = dw_codec_new(&spec, pieces.size, &codec, err)) < 0)
+		return ret;
+	return measure(sample, pieces, &spec, &codec, &sample->forecast_bytes, err);
+}
+
+uint64_t dw_block_sample_forecast(const struct block_sample *sample,
+				  uint64_t forecast_codec_bytes)
+{
+	return forecast_codec_bytes * sample->usual_bytes / sample->forecast_bytes;
+}
+
 /* The codec and the pieces are not kept: most blocks need none. */
 int dw_block_sample_is_numeric(struct block_sample *sample, bool *numeric_out,
 			       bool *repeats_out, dwarfs_error **err)
@@ -333,14 +356,16 @@ int dw_block_sample_is_numeric(struct block_sample *sample, bool *numeric_out,
 		ret = has_numeric_pieces(sample, dw_buffer_span(&pieces), &codec,
 					 numeric_out, err);
 		*repeats_out = *numeric_out;
-		return ret;
+	} else {
+		/* Runs are then no longer than DW_MAX_REPEAT, which does not find fewer repeats. */
+		entropy = (uint64_t)numeric * sample->block.size / NUMERIC_BYTES;
+		if (entropy < sample->block.size / 4)
+			entropy = sample->block.size / 4;
+		ret = has_repeats(sample, entropy, repeats_out, err);
+		*numeric_out = ret == 0;
 	}
-	/* Runs are then no longer than DW_MAX_REPEAT, which does not find fewer repeats. */
-	entropy = (uint64_t)numeric * sample->block.size / NUMERIC_BYTES;
-	if (entropy < sample->block.size / 4)
-		entropy = sample->block.size / 4;
-	ret = has_repeats(sample, entropy, repeats_out, err);
-	*numeric_out = ret == 0;
+	if (ret == 0 && *repeats_out)
+		ret = measure_forecast(sample, dw_buffer_span(&pieces), usual, err);
 	return ret;
 }
 

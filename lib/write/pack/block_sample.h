@@ -14,6 +14,9 @@
 struct block_sample;
 struct codec_spec;
 
+/* Finds repeats at any distance in a block, also short ones, at 20 MB/s. */
+#define DW_FORECAST_CODEC "zstd:level=9:wlog=26:hlog=24"
+
 /* A fast codec that is built in, for the choice of others; false if there is none. */
 bool dw_fast_codec(struct codec_spec *spec_out);
 bool dw_has_fast_codec(void);
@@ -41,6 +44,11 @@ bool dw_block_sample_is_dense(const struct block_sample *sample);
  * anywhere, that are not in the sample. */
 int dw_block_sample_is_numeric(struct block_sample *sample, bool *numeric_out,
 			       bool *repeats_out, dwarfs_error **err);
+
+/* What the best zstd may make of a block, from what DW_FORECAST_CODEC does. Only where
+ * dw_block_sample_is_numeric() said that zstd may be better. */
+uint64_t dw_block_sample_forecast(const struct block_sample *sample,
+				  uint64_t forecast_codec_bytes);
 
 /* Whether no repeats are found in the sample that make it smaller than its entropy, and hardly any
  * in all of the block. */

@@ -282,7 +282,7 @@ static void literals_are_packed_by_another_codec(void **state)
 
 /* An allocator that counts. */
 struct count {
-	uint64_t current, peak;
+	uint64_t current, peak, largest;
 	size_t calls, fails_at; /* 0: never */
 };
 
@@ -295,6 +295,8 @@ static void *counted_allocate(size_t bytes, void *user)
 	count->current += bytes;
 	if (count->current > count->peak)
 		count->peak = count->current;
+	if (bytes > count->largest)
+		count->largest = bytes;
 	return malloc(bytes);
 }
 
@@ -335,13 +337,12 @@ static uint64_t memory_in_use(const struct packing *packing, struct span digits,
 	return count.peak - digits.size;
 }
 
-/* What packing a block returns where the nth allocation fails; more_out: whether it has so many. */
-static int pack_without_memory(const struct packing *packing, struct span in, size_t nth,
-			       bool *more_out)
+/* What packing a block returns. */
+static int pack_counted(const struct packing *packing, struct span in,
+			struct count *count)
 {
-	struct count count = { .fails_at = nth };
 	const dwarfs_allocator allocator = { .struct_bytes = sizeof(allocator),
-					     .user = &count,
+					     .user = count,
 					     .allocate = counted_allocate,
 					     .release = counted_release };
 	struct block_packer *packer = NULL;
@@ -356,7 +357,17 @@ static int pack_without_memory(const struct packing *packing, struct span in, si
 	dw_buffer_free(&out);
 	dw_block_packer_free(packer);
 	assert_int_equal(dwarfs_allocator_use(NULL, NULL, NULL), 0);
-	assert_int_equal(count.current, 0);
+	assert_int_equal(count->current, 0);
+	return ret;
+}
+
+/* The same where the nth allocation fails; more_out: whether it has so many. */
+static int pack_without_memory(const struct packing *packing, struct span in, size_t nth,
+			       bool *more_out)
+{
+	struct count count = { .fails_at = nth };
+	int ret = pack_counted(packing, in, &count);
+
 	*more_out = count.calls >= nth;
 	return ret;
 }
@@ -590,8 +601,7 @@ static void fill_with_table(uint8_t *out, size_t size, size_t noise_bytes)
 			out[at + i] = (uint8_t)next_random(&random);
 }
 
-/* lzma makes tables clearly smaller than the distance codec, and with noise not: then zstd packs the
- * block, too. */
+/* Also with some noise. */
 static void tables_are_packed_by_the_dense_codec(void **state)
 {
 	static const size_t noise_bytes[] = { 0, 160 };
@@ -652,6 +662,29 @@ static void repeats_decide_about_numbers(void **state)
 	assert_true(size <= usual);
 	alone.codec = packing.dense; /* what the dense codec would make of it */
 	assert_true(packed_size(&alone, in, &id) > usual);
+}
+
+/* Where lzma makes a block clearly smaller than zstd is expected to do, no codec is made for zstd. */
+static void zstd_is_left_out_for_numbers(void **state)
+{
+	enum { SIZE = 4 << 20 };
+	auto_free uint8_t *data = dw_malloc(SIZE);
+	const struct span in = { data, SIZE };
+	struct packing packing;
+	struct count table = { 0 }, records = { 0 };
+
+	if (lacks_lzma_or_zstd())
+		skip();
+	packing = packing_of_level(7);
+	packing.dense.level = 0;
+	assert_int_equal(dw_codec_parse("zstd:level=13:hlog=24:clog=24:slog=1",
+					&packing.codec, NULL),
+			 0);
+	fill_with_table(data, SIZE, 0);
+	assert_int_equal(pack_counted(&packing, in, &table), 0);
+	fill_with_known_records(data, SIZE);
+	assert_int_equal(pack_counted(&packing, in, &records), 0);
+	assert_in_range(table.largest, 0, records.largest - (4 << 20));
 }
 
 static void memory_is_enough_for_numbers(void **state)
@@ -948,6 +981,7 @@ int main(void)
 		cmocka_unit_test(numbers_are_packed_by_the_dense_codec),
 		cmocka_unit_test(tables_are_packed_by_the_dense_codec),
 		cmocka_unit_test(repeats_decide_about_numbers),
+		cmocka_unit_test(zstd_is_left_out_for_numbers),
 		cmocka_unit_test(memory_is_enough_for_numbers),
 		cmocka_unit_test(lack_of_memory_for_numbers_is_an_error),
 		cmocka_unit_test(parts_are_for_what_repeats_near),
