@@ -48,8 +48,8 @@ union block_header {
 #endif
 
 /* As the functions of the C library, but a size of 0 gives a block, too, and dw_calloc() one
- * of at least one item. Aligned as malloc() does, or to 16 bytes. When memory runs out they return NULL, and errno
- * is ENOMEM. */
+ * of at least one item. Aligned as malloc() does, or to 16 bytes. When memory runs out they
+ * return NULL, and errno is ENOMEM. */
 void dw_free(void *block);
 DW_BLOCK void *dw_malloc(size_t bytes) __attribute__((alloc_size(1)));
 DW_BLOCK void *dw_calloc(size_t count, size_t bytes) __attribute__((alloc_size(1, 2)));

@@ -52,8 +52,6 @@ void dw_files_temporary(const struct job *job, dwarfs_inode inode,
 
 /* -- directories of files ------------------------------------------------------------ */
 
-/* Find the directory of a file. Its descriptor is valid until the thread opens another
- * one. */
 struct place {
 	int dir;
 	char name[DWARFS_NAME_BUFFER_BYTES];
@@ -61,6 +59,8 @@ struct place {
 	bool bequeaths;
 };
 
+/* Find the directory of a file. Its descriptor is valid until the thread opens another
+ * one. */
 static int find_file_place(struct job *job, struct hand *hand, const struct file *file,
 			   struct place *place, dwarfs_error **err)
 {

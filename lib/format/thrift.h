@@ -4,7 +4,7 @@
  * and the headers of FLAC and RICEPP blocks.
  *
  * The reader never accesses bytes outside its input. It stores the first error: check
- * thrift_ok() once at the end of a struct rather than after each value; after an error
+ * dw_thrift_ok() once at the end of a struct rather than after each value; after an error
  * all values are 0 and all containers empty.
  */
 #ifndef DW_FORMAT_THRIFT_H

@@ -43,8 +43,8 @@
  *
  *	without it   slot.state, slot.parts, parts.verified_block, resident.ready, .uses,
  *	             .last_ms, .read_ends, .next_reader, cache.last_read, .hits,
- *	             .read_bytes and .memory_waiters, all atomic; bytes of what the reader has pinned:
- *	             resident.bytes below `ready`, extent.bytes
+ *	             .read_bytes and .memory_waiters, all atomic; bytes of what the
+ *	             reader has pinned: resident.bytes below `ready`, extent.bytes
  *	job's thread resident.decoder, .stored, .pages while the unit is IN FLIGHT: the
  *	             thread has a pin and gives up the lock to read, verify and decode
  *	cache->lock  everything else: slot.job, jobs, extents, queues, holds, the budget,

@@ -477,8 +477,8 @@ static uint64_t kept_bytes(const struct workload *workload, uint64_t limit,
 	return bytes / KEPT_SLAB_BYTES * KEPT_SLAB_BYTES;
 }
 
-/* What a reader takes that compares files with an image: a block as stored and decompressed, which the
- * cache cannot drop, and the window of its decoder, which is at most as large. */
+/* What a reader takes that compares files with an image: a block as stored and decompressed,
+ * which the cache cannot drop, and the window of its decoder, which is at most as large. */
 static uint64_t comparing_bytes(const struct assembly *assembly)
 {
 	uint64_t most = 0;

@@ -3,9 +3,9 @@
  * write/categorize/categorize: split a file into parts by category.
  *
  * Categorizers are tried in the order of the options; the first one that recognizes the
- * file decides for all of it. Categories and categorizers are listed in the two tables
- * below and nowhere else. Shared by all workers: only incompressible has state, with a
- * lock of its own.
+ * file decides for all of it. Their names and functions are in the two tables below; what
+ * levels choose for categories is in write/options/levels.c. Shared by all workers: only
+ * incompressible has state, with a lock of its own.
  */
 #include <string.h>
 

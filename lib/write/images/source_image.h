@@ -54,8 +54,8 @@ struct source_image_ops {
 	int (*chunk)(void *user, uint64_t number, struct source_chunk *chunk_out,
 		     dwarfs_error **err);
 
-	/* A block: as stored, its size, its size as stored, or some of its bytes (their number, less than size
-	 * only at the end of the block). */
+	/* A block: as stored, its size, its size as stored, or some of its bytes (their number,
+	 * less than size only at the end of the block). */
 	int (*load_block)(void *user, uint32_t block, struct stored_section *section_out,
 			  dwarfs_error **err);
 	int (*block_bytes)(void *user, uint32_t block, uint64_t *bytes_out,

@@ -34,8 +34,7 @@ void dw_distinct_free(struct distinct_set *set)
 	dw_free(set->fingerprints);
 }
 
-/* -- lookup
- * ----------------------------------------------------------------------------- */
+/* -- lookup -------------------------------------------------------------------------- */
 
 static uint8_t *digest_at(const struct distinct_set *set, size_t number)
 {
@@ -82,8 +81,7 @@ static int grow_distinct_slots(struct distinct_set *set, dwarfs_error **err)
 	return 0;
 }
 
-/* -- adding
- * ----------------------------------------------------------------------------- */
+/* -- adding -------------------------------------------------------------------------- */
 
 static int grow_distinct(struct distinct_set *set, const uint8_t *digest,
 			 dwarfs_error **err)
@@ -184,8 +182,7 @@ int dw_distinct_add(struct distinct_set *set, const struct finding *finding,
 	return ret;
 }
 
-/* -- categories and fingerprints
- * -------------------------------------------------------- */
+/* -- categories and fingerprints ----------------------------------------------------- */
 
 static int set_parts(struct distinct_set *set, struct distinct *distinct,
 		     struct category_parts *parts, dwarfs_error **err)

@@ -68,8 +68,7 @@ static void free_stage(struct stage *stage)
 	dw_free(stage->is_matched);
 }
 
-/* -- subjects
- * --------------------------------------------------------------------------- */
+/* -- subjects ------------------------------------------------------------------------ */
 
 static bool is_file(const struct tree_inode *inode)
 {
@@ -684,8 +683,7 @@ static int set_digests(struct stage *stage, const struct contents *contents,
 	return 0;
 }
 
-/* -- fingerprints and kept bytes
- * -------------------------------------------------------- */
+/* -- fingerprints and kept bytes ----------------------------------------------------- */
 
 static uint32_t content_of(const struct stage *stage, const struct distinct *distinct)
 {

@@ -190,8 +190,7 @@ int dw_assembly_path(const struct assembly *assembly, uint32_t node, struct buff
 int dw_assembly_resolve(struct assembly *assembly, dwarfs_lost_link_fn lost, void *user,
 			dwarfs_error **err);
 
-/* -- disk paths, in disk_paths.c
- * -------------------------------------------------------- */
+/* -- disk paths, in disk_paths.c ----------------------------------------------------- */
 
 /* Add a path on disk: that of its directory (0 for "/") and a name, which may contain
  * slashes; an empty name is the directory itself. */
@@ -199,8 +198,7 @@ int dw_assembly_add_disk_path(struct assembly *assembly, uint32_t directory,
 			      struct span name, uint32_t *disk_path_out,
 			      dwarfs_error **err);
 
-/* -- of a builder, in add_item.c --------------------------------------------------------
- */
+/* -- of a builder, in add_item.c ----------------------------------------------------- */
 
 /* The assembly of a builder, created if there is none; INVALID if the builder cannot have
  * one. */
@@ -235,8 +233,7 @@ int dw_assembly_put_or_drop(struct assembly *assembly, dwarfs_context *context,
 			    const struct buffer *path, uint32_t record,
 			    uint32_t *node_out, dwarfs_error **err);
 
-/* -- the run, in assembled_tree.c
- * ---------------------------------------------------------- */
+/* -- the run, in assembled_tree.c ---------------------------------------------------- */
 
 struct entry_import;
 

@@ -161,8 +161,7 @@ int dwarfs_builder_resolve_links(dwarfs_builder *builder, dwarfs_lost_link_fn lo
 	return ret < 0 ? ret : dw_assembly_resolve(assembly, lost, user, err);
 }
 
-/* -- checking
- * --------------------------------------------------------------------------- */
+/* -- checking ------------------------------------------------------------------------ */
 
 static int check_link(const struct assembly *assembly, uint32_t node, dwarfs_error **err)
 {

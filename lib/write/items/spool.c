@@ -83,8 +83,7 @@ void dw_spool_free(struct spool *spool)
 	dw_free(spool);
 }
 
-/* -- stored bytes
- * ----------------------------------------------------------------------- */
+/* -- stored bytes -------------------------------------------------------------------- */
 
 static int add_slab(struct spool *spool, dwarfs_error **err)
 {
@@ -435,8 +434,7 @@ void dw_spool_next_data(const struct spool *spool, uint32_t number, uint64_t fro
 	*end_out = *end_out < end ? *end_out : end;
 }
 
-/* -- statistics
- * ------------------------------------------------------------------------- */
+/* -- statistics ---------------------------------------------------------------------- */
 
 uint64_t dw_spool_memory_bytes(const struct spool *spool)
 {

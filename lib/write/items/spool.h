@@ -62,8 +62,7 @@ int64_t dw_spool_read_at(const struct spool *spool, uint32_t number, void *buffe
 void dw_spool_next_data(const struct spool *spool, uint32_t number, uint64_t from,
 			uint64_t end, uint64_t *start_out, uint64_t *end_out);
 
-/* -- statistics
- * ------------------------------------------------------------------------- */
+/* -- statistics ---------------------------------------------------------------------- */
 
 /* Stored bytes in memory, and in the file. */
 uint64_t dw_spool_memory_bytes(const struct spool *spool);

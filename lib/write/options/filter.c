@@ -218,8 +218,7 @@ int dw_filter_add(struct filter *filter, const char *rule, dwarfs_error **err)
 	return ret;
 }
 
-/* -- apply
- * ------------------------------------------------------------------------------- */
+/* -- apply --------------------------------------------------------------------------- */
 
 bool dw_filter_includes(const struct filter *filter, const char *path, size_t length,
 			bool is_directory)

@@ -15,8 +15,7 @@
 
 #define MAX_WORKERS 1024
 
-/* -- accessors for callbacks
- * ------------------------------------------------------------- */
+/* -- accessors for callbacks --------------------------------------------------------- */
 
 const char *dwarfs_input_path(const dwarfs_input *input)
 {

@@ -31,8 +31,8 @@ static const struct codec_chain ricepp_chain = { { "ricepp", "zstd:level=8", "nu
 #define LZMA_BEST "lzma:level=9:binary=auto:nice=273:adapt"
 
 /* Finds long matches only, fast and in little memory. Random data in hexadecimal digits, base64,
- * decimal digits and four letters, normally distributed bytes and doubles take 0.998 to 1.001 of the
- * size by ZSTD_BEST and a third to a fifteenth of its time. */
+ * decimal digits and four letters, normally distributed bytes and doubles take 0.998 to 1.001 of
+ * the size by ZSTD_BEST and a third to a fifteenth of its time. */
 #define ZSTD_LITERALS "zstd:level=19:wlog=24:clog=19:hlog=19:slog=2:mml=6"
 
 /* For blocks that compress very well, 15 % smaller than the best zstd in less than half of its

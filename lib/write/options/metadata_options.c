@@ -9,8 +9,7 @@
 
 #define MAX_RESOLUTION_SEC UINT32_MAX
 
-/* -- attributes of an entry
- * -------------------------------------------------------------- */
+/* -- attributes of an entry ---------------------------------------------------------- */
 
 void dwarfs_builder_set_devices(dwarfs_builder *builder, bool store)
 {
@@ -158,8 +157,7 @@ int dwarfs_builder_add_xattr_rule(dwarfs_builder *builder, bool include, const c
 	return dw_xattr_rules_add(&builder->options.xattrs, include, glob, err);
 }
 
-/* -- metadata of the image
- * --------------------------------------------------------------- */
+/* -- metadata of the image ----------------------------------------------------------- */
 
 static const struct build_packing pack_all = {
 	.chunk_table = true,

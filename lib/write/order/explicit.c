@@ -63,8 +63,7 @@ static int parse_explicit(const char *options, struct order_spec *spec,
 	return read_list(options + strlen(file), spec, err);
 }
 
-/* -- paths in the tree
- * ------------------------------------------------------------------ */
+/* -- paths in the tree --------------------------------------------------------------- */
 
 /* Children are sorted by name. */
 static uint32_t find_child(const struct tree *tree, uint32_t directory, struct span name)

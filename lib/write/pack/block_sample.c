@@ -33,9 +33,9 @@
 #define NUMERIC_BYTES	    (NUMERIC_PIECE_BYTES * NUMERIC_COUNT)
 #define NUMERIC_LEAST	    2 /* pieces that make a block numeric */
 
-/* The fast codec makes data that are for a codec of literals larger than lzma or the best zstd do by
- * less than this factor: letters of genomes by 1.23, hashes with paths by 1.09; text and programs by
- * 1.4 to 2. */
+/* The fast codec makes data that are for a codec of literals larger than lzma or the best zstd do
+ * by less than this factor: letters of genomes by 1.23, hashes with paths by 1.09; text and
+ * programs by 1.4 to 2. */
 static uint64_t most_by_fast_codec(uint64_t bytes)
 {
 	return bytes + bytes / 4;
@@ -237,8 +237,8 @@ bool dw_block_sample_is_dense(const struct block_sample *sample)
 }
 
 /*
- * Whether runs that are no coincidence, if the block has this entropy in bytes, occur more than once
- * anywhere in it: more than one in
+ * Whether runs that are no coincidence, if the block has this entropy in bytes, occur more than
+ * once anywhere in it: more than one in
  * least_rate of those that have run_bits of entropy. A block of 16 MiB has 2^24 runs, so that
  * one in 2^(run_bits - 24) equals another one by chance; in larger blocks runs have more bits for
  * the same chance. Longer runs are worth a match however rare they are, shorter ones only if
@@ -404,8 +404,8 @@ bool dw_block_sample_confirms_literal(const struct block_sample *sample,
 }
 
 /*
- * The sample does not tell all of the block, so its size may be larger by a twentieth. But it has to
- * show a gain: by matches that are long only, or over what the block takes now.
+ * The sample does not tell all of the block, so its size may be larger by a twentieth. But it has
+ * to show a gain: by matches that are long only, or over what the block takes now.
  */
 int dw_block_sample_may_shrink(struct block_sample *sample, size_t packed_bytes,
 			       bool *may_out, dwarfs_error **err)

@@ -19,9 +19,9 @@
 #include "write/digests/digests.h"
 #include "write/pack/compress.h"
 
-/* The most bytes of copied blocks that are under way, with the one that is read next; one block may
- * be larger. With many threads and large blocks that are not compressed these would take most of the
- * memory. */
+/* The most bytes of copied blocks that are under way, with the one that is read next; one block
+ * may be larger. With many threads and large blocks that are not compressed these would take most
+ * of the memory. */
 #define COPIED_BYTES ((uint64_t)32 << 20)
 
 /* Codecs and block size of a stream. */
@@ -163,8 +163,7 @@ static int pack_block(void *shared, void *pointer, void *job_pointer, dwarfs_err
 	return 0;
 }
 
-/* -- on the calling thread
- * -------------------------------------------------------------- */
+/* -- on the calling thread ----------------------------------------------------------- */
 
 static void free_block(struct block *block)
 {

@@ -293,8 +293,7 @@ int dw_gatherer_end(struct gatherer *gatherer, dwarfs_error **err)
 	return gatherer->batch.is_open ? settle(gatherer, gatherer->in->count, err) : 0;
 }
 
-/* -- create and free
- * -------------------------------------------------------------------- */
+/* -- create and free ----------------------------------------------------------------- */
 
 void dw_gatherer_free(struct gatherer *gatherer)
 {

@@ -100,8 +100,7 @@ int dw_xattrs_add(struct xattr_sets *sets, const struct xattr_pair *list, size_t
 	return ret;
 }
 
-/* -- lists
- * ------------------------------------------------------------------------------ */
+/* -- lists --------------------------------------------------------------------------- */
 
 int dw_xattr_list_append(struct buffer *list, struct span name, struct span value,
 			 dwarfs_error **err)

@@ -53,8 +53,8 @@ static int pack_piece(struct codec *codec, struct buffer *in, struct buffer *out
 	return 0;
 }
 
-/* Codecs find repeated bytes, not bits: each chunk takes whole bytes, at most eight; bits beyond these
- * are lost, as the size is an estimate. */
+/* Codecs find repeated bytes, not bits: each chunk takes whole bytes, at most eight; bits beyond
+ * these are lost, as the size is an estimate. */
 int dw_chunks_packed_bytes(const struct chunks *chunks, const struct chunk_bits *bits,
 			   const struct codec_spec *spec, size_t piece_bytes,
 			   uint64_t *bytes_out, dwarfs_error **err)

@@ -18,8 +18,8 @@ void dw_chunk_bits(const struct chunks *chunks, struct chunk_bits *bits_out);
 /* The size of the chunks as they are in metadata that is not compressed. */
 uint64_t dw_chunks_bytes(const struct chunks *chunks, const struct chunk_bits *bits);
 
-/* About the size of those that are no holes, in metadata that is compressed. They are packed in pieces
- * of at most this size, which is the memory that is used, three times. */
+/* About the size of those that are no holes, in metadata that is compressed. They are packed in
+ * pieces of at most this size, which is the memory that is used, three times. */
 int dw_chunks_packed_bytes(const struct chunks *chunks, const struct chunk_bits *bits,
 			   const struct codec_spec *spec, size_t piece_bytes,
 			   uint64_t *bytes_out, dwarfs_error **err);

@@ -26,13 +26,13 @@
 #include "write/pack/compress.h"
 #include "write/segment/segment.h"
 
-/* Of the size of a candidate that is preferred. The codec of trials for codecs of medium speed tells
- * less. */
+/* Of the size of a candidate that is preferred. The codec of trials for codecs of medium speed
+ * tells less. */
 #define WORTH_IT	0.998
 #define WORTH_IT_MEDIUM 0.99
 
-/* Chunks are packed when the compressor has given back its memory, in pieces of at most so many bytes,
- * and of at most a block. */
+/* Chunks are packed when the compressor has given back its memory, in pieces of at most so many
+ * bytes, and of at most a block. */
 #define CHUNK_PIECE_BYTES ((size_t)8 << 20)
 
 /* What else an entry takes of metadata that is not compressed, about. */
@@ -163,8 +163,8 @@ static int segment(struct rehearsal *rehearsal, const uint32_t *numbers, size_t 
 	return dw_compressor_finish(compressor, err);
 }
 
-/* Whether chunks are compressed, as the metadata will be; other streams, and blocks that are taken over,
- * are not known here. All candidates of a trial are treated alike. */
+/* Whether chunks are compressed, as the metadata will be; other streams, and blocks that are taken
+ * over, are not known here. All candidates of a trial are treated alike. */
 enum chunk_storage { CHUNKS_UNDECIDED, CHUNKS_STORED, CHUNKS_PACKED };
 
 static enum chunk_storage chunk_storage(const struct rehearsal *rehearsal,

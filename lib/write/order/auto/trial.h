@@ -16,8 +16,8 @@
 #define TRIAL_MAX_BYTES	     ((uint64_t)2 << 30)
 #define TRIAL_MAX_KEPT_BYTES ((uint64_t)256 << 20)
 
-/* Codecs to try with: 16 MiB are packed in a thirtieth of the time of zstd 22. The second one is for
- * codecs that reach as far as TRIAL_FAR_BYTES. */
+/* Codecs to try with: 16 MiB are packed in a thirtieth of the time of zstd 22. The second one is
+ * for codecs that reach as far as TRIAL_FAR_BYTES. */
 #define TRIAL_CODEC	"zstd:level=9"
 #define TRIAL_CODEC_FAR "zstd:level=7:wlog=26:long"
 #define TRIAL_FAR_BYTES ((uint64_t)32 << 20)
