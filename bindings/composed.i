@@ -81,7 +81,7 @@ int dwarfs_composed_add_path(dwarfs_builder *builder, const char *path, bool is_
 			: add_archive_at(builder, path, task, err);
 }
 
-/* Put the data in front of an image in front of the one that a builder makes. */
+/* Give the image that a builder makes the image header of another image. */
 int dwarfs_composed_keep_header(dwarfs_builder *builder, const dwarfs_image *image,
 				dwarfs_error **err)
 {

@@ -59,11 +59,13 @@ DWARFS_API dwarfs_context *dwarfs_builder_context(const dwarfs_builder *builder)
  * their own (DWARFS_LEVEL_DENSE_BLOCKS) at the higher levels, unless it packs parts of them one by
  * one and their data repeat further away; at levels 6 and 7 also blocks of
  * numbers, samples and pixels, where a sample shows that lzma makes them clearly smaller than
- * zstd; they are read at 25 to 100 MB/s by one processor. Blocks whose compressed size is
- * larger than their entropy, such as those of base64 or hexadecimal digits, are compressed with
- * another codec, too, at levels 8 and 9 (DWARFS_LEVEL_LITERAL_BLOCKS), and the smaller result
- * is used. Categories: incompressible
- * data is stored, audio samples use flac, FITS images ricepp, both in the order revpath.
+ * zstd; they are read at 25 to 100 MB/s by one processor. Blocks with hardly any
+ * repeated bytes, such as those of base64 or hexadecimal digits, have a codec of their own from
+ * level 5 on (DWARFS_LEVEL_LITERAL_BLOCKS). At levels 8 and 9 it is tried besides lzma, and the
+ * smaller result is used.
+ *
+ * Categories: incompressible data is stored. From level 1 on, audio samples use flac, FITS images
+ * ricepp, both in the order revpath; at level 0 nothing is compressed.
  * An audio block that the default codec makes smaller, such as one of loops, uses that,
  * unless the category has a codec of its own.
  *
@@ -217,7 +219,7 @@ DWARFS_API int dwarfs_builder_set_category_codec(dwarfs_builder *builder,
  *                similar directories together, revpath, similarity, nilsimsa. The size of the
  *                image in each is estimated from a sketch of the data; with a slow codec
  *                the best are then tried by packing with a faster one, with zstd 7 to 12 only
- *                those of inputs up to 128 MiB. "auto:max-trials=N": at most N of them, 0..6 |
+ *                those of inputs up to 1 GiB. "auto:max-trials=N": at most N of them, 0..6 |
  * | similarity | by a hash of which bytes they have |
  * | nilsimsa   | by their nilsimsa digests; "nilsimsa:max-children=N:max-cluster-size=N", both
  *                16384 by default |
@@ -813,7 +815,7 @@ DWARFS_API int dwarfs_builder_add_history_argument(dwarfs_builder *builder,
 						   dwarfs_error **err);
 
 /**
- * Put bytes in front of the image, such as a script that mounts it.
+ * Set the image header: bytes that precede the image, such as a script that mounts it.
  *
  * @param builder  a builder that has not run yet
  * @param data     is copied

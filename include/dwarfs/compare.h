@@ -168,7 +168,7 @@ DWARFS_API int dwarfs_compare_set_archive(dwarfs_compare *compare,
 
 /**
  * Set one side to a directory, an archive or an image, as found at a path. The start of
- * an image is searched for after any data in front of it, unless the whole file is an
+ * an image is searched for after any image header, unless the whole file is an
  * archive.
  *
  * @param compare  a comparison

@@ -22,7 +22,7 @@ typedef struct dwarfs_image dwarfs_image;
 /** Options for opening an image. NULL means the defaults. */
 typedef struct dwarfs_image_options dwarfs_image_options;
 
-/** An offset that means: search for the image after any data in front of it. */
+/** An offset that means: search for the image after any image header. */
 #define DWARFS_OFFSET_AUTO UINT64_MAX
 
 /** A size that means: up to the end of the source. */
@@ -225,7 +225,7 @@ DWARFS_API uint64_t dwarfs_image_offset(const dwarfs_image *image);
 DWARFS_API uint64_t dwarfs_image_bytes(const dwarfs_image *image);
 
 /**
- * Read the data in front of the image, such as a script.
+ * Read the image header: the data that precedes the image, such as a script.
  *
  * @param image   an image
  * @param buffer  destination of the bytes
@@ -452,7 +452,7 @@ DWARFS_API int dwarfs_image_lock_metadata(const dwarfs_image *image, dwarfs_erro
 /** Levels of a check; each includes those before it. */
 enum dwarfs_check_level {
 	DWARFS_CHECK_METADATA,	/**< the tables: every rule of the format */
-	DWARFS_CHECK_CHECKSUMS, /**< and XXH3 of every section; the history is decoded */
+	DWARFS_CHECK_CHECKSUMS, /**< and XXH3 of every section; the history is parsed */
 	DWARFS_CHECK_INTEGRITY, /**< and SHA-512/256 of every section; blocks are decompressed */
 };
 
@@ -480,7 +480,7 @@ typedef void (*dwarfs_finding_fn)(enum dwarfs_finding severity, int code, int64_
  * Check an image. The check does not stop at findings.
  *
  * A library that was built without nettle (see dwarfs_digest_name(): "sha512-256" is not
- * listed) has no SHA-512/256. DWARFS_CHECK_INTEGRITY then verifies XXH3 and decodes every
+ * listed) has no SHA-512/256. DWARFS_CHECK_INTEGRITY then verifies XXH3 and decompresses every
  * block, reports a warning with DWARFS_ERR_UNSUPPORTED, and returns that code if there is no
  * error.
  *
@@ -509,14 +509,14 @@ DWARFS_API int dwarfs_image_check(const dwarfs_image *image,
 /** The programs that wrote and rewrote an image. */
 typedef struct dwarfs_history dwarfs_history;
 
-/** Texts of a step of the history. */
+/** Texts of an entry of the history. */
 enum dwarfs_history_text_kind {
 	DWARFS_HISTORY_VERSION,	 /**< of the program, such as "v0.9.10" */
 	DWARFS_HISTORY_SYSTEM,	 /**< operating system that it ran on */
 	DWARFS_HISTORY_COMPILER, /**< compiler that it was built with */
 };
 
-/** Lists of texts of a step of the history. */
+/** Lists of texts of an entry of the history. */
 enum dwarfs_history_list_kind {
 	DWARFS_HISTORY_ARGUMENTS, /**< its command line */
 	DWARFS_HISTORY_LIBRARIES, /**< with their versions */
@@ -536,16 +536,17 @@ enum dwarfs_history_list_kind {
 DWARFS_API int dwarfs_history_new(const dwarfs_image *image, dwarfs_history **history_out,
 				  dwarfs_error **err);
 
-/** @return the number of steps, which are ordered from the oldest on. Threads: any. Since
+/** @return the number of entries, which are ordered from the oldest on. Threads: any. Since
  *         0.1. */
 DWARFS_API size_t dwarfs_history_count(const dwarfs_history *history);
 
-/** @return a dwarfs_history_text_kind of a step; "" if there is none. Threads: any. Since 0.1. */
+/** @return a dwarfs_history_text_kind of an entry; "" if there is none. Threads: any.
+ *         Since 0.1. */
 DWARFS_API const char *dwarfs_history_text(const dwarfs_history *history, size_t step,
 					   enum dwarfs_history_text_kind text);
 
 /**
- * @return item of a dwarfs_history_list_kind of a step; NULL past the last one.
+ * @return item of a dwarfs_history_list_kind of an entry; NULL past the last one.
  *
  * Threads: any. Since 0.1.
  */
@@ -555,9 +556,9 @@ DWARFS_API const char *dwarfs_history_item(const dwarfs_history *history, size_t
 
 /**
  * @param history      a history
- * @param step         0 to dwarfs_history_count() - 1
+ * @param step         number of the entry: 0 to dwarfs_history_count() - 1
  * @param seconds_out  receives seconds since 1970, UTC
- * @return whether the time of the step is recorded
+ * @return whether the time of the entry is recorded
  *
  * Threads: any. Since 0.1.
  */

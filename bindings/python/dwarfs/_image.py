@@ -250,7 +250,7 @@ class Image:
 
     @property
     def header(self) -> bytes:
-        """The data in front of the image."""
+        """The image header: the data that precedes the image."""
         data = bytearray(self.offset)
         _dwarfs.dwarfs_image_read_header(self._use(), data, 0)
         return bytes(data)
