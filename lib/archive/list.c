@@ -43,7 +43,7 @@ static int read_contents(struct list *list, dwarfs_error **err)
 			return fail_list(list, err);
 		if (offset < 0 || offset > INT64_MAX - (int64_t)bytes)
 			return dw_fail(err, DWARFS_ERR_CORRUPT,
-				       "has contents out of its reach");
+				       "has contents at an invalid offset");
 		if ((uint64_t)offset + bytes > size)
 			size = (uint64_t)offset + bytes;
 		if (got == ARCHIVE_EOF)

@@ -73,7 +73,7 @@ static int check_ricepp_header(const struct rice_header *header, size_t size,
 			       "the header has values that cannot be");
 	if (size % (DW_RICE_SAMPLE_BYTES * (size_t)header->components) != 0)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
-			       "%zu bytes are no whole number of samples", size);
+			       "%zu bytes are not a whole number of samples", size);
 	return 0;
 }
 

@@ -249,8 +249,8 @@ static int seek(const dwarfs_file *file, uint64_t offset, bool want_hole,
 
 static int fail_past(uint64_t offset, dwarfs_error **err)
 {
-	return dw_fail(err, DWARFS_ERR_NOT_FOUND, "nothing is found from %" PRIu64 " on",
-		       offset);
+	return dw_fail(err, DWARFS_ERR_NOT_FOUND,
+		       "no data or hole at or after offset %" PRIu64, offset);
 }
 
 int dwarfs_file_seek_data(const dwarfs_file *file, uint64_t offset, uint64_t *offset_out,

@@ -393,7 +393,7 @@ int dwarfs_image_read_header(const dwarfs_image *image, void *buffer, size_t byt
 		return dw_fail_null(err, "image and buffer");
 	if (bytes > image->start || offset > image->start - bytes)
 		return dw_fail(err, DWARFS_ERR_RANGE,
-			       "the header of the image has only %" PRIu64 " bytes",
+			       "the image header has only %" PRIu64 " bytes",
 			       image->start);
 	return dwarfs_io_read(image->io, buffer, bytes, offset, err);
 }

@@ -145,7 +145,7 @@ static int walk_step(dwarfs_walk *walk, dwarfs_entry *entry_out, dwarfs_error **
 	if ((walk->inode < view->directory_count && walk->inode <= level->dir) ||
 	    ++walk->visited > view->entry_count)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
-			       "metadata: the directories are no tree, at '%s'",
+			       "metadata: the directories are not a tree, at '%s'",
 			       walk->path);
 	walk->can_enter = walk->inode < view->directory_count;
 	entry_out->number = entry;

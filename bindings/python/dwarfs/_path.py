@@ -193,7 +193,7 @@ class Path:
             if isinstance(error, FileNotFoundError):
                 raise _fail(ErrorCode.NOT_FOUND, str(self), "does not exist") from None
             raise _fail(ErrorCode.NOT_DIR, str(self),
-                        "a part of the path is no directory") from None
+                        "a part of the path is not a directory") from None
 
     def _step_through_links(self, last: bool) -> int:
         image = self._image._use()

@@ -160,7 +160,7 @@ int dw_export_claim(struct export_run *run, dwarfs_entry entry, dwarfs_error **e
 		if (has_bit(selection->claimed, inner))
 			return dw_fail(err, DWARFS_ERR_CORRUPT,
 				       "what is in it is also in another directory: "
-				       "the directories are no tree");
+				       "the directories are not a tree");
 		set_bit(selection->claimed, inner);
 	}
 	if ((ret = is_sorted(run, first, count, err)) != 0)

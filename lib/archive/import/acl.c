@@ -223,7 +223,7 @@ int dw_import_acl_value(struct import_job *job, int type, struct buffer *value,
 	if ((ret = add_mask(&acl, err)) < 0)
 		return ret;
 	if (!is_sound(&acl)) {
-		dw_import_warn(job, "an access control list makes no sense");
+		dw_import_warn(job, "an access control list is invalid");
 		return 0;
 	}
 	return store(&acl, value, err);

@@ -47,7 +47,8 @@ static int read_piece(const void **data_out, size_t *bytes_out, uint64_t *offset
 	if (got != ARCHIVE_OK && got != ARCHIVE_EOF)
 		return fail_contents(job, got, err);
 	if (offset < 0 || offset > INT64_MAX - (int64_t)bytes)
-		return dw_fail(err, DWARFS_ERR_CORRUPT, "has contents out of its reach");
+		return dw_fail(err, DWARFS_ERR_CORRUPT,
+			       "has contents at an invalid offset");
 	if (got == ARCHIVE_EOF)
 		return check_end(job, (uint64_t)offset, err);
 	job->end = (uint64_t)offset + bytes;

@@ -193,7 +193,7 @@ static int flac_pack(void *state, struct span in, struct buffer *out,
 
 	if (in.size % frame_bytes != 0)
 		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "%zu bytes are no whole number of samples", in.size);
+			       "%zu bytes are not a whole number of samples", in.size);
 	if (in.size < HEADER_BYTES)
 		return 0;
 	if ((ret = dw_buffer_reserve(out, in.size, err)) < 0 ||
@@ -260,7 +260,7 @@ static void flac_library(char *out, size_t room)
 
 const struct encoder_ops dw_encoder_flac = {
 	.library = flac_library,
-	.help = "flac    level=0..8 (5), exhaustive; for sound (pcmaudio/waveform)",
+	.help = "flac    level=0..8 (5), exhaustive; for audio (pcmaudio/waveform)",
 	.defaults = { .id = CODEC_FLAC, .level = DEFAULT_LEVEL },
 	.options = options,
 	.samples = &dw_samples_audio,

@@ -231,7 +231,7 @@ static int ricepp_pack(void *state, struct span in, struct buffer *out,
 
 	if (in.size % (DW_RICE_SAMPLE_BYTES * (size_t)encoder.header.components) != 0)
 		return dw_fail(err, DWARFS_ERR_INVALID,
-			       "%zu bytes are no whole number of samples", in.size);
+			       "%zu bytes are not a whole number of samples", in.size);
 	if (in.size < HEADER_BYTES)
 		return 0;
 	if ((ret = dw_buffer_reserve(out, in.size, err)) < 0 ||
@@ -275,7 +275,7 @@ static const struct codec_option options[] = {
 };
 
 const struct encoder_ops dw_encoder_ricepp = {
-	.help = "ricepp  block_size=16..512 (128); for images of the sky (fits/image)",
+	.help = "ricepp  block_size=16..512 (128); for FITS images (fits/image)",
 	.defaults = { .id = CODEC_RICEPP, .block_samples = DEFAULT_BLOCK },
 	.options = options,
 	.samples = &dw_samples_image,

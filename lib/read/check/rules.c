@@ -157,7 +157,7 @@ static bool check_entry_references(struct checker *checker)
 		if (seen[inode] && view->has_dir_entries &&
 		    dw_view_class(view, inode) != CLASS_REG)
 			return broken(checker,
-				      "inode %" PRIu32 " has two names and is no file",
+				      "inode %" PRIu32 " has two names and is not a file",
 				      inode);
 		seen[inode] = 1;
 	}

@@ -128,7 +128,7 @@ int dw_view_dir_range(const struct view *view, uint32_t dir, uint32_t *first_out
 			       dir);
 	if (dir >= view->directory_count)
 		return dw_fail(err, DWARFS_ERR_NOT_DIR,
-			       "inode %" PRIu32 " is no directory", dir);
+			       "inode %" PRIu32 " is not a directory", dir);
 	if ((ret = dw_view_need_directories(view, err)) < 0)
 		return ret;
 	first = dw_view_first_entry(view, dir);
@@ -199,7 +199,7 @@ int dw_view_dir_parent(const struct view *view, uint32_t dir, uint32_t *parent_o
 			       dir);
 	if (dir >= view->directory_count)
 		return dw_fail(err, DWARFS_ERR_NOT_DIR,
-			       "inode %" PRIu32 " is no directory", dir);
+			       "inode %" PRIu32 " is not a directory", dir);
 	/* The first request of most mounts, which need not wait for the other parents. */
 	if (dir == 0) {
 		*parent_out = 0;
@@ -223,7 +223,7 @@ int dw_view_link(const struct view *view, uint32_t inode, char *out, size_t room
 		return dw_fail(err, DWARFS_ERR_RANGE, "inode %" PRIu32 " does not exist",
 			       inode);
 	if (dw_view_class(view, inode) != CLASS_LNK)
-		return dw_fail(err, DWARFS_ERR_INVALID, "inode %" PRIu32 " is no link",
+		return dw_fail(err, DWARFS_ERR_INVALID, "inode %" PRIu32 " is not a link",
 			       inode);
 	index = dw_column_get(&view->symlink_table, view->symlink_table_item,
 			      inode - view->first_of_class[CLASS_LNK]);

@@ -84,7 +84,7 @@ int dw_view_file_contents(const struct view *view, uint32_t inode, uint64_t *num
 		return dw_fail(err, DWARFS_ERR_IS_DIR, "inode %" PRIu32 " is a directory",
 			       inode);
 	default:
-		return dw_fail(err, DWARFS_ERR_INVALID, "inode %" PRIu32 " is no file",
+		return dw_fail(err, DWARFS_ERR_INVALID, "inode %" PRIu32 " is not a file",
 			       inode);
 	}
 	return file_place(view, inode, number_out, err);

@@ -439,7 +439,8 @@ static int check_counts(struct view *view, dwarfs_error **err)
 	if (view->block_size == 0 || (view->block_size & (view->block_size - 1)) != 0 ||
 	    view->block_size > MAX_BLOCK_SIZE)
 		return dw_fail(err, DWARFS_ERR_CORRUPT,
-			       "metadata: the block size %" PRIu64 " is no power of two",
+			       "metadata: the block size %" PRIu64
+			       " is not a power of two",
 			       view->block_size);
 	return 0;
 }

@@ -105,8 +105,8 @@ int dwarfs_builder_set_incompressible(dwarfs_builder *builder, uint64_t min_inpu
 
 	if (block_bytes < MIN_PROBE_BYTES || block_bytes > MAX_PROBE_BYTES)
 		return dw_fail(err, DWARFS_ERR_RANGE,
-			       "incompressible: blocks of %" PRIu64
-			       " bytes: 1 KiB to 1 GiB are possible",
+			       "incompressible: block size %" PRIu64
+			       ": must be between 1 KiB and 1 GiB",
 			       block_bytes);
 	if (!(ratio > 0 && ratio <= 1))
 		return dw_fail(err, DWARFS_ERR_RANGE,
@@ -205,8 +205,7 @@ int dwarfs_builder_add_hot_path(dwarfs_builder *builder, const char *path,
 	return 0;
 }
 
-/* -- user-defined categories
- * ------------------------------------------------------------ */
+/* -- user-defined categories --------------------------------------------------------- */
 
 static bool is_name(const char *name)
 {
