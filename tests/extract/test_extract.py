@@ -53,6 +53,10 @@ with suite.case("invalid options are refused"):
         must_fail(extract("-i", "x", option + "=4294967295"),
                   f"'4294967295' for {option}: must be between 0 and 4294967294")
     must_fail(extract("-i", "x", "-ftar", "-ox.tar", "--no-same-owner"), "owners")
+    must_fail(extract("-i", "x", "--same-owner", "--no-same-owner"), "mutually exclusive")
+    must_fail(extract("-i", "x", "--no-same-owner", "--same-owner"), "mutually exclusive")
+    for option in ("--set-owner=5", "--set-group=5"):
+        must_fail(extract("-i", "x", "--no-same-owner", option), "--no-same-owner excludes")
 
 with suite.case("a missing file or one that is not an image is named"):
     must_fail(extract("-i", place("nothing")), place("nothing"))

@@ -418,6 +418,8 @@ with suite.case("times of the parts of the work, and a trace of them"):
     assert sum(event["name"] == "decode" for event in events) == int(found[1])
     assert {event["cat"] for event in events} == {"filesystem_v2", "block_cache"}
     assert all(event["dur"] >= 0 and event["ph"] == "X" for event in events)
+    done = extract("-i", spread_tree() + ".dwarfs", "-o", place("timed 3"), "--perfmon=inode_reader_v2")
+    assert done.returncode == 0 and "[inode_reader_v2.read] 0 times\n" in done.stderr, done
     must_fail(extract("-i", spread_tree() + ".dwarfs", "-o", place("timed 2"), "--perfmon",
                       "block_cache", "--perfmon-trace", place("no/such/folder")),
               place("no/such/folder"))

@@ -101,10 +101,8 @@ void tool_unlock(void);
 /* -- options ------------------------------------------------------------------------- */
 
 enum tool_option_flags {
-	TOOL_BASIC = 1,	      /* shown by the short help, too */
-	TOOL_UNSUPPORTED = 2, /* known, and refused by name */
-	TOOL_HIDDEN = 4,      /* shown by no help */
-	TOOL_OPTIONAL = 8,    /* the argument may be missing: --name or --name=ARGUMENT */
+	TOOL_BASIC = 1,	   /* shown by the short help, too */
+	TOOL_OPTIONAL = 2, /* the argument may be missing: --name or --name=ARGUMENT */
 };
 
 /* What an option does with its argument; the type is that of its member of the settings. */
@@ -158,6 +156,11 @@ struct tool_option {
 #define TOOL_INTO_GROUP(member)	 TOOL_GROUP, TOOL_TARGET(uint32_t, member)
 #define TOOL_GIVEN(member)	 .given = TOOL_TARGET(bool, member)
 
+/* The name of an option in messages: "--order", or "-S (--block-size-bits)"; returns buffer. */
+#define TOOL_LABEL_ROOM 64
+const char *tool_option_label(const struct tool_option *option,
+			      char buffer[TOOL_LABEL_ROOM]);
+
 /*
  * Put the argument of an option into the settings. 0, or 1 after printing what is wrong
  * with it. Not for TOOL_ACTION.
@@ -193,8 +196,7 @@ int tool_args_init(struct tool_args *args, int argc, char **argv,
 
 /*
  * The next option: its id and args->value; TOOL_ARGS_END when there are no more; or
- * TOOL_ARGS_BAD for an unknown or unsupported one or a missing argument, which was
- * printed.
+ * TOOL_ARGS_BAD for an unknown or ambiguous one or a missing argument, which was printed.
  */
 int tool_args_next(struct tool_args *args);
 
@@ -205,8 +207,7 @@ const char *tool_args_positional(struct tool_args *args);
 void tool_args_free(struct tool_args *args);
 #define auto_args __attribute__((cleanup(tool_args_free))) struct tool_args
 
-/* Print the options, those that are TOOL_BASIC or all but the hidden and unsupported
- * ones. */
+/* Print the options, those that are TOOL_BASIC or all. */
 void tool_print_options(FILE *out, const struct tool_option *options, bool all);
 
 /* "program X.Y.Z" on stdout. */
@@ -218,7 +219,8 @@ int tool_show_man(void);
 /*
  * -- values; all return 0, or 1 after printing "invalid ... 'text' for --option" -------
  *
- * An option that begins with a dash is printed as it is, as in "-o cachesize".
+ * An option that begins with a dash is printed as it is: "-o cachesize", or what
+ * tool_option_label() returns.
  */
 
 int tool_parse_number(const char *option, const char *text, uint64_t min, uint64_t max,

@@ -2,8 +2,8 @@
 /*
  * common/options: the command line of a program, from one table of its options.
  *
- * The names for getopt_long(), the lines of the help, the names of unsupported options and
- * the member of the settings that an argument goes to come from the table.
+ * The names for getopt_long(), the lines of the help and the member of the settings that an
+ * argument goes to come from the table.
  */
 #include "common/common.h"
 
@@ -22,7 +22,7 @@ static bool is_letter(int id)
 
 static int argument_kind(const struct tool_option *option)
 {
-	if (option->flags & (TOOL_UNSUPPORTED | TOOL_OPTIONAL))
+	if (option->flags & TOOL_OPTIONAL)
 		return optional_argument;
 	return option->argument ? required_argument : no_argument;
 }
@@ -75,6 +75,28 @@ static const struct tool_option *find_letter(const struct tool_args *args, int l
 	return NULL;
 }
 
+/* A long name that is not in the table, or the beginning of several that are. */
+static int refuse_long(const struct tool_option *option, const char *word)
+{
+	const size_t bytes = strcspn(word, "=");
+	char names[512] = "";
+	size_t count = 0;
+
+	for (; bytes > 2 && option->name; option++) {
+		const size_t used = strlen(names);
+
+		if (strncmp(option->name, word + 2, bytes - 2) != 0)
+			continue;
+		snprintf(names + used, sizeof(names) - used, "%s--%s", count ? ", " : "",
+			 option->name);
+		count++;
+	}
+	if (count > 1)
+		return tool_error("option '%.*s' is ambiguous: %s", (int)bytes, word,
+				  names);
+	return tool_error("unrecognized option '%.*s'", (int)bytes, word);
+}
+
 static int refuse_unknown(const struct tool_args *args, bool missing_argument)
 {
 	if (missing_argument && optopt >= FIRST_LONG)
@@ -86,9 +108,9 @@ static int refuse_unknown(const struct tool_args *args, bool missing_argument)
 		tool_error("option '--%s' takes no argument",
 			   args->options[optopt - FIRST_LONG].name);
 	else if (optopt)
-		tool_error("unrecognised option '-%c'", optopt);
+		tool_error("unrecognized option '-%c'", optopt);
 	else
-		tool_error("unrecognised option '%s'", args->argv[optind - 1]);
+		refuse_long(args->options, args->argv[optind - 1]);
 	return TOOL_ARGS_BAD;
 }
 
@@ -107,23 +129,25 @@ int tool_args_next(struct tool_args *args)
 
 	option = found >= FIRST_LONG ? &args->options[found - FIRST_LONG]
 				     : find_letter(args, found);
-	if (option->flags & TOOL_UNSUPPORTED) {
-		if (found >= FIRST_LONG)
-			tool_error("option '--%s' is not supported by this version",
-				   option->name);
-		else
-			tool_error(
-				"option '-%c' ('--%s') is not supported by this version",
-				found, option->name);
-		return TOOL_ARGS_BAD;
-	}
 	args->option = option;
 	args->value = optarg;
 	return option->id;
 }
 
+const char *tool_option_label(const struct tool_option *option,
+			      char buffer[TOOL_LABEL_ROOM])
+{
+	if (is_letter(option->id))
+		snprintf(buffer, TOOL_LABEL_ROOM, "-%c (--%s)", option->id, option->name);
+	else
+		snprintf(buffer, TOOL_LABEL_ROOM, "--%s", option->name);
+	return buffer;
+}
+
 int tool_option_set(const struct tool_option *option, const char *text, void *settings)
 {
+	char label[TOOL_LABEL_ROOM];
+	const char *name = tool_option_label(option, label);
 	char *base = settings;
 	void *target = base + option->target;
 
@@ -139,16 +163,15 @@ int tool_option_set(const struct tool_option *option, const char *text, void *se
 	case TOOL_LIST:
 		return tool_list_add(target, text);
 	case TOOL_NUMBER:
-		return tool_parse_number(option->name, text, option->min, option->max,
-					 target);
+		return tool_parse_number(name, text, option->min, option->max, target);
 	case TOOL_BYTES:
-		return tool_parse_bytes(option->name, text, target);
+		return tool_parse_bytes(name, text, target);
 	case TOOL_OFFSET:
-		return tool_parse_offset(option->name, text, target);
+		return tool_parse_offset(name, text, target);
 	case TOOL_USER:
-		return tool_parse_user(option->name, text, target);
+		return tool_parse_user(name, text, target);
 	case TOOL_GROUP:
-		return tool_parse_group(option->name, text, target);
+		return tool_parse_group(name, text, target);
 	case TOOL_PARSED:
 		return option->parse(option, text, settings);
 	case TOOL_ACTION:
@@ -219,8 +242,6 @@ static void print_option(FILE *out, const struct tool_option *option)
 void tool_print_options(FILE *out, const struct tool_option *options, bool all)
 {
 	for (; options->name; options++) {
-		if (options->flags & (TOOL_UNSUPPORTED | TOOL_HIDDEN))
-			continue;
 		if (all || (options->flags & TOOL_BASIC))
 			print_option(out, options);
 	}

@@ -203,6 +203,7 @@ static void describe_progress(const struct progress *progress,
 	const uint64_t out = dwarfs_progress_number(state, DWARFS_PROGRESS_WRITTEN_BYTES);
 	const uint64_t saved = dwarfs_progress_number(state, DWARFS_PROGRESS_SAVED_BYTES);
 	const uint64_t left = time_left(progress, state);
+	const uint64_t files = dwarfs_progress_number(state, DWARFS_PROGRESS_DONE_ITEMS);
 	const double share = fraction_done(state);
 	char number[TOOL_TEXT_ROOM];
 
@@ -210,8 +211,8 @@ static void describe_progress(const struct progress *progress,
 	if (share >= 0)
 		append_part(text, room, "%5.1f%%", 100 * share);
 	if (dwarfs_progress_phase(state) == DWARFS_PHASE_SCAN)
-		append_part(text, room, "%" PRIu64 " files, %s",
-			    dwarfs_progress_number(state, DWARFS_PROGRESS_DONE_ITEMS),
+		append_part(text, room, "%" PRIu64 " file%s, %s", files,
+			    tool_plural(files),
 			    tool_format_bytes(done > total ? done : total, number));
 	/* Before the first block is compressed there is no rate. */
 	if (dwarfs_progress_phase(state) == DWARFS_PHASE_WRITE && progress->rate < 1)

@@ -40,10 +40,7 @@ int tool_parse_number(const char *option, const char *text, uint64_t min, uint64
 	const char *end;
 	uint64_t value;
 
-	if (!parse_digits(text, &value, &end) || *end)
-		return tool_error("invalid number '%s' for %s%s", text, dashes(option),
-				  option);
-	if (value < min || value > max)
+	if (!parse_digits(text, &value, &end) || *end || value < min || value > max)
 		return tool_error("invalid number '%s' for %s%s: must be between %" PRIu64
 				  " and %" PRIu64,
 				  text, dashes(option), option, min, max);

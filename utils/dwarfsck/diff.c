@@ -182,10 +182,10 @@ static int compare_them(dwarfs_compare *compare, const struct settings *s)
 		return TROUBLE;
 	}
 	if (s->verbose)
-		tool_log(DWARFS_LOG_INFO, "%llu and %llu entries, %llu difference%s",
+		tool_log(DWARFS_LOG_INFO, "entries: %llu and %llu; differences: %llu",
 			 (unsigned long long)dwarfs_compare_entries(compare, 0),
 			 (unsigned long long)dwarfs_compare_entries(compare, 1),
-			 (unsigned long long)count, tool_plural(count));
+			 (unsigned long long)count);
 	if (dwarfs_compare_count(compare, DWARFS_DIFFERENCE_TROUBLE) > 0)
 		return TROUBLE;
 	return count > 0;

@@ -50,7 +50,7 @@ static int print_header(const dwarfs_image *image)
 	char buffer[65536];
 
 	if (end == 0) {
-		tool_error("the image has no header");
+		tool_error("there is no image header");
 		return 2;
 	}
 	for (at = 0; at < end;) {
@@ -82,7 +82,7 @@ static int check_and_tell(const dwarfs_image *image, const struct settings *s)
 		check_image(image, s, check_level(s, DWARFS_CHECK_CHECKSUMS), &report);
 	int told = 0;
 
-	if (s->json)
+	if (s->json && !s->quiet)
 		told = print_json(image, &report, s->list);
 	else if (!s->quiet)
 		told = print_info(image, s->details, &report);

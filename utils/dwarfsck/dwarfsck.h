@@ -29,6 +29,7 @@ struct settings {
 	const char *input;
 	const char *input_b; /* the other side of --diff */
 	unsigned details;
+	bool has_details; /* they were given */
 	bool quiet;
 	bool verbose;
 	uint64_t offset;

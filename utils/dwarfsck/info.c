@@ -221,7 +221,7 @@ static void print_category_names(const dwarfs_image *image)
 				 (int64_t)category;
 		printf("%s  ", category ? "" : "categories:\n");
 		print_name(name);
-		printf(": %" PRIu32 " blocks\n", count);
+		printf(": %" PRIu32 " block%s\n", count, tool_plural(count));
 	}
 }
 

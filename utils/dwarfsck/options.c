@@ -44,7 +44,7 @@ static int add_detail(const char *name, size_t length, unsigned *details)
 		}
 	}
 	return tool_error(
-		"invalid detail '%.*s' for --detail: use a level from 0 to 7, or "
+		"invalid detail '%.*s' for -d (--detail): use a level from 0 to 7, or "
 		"names that --help lists",
 		(int)length, name);
 }
@@ -56,7 +56,7 @@ static int parse_details(const char *text, unsigned *details_out)
 	*details_out = 0;
 	if (strlen(text) == 1 && *text >= '0' && *text <= '9') {
 		if (*text > '7')
-			return tool_error("invalid level '%s' for --detail: must be "
+			return tool_error("invalid level '%s' for -d (--detail): must be "
 					  "between 0 and 7",
 					  text);
 		for (i = 0; i < DETAIL_COUNT; i++)
@@ -143,14 +143,15 @@ static const struct tool_option options[] = {
 	  "frozen_details, metadata_details, section_details,\n"
 	  "directory_tree, frozen_layout, chunk_details,\n"
 	  "metadata_full_dump, schema_raw_dump; default 2",
-	  TOOL_BASIC, .kind = TOOL_PARSED, .parse = parse_detail_option },
+	  TOOL_BASIC, .kind = TOOL_PARSED, .parse = parse_detail_option,
+	  TOOL_GIVEN(has_details) },
 	{ 'q', "quiet", NULL, "print errors only", TOOL_BASIC, TOOL_INTO_FLAG(quiet) },
 	{ 'v', "verbose", NULL, "more details: modes and times in lists", TOOL_BASIC,
 	  TOOL_INTO_FLAG(verbose) },
 	{ 'O', "image-offset", "N", "where the image starts, or auto; default auto",
 	  TOOL_BASIC, TOOL_INTO_OFFSET(offset) },
-	{ 'H', "print-header", NULL, "write the data before the image to stdout",
-	  TOOL_BASIC, TOOL_INTO_FLAG(print_header) },
+	{ 'H', "print-header", NULL, "write the image header to stdout", TOOL_BASIC,
+	  TOOL_INTO_FLAG(print_header) },
 	{ 'l', "list", NULL, "list all entries, like tar -t", TOOL_BASIC,
 	  TOOL_INTO_FLAG(list) },
 	{ 0, "raw", NULL, "print names as they are, not as ls does", TOOL_BASIC,
@@ -182,9 +183,9 @@ static const struct tool_option options[] = {
 	  TOOL_INTO_FLAG(zeros) },
 	{ 'n', "num-workers", "N", "threads; default: one for each processor", TOOL_BASIC,
 	  TOOL_INTO_NUMBER(workers, 0, 1024) },
-	{ 's', "cache-size", "SIZE", "for decoded blocks; default 512m", TOOL_BASIC,
+	{ 's', "cache-size", "SIZE", "for decompressed blocks; default 512m", TOOL_BASIC,
 	  TOOL_INTO_BYTES(cache_bytes) },
-	{ 0, "check-integrity", NULL, "check SHA-512/256 and decode every block",
+	{ 0, "check-integrity", NULL, "check SHA-512/256 and decompress every block",
 	  TOOL_BASIC, TOOL_INTO_FLAG(integrity) },
 	{ 0, "no-check", NULL, "check the metadata only", TOOL_BASIC,
 	  TOOL_INTO_FLAG(no_check) },
@@ -230,6 +231,34 @@ static int show_check_help(struct settings *s, int id)
 	return 0;
 }
 
+/* Options that the original tool accepts where they have no effect. */
+static void warn_of_ignored(const struct settings *s)
+{
+	if (s->quiet)
+		return;
+	if (s->verbose && (s->json || (!s->list && !s->diff)))
+		tool_log(DWARFS_LOG_WARN, "--verbose has no effect without a list of "
+					  "--list, or --diff");
+	if (s->has_details &&
+	    (s->json || s->list || s->diff || s->checksum || s->salvage || s->export_to ||
+	     s->print_header || s->cats.count > 0))
+		tool_log(DWARFS_LOG_WARN,
+			 "--detail has no effect: no summary is printed");
+}
+
+/* How names are printed, where none are. */
+static int check_names(const struct settings *s)
+{
+	if ((s->raw || s->null) &&
+	    (s->json || s->print_header || s->export_to || s->cats.count > 0))
+		return tool_error(
+			"--raw and --null are for lists: --json, --print-header, "
+			"--export-metadata and --cat have none");
+	if (s->null && !s->list && !s->checksum && !s->diff && !s->salvage)
+		return tool_error("--null needs --list, --checksum, --diff or --salvage");
+	return 0;
+}
+
 static int check_settings(const struct settings *s)
 {
 	if (s->diff && !s->input_b)
@@ -242,6 +271,8 @@ static int check_settings(const struct settings *s)
 	if (s->print_header && (s->json || s->integrity || s->export_to))
 		return tool_error("--print-header is mutually exclusive with --json, "
 				  "--export-metadata and --check-integrity");
+	if (check_names(s))
+		return 1;
 	if (s->zeros && !s->salvage)
 		return tool_error("--salvage-zeros needs --salvage");
 	if (s->allow_huge_holes && !s->checksum)
@@ -254,6 +285,7 @@ static int check_settings(const struct settings *s)
 		return tool_error(
 			"--print-header, --list or --json, --checksum, --cat, "
 			"--diff, --salvage and --export-metadata are mutually exclusive");
+	warn_of_ignored(s);
 	return 0;
 }
 

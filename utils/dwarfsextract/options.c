@@ -22,9 +22,14 @@ static int parse_owners(const struct tool_option *option, const char *text,
 			void *settings)
 {
 	struct settings *s = settings;
+	const bool owners = option->id == OPT_SAME_OWNER;
 
 	(void)text;
-	s->owners = option->id == OPT_SAME_OWNER;
+	if (s->owners_given && s->owners != owners)
+		return tool_error(
+			"--same-owner and --no-same-owner are mutually exclusive");
+	s->owners_given = true;
+	s->owners = owners;
 	return 0;
 }
 
@@ -77,10 +82,9 @@ static const struct tool_option option_table[] = {
 	{ 0, "no-xattrs", NULL, "leave out extended attributes", TOOL_BASIC,
 	  TOOL_INTO_FLAG(no_xattrs) },
 	{ OPT_SAME_OWNER, "same-owner", NULL, "set owners and groups; default for root",
-	  TOOL_BASIC, .kind = TOOL_PARSED, .parse = parse_owners,
-	  TOOL_GIVEN(owners_given) },
+	  TOOL_BASIC, .kind = TOOL_PARSED, .parse = parse_owners },
 	{ 0, "no-same-owner", NULL, "do not set owners and groups", TOOL_BASIC,
-	  .kind = TOOL_PARSED, .parse = parse_owners, TOOL_GIVEN(owners_given) },
+	  .kind = TOOL_PARSED, .parse = parse_owners },
 	{ 0, "set-owner", "USER", "let this user, a name or number, own everything",
 	  TOOL_BASIC, TOOL_INTO_USER(uid), TOOL_GIVEN(uid_given) },
 	{ 0, "set-group", "GROUP", "likewise for the group", TOOL_BASIC,
@@ -99,8 +103,9 @@ static const struct tool_option option_table[] = {
 	  TOOL_INTO_NUMBER(workers, 0, 1024) },
 	{ 0, "num-disk-writers", "N", "more threads that only write; default 0",
 	  TOOL_BASIC, TOOL_INTO_NUMBER(writers, 0, 1024) },
-	{ 's', "cache-size", "SIZE", "decoded blocks to keep in memory; default 512m",
-	  TOOL_BASIC, TOOL_INTO_BYTES(cache_bytes) },
+	{ 's', "cache-size", "SIZE",
+	  "decompressed blocks to keep in memory; default\n512m", TOOL_BASIC,
+	  TOOL_INTO_BYTES(cache_bytes) },
 	{ 0, "log-level", "LEVEL",
 	  "fatal, error, warn, info, verbose, debug, trace;\ndefault info", TOOL_BASIC,
 	  .kind = TOOL_PARSED, .parse = tool_take_log_level },
@@ -146,6 +151,9 @@ static int check(const struct settings *settings)
 		return tool_error("no image given; see dwarfsextract --help");
 	if (settings->trace && !settings->times)
 		return tool_error("--perfmon-trace needs --perfmon");
+	if (settings->owners_given && !settings->owners &&
+	    (settings->uid_given || settings->gid_given))
+		return tool_error("--no-same-owner excludes --set-owner and --set-group");
 	if (!settings->format) {
 		if (settings->filters || settings->format_options ||
 		    settings->order_given || settings->allow_huge_holes)

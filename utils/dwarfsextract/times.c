@@ -156,6 +156,10 @@ static void print_latency(const dwarfs_context *context, int what)
 	char sum[TOOL_TEXT_ROOM], half[TOOL_TEXT_ROOM], most[TOOL_TEXT_ROOM];
 	uint64_t count = dwarfs_context_latency(context, what, DWARFS_LATENCY_TIMES);
 
+	/* Files that are extracted to a directory are not read one by one. */
+	if (count == 0 && what == DWARFS_LATENCY_READ)
+		fprintf(stderr, "[%s.%s] 0 times\n", part_names[latencies[what].part],
+			latencies[what].name);
 	if (count == 0)
 		return;
 	tool_format_duration(dwarfs_context_latency(context, what, DWARFS_LATENCY_SUM_NS),

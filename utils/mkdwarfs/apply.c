@@ -27,21 +27,40 @@ static bool is_unknown_codec(const char *codec)
 	return true;
 }
 
+static void append_name(char *names, size_t room, const char *name, size_t length)
+{
+	const size_t used = strlen(names);
+
+	snprintf(names + used, room - used, "%s%.*s", used ? ", " : "", (int)length,
+		 name);
+}
+
+static int refuse_unknown_codec(const char *option, const char *codec)
+{
+	char names[256] = "";
+	const char *help;
+	size_t i;
+
+	for (i = 0; (help = dwarfs_codec_help(i)); i++)
+		append_name(names, sizeof(names), help, strcspn(help, " "));
+	return tool_error("unknown compression: %.*s for %s: use %s",
+			  (int)strcspn(codec, ":"), codec, option, names);
+}
+
 static int refuse_codec(const dwarfs_error *err, const char *option, const char *codec)
 {
 	if (dwarfs_error_code(err) != DWARFS_ERR_NOMEM &&
 	    dwarfs_error_code(err) != DWARFS_ERR_UNSUPPORTED && is_unknown_codec(codec))
-		return tool_error("unknown compression: %.*s", (int)strcspn(codec, ":"),
-				  codec);
-	return tool_fail(err, "invalid --%s '%s'", option, codec);
+		return refuse_unknown_codec(option, codec);
+	return tool_fail(err, "invalid value '%s' for %s", codec, option);
 }
 
 static int set_codecs(dwarfs_builder *builder, const struct settings *s)
 {
 	static const char *const names[] = {
-		[DWARFS_CODEC_METADATA] = "metadata-compression",
-		[DWARFS_CODEC_SCHEMA] = "schema-compression",
-		[DWARFS_CODEC_HISTORY] = "history-compression",
+		[DWARFS_CODEC_METADATA] = "--metadata-compression",
+		[DWARFS_CODEC_SCHEMA] = "--schema-compression",
+		[DWARFS_CODEC_HISTORY] = "--history-compression",
 	};
 	auto_handle(dwarfs_error) *err = NULL;
 	int use;
@@ -91,16 +110,16 @@ static int set_choice(dwarfs_builder *builder, const struct choice *choice,
 
 static int refuse_choice(const struct choice *choice, const dwarfs_error *err)
 {
-	const char *name = choice->option->name;
+	char label[TOOL_LABEL_ROOM];
+	const char *name = tool_option_label(choice->option, label);
 
 	if (choice->option->id == 'C' && !choice->category)
 		return refuse_codec(err, name, choice->value);
 	if (choice->option->id == 'C' && is_unknown_codec(choice->value))
-		return tool_error("unknown compression: %.*s",
-				  (int)strcspn(choice->value, ":"), choice->value);
-	return tool_fail(err, "invalid --%s '%s%s%s'", name,
+		return refuse_unknown_codec(name, choice->value);
+	return tool_fail(err, "invalid value '%s%s%s' for %s",
 			 choice->category ? choice->category : "",
-			 choice->category ? "::" : "", choice->value);
+			 choice->category ? "::" : "", choice->value, name);
 }
 
 static int set_choices(dwarfs_builder *builder, const struct settings *s)
@@ -190,6 +209,20 @@ static int set_layout(dwarfs_builder *builder, const struct settings *s)
 	return 0;
 }
 
+static int refuse_file_hash(const dwarfs_error *err, const char *name)
+{
+	char names[1024] = "none";
+	const char *known;
+	size_t i;
+
+	if (dwarfs_error_code(err) != DWARFS_ERR_INVALID)
+		return tool_fail(err, NULL);
+	for (i = 0; (known = dwarfs_digest_name(i)); i++)
+		append_name(names, sizeof(names), known, strlen(known));
+	return tool_error("unknown file hash function: %s for --file-hash: use %s", name,
+			  names);
+}
+
 static int set_effort(dwarfs_builder *builder, const struct settings *s)
 {
 	auto_handle(dwarfs_error) *err = NULL;
@@ -203,7 +236,7 @@ static int set_effort(dwarfs_builder *builder, const struct settings *s)
 	if (dwarfs_builder_set_compress_niceness(builder, (int)s->niceness, &err) < 0)
 		return tool_fail(err, "invalid --compress-niceness");
 	if (s->file_hash && dwarfs_builder_set_file_hash(builder, s->file_hash, &err) < 0)
-		return tool_fail(err, "invalid --file-hash '%s'", s->file_hash);
+		return refuse_file_hash(err, s->file_hash);
 	return 0;
 }
 

@@ -40,7 +40,21 @@ static bool has_archives(const struct settings *settings)
 	return false;
 }
 
-int inputs_check(const struct settings *settings)
+static bool has_images(const struct settings *settings)
+{
+	size_t i;
+
+	for (i = 0; i < settings->inputs.count; i++) {
+		const char *input = settings->inputs.items[i];
+
+		if (!is_directory(input) &&
+		    (is_image(input) || is_image_with_header(input)))
+			return true;
+	}
+	return false;
+}
+
+static int check_archive_options(const struct settings *settings)
 {
 	const char *option = NULL;
 
@@ -52,9 +66,36 @@ int inputs_check(const struct settings *settings)
 		option = "whiteouts";
 	else if (settings->continue_on_error)
 		option = "continue-on-error";
+	else if (settings->spool_dir)
+		option = "spool-dir";
 	if (!option || has_archives(settings))
 		return 0;
 	return tool_error("option '--%s' needs an archive as input", option);
+}
+
+static int check_image_options(const struct settings *settings)
+{
+	const char *option = NULL;
+
+	if (settings->has_base_trust && settings->bases.count == 0)
+		return tool_error("option '--base-trust' needs --base");
+	if (settings->repack)
+		option = "repack";
+	else if (settings->trust_digests && settings->bases.count == 0)
+		option = "trust-digests";
+	else if (settings->max_unused < 100 && settings->bases.count == 0)
+		option = "max-unused";
+	if ((!option && !settings->remove_header) || has_images(settings))
+		return 0;
+	if (option)
+		return tool_error("option '--%s' needs an image as input", option);
+	tool_log(DWARFS_LOG_WARN, "--remove-header has no effect: no input is an image");
+	return 0;
+}
+
+int inputs_check(const struct settings *settings)
+{
+	return check_archive_options(settings) || check_image_options(settings);
 }
 
 bool input_is_tree(const struct settings *settings)

@@ -313,7 +313,7 @@ static const char *of_inputs(const struct settings *s)
 	const struct given list[] = {
 		{ s->input_list, "input-list" },
 		{ s->bases.count > 0, "base" },
-		{ s->trusts_no_base, "base-trust" },
+		{ s->has_base_trust, "base-trust" },
 		{ s->repack, "repack" },
 		{ s->on_conflict != DWARFS_CONFLICT_LAST, "on-conflict" },
 		{ s->prefix, "prefix" },
@@ -386,9 +386,6 @@ static int check_meaning(const struct settings *s)
 {
 	const char *option = of_inputs(s);
 
-	if (!option)
-		option = of_files(s);
-
 	if (option)
 		return tool_error(
 			"option '--%s' has no meaning for an image that is rewritten%s",
@@ -396,6 +393,11 @@ static int check_meaning(const struct settings *s)
 			strcmp(option, "block-size-bits") == 0
 				? " without --change-block-size"
 				: "");
+	option = of_files(s);
+	if (option)
+		return tool_error(
+			"option '--%s' needs --rebuild-metadata and --max-unused here",
+			option);
 	option = s->rewrite_parts & DWARFS_REWRITE_REBUILD ? NULL : of_metadata(s);
 	if (option)
 		return tool_error("option '--%s' needs --rebuild-metadata here", option);

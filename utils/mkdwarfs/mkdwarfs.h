@@ -42,7 +42,7 @@ struct settings {
 	bool whiteouts;
 	bool repack;
 	struct tool_list bases;
-	bool trusts_no_base;
+	bool has_base_trust, trusts_no_base;
 	int on_conflict; /* a dwarfs_conflict */
 	int digests;	 /* a dwarfs_digests_use */
 	bool trust_digests;

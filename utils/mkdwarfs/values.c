@@ -44,12 +44,13 @@ int parse_choice_as_is(const struct tool_option *option, const char *text, void 
 int parse_choice(const struct tool_option *option, const char *text, void *settings)
 {
 	const char *value = value_after_category(text);
+	char label[TOOL_LABEL_ROOM];
 
 	if (!value)
 		return add_choice(settings, option, NULL, 0, text);
 	if (value - text == 2)
-		return tool_error("invalid --%s '%s': no category before '::'",
-				  option->name, text);
+		return tool_error("invalid value '%s' for %s: no category before '::'",
+				  text, tool_option_label(option, label));
 	return add_choice(settings, option, text, (size_t)(value - text) - 2, value);
 }
 
@@ -57,11 +58,13 @@ int parse_number_choice(const struct tool_option *option, const char *text,
 			void *settings)
 {
 	struct settings *s = settings;
+	char label[TOOL_LABEL_ROOM];
 	uint64_t number;
 
 	if (parse_choice(option, text, s) ||
-	    tool_parse_number(option->name, s->choices[s->choice_count - 1].value,
-			      option->min, option->max, &number))
+	    tool_parse_number(tool_option_label(option, label),
+			      s->choices[s->choice_count - 1].value, option->min,
+			      option->max, &number))
 		return 1;
 	s->choices[s->choice_count - 1].number = (uint32_t)number;
 	return 0;
@@ -87,17 +90,17 @@ int ignore_number(const struct tool_option *option, const char *text, void *sett
 int parse_memory_limit(const struct tool_option *option, const char *text, void *settings)
 {
 	struct settings *s = settings;
+	char label[TOOL_LABEL_ROOM];
 
 	if (strcmp(text, "auto") == 0) {
 		s->memory_limit = 0;
 		return 0;
 	}
-	if (tool_parse_bytes(option->name, text, &s->memory_limit))
+	if (tool_parse_bytes(tool_option_label(option, label), text, &s->memory_limit))
 		return 1;
 	if (s->memory_limit == 0)
-		return tool_error(
-			"invalid size '%s' for --%s: use a size above 0, or auto", text,
-			option->name);
+		return tool_error("invalid size '%s' for %s: use a size above 0, or auto",
+				  text, label);
 	return 0;
 }
 
@@ -203,13 +206,16 @@ int parse_ratio(const struct tool_option *option, const char *text, void *settin
 int parse_zstd_level(const struct tool_option *option, const char *text, void *settings)
 {
 	struct settings *s = settings;
-	const bool negative = *text == '-';
-	uint64_t level;
+	const char *digits = text + (*text == '-');
+	const long level =
+		strtol(text, NULL, 10); /* the nearest number if it overflows */
 
-	if (tool_parse_number(option->name, text + negative, 0, negative ? 131072 : 22,
-			      &level))
-		return 1;
-	s->probe_zstd_level = negative ? -(int)level : (int)level;
+	if (!*digits || digits[strspn(digits, "0123456789")] || level < -131072 ||
+	    level > 22)
+		return tool_error("invalid number '%s' for --%s: must be between -131072 "
+				  "and 22",
+				  text, option->name);
+	s->probe_zstd_level = (int)level;
 	return 0;
 }
 
@@ -244,11 +250,12 @@ int parse_debug_filter(const struct tool_option *option, const char *text, void 
 int parse_level(const struct tool_option *option, const char *text, void *settings)
 {
 	struct settings *s = settings;
+	char label[TOOL_LABEL_ROOM];
 
 	if (strlen(text) != 1 || *text < '0' || *text > '9')
-		return tool_error("invalid compression level '%s' for --%s: must be "
+		return tool_error("invalid compression level '%s' for %s: must be "
 				  "between 0 and 9",
-				  text, option->name);
+				  text, tool_option_label(option, label));
 	s->level = (uint64_t)(*text - '0');
 	return 0;
 }
@@ -256,13 +263,15 @@ int parse_level(const struct tool_option *option, const char *text, void *settin
 int parse_block_bits(const struct tool_option *option, const char *text, void *settings)
 {
 	struct settings *s = settings;
+	char label[TOOL_LABEL_ROOM];
 
-	if (tool_parse_number(option->name, text, 0, UINT32_MAX, &s->block_bits))
-		return 1;
-	if (s->block_bits < 10 || s->block_bits > 30)
-		return tool_error("invalid number '%s' for --%s: the block size must be "
-				  "between 2^10 and 2^30 bytes",
-				  text, option->name);
+	/* strtoul() gives the largest number if it overflows. */
+	if (!*text || text[strspn(text, "0123456789")] ||
+	    (s->block_bits = strtoul(text, NULL, 10)) < 10 || s->block_bits > 30)
+		return tool_error(
+			"invalid number '%s' for %s: must be between 10 and 30; "
+			"the block size must be between 2^10 and 2^30 bytes",
+			text, tool_option_label(option, label));
 	return 0;
 }
 

@@ -124,7 +124,7 @@ class Equal(Case):
     def test_verbose_counts(self):
         tree = self.tree()
         result = self.expect(differ("-v", tree, self.image(tree)), 0)
-        self.assertIn("13 and 13 entries, 0 differences", result.err)
+        self.assertIn("entries: 13 and 13; differences: 0", result.err)
 
 
 class Kinds(Case):

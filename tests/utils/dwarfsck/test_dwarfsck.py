@@ -84,6 +84,10 @@ class Usage(cli.Case):
                             (["--no-check", "--check-integrity"], "mutually exclusive"),
                             (["-H", "--json"], "mutually exclusive"),
                             (["-H", "--check-integrity"], "mutually exclusive"),
+                            (["--raw", "--json"], "--raw and --null are for lists"),
+                            (["--raw", "--cat", "x"], "--raw and --null are for lists"),
+                            (["-0", "-H"], "--raw and --null are for lists"),
+                            (["-0"], "--null needs --list"),
                             (["-O", "grmpf"], "image-offset"),
                             (["-s", "5x"], "cache-size"),
                             (["-n", "x"], "num-workers"),
@@ -139,7 +143,32 @@ class Usage(cli.Case):
                     "2 schema and 2 metadata sections", "give its size with -o imagesize")
 
 
+    def test_options_without_effect(self):
+        image = self.pack()
+        for words in (["-v"], ["-v", "--json"], ["-d3", "-l"], ["-d3", "--checksum=md5"]):
+            self.expect(run("DWARFSCK", image, *words), 0, "has no effect")
+        self.expect(run("DWARFSCK", "-d3", "--diff", image, image), 0, "has no effect")
+        for words in (["-v", "-l"], ["-d3"], ["-l"], ["--raw"], ["--raw", "-l"], ["-0", "-l"]):
+            self.assertEqual(self.expect(run("DWARFSCK", image, *words), 0).err, "")
+        self.expect(run("DWARFSCK", "-v", "--diff", image, image), 0, "differences: 0")
+
+    def test_quiet_json(self):
+        image = self.pack()
+        result = self.expect(run("DWARFSCK", image, "-j", "-q"), 0)
+        self.assertEqual((result.out, result.err), ("", ""))
+        with open(image, "r+b") as file:
+            file.seek(200)
+            file.write(b"damage")
+        result = self.expect(run("DWARFSCK", image, "-j", "-q"), 1, "checksum error")
+        self.assertEqual(result.out, "")
+
+
 class Telling(cli.Case):
+    def test_numbers_of_blocks(self):
+        told = self.expect(run("DWARFSCK", self.pack("--categorize=incompressible"), "-d3"), 0).out
+        self.assertIn("  incompressible: 1 block\n", told)
+        self.assertRegex(told, r"<default>: \d+ blocks\n")
+
     def test_details(self):
         image = self.pack()
         self.assertEqual(self.expect(run("DWARFSCK", image, "-d", "0"), 0).out, "")
@@ -276,7 +305,7 @@ class Telling(cli.Case):
 
     def test_header(self):
         image = self.pack()
-        result = self.expect(run("DWARFSCK", "-H", image), 2, "no header")
+        result = self.expect(run("DWARFSCK", "-H", image), 2, "no image header")
         self.assertEqual(result.out, "")
         stub = tap.random_bytes(100000)
         with open(image, "rb") as old:

@@ -113,15 +113,51 @@ class Usage(cli.Case):
         self.expect(run("MKDWARFS", "-i", self.dir, "-o", self.path("x"), "grmpf"), 1,
                     "unrecognized argument 'grmpf'")
 
+    def test_abbreviated_options(self):
+        tree = self.tree()
+        self.expect(run("MKDWARFS", "-i", tree, "--out", self.path("x"), "--compress-l=1"), 0)
+        result = run("MKDWARFS", "-i", tree, "-o", self.path("y"), "--win=3")
+        self.expect(result, 1, "option '--win' is ambiguous: --window-size, --window-step")
+        self.expect(run("MKDWARFS", "--grmpf=3"), 1, "unrecognized option '--grmpf'\n")
+        self.expect(run("MKDWARFS", "--", "-x"), 1)
+        self.expect(run("MKDWARFS", "-x"), 1, "unrecognized option '-x'\n")
+
+    def test_options_without_what_they_need(self):
+        """An option has an effect, is refused, or, if the original tool accepts it, gives a warning."""
+        tree = self.tree()
+        for words, *texts in (
+                (["--trust-digests"], "'--trust-digests' needs an image"),
+                (["--repack"], "'--repack' needs an image"),
+                (["--max-unused=50"], "'--max-unused' needs an image"),
+                (["--base-trust=times"], "'--base-trust' needs --base"),
+                (["--spool-dir=" + self.path("missing")], "'--spool-dir' needs an archive")):
+            with self.subTest(words=words):
+                self.expect(run("MKDWARFS", "-i", tree, "-o", self.path("x"), *words), 1, *texts)
+                self.assertFalse(os.path.exists(self.path("x")))
+        self.expect(run("MKDWARFS", "-i", tree, "-o", self.path("x"), "-l1", "--remove-header"), 0,
+                    "--remove-header has no effect")
+        for words in (["--repack"], ["--trust-digests"], ["--max-unused=50"], ["--remove-header"]):
+            result = run("MKDWARFS", "-i", tree, "-i", self.path("x"), "-o", self.path("y"), "-fl1", *words)
+            self.expect(result, 0)
+            self.assertNotIn("no effect", result.err)
+        for words in (["--trust-digests"], ["--max-unused=50"], ["--base-trust=none"]):
+            self.expect(run("MKDWARFS", "-i", tree, "--base", self.path("x"), "-o", self.path("y"),
+                            "-fl1", *words), 0)
+
     def test_bad_values(self):
         for words, *texts in (
                 (["-l", "10"], "invalid compression level"),
                 (["-l", "x"], "invalid compression level"),
                 (["-S", "1"], "block size must be between"),
                 (["-S", "100"], "block size must be between"),
-                (["-S", "9"], "block size must be between"),
+                (["-S", "9"], "block size must be between", "'9' for -S (--block-size-bits)",
+                 "between 10 and 30"),
+                (["-S", "x"], "between 10 and 30"),
+                (["-S", ""], "between 10 and 30"),
+                (["-S", "4294967312"], "between 10 and 30"),
                 (["-S", "31"], "block size must be between"),
-                (["-C", "grmpf"], "unknown compression: grmpf"),
+                (["-C", "grmpf"], "unknown compression: grmpf", "-C (--compression)", "use null, ",
+                 ", zstd"),
                 (["-C", "grmpf:level=3"], "unknown compression: grmpf"),
                 (["--schema-compression=grmpf"], "unknown compression: grmpf"),
                 (["--metadata-compression=grmpf"], "unknown compression: grmpf"),
@@ -154,14 +190,20 @@ class Usage(cli.Case):
                 (["-L", "0"], "memory-limit"),
                 (["-L", "5x"], "memory-limit"),
                 (["--max-similarity-size=x"], "max-similarity-size"),
-                (["--file-hash=grmpf"], "unknown file hash function"),
+                (["--file-hash=grmpf"], "unknown file hash function: grmpf", "--file-hash",
+                 "use none, ", ", xxh3-128"),
                 (["--categorize=grmpf"], "unknown categorizer: grmpf"),
                 (["--categorize=fits,grmpf"], "unknown categorizer: grmpf"),
                 (["--categorize=hotness", "--hotness-list=" + self.path("missing")],
                  self.path("missing")),
                 (["--incompressible-ratio=2"], "incompressible-ratio"),
-                (["--incompressible-zstd-level=99"], "incompressible-zstd-level"),
+                (["--incompressible-zstd-level=99"], "incompressible-zstd-level",
+                 "between -131072 and 22"),
+                (["--incompressible-zstd-level=-131073"], "between -131072 and 22"),
+                (["--incompressible-zstd-level=-"], "between -131072 and 22"),
+                (["--incompressible-zstd-level=99999999999999999999"], "between -131072 and 22"),
                 (["--incompressible-block-size=x"], "incompressible-block-size"),
+                (["--incompressible-block-size=1"], "between 1 KiB and 1 GiB"),
                 (["--compress-niceness=20"], "compress-niceness"),
                 (["--num-scanner-workers=x"], "num-scanner-workers"),
                 (["--num-segmenter-workers=x"], "num-segmenter-workers"),
@@ -199,7 +241,7 @@ class Usage(cli.Case):
                 (["--pack-metadata="], "invalid value '' for --pack-metadata", "symlinks_index"),
                 (["--pack-metadata=grmpf"], "unknown word 'grmpf'"),
                 (["-P", "names,grmpf"], "unknown word 'grmpf'", "--pack-metadata"),
-                (["-N", "x"], "num-workers"),
+                (["-N", "x"], "'x' for -N (--num-workers): must be between 0 and 1024"),
                 (["-N", "-1"], "num-workers"),
                 (["--header=" + self.path("missing")], "cannot open header file")):
             with self.subTest(words=words):

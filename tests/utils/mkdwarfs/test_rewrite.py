@@ -314,7 +314,7 @@ class Refused(rewritten.Case):
                       ["--max-lookback-blocks=1"], ["--max-similarity-size=1m"],
                       ["--hotness-list", listed], ["--incompressible-ratio=0.9"]):
             for mode in ("--recompress", "--rebuild-metadata", "--change-block-size"):
-                self.refuse([image], mode, *words, says="has no meaning")
+                self.refuse([image], mode, *words, says="needs --rebuild-metadata and --max-unused")
             if words[0] != "--hotness-list" and "incompressible" not in words[0]:
                 self.make("new", [image], "--rebuild-metadata", "--max-unused=50", *words)
 
