@@ -54,7 +54,7 @@ static const char usage_text[] =
 	"                            there are several at a time)\n"
 	"    -o mlock=none|try|must  keep the metadata in memory (none)\n"
 	"    -o (no_)cache_files     let the kernel cache contents, or not (on)\n"
-	"    -o (no_)cache_sparse    also of files with holes, or not (off)\n"
+	"    -o (no_)cache_sparse    also of files with holes, or not (unless those are large)\n"
 	"    -o block_allocator=malloc|mmap\n"
 	"                            no difference here: always mapped memory\n"
 	"\n"
@@ -299,6 +299,7 @@ static int run_mounted(struct fuse_args *args, const struct command *command,
 
 	if (!image)
 		return 1;
+	mounted.keep_sparse = files_keep_sparse(&command->settings, image);
 	code = prepare(&mounted);
 	if (code == 0)
 		code = mount_and_serve(args, command, &mounted, guard, background);

@@ -203,6 +203,55 @@ int files_warm(const struct mounted *mounted, dwarfs_inode inode, uint64_t offse
 
 /* -- opening ------------------------------------------------------------------------- */
 
+/* Holes of this size in total do not fill the page cache. */
+#define FEW_HOLE_BYTES (UINT64_C(64) << 20)
+
+static bool has_holes(const dwarfs_image *image)
+{
+	const char *feature;
+
+	for (size_t i = 0; (feature = dwarfs_image_feature(image, i)); i++)
+		if (strcmp(feature, "sparsefiles") == 0)
+			return true;
+	return false;
+}
+
+/* The size of all contents without holes; false if the image does not have it. */
+static bool allocated_bytes(const dwarfs_image *image, uint64_t *bytes_out)
+{
+	auto_handle(dwarfs_metadata) *metadata = NULL;
+	enum dwarfs_metadata_kind kind;
+
+	if (dwarfs_metadata_new(image, &metadata, NULL) < 0)
+		return false;
+	while (dwarfs_metadata_next(metadata, &kind, NULL) > 0) {
+		const char *name = dwarfs_metadata_name(metadata);
+
+		if (name && strcmp(name, "total_allocated_fs_size") == 0) {
+			*bytes_out = dwarfs_metadata_number(metadata);
+			return kind == DWARFS_METADATA_NUMBER;
+		}
+		if (dwarfs_metadata_depth(metadata) > 0)
+			dwarfs_metadata_skip(metadata);
+	}
+	return false;
+}
+
+/* Each file is requested to be opened unless all may be cached, so that a few holes would
+ * cost more than the page cache that they fill. */
+bool files_keep_sparse(const struct settings *settings, const dwarfs_image *image)
+{
+	uint64_t all = dwarfs_image_original_bytes(image), allocated, holes;
+
+	if (settings->sparse == SPARSE_KEEP || !has_holes(image))
+		return true;
+	if (settings->sparse == SPARSE_DROP || !allocated_bytes(image, &allocated) ||
+	    allocated > all)
+		return false;
+	holes = all - allocated;
+	return holes <= FEW_HOLE_BYTES || holes <= allocated;
+}
+
 /* Whether the kernel is to keep the contents of a file. */
 static int may_cache(const struct mounted *mounted, dwarfs_inode inode, bool *cache_out,
 		     dwarfs_error **err)
@@ -211,7 +260,7 @@ static int may_cache(const struct mounted *mounted, dwarfs_inode inode, bool *ca
 	int ret;
 
 	*cache_out = mounted->settings->cache_files;
-	if (!mounted->settings->cache_files || mounted->settings->cache_sparse)
+	if (!mounted->settings->cache_files || mounted->keep_sparse)
 		return 0;
 	if ((ret = dwarfs_stat_new(&stat, err)) < 0 ||
 	    (ret = dwarfs_inode_stat(mounted->image, inode, stat, err)) < 0)

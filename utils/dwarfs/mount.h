@@ -22,6 +22,7 @@ struct affinity;
 struct mounted {
 	const struct settings *settings;
 	const dwarfs_image *image;
+	bool keep_sparse;	 /* the kernel may cache files with holes */
 	_Atomic bool no_open;	 /* the kernel need not ask when files are opened */
 	_Atomic bool no_opendir; /* nor for directories */
 	struct files *files;	 /* open files */
@@ -62,6 +63,8 @@ void reply_failure(fuse_req_t req, fuse_ino_t ino, int code, const dwarfs_error 
 /* 0, or 1 after printing why not. */
 int files_new(struct files **files_out);
 void files_free(struct files *files);
+/* Whether the kernel may cache all files of the image, also those with holes. */
+bool files_keep_sparse(const struct settings *settings, const dwarfs_image *image);
 /* Close files that are not being read. */
 void files_trim(struct files *files);
 /* Have a part of a file decoded; -1 when it ends before, or cannot be read. */

@@ -438,13 +438,8 @@ static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t bytes, off_t o
  */
 static bool must_ask(const struct mounted *mounted)
 {
-	const char *feature;
-	bool has_holes = false;
-
-	for (size_t i = 0; (feature = dwarfs_image_feature(mounted->image, i)); i++)
-		has_holes |= strcmp(feature, "sparsefiles") == 0;
 	return mounted->opened || !mounted->settings->cache_files ||
-	       (has_holes && !mounted->settings->cache_sparse);
+	       !mounted->keep_sparse;
 }
 
 static void op_init(void *user, struct fuse_conn_info *connection)

@@ -32,7 +32,7 @@ struct words {
 	char *readahead, *workers, *lock, *ratio, *tidy, *tidy_interval, *tidy_age;
 	char *allocator, *sequence, *perfmon, *verify, *affinity;
 	char *preload_category, *analysis_file, *perfmon_trace;
-	int readonly, fold, preload_all, no_cache_files, cache_sparse, mapped;
+	int readonly, fold, preload_all, no_cache_files, sparse, mapped;
 	int man, auto_mount_point, auto_unmount;
 };
 
@@ -77,8 +77,8 @@ static const struct fuse_opt option_table[] = {
 	SWITCH("no_mmap", mapped, 0),
 	SWITCH("cache_files", no_cache_files, 0),
 	SWITCH("no_cache_files", no_cache_files, 1),
-	SWITCH("cache_sparse", cache_sparse, 1),
-	SWITCH("no_cache_sparse", cache_sparse, 0),
+	SWITCH("cache_sparse", sparse, SPARSE_KEEP),
+	SWITCH("no_cache_sparse", sparse, SPARSE_DROP),
 	SWITCH("--auto-mountpoint", auto_mount_point, 1),
 	SWITCH("auto_unmount", auto_unmount, 1),
 	SWITCH("--man", man, 1),
@@ -340,7 +340,7 @@ static int take_words(struct words *words, struct settings *settings)
 	settings->readonly = words->readonly;
 	settings->fold = words->fold;
 	settings->cache_files = !words->no_cache_files;
-	settings->cache_sparse = words->cache_sparse;
+	settings->sparse = (enum sparse_mode)words->sparse;
 	settings->preload_all = words->preload_all;
 	settings->mapped = words->mapped;
 	settings->set_uid = words->uid;
@@ -570,7 +570,7 @@ static int parse_fuse(struct command *command, struct fuse_args *args, bool auto
 
 int command_parse(struct command *command, struct fuse_args *args)
 {
-	struct words words = { .command = command };
+	struct words words = { .command = command, .sparse = SPARSE_AUTO };
 	struct settings *settings = &command->settings;
 	int code;
 

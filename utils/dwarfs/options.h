@@ -13,6 +13,8 @@
 enum lock_mode { LOCK_NONE, LOCK_TRY, LOCK_MUST };
 enum tidy_mode { TIDY_NONE, TIDY_TIME, TIDY_SWAP };
 enum affinity_mode { AFFINITY_AUTO, AFFINITY_CALLER, AFFINITY_NONE };
+/* Whether the kernel caches files with holes: not, always, or unless holes are large. */
+enum sparse_mode { SPARSE_DROP, SPARSE_KEEP, SPARSE_AUTO };
 
 /* Parts of the program whose latencies are measured: bits of settings.perfmon. */
 enum perf_part { PERF_FUSE, PERF_FILESYSTEM, PERF_READER, PERF_CACHE, PERF_PART_COUNT };
@@ -37,10 +39,10 @@ struct settings {
 	uint64_t block_bytes; /* st_blksize */
 	bool set_uid, set_gid;
 	uint32_t uid, gid;
-	bool readonly;	   /* hide the write bits */
-	bool fold;	   /* names match ignoring case */
-	bool cache_files;  /* let the kernel cache contents */
-	bool cache_sparse; /* also of files with holes */
+	bool readonly;	  /* hide the write bits */
+	bool fold;	  /* names match ignoring case */
+	bool cache_files; /* let the kernel cache contents */
+	enum sparse_mode sparse;
 
 	char *analysis_file; /* NULL: none */
 	unsigned perfmon;    /* bits by perf_part */

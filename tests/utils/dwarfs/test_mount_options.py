@@ -219,11 +219,23 @@ with suite.case("files are opened without a request, unless it has an effect"):
         out.truncate(1 << 20)
     write(tree + "/other", b"other")
     pack(tree)
+    # Holes of 80 MiB, which are more than the data, and less.
+    large, balanced = place("with-large-hole"), place("with-balanced-hole")
+    for folder, data in ((large, 1 << 20), (balanced, 81 << 20)):
+        write(folder + "/data", bytes(range(256)) * (data >> 8))
+        with open(folder + "/file", "wb") as out:
+            out.truncate(80 << 20)
+        pack(folder)
     for image, options, asks in ((IMAGE, "cache_files", False), (IMAGE, "cache_sparse", False),
                                  (IMAGE, "no_cache_files", True),
                                  (IMAGE, "analysis_file=" + place("list"), True),
                                  (tree + ".dwarfs", "no_cache_sparse", True),
-                                 (tree + ".dwarfs", "cache_sparse", False)):
+                                 (tree + ".dwarfs", "cache_sparse", False),
+                                 (tree + ".dwarfs", "cache_files", False),
+                                 (large + ".dwarfs", "cache_files", True),
+                                 (large + ".dwarfs", "cache_sparse", False),
+                                 (balanced + ".dwarfs", "cache_files", False),
+                                 (balanced + ".dwarfs", "no_cache_sparse", True)):
         with mount.mounted(image, "-o", "perfmon=fuse," + options) as path:
             names = [entry.path for folder, _, files in os.walk(path)
                      for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False)]
