@@ -3,7 +3,8 @@
  * dwarfs/background: go on in a process of its own.
  *
  * The process is split before the image is opened, so that threads, locked memory and the
- * mount belong to the one that stays. Until all works it has the terminal, for messages.
+ * mount belong to the one that stays. Until the session with the kernel has begun, it has the
+ * terminal, for messages.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +29,9 @@ static int wait_for(pid_t child, int from)
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return 1;
-	return WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : 1;
+	if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
+		return WEXITSTATUS(status); /* after printing why */
+	return tool_error("the driver ended before the first request");
 }
 
 bool background_start(int *pipe_out, int *code_out)

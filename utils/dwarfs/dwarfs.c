@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <malloc.h>
 #include <stdarg.h>
@@ -41,6 +42,7 @@ static const char usage_text[] =
 	"    -o cachesize=SIZE       decoded blocks to keep in memory (512m)\n"
 	"    -o workers=N            threads that decompress in advance (2)\n"
 	"    -o seq_detector=N       reads in a row that start decoding ahead; 0: none (4)\n"
+	"    -o max_read=SIZE        most bytes that the kernel requests at a time\n"
 	"    -o readahead=SIZE       bytes to decompress in advance after every read (0)\n"
 	"    -o decratio=R           decode a block to its end if a read needs this share (1)\n"
 	"    -o preload_all          decode all blocks that fit into the cache\n"
@@ -169,11 +171,15 @@ static int add_option(struct fuse_args *args, const char *text, const char *valu
 static int add_mount_options(struct fuse_args *args, const struct command *command)
 {
 	const char *image = command->settings.image;
+	const uint64_t max_read = command->settings.max_read_bytes;
 	auto_free char *source = realpath(image, NULL);
+	char number[24];
 
+	snprintf(number, sizeof(number), "%" PRIu64, max_read);
 	if ((!command->has_fsname &&
 	     add_option(args, "fsname=", source ? source : image) != 0) ||
 	    (!command->has_subtype && add_option(args, "subtype=", "dwarfs") != 0) ||
+	    (max_read && add_option(args, "max_read=", number) != 0) ||
 	    add_option(args, "default_permissions", "") != 0 ||
 	    add_option(args, "ro", "") != 0)
 		return tool_error("out of memory");
@@ -235,6 +241,27 @@ static int serve(struct fuse_session *session, const struct fuse_cmdline_opts *c
 	return ret < 0 ? tool_error("serving requests: %s", strerror(-ret)) : 0;
 }
 
+/*
+ * Answer the first request, by which the kernel and libfuse agree on the settings of the
+ * session: it can fail, and then the mount is lost. 0, or 1 after printing an error;
+ * libfuse prints why the session ended.
+ */
+static int answer_init(struct fuse_session *session)
+{
+	struct fuse_buf request = { .mem = NULL };
+	int ret;
+
+	do
+		ret = fuse_session_receive_buf(session, &request);
+	while (ret == -EINTR && !fuse_session_exited(session));
+	if (ret > 0)
+		fuse_session_process_buf(session, &request);
+	free(request.mem);
+	if (ret < 0 && !fuse_session_exited(session))
+		return tool_error("starting the session: %s", strerror(-ret));
+	return 0;
+}
+
 /* Mount, and notify the parent; background is -1 in the foreground. */
 static int mount_and_serve(struct fuse_args *args, const struct command *command,
 			   struct mounted *mounted, const struct guard *guard,
@@ -252,8 +279,9 @@ static int mount_and_serve(struct fuse_args *args, const struct command *command
 				kernel_read_ahead(command->fuse.mountpoint);
 			ahead_start(mounted->ahead);
 			/* All is open: the change of directory does no harm. */
-			if (guard_mounted(guard) == 0 &&
-			    (background < 0 || background_ready(background) == 0))
+			if (answer_init(session) == 0 && guard_mounted(guard) == 0 &&
+			    (background < 0 || fuse_session_exited(session) ||
+			     background_ready(background) == 0))
 				code = serve(session, &command->fuse);
 			fuse_session_unmount(session);
 		} else {

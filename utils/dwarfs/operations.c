@@ -455,6 +455,8 @@ static void op_init(void *user, struct fuse_conn_info *connection)
 					 FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE;
 	struct mounted *mounted = user;
 
+	/* libfuse needs it both here and as an option of the mount. */
+	connection->max_read = (unsigned)mounted->settings->max_read_bytes;
 	connection->want |= connection->capable & wanted;
 	connection->want &= ~unwanted;
 	/* Where it does, the kernel asks for the list of each entry, and obeys it. */

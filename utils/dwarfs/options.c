@@ -23,12 +23,14 @@
 #define DEFAULT_WORKERS	    2
 #define DEFAULT_SEQUENCE    4
 #define MAX_WORKERS	    1024
+#define LEAST_MAX_READ	    4096 /* the kernel takes this for less */
 #define MINUTE_MS	    UINT64_C(60000)
 
 /* Values as they are written; NULL: not given. */
 struct words {
 	struct command *command;
-	char *cache_size, *block_size, *offset, *image_size, *uid, *gid, *level;
+	char *cache_size, *block_size, *max_read, *offset, *image_size, *uid, *gid,
+		*level;
 	char *readahead, *workers, *lock, *ratio, *tidy, *tidy_interval, *tidy_age;
 	char *allocator, *sequence, *perfmon, *verify, *affinity;
 	char *preload_category, *analysis_file, *perfmon_trace;
@@ -50,6 +52,7 @@ enum { KEY_IGNORED, KEY_FSNAME, KEY_SUBTYPE };
 static const struct fuse_opt option_table[] = {
 	VALUE("cachesize=%s", cache_size),
 	VALUE("blocksize=%s", block_size),
+	VALUE("max_read=%s", max_read),
 	VALUE("readahead=%s", readahead),
 	VALUE("workers=%s", workers),
 	VALUE("mlock=%s", lock),
@@ -285,6 +288,17 @@ static int check_block_bytes(const struct settings *settings)
 			  settings->block_bytes, UINT32_MAX);
 }
 
+static int parse_max_read(const char *text, uint64_t *bytes_out)
+{
+	if (tool_parse_bytes("-o max_read", text, bytes_out) != 0)
+		return 1;
+	if (*bytes_out >= LEAST_MAX_READ && *bytes_out <= UINT32_MAX)
+		return 0;
+	return tool_error(
+		"invalid size '%s' for -o max_read: must be from %d to %" PRIu32, text,
+		LEAST_MAX_READ, UINT32_MAX);
+}
+
 static int parse_sizes(const struct words *words, struct settings *settings)
 {
 	return (words->cache_size && tool_parse_bytes("-o cachesize", words->cache_size,
@@ -292,6 +306,8 @@ static int parse_sizes(const struct words *words, struct settings *settings)
 	       (words->block_size && tool_parse_bytes("-o blocksize", words->block_size,
 						      &settings->block_bytes)) ||
 	       check_block_bytes(settings) ||
+	       (words->max_read &&
+		parse_max_read(words->max_read, &settings->max_read_bytes)) ||
 	       (words->readahead && tool_parse_bytes("-o readahead", words->readahead,
 						     &settings->readahead_bytes)) ||
 	       (words->offset &&
@@ -357,13 +373,13 @@ static int take_words(struct words *words, struct settings *settings)
 
 static void free_words(struct words *words)
 {
-	char *const all[] = { words->cache_size,    words->block_size, words->offset,
-			      words->image_size,    words->uid,	       words->gid,
-			      words->level,	    words->readahead,  words->workers,
-			      words->lock,	    words->ratio,      words->tidy,
-			      words->tidy_interval, words->tidy_age,   words->allocator,
-			      words->sequence,	    words->perfmon,    words->verify,
-			      words->affinity };
+	char *const all[] = { words->cache_size, words->block_size,    words->max_read,
+			      words->offset,	 words->image_size,    words->uid,
+			      words->gid,	 words->level,	       words->readahead,
+			      words->workers,	 words->lock,	       words->ratio,
+			      words->tidy,	 words->tidy_interval, words->tidy_age,
+			      words->allocator,	 words->sequence,      words->perfmon,
+			      words->verify,	 words->affinity };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		free(all[i]);

@@ -36,7 +36,8 @@ struct settings {
 	bool preload_all;
 	char *preload_category; /* NULL: none */
 
-	uint64_t block_bytes; /* st_blksize */
+	uint64_t block_bytes;	 /* st_blksize */
+	uint64_t max_read_bytes; /* of one request; 0: as the kernel has it */
 	bool set_uid, set_gid;
 	uint32_t uid, gid;
 	bool readonly;	  /* hide the write bits */

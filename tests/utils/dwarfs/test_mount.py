@@ -116,7 +116,7 @@ with suite.case("bad values, missing images and mount points are named"):
                    "workers=many", "readahead=-1", "mlock=perhaps", "decratio=1.5",
                    "tidy_strategy=never", "tidy_interval=5x", "tidy_max_age=soon",
                    "block_allocator=stack", "seq_detector=no", "perfmon=fuse+cpu",
-                   "verify=never", "affinity=all", "uid=4294967295", "gid=4294967295"):
+                   "verify=never", "affinity=all", "max_read=4095", "max_read=4g", "uid=4294967295", "gid=4294967295"):
         done = run(upstream("data"), scratch, "-o", option)
         name, value = option.split("=")
         assert done.returncode == 3, done
@@ -203,6 +203,13 @@ with suite.case("it works without standard descriptors"):
         assert read(path + "/format.sh")
     finally:
         subprocess.run(["fusermount3", "-u", path], check=True)
+
+with suite.case("a session that does not begin is a failure, also in the background"):
+    device = os.open("/dev/fuse", os.O_RDWR)  # which is not mounted
+    for options in ([], ["-f"]):
+        done = run(upstream("data"), f"/dev/fd/{device}", *options, pass_fds=[device])
+        assert done.returncode == 1 and "starting the session" in done.stderr, done
+    os.close(device)
 
 with suite.case("commas and backslashes in the path of the image"):
     name = place("a,b\\c,ro,x=y.dwarfs")

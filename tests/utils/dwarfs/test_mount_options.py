@@ -246,6 +246,16 @@ with suite.case("files are opened without a request, unless it has an effect"):
             raises(errno.EROFS, os.open, names[0], os.O_RDWR)
             raises(errno.EROFS, os.open, names[0], os.O_WRONLY)
 
+with suite.case("the kernel reads no more at a time than permitted, also in the background"):
+    path = tempfile.mkdtemp(dir=scratch)
+    with unmounted_after(path):
+        done = run(IMAGE, path, "-o", "max_read=64k,perfmon=fuse")
+        assert done.returncode == 0 and os.path.ismount(path), done
+        assert read(path + "/large") == read(TREE + "/large")
+        reads = statistics(path)["requests"]["read"]
+        assert reads >= os.path.getsize(TREE + "/large") >> 16, reads
+        subprocess.run(["fusermount3", "-u", path], check=True)
+
 with suite.case("the kernel reads more at a time than by default"):
     need_root()
     with mount.mounted(IMAGE) as path:
