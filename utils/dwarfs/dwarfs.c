@@ -34,6 +34,7 @@ static const char usage_text[] =
 	"\n"
 	"  the image\n"
 	"    -o offset=N|auto        where it starts in its file (0)\n"
+	"    -o image_offset=N|auto  the same, for mount(8)\n"
 	"    -o imagesize=N          its size (to the end of the file)\n"
 	"    -o verify=eager|lazy    check hashes before use, or not to wait for that (eager)\n"
 	"    -o mmap                 map the file; it must not shrink (no_mmap)\n"
@@ -75,6 +76,9 @@ static const char usage_text[] =
 	"    -o perfmon_trace=FILE   write each of them, as trace events in JSON\n"
 	"\n"
 	"    -o auto_unmount         unmount also when this program is killed\n"
+	"    -o (no)suid, -o (no)dev allow setuid programs and devices, or not (not)\n"
+	"    -o allow_suid, -o allow_dev\n"
+	"                            the same as suid and dev, for mount(8)\n"
 	"    -o allow_other, -o allow_root, -o clone_fd,\n"
 	"    -o max_threads=N, -o max_idle_threads=N\n"
 	"                            as for every FUSE file system\n"
@@ -92,6 +96,7 @@ static dwarfs_image *open_image_to_mount(const struct settings *settings)
 	auto_handle(dwarfs_context) *context =
 		tool_context_new(settings->workers, settings->cache_bytes);
 	dwarfs_image *opened;
+	int ret;
 
 	if (!context)
 		return NULL;
@@ -107,8 +112,15 @@ static dwarfs_image *open_image_to_mount(const struct settings *settings)
 	dwarfs_image_options_set_bytes(how, settings->image_bytes);
 	dwarfs_image_options_set_verify(how, settings->verify);
 	dwarfs_image_options_set_mapped(how, settings->mapped);
-	if (dwarfs_image_open(context, settings->image, how, &image, &err) < 0) {
-		tool_fail(err, NULL);
+	if ((ret = dwarfs_image_open(context, settings->image, how, &image, &err)) < 0) {
+		/* The data after the end is taken as a section. */
+		if (ret == DWARFS_ERR_CORRUPT &&
+		    settings->image_bytes == DWARFS_SIZE_AUTO)
+			tool_error("%s; if the image ends before the file, give its size "
+				   "with -o imagesize",
+				   dwarfs_error_message(err));
+		else
+			tool_fail(err, NULL);
 		return NULL;
 	}
 	if (settings->lock != LOCK_NONE && dwarfs_image_lock_metadata(image, &err) < 0) {
@@ -204,20 +216,20 @@ static void take_message(enum fuse_log_level level, const char *format, va_list 
 	vfprintf(stderr, format, arguments);
 }
 
-static int serve_by_threads(struct fuse_session *session,
-			    const struct fuse_cmdline_opts *cmdline)
+static int serve_by_threads(struct fuse_session *session, const struct command *command)
 {
+	const struct settings *settings = &command->settings;
 	struct fuse_loop_config *config = fuse_loop_cfg_create();
 	int ret;
 
 	if (!config)
 		return -ENOMEM;
-	fuse_loop_cfg_set_clone_fd(config, (unsigned)cmdline->clone_fd);
+	fuse_loop_cfg_set_clone_fd(config, (unsigned)command->fuse.clone_fd);
 	/* A setting that was not given has its maximum, and libfuse's default is kept. */
-	if (cmdline->max_idle_threads != UINT_MAX)
-		fuse_loop_cfg_set_idle_threads(config, cmdline->max_idle_threads);
-	if (cmdline->max_threads != UINT_MAX)
-		fuse_loop_cfg_set_max_threads(config, cmdline->max_threads);
+	if (settings->max_idle_threads != UINT_MAX)
+		fuse_loop_cfg_set_idle_threads(config, settings->max_idle_threads);
+	if (settings->max_threads != UINT_MAX)
+		fuse_loop_cfg_set_max_threads(config, settings->max_threads);
 	fuse_set_log_func(take_message);
 	ret = fuse_session_loop_mt(session, config);
 	fuse_loop_cfg_destroy(config);
@@ -229,12 +241,12 @@ static int serve_by_threads(struct fuse_session *session,
 #define NO_THREAD (-1)
 
 /* Answer requests until the end: 0, or 1 after printing why it ended badly. */
-static int serve(struct fuse_session *session, const struct fuse_cmdline_opts *cmdline)
+static int serve(struct fuse_session *session, const struct command *command)
 {
 	int ret = NO_THREAD;
 
-	if (!cmdline->singlethread)
-		ret = serve_by_threads(session, cmdline);
+	if (!command->fuse.singlethread)
+		ret = serve_by_threads(session, command);
 	if (ret == NO_THREAD)
 		ret = fuse_session_loop(session);
 	/* Above 0 it is the signal that asked for the end. */
@@ -282,7 +294,7 @@ static int mount_and_serve(struct fuse_args *args, const struct command *command
 			if (answer_init(session) == 0 && guard_mounted(guard) == 0 &&
 			    (background < 0 || fuse_session_exited(session) ||
 			     background_ready(background) == 0))
-				code = serve(session, &command->fuse);
+				code = serve(session, command);
 			fuse_session_unmount(session);
 		} else {
 			code = EXIT_BAD_MOUNT_POINT; /* libfuse said why */

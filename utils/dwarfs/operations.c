@@ -18,6 +18,14 @@
 
 #define FOREVER 1e9 /* seconds */
 
+/* Shared mappings of files that the kernel does not cache; older versions of libfuse cannot
+ * request them. */
+#ifdef FUSE_CAP_DIRECT_IO_ALLOW_MMAP
+#define CAP_SHARED_MAPPINGS FUSE_CAP_DIRECT_IO_ALLOW_MMAP
+#else
+#define CAP_SHARED_MAPPINGS 0
+#endif
+
 static int errno_of(int code)
 {
 	switch (code) {
@@ -447,7 +455,7 @@ static void op_init(void *user, struct fuse_conn_info *connection)
 	static const unsigned wanted = FUSE_CAP_READDIRPLUS | FUSE_CAP_CACHE_SYMLINKS |
 				       FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS |
 				       FUSE_CAP_EXPORT_SUPPORT |
-				       FUSE_CAP_EXPLICIT_INVAL_DATA;
+				       FUSE_CAP_EXPLICIT_INVAL_DATA | CAP_SHARED_MAPPINGS;
 	/* Attributes in listings are cheap here, and save a request for each file.
 	 * Contents never become invalid. A splice from memory is slower than a copy. */
 	static const unsigned unwanted = FUSE_CAP_READDIRPLUS_AUTO |

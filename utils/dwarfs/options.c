@@ -23,12 +23,14 @@
 #define DEFAULT_WORKERS	    2
 #define DEFAULT_SEQUENCE    4
 #define MAX_WORKERS	    1024
-#define LEAST_MAX_READ	    4096 /* the kernel takes this for less */
+#define LEAST_MAX_READ	    4096   /* the kernel takes this for less */
+#define MAX_THREADS	    100000 /* as libfuse has it */
 #define MINUTE_MS	    UINT64_C(60000)
 
 /* Values as they are written; NULL: not given. */
 struct words {
 	struct command *command;
+	char *image_offset, *max_threads, *max_idle_threads;
 	char *cache_size, *block_size, *max_read, *offset, *image_size, *uid, *gid,
 		*level;
 	char *readahead, *workers, *lock, *ratio, *tidy, *tidy_interval, *tidy_age;
@@ -38,7 +40,7 @@ struct words {
 	int man, auto_mount_point, auto_unmount;
 };
 
-enum { KEY_IGNORED, KEY_FSNAME, KEY_SUBTYPE };
+enum { KEY_IGNORED, KEY_FSNAME, KEY_SUBTYPE, KEY_ALLOW_SUID, KEY_ALLOW_DEV, KEY_REMOUNT };
 
 #define VALUE(text, member)                                                              \
 	{                                                                                \
@@ -58,6 +60,9 @@ static const struct fuse_opt option_table[] = {
 	VALUE("mlock=%s", lock),
 	VALUE("decratio=%s", ratio),
 	VALUE("offset=%s", offset),
+	VALUE("image_offset=%s", image_offset),
+	VALUE("max_threads=%s", max_threads),
+	VALUE("max_idle_threads=%s", max_idle_threads),
 	VALUE("imagesize=%s", image_size),
 	VALUE("uid=%s", uid),
 	VALUE("gid=%s", gid),
@@ -90,6 +95,9 @@ static const struct fuse_opt option_table[] = {
 	FUSE_OPT_KEY("no_cache_image", KEY_IGNORED),
 	FUSE_OPT_KEY("fsname=", KEY_FSNAME),
 	FUSE_OPT_KEY("subtype=", KEY_SUBTYPE),
+	FUSE_OPT_KEY("allow_suid", KEY_ALLOW_SUID),
+	FUSE_OPT_KEY("allow_dev", KEY_ALLOW_DEV),
+	FUSE_OPT_KEY("remount", KEY_REMOUNT),
 	FUSE_OPT_END,
 };
 
@@ -102,7 +110,8 @@ static bool is_for_mount(const char *text)
 		"users",       "nousers",	"owner",    "noowner",	  "group",
 		"nogroup",     "nofail",	"_netdev",  "relatime",	  "norelatime",
 		"strictatime", "nostrictatime", "lazytime", "nolazytime", "silent",
-		"loud",
+		"loud",	       "nodiratime",	"diratime", "iversion",	  "noiversion",
+		"mand",	       "nomand",
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
@@ -118,7 +127,6 @@ static int take_mount_option(void *data, const char *text, int key,
 {
 	struct command *command = ((struct words *)data)->command;
 
-	(void)args;
 	switch (key) {
 	case KEY_IGNORED:
 		tool_log(DWARFS_LOG_WARN, "option '%s' has no effect any more", text);
@@ -129,6 +137,15 @@ static int take_mount_option(void *data, const char *text, int key,
 	case KEY_SUBTYPE:
 		command->has_subtype = true;
 		return 1;
+	case KEY_ALLOW_SUID: /* mount(8) does not pass on "suid" and "dev" */
+		return fuse_opt_add_arg(args, "-osuid") == 0 ? 0 : -1;
+	case KEY_ALLOW_DEV:
+		return fuse_opt_add_arg(args, "-odev") == 0 ? 0 : -1;
+	case KEY_REMOUNT:
+		tool_error("-o remount: the driver cannot change a mount; the options "
+			   "that the kernel handles are changed by 'mount -i -o "
+			   "remount,...'");
+		return -1;
 	case FUSE_OPT_KEY_NONOPT:
 		if (command->settings.image)
 			return 1; /* the mount point */
@@ -141,11 +158,12 @@ static int take_mount_option(void *data, const char *text, int key,
 
 /* -- values -------------------------------------------------------------------------- */
 
-static int parse_count(const char *name, const char *text, uint32_t max, uint32_t *out)
+static int parse_count(const char *name, const char *text, uint32_t min, uint32_t max,
+		       uint32_t *out)
 {
 	uint64_t value;
 
-	if (tool_parse_number(name, text, 0, max, &value) != 0)
+	if (tool_parse_number(name, text, min, max, &value) != 0)
 		return 1;
 	*out = (uint32_t)value;
 	return 0;
@@ -279,13 +297,14 @@ static int parse_words_of(const struct words *words, struct settings *settings)
 	return 0;
 }
 
-static int check_block_bytes(const struct settings *settings)
+static int parse_block_bytes(const char *text, uint64_t *bytes_out)
 {
-	if (settings->block_bytes <= UINT32_MAX)
+	if (tool_parse_bytes("-o blocksize", text, bytes_out) != 0)
+		return 1;
+	if (*bytes_out <= UINT32_MAX)
 		return 0;
-	return tool_error("invalid size '%" PRIu64 "' for -o blocksize: must be at most "
-			  "%" PRIu32,
-			  settings->block_bytes, UINT32_MAX);
+	return tool_error("invalid size '%s' for -o blocksize: must be at most 4g - 1",
+			  text);
 }
 
 static int parse_max_read(const char *text, uint64_t *bytes_out)
@@ -294,24 +313,26 @@ static int parse_max_read(const char *text, uint64_t *bytes_out)
 		return 1;
 	if (*bytes_out >= LEAST_MAX_READ && *bytes_out <= UINT32_MAX)
 		return 0;
-	return tool_error(
-		"invalid size '%s' for -o max_read: must be from %d to %" PRIu32, text,
-		LEAST_MAX_READ, UINT32_MAX);
+	return tool_error("invalid size '%s' for -o max_read: must be at least %d, and "
+			  "at most 4g - 1",
+			  text, LEAST_MAX_READ);
 }
 
 static int parse_sizes(const struct words *words, struct settings *settings)
 {
 	return (words->cache_size && tool_parse_bytes("-o cachesize", words->cache_size,
 						      &settings->cache_bytes)) ||
-	       (words->block_size && tool_parse_bytes("-o blocksize", words->block_size,
-						      &settings->block_bytes)) ||
-	       check_block_bytes(settings) ||
+	       (words->block_size &&
+		parse_block_bytes(words->block_size, &settings->block_bytes)) ||
 	       (words->max_read &&
 		parse_max_read(words->max_read, &settings->max_read_bytes)) ||
 	       (words->readahead && tool_parse_bytes("-o readahead", words->readahead,
 						     &settings->readahead_bytes)) ||
 	       (words->offset &&
 		tool_parse_offset("-o offset", words->offset, &settings->offset)) ||
+	       (words->image_offset &&
+		tool_parse_offset("-o image_offset", words->image_offset,
+				  &settings->offset)) ||
 	       (words->image_size &&
 		tool_parse_number("-o imagesize", words->image_size, 0, UINT64_MAX - 1,
 				  &settings->image_bytes));
@@ -321,10 +342,15 @@ static int parse_numbers(const struct words *words, struct settings *settings)
 {
 	return (words->uid && tool_parse_user("-o uid", words->uid, &settings->uid)) ||
 	       (words->gid && tool_parse_group("-o gid", words->gid, &settings->gid)) ||
-	       (words->workers && parse_count("-o workers", words->workers, MAX_WORKERS,
-					      &settings->workers)) ||
-	       (words->sequence && parse_count("-o seq_detector", words->sequence,
+	       (words->workers && parse_count("-o workers", words->workers, 0,
+					      MAX_WORKERS, &settings->workers)) ||
+	       (words->sequence && parse_count("-o seq_detector", words->sequence, 0,
 					       UINT32_MAX, &settings->sequence)) ||
+	       (words->max_threads && parse_count("-o max_threads", words->max_threads, 1,
+						  MAX_THREADS, &settings->max_threads)) ||
+	       (words->max_idle_threads &&
+		parse_count("-o max_idle_threads", words->max_idle_threads, 0,
+			    MAX_THREADS, &settings->max_idle_threads)) ||
 	       (words->ratio &&
 		parse_decode_ratio(words->ratio, &settings->finish_percent)) ||
 	       (words->tidy_interval &&
@@ -337,7 +363,7 @@ static int parse_numbers(const struct words *words, struct settings *settings)
 }
 
 /* Options that need each other, or exclude each other. */
-static int check_mount_options(const struct settings *settings)
+static int check_mount_options(const struct words *words, const struct settings *settings)
 {
 	if (settings->preload_all && settings->preload_category)
 		return tool_error(
@@ -346,8 +372,9 @@ static int check_mount_options(const struct settings *settings)
 		return tool_error("-o perfmon_trace needs -o perfmon");
 	if (settings->tidy != TIDY_NONE && settings->tidy_interval_ms == 0)
 		return tool_error(
-			"invalid duration '0' for -o tidy_interval: must not be "
-			"0 with -o tidy_strategy");
+			"invalid duration '%s' for -o tidy_interval: must not be "
+			"0 with -o tidy_strategy",
+			words->tidy_interval);
 	return 0;
 }
 
@@ -368,18 +395,34 @@ static int take_words(struct words *words, struct settings *settings)
 	    parse_words_of(words, settings) ||
 	    (words->perfmon && parse_parts(words->perfmon, &settings->perfmon)))
 		return 1;
-	return check_mount_options(settings);
+	return check_mount_options(words, settings);
 }
 
 static void free_words(struct words *words)
 {
-	char *const all[] = { words->cache_size, words->block_size,    words->max_read,
-			      words->offset,	 words->image_size,    words->uid,
-			      words->gid,	 words->level,	       words->readahead,
-			      words->workers,	 words->lock,	       words->ratio,
-			      words->tidy,	 words->tidy_interval, words->tidy_age,
-			      words->allocator,	 words->sequence,      words->perfmon,
-			      words->verify,	 words->affinity };
+	char *const all[] = { words->cache_size,
+			      words->block_size,
+			      words->max_read,
+			      words->offset,
+			      words->image_size,
+			      words->uid,
+			      words->gid,
+			      words->level,
+			      words->readahead,
+			      words->workers,
+			      words->lock,
+			      words->ratio,
+			      words->tidy,
+			      words->tidy_interval,
+			      words->tidy_age,
+			      words->allocator,
+			      words->sequence,
+			      words->perfmon,
+			      words->verify,
+			      words->affinity,
+			      words->image_offset,
+			      words->max_threads,
+			      words->max_idle_threads };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		free(all[i]);
@@ -555,30 +598,41 @@ static int check_mount_point(const char *path)
 	return 0;
 }
 
+/* -- help ----------------------------------------------------------------------------- */
+
+/* Whether help or the version is requested: then other arguments are not looked at. */
+static bool take_request_for_text(struct fuse_cmdline_opts *fuse,
+				  const struct fuse_args *args)
+{
+	for (int i = 1; i < args->argc; i++) {
+		const char *arg = args->argv[i];
+
+		if (strcmp(arg, "-o") == 0)
+			i++;
+		else if (strcmp(arg, "-h") == 0 || strcmp(arg, "--help") == 0)
+			fuse->show_help = 1;
+		else if (strcmp(arg, "-V") == 0 || strcmp(arg, "--version") == 0)
+			fuse->show_version = 1;
+	}
+	return fuse->show_help || fuse->show_version;
+}
+
 /* -- all of it ----------------------------------------------------------------------- */
 
 static int parse_fuse(struct command *command, struct fuse_args *args, bool automatic)
 {
-	bool asks = false;
 	int code = 0;
 
-	for (int i = 1; i < args->argc; i++)
-		asks |= !strcmp(args->argv[i], "-h") ||
-			!strcmp(args->argv[i], "--help") ||
-			!strcmp(args->argv[i], "-V") ||
-			!strcmp(args->argv[i], "--version");
-	if (!asks && !command->settings.image)
+	if (!command->settings.image)
 		return tool_error("no image given");
-	if (!asks && automatic)
+	if (automatic)
 		code = add_auto_mount_point(command, args);
-	if (!asks && code == 0 && given_mount_point(args))
+	if (code == 0 && given_mount_point(args))
 		code = bad_mount_point(check_mount_point(given_mount_point(args)));
 	if (code != 0)
 		return code;
 	if (fuse_parse_cmdline(args, &command->fuse) != 0)
 		return EXIT_BAD_OPTION; /* libfuse said why */
-	if (command->fuse.show_help || command->fuse.show_version)
-		return 0;
 	if (!command->fuse.mountpoint)
 		return tool_error("no mount point given");
 	return 0;
@@ -601,7 +655,11 @@ int command_parse(struct command *command, struct fuse_args *args)
 		.tidy_age_ms = 10 * MINUTE_MS,
 		.block_bytes = DEFAULT_BLOCK_BYTES,
 		.log_level = -1,
+		.max_threads = UINT_MAX,
+		.max_idle_threads = UINT_MAX,
 	};
+	if (take_request_for_text(&command->fuse, args))
+		return 0;
 	command->is_helper = is_helper_name(args->argv[0]);
 	if (command->is_helper && take_helper_arguments(command, args) != 0)
 		return 1;

@@ -45,10 +45,11 @@ struct settings {
 	bool cache_files; /* let the kernel cache contents */
 	enum sparse_mode sparse;
 
-	char *analysis_file; /* NULL: none */
-	unsigned perfmon;    /* bits by perf_part */
-	char *perfmon_trace; /* NULL: none */
-	int log_level;	     /* -1: by where it runs */
+	char *analysis_file;			/* NULL: none */
+	unsigned perfmon;			/* bits by perf_part */
+	char *perfmon_trace;			/* NULL: none */
+	int log_level;				/* -1: by where it runs */
+	uint32_t max_threads, max_idle_threads; /* UINT_MAX: as libfuse has it */
 };
 
 /* Other actions. */

@@ -107,16 +107,21 @@ with suite.case("without arguments: usage on standard output, exit 1"):
     done = run()
     assert done.returncode == 1 and "usage: dwarfs" in done.stdout and not done.stderr, done
 
-with suite.case("help and version"):
-    assert "cachesize" in run("-h").stdout
-    assert run("--version").stdout.startswith("dwarfs ")
+with suite.case("help and version, whatever else is given"):
+    for others in ((), ("one", "two", "three"), ("-o", "no_such_option,cachesize=lots")):
+        for option, text in (("-h", "usage: dwarfs"), ("--help", "usage: dwarfs"),
+                             ("-V", "dwarfs "), ("--version", "dwarfs ")):
+            done = run(option, *others)
+            assert done.returncode == 0 and done.stdout.startswith(text), done
 
 with suite.case("bad values, missing images and mount points are named"):
     for option in ("cachesize=lots", "offset=here", "uid=no such user", "debuglevel=loud",
                    "workers=many", "readahead=-1", "mlock=perhaps", "decratio=1.5",
                    "tidy_strategy=never", "tidy_interval=5x", "tidy_max_age=soon",
                    "block_allocator=stack", "seq_detector=no", "perfmon=fuse+cpu",
-                   "verify=never", "affinity=all", "max_read=4095", "max_read=4g", "uid=4294967295", "gid=4294967295"):
+                   "verify=never", "affinity=all", "max_read=4095",
+                   "max_read=4g", "max_threads=0", "max_threads=100001", "max_idle_threads=-5",
+                   "image_offset=here", "uid=4294967295", "gid=4294967295"):
         done = run(upstream("data"), scratch, "-o", option)
         name, value = option.split("=")
         assert done.returncode == 3, done
@@ -407,10 +412,18 @@ with suite.case("holes are found"):
 with suite.case("two images in one file, by offset and size; after a prefix by detection"):
     first, second = read(upstream("data")), read(upstream("unixlink"))
     write(place("two"), first + second)
+    done = run(place("two"), scratch)  # which are of different versions
+    assert done.returncode == 1, done
+    write(place("padded"), first + bytes(4096))
+    done = run(place("padded"), scratch)
+    assert done.returncode == 1 and "give its size with -o imagesize" in done.stderr, done
+    with mount.mounted(place("padded"), "-o", f"imagesize={len(first)}") as path:
+        assert os.listdir(path)
     with mount.mounted(place("two"), "-o", f"imagesize={len(first)}") as path:
         one = sorted(os.listdir(path))
-    with mount.mounted(place("two"), "-o", f"offset={len(first)}") as path:
-        two = sorted(os.listdir(path))
+    for option in ("offset", "image_offset"):
+        with mount.mounted(place("two"), "-o", f"{option}={len(first)}") as path:
+            two = sorted(os.listdir(path))
     assert one != two
     with mount.mounted(upstream("unixlink")) as path:
         assert two == sorted(os.listdir(path))

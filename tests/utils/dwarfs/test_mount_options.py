@@ -5,6 +5,7 @@ import contextlib
 import ctypes
 import errno
 import json
+import mmap
 import os
 import random
 import re
@@ -53,6 +54,12 @@ def raises(number, function, *arguments):
         assert error.errno == number, (function, arguments, error)
         return
     raise AssertionError(f"{function}{arguments} works")
+
+
+def mount_options(path):
+    """The options of a mount as the kernel has them."""
+    with open("/proc/self/mounts") as mounts:
+        return [line.split()[3].split(",") for line in mounts if line.split()[1] == path][-1]
 
 
 def statistics(path):
@@ -152,16 +159,27 @@ with suite.case("contents are right with each option"):
                    "seq_detector=1,cachesize=1m,no_cache_files",
                    "perfmon=fuse+filesystem_v2+inode_reader_v2+block_cache", "verify=lazy",
                    "verify=eager", "no_cache_files", "cache_sparse", "offset=auto",
-                   "affinity=caller", "affinity=none"):
+                   "affinity=caller", "affinity=none", "image_offset=auto", "max_threads=1",
+                   "max_idle_threads=0"):
         with mount.mounted(IMAGE, "-o", option) as path:
             check_all(path)
 
 with suite.case("words of fstab for mount(8) are accepted, unknown ones are not"):
-    words = "rw,defaults,noauto,nofail,_netdev,user,x-systemd.automount,relatime,comment=x"
+    words = ("rw,defaults,noauto,nofail,_netdev,user,x-systemd.automount,relatime,comment=x,"
+             "nodiratime,diratime,iversion,noiversion,mand,nomand")
     with mount.mounted(IMAGE, "-o", words) as path:
         raises(errno.EROFS, os.mkdir, path + "/new")
     done = run(IMAGE, tempfile.mkdtemp(dir=scratch), "-o", "no_such_option")
     assert done.returncode == 3 and "no_such_option" in done.stderr, done
+    path = tempfile.mkdtemp(dir=scratch)
+    with unmounted_after(path):  # as far as libfuse has it, it must not be ignored
+        done = run(IMAGE, path, "-o", "nosymfollow")
+        if done.returncode == 0:
+            assert "nosymfollow" in mount_options(path)
+        else:
+            assert done.returncode == 3 and "nosymfollow" in done.stderr, done
+    done = run(IMAGE, path, "-o", "remount,nosuid")
+    assert done.returncode == 3 and "mount -i -o remount" in done.stderr, done
 
 with suite.case("options without effect are reported"):
     path = tempfile.mkdtemp(dir=scratch)
@@ -176,10 +194,22 @@ with suite.case("options that exclude or need each other, or exceed limits"):
     for options, words in (("preload_all,preload_category=x", ("preload_category", "exclude")),
                            ("perfmon_trace=/dev/null", ("-o perfmon_trace needs -o perfmon",)),
                            ("tidy_strategy=time,tidy_interval=0", ("tidy_interval",)),
-                           ("blocksize=4g", ("blocksize", "at most"))):
+                           ("tidy_strategy=time,tidy_interval=0ms", ("'0ms'", "tidy_interval")),
+                           ("blocksize=4g", ("'4g'", "blocksize", "at most"))):
         done = run(IMAGE, tempfile.mkdtemp(dir=scratch), "-o", options)
         assert done.returncode == 3, done
         assert all(word in done.stderr for word in words), done
+
+with suite.case("mappings of files that the kernel does not cache"):
+    want = read(TREE + "/large")
+    with mount.mounted(IMAGE, "-o", "no_cache_files") as path, open(path + "/large", "rb") as file:
+        with mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE, mmap.PROT_READ) as mapped:
+            assert mapped[:] == want
+        try:
+            with mmap.mmap(file.fileno(), 0, mmap.MAP_SHARED, mmap.PROT_READ) as mapped:
+                assert mapped[:] == want
+        except OSError as error:  # libfuse or the kernel does not support it
+            assert error.errno == errno.ENODEV, error
 
 # -- requests that are not made -------------------------------------------------------------
 
@@ -558,6 +588,46 @@ with suite.case("by mount(8) itself, from a line of fstab"):
     assert done.returncode == 0 and len(lines) in (3, 4) and lines[3:] in ([], ["77"]), done
     assert " fuse.dwarfs ro,nosuid" in lines[0] and lines[1] == "4242", done
     assert lines[2] == run(TREE + "/dir0/file000", program="cksum").stdout.split("/")[0].strip()
+
+with suite.case("setuid programs and devices through mount(8): what is permitted by default and by options"):
+    need_root()
+    base = tempfile.mkdtemp(dir=scratch)
+    for name in ("sbin", "mnt"):
+        os.mkdir(f"{base}/{name}")
+    for name in ("mount.dwarfs", "dwarfs"):
+        os.symlink(DRIVER, f"{base}/sbin/{name}")
+    shutil.copyfile(IMAGE, base + "/shifted")
+    with open(base + "/shifted", "r+b") as file:
+        contents = file.read()
+        file.seek(0)
+        file.write(b"prefix" + contents)
+    script = f"mount -t overlay overlay -o lowerdir={base}/sbin:/sbin /sbin || exit 77\n"
+    expected = []
+    for arguments, refused in ((f"-t dwarfs {IMAGE}", {"nosuid", "nodev"}),
+                               (f"-t dwarfs -o suid,dev {IMAGE}", {"nosuid", "nodev"}),
+                               (f"-t dwarfs -o allow_suid {IMAGE}", {"nodev"}),
+                               (f"-t dwarfs -o allow_suid,allow_dev,noexec {IMAGE}", {"noexec"}),
+                               (f"-t dwarfs -o image_offset=6 {base}/shifted",
+                                {"nosuid", "nodev"}),
+                               (f"-t fuse.dwarfs {IMAGE}", set()),
+                               (f"-t fuse.dwarfs -o nosuid {IMAGE}", {"nosuid"})):
+        if "fuse" not in arguments or os.path.exists("/sbin/mount.fuse"):
+            script += (f"mount {arguments} {base}/mnt || exit 1\n"
+                       f"grep ' {base}/mnt ' /proc/self/mounts; umount {base}/mnt\n")
+            expected.append((arguments, refused))
+    script += f"mount -t dwarfs {IMAGE} {base}/mnt && mount -o remount,suid {base}/mnt; echo $?\n"
+    script += f"mount -i -o remount,suid {base}/mnt; grep ' {base}/mnt ' /proc/self/mounts\n"
+    script += f"umount {base}/mnt\n"
+    done = run("-m", "sh", "-c", script, program="unshare")
+    if done.returncode == 77 or "unshare" in done.stderr:
+        raise tap.Skip("no mount namespace:  " + done.stderr.strip())
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and len(lines) == len(expected) + 2, done
+    known = {"nosuid", "nodev", "noexec"}
+    for line, (arguments, refused) in zip(lines, expected):
+        assert known & set(line.split()[3].split(",")) == refused, (arguments, line)
+    assert lines[-2] in ("3", "32") and "mount -i -o remount" in done.stderr, done
+    assert "nosuid" not in lines[-1], lines
 
 with suite.case("a mount that is detached while a file is open ends when that is closed"):
     path = tempfile.mkdtemp(dir=scratch)
